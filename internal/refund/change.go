@@ -1,0 +1,58 @@
+package refund
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Change is what one fact does to a refund, computed under its lock and written in the same transaction.
+// The store compares Before and After row by row; Steps are the refund's own row and journal, one UPDATE each.
+type Change struct {
+	Before, After Record
+	Known         bool // the fact was in the journal already: only an attempt's answer is written
+	Steps         []Transition
+	Attempt       *AttemptAnswer
+	Deaths        []Death
+	CaseClosed    *Case // the case that this change closes
+	VoidProposals bool
+	Rows          []string // numbers of the table rows that applied, for coverage
+	WakeNow       bool     // the next step is due at once: its job goes into the transaction
+}
+
+// Transition is one journal row and the refund row as it stands after it.
+type Transition struct {
+	Row   Refund
+	Entry Entry
+}
+
+// Entry is a journal row before the store gives it seq, time and hash.
+type Entry struct {
+	Kind          string
+	From, To      State // From "" = birth
+	Generation    int
+	Source, Actor string
+	FactKey       []byte // 32 bytes or nil
+	Data          string // canonical JSON
+}
+
+// Digest is the content digest that the hash chain links.
+func (e Entry) Digest() [32]byte {
+	return JournalDigest(e.Kind, string(e.From), string(e.To), e.Generation, e.Source, e.Actor, e.FactKey, e.Data)
+}
+
+// AttemptAnswer completes an attempt, once.
+type AttemptAnswer struct {
+	No         int
+	Answer     FactKind
+	Rule, Code string
+	RetryAfter time.Duration
+	Late       bool // its generation had passed
+	Evidence   json.RawMessage
+}
+
+// Death closes a number for ever; the proof opens the way to the next one.
+type Death struct {
+	Dispatch     int
+	ProofAttempt int // 0 = by decision or epoch
+	Rule         string
+}

@@ -1,0 +1,33 @@
+package refund
+
+// Code is a stable, documented problem code. Clients branch on it; its text never changes meaning.
+// internal/http maps every code to a status; docs/errors.md lists them.
+type Code string
+
+// Codes that the door gives. The first group are conflicts (the key is bound to other parameters),
+// the second refusals (a business rule says no), the third says "not now".
+const (
+	CodeKeyReused       Code = "idempotency-key-reused"
+	CodeRefundConflict  Code = "refund-parameters-conflict"
+	CodePaymentConflict Code = "payment-parameters-conflict"
+
+	CodePaymentUnknown    Code = "payment-unknown"
+	CodeCurrencyMismatch  Code = "currency-mismatch"
+	CodeOrderMismatch     Code = "order-mismatch"
+	CodeAmountExceeds     Code = "amount-exceeds-refundable"
+	CodeNotExpressible    Code = "amount-not-expressible"
+	CodeWindowClosed      Code = "refund-window-closed"
+	CodeCountExceeded     Code = "refund-count-exceeded"
+	CodeAccountNotAllowed Code = "account-not-allowed"
+	CodeEventExpired      Code = "event-expired"
+	CodeTenantClosed      Code = "tenant-closed"
+
+	CodeInProgress Code = "operation-in-progress"
+)
+
+// Codes of the other operations.
+const (
+	CodeBelowRefunded Code = "payment-below-refunded"
+	CodeNotCancelable Code = "not-cancelable"
+	CodeNotFound      Code = "not-found"
+)

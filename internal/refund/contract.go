@@ -1,0 +1,157 @@
+package refund
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Duration is a time.Duration that reads and writes as "1.5s" in contracts.
+type Duration time.Duration
+
+// D is the plain duration.
+func (d Duration) D() time.Duration { return time.Duration(d) }
+
+// MarshalText writes "1.5s".
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText reads what time.ParseDuration reads, not negative.
+func (d *Duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
+	if err != nil || v < 0 {
+		return fmt.Errorf("refund: %q is not a duration ≥ 0", b)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// Recovery is how an exposed dispatch may be resolved without a person.
+type Recovery string
+
+// From the strongest evidence to none.
+const (
+	RecoverByQuery  Recovery = "query"  // ask under our own number
+	RecoverByList   Recovery = "list"   // list the payment's refunds and match our number
+	RecoverByReplay Recovery = "replay" // send again with the same key while it lives
+	RecoverByNotice Recovery = "notice" // wait for a notice or file
+	RecoverByNobody Recovery = "none"   // a person
+)
+
+// Contract is what a channel promises, as data. Every change is a new version; an attempt stores the version it relied on.
+type Contract struct {
+	Profile string `json:"profile"`
+	Version int    `json:"-"`
+
+	Key     KeyTerms   `json:"key"`
+	Query   QueryTerms `json:"query"`
+	List    QueryTerms `json:"list"`
+	Notices bool       `json:"notices"`
+	Codes   CodeTerms  `json:"codes"`
+	Limits  LimitTerms `json:"limits"`
+	Waits   WaitTerms  `json:"waits"`
+	Horizon Duration   `json:"inFlightHorizon"` // how long a byte that left may still act
+}
+
+// KeyTerms say what a repeated send under the same number does.
+type KeyTerms struct {
+	Dedupes         bool     `json:"dedupes"`         // same number = same refund
+	Lifetime        Duration `json:"lifetime"`        // 0 = as long as the refund exists
+	ReplaysState    bool     `json:"replaysState"`    // a re-send tells the current state, so it can serve as recovery
+	InFlightRefused bool     `json:"inFlightRefused"` // a twin in flight is refused, not executed
+	NumberLength    int      `json:"numberLength"`    // longest number the channel takes; below 34 is refused
+}
+
+// QueryTerms describe a query by number, or a list by payment.
+type QueryTerms struct {
+	Exists        bool     `json:"exists"`
+	VisibilityLag Duration `json:"visibilityLag"` // how long a done refund may be hidden
+	Readings      int      `json:"readings"`      // counting absences needed
+	ReadingGap    Duration `json:"readingGap"`    // between them
+	FirstDelay    Duration `json:"firstDelay"`    // before the first query after a send
+}
+
+// CodeTerms list the channel's codes by meaning. A code in no list is Unknown.
+type CodeTerms struct {
+	Refused     []string `json:"refused"`     // did nothing, never will
+	NewNumber   []string `json:"newNumber"`   // did nothing; another number may pass
+	Echo        []string `json:"echo"`        // our own effect could cause it: proves nothing
+	Retryable   []string `json:"retryable"`   // did nothing, same number may be sent again
+	LowBalance  []string `json:"lowBalance"`  // retryable, and PENDING says why
+	LateFailure bool     `json:"lateFailure"` // "failed" after "succeeded" means: returned
+}
+
+// LimitTerms are rules that refuse or delay.
+type LimitTerms struct {
+	Spacing    Duration   `json:"spacing"`    // between sends of one payment
+	Window     Duration   `json:"window"`     // refunds are possible this long after the payment; 0 = no end
+	MaxRefunds int        `json:"maxRefunds"` // per payment; 0 = no limit
+	Currencies []Currency `json:"currencies"` // empty = all
+	MinAmount  int64      `json:"minAmount"`
+	MaxAmount  int64      `json:"maxAmount"` // 0 = no limit
+}
+
+// WaitTerms are the deadlines after which a case opens. Polling goes on.
+type WaitTerms struct {
+	Pending  Duration `json:"pending"`
+	Unknown  Duration `json:"unknown"`
+	Accepted Duration `json:"accepted"`
+}
+
+// Recovery is the strongest way that the contract offers.
+func (c Contract) Recovery() Recovery {
+	switch {
+	case c.Query.Exists:
+		return RecoverByQuery
+	case c.List.Exists:
+		return RecoverByList
+	case c.Key.Dedupes && c.Key.ReplaysState:
+		return RecoverByReplay
+	case c.Notices:
+		return RecoverByNotice
+	}
+	return RecoverByNobody
+}
+
+// asking is the terms of whatever can be asked: the query, else the list.
+func (c Contract) asking() QueryTerms {
+	if c.Query.Exists {
+		return c.Query
+	}
+	return c.List
+}
+
+// Encode is the contract's stored form; its bytes make the digest that tells one version from the next.
+func (c Contract) Encode() ([]byte, error) { return json.Marshal(c) }
+
+// Validate says what makes a contract unusable. It refuses rather than guesses.
+func (c Contract) Validate() error {
+	switch {
+	case c.Key.NumberLength < NumberLength:
+		return fmt.Errorf("refund: contract %s: numbers of %d characters are needed, the channel takes %d", c.Profile, NumberLength, c.Key.NumberLength)
+	case c.asking().Exists && c.asking().Readings < 1:
+		return fmt.Errorf("refund: contract %s: readings must be at least 1", c.Profile)
+	case c.Waits.Pending <= 0 || c.Waits.Unknown <= 0 || c.Waits.Accepted <= 0:
+		return fmt.Errorf("refund: contract %s: every wait needs a deadline", c.Profile)
+	case c.Horizon <= 0:
+		return fmt.Errorf("refund: contract %s: inFlightHorizon must be above 0", c.Profile)
+	case c.Key.ReplaysState && !c.Key.Dedupes:
+		return fmt.Errorf("refund: contract %s: a key that does not dedupe cannot be replayed", c.Profile)
+	}
+	return nil
+}
+
+// Expresses says whether the channel can express the amount.
+func (c Contract) Expresses(amount int64, cur Currency) bool {
+	if amount < c.Limits.MinAmount || (c.Limits.MaxAmount > 0 && amount > c.Limits.MaxAmount) {
+		return false
+	}
+	if len(c.Limits.Currencies) == 0 {
+		return true
+	}
+	for _, x := range c.Limits.Currencies {
+		if x == cur {
+			return true
+		}
+	}
+	return false
+}

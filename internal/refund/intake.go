@@ -1,0 +1,143 @@
+package refund
+
+import "time"
+
+// EventType names what an intake asks for. It is the CloudEvents type.
+type EventType string
+
+// The types that the door takes.
+const (
+	TypeRefundRequested EventType = "refund.requested"
+	TypePaymentCaptured EventType = "payment.captured"
+)
+
+// Reserved consumers. A bridge's consumer is its configured name.
+const (
+	ConsumerREST   = "rest"
+	ConsumerEvents = "events"
+)
+
+// Tenant is who an intake is for. The code is part of dispatch numbers; it never changes.
+type Tenant struct {
+	ID     TenantID
+	Code   string
+	Closed bool // the door is shut for new refunds; recovery goes on
+}
+
+// EventKey names one business fact of one producer, stable over re-publishing.
+// REST: consumer "rest", source "rest", id = the Idempotency-Key.
+type EventKey struct {
+	Consumer, Source, ID string
+}
+
+// Params are the immutable parameters of a refund, the ones that its digest covers (refundId is the key).
+type Params struct {
+	RefundID, OrderID, PaymentID string
+	Amount                       int64 // minor units, 1..MaxAmount
+	Currency                     Currency
+}
+
+// Digest is the d1 digest of the parameters.
+func (p Params) Digest() Digest { return RefundDigest(p.OrderID, p.PaymentID, p.Amount, p.Currency) }
+
+// PaymentSpec is what a caller says about a payment (PUT, inline in a refund). It is compared, never merged.
+type PaymentSpec struct {
+	OrderID           string
+	Amount            int64 // captured, minor units
+	Currency          Currency
+	Account           string // channel account
+	Reference         string // the channel's name for the payment; "" = "<tenant code>:<payment id>"
+	Version           int64  // of a snapshot; absent = 0
+	RefundedElsewhere int64  // refunded before or beside us
+}
+
+// Request is the content of refund.requested and of POST /v1/refunds.
+type Request struct {
+	Params
+	Reason   string            // free text, not in the digest, erasable
+	Metadata map[string]string // not in the digest, erasable
+	Payment  *PaymentSpec      // optional inline payment
+}
+
+// Capture is the content of payment.captured.
+type Capture struct {
+	PaymentID, CaptureID, OrderID string
+	Amount                        int64
+	Currency                      Currency
+	Account, Reference            string
+}
+
+// Digest is the d1 digest of the capture.
+func (c Capture) Digest() Digest {
+	return CaptureDigest(c.PaymentID, c.CaptureID, c.Amount, c.Currency)
+}
+
+// Park is what the door needs to keep an item that it may not accept. nil on REST: there the caller has the answer.
+type Park struct {
+	Place   string // stable name of the item's place at its transport; one parked row per (tenant, consumer, place)
+	Headers map[string][]string
+	Body    []byte
+}
+
+// Intake is one request in front of the door, whatever way it came. Exactly one of Refund and Capture is set.
+// Its fields are validated by whoever makes it (internal/http, internal/bridge); the door decides, it does not parse.
+type Intake struct {
+	Tenant      Tenant
+	Event       EventKey
+	Type        EventType
+	Refund      *Request
+	Capture     *Capture
+	Actor       string    // "actor:<name>" or "system:<role>", for the journal
+	Transport   string    // evidence: request id, topic/partition/offset. Decides nothing
+	OccurredAt  time.Time // CloudEvents time; zero = not said
+	Park        *Park
+	Parked      RID // set when a parked row is tried again: the same transaction settles that row
+	ReplayBatch RID
+	RID         RID // id of the refund if this intake creates one; made once before the first try, so that a second try after a lost COMMIT knows its own work
+}
+
+// Digest is the digest of whatever the intake carries.
+func (in Intake) Digest() Digest {
+	if in.Capture != nil {
+		return in.Capture.Digest()
+	}
+	return in.Refund.Digest()
+}
+
+// PaymentID is the payment that the intake is about.
+func (in Intake) PaymentID() string {
+	if in.Capture != nil {
+		return in.Capture.PaymentID
+	}
+	return in.Refund.PaymentID
+}
+
+// Verdict is what the door says.
+type Verdict string
+
+// design: one verdict per item; only the first four bind the event id.
+const (
+	Accepted Verdict = "ACCEPTED" // new event, new refund (or capture)
+	Replayed Verdict = "REPLAYED" // known, same parameters
+	Conflict Verdict = "CONFLICT" // known, other parameters
+	Refused  Verdict = "REFUSED"  // a rule says no
+	Waiting  Verdict = "WAITING"  // the payment is not known yet
+	Busy     Verdict = "BUSY"     // a row stayed locked for too long
+	Lost     Verdict = "LOST"     // a lock was not obtained in this try; never leaves the door
+)
+
+// Causes of a replay, for the duplicates metric.
+const (
+	CauseEvent  = "event"  // the same event id again
+	CauseRefund = "refund" // another event id for a known refund (or capture)
+)
+
+// Outcome is the door's answer to one intake.
+type Outcome struct {
+	Verdict  Verdict
+	Code     Code     // Conflict, Refused, Waiting, Busy
+	Fields   []string // Conflict: JSON names of the differing fields, never their values
+	Replayed bool     // a stored Conflict or Refused told again
+	Cause    string   // Replayed: CauseEvent or CauseRefund
+	Refund   *Refund  // Accepted, Replayed of a refund: its current state
+}
