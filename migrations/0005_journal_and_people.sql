@@ -1,0 +1,167 @@
+-- +goose Up
+CREATE SEQUENCE journal_pos_seq CACHE 1;
+COMMENT ON SEQUENCE journal_pos_seq IS 'Positions of the journal. CACHE must stay 1: that pos rises with seq inside one refund rests on it.';
+CREATE TABLE journal (
+  tenant_id bigint NOT NULL,
+  rid uuid NOT NULL,
+  seq int NOT NULL,
+  pos bigint NOT NULL DEFAULT nextval('journal_pos_seq'),
+  kind text COLLATE "C" NOT NULL,
+  from_state text COLLATE "C",
+  to_state text COLLATE "C" NOT NULL,
+  generation int NOT NULL,
+  source text COLLATE "C" NOT NULL,
+  actor text NOT NULL,
+  fact_key bytea,
+  at timestamptz NOT NULL,
+  data text NOT NULL,
+  private jsonb,
+  digest bytea NOT NULL,
+  hash bytea NOT NULL,
+  replay_batch uuid,
+  CONSTRAINT journal_pk PRIMARY KEY (tenant_id, rid, seq),
+  CONSTRAINT journal_seq_ck CHECK (seq > 0),
+  CONSTRAINT journal_birth_ck CHECK ((seq = 1) = (from_state IS NULL)),
+  CONSTRAINT journal_fact_key_ck CHECK (octet_length(fact_key) = 32),
+  CONSTRAINT journal_digest_ck CHECK (octet_length(digest) = 32),
+  CONSTRAINT journal_hash_ck CHECK (octet_length(hash) = 32)
+);
+ALTER SEQUENCE journal_pos_seq OWNED BY journal.pos;
+CREATE UNIQUE INDEX journal_pos_uq ON journal (pos);
+CREATE UNIQUE INDEX journal_fact_uq ON journal (tenant_id, rid, fact_key) WHERE fact_key IS NOT NULL;
+COMMENT ON INDEX journal_pos_uq IS 'What readers go along; a reader must wait for older writers before it trusts a range of positions.';
+COMMENT ON INDEX journal_fact_uq IS 'A fact enters a refund once.';
+COMMENT ON TABLE journal IS 'History of every refund: one row per accepted fact or transition, in the transaction of the change, append-only. Written by accept, claim, enter, sweep, people and epoch.';
+COMMENT ON COLUMN journal.tenant_id IS 'Tenant. Written once with the row.';
+COMMENT ON COLUMN journal.rid IS 'The refund. Written once with the row.';
+COMMENT ON COLUMN journal.seq IS '1, 2, 3 … per refund without a gap. Written once with the row.';
+COMMENT ON COLUMN journal.pos IS 'Position over all refunds, drawn after the refund''s row lock. Written once with the row.';
+COMMENT ON COLUMN journal.kind IS 'What happened. Written once with the row.';
+COMMENT ON COLUMN journal.from_state IS 'State before, null at birth. Written once with the row.';
+COMMENT ON COLUMN journal.to_state IS 'State after; equal to from_state when a fact moved nothing. Written once with the row.';
+COMMENT ON COLUMN journal.generation IS 'Generation of the refund after the change. Written once with the row.';
+COMMENT ON COLUMN journal.source IS 'Where it came from: rest, a bridge, answer, query, notice, settlement, person, timer. Written once with the row.';
+COMMENT ON COLUMN journal.actor IS 'actor:<name> or system:<role>. Written once with the row.';
+COMMENT ON COLUMN journal.fact_key IS 'Identity of the fact, so that a known one is a no-op; null for readings that may repeat. Written once with the row.';
+COMMENT ON COLUMN journal.at IS 'Database time that went into hash. Written once with the row.';
+COMMENT ON COLUMN journal.data IS 'Canonical JSON exactly as hashed; personal data only as salted digests. Written once with the row.';
+COMMENT ON COLUMN journal.private IS 'Payload and salt whose digest is in data; may be erased. Written with the row.';
+COMMENT ON COLUMN journal.digest IS 'SHA-256 of the entry''s canonical form, made in Go. Written once with the row.';
+COMMENT ON COLUMN journal.hash IS 'SHA-256 of the previous hash, rid, seq, at and digest, made in SQL under the row lock. Written once with the row.';
+COMMENT ON COLUMN journal.replay_batch IS 'The replay that caused it, null otherwise. Written with the row.';
+
+CREATE TABLE readers (
+  name text COLLATE "C" NOT NULL,
+  generation int NOT NULL DEFAULT 1,
+  owner text,
+  lease_ends_at timestamptz,
+  cursor bigint NOT NULL DEFAULT 0,
+  updated_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT readers_pk PRIMARY KEY (name, generation)
+) WITH (fillfactor = 50);
+COMMENT ON TABLE readers IS 'Named cursors into the journal. Written by the readers themselves.';
+COMMENT ON COLUMN readers.name IS 'Which reader: an outbound sink, webhooks, a projection. Written once at its first run.';
+COMMENT ON COLUMN readers.generation IS 'A rebuild is a new generation and never sends or publishes. Written once with the row.';
+COMMENT ON COLUMN readers.owner IS 'Process that reads now. Written when it takes the lease.';
+COMMENT ON COLUMN readers.lease_ends_at IS 'Until when the owner may read, database time. Written with owner and at renewal.';
+COMMENT ON COLUMN readers.cursor IS 'Every position up to here is done. Written after each batch.';
+COMMENT ON COLUMN readers.updated_at IS 'Database time of the last change. Written with cursor.';
+
+CREATE TABLE journal_anchors (
+  upto_pos bigint,
+  rows bigint NOT NULL,
+  hash bytea NOT NULL,
+  signature bytea,
+  at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT journal_anchors_pk PRIMARY KEY (upto_pos)
+);
+COMMENT ON TABLE journal_anchors IS 'Signed digests of journal ranges, also kept outside. Append-only. Written by the leading replica''s anchoring.';
+COMMENT ON COLUMN journal_anchors.upto_pos IS 'Last position that the anchor covers. Written once with the row.';
+COMMENT ON COLUMN journal_anchors.rows IS 'Number of journal rows since the anchor before. Written once with the row.';
+COMMENT ON COLUMN journal_anchors.hash IS 'SHA-256 over them and the anchor before. Written once with the row.';
+COMMENT ON COLUMN journal_anchors.signature IS 'Signature over hash, null where no key is configured. Written once with the row.';
+COMMENT ON COLUMN journal_anchors.at IS 'Database time of the insert. Written once with the row.';
+
+CREATE TABLE cases (
+  tenant_id bigint NOT NULL,
+  case_id uuid NOT NULL,
+  rid uuid,
+  payment_id text COLLATE "C",
+  reasons text[] NOT NULL,
+  evidence jsonb NOT NULL,
+  opened_at timestamptz NOT NULL DEFAULT now(),
+  closed_at timestamptz,
+  closed_how text COLLATE "C",
+  CONSTRAINT cases_pk PRIMARY KEY (tenant_id, case_id),
+  CONSTRAINT cases_subject_ck CHECK (num_nonnulls(rid, payment_id) >= 1),
+  CONSTRAINT cases_reasons_ck CHECK (array_position(reasons, NULL) IS NULL AND (closed_at IS NOT NULL OR cardinality(reasons) > 0)),
+  CONSTRAINT cases_closed_ck CHECK ((closed_at IS NULL) = (closed_how IS NULL))
+);
+CREATE UNIQUE INDEX cases_one_open_uq ON cases (tenant_id, rid) WHERE closed_at IS NULL AND rid IS NOT NULL;
+CREATE UNIQUE INDEX cases_one_open_payment_uq ON cases (tenant_id, payment_id) WHERE closed_at IS NULL AND rid IS NULL;
+CREATE INDEX cases_open_ix ON cases (tenant_id, opened_at) WHERE closed_at IS NULL;
+ALTER TABLE refunds ADD CONSTRAINT refunds_case_fk FOREIGN KEY (tenant_id, case_id) REFERENCES cases;
+COMMENT ON INDEX cases_one_open_uq IS 'At most one open case per refund.';
+COMMENT ON INDEX cases_one_open_payment_uq IS 'At most one open case per payment beside those of its refunds.';
+COMMENT ON INDEX cases_open_ix IS 'The list of what waits for a person, oldest first.';
+COMMENT ON TABLE cases IS 'A flag beside the state: a person must look. Opened by enter, sweep and epoch, closed by enter and people, never deleted.';
+COMMENT ON COLUMN cases.tenant_id IS 'Tenant. Written once with the row.';
+COMMENT ON COLUMN cases.case_id IS 'uuid v7. Written once with the row.';
+COMMENT ON COLUMN cases.rid IS 'The refund that it is about, null for a payment''s case. Written once with the row.';
+COMMENT ON COLUMN cases.payment_id IS 'The payment that it is about. Written once with the row.';
+COMMENT ON COLUMN cases.reasons IS 'A set: a fact adds or removes only the reason that it is about; empty only when closed. Written by enter, sweep and people.';
+COMMENT ON COLUMN cases.evidence IS 'What was known when it opened, for the person who looks. Written by enter and sweep.';
+COMMENT ON COLUMN cases.opened_at IS 'Database time of the insert. Written once with the row.';
+COMMENT ON COLUMN cases.closed_at IS 'Database time of closing, null while open; a closed case is not opened again. Written by enter and people.';
+COMMENT ON COLUMN cases.closed_how IS 'By a fact or by which decision. Written with closed_at.';
+
+CREATE TABLE decisions (
+  tenant_id bigint NOT NULL,
+  decision_id uuid NOT NULL,
+  case_id uuid NOT NULL,
+  action text COLLATE "C" NOT NULL,
+  journal_seq int,
+  excess bigint,
+  effect_id uuid,
+  evidence text NOT NULL,
+  maker bigint NOT NULL,
+  made_at timestamptz NOT NULL DEFAULT now(),
+  expires_at timestamptz NOT NULL,
+  checker bigint,
+  checked_at timestamptz,
+  verdict text COLLATE "C",
+  applied_at timestamptz,
+  CONSTRAINT decisions_pk PRIMARY KEY (tenant_id, decision_id),
+  CONSTRAINT decisions_action_ck CHECK (action IN ('CONFIRM_SUCCESS','CONFIRM_NOT_DONE','RESEND','WAIT','ACKNOWLEDGE','TAKE_BACK')),
+  CONSTRAINT decisions_evidence_ck CHECK (length(btrim(evidence)) >= 8),
+  CONSTRAINT decisions_verdict_ck CHECK (verdict IN ('APPROVED','REJECTED','EXPIRED','VOID')),
+  CONSTRAINT decisions_applied_ck CHECK (applied_at IS NULL OR verdict IS NOT DISTINCT FROM 'APPROVED'),
+  CONSTRAINT decisions_four_eyes_ck CHECK (checker IS NULL OR checker <> maker),
+  CONSTRAINT decisions_verdict_both_ck CHECK ((verdict IS NULL) = (checked_at IS NULL)
+    AND (verdict IS DISTINCT FROM 'APPROVED' OR (checker IS NOT NULL AND checked_at <= expires_at))),
+  CONSTRAINT decisions_case_fk FOREIGN KEY (tenant_id, case_id) REFERENCES cases,
+  CONSTRAINT decisions_maker_fk FOREIGN KEY (tenant_id, maker) REFERENCES actors,
+  CONSTRAINT decisions_checker_fk FOREIGN KEY (tenant_id, checker) REFERENCES actors
+);
+CREATE UNIQUE INDEX decisions_one_approved_uq ON decisions (tenant_id, case_id) WHERE verdict = 'APPROVED' AND action <> 'WAIT' AND applied_at IS NULL;
+CREATE UNIQUE INDEX decisions_one_pending_uq ON decisions (tenant_id, case_id) WHERE verdict IS NULL;
+ALTER TABLE dispatches ADD CONSTRAINT dispatches_decree_fk FOREIGN KEY (tenant_id, decreed_by) REFERENCES decisions;
+ALTER TABLE dispatch_deaths ADD CONSTRAINT dispatch_deaths_decision_fk FOREIGN KEY (tenant_id, decision_id) REFERENCES decisions;
+COMMENT ON INDEX decisions_one_approved_uq IS 'At most one approved decision of a case waits to take effect.';
+COMMENT ON INDEX decisions_one_pending_uq IS 'At most one proposal per case.';
+COMMENT ON TABLE decisions IS 'What a person proposes for a case and another one approves. Takes effect only when nothing sent can still act. Written by people; voided by enter.';
+COMMENT ON COLUMN decisions.tenant_id IS 'Tenant. Written once by people.';
+COMMENT ON COLUMN decisions.decision_id IS 'uuid v7. Written once by people.';
+COMMENT ON COLUMN decisions.case_id IS 'The case. Written once by people.';
+COMMENT ON COLUMN decisions.action IS 'What shall be done. Written once by people.';
+COMMENT ON COLUMN decisions.journal_seq IS 'The refund''s journal_seq that it was made on: void once that moved on. Written once by people.';
+COMMENT ON COLUMN decisions.excess IS 'For a payment''s case: the excess that it was made on. Written once by people.';
+COMMENT ON COLUMN decisions.effect_id IS 'The held line that it attaches, if any. Written once by people.';
+COMMENT ON COLUMN decisions.evidence IS 'Why: text or a reference, 8 characters or more. Written once by people.';
+COMMENT ON COLUMN decisions.maker IS 'Actor who proposed it. Written once by people.';
+COMMENT ON COLUMN decisions.made_at IS 'Database time of the proposal. Written once by people.';
+COMMENT ON COLUMN decisions.expires_at IS 'No approval after it. Written once by people.';
+COMMENT ON COLUMN decisions.checker IS 'Actor who judged it, never the maker; null when it expired or became void. Written with verdict.';
+COMMENT ON COLUMN decisions.checked_at IS 'Database time of the verdict. Written with verdict.';
+COMMENT ON COLUMN decisions.verdict IS 'Null while proposed. Written once by people, sweep (EXPIRED) or enter (VOID); an approved one may still become VOID until applied.';
+COMMENT ON COLUMN decisions.applied_at IS 'Database time when it took effect. Written once by sweep or people.';
