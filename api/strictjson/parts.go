@@ -1,0 +1,60 @@
+package strictjson
+
+import "bytes"
+
+// Member is one member of an object: its name as it is meant, its value as it
+// was written.
+type Member struct {
+	Name string
+	Raw  []byte
+}
+
+// Members takes an object apart, in the order of the document, strictly as
+// Check. A document that is no object is a fault.
+func Members(doc []byte) ([]Member, *Fault) {
+	if !begins(doc, '{') {
+		if f := Check(doc); f != nil {
+			return nil, f
+		}
+		return nil, &Fault{Detail: "must be an object"}
+	}
+	var out []Member
+	s := &scanner{in: doc, strict: true, visit: func(name string, raw []byte) { out = append(out, Member{name, raw}) }}
+	if f := run(s); f != nil {
+		return nil, f
+	}
+	return out, nil
+}
+
+// Elements takes an array apart without judging more than the syntax of its
+// elements, so that one bad element does not condemn the others. The slices
+// point into doc.
+func Elements(doc []byte) ([][]byte, *Fault) {
+	if !begins(doc, '[') {
+		if f := CheckSyntax(doc); f != nil {
+			return nil, f
+		}
+		return nil, &Fault{Detail: "must be an array"}
+	}
+	var out [][]byte
+	s := &scanner{in: doc, visit: func(_ string, raw []byte) { out = append(out, raw) }}
+	if f := run(s); f != nil {
+		return nil, f
+	}
+	return out, nil
+}
+
+func begins(doc []byte, with byte) bool {
+	trimmed := bytes.TrimLeft(doc, " \t\r\n")
+	return len(trimmed) > 0 && trimmed[0] == with
+}
+
+// Text reads a JSON string that Check has passed. ok is false for other values.
+func Text(raw []byte) (text string, ok bool) {
+	if len(raw) == 0 || raw[0] != '"' {
+		return "", false
+	}
+	s := &scanner{in: raw, strict: true}
+	text, f := s.text()
+	return text, f == nil && s.at == len(raw)
+}
