@@ -1,0 +1,138 @@
+package refund
+
+import "sort"
+
+// act is a named consequence of a table row.
+type act struct {
+	name string
+	do   func(s *scene)
+}
+
+func opens(r CaseReason) act { return act{"case: " + string(r), func(s *scene) { s.addReason(r) }} }
+
+func drops(r CaseReason) act {
+	return act{"answers " + string(r), func(s *scene) {
+		if !s.r.otherExposed(0) {
+			s.dropReason(r)
+		}
+	}}
+}
+
+// Consequences.
+var (
+	book   = act{"book the effect", (*scene).book}
+	mirror = act{"mirror the effect", (*scene).mirror}
+	pair   = act{"pair the effect", func(s *scene) { s.effectWithoutID().ChannelRefundID = s.f.ChannelRefundID }}
+
+	nextNumber = act{"next number", (*scene).nextNumber}
+	answerAsk  = act{"answer the ask", func(s *scene) { s.r.AskNo = 0 }}
+	markEpoch  = act{"mark exposed", (*scene).markEpoch}
+
+	openLate          = opens(CaseLate)
+	openMulti         = opens(CaseMulti)
+	openOther         = opens(CaseOther)
+	openContradiction = opens(CaseContradiction)
+	openNoStep        = opens(CaseNoStep)
+	openAcknowledged  = act{"case: acknowledged, decree void", func(s *scene) { s.d.Decreed = false; s.addReason(CaseAcknowledged) }}
+	openGiven         = act{"case: the reason given", func(s *scene) { s.addReason(s.f.Reason) }}
+	dropOther         = drops(CaseOther)
+	dropAcknowledged  = drops(CaseAcknowledged)
+)
+
+// book adds the effect. Amounts that the channel did not say are the ones we asked for; other amounts stand as they are.
+func (s *scene) book() {
+	amount, cur := s.f.Amount, s.f.Currency
+	if amount == 0 {
+		amount = s.r.Amount
+	}
+	if cur == "" {
+		cur = s.r.Currency
+	}
+	counted := amount
+	if cur != s.r.Currency {
+		counted = s.r.Amount
+	}
+	if amount != s.r.Amount || cur != s.r.Currency {
+		s.addReason(CaseContradiction)
+	}
+	if e := s.foreignEffect(); e != nil { // a line that we had adopted as foreign is ours after all: the balance has it already
+		e.Ours, e.DispatchNo = true, s.d.No
+		s.addReason(CaseContradiction)
+	} else {
+		s.r.Effects = append(s.r.Effects, Effect{Ours: true, DispatchNo: s.d.No, ChannelRefundID: s.f.ChannelRefundID, Amount: amount,
+			Currency: cur, Counted: counted, Status: EffectMoved, ByPerson: s.f.Source == "decision", At: s.now})
+		s.r.Payment.Refunded += counted
+	}
+	s.refold()
+}
+
+// mirror takes the effect back: the amount is refundable again.
+func (s *scene) mirror() {
+	e := s.movedEffect()
+	e.Status, e.ReversedAt = EffectReversed, s.now
+	s.r.Payment.Refunded -= e.Counted
+}
+
+// nextNumber closes the live number with its proof and opens the next ordinal. The number itself is computed by whoever knows the installation.
+func (s *scene) nextNumber() {
+	d, _ := s.r.Dispatch(s.r.DispatchNo)
+	d.Dead = true
+	s.change.Deaths = append(s.change.Deaths, Death{Dispatch: d.No, ProofAttempt: s.proof(d.No), Rule: string(s.f.Kind)})
+	s.r.DispatchNo++
+	s.r.Dispatches = append(s.r.Dispatches, Dispatch{No: s.r.DispatchNo, Number: DispatchNumber(s.r.Installation, s.r.TenantCode, s.r.RefundID, s.r.DispatchNo)})
+	s.r.ChannelRefundID = ""
+	s.d, _ = s.r.Dispatch(s.f.Dispatch) // the append may have moved it
+}
+
+// proof is the attempt whose answer shows that the number did nothing.
+func (s *scene) proof(no int) int {
+	for i := len(s.r.Attempts) - 1; i >= 0; i-- {
+		a := s.r.Attempts[i]
+		if a.DispatchNo == no && (disproves(a.Answer) || a.Answer == NotFound || a.Answer == FailedFinal) {
+			return a.No
+		}
+	}
+	return 0
+}
+
+// markEpoch says of every number that it may have been used in a future that a restore has cut off.
+func (s *scene) markEpoch() {
+	for i := range s.r.Dispatches {
+		d := &s.r.Dispatches[i]
+		d.MarkedEpoch, d.KeyDiesAt = s.r.Epoch, s.now
+		d.MayActUntil = later(d.MayActUntil, s.now.Add(LongestLease))
+	}
+	s.refold()
+}
+
+func (s *scene) addReason(r CaseReason) {
+	if s.r.Case.Has(r) {
+		return
+	}
+	next := &Case{OpenedAt: s.now}
+	if s.r.Case != nil {
+		*next = *s.r.Case
+	}
+	next.Reasons = append(append([]CaseReason(nil), next.Reasons...), r)
+	sort.Slice(next.Reasons, func(i, j int) bool { return next.Reasons[i] < next.Reasons[j] })
+	s.r.Case = next
+}
+
+// dropReason removes one reason; the last one closes the case.
+func (s *scene) dropReason(r CaseReason) {
+	if !s.r.Case.Has(r) {
+		return
+	}
+	rest := make([]CaseReason, 0, len(s.r.Case.Reasons))
+	for _, x := range s.r.Case.Reasons {
+		if x != r {
+			rest = append(rest, x)
+		}
+	}
+	next := *s.r.Case
+	next.Reasons = rest
+	s.r.Case = &next
+	if len(rest) == 0 {
+		s.change.CaseClosed, s.r.Case = &next, nil
+	}
+}

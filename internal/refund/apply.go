@@ -1,0 +1,357 @@
+package refund
+
+import (
+	"fmt"
+	"time"
+)
+
+// Grace is how long a job that was just handed out has before the sweeper hands it out again.
+const Grace = 10 * time.Second
+
+// Apply enters one fact into a record that is held under its lock. It is pure: the same record, fact and contract give
+// the same change. r.Now is the time of the reading. Errors: ErrNotOwner when a conclusion from missing evidence
+// carries another generation than the row; a plain error when the fact names what does not exist.
+func Apply(r Record, f Fact, c Contract) (Change, error) {
+	ch := Change{Before: r, After: clone(r)}
+	s := &scene{r: &ch.After, c: c, f: f, now: r.Now, change: &ch}
+	if f.Kind.concluded() && f.Generation != r.Generation {
+		return Change{}, ErrNotOwner
+	}
+	if f.Dispatch == 0 {
+		s.f.Dispatch = r.DispatchNo
+	}
+	d, ok := ch.After.Dispatch(s.f.Dispatch)
+	if !ok {
+		return Change{}, fmt.Errorf("refund: fact names dispatch %d of %d", s.f.Dispatch, r.DispatchNo)
+	}
+	s.d, s.ackBefore = d, d.Acknowledged
+	if f.Attempt != 0 {
+		if done, err := s.complete(); err != nil || done {
+			ch.Known = done
+			return ch, err
+		}
+	}
+	s.record()
+	s.enter(s.row())
+	s.settle()
+	s.finish()
+	return ch, s.check()
+}
+
+// concluded says whether a kind is our own conclusion from missing evidence, fenced by the generation.
+func (k FactKind) concluded() bool {
+	return k == LeaseEnd || k == Settled || k == KeyDead || k == Deadline
+}
+
+// keyed says whether a fact has an identity: a status of a number or an effect. Answers that speak only of their own
+// attempt have none, else the second of them would look known and move nothing.
+func (k FactKind) keyed() bool {
+	return k == Succeeded || k == Acknowledged || k == FailedFinal || k == Reversed
+}
+
+// complete writes the attempt's answer, once. done: it had one.
+func (s *scene) complete() (done bool, err error) {
+	a, ok := s.r.Attempt(s.f.Attempt)
+	if !ok {
+		return false, fmt.Errorf("refund: fact names attempt %d of %d", s.f.Attempt, s.r.AttemptNo)
+	}
+	if a.Answer != "" {
+		return true, nil
+	}
+	a.Answer, a.AnsweredAt, a.Code, a.RetryAfter = s.f.Kind, s.now, s.f.Code, s.f.RetryAfter
+	s.attempt = a
+	s.change.Attempt = &AttemptAnswer{No: a.No, Answer: s.f.Kind, Rule: s.f.Rule, Code: s.f.Code, RetryAfter: s.f.RetryAfter,
+		Late: a.Generation != s.r.Generation, Evidence: s.f.Evidence}
+	if !s.r.LeaseEndsAt.IsZero() && a.Generation == s.r.Generation {
+		s.releaseLease()
+	}
+	return false, nil
+}
+
+// releaseLease gives ownership back after the owner's answer. PROCESSING keeps the lease until it is left.
+func (s *scene) releaseLease() {
+	if s.r.State != Processing {
+		s.r.LeaseEndsAt = time.Time{}
+	}
+}
+
+// record keeps what the fact says of its dispatch, whatever the state.
+func (s *scene) record() {
+	d := s.d
+	switch s.f.Kind {
+	case Acknowledged:
+		d.Acknowledged = true
+		d.Exposed = true
+	case FailedFinal:
+		if d.FinalNegativeAt.IsZero() {
+			d.FinalNegativeAt = s.now
+		}
+	}
+	if s.f.Kind.keyed() && s.f.ChannelRefundID != "" && d.ChannelRefundID == "" {
+		d.ChannelRefundID = s.f.ChannelRefundID
+		d.Acknowledged = true
+	}
+	s.change.Known = s.r.Facts[s.key()] && s.f.Kind.keyed()
+	s.refold()
+}
+
+// refold brings the flags in step with the answers. Exposure ends by evidence; it begins only with a send's claim, an
+// acknowledgement or an epoch mark, so that a contract's new terms cannot expose what was proven under the old ones.
+func (s *scene) refold() {
+	for i := range s.r.Dispatches {
+		d := &s.r.Dispatches[i]
+		d.Exposed = (d.Exposed || (s.f.Kind == EpochMark && d.MarkedEpoch > 0)) && s.r.Exposure(*d, s.c, s.now).Exposed
+	}
+	s.r.Exposed = s.r.anyExposed()
+}
+
+func (s *scene) key() [32]byte {
+	return FactKey(s.d.Number, string(s.f.Kind), s.f.ChannelRefundID, s.f.Amount, s.f.Currency)
+}
+
+// row finds the table row that applies; the zero row keeps the fact as evidence.
+func (s *scene) row() row {
+	for _, w := range table() {
+		if w.fact == s.f.Kind && has(w.in, s.r.State) && s.holds(w.when) {
+			return w
+		}
+	}
+	return row{id: "evidence", hops: stay()}
+}
+
+func (s *scene) holds(gs []guard) bool {
+	for _, g := range gs {
+		if !g.ok(s) {
+			return false
+		}
+	}
+	return true
+}
+
+// enter makes the row's transitions.
+func (s *scene) enter(w row) {
+	s.change.Rows = append(s.change.Rows, w.id)
+	caseBefore, askBefore := s.r.Case, s.r.AskNo
+	for i, h := range w.hops {
+		for _, a := range h.do {
+			a.do(s)
+		}
+		from := s.r.State
+		s.move(h.to)
+		s.flags()
+		stays := from == s.r.State
+		if stays && (w.silent || s.change.Known) && s.r.Case == caseBefore && s.r.AskNo == askBefore {
+			continue
+		}
+		s.journal(from, s.hopKind(w, i))
+	}
+}
+
+// hopKind: a return that nobody had told before is two facts, the success and its end.
+func (s *scene) hopKind(w row, i int) FactKind {
+	if len(w.hops) == 2 {
+		return []FactKind{Succeeded, Reversed}[i]
+	}
+	return s.f.Kind
+}
+
+// settle leaves the open states when nothing is exposed any more: time or this fact ended it.
+func (s *scene) settle() {
+	if !has(inFlight, s.r.State) || s.r.anyExposed() {
+		return
+	}
+	kind, known := s.f.Kind, s.change.Known
+	s.f.Kind, s.change.Known = Settled, false
+	s.enter(s.row())
+	s.f.Kind, s.change.Known = kind, known
+}
+
+// move changes the state and everything that depends on the state alone.
+func (s *scene) move(to State) {
+	if to == "" || to == s.r.State {
+		return
+	}
+	from := s.r.State
+	s.r.State, s.r.StateSince = to, s.now
+	s.r.PendingReason, s.r.Failure = "", Failure{}
+	if to != Pending {
+		s.r.AskNo = 0
+	}
+	if from == Processing || to.Final() || to == Pending {
+		s.r.LeaseEndsAt = time.Time{}
+	}
+	if to == Failed {
+		s.r.Failure = Failure{Code: failureCode(s.r, s.f.Kind), ChannelCode: s.channelCode()}
+	}
+	if to.Final() && !from.Final() {
+		s.r.Payment.Reserved -= s.r.Amount
+	}
+	if to.Final() {
+		s.r.FinalAt = s.now
+	}
+}
+
+// failureCode says in our words why a refund failed.
+func failureCode(r *Record, k FactKind) string {
+	a, ok := r.lastSend(r.DispatchNo)
+	switch {
+	case k == FailedFinal || k == Settled:
+		return "channel-failed"
+	case ok && a.Answer == RefusedEcho:
+		return "channel-refused-duplicate"
+	}
+	return "channel-refused"
+}
+
+func (s *scene) channelCode() string {
+	if s.f.Code != "" {
+		return s.f.Code
+	}
+	a, _ := s.r.lastSend(s.r.DispatchNo)
+	return a.Code
+}
+
+// flags derives what a row of the table must never forget: exposure under a final state, held money, excess, and the
+// reasons of a case that an end has answered.
+func (s *scene) flags() {
+	s.refold()
+	if s.r.State.Final() && s.r.Exposed {
+		if s.r.Case == nil {
+			s.addReason(CaseOther)
+		}
+	} else if s.r.State.Final() {
+		s.dropReason(CaseDeadline)
+		s.dropReason(CaseNoStep)
+	}
+	p := &s.r.Payment
+	p.Held += underFinal(s.r.Refund) - s.heldSoFar()
+	*p = p.withExcess()
+	if p.Excess > s.change.Before.Payment.Excess && p.Excess > p.ExcessAllowed {
+		s.addReason(CaseExcess)
+	}
+}
+
+// underFinal is what a refund holds of its payment because something is exposed although it told its end.
+func underFinal(r Refund) int64 {
+	if r.State.Final() && r.Exposed {
+		return r.Amount
+	}
+	return 0
+}
+
+// heldSoFar is what the last written row of this refund holds.
+func (s *scene) heldSoFar() int64 {
+	if n := len(s.change.Steps); n > 0 {
+		return underFinal(s.change.Steps[n-1].Row)
+	}
+	return underFinal(s.change.Before.Refund)
+}
+
+// journal closes a transition: one journal row, and the refund's row as it stands now.
+func (s *scene) journal(from State, kind FactKind) {
+	data := map[string]any{"dispatch": s.f.Dispatch, "row": s.change.Rows[len(s.change.Rows)-1]}
+	put := func(k, v string) {
+		if v != "" {
+			data[k] = v
+		}
+	}
+	put("channelRefundId", s.f.ChannelRefundID)
+	put("currency", string(s.f.Currency))
+	put("code", s.f.Code)
+	if s.f.Amount != 0 {
+		data["amount"] = s.f.Amount
+	}
+	if s.f.Attempt != 0 {
+		data["attempt"] = s.f.Attempt
+	}
+	if s.r.Case != nil {
+		reasons := make([]any, len(s.r.Case.Reasons))
+		for i, r := range s.r.Case.Reasons {
+			reasons[i] = string(r)
+		}
+		data["case"] = reasons
+	}
+	text, err := CanonicalJSON(data)
+	if err != nil { // only strings and integers go in
+		text = "{}"
+	}
+	e := Entry{Kind: lower(kind), From: from, To: s.r.State, Generation: s.r.Generation, Source: s.f.Source, Actor: s.f.Actor, Data: text}
+	if kind.keyed() && !s.change.Known {
+		key := FactKey(s.d.Number, string(kind), s.f.ChannelRefundID, s.f.Amount, s.f.Currency)
+		if !s.r.Facts[key] {
+			e.FactKey = key[:]
+			s.r.Facts[key] = true
+		}
+	}
+	s.r.JournalSeq++
+	s.r.NextActionAt = s.now.Add(Grace)
+	if idle(s.r.Refund) {
+		s.r.NextActionAt = time.Time{}
+	}
+	s.change.Steps = append(s.change.Steps, Transition{Row: s.r.Refund, Entry: e})
+	s.change.VoidProposals = true
+}
+
+// idle: nothing will ever have to be done of itself.
+func idle(r Refund) bool { return r.State.Final() && !r.Exposed && r.Case == nil }
+
+// finish sets the one timer by asking what comes next.
+func (s *scene) finish() {
+	step := Decide(s.change.After, s.c, s.now)
+	if s.r.State == Pending {
+		s.r.PendingReason = PendingQueued
+		if step.Do == DoWait && step.Why != "" {
+			s.r.PendingReason = step.Why
+		}
+	}
+	switch {
+	case idle(s.r.Refund):
+		s.r.NextActionAt = time.Time{}
+	case step.Do == DoWait:
+		s.r.NextActionAt = step.Until
+	default:
+		s.r.NextActionAt, s.change.WakeNow = s.now.Add(Grace), true
+	}
+	if n := len(s.change.Steps); n > 0 {
+		s.change.Steps[n-1].Row = s.r.Refund
+	}
+}
+
+// check is the pair of the database's guards: a change that breaks a promise never leaves this package.
+func (s *scene) check() error {
+	r := s.r
+	open := has(inFlight, r.State)
+	switch {
+	case open && !r.Exposed:
+		return fmt.Errorf("refund: %s with nothing exposed", r.State)
+	case r.State == Pending && r.Exposed:
+		return fmt.Errorf("refund: PENDING while exposed")
+	case r.State.Final() && r.Exposed && r.Case == nil:
+		return fmt.Errorf("refund: %s while exposed, without a case", r.State)
+	case r.Payment.Reserved < 0 || r.Payment.Refunded < 0 || r.Payment.Held < 0:
+		return fmt.Errorf("refund: a balance fell below zero: %+v", r.Payment)
+	}
+	return nil
+}
+
+func has(in []State, s State) bool {
+	for _, x := range in {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// clone copies what Apply may write to.
+func clone(r Record) Record {
+	r.Dispatches = append([]Dispatch(nil), r.Dispatches...)
+	r.Attempts = append([]Attempt(nil), r.Attempts...)
+	r.Effects = append([]Effect(nil), r.Effects...)
+	facts := make(map[[32]byte]bool, len(r.Facts)+2)
+	for k := range r.Facts {
+		facts[k] = true
+	}
+	r.Facts = facts
+	return r
+}

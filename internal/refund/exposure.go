@@ -1,0 +1,159 @@
+package refund
+
+import "time"
+
+// ClockMargin is kept before a key's death, for clocks that differ.
+const ClockMargin = 2 * time.Second
+
+// Exposure is what all stored answers of one dispatch say together. It is folded anew each time and never
+// overwritten by the last answer: one clean "no" does not undo an earlier timeout.
+type Exposure struct {
+	Exposed     bool
+	ActsUntil   time.Time // until then a byte that left may still do something; zero = nothing sent
+	AbsenceFrom time.Time // an absence reading that starts earlier does not count; zero = nothing sent
+	Readings    int       // counting absences since the last send
+	LastReading time.Time
+	Proven      bool // absence was proven after the last send
+}
+
+// disproves says whether this answer of a send proves that the send did nothing and never will.
+func disproves(k FactKind) bool {
+	return k == NotSent || k == Retryable || k == RefusedClean || k == RefusedNewNumber
+}
+
+// Exposure folds the attempts of a dispatch (rules 1 and 4).
+func (r *Record) Exposure(d Dispatch, c Contract, now time.Time) Exposure {
+	e := Exposure{Exposed: d.MarkedEpoch > 0, ActsUntil: d.MayActUntil}
+	if !d.MayActUntil.IsZero() {
+		e.ActsUntil = d.MayActUntil.Add(c.Horizon.D())
+		e.AbsenceFrom = e.ActsUntil.Add(c.asking().VisibilityLag.D())
+	}
+	for _, a := range r.Attempts {
+		if a.DispatchNo != d.No {
+			continue
+		}
+		if a.Kind == AttemptSend {
+			e.send(a, c)
+		} else if a.Answer == NotFound && !d.Acknowledged {
+			e.reading(a, c)
+		}
+	}
+	e.Exposed = e.Exposed || d.Acknowledged
+	if !d.FinalNegativeAt.IsZero() && !r.mayStillAct(d, c, now) {
+		e.Exposed = false
+	}
+	if d.Decreed || r.booked(d.No) {
+		e.Exposed = false
+	}
+	return e
+}
+
+func (e *Exposure) send(a Attempt, c Contract) {
+	acts := a.NotAfter.Add(c.Horizon.D())
+	e.ActsUntil = later(e.ActsUntil, acts)
+	e.AbsenceFrom = later(e.AbsenceFrom, acts.Add(c.asking().VisibilityLag.D()))
+	e.Readings, e.LastReading, e.Proven = 0, time.Time{}, false
+	if !disproves(a.Answer) {
+		e.Exposed = true
+	}
+}
+
+func (e *Exposure) reading(a Attempt, c Contract) {
+	if e.AbsenceFrom.IsZero() || a.StartedAt.Before(e.AbsenceFrom) {
+		return
+	}
+	if e.Readings > 0 && a.StartedAt.Sub(e.LastReading) < c.asking().ReadingGap.D() {
+		return
+	}
+	e.Readings++
+	e.LastReading = a.StartedAt
+	if e.Readings >= c.asking().Readings {
+		e.Exposed, e.Proven = false, true
+	}
+}
+
+// mayStillAct says whether a send without a definite answer may still do something.
+func (r *Record) mayStillAct(d Dispatch, c Contract, now time.Time) bool {
+	if now.Before(d.MayActUntil.Add(c.Horizon.D())) && !d.MayActUntil.IsZero() {
+		return true
+	}
+	for _, a := range r.Attempts {
+		open := a.Answer == "" || a.Answer == Unknown || a.Answer == RefusedEcho
+		if a.DispatchNo == d.No && a.Kind == AttemptSend && open && now.Before(a.NotAfter.Add(c.Horizon.D())) {
+			return true
+		}
+	}
+	return false
+}
+
+// booked says whether money of this dispatch is in the books, moved or returned.
+func (r *Record) booked(no int) bool {
+	for _, e := range r.Effects {
+		if e.Ours && e.DispatchNo == no && (e.Status == EffectMoved || e.Status == EffectReversed) {
+			return true
+		}
+	}
+	return false
+}
+
+// anyExposed says whether some dispatch is exposed, from the flags that Apply keeps in step with the fold.
+func (r *Record) anyExposed() bool {
+	for _, d := range r.Dispatches {
+		if d.Exposed {
+			return true
+		}
+	}
+	return false
+}
+
+// otherExposed says whether a dispatch other than no is exposed.
+func (r *Record) otherExposed(no int) bool {
+	for _, d := range r.Dispatches {
+		if d.No != no && d.Exposed {
+			return true
+		}
+	}
+	return false
+}
+
+// Dispatch finds a dispatch by ordinal.
+func (r *Record) Dispatch(no int) (*Dispatch, bool) {
+	for i := range r.Dispatches {
+		if r.Dispatches[i].No == no {
+			return &r.Dispatches[i], true
+		}
+	}
+	return nil, false
+}
+
+// Attempt finds an attempt by ordinal.
+func (r *Record) Attempt(no int) (*Attempt, bool) {
+	for i := range r.Attempts {
+		if r.Attempts[i].No == no {
+			return &r.Attempts[i], true
+		}
+	}
+	return nil, false
+}
+
+// lastSend is the newest send of a dispatch.
+func (r *Record) lastSend(no int) (Attempt, bool) {
+	for i := len(r.Attempts) - 1; i >= 0; i-- {
+		if a := r.Attempts[i]; a.DispatchNo == no && a.Kind == AttemptSend {
+			return a, true
+		}
+	}
+	return Attempt{}, false
+}
+
+// keyDead says whether the number may not be sent any more.
+func (d Dispatch) keyDead(c Contract, now time.Time) bool {
+	return !d.KeyDiesAt.IsZero() && !now.Before(d.KeyDiesAt.Add(-c.Horizon.D()-ClockMargin))
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,71 @@
+package refund
+
+import "strings"
+
+// guard is a named condition of a table row.
+type guard struct {
+	name string
+	ok   func(s *scene) bool
+}
+
+func lower(k FactKind) string { return strings.ToLower(string(k)) }
+
+// Conditions about ownership and exposure. Exposure has the fact at hand folded in already.
+var (
+	noCase     = guard{"no open case", func(s *scene) bool { return s.r.Case == nil }}
+	noAsk      = guard{"no open ask", func(s *scene) bool { return s.r.AskNo == 0 }}
+	answersAsk = guard{"answers the open ask", func(s *scene) bool { return s.r.AskNo != 0 && s.r.AskNo == s.f.Dispatch }}
+	clear      = guard{"nothing exposed", func(s *scene) bool { return !s.r.anyExposed() }}
+	notExposed = guard{"its dispatch is not exposed", func(s *scene) bool { return !s.d.Exposed }}
+	isLive     = guard{"live dispatch", func(s *scene) bool { return s.f.Dispatch == s.r.DispatchNo }}
+
+	firstNumber = guard{"first number", func(s *scene) bool { return s.r.DispatchNo == 1 }}
+	liveKeyDead = guard{"key dead", func(s *scene) bool { return s.d.keyDead(s.c, s.now) }}
+	notFirstAck = guard{"acknowledged before", func(s *scene) bool { return s.ackBefore }}
+	notProven   = guard{"absence not proven", func(s *scene) bool { return !s.r.Exposure(*s.d, s.c, s.now).Proven }}
+
+	bySend        = guard{"answer of a send", func(s *scene) bool { return s.attempt == nil || s.attempt.Kind == AttemptSend }}
+	newerSendOpen = guard{"a newer send is open", func(s *scene) bool { return s.attempt != nil && s.newerSendOpen() }}
+	lastSendEcho  = guard{"last send answered echo", func(s *scene) bool { a, ok := s.r.lastSend(s.r.DispatchNo); return ok && a.Answer == RefusedEcho }}
+
+	lastSendRefused = guard{"last send refused", func(s *scene) bool {
+		a, ok := s.r.lastSend(s.r.DispatchNo)
+		return ok && (a.Answer == RefusedClean || a.Answer == RefusedNewNumber)
+	}}
+	liveFinalNegative = guard{"live number ended negative", func(s *scene) bool {
+		d, ok := s.r.Dispatch(s.r.DispatchNo)
+		return ok && !d.FinalNegativeAt.IsZero()
+	}}
+	lateFailure = guard{"contract: failed may follow success", func(s *scene) bool { return s.c.Codes.LateFailure }}
+)
+
+// Conditions about money in the books.
+var (
+	bookedSame     = guard{"this effect is booked", func(s *scene) bool { return s.sameEffect() != nil }}
+	pairs          = guard{"an effect of the dispatch has no id yet", func(s *scene) bool { return s.f.ChannelRefundID != "" && s.effectWithoutID() != nil }}
+	mirroredSame   = guard{"this return is booked", func(s *scene) bool { e := s.sameEffect(); return e != nil && e.Status == EffectReversed }}
+	bookedMoved    = guard{"its effect stands", func(s *scene) bool { e := s.movedEffect(); return e != nil && !e.ByPerson }}
+	bookedByPerson = guard{"its effect was booked by a person", func(s *scene) bool { e := s.movedEffect(); return e != nil && e.ByPerson }}
+	anotherMoved   = guard{"another effect stands", func(s *scene) bool {
+		this := s.movedEffect()
+		for i := range s.r.Effects {
+			if e := &s.r.Effects[i]; e.Ours && e.Status == EffectMoved && e != this {
+				return true
+			}
+		}
+		return false
+	}}
+	otherAmount = guard{"not the booked amount", func(s *scene) bool {
+		want := s.r.Amount
+		if e := s.movedEffect(); e != nil {
+			want = e.Amount
+		}
+		return s.f.Amount != 0 && s.f.Amount != want
+	}}
+	finalNegativeSameObject = guard{"this object ended negative", func(s *scene) bool {
+		return !s.d.FinalNegativeAt.IsZero() && s.f.ChannelRefundID != "" && s.d.ChannelRefundID == s.f.ChannelRefundID && s.c.Codes.LateFailure
+	}}
+	contradictsAck = guard{"asked after it was acknowledged and visible", func(s *scene) bool {
+		return s.d.Acknowledged && s.attempt != nil && s.askedAfterAck()
+	}}
+)
