@@ -1,0 +1,120 @@
+package devdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// DefaultName is the folder that DefaultDir proposes in the working directory.
+const DefaultName = ".refundry"
+
+// systemDir takes its place when the server's user cannot reach the former.
+const systemDir = "/var/lib/refundry"
+
+// DefaultDir is where a local server keeps its data when nobody says otherwise:
+// ./.refundry, or /var/lib/refundry when this process is root and the user that
+// PostgreSQL runs as cannot enter the working directory (a clone under root's
+// home, for example).
+func DefaultDir() string {
+	acct, err := serverAccount()
+	if err != nil {
+		return DefaultName
+	}
+	probe := DefaultName
+	if _, err := os.Stat(probe); err != nil {
+		probe = "."
+	}
+	if acct.enter(probe) != nil {
+		return systemDir
+	}
+	return DefaultName
+}
+
+// account is the user that the server's processes run as. PostgreSQL refuses to
+// run as root, so root borrows another user; anybody else uses their own.
+type account struct {
+	name     string
+	uid, gid int
+	borrowed bool
+}
+
+func serverAccount() (account, error) {
+	if euid := os.Geteuid(); euid != 0 {
+		return account{name: "uid " + strconv.Itoa(euid), uid: euid, gid: os.Getegid()}, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, errU := strconv.Atoi(u.Uid)
+		gid, errG := strconv.Atoi(u.Gid)
+		if errU != nil || errG != nil || uid == 0 {
+			continue
+		}
+		return account{name: name, uid: uid, gid: gid, borrowed: true}, nil
+	}
+	return account{}, errors.New("PostgreSQL does not run as root, and this system has neither a user postgres nor a user nobody")
+}
+
+// sysProcAttr starts a child as the account, in a session of its own: a Ctrl-C
+// on the terminal must reach Refundry first, which drains and then stops it.
+func (a account) sysProcAttr() *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setsid: true}
+	if a.borrowed {
+		attr.Credential = &syscall.Credential{Uid: uint32(a.uid), Gid: uint32(a.gid)} //nolint:gosec // ids come from the user database
+	}
+	return attr
+}
+
+// own gives path to the account. For a normal user it is theirs already.
+func (a account) own(path string) error {
+	if !a.borrowed {
+		return nil
+	}
+	return os.Chown(path, a.uid, a.gid)
+}
+
+// enter tells whether the account can make dir its working directory. It asks
+// the kernel by trying, since mode bits alone do not know about ACLs or mounts:
+// a child changes its user first and its directory second.
+func (a account) enter(dir string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", "exit 0")
+	cmd.Dir = dir
+	cmd.Env = serverEnv()
+	cmd.SysProcAttr = a.sysProcAttr()
+	if err := cmd.Run(); err != nil {
+		abs, absErr := filepath.Abs(dir)
+		if absErr != nil {
+			abs = dir
+		}
+		return fmt.Errorf("PostgreSQL runs as user %s, which cannot enter %s: "+
+			"choose a folder whose parents all let others pass (chmod o+x): %w", a.name, abs, err)
+	}
+	return nil
+}
+
+// serverEnv is the environment of the server's programs: ours without PG…
+// (PGDATA or PGPORT of a shell must not steer this server) and in one locale.
+func serverEnv() []string {
+	var env []string
+	for _, kv := range os.Environ() {
+		if strings.HasPrefix(kv, "PG") || strings.HasPrefix(kv, "LC_") ||
+			strings.HasPrefix(kv, "LANG") || strings.HasPrefix(kv, "REFUNDRY_") {
+			continue
+		}
+		env = append(env, kv)
+	}
+	return append(env, "LC_ALL=C")
+}

@@ -1,0 +1,23 @@
+// Command stopserver stops the PostgreSQL that the tests share, unless tests are
+// running. `make test` calls it at its end.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/refundry/refundry/internal/devdb/dbtest"
+)
+
+func main() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	did, err := dbtest.StopShared(ctx)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "stopserver:", err)
+		os.Exit(1)
+	}
+	fmt.Println(did)
+}

@@ -1,0 +1,74 @@
+package devdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+)
+
+// Lock is an advisory lock on a file. The kernel releases it when the process
+// ends, however it ends, so no lock is ever left behind by a kill -9.
+type Lock struct{ f *os.File }
+
+// ErrLocked means that another process, or another part of this one, holds the lock.
+var ErrLocked = errors.New("locked by another process")
+
+// TryLock takes the lock at path or returns ErrLocked at once. Several shared
+// holders go together; an exclusive one is alone.
+func TryLock(path string, shared bool) (*Lock, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller's own folder
+	if err != nil {
+		return nil, err
+	}
+	how := syscall.LOCK_EX
+	if shared {
+		how = syscall.LOCK_SH
+	}
+	err = syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB) //nolint:gosec // a file descriptor fits an int
+	if err != nil {
+		closeErr := f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, ErrLocked
+		}
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), closeErr)
+	}
+	return &Lock{f: f}, nil
+}
+
+// WaitLock takes the exclusive lock at path, waiting for it until ctx ends.
+func WaitLock(ctx context.Context, path string, shared bool) (*Lock, error) {
+	for {
+		l, err := TryLock(path, shared)
+		if !errors.Is(err, ErrLocked) {
+			return l, err
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return nil, fmt.Errorf("waiting for %s: %w", path, errors.Join(ErrLocked, err))
+		}
+	}
+}
+
+// Release gives the lock back. A nil lock is none.
+func (l *Lock) Release() error {
+	if l == nil || l.f == nil {
+		return nil
+	}
+	err := l.f.Close()
+	l.f = nil
+	return err
+}
+
+// pause waits for d or for the end of ctx, whichever comes first.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
+}

@@ -1,0 +1,299 @@
+package devdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// lockAndBringUp lets one process at a time look at the server and start it.
+func (db *DB) lockAndBringUp(ctx context.Context) error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	start, err := WaitLock(ctx, db.files.startLock, false)
+	if err != nil {
+		return err
+	}
+	if db.owner == nil {
+		db.owner, err = TryLock(db.files.ownerLock, false)
+		if errors.Is(err, ErrLocked) {
+			err = nil // somebody alive owns it: we are a guest
+		}
+	}
+	if err == nil {
+		err = db.bringUp(ctx)
+	}
+	if err == nil {
+		err = ensureDatabase(ctx, connString(db.port, db.password, "postgres"))
+	}
+	if err != nil {
+		err = errors.Join(err, db.owner.Release())
+		db.owner = nil
+	}
+	return errors.Join(err, start.Release())
+}
+
+// bringUp attaches to the running server or starts one, and sets port and pid.
+func (db *DB) bringUp(ctx context.Context) error {
+	major, err := db.files.readMajor()
+	if err != nil {
+		return err
+	}
+	db.password, err = db.files.ensurePassword(db.acct, major != 0)
+	if err != nil {
+		return err
+	}
+	left, leftover := db.files.readPidFile()
+	if leftover {
+		reap(left.pid) // a killed child of this very process stays a zombie, and looks alive, until it is waited for
+		attached, err := db.attach(ctx, left)
+		if err != nil || attached {
+			return err
+		}
+	}
+	in, err := chooseInstallation(db.cfg.BinDir, major)
+	if err != nil {
+		return err
+	}
+	if major == 0 {
+		if err := db.initCluster(ctx, in); err != nil {
+			return err
+		}
+	}
+	return db.startServer(ctx, in, leftover)
+}
+
+// attach reports whether the server that wrote the pid file runs and is ours.
+func (db *DB) attach(ctx context.Context, pf pidFile) (bool, error) {
+	who, why := settle(ctx, pf.port, db.password, db.files.data)
+	if who == notReady {
+		return false, fmt.Errorf("the server on port %d does not get ready: %w", pf.port, why)
+	}
+	if who != ours {
+		return false, nil
+	}
+	if db.cfg.Port != 0 && db.cfg.Port != pf.port {
+		return false, fmt.Errorf("the server of %s already runs on port %d (pid %d), not on %d: stop it first, or ask for no port",
+			db.cfg.Dir, pf.port, pf.pid, db.cfg.Port)
+	}
+	db.port, db.pid, db.started = pf.port, pf.pid, db.started && db.pid == pf.pid
+	db.cfg.Logger.Info("PostgreSQL is running already", "dir", db.cfg.Dir, "port", db.port, "pid", db.pid, "owner", db.owner != nil)
+	return true, nil
+}
+
+// initCluster makes the data directory in another place and moves it when it is
+// whole: a start that is killed half-way never leaves half a data directory. The
+// remains of such a start (initdb-…) stay, since nothing here deletes data.
+func (db *DB) initCluster(ctx context.Context, in installation) error {
+	tmp, err := os.MkdirTemp(db.files.home, "initdb-") // made with mode 0700
+	if err != nil {
+		return err
+	}
+	if err := db.acct.own(tmp); err != nil {
+		return err
+	}
+	args := []string{"-D", tmp, "-U", Role, "--pwfile", db.files.password, "--auth=scram-sha-256",
+		"-E", "UTF8", "--locale=C", "--data-checksums"}
+	if db.cfg.Settings["fsync"] == "off" {
+		args = append(args, "--no-sync")
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(in.bin, "initdb"), args...) //nolint:gosec // the program we have found
+	cmd.Dir = db.files.home
+	cmd.Env = serverEnv()
+	cmd.SysProcAttr = db.acct.sysProcAttr()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb (as user %s) failed: %w\n%s", db.acct.name, err, strings.TrimSpace(string(out)))
+	}
+	if err := os.Rename(tmp, db.files.data); err != nil {
+		return err
+	}
+	return syncDir(db.files.home)
+}
+
+// startServer runs the server on the wanted port. Two things are tried again: a
+// port that somebody grabs first, when the choice is ours, and a start right
+// after a crash, when the dying processes of the last server are still there.
+func (db *DB) startServer(ctx context.Context, in installation, afterCrash bool) error {
+	if afterCrash {
+		db.cfg.Logger.Info("the last PostgreSQL did not end properly; starting with recovery", "dir", db.cfg.Dir)
+	}
+	for try := 1; ; try++ {
+		port, err := db.choosePort(ctx)
+		if err != nil {
+			return err
+		}
+		if err := writeWhole(db.files.port, strconv.Itoa(port)+"\n", db.acct); err != nil {
+			return err
+		}
+		begin := time.Now()
+		pid, err := db.launch(ctx, in, port)
+		if err == nil {
+			db.port, db.pid, db.started = port, pid, true
+			db.cfg.Logger.Info("PostgreSQL started", "dir", db.cfg.Dir, "version", in.major, "port", port, "pid", pid,
+				"took", time.Since(begin).Round(time.Millisecond))
+			return nil
+		}
+		lostPort := db.cfg.Port == 0 && !portFree(port)
+		if ctx.Err() != nil || try >= 25 || !afterCrash && !lostPort {
+			return err
+		}
+		if pause(ctx, 200*time.Millisecond) != nil {
+			return err
+		}
+	}
+}
+
+// choosePort returns the wanted port when it is free; the remembered one can be
+// given up for another, an explicit one cannot.
+func (db *DB) choosePort(ctx context.Context) (int, error) {
+	port := db.cfg.Port
+	if port == 0 && db.port != 0 {
+		port = db.port // a restart: clients know this one
+	}
+	fixed := port != 0
+	if port == 0 {
+		port = db.files.readPort()
+	}
+	if port == 0 {
+		return pickPort(db.cfg.Dir, 0)
+	}
+	if portFree(port) {
+		return port, nil
+	}
+	who, why := settle(ctx, port, db.password, db.files.data)
+	if who == nobody {
+		return port, nil // it was let go in between
+	}
+	if fixed {
+		return 0, fmt.Errorf("port %d on 127.0.0.1: %w: %s answers there (%w); stop it or choose another port",
+			port, ErrPortTaken, who, why)
+	}
+	other, err := pickPort(db.cfg.Dir, port)
+	if err == nil {
+		db.cfg.Logger.Warn("the port of the last run is taken; moving", "taken", port, "by", who.String(), "port", other)
+	}
+	return other, err
+}
+
+// launch starts the server and waits until it answers. No goroutine is left
+// behind and no pipe is held: the server must be able to outlive this process.
+func (db *DB) launch(ctx context.Context, in installation, port int) (int, error) {
+	log, offset, err := openLog(db.files.log)
+	if err != nil {
+		return 0, err
+	}
+	cmd := exec.Command(filepath.Join(in.bin, "postgres"), serverArgs(db.files.data, port, db.cfg.Settings)...) //nolint:gosec,noctx // outlives ctx on purpose
+	cmd.Dir = db.files.home
+	cmd.Env = serverEnv()
+	cmd.SysProcAttr = db.acct.sysProcAttr()
+	cmd.Stdout, cmd.Stderr = log, log
+	err = cmd.Start()
+	if closeErr := log.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return 0, fmt.Errorf("start %s: %w", cmd.Path, err)
+	}
+	pid := cmd.Process.Pid
+	if err := cmd.Process.Release(); err != nil {
+		return 0, err
+	}
+	for {
+		who, why := identify(ctx, port, db.password, db.files.data)
+		if pf, ok := db.files.readPidFile(); who == ours && ok && pf.pid == pid {
+			return pid, nil
+		}
+		if reap(pid) {
+			return 0, fmt.Errorf("PostgreSQL ended while starting; its log says:\n%s", db.files.logTail(offset))
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			stopErr := stopServer(ctx, db.files, pid)
+			return 0, fmt.Errorf("PostgreSQL did not answer in time (%w; last: %s, %v); its log says:\n%s",
+				errors.Join(err, stopErr), who, why, db.files.logTail(offset))
+		}
+	}
+}
+
+func serverArgs(data string, port int, settings map[string]string) []string {
+	args := []string{"-D", data, "-p", strconv.Itoa(port),
+		"-c", "listen_addresses=127.0.0.1",
+		"-c", "unix_socket_directories=", // no socket: its path may be too long, and TCP asks for the password
+		"-c", "password_encryption=scram-sha-256",
+		"-c", "log_line_prefix=%m [%p] %d ",
+	}
+	names := make([]string, 0, len(settings))
+	for name := range settings {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		args = append(args, "-c", name+"="+settings[name])
+	}
+	return args
+}
+
+// openLog opens the log for appending and returns its length. Past 10 MB it
+// starts anew and keeps the one before.
+func openLog(path string) (*os.File, int64, error) {
+	if st, err := os.Stat(path); err == nil && st.Size() > 10<<20 {
+		if err := os.Rename(path, path+".old"); err != nil {
+			return nil, 0, err
+		}
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) //nolint:gosec // in our own folder
+	if err != nil {
+		return nil, 0, err
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, st.Size(), nil
+}
+
+// ensureDatabase makes the database on a server that does not have it.
+func ensureDatabase(ctx context.Context, adminURL string) (err error) {
+	conn, err := pgx.Connect(ctx, adminURL)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
+	var there bool
+	err = conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", Database).Scan(&there)
+	if err != nil || there {
+		return err
+	}
+	_, err = conn.Exec(ctx, "CREATE DATABASE "+Database)
+	return err
+}
+
+// Kill ends the server like a power cut: SIGKILL to its main process, whose
+// children follow. It returns when that process is gone. For tests; refused to a guest.
+func (db *DB) Kill() error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.owner == nil && !db.started {
+		return errors.New("devdb: kill: the server belongs to another process")
+	}
+	if err := syscall.Kill(db.pid, syscall.SIGKILL); err != nil {
+		return fmt.Errorf("devdb: kill %d: %w", db.pid, err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	for alive(db.pid) {
+		if err := pause(ctx, 5*time.Millisecond); err != nil {
+			return fmt.Errorf("devdb: process %d survives SIGKILL: %w", db.pid, err)
+		}
+	}
+	return nil
+}
