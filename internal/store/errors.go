@@ -1,0 +1,84 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// translate turns a driver error into a class of package refund, by SQLSTATE and type, never by text.
+// What fits no class comes back as it is: a surprise.
+func translate(err error) error {
+	if err == nil || classified(err) {
+		return err
+	}
+	var pg *pgconn.PgError
+	var dial *pgconn.ConnectError
+	var netErr net.Error
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return fmt.Errorf("%w: %w", refund.ErrNotFound, err)
+	case errors.As(err, &pg):
+		return translateState(pg, err)
+	case errors.As(err, &dial), errors.As(err, &netErr), errors.Is(err, context.DeadlineExceeded), brokenConnection(err):
+		return fmt.Errorf("%w: %w", refund.ErrUnavailable, err)
+	}
+	return err
+}
+
+func translateState(pg *pgconn.PgError, err error) error {
+	switch {
+	case pg.Code == "55P03": // lock_not_available
+		return fmt.Errorf("%w: %w", refund.ErrBusy, err)
+	case unavailable(pg.Code):
+		return fmt.Errorf("%w: %w", refund.ErrUnavailable, err)
+	}
+	return err
+}
+
+// unavailable lists what passes by itself: connection exceptions (08), shutdowns and start-up (57P0x), a full server (53),
+// serialization failures and deadlocks (40), a canceled statement (57014).
+func unavailable(code string) bool {
+	return strings.HasPrefix(code, "08") || strings.HasPrefix(code, "57P0") || strings.HasPrefix(code, "53") ||
+		strings.HasPrefix(code, "40") || code == "57014"
+}
+
+func classified(err error) bool {
+	for _, c := range []error{refund.ErrUnavailable, refund.ErrCommitUnknown, refund.ErrNotOwner, refund.ErrNotFound, refund.ErrBusy} {
+		if errors.Is(err, c) {
+			return true
+		}
+	}
+	return false
+}
+
+// commitError says what an error of COMMIT means. Only a PgError outside classes 08, 57P0x and 40003 proves that
+// nothing was committed; everything else leaves the outcome open, whatever the driver says of retrying.
+func commitError(err error) error {
+	var pg *pgconn.PgError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, pgx.ErrTxCommitRollback):
+		return err
+	case errors.As(err, &pg) && pg.Code != "40003" && !strings.HasPrefix(pg.Code, "08") && !strings.HasPrefix(pg.Code, "57P0"):
+		return translate(err)
+	}
+	return fmt.Errorf("%w: %w", refund.ErrCommitUnknown, err)
+}
+
+// constraint gives the SQLSTATE and constraint name of an integrity error, "" if it is none.
+func constraint(err error) (code, name string) {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && strings.HasPrefix(pg.Code, "23") {
+		return pg.Code, pg.ConstraintName
+	}
+	return "", ""
+}
