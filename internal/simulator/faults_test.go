@@ -1,0 +1,371 @@
+package simulator_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/refundry/refundry/internal/simulator"
+)
+
+// Every fault that decides an answer: what the caller sees and whether money moved.
+func TestAnswerFaults(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		fault   string
+		lost    bool
+		status  int
+		code    string
+		effects int
+	}{
+		{"lost-after", true, 0, "", 1},
+		{"lost-before", true, 0, "", 0},
+		{"error-after", false, 500, "internal_error", 1},
+		{"error-before", false, 500, "internal_error", 0},
+		{"slow", false, 200, "", 1},
+		{"refused", false, 422, "not_refundable_window", 0},
+		{"echo", false, 409, "already_refunded", 0},
+		{"rate-limited", false, 429, "rate_limited", 0},
+		{"low-balance", false, 402, "insufficient_balance", 0},
+	} {
+		for _, account := range []string{"demo", "demo-blind"} {
+			t.Run(c.fault+" "+account, func(t *testing.T) {
+				t.Parallel()
+				b := start(t, simulator.Config{SlowDelay: time.Millisecond})
+				b.faults(`{"rules":[{"fault":"` + c.fault + `","nth":1}]}`)
+				a := b.send(account, "n1")
+				if a.lost != c.lost || a.status != c.status || a.field("code") != c.code {
+					t.Errorf("answer: %v, want lost %v status %d code %q", a, c.lost, c.status, c.code)
+				}
+				b.wantEffects("n1", c.effects)
+				// The rule named the first request: the second goes through.
+				if a := b.send(account, "n1"); a.status != 200 {
+					t.Errorf("second send: %v, want 200", a)
+				}
+				want := 1
+				if account == "demo-blind" {
+					want += c.effects
+				}
+				b.wantEffects("n1", want)
+				if hits := b.hits(); hits["*"] != 1 {
+					t.Errorf("hits %v, want 1", hits)
+				}
+			})
+		}
+	}
+}
+
+// hits sums the counts of GET /faults, by fault and under "*".
+func (b *bench) hits() map[string]int {
+	b.t.Helper()
+	var v struct {
+		Rules []struct {
+			Fault string
+			Hits  int
+		}
+	}
+	if err := json.Unmarshal(b.do("GET", "/faults", nil, "").body, &v); err != nil {
+		b.t.Fatal(err)
+	}
+	hits := map[string]int{}
+	for _, r := range v.Rules {
+		hits[r.Fault] += r.Hits
+		hits["*"] += r.Hits
+	}
+	return hits
+}
+
+func TestPendingMovesMoneyLaterAndSurvivesRestart(t *testing.T) {
+	t.Parallel()
+	b := start(t, simulator.Config{Faults: "pending=1", PendingDelay: time.Minute})
+	if a := b.send("demo", "n1"); a.status != 200 || a.field("status") != "pending" {
+		t.Fatalf("send: %v, want 200 pending", a)
+	}
+	b.wantEffects("n1", 0)
+	b.clock.Add(59 * time.Second)
+	b = b.restart(simulator.Config{})
+	if q := b.query("demo", "n1"); q.field("status") != "pending" {
+		t.Errorf("query before the delay is over: %v", q)
+	}
+	b.wantEffects("n1", 0)
+	b.clock.Add(time.Second)
+	if q := b.query("demo", "n1"); q.field("status") != "succeeded" {
+		t.Errorf("query after the delay: %v", q)
+	}
+	b.wantEffects("n1", 1)
+}
+
+func TestPendingFailedNeverMovesMoney(t *testing.T) {
+	t.Parallel()
+	b := start(t, simulator.Config{Faults: "pending-failed=1"})
+	if a := b.send("demo", "n1"); a.field("status") != "pending" {
+		t.Fatalf("send: %v, want pending", a)
+	}
+	b.clock.Add(time.Hour)
+	if q := b.query("demo", "n1"); q.field("status") != "failed" {
+		t.Errorf("query: %v, want failed", q)
+	}
+	b.wantEffects("n1", 0)
+}
+
+func TestLateFailureReturnsTheMoney(t *testing.T) {
+	t.Parallel()
+	b := start(t, simulator.Config{Faults: "late-failure=1", LateFailureDelay: time.Hour})
+	if a := b.send("demo", "n1"); a.field("status") != "succeeded" {
+		t.Fatalf("send: %v, want succeeded", a)
+	}
+	b.clock.Add(time.Hour)
+	if q := b.query("demo", "n1"); q.field("status") != "returned" {
+		t.Errorf("query: %v, want returned", q)
+	}
+	// The money did move: the effect stays, marked.
+	if e := b.effects("n1"); len(e) != 1 || e[0].Status != "returned" {
+		t.Errorf("effects %+v, want one, returned", e)
+	}
+}
+
+func TestHiddenRefundExistsButDoesNotShow(t *testing.T) {
+	t.Parallel()
+	b := start(t, simulator.Config{Faults: "hidden=1", HiddenDelay: time.Minute})
+	b.send("demo", "n1")
+	b.wantEffects("n1", 1)
+	if q := b.query("demo", "n1"); q.status != 404 || q.field("code") != "not_found" {
+		t.Errorf("query: %v, want 404 not_found", q)
+	}
+	if n, complete := b.list("demo", "ch_77"); n != 0 || !complete {
+		t.Errorf("list: %d entries, complete %v, want a complete list without it", n, complete)
+	}
+	b.clock.Add(time.Minute)
+	if q := b.query("demo", "n1"); q.status != 200 {
+		t.Errorf("query after the delay: %v, want 200", q)
+	}
+}
+
+func TestWrongAmountIsWhatMoves(t *testing.T) {
+	t.Parallel()
+	b := start(t, simulator.Config{Faults: "wrong-amount=1"})
+	b.send("demo", "n1")
+	if e := b.effects("n1"); len(e) != 1 || e[0].Amount != 1251 {
+		t.Errorf("effects %+v, want one of 1251", e)
+	}
+	if again := b.send("demo", "n1"); again.status != 200 {
+		t.Errorf("the parameters that were asked for are still the number's: %v", again)
+	}
+}
+
+func TestIncompleteListSaysSo(t *testing.T) {
+	t.Parallel()
+	b := start(t, simulator.Config{Faults: "incomplete-list=1"})
+	b.send("demo", "n1")
+	b.send("demo", "n2")
+	if n, complete := b.list("demo", "ch_77"); n != 1 || complete {
+		t.Errorf("%d entries, complete %v, want 1 and false", n, complete)
+	}
+}
+
+func TestFaultsOfQueries(t *testing.T) {
+	t.Parallel()
+	b := start(t, simulator.Config{})
+	b.faults(`{"rules":[
+		{"fault":"lost-before","op":"query","refundId":"rf-n1","nth":1},
+		{"fault":"error-before","op":"query","number":"n1","nth":2},
+		{"fault":"hidden","op":"query","times":1},
+		{"fault":"rate-limited","op":"list","times":1}]}`)
+	b.send("demo", "n1")
+	if q := b.query("demo", "n1"); !q.lost {
+		t.Errorf("first query: %v, want no answer", q)
+	}
+	if q := b.query("demo", "n1"); q.status != 500 {
+		t.Errorf("second query: %v, want 500", q)
+	}
+	if q := b.query("demo", "n1"); q.status != 200 {
+		t.Errorf("third query: %v, want 200 (the one hidden reading is spent on the first)", q)
+	}
+	if a := b.do("GET", "/v1/payments/ch_77/refunds?account=demo", nil, ""); a.status != 429 {
+		t.Errorf("list: %v, want 429", a)
+	}
+}
+
+// Faults of different kinds meet in one refund.
+func TestFaultsCombine(t *testing.T) {
+	t.Parallel()
+	b := start(t, simulator.Config{})
+	b.faults(`{"rules":[{"fault":"lost-after","nth":1},{"fault":"wrong-amount"},{"fault":"pending","delayMs":60000}]}`)
+	if a := b.send("demo", "n1"); !a.lost {
+		t.Fatalf("send: %v, want no answer", a)
+	}
+	b.wantEffects("n1", 0)
+	b.clock.Add(time.Minute)
+	if e := b.effects("n1"); len(e) != 1 || e[0].Amount != 1251 {
+		t.Errorf("effects %+v, want one of 1251 after a minute", e)
+	}
+}
+
+func TestExactRulesSelect(t *testing.T) {
+	t.Parallel()
+	b := start(t, simulator.Config{})
+	b.faults(`{"rules":[
+		{"fault":"refused","account":"demo","refundId":"rf-n1","op":"send","nth":2,"code":"odd_code"},
+		{"fault":"echo","account":"demo-blind"}],"seed":3}`)
+	if a := b.send("demo", "n1"); a.status != 200 {
+		t.Errorf("first send of rf-n1: %v", a)
+	}
+	if a := b.send("demo", "n2"); a.status != 200 {
+		t.Errorf("another refund: %v", a)
+	}
+	if a := b.send("demo", "n1"); a.status != 422 || a.field("code") != "odd_code" {
+		t.Errorf("second send of rf-n1: %v, want the rule's own code", a)
+	}
+	if a := b.send("demo-blind", "n3"); a.field("code") != "already_refunded" {
+		t.Errorf("rule of the other account: %v", a)
+	}
+	if a := b.do("DELETE", "/faults", nil, ""); a.status != 204 {
+		t.Errorf("DELETE /faults: %v", a)
+	}
+	if a := b.send("demo-blind", "n3"); a.status != 200 || b.hits()["*"] != 0 {
+		t.Errorf("after DELETE: %v", a)
+	}
+}
+
+// outcomes sends every number up to three times and notes what came back.
+func outcomes(b *bench, count int) string {
+	var s strings.Builder
+	for i := range count {
+		for range 3 {
+			a := b.send("demo", fmt.Sprintf("n%d", i))
+			fmt.Fprintf(&s, "%d%v ", a.status, a.lost)
+		}
+	}
+	return s.String()
+}
+
+func TestSharesAreRepeatableAndRetriesAreNotDoomed(t *testing.T) {
+	t.Parallel()
+	const spec = "lost-before=0.3,error-before=0.2,seed=11"
+	b := start(t, simulator.Config{Faults: spec})
+	first := outcomes(b, 100)
+	if again := outcomes(start(t, simulator.Config{Faults: spec}), 100); again != first {
+		t.Error("the same seed gave another run")
+	}
+	if other := outcomes(start(t, simulator.Config{Faults: "lost-before=0.3,error-before=0.2,seed=12"}), 100); other == first {
+		t.Error("another seed gave the same run")
+	}
+	// 300 sends: 90 lost and 60 errors expected; six standard deviations of room.
+	if hits := b.hits(); hits["lost-before"] < 42 || hits["lost-before"] > 138 || hits["error-before"] < 18 || hits["error-before"] > 102 {
+		t.Errorf("hits %v, want about 90 and 60 of 300", hits)
+	}
+	// Three tries fail together with probability 1/8: most numbers get through.
+	if e := b.effects(""); len(e) < 70 {
+		t.Errorf("%d of 100 numbers got through in three tries", len(e))
+	}
+}
+
+// The count of sends is in the record: a restart does not draw the same lot again.
+func TestNthGoesOnAfterRestart(t *testing.T) {
+	t.Parallel()
+	b := start(t, simulator.Config{})
+	b.faults(`{"rules":[{"fault":"lost-before","nth":1}]}`)
+	b.send("demo", "n1")
+	b = b.restart(simulator.Config{})
+	b.faults(`{"rules":[{"fault":"lost-before","nth":1},{"fault":"refused","nth":2}]}`)
+	if a := b.send("demo", "n1"); a.status != 422 {
+		t.Errorf("send after restart: %v, want the rule for the second", a)
+	}
+}
+
+func TestCloseEndsSlowAnswers(t *testing.T) {
+	t.Parallel()
+	b := start(t, simulator.Config{SlowDelay: time.Hour, Faults: "slow=1"})
+	answered := make(chan answer, 1)
+	go func() { answered <- b.send("demo", "n1") }()
+	deadline := time.Now().Add(10 * time.Second)
+	for len(b.effects("n1")) == 0 { // its effect does not wait for the answer
+		if time.Now().After(deadline) {
+			t.Fatal("a slow send never had its effect")
+		}
+	}
+	if err := b.sim.Close(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case a := <-answered:
+		if !a.lost {
+			t.Errorf("slow answer at Close: %v, want the connection closed", a)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("Close left a slow answer hanging")
+	}
+	if a := b.send("demo", "n2"); a.status != 503 {
+		t.Errorf("send after Close: %v, want 503", a)
+	}
+}
+
+func TestParseSpec(t *testing.T) {
+	t.Parallel()
+	rules, err := simulator.ParseSpec(" lost-after=0.2 , hidden@a=b=0.5,incomplete-list=1,seed=-7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []simulator.Rule{
+		{Fault: "lost-after", Op: "send", Share: 0.2},
+		{Fault: "hidden", Account: "a=b", Op: "send", Share: 0.5},
+		{Fault: "incomplete-list", Op: "list", Share: 1},
+	}
+	if rules.Seed != -7 || !slices.Equal(rules.List, want) {
+		t.Errorf("got %+v", rules)
+	}
+	for _, bad := range []string{
+		"lost-after", "lost-after=", "lost-after=x", "lost-after=1.1", "lost-after=-0.1", "lost-after=NaN", "lost-after=Inf",
+		"unknown=0.1", "=0.1", "lost-after=0.1,", "lost-after=0.1,lost-after=0.2", "seed=x", "seed=1,seed=2", "seed=1.5",
+		"lost-after@=0.1", "lost-after@a b=0.1", "lost-after=0.6,error-after=0.6", "lost-after=0.6,error-after@demo=0.6",
+	} {
+		if rules, err := simulator.ParseSpec(bad); err == nil {
+			t.Errorf("%q was taken as %+v", bad, rules)
+		}
+	}
+	if _, err := simulator.ParseSpec("lost-after=0.9,lost-after@demo=1,pending=0.9"); err != nil {
+		t.Errorf("an account's rule replaces the general one, and pending excludes no answer: %v", err)
+	}
+}
+
+func TestAccountRuleReplacesGeneralOne(t *testing.T) {
+	t.Parallel()
+	b := start(t, simulator.Config{Faults: "refused=1,refused@demo-blind=0"})
+	if a := b.send("demo", "n1"); a.status != 422 {
+		t.Errorf("demo: %v, want refused", a)
+	}
+	if a := b.send("demo-blind", "n1"); a.status != 200 {
+		t.Errorf("demo-blind: %v, want 200", a)
+	}
+}
+
+func TestBadFaultsAreRefusedAndChangeNothing(t *testing.T) {
+	t.Parallel()
+	b := start(t, simulator.Config{Faults: "refused=1"})
+	bad := map[string]string{
+		"both": `{"spec":"","rules":[]}`, "neither": `{}`, "seed alone": `{"seed":1}`, "spec and seed": `{"spec":"","seed":1}`,
+		"unknown fault": `{"rules":[{"fault":"nope"}]}`, "no fault": `{"rules":[{}]}`, "wrong op": `{"rules":[{"fault":"echo","op":"query"}]}`,
+		"nth zero": `{"rules":[{"fault":"echo","nth":0}]}`, "nth text": `{"rules":[{"fault":"echo","nth":"1"}]}`,
+		"share": `{"rules":[{"fault":"echo","share":2}]}`, "share text": `{"rules":[{"fault":"echo","share":"1"}]}`,
+		"unknown field": `{"rules":[{"fault":"echo","when":1}]}`, "null": `{"rules":null}`, "object": `{"rules":{}}`,
+		"seed": `{"rules":[],"seed":1.5}`, "spec": `{"spec":"echo"}`, "spec null": `{"spec":null}`,
+		"delay": `{"rules":[{"fault":"slow","delayMs":99999999999}]}`, "hits": `{"rules":[{"fault":"echo","hits":1}]}`,
+		"too many": `{"rules":[` + strings.TrimSuffix(strings.Repeat(`{"fault":"echo"},`, 1001), ",") + `]}`,
+	}
+	for _, name := range slices.Sorted(maps.Keys(bad)) {
+		if a := b.do("POST", "/faults", nil, bad[name]); a.status != 400 {
+			t.Errorf("%s: %v, want 400", name, a)
+		}
+	}
+	if a := b.send("demo", "n1"); a.status != 422 {
+		t.Errorf("the old rules are gone: %v", a)
+	}
+	b.faults(`{"spec":""}`)
+	if a := b.send("demo", "n1"); a.status != 200 {
+		t.Errorf("an empty spec clears the rules: %v", a)
+	}
+}

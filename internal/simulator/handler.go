@@ -1,0 +1,196 @@
+package simulator
+
+import (
+	"crypto/subtle"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Handler serves the channel protocol and the control endpoints; api/simulator.yaml
+// is their contract. Faults that cut connections need an HTTP/1.1 server.
+func (s *Simulator) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for path, methods := range map[string]map[string]http.HandlerFunc{
+		"/v1/refunds":                      {http.MethodPost: s.send},
+		"/v1/refunds/{number}":             {http.MethodGet: s.query},
+		"/v1/payments/{reference}/refunds": {http.MethodGet: s.list},
+		"/effects":                         {http.MethodGet: s.effects},
+		"/faults": {
+			http.MethodGet: s.getFaults, http.MethodPost: s.postFaults, http.MethodDelete: s.deleteFaults,
+		},
+	} {
+		mux.Handle(path, byMethod(methods))
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		// Not the code not_found: that one says something about a refund.
+		writeRefusal(w, &refusal{http.StatusNotFound, "no_such_endpoint", "there is nothing here"})
+	})
+	return mux
+}
+
+func byMethod(methods map[string]http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handle, ok := methods[r.Method]
+		if !ok {
+			allowed := make([]string, 0, len(methods))
+			for m := range methods {
+				allowed = append(allowed, m)
+			}
+			slices.Sort(allowed)
+			w.Header().Set("Allow", strings.Join(allowed, ", "))
+			writeRefusal(w, &refusal{http.StatusMethodNotAllowed, "method_not_allowed", "this method does nothing here"})
+			return
+		}
+		handle(w, r)
+	})
+}
+
+// send answers POST /v1/refunds.
+func (s *Simulator) send(w http.ResponseWriter, r *http.Request) {
+	body, err := readBody(w, r)
+	var q sendRequest
+	if err == nil {
+		q, err = parseSend(body)
+	}
+	var acct Account
+	if err == nil {
+		acct, err = s.admit(r, q.Account)
+	}
+	if key := r.Header.Get("Idempotency-Key"); err == nil && profiles[acct.Profile].keyed && key != q.Number {
+		err = invalid("the Idempotency-Key header has to carry the number")
+	}
+	var staged stagedSend
+	if err == nil {
+		staged, err = s.stageSend(q, profiles[acct.Profile])
+	}
+	if err == nil {
+		err = s.record.commit(staged.seq)
+	}
+	if err != nil {
+		writeRefusal(w, err)
+		return
+	}
+	s.answer(w, r, staged.rule, func() {
+		if staged.refusal != nil {
+			writeRefusal(w, staged.refusal)
+			return
+		}
+		writeJSON(w, http.StatusOK, staged.refund.view(s.now()))
+	})
+}
+
+// query answers GET /v1/refunds/{number}.
+func (s *Simulator) query(w http.ResponseWriter, r *http.Request) {
+	number, name := r.PathValue("number"), r.URL.Query().Get("account")
+	acct, err := s.admit(r, name)
+	if err == nil && !validID(number) {
+		err = invalid("this is not a number")
+	}
+	if err == nil && !profiles[acct.Profile].queryable {
+		err = &refusal{http.StatusMethodNotAllowed, "query_not_supported", "refunds of this account cannot be asked for"}
+	}
+	if err != nil {
+		writeRefusal(w, err)
+		return
+	}
+	found, rule := s.find(name, number)
+	s.answer(w, r, rule, func() {
+		if found == nil {
+			writeRefusal(w, &refusal{http.StatusNotFound, "not_found", "no refund has this number"})
+			return
+		}
+		writeJSON(w, http.StatusOK, found)
+	})
+}
+
+// list answers GET /v1/payments/{reference}/refunds.
+func (s *Simulator) list(w http.ResponseWriter, r *http.Request) {
+	reference, name := r.PathValue("reference"), r.URL.Query().Get("account")
+	acct, err := s.admit(r, name)
+	if err == nil && !referencePattern.MatchString(reference) {
+		err = invalid("this is not a payment reference")
+	}
+	if err == nil && !profiles[acct.Profile].listable {
+		err = &refusal{http.StatusMethodNotAllowed, "list_not_supported", "refunds of this account cannot be listed"}
+	}
+	if err != nil {
+		writeRefusal(w, err)
+		return
+	}
+	listed, rule := s.listed(name, reference)
+	s.answer(w, r, rule, func() { writeJSON(w, http.StatusOK, listed) })
+}
+
+// admit resolves the account and checks its secret.
+func (s *Simulator) admit(r *http.Request, name string) (Account, error) {
+	acct, ok := s.account(name)
+	if !ok {
+		return Account{}, &refusal{http.StatusBadRequest, "account_unknown", "there is no such account"}
+	}
+	if acct.Secret == "" {
+		return acct, nil
+	}
+	secret, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !bearer || subtle.ConstantTimeCompare([]byte(secret), []byte(acct.Secret)) != 1 {
+		return Account{}, &refusal{http.StatusUnauthorized, "unauthorized", "the account's secret is needed"}
+	}
+	return acct, nil
+}
+
+// answer gives the answer unless the rule breaks it. Whatever the request did
+// has happened and is recorded by now.
+func (s *Simulator) answer(w http.ResponseWriter, r *http.Request, rule *Rule, give func()) {
+	if rule == nil {
+		give()
+		return
+	}
+	s.cfg.Logger.Debug("fault", "fault", rule.Fault, "op", rule.Op, "path", r.URL.Path)
+	switch rule.Fault {
+	case LostAfter, LostBefore:
+		hangUp(w)
+	case Slow:
+		timer := time.NewTimer(rule.delay(s.cfg.SlowDelay))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			give()
+		case <-r.Context().Done():
+		case <-s.closed:
+			hangUp(w)
+		}
+	default:
+		writeRefusal(w, rule.refusal())
+	}
+}
+
+// hangUp closes the connection without having written a byte. A plain close is
+// the nasty one: on a connection used before, HTTP clients take it for a server
+// that closed an idle connection, and send again.
+func hangUp(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	_ = conn.Close()
+}
+
+// refusal is the error answer of an answer fault.
+func (r *Rule) refusal() *refusal {
+	e := &refusal{http.StatusInternalServerError, "internal_error", "something broke"}
+	switch r.Fault {
+	case Refused:
+		e = &refusal{http.StatusUnprocessableEntity, "not_refundable_window", "the time for refunds of this payment is over"}
+	case Echo:
+		e = &refusal{http.StatusConflict, "already_refunded", "the payment has been refunded"}
+	case RateLimited:
+		e = &refusal{http.StatusTooManyRequests, "rate_limited", "too many requests"}
+	case LowBalance:
+		e = &refusal{http.StatusPaymentRequired, "insufficient_balance", "the account's balance does not cover the refund"}
+	}
+	if r.Code != "" {
+		e.Code = r.Code
+	}
+	return e
+}

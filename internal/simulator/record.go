@@ -1,0 +1,265 @@
+package simulator
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	recordName    = "simulator.jsonl"
+	recordFormat  = "refundry-simulator"
+	recordVersion = 1
+	maxLine       = 64 << 10
+)
+
+// ErrCorrupt is wrapped by New when the record is damaged anywhere but in an
+// unfinished last line.
+var ErrCorrupt = errors.New("simulator record is corrupt")
+
+var errClosed = errors.New("simulator is closed")
+
+// entry is one line of the record: the first opens it, every other is one send.
+type entry struct {
+	Seq int64     `json:"seq"` // 1, 2, 3, … without a gap
+	At  time.Time `json:"at"`
+
+	Format   string `json:"format,omitempty"` // first line only
+	Version  int    `json:"version,omitempty"`
+	Instance string `json:"instance,omitempty"` // random; part of every channel refund id
+
+	Account  string `json:"account,omitempty"`
+	Number   string `json:"number,omitempty"`
+	RefundID string `json:"refundId,omitempty"`
+	Fault    Fault  `json:"fault,omitempty"`  // the answer fault that hit, for the reader of the file
+	Refund   *made  `json:"refund,omitempty"` // set when this send made a refund
+}
+
+// made is a refund as it was fixed when it was recorded. Asked is what the
+// caller wanted, Amount what moves.
+type made struct {
+	ID               string     `json:"channelRefundId"`
+	PaymentReference string     `json:"paymentReference"`
+	Asked            int64      `json:"asked"`
+	Amount           int64      `json:"amount"`
+	Currency         string     `json:"currency"`
+	SettlesAt        time.Time  `json:"settlesAt"` // the money moves (or Fails) at this moment
+	Fails            bool       `json:"fails,omitempty"`
+	VisibleAt        *time.Time `json:"visibleAt,omitempty"` // hidden from queries and lists before
+	ReturnsAt        *time.Time `json:"returnsAt,omitempty"` // the money comes back
+}
+
+// record is the append-only file. Callers stage lines in order and then commit
+// them; whoever finds no flush running writes and fsyncs everything staged so
+// far, so concurrent sends share one fsync.
+type record struct {
+	mu       sync.Mutex
+	done     *sync.Cond
+	file     *os.File
+	staged   []byte
+	seq      int64 // last staged
+	durable  int64 // last one known to be on the disk
+	flushing bool
+	err      error // once set, nothing is accepted any more
+}
+
+// openRecord locks and replays the record in dir, creating both when missing.
+// Each entry is handed to replay in order. A torn last line is cut off and its
+// length returned.
+func openRecord(dir string, replay func(entry) error) (*record, int64, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, 0, fmt.Errorf("simulator record: %w", err)
+	}
+	file, err := os.OpenFile(filepath.Join(dir, recordName), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, 0, fmt.Errorf("simulator record: %w", err)
+	}
+	r := &record{file: file}
+	r.done = sync.NewCond(&r.mu)
+	torn, err := r.load(dir, replay)
+	if err != nil {
+		return nil, 0, errors.Join(err, file.Close())
+	}
+	return r, torn, nil
+}
+
+func (r *record) load(dir string, replay func(entry) error) (int64, error) {
+	// Two writers would interleave their lines. The lock dies with the process.
+	if err := syscall.Flock(int(r.file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return 0, fmt.Errorf("simulator record in %s is in use: %w", dir, err)
+	}
+	good, torn, err := r.replay(replay)
+	if err != nil {
+		return 0, err
+	}
+	if torn > 0 {
+		if err := r.file.Truncate(good); err != nil {
+			return 0, fmt.Errorf("simulator record: cut off torn line: %w", err)
+		}
+	}
+	if _, err := r.file.Seek(good, io.SeekStart); err != nil {
+		return 0, fmt.Errorf("simulator record: %w", err)
+	}
+	r.durable = r.seq
+	// What a crashed predecessor wrote but did not sync counts from here on.
+	if err := r.file.Sync(); err != nil {
+		return 0, fmt.Errorf("simulator record: %w", err)
+	}
+	return torn, syncDir(dir)
+}
+
+// replay reads whole lines; good is the offset behind the last one and torn the
+// number of bytes after it. Only a line without its newline is torn: the newline
+// is the last byte of every write, so a whole line was meant to be there.
+func (r *record) replay(apply func(entry) error) (good, torn int64, err error) {
+	in := bufio.NewReaderSize(r.file, maxLine)
+	for {
+		line, err := in.ReadSlice('\n')
+		if errors.Is(err, io.EOF) {
+			return good, int64(len(line)), nil
+		}
+		if err != nil {
+			return 0, 0, fmt.Errorf("%w: line %d: %w", ErrCorrupt, r.seq+1, err)
+		}
+		e, err := decodeLine(line[:len(line)-1])
+		if err == nil && e.Seq != r.seq+1 {
+			err = fmt.Errorf("number %d where %d belongs", e.Seq, r.seq+1)
+		}
+		if err == nil {
+			err = apply(e)
+		}
+		if err != nil {
+			return 0, 0, fmt.Errorf("%w: line %d: %w", ErrCorrupt, r.seq+1, err)
+		}
+		r.seq, good = e.Seq, good+int64(len(line))
+	}
+}
+
+// stage puts an entry in line for the next flush and returns its number.
+func (r *record) stage(e entry) (int64, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err != nil {
+		return 0, r.err
+	}
+	e.Seq = r.seq + 1
+	line, err := encodeLine(e)
+	if err != nil {
+		return 0, err
+	}
+	r.staged = append(r.staged, line...)
+	r.seq = e.Seq
+	return e.Seq, nil
+}
+
+// commit returns once the entry is on the disk. After one failed write or fsync
+// the state of the file is unknown, so every later commit fails too.
+func (r *record) commit(seq int64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.durable < seq {
+		switch {
+		case r.err != nil:
+			return r.err
+		case r.flushing:
+			r.done.Wait()
+		default:
+			r.flush()
+		}
+	}
+	return nil
+}
+
+// flush writes what is staged. The caller holds mu, which is let go meanwhile.
+func (r *record) flush() {
+	r.flushing = true
+	lines, upTo := r.staged, r.seq
+	r.staged = nil
+	r.mu.Unlock()
+	_, err := r.file.Write(lines)
+	if err == nil {
+		err = r.file.Sync()
+	}
+	r.mu.Lock()
+	r.flushing = false
+	if err != nil {
+		r.err = fmt.Errorf("simulator record: %w", err)
+	} else {
+		r.durable = upTo
+	}
+	r.done.Broadcast()
+}
+
+func (r *record) durableSeq() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.durable
+}
+
+// close flushes what is staged and closes the file. A second call is a no-op.
+func (r *record) close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.flushing {
+		r.done.Wait()
+	}
+	if errors.Is(r.err, errClosed) {
+		return nil
+	}
+	if r.err == nil && r.durable < r.seq {
+		r.flush()
+	}
+	failed := r.err
+	r.err = errClosed
+	r.done.Broadcast()
+	return errors.Join(failed, r.file.Close())
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// sumLen is the length of ,"sum":"01234567"} at the end of a line.
+const sumLen = len(`,"sum":"01234567"}`)
+
+// encodeLine writes the entry as one JSON object whose last member is the CRC-32C
+// of all bytes before that member.
+func encodeLine(e entry) ([]byte, error) {
+	body, err := json.Marshal(e)
+	if err != nil {
+		return nil, fmt.Errorf("simulator record: %w", err)
+	}
+	body = body[:len(body)-1]
+	return fmt.Appendf(body, `,"sum":"%08x"}`+"\n", crc32.Checksum(body, castagnoli)), nil
+}
+
+func decodeLine(line []byte) (entry, error) {
+	if len(line) <= sumLen {
+		return entry{}, errors.New("too short")
+	}
+	body, tail := line[:len(line)-sumLen], line[len(line)-sumLen:]
+	if want := fmt.Sprintf(`,"sum":"%08x"}`, crc32.Checksum(body, castagnoli)); string(tail) != want {
+		return entry{}, errors.New("checksum does not fit")
+	}
+	var e entry
+	whole := append(bytes.Clone(body), '}')
+	if err := json.Unmarshal(whole, &e); err != nil {
+		return entry{}, err
+	}
+	return e, nil
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("simulator record: %w", err)
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,252 @@
+package simulator_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/refundry/refundry/internal/simulator"
+)
+
+const childDir = "SIMULATOR_TEST_CHILD_DIR"
+
+// TestMain turns the test program into a simulator of its own when a test
+// starts it as a child to be killed.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childDir); dir != "" {
+		fmt.Fprintln(os.Stderr, serveChild(dir))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+func serveChild(dir string) error {
+	sim, err := simulator.New(simulator.Config{Dir: dir, Faults: "lost-before=0.1,seed=5"})
+	if err != nil {
+		return err
+	}
+	listener, err := newLoopbackListener()
+	if err != nil {
+		return err
+	}
+	fmt.Println("http://" + listener.Addr().String())
+	return http.Serve(listener, sim.Handler())
+}
+
+// A kill -9 under load loses nothing that was answered and invents nothing.
+func TestKillNineKeepsWhatWasAnswered(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	answered := map[string]string{} // number → channel refund id
+	for round := range 4 {
+		killUnderLoad(t, dir, round, answered)
+	}
+	if len(answered) < 40 {
+		t.Fatalf("only %d sends were answered", len(answered))
+	}
+	b := start(t, simulator.Config{Dir: dir})
+	for number, id := range answered {
+		b.wantEffects(number, 1)
+		if q := b.query("demo", number); q.field("channelRefundId") != id {
+			t.Errorf("number %s: %v, was answered with %s", number, q, id)
+		}
+	}
+}
+
+// killUnderLoad starts a child on dir, sends from four goroutines and kills it
+// once enough answers came.
+func killUnderLoad(t *testing.T, dir string, round int, answered map[string]string) {
+	t.Helper()
+	child := exec.CommandContext(t.Context(), os.Args[0])
+	child.Env = append(os.Environ(), childDir+"="+dir)
+	child.Stderr = os.Stderr
+	out, err := child.StdoutPipe()
+	if err == nil {
+		err = child.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("child: %v", err)
+	}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	enough := make(chan struct{})
+	for worker := range 4 {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				number := fmt.Sprintf("n-%d-%d-%d", round, worker, i)
+				id, gone := sendTo(strings.TrimSpace(url), number)
+				if gone {
+					return
+				}
+				mu.Lock()
+				if id != "" {
+					answered[number] = id
+					if len(answered) == 15*(round+1) {
+						close(enough)
+					}
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	<-enough
+	if err := child.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = child.Wait() // reports the kill
+	wg.Wait()
+}
+
+// sendTo returns the channel refund id; "" for a lost answer; gone when nobody
+// listens any more.
+func sendTo(url, number string) (id string, gone bool) {
+	body := fmt.Sprintf(`{"number":%q,"refundId":"r","account":"demo","paymentReference":"p","amount":1,"currency":"USD"}`, number)
+	req, err := http.NewRequest("POST", url+"/v1/refunds", strings.NewReader(body))
+	if err != nil {
+		return "", true
+	}
+	req.Header.Set("Idempotency-Key", number)
+	tr := &http.Transport{DisableKeepAlives: true}
+	resp, err := tr.RoundTrip(req)
+	if err != nil {
+		return "", isRefused(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	var raw bytes.Buffer
+	if _, err := raw.ReadFrom(resp.Body); err != nil {
+		return "", false
+	}
+	return answer{body: raw.Bytes()}.field("channelRefundId"), false
+}
+
+func recordPath(dir string) string { return filepath.Join(dir, "simulator.jsonl") }
+
+// written makes a record of three refunds and returns its folder and bytes.
+func written(t *testing.T) (string, []byte) {
+	t.Helper()
+	b := start(t, simulator.Config{})
+	for _, n := range []string{"n1", "n2", "n3"} {
+		b.send("demo", n)
+	}
+	b.stop()
+	raw, err := os.ReadFile(recordPath(b.dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.dir, raw
+}
+
+func TestTornLastLineIsDropped(t *testing.T) {
+	t.Parallel()
+	dir, raw := written(t)
+	lastLine := bytes.LastIndexByte(raw[:len(raw)-1], '\n') + 1
+	for cut := lastLine + 1; cut < len(raw); cut += 37 {
+		if err := os.WriteFile(recordPath(dir), raw[:cut], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b := start(t, simulator.Config{Dir: dir})
+		b.wantEffects("n2", 1)
+		b.wantEffects("n3", 0) // nobody was answered from a line that was not finished
+		if a := b.send("demo", "n4"); a.status != 200 {
+			t.Errorf("send after a torn line: %v", a)
+		}
+		b = b.restart(simulator.Config{})
+		b.wantEffects("n4", 1)
+		b.stop()
+	}
+}
+
+func TestTornFirstLineStartsAnew(t *testing.T) {
+	t.Parallel()
+	dir, raw := written(t)
+	if err := os.WriteFile(recordPath(dir), raw[:20], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start(t, simulator.Config{Dir: dir}).wantEffects("n1", 0)
+}
+
+func TestDamageIsRefused(t *testing.T) {
+	t.Parallel()
+	dir, raw := written(t)
+	lines := bytes.SplitAfter(raw, []byte("\n"))
+	damaged := map[string][]byte{
+		"changed amount": bytes.Replace(raw, []byte(`"amount":1250`), []byte(`"amount":1350`), 1),
+		"missing line":   bytes.Join([][]byte{lines[0], lines[1], lines[3]}, nil),
+		"line twice":     bytes.Join([][]byte{lines[0], lines[1], lines[1], lines[2]}, nil),
+		"no first line":  bytes.Join(lines[1:], nil),
+		"garbage":        append(bytes.Clone(raw), "garbage\n"...),
+		"empty line":     append(bytes.Clone(raw), '\n'),
+		"zeros":          append(append(bytes.Clone(raw), make([]byte, 100)...), '\n'),
+		"endless line":   append(append(bytes.Clone(raw), bytes.Repeat([]byte("x"), 1<<17)...), '\n'),
+	}
+	for name, content := range damaged {
+		if err := os.WriteFile(recordPath(dir), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		sim, err := simulator.New(simulator.Config{Dir: dir})
+		if !errors.Is(err, simulator.ErrCorrupt) {
+			t.Errorf("%s: New gave %v, want ErrCorrupt", name, err)
+		}
+		if sim != nil {
+			_ = sim.Close()
+		}
+		if left, err := os.ReadFile(recordPath(dir)); err != nil || !bytes.Equal(left, content) {
+			t.Errorf("%s: a refused record was changed (%v)", name, err)
+		}
+	}
+}
+
+func TestOneRecordOneProcess(t *testing.T) {
+	t.Parallel()
+	b := start(t, simulator.Config{})
+	if sim, err := simulator.New(simulator.Config{Dir: b.dir}); err == nil {
+		_ = sim.Close()
+		t.Error("a second simulator opened the same record")
+	}
+}
+
+// The machine's clock may be set back, also between two runs.
+func TestClockSteppingBackUndoesNothing(t *testing.T) {
+	t.Parallel()
+	b := start(t, simulator.Config{Faults: "pending=1", PendingDelay: time.Minute})
+	b.send("demo", "n1")
+	b.clock.Add(time.Minute)
+	b.wantEffects("n1", 1)
+	b.clock.Add(-time.Hour)
+	b.wantEffects("n1", 1)
+	if err := b.sim.SetFaults(""); err != nil {
+		t.Fatal(err)
+	}
+	b.send("demo", "n2")
+	b = b.restart(simulator.Config{})
+	b.wantEffects("n1", 1)
+	b.wantEffects("n2", 1)
+}
+
+func TestBadConfig(t *testing.T) {
+	t.Parallel()
+	for name, cfg := range map[string]simulator.Config{
+		"profile": {Accounts: map[string]simulator.Account{"a": {Profile: "odd"}}},
+		"account": {Accounts: map[string]simulator.Account{"a b": {Profile: simulator.Blind}}},
+		"faults":  {Faults: "odd=1"},
+	} {
+		cfg.Dir = t.TempDir()
+		if sim, err := simulator.New(cfg); err == nil {
+			_ = sim.Close()
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package simulator
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Fault names one way in which the channel misbehaves.
+type Fault string
+
+// The faults. Those of the first group decide how a request is answered, and at
+// most one of them hits a request; the others change what happens to a refund
+// that is made and combine freely.
+const (
+	LostAfter   Fault = "lost-after"   // acts, then closes the connection without a byte
+	LostBefore  Fault = "lost-before"  // closes the connection without a byte and without acting
+	ErrorAfter  Fault = "error-after"  // acts, then answers 500 internal_error
+	ErrorBefore Fault = "error-before" // answers 500 internal_error without acting
+	Slow        Fault = "slow"         // acts, then answers late
+	Refused     Fault = "refused"      // 422 not_refundable_window, did nothing and never will
+	Echo        Fault = "echo"         // answers as if the refund had been made before, without acting
+	RateLimited Fault = "rate-limited" // 429 rate_limited, did nothing
+	LowBalance  Fault = "low-balance"  // 402 insufficient_balance, did nothing
+
+	Pending        Fault = "pending"         // accepted now, money moves later
+	PendingFailed  Fault = "pending-failed"  // accepted now, fails for good later, money never moves
+	WrongAmount    Fault = "wrong-amount"    // moves (and reports) another amount than asked
+	LateFailure    Fault = "late-failure"    // succeeds, later the money comes back: status returned
+	Hidden         Fault = "hidden"          // queries and lists do not see the refund for a while
+	IncompleteList Fault = "incomplete-list" // a list leaves out its newest entry and says so
+)
+
+// Op names what a caller asked for.
+type Op string
+
+// The operations of the protocol.
+const (
+	OpSend  Op = "send"  // POST /v1/refunds
+	OpQuery Op = "query" // GET /v1/refunds/{number}
+	OpList  Op = "list"  // GET /v1/payments/{reference}/refunds
+)
+
+// faultKind says where a fault may strike. The first operation is the one that a
+// rule without an op means. Faults of one class exclude each other.
+type faultKind struct {
+	class string
+	ops   []Op
+}
+
+const classAnswer = "answer"
+
+// kinds is the whole knowledge about which fault fits which operation.
+var kinds = map[Fault]faultKind{
+	LostAfter:      {classAnswer, []Op{OpSend, OpQuery, OpList}},
+	LostBefore:     {classAnswer, []Op{OpSend, OpQuery, OpList}},
+	ErrorAfter:     {classAnswer, []Op{OpSend, OpQuery, OpList}},
+	ErrorBefore:    {classAnswer, []Op{OpSend, OpQuery, OpList}},
+	Slow:           {classAnswer, []Op{OpSend, OpQuery, OpList}},
+	RateLimited:    {classAnswer, []Op{OpSend, OpQuery, OpList}},
+	Refused:        {classAnswer, []Op{OpSend}},
+	Echo:           {classAnswer, []Op{OpSend}},
+	LowBalance:     {classAnswer, []Op{OpSend}},
+	Pending:        {"pending", []Op{OpSend}},
+	PendingFailed:  {"pending", []Op{OpSend}},
+	WrongAmount:    {"amount", []Op{OpSend}},
+	LateFailure:    {"return", []Op{OpSend}},
+	Hidden:         {"hidden", []Op{OpSend, OpQuery, OpList}},
+	IncompleteList: {"complete", []Op{OpList}},
+}
+
+// Rule says which requests a fault hits. Empty fields match everything.
+//
+// Nth counts the requests for the refund that RefundID names, or, without
+// RefundID, the requests with the same number (for lists: the same payment).
+// Sends are counted from the first one ever recorded, the others since the
+// simulator was started.
+type Rule struct {
+	Fault    Fault   `json:"fault"`
+	Account  string  `json:"account,omitempty"`
+	RefundID string  `json:"refundId,omitempty"`
+	Number   string  `json:"number,omitempty"`
+	Op       Op      `json:"op"`                // empty on input: the fault's own operation
+	Nth      int     `json:"nth,omitempty"`     // only the nth request of this op
+	Times    int     `json:"times,omitempty"`   // at most so many hits; 0 = no limit
+	Share    float64 `json:"share"`             // 0..1 of the matching requests; absent on input: 1
+	Code     string  `json:"code,omitempty"`    // answers with this code instead of the fault's own
+	DelayMS  int64   `json:"delayMs,omitempty"` // for slow, pending, hidden, late-failure: instead of the default
+}
+
+// Rules is a whole set of rules and the seed that decides their shares.
+type Rules struct {
+	Seed int64
+	List []Rule
+}
+
+const (
+	defaultSeed = 1
+	maxRules    = 1000
+	maxDelayMS  = 7 * 24 * 3600 * 1000
+	maxCount    = 1 << 30
+)
+
+// ParseSpec reads the short form "name=share,name@account=share,…,seed=N", for
+// example "lost-after=0.2,hidden@demo=0.5,seed=7". The empty string is no rule.
+// A rule for an account replaces the general one of the same name there.
+// It fails on unknown names, shares outside 0..1, a name given twice, and shares
+// of answer faults that add up to more than 1 for an account.
+func ParseSpec(spec string) (Rules, error) {
+	rules := Rules{Seed: defaultSeed}
+	seeded := false
+	if strings.TrimSpace(spec) == "" {
+		return rules, nil
+	}
+	for part := range strings.SplitSeq(spec, ",") {
+		part = strings.TrimSpace(part)
+		// An account may contain '=', a share may not: the last one divides.
+		eq := strings.LastIndexByte(part, '=')
+		if eq < 0 {
+			return Rules{}, fmt.Errorf("fault spec: %q is not name=share", part)
+		}
+		name, value := part[:eq], part[eq+1:]
+		if name == "seed" {
+			seed, err := strconv.ParseInt(value, 10, 64)
+			if err != nil || seeded {
+				return Rules{}, fmt.Errorf("fault spec: %q: want one whole number as seed", part)
+			}
+			rules.Seed, seeded = seed, true
+			continue
+		}
+		rule, err := parseShare(name, value)
+		if err != nil {
+			return Rules{}, err
+		}
+		if slices.ContainsFunc(rules.List, rule.sameTarget) {
+			return Rules{}, fmt.Errorf("fault spec: %q is given twice", name)
+		}
+		rules.List = append(rules.List, rule)
+	}
+	return rules, rules.checkShares()
+}
+
+func parseShare(name, value string) (Rule, error) {
+	fault, account, limited := strings.Cut(name, "@")
+	share, err := strconv.ParseFloat(value, 64)
+	if err != nil || !(share >= 0 && share <= 1) {
+		return Rule{}, fmt.Errorf("fault spec: %s=%s: want a share from 0 to 1", name, value)
+	}
+	if limited && !validID(account) {
+		return Rule{}, fmt.Errorf("fault spec: %q does not name an account after @", name)
+	}
+	rule := Rule{Fault: Fault(fault), Account: account, Share: share}
+	return rule, rule.complete()
+}
+
+// complete fills in the operation and checks every field.
+func (r *Rule) complete() error {
+	kind, known := kinds[r.Fault]
+	if !known {
+		return fmt.Errorf("fault %q is not known", r.Fault)
+	}
+	if r.Op == "" {
+		r.Op = kind.ops[0]
+	}
+	switch {
+	case !slices.Contains(kind.ops, r.Op):
+		return fmt.Errorf("fault %s does not apply to op %q", r.Fault, r.Op)
+	case !(r.Share >= 0 && r.Share <= 1):
+		return fmt.Errorf("fault %s: want a share from 0 to 1", r.Fault)
+	case r.Nth < 0 || r.Nth > maxCount || r.Times < 0 || r.Times > maxCount:
+		return fmt.Errorf("fault %s: nth and times count from 1", r.Fault)
+	case r.DelayMS < 0 || r.DelayMS > maxDelayMS:
+		return fmt.Errorf("fault %s: delayMs is at most a week", r.Fault)
+	case r.Code != "" && !validCode(r.Code):
+		return fmt.Errorf("fault %s: a code is 1 to 64 of a-z, 0-9 and _", r.Fault)
+	}
+	for _, id := range []string{r.Account, r.RefundID, r.Number} {
+		if id != "" && !validID(id) {
+			return fmt.Errorf("fault %s: %q is not an id", r.Fault, id)
+		}
+	}
+	return nil
+}
+
+// plain says that the rule is a bare share, as the short form writes it.
+func (r *Rule) plain() bool {
+	return r.RefundID == "" && r.Number == "" && r.Nth == 0 && r.Times == 0
+}
+
+func (r *Rule) sameTarget(o Rule) bool {
+	return r.Fault == o.Fault && r.Account == o.Account && r.Op == o.Op && r.plain() && o.plain()
+}
+
+// checkShares refuses shares that cannot all be met: answer faults exclude each
+// other, so together they may not exceed the whole.
+func (rs *Rules) checkShares() error {
+	accounts := []string{""}
+	for _, r := range rs.List {
+		accounts = append(accounts, r.Account)
+	}
+	for _, account := range accounts {
+		sums := map[string]float64{}
+		for i := range rs.List {
+			if r := &rs.List[i]; rs.applies(r, account) {
+				sums[kinds[r.Fault].class+" "+string(r.Op)] += r.Share
+			}
+		}
+		for _, sum := range sums {
+			if sum > 1+1e-9 {
+				return fmt.Errorf("fault spec: shares of faults that exclude each other add up to %.3g (account %q)", sum, account)
+			}
+		}
+	}
+	return nil
+}
+
+// applies says whether a rule concerns an account: its own rules, and the
+// general ones that no rule of its own replaces.
+func (rs *Rules) applies(r *Rule, account string) bool {
+	if r.Account != "" || account == "" || !r.plain() {
+		return r.Account == "" || r.Account == account
+	}
+	own := *r
+	own.Account = account
+	return !slices.ContainsFunc(rs.List, own.sameTarget)
+}
