@@ -1,0 +1,177 @@
+package arch
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// The rooms. A folder of internal/ that is in no list counts as an adapter: a new
+// room starts with the narrowest door.
+var (
+	// leaves may be imported by everybody. They know the domain at most.
+	leaves = []string{"api", "migrations", "internal/telemetry", "internal/fault", "internal/config"}
+
+	// families hold one folder for each implementation; these do not know one
+	// another. Their parent and the packages named here are common ground.
+	families     = []string{"internal/channel", "internal/bridge"}
+	commonGround = []string{"registry", "channeltest", "bridgetest"}
+)
+
+const (
+	domain    = "internal/refund"
+	devdb     = "internal/devdb"
+	simulator = "internal/simulator"
+	generated = "internal/http/oapi"
+	wiring    = "cmd/server"
+)
+
+// migrator is the part of store that brings the schema up to date.
+var migrator = []string{"internal/store/migrate*"}
+
+// technology says which rooms may import a third-party module or a package of the
+// standard library; the longest prefix that fits is the one that counts. A room
+// that ends in * means the files whose path begins so. Tests may import all of it.
+var technology = []struct {
+	prefix string
+	rooms  []string
+	why    string
+}{
+	{"github.com/jackc/pgx", []string{"internal/store", "internal/jobs", devdb, wiring}, "SQL lives in store"},
+	{"github.com/jackc/pgx/v5/stdlib", migrator, "database/sql repeats statements by itself; only the migrator, which needs it, may"},
+	{"database/sql", migrator, "database/sql repeats statements by itself; only the migrator, which needs it, may"},
+	{"github.com/pressly/goose", migrator, "migrations are run by the migrator"},
+	{"github.com/riverqueue", []string{"internal/jobs", "internal/store/migrate*"}, "River is known to jobs, and its tables to the migrator"},
+	{"github.com/go-chi", []string{"internal/http"}, "the router is http's"},
+	{"github.com/oapi-codegen", []string{"internal/http"}, "the generated server is http's"},
+	{"github.com/getkin/kin-openapi", []string{"internal/http"}, "the contract is read by http"},
+	{"github.com/swaggest", []string{"internal/http"}, "the API reference is served by http"},
+	{"github.com/nats-io/nats-server", []string{wiring}, "the embedded broker is for dev"},
+	{"github.com/nats-io", []string{"internal/bridge/nats", wiring}, "a broker's client lives in its bridge"},
+	{"github.com/spf13", []string{wiring}, "commands are cmd/server's"},
+	{"go.uber.org/goleak", nil, "for tests"},
+	{"pgregory.net/rapid", nil, "for tests"},
+	{"testing", nil, "for tests"},
+}
+
+// forbidden says why a file may not import a path; "" means it may.
+func forbidden(file, imported string, test bool) string {
+	dir := path.Dir(file)
+	own, isOurs := strings.CutPrefix(imported, Module+"/")
+	switch {
+	case isOurs:
+		return forbiddenRoom(dir, own, test)
+	case in(dir, domain) && !isStandard(imported):
+		if test && (within(imported, "pgregory.net/rapid") || within(imported, "go.uber.org/goleak")) {
+			return ""
+		}
+		return "the domain knows the standard library only"
+	case test:
+		return ""
+	}
+	return forbiddenTechnology(file, imported)
+}
+
+func forbiddenTechnology(file, imported string) string {
+	best := -1
+	for i, t := range technology {
+		if within(imported, t.prefix) && (best < 0 || len(t.prefix) > len(technology[best].prefix)) {
+			best = i
+		}
+	}
+	if best < 0 || in(file, technology[best].rooms...) {
+		return ""
+	}
+	return technology[best].why
+}
+
+// forbiddenRoom judges an import of one of our own packages.
+func forbiddenRoom(dir, own string, test bool) string {
+	if in(dir, domain) {
+		if own == domain || test && in(own, domain) {
+			return "" // an external test of the package itself
+		}
+		return "the domain knows nothing of ours"
+	}
+	if test || in(dir, "cmd") {
+		return ""
+	}
+	room, target := roomOf(dir), roomOf(own)
+	switch {
+	case isTestCode(own + "/x.go"):
+		return "made for tests"
+	case own == generated:
+		if room == "internal/http" {
+			return ""
+		}
+		return "the generated server is http's"
+	case room == target:
+		return forbiddenSibling(dir, own)
+	case target == wiring || in(own, "cmd"):
+		return "nobody imports a command"
+	case target == devdb:
+		return "the embedded PostgreSQL is for cmd/server and tests"
+	case room == simulator:
+		if own == "internal/fault" {
+			return ""
+		}
+		return "the simulator judges us and knows nothing of ours but fault"
+	case room == "internal/fault", room == devdb:
+		return "a leaf imports nothing of ours"
+	case target == domain:
+		return ""
+	case slices.Contains(leaves, room):
+		return "a leaf imports nothing of ours but the domain"
+	case slices.Contains(leaves, target):
+		return ""
+	}
+	return "adapters do not know each other: declare a small interface here and connect the two in " + wiring
+}
+
+// forbiddenSibling keeps the implementations of one family apart.
+func forbiddenSibling(dir, own string) string {
+	for _, family := range families {
+		from, okFrom := strings.CutPrefix(dir, family+"/")
+		to, okTo := strings.CutPrefix(own, family+"/")
+		if !okFrom || !okTo {
+			continue
+		}
+		from, _, _ = strings.Cut(from, "/")
+		to, _, _ = strings.Cut(to, "/")
+		if from != to && !slices.Contains(commonGround, from) && !slices.Contains(commonGround, to) {
+			return "implementations of one family do not know each other"
+		}
+	}
+	return ""
+}
+
+// roomOf is the folder that a fence surrounds: internal/x, cmd/x, or the first
+// part of the path.
+func roomOf(dir string) string {
+	parts := strings.Split(dir, "/")
+	if len(parts) >= 2 && (parts[0] == "internal" || parts[0] == "cmd") {
+		return parts[0] + "/" + parts[1]
+	}
+	return parts[0]
+}
+
+// in tells whether the folder or file is one of the rooms or below one.
+func in(place string, rooms ...string) bool {
+	return slices.ContainsFunc(rooms, func(room string) bool {
+		if start, ok := strings.CutSuffix(room, "*"); ok {
+			return strings.HasPrefix(place, start)
+		}
+		return within(place, room)
+	})
+}
+
+// within compares whole parts of paths: a/bc is not within a/b.
+func within(p, prefix string) bool {
+	return p == prefix || strings.HasPrefix(p, prefix+"/")
+}
+
+// isStandard relies on the rule that the first part of any other path has a dot.
+func isStandard(imported string) bool {
+	first, _, _ := strings.Cut(imported, "/")
+	return !strings.Contains(first, ".")
+}
