@@ -87,7 +87,7 @@ func openRecord(dir string, replay func(entry) error) (*record, int64, error) {
 	r.done = sync.NewCond(&r.mu)
 	torn, err := r.load(dir, replay)
 	if err != nil {
-		return nil, 0, errors.Join(err, file.Close())
+		return nil, 0, errors.Join(err, release(file))
 	}
 	return r, torn, nil
 }
@@ -221,7 +221,14 @@ func (r *record) close() error {
 	failed := r.err
 	r.err = errClosed
 	r.done.Broadcast()
-	return errors.Join(failed, r.file.Close())
+	return errors.Join(failed, release(r.file))
+}
+
+// release unlocks and closes the file. Closing alone is not enough: a process
+// that is being forked elsewhere holds a copy of the descriptor, and with it the
+// lock, until it runs its program.
+func release(file *os.File) error {
+	return errors.Join(syscall.Flock(int(file.Fd()), syscall.LOCK_UN), file.Close())
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
