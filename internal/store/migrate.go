@@ -1,0 +1,217 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+
+	"github.com/refundry/refundry/migrations"
+)
+
+const (
+	// MigrateDefaultSchema is the schema that is filled when MigrateConfig.Schema is empty.
+	MigrateDefaultSchema = "refundry"
+
+	migrateVersionTable = "goose_db_version"
+	migrateMinServer    = 150000 // UNIQUE NULLS NOT DISTINCT came with PostgreSQL 15
+	migrateLockTimeout  = "30s"  // a step that cannot get its locks gives way instead of stopping everybody behind it
+)
+
+// schemaNamePattern keeps names simple enough to need no quoting anywhere and short enough for River, which puts them into channel
+// names of at most 63 bytes.
+var schemaNamePattern = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,45}$`)
+
+// MigrateConfig says what Migrate works on. One of URL and Pool is needed.
+type MigrateConfig struct {
+	// URL of the database (postgres://…). Used when Pool is nil.
+	URL string
+	// Pool lends its connection settings; Migrate opens a small pool of its own, because it changes the search path of its sessions.
+	Pool *pgxpool.Pool
+	// Schema that holds everything, River's tables too; lower-case letters, digits and underscores, at most 46. Default "refundry".
+	Schema string
+	// InstallationID is the uuid that a new installation gets (after a total loss: the old one, so that dispatch numbers stay the same).
+	// Empty: a new uuid v7. An existing installation with another id is an error.
+	InstallationID string
+	// LockTimeout bounds the wait for another replica that is migrating. Default 5 min.
+	LockTimeout time.Duration
+	// Logger gets one line per applied step. Default: nothing is logged.
+	Logger *slog.Logger
+}
+
+// MigrateResult says what Migrate did and found.
+type MigrateResult struct {
+	// Applied names the steps of this run, in order; empty when the schema was up to date.
+	Applied []string
+	// InstallationID is the uuid of the installation, in its canonical text form.
+	InstallationID string
+	// ClusterChanged is true when the database is not the cluster and timeline that the installation last agreed to be on: after a
+	// restore or a failover. Migrate changes nothing about it; nothing may be sent until the epoch procedure has run.
+	ClusterChanged bool
+	// Partitions says which partitions were made.
+	Partitions PartitionsResult
+}
+
+// Migrate brings the schema up to this binary's version: our SQL, River's tables, the installation row, and the partitions of the
+// coming months and days. It is safe to call from several replicas at once (one works, the others wait) and cheap when nothing is to
+// be done. A schema that is newer than the binary is left alone.
+//
+// Errors: bad configuration, PostgreSQL older than 15, another installation id, a lock that was not obtained in time, and whatever the
+// database says. A failed step leaves the steps before it applied; the next call goes on from there.
+func Migrate(ctx context.Context, cfg MigrateConfig) (MigrateResult, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return MigrateResult{}, err
+	}
+	pool, err := openMigratePool(ctx, cfg)
+	if err != nil {
+		return MigrateResult{}, err
+	}
+	defer pool.Close()
+	if err := checkServerVersion(ctx, pool); err != nil {
+		return MigrateResult{}, err
+	}
+	var res MigrateResult
+	err = underSchemaLock(ctx, pool, cfg, func(ctx context.Context) (err error) {
+		if res.Applied, err = applySteps(ctx, pool, cfg); err != nil {
+			return err
+		}
+		if err = recordInstallation(ctx, pool, cfg, &res); err != nil {
+			return err
+		}
+		res.Partitions, err = EnsurePartitions(ctx, pool, PartitionsConfig{Schema: cfg.Schema})
+		return err
+	})
+	if err != nil {
+		return res, err
+	}
+	for _, name := range slices.Concat(res.Partitions.Blocked, res.Partitions.Postponed) {
+		cfg.Logger.WarnContext(ctx, "partition not made", "partition", name)
+	}
+	return res, nil
+}
+
+func (cfg MigrateConfig) withDefaults() (MigrateConfig, error) {
+	if cfg.URL == "" && cfg.Pool == nil {
+		return cfg, errors.New("migrate: URL or Pool is needed")
+	}
+	if cfg.Schema == "" {
+		cfg.Schema = MigrateDefaultSchema
+	}
+	if err := checkSchemaName(cfg.Schema); err != nil {
+		return cfg, err
+	}
+	if cfg.LockTimeout <= 0 {
+		cfg.LockTimeout = 5 * time.Minute
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return cfg, nil
+}
+
+func checkSchemaName(schema string) error {
+	if !schemaNamePattern.MatchString(schema) {
+		return fmt.Errorf("schema name %q: want %s", schema, schemaNamePattern)
+	}
+	return nil
+}
+
+// openMigratePool opens a pool whose sessions see the schema only. Four connections: the locker, the step that runs, River's migrator,
+// and one to spare.
+func openMigratePool(ctx context.Context, cfg MigrateConfig) (*pgxpool.Pool, error) {
+	var pc *pgxpool.Config
+	if cfg.Pool != nil {
+		pc = cfg.Pool.Config()
+	} else {
+		var err error
+		if pc, err = pgxpool.ParseConfig(cfg.URL); err != nil {
+			return nil, fmt.Errorf("migrate: database URL: %w", err)
+		}
+	}
+	pc.MaxConns, pc.MinConns, pc.MinIdleConns = 4, 0, 0
+	before := pc.AfterConnect
+	pc.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		if before != nil {
+			if err := before(ctx, conn); err != nil {
+				return err
+			}
+		}
+		_, err := conn.Exec(ctx, `SELECT set_config('search_path', $1, false), set_config('statement_timeout', '0', false),
+			set_config('idle_in_transaction_session_timeout', '0', false), set_config('lock_timeout', $2, false)`,
+			pgx.Identifier{cfg.Schema}.Sanitize(), migrateLockTimeout)
+		return err
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	if err != nil {
+		return nil, fmt.Errorf("migrate: open pool: %w", err)
+	}
+	return pool, nil
+}
+
+func checkServerVersion(ctx context.Context, pool *pgxpool.Pool) error {
+	var version int
+	if err := pool.QueryRow(ctx, `SELECT current_setting('server_version_num')::int`).Scan(&version); err != nil {
+		return fmt.Errorf("migrate: server version: %w", err)
+	}
+	if version < migrateMinServer {
+		return fmt.Errorf("migrate: PostgreSQL 15 or newer is needed, the server says %d", version)
+	}
+	return nil
+}
+
+// applySteps runs what is not applied yet and returns the names of what it ran.
+func applySteps(ctx context.Context, pool *pgxpool.Pool, cfg MigrateConfig) (applied []string, err error) {
+	db := stdlib.OpenDBFromPool(pool)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	provider, err := newMigrateProvider(db, pool, cfg)
+	if err != nil {
+		return nil, err
+	}
+	results, err := provider.Up(ctx)
+	var partial *goose.PartialError
+	if errors.As(err, &partial) {
+		results = partial.Applied
+	}
+	for _, r := range results {
+		applied = append(applied, stepName(r.Source))
+		cfg.Logger.InfoContext(ctx, "migrated", "step", stepName(r.Source), "schema", cfg.Schema, "duration", r.Duration)
+	}
+	if err != nil {
+		return applied, fmt.Errorf("migrate schema %s: %w", cfg.Schema, err)
+	}
+	return applied, nil
+}
+
+func newMigrateProvider(db *sql.DB, pool *pgxpool.Pool, cfg MigrateConfig) (*goose.Provider, error) {
+	steps := make([]*goose.Migration, 0, len(riverSteps()))
+	for _, s := range riverSteps() {
+		steps = append(steps, s.migration(pool, cfg))
+	}
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS,
+		goose.WithDisableGlobalRegistry(true),
+		goose.WithTableName(migrateVersionTable),
+		goose.WithSlog(slog.New(slog.DiscardHandler)),
+		goose.WithGoMigrations(steps...))
+	if err != nil {
+		return nil, fmt.Errorf("migrate: %w", err)
+	}
+	return provider, nil
+}
+
+func stepName(s *goose.Source) string {
+	if s.Type == goose.TypeGo {
+		return fmt.Sprintf("%04d_river", s.Version)
+	}
+	return path.Base(s.Path)
+}

@@ -1,0 +1,95 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river/rivermigrate"
+
+	"github.com/refundry/refundry/migrations"
+)
+
+// ErrNotMigrated says that the schema lacks steps that this binary needs. Run Migrate.
+var ErrNotMigrated = errors.New("schema is not migrated")
+
+// CheckMigrated is for readiness: nil when schema (empty: "refundry") has every step that this binary knows, River's tables and the
+// installation row. A newer schema is fine, so that old replicas stay ready during an upgrade.
+//
+// Errors: ErrNotMigrated, or the database's own when it cannot be asked.
+func CheckMigrated(ctx context.Context, pool *pgxpool.Pool, schema string) error {
+	if schema == "" {
+		schema = MigrateDefaultSchema
+	}
+	if err := checkSchemaName(schema); err != nil {
+		return err
+	}
+	want, err := latestStep()
+	if err != nil {
+		return err
+	}
+	var have int64
+	var installed bool
+	err = pool.QueryRow(ctx, fmt.Sprintf(`SELECT (SELECT coalesce(max(version_id), 0) FROM %s WHERE is_applied), EXISTS (SELECT 1 FROM %s)`,
+		pgx.Identifier{schema, migrateVersionTable}.Sanitize(), pgx.Identifier{schema, "installation"}.Sanitize())).Scan(&have, &installed)
+	if isMissingRelation(err) {
+		return fmt.Errorf("%w: %s is empty or missing", ErrNotMigrated, schema)
+	}
+	if err != nil {
+		return fmt.Errorf("check migrations of %s: %w", schema, err)
+	}
+	if have < want || !installed {
+		return fmt.Errorf("%w: %s is at step %d of %d, installation row: %t", ErrNotMigrated, schema, have, want, installed)
+	}
+	return checkRiver(ctx, pool, schema)
+}
+
+func checkRiver(ctx context.Context, pool *pgxpool.Pool, schema string) error {
+	migrator, err := newRiverMigrator(pool, MigrateConfig{Schema: schema, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	steps := riverSteps()
+	res, err := migrator.Validate(ctx, &rivermigrate.ValidateOpts{TargetVersion: steps[len(steps)-1].river})
+	if err != nil {
+		return fmt.Errorf("check river's tables in %s: %w", schema, err)
+	}
+	if !res.OK {
+		return fmt.Errorf("%w: river: %s", ErrNotMigrated, strings.Join(res.Messages, "; "))
+	}
+	return nil
+}
+
+// isMissingRelation is true for undefined_table and invalid_schema_name.
+func isMissingRelation(err error) bool {
+	var pe *pgconn.PgError
+	return errors.As(err, &pe) && (pe.Code == "42P01" || pe.Code == "3F000")
+}
+
+// latestStep is the highest number among the embedded files and the Go steps.
+func latestStep() (int64, error) {
+	names, err := fs.Glob(migrations.FS, "*.sql")
+	if err != nil {
+		return 0, fmt.Errorf("list migrations: %w", err)
+	}
+	var latest int64
+	for _, name := range names {
+		number, _, _ := strings.Cut(name, "_")
+		n, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("migration %s has no number: %w", name, err)
+		}
+		latest = max(latest, n)
+	}
+	for _, s := range riverSteps() {
+		latest = max(latest, s.step)
+	}
+	return latest, nil
+}

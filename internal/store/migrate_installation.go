@@ -1,0 +1,41 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// recordInstallation writes the one installation row if it is missing and reads it back.
+func recordInstallation(ctx context.Context, pool *pgxpool.Pool, cfg MigrateConfig, res *MigrateResult) error {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return fmt.Errorf("installation id: %w", err)
+	}
+	if cfg.InstallationID != "" {
+		if id, err = uuid.Parse(cfg.InstallationID); err != nil {
+			return fmt.Errorf("installation id %q: %w", cfg.InstallationID, err)
+		}
+	}
+	_, err = pool.Exec(ctx, `INSERT INTO installation (installation_id, system_identifier, timeline, epoch)
+		SELECT $1, s.system_identifier::text, c.timeline_id, 1 FROM pg_control_system() s, pg_control_checkpoint() c
+		ON CONFLICT (one) DO NOTHING`, id.String())
+	if err != nil {
+		return fmt.Errorf("write installation: %w", err)
+	}
+	err = pool.QueryRow(ctx, `SELECT i.installation_id::text,
+		(i.system_identifier, i.timeline) IS DISTINCT FROM (s.system_identifier::text, c.timeline_id)
+		FROM installation i, pg_control_system() s, pg_control_checkpoint() c`).Scan(&res.InstallationID, &res.ClusterChanged)
+	if err != nil {
+		return fmt.Errorf("read installation: %w", err)
+	}
+	if cfg.InstallationID != "" && res.InstallationID != id.String() {
+		return fmt.Errorf("schema %s is installation %s, not %s", cfg.Schema, res.InstallationID, id)
+	}
+	if res.ClusterChanged {
+		cfg.Logger.WarnContext(ctx, "the database is not the cluster and timeline that the installation agreed to be on", "schema", cfg.Schema)
+	}
+	return nil
+}
