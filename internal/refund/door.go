@@ -1,0 +1,302 @@
+package refund
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// DoorConfig configures a Door. Gate and NewRID are needed.
+type DoorConfig struct {
+	Gate      Gate
+	NewRID    func() RID
+	MaxGroup  int           // items of one transaction; default 128
+	Queue     int           // single requests that may wait; default 4096, more = ErrOverloaded
+	Flushers  int           // groups under way at once; default 2
+	Direct    int           // ready-made groups under way at once; default 4
+	BusyAfter time.Duration // a row locked for longer makes an item Busy; default 2 s
+	Patience  time.Duration // of one transaction; default 10 s
+	Clock     func() time.Time
+	Logger    *slog.Logger
+	// Observe is told every outcome that leaves the door; nil = nobody.
+	Observe func(Intake, Outcome)
+	// CommitUnknown is told when a COMMIT's answer was lost; nil = nobody.
+	CommitUnknown func()
+}
+
+// Door is the one way in. Single requests gather into groups by themselves: whatever queued while the previous group
+// committed forms the next one, so an idle door adds no wait.
+type Door struct {
+	cfg    DoorConfig
+	queue  chan *ticket
+	direct chan struct{}
+	stop   chan struct{}
+	done   sync.WaitGroup
+	once   sync.Once
+}
+
+// ticket is one intake on its way through the door.
+type ticket struct {
+	in      Intake
+	since   time.Time
+	outcome Outcome
+	err     error
+	told    chan struct{} // closed when outcome or err is set
+}
+
+// NewDoor opens a door; Stop shuts it.
+func NewDoor(cfg DoorConfig) *Door {
+	def := func(v *int, d int) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	def(&cfg.MaxGroup, 128)
+	def(&cfg.Queue, 4096)
+	def(&cfg.Flushers, 2)
+	def(&cfg.Direct, 4)
+	if cfg.BusyAfter <= 0 {
+		cfg.BusyAfter = 2 * time.Second
+	}
+	if cfg.Patience <= 0 {
+		cfg.Patience = 10 * time.Second
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Observe == nil {
+		cfg.Observe = func(Intake, Outcome) {}
+	}
+	if cfg.CommitUnknown == nil {
+		cfg.CommitUnknown = func() {}
+	}
+	d := &Door{cfg: cfg, queue: make(chan *ticket, cfg.Queue), direct: make(chan struct{}, cfg.Direct), stop: make(chan struct{})}
+	for range cfg.Flushers {
+		d.done.Add(1)
+		go d.flush()
+	}
+	return d
+}
+
+// Stop lets what is inside finish and refuses what comes later with ErrUnavailable.
+func (d *Door) Stop() {
+	d.once.Do(func() { close(d.stop) })
+	d.done.Wait()
+}
+
+// Accept takes intakes through the door and returns one outcome for each, in order. No outcome is ever Lost.
+// An error means that nothing is known to be decided: ErrUnavailable, ErrOverloaded, or the caller's context. The
+// caller may repeat the same intakes; that is what they carry identities for.
+func (d *Door) Accept(ctx context.Context, g []Intake) ([]Outcome, error) {
+	tickets := make([]*ticket, len(g))
+	for i, in := range g {
+		if in.RID.IsZero() {
+			in.RID = d.cfg.NewRID()
+		}
+		tickets[i] = &ticket{in: in, since: d.cfg.Clock(), told: make(chan struct{})}
+	}
+	if len(tickets) == 1 {
+		if err := d.line(tickets[0]); err != nil {
+			return nil, err
+		}
+	} else if err := d.walkIn(ctx, tickets); err != nil {
+		return nil, err
+	}
+	return d.collect(ctx, tickets)
+}
+
+// line puts a single request into the bounded queue.
+func (d *Door) line(t *ticket) error {
+	select {
+	case <-d.stop:
+		return ErrUnavailable
+	default:
+	}
+	select {
+	case d.queue <- t:
+		return nil
+	default:
+		return ErrOverloaded
+	}
+}
+
+// walkIn takes a ready-made group through, as few transactions as its size allows, in order.
+func (d *Door) walkIn(ctx context.Context, ts []*ticket) error {
+	select {
+	case d.direct <- struct{}{}:
+		defer func() { <-d.direct }()
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-d.stop:
+		return ErrUnavailable
+	}
+	for len(ts) > 0 {
+		n := min(len(ts), d.cfg.MaxGroup)
+		for rest := ts[:n]; len(rest) > 0; {
+			if rest = d.process(rest); len(rest) > 0 {
+				pause(d.stop)
+			}
+		}
+		ts = ts[n:]
+	}
+	return nil
+}
+
+// collect waits until every ticket is told. The first error stands for all: a group's caller repeats the whole group.
+func (d *Door) collect(ctx context.Context, ts []*ticket) ([]Outcome, error) {
+	out := make([]Outcome, len(ts))
+	for i, t := range ts {
+		select {
+		case <-t.told:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if t.err != nil {
+			return nil, t.err
+		}
+		out[i] = t.outcome
+	}
+	return out, nil
+}
+
+// flush is one of the goroutines that turn the queue into groups.
+func (d *Door) flush() {
+	defer d.done.Done()
+	for {
+		select {
+		case t := <-d.queue:
+			d.again(d.process(d.gather(t)))
+		case <-d.stop:
+			d.drain()
+			return
+		}
+	}
+}
+
+func (d *Door) gather(first *ticket) []*ticket {
+	ts := []*ticket{first}
+	for len(ts) < d.cfg.MaxGroup {
+		select {
+		case t := <-d.queue:
+			ts = append(ts, t)
+		default:
+			return ts
+		}
+	}
+	return ts
+}
+
+// drain answers what is still queued when the door shuts.
+func (d *Door) drain() {
+	for {
+		select {
+		case t := <-d.queue:
+			for _, lost := range d.process(d.gather(t)) {
+				lost.fail(ErrUnavailable)
+			}
+		default:
+			return
+		}
+	}
+}
+
+// again queues lost items once more after a moment.
+func (d *Door) again(lost []*ticket) {
+	if len(lost) == 0 {
+		return
+	}
+	d.done.Add(1)
+	go func() {
+		defer d.done.Done()
+		pause(d.stop)
+		for _, t := range lost {
+			select {
+			case d.queue <- t:
+			case <-d.stop:
+				t.fail(ErrUnavailable)
+			}
+		}
+	}()
+}
+
+// process runs one group through the gate and tells its tickets. It returns those that have to try again.
+func (d *Door) process(ts []*ticket) []*ticket {
+	g := make([]Intake, len(ts))
+	for i, t := range ts {
+		g[i] = t.in
+	}
+	outcomes, err := d.pass(g)
+	switch {
+	case err == nil:
+		return d.tell(ts, outcomes)
+	case errors.Is(err, ErrBusy) && len(ts) == 1:
+		return d.tell(ts, []Outcome{{Verdict: Lost}})
+	case errors.Is(err, ErrUnavailable) || len(ts) == 1:
+		for _, t := range ts {
+			t.fail(err)
+		}
+		return nil
+	}
+	// One of them is a surprise (a race that only a constraint saw, a value that the database refuses): the others must not suffer.
+	d.cfg.Logger.Warn("group failed, bisecting", "items", len(ts), "error", err)
+	half := len(ts) / 2
+	return append(d.process(ts[:half]), d.process(ts[half:])...)
+}
+
+// pass runs the gate until the outcome of its COMMIT is known: the same intakes with the same ids, on a new connection.
+func (d *Door) pass(g []Intake) ([]Outcome, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.Patience)
+	defer cancel()
+	for try := 0; ; try++ {
+		out, err := d.cfg.Gate.AcceptGroup(ctx, g)
+		if !errors.Is(err, ErrCommitUnknown) {
+			return out, err
+		}
+		d.cfg.CommitUnknown()
+		d.cfg.Logger.Warn("commit outcome unknown, running the group again", "items", len(g), "try", try+1)
+		if try == 4 || ctx.Err() != nil {
+			return nil, errors.Join(ErrUnavailable, err)
+		}
+		pause(d.stop)
+	}
+}
+
+func (d *Door) tell(ts []*ticket, out []Outcome) []*ticket {
+	var lost []*ticket
+	now := d.cfg.Clock()
+	for i, t := range ts {
+		o := out[i]
+		if o.Verdict == Lost {
+			if now.Sub(t.since) < d.cfg.BusyAfter {
+				lost = append(lost, t)
+				continue
+			}
+			o = Outcome{Verdict: Busy, Code: CodeInProgress}
+		}
+		t.outcome = o
+		d.cfg.Observe(t.in, o)
+		close(t.told)
+	}
+	return lost
+}
+
+func (t *ticket) fail(err error) {
+	t.err = err
+	close(t.told)
+}
+
+// pause waits 1 to 3 ms, or less when the door shuts.
+func pause(stop <-chan struct{}) {
+	timer := time.NewTimer(time.Millisecond + rand.N(2*time.Millisecond))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-stop:
+	}
+}

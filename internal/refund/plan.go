@@ -1,0 +1,235 @@
+package refund
+
+import "time"
+
+// WaitingAlarm is how long an item may wait for its payment before somebody is told.
+const WaitingAlarm = 15 * time.Minute
+
+// ReceiptWindow is how long receipts are looked up; an older event may not create a refund.
+const ReceiptWindow = 395 * 24 * time.Hour
+
+// DecideGroup decides a group item by item, in order, each seeing what its elders did: the outcome of a group is that of
+// its items one after another. It is pure; v is used up. Items whose locks were not obtained are Lost.
+func DecideGroup(v View, g []Intake) Plan {
+	p := planner{v: v, touched: map[PaymentRef]bool{}, created: map[PaymentRef]bool{}, woken: map[PaymentRef]bool{}}
+	for i, in := range g {
+		o := Outcome{Verdict: Lost}
+		if v.Got[i] {
+			o = p.item(in)
+			p.park(in, o)
+		}
+		p.plan.Outcomes = append(p.plan.Outcomes, o)
+	}
+	p.balances(g)
+	return p.plan
+}
+
+type planner struct {
+	v       View
+	plan    Plan
+	touched map[PaymentRef]bool
+	created map[PaymentRef]bool
+	woken   map[PaymentRef]bool
+}
+
+func (p *planner) item(in Intake) Outcome {
+	if r, known := p.v.Receipts[event(in)]; known {
+		return p.again(in, r)
+	}
+	if in.Capture != nil {
+		return p.capture(in)
+	}
+	return p.request(in)
+}
+
+// again answers an event id that is bound already.
+func (p *planner) again(in Intake, r Receipt) Outcome {
+	fields := differing(r.Params, in)
+	switch {
+	case r.Type != in.Type:
+		return p.conflict(in, CodeKeyReused, ConflictEventType, []string{"type"}, r.RID)
+	case in.Refund != nil && contains(fields, "refundId"):
+		return p.conflict(in, CodeKeyReused, ConflictEventRefund, fields, r.RID)
+	case r.Digest != in.Digest():
+		return p.conflict(in, CodeKeyReused, ConflictEventParams, fields, r.RID)
+	case r.Outcome == Conflict || r.Outcome == Refused:
+		return Outcome{Verdict: r.Outcome, Code: r.Code, Fields: p.toldFields(in, r), Replayed: true}
+	}
+	known, hasRefund := p.v.Refunds[RefundRef{in.Tenant.ID, r.RefundID}]
+	if hasRefund && len(fields) > 0 { // only the inline payment can differ here
+		if diff := p.paymentDiff(in); len(diff) > 0 {
+			return p.conflict(in, CodePaymentConflict, ConflictPaymentParams, diff, r.RID)
+		}
+	}
+	if !in.RID.IsZero() && r.RID == in.RID {
+		return Outcome{Verdict: Accepted, Refund: &known} // our own work, whose COMMIT was lost
+	}
+	o := Outcome{Verdict: Replayed, Cause: CauseEvent}
+	if hasRefund {
+		o.Refund = &known
+	}
+	return o
+}
+
+// toldFields are the fields of a conflict that is told again: the same request meets the same stored values.
+func (p *planner) toldFields(in Intake, r Receipt) []string {
+	switch r.Code {
+	case CodeRefundConflict:
+		if known, ok := p.v.Refunds[RefundRef{in.Tenant.ID, in.Refund.RefundID}]; ok {
+			return paramsDiff(known.Params, in.Refund.Params)
+		}
+	case CodePaymentConflict:
+		return p.paymentDiff(in)
+	}
+	return nil
+}
+
+// request decides a refund whose event id is new.
+func (p *planner) request(in Intake) Outcome {
+	if known, ok := p.v.Refunds[RefundRef{in.Tenant.ID, in.Refund.RefundID}]; ok {
+		return p.known(in, known)
+	}
+	if in.Tenant.Closed {
+		return Outcome{Verdict: Refused, Code: CodeTenantClosed} // binds nothing: it says nothing about the request
+	}
+	ref := PaymentRef{in.Tenant.ID, in.Refund.PaymentID}
+	pay, known := p.v.Payments[ref]
+	switch {
+	case !known && in.Refund.Payment == nil:
+		return Outcome{Verdict: Waiting, Code: CodePaymentUnknown}
+	case !known:
+		return p.withNewPayment(in, ref)
+	case !pay.Locked:
+		return Outcome{Verdict: Lost}
+	}
+	if diff := p.paymentDiff(in); len(diff) > 0 {
+		return p.bind(in, p.conflict(in, CodePaymentConflict, ConflictPaymentParams, diff, RID{}), RID{})
+	}
+	if code := p.rules(in, pay.Payment); code != "" {
+		return p.bind(in, Outcome{Verdict: Refused, Code: code}, RID{})
+	}
+	p.touched[ref] = true
+	return p.accept(in, pay.Payment)
+}
+
+// known decides another event for a refund that exists.
+func (p *planner) known(in Intake, r Refund) Outcome {
+	if r.RID == in.RID {
+		return Outcome{Verdict: Accepted, Refund: &r}
+	}
+	if diff := paramsDiff(r.Params, in.Refund.Params); len(diff) > 0 {
+		return p.bind(in, p.conflict(in, CodeRefundConflict, ConflictRefundParams, diff, r.RID), r.RID)
+	}
+	if diff := p.paymentDiff(in); len(diff) > 0 {
+		return p.bind(in, p.conflict(in, CodePaymentConflict, ConflictPaymentParams, diff, r.RID), r.RID)
+	}
+	return p.bind(in, Outcome{Verdict: Replayed, Cause: CauseRefund, Refund: &r}, r.RID)
+}
+
+// withNewPayment decides a refund that brings its payment along. The payment comes to be only with the refund.
+func (p *planner) withNewPayment(in Intake, ref PaymentRef) Outcome {
+	pay, code := p.newPayment(ref, in.Tenant, *in.Refund.Payment, BySnapshot)
+	if code == CodePaymentConflict {
+		return p.bind(in, p.conflict(in, code, ConflictPaymentParams, []string{"payment.channelReference"}, RID{}), RID{})
+	}
+	if code == "" {
+		code = p.rules(in, pay)
+	}
+	if code != "" {
+		return p.bind(in, Outcome{Verdict: Refused, Code: code}, RID{})
+	}
+	p.create(ref, pay)
+	return p.accept(in, pay)
+}
+
+// rules are the business rules, for new refunds only.
+func (p *planner) rules(in Intake, pay Payment) Code {
+	contract, known, allowed := p.v.Account(pay.Account, in.Tenant.ID)
+	r := in.Refund
+	switch {
+	case !known || !allowed:
+		return CodeAccountNotAllowed
+	case r.OrderID != pay.OrderID:
+		return CodeOrderMismatch
+	case r.Currency != pay.Currency:
+		return CodeCurrencyMismatch
+	case !in.OccurredAt.IsZero() && p.v.Now.Sub(in.OccurredAt) > ReceiptWindow:
+		return CodeEventExpired
+	case !contract.Expresses(r.Amount, r.Currency):
+		return CodeNotExpressible
+	case !pay.WindowEndsAt.IsZero() && !p.v.Now.Before(pay.WindowEndsAt):
+		return CodeWindowClosed
+	case contract.Limits.MaxRefunds > 0 && pay.Refunds >= contract.Limits.MaxRefunds:
+		return CodeCountExceeded
+	case r.Amount > pay.Refundable():
+		return CodeAmountExceeds
+	}
+	return ""
+}
+
+// accept makes the refund and takes its amount from the payment.
+func (p *planner) accept(in Intake, pay Payment) Outcome {
+	r := Refund{Key: Key{in.Tenant.ID, in.RID}, Params: in.Refund.Params, Account: pay.Account, ChannelReference: pay.Reference,
+		Exponent: pay.Exponent, Digest: in.Digest(), Prev: pay.LastRID, Reason: in.Refund.Reason, Metadata: in.Refund.Metadata,
+		State: Pending, PendingReason: PendingQueued, Epoch: p.v.Epoch, DispatchNo: 1, JournalSeq: 1,
+		NextActionAt: p.v.Now.Add(Grace), CreatedAt: p.v.Now, StateSince: p.v.Now, UpdatedAt: p.v.Now}
+	pay.Reserved += r.Amount
+	pay.Refunds++
+	pay.LastRID = r.RID
+	p.keep(pay)
+	data := canonical(map[string]any{"tenant": in.Tenant.Code, "refundId": r.RefundID, "orderId": r.OrderID, "paymentId": r.PaymentID,
+		"amount": r.Amount, "currency": string(r.Currency), "account": r.Account, "digest": r.Digest.String(), "consumer": in.Event.Consumer})
+	p.plan.Refunds = append(p.plan.Refunds, NewRefund{Refund: r, Number: DispatchNumber(p.v.Installation, in.Tenant.Code, r.RefundID, 1),
+		Entry:  Entry{Kind: "requested", To: Pending, Source: in.Event.Consumer, Actor: in.Actor, Data: data},
+		Replay: in.ReplayBatch})
+	p.plan.Wakes = append(p.plan.Wakes, Wakeup{Key: r.Key})
+	p.v.Refunds[RefundRef{in.Tenant.ID, r.RefundID}] = r
+	return p.bind(in, Outcome{Verdict: Accepted, Refund: &r}, r.RID)
+}
+
+// bind writes the receipt that binds the event id to this outcome.
+func (p *planner) bind(in Intake, o Outcome, rid RID) Outcome {
+	rec := Receipt{Type: in.Type, Digest: in.Digest(), Params: canonicalParams(in), Outcome: o.Verdict, RID: rid, Code: o.Code}
+	if in.Refund != nil && !rid.IsZero() {
+		rec.RefundID = in.Refund.RefundID
+	}
+	p.plan.Receipts = append(p.plan.Receipts, NewReceipt{EventRef: event(in), Receipt: rec, Transport: in.Transport})
+	p.v.Receipts[event(in)] = rec
+	return o
+}
+
+// conflict notes the evidence. It binds nothing of itself.
+func (p *planner) conflict(in Intake, code Code, kind ConflictKind, fields []string, rid RID) Outcome {
+	got := canonicalParams(in)
+	row := ConflictRow{EventRef: event(in), Kind: kind, PaymentID: in.PaymentID(), RID: rid, Got: got, GotDigest: sum256(got), Fields: fields, Transport: in.Transport}
+	if in.Refund != nil {
+		row.RefundID = in.Refund.RefundID
+	}
+	p.plan.Conflicts = append(p.plan.Conflicts, row)
+	return Outcome{Verdict: Conflict, Code: code, Fields: fields}
+}
+
+// park keeps what a caller without a waiting ear would lose.
+func (p *planner) park(in Intake, o Outcome) {
+	stays := o.Verdict == Conflict || o.Verdict == Refused || o.Verdict == Waiting
+	reason := string(o.Code)
+	if o.Verdict == Waiting {
+		reason = ParkedWaiting
+	}
+	switch {
+	case o.Verdict == Lost:
+	case !in.Parked.IsZero() && stays:
+		if o.Verdict != Waiting {
+			p.plan.Unparked = append(p.plan.Unparked, UnparkedRow{Tenant: in.Tenant.ID, ID: in.Parked, Reason: reason})
+		}
+	case !in.Parked.IsZero():
+		how := map[Verdict]string{Accepted: "accepted", Replayed: "replayed"}[o.Verdict]
+		p.plan.Unparked = append(p.plan.Unparked, UnparkedRow{Tenant: in.Tenant.ID, ID: in.Parked, How: how})
+	case in.Park != nil && stays && !o.Replayed:
+		row := ParkedRow{EventRef: event(in), Park: *in.Park, Reason: reason}
+		if o.Verdict == Waiting {
+			row.WakePayment, row.AlarmAt = in.PaymentID(), p.v.Now.Add(WaitingAlarm)
+		}
+		p.plan.Parked = append(p.plan.Parked, row)
+	}
+}

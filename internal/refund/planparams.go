@@ -1,0 +1,83 @@
+package refund
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"sort"
+)
+
+func event(in Intake) EventRef { return EventRef{in.Tenant.ID, in.Event} }
+
+func sum256(s string) [32]byte { return sha256.Sum256([]byte(s)) }
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// canonical is CanonicalJSON for values that are strings and integers only.
+func canonical(m map[string]any) string {
+	text, err := CanonicalJSON(m)
+	if err != nil {
+		panic("refund: canonical JSON of strings and integers: " + err.Error())
+	}
+	return text
+}
+
+// canonicalParams is what an intake asks, as canonical JSON: immutable parameters and the inline payment, nothing personal.
+func canonicalParams(in Intake) string {
+	if c := in.Capture; c != nil {
+		return canonical(map[string]any{"paymentId": c.PaymentID, "captureId": c.CaptureID, "orderId": c.OrderID, "amount": c.Amount,
+			"currency": string(c.Currency), "channelAccount": c.Account, "channelReference": c.Reference})
+	}
+	r := in.Refund
+	m := map[string]any{"refundId": r.RefundID, "orderId": r.OrderID, "paymentId": r.PaymentID, "amount": r.Amount, "currency": string(r.Currency)}
+	if s := r.Payment; s != nil {
+		m["payment"] = map[string]any{"orderId": s.OrderID, "amount": s.Amount, "currency": string(s.Currency), "channelAccount": s.Account,
+			"channelReference": s.Reference, "version": s.Version, "refundedElsewhere": s.RefundedElsewhere}
+	}
+	return canonical(m)
+}
+
+// differing names the fields in which an intake differs from stored canonical parameters, sorted.
+func differing(stored string, in Intake) []string {
+	var a, b map[string]json.RawMessage
+	if json.Unmarshal([]byte(stored), &a) != nil || json.Unmarshal([]byte(canonicalParams(in)), &b) != nil {
+		return []string{"params"}
+	}
+	var out []string
+	for k, v := range a {
+		if string(b[k]) != string(v) {
+			out = append(out, k)
+		}
+	}
+	for k := range b {
+		if _, both := a[k]; !both {
+			out = append(out, k)
+		}
+	}
+	sort.Strings(out)
+	return out
+}
+
+// paramsDiff names the immutable parameters that differ.
+func paramsDiff(a, b Params) []string {
+	var out []string
+	if a.Amount != b.Amount {
+		out = append(out, "amount")
+	}
+	if a.Currency != b.Currency {
+		out = append(out, "currency")
+	}
+	if a.OrderID != b.OrderID {
+		out = append(out, "orderId")
+	}
+	if a.PaymentID != b.PaymentID {
+		out = append(out, "paymentId")
+	}
+	return out
+}

@@ -1,0 +1,159 @@
+package refund
+
+// newPayment makes a payment's row from what a caller says of it. Codes: CodeAccountNotAllowed, CodeNotExpressible,
+// CodePaymentConflict (its channel reference belongs to another payment).
+func (p *planner) newPayment(ref PaymentRef, t Tenant, s PaymentSpec, by KnownBy) (Payment, Code) {
+	pay, code := NewPayment(ref, t, s, by, p.v)
+	if code != "" {
+		return pay, code
+	}
+	if owner, taken := p.v.References[ReferenceRef{pay.Account, pay.Reference}]; taken && owner != ref {
+		return pay, CodePaymentConflict
+	}
+	return pay, ""
+}
+
+// NewPayment is the row of a payment that is not known yet. It does not look for other owners of the reference.
+func NewPayment(ref PaymentRef, t Tenant, s PaymentSpec, by KnownBy, v View) (Payment, Code) {
+	contract, known, allowed := v.Account(s.Account, t.ID)
+	if !known || !allowed {
+		return Payment{}, CodeAccountNotAllowed
+	}
+	if s.RefundedElsewhere > s.Amount {
+		return Payment{}, CodeNotExpressible
+	}
+	pay := Payment{Tenant: ref.Tenant, PaymentID: ref.PaymentID, OrderID: s.OrderID, Account: s.Account, Reference: s.reference(t, ref.PaymentID),
+		Currency: s.Currency, Exponent: s.Currency.Exponent(), KnownBy: by, Version: s.Version, Captured: s.Amount,
+		RefundedElsewhere: s.RefundedElsewhere, CreatedAt: v.Now}
+	if w := contract.Limits.Window.D(); w > 0 {
+		pay.WindowEndsAt = v.Now.Add(w)
+	}
+	return pay, ""
+}
+
+// reference is the channel's name for the payment; without one it is made of ours.
+func (s PaymentSpec) reference(t Tenant, paymentID string) string {
+	if s.Reference != "" {
+		return s.Reference
+	}
+	return t.Code + ":" + paymentID
+}
+
+// Differs names the fields in which what a caller says differs from the stored payment.
+func (s PaymentSpec) Differs(t Tenant, pay Payment) []string {
+	var out []string
+	note := func(differs bool, field string) {
+		if differs {
+			out = append(out, field)
+		}
+	}
+	note(s.OrderID != pay.OrderID, "orderId")
+	note(s.Amount != pay.Captured, "amount")
+	note(s.Currency != pay.Currency, "currency")
+	note(s.Account != pay.Account, "channelAccount")
+	note(s.reference(t, pay.PaymentID) != pay.Reference, "channelReference")
+	return out
+}
+
+// paymentDiff compares an inline payment with the stored one. Absent or not stored = equal.
+func (p *planner) paymentDiff(in Intake) []string {
+	if in.Refund == nil || in.Refund.Payment == nil {
+		return nil
+	}
+	pay, known := p.v.Payments[PaymentRef{in.Tenant.ID, in.Refund.PaymentID}]
+	if !known {
+		return nil
+	}
+	var out []string
+	for _, f := range in.Refund.Payment.Differs(in.Tenant, pay.Payment) {
+		out = append(out, "payment."+f)
+	}
+	return out
+}
+
+// capture decides payment.captured.
+func (p *planner) capture(in Intake) Outcome {
+	c := in.Capture
+	ref := PaymentRef{in.Tenant.ID, c.PaymentID}
+	pay, known := p.v.Payments[ref]
+	switch {
+	case known && !pay.Locked:
+		return Outcome{Verdict: Lost}
+	case known:
+		return p.moreCaptured(in, ref, pay.Payment)
+	}
+	spec := PaymentSpec{OrderID: c.OrderID, Amount: c.Amount, Currency: c.Currency, Account: c.Account, Reference: c.Reference}
+	made, code := p.newPayment(ref, in.Tenant, spec, ByCaptures)
+	switch code {
+	case "":
+		p.create(ref, made)
+	case CodePaymentConflict:
+		return p.bind(in, p.conflict(in, code, ConflictPaymentParams, []string{"channelReference"}, RID{}), RID{})
+	default:
+		return p.bind(in, Outcome{Verdict: Refused, Code: code}, RID{})
+	}
+	return p.captured(in, ref)
+}
+
+func (p *planner) moreCaptured(in Intake, ref PaymentRef, pay Payment) Outcome {
+	c := in.Capture
+	spec := PaymentSpec{OrderID: c.OrderID, Amount: pay.Captured, Currency: c.Currency, Account: c.Account, Reference: c.Reference}
+	diff := spec.Differs(in.Tenant, pay)
+	if pay.KnownBy != ByCaptures {
+		diff = append(diff, "captureId") // the payment is told by snapshots
+	}
+	amount, seen := p.v.Captures[CaptureRef{ref, c.CaptureID}]
+	if seen && amount != c.Amount {
+		diff = append(diff, "amount")
+	}
+	switch {
+	case len(diff) > 0:
+		return p.bind(in, p.conflict(in, CodePaymentConflict, ConflictPaymentParams, diff, RID{}), RID{})
+	case seen:
+		return p.bind(in, Outcome{Verdict: Replayed, Cause: CauseRefund}, RID{})
+	case pay.Captured > MaxAmount-c.Amount:
+		return p.bind(in, Outcome{Verdict: Refused, Code: CodeNotExpressible}, RID{})
+	}
+	pay.Captured += c.Amount
+	p.touched[ref] = true
+	p.keep(pay.withExcess())
+	return p.captured(in, ref)
+}
+
+func (p *planner) captured(in Intake, ref PaymentRef) Outcome {
+	at := CaptureRef{ref, in.Capture.CaptureID}
+	p.v.Captures[at] = in.Capture.Amount
+	p.plan.Captures = append(p.plan.Captures, NewCapture{at, in.Capture.Amount})
+	return p.bind(in, Outcome{Verdict: Accepted}, RID{})
+}
+
+// create notes a payment that comes to be with this group, and wakes what waits for it.
+func (p *planner) create(ref PaymentRef, pay Payment) {
+	p.created[ref] = true
+	p.v.References[ReferenceRef{pay.Account, pay.Reference}] = ref
+	p.keep(pay)
+	if p.v.Waiters[ref] && !p.woken[ref] {
+		p.woken[ref] = true
+		p.plan.Wakes = append(p.plan.Wakes, Wakeup{Key: Key{Tenant: ref.Tenant}, PaymentID: ref.PaymentID})
+	}
+}
+
+// keep makes a payment's new balances visible to the items behind.
+func (p *planner) keep(pay Payment) {
+	p.v.Payments[PaymentRef{pay.Tenant, pay.PaymentID}] = SeenPayment{Payment: pay, Locked: true}
+}
+
+// balances puts the payments' last state into the plan, in the order in which the items named them.
+func (p *planner) balances(g []Intake) {
+	for _, in := range g {
+		ref := PaymentRef{in.Tenant.ID, in.PaymentID()}
+		switch {
+		case p.created[ref]:
+			p.plan.Payments = append(p.plan.Payments, p.v.Payments[ref].Payment)
+		case p.touched[ref]:
+			p.plan.Touched = append(p.plan.Touched, p.v.Payments[ref].Payment)
+		}
+		delete(p.created, ref)
+		delete(p.touched, ref)
+	}
+}

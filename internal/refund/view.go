@@ -1,0 +1,148 @@
+package refund
+
+import "time"
+
+// Names of rows as a group's view and plan use them.
+type (
+	// EventRef names a receipt.
+	EventRef struct {
+		Tenant TenantID
+		EventKey
+	}
+	// RefundRef names a refund by the id that its caller chose.
+	RefundRef struct {
+		Tenant   TenantID
+		RefundID string
+	}
+	// PaymentRef names a payment.
+	PaymentRef struct {
+		Tenant    TenantID
+		PaymentID string
+	}
+	// CaptureRef names a capture.
+	CaptureRef struct {
+		PaymentRef
+		CaptureID string
+	}
+	// ReferenceRef is a payment as its channel account knows it.
+	ReferenceRef struct {
+		Account, Reference string
+	}
+)
+
+// Receipt is the first decision about an event id.
+type Receipt struct {
+	Type     EventType
+	Digest   Digest
+	Params   string // canonical JSON of what was asked
+	Outcome  Verdict
+	RID      RID
+	RefundID string // of RID; "" = none
+	Code     Code
+}
+
+// SeenPayment is a payment as a group saw it. Its balances may only be used when Locked.
+type SeenPayment struct {
+	Payment
+	Locked bool
+}
+
+// View is what the database says about a group, read in one round trip under the group's locks.
+type View struct {
+	Now          time.Time // database time
+	Installation string
+	Epoch        int
+	Got          []bool // per item: all its mutexes were obtained
+	Receipts     map[EventRef]Receipt
+	Refunds      map[RefundRef]Refund
+	Payments     map[PaymentRef]SeenPayment
+	References   map[ReferenceRef]PaymentRef // of payments that the group may create
+	Captures     map[CaptureRef]int64        // amounts
+	Waiters      map[PaymentRef]bool         // something is parked until this payment is known
+	// Account gives an account's contract and whether the tenant may use it.
+	Account func(name string, t TenantID) (c Contract, known, allowed bool)
+}
+
+// Plan is what a group's transaction writes, and what its items are answered.
+type Plan struct {
+	Outcomes  []Outcome
+	Receipts  []NewReceipt
+	Payments  []Payment // new ones, balances with this group's reservations
+	Touched   []Payment // known ones with new balances
+	Refunds   []NewRefund
+	Captures  []NewCapture
+	Conflicts []ConflictRow
+	Parked    []ParkedRow
+	Unparked  []UnparkedRow
+	Wakes     []Wakeup
+}
+
+// Writes says whether the plan changes anything at all.
+func (p Plan) Writes() bool {
+	return len(p.Receipts)+len(p.Payments)+len(p.Touched)+len(p.Refunds)+len(p.Captures)+len(p.Conflicts)+len(p.Parked)+len(p.Unparked) > 0
+}
+
+// NewReceipt binds an event id.
+type NewReceipt struct {
+	EventRef
+	Receipt
+	Transport string
+}
+
+// NewRefund is a refund's birth: its row, its first number and its first journal row.
+type NewRefund struct {
+	Refund
+	Number string
+	Entry  Entry
+	Replay RID
+}
+
+// NewCapture adds to a payment.
+type NewCapture struct {
+	CaptureRef
+	Amount int64
+}
+
+// ConflictKind says which identity met other parameters.
+type ConflictKind string
+
+// Kinds of conflicts.
+const (
+	ConflictEventParams   ConflictKind = "EVENT_PARAMS"
+	ConflictEventRefund   ConflictKind = "EVENT_OTHER_REFUND"
+	ConflictEventType     ConflictKind = "EVENT_OTHER_TYPE"
+	ConflictRefundParams  ConflictKind = "REFUND_PARAMS"
+	ConflictPaymentParams ConflictKind = "PAYMENT_PARAMS"
+)
+
+// ConflictRow is the evidence of a conflict. It commits although the write was refused.
+type ConflictRow struct {
+	EventRef
+	Kind                ConflictKind
+	RefundID, PaymentID string
+	RID                 RID
+	Got                 string // canonical JSON
+	GotDigest           [32]byte
+	Fields              []string
+	Transport           string
+}
+
+// ParkedRow keeps an item that could not be accepted, with its bytes.
+type ParkedRow struct {
+	EventRef
+	Park
+	Reason      string // a problem code, or "waiting"
+	WakePayment string // set = tried again when this payment is known
+	AlarmAt     time.Time
+}
+
+// ParkedWaiting is the reason of a parked item whose payment is not known yet.
+const ParkedWaiting = "waiting"
+
+// UnparkedRow settles a parked row that was tried again, or tells why it stays.
+type UnparkedRow struct {
+	Tenant TenantID
+	ID     RID
+	How    string // done: accepted or replayed; "" = stays parked with Reason
+	Reason string
+}
