@@ -111,6 +111,7 @@ CREATE TABLE refunds (
   state text COLLATE "C" NOT NULL,
   pending_reason text COLLATE "C",
   failure_code text COLLATE "C",
+  failure_channel_code text COLLATE "C",
   exposed boolean NOT NULL DEFAULT false,
   case_id uuid,
   ask_no smallint,
@@ -167,6 +168,7 @@ COMMENT ON COLUMN refunds.created_at IS 'Database time of acceptance. Written on
 COMMENT ON COLUMN refunds.state IS 'Where it stands. Written by accept, claim, enter, sweep, people and epoch, always with a journal row.';
 COMMENT ON COLUMN refunds.pending_reason IS 'Why it waits in PENDING (queued, low-balance, spacing, …). Written by accept, enter and sweep; null elsewhere.';
 COMMENT ON COLUMN refunds.failure_code IS 'Why it failed, as the channel''s contract names it. Written by enter.';
+COMMENT ON COLUMN refunds.failure_channel_code IS 'The channel''s own code behind failure_code, if it gave one. Written with the state by whoever enters a fact.';
 COMMENT ON COLUMN refunds.exposed IS 'Some dispatch of it may have reached the channel and nothing disproves that. Written by claim, enter, people and epoch.';
 COMMENT ON COLUMN refunds.case_id IS 'The open case, null without one. Written by enter, sweep and people.';
 COMMENT ON COLUMN refunds.ask_no IS 'Dispatch that must be asked once more before a decided resend sends anything. Written by people, cleared by enter.';

@@ -35,7 +35,9 @@ type Door struct {
 	direct chan struct{}
 	stop   chan struct{}
 	done   sync.WaitGroup
-	once   sync.Once
+
+	gate   sync.RWMutex // held for reading while a ticket enters the queue
+	closed bool
 }
 
 // ticket is one intake on its way through the door.
@@ -86,8 +88,16 @@ func NewDoor(cfg DoorConfig) *Door {
 
 // Stop lets what is inside finish and refuses what comes later with ErrUnavailable.
 func (d *Door) Stop() {
-	d.once.Do(func() { close(d.stop) })
+	d.gate.Lock()
+	if !d.closed {
+		d.closed = true
+		close(d.stop)
+	}
+	d.gate.Unlock()
 	d.done.Wait()
+	for len(d.queue) > 0 { // what was about to try again
+		(<-d.queue).fail(ErrUnavailable)
+	}
 }
 
 // Accept takes intakes through the door and returns one outcome for each, in order. No outcome is ever Lost.
@@ -113,10 +123,10 @@ func (d *Door) Accept(ctx context.Context, g []Intake) ([]Outcome, error) {
 
 // line puts a single request into the bounded queue.
 func (d *Door) line(t *ticket) error {
-	select {
-	case <-d.stop:
+	d.gate.RLock()
+	defer d.gate.RUnlock()
+	if d.closed {
 		return ErrUnavailable
-	default:
 	}
 	select {
 	case d.queue <- t:

@@ -1,0 +1,112 @@
+package store
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// refundColumns and refundFrom read a refund with its open case and the channel's id of its live dispatch; scanRefund takes them in this order.
+const refundColumns = `r.tenant_id, r.rid, r.refund_id, r.payment_id, r.order_id, r.account, r.channel_reference, r.currency, r.exponent, r.amount,
+  r.digest, r.prev_rid, r.reason, r.metadata, r.state, r.pending_reason, r.failure_code, r.failure_channel_code, r.exposed, r.ask_no, r.epoch, r.generation,
+  r.lease_ends_at, r.next_action_at, r.dispatch_no, r.attempt_no, r.journal_seq, r.journal_head, r.created_at, r.state_since, r.updated_at, r.final_at,
+  c.case_id, c.reasons, c.opened_at, d.channel_refund_id`
+
+const refundFrom = `refunds r
+  LEFT JOIN cases c ON (c.tenant_id, c.case_id) = (r.tenant_id, r.case_id)
+  LEFT JOIN dispatches d ON (d.tenant_id, d.rid, d.no) = (r.tenant_id, r.rid, r.dispatch_no)`
+
+// scanRefund reads refundColumns, then whatever else the query selects into more.
+func scanRefund(row pgx.Row, more ...any) (refund.Refund, error) {
+	var (
+		r                                     refund.Refund
+		tenant                                int64
+		rid                                   [16]byte
+		prev, caseID                          *[16]byte
+		digest, head, metadata                []byte
+		currency, state                       string
+		reason, pending, failure, channelCode *string
+		channelID                             *string
+		ask                                   *int
+		lease, next, final, opened            *time.Time
+		reasons                               []string
+	)
+	dest := append([]any{&tenant, &rid, &r.RefundID, &r.PaymentID, &r.OrderID, &r.Account, &r.ChannelReference, &currency, &r.Exponent, &r.Amount,
+		&digest, &prev, &reason, &metadata, &state, &pending, &failure, &channelCode, &r.Exposed, &ask, &r.Epoch, &r.Generation,
+		&lease, &next, &r.DispatchNo, &r.AttemptNo, &r.JournalSeq, &head, &r.CreatedAt, &r.StateSince, &r.UpdatedAt, &final,
+		&caseID, &reasons, &opened, &channelID}, more...)
+	if err := row.Scan(dest...); err != nil {
+		return r, err
+	}
+	r.Key = refund.Key{Tenant: refund.TenantID(tenant), RID: rid}
+	r.Currency, r.State = refund.Currency(currency), refund.State(state)
+	var err error
+	if r.Digest, err = refund.DigestFromBytes(digest); err != nil {
+		return r, err
+	}
+	copy(r.JournalHead[:], head)
+	if metadata != nil {
+		if err := json.Unmarshal(metadata, &r.Metadata); err != nil {
+			return r, err
+		}
+	}
+	r.Prev, r.Reason, r.PendingReason = deref(prev), deref(reason), refund.PendingReason(deref(pending))
+	r.Failure = refund.Failure{Code: deref(failure), ChannelCode: deref(channelCode)}
+	r.AskNo, r.ChannelRefundID = deref(ask), deref(channelID)
+	r.LeaseEndsAt, r.NextActionAt, r.FinalAt = deref(lease), deref(next), deref(final)
+	if caseID != nil {
+		r.Case = &refund.Case{ID: *caseID, Reasons: caseReasons(reasons), OpenedAt: deref(opened)}
+	}
+	return r, nil
+}
+
+func caseReasons(in []string) []refund.CaseReason {
+	out := make([]refund.CaseReason, len(in))
+	for i, s := range in {
+		out[i] = refund.CaseReason(s)
+	}
+	return out
+}
+
+// paymentColumns are a payment's row as scanPayment takes it.
+const paymentColumns = `p.tenant_id, p.payment_id, p.order_id, p.account, p.channel_reference, p.currency, p.exponent, p.known_by, p.version,
+  p.captured, p.reserved, p.refunded, p.refunded_elsewhere, p.held, p.excess, p.excess_acknowledged, p.refunds, p.last_rid,
+  p.next_send_at, p.window_ends_at, p.created_at`
+
+// scanPayment reads paymentColumns.
+func scanPayment(row pgx.Row) (refund.Payment, error) {
+	var (
+		p                refund.Payment
+		tenant           int64
+		currency, by     string
+		last             *[16]byte
+		nextSend, window *time.Time
+	)
+	err := row.Scan(&tenant, &p.PaymentID, &p.OrderID, &p.Account, &p.Reference, &currency, &p.Exponent, &by, &p.Version,
+		&p.Captured, &p.Reserved, &p.Refunded, &p.RefundedElsewhere, &p.Held, &p.Excess, &p.ExcessAllowed, &p.Refunds, &last,
+		&nextSend, &window, &p.CreatedAt)
+	p.Tenant, p.Currency, p.KnownBy = refund.TenantID(tenant), refund.Currency(currency), refund.KnownBy(by)
+	p.LastRID, p.NextSendAt, p.WindowEndsAt = deref(last), deref(nextSend), deref(window)
+	return p, err
+}
+
+// deref is the value behind a pointer, or the zero value: NULL and "not there" are one thing in the domain.
+func deref[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+// null is the other way: the zero value is stored as NULL.
+func null[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
