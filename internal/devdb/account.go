@@ -24,7 +24,9 @@ const systemDir = "/var/lib/refundry"
 // ./.refundry, or /var/lib/refundry when this process is root and the user that
 // PostgreSQL runs as cannot enter the working directory (a clone under root's
 // home, for example).
-func DefaultDir() string {
+func DefaultDir() string { return defaultDir(context.Background()) }
+
+func defaultDir(ctx context.Context) string {
 	acct, err := serverAccount()
 	if err != nil {
 		return DefaultName
@@ -33,7 +35,7 @@ func DefaultDir() string {
 	if _, err := os.Stat(probe); err != nil {
 		probe = "."
 	}
-	if acct.enter(probe) != nil {
+	if acct.enter(ctx, probe) != nil {
 		return systemDir
 	}
 	return DefaultName
@@ -87,8 +89,8 @@ func (a account) own(path string) error {
 // enter tells whether the account can make dir its working directory. It asks
 // the kernel by trying, since mode bits alone do not know about ACLs or mounts:
 // a child changes its user first and its directory second.
-func (a account) enter(dir string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+func (a account) enter(ctx context.Context, dir string) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", "exit 0")
 	cmd.Dir = dir

@@ -63,9 +63,9 @@ type Config struct {
 // reserved settings are those on which finding and guarding the server depends.
 var reserved = []string{"listen_addresses", "port", "unix_socket_directories", "data_directory", "hba_file"}
 
-func (c Config) complete() (Config, error) {
+func (c Config) complete(ctx context.Context) (Config, error) {
 	if c.Dir == "" {
-		c.Dir = DefaultDir()
+		c.Dir = defaultDir(ctx)
 	}
 	dir, err := filepath.Abs(c.Dir)
 	if err != nil {
@@ -109,7 +109,7 @@ type DB struct {
 // another major version, a folder that the server's user cannot enter, a port in
 // other hands (ErrPortTaken), a server that does not come up.
 func Start(ctx context.Context, cfg Config) (*DB, error) {
-	cfg, err := cfg.complete()
+	cfg, err := cfg.complete(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func Start(ctx context.Context, cfg Config) (*DB, error) {
 		return nil, fmt.Errorf("devdb: %w", err)
 	}
 	db := &DB{cfg: cfg, acct: acct, files: filesIn(cfg.Dir)}
-	if err := db.files.prepare(acct); err != nil {
+	if err := db.files.prepare(ctx, acct); err != nil {
 		return nil, fmt.Errorf("devdb: %w", err)
 	}
 	if err := db.lockAndBringUp(ctx); err != nil {

@@ -316,7 +316,7 @@ func startAndKillChild(t *testing.T, dir string) string {
 
 func TestPortInOtherHands(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // test
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +333,11 @@ func TestPortInOtherHands(t *testing.T) {
 			_ = c.Close()
 		}
 	}()
-	port := l.Addr().(*net.TCPAddr).Port
+	addr, ok := l.Addr().(*net.TCPAddr)
+	if !ok {
+		t.Fatalf("listening on %v", l.Addr())
+	}
+	port := addr.Port
 	_, err = devdb.Start(t.Context(), devdb.Config{Dir: newDir(t), Port: port})
 	if !errors.Is(err, devdb.ErrPortTaken) || !strings.Contains(err.Error(), "does not speak PostgreSQL") {
 		t.Errorf("a foreign process on the port: %v, want ErrPortTaken that says so", err)
@@ -457,7 +461,7 @@ func TestFolderThatTheServersUserCannotEnter(t *testing.T) {
 	if err := os.Chmod(closed, mode); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.Chmod(closed, 0o700) }) //nolint:gosec // so that the test folder can be removed
+	t.Cleanup(func() { _ = os.Chmod(closed, 0o700) })
 	_, err := devdb.Start(t.Context(), devdb.Config{Dir: filepath.Join(closed, "x")})
 	if err == nil || !strings.Contains(err.Error(), closed) {
 		t.Errorf("closed folder: %v, want an error that names it", err)

@@ -1,6 +1,7 @@
 package devdb
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -31,8 +32,8 @@ func filesIn(dir string) files {
 }
 
 // prepare makes the folders and sees to it that the server's user gets in.
-func (f files) prepare(acct account) error {
-	if err := os.MkdirAll(f.dir, 0o755); err != nil { //nolint:gosec // others must pass through to reach home, which is closed to them
+func (f files) prepare(ctx context.Context, acct account) error {
+	if err := os.MkdirAll(f.dir, 0o755); err != nil { //nolint:gosec // others pass through to reach home, which is closed to them
 		return err
 	}
 	err := os.Mkdir(f.home, 0o700)
@@ -42,7 +43,7 @@ func (f files) prepare(acct account) error {
 	if err := acct.own(f.home); err != nil {
 		return err
 	}
-	return acct.enter(f.home)
+	return acct.enter(ctx, f.home)
 }
 
 // readMajor is the major version that the data directory belongs to; 0 when
@@ -167,7 +168,7 @@ func writeWhole(path, content string, acct account) error {
 
 // syncDir makes a rename in the folder survive a power cut.
 func syncDir(dir string) error {
-	d, err := os.Open(dir) //nolint:gosec // our own folder
+	d, err := os.Open(dir)
 	if err != nil {
 		return err
 	}

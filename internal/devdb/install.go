@@ -46,15 +46,15 @@ type installation struct {
 // Available reports whether this machine has PostgreSQL programs that Start can
 // use. The error wraps ErrNotInstalled and says which package to install.
 func Available() error {
-	_, err := chooseInstallation("", 0)
+	_, err := chooseInstallation(context.Background(), "", 0)
 	return err
 }
 
 // chooseInstallation returns the newest usable installation, or, when major is
 // not 0, the one of exactly that major version: the files of a data directory
 // can be read by no other. A given binDir is the only place looked at.
-func chooseInstallation(binDir string, major int) (installation, error) {
-	found := findInstallations(binDir)
+func chooseInstallation(ctx context.Context, binDir string, major int) (installation, error) {
+	found := findInstallations(ctx, binDir)
 	var seen []string
 	for _, in := range found {
 		if major == 0 && in.major >= MinMajor || in.major == major {
@@ -81,7 +81,7 @@ func chooseInstallation(binDir string, major int) (installation, error) {
 
 // findInstallations lists what is installed, newest major first; of equal ones
 // the first found stays first, so PATH wins over the package folders.
-func findInstallations(binDir string) []installation {
+func findInstallations(ctx context.Context, binDir string) []installation {
 	var dirs []string
 	if binDir == "" {
 		binDir = os.Getenv("PG_BIN_DIR")
@@ -103,7 +103,7 @@ func findInstallations(binDir string) []installation {
 	var found []installation
 	known := map[string]bool{}
 	for _, d := range dirs {
-		in, ok := inspect(d)
+		in, ok := inspect(ctx, d)
 		if ok && !known[in.bin] {
 			known[in.bin] = true
 			found = append(found, in)
@@ -115,7 +115,7 @@ func findInstallations(binDir string) []installation {
 
 // inspect resolves links (a package may link only postgres into PATH) and asks
 // the program for its version.
-func inspect(dir string) (installation, bool) {
+func inspect(ctx context.Context, dir string) (installation, bool) {
 	real, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres"))
 	if err != nil {
 		return installation{}, false
@@ -127,7 +127,7 @@ func inspect(dir string) (installation, bool) {
 	if _, err := os.Stat(filepath.Join(bin, "initdb")); err != nil {
 		return installation{}, false
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, filepath.Join(bin, "postgres"), "--version").Output()
 	if err != nil {

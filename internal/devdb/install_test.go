@@ -32,7 +32,7 @@ func fakeInstallation(t *testing.T, version string) string {
 	dir := t.TempDir()
 	script := "#!/bin/sh\necho 'postgres (PostgreSQL) " + version + "'\n"
 	for _, name := range []string{"postgres", "initdb"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -43,10 +43,10 @@ func TestChooseInstallation(t *testing.T) {
 	t.Parallel()
 	old, good := fakeInstallation(t, "14.9"), fakeInstallation(t, "17.2")
 
-	if in, err := chooseInstallation(good, 0); err != nil || in.major != 17 {
+	if in, err := chooseInstallation(t.Context(), good, 0); err != nil || in.major != 17 {
 		t.Errorf("17 for new data: %v, %v", in, err)
 	}
-	if in, err := chooseInstallation(good, 17); err != nil || in.major != 17 {
+	if in, err := chooseInstallation(t.Context(), good, 17); err != nil || in.major != 17 {
 		t.Errorf("17 for data of 17: %v, %v", in, err)
 	}
 	cases := []struct {
@@ -59,7 +59,7 @@ func TestChooseInstallation(t *testing.T) {
 		{"empty folder", t.TempDir(), 0, "no postgres and initdb"},
 	}
 	for _, c := range cases {
-		_, err := chooseInstallation(c.dir, c.major)
+		_, err := chooseInstallation(t.Context(), c.dir, c.major)
 		if !errors.Is(err, ErrNotInstalled) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want ErrNotInstalled that says %q", c.name, err, c.says)
 		}
@@ -72,7 +72,7 @@ func TestInstallationIsFoundBehindALink(t *testing.T) {
 	if err := os.Symlink(filepath.Join(real, "postgres"), filepath.Join(links, "postgres")); err != nil {
 		t.Fatal(err)
 	}
-	in, err := chooseInstallation(links, 0)
+	in, err := chooseInstallation(t.Context(), links, 0)
 	if err != nil || !samePath(in.bin, real) {
 		t.Errorf("got %v, %v; want %s", in, err, real)
 	}

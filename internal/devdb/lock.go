@@ -19,7 +19,7 @@ var ErrLocked = errors.New("locked by another process")
 // TryLock takes the lock at path or returns ErrLocked at once. Several shared
 // holders go together; an exclusive one is alone.
 func TryLock(path string, shared bool) (*Lock, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller's own folder
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func TryLock(path string, shared bool) (*Lock, error) {
 	if shared {
 		how = syscall.LOCK_SH
 	}
-	err = syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB) //nolint:gosec // a file descriptor fits an int
+	err = syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
 	if err != nil {
 		closeErr := f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {

@@ -22,7 +22,7 @@ func stopServer(ctx context.Context, f files, pid int) error {
 	}
 	for serves(f, pid) {
 		if err := pause(ctx, 10*time.Millisecond); err != nil {
-			return errors.Join(err, stopAtOnce(f, pid))
+			return errors.Join(err, stopAtOnce(context.WithoutCancel(ctx), f, pid))
 		}
 	}
 	return nil
@@ -30,11 +30,11 @@ func stopServer(ctx context.Context, f files, pid int) error {
 
 // stopAtOnce is for a server that does not end in time. SIGQUIT makes it leave
 // without a checkpoint; committed work is in its log.
-func stopAtOnce(f files, pid int) error {
+func stopAtOnce(ctx context.Context, f files, pid int) error {
 	if err := signal(pid, syscall.SIGQUIT); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	for serves(f, pid) {
 		if pause(ctx, 10*time.Millisecond) != nil {

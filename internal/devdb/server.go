@@ -61,7 +61,7 @@ func (db *DB) bringUp(ctx context.Context) error {
 			return err
 		}
 	}
-	in, err := chooseInstallation(db.cfg.BinDir, major)
+	in, err := chooseInstallation(ctx, db.cfg.BinDir, major)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (db *DB) initCluster(ctx context.Context, in installation) error {
 	if db.cfg.Settings["fsync"] == "off" {
 		args = append(args, "--no-sync")
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(in.bin, "initdb"), args...) //nolint:gosec // the program we have found
+	cmd := exec.CommandContext(ctx, filepath.Join(in.bin, "initdb"), args...)
 	cmd.Dir = db.files.home
 	cmd.Env = serverEnv()
 	cmd.SysProcAttr = db.acct.sysProcAttr()
@@ -192,7 +192,7 @@ func (db *DB) launch(ctx context.Context, in installation, port int) (int, error
 	if err != nil {
 		return 0, err
 	}
-	cmd := exec.Command(filepath.Join(in.bin, "postgres"), serverArgs(db.files.data, port, db.cfg.Settings)...) //nolint:gosec,noctx // outlives ctx on purpose
+	cmd := exec.Command(filepath.Join(in.bin, "postgres"), serverArgs(db.files.data, port, db.cfg.Settings)...) //nolint:noctx // outlives ctx on purpose
 	cmd.Dir = db.files.home
 	cmd.Env = serverEnv()
 	cmd.SysProcAttr = db.acct.sysProcAttr()
@@ -218,8 +218,8 @@ func (db *DB) launch(ctx context.Context, in installation, port int) (int, error
 		}
 		if err := pause(ctx, 20*time.Millisecond); err != nil {
 			stopErr := stopServer(ctx, db.files, pid)
-			return 0, fmt.Errorf("PostgreSQL did not answer in time (%w; last: %s, %v); its log says:\n%s",
-				errors.Join(err, stopErr), who, why, db.files.logTail(offset))
+			return 0, fmt.Errorf("PostgreSQL did not answer in time (last: %s); its log says:\n%s\n%w",
+				who, db.files.logTail(offset), errors.Join(err, why, stopErr))
 		}
 	}
 }
@@ -250,7 +250,7 @@ func openLog(path string) (*os.File, int64, error) {
 			return nil, 0, err
 		}
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) //nolint:gosec // in our own folder
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, 0, err
 	}

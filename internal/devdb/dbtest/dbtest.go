@@ -115,7 +115,7 @@ func Dir() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return dir, os.Chmod(dir, 0o711) //nolint:gosec // PostgreSQL's user must pass through
+	return dir, os.Chmod(dir, 0o711)
 }
 
 // shared is the connection to the server that test processes share.
@@ -165,7 +165,7 @@ func startShared() (*shared, error) {
 // ownFolder makes the folder, and refuses one that somebody else may have laid
 // out under a name that can be guessed.
 func ownFolder(dir string) error {
-	err := os.Mkdir(dir, 0o755) //nolint:gosec // PostgreSQL's user must pass through
+	err := os.Mkdir(dir, 0o755)
 	if err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}

@@ -21,7 +21,7 @@ var binaryDigest = sync.OnceValues(func() (digest []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(path) //nolint:gosec // ourselves
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (s *shared) template(ctx context.Context, name string, build func(url strin
 		return "", err
 	}
 	sum := sha256.Sum256([]byte(tmpl))
-	key := int64(binary.BigEndian.Uint64(sum[:8])) //nolint:gosec // any 64 bits are a lock key
+	key := int64(binary.BigEndian.Uint64(sum[:8]))
 	err = s.with(ctx, func(conn *pgx.Conn) error {
 		// A session lock: it goes with the connection, also when this process is killed.
 		if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", key); err != nil {

@@ -19,5 +19,5 @@ func main() {
 		fmt.Fprintln(os.Stderr, "stopserver:", err)
 		os.Exit(1)
 	}
-	fmt.Println(did)
+	fmt.Fprintln(os.Stdout, did)
 }

@@ -1,0 +1,38 @@
+# The verbs of the house. `make help` lists them.
+SHELL := bash
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+RUN_FLAGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint audit build generate bench fmt
+
+help: ## List the verbs
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: ## Build and run everything on this machine: API, worker, PostgreSQL, simulated channel (RUN_FLAGS='--listen …')
+	@scripts/deps postgres
+	@$(MAKE) --no-print-directory build
+	@exec bin/refundry dev $(RUN_FLAGS)
+
+test: ## Vet, staticcheck, generated files, all tests with the race detector on real PostgreSQL
+	@scripts/test
+
+lint: ## golangci-lint, with the import fences
+	go tool -modfile=tools/go.mod golangci-lint run ./...
+
+audit: ## Known vulnerabilities (govulncheck on a pinned database) and module checksums
+	@scripts/audit
+
+build: ## Build bin/refundry
+	go build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/refundry ./cmd/server
+
+generate: ## Make the generated code and documents anew
+	go generate ./...
+
+bench: build ## Measure accepting and the whole life of refunds on this machine
+	@scripts/deps postgres
+	bin/refundry bench accept
+	bin/refundry bench lifecycle
+
+fmt: ## Format the Go code
+	go tool -modfile=tools/go.mod golangci-lint fmt
