@@ -197,12 +197,12 @@ type Amount = int64
 // Attempt One call to the channel.
 type Attempt struct {
 	// Answer What the call proved.
-	Answer     *string                 `json:"answer"`
-	AnsweredAt *time.Time              `json:"answeredAt"`
-	Dispatch   int32                   `json:"dispatch"`
-	Evidence   *map[string]interface{} `json:"evidence"`
-	Generation int32                   `json:"generation"`
-	Kind       AttemptKind             `json:"kind"`
+	Answer     *string         `json:"answer"`
+	AnsweredAt *time.Time      `json:"answeredAt"`
+	Dispatch   int32           `json:"dispatch"`
+	Evidence   json.RawMessage `json:"evidence"`
+	Generation int32           `json:"generation"`
+	Kind       AttemptKind     `json:"kind"`
 
 	// Late The answer came after the call's owner had changed.
 	Late bool  `json:"late"`
@@ -377,6 +377,12 @@ type FieldError struct {
 	Pointer *string `json:"pointer,omitempty"`
 }
 
+// Health defines model for Health.
+type Health struct {
+	Checks []HealthCheck `json:"checks"`
+	Status string        `json:"status"`
+}
+
 // HealthCheck defines model for HealthCheck.
 type HealthCheck struct {
 	Name string `json:"name"`
@@ -388,14 +394,14 @@ type Id = string
 
 // JournalEntry defines model for JournalEntry.
 type JournalEntry struct {
-	Actor      string                 `json:"actor"`
-	At         time.Time              `json:"at"`
-	Data       map[string]interface{} `json:"data"`
-	From       *RefundState           `json:"from"`
-	Generation int32                  `json:"generation"`
-	Kind       string                 `json:"kind"`
-	Seq        int64                  `json:"seq"`
-	Source     string                 `json:"source"`
+	Actor      string          `json:"actor"`
+	At         time.Time       `json:"at"`
+	Data       json.RawMessage `json:"data"`
+	From       *RefundState    `json:"from"`
+	Generation int32           `json:"generation"`
+	Kind       string          `json:"kind"`
+	Seq        int64           `json:"seq"`
+	Source     string          `json:"source"`
 
 	// To PENDING: stored, nothing has reached the channel. PROCESSING: being sent. ACCEPTED: the channel has it, the result
 	// comes later. UNKNOWN: may or may not have happened; being found out. SUCCESS: the money moved. FAILED: it did not and
@@ -406,7 +412,7 @@ type JournalEntry struct {
 // KnownBy defines model for KnownBy.
 type KnownBy string
 
-// Metadata Anything the caller wants to find again. Not part of the refund's identity.
+// Metadata Anything the caller wants to find again, under names of 1 to 64 characters. Not part of the refund's identity.
 type Metadata map[string]string
 
 // Payment defines model for Payment.
@@ -420,7 +426,9 @@ type Payment struct {
 
 	// Currency ISO 4217, upper case.
 	Currency Currency `json:"currency"`
-	Effects  []Effect `json:"effects"`
+
+	// Effects Money that moved; empty in the answer to PUT.
+	Effects []Effect `json:"effects"`
 
 	// Excess By how much more than captured has gone or may go.
 	Excess int64 `json:"excess"`
@@ -500,6 +508,19 @@ type Problem struct {
 // ProblemCode See `/problems` for all of them.
 type ProblemCode = string
 
+// ProblemType defines model for ProblemType.
+type ProblemType struct {
+	// Action What the caller does about it.
+	Action string `json:"action"`
+
+	// Code See `/problems` for all of them.
+	Code      ProblemCode `json:"code"`
+	Meaning   string      `json:"meaning"`
+	Retryable bool        `json:"retryable"`
+	Status    int         `json:"status"`
+	Title     string      `json:"title"`
+}
+
 // Refund defines model for Refund.
 type Refund struct {
 	// Amount In the currency's smallest unit.
@@ -562,7 +583,7 @@ type RefundRequest struct {
 	// Currency ISO 4217, upper case.
 	Currency Currency `json:"currency"`
 
-	// Metadata Anything the caller wants to find again. Not part of the refund's identity.
+	// Metadata Anything the caller wants to find again, under names of 1 to 64 characters. Not part of the refund's identity.
 	Metadata *Metadata `json:"metadata,omitempty"`
 
 	// OrderId Chosen by the caller; case matters.
@@ -3626,183 +3647,185 @@ func (sh *strictHandler) GetRefundTimeline(w http.ResponseWriter, r *http.Reques
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"7H0Nc9u2tuBfwXDfzG37KJmS7SRW5s6s6zi3bhPHz3Zu3rt1toJIyOI1BagEGVn1emd/zf6w/SU7OAcg",
-	"QRKUKEdpe7vtdFpLAomDg4PzhfPx4IVivhCc8Ux6oweP3dP5ImHw9wVdzRnP1J+faJIz9UdIF1messgb",
-	"DYIgCHwvnFHOWXIchiJXY72IzYVXfH/JpixlPGTeyAtnPz1/rn5KGc1YdKxGD4Phs16w3wsG18HR6PBo",
-	"FAT/UEPyVD218kbe+6tXnu+x6ZSFCsQfP/oeuw+ZlN4o8L0ZSyL4446LJf9WPSA5XciZyDzfE2nE0rPI",
-	"G6m/cPIFLgq+XNAVfpmyac4jOkmYN3rx/DAw3zB8t/lwmki2nLGU6W8lSz8BKobqkSzNeagW5o2mNJHM",
-	"9z6xVMaCe6Pg8dH3LuEtJ5SHLFGDLKzSOSIPXxRSybwRz5OkC3pzHqnF6OFu1A6CURC0oTaKb5mEVw9G",
-	"R3S6P31xMAmmbPjscLAfRJOD/WeDyQt69OKAsTDYnx69ePb84DCMoulkMgiiyf6LoyAKXryIhvTomed7",
-	"UxoneVosYM4yGtGMeqOHR9/j7D47DrNYcAUijui6SQvGo5jfXjIqFU7x4bT2yaDDS6c/DYJg4PmezGim",
-	"yO/k+Pzk9M2pWnK+iNagaaDQVOzdsNy7C4Tg/8Ot87I4vGNqpuvekdfYyDaAn7i13s85y1nkldvrRXRO",
-	"b/VXa/b44vT81dn53zZucVDZ4kG5xVd5iLxlt1vspeynQ+9fe5N3eFq7bufV+5OT06urLU/sfrmd7znI",
-	"hY3b+eDFCoJg8GL6bHrAes/DIOg9D4Kg90L9Jyj+oVSR9YLx9bAUC+WiR/NMzGkWhz2ZsUXxo5Jljp8/",
-	"PraQVW+SxDz6o7D+CoiDz+YYWwuD9+c/nL/7cP4UyrqO5yyJOasSVZax+QIUlAePcrlkqaHf01cgc/DL",
-	"9RNFsVzQLJx5o4HvsU9xhJrTA4CdS280DIJH37tlnKU0Q97le3eKLkbe1em5mieBBWoNhAsYwUV2PM0A",
-	"pObM+0CwudJ9PHGHOErXUtLjxyobjFgSf2JpzPTy15EgzS32KbjM5wBWquhQrdns9P50EA6nh6yXTnt6",
-	"70SehWKuwDw+OTm9uAa0SpGnoF3qN2Qp5XIhUgXDLMsWAKzBqwFwIhViT9Tpkq9TMXfCe6DgpaFiIAmL",
-	"FLcaZWnOvgzXZ/cLIS3V8Y6tXsVMVh8ZVh4xe5vPJ4DCy8GHy++/Hw4Pj//2XfAf5/snry/+/p/fvzg+",
-	"OflheHX8w7eXbwEXpSZdZ4V0DWW2r63JUywa7shVGWuTBClThw9xh0RTbLg+ZX5xOLy37/5++goW+U+R",
-	"p5wmuMgwEwo/8P+RnAnFg9fRqBGHToAyxmm56Y++NwX6QdjsgxkUB5OGIVtkIO0k+xnw0qBaYSkvj34J",
-	"tFzJjM1HS5HewVo7wF3AZGlDbo4RJjSel3ANLbiKCRGyy3dKDj8RuIGN1BZCsoAu52qDWyoljUUl5Psu",
-	"sgDIjQahiKKjqrHGjtt/VAJgxmjEUtART68pmAMRk2EaLxBQ7wOjd4TxLM5WJKO3ZE4jRsSUZDNGEIi/",
-	"SKJf2ofDD0a3enLvxhvceED4P+dxWjIdGc7YHLW01UINlVmqbBEF0FnE5guRqWN4yRYJXaF5WQVqrN4z",
-	"JssZ4wAI4oksqSQRC+OIRYTRNIlZWgGpZfaJEAmjHKZ/I0K9RQ1EKGNZLxs3iISUk4n6TKPq0vc+DfYQ",
-	"OXLPPv/d0XCRGmfD8WKRxC4kXM8YWRTDSDajGWBgJrjIU1YDaUnj7K+DwFs/7SX7OWcSpFZ9unM6Z5Jk",
-	"s1iSFEeRmBORpyQRt7JPrukd40QRvkYSjoE9ijMS0lQJVUKJpJwRwRn5akAyQQbDFySc0ZSGGUulIq3j",
-	"3j8I7f1Cgt4R6ZOfSO9rn7BEMqC96qo2s2M8GGuXnKUrrVHU13zFQsEjqcBU+CMTNhWaCJQKSLJ0VYFn",
-	"4Jgq5hm7ZSnM9eHDh+M8m6njFMJRrU/4nViqyag1qLrgbxlNWapILpn/9UazgXQFx6x9lY9K80zpnGX6",
-	"rJ/kqRSOBY/VsvDHsTnlC3rL9Mr75N2C/pyzl+QTTeKICJ6syDLOZjBQ0jkj0zhRkyioY23+pisl4Slo",
-	"OyFObAM7p/dvGL/NZt7ocDD0vXnMzeeBv55D/MBWXQj1JQFKGx4ekk+xjCcJI8dXJ2dnFt31iTpOP+ci",
-	"YxGZinSuVn/5+oS8ODoYEMojWOGEpgx/pZoMYM13bNUnV4xHhBLOluqzGqU/mZNgXmIe0UNStmA0q+6y",
-	"Q2EEZCK3LrFpoaKncLGOx2yN5um54Owtqj91HJ8WAgFOLOWG32pW3JQEB0Ci7lVMe2qqHs7VAvMAPLRN",
-	"MN/E8zhrAniWsbkkC5YC+bZRYwIP2zNGbErzJPNGSomc0/t4ns9hckCY/uS7zvZFado9WGsvrDyYf0Gz",
-	"WTl9aQ2u27h/S9nUG3n/ba/0bu/hr3LvLLKkheM4A9c/H5OvFCk/Hx4EX4+Qk+ULdSLOiUQO5xOakbmQ",
-	"GXkW9MkHI0oixaZjSSSNI8Xtx6VY6mm5NO6Td9lM4bn4Sb2NRwTsSYlySR0XLjJ1IkDF9+Gb+JaLNYLK",
-	"SSx6qS1UMnQTSamh2VtTSmbH3hQK1mdtzSO41heCS7yG+JZGWsSC/ih4pi8lqMImqh57i1RMEjb/939K",
-	"1EPse4zYOvF3bNWLOXDi6r2GiIA4W4YqGzejcaJsT+BDsezAH9UepalI0dgq3jDPpRKLm1/gGV3TwbZQ",
-	"oS00jy5S/QD2JUtXeNGhlVtjPR0AGcQZbLNi7LUZCYKiVq6o0uBFE47ZALnXhkK1r/Xf5rGUdYd6y06Y",
-	"odZOXNt6FWcskoqpusFu2wv9BiDV3WJ7f1fYLle+EddmKOAa8d4LC7WlgeLqiApmGcFvgaWp/QYbZrJC",
-	"HSGJlZaqdRhZUWC2xNLhdljSQG2kwerKbHSkJStpw4cZYiFkz7g5RgRO71yJXfI/fjzu/ePjw/7jv607",
-	"6Y6xC6GkYGq/+CkkNtwOeYUJ0hF7Bg8KfXOaKB2ORT3DYevYq42wkYduppE6nfinAoFyolUBH0hJ5BmZ",
-	"KsYXC05EStg9SocNTLR8zaa3WEjXfq8noHywHconIloZfCs99vurd+dkieavC/U1JIIw7CY6L/AV+EjT",
-	"6DV7H1KuYJkwkvOIpTITIuqTc5HNYn4Lh11mRr+w/Bz/2dMiuIcKgQsSPXyvtIcBlhPBp0kc7kp4pyyX",
-	"rJPs1iPrAqPOaNWa1UDkZwL1ssLwU3iYxiyJ4LpG083uyeaoSjZ3Nlxg8nAErGRNG2WBXr7aAi6yXghx",
-	"Bzh9E3e1ERbOrsScIXHM6YrQRFHuiszoJyDicMbQQNNuvSdIgGdboEYIktCMgW8hzmZRSpcuVNRWo1Ag",
-	"FtqP2It5b5GK27R+y6sx4R5o63/VrVCneynSO4UhwUtjFXVhxYK0xfL5wlFr0i7M1IGaiSRCe96FH/ca",
-	"0eMBsPYmLBHLXhkE08RTy8i6EqHDhQzfX4o8iRT3SZgEM4eTpbJ1QA3DVyiUmdCaJ+DsoDs5vanCMKOy",
-	"oO9bZcRNaHjnQl/L0m38lQykF1r8rw2JruE1TOqhClNwpd2FXRW6xe611xrD6gbdOmS6UICmoEJvV4Su",
-	"GV0x4fTp1CpsQX1nEWH3sczkFxUGw+1wq2GNoydgdw0+dqNbnGVECfWURnGo0KYPs1OJsCWvfU+xTplw",
-	"XW0YB3Sv8ECvV0cKX/Wj/zmKzGuRTuIoYvyJmowMxYKtM3mrA+p6Cxq4IF/UOE0WcrRMY3R471gl2W+q",
-	"JAkN7+A2QgHgIrfqChTS8Lq0FyaiRWurDqgxPfyRZPSOKR3adg3LPrlkNFJi91YwSfAmbccnsYYDDU4s",
-	"SQFuAwXV9exOgddOJ7xDmOQZqGNKlY8EcLDdKexnykqCy/OnKezW400LW//mVDCXSoIsU4GalMhTIuNo",
-	"B6Rd1ZsObRvNrJWAiek2hjXIu9nKd3lKwFuOlyeJuAW9Qx1rxIhEw6xyHxjv0Bw7F9lrkfPoiburVOup",
-	"ed5lReCP1XOcMm0Dwzarz1+AXx2Uu3ouMmLgcBoH+ONudvQcTfuU+UpzVSdyJfJ0h+fxWog3NL1lT9yx",
-	"iYhWvUyIXmJeUt+22ogaDwYXhmI2YPMVVx6Hh/vPyGSVMbn7vRzsu70oGdh/CGNjX2ur2B3nbcy+0619",
-	"S/lKfyufuMMpzVgPruXcIrbyu727QpA55atCpJKYK+k+E2lGsni+c9Z7MKwZ85XZnfqrDfputvQqEUsS",
-	"iSWvbeNvoVK+5zTPZiKNf2FPZch57RX1za/8botdvHpHfUIpF1SSYz0SZh0RjJv4Aqx6YDkuNATHF2dG",
-	"xeEmtKtBDZW17Ip7lyioEcSHDx969ciTdXtbD1T5bNL4ROPCYfcEyhCfWJoI2uK/sX6ts4Q8nIFXi8aZ",
-	"ktfaJ/L56nVdD7O4/Dsbmqa/qvxVoSavosZB8cXPNVkmWfopxiA0uFnHEDiKvvm5eKKbbtB5mUpXsIFz",
-	"UXjx8+7UEy6WfXKso2ZqsUf60Ek6Zb8LhrhIRcik/Ay6pxiX3VOKHk0SsXQfANcwt/lpLK1cMnQWaWc3",
-	"0a94Asm8WM8hh8OqAqQnMjdJa0nItS6FWnRX9dh9yFgke3bKowM5rYNrKCrv8+YY5We8qSHlRGZxkmC0",
-	"p/HtmvC4p7rED7oj7m0BkBMWJ+5al21hUCGW3S9SJiFqYw366iPrznFNRpob6ZFIYhqv7J6GWbLa/cV6",
-	"ncJaYTFbvAZd9WUqXBnXc28ey7mJh6ujqTmoGYMAA0gUT6cslWWorKagv8jde31s1Jh7lQIQoKcKAC7E",
-	"NBemcALJLQpTGBjVxEd1QA0X8KM6aCJB/4AGRCnqcEe4nMXhzAyLJESLpWzO5hOWPukq5Wg7EioAVIaS",
-	"SJwHrLpCuJhLI5aupZLaiBpa4Nfd0sf+9vSBUHQjjtp67Guj3JGuWLsqMkMsNLyld8yeVl8STONUZuCU",
-	"kErXjzNCE6H0OfkZ/HeDfTdsvRZSXMVA3noJZBZnXfyEFkduMW+dA1t4beFKnuapvjHFe9op8t2nY+b5",
-	"FqelNH3Bh69mF7xA15qLnNoiLTwtYx6J5RpHu3NcC5a4IIpUFEkDviw4PxNLz7bDEtz2m5jvaYtHz7my",
-	"3WjP74sgGR+c7pSkeaI055UiIvThlvdzMlPf5zyXX/Lu67PUa5kvFiLNWPSWRTG9BlQ+0e9QvKo3V+/q",
-	"ZfplTXvMObLhi7AmVhN+AbfiYZU7ATBEAWMYVAGo2zZzrmPHjkaIQtBSxQJQpITxUMB9FyrZZQ7VLnyR",
-	"xRrgNTq19RzCul25IpDAQELBp/EtxHc4TKIFzTKWqicg9pH2fgl6R/2fRv/rv//133sfHwb+swMIhqyF",
-	"nvvesc5KbeQnoHA1ytVfJJFzmiRMZiTnMcw5FekcshBjnj1TtkKRjnAUBM8HR0fDw4PnB8HR0WB9boLv",
-	"HWNCdxOKd5yRkCYJyUQ98mmRigVLs1jboToLvJkUpx0O8JZFKnSgC8Lwo0GE7/E8SaAegJ06/lCuMaIZ",
-	"6yn1b+3DZT7uQwU9+0PPtW4765xGUayApsmFtTKU+WZCMfkng+iKYkI7Z7PTlJjVuf7o6O34QQ19NEnu",
-	"ruw+7dMJFZHSaaZv0hSq/yKJWHKWkhlFer218V5mNGJmdSfIy7z6h6ZfcbLKGEnYNNNw1Ci0uXvWEcB0",
-	"/CblKA0fJJA6+3YapxTrScjK6X/oBMOjncPxo0KJRUp6zyp7bc9hYaZCvX6ZnQsr1BtpUd3HAhBNWOVR",
-	"/EGTCePq0P5o6h38x/vTy//yfO/N2dW19XiJyxMdg2aVs3ITtpYXtVNcMKO15KkDin1TIOss6pLr0qwl",
-	"sGEaiy8/umpsPVS47s3N/XDQu7m5f84Uvx0eHroZbpnDv376kyJW3SrU0WWVCzvPq0Nulk15dsJXidwS",
-	"AOOXsWsRNPDqIqsTXfmlnr6aKUs6YYSSBUul4Bjxnwhx1+TxmEVUnKc8tyPqSwSXBWMeujIAXcrExeLA",
-	"sFMSeKwryYz77a9AMDM2l44k1+IpmqZ01UB9bJVgKt9nLacNra8hH8Q+rOoRYAucuQ9pIvLo9BNzyf1j",
-	"Uv5KBv2AxLwMpkd09sk4ohn9aUIle3Ywhly6UnuSOlYOFCd4yuTWGRWququmVsE6SgVoXqmBj1jcQOvQ",
-	"RgturBBJZW0GaVnFYPPABQuLsgSgwEMdn0E/cJGCzHF7nBQATm6ErvljjBpgN6I1a9+It2tUnKvUZi/J",
-	"R9rT6NBv1kUkGkTne/e9W6HtDw9sh0u6fMukpLesSlzfulNzj3VUwyAIAvRjYTK2OTZrmWJJuZAnc3+G",
-	"T1WSb/F8bQbUYsQ13ffqHTkYDp77JF8sQL+RzKFkmwSjxta8whI9K7c+Cz5ETDolcwSH0InIMzs4FnWq",
-	"mDs03S0Ymy4A9LBGVynLAjkosqgQtO4NRaWgh3VHrP15q4jQwwbFiILgMRBbJGsAtd9WQmYQ4eKgryyN",
-	"vblXSlGCRHJjRbTaH80qR1sbD9XyRw8OXbmpwDS3vF7yZe3ml7WSupJUUTupIcsruSttOSsgLIrgNCqJ",
-	"UnPBKtMqe3PRVnWmrVHa3bjQhZ0euqjmenBjP0rs1DazuS32snwH9dh74yLbUygs1dyFt4KzFXKXOWB1",
-	"I+EWKnfDnG9iaSvesxUhPkEp7mBr/1gAb83VUY1MLcBr5maeJBU/KeJbu7VMPGL7Yu0yW1tTdJ2j2sxW",
-	"+9426ARAOVc4tkUJLYjUMkKbFOwyBTQMFmsGnm0tuZ2arwr4jSL73ekbZXViqTHfuzz9++nlFfz56vLd",
-	"xcXpK6d6W2qLowdPcPZuCtms65CCqzKVDx79DVRYM3IfP25UNgCmd6WkrFKUKVo2gqB7xSJ1TgdJtS96",
-	"hPc5fsE7M0Ei0Scmw2S0LlnlJblji4xQiPC+4Wp/pXpl1cFeGWUCkkYkzqTzaomsWPbSpAOQyUoNZMm0",
-	"qKcUy/4Nz3nEQgG3+iOMpuD66hKrQRWZsZRHNSgVN9VkYNV0M/hAPcAkG+kVeb6nwfZ8z5q6nUqMk1jZ",
-	"8hW2iO70Th7mEzX0sfSwu/QonVP90E3LfR2zJDqFIPmG1VgmRXW3NCuOemdVMZsHwNKL5djPOo9uYWJY",
-	"5xY5SF/fKMDGmFusoqZ56578naWRzjhz2f/trDHmEbtvHq6LhIbMmLFlTi/cXgd9U02wKewsvXajjWVO",
-	"9iOIV0NS3XhPhRAV69GgwLoeP9ZEUXfJ0OKZRF/uNmzxKsMISwdkVQO8OWNdvMAOWcKhFL22tm4JIAS4",
-	"xGorCWqqkU2ySZnMk6z76asQ4SavjXm5C67XpkJv07W8KnWH18dnb05fNRUzLW9PNCNqeqb0APS0E3Vq",
-	"16sdofNN7/KULEWKme8VFbxFA9bswQbPufiSh7mt4Jm+XcOkbkhEKoIli7JoOiQLLuzFlOiqEn4p20BY",
-	"6vItIMeWJuOl5mVqZ86mDk371VtZ1abxcAHIuucXVAnllEBxrxJ29wtN4Yz668CVdoG/YrmsZ0fB4GsS",
-	"c303NhHR6iVh80WGldvUd8uZSPCXzRurUeTazO8YTbLZyYyFd83zxWmL8S/uOkgbeBrGuiZ2qd8nMyEZ",
-	"x/I4eNnE0pfgoyFzcNDIz7oQ/R6r2Z7yDB04NXMJq7E6VruNbWR8npvv/CxcTLVXYUes+8k3h027g/3c",
-	"0X5cY7xkYhNfrqyo7s5kPxtTQ1+WTdGKzkTj4qwwTGAr2/ycj773g+lyUio2VrsTrchIpyLz1ir0797k",
-	"Zr3DJpVU3aZ8ZXimoXqypDyD4p/TmEeE3tKYQ30ZxWOyRhFc48zq41W9Dc1hUDDMFZSnrAH47ODRgSDr",
-	"kq8mu4rGNZ3IYuf3ck1nxPaOrqe4JIpy311VDfTiOBR203Wnzvy+XZGZWGLayNyKudaVP2ZUYjkNkYIb",
-	"7lY4AzWaW4CtfVz3c2CPkZxncYJmHQkTRlMlWiTThl63Oe7K87QOKebYfdF7z2obImfUiCmOCloa1OOR",
-	"d+j2wQuMjqu267rUsJtDEddl4azb8o1Wh6SHbs+ZHkotkJTcwqqKibH8YsF4R/Cskt4NxQ+iqfUpIUuW",
-	"6pgNkbf4fq1bt40zr7nKLq+v22+tHZykJNkSEr9kbhZGrW127Y8+X8WxrlCfzZ1KFmLj8WM7770yAukL",
-	"B1rsmkNvMme4Vp7tBBbyd7t0Z5+8pSusboQUhKp/5bIhEgw9VpyxSBkRdc3wdxO04TzTDqa0pFbxJl3t",
-	"e8nInWJVFq5ekgAdcfbxelK8XuA64taxrMJ4GUum6/mwT8rYwdAvs5NGffqi4NX4wGeHrlg+wtpiX5+Q",
-	"o4PD5y7bnYV30mX4JitMm9iDNM9fOl982xaYQ134Uu5KBwUW1rqyvPHIfXUQBF93XkpX76araHrBEYxr",
-	"G+UUZqQoOI6qcHRwjFr9BBx3QJbbtMmygMJ1ATosHqLUBN0wA8LpU7dYK29qHOITg6Yf2iM+rDYOXWpP",
-	"WScrT+Neaom39Q4B7ZdDgKyrnXYHsY3PNUfJ7dO6YoyMixWNUdVSqgfs+bzOumnvl4/qP2jMt0RioM3o",
-	"MOO3DjSUW7hNIdjNaXTvSI62XExWxagtQrVDfr1/8NexkUwbtEYp+GgwGhc9CGbsnlx9d9wbHj4j4pNJ",
-	"+vKNfPNNzqYab6ColmnfTZe1xpKnpVO3GzEYL7CTHuYd/ARtPKw8VtVub46+MPpCDuIqMSZAPfKSKEBQ",
-	"EJtrRTVIyWS8XlwfQu0MBvqCFlutDZ3bq67bMBVFB2mcyRHBHpc+ScSyN6EJ5SHziVzQMOa3PikLn/hk",
-	"kjJ6p/3KcI8K/pVQzNmmS30D1box5cndvNzirqa7m8/ur9f1DLfqcleKlfOQ6Y4IhpVwtlSSTjf9Iozr",
-	"HjPb2meOS55SVbONtw5qm22eaf5SJ5faKdEsvTzPrgAH2y4rMWtF6RbH1yXsdBtbinWgqvJnRuVbkTJ3",
-	"lFehvXRSp7SIc+g2Zaucba7oYM7Kw34BbvsyraYRX9IMfYK8sVnsumcKl+0TudhG9btmsD/FY+VmfK9F",
-	"ShZMLBLW3flbeJ5145h14c/bsK32Q971cLfT2FXmTETSHH+kY2b8Snihq2w2KbvejciEqaES/Aum0+Wo",
-	"4kRQr1GSQXdWy5Pshit5ILWGT3R70xFo/9rxykWGMZAzuoAA/pd6JqiGByYv0V3wRrogDmcr7QbUd8Ij",
-	"JbWjONKBM9ENX8ZJoj71iemvPSpqc/M+MfFRVfhTluUp1ziAaarRNWXjwko3QKvtZ9m/tWzchyB6vt3p",
-	"u4jPcl2J2J1c6xHNpp1rR5Zn0gVdhvCOFHW7y2pHqIqobwdYdk/Urq8zoXeu24Gd3TMUvTs7vqlyO+q0",
-	"p7+0irPRvZyKZc23DLfwGUkYlRmEEiSx3L3D2aHQlFqJwXOFFPyS9G3Hr0V7hZqyzhkMV7BhnsbZ6krh",
-	"TJ+qRay7z02gtNxrs5x0eveTmuCne/3PT//3f/8fr37dOHbWpyPq4Zs8CPZD9Yr/mTGZwUemv7VbJVZ+",
-	"ONhv/DLuE+zvNGGJ4LegaFNO4F7WVGnQVaGA+5kOjVD4WI7IuFKVeeyXX6SMRuqzQp4cYcfN8jNdQMS5",
-	"+oJG85iP++SUhjNd6hliEaUOh5EsmSK3BGoEYgFElOSAfY+x681UuNRoqP1nSl8ohRpCh2c5j1LFleO5",
-	"WkzJ/yUMwhpiWOwAbflIB1maZZ6pJSow2SeWvoQpTJOEG159oNaGY4y1FMBzBV6CapUyy7sGrWMwo7Qc",
-	"hKI6I0DlfvEcTuqOQG2+6CA46t/wG/7NN6jeyW++wZZreLqkCdhrS0AnXw2GhwF5f/WK/JUMhv3DgEQi",
-	"SWgqfQK/fH/xX/DLYUBWjH/dJ69YGM9pIv0bbhrVSB1rq2SUqeEDkaQ+4QqrJBXgadeQKhFm4Lx8fUL2",
-	"9/ePFJzvr0/0CHBr2kOODg6fk3FbnYcxQoXNnsahACrFmdUX4HkbK3IZo7Nt3Febr71tYwh4uuHLGdMJ",
-	"d908kgjp91fvzr/5BntBUMRBmCWrEdFlYbAzxAIMIIJ1jaSv91UuWJJAD44p0I/0yViJTu2zM0209GM+",
-	"UWo15mXfcCi+LMIc4okV9nUDJPL++nXvRXUPCopbQAgnlYSSljAovao3sSwoCdaFvUFX8P8RWVApSaWF",
-	"6ISGd+rF41B/gemoY23xjKHEUprrgGSZz+c0XXkj79oq1VKWdIVMSPhFqZ3Gc6l1QDzWXlkW41L3RiXH",
-	"F2d243tILNSJrHQReyNvv4+5hguazYC570UilNh+ek8x4l/033Om9tH8ol/QX9F5or8y7tXax70HRXyP",
-	"+lu8m9AfPg2wkBRGVgqX667MypOQMgoOu++ury9GwMN1rSquiCwPMVBhLiLmE0omShRC3aTKyEnMabqC",
-	"UeSrcch6Yx2EJ4Hf3PCiTrAiJ5rRr/vkemVLhTL4eOzrWAUgQ/0MPC+mZHzx7uqaWO2Qx9gbclyPVx73",
-	"bzgU3rrPGFf7RMYmmRMmUPrGImUSnJOQxAzcMCsrG2qL7A707xv+Dnsia1B0p2a5SOIMQ/oQ6b6+R0PM",
-	"3DJFZOqUR3EIb1TsXZ3WoncrOOnVKodBMCqqA2IbqhsMiVdHy9wOSIId3vSZg64XRRS+Ps46MxuIGxaG",
-	"Pa0knGCMOToM9smcUa7vY7jIboCNrQqvIhpnZMWyEZbIqoYn4otQmODKTYYAhCDAs3ioQ3HLYwk82bNa",
-	"DUHZmksWsvgTQ1IsbyO+FdFqTeWdUJEvTuou+VxcIhTVdgqfbaWnf6M9f+FHUH9hl1XL5i9brzqapbsS",
-	"nb162R5PN/1nn7LewLP6su/JmVhg8TNIxrETmE3ecpGKjN31C4WmEby/RdEdOz/30W/Dcg9OvRPX2VJY",
-	"iP7RgekAUn2tyg/q758GTadgsa5m/IEXzhDxT9wxnUWmZnbhXT/RinnEcyMjQhmivwphPZ1m2ijk41NI",
-	"5NuiJF+Drutl9UEcQF+XQgJ/W4qIl1icJcvSeJJnTEls+oklSq6HrGckhxKx5vx+QfR2x4RV1aBqSyqF",
-	"o96YdxgEa1iYC2nz+L5WnK7IhPjxoUq/OnMmsJJe7KSrIqUFU2XKVePnNdSP9n0lw8ZJ9hWK1NAMbGis",
-	"vK9WaKx+ya1EjQBZfqxWkrahGpZQDatQmbwzK+vnN6jqW63C9uhAynAzUiq75Dzi21F2kZHjqMB26tAN",
-	"XoIKaHSbBUtREfCNJYhlPwu/NgDWV+zsAI+GC6DiCO1Zja3hkcHmRyoNA+Ch/c0PlY2r1BODDk8ULUfg",
-	"gcMucDkKC6qHh0edZqt0wXj0vcMu+CsaFcED+52wZ1VXL11UwH2Mc8p4zbQPx/v4+NG2ssB3wow2l9Fb",
-	"6AWnv4Ck25hn9K6ojXrf0+ewpw4hDG50ym02Hq51bah3Bqs3zWp0cGmtuVjrBWI1ZKqWzbdK7oMgVeaI",
-	"4aJ7D4XkUeaZd8tcBpjiICyVhRmgL2kPg8BE28IxKo+QbjhSVZ//xrKLoirqZ0qforaui0rMwL0ig7p7",
-	"WcfiCWdZx4It/r75QnCw+YmiedS/+tGG/su1k31c5JRjGCEGFqLDXlm11nEv9ImPzgO+9Xm2G2c96YRa",
-	"WX+y9YqpHGJI9iyCQgGL3Fl1y4TGNoKej7kuQj7W2vhYB9UWTb5elq5bPaTm0NXH1jx3wzc8qMuw66di",
-	"Cc5a8g4jsIyy7BeNEii4wLRxpd2XOJXLRr/IK0ymi4HubPBoBb431XptJH4Jg/Bxa15VXvl/CTX/t2W0",
-	"BC7HsTDEErjuEFnoFivQYTa/3RqW1K5rgVH1tVq/b0RY5Equq/NbjIMpf88SqINAKbrJ/waq7LDLw3b/",
-	"mj+kAgzdBmi110CraPwNdOH1PbVb25a39X3vrlq3Nn1xdxr6HE1cb1Cr8n2OujYUCu0TrMaJl4n/FDHH",
-	"W9gbj/LoxntJpJKONMG70+Yokd54Tb38TSyzSw1FQ/lollYQKXoScA6fSKYeyXCOUMznVFZCpX+0AnyK",
-	"qJ+PUMwsAV+Gjt2L1QRQw0BpUZD1X0Q6lPx4i6DFIqajLOT4AqLRTFXHZnyJzFZwd6boGB2mzQSbSgrj",
-	"ksZZ9R7jq7FYMD7+Wt86JSuSwfUQZpIIkARfjbngbIzJJI5l66iMjh7PskjrI7iVHC8so+O6vRNj7dzv",
-	"suPrPv9tjVDbbq+s5C40N+oEZT6Wp4slFsUUaZk04wQFH9IF8ko4upXYbgNBZ9EVYGyY/VsYvoP5dYV9",
-	"fWmIp9XkF2OoktSdSyQLBY9kG2DzmF/hiDN+1TiP7Wl1+4PD/WeoKa/Pp9to4ehA4Q4j3ygeDHbQZ6q9",
-	"C1rrr1uEVKP402zox4avHwIE0de52T6o+LmtBBlvGAyf9YL9XjC4HgSjQP37D5f5YLJddpSOUmSfIER2",
-	"bHMWh3dKPHnXvaNmUkgbwF1vOmq5Fx4mVJSx8Ir25/SWRV6bR1573stoUytXoQ264v5poCjGjmf32Or7",
-	"4dk/xf30P7axyKyYfFe/cGgLdMt+796jP5ozSOk3Rmpb2q35pqvfx3wTmrSFDcrsU50/zhiYY4huk2QY",
-	"DDGjqlI+IpYkylP1Pp8MA538rKNBiK7VVIb1QRRGWc7REZjXv+Ef1E/jC3C8jEDN+ev52O5SAalPJF+Q",
-	"TJBzI0O0KjSNuVFCMRpRscWXdgQJtlcaBkMIVjHhMGOIJwtpmq4qTdAwUhLDEbE2jVa/IAYe49e5yHkI",
-	"dX5xWeOL9xh543J1j12uI5TYl6Y31XZeOCsGUpFkB1mFuNXC6sl+qhiVbPvq+kInaFC9y2Ursq4X1OsY",
-	"f/fL6y6cWx1ptV1WrR8rCs4iAbxzl9j3zrUUSDXZ5F974VUSaj7PoffC6zLhowM/LzznHerWkqYQDl/C",
-	"85duaG1WOM60tZWHUHxk2zW4JCXU6DHNqv12NoVxxsBmdOCdCR7WxTgsF9vpNb3d5F6DMVAXbmcd3rb3",
-	"7PneReHu7h2rTdo8efmEeQCwOgyGW256EZbRbdMvUG/byaYf66mrnfgKyYY3OTpcAWP1I1Pb44nb/Jvu",
-	"zZ/O2z+dt5/lvD029cKsdpou1XYXftvYYoh3bGVpufVf9LPb+3rrL0qZjn1aW3vkN/MQN3v4ujpgN/od",
-	"rwvbanU6t7R7bWuW6/ZR1xtS78BnvfdglJj22BG0I86mvXPBWe+tQsOYUE5yrtv2WZy+SOHZDw76pJsF",
-	"MtLafnWGG44nw9w7Wz2jINaLY2aSTgIRuTIx1tkuLnPhbyx7oq1gNP/NNsLZVC3qLUayfr5XKxKc/Qbq",
-	"3HWlRMwThfXOBO8+RsfU0uggEFLnOAHJYIpbzOuk9XtYwp+hR79fb9MVco7pRrn8LxhqVLisIYndLQn2",
-	"QspDlqAT/Ykvb/OCXQiUiXivhrl0phzDurZQfXIJuYYQEJxVRM0wCPrk2nSSN6XMa44hWFHB7D+TCSN+",
-	"OptYJ2b4Ljjxh7KaQzU2vFREdM7VU7ncH409bW0L/eHsDEMzvzJDU3/jUTGcq0Vn360iuxcWbQh2zb2O",
-	"5Z2sNqvTbRkLb4dRRnWbIVMlAMqpkSxPuU9oIoXSSiqKap+cQ1ikZDySuggLsTpoa+eYnqWIqUP3sLkj",
-	"nwss7bqcVZu6YeMLORNLcPfHHG/RIQFabuadCp1trHNb75Qxtrpxzvd69K5UWIMP44Si8o5Fv6r76U/m",
-	"+kd04thnjYvlr8NefyVumlllmZz+AV3xx4d7PajRklWOGnr+45SYtvI+KQvY4CVgwiIyYynzdZWTsj2l",
-	"X2SsiAXjaMljMZYkhkomjawVbPgjkkiaOvz1hJdULOVLMi4q5oyLxkAmkl5w5qg+3+I8KOpW/TrGfTFd",
-	"d6ZoPeJki2aL/0yK+Z1bplZWpL48x9pxUBjpj22stiIMUKRX7NDXQAPTiPDJkmYhsKO5X9TFK4pH62g5",
-	"g7VmQF5RYL9op4K8RrdbgbwkrKcDvqhbAdVj+o3AS9e7i3pLZa0YaXXal9ZbdHpj8x1YA94nusgLFstQ",
-	"/CelYVYw0jmjXNfmwTrufXIuIM6Eg//ZmqngeFJtwf8LAAD//w==",
+	"7H0Nc+M2suBfQfFe1SZ5lEzJ9sxYU1t1jsezcTLj8bM9O+9tPBfBJGRxTQEKQVpWfL66X3M/7H7JFboB",
+	"EiRBibI1STaXra3dsQgSjUajv9AfD14oZnPBGc+kN3rw2D2dzRMG/z6jyxnjmfrnHU1ypv4R0nmWpyzy",
+	"RoMgCALfC6eUc5YchqHI1VgvYjPhFb+fswlLGQ+ZN/LC6U8vX6pHKaMZiw7V6GEwfNELdnvB4DI4GO0f",
+	"jILgH2pInqq3lt7I+3jxxvM9NpmwUIH442ffY/chk9IbBb43ZUkE/7jlYsG/VS9ITudyKjLP90QasfQk",
+	"8kbqXzj5HBcFP87pEn9M2STnEb1OmDd69XI/ML8w/Lb54ziRbDFlKdO/SpbeASqG6pUszXmoFuaNJjSR",
+	"zPfuWCpjwb1R8Pjoe+fwlSPKQ5aoQRZW6QyRhx8KqWTeiOdJ0gW9OY/UYvRwN2oHwSgI2lAbxTdMwqcH",
+	"owM62Z282rsOJmz4Yn+wG0TXe7svBtev6MGrPcbCYHdy8OrFy739MIom19eDILrefXUQRMGrV9GQHrzw",
+	"fG9C4yRPiwXMWEYjmlFv9PDoe5zdZ4dhFguuQMQRXTdpzngU85tzRqXCKb6c1v4y6PDSyU+DIBh4vicz",
+	"minyOzo8PTp+d6yWnM+jFWgaKDQVezcs9+4MIfj/cOu8LA5vmZrpsnfgNTayDeAnbq33c85yFnnl9noR",
+	"ndEb/dOKPT47Pn1zcvq3tVscVLZ4UG7xRR4ib9nuFnsp+2nf+9fe5C2e1q7befHx6Oj44mLDE7tbbudH",
+	"DnJh7XY+eLGCIBi8mryY7LHeyzAIei+DIOi9Uv8TFP+hVJH1nPHVsBQL5aJH80zMaBaHPZmxefFQyTLH",
+	"48+PLWTVu05iHv1RWH8FxMGzOcbGwuDj6Q+nHz6dPoWyLuMZS2LOqkSVZWw2BwXlwaNcLlhq6Pf4Dcgc",
+	"/HH1RFEs5zQLp95o4HvsLo5Qc3oAsHPpjYZB8Oh7N4yzlGbIu3zvVtHFyLs4PlXzJLBArYFwASO4yA4n",
+	"GYDUnHkXCDZXuo8nbhFH6UpKevxcZYMRS+I7lsZML38VCdLcYp+Cy3wGYKWKDtWazU7vTgbhcLLPeumk",
+	"p/dO5FkoZgrMw6Oj47NLQKsUeQrapf5CllIu5yJVMEyzbA7AGrwaAK+lQuyROl3ybSpmTnj3FLw0VAwk",
+	"YZHiVqMszdmX4frsfi6kpTresuWbmMnqK8PKK2Zv89k1oPB88On8+++Hw/3Dv30X/Mfp7tHbs7//5/ev",
+	"Do+OfhheHP7w7fl7wEWpSddZIV1Bme1ra/IUi4Y7clXG2iRBytThQ9wh0RQbrk+ZXxwO7/2Hvx+/gUX+",
+	"U+QppwkuMsyEwg/8/0hOheLBq2jUiEMnQBnjtNz0R9+bAP0gbPbBDIqDScOQzTOQdpL9DHhpUK2wlJdH",
+	"vwRaLmXGZqOFSG9hrR3gLmCytCE3xwgTGs9KuIYWXMWECNn5ByWHnwjcwEZqCyFZQJdztcEtlZLGohLy",
+	"XRdZAORGg1BE0VHVWGHH7T4qATBlNGIp6IjHlxTMgYjJMI3nCKj3idFbwngWZ0uS0RsyoxEjYkKyKSMI",
+	"xF8k0R/tw+EHo1u9uXPlDa48IPyf8zgtmY4Mp2yGWtpyrobKLFW2iALoJGKzucjUMTxn84Qu0bysAjVW",
+	"3xmTxZRxAATxRBZUkoiFccQiwmiaxCytgNQy+7UQCaMcpn8nQr1FDUQoY1kvGzeIhJSTa/U3japL37kb",
+	"7CBy5I59/ruj4Sw1zobD+TyJXUi4nDIyL4aRbEozwMBUcJGnrAbSgsbZXweBt3rac/ZzziRIrfp0p3TG",
+	"JMmmsSQpjiIxJyJPSSJuZJ9c0lvGiSJ8jSQcA3sUZySkqRKqhBJJOSOCM/LVgGSCDIavSDilKQ0zlkpF",
+	"Woe9fxDa+4UEvQPSJz+R3tc+YYlkQHvVVa1nx3gwVi45S5dao6iv+YKFgkdSganwR67ZRGgiUCogydJl",
+	"BZ6BY6qYZ+yGpTDXp0+fDvNsqo5TCEe1PuF3YqEmo9ag6oK/ZTRlqSK5ZPbXK80G0iUcs/ZVPirNM6Uz",
+	"lumzfpSnUjgWPFbLwodjc8rn9IbplffJhzn9OWevyR1N4ogInizJIs6mMFDSGSOTOFGTKKhjbf6mSyXh",
+	"KWg7IU5sAzuj9+8Yv8mm3mh/MPS9WczN3wN/NYf4gS27EOprApQ23N8nd7GMrxNGDi+OTk4suusTdZx+",
+	"zkXGIjIR6Uyt/vztEXl1sDcglEewwmuaMnxKNRnAmm/Zsk8uGI8IJZwt1N9qlP7LnATzEfOKHpKyOaNZ",
+	"dZcdCiMgE7l1iU0LFT2Fi1U8ZmM0T04FZ+9R/anj+LgQCHBiKTf8VrPipiTYAxJ1r2LSU1P1cK4WmAfg",
+	"oW2C+S6exVkTwJOMzSSZsxTIt40aE3jZnjFiE5onmTdSSuSM3sezfAaTA8L0X77rbJ+Vpt2DtfbCyoP5",
+	"5zSbltOX1uCqjfu3lE28kfffdkrv9g4+lTsnkSUtHMcZuP7pmHylSPnlcC/4eoScLJ+rE3FKJHI4n9CM",
+	"zITMyIugTz4ZURIpNh1LImkcKW4/LsVST8ulcZ98yKYKz8Uj9TUeEbAnJcoldVy4yNSJABXfh1/iGy5W",
+	"CConseiltlDJ0E0kpYZmb00pmR17UyhYz9qaR3CtzwWXeA3xLY20iAX9UfBMX0pQhU1UPXbmqbhO2Ozf",
+	"/ylRD7HvMWLrxN+yZS/mwImr9xoiAuJsGaps3IzGibI9gQ/FsgN/VHuUpiJFY6v4wiyXSiyu/4BndE0H",
+	"20KFttA8ukj1PdiXLF3iRYdWbo31tAdkEGewzYqx12YkCIpauaJKgxdNOGYD5E4bCtW+1p/NYinrDvWW",
+	"nTBDrZ24tPUqzlgkFVN1g922F/oLQKrbxfbutrBdrnwtrs1QwDXivRcWaksDxdURFcwygr8CS1P7DTbM",
+	"9RJ1hCRWWqrWYWRFgdkQS/ubYUkDtZYGqyuz0ZGWrKQNH2aIhZAd4+YYETi9MyV2yf/48bD3j88Pu4//",
+	"tuqkO8bOhZKCqf3hp5DYcDPkFSZIR+wZPCj0zWiidDgW9QyHrWOvNsJGHrqZRup04j8VCJQTrQr4QEoi",
+	"z8hEMb5YcCJSwu5ROqxhouVn1n3FQrr2ez0B5YPNUH4toqXBt9Jjv7/4cEoWaP66UF9DIgjDbqLzDD+B",
+	"rzSNXrP3IeUKlmtGch6xVGZCRH1yKrJpzG/gsMvM6BeWn+M/e1oE91AhcEGih++U9jDAciT4JInDbQnv",
+	"lOWSdZLdemRdYNQZrVqzGoj8TKBeVhh+Cg+TmCURXNdoutk+2RxUyebWhgtMHo6AlaxprSzQy1dbwEXW",
+	"CyHuAKdv4q42wsLZhZgxJI4ZXRKaKMpdkim9AyIOpwwNNO3We4IEeLEBaoQgCc0Y+BbibBqldOFCRW01",
+	"CgVirv2IvZj35qm4Seu3vBoT7oG2/lfdCnW6FyK9VRgSvDRWURdWLEhbLM8XjlqTdmGmDtRUJBHa8y78",
+	"uNeIHg+AtXfNErHolUEwTTy1jKwrETpcyPD9hciTSHGfhEkwczhZKFsH1DD8hEKZCa15As72upPTuyoM",
+	"UyoL+r5RRtw1DW9d6GtZuo2/koH0Qov/tSHRNbyGST1UYQqutLuwq0K32L72WmNY3aBbhUwXCtAUVOjt",
+	"itAVoysmnD6dWoUtqO8kIuw+lpn8osJguBluNaxx9ATsrsDHdnSLk4wooZ7SKA4V2vRhdioRtuS17ylW",
+	"KROuqw3jgO4VHujV6kjhq370n6PIvBXpdRxFjD9Rk5GhmLNVJm91QF1vQQMX5Isap8lCjhZpjA7vLask",
+	"u02VJKHhLdxGKABc5FZdgUIaXpf2wkS0aG3VATWmhw9JRm+Z0qFt17Dsk3NGIyV2bwSTBG/StnwSazjQ",
+	"4MSSFOA2UFBdz/YUeO10wjuE6zwDdUyp8pEADrY9hf1EWUlwef40hd16vWlh62dOBXOhJMgiFahJiTwl",
+	"Mo62QNpVvWnfttHMWgmYmG5jWIO8na38kKcEvOV4eZKIG9A71LFGjEg0zCr3gfEWzbFTkb0VOY+euLtK",
+	"tZ6Y911WBD6snuOUaRsYtln9/QX41V65q6ciIwYOp3GAD7ezo6do2qfMV5qrOpFLkadbPI+XQryj6Q17",
+	"4o5di2jZy4ToJeYj9W2rjajxYHBhKGYDNl9x5bG/v/uCXC8zJre/l4NdtxclA/sPYWzsa20V2+O8jdm3",
+	"urXvKV/qX+UTdzilGevBtZxbxFae27srBJlRvixEKom5ku5TkWYki2dbZ717w5oxX5ndqb/aoG9nSy8S",
+	"sSCRWPDaNv4WKuVHTvNsKtL4F/ZUhpzXPlHf/MpzW+zi1TvqE0q5oJIc6pEw64hg3MQXYNUDy3GhITg8",
+	"OzEqDjehXQ1qqKxlW9y7REGNID59+tSrR56s2tt6oMqzSeOOxoXD7gmUIe5Ymgja4r+xntZZQh5OwatF",
+	"40zJa+0Teb56XdfDLC7/wYam6a8qnyrU5FXUOCi+eFyTZZKldzEGocHNOobAUfTNz8QT3XSDzstUuoIN",
+	"nIvCi8fbU0+4WPTJoY6aqcUe6UMn6YT9LhjiPBUhk/IZdE8xLrunFD2aJGLhPgCuYW7z01hauWToLNLO",
+	"bqI/8QSSebWaQw6HVQVIT2RuklaSkGtdCrXoruqx+5CxSPbslEcHcloH11BU3ufNMMrPeFNDyonM4iTB",
+	"aE/j2zXhcU91ie91R9z7AiAnLE7ctS7bwqBCLLufp0xC1MYK9NVH1p3jmow0N9IjkcQ0Xtk9DbNkuf2L",
+	"9TqFtcJitngFuurLVLgyrufeLJYzEw9XR1NzUDMGAQaQKJ5MWCrLUFlNQX+R2/f62Kgx9yoFIEBPFQBc",
+	"iGkuTOEEklsUpjAwqomP6oAaLuChOmgiQf+ABkQp6nBHuJjG4dQMiyREi6VsxmbXLH3SVcrBZiRUAKgM",
+	"JZE4D1h1hXAxl0YsXUkltRE1tMDT7dLH7ub0gVB0I47aeuxro9yRrli7KjJDLDS8p7fMnlZfEkziVGbg",
+	"lJBK148zQhOh9Dn5DP67xr4btl4LKa5iIG+9BDKLsy5+Qosjt5i3zoEtvLZwJU/yVN+Y4j3tBPnu0zHz",
+	"coPTUpq+4MNXswteoGvFRU5tkRaeFjGPxGKFo905rgVLXBBFKoqkAV8WnM/E0ovNsAS3/Sbme9Li0XOu",
+	"bDva88ciSMYHpzslaZ4ozXmpiAh9uOX9nMzU7znP5Ze8+3qWei3z+VykGYvesyiml4DKJ/odik/1Zupb",
+	"vUx/rGmPOUc2fBHWxGrCL+BW3K9yJwCGKGAMgyoAddtmznVs2dEIUQhaqlgAipQwHgq470Ilu8yh2oYv",
+	"slgDfEantp5CWLcrVwQSGEgo+CS+gfgOh0k0p1nGUvUGxD7S3i9B76D/0+h//fe//nvv88PAf7EHwZC1",
+	"0HPfO9RZqY38BBSuRrn6iyRyRpOEyYzkPIY5JyKdQRZizLMXylYo0hEOguDl4OBguL/3ci84OBiszk3w",
+	"vUNM6G5C8YEzEtIkIZmoRz7NUzFnaRZrO1RngTeT4rTDAb4yT4UOdEEYfjSI8D2eJwnUA7BTxx/KNUY0",
+	"Yz2l/q18uczHfaigZ3foudZtZ53TKIoV0DQ5s1aGMt9MKK7/ySC6Aif0vfvejdC8wINzfE4X75VFD277",
+	"4mlP3sbznpjj93tFcKb6ei3FvRPcmBq6+vzpPf1BDX00mfKuFEHtGAoVpdNJpq/j1H79RRKx4CwlU4pE",
+	"f2NvXpkWienZnSAvk/Mfms7J62XGSMImmYajRuZNErDOEeb0N8lPmQkgxhQDsXNBpVhNh1ZhgIdOMDza",
+	"iSA/KpRY9Kj3rLLX9hwWZipHwC9TfGGFeiMt0v1cAKKpszzPP2gyYVyd/B9N0YT/+Hh8/l+e7707ubi0",
+	"Xi9xeaQD2ayaWO7ToYVOjRUUHG0leeqoZN9U2TqJuiTMNAsSrJnGYu6PrkJdDxXWfXV1Pxz0rq7uXzLF",
+	"tIf7+26uXRYCWD39URHwblX76LLKuZ0s1iHBy6Y8O2usRG4JgHHu2AUNGnh1kdWRLh9Tz4HNlDmeMELJ",
+	"nKVScEwbSIS4bQoKTEUqzlOe22H5JYLLqjMPXRmArofiYnFgHSoxPtblaMb99k8gmBmbSUembPEWTVO6",
+	"bKA+tuo4ld+zltOG1reQVGIfVvUKsAXO3Ic0EXl0fMdcysMhKZ+SQT8gMS8j8hGdfTKOaEZ/uqaSvdgb",
+	"Q0JeqYJJHXAH2he8ZRL0jB5W3VVT8GAVpQI0b9TAR6yQoBVxo0o3VoiksjINtSyFsH7gnIVFbQOwAqAY",
+	"0KAfuEhB5rg9TgoATzlC13wYoxrZjWjN2tfi7RK17yq12UvykfY0OvSXdSWKBtGtVlwqxPWtO7/3UIdG",
+	"DIIgQGcYZnSbY7OSKZaUC8k29yf4ViWDF8/XekAtRlxToC8+kL3h4KVP8vkc9BvJHJq6yVJqbM0brPOz",
+	"dCvF4IjEzFUyQ3AIvRZ5ZkfYok4Vc4e6vAFj01WEHlboKmVtIQdFFmWGVn2hKDf0sOqItb9vVSJ6WKMY",
+	"URA8BmKLZA2g9tdKyAwiXBz0jaX2N/dKKUqQjW5MkVYjplkqaWMLpFpD6cGhKzcVmOaW1+vGrNz8suBS",
+	"V5IqCjA1ZHklAaYt8QWERRHhRiVRai6Ydlplby7aKvG0MUq7Gxe6OtRDF9VcD27sR4md2mY2t8Velu+g",
+	"HntvXGR7DNWpmrvwXnC2RO4yA6yuJdxC5W74BJpY2oj3bESIT1CKOxjsPxbAW3N1VCNTC/CauZknScXZ",
+	"ivjWvjET1Ni+WLtW18YUXeeoNrPVDrw1OgFQzgWObVFCCyK1jNAmBbtMAQ2DxZqBZ1tLbqfmiwJ+o8h+",
+	"d/xOWZ1Yr8z3zo//fnx+Af98c/7h7Oz4jVO9LbXF0YMnOPswgZTYVUjBVZnyCY/+GiqsGbmPn9cqGwDT",
+	"h1JSVinKVD4bQeS+YpE6MYSk2qE9wkshv+CdmSCR6BOTpjJalfHymtyyeUYohIlfcbW/Un2y6qWvjDJR",
+	"TSMSZ9J5P0WWLHttcgrI9VINZMmkKMoUy/4Vz3nEQgGhASMMyeD6/hNLShXptZRHNSgVN9VkYBWGM/hA",
+	"PcBkLOkVeb6nwfZ8z5q6nUqMp1nZ8hW2iD75Tm7qIzX0sXTTu/QonZj90E3LfRuzJDqGSPuG1VhmVnW3",
+	"NCvefmdpMpsHwNKL5djvOo9uYWJY5xY5SF9fS8DGmKuwojB66578naWRTltz2f/trDHmEbtvHq6zhIbM",
+	"mLFlYjBcgQd9U5KwKewsvXatjWVO9iOIV0NS3XhPhRAV69GgwLoeP9dEUXfJ0OKZRF/uJmzxIsMwTQdk",
+	"VQO8OWNdvMAOWcKhFL22tm4JIAS4xGorCWqqkU2ySZnMk6z76asQ4Tqvjfm4C663psxv07W8LHWHt4cn",
+	"747fNBUzLW+PNCNqeqb0APS0E3VqV6sdofNLH/KULESK6fMVFbxFA9bswQbPufiSh7mt4Km+osPMcMhm",
+	"KiIui9pqOq4Lbv3FhOjbD7+UbSAsdQ0YkGMLkzZT8zK1M2dTzKb9/q4sjdN4uQBk1ftzqoRySqBCWAm7",
+	"+4Pmgqf+OXClneFTrLn14iAYfE1iri/YrkW0fE3YbJ5h+Tf122IqEnyyfmM1ilyb+R2jSTZ1SMkpC2+7",
+	"nyz8zJF6ySWkSv11NaCFjqmnb4cYp2qAzWmLu0LcdpCP8DaMdU3sMhiOpkIyjlWB8HqMpa/Bq0Rm4FKS",
+	"z7oH/h6L+B7zDF1ONQMPi9A6VruJNWe8tOuvOjs7CifaS7IlUfTkm9CmHcV+7mgPrzDGMrHuNFRWVCdx",
+	"9rMxnfTl3wS9AploXAQWhhZsdJvf9tH3fjCtX0pFzeoBoxUz6VTM3lvdD9wk0CwC2aShqhuYL40MMGeC",
+	"LCjPoCLqJOYRoTc05r7O8+RQeVNMsBrci71Kfc1TkSm2mjWKBxv/XR9DHGyA9wMHiqxryxqnK/r5dCKM",
+	"rd80Nt0rm7vunuJkKaqgr3M0GckTV6omZ4Kcfbzs7N7XXi2HbDCtjOpgfLskU7HAXJyZFciuy6lMqcQa",
+	"JSIFt+SNcEa/NDcQ+yW57ivBPiU5z+IEzVwSJoymStRKpg3fbnPcludxFVLMsf2i98DV3k7OUBxTcRa0",
+	"VihyJG/RDYYXOh1XbRfLqWE3h8q4i4KmNvyi1Xbqodt7pjFVCyQlK7FKjWKChJgz3hE8q056QxGGEHV9",
+	"xsiCpTqGReQtvnDrFnLtzCuu9svr/PZbfAcfKkm2hMQvWaOFUWubXfujz1dxrCvUZ/O2kgHZePzczrkv",
+	"jED7woEn2+bv68w7ro0JOyuI/N2uh9on7+kSS0YhBaEpVLl8iQRDDx5nLFJGVV3v/N0EsTjPtIMpLahV",
+	"EUuXUF8wcqtYlYWr1yRAx6R9vJ4UBBm4jrh1LKswnseS6SJJ7E4ZfxgKZ3bSqF9fFLwaH3h2KI/lM60t",
+	"9u0ROdjbf+nyZRg7se4ISJaYi7IDubO/dNYU1piSX8p966DAwntBeaSP3Fd7QfB156V09fa6KtEXHMG4",
+	"+lFOYZqPguOgCkcHR7HVpMFxJ2a5kZssCyhcV/XDiixKTdBdSCBHIXWLtYblb4tPjER/aI+AsXpjdCno",
+	"ZZ2sPI17qSXeVvsdtJ8SAbKuutod5jY+Vxwlt4/vgjEyLlY0RlVLqR6w57M666a9Xz6r/0FXQUtkip7Q",
+	"+OsbnoKW7iRWIDZLUYpgxIrTYfik4zdjlOt6X6vJbjvU43ZqFltq9thA5RvkrLsOQaPegduNI1vlBn56",
+	"iK50ekW2pKi03IRX9RRbR9E3QKsd0r+OCWua9zUaGESD0bjonDFl9+Tiu8PecP8FEXcmVdE3CoRvMo3V",
+	"eANFtbnAdnoDNpY8KW8RuhGDuXZw0sOsgyOnTUiUVF7tUejoZqRvgCGQF4NQ1CuviQIENR1zj60GKaUH",
+	"77NXx+w7o8++oElca57ovsbRzcOKUpk0zuSIYGdWnyRi0bumCeUh84mc0zDmNz4py/X45Dpl9FZfZMDF",
+	"PTjAQjFj66JIDFSrxpQnd/1yi8vB7n5Yuytk1zPcqixfKFnJQ6b7eBhWwtlCqRK6VR1hXHdG2tQAdtwq",
+	"lrqwbR130Itt+1fzlzq51E6JZunleXZF1NiGb4lZKyy8OL7tsueM3jhk+5TK9yJtEaCFethJX9UizqE8",
+	"lg2eNrkThjkrL/sFuO3LtFqdfEk7/wnyxmaxq94pfOpP5GJrFayaR+QpLkE343srUjJnYp6w7q734mpA",
+	"tztaFW+/CdtqP+RdD3c7jV1kzsw3zfFHOkjLr8Szuoq9k7JX44hcMzVUggPH9GcdVbw06jNKMuh+gHmS",
+	"XXElD6Q2oYhuyjsC80p7trnIMOh2SueQMfJazwQ1HMGnQHTvxpEu48TZUvtZdRDCSEntKI50pFZ0xRdx",
+	"kqi/+sR0hR8VFeV5n5iAvCr8KcvylGscwDTVcK6y3Walh6XVrLbsOly2m0QQPd/uT18EBLrurOz+w/UQ",
+	"etOEuCPLM0muLk/DlhR1uzdwR6iKNAMHWHYn366fM7GeruuX8hromRc5RcfZjl+qXG47HRZfWsVZ679P",
+	"xaLmvIewj4wkjMoMYleSWG7fo+9QaEqtxOC5Qgp+Sfq2Z92ivUJNWeVthzvyME/jbHmhcKZP1TzWPROv",
+	"oSDiW7OcdHL7k5rgp3v9n5/+7//+P179PnjsrKpI1MtXeRDshuoT/zNjMoM/mf7VbvBZebC323gy7hPs",
+	"SnbNEsFvQNGmnMDFuaktomuZAfczfUWhXLcckXGllvjYL39IGY3U3wp5coR9Ysu/6RxSHNQPNJrFfNwn",
+	"xzSc6gLlEPwqdfyVZMkEuSVQIxALIKIkB+zWjb2aJsKlRkPFSlOwRSnUEKs+zXmUKq4cz9RiSv4vYRBW",
+	"vsMSHWjLRzqq1yzzRC1RgcnuWPoapjCtPa549YVa85gxVgAB1yB4Caq19Sz3JTQ8whTmchCK6owAlfvF",
+	"ezipO+S5+aG94KB/xa/4N9+geie/+QYbBeLpkubmuq1sAvlqMNwPyMeLN+SvZDDs7wckEklCU+kTePL9",
+	"2X/Bk/2ALBn/uk/esDCe0UT6V9y0V5I6uFvJKFN5CkKXfcIVVkkq4CpDQ6pEmIHz/O0R2d3dPVBwfrw8",
+	"0iPAb2wPOdjbf0nGbdVJxggVtigbhwKoFGdWP4Dba6zIZYzezHFfbb52eI0hwu6KL6ZMZ3h2c/kipN9f",
+	"fDj95hvsYEIRB2GWLEdEFzPCfiZzMIAIVuOSvt5XOWdJAp1jJhgI4pOxEp3aKWpav+nXfKLUaiwEcMWh",
+	"ZLgIcwhgV9jXbbvIx8u3vVfVPSgobg4xw1QSSlri7vSq3sWyoCRYF3a0XcL/j8icSkkqjW+vaXirPjwO",
+	"9Q+Y/zzWFs8YCoOluY6Al/lsRtOlN/IurQJDZSFiSL2FJ0rtNK5hrQPisfbKYi7nuqMvOTw7sYQFZrLq",
+	"zGk6j72Rt9vH5NY5zabA3HciEUpsmr6jGPEv+t8zpvbRPNEf6C/pLNE/Gf917c+dB0V8j/pXvPzRf9wN",
+	"sPwZhvIKl+uuTAOVkKMMDrvvLi/PRsDDdYU1rogsDzESZCYi5hNKrpUohGpflZHXMafpEkaRr8Yh6411",
+	"1KcEfnPFi+rWipxoRr/uk8ulLRXKaPexr4NBgAz1O/C+mJDx2YeLS2I18R5jR9NxPUB+3L/iUC7uPmNc",
+	"7RMZm+xhmEDpG/OUSXBOQtY8cMOsrMepLbJb0L+v+Afs5K1B0f3F5TyJM4whRaT7+qISMXPDFJGpUx7F",
+	"IXxRsXd1WouOw+AyV6scBsGoqGmJzdOuMAdDHS1z/SIJ9iXUZw56tRRpH/o461IAQNywMOzEJuEE39CY",
+	"98l+sEtmjHJ94cVFdgVsbFl4FdE4I0uWjbCwWzUe1kSXZaYinzQpKRDjAe/ioQ7FDY8l8GTPapAFxZbO",
+	"WcjiO4akWF73fCui5Yp6UaEiX5zUXai8uEQoakQVPlvtwFBixnZPeB8v3lg2L1QDxN7Als1fNgx2tPh3",
+	"ZdZ79WJTGLI/8thd1huUwYcjb0dOxRxL9kH2l50xbxLli9x3L2IzUSo0jWyRDUpF2Qnhj34blntw6p24",
+	"zhbCQvSPDkwHkFtulRpR//5p0HQKFutqBnh44RQR/8Qd02mLamYX3vUbrZhHPDdScJQh+qsQ1tNppo1C",
+	"Pj+FRL4tCkk26LreDALEAXQjKiTwt6WIeI0xjlmWxtd5xpTEpncsUXI9ZD0jOZSINef3C6K3OyasMhpV",
+	"W1IXk6q0kx4GwQoW5kLaLL6vlVQsUm9+fKjSr07VCqwsKzvLr8ihwtysctX49wrqR/u+ktLlJPsKRWpo",
+	"BjY0VqJhKzRWl+9WokaALD9WK0nbUA1LqIZVqEyio5Vm9hvUoq7WDnx0IGW4HimVXXIe8c0ou0gBc9QN",
+	"PHboBq9BBTS6zZylqAj4xhLEYrWFXxsA6yt2todHwwVQcYR2rHbs8Mpg/SuVNhfw0u76l8p2a+qNQYc3",
+	"ikY58MJ+F7gc5TDVy8ODTrNVerc8+t5+F/wV7bXghd1O2LN6ApQuKuA+xjllvGbah+N9fvxsW1ngO2FG",
+	"m8voDXQw1D9AlnfMM3pbVPS97+lz2FOHEAY3+js322XXeo3U+9nVW701+g61VgqtdbCx2ohVmz1YjSJA",
+	"kCpzxHDRnYdC8ijzzLthLgNMcRCWysIM0Je0+0FgwpnhGJVHSLfJqarPf2PZWVHL95nSp6gI7aISM3Cn",
+	"SNnvXoy0eMNZjLRgi79vvhDsrX+jaHn2r360oWt47WQfFkUMME4TIzfRYa+sWuu4F/rEZ+cB3/g82+3e",
+	"nnRCrTRT2XrFVA4xJHsSQWWKee4s82ZijxtR5Ydcl84fa218rKOWi9Z0r0vXrR5Sc+jqY2veu+JrXtTN",
+	"A/RbsQRnLfmAEVhGWfaL9h4UXGDauNLuS5zKZaOf5RUm08VAd7YltTILmmq9NhK/hEH4uDGvKq/8v4Sa",
+	"/9syWgKX41iJZAFcd4gsdIMV6DCb324NC2oXUsG0hVqF6nciLJJZV1WnLsbBlL9nCdRBoBwVTZd/fVV2",
+	"2OVlu+vSH1IBhh4ZtNoho1U0/ga68OpO8K3N9t2d/DdRrVtbFbn7Yz1HE9cb1Kp8n6KuDZVp+wTLv+Jl",
+	"4j9FzPEW9sqjPLryXhOppCNN8O60OUqkV15TL38Xy+xcQ9FQPpq1PESKngScwyeSqVcynCMUsxmVlVDp",
+	"H60AnyLq5zNUz0vAl6Fj92I1ARTNUFoUFG0oIh1KfrxB0GIR01FWDn0F0WimjKirKMUS7s4UHaPDtJnB",
+	"VMkRXdA4q95jfDUWc8bHX+tbp2RJMrgewlQdAZLgqzEXnI0xW8exbB2V0dHjWVYFfgS3kuODZXRct29i",
+	"rJ37W3Z83fO/1gi17fbJSu5Cc6OOUOZjPcRYYhVWkZZZSU5Q8CVdkbGEo1tN9zYQdJpiAcaa2b+F4VuY",
+	"X/eF0JeGeFpNAjeGKkndb0eyUPBItgE2i/kFjjjhF43z2J63uDvY332BmvLqhMW1Fo4OFO4w8p3iwWAH",
+	"PVPtndNaV+gipBrFn2ZDPzZ8/RAgiL7O9fZBxc9tJch4w2D4ohfs9oLB5SAYBeq//3CZDybbZUvpKEX2",
+	"CUJkxzZncXirxJN32TtoJoW0Adz1pqOWe+FhQkUZC69of0ZvWOS1eeS1572MNrVyFdqgK+6fBopi7Hh2",
+	"jy2/H578U9xP/mMTi8yKyXd1uYdmVjfs9+49+qM5g5R+Y6S2pd2aX7r6fcwvoUlbWKPMPtX544yBOYTo",
+	"NkmGwRAzqir1OWJJojxV3/PJMNDZ5ToahOjiYGVYH0RhlPVDHYF5/Sv+ST0an4HjZQRqzl9Px3axF0h9",
+	"IvmcZIKcGhmiVaFJzI0SitGIii2+tiNIsCnYMBhCsIoJhxlDPFlI03RZad2HkZIYjohpqVr9ghh4jF/n",
+	"IuchFJbGZY3PPmLkjcvVPXa5jlBin5uOapt54awYSEWSHWQV4lYLqyf7qWJUsu2r6zOdoEH1LpcN9Lpe",
+	"UK9i/N0vr7twbnWk1XZZpZisKDiLBPDOXWK3RtdSINVknX/tlVdJqHmeQ++V12XCRwd+XnnOO9SNJU0h",
+	"HL6E5y9d05CvcJxpaysPobrLpmtwSUoogmRarPvtbArjjIHN6MA7Ezysq51YLrbjS3qzzr0GY6Cs39b6",
+	"Em7u2fO9s8Ld3TtUm7R+8vIN8wJgdRgMN9z0Iiyj26afod62lU0/1FNX+0cWkg1vcnS4AsbqR6Z4yhO3",
+	"+Tfdmz+dt386b5/lvD00BdmsJrAu1XYbftvYYoi3bGlpufUn+t3Nfb31D6VMxz6tLO7ym3mIm52nXX3b",
+	"G126V4VttTqdW5oUt7V4dvuo623Ut+Cz3nkwSkx77AjaESeT3qngrPdeoWFMKCc5130iLU5fpPDsBnt9",
+	"0s0CGWltvzrDFceTYe6drSZlEOvFMTNJJ4FgbZtVtovLXPgby55oKxjNf72NcDJRi3qPkazP92pFgrPf",
+	"QJ27rJSIeaKw3prg3cXomFoaHQRC6hwnIBlMcYt5nbR+D0v4M/To9+ttukDOMVkrl/8FQ40KlzUksbsl",
+	"wU5IecgSdKI/8eNtXrAzgTIR79Uwl86UY1jVh6xPziHXEAKCs4qoGQZBn2C6HRdF7fyaYwhWVDD7ZzJh",
+	"xE9nE+vIDN8GJ/5UVnOoxoaXiojOuXoql/ujsaeNbaE/nJ1haOZXZmjq33hUDOdq0dm3q8juhEUXiW1z",
+	"r0N5K6vdEXUf0MLbYZRR3dfKVAmAcmoky1PuE5pIobSSiqLaJ6cQFikZj6QuwkKslu3aOaZnKWLq0D1s",
+	"7shnAmvnLqbVLoLYaUVOxQLc/THHW3RIgJbreadCZxvr3NQ7ZYytbpzzox69LRXW4MM4oai8ZdGv6n76",
+	"k7n+EZ049lnjYvHrsNdfiZtmVlkmp39AV/zx4V4ParRklaOGnv84JewujhgUViwL2OAlYMIiMmUp83WV",
+	"k7JNhV9krIg542jJYzGWJIZKJo2sFewwJZJImkYH9YSXVCzkazIuKuaMi05UJpJecOYo79/iPCjqVv06",
+	"xn0xXXemaL3iZItmi/9MivmdW6ZWVqS+PMfacVAY6Y9trLYiDFCkV+zQ10AD04jwyYJmIbCjmV/UxSuq",
+	"c+toOYO1ZkBe0cGg6FeDvEb3s4G8JKynA76oGwHVY/qNwEvXt4t6S2WtGEmsuinWV3R6Y/MbWGTfJ7rI",
+	"CxbLUPwnpWFWMFJdI1uBi4Xy++RUQJwJB/+zNVPB8aTagv8XAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

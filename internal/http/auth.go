@@ -1,0 +1,130 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// Scopes of keys.
+const (
+	ScopeRefundsWrite = "refunds:write"
+	ScopeRefundsRead  = "refunds:read"
+	ScopeCasesDecide  = "cases:decide"
+	ScopeCasesApprove = "cases:approve"
+	ScopeAdmin        = "admin"
+)
+
+// KeyRecord is what is stored about an API key, with its tenant and actor.
+type KeyRecord struct {
+	SecretHash    [32]byte // SHA-256 of the secret
+	Tenant        refund.Tenant
+	Mode          string // of the tenant: live or test
+	ActorName     string
+	ActorDisabled bool
+	Scopes        []string
+	ExpiresAt     time.Time // zero = never
+	RevokedAt     time.Time // zero = not
+}
+
+// KeyStore finds keys. Errors of Lookup: refund.ErrNotFound for a prefix that
+// nobody has, refund.ErrUnavailable.
+type KeyStore interface {
+	Lookup(ctx context.Context, prefix string) (KeyRecord, error)
+}
+
+// Principal is who sends a request.
+type Principal struct {
+	Tenant refund.Tenant
+	Actor  string // "actor:<name>", as the journal wants it
+	Scopes []string
+}
+
+// principalOf returns who sends the request of ctx. Only operations behind the
+// key check ask, so it is always there.
+func principalOf(ctx context.Context) Principal {
+	p, _ := ctx.Value(keyPrincipal).(Principal)
+	return p
+}
+
+// authenticator checks keys and scopes.
+type authenticator struct {
+	keys  *keyCache
+	clock func() time.Time
+}
+
+// check finds out who sends r. A key that is unknown costs the same work as one
+// whose secret is wrong, and both get the same answer. Errors: *Problem
+// unauthorized, or what the key store says.
+func (a *authenticator) check(r *http.Request) (Principal, error) {
+	token, ok := bearer(r.Header)
+	if !ok {
+		return Principal{}, &Problem{Code: codeUnauthorized}
+	}
+	key, err := refund.ParseAPIKey(token)
+	if err != nil {
+		return Principal{}, &Problem{Code: codeUnauthorized}
+	}
+	rec, err := a.keys.lookup(r.Context(), key.Prefix)
+	known := err == nil
+	if err != nil && !errors.Is(err, refund.ErrNotFound) {
+		return Principal{}, err
+	}
+	got := sha256.Sum256([]byte(key.Secret))
+	same := subtle.ConstantTimeCompare(got[:], rec.SecretHash[:]) == 1
+	if !known || !same || !rec.usable(key.Mode, a.clock()) {
+		return Principal{}, &Problem{Code: codeUnauthorized}
+	}
+	return Principal{Tenant: rec.Tenant, Actor: "actor:" + rec.ActorName, Scopes: rec.Scopes}, nil
+}
+
+func (k KeyRecord) usable(mode string, now time.Time) bool {
+	return k.Mode == mode && !k.ActorDisabled && k.RevokedAt.IsZero() && (k.ExpiresAt.IsZero() || now.Before(k.ExpiresAt))
+}
+
+// bearer takes the token out of one Authorization header (RFC 6750 section 2.1).
+func bearer(h http.Header) (string, bool) {
+	values := h.Values("Authorization")
+	if len(values) != 1 {
+		return "", false
+	}
+	scheme, token, found := strings.Cut(values[0], " ")
+	if !found || !strings.EqualFold(scheme, "Bearer") {
+		return "", false
+	}
+	return strings.TrimSpace(token), true
+}
+
+// admit is the middleware in front of every operation that needs a key: it
+// finds the operation, the sender and the scope.
+func (s *service) admit(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		op := s.operations[route{r.Method, chi.RouteContext(r.Context()).RoutePattern()}]
+		if op == nil {
+			s.problems.write(w, r, errors.New("route without an operation in the contract"))
+			return
+		}
+		who, err := s.auth.check(r)
+		if err != nil {
+			s.problems.write(w, r, err)
+			return
+		}
+		for _, scope := range op.scopes {
+			if !slices.Contains(who.Scopes, scope) {
+				s.problems.write(w, r, &Problem{Code: codeScopeMissing, Detail: "This needs the scope " + scope + "."})
+				return
+			}
+		}
+		ctx := context.WithValue(r.Context(), keyPrincipal, who)
+		next.ServeHTTP(w, r.WithContext(context.WithValue(ctx, keyOperation, op)))
+	})
+}

@@ -1,0 +1,188 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/refundry/refundry/internal/http/oapi"
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// textOrNull and timeOrNull give null for what is not there.
+func textOrNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func timeOrNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+func refundOf(r refund.Refund) oapi.Refund {
+	out := oapi.Refund{
+		RefundId: r.RefundID, State: oapi.RefundState(r.State), OrderId: r.OrderID, PaymentId: r.PaymentID, Amount: r.Amount, Currency: string(r.Currency),
+		ChannelAccount: r.Account, Version: int64(r.JournalSeq), Digest: r.Digest.String(), PendingReason: textOrNull(string(r.PendingReason)),
+		NextActionAt: timeOrNull(r.NextActionAt), Case: caseOf(r.Case), ChannelRefundId: textOrNull(r.ChannelRefundID),
+		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(), Reason: textOrNull(r.Reason), Metadata: r.Metadata,
+	}
+	if out.Metadata == nil {
+		out.Metadata = map[string]string{}
+	}
+	if r.Failure.Code != "" {
+		out.Failure = &oapi.Failure{Code: r.Failure.Code, ChannelCode: textOrNull(r.Failure.ChannelCode)}
+	}
+	return out
+}
+
+func caseOf(c *refund.Case) *oapi.Case {
+	if c == nil {
+		return nil
+	}
+	out := &oapi.Case{Id: uuid.UUID(c.ID), OpenedAt: c.OpenedAt.UTC(), Reasons: make([]string, len(c.Reasons))}
+	for i, r := range c.Reasons {
+		out.Reasons[i] = string(r)
+	}
+	if len(out.Reasons) > 0 {
+		out.Reason = out.Reasons[0]
+	}
+	return out
+}
+
+func effectsOf(rows []EffectRow) []oapi.Effect {
+	out := make([]oapi.Effect, len(rows))
+	for i, e := range rows {
+		out[i] = oapi.Effect{Id: uuid.UUID(e.ID), RefundId: textOrNull(e.RefundID), ChannelRefundId: textOrNull(e.ChannelRefundID), Amount: e.Amount,
+			Currency: string(e.Currency), Status: oapi.EffectStatus(e.Status), Source: e.Source, At: e.At.UTC(), ReversedAt: timeOrNull(e.ReversedAt)}
+		if e.DispatchNo > 0 {
+			no := int32(e.DispatchNo)
+			out[i].Dispatch = &no
+		}
+	}
+	return out
+}
+
+func paymentOf(p refund.Payment, effects []EffectRow, truncated bool) oapi.Payment {
+	return oapi.Payment{
+		PaymentId: p.PaymentID, OrderId: p.OrderID, Currency: string(p.Currency), ChannelAccount: p.Account, ChannelReference: p.Reference,
+		KnownBy: oapi.KnownBy(p.KnownBy), Version: p.Version, Captured: p.Captured, Reserved: p.Reserved, Refunded: p.Refunded,
+		RefundedElsewhere: p.RefundedElsewhere, Held: p.Held, Excess: p.Excess, Refundable: p.Refundable(), CreatedAt: p.CreatedAt.UTC(),
+		Effects: effectsOf(effects), Truncated: truncated,
+	}
+}
+
+func timelineOf(t Timeline) oapi.Timeline {
+	out := oapi.Timeline{
+		RefundId: t.Refund.RefundID, State: oapi.RefundState(t.Refund.State), Version: int64(t.Refund.JournalSeq), Case: caseOf(t.Refund.Case), Truncated: t.Truncated,
+		Journal: make([]oapi.JournalEntry, len(t.Journal)), Dispatches: make([]oapi.Dispatch, len(t.Dispatches)),
+		Attempts: make([]oapi.Attempt, len(t.Attempts)), Effects: effectsOf(t.Effects), Deliveries: make([]oapi.Delivery, len(t.Deliveries)),
+	}
+	for i, j := range t.Journal {
+		out.Journal[i] = oapi.JournalEntry{Seq: int64(j.Seq), At: j.At.UTC(), Kind: j.Kind, To: oapi.RefundState(j.To), Generation: int32(j.Generation),
+			Source: j.Source, Actor: j.Actor, Data: objectOr(j.Data, "{}")}
+		if j.From != "" {
+			from := oapi.RefundState(j.From)
+			out.Journal[i].From = &from
+		}
+	}
+	for i, d := range t.Dispatches {
+		out.Dispatches[i] = oapi.Dispatch{No: int32(d.No), Number: d.Number, ChannelAccount: t.Refund.Account, Exposed: d.Exposed, Acknowledged: d.Acknowledged,
+			ChannelRefundId: textOrNull(d.ChannelRefundID), KeyDiesAt: timeOrNull(d.KeyDiesAt), AbsenceCountsFrom: timeOrNull(d.AbsenceCountsFrom), CreatedAt: d.CreatedAt.UTC()}
+	}
+	for i, a := range t.Attempts {
+		out.Attempts[i] = oapi.Attempt{No: int32(a.No), Dispatch: int32(a.DispatchNo), Kind: oapi.AttemptKind(a.Kind), Generation: int32(a.Generation),
+			StartedAt: a.StartedAt.UTC(), NotAfter: a.NotAfter.UTC(), AnsweredAt: timeOrNull(a.AnsweredAt), Answer: textOrNull(string(a.Answer)),
+			Rule: textOrNull(a.Rule), Late: a.Late, Evidence: objectOr(a.Evidence, "null")}
+	}
+	for i, d := range t.Deliveries {
+		out.Deliveries[i] = oapi.Delivery{At: d.At.UTC(), Consumer: d.Consumer, Source: textOrNull(d.Source), EventId: textOrNull(d.EventID),
+			Transport: d.Transport, Outcome: d.Outcome, Cause: textOrNull(d.Cause)}
+	}
+	return out
+}
+
+func objectOr(data json.RawMessage, otherwise string) json.RawMessage {
+	if len(data) == 0 {
+		return json.RawMessage(otherwise)
+	}
+	return data
+}
+
+// specOf turns a payment of a request into domain words. pointer is its place in the body.
+func specOf(p oapi.PaymentSnapshot, pointer string) (refund.PaymentSpec, error) {
+	currency, err := currencyOf(p.Currency, pointer+"/currency")
+	if err != nil {
+		return refund.PaymentSpec{}, err
+	}
+	if !refund.ValidAmount(p.Amount) {
+		return refund.PaymentSpec{}, badAmount(pointer + "/amount")
+	}
+	spec := refund.PaymentSpec{OrderID: p.OrderId, Amount: p.Amount, Currency: currency, Account: p.ChannelAccount}
+	if p.ChannelReference != nil {
+		spec.Reference = *p.ChannelReference
+	}
+	if p.Version != nil {
+		spec.Version = *p.Version
+	}
+	if p.RefundedElsewhere != nil {
+		spec.RefundedElsewhere = *p.RefundedElsewhere
+	}
+	return spec, nil
+}
+
+// requestOf turns the body of a refund request into domain words. The contract
+// has been checked; what it cannot say is checked here.
+func requestOf(b oapi.RefundRequest) (refund.Request, error) {
+	currency, err := currencyOf(b.Currency, "/currency")
+	if err != nil {
+		return refund.Request{}, err
+	}
+	if !refund.ValidAmount(b.Amount) {
+		return refund.Request{}, badAmount("/amount")
+	}
+	out := refund.Request{Params: refund.Params{RefundID: b.RefundId, OrderID: b.OrderId, PaymentID: b.PaymentId, Amount: b.Amount, Currency: currency}}
+	if b.Reason != nil {
+		out.Reason = *b.Reason
+	}
+	if b.Metadata != nil {
+		if out.Metadata, err = metadataOf(*b.Metadata); err != nil {
+			return refund.Request{}, err
+		}
+	}
+	if b.Payment != nil {
+		spec, err := specOf(*b.Payment, "/payment")
+		if err != nil {
+			return refund.Request{}, err
+		}
+		out.Payment = &spec
+	}
+	return out, nil
+}
+
+func metadataOf(m oapi.Metadata) (map[string]string, error) {
+	for name := range m {
+		if n := len([]rune(name)); n == 0 || n > 64 {
+			return nil, invalid(atPointer("/metadata", "must have names of 1 to 64 characters"))
+		}
+	}
+	return m, nil
+}
+
+func currencyOf(code, pointer string) (refund.Currency, error) {
+	c, err := refund.ParseCurrency(code)
+	if err != nil {
+		return "", invalid(atPointer(pointer, "must be a currency of ISO 4217"))
+	}
+	return c, nil
+}
+
+func badAmount(pointer string) error {
+	return invalid(atPointer(pointer, "must be from 1 to 9007199254740991"))
+}

@@ -1,0 +1,267 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/refundry/refundry/api/strictjson"
+	"github.com/refundry/refundry/internal/http/oapi"
+	"github.com/refundry/refundry/internal/refund"
+)
+
+const (
+	// busyTries is how often events whose rows are locked are handed to the door
+	// again before the sender is asked to come back.
+	busyTries = 3
+	busyPause = 50 * time.Millisecond
+)
+
+// Reasons of parked items that never reached the door.
+const (
+	ParkUndecodable = "undecodable"
+	ParkOtherTenant = "other-tenant"
+)
+
+// ReceiveEvents takes one CloudEvent or a batch. Once the body can be taken
+// apart, every event gets a verdict and the answer is 200, sent only when
+// everything is stored: a sender that repeats on other statuses must not be
+// kept repeating by one event that will never be taken.
+func (s *service) ReceiveEvents(ctx context.Context, req oapi.ReceiveEventsRequestObject) (oapi.ReceiveEventsResponseObject, error) {
+	if principalOf(ctx).Tenant.Closed {
+		return nil, &Problem{Code: refund.CodeTenantClosed}
+	}
+	items, err := s.split(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	group := make([]eventItem, len(items))
+	for i, raw := range items {
+		group[i] = s.decode(ctx, raw)
+	}
+	if err := s.parkPoison(ctx, group); err != nil {
+		return nil, err
+	}
+	if err := s.acceptEvents(ctx, group); err != nil {
+		return nil, err
+	}
+	out := oapi.EventVerdicts{Results: make([]oapi.EventVerdict, len(group))}
+	for i, it := range group {
+		if out.Results[i], err = s.verdict(i, it); err != nil {
+			return nil, err
+		}
+	}
+	return oapi.ReceiveEvents200JSONResponse(out), nil
+}
+
+// rawEvent is one event as it came: attributes nil means that body is all of it.
+type rawEvent struct {
+	attributes map[string]string
+	body       []byte
+}
+
+// eventItem is one event on its way: exactly one of fault and outcome is set in the end.
+type eventItem struct {
+	in      refund.Intake
+	fault   *fieldError
+	reason  string // of parking, when fault is set
+	outcome refund.Outcome
+}
+
+func (s *service) split(ctx context.Context, req oapi.ReceiveEventsRequestObject) ([]rawEvent, error) {
+	switch {
+	case req.ApplicationCloudeventsPlusJSONBody != nil:
+		return []rawEvent{{body: *req.ApplicationCloudeventsPlusJSONBody}}, nil
+	case req.JSONBody != nil:
+		attributes, _ := ctx.Value(keyAttributes).(map[string]string)
+		if attributes["specversion"] == "" {
+			return nil, invalid(atHeader("ce-specversion", "is required with application/json"))
+		}
+		return []rawEvent{{attributes: attributes, body: *req.JSONBody}}, nil
+	case req.ApplicationCloudeventsBatchPlusJSONBody != nil:
+		parts, fault := strictjson.Elements(*req.ApplicationCloudeventsBatchPlusJSONBody)
+		if fault != nil {
+			return nil, fault // cannot be: the body was taken apart before
+		}
+		if len(parts) > s.limits.Batch {
+			return nil, &Problem{Code: codeTooLarge, Detail: fmt.Sprintf("A batch may have at most %d events.", s.limits.Batch)}
+		}
+		out := make([]rawEvent, len(parts))
+		for i, p := range parts {
+			out[i].body = p
+		}
+		return out, nil
+	}
+	return nil, &Problem{Code: codeUnsupportedMedia}
+}
+
+// decode makes an intake of one event, or says why that is not possible.
+func (s *service) decode(ctx context.Context, raw rawEvent) eventItem {
+	who := principalOf(ctx)
+	in, tenantCode, err := s.events.Decode(raw.attributes, raw.body)
+	in.Tenant, in.Event.Consumer, in.Actor = who.Tenant, refund.ConsumerEvents, who.Actor
+	in.Transport, in.Park = "http:"+requestID(ctx), placeOf(raw)
+	if err != nil {
+		e := atPointer("", "is not an event that we read")
+		if at, ok := err.(interface {
+			Pointer() string
+			Detail() string
+		}); ok {
+			e = atPointer(at.Pointer(), at.Detail())
+		}
+		return eventItem{in: in, fault: &e, reason: ParkUndecodable}
+	}
+	if tenantCode != "" && tenantCode != who.Tenant.Code {
+		e := atPointer("/tenantid", "is not the tenant of the key")
+		return eventItem{in: in, fault: &e, reason: ParkOtherTenant}
+	}
+	in.RID = s.newRID()
+	return eventItem{in: in}
+}
+
+// placeOf names where an event lies if it has to be parked. HTTP has no place,
+// so its bytes name it: the same event pushed again is parked once.
+func placeOf(raw rawEvent) *refund.Park {
+	h := sha256.New()
+	headers := map[string][]string{}
+	for name, value := range raw.attributes {
+		headers["ce-"+name] = []string{value}
+	}
+	h.Write(encodeJSON(headers))
+	h.Write(raw.body)
+	return &refund.Park{Place: "http:" + hex.EncodeToString(h.Sum(nil)), Headers: headers, Body: raw.body}
+}
+
+func (s *service) parkPoison(ctx context.Context, group []eventItem) error {
+	for _, it := range group {
+		if it.fault == nil {
+			continue
+		}
+		if err := s.parking.ParkPoison(ctx, it.in.Tenant.ID, it.in.Event, it.reason, *it.in.Park); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// acceptEvents hands what could be decoded to the door as one group, and what
+// was busy again, a few times. It succeeds when every event has a verdict that lasts.
+func (s *service) acceptEvents(ctx context.Context, group []eventItem) error {
+	var open []int
+	for i := range group {
+		if group[i].fault == nil {
+			open = append(open, i)
+		}
+	}
+	for try := 0; len(open) > 0; try++ {
+		if try == busyTries {
+			return &Problem{Code: codeUnavailable, Detail: "Other requests hold some of the refunds or payments. Send the whole body again."}
+		}
+		if try > 0 {
+			if err := pause(ctx, busyPause); err != nil {
+				return err
+			}
+		}
+		intakes := make([]refund.Intake, len(open))
+		for n, i := range open {
+			intakes[n] = group[i].in
+		}
+		outs, err := s.door.Accept(ctx, intakes)
+		if err != nil {
+			return err
+		}
+		if len(outs) != len(open) {
+			return fmt.Errorf("httpapi: the door gave %d outcomes for %d events", len(outs), len(open))
+		}
+		var busy []int
+		for n, i := range open {
+			if group[i].outcome = outs[n]; outs[n].Verdict == refund.Busy {
+				busy = append(busy, i)
+			}
+		}
+		open = busy
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *service) verdict(index int, it eventItem) (oapi.EventVerdict, error) {
+	v := oapi.EventVerdict{Index: index, Source: textOrNull(it.in.Event.Source), Id: textOrNull(it.in.Event.ID), Type: textOrNull(string(it.in.Type))}
+	if it.in.Refund != nil {
+		v.RefundId = textOrNull(it.in.Refund.RefundID)
+	}
+	if it.fault != nil {
+		v.Outcome = oapi.EventOutcomeUndecodable
+		v.Problem = s.eventProblem(codeInvalidRequest, nil)
+		v.Problem.Detail, v.Problem.Errors = sentence(*it.fault), &[]fieldError{*it.fault}
+		return v, nil
+	}
+	if r := it.outcome.Refund; r != nil {
+		state := oapi.RefundState(r.State)
+		v.RefundId, v.State = &r.RefundID, &state
+	}
+	switch it.outcome.Verdict {
+	case refund.Accepted:
+		v.Outcome = oapi.EventOutcomeAccepted
+	case refund.Replayed:
+		v.Outcome = oapi.EventOutcomeReplayed
+	case refund.Conflict:
+		v.Outcome, v.Problem = oapi.EventOutcomeConflict, s.eventProblem(it.outcome.Code, it.outcome.Fields)
+	case refund.Refused:
+		v.Outcome, v.Problem = oapi.EventOutcomeRefused, s.eventProblem(it.outcome.Code, it.outcome.Fields)
+	case refund.Waiting:
+		v.Outcome, v.Problem = oapi.EventOutcomeWaiting, s.eventProblem(refund.CodePaymentUnknown, nil)
+	default:
+		return v, fmt.Errorf("httpapi: the door said %q", it.outcome.Verdict)
+	}
+	return v, nil
+}
+
+func (s *service) eventProblem(code refund.Code, fields []string) *oapi.EventProblem {
+	info := s.problems.info(code)
+	p := &oapi.EventProblem{Code: string(info.Code), Detail: info.Detail, Retryable: info.Retryable}
+	if len(fields) > 0 {
+		p.Fields = &fields
+	}
+	return p
+}
+
+// binaryAttributes reads the ce- headers of CloudEvents' HTTP binding, whose
+// values are percent-encoded (section 3.1.3.2). A header that comes twice or is
+// not encoded well gives a fault.
+func binaryAttributes(h http.Header) (map[string]string, error) {
+	out := map[string]string{}
+	for name, values := range h {
+		attribute, found := strings.CutPrefix(strings.ToLower(name), "ce-")
+		if !found {
+			continue
+		}
+		if len(values) != 1 {
+			return nil, invalid(atHeader(clip(strings.ToLower(name)), "must be sent once"))
+		}
+		value, err := url.PathUnescape(values[0])
+		if err != nil {
+			return nil, invalid(atHeader(clip(strings.ToLower(name)), "is not percent-encoded well"))
+		}
+		out[attribute] = value
+	}
+	if t := h.Get("Content-Type"); t != "" {
+		out["datacontenttype"] = t
+	}
+	return out, nil
+}

@@ -1,0 +1,99 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+const (
+	// maxKeyTTL is the longest that a revoked key can live on in a process.
+	maxKeyTTL = time.Second
+	// maxCachedKeys bounds each half of the cache; a full half is emptied.
+	maxCachedKeys = 4096
+	// keyLookupTimeout bounds a look-up, which no single request owns.
+	keyLookupTimeout = 3 * time.Second
+)
+
+// keyCache keeps rows of keys for up to a second, so that a busy key costs one
+// query per second. Prefixes that nobody has are kept apart: a flood of made-up
+// ones cannot push out the real ones.
+type keyCache struct {
+	store  KeyStore
+	ttl    time.Duration
+	clock  func() time.Time
+	flight singleflight.Group
+
+	mu     sync.Mutex
+	known  map[string]cachedKey
+	absent map[string]time.Time // until when
+}
+
+type cachedKey struct {
+	rec   KeyRecord
+	until time.Time
+}
+
+func newKeyCache(store KeyStore, ttl time.Duration, clock func() time.Time) *keyCache {
+	return &keyCache{store: store, ttl: min(ttl, maxKeyTTL), clock: clock, known: map[string]cachedKey{}, absent: map[string]time.Time{}}
+}
+
+// lookup is KeyStore.Lookup behind the cache. Requests that ask for the same
+// prefix at the same time share one query. Its age counts from before the query.
+func (c *keyCache) lookup(ctx context.Context, prefix string) (KeyRecord, error) {
+	now := c.clock()
+	if rec, err, hit := c.cached(prefix, now); hit {
+		return rec, err
+	}
+	got := c.flight.DoChan(prefix, func() (any, error) {
+		asked := c.clock()
+		lctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keyLookupTimeout)
+		defer cancel()
+		rec, err := c.store.Lookup(lctx, prefix)
+		c.keep(prefix, rec, err, asked.Add(c.ttl))
+		return rec, err
+	})
+	select {
+	case <-ctx.Done():
+		return KeyRecord{}, ctx.Err()
+	case res := <-got:
+		rec, _ := res.Val.(KeyRecord)
+		return rec, res.Err
+	}
+}
+
+func (c *keyCache) cached(prefix string, now time.Time) (KeyRecord, error, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k, ok := c.known[prefix]; ok && now.Before(k.until) {
+		return k.rec, nil, true
+	}
+	if until, ok := c.absent[prefix]; ok && now.Before(until) {
+		return KeyRecord{}, refund.ErrNotFound, true
+	}
+	return KeyRecord{}, nil, false
+}
+
+func (c *keyCache) keep(prefix string, rec KeyRecord, err error, until time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case err == nil:
+		if len(c.known) >= maxCachedKeys {
+			clear(c.known)
+		}
+		delete(c.absent, prefix)
+		c.known[prefix] = cachedKey{rec: rec, until: until}
+	case errors.Is(err, refund.ErrNotFound):
+		if len(c.absent) >= maxCachedKeys {
+			clear(c.absent)
+		}
+		delete(c.known, prefix)
+		c.absent[prefix] = until
+	}
+}

@@ -1,0 +1,62 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// operation is what the steps before a handler must know of an operation. It is
+// read from the contract, so that the two cannot differ.
+type operation struct {
+	id         string
+	scopes     []string // all are needed
+	needsKey   bool     // Idempotency-Key is required
+	hasBody    bool
+	mediaTypes []string // of the request body, canonical
+	query      map[string]bool
+}
+
+// route names an operation the way chi does: method and pattern.
+type route struct{ method, pattern string }
+
+// operationsOf reads the operations that ask for a key.
+func operationsOf(spec *openapi3.T) (map[route]*operation, error) {
+	out := map[route]*operation{}
+	for pattern, item := range spec.Paths.Map() {
+		for method, op := range item.Operations() {
+			o, err := operationOf(op, item.Parameters)
+			if err != nil {
+				return nil, fmt.Errorf("httpapi: %s %s: %w", method, pattern, err)
+			}
+			out[route{method, pattern}] = o
+		}
+	}
+	return out, nil
+}
+
+func operationOf(op *openapi3.Operation, shared openapi3.Parameters) (*operation, error) {
+	o := &operation{id: op.OperationID, query: map[string]bool{}}
+	if op.Security == nil || len(*op.Security) != 1 || len((*op.Security)[0]["apiKey"]) == 0 {
+		return nil, fmt.Errorf("operation %s names no scope", o.id)
+	}
+	o.scopes = (*op.Security)[0]["apiKey"]
+	for _, list := range []openapi3.Parameters{shared, op.Parameters} {
+		for _, p := range list {
+			switch {
+			case p.Value.In == openapi3.ParameterInQuery:
+				o.query[p.Value.Name] = true
+			case p.Value.In == openapi3.ParameterInHeader && http.CanonicalHeaderKey(p.Value.Name) == "Idempotency-Key":
+				o.needsKey = p.Value.Required
+			}
+		}
+	}
+	if op.RequestBody != nil {
+		o.hasBody = true
+		for mediaType := range op.RequestBody.Value.Content {
+			o.mediaTypes = append(o.mediaTypes, mediaType)
+		}
+	}
+	return o, nil
+}

@@ -1,0 +1,42 @@
+package httpapi
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// MaxWait is the longest wait that a caller can ask for.
+const MaxWait = 60 * time.Second
+
+// preferredWait reads wait=N (seconds) from the Prefer header of RFC 7240 and
+// caps it at MaxWait. Other preferences and values that are no number are
+// ignored, as that text demands; of several waits the first counts.
+func preferredWait(prefer *string) (time.Duration, bool) {
+	if prefer == nil {
+		return 0, false
+	}
+	for part := range strings.SplitSeq(*prefer, ",") {
+		token, _, _ := strings.Cut(part, ";")
+		name, value, found := strings.Cut(token, "=")
+		if !found || !strings.EqualFold(strings.TrimSpace(name), "wait") {
+			continue
+		}
+		value = strings.Trim(strings.TrimSpace(value), `"`)
+		n, err := strconv.ParseUint(value, 10, 31)
+		if err != nil {
+			return 0, false
+		}
+		return min(time.Duration(n)*time.Second, MaxWait), true
+	}
+	return 0, false
+}
+
+// applied says in Preference-Applied what was done.
+func applied(wait time.Duration, asked bool) *string {
+	if !asked {
+		return nil
+	}
+	s := "wait=" + strconv.Itoa(int(wait/time.Second))
+	return &s
+}

@@ -1,0 +1,125 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/refundry/refundry/internal/http/oapi"
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// CreateRefund hands a refund request to the door. 202 for a new refund, also
+// after a wait; 200 for a known one with its current state.
+func (s *service) CreateRefund(ctx context.Context, req oapi.CreateRefundRequestObject) (oapi.CreateRefundResponseObject, error) {
+	who := principalOf(ctx)
+	key, err := IdempotencyKey(http.Header{"Idempotency-Key": {req.Params.IdempotencyKey}})
+	if err != nil {
+		return nil, err
+	}
+	body, err := requestOf(*req.Body)
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.acceptOne(ctx, refund.Intake{
+		Tenant: who.Tenant, Event: refund.EventKey{Consumer: refund.ConsumerREST, Source: refund.ConsumerREST, ID: key}, Type: refund.TypeRefundRequested,
+		Refund: &body, Actor: who.Actor, Transport: "http:" + requestID(ctx), RID: s.newRID(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if out.Verdict != refund.Accepted && out.Verdict != refund.Replayed {
+		return nil, problemOf(out)
+	}
+	if out.Refund == nil {
+		return nil, fmt.Errorf("httpapi: the door said %s without a refund", out.Verdict)
+	}
+	wait, asked := preferredWait(req.Params.Prefer)
+	r, waited := s.await(ctx, who.Tenant.ID, *out.Refund, wait, settled)
+	location := refundLocation(r.RefundID)
+	if out.Verdict == refund.Accepted {
+		return oapi.CreateRefund202JSONResponse{Body: refundOf(r), Headers: oapi.CreateRefund202ResponseHeaders{
+			Location: location, ETag: etag(r.JournalSeq), PreferenceApplied: applied(wait, asked && waited)}}, nil
+	}
+	replayed := true
+	return oapi.CreateRefund200JSONResponse{Body: refundOf(r), Headers: oapi.CreateRefund200ResponseHeaders{
+		Location: location, ETag: etag(r.JournalSeq), IdempotencyReplayed: &replayed, PreferenceApplied: applied(wait, asked && waited)}}, nil
+}
+
+// acceptOne is the door for one intake.
+func (s *service) acceptOne(ctx context.Context, in refund.Intake) (refund.Outcome, error) {
+	outs, err := s.door.Accept(ctx, []refund.Intake{in})
+	if err != nil {
+		return refund.Outcome{}, err
+	}
+	if len(outs) != 1 {
+		return refund.Outcome{}, fmt.Errorf("httpapi: the door gave %d outcomes for one intake", len(outs))
+	}
+	return outs[0], nil
+}
+
+// problemOf turns an outcome that is no success into the problem that tells it.
+// Its text depends on the code alone, so that a stored no is told again word for word.
+func problemOf(out refund.Outcome) error {
+	switch out.Verdict {
+	case refund.Conflict, refund.Refused:
+		return &Problem{Code: out.Code, Fields: out.Fields, Replayed: out.Replayed}
+	case refund.Waiting:
+		return &Problem{Code: refund.CodePaymentUnknown}
+	case refund.Busy:
+		return refund.ErrBusy
+	}
+	return fmt.Errorf("httpapi: the door said %q", out.Verdict)
+}
+
+func refundLocation(refundID string) string { return "/v1/refunds/" + url.PathEscape(refundID) }
+
+// GetRefund tells the state of a refund, if wanted after a wait.
+func (s *service) GetRefund(ctx context.Context, req oapi.GetRefundRequestObject) (oapi.GetRefundResponseObject, error) {
+	tenant := principalOf(ctx).Tenant.ID
+	r, err := s.refunds.FindRefund(ctx, tenant, req.RefundId)
+	if err != nil {
+		return nil, err
+	}
+	done := settled
+	if req.Params.IfNoneMatch != nil {
+		done = func(r refund.Refund) bool { return !matches(req.Params.IfNoneMatch, etag(r.JournalSeq)) }
+	}
+	wait, asked := preferredWait(req.Params.Prefer)
+	r, waited := s.await(ctx, tenant, r, wait, done)
+	tag, preference := etag(r.JournalSeq), applied(wait, asked && waited)
+	if matches(req.Params.IfNoneMatch, tag) {
+		return oapi.GetRefund304Response{Headers: oapi.GetRefund304ResponseHeaders{ETag: tag, PreferenceApplied: preference}}, nil
+	}
+	return oapi.GetRefund200JSONResponse{Body: refundOf(r), Headers: oapi.GetRefund200ResponseHeaders{ETag: tag, PreferenceApplied: preference}}, nil
+}
+
+// GetRefundTimeline tells everything durable about a refund.
+func (s *service) GetRefundTimeline(ctx context.Context, req oapi.GetRefundTimelineRequestObject) (oapi.GetRefundTimelineResponseObject, error) {
+	t, err := s.refunds.Timeline(ctx, principalOf(ctx).Tenant.ID, req.RefundId)
+	if err != nil {
+		return nil, err
+	}
+	return oapi.GetRefundTimeline200JSONResponse(timelineOf(t)), nil
+}
+
+// CancelRefund withdraws a refund that nothing of has reached the channel.
+func (s *service) CancelRefund(ctx context.Context, req oapi.CancelRefundRequestObject) (oapi.CancelRefundResponseObject, error) {
+	who := principalOf(ctx)
+	r, err := s.actions.Cancel(ctx, who.Tenant.ID, req.RefundId, who.Actor)
+	if err != nil {
+		return nil, err
+	}
+	return oapi.CancelRefund200JSONResponse{Body: refundOf(r), Headers: oapi.CancelRefund200ResponseHeaders{ETag: etag(r.JournalSeq)}}, nil
+}
+
+// CheckRefund makes somebody ask the channel now.
+func (s *service) CheckRefund(ctx context.Context, req oapi.CheckRefundRequestObject) (oapi.CheckRefundResponseObject, error) {
+	who := principalOf(ctx)
+	r, err := s.actions.Check(ctx, who.Tenant.ID, req.RefundId, who.Actor)
+	if err != nil {
+		return nil, err
+	}
+	return oapi.CheckRefund202JSONResponse{Body: refundOf(r), Headers: oapi.CheckRefund202ResponseHeaders{Location: refundLocation(r.RefundID), ETag: etag(r.JournalSeq)}}, nil
+}

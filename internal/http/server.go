@@ -1,0 +1,114 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Times and sizes of the server. An answer may take as long as the longest wait.
+const (
+	headerTime = 5 * time.Second
+	idleTime   = 90 * time.Second
+	writeTime  = MaxWait + 60*time.Second
+	maxHeader  = 16 << 10
+)
+
+// API is the service as one http.Handler.
+type API struct {
+	handler  http.Handler
+	stopping func()
+}
+
+// New builds the API. Errors: a missing part of the configuration, a contract
+// that names no scope for an operation.
+func New(c Config) (*API, error) {
+	s, err := newService(c)
+	if err != nil {
+		return nil, err
+	}
+	mounted, err := s.mount(c)
+	if err != nil {
+		return nil, err
+	}
+	return &API{
+		handler:  &outer{next: mounted, problems: s.problems, log: s.problems.log, clock: s.clock, bodyTime: s.limits.BodyTime},
+		stopping: sync.OnceFunc(func() { close(s.stopping) }),
+	}, nil
+}
+
+// ServeHTTP answers one request.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.ServeHTTP(w, r) }
+
+// Drain makes /readyz say no and ends waits that callers have asked for; what
+// is on its way is still answered. It may be called more than once.
+func (a *API) Drain() { a.stopping() }
+
+// ServerConfig is what a Server needs.
+type ServerConfig struct {
+	Listen  string       // host:port; port 0 = any free one
+	Handler http.Handler // required
+	API     *API         // drained when the server stops; nil = nothing to drain
+	Log     *slog.Logger // default: discards
+}
+
+// Server listens and serves until it is stopped.
+type Server struct {
+	cfg  ServerConfig
+	http *http.Server
+	addr net.Addr
+	done chan error
+}
+
+// NewServer prepares a server. It does not listen yet.
+func NewServer(c ServerConfig) (*Server, error) {
+	if c.Handler == nil || c.Listen == "" {
+		return nil, errors.New("httpapi: a server needs an address and a handler")
+	}
+	c.Log = or(c.Log, slog.New(slog.DiscardHandler))
+	return &Server{cfg: c, done: make(chan error, 1), http: &http.Server{
+		Handler: c.Handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, WriteTimeout: writeTime, MaxHeaderBytes: maxHeader,
+		ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug), // broken handshakes and the like: the other side's doing
+	}}, nil
+}
+
+// Start listens and returns; requests are served in the background. Errors:
+// the address cannot be listened on.
+func (s *Server) Start(ctx context.Context) error {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", s.cfg.Listen)
+	if err != nil {
+		return err
+	}
+	s.addr = l.Addr()
+	go func() {
+		err := s.http.Serve(l)
+		if errors.Is(err, http.ErrServerClosed) {
+			err = nil
+		}
+		s.done <- err
+		close(s.done)
+	}()
+	return nil
+}
+
+// Addr is where the server listens, once it was started.
+func (s *Server) Addr() net.Addr { return s.addr }
+
+// Done yields what ended the server: nil after Stop, else the error.
+func (s *Server) Done() <-chan error { return s.done }
+
+// Stop lets running requests finish until ctx ends, then cuts them off.
+func (s *Server) Stop(ctx context.Context) error {
+	if s.cfg.API != nil {
+		s.cfg.API.Drain()
+	}
+	if err := s.http.Shutdown(ctx); err != nil {
+		return errors.Join(err, s.http.Close())
+	}
+	return nil
+}

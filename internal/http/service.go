@@ -1,0 +1,159 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/refundry/refundry/internal/http/oapi"
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// Door is where every request that may become a refund goes. One outcome per
+// intake, in order. Errors: refund.ErrUnavailable, ErrCommitUnknown, ErrOverloaded.
+type Door interface {
+	Accept(ctx context.Context, intakes []refund.Intake) ([]refund.Outcome, error)
+}
+
+// Refunds reads refunds of one tenant. Errors: refund.ErrNotFound, ErrUnavailable.
+type Refunds interface {
+	FindRefund(ctx context.Context, tenant refund.TenantID, refundID string) (refund.Refund, error)
+	// ListRefunds returns at most q.Limit refunds, the newest first.
+	ListRefunds(ctx context.Context, tenant refund.TenantID, q RefundQuery) ([]refund.Refund, error)
+	Timeline(ctx context.Context, tenant refund.TenantID, refundID string) (Timeline, error)
+}
+
+// Actions are what a caller may do to a refund besides asking for it. Both are
+// repeatable. Errors: refund.ErrNotFound, ErrNotCancelable (Cancel), ErrBusy, ErrUnavailable.
+type Actions interface {
+	Cancel(ctx context.Context, tenant refund.TenantID, refundID, actor string) (refund.Refund, error)
+	// Check makes somebody ask the channel now and returns the refund as it is.
+	Check(ctx context.Context, tenant refund.TenantID, refundID, actor string) (refund.Refund, error)
+}
+
+// Payments keeps payments. Errors: *refund.Problem (payment-parameters-conflict
+// with the fields, payment-below-refunded, account-not-allowed,
+// amount-not-expressible), refund.ErrNotFound (FindPayment), ErrBusy, ErrUnavailable.
+type Payments interface {
+	// PutPayment stores a snapshot. created says that the payment was not known before.
+	PutPayment(ctx context.Context, tenant refund.Tenant, paymentID string, spec refund.PaymentSpec, actor string) (p refund.Payment, created bool, err error)
+	FindPayment(ctx context.Context, tenant refund.TenantID, paymentID string) (PaymentView, error)
+}
+
+// EventDecoder turns one CloudEvent into an intake without tenant, consumer,
+// actor and parking place. attributes are those of binary mode, in lower case
+// and without "ce-"; nil means that body is the whole event as JSON. On an
+// error the intake holds what could be read of the event's identity. An error
+// that has Pointer and Detail methods says where and what.
+type EventDecoder interface {
+	Decode(attributes map[string]string, body []byte) (in refund.Intake, tenantCode string, err error)
+}
+
+// ParkingLot keeps what the door cannot even look at. Parking the same place
+// again counts up and is no error. Errors: refund.ErrUnavailable.
+type ParkingLot interface {
+	ParkPoison(ctx context.Context, tenant refund.TenantID, ev refund.EventKey, reason string, p refund.Park) error
+}
+
+// Limits bound what one request may take. Zero means the default.
+type Limits struct {
+	Body     int64         // bytes of a refund or payment; 64 KiB
+	Events   int64         // bytes of a body of events; 4 MiB
+	Batch    int           // events of a body; 1000
+	BodyTime time.Duration // for a body to arrive; 10 s
+	Request  time.Duration // for an answer, besides a wait that was asked for; 15 s
+	Waiters  int           // requests that wait at the same time; the next ones are answered at once; 512
+	KeyTTL   time.Duration // how long a key's row is believed, at most 1 s; 1 s
+}
+
+func (l Limits) withDefaults() Limits {
+	return Limits{Body: or(l.Body, 64<<10), Events: or(l.Events, 4<<20), Batch: or(l.Batch, 1000),
+		BodyTime: or(l.BodyTime, 10*time.Second), Request: or(l.Request, 15*time.Second), Waiters: or(l.Waiters, 512), KeyTTL: or(l.KeyTTL, time.Second)}
+}
+
+func or[T comparable](v, otherwise T) T {
+	var zero T
+	if v == zero {
+		return otherwise
+	}
+	return v
+}
+
+// ReadyCheck is one thing that must work before the process may serve.
+type ReadyCheck struct {
+	Name  string
+	Check func(ctx context.Context) error
+}
+
+// Config is what the API needs of the rest. All of the first block is required.
+type Config struct {
+	Door     Door
+	Refunds  Refunds
+	Actions  Actions
+	Payments Payments
+	Keys     KeyStore
+	Events   EventDecoder
+	Parking  ParkingLot
+
+	Ready   []ReadyCheck      // for /readyz, asked in order
+	Metrics http.Handler      // for /metrics; nil = the path does not exist
+	Log     *slog.Logger      // default: discards
+	Clock   func() time.Time  // default: time.Now
+	NewRID  func() refund.RID // ids of new refunds; default: uuid v7, monotone in this process
+	Limits  Limits
+}
+
+// service implements the generated server. Its methods are in the files named
+// after the resources.
+type service struct {
+	door     Door
+	refunds  Refunds
+	actions  Actions
+	payments Payments
+	events   EventDecoder
+	parking  ParkingLot
+
+	ready    []ReadyCheck
+	clock    func() time.Time
+	newRID   func() refund.RID
+	limits   Limits
+	waiters  chan struct{} // one token per waiting request
+	stopping chan struct{} // closed when waits must end
+
+	problems   *problems
+	auth       *authenticator
+	operations map[route]*operation
+	validators validators
+}
+
+var _ oapi.StrictServerInterface = (*service)(nil)
+
+func newService(c Config) (*service, error) {
+	if c.Door == nil || c.Refunds == nil || c.Actions == nil || c.Payments == nil || c.Keys == nil || c.Events == nil || c.Parking == nil {
+		return nil, errors.New("httpapi: a required part of the configuration is missing")
+	}
+	c.Log = or(c.Log, slog.New(slog.DiscardHandler))
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	if c.NewRID == nil {
+		c.NewRID = func() refund.RID { return refund.RID(uuid.Must(uuid.NewV7())) }
+	}
+	limits := c.Limits.withDefaults()
+	s := &service{door: c.Door, refunds: c.Refunds, actions: c.Actions, payments: c.Payments, events: c.Events, parking: c.Parking,
+		ready: c.Ready, clock: c.Clock, newRID: c.NewRID, limits: limits, waiters: make(chan struct{}, limits.Waiters), stopping: make(chan struct{}),
+		problems: newProblems(c.Log), auth: &authenticator{keys: newKeyCache(c.Keys, limits.KeyTTL, c.Clock), clock: c.Clock}}
+	spec, err := oapi.GetSpec()
+	if err != nil {
+		return nil, err
+	}
+	if s.operations, err = operationsOf(spec); err != nil {
+		return nil, err
+	}
+	s.validators = newValidators(spec, s.problems)
+	return s, nil
+}

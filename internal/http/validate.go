@@ -1,0 +1,207 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	nethttpmiddleware "github.com/oapi-codegen/nethttp-middleware"
+
+	"github.com/refundry/refundry/api/strictjson"
+)
+
+// validators holds the contract's checks of requests: of everything, and of
+// everything but the body, for events, which are judged one by one.
+type validators struct {
+	whole, withoutBody func(http.Handler) http.Handler
+}
+
+// newValidators prepares them. spec is changed: it must be the caller's own.
+//
+// The contract is OpenAPI 3.1, but the validator is told 3.0. For 3.1 it would
+// compile a schema anew for every value of every request, and its messages
+// would quote the values. What we check of requests says the same in both.
+func newValidators(spec *openapi3.T, ps *problems) validators {
+	spec.OpenAPI = "3.0.3"
+	spec.Servers = nil // else the Host header is compared
+	build := func(withoutBody bool) func(http.Handler) http.Handler {
+		return nethttpmiddleware.OapiRequestValidatorWithOptions(spec, &nethttpmiddleware.Options{
+			Options: openapi3filter.Options{
+				MultiError: true, AuthenticationFunc: openapi3filter.NoopAuthenticationFunc,
+				SkipSettingDefaults: true, ExcludeRequestBody: withoutBody,
+			},
+			DiscardValidatedValue: true,
+			ErrorHandlerWithOpts: func(_ context.Context, err error, w http.ResponseWriter, r *http.Request, _ nethttpmiddleware.ErrorHandlerOpts) {
+				ps.write(w, r, problemOfValidation(err))
+			},
+		})
+	}
+	return validators{whole: build(false), withoutBody: build(true)}
+}
+
+// validate is the middleware that picks one of them.
+func (s *service) validate(next http.Handler) http.Handler {
+	whole, withoutBody := s.validators.whole(next), s.validators.withoutBody(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if op, _ := r.Context().Value(keyOperation).(*operation); op != nil && op.id == opEvents {
+			withoutBody.ServeHTTP(w, r)
+			return
+		}
+		whole.ServeHTTP(w, r)
+	})
+}
+
+// problemOfValidation turns what the validator found into places and clauses of
+// ours. Its own texts hold schemas and values and never leave.
+func problemOfValidation(err error) *Problem {
+	var found []fieldError
+	collect(err, &found)
+	if len(found) == 0 {
+		return &Problem{Code: codeInvalidRequest}
+	}
+	slices.SortStableFunc(found, func(a, b fieldError) int { return strings.Compare(sentence(a), sentence(b)) })
+	found = slices.CompactFunc(found, func(a, b fieldError) bool { return sentence(a) == sentence(b) })
+	detail := sentence(found[0])
+	if len(found) > 1 {
+		detail += fmt.Sprintf(" %d more in errors.", min(len(found), maxFieldErrors)-1)
+	}
+	return &Problem{Code: codeInvalidRequest, Detail: detail, Errors: found}
+}
+
+func collect(err error, into *[]fieldError) {
+	var many openapi3.MultiError
+	var one *openapi3filter.RequestError
+	switch {
+	case errors.As(err, &one) && isRequestError(err):
+		*into = append(*into, ofRequestError(one)...)
+	case errors.As(err, &many):
+		for _, e := range many {
+			collect(e, into)
+		}
+	}
+}
+
+func isRequestError(err error) bool {
+	_, ok := err.(*openapi3filter.RequestError)
+	return ok
+}
+
+func ofRequestError(e *openapi3filter.RequestError) []fieldError {
+	place := func(pointer []string, detail string) fieldError { return atPointer(join(pointer), detail) }
+	if p := e.Parameter; p != nil {
+		place = func(_ []string, detail string) fieldError {
+			if p.In == openapi3.ParameterInHeader {
+				return atHeader(p.Name, detail)
+			}
+			return atParameter(p.Name, detail)
+		}
+	}
+	var out []fieldError
+	for _, s := range schemaErrors(e.Err) {
+		if s.SchemaField == "properties" {
+			out = append(out, unknownMembers(s)...)
+			continue
+		}
+		out = append(out, place(s.JSONPointer(), clause(s)))
+	}
+	if len(out) > 0 {
+		return out
+	}
+	if errors.Is(e.Err, openapi3filter.ErrInvalidRequired) {
+		return []fieldError{place(nil, "is required")}
+	}
+	return []fieldError{place(nil, "has the wrong form")}
+}
+
+func schemaErrors(err error) []*openapi3.SchemaError {
+	switch e := err.(type) {
+	case *openapi3.SchemaError:
+		return []*openapi3.SchemaError{e}
+	case openapi3.MultiError:
+		var out []*openapi3.SchemaError
+		for _, x := range e {
+			out = append(out, schemaErrors(x)...)
+		}
+		return out
+	}
+	return nil
+}
+
+// unknownMembers names all members that the schema does not know; the
+// validator's error names the object only.
+func unknownMembers(s *openapi3.SchemaError) []fieldError {
+	members, _ := s.Value.(map[string]any)
+	var out []fieldError
+	for name := range members {
+		if s.Schema.Properties[name] == nil {
+			out = append(out, atPointer(join(append(s.JSONPointer(), clip(name))), "is not a known member"))
+		}
+	}
+	return out
+}
+
+func join(pointer []string) string {
+	var b strings.Builder
+	for _, step := range pointer {
+		b.WriteByte('/')
+		b.WriteString(strictjson.Escape(clip(step)))
+	}
+	return b.String()
+}
+
+// clause says what a schema wants. It quotes the contract, never the request.
+func clause(s *openapi3.SchemaError) string {
+	c := s.Schema
+	switch s.SchemaField {
+	case "required":
+		return "is required"
+	case "nullable":
+		return "must not be null"
+	case "type":
+		if c != nil && c.Type != nil {
+			return "must be of type " + strings.Join(c.Type.Slice(), " or ")
+		}
+	case "minimum":
+		return "must be at least " + number(c.Min)
+	case "maximum":
+		return "must be at most " + number(c.Max)
+	case "minLength":
+		return fmt.Sprintf("must have at least %d characters", c.MinLength)
+	case "maxLength":
+		return fmt.Sprintf("must have at most %d characters", *c.MaxLength)
+	case "minItems":
+		return fmt.Sprintf("must have at least %d items", c.MinItems)
+	case "maxItems":
+		return fmt.Sprintf("must have at most %d items", *c.MaxItems)
+	case "maxProperties":
+		return fmt.Sprintf("must have at most %d members", *c.MaxProps)
+	case "pattern":
+		return "must match " + c.Pattern
+	case "format":
+		return "must have the format " + c.Format
+	case "enum":
+		return "must be one of " + words(c.Enum)
+	}
+	return "has the wrong form"
+}
+
+func number(v *float64) string {
+	if v == nil {
+		return "the bound"
+	}
+	return strconv.FormatFloat(*v, 'f', -1, 64)
+}
+
+func words(enum []any) string {
+	out := make([]string, len(enum))
+	for i, v := range enum {
+		out[i] = fmt.Sprint(v)
+	}
+	return strings.Join(out, ", ")
+}
