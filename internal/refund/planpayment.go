@@ -22,7 +22,7 @@ func NewPayment(ref PaymentRef, t Tenant, s PaymentSpec, by KnownBy, v View) (Pa
 	if s.RefundedElsewhere > s.Amount {
 		return Payment{}, CodeNotExpressible
 	}
-	pay := Payment{Tenant: ref.Tenant, PaymentID: ref.PaymentID, OrderID: s.OrderID, Account: s.Account, Reference: s.reference(t, ref.PaymentID),
+	pay := Payment{Tenant: ref.Tenant, PaymentID: ref.PaymentID, OrderID: s.OrderID, Account: s.Account, Reference: s.ReferenceFor(t, ref.PaymentID),
 		Currency: s.Currency, Exponent: s.Currency.Exponent(), KnownBy: by, Version: s.Version, Captured: s.Amount,
 		RefundedElsewhere: s.RefundedElsewhere, CreatedAt: v.Now}
 	if w := contract.Limits.Window.D(); w > 0 {
@@ -31,8 +31,8 @@ func NewPayment(ref PaymentRef, t Tenant, s PaymentSpec, by KnownBy, v View) (Pa
 	return pay, ""
 }
 
-// reference is the channel's name for the payment; without one it is made of ours.
-func (s PaymentSpec) reference(t Tenant, paymentID string) string {
+// ReferenceFor is the channel's name for the payment; without one it is made of ours.
+func (s PaymentSpec) ReferenceFor(t Tenant, paymentID string) string {
 	if s.Reference != "" {
 		return s.Reference
 	}
@@ -51,7 +51,7 @@ func (s PaymentSpec) Differs(t Tenant, pay Payment) []string {
 	note(s.Amount != pay.Captured, "amount")
 	note(s.Currency != pay.Currency, "currency")
 	note(s.Account != pay.Account, "channelAccount")
-	note(s.reference(t, pay.PaymentID) != pay.Reference, "channelReference")
+	note(s.ReferenceFor(t, pay.PaymentID) != pay.Reference, "channelReference")
 	return out
 }
 

@@ -1,0 +1,60 @@
+package store
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// AcceptGroup is refund.Gate: one transaction for the whole group, one round trip to lock and read, one to write and
+// commit, and River's copy of the jobs between them. Nothing in it waits for a lock: what is not obtained is Lost.
+// Errors: refund.ErrUnavailable, refund.ErrCommitUnknown; anything else is a surprise about the group as a whole.
+func (s *Store) AcceptGroup(ctx context.Context, g []refund.Intake) ([]refund.Outcome, error) {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return nil, translate(err)
+	}
+	defer conn.Release()
+	view, tx, err := s.readGroup(ctx, conn, g)
+	if err != nil {
+		if tx != nil {
+			_ = tx.Rollback(context.WithoutCancel(ctx))
+		}
+		return nil, translate(err)
+	}
+	plan := refund.DecideGroup(view, g)
+	if !plan.Writes() {
+		return plan.Outcomes, translate(tx.Rollback(ctx)) // nothing to keep: the locks go with it
+	}
+	if err := s.enqueue(ctx, tx, plan.Wakes...); err != nil {
+		_ = tx.Rollback(context.WithoutCancel(ctx))
+		return nil, translate(err)
+	}
+	if err := s.writeGroup(ctx, conn, view, plan); err != nil {
+		if conn.Conn().PgConn().TxStatus() != 'I' {
+			_ = tx.Rollback(context.WithoutCancel(ctx))
+		}
+		return nil, err
+	}
+	return plan.Outcomes, nil
+}
+
+// writeGroup sends every INSERT and UPDATE of a plan and COMMIT in one pipeline. All of them are plain: whatever fails
+// stops the pipeline before COMMIT. The error of a lost COMMIT is refund.ErrCommitUnknown.
+func (s *Store) writeGroup(ctx context.Context, conn *pgxpool.Conn, v refund.View, p refund.Plan) error {
+	b := &pgx.Batch{}
+	queueReceipts(b, v, p.Receipts)
+	queuePayments(b, p)
+	queueRefunds(b, v, p.Refunds)
+	queueCaptures(b, v, p.Captures)
+	queueConflicts(b, v, p.Conflicts, s.cfg.NewRID)
+	queueParked(b, v, p, s.cfg.NewRID)
+	queueTouched(b, p.Touched)
+	b.Queue(sqlCommit)
+	return commitError(conn.SendBatch(ctx, b).Close())
+}
+
+const sqlCommit = `COMMIT`

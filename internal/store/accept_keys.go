@@ -1,0 +1,116 @@
+package store
+
+import (
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// groupKeys are the look-up keys of a group, each once, as the arrays that the statements take.
+type groupKeys struct {
+	mutexes []int64
+	items   [][]int64 // per item: the mutexes that it needs
+
+	eventTenants                 []int64
+	consumers, sources, eventIDs []string
+
+	refundTenants []int64
+	refundIDs     []string
+
+	payTenants         []int64
+	payIDs, payRefunds []string // payRefunds: the refund that wants the payment; "" for a capture, which always does
+
+	accounts, references []string // of payments that the group may create
+
+	captureTenants          []int64
+	capturePays, captureIDs []string
+}
+
+// Kinds of advisory keys.
+const (
+	lockEvent   = "event"
+	lockRefund  = "refund"
+	lockPayment = "payment"
+)
+
+func (s *Store) keysOf(g []refund.Intake) *groupKeys {
+	k := &groupKeys{items: make([][]int64, len(g))}
+	seen := map[any]bool{}
+	first := func(key any) bool {
+		was := seen[key]
+		seen[key] = true
+		return !was
+	}
+	for i, in := range g {
+		k.mutex(i, s.advisory(lockEvent, in.Tenant.ID, in.Event.Consumer+"\x00"+in.Event.Source+"\x00"+in.Event.ID), first)
+		if first(refund.EventRef{Tenant: in.Tenant.ID, EventKey: in.Event}) {
+			k.eventTenants = append(k.eventTenants, int64(in.Tenant.ID))
+			k.consumers = append(k.consumers, in.Event.Consumer)
+			k.sources = append(k.sources, in.Event.Source)
+			k.eventIDs = append(k.eventIDs, in.Event.ID)
+		}
+		if c := in.Capture; c != nil {
+			k.mutex(i, s.advisory(lockPayment, in.Tenant.ID, c.PaymentID), first)
+			k.payment(in, "", first)
+			k.reference(in, refund.PaymentSpec{Account: c.Account, Reference: c.Reference}, first)
+			if first(refund.CaptureRef{PaymentRef: refund.PaymentRef{Tenant: in.Tenant.ID, PaymentID: c.PaymentID}, CaptureID: c.CaptureID}) {
+				k.captureTenants = append(k.captureTenants, int64(in.Tenant.ID))
+				k.capturePays = append(k.capturePays, c.PaymentID)
+				k.captureIDs = append(k.captureIDs, c.CaptureID)
+			}
+			continue
+		}
+		k.mutex(i, s.advisory(lockRefund, in.Tenant.ID, in.Refund.RefundID), first)
+		if first(refund.RefundRef{Tenant: in.Tenant.ID, RefundID: in.Refund.RefundID}) {
+			k.refundTenants = append(k.refundTenants, int64(in.Tenant.ID))
+			k.refundIDs = append(k.refundIDs, in.Refund.RefundID)
+		}
+		k.payment(in, in.Refund.RefundID, first)
+		if in.Refund.Payment != nil {
+			k.mutex(i, s.advisory(lockPayment, in.Tenant.ID, in.Refund.PaymentID), first)
+			k.reference(in, *in.Refund.Payment, first)
+		}
+	}
+	return k
+}
+
+func (s *Store) advisory(kind string, t refund.TenantID, id string) int64 {
+	return refund.AdvisoryKey(s.cfg.Schema, kind, t, id)
+}
+
+func (k *groupKeys) mutex(item int, key int64, first func(any) bool) {
+	k.items[item] = append(k.items[item], key)
+	if first(key) {
+		k.mutexes = append(k.mutexes, key)
+	}
+}
+
+func (k *groupKeys) payment(in refund.Intake, refundID string, first func(any) bool) {
+	type want struct {
+		refund.PaymentRef
+		refundID string
+	}
+	if first(want{refund.PaymentRef{Tenant: in.Tenant.ID, PaymentID: in.PaymentID()}, refundID}) {
+		k.payTenants = append(k.payTenants, int64(in.Tenant.ID))
+		k.payIDs = append(k.payIDs, in.PaymentID())
+		k.payRefunds = append(k.payRefunds, refundID)
+	}
+}
+
+func (k *groupKeys) reference(in refund.Intake, s refund.PaymentSpec, first func(any) bool) {
+	at := refund.ReferenceRef{Account: s.Account, Reference: s.ReferenceFor(in.Tenant, in.PaymentID())}
+	if first(at) {
+		k.accounts = append(k.accounts, at.Account)
+		k.references = append(k.references, at.Reference)
+	}
+}
+
+// got says of each item whether all its mutexes were obtained.
+func (k *groupKeys) got(free map[int64]bool) []bool {
+	out := make([]bool, len(k.items))
+	for i, keys := range k.items {
+		out[i] = true
+		for _, key := range keys {
+			out[i] = out[i] && free[key]
+		}
+	}
+	return out
+}

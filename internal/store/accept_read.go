@@ -1,0 +1,173 @@
+package store
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+const (
+	sqlLock = `SELECT k, pg_try_advisory_xact_lock(k) FROM unnest($1::bigint[]) AS u(k)`
+	sqlNow  = `SELECT now()`
+
+	sqlReceipts = `SELECT x.tenant_id, x.consumer, x.source, x.event_id, x.type, x.digest, x.params::text, x.outcome, x.rid, coalesce(x.code, ''), coalesce(r.refund_id, '')
+FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS w(tenant_id, consumer, source, event_id)
+JOIN receipts x ON x.tenant_id = w.tenant_id AND x.consumer = w.consumer AND x.source = w.source AND x.event_id = w.event_id AND x.month >= (now() - interval '427 days')::date
+LEFT JOIN refunds r ON r.tenant_id = x.tenant_id AND r.rid = x.rid`
+
+	sqlReceiptRefunds = `SELECT ` + refundColumns + `
+FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS w(tenant_id, consumer, source, event_id)
+JOIN receipts x ON x.tenant_id = w.tenant_id AND x.consumer = w.consumer AND x.source = w.source AND x.event_id = w.event_id AND x.month >= (now() - interval '427 days')::date
+JOIN ` + refundFrom + ` ON r.tenant_id = x.tenant_id AND r.rid = x.rid`
+
+	sqlKnownRefunds = `SELECT ` + refundColumns + `
+FROM unnest($1::bigint[], $2::text[]) AS w(tenant_id, refund_id)
+JOIN refund_keys k ON k.tenant_id = w.tenant_id AND k.refund_id = w.refund_id
+JOIN ` + refundFrom + ` ON r.tenant_id = k.tenant_id AND r.rid = k.rid`
+
+	sqlLockPayments = `SELECT ` + paymentColumns + ` FROM payments p
+WHERE (p.tenant_id, p.payment_id) IN (SELECT w.tenant_id, w.payment_id FROM unnest($1::bigint[], $2::text[], $3::text[]) AS w(tenant_id, payment_id, refund_id)
+  WHERE NOT EXISTS (SELECT 1 FROM refund_keys k WHERE k.tenant_id = w.tenant_id AND k.refund_id = w.refund_id))
+ORDER BY p.tenant_id, p.payment_id FOR NO KEY UPDATE SKIP LOCKED`
+
+	sqlSeePayments = `SELECT ` + paymentColumns + ` FROM unnest($1::bigint[], $2::text[]) AS w(tenant_id, payment_id)
+JOIN payments p ON p.tenant_id = w.tenant_id AND p.payment_id = w.payment_id`
+
+	sqlReferences = `SELECT p.account, p.channel_reference, p.tenant_id, p.payment_id FROM unnest($1::text[], $2::text[]) AS w(account, reference)
+JOIN payments p ON p.account = w.account AND p.channel_reference = w.reference`
+
+	sqlCaptures = `SELECT c.tenant_id, c.payment_id, c.capture_id, c.amount FROM unnest($1::bigint[], $2::text[], $3::text[]) AS w(tenant_id, payment_id, capture_id)
+JOIN captures c ON c.tenant_id = w.tenant_id AND c.payment_id = w.payment_id AND c.capture_id = w.capture_id`
+
+	sqlWaiters = `SELECT DISTINCT w.tenant_id, w.payment_id FROM unnest($1::bigint[], $2::text[]) AS w(tenant_id, payment_id)
+JOIN parked k ON k.tenant_id = w.tenant_id AND k.wake_payment = w.payment_id AND k.done_at IS NULL`
+)
+
+// readGroup begins the transaction, takes the group's mutexes as far as they are free, and reads everything that the
+// decision needs. The reads are statements of their own, younger than the mutexes: they see what former holders committed.
+func (s *Store) readGroup(ctx context.Context, conn *pgxpool.Conn, g []refund.Intake) (refund.View, pgx.Tx, error) {
+	k := s.keysOf(g)
+	v := refund.View{Installation: s.identity.installation, Epoch: s.identity.epoch, Account: s.account,
+		Receipts: map[refund.EventRef]refund.Receipt{}, Refunds: map[refund.RefundRef]refund.Refund{},
+		Payments: map[refund.PaymentRef]refund.SeenPayment{}, References: map[refund.ReferenceRef]refund.PaymentRef{},
+		Captures: map[refund.CaptureRef]int64{}, Waiters: map[refund.PaymentRef]bool{}}
+	got := map[int64]bool{}
+	b := &pgx.Batch{}
+	b.BeginTx(pgx.TxOptions{})
+	b.Queue(sqlLock, k.mutexes).Query(func(rows pgx.Rows) error {
+		var key int64
+		var ok bool
+		_, err := pgx.ForEachRow(rows, []any{&key, &ok}, func() error { got[key] = ok; return nil })
+		return err
+	})
+	b.Queue(sqlNow).QueryRow(func(row pgx.Row) error { return row.Scan(&v.Now) })
+	b.Queue(sqlReceipts, k.eventTenants, k.consumers, k.sources, k.eventIDs).Query(func(rows pgx.Rows) error { return readReceipts(rows, v) })
+	b.Queue(sqlReceiptRefunds, k.eventTenants, k.consumers, k.sources, k.eventIDs).Query(func(rows pgx.Rows) error { return readRefunds(rows, v) })
+	b.Queue(sqlKnownRefunds, k.refundTenants, k.refundIDs).Query(func(rows pgx.Rows) error { return readRefunds(rows, v) })
+	b.Queue(sqlLockPayments, k.payTenants, k.payIDs, k.payRefunds).Query(func(rows pgx.Rows) error { return readPayments(rows, v, true) })
+	b.Queue(sqlSeePayments, k.payTenants, k.payIDs).Query(func(rows pgx.Rows) error { return readPayments(rows, v, false) })
+	if len(k.accounts) > 0 {
+		b.Queue(sqlReferences, k.accounts, k.references).Query(func(rows pgx.Rows) error { return readReferences(rows, v) })
+		b.Queue(sqlWaiters, k.payTenants, k.payIDs).Query(func(rows pgx.Rows) error { return readWaiters(rows, v) })
+	}
+	if len(k.captureIDs) > 0 {
+		b.Queue(sqlCaptures, k.captureTenants, k.capturePays, k.captureIDs).Query(func(rows pgx.Rows) error { return readCaptures(rows, v) })
+	}
+	br := conn.SendBatch(ctx, b)
+	tx := br.Tx()
+	if err := br.Close(); err != nil {
+		return v, tx, err
+	}
+	v.Got = k.got(got)
+	return v, tx, nil
+}
+
+func (s *Store) account(name string, t refund.TenantID) (refund.Contract, bool, bool) {
+	if s.cfg.Accounts == nil {
+		return refund.Contract{}, false, false
+	}
+	return s.cfg.Accounts.Account(name, t)
+}
+
+func readReceipts(rows pgx.Rows, v refund.View) error {
+	var (
+		e       refund.EventRef
+		r       refund.Receipt
+		tenant  int64
+		typ     string
+		digest  []byte
+		outcome string
+		rid     *[16]byte
+		code    string
+	)
+	_, err := pgx.ForEachRow(rows, []any{&tenant, &e.Consumer, &e.Source, &e.ID, &typ, &digest, &r.Params, &outcome, &rid, &code, &r.RefundID}, func() (err error) {
+		e.Tenant, r.Type, r.Outcome, r.RID, r.Code = refund.TenantID(tenant), refund.EventType(typ), refund.Verdict(outcome), deref(rid), refund.Code(code)
+		r.Digest, err = refund.DigestFromBytes(digest)
+		v.Receipts[e] = r
+		return err
+	})
+	return err
+}
+
+func readRefunds(rows pgx.Rows, v refund.View) error {
+	defer rows.Close()
+	for rows.Next() {
+		r, err := scanRefund(rows)
+		if err != nil {
+			return err
+		}
+		v.Refunds[refund.RefundRef{Tenant: r.Tenant, RefundID: r.RefundID}] = r
+	}
+	return rows.Err()
+}
+
+// readPayments: the locked reading comes first and is not overwritten by the second one, which only tells locked from unknown.
+func readPayments(rows pgx.Rows, v refund.View, locked bool) error {
+	defer rows.Close()
+	for rows.Next() {
+		p, err := scanPayment(rows)
+		if err != nil {
+			return err
+		}
+		ref := refund.PaymentRef{Tenant: p.Tenant, PaymentID: p.PaymentID}
+		if !v.Payments[ref].Locked {
+			v.Payments[ref] = refund.SeenPayment{Payment: p, Locked: locked}
+		}
+	}
+	return rows.Err()
+}
+
+func readReferences(rows pgx.Rows, v refund.View) error {
+	var at refund.ReferenceRef
+	var tenant int64
+	var payment string
+	_, err := pgx.ForEachRow(rows, []any{&at.Account, &at.Reference, &tenant, &payment}, func() error {
+		v.References[at] = refund.PaymentRef{Tenant: refund.TenantID(tenant), PaymentID: payment}
+		return nil
+	})
+	return err
+}
+
+func readWaiters(rows pgx.Rows, v refund.View) error {
+	var tenant int64
+	var payment string
+	_, err := pgx.ForEachRow(rows, []any{&tenant, &payment}, func() error {
+		v.Waiters[refund.PaymentRef{Tenant: refund.TenantID(tenant), PaymentID: payment}] = true
+		return nil
+	})
+	return err
+}
+
+func readCaptures(rows pgx.Rows, v refund.View) error {
+	var at refund.CaptureRef
+	var tenant, amount int64
+	_, err := pgx.ForEachRow(rows, []any{&tenant, &at.PaymentID, &at.CaptureID, &amount}, func() error {
+		at.Tenant = refund.TenantID(tenant)
+		v.Captures[at] = amount
+		return nil
+	})
+	return err
+}
