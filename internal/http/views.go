@@ -1,83 +1,23 @@
 package httpapi
 
-import (
-	"encoding/json"
-	"time"
+import "github.com/refundry/refundry/internal/refund"
 
-	"github.com/refundry/refundry/internal/refund"
+// The read models are the domain's; these are their names here.
+type (
+	// RefundQuery selects refunds.
+	RefundQuery = refund.Query
+	// Timeline is everything durable about a refund.
+	Timeline = refund.Timeline
+	// JournalRow is one entry of the journal.
+	JournalRow = refund.JournalRow
+	// DispatchRow is a dispatch as readers see it.
+	DispatchRow = refund.DispatchRow
+	// AttemptRow is an attempt with its evidence.
+	AttemptRow = refund.AttemptRow
+	// EffectRow is an effect with where it was learned.
+	EffectRow = refund.EffectRow
+	// DeliveryRow is one time that a message about the refund came in.
+	DeliveryRow = refund.DeliveryRow
+	// PaymentView is a payment with the money that moved.
+	PaymentView = refund.PaymentView
 )
-
-// RefundQuery selects refunds. Zero fields select everything.
-type RefundQuery struct {
-	States        []refund.State
-	HasCase       *bool
-	OrderID       string
-	PaymentID     string
-	Account       string
-	CreatedFrom   time.Time     // inclusive
-	CreatedBefore time.Time     // exclusive
-	MinAgeInState time.Duration // in its state for at least so long
-	Before        refund.RID    // older than this one, for the next page
-	Limit         int           // rows, at least 1
-}
-
-// Timeline is everything durable about a refund, for reading. Its lists are in
-// order of time and hold the newest rows when there are too many.
-type Timeline struct {
-	Refund     refund.Refund
-	Journal    []JournalRow
-	Dispatches []DispatchRow
-	Attempts   []AttemptRow
-	Effects    []EffectRow
-	Deliveries []DeliveryRow
-	Truncated  bool // older rows of some list were left out
-}
-
-// JournalRow is one entry of the journal.
-type JournalRow struct {
-	Seq        int
-	At         time.Time
-	Kind       string
-	From, To   refund.State // From "" = birth
-	Generation int
-	Source     string
-	Actor      string
-	Data       json.RawMessage // a JSON object, exactly as hashed
-}
-
-// DispatchRow is a dispatch with what only readers want.
-type DispatchRow struct {
-	refund.Dispatch
-	CreatedAt time.Time
-}
-
-// AttemptRow is an attempt with its evidence.
-type AttemptRow struct {
-	refund.Attempt
-	Rule     string
-	Late     bool
-	Evidence json.RawMessage // a JSON object, or nil
-}
-
-// EffectRow is an effect with where it was learned.
-type EffectRow struct {
-	refund.Effect
-	RefundID string // "" = not one of ours
-	Source   string
-}
-
-// DeliveryRow is one time that a message about the refund came in.
-type DeliveryRow struct {
-	At              time.Time
-	Consumer        string
-	Source, EventID string // "" = none
-	Transport       string
-	Outcome, Cause  string // Cause "" = none
-}
-
-// PaymentView is a payment with the money that moved.
-type PaymentView struct {
-	Payment   refund.Payment
-	Effects   []EffectRow // in order of time, the newest when there are too many
-	Truncated bool
-}
