@@ -1,0 +1,192 @@
+package store
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestSchemaDispatchesAndAttempts(t *testing.T) {
+	t.Parallel()
+	set := func(s string) string { return `UPDATE dispatches SET ` + s }
+	processing := schemaReach("PROCESSING")
+	with := func(more ...string) []string { return append(slices.Clone(processing), more...) }
+	decided := append(schemaDecided(schemaReach("UNKNOWN"), "RESEND"), schemaApprove)
+	runSchemaCases(t, []schemaCase{
+		refused("dispatches_append_only", "another number", set(`number = 'R1BBBBBBBBBBBBBBBBBBBB'`)),
+		refused("dispatches_append_only", "delete", `DELETE FROM dispatches`),
+		refused("dispatches_number_ck", "a number that is easy to guess", `INSERT INTO dispatches (tenant_id, rid, no, account, number) VALUES (1, `+schemaR1+`, 1, 'demo', 'short')`),
+		refused("dispatches_no_ck", "ordinal 0", schemaDispatch(0, "R1BBBBBBBBBBBBBBBBBBBB")),
+		twice("dispatches_number_uq", "a number that is in use", `INSERT INTO dispatches (tenant_id, rid, no, account, number) VALUES (1, `+schemaR2+`, 1, 'demo', 'R1AAAAAAAAAAAAAAAAAAAA')`),
+		twice("dispatches_pk", "the same ordinal again", schemaDispatch(1, "R1BBBBBBBBBBBBBBBBBBBB")),
+		orphan("dispatches_refund_fk", "of no refund", `INSERT INTO dispatches (tenant_id, rid, no, account, number) VALUES (1, `+schemaR2+`, 1, 'demo', 'R1BBBBBBBBBBBBBBBBBBBB')`),
+		legal("the key's life is tightened", set(`key_dies_at = key_dies_at - interval '1 h'`), processing...),
+		refused("dispatches_append_only", "the key's life grows", set(`key_dies_at = key_dies_at + interval '1 s'`), processing...),
+		refused("dispatches_append_only", "the key's end is forgotten", set(`key_dies_at = NULL`), processing...),
+		legal("absence counts later", set(`absence_counts_from = absence_counts_from + interval '5 s'`), processing...),
+		refused("dispatches_append_only", "absence counts earlier", set(`absence_counts_from = absence_counts_from - interval '1 s'`), processing...),
+		refused("dispatches_append_only", "when absence counts is forgotten", set(`absence_counts_from = NULL`), processing...),
+		refused("dispatches_append_only", "one time moves well, the other is forgotten", set(`absence_counts_from = absence_counts_from + interval '5 s', key_dies_at = NULL`), processing...),
+		refused("dispatches_append_only", "an acknowledgement is taken back", set(`acknowledged = false`), set(`acknowledged = true`)),
+		legal("an id that belonged elsewhere takes its acknowledgement along", set(`acknowledged = false, channel_refund_id = NULL`), set(`acknowledged = true, channel_refund_id = 're_1'`)),
+		refused("dispatches_decree_ck", "decreed while exposed", set(`decreed_by = `+schemaD1), decided...),
+		legal("decreed and no longer exposed", set(`decreed_by = `+schemaD1+`, exposed = false`), decided...),
+		orphan("dispatches_decree_fk", "decreed by nobody", set(`decreed_by = `+schemaD1)),
+
+		orphan("attempts_dispatch_fk", "a call for no dispatch", schemaAttempt(1, 2)),
+		twice("attempts_pk", "the same attempt again", schemaAttempt(1, 1), processing...),
+		legal("an answer", schemaAnswer("UNKNOWN"), processing...),
+		refused("attempts_append_only", "another answer", schemaAnswer("NOT_SENT"), with(schemaAnswer("UNKNOWN"))...),
+		refused("attempts_append_only", "the same answer again", schemaAnswer("UNKNOWN"), with(schemaAnswer("UNKNOWN"))...),
+		refused("attempts_append_only", "the answer is taken back", `UPDATE attempts SET answer = NULL, answered_at = NULL`, with(schemaAnswer("UNKNOWN"))...),
+		refused("attempts_answer_ck", "an answer that is not known", schemaAnswer("MAYBE"), processing...),
+		refused("attempts_answer_both_ck", "an answer without its time", `UPDATE attempts SET answer = 'UNKNOWN'`, processing...),
+		refused("attempts_answer_both_ck", "a time without an answer", `UPDATE attempts SET answered_at = now()`, processing...),
+		refused("attempts_kind_ck", "a fourth kind of call", `INSERT INTO attempts (tenant_id, rid, no, epoch, dispatch_no, kind, generation, contract_version, request_digest, not_after)
+			VALUES (1, `+schemaR1+`, 1, 1, 1, 'PING', 1, 1, '', now())`),
+		refused("attempts_append_only", "more time to send", `UPDATE attempts SET not_after = not_after + interval '1 h'`, processing...),
+		refused("attempts_append_only", "another owner", `UPDATE attempts SET generation = 2`, processing...),
+		refused("attempts_append_only", "delete", `DELETE FROM attempts`, processing...),
+	})
+}
+
+// A further number needs the death of the one before it, and a death needs a proof.
+func TestSchemaDeaths(t *testing.T) {
+	t.Parallel()
+	claimed := schemaReach("PROCESSING")
+	answered := func(answer string, more ...string) []string {
+		return append(append(slices.Clone(claimed), schemaAnswer(answer)), more...)
+	}
+	second := schemaDispatch(2, "R1BBBBBBBBBBBBBBBBBBBB")
+	proof := schemaDeath(1, "1", "NULL", "NULL")
+	decree := schemaDeath(1, "NULL", schemaD1, "NULL")
+	decided := func(action string, more ...string) []string {
+		return append(schemaDecided(schemaReach("UNKNOWN"), action), more...)
+	}
+	otherRefund := []string{
+		schemaRefund("PENDING", "rid="+schemaR2),
+		`INSERT INTO cases (tenant_id, case_id, rid, reasons, evidence) VALUES (1, ` + schemaC2 + `, ` + schemaR2 + `, '{late}', '{}')`,
+		`INSERT INTO decisions (tenant_id, decision_id, case_id, action, journal_seq, evidence, maker, expires_at) VALUES (1, ` + schemaD1 + `, ` + schemaC2 + `, 'RESEND', 1, 'ticket 12345', 1, now() + interval '1 day')`,
+		schemaApprove, schemaClear,
+	}
+	cases := []schemaCase{
+		orphan("dispatches_predecessor_dead_fk", "a second number beside a living one", second),
+		legal("a second number after a proven death", second, answered("REFUSED_NEW_NUMBER", schemaClear, proof)...),
+		orphan("dispatches_predecessor_dead_fk", "a third number after the death of the first", schemaDispatch(3, "R1BBBBBBBBBBBBBBBBBBBB"), answered("REFUSED", schemaClear, proof)...),
+		refused("dispatch_deaths_proof_ck", "no proof named", schemaDeath(1, "NULL", "NULL", "NULL"), `DROP TRIGGER dispatch_deaths_guard ON dispatch_deaths`),
+		refused("dispatch_deaths_proof", "no proof named, by the guard", schemaDeath(1, "NULL", "NULL", "NULL")),
+		refused("dispatch_deaths_proof", "an attempt that nobody answered", proof, append(slices.Clone(claimed), schemaClear)...),
+		refused("dispatch_deaths_proof", "a proof while it is exposed", proof, answered("NOT_FOUND")...),
+		refused("dispatch_deaths_proof", "an attempt that does not exist", schemaDeath(1, "7", "NULL", "NULL"), answered("REFUSED", schemaClear)...),
+		orphan("dispatch_deaths_dispatch_fk", "of no dispatch", schemaDeath(2, "1", "NULL", "NULL"), answered("REFUSED", schemaClear)...),
+		refused("dispatch_deaths_proof", "a proof of another dispatch", schemaDeath(2, "1", "NULL", "NULL"), answered("REFUSED", schemaClear, proof, second)...),
+		legal("an approved resend", decree, decided("RESEND", schemaApprove, schemaClear)...),
+		refused("dispatch_deaths_proof", "an approved resend while it is exposed", decree, decided("RESEND", schemaApprove)...),
+		refused("dispatch_deaths_proof", "a resend that nobody approved", decree, decided("RESEND", schemaClear)...),
+		refused("dispatch_deaths_proof", "another kind of decision", decree, decided("CONFIRM_NOT_DONE", schemaApprove, schemaClear)...),
+		refused("dispatch_deaths_proof", "a resend of another refund", decree, otherRefund...),
+		legal("an epoch's mark, still exposed", schemaDeath(1, "NULL", "NULL", "2"), `UPDATE dispatches SET exposed = true, marked_epoch = 2`),
+		refused("dispatch_deaths_proof", "an epoch that never marked it", schemaDeath(1, "NULL", "NULL", "2")),
+		refused("dispatch_deaths_proof", "another epoch than the one that marked it", schemaDeath(1, "NULL", "NULL", "3"), `UPDATE dispatches SET exposed = true, marked_epoch = 2`),
+		orphan("dispatch_deaths_attempt_fk", "a mark that names an attempt that does not exist", schemaDeath(1, "7", "NULL", "2"), `UPDATE dispatches SET marked_epoch = 2`),
+		orphan("dispatch_deaths_decision_fk", "a mark that names a decision that does not exist", schemaDeath(1, "NULL", schemaD2, "2"), `UPDATE dispatches SET marked_epoch = 2`),
+		twice("dispatch_deaths_pk", "dead twice", proof, answered("REFUSED", schemaClear, proof)...),
+		refused("dispatch_deaths_append_only", "a death is taken back", `DELETE FROM dispatch_deaths`, answered("REFUSED", schemaClear, proof)...),
+		refused("dispatch_deaths_append_only", "another reason", `UPDATE dispatch_deaths SET rule = 'x'`, answered("REFUSED", schemaClear, proof)...),
+	}
+	for _, answer := range []string{"REFUSED", "REFUSED_NEW_NUMBER", "RETRYABLE", "NOT_SENT", "NOT_FOUND", "FAILED_FINAL"} {
+		cases = append(cases, legal("proof "+answer, proof, answered(answer, schemaClear)...))
+	}
+	for _, answer := range []string{"SUCCEEDED", "ACCEPTED", "REFUSED_ECHO", "REVERSED", "UNKNOWN"} {
+		cases = append(cases, refused("dispatch_deaths_proof", "proof "+answer, proof, answered(answer, schemaClear)...))
+	}
+	runSchemaCases(t, cases)
+}
+
+func TestSchemaEffectsAndLedger(t *testing.T) {
+	t.Parallel()
+	effect := func(id, rid, no, channelID, status string) string {
+		reversed := "NULL"
+		if status == "REVERSED" {
+			reversed = "now()"
+		}
+		return `INSERT INTO effects (tenant_id, effect_id, account, payment_id, rid, dispatch_no, channel_refund_id, amount, currency, counted, status, source, reversed_at)
+			VALUES (1, ` + id + `, 'demo', 'p1', ` + rid + `, ` + no + `, ` + channelID + `, 1250, 'USD', 1250, '` + status + `', 'answer', ` + reversed + `)`
+	}
+	ours := effect(schemaE1, schemaR1, "1", "'re_1'", "MOVED")
+	held := effect(schemaE1, "NULL", "NULL", "'re_1'", "HELD")
+	foreign := effect(schemaE1, "NULL", "NULL", "'re_1'", "MOVED")
+	set := func(s string) string { return `UPDATE effects SET ` + s }
+	posting := func(kind, debit, amount string) string {
+		return `INSERT INTO postings (tenant_id, effect_id, kind, debit, credit, amount, currency) VALUES (1, ` + schemaE1 + `, '` + kind + `', '` + debit + `', 'clearing', ` + amount + `, 'USD')`
+	}
+	refundPosting := posting("REFUND", "refunds", "1250")
+	history := `INSERT INTO effect_events (tenant_id, effect_id, n, to_status, source, actor, data) VALUES (1, ` + schemaE1 + `, 1, 'HELD', 'list', 'system:recon', '{}')`
+	runSchemaCases(t, []schemaCase{
+		legal("ours", ours),
+		legal("foreign", foreign),
+		legal("a second effect of a dispatch under its own id", effect(schemaE2, schemaR1, "1", "'re_2'", "MOVED"), ours),
+		twice("effects_channel_uq", "one channel refund booked twice", effect(schemaE2, "NULL", "NULL", "'re_1'", "MOVED"), ours),
+		twice("effects_dispatch_uq", "one dispatch booked twice without ids", effect(schemaE2, schemaR1, "1", "NULL", "MOVED"), effect(schemaE1, schemaR1, "1", "NULL", "MOVED")),
+		legal("a dropped line leaves its id free", effect(schemaE2, schemaR1, "1", "'re_1'", "MOVED"), held, set(`status = 'DROPPED'`)),
+		twice("effects_pk", "the same effect again", effect(schemaE1, "NULL", "NULL", "'re_2'", "MOVED"), ours),
+		refused("effects_owner_ck", "a refund without its dispatch", effect(schemaE1, schemaR1, "NULL", "'re_1'", "MOVED")),
+		refused("effects_owner_ck", "a dispatch without its refund", effect(schemaE1, "NULL", "1", "'re_1'", "MOVED")),
+		refused("effects_foreign_id_ck", "foreign without an id", effect(schemaE1, "NULL", "NULL", "NULL", "MOVED")),
+		refused("effects_held_ck", "held and ours", effect(schemaE1, schemaR1, "1", "'re_1'", "HELD")),
+		refused("effects_status_ck", "a status that does not exist", effect(schemaE1, schemaR1, "1", "'re_1'", "LOST")),
+		orphan("effects_payment_fk", "of no payment", `INSERT INTO effects SELECT (jsonb_populate_record(e, '{"effect_id":"00000000-0000-7000-8000-0000000000e2","channel_refund_id":"re_2","payment_id":"p9"}')).* FROM effects e`, ours),
+		legal("held, then attributed", set(`status = 'MOVED', rid = `+schemaR1+`, dispatch_no = 1`), held),
+		legal("reversed", set(`status = 'REVERSED', reversed_at = now()`), ours),
+		refused("effects_append_only", "reversed, then moved", set(`status = 'MOVED', reversed_at = NULL`), effect(schemaE1, schemaR1, "1", "'re_1'", "REVERSED")),
+		refused("effects_append_only", "moved, then held", set(`status = 'HELD'`), foreign),
+		refused("effects_append_only", "moved, then dropped", set(`status = 'DROPPED'`), foreign),
+		refused("effects_append_only", "held, then reversed", set(`status = 'REVERSED', reversed_at = now()`), held),
+		refused("effects_append_only", "dropped, then moved", set(`status = 'MOVED'`), held, set(`status = 'DROPPED'`)),
+		refused("effects_reversed_ck", "reversed without a time", set(`status = 'REVERSED'`), ours),
+		refused("effects_reversed_ck", "a time without being reversed", set(`reversed_at = now()`), ours),
+		refused("effects_append_only", "another amount", set(`amount = 1`), ours),
+		refused("effects_append_only", "another weight", set(`counted = 1`), ours),
+		refused("effects_append_only", "delete", `DELETE FROM effects`, ours),
+		refused("effects_amount_ck", "nothing moved", `INSERT INTO effects SELECT (jsonb_populate_record(e, '{"effect_id":"00000000-0000-7000-8000-0000000000e2","channel_refund_id":"re_2","amount":0}')).* FROM effects e`, ours),
+		refused("effects_counted_ck", "weighs nothing", `INSERT INTO effects SELECT (jsonb_populate_record(e, '{"effect_id":"00000000-0000-7000-8000-0000000000e2","channel_refund_id":"re_2","counted":0}')).* FROM effects e`, ours),
+		legal("history", history, held),
+		orphan("effect_events_effect_fk", "history of no effect", history),
+		refused("effect_events_append_only", "another history", `UPDATE effect_events SET data = ''`, held, history),
+
+		legal("posting and mirror", posting("REVERSAL", "refunds", "1250"), ours, refundPosting),
+		twice("postings_pk", "posted twice", refundPosting, ours, refundPosting),
+		orphan("postings_effect_fk", "posted without an effect", refundPosting),
+		refused("postings_amount_ck", "a negative posting", posting("REFUND", "refunds", "-1"), ours),
+		refused("postings_accounts_ck", "from an account to itself", posting("REFUND", "clearing", "1"), ours),
+		refused("postings_kind_ck", "a third kind", posting("FEE", "refunds", "1"), ours),
+		refused("postings_append_only", "another amount in the ledger", `UPDATE postings SET amount = 1`, ours, refundPosting),
+		refused("postings_append_only", "delete from the ledger", `DELETE FROM postings`, ours, refundPosting),
+		refused("postings_append_only", "empty the ledger", `TRUNCATE postings`),
+	})
+}
+
+func TestSchemaJournal(t *testing.T) {
+	t.Parallel()
+	const known = schemaHash
+	runSchemaCases(t, []schemaCase{
+		legal("the next row", schemaJournal(2, "'PENDING'", "PROCESSING", known)),
+		twice("journal_pk", "the same place again", schemaJournal(1, "NULL", "PENDING", "NULL")),
+		twice("journal_fact_uq", "a known fact", schemaJournal(3, "'PENDING'", "PENDING", known), schemaJournal(2, "'PENDING'", "PENDING", known)),
+		twice("journal_pos_uq", "a position twice", `INSERT INTO journal SELECT (jsonb_populate_record(j, '{"seq":2,"from_state":"PENDING"}')).* FROM journal j`),
+		legal("a reading without identity may repeat", schemaJournal(3, "'PENDING'", "PENDING", "NULL"), schemaJournal(2, "'PENDING'", "PENDING", "NULL")),
+		refused("journal_seq_ck", "place 0", schemaJournal(0, "'PENDING'", "PENDING", "NULL")),
+		refused("journal_birth_ck", "a birth in the middle", schemaJournal(2, "NULL", "PENDING", "NULL")),
+		refused("journal_birth_ck", "a first row that comes from somewhere", `INSERT INTO journal SELECT (jsonb_populate_record(j, '{"rid":"00000000-0000-7000-8000-0000000000a2","pos":99,"from_state":"PENDING"}')).* FROM journal j`),
+		refused("journal_fact_key_ck", "a short fact key", schemaJournal(2, "'PENDING'", "PENDING", `'\x00'`)),
+		refused("journal_digest_ck", "a short digest", `INSERT INTO journal SELECT (jsonb_populate_record(j, '{"seq":2,"pos":99,"from_state":"PENDING","digest":"\\x00"}')).* FROM journal j`),
+		refused("journal_hash_ck", "a short hash", `INSERT INTO journal SELECT (jsonb_populate_record(j, '{"seq":2,"pos":99,"from_state":"PENDING","hash":"\\x00"}')).* FROM journal j`),
+		refused("journal_append_only", "another fact", `UPDATE journal SET data = '{"a":1}'`),
+		refused("journal_append_only", "another time", `UPDATE journal SET at = now()`),
+		refused("journal_append_only", "another link", `UPDATE journal SET hash = sha256('y')`),
+		refused("journal_append_only", "delete", `DELETE FROM journal`),
+		refused("journal_append_only", "delete where nothing is", `DELETE FROM journal WHERE false`),
+		refused("journal_append_only", "truncate", `TRUNCATE journal`),
+		legal("erase what is personal", `UPDATE journal SET private = NULL`),
+		refused("journal_anchors_append_only", "move an anchor", `UPDATE journal_anchors SET rows = 0`),
+	})
+}
