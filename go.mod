@@ -2,6 +2,8 @@ module github.com/refundry/refundry
 
 go 1.26.0
 
+toolchain go1.26.10
+
 require (
 	github.com/antithesishq/antithesis-sdk-go v0.9.0-default-no-op // indirect
 	github.com/apapsch/go-jsonmerge/v2 v2.0.0 // indirect
