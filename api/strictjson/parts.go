@@ -1,6 +1,9 @@
 package strictjson
 
-import "bytes"
+import (
+	"bytes"
+	"unicode/utf8"
+)
 
 // Member is one member of an object: its name as it is meant, its value as it
 // was written.
@@ -57,4 +60,21 @@ func Text(raw []byte) (text string, ok bool) {
 	s := &scanner{in: raw, strict: true}
 	text, f := s.text()
 	return text, f == nil && s.at == len(raw)
+}
+
+// Lookup reads a text member of the outermost object of a document that may be
+// wrong elsewhere: the first one of that name. It is for telling a refused
+// document apart from others, never for deciding anything.
+func Lookup(doc []byte, name string) (string, bool) {
+	if !begins(doc, '{') || !utf8.Valid(doc) {
+		return "", false
+	}
+	text, found := "", false
+	s := &scanner{in: doc, visit: func(member string, raw []byte) {
+		if !found && member == name {
+			text, found = Text(raw)
+		}
+	}}
+	_ = run(s)
+	return text, found
 }

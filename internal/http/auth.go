@@ -24,17 +24,8 @@ const (
 	ScopeAdmin        = "admin"
 )
 
-// KeyRecord is what is stored about an API key, with its tenant and actor.
-type KeyRecord struct {
-	SecretHash    [32]byte // SHA-256 of the secret
-	Tenant        refund.Tenant
-	Mode          string // of the tenant: live or test
-	ActorName     string
-	ActorDisabled bool
-	Scopes        []string
-	ExpiresAt     time.Time // zero = never
-	RevokedAt     time.Time // zero = not
-}
+// KeyRecord is what is stored about an API key.
+type KeyRecord = refund.KeyRecord
 
 // KeyStore finds keys. Errors of Lookup: refund.ErrNotFound for a prefix that
 // nobody has, refund.ErrUnavailable.

@@ -120,7 +120,6 @@ func (s *service) decode(ctx context.Context, raw rawEvent) eventItem {
 		e := atPointer("/tenantid", "is not the tenant of the key")
 		return eventItem{in: in, fault: &e, reason: ParkOtherTenant}
 	}
-	in.RID = s.newRID()
 	return eventItem{in: in}
 }
 

@@ -24,7 +24,7 @@ func (s *service) CreateRefund(ctx context.Context, req oapi.CreateRefundRequest
 	}
 	out, err := s.acceptOne(ctx, refund.Intake{
 		Tenant: who.Tenant, Event: refund.EventKey{Consumer: refund.ConsumerREST, Source: refund.ConsumerREST, ID: key}, Type: refund.TypeRefundRequested,
-		Refund: &body, Actor: who.Actor, Transport: "http:" + requestID(ctx), RID: s.newRID(),
+		Refund: &body, Actor: who.Actor, Transport: "http:" + requestID(ctx),
 	})
 	if err != nil {
 		return nil, err

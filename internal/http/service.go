@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/refundry/refundry/internal/http/oapi"
 	"github.com/refundry/refundry/internal/refund"
 )
@@ -99,11 +97,10 @@ type Config struct {
 	Events   EventDecoder
 	Parking  ParkingLot
 
-	Ready   []ReadyCheck      // for /readyz, asked in order
-	Metrics http.Handler      // for /metrics; nil = the path does not exist
-	Log     *slog.Logger      // default: discards
-	Clock   func() time.Time  // default: time.Now
-	NewRID  func() refund.RID // ids of new refunds; default: uuid v7, monotone in this process
+	Ready   []ReadyCheck     // for /readyz, asked in order
+	Metrics http.Handler     // for /metrics; nil = the path does not exist
+	Log     *slog.Logger     // default: discards
+	Clock   func() time.Time // default: time.Now
 	Limits  Limits
 }
 
@@ -119,7 +116,6 @@ type service struct {
 
 	ready    []ReadyCheck
 	clock    func() time.Time
-	newRID   func() refund.RID
 	limits   Limits
 	waiters  chan struct{} // one token per waiting request
 	stopping chan struct{} // closed when waits must end
@@ -140,12 +136,9 @@ func newService(c Config) (*service, error) {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
-	if c.NewRID == nil {
-		c.NewRID = func() refund.RID { return refund.RID(uuid.Must(uuid.NewV7())) }
-	}
 	limits := c.Limits.withDefaults()
 	s := &service{door: c.Door, refunds: c.Refunds, actions: c.Actions, payments: c.Payments, events: c.Events, parking: c.Parking,
-		ready: c.Ready, clock: c.Clock, newRID: c.NewRID, limits: limits, waiters: make(chan struct{}, limits.Waiters), stopping: make(chan struct{}),
+		ready: c.Ready, clock: c.Clock, limits: limits, waiters: make(chan struct{}, limits.Waiters), stopping: make(chan struct{}),
 		problems: newProblems(c.Log), auth: &authenticator{keys: newKeyCache(c.Keys, limits.KeyTTL, c.Clock), clock: c.Clock}}
 	spec, err := oapi.GetSpec()
 	if err != nil {

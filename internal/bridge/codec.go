@@ -1,0 +1,177 @@
+package bridge
+
+import (
+	"strings"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/refundry/refundry/api/strictjson"
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// Codec reads CloudEvents 1.0 whose data is JSON. Types: refund.requested, with
+// the body of POST /v1/refunds as data, and payment.captured.
+type Codec struct{}
+
+// Undecodable says why a message is no event that we read: what is wrong, and
+// where. It never quotes the message.
+type Undecodable struct {
+	pointer, detail string
+}
+
+// Error implements error.
+func (u *Undecodable) Error() string {
+	return "bridge: undecodable event: " + strings.TrimSpace(u.pointer+" "+u.detail)
+}
+
+// Pointer is the place as JSON Pointer into the event in its JSON form, in
+// binary mode too: attributes are members, the message's body is /data.
+func (u *Undecodable) Pointer() string { return u.pointer }
+
+// Detail is a clause that follows the name of the place.
+func (u *Undecodable) Detail() string { return u.detail }
+
+func undecodable(pointer, detail string) error { return &Undecodable{pointer, detail} }
+
+// Decode reads one event. attributes nil: body is the whole event in the JSON
+// format. Else it is binary mode: attributes are the event's, in lower case and
+// without the prefix of their transport, and body is the data.
+//
+// The intake has source, id, type, time and content; tenant, consumer, actor,
+// transport, parking place and RID are for the caller, who also compares
+// tenantCode, the extension "tenantid", "" when it is absent. Errors:
+// *Undecodable; the intake then holds what of the identity could be read.
+func (Codec) Decode(attributes map[string]string, body []byte) (in refund.Intake, tenantCode string, err error) {
+	var e event.Event
+	var data []byte
+	if attributes == nil {
+		e, attributes, data, err = structured(body)
+	} else {
+		e, err = binary(attributes)
+		data = body
+	}
+	in.Event.Source, in.Event.ID, in.Type = attributes["source"], attributes["id"], refund.EventType(attributes["type"])
+	if idErr := refund.ValidEventID(in.Event.Source, in.Event.ID); idErr != nil {
+		in.Event = refund.EventKey{}
+		if err == nil {
+			err = undecodable("/id", "must not be empty, and source and id together not exceed 1024 bytes of text without control characters")
+		}
+	}
+	if len(in.Type) > maxTypeBytes {
+		in.Type = ""
+	}
+	if err != nil {
+		return in, attributes["tenantid"], err
+	}
+	in.OccurredAt = e.Time()
+	err = content(&in, data)
+	return in, attributes["tenantid"], err
+}
+
+// maxTypeBytes bounds the type of an event that is told again.
+const maxTypeBytes = 128
+
+// structured reads the JSON format. The SDK judges the attributes; source, id
+// and data are taken as they were written, since they are identity and content.
+func structured(body []byte) (event.Event, map[string]string, []byte, error) {
+	members, fault := strictjson.Members(body)
+	if fault != nil {
+		return event.Event{}, loose(body), nil, undecodable(fault.Pointer, fault.Detail)
+	}
+	attributes := map[string]string{}
+	var data []byte
+	for _, m := range members {
+		switch m.Name {
+		case "data":
+			data = m.Raw
+		case "data_base64":
+			return event.Event{}, attributes, nil, undecodable("/data_base64", "is not read, send data as JSON")
+		default:
+			if text, ok := strictjson.Text(m.Raw); ok {
+				attributes[m.Name] = text
+			}
+		}
+	}
+	if err := named(attributes); err != nil {
+		return event.Event{}, attributes, nil, err
+	}
+	var e event.Event
+	if err := e.UnmarshalJSON(body); err != nil {
+		return event.Event{}, attributes, nil, undecodable("", "is not a CloudEvent 1.0 in the JSON format")
+	}
+	if data == nil {
+		return event.Event{}, attributes, nil, undecodable("/data", "is required")
+	}
+	return e, attributes, data, valid(e)
+}
+
+// loose reads what it can of the identity of a document that is refused anyway.
+func loose(body []byte) map[string]string {
+	out := map[string]string{}
+	for _, name := range []string{"source", "id", "type", "tenantid"} {
+		if text, ok := strictjson.Lookup(body, name); ok {
+			out[name] = text
+		}
+	}
+	return out
+}
+
+// binary makes an event of attributes.
+func binary(attributes map[string]string) (event.Event, error) {
+	if err := named(attributes); err != nil {
+		return event.Event{}, err
+	}
+	e := event.New(event.CloudEventsVersionV1)
+	for name, value := range attributes {
+		switch name {
+		case "specversion":
+		case "id":
+			e.SetID(value)
+		case "source":
+			e.SetSource(value)
+		case "type":
+			e.SetType(value)
+		case "subject":
+			e.SetSubject(value)
+		case "dataschema":
+			e.SetDataSchema(value)
+		case "datacontenttype":
+			e.SetDataContentType(value)
+		case "time":
+			if err := e.Context.SetTime(parseTime(value)); err != nil || parseTime(value).IsZero() {
+				return e, undecodable("/time", "must be a time of RFC 3339")
+			}
+		default:
+			if err := e.Context.SetExtension(name, value); err != nil {
+				return e, undecodable("", "has an extension attribute that CloudEvents does not allow")
+			}
+		}
+	}
+	return e, valid(e)
+}
+
+// named asks for the attributes that every event has, for the one version and
+// for data in JSON.
+func named(attributes map[string]string) error {
+	for _, name := range []string{"specversion", "id", "source", "type"} {
+		if attributes[name] == "" {
+			return undecodable("/"+name, "is required")
+		}
+	}
+	if attributes["specversion"] != event.CloudEventsVersionV1 {
+		return undecodable("/specversion", "must be 1.0")
+	}
+	media, _, _ := strings.Cut(attributes["datacontenttype"], ";")
+	if media = strings.ToLower(strings.TrimSpace(media)); media != "" && media != "application/json" {
+		return undecodable("/datacontenttype", "must be application/json")
+	}
+	return nil
+}
+
+// valid is the SDK's judgement of the attributes.
+func valid(e event.Event) error {
+	if err := e.Validate(); err != nil {
+		return undecodable("", "has an attribute that CloudEvents 1.0 does not allow")
+	}
+	return nil
+}
