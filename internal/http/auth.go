@@ -72,13 +72,13 @@ func (a *authenticator) check(r *http.Request) (Principal, error) {
 	}
 	got := sha256.Sum256([]byte(key.Secret))
 	same := subtle.ConstantTimeCompare(got[:], rec.SecretHash[:]) == 1
-	if !known || !same || !rec.usable(key.Mode, a.clock()) {
+	if !known || !same || !usable(rec, key.Mode, a.clock()) {
 		return Principal{}, &Problem{Code: codeUnauthorized}
 	}
 	return Principal{Tenant: rec.Tenant, Actor: "actor:" + rec.ActorName, Scopes: rec.Scopes}, nil
 }
 
-func (k KeyRecord) usable(mode string, now time.Time) bool {
+func usable(k KeyRecord, mode string, now time.Time) bool {
 	return k.Mode == mode && !k.ActorDisabled && k.RevokedAt.IsZero() && (k.ExpiresAt.IsZero() || now.Before(k.ExpiresAt))
 }
 

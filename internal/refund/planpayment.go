@@ -157,3 +157,51 @@ func (p *planner) balances(g []Intake) {
 		delete(p.touched, ref)
 	}
 }
+
+// Snapshot is the payment after a caller told what it knows of it. Equal to p = nothing changes.
+// Errors: *Problem with CodePaymentConflict, CodeBelowRefunded or CodeNotExpressible.
+func (p Payment) Snapshot(t Tenant, s PaymentSpec) (Payment, error) {
+	diff := s.Differs(t, p)
+	if p.KnownBy == BySnapshot {
+		diff = without(diff, "amount")
+	} else if len(diff) == 0 {
+		return p, nil // told by captures, and the sum agrees
+	}
+	if len(diff) > 0 {
+		return p, &Problem{Code: CodePaymentConflict, Fields: diff}
+	}
+	next := p
+	next.Captured, next.RefundedElsewhere, next.Version = s.Amount, s.RefundedElsewhere, s.Version
+	switch {
+	case s.Version < p.Version:
+		return p, nil
+	case s.Version == p.Version && next == p:
+		return p, nil
+	case s.Version == p.Version:
+		return p, &Problem{Code: CodePaymentConflict, Fields: snapshotDiff(p, s)}
+	case next.Captured < p.Reserved+p.Refunded+s.RefundedElsewhere+p.Held && next.Captured-s.RefundedElsewhere < p.Captured-p.RefundedElsewhere:
+		return p, &Problem{Code: CodeBelowRefunded, Fields: snapshotDiff(p, s)}
+	}
+	return next.withExcess(), nil
+}
+
+func snapshotDiff(p Payment, s PaymentSpec) []string {
+	var out []string
+	if s.Amount != p.Captured {
+		out = append(out, "amount")
+	}
+	if s.RefundedElsewhere != p.RefundedElsewhere {
+		out = append(out, "refundedElsewhere")
+	}
+	return out
+}
+
+func without(list []string, s string) []string {
+	var out []string
+	for _, x := range list {
+		if x != s {
+			out = append(out, x)
+		}
+	}
+	return out
+}

@@ -1,0 +1,15 @@
+package refund
+
+import "time"
+
+// KeyRecord is what is stored about an API key, with its tenant and actor.
+type KeyRecord struct {
+	SecretHash    [32]byte // SHA-256 of the secret
+	Tenant        Tenant
+	Mode          string // of the tenant: live or test
+	ActorName     string
+	ActorDisabled bool
+	Scopes        []string
+	ExpiresAt     time.Time // zero = never
+	RevokedAt     time.Time // zero = not
+}

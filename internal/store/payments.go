@@ -1,0 +1,123 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+const (
+	sqlMutex       = `SELECT pg_advisory_xact_lock($1)` // waits no longer than lock_timeout
+	sqlLockPayment = `SELECT ` + paymentColumns + ` FROM payments p WHERE p.tenant_id = $1 AND p.payment_id = $2 FOR NO KEY UPDATE`
+	sqlFindPayment = `SELECT ` + paymentColumns + ` FROM payments p WHERE p.tenant_id = $1 AND p.payment_id = $2`
+	sqlSnapshot    = `UPDATE payments SET captured = $3, refunded_elsewhere = $4, excess = $5, version = $6 WHERE tenant_id = $1 AND payment_id = $2`
+	sqlPayEffects  = `SELECT e.effect_id, e.dispatch_no, coalesce(e.channel_refund_id, ''), e.amount, e.currency, e.counted, e.status, e.source, e.at, e.reversed_at, coalesce(r.refund_id, '')
+FROM effects e LEFT JOIN refunds r ON r.tenant_id = e.tenant_id AND r.rid = e.rid WHERE e.tenant_id = $1 AND e.payment_id = $2 ORDER BY e.at DESC LIMIT $3`
+)
+
+// PutPayment stores a payment's snapshot: unknown = created; an older version, or the same with the same content = no-op;
+// the same version with other content, or other immutable fields = payment-parameters-conflict; below what is already
+// reserved or refunded = payment-below-refunded. Errors: *refund.Problem with one of these codes, account-not-allowed or
+// amount-not-expressible; refund.ErrBusy, refund.ErrUnavailable.
+func (s *Store) PutPayment(ctx context.Context, tenant refund.Tenant, paymentID string, spec refund.PaymentSpec, actor string) (p refund.Payment, created bool, err error) {
+	err = s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		p, created, err = s.putPayment(ctx, tx, tenant, paymentID, spec)
+		return err
+	})
+	if errors.Is(err, refund.ErrCommitUnknown) { // the same snapshot again is a no-op if it was stored
+		var second bool
+		if err = s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
+			p, second, err = s.putPayment(ctx, tx, tenant, paymentID, spec)
+			return err
+		}); errors.Is(err, refund.ErrCommitUnknown) {
+			err = fmt.Errorf("%w: %w", refund.ErrUnavailable, err)
+		}
+		created = created || second
+	}
+	if code, name := constraint(err); code == "23505" && name == "payments_reference_uq" {
+		err = &refund.Problem{Code: refund.CodePaymentConflict, Fields: []string{"channelReference"}}
+	}
+	return p, created, err
+}
+
+func (s *Store) putPayment(ctx context.Context, tx pgx.Tx, tenant refund.Tenant, paymentID string, spec refund.PaymentSpec) (refund.Payment, bool, error) {
+	if _, err := tx.Exec(ctx, sqlMutex, s.advisory(lockPayment, tenant.ID, paymentID)); err != nil {
+		return refund.Payment{}, false, err
+	}
+	now, err := txNow(ctx, tx)
+	if err != nil {
+		return refund.Payment{}, false, err
+	}
+	p, err := scanPayment(tx.QueryRow(ctx, sqlLockPayment, int64(tenant.ID), paymentID))
+	if errors.Is(err, pgx.ErrNoRows) {
+		return s.newPayment(ctx, tx, tenant, paymentID, spec, now)
+	}
+	if err != nil {
+		return p, false, err
+	}
+	next, err := p.Snapshot(tenant, spec)
+	if err != nil || next == p {
+		return p, false, err
+	}
+	ct, err := tx.Exec(ctx, sqlSnapshot, int64(tenant.ID), paymentID, next.Captured, next.RefundedElsewhere, next.Excess, next.Version)
+	if err != nil {
+		return p, false, err
+	}
+	return next, false, one(ct.RowsAffected(), "snapshot")
+}
+
+func (s *Store) newPayment(ctx context.Context, tx pgx.Tx, tenant refund.Tenant, paymentID string, spec refund.PaymentSpec, now time.Time) (refund.Payment, bool, error) {
+	ref := refund.PaymentRef{Tenant: tenant.ID, PaymentID: paymentID}
+	p, code := refund.NewPayment(ref, tenant, spec, refund.BySnapshot, refund.View{Now: now, Account: s.account})
+	if code != "" {
+		return p, false, &refund.Problem{Code: code}
+	}
+	b := &pgx.Batch{}
+	queuePayments(b, refund.Plan{Payments: []refund.Payment{p}})
+	if err := tx.SendBatch(ctx, b).Close(); err != nil {
+		return p, false, err
+	}
+	return p, true, s.enqueue(ctx, tx, refund.Wakeup{Key: refund.Key{Tenant: tenant.ID}, PaymentID: paymentID})
+}
+
+func txNow(ctx context.Context, tx pgx.Tx) (now time.Time, err error) {
+	err = tx.QueryRow(ctx, sqlNow).Scan(&now)
+	return now, err
+}
+
+// FindPayment reads a payment with what moved on it. Errors: refund.ErrNotFound, refund.ErrUnavailable.
+func (s *Store) FindPayment(ctx context.Context, tenant refund.TenantID, paymentID string) (refund.PaymentView, error) {
+	var v refund.PaymentView
+	p, err := scanPayment(s.pool.QueryRow(ctx, sqlFindPayment, int64(tenant), paymentID))
+	if err != nil {
+		return v, translate(err)
+	}
+	v.Payment = p
+	rows, err := s.pool.Query(ctx, sqlPayEffects, int64(tenant), paymentID, timelineRows+1)
+	if err != nil {
+		return v, translate(err)
+	}
+	effects, err := pgx.CollectRows(rows, scanPaymentEffect)
+	v.Effects = newest(effects, &v.Truncated)
+	return v, translate(err)
+}
+
+func scanPaymentEffect(row pgx.CollectableRow) (refund.EffectRow, error) {
+	var owner string
+	e, err := scanEffectRow("")(withMore{row, &owner})
+	e.RefundID = owner
+	return e, err
+}
+
+// withMore scans one more column behind those that the caller names.
+type withMore struct {
+	pgx.CollectableRow
+	more any
+}
+
+func (w withMore) Scan(dest ...any) error { return w.CollectableRow.Scan(append(dest, w.more)...) }

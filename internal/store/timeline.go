@@ -1,0 +1,124 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// timelineRows bounds each list of a timeline; the newest rows are kept.
+const timelineRows = 1000
+
+const (
+	sqlTimelineJournal = `SELECT seq, at, kind, coalesce(from_state, ''), to_state, generation, source, actor, data FROM journal
+WHERE tenant_id = $1 AND rid = $2 ORDER BY seq DESC LIMIT $3`
+	sqlTimelineDispatches = `SELECT no, number, key_dies_at, absence_counts_from, exposed, decreed_by IS NOT NULL, final_negative_at, acknowledged, coalesce(channel_refund_id, ''), at,
+  EXISTS (SELECT 1 FROM dispatch_deaths x WHERE (x.tenant_id, x.rid, x.no) = (d.tenant_id, d.rid, d.no))
+FROM dispatches d WHERE tenant_id = $1 AND rid = $2 ORDER BY no`
+	sqlTimelineAttempts = `SELECT no, dispatch_no, kind, epoch, generation, contract_version, started_at, not_after, answered_at, coalesce(answer, ''), coalesce(rule, ''), late, evidence
+FROM attempts WHERE tenant_id = $1 AND rid = $2 ORDER BY no DESC LIMIT $3`
+	sqlTimelineEffects = `SELECT effect_id, dispatch_no, coalesce(channel_refund_id, ''), amount, currency, counted, status, source, at, reversed_at
+FROM effects WHERE tenant_id = $1 AND payment_id = $2 AND rid = $3 ORDER BY at`
+	sqlTimelineReceipts = `SELECT at, consumer, source, event_id, coalesce(transport, ''), outcome FROM receipts
+WHERE tenant_id = $1 AND rid = $2 AND at >= $3 ORDER BY at DESC LIMIT $4`
+)
+
+// Timeline reads everything durable about one refund. Errors: refund.ErrNotFound, refund.ErrUnavailable.
+func (s *Store) Timeline(ctx context.Context, tenant refund.TenantID, refundID string) (refund.Timeline, error) {
+	r, err := s.FindRefund(ctx, tenant, refundID)
+	if err != nil {
+		return refund.Timeline{}, err
+	}
+	t := refund.Timeline{Refund: r}
+	id := [16]byte(r.RID)
+	b := &pgx.Batch{}
+	b.Queue(sqlTimelineJournal, int64(tenant), id, timelineRows+1).Query(func(rows pgx.Rows) (err error) {
+		t.Journal, err = pgx.CollectRows(rows, scanJournalRow)
+		return err
+	})
+	b.Queue(sqlTimelineDispatches, int64(tenant), id).Query(func(rows pgx.Rows) (err error) {
+		t.Dispatches, err = pgx.CollectRows(rows, scanDispatchRow)
+		return err
+	})
+	b.Queue(sqlTimelineAttempts, int64(tenant), id, timelineRows+1).Query(func(rows pgx.Rows) (err error) {
+		t.Attempts, err = pgx.CollectRows(rows, scanAttemptRow)
+		return err
+	})
+	b.Queue(sqlTimelineEffects, int64(tenant), r.PaymentID, id).Query(func(rows pgx.Rows) (err error) {
+		t.Effects, err = pgx.CollectRows(rows, scanEffectRow(refundID))
+		return err
+	})
+	b.Queue(sqlTimelineReceipts, int64(tenant), id, r.CreatedAt.Add(-time.Second), timelineRows+1).Query(func(rows pgx.Rows) (err error) {
+		t.Deliveries, err = pgx.CollectRows(rows, scanDeliveryRow)
+		return err
+	})
+	if err := s.pool.SendBatch(ctx, b).Close(); err != nil {
+		return t, translate(err)
+	}
+	t.Journal, t.Attempts, t.Deliveries = newest(t.Journal, &t.Truncated), newest(t.Attempts, &t.Truncated), newest(t.Deliveries, &t.Truncated)
+	return t, nil
+}
+
+// newest turns a list that was read from its end into order of time, without the row that only told that there is more.
+func newest[T any](rows []T, truncated *bool) []T {
+	if len(rows) > timelineRows {
+		rows, *truncated = rows[:timelineRows], true
+	}
+	slices.Reverse(rows)
+	return rows
+}
+
+func scanJournalRow(row pgx.CollectableRow) (refund.JournalRow, error) {
+	var j refund.JournalRow
+	var from, to, data string
+	err := row.Scan(&j.Seq, &j.At, &j.Kind, &from, &to, &j.Generation, &j.Source, &j.Actor, &data)
+	j.From, j.To, j.Data = refund.State(from), refund.State(to), json.RawMessage(data)
+	return j, err
+}
+
+func scanDispatchRow(row pgx.CollectableRow) (refund.DispatchRow, error) {
+	var d refund.DispatchRow
+	var dies, absence, negative *time.Time
+	err := row.Scan(&d.No, &d.Number, &dies, &absence, &d.Exposed, &d.Decreed, &negative, &d.Acknowledged, &d.ChannelRefundID, &d.CreatedAt, &d.Dead)
+	d.KeyDiesAt, d.AbsenceCountsFrom, d.FinalNegativeAt = deref(dies), deref(absence), deref(negative)
+	return d, err
+}
+
+func scanAttemptRow(row pgx.CollectableRow) (refund.AttemptRow, error) {
+	var a refund.AttemptRow
+	var kind, answer string
+	var answered *time.Time
+	var evidence []byte
+	err := row.Scan(&a.No, &a.DispatchNo, &kind, &a.Epoch, &a.Generation, &a.ContractVersion, &a.StartedAt, &a.NotAfter, &answered, &answer, &a.Rule, &a.Late, &evidence)
+	a.Kind, a.Answer, a.AnsweredAt = refund.AttemptKind(kind), refund.FactKind(answer), deref(answered)
+	if evidence != nil {
+		a.Evidence = json.RawMessage(evidence)
+	}
+	return a, err
+}
+
+// scanEffectRow reads an effect of the refund with this id; "" = of none of ours.
+func scanEffectRow(refundID string) func(pgx.CollectableRow) (refund.EffectRow, error) {
+	return func(row pgx.CollectableRow) (refund.EffectRow, error) {
+		e := refund.EffectRow{RefundID: refundID}
+		var id [16]byte
+		var no *int
+		var currency, status string
+		var reversed *time.Time
+		err := row.Scan(&id, &no, &e.ChannelRefundID, &e.Amount, &currency, &e.Counted, &status, &e.Source, &e.At, &reversed)
+		e.ID, e.Ours, e.DispatchNo = id, no != nil, deref(no)
+		e.Currency, e.Status, e.ReversedAt = refund.Currency(currency), refund.EffectStatus(status), deref(reversed)
+		return e, err
+	}
+}
+
+func scanDeliveryRow(row pgx.CollectableRow) (refund.DeliveryRow, error) {
+	var d refund.DeliveryRow
+	err := row.Scan(&d.At, &d.Consumer, &d.Source, &d.EventID, &d.Transport, &d.Outcome)
+	return d, err
+}
