@@ -141,3 +141,11 @@ type Outcome struct {
 	Cause    string   // Replayed: CauseEvent or CauseRefund
 	Refund   *Refund  // Accepted, Replayed of a refund: its current state
 }
+
+// ParkedMessage is a parked item with the bytes that it came with, to be read and tried again.
+type ParkedMessage struct {
+	ID       RID
+	Tenant   Tenant
+	Consumer string
+	Park
+}

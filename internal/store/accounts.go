@@ -1,0 +1,140 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// AccountConfig is one channel account as the configuration names it.
+type AccountConfig struct {
+	Name     string
+	Adapter  string
+	Tenants  []string // codes
+	Contract refund.Contract
+}
+
+// SyncedAccount is what the database knows of a configured account.
+type SyncedAccount struct {
+	Contract refund.Contract // with its version
+	Tenants  map[refund.TenantID]bool
+}
+
+const (
+	sqlAddAccount     = `INSERT INTO accounts (account, adapter) VALUES ($1, $2) ON CONFLICT (account) DO UPDATE SET adapter = excluded.adapter, disabled_at = NULL`
+	sqlAllowTenant    = `INSERT INTO account_tenants (account, tenant_id) SELECT $1, tenant_id FROM tenants WHERE code = $2 ON CONFLICT DO NOTHING`
+	sqlDisallow       = `DELETE FROM account_tenants a USING tenants t WHERE a.tenant_id = t.tenant_id AND a.account = $1 AND NOT t.code = ANY($2::text[])`
+	sqlAllowed        = `SELECT a.tenant_id, t.code FROM account_tenants a JOIN tenants t USING (tenant_id) WHERE a.account = $1`
+	sqlLastContract   = `SELECT version, digest FROM contracts WHERE account = $1 ORDER BY version DESC LIMIT 1`
+	sqlAddContract    = `INSERT INTO contracts (account, version, contract, digest) VALUES ($1, $2, $3::text::json, $4)`
+	sqlOrphanAccounts = `SELECT DISTINCT r.account FROM refunds r WHERE r.next_action_at IS NOT NULL AND NOT r.account = ANY($1::text[]) ORDER BY 1`
+	lockAccounts      = "accounts"
+)
+
+// SyncAccounts writes the configured accounts. A contract with another digest than the newest one is the next version.
+// Replicas that start at once take turns. It refuses a configuration that leaves out an account with open refunds, and
+// one that names a tenant that does not exist.
+func (s *Store) SyncAccounts(ctx context.Context, accounts []AccountConfig) (map[string]SyncedAccount, error) {
+	out := map[string]SyncedAccount{}
+	err := s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, sqlMutex, s.advisory(lockAccounts, 0, "")); err != nil {
+			return err
+		}
+		names := make([]string, 0, len(accounts))
+		for _, a := range accounts {
+			names = append(names, a.Name)
+			synced, err := syncAccount(ctx, tx, a)
+			if err != nil {
+				return fmt.Errorf("account %s: %w", a.Name, err)
+			}
+			out[a.Name] = synced
+		}
+		return noOrphans(ctx, tx, names)
+	})
+	return out, err
+}
+
+func syncAccount(ctx context.Context, tx pgx.Tx, a AccountConfig) (SyncedAccount, error) {
+	out := SyncedAccount{Contract: a.Contract, Tenants: map[refund.TenantID]bool{}}
+	if err := a.Contract.Validate(); err != nil {
+		return out, err
+	}
+	if _, err := tx.Exec(ctx, sqlAddAccount, a.Name, a.Adapter); err != nil {
+		return out, err
+	}
+	if _, err := tx.Exec(ctx, sqlDisallow, a.Name, a.Tenants); err != nil {
+		return out, err
+	}
+	for _, code := range a.Tenants {
+		if _, err := tx.Exec(ctx, sqlAllowTenant, a.Name, code); err != nil {
+			return out, err
+		}
+	}
+	found, err := allowedTenants(ctx, tx, a.Name, out.Tenants)
+	if err != nil {
+		return out, err
+	}
+	for _, code := range a.Tenants {
+		if !found[code] {
+			return out, fmt.Errorf("tenant %q does not exist (make it with `refundry tenant add %s`)", code, code)
+		}
+	}
+	out.Contract.Version, err = contractVersion(ctx, tx, a)
+	return out, err
+}
+
+func allowedTenants(ctx context.Context, tx pgx.Tx, account string, into map[refund.TenantID]bool) (codes map[string]bool, err error) {
+	rows, err := tx.Query(ctx, sqlAllowed, account)
+	if err != nil {
+		return nil, err
+	}
+	var id int64
+	var code string
+	codes = map[string]bool{}
+	_, err = pgx.ForEachRow(rows, []any{&id, &code}, func() error {
+		into[refund.TenantID(id)], codes[code] = true, true
+		return nil
+	})
+	return codes, err
+}
+
+func contractVersion(ctx context.Context, tx pgx.Tx, a AccountConfig) (int, error) {
+	text, err := a.Contract.Encode()
+	if err != nil {
+		return 0, err
+	}
+	digest := sha256.Sum256(text)
+	var version int
+	var stored []byte
+	err = tx.QueryRow(ctx, sqlLastContract, a.Name).Scan(&version, &stored)
+	if err != nil && err != pgx.ErrNoRows {
+		return 0, err
+	}
+	if string(stored) == string(digest[:]) {
+		return version, nil
+	}
+	_, err = tx.Exec(ctx, sqlAddContract, a.Name, version+1, string(text), digest[:])
+	return version + 1, err
+}
+
+func noOrphans(ctx context.Context, tx pgx.Tx, names []string) error {
+	rows, err := tx.Query(ctx, sqlOrphanAccounts, names)
+	if err != nil {
+		return err
+	}
+	orphans, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return err
+	}
+	if len(orphans) > 0 {
+		sort.Strings(orphans)
+		return fmt.Errorf("store: open refunds need accounts that the configuration leaves out: %s", strings.Join(orphans, ", "))
+	}
+	return nil
+}
