@@ -72,9 +72,7 @@ func uniform(seed int64, class string, q request) float64 {
 	for _, part := range []string{
 		strconv.FormatInt(seed, 10), class, q.account, q.subject, string(q.op), strconv.Itoa(q.nth),
 	} {
-		var size [4]byte
-		binary.BigEndian.PutUint32(size[:], uint32(len(part)))
-		h.Write(size[:])
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
 		h.Write([]byte(part))
 	}
 	return float64(binary.BigEndian.Uint64(h.Sum(nil))>>11) / (1 << 53)

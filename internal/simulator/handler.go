@@ -178,7 +178,7 @@ func hangUp(w http.ResponseWriter) {
 
 // refusal is the error answer of an answer fault.
 func (r *Rule) refusal() *refusal {
-	e := &refusal{http.StatusInternalServerError, "internal_error", "something broke"}
+	var e *refusal
 	switch r.Fault {
 	case Refused:
 		e = &refusal{http.StatusUnprocessableEntity, "not_refundable_window", "the time for refunds of this payment is over"}
@@ -188,6 +188,8 @@ func (r *Rule) refusal() *refusal {
 		e = &refusal{http.StatusTooManyRequests, "rate_limited", "too many requests"}
 	case LowBalance:
 		e = &refusal{http.StatusPaymentRequired, "insufficient_balance", "the account's balance does not cover the refund"}
+	default:
+		e = &refusal{http.StatusInternalServerError, "internal_error", "something broke"}
 	}
 	if r.Code != "" {
 		e.Code = r.Code

@@ -76,10 +76,10 @@ type record struct {
 // Each entry is handed to replay in order. A torn last line is cut off and its
 // length returned.
 func openRecord(dir string, replay func(entry) error) (*record, int64, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, 0, fmt.Errorf("simulator record: %w", err)
 	}
-	file, err := os.OpenFile(filepath.Join(dir, recordName), os.O_RDWR|os.O_CREATE, 0o644)
+	file, err := os.OpenFile(filepath.Join(dir, recordName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, 0, fmt.Errorf("simulator record: %w", err)
 	}

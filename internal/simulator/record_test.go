@@ -38,7 +38,7 @@ func serveChild(dir string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("http://" + listener.Addr().String())
+	fmt.Fprintln(os.Stdout, "http://"+listener.Addr().String())
 	return http.Serve(listener, sim.Handler())
 }
 
@@ -114,7 +114,7 @@ func killUnderLoad(t *testing.T, dir string, round int, answered map[string]stri
 // listens any more.
 func sendTo(url, number string) (id string, gone bool) {
 	body := fmt.Sprintf(`{"number":%q,"refundId":"r","account":"demo","paymentReference":"p","amount":1,"currency":"USD"}`, number)
-	req, err := http.NewRequest("POST", url+"/v1/refunds", strings.NewReader(body))
+	req, err := http.NewRequest(http.MethodPost, url+"/v1/refunds", strings.NewReader(body))
 	if err != nil {
 		return "", true
 	}

@@ -1,0 +1,79 @@
+package channel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// DefaultMaxBody bounds an answer's body when the caller names no bound.
+const DefaultMaxBody = 1 << 20
+
+// ErrTooLarge is the cause when an answer's body exceeds its bound. The request
+// was sent, so the call is ErrAmbiguous too.
+var ErrTooLarge = errors.New("the answer is too large")
+
+var errForeignClient = errors.New("the client does not use the channel transport")
+
+// Reply is a channel's answer, whole, and what is known about the sending.
+type Reply struct {
+	Status int // 0 = no answer
+	Header http.Header
+	Body   []byte
+	Sent   bool
+	SentAt time.Time // of the first byte, by the budget's clock
+}
+
+// Do makes one call: req is sent once at most, within the budget that ctx carries
+// (WithBudget), and its answer read whole, up to maxBody bytes (0: DefaultMaxBody).
+// client is one from Transport.Client or an SDK's that uses a Transport.
+//
+// ctx should outlive the lease: cancelling it gives up an answer that may still
+// come. Errors are *CallError, and ErrNotSent or ErrAmbiguous under errors.Is;
+// the reply holds what was learned nevertheless.
+func Do(ctx context.Context, client *http.Client, req *http.Request, maxBody int64) (Reply, error) {
+	if _, ours := client.Transport.(*Transport); !ours {
+		closeBody(req)
+		return Reply{}, &CallError{Err: errForeignClient}
+	}
+	if maxBody <= 0 {
+		maxBody = DefaultMaxBody
+	}
+	req = req.WithContext(ctx)
+	req.GetBody = nil
+	resp, err := client.Do(req) //nolint:gosec // the address is an account's endpoint, set by the operator
+	if err != nil {
+		e := callError(ctx, err)
+		return Reply{Sent: e.Sent, SentAt: e.SentAt}, e
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+	sent, at := attemptOf(ctx).end(nil)
+	reply := Reply{Status: resp.StatusCode, Header: resp.Header, Body: body, Sent: sent, SentAt: at}
+	if err != nil {
+		return reply, callError(ctx, err)
+	}
+	if int64(len(body)) > maxBody {
+		reply.Body = body[:maxBody]
+		return reply, &CallError{Sent: sent, SentAt: at, Err: fmt.Errorf("%w: more than %d bytes", ErrTooLarge, maxBody)}
+	}
+	return reply, nil
+}
+
+// callError finds the transport's verdict inside an error of http.Client, whose
+// own wrapping would add the URL. An error that never met the transport sent
+// nothing.
+func callError(ctx context.Context, err error) *CallError {
+	var e *CallError
+	if errors.As(err, &e) {
+		return e
+	}
+	if a := attemptOf(ctx); a != nil {
+		sent, at := a.end(err)
+		return &CallError{Sent: sent, SentAt: at, Err: err}
+	}
+	return &CallError{Err: err}
+}
