@@ -1,0 +1,56 @@
+package store
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// Cancel withdraws a refund that nothing was sent for. A refund that is CANCELED already stays so without an error. actor is
+// "actor:<name>". It returns the refund as it stands afterwards. Errors: ErrNotCancelable (not PENDING, something may have reached the
+// channel, or a decided resend is open), ErrNotFound, ErrBusy, ErrUnavailable.
+func (s *Store) Cancel(ctx context.Context, k refund.Key, actor string) (refund.Refund, error) {
+	f := refund.Fact{Kind: refund.Withdrawn, Source: "cancel", Actor: actor}
+	r, err := s.cancelOnce(ctx, k, f)
+	for try := 0; errors.Is(err, refund.ErrCommitUnknown) && try < reruns; try++ {
+		again, e := s.cancelOnce(ctx, k, f) // finds CANCELED if the first try went through
+		if e == nil || (!errors.Is(e, refund.ErrCommitUnknown) && !errors.Is(e, refund.ErrUnavailable) && !errors.Is(e, refund.ErrBusy)) {
+			return again, e
+		}
+	}
+	if errors.Is(err, refund.ErrCommitUnknown) {
+		return r, errors.Join(refund.ErrUnavailable, err)
+	}
+	return r, err
+}
+
+func (s *Store) cancelOnce(ctx context.Context, k refund.Key, f refund.Fact) (refund.Refund, error) {
+	var out refund.Refund
+	err := s.withRecord(ctx, k, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
+		out = r.Refund
+		if r.State == refund.Canceled {
+			return nil
+		}
+		if r.State != refund.Pending || r.Exposed || r.AskNo != 0 {
+			return refund.ErrNotCancelable
+		}
+		c, _ := s.contractOf(r.Account, r.Tenant) // nothing is exposed: no term of it matters
+		ch, err := refund.Apply(r, f, c)
+		if err != nil {
+			return err
+		}
+		if ch.After.State != refund.Canceled {
+			return refund.ErrNotCancelable
+		}
+		s.name(&ch)
+		if err := s.writeChange(ctx, tx, &ch, f); err != nil {
+			return err
+		}
+		out = ch.After.Refund
+		return nil
+	})
+	return out, err
+}

@@ -1,0 +1,74 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+const closeCaseSQL = `UPDATE cases SET reasons = '{}', closed_at = $3, closed_how = $4 WHERE tenant_id = $1 AND case_id = $2 AND closed_at IS NULL`
+
+const openCaseSQL = `INSERT INTO cases (tenant_id, case_id, rid, payment_id, reasons, evidence, opened_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`
+
+const updateCaseSQL = `UPDATE cases SET reasons = $3 WHERE tenant_id = $1 AND case_id = $2 AND closed_at IS NULL`
+
+// voidDecisionsSQL: whatever was proposed, or approved and not applied yet, was made on a record that has moved on.
+const voidDecisionsSQL = `UPDATE decisions SET verdict = 'VOID', checked_at = $3
+  WHERE tenant_id = $1 AND case_id = $2 AND (verdict IS NULL OR (verdict = 'APPROVED' AND applied_at IS NULL))`
+
+// sourceDecision is the source of facts that are a decision taking effect: they do not void themselves.
+const sourceDecision = "decision"
+
+// cases closes, opens and changes what a person must look at, before the refund's row points elsewhere.
+func (w *writing) cases() {
+	old, next := w.ch.Before.Case, w.ch.After.Case
+	if old != nil && w.ch.VoidProposals && w.f.Source != sourceDecision {
+		w.any(voidDecisionsSQL, w.tenant, [16]byte(old.ID), w.at)
+	}
+	how := "fact:" + strings.ToLower(string(w.f.Kind))
+	if w.f.Source == sourceDecision {
+		how = sourceDecision
+	}
+	if old != nil && (next == nil || next.ID != old.ID) {
+		w.one("closed case", closeCaseSQL, w.tenant, [16]byte(old.ID), w.at, how)
+	}
+	if made := w.made(); made != nil {
+		w.one("new case", openCaseSQL, w.tenant, [16]byte(made.ID), w.rid, w.ch.After.PaymentID, reasonTexts(made.Reasons), w.caseEvidence(), w.at)
+		if next == nil {
+			w.one("new case, answered at once", closeCaseSQL, w.tenant, [16]byte(made.ID), w.at, how)
+		}
+	}
+	if old != nil && next != nil && next.ID == old.ID && !slices.Equal(old.Reasons, next.Reasons) {
+		w.one("case", updateCaseSQL, w.tenant, [16]byte(next.ID), reasonTexts(next.Reasons))
+	}
+}
+
+// made is the case that the change makes, also when one of its later steps answers it again.
+func (w *writing) made() *refund.Case {
+	fresh := func(c *refund.Case) bool { return c != nil && (w.ch.Before.Case == nil || c.ID != w.ch.Before.Case.ID) }
+	if fresh(w.ch.After.Case) {
+		return w.ch.After.Case
+	}
+	for _, t := range w.ch.Steps {
+		if fresh(t.Row.Case) {
+			return t.Row.Case
+		}
+	}
+	return nil
+}
+
+// caseEvidence says what opened it; the whole record is beside it.
+func (w *writing) caseEvidence() map[string]any {
+	return map[string]any{"fact": string(w.f.Kind), "source": w.f.Source, "rows": w.ch.Rows, "journalSeq": w.ch.After.JournalSeq,
+		"state": string(w.ch.After.State), "said": fmt.Sprint(w.f.Amount, " ", w.f.Currency, " ", w.f.ChannelRefundID)}
+}
+
+func reasonTexts(in []refund.CaseReason) []string {
+	out := make([]string, len(in))
+	for i, r := range in {
+		out[i] = string(r)
+	}
+	return out
+}

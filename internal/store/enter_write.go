@@ -1,0 +1,153 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+const answerAttemptSQL = `UPDATE attempts SET answered_at = $4, answer = $5, rule = $6, late = $7, evidence = $8
+  WHERE tenant_id = $1 AND rid = $2 AND no = $3 AND answer IS NULL`
+
+const updateDispatchSQL = `UPDATE dispatches SET exposed = $4, final_negative_at = $5, acknowledged = $6, channel_refund_id = $7,
+    decreed_by = CASE WHEN $8 THEN decreed_by END
+  WHERE tenant_id = $1 AND rid = $2 AND no = $3`
+
+const markDispatchSQL = `UPDATE dispatches SET exposed = $4, key_dies_at = least(key_dies_at, $5), may_act_until = $6, marked_epoch = $7
+  WHERE tenant_id = $1 AND rid = $2 AND no = $3`
+
+const insertDeathSQL = `INSERT INTO dispatch_deaths (tenant_id, rid, no, proof_attempt, epoch, rule, at) VALUES ($1, $2, $3, $4, $5, $6, $7)`
+
+const insertDispatchSQL = `INSERT INTO dispatches (tenant_id, rid, no, account, number, at) VALUES ($1, $2, $3, $4, $5, $6)`
+
+// moveRefundSQL is the one statement that changes a refund's state outside a claim: guarded by what was read under the lock, linked to
+// the journal row that tells it. $1 tenant, $2 rid, $3 generation, $4 seq before, $5 state before, $6 at, $7 digest, then the row.
+const moveRefundSQL = `WITH moved AS (
+    UPDATE refunds r SET state = $8, pending_reason = $9, failure_code = $10, failure_channel_code = $11, exposed = $12, case_id = $13, ask_no = $14,
+      lease_ends_at = $15, next_action_at = $16, dispatch_no = $17, epoch = greatest(r.epoch, $18), state_since = $19, final_at = $20,
+      updated_at = $6::timestamptz, journal_seq = r.journal_seq + 1,
+      journal_head = sha256(r.journal_head || uuid_send(r.rid) || int4send(r.journal_seq + 1) || timestamptz_send($6::timestamptz) || $7::bytea)
+    WHERE r.tenant_id = $1 AND r.rid = $2 AND r.generation = $3 AND r.journal_seq = $4 AND r.state = $5
+    RETURNING r.tenant_id, r.rid, r.journal_seq, r.journal_head, r.state, r.generation
+  )
+  INSERT INTO journal (tenant_id, rid, seq, kind, from_state, to_state, generation, source, actor, fact_key, at, data, digest, hash)
+  SELECT tenant_id, rid, journal_seq, $21, $5, state, generation, $22, $23, $24, $6::timestamptz, $25, $7::bytea, journal_head FROM moved`
+
+// touchRefundSQL keeps timer, lease and exposure in step when nothing was told to the journal.
+const touchRefundSQL = `UPDATE refunds r SET exposed = $5, lease_ends_at = $6, next_action_at = $7, pending_reason = $8, updated_at = $9
+  WHERE r.tenant_id = $1 AND r.rid = $2 AND r.generation = $3 AND r.journal_seq = $4`
+
+const updateBalancesSQL = `UPDATE payments SET reserved = $3, refunded = $4, held = $5, excess = $6 WHERE tenant_id = $1 AND payment_id = $2`
+
+// writing is one change on its way into the transaction. Statements are queued in the order that the guards need, and every one of
+// them must touch exactly the row it means.
+type writing struct {
+	b      *pgx.Batch
+	ch     *refund.Change
+	f      refund.Fact
+	tenant int64
+	rid    [16]byte
+	at     time.Time // the reading that the change was computed from: the time of everything it writes
+}
+
+// writeChange sends the change in one round trip. It fills After.JournalHead.
+func (s *Store) writeChange(ctx context.Context, tx pgx.Tx, ch *refund.Change, f refund.Fact) error {
+	w := &writing{b: &pgx.Batch{}, ch: ch, f: f, tenant: int64(ch.Before.Tenant), rid: ch.Before.RID, at: ch.Before.Now}
+	w.attempt()
+	w.dispatches()
+	w.effects()
+	w.cases()
+	w.steps()
+	w.timers()
+	w.balances()
+	if w.b.Len() == 0 {
+		return nil
+	}
+	return tx.SendBatch(ctx, w.b).Close()
+}
+
+func (w *writing) one(what, sql string, args ...any) {
+	w.b.Queue(sql, args...).Exec(func(t pgconn.CommandTag) error { return one(t.RowsAffected(), what) })
+}
+
+// any is for statements that may find nothing to do.
+func (w *writing) any(sql string, args ...any) { w.b.Queue(sql, args...) }
+
+func (w *writing) attempt() {
+	a := w.ch.Attempt
+	if a == nil {
+		return
+	}
+	w.one("answer of an attempt", answerAttemptSQL, w.tenant, w.rid, a.No, w.at, string(a.Answer), null(a.Rule), a.Late, a.Evidence)
+}
+
+// dispatches: exposure first, since the guards of deaths and of the refund's states look at it; a death before the number that it opens.
+func (w *writing) dispatches() {
+	before := w.ch.Before.Dispatches
+	for i, d := range w.ch.After.Dispatches {
+		if i < len(before) && d != before[i] {
+			w.one("dispatch", updateDispatchSQL, w.tenant, w.rid, d.No, d.Exposed, nullTime(d.FinalNegativeAt), d.Acknowledged, null(d.ChannelRefundID), d.Decreed)
+			if d.MarkedEpoch != before[i].MarkedEpoch {
+				w.one("epoch mark", markDispatchSQL, w.tenant, w.rid, d.No, d.Exposed, nullTime(d.KeyDiesAt), nullTime(d.MayActUntil), d.MarkedEpoch)
+			}
+		}
+	}
+	for _, x := range w.ch.Deaths {
+		d, _ := w.ch.After.Dispatch(x.Dispatch)
+		w.one("death of a number", insertDeathSQL, w.tenant, w.rid, x.Dispatch, null(x.ProofAttempt), null(d.MarkedEpoch), x.Rule, w.at)
+	}
+	for _, d := range w.ch.After.Dispatches[len(before):] {
+		w.one("new number", insertDispatchSQL, w.tenant, w.rid, d.No, w.ch.After.Account, d.Number, w.at)
+	}
+}
+
+// steps: one guarded UPDATE and one journal row each.
+func (w *writing) steps() {
+	seq, state, head := w.ch.Before.JournalSeq, w.ch.Before.State, w.ch.Before.JournalHead
+	for _, t := range w.ch.Steps {
+		r, e, digest := t.Row, t.Entry, t.Entry.Digest()
+		w.one("transition", moveRefundSQL, w.tenant, w.rid, r.Generation, seq, string(state), w.at, digest[:],
+			string(r.State), null(string(r.PendingReason)), null(r.Failure.Code), null(r.Failure.ChannelCode), r.Exposed, caseID(r.Case), null(r.AskNo),
+			nullTime(r.LeaseEndsAt), nullTime(r.NextActionAt), r.DispatchNo, r.Epoch, r.StateSince, nullTime(r.FinalAt),
+			e.Kind, e.Source, e.Actor, e.FactKey, e.Data)
+		seq, state = seq+1, r.State
+		head = refund.JournalHash(head, r.RID, int32(seq), w.at, digest) // #nosec G115 -- the column is an int4
+	}
+	w.ch.After.JournalHead = head
+}
+
+func (w *writing) timers() {
+	b, a := w.ch.Before.Refund, w.ch.After.Refund
+	if len(w.ch.Steps) > 0 || (b.Exposed == a.Exposed && b.LeaseEndsAt.Equal(a.LeaseEndsAt) && b.NextActionAt.Equal(a.NextActionAt) && b.PendingReason == a.PendingReason) {
+		return
+	}
+	w.one("timer", touchRefundSQL, w.tenant, w.rid, b.Generation, b.JournalSeq, a.Exposed, nullTime(a.LeaseEndsAt), nullTime(a.NextActionAt),
+		null(string(a.PendingReason)), w.at)
+}
+
+func (w *writing) balances() {
+	b, a := w.ch.Before.Payment, w.ch.After.Payment
+	if b.Reserved == a.Reserved && b.Refunded == a.Refunded && b.Held == a.Held && b.Excess == a.Excess {
+		return
+	}
+	w.one("balances", updateBalancesSQL, w.tenant, a.PaymentID, a.Reserved, a.Refunded, a.Held, a.Excess)
+}
+
+func caseID(c *refund.Case) *[16]byte {
+	if c == nil {
+		return nil
+	}
+	id := [16]byte(c.ID)
+	return &id
+}
+
+func nullTime(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}

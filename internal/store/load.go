@@ -1,0 +1,155 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// loadRefundSQL reads the row, and beside it what is not in the row: the tenant's code, whether sending is held, and the database's clock.
+const loadRefundSQL = `SELECT ` + refundColumns + `,
+    (SELECT t.code FROM tenants t WHERE t.tenant_id = r.tenant_id),
+    (SELECT i.sending_held_since IS NOT NULL FROM installation i),
+    clock_timestamp()
+  FROM ` + refundFrom + ` WHERE r.tenant_id = $1 AND r.rid = $2`
+
+const loadDispatchesSQL = `SELECT d.no, d.number, d.key_dies_at, d.absence_counts_from, d.exposed, d.decreed_by IS NOT NULL, d.final_negative_at,
+    d.may_act_until, d.marked_epoch, d.acknowledged, d.channel_refund_id, x.no IS NOT NULL
+  FROM dispatches d LEFT JOIN dispatch_deaths x ON (x.tenant_id, x.rid, x.no) = (d.tenant_id, d.rid, d.no)
+  WHERE d.tenant_id = $1 AND d.rid = $2 ORDER BY d.no`
+
+const loadAttemptsSQL = `SELECT a.no, a.dispatch_no, a.kind, a.epoch, a.generation, a.contract_version, a.started_at, a.not_after, a.answered_at,
+    a.answer, a.evidence->>'code', (a.evidence->>'retryAfterMs')::bigint
+  FROM attempts a WHERE a.tenant_id = $1 AND a.rid = $2 ORDER BY a.no`
+
+// loadEffectsSQL: the refund's own effects, and the payment's lines that belong to no refund. Only standing effects have an index by
+// refund, so the returned ones are looked for only where the journal tells of something that can return an effect.
+const loadEffectsSQL = `SELECT e.effect_id, e.rid IS NOT NULL, e.dispatch_no, e.channel_refund_id, e.amount, e.currency, e.counted, e.status, e.source, e.at, e.reversed_at
+  FROM (
+    SELECT * FROM effects WHERE tenant_id = $1 AND rid = $2 AND status = 'MOVED'
+    UNION ALL
+    SELECT * FROM effects WHERE tenant_id = $1 AND rid = $2 AND status = 'REVERSED'
+      AND EXISTS (SELECT FROM journal WHERE tenant_id = $1 AND rid = $2 AND (to_state = 'REVERSED' OR kind IN ('reversed', 'failed_final')))
+    UNION ALL
+    SELECT * FROM effects WHERE tenant_id = $1 AND payment_id = (SELECT payment_id FROM refunds WHERE tenant_id = $1 AND rid = $2) AND rid IS NULL
+  ) e ORDER BY e.effect_id`
+
+const loadPaymentSQL = `SELECT ` + paymentColumns + ` FROM payments p
+  WHERE p.tenant_id = $1 AND p.payment_id = (SELECT payment_id FROM refunds WHERE tenant_id = $1 AND rid = $2)`
+
+const loadFactsSQL = `SELECT fact_key FROM journal WHERE tenant_id = $1 AND rid = $2 AND fact_key IS NOT NULL`
+
+const (
+	beginSnapshotSQL = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`
+	endSnapshotSQL   = `COMMIT`
+)
+
+// Load reads everything durable about a refund from one snapshot, in one round trip. Errors: ErrNotFound, ErrUnavailable.
+func (s *Store) Load(ctx context.Context, k refund.Key) (refund.Record, error) {
+	var rec refund.Record
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return rec, translate(err)
+	}
+	defer conn.Release() // a connection that an error left inside the transaction is thrown away by the pool
+	b := &pgx.Batch{}
+	b.Queue(beginSnapshotSQL)
+	s.queueRecord(b, k, loadPaymentSQL, &rec)
+	b.Queue(endSnapshotSQL)
+	if err := conn.SendBatch(ctx, b).Close(); err != nil {
+		return refund.Record{}, translate(err)
+	}
+	return rec, nil
+}
+
+// queueRecord queues the reads that fill rec. The payment's statement is given: a writer's takes the row lock.
+func (s *Store) queueRecord(b *pgx.Batch, k refund.Key, paymentSQL string, rec *refund.Record) {
+	tenant, rid := int64(k.Tenant), [16]byte(k.RID)
+	b.Queue(paymentSQL, tenant, rid).QueryRow(func(row pgx.Row) (err error) {
+		rec.Payment, err = scanPayment(row)
+		return err
+	})
+	b.Queue(loadRefundSQL, tenant, rid).QueryRow(func(row pgx.Row) (err error) {
+		rec.Refund, err = scanRefund(row, &rec.TenantCode, &rec.SendingHeld, &rec.Now)
+		return err
+	})
+	b.Queue(loadDispatchesSQL, tenant, rid).Query(func(rows pgx.Rows) (err error) {
+		rec.Dispatches, err = pgx.CollectRows(rows, scanDispatch)
+		return err
+	})
+	b.Queue(loadAttemptsSQL, tenant, rid).Query(func(rows pgx.Rows) (err error) {
+		rec.Attempts, err = pgx.CollectRows(rows, scanAttempt)
+		return err
+	})
+	b.Queue(loadEffectsSQL, tenant, rid).Query(func(rows pgx.Rows) (err error) {
+		rec.Effects, err = pgx.CollectRows(rows, scanEffect)
+		return err
+	})
+	b.Queue(loadFactsSQL, tenant, rid).Query(func(rows pgx.Rows) error {
+		return scanFacts(rows, rec)
+	})
+	rec.Installation = s.identity.installation
+}
+
+func scanDispatch(row pgx.CollectableRow) (refund.Dispatch, error) {
+	var (
+		d                                    refund.Dispatch
+		keyDies, absence, negative, actUntil *time.Time
+		marked                               *int
+		channelID                            *string
+	)
+	err := row.Scan(&d.No, &d.Number, &keyDies, &absence, &d.Exposed, &d.Decreed, &negative, &actUntil, &marked, &d.Acknowledged, &channelID, &d.Dead)
+	d.KeyDiesAt, d.AbsenceCountsFrom, d.FinalNegativeAt, d.MayActUntil = deref(keyDies), deref(absence), deref(negative), deref(actUntil)
+	d.MarkedEpoch, d.ChannelRefundID = deref(marked), deref(channelID)
+	return d, err
+}
+
+func scanAttempt(row pgx.CollectableRow) (refund.Attempt, error) {
+	var (
+		a            refund.Attempt
+		kind         string
+		answered     *time.Time
+		answer, code *string
+		retryAfterMs *int64
+	)
+	err := row.Scan(&a.No, &a.DispatchNo, &kind, &a.Epoch, &a.Generation, &a.ContractVersion, &a.StartedAt, &a.NotAfter, &answered,
+		&answer, &code, &retryAfterMs)
+	a.Kind, a.Answer, a.AnsweredAt = refund.AttemptKind(kind), refund.FactKind(deref(answer)), deref(answered)
+	a.Code, a.RetryAfter = deref(code), time.Duration(deref(retryAfterMs))*time.Millisecond
+	return a, err
+}
+
+// sourcePerson marks effects that a decision booked; the domain calls the source of such facts "decision".
+const sourcePerson = "person"
+
+func scanEffect(row pgx.CollectableRow) (refund.Effect, error) {
+	var (
+		e                        refund.Effect
+		id                       [16]byte
+		dispatch                 *int
+		channelID                *string
+		currency, status, source string
+		reversed                 *time.Time
+	)
+	err := row.Scan(&id, &e.Ours, &dispatch, &channelID, &e.Amount, &currency, &e.Counted, &status, &source, &e.At, &reversed)
+	e.ID, e.DispatchNo, e.ChannelRefundID, e.ReversedAt = id, deref(dispatch), deref(channelID), deref(reversed)
+	e.Currency, e.Status, e.ByPerson = refund.Currency(currency), refund.EffectStatus(status), source == sourcePerson
+	return e, err
+}
+
+func scanFacts(rows pgx.Rows, rec *refund.Record) error {
+	keys, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+	if err != nil {
+		return err
+	}
+	rec.Facts = make(map[[32]byte]bool, len(keys))
+	for _, k := range keys {
+		var key [32]byte
+		copy(key[:], k) // 32 bytes by constraint
+		rec.Facts[key] = true
+	}
+	return nil
+}

@@ -1,0 +1,21 @@
+package store
+
+import (
+	"context"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// postponeSQL moves the timer and says why a PENDING refund waits. A timer that is not running stays so.
+const postponeSQL = `UPDATE refunds r SET next_action_at = coalesce($4, clock_timestamp() + $6::interval), updated_at = clock_timestamp(),
+    pending_reason = CASE WHEN r.state = 'PENDING' THEN coalesce($5, r.pending_reason) END
+  WHERE r.tenant_id = $1 AND r.rid = $2 AND r.generation = $3 AND r.next_action_at IS NOT NULL`
+
+// Postpone moves the timer of a refund that has to wait until st.Until, zero = a moment. Errors: ErrNotOwner, ErrBusy, ErrUnavailable.
+func (s *Store) Postpone(ctx context.Context, k refund.Key, generation int, st refund.Step) error {
+	tag, err := s.pool.Exec(ctx, postponeSQL, int64(k.Tenant), [16]byte(k.RID), generation, nullTime(st.Until), null(string(st.Why)), refund.Grace)
+	if err != nil {
+		return translate(err)
+	}
+	return one(tag.RowsAffected(), "postpone")
+}

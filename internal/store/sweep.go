@@ -1,0 +1,148 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// sweepDueSQL takes what is due and nobody else is at, and moves its timers on so that the next pass, here or on another replica,
+// finds other rows: by a job's grace, or by a moment for sends whose lease has ended. $1 limit, $2 grace, $3 moment.
+const sweepDueSQL = `WITH due AS MATERIALIZED (
+    SELECT r.tenant_id, r.rid, r.state = 'PROCESSING' AND r.lease_ends_at <= clock_timestamp() AS ended
+    FROM refunds r WHERE r.next_action_at <= now()
+    ORDER BY r.next_action_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
+  )
+  UPDATE refunds r SET next_action_at = clock_timestamp() + CASE WHEN due.ended THEN $3::interval ELSE $2::interval END
+  FROM due WHERE (r.tenant_id, r.rid) = (due.tenant_id, due.rid)
+  RETURNING r.tenant_id, r.rid, r.generation, r.account, due.ended`
+
+// sweepParkedSQL finds messages that wait for a payment which exists: the payment became known between the look and the parking. What
+// was parked just now is looked at every time, older rows in one pass of eight, and rows that were woken in vain ten times in one of
+// fifty more. $1 limit, $2 which eighth.
+const sweepParkedSQL = `WITH ready AS MATERIALIZED (
+    SELECT p.tenant_id, p.parked_id FROM parked p
+    WHERE p.done_at IS NULL AND p.wake_payment IS NOT NULL
+      AND (p.at > now() - interval '1 minute' OR hashtext(p.wake_payment) & 7 = $2)
+      AND (p.tries <= 10 OR random() < 0.02)
+      AND EXISTS (SELECT FROM payments y WHERE y.tenant_id = p.tenant_id AND y.payment_id = p.wake_payment)
+    LIMIT $1 FOR NO KEY UPDATE OF p SKIP LOCKED
+  )
+  UPDATE parked p SET tries = p.tries + 1 FROM ready
+  WHERE (p.tenant_id, p.parked_id) = (ready.tenant_id, ready.parked_id)
+  RETURNING p.tenant_id, p.wake_payment`
+
+// takeoverGrace is how long a failed take-over waits for the next try.
+const takeoverGrace = 2 * time.Second
+
+// dueRow is what a pass found.
+type dueRow struct {
+	key        refund.Key
+	generation int
+	account    string
+	ended      bool
+}
+
+// Sweep is one bounded pass over everything that time makes due: refunds get a job, sends whose owner is silent are taken over, parked
+// waiters whose payment is known are woken. Any number of replicas may sweep at once. Errors: ErrUnavailable; what one refund's
+// take-over met is logged and tried again.
+func (s *Store) Sweep(ctx context.Context, limit int) (refund.Swept, error) {
+	var out refund.Swept
+	ended, err := s.sweepDue(ctx, limit, &out)
+	if err != nil {
+		return out, err
+	}
+	for _, d := range ended {
+		if err := s.takeOver(ctx, d); err == nil {
+			out.TakenOver++
+		} else if errors.Is(err, refund.ErrUnavailable) {
+			return out, err
+		} else if !errors.Is(err, refund.ErrNotOwner) {
+			s.log.ErrorContext(ctx, "take-over failed", "rid", d.key.RID.String(), "account", d.account, "error", err)
+		}
+	}
+	out.Payments, err = s.sweepParked(ctx, limit)
+	return out, err
+}
+
+func (s *Store) sweepDue(ctx context.Context, limit int, out *refund.Swept) (ended []dueRow, err error) {
+	err = s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, sweepDueSQL, limit, refund.Grace, takeoverGrace)
+		if err != nil {
+			return err
+		}
+		due, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d dueRow, err error) {
+			var tenant int64
+			var rid [16]byte
+			err = row.Scan(&tenant, &rid, &d.generation, &d.account, &d.ended)
+			d.key = refund.Key{Tenant: refund.TenantID(tenant), RID: rid}
+			return d, err
+		})
+		if err != nil {
+			return err
+		}
+		var jobs []refund.Wakeup
+		for _, d := range due {
+			if d.ended {
+				ended = append(ended, d)
+			} else {
+				jobs = append(jobs, refund.Wakeup{Key: d.key, Generation: d.generation})
+			}
+		}
+		out.Woken, out.More = len(jobs), len(due) == limit
+		return s.enqueue(ctx, tx, jobs...)
+	})
+	return ended, err
+}
+
+// takeOver ends the lease of a silent owner: the send may have happened, and its follow-up job is in the same transaction.
+func (s *Store) takeOver(ctx context.Context, d dueRow) error {
+	c, ok := s.contractOf(d.account, d.key.Tenant)
+	if !ok {
+		return refund.ErrNoChannel
+	}
+	_, err := s.Enter(ctx, d.key, refund.Fact{Kind: refund.LeaseEnd, Generation: d.generation, Source: "sweeper", Actor: "system:sweeper"}, c)
+	return err
+}
+
+// contractOf is the account's contract in this process.
+func (s *Store) contractOf(account string, tenant refund.TenantID) (refund.Contract, bool) {
+	if s.cfg.Accounts == nil {
+		return refund.Contract{}, false
+	}
+	c, known, _ := s.cfg.Accounts.Account(account, tenant)
+	return c, known
+}
+
+func (s *Store) sweepParked(ctx context.Context, limit int) (n int, err error) {
+	err = s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, sweepParkedSQL, limit, time.Now().Unix()&7)
+		if err != nil {
+			return err
+		}
+		seen := map[refund.Wakeup]bool{}
+		var jobs []refund.Wakeup
+		for rows.Next() {
+			var tenant int64
+			var payment string
+			if err := rows.Scan(&tenant, &payment); err != nil {
+				return err
+			}
+			w := refund.Wakeup{Key: refund.Key{Tenant: refund.TenantID(tenant)}, PaymentID: payment}
+			if !seen[w] {
+				seen[w] = true
+				jobs = append(jobs, w)
+			}
+		}
+		if err := rows.Err(); err != nil {
+			return err
+		}
+		n = len(jobs)
+		return s.enqueue(ctx, tx, jobs...)
+	})
+	return n, err
+}
