@@ -1,0 +1,3 @@
+package telemetry
+
+//go:generate go run ./gen ../../docs/metrics.md

@@ -1,0 +1,166 @@
+// Package telemetry is the page of all metrics: every name, label and help text stands here and nowhere else.
+// docs/metrics.md is generated from it.
+package telemetry
+
+import (
+	"fmt"
+	"net/http"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Kind of a metric, as Prometheus names it.
+type Kind string
+
+// Kinds.
+const (
+	Counter   Kind = "counter"
+	Gauge     Kind = "gauge"
+	Histogram Kind = "histogram"
+)
+
+// Definition is one metric.
+type Definition struct {
+	Name   string // without the prefix refundry_
+	Kind   Kind
+	Labels []string
+	Help   string
+}
+
+// Definitions lists all metrics, in the order of the documentation.
+func Definitions() []Definition {
+	return []Definition{
+		{"intake_total", Counter, []string{"consumer", "outcome"}, "Requests and events that the door decided, by who brought them and what was decided."},
+		{"duplicates_total", Counter, []string{"consumer", "cause"}, "Replays: cause event = the same event id again, refund = another event for a known refund or capture."},
+		{"conflicts_total", Counter, []string{"kind"}, "Requests that named a known identity with other parameters, by problem code."},
+		{"accept_seconds", Histogram, nil, "From the arrival of a request at the door until its verdict was durable."},
+		{"accept_to_final_seconds", Histogram, nil, "From acceptance until the refund told its end."},
+		{"channel_calls_total", Counter, []string{"account", "op", "answer"}, "Calls to channels by account, operation (SEND, QUERY, LIST) and classified answer."},
+		{"takeovers_total", Counter, nil, "Refunds whose owner fell silent and whose lease was ended by the sweeper."},
+		{"commit_unknown_total", Counter, nil, "Transactions whose COMMIT was sent and not answered; each was run again to learn its outcome."},
+		{"refunds", Gauge, []string{"state"}, "Refunds that are not done with, by state."},
+		{"oldest_age_seconds", Gauge, []string{"state"}, "Age in its state of the oldest refund that is not done with."},
+		{"cases_open", Gauge, nil, "Refunds and payments that wait for a person."},
+		{"parked", Gauge, []string{"reason"}, "Messages in the parking lot that nobody has settled, by reason."},
+	}
+}
+
+// Metrics are the registered metrics of one process.
+type Metrics struct {
+	registry *prometheus.Registry
+
+	intake, duplicates, conflicts, calls *prometheus.CounterVec
+	takeovers, commitUnknown             prometheus.Counter
+	accept, acceptToFinal                prometheus.Histogram
+	refunds, oldest, parked              *prometheus.GaugeVec
+	cases                                prometheus.Gauge
+}
+
+// New registers every metric of the page, and those of the Go runtime and the process.
+func New() *Metrics {
+	m := &Metrics{registry: prometheus.NewRegistry()}
+	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	defs := map[string]Definition{}
+	for _, d := range Definitions() {
+		defs[d.Name] = d
+	}
+	counter := func(name string) *prometheus.CounterVec {
+		d := defs[name]
+		v := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "refundry", Name: d.Name, Help: d.Help}, d.Labels)
+		m.registry.MustRegister(v)
+		return v
+	}
+	gauge := func(name string) *prometheus.GaugeVec {
+		d := defs[name]
+		v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "refundry", Name: d.Name, Help: d.Help}, d.Labels)
+		m.registry.MustRegister(v)
+		return v
+	}
+	histogram := func(name string, buckets []float64) prometheus.Histogram {
+		d := defs[name]
+		h := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "refundry", Name: d.Name, Help: d.Help, Buckets: buckets})
+		m.registry.MustRegister(h)
+		return h
+	}
+	m.intake, m.duplicates, m.conflicts, m.calls = counter("intake_total"), counter("duplicates_total"), counter("conflicts_total"), counter("channel_calls_total")
+	m.takeovers, m.commitUnknown = counter("takeovers_total").WithLabelValues(), counter("commit_unknown_total").WithLabelValues()
+	m.accept = histogram("accept_seconds", prometheus.ExponentialBuckets(0.001, 2, 14))
+	m.acceptToFinal = histogram("accept_to_final_seconds", prometheus.ExponentialBuckets(0.01, 3, 14))
+	m.refunds, m.oldest, m.parked, m.cases = gauge("refunds"), gauge("oldest_age_seconds"), gauge("parked"), gauge("cases_open").WithLabelValues()
+	return m
+}
+
+// Handler serves the metrics in the Prometheus text format.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+// Intake counts one decision of the door.
+func (m *Metrics) Intake(consumer, outcome, duplicateCause, conflictCode string) {
+	m.intake.WithLabelValues(consumer, outcome).Inc()
+	if duplicateCause != "" {
+		m.duplicates.WithLabelValues(consumer, duplicateCause).Inc()
+	}
+	if conflictCode != "" {
+		m.conflicts.WithLabelValues(conflictCode).Inc()
+	}
+}
+
+// Accepted measures a pass through the door.
+func (m *Metrics) Accepted(d time.Duration) { m.accept.Observe(d.Seconds()) }
+
+// Final measures the life of a refund.
+func (m *Metrics) Final(d time.Duration) { m.acceptToFinal.Observe(d.Seconds()) }
+
+// Call counts one call to a channel.
+func (m *Metrics) Call(account, op, answer string) {
+	m.calls.WithLabelValues(account, op, answer).Inc()
+}
+
+// TakenOver counts ended leases.
+func (m *Metrics) TakenOver(n int) { m.takeovers.Add(float64(n)) }
+
+// CommitUnknown counts a lost answer of COMMIT.
+func (m *Metrics) CommitUnknown() { m.commitUnknown.Inc() }
+
+// Stock is what the database holds at one moment.
+type Stock struct {
+	Refunds map[string]int           // by state, not done with
+	Oldest  map[string]time.Duration // by state
+	Parked  map[string]int           // by reason
+	Cases   int
+}
+
+// SetStock replaces the gauges. States and reasons that are gone disappear, but every state in known shows at least 0.
+func (m *Metrics) SetStock(s Stock, known []string) {
+	m.refunds.Reset()
+	m.oldest.Reset()
+	m.parked.Reset()
+	for _, state := range known {
+		m.refunds.WithLabelValues(state).Set(float64(s.Refunds[state]))
+		m.oldest.WithLabelValues(state).Set(s.Oldest[state].Seconds())
+	}
+	for reason, n := range s.Parked {
+		m.parked.WithLabelValues(reason).Set(float64(n))
+	}
+	m.cases.Set(float64(s.Cases))
+}
+
+// Markdown is docs/metrics.md.
+func Markdown() string {
+	var b strings.Builder
+	b.WriteString("# Metrics\n\nServed at `/metrics` in the Prometheus text format. Generated from `internal/telemetry`; `go generate ./internal/telemetry` makes it anew.\n\n")
+	b.WriteString("| metric | kind | labels | what |\n|---|---|---|---|\n")
+	for _, d := range Definitions() {
+		labels := append([]string(nil), d.Labels...)
+		sort.Strings(labels)
+		fmt.Fprintf(&b, "| `refundry_%s` | %s | %s | %s |\n", d.Name, d.Kind, strings.Join(labels, ", "), d.Help)
+	}
+	b.WriteString("\nThe Go runtime's and the process's own metrics (`go_*`, `process_*`) are served beside them.\n")
+	return b.String()
+}

@@ -1,0 +1,39 @@
+package telemetry
+
+import (
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestEveryMetricOfThePageIsServed(t *testing.T) {
+	m := New()
+	m.Intake("rest", "ACCEPTED", "event", "idempotency-key-reused")
+	m.Call("demo", "SEND", "SUCCEEDED")
+	m.TakenOver(2)
+	m.CommitUnknown()
+	m.Accepted(time.Millisecond)
+	m.Final(time.Second)
+	m.SetStock(Stock{Refunds: map[string]int{"PENDING": 3}, Parked: map[string]int{"waiting": 1}, Cases: 1}, []string{"PENDING", "UNKNOWN"})
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	for _, d := range Definitions() {
+		if !strings.Contains(w.Body.String(), "\n# TYPE refundry_"+d.Name+" "+string(d.Kind)+"\n") {
+			t.Errorf("%s is on the page and not served", d.Name)
+		}
+	}
+	for _, line := range []string{`refundry_refunds{state="PENDING"} 3`, `refundry_refunds{state="UNKNOWN"} 0`, `refundry_takeovers_total 2`} {
+		if !strings.Contains(w.Body.String(), line) {
+			t.Errorf("missing line %q", line)
+		}
+	}
+}
+
+func TestMetricsPageIsCurrent(t *testing.T) {
+	got, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil || string(got) != Markdown() {
+		t.Errorf("docs/metrics.md is not what the definitions say; run `go generate ./internal/telemetry` (%v)", err)
+	}
+}
