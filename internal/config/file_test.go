@@ -1,0 +1,99 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+const good = `
+accounts:
+  demo:
+    channel: plain
+    endpoint: http://127.0.0.1:8089
+    tenants: [demo]
+    contract: {profile: keyed-queryable}
+    secret: {env: DEMO_SECRET}
+times: {lease: 8s}
+`
+
+func TestParse(t *testing.T) {
+	f, err := Parse([]byte(good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := f.Times.Defaults(); got.Lease.Seconds() != 8 || got.SendWindow.Seconds() != 3 {
+		t.Errorf("times: %+v, want the lease as said and the rest by default", got)
+	}
+	for name, c := range map[string]struct{ from, to, want string }{
+		"unknown key":       {"tenants:", "tenant:", "tenant"},
+		"unknown channel":   {"plain", "stripe9", "accounts.demo.channel"},
+		"no scheme":         {"http://127.0.0.1:8089", "127.0.0.1:8089", "accounts.demo.endpoint"},
+		"user in the URL":   {"http://127", "http://u:p@127", "accounts.demo.endpoint"},
+		"unknown profile":   {"keyed-queryable", "keyed", "keyed-queryable"},
+		"bad tenant":        {"[demo]", "[Demo]", "Demo"},
+		"no tenant":         {"[demo]", "[]", "at least one"},
+		"two secrets":       {"{env: DEMO_SECRET}", "{env: A, file: b}", "either env or file"},
+		"lease too short":   {"lease: 8s", "lease: 1s", "times.lease"},
+		"lease not a time":  {"lease: 8s", "lease: soon", "soon"},
+		"lease too long":    {"lease: 8s", "lease: 5m", "times.lease"},
+		"second document":   {"times:", "---\ntimes:", "one YAML document"},
+		"bad account name":  {"  demo:", "  Demo!:", "a name is"},
+		"duplicate account": {"times: {lease: 8s}", "  demo: {channel: plain}", "demo"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Parse([]byte(strings.Replace(good, c.from, c.to, 1)))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one that says %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestParseTellsEverythingAtOnce(t *testing.T) {
+	_, err := Parse([]byte("accounts:\n  a: {channel: x, endpoint: y}\ntimes: {lease: 1s}\n"))
+	for _, want := range []string{"a.channel", "a.endpoint", "a.tenants", "a.contract.profile", "times.lease"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not speak of %s: %v", want, err)
+		}
+	}
+}
+
+func TestSecretIsReadFromItsPlaceAndNeverTold(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	if err := os.WriteFile(path, []byte("hush\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HUSH", "quiet")
+	for want, s := range map[string]*Secret{"hush": {File: path}, "quiet": {Env: "HUSH"}, "": nil} {
+		if got, err := s.Read(); err != nil || got != want {
+			t.Errorf("%v: %q %v, want %q", s, got, err, want)
+		}
+	}
+	for _, s := range []*Secret{{Env: "NOT_THERE_AT_ALL"}, {File: path + "x"}} {
+		if _, err := s.Read(); err == nil {
+			t.Errorf("%v: a missing secret must be an error", s)
+		}
+	}
+}
+
+func TestEnvironmentStandsForFlags(t *testing.T) {
+	flags := pflag.NewFlagSet("x", pflag.ContinueOnError)
+	url := flags.String("database-url", "", "")
+	port := flags.Int("port", 1, "")
+	if err := flags.Parse([]string{"--port", "2"}); err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"REFUNDRY_DATABASE_URL": "postgres://x", "REFUNDRY_PORT": "3"}
+	lookup := func(k string) (string, bool) { v, ok := env[k]; return v, ok }
+	if err := BindEnv(flags, lookup); err != nil || *url != "postgres://x" || *port != 2 {
+		t.Errorf("url %q port %d err %v: the environment fills in what the command line left out", *url, *port, err)
+	}
+	got := Unknown([]string{"REFUNDRY_DATABASE_ULR=x", "REFUNDRY_PORT=1", "HOME=/"}, map[string]bool{"REFUNDRY_PORT": true})
+	if len(got) != 1 || got[0] != "REFUNDRY_DATABASE_ULR" {
+		t.Errorf("unknown variables %v, want the misspelt one", got)
+	}
+}
