@@ -20,9 +20,6 @@ import (
 // mediaEventBatch is the media type of several events in one body.
 const mediaEventBatch = "application/cloudevents-batch+json"
 
-// opEvents is the operation whose body is not judged as a whole.
-const opEvents = "receiveEvents"
-
 // prepare reads a request before the generated code sees it: header syntax,
 // query names, media type, size, and the JSON itself. Bodies are read whole and
 // under a deadline; a request without a body may wait as long as its handler likes.
@@ -56,7 +53,7 @@ func (s *service) prepared(w http.ResponseWriter, r *http.Request, op *operation
 	}
 	r.Header.Set("Content-Type", mediaType) // the generated code compares it byte by byte
 	limit := s.limits.Body
-	if op.id == opEvents {
+	if op.events {
 		limit = s.limits.Events
 	}
 	body, err := readBody(w, r, limit)
@@ -67,7 +64,7 @@ func (s *service) prepared(w http.ResponseWriter, r *http.Request, op *operation
 		return err
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	if op.id == opEvents {
+	if op.events {
 		attributes, err := binaryAttributes(r.Header)
 		if err != nil {
 			return err
@@ -170,7 +167,7 @@ func bodyTooLarge(limit int64) *Problem {
 // batch does not hold up the others.
 func checkJSON(body []byte, mediaType string, op *operation) error {
 	fault := strictjson.Check
-	if op.id == opEvents {
+	if op.events {
 		fault = strictjson.CheckSyntax
 	}
 	f := fault(body)

@@ -4,3 +4,5 @@
 // and then one handler per operation that turns it into domain words. Whatever
 // goes wrong on the way ends in one writer of RFC 9457 problems.
 package httpapi
+
+//go:generate go run ./errdoc ../../docs/errors.md

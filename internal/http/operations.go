@@ -14,6 +14,7 @@ type operation struct {
 	scopes     []string // all are needed
 	needsKey   bool     // Idempotency-Key is required
 	hasBody    bool
+	events     bool     // the body holds events, which are judged one by one
 	mediaTypes []string // of the request body, canonical
 	query      map[string]bool
 }
@@ -56,6 +57,7 @@ func operationOf(op *openapi3.Operation, shared openapi3.Parameters) (*operation
 		o.hasBody = true
 		for mediaType := range op.RequestBody.Value.Content {
 			o.mediaTypes = append(o.mediaTypes, mediaType)
+			o.events = o.events || mediaType == mediaEventBatch
 		}
 	}
 	return o, nil

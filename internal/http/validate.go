@@ -49,7 +49,7 @@ func newValidators(spec *openapi3.T, ps *problems) validators {
 func (s *service) validate(next http.Handler) http.Handler {
 	whole, withoutBody := s.validators.whole(next), s.validators.withoutBody(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if op, _ := r.Context().Value(keyOperation).(*operation); op != nil && op.id == opEvents {
+		if op, _ := r.Context().Value(keyOperation).(*operation); op != nil && op.events {
 			withoutBody.ServeHTTP(w, r)
 			return
 		}

@@ -1,0 +1,39 @@
+package httpapi_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/refundry/refundry/internal/http/badrequesttest"
+)
+
+// Every bad request gets its typed problem, and nothing behind the API hears of
+// it. Cases C9 and C14 are in the table.
+func TestBadRequestsTouchNothing(t *testing.T) {
+	t.Parallel()
+	w, c := serve(t, nil)
+	if n := len(badrequesttest.Cases()); n < 60 {
+		t.Fatalf("the table has %d cases, want at least 60", n)
+	}
+	badrequesttest.Run(t, badrequesttest.Target{BaseURL: c.base, Client: c.http, WriterKey: writerKey, ReaderKey: readerKey, Untouched: func(t *testing.T) {
+		t.Helper()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if len(w.touched) > 0 {
+			t.Errorf("a bad request reached %v", w.touched)
+			w.touched = nil
+		}
+	}})
+}
+
+// The table must not grow cases that say the same twice.
+func TestBadRequestNamesAreUnique(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, c := range badrequesttest.Cases() {
+		if slices.Contains(names, c.Name) {
+			t.Errorf("two cases are named %q", c.Name)
+		}
+		names = append(names, c.Name)
+	}
+}

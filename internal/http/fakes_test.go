@@ -1,0 +1,251 @@
+package httpapi_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/refundry/refundry/internal/bridge"
+	httpapi "github.com/refundry/refundry/internal/http"
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// world stands behind the API in these tests: it remembers what it was told and
+// answers what the test sets. The real rooms are tested with their database.
+type world struct {
+	mu       sync.Mutex
+	accepted []refund.Intake
+	poison   []refund.Park
+	touched  []string // names of calls that would have changed something
+	lookups  int
+
+	accept   func([]refund.Intake) ([]refund.Outcome, error)
+	refunds  map[string]refund.Refund
+	list     func(httpapi.RefundQuery) []refund.Refund
+	query    httpapi.RefundQuery
+	timeline httpapi.Timeline
+	payment  httpapi.PaymentView
+	put      func(refund.PaymentSpec) (refund.Payment, bool, error)
+	act      func(refundID string) (refund.Refund, error)
+	keys     map[string]httpapi.KeyRecord
+	keyErr   error
+	parkErr  error
+	panics   bool
+}
+
+func (w *world) Accept(_ context.Context, g []refund.Intake) ([]refund.Outcome, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.accepted = append(w.accepted, g...)
+	w.touched = append(w.touched, "accept")
+	if w.panics {
+		panic("a bug that mentions rfk_test_secret")
+	}
+	if w.accept != nil {
+		return w.accept(g)
+	}
+	out := make([]refund.Outcome, len(g))
+	for i, in := range g {
+		out[i] = refund.Outcome{Verdict: refund.Accepted}
+		if in.Refund != nil {
+			r := sample(in.Refund.RefundID)
+			out[i].Refund = &r
+		}
+	}
+	return out, nil
+}
+
+func (w *world) FindRefund(_ context.Context, tenant refund.TenantID, id string) (refund.Refund, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r, ok := w.refunds[id]
+	if !ok || r.Tenant != tenant {
+		return refund.Refund{}, refund.ErrNotFound
+	}
+	return r, nil
+}
+
+func (w *world) set(r refund.Refund) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refunds[r.RefundID] = r
+}
+
+func (w *world) ListRefunds(_ context.Context, _ refund.TenantID, q httpapi.RefundQuery) ([]refund.Refund, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.query = q
+	if w.list == nil {
+		return nil, nil
+	}
+	return w.list(q), nil
+}
+
+func (w *world) Timeline(_ context.Context, _ refund.TenantID, id string) (httpapi.Timeline, error) {
+	if w.timeline.Refund.RefundID != id {
+		return httpapi.Timeline{}, refund.ErrNotFound
+	}
+	return w.timeline, nil
+}
+
+func (w *world) doAct(name, id string) (refund.Refund, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.touched = append(w.touched, name)
+	if w.act == nil {
+		return refund.Refund{}, refund.ErrNotFound
+	}
+	return w.act(id)
+}
+
+func (w *world) Cancel(_ context.Context, _ refund.TenantID, id, _ string) (refund.Refund, error) {
+	return w.doAct("cancel", id)
+}
+
+func (w *world) Check(_ context.Context, _ refund.TenantID, id, _ string) (refund.Refund, error) {
+	return w.doAct("check", id)
+}
+
+func (w *world) PutPayment(_ context.Context, _ refund.Tenant, id string, spec refund.PaymentSpec, _ string) (refund.Payment, bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.touched = append(w.touched, "put")
+	if w.put != nil {
+		return w.put(spec)
+	}
+	return refund.Payment{PaymentID: id, OrderID: spec.OrderID, Currency: spec.Currency, Account: spec.Account, Reference: "ch_77",
+		KnownBy: refund.BySnapshot, Captured: spec.Amount, CreatedAt: epoch}, true, nil
+}
+
+func (w *world) FindPayment(_ context.Context, tenant refund.TenantID, id string) (httpapi.PaymentView, error) {
+	if w.payment.Payment.PaymentID != id || w.payment.Payment.Tenant != tenant {
+		return httpapi.PaymentView{}, refund.ErrNotFound
+	}
+	return w.payment, nil
+}
+
+func (w *world) ParkPoison(_ context.Context, _ refund.TenantID, _ refund.EventKey, _ string, p refund.Park) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.parkErr != nil {
+		return w.parkErr
+	}
+	w.poison = append(w.poison, p)
+	w.touched = append(w.touched, "park")
+	return nil
+}
+
+func (w *world) Lookup(_ context.Context, prefix string) (httpapi.KeyRecord, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lookups++
+	if w.keyErr != nil {
+		return httpapi.KeyRecord{}, w.keyErr
+	}
+	k, ok := w.keys[prefix]
+	if !ok {
+		return httpapi.KeyRecord{}, refund.ErrNotFound
+	}
+	return k, nil
+}
+
+var epoch = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
+
+// Keys of the tests: one of each kind.
+const (
+	writerKey = "rfk_test_Writer01_" + "0123456789012345678901234567890123456789012"
+	readerKey = "rfk_test_Reader01_" + "1123456789012345678901234567890123456789012"
+	closedKey = "rfk_test_Closed01_" + "2123456789012345678901234567890123456789012"
+	strayKey  = "rfk_test_Strayy01_" + "3123456789012345678901234567890123456789012"
+)
+
+func record(t testing.TB, key string, tenant refund.Tenant, scopes ...string) (string, httpapi.KeyRecord) {
+	k, err := refund.ParseAPIKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k.Prefix, httpapi.KeyRecord{SecretHash: sha256.Sum256([]byte(k.Secret)), Tenant: tenant, Mode: k.Mode, ActorName: "shop", Scopes: scopes}
+}
+
+// sample is a refund as the store would give it.
+func sample(id string) refund.Refund {
+	p := refund.Params{RefundID: id, OrderID: "ord_77", PaymentID: "pay_77", Amount: 1250, Currency: "USD"}
+	return refund.Refund{Key: refund.Key{Tenant: 1, RID: refund.RID{15: 1}}, Params: p, Account: "demo", Digest: p.Digest(), State: refund.Pending,
+		PendingReason: refund.PendingQueued, NextActionAt: epoch, JournalSeq: 1, CreatedAt: epoch, UpdatedAt: epoch}
+}
+
+// serve starts the API over a fresh world on a real listener.
+func serve(t *testing.T, change func(*world, *httpapi.Config)) (*world, *client) {
+	t.Helper()
+	w := &world{refunds: map[string]refund.Refund{}, keys: map[string]httpapi.KeyRecord{}}
+	demo := refund.Tenant{ID: 1, Code: "demo"}
+	for _, k := range []struct {
+		key    string
+		tenant refund.Tenant
+		scopes []string
+	}{
+		{writerKey, demo, []string{httpapi.ScopeRefundsWrite, httpapi.ScopeRefundsRead}},
+		{readerKey, demo, []string{httpapi.ScopeRefundsRead}},
+		{closedKey, refund.Tenant{ID: 2, Code: "gone", Closed: true}, []string{httpapi.ScopeRefundsWrite, httpapi.ScopeRefundsRead}},
+		{strayKey, refund.Tenant{ID: 3, Code: "stray"}, []string{httpapi.ScopeRefundsWrite, httpapi.ScopeRefundsRead}},
+	} {
+		prefix, rec := record(t, k.key, k.tenant, k.scopes...)
+		w.keys[prefix] = rec
+	}
+	cfg := httpapi.Config{Door: w, Refunds: w, Actions: w, Payments: w, Keys: w, Events: bridge.Codec{}, Parking: w}
+	if change != nil {
+		change(w, &cfg)
+	}
+	a, err := httpapi.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(a)
+	t.Cleanup(srv.Close)
+	return w, &client{t: t, base: srv.URL, http: srv.Client(), api: a}
+}
+
+// client sends requests with the writer's key unless told otherwise.
+type client struct {
+	t    *testing.T
+	base string
+	http *http.Client
+	api  *httpapi.API
+}
+
+type reply struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (c *client) do(method, path, body string, header ...string) reply {
+	c.t.Helper()
+	req, err := http.NewRequestWithContext(c.t.Context(), method, c.base+path, strings.NewReader(body))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+writerKey)
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return reply{res.StatusCode, res.Header, string(text)}
+}
