@@ -1,0 +1,81 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// wakeBatch is how many waiting messages are tried again in one group.
+const wakeBatch = 100
+
+// Waker tries parked messages again once their payment is known.
+type Waker struct {
+	Lot interface {
+		// Waiting reads messages that wait for a payment, the oldest first.
+		Waiting(ctx context.Context, tenant refund.TenantID, paymentID string, limit int) ([]refund.ParkedMessage, error)
+	}
+	Door interface {
+		Accept(ctx context.Context, g []refund.Intake) ([]refund.Outcome, error)
+	}
+	Log *slog.Logger
+}
+
+// WakePayment hands everything that waits for this payment to the door again. The same transaction that decides an item
+// settles its parked row, so a message is never tried into two results. Running twice is harmless.
+func (w Waker) WakePayment(ctx context.Context, tenant refund.TenantID, paymentID string) error {
+	for {
+		waiting, err := w.Lot.Waiting(ctx, tenant, paymentID, wakeBatch)
+		if err != nil || len(waiting) == 0 {
+			return err
+		}
+		group := make([]refund.Intake, 0, len(waiting))
+		for _, m := range waiting {
+			in, err := Unpark(m)
+			if err != nil { // it was readable when it was parked
+				return fmt.Errorf("bridge: parked message %s cannot be read any more: %w", m.ID, err)
+			}
+			group = append(group, in)
+		}
+		out, err := w.Door.Accept(ctx, group)
+		if err != nil {
+			return err
+		}
+		for _, o := range out {
+			if o.Verdict == refund.Waiting {
+				return nil // the payment is not there after all: somebody else wakes them
+			}
+			if o.Verdict == refund.Busy {
+				return errors.New("bridge: a refund of a parked message is busy, again later")
+			}
+		}
+		w.Log.InfoContext(ctx, "parked messages tried again", "payment", paymentID, "messages", len(group))
+	}
+}
+
+// Unpark makes an intake of a parked message, as its consumer had made it.
+func Unpark(m refund.ParkedMessage) (refund.Intake, error) {
+	in, _, err := Codec{}.Decode(attributesOf(m.Headers), m.Body)
+	in.Tenant, in.Event.Consumer, in.Actor, in.Transport, in.Parked = m.Tenant, m.Consumer, "system:wake", "parked:"+m.ID.String(), m.ID
+	return in, err
+}
+
+// attributesOf finds the attributes of binary mode among headers; nil = the body is the whole event.
+func attributesOf(h map[string][]string) map[string]string {
+	var out map[string]string
+	for name, values := range h {
+		attribute, found := strings.CutPrefix(strings.ToLower(name), "ce-")
+		if !found || len(values) != 1 {
+			continue
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[attribute] = values[0]
+	}
+	return out
+}
