@@ -1,0 +1,111 @@
+package jobs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// call makes one call to the channel: the attempt is durable first, the call is outside any transaction, and its answer is entered
+// whatever has become of the ownership meanwhile.
+func (r *Runner) call(ctx context.Context, rec refund.Record, kind refund.AttemptKind, no int, ch refund.Channel, c refund.Contract) error {
+	if rec.State.Final() {
+		return r.ask(ctx, rec, kind, no, ch, c)
+	}
+	req, claim, err := r.claim(rec, kind, no, c)
+	if err != nil {
+		return err
+	}
+	start := r.cfg.Clock() // before the claim is sent: the database's time to send counts from here at the latest
+	owned, err := r.cfg.Store.Claim(ctx, claim)
+	if err != nil {
+		return err
+	}
+	return r.attempt(ctx, rec, owned, start, req, ch, c)
+}
+
+// ask is a call that needs no owner. Never a send.
+func (r *Runner) ask(ctx context.Context, rec refund.Record, kind refund.AttemptKind, no int, ch refund.Channel, c refund.Contract) error {
+	req, claim, err := r.claim(rec, kind, no, c)
+	if err != nil {
+		return err
+	}
+	start := r.cfg.Clock()
+	asked, err := r.cfg.Store.Ask(ctx, claim)
+	if err != nil {
+		return err
+	}
+	return r.attempt(ctx, rec, asked, start, req, ch, c)
+}
+
+func (r *Runner) claim(rec refund.Record, kind refund.AttemptKind, no int, c refund.Contract) (refund.Call, refund.Claim, error) {
+	d, ok := rec.Dispatch(no)
+	if !ok {
+		return refund.Call{}, refund.Claim{}, fmt.Errorf("jobs: refund %s has no dispatch %d", rec.RID, no)
+	}
+	req := refund.Call{Number: d.Number, RefundID: rec.RefundID, TenantCode: rec.TenantCode, Account: rec.Account, PaymentReference: rec.ChannelReference,
+		Amount: rec.Amount, Currency: rec.Currency, Reason: rec.Reason, ChannelRefundID: d.ChannelRefundID}
+	text, err := json.Marshal(req)
+	if err != nil {
+		return refund.Call{}, refund.Claim{}, fmt.Errorf("jobs: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	t := r.cfg.Times
+	return req, refund.Claim{Key: rec.Key, State: rec.State, Generation: rec.Generation, JournalSeq: rec.JournalSeq, Kind: kind, Dispatch: no,
+		Contract: c, Lease: t.Lease, Margin: t.Margin, SendWindow: t.SendWindow, ClockSkew: t.ClockSkew, Request: sum[:]}, nil
+}
+
+// attempt calls and enters the answer. A call that is under way is not cut off by the end of the lease.
+func (r *Runner) attempt(ctx context.Context, rec refund.Record, at refund.Claimed, start time.Time, req refund.Call, ch refund.Channel, c refund.Contract) error {
+	began := r.cfg.Clock()
+	facts := []refund.Fact{refund.FactOf(at.Attempt, refund.Answer{Kind: refund.NotSent, Rule: "past-not-after"})}
+	if inTime(start, began, at.Send) {
+		out, cancel := context.WithTimeout(r.cfg.Budget(ctx, start, at.Send), r.cfg.Times.Call)
+		facts = answers(out, at.Attempt, req, ch)
+		cancel()
+	} else if at.Kind != refund.AttemptSend {
+		facts[0].Kind = refund.Unknown // a question that was not asked says nothing
+	}
+	if r.cfg.Observer != nil {
+		r.cfg.Observer.Called(rec.Account, at.Kind, facts[0].Kind, r.cfg.Clock().Sub(began))
+	}
+	for _, f := range facts {
+		if err := r.enter(ctx, rec.Key, f, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inTime compares on the wall clock and on the monotonic one: a machine that was suspended stops the one, a set clock moves the other.
+func inTime(start, now time.Time, send time.Duration) bool {
+	return now.Sub(start) < send && now.Round(0).Sub(start.Round(0)) < send
+}
+
+// enter gets an answer into the database. It has left the channel and will not come again, so neither the end of the job nor a database
+// that is away for a moment may lose it.
+func (r *Runner) enter(ctx context.Context, k refund.Key, f refund.Fact, c refund.Contract) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Times.Enter)
+	defer cancel()
+	wait := 50 * time.Millisecond
+	for {
+		_, err := r.cfg.Store.Enter(ctx, k, f, c)
+		if err == nil || !(errors.Is(err, refund.ErrUnavailable) || errors.Is(err, refund.ErrBusy) || errors.Is(err, refund.ErrCommitUnknown)) {
+			return err
+		}
+		timer := time.NewTimer(spread(wait))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			r.log.ErrorContext(ctx, "an answer could not be stored", "rid", k.RID.String(), "attempt", f.Attempt, "answer", string(f.Kind), "error", err)
+			return err
+		case <-timer.C:
+		}
+		wait = min(wait*2, 2*time.Second)
+	}
+}

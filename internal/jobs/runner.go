@@ -1,0 +1,203 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+const defaultSchema = "refundry"
+
+// Store is what the workflow needs from the database.
+type Store interface {
+	refund.Store
+	// Ask writes the attempt of a question that needs no owner.
+	Ask(ctx context.Context, c refund.Claim) (refund.Claimed, error)
+}
+
+// Waker tries again what waits for a payment that has become known.
+type Waker interface {
+	WakePayment(ctx context.Context, tenant refund.TenantID, paymentID string) error
+}
+
+// Maintainer does the housekeeping of the whole installation, such as partitions for the coming days. It is idempotent.
+type Maintainer interface {
+	Maintain(ctx context.Context) error
+}
+
+// Observer counts. Its methods must return at once.
+type Observer interface {
+	// Called tells of one call to a channel: account, operation, class of the answer, and how long it took.
+	Called(account string, kind refund.AttemptKind, answer refund.FactKind, took time.Duration)
+	// Swept tells what one sweeper pass did.
+	Swept(s refund.Swept)
+}
+
+// Times are the bounds of ownership and calls.
+type Times struct {
+	Lease      time.Duration // owner's time for one call; default 10 s
+	Margin     time.Duration // before the lease's end no byte leaves; default 2 s
+	SendWindow time.Duration // longest time between claim and first byte; default 3 s
+	ClockSkew  time.Duration // margin before a key's death; default refund.ClockMargin
+	Call       time.Duration // longest time for the answer, may outlive the lease; default 30 s
+	Enter      time.Duration // longest time to get an answer into the database; default 30 s
+}
+
+func (t Times) withDefaults() Times {
+	for _, d := range []struct {
+		v *time.Duration
+		d time.Duration
+	}{{&t.Lease, 10 * time.Second}, {&t.Margin, 2 * time.Second}, {&t.SendWindow, 3 * time.Second}, {&t.ClockSkew, refund.ClockMargin},
+		{&t.Call, 30 * time.Second}, {&t.Enter, 30 * time.Second}} {
+		if *d.v <= 0 {
+			*d.v = d.d
+		}
+	}
+	return t
+}
+
+// Config of a Runner. Pool, Store and Channels are needed.
+type Config struct {
+	Pool     *pgxpool.Pool // for River: Workers + 5 connections beside the store's own
+	Schema   string        // default "refundry"
+	Store    Store
+	Channels refund.Channels
+	Waker    Waker      // nil = payment_wake jobs fail and are tried again
+	Maintain Maintainer // nil = no housekeeping
+	Observer Observer   // nil = nobody counts
+	// Budget puts into the context how long after start a first byte may leave. nil = only the check before the call guards it.
+	Budget func(ctx context.Context, start time.Time, send time.Duration) context.Context
+
+	Times      Times
+	Workers    int           // steps at once in this process; default 32
+	SweepEvery time.Duration // default 1 s, ± 20 %
+	SweepLimit int           // rows a pass; default 500
+
+	Clock  func() time.Time // default time.Now; its reading must carry the monotonic clock
+	Logger *slog.Logger     // default: discards
+}
+
+// Runner works the jobs and sweeps. Start once, Stop once.
+type Runner struct {
+	cfg    Config
+	log    *slog.Logger
+	client *river.Client[pgx.Tx]
+	checks chan struct{} // bounds questions of people
+
+	mu      sync.Mutex
+	stopped bool
+	cancel  context.CancelFunc // ends the sweeper
+	busy    sync.WaitGroup     // sweeper and checks
+}
+
+// New validates and prepares; nothing runs before Start.
+func New(cfg Config) (*Runner, error) {
+	if cfg.Pool == nil || cfg.Store == nil || cfg.Channels == nil {
+		return nil, errors.New("jobs: Pool, Store and Channels are needed")
+	}
+	if cfg.Schema == "" {
+		cfg.Schema = defaultSchema
+	}
+	if cfg.Workers <= 0 {
+		cfg.Workers = 32
+	}
+	if cfg.SweepEvery <= 0 {
+		cfg.SweepEvery = time.Second
+	}
+	if cfg.SweepLimit <= 0 {
+		cfg.SweepLimit = 500
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Budget == nil {
+		cfg.Budget = func(ctx context.Context, _ time.Time, _ time.Duration) context.Context { return ctx }
+	}
+	cfg.Times = cfg.Times.withDefaults()
+	if cfg.Times.Margin >= cfg.Times.Lease {
+		return nil, fmt.Errorf("jobs: the margin %s leaves nothing of the lease %s", cfg.Times.Margin, cfg.Times.Lease)
+	}
+	r := &Runner{cfg: cfg, log: cfg.Logger, checks: make(chan struct{}, cfg.Workers)}
+	client, err := river.NewClient(riverpgxv5.New(cfg.Pool), r.riverConfig())
+	if err != nil {
+		return nil, fmt.Errorf("jobs: %w", err)
+	}
+	r.client = client
+	return r, nil
+}
+
+// riverConfig: nothing of ours depends on River's leader, scheduler or rescuer; they only tidy up.
+func (r *Runner) riverConfig() *river.Config {
+	workers := river.NewWorkers()
+	river.AddWorker(workers, &stepWorker{r: r})
+	river.AddWorker(workers, &wakeWorker{r: r})
+	river.AddWorker(workers, &maintenanceWorker{r: r})
+	c := &river.Config{
+		Schema:                      r.cfg.Schema,
+		Workers:                     workers,
+		Queues:                      map[string]river.QueueConfig{queueRefunds: {MaxWorkers: r.cfg.Workers}, river.QueueDefault: {MaxWorkers: 4}},
+		FetchCooldown:               cooldown,
+		FetchPollInterval:           500 * time.Millisecond,
+		JobTimeout:                  45 * time.Second,
+		RescueStuckJobsAfter:        90 * time.Second,
+		MaxAttempts:                 maxAttempts,
+		CompletedJobRetentionPeriod: time.Hour,
+		RetryPolicy:                 retryPolicy{},
+		Logger:                      r.log,
+	}
+	if r.cfg.Maintain != nil {
+		c.PeriodicJobs = []*river.PeriodicJob{river.NewPeriodicJob(river.PeriodicInterval(time.Hour),
+			func() (river.JobArgs, *river.InsertOpts) { return maintenanceArgs{}, nil }, &river.PeriodicJobOpts{RunOnStart: true})}
+	}
+	return c
+}
+
+// Start begins to work and to sweep. ctx bounds the start only.
+func (r *Runner) Start(ctx context.Context) error {
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	if err := r.client.Start(context.WithoutCancel(ctx)); err != nil {
+		cancel()
+		return fmt.Errorf("jobs: %w", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cancel = cancel
+	r.busy.Go(func() { r.sweepLoop(run) })
+	return nil
+}
+
+// Stop drains: no new jobs, calls under way end and their answers are entered. When ctx ends first, calls are cut off; their leases end
+// by themselves. A second Stop does nothing.
+func (r *Runner) Stop(ctx context.Context) error {
+	r.mu.Lock()
+	again := r.stopped || r.cancel == nil
+	r.stopped = true
+	if r.cancel != nil {
+		r.cancel()
+	}
+	r.mu.Unlock()
+	if again {
+		return nil
+	}
+	err := r.client.Stop(ctx)
+	if err != nil {
+		hard, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		err = errors.Join(err, r.client.StopAndCancel(hard))
+	}
+	r.busy.Wait()
+	return err
+}

@@ -1,0 +1,74 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+type stepWorker struct {
+	river.WorkerDefaults[stepArgs]
+	r *Runner
+}
+
+// Work makes one step. Errors are worth another try; what cannot get better is canceled, and the sweeper stays the safety net.
+func (w *stepWorker) Work(ctx context.Context, job *river.Job[stepArgs]) error {
+	rid, err := refund.ParseRID(job.Args.RID)
+	if err != nil {
+		return river.JobCancel(err)
+	}
+	err = w.r.step(ctx, refund.Key{Tenant: refund.TenantID(job.Args.TenantID), RID: rid}, job.Args.Generation)
+	if errors.Is(err, refund.ErrNotFound) {
+		return river.JobCancel(err)
+	}
+	return err
+}
+
+type wakeWorker struct {
+	river.WorkerDefaults[wakeArgs]
+	r *Runner
+}
+
+// Work hands the payment to whoever parked for it.
+func (w *wakeWorker) Work(ctx context.Context, job *river.Job[wakeArgs]) error {
+	if w.r.cfg.Waker == nil {
+		return errors.New("jobs: nobody to wake here")
+	}
+	return w.r.cfg.Waker.WakePayment(ctx, refund.TenantID(job.Args.TenantID), job.Args.PaymentID)
+}
+
+type maintenanceWorker struct {
+	river.WorkerDefaults[maintenanceArgs]
+	r *Runner
+}
+
+// Work does the housekeeping.
+func (w *maintenanceWorker) Work(ctx context.Context, _ *river.Job[maintenanceArgs]) error {
+	if w.r.cfg.Maintain == nil {
+		return nil
+	}
+	return w.r.cfg.Maintain.Maintain(ctx)
+}
+
+// retryPolicy doubles from one second and stays below a minute and a bit; spread, so that a lost database is not met by all at once.
+type retryPolicy struct{}
+
+// NextRetry is when a failed job is tried again.
+func (retryPolicy) NextRetry(job *rivertype.JobRow) time.Time {
+	d := time.Minute
+	if n := max(job.Attempt, 1); n < 7 {
+		d = time.Second << (n - 1)
+	}
+	return time.Now().Add(spread(d))
+}
+
+// spread gives d ± 20 %.
+func spread(d time.Duration) time.Duration {
+	return d + time.Duration((rand.Float64()*2-1)*0.2*float64(d)) // #nosec G404 -- timing, not secrecy
+}
