@@ -22,7 +22,7 @@ func drops(r CaseReason) act {
 var (
 	book   = act{"book the effect", (*scene).book}
 	mirror = act{"mirror the effect", (*scene).mirror}
-	pair   = act{"pair the effect", func(s *scene) { s.effectWithoutID().ChannelRefundID = s.f.ChannelRefundID }}
+	pair   = act{"pair the effect", func(s *scene) { s.effectWithoutID().ChannelRefundID = s.f.ChannelRefundID; s.dropHeld() }}
 
 	nextNumber = act{"next number", (*scene).nextNumber}
 	answerAsk  = act{"answer the ask", func(s *scene) { s.r.AskNo = 0 }}
@@ -33,7 +33,7 @@ var (
 	openOther         = opens(CaseOther)
 	openContradiction = opens(CaseContradiction)
 	openNoStep        = opens(CaseNoStep)
-	openAcknowledged  = act{"case: acknowledged, decree void", func(s *scene) { s.d.Decreed = false; s.addReason(CaseAcknowledged) }}
+	openAcknowledged  = opens(CaseAcknowledged)
 	openGiven         = act{"case: the reason given", func(s *scene) { s.addReason(s.f.Reason) }}
 	dropOther         = drops(CaseOther)
 	dropAcknowledged  = drops(CaseAcknowledged)
@@ -63,14 +63,36 @@ func (s *scene) book() {
 			Currency: cur, Counted: counted, Status: EffectMoved, ByPerson: s.f.Source == "decision", At: s.now})
 		s.r.Payment.Refunded += counted
 	}
+	s.dropHeld()
 	s.refold()
 }
 
-// mirror takes the effect back: the amount is refundable again.
+// mirror takes the effect back: the amount is refundable again. An effect without an id learns it here, so that a
+// success that is told late is known.
 func (s *scene) mirror() {
 	e := s.movedEffect()
+	if e.ChannelRefundID == "" && s.foreignEffect() == nil {
+		e.ChannelRefundID = s.f.ChannelRefundID
+	}
 	e.Status, e.ReversedAt = EffectReversed, s.now
 	s.r.Payment.Refunded -= e.Counted
+	s.dropHeld()
+}
+
+// dropHeld ends the wait of a held line that was this refund all along: same id, counted elsewhere now.
+func (s *scene) dropHeld() {
+	held := false
+	for i := range s.r.Effects {
+		e := &s.r.Effects[i]
+		if e.Status == EffectHeld && e.ChannelRefundID == s.f.ChannelRefundID {
+			e.Status = EffectDropped
+			s.r.Payment.Held -= e.Counted
+		}
+		held = held || e.Status == EffectHeld
+	}
+	if !held {
+		s.dropReason(CaseHeld)
+	}
 }
 
 // nextNumber closes the live number with its proof and opens the next ordinal. The number itself is computed by whoever knows the installation.
@@ -99,7 +121,10 @@ func (s *scene) proof(no int) int {
 func (s *scene) markEpoch() {
 	for i := range s.r.Dispatches {
 		d := &s.r.Dispatches[i]
-		d.MarkedEpoch, d.KeyDiesAt = s.r.Epoch, s.now
+		d.MarkedEpoch = s.r.Epoch
+		if d.KeyDiesAt.IsZero() || d.KeyDiesAt.After(s.now) {
+			d.KeyDiesAt = s.now
+		}
 		d.MayActUntil = later(d.MayActUntil, s.now.Add(LongestLease))
 	}
 	s.refold()

@@ -11,9 +11,11 @@ const Grace = 10 * time.Second
 // Apply enters one fact into a record that is held under its lock. It is pure: the same record, fact and contract give
 // the same change. r.Now is the time of the reading. Errors: ErrNotOwner when a conclusion from missing evidence
 // carries another generation than the row; a plain error when the fact names what does not exist.
-func Apply(r Record, f Fact, c Contract) (Change, error) {
+func Apply(r Record, f Fact, c Contract) (Change, error) { return applyBy(stateTable, r, f, c) }
+
+func applyBy(rules []row, r Record, f Fact, c Contract) (Change, error) {
 	ch := Change{Before: r, After: clone(r)}
-	s := &scene{r: &ch.After, c: c, f: f, now: r.Now, change: &ch}
+	s := &scene{rules: rules, r: &ch.After, c: c, f: f, now: r.Now, change: &ch}
 	if f.Kind.concluded() && f.Generation != r.Generation {
 		return Change{}, ErrNotOwner
 	}
@@ -43,11 +45,14 @@ func (k FactKind) concluded() bool {
 	return k == LeaseEnd || k == Settled || k == KeyDead || k == Deadline
 }
 
-// keyed says whether a fact has an identity: a status of a number or an effect. Answers that speak only of their own
-// attempt have none, else the second of them would look known and move nothing.
+// keyed says whether a kind has an identity: a status of a number or an effect. Answers that speak only of their own
+// attempt have none, else the second of them would look known and move nothing. A person's word has none either (see
+// fromChannel): the channel's own word must never look known because of it.
 func (k FactKind) keyed() bool {
 	return k == Succeeded || k == Acknowledged || k == FailedFinal || k == Reversed
 }
+
+func (f Fact) fromChannel() bool { return f.Source != "decision" }
 
 // complete writes the attempt's answer, once. done: it had one.
 func (s *scene) complete() (done bool, err error) {
@@ -80,6 +85,9 @@ func (s *scene) record() {
 	d := s.d
 	switch s.f.Kind {
 	case Acknowledged:
+		if !s.ackBefore { // a decree that says "not done" is void
+			d.Decreed = false
+		}
 		d.Acknowledged = true
 		d.Exposed = true
 	case FailedFinal:
@@ -91,7 +99,7 @@ func (s *scene) record() {
 		d.ChannelRefundID = s.f.ChannelRefundID
 		d.Acknowledged = true
 	}
-	s.change.Known = s.r.Facts[s.key()] && s.f.Kind.keyed()
+	s.change.Known = s.f.Kind.keyed() && s.f.fromChannel() && s.r.Facts[s.key()]
 	s.refold()
 }
 
@@ -109,14 +117,18 @@ func (s *scene) key() [32]byte {
 	return FactKey(s.d.Number, string(s.f.Kind), s.f.ChannelRefundID, s.f.Amount, s.f.Currency)
 }
 
-// row finds the table row that applies; the zero row keeps the fact as evidence.
+// row finds the table row that applies. A known fact has done its work, unless it is the answer to an open ask; what
+// fits no row is kept as evidence, and a conclusion that does not hold any more is forgotten.
 func (s *scene) row() row {
-	for _, w := range table() {
+	if s.change.Known && !answersAsk.ok(s) {
+		return row{id: "known", hops: stay(), silent: true}
+	}
+	for _, w := range s.rules {
 		if w.fact == s.f.Kind && has(w.in, s.r.State) && s.holds(w.when) {
 			return w
 		}
 	}
-	return row{id: "evidence", hops: stay()}
+	return row{id: "evidence", hops: stay(), silent: s.f.Kind.concluded()}
 }
 
 func (s *scene) holds(gs []guard) bool {
@@ -139,6 +151,9 @@ func (s *scene) enter(w row) {
 		from := s.r.State
 		s.move(h.to)
 		s.flags()
+		if i == len(w.hops)-1 {
+			s.alarm()
+		}
 		stays := from == s.r.State
 		if stays && (w.silent || s.change.Known) && s.r.Case == caseBefore && s.r.AskNo == askBefore {
 			continue
@@ -215,17 +230,23 @@ func (s *scene) channelCode() string {
 // reasons of a case that an end has answered.
 func (s *scene) flags() {
 	s.refold()
-	if s.r.State.Final() && s.r.Exposed {
-		if s.r.Case == nil {
-			s.addReason(CaseOther)
-		}
-	} else if s.r.State.Final() {
+	switch moved := s.r.State == Success || s.r.State == ReversedSt; {
+	case !s.r.State.Final():
+	case !s.r.Exposed:
 		s.dropReason(CaseDeadline)
 		s.dropReason(CaseNoStep)
+		s.dropReason(CaseOther)
+	case moved || s.r.Case == nil:
+		s.addReason(CaseOther)
 	}
 	p := &s.r.Payment
 	p.Held += underFinal(s.r.Refund) - s.heldSoFar()
 	*p = p.withExcess()
+}
+
+// alarm opens the case of an excess that the whole fact has made; what its first transition adds its second may take back.
+func (s *scene) alarm() {
+	p := s.r.Payment
 	if p.Excess > s.change.Before.Payment.Excess && p.Excess > p.ExcessAllowed {
 		s.addReason(CaseExcess)
 	}
@@ -276,7 +297,7 @@ func (s *scene) journal(from State, kind FactKind) {
 		text = "{}"
 	}
 	e := Entry{Kind: lower(kind), From: from, To: s.r.State, Generation: s.r.Generation, Source: s.f.Source, Actor: s.f.Actor, Data: text}
-	if kind.keyed() && !s.change.Known {
+	if kind.keyed() && s.f.fromChannel() && !s.change.Known {
 		key := FactKey(s.d.Number, string(kind), s.f.ChannelRefundID, s.f.Amount, s.f.Currency)
 		if !s.r.Facts[key] {
 			e.FactKey = key[:]

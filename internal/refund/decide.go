@@ -32,7 +32,7 @@ func Decide(r Record, c Contract, now time.Time) Step {
 
 func decidePending(r *Record, c Contract, now time.Time) Step {
 	d, _ := r.Dispatch(r.DispatchNo)
-	since := r.firstTry()
+	since := r.firstTry(r.DispatchNo)
 	switch {
 	case r.AskNo != 0:
 		return decideAsk(r, c, now)
@@ -58,10 +58,16 @@ func decidePending(r *Record, c Contract, now time.Time) Step {
 	return Step{Do: DoSend, Dispatch: r.DispatchNo}
 }
 
-// decideAsk: a person wants a resend; the channel is asked about the old number first.
+// decideAsk: a person wants a resend; the channel is asked about the old number first. Asking goes on under a case.
 func decideAsk(r *Record, c Contract, now time.Time) Step {
+	if r.Case == nil && now.Sub(r.StateSince) >= c.Waits.Pending.D() {
+		return Step{Do: DoCase, Reason: CaseDeadline}
+	}
 	if s, ok := r.question(r.AskNo, c, now); ok {
 		return s
+	}
+	if r.Case == nil {
+		return Step{Do: DoCase, Reason: CaseNoStep}
 	}
 	return Step{Do: DoWait, Until: now.Add(caseLook)}
 }
@@ -75,8 +81,13 @@ func decideOpen(r *Record, c Contract, now time.Time) Step {
 		}
 		return Step{Do: DoSettle}
 	}
-	if d, _ := r.Dispatch(target); !r.Exposure(*d, c, now).Exposed {
+	d, _ := r.Dispatch(target)
+	e := r.Exposure(*d, c, now)
+	switch {
+	case !e.Exposed:
 		return Step{Do: DoSettle}
+	case !d.FinalNegativeAt.IsZero(): // its end is known, only time is missing
+		return Step{Do: DoWait, Until: e.ActsUntil}
 	}
 	if r.Case == nil && !r.State.Final() && now.Sub(r.StateSince) >= r.patience(c) {
 		return Step{Do: DoCase, Reason: CaseDeadline}
@@ -196,10 +207,10 @@ func (r *Record) replayAt(d Dispatch, c Contract, now time.Time) time.Time {
 	return later(at, r.Exposure(d, c, now).ActsUntil)
 }
 
-// firstTry is when the refund's first send started; zero = never.
-func (r *Record) firstTry() time.Time {
+// firstTry is when a number's first send started; zero = never.
+func (r *Record) firstTry(no int) time.Time {
 	for _, a := range r.Attempts {
-		if a.Kind == AttemptSend {
+		if a.DispatchNo == no && a.Kind == AttemptSend {
 			return a.StartedAt
 		}
 	}

@@ -28,12 +28,16 @@ func (r *Record) Exposure(d Dispatch, c Contract, now time.Time) Exposure {
 		e.ActsUntil = d.MayActUntil.Add(c.Horizon.D())
 		e.AbsenceFrom = e.ActsUntil.Add(c.asking().VisibilityLag.D())
 	}
+	last, _ := r.lastSend(d.No)
 	for _, a := range r.Attempts {
 		if a.DispatchNo != d.No {
 			continue
 		}
 		if a.Kind == AttemptSend {
 			e.send(a, c)
+			if a.No == last.No { // what was promised when it was claimed stands, whatever the contract says now
+				e.AbsenceFrom = later(e.AbsenceFrom, d.AbsenceCountsFrom)
+			}
 		} else if a.Answer == NotFound && !d.Acknowledged {
 			e.reading(a, c)
 		}
@@ -86,10 +90,10 @@ func (r *Record) mayStillAct(d Dispatch, c Contract, now time.Time) bool {
 	return false
 }
 
-// booked says whether money of this dispatch is in the books, moved or returned.
+// booked says whether money of this dispatch is in the books, moved or returned. What a person took back is not.
 func (r *Record) booked(no int) bool {
 	for _, e := range r.Effects {
-		if e.Ours && e.DispatchNo == no && (e.Status == EffectMoved || e.Status == EffectReversed) {
+		if e.Ours && e.DispatchNo == no && (e.Status == EffectMoved || (e.Status == EffectReversed && !e.byPersonOnly())) {
 			return true
 		}
 	}

@@ -24,13 +24,17 @@ var (
 	notFirstAck = guard{"acknowledged before", func(s *scene) bool { return s.ackBefore }}
 	notProven   = guard{"absence not proven", func(s *scene) bool { return !s.r.Exposure(*s.d, s.c, s.now).Proven }}
 
-	bySend        = guard{"answer of a send", func(s *scene) bool { return s.attempt == nil || s.attempt.Kind == AttemptSend }}
+	leaseOver  = guard{"the lease has ended", func(s *scene) bool { return !s.r.LeaseEndsAt.After(s.now) }}
+	stillDue   = guard{"still so", func(s *scene) bool { n := Decide(*s.r, s.c, s.now); return n.Do == DoCase && n.Reason == s.f.Reason }}
+	bySend     = guard{"answer of a send", func(s *scene) bool { return s.attempt == nil || s.attempt.Kind == AttemptSend }}
+	byQuestion = guard{"answer of a question", func(s *scene) bool { return s.attempt != nil && s.attempt.Kind != AttemptSend }}
+
 	newerSendOpen = guard{"a newer send is open", func(s *scene) bool { return s.attempt != nil && s.newerSendOpen() }}
 	lastSendEcho  = guard{"last send answered echo", func(s *scene) bool { a, ok := s.r.lastSend(s.r.DispatchNo); return ok && a.Answer == RefusedEcho }}
 
 	lastSendRefused = guard{"last send refused", func(s *scene) bool {
 		a, ok := s.r.lastSend(s.r.DispatchNo)
-		return ok && (a.Answer == RefusedClean || a.Answer == RefusedNewNumber)
+		return ok && (a.Answer == RefusedClean || a.Answer == RefusedNewNumber || a.Answer == RefusedEcho)
 	}}
 	liveFinalNegative = guard{"live number ended negative", func(s *scene) bool {
 		d, ok := s.r.Dispatch(s.r.DispatchNo)
@@ -41,11 +45,14 @@ var (
 
 // Conditions about money in the books.
 var (
-	bookedSame     = guard{"this effect is booked", func(s *scene) bool { return s.sameEffect() != nil }}
-	pairs          = guard{"an effect of the dispatch has no id yet", func(s *scene) bool { return s.f.ChannelRefundID != "" && s.effectWithoutID() != nil }}
-	mirroredSame   = guard{"this return is booked", func(s *scene) bool { e := s.sameEffect(); return e != nil && e.Status == EffectReversed }}
-	bookedMoved    = guard{"its effect stands", func(s *scene) bool { e := s.movedEffect(); return e != nil && !e.ByPerson }}
-	bookedByPerson = guard{"its effect was booked by a person", func(s *scene) bool { e := s.movedEffect(); return e != nil && e.ByPerson }}
+	bookedSame = guard{"this effect is booked", func(s *scene) bool { return s.sameEffect() != nil }}
+	pairs      = guard{"an effect of the dispatch has no id yet", func(s *scene) bool {
+		return s.f.ChannelRefundID != "" && s.effectWithoutID() != nil && s.foreignEffect() == nil
+	}}
+	mirroredSame   = guard{"this return is booked", (*scene).returned}
+	stands         = guard{"its effect stands", func(s *scene) bool { return s.movedEffect() != nil }}
+	bookedMoved    = guard{"its effect stands by the channel's word", func(s *scene) bool { e := s.movedEffect(); return e != nil && !e.byPersonOnly() }}
+	bookedByPerson = guard{"its effect stands by a person's word", func(s *scene) bool { e := s.movedEffect(); return e != nil && e.byPersonOnly() }}
 	anotherMoved   = guard{"another effect stands", func(s *scene) bool {
 		this := s.movedEffect()
 		for i := range s.r.Effects {
@@ -55,15 +62,22 @@ var (
 		}
 		return false
 	}}
-	otherAmount = guard{"not the booked amount", func(s *scene) bool {
-		want := s.r.Amount
-		if e := s.movedEffect(); e != nil {
-			want = e.Amount
+	// what is booked, else what was asked for; a fact that does not say an amount or a currency says no other one
+	otherAmount = guard{"not the amount or currency known", func(s *scene) bool {
+		amount, cur := s.r.Amount, s.r.Currency
+		e := s.sameEffect()
+		if e == nil {
+			e = s.movedEffect()
 		}
-		return s.f.Amount != 0 && s.f.Amount != want
+		if e != nil {
+			amount, cur = e.Amount, e.Currency
+		}
+		return (s.f.Amount != 0 && s.f.Amount != amount) || (s.f.Currency != "" && s.f.Currency != cur)
 	}}
+	// where "failed" may follow a success, it is the end of the object whichever of the two is told first
 	finalNegativeSameObject = guard{"this object ended negative", func(s *scene) bool {
-		return !s.d.FinalNegativeAt.IsZero() && s.f.ChannelRefundID != "" && s.d.ChannelRefundID == s.f.ChannelRefundID && s.c.Codes.LateFailure
+		same := s.f.ChannelRefundID == "" || s.d.ChannelRefundID == "" || s.d.ChannelRefundID == s.f.ChannelRefundID
+		return !s.d.FinalNegativeAt.IsZero() && same && s.c.Codes.LateFailure
 	}}
 	contradictsAck = guard{"asked after it was acknowledged and visible", func(s *scene) bool {
 		return s.d.Acknowledged && s.attempt != nil && s.askedAfterAck()

@@ -7,6 +7,7 @@ const LongestLease = time.Minute
 
 // scene is what a table row may look at and change: a working copy of the record with one fact in hand.
 type scene struct {
+	rules     []row
 	r         *Record
 	c         Contract
 	f         Fact
@@ -17,21 +18,36 @@ type scene struct {
 	change    *Change
 }
 
-// sameEffect is the effect of ours that the fact speaks of: same channel id, or no id said or known and the same dispatch.
+// sameEffect is the effect of ours that the fact speaks of: same channel id, or no id said and the same dispatch. What a
+// person took back is none: nobody but a person ever said that it moved.
 func (s *scene) sameEffect() *Effect {
 	for i := range s.r.Effects {
 		e := &s.r.Effects[i]
-		if !e.Ours || (e.Status != EffectMoved && e.Status != EffectReversed) {
-			continue
-		}
-		if s.f.ChannelRefundID != "" && e.ChannelRefundID == s.f.ChannelRefundID {
-			return e
-		}
-		if s.f.ChannelRefundID == "" && e.DispatchNo == s.f.Dispatch {
+		if s.speaksOf(e) && (e.Status == EffectMoved || (e.Status == EffectReversed && !e.byPersonOnly())) {
 			return e
 		}
 	}
 	return nil
+}
+
+func (s *scene) speaksOf(e *Effect) bool {
+	if s.f.ChannelRefundID != "" {
+		return e.Ours && e.ChannelRefundID == s.f.ChannelRefundID
+	}
+	return e.Ours && e.DispatchNo == s.f.Dispatch
+}
+
+// byPersonOnly: booked by a decision, and the channel never gave it an id.
+func (e *Effect) byPersonOnly() bool { return e.ByPerson && e.ChannelRefundID == "" }
+
+// returned says whether a return that the fact could speak of is in the books.
+func (s *scene) returned() bool {
+	for i := range s.r.Effects {
+		if e := &s.r.Effects[i]; s.speaksOf(e) && e.Status == EffectReversed && !e.byPersonOnly() {
+			return true
+		}
+	}
+	return false
 }
 
 // movedEffect is the standing effect that the fact speaks of, else any standing one of its dispatch.

@@ -1,0 +1,70 @@
+package refund
+
+import (
+	"testing"
+	"time"
+)
+
+// A resend starts its own clock: the days that the first number took do not end it.
+func TestResendHasItsOwnDeadline(t *testing.T) {
+	t.Parallel()
+	s := tell(t, ProfileKeyedQueryable)
+	s.unsure()
+	s.after(48 * time.Hour)
+	s.resend()
+	s.notice(FailedFinal, 1, "")
+	s.wants("the ask is answered", Pending, false)
+	s.next("the new number is sent", DoSend)
+}
+
+// An open ask that nothing can answer ends at a person, and one that is not answered does too.
+func TestAskEndsAtAPerson(t *testing.T) {
+	t.Parallel()
+	s := tell(t, ProfileBlind)
+	s.unsure()
+	s.resend()
+	if got := s.next("nobody can be asked", DoCase); got.Reason != CaseNoStep {
+		t.Errorf("reason %s", got.Reason)
+	}
+	s = tell(t, ProfileKeyedQueryable)
+	s.unsure()
+	s.resend()
+	s.next("the channel is asked first", DoQuery)
+	s.after(25 * time.Hour)
+	if got := s.next("asked for a day in vain", DoCase); got.Reason != CaseDeadline {
+		t.Errorf("reason %s", got.Reason)
+	}
+	s.conclude(Deadline, CaseDeadline)
+	s.next("asking goes on under the case", DoQuery)
+}
+
+// Once the number's end is known only time is missing: no question, no twin, no person.
+func TestKnownEndWaitsForTheHorizon(t *testing.T) {
+	t.Parallel()
+	for class := range classes(t) {
+		s := tell(t, class)
+		s.unsure()
+		s.notice(FailedFinal, 1, "")
+		s.wants(class+": the silent send may still act", InDoubt, true)
+		step := s.next(class, DoWait)
+		s.r.Now = step.Until
+		s.next(class+": nothing can act any more", DoSettle)
+		s.conclude(Settled, "")
+		s.wants(class, Failed, false)
+	}
+}
+
+// A contract that shortens its terms does not shorten what was promised when the send was claimed.
+func TestStoredAbsenceTimeStands(t *testing.T) {
+	t.Parallel()
+	s := tell(t, ProfileKeyedQueryable)
+	s.unsure()
+	from := s.r.Dispatches[0].AbsenceCountsFrom
+	s.c.Query.VisibilityLag, s.c.Query.Readings, s.c.Version = 0, 1, 2
+	s.r.Now = from.Add(-time.Second)
+	s.says(s.query(1), NotFound)
+	s.wants("too early by the terms of the send", InDoubt, true)
+	s.r.Now = from
+	s.says(s.query(1), NotFound)
+	s.wants("now it counts", Pending, false)
+}

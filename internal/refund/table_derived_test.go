@@ -1,0 +1,102 @@
+package refund
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write generated files instead of comparing them")
+
+// The page for people is made from the table and may not differ from it.
+func TestStateMachinePage(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join("..", "..", "docs", "state-machine.md")
+	want := StateMachineMarkdown()
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("%s is not what the table says; run: go test ./internal/refund -run StateMachine -update", path)
+	}
+}
+
+// The database's list of transitions and the table's are the same list.
+func TestDatabaseAllowsTheTablesTransitions(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(filepath.Join("..", "..", "migrations", "*.sql"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no migrations: %v", err)
+	}
+	var body string
+	function := regexp.MustCompile(`(?s)CREATE (?:OR REPLACE )?FUNCTION refunds_transitions\(\).*?\$\$(.*?)\$\$`)
+	for _, f := range files { // sorted by number: the last definition counts
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range function.FindAllStringSubmatch(string(text), -1) {
+			body = m[1]
+		}
+	}
+	allowed := regexp.MustCompile(`[A-Z]+>[A-Z]+`).FindAllString(body, -1)
+	if len(allowed) == 0 {
+		t.Fatal("the migrations hold no refunds_transitions()")
+	}
+	made := Transitions()
+	for _, m := range made {
+		if !slices.Contains(allowed, m) {
+			t.Errorf("the table can make %s, the database refuses it", m)
+		}
+	}
+	for _, a := range allowed {
+		if !slices.Contains(made, a) {
+			t.Errorf("the database allows %s, no row of the table makes it", a)
+		}
+	}
+}
+
+// A state is final when no claim starts in it and no claim leads into it (PROCESSING is a claim that goes on).
+func TestFinalIsWhereNoClaimIs(t *testing.T) {
+	t.Parallel()
+	claimed := map[State]bool{}
+	for _, w := range table() {
+		if w.fact != ClaimSend && w.fact != ClaimAsk {
+			continue
+		}
+		for _, s := range w.in {
+			claimed[s] = true
+		}
+		w.transitions(func(_, to State) { claimed[to] = true })
+	}
+	for _, s := range States() {
+		if s.Final() == claimed[s] {
+			t.Errorf("%s: Final()=%v, but claimed=%v", s, s.Final(), claimed[s])
+		}
+	}
+}
+
+// Every row can be named: journal rows and coverage speak of rows by id.
+func TestRowsHaveNames(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, w := range table() {
+		if w.id == "" || w.says == "" || w.fact == "" || len(w.in) == 0 || len(w.hops) == 0 || seen[w.id] {
+			t.Errorf("row %q of %q is incomplete or twice", w.id, w.fact)
+		}
+		if strings.ContainsAny(w.says, "|\n") {
+			t.Errorf("row %q: its sentence breaks the page", w.id)
+		}
+		seen[w.id] = true
+	}
+}

@@ -1,0 +1,351 @@
+package refund
+
+import (
+	"testing"
+	"time"
+)
+
+// Corners of the table, each one told as it happens.
+
+// decree stands for an approved decision that a number did nothing; the code that takes decisions does the same.
+func (s *story) decree(no int) {
+	d, _ := s.r.Dispatch(no)
+	d.Decreed, d.Exposed = true, false
+	s.r.Exposed = s.r.anyExposed()
+}
+
+// confirmNotDone stands for that decision: every number is decreed, the refund fails.
+func (s *story) confirmNotDone() {
+	for _, d := range s.r.Dispatches {
+		s.decree(d.No)
+	}
+	s.r.State, s.r.Case, s.r.FinalAt, s.r.NextActionAt, s.r.LeaseEndsAt = Failed, nil, s.now(), time.Time{}, time.Time{}
+	s.r.Payment.Reserved -= s.r.Amount
+}
+
+// resend stands for that decision: the live number is decreed, the next one waits for the answer about it.
+func (s *story) resend() {
+	old := s.r.DispatchNo
+	s.decree(old)
+	s.r.DispatchNo++
+	s.r.Dispatches = append(s.r.Dispatches, Dispatch{No: s.r.DispatchNo, Number: DispatchNumber(s.r.Installation, s.r.TenantCode, s.r.RefundID, s.r.DispatchNo)})
+	s.r.State, s.r.StateSince, s.r.PendingReason, s.r.AskNo, s.r.Case, s.r.LeaseEndsAt = Pending, s.now(), PendingQueued, old, nil, time.Time{}
+}
+
+// confirmSuccess stands for that decision: an effect without the channel's id.
+func (s *story) confirmSuccess() {
+	s.t.Helper()
+	s.enter(Fact{Kind: Succeeded, Dispatch: s.r.DispatchNo, Source: "decision", Actor: "actor:ann"})
+	s.r.Case, s.r.NextActionAt = nil, time.Time{}
+}
+
+// takeBack stands for that decision: what only a person had confirmed is un-booked.
+func (s *story) takeBack() {
+	e := &s.r.Effects[0]
+	e.Status, e.ReversedAt = EffectReversed, s.now()
+	s.r.Payment.Refunded -= e.Counted
+	s.r.State, s.r.Case, s.r.NextActionAt = ReversedSt, nil, time.Time{}
+	s.decree(e.DispatchNo)
+}
+
+// unsure drives a refund to UNKNOWN: the first send's answer is lost.
+func (s *story) unsure() int {
+	s.t.Helper()
+	send := s.send()
+	s.says(send, Unknown)
+	s.wants("an answer was lost", InDoubt, true)
+	return send
+}
+
+func TestAcceptedVoidsADecree(t *testing.T) {
+	t.Parallel()
+	t.Run("of a refund told FAILED", func(t *testing.T) {
+		t.Parallel()
+		s := tell(t, "notice-only")
+		s.unsure()
+		s.confirmNotDone()
+		s.notice(Acknowledged, 1, "")
+		s.wants("the channel has what a person held for not done", Failed, true, CaseAcknowledged)
+		s.balances("its amount is held again", 0, 0, 1000)
+		s.after(time.Hour)
+		s.notice(FailedFinal, 1, "")
+		s.wants("its end is known", Failed, false)
+		s.balances("nothing is held any more", 0, 0, 0)
+	})
+	t.Run("of an older number before the next one is sent", func(t *testing.T) {
+		t.Parallel()
+		s := tell(t, ProfileKeyedQueryable)
+		s.unsure()
+		s.resend()
+		s.notice(Acknowledged, 1, "")
+		s.wants("do not send", InDoubt, true, CaseAcknowledged)
+	})
+}
+
+func TestFailedFinalBeforeTheAnswer(t *testing.T) {
+	t.Parallel()
+	s := tell(t, ProfileKeyedQueryable)
+	send := s.send()
+	s.notice(FailedFinal, 1, "")
+	s.wants("the send in flight may still act", Processing, true)
+	s.says(send, Acknowledged)
+	s.wants("an older status changes nothing: the number ended negative", Failed, false)
+}
+
+func TestFailedFinalWhilePending(t *testing.T) {
+	t.Parallel()
+	s := tell(t, ProfileKeyedQueryable)
+	s.says(s.send(), Retryable)
+	s.wants("may be sent again", Pending, false)
+	s.notice(FailedFinal, 1, "")
+	s.wants("stored", Pending, false)
+	s.next("an ended number is not sent", DoSettle)
+	s.conclude(Settled, "")
+	s.wants("ended negative", Failed, false)
+	s.next("nothing is left to do", DoDone)
+}
+
+// The number's end is known and only one silent send could still act; its late answer says that it did not.
+func TestLateNegativeAfterTheNumbersEnd(t *testing.T) {
+	t.Parallel()
+	for _, late := range []FactKind{Retryable, NotSent, RefusedClean, RefusedNewNumber} {
+		s := tell(t, "key-replay-only")
+		s.c.Horizon, s.c.Key.Lifetime = Duration(time.Minute), 0
+		first := s.send()
+		s.after(leaseTime)
+		s.conclude(LeaseEnd, "")
+		second := s.send()
+		s.says(second, Acknowledged)
+		s.wants("the second send was accepted", InChannel, true)
+		s.notice(FailedFinal, 1, "")
+		s.wants("the first send may still act", InChannel, true)
+		s.says(first, late)
+		s.wants(string(late)+": the number has ended, and nothing can act", Failed, false)
+	}
+}
+
+func TestOtherIsAReasonOfItsOwn(t *testing.T) {
+	t.Parallel()
+	s := tell(t, ProfileKeyedQueryable)
+	s.unsure()
+	s.resend()
+	s.r.Payment.Captured = 5000
+	s.notice(Acknowledged, 1, "")                                              // UNKNOWN, case
+	s.enter(Fact{Kind: Succeeded, Dispatch: 2, Amount: 900, Source: "notice"}) // another amount: a case of its own
+	s.wants("number 1 may still pay", Success, true, CaseAcknowledged, CaseContradiction, CaseOther)
+	s.after(time.Minute)
+	s.notice(FailedFinal, 1, "")
+	s.wants("number 1 has ended", Success, false, CaseContradiction)
+}
+
+func TestAQuestionsNegativeSaysNothingOfTheSend(t *testing.T) {
+	t.Parallel()
+	for _, k := range []FactKind{RefusedClean, RefusedNewNumber, Retryable, NotSent, RefusedEcho} {
+		s := tell(t, ProfileKeyedQueryable)
+		s.says(s.send(), Acknowledged)
+		q := s.query(1)
+		s.says(q, k)
+		s.wants(string(k)+" of a question", InChannel, true)
+
+		s = tell(t, ProfileKeyedQueryable)
+		s.unsure()
+		s.confirmSuccess()
+		next, attempt := ask(s.r, 1, s.c, s.now())
+		s.r = next
+		s.says(attempt, k)
+		s.wants(string(k)+" of a check", Success, false)
+	}
+}
+
+func TestConclusionsRunTwice(t *testing.T) {
+	t.Parallel()
+	t.Run("key dead", func(t *testing.T) {
+		t.Parallel()
+		s := tell(t, "key-replay-only")
+		s.says(s.send(), Retryable)
+		s.after(time.Minute)
+		s.next("the key has died", DoNumber)
+		f := Fact{Kind: KeyDead, Dispatch: 1, Generation: s.r.Generation, Source: "sweeper"}
+		s.enter(f)
+		s.enter(f)
+		s.wants("the second run changes nothing", Pending, false)
+		if s.r.DispatchNo != 2 {
+			t.Errorf("number %d is live, want 2", s.r.DispatchNo)
+		}
+	})
+	t.Run("deadline that comes after the end", func(t *testing.T) {
+		t.Parallel()
+		s := tell(t, ProfileKeyedQueryable)
+		s.unsure()
+		s.notice(Succeeded, 1, "X")
+		ch := s.conclude(Deadline, CaseDeadline)
+		s.wants("no case on what has ended well", Success, false)
+		if len(ch.Steps) != 0 {
+			t.Errorf("nothing was learned, journal got %v", ch.Steps)
+		}
+	})
+}
+
+func TestAKnownFactOpensNoCaseAgain(t *testing.T) {
+	t.Parallel()
+	s := tell(t, ProfileKeyedQueryable)
+	s.answer(s.send(), Answer{Kind: Succeeded, ChannelRefundID: "X", Amount: 1000, Currency: "USD"})
+	part := Fact{Kind: Reversed, Dispatch: 1, ChannelRefundID: "X", Amount: 10, Currency: "USD", Source: "notice"}
+	s.enter(part)
+	s.wants("a part came back", Success, false, CaseContradiction)
+	s.r.Case, s.r.NextActionAt = nil, time.Time{} // a person has acknowledged it
+	s.enter(part)
+	s.wants("the same notice again", Success, false)
+}
+
+func TestReturnOfWhatAPersonConfirmed(t *testing.T) {
+	t.Parallel()
+	s := tell(t, "notice-only")
+	s.unsure()
+	s.confirmSuccess()
+	s.notice(Reversed, 1, "X")
+	s.wants("the money came back", ReversedSt, false)
+	s.balances("refundable again", 0, 0, 0)
+	s.notice(Succeeded, 1, "X")
+	s.wants("the success of the same refund is known", ReversedSt, false)
+	if len(s.r.Effects) != 1 {
+		t.Errorf("one refund moved at the channel, books hold %d", len(s.r.Effects))
+	}
+}
+
+func TestSuccessAfterTakeBack(t *testing.T) {
+	t.Parallel()
+	for _, id := range []string{"", "X"} {
+		s := tell(t, "notice-only")
+		s.unsure()
+		s.confirmSuccess()
+		s.takeBack()
+		s.notice(Succeeded, 1, id)
+		s.wants("it did happen after all", Success, false, CaseLate)
+		s.balances("booked", 0, 1000, 0)
+	}
+}
+
+// Once the channel has confirmed what a person had confirmed, it is the channel's effect.
+func TestPairedEffectIsTheChannels(t *testing.T) {
+	t.Parallel()
+	s := tell(t, "notice-only") // its "failed" may follow a success
+	s.unsure()
+	s.confirmSuccess()
+	s.notice(Succeeded, 1, "X")
+	s.wants("paired", Success, false)
+	s.notice(FailedFinal, 1, "X")
+	s.wants("the contract's late failure", ReversedSt, false)
+}
+
+func TestOtherAmountOfAKnownEffect(t *testing.T) {
+	t.Parallel()
+	for _, first := range []string{"", "X"} {
+		s := tell(t, ProfileKeyedQueryable)
+		s.answer(s.send(), Answer{Kind: Succeeded, ChannelRefundID: first})
+		s.wants("no amount said", Success, false)
+		s.enter(Fact{Kind: Succeeded, Dispatch: 1, ChannelRefundID: "X", Amount: 999, Currency: "USD", Source: "notice"})
+		s.wants("the channel says another amount of the same refund", Success, false, CaseContradiction)
+		s.balances("what is booked stands", 0, 1000, 0)
+	}
+	s := tell(t, ProfileKeyedQueryable)
+	s.answer(s.send(), Answer{Kind: Succeeded, ChannelRefundID: "X"})
+	s.enter(Fact{Kind: Reversed, Dispatch: 1, ChannelRefundID: "X", Amount: 1000, Currency: "EUR", Source: "notice"})
+	s.wants("another currency came back", Success, false, CaseContradiction)
+}
+
+func TestReturnsBesideAnEnd(t *testing.T) {
+	t.Parallel()
+	s := tell(t, ProfileKeyedQueryable)
+	s.unsure()
+	s.resend()
+	s.notice(FailedFinal, 1, "")
+	s.answer(s.send(), Answer{Kind: Succeeded, ChannelRefundID: "B"})
+	s.notice(Reversed, 2, "B")
+	s.wants("returned", ReversedSt, false)
+	s.notice(Reversed, 1, "A")
+	s.wants("another one came and went", ReversedSt, false, CaseLate)
+	s.balances("nothing stands", 0, 0, 0)
+	if len(s.r.Effects) != 2 {
+		t.Errorf("both moved at the channel, books hold %d", len(s.r.Effects))
+	}
+}
+
+// "Failed" may follow a success here, so a success that is told after it is booked and mirrored, in every state.
+func TestSuccessToldAfterItsLateFailure(t *testing.T) {
+	t.Parallel()
+	for _, id := range []string{"", "A"} {
+		s := tell(t, "notice-only")
+		s.unsure()
+		s.notice(FailedFinal, 1, id)
+		s.notice(Succeeded, 1, id)
+		s.wants("open: booked and mirrored", ReversedSt, false)
+	}
+	s := tell(t, "notice-only")
+	s.unsure()
+	s.resend()
+	s.notice(FailedFinal, 1, "A")
+	s.answer(s.send(), Answer{Kind: Succeeded, ChannelRefundID: "B"})
+	ch := s.notice(Succeeded, 1, "A")
+	s.wants("beside another success", Success, false, CaseMulti)
+	s.balances("only the second stands", 0, 1000, 0)
+	if len(ch.Steps) != 2 {
+		t.Errorf("a success and its end are two transitions, got %d", len(ch.Steps))
+	}
+}
+
+func TestHeldLineOfTheSameRefund(t *testing.T) {
+	t.Parallel()
+	s := tell(t, ProfileKeyedQueryable)
+	s.unsure()
+	s.r.Effects = append(s.r.Effects, Effect{ChannelRefundID: "X", Amount: 1000, Currency: "USD", Counted: 1000, Status: EffectHeld, At: s.now()})
+	s.r.Payment.Held, s.r.Payment.Excess = 1000, 500
+	s.r.Case = &Case{Reasons: []CaseReason{CaseHeld}, OpenedAt: s.now()}
+	s.notice(Succeeded, 1, "X")
+	s.wants("the held line was this one", Success, false)
+	s.balances("counted once", 0, 1000, 0)
+}
+
+// An id that is in the books as foreign cannot be given to a second effect.
+func TestForeignLineIsNotPaired(t *testing.T) {
+	t.Parallel()
+	s := tell(t, "notice-only")
+	s.unsure()
+	s.confirmSuccess()
+	s.r.Effects = append(s.r.Effects, Effect{ChannelRefundID: "X", Amount: 400, Currency: "USD", Counted: 400, Status: EffectMoved, At: s.now()})
+	s.r.Payment.Refunded += 400
+	s.enter(Fact{Kind: Succeeded, Dispatch: 1, ChannelRefundID: "X", Amount: 400, Currency: "USD", Source: "notice"})
+	s.wants("attributed, and a person must look", Success, false, CaseContradiction, CaseMulti)
+	s.balances("counted as before", 0, 1400, 0)
+}
+
+func TestEpochMarkNeverRevivesAKey(t *testing.T) {
+	t.Parallel()
+	s := tell(t, "key-replay-only")
+	s.unsure()
+	dies := s.r.Dispatches[0].KeyDiesAt
+	s.after(time.Hour)
+	s.enter(Fact{Kind: EpochMark, Source: "epoch"})
+	s.wants("marked", InDoubt, true)
+	if d := s.r.Dispatches[0]; !d.KeyDiesAt.Equal(dies) {
+		t.Errorf("the key died at %v, now %v", dies, d.KeyDiesAt)
+	}
+}
+
+// A reading of an older number clears that number only; what the live one's last send was told still stands.
+func TestAbsenceOfAnOlderNumber(t *testing.T) {
+	t.Parallel()
+	s := tell(t, "list-and-match")
+	s.says(s.send(), RefusedNewNumber)
+	s.says(s.send(), Retryable)
+	s.after(time.Minute)
+	send := s.send()
+	s.enter(Fact{Kind: EpochMark, Source: "epoch"})
+	s.after(time.Hour)
+	s.says(send, RefusedClean)
+	for _, no := range []int{2, 1} {
+		s.r.LeaseEndsAt = time.Time{}
+		s.says(s.query(no), NotFound)
+	}
+	s.wants("the live number was refused, the older one did nothing", Failed, false)
+}

@@ -1,0 +1,171 @@
+package refund
+
+import (
+	"fmt"
+	"slices"
+)
+
+// broken names every promise that a change breaks. Each has its pair among the constraints and guards of the migrations.
+func broken(before Record, ch Change) []string {
+	var out []string
+	say := func(format string, a ...any) { out = append(out, fmt.Sprintf(format, a...)) }
+	r := ch.After
+	exposed := false
+	for _, d := range r.Dispatches {
+		exposed = exposed || d.Exposed
+		if d.Exposed && d.Decreed {
+			say("dispatches_decree_ck: dispatch %d is exposed and decreed", d.No)
+		}
+	}
+	if r.Exposed != exposed {
+		say("refund says exposed=%v, its dispatches say %v", r.Exposed, exposed)
+	}
+	if idle := r.State.Final() && !r.Exposed && r.Case == nil; idle != r.NextActionAt.IsZero() {
+		say("refunds_timer_ck: idle=%v but the timer is %v", idle, r.NextActionAt)
+	}
+	if r.State.Final() == r.FinalAt.IsZero() {
+		say("refunds_final_ck: %s with final_at %v", r.State, r.FinalAt)
+	}
+	if r.State.Final() && !r.LeaseEndsAt.IsZero() {
+		say("refunds_final_lease_ck: a lease on %s", r.State)
+	}
+	if r.State == Processing && r.LeaseEndsAt.IsZero() {
+		say("refunds_lease_ck: PROCESSING without a lease")
+	}
+	switch {
+	case r.Exposed && (r.State == Pending || (r.State.Final() && r.Case == nil)):
+		say("refunds_exposed_ck: %s exposed with case %v", r.State, reasonsOf(r.Case))
+	case !r.Exposed && has(inFlight, r.State):
+		say("refunds_exposed_ck: %s with nothing exposed", r.State)
+	}
+	if r.State != Pending && (r.PendingReason != "" || r.AskNo != 0) {
+		say("refunds_pending_ck: %s with pending reason %q and ask %d", r.State, r.PendingReason, r.AskNo)
+	}
+	if r.State == Pending && r.PendingReason == "" {
+		say("PENDING without a reason")
+	}
+	if r.Case != nil && len(r.Case.Reasons) == 0 {
+		say("cases_reasons_ck: a case without a reason")
+	}
+	if ch.CaseClosed != nil && before.Case == nil {
+		say("a case is closed that was never open")
+	}
+	out = append(out, brokenSteps(before, ch)...)
+	out = append(out, brokenMoney(r)...)
+	return append(out, brokenNumbers(before, ch)...)
+}
+
+// brokenSteps looks at every written row of the refund, one after another.
+func brokenSteps(before Record, ch Change) []string {
+	var out []string
+	state, seq := before.State, before.JournalSeq
+	for i, s := range ch.Steps {
+		e := s.Entry
+		if e.From != state || e.To != s.Row.State {
+			out = append(out, fmt.Sprintf("step %d tells %s>%s, the row went %s>%s", i, e.From, e.To, state, s.Row.State))
+		}
+		if e.From != e.To && !slices.Contains(Transitions(), string(e.From)+">"+string(e.To)) {
+			out = append(out, fmt.Sprintf("refunds_transition: %s>%s is not in the list", e.From, e.To))
+		}
+		if s.Row.JournalSeq != seq+1 || s.Row.Generation != before.Generation {
+			out = append(out, fmt.Sprintf("refunds_fence: step %d has seq %d after %d", i, s.Row.JournalSeq, seq))
+		}
+		if e.From != e.To && (e.To == Pending || e.To == Failed || e.To == Canceled) && s.Row.Exposed {
+			out = append(out, fmt.Sprintf("refunds_entered_exposed: %s", e.To))
+		}
+		state, seq = e.To, s.Row.JournalSeq
+	}
+	if state != ch.After.State || seq != ch.After.JournalSeq {
+		out = append(out, fmt.Sprintf("the journal ends at %s/%d, the row at %s/%d", state, seq, ch.After.State, ch.After.JournalSeq))
+	}
+	return out
+}
+
+// brokenMoney: the counters are exactly what refund and effects say. The payment of these tests has one refund.
+func brokenMoney(r Record) []string {
+	var out []string
+	reserved, refunded, held := int64(0), int64(0), int64(0)
+	if !r.State.Final() {
+		reserved = r.Amount
+	}
+	if r.State.Final() && r.Exposed {
+		held = r.Amount
+	}
+	for _, e := range r.Effects {
+		switch e.Status {
+		case EffectMoved:
+			refunded += e.Counted
+		case EffectHeld:
+			held += e.Counted
+		}
+		if (e.Status == EffectReversed) == e.ReversedAt.IsZero() {
+			out = append(out, "effects_reversed_ck")
+		}
+	}
+	p := r.Payment
+	if p.Reserved != reserved || p.Refunded != refunded || p.Held != held {
+		out = append(out, fmt.Sprintf("counters: reserved %d refunded %d held %d, should be %d %d %d", p.Reserved, p.Refunded, p.Held, reserved, refunded, held))
+	}
+	if want := max(0, reserved+refunded+p.RefundedElsewhere+held-p.Captured); p.Excess != want {
+		out = append(out, fmt.Sprintf("payments_excess_exact_ck: excess %d, should be %d", p.Excess, want))
+	}
+	if p.Excess > p.ExcessAllowed && r.Case == nil {
+		out = append(out, "excess above what was accepted without a case")
+	}
+	seen := map[[2]string]bool{}
+	for _, e := range r.Effects {
+		if e.ChannelRefundID != "" && e.Status != EffectDropped {
+			k := [2]string{"id", e.ChannelRefundID}
+			if seen[k] {
+				out = append(out, "effects_channel_uq: "+e.ChannelRefundID+" twice")
+			}
+			seen[k] = true
+		}
+		if e.Ours && e.Status == EffectMoved {
+			k := [2]string{fmt.Sprint(e.DispatchNo), e.ChannelRefundID}
+			if seen[k] {
+				out = append(out, fmt.Sprintf("effects_dispatch_uq: dispatch %d twice", e.DispatchNo))
+			}
+			seen[k] = true
+		}
+	}
+	return out
+}
+
+// brokenNumbers: every number but the live one died with a proof, and nothing that a key's or number's life promised moved back.
+func brokenNumbers(before Record, ch Change) []string {
+	var out []string
+	r := ch.After
+	if r.DispatchNo != len(r.Dispatches) || r.DispatchNo < before.DispatchNo {
+		out = append(out, fmt.Sprintf("dispatch_no is %d, numbers are %d", r.DispatchNo, len(r.Dispatches)))
+	}
+	if r.DispatchNo > before.DispatchNo && len(ch.Deaths) != r.DispatchNo-before.DispatchNo {
+		out = append(out, "dispatches_predecessor_dead_fk: a number without its predecessor's death")
+	}
+	for _, death := range ch.Deaths {
+		d, ok := r.Dispatch(death.Dispatch)
+		a, proven := r.Attempt(death.ProofAttempt)
+		if !ok || d.Exposed || (d.MarkedEpoch == 0 && (!proven || a.DispatchNo != d.No || !(disproves(a.Answer) || a.Answer == NotFound || a.Answer == FailedFinal))) {
+			out = append(out, fmt.Sprintf("dispatch_deaths_proof: dispatch %d, attempt %d", death.Dispatch, death.ProofAttempt))
+		}
+	}
+	for _, d := range before.Dispatches {
+		now, _ := r.Dispatch(d.No)
+		if !d.KeyDiesAt.IsZero() && (now.KeyDiesAt.IsZero() || now.KeyDiesAt.After(d.KeyDiesAt)) {
+			out = append(out, fmt.Sprintf("dispatches_times: the key of %d lives longer than frozen", d.No))
+		}
+		if d.Acknowledged && !now.Acknowledged {
+			out = append(out, fmt.Sprintf("dispatches_acknowledged: %d", d.No))
+		}
+	}
+	for _, e := range before.Effects {
+		found := false
+		for _, x := range r.Effects {
+			found = found || (x.At.Equal(e.At) && x.Amount == e.Amount && x.Counted == e.Counted && (e.ChannelRefundID == "" || x.ChannelRefundID == e.ChannelRefundID))
+		}
+		if !found {
+			out = append(out, fmt.Sprintf("effects_immutable: effect %+v vanished", e))
+		}
+	}
+	return out
+}
