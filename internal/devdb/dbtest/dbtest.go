@@ -159,7 +159,11 @@ func startShared() (*shared, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%w\n(if a power cut has damaged it, remove %s: it holds nothing but test data)", err, dir), users.Release())
 	}
-	return &shared{db: db, users: users}, nil
+	s := &shared{db: db, users: users}
+	if _, err := s.drop(ctx, time.Now().Add(-leftoverAge)); err != nil {
+		return nil, errors.Join(err, users.Release())
+	}
+	return s, nil
 }
 
 // ownFolder makes the folder, and refuses one that somebody else may have laid
@@ -183,7 +187,7 @@ func ownFolder(dir string) error {
 // create makes a database from a template and drops it when the test ends.
 func (s *shared) create(t testing.TB, from string) string {
 	t.Helper()
-	name := "t_" + randomName()
+	name := databaseName(time.Now())
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := s.exec(ctx, "CREATE DATABASE "+name+" TEMPLATE "+from); err != nil {
@@ -226,8 +230,9 @@ func Sibling(url, database string) string {
 	return databasePart.ReplaceAllString(url, "/"+database+"$1")
 }
 
-func randomName() string {
+// databaseName tells when the database was made, for drop: PostgreSQL does not.
+func databaseName(now time.Time) string {
 	raw := make([]byte, 8)
 	_, _ = rand.Read(raw) // never fails, see its documentation
-	return hex.EncodeToString(raw)
+	return fmt.Sprintf("t_%010d_%s", now.Unix(), hex.EncodeToString(raw))
 }

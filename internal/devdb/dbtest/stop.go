@@ -7,8 +7,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/refundry/refundry/internal/devdb"
 )
 
@@ -49,23 +47,6 @@ func dropAndStop(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	s := &shared{db: db}
-	dropped := 0
-	err = s.with(ctx, func(conn *pgx.Conn) error {
-		rows, err := conn.Query(ctx, `SELECT datname FROM pg_database WHERE datname LIKE 't\_%' OR datname LIKE 'tpl\_%'`)
-		if err != nil {
-			return err
-		}
-		names, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if err != nil {
-			return err
-		}
-		for _, name := range names {
-			if _, err := conn.Exec(ctx, "DROP DATABASE "+pgx.Identifier{name}.Sanitize()+" WITH (FORCE)"); err != nil {
-				return err
-			}
-			dropped++
-		}
-		return nil
-	})
+	dropped, err := s.drop(ctx, time.Now().Add(time.Hour))
 	return dropped, errors.Join(err, db.Stop(ctx))
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -93,6 +94,13 @@ func (s *shared) buildTemplate(ctx context.Context, conn *pgx.Conn, tmpl string,
 	if _, err := conn.Exec(ctx, "ALTER DATABASE "+draft+" RENAME TO "+tmpl); err != nil {
 		return fmt.Errorf("the builder must close its connections: %w", err)
 	}
-	_, err := conn.Exec(ctx, "ALTER DATABASE "+tmpl+" ALLOW_CONNECTIONS false")
-	return err
+	for _, sql := range []string{
+		"ALTER DATABASE " + tmpl + " ALLOW_CONNECTIONS false",
+		fmt.Sprintf("COMMENT ON DATABASE %s IS '%010d'", tmpl, time.Now().Unix()), // its age, for drop
+	} {
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			return err
+		}
+	}
+	return nil
 }
