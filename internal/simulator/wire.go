@@ -20,7 +20,7 @@ const (
 var (
 	idPattern        = regexp.MustCompile(`^[A-Za-z0-9._:~@=+-]{1,64}$`)
 	codePattern      = regexp.MustCompile(`^[a-z0-9_]{1,64}$`)
-	referencePattern = regexp.MustCompile(`^[\x21-\x7e]{1,128}$`)
+	referencePattern = regexp.MustCompile(`^[\x21-\x7e]{1,255}$`)
 	currencyPattern  = regexp.MustCompile(`^[A-Z]{3}$`)
 	amountPattern    = regexp.MustCompile(`^[1-9][0-9]{0,15}$`)
 	wholePattern     = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,18})$`)

@@ -1,0 +1,166 @@
+// Package plain is the client of the plain channel protocol, which
+// api/simulator.yaml describes and internal/simulator serves.
+//
+// What an answer proves is decided here by the documented statuses and by the
+// code lists of the contract, and by nothing else. Everything that is not listed,
+// not readable or not about our number is Unknown.
+package plain
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/refundry/refundry/internal/channel"
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// Config of one account's client.
+type Config struct {
+	// Endpoint is the channel's base URL, http or https, without query.
+	Endpoint string
+	// Account is the channel's name of the account; default the name in the call.
+	Account string
+	// Secret is sent as a bearer token when set.
+	Secret string
+	// Codes of the account's contract.
+	Codes refund.CodeTerms
+	// HTTP is a client on the channel transport (channel.Transport.Client).
+	HTTP *http.Client
+	// Clock reads dates in Retry-After; default time.Now.
+	Clock func() time.Time
+}
+
+// Client speaks the protocol for one account. Its calls want a context from
+// channel.WithBudget; without one nothing is sent.
+type Client struct {
+	cfg  Config
+	base string
+}
+
+var _ refund.Channel = (*Client)(nil)
+
+// New checks the configuration.
+func New(cfg Config) (*Client, error) {
+	u, err := url.Parse(cfg.Endpoint)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
+		u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		// The text is not repeated: it may hold a password.
+		return nil, errors.New("plain channel: the endpoint is not a plain http or https URL")
+	}
+	if cfg.HTTP == nil {
+		return nil, errors.New("plain channel: a client on the channel transport is needed")
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
+	return &Client{cfg: cfg, base: strings.TrimRight(cfg.Endpoint, "/")}, nil
+}
+
+// Refund sends the refund, once. The number is the idempotency key.
+func (c *Client) Refund(ctx context.Context, call refund.Call) refund.Answer {
+	body, err := json.Marshal(sendBody{
+		Number: call.Number, RefundID: call.RefundID, Account: c.account(call), PaymentReference: call.PaymentReference,
+		Amount: call.Amount, Currency: string(call.Currency),
+	})
+	if err != nil {
+		return unsendable(err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/v1/refunds", bytes.NewReader(body))
+	if err != nil {
+		return unsendable(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Idempotency-Key", call.Number)
+	reply, err := c.do(ctx, req)
+	if err != nil {
+		return channel.Failed(reply, err)
+	}
+	if reply.Status == http.StatusOK {
+		return ofRefund(reply, call)
+	}
+	a := c.ofError(reply)
+	// Only a 4xx is the channel's own word about the request; a 5xx may come
+	// from anywhere on the way, whatever its body says.
+	if reply.Status >= 400 && reply.Status <= 499 && a.Code != "" {
+		a.Kind, a.Rule = channel.ByCode(c.cfg.Codes, a.Code)
+	}
+	return a
+}
+
+// Query asks for the refund with our number.
+func (c *Client) Query(ctx context.Context, call refund.Call) refund.Answer {
+	reply, err := c.get(ctx, call, "/v1/refunds/"+url.PathEscape(call.Number))
+	if err != nil {
+		return channel.Failed(reply, err)
+	}
+	if reply.Status == http.StatusOK {
+		return ofRefund(reply, call)
+	}
+	a := c.ofError(reply)
+	// A 404 of a proxy or of a mistyped endpoint has another code or none.
+	if reply.Status == http.StatusNotFound && a.Code == codeNotFound {
+		a.Kind, a.Rule = refund.NotFound, "status.not-found"
+	}
+	return a
+}
+
+// List reads the refunds of the call's payment. The answer says what the list
+// says of our number: NotFound only if the list is complete.
+func (c *Client) List(ctx context.Context, call refund.Call) ([]refund.ListedEffect, bool, refund.Answer) {
+	reply, err := c.get(ctx, call, "/v1/payments/"+url.PathEscape(call.PaymentReference)+"/refunds")
+	if err != nil {
+		return nil, false, channel.Failed(reply, err)
+	}
+	if reply.Status != http.StatusOK {
+		return nil, false, c.ofError(reply)
+	}
+	return ofList(reply, call)
+}
+
+func (c *Client) get(ctx context.Context, call refund.Call, path string) (channel.Reply, error) {
+	address := c.base + path + "?" + url.Values{"account": {c.account(call)}}.Encode()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return channel.Reply{}, fmt.Errorf("%w: %w", channel.ErrNotSent, err)
+	}
+	return c.do(ctx, req)
+}
+
+func (c *Client) do(ctx context.Context, req *http.Request) (channel.Reply, error) {
+	if c.cfg.Secret != "" {
+		req.Header.Set("Authorization", "Bearer "+c.cfg.Secret)
+	}
+	req.Header.Set("Accept", "application/json")
+	return channel.Do(ctx, c.cfg.HTTP, req, 0)
+}
+
+func (c *Client) account(call refund.Call) string {
+	if c.cfg.Account != "" {
+		return c.cfg.Account
+	}
+	return call.Account
+}
+
+func unsendable(err error) refund.Answer {
+	return channel.Failed(channel.Reply{}, fmt.Errorf("%w: %w", channel.ErrNotSent, err))
+}
+
+// ofError reads an answer that carries no refund: Unknown until a rule says more.
+func (c *Client) ofError(reply channel.Reply) refund.Answer {
+	a := unknown(reply, "status.unlisted")
+	a.RetryAfter = channel.RetryAfter(reply.Header, c.cfg.Clock())
+	var body struct {
+		Code string `json:"code"`
+	}
+	if json.Unmarshal(reply.Body, &body) == nil {
+		a.Code = body.Code
+	}
+	return a
+}

@@ -1,0 +1,144 @@
+package plain
+
+import (
+	"encoding/json"
+	"regexp"
+
+	"github.com/refundry/refundry/internal/channel"
+	"github.com/refundry/refundry/internal/refund"
+)
+
+const codeNotFound = "not_found"
+
+// sendBody is the body of POST /v1/refunds.
+type sendBody struct {
+	Number           string `json:"number"`
+	RefundID         string `json:"refundId"`
+	Account          string `json:"account"`
+	PaymentReference string `json:"paymentReference"`
+	Amount           int64  `json:"amount"`
+	Currency         string `json:"currency"`
+}
+
+// wireRefund is a refund as the channel tells it. Absent is not "other": what is
+// not said is nil.
+type wireRefund struct {
+	Number           *string `json:"number"`
+	ChannelRefundID  *string `json:"channelRefundId"`
+	PaymentReference *string `json:"paymentReference"`
+	Status           *string `json:"status"`
+	Amount           *int64  `json:"amount"`
+	Currency         *string `json:"currency"`
+}
+
+type wireList struct {
+	Refunds  *[]wireRefund `json:"refunds"`
+	Complete *bool         `json:"complete"`
+}
+
+// statuses are those of api/simulator.yaml.
+var statuses = map[string]refund.FactKind{
+	"succeeded": refund.Succeeded,
+	"pending":   refund.Acknowledged,
+	"failed":    refund.FailedFinal,
+	"returned":  refund.Reversed,
+}
+
+var channelIDPattern = regexp.MustCompile(`^[\x21-\x7e]{1,64}$`)
+
+func unknown(reply channel.Reply, rule string) refund.Answer {
+	return refund.Answer{Kind: refund.Unknown, Rule: rule, Evidence: channel.Evidence(reply, nil)}
+}
+
+// ofRefund reads a 200 that carries one refund. Another amount or currency than
+// asked stays in the answer: that is what moved. Another number or payment makes
+// it an answer to somebody else's question.
+func ofRefund(reply channel.Reply, call refund.Call) refund.Answer {
+	var w wireRefund
+	if err := json.Unmarshal(reply.Body, &w); err != nil {
+		return unknown(reply, "body.unreadable")
+	}
+	switch {
+	case w.Number == nil || *w.Number != call.Number:
+		return unknown(reply, "number.not-ours")
+	case w.PaymentReference != nil && *w.PaymentReference != call.PaymentReference:
+		return unknown(reply, "payment.not-ours")
+	}
+	line, rule := w.effect()
+	if line.Status == refund.Unknown {
+		return unknown(reply, rule)
+	}
+	return answerOf(line, reply, rule)
+}
+
+func answerOf(line refund.ListedEffect, reply channel.Reply, rule string) refund.Answer {
+	return refund.Answer{
+		Kind: line.Status, ChannelRefundID: line.ChannelRefundID, Amount: line.Amount, Currency: line.Currency,
+		Rule: rule, Evidence: channel.Evidence(reply, nil),
+	}
+}
+
+// effect takes over what can be used as it stands; anything else is Unknown, with
+// the rule that says why.
+func (w wireRefund) effect() (refund.ListedEffect, string) {
+	nothing := refund.ListedEffect{Status: refund.Unknown}
+	if w.Status == nil {
+		return nothing, "status.absent"
+	}
+	kind, listed := statuses[*w.Status]
+	if !listed {
+		return nothing, "status.unlisted"
+	}
+	line := refund.ListedEffect{Status: kind}
+	if w.Number != nil {
+		line.Number = *w.Number
+	}
+	if w.ChannelRefundID != nil {
+		if !channelIDPattern.MatchString(*w.ChannelRefundID) {
+			return nothing, "id.malformed"
+		}
+		line.ChannelRefundID = *w.ChannelRefundID
+	}
+	if w.Amount != nil {
+		if !refund.ValidAmount(*w.Amount) {
+			return nothing, "amount.impossible"
+		}
+		line.Amount = *w.Amount
+	}
+	if w.Currency != nil {
+		currency, err := refund.ParseCurrency(*w.Currency)
+		if err != nil {
+			return nothing, "currency.unlisted"
+		}
+		line.Currency = currency
+	}
+	return line, "status." + *w.Status
+}
+
+// ofList reads a list. A line that cannot be used makes the list incomplete: what
+// it hides could be ours.
+func ofList(reply channel.Reply, call refund.Call) ([]refund.ListedEffect, bool, refund.Answer) {
+	var w wireList
+	if err := json.Unmarshal(reply.Body, &w); err != nil || w.Refunds == nil {
+		return nil, false, unknown(reply, "body.unreadable")
+	}
+	complete := w.Complete != nil && *w.Complete
+	lines := make([]refund.ListedEffect, 0, len(*w.Refunds))
+	answer := unknown(reply, "list.incomplete")
+	for _, one := range *w.Refunds {
+		line, rule := one.effect()
+		if line.Status == refund.Unknown || line.ChannelRefundID == "" || line.Amount == 0 || line.Currency == "" ||
+			one.PaymentReference != nil && *one.PaymentReference != call.PaymentReference {
+			complete = false
+			continue
+		}
+		lines = append(lines, line)
+		if line.Number == call.Number && answer.Kind == refund.Unknown {
+			answer = answerOf(line, reply, rule)
+		}
+	}
+	if answer.Kind == refund.Unknown && complete {
+		answer.Kind, answer.Rule = refund.NotFound, "list.absent"
+	}
+	return lines, complete, answer
+}
