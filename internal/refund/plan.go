@@ -9,14 +9,18 @@ const WaitingAlarm = 15 * time.Minute
 const ReceiptWindow = 395 * 24 * time.Hour
 
 // DecideGroup decides a group item by item, in order, each seeing what its elders did: the outcome of a group is that of
-// its items one after another. It is pure; v is used up. Items whose locks were not obtained are Lost.
+// its items one after another. It is pure; v is used up. Items whose locks were not obtained are Lost, and so is every
+// later item that touches what a lost one touches: tried again, they are still in their order.
 func DecideGroup(v View, g []Intake) Plan {
 	p := planner{v: v, touched: map[PaymentRef]bool{}, created: map[PaymentRef]bool{}, woken: map[PaymentRef]bool{}}
 	for i, in := range g {
 		o := Outcome{Verdict: Lost}
-		if v.Got[i] {
+		if v.Got[i] && !p.heldBack(in) {
 			o = p.item(in)
 			p.park(in, o)
+		}
+		if o.Verdict == Lost {
+			p.holdBack(in)
 		}
 		p.plan.Outcomes = append(p.plan.Outcomes, o)
 	}
@@ -30,6 +34,43 @@ type planner struct {
 	touched map[PaymentRef]bool
 	created map[PaymentRef]bool
 	woken   map[PaymentRef]bool
+	held    map[any]bool // what lost items touch; nil = none was lost
+}
+
+// touches are the identities by which one item's outcome can depend on another's.
+func touches(in Intake) []any {
+	pay := PaymentRef{in.Tenant.ID, in.PaymentID()}
+	out := []any{event(in), pay}
+	switch {
+	case in.Capture != nil:
+		s := PaymentSpec{Reference: in.Capture.Reference}
+		return append(out, ReferenceRef{in.Capture.Account, s.ReferenceFor(in.Tenant, pay.PaymentID)})
+	case in.Refund.Payment != nil:
+		s := in.Refund.Payment
+		out = append(out, ReferenceRef{s.Account, s.ReferenceFor(in.Tenant, pay.PaymentID)})
+	}
+	return append(out, RefundRef{in.Tenant.ID, in.Refund.RefundID})
+}
+
+func (p *planner) holdBack(in Intake) {
+	if p.held == nil {
+		p.held = map[any]bool{}
+	}
+	for _, key := range touches(in) {
+		p.held[key] = true
+	}
+}
+
+func (p *planner) heldBack(in Intake) bool {
+	if p.held == nil {
+		return false
+	}
+	for _, key := range touches(in) {
+		if p.held[key] {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *planner) item(in Intake) Outcome {
@@ -229,6 +270,7 @@ func (p *planner) park(in Intake, o Outcome) {
 		row := ParkedRow{EventRef: event(in), Park: *in.Park, Reason: reason}
 		if o.Verdict == Waiting {
 			row.WakePayment, row.AlarmAt = in.PaymentID(), p.v.Now.Add(WaitingAlarm)
+			p.v.Waiters[PaymentRef{in.Tenant.ID, in.PaymentID()}] = true // the item behind may be its payment
 		}
 		p.plan.Parked = append(p.plan.Parked, row)
 	}
