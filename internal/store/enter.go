@@ -137,16 +137,13 @@ func stillHolds(r refund.Record, f refund.Fact, c refund.Contract) error {
 	case refund.KeyDead:
 		holds = refund.Decide(r, c, r.Now).Do == refund.DoNumber
 	case refund.Deadline:
-		holds = f.Source != sourceWorker || refund.Decide(r, c, r.Now).Do == refund.DoCase
+		holds = refund.Decide(r, c, r.Now).Do == refund.DoCase
 	}
 	if !holds || (conclusion(f.Kind) && f.Generation != r.Generation) {
 		return fmt.Errorf("%w: %s of generation %d, the refund is %s at %d", refund.ErrNotOwner, f.Kind, f.Generation, r.State, r.Generation)
 	}
 	return nil
 }
-
-// sourceWorker is the source of conclusions that a job draws; others (a decision, the store itself) have their own reasons.
-const sourceWorker = "worker"
 
 func conclusion(k refund.FactKind) bool {
 	return k == refund.LeaseEnd || k == refund.Settled || k == refund.KeyDead || k == refund.Deadline
@@ -195,19 +192,12 @@ func (s *Store) name(ch *refund.Change) {
 	ch.After.Case = give(ch.After.Case)
 }
 
-// enterTaken records a success whose channel refund id belongs to another effect already. Booking it would count one refund of the
-// channel twice, dropping it would lose evidence: the answer stays as evidence, and a person looks.
+// enterTaken records a success whose channel refund id belongs to another effect already. What the channel said of our number stands;
+// the id cannot be booked twice, so it stays in the evidence only, and the log calls for somebody.
 func (s *Store) enterTaken(ctx context.Context, k refund.Key, f refund.Fact, c refund.Contract) (refund.Change, error) {
-	seen := f
-	seen.Kind, seen.Rule, seen.Amount, seen.Currency, seen.ChannelRefundID = refund.Unknown, "channel-refund-id-taken", 0, "", ""
-	seen.Code = bounded(string(f.Kind)+" "+f.ChannelRefundID, longestCode)
-	seen.Evidence = evidence(seen)
-	ch, err := s.enterOnce(ctx, k, seen, c, nil)
-	if ch, err = s.cleared(ctx, k, seen, c, ch, err); err != nil || ch.After.Case.Has(refund.CaseContradiction) {
-		return ch, err
-	}
-	look := refund.Fact{Kind: refund.Deadline, Reason: refund.CaseContradiction, Dispatch: f.Dispatch, Generation: ch.After.Generation,
-		Source: f.Source, Actor: f.Actor}
-	ch, err = s.enterOnce(ctx, k, look, c, nil)
-	return s.cleared(ctx, k, look, c, ch, err)
+	s.log.ErrorContext(ctx, "the channel gave one refund id to two refunds", "rid", k.RID.String(), "channelRefundId", f.ChannelRefundID)
+	f.Rule, f.Code, f.ChannelRefundID = "channel-refund-id-taken", bounded("id "+f.ChannelRefundID, longestCode), ""
+	f.Evidence = evidence(f)
+	ch, err := s.enterOnce(ctx, k, f, c, nil)
+	return s.cleared(ctx, k, f, c, ch, err)
 }

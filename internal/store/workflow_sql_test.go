@@ -1,0 +1,63 @@
+package store
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strings"
+	"testing"
+)
+
+// workflowStatements are the constants of the workflow's files by name.
+func workflowStatements() map[string]string {
+	return map[string]string{
+		"loadRefundSQL": loadRefundSQL, "loadDispatchesSQL": loadDispatchesSQL, "loadAttemptsSQL": loadAttemptsSQL, "loadEffectsSQL": loadEffectsSQL,
+		"loadPaymentSQL": loadPaymentSQL, "loadFactsSQL": loadFactsSQL, "beginSnapshotSQL": beginSnapshotSQL, "endSnapshotSQL": endSnapshotSQL,
+		"claimSQL": claimSQL, "askSQL": askSQL, "postponeSQL": postponeSQL, "lockRefundSQL": lockRefundSQL, "lockPaymentSQL": lockPaymentSQL,
+		"enteredSQL": enteredSQL, "answerAttemptSQL": answerAttemptSQL, "updateDispatchSQL": updateDispatchSQL, "markDispatchSQL": markDispatchSQL,
+		"insertDeathSQL": insertDeathSQL, "insertDispatchSQL": insertDispatchSQL, "moveRefundSQL": moveRefundSQL, "touchRefundSQL": touchRefundSQL,
+		"updateBalancesSQL": updateBalancesSQL, "insertEffectSQL": insertEffectSQL, "updateEffectSQL": updateEffectSQL,
+		"insertLedgerAccountsSQL": insertLedgerAccountsSQL, "insertPostingSQL": insertPostingSQL, "closeCaseSQL": closeCaseSQL,
+		"openCaseSQL": openCaseSQL, "updateCaseSQL": updateCaseSQL, "voidDecisionsSQL": voidDecisionsSQL, "sweepDueSQL": sweepDueSQL,
+		"sweepParkedSQL": sweepParkedSQL,
+	}
+}
+
+func TestWorkflowStatementsPrepare(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	conn, err := b.pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	for name, sql := range workflowStatements() {
+		if _, err := conn.Conn().Prepare(t.Context(), "test_"+name, sql); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Every constant …SQL of these files is in the list above: a new statement cannot be forgotten.
+func TestWorkflowStatementsAreListed(t *testing.T) {
+	t.Parallel()
+	listed := workflowStatements()
+	for _, file := range []string{"load.go", "claim.go", "ask.go", "postpone.go", "enter.go", "enter_write.go", "enter_money.go", "enter_cases.go", "sweep.go", "cancel.go"} {
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok {
+				return true
+			}
+			for _, id := range spec.Names {
+				if strings.HasSuffix(id.Name, "SQL") && listed[id.Name] == "" {
+					t.Errorf("%s: %s is not listed", file, id.Name)
+				}
+			}
+			return true
+		})
+	}
+}
