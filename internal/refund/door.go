@@ -21,8 +21,8 @@ type DoorConfig struct {
 	Patience  time.Duration // of one transaction; default 10 s
 	Clock     func() time.Time
 	Logger    *slog.Logger
-	// Observe is told every outcome that leaves the door; nil = nobody.
-	Observe func(Intake, Outcome)
+	// Observe is told every outcome that leaves the door and how long it took; nil = nobody.
+	Observe func(in Intake, o Outcome, took time.Duration)
 	// CommitUnknown is told when a COMMIT's answer was lost; nil = nobody.
 	CommitUnknown func()
 }
@@ -73,7 +73,7 @@ func NewDoor(cfg DoorConfig) *Door {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Observe == nil {
-		cfg.Observe = func(Intake, Outcome) {}
+		cfg.Observe = func(Intake, Outcome, time.Duration) {}
 	}
 	if cfg.CommitUnknown == nil {
 		cfg.CommitUnknown = func() {}
@@ -290,7 +290,7 @@ func (d *Door) tell(ts []*ticket, out []Outcome) []*ticket {
 			o = Outcome{Verdict: Busy, Code: CodeInProgress}
 		}
 		t.outcome = o
-		d.cfg.Observe(t.in, o)
+		d.cfg.Observe(t.in, o, now.Sub(t.since))
 		close(t.told)
 	}
 	return lost

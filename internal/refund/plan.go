@@ -97,7 +97,7 @@ func (p *planner) again(in Intake, r Receipt) Outcome {
 		return Outcome{Verdict: r.Outcome, Code: r.Code, Fields: p.toldFields(in, r), Replayed: true}
 	}
 	known, hasRefund := p.v.Refunds[RefundRef{in.Tenant.ID, r.RefundID}]
-	if hasRefund && len(fields) > 0 { // only the inline payment can differ here
+	if hasRefund && !sameInline(r.Params, in) {
 		if diff := p.paymentDiff(in); len(diff) > 0 {
 			return p.conflict(in, CodePaymentConflict, ConflictPaymentParams, diff, r.RID)
 		}

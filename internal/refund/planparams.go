@@ -43,12 +43,15 @@ func canonicalParams(in Intake) string {
 	return canonical(m)
 }
 
-// differing names the fields in which an intake differs from stored canonical parameters, sorted.
+// differing names the parameters in which an intake differs from stored canonical ones, sorted. The inline payment is
+// not one of them: it may be left out in a repeat.
 func differing(stored string, in Intake) []string {
 	var a, b map[string]json.RawMessage
 	if json.Unmarshal([]byte(stored), &a) != nil || json.Unmarshal([]byte(canonicalParams(in)), &b) != nil {
 		return []string{"params"}
 	}
+	delete(a, "payment")
+	delete(b, "payment")
 	var out []string
 	for k, v := range a {
 		if string(b[k]) != string(v) {
@@ -62,6 +65,15 @@ func differing(stored string, in Intake) []string {
 	}
 	sort.Strings(out)
 	return out
+}
+
+// sameInline says whether the inline payment is the one that the event brought the first time, or is left out.
+func sameInline(stored string, in Intake) bool {
+	if in.Refund == nil || in.Refund.Payment == nil {
+		return true
+	}
+	var a, b map[string]json.RawMessage
+	return json.Unmarshal([]byte(stored), &a) == nil && json.Unmarshal([]byte(canonicalParams(in)), &b) == nil && string(a["payment"]) == string(b["payment"])
 }
 
 // paramsDiff names the immutable parameters that differ.

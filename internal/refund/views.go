@@ -15,7 +15,7 @@ type Query struct {
 	CreatedFrom   time.Time     // inclusive
 	CreatedBefore time.Time     // exclusive
 	MinAgeInState time.Duration // in its state for at least so long
-	Before        RID    // older than this one, for the next page
+	Before        RID           // older than this one, for the next page
 	Limit         int           // rows, at least 1
 }
 

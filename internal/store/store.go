@@ -126,6 +126,24 @@ func (s *Store) Close() { s.pool.Close() }
 // Pool is for the parts that need their own statements in our database: River and readiness.
 func (s *Store) Pool() *pgxpool.Pool { return s.pool }
 
+// Ping says whether the database answers. Errors: refund.ErrUnavailable.
+func (s *Store) Ping(ctx context.Context) error { return translate(s.pool.Ping(ctx)) }
+
+// OpenPool opens another pool on the same schema, for a part that brings its own statements (River). Its sessions have
+// the planner's defaults.
+func OpenPool(ctx context.Context, url, schema string, maxConns int32) (*pgxpool.Pool, error) {
+	pc, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("store: the database URL cannot be read: %w", err)
+	}
+	pc.MaxConns, pc.MaxConnLifetimeJitter, pc.PingTimeout = maxConns, 5*time.Minute, 2*time.Second
+	for k, v := range map[string]string{"application_name": "refundry-jobs", "search_path": pgx.Identifier{schema}.Sanitize(), "timezone": "UTC",
+		"statement_timeout": "60000", "idle_in_transaction_session_timeout": "30000"} {
+		pc.ConnConfig.RuntimeParams[k] = v
+	}
+	return pgxpool.NewWithConfig(ctx, pc)
+}
+
 func (s *Store) readIdentity(ctx context.Context) error {
 	err := s.pool.QueryRow(ctx, `SELECT installation_id::text, epoch FROM installation`).Scan(&s.identity.installation, &s.identity.epoch)
 	if err != nil {

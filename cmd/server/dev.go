@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/refundry/refundry/internal/config"
+	"github.com/refundry/refundry/internal/devdb"
+	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/store"
+)
+
+const demoTenant = "demo"
+
+type devFlags struct {
+	common
+	listen, simulator, dir, faults string
+}
+
+func devCommand() *cobra.Command {
+	var f devFlags
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "Run everything on this machine: PostgreSQL, simulated channel, demo tenant, API",
+		Long: `Starts a PostgreSQL of its own from the installed programs, brings its schema up, makes a demo tenant with two actors
+and their keys, starts the channel simulator and serves the API. Data stays in --data; a second run finds it again.
+Ctrl-C drains and stops everything that it started.`,
+		Example: "  refundry dev\n  refundry dev --faults lost-after=0.2,lost-before=0.1,seed=7\n  refundry dev --listen 127.0.0.1:0 --data ./data --json | head -1",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runDev(cmd, f) },
+	}
+	f.bindLog(cmd)
+	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "host:port of the API")
+	cmd.Flags().StringVar(&f.simulator, "simulator", "127.0.0.1:0", "host:port of the channel simulator; port 0 = any free one")
+	cmd.Flags().StringVar(&f.dir, "data", "", "folder for all data (default ./.refundry, or /var/lib/refundry where PostgreSQL's user cannot enter that)")
+	cmd.Flags().StringVar(&f.faults, "faults", "", "how the channel misbehaves: name=share,…,seed=N")
+	return cmd
+}
+
+func runDev(cmd *cobra.Command, f devFlags) (err error) {
+	if os.Getenv(config.EnvName("database-url")) != "" {
+		return fmt.Errorf("dev runs a PostgreSQL of its own; unset %s, or use serve", config.EnvName("database-url"))
+	}
+	if f.dir == "" {
+		f.dir = devdb.DefaultDir()
+	}
+	log, err := f.logger(cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(cmd.ErrOrStderr(), "refundry: starting PostgreSQL and the simulator, data in", f.dir)
+	ctx := cmd.Context()
+	stack := &devStack{}
+	defer func() { err = errors.Join(err, stack.stop()) }()
+	a, demo, err := stack.build(ctx, f, log)
+	if err != nil {
+		return err
+	}
+	return a.run(ctx, func() { tellReady(cmd, f, demo.with(a, stack)) })
+}
+
+// devStack is what dev starts below the service, and stops after it.
+type devStack struct {
+	db  *devdb.DB
+	sim *runningSimulator
+}
+
+func (s *devStack) build(ctx context.Context, f devFlags, log *slog.Logger) (*app, demoSite, error) {
+	var demo demoSite
+	db, err := devdb.Start(ctx, devdb.Config{Dir: f.dir, Logger: log})
+	if err != nil {
+		return nil, demo, err
+	}
+	s.db = db
+	if _, err := store.Migrate(ctx, store.MigrateConfig{URL: db.URL(), Logger: log}); err != nil {
+		return nil, demo, err
+	}
+	if s.sim, err = startSimulator(ctx, f.simulator, filepath.Join(f.dir, "simulator"), f.faults, log); err != nil {
+		return nil, demo, err
+	}
+	if demo, err = prepareDemo(ctx, db.URL(), f.dir); err != nil {
+		return nil, demo, err
+	}
+	a, err := newApp(ctx, appConfig{databaseURL: db.URL(), schema: "refundry", listen: f.listen, file: demoConfig(s.sim.url()),
+		api: true, worker: true, workers: 32, log: log})
+	return a, demo, err
+}
+
+func (s *devStack) stop() error {
+	var errs []error
+	if s.sim != nil {
+		errs = append(errs, s.sim.stop())
+	}
+	if s.db != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		errs = append(errs, s.db.Stop(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// demoConfig has one account per profile: demo, and demo-<profile> for every other one.
+func demoConfig(endpoint string) config.File {
+	accounts := map[string]config.Account{}
+	for i, profile := range refund.Profiles() {
+		name := demoTenant
+		if i > 0 {
+			name += "-" + profile
+		}
+		accounts[name] = config.Account{Channel: "plain", Endpoint: endpoint, Tenants: []string{demoTenant}, Contract: config.Contract{Profile: profile}}
+	}
+	return config.File{Accounts: accounts}
+}

@@ -1,0 +1,24 @@
+// Command refundry takes refund requests over REST and from events and makes each of them happen exactly once at its
+// payment channel, as far as that can be known. `refundry --help` lists what it can do.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// version is set at build time.
+var version = "dev"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := rootCommand().ExecuteContext(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "refundry:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/refundry/refundry/internal/jobs"
+	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/store"
+	"github.com/refundry/refundry/internal/telemetry"
+)
+
+// observe counts what leaves the door.
+func (a *app) observe(in refund.Intake, o refund.Outcome, took time.Duration) {
+	conflict := ""
+	if o.Verdict == refund.Conflict {
+		conflict = string(o.Code)
+	}
+	a.metrics.Intake(in.Event.Consumer, string(o.Verdict), o.Cause, conflict)
+	a.metrics.Accepted(took)
+}
+
+// observer counts what the runner does.
+type observer struct{ m *telemetry.Metrics }
+
+func (o observer) Called(account string, kind refund.AttemptKind, answer refund.FactKind, _ time.Duration) {
+	o.m.Call(account, string(kind), string(answer))
+}
+
+func (o observer) Swept(s refund.Swept) { o.m.TakenOver(s.TakenOver) }
+
+// measuredStore measures how long refunds live.
+type measuredStore struct {
+	*store.Store
+	m *telemetry.Metrics
+}
+
+func (s measuredStore) Enter(ctx context.Context, k refund.Key, f refund.Fact, c refund.Contract) (refund.Change, error) {
+	ch, err := s.Store.Enter(ctx, k, f, c)
+	if err == nil && ch.After.State.Final() && !ch.Before.State.Final() {
+		s.m.Final(ch.After.FinalAt.Sub(ch.After.CreatedAt))
+	}
+	return ch, err
+}
+
+// housekeeping makes the partitions of the coming months and days.
+type housekeeping struct {
+	store  *store.Store
+	schema string
+}
+
+func (h housekeeping) Maintain(ctx context.Context) error {
+	_, err := store.EnsurePartitions(ctx, h.store.Pool(), store.PartitionsConfig{Schema: h.schema})
+	return err
+}
+
+// actions are what a caller may do to a refund besides asking for it.
+type actions struct {
+	store  *store.Store
+	runner *jobs.Runner
+	log    *slog.Logger
+}
+
+func (a actions) Cancel(ctx context.Context, tenant refund.TenantID, refundID, actor string) (refund.Refund, error) {
+	r, err := a.store.FindRefund(ctx, tenant, refundID)
+	if err != nil {
+		return r, err
+	}
+	if _, err := a.store.Cancel(ctx, r.Key, actor); err != nil {
+		return r, err
+	}
+	return a.store.FindRefund(ctx, tenant, refundID)
+}
+
+func (a actions) Check(ctx context.Context, tenant refund.TenantID, refundID, actor string) (refund.Refund, error) {
+	r, err := a.store.FindRefund(ctx, tenant, refundID)
+	if err != nil {
+		return r, err
+	}
+	asked, err := a.runner.CheckNow(ctx, r.Key)
+	if err != nil {
+		return r, err
+	}
+	a.log.InfoContext(ctx, "check", "refund", refundID, "actor", actor, "asked", asked)
+	return a.store.FindRefund(ctx, tenant, refundID)
+}
+
+// stockEvery is how often the gauges are read.
+const stockEvery = 5 * time.Second
+
+// watchStock keeps the gauges; a database that is away leaves the last reading.
+func (a *app) watchStock(ctx context.Context) {
+	var open []string
+	for _, s := range refund.States() {
+		open = append(open, string(s))
+	}
+	tick := time.NewTicker(stockEvery)
+	defer tick.Stop()
+	for {
+		if s, err := a.store.Stock(ctx); err == nil {
+			a.metrics.SetStock(telemetry.Stock{Refunds: s.Refunds, Oldest: s.Oldest, Parked: s.Parked, Cases: s.Cases}, open)
+		} else if ctx.Err() == nil {
+			a.log.WarnContext(ctx, "gauges not read", "error", err.Error())
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

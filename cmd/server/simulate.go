@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/refundry/refundry/internal/simulator"
+)
+
+func simulateCommand() *cobra.Command {
+	var c common
+	var listen, dir, faults string
+	cmd := &cobra.Command{
+		Use:   "simulate",
+		Short: "Run the channel simulator alone",
+		Long: `A payment channel that keeps a durable record of what it really did and misbehaves on demand. The account demo is
+keyed-queryable, demo-blind offers neither key nor query.`,
+		Example: "  refundry simulate --data ./sim --faults lost-after=0.2,seed=7\n  curl -s localhost:8089/effects",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log, err := c.logger(os.Stderr)
+			if err != nil {
+				return err
+			}
+			s, err := startSimulator(cmd.Context(), listen, dir, faults, log)
+			if err != nil {
+				return err
+			}
+			if c.json {
+				err = printJSON(cmd, map[string]string{"simulator": s.url()})
+			} else {
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "simulator on %s, record in %s\n", s.url(), dir)
+			}
+			if err == nil {
+				<-cmd.Context().Done()
+			}
+			return s.stop()
+		},
+	}
+	c.bindLog(cmd)
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8089", "host:port")
+	cmd.Flags().StringVar(&dir, "data", "./.refundry-simulator", "folder of the record")
+	cmd.Flags().StringVar(&faults, "faults", "", "name=share,…,seed=N")
+	return cmd
+}
+
+// runningSimulator is a simulator with its listener.
+type runningSimulator struct {
+	sim    *simulator.Simulator
+	server *http.Server
+	addr   net.Addr
+}
+
+func startSimulator(ctx context.Context, listen, dir, faults string, log *slog.Logger) (*runningSimulator, error) {
+	sim, err := simulator.New(simulator.Config{Dir: dir, Faults: faults, Logger: log})
+	if err != nil {
+		return nil, err
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", listen)
+	if err != nil {
+		_ = sim.Close()
+		return nil, fmt.Errorf("simulator: %w", err)
+	}
+	s := &runningSimulator{sim: sim, addr: l.Addr(), server: &http.Server{Handler: sim.Handler(), ReadHeaderTimeout: 5 * time.Second}}
+	go func() { _ = s.server.Serve(l) }()
+	return s, nil
+}
+
+func (s *runningSimulator) url() string { return "http://" + s.addr.String() }
+
+func (s *runningSimulator) stop() error {
+	_ = s.server.Close()
+	return s.sim.Close()
+}

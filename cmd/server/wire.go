@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/refundry/refundry/internal/bridge"
+	"github.com/refundry/refundry/internal/channel"
+	"github.com/refundry/refundry/internal/channel/plain"
+	"github.com/refundry/refundry/internal/config"
+	httpapi "github.com/refundry/refundry/internal/http"
+	"github.com/refundry/refundry/internal/jobs"
+	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/store"
+	"github.com/refundry/refundry/internal/telemetry"
+)
+
+// appConfig is what a process is made of.
+type appConfig struct {
+	databaseURL, schema string
+	listen              string
+	file                config.File
+	api, worker         bool
+	workers             int
+	log                 *slog.Logger
+}
+
+// app is one running process: enqueuer → store → door → channels → runner → API. This file is the only place that knows everybody.
+type app struct {
+	cfg     appConfig
+	log     *slog.Logger
+	metrics *telemetry.Metrics
+	store   *store.Store
+	pool    *pgxpool.Pool // River's
+	door    *refund.Door
+	runner  *jobs.Runner
+	api     *httpapi.API
+	server  *httpapi.Server
+
+	stopStock context.CancelFunc
+	stock     sync.WaitGroup
+}
+
+// newApp connects everything; nothing runs before start.
+func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
+	a = &app{cfg: cfg, log: cfg.log, metrics: telemetry.New()}
+	defer func() {
+		if err != nil {
+			a.close()
+		}
+	}()
+	enqueuer, err := jobs.NewEnqueuer(cfg.schema)
+	if err != nil {
+		return a, err
+	}
+	accounts := &accountBook{}
+	a.store, err = store.Open(ctx, store.Config{URL: cfg.databaseURL, Schema: cfg.schema, Enqueuer: enqueuer, Accounts: accounts, Logger: cfg.log})
+	if err != nil {
+		return a, err
+	}
+	if err := store.CheckMigrated(ctx, a.store.Pool(), cfg.schema); err != nil {
+		return a, err
+	}
+	registry, err := a.openChannels(ctx, accounts)
+	if err != nil {
+		return a, err
+	}
+	a.door = refund.NewDoor(refund.DoorConfig{Gate: a.store, NewRID: store.NewRID, Logger: cfg.log, Observe: a.observe, CommitUnknown: a.metrics.CommitUnknown})
+	if err := a.openRunner(ctx, registry); err != nil {
+		return a, err
+	}
+	return a, a.openAPI()
+}
+
+// openChannels writes the configured accounts to the database and makes their clients.
+func (a *app) openChannels(ctx context.Context, book *accountBook) (*channel.Registry, error) {
+	times := a.cfg.file.Times.Defaults()
+	client := channel.NewTransport(channel.TransportConfig{ReadTimeout: times.Call}).Client()
+	var wanted []store.AccountConfig
+	for name, c := range a.cfg.file.Accounts {
+		contract, ok := refund.Profile(c.Contract.Profile)
+		if !ok {
+			return nil, fmt.Errorf("account %s: no contract profile %q", name, c.Contract.Profile)
+		}
+		wanted = append(wanted, store.AccountConfig{Name: name, Adapter: c.Channel, Tenants: c.Tenants, Contract: contract})
+	}
+	synced, err := a.store.SyncAccounts(ctx, wanted)
+	if err != nil {
+		return nil, err
+	}
+	book.set(synced)
+	clients := map[string]channel.Account{}
+	for name, c := range a.cfg.file.Accounts {
+		secret, err := c.Secret.Read()
+		if err != nil {
+			return nil, fmt.Errorf("account %s: %w", name, err)
+		}
+		contract := synced[name].Contract
+		one, err := plain.New(plain.Config{Endpoint: c.Endpoint, Account: name, Secret: secret, Codes: contract.Codes, HTTP: client})
+		if err != nil {
+			return nil, fmt.Errorf("account %s: %w", name, err)
+		}
+		clients[name] = channel.Account{Client: one, Contract: contract}
+	}
+	return channel.NewRegistry(clients)
+}
+
+func (a *app) openRunner(ctx context.Context, channels refund.Channels) (err error) {
+	if a.pool, err = store.OpenPool(ctx, a.cfg.databaseURL, a.cfg.schema, int32(a.cfg.workers+8)); err != nil { // #nosec G115 -- a checked small number
+		return err
+	}
+	t := a.cfg.file.Times.Defaults()
+	a.runner, err = jobs.New(jobs.Config{Pool: a.pool, Schema: a.cfg.schema, Store: measuredStore{a.store, a.metrics}, Channels: channels,
+		Waker: bridge.Waker{Lot: a.store, Door: a.door, Log: a.log}, Maintain: housekeeping{a.store, a.cfg.schema}, Observer: observer{a.metrics},
+		Budget: func(ctx context.Context, start time.Time, send time.Duration) context.Context {
+			return channel.WithBudget(ctx, channel.Budget{Start: start, Send: send})
+		},
+		Times:   jobs.Times{Lease: t.Lease, Margin: t.Margin, SendWindow: t.SendWindow, Call: t.Call},
+		Workers: a.cfg.workers, SweepEvery: t.Sweep, Logger: a.log})
+	return err
+}
+
+func (a *app) openAPI() (err error) {
+	if !a.cfg.api {
+		return nil
+	}
+	a.api, err = httpapi.New(httpapi.Config{Door: a.door, Refunds: a.store, Actions: actions{a.store, a.runner, a.log}, Payments: a.store, Keys: a.store,
+		Events: bridge.Codec{}, Parking: a.store, Metrics: a.metrics.Handler(), Log: a.log,
+		Ready: []httpapi.ReadyCheck{
+			{Name: "database", Check: a.store.Ping},
+			{Name: "migrations", Check: func(ctx context.Context) error { return store.CheckMigrated(ctx, a.store.Pool(), a.cfg.schema) }},
+		}})
+	if err != nil {
+		return err
+	}
+	a.server, err = httpapi.NewServer(httpapi.ServerConfig{Listen: a.cfg.listen, Handler: http.Handler(a.api), API: a.api, Log: a.log})
+	return err
+}
+
+// start begins to work and to listen.
+func (a *app) start(ctx context.Context) error {
+	if a.cfg.worker {
+		if err := a.runner.Start(ctx); err != nil {
+			return err
+		}
+	}
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	a.stopStock = cancel
+	a.stock.Go(func() { a.watchStock(run) })
+	if a.server == nil {
+		return nil
+	}
+	return a.server.Start(ctx)
+}
+
+// stopTime bounds an orderly stop; what is cut off then ends by its lease.
+const stopTime = 40 * time.Second
+
+// stop drains: no new requests, those under way are answered, calls to channels end and their answers are entered.
+func (a *app) stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	defer cancel()
+	var errs []error
+	if a.server != nil && a.server.Addr() != nil {
+		errs = append(errs, a.server.Stop(ctx))
+	}
+	if a.cfg.worker {
+		errs = append(errs, a.runner.Stop(ctx))
+	}
+	if a.stopStock != nil {
+		a.stopStock()
+		a.stock.Wait()
+	}
+	a.close()
+	return errors.Join(errs...)
+}
+
+// close gives back what newApp opened.
+func (a *app) close() {
+	if a.door != nil {
+		a.door.Stop()
+	}
+	if a.pool != nil {
+		a.pool.Close()
+	}
+	if a.store != nil {
+		a.store.Close()
+	}
+}
+
+// accountBook tells the store about accounts, once they are known.
+type accountBook struct {
+	accounts atomic.Pointer[map[string]store.SyncedAccount]
+}
+
+func (b *accountBook) set(m map[string]store.SyncedAccount) { b.accounts.Store(&m) }
+
+// Account implements store.Accounts.
+func (b *accountBook) Account(name string, t refund.TenantID) (refund.Contract, bool, bool) {
+	m := b.accounts.Load()
+	if m == nil {
+		return refund.Contract{}, false, false
+	}
+	a, known := (*m)[name]
+	return a.Contract, known, a.Tenants[t]
+}
