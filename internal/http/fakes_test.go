@@ -24,6 +24,7 @@ type world struct {
 	poison   []refund.Park
 	touched  []string // names of calls that would have changed something
 	lookups  int
+	finds    int
 
 	accept   func([]refund.Intake) ([]refund.Outcome, error)
 	refunds  map[string]refund.Refund
@@ -64,6 +65,7 @@ func (w *world) Accept(_ context.Context, g []refund.Intake) ([]refund.Outcome, 
 func (w *world) FindRefund(_ context.Context, tenant refund.TenantID, id string) (refund.Refund, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.finds++
 	r, ok := w.refunds[id]
 	if !ok || r.Tenant != tenant {
 		return refund.Refund{}, refund.ErrNotFound
@@ -247,5 +249,7 @@ func (c *client) do(method, path, body string, header ...string) reply {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return reply{res.StatusCode, res.Header, string(text)}
+	got := reply{res.StatusCode, res.Header, string(text)}
+	c.conforms(req, got)
+	return got
 }

@@ -1,0 +1,125 @@
+package httpapi_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	httpapi "github.com/refundry/refundry/internal/http"
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// hand is a clock that the test moves.
+type hand struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (h *hand) time() time.Time { h.mu.Lock(); defer h.mu.Unlock(); return h.now }
+
+func (h *hand) move(d time.Duration) { h.mu.Lock(); defer h.mu.Unlock(); h.now = h.now.Add(d) }
+
+func TestRevokedKeyDiesWithinASecond(t *testing.T) {
+	t.Parallel()
+	clock := &hand{now: epoch}
+	w, c := serve(t, func(_ *world, cfg *httpapi.Config) {
+		cfg.Clock = clock.time
+		cfg.Limits.KeyTTL = time.Hour // is capped
+	})
+	for range 20 {
+		if r := c.do("GET", "/v1/refunds", ""); r.status != 200 {
+			t.Fatalf("%d %s", r.status, r.body)
+		}
+	}
+	if w.lookups != 1 {
+		t.Errorf("%d look-ups for 20 requests within a second, want 1", w.lookups)
+	}
+	k := w.keys["Writer01"]
+	k.RevokedAt = epoch
+	w.keys["Writer01"] = k
+	clock.move(time.Second)
+	if r := c.do("GET", "/v1/refunds", ""); r.status != 401 {
+		t.Errorf("a second after it was revoked: %d, want 401", r.status)
+	}
+}
+
+func TestKeysThatAreNoLongerGood(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*httpapi.KeyRecord){
+		"revoked":        func(k *httpapi.KeyRecord) { k.RevokedAt = time.Now().Add(-time.Hour) },
+		"expired":        func(k *httpapi.KeyRecord) { k.ExpiresAt = time.Now().Add(-time.Second) },
+		"actor disabled": func(k *httpapi.KeyRecord) { k.ActorDisabled = true },
+		"live tenant":    func(k *httpapi.KeyRecord) { k.Mode = refund.ModeLive },
+		"another secret": func(k *httpapi.KeyRecord) { k.SecretHash[0]++ },
+	} {
+		w, c := serve(t, nil)
+		k := w.keys["Writer01"]
+		change(&k)
+		w.keys["Writer01"] = k
+		unknown := c.do("GET", "/v1/refunds", "", "Authorization", "Bearer "+strings.Replace(writerKey, "Writer01", "Nobody01", 1), "X-Request-Id", "same")
+		r := c.do("GET", "/v1/refunds", "", "X-Request-Id", "same")
+		if r.status != 401 || r.body != unknown.body {
+			t.Errorf("%s: %d %s, want the answer that an unknown key gets: %s", name, r.status, r.body, unknown.body)
+		}
+	}
+}
+
+func TestUnknownPrefixesAreRememberedForAMoment(t *testing.T) {
+	t.Parallel()
+	clock := &hand{now: epoch}
+	w, c := serve(t, func(_ *world, cfg *httpapi.Config) { cfg.Clock = clock.time })
+	stranger := "Bearer " + strings.Replace(writerKey, "Writer01", "Nobody01", 1)
+	for range 5 {
+		c.do("GET", "/v1/refunds", "", "Authorization", stranger)
+	}
+	if w.lookups != 1 {
+		t.Errorf("%d look-ups, want 1", w.lookups)
+	}
+	prefix, rec := record(t, strings.TrimPrefix(stranger, "Bearer "), refund.Tenant{ID: 1, Code: "demo"}, httpapi.ScopeRefundsRead)
+	w.keys[prefix] = rec
+	clock.move(time.Second)
+	if r := c.do("GET", "/v1/refunds", "", "Authorization", stranger); r.status != 200 {
+		t.Errorf("a second after the key was made: %d %s", r.status, r.body)
+	}
+}
+
+func TestKeyStoreAway(t *testing.T) {
+	t.Parallel()
+	w, c := serve(t, nil)
+	w.keyErr = refund.ErrUnavailable
+	if r := c.do("GET", "/v1/refunds", ""); r.status != 503 || r.header.Get("Retry-After") == "" {
+		t.Errorf("%d %v: a database that is away must not look like a bad key", r.status, r.header)
+	}
+	w.mu.Lock()
+	w.keyErr = nil
+	w.mu.Unlock()
+	if r := c.do("GET", "/v1/refunds", ""); r.status != 200 {
+		t.Errorf("%d: an error must not be remembered", r.status)
+	}
+}
+
+func TestClosedTenant(t *testing.T) {
+	t.Parallel()
+	w, c := serve(t, nil)
+	w.accept = func(g []refund.Intake) ([]refund.Outcome, error) {
+		if !g[0].Tenant.Closed {
+			t.Error("the door was not told that the tenant is closed")
+		}
+		return []refund.Outcome{{Verdict: refund.Refused, Code: refund.CodeTenantClosed}}, nil
+	}
+	closed := []string{"Authorization", "Bearer " + closedKey, "Idempotency-Key", "k"}
+	event := append([]string{"Content-Type", "application/cloudevents+json"}, closed...)
+	for _, r := range []reply{
+		c.do("POST", "/v1/refunds", refundBody, closed...),
+		c.do("PUT", "/v1/payments/pay_1", paymentBody, closed...),
+		c.do("POST", "/v1/events", eventBody("e-1", refundBody), event...),
+	} {
+		if r.status != 403 || !strings.Contains(r.body, "tenant-closed") {
+			t.Errorf("%d %s, want 403 tenant-closed", r.status, r.body)
+		}
+	}
+	if r := c.do("GET", "/v1/refunds", "", closed...); r.status != 200 {
+		t.Errorf("reading: %d, want it to go on", r.status)
+	}
+}

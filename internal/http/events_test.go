@@ -1,0 +1,184 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+const (
+	typeEvent = "application/cloudevents+json"
+	typeBatch = "application/cloudevents-batch+json"
+)
+
+func eventBody(id, data string) string {
+	return `{"specversion":"1.0","id":"` + id + `","source":"/shop","type":"refund.requested","tenantid":"demo","data":` + data + `}`
+}
+
+func requestOfRefund(id string) string { return strings.Replace(refundBody, "rf_1001", id, 1) }
+
+type verdict struct {
+	Index               int
+	Source, ID, Outcome string
+	RefundID, State     *string
+	Problem             *struct {
+		Code      string
+		Retryable bool
+		Fields    []string
+		Errors    []struct{ Pointer string }
+	}
+}
+
+func verdicts(t *testing.T, r reply) []verdict {
+	t.Helper()
+	var out struct{ Results []verdict }
+	if err := json.Unmarshal([]byte(r.body), &out); err != nil || r.status != 200 {
+		t.Fatalf("%d %s %v", r.status, r.body, err)
+	}
+	return out.Results
+}
+
+// One bad event does not hold up the others, and none is answered in a way that
+// makes a pusher repeat for ever.
+func TestBatchGetsAVerdictPerEvent(t *testing.T) {
+	t.Parallel()
+	w, c := serve(t, nil)
+	w.accept = func(g []refund.Intake) ([]refund.Outcome, error) {
+		out := make([]refund.Outcome, len(g))
+		for i, in := range g {
+			if in.Event.Consumer != refund.ConsumerEvents || in.Park == nil || len(in.Park.Body) == 0 || in.Tenant.Code != "demo" {
+				t.Errorf("intake = %+v", in)
+			}
+			r := sample(in.Refund.RefundID)
+			switch in.Event.ID {
+			case "e-new":
+				out[i] = refund.Outcome{Verdict: refund.Accepted, Refund: &r}
+			case "e-old":
+				r.State = refund.Success
+				out[i] = refund.Outcome{Verdict: refund.Replayed, Refund: &r}
+			case "e-conflict":
+				out[i] = refund.Outcome{Verdict: refund.Conflict, Code: refund.CodeRefundConflict, Fields: []string{"amount"}}
+			case "e-refused":
+				out[i] = refund.Outcome{Verdict: refund.Refused, Code: refund.CodeAmountExceeds}
+			case "e-early":
+				out[i] = refund.Outcome{Verdict: refund.Waiting, Code: refund.CodePaymentUnknown}
+			}
+		}
+		return out, nil
+	}
+	float := strings.Replace(refundBody, "1250", "12.50", 1)
+	twice := strings.Replace(refundBody, `"amount":1250`, `"amount":1250,"amount":1`, 1)
+	batch := "[" + strings.Join([]string{eventBody("e-new", refundBody), eventBody("e-float", float), eventBody("e-old", refundBody), `{"hello":"world"}`, eventBody("e-conflict", refundBody),
+		eventBody("e-refused", refundBody), eventBody("e-early", refundBody), eventBody("e-twice", twice), strings.Replace(eventBody("e-other", refundBody), `"demo"`, `"rich"`, 1), `17`}, ",") + "]"
+	got := verdicts(t, c.do("POST", "/v1/events", batch, "Content-Type", typeBatch))
+	want := []struct{ outcome, code, pointer string }{{"accepted", "", ""}, {"undecodable", "invalid-request", "/data/amount"}, {"replayed", "", ""}, {"undecodable", "invalid-request", "/specversion"},
+		{"conflict", "refund-parameters-conflict", ""}, {"refused", "amount-exceeds-refundable", ""}, {"waiting", "payment-unknown", ""}, {"undecodable", "invalid-request", "/data/amount"},
+		{"undecodable", "invalid-request", "/tenantid"}, {"undecodable", "invalid-request", ""}}
+	if len(got) != len(want) {
+		t.Fatalf("%d verdicts for %d events", len(got), len(want))
+	}
+	for i, v := range got {
+		if v.Index != i || v.Outcome != want[i].outcome || (v.Problem == nil) != (want[i].code == "") {
+			t.Errorf("verdict %d = %+v, want %+v", i, v, want[i])
+			continue
+		}
+		if v.Problem != nil && (v.Problem.Code != want[i].code || (want[i].outcome == "undecodable" && v.Problem.Errors[0].Pointer != want[i].pointer)) {
+			t.Errorf("verdict %d: problem %+v, want %+v", i, *v.Problem, want[i])
+		}
+	}
+	if *got[2].State != "SUCCESS" || *got[2].RefundID != "rf_1001" {
+		t.Errorf("a replay tells the current state: %+v", got[2])
+	}
+	if len(w.poison) != 5 {
+		t.Errorf("%d events were parked as poison, want 5", len(w.poison))
+	}
+}
+
+func TestSingleAndBinaryEvents(t *testing.T) {
+	t.Parallel()
+	w, c := serve(t, nil)
+	for _, contentType := range []string{typeEvent, "Application/CloudEvents+JSON; charset=UTF-8"} {
+		if v := verdicts(t, c.do("POST", "/v1/events", eventBody("e-1", refundBody), "Content-Type", contentType)); len(v) != 1 || v[0].Outcome != "accepted" || v[0].ID != "e-1" {
+			t.Errorf("%s: %+v", contentType, v)
+		}
+	}
+	v := verdicts(t, c.do("POST", "/v1/events", refundBody, "Content-Type", "application/json", "ce-specversion", "1.0", "ce-id", "e%20%E2%82%AC", "ce-source", "/shop", "ce-type", "refund.requested", "ce-tenantid", "demo"))
+	if len(v) != 1 || v[0].Outcome != "accepted" || v[0].ID != "e €" || v[0].Source != "/shop" {
+		t.Errorf("binary mode: %+v", v)
+	}
+	if len(w.accepted) != 3 || w.accepted[2].Refund.Params != w.accepted[0].Refund.Params {
+		t.Errorf("the three modes must mean the same: %+v", w.accepted)
+	}
+	if v := verdicts(t, c.do("POST", "/v1/events", "[]", "Content-Type", typeBatch)); len(v) != 0 {
+		t.Errorf("an empty batch: %+v", v)
+	}
+}
+
+// A whole batch goes to the door as one group, in its order.
+func TestBatchIsOneGroup(t *testing.T) {
+	t.Parallel()
+	w, c := serve(t, nil)
+	var parts []string
+	for i := range 300 {
+		parts = append(parts, eventBody(fmt.Sprint("e-", i), requestOfRefund(fmt.Sprint("rf_", i))))
+	}
+	verdicts(t, c.do("POST", "/v1/events", "["+strings.Join(parts, ",")+"]", "Content-Type", typeBatch))
+	if len(w.touched) != 1 || len(w.accepted) != 300 || w.accepted[299].Event.ID != "e-299" {
+		t.Errorf("%d calls of the door with %d events", len(w.touched), len(w.accepted))
+	}
+}
+
+func TestBusyEventsAreTriedAgain(t *testing.T) {
+	t.Parallel()
+	w, c := serve(t, nil)
+	var sizes []int
+	always := false
+	w.accept = func(g []refund.Intake) ([]refund.Outcome, error) {
+		sizes = append(sizes, len(g))
+		out := make([]refund.Outcome, len(g))
+		for i, in := range g {
+			r := sample(in.Refund.RefundID)
+			out[i] = refund.Outcome{Verdict: refund.Accepted, Refund: &r}
+			if in.Event.ID == "e-2" && (always || len(sizes) == 1) {
+				out[i] = refund.Outcome{Verdict: refund.Busy}
+			}
+		}
+		return out, nil
+	}
+	batch := "[" + eventBody("e-1", refundBody) + "," + eventBody("e-2", refundBody) + "," + eventBody("e-3", refundBody) + "]"
+	if v := verdicts(t, c.do("POST", "/v1/events", batch, "Content-Type", typeBatch)); v[1].Outcome != "accepted" || fmt.Sprint(sizes) != "[3 1]" {
+		t.Errorf("verdicts %+v, groups %v: only the busy one is tried again", v, sizes)
+	}
+	always = true
+	if r := c.do("POST", "/v1/events", batch, "Content-Type", typeBatch); r.status != 503 || r.header.Get("Retry-After") == "" {
+		t.Errorf("still busy: %d, want 503: not everything is stored", r.status)
+	}
+}
+
+func TestEventsAreAnsweredOnlyWhenStored(t *testing.T) {
+	t.Parallel()
+	w, c := serve(t, nil)
+	w.parkErr = refund.ErrUnavailable
+	if r := c.do("POST", "/v1/events", `{"hello":"world"}`, "Content-Type", typeEvent); r.status != 503 {
+		t.Errorf("poison that could not be parked: %d, want 503", r.status)
+	}
+	w.accept = func([]refund.Intake) ([]refund.Outcome, error) { return nil, refund.ErrCommitUnknown }
+	if r := c.do("POST", "/v1/events", eventBody("e-1", refundBody), "Content-Type", typeEvent); r.status != 503 {
+		t.Errorf("commit unknown: %d, want 503", r.status)
+	}
+}
+
+// The same bytes pushed again lie in the same place, other bytes in another.
+func TestPoisonHasAPlaceOfItsOwn(t *testing.T) {
+	t.Parallel()
+	w, c := serve(t, nil)
+	for _, body := range []string{`{"hello":"world"}`, `{"hello":"world"}`, `{"hello":"moon"}`} {
+		c.do("POST", "/v1/events", body, "Content-Type", typeEvent)
+	}
+	if w.poison[0].Place != w.poison[1].Place || w.poison[0].Place == w.poison[2].Place || string(w.poison[2].Body) != `{"hello":"moon"}` {
+		t.Errorf("places %q", []string{w.poison[0].Place, w.poison[1].Place, w.poison[2].Place})
+	}
+}

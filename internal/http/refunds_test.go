@@ -1,0 +1,282 @@
+package httpapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	httpapi "github.com/refundry/refundry/internal/http"
+	"github.com/refundry/refundry/internal/refund"
+)
+
+const refundBody = `{"refundId":"rf_1001","orderId":"ord_77","paymentId":"pay_77","amount":1250,"currency":"USD","reason":"damaged","metadata":{"ticket":"T-9"}}`
+
+func TestCreateRefundHandsTheDoorDomainWords(t *testing.T) {
+	t.Parallel()
+	w, c := serve(t, nil)
+	r := c.do("POST", "/v1/refunds", refundBody, "Idempotency-Key", "k-1", "X-Request-Id", "req.1")
+	if r.status != 202 || r.header.Get("Location") != "/v1/refunds/rf_1001" || r.header.Get("ETag") != `W/"1"` || r.header.Get("Idempotency-Replayed") != "" {
+		t.Fatalf("answer %d %v %s", r.status, r.header, r.body)
+	}
+	if len(w.accepted) != 1 {
+		t.Fatalf("the door got %d intakes, want 1", len(w.accepted))
+	}
+	in := w.accepted[0]
+	if in.Tenant != (refund.Tenant{ID: 1, Code: "demo"}) || in.Event != (refund.EventKey{Consumer: "rest", Source: "rest", ID: "k-1"}) ||
+		in.Type != refund.TypeRefundRequested || in.Actor != "actor:shop" || in.Transport != "http:req.1" || in.Park != nil {
+		t.Errorf("intake = %+v", in)
+	}
+	if in.Refund.Params != (refund.Params{RefundID: "rf_1001", OrderID: "ord_77", PaymentID: "pay_77", Amount: 1250, Currency: "USD"}) ||
+		in.Refund.Reason != "damaged" || in.Refund.Metadata["ticket"] != "T-9" || in.Refund.Payment != nil {
+		t.Errorf("content = %+v", in.Refund)
+	}
+}
+
+// The shape of a refund in the API is a promise: every member is there, null where there is nothing.
+func TestRefundShape(t *testing.T) {
+	t.Parallel()
+	_, c := serve(t, nil)
+	r := c.do("POST", "/v1/refunds", refundBody, "Idempotency-Key", "k-1")
+	var got map[string]any
+	if err := json.Unmarshal([]byte(r.body), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"refundId", "state", "orderId", "paymentId", "amount", "currency", "channelAccount", "version", "digest", "pendingReason",
+		"nextActionAt", "case", "failure", "channelRefundId", "createdAt", "updatedAt", "reason", "metadata"}
+	for _, name := range want {
+		if _, ok := got[name]; !ok {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("the refund has %d members, want %d: %s", len(got), len(want), r.body)
+	}
+	if got["digest"] != "d1:9af3f84b0fe265130db4361b8a984eec03f986745cddfbb10db3890d088d2a96" || got["case"] != nil || got["createdAt"] != "2026-03-01T10:00:00Z" {
+		t.Errorf("refund = %s", r.body)
+	}
+}
+
+func TestQuotedAndBareKeyAreOne(t *testing.T) {
+	t.Parallel()
+	w, c := serve(t, nil)
+	for _, key := range []string{`abc-1`, `"abc-1"`, ` abc-1 `, ` "abc-1"`} {
+		c.do("POST", "/v1/refunds", refundBody, "Idempotency-Key", key)
+	}
+	for _, key := range []string{`a\b"c`, `"a\\b\"c"`} {
+		c.do("POST", "/v1/refunds", refundBody, "Idempotency-Key", key)
+	}
+	for i, in := range w.accepted {
+		want := "abc-1"
+		if i >= 4 {
+			want = `a\b"c`
+		}
+		if in.Event.ID != want {
+			t.Errorf("key %d = %q, want %q", i, in.Event.ID, want)
+		}
+	}
+	if len(w.accepted) != 6 {
+		t.Errorf("the door got %d intakes, want 6", len(w.accepted))
+	}
+}
+
+func TestOutcomesOfTheDoor(t *testing.T) {
+	t.Parallel()
+	known := sample("rf_1001")
+	known.State, known.JournalSeq, known.PendingReason, known.NextActionAt = refund.Success, 3, "", time.Time{}
+	for name, x := range map[string]struct {
+		out      refund.Outcome
+		err      error
+		status   int
+		code     string
+		replayed bool
+		retry    bool // Retry-After
+	}{
+		"replayed":         {out: refund.Outcome{Verdict: refund.Replayed, Refund: &known}, status: 200, replayed: true},
+		"key reused":       {out: refund.Outcome{Verdict: refund.Conflict, Code: refund.CodeKeyReused, Fields: []string{"amount"}}, status: 409, code: "idempotency-key-reused"},
+		"conflict again":   {out: refund.Outcome{Verdict: refund.Conflict, Code: refund.CodeRefundConflict, Fields: []string{"amount"}, Replayed: true}, status: 409, code: "refund-parameters-conflict", replayed: true},
+		"refused":          {out: refund.Outcome{Verdict: refund.Refused, Code: refund.CodeAmountExceeds}, status: 422, code: "amount-exceeds-refundable"},
+		"refused again":    {out: refund.Outcome{Verdict: refund.Refused, Code: refund.CodeAmountExceeds, Replayed: true}, status: 422, code: "amount-exceeds-refundable", replayed: true},
+		"tenant closed":    {out: refund.Outcome{Verdict: refund.Refused, Code: refund.CodeTenantClosed}, status: 403, code: "tenant-closed"},
+		"payment unknown":  {out: refund.Outcome{Verdict: refund.Waiting}, status: 422, code: "payment-unknown"},
+		"busy":             {out: refund.Outcome{Verdict: refund.Busy}, status: 409, code: "operation-in-progress", retry: true},
+		"lost escapes":     {out: refund.Outcome{Verdict: refund.Lost}, status: 500, code: "internal", retry: true},
+		"code of nobody":   {out: refund.Outcome{Verdict: refund.Refused, Code: "no-such-code"}, status: 500, code: "internal", retry: true},
+		"no refund":        {out: refund.Outcome{Verdict: refund.Accepted}, status: 500, code: "internal", retry: true},
+		"unavailable":      {err: refund.ErrUnavailable, status: 503, code: "unavailable", retry: true},
+		"commit unknown":   {err: refund.ErrCommitUnknown, status: 503, code: "unavailable", retry: true},
+		"overloaded":       {err: refund.ErrOverloaded, status: 503, code: "overloaded", retry: true},
+		"took too long":    {err: context.DeadlineExceeded, status: 503, code: "unavailable", retry: true},
+		"error of a depth": {err: errors.New(`ERROR: relation "refunds" (SQLSTATE 42P01)`), status: 500, code: "internal", retry: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, c := serve(t, nil)
+			w.accept = func([]refund.Intake) ([]refund.Outcome, error) { return []refund.Outcome{x.out}, x.err }
+			r := c.do("POST", "/v1/refunds", refundBody, "Idempotency-Key", "k-1")
+			if r.status != x.status || (x.code != "" && !strings.Contains(r.body, `"code":"`+x.code+`"`)) {
+				t.Fatalf("answer %d %s, want %d %s", r.status, r.body, x.status, x.code)
+			}
+			if got := r.header.Get("Idempotency-Replayed") == "true"; got != x.replayed {
+				t.Errorf("Idempotency-Replayed = %v, want %v", got, x.replayed)
+			}
+			if got := r.header.Get("Retry-After") != ""; got != x.retry {
+				t.Errorf("Retry-After present = %v, want %v", got, x.retry)
+			}
+			for _, f := range x.out.Fields {
+				if !strings.Contains(r.body, `"fields":["`+f+`"]`) {
+					t.Errorf("the differing fields are missing: %s", r.body)
+				}
+			}
+			if strings.Contains(r.body, "SQLSTATE") || strings.Contains(r.body, "1250,\"stored") {
+				t.Errorf("the answer tells an inner error: %s", r.body)
+			}
+		})
+	}
+}
+
+// A stored refusal must be told again word for word (C32).
+func TestReplayedRefusalHasTheSameBody(t *testing.T) {
+	t.Parallel()
+	w, c := serve(t, nil)
+	replayed := false
+	w.accept = func([]refund.Intake) ([]refund.Outcome, error) {
+		return []refund.Outcome{{Verdict: refund.Refused, Code: refund.CodeWindowClosed, Replayed: replayed}}, nil
+	}
+	first := c.do("POST", "/v1/refunds", refundBody, "Idempotency-Key", "k-1", "X-Request-Id", "same")
+	replayed = true
+	again := c.do("POST", "/v1/refunds", refundBody, "Idempotency-Key", "k-1", "X-Request-Id", "same")
+	if first.body != again.body || first.status != again.status {
+		t.Errorf("first %s, again %s: they must be equal", first.body, again.body)
+	}
+}
+
+// until polls a condition; the tests never guess how long something takes.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s did not happen", what)
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+func TestPreferWait(t *testing.T) {
+	t.Parallel()
+	w, c := serve(t, nil)
+	w.set(sample("rf_1001"))
+	done := sample("rf_1001")
+	done.State, done.JournalSeq, done.PendingReason, done.NextActionAt = refund.Success, 3, "", time.Time{}
+
+	got := make(chan reply, 3)
+	go func() {
+		got <- c.do("POST", "/v1/refunds", refundBody, "Idempotency-Key", "k-1", "Prefer", "respond-async, wait=60")
+	}()
+	go func() { got <- c.do("GET", "/v1/refunds/rf_1001", "", "Prefer", "wait=60") }()
+	go func() { got <- c.do("GET", "/v1/refunds/rf_1001", "", "Prefer", "wait=60", "If-None-Match", `W/"1"`) }()
+	until(t, "the door got the refund", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return len(w.accepted) == 1 })
+	w.set(done)
+	for range 3 {
+		r := <-got
+		if (r.status != 200 && r.status != 202) || !strings.Contains(r.body, `"state":"SUCCESS"`) || r.header.Get("Preference-Applied") != "wait=60" {
+			t.Errorf("answer %d %q %s, want the final state after the wait", r.status, r.header.Get("Preference-Applied"), r.body)
+		}
+	}
+}
+
+func TestWaitEnds(t *testing.T) {
+	t.Parallel()
+	w, c := serve(t, func(_ *world, cfg *httpapi.Config) { cfg.Limits.Waiters = 1 })
+	w.set(sample("rf_1001"))
+
+	if r := c.do("GET", "/v1/refunds/rf_1001", "", "Prefer", "wait=1"); r.status != 200 || r.header.Get("Preference-Applied") != "wait=1" {
+		t.Errorf("after its time: %d %v", r.status, r.header)
+	}
+	if r := c.do("GET", "/v1/refunds/rf_1001", "", "Prefer", "wait=1", "If-None-Match", `"1"`); r.status != 304 || r.body != "" || r.header.Get("ETag") != `W/"1"` {
+		t.Errorf("nothing new: %d %q", r.status, r.body)
+	}
+	for _, prefer := range []string{"wait=soon", "wait=-1", "wait", "handling=strict", "wait=99999999999"} {
+		if r := c.do("GET", "/v1/refunds/rf_1001", "", "Prefer", prefer); r.status != 200 || r.header.Get("Preference-Applied") != "" {
+			t.Errorf("Prefer: %s: %d %q, want it ignored", prefer, r.status, r.header.Get("Preference-Applied"))
+		}
+	}
+	got := make(chan reply, 1)
+	go func() { got <- c.do("GET", "/v1/refunds/rf_1001", "", "Prefer", "wait=600") }()
+	w.mu.Lock()
+	before := w.finds
+	w.mu.Unlock()
+	until(t, "a second look", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.finds >= before+3 })
+	// The one place is taken: another is answered at once, and says so.
+	if r := c.do("GET", "/v1/refunds/rf_1001", "", "Prefer", "wait=60"); r.status != 200 || r.header.Get("Preference-Applied") != "" {
+		t.Errorf("one too many: %d %q, want an answer at once", r.status, r.header.Get("Preference-Applied"))
+	}
+	c.api.Drain()
+	if r := <-got; r.status != 200 || r.header.Get("Preference-Applied") != "wait=60" {
+		t.Errorf("stopping ends a wait: %d %q", r.status, r.header.Get("Preference-Applied"))
+	}
+	if r := c.do("GET", "/readyz", ""); r.status != 503 {
+		t.Errorf("/readyz while stopping: %d, want 503", r.status)
+	}
+}
+
+func TestGetRefundMatches(t *testing.T) {
+	t.Parallel()
+	w, c := serve(t, nil)
+	w.set(sample("rf_1001"))
+	for tag, want := range map[string]int{`W/"1"`: 304, `"1"`: 304, `"0", W/"1"`: 304, `*`: 304, `W/"2"`: 200, `1`: 200} {
+		if r := c.do("GET", "/v1/refunds/rf_1001", "", "If-None-Match", tag); r.status != want {
+			t.Errorf("If-None-Match: %s: %d, want %d", tag, r.status, want)
+		}
+	}
+}
+
+// What another tenant has looks exactly like what nobody has.
+func TestOtherTenantsSeeNothing(t *testing.T) {
+	t.Parallel()
+	w, c := serve(t, nil)
+	w.set(sample("rf_1001"))
+	w.payment = httpapi.PaymentView{Payment: refund.Payment{Tenant: 1, PaymentID: "pay_77", CreatedAt: epoch}}
+	for theirs, nobodys := range map[string]string{"/v1/refunds/rf_1001": "/v1/refunds/rf_none", "/v1/payments/pay_77": "/v1/payments/pay_none"} {
+		a := c.do("GET", theirs, "", "Authorization", "Bearer "+strayKey, "X-Request-Id", "same")
+		b := c.do("GET", nobodys, "", "Authorization", "Bearer "+strayKey, "X-Request-Id", "same")
+		if a.status != 404 || a.body != b.body {
+			t.Errorf("%s: %d %s; %s: %s", theirs, a.status, a.body, nobodys, b.body)
+		}
+	}
+}
+
+func TestCancelAndCheck(t *testing.T) {
+	t.Parallel()
+	w, c := serve(t, nil)
+	canceled := sample("rf_1001")
+	canceled.State, canceled.JournalSeq, canceled.PendingReason, canceled.NextActionAt = refund.Canceled, 2, "", time.Time{}
+	for name, x := range map[string]struct {
+		err    error
+		cancel int
+		check  int
+		code   string
+	}{
+		"done":       {nil, 200, 202, ""},
+		"unknown":    {refund.ErrNotFound, 404, 404, "not-found"},
+		"busy":       {refund.ErrBusy, 409, 409, "operation-in-progress"},
+		"overtaken":  {refund.ErrNotOwner, 409, 409, "operation-in-progress"},
+		"away":       {refund.ErrUnavailable, 503, 503, "unavailable"},
+		"unforeseen": {errors.New("boom"), 500, 500, "internal"},
+	} {
+		w.act = func(string) (refund.Refund, error) { return canceled, x.err }
+		if r := c.do("POST", "/v1/refunds/rf_1001/cancel", ""); r.status != x.cancel || !strings.Contains(r.body, x.code) {
+			t.Errorf("cancel, %s: %d %s", name, r.status, r.body)
+		}
+		if r := c.do("POST", "/v1/refunds/rf_1001/check", ""); r.status != x.check || !strings.Contains(r.body, x.code) {
+			t.Errorf("check, %s: %d %s", name, r.status, r.body)
+		}
+	}
+	w.act = func(string) (refund.Refund, error) { return refund.Refund{}, refund.ErrNotCancelable }
+	if r := c.do("POST", "/v1/refunds/rf_1001/cancel", ""); r.status != 409 || !strings.Contains(r.body, "not-cancelable") {
+		t.Errorf("too late: %d %s", r.status, r.body)
+	}
+}
