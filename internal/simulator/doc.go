@@ -33,6 +33,9 @@
 // process and grow with the number of refunds: this is a tool for tests and
 // trials, not a store.
 //
+// The fault rules are not part of the record: after a restart those of
+// Config.Faults hold.
+//
 // # Trust
 //
 // /effects and /faults ask for no secret, so the simulator belongs on a loopback
