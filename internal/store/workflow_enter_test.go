@@ -1,0 +1,320 @@
+package store
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+func TestEnterSuccessBooksOnce(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t)
+	k := f.refund(t, "rf")
+	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
+	ch := f.enter(t, k, succeeded(c, "ch_1"))
+	r := f.wantState(t, k, refund.Success)
+	if ch.After.JournalHead != r.JournalHead || ch.After.JournalSeq != r.JournalSeq {
+		t.Error("the change's journal head must be the row's")
+	}
+	if p := r.Payment; p.Reserved != 0 || p.Refunded != 100 {
+		t.Errorf("reserved %d, refunded %d, want 0 and 100", p.Reserved, p.Refunded)
+	}
+	if r.Exposed || !r.NextActionAt.IsZero() || r.ChannelRefundID != "ch_1" || len(r.Effects) != 1 || len(r.Facts) != 1 {
+		t.Errorf("%+v, effects %+v", r.Refund, r.Effects)
+	}
+	if again := f.enter(t, k, succeeded(c, "ch_1")); !again.Known || again.After.JournalSeq != r.JournalSeq {
+		t.Error("an attempt is answered once: the second answer is known and changes nothing")
+	}
+	notice := refund.Fact{Kind: refund.Succeeded, ChannelRefundID: "ch_1", Amount: 100, Currency: "USD", Source: "notice", Actor: "system:notices"}
+	if again := f.enter(t, k, notice); !again.Known || len(again.Steps) != 0 {
+		t.Error("the same fact by another way is known")
+	}
+	if jobs := f.jobs.take(); len(jobs) != 0 {
+		t.Errorf("nothing is left to do, but %v was enqueued", jobs)
+	}
+	f.wantSound(t)
+}
+
+func TestEnterFollowUpJobs(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t)
+	k := f.refund(t, "rf")
+	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
+	f.enter(t, k, answered(c, refund.Unknown))
+	r := f.wantState(t, k, refund.InDoubt)
+	if jobs := f.jobs.take(); len(jobs) != 1 || jobs[0].Generation != r.Generation || jobs[0].Key != k {
+		t.Errorf("jobs %v, want one for the question that is due at once", jobs)
+	}
+	q := f.claim(t, k, refund.AttemptQuery, 10*time.Second)
+	f.enter(t, k, answered(q, refund.NotFound)) // too early to count
+	r = f.wantState(t, k, refund.InDoubt)
+	if !r.LeaseEndsAt.IsZero() || !r.NextActionAt.After(r.Now) || len(f.jobs.take()) != 0 {
+		t.Errorf("lease %s, timer %s: the answer gives the lease back, the timer runs to the next question, no job", r.LeaseEndsAt, r.NextActionAt)
+	}
+	f.wantSound(t)
+}
+
+func TestEnterNegativeAnswers(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t)
+	for _, c := range []struct {
+		answer   refund.FactKind
+		code     string
+		state    refund.State
+		dispatch int
+	}{
+		{refund.RefusedClean, "no_such_charge", refund.Failed, 1},
+		{refund.Retryable, "busy", refund.Pending, 1},
+		{refund.NotSent, "", refund.Pending, 1},
+		{refund.RefusedNewNumber, "number_used", refund.Pending, 2},
+		{refund.RefusedEcho, "already_refunded", refund.InDoubt, 1},
+		{refund.FailedFinal, "closed", refund.Failed, 1},
+		{refund.Acknowledged, "", refund.InChannel, 1},
+	} {
+		k := f.refund(t, "rf_"+string(c.answer))
+		claimed := f.claim(t, k, refund.AttemptSend, 10*time.Second)
+		fact := answered(claimed, c.answer)
+		fact.Code, fact.RetryAfter = c.code, 1500*time.Millisecond
+		f.enter(t, k, fact)
+		r := f.wantState(t, k, c.state)
+		a := r.Attempts[0]
+		if r.DispatchNo != c.dispatch || a.Answer != c.answer || a.Code != c.code || a.RetryAfter != 1500*time.Millisecond {
+			t.Errorf("%s: dispatch %d, attempt %+v", c.answer, r.DispatchNo, a)
+		}
+		if c.state == refund.Failed && (r.Failure.ChannelCode != c.code || r.Failure.Code == "") {
+			t.Errorf("%s: failure %+v", c.answer, r.Failure)
+		}
+		if c.dispatch == 2 && (!r.Dispatches[0].Dead || r.Dispatches[1].Number == r.Dispatches[0].Number) {
+			t.Errorf("dispatches %+v, want the first dead and a new number", r.Dispatches)
+		}
+	}
+	f.wantSound(t)
+}
+
+func TestEnterReturnAndContradiction(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t)
+	k := f.refund(t, "rf")
+	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
+	f.enter(t, k, answered(c, refund.RefusedClean))
+	f.wantState(t, k, refund.Failed)
+	notice := refund.Fact{Kind: refund.Succeeded, ChannelRefundID: "ch_1", Amount: 100, Currency: "USD", Source: "notice", Actor: "system:notices"}
+	f.enter(t, k, notice)
+	r := f.wantState(t, k, refund.Success)
+	if !r.Case.Has(refund.CaseLate) || r.Case.ID.IsZero() || r.NextActionAt.IsZero() {
+		t.Errorf("case %+v: money moved against what was told, a person must look", r.Case)
+	}
+	back := notice
+	back.Kind = refund.Reversed
+	f.enter(t, k, back)
+	r = f.wantState(t, k, refund.ReversedSt)
+	if p := r.Payment; p.Refunded != 0 || p.Reserved != 0 || len(r.Effects) != 1 || r.Effects[0].Status != refund.EffectReversed {
+		t.Errorf("payment %+v, effects %+v", p, r.Effects)
+	}
+	f.wantSound(t)
+
+	k = f.refund(t, "both") // the return is told before the success: two transitions, two postings, one transaction
+	c = f.claim(t, k, refund.AttemptSend, 10*time.Second)
+	f.enter(t, k, answered(c, refund.Unknown))
+	back.ChannelRefundID = "ch_2"
+	if ch := f.enter(t, k, back); len(ch.Steps) != 2 {
+		t.Errorf("%d transitions, want booked and mirrored", len(ch.Steps))
+	}
+	f.wantState(t, k, refund.ReversedSt)
+	f.wantSound(t)
+}
+
+// An owner whose lease has lapsed changes nothing by what it concludes: after the lapse, against a new owner, after the end.
+func TestEnterStaleOwner(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t)
+	keys := f.refunds(t, "rf", 100)
+	for i, k := range keys {
+		old := f.claim(t, k, refund.AttemptSend, 30*time.Millisecond)
+		f.waitUntil(t, f.load(t, k).LeaseEndsAt)
+		f.enter(t, k, refund.Fact{Kind: refund.LeaseEnd, Generation: old.Generation, Source: "sweeper", Actor: "system:sweeper"})
+		var fresh refund.Claimed
+		if i%3 > 0 {
+			fresh = f.claim(t, k, refund.AttemptSend, 10*time.Second) // the same number again
+		}
+		if i%3 > 1 {
+			f.enter(t, k, succeeded(fresh, "ch_"+k.RID.String()))
+		}
+		before := f.load(t, k)
+		for _, stale := range []refund.Fact{
+			{Kind: refund.LeaseEnd, Generation: old.Generation}, {Kind: refund.Settled, Generation: old.Generation},
+			{Kind: refund.Deadline, Reason: refund.CaseDeadline, Generation: old.Generation}, {Kind: refund.KeyDead, Generation: old.Generation},
+		} {
+			if _, err := f.Enter(t.Context(), k, stale, f.contract); !errors.Is(err, refund.ErrNotOwner) {
+				t.Fatalf("%s of a passed generation: %v", stale.Kind, err)
+			}
+		}
+		if err := f.Postpone(t.Context(), k, old.Generation-1, refund.Step{Until: time.Now().Add(time.Hour)}); !errors.Is(err, refund.ErrNotOwner) {
+			t.Fatalf("postponed by a passed generation: %v", err)
+		}
+		late := f.enter(t, k, answered(old, refund.RefusedClean)) // evidence is kept; a negative one moves nothing while another is open or known better
+		after := f.load(t, k)
+		if i%3 > 0 && late.After.State != before.State {
+			t.Fatalf("a late refusal moved %s to %s", before.State, late.After.State)
+		}
+		if after.Attempts[0].Answer != refund.RefusedClean || after.Generation != before.Generation {
+			t.Fatalf("attempt %+v", after.Attempts[0])
+		}
+	}
+	f.wantSound(t)
+}
+
+// C25: the owner's lease ends while its call is in flight, and the success arrives after the take-over. It is kept, and booked once.
+func TestEnterLateSuccessAfterTakeover(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t)
+	f.contract.Query = refund.QueryTerms{}
+	f.contract.Key = refund.KeyTerms{NumberLength: 64} // neither key nor query
+	f.cfg.Accounts = anyAccount{f.contract}
+	k := f.refund(t, "rf")
+	c := f.claim(t, k, refund.AttemptSend, 50*time.Millisecond)
+	f.waitUntil(t, f.load(t, k).LeaseEndsAt)
+	if swept, err := f.Sweep(t.Context(), 100); err != nil || swept.TakenOver != 1 {
+		t.Fatalf("sweep %+v %v, want one take-over", swept, err)
+	}
+	f.wantState(t, k, refund.InDoubt)
+	f.enter(t, k, succeeded(c, "ch_1"))
+	r := f.wantState(t, k, refund.Success)
+	var late bool
+	if err := f.pool.QueryRow(t.Context(), `SELECT late FROM attempts`).Scan(&late); err != nil || late {
+		t.Errorf("late=%v %v: no other owner has come, so the generation stands", late, err)
+	}
+	if len(r.Effects) != 1 || r.Case != nil || r.Payment.Refunded != 100 {
+		t.Errorf("effects %+v, case %+v, payment %+v", r.Effects, r.Case, r.Payment)
+	}
+	if again := f.enter(t, k, succeeded(c, "ch_1")); !again.Known {
+		t.Error("the same answer again must be known")
+	}
+	f.wantSound(t)
+}
+
+// Two facts at the same moment: one waits for the other, both are kept, the money is counted once per channel refund.
+func TestEnterConcurrentFacts(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t)
+	for round := range 20 {
+		k := f.refunds(t, "rf"+string(rune('a'+round)), 1)[0]
+		c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
+		id := "ch_" + k.RID.String()
+		facts := []refund.Fact{
+			succeeded(c, id), succeeded(c, id),
+			{Kind: refund.Succeeded, ChannelRefundID: id, Amount: 100, Currency: "USD", Source: "notice"},
+			{Kind: refund.Succeeded, ChannelRefundID: id, Amount: 100, Currency: "USD", Source: "settlement"},
+			{Kind: refund.Acknowledged, ChannelRefundID: id, Source: "notice"},
+		}
+		var wg sync.WaitGroup
+		start := make(chan struct{})
+		for _, fact := range facts {
+			wg.Go(func() {
+				<-start
+				if _, err := f.Enter(t.Context(), k, fact, f.contract); err != nil {
+					t.Errorf("%s by %s: %v", fact.Kind, fact.Source, err)
+				}
+			})
+		}
+		close(start)
+		wg.Wait()
+		if r := f.wantState(t, k, refund.Success); len(r.Effects) != 1 || r.Payment.Refunded != 100 {
+			t.Fatalf("%d effects, refunded %d", len(r.Effects), r.Payment.Refunded)
+		}
+	}
+	f.wantSound(t)
+}
+
+// Whatever a channel says can be stored: bytes that the database refuses, numbers beyond it, endless text.
+func TestEnterHostileAnswers(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t)
+	long := string(make([]byte, 5000))
+	for i, ans := range []refund.Answer{
+		{Kind: refund.Succeeded, ChannelRefundID: "id\x00\xff", Amount: 100, Currency: "USD", Code: "a\x00b", Rule: "r\xc3\x28"},
+		{Kind: refund.Succeeded, ChannelRefundID: long, Amount: 99, Currency: "usd\x00"},
+		{Kind: refund.Succeeded, Amount: 1 << 62, Currency: "USD", ChannelRefundID: "big"},
+		{Kind: refund.Succeeded, Amount: -1, Currency: "USD", ChannelRefundID: "neg"},
+		{Kind: refund.Unknown, Evidence: []byte(`{"a":"\u0000","b":"\ud800","c":1e999999,"d":[[[{"\u0000":1}]]],"code":7,"retryAfterMs":"x"}`)},
+		{Kind: refund.Unknown, Evidence: []byte(`not json ` + long)},
+		{Kind: refund.Unknown, Evidence: []byte(`[1,2]`), Code: long},
+		{Kind: refund.Unknown, Evidence: []byte(`null`), RetryAfter: 1 << 62},
+	} {
+		k := f.refunds(t, "rf"+string(rune('a'+i)), 1)[0]
+		c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
+		f.enter(t, k, refund.FactOf(c.Attempt, ans))
+		r := f.load(t, k)
+		if r.Attempts[0].Answer == "" || r.State == refund.Processing {
+			t.Errorf("answer %d: %s, attempt %+v", i, r.State, r.Attempts[0])
+		}
+	}
+	f.wantSound(t)
+}
+
+// A channel that gives one refund id twice: the second refund's success stands, the id is booked once.
+func TestEnterChannelRefundIDTwice(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t)
+	keys := f.refunds(t, "rf", 2)
+	for _, k := range keys {
+		f.enter(t, k, succeeded(f.claim(t, k, refund.AttemptSend, 10*time.Second), "ch_same"))
+		f.wantState(t, k, refund.Success)
+	}
+	r := f.load(t, keys[1])
+	if len(r.Effects) != 1 || r.Effects[0].ChannelRefundID != "" || r.Attempts[0].Code != "id ch_same" {
+		t.Errorf("effects %+v, attempt %+v", r.Effects, r.Attempts[0])
+	}
+	f.wantSound(t)
+}
+
+func TestEnterVoidsProposals(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t)
+	k := f.refund(t, "rf")
+	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
+	f.enter(t, k, answered(c, refund.RefusedClean))
+	f.enter(t, k, refund.Fact{Kind: refund.Succeeded, ChannelRefundID: "ch_1", Amount: 100, Currency: "USD", Source: "notice"})
+	r := f.load(t, k)
+	for _, sql := range []string{
+		`INSERT INTO actors (tenant_id, name, kind) SELECT tenant_id, 'ann', 'person' FROM tenants`,
+		`INSERT INTO decisions (tenant_id, decision_id, case_id, action, journal_seq, evidence, maker, expires_at)
+		 SELECT r.tenant_id, r.rid, r.case_id, 'ACKNOWLEDGE', r.journal_seq, 'seen in the portal', a.actor_id, now() + interval '1 day' FROM refunds r, actors a`,
+	} {
+		if _, err := f.pool.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.enter(t, k, refund.Fact{Kind: refund.Reversed, ChannelRefundID: "ch_1", Amount: 100, Currency: "USD", Source: "notice"})
+	var verdict string
+	if err := f.pool.QueryRow(t.Context(), `SELECT coalesce(verdict, 'none') FROM decisions WHERE case_id = $1`, [16]byte(r.Case.ID)).Scan(&verdict); err != nil || verdict != "VOID" {
+		t.Errorf("verdict %s %v: a later fact voids what was proposed", verdict, err)
+	}
+	f.wantSound(t)
+}
+
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t)
+	k := f.refund(t, "rf")
+	for range 2 { // a repeat is no error and changes nothing
+		if r, err := f.Cancel(t.Context(), k, "actor:ann"); err != nil || r.State != refund.Canceled || r.JournalSeq != 2 {
+			t.Fatalf("cancel: %s seq %d %v", r.State, r.JournalSeq, err)
+		}
+	}
+	if r := f.load(t, k); r.Payment.Reserved != 0 {
+		t.Errorf("reserved %d after the cancel", r.Payment.Reserved)
+	}
+	sent := f.refund(t, "sent")
+	f.claim(t, sent, refund.AttemptSend, 10*time.Second)
+	if _, err := f.Cancel(t.Context(), sent, "actor:ann"); !errors.Is(err, refund.ErrNotCancelable) {
+		t.Errorf("cancel of a send in flight: %v", err)
+	}
+	if _, err := f.Cancel(t.Context(), refund.Key{Tenant: k.Tenant + 1, RID: k.RID}, "actor:eve"); !errors.Is(err, refund.ErrNotFound) {
+		t.Errorf("another tenant's refund: %v", err)
+	}
+	f.wantSound(t)
+}
