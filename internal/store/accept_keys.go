@@ -24,11 +24,12 @@ type groupKeys struct {
 	capturePays, captureIDs []string
 }
 
-// Kinds of advisory keys.
+// Kinds of advisory keys. Groups try them, whoever waits for them takes them in this order.
 const (
-	lockEvent   = "event"
-	lockRefund  = "refund"
-	lockPayment = "payment"
+	lockEvent     = "event"
+	lockRefund    = "refund"
+	lockPayment   = "payment"
+	lockReference = "reference" // of no tenant: two tenants may share an account
 )
 
 func (s *Store) keysOf(g []refund.Intake) *groupKeys {
@@ -50,7 +51,7 @@ func (s *Store) keysOf(g []refund.Intake) *groupKeys {
 		if c := in.Capture; c != nil {
 			k.mutex(i, s.advisory(lockPayment, in.Tenant.ID, c.PaymentID), first)
 			k.payment(in, "", first)
-			k.reference(in, refund.PaymentSpec{Account: c.Account, Reference: c.Reference}, first)
+			k.mutex(i, s.reference(k.reference(in, refund.PaymentSpec{Account: c.Account, Reference: c.Reference}, first)), first)
 			if first(refund.CaptureRef{PaymentRef: refund.PaymentRef{Tenant: in.Tenant.ID, PaymentID: c.PaymentID}, CaptureID: c.CaptureID}) {
 				k.captureTenants = append(k.captureTenants, int64(in.Tenant.ID))
 				k.capturePays = append(k.capturePays, c.PaymentID)
@@ -66,7 +67,7 @@ func (s *Store) keysOf(g []refund.Intake) *groupKeys {
 		k.payment(in, in.Refund.RefundID, first)
 		if in.Refund.Payment != nil {
 			k.mutex(i, s.advisory(lockPayment, in.Tenant.ID, in.Refund.PaymentID), first)
-			k.reference(in, *in.Refund.Payment, first)
+			k.mutex(i, s.reference(k.reference(in, *in.Refund.Payment, first)), first)
 		}
 	}
 	return k
@@ -74,6 +75,11 @@ func (s *Store) keysOf(g []refund.Intake) *groupKeys {
 
 func (s *Store) advisory(kind string, t refund.TenantID, id string) int64 {
 	return refund.AdvisoryKey(s.cfg.Schema, kind, t, id)
+}
+
+// reference is the mutex of a channel reference: two payments that claim it at once would else meet in the unique index and wait.
+func (s *Store) reference(at refund.ReferenceRef) int64 {
+	return s.advisory(lockReference, 0, at.Account+"\x00"+at.Reference)
 }
 
 func (k *groupKeys) mutex(item int, key int64, first func(any) bool) {
@@ -95,12 +101,13 @@ func (k *groupKeys) payment(in refund.Intake, refundID string, first func(any) b
 	}
 }
 
-func (k *groupKeys) reference(in refund.Intake, s refund.PaymentSpec, first func(any) bool) {
+func (k *groupKeys) reference(in refund.Intake, s refund.PaymentSpec, first func(any) bool) refund.ReferenceRef {
 	at := refund.ReferenceRef{Account: s.Account, Reference: s.ReferenceFor(in.Tenant, in.PaymentID())}
 	if first(at) {
 		k.accounts = append(k.accounts, at.Account)
 		k.references = append(k.references, at.Reference)
 	}
+	return at
 }
 
 // got says of each item whether all its mutexes were obtained.

@@ -44,7 +44,9 @@ ON CONFLICT ON CONSTRAINT conflicts_same_uq DO UPDATE SET times = conflicts.time
 
 	sqlPark = `INSERT INTO parked (tenant_id, parked_id, consumer, source, event_id, place, headers, body, reason, wake_payment, alarm_at, tries, at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 1, $12)
-ON CONFLICT ON CONSTRAINT parked_place_uq DO UPDATE SET tries = parked.tries + 1`
+ON CONFLICT ON CONSTRAINT parked_place_uq DO UPDATE SET tries = parked.tries + 1,
+  reason = CASE WHEN excluded.wake_payment IS NULL THEN parked.reason ELSE excluded.reason END,
+  wake_payment = coalesce(excluded.wake_payment, parked.wake_payment), alarm_at = coalesce(parked.alarm_at, excluded.alarm_at)`
 
 	sqlUnparkDone = `UPDATE parked SET done_at = $3, done_how = $4, done_by = 'system:wake' WHERE tenant_id = $1 AND parked_id = $2 AND done_at IS NULL`
 

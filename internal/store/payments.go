@@ -78,6 +78,7 @@ func (s *Store) newPayment(ctx context.Context, tx pgx.Tx, tenant refund.Tenant,
 		return p, false, &refund.Problem{Code: code}
 	}
 	b := &pgx.Batch{}
+	b.Queue(sqlMutex, s.reference(refund.ReferenceRef{Account: p.Account, Reference: p.Reference}))
 	queuePayments(b, refund.Plan{Payments: []refund.Payment{p}})
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return p, false, err
