@@ -196,24 +196,25 @@ type Amount = int64
 
 // Attempt One call to the channel.
 type Attempt struct {
-	// Answer What the call proved.
-	Answer     *string         `json:"answer"`
-	AnsweredAt *time.Time      `json:"answeredAt"`
-	Dispatch   int32           `json:"dispatch"`
-	Evidence   json.RawMessage `json:"evidence"`
-	Generation int32           `json:"generation"`
-	Kind       AttemptKind     `json:"kind"`
-
-	// Late The answer came after the call's owner had changed.
-	Late bool  `json:"late"`
-	No   int32 `json:"no"`
+	No         int32       `json:"no"`
+	Dispatch   int32       `json:"dispatch"`
+	Kind       AttemptKind `json:"kind"`
+	Generation int32       `json:"generation"`
+	StartedAt  time.Time   `json:"startedAt"`
 
 	// NotAfter No byte left after it.
-	NotAfter time.Time `json:"notAfter"`
+	NotAfter   time.Time  `json:"notAfter"`
+	AnsweredAt *time.Time `json:"answeredAt"`
+
+	// Answer What the call proved.
+	Answer *string `json:"answer"`
 
 	// Rule Which rule read the answer so.
-	Rule      *string   `json:"rule"`
-	StartedAt time.Time `json:"startedAt"`
+	Rule *string `json:"rule"`
+
+	// Late The answer came after the call's owner had changed.
+	Late     bool            `json:"late"`
+	Evidence json.RawMessage `json:"evidence"`
 }
 
 // AttemptKind defines model for AttemptKind.
@@ -243,12 +244,12 @@ type CapturedPayment struct {
 
 // Case Set while a person must look.
 type Case struct {
-	Id       openapi_types.UUID `json:"id"`
-	OpenedAt time.Time          `json:"openedAt"`
+	Id openapi_types.UUID `json:"id"`
 
 	// Reason The first of `reasons`.
-	Reason  string   `json:"reason"`
-	Reasons []string `json:"reasons"`
+	Reason   string    `json:"reason"`
+	Reasons  []string  `json:"reasons"`
+	OpenedAt time.Time `json:"openedAt"`
 }
 
 // CaseFilter defines model for CaseFilter.
@@ -266,45 +267,45 @@ type Currency = string
 // Delivery One time that a message about this refund came in.
 type Delivery struct {
 	At        time.Time `json:"at"`
-	Cause     *string   `json:"cause"`
 	Consumer  string    `json:"consumer"`
-	EventId   *string   `json:"eventId"`
-	Outcome   string    `json:"outcome"`
 	Source    *string   `json:"source"`
+	EventId   *string   `json:"eventId"`
 	Transport string    `json:"transport"`
+	Outcome   string    `json:"outcome"`
+	Cause     *string   `json:"cause"`
 }
 
 // Dispatch One identity at the channel.
 type Dispatch struct {
-	AbsenceCountsFrom *time.Time `json:"absenceCountsFrom"`
-	Acknowledged      bool       `json:"acknowledged"`
-	ChannelAccount    string     `json:"channelAccount"`
-	ChannelRefundId   *string    `json:"channelRefundId"`
-	CreatedAt         time.Time  `json:"createdAt"`
+	No             int32  `json:"no"`
+	Number         string `json:"number"`
+	ChannelAccount string `json:"channelAccount"`
 
 	// Exposed Something may have reached the channel and nothing has disproved it.
-	Exposed   bool       `json:"exposed"`
-	KeyDiesAt *time.Time `json:"keyDiesAt"`
-	No        int32      `json:"no"`
-	Number    string     `json:"number"`
+	Exposed           bool       `json:"exposed"`
+	Acknowledged      bool       `json:"acknowledged"`
+	ChannelRefundId   *string    `json:"channelRefundId"`
+	KeyDiesAt         *time.Time `json:"keyDiesAt"`
+	AbsenceCountsFrom *time.Time `json:"absenceCountsFrom"`
+	CreatedAt         time.Time  `json:"createdAt"`
 }
 
 // Effect Money that moved at the channel.
 type Effect struct {
-	Amount          int64     `json:"amount"`
-	At              time.Time `json:"at"`
-	ChannelRefundId *string   `json:"channelRefundId"`
-
-	// Currency ISO 4217, upper case.
-	Currency Currency           `json:"currency"`
-	Dispatch *int32             `json:"dispatch"`
-	Id       openapi_types.UUID `json:"id"`
+	Id openapi_types.UUID `json:"id"`
 
 	// RefundId Null for a refund that is not ours.
-	RefundId   *string      `json:"refundId"`
-	ReversedAt *time.Time   `json:"reversedAt"`
-	Source     string       `json:"source"`
+	RefundId        *string `json:"refundId"`
+	Dispatch        *int32  `json:"dispatch"`
+	ChannelRefundId *string `json:"channelRefundId"`
+	Amount          int64   `json:"amount"`
+
+	// Currency ISO 4217, upper case.
+	Currency   Currency     `json:"currency"`
 	Status     EffectStatus `json:"status"`
+	Source     string       `json:"source"`
+	At         time.Time    `json:"at"`
+	ReversedAt *time.Time   `json:"reversedAt"`
 }
 
 // EffectStatus defines model for EffectStatus.
@@ -323,9 +324,9 @@ type EventProblem struct {
 	// Code See `/problems` for all of them.
 	Code      ProblemCode   `json:"code"`
 	Detail    string        `json:"detail"`
-	Errors    *[]FieldError `json:"errors,omitempty"`
-	Fields    *[]string     `json:"fields,omitempty"`
 	Retryable bool          `json:"retryable"`
+	Fields    *[]string     `json:"fields,omitempty"`
+	Errors    *[]FieldError `json:"errors,omitempty"`
 }
 
 // EventType defines model for EventType.
@@ -333,20 +334,19 @@ type EventType string
 
 // EventVerdict defines model for EventVerdict.
 type EventVerdict struct {
-	Id *string `json:"id"`
-
 	// Index Place in the request, counted from 0.
-	Index int `json:"index"`
+	Index  int     `json:"index"`
+	Source *string `json:"source"`
+	Id     *string `json:"id"`
+	Type   *string `json:"type"`
 
 	// Outcome accepted: new and stored. replayed: known, nothing to do. conflict: known with other parameters; kept aside.
 	// refused: a rule says no; kept aside. waiting: its payment is not known yet; goes on by itself when it is.
 	// undecodable: not an event that we understand; kept aside.
 	Outcome  EventOutcome  `json:"outcome"`
-	Problem  *EventProblem `json:"problem"`
 	RefundId *string       `json:"refundId"`
-	Source   *string       `json:"source"`
 	State    *RefundState  `json:"state"`
-	Type     *string       `json:"type"`
+	Problem  *EventProblem `json:"problem"`
 }
 
 // EventVerdicts defines model for EventVerdicts.
@@ -356,31 +356,30 @@ type EventVerdicts struct {
 
 // Failure Why a refund FAILED.
 type Failure struct {
-	// ChannelCode The channel's own code.
-	ChannelCode *string `json:"channelCode"`
-
 	// Code Our word for it.
 	Code string `json:"code"`
+
+	// ChannelCode The channel's own code.
+	ChannelCode *string `json:"channelCode"`
 }
 
 // FieldError One thing that is wrong with the request; exactly one of pointer, parameter and header says where.
 type FieldError struct {
-	Detail string `json:"detail"`
-
-	// Header Name of a header.
-	Header *string `json:"header,omitempty"`
+	// Pointer JSON Pointer (RFC 6901) into the body; empty for the whole body.
+	Pointer *string `json:"pointer,omitempty"`
 
 	// Parameter Name of a path or query parameter.
 	Parameter *string `json:"parameter,omitempty"`
 
-	// Pointer JSON Pointer (RFC 6901) into the body; empty for the whole body.
-	Pointer *string `json:"pointer,omitempty"`
+	// Header Name of a header.
+	Header *string `json:"header,omitempty"`
+	Detail string  `json:"detail"`
 }
 
 // Health defines model for Health.
 type Health struct {
-	Checks []HealthCheck `json:"checks"`
 	Status string        `json:"status"`
+	Checks []HealthCheck `json:"checks"`
 }
 
 // HealthCheck defines model for HealthCheck.
@@ -394,19 +393,19 @@ type Id = string
 
 // JournalEntry defines model for JournalEntry.
 type JournalEntry struct {
-	Actor      string          `json:"actor"`
-	At         time.Time       `json:"at"`
-	Data       json.RawMessage `json:"data"`
-	From       *RefundState    `json:"from"`
-	Generation int32           `json:"generation"`
-	Kind       string          `json:"kind"`
-	Seq        int64           `json:"seq"`
-	Source     string          `json:"source"`
+	Seq  int64        `json:"seq"`
+	At   time.Time    `json:"at"`
+	Kind string       `json:"kind"`
+	From *RefundState `json:"from"`
 
 	// To PENDING: stored, nothing has reached the channel. PROCESSING: being sent. ACCEPTED: the channel has it, the result
 	// comes later. UNKNOWN: may or may not have happened; being found out. SUCCESS: the money moved. FAILED: it did not and
 	// will not. CANCELED: withdrawn. REVERSED: the channel returned the money.
-	To RefundState `json:"to"`
+	To         RefundState     `json:"to"`
+	Generation int32           `json:"generation"`
+	Source     string          `json:"source"`
+	Actor      string          `json:"actor"`
+	Data       json.RawMessage `json:"data"`
 }
 
 // KnownBy defines model for KnownBy.
@@ -417,45 +416,44 @@ type Metadata map[string]string
 
 // Payment defines model for Payment.
 type Payment struct {
-	Captured int64 `json:"captured"`
-
-	// ChannelAccount Name of a configured channel account.
-	ChannelAccount   AccountName `json:"channelAccount"`
-	ChannelReference string      `json:"channelReference"`
-	CreatedAt        time.Time   `json:"createdAt"`
-
-	// Currency ISO 4217, upper case.
-	Currency Currency `json:"currency"`
-
-	// Effects Money that moved; empty in the answer to PUT.
-	Effects []Effect `json:"effects"`
-
-	// Excess By how much more than captured has gone or may go.
-	Excess int64 `json:"excess"`
-
-	// Held Set aside until it is clear whose it is.
-	Held    int64   `json:"held"`
-	KnownBy KnownBy `json:"knownBy"`
+	// PaymentId Chosen by the caller; case matters.
+	PaymentId Id `json:"paymentId"`
 
 	// OrderId Chosen by the caller; case matters.
 	OrderId Id `json:"orderId"`
 
-	// PaymentId Chosen by the caller; case matters.
-	PaymentId Id `json:"paymentId"`
+	// Currency ISO 4217, upper case.
+	Currency Currency `json:"currency"`
 
-	// Refundable What a new refund may ask for at most.
-	Refundable int64 `json:"refundable"`
+	// ChannelAccount Name of a configured channel account.
+	ChannelAccount   AccountName `json:"channelAccount"`
+	ChannelReference string      `json:"channelReference"`
+	KnownBy          KnownBy     `json:"knownBy"`
+	Version          int64       `json:"version"`
+	Captured         int64       `json:"captured"`
+
+	// Reserved Sum of the refunds that are still open.
+	Reserved int64 `json:"reserved"`
 
 	// Refunded Sum of what moved.
 	Refunded          int64 `json:"refunded"`
 	RefundedElsewhere int64 `json:"refundedElsewhere"`
 
-	// Reserved Sum of the refunds that are still open.
-	Reserved int64 `json:"reserved"`
+	// Held Set aside until it is clear whose it is.
+	Held int64 `json:"held"`
+
+	// Excess By how much more than captured has gone or may go.
+	Excess int64 `json:"excess"`
+
+	// Refundable What a new refund may ask for at most.
+	Refundable int64     `json:"refundable"`
+	CreatedAt  time.Time `json:"createdAt"`
+
+	// Effects Money that moved; empty in the answer to PUT.
+	Effects []Effect `json:"effects"`
 
 	// Truncated Older effects were left out.
-	Truncated bool  `json:"truncated"`
-	Version   int64 `json:"version"`
+	Truncated bool `json:"truncated"`
 }
 
 // PaymentSnapshot defines model for PaymentSnapshot.
@@ -484,25 +482,26 @@ type PaymentSnapshot struct {
 
 // Problem RFC 9457.
 type Problem struct {
-	// Checks Only from /readyz.
-	Checks *[]HealthCheck `json:"checks,omitempty"`
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
 
 	// Code See `/problems` for all of them.
 	Code   ProblemCode `json:"code"`
 	Detail string      `json:"detail"`
 
+	// Retryable The very same request may succeed later.
+	Retryable bool   `json:"retryable"`
+	RequestId string `json:"requestId"`
+
+	// Fields Names of the parameters that differ (409).
+	Fields *[]string `json:"fields,omitempty"`
+
 	// Errors What is wrong and where (400).
 	Errors *[]FieldError `json:"errors,omitempty"`
 
-	// Fields Names of the parameters that differ (409).
-	Fields    *[]string `json:"fields,omitempty"`
-	RequestId string    `json:"requestId"`
-
-	// Retryable The very same request may succeed later.
-	Retryable bool   `json:"retryable"`
-	Status    int    `json:"status"`
-	Title     string `json:"title"`
-	Type      string `json:"type"`
+	// Checks Only from /readyz.
+	Checks *[]HealthCheck `json:"checks,omitempty"`
 }
 
 // ProblemCode See `/problems` for all of them.
@@ -510,40 +509,26 @@ type ProblemCode = string
 
 // ProblemType defines model for ProblemType.
 type ProblemType struct {
-	// Action What the caller does about it.
-	Action string `json:"action"`
-
 	// Code See `/problems` for all of them.
-	Code      ProblemCode `json:"code"`
-	Meaning   string      `json:"meaning"`
-	Retryable bool        `json:"retryable"`
-	Status    int         `json:"status"`
-	Title     string      `json:"title"`
+	Code    ProblemCode `json:"code"`
+	Status  int         `json:"status"`
+	Title   string      `json:"title"`
+	Meaning string      `json:"meaning"`
+
+	// Action What the caller does about it.
+	Action    string `json:"action"`
+	Retryable bool   `json:"retryable"`
 }
 
 // Refund defines model for Refund.
 type Refund struct {
-	// Amount In the currency's smallest unit.
-	Amount Amount `json:"amount"`
-	Case   *Case  `json:"case"`
+	// RefundId Chosen by the caller; case matters.
+	RefundId Id `json:"refundId"`
 
-	// ChannelAccount Name of a configured channel account.
-	ChannelAccount AccountName `json:"channelAccount"`
-
-	// ChannelRefundId The channel's name of the refund.
-	ChannelRefundId *string   `json:"channelRefundId"`
-	CreatedAt       time.Time `json:"createdAt"`
-
-	// Currency ISO 4217, upper case.
-	Currency Currency `json:"currency"`
-
-	// Digest `d1:` and the hex SHA-256 over order, payment, amount and currency.
-	Digest   string            `json:"digest"`
-	Failure  *Failure          `json:"failure"`
-	Metadata map[string]string `json:"metadata"`
-
-	// NextActionAt When it is looked at next; null when nothing is left to do.
-	NextActionAt *time.Time `json:"nextActionAt"`
+	// State PENDING: stored, nothing has reached the channel. PROCESSING: being sent. ACCEPTED: the channel has it, the result
+	// comes later. UNKNOWN: may or may not have happened; being found out. SUCCESS: the money moved. FAILED: it did not and
+	// will not. CANCELED: withdrawn. REVERSED: the channel returned the money.
+	State RefundState `json:"state"`
 
 	// OrderId Chosen by the caller; case matters.
 	OrderId Id `json:"orderId"`
@@ -551,28 +536,42 @@ type Refund struct {
 	// PaymentId Chosen by the caller; case matters.
 	PaymentId Id `json:"paymentId"`
 
-	// PendingReason Why a PENDING refund waits: queued, low-balance, spacing, rate-limit, breaker and others to come.
-	PendingReason *string `json:"pendingReason"`
-	Reason        *string `json:"reason"`
+	// Amount In the currency's smallest unit.
+	Amount Amount `json:"amount"`
 
-	// RefundId Chosen by the caller; case matters.
-	RefundId Id `json:"refundId"`
+	// Currency ISO 4217, upper case.
+	Currency Currency `json:"currency"`
 
-	// State PENDING: stored, nothing has reached the channel. PROCESSING: being sent. ACCEPTED: the channel has it, the result
-	// comes later. UNKNOWN: may or may not have happened; being found out. SUCCESS: the money moved. FAILED: it did not and
-	// will not. CANCELED: withdrawn. REVERSED: the channel returned the money.
-	State     RefundState `json:"state"`
-	UpdatedAt time.Time   `json:"updatedAt"`
+	// ChannelAccount Name of a configured channel account.
+	ChannelAccount AccountName `json:"channelAccount"`
 
 	// Version Sequence number of the newest journal entry.
 	Version int64 `json:"version"`
+
+	// Digest `d1:` and the hex SHA-256 over order, payment, amount and currency.
+	Digest string `json:"digest"`
+
+	// PendingReason Why a PENDING refund waits: queued, low-balance, spacing, rate-limit, breaker and others to come.
+	PendingReason *string `json:"pendingReason"`
+
+	// NextActionAt When it is looked at next; null when nothing is left to do.
+	NextActionAt *time.Time `json:"nextActionAt"`
+	Case         *Case      `json:"case"`
+	Failure      *Failure   `json:"failure"`
+
+	// ChannelRefundId The channel's name of the refund.
+	ChannelRefundId *string           `json:"channelRefundId"`
+	CreatedAt       time.Time         `json:"createdAt"`
+	UpdatedAt       time.Time         `json:"updatedAt"`
+	Reason          *string           `json:"reason"`
+	Metadata        map[string]string `json:"metadata"`
 }
 
 // RefundPage defines model for RefundPage.
 type RefundPage struct {
-	HasMore    bool     `json:"hasMore"`
 	Items      []Refund `json:"items"`
 	NextCursor *string  `json:"nextCursor"`
+	HasMore    bool     `json:"hasMore"`
 }
 
 // RefundRequest defines model for RefundRequest.
@@ -607,24 +606,23 @@ type RefundState string
 
 // Timeline defines model for Timeline.
 type Timeline struct {
-	Attempts   []Attempt      `json:"attempts"`
-	Case       *Case          `json:"case"`
-	Deliveries []Delivery     `json:"deliveries"`
-	Dispatches []Dispatch     `json:"dispatches"`
-	Effects    []Effect       `json:"effects"`
-	Journal    []JournalEntry `json:"journal"`
-
 	// RefundId Chosen by the caller; case matters.
 	RefundId Id `json:"refundId"`
 
 	// State PENDING: stored, nothing has reached the channel. PROCESSING: being sent. ACCEPTED: the channel has it, the result
 	// comes later. UNKNOWN: may or may not have happened; being found out. SUCCESS: the money moved. FAILED: it did not and
 	// will not. CANCELED: withdrawn. REVERSED: the channel returned the money.
-	State RefundState `json:"state"`
+	State      RefundState    `json:"state"`
+	Version    int64          `json:"version"`
+	Journal    []JournalEntry `json:"journal"`
+	Dispatches []Dispatch     `json:"dispatches"`
+	Attempts   []Attempt      `json:"attempts"`
+	Effects    []Effect       `json:"effects"`
+	Deliveries []Delivery     `json:"deliveries"`
+	Case       *Case          `json:"case"`
 
 	// Truncated Older rows were left out of at least one list.
-	Truncated bool  `json:"truncated"`
-	Version   int64 `json:"version"`
+	Truncated bool `json:"truncated"`
 }
 
 // Cursor defines model for Cursor.
@@ -3647,185 +3645,191 @@ func (sh *strictHandler) GetRefundTimeline(w http.ResponseWriter, r *http.Reques
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"7H0Nc+M2suBfQfFe1SZ5lEzJ9sxYU1t1jsezcTLj8dqenfc2notgErK4pgCFIC0rPl/dr7kfdr/kCt0A",
-	"CZKgRNmaJC+Xra3dsQgSjUajv9AfD14oZnPBGc+kN3rw2D2dzRMG/z6jyxnjmfrnHU1ypv4R0nmWpyzy",
-	"RoMgCALfC6eUc5YchqHI1VgvYjPhFb+fswlLGQ+ZN/LC6U8vX6pHKaMZiw7V6GEwfNELdnvB4DI4GO0f",
-	"jILgn2pInqq3lt7I+3jxxvM9NpmwUIH442ffY/chk9IbBb43ZUkE/7jlYsG/VS9ITudyKjLP90QasfQk",
-	"8kbqXzj5HBcFP87pEn9M2STnEb1OmDd69XI/ML8w/Lb54ziRbDFlKdO/SpbeASqG6pUszXmoFuaNJjSR",
-	"zPfuWCpjwb1R8Pjoe+fwlSPKQ5aoQRZW6QyRhx8KqWTeiOdJ0gW9OY/UYvRwN2oHwSgI2lAbxTdMwqcH",
-	"owM62Z282rsOJmz4Yn+wG0TXe7svBtev6MGrPcbCYHdy8OrFy739MIom19eDILrefXUQRMGrV9GQHrzw",
-	"fG9C4yRPiwXMWEYjmlFv9PDoe5zdZ4dhFguuQMQRXTdpzngU85tzRqXCKb6c1v4y6PDSyU+DIBh4vicz",
-	"minyOzo8PTp+d6yWnM+jFWgaKDQVezcs9+4MIfj/cOu8LA5vmZrpsnfgNTayDeAnbq33c85yFnnl9noR",
-	"ndEb/dOKPT47Pn1zcvq3tVscVLZ4UG7xRR4ib9nuFnsp+2nf+6+9yVs8rV238+Lj0dHxxcWGJ3a33M6P",
-	"HOTC2u188GIFQTB4NXkx2WO9l2EQ9F4GQdB7pf4nKP5DqSLrOeOrYSkWykWP5pmY0SwOezJj8+KhkmWO",
-	"x58fW8iqd53EPPqjsP4KiINnc4yNhcHH0x9OP3w6fQplXcYzlsScVYkqy9hsDgrKg0e5XLDU0O/xG5A5",
-	"+OPqiaJYzmkWTr3RwPfYXRyh5vQAYOfSGw2D4NH3bhhnKc2Qd/neraKLkXdxfKrmSWCBWgPhAkZwkR1O",
-	"MgCpOfMuEGyudB9P3CKO0pWU9Pi5ygYjlsR3LI2ZXv4qEqS5xT4Fl/kMwEoVHao1m53enQzC4WSf9dJJ",
-	"T++dyLNQzBSYh0dHx2eXgFYp8hS0S/2FLKVczkWqYJhm2RyANXg1AF5Lhdgjdbrk21TMnPDuKXhpqBhI",
-	"wiLFrUZZmrMvw/XZ/VxIS3W8Zcs3MZPVV4aVV8ze5rNrQOH54NP5998Ph/uHf/su+Pvp7tHbs3/8x/ev",
-	"Do+OfhheHP7w7fl7wEWpSddZIV1Bme1ra/IUi4Y7clXG2iRBytThQ9wh0RQbrk+ZXxwO7/2Hfxy/gUX+",
-	"S+QppwkuMsyEwg/8/0hOheLBq2jUiEMnQBnjtNz0R9+bAP0gbPbBDIqDScOQzTOQdpL9DHhpUK2wlJdH",
-	"vwRaLmXGZqOFSG9hrR3gLmCytCE3xwgTGs9KuIYWXMWECNn5ByWHnwjcwEZqCyFZQJdztcEtlZLGohLy",
-	"XRdZAORGg1BE0VHVWGHH7T4qATBlNGIp6IjHlxTMgYjJMI3nCKj3idFbwngWZ0uS0RsyoxEjYkKyKSMI",
-	"xF8k0R/tw+EHo1u9uXPlDa48IPyf8zgtmY4Mp2yGWtpyrobKLFW2iALoJGKzucjUMTxn84Qu0bysAjVW",
-	"3xmTxZRxAATxRBZUkoiFccQiwmiaxCytgNQy+7UQCaMcpn8nQr1FDUQoY1kvGzeIhJSTa/U3japL37kb",
-	"7CBy5I59/ruj4Sw1zobD+TyJXUi4nDIyL4aRbEozwMBUcJGnrAbSgsbZXweBt3rac/ZzziRIrfp0p3TG",
-	"JMmmsSQpjiIxJyJPSSJuZJ9c0lvGiSJ8jSQcA3sUZySkqRKqhBJJOSOCM/LVgGSCDIavSDilKQ0zlkpF",
-	"Woe9fxLa+4UEvQPSJz+R3tc+YYlkQHvVVa1nx3gwVi45S5dao6iv+YKFgkdSganwR67ZRGgiUCogydJl",
-	"BZ6BY6qYZ+yGpTDXp0+fDvNsqo5TCEe1PuF3YqEmo9ag6oK/ZTRlqSK5ZPbXK80G0iUcs/ZVPirNM6Uz",
-	"lumzfpSnUjgWPFbLwodjc8rn9IbplffJhzn9OWevyR1N4ogInizJIs6mMFDSGSOTOFGTKKhjbf6mSyXh",
-	"KWg7IU5sAzuj9+8Yv8mm3mh/MPS9WczN3wN/NYf4gS27EOprApQ23N8nd7GMrxNGDi+OTk4suusTdZx+",
-	"zkXGIjIR6Uyt/vztEXl1sDcglEewwmuaMnxKNRnAmm/Zsk8uGI8IJZwt1N9qlP7LnATzEfOKHpKyOaNZ",
-	"dZcdCiMgE7l1iU0LFT2Fi1U8ZmM0T04FZ+9R/anj+LgQCHBiKTf8VrPipiTYAxJ1r2LSU1P1cK4WmAfg",
-	"oW2C+S6exVkTwJOMzSSZsxTIt40aE3jZnjFiE5onmTdSSuSM3sezfAaTA8L0X77rbJ+Vpt2DtfbCyoP5",
-	"5zSbltOX1uCqjfu3lE28kfffdkrv9g4+lTsnkSUtHMcZuP7pmHylSPnlcC/4eoScLJ+rE3FKJHI4n9CM",
-	"zITMyIugTz4ZURIpNh1LImkcKW4/LsVST8ulcZ98yKYKz8Uj9TUeEbAnJcoldVy4yNSJABXfh1/iGy5W",
-	"CConseiltlDJ0E0kpYZmb00pmR17UyhYz9qaR3CtzwWXeA3xLY20iAX9UfBMX0pQhU1UPXbmqbhO2Ozf",
-	"/yVRD7HvMWLrxN+yZS/mwImr9xoiAuJsGaps3IzGibI9gQ/FsgN/VHuUpiJFY6v4wiyXSiyu/4BndE0H",
-	"20KFttA8ukj1PdiXLF3iRYdWbo31tAdkEGewzYqx12YkCIpauaJKgxdNOGYD5E4bCtW+1p/NYinrDvWW",
-	"nTBDrZ24tPUqzlgkFVN1g922F/oLQKrbxfbutrBdrnwtrs1QwDXivRcWaksDxdURFcwygr8CS1P7DTbM",
-	"9RJ1hCRWWqrWYWRFgdkQS/ubYUkDtZYGqyuz0ZGWrKQNH2aIhZAd4+YYETi9MyV2yf/48bD3z88Pu4//",
-	"tuqkO8bOhZKCqf3hp5DYcDPkFSZIR+wZPCj0zWiidDgW9QyHrWOvNsJGHrqZRup04j8VCJQTrQr4QEoi",
-	"z8hEMb5YcCJSwu5ROqxhouVn1n3FQrr2ez0B5YPNUH4toqXBt9Jjv7/4cEoWaP66UF9DIgjDbqLzDD+B",
-	"rzSNXrP3IeUKlmtGch6xVGZCRH1yKrJpzG/gsMvM6BeWn+M/eloE91AhcEGih++U9jDAciT4JInDbQnv",
-	"lOWSdZLdemRdYNQZrVqzGoj8TKBeVhh+Cg+TmCURXNdoutk+2RxUyebWhgtMHo6AlaxprSzQy1dbwEXW",
-	"CyHuAKdv4q42wsLZhZgxJI4ZXRKaKMpdkim9AyIOpwwNNO3We4IEeLEBaoQgCc0Y+BbibBqldOFCRW01",
-	"CgVirv2IvZj35qm4Seu3vBoT7oG2/lfdCnW6FyK9VRgSvDRWURdWLEhbLM8XjlqTdmGmDtRUJBHa8y78",
-	"uNeIHg+AtXfNErHolUEwTTy1jKwrETpcyPD9hciTSHGfhEkwczhZKFsH1DD8hEKZCa15As72upPTuyoM",
-	"UyoL+r5RRtw1DW9d6GtZuo2/koH0Qov/tSHRNbyGST1UYQqutLuwq0K32L72WmNY3aBbhUwXCtAUVOjt",
-	"itAVoysmnD6dWoUtqO8kIuw+lpn8osJguBluNaxx9ATsrsDHdnSLk4wooZ7SKA4V2vRhdioRtuS17ylW",
-	"KROuqw3jgO4VHujV6kjhq370n6PIvBXpdRxFjD9Rk5GhmLNVJm91QF1vQQMX5Isap8lCjhZpjA7vLask",
-	"u02VJKHhLdxGKABc5FZdgUIaXpf2wkS0aG3VATWmhw9JRm+Z0qFt17Dsk3NGIyV2bwSTBG/StnwSazjQ",
-	"4MSSFOA2UFBdz/YUeO10wjuE6zwDdUyp8pEADrY9hf1EWUlwef40hd16vWlh62dOBXOhJMgiFahJiTwl",
-	"Mo62QNpVvWnfttHMWgmYmG5jWIO8na38kKcEvOV4eZKIG9A71LFGjEg0zCr3gfEWzbFTkb0VOY+euLtK",
-	"tZ6Y911WBD6snuOUaRsYtln9/QX41V65q6ciIwYOp3GAD7ezo6do2qfMV5qrOpFLkadbPI+XQryj6Q17",
-	"4o5di2jZy4ToJeYj9W2rjajxYHBhKGYDNl9x5bG/v/uCXC8zJre/l4NdtxclA/sPYWzsa20V2+O8jdm3",
-	"urXvKV/qX+UTdzilGevBtZxbxFae27srBJlRvixEKom5ku5TkWYki2dbZ717w5oxX5ndqb/aoG9nSy8S",
-	"sSCRWPDaNv4WKuVHTvNsKtL4F/ZUhpzXPlHf/MpzW+zi1TvqE0q5oJIc6pEw64hg3MQXYNUDy3GhITg8",
-	"OzEqDjehXQ1qqKxlW9y7REGNID59+tSrR56s2tt6oMqzSeOOxoXD7gmUIe5Ymgja4r+xntZZQh5OwatF",
-	"40zJa+0Teb56XdfDLC7/wYam6a8qnyrU5FXUOCi+eFyTZZKldzEGocHNOobAUfTNz8QT3XSDzstUuoIN",
-	"nIvCi8fbU0+4WPTJoY6aqcUe6UMn6YT9LhjiPBUhk/IZdE8xLrunFD2aJGLhPgCuYW7z01hauWToLNLO",
-	"bqI/8QSSebWaQw6HVQVIT2RuklaSkGtdCrXoruqx+5CxSPbslEcHcloH11BU3ufNMMrPeFNDyonM4iTB",
-	"aE/j2zXhcU91ie91R9z7AiAnLE7ctS7bwqBCLLufp0xC1MYK9NVH1p3jmow0N9IjkcQ0Xtk9DbNkuf2L",
-	"9TqFtcJitngFuurLVLgyrufeLJYzEw9XR1NzUDMGAQaQKJ5MWCrLUFlNQX+R2/f62Kgx9yoFIEBPFQBc",
-	"iGkuTOEEklsUpjAwqomP6oAaLuChOmgiQf+ABkQp6nBHuJjG4dQMiyREi6VsxmbXLH3SVcrBZiRUAKgM",
-	"JZE4D1h1hXAxl0YsXUkltRE1tMDT7dLH7ub0gVB0I47aeuxro9yRrli7KjJDLDS8p7fMnlZfEkziVGbg",
-	"lJBK148zQhOh9Dn5DP67xr4btl4LKa5iIG+9BDKLsy5+Qosjt5i3zoEtvLZwJU/yVN+Y4j3tBPnu0zHz",
-	"coPTUpq+4MNXswteoGvFRU5tkRaeFjGPxGKFo905rgVLXBBFKoqkAV8WnM/E0ovNsAS3/Sbme9Li0XOu",
-	"bDva88ciSMYHpzslaZ4ozXmpiAh9uOX9nMzU7znP5Ze8+3qWei3z+VykGYvesyiml4DKJ/odik/1Zupb",
-	"vUx/rGmPOUc2fBHWxGrCL+BW3K9yJwCGKGAMgyoAddtmznVs2dEIUQhaqlgAipQwHgq470Ilu8yh2oYv",
-	"slgDfEantp5CWLcrVwQSGEgo+CS+gfgOh0k0p1nGUvUGxD7S3i9B76D/0+h//fe//nvv88PAf7EHwZC1",
-	"0HPfO9RZqY38BBSuRrn6iyRyRpOEyYzkPIY5JyKdQRZizLMXylYo0hEOguDl4OBguL/3ci84OBiszk3w",
-	"vUNM6G5C8YEzEtIkIZmoRz7NUzFnaRZrO1RngTeT4rTDAb4yT4UOdEEYfjSI8D2eJwnUA7BTxx/KNUY0",
-	"Yz2l/q18uczHfaigZ3foudZtZ53TKIoV0DQ5s1aGMt9MKK7/xSC6Aif0vfvejdC8wINzfE4X75VFD277",
-	"4mlP3sbznpjj93tFcKb6ei3FvRPcmBq6+vzpPf1BDX00mfKuFEHtGAoVpdNJpq/j1H79RRKx4CwlU4pE",
-	"f2NvXpkWienZnSAvk/Mfms7J62XGSMImmYajRuZNErDOEeb0N8lPmQkgxhQDsXNBpVhNh1ZhgIdOMDza",
-	"iSA/KpRY9Kj3rLLX9hwWZipHwC9TfGGFeiMt0v1cAKKpszzPP2gyYVyd/B9N0YS/fzw+/0/P996dXFxa",
-	"r5e4PNKBbFZNLPfp0EKnxgoKjraSPHVUsm+qbJ1EXRJmmgUJ1kxjMfdHV6Guhwrrvrq6Hw56V1f3L5li",
-	"2sP9fTfXLgsBrJ7+qAh4t6p9dFnl3E4W65DgZVOenTVWIrcEwDh37IIGDby6yOpIl4+p58BmyhxPGKFk",
-	"zlIpOKYNJELcNgUFpiIV5ynP7bD8EsFl1ZmHrgxA10NxsTiwDpUYH+tyNON++ycQzIzNpCNTtniLpild",
-	"NlAfW3Wcyu9Zy2lD61tIKrEPq3oF2AJn7kOaiDw6vmMu5eGQlE/JoB+QmJcR+YjOPhlHNKM/XVPJXuyN",
-	"ISGvVMGkDrgD7QveMgl6Rg+r7qopeLCKUgGaN2rgI1ZI0Iq4UaUbK0RSWZmGWpZCWD9wzsKitgFYAVAM",
-	"aNAPXKQgc9weJwWApxyhaz6MUY3sRrRm7Wvxdonad5Xa7CX5SHsaHfrLuhJFg+hWKy4V4vrWnd97qEMj",
-	"BkEQoDMMM7rNsVnJFEvKhWSb+xN8q5LBi+drPaAWI64p0BcfyN5w8NIn+XwO+o1kDk3dZCk1tuYN1vlZ",
-	"upVicERi5iqZITiEXos8syNsUaeKuUNd3oCx6SpCDyt0lbK2kIMiizJDq75QlBt6WHXE2t+3KhE9rFGM",
-	"KAgeA7FFsgZQ+2slZAYRLg76xlL7m3ulFCXIRjemSKsR0yyVtLEFUq2h9ODQlZsKTHPL63VjVm5+WXCp",
-	"K0kVBZgasrySANOW+ALCoohwo5IoNRdMO62yNxdtlXjaGKXdjQtdHeqhi2quBzf2o8RObTOb22Ivy3dQ",
-	"j703LrI9hupUzV14LzhbIneZAVbXEm6hcjd8Ak0sbcR7NiLEJyjFHQz2Hwvgrbk6qpGpBXjN3MyTpOJs",
-	"RXxr35gJamxfrF2ra2OKrnNUm9lqB94anQAo5wLHtiihBZFaRmiTgl2mgIbBYs3As60lt1PzRQG/UWS/",
-	"O36nrE6sV+Z758f/OD6/gH++Of9wdnb8xqneltri6METnH2YQErsKqTgqkz5hEd/DRXWjNzHz2uVDYDp",
-	"QykpqxRlKp+NIHJfsUidGEJS7dAe4aWQX/DOTJBI9IlJUxmtynh5TW7ZPCMUwsSvuNpfqT5Z9dJXRpmo",
-	"phGJM+m8nyJLlr02OQXkeqkGsmRSFGWKZf+K5zxioYDQgBGGZHB9/4klpYr0WsqjGpSKm2oysArDGXyg",
-	"HmAylvSKPN/TYHu+Z03dTiXG06xs+QpbRJ98Jzf1kRr6WLrpXXqUTsx+6Kblvo1ZEh1DpH3Daiwzq7pb",
-	"mhVvv7M0mc0DYOnFcux3nUe3MDGsc4scpK+vJWBjzFVYURi9dU/+wdJIp6257P921hjziN03D9dZQkNm",
-	"zFgNkk9AYrMIb8KDvlPcWZrtWivLnO1HELCGqLpxnwopKuajQYGVPX6uCaPusqHFN4ne3E0Y40WGgZoO",
-	"yKomeHPGuoCBPbLEQyl8bX3dEkEIcInVViLUdCObhJMymSdZ9/NXIcN1fhvzcRdcb02h36ZzeVlqD28P",
-	"T94dv2mqZlriHmlW1PRN6QHoayfq3K5WPELnlz7kKVmIFBPoK0p4iw6sGYQNnnPxJRdz28FTfUmHueGQ",
-	"z1TEXBbV1XRkF9z7iwnR9x9+Kd1AXOoqMCDJFiZxpuZnamfPppxN+w1eWRyn8XIByKr351SJ5ZRAjbAS",
-	"dvcHzRVP/XPgTDvDp1h168VBMPiaxFxfsV2LaPmasNk8wwJw6rfFVCT4ZP3GahS5NvM7RpNs6pCTUxbe",
-	"dj9Z+Jkj9ZJLTJUa7GpACy1TT98OMU7VAJvTFoeFuO0gIeFtGOua2GUyHE2FZBzrAuEFGUtfg1+JzMCp",
-	"JJ91E/w9lvE95hk6nWomHpahdax2E3vO+GnXX3Z2dhVOtJ9kS6LoyXehTUuK/dzRIl5hjmVi3WmorKhO",
-	"4uxnYzzp678J+gUy0bgKLEwt2Og2z+2j7/1gmr+UqprVBUarZtKpmr23+h+4SaBZBrJJQ1VHMF8aGWDO",
-	"BFlQnkFN1EnMI0JvaMx9nenJofammGA9uBd7lQqbpyJTbDVrlA82Hrw+BjnYAO8HDhRZF5c1Tld09OlE",
-	"GFu/a2w6WDZ33j3FzVLUQV/najKSJ67UTc4EOft42dnBr/1aDtlgmhnVwfh2SaZigdk4MyuUXRdUmVKJ",
-	"VUpECo7JG+GMf2luIHZMct1YgoVKcp7FCRq6JEwYTZWolUybvt3muC3P4yqkmGP7RW+Cq92dnME4puYs",
-	"aK1Q5kjeoiMMr3Q6rtoul1PDbg61cRcFTW34Ravx1EO390xrqhZISlZiFRvFFAkxZ7wjeFal9IYiDEHq",
-	"+oyRBUt1FIvIW7zh1j3k2plXXO6XF/rt9/gOPlSSbAmJX7JGC6PWNrv2R5+v4lhXqM/mbSUDsvH4uZ1z",
-	"XxiB9oVDT7bN39eZd1wbE3ZeEPmHXRG1T97TJRaNQgpCU6hy/RIJhj48zlikjKq63vm7CWNxnmkHU1pQ",
-	"qyaWLqK+YORWsSoLV69JgK5J+3g9KQwycB1x61hWYTyPJdNlktidMv4wGM7spFG/vih4NT7w7GAey2ta",
-	"W+zbI3Kwt//S5cswdmLdEZAs0Qe3A9mzv3TWFNaYkl/KgeugwMJ7QXmkj9xXe0HwdeeldPX3umrRFxzB",
-	"OPtRTmGij4LjoApHB1ex1abBcStmOZKbLAsoXNf1w5osSk3QfUggSyF1i7WG5W+LT4xFf2iPgbG6Y3Qp",
-	"6WWdrDyNe6kl3lb7HbSfEgGyLrvaXeY2PlccJbeP74IxMi5WNEZVS6kesOezOuumvV8+q/9BV0FLbIqe",
-	"0HjsG56Clv4kVig2S1GKYMyK02H4pOM3Y5Tril+ryW471ON2ahZbavbYQOUb5Ky7EEGj3oHbjWNb5QZ+",
-	"eoivdHpFtqSotNyFV/UUW0fRd0CrHdK/jglr2vc1WhhEg9G46J0xZffk4rvD3nD/BRF3JlnRNwqEb3KN",
-	"1XgDRbW9wHa6AzaWPClvEboRg7l2cNLDrIMjp01IlFRe7VLo6Gek74AhlBfDUNQrr4kCBDUdc5OtBiml",
-	"B2+0V0ftO+PPvqBJXGuf6L7G0e3DimKZNM7kiGBvVp8kYtG7pgnlIfOJnNMw5jc+KQv2+OQ6ZfRWX2TA",
-	"1T04wEIxY+viSAxUq8aUJ3f9covLwe5+WLsvZNcz3KosXyhZyUOmO3kYVsLZQqkSulkdYVz3RtrUAHbc",
-	"Kpa6sG0dd9CLbftX85c6udROiWbp5Xl2xdTYhm+JWSswvDi+7bLnjN44ZPuUyvcibRGghXrYSV/VIs6h",
-	"PJYtnja5E4Y5Ky/7Bbjty7SanXxJO/8J8sZmsaveKXzqT+RiaxWsmkfkKS5BN+N7K1IyZ2KesO6u9+Jq",
-	"QDc8WhVxvwnbaj/kXQ93O41dZM7cN83xRzpMy69EtLrKvZOyW+OIXDM1VIIDx3RoHVW8NOozSjLojoB5",
-	"kl1xJQ+kNqGIbss7AvNKe7a5yDDsdkrnkDPyWs8EVRzBp0B098aRLuTE2VL7WXUQwkhJ7SiOdKxWdMUX",
-	"cZKov/rE9IUfFTXleZ+YkLwq/CnL8pRrHMA01YCusuFmpYul1a627DtcNpxEED3f7lBfhAS67qzsDsT1",
-	"IHrThrgjyzNpri5Pw5YUdbs7cEeoikQDB1h2L9+unzPRnq7rl/Ia6JkXOUXP2Y5fqlxuOx0WX1rFWeu/",
-	"T8Wi5ryHsI+MJIzKDGJXklhu36PvUGhKrcTguUIKfkn6tmfdor1CTVnlbYc78jBP42x5oXCmT9U81l0T",
-	"r6Ek4luznHRy+5Oa4Kd7/Z+f/u///j9e/T547KyrSNTLV3kQ7IbqE/8zYzKDP5n+1W7xWXmwt9t4Mu4T",
-	"7Et2zRLBb0DRppzAxbmpLqKrmQH3M51FoWC3HJFxpZr42C9/SBmN1N8KeXKEnWLLv+kckhzUDzSaxXzc",
-	"J8c0nOoS5RD+KnX8lWTJBLklUCMQCyCiJAfs143dmibCpUZDzUpTskUp1BCtPs15lCquHM/UYkr+L2EQ",
-	"1r7DIh1oy0c6rtcs80QtUYHJ7lj6GqYwzT2uePWFWvuYMdYAAdcgeAmq1fUs9yW0PMIk5nIQiuqMAJX7",
-	"xXs4qTvoufmhveCgf8Wv+DffoHonv/kGWwXi6ZLm5rqtcAL5ajDcD8jHizfkr2Qw7O8HJBJJQlPpE3jy",
-	"/dl/wpP9gCwZ/7pP3rAwntFE+lfcNFiSOrxbyShTewqCl33CFVZJKuAqQ0OqRJiB8/ztEdnd3T1QcH68",
-	"PNIjwG9sDznY239Jxm31ScYIFTYpG4cCqBRnVj+A22usyGWM3sxxX22+dniNIcLuii+mTOd4dnP5IqTf",
-	"X3w4/eYb7GFCEQdhlixHRJczwo4mczCACNbjkr7eVzlnSQK9YyYYCOKTsRKd2ilqmr/p13yi1GosBXDF",
-	"oWi4CHMIYVfY1427yMfLt71X1T0oKG4OUcNUEkpa4u70qt7FsqAkWBf2tF3C/4/InEpJKq1vr2l4qz48",
-	"DvUPmAE91hbPGEqDpbmOgZf5bEbTpTfyLq0SQ2UpYki+hSdK7TSuYa0D4rH2ynIu57qnLzk8O7GEBeay",
-	"6txpOo+9kbfbx/TWOc2mwNx3IhFKbJu+oxjxL/rfM6b20TzRH+gv6SzRPxn/de3PnQdFfI/6V7z80X/c",
-	"DbAAGobyCpfrrkwElZClDA677y4vz0bAw3WNNa6ILA8xEmQmIuYTSq6VKIR6X5WR1zGn6RJGka/GIeuN",
-	"ddSnBH5zxYv61oqcaEa/7pPLpS0Vynj3sa+DQYAM9TvwvpiQ8dmHi0titfEeY0/TcT1Efty/4lAw7j5j",
-	"XO0TGZv8YZhA6RvzlElwTkLePHDDrKzIqS2yW9C/r/gH7OWtQdEdxuU8iTOMIUWk+/qiEjFzwxSRqVMe",
-	"xSF8UbF3dVqLnsPgMlerHAbBqKhqie3TrjALQx0tc/0iCXYm1GcOurUUiR/6OOtiAEDcsDDsxSbhBN/Q",
-	"mPfJfrBLZoxyfeHFRXYFbGxZeBXROCNLlo2wtFs1HtZEl2WmJp80SSkQ4wHv4qEOxQ2PJfBkz2qRBeWW",
-	"zlnI4juGpFhe93wrouWKilGhIl+c1F2qvLhEKKpEFT5b7cBQYsZ2T3gfL95YNi/UA8TuwJbNX7YMdjT5",
-	"d+XWe/VyUxiyP/LYXdYblMGHI29HTsUci/ZB/pedM29S5Yvsdy9iM1EqNI18kQ2KRdkp4Y9+G5Z7cOqd",
-	"uM4WwkL0jw5MB5BdbhUbUf/+adB0ChbragZ4eOEUEf/EHdOJi2pmF971G62YRzw3knCUIfqrENbTaaaN",
-	"Qj4/hUS+LUpJNui63g4CxAH0Iyok8LeliHiNMY5ZlsbXecaUxKZ3LFFyPWQ9IzmUiDXn9wuitzsmrEIa",
-	"VVtSl5OqNJQeBsEKFuZC2iy+rxVVLFJvfnyo0q9O1gqsLCs7z6/IoVJKnr1q/HsF9aN9j8NWkX2FIjU0",
-	"AxsaK9WwFRqrz3crUSNAlh+rlaRtqIYlVMMqVCbV0Uoz+w2qUVerBz46kDJcj5TKLjmP+GaUXaSAOSoH",
-	"Hjt0g9egAhrdZs5SVAR8YwliudrCrw2A9RU728Oj4QKoOEI7VkN2eGWw/pVKowt4aXf9S2XDNfXGoMMb",
-	"RasceGG/C1yOgpjq5eFBp9kq3VsefW+/C/6KBlvwwm4n7FldAUoXFXAf45wyXjPtw/E+P362rSzwnTCj",
-	"zWX0BnoY6h8gz1ufu546dPCw0dG52SC71l2k3sGu3tyt0WmotTZorWeN1Tis2t7Bag0BglOZH4Zr7jwU",
-	"kkaZY94NcxlckC+bykLt15ey+0Fgwpfh2JRHRjfGqarLf2PZWVG995nSpqgB7aIKM3CnSNLvXn60eMNZ",
-	"frRgg79vPhDsrX+jaHL2X/0oQ5/w2kk+LMoWYFwmRmqig15ZsdbxLvQH9wHf+DzbDd6edEKttFLZeqVU",
-	"DjEkexJBLYp57izsZmKNG1Hkh1wXyx9r7Xuso5SLZnSvS1etHlJz4Opja9674mte1O0C9FuxBOcs+YAR",
-	"V0Y59ouGHhRcXtqY0u5KnMplk5/lFSbTxSB3NiK1Mgmaarw2Cr+EAfi4Ma8qr/i/hFr/2zJaApfhWHtk",
-	"AVx3iCx0gxXosJrfbg0LapdOwTSFWk3qdyIskldX1aMuxsGUv2cJ1EGgHBVtln991XXY5WW7z9IfUuGF",
-	"rhi02hOju2jcvu67utd7azt9d6/+TVTp1mZE7g5Yz9G89Ya0KtunqFtD7dk+wQKveFn4LxFzvGW98iiP",
-	"rrzXRCppSBO8G22OEumV19TD38UyO9dQNJSNZq0OkaKnAOfwiWTqlQznCMVsRmUlFPpHK4CniOr5DPXx",
-	"EvBV6Ni8WE0ARTGU1gRFGYpIhpL/bhCUWMRslLVBX0G0mSkU6io6sYS7MUXH6BBtZihVckAXNM6q9xRf",
-	"jcWc8fHX+lYpWZIMrn8wFUcA5/9qzAVnY8zGcSxbR1109GiWdX8fwW3k+GAZ/dbtmxhL5/6WHT/3/K81",
-	"Qmm7fbKSm9DcqCOU8VjxMJZYZ1WkZdaRExR8SddcLOHoVrW9DQSdhliAsWb2b2H4FubXnR/0pSCeVpOg",
-	"jaFIUnfUkSwUPJJtgM1ifoEjTvhF4zy25yXuDvZ3X6BmvDohca1FowOBO4x8p3gw2D3PVHPntNb3uQiZ",
-	"xuommg392PDlQwAg+jLX2wMVP7aVAOMNg+GLXrDbCwaXg2AUqP/+02UumGyWLaWbFNklCJEdu5zF4a0S",
-	"T95l76CZ9NEGcNebjFpuhYcJE2Wsu6L9Gb1hkdfmcdee9TKa1MpFaIOuuF8aKIqx49U9tvx+ePIvcT/5",
-	"+yYWmBVz7+pjD+2qbtjv3Vv0R3P+KP3GSG1LmzW/dPXzmF9Ck5awRpl9qrPHGeNyCNFrkgyDIWZMVepv",
-	"xJJEeaq+55NhoLPHdbQH0cW/yrA9iLIoK4Q6Au/6V/yTejQ+A0fLCNScv56O7WIukNpE8jnJBDk1MkSr",
-	"QpOYGyUUow0VW3xtR4hg269hMIRgFBPuMoZ4sZCm6bLSnA8jITHcENNOtfoFMe4Yn85FzkMoHY3LGp99",
-	"xMgal2t77HIVocQ+Nz3TNvO6WTGOiiQ7yCrErRZWT/ZLxahk21fTZzoBg+pdLlvkdb2AXsX4u19Od+Hc",
-	"6kir7bJKLVlRbhYJ4J26xH6MrqVAKsk6f9orr5Iw8zwH3iuvy4SPDvy88px3pBtLmkI4fAlPX7qm5V7h",
-	"KNPWVh5C9ZZN1+CSlFDkyDRR99vZFMYRA5vRgXUmOFhXM7FcaseX9GadOw3GQNm+rXUe3NyT53tnhXu7",
-	"d6g2af3k5RvmBcDqMBhuuOlF2EW3TT9DvW0rm36op652iCwkG97c6HAEjMWPTHGUJ27zb7o3fzpr/3TW",
-	"PstZe2gKrlltXjupth38tLHFAG/Z0tJq60/0u5v7dusfSpmOZVpZrOU38wg3e0m7OrE3+m6vCsNqdTK3",
-	"tB1ua9rs9knXG6NvwUe982CUlvbYELQbTia9U8FZ771Cw5hQTnKuOz9anL1IydkN9vqkm8Ux0tp9dYYr",
-	"jifB3CtbbccgdotjppFO6sBaNatsFZd58DeWPdE2MJr+epvgZKIW9R4jU5/vxYoEZ7+B+nZZKfnyROG8",
-	"NUG7i9EvtbQ4CGzUOUtAMpiyFvM6af0elvBnaNHv17t0gZxjsrkc/v2HEhUuakhKd0uCnZDykCXoNH/i",
-	"x9u8XmcCZSLeo2FunCmvsKqzWJ+cQ+4gBPhmFVEzDII+wfQ5Lopa+DVHEKyoYPbPZMKIn84m1ZEZvg1O",
-	"/KmszlCN9S4VEZ1D9VQu90djTxvbPn84u8LQzK/M0NS/8agYztWis29Xkd0Ji64Q2+Zeh/JWVvsd6s6e",
-	"hXfDKKO6U5XJ+ofyaCTLU+4TmkihtJKKotonpxD2KBmPpC6qQqwm7NoZpmcpYubQHWzuxGcCa+EuptW+",
-	"gNg5RU7FAtz7Mcdbc0holut5p0JnG+vc1BtljK1unPOjHr0tFdbgwzidqLxl0a/qbvqTuf4RnTb2WeNi",
-	"8euw11+Jm2ZWmSWnf0BX8PHhHg9qrmSVo4ae/jgl7C6OGBRKLAvS4KVfwiIyZSnzddWSsu2EX2SkiDnj",
-	"aMljcZUkhsokjawU7BglkkiaxgX1hJZULORrMi4q4IyLzlImUl5w5ijX3+I8KOpQ/TrGfTFdd6ZoveJk",
-	"i2aL/0x6+Z1bplaWo74sx1pwUOjoj22stiIMUKRX7NDXQAPTiPDJgmYhsKOZX9S5K6pt6+g4g7VmAF7R",
-	"kaDoP4O8RvengbwjrI8DvqgbAdVg+o1AS9e3i/pJZe0XSaw6KNZXdLpi8xtYNN8numgLFr9Q/CelYVYw",
-	"Ul3zWoGLhe/75FRAXAkH/7M1U8HxpNqC/xcAAP//",
+	"7H2LctvIteCvdGFvVWZyQQqkHpboStXKspzRjC0rkhzfm5F32AKaIiKwm4MGTHO03Nqv2Q/bL9nq0w80",
+	"gAYIUvTM3NmkUolFvE6fPn3ejycvZLM5o4Rm3Bs9eeQLns0TAv++wssZoZn452ec5ET8I8TzLE9J5I0G",
+	"QRAEvhdOMaUkOQ1Dlot7vYjMmGd+vyYTkhIaEm/khdOfXrwQl1KCMxKdiruHwfCoF+z3gsFtcDI6PBkF",
+	"wT/ELXkqnlp6I+/DzWvP98hkQkIB4o+ffI98CQnn3ijwvSlJIvjHI2UL+ko8wCme8ynLPN9jaUTSi8gb",
+	"iX/Jj8/louDHOV7KH1MyyWmE7xPijY5fHAb6FyLfrf84TzhZTElK1K+cpJ8BFUPxSJbmNBQL80YTnHDi",
+	"e59JymNGvVGwWvneNbzlDNOQJOImC6t4JpEnXxRiTrwRzZOkC3pzGonFqNvdqB0EoyBoQm0UPxAOrx6M",
+	"TvBkf3J8cB9MyPDocLAfRPcH+0eD+2N8cnxASBjsT06Oj14cHIZRNLm/HwTR/f7xSRAFx8fREJ8ceb43",
+	"wXGSp2YBM5LhCGfYGz2tfI+SL9lpmMWMChDlHV03aU5oFNOHa4K5wKl8OK38pdHhpZOfBkEw8HyPZzgT",
+	"5Hd2enl2/vZcLDmfRy1oGgg0mb0bFnt3JSH4/3DrvCwOH4n40m3vxKttZBPAW26t93NOchJ5xfZ6EZ7h",
+	"B/VTyx5fnV++vrj869otDkpbPCi2+CYPJW/Z7RZ7Kfnp0Puvvck7PK1dt/Pmw9nZ+c3Nhid2v9jODxTk",
+	"wtrtfPJiAUEwOJ4cTQ5I70UYBL0XQRD0jsX/BOY/GAuynhPaDotZKGU9nGdshrM47PGMzM1FIcsclz+t",
+	"Gsiqd5/ENPqjsP4SiINnc4yNhcGHyx8u33+83IaybuMZSWJKykSVZWQ2BwXlycOUL0iq6ff8Ncgc+WP7",
+	"h6KYz3EWTr3RwPfI5ziSmtMTgJ1zbzQMgpXvPRBKUpxJ3uV7j4IuRt7N+aX4TgILVBoIZXAHZdnpJAOQ",
+	"6l/eB4LNhe7jsUeJo7SVklafymwwIkn8maQxUctvI0GcW+yTUZ7PAKxU0KFYs97p/ckgHE4OSS+d9NTe",
+	"sTwL2UyAeXp2dn51C2jlLE9Bu1RvyFJM+ZylAoZpls0BWI1XDeA9F4g9E6eLv0nZzAnvgYAXh4KBJCQS",
+	"3GqUpTn5OlyffJkzbqmOj2T5Oia8/Miw9Ije23x2Dyi8Hny8/v774fDw9K/fBX+73D97c/X3//j++PTs",
+	"7IfhzekPr67fAS4KTbrKCnELZTavrc5TLBruyFUJaZIEKRGHT+JOEo3ZcHXKfHM4vHfv/37+Ghb5T5an",
+	"FCdykWHGBH7g/0d8ygQPbqNRLQ6dAGWE4mLTV743AfqRsNkHMzAHE4chmWcg7Tj5GfBSo1pmKS8rvwCa",
+	"L3lGZqMFSx9hrR3gNjBZ2pCbY4QJjmcFXEMLLvNBCdn1eyGHtwRuYCO1gZAsoItvNcHNhZJGogLyfRdZ",
+	"AORagxBE0VHVaLHj9ldCAEwJjkgKOuL5LQZzICI8TOO5BNT7SPAjIjSLsyXK8AOa4YggNkHZlCAJxJ84",
+	"Ui/tw+EHo1s8uXfnDe48IPyf8zgtmA4Pp2QmtbTlXNzKs1TYIgKgi4jM5iwTx/CazBO8lOZlGaixeM8Y",
+	"LaaEAiAST2iBOYpIGEckQgSnSUzSEkgNX79nLCGYwuffslBtUQ0RwlhWy5YbhEJM0b34G0flpe99HuxJ",
+	"5PA9+/x3R8NVqp0Np/N5EruQcDslaG5uQ9kUZ4CBKaMsT0kFpAWOs78MAq/9s9fk55xwkFrVz13iGeEo",
+	"m8YcpfIuFFPE8hQl7IH30S1+JBQJwldIkvfAHsUZCnEqhCrCiGNKEKMEfTNAGUOD4TEKpzjFYUZSLkjr",
+	"tPcPhHu/oKB3gvroJ9T71kck4QRor7yq9exYHozWJWfpUmkU1TXfkJDRiAswBf7QPZkwRQRCBURZuizB",
+	"M3B8KqYZeSApfOvjx4+neTYVxymEo1r94HdsIT6GrZvKC35FcEpSQXLJ7C93ig2kSzhmzatcCc0zxTOS",
+	"qbN+lqecORY8FsuSF8f6lM/xA1Er76P3c/xzTl6izziJI8RoskSLOJvCjRzPCJrEifiIgDpW5m+6FBIe",
+	"g7YTyg/bwM7wl7eEPmRTb3Q4GPreLKb674HfziF+IMsuhPoSAaUNDw/R55jH9wlBpzdnFxcW3fWROE4/",
+	"5ywjEZqwdCZWf/3mDB2fHAwQphGs8B6nRF7FigxgzY9k2Uc3hEYII0oW4m9xl/pLnwT9Ev2IuiUlc4Kz",
+	"8i47FEZApuTWBTYtVPQELtp4zMZonlwySt5J9aeK43MjEODEYqr5rWLFdUlwACTqXsWkJz7Vk99qgHkA",
+	"Hto6mG/jWZzVAbzIyIyjOUmBfJuoMYGH7S9GZILzJPNGQomc4S/xLJ/BxwFh6i/fdbavCtPuyVq7sfLg",
+	"+3OcTYvPF9Zg28b9W0om3sj7b3uFd3tPXuV7F5ElLRzHGbj+5Rh9I0j5xfAg+HYkOVk+FyfiEnHJ4XyE",
+	"MzRjPENHQR991KIkEmw65ojjOBLcflyIpZ6SS+M+ep9NBZ7NJfE2GiGwJ7mUS+K4UJaJEwEqvg+/xA+U",
+	"tQgqJ7GopTZQydBNJIWGZm9NIZkde2MUrGdtzQpc63NGuQxDvMKRErGgPzKaqaAEFtiUqsfePGX3CZn9",
+	"+z+51EPsOEZsnfhHsuzFFDhxOa7BIiDOhluFjZvhOBG2J/ChmHfgj2KP0pSl0tgyb5jlXIjF9S/wtK7p",
+	"YFtSoTWaRxepfgD7kqVLGehQyq22ng6ADOIMtlkw9soXkQRFrFxQpcaLIhy9AXyvCYViX6vXZjHnVYd6",
+	"w07oW62duLX1KkpIxAVTdYPdtBfqDUCqu8X2/q6wXax8La71rYBrifdeaNSWGorLd5QwS5D8FVia2G+w",
+	"Ye6XUkdIYqGlKh2GlxSYDbF0uBmWFFBrabC8MhsdacFKmvChb7EQsqfdHCMEp3cmxC76Hz+e9v7x6Wl/",
+	"9W9tJ91x75wJKZjaL96GxIabIc+YIB2xp/Eg0DfDidDhSNTTHLaKvcodNvKkm2kkTqf8pwABU6RUAR9I",
+	"ieUZmgjGFzOKWIrIFykd1jDR4jXr3mIhXfm9tkD5YDOU37NoqfEt9Njvb95fooU0f12oryARhGE30Xkl",
+	"XyEfqRu9eu9DTAUs9wTlNCIpzxiL+uiSZdOYPsBh55nWLyw/x3/0lAjuSYXABYm6fa+whwGWM0YnSRzu",
+	"SninJOekk+xWd1YFRpXRijWLGyU/Y1IvM4afwMMkJkkE4RpFN7snm5My2TzacIHJQyVgBWtaKwvU8sUW",
+	"UJb1Qsg7kJ+v465yh4WzGzYjkjhmeIlwIih3iab4MxBxOCXSQFNuvS0kwNEGqGEMJTgj4FuIs2mU4oUL",
+	"FZXVCBSwufIj9mLam6fsIa1GeRUm3Dfa+l95K8TpXrD0UWCI0cJYlbqwYEHKYnm+cFSatAszVaCmLImk",
+	"Pe/Cj3uN0uMBsPbuScIWvSIJpo6nhjurSoRKF9J8f8HyJBLcJyEczByKFsLWATVMvkKgTKfWbIGzg+7k",
+	"9LYMwxRzQ98Pwoi7x+GjC30NS7fxVzCQXmjxvyYkum6vYFLdKjAFIe0u7MroFrvXXisMqxt0bch0oUCa",
+	"ggK9XRHacnfJhFOnU6mwhvouIkS+xDzjX1UYDDfDrYI1jrbAbgs+dqNbXGRICPUUR3Eo0KYOs1OJsCWv",
+	"HadoUyZcoQ3tgO4ZD3S7OmJ81Sv/OYrMG5bex1FE6JaaDA/ZnLSZvOUbqnqLNHBBvoj7FFnw0SKNpcN7",
+	"xyrJfl0lSXD4CNEIAYCL3MorEEiT4dJemLAGra18Q4XpyYsow49E6NC2a5j30TXBkRC7D4xwJCNpOz6J",
+	"FRwocGKODLg1FJTXszsFXjmdZAzhPs9AHROqfMSAg+1OYb8QVhIEz7dT2K3H6xa2uuZUMBdCgixSJjUp",
+	"lqeIx9EOSLusNx3aNppeKwIT020MK5B3s5Xv8xSBt1wGTxL2AHqHONYSI1waZqV4YLxDc+ySZW9YTqMt",
+	"d1eo1hP9vMuKkBfL5zglygaGbRZ/fwV+dVDs6iXLkIbDaRzIi7vZ0Utp2qfEF5qrOJFLlqc7PI+3jL3F",
+	"6QPZcsfuWbTsZYz1Ev2S6rZV7qjwYHBhCGYDNp8JeRwe7h+h+2VG+O73crDv9qJkYP9JGGv7WlnF7jhv",
+	"7es73dp3mC7Vr3zLHU5xRnoQlnOL2NJ1e3cZQzNMl0akopgK6T5laYayeLZz1nswrBjzpa879Vcb9N1s",
+	"6U3CFihiC1rZxt9CpfxAcZ5NWRr/QrZlyHnlFdXNL123xa4MvUt9QigXmKNTdSd8dYRk3sRXYNUDy3Gh",
+	"IDi9utAqDtWpXTVqKK1lV9y7QEGFID5+/NirZp607W01UeXZpPEZx8ZhtwVlsM8kTRhu8N9YV6ssIQ+n",
+	"4NXCcSbktfKJPF+9ruphFpd/b0NT91cVVwVq8jJqHBRvLldkGSfp51gmoUFkXabAYembn7Et3XSDzssU",
+	"uoINnIvCzeXdqSeULfroVGXNVHKP1KHjeEJ+FwxxnrKQcP4MuscyL7snFD2cJGzhPgCu29zmp7a0ck6k",
+	"s0g5u5F6xRYkc9zOIYfDsgKkPqQjSa0k5FqXQK10V/XIl5CQiPfskkcHchpvrqCoiOfNZJaf9qaGmCKe",
+	"xUkisz21b1enx23rEj/ojrh3BiAnLE7cNS7bwqBALPkyTwmHrI0W9FXvrDrHFRkpbqTulCSm8Eq+4DBL",
+	"lrsPrFcprBEWvcUt6KouU+BKu557s5jPdD5cFU31m+o5CHADiuLJhKS8SJVVFPQnvnuvj40aHVcxgAA9",
+	"lQBwIaa+MIETKG4RmJKJUXV8lG+o4AIuioPGEukfUIAIRR1ihItpHE71bRGHbLGUzMjsnqRbhVJONiMh",
+	"A6AwlFjiPGDlFUJgLo1I2kollTsqaIGru6WP/c3pQ0LRjTgq67HDRrmjXLESKtK3WGh4hx+J/VkVJJjE",
+	"Kc/AKcGFrh9nCCdM6HP8Gfx3jX03bAwLCa6iIW8MAunFWYGf0OLIDeat88YGXmtcyZM8VRFTGaedSL67",
+	"PWZebHBaCtMXfPji64wadLUEciqLtPC0iGnEFi2Odud9DViiDAlSESQN+LLgfCaWjjbDEkT7dc73pMGj",
+	"51zZbrTnDyZJxgenO0ZpngjNeSmISPpwi/gcz8TvOc3514x9PUu95vl8ztKMRO9IFONbQOWWfgfzqt5M",
+	"vKuXqZfV7THnnTVfhPVh8cGv4FY8LHMnAAYJYDSDMoC6bTPnOnbsaIQsBCVVLABZiggNGcS7pJJd1FDt",
+	"whdp1gCvUaWtl5DW7aoVgQIGFDI6iR8gv8NhEs1xlpFUPAG5j7j3S9A76f80+l///S//3vv0NPCPDiAZ",
+	"spJ67nunqiq1Vp8ghatWrv7EEZ/hJCE8QzmN4ZsTls6gCjGm2ZGwFUw5wkkQvBicnAwPD14cBCcng/ba",
+	"BN87lQXddSjeU4JCnCQoY9XMp3nK5iTNYmWHqirwelGccjjAW+YpU4kuEoYfNSJ8j+ZJ4n3yvS89UBm8",
+	"0fGqXEb+VKw3whnpCVWw04terOw63acS2vaHXg0f1qPDVbkyHUdRLBaGkytr9VIv0ICw+38SyMAoAHlg",
+	"il94cNav8eKdsPrBtW+u9vhjPO+xuXx/zyRwyrcbkAaDSk38Rgs6WOm60vbDqwjiB9mEwTy+v9Il965a",
+	"Q+VhCsWRwZNMxfXExv+JI7agJEVTLE/Pg00Fpr7SXmawkkXfGy1vsLLL/5/q7s/7ZUZQQiaZArBykOqE",
+	"VdCV+cjRSncQqBO7MEpAaAp2ZVeectaN6k9WpZYETxvCdiiVJF2O8qNAoUX9avNLBGR/z8Je6fD5RaEx",
+	"rFxRgXU4PhmgFP0XXOUHRW+ECv7zo27d8LcP59f/6fne24ubW+vxgjOeqXQ6qzOX+/wp0VdhSIavttK5",
+	"yo32da+vi6hL2U69LcKaz1giZuVqF/ZUEiB3d1+Gg97d3ZcXRIiO4eGhW3YU7QjaP39m0u6tniNdVjm3",
+	"S9Y6lJnZlGfXrhXILQDQLia7rUINry6yOlNNbKqVuBlaTOOEIIzmJOWMyuKFhLHHuriSBVHmbOW5XRxQ",
+	"P1aDld0HZ9NDebAqurW4+CbYrkLJGKtmOeN+2+uGK6urzpMXZ2TGHTW95g04TfGyzMUrWxVb3aeKd1tL",
+	"btqGN1AKYx9u8QiwEUrchzpheXT+mbhUnlNUXEWDfoBiWtQRSJT30TjCGf7pHnNydDCGMsJCceQqTRB0",
+	"RnhKlxVq7bFMBbpNQxtlAzSvxY0r2ddBmQ/aAKitUJJWa/Fs0cBh/Y1zEpqODGC7QAujQT9wMQSey+1x",
+	"UgP49yV09YuxVH47ELYhrA54u5U2Q5na7CX5kvYUOtSbVf+MGtG1q1Il4nrlrko+VQkdgyAIpAtP1qHr",
+	"I9TKRAvKhRKhLxfyqVLdcXHW2gG1GHdF7b95jw6Ggxc+yudzUKY4cdgXuraqtjWvZXeipVuVB/eprLdF",
+	"MwkOwvcsz+y8YKnAxdSh5G/B/AYr0wfpqaOyXnRKemrngqaBUpc3Cy5smio9tat3xfFc/16hE1t9mJ42",
+	"UM4wCD+9WusY6IXZby6g1wh1ceXXlqFT33+hrEFdvjbKGs25etOore0vMORKnaWeWhT/Q6dy1YjT/ZWj",
+	"XVOXbRPbbLWq2pSshZ5u2ljVdJFSGVFT+RAIL5MniDkSajoYyMosaUYSmHFF06xnmcbbGVmqD1frAXWZ",
+	"IurB2h4X2KwQS3177aX7Dkq199V1RM6hJ1h9194xSpaSO85gF9YeEmNi1DwxzdgT9I23JLitCP1gG0Oh",
+	"clA6uE9+tBbr5JFbqNyptdCKKZ8nSclVLvdNeTZ1Sup65Ehduui6tvVJAn9FVWw4lnW8Kny0axQoINMb",
+	"eW/pzLq1d3M6LGu/fnRcNhfX3zDyBwSThZfmY3Rj1qItgO/O3wrzXran873r87+fX9/AP19fv7+6On/t",
+	"tAsKNXv05DFK3k+gAroNQXJVulvGyl9D2hVvwurTWi0NYHpfqAxlEtSN7kZQqCF4uaoDQqmKX4xkDNA3",
+	"TD5jKGJ9pKuSRm0FTi/RI5lnCENVwB0V+8vFK8tBmdJdOolthOKMO8ORaEmyl7qEBN0vxY0kmZgeXDHv",
+	"39GcRiRkkAkykhk4VIW7ZQcxU02NaVSBUrBxRQZWH0CND6ns6AI1tSLP9xTYnu9Zn26mEh1YGD1V+LEM",
+	"wXSKSpyJWyvcRkdo1imdqj7/qZvZ8CYmSXQOBRctJrmQCrrYbhuTXroYTDCoTcGqWf+hxIVavv0e57E3",
+	"dp115iX36asIFmyqjpqaHvqN+/l3kkaqwtHlpOmmgcc0Il/qh/QqwSHRfgQFno9A5SCRTKAI+mu1Hcts",
+	"WGvyvjdKemlz5wXRduNuJVIXzE2BCKtfVfXrdGPddxMTZ7gyrSM3Y843mcwNboH+heVP6KLMVIUf7Lsl",
+	"ugqtwjaYLPEoF1LsSCORK7rkdcJMCc+TrDsPKJF59RRXV6Rf7oLrje45XY88LAtV6M3pxdvz13V9VWkD",
+	"Z4pN1h2R6gYZrUGCL3TXokLnW9/nKVqwVPZ1KFk1Lo3PzZhssJ1IKTis2+kxVXFk2b4ASu5MWrBpAKiS",
+	"DyE1hU2QCr/5hUQGEa8aFYH0XejaropTcb0YOVgV3ZeaA85FL6dW69cA2PauORYqRoqgvV2xprV+ZhOF",
+	"rL4avKtX8qpsHnd0Egy+RTFVkeJ7Fi1fIjKbZ7KPofhtMWWJvLIZISiUujb/O4KTbOrQBaYkfOx+QuVr",
+	"zsRDbWJ2WNLeuy/AaNgKrOaVSBBqy6F4jdcKxNRju+SvW+QYmCN7dALksrvOpowTKltjydAuSV+CkxLN",
+	"wEPJn5UM8b3sZH1OM+nBrNjbshPzGutqG+N6uCp6Nq+P8XfzR1ds94lyou1YfB48JxvgyMoGaOUx0Hd6",
+	"IzfHoJs5DNKfrTudNjba/KkCTGW8qjj3RDqEMlaLeRtTF4iqKeSw8r0f9KylQt21hi4p9ZY71dt31rgR",
+	"N1nVu67WXlKJYNCllmf6/KEFphm0IJ7ENEL4AcfUV4XVFFrdsolsv3h0UGpoe8kyIQqyWrdu7Sbuy5wi",
+	"G+DDwIEiK0Jf4cJmgNZGxHP8rAB71fflCLa3uOif5RUeHD7T2SYOm5lZsM5BqcVrXOpxnjF09eG2c1hL",
+	"eUNbhN7gaFVMIavC9GqJpmwhy+hmVg2K6oQ0xVy2F2Ip+MIfmDNxrYWP7K/03DNXxB8cDyinWZxI/wUK",
+	"E4JToWlwojwaG35QyILH4sy34U6zhgpL7Z5iUdW2Nki3cLpKtfXvyMHTrabBQoDuZvxRelBlTHRTNB2s",
+	"7Llxtb3JoT/2wtDqpq8PVs5JdJvJIIkYPbiuAcaC81mtiGUBFZsTuiHgJ6vSTIWaPQLlLOqEowVJVTYa",
+	"y9dEfAZCUlqJABuA9KItM6fIxmlOwnHw0OKIFFD5Bbu30G5RiWtH1eE2DKZEyTYvLviijeBPzdLoRgvp",
+	"r5w3tutEsHVmOVVGnV1aiP5uN1Xuo3d4KfvOSdKSpmop9hgxIv3ClJBIGL1Vvf13k4Pm5AIOBrfAVls9",
+	"NYdhQdCjYHsWrl6iQLq77XO3VSZ14Mqkto5oGcbrmBPVaY18Fka4TIPVO6lVyq8KXoUPPDsTz/LEVxb7",
+	"5gydHBy+cPmgtF1eddQkS+mP3YMC/F86KzAdTXeQKM+IEBx0ixAcliIEDjI1LihMI3UuvzkIgm87r7db",
+	"QOGkFFBwzb8wLERHnKT0k8WFAqaTMkydYxHHq1ItyxrrrxS1qPM+OCqqx6jsDyV0FzUTCSqm0nbBeeRy",
+	"2TikJKTxyHqZNQEg7a22pvl0aUFoHeM8jXupJUu7O5KUY1sCakVum2M49l60nGG3U/iGEDQ2qxtLfVEo",
+	"RkA7s6rMwL1fPon/kT6ehgw19UEdQqq5eBpmK1llJCSV4ktmrq3xKh8+79gLFXJGMFVdDNfk+HYKwHWl",
+	"yGEnimwK5xnS0LSiV+FrJK+L9Emvi2OPNtGQqjuhcre7ecEg07vV/QXW2k5cBS/c+TVt2pitiakIaLdc",
+	"kYPf2MsgU3oe1GSAykSYaDAam1FEU/IF3Xx32hseHiH2Wdd++1qZ8nXrBnG/hqg8rWU3w1Zb06ImRVSs",
+	"G13pMFo7ae2vygODmzx4TYLR8hLrVx7XRsM6hsipTAyoXJBZaOKRl0iAKHVDnU8ibhJqoswraS9kaiXI",
+	"wbZei/3tvRbiEFQG27qjmmqwo2ljjOOMj5Ccmu2jhC169zjBNCQ+4nMcxvTBR0UrNR/dpwQ/qvgdZNmA",
+	"rzRks47RTeWL0CB2eOBFJSK/mSvHRNq3cIkLdmjN+N2Ysxy1mTA3QpGgIVEjmjTro2Qh9DI1hRQRqobe",
+	"beTwrQXBa/H6wlqx/RcdLBfbQ6G4XpXyKqdSyamCs7gy6WzXRIFyq47G8I5m4XqFHxxK0BTzdyxdm8Zj",
+	"6eadDAclz9tsJMWeiuF/XWL/1YwMgKX0It8sqRkV1tSrr+mt2cJbYcuAtmdMtGfLKru1GmrFr7VpfV5z",
+	"EdoblqI5YfOEdA8KmaCVmnzXVsS0AS9sYQRdGUAzjd1kztplJWBGKoHTLyXlu+Z+oGJs7wjdE3ErBzec",
+	"HtU9KvnaxGuEIFKjYfMku6NC/HBlvyI1n30Etq2KlFCWycqBKZ5DGd5L9SVo5wueIaTG+I5URz9KlsrZ",
+	"rlKARkKTiOJIZXFGd3QRJ4n4q4/OTi/PzuEePVyE9pFO1i3Dn5IsT6nCAXymnOpZTF4ujTO25pYXA+iL",
+	"ycMSRM/3NCR2srArmmqPoq/WJel59B1Zoe530MILj76CtXKyKo+P7witqela43SxB793fbXOFV+Tm2rF",
+	"JHcUVRQ6khlc3vGtpfSQtdmwv5X+tTb8k7JFJfYDSVoZSgjmGWSgJTHPOjRI2C4gtN9B2ypUJr1JJfry",
+	"izNnB2Ys4jY6VFuwBlJLwjyNs+WNQKw6zvNYze29h6a8b/TS0snjT+IDP31R//np//7v/+NVUyTGzs6+",
+	"SDx8lwfBfihe8T8zwjP4k6hf7SHTpQsH+7Ur4z6SkzHvScLoAxgUmCLIJdH9rVQ/TWC7erY1jIzgIzQu",
+	"zbMY+8UPKcGR+Fsgj4/krPLibzyHAjHxA45mMR330TkOp2pIBmTkc5VqyUkykWwaSBaoCBBRkMY0y+ay",
+	"PU9MJ8yl70PXZN00TGj+UHEzzWmUCnEQz8RiCsHD4SbZfVW2iZJOkkiVGuhlXoglCjDJZ5K+hE/o8VJ3",
+	"tPxAZYDZWHahAocwuF/K/V0tZzYM3ZMNLIqbpI6QIaBy3zwnP+quw6i/6CA46d/RO/rnP0u9kv/5z3JY",
+	"rTxpXOdjNLXuQd8MhocB+nDzGv0FDYb9wwBFLElwyn0EV76/+k+4chigJaHf9tFrEsYznHD/juoRf1xV",
+	"nAjhqLsfQj2Fj6jAKkoZRMIUpEJ2ajiv35yh/f39EwHnh9szdQdEFOxbTg4OX6BxU4essYRKjskchwyo",
+	"VH5Z/ABOx7Egl7H0SY/7YvOVu3EMCbR3dDElql6/m6NfQvr9zfvLP/9ZTtHCEgdhlixHSDXUkzO15mCd",
+	"IdkRkvtqX/mcJAlML5vI3CgfjYWcVq5tPX5UPeYjoc/LVjF3FMZWsDCHqhqBfTU6En24fdM7Lu+Bobg5",
+	"FCBgjjBqSJlVq3obc0NJsC45VX0J/z9Cc8w5Kg1fv8fho3jxOFQ/yO4XY2VqjaE5ZZqrshyez2Y4XXoj",
+	"79Zqclc0w4dGCnBF6Lvawa+UT3msvaKh2LWaKo9Ory4sYSH7EqheGXgeeyNvvy9bFcxxNgXmvhexUPxj",
+	"5Xt7ghH/ov49I2If9RX1gv4SzxL1k45CVP7cexLEt1K/ytih+uPzQLbglBn8zOXtLIr6OXScAB/nd7e3",
+	"VyPg4arLJxVElocypWnGIuIjjO6FKISOk6U772OK0yXchb4Zh6Q3VoncHPjNHTUTFgQ54Qx/20e3S1sq",
+	"FGU0Y18lMgEZqmfgeTZB46v3N7dILFLJjrGcqj2uVt6M+3cUWpZ+yQgV+4TGuhcEfEAoIvOUcPDnQs8U",
+	"4IZZ0RNamYKPoPjf0fdCEhhQQkzRPUF8nsSZTP+WSPdVnFti5oEIIhOnPIpDeKNg7+K0mqn3ELAQqxwG",
+	"wcj0VZYDPO9kYZg4WjqgxpGcjavOHMwLM7Vo6jirRjBA3LAwOQ2Uwwl+wDHto8NgH80Ipir8SVl2B2xs",
+	"aVys0ipES5KNZHPRciq7TrjMdFdYruvkII8InpWHOmQPNObAkz1rSCM0/LsmIYk/E0mKRdDuFYuWLT0L",
+	"Q0G+8qPuYRkmhGP6FBpvtvKcCDFj+0W8DzevLWMbOtLK+fSWs6EYWl+o2WZauqtPildteCgrdUYe+Zz1",
+	"BkU+7sjb41M2l21joSTV7n+i256YTiZeRGasUGhqZWgbtCu023us/CYs9+DUO3GdLZiF6B8dmA6gU4jV",
+	"aEr8+6dB3WNp1lXPD/LCqUT8ljumCrHFl114V080Yl7iuVbbJ6zeX4WwtqeZJgr5tA2JvDLNjGt0XR1I",
+	"BOIAJuIZCfyqEBEvZeZulqXxfZ4RIbHxZ5IIuR6SnpYcQsTq8/sV0dsdE1ZTpLItKRQOmXQ5Z5RLFAyD",
+	"oIWFuZA2i79U2vqairsfn8r0q+o+A6tI0y49NmWXQsmzVy3/bqF+6QSQt7WRfYkiFTQDGxqr+rkRGrMH",
+	"LUQtAbIcaI0kbUM1LKAalqHS1ddWZepvMA+h3L925UDKcD1SSrvkPOKbUbap/HT0rj136AYvQQXUus2c",
+	"pFIR8LUlKBumG4c6ANYX7OxAHg0XQOYI7b3CVpMD7yAYrH+kNGoJHtpf/1Ax8lM8MejwhBnWBg8cdoHL",
+	"0ZJZPDw86fS10vywle8ddsGfGfEID+x3wp41l6ZwUQH30c4p7TVTPhzv0+qTbWWB74RobS7DDzBFV/0A",
+	"PmF17nri0MHFyjh8cW7BvuwVc9Ar862qM1Sr40Vrs+4au1NXpqZZoyvLA4as4UQgOIX5obnm3pORNMIc",
+	"8x6Iy+CC0vuUG7VfRY8Pg0CnxcOxKY6MGs1WVpf/SrIr0z/+mdLGTCFwUYW+cc/0DeneANs84WyAbdjg",
+	"75sPBAfrnzBjNv+rH+WU4Kh6kk9NJxWZsStzeKXnXlix1vE2+oP7gG98nu0Ro1udUKs6nDfGr4pbNMle",
+	"RBC3mufOJp06Vb1WhHBK1biWsdK+xyrJ3YxDfVm4atUtFQeuOrb6uTu65kE1sEY9FXNwzqL3MklNK8e+",
+	"GSmFweWljCnlrpSfctnkV3mJyXQxyJ2jsK1ClLoar4zCr2EArjbmVUVuwddQ639bRosgCi/bIS2A6w4l",
+	"C91gBSrn57dbwwLb3ZxklUtlKsJbFppa8LaJCOY++OTvWQJ1EChnZtD/r6+6Drs8bE/6+0MqvDCXCZen",
+	"MnUXjbvXffWUJXcphr56TxK26FkVikYC9GIqwHxIZVVid1W6cRyeewbjczRvtSGNyval1K2hv3gfyWbd",
+	"Mlj4TxZTGWW98zCN7ryXiAtpiBMZG63fxdI7r66Hv415dq2gqCkb9VY8LJWeAvkNH3EiHsnkN0I2m2Fe",
+	"yh7/0cocMulEn6BXaAK+CpUUGIsPQG8boTVBrxSTyVDw3w2yJHXnDavP8zGkuemmz9UmTr7HsyXExgQd",
+	"S4dovcCtVGe8wHFWjlN8M2ZzQsffqqhSskQZhH9kYRYDzv/NmDJKxrI2y7FslXXR0aNZ9HBfgdvI8cIi",
+	"7a7bO2USn/tdduLe899Wy/Pt9spSDW59o86kjJfdX2Mue2aztKg1c4IiH1L9Zws4uvRTbwZBVbEaMNZ8",
+	"/RXcvoPvq9lDKigoT6vuFSBzlLia6cZJyGjEmwCbxfRG3nFBb2rnsbmsdX9wuH8kNeP2eta1Fo3KQO5w",
+	"51vBg8HueaaaO1dJ3UbXN/ncsomQYkM/1nz5kG0ofZnr7YGSH9sqJvKGwfCoF+z3gsHtIBgF4r//cJkL",
+	"ugBoRxU6pghHQmQnTWdx+CjEk3fbO/FqFTBNAHeNZFRqSDxZGFIk4gvan+EHEnlNHnflWS/SWK0Kiibo",
+	"THxpICjGTpr3yPL74cU/2ZfJ3zaxwKyCAIcN8B4GJj6Q37u36I/m/BH6jZbaljarf+nq59G/hLoeYo0y",
+	"u62zx5njcgrZaxwNg6EsHyu1gok5ivJUvM9Hw0A1H1DZHkj17SvS9iDLomha7Ei869/Rj+LS+AocLSNQ",
+	"c/5yObZbFEEJF8rnKGPoUssQpQpNYqqVUJltKNjiSztDRA6eHAZDSEbR6S5jyBcLcZouS+NhZSakTDeU",
+	"xcNK/YLkepkYT1lOQ2i7L5c1vvogM2tcru2xy1UkJfa1ntq5mdfNynEUJNlBVkncKmG1tV8qlkq2HZq+",
+	"UpUfWO1yMaS1awC6jfF3D0534dziSIvtsrqPWVluFgnImDqXE4FdS4EalnX+tGOvVKnzPAfesdflgysH",
+	"fo49Z4x0Y0ljhMPX8PSla4a+GkeZsrbyEJr/bLoGl6SEnlwIJ5AJ6DezKZlHDGxGJdbp5GDVDMdyqZ3f",
+	"4od17jS4B7pm7mz27eaePN+7Mu7t3qnYpPUfL57QDwBWh8Fww003aRfdNv1K6m072fRT9enyjGIj2WTk",
+	"RqUjyFz8SPfW2XKbf9O9+Zez9l/O2mc5a0917z9r0Hgn1baDnza2GOAjWVpabfWKenZz3271RSlRuUyt",
+	"7Xd+M49wdeB/IfrFGmdqVgtIf/uHtjSsRidzw+B790T9Jp80pKmIF8fprnzUe09aaWnODZF2w8Wkd8ko",
+	"6b0TaBgjTFFO1chgi7Obkpz94KCPulkcI6Xdl79wR+VJ0HFla4Qk5G5RWWmkijpkx6E2W8VlHvyVZFva",
+	"BlrTX28TXEzEot7JzNTne7EiRslvoL7dlnrpbCmcdyZo92X2S6UsDhIbVc0SkIwsWYtplbR+D0v4V2rR",
+	"79e7dCM5x2RzOfz7TyUyLurVp0ZJsBdiGpJEOs23fHmT1+uKSZko42iyNk73dWibythH11A7CAm+WUnU",
+	"DIOgj2T5HGVmjEXFEQQrMsz+mUxY4qezSXWmb98FJ/5YtIUo53oXioiqodqWy/3R2NPGts8fzq7QNPMr",
+	"MzTxb3lUNOdq0Nl3q8juhWZYy6651yl/5OVZsWpKs/FuaGVUDc/TVf/QKw5leUp9hBPOhFZSUlT76BLS",
+	"HjmhEVfdXOQBl5qycoapr5icOekO1jHxGZOtlBfT8oxUORiJT9kC3PsxlVFzKGjm63mnQGcT69zUG6WN",
+	"rW6c84O6e1cqrMaHdjph/kiiX9Xd9C/m+kd02thnjbLFr8NefyVumln9nZz+AdX+x4c4HvRcyUpHTXr6",
+	"4xSRz3FEoCFk0ZBGBv0SEqEpSYmvupYUw1R8U5HC5oRKS142V0li6ExSq0qRA+FYEnE9Q6Na0JKyBX+J",
+	"xqYDztgMjtOZ8owSxxiIBueBaYD16xj35nPdmaL1iJMt6i3+V9HL79wytaocVbBcNqGDRkd/bGO1EWGA",
+	"IrVih74GGphChI8WOAuBHc1802DP9ExX2XEaa/UEPDPQwgxSkrxGDVqCuiPZHwd8UQ8MusH0a4mWrneb",
+	"/klF7xeOrD4o1ltUuWL9HXLmgo9U0xbZ/ELwnxSHmWGkquO4AFeOROijSwZ5JRT8z9aXDMfjYgv+XwAA",
+	"AP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
