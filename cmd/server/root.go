@@ -37,7 +37,7 @@ Every flag can also be given as an environment variable: --database-url is REFUN
 			if unknown := config.Unknown(os.Environ(), knownEnv(cmd.Root())); len(unknown) > 0 {
 				return fmt.Errorf("unknown environment variables: %s (a typing error?)", strings.Join(unknown, ", "))
 			}
-			return config.BindEnv(cmd.Flags(), os.LookupEnv)
+			return bindEnv(cmd.Flags(), os.LookupEnv)
 		},
 	}
 	root.AddCommand(devCommand(), serveCommand(), migrateCommand(), simulateCommand(), tenantCommand(), keyCommand(), configCommand())

@@ -104,6 +104,29 @@ func (d *Door) Stop() {
 // An error means that nothing is known to be decided: ErrUnavailable, ErrOverloaded, or the caller's context. The
 // caller may repeat the same intakes; that is what they carry identities for.
 func (d *Door) Accept(ctx context.Context, g []Intake) ([]Outcome, error) {
+	results, err := d.AcceptEach(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Outcome, len(results))
+	for i, r := range results {
+		if r.Err != nil {
+			return nil, r.Err // a group's caller repeats the whole group
+		}
+		out[i] = r.Outcome
+	}
+	return out, nil
+}
+
+// Result is the fate of one item: an outcome, or the error that kept it from having one.
+type Result struct {
+	Outcome
+	Err error
+}
+
+// AcceptEach is Accept for callers that can repeat single items: an item that the database refuses (ErrBadData) does not
+// hide what became of its neighbours. The error is about all of them.
+func (d *Door) AcceptEach(ctx context.Context, g []Intake) ([]Result, error) {
 	tickets := make([]*ticket, len(g))
 	for i, in := range g {
 		if in.RID.IsZero() {
@@ -158,19 +181,16 @@ func (d *Door) walkIn(ctx context.Context, ts []*ticket) error {
 	return nil
 }
 
-// collect waits until every ticket is told. The first error stands for all: a group's caller repeats the whole group.
-func (d *Door) collect(ctx context.Context, ts []*ticket) ([]Outcome, error) {
-	out := make([]Outcome, len(ts))
+// collect waits until every ticket is told.
+func (d *Door) collect(ctx context.Context, ts []*ticket) ([]Result, error) {
+	out := make([]Result, len(ts))
 	for i, t := range ts {
 		select {
 		case <-t.told:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		if t.err != nil {
-			return nil, t.err
-		}
-		out[i] = t.outcome
+		out[i] = Result{Outcome: t.outcome, Err: t.err}
 	}
 	return out, nil
 }

@@ -17,6 +17,8 @@ var (
 	ErrNotFound = errors.New("refund: not found")
 	// ErrBusy: the row is locked for longer than the caller may wait.
 	ErrBusy = errors.New("refund: row is locked")
+	// ErrBadData: the database refuses a value that passed our own checks. It will refuse it again.
+	ErrBadData = errors.New("refund: refused by the database")
 	// ErrNotCancelable: the refund is not PENDING, or its ask is open.
 	ErrNotCancelable = errors.New("refund: cannot be canceled any more")
 	// ErrNoChannel: the account is not configured in this process.

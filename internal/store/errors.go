@@ -39,6 +39,8 @@ func translateState(pg *pgconn.PgError, err error) error {
 		return fmt.Errorf("%w: %w", refund.ErrBusy, err)
 	case unavailable(pg.Code):
 		return fmt.Errorf("%w: %w", refund.ErrUnavailable, err)
+	case strings.HasPrefix(pg.Code, "22") || strings.HasPrefix(pg.Code, "23"):
+		return fmt.Errorf("%w: %w", refund.ErrBadData, err)
 	}
 	return err
 }
@@ -51,7 +53,7 @@ func unavailable(code string) bool {
 }
 
 func classified(err error) bool {
-	for _, c := range []error{refund.ErrUnavailable, refund.ErrCommitUnknown, refund.ErrNotOwner, refund.ErrNotFound, refund.ErrBusy} {
+	for _, c := range []error{refund.ErrUnavailable, refund.ErrCommitUnknown, refund.ErrNotOwner, refund.ErrNotFound, refund.ErrBusy, refund.ErrBadData} {
 		if errors.Is(err, c) {
 			return true
 		}
