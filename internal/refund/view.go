@@ -146,3 +146,13 @@ type UnparkedRow struct {
 	How    string // done: accepted or replayed; "" = stays parked with Reason
 	Reason string
 }
+
+// Delivery is one delivery of a message, for the trace.
+type Delivery struct {
+	Tenant         TenantID // 0 = not known
+	Event          EventKey
+	Transport      string
+	Outcome, Cause string
+	RID            RID
+	ReplayBatch    RID
+}
