@@ -1,0 +1,88 @@
+package jobs
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/riverqueue/river/rivertype"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+func TestListIsMatchedByNumberOnly(t *testing.T) {
+	t.Parallel()
+	ours := refund.ListedEffect{Number: "R1", ChannelRefundID: "ch_1", Status: refund.Succeeded, Amount: 100, Currency: "USD"}
+	foreign := refund.ListedEffect{Number: "R2", ChannelRefundID: "ch_2", Status: refund.Succeeded, Amount: 100, Currency: "USD"}
+	second := refund.ListedEffect{Number: "R1", ChannelRefundID: "ch_3", Status: refund.FailedFinal, Amount: 100, Currency: "USD"}
+	odd := refund.ListedEffect{Number: "R1", Status: refund.NotFound}
+	for name, c := range map[string]struct {
+		lines    []refund.ListedEffect
+		complete bool
+		want     []refund.FactKind
+	}{
+		"found":                    {[]refund.ListedEffect{foreign, ours}, true, []refund.FactKind{refund.Succeeded}},
+		"found in part of a list":  {[]refund.ListedEffect{ours}, false, []refund.FactKind{refund.Succeeded}},
+		"equal amount, not ours":   {[]refund.ListedEffect{foreign}, true, []refund.FactKind{refund.NotFound}},
+		"incomplete":               {[]refund.ListedEffect{foreign}, false, []refund.FactKind{refund.Unknown}},
+		"empty":                    {nil, true, []refund.FactKind{refund.NotFound}},
+		"two lines":                {[]refund.ListedEffect{ours, second}, true, []refund.FactKind{refund.Succeeded, refund.FailedFinal}},
+		"a line without a meaning": {[]refund.ListedEffect{odd}, true, []refund.FactKind{refund.Unknown}},
+	} {
+		ch := &fakeChannel{onListed: func(refund.Call) ([]refund.ListedEffect, bool) { return c.lines, c.complete }}
+		facts := answers(context.Background(), refund.Attempt{No: 3, DispatchNo: 1, Kind: refund.AttemptList}, refund.Call{Number: "R1"}, ch)
+		if len(facts) != len(c.want) {
+			t.Errorf("%s: %d facts, want %d", name, len(facts), len(c.want))
+			continue
+		}
+		for i, f := range facts {
+			if f.Kind != c.want[i] || (f.Attempt == 3) != (i == 0) || f.Dispatch != 1 {
+				t.Errorf("%s: fact %d is %+v, want %s; only the first completes the attempt", name, i, f, c.want[i])
+			}
+		}
+	}
+}
+
+// What an answer cannot be is Unknown: a refused question says nothing of the refund, "not found" says nothing of a send.
+func TestAnswersThatCannotBe(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[refund.FactKind]refund.FactKind{refund.NotFound: refund.Unknown, "": refund.Unknown, refund.LeaseEnd: refund.Unknown,
+		refund.RefusedClean: refund.RefusedClean, refund.Retryable: refund.Retryable} {
+		if got := sendAnswer(refund.Answer{Kind: kind}).Kind; got != want {
+			t.Errorf("a send answered %q: %s, want %s", kind, got, want)
+		}
+	}
+	for kind, want := range map[refund.FactKind]refund.FactKind{refund.NotFound: refund.NotFound, refund.RefusedClean: refund.Unknown,
+		refund.Retryable: refund.Unknown, refund.NotSent: refund.Unknown, refund.RefusedEcho: refund.Unknown, refund.FailedFinal: refund.FailedFinal} {
+		if got := askAnswer(refund.Answer{Kind: kind}).Kind; got != want {
+			t.Errorf("a question answered %q: %s, want %s", kind, got, want)
+		}
+	}
+}
+
+func TestInTimeLooksAtBothClocks(t *testing.T) {
+	t.Parallel()
+	start := time.Now()
+	for name, c := range map[string]struct {
+		now  time.Time
+		want bool
+	}{
+		"at once":                        {start.Add(time.Millisecond), true},
+		"both clocks past":               {start.Add(time.Second), false},
+		"suspended: wall clock past":     {start.Round(0).Add(24 * time.Hour), false},
+		"clock set back, monotonic past": {start.Add(time.Second), false},
+	} {
+		if got := inTime(start, c.now, time.Second); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestRetriesAreCapped(t *testing.T) {
+	t.Parallel()
+	for attempt := range maxAttempts {
+		if d := time.Until(retryPolicy{}.NextRetry(&rivertype.JobRow{Attempt: attempt})); d < 700*time.Millisecond || d > 72*time.Second {
+			t.Fatalf("attempt %d is tried again in %s, want between a second and a minute, ± 20 %%", attempt, d)
+		}
+	}
+}
