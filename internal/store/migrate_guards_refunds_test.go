@@ -152,6 +152,7 @@ func TestSchemaRefundFence(t *testing.T) {
 		refused("refunds_fence", "a claim without a lease", schemaMove(`generation = generation + 1, attempt_no = attempt_no + 1`)),
 		refused("refunds_fence", "a claim without an attempt", schemaMove(`generation = generation + 1, lease_ends_at = now()`)),
 		refused("refunds_fence", "an owner without a claim", schemaMove(`state = 'PROCESSING', exposed = true, lease_ends_at = now() + interval '1 h'`)),
+		refused("refunds_fence", "an owner under the lease of a question", schemaMove(`state = 'PROCESSING', exposed = true`), schemaMove(`generation = 1, attempt_no = 1, lease_ends_at = now() + interval '10 s'`)),
 		refused("refunds_fence", "a lease that begins without a claim", raw(`lease_ends_at = now() + interval '1 h'`), unknown...),
 		refused("refunds_fence", "a lease that grows", raw(`lease_ends_at = lease_ends_at + interval '1 h'`), schemaReach("PROCESSING")...),
 		refused("refunds_fence", "a gap in the journal", raw(`journal_seq = journal_seq + 2, journal_head = sha256('2')`)),
@@ -214,7 +215,13 @@ func TestSchemaGuardsRefuseAnotherCellsSearchPath(t *testing.T) {
 	t.Parallel()
 	pool := schemaPool(t)
 	mustMigrate(t, MigrateConfig{Pool: pool, Schema: "cell_b"})
+	for _, stmt := range schemaDecided(nil, "WAIT") {
+		if _, err := pool.Exec(t.Context(), stmt); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, stmt := range []string{
+		`UPDATE cell_a.decisions SET verdict = 'APPROVED', checker = 2, checked_at = now()`,
 		`UPDATE cell_a.refunds SET next_action_at = now()`,
 		`INSERT INTO cell_a.dispatch_deaths (tenant_id, rid, no, epoch, rule) VALUES (1, ` + schemaR1 + `, 1, 1, 'r')`,
 		`INSERT INTO cell_a.captures (tenant_id, payment_id, capture_id, amount) VALUES (1, 'p1', 'c1', 1)`,
