@@ -96,7 +96,7 @@ func conflicts() []CodeInfo {
 func refusals() []CodeInfo {
 	const no = http.StatusUnprocessableEntity
 	return []CodeInfo{
-		{refund.CodePaymentUnknown, no, "The payment is not known", "Make the payment known first, or send it along as `payment`.",
+		{refund.CodePaymentUnknown, no, "The payment is not known", "Make the payment known first, or send it along as payment.",
 			"Nobody has told us of this payment yet. Nothing was stored.", "Send `PUT /v1/payments/{paymentId}` first, or the payment inside the request, then the same request again.", true},
 		{refund.CodeCurrencyMismatch, no, "Another currency than the payment's", "The currency differs from the payment's.",
 			"A refund is in the payment's currency.", "Correct the request; it needs a new key.", false},

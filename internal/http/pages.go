@@ -91,7 +91,7 @@ func (s *service) problemPage(page *template.Template) http.HandlerFunc {
 		case wantsJSON(r):
 			writeJSON(w, http.StatusOK, problemTypeOf(info))
 		default:
-			s.page(w, r, page, info)
+			s.page(w, r, page, problemTypeOf(info))
 		}
 	}
 }
@@ -114,5 +114,8 @@ func wantsJSON(r *http.Request) bool {
 }
 
 func problemTypeOf(c CodeInfo) oapi.ProblemType {
-	return oapi.ProblemType{Code: string(c.Code), Status: c.Status, Title: c.Title, Meaning: c.Meaning, Action: c.Action, Retryable: c.Retryable}
+	return oapi.ProblemType{Code: string(c.Code), Status: c.Status, Title: c.Title, Meaning: plain(c.Meaning), Action: plain(c.Action), Retryable: c.Retryable}
 }
+
+// plain takes the Markdown out of a text of the catalog.
+func plain(s string) string { return strings.ReplaceAll(s, "`", "") }

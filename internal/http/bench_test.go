@@ -1,0 +1,39 @@
+package httpapi_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/refundry/refundry/internal/bridge"
+	httpapi "github.com/refundry/refundry/internal/http"
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// BenchmarkCreateRefund is what a POST costs besides the door and the network.
+func BenchmarkCreateRefund(b *testing.B) {
+	w := &world{keys: map[string]httpapi.KeyRecord{}}
+	prefix, rec := record(b, writerKey, refund.Tenant{ID: 1, Code: "demo"}, httpapi.ScopeRefundsWrite)
+	w.keys[prefix] = rec
+	r := sample("rf_1001")
+	w.accept = func([]refund.Intake) ([]refund.Outcome, error) {
+		w.accepted, w.touched = w.accepted[:0], w.touched[:0]
+		return []refund.Outcome{{Verdict: refund.Accepted, Refund: &r}}, nil
+	}
+	a, err := httpapi.New(httpapi.Config{Door: w, Refunds: w, Actions: w, Payments: w, Keys: w, Events: bridge.Codec{}, Parking: w})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		req := httptest.NewRequest(http.MethodPost, "/v1/refunds", strings.NewReader(refundBody))
+		req.Header.Set("Authorization", "Bearer "+writerKey)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Idempotency-Key", "k-1")
+		out := httptest.NewRecorder()
+		if a.ServeHTTP(out, req); out.Code != http.StatusAccepted {
+			b.Fatal(out.Body.String())
+		}
+	}
+}
