@@ -161,6 +161,10 @@ func (d *Door) line(t *ticket) error {
 
 // walkIn takes a ready-made group through, as few transactions as its size allows, in order.
 func (d *Door) walkIn(ctx context.Context, ts []*ticket) error {
+	if !d.enter() {
+		return ErrUnavailable
+	}
+	defer d.done.Done()
 	select {
 	case d.direct <- struct{}{}:
 		defer func() { <-d.direct }()
@@ -171,14 +175,25 @@ func (d *Door) walkIn(ctx context.Context, ts []*ticket) error {
 	}
 	for len(ts) > 0 {
 		n := min(len(ts), d.cfg.MaxGroup)
-		for rest := ts[:n]; len(rest) > 0; {
-			if rest = d.process(rest); len(rest) > 0 {
-				pause(d.stop)
+		for rest := d.process(ts[:n]); len(rest) > 0; rest = d.process(rest) {
+			if !pause(d.stop) {
+				failAll(append(rest, ts[n:]...))
+				return nil
 			}
 		}
 		ts = ts[n:]
 	}
 	return nil
+}
+
+// enter makes Stop wait for a group that walks in; false = the door is shut.
+func (d *Door) enter() bool {
+	d.gate.RLock()
+	defer d.gate.RUnlock()
+	if !d.closed {
+		d.done.Add(1)
+	}
+	return !d.closed
 }
 
 // collect waits until every ticket is told.
@@ -227,9 +242,7 @@ func (d *Door) drain() {
 	for {
 		select {
 		case t := <-d.queue:
-			for _, lost := range d.process(d.gather(t)) {
-				lost.fail(ErrUnavailable)
-			}
+			failAll(d.process(d.gather(t)))
 		default:
 			return
 		}
@@ -276,7 +289,10 @@ func (d *Door) process(ts []*ticket) []*ticket {
 	// One of them is a surprise (a race that only a constraint saw, a value that the database refuses): the others must not suffer.
 	d.cfg.Logger.Warn("group failed, bisecting", "items", len(ts), "error", err)
 	half := len(ts) / 2
-	return append(d.process(ts[:half]), d.process(ts[half:])...)
+	if lost := d.process(ts[:half]); len(lost) > 0 {
+		return append(lost, ts[half:]...) // in their order: the second half does not overtake them
+	}
+	return d.process(ts[half:])
 }
 
 // pass runs the gate until the outcome of its COMMIT is known: the same intakes with the same ids, on a new connection.
@@ -321,12 +337,21 @@ func (t *ticket) fail(err error) {
 	close(t.told)
 }
 
-// pause waits 1 to 3 ms, or less when the door shuts.
-func pause(stop <-chan struct{}) {
+// failAll tells tickets that the door shuts before their locks are free.
+func failAll(ts []*ticket) {
+	for _, t := range ts {
+		t.fail(ErrUnavailable)
+	}
+}
+
+// pause waits 1 to 3 ms; false = the door shuts.
+func pause(stop <-chan struct{}) bool {
 	timer := time.NewTimer(time.Millisecond + rand.N(2*time.Millisecond))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+		return true
 	case <-stop:
+		return false
 	}
 }

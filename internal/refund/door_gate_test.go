@@ -1,0 +1,117 @@
+package refund
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// scriptedGate is a Gate whose answers a test writes.
+type scriptedGate struct {
+	mu     sync.Mutex
+	groups [][]string // refund ids of every call, in order
+	answer func(call int, g []Intake) ([]Outcome, error)
+}
+
+func (s *scriptedGate) AcceptGroup(_ context.Context, g []Intake) ([]Outcome, error) {
+	s.mu.Lock()
+	call := len(s.groups)
+	s.groups = append(s.groups, refundIDs(g))
+	s.mu.Unlock()
+	return s.answer(call, g)
+}
+
+func (s *scriptedGate) calls() [][]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([][]string(nil), s.groups...)
+}
+
+func refundIDs(g []Intake) (out []string) {
+	for _, in := range g {
+		out = append(out, in.Refund.RefundID)
+	}
+	return out
+}
+
+// allAccepted answers every item Accepted, except those for which lost says so.
+func allAccepted(g []Intake, lost func(Intake) bool) ([]Outcome, error) {
+	out := make([]Outcome, len(g))
+	for i, in := range g {
+		out[i] = Outcome{Verdict: Accepted, Refund: &Refund{Key: Key{in.Tenant.ID, in.RID}}}
+		if lost != nil && lost(in) {
+			out[i] = Outcome{Verdict: Lost}
+		}
+	}
+	return out, nil
+}
+
+func doorIntake(id string) Intake {
+	return Intake{Tenant: Tenant{ID: 1, Code: "one"}, Event: EventKey{"rest", "rest", "e-" + id}, Type: TypeRefundRequested,
+		Refund: &Request{Params: Params{RefundID: id, OrderID: "o", PaymentID: "p", Amount: 1, Currency: "USD"}}}
+}
+
+func doorIntakes(n int) []Intake {
+	g := make([]Intake, n)
+	for i := range g {
+		g[i] = doorIntake(fmt.Sprintf("r%03d", i))
+	}
+	return g
+}
+
+var doorRIDs atomic.Uint64
+
+func countedRID() (rid RID) {
+	binary.BigEndian.PutUint64(rid[8:], doorRIDs.Add(1))
+	return rid
+}
+
+// openDoor opens a door that ends with the test and leaves no goroutine behind.
+func openDoor(t *testing.T, cfg DoorConfig) *Door {
+	t.Helper()
+	before := goleak.IgnoreCurrent()
+	cfg.NewRID = countedRID
+	d := NewDoor(cfg)
+	t.Cleanup(func() {
+		d.Stop()
+		goleak.VerifyNone(t, before)
+	})
+	return d
+}
+
+// steppingClock moves only when told.
+type steppingClock struct{ nanos atomic.Int64 }
+
+func (c *steppingClock) now() time.Time { return time.Unix(0, c.nanos.Load()) }
+
+func (c *steppingClock) advance(d time.Duration) { c.nanos.Add(int64(d)) }
+
+func doorAccept(t *testing.T, d *Door, g ...Intake) []Outcome {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	out, err := d.Accept(ctx, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// eventually polls a condition that another goroutine is about to make true.
+func eventually(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !cond(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+var errSurprise = errors.New("a value that the database refuses")

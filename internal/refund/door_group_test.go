@@ -1,0 +1,213 @@
+package refund
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// One item of a group is poison: it alone gets the error, and everybody else an answer, in few transactions.
+func TestDoorBisectsASurprise(t *testing.T) {
+	for _, poison := range []string{"r000", "r007", "r031"} {
+		gate := &scriptedGate{answer: func(_ int, g []Intake) ([]Outcome, error) {
+			if slices.Contains(refundIDs(g), poison) {
+				return nil, errSurprise
+			}
+			return allAccepted(g, nil)
+		}}
+		var seen sync.Map
+		d := openDoor(t, DoorConfig{Gate: gate, Observe: func(in Intake, o Outcome, _ time.Duration) { seen.Store(in.Refund.RefundID, o.Verdict) }})
+		_, err := d.Accept(t.Context(), doorIntakes(32))
+		if !errors.Is(err, errSurprise) {
+			t.Errorf("poison %s: error %v, want the surprise", poison, err)
+		}
+		n := 0
+		seen.Range(func(any, any) bool { n++; return true })
+		if n != 31 {
+			t.Errorf("poison %s: %d items were answered, want the 31 others", poison, n)
+		}
+		if calls := len(gate.calls()); calls > 11 { // 1 + 2 for each halving of 32
+			t.Errorf("poison %s: %d transactions, want at most 11", poison, calls)
+		}
+	}
+}
+
+// While a half waits for a lock, the half behind it does not overtake it.
+func TestDoorKeepsTheOrderWhenItBisects(t *testing.T) {
+	tries := 0
+	var done []string
+	gate := &scriptedGate{answer: func(_ int, g []Intake) ([]Outcome, error) {
+		if len(g) > 2 {
+			return nil, errSurprise
+		}
+		out, err := allAccepted(g, func(in Intake) bool {
+			if in.Refund.RefundID != "r000" {
+				return false
+			}
+			tries++
+			return tries < 3
+		})
+		for i, o := range out {
+			if o.Verdict == Accepted {
+				done = append(done, g[i].Refund.RefundID)
+			}
+		}
+		return out, err
+	}}
+	d := openDoor(t, DoorConfig{Gate: gate})
+	doorAccept(t, d, doorIntakes(4)...)
+	if want := []string{"r001", "r000", "r002", "r003"}; !slices.Equal(done, want) {
+		t.Errorf("accepted in the order %v, want %v: r001 went with r000 and was free, the second half had to wait", done, want)
+	}
+}
+
+// Lost items come again with the ids that they had, in their order, and nothing else comes twice.
+func TestDoorTriesLostItemsAgainInOrder(t *testing.T) {
+	rids := map[string]RID{}
+	gate := &scriptedGate{answer: func(call int, g []Intake) ([]Outcome, error) {
+		for _, in := range g {
+			if old, seen := rids[in.Refund.RefundID]; seen && old != in.RID {
+				return nil, fmt.Errorf("%s came with another rid", in.Refund.RefundID)
+			}
+			rids[in.Refund.RefundID] = in.RID
+		}
+		return allAccepted(g, func(in Intake) bool { return call < 3 && in.Refund.RefundID >= "r002" && in.Refund.RefundID <= "r004" })
+	}}
+	d := openDoor(t, DoorConfig{Gate: gate})
+	for i, o := range doorAccept(t, d, doorIntakes(8)...) {
+		if o.Verdict != Accepted {
+			t.Errorf("item %d: %s", i, o.Verdict)
+		}
+	}
+	for i, ids := range gate.calls()[1:] {
+		if want := []string{"r002", "r003", "r004"}; !slices.Equal(ids, want) {
+			t.Errorf("try %d held %v, want %v", i+2, ids, want)
+		}
+	}
+}
+
+// A group longer than one transaction goes through in pieces, one behind the other.
+func TestDoorCutsLongGroups(t *testing.T) {
+	gate := &scriptedGate{answer: func(_ int, g []Intake) ([]Outcome, error) { return allAccepted(g, nil) }}
+	d := openDoor(t, DoorConfig{Gate: gate, MaxGroup: 5})
+	if n := len(doorAccept(t, d, doorIntakes(12)...)); n != 12 {
+		t.Errorf("%d outcomes, want 12", n)
+	}
+	var sizes []int
+	for _, ids := range gate.calls() {
+		sizes = append(sizes, len(ids))
+	}
+	if !slices.Equal(sizes, []int{5, 5, 2}) {
+		t.Errorf("transactions of %v items, want 5, 5, 2", sizes)
+	}
+	if n := len(doorAccept(t, d)); n != 0 {
+		t.Errorf("%d outcomes of nothing", n)
+	}
+}
+
+// The database is away: everybody is told so at once, nobody is bisected.
+func TestDoorTellsAllThatTheStoreIsUnavailable(t *testing.T) {
+	gate := &scriptedGate{answer: func(int, []Intake) ([]Outcome, error) {
+		return nil, fmt.Errorf("%w: down", ErrUnavailable)
+	}}
+	d := openDoor(t, DoorConfig{Gate: gate})
+	if _, err := d.Accept(t.Context(), doorIntakes(20)); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("group: %v, want ErrUnavailable", err)
+	}
+	if n := len(gate.calls()); n != 1 {
+		t.Errorf("%d transactions for one group, want 1", n)
+	}
+	if _, err := d.Accept(t.Context(), doorIntakes(1)); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("single: %v, want ErrUnavailable", err)
+	}
+}
+
+// COMMIT's answer is lost: the same intakes with the same ids run again, and only that run answers.
+func TestDoorRunsAgainAfterALostCommit(t *testing.T) {
+	var rids []RID
+	unknown := 0
+	gate := &scriptedGate{answer: func(call int, g []Intake) ([]Outcome, error) {
+		rids = append(rids, g[0].RID)
+		if call < 2 {
+			return nil, fmt.Errorf("%w: cut", ErrCommitUnknown)
+		}
+		return allAccepted(g, nil)
+	}}
+	d := openDoor(t, DoorConfig{Gate: gate, CommitUnknown: func() { unknown++ }})
+	wantDoor(t, doorAccept(t, d, doorIntakes(3)...), Accepted, Accepted, Accepted)
+	if len(rids) != 3 || rids[0] != rids[1] || rids[1] != rids[2] || rids[0].IsZero() {
+		t.Errorf("rids of the three runs: %v, want one", rids)
+	}
+	if unknown != 2 {
+		t.Errorf("%d unknown commits told, want 2", unknown)
+	}
+}
+
+func TestDoorGivesUpOnCommitsThatStayUnknown(t *testing.T) {
+	gate := &scriptedGate{answer: func(int, []Intake) ([]Outcome, error) { return nil, ErrCommitUnknown }}
+	d := openDoor(t, DoorConfig{Gate: gate})
+	if _, err := d.Accept(t.Context(), doorIntakes(2)); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("%v, want ErrUnavailable", err)
+	}
+	if n := len(gate.calls()); n != 5 {
+		t.Errorf("%d runs, want 5 of the whole group and no bisecting", n)
+	}
+}
+
+// An item whose locks stay held is Busy when its time is over, by the door's clock, and not before.
+func TestDoorBusyAfterTwoSeconds(t *testing.T) {
+	for _, n := range []int{1, 3} { // through the queue, and as a group of its own
+		clock := &steppingClock{}
+		gate := &scriptedGate{answer: func(_ int, g []Intake) ([]Outcome, error) {
+			return allAccepted(g, func(in Intake) bool { return in.Refund.RefundID == "r000" })
+		}}
+		d := openDoor(t, DoorConfig{Gate: gate, Clock: clock.now})
+		answer := make(chan []Outcome, 1)
+		go func() {
+			out, err := d.Accept(context.Background(), doorIntakes(n))
+			if err != nil {
+				t.Error(err)
+			}
+			answer <- out
+		}()
+		eventually(t, "the first try", func() bool { return len(gate.calls()) > 0 })
+		clock.advance(1900 * time.Millisecond)
+		before := len(gate.calls())
+		eventually(t, "five more tries", func() bool { return len(gate.calls()) >= before+5 })
+		select {
+		case out := <-answer:
+			t.Fatalf("answered before its time: %v", out)
+		default:
+		}
+		clock.advance(200 * time.Millisecond)
+		out := <-answer
+		if out[0].Verdict != Busy || out[0].Code != CodeInProgress {
+			t.Errorf("%s %s, want BUSY %s", out[0].Verdict, out[0].Code, CodeInProgress)
+		}
+	}
+}
+
+// A single item that meets a lock timeout is lost, not failed.
+func TestDoorTakesALockTimeoutForALoss(t *testing.T) {
+	gate := &scriptedGate{answer: func(call int, g []Intake) ([]Outcome, error) {
+		if call < 2 {
+			return nil, fmt.Errorf("%w: lock timeout", ErrBusy)
+		}
+		return allAccepted(g, nil)
+	}}
+	d := openDoor(t, DoorConfig{Gate: gate})
+	wantDoor(t, doorAccept(t, d, doorIntake("r1")), Accepted)
+}
+
+func wantDoor(t *testing.T, out []Outcome, want ...Verdict) {
+	t.Helper()
+	for i, w := range want {
+		if out[i].Verdict != w {
+			t.Errorf("item %d: %s %s, want %s", i, out[i].Verdict, out[i].Code, w)
+		}
+	}
+}
