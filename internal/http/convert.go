@@ -62,7 +62,7 @@ func effectsOf(rows []EffectRow) []oapi.Effect {
 		out[i] = oapi.Effect{Id: uuid.UUID(e.ID), RefundId: textOrNull(e.RefundID), ChannelRefundId: textOrNull(e.ChannelRefundID), Amount: e.Amount,
 			Currency: string(e.Currency), Status: oapi.EffectStatus(e.Status), Source: e.Source, At: e.At.UTC(), ReversedAt: timeOrNull(e.ReversedAt)}
 		if e.DispatchNo > 0 {
-			no := int32(e.DispatchNo)
+			no := e.DispatchNo
 			out[i].Dispatch = &no
 		}
 	}
@@ -85,7 +85,7 @@ func timelineOf(t Timeline) oapi.Timeline {
 		Attempts: make([]oapi.Attempt, len(t.Attempts)), Effects: effectsOf(t.Effects), Deliveries: make([]oapi.Delivery, len(t.Deliveries)),
 	}
 	for i, j := range t.Journal {
-		out.Journal[i] = oapi.JournalEntry{Seq: int64(j.Seq), At: j.At.UTC(), Kind: j.Kind, To: oapi.RefundState(j.To), Generation: int32(j.Generation),
+		out.Journal[i] = oapi.JournalEntry{Seq: int64(j.Seq), At: j.At.UTC(), Kind: j.Kind, To: oapi.RefundState(j.To), Generation: j.Generation,
 			Source: j.Source, Actor: j.Actor, Data: objectOr(j.Data, "{}")}
 		if j.From != "" {
 			from := oapi.RefundState(j.From)
@@ -93,11 +93,11 @@ func timelineOf(t Timeline) oapi.Timeline {
 		}
 	}
 	for i, d := range t.Dispatches {
-		out.Dispatches[i] = oapi.Dispatch{No: int32(d.No), Number: d.Number, ChannelAccount: t.Refund.Account, Exposed: d.Exposed, Acknowledged: d.Acknowledged,
+		out.Dispatches[i] = oapi.Dispatch{No: d.No, Number: d.Number, ChannelAccount: t.Refund.Account, Exposed: d.Exposed, Acknowledged: d.Acknowledged,
 			ChannelRefundId: textOrNull(d.ChannelRefundID), KeyDiesAt: timeOrNull(d.KeyDiesAt), AbsenceCountsFrom: timeOrNull(d.AbsenceCountsFrom), CreatedAt: d.CreatedAt.UTC()}
 	}
 	for i, a := range t.Attempts {
-		out.Attempts[i] = oapi.Attempt{No: int32(a.No), Dispatch: int32(a.DispatchNo), Kind: oapi.AttemptKind(a.Kind), Generation: int32(a.Generation),
+		out.Attempts[i] = oapi.Attempt{No: a.No, Dispatch: a.DispatchNo, Kind: oapi.AttemptKind(a.Kind), Generation: a.Generation,
 			StartedAt: a.StartedAt.UTC(), NotAfter: a.NotAfter.UTC(), AnsweredAt: timeOrNull(a.AnsweredAt), Answer: textOrNull(string(a.Answer)),
 			Rule: textOrNull(a.Rule), Late: a.Late, Evidence: objectOr(a.Evidence, "null")}
 	}

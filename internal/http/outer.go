@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -74,7 +75,7 @@ func (o *outer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer func() {
 		if cause := recover(); cause != nil {
-			if cause == http.ErrAbortHandler {
+			if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 				panic(cause)
 			}
 			o.log.Error("panic in a handler", "requestId", id, "path", r.URL.Path, "cause", cause, "stack", string(debug.Stack()))

@@ -69,8 +69,9 @@ func problemOf(out refund.Outcome) error {
 		return &Problem{Code: refund.CodePaymentUnknown}
 	case refund.Busy:
 		return refund.ErrBusy
+	default:
+		return fmt.Errorf("httpapi: the door said %q", out.Verdict)
 	}
-	return fmt.Errorf("httpapi: the door said %q", out.Verdict)
 }
 
 func refundLocation(refundID string) string { return "/v1/refunds/" + url.PathEscape(refundID) }

@@ -75,21 +75,14 @@ func problemOfValidation(err error) *Problem {
 }
 
 func collect(err error, into *[]fieldError) {
-	var many openapi3.MultiError
-	var one *openapi3filter.RequestError
-	switch {
-	case errors.As(err, &one) && isRequestError(err):
-		*into = append(*into, ofRequestError(one)...)
-	case errors.As(err, &many):
-		for _, e := range many {
-			collect(e, into)
+	switch e := err.(type) { //nolint:errorlint // the outermost error decides, what it wraps are its details
+	case *openapi3filter.RequestError:
+		*into = append(*into, ofRequestError(e)...)
+	case openapi3.MultiError:
+		for _, x := range e {
+			collect(x, into)
 		}
 	}
-}
-
-func isRequestError(err error) bool {
-	_, ok := err.(*openapi3filter.RequestError)
-	return ok
 }
 
 func ofRequestError(e *openapi3filter.RequestError) []fieldError {
@@ -120,7 +113,7 @@ func ofRequestError(e *openapi3filter.RequestError) []fieldError {
 }
 
 func schemaErrors(err error) []*openapi3.SchemaError {
-	switch e := err.(type) {
+	switch e := err.(type) { //nolint:errorlint // the outermost error decides, what it wraps are its details
 	case *openapi3.SchemaError:
 		return []*openapi3.SchemaError{e}
 	case openapi3.MultiError:

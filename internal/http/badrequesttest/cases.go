@@ -96,7 +96,7 @@ func amounts() []Case {
 		refundWith("amount twice", `"amount":1250`, `"amount":1250,"amount":999`, malformed, "/amount"),
 		refundWith("amount twice by escape", `"amount":1250`, `"amount":1250,"\u0061mount":999`, malformed, "/amount"),
 		refundWith("AMOUNT beside amount", `"amount":1250`, `"amount":1250,"AMOUNT":999`, invalid, "/AMOUNT"),
-		refundWith("Amount instead of amount", `"amount"`, `"Amount"`, invalid, "/Amount"),
+		refundWith("Amount instead of amount", `"amount"`, `"Amount"`, invalid, "/amount"),
 		refundWith("amount with a Kelvin sign", `"orderId"`, "\"o\u212aderId\"", invalid, ""),
 	}
 }
