@@ -15,14 +15,17 @@ func answers(ctx context.Context, at refund.Attempt, req refund.Call, ch refund.
 			facts = []refund.Fact{refund.FactOf(at, refund.Answer{Kind: refund.Unknown, Rule: "client-panic", Code: fmt.Sprint(p)})}
 		}
 	}()
+	facts = []refund.Fact{refund.FactOf(at, refund.Answer{Kind: refund.Unknown})}
 	switch at.Kind {
 	case refund.AttemptSend:
-		return []refund.Fact{refund.FactOf(at, sendAnswer(ch.Refund(ctx, req)))}
+		facts = []refund.Fact{refund.FactOf(at, sendAnswer(ch.Refund(ctx, req)))}
 	case refund.AttemptQuery:
-		return []refund.Fact{refund.FactOf(at, askAnswer(ch.Query(ctx, req)))}
+		facts = []refund.Fact{refund.FactOf(at, askAnswer(ch.Query(ctx, req)))}
+	case refund.AttemptList:
+		lines, complete, ans := ch.List(ctx, req)
+		facts = listed(at, req.Number, lines, complete, ans)
 	}
-	lines, complete, ans := ch.List(ctx, req)
-	return listed(at, req.Number, lines, complete, ans)
+	return facts
 }
 
 // sendAnswer lets through what an answer to a send can be. Everything else, "not found" included, proves nothing.

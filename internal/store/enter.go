@@ -128,16 +128,12 @@ func undo(ctx context.Context, tx pgx.Tx) {
 
 // stillHolds re-checks our own conclusions under the lock; evidence is never refused.
 func stillHolds(r refund.Record, f refund.Fact, c refund.Contract) error {
+	wants := map[refund.FactKind]refund.Do{refund.Settled: refund.DoSettle, refund.KeyDead: refund.DoNumber, refund.Deadline: refund.DoCase}
 	holds := true
-	switch f.Kind {
-	case refund.LeaseEnd:
+	if f.Kind == refund.LeaseEnd {
 		holds = r.State == refund.Processing && !r.LeaseEndsAt.After(r.Now)
-	case refund.Settled:
-		holds = refund.Decide(r, c, r.Now).Do == refund.DoSettle
-	case refund.KeyDead:
-		holds = refund.Decide(r, c, r.Now).Do == refund.DoNumber
-	case refund.Deadline:
-		holds = refund.Decide(r, c, r.Now).Do == refund.DoCase
+	} else if do, ok := wants[f.Kind]; ok {
+		holds = refund.Decide(r, c, r.Now).Do == do
 	}
 	if !holds || (conclusion(f.Kind) && f.Generation != r.Generation) {
 		return fmt.Errorf("%w: %s of generation %d, the refund is %s at %d", refund.ErrNotOwner, f.Kind, f.Generation, r.State, r.Generation)

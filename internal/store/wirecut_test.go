@@ -134,12 +134,13 @@ func (l *wire) requests() {
 	if _, err := l.server.Write(startup); err != nil {
 		return
 	}
+	var named commitStatements
 	for {
 		b, err := frame(l.client, true)
 		if err != nil {
 			return
 		}
-		if isCommit(b) {
+		if isCommit(b) || named.commit(b) {
 			switch l.w.next() {
 			case cutBefore:
 				return
@@ -166,7 +167,7 @@ func (l *wire) answers() {
 		l.mu.Lock()
 		swallow := l.swallow
 		l.mu.Unlock()
-		if swallow && b[0] == 'C' {
+		if swallow && b[0] == 'C' && bytes.Equal(b[5:], []byte("COMMIT\x00")) {
 			return // CommandComplete: it is committed
 		}
 		if swallow {
@@ -187,6 +188,27 @@ func isCommit(b []byte) bool {
 	return q.Decode(b[5:]) == nil && bytes.EqualFold([]byte(q.String), []byte("commit"))
 }
 
+// commitStatements are the names of a connection's prepared COMMITs: inside a pipeline, it is not a simple query.
+type commitStatements map[string]bool
+
+// commit notes a Parse of COMMIT, and tells whether the frame binds one.
+func (n *commitStatements) commit(b []byte) bool {
+	switch b[0] {
+	case 'P':
+		var p pgproto3.Parse
+		if p.Decode(b[5:]) == nil {
+			if *n == nil {
+				*n = commitStatements{}
+			}
+			(*n)[p.Name] = bytes.EqualFold([]byte(p.Query), []byte("commit"))
+		}
+	case 'B':
+		var m pgproto3.Bind
+		return m.Decode(b[5:]) == nil && (*n)[m.PreparedStatement]
+	}
+	return false
+}
+
 // frame reads one message with its header: a type byte (after start-up), then the length of the rest, itself included.
 func frame(r io.Reader, typed bool) ([]byte, error) {
 	head := 4
@@ -201,7 +223,8 @@ func frame(r io.Reader, typed bool) ([]byte, error) {
 	if n < 0 || n > 64<<20 {
 		return nil, io.ErrUnexpectedEOF
 	}
-	b = append(b, make([]byte, n)...)
-	_, err := io.ReadFull(r, b[head:])
-	return b, err
+	whole := make([]byte, head+n)
+	copy(whole, b)
+	_, err := io.ReadFull(r, whole[head:])
+	return whole, err
 }
