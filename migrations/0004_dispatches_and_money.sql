@@ -135,6 +135,7 @@ CREATE TABLE effects (
 CREATE UNIQUE INDEX effects_dispatch_uq ON effects (tenant_id, rid, dispatch_no, (coalesce(channel_refund_id, ''))) WHERE rid IS NOT NULL AND status = 'MOVED';
 CREATE UNIQUE INDEX effects_channel_uq ON effects (account, channel_refund_id) WHERE channel_refund_id IS NOT NULL AND status <> 'DROPPED';
 CREATE INDEX effects_foreign_ix ON effects (tenant_id, payment_id) WHERE rid IS NULL;
+CREATE INDEX effects_returned_ix ON effects (tenant_id, rid) WHERE status = 'REVERSED';
 COMMENT ON INDEX effects_dispatch_uq IS 'One effect per dispatch and channel id. A second one is recordable under its own id, keeps its refund, and opens a case.';
 COMMENT ON INDEX effects_channel_uq IS 'One channel refund is booked once.';
 COMMENT ON INDEX effects_foreign_ix IS 'Effects of a payment that belong to no refund of ours.';

@@ -21,12 +21,12 @@ LEFT JOIN refunds r ON r.tenant_id = x.tenant_id AND r.rid = x.rid`
 	sqlReceiptRefunds = `SELECT ` + refundColumns + `
 FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS w(tenant_id, consumer, source, event_id)
 JOIN receipts x ON x.tenant_id = w.tenant_id AND x.consumer = w.consumer AND x.source = w.source AND x.event_id = w.event_id AND x.month >= (now() - interval '427 days')::date
-JOIN ` + refundFrom + ` ON r.tenant_id = x.tenant_id AND r.rid = x.rid`
+JOIN refunds r ON r.tenant_id = x.tenant_id AND r.rid = x.rid` + refundSides
 
 	sqlKnownRefunds = `SELECT ` + refundColumns + `
 FROM unnest($1::bigint[], $2::text[]) AS w(tenant_id, refund_id)
 JOIN refund_keys k ON k.tenant_id = w.tenant_id AND k.refund_id = w.refund_id
-JOIN ` + refundFrom + ` ON r.tenant_id = k.tenant_id AND r.rid = k.rid`
+JOIN refunds r ON r.tenant_id = k.tenant_id AND r.rid = k.rid` + refundSides
 
 	sqlLockPayments = `SELECT ` + paymentColumns + ` FROM payments p
 WHERE (p.tenant_id, p.payment_id) IN (SELECT w.tenant_id, w.payment_id FROM unnest($1::bigint[], $2::text[], $3::text[]) AS w(tenant_id, payment_id, refund_id)

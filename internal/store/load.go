@@ -14,7 +14,7 @@ const loadRefundSQL = `SELECT ` + refundColumns + `,
     (SELECT t.code FROM tenants t WHERE t.tenant_id = r.tenant_id),
     (SELECT i.sending_held_since IS NOT NULL FROM installation i),
     clock_timestamp()
-  FROM ` + refundFrom + ` WHERE r.tenant_id = $1 AND r.rid = $2`
+  FROM refunds r` + refundSides + ` WHERE r.tenant_id = $1 AND r.rid = $2`
 
 const loadDispatchesSQL = `SELECT d.no, d.number, d.key_dies_at, d.absence_counts_from, d.exposed, d.decreed_by IS NOT NULL, d.final_negative_at,
     d.may_act_until, d.marked_epoch, d.acknowledged, d.channel_refund_id, x.no IS NOT NULL

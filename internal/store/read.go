@@ -10,7 +10,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-const sqlFindRefund = `SELECT ` + refundColumns + ` FROM refund_keys k JOIN ` + refundFrom + ` ON r.tenant_id = k.tenant_id AND r.rid = k.rid
+const sqlFindRefund = `SELECT ` + refundColumns + ` FROM refund_keys k JOIN refunds r ON r.tenant_id = k.tenant_id AND r.rid = k.rid` + refundSides + `
 WHERE k.tenant_id = $1 AND k.refund_id = $2`
 
 // FindRefund reads one refund of a tenant. Errors: refund.ErrNotFound, refund.ErrUnavailable.
@@ -24,9 +24,9 @@ const sqlChain = `WITH RECURSIVE chain (rid) AS (
   SELECT p.last_rid FROM payments p WHERE p.tenant_id = $1 AND %s AND p.last_rid IS NOT NULL
   UNION ALL
   SELECT x.prev_rid FROM chain JOIN refunds x ON x.tenant_id = $1 AND x.rid = chain.rid WHERE x.prev_rid IS NOT NULL)
-SELECT ` + refundColumns + ` FROM chain JOIN ` + refundFrom + ` ON r.tenant_id = $1 AND r.rid = chain.rid WHERE true`
+SELECT ` + refundColumns + ` FROM chain JOIN refunds r ON r.tenant_id = $1 AND r.rid = chain.rid` + refundSides + ` WHERE true`
 
-const sqlList = `SELECT ` + refundColumns + ` FROM ` + refundFrom + ` WHERE r.tenant_id = $1`
+const sqlList = `SELECT ` + refundColumns + ` FROM refunds r` + refundSides + ` WHERE r.tenant_id = $1`
 
 // listQuery is the text and the arguments of a list; every value is a parameter.
 func listQuery(tenant refund.TenantID, q refund.Query) (string, []any) {

@@ -9,13 +9,14 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// refundColumns and refundFrom read a refund with its open case and the channel's id of its live dispatch; scanRefund takes them in this order.
+// refundColumns read a refund with its open case and the channel's id of its live dispatch; scanRefund takes them in this order.
 const refundColumns = `r.tenant_id, r.rid, r.refund_id, r.payment_id, r.order_id, r.account, r.channel_reference, r.currency, r.exponent, r.amount,
   r.digest, r.prev_rid, r.reason, r.metadata, r.state, r.pending_reason, r.failure_code, r.failure_channel_code, r.exposed, r.ask_no, r.epoch, r.generation,
   r.lease_ends_at, r.next_action_at, r.dispatch_no, r.attempt_no, r.journal_seq, r.journal_head, r.created_at, r.state_since, r.updated_at, r.final_at,
   c.case_id, c.reasons, c.opened_at, d.channel_refund_id`
 
-const refundFrom = `refunds r
+// refundSides are joined to refunds r, in this order and after the join that finds r: the pools keep the order of joins as it is written.
+const refundSides = `
   LEFT JOIN cases c ON (c.tenant_id, c.case_id) = (r.tenant_id, r.case_id)
   LEFT JOIN dispatches d ON (d.tenant_id, d.rid, d.no) = (r.tenant_id, r.rid, r.dispatch_no)`
 

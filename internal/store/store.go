@@ -107,6 +107,7 @@ func poolConfig(cfg Config) (*pgxpool.Config, error) {
 		"enable_hashjoin":                     "off",
 		"enable_mergejoin":                    "off",
 		"jit":                                 "off",
+		"join_collapse_limit":                 "1", // joins run in the order in which they are written: on young tables the planner's order is a guess
 		"lock_timeout":                        fmt.Sprint(cfg.LockTimeout.Milliseconds()),
 		"statement_timeout":                   "30000",
 		"idle_in_transaction_session_timeout": "30000",
