@@ -1,0 +1,99 @@
+package harness
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// DB reads the database beside the program, for what the API does not tell.
+type DB struct {
+	t    testing.TB
+	pool *pgxpool.Pool
+}
+
+// OpenDB connects to a database, with our schema as search path, until the test ends.
+func OpenDB(t testing.TB, url string) *DB {
+	t.Helper()
+	pool := openPool(t, url)
+	t.Cleanup(pool.Close)
+	return &DB{t, pool}
+}
+
+func openPool(t testing.TB, url string) *pgxpool.Pool {
+	t.Helper()
+	cfg, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.MaxConns = 3
+	cfg.ConnConfig.RuntimeParams["search_path"] = "refundry"
+	pool, err := pgxpool.NewWithConfig(context.Background(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pool
+}
+
+// Int reads one number.
+func (d *DB) Int(ctx context.Context, sql string, args ...any) int64 {
+	d.t.Helper()
+	var n int64
+	if err := d.pool.QueryRow(ctx, "SELECT coalesce(("+sql+"), 0)::bigint", args...).Scan(&n); err != nil {
+		d.t.Fatalf("%s: %v", sql, err)
+	}
+	return n
+}
+
+// Text reads one text.
+func (d *DB) Text(ctx context.Context, sql string, args ...any) string {
+	d.t.Helper()
+	var s string
+	if err := d.pool.QueryRow(ctx, "SELECT coalesce(("+sql+")::text, '')", args...).Scan(&s); err != nil {
+		d.t.Fatalf("%s: %v", sql, err)
+	}
+	return s
+}
+
+// promise is one thing that always holds, as a count of what breaks it.
+type promise struct{ name, broken string }
+
+// promises are those of the design that the database alone can show.
+var promises = []promise{
+	{"P1 one effect per refund", `SELECT count(*) FROM (SELECT 1 FROM effects WHERE rid IS NOT NULL AND status = 'MOVED' GROUP BY tenant_id, rid HAVING count(*) > 1) x`},
+	{"P2 one send on a channel with neither key nor query", `SELECT count(*) FROM (SELECT 1 FROM attempts a JOIN refunds r USING (tenant_id, rid)
+		WHERE r.account LIKE '%-blind' AND a.kind = 'SEND' AND coalesce(a.answer, 'UNKNOWN') NOT IN ('NOT_SENT', 'RETRYABLE') GROUP BY a.tenant_id, a.rid HAVING count(*) > 1) x`},
+	{"P3 reserved is the sum of open refunds", `SELECT count(*) FROM payments p WHERE reserved <> (SELECT coalesce(sum(amount), 0) FROM refunds r
+		WHERE r.tenant_id = p.tenant_id AND r.payment_id = p.payment_id AND final_at IS NULL)`},
+	{"P3 refunded is the sum of what moved", `SELECT count(*) FROM payments p WHERE refunded <> (SELECT coalesce(sum(counted), 0) FROM effects e
+		WHERE e.tenant_id = p.tenant_id AND e.payment_id = p.payment_id AND status = 'MOVED')`},
+	{"P3 nothing above captured", `SELECT count(*) FROM payments WHERE reserved + refunded + refunded_elsewhere + held > captured`},
+	{"P4 what is open has a timer", `SELECT count(*) FROM refunds WHERE (final_at IS NULL OR exposed OR case_id IS NOT NULL) AND next_action_at IS NULL`},
+	{"P5 every refund has its receipt", `SELECT count(*) FROM refunds r WHERE NOT EXISTS (SELECT FROM receipts c WHERE c.tenant_id = r.tenant_id AND c.rid = r.rid AND outcome = 'ACCEPTED')`},
+	{"C31 a refusal or conflict of an event has its parked message", `SELECT count(*) FROM receipts r WHERE consumer = 'events' AND outcome IN ('REFUSED', 'CONFLICT')
+		AND NOT EXISTS (SELECT FROM parked k WHERE k.tenant_id = r.tenant_id AND k.consumer = r.consumer AND k.source = r.source AND k.event_id = r.event_id)`},
+	{"P7 the journal has no gap", `SELECT count(*) FROM refunds r WHERE journal_seq <> (SELECT count(*) FROM journal j WHERE j.tenant_id = r.tenant_id AND j.rid = r.rid)
+		OR journal_seq <> (SELECT max(seq) FROM journal j WHERE j.tenant_id = r.tenant_id AND j.rid = r.rid)`},
+	{"P7 the state is where the journal ends", `SELECT count(*) FROM refunds r JOIN journal j ON j.tenant_id = r.tenant_id AND j.rid = r.rid AND j.seq = r.journal_seq
+		WHERE j.to_state <> r.state OR j.hash <> r.journal_head`},
+	{"P7 every step of the journal begins where the last one ended", `SELECT count(*) FROM journal j JOIN journal b ON b.tenant_id = j.tenant_id AND b.rid = j.rid AND b.seq = j.seq - 1
+		WHERE j.from_state <> b.to_state`},
+	{"P7 the hash chain is whole", `SELECT count(*) FROM (SELECT hash, sha256(coalesce(lag(hash) OVER w, decode(repeat('00', 32), 'hex')) || uuid_send(rid) || int4send(seq)
+		|| int8send((extract(epoch FROM at - '2000-01-01 00:00:00+00'::timestamptz) * 1000000)::int8) || digest) AS want
+		FROM journal WINDOW w AS (PARTITION BY tenant_id, rid ORDER BY seq)) x WHERE hash <> want`},
+	{"P8 nothing exposed is told to be over", `SELECT count(*) FROM refunds WHERE exposed AND (state = 'PENDING' OR final_at IS NOT NULL AND case_id IS NULL)`},
+	{"P9 one posting per movement", `SELECT count(*) FROM effects e WHERE status = 'MOVED' AND (SELECT count(*) FROM postings p WHERE p.tenant_id = e.tenant_id AND p.effect_id = e.effect_id) <> 1`},
+	{"P9 postings sum to zero", `SELECT count(*) FROM (SELECT 1 FROM ledger_entries GROUP BY tenant_id, effect_id, kind, currency HAVING sum(amount) <> 0) x`},
+	{"P10 no call before its attempt", `SELECT count(*) FROM attempts WHERE answered_at < started_at`},
+}
+
+// CheckPromises fails the test for every promise that the database shows broken.
+func (d *DB) CheckPromises(ctx context.Context) {
+	d.t.Helper()
+	for _, p := range promises {
+		if n := d.Int(ctx, p.broken); n != 0 {
+			d.t.Errorf("broken %d times: %s", n, p.name)
+		}
+	}
+}

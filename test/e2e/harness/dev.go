@@ -1,0 +1,159 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/refundry/refundry/internal/devdb"
+	"github.com/refundry/refundry/internal/devdb/dbtest"
+)
+
+// Info is the line that `refundry dev --json` prints when it is ready.
+type Info struct {
+	API, APIKey, ApproverKey, Tenant, ChannelAccount, Simulator, DatabaseURL string
+}
+
+// Dev is `refundry dev` on a folder of its own. Its addresses change with every start; Client and Sim follow them.
+type Dev struct {
+	t    testing.TB
+	Dir  string
+	args []string
+	proc *Process
+	info atomic.Pointer[Info]
+	pool *pgxpool.Pool
+}
+
+// NewDir makes a folder that the user of PostgreSQL can enter, and removes it with the test.
+func NewDir(t testing.TB) string {
+	t.Helper()
+	dir, err := dbtest.Dir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Errorf("remove %s: %v", dir, err)
+		}
+	})
+	return dir
+}
+
+// StartDev starts `refundry dev` with more arguments and waits until it is ready. With the test end the process and its
+// PostgreSQL, and the folder goes.
+func StartDev(t testing.TB, args ...string) *Dev {
+	t.Helper()
+	d := &Dev{t: t, Dir: NewDir(t), args: args}
+	t.Cleanup(d.endDatabase)
+	d.Start()
+	t.Cleanup(func() {
+		if d.pool != nil {
+			d.pool.Close()
+		}
+		d.stopAtEnd()
+	})
+	return d
+}
+
+// Start runs `refundry dev` again on the same folder.
+func (d *Dev) Start(more ...string) {
+	d.t.Helper()
+	args := slices.Concat([]string{"dev", "--listen", "127.0.0.1:0", "--data", d.Dir, "--json", "--log-level", "warn"}, d.args, more)
+	d.proc = start(d.t, "refundry dev", func(line string) bool { return strings.HasPrefix(line, `{"api":`) }, args...)
+	var info Info
+	if err := json.Unmarshal([]byte(d.proc.waitReady()), &info); err != nil {
+		d.t.Fatal(err)
+	}
+	d.info.Store(&info)
+}
+
+// Process is the run of the moment.
+func (d *Dev) Process() *Process { return d.proc }
+
+// Info is what the last start has told.
+func (d *Dev) Info() Info { return *d.info.Load() }
+
+// Kill ends the server at once. PostgreSQL goes on, and the next start attaches to it.
+func (d *Dev) Kill() { d.proc.Kill() }
+
+// Stop drains the server and returns its exit code.
+func (d *Dev) Stop() int {
+	d.t.Helper()
+	d.proc.Terminate()
+	code, err := d.proc.Wait(Patience)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return code
+}
+
+// Client calls the API with the key of the demo tenant.
+func (d *Dev) Client() *Client { return d.ClientWith(d.Info().APIKey) }
+
+// ClientWith calls the API with another key.
+func (d *Dev) ClientWith(key string) *Client {
+	return NewClient(d.t, func() string { return d.Info().API }, key)
+}
+
+// Sim is the channel.
+func (d *Dev) Sim() *Sim { return NewSim(d.t, func() string { return d.Info().Simulator }) }
+
+// DB is the database, with our schema as search path. PostgreSQL keeps its port from run to run, so the pool survives
+// restarts of the server.
+func (d *Dev) DB() *DB {
+	d.t.Helper()
+	if d.pool == nil {
+		d.pool = openPool(d.t, d.Info().DatabaseURL)
+	}
+	return &DB{d.t, d.pool}
+}
+
+// DatabaseAnswers tells whether something listens on the port of PostgreSQL.
+func (d *Dev) DatabaseAnswers() bool {
+	u, err := url.Parse(d.Info().DatabaseURL)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	conn, err := net.DialTimeout("tcp", u.Host, time.Second)
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	return true
+}
+
+// stopAtEnd ends the server in an orderly way if a test has left it running.
+func (d *Dev) stopAtEnd() {
+	d.proc.Terminate()
+	if _, err := d.proc.Wait(Patience); err != nil {
+		d.t.Error(err)
+		d.proc.Kill()
+	}
+}
+
+// endDatabase ends a PostgreSQL that outlived its server.
+func (d *Dev) endDatabase() {
+	if _, err := os.Stat(filepath.Join(d.Dir, "postgres", "data", "postmaster.pid")); errors.Is(err, os.ErrNotExist) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	db, err := devdb.Start(ctx, devdb.Config{Dir: d.Dir})
+	if err == nil {
+		err = db.Stop(ctx)
+	}
+	if err != nil {
+		d.t.Errorf("end PostgreSQL in %s: %v", d.Dir, err)
+	}
+}

@@ -1,0 +1,161 @@
+package harness
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Process is one run of the program that stays until it is told to end.
+type Process struct {
+	t     testing.TB
+	name  string
+	cmd   *exec.Cmd
+	ready chan string   // the line that says so, once
+	ended chan struct{} // closed when the process is gone and its output read
+
+	mu   sync.Mutex
+	tail []string // the last lines of both outputs
+}
+
+// tailLines is how much of a process's output a failed test shows.
+const tailLines = 60
+
+// start runs the program and watches its output for the line that isReady knows. The process is killed with the test.
+func start(t testing.TB, name string, isReady func(line string) bool, args ...string) *Process {
+	t.Helper()
+	p := &Process{t: t, name: name, cmd: exec.Command(Binary(t), args...), ready: make(chan string, 1), ended: make(chan struct{})} //nolint:noctx // ended by signals
+	p.cmd.Env, p.cmd.SysProcAttr = environment(nil), endWithParent()
+	out, err := p.cmd.StdoutPipe()
+	if err == nil {
+		var errs io.ReadCloser
+		if errs, err = p.cmd.StderrPipe(); err == nil {
+			err = p.run(out, errs, isReady)
+		}
+	}
+	if err != nil {
+		t.Fatalf("start %s: %v", name, err)
+	}
+	t.Cleanup(func() {
+		p.Kill()
+		if t.Failed() {
+			t.Logf("last lines of %s (pid %d):\n%s", name, p.Pid(), p.Tail())
+		}
+	})
+	return p
+}
+
+func (p *Process) run(out, errs io.Reader, isReady func(string) bool) error {
+	if err := p.cmd.Start(); err != nil {
+		return err
+	}
+	var read sync.WaitGroup
+	for _, r := range []io.Reader{out, errs} {
+		read.Go(func() { p.watch(r, isReady) })
+	}
+	go func() {
+		read.Wait()
+		_ = p.cmd.Wait() // the exit code tells the rest
+		close(p.ended)
+	}()
+	return nil
+}
+
+func (p *Process) watch(r io.Reader, isReady func(string) bool) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		line := lines.Text()
+		p.mu.Lock()
+		p.tail = append(p.tail, line)
+		if len(p.tail) > 4*tailLines {
+			p.tail = append([]string(nil), p.tail[len(p.tail)-tailLines:]...)
+		}
+		p.mu.Unlock()
+		if isReady(line) {
+			select {
+			case p.ready <- line:
+			default:
+			}
+		}
+	}
+	_, _ = io.Copy(io.Discard, r) // a longer line than the scanner takes must not block the process
+}
+
+// waitReady returns the line that says that the process is ready, or ends the test.
+func (p *Process) waitReady() string {
+	p.t.Helper()
+	line, err := p.readyLine()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return line
+}
+
+func (p *Process) readyLine() (string, error) {
+	limit := time.NewTimer(Patience)
+	defer limit.Stop()
+	select {
+	case line := <-p.ready:
+		return line, nil
+	case <-p.ended:
+		return "", fmt.Errorf("%s ended before it was ready, exit %d:\n%s", p.name, p.exit(), p.Tail())
+	case <-limit.C:
+		return "", fmt.Errorf("%s is not ready after %s:\n%s", p.name, Patience, p.Tail())
+	}
+}
+
+// Pid is the process id.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
+// Tail is the last lines that the process has written.
+func (p *Process) Tail() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return strings.Join(p.tail[max(0, len(p.tail)-tailLines):], "\n")
+}
+
+// Kill ends the process at once (SIGKILL) and returns when it is gone.
+func (p *Process) Kill() {
+	p.signal(syscall.SIGKILL)
+	<-p.ended
+}
+
+// Terminate asks the process to end and does not wait for it.
+func (p *Process) Terminate() { p.signal(syscall.SIGTERM) }
+
+// Wait waits for the end of the process and returns its exit code; -1 = ended by a signal.
+func (p *Process) Wait(within time.Duration) (int, error) {
+	limit := time.NewTimer(within)
+	defer limit.Stop()
+	select {
+	case <-p.ended:
+		return p.exit(), nil
+	case <-limit.C:
+		return 0, fmt.Errorf("%s still runs after %s:\n%s", p.name, within, p.Tail())
+	}
+}
+
+// Ended is closed when the process is gone.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
+
+func (p *Process) exit() int { return p.cmd.ProcessState.ExitCode() }
+
+func (p *Process) signal(s syscall.Signal) {
+	select {
+	case <-p.ended: // its id may belong to somebody else by now
+		return
+	default:
+	}
+	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		p.t.Errorf("signal %s (pid %d): %v", p.name, p.Pid(), err)
+	}
+}

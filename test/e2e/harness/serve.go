@@ -1,0 +1,102 @@
+package harness
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// Simulator is `refundry simulate` in a process of its own.
+type Simulator struct {
+	t    testing.TB
+	dir  string
+	proc *Process
+	base atomic.Pointer[string]
+}
+
+// StartSimulator runs a channel with an empty record.
+func StartSimulator(t testing.TB) *Simulator {
+	t.Helper()
+	s := &Simulator{t: t, dir: t.TempDir()}
+	s.Start("127.0.0.1:0")
+	return s
+}
+
+// Start runs the simulator again on the same record.
+func (s *Simulator) Start(listen string) {
+	s.t.Helper()
+	s.proc = start(s.t, "refundry simulate", func(line string) bool { return strings.HasPrefix(line, `{"simulator":`) },
+		"simulate", "--listen", listen, "--data", s.dir, "--json", "--log-level", "warn")
+	var said struct{ Simulator string }
+	if err := json.Unmarshal([]byte(s.proc.waitReady()), &said); err != nil {
+		s.t.Fatal(err)
+	}
+	s.base.Store(&said.Simulator)
+}
+
+// Kill ends the channel at once.
+func (s *Simulator) Kill() { s.proc.Kill() }
+
+// Addr is the host and port of the last start.
+func (s *Simulator) Addr() string { return strings.TrimPrefix(*s.base.Load(), "http://") }
+
+// Sim talks to the channel.
+func (s *Simulator) Sim() *Sim { return NewSim(s.t, func() string { return *s.base.Load() }) }
+
+// Replica is one `refundry serve`.
+type Replica struct {
+	*Process
+	t   testing.TB
+	api string // "" for one without the role api
+}
+
+// Serve starts a replica on a migrated database. config is the YAML file's text, roles as in --roles.
+func Serve(t testing.TB, databaseURL, config, roles string) *Replica {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "refundry.yaml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := &Replica{t: t}
+	r.Process = start(t, "refundry serve "+roles, func(line string) bool { return strings.Contains(line, `"msg":"ready"`) },
+		"serve", "--database-url", databaseURL, "--config", file, "--listen", "127.0.0.1:0", "--roles", roles, "--workers", "8")
+	var said struct{ API string }
+	if err := json.Unmarshal([]byte(r.waitReady()), &said); err != nil {
+		t.Fatal(err)
+	}
+	r.api = said.API
+	return r
+}
+
+// Client calls the API of this replica.
+func (r *Replica) Client(key string) *Client {
+	return NewClient(r.t, func() string { return r.api }, key)
+}
+
+// AccountsOf is a configuration with one account per profile of the simulator, for these tenants.
+func AccountsOf(s *Simulator, tenants ...string) string {
+	const account = "  %s: {channel: plain, endpoint: %s, tenants: [%s], contract: {profile: %s}}\n"
+	who, at := strings.Join(tenants, ", "), *s.base.Load()
+	return "accounts:\n" + fmt.Sprintf(account, "demo", at, who, "keyed-queryable") + fmt.Sprintf(account, "demo-blind", at, who, "blind")
+}
+
+// AddTenant makes a test tenant with the program's own verbs.
+func AddTenant(t testing.TB, databaseURL, code string) {
+	t.Helper()
+	MustVerb(t, "tenant", "add", code, "--test", "--database-url", databaseURL)
+}
+
+// AddKey makes a key of a tenant with the program's own verbs and returns it.
+func AddKey(t testing.TB, databaseURL, tenant, actor, scopes string) string {
+	t.Helper()
+	var said struct{ Key string }
+	out := MustVerb(t, "key", "add", tenant, "--actor", actor, "--scopes", scopes, "--json", "--database-url", databaseURL)
+	if err := json.Unmarshal([]byte(out), &said); err != nil || said.Key == "" {
+		t.Fatalf("key add: %v: no key in what it printed", err)
+	}
+	return said.Key
+}

@@ -1,0 +1,53 @@
+package harness
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// lookEvery is the pause between two looks at a condition.
+const lookEvery = 25 * time.Millisecond
+
+// Eventually looks until done says so and ends the test when that takes too long. done also says what it saw.
+func Eventually(t testing.TB, within time.Duration, what string, done func() (ok bool, saw string)) {
+	t.Helper()
+	deadline := time.Now().Add(within)
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		ok, saw := done()
+		if ok {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %s: %s; last seen: %s", within, what, saw)
+		}
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
+			t.Fatalf("the test ended while waiting: %s", what)
+		}
+	}
+}
+
+// Metric reads one value of /metrics, name with its labels as they are written there. false: not there.
+func (c *Client) Metric(ctx context.Context, name string) (float64, bool) {
+	c.t.Helper()
+	res, ok := c.Send(ctx, http.MethodGet, "/metrics", nil, nil)
+	if !ok || res.Status != http.StatusOK {
+		c.t.Fatalf("/metrics: status %d", res.Status)
+	}
+	lines := bufio.NewScanner(strings.NewReader(string(res.Body)))
+	for lines.Scan() {
+		if value, found := strings.CutPrefix(lines.Text(), name+" "); found {
+			v, err := strconv.ParseFloat(value, 64)
+			return v, err == nil
+		}
+	}
+	return 0, false
+}
