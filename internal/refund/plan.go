@@ -10,7 +10,7 @@ const ReceiptWindow = 395 * 24 * time.Hour
 
 // DecideGroup decides a group item by item, in order, each seeing what its elders did: the outcome of a group is that of
 // its items one after another. It is pure; v is used up. Items whose locks were not obtained are Lost, and so is every
-// later item that touches what a lost one touches: tried again, they are still in their order.
+// later item with the same event or refund id: tried again, they are still in their order.
 func DecideGroup(v View, g []Intake) Plan {
 	p := planner{v: v, touched: map[PaymentRef]bool{}, created: map[PaymentRef]bool{}, woken: map[PaymentRef]bool{}}
 	for i, in := range g {
@@ -34,29 +34,23 @@ type planner struct {
 	touched map[PaymentRef]bool
 	created map[PaymentRef]bool
 	woken   map[PaymentRef]bool
-	held    map[any]bool // what lost items touch; nil = none was lost
+	held    map[any]bool // names of lost items; nil = none was lost
 }
 
-// touches are the identities by which one item's outcome can depend on another's.
-func touches(in Intake) []any {
-	pay := PaymentRef{in.Tenant.ID, in.PaymentID()}
-	out := []any{event(in), pay}
-	switch {
-	case in.Capture != nil:
-		s := PaymentSpec{Reference: in.Capture.Reference}
-		return append(out, ReferenceRef{in.Capture.Account, s.ReferenceFor(in.Tenant, pay.PaymentID)})
-	case in.Refund.Payment != nil:
-		s := in.Refund.Payment
-		out = append(out, ReferenceRef{s.Account, s.ReferenceFor(in.Tenant, pay.PaymentID)})
+// names are the identities that an item binds. Two items that share only a payment need no order: what one takes of it
+// the other could have lost to a stranger all the same, and waiting for each other, groups would keep each other waiting.
+func names(in Intake) []any {
+	if in.Capture != nil {
+		return []any{event(in), CaptureRef{PaymentRef{in.Tenant.ID, in.Capture.PaymentID}, in.Capture.CaptureID}}
 	}
-	return append(out, RefundRef{in.Tenant.ID, in.Refund.RefundID})
+	return []any{event(in), RefundRef{in.Tenant.ID, in.Refund.RefundID}}
 }
 
 func (p *planner) holdBack(in Intake) {
 	if p.held == nil {
 		p.held = map[any]bool{}
 	}
-	for _, key := range touches(in) {
+	for _, key := range names(in) {
 		p.held[key] = true
 	}
 }
@@ -65,7 +59,7 @@ func (p *planner) heldBack(in Intake) bool {
 	if p.held == nil {
 		return false
 	}
-	for _, key := range touches(in) {
+	for _, key := range names(in) {
 		if p.held[key] {
 			return true
 		}
@@ -74,13 +68,26 @@ func (p *planner) heldBack(in Intake) bool {
 }
 
 func (p *planner) item(in Intake) Outcome {
-	if r, known := p.v.Receipts[event(in)]; known {
+	if !in.Parked.IsZero() {
+		switch row, held := p.v.Parked[in.Parked]; {
+		case !held:
+			return Outcome{Verdict: Lost}
+		case !row.Open:
+			return Outcome{Verdict: Replayed, Cause: CauseSettled}
+		}
+	}
+	if r, known := p.v.Receipts[event(in)]; known && !anew(in, r) {
 		return p.again(in, r)
 	}
 	if in.Capture != nil {
 		return p.capture(in)
 	}
 	return p.request(in)
+}
+
+// anew says whether a stored refusal is to be decided again: only on somebody's word, and only for exactly what was refused.
+func anew(in Intake, r Receipt) bool {
+	return in.Redrive && r.Outcome == Refused && r.Type == in.Type && r.Digest == in.Digest() && len(differing(r.Params, in)) == 0 && sameInline(r.Params, in)
 }
 
 // again answers an event id that is bound already.
@@ -234,7 +241,12 @@ func (p *planner) bind(in Intake, o Outcome, rid RID) Outcome {
 	if in.Refund != nil && !rid.IsZero() {
 		rec.RefundID = in.Refund.RefundID
 	}
-	p.plan.Receipts = append(p.plan.Receipts, NewReceipt{EventRef: event(in), Receipt: rec, Transport: in.Transport})
+	row := NewReceipt{EventRef: event(in), Receipt: rec, Transport: in.Transport}
+	if _, bound := p.v.Receipts[event(in)]; bound { // a refusal, see anew
+		p.plan.Rebound = append(p.plan.Rebound, row)
+	} else {
+		p.plan.Receipts = append(p.plan.Receipts, row)
+	}
 	p.v.Receipts[event(in)] = rec
 	return o
 }
@@ -260,18 +272,27 @@ func (p *planner) park(in Intake, o Outcome) {
 	switch {
 	case o.Verdict == Lost:
 	case !in.Parked.IsZero() && stays:
-		if o.Verdict != Waiting {
-			p.plan.Unparked = append(p.plan.Unparked, UnparkedRow{Tenant: in.Tenant.ID, ID: in.Parked, Reason: reason})
+		row := UnparkedRow{Tenant: in.Tenant.ID, ID: in.Parked, Reason: reason}
+		if o.Verdict == Waiting {
+			row.WakePayment, row.AlarmAt = p.wait(in)
 		}
+		p.plan.Unparked = append(p.plan.Unparked, row)
 	case !in.Parked.IsZero():
 		how := map[Verdict]string{Accepted: "accepted", Replayed: "replayed"}[o.Verdict]
-		p.plan.Unparked = append(p.plan.Unparked, UnparkedRow{Tenant: in.Tenant.ID, ID: in.Parked, How: how})
+		if o.Cause != CauseSettled {
+			p.plan.Unparked = append(p.plan.Unparked, UnparkedRow{Tenant: in.Tenant.ID, ID: in.Parked, How: how, By: in.Actor})
+		}
 	case in.Park != nil && stays && !o.Replayed:
 		row := ParkedRow{EventRef: event(in), Park: *in.Park, Reason: reason}
 		if o.Verdict == Waiting {
-			row.WakePayment, row.AlarmAt = in.PaymentID(), p.v.Now.Add(WaitingAlarm)
-			p.v.Waiters[PaymentRef{in.Tenant.ID, in.PaymentID()}] = true // the item behind may be its payment
+			row.WakePayment, row.AlarmAt = p.wait(in)
 		}
 		p.plan.Parked = append(p.plan.Parked, row)
 	}
+}
+
+// wait makes the items behind wake this one, if they bring its payment, and tells when somebody has to be told.
+func (p *planner) wait(in Intake) (paymentID string, alarm time.Time) {
+	p.v.Waiters[PaymentRef{in.Tenant.ID, in.PaymentID()}] = true
+	return in.PaymentID(), p.v.Now.Add(WaitingAlarm)
 }

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"slices"
+
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -70,6 +72,7 @@ func (s *Store) keysOf(g []refund.Intake) *groupKeys {
 			k.mutex(i, s.reference(k.reference(in, *in.Refund.Payment, first)), first)
 		}
 	}
+	slices.Sort(k.mutexes) // of two groups with the same keys one is ahead and gets them all, instead of half each
 	return k
 }
 
