@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -32,6 +33,7 @@ type Dev struct {
 	args []string
 	proc *Process
 	info atomic.Pointer[Info]
+	open sync.Once
 	pool *pgxpool.Pool
 }
 
@@ -106,6 +108,16 @@ func (d *Dev) ClientWith(key string) *Client {
 	return NewClient(d.t, func() string { return d.Info().API }, key)
 }
 
+// ClientFor is Client for a subtest: it fails that one.
+func (d *Dev) ClientFor(t testing.TB) *Client {
+	return NewClient(t, func() string { return d.Info().API }, d.Info().APIKey)
+}
+
+// SimFor is Sim for a subtest: it fails that one.
+func (d *Dev) SimFor(t testing.TB) *Sim {
+	return NewSim(t, func() string { return d.Info().Simulator })
+}
+
 // Sim is the channel.
 func (d *Dev) Sim() *Sim { return NewSim(d.t, func() string { return d.Info().Simulator }) }
 
@@ -113,9 +125,7 @@ func (d *Dev) Sim() *Sim { return NewSim(d.t, func() string { return d.Info().Si
 // restarts of the server.
 func (d *Dev) DB() *DB {
 	d.t.Helper()
-	if d.pool == nil {
-		d.pool = openPool(d.t, d.Info().DatabaseURL)
-	}
+	d.open.Do(func() { d.pool = openPool(d.t, d.Info().DatabaseURL) })
 	return &DB{d.t, d.pool}
 }
 

@@ -1,0 +1,94 @@
+package e2e
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/refundry/refundry/test/e2e/harness"
+)
+
+// ambiguousCases are answers that seem to say more than they do.
+func ambiguousCases() []oneCase {
+	return []oneCase{
+		{name: "C23 a clean answer after a timeout does not undo the timeout", run: caseC23, rules: []harness.Rule{
+			{Fault: "lost-after", RefundID: "c23", Nth: 1},
+			{Fault: "rate-limited", RefundID: "c23", Op: "query", Nth: 1},
+			{Fault: "lost-before", RefundID: "c23", Op: "query", Nth: 2},
+			{Fault: "error-before", RefundID: "c23", Op: "query", Nth: 3},
+		}},
+		// The channel hides the refund for longer than it promises, so that a second send meets our own effect.
+		{name: "C24 our own effect is not read as a refusal", run: caseC24, rules: []harness.Rule{
+			{Fault: "lost-after", RefundID: "c24", Op: "send", Nth: 1},
+			{Fault: "hidden", RefundID: "c24", Op: "send", Nth: 1, DelayMS: 13000},
+			{Fault: "echo", RefundID: "c24", Nth: 2},
+		}},
+		{name: "C24 an echo with nothing behind it fails only on proven absence", run: caseC24Empty, rules: []harness.Rule{
+			{Fault: "echo", RefundID: "c24-empty"},
+		}},
+		{name: "C34 an answer from before visibility proves nothing", run: caseC34, rules: []harness.Rule{
+			{Fault: "lost-after", RefundID: "c34", Op: "send", Nth: 1},
+			{Fault: "hidden", RefundID: "c34", Op: "send", DelayMS: 3500},
+		}},
+	}
+}
+
+func caseC23(ctx context.Context, t *testing.T, s site) {
+	s.api.Accept(ctx, request("c23", 100, 100))
+	s.api.UntilState(ctx, "c23", "UNKNOWN", 30*time.Second)
+	s.payment(ctx, t, "pay-c23", 100, 0)
+	tl := s.paidOnce(ctx, t, "c23", 1, time.Minute)
+	if got, want := tl.Answers("QUERY"), []string{"UNKNOWN", "UNKNOWN", "UNKNOWN", "SUCCEEDED"}; !slices.Equal(got, want) {
+		t.Errorf("the queries proved %v, want %v: a refused question says nothing about the refund", got, want)
+	}
+	never(t, tl, "FAILED", "PENDING")
+	s.payment(ctx, t, "pay-c23", 0, 100)
+}
+
+func caseC24(ctx context.Context, t *testing.T, s site) {
+	s.api.Accept(ctx, request("c24", 100, 100))
+	tl := s.paidOnce(ctx, t, "c24", 2, time.Minute)
+	if got, want := tl.Answers("SEND"), []string{"UNKNOWN", "REFUSED_ECHO"}; !slices.Equal(got, want) {
+		t.Errorf("the sends proved %v, want %v", got, want)
+	}
+	never(t, tl, "FAILED")
+	for _, e := range tl.Effects {
+		if e.Status != "MOVED" {
+			t.Errorf("effect %+v, want one that moved", e)
+		}
+	}
+	s.payment(ctx, t, "pay-c24", 0, 100)
+	if n := s.dev.DB().Int(ctx, `SELECT count(*) FROM effects WHERE payment_id = 'pay-c24' AND rid IS NULL`); n != 0 {
+		t.Errorf("%d effects adopted as foreign, want none", n)
+	}
+}
+
+func caseC24Empty(ctx context.Context, t *testing.T, s site) {
+	s.api.Accept(ctx, request("c24-empty", 100, 100))
+	s.api.UntilState(ctx, "c24-empty", "FAILED", time.Minute)
+	tl := s.api.Timeline(ctx, "c24-empty")
+	readings := 0
+	for _, a := range tl.Attempts {
+		if a.Kind == "QUERY" && a.Answer != nil && *a.Answer == "NOT_FOUND" && !a.StartedAt.Before(tl.Attempts[0].StartedAt.Add(8*time.Second)) {
+			readings++
+		}
+	}
+	if readings < 2 || tl.Calls("SEND") != 1 {
+		t.Errorf("FAILED after %d absences that count and %d sends, want 2 and 1: %+v", readings, tl.Calls("SEND"), tl.Attempts)
+	}
+	if n := len(s.sim.EffectsOf(ctx, "c24-empty")); n != 0 {
+		t.Errorf("%d effects of a FAILED refund", n)
+	}
+	s.payment(ctx, t, "pay-c24-empty", 0, 0)
+}
+
+func caseC34(ctx context.Context, t *testing.T, s site) {
+	s.api.Accept(ctx, request("c34", 100, 100))
+	tl := s.paidOnce(ctx, t, "c34", 1, time.Minute)
+	if got := tl.Answers("QUERY"); !slices.Contains(got, "NOT_FOUND") || got[len(got)-1] != "SUCCEEDED" {
+		t.Errorf("the queries proved %v, want absences that do not count, then SUCCEEDED", got)
+	}
+	never(t, tl, "FAILED", "PENDING")
+	s.payment(ctx, t, "pay-c34", 0, 100)
+}
