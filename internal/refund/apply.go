@@ -84,7 +84,7 @@ func (s *scene) releaseLease() {
 func (s *scene) record() {
 	d := s.d
 	switch s.f.Kind {
-	case Acknowledged:
+	case Acknowledged, Reversed: // the channel has, or had, a refund of this number
 		if !s.ackBefore { // a decree that says "not done" is void
 			d.Decreed = false
 		}
@@ -95,12 +95,22 @@ func (s *scene) record() {
 			d.FinalNegativeAt = s.now
 		}
 	}
-	if s.f.Kind.keyed() && s.f.ChannelRefundID != "" && d.ChannelRefundID == "" {
+	if s.f.Kind.keyed() && s.f.ChannelRefundID != "" && d.ChannelRefundID == "" && !s.ofAnother(s.f.ChannelRefundID) {
 		d.ChannelRefundID = s.f.ChannelRefundID
 		d.Acknowledged = true
 	}
 	s.change.Known = s.f.Kind.keyed() && s.f.fromChannel() && s.r.Facts[s.key()]
 	s.refold()
+}
+
+// ofAnother says whether the channel's id belongs to another number of this refund.
+func (s *scene) ofAnother(id string) bool {
+	for _, d := range s.r.Dispatches {
+		if d.No != s.f.Dispatch && d.ChannelRefundID == id {
+			return true
+		}
+	}
+	return false
 }
 
 // refold brings the flags in step with the answers. Exposure ends by evidence; it begins only with a send's claim, an
@@ -148,6 +158,9 @@ func (s *scene) enter(w row) {
 		for _, a := range h.do {
 			a.do(s)
 		}
+		if s.refold(); s.over(h.to) {
+			continue // an open state with nothing exposed is none to write: settle takes it from here
+		}
 		from := s.r.State
 		s.move(h.to)
 		s.flags()
@@ -170,15 +183,22 @@ func (s *scene) hopKind(w row, i int) FactKind {
 	return s.f.Kind
 }
 
-// settle leaves the open states when nothing is exposed any more: time or this fact ended it.
+// over says whether a hop would stay among the open states although nothing is exposed any more.
+func (s *scene) over(to State) bool {
+	return has(inFlight, s.r.State) && !s.r.anyExposed() && (to == "" || has(inFlight, to))
+}
+
+// settle leaves the open states when nothing is exposed any more: time or this fact ended it. The journal tells it
+// under the fact that came.
 func (s *scene) settle() {
-	if !has(inFlight, s.r.State) || s.r.anyExposed() {
+	if !s.over("") {
 		return
 	}
 	kind, known := s.f.Kind, s.change.Known
 	s.f.Kind, s.change.Known = Settled, false
-	s.enter(s.row())
+	w := s.row()
 	s.f.Kind, s.change.Known = kind, known
+	s.enter(w)
 }
 
 // move changes the state and everything that depends on the state alone.
@@ -210,12 +230,18 @@ func (s *scene) move(to State) {
 func failureCode(r *Record, k FactKind) string {
 	a, ok := r.lastSend(r.DispatchNo)
 	switch {
-	case k == FailedFinal || k == Settled:
+	case k == FailedFinal || endedNegative(r):
 		return "channel-failed"
 	case ok && a.Answer == RefusedEcho:
 		return "channel-refused-duplicate"
 	}
 	return "channel-refused"
+}
+
+// endedNegative says whether the live number's end is known.
+func endedNegative(r *Record) bool {
+	d, ok := r.Dispatch(r.DispatchNo)
+	return ok && !d.FinalNegativeAt.IsZero()
 }
 
 func (s *scene) channelCode() string {

@@ -63,8 +63,8 @@ func (e *Exposure) send(a Attempt, c Contract) {
 }
 
 func (e *Exposure) reading(a Attempt, c Contract) {
-	if e.AbsenceFrom.IsZero() || a.StartedAt.Before(e.AbsenceFrom) {
-		return
+	if !c.asking().Exists || e.AbsenceFrom.IsZero() || a.StartedAt.Before(e.AbsenceFrom) {
+		return // nothing that this channel does not know is proof
 	}
 	if e.Readings > 0 && a.StartedAt.Sub(e.LastReading) < c.asking().ReadingGap.D() {
 		return

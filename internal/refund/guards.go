@@ -17,6 +17,7 @@ var (
 	answersAsk = guard{"answers the open ask", func(s *scene) bool { return s.r.AskNo != 0 && s.r.AskNo == s.f.Dispatch }}
 	clear      = guard{"nothing exposed", func(s *scene) bool { return !s.r.anyExposed() }}
 	notExposed = guard{"its dispatch is not exposed", func(s *scene) bool { return !s.d.Exposed }}
+	exposed    = guard{"its dispatch is exposed", func(s *scene) bool { return s.d.Exposed }}
 	isLive     = guard{"live dispatch", func(s *scene) bool { return s.f.Dispatch == s.r.DispatchNo }}
 
 	firstNumber = guard{"first number", func(s *scene) bool { return s.r.DispatchNo == 1 }}

@@ -52,8 +52,13 @@ func (s *scene) returned() bool {
 
 // movedEffect is the standing effect that the fact speaks of, else any standing one of its dispatch.
 func (s *scene) movedEffect() *Effect {
-	if e := s.sameEffect(); e != nil && e.Status == EffectMoved {
-		return e
+	if e := s.sameEffect(); e != nil {
+		if e.Status == EffectMoved {
+			return e
+		}
+		if s.f.ChannelRefundID != "" {
+			return nil // it speaks of that one, and that one has been returned
+		}
 	}
 	for i := range s.r.Effects {
 		e := &s.r.Effects[i]

@@ -95,6 +95,7 @@ func moneyRows() []row {
 		{id: "succeeded/after-return", fact: Succeeded, in: states(ReversedSt), hops: to(Success, book, openLate), says: "another effect after a return"},
 
 		{id: "reversed/known", fact: Reversed, in: anyState, when: when(mirroredSame), hops: stay(), silent: true, says: "this return is booked"},
+		{id: "reversed/partial-pending", fact: Reversed, in: states(Pending), when: when(otherAmount, exposed), hops: to(InDoubt, openContradiction), says: "the channel has what we held for not done, with another amount: do not send"},
 		{id: "reversed/partial", fact: Reversed, in: anyState, when: when(otherAmount), hops: stay(openContradiction), says: "not the effect's amount: a person"},
 		{id: "reversed/one-of-two", fact: Reversed, in: states(Success), when: when(stands, anotherMoved), hops: stay(mirror), says: "another effect stands"},
 		{id: "reversed/success", fact: Reversed, in: states(Success), when: when(stands), hops: to(ReversedSt, mirror), says: "the channel returned the money"},

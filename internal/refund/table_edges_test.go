@@ -7,45 +7,15 @@ import (
 
 // Corners of the table, each one told as it happens.
 
-// decree stands for an approved decision that a number did nothing; the code that takes decisions does the same.
-func (s *story) decree(no int) {
-	d, _ := s.r.Dispatch(no)
-	d.Decreed, d.Exposed = true, false
-	s.r.Exposed = s.r.anyExposed()
-}
+func (s *story) confirmNotDone() { s.r = personNotDone(s.r) }
+func (s *story) resend()         { s.r = personResend(s.r) }
+func (s *story) takeBack()       { s.r = personTakesBack(s.r) }
 
-// confirmNotDone stands for that decision: every number is decreed, the refund fails.
-func (s *story) confirmNotDone() {
-	for _, d := range s.r.Dispatches {
-		s.decree(d.No)
-	}
-	s.r.State, s.r.Case, s.r.FinalAt, s.r.NextActionAt, s.r.LeaseEndsAt = Failed, nil, s.now(), time.Time{}, time.Time{}
-	s.r.Payment.Reserved -= s.r.Amount
-}
-
-// resend stands for that decision: the live number is decreed, the next one waits for the answer about it.
-func (s *story) resend() {
-	old := s.r.DispatchNo
-	s.decree(old)
-	s.r.DispatchNo++
-	s.r.Dispatches = append(s.r.Dispatches, Dispatch{No: s.r.DispatchNo, Number: DispatchNumber(s.r.Installation, s.r.TenantCode, s.r.RefundID, s.r.DispatchNo)})
-	s.r.State, s.r.StateSince, s.r.PendingReason, s.r.AskNo, s.r.Case, s.r.LeaseEndsAt = Pending, s.now(), PendingQueued, old, nil, time.Time{}
-}
-
-// confirmSuccess stands for that decision: an effect without the channel's id.
+// confirmSuccess stands for that decision: an effect without the channel's id. The case is closed.
 func (s *story) confirmSuccess() {
 	s.t.Helper()
-	s.enter(Fact{Kind: Succeeded, Dispatch: s.r.DispatchNo, Source: "decision", Actor: "actor:ann"})
+	s.enter(personSuccess(s.r))
 	s.r.Case, s.r.NextActionAt = nil, time.Time{}
-}
-
-// takeBack stands for that decision: what only a person had confirmed is un-booked.
-func (s *story) takeBack() {
-	e := &s.r.Effects[0]
-	e.Status, e.ReversedAt = EffectReversed, s.now()
-	s.r.Payment.Refunded -= e.Counted
-	s.r.State, s.r.Case, s.r.NextActionAt = ReversedSt, nil, time.Time{}
-	s.decree(e.DispatchNo)
 }
 
 // unsure drives a refund to UNKNOWN: the first send's answer is lost.
@@ -348,4 +318,69 @@ func TestAbsenceOfAnOlderNumber(t *testing.T) {
 		s.says(s.query(no), NotFound)
 	}
 	s.wants("the live number was refused, the older one did nothing", Failed, false)
+}
+
+// UNKNOWN, ACCEPTED and PROCESSING with nothing exposed are rows that the database refuses, even between two transitions.
+func TestNoRowIsWrittenOpenAndClear(t *testing.T) {
+	t.Parallel()
+	t.Run("the silent send's answer comes after the horizon", func(t *testing.T) {
+		t.Parallel()
+		s := tell(t, ProfileKeyedQueryable)
+		send := s.send()
+		s.notice(FailedFinal, 1, "")
+		s.after(5 * time.Second)
+		ch := s.says(send, Unknown)
+		s.wants("ended", Failed, false)
+		if s.r.Failure.Code != "channel-failed" || len(ch.Steps) != 1 {
+			t.Errorf("failure %+v in %d steps", s.r.Failure, len(ch.Steps))
+		}
+	})
+	t.Run("an older number's end clears the refund", func(t *testing.T) {
+		t.Parallel()
+		s := tell(t, ProfileKeyedQueryable)
+		s.says(s.send(), RefusedNewNumber)
+		s.notice(Acknowledged, 1, "")
+		s.wants("an older number is alive", InDoubt, true, CaseAcknowledged)
+		ch := s.notice(FailedFinal, 1, "")
+		s.wants("and has ended", Pending, false)
+		if len(ch.Steps) != 1 || ch.Steps[0].Entry.FactKey == nil {
+			t.Errorf("one row must tell the fact with its key, got %+v", ch.Steps)
+		}
+	})
+}
+
+// A channel id that one number has is never read as another number's.
+func TestAnIDBelongsToOneNumber(t *testing.T) {
+	t.Parallel()
+	s := tell(t, "notice-only")
+	s.says(s.send(), RefusedNewNumber)
+	s.says(s.send(), Succeeded)
+	s.notice(Reversed, 1, "A")
+	s.wants("the dead number came and went beside the live one", Success, false, CaseMulti)
+	s.notice(FailedFinal, 2, "A")
+	s.wants("that id is the other number's, and has been returned", Success, false, CaseMulti)
+	s.balances("the live number's effect stands", 0, 1000, 0)
+}
+
+// On a channel that cannot be asked, "not found" is no reading.
+func TestNotFoundNeedsAQuestion(t *testing.T) {
+	t.Parallel()
+	s := tell(t, ProfileBlind)
+	s.unsure()
+	s.after(time.Hour)
+	next, no := ask(s.r, 1, s.c, s.now())
+	s.r = next
+	s.says(no, NotFound)
+	s.wants("nothing is proven", InDoubt, true)
+}
+
+// A return, even of another amount, proves that the channel has the refund: nothing may be sent, whatever a person says of the case.
+func TestAPartialReturnStopsTheSend(t *testing.T) {
+	t.Parallel()
+	s := tell(t, ProfileKeyedQueryable)
+	s.says(s.send(), Retryable)
+	s.enter(Fact{Kind: Reversed, Dispatch: 1, ChannelRefundID: "A", Amount: 10, Currency: "USD", Source: "notice"})
+	s.wants("the channel has it", InDoubt, true, CaseContradiction)
+	s.r.Case = nil
+	s.next("asks, never sends", DoQuery)
 }

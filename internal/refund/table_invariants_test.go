@@ -5,6 +5,8 @@ import (
 	"slices"
 )
 
+var madeTransitions = Transitions()
+
 // broken names every promise that a change breaks. Each has its pair among the constraints and guards of the migrations.
 func broken(before Record, ch Change) []string {
 	var out []string
@@ -64,7 +66,7 @@ func brokenSteps(before Record, ch Change) []string {
 		if e.From != state || e.To != s.Row.State {
 			out = append(out, fmt.Sprintf("step %d tells %s>%s, the row went %s>%s", i, e.From, e.To, state, s.Row.State))
 		}
-		if e.From != e.To && !slices.Contains(Transitions(), string(e.From)+">"+string(e.To)) {
+		if e.From != e.To && !slices.Contains(madeTransitions, string(e.From)+">"+string(e.To)) {
 			out = append(out, fmt.Sprintf("refunds_transition: %s>%s is not in the list", e.From, e.To))
 		}
 		if s.Row.JournalSeq != seq+1 || s.Row.Generation != before.Generation {
@@ -72,6 +74,9 @@ func brokenSteps(before Record, ch Change) []string {
 		}
 		if e.From != e.To && (e.To == Pending || e.To == Failed || e.To == Canceled) && s.Row.Exposed {
 			out = append(out, fmt.Sprintf("refunds_entered_exposed: %s", e.To))
+		}
+		if has(inFlight, s.Row.State) != (s.Row.Exposed && !s.Row.State.Final()) || (s.Row.State.Final() && s.Row.Exposed && s.Row.Case == nil) {
+			out = append(out, fmt.Sprintf("refunds_exposed_ck: step %d writes %s with exposed=%v", i, s.Row.State, s.Row.Exposed))
 		}
 		state, seq = e.To, s.Row.JournalSeq
 	}

@@ -1,0 +1,57 @@
+package refund
+
+import "time"
+
+// What approved decisions do to a record. The code that takes decisions lives elsewhere and does the same; the table must
+// be right about every state that they lead to.
+
+func decree(r *Record, no int) {
+	d, _ := r.Dispatch(no)
+	d.Decreed, d.Exposed = true, false
+	r.Exposed = r.anyExposed()
+}
+
+// personNotDone is confirm-not-done: every unbooked number is decreed, the refund has failed, the case is closed.
+func personNotDone(r Record) Record {
+	r = clone(r)
+	for _, d := range r.Dispatches {
+		decree(&r, d.No)
+	}
+	r.State, r.StateSince, r.FinalAt = Failed, r.Now, r.Now
+	r.Case, r.AskNo, r.PendingReason, r.NextActionAt, r.LeaseEndsAt = nil, 0, "", time.Time{}, time.Time{}
+	r.Payment.Reserved -= r.Amount
+	r.Payment = r.Payment.withExcess()
+	return r
+}
+
+// personResend is resend: the live number is decreed, the next one waits for the channel's word about it.
+func personResend(r Record) Record {
+	r = clone(r)
+	old := r.DispatchNo
+	decree(&r, old)
+	r.DispatchNo++
+	r.Dispatches = append(r.Dispatches, Dispatch{No: r.DispatchNo, Number: DispatchNumber(r.Installation, r.TenantCode, r.RefundID, r.DispatchNo)})
+	r.State, r.StateSince, r.PendingReason, r.AskNo = Pending, r.Now, PendingQueued, old
+	r.Case, r.LeaseEndsAt = nil, time.Time{}
+	return r
+}
+
+// personSuccess is confirm-success: a fact of its own, without the channel's id.
+func personSuccess(r Record) Fact {
+	return Fact{Kind: Succeeded, Dispatch: r.DispatchNo, Source: "decision", Actor: "actor:ann"}
+}
+
+// personTakesBack is take-back: what only a person had confirmed is un-booked.
+func personTakesBack(r Record) Record {
+	r = clone(r)
+	for i := range r.Effects {
+		if e := &r.Effects[i]; e.Ours && e.ByPerson && e.ChannelRefundID == "" && e.Status == EffectMoved {
+			e.Status, e.ReversedAt = EffectReversed, r.Now
+			r.Payment.Refunded -= e.Counted
+			decree(&r, e.DispatchNo)
+		}
+	}
+	r.State, r.StateSince, r.Case, r.NextActionAt = ReversedSt, r.Now, nil, time.Time{}
+	r.Payment = r.Payment.withExcess()
+	return r
+}
