@@ -23,6 +23,9 @@ type Door interface {
 type Lot interface {
 	// ParkPoison keeps a message in a transaction of its own; the same place again counts up.
 	ParkPoison(ctx context.Context, tenant refund.TenantID, ev refund.EventKey, reason string, p refund.Park) error
+	// ParkTrial is ParkPoison before a try that may kill the process. It tells the row, which the try settles, and how often
+	// the place has been parked by now.
+	ParkTrial(ctx context.Context, tenant refund.TenantID, ev refund.EventKey, reason string, p refund.Park) (id refund.RID, tries int, err error)
 	// Trace notes deliveries. Losing a row loses trace, never a refund.
 	Trace(ctx context.Context, d []refund.Delivery) error
 }
@@ -43,24 +46,30 @@ type Config struct {
 	Tenants Tenants
 	Allowed []string // codes of the tenants that it may speak for
 
-	MaxBatch  int           // messages of a group; default 128
-	MaxBody   int           // bytes of a body that is read; more is parked as it is; default 1 MiB
-	HoldEvery time.Duration // how often held messages are renewed at the broker; default 20 s
+	MaxBatch  int           // messages of a group; default 128. Three groups are in memory at most
+	MaxBody   int           // bytes of a body that is read; a longer one is parked as it is; default 1 MiB
+	HoldEvery time.Duration // how often everything that we hold is renewed at the broker; default 20 s
 	Rate      float64       // messages a second; 0 = no limit
 	Retry     time.Duration // first pause when the database is away, doubling to 30 times of it; default 200 ms
-	Alone     int           // deliveries from which a message is tried alone; default 6
-	GiveUp    int           // deliveries from which a message that failed again is parked; default 11
+	Patience  time.Duration // of one transaction, and of the acknowledgements of a group; default 30 s
+	Alone     int           // tries from which a message is tried alone; default 6
+	GiveUp    int           // tries from which a message that failed again is parked; default 11
 	Logger    *slog.Logger
 	Clock     func() time.Time
 	// Observe is told what the bridge does, for metrics; nil = nobody.
 	Observe Observer
 }
 
-// Observer counts what a bridge does.
+// Observer counts what a bridge does. Its methods may be called from several goroutines.
 type Observer interface {
+	// Delivered: one delivery whose fate is durable. cause is that of a replay, else "".
 	Delivered(consumer, outcome, cause string)
+	// Parked: a message came to the parking lot.
 	Parked(consumer, reason string)
+	// Opened: an incarnation began.
 	Opened(consumer string)
+	// AckFailed: the broker did not take an acknowledgement; it will deliver again.
+	AckFailed(consumer string)
 }
 
 type silent struct{}
@@ -68,6 +77,7 @@ type silent struct{}
 func (silent) Delivered(string, string, string) {}
 func (silent) Parked(string, string)            {}
 func (silent) Opened(string)                    {}
+func (silent) AckFailed(string)                 {}
 
 // Bridge feeds the door from one subscription: fetch, decode, accept as one group, acknowledge after a known COMMIT.
 // When the database is away it holds what it has and fetches nothing more. Start once, Stop once.
@@ -78,8 +88,10 @@ type Bridge struct {
 	limit   *rate.Limiter
 	tenants map[string]cachedTenant // used by the one working goroutine
 
-	stop  chan struct{}
+	stop  chan struct{} // closed by Stop: no new work
 	quit  sync.Once
+	hard  context.Context // ends when Stop's time is over: what is under way is cut off
+	kill  context.CancelFunc
 	ended sync.WaitGroup
 
 	mu      sync.Mutex
@@ -100,6 +112,7 @@ func New(cfg Config) (*Bridge, error) {
 	orInt(&cfg.GiveUp, 11)
 	orDuration(&cfg.HoldEvery, 20*time.Second)
 	orDuration(&cfg.Retry, 200*time.Millisecond)
+	orDuration(&cfg.Patience, 30*time.Second)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -110,6 +123,7 @@ func New(cfg Config) (*Bridge, error) {
 		cfg.Observe = silent{}
 	}
 	b := &Bridge{cfg: cfg, log: cfg.Logger.With("bridge", cfg.Name, "broker", cfg.Broker), allowed: map[string]bool{}, tenants: map[string]cachedTenant{}, stop: make(chan struct{}), limit: rate.NewLimiter(rate.Inf, cfg.MaxBatch)}
+	b.hard, b.kill = context.WithCancel(context.Background())
 	for _, code := range cfg.Allowed {
 		b.allowed[code] = true
 	}
@@ -136,17 +150,21 @@ func (b *Bridge) Start() {
 	b.ended.Go(b.supervise)
 }
 
-// Stop drains: the batch at hand is finished and acknowledged until ctx ends, then it is given back to the broker.
+// Stop drains: what has been fetched is finished and acknowledged until ctx ends, then it is cut off and given back to the
+// broker. It returns when nothing of the bridge runs any more.
 func (b *Bridge) Stop(ctx context.Context) error {
 	b.quit.Do(func() { close(b.stop) })
+	defer b.kill()
 	done := make(chan struct{})
 	go func() { b.ended.Wait(); close(done) }()
 	select {
 	case <-done:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("bridge %s: still at work when the time to stop was over: %w", b.cfg.Name, ctx.Err())
 	}
+	b.kill()
+	<-done
+	return fmt.Errorf("bridge %s: still at work when the time to stop was over: %w", b.cfg.Name, ctx.Err())
 }
 
 // Lag is how many messages wait at the broker; ok = false when there is no incarnation that could tell.
@@ -182,11 +200,14 @@ func (b *Bridge) supervise() {
 		fails++
 		wait := backoff(b.cfg.Retry, fails)
 		b.log.Warn("incarnation over, opening another", "error", fmt.Sprint(err), "in", wait)
-		b.pause(wait)
+		pause(ctx, wait)
 	}
 }
 
-// incarnation opens a source and works until it breaks. worked: at least one fetch went well.
+// closeTime bounds the farewell to a broker.
+const closeTime = 5 * time.Second
+
+// incarnation opens a source and works until it breaks. worked: it was not broken from the start.
 func (b *Bridge) incarnation(ctx context.Context) (worked bool, err error) {
 	source, err := b.cfg.Open(ctx)
 	if err != nil {
@@ -196,23 +217,13 @@ func (b *Bridge) incarnation(ctx context.Context) (worked bool, err error) {
 	b.setCurrent(source)
 	defer func() {
 		b.setCurrent(nil)
-		end, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		end, cancel := context.WithTimeout(context.Background(), closeTime)
 		defer cancel()
 		err = errors.Join(err, source.Close(end))
 	}()
-	for !b.stopping() {
-		msgs, err := source.Fetch(ctx, b.cfg.MaxBatch)
-		if err != nil {
-			return worked, err
-		}
-		worked = true
-		if len(msgs) > 0 {
-			if err := b.work(ctx, msgs); err != nil {
-				return worked, err
-			}
-		}
-	}
-	return worked, nil
+	run := newRun(b, source)
+	err = run.work(ctx)
+	return run.worked.Load(), err
 }
 
 func (b *Bridge) setCurrent(s Source) {
@@ -226,18 +237,6 @@ func (b *Bridge) stopping() bool {
 	case <-b.stop:
 		return true
 	default:
-		return false
-	}
-}
-
-// pause waits, or less when the bridge stops. It says whether the bridge goes on.
-func (b *Bridge) pause(d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-b.stop:
 		return false
 	}
 }

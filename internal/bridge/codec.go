@@ -37,7 +37,7 @@ func undecodable(pointer, detail string) error { return &Undecodable{pointer, de
 // format. Else it is binary mode: attributes are the event's, in lower case and
 // without the prefix of their transport, and body is the data.
 //
-// The intake has source, id, type, time and content; tenant, consumer, actor,
+// The intake has source, id, type, time, mark of a replay (extension "replaybatchid") and content; tenant, consumer, actor,
 // transport, parking place and RID are for the caller, who also compares
 // tenantCode, the extension "tenantid", "" when it is absent. Errors:
 // *Undecodable; the intake then holds what of the identity could be read.
@@ -63,7 +63,7 @@ func (Codec) Decode(attributes map[string]string, body []byte) (in refund.Intake
 	if err != nil {
 		return in, attributes["tenantid"], err
 	}
-	in.OccurredAt = e.Time()
+	in.OccurredAt, in.ReplayBatch = e.Time(), replayBatch(attributes[replayAttribute])
 	err = content(&in, data)
 	return in, attributes["tenantid"], err
 }

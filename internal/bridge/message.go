@@ -24,10 +24,17 @@ type Message interface {
 // Source is one incarnation of a subscription. A broken one is closed and opened anew; it is never repaired.
 type Source interface {
 	// Fetch waits for messages and gives at most max of them. No message within the source's own waiting time is an empty
-	// answer. An error ends the incarnation.
+	// answer. An error ends the incarnation, after what came with it is done. The end of ctx is not a failure: what has come
+	// is given.
 	Fetch(ctx context.Context, max int) ([]Message, error)
 	// Close gives everything back that was not acknowledged.
 	Close(ctx context.Context) error
+}
+
+// GroupAcker is a Source that acknowledges many messages faster together than one by one. The first error ends the
+// incarnation; what became of the others is then unknown to us, and a redelivery tells.
+type GroupAcker interface {
+	AckAll(ctx context.Context, msgs []Message) error
 }
 
 // Opener makes an incarnation.

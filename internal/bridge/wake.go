@@ -59,16 +59,29 @@ func (w Waker) WakePayment(ctx context.Context, tenant refund.TenantID, paymentI
 
 // Unpark makes an intake of a parked message, as its consumer had made it.
 func Unpark(m refund.ParkedMessage) (refund.Intake, error) {
-	in, _, err := Codec{}.Decode(attributesOf(m.Headers), m.Body)
-	in.Tenant, in.Event.Consumer, in.Actor, in.Transport, in.Parked = m.Tenant, m.Consumer, "system:wake", "parked:"+m.ID.String(), m.ID
+	in, _, err := unpark(m)
 	return in, err
 }
 
-// attributesOf finds the attributes of binary mode among headers; nil = the body is the whole event.
+func unpark(m refund.ParkedMessage) (in refund.Intake, tenantCode string, err error) {
+	in, tenantCode, err = Codec{}.Decode(attributesOf(m.Headers), m.Body)
+	if in.ReplayBatch.IsZero() {
+		in.ReplayBatch = replayBatchOf(m.Headers)
+	}
+	in.Tenant, in.Event.Consumer, in.Actor, in.Transport, in.Parked = m.Tenant, m.Consumer, "system:wake", "parked:"+m.ID.String(), m.ID
+	return in, tenantCode, err
+}
+
+// attributesOf finds the attributes of binary mode among headers; nil = the body is the whole event. A content type of
+// CloudEvents decides, else one header "ce-…" does.
 func attributesOf(h map[string][]string) map[string]string {
 	var out map[string]string
 	for name, values := range h {
-		attribute, found := strings.CutPrefix(strings.ToLower(name), "ce-")
+		name = strings.ToLower(name)
+		if name == "content-type" && len(values) == 1 && strings.HasPrefix(strings.ToLower(values[0]), "application/cloudevents") {
+			return nil
+		}
+		attribute, found := strings.CutPrefix(name, "ce-")
 		if !found || len(values) != 1 {
 			continue
 		}
@@ -78,4 +91,25 @@ func attributesOf(h map[string][]string) map[string]string {
 		out[attribute] = values[0]
 	}
 	return out
+}
+
+// replayAttribute marks what somebody sends again on purpose, as an extension of the event or a header beside it.
+const replayAttribute = "replaybatchid"
+
+// replayBatchOf finds the mark of a replay among headers. What is no id is no mark: it decides nothing.
+func replayBatchOf(h map[string][]string) refund.RID {
+	for name, values := range h {
+		if strings.EqualFold(name, replayAttribute) && len(values) == 1 {
+			return replayBatch(values[0])
+		}
+	}
+	return refund.RID{}
+}
+
+func replayBatch(s string) refund.RID {
+	id, err := refund.ParseRID(s)
+	if err != nil {
+		return refund.RID{}
+	}
+	return id
 }

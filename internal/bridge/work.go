@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/refundry/refundry/internal/refund"
@@ -16,82 +15,103 @@ const (
 	ParkTooLarge    = "too-large"    // its body is over the limit
 	ParkOtherTenant = "other-tenant" // for a tenant that this bridge may not speak for, or none
 	ParkRefusedByDB = "unstorable"   // the database refuses a value
-	ParkGivenUp     = "given-up"     // failed at every delivery, alone too
+	ParkGivenUp     = "given-up"     // failed at every try, alone too
 )
+
+// Causes of a replay that only a bridge can tell; refund.CauseEvent is left for those of producers.
+const (
+	CauseRedelivery = "redelivery" // the broker delivered the same message again
+	CauseReplay     = "replay"     // somebody replays
+)
+
+// outcomeParked is the outcome of a message that the door never decided.
+const outcomeParked = "PARKED"
 
 // item is one message on its way. done: its fate is durable and it may be acknowledged.
 type item struct {
-	msg     Message
-	in      refund.Intake
-	code    string // of its tenant
-	poison  string // reason of parking
-	done    bool
-	outcome string // for trace and metrics
-	cause   string
+	msg    Message
+	in     refund.Intake
+	code   string // of its tenant, "" = none that may be
+	poison string // reason of parking
+	tries  int    // that failed for reasons of its own
+	busy   int    // tries in a row that met a locked row
+	again  time.Time
+	trial  bool // parked before the try that may be its last
+
+	done      bool
+	outcome   string     // for the trace
+	cause     string     // for the trace: of a replay, or the code of a refusal
+	duplicate string     // for metrics: of a replay only
+	parked    string     // reason, when it was parked now
+	rid       refund.RID // the refund that it led to
 }
 
-// errGivenBack: the bridge stops while it holds a batch; the broker gets it back.
-var errGivenBack = errors.New("bridge: stopped while the batch could not be stored")
+// attempts counts the broker's deliveries and our own tries.
+func (it *item) attempts() int { return max(it.msg.Deliveries(), 1) + it.tries }
 
-// work takes one batch until every message of it is durable, then acknowledges. It returns an error only when the
-// incarnation must end: the bridge stops, or the broker does not take acknowledgements any more.
-func (b *Bridge) work(ctx context.Context, msgs []Message) error {
-	items := make([]*item, len(msgs))
-	for i, m := range msgs {
-		if b.limit.Wait(ctx) != nil {
-			return errGivenBack
-		}
-		items[i] = b.decode(m)
-	}
-	held := b.cfg.Clock()
-	for try := 0; ; try++ {
-		err := b.store(items)
-		if err == nil {
-			return b.acknowledge(items)
-		}
-		wait := backoff(b.cfg.Retry, try+1)
-		b.log.Warn("batch held", "messages", len(items), "try", try+1, "again", wait, "error", err.Error())
-		if !b.pause(wait) {
-			return errGivenBack
-		}
-		if b.cfg.Clock().Sub(held) >= b.cfg.HoldEvery {
-			held = b.cfg.Clock()
-			if err := b.hold(items); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// store makes the fate of every message durable, as far as it is not. An error means that something is open: try again.
-func (b *Bridge) store(items []*item) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+// store tries to make the fate of every message durable. A message that fails for reasons of its own stays open and says when
+// it is due again. The error is about the database: nothing more can be stored now.
+func (b *Bridge) store(ctx context.Context, items []*item) error {
+	ctx, cancel := context.WithTimeout(ctx, b.cfg.Patience)
 	defer cancel()
 	var group, alone []*item
 	for _, it := range items {
+		if it.done {
+			continue
+		}
 		if err := b.findTenant(ctx, it); err != nil {
 			return err
 		}
 		switch {
-		case it.done:
 		case it.poison != "":
-			if err := b.park(ctx, it); err != nil {
-				return err
-			}
-		case it.msg.Deliveries() >= b.cfg.Alone:
+			alone = append(alone, it)
+		case it.attempts() >= b.cfg.Alone:
 			alone = append(alone, it)
 		default:
 			group = append(group, it)
 		}
 	}
-	err := b.accept(ctx, group)
-	for _, it := range alone {
-		err = errors.Join(err, b.accept(ctx, []*item{it}))
+	if err := b.accept(ctx, group); err != nil {
+		return err
 	}
-	return err
+	for _, it := range alone {
+		var err error
+		if it.poison != "" {
+			err = b.park(ctx, it)
+		} else {
+			err = b.tryAlone(ctx, it)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// accept hands a group to the door. Each item that got a verdict is done; one that the database refuses becomes poison.
+// trials is how many times a message is tried that has been given up: each of them may have killed a process.
+const trials = 3
+
+// tryAlone takes one message through the door by itself. Once it has been tried too often it is parked first; the try then
+// settles that row in its own transaction.
+func (b *Bridge) tryAlone(ctx context.Context, it *item) error {
+	if it.attempts() >= b.cfg.GiveUp && !it.trial {
+		id, tries, err := b.cfg.Lot.ParkTrial(ctx, it.in.Tenant.ID, it.in.Event, ParkGivenUp, *it.in.Park)
+		switch {
+		case away(err):
+			return err
+		case err != nil:
+			b.failed(it, err)
+			return nil
+		case tries > trials:
+			it.done, it.outcome, it.parked = true, outcomeParked, ParkGivenUp
+			return nil
+		}
+		it.trial, it.in.Parked = true, id
+	}
+	return b.accept(ctx, []*item{it})
+}
+
+// accept hands a group to the door and takes down each verdict.
 func (b *Bridge) accept(ctx context.Context, group []*item) error {
 	if len(group) == 0 {
 		return nil
@@ -101,135 +121,108 @@ func (b *Bridge) accept(ctx context.Context, group []*item) error {
 		intakes[i] = it.in
 	}
 	results, err := b.cfg.Door.AcceptEach(ctx, intakes)
-	if err != nil {
+	if err == nil && len(results) != len(group) {
+		err = fmt.Errorf("the door gave %d results for %d messages", len(results), len(group))
+	}
+	if away(err) {
 		return err
 	}
-	var open error
-	for i, r := range results {
-		if err := b.settle(ctx, group[i], r); err != nil {
-			open = errors.Join(open, err)
+	var outage error
+	for i, it := range group {
+		r := refund.Result{Err: err}
+		if err == nil {
+			r = results[i]
+		}
+		if err := b.settle(ctx, it, r); err != nil {
+			outage = err
 		}
 	}
-	return open
+	return outage
 }
 
+// settle takes down what the door said of one message. Only a verdict that is listed here lets it be acknowledged.
 func (b *Bridge) settle(ctx context.Context, it *item, r refund.Result) error {
 	switch {
-	case errors.Is(r.Err, refund.ErrBadData):
+	case away(r.Err):
+		return r.Err
+	case errors.Is(r.Err, refund.ErrBadData) && it.in.Parked.IsZero():
 		it.poison = ParkRefusedByDB
 		return b.park(ctx, it)
-	case r.Err != nil && it.msg.Deliveries() >= b.cfg.GiveUp && !errors.Is(r.Err, refund.ErrUnavailable) && !errors.Is(r.Err, refund.ErrOverloaded):
-		it.poison = ParkGivenUp
-		return b.park(ctx, it)
+	case errors.Is(r.Err, refund.ErrBusy), r.Err == nil && r.Verdict == refund.Busy:
+		it.busy++
+		it.again = b.cfg.Clock().Add(backoff(b.cfg.Retry, it.busy))
+		return nil
 	case r.Err != nil:
-		return r.Err
-	case r.Verdict == refund.Busy:
-		return refund.ErrBusy
+		b.failed(it, r.Err)
+		return nil
+	}
+	switch r.Verdict {
+	case refund.Accepted:
+	case refund.Replayed:
+		it.cause = b.causeOf(it, r.Outcome)
+		it.duplicate = it.cause
+	case refund.Conflict, refund.Refused, refund.Waiting:
+		it.cause = string(r.Code)
+		if it.parked = it.cause; r.Verdict == refund.Waiting {
+			it.parked = refund.ParkedWaiting
+		}
+		if r.Replayed { // told again: the first telling was parked
+			it.parked, it.duplicate = "", b.causeOf(it, refund.Outcome{Cause: refund.CauseEvent})
+		}
+	default:
+		b.failed(it, fmt.Errorf("the door said %q", r.Verdict))
+		return nil
 	}
 	it.done, it.outcome = true, string(r.Verdict)
-	if it.cause = r.Cause; r.Cause == refund.CauseEvent && it.msg.Deliveries() > 1 {
-		it.cause = CauseRedelivery
+	if r.Refund != nil {
+		it.rid = r.Refund.RID
 	}
 	return nil
 }
 
-// CauseRedelivery is the cause of a replay that the broker made; refund.CauseEvent is left for those of producers.
-const CauseRedelivery = "redelivery"
-
-// park keeps a message that the door cannot take.
-func (b *Bridge) park(ctx context.Context, it *item) error {
-	if err := b.cfg.Lot.ParkPoison(ctx, it.in.Tenant.ID, it.in.Event, it.poison, *it.in.Park); err != nil {
-		return err
-	}
-	b.cfg.Observe.Parked(b.cfg.Name, it.poison)
-	it.done, it.outcome = true, "PARKED"
-	return nil
-}
-
-// decode makes an intake of a message, or says why it has to be parked. Its tenant is found later, by store.
-func (b *Bridge) decode(m Message) *item {
-	it := &item{msg: m}
-	header := m.Header()
-	park := &refund.Park{Place: m.Place(), Headers: header, Body: m.Body()}
-	if len(m.Body()) > b.cfg.MaxBody {
-		it.in, it.poison = refund.Intake{Park: park}, ParkTooLarge
-		it.in.Event.Consumer = b.cfg.Name
-		return it
-	}
-	in, code, err := Codec{}.Decode(attributesOf(header), m.Body())
-	in.Event.Consumer, in.Park = b.cfg.Name, park
-	in.Actor, in.Transport = "system:bridge", b.cfg.Broker+":"+m.Place()
-	it.in = in
+// causeOf says who made a duplicate, as far as the broker's count tells.
+func (b *Bridge) causeOf(it *item, o refund.Outcome) string {
 	switch {
-	case err != nil:
-		it.poison = ParkUndecodable
-	case !b.allowed[code]:
-		it.poison = ParkOtherTenant
-	default:
-		it.code = code
+	case o.Cause != refund.CauseEvent:
+		return o.Cause
+	case !it.in.ReplayBatch.IsZero():
+		return CauseReplay
+	case it.msg.Deliveries() > 1:
+		return CauseRedelivery
 	}
-	return it
+	return o.Cause
 }
 
-// tenantTTL is how long a tenant's row is believed.
-const tenantTTL = 5 * time.Second
+// failed counts a try that failed for reasons of the message's own. After too many the message stays in the parking lot.
+func (b *Bridge) failed(it *item, err error) {
+	it.tries++
+	it.again = b.cfg.Clock().Add(backoff(b.cfg.Retry, it.tries))
+	b.log.Error("a message fails", "place", it.msg.Place(), "attempts", it.attempts(), "again", it.again, "error", err.Error())
+	if it.trial { // it lies there already
+		it.done, it.outcome, it.parked = true, outcomeParked, ParkGivenUp
+	}
+}
 
-// findTenant fills in who the event is for. An event for a tenant that does not exist is poison.
-func (b *Bridge) findTenant(ctx context.Context, it *item) error {
-	if it.code == "" || it.in.Tenant.ID != 0 || it.poison != "" {
-		return nil
-	}
-	if known, ok := b.tenants[it.code]; ok && b.cfg.Clock().Before(known.until) {
-		it.in.Tenant = known.tenant
-		return nil
-	}
-	t, err := b.cfg.Tenants.BridgeTenant(ctx, it.code)
-	if errors.Is(err, refund.ErrNotFound) {
-		it.poison = ParkOtherTenant
-		return nil
-	}
-	if err != nil {
+// park keeps a message that the door cannot take, in a transaction of its own. One that cannot be parked stays open.
+func (b *Bridge) park(ctx context.Context, it *item) error {
+	err := b.cfg.Lot.ParkPoison(ctx, it.in.Tenant.ID, it.in.Event, it.poison, *it.in.Park)
+	switch {
+	case away(err):
 		return err
+	case err != nil:
+		b.failed(it, err)
+		return nil
 	}
-	b.tenants[it.code] = cachedTenant{t, b.cfg.Clock().Add(tenantTTL)}
-	it.in.Tenant = t
+	it.done, it.outcome, it.cause, it.parked = true, outcomeParked, it.poison, it.poison
 	return nil
 }
 
-type cachedTenant struct {
-	tenant refund.Tenant
-	until  time.Time
-}
-
-// acknowledge traces and acknowledges a batch whose fate is durable. The first failed acknowledgement ends the
-// incarnation: what was not acknowledged comes again and is a replay.
-func (b *Bridge) acknowledge(items []*item) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	trace := make([]refund.Delivery, len(items))
-	for i, it := range items {
-		trace[i] = refund.Delivery{Tenant: it.in.Tenant.ID, Event: it.in.Event, Transport: b.cfg.Broker + ":" + it.msg.Place() + "#" + strconv.Itoa(it.msg.Deliveries()),
-			Outcome: it.outcome, Cause: it.cause, ReplayBatch: it.in.ReplayBatch}
-		b.cfg.Observe.Delivered(b.cfg.Name, it.outcome, it.cause)
-	}
-	if err := b.cfg.Lot.Trace(ctx, trace); err != nil {
-		b.log.Warn("deliveries not traced", "messages", len(items), "error", err.Error())
-	}
-	for _, it := range items {
-		if err := it.msg.Ack(ctx); err != nil {
-			return fmt.Errorf("acknowledging %s: %w", it.msg.Place(), err)
+// away says that an error is the database's or the moment's, not the message's: it is never counted against a message.
+func away(err error) bool {
+	for _, class := range []error{refund.ErrUnavailable, refund.ErrOverloaded, refund.ErrCommitUnknown, context.DeadlineExceeded, context.Canceled} {
+		if errors.Is(err, class) {
+			return true
 		}
 	}
-	return nil
-}
-
-func (b *Bridge) hold(items []*item) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	for _, it := range items {
-		if err := it.msg.Hold(ctx); err != nil {
-			return fmt.Errorf("holding %s: %w", it.msg.Place(), err)
-		}
-	}
-	return nil
+	return false
 }

@@ -91,7 +91,8 @@ type Intake struct {
 	Transport   string    // evidence: request id, topic/partition/offset. Decides nothing
 	OccurredAt  time.Time // CloudEvents time; zero = not said
 	Park        *Park
-	Parked      RID // set when a parked row is tried again: the same transaction settles that row
+	Parked      RID  // set when a parked row is tried again: the same transaction settles that row
+	Redrive     bool // somebody asks for it: a stored refusal is decided anew, and its receipt changed in place
 	ReplayBatch RID
 	RID         RID // id of the refund if this intake creates one; made once before the first try, so that a second try after a lost COMMIT knows its own work
 }
@@ -128,8 +129,9 @@ const (
 
 // Causes of a replay, for the duplicates metric.
 const (
-	CauseEvent  = "event"  // the same event id again
-	CauseRefund = "refund" // another event id for a known refund (or capture)
+	CauseEvent   = "event"   // the same event id again
+	CauseRefund  = "refund"  // another event id for a known refund (or capture)
+	CauseSettled = "settled" // the parked row that was to be tried again is dealt with already
 )
 
 // Outcome is the door's answer to one intake.

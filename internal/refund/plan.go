@@ -68,16 +68,14 @@ func (p *planner) heldBack(in Intake) bool {
 }
 
 func (p *planner) item(in Intake) Outcome {
-	if !in.Parked.IsZero() {
-		switch row, held := p.v.Parked[in.Parked]; {
-		case !held:
-			return Outcome{Verdict: Lost}
-		case !row.Open:
-			return Outcome{Verdict: Replayed, Cause: CauseSettled}
-		}
+	if p.v.Parked[in.Parked] == ParkedTaken {
+		return Outcome{Verdict: Lost}
 	}
 	if r, known := p.v.Receipts[event(in)]; known && !anew(in, r) {
 		return p.again(in, r)
+	}
+	if p.v.Parked[in.Parked] == ParkedSettled {
+		return Outcome{Verdict: Replayed, Cause: CauseSettled}
 	}
 	if in.Capture != nil {
 		return p.capture(in)

@@ -59,6 +59,7 @@ type View struct {
 	References   map[ReferenceRef]PaymentRef // of payments that the group may create
 	Captures     map[CaptureRef]int64        // amounts
 	Waiters      map[PaymentRef]bool         // something is parked until this payment is known
+	Parked       map[RID]ParkedState         // of the rows that are tried again; absent = as it should be
 	// Account gives an account's contract and whether the tenant may use it.
 	Account func(name string, t TenantID) (c Contract, known, allowed bool)
 }
@@ -67,8 +68,9 @@ type View struct {
 type Plan struct {
 	Outcomes  []Outcome
 	Receipts  []NewReceipt
-	Payments  []Payment // new ones, balances with this group's reservations
-	Touched   []Payment // known ones with new balances
+	Rebound   []NewReceipt // refusals that were decided anew
+	Payments  []Payment    // new ones, balances with this group's reservations
+	Touched   []Payment    // known ones with new balances
 	Refunds   []NewRefund
 	Captures  []NewCapture
 	Conflicts []ConflictRow
@@ -79,7 +81,7 @@ type Plan struct {
 
 // Writes says whether the plan changes anything at all.
 func (p Plan) Writes() bool {
-	return len(p.Receipts)+len(p.Payments)+len(p.Touched)+len(p.Refunds)+len(p.Captures)+len(p.Conflicts)+len(p.Parked)+len(p.Unparked) > 0
+	return len(p.Receipts)+len(p.Rebound)+len(p.Payments)+len(p.Touched)+len(p.Refunds)+len(p.Captures)+len(p.Conflicts)+len(p.Parked)+len(p.Unparked) > 0
 }
 
 // NewReceipt binds an event id.
@@ -139,12 +141,24 @@ type ParkedRow struct {
 // ParkedWaiting is the reason of a parked item whose payment is not known yet.
 const ParkedWaiting = "waiting"
 
+// ParkedState says what keeps a parked row from being tried again.
+type ParkedState string
+
+// States of parked rows that are to be tried again.
+const (
+	ParkedTaken   ParkedState = "TAKEN"   // another transaction is at it
+	ParkedSettled ParkedState = "SETTLED" // it has been dealt with
+)
+
 // UnparkedRow settles a parked row that was tried again, or tells why it stays.
 type UnparkedRow struct {
-	Tenant TenantID
-	ID     RID
-	How    string // done: accepted or replayed; "" = stays parked with Reason
-	Reason string
+	Tenant      TenantID
+	ID          RID
+	How         string // done: accepted or replayed; "" = stays parked with Reason
+	By          string // who tried
+	Reason      string
+	WakePayment string // set = stays until this payment is known
+	AlarmAt     time.Time
 }
 
 // Delivery is one delivery of a message, for the trace.

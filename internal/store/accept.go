@@ -47,6 +47,7 @@ func (s *Store) AcceptGroup(ctx context.Context, g []refund.Intake) ([]refund.Ou
 func (s *Store) writeGroup(ctx context.Context, conn *pgxpool.Conn, v refund.View, p refund.Plan) error {
 	b := &pgx.Batch{}
 	queueReceipts(b, v, p.Receipts)
+	queueRebound(b, v, p.Rebound)
 	queuePayments(b, p)
 	queueRefunds(b, v, p.Refunds)
 	queueCaptures(b, v, p.Captures)

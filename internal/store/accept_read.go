@@ -42,6 +42,10 @@ JOIN payments p ON p.account = w.account AND p.channel_reference = w.reference`
 	sqlCaptures = `SELECT c.tenant_id, c.payment_id, c.capture_id, c.amount FROM unnest($1::bigint[], $2::text[], $3::text[]) AS w(tenant_id, payment_id, capture_id)
 JOIN captures c ON c.tenant_id = w.tenant_id AND c.payment_id = w.payment_id AND c.capture_id = w.capture_id`
 
+	sqlParkedRows = `SELECT k.parked_id, k.done_at IS NULL FROM parked k
+JOIN unnest($1::bigint[], $2::uuid[]) AS w(tenant_id, parked_id) ON k.tenant_id = w.tenant_id AND k.parked_id = w.parked_id
+ORDER BY k.parked_id FOR NO KEY UPDATE OF k SKIP LOCKED`
+
 	sqlWaiters = `SELECT DISTINCT w.tenant_id, w.payment_id FROM unnest($1::bigint[], $2::text[]) AS w(tenant_id, payment_id)
 JOIN parked k ON k.tenant_id = w.tenant_id AND k.wake_payment = w.payment_id AND k.done_at IS NULL`
 )
@@ -53,7 +57,7 @@ func (s *Store) readGroup(ctx context.Context, conn *pgxpool.Conn, g []refund.In
 	v := refund.View{Installation: s.identity.installation, Epoch: s.identity.epoch, Account: s.account,
 		Receipts: map[refund.EventRef]refund.Receipt{}, Refunds: map[refund.RefundRef]refund.Refund{},
 		Payments: map[refund.PaymentRef]refund.SeenPayment{}, References: map[refund.ReferenceRef]refund.PaymentRef{},
-		Captures: map[refund.CaptureRef]int64{}, Waiters: map[refund.PaymentRef]bool{}}
+		Captures: map[refund.CaptureRef]int64{}, Waiters: map[refund.PaymentRef]bool{}, Parked: map[refund.RID]refund.ParkedState{}}
 	got := map[int64]bool{}
 	b := &pgx.Batch{}
 	b.BeginTx(pgx.TxOptions{})
@@ -75,6 +79,9 @@ func (s *Store) readGroup(ctx context.Context, conn *pgxpool.Conn, g []refund.In
 	}
 	if len(k.captureIDs) > 0 {
 		b.Queue(sqlCaptures, k.captureTenants, k.capturePays, k.captureIDs).Query(func(rows pgx.Rows) error { return readCaptures(rows, v) })
+	}
+	if tenants, ids := parkedOf(g, v); len(ids) > 0 {
+		b.Queue(sqlParkedRows, tenants, ids).Query(func(rows pgx.Rows) error { return readParkedRows(rows, v) })
 	}
 	br := conn.SendBatch(ctx, b)
 	tx := br.Tx()
@@ -156,6 +163,29 @@ func readWaiters(rows pgx.Rows, v refund.View) error {
 	var payment string
 	_, err := pgx.ForEachRow(rows, []any{&tenant, &payment}, func() error {
 		v.Waiters[refund.PaymentRef{Tenant: refund.TenantID(tenant), PaymentID: payment}] = true
+		return nil
+	})
+	return err
+}
+
+// parkedOf are the parked rows that a group tries again. Until they are read they count as taken.
+func parkedOf(g []refund.Intake, v refund.View) (tenants []int64, ids [][16]byte) {
+	for _, in := range g {
+		if !in.Parked.IsZero() && v.Parked[in.Parked] == "" {
+			v.Parked[in.Parked] = refund.ParkedTaken
+			tenants, ids = append(tenants, int64(in.Tenant.ID)), append(ids, in.Parked)
+		}
+	}
+	return tenants, ids
+}
+
+func readParkedRows(rows pgx.Rows, v refund.View) error {
+	var id [16]byte
+	var open bool
+	_, err := pgx.ForEachRow(rows, []any{&id, &open}, func() error {
+		if delete(v.Parked, id); !open {
+			v.Parked[id] = refund.ParkedSettled
+		}
 		return nil
 	})
 	return err

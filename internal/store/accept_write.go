@@ -48,9 +48,13 @@ ON CONFLICT ON CONSTRAINT parked_place_uq DO UPDATE SET tries = parked.tries + 1
   reason = CASE WHEN excluded.wake_payment IS NULL THEN parked.reason ELSE excluded.reason END,
   wake_payment = coalesce(excluded.wake_payment, parked.wake_payment), alarm_at = coalesce(parked.alarm_at, excluded.alarm_at)`
 
-	sqlUnparkDone = `UPDATE parked SET done_at = $3, done_how = $4, done_by = 'system:wake' WHERE tenant_id = $1 AND parked_id = $2 AND done_at IS NULL`
+	sqlRebindReceipts = `UPDATE receipts x SET outcome = u.o, rid = u.r, code = nullif(u.co, ''), transport = nullif(u.tr, '')
+FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::uuid[], $7::text[], $8::text[]) AS u(t, c, s, e, o, r, co, tr)
+WHERE x.tenant_id = u.t AND x.consumer = u.c AND x.source = u.s AND x.event_id = u.e AND x.outcome = 'REFUSED' AND x.month >= ($9::timestamptz - interval '427 days')::date`
 
-	sqlUnparkStay = `UPDATE parked SET reason = $3, wake_payment = NULL, tries = tries + 1 WHERE tenant_id = $1 AND parked_id = $2 AND done_at IS NULL`
+	sqlUnparkDone = `UPDATE parked SET done_at = $3, done_how = $4, done_by = $5, tries = tries + 1 WHERE tenant_id = $1 AND parked_id = $2 AND done_at IS NULL`
+
+	sqlUnparkStay = `UPDATE parked SET reason = $3, wake_payment = $4, alarm_at = coalesce(alarm_at, $5), tries = tries + 1 WHERE tenant_id = $1 AND parked_id = $2 AND done_at IS NULL`
 )
 
 func queueReceipts(b *pgx.Batch, v refund.View, rs []refund.NewReceipt) {
@@ -69,6 +73,21 @@ func queueReceipts(b *pgx.Batch, v refund.View, rs []refund.NewReceipt) {
 		cos, trs = append(cos, string(r.Code)), append(trs, r.Transport)
 	}
 	b.Queue(sqlInsertReceipts, tenants, cs, ss, es, tys, ds, ps, os, rids, cos, trs, v.Now)
+}
+
+// queueRebound changes refusals that were decided anew, under the event's mutex: the only change that a receipt ever sees.
+func queueRebound(b *pgx.Batch, v refund.View, rs []refund.NewReceipt) {
+	if len(rs) == 0 {
+		return
+	}
+	var tenants []int64
+	var cs, ss, es, os, cos, trs []string
+	var rids []*[16]byte
+	for _, r := range rs {
+		tenants, cs, ss, es = append(tenants, int64(r.Tenant)), append(cs, r.Consumer), append(ss, r.Source), append(es, r.ID)
+		os, rids, cos, trs = append(os, string(r.Outcome)), append(rids, uuidOrNull(r.RID)), append(cos, string(r.Code)), append(trs, r.Transport)
+	}
+	b.Queue(sqlRebindReceipts, tenants, cs, ss, es, os, rids, cos, trs, v.Now)
 }
 
 func queuePayments(b *pgx.Batch, p refund.Plan) {
@@ -169,9 +188,9 @@ func queueParked(b *pgx.Batch, v refund.View, p refund.Plan, id func() refund.RI
 	}
 	for _, u := range p.Unparked {
 		if u.How != "" {
-			b.Queue(sqlUnparkDone, int64(u.Tenant), [16]byte(u.ID), v.Now, u.How)
+			b.Queue(sqlUnparkDone, int64(u.Tenant), [16]byte(u.ID), v.Now, u.How, u.By)
 		} else {
-			b.Queue(sqlUnparkStay, int64(u.Tenant), [16]byte(u.ID), u.Reason)
+			b.Queue(sqlUnparkStay, int64(u.Tenant), [16]byte(u.ID), u.Reason, null(u.WakePayment), null(u.AlarmAt))
 		}
 	}
 }

@@ -3,18 +3,49 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/refundry/refundry/internal/refund"
 )
 
-const sqlWaiting = `SELECT k.parked_id, k.consumer, k.place, k.headers, k.body, t.tenant_id, t.code, t.closed_at IS NOT NULL FROM parked k JOIN tenants t USING (tenant_id)
+const (
+	sqlWaiting = `SELECT k.parked_id, k.consumer, k.place, k.headers, k.body, t.tenant_id, t.code, t.closed_at IS NOT NULL FROM parked k JOIN tenants t USING (tenant_id)
 WHERE k.tenant_id = $1 AND k.wake_payment = $2 AND k.done_at IS NULL ORDER BY k.at, k.parked_id LIMIT $3`
 
+	parkedColumns = `k.parked_id, k.consumer, coalesce(k.source, ''), coalesce(k.event_id, ''), k.place, k.reason, coalesce(k.wake_payment, ''), k.alarm_at, k.tries, k.at,
+  k.done_at, coalesce(k.done_how, ''), coalesce(k.done_by, ''), octet_length(k.body)`
+
+	// The open ones have an index of their own, in order of time; so the position of a page is a row's time and id.
+	sqlParkedOpen = `SELECT ` + parkedColumns + ` FROM parked k WHERE k.tenant_id = $1 AND k.done_at IS NULL AND ($2 = '' OR k.reason = $2) AND ($3 = '' OR k.consumer = $3)
+  AND (k.at, k.parked_id) > (coalesce((SELECT a.at FROM parked a WHERE a.tenant_id = $1 AND a.parked_id = $4), '-infinity'), $4)
+ORDER BY k.at, k.parked_id LIMIT $5`
+
+	sqlParkedDone = `SELECT ` + parkedColumns + ` FROM parked k WHERE k.tenant_id = $1 AND k.done_at IS NOT NULL AND ($2 = '' OR k.reason = $2) AND ($3 = '' OR k.consumer = $3)
+  AND k.parked_id > $4 ORDER BY k.parked_id LIMIT $5`
+
+	sqlParkedOne = `SELECT ` + parkedColumns + `, k.headers, k.body, t.code, t.closed_at IS NOT NULL FROM parked k JOIN tenants t USING (tenant_id)
+WHERE k.tenant_id = $1 AND k.parked_id = $2`
+
+	sqlParkedPlace = `SELECT parked_id, tries FROM parked WHERE tenant_id = $1 AND consumer = $2 AND place = $3`
+
+	sqlDiscard = `UPDATE parked SET done_at = now(), done_how = 'discarded', done_by = $3 WHERE tenant_id = $1 AND parked_id = $2 AND done_at IS NULL`
+
+	sqlStillParked = `UPDATE parked SET tries = tries + 1 WHERE tenant_id = $1 AND parked_id = $2 AND done_at IS NULL`
+)
+
 // ParkPoison keeps a message that the door cannot even look at, in a transaction of its own. The same place again counts up.
+// Errors: refund.ErrUnavailable, refund.ErrCommitUnknown, refund.ErrBadData; repeating it is harmless.
 func (s *Store) ParkPoison(ctx context.Context, tenant refund.TenantID, ev refund.EventKey, reason string, p refund.Park) error {
-	return s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
+	_, _, err := s.ParkTrial(ctx, tenant, ev, reason, p)
+	return err
+}
+
+// ParkTrial is ParkPoison for a message that is about to be tried once more. It tells the row, and how often the place has been
+// parked or tried by now.
+func (s *Store) ParkTrial(ctx context.Context, tenant refund.TenantID, ev refund.EventKey, reason string, p refund.Park) (id refund.RID, tries int, err error) {
+	err = s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		now, err := txNow(ctx, tx)
 		if err != nil {
 			return err
@@ -23,8 +54,10 @@ func (s *Store) ParkPoison(ctx context.Context, tenant refund.TenantID, ev refun
 		ev.Source, ev.ID = storable(ev.Source), storable(ev.ID)
 		row := refund.ParkedRow{EventRef: refund.EventRef{Tenant: tenant, EventKey: ev}, Park: p, Reason: reason}
 		queueParked(b, refund.View{Now: now}, refund.Plan{Parked: []refund.ParkedRow{row}}, s.cfg.NewRID)
+		b.Queue(sqlParkedPlace, int64(tenant), ev.Consumer, storable(p.Place)).QueryRow(func(row pgx.Row) error { return row.Scan((*[16]byte)(&id), &tries) })
 		return tx.SendBatch(ctx, b).Close()
 	})
+	return id, tries, err
 }
 
 // Waiting reads at most limit parked messages of a tenant that wait for this payment, the oldest first.
@@ -45,4 +78,58 @@ func (s *Store) Waiting(ctx context.Context, tenant refund.TenantID, paymentID s
 		return m, json.Unmarshal(headers, &m.Headers)
 	})
 	return out, translate(err)
+}
+
+// ListParked gives a page of a tenant's parking lot without the messages' bytes, the oldest first. Errors: refund.ErrUnavailable.
+func (s *Store) ListParked(ctx context.Context, tenant refund.TenantID, q refund.ParkedQuery) ([]refund.ParkedView, error) {
+	text := sqlParkedOpen
+	if q.Done {
+		text = sqlParkedDone
+	}
+	rows, err := s.pool.Query(ctx, text, int64(tenant), q.Reason, q.Consumer, [16]byte(q.After), max(1, q.Limit))
+	if err != nil {
+		return nil, translate(err)
+	}
+	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (refund.ParkedView, error) { return scanParked(row, tenant) })
+	return out, translate(err)
+}
+
+// scanParked reads a row of parkedColumns, and what more it has.
+func scanParked(row pgx.Row, tenant refund.TenantID, more ...any) (refund.ParkedView, error) {
+	var p refund.ParkedView
+	var id [16]byte
+	var alarm, done *time.Time
+	to := append([]any{&id, &p.EventKey.Consumer, &p.Source, &p.EventKey.ID, &p.Place, &p.Reason, &p.WakePayment, &alarm, &p.Tries, &p.At, &done, &p.DoneHow, &p.DoneBy, &p.BodySize}, more...)
+	err := row.Scan(to...)
+	p.ParkedMessage.ID, p.Tenant.ID, p.ParkedMessage.Consumer = id, tenant, p.EventKey.Consumer
+	p.AlarmAt, p.DoneAt = deref(alarm), deref(done)
+	return p, err
+}
+
+// ParkedMessage reads one parked message with its bytes. Errors: refund.ErrNotFound, refund.ErrUnavailable.
+func (s *Store) ParkedMessage(ctx context.Context, tenant refund.TenantID, id refund.RID) (refund.ParkedView, error) {
+	var headers, body []byte
+	var t refund.Tenant
+	p, err := scanParked(s.pool.QueryRow(ctx, sqlParkedOne, int64(tenant), [16]byte(id)), tenant, &headers, &body, &t.Code, &t.Closed)
+	if err != nil {
+		return p, translate(err)
+	}
+	t.ID = tenant
+	p.Tenant, p.Body = t, body
+	return p, json.Unmarshal(headers, &p.Headers)
+}
+
+// Discard settles a parked message without trying it; by is the journal's name of who says so. A message that is dealt with
+// already stays as it is. Errors: refund.ErrNotFound, refund.ErrUnavailable.
+func (s *Store) Discard(ctx context.Context, tenant refund.TenantID, id refund.RID, by string) (refund.ParkedView, error) {
+	if _, err := s.pool.Exec(ctx, sqlDiscard, int64(tenant), [16]byte(id), by); err != nil {
+		return refund.ParkedView{}, translate(err)
+	}
+	return s.ParkedMessage(ctx, tenant, id)
+}
+
+// StillParked counts a try of a parked message that changed nothing. Errors: refund.ErrUnavailable.
+func (s *Store) StillParked(ctx context.Context, tenant refund.TenantID, id refund.RID) error {
+	_, err := s.pool.Exec(ctx, sqlStillParked, int64(tenant), [16]byte(id))
+	return translate(err)
 }

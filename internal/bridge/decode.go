@@ -1,0 +1,117 @@
+package bridge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// decode makes an intake of a message, or says why it has to be parked. Its tenant is found later, by store. Whatever the
+// bytes do to a decoder, they do it to this message alone.
+func (b *Bridge) decode(m Message) (it *item) {
+	header, body := cleaned(m.Header()), m.Body()
+	park := &refund.Park{Place: placeOf(m.Place(), header, body), Headers: header, Body: body}
+	it = &item{msg: m, in: refund.Intake{Park: park}}
+	defer func() {
+		if p := recover(); p != nil {
+			b.log.Error("decoding a message failed badly", "place", m.Place(), "panic", fmt.Sprint(p))
+			it.in, it.poison = refund.Intake{Park: park}, ParkUndecodable
+		}
+		it.in.Event.Consumer, it.in.Park = b.cfg.Name, park
+		it.in.Actor, it.in.Transport = "system:bridge", b.cfg.Broker+":"+m.Place()
+	}()
+	if len(body) > b.cfg.MaxBody {
+		it.poison, it.code = ParkTooLarge, b.only()
+		return it
+	}
+	in, code, err := Codec{}.Decode(attributesOf(header), body)
+	if in.ReplayBatch.IsZero() {
+		in.ReplayBatch = replayBatchOf(header)
+	}
+	it.in = in
+	switch {
+	case err != nil && code == "":
+		it.poison, it.code = ParkUndecodable, b.only()
+	case err != nil && b.allowed[code]:
+		it.poison, it.code = ParkUndecodable, code
+	case err != nil:
+		it.poison = ParkUndecodable
+	case !b.allowed[code]:
+		it.poison = ParkOtherTenant
+	default:
+		it.code = code
+	}
+	return it
+}
+
+// only is the tenant of a bridge that speaks for one: what names no tenant can only be that one's.
+func (b *Bridge) only() string {
+	if len(b.cfg.Allowed) == 1 {
+		return b.cfg.Allowed[0]
+	}
+	return ""
+}
+
+// placeOf names a parked message: where it lies, and what it says. A broker that was emptied and counts from the start again
+// must not make one message of two.
+func placeOf(place string, header map[string][]string, body []byte) string {
+	h := sha256.New()
+	attributes := attributesOf(header)
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		fmt.Fprintf(h, "%d:%s%d:%s", len(name), name, len(attributes[name]), attributes[name])
+	}
+	h.Write(body)
+	return place + "#" + hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// cleaned copies headers without empty entries.
+func cleaned(h map[string][]string) map[string][]string {
+	out := make(map[string][]string, len(h))
+	for name, values := range h {
+		if len(values) > 0 {
+			out[name] = values
+		}
+	}
+	return out
+}
+
+// tenantTTL is how long a tenant's row is believed.
+const tenantTTL = 5 * time.Second
+
+type cachedTenant struct {
+	tenant refund.Tenant
+	until  time.Time
+}
+
+// findTenant fills in who the event is for. An event for a tenant that does not exist is poison. Poison is kept under its
+// tenant, if that is known. The error is about the database.
+func (b *Bridge) findTenant(ctx context.Context, it *item) error {
+	if it.code == "" || it.in.Tenant.ID != 0 {
+		return nil
+	}
+	if known, ok := b.tenants[it.code]; ok && b.cfg.Clock().Before(known.until) {
+		it.in.Tenant = known.tenant
+		return nil
+	}
+	t, err := b.cfg.Tenants.BridgeTenant(ctx, it.code)
+	switch {
+	case errors.Is(err, refund.ErrNotFound):
+		it.code = ""
+		if it.poison == "" {
+			it.poison = ParkOtherTenant
+		}
+		return nil
+	case err != nil:
+		return err
+	}
+	b.tenants[it.code] = cachedTenant{t, b.cfg.Clock().Add(tenantTTL)}
+	it.in.Tenant = t
+	return nil
+}

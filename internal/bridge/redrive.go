@@ -1,0 +1,84 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// ErrNotRedrivable: the parked message is a conflict. Its parameters differ from what is bound.
+var ErrNotRedrivable = errors.New("bridge: a conflict is not tried again")
+
+// Redriver tries parked messages again on somebody's word: those that were refused, wait, or were never decided.
+type Redriver struct {
+	Lot interface {
+		// ParkedMessage reads one with its bytes. refund.ErrNotFound.
+		ParkedMessage(ctx context.Context, tenant refund.TenantID, id refund.RID) (refund.ParkedView, error)
+		// StillParked counts a try that changed nothing.
+		StillParked(ctx context.Context, tenant refund.TenantID, id refund.RID) error
+	}
+	Door   Door
+	NewRID func() refund.RID
+	Log    *slog.Logger
+}
+
+// Redriven is what became of a try.
+type Redriven struct {
+	Parked  refund.ParkedView
+	Tried   bool           // false: it had been dealt with before
+	Outcome refund.Outcome // when Tried and it could be read
+	Batch   refund.RID     // marks what this try led to
+	Fault   error          // *Undecodable: it still cannot be read
+}
+
+// Redrive tries one parked message. Its event id, refund id and consumer are those that it came with; actor is "actor:<name>".
+// The transaction that decides it also settles its row, and changes the receipt of a refusal in place. One that has been dealt
+// with is told as it is, so repeating is harmless. Errors: ErrNotRedrivable, refund.ErrNotFound, refund.ErrBusy,
+// refund.ErrUnavailable, refund.ErrOverloaded.
+func (r Redriver) Redrive(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string) (Redriven, error) {
+	var out Redriven
+	p, err := r.Lot.ParkedMessage(ctx, tenant, id)
+	out.Parked = p
+	switch {
+	case err != nil:
+		return out, err
+	case !p.DoneAt.IsZero():
+		return out, nil
+	case !p.Redrivable():
+		return out, ErrNotRedrivable
+	}
+	out.Tried = true
+	if out.Outcome, out.Fault, err = r.try(ctx, p, actor, &out); err != nil {
+		return out, err
+	}
+	r.Log.InfoContext(ctx, "parked message tried again", "parked", id.String(), "actor", actor, "outcome", string(out.Outcome.Verdict), "readable", out.Fault == nil)
+	out.Parked, err = r.Lot.ParkedMessage(ctx, tenant, id)
+	return out, err
+}
+
+func (r Redriver) try(ctx context.Context, p refund.ParkedView, actor string, out *Redriven) (o refund.Outcome, fault, err error) {
+	in, code, fault := unpark(p.ParkedMessage)
+	if fault == nil && code != "" && code != p.Tenant.Code {
+		fault = undecodable("/tenantid", "is not the tenant of the parking lot")
+	}
+	if fault != nil {
+		return o, fault, r.Lot.StillParked(ctx, p.Tenant.ID, p.ParkedMessage.ID)
+	}
+	in.Actor, in.Transport, in.Redrive = actor, "redrive:"+p.ParkedMessage.ID.String(), true
+	if in.ReplayBatch.IsZero() {
+		in.ReplayBatch = r.NewRID()
+	}
+	out.Batch = in.ReplayBatch
+	results, err := r.Door.AcceptEach(ctx, []refund.Intake{in})
+	switch {
+	case err != nil:
+		return o, nil, err
+	case results[0].Err != nil:
+		return o, nil, results[0].Err
+	case results[0].Verdict == refund.Busy:
+		return o, nil, refund.ErrBusy
+	}
+	return results[0].Outcome, nil, nil
+}
