@@ -1,0 +1,234 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// Sizes of the brutal test. The long run is brutalIntakes = 400 (25,600 intakes).
+const (
+	brutalCallers  = 64
+	brutalIntakes  = 100 // of each caller
+	brutalRefunds  = 400
+	brutalPayments = 40
+	brutalWorkers  = 4
+)
+
+// brutalWorld is everything that comes at the database at once, and what it was told.
+type brutalWorld struct {
+	*testBench
+	tenants []refund.Tenant
+	doors   []*refund.Door
+	known   atomic.Bool // the late payment has been told
+
+	mu   sync.Mutex
+	told []brutalAnswer
+}
+
+type brutalAnswer struct {
+	in     refund.Intake
+	out    refund.Outcome
+	err    error
+	poison bool
+}
+
+// TestBrutal: callers of two replicas bring the same few refunds again and again, alone and in groups, with the right and with
+// other amounts, under their own and under foreign event ids, with values that the database refuses; meanwhile workers claim
+// and finish, an operator holds payment rows, and a payment becomes known late. Afterwards every answer is judged by what is
+// stored, and the invariants must all be 0.
+func TestBrutal(t *testing.T) {
+	w := newBrutalWorld(t)
+	ctx, stop := context.WithCancel(t.Context())
+	var around sync.WaitGroup
+	around.Go(func() { w.operator(ctx, t) })
+	for i := range brutalWorkers {
+		around.Go(func() { w.worker(ctx, t, i) })
+	}
+	var callers sync.WaitGroup
+	var done atomic.Int64
+	for c := range brutalCallers {
+		callers.Go(func() { w.caller(t, c, &done) })
+	}
+	callers.Wait()
+	stop()
+	around.Wait()
+	w.judge(t)
+	w.wantNoViolations(t)
+	if n := w.count(t, `SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`); n != 0 {
+		t.Errorf("%d deadlocks", n)
+	}
+}
+
+func newBrutalWorld(t *testing.T) *brutalWorld {
+	b := newBench(t)
+	w := &brutalWorld{testBench: b, tenants: []refund.Tenant{b.tenant, b.addTenant(t, "two"), b.addTenant(t, "three")}, doors: b.doors(t, 2)}
+	for _, tenant := range w.tenants {
+		for p := range brutalPayments {
+			if p%8 == 7 {
+				continue // comes inline
+			}
+			spec := refund.PaymentSpec{OrderID: "ord_1", Amount: brutalCaptured, Currency: "USD", Account: "demo"}
+			if _, _, err := w.PutPayment(t.Context(), tenant, fmt.Sprintf("pay_%d", p), spec, "actor:test"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return w
+}
+
+const brutalCaptured = 300 // less than the refunds of a payment ask for: the last ones are refused
+
+// caller brings its intakes, one by one or in small groups.
+func (w *brutalWorld) caller(t *testing.T, c int, done *atomic.Int64) {
+	rnd := rand.New(rand.NewPCG(uint64(c), 1)) // #nosec G404 -- a test that repeats itself
+	door := w.doors[c%2]
+	for n := 0; n < brutalIntakes; {
+		size := 1
+		if c%4 == 0 {
+			size = min(1+rnd.IntN(12), brutalIntakes-n)
+		}
+		var g []refund.Intake
+		for range size {
+			g = append(g, w.intake(rnd))
+		}
+		results, err := door.AcceptEach(context.Background(), g)
+		if err != nil {
+			t.Errorf("caller %d: %v", c, err)
+			return
+		}
+		w.mu.Lock()
+		for i, r := range results {
+			w.told = append(w.told, brutalAnswer{in: g[i], out: r.Outcome, err: r.Err, poison: g[i].Refund != nil && g[i].Refund.Reason != ""})
+		}
+		w.mu.Unlock()
+		n += size
+		if total := done.Add(int64(size)); total > brutalCallers*brutalIntakes/2 && w.known.CompareAndSwap(false, true) {
+			w.tellLatePayment(t)
+		}
+	}
+}
+
+func (w *brutalWorld) tellLatePayment(t *testing.T) {
+	for _, tenant := range w.tenants {
+		in := w.captured("late", "pay_late", "cap_1", brutalCaptured)
+		in.Tenant = tenant
+		out, err := w.doors[0].Accept(context.Background(), []refund.Intake{in})
+		if err != nil || out[0].Verdict != refund.Accepted {
+			t.Errorf("the late payment: %v %v", out, err)
+		}
+	}
+}
+
+// intake draws one of few refunds. Everything about it follows from its number, except what makes it a conflict.
+func (w *brutalWorld) intake(rnd *rand.Rand) refund.Intake {
+	k := rnd.IntN(brutalRefunds)
+	payment := k % brutalPayments
+	in := w.request(fmt.Sprintf("e%d-%d", k, rnd.IntN(3)), fmt.Sprintf("rf_%d", k), fmt.Sprintf("pay_%d", payment), 10+int64(k%70), nil)
+	in.Tenant = w.tenants[rnd.IntN(len(w.tenants))]
+	switch {
+	case k%50 == 49:
+		in.Refund.PaymentID = "pay_late"
+	case payment%8 == 7:
+		in.Refund.Payment = inlinePayment(brutalCaptured)
+	}
+	if rnd.IntN(3) == 0 {
+		in.Event.Consumer, in.Event.Source = "orders", "shop"
+		in.Park = &refund.Park{Place: fmt.Sprintf("orders/%d", rnd.Int64()), Body: []byte("{}")}
+	}
+	switch rnd.IntN(20) {
+	case 0:
+		in.Refund.Amount++ // other parameters
+	case 1:
+		in.Event.ID = fmt.Sprintf("e%d-0", rnd.IntN(brutalRefunds)) // another refund's event
+	case 2:
+		in.Event.ID = fmt.Sprintf("poison-%d", rnd.Int64())
+		in.Refund.RefundID = fmt.Sprintf("poison_%d", rnd.Int64()&0xffff)
+		in.Refund.Reason = "a zero byte \x00"
+	}
+	return in
+}
+
+// operator holds payment rows for 300 ms, as somebody at a psql prompt does.
+func (w *brutalWorld) operator(ctx context.Context, t *testing.T) {
+	for i := 0; ctx.Err() == nil; i++ {
+		tx, err := w.pool.Begin(ctx)
+		if err != nil {
+			return
+		}
+		_, err = tx.Exec(ctx, `SELECT FROM payments WHERE payment_id = $1 FOR UPDATE`, fmt.Sprintf("pay_%d", i%brutalPayments))
+		if err == nil {
+			_, err = tx.Exec(ctx, `SELECT pg_sleep(0.3)`)
+		}
+		if err != nil && ctx.Err() == nil {
+			t.Errorf("operator: %v", err)
+		}
+		_ = tx.Rollback(context.WithoutCancel(ctx))
+	}
+}
+
+// worker claims refunds and enters answers of a channel that mostly succeeds.
+func (w *brutalWorld) worker(ctx context.Context, t *testing.T, n int) {
+	rnd := rand.New(rand.NewPCG(uint64(n), 2)) // #nosec G404 -- a test that repeats itself
+	for ctx.Err() == nil {
+		rows, err := w.pool.Query(ctx, `SELECT tenant_id, rid FROM refunds WHERE state = 'PENDING' AND next_action_at IS NOT NULL ORDER BY random() LIMIT 8`)
+		if err != nil {
+			return
+		}
+		var keys []refund.Key
+		for rows.Next() {
+			var tenant int64
+			var rid [16]byte
+			if err := rows.Scan(&tenant, &rid); err == nil {
+				keys = append(keys, refund.Key{Tenant: refund.TenantID(tenant), RID: rid})
+			}
+		}
+		rows.Close()
+		for _, k := range keys {
+			if err := w.step(ctx, k, rnd.IntN(4)); err != nil && ctx.Err() == nil {
+				t.Errorf("worker: %v", err)
+				return
+			}
+		}
+		if len(keys) == 0 {
+			select {
+			case <-ctx.Done():
+			case <-time.After(5 * time.Millisecond): // nothing to do yet
+			}
+		}
+	}
+}
+
+// step is one claim and its answer; somebody else's refund is no error.
+func (w *brutalWorld) step(ctx context.Context, k refund.Key, luck int) error {
+	contract := testContract()
+	r, err := w.Load(ctx, k)
+	if err != nil || r.State != refund.Pending {
+		return err
+	}
+	c, err := w.Claim(ctx, refund.Claim{Key: k, State: r.State, Generation: r.Generation, JournalSeq: r.JournalSeq, Kind: refund.AttemptSend, Dispatch: r.DispatchNo,
+		Contract: contract, Lease: 10 * time.Second, Margin: 2 * time.Second, SendWindow: 3 * time.Second, ClockSkew: refund.ClockMargin, Request: []byte("digest")})
+	if errors.Is(err, refund.ErrNotOwner) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	answer := refund.Answer{Kind: refund.Succeeded, ChannelRefundID: "ch_" + k.RID.String(), Amount: r.Amount, Currency: r.Currency, Rule: "status"}
+	if luck == 0 {
+		answer = refund.Answer{Kind: refund.RefusedClean, Code: "declined", Rule: "code"}
+	}
+	for { // a row may be locked for as long as the operator likes
+		_, err = w.Enter(ctx, k, refund.FactOf(c.Attempt, answer), contract)
+		if !errors.Is(err, refund.ErrBusy) {
+			return err
+		}
+	}
+}
