@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -19,6 +20,10 @@ func main() {
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "refundry:", err)
-		os.Exit(1)
+		code := 1
+		if e := (exitError{}); errors.As(err, &e) {
+			code = e.code
+		}
+		os.Exit(code)
 	}
 }

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/refundry/refundry/internal/store"
+)
+
+// exitError ends the process with another code than 1.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e exitError) Error() string { return e.err.Error() }
+func (e exitError) Unwrap() error { return e.err }
+
+// errViolations says that the check ran to its end and found something.
+var errViolations = errors.New("promises are broken")
+
+type verifyFlags struct {
+	common
+	tenant  string
+	samples int
+	overdue time.Duration
+}
+
+func verifyCommand() *cobra.Command {
+	var f verifyFlags
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Check every promise from the database alone",
+		Long: `Reads the whole database and counts, for every promise, the places where it is broken. Nothing is written; the
+service may go on working meanwhile.
+
+Exit code 0: nothing is broken. 1: something is. 2: it could not be checked.`,
+		Example: "  refundry verify --database-url postgres://…\n  refundry verify --json | jq '.promises[] | select(.violations > 0)'",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := f.run(cmd)
+			if err != nil && !errors.Is(err, errViolations) {
+				return exitError{2, err}
+			}
+			return err
+		},
+	}
+	f.bind(cmd)
+	cmd.Flags().StringVar(&f.tenant, "tenant", "", "look at this tenant only (code); anchors, which are over all tenants, are left out")
+	cmd.Flags().IntVar(&f.samples, "samples", 10, "places shown for every promise")
+	cmd.Flags().DurationVar(&f.overdue, "overdue", 2*time.Minute, "how late a timer may be; raise it for a database whose service is stopped")
+	return cmd
+}
+
+func (f *verifyFlags) run(cmd *cobra.Command) error {
+	if err := f.needDatabase(); err != nil {
+		return err
+	}
+	bar := newProgress(cmd.ErrOrStderr())
+	v, err := store.OpenVerifier(cmd.Context(), store.VerifyConfig{URL: f.databaseURL, Schema: f.schema, Tenant: f.tenant, Samples: f.samples,
+		Overdue: f.overdue, Progress: func(p store.VerifyProgress) { bar.show(p.Phase, p.Done, p.Total) }})
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	r, err := v.Run(cmd.Context())
+	bar.end()
+	if err != nil {
+		return err
+	}
+	return f.tell(cmd, r)
+}
+
+func (f *verifyFlags) tell(cmd *cobra.Command, r store.VerifyReport) error {
+	if f.json {
+		if err := printJSON(cmd, r); err != nil {
+			return err
+		}
+	} else if err := printReport(cmd, r); err != nil {
+		return err
+	}
+	if !r.OK {
+		return errViolations
+	}
+	return nil
+}
+
+func printReport(cmd *cobra.Command, r store.VerifyReport) error {
+	var rows [][]any
+	for _, p := range r.Promises {
+		rows = append(rows, []any{p.ID, p.Violations, p.Title})
+	}
+	if err := printTable(cmd, "PROMISE\tVIOLATIONS\tWHAT", rows); err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	for _, p := range r.Promises {
+		for _, s := range p.Samples {
+			fmt.Fprintf(out, "%s %s: %s\n", p.ID, s.Check, strings.TrimSpace(strings.Join([]string{s.Tenant, s.RefundID, s.Subject, s.What}, " ")))
+		}
+	}
+	rate := float64(r.Rows) / max(r.Seconds, 1e-9)
+	fmt.Fprintf(out, "%d refunds, %d journal rows, %d anchors in %.1f s (%.0f rows/s)\n", r.Refunds, r.Rows, r.Anchors, r.Seconds, rate)
+	return nil
+}
+
+// progress is one line on a terminal that is written over; elsewhere it is silent.
+type progress struct {
+	w     io.Writer
+	on    bool
+	last  time.Time
+	wrote bool
+}
+
+func newProgress(w io.Writer) *progress {
+	p := &progress{w: w}
+	if f, ok := w.(*os.File); ok {
+		st, err := f.Stat()
+		p.on = err == nil && st.Mode()&os.ModeCharDevice != 0
+	}
+	return p
+}
+
+// show tells how far the work is; total 0 = not known.
+func (p *progress) show(what string, done, total int64) {
+	if !p.on || time.Since(p.last) < 100*time.Millisecond {
+		return
+	}
+	p.last, p.wrote = time.Now(), true
+	if total <= 0 {
+		fmt.Fprintf(p.w, "\r\x1b[K%s: %d", what, done)
+		return
+	}
+	const width = 30
+	full := int(min(done, total) * width / total)
+	fmt.Fprintf(p.w, "\r\x1b[K%s [%s%s] %d of about %d", what, strings.Repeat("=", full), strings.Repeat(" ", width-full), done, total)
+}
+
+// end clears the line.
+func (p *progress) end() {
+	if p.wrote {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+}

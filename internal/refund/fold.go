@@ -1,0 +1,180 @@
+package refund
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Promise is one of the sentences that the service stands for, and that its durable records can be checked against.
+type Promise struct {
+	ID    string // P1 … P12
+	Title string
+}
+
+// Promises lists them in order. A check names the promise that it is about.
+func Promises() []Promise {
+	return []Promise{
+		{"P1", "at most one effect per refund where the channel dedupes by key; elsewhere a repeat only on proven absence"},
+		{"P2", "no automatic repeat after an ambiguous call where the channel offers neither key nor question"},
+		{"P3", "balances are the sums of what is open, moved and held; excess is exact and acknowledged or under a case"},
+		{"P4", "whatever is not done with has a timer that is kept, and what waits for a person has exactly one open case"},
+		{"P5", "every intake that was answered is there: receipt, key and refund belong together"},
+		{"P6", "one event id and one refund id mean one thing"},
+		{"P7", "the state is the fold of a gap-free journal with a whole hash chain and matching anchors"},
+		{"P8", "no evidence is lost, and nothing is closed or renumbered while it is exposed"},
+		{"P9", "the ledger sums to zero: one posting per moved effect, one mirror per returned one"},
+		{"P10", "every attempt was written before its call, and none may leave after its time or its key's"},
+		{"P11", "no reader of the journal has run ahead of it"},
+		{"P12", "nothing of one tenant hangs on another"},
+	}
+}
+
+// Finding is one violation of a promise in the records of one refund.
+type Finding struct {
+	Promise string // P1 … P12
+	Check   string // stable name of the check
+	What    string // what is wrong, without personal data
+}
+
+// StoredEntry is a journal row as it is stored.
+type StoredEntry struct {
+	Entry
+	Seq          int
+	Pos          int64
+	At           time.Time
+	Digest, Hash [32]byte
+}
+
+// Auditor checks stored records with the same code that made them. It keeps nothing between refunds and may be used by
+// one goroutine at a time.
+type Auditor struct {
+	transitions map[string]bool
+	found       func(Finding)
+}
+
+// NewAuditor makes an Auditor that tells its findings to found.
+func NewAuditor(found func(Finding)) *Auditor {
+	a := &Auditor{transitions: map[string]bool{}, found: found}
+	for _, t := range Transitions() {
+		a.transitions[t] = true
+	}
+	return a
+}
+
+func (a *Auditor) say(promise, check, format string, args ...any) {
+	a.found(Finding{Promise: promise, Check: check, What: fmt.Sprintf(format, args...)})
+}
+
+// Fold goes along the journal of one refund, row by row, in order of seq.
+type Fold struct {
+	a    *Auditor
+	rid  RID
+	last StoredEntry
+
+	birth      StoredEntry
+	sendClaims map[int]bool // generations of claims of sends
+	askClaims  map[int]bool
+	returned   bool // some row may have returned an effect
+	decided    bool // some row is a person's decision
+	broken     bool // the chain broke: one finding is enough
+}
+
+// Fold begins with a refund's journal.
+func (a *Auditor) Fold(rid RID) *Fold {
+	return &Fold{a: a, rid: rid, sendClaims: map[int]bool{}, askClaims: map[int]bool{}}
+}
+
+// Add takes the next row.
+func (f *Fold) Add(e StoredEntry) {
+	if e.Seq != f.last.Seq+1 {
+		f.a.say("P7", "journal-gap", "seq %d follows %d", e.Seq, f.last.Seq)
+	}
+	if e.Digest != e.Entry.Digest() {
+		f.a.say("P7", "journal-digest", "the digest of seq %d is not that of its columns", e.Seq)
+	}
+	if !f.broken && e.Hash != JournalHash(f.last.Hash, f.rid, int32(e.Seq), e.At, e.Digest) { // #nosec G115 -- the column is an int4
+		f.broken = true
+		f.a.say("P7", "journal-chain", "the hash of seq %d does not link to the row before", e.Seq)
+	}
+	if e.From != f.last.To {
+		f.a.say("P7", "journal-state", "seq %d begins in %q, the row before ended in %q", e.Seq, e.From, f.last.To)
+	}
+	if e.From != "" && e.From != e.To && !f.a.transitions[string(e.From)+">"+string(e.To)] {
+		f.a.say("P7", "journal-transition", "seq %d goes from %s to %s", e.Seq, e.From, e.To)
+	}
+	if f.last.Seq > 0 && e.Pos <= f.last.Pos {
+		f.a.say("P7", "journal-position", "seq %d has position %d, the row before %d", e.Seq, e.Pos, f.last.Pos)
+	}
+	f.generation(e)
+	if f.birth.Seq == 0 {
+		f.birth = e
+	}
+	f.returned = f.returned || e.To == ReversedSt || e.Kind == lower(Reversed) || e.Kind == lower(FailedFinal) || e.Source == "decision"
+	f.decided = f.decided || e.Source == "decision"
+	f.last = e
+}
+
+// generation: it rises by one with a claim and never otherwise.
+func (f *Fold) generation(e StoredEntry) {
+	want := f.last.Generation
+	switch e.Kind {
+	case lower(ClaimSend):
+		want++
+		f.sendClaims[e.Generation] = true
+	case lower(ClaimAsk):
+		want++
+		f.askClaims[e.Generation] = true
+	}
+	if f.last.Seq > 0 && e.Generation != want {
+		f.a.say("P7", "journal-generation", "seq %d (%s) has generation %d, want %d", e.Seq, e.Kind, e.Generation, want)
+	}
+}
+
+// Rows is how many rows were added.
+func (f *Fold) Rows() int { return f.last.Seq }
+
+// Close compares the end of the journal with the refund's row, and the row's parameters with what the journal's first
+// row told about them.
+func (f *Fold) Close(r Refund, tenantCode string) {
+	if f.last.Seq != r.JournalSeq {
+		f.a.say("P7", "journal-head-seq", "the journal ends at %d, the refund says %d", f.last.Seq, r.JournalSeq)
+	}
+	if f.last.Hash != r.JournalHead {
+		f.a.say("P7", "journal-head-hash", "the refund's head is not the hash of its last journal row")
+	}
+	if f.last.To != r.State {
+		f.a.say("P7", "state-fold", "the journal leads to %q, the refund is %s", f.last.To, r.State)
+	}
+	if f.last.Generation != r.Generation {
+		f.a.say("P7", "generation-fold", "the journal ends with generation %d, the refund has %d", f.last.Generation, r.Generation)
+	}
+	if RefundDigest(r.OrderID, r.PaymentID, r.Amount, r.Currency) != r.Digest {
+		f.a.say("P6", "refund-digest", "the digest is not that of the refund's parameters")
+	}
+	if f.birth.Seq == 1 {
+		f.told(r, tenantCode)
+	}
+}
+
+// told: the first row names the parameters, and is under the chain.
+func (f *Fold) told(r Refund, tenantCode string) {
+	var told struct {
+		Tenant, RefundID, OrderID, PaymentID, Account, Digest *string
+		Currency                                              *Currency
+		Amount                                                *int64
+	}
+	if err := json.Unmarshal([]byte(f.birth.Data), &told); err != nil {
+		f.a.say("P7", "journal-birth", "the first row's data cannot be read")
+		return
+	}
+	same := told.Tenant != nil && *told.Tenant == tenantCode && told.RefundID != nil && *told.RefundID == r.RefundID &&
+		orSame(told.OrderID, r.OrderID) && orSame(told.PaymentID, r.PaymentID) && orSame(told.Account, r.Account) &&
+		orSame(told.Digest, r.Digest.String()) && orSame(told.Currency, r.Currency) && orSame(told.Amount, r.Amount)
+	if !same {
+		f.a.say("P7", "journal-birth", "the first row tells other parameters than the refund has")
+	}
+}
+
+// orSame: what was not told contradicts nothing.
+func orSame[T comparable](told *T, is T) bool { return told == nil || *told == is }

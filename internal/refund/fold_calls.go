@@ -1,0 +1,181 @@
+package refund
+
+import "time"
+
+// Calls checks what is stored about a refund's numbers and calls: dispatches, attempts and effects of r, and the journal
+// that f went along. contracts finds what an attempt relied on. complete says that r.Effects is; a caller that
+// leaves out returned effects gets no judgement on numbers that may have had one.
+func (f *Fold) Calls(r *Record, contracts func(account string, version int) (Contract, bool), complete bool) {
+	f.numbers(r)
+	f.attempts(r)
+	for _, a := range r.Attempts {
+		if _, ok := contracts(r.Account, a.ContractVersion); !ok {
+			f.a.say("P10", "contract-unknown", "attempt %d relied on contract version %d, which is not stored", a.No, a.ContractVersion)
+			return // without its terms nothing can be judged
+		}
+	}
+	f.repeats(r, contracts)
+	f.exposure(r, contracts, complete)
+}
+
+// numbers: the ordinals are whole, every number is the one that its refund must have, and each before the live one is dead.
+func (f *Fold) numbers(r *Record) {
+	exposed := false
+	for i, d := range r.Dispatches {
+		exposed = exposed || d.Exposed
+		if d.No != i+1 {
+			f.a.say("P8", "dispatch-gap", "dispatch %d follows %d", d.No, i)
+		}
+		if d.No < r.DispatchNo && !d.Dead {
+			f.a.say("P8", "dispatch-undead", "dispatch %d has a successor and no proof of its death", d.No)
+		}
+		if want := DispatchNumber(r.Installation, r.TenantCode, r.RefundID, d.No); d.Number != want {
+			f.a.say("P1", "dispatch-number", "dispatch %d has number %s, not %s", d.No, d.Number, want)
+		}
+	}
+	if _, ok := r.Dispatch(r.DispatchNo); !ok || len(r.Dispatches) > r.DispatchNo {
+		f.a.say("P8", "live-dispatch", "the live dispatch is %d, there are %d", r.DispatchNo, len(r.Dispatches))
+	}
+	if exposed != r.Exposed {
+		f.a.say("P8", "exposed-flag", "the refund says exposed %t, its dispatches say %t", r.Exposed, exposed)
+	}
+	if exposed && (r.State == Pending || (r.State.Final() && r.Case == nil)) {
+		f.a.say("P8", "closed-while-exposed", "%s while something is exposed", r.State)
+	}
+}
+
+// attempts: written with a claim, whole, and inside their times.
+func (f *Fold) attempts(r *Record) {
+	has := map[int]bool{} // generations that have an attempt
+	sent := map[int]int{} // generation → attempt of the send
+	for i, a := range r.Attempts {
+		has[a.Generation] = true
+		if a.No != i+1 {
+			f.a.say("P10", "attempt-gap", "attempt %d follows %d", a.No, i)
+		}
+		if a.Kind != AttemptSend {
+			continue
+		}
+		if other := sent[a.Generation]; other != 0 {
+			f.a.say("P10", "two-sends-one-claim", "attempts %d and %d share generation %d", other, a.No, a.Generation)
+		}
+		sent[a.Generation] = a.No
+		if !f.sendClaims[a.Generation] {
+			f.a.say("P10", "send-without-claim", "attempt %d has no claim of generation %d in the journal", a.No, a.Generation)
+		}
+		f.times(r, a)
+	}
+	if n := len(r.Attempts); n != r.AttemptNo {
+		f.a.say("P10", "attempt-count", "%d attempts, the refund says %d", n, r.AttemptNo)
+	}
+	for _, claims := range []map[int]bool{f.sendClaims, f.askClaims} {
+		for g := range claims {
+			if !has[g] {
+				f.a.say("P10", "claim-without-attempt", "generation %d was claimed and has no attempt", g)
+			}
+		}
+	}
+	if a, ok := r.attemptOf(r.Generation); r.State == Processing && (!ok || a.Kind != AttemptSend) {
+		f.a.say("P10", "processing-without-attempt", "PROCESSING with generation %d, which has no send", r.Generation)
+	}
+}
+
+func (r *Record) attemptOf(generation int) (Attempt, bool) {
+	for _, a := range r.Attempts {
+		if a.Generation == generation && a.Kind == AttemptSend {
+			return a, true
+		}
+	}
+	return Attempt{}, false
+}
+
+func (f *Fold) times(r *Record, a Attempt) {
+	if a.NotAfter.Before(a.StartedAt) || a.NotAfter.Sub(a.StartedAt) > LongestLease {
+		f.a.say("P10", "send-window", "attempt %d started %s and may leave until %s", a.No, stamp(a.StartedAt), stamp(a.NotAfter))
+	}
+	d, ok := r.Dispatch(a.DispatchNo)
+	switch {
+	case !ok:
+	case d.MarkedEpoch > 0 && a.Epoch >= d.MarkedEpoch:
+		f.a.say("P10", "send-of-marked-number", "attempt %d sent dispatch %d, whose key was declared dead in epoch %d", a.No, d.No, d.MarkedEpoch)
+	case d.MarkedEpoch == 0 && !d.KeyDiesAt.IsZero() && a.NotAfter.After(d.KeyDiesAt):
+		f.a.say("P10", "send-after-key", "attempt %d may leave until %s, the key dies %s", a.No, stamp(a.NotAfter), stamp(d.KeyDiesAt))
+	}
+}
+
+// repeats judges every send by the earlier sends of its refund, as they were known when it was claimed.
+func (f *Fold) repeats(r *Record, contracts func(string, int) (Contract, bool)) {
+	for i, later := range r.Attempts {
+		if later.Kind != AttemptSend {
+			continue
+		}
+		c, _ := contracts(r.Account, later.ContractVersion)
+		for _, first := range r.Attempts[:i] {
+			if first.Kind != AttemptSend || (disproves(first.Answer) && !first.AnsweredAt.After(later.StartedAt)) {
+				continue
+			}
+			f.repeat(r, c, first, later)
+		}
+	}
+}
+
+// repeat: first was ambiguous, or not answered, when later was claimed.
+func (f *Fold) repeat(r *Record, c Contract, first, later Attempt) {
+	if d, ok := r.Dispatch(first.DispatchNo); ok && later.DispatchNo > first.DispatchNo && (d.Decreed || d.MarkedEpoch > 0 || f.decided) {
+		return // a person decided, or an epoch asked about it: judged by their own rules
+	}
+	switch {
+	case !c.Key.Dedupes && !c.Query.Exists && !c.List.Exists:
+		f.a.say("P2", "blind-repeat", "attempt %d was sent although attempt %d may have acted (%s)", later.No, first.No, answerWord(first))
+	case later.DispatchNo == first.DispatchNo && c.Key.Dedupes:
+	case !r.absentBetween(first, later) && !r.endedNegative(first.DispatchNo, later.StartedAt):
+		f.a.say("P1", "repeat-without-proof", "attempt %d was sent although attempt %d may have acted (%s) and no absence was read between", later.No, first.No, answerWord(first))
+	}
+}
+
+// absentBetween: some absence of the number was read after the first send could leave and before the later one began.
+func (r *Record) absentBetween(first, later Attempt) bool {
+	for _, q := range r.Attempts {
+		if q.DispatchNo == first.DispatchNo && q.Answer == NotFound && !q.StartedAt.Before(first.NotAfter) && !q.AnsweredAt.After(later.StartedAt) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Record) endedNegative(no int, by time.Time) bool {
+	d, ok := r.Dispatch(no)
+	return ok && !d.FinalNegativeAt.IsZero() && !d.FinalNegativeAt.After(by)
+}
+
+// exposure: a number that counts as clear must be clear by its answers, under some contract that was relied on.
+func (f *Fold) exposure(r *Record, contracts func(string, int) (Contract, bool), complete bool) {
+	if f.returned && !complete {
+		return
+	}
+	for _, d := range r.Dispatches {
+		if d.Exposed {
+			continue
+		}
+		judged, proven := false, false
+		for _, a := range r.Attempts {
+			if a.DispatchNo != d.No {
+				continue
+			}
+			c, _ := contracts(r.Account, a.ContractVersion)
+			judged, proven = true, proven || !r.Exposure(d, c, r.Now).Exposed
+		}
+		if judged && !proven {
+			f.a.say("P8", "clear-without-proof", "dispatch %d counts as not exposed, its answers do not say so", d.No)
+		}
+	}
+}
+
+func answerWord(a Attempt) string {
+	if a.Answer == "" {
+		return "no answer"
+	}
+	return lower(a.Answer)
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

@@ -1,0 +1,265 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// VerifyConfig of a Verifier. URL is needed.
+type VerifyConfig struct {
+	URL      string
+	Schema   string        // default "refundry"
+	Tenant   string        // code; "" = all
+	Samples  int           // kept per promise; default 10, none of them loses its count
+	Page     int           // refunds read at once; default 500
+	Overdue  time.Duration // a timer may be late by so much; default 2 min
+	Logger   *slog.Logger  // default: discards
+	Progress func(VerifyProgress)
+	Anchors  AnchorTrust // what anchors are checked against
+}
+
+// VerifyProgress tells how far a run is.
+type VerifyProgress struct {
+	Phase string // check by check, then "journal"
+	Done  int64  // journal rows so far
+	Total int64  // about so many; 0 = not known
+}
+
+// Violation is one broken promise at one place.
+type Violation struct {
+	Tenant   string `json:"tenant,omitempty"`   // code, or its id where no such tenant exists
+	RefundID string `json:"refundId,omitempty"` // refund, or rid: where no such refund exists
+	Subject  string `json:"subject,omitempty"`  // payment, event, effect … where it is not about one refund
+	Check    string `json:"check"`
+	What     string `json:"what"`
+}
+
+// PromiseReport is the outcome for one promise.
+type PromiseReport struct {
+	ID         string      `json:"id"`
+	Title      string      `json:"title"`
+	Violations int64       `json:"violations"`
+	Samples    []Violation `json:"samples"`
+}
+
+// VerifyReport is the outcome of a run.
+type VerifyReport struct {
+	Promises []PromiseReport `json:"promises"`
+	Refunds  int64           `json:"refunds"`
+	Rows     int64           `json:"rows"` // of the journal
+	Anchors  int64           `json:"anchors"`
+	Seconds  float64         `json:"seconds"`
+	OK       bool            `json:"ok"`
+}
+
+// Verifier checks the promises from the database's rows alone. It writes nothing.
+type Verifier struct {
+	cfg          VerifyConfig
+	pool         *pgxpool.Pool
+	tenants      map[int64]string
+	contracts    map[string]map[int]refund.Contract
+	installation string
+	tenant       *int64 // the only one looked at
+}
+
+// OpenVerifier connects. Its sessions are read only and have the planner's defaults. The caller closes it.
+func OpenVerifier(ctx context.Context, cfg VerifyConfig) (*Verifier, error) {
+	if cfg.Schema == "" {
+		cfg.Schema = "refundry"
+	}
+	if cfg.Samples <= 0 {
+		cfg.Samples = 10
+	}
+	if cfg.Page <= 0 {
+		cfg.Page = 500
+	}
+	if cfg.Overdue <= 0 {
+		cfg.Overdue = 2 * time.Minute
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	pc, err := pgxpool.ParseConfig(cfg.URL)
+	if err != nil {
+		return nil, fmt.Errorf("store: the database URL cannot be read: %w", err)
+	}
+	pc.MaxConns, pc.MinConns = 1, 0
+	for k, v := range map[string]string{"application_name": "refundry-verify", "search_path": pgx.Identifier{cfg.Schema}.Sanitize(), "timezone": "UTC",
+		"default_transaction_read_only": "on", "jit": "off", "work_mem": "64MB", "statement_timeout": "0", "idle_in_transaction_session_timeout": "60000"} {
+		pc.ConnConfig.RuntimeParams[k] = v
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	v := &Verifier{cfg: cfg, pool: pool}
+	if err := v.learn(ctx, pool); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return v, nil
+}
+
+// Close gives the connection back.
+func (v *Verifier) Close() { v.pool.Close() }
+
+// learn reads what all checks need: who the tenants are, what the contracts say, which installation this is. Every page reads it
+// again in its own snapshot: tenants and contracts may be added while a run goes on.
+func (v *Verifier) learn(ctx context.Context, q querier) error {
+	if err := q.QueryRow(ctx, `SELECT installation_id::text FROM installation`).Scan(&v.installation); err != nil {
+		return fmt.Errorf("store: the schema %q cannot be verified (is it migrated?): %w", v.cfg.Schema, translate(err))
+	}
+	rows, err := q.Query(ctx, `SELECT tenant_id, code FROM tenants`)
+	if err != nil {
+		return translate(err)
+	}
+	v.tenants, v.tenant = map[int64]string{}, nil
+	var id int64
+	var code string
+	if _, err := pgx.ForEachRow(rows, []any{&id, &code}, func() error {
+		v.tenants[id] = code
+		if code == v.cfg.Tenant {
+			only := id
+			v.tenant = &only
+		}
+		return nil
+	}); err != nil {
+		return translate(err)
+	}
+	if v.cfg.Tenant != "" && v.tenant == nil {
+		return fmt.Errorf("%w: tenant %q", refund.ErrNotFound, v.cfg.Tenant)
+	}
+	v.contracts, err = readContracts(ctx, q)
+	return translate(err)
+}
+
+// querier is what a pool and a transaction have in common.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+func (v *Verifier) contract(account string, version int) (refund.Contract, bool) {
+	c, ok := v.contracts[account][version]
+	return c, ok
+}
+
+// Run checks everything. Errors say that it could not be checked; broken promises are in the report.
+func (v *Verifier) Run(ctx context.Context) (VerifyReport, error) {
+	began := time.Now()
+	t := newVerifyTally(v.cfg.Samples)
+	total, err := v.journalRows(ctx)
+	if err != nil {
+		return VerifyReport{}, err
+	}
+	for _, c := range verifyChecks(v.cfg.Overdue) {
+		v.progress(c.name, 0, total)
+		if err := v.check(ctx, c, t); err != nil {
+			return VerifyReport{}, fmt.Errorf("check %s: %w", c.name, err)
+		}
+	}
+	at := pageCursor{}
+	for done := false; !done; {
+		if at, done, err = v.page(ctx, at, t); err != nil {
+			return VerifyReport{}, fmt.Errorf("journal: %w", err)
+		}
+		v.progress("journal", t.rows, total)
+	}
+	if v.tenant == nil { // anchors are over all tenants
+		if err := v.anchors(ctx, t); err != nil {
+			return VerifyReport{}, fmt.Errorf("anchors: %w", err)
+		}
+	}
+	return t.report(time.Since(began)), nil
+}
+
+func (v *Verifier) progress(phase string, done, total int64) {
+	if v.cfg.Progress != nil {
+		v.cfg.Progress(VerifyProgress{Phase: phase, Done: done, Total: total})
+	}
+}
+
+// journalRows is the planner's estimate, good enough for a bar.
+func (v *Verifier) journalRows(ctx context.Context) (n int64, err error) {
+	err = v.pool.QueryRow(ctx, `SELECT greatest(0, reltuples)::bigint FROM pg_class WHERE oid = 'journal'::regclass`).Scan(&n)
+	return n, translate(err)
+}
+
+// check runs one statement that finds violations.
+func (v *Verifier) check(ctx context.Context, c verifyCheck, t *verifyTally) error {
+	rows, err := v.pool.Query(ctx, `SELECT x.tenant_id, coalesce(r.refund_id, 'rid:' || x.rid::text, ''), coalesce(x.subject, ''), x.what, count(*) OVER ()
+		FROM (`+c.sql+`) AS x (tenant_id, rid, subject, what) LEFT JOIN refunds r ON r.tenant_id = x.tenant_id AND r.rid = x.rid
+		WHERE $1::bigint IS NULL OR x.tenant_id = $1 LIMIT $2`, v.tenant, v.cfg.Samples)
+	if err != nil {
+		return translate(err)
+	}
+	var tenant *int64
+	var refundID, subject, what string
+	var n, seen int64
+	_, err = pgx.ForEachRow(rows, []any{&tenant, &refundID, &subject, &what, &n}, func() error {
+		seen++
+		t.sample(c.promise, Violation{Tenant: v.code(deref(tenant)), RefundID: refundID, Subject: subject, Check: c.name, What: what})
+		return nil
+	})
+	if seen > 0 {
+		t.count(c.promise, n)
+	}
+	return translate(err)
+}
+
+// code is the tenant's, or its id where none exists.
+func (v *Verifier) code(tenant int64) string {
+	if code, ok := v.tenants[tenant]; ok {
+		return code
+	}
+	if tenant == 0 {
+		return ""
+	}
+	return fmt.Sprintf("id:%d", tenant)
+}
+
+// verifyTally collects.
+type verifyTally struct {
+	samples          int
+	by               map[string]*PromiseReport
+	refunds, rows, n int64
+}
+
+func newVerifyTally(samples int) *verifyTally {
+	t := &verifyTally{samples: samples, by: map[string]*PromiseReport{}}
+	for _, p := range refund.Promises() {
+		t.by[p.ID] = &PromiseReport{ID: p.ID, Title: p.Title, Samples: []Violation{}}
+	}
+	return t
+}
+
+func (t *verifyTally) count(promise string, n int64) { t.by[promise].Violations += n }
+
+func (t *verifyTally) sample(promise string, s Violation) {
+	if p := t.by[promise]; len(p.Samples) < t.samples {
+		p.Samples = append(p.Samples, s)
+	}
+}
+
+// add counts one violation and keeps it as a sample while there is room.
+func (t *verifyTally) add(promise string, s Violation) {
+	t.count(promise, 1)
+	t.sample(promise, s)
+}
+
+func (t *verifyTally) report(took time.Duration) VerifyReport {
+	out := VerifyReport{Refunds: t.refunds, Rows: t.rows, Anchors: t.n, Seconds: took.Seconds(), OK: true}
+	for _, p := range refund.Promises() {
+		r := *t.by[p.ID]
+		out.OK = out.OK && r.Violations == 0
+		out.Promises = append(out.Promises, r)
+	}
+	return out
+}

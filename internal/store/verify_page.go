@@ -1,0 +1,282 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// Refunds are checked page by page along their primary key. Everything of a page is read from one snapshot, in ranges that
+// tile the whole key space, so that a row whose refund is missing lies in some range too.
+
+// pageCursor is the last refund that was looked at.
+type pageCursor struct {
+	tenant int64
+	rid    [16]byte
+}
+
+const (
+	// $1, $2 after, $3 tenant or null, $4 limit
+	pageBoundSQL = `SELECT tenant_id, rid FROM refunds WHERE (tenant_id, rid) > ($1, $2) AND ($3::bigint IS NULL OR tenant_id = $3)
+  ORDER BY tenant_id, rid LIMIT $4`
+
+	// $1, $2 after; $3, $4 up to, both null in the last page; $5 tenant or null
+	pageRange = `(x.tenant_id, x.rid) > ($1, $2) AND ($3::bigint IS NULL OR (x.tenant_id, x.rid) <= ($3, $4::uuid)) AND ($5::bigint IS NULL OR x.tenant_id = $5)`
+
+	pageRefundsSQL = `SELECT x.tenant_id, x.rid, x.refund_id, x.payment_id, x.order_id, x.account, x.currency, x.amount, x.digest, x.state, x.exposed,
+    x.case_id IS NOT NULL, x.epoch, x.generation, x.dispatch_no, x.attempt_no, x.journal_seq, x.journal_head, clock_timestamp()
+  FROM refunds x WHERE ` + pageRange + ` ORDER BY x.tenant_id, x.rid`
+
+	pageDispatchesSQL = `SELECT x.tenant_id, x.rid, x.no, x.number, x.key_dies_at, x.absence_counts_from, x.exposed, x.decreed_by IS NOT NULL, x.final_negative_at,
+    x.may_act_until, x.marked_epoch, x.acknowledged, x.channel_refund_id, y.no IS NOT NULL
+  FROM dispatches x LEFT JOIN dispatch_deaths y ON (y.tenant_id, y.rid, y.no) = (x.tenant_id, x.rid, x.no) WHERE ` + pageRange + ` ORDER BY x.tenant_id, x.rid, x.no`
+
+	pageAttemptsSQL = `SELECT x.tenant_id, x.rid, x.no, x.dispatch_no, x.kind, x.epoch, x.generation, x.contract_version, x.started_at, x.not_after, x.answered_at,
+    x.answer, NULL::text, NULL::bigint
+  FROM attempts x WHERE ` + pageRange + ` ORDER BY x.tenant_id, x.rid, x.no`
+
+	// Only standing effects have an index by refund.
+	pageEffectsSQL = `SELECT x.tenant_id, x.rid, x.effect_id, true, x.dispatch_no, x.channel_refund_id, x.amount, x.currency, x.counted, x.status, x.source, x.at, x.reversed_at
+  FROM effects x WHERE ` + pageRange + ` AND x.rid IS NOT NULL AND x.status = 'MOVED' ORDER BY x.tenant_id, x.rid`
+
+	pageJournalSQL = `SELECT ` + entryColumns + ` FROM journal x WHERE ` + pageRange + ` ORDER BY x.tenant_id, x.rid, x.seq`
+
+	entryColumns = `x.tenant_id, x.rid, x.seq, x.pos, x.kind, x.from_state, x.to_state, x.generation, x.source, x.actor, x.fact_key, x.at, x.data, x.digest, x.hash`
+)
+
+// pageOf is what one snapshot says of a range of refunds.
+type pageOf struct {
+	order   []refund.Key
+	records map[refund.Key]*refund.Record
+}
+
+// page checks the refunds behind at. done says that the last one was among them.
+func (v *Verifier) page(ctx context.Context, at pageCursor, t *verifyTally) (next pageCursor, done bool, err error) {
+	tx, err := v.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return at, false, translate(err)
+	}
+	defer undo(ctx, tx)
+	if err := v.learn(ctx, tx); err != nil {
+		return at, false, err
+	}
+	next, done, err = v.pageBound(ctx, tx, at)
+	if err != nil {
+		return at, false, translate(err)
+	}
+	args := []any{at.tenant, at.rid, nil, nil, v.tenant}
+	if !done {
+		args[2], args[3] = next.tenant, next.rid
+	}
+	p, err := v.readPage(ctx, tx, args)
+	if err == nil {
+		err = v.walkPage(ctx, tx, args, p, t)
+	}
+	return next, done, translate(err)
+}
+
+func (v *Verifier) pageBound(ctx context.Context, tx pgx.Tx, at pageCursor) (next pageCursor, last bool, err error) {
+	rows, err := tx.Query(ctx, pageBoundSQL, at.tenant, at.rid, v.tenant, v.cfg.Page)
+	if err != nil {
+		return at, false, err
+	}
+	n := 0
+	_, err = pgx.ForEachRow(rows, []any{&next.tenant, &next.rid}, func() error { n++; return nil })
+	return next, n < v.cfg.Page, err
+}
+
+func (v *Verifier) readPage(ctx context.Context, tx pgx.Tx, args []any) (*pageOf, error) {
+	p := &pageOf{records: map[refund.Key]*refund.Record{}}
+	b := &pgx.Batch{}
+	b.Queue(pageRefundsSQL, args...).Query(func(rows pgx.Rows) error { return v.scanPage(rows, p) })
+	b.Queue(pageDispatchesSQL, args...).Query(func(rows pgx.Rows) error {
+		return eachOf(rows, p, scanDispatch, func(r *refund.Record, d refund.Dispatch) { r.Dispatches = append(r.Dispatches, d) })
+	})
+	b.Queue(pageAttemptsSQL, args...).Query(func(rows pgx.Rows) error {
+		return eachOf(rows, p, scanAttempt, func(r *refund.Record, a refund.Attempt) { r.Attempts = append(r.Attempts, a) })
+	})
+	b.Queue(pageEffectsSQL, args...).Query(func(rows pgx.Rows) error {
+		return eachOf(rows, p, scanEffect, func(r *refund.Record, e refund.Effect) { r.Effects = append(r.Effects, e) })
+	})
+	return p, tx.SendBatch(ctx, b).Close()
+}
+
+func (v *Verifier) scanPage(rows pgx.Rows, p *pageOf) error {
+	defer rows.Close()
+	for rows.Next() {
+		r := &refund.Record{Installation: v.installation}
+		var tenant int64
+		var rid [16]byte
+		var currency, state string
+		var digest, head []byte
+		var hasCase bool
+		if err := rows.Scan(&tenant, &rid, &r.RefundID, &r.PaymentID, &r.OrderID, &r.Account, &currency, &r.Amount, &digest, &state, &r.Exposed,
+			&hasCase, &r.Epoch, &r.Generation, &r.DispatchNo, &r.AttemptNo, &r.JournalSeq, &head, &r.Now); err != nil {
+			return err
+		}
+		r.Key = refund.Key{Tenant: refund.TenantID(tenant), RID: rid}
+		r.Currency, r.State, r.TenantCode = refund.Currency(currency), refund.State(state), v.tenants[tenant]
+		copy(r.Digest[:], digest) // another length or version differs from what is computed, and is told so
+		copy(r.JournalHead[:], head)
+		if hasCase {
+			r.Case = &refund.Case{}
+		}
+		p.order = append(p.order, r.Key)
+		p.records[r.Key] = r
+	}
+	return rows.Err()
+}
+
+// eachOf scans rows that begin with tenant and rid. Rows of no refund cannot be: they have foreign keys, and a check of their own.
+func eachOf[T any](rows pgx.Rows, p *pageOf, scan func(pgx.CollectableRow) (T, error), keep func(*refund.Record, T)) error {
+	defer rows.Close()
+	for rows.Next() {
+		var tenant int64
+		var rid [16]byte
+		one, err := scan(behind{rows, []any{&tenant, &rid}})
+		if err != nil {
+			return err
+		}
+		if r, ok := p.records[refund.Key{Tenant: refund.TenantID(tenant), RID: rid}]; ok {
+			keep(r, one)
+		}
+	}
+	return rows.Err()
+}
+
+// behind scans columns that stand before those that the caller names.
+type behind struct {
+	pgx.CollectableRow
+	first []any
+}
+
+func (b behind) Scan(dest ...any) error {
+	return b.CollectableRow.Scan(append(append([]any{}, b.first...), dest...)...)
+}
+
+// walkPage streams the page's journal and closes every refund behind its last row.
+func (v *Verifier) walkPage(ctx context.Context, tx pgx.Tx, args []any, p *pageOf, t *verifyTally) error {
+	rows, err := tx.Query(ctx, pageJournalSQL, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	w := &pageWalk{v: v, t: t, page: p}
+	w.auditor = refund.NewAuditor(func(f refund.Finding) { w.found(f) })
+	for rows.Next() {
+		k, e, err := scanEntry(rows)
+		if err != nil {
+			return err
+		}
+		w.row(k, e)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	w.close()
+	for ; w.at < len(p.order); w.at++ { // refunds without any row
+		w.begin(p.order[w.at])
+		w.close()
+	}
+	t.refunds += int64(len(p.order))
+	return nil
+}
+
+// scanEntry reads entryColumns.
+func scanEntry(row pgx.Row) (refund.Key, refund.StoredEntry, error) {
+	var e refund.StoredEntry
+	var tenant int64
+	var rid [16]byte
+	var from *string
+	var to string
+	var digest, hash []byte
+	err := row.Scan(&tenant, &rid, &e.Seq, &e.Pos, &e.Kind, &from, &to, &e.Generation, &e.Source, &e.Actor, &e.FactKey, &e.At, &e.Data, &digest, &hash)
+	e.From, e.To = refund.State(deref(from)), refund.State(to)
+	copy(e.Digest[:], digest)
+	copy(e.Hash[:], hash)
+	return refund.Key{Tenant: refund.TenantID(tenant), RID: rid}, e, err
+}
+
+// pageWalk is the merge of a page's refunds and journal rows, both in order of the key.
+type pageWalk struct {
+	v       *Verifier
+	t       *verifyTally
+	page    *pageOf
+	auditor *refund.Auditor
+	at      int // first refund of the page that has not begun
+	key     refund.Key
+	fold    *refund.Fold
+}
+
+func (w *pageWalk) row(k refund.Key, e refund.StoredEntry) {
+	w.t.rows++
+	if w.fold == nil || k != w.key {
+		w.close()
+		for w.at < len(w.page.order) && before(w.page.order[w.at], k) { // a refund without a journal
+			w.begin(w.page.order[w.at])
+			w.close()
+			w.at++
+		}
+		if w.at < len(w.page.order) && w.page.order[w.at] == k {
+			w.at++
+		}
+		w.begin(k)
+	}
+	w.fold.Add(e)
+}
+
+func before(a, b refund.Key) bool {
+	return a.Tenant < b.Tenant || (a.Tenant == b.Tenant && a.RID.Compare(b.RID) < 0)
+}
+
+func (w *pageWalk) begin(k refund.Key) { w.key, w.fold = k, w.auditor.Fold(k.RID) }
+
+// close judges the refund whose last row has gone by.
+func (w *pageWalk) close() {
+	if w.fold == nil {
+		return
+	}
+	if r, ok := w.page.records[w.key]; ok {
+		w.fold.Close(r.Refund, r.TenantCode)
+		w.fold.Calls(r, w.v.contract, false)
+	} else {
+		w.found(refund.Finding{Promise: "P7", Check: "journal-orphan", What: fmt.Sprintf("%d journal rows of no refund", w.fold.Rows())})
+	}
+	w.fold = nil
+}
+
+func (w *pageWalk) found(f refund.Finding) {
+	id := "rid:" + w.key.RID.String()
+	if r, ok := w.page.records[w.key]; ok {
+		id = r.RefundID
+	}
+	w.t.add(f.Promise, Violation{Tenant: w.v.code(int64(w.key.Tenant)), RefundID: id, Check: f.Check, What: f.What})
+}
+
+// readContracts reads every stored contract by account and version.
+func readContracts(ctx context.Context, q querier) (map[string]map[int]refund.Contract, error) {
+	rows, err := q.Query(ctx, `SELECT account, version, contract::text FROM contracts`)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]map[int]refund.Contract{}
+	var account, text string
+	var version int
+	_, err = pgx.ForEachRow(rows, []any{&account, &version, &text}, func() error {
+		var c refund.Contract
+		if err := json.Unmarshal([]byte(text), &c); err != nil {
+			return fmt.Errorf("store: contract %d of account %s cannot be read: %w", version, account, err)
+		}
+		c.Version = version
+		if out[account] == nil {
+			out[account] = map[int]refund.Contract{}
+		}
+		out[account][version] = c
+		return nil
+	})
+	return out, err
+}
