@@ -55,8 +55,10 @@ type Contract struct {
 // KeyTerms say what a repeated send under the same number does.
 type KeyTerms struct {
 	Dedupes         bool     `json:"dedupes"`         // same number = same refund
-	Lifetime        Duration `json:"lifetime"`        // 0 = as long as the refund exists
+	Lifetime        Duration `json:"lifetime"`        // from the first send; 0 = as long as the refund exists
 	ReplaysState    bool     `json:"replaysState"`    // a re-send tells the current state, so it can serve as recovery
+	KeepsAnswer     bool     `json:"keepsAnswer"`     // a re-send tells the first answer, errors included: a number with an unclear one is spent
+	After2xx        bool     `json:"after2xx"`        // the key is kept only once a 2xx was given: before that a re-send may act again
 	InFlightRefused bool     `json:"inFlightRefused"` // a twin in flight is refused, not executed
 	NumberLength    int      `json:"numberLength"`    // longest number the channel takes; below 34 is refused
 }
@@ -83,6 +85,7 @@ type CodeTerms struct {
 // LimitTerms are rules that refuse or delay.
 type LimitTerms struct {
 	Spacing    Duration   `json:"spacing"`    // between sends of one payment
+	PerSecond  int        `json:"perSecond"`  // calls of the account, by each process; 0 = no limit
 	Window     Duration   `json:"window"`     // refunds are possible this long after the payment; 0 = no end
 	MaxRefunds int        `json:"maxRefunds"` // per payment; 0 = no limit
 	Currencies []Currency `json:"currencies"` // empty = all
@@ -136,8 +139,38 @@ func (c Contract) Validate() error {
 		return fmt.Errorf("refund: contract %s: inFlightHorizon must be above 0", c.Profile)
 	case c.Key.ReplaysState && !c.Key.Dedupes:
 		return fmt.Errorf("refund: contract %s: a key that does not dedupe cannot be replayed", c.Profile)
+	case c.Key.ReplaysState && (c.Key.KeepsAnswer || c.Key.After2xx):
+		return fmt.Errorf("refund: contract %s: a re-send tells the current state, or the first answer, or acts again: only one of them", c.Profile)
+	case c.Key.Lifetime > 0 && c.Key.Lifetime.D() <= c.Horizon.D()+ClockMargin:
+		return fmt.Errorf("refund: contract %s: keys that live %s are dead before a first byte could leave", c.Profile, c.Key.Lifetime.D())
+	case c.Limits.PerSecond < 0 || c.Limits.MaxRefunds < 0:
+		return fmt.Errorf("refund: contract %s: limits must not be negative", c.Profile)
 	}
 	return nil
+}
+
+// numberDead says whether the live way of a number is over: its key dies, or the channel would only repeat an answer
+// that tells nothing. Whoever asks must know that nothing is exposed before the next number is used.
+func (r *Record) numberDead(d Dispatch, c Contract, now time.Time) bool {
+	if c.Key.KeepsAnswer {
+		if a, ok := r.lastSend(d.No); ok && (a.Answer == "" || a.Answer == Unknown || a.Answer == RefusedEcho) {
+			return true
+		}
+	}
+	return r.tightened(d, c).keyDead(c, now)
+}
+
+// tightened is the dispatch with the end of its key as a later contract may have moved it: only ever earlier than what
+// the first send has frozen.
+func (r *Record) tightened(d Dispatch, c Contract) Dispatch {
+	first := r.firstTry(d.No)
+	if c.Key.Lifetime <= 0 || first.IsZero() {
+		return d
+	}
+	if end := first.Add(c.Key.Lifetime.D()); d.KeyDiesAt.IsZero() || end.Before(d.KeyDiesAt) {
+		d.KeyDiesAt = end
+	}
+	return d
 }
 
 // Expresses says whether the channel can express the amount.

@@ -42,7 +42,7 @@ func decidePending(r *Record, c Contract, now time.Time) Step {
 		return Step{Do: DoSettle}
 	case !since.IsZero() && now.Sub(since) >= c.Waits.Pending.D():
 		return Step{Do: DoCase, Reason: CaseDeadline}
-	case d.keyDead(c, now):
+	case r.numberDead(*d, c, now):
 		return Step{Do: DoNumber, Dispatch: d.No}
 	case r.SendingHeld:
 		return Step{Do: DoWait, Until: now.Add(Grace), Why: PendingHeld}
@@ -170,7 +170,7 @@ func (r *Record) withoutQuestion(no int, c Contract, now time.Time) Step {
 		if r.Case != nil || r.State.Final() || no != r.DispatchNo || r.SendingHeld {
 			return look
 		}
-		if d.keyDead(c, now) || d.MarkedEpoch > 0 {
+		if r.numberDead(*d, c, now) || d.MarkedEpoch > 0 {
 			return Step{Do: DoCase, Reason: CaseNoStep}
 		}
 		if until := r.replayAt(*d, c, now); until.After(now) {

@@ -21,7 +21,7 @@ var (
 	isLive     = guard{"live dispatch", func(s *scene) bool { return s.f.Dispatch == s.r.DispatchNo }}
 
 	firstNumber = guard{"first number", func(s *scene) bool { return s.r.DispatchNo == 1 }}
-	liveKeyDead = guard{"key dead", func(s *scene) bool { return s.d.keyDead(s.c, s.now) }}
+	liveKeyDead = guard{"key dead", func(s *scene) bool { return s.r.numberDead(*s.d, s.c, s.now) }}
 	notFirstAck = guard{"acknowledged before", func(s *scene) bool { return s.ackBefore }}
 	notProven   = guard{"absence not proven", func(s *scene) bool { return !s.r.Exposure(*s.d, s.c, s.now).Proven }}
 

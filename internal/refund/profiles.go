@@ -2,38 +2,100 @@ package refund
 
 import "time"
 
-// Names of the contract profiles that ship with the plain channel protocol.
+// Names of the contract profiles that ship with the plain channel protocol, one for each way in which channels differ.
 const (
 	ProfileKeyedQueryable = "keyed-queryable"
+	ProfileListAndMatch   = "list-and-match"
+	ProfileKeyReplayOnly  = "key-replay-only"
+	ProfileKeyAfter2xx    = "key-after-2xx"
+	ProfileNoticeOnly     = "notice-only"
 	ProfileBlind          = "blind"
 )
 
+const day = 24 * time.Hour
+
+// profiles are the contracts by name, from the strongest evidence to none.
+var profiles = []struct {
+	name  string
+	terms func(*Contract)
+}{
+	{ProfileKeyedQueryable, keyedQueryable},
+	{ProfileListAndMatch, listAndMatch},
+	{ProfileKeyReplayOnly, keyReplayOnly},
+	{ProfileKeyAfter2xx, keyAfter2xx},
+	{ProfileNoticeOnly, noticeOnly},
+	{ProfileBlind, func(*Contract) {}}, // every send is a new refund and nothing can be asked: what is ambiguous goes to a person
+}
+
 // Profiles lists the names that Profile knows.
-func Profiles() []string { return []string{ProfileKeyedQueryable, ProfileBlind} }
+func Profiles() []string {
+	names := make([]string, len(profiles))
+	for i, p := range profiles {
+		names[i] = p.name
+	}
+	return names
+}
 
 // Profile is a ready-made contract for an account whose channel speaks the plain protocol (api/simulator.yaml). Version
 // is left at 0: whoever stores contracts numbers them. false = no profile of this name.
 func Profile(name string) (Contract, bool) {
-	switch name {
-	case ProfileKeyedQueryable:
-		return keyedQueryable(), true
-	case ProfileBlind:
-		return blind(), true
+	for _, p := range profiles {
+		if p.name == name {
+			c := plain(name)
+			p.terms(&c)
+			return c, true
+		}
 	}
 	return Contract{}, false
 }
 
-// keyedQueryable: one number is one refund for ever, and the channel can be asked for it. A refund may be hidden from
-// queries until it has settled (2 s in the simulator) and for 2 s more, hence the lag of 4 s.
-func keyedQueryable() Contract {
-	c := plain(ProfileKeyedQueryable)
-	c.Key.Dedupes = true
-	c.Query = QueryTerms{Exists: true, VisibilityLag: Duration(4 * time.Second), Readings: 2, ReadingGap: Duration(500 * time.Millisecond)}
-	return c
+// asked is how the plain protocol answers questions: a refund may be hidden until it has settled (2 s in the simulator)
+// and for 2 s more, hence the lag of 4 s.
+func asked() QueryTerms {
+	return QueryTerms{Exists: true, VisibilityLag: Duration(4 * time.Second), Readings: 2, ReadingGap: Duration(500 * time.Millisecond)}
 }
 
-// blind: every send is a new refund and nothing can be asked. What is ambiguous goes to a person.
-func blind() Contract { return plain(ProfileBlind) }
+// keyedQueryable: one number is one refund for ever, and the channel can be asked for it.
+func keyedQueryable(c *Contract) {
+	c.Key.Dedupes = true
+	c.Query = asked()
+	c.Notices = true
+}
+
+// listAndMatch: keys live 24 h and give the first answer again, errors included, so a number with an unclear answer
+// tells nothing more; twins in flight are refused. The payment's list shows every refund with our number. A low balance
+// holds the refund, "failed" may follow "succeeded", and a code that was kept cannot be retried under the same number.
+func listAndMatch(c *Contract) {
+	c.Key = KeyTerms{Dedupes: true, Lifetime: Duration(day), KeepsAnswer: true, InFlightRefused: true, NumberLength: 64}
+	c.List = asked()
+	c.Notices = true
+	c.Codes.Retryable = []string{"rate_limited", "too_soon", "in_flight", "unauthorized"}
+	c.Codes.LowBalance = nil
+	c.Codes.NewNumber = []string{"insufficient_balance"}
+	c.Codes.LateFailure = true
+}
+
+// keyReplayOnly: nothing can be asked, but a re-send of the same key tells the refund's state of now, for 45 days. Sends
+// for one payment keep a second between them.
+func keyReplayOnly(c *Contract) {
+	c.Key.Dedupes, c.Key.ReplaysState, c.Key.Lifetime = true, true, Duration(45*day)
+	c.Limits.Spacing = Duration(time.Second)
+	c.Notices = true
+}
+
+// keyAfter2xx: a key is kept for 24 h, but only once a 2xx was given for it, and twins in flight both act. So an
+// ambiguous send is repeated only after the payment's list has proven that it did nothing.
+func keyAfter2xx(c *Contract) {
+	c.Key.Dedupes, c.Key.After2xx, c.Key.Lifetime = true, true, Duration(day)
+	c.List = asked()
+	c.Notices = true
+}
+
+// noticeOnly: a send is only ever acknowledged, nothing can be asked, the result comes as a notice.
+func noticeOnly(c *Contract) {
+	c.Key.Dedupes, c.Key.KeepsAnswer, c.Key.Lifetime = true, true, Duration(7*day)
+	c.Notices = true
+}
 
 // plain is what every account of the plain protocol has in common. Codes that api/simulator.yaml documents as "nothing
 // happened" are listed by what may follow; a code in no list is unknown.
@@ -43,11 +105,11 @@ func plain(name string) Contract {
 		Key:     KeyTerms{NumberLength: 64},
 		Horizon: Duration(time.Second),
 		Codes: CodeTerms{
-			Refused:    []string{"not_refundable_window", "invalid_request"},
-			Echo:       []string{"already_refunded", "amount_too_large", "number_reused"},
-			Retryable:  []string{"rate_limited", "insufficient_balance", "unauthorized", "account_unknown"},
+			Refused:    []string{"not_refundable_window", "refund_count_exceeded", "invalid_request"},
+			Echo:       []string{"already_refunded", "amount_too_large", "number_reused", "duplicate_refund"},
+			Retryable:  []string{"rate_limited", "too_soon", "insufficient_balance", "unauthorized", "account_unknown"},
 			LowBalance: []string{"insufficient_balance"},
 		},
-		Waits: WaitTerms{Pending: Duration(24 * time.Hour), Unknown: Duration(time.Hour), Accepted: Duration(7 * 24 * time.Hour)},
+		Waits: WaitTerms{Pending: Duration(day), Unknown: Duration(time.Hour), Accepted: Duration(7 * day)},
 	}
 }

@@ -39,7 +39,17 @@ func TestShippedProfiles(t *testing.T) {
 // What each profile can do about an ambiguous send is its whole point.
 func TestProfilesRecover(t *testing.T) {
 	t.Parallel()
-	want := map[string]refund.Recovery{refund.ProfileKeyedQueryable: refund.RecoverByQuery, refund.ProfileBlind: refund.RecoverByNobody}
+	want := map[string]refund.Recovery{
+		refund.ProfileKeyedQueryable: refund.RecoverByQuery,
+		refund.ProfileListAndMatch:   refund.RecoverByList,
+		refund.ProfileKeyReplayOnly:  refund.RecoverByReplay,
+		refund.ProfileKeyAfter2xx:    refund.RecoverByList,
+		refund.ProfileNoticeOnly:     refund.RecoverByNotice,
+		refund.ProfileBlind:          refund.RecoverByNobody,
+	}
+	if len(want) != len(refund.Profiles()) {
+		t.Errorf("%d profiles ship, %d are judged here", len(refund.Profiles()), len(want))
+	}
 	for name, r := range want {
 		if c, _ := refund.Profile(name); c.Recovery() != r {
 			t.Errorf("%s recovers by %s, want %s", name, c.Recovery(), r)
