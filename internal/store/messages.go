@@ -94,13 +94,13 @@ func (s *Store) Messages(ctx context.Context, tenant refund.TenantID, consumer, 
 	}
 	out := make([]refund.Message, 0, len(found))
 	for _, name := range sources {
-		out = append(out, told(*found[name]))
+		out = append(out, timely(*found[name]))
 	}
 	return out, nil
 }
 
-// told puts deliveries into order of time and lets the receipt speak for what was not traced.
-func told(m refund.Message) refund.Message {
+// timely puts deliveries into order of time and lets the receipt speak for what was not traced.
+func timely(m refund.Message) refund.Message {
 	slices.Reverse(m.Deliveries)
 	m.Truncated = m.TimesSeen > len(m.Deliveries)
 	if d := m.Decision; d != nil && m.TimesSeen == 0 {
