@@ -33,7 +33,7 @@ func (w *brutalWorld) judge(t *testing.T) {
 		if a.poison && a.out.Verdict != refund.Refused && a.out.Verdict != refund.Waiting { // said before the database had to take it
 			t.Errorf("poison was %s", a.out.Verdict)
 		}
-		verdicts[told(a.out)]++
+		verdicts[tellVerdict(a.out)]++
 		ref := refund.RefundRef{Tenant: a.in.Tenant.ID, RefundID: a.in.Refund.RefundID}
 		if a.out.Verdict == refund.Accepted {
 			accepted[ref]++

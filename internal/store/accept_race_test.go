@@ -42,7 +42,7 @@ func (c *tally) add(key string) {
 	c.n[key]++
 }
 
-func told(o refund.Outcome) string {
+func tellVerdict(o refund.Outcome) string {
 	if o.Code != "" {
 		return string(o.Verdict) + " " + string(o.Code)
 	}
@@ -63,7 +63,7 @@ func allAtOnce(t *testing.T, doors []*refund.Door, g []refund.Intake) *tally {
 				t.Errorf("%s: %v", in.Event.ID, err)
 				return
 			}
-			c.add(told(out[0]))
+			c.add(tellVerdict(out[0]))
 		})
 	}
 	close(start)
@@ -140,7 +140,7 @@ func TestHotPayment(t *testing.T) {
 					return
 				}
 				for _, o := range out {
-					c.add(told(o))
+					c.add(tellVerdict(o))
 				}
 			}
 		})
@@ -178,7 +178,7 @@ func TestOverlappingGroups(t *testing.T) {
 					return
 				}
 				for _, o := range out {
-					c.add(told(o))
+					c.add(tellVerdict(o))
 				}
 			}
 		})
