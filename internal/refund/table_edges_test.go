@@ -31,7 +31,7 @@ func TestAcceptedVoidsADecree(t *testing.T) {
 	t.Parallel()
 	t.Run("of a refund told FAILED", func(t *testing.T) {
 		t.Parallel()
-		s := tell(t, "notice-only")
+		s := tell(t, "noticing")
 		s.unsure()
 		s.confirmNotDone()
 		s.notice(Acknowledged, 1, "")
@@ -79,7 +79,7 @@ func TestFailedFinalWhilePending(t *testing.T) {
 func TestLateNegativeAfterTheNumbersEnd(t *testing.T) {
 	t.Parallel()
 	for _, late := range []FactKind{Retryable, NotSent, RefusedClean, RefusedNewNumber} {
-		s := tell(t, "key-replay-only")
+		s := tell(t, "replaying")
 		s.c.Horizon, s.c.Key.Lifetime = Duration(time.Minute), 0
 		first := s.send()
 		s.after(leaseTime)
@@ -131,7 +131,7 @@ func TestConclusionsRunTwice(t *testing.T) {
 	t.Parallel()
 	t.Run("key dead", func(t *testing.T) {
 		t.Parallel()
-		s := tell(t, "key-replay-only")
+		s := tell(t, "replaying")
 		s.says(s.send(), Retryable)
 		s.after(time.Minute)
 		s.next("the key has died", DoNumber)
@@ -170,7 +170,7 @@ func TestAKnownFactOpensNoCaseAgain(t *testing.T) {
 
 func TestReturnOfWhatAPersonConfirmed(t *testing.T) {
 	t.Parallel()
-	s := tell(t, "notice-only")
+	s := tell(t, "noticing")
 	s.unsure()
 	s.confirmSuccess()
 	s.notice(Reversed, 1, "X")
@@ -186,7 +186,7 @@ func TestReturnOfWhatAPersonConfirmed(t *testing.T) {
 func TestSuccessAfterTakeBack(t *testing.T) {
 	t.Parallel()
 	for _, id := range []string{"", "X"} {
-		s := tell(t, "notice-only")
+		s := tell(t, "noticing")
 		s.unsure()
 		s.confirmSuccess()
 		s.takeBack()
@@ -199,7 +199,7 @@ func TestSuccessAfterTakeBack(t *testing.T) {
 // Once the channel has confirmed what a person had confirmed, it is the channel's effect.
 func TestPairedEffectIsTheChannels(t *testing.T) {
 	t.Parallel()
-	s := tell(t, "notice-only") // its "failed" may follow a success
+	s := tell(t, "noticing") // its "failed" may follow a success
 	s.unsure()
 	s.confirmSuccess()
 	s.notice(Succeeded, 1, "X")
@@ -245,13 +245,13 @@ func TestReturnsBesideAnEnd(t *testing.T) {
 func TestSuccessToldAfterItsLateFailure(t *testing.T) {
 	t.Parallel()
 	for _, id := range []string{"", "A"} {
-		s := tell(t, "notice-only")
+		s := tell(t, "noticing")
 		s.unsure()
 		s.notice(FailedFinal, 1, id)
 		s.notice(Succeeded, 1, id)
 		s.wants("open: booked and mirrored", ReversedSt, false)
 	}
-	s := tell(t, "notice-only")
+	s := tell(t, "noticing")
 	s.unsure()
 	s.resend()
 	s.notice(FailedFinal, 1, "A")
@@ -279,7 +279,7 @@ func TestHeldLineOfTheSameRefund(t *testing.T) {
 // An id that is in the books as foreign cannot be given to a second effect.
 func TestForeignLineIsNotPaired(t *testing.T) {
 	t.Parallel()
-	s := tell(t, "notice-only")
+	s := tell(t, "noticing")
 	s.unsure()
 	s.confirmSuccess()
 	s.r.Effects = append(s.r.Effects, Effect{ChannelRefundID: "X", Amount: 400, Currency: "USD", Counted: 400, Status: EffectMoved, At: s.now()})
@@ -291,7 +291,7 @@ func TestForeignLineIsNotPaired(t *testing.T) {
 
 func TestEpochMarkNeverRevivesAKey(t *testing.T) {
 	t.Parallel()
-	s := tell(t, "key-replay-only")
+	s := tell(t, "replaying")
 	s.unsure()
 	dies := s.r.Dispatches[0].KeyDiesAt
 	s.after(time.Hour)
@@ -305,7 +305,7 @@ func TestEpochMarkNeverRevivesAKey(t *testing.T) {
 // A reading of an older number clears that number only; what the live one's last send was told still stands.
 func TestAbsenceOfAnOlderNumber(t *testing.T) {
 	t.Parallel()
-	s := tell(t, "list-and-match")
+	s := tell(t, "listing")
 	s.says(s.send(), RefusedNewNumber)
 	s.says(s.send(), Retryable)
 	s.after(time.Minute)
@@ -352,7 +352,7 @@ func TestNoRowIsWrittenOpenAndClear(t *testing.T) {
 // A channel id that one number has is never read as another number's.
 func TestAnIDBelongsToOneNumber(t *testing.T) {
 	t.Parallel()
-	s := tell(t, "notice-only")
+	s := tell(t, "noticing")
 	s.says(s.send(), RefusedNewNumber)
 	s.says(s.send(), Succeeded)
 	s.notice(Reversed, 1, "A")

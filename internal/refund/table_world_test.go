@@ -29,19 +29,19 @@ func classes(tb testing.TB) map[string]Contract {
 		c.Profile = name
 		return c
 	}
-	list := base("list-and-match")
+	list := base("listing")
 	list.List = QueryTerms{Exists: true, VisibilityLag: Duration(5 * time.Second), Readings: 1, FirstDelay: Duration(time.Second)}
 	list.Codes.LateFailure = true
 
-	replay := base("key-replay-only")
+	replay := base("replaying")
 	replay.Key.Dedupes, replay.Key.ReplaysState, replay.Key.Lifetime = true, true, Duration(30*time.Second)
 
 	// The key is kept only after a 2xx: after an ambiguous send it proves nothing, so the contract does not count on it.
-	after2xx := base("key-after-2xx")
+	after2xx := base("kept-after-2xx")
 	after2xx.Key.Lifetime = Duration(24 * time.Hour)
 	after2xx.List = QueryTerms{Exists: true, VisibilityLag: Duration(2 * time.Second), Readings: 2, ReadingGap: Duration(time.Second)}
 
-	notice := base("notice-only")
+	notice := base("noticing")
 	notice.Notices, notice.Codes.LateFailure = true, true
 
 	all := map[string]Contract{}

@@ -1,0 +1,102 @@
+package refund
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// stepBreaks names every promise that a step would break. It asks the oracle what is exposed, not the code.
+func stepBreaks(r Record, c Contract, now time.Time, s Step) []string {
+	var out []string
+	say := func(format string, a ...any) { out = append(out, fmt.Sprintf(format, a...)) }
+	o := newOracle(r, Fact{}, c)
+	o.r.Now = now
+	clear := o.clear()
+	switch s.Do {
+	case DoSend:
+		out = append(out, sendBreaks(o, s, clear)...)
+	case DoQuery, DoList:
+		if (s.Do == DoQuery && !c.Query.Exists) || (s.Do == DoList && !c.List.Exists) {
+			say("%s is asked of a channel that has none", s.Do)
+		}
+		if r.State == Processing {
+			say("asks while the send is in flight")
+		}
+	case DoSettle:
+		over := slices.ContainsFunc(r.Dispatches, func(d Dispatch) bool { return d.Exposed && !o.exposedNo(d.No) })
+		if !clear && !over {
+			say("settles what is exposed")
+		}
+	case DoNumber:
+		if !clear || r.State != Pending || !o.keyDead(o.live()) {
+			say("a next number in %s, clear=%v", r.State, clear)
+		}
+	case DoCase:
+		if r.Case != nil || r.State.Final() {
+			say("a case beside %v in %s", reasonsOf(r.Case), r.State)
+		}
+	case DoDone:
+		if !r.State.Final() || !clear || r.Case != nil {
+			say("done in %s, clear=%v, case %v", r.State, clear, reasonsOf(r.Case))
+		}
+	case DoWait:
+		if s.Until.IsZero() {
+			say("waits for ever")
+		}
+		if s.Until.Sub(now) > 8*24*time.Hour {
+			say("waits %v", s.Until.Sub(now))
+		}
+	default:
+		say("unknown step %q", s.Do)
+	}
+	return out
+}
+
+// sendBreaks: a send needs PENDING with nothing exposed, or a key replay that rule 3 allows; never a case, an open ask,
+// a dead key or another number than the live one. On a channel with neither key nor question never after doubt (P2).
+func sendBreaks(o *oracle, s Step, clear bool) []string {
+	var out []string
+	r, c := o.r, o.c
+	say := func(format string, a ...any) { out = append(out, fmt.Sprintf(format, a...)) }
+	if r.Case != nil || r.AskNo != 0 || s.Dispatch != r.DispatchNo || r.SendingHeld || o.keyDead(o.live()) {
+		say("sends %d with case %v, ask %d, live %d, held %v, key dead %v", s.Dispatch, reasonsOf(r.Case), r.AskNo, r.DispatchNo, r.SendingHeld, o.keyDead(o.live()))
+	}
+	if !o.live().FinalNegativeAt.IsZero() {
+		say("sends a number that has ended")
+	}
+	for _, e := range r.Effects {
+		if e.Ours && e.Status == EffectMoved {
+			say("sends after an effect")
+		}
+	}
+	var last time.Time
+	doubt := false
+	for _, a := range r.Attempts {
+		if a.Kind == AttemptSend && a.DispatchNo == r.DispatchNo {
+			last = later(last, a.NotAfter)
+		}
+		doubt = doubt || (a.Kind == AttemptSend && !slices.Contains([]FactKind{NotSent, Retryable, RefusedClean, RefusedNewNumber}, a.Answer))
+	}
+	replay := c.Key.Dedupes && c.Key.ReplaysState && (r.State == InDoubt || r.State == InChannel) &&
+		(c.Key.InFlightRefused || !r.Now.Before(last.Add(c.Horizon.D())))
+	if !(r.State == Pending && clear) && !replay {
+		say("sends in %s, clear=%v, replay allowed=%v", r.State, clear, replay)
+	}
+	resent := slices.ContainsFunc(r.Dispatches, func(d Dispatch) bool { return d.Decreed })
+	ended := slices.ContainsFunc(r.Dispatches, func(d Dispatch) bool { return !d.FinalNegativeAt.IsZero() })
+	if doubt && !c.Key.Dedupes && !c.Query.Exists && !c.List.Exists && !resent && !ended {
+		say("P2: an automatic repeat after an ambiguous send")
+	}
+	return out
+}
+
+// checkStep judges what Decide says now and at later times.
+func (x *explorer) checkStep(n node) {
+	for _, d := range []time.Duration{0, time.Second, 15 * time.Second, 5 * time.Minute, 2 * time.Hour, 30 * time.Hour, 200 * time.Hour} {
+		now := n.r.Now.Add(d)
+		for _, msg := range stepBreaks(n.r, x.c, now, x.decide(n.r, x.c, now)) {
+			x.fail(n.path, fmt.Sprintf("Decide in %s after %v: %s", n.r.State, d, msg))
+		}
+	}
+}

@@ -1,0 +1,678 @@
+package refund
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// The oracle: the rules of evidence written a second time, fact by fact and column by column, without a look at the table
+// of the code. Where the rules leave room it takes the safer reading:
+//
+//  1. Retryable and NotSent while ACCEPTED and still exposed: ACCEPTED stays (an acknowledgement is not forgotten because
+//     a twin did nothing); a refusal makes it UNKNOWN.
+//  2. An Accepted that is told after the number's known end is older news, unless something sent can still act.
+//  3. FailedFinal is "the same object" as a success unless both give ids and these differ; without a contract in which
+//     failed may follow succeeded, the success stands, whichever is told first.
+//  4. The same effect told with another amount or currency: the books stand, a person looks. A pair likewise.
+//  5. A return of another amount books nothing. It proves that the channel has the refund: exposed, a case, no send. A
+//     return without an id is known if any return of its number is.
+//  6. A return of an unbooked effect while REVERSED is booked and mirrored, with a case.
+//  7. `other` is a reason exactly while something is exposed under SUCCESS or REVERSED. `deadline` and
+//     `no-automatic-step` are answered by an end without exposure, not by going back to PENDING.
+//  8. FailedFinal answers what an Accepted had opened in every state, once nothing is exposed.
+//  9. A reading counts from absence_counts_from on, the instant itself included; the later of the stored time and of what
+//     the contract says now.
+//
+// 10. A person's word is not the channel's: the channel's same words later are no known fact.
+//  11. A return without an id of what only a person had confirmed looks like a take-back later; it does not expose again.
+type oracle struct {
+	r       Record
+	c       Contract
+	f       Fact
+	reasons map[CaseReason]bool
+	asked   *Attempt
+	ackWas  bool
+	before  Record
+}
+
+func newOracle(r Record, f Fact, c Contract) *oracle {
+	return &oracle{r: clone(r), c: c, f: f, reasons: map[CaseReason]bool{}, before: r}
+}
+
+// judge says what the record must look like after the fact. Times of the row and its journal are not the oracle's.
+func judge(before Record, f Fact, c Contract) (*oracle, error) {
+	o := newOracle(before, f, c)
+	for _, x := range reasonsOf(before.Case) {
+		o.reasons[x] = true
+	}
+	if f.Dispatch == 0 {
+		o.f.Dispatch = before.DispatchNo
+	}
+	ours := f.Kind == LeaseEnd || f.Kind == Settled || f.Kind == KeyDead || f.Kind == Deadline
+	if ours && f.Generation != before.Generation {
+		return nil, ErrNotOwner
+	}
+	if f.Attempt != 0 {
+		for i := range o.r.Attempts {
+			if a := &o.r.Attempts[i]; a.No == f.Attempt {
+				if a.Answer != "" {
+					return o, nil // an answer is written once
+				}
+				a.Answer, a.AnsweredAt = f.Kind, o.r.Now
+				o.asked = a
+			}
+		}
+		if o.asked == nil {
+			return nil, errors.New("no such attempt")
+		}
+	}
+	d := o.d()
+	o.ackWas = d.Acknowledged
+	status := f.Kind == Succeeded || f.Kind == Acknowledged || f.Kind == FailedFinal || f.Kind == Reversed
+	known := status && f.Source != "decision" && before.Facts[FactKey(d.Number, string(f.Kind), f.ChannelRefundID, f.Amount, f.Currency)]
+	other := slices.ContainsFunc(o.r.Dispatches, func(x Dispatch) bool { return x.No != d.No && x.ChannelRefundID == f.ChannelRefundID })
+	if status && f.ChannelRefundID != "" && d.ChannelRefundID == "" && !other {
+		d.ChannelRefundID, d.Acknowledged = f.ChannelRefundID, true
+	}
+	if f.Kind == FailedFinal && d.FinalNegativeAt.IsZero() {
+		d.FinalNegativeAt = o.r.Now
+	}
+	if f.Kind == Acknowledged || f.Kind == Reversed {
+		if !o.ackWas {
+			d.Decreed = false
+		}
+		d.Acknowledged = true
+	}
+	if !known || (f.Kind == FailedFinal && o.r.AskNo == o.f.Dispatch) {
+		o.column()
+	}
+	o.leaveIfClear()
+	o.close(before)
+	return o, nil
+}
+
+func (o *oracle) d() *Dispatch { d, _ := o.r.Dispatch(o.f.Dispatch); return d }
+
+func (o *oracle) live() *Dispatch { d, _ := o.r.Dispatch(o.r.DispatchNo); return d }
+
+func (o *oracle) open(r CaseReason)        { o.reasons[r] = true }
+func (o *oracle) answered(r CaseReason)    { delete(o.reasons, r) }
+func (o *oracle) in(s ...State) bool       { return slices.Contains(s, o.r.State) }
+func (o *oracle) inFlight() bool           { return o.in(Processing, InDoubt, InChannel) }
+func (o *oracle) ended() bool              { return o.in(Success, Failed, Canceled, ReversedSt) }
+func (o *oracle) ofSend() bool             { return o.asked == nil || o.asked.Kind == AttemptSend }
+func (o *oracle) isLive() bool             { return o.f.Dispatch == o.r.DispatchNo }
+func (o *oracle) personOnly(e Effect) bool { return e.ByPerson && e.ChannelRefundID == "" }
+
+// exposedNo is rule 1: what may have reached the channel under this number, and has not been disproved.
+func (o *oracle) exposedNo(no int) bool {
+	d, _ := o.r.Dispatch(no)
+	for _, e := range o.r.Effects {
+		if e.Ours && e.DispatchNo == no && (e.Status == EffectMoved || (e.Status == EffectReversed && !o.personOnly(e))) {
+			return false
+		}
+		if e.Ours && e.DispatchNo == no && e.Status == EffectReversed && !o.exposedAgain(no) {
+			return false
+		}
+	}
+	if d.Decreed {
+		return false
+	}
+	maybe, _ := o.evidence(no)
+	if !d.FinalNegativeAt.IsZero() {
+		return o.mayAct(no)
+	}
+	return d.Acknowledged || maybe > 0
+}
+
+// exposedAgain: after a take-back only a new word of the channel exposes.
+func (o *oracle) exposedAgain(no int) bool {
+	for _, e := range o.before.Effects {
+		if e.DispatchNo == no && o.personOnly(e) && e.Status == EffectReversed {
+			d, _ := o.before.Dispatch(no)
+			began := no == o.f.Dispatch && ((o.f.Kind == Acknowledged && !o.ackWas) || o.f.Kind == Reversed)
+			return d.Exposed || began
+		}
+	}
+	return false
+}
+
+// evidence counts the sends that are not disproved, and the counting absences since the last send (rule 4).
+func (o *oracle) evidence(no int) (maybe, absences int) {
+	d, _ := o.r.Dispatch(no)
+	terms := o.c.Query
+	if !terms.Exists {
+		terms = o.c.List
+	}
+	delay := o.c.Horizon.D() + terms.VisibilityLag.D()
+	var from, last time.Time
+	if d.MarkedEpoch > 0 {
+		maybe, from = 1, d.MayActUntil.Add(delay)
+	}
+	sendsLeft := 0
+	for _, a := range o.r.Attempts {
+		if a.DispatchNo == no && a.Kind == AttemptSend {
+			sendsLeft++
+		}
+	}
+	for _, a := range o.r.Attempts {
+		switch {
+		case a.DispatchNo != no:
+		case a.Kind == AttemptSend:
+			sendsLeft--
+			absences = 0
+			if t := a.NotAfter.Add(delay); t.After(from) {
+				from = t
+			}
+			if !slices.Contains([]FactKind{NotSent, Retryable, RefusedClean, RefusedNewNumber}, a.Answer) {
+				maybe++
+			}
+		case a.Answer == NotFound && terms.Exists && !d.Acknowledged && !from.IsZero():
+			need := from
+			if sendsLeft == 0 && d.AbsenceCountsFrom.After(need) {
+				need = d.AbsenceCountsFrom
+			}
+			if a.StartedAt.Before(need) || (absences > 0 && a.StartedAt.Sub(last) < terms.ReadingGap.D()) {
+				continue
+			}
+			absences, last = absences+1, a.StartedAt
+			if absences >= terms.Readings {
+				maybe = 0
+			}
+		}
+	}
+	return maybe, absences
+}
+
+// mayAct: a send without a definite answer, or one of a lost future, may still do something.
+func (o *oracle) mayAct(no int) bool {
+	d, _ := o.r.Dispatch(no)
+	h := o.c.Horizon.D()
+	if !d.MayActUntil.IsZero() && o.r.Now.Before(d.MayActUntil.Add(h)) {
+		return true
+	}
+	for _, a := range o.r.Attempts {
+		silent := a.Answer == "" || a.Answer == Unknown || a.Answer == RefusedEcho
+		if a.DispatchNo == no && a.Kind == AttemptSend && silent && o.r.Now.Before(a.NotAfter.Add(h)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (o *oracle) clear() bool {
+	for _, d := range o.r.Dispatches {
+		if o.exposedNo(d.No) {
+			return false
+		}
+	}
+	return true
+}
+
+func (o *oracle) absent(no int) bool {
+	terms := o.c.Query
+	if !terms.Exists {
+		terms = o.c.List
+	}
+	_, n := o.evidence(no)
+	return terms.Exists && n >= terms.Readings
+}
+
+func (o *oracle) lastSend() (FactKind, bool) {
+	var k FactKind
+	found := false
+	for _, a := range o.r.Attempts {
+		if a.DispatchNo == o.r.DispatchNo && a.Kind == AttemptSend {
+			k, found = a.Answer, true
+		}
+	}
+	return k, found
+}
+
+func (o *oracle) keyDead(d *Dispatch) bool {
+	return !d.KeyDiesAt.IsZero() && !o.r.Now.Before(d.KeyDiesAt.Add(-o.c.Horizon.D()-ClockMargin))
+}
+
+func (o *oracle) newNumber() {
+	o.r.DispatchNo++
+	o.r.Dispatches = append(o.r.Dispatches, Dispatch{No: o.r.DispatchNo})
+	o.r.State = Pending
+}
+
+func (o *oracle) newerSendOpen() bool {
+	for _, a := range o.r.Attempts {
+		if o.asked != nil && a.No > o.asked.No && a.Kind == AttemptSend && a.Answer == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// column is the table of facts and states.
+func (o *oracle) column() {
+	switch o.f.Kind {
+	case Succeeded:
+		o.succeeded()
+	case Acknowledged:
+		o.accepted()
+	case FailedFinal:
+		o.failedFinal()
+	case Reversed:
+		o.reversed()
+	case RefusedClean, RefusedNewNumber, Retryable, NotSent:
+		o.negative()
+	case RefusedEcho, Unknown:
+		if o.in(Processing) && o.ofSend() && !o.newerSendOpen() {
+			o.r.State = InDoubt
+		}
+	case NotFound:
+		o.notFound()
+	case LeaseEnd:
+		if o.in(Processing) && !o.r.LeaseEndsAt.After(o.r.Now) {
+			o.r.State = InDoubt
+		}
+	case KeyDead:
+		if o.in(Pending) && o.isLive() && o.keyDead(o.live()) {
+			if o.r.DispatchNo == 1 {
+				o.newNumber()
+			} else {
+				o.open(CaseNoStep)
+			}
+		}
+	case Deadline:
+		for i := range o.r.Dispatches {
+			d := &o.r.Dispatches[i]
+			d.Exposed = o.exposedNo(d.No)
+		}
+		if s := Decide(o.r, o.c, o.r.Now); !o.ended() && s.Do == DoCase && s.Reason == o.f.Reason {
+			o.open(o.f.Reason)
+		}
+	case Withdrawn:
+		if o.in(Pending) && o.r.AskNo == 0 {
+			o.r.State = Canceled
+		}
+	case EpochMark:
+		o.epoch()
+	case Settled:
+		if o.in(Pending) && !o.live().FinalNegativeAt.IsZero() {
+			o.r.State = Failed
+		}
+		if o.ended() && o.clear() {
+			o.answered(CaseAcknowledged)
+		}
+	}
+}
+
+func (o *oracle) succeeded() {
+	for _, e := range o.r.Effects {
+		same := e.Ours && (e.Status == EffectMoved || (e.Status == EffectReversed && !o.personOnly(e))) &&
+			((o.f.ChannelRefundID != "" && e.ChannelRefundID == o.f.ChannelRefundID) || (o.f.ChannelRefundID == "" && e.DispatchNo == o.f.Dispatch))
+		if same {
+			o.compare(e)
+			return
+		}
+	}
+	foreign := -1
+	for i, e := range o.r.Effects {
+		if !e.Ours && e.Status == EffectMoved && e.ChannelRefundID != "" && e.ChannelRefundID == o.f.ChannelRefundID {
+			foreign = i
+		}
+	}
+	for i, e := range o.r.Effects {
+		if e.Ours && e.DispatchNo == o.f.Dispatch && e.ChannelRefundID == "" && e.Status == EffectMoved && o.f.ChannelRefundID != "" && foreign < 0 {
+			o.compare(e)
+			o.r.Effects[i].ChannelRefundID = o.f.ChannelRefundID
+			return
+		}
+	}
+	back := o.endedNegative()
+	o.book(foreign, back)
+	switch {
+	case o.in(Success):
+		o.open(CaseMulti)
+	case o.in(Failed, Canceled, ReversedSt):
+		o.open(CaseLate)
+	}
+	switch {
+	case !back:
+		o.r.State = Success
+	case !o.in(Success):
+		o.r.State = ReversedSt
+	}
+}
+
+// endedNegative: a known final negative of the same object, where the contract says that failed may follow succeeded.
+func (o *oracle) endedNegative() bool {
+	d := o.d()
+	other := o.f.ChannelRefundID != "" && d.ChannelRefundID != "" && o.f.ChannelRefundID != d.ChannelRefundID
+	return o.c.Codes.LateFailure && !d.FinalNegativeAt.IsZero() && !other
+}
+
+func (o *oracle) compare(e Effect) {
+	if (o.f.Amount != 0 && o.f.Amount != e.Amount) || (o.f.Currency != "" && o.f.Currency != e.Currency) {
+		o.open(CaseContradiction)
+	}
+}
+
+func (o *oracle) book(foreign int, back bool) {
+	e := Effect{Ours: true, DispatchNo: o.f.Dispatch, ChannelRefundID: o.f.ChannelRefundID, Amount: o.f.Amount, Currency: o.f.Currency,
+		Status: EffectMoved, ByPerson: o.f.Source == "decision"}
+	if e.Amount == 0 {
+		e.Amount = o.r.Amount
+	}
+	if e.Currency == "" {
+		e.Currency = o.r.Currency
+	}
+	e.Counted = e.Amount
+	if e.Currency != o.r.Currency {
+		e.Counted = o.r.Amount
+	}
+	if e.Amount != o.r.Amount || e.Currency != o.r.Currency {
+		o.open(CaseContradiction)
+	}
+	if back {
+		e.Status = EffectReversed
+	}
+	if foreign < 0 {
+		o.r.Effects = append(o.r.Effects, e)
+		return
+	}
+	o.open(CaseContradiction)
+	was := &o.r.Effects[foreign]
+	was.Ours, was.DispatchNo, was.Status = true, o.f.Dispatch, e.Status
+}
+
+func (o *oracle) accepted() {
+	if o.ackWas || !o.exposedNo(o.f.Dispatch) {
+		return
+	}
+	switch {
+	case o.in(Pending):
+		o.r.State = InDoubt
+		o.open(CaseAcknowledged)
+	case o.inFlight() && o.isLive():
+		o.r.State = InChannel
+	case o.inFlight(), o.in(Failed, Canceled):
+		o.open(CaseAcknowledged)
+	} // under SUCCESS and REVERSED: the reason `other`, which close derives
+}
+
+func (o *oracle) failedFinal() {
+	switch {
+	case o.in(Pending) && o.r.AskNo == o.f.Dispatch:
+		o.r.AskNo = 0
+		return
+	case o.inFlight() && o.clear() && o.isLive():
+		o.r.State = Failed
+	case o.in(Success):
+		if i, ok := o.standing(); ok {
+			switch {
+			case o.personOnly(o.r.Effects[i]):
+				o.open(CaseContradiction)
+			case o.c.Codes.LateFailure:
+				o.takeBack(i)
+			}
+			return
+		}
+	}
+	if o.clear() {
+		o.answered(CaseAcknowledged)
+	}
+}
+
+// standing finds the moved effect that the fact speaks of: the same id, or its number's where one of them has no id.
+func (o *oracle) standing() (int, bool) {
+	for _, e := range o.r.Effects {
+		if e.Ours && e.ChannelRefundID != "" && e.ChannelRefundID == o.f.ChannelRefundID && e.Status == EffectReversed {
+			return 0, false
+		}
+	}
+	for pass := range 2 {
+		for i, e := range o.r.Effects {
+			if !e.Ours || e.Status != EffectMoved {
+				continue
+			}
+			if pass == 0 && o.f.ChannelRefundID != "" && e.ChannelRefundID == o.f.ChannelRefundID {
+				return i, true
+			}
+			if pass == 1 && e.DispatchNo == o.f.Dispatch && (o.f.ChannelRefundID == "" || e.ChannelRefundID == "") {
+				return i, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// takeBack mirrors one effect; with no other one standing the refund is REVERSED.
+func (o *oracle) takeBack(i int) {
+	e := &o.r.Effects[i]
+	e.Status = EffectReversed
+	if e.ChannelRefundID == "" {
+		e.ChannelRefundID = o.f.ChannelRefundID
+	}
+	for _, x := range o.r.Effects {
+		if x.Ours && x.Status == EffectMoved {
+			return
+		}
+	}
+	o.r.State = ReversedSt
+}
+
+func (o *oracle) reversed() {
+	for _, e := range o.r.Effects {
+		mine := (o.f.ChannelRefundID != "" && e.ChannelRefundID == o.f.ChannelRefundID) || (o.f.ChannelRefundID == "" && e.DispatchNo == o.f.Dispatch)
+		if e.Ours && mine && e.Status == EffectReversed && !o.personOnly(e) {
+			return
+		}
+	}
+	want := Effect{Amount: o.r.Amount, Currency: o.r.Currency}
+	i, stands := o.standing()
+	if stands {
+		want = o.r.Effects[i]
+	}
+	if (o.f.Amount != 0 && o.f.Amount != want.Amount) || (o.f.Currency != "" && o.f.Currency != want.Currency) {
+		o.open(CaseContradiction)
+		if o.in(Pending) && o.exposedNo(o.f.Dispatch) {
+			o.r.State = InDoubt
+		}
+		return
+	}
+	if stands {
+		o.takeBack(i)
+		return
+	}
+	o.book(-1, true)
+	switch {
+	case o.in(Success):
+		o.open(CaseMulti)
+		return
+	case o.ended():
+		o.open(CaseLate)
+	}
+	o.r.State = ReversedSt
+}
+
+func (o *oracle) negative() {
+	if !o.ofSend() {
+		return
+	}
+	if o.in(Success) {
+		if i, ok := o.standing(); ok && o.personOnly(o.r.Effects[i]) {
+			o.open(CaseContradiction)
+		}
+		return
+	}
+	if !o.inFlight() || (o.in(Processing) && o.newerSendOpen()) {
+		return
+	}
+	if !o.clear() {
+		refused := o.f.Kind == RefusedClean || o.f.Kind == RefusedNewNumber
+		if refused || o.in(Processing) {
+			o.r.State = InDoubt
+		}
+		return
+	}
+	switch {
+	case !o.live().FinalNegativeAt.IsZero(), o.f.Kind == RefusedClean:
+		o.r.State = Failed
+	case o.f.Kind == RefusedNewNumber && o.isLive() && o.r.DispatchNo == 1:
+		o.newNumber()
+	case o.f.Kind == RefusedNewNumber:
+		o.r.State = Failed
+	default:
+		o.r.State = Pending
+	}
+}
+
+func (o *oracle) notFound() {
+	d := o.d()
+	if d.Acknowledged {
+		for _, a := range o.r.Attempts {
+			if a.DispatchNo == d.No && a.Answer == Acknowledged && o.inFlight() && o.asked != nil {
+				lag := o.c.Query.VisibilityLag.D()
+				if !o.c.Query.Exists {
+					lag = o.c.List.VisibilityLag.D()
+				}
+				if o.asked.StartedAt.After(a.AnsweredAt.Add(lag)) {
+					o.open(CaseContradiction)
+				}
+				return
+			}
+		}
+		return
+	}
+	if !o.absent(o.f.Dispatch) {
+		return
+	}
+	switch last, _ := o.lastSend(); {
+	case o.in(Pending) && o.r.AskNo == o.f.Dispatch:
+		o.r.AskNo = 0
+	case !o.inFlight() || !o.clear():
+	case !o.live().FinalNegativeAt.IsZero():
+		o.r.State = Failed
+	case !o.isLive(): // leaveIfClear decides
+	case last == RefusedEcho:
+		o.r.State = Failed
+	case o.keyDead(o.live()) && o.r.DispatchNo == 1:
+		o.newNumber()
+	default:
+		o.r.State = Pending
+	}
+}
+
+func (o *oracle) epoch() {
+	if o.ended() {
+		return
+	}
+	for i := range o.r.Dispatches {
+		d := &o.r.Dispatches[i]
+		d.MarkedEpoch = o.r.Epoch
+		if t := o.r.Now.Add(LongestLease); t.After(d.MayActUntil) {
+			d.MayActUntil = t
+		}
+		if d.KeyDiesAt.IsZero() || d.KeyDiesAt.After(o.r.Now) {
+			d.KeyDiesAt = o.r.Now
+		}
+	}
+	if o.in(Pending, Processing) {
+		o.r.State = InDoubt
+	}
+}
+
+// leaveIfClear: UNKNOWN, ACCEPTED and PROCESSING are left as soon as nothing is exposed, by whatever ended it.
+func (o *oracle) leaveIfClear() {
+	if !o.inFlight() || !o.clear() {
+		return
+	}
+	last, sent := o.lastSend()
+	refused := sent && slices.Contains([]FactKind{RefusedClean, RefusedNewNumber, RefusedEcho}, last)
+	if !o.live().FinalNegativeAt.IsZero() || refused {
+		o.r.State = Failed
+		return
+	}
+	o.r.State = Pending
+}
+
+// close derives what hangs on state, exposure and effects: reasons, ask, balances.
+func (o *oracle) close(before Record) {
+	clear := o.clear()
+	if o.r.State != Pending {
+		o.r.AskNo = 0
+	}
+	switch {
+	case o.ended() && clear:
+		o.answered(CaseDeadline)
+		o.answered(CaseNoStep)
+		o.answered(CaseOther)
+	case o.in(Success, ReversedSt):
+		o.open(CaseOther)
+	}
+	p := &o.r.Payment
+	p.Reserved, p.Refunded, p.Held = 0, 0, 0
+	if !o.ended() {
+		p.Reserved = o.r.Amount
+	} else if !clear {
+		p.Held = o.r.Amount
+	}
+	for _, e := range o.r.Effects {
+		if e.Status == EffectMoved {
+			p.Refunded += e.Counted
+		}
+	}
+	p.Excess = max(0, p.Reserved+p.Refunded+p.Held+p.RefundedElsewhere-p.Captured)
+	if p.Excess > before.Payment.Excess && p.Excess > p.ExcessAllowed {
+		o.open(CaseExcess)
+	}
+}
+
+// differs says in what a change is not what the oracle wants.
+func (o *oracle) differs(ch Change) []string {
+	var out []string
+	got := ch.After
+	add := func(what string, got, want any) {
+		out = append(out, fmt.Sprintf("%s is %v, want %v", what, got, want))
+	}
+	if got.State != o.r.State || got.AskNo != o.r.AskNo || got.DispatchNo != o.r.DispatchNo {
+		add("state, ask, live number", []any{got.State, got.AskNo, got.DispatchNo}, []any{o.r.State, o.r.AskNo, o.r.DispatchNo})
+	}
+	if len(got.Dispatches) != len(o.r.Dispatches) {
+		return append(out, "numbers differ")
+	}
+	for _, d := range o.r.Dispatches {
+		g, _ := got.Dispatch(d.No)
+		has := [4]bool{g.Exposed, g.Decreed, g.Acknowledged, g.FinalNegativeAt.IsZero()}
+		if want := [4]bool{o.exposedNo(d.No), d.Decreed, d.Acknowledged, d.FinalNegativeAt.IsZero()}; has != want {
+			add(fmt.Sprintf("number %d: exposed, decreed, acknowledged, without end", d.No), has, want)
+		}
+	}
+	var want []CaseReason
+	for r := range o.reasons {
+		want = append(want, r)
+	}
+	slices.Sort(want)
+	if !slices.Equal(reasonsOf(got.Case), want) {
+		add("case", reasonsOf(got.Case), want)
+	}
+	same := slices.EqualFunc(got.Effects, o.r.Effects, func(a, b Effect) bool {
+		a.At, a.ReversedAt, b.At, b.ReversedAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+		return a == b
+	})
+	if !same {
+		add("effects", plainEffects(got.Effects), plainEffects(o.r.Effects))
+	}
+	money := func(p Payment) [4]int64 { return [4]int64{p.Reserved, p.Refunded, p.Held, p.Excess} }
+	if g, w := money(got.Payment), money(o.r.Payment); g != w {
+		add("reserved, refunded, held, excess", g, w)
+	}
+	return out
+}
+
+func plainEffects(es []Effect) []string {
+	out := []string{}
+	for _, e := range es {
+		out = append(out, fmt.Sprintf("%v/%d/%s/%d%s/%d/%s/%v", e.Ours, e.DispatchNo, e.ChannelRefundID, e.Amount, e.Currency, e.Counted, e.Status, e.ByPerson))
+	}
+	return out
+}
