@@ -81,10 +81,11 @@ func TestDatabaseAway(t *testing.T) {
 	onceEach(t, channel.Sim().Effects(ctx), want)
 	harness.OpenDB(t, url).CheckPromises(ctx)
 	var after float64
-	harness.Eventually(t, time.Minute, fmt.Sprintf("no more goroutines than the %.0f of before", before), func() (bool, string) {
+	const idle = 24 // eight workers keep a connection to the channel each, with two goroutines, and a few more may come and go
+	harness.Eventually(t, time.Minute, fmt.Sprintf("about as many goroutines as the %.0f of before", before), func() (bool, string) {
 		client.HTTP().CloseIdleConnections() // each has a goroutine in the server
 		after, _ = client.Metric(ctx, "go_goroutines")
-		return after <= before+10, fmt.Sprint(after)
+		return after <= before+idle, fmt.Sprint(after)
 	})
 	t.Logf("PostgreSQL answered %s after its restart began, the server was ready %s later; goroutines %.0f before, %.0f meanwhile, %.0f after; clients repeated %d times",
 		answers.Sub(back).Round(time.Millisecond), ready.Round(time.Millisecond), before, during, after, client.Retries.Load())

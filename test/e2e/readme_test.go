@@ -1,10 +1,11 @@
 package e2e
 
 import (
-	"context"
-	"errors"
+	"encoding/json"
+	"fmt"
+	"net/http"
 	"os"
-	"os/exec"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,88 +14,138 @@ import (
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
-// step is one command of the tour and what it has to print; "…" stands for anything within a line.
-type step struct{ command, want string }
-
-// tourSteps reads the block that begins with ```console tour: lines after "$ " are commands, going on in the next line after
-// a backslash, and the lines below are what they print.
-func tourSteps(text string) []step {
-	_, block, found := strings.Cut(text, "```console tour\n")
-	if !found {
-		return nil
-	}
-	block, _, _ = strings.Cut(block, "\n```")
-	var steps []step
-	open := false
-	for line := range strings.SplitSeq(block, "\n") {
-		switch command, isCommand := strings.CutPrefix(line, "$ "); {
-		case isCommand:
-			steps = append(steps, step{command: command})
-			open = strings.HasSuffix(line, `\`)
-		case open:
-			steps[len(steps)-1].command += "\n" + line
-			open = strings.HasSuffix(line, `\`)
-		case len(steps) > 0 && strings.TrimSpace(line) != "":
-			steps[len(steps)-1].want += line + "\n"
-		}
-	}
-	return steps
-}
-
-// matches compares what was printed with what the page shows.
-func matches(want, got string) bool {
-	parts := strings.Split(strings.TrimSpace(want), "…")
-	for i := range parts {
-		parts[i] = regexp.QuoteMeta(parts[i])
-	}
-	ok, err := regexp.MatchString(`^`+strings.Join(parts, `[^\n]*`)+`$`, strings.TrimSpace(got))
-	return err == nil && ok
-}
-
-// TestReadmeTour types what the README shows, on a new server, and compares what comes out. The commands find the key in
-// $KEY and the API at the address of the page.
+// TestReadmeTour does what the README's tour shows, on a new server, and compares what comes out. The curl lines are read,
+// not run: a machine that tests need not have curl and jq.
 func TestReadmeTour(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps := tourSteps(string(text))
-	if len(steps) < 3 {
-		t.Fatalf("README.md has a tour of %d commands, want at least 3 in a block that begins with ```console tour", len(steps))
+	commands, printed := tour(string(text))
+	if len(commands) < 3 || len(commands) != len(printed) {
+		t.Fatalf("the tour has %d commands and prints %d lines, want at least 3 and a line for each", len(commands), len(printed))
 	}
 	ctx := bounded(t, 2*time.Minute)
 	dev := harness.StartDev(t)
-	for _, s := range steps {
-		out, err := typed(ctx, dev, strings.ReplaceAll(s.command, "http://127.0.0.1:8080", dev.Info().API))
-		if err != nil || (s.want != "" && !matches(s.want, out)) {
-			t.Errorf("$ %s\nprinted (%v):\n%s\nand the page says:\n%s", s.command, err, out, s.want)
+	api := dev.Client()
+	for i, line := range commands {
+		c, err := readCurl(line, map[string]string{"KEY": dev.Info().APIKey})
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		res, err := api.Once(ctx, c.method, c.path, c.header, c.body)
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if err := shows(printed[i], c.filter, res.Body); err != nil {
+			t.Errorf("%s\n%v\nthe page shows\n%s\nthe server said, with status %d\n%s", line, err, printed[i], res.Status, res.Body)
 		}
 	}
 }
 
-// typed runs one line in a shell.
-func typed(ctx context.Context, dev *harness.Dev, line string) (string, error) {
-	cmd := exec.CommandContext(ctx, "bash", "-c", line)
-	cmd.Env = append(os.Environ(), "KEY="+dev.Info().APIKey, "API="+dev.Info().API, "SIM="+dev.Info().Simulator)
-	out, err := cmd.Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return string(out) + string(exit.Stderr), err
+// tour finds the lines of the two blocks between the marks of the tour: what is typed, and what is printed.
+func tour(page string) (commands, printed []string) {
+	_, page, _ = strings.Cut(page, "<!-- tour:begin -->")
+	page, _, _ = strings.Cut(page, "<!-- tour:end -->")
+	blocks := strings.Split(page, "```")
+	if len(blocks) < 4 {
+		return nil, nil
 	}
-	return string(out), err
+	lines := func(block string) []string {
+		_, inside, _ := strings.Cut(block, "\n") // the language
+		return strings.Split(strings.TrimSpace(inside), "\n")
+	}
+	return lines(blocks[1]), lines(blocks[3])
 }
 
-func TestTourSteps(t *testing.T) {
-	t.Parallel()
-	page := "# x\n\n```console tour\n$ a \\\n  b\nfirst … line\n\n$ c\n```\n$ not this\n"
-	got := tourSteps(page)
-	if len(got) != 2 || got[0].command != "a \\\n  b" || got[0].want != "first … line\n" || got[1].command != "c" || got[1].want != "" {
-		t.Errorf("steps %+v", got)
+// curl is a request as a line of the page asks for it.
+type curl struct {
+	method, path, body string
+	header             harness.Headers
+	filter             string // of jq; "" = none
+}
+
+// word is one word of a shell line: bare, in single quotes, or in double quotes.
+var word = regexp.MustCompile(`'([^']*)'|"([^"]*)"|([^\s'"]+)`)
+
+// readCurl understands the few forms that a page needs: curl -s URL -H … -d … | jq -c FILTER, with $NAME outside single quotes.
+func readCurl(line string, vars map[string]string) (curl, error) {
+	c := curl{method: http.MethodGet, header: harness.Headers{}}
+	var words []string
+	for _, w := range word.FindAllStringSubmatch(line, -1) {
+		text := w[1]
+		if text == "" {
+			text = os.Expand(w[2]+w[3], func(name string) string { return vars[name] })
+		}
+		words = append(words, text)
 	}
-	for out, want := range map[string]bool{"first 1 line\n": true, "first  line": true, "first\nline": false, "first 1 lines": false, "the first 1 line": false} {
-		if matches(got[0].want, out) != want {
-			t.Errorf("%q matches: %t, want %t", out, !want, want)
+	if len(words) == 0 || words[0] != "curl" {
+		return c, fmt.Errorf("does not begin with curl")
+	}
+	for i := 1; i < len(words); i++ {
+		switch w := words[i]; {
+		case w == "-s":
+		case w == "|" && i+4 == len(words) && words[i+1] == "jq" && words[i+2] == "-c":
+			c.filter = words[i+3]
+			return c, nil
+		case (w == "-H" || w == "-d" || w == "-X") && i+1 < len(words):
+			i++
+			switch w {
+			case "-H":
+				name, value, _ := strings.Cut(words[i], ":")
+				c.header[name] = strings.TrimSpace(value)
+			case "-d":
+				c.method, c.body = http.MethodPost, words[i]
+			case "-X":
+				c.method = words[i]
+			}
+		case strings.Contains(w, "localhost:8080/") || strings.Contains(w, "127.0.0.1:8080/"):
+			_, path, _ := strings.Cut(w, ":8080")
+			c.path = path
+		default:
+			return c, fmt.Errorf("the word %q is not understood", w)
 		}
 	}
+	return c, nil
+}
+
+var (
+	pick = regexp.MustCompile(`^\{([A-Za-z0-9,]+)\}$`)                        // {a,b}
+	each = regexp.MustCompile(`^\[\.([A-Za-z0-9]+)\[\]\|\.([A-Za-z0-9]+)\]$`) // [.a[]|.b]
+)
+
+// shows compares a printed line with an answer, seen through a filter of jq.
+func shows(line, filter string, body []byte) error {
+	var want any
+	var got map[string]any
+	if err := json.Unmarshal([]byte(line), &want); err != nil {
+		return fmt.Errorf("the printed line is no JSON: %w", err)
+	}
+	if err := json.Unmarshal(body, &got); err != nil {
+		return err
+	}
+	var seen any = got
+	if m := pick.FindStringSubmatch(filter); m != nil {
+		some := map[string]any{}
+		for name := range strings.SplitSeq(m[1], ",") {
+			some[name] = got[name]
+		}
+		seen = some
+	} else if m := each.FindStringSubmatch(filter); m != nil {
+		list, _ := got[m[1]].([]any)
+		column := []any{}
+		for _, item := range list {
+			row, _ := item.(map[string]any)
+			column = append(column, row[m[2]])
+		}
+		seen = column
+	} else if filter != "" {
+		return fmt.Errorf("the filter %q is not understood", filter)
+	}
+	if !reflect.DeepEqual(seen, want) {
+		text, _ := json.Marshal(seen)
+		return fmt.Errorf("is not what comes out:\n%s", text)
+	}
+	return nil
 }
