@@ -21,6 +21,7 @@ var (
 const (
 	domain    = "internal/refund"
 	devdb     = "internal/devdb"
+	devnats   = "internal/devnats"
 	simulator = "internal/simulator"
 	generated = "internal/http/oapi"
 	wiring    = "cmd/server"
@@ -46,7 +47,7 @@ var technology = []struct {
 	{"github.com/oapi-codegen", []string{"internal/http"}, "the generated server is http's"},
 	{"github.com/getkin/kin-openapi", []string{"internal/http"}, "the contract is read by http"},
 	{"github.com/swaggest", []string{"internal/http"}, "the API reference is served by http"},
-	{"github.com/nats-io/nats-server", []string{wiring}, "the embedded broker is for dev"},
+	{"github.com/nats-io/nats-server", []string{devnats}, "the embedded broker is for dev"},
 	{"github.com/nats-io", []string{"internal/bridge/nats", wiring}, "a broker's client lives in its bridge"},
 	{"github.com/spf13", []string{wiring}, "commands are cmd/server's"},
 	{"go.uber.org/goleak", nil, "for tests"},
@@ -109,14 +110,14 @@ func forbiddenRoom(dir, own string, test bool) string {
 		return forbiddenSibling(dir, own)
 	case target == wiring || in(own, "cmd"):
 		return "nobody imports a command"
-	case target == devdb:
-		return "the embedded PostgreSQL is for cmd/server and tests"
+	case target == devdb, target == devnats:
+		return "the embedded PostgreSQL and broker are for cmd/server and tests"
 	case room == simulator:
 		if own == "internal/fault" {
 			return ""
 		}
 		return "the simulator judges us and knows nothing of ours but fault"
-	case room == "internal/fault", room == devdb:
+	case room == "internal/fault", room == devdb, room == devnats:
 		return "a leaf imports nothing of ours"
 	case target == domain:
 		return ""
