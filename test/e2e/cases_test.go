@@ -45,6 +45,7 @@ func TestCases(t *testing.T) {
 		}
 	})
 	dev.DB().CheckPromises(ctx)
+	harness.Verify(t, dev.Info().DatabaseURL)
 	sim := dev.Sim()
 	for _, id := range []string{"c13", "c28"} { // by now the sweeper has come by many times
 		if n := len(sim.EffectsOf(ctx, id)); n != 1 {

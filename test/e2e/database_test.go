@@ -26,7 +26,7 @@ func TestDatabaseAway(t *testing.T) {
 	harness.AddTenant(t, url, "shop")
 	key := harness.AddKey(t, url, "shop", "checkout", caller)
 	channel := harness.StartSimulator(t)
-	server := harness.Serve(t, url, harness.AccountsOf(channel, "shop"), "api,worker")
+	server := harness.Serve(t, url, harness.Account(channel, "demo", "keyed-queryable", "shop"), "api,worker")
 	client := server.Client(key)
 	for i := range 20 { // every pool is warm
 		client.Accept(ctx, request(name("warm", i), 100, 100))
@@ -80,6 +80,7 @@ func TestDatabaseAway(t *testing.T) {
 	}
 	onceEach(t, channel.Sim().Effects(ctx), want)
 	harness.OpenDB(t, url).CheckPromises(ctx)
+	harness.Verify(t, url)
 	var after float64
 	const idle = 24 // eight workers keep a connection to the channel each, with two goroutines, and a few more may come and go
 	harness.Eventually(t, time.Minute, fmt.Sprintf("about as many goroutines as the %.0f of before", before), func() (bool, string) {

@@ -112,6 +112,7 @@ func Test1000EventsSurviveThreeKills(t *testing.T) {
 	})
 	onceEach(t, dev.Sim().Effects(ctx), s.want)
 	db.CheckPromises(ctx)
+	harness.Verify(t, dev.Info().DatabaseURL)
 	parked := func(where string) int64 { return db.Int(ctx, `SELECT count(*) FROM parked WHERE `+where) }
 	for _, c := range []struct {
 		what      string

@@ -68,6 +68,7 @@ func Test500RefundsSurviveFiveKills(t *testing.T) {
 	effects := dev.Sim().Effects(ctx)
 	onceEach(t, effects, want)
 	db.CheckPromises(ctx)
+	harness.Verify(t, dev.Info().DatabaseURL)
 	calls := func(kind string) int64 { return db.Int(ctx, `SELECT count(*) FROM attempts WHERE kind = $1`, kind) }
 	for what, sql := range map[string]string{
 		"refunds":          `SELECT count(*) FROM refunds`,

@@ -66,6 +66,7 @@ func TestKilledWhileTheChannelActs(t *testing.T) {
 		}
 	})
 	dev.DB().CheckPromises(ctx)
+	harness.Verify(t, dev.Info().DatabaseURL)
 }
 
 // TestKilledAtRandomMoments: ten times a refund is asked for and the server killed a moment later.
@@ -92,5 +93,6 @@ func TestKilledAtRandomMoments(t *testing.T) {
 	}
 	onceEach(t, dev.Sim().Effects(ctx), want)
 	dev.DB().CheckPromises(ctx)
+	harness.Verify(t, dev.Info().DatabaseURL)
 	t.Logf("%d kills; clients repeated %d times", kills, client.Retries.Load())
 }

@@ -41,7 +41,7 @@ func TestReplicas(t *testing.T) {
 	harness.AddTenant(t, url, "shop-a")
 	harness.AddTenant(t, url, "shop-b")
 	channel := harness.StartSimulator(t)
-	config := harness.AccountsOf(channel, "shop-a", "shop-b")
+	config := harness.Account(channel, "demo", "keyed-queryable", "shop-a", "shop-b")
 	api := harness.Serve(t, url, config, "api")
 	first := harness.Serve(t, url, config, "worker")
 	sim, db := channel.Sim(), harness.OpenDB(t, url)
@@ -121,4 +121,5 @@ func TestReplicas(t *testing.T) {
 		}
 	})
 	db.CheckPromises(ctx)
+	harness.Verify(t, url)
 }

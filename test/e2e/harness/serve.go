@@ -77,11 +77,18 @@ func (r *Replica) Client(key string) *Client {
 	return NewClient(r.t, func() string { return r.api }, key)
 }
 
-// AccountsOf is a configuration with one account per profile of the simulator, for these tenants.
-func AccountsOf(s *Simulator, tenants ...string) string {
-	const account = "  %s: {channel: plain, endpoint: %s, tenants: [%s], contract: {profile: %s}}\n"
-	who, at := strings.Join(tenants, ", "), *s.base.Load()
-	return "accounts:\n" + fmt.Sprintf(account, "demo", at, who, "keyed-queryable") + fmt.Sprintf(account, "demo-blind", at, who, "blind")
+// Account is a configuration with one account at the simulator, for these tenants.
+func Account(s *Simulator, name, profile string, tenants ...string) string {
+	return fmt.Sprintf("accounts:\n  %s: {channel: plain, endpoint: %s, tenants: [%s], contract: {profile: %s}}\n",
+		name, *s.base.Load(), strings.Join(tenants, ", "), profile)
+}
+
+// Verify has the program check every promise from the database.
+func Verify(t testing.TB, databaseURL string) {
+	t.Helper()
+	if r := Verb(t, nil, "verify", "--database-url", databaseURL); r.Exit != 0 {
+		t.Errorf("refundry verify: exit %d\n%s%s", r.Exit, r.Stdout, r.Stderr)
+	}
 }
 
 // AddTenant makes a test tenant with the program's own verbs.

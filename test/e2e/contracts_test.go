@@ -1,0 +1,95 @@
+package e2e
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/refundry/refundry/internal/devdb/dbtest"
+	"github.com/refundry/refundry/test/e2e/harness"
+)
+
+// TestContracts: what an ambiguous send may be followed by depends on what the channel promises.
+func TestContracts(t *testing.T) {
+	t.Parallel()
+	for _, c := range []oneCase{
+		{name: "C23 a replay's clean answers do not undo the timeout before them", run: replayC23, rules: []harness.Rule{
+			{Fault: "lost-after", RefundID: "c23", Op: "send", Nth: 1},
+			{Fault: "rate-limited", RefundID: "c23", Op: "send", Nth: 2},
+			{Fault: "low-balance", RefundID: "c23", Op: "send", Nth: 3},
+		}},
+		{name: "C24 a replay that meets our own effect is no refusal", run: replayC24, rules: []harness.Rule{
+			{Fault: "lost-after", RefundID: "c24", Op: "send", Nth: 1},
+			{Fault: "echo", RefundID: "c24", Op: "send", Nth: 2},
+			{Fault: "echo", RefundID: "c24", Op: "send", Nth: 3, Code: "amount_too_large"},
+		}},
+		{name: "C34 an incomplete list hides a refund and proves nothing", run: listC34, rules: []harness.Rule{
+			{Fault: "lost-after", RefundID: "c34", Op: "send", Nth: 1},
+			{Fault: "hidden", RefundID: "c34", Op: "send", Nth: 1, DelayMS: 500},
+			{Fault: "incomplete-list", Nth: 2},
+			{Fault: "incomplete-list", Nth: 3},
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.run(bounded(t, 2*time.Minute), t, contractSite(t, c))
+		})
+	}
+}
+
+// contractSite is a server whose one account has another contract than the simulator's own name for it says.
+func contractSite(t *testing.T, c oneCase) site {
+	t.Helper()
+	profile := "key-replay-only"
+	if c.name[:3] == "C34" {
+		profile = "list-and-match"
+	}
+	url := dbtest.New(t)
+	harness.MustVerb(t, "migrate", "--database-url", url)
+	harness.AddTenant(t, url, "shop")
+	channel := harness.StartSimulator(t)
+	channel.Sim().SetRules(bounded(t, time.Minute), c.rules...)
+	server := harness.Serve(t, url, harness.Account(channel, "demo", profile, "shop"), "api,worker")
+	t.Cleanup(func() {
+		if !t.Failed() {
+			harness.Verify(t, url)
+		}
+	})
+	return site{api: server.Client(harness.AddKey(t, url, "shop", "checkout", caller)), sim: channel.Sim()}
+}
+
+func replayC23(ctx context.Context, t *testing.T, s site) {
+	s.api.Accept(ctx, request("c23", 100, 100))
+	s.api.Until(ctx, "c23", time.Minute, "was sent twice", func(harness.Refund) bool { return s.api.Timeline(ctx, "c23").Calls("SEND") >= 2 })
+	s.payment(ctx, t, "pay-c23", 100, 0)
+	tl := s.paidOnce(ctx, t, "c23", 4, time.Minute)
+	if got, want := tl.Answers("SEND"), []string{"UNKNOWN", "RETRYABLE", "RETRYABLE", "SUCCEEDED"}; !slices.Equal(got, want) {
+		t.Errorf("the sends proved %v, want %v", got, want)
+	}
+	never(t, tl, "FAILED", "PENDING")
+	s.payment(ctx, t, "pay-c23", 0, 100)
+}
+
+func replayC24(ctx context.Context, t *testing.T, s site) {
+	s.api.Accept(ctx, request("c24", 100, 100))
+	tl := s.paidOnce(ctx, t, "c24", 4, time.Minute)
+	if got, want := tl.Answers("SEND"), []string{"UNKNOWN", "REFUSED_ECHO", "REFUSED_ECHO", "SUCCEEDED"}; !slices.Equal(got, want) {
+		t.Errorf("the sends proved %v, want %v", got, want)
+	}
+	never(t, tl, "FAILED", "PENDING")
+	s.payment(ctx, t, "pay-c24", 0, 100)
+}
+
+func listC34(ctx context.Context, t *testing.T, s site) {
+	s.api.Accept(ctx, request("c34", 100, 100))
+	tl := s.paidOnce(ctx, t, "c34", 1, time.Minute)
+	// The first list is from before visibility, two leave the refund out and say that they are incomplete.
+	if got, want := tl.Answers("LIST"), []string{"NOT_FOUND", "UNKNOWN", "UNKNOWN", "SUCCEEDED"}; !slices.Equal(got, want) {
+		t.Errorf("the lists proved %v, want %v", got, want)
+	}
+	never(t, tl, "FAILED", "PENDING")
+	if got := s.sim.EffectsOf(ctx, "c34"); len(got) != 1 || got[0].Requests != 1 {
+		t.Errorf("the channel has %+v, want one effect after one send", got)
+	}
+}
