@@ -48,6 +48,7 @@ type node struct {
 type explorer struct {
 	tb        testing.TB
 	c         Contract
+	start     Record
 	apply     func(Record, Fact, Contract) (Change, error)
 	decide    func(Record, Contract, time.Time) Step
 	seen      map[string]bool
@@ -56,6 +57,7 @@ type explorer struct {
 	rows      map[string]int
 	applied   int
 	failures  int
+	until     int // stop after so many failures; 0 = never
 	firstFail string
 	share     share
 	deepest   int // states with all calls used
@@ -63,7 +65,7 @@ type explorer struct {
 }
 
 func newExplorer(tb testing.TB, c Contract) *explorer {
-	return &explorer{tb: tb, c: c, apply: Apply, decide: Decide, seen: map[string]bool{}, states: map[State]int{}, rows: map[string]int{},
+	return &explorer{tb: tb, c: c, start: born(), apply: Apply, decide: Decide, seen: map[string]bool{}, states: map[State]int{}, rows: map[string]int{},
 		share: sample, maxExtra: 1}
 }
 
@@ -107,8 +109,8 @@ func amountText(f Fact) string {
 
 // run explores breadth first: short stories before long ones.
 func (x *explorer) run() {
-	x.push(node{r: born()})
-	for i := 0; i < len(x.queue) && i < x.share.states; i++ {
+	x.push(node{r: x.start})
+	for i := 0; i < len(x.queue) && i < x.share.states && (x.until == 0 || x.failures < x.until); i++ {
 		n := x.queue[i]
 		x.states[n.r.State]++
 		if s, a := calls(n.r); s == maxSends || a == maxAsks {
@@ -123,6 +125,7 @@ func (x *explorer) run() {
 			}
 		}
 		x.checkAsked(n, draw)
+		x.checkAnswered(n)
 	}
 }
 
@@ -155,6 +158,7 @@ func (x *explorer) grow(n node) {
 	if n.extra < x.maxExtra {
 		x.growExtras(n)
 	}
+	x.growPeople(n)
 }
 
 // growAnswers: each silent attempt may be answered now, its owner's time over or not.
@@ -244,7 +248,7 @@ func (x *explorer) growExtras(n node) {
 	for _, f := range []Fact{
 		{Kind: Succeeded, ChannelRefundID: "A", Source: "notice"}, {Kind: Succeeded, Source: "notice"},
 		{Kind: Acknowledged, Source: "notice"}, {Kind: FailedFinal, Source: "notice"}, {Kind: FailedFinal, ChannelRefundID: "A", Source: "notice"},
-		{Kind: Reversed, ChannelRefundID: "A", Source: "notice"}, {Kind: EpochMark, Source: "epoch"}, {Kind: Withdrawn, Source: "cancel"},
+		{Kind: Reversed, ChannelRefundID: "A", Source: "notice"}, {Kind: Reversed, ChannelRefundID: "A", Amount: 999, Currency: "USD", Source: "notice"}, {Kind: EpochMark, Source: "epoch"}, {Kind: Withdrawn, Source: "cancel"},
 	} {
 		for _, d := range n.r.Dispatches {
 			if f.Dispatch = d.No; (f.Kind == EpochMark || f.Kind == Withdrawn) && d.No > 1 {
@@ -255,11 +259,13 @@ func (x *explorer) growExtras(n node) {
 			}
 		}
 	}
-	x.growPeople(n)
 }
 
 func (x *explorer) growPeople(n node) {
-	if !has(states(InDoubt, InChannel), n.r.State) {
+	if n.r.State.Final() && n.r.Case != nil && !n.r.Exposed {
+		x.push(node{r: personAcknowledges(n.r), path: n.path + " acknowledged!", extra: n.extra, waits: n.waits})
+	}
+	if n.extra >= x.maxExtra || !has(states(InDoubt, InChannel), n.r.State) {
 		return
 	}
 	n.r.Now = actsUntil(n.r, x.c) // a decision takes effect only when nothing sent can still act
@@ -359,8 +365,21 @@ func (x *explorer) checkAsked(n node, draw uint32) {
 	}
 }
 
+// checkAnswered gives an answered attempt another answer.
+func (x *explorer) checkAnswered(n node) {
+	for _, a := range n.r.Attempts {
+		if a.Answer != "" {
+			x.enter(n, FactOf(a, Answer{Kind: Succeeded, ChannelRefundID: "C"}))
+			return
+		}
+	}
+}
+
 // key tells states apart by everything that rules may look at, times by what they mean now.
 func (x *explorer) key(n node) string {
+	if x.until > 0 && len(n.r.Attempts) > 12 { // a planted bug may send without end
+		return "endless"
+	}
 	r := n.r
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s%v%d%d%v%v|", r.State, reasonsOf(r.Case), r.AskNo, n.extra, r.LeaseEndsAt.After(r.Now), n.waits >= 4)

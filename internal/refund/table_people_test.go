@@ -55,3 +55,11 @@ func personTakesBack(r Record) Record {
 	r.Payment = r.Payment.withExcess()
 	return r
 }
+
+// personAcknowledges closes the case of an end and accepts its excess.
+func personAcknowledges(r Record) Record {
+	r = clone(r)
+	r.Case, r.NextActionAt = nil, time.Time{}
+	r.Payment.ExcessAllowed = r.Payment.Excess
+	return r
+}
