@@ -75,7 +75,6 @@ type Fold struct {
 	birth      StoredEntry
 	sendClaims map[int]bool // generations of claims of sends
 	askClaims  map[int]bool
-	returned   bool // some row may have returned an effect
 	decided    bool // some row is a person's decision
 	broken     bool // the chain broke: one finding is enough
 }
@@ -110,7 +109,6 @@ func (f *Fold) Add(e StoredEntry) {
 	if f.birth.Seq == 0 {
 		f.birth = e
 	}
-	f.returned = f.returned || e.To == ReversedSt || e.Kind == lower(Reversed) || e.Kind == lower(FailedFinal) || e.Source == "decision"
 	f.decided = f.decided || e.Source == "decision"
 	f.last = e
 }
@@ -160,9 +158,9 @@ func (f *Fold) Close(r Refund, tenantCode string) {
 // told: the first row names the parameters, and is under the chain.
 func (f *Fold) told(r Refund, tenantCode string) {
 	var told struct {
-		Tenant, RefundID, OrderID, PaymentID, Account, Digest *string
-		Currency                                              *Currency
-		Amount                                                *int64
+		Tenant, RefundID, OrderID, PaymentID, Account *string
+		Currency                                      *Currency
+		Amount                                        *int64
 	}
 	if err := json.Unmarshal([]byte(f.birth.Data), &told); err != nil {
 		f.a.say("P7", "journal-birth", "the first row's data cannot be read")
@@ -170,7 +168,7 @@ func (f *Fold) told(r Refund, tenantCode string) {
 	}
 	same := told.Tenant != nil && *told.Tenant == tenantCode && told.RefundID != nil && *told.RefundID == r.RefundID &&
 		orSame(told.OrderID, r.OrderID) && orSame(told.PaymentID, r.PaymentID) && orSame(told.Account, r.Account) &&
-		orSame(told.Digest, r.Digest.String()) && orSame(told.Currency, r.Currency) && orSame(told.Amount, r.Amount)
+		orSame(told.Currency, r.Currency) && orSame(told.Amount, r.Amount)
 	if !same {
 		f.a.say("P7", "journal-birth", "the first row tells other parameters than the refund has")
 	}

@@ -3,9 +3,9 @@ package refund
 import "time"
 
 // Calls checks what is stored about a refund's numbers and calls: dispatches, attempts and effects of r, and the journal
-// that f went along. contracts finds what an attempt relied on. complete says that r.Effects is; a caller that
-// leaves out returned effects gets no judgement on numbers that may have had one.
-func (f *Fold) Calls(r *Record, contracts func(account string, version int) (Contract, bool), complete bool) {
+// that f went along. contracts finds what an attempt relied on. r.Effects holds
+// those of the refund that stand or were returned.
+func (f *Fold) Calls(r *Record, contracts func(account string, version int) (Contract, bool)) {
 	f.numbers(r)
 	f.attempts(r)
 	for _, a := range r.Attempts {
@@ -15,7 +15,7 @@ func (f *Fold) Calls(r *Record, contracts func(account string, version int) (Con
 		}
 	}
 	f.repeats(r, contracts)
-	f.exposure(r, contracts, complete)
+	f.exposure(r, contracts)
 }
 
 // numbers: the ordinals are whole, every number is the one that its refund must have, and each before the live one is dead.
@@ -149,10 +149,7 @@ func (r *Record) endedNegative(no int, by time.Time) bool {
 }
 
 // exposure: a number that counts as clear must be clear by its answers, under some contract that was relied on.
-func (f *Fold) exposure(r *Record, contracts func(string, int) (Contract, bool), complete bool) {
-	if f.returned && !complete {
-		return
-	}
+func (f *Fold) exposure(r *Record, contracts func(string, int) (Contract, bool)) {
 	for _, d := range r.Dispatches {
 		if d.Exposed {
 			continue

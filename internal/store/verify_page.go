@@ -39,9 +39,12 @@ const (
     x.answer, NULL::text, NULL::bigint
   FROM attempts x WHERE ` + pageRange + ` ORDER BY x.tenant_id, x.rid, x.no`
 
-	// Only standing effects have an index by refund.
-	pageEffectsSQL = `SELECT x.tenant_id, x.rid, x.effect_id, true, x.dispatch_no, x.channel_refund_id, x.amount, x.currency, x.counted, x.status, x.source, x.at, x.reversed_at
-  FROM effects x WHERE ` + pageRange + ` AND x.rid IS NOT NULL AND x.status = 'MOVED' ORDER BY x.tenant_id, x.rid`
+	// Two ranges: standing and returned effects have an index each.
+	pageEffectsSQL = `SELECT * FROM (` + pageEffectColumns + ` AND x.status = 'MOVED' UNION ALL ` + pageEffectColumns + ` AND x.status = 'REVERSED') e
+  ORDER BY 1, 2, 3`
+
+	pageEffectColumns = `SELECT x.tenant_id, x.rid, x.effect_id, true, x.dispatch_no, x.channel_refund_id, x.amount, x.currency, x.counted, x.status, x.source, x.at, x.reversed_at
+  FROM effects x WHERE ` + pageRange + ` AND x.rid IS NOT NULL`
 
 	pageJournalSQL = `SELECT ` + entryColumns + ` FROM journal x WHERE ` + pageRange + ` ORDER BY x.tenant_id, x.rid, x.seq`
 
@@ -242,7 +245,7 @@ func (w *pageWalk) close() {
 	}
 	if r, ok := w.page.records[w.key]; ok {
 		w.fold.Close(r.Refund, r.TenantCode)
-		w.fold.Calls(r, w.v.contract, false)
+		w.fold.Calls(r, w.v.contract)
 	} else {
 		w.found(refund.Finding{Promise: "P7", Check: "journal-orphan", What: fmt.Sprintf("%d journal rows of no refund", w.fold.Rows())})
 	}

@@ -1,0 +1,141 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/refundry/refundry/internal/devdb/dbtest"
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// The world of the verify tests: refunds of every kind, made by the code that makes them in production. Each is named by what became
+// of it: success, unknown, failed, processing, pending, reversed, accepted, late, renumbered; first and second share a payment; pay_cap
+// is told by captures.
+
+// verifyContracts are stored for account demo: 1 dedupes and can be asked, 2 can only be asked, 3 neither.
+func verifyContracts() []refund.Contract {
+	asked := testContract()
+	asked.Version, asked.Key.Dedupes = 2, false
+	blind := testContract()
+	blind.Version, blind.Key.Dedupes, blind.Query = 3, false, refund.QueryTerms{}
+	return []refund.Contract{testContract(), asked, blind}
+}
+
+// verifyWorld gives a database of its own with that world.
+func verifyWorld(t *testing.T) *flow {
+	t.Helper()
+	return openFlow(t, dbtest.Template(t, "verify-world", func(url string) (err error) {
+		if _, err := Migrate(context.Background(), MigrateConfig{URL: url}); err != nil {
+			return err
+		}
+		f := openFlow(t, url)
+		defer f.Close()
+		return f.makeWorld(t)
+	}))
+}
+
+// openFlow opens a flow on a migrated database; a second Close does nothing.
+func openFlow(t *testing.T, url string) *flow {
+	t.Helper()
+	jobs := &jobLog{}
+	s, err := Open(t.Context(), Config{URL: url, Accounts: anyAccount{testContract()}, Enqueuer: jobs, MaxConns: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	f := &flow{testBench: &testBench{Store: s, url: url}, jobs: jobs, contract: testContract()}
+	var id int64
+	if err := s.pool.QueryRow(t.Context(), `SELECT tenant_id FROM tenants WHERE code = 'demo'`).Scan(&id); err == nil {
+		f.tenant = refund.Tenant{ID: refund.TenantID(id), Code: "demo"}
+	}
+	return f
+}
+
+func (f *flow) makeWorld(t *testing.T) error {
+	f.tenant = f.addTenant(t, "demo")
+	if _, err := f.pool.Exec(t.Context(), `INSERT INTO accounts (account, adapter) VALUES ('demo', 'plain')`); err != nil {
+		return err
+	}
+	for _, c := range verifyContracts() {
+		text, err := c.Encode()
+		if err != nil {
+			return err
+		}
+		if _, err := f.pool.Exec(t.Context(), `INSERT INTO contracts (account, version, contract, digest) VALUES ('demo', $1, $2::text::json, sha256('x'))`, c.Version, string(text)); err != nil {
+			return err
+		}
+	}
+	send := func(id string, kind refund.FactKind) (refund.Key, refund.Claimed) {
+		k := f.refund(t, id)
+		c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
+		if kind == refund.Succeeded {
+			f.enter(t, k, succeeded(c, "ch_"+id))
+		} else if kind != "" {
+			f.enter(t, k, answered(c, kind))
+		}
+		return k, c
+	}
+	notice := func(k refund.Key, kind refund.FactKind, id string) {
+		f.enter(t, k, refund.Fact{Kind: kind, ChannelRefundID: id, Amount: 100, Currency: "USD", Source: "notice", Actor: "system:notices"})
+	}
+	send("success", refund.Succeeded)
+	send("unknown", refund.Unknown)
+	send("failed", refund.RefusedClean)
+	send("processing", "")
+	f.refund(t, "pending")
+	k, _ := send("reversed", refund.Succeeded)
+	notice(k, refund.Reversed, "ch_reversed")
+	send("accepted", refund.Acknowledged)
+	k, _ = send("late", refund.RefusedClean)
+	notice(k, refund.Succeeded, "ch_late")
+	send("renumbered", refund.RefusedNewNumber)
+	capture := refund.Intake{Tenant: f.tenant, Event: refund.EventKey{Consumer: "events", Source: "s", ID: "cap"}, Type: refund.TypePaymentCaptured, RID: NewRID(), Actor: "actor:test",
+		Capture: &refund.Capture{PaymentID: "pay_cap", CaptureID: "cap_1", OrderID: "ord_1", Amount: 500, Currency: "USD", Account: "demo"}}
+	for i, o := range f.accept(t, f.request("first", "first", "pay_two", 100, inlinePayment(1000)), f.request("second", "second", "pay_two", 50, nil), capture) {
+		if o.Verdict != refund.Accepted {
+			return errors.New("world: item " + string(rune('0'+i)) + ": " + string(o.Verdict) + " " + string(o.Code))
+		}
+	}
+	return nil
+}
+
+// verify runs all checks. Timers of the world are as old as its template, so they may be late.
+func (f *flow) verify(t *testing.T, change ...func(*VerifyConfig)) VerifyReport {
+	t.Helper()
+	cfg := VerifyConfig{URL: f.url, Overdue: 100 * time.Hour, Samples: 30, Page: 4}
+	for _, c := range change {
+		c(&cfg)
+	}
+	v, err := OpenVerifier(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	r, err := v.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// wantBroken insists that exactly this promise is broken, and by this check among others.
+func wantBroken(t *testing.T, r VerifyReport, promise, check string) {
+	t.Helper()
+	found := false
+	for _, p := range r.Promises {
+		if (p.Violations > 0) != (p.ID == promise) {
+			t.Errorf("%s has %d violations: %+v", p.ID, p.Violations, p.Samples)
+		}
+		for _, s := range p.Samples {
+			found = found || (p.ID == promise && s.Check == check)
+		}
+	}
+	if promise != "" && !found {
+		t.Errorf("check %s did not find it", check)
+	}
+	if r.OK != (promise == "") {
+		t.Errorf("ok is %t", r.OK)
+	}
+}
