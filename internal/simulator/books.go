@@ -19,6 +19,7 @@ type refund struct {
 	number   string
 	refundID string
 	at       time.Time
+	keyKnown bool // a 2xx was given for it; matters where keys are kept only then
 }
 
 // status at a moment; everything it depends on was fixed when it was recorded.
@@ -36,6 +37,15 @@ func (r *refund) status(now time.Time) string {
 
 // moved says whether the money has moved by now, whether or not it came back.
 func (r *refund) moved(now time.Time) bool { return !r.Fails && !now.Before(r.SettlesAt) }
+
+// told is the status as callers of the profile see it.
+func (r *refund) told(now time.Time, p profile) string {
+	status := r.status(now)
+	if status == statusReturned && p.lateIsFailed {
+		return statusFailed
+	}
+	return status
+}
 
 func (r *refund) visible(now time.Time) bool { return r.VisibleAt == nil || !now.Before(*r.VisibleAt) }
 
@@ -65,12 +75,29 @@ type books struct {
 	idSends   map[at]int    // by refund id
 	refundIDs map[at]string // number → refund id, of every send seen
 	reads     map[counter]int
+	kept      map[at]keptAnswer // by number
+	madeAt    map[at]time.Time  // by payment: the last send that made a refund
+}
+
+// keptAnswer is the first answer of a number, where the channel keeps it.
+type keptAnswer struct {
+	at     time.Time
+	fault  Fault // that decided it; "" = the refund
+	code   string
+	asked  asked
+	id     string // refund id
+	refund *refund
+}
+
+func (k keptAnswer) sameAs(q sendRequest) bool {
+	return k.id == q.RefundID && k.asked == asked{q.PaymentReference, q.Amount, q.Currency}
 }
 
 func newBooks() *books {
 	return &books{
 		byNumber: map[at][]*refund{}, byPayment: map[at][]*refund{},
 		sends: map[at]int{}, idSends: map[at]int{}, refundIDs: map[at]string{}, reads: map[counter]int{},
+		kept: map[at]keptAnswer{}, madeAt: map[at]time.Time{},
 	}
 }
 
@@ -80,14 +107,26 @@ func (b *books) enter(e entry) {
 	b.sends[number]++
 	b.idSends[at{e.Account, e.RefundID}]++
 	b.refundIDs[number] = e.RefundID
+	k := keptAnswer{at: e.At, fault: e.Fault, code: e.Code, id: e.RefundID}
+	if e.Asked != nil {
+		k.asked = *e.Asked
+	}
+	if e.Keeps && e.Refund == nil {
+		b.kept[number] = k
+	}
 	if e.Refund == nil {
 		return
 	}
 	r := &refund{
 		made: *e.Refund, seq: e.Seq,
-		account: e.Account, number: e.Number, refundID: e.RefundID, at: e.At,
+		account: e.Account, number: e.Number, refundID: e.RefundID, at: e.At, keyKnown: e.Fault != ErrorAfter,
+	}
+	if e.Keeps {
+		k.asked, k.refund = asked{r.PaymentReference, r.Asked, r.Currency}, r
+		b.kept[number] = k
 	}
 	payment := at{e.Account, r.PaymentReference}
+	b.madeAt[payment] = e.At
 	b.all = append(b.all, r)
 	b.byNumber[number] = append(b.byNumber[number], r)
 	b.byPayment[payment] = append(b.byPayment[payment], r)

@@ -8,13 +8,18 @@ import (
 )
 
 // stagedSend is a send that has been decided and is waiting for its line to
-// reach the disk. refund is set exactly when refusal is not; rule is the fault
-// that breaks the answer, if any.
+// reach the disk. It is answered by refusal if that is set, else by the refund as
+// it stood at told (zero: as it stands then). rule is the fault that breaks the
+// answer, if any.
 type stagedSend struct {
 	seq     int64
+	number  at
+	profile profile
 	refund  *refund
+	told    time.Time
 	refusal *refusal
 	rule    *Rule
+	fresh   bool // this send made the refund
 }
 
 // acts says whether the channel does its work under the answer fault.
@@ -22,9 +27,20 @@ func (r *Rule) acts() bool {
 	return r == nil || r.Fault == LostAfter || r.Fault == ErrorAfter || r.Fault == Slow
 }
 
+// onTheWay says whether the fault concerns the way of the request or its answer,
+// not what the channel thinks of it.
+func (r *Rule) onTheWay() bool {
+	switch r.Fault {
+	case LostAfter, LostBefore, Slow, RateLimited:
+		return true
+	}
+	return false
+}
+
 // stageSend decides what a send does and puts it into the record, in one step
 // under the lock: two sends with one number cannot both make a refund, and the
-// lines stand in the order of the decisions.
+// lines stand in the order of the decisions. The send is in flight until answered
+// is called.
 func (s *Simulator) stageSend(q sendRequest, p profile) (stagedSend, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,22 +49,9 @@ func (s *Simulator) stageSend(q sendRequest, p profile) (stagedSend, error) {
 		op: OpSend, account: q.Account, subject: q.Number, refundID: q.RefundID,
 		nth: s.books.sends[number] + 1, nthOfID: s.books.idSends[at{q.Account, q.RefundID}] + 1,
 	}
-	staged := stagedSend{rule: s.faults.pick(classAnswer, req)}
+	staged := stagedSend{number: number, profile: p, rule: s.faults.pick(classAnswer, req)}
 	e := entry{At: s.now(), Account: q.Account, Number: q.Number, RefundID: q.RefundID}
-	if staged.rule != nil {
-		e.Fault = staged.rule.Fault
-	}
-	known := s.books.byNumber[number]
-	switch {
-	case !staged.rule.acts():
-		staged.refusal = staged.rule.refusal()
-	case p.keyed && len(known) > 0 && !known[0].sameAs(q):
-		staged.refusal = &refusal{http.StatusConflict, "number_reused", "the number was used with other parameters"}
-	case p.keyed && len(known) > 0:
-		staged.refund = known[0]
-	default:
-		e.Refund = s.make(q, req, e.At)
-	}
+	s.decide(&staged, &e, q, req)
 	seq, err := s.record.stage(e)
 	if err != nil {
 		return stagedSend{}, err
@@ -56,18 +59,140 @@ func (s *Simulator) stageSend(q sendRequest, p profile) (stagedSend, error) {
 	staged.seq, e.Seq = seq, seq
 	s.books.enter(e)
 	if e.Refund != nil {
-		staged.refund = s.books.all[len(s.books.all)-1]
+		staged.refund, staged.fresh = s.books.all[len(s.books.all)-1], true
+		staged.refund.keyKnown = !p.after2xx
 	}
+	s.inFlight[number]++
 	return staged, nil
+}
+
+// answered ends the flight of a send. Where keys are kept only after a 2xx, they are
+// from here on.
+func (s *Simulator) answered(staged stagedSend) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.inFlight[staged.number]--; s.inFlight[staged.number] <= 0 {
+		delete(s.inFlight, staged.number)
+	}
+	if staged.fresh && (staged.rule == nil || staged.rule.Fault != ErrorAfter) {
+		staged.refund.keyKnown = true
+	}
+}
+
+// decide fills in what the send does: first what its key knows, then what breaks it,
+// then what the channel refuses, and if nothing did, a refund.
+func (s *Simulator) decide(staged *stagedSend, e *entry, q sendRequest, req request) {
+	p, rule := staged.profile, staged.rule
+	if rule != nil {
+		e.Fault, e.Code = rule.Fault, rule.Code
+	}
+	switch {
+	case rule != nil && (rule.Fault == LostBefore || rule.Fault == RateLimited):
+		staged.refusal = rule.refusal()
+		return
+	case p.refusesTwins && s.inFlight[staged.number] > 0:
+		staged.refusal = &refusal{http.StatusConflict, "in_flight", "another request with this number is not answered yet"}
+		return
+	case p.keyed && s.fromKey(staged, q, req):
+		if staged.rule == nil {
+			e.Fault, e.Code = "", ""
+		}
+		return
+	}
+	held := rule != nil && rule.Fault == LowBalance && p.holds
+	if !rule.acts() && !held {
+		staged.refusal = rule.refusal()
+	} else if r := s.broken(q, req, e.At); r != nil {
+		staged.refusal, e.Fault, e.Code = r.refusal(), r.Fault, r.Code
+	} else {
+		e.Refund = s.make(q, req, e.At, p)
+		if held {
+			e.Refund.SettlesAt = e.At.Add(rule.delay(s.cfg.PendingDelay))
+			e.Fault, staged.rule = "", nil
+		}
+	}
+	if p.keepsAnswer && e.Fault != Spacing {
+		e.Keeps = true
+		if e.Refund == nil {
+			e.Asked = &asked{q.PaymentReference, q.Amount, q.Currency}
+		} else {
+			staged.told = e.At
+		}
+	}
+}
+
+// fromKey answers from what is known under the number, if its key lives.
+func (s *Simulator) fromKey(staged *stagedSend, q sendRequest, req request) bool {
+	p, now := staged.profile, s.now()
+	alive := func(since time.Time) bool { return p.lifetime == 0 || now.Before(since.Add(p.lifetime)) }
+	reused := &refusal{http.StatusConflict, "number_reused", "the number was used with other parameters"}
+	known := s.books.byNumber[staged.number]
+	kept, isKept := s.books.kept[staged.number]
+	switch {
+	case p.keepsAnswer && (!isKept || !alive(kept.at)):
+		return false
+	case !p.keepsAnswer && (len(known) == 0 || !alive(known[0].at)):
+		return false
+	case s.faults.pick("key", req) != nil:
+		return false
+	case p.keepsAnswer && !kept.sameAs(q), !p.keepsAnswer && !known[0].sameAs(q):
+		staged.refusal = reused
+	case p.keepsAnswer:
+		staged.refund, staged.told = kept.refund, kept.at
+		if broke := (Rule{Fault: kept.fault, Code: kept.code}); kept.fault != "" && !broke.onTheWay() {
+			staged.refusal = broke.refusal()
+		}
+		if staged.rule != nil && !staged.rule.onTheWay() {
+			staged.rule = nil // what the channel thought of it was settled the first time
+		}
+		return true
+	default:
+		i := slices.IndexFunc(known, func(r *refund) bool { return !p.after2xx || r.keyKnown })
+		if i < 0 {
+			return false
+		}
+		staged.refund = known[i]
+	}
+	if !staged.rule.acts() {
+		staged.refusal = staged.rule.refusal()
+	}
+	return true
+}
+
+// broken is the channel's own rule that the send breaks, or nil.
+func (s *Simulator) broken(q sendRequest, req request, now time.Time) *Rule {
+	payment := at{q.Account, q.PaymentReference}
+	soon := func(r *Rule) bool {
+		last, ok := s.books.madeAt[payment]
+		return ok && now.Sub(last) < r.delay(time.Second)
+	}
+	full := func(r *Rule) bool { return len(s.books.byPayment[payment]) >= r.limit() }
+	twin := func(r *Rule) bool {
+		return slices.ContainsFunc(s.books.byPayment[payment], func(o *refund) bool {
+			return o.Asked == q.Amount && o.Currency == q.Currency && now.Sub(o.at) < r.delay(30*time.Second)
+		})
+	}
+	for _, rule := range []struct {
+		class  string
+		broken func(*Rule) bool
+	}{{"spacing", soon}, {"count", full}, {"duplicate", twin}} {
+		if r := s.faults.pickIf(rule.class, req, rule.broken); r != nil {
+			return r
+		}
+	}
+	return nil
 }
 
 // make fixes everything about a new refund: when its money moves, how much of
 // it, when it shows and whether it comes back.
-func (s *Simulator) make(q sendRequest, req request, now time.Time) *made {
+func (s *Simulator) make(q sendRequest, req request, now time.Time, p profile) *made {
 	m := &made{
 		ID:               fmt.Sprintf("pr_%s_%d", s.instance, len(s.books.all)+1),
 		PaymentReference: q.PaymentReference, Asked: q.Amount, Amount: q.Amount, Currency: q.Currency,
 		SettlesAt: now,
+	}
+	if p.acknowledges {
+		m.SettlesAt = now.Add(s.cfg.PendingDelay)
 	}
 	if rule := s.faults.pick("pending", req); rule != nil {
 		m.SettlesAt = now.Add(rule.delay(s.cfg.PendingDelay))
@@ -109,7 +234,7 @@ func (s *Simulator) find(account, number string) (*refundView, *Rule) {
 	if s.faults.pick("hidden", req) != nil || len(known) == 0 || !known[0].visible(now) {
 		return nil, rule
 	}
-	v := known[0].view(now)
+	v := known[0].view(now, s.profile(account))
 	return &v, rule
 }
 
@@ -124,7 +249,7 @@ func (s *Simulator) listed(account, reference string) (listView, *Rule) {
 	if s.faults.pick("hidden", req) == nil {
 		for _, r := range s.onDisk(s.books.byPayment[at{account, reference}]) {
 			if r.visible(now) {
-				v.Refunds = append(v.Refunds, r.view(now))
+				v.Refunds = append(v.Refunds, r.view(now, s.profile(account)))
 			}
 		}
 	}

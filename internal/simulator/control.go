@@ -105,6 +105,7 @@ func parseRule(raw []byte) (Rule, error) {
 		Times:    int(o.whole("times", amountPattern, maxCount, false)),
 		Code:     o.text("code", codePattern, false),
 		DelayMS:  o.whole("delayMs", wholePattern, maxDelayMS, false),
+		Limit:    int(o.whole("limit", amountPattern, maxLimit, false)),
 		Share:    1,
 	}
 	if share, ok := o.take("share", false); ok {

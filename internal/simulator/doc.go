@@ -14,15 +14,35 @@
 //   - keyed-queryable: a number names one refund. The same number with the same
 //     parameters gives the same refund again, with other parameters an error.
 //     A refund can be asked for by its number and listed by its payment.
+//   - list-and-match: keys live 24 hours and give the first answer again, errors
+//     included; a twin in flight is refused. Refunds are listed by payment only. A
+//     low balance holds a refund; money that came back is told as failed.
+//   - key-replay-only: the same number tells the refund as it stands now, for 45
+//     days. Nothing can be asked.
+//   - key-after-2xx: a key is known for 24 hours, but only once a 2xx was given for
+//     it; before that a further send moves money once more. Refunds are listed by
+//     payment.
+//   - notice-only: every send is acknowledged and no more; the result comes as a
+//     notice. Nothing can be asked.
 //   - blind: nothing is deduplicated and nothing can be asked. Every send that
 //     acts moves money once more.
 //
+// Beyond their key's life numbers are new ones.
+//
+// # Notices
+//
+// SetNotices gives the place to which all but blind accounts tell every result:
+// signed, again and again until it is acknowledged with a 2xx, at most 40 times.
+// Rules make them late, double, lost, or preceded by a forged one. What waits is
+// not recorded; SetNotices tells the last ten minutes again, so a receiver sees
+// repeats.
+//
 // # Time
 //
-// Nothing runs in the background. An accepted refund carries the moment at which
-// its money moves, becomes visible and goes back, fixed when the send was
-// recorded; every answer compares them with the clock. A restart therefore
-// changes nothing, and a test moves time by moving the clock.
+// An accepted refund carries the moment at which its money moves, becomes visible
+// and goes back, fixed when the send was recorded; every answer compares them with
+// the clock. A restart therefore changes nothing, and a test moves time by moving
+// the clock. Only notices are sent in the background.
 //
 // # Record
 //

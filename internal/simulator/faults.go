@@ -34,6 +34,12 @@ type request struct {
 // the request's identity and count: the same run repeats itself, and a retry
 // draws again.
 func (f *faultSet) pick(class string, q request) *Rule {
+	return f.pickIf(class, q, func(*Rule) bool { return true })
+}
+
+// pickIf is pick for a rule that must be broken as well: what does not break it is
+// no hit.
+func (f *faultSet) pickIf(class string, q request, broken func(*Rule) bool) *Rule {
 	draw, sum := -1.0, 0.0
 	for i := range f.rules.List {
 		rule := &f.rules.List[i]
@@ -44,6 +50,9 @@ func (f *faultSet) pick(class string, q request) *Rule {
 			draw = uniform(f.rules.Seed, class, q)
 		}
 		if sum += rule.Share; draw < sum {
+			if !broken(rule) {
+				return nil
+			}
 			f.hits[i]++
 			return rule
 		}
@@ -84,6 +93,14 @@ func (r *Rule) delay(otherwise time.Duration) time.Duration {
 		return time.Duration(r.DelayMS) * time.Millisecond
 	}
 	return otherwise
+}
+
+// limit is the rule's own limit, or else 2.
+func (r *Rule) limit() int {
+	if r.Limit > 0 {
+		return r.Limit
+	}
+	return 2
 }
 
 // ruleView is one rule with its count, as GET /faults shows it.

@@ -54,41 +54,50 @@ func (s *Simulator) send(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		q, err = parseSend(body)
 	}
-	var acct Account
+	var p profile
 	if err == nil {
-		acct, err = s.admit(r, q.Account)
+		p, err = s.admit(r, q.Account)
 	}
-	if key := r.Header.Get("Idempotency-Key"); err == nil && profiles[acct.Profile].keyed && key != q.Number {
+	if key := r.Header.Get("Idempotency-Key"); err == nil && p.keyed && key != q.Number {
 		err = invalid("the Idempotency-Key header has to carry the number")
 	}
 	var staged stagedSend
 	if err == nil {
-		staged, err = s.stageSend(q, profiles[acct.Profile])
-	}
-	if err == nil {
-		err = s.record.commit(staged.seq)
+		staged, err = s.stageSend(q, p)
 	}
 	if err != nil {
 		writeRefusal(w, err)
 		return
+	}
+	defer s.answered(staged)
+	if err := s.record.commit(staged.seq); err != nil {
+		writeRefusal(w, err)
+		return
+	}
+	if staged.fresh {
+		s.announce(staged.refund)
 	}
 	s.answer(w, r, staged.rule, func() {
 		if staged.refusal != nil {
 			writeRefusal(w, staged.refusal)
 			return
 		}
-		writeJSON(w, http.StatusOK, staged.refund.view(s.now()))
+		told := staged.told
+		if told.IsZero() {
+			told = s.now()
+		}
+		writeJSON(w, http.StatusOK, staged.refund.view(told, p))
 	})
 }
 
 // query answers GET /v1/refunds/{number}.
 func (s *Simulator) query(w http.ResponseWriter, r *http.Request) {
 	number, name := r.PathValue("number"), r.URL.Query().Get("account")
-	acct, err := s.admit(r, name)
+	p, err := s.admit(r, name)
 	if err == nil && !validID(number) {
 		err = invalid("this is not a number")
 	}
-	if err == nil && !profiles[acct.Profile].queryable {
+	if err == nil && !p.queryable {
 		err = &refusal{http.StatusMethodNotAllowed, "query_not_supported", "refunds of this account cannot be asked for"}
 	}
 	if err != nil {
@@ -108,11 +117,11 @@ func (s *Simulator) query(w http.ResponseWriter, r *http.Request) {
 // list answers GET /v1/payments/{reference}/refunds.
 func (s *Simulator) list(w http.ResponseWriter, r *http.Request) {
 	reference, name := r.PathValue("reference"), r.URL.Query().Get("account")
-	acct, err := s.admit(r, name)
+	p, err := s.admit(r, name)
 	if err == nil && !referencePattern.MatchString(reference) {
 		err = invalid("this is not a payment reference")
 	}
-	if err == nil && !profiles[acct.Profile].listable {
+	if err == nil && !p.listable {
 		err = &refusal{http.StatusMethodNotAllowed, "list_not_supported", "refunds of this account cannot be listed"}
 	}
 	if err != nil {
@@ -124,19 +133,19 @@ func (s *Simulator) list(w http.ResponseWriter, r *http.Request) {
 }
 
 // admit resolves the account and checks its secret.
-func (s *Simulator) admit(r *http.Request, name string) (Account, error) {
+func (s *Simulator) admit(r *http.Request, name string) (profile, error) {
 	acct, ok := s.account(name)
 	if !ok {
-		return Account{}, &refusal{http.StatusBadRequest, "account_unknown", "there is no such account"}
+		return profile{}, &refusal{http.StatusBadRequest, "account_unknown", "there is no such account"}
 	}
 	if acct.Secret == "" {
-		return acct, nil
+		return s.profile(name), nil
 	}
 	secret, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !bearer || subtle.ConstantTimeCompare([]byte(secret), []byte(acct.Secret)) != 1 {
-		return Account{}, &refusal{http.StatusUnauthorized, "unauthorized", "the account's secret is needed"}
+		return profile{}, &refusal{http.StatusUnauthorized, "unauthorized", "the account's secret is needed"}
 	}
-	return acct, nil
+	return s.profile(name), nil
 }
 
 // answer gives the answer unless the rule breaks it. Whatever the request did
@@ -186,6 +195,12 @@ func (r *Rule) refusal() *refusal {
 		e = &refusal{http.StatusConflict, "already_refunded", "the payment has been refunded"}
 	case RateLimited:
 		e = &refusal{http.StatusTooManyRequests, "rate_limited", "too many requests"}
+	case Spacing:
+		e = &refusal{http.StatusTooManyRequests, "too_soon", "the last refund of this payment is too recent"}
+	case CountLimit:
+		e = &refusal{http.StatusUnprocessableEntity, "refund_count_exceeded", "the payment has as many refunds as it may have"}
+	case DuplicateWindow:
+		e = &refusal{http.StatusConflict, "duplicate_refund", "an equal refund of this payment was made just before"}
 	case LowBalance:
 		e = &refusal{http.StatusPaymentRequired, "insufficient_balance", "the account's balance does not cover the refund"}
 	default:

@@ -40,8 +40,18 @@ type entry struct {
 	Account  string `json:"account,omitempty"`
 	Number   string `json:"number,omitempty"`
 	RefundID string `json:"refundId,omitempty"`
-	Fault    Fault  `json:"fault,omitempty"`  // the answer fault that hit, for the reader of the file
+	Fault    Fault  `json:"fault,omitempty"`  // the fault that decided the answer
+	Code     string `json:"code,omitempty"`   // that fault's own code, when the rule named one
+	Keeps    bool   `json:"keeps,omitempty"`  // the answer is kept under the key
+	Asked    *asked `json:"asked,omitempty"`  // with Keeps and without a refund: what the key was used for
 	Refund   *made  `json:"refund,omitempty"` // set when this send made a refund
+}
+
+// asked are the parameters that a key stands for.
+type asked struct {
+	PaymentReference string `json:"paymentReference"`
+	Amount           int64  `json:"amount"`
+	Currency         string `json:"currency"`
 }
 
 // made is a refund as it was fixed when it was recorded. Asked is what the

@@ -12,35 +12,12 @@ import (
 	"time"
 )
 
-// Profile says what the channel promises for an account.
-type Profile string
-
-// The profiles, see the package comment.
-const (
-	KeyedQueryable Profile = "keyed-queryable"
-	Blind          Profile = "blind"
-)
-
-// profile is what a Profile means for the protocol. A further profile is a
-// further row.
-type profile struct {
-	keyed     bool // one number, one refund; the Idempotency-Key header is required
-	queryable bool // GET /v1/refunds/{number}
-	listable  bool // GET /v1/payments/{reference}/refunds
-}
-
-var profiles = map[Profile]profile{
-	KeyedQueryable: {keyed: true, queryable: true, listable: true},
-	Blind:          {},
-}
-
-// Profiles lists the profiles that exist.
-func Profiles() []Profile { return []Profile{KeyedQueryable, Blind} }
-
 // Account is one merchant account at the channel.
 type Account struct {
 	Profile Profile
 	Secret  string // when set, requests need "Authorization: Bearer <secret>"
+	// NoticeSecret signs the account's notices; without one none are sent.
+	NoticeSecret string
 }
 
 // Config is what New needs. Only Dir is required.
@@ -50,6 +27,8 @@ type Config struct {
 	// Accounts by name. Besides these, the account demo has the profile
 	// keyed-queryable, and demo-<profile> has that profile, without a secret.
 	Accounts map[string]Account
+	// NoticeSecret of the demo accounts; without one they send no notices.
+	NoticeSecret string
 	// Faults is the rule set to start with, in the form of ParseSpec.
 	Faults string
 	// Logger; default: discards.
@@ -64,6 +43,10 @@ type Config struct {
 	LateFailureDelay time.Duration
 	// SlowDelay of an answer under slow, in real time; default 10 s.
 	SlowDelay time.Duration
+	// NoticeDelay of a notice under notice-late; default 3 s.
+	NoticeDelay time.Duration
+	// KeyLifetime of every profile whose keys die, instead of the profile's own.
+	KeyLifetime time.Duration
 }
 
 func (c Config) withDefaults() Config {
@@ -81,6 +64,7 @@ func (c Config) withDefaults() Config {
 		{&c.HiddenDelay, 2 * time.Second},
 		{&c.LateFailureDelay, 3 * time.Second},
 		{&c.SlowDelay, 10 * time.Second},
+		{&c.NoticeDelay, 3 * time.Second},
 	} {
 		if *d.field <= 0 {
 			*d.field = d.value
@@ -101,6 +85,9 @@ type Simulator struct {
 	instance string
 	faults   *faultSet
 	books    *books
+	inFlight map[at]int // sends that are not answered yet, by number
+
+	courier courier
 }
 
 // New opens the record in cfg.Dir and takes up where it ended. It fails on an
@@ -109,7 +96,7 @@ type Simulator struct {
 func New(cfg Config) (*Simulator, error) {
 	cfg = cfg.withDefaults()
 	for name, a := range cfg.Accounts {
-		if _, ok := profiles[a.Profile]; !ok || !validID(name) {
+		if _, ok := profileOf(a.Profile); !ok || !validID(name) {
 			return nil, fmt.Errorf("simulator: account %q with profile %q is not valid", name, a.Profile)
 		}
 	}
@@ -117,7 +104,7 @@ func New(cfg Config) (*Simulator, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Simulator{cfg: cfg, closed: make(chan struct{}), faults: newFaultSet(rules), books: newBooks()}
+	s := &Simulator{cfg: cfg, closed: make(chan struct{}), faults: newFaultSet(rules), books: newBooks(), inFlight: map[at]int{}}
 	rec, torn, err := openRecord(cfg.Dir, s.replay)
 	if err != nil {
 		return nil, err
@@ -186,11 +173,12 @@ func (s *Simulator) setRules(rules Rules) {
 	s.faults = newFaultSet(rules)
 }
 
-// Close ends slow answers, writes what is staged and closes the record. Sends
-// that come later are answered 503. The HTTP server is the caller's to stop,
+// Close ends slow answers and notices, writes what is staged and closes the
+// record. Sends that come later are answered 503. The HTTP server is the caller's to stop,
 // best before.
 func (s *Simulator) Close() error {
 	s.once.Do(func() { close(s.closed) })
+	s.courier.stop()
 	return s.record.close()
 }
 
@@ -214,10 +202,22 @@ func (s *Simulator) account(name string) (Account, bool) {
 	if a, ok := s.cfg.Accounts[name]; ok {
 		return a, true
 	}
+	a := Account{Profile: KeyedQueryable, NoticeSecret: s.cfg.NoticeSecret}
 	if name == "demo" {
-		return Account{Profile: KeyedQueryable}, true
+		return a, true
 	}
 	suffix, ok := strings.CutPrefix(name, "demo-")
-	_, known := profiles[Profile(suffix)]
-	return Account{Profile: Profile(suffix)}, ok && known
+	a.Profile = Profile(suffix)
+	_, known := profileOf(a.Profile)
+	return a, ok && known
+}
+
+// profile is what an account's profile means here and now.
+func (s *Simulator) profile(account string) profile {
+	a, _ := s.account(account)
+	p, _ := profileOf(a.Profile)
+	if p.lifetime > 0 && s.cfg.KeyLifetime > 0 {
+		p.lifetime = s.cfg.KeyLifetime
+	}
+	return p
 }

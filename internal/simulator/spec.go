@@ -30,6 +30,17 @@ const (
 	LateFailure    Fault = "late-failure"    // succeeds, later the money comes back: status returned
 	Hidden         Fault = "hidden"          // queries and lists do not see the refund for a while
 	IncompleteList Fault = "incomplete-list" // a list leaves out its newest entry and says so
+
+	// Rules of channels, which hit only what breaks them. They are answered with an error and counted.
+	KeyExpired      Fault = "key-expired"      // the number's key is forgotten: the send is a new one
+	Spacing         Fault = "spacing"          // 429 too_soon: less than delayMs (1 s) after the payment's last refund
+	CountLimit      Fault = "count-limit"      // 422 refund_count_exceeded: the payment has limit (2) refunds
+	DuplicateWindow Fault = "duplicate-window" // 409 duplicate_refund: same payment and amount within delayMs (30 s)
+
+	NoticeLate   Fault = "notice-late"   // told later, and so perhaps after what came after it
+	NoticeTwice  Fault = "notice-twice"  // told limit (2) times
+	NoticeForged Fault = "notice-forged" // before it comes one that tells another end, with a signature that does not fit
+	NoticeLost   Fault = "notice-lost"   // never told
 )
 
 // Op names what a caller asked for.
@@ -40,6 +51,8 @@ const (
 	OpSend  Op = "send"  // POST /v1/refunds
 	OpQuery Op = "query" // GET /v1/refunds/{number}
 	OpList  Op = "list"  // GET /v1/payments/{reference}/refunds
+
+	OpNotice Op = "notice" // a notice that the channel sends
 )
 
 // faultKind says where a fault may strike. The first operation is the one that a
@@ -68,6 +81,16 @@ var kinds = map[Fault]faultKind{
 	LateFailure:    {"return", []Op{OpSend}},
 	Hidden:         {"hidden", []Op{OpSend, OpQuery, OpList}},
 	IncompleteList: {"complete", []Op{OpList}},
+
+	KeyExpired:      {"key", []Op{OpSend}},
+	Spacing:         {"spacing", []Op{OpSend}},
+	CountLimit:      {"count", []Op{OpSend}},
+	DuplicateWindow: {"duplicate", []Op{OpSend}},
+
+	NoticeLate:   {"notice", []Op{OpNotice}},
+	NoticeLost:   {"notice", []Op{OpNotice}},
+	NoticeTwice:  {"copies", []Op{OpNotice}},
+	NoticeForged: {"forged", []Op{OpNotice}},
 }
 
 // Rule says which requests a fault hits. Empty fields match everything.
@@ -86,7 +109,8 @@ type Rule struct {
 	Times    int     `json:"times,omitempty"`   // at most so many hits; 0 = no limit
 	Share    float64 `json:"share"`             // 0..1 of the matching requests; absent on input: 1
 	Code     string  `json:"code,omitempty"`    // answers with this code instead of the fault's own
-	DelayMS  int64   `json:"delayMs,omitempty"` // for slow, pending, hidden, late-failure: instead of the default
+	DelayMS  int64   `json:"delayMs,omitempty"` // for faults and rules that know a time: instead of the default
+	Limit    int     `json:"limit,omitempty"`   // for count-limit and notice-twice; default 2
 }
 
 // Rules is a whole set of rules and the seed that decides their shares.
@@ -100,6 +124,7 @@ const (
 	maxRules    = 1000
 	maxDelayMS  = 7 * 24 * 3600 * 1000
 	maxCount    = 1 << 30
+	maxLimit    = 10_000
 )
 
 // ParseSpec reads the short form "name=share,name@account=share,…,seed=N", for
@@ -170,6 +195,8 @@ func (r *Rule) complete() error {
 		return fmt.Errorf("fault %s: want a share from 0 to 1", r.Fault)
 	case r.Nth < 0 || r.Nth > maxCount || r.Times < 0 || r.Times > maxCount:
 		return fmt.Errorf("fault %s: nth and times count from 1", r.Fault)
+	case r.Limit < 0 || r.Limit > maxLimit:
+		return fmt.Errorf("fault %s: a limit is at most %d", r.Fault, maxLimit)
 	case r.DelayMS < 0 || r.DelayMS > maxDelayMS:
 		return fmt.Errorf("fault %s: delayMs is at most a week", r.Fault)
 	case r.Code != "" && !validCode(r.Code):

@@ -51,10 +51,10 @@ type refundView struct {
 	CreatedAt        time.Time `json:"createdAt"`
 }
 
-func (r *refund) view(now time.Time) refundView {
+func (r *refund) view(now time.Time, p profile) refundView {
 	return refundView{
 		Number: r.number, RefundID: r.refundID, ChannelRefundID: r.ID, PaymentReference: r.PaymentReference,
-		Status: r.status(now), Amount: r.Amount, Currency: r.Currency, CreatedAt: r.at,
+		Status: r.told(now, p), Amount: r.Amount, Currency: r.Currency, CreatedAt: r.at,
 	}
 }
 

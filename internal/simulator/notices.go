@@ -1,0 +1,267 @@
+package simulator
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Headers of a notice. The signature is HMAC-SHA-256 with the account's notice
+// secret over the time stamp, a dot and the body.
+const (
+	headerTimestamp = "Plain-Timestamp"
+	headerSignature = "Plain-Signature"
+)
+
+const (
+	noticeTick     = 20 * time.Millisecond
+	noticeTries    = 40
+	noticeAtOnce   = 16
+	noticeTimeout  = 10 * time.Second
+	firstPause     = 100 * time.Millisecond
+	longestPause   = 5 * time.Second
+	noticesKeptFor = 10 * time.Minute // what a restart tells again
+)
+
+// noticeView is the body of a notice: one change of one refund.
+type noticeView struct {
+	ID               string    `json:"id"` // the same however often it is sent
+	Account          string    `json:"account"`
+	Number           string    `json:"number"`
+	RefundID         string    `json:"refundId"`
+	ChannelRefundID  string    `json:"channelRefundId"`
+	PaymentReference string    `json:"paymentReference"`
+	Status           string    `json:"status"`
+	Amount           int64     `json:"amount"`
+	Currency         string    `json:"currency"`
+	OccurredAt       time.Time `json:"occurredAt"`
+}
+
+// delivery is one notice on its way.
+type delivery struct {
+	account string
+	body    []byte
+	due     time.Time // by the simulator's clock
+	next    time.Time // by the real one: not before
+	tries   int
+	forged  bool
+}
+
+// courier sends notices in the background, once a target is set.
+type courier struct {
+	mu      sync.Mutex
+	target  string
+	waiting []delivery
+	slots   chan struct{}
+	run     context.Context // until the simulator is closed
+	end     context.CancelFunc
+	wg      sync.WaitGroup
+	client  *http.Client
+}
+
+// SetNotices says where notices go: a URL in which {account} stands for the
+// account's name, for example http://127.0.0.1:8080/v1/channels/{account}/notices.
+// The changes of the last ten minutes are told again. It may be called again.
+func (s *Simulator) SetNotices(target string) error {
+	u, err := url.Parse(strings.ReplaceAll(target, "{account}", "a"))
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return fmt.Errorf("simulator: %q is no place for notices", target)
+	}
+	c := &s.courier
+	c.mu.Lock()
+	c.target = target
+	if c.client == nil {
+		c.client = &http.Client{Timeout: noticeTimeout, Transport: &http.Transport{DisableKeepAlives: true},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		c.slots = make(chan struct{}, noticeAtOnce)
+		c.run, c.end = context.WithCancel(context.Background())
+		c.wg.Go(func() { s.deliver() })
+	}
+	c.mu.Unlock()
+	s.mu.Lock()
+	known := s.onDisk(s.books.all)
+	since := s.now().Add(-noticesKeptFor)
+	s.mu.Unlock()
+	for _, r := range known {
+		if r.SettlesAt.After(since) || r.ReturnsAt != nil && r.ReturnsAt.After(since) {
+			s.announce(r)
+		}
+	}
+	return nil
+}
+
+// announce puts the notices of a refund in line, each for its moment.
+func (s *Simulator) announce(r *refund) {
+	s.courier.mu.Lock()
+	active := s.courier.target != ""
+	s.courier.mu.Unlock()
+	acct, ok := s.account(r.account)
+	p := s.profile(r.account)
+	if !active || !ok || acct.NoticeSecret == "" || !p.notices {
+		return
+	}
+	moments := []time.Time{r.SettlesAt}
+	if r.ReturnsAt != nil {
+		moments = append(moments, *r.ReturnsAt)
+	}
+	s.mu.Lock()
+	var line []delivery
+	for i, at := range moments {
+		line = append(line, s.noticesOf(r, i+1, at, p)...)
+	}
+	s.mu.Unlock()
+	s.courier.mu.Lock()
+	s.courier.waiting = append(s.courier.waiting, line...)
+	s.courier.mu.Unlock()
+}
+
+// noticesOf makes the nth notice of a refund as the rules want it. The simulator's
+// lock is held.
+func (s *Simulator) noticesOf(r *refund, nth int, at time.Time, p profile) []delivery {
+	v := noticeView{ID: fmt.Sprintf("%s-%d", r.ID, nth), Account: r.account, Number: r.number, RefundID: r.refundID, ChannelRefundID: r.ID,
+		PaymentReference: r.PaymentReference, Status: r.told(at, p), Amount: r.Amount, Currency: r.Currency, OccurredAt: at}
+	q := request{op: OpNotice, account: r.account, subject: r.number, refundID: r.refundID, nth: nth, nthOfID: nth}
+	d := delivery{account: r.account, body: encode(v), due: at}
+	var line []delivery
+	if s.faults.pick("forged", q) != nil {
+		v.Status = map[bool]string{true: statusSucceeded, false: statusFailed}[v.Status != statusSucceeded]
+		line = append(line, delivery{account: r.account, body: encode(v), due: at, forged: true})
+	}
+	copies := 1
+	if rule := s.faults.pick("copies", q); rule != nil {
+		copies = rule.limit()
+	}
+	if rule := s.faults.pick("notice", q); rule != nil {
+		if rule.Fault == NoticeLost {
+			return line
+		}
+		d.due = at.Add(rule.delay(s.cfg.NoticeDelay))
+	}
+	for range copies {
+		line = append(line, d)
+	}
+	return line
+}
+
+// encode writes a notice; its fields are plain texts and numbers.
+func encode(v noticeView) []byte {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	return body
+}
+
+// deliver sends what is due until the simulator is closed.
+func (s *Simulator) deliver() {
+	tick := time.NewTicker(noticeTick)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.courier.run.Done():
+			return
+		case <-tick.C:
+		}
+		for _, d := range s.courier.take(s.now(), time.Now()) {
+			select {
+			case s.courier.slots <- struct{}{}:
+			case <-s.courier.run.Done():
+				return
+			}
+			s.courier.wg.Go(func() {
+				defer func() { <-s.courier.slots }()
+				s.try(d)
+			})
+		}
+	}
+}
+
+// take removes and returns what is due.
+func (c *courier) take(now, wall time.Time) []delivery {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var due, rest []delivery
+	for _, d := range c.waiting {
+		if d.due.After(now) || d.next.After(wall) {
+			rest = append(rest, d)
+		} else {
+			due = append(due, d)
+		}
+	}
+	c.waiting = rest
+	return due
+}
+
+// try sends a notice once. What is not acknowledged with a 2xx comes again, up to
+// 40 times; a forger tries once.
+func (s *Simulator) try(d delivery) {
+	status, err := s.post(d)
+	if err == nil && status >= 200 && status <= 299 || d.forged {
+		return
+	}
+	if d.tries++; d.tries >= noticeTries {
+		s.cfg.Logger.Warn("notice given up", "account", d.account, "status", status)
+		return
+	}
+	d.next = time.Now().Add(min(firstPause<<min(d.tries, 10), longestPause))
+	c := &s.courier
+	c.mu.Lock()
+	c.waiting = append(c.waiting, d)
+	c.mu.Unlock()
+}
+
+func (s *Simulator) post(d delivery) (int, error) {
+	s.courier.mu.Lock()
+	target := strings.ReplaceAll(s.courier.target, "{account}", url.PathEscape(d.account))
+	s.courier.mu.Unlock()
+	acct, _ := s.account(d.account)
+	secret := acct.NoticeSecret
+	if d.forged {
+		secret = "guessed-" + secret[:len(secret)/2]
+	}
+	req, err := http.NewRequestWithContext(s.courier.run, http.MethodPost, target, bytes.NewReader(d.body))
+	if err != nil {
+		return 0, err
+	}
+	stamp := strconv.FormatInt(time.Now().Unix(), 10)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set(headerTimestamp, stamp)
+	req.Header.Set(headerSignature, "v1="+sign(secret, stamp, d.body))
+	resp, err := s.courier.client.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, maxBody))
+	return resp.StatusCode, err
+}
+
+func sign(secret, stamp string, body []byte) string {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(stamp + "."))
+	mac.Write(body)
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// stop ends the sending; what waits is lost until the next start tells it again.
+func (c *courier) stop() {
+	c.mu.Lock()
+	started := c.client != nil
+	c.mu.Unlock()
+	if !started {
+		return
+	}
+	c.end()
+	c.wg.Wait()
+}
