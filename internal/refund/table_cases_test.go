@@ -1,0 +1,207 @@
+package refund
+
+import (
+	"testing"
+	"time"
+)
+
+// Failures that other refund systems had, told at the level of the rules: what the record must say after each step.
+
+func TestCasesOfTheRules(t *testing.T) {
+	t.Parallel()
+	for name, tells := range map[string]func(*testing.T){
+		"C2 age alone never fails a refund":                         caseAge,
+		"C3 a timed-out send is asked for under our own number":     caseTimeout,
+		"C11 a definite refusal frees the amount":                   caseRefusal,
+		"C23 a later clean answer does not hide an earlier timeout": caseHidden,
+		"C24 our own effect read as a refusal":                      caseEcho,
+		"C25 the proof arrives after the owner has lost its lease":  caseTakeover,
+		"C26 money that moved is booked against what was told":      caseAgainst,
+		"C27 a dead number does not reverse a live one":             caseDeadNumber,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tells(t)
+		})
+	}
+}
+
+func caseAge(t *testing.T) {
+	s := tell(t, ProfileKeyedQueryable)
+	s.send() // the process dies during the call
+	s.after(leaseTime)
+	s.conclude(LeaseEnd, "")
+	s.wants("the owner is gone", InDoubt, true)
+	s.after(400 * 24 * time.Hour)
+	s.next("a year of silence is a case, not a failure", DoCase)
+	s.conclude(Deadline, CaseDeadline)
+	s.wants("still in doubt", InDoubt, true, CaseDeadline)
+	s.balances("the amount stays reserved", 1000, 0, 0)
+	s.next("asking goes on", DoQuery)
+	s.answer(s.query(1), Answer{Kind: Succeeded, ChannelRefundID: "X"})
+	s.wants("the truth ends it", Success, false)
+	s.balances("paid once", 0, 1000, 0)
+}
+
+func caseTimeout(t *testing.T) {
+	s := tell(t, ProfileKeyedQueryable)
+	send := s.send()
+	if number := s.r.Dispatches[0].Number; number == "" || s.r.Attempts[0].Answer != "" {
+		t.Fatalf("number %q and the attempt must be durable before the call", number)
+	}
+	s.says(send, Unknown)
+	s.wants("nothing is known of the channel's id", InDoubt, true)
+	s.next("asked by number", DoQuery)
+	s.answer(s.query(1), Answer{Kind: Succeeded, ChannelRefundID: "X", Amount: 1000, Currency: "USD"})
+	s.wants("found", Success, false)
+	s.notice(Succeeded, 1, "X")
+	if len(s.r.Effects) != 1 || s.r.Effects[0].ChannelRefundID != "X" {
+		t.Errorf("the notice of the same refund must change nothing: %+v", s.r.Effects)
+	}
+}
+
+func caseRefusal(t *testing.T) {
+	s := tell(t, ProfileKeyedQueryable)
+	s.balances("reserved at acceptance", 1000, 0, 0)
+	s.answer(s.send(), Answer{Kind: RefusedClean, Code: "not_refundable_window"})
+	s.wants("definite", Failed, false)
+	s.balances("free for the next refund", 0, 0, 0)
+	if got := s.r.Payment.Refundable(); got != 1500 {
+		t.Errorf("refundable %d, want all of 1500", got)
+	}
+	if s.r.Failure != (Failure{Code: "channel-refused", ChannelCode: "not_refundable_window"}) {
+		t.Errorf("failure %+v", s.r.Failure)
+	}
+	s.next("nothing is left to do", DoDone)
+}
+
+// The second send can only follow where a key may be replayed, or where another process still held a claim.
+func caseHidden(t *testing.T) {
+	for _, clean := range []FactKind{Retryable, NotSent, RefusedClean, RefusedNewNumber} {
+		s := tell(t, "replaying")
+		s.says(s.send(), Unknown) // it did act
+		s.after(10 * time.Second)
+		s.next("the same key may be sent again", DoSend)
+		s.says(s.send(), clean)
+		s.wants(string(clean)+" of the second send says nothing of the first", InDoubt, true)
+		s.balances("the amount stays reserved", 1000, 0, 0)
+		s.after(5 * time.Second)
+		s.answer(s.send(), Answer{Kind: Succeeded, ChannelRefundID: "X"})
+		s.wants("the replay tells", Success, false)
+		s.balances("one effect", 0, 1000, 0)
+	}
+	s := tell(t, ProfileBlind)
+	s.says(s.send(), Retryable)
+	s.after(5 * time.Second)
+	s.says(s.send(), Unknown)
+	s.next("nothing may be repeated, whatever the first one said", DoCase)
+	s.conclude(Deadline, CaseNoStep)
+	s.wants("a person must look", InDoubt, true, CaseNoStep)
+}
+
+func caseEcho(t *testing.T) {
+	t.Run("it was our own", func(t *testing.T) {
+		s := tell(t, "replaying")
+		s.c.Query, s.c.Key.ReplaysState = classes(t)[ProfileKeyedQueryable].Query, true
+		s.says(s.send(), Unknown) // it did act
+		s.r.Now = s.r.Dispatches[0].AbsenceCountsFrom.Add(-time.Second)
+		s.says(s.query(1), NotFound) // hidden still
+		s.wants("too early to prove anything", InDoubt, true)
+		s.says(s.send(), RefusedEcho) // an owner elsewhere replayed the key
+		s.wants("already refunded: by whom?", InDoubt, true)
+		s.next("asks", DoQuery)
+		s.answer(s.query(1), Answer{Kind: Succeeded, ChannelRefundID: "X"})
+		s.wants("it was ours", Success, false)
+		s.balances("one effect", 0, 1000, 0)
+	})
+	t.Run("it was somebody else's", func(t *testing.T) {
+		s := tell(t, ProfileKeyedQueryable)
+		s.says(s.send(), RefusedEcho)
+		s.wants("an echo proves nothing", InDoubt, true)
+		s.r.Now = s.r.Dispatches[0].AbsenceCountsFrom
+		s.says(s.query(1), NotFound)
+		s.wants("one reading of two", InDoubt, true)
+		s.after(time.Second)
+		s.says(s.query(1), NotFound)
+		s.wants("proven not ours: refused", Failed, false)
+		if s.r.Failure.Code != "channel-refused-duplicate" {
+			t.Errorf("failure %+v", s.r.Failure)
+		}
+	})
+}
+
+func caseTakeover(t *testing.T) {
+	for _, class := range []string{ProfileBlind, "noticing", ProfileKeyedQueryable} {
+		s := tell(t, class)
+		send := s.send()
+		s.after(leaseTime)
+		s.conclude(LeaseEnd, "")
+		s.wants(class+": taken over", InDoubt, true)
+		if step := Decide(s.r, s.c, s.now()); step.Do == DoQuery {
+			s.query(1) // the new owner is at work
+		}
+		ch := s.answer(send, Answer{Kind: Succeeded, ChannelRefundID: "X", Amount: 1000, Currency: "USD"})
+		s.wants(class+": evidence is never fenced", Success, false)
+		s.balances("booked", 0, 1000, 0)
+		if class == ProfileKeyedQueryable && (ch.Attempt == nil || !ch.Attempt.Late) {
+			t.Errorf("%s: the answer is kept as late, got %+v", class, ch.Attempt)
+		}
+		s.notice(Succeeded, 1, "X")
+		s.balances("once", 0, 1000, 0)
+	}
+}
+
+func caseAgainst(t *testing.T) {
+	t.Run("FAILED, then the money proves to have moved", func(t *testing.T) {
+		s := tell(t, ProfileKeyedQueryable)
+		s.says(s.send(), RefusedClean)
+		s.r.Payment.Reserved += 900 // meanwhile another refund has taken what was free
+		ch, err := Apply(s.r, Fact{Kind: Succeeded, Dispatch: 1, ChannelRefundID: "X", Source: "notice"}, s.c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.r = ch.After
+		s.wants("booked at once, a person must look", Success, false, CaseExcess, CaseLate)
+		if p := s.r.Payment; p.Excess != 400 || p.Refunded != 1000 {
+			t.Errorf("the balances must be true: %+v", p)
+		}
+	})
+	t.Run("confirmed not done, then a file proves it", func(t *testing.T) {
+		s := tell(t, ProfileBlind)
+		s.unsure()
+		s.confirmNotDone()
+		s.enter(Fact{Kind: Succeeded, Dispatch: 1, ChannelRefundID: "X", Source: "settlement"})
+		s.wants("booked", Success, false, CaseLate)
+	})
+	t.Run("two numbers both succeed", func(t *testing.T) {
+		s := tell(t, ProfileKeyedQueryable)
+		s.unsure()
+		s.resend()
+		s.r.Now = s.r.Dispatches[0].AbsenceCountsFrom
+		s.says(s.query(1), NotFound)
+		s.after(time.Second)
+		s.says(s.query(1), NotFound)
+		s.wants("the ask is answered", Pending, false)
+		s.answer(s.send(), Answer{Kind: Succeeded, ChannelRefundID: "B"})
+		s.wants("the second number paid", Success, false)
+		s.notice(Succeeded, 1, "A")
+		s.wants("the first one had, too", Success, false, CaseExcess, CaseMulti)
+		s.balances("both are counted", 0, 2000, 0)
+	})
+}
+
+func caseDeadNumber(t *testing.T) {
+	s := tell(t, "listing") // failed may follow succeeded here
+	s.says(s.send(), RefusedNewNumber)
+	s.wants("the first number is dead", Pending, false)
+	s.answer(s.send(), Answer{Kind: Succeeded, ChannelRefundID: "B"})
+	s.wants("the second paid", Success, false)
+	s.notice(FailedFinal, 1, "A")
+	s.wants("says nothing of the second", Success, false)
+	s.notice(FailedFinal, 1, "")
+	s.wants("nor does this", Success, false)
+	s.balances("it stands", 0, 1000, 0)
+	s.notice(FailedFinal, 2, "B")
+	s.wants("its own late failure does", ReversedSt, false)
+	s.balances("refundable again", 0, 0, 0)
+}
