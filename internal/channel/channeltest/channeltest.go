@@ -28,6 +28,7 @@ type Subject struct {
 	Contract refund.Contract
 	Account  string
 	Secret   string // must appear in no answer; "" = none
+	Async    bool   // a send is only ever acknowledged, the money moves later
 	// Faults sets what goes wrong, in the simulator's short form.
 	Faults func(t *testing.T, spec string)
 	// Effects tells what the channel did under a number.
@@ -44,6 +45,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Subject) {
 		"definite answers":    definite,
 		"ambiguous answers":   ambiguous,
 		"same number again":   again,
+		"error, then again":   errorThenAgain,
 		"number reused":       reused,
 		"concurrent twins":    twins,
 		"wrong amount":        wrongAmount,
@@ -121,16 +123,48 @@ func (s Subject) wantEffects(t *testing.T, number string, want int) {
 	}
 }
 
+// done is what a send that works is answered with.
+func (s Subject) done() refund.FactKind {
+	if s.Async {
+		return refund.Acknowledged
+	}
+	return refund.Succeeded
+}
+
+// ask learns of a number in the way that the contract offers; false = there is none.
+func (s Subject) ask(t *testing.T, number string) (refund.Answer, bool) {
+	t.Helper()
+	switch s.Contract.Recovery() {
+	case refund.RecoverByQuery:
+		return s.query(t, number), true
+	case refund.RecoverByList:
+		_, _, a := s.list(t, number)
+		return a, true
+	case refund.RecoverByReplay:
+		return s.send(t, s.call(number)), true
+	}
+	return refund.Answer{}, false
+}
+
+// settled waits until the money of a send that works has moved.
+func (s Subject) settled() {
+	if s.Async {
+		s.Later()
+	}
+}
+
 func success(t *testing.T, s Subject) {
 	a := s.send(t, s.call("n1"))
-	s.want(t, "send", a, refund.Succeeded)
+	s.want(t, "send", a, s.done())
+	s.settled()
 	if a.ChannelRefundID == "" || a.Amount != 0 && a.Amount != 1250 || a.Currency != "" && a.Currency != "USD" {
 		t.Errorf("answer %+v does not fit what was asked", a)
 	}
 	s.wantEffects(t, "n1", 1)
 }
 
-// definite: the channel says that it did nothing, in each way it can.
+// definite: the channel says that it did nothing, in each way it can. A low balance
+// may also hold the refund.
 func definite(t *testing.T, s Subject) {
 	for _, c := range []struct {
 		fault string
@@ -142,7 +176,10 @@ func definite(t *testing.T, s Subject) {
 		{"low-balance=1", refund.Retryable},
 	} {
 		s.Faults(t, c.fault)
-		a := s.send(t, s.call("n1"))
+		a := s.send(t, s.call(c.fault))
+		if c.fault == "low-balance=1" && a.Kind == refund.Acknowledged {
+			continue
+		}
 		s.want(t, c.fault, a, c.kind)
 		if a.Code == "" {
 			t.Errorf("%s: the channel's code is lost", c.fault)
@@ -150,8 +187,8 @@ func definite(t *testing.T, s Subject) {
 		if low := c.fault == "low-balance=1"; low != contains(s.Contract.Codes.LowBalance, a.Code) {
 			t.Errorf("%s: code %q, low balance being %v", c.fault, a.Code, s.Contract.Codes.LowBalance)
 		}
+		s.wantEffects(t, c.fault, 0)
 	}
-	s.wantEffects(t, "n1", 0)
 }
 
 func contains(list []string, s string) bool {
@@ -171,14 +208,37 @@ func ambiguous(t *testing.T, s Subject) {
 	}{{"lost-after", 1}, {"lost-before", 0}, {"error-after", 1}, {"error-before", 0}} {
 		s.Faults(t, c.fault+"=1")
 		s.want(t, c.fault, s.send(t, s.call(c.fault)), refund.Unknown)
+		s.settled()
 		s.wantEffects(t, c.fault, c.effects)
+	}
+}
+
+// errorThenAgain: what the same number does after an error is what the contract says,
+// and the reason why nobody sends it again before it knows.
+func errorThenAgain(t *testing.T, s Subject) {
+	for fault, acted := range map[string]int{"error-after": 1, "error-before": 0} {
+		s.Faults(t, fault+"=1")
+		s.want(t, fault, s.send(t, s.call(fault)), refund.Unknown)
+		s.Faults(t, "")
+		a, key := s.send(t, s.call(fault)), s.Contract.Key
+		kind, effects := s.done(), 1
+		switch {
+		case key.KeepsAnswer:
+			kind, effects = refund.Unknown, acted
+		case key.After2xx || !key.Dedupes:
+			effects = acted + 1
+		}
+		s.want(t, fault+", again", a, kind)
+		s.settled()
+		s.wantEffects(t, fault, effects)
 	}
 }
 
 func again(t *testing.T, s Subject) {
 	one, two := s.send(t, s.call("n1")), s.send(t, s.call("n1"))
-	s.want(t, "first", one, refund.Succeeded)
-	s.want(t, "second", two, refund.Succeeded)
+	s.want(t, "first", one, s.done())
+	s.want(t, "second", two, s.done())
+	s.settled()
 	if same := one.ChannelRefundID == two.ChannelRefundID; same != s.Contract.Key.Dedupes {
 		t.Errorf("ids %q and %q, the contract says dedupes = %v", one.ChannelRefundID, two.ChannelRefundID, s.Contract.Key.Dedupes)
 	}
@@ -195,36 +255,41 @@ func reused(t *testing.T, s Subject) {
 	if !s.Contract.Key.Dedupes {
 		return
 	}
-	s.want(t, "first", s.send(t, s.call("n1")), refund.Succeeded)
+	s.want(t, "first", s.send(t, s.call("n1")), s.done())
 	other := s.call("n1")
 	other.Amount++
 	a := s.send(t, other)
-	if a.Kind != refund.Unknown && a.Kind != refund.RefusedEcho && (a.Kind != refund.Succeeded || a.Amount != 1250) {
+	if a.Kind != refund.Unknown && a.Kind != refund.RefusedEcho && (a.Kind != s.done() || a.Amount != 1250) {
 		t.Errorf("same number, other amount: %s of %d with code %q, which claims too much", a.Kind, a.Amount, a.Code)
 	}
+	s.settled()
 	s.wantEffects(t, "n1", 1)
 }
 
 func twins(t *testing.T, s Subject) {
-	if !s.Contract.Key.Dedupes {
-		return
+	key := s.Contract.Key
+	if !key.Dedupes || key.After2xx {
+		return // twins act, and nobody may count on anything else
 	}
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if a := s.Client.Refund(attempt(t), s.call("n1")); a.Kind != refund.Succeeded && a.Kind != refund.Unknown {
+			a := s.Client.Refund(attempt(t), s.call("n1"))
+			if refused := key.InFlightRefused && a.Kind == refund.Retryable; a.Kind != s.done() && a.Kind != refund.Unknown && !refused {
 				t.Errorf("twin: %s %s", a.Kind, a.Code)
 			}
 		})
 	}
 	wg.Wait()
+	s.settled()
 	s.wantEffects(t, "n1", 1)
 }
 
 func wrongAmount(t *testing.T, s Subject) {
 	s.Faults(t, "wrong-amount=1")
 	a := s.send(t, s.call("n1"))
-	s.want(t, "send", a, refund.Succeeded)
+	s.want(t, "send", a, s.done())
+	s.settled()
 	effects := s.Effects(t, "n1")
 	if len(effects) != 1 || a.Amount == 1250 || a.Amount != effects[0].Amount {
 		t.Errorf("the answer says %d, the channel moved %+v: what moved must be told", a.Amount, effects)
@@ -235,14 +300,15 @@ func accepted(t *testing.T, s Subject) {
 	s.Faults(t, "pending=1")
 	s.want(t, "send", s.send(t, s.call("n1")), refund.Acknowledged)
 	s.wantEffects(t, "n1", 0)
-	if s.Contract.Query.Exists {
-		s.want(t, "query before", s.query(t, "n1"), refund.Acknowledged)
+	if a, ok := s.ask(t, "n1"); ok {
+		s.want(t, "asked before", a, refund.Acknowledged)
 	}
 	s.Later()
 	s.wantEffects(t, "n1", 1)
-	if s.Contract.Query.Exists {
-		s.want(t, "query after", s.query(t, "n1"), refund.Succeeded)
+	if a, ok := s.ask(t, "n1"); ok {
+		s.want(t, "asked after", a, refund.Succeeded)
 	}
+	s.wantEffects(t, "n1", 1)
 }
 
 func acceptedThenNo(t *testing.T, s Subject) {
@@ -250,21 +316,27 @@ func acceptedThenNo(t *testing.T, s Subject) {
 	s.want(t, "send", s.send(t, s.call("n1")), refund.Acknowledged)
 	s.Later()
 	s.wantEffects(t, "n1", 0)
-	if s.Contract.Query.Exists {
-		s.want(t, "query", s.query(t, "n1"), refund.FailedFinal)
+	if a, ok := s.ask(t, "n1"); ok {
+		s.want(t, "asked", a, refund.FailedFinal)
 	}
 }
 
+// lateFailure: some channels have a word of their own for it, others say "failed".
 func lateFailure(t *testing.T, s Subject) {
 	s.Faults(t, "late-failure=1")
-	s.want(t, "send", s.send(t, s.call("n1")), refund.Succeeded)
+	s.want(t, "send", s.send(t, s.call("n1")), s.done())
 	s.Later()
-	if s.Contract.Query.Exists {
-		a := s.query(t, "n1")
-		s.want(t, "query", a, refund.Reversed)
-		if a.ChannelRefundID == "" || a.Amount != 1250 {
-			t.Errorf("what came back is not told: %+v", a)
-		}
+	a, ok := s.ask(t, "n1")
+	if !ok {
+		return
+	}
+	kind := refund.Reversed
+	if s.Contract.Codes.LateFailure {
+		kind = refund.FailedFinal
+	}
+	s.want(t, "asked", a, kind)
+	if a.ChannelRefundID == "" || a.Amount != 1250 {
+		t.Errorf("what came back is not told: %+v", a)
 	}
 }
 

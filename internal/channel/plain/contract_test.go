@@ -72,13 +72,14 @@ func TestExamplesOfTheContract(t *testing.T) {
 		"succeeded": refund.Succeeded, "pending": refund.Acknowledged,
 		"invalid_request": refund.RefusedClean, "not_refundable_window": refund.RefusedClean,
 		"unauthorized": refund.Retryable, "insufficient_balance": refund.Retryable, "rate_limited": refund.Retryable,
-		"already_refunded": refund.RefusedEcho, "number_reused": refund.RefusedEcho,
+		"refund_count_exceeded": refund.RefusedClean, "too_soon": refund.Retryable, "in_flight": refund.Unknown,
+		"already_refunded": refund.RefusedEcho, "number_reused": refund.RefusedEcho, "duplicate_refund": refund.RefusedEcho,
 		"body_too_large": refund.Unknown, "internal_error": refund.Unknown, "unavailable": refund.Unknown,
 	}
 	queries := map[string]refund.FactKind{
 		"succeeded": refund.Succeeded, "not_found": refund.NotFound,
 		"invalid_request": refund.Unknown, "unauthorized": refund.Unknown, "query_not_supported": refund.Unknown,
-		"rate_limited": refund.Unknown, "internal_error": refund.Unknown,
+		"rate_limited": refund.Unknown, "too_soon": refund.Unknown, "internal_error": refund.Unknown,
 	}
 	call := ours
 	call.Number, call.RefundID = "R1WRJJ225AGH0QN3CFPVXJ8ACCK2SAKBRM", "rf_1001"

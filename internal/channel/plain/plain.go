@@ -29,11 +29,14 @@ type Config struct {
 	Account string
 	// Secret is sent as a bearer token when set.
 	Secret string
+	// NoticeSecrets sign the account's notices: the one of now and, through an
+	// overlap, those before it. Without one every notice is forged.
+	NoticeSecrets []string
 	// Codes of the account's contract.
 	Codes refund.CodeTerms
 	// HTTP is a client on the channel transport (channel.Transport.Client).
 	HTTP *http.Client
-	// Clock reads dates in Retry-After; default time.Now.
+	// Clock reads dates in Retry-After and the age of notices; default time.Now.
 	Clock func() time.Time
 }
 
@@ -44,7 +47,10 @@ type Client struct {
 	base string
 }
 
-var _ refund.Channel = (*Client)(nil)
+var (
+	_ refund.Channel  = (*Client)(nil)
+	_ refund.Notifier = (*Client)(nil)
+)
 
 // New checks the configuration.
 func New(cfg Config) (*Client, error) {
@@ -56,6 +62,11 @@ func New(cfg Config) (*Client, error) {
 	}
 	if cfg.HTTP == nil {
 		return nil, errors.New("plain channel: a client on the channel transport is needed")
+	}
+	for _, secret := range cfg.NoticeSecrets {
+		if len(secret) < shortestSecret {
+			return nil, fmt.Errorf("plain channel: a notice secret has at least %d characters", shortestSecret)
+		}
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now

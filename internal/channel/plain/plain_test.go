@@ -50,6 +50,7 @@ func onSimulator(profile string, listed bool) func(*testing.T) channeltest.Subje
 		t.Cleanup(server.Close)
 		return channeltest.Subject{
 			Client: newClient(t, server.URL, contract.Codes), Contract: contract, Account: "shop", Secret: secret,
+			Async: profile == refund.ProfileNoticeOnly,
 			Faults: func(t *testing.T, spec string) {
 				t.Helper()
 				if err := sim.SetFaults(spec); err != nil {
@@ -89,17 +90,15 @@ func newClient(t *testing.T, endpoint string, codes refund.CodeTerms) *plain.Cli
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	t.Run("keyed-queryable", func(t *testing.T) {
-		t.Parallel()
-		channeltest.Run(t, onSimulator(refund.ProfileKeyedQueryable, false))
-	})
+	for _, profile := range refund.Profiles() {
+		t.Run(profile, func(t *testing.T) {
+			t.Parallel()
+			channeltest.Run(t, onSimulator(profile, false))
+		})
+	}
 	t.Run("keyed-queryable with list", func(t *testing.T) {
 		t.Parallel()
 		channeltest.Run(t, onSimulator(refund.ProfileKeyedQueryable, true))
-	})
-	t.Run("blind", func(t *testing.T) {
-		t.Parallel()
-		channeltest.Run(t, onSimulator(refund.ProfileBlind, false))
 	})
 }
 

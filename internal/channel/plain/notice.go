@@ -1,0 +1,107 @@
+package plain
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// Headers of a notice, see api/simulator.yaml.
+const (
+	headerTimestamp = "Plain-Timestamp"
+	headerSignature = "Plain-Signature"
+)
+
+const (
+	// noticeTolerance is how far a notice's time stamp may be from our clock. The
+	// channel stamps every try anew, so an older one is somebody else's repeat.
+	noticeTolerance = 5 * time.Minute
+	shortestSecret  = 16
+	mostSignatures  = 8
+)
+
+// wireNotice is a notice: a refund as it stands, and the name of the change.
+type wireNotice struct {
+	ID string `json:"id"`
+	wireRefund
+}
+
+// ParseNotice checks signature and time stamp over the bytes as they came, and only
+// then looks into them. Errors: refund.ErrNoticeForged, refund.ErrNoticeUnreadable.
+func (c *Client) ParseNotice(h http.Header, body []byte) ([]refund.Notice, error) {
+	stamp := h.Get(headerTimestamp)
+	if !c.signed(stamp, h.Values(headerSignature), body) {
+		return nil, refund.ErrNoticeForged
+	}
+	seconds, err := strconv.ParseInt(stamp, 10, 64)
+	if age := c.cfg.Clock().Sub(time.Unix(seconds, 0)); err != nil || age > noticeTolerance || age < -noticeTolerance {
+		return nil, fmt.Errorf("%w: its time stamp is %s away", refund.ErrNoticeForged, age.Round(time.Second))
+	}
+	var w wireNotice
+	if err := json.Unmarshal(body, &w); err != nil {
+		return nil, fmt.Errorf("%w: no JSON object", refund.ErrNoticeUnreadable)
+	}
+	line, rule := w.effect()
+	if w.ID == "" || line.Number == "" && line.ChannelRefundID == "" {
+		return nil, fmt.Errorf("%w: it names no refund (%s)", refund.ErrNoticeUnreadable, rule)
+	}
+	code := ""
+	if w.Status != nil {
+		code = *w.Status
+	}
+	return []refund.Notice{{Key: noticeKey(body), Number: line.Number, ChannelRefundID: line.ChannelRefundID,
+		Status: line.Status, Amount: line.Amount, Currency: line.Currency, Code: code}}, nil
+}
+
+// AckNotice: the plain protocol wants a 2xx, whatever is in it.
+func (c *Client) AckNotice(ok bool) (status int, contentType string, body []byte) {
+	if !ok {
+		return http.StatusServiceUnavailable, "text/plain", []byte("again, please\n")
+	}
+	return http.StatusOK, "text/plain", []byte("ok\n")
+}
+
+// signed compares with every secret and in constant time; which one fits is not told
+// by how long it takes.
+func (c *Client) signed(stamp string, headers []string, body []byte) bool {
+	if len(headers) != 1 || stamp == "" || len(stamp) > 20 {
+		return false
+	}
+	given := strings.Split(headers[0], ",")
+	if len(given) > mostSignatures {
+		return false
+	}
+	fits := false
+	for _, secret := range c.cfg.NoticeSecrets {
+		mac := hmac.New(sha256.New, []byte(secret))
+		mac.Write([]byte(stamp + "."))
+		mac.Write(body)
+		want := mac.Sum(nil)
+		for _, one := range given {
+			hexed, v1 := strings.CutPrefix(strings.TrimSpace(one), "v1=")
+			got, err := hex.DecodeString(hexed)
+			fits = v1 && err == nil && hmac.Equal(got, want) || fits
+		}
+	}
+	return fits
+}
+
+// noticeKey names the content. The time stamp is not part of it: a repeat has another one.
+func noticeKey(body []byte) [32]byte {
+	h := sha256.New()
+	const domain = "refundry/plain/notice"
+	h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(domain))))
+	h.Write([]byte(domain))
+	h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(body)))) // #nosec G115 -- a bounded body
+	h.Write(body)
+	return [32]byte(h.Sum(nil))
+}
