@@ -96,3 +96,25 @@ func TestKilledAtRandomMoments(t *testing.T) {
 	harness.Verify(t, dev.Info().DatabaseURL)
 	t.Logf("%d kills; clients repeated %d times", kills, client.Retries.Load())
 }
+
+// TestKilledWhileStarting: the first start is killed over and over, in the middle of making the database, its schema and its
+// keys. Each next one goes on from there.
+func TestKilledWhileStarting(t *testing.T) {
+	t.Parallel()
+	const kills = 8
+	ctx := bounded(t, 3*time.Minute)
+	dev := harness.NewDev(t)
+	for i := range kills {
+		dev.Launch()
+		// Each a bit later than the last, so that every phase of the start is met on slow machines and fast ones.
+		moment := time.NewTimer(time.Duration(i)*200*time.Millisecond + rand.N(300*time.Millisecond)) // #nosec G404 -- any moment will do
+		<-moment.C
+		dev.Kill()
+	}
+	dev.Start()
+	dev.Client().Accept(ctx, request("rf", 100, 100))
+	dev.Client().UntilState(ctx, "rf", "SUCCESS", time.Minute)
+	if n := dev.DB().Int(ctx, `SELECT count(*) FROM tenants`); n != 1 {
+		t.Errorf("%d tenants, want the one of the demo", n)
+	}
+}

@@ -56,9 +56,16 @@ func NewDir(t testing.TB) string {
 // PostgreSQL, and the folder goes.
 func StartDev(t testing.TB, args ...string) *Dev {
 	t.Helper()
+	d := NewDev(t, args...)
+	d.Start()
+	return d
+}
+
+// NewDev prepares a folder for `refundry dev` and starts nothing yet.
+func NewDev(t testing.TB, args ...string) *Dev {
+	t.Helper()
 	d := &Dev{t: t, Dir: NewDir(t), args: args}
 	t.Cleanup(d.endDatabase)
-	d.Start()
 	t.Cleanup(func() {
 		if d.pool != nil {
 			d.pool.Close()
@@ -68,11 +75,17 @@ func StartDev(t testing.TB, args ...string) *Dev {
 	return d
 }
 
-// Start runs `refundry dev` again on the same folder.
-func (d *Dev) Start(more ...string) {
+// Launch runs `refundry dev` on the folder and does not wait until it is ready.
+func (d *Dev) Launch() {
 	d.t.Helper()
-	args := slices.Concat([]string{"dev", "--listen", "127.0.0.1:0", "--data", d.Dir, "--json", "--log-level", "warn"}, d.args, more)
+	args := slices.Concat([]string{"dev", "--listen", "127.0.0.1:0", "--data", d.Dir, "--json", "--log-level", "warn"}, d.args)
 	d.proc = start(d.t, "refundry dev", func(line string) bool { return strings.HasPrefix(line, `{"api":`) }, args...)
+}
+
+// Start runs `refundry dev`, or runs it again, on the folder and waits until it is ready.
+func (d *Dev) Start() {
+	d.t.Helper()
+	d.Launch()
 	var info Info
 	if err := json.Unmarshal([]byte(d.proc.waitReady()), &info); err != nil {
 		d.t.Fatal(err)
@@ -145,6 +158,9 @@ func (d *Dev) DatabaseAnswers() bool {
 
 // stopAtEnd ends the server in an orderly way if a test has left it running.
 func (d *Dev) stopAtEnd() {
+	if d.proc == nil {
+		return
+	}
 	d.proc.Terminate()
 	if _, err := d.proc.Wait(Patience); err != nil {
 		d.t.Error(err)

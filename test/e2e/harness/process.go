@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,9 +23,13 @@ type Process struct {
 	ready chan string   // the line that says so, once
 	ended chan struct{} // closed when the process is gone and its output read
 
-	mu   sync.Mutex
-	tail []string // the last lines of both outputs
+	mu    sync.Mutex
+	tail  []string // the last lines of both outputs
+	alarm string   // the first line that no run may write
 }
+
+// alarms in the output fail the test whatever else happens: the race detector's report, and what nobody has caught.
+var alarms = []string{"WARNING: DATA RACE", "panic: ", "fatal error: ", `"panic in a handler"`, "client-panic"}
 
 // tailLines is how much of a process's output a failed test shows.
 const tailLines = 60
@@ -46,6 +51,9 @@ func start(t testing.TB, name string, isReady func(line string) bool, args ...st
 	}
 	t.Cleanup(func() {
 		p.Kill()
+		if p.alarm != "" {
+			t.Errorf("%s (pid %d) wrote %q", name, p.Pid(), p.alarm)
+		}
 		if t.Failed() {
 			t.Logf("last lines of %s (pid %d):\n%s", name, p.Pid(), p.Tail())
 		}
@@ -75,10 +83,7 @@ func (p *Process) watch(r io.Reader, isReady func(string) bool) {
 	for lines.Scan() {
 		line := lines.Text()
 		p.mu.Lock()
-		p.tail = append(p.tail, line)
-		if len(p.tail) > 4*tailLines {
-			p.tail = append([]string(nil), p.tail[len(p.tail)-tailLines:]...)
-		}
+		p.keep(line)
 		p.mu.Unlock()
 		if isReady(line) {
 			select {
@@ -88,6 +93,17 @@ func (p *Process) watch(r io.Reader, isReady func(string) bool) {
 		}
 	}
 	_, _ = io.Copy(io.Discard, r) // a longer line than the scanner takes must not block the process
+}
+
+// keep remembers a line; the lock is held.
+func (p *Process) keep(line string) {
+	p.tail = append(p.tail, line)
+	if len(p.tail) > 4*tailLines && p.alarm == "" { // after an alarm everything is of interest
+		p.tail = append([]string(nil), p.tail[len(p.tail)-tailLines:]...)
+	}
+	if p.alarm == "" && slices.ContainsFunc(alarms, func(a string) bool { return strings.Contains(line, a) }) {
+		p.alarm = line
+	}
 }
 
 // waitReady returns the line that says that the process is ready, or ends the test.
@@ -120,6 +136,9 @@ func (p *Process) Pid() int { return p.cmd.Process.Pid }
 func (p *Process) Tail() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.alarm != "" {
+		return strings.Join(p.tail[:min(len(p.tail), 8*tailLines)], "\n")
+	}
 	return strings.Join(p.tail[max(0, len(p.tail)-tailLines):], "\n")
 }
 
