@@ -60,7 +60,7 @@ func (s *scene) book() {
 		s.addReason(CaseContradiction)
 	} else {
 		s.r.Effects = append(s.r.Effects, Effect{Ours: true, DispatchNo: s.d.No, ChannelRefundID: s.f.ChannelRefundID, Amount: amount,
-			Currency: cur, Counted: counted, Status: EffectMoved, ByPerson: s.f.Source == "decision", At: s.now})
+			Currency: cur, Counted: counted, Status: EffectMoved, ByPerson: !s.f.fromChannel(), At: s.now})
 		s.r.Payment.Refunded += counted
 	}
 	s.dropHeld()
@@ -99,7 +99,11 @@ func (s *scene) dropHeld() {
 func (s *scene) nextNumber() {
 	d, _ := s.r.Dispatch(s.r.DispatchNo)
 	d.Dead = true
-	s.change.Deaths = append(s.change.Deaths, Death{Dispatch: d.No, ProofAttempt: s.proof(d.No), Rule: string(s.f.Kind)})
+	death := Death{Dispatch: d.No, Rule: string(s.f.Kind), ByDecision: s.decided != nil}
+	if s.decided == nil {
+		death.ProofAttempt = s.proof(d.No)
+	}
+	s.change.Deaths = append(s.change.Deaths, death)
 	s.r.DispatchNo++
 	s.r.Dispatches = append(s.r.Dispatches, Dispatch{No: s.r.DispatchNo, Number: DispatchNumber(s.r.Installation, s.r.TenantCode, s.r.RefundID, s.r.DispatchNo)})
 	s.r.ChannelRefundID = ""

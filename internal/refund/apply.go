@@ -34,6 +34,9 @@ func applyBy(rules []row, r Record, f Fact, c Contract) (Change, error) {
 		}
 	}
 	s.record()
+	if f.Kind.keyed() && f.fromChannel() {
+		s.unpair(s.f.Dispatch)
+	}
 	s.enter(s.row())
 	s.settle()
 	s.finish()
@@ -166,6 +169,7 @@ func (s *scene) enter(w row) {
 		s.flags()
 		if i == len(w.hops)-1 {
 			s.alarm()
+			s.closes()
 		}
 		stays := from == s.r.State
 		if stays && (w.silent || s.change.Known) && s.r.Case == caseBefore && s.r.AskNo == askBefore {
@@ -310,6 +314,9 @@ func (s *scene) journal(from State, kind FactKind) {
 	}
 	if s.f.Attempt != 0 {
 		data["attempt"] = s.f.Attempt
+	}
+	for k, v := range s.decided.told() {
+		data[k] = v
 	}
 	if s.r.Case != nil {
 		reasons := make([]any, len(s.r.Case.Reasons))

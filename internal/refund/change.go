@@ -17,6 +17,7 @@ type Change struct {
 	VoidProposals bool
 	Rows          []string // numbers of the table rows that applied, for coverage
 	WakeNow       bool     // the next step is due at once: its job goes into the transaction
+	Decision      RID      // the decision that takes effect; zero = none
 }
 
 // Transition is one journal row and the refund row as it stands after it.
@@ -54,5 +55,6 @@ type AttemptAnswer struct {
 type Death struct {
 	Dispatch     int
 	ProofAttempt int // 0 = by decision or epoch
+	ByDecision   bool
 	Rule         string
 }

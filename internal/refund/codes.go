@@ -30,4 +30,11 @@ const (
 	CodeBelowRefunded Code = "payment-below-refunded"
 	CodeNotCancelable Code = "not-cancelable"
 	CodeNotFound      Code = "not-found"
+
+	CodeCaseClosed         Code = "case-closed"
+	CodeDecisionNotAllowed Code = "decision-not-allowed"
+	CodeDecisionPending    Code = "decision-pending"
+	CodeDecisionVoid       Code = "decision-void"
+	CodeDecisionJudged     Code = "decision-judged"
+	CodeApproverIsMaker    Code = "approver-is-maker"
 )

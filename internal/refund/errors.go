@@ -21,6 +21,8 @@ var (
 	ErrBadData = errors.New("refund: refused by the database")
 	// ErrNotCancelable: the refund is not PENDING, or its ask is open.
 	ErrNotCancelable = errors.New("refund: cannot be canceled any more")
+	// ErrTooEarly: something sent may still act, so the decision cannot take effect yet.
+	ErrTooEarly = errors.New("refund: something sent may still act")
 	// ErrNoChannel: the account is not configured in this process.
 	ErrNoChannel = errors.New("refund: account not configured")
 )

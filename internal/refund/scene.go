@@ -16,6 +16,7 @@ type scene struct {
 	attempt   *Attempt  // the one that the fact completes, or nil
 	ackBefore bool      // the dispatch was acknowledged before this fact
 	change    *Change
+	decided   *Decision // the person's decision that takes effect, or nil
 }
 
 // sameEffect is the effect of ours that the fact speaks of: same channel id, or no id said and the same dispatch. What a

@@ -1,0 +1,180 @@
+package refund
+
+import "time"
+
+// What decisions do, as rows like those of the state table: a person is one more source of facts, and nothing but a row
+// moves a refund.
+const (
+	ConfirmedSuccess FactKind = "CONFIRM_SUCCESS"
+	ConfirmedNotDone FactKind = "CONFIRM_NOT_DONE"
+	DecidedResend    FactKind = "RESEND"
+	DecidedToAccept  FactKind = "ACKNOWLEDGE"
+	TakenBack        FactKind = "TAKE_BACK"
+)
+
+var factOfAction = map[Action]FactKind{ActionConfirmSuccess: ConfirmedSuccess, ActionConfirmNotDone: ConfirmedNotDone,
+	ActionResend: DecidedResend, ActionAcknowledge: DecidedToAccept, ActionTakeBack: TakenBack}
+
+// decisionTable is what ApplyDecision reads. Nothing writes to it.
+var decisionTable = decisionRows()
+
+func decisionRows() []row {
+	resend := []act{decreeLive, askLive, nextNumber}
+	return []row{
+		{id: "decided/success", fact: ConfirmedSuccess, in: states(Pending, InDoubt, InChannel), hops: to(Success, bookDecided), says: "a person confirms that the money moved"},
+		{id: "decided/success-late", fact: ConfirmedSuccess, in: states(Failed, Canceled, ReversedSt), hops: to(Success, bookDecided), says: "a person confirms that the money moved against what we had told"},
+		{id: "decided/success-again", fact: ConfirmedSuccess, in: states(Success), hops: stay(bookDecided), says: "a person confirms a second effect"},
+		{id: "decided/not-done", fact: ConfirmedNotDone, in: states(Pending, InDoubt, InChannel), hops: to(Failed, decreeAll, adoptLines), says: "a person confirms that nothing moved; every number without an effect is closed"},
+		{id: "decided/resend", fact: DecidedResend, in: states(InDoubt), hops: to(Pending, resend...), says: "the next number; the channel is asked about the old one before anything is sent"},
+		{id: "decided/resend-pending", fact: DecidedResend, in: states(Pending), hops: stay(resend...), says: "as above"},
+		{id: "decided/acknowledged", fact: DecidedToAccept, in: ended, hops: stay(decreeAll, adoptLines), says: "a person accepts the end as it is, and the excess that it made"},
+		{id: "decided/taken-back-one", fact: TakenBack, in: states(Success), when: when(anotherStands), hops: stay(unbook), says: "what only a person had confirmed is un-booked; another effect stands"},
+		{id: "decided/taken-back", fact: TakenBack, in: states(Success), hops: to(ReversedSt, unbook), says: "what only a person had confirmed is un-booked"},
+	}
+}
+
+var anotherStands = guard{"another effect stands", func(s *scene) bool {
+	for i := range s.r.Effects {
+		if e := &s.r.Effects[i]; e.Ours && e.Status == EffectMoved && !e.byPersonOnly() {
+			return true
+		}
+	}
+	return false
+}}
+
+var (
+	bookDecided = act{"book the effect", (*scene).bookDecided}
+	decreeAll   = act{"decree every number without an effect", (*scene).decreeAll}
+	decreeLive  = act{"decree the live number", func(s *scene) { s.decree(s.r.DispatchNo) }}
+	adoptLines  = act{"adopt held lines", (*scene).adoptLines}
+	askLive     = act{"open the ask", (*scene).openAsk}
+	unbook      = act{"un-book what a person had confirmed", (*scene).unbook}
+)
+
+// ApplyDecision makes an approved decision take effect on the record that is held under its lock. Like Apply it is pure.
+// Errors: *Problem with CodeDecisionVoid when the refund has moved on or its case is closed, *NotAllowed when the state
+// forbids it, ErrTooEarly before DecisionFrom.
+func ApplyDecision(r Record, d Decision, c Contract) (Change, error) {
+	switch {
+	case r.Case == nil || r.Case.ID != d.CaseID || d.Stale(r):
+		return Change{}, &Problem{Code: CodeDecisionVoid}
+	case r.Now.Before(r.DecisionFrom(c)):
+		return Change{}, ErrTooEarly
+	}
+	if err := Obstructed(r, d.Action, d.EffectID, c); err != nil {
+		return Change{}, err
+	}
+	ch := Change{Before: r, After: clone(r), Decision: d.ID}
+	if d.Action == ActionWait {
+		return ch, nil
+	}
+	s := &scene{rules: decisionTable, r: &ch.After, c: c, now: r.Now, change: &ch, decided: &d}
+	s.f = Fact{Kind: factOfAction[d.Action], Dispatch: s.r.DispatchNo, Source: "decision", Actor: "actor:" + d.Checker}
+	if d.Action == ActionConfirmSuccess {
+		s.f.Dispatch = s.r.doubtful()
+	}
+	s.d, _ = s.r.Dispatch(s.f.Dispatch)
+	s.enter(s.row())
+	s.finish()
+	return ch, s.check()
+}
+
+// told is what the journal says of a decision. Its evidence is text of people and stays in its own row.
+func (d *Decision) told() map[string]any {
+	if d == nil {
+		return nil
+	}
+	out := map[string]any{"decision": d.ID.String(), "maker": d.Maker, "checker": d.Checker}
+	if !d.EffectID.IsZero() {
+		out["effect"] = d.EffectID.String()
+	}
+	return out
+}
+
+// bookDecided books an effect without the channel's id, or makes the held line that the person names the refund's own.
+func (s *scene) bookDecided() {
+	if s.decided.EffectID.IsZero() {
+		s.book()
+		return
+	}
+	for i := range s.r.Effects {
+		e := &s.r.Effects[i]
+		if e.ID == s.decided.EffectID {
+			e.Ours, e.DispatchNo, e.Status = true, s.d.No, EffectMoved
+			s.r.Payment.Held -= e.Counted
+			s.r.Payment.Refunded += e.Counted
+		}
+	}
+	s.refold()
+}
+
+func (s *scene) decree(no int) {
+	d, _ := s.r.Dispatch(no)
+	d.Decreed, d.Exposed = true, false
+	s.refold()
+}
+
+func (s *scene) decreeAll() {
+	for _, d := range s.r.Dispatches {
+		if !s.r.booked(d.No) {
+			s.decree(d.No)
+		}
+	}
+}
+
+// adoptLines: the held lines that could have been this refund are somebody else's. While another refund of the payment
+// may still pay they stay held: nothing is adopted that could be ours.
+func (s *scene) adoptLines() {
+	if s.r.OthersMayPay {
+		return
+	}
+	for i := range s.r.Effects {
+		if e := &s.r.Effects[i]; e.Status == EffectHeld && s.r.hasAmount(*e) {
+			e.Status = EffectMoved
+			s.r.Payment.Held -= e.Counted
+			s.r.Payment.Refunded += e.Counted
+		}
+	}
+}
+
+// openAsk: nothing is sent before the channel was asked about the old number once more. A number that did nothing by
+// proof, at a channel that cannot be asked, needs no question.
+func (s *scene) openAsk() {
+	s.r.StateSince = s.now
+	if s.c.asking().Exists {
+		s.r.AskNo = s.r.DispatchNo
+	}
+}
+
+func (s *scene) unbook() {
+	for i := range s.r.Effects {
+		if e := &s.r.Effects[i]; e.Ours && e.Status == EffectMoved && e.byPersonOnly() {
+			e.Status, e.ReversedAt = EffectReversed, s.now
+			s.r.Payment.Refunded -= e.Counted
+			s.decree(e.DispatchNo)
+		}
+	}
+}
+
+// closes ends the case by the decision. What no decision can end stays: more excess than anybody has accepted, and a
+// number that may still pay.
+func (s *scene) closes() {
+	if s.decided == nil || s.r.Case == nil {
+		return
+	}
+	p := &s.r.Payment
+	if s.decided.Action == ActionAcknowledge {
+		p.ExcessAllowed = max(p.ExcessAllowed, p.Excess)
+	}
+	stays := map[CaseReason]bool{CaseExcess: p.Excess > p.ExcessAllowed, CaseOther: s.r.State.Final() && s.r.Exposed}
+	for _, reason := range s.r.Case.Reasons {
+		if !stays[reason] {
+			s.dropReason(reason)
+		}
+	}
+}
+
+// Due says whether an approved decision may take effect at a time, as far as time decides it.
+func (d Decision) Due(r Record, c Contract, now time.Time) bool {
+	return d.Verdict == DecisionApproved && d.AppliedAt.IsZero() && !now.Before(r.DecisionFrom(c))
+}

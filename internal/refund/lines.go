@@ -1,0 +1,319 @@
+package refund
+
+import (
+	"slices"
+	"time"
+)
+
+// Lines that carry none of our numbers: a channel's list, or a settlement file, tells of money that moved on a payment and
+// not by whose wish. Such a line is held, paired, adopted or dropped in one fixed order; it is never adopted while it could
+// be ours, never booked twice and never forgotten.
+
+// What a line does to a refund. None of these carries a fact key: the channel's own word must never look known because of
+// a line that only seemed to be the same.
+const (
+	LineHeld     FactKind = "LINE_HELD"     // it may be this refund: a person must look
+	LinePaired   FactKind = "LINE_PAIRED"   // it gives the channel's id to an effect that had none
+	LineUnpaired FactKind = "LINE_UNPAIRED" // the id proved to belong elsewhere
+	LineSettled  FactKind = "LINE_SETTLED"  // no held line may be this refund any more
+)
+
+// Family is a payment with everything that may explain a line of it, read under the locks of all its refunds.
+type Family struct {
+	Payment  Payment
+	Records  []Record // each with its own effects only
+	Lines    []Effect // effects of no refund: held, foreign, dropped
+	Contract Contract
+	Source   string // list or settlement
+	Now      time.Time
+}
+
+// Mine finds the refund and the number that a line names.
+func (f *Family) Mine(number string) (k Key, dispatch int, ok bool) {
+	for _, r := range f.Records {
+		for _, d := range r.Dispatches {
+			if number != "" && d.Number == number {
+				return r.Key, d.No, true
+			}
+		}
+	}
+	return Key{}, 0, false
+}
+
+// Line decides about one line without our number. complete: the list that it stands in has everything; of any other one
+// nothing is adopted. false = nothing changes. The caller writes the change and gives it to Take before the next line.
+func (f *Family) Line(l ListedEffect, complete bool) (Change, bool, error) {
+	if l.Amount <= 0 || l.Amount > MaxAmount || l.ChannelRefundID == "" {
+		return Change{}, false, nil // cannot be told from another one
+	}
+	if l.Currency == "" {
+		l.Currency = f.Payment.Currency
+	}
+	if i := slices.IndexFunc(f.Lines, func(e Effect) bool { return e.ChannelRefundID == l.ChannelRefundID && e.Status != EffectDropped }); i >= 0 {
+		return f.again(i, l)
+	}
+	if f.known(l.ChannelRefundID) || l.Status != Succeeded {
+		return Change{}, false, nil
+	}
+	line := Effect{ChannelRefundID: l.ChannelRefundID, Amount: l.Amount, Currency: l.Currency, Counted: l.Amount, Status: EffectHeld, At: f.Now}
+	if i, no, ok := f.exposedLike(line); ok {
+		return f.hold(i, no, line)
+	}
+	if i, no, ok := f.unnamedLike(line); ok {
+		return f.pair(i, no, line)
+	}
+	if i, no, ok := f.decreedLike(line); ok {
+		return f.hold(i, no, line)
+	}
+	if !f.exposed() && !complete {
+		return Change{}, false, nil
+	}
+	if !f.exposed() {
+		line.Status = EffectMoved
+	}
+	return f.alone(func(p *Payment, lines []Effect) []Effect {
+		if line.Status == EffectMoved {
+			p.Refunded += line.Counted
+		} else {
+			p.Held += line.Counted
+		}
+		return append(lines, line)
+	}), true, nil
+}
+
+// again is a line that we have already: only its end is news.
+func (f *Family) again(i int, l ListedEffect) (Change, bool, error) {
+	ended := l.Status == Reversed || (l.Status == FailedFinal && (f.Contract.Codes.LateFailure || f.Lines[i].Status == EffectHeld))
+	if !ended || f.Lines[i].Status == EffectReversed {
+		return Change{}, false, nil
+	}
+	return f.alone(func(p *Payment, lines []Effect) []Effect {
+		e := &lines[i]
+		if e.Status == EffectHeld {
+			e.Status = EffectDropped
+			p.Held -= e.Counted
+		} else {
+			e.Status, e.ReversedAt = EffectReversed, f.Now
+			p.Refunded -= e.Counted
+		}
+		return lines
+	}), true, nil
+}
+
+// Settle is the next thing to do about the lines that are held: what held them may have come to its end. false = nothing.
+// The caller writes the change, gives it to Take and asks again.
+func (f *Family) Settle() (Change, bool, error) {
+	wanted := map[RID]bool{}
+	for n, line := range f.Lines {
+		if line.Status != EffectHeld {
+			continue
+		}
+		if f.known(line.ChannelRefundID) {
+			return f.release(n, EffectDropped), true, nil
+		}
+		host, no, ok := f.exposedLike(line)
+		if !ok {
+			if i, at, unnamed := f.unnamedLike(line); unnamed {
+				return f.pair(i, at, line)
+			}
+			host, no, ok = f.decreedLike(line)
+		}
+		switch {
+		case ok && !f.Records[host].Case.Has(CaseHeld):
+			return f.on(host, no, LineHeld, line, func(*scene) {}, CaseHeld)
+		case ok:
+			wanted[f.Records[host].RID] = true
+		case !f.exposed():
+			return f.release(n, EffectMoved), true, nil
+		}
+	}
+	for i, r := range f.Records {
+		if r.Case.Has(CaseHeld) && !wanted[r.RID] {
+			return f.on(i, r.DispatchNo, LineSettled, Effect{}, func(s *scene) { s.dropReason(CaseHeld) }, "")
+		}
+	}
+	return Change{}, false, nil
+}
+
+// Take brings the family in step with a change that was written.
+func (f *Family) Take(ch Change) {
+	f.Payment = ch.After.Payment
+	var own []Effect
+	f.Lines = nil
+	for _, e := range ch.After.Effects {
+		if e.Ours {
+			own = append(own, e)
+		} else {
+			f.Lines = append(f.Lines, e)
+		}
+	}
+	for i := range f.Records {
+		f.Records[i].Payment = f.Payment
+		if f.Records[i].RID == ch.After.RID {
+			f.Records[i] = ch.After
+			f.Records[i].Effects = own
+		}
+	}
+}
+
+// known says whether the channel's id belongs to something of ours.
+func (f *Family) known(id string) bool {
+	for _, r := range f.Records {
+		for _, d := range r.Dispatches {
+			if d.ChannelRefundID == id {
+				return true
+			}
+		}
+		for _, e := range r.Effects {
+			if e.ChannelRefundID == id {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// exposed says whether any refund of the payment may still pay.
+func (f *Family) exposed() bool {
+	return slices.ContainsFunc(f.Records, func(r Record) bool { return r.anyExposed() })
+}
+
+func (f *Family) exposedLike(line Effect) (record, dispatch int, ok bool) {
+	return f.numberLike(line, func(_ Record, d Dispatch) bool { return d.Exposed })
+}
+
+// decreedLike: a number that only a person's word closed may have paid after all.
+func (f *Family) decreedLike(line Effect) (record, dispatch int, ok bool) {
+	return f.numberLike(line, func(r Record, d Dispatch) bool { return d.Decreed && !r.booked(d.No) })
+}
+
+func (f *Family) numberLike(line Effect, fits func(Record, Dispatch) bool) (record, dispatch int, ok bool) {
+	for i, r := range f.Records {
+		for n := len(r.Dispatches) - 1; n >= 0; n-- {
+			if d := r.Dispatches[n]; r.hasAmount(line) && fits(r, d) {
+				return i, d.No, true
+			}
+		}
+	}
+	return 0, 0, false
+}
+
+func (f *Family) unnamedLike(line Effect) (record, dispatch int, ok bool) {
+	for i, r := range f.Records {
+		for _, e := range r.Effects {
+			if e.Status == EffectMoved && e.ChannelRefundID == "" && e.Amount == line.Amount && e.Currency == line.Currency {
+				return i, e.DispatchNo, true
+			}
+		}
+	}
+	return 0, 0, false
+}
+
+// hold sets the line aside and calls a person to the refund that it may be.
+func (f *Family) hold(i, no int, line Effect) (Change, bool, error) {
+	return f.on(i, no, LineHeld, line, func(s *scene) {
+		s.r.Effects = append(s.r.Effects, line)
+		s.r.Payment.Held += line.Counted
+	}, CaseHeld)
+}
+
+// pair gives the line's id to the effect that had none. It books nothing: the effect is in the books.
+func (f *Family) pair(i, no int, line Effect) (Change, bool, error) {
+	return f.on(i, no, LinePaired, line, func(s *scene) {
+		given := false
+		for n := range s.r.Effects {
+			e := &s.r.Effects[n]
+			switch {
+			case !e.Ours && e.ChannelRefundID == line.ChannelRefundID && e.Status == EffectHeld:
+				e.Status = EffectDropped
+				s.r.Payment.Held -= e.Counted
+			case !given && e.Ours && e.DispatchNo == no && e.Status == EffectMoved && e.ChannelRefundID == "" && e.Amount == line.Amount:
+				e.ChannelRefundID, given = line.ChannelRefundID, true
+			}
+		}
+	}, "")
+}
+
+// release ends the wait of a held line without touching a refund.
+func (f *Family) release(n int, to EffectStatus) Change {
+	return f.alone(func(p *Payment, lines []Effect) []Effect {
+		e := &lines[n]
+		e.Status = to
+		p.Held -= e.Counted
+		if to == EffectMoved {
+			p.Refunded += e.Counted
+		}
+		return lines
+	})
+}
+
+// alone is a change that concerns the payment and none of its refunds; its record has no RID.
+func (f *Family) alone(do func(p *Payment, lines []Effect) []Effect) Change {
+	r := Record{Payment: f.Payment, Effects: slices.Clone(f.Lines), Now: f.Now}
+	r.Tenant, r.PaymentID, r.Account, r.Currency = f.Payment.Tenant, f.Payment.PaymentID, f.Payment.Account, f.Payment.Currency
+	ch := Change{Before: r, After: clone(r), VoidProposals: true}
+	ch.After.Effects = do(&ch.After.Payment, ch.After.Effects)
+	ch.After.Payment = ch.After.Payment.withExcess()
+	return ch
+}
+
+// on is a change of one refund: it goes through the same steps as a fact, and its journal tells it.
+func (f *Family) on(i, no int, kind FactKind, line Effect, do func(*scene), reason CaseReason) (Change, bool, error) {
+	r := f.Records[i]
+	r.Effects = append(slices.Clone(r.Effects), f.Lines...)
+	r.Payment, r.Now = f.Payment, f.Now
+	return lineChange(r, f.Contract, Fact{Kind: kind, Dispatch: no, ChannelRefundID: line.ChannelRefundID, Amount: line.Amount,
+		Currency: line.Currency, Source: f.Source, Actor: "system:lines"}, do, reason)
+}
+
+func lineChange(r Record, c Contract, fact Fact, do func(*scene), reason CaseReason) (Change, bool, error) {
+	ch := Change{Before: r, After: clone(r)}
+	s := &scene{rules: stateTable, r: &ch.After, c: c, f: fact, now: r.Now, change: &ch}
+	s.d, _ = s.r.Dispatch(fact.Dispatch)
+	acts := []act{{lower(fact.Kind), do}}
+	if reason != "" {
+		acts = append(acts, opens(reason))
+	}
+	s.enter(row{id: "line/" + lower(fact.Kind), fact: fact.Kind, in: anyState, hops: stay(acts...)})
+	s.finish()
+	return ch, true, s.check()
+}
+
+// Unpair takes the channel's id from an effect that only a line had given it, because the channel says that the id is
+// another refund's. false = the channel itself gave it, or nothing here has it.
+func Unpair(r Record, id string, c Contract) (Change, bool, error) {
+	for _, e := range r.Effects {
+		if e.Ours && e.ChannelRefundID == id && r.paired(e) {
+			return lineChange(r, c, Fact{Kind: LineUnpaired, Dispatch: e.DispatchNo, ChannelRefundID: id, Source: "list", Actor: "system:lines"},
+				func(s *scene) { s.unpair(0) }, "")
+		}
+	}
+	return Change{}, false, nil
+}
+
+// paired: the effect has an id that the channel never told us for a number of this refund.
+func (r *Record) paired(e Effect) bool {
+	d, ok := r.Dispatch(e.DispatchNo)
+	if !ok || e.ChannelRefundID == "" || d.ChannelRefundID != "" {
+		return false
+	}
+	for _, d := range r.Dispatches {
+		if d.ChannelRefundID == e.ChannelRefundID {
+			return false
+		}
+	}
+	return true
+}
+
+// unpair frees the id that the fact gives from paired effects of other numbers than except.
+func (s *scene) unpair(except int) {
+	if s.f.ChannelRefundID == "" {
+		return
+	}
+	for i := range s.r.Effects {
+		e := &s.r.Effects[i]
+		if e.Ours && e.DispatchNo != except && e.ChannelRefundID == s.f.ChannelRefundID && s.r.paired(*e) {
+			e.ChannelRefundID = ""
+		}
+	}
+}
