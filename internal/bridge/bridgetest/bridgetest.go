@@ -1,0 +1,102 @@
+// Package bridgetest is the conformance suite of brokers: what a bridge must make of what a broker, a producer, an
+// administrator or a crash does to it, on the real broker, the real door and a real PostgreSQL. A broker runs it with a Broker
+// that can be told to publish, to die and to come back.
+package bridgetest
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/refundry/refundry/internal/bridge"
+)
+
+// Message is one message for a broker.
+type Message struct {
+	TransportID string // by which the broker may know a repeat; "" = none
+	Header      map[string]string
+	Body        []byte
+}
+
+// Broker is a running broker with an empty topic of its own. Addresses are host:port; "" stands for the broker's own.
+type Broker interface {
+	Addr() string
+	// Opener subscribes the consumer, through addr.
+	Opener(t testing.TB, consumer, addr string) bridge.Opener
+	// Publish sends messages in order through addr and returns when the broker has all of them. stored = how many of them
+	// it did not know already.
+	Publish(ctx context.Context, addr string, msgs ...Message) (stored int, err error)
+	// Kill ends the broker as hard as this kind allows; Start brings it back with its data on the same address.
+	Kill(t testing.TB)
+	Start(t testing.TB)
+	// DeleteConsumer removes the subscription and its position.
+	DeleteConsumer(t testing.TB, consumer string)
+	// Redeliver makes the broker deliver its oldest message times times, without anybody acknowledging it.
+	Redeliver(t testing.TB, consumer string, times int)
+	// Lag is the broker's own count of what the consumer has not acknowledged.
+	Lag(t testing.TB, consumer string) int
+}
+
+// AckWait is after how long a broker of this suite should deliver again what was not acknowledged.
+const AckWait = 3 * time.Second
+
+// Window is how long a broker of this suite should know a transport id; 0 = it knows none.
+const Window = 300 * time.Millisecond
+
+// LargestBody is the body that a broker of this suite must be able to carry.
+const LargestBody = 10 << 20
+
+// full says whether the rows run at their full length, as `make conformance` does. Otherwise those that are only long are
+// shortened: the outage of PostgreSQL and the backlog.
+func full() bool { return os.Getenv("CONFORMANCE") == "full" }
+
+func sized[T any](short, long T) T {
+	if full() {
+		return long
+	}
+	return short
+}
+
+// row is one line of the table.
+type row struct {
+	name string
+	test func(*world)
+}
+
+func rows() []row {
+	return []row{
+		{"crash before ack", crashBeforeAck},
+		{"crash after COMMIT, before ack", crashAfterCommit},
+		{"producer duplicate, new transport id", duplicateNewTransport},
+		{"producer duplicate, inside and outside the window", duplicateWindow},
+		{"same event id, another amount", sameEventOtherAmount},
+		{"new event id for a known refund", newEventKnownRefund},
+		{"second process mid-batch", secondProcess},
+		{"consumer deleted by an admin", consumerDeleted},
+		{"broker killed and restarted", brokerKilled},
+		{"connection black hole", blackHole},
+		{"publish hang", publishHang},
+		{"PostgreSQL down", postgresDown},
+		{"poison in the middle of a batch", poisonMidBatch},
+		{"10 MB body", largeBody},
+		{"unknown version", unknownVersion},
+		{"1,000 redeliveries of one event", manyRedeliveries},
+		{"backlog drained", backlog},
+		{"graceful stop mid-batch", gracefulStop},
+		{"two named consumers", twoConsumers},
+		{"refund.requested before payment.captured", refundBeforePayment},
+		{"event for another tenant", otherTenant},
+	}
+}
+
+// Run runs the suite; fresh gives each row a broker of its own, which ends with the row's test.
+func Run(t *testing.T, fresh func(t *testing.T) Broker) {
+	t.Helper()
+	for _, r := range rows() {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			r.test(newWorld(t, fresh(t)))
+		})
+	}
+}

@@ -1,0 +1,139 @@
+package bridgetest
+
+import (
+	"net"
+	"sync"
+	"testing"
+)
+
+// mode is what a proxy does with bytes.
+type mode int
+
+const (
+	passing mode = iota
+	holed        // connections stay, nothing passes in either direction, and nothing is read
+	stalled      // what clients send is not read any more; what the broker sends still passes
+	cut          // connections are closed and new ones refused
+)
+
+// proxy is a TCP proxy in front of a broker that can be told to fail.
+type proxy struct {
+	target string
+	listen net.Listener
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	mode    mode
+	conns   map[net.Conn]bool
+	closed  bool
+	dials   int
+}
+
+func newProxy(t testing.TB, target string) *proxy {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{target: target, listen: l, conns: map[net.Conn]bool{}}
+	p.changed = sync.NewCond(&p.mu)
+	var done sync.WaitGroup
+	done.Go(func() { p.accept(&done) })
+	t.Cleanup(func() {
+		p.mu.Lock()
+		p.closed = true
+		p.mu.Unlock()
+		_ = l.Close()
+		p.set(cut)
+		done.Wait()
+	})
+	return p
+}
+
+func (p *proxy) addr() string { return p.listen.Addr().String() }
+
+// dialed is how often clients have connected.
+func (p *proxy) dialed() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.dials
+}
+
+// set changes the mode of all connections, present and future.
+func (p *proxy) set(m mode) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mode = m
+	if m == cut {
+		for c := range p.conns {
+			_ = c.Close()
+		}
+	}
+	p.changed.Broadcast()
+}
+
+func (p *proxy) accept(done *sync.WaitGroup) {
+	for {
+		client, err := p.listen.Accept()
+		if err != nil {
+			return
+		}
+		p.mu.Lock()
+		p.dials++
+		p.mu.Unlock()
+		broker, err := net.Dial("tcp", p.target)
+		if err != nil || !p.keep(client, broker) {
+			_ = client.Close()
+			if broker != nil {
+				_ = broker.Close()
+			}
+			continue
+		}
+		done.Go(func() { p.copy(broker, client, true) })
+		done.Go(func() { p.copy(client, broker, false) })
+	}
+}
+
+func (p *proxy) keep(conns ...net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mode == cut {
+		return false
+	}
+	for _, c := range conns {
+		p.conns[c] = true
+	}
+	return true
+}
+
+// copy passes bytes on while the mode allows it.
+func (p *proxy) copy(to, from net.Conn, fromClient bool) {
+	defer func() {
+		_, _ = to.Close(), from.Close()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.conns, to)
+		delete(p.conns, from)
+	}()
+	buf := make([]byte, 32<<10)
+	for p.may(fromClient) {
+		n, err := from.Read(buf)
+		if n > 0 && p.may(fromClient) {
+			if _, err := to.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// may waits until bytes may pass; false = the connection is over.
+func (p *proxy) may(fromClient bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for !p.closed && (p.mode == holed || p.mode == stalled && fromClient) {
+		p.changed.Wait()
+	}
+	return !p.closed && p.mode != cut
+}

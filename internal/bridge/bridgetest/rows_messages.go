@@ -1,0 +1,172 @@
+package bridgetest
+
+import (
+	"bytes"
+	"fmt"
+)
+
+func duplicateNewTransport(w *world) {
+	e := eventNo(1).message()
+	again := e
+	e.TransportID, again.TransportID = "t-1", "t-2"
+	w.publish(e, again, again)
+	w.start(w.config(""))
+	w.settled()
+	w.want(1, 1, 0, 0)
+	if w.seen.of("REPLAYED") == 0 {
+		w.Error("the repeat under another transport id must reach the door and be a replay")
+	}
+}
+
+func duplicateWindow(w *world) {
+	e := eventNo(1).message()
+	e.TransportID = "t-1"
+	first := w.publish(e, e)
+	w.until("the window is over and the broker stores the repeat", func() bool { return Window == 0 || w.publish(e) == 1 })
+	w.start(w.config(""))
+	w.settled()
+	w.want(1, 1, 0, 0)
+	if replays := w.seen.of("cause event"); replays == 0 && first == 1 {
+		w.Error("the repeat that came after the window must be a replay of the event")
+	}
+}
+
+func sameEventOtherAmount(w *world) {
+	good, other := eventNo(1), eventNo(1)
+	other.amount++
+	a, b := good.message(), other.message()
+	a.TransportID, b.TransportID = "t-1", "t-2"
+	w.publish(a, b, a, eventNo(2).message())
+	w.start(w.config(""))
+	w.settled()
+	w.want(2, 2, 1, 1)
+	if w.parked("idempotency-key-reused") != 1 {
+		w.Error("the message with the other amount must lie parked with the code of its conflict")
+	}
+}
+
+func newEventKnownRefund(w *world) {
+	first, same, other := eventNo(1), eventNo(1), eventNo(1)
+	same.id, other.id = "evt-same", "evt-other"
+	other.amount++
+	w.publish(first.message(), same.message(), other.message())
+	w.start(w.config(""))
+	w.settled()
+	w.want(1, 3, 1, 1)
+	if w.parked("refund-parameters-conflict") != 1 || w.seen.of("cause refund") != 1 {
+		w.Errorf("same parameters are a replay by refund, others a parked conflict: %v", w.seen.counts)
+	}
+}
+
+func poisonMidBatch(w *world) {
+	msgs := append(some(0, 5), Message{Body: []byte(`{"specversion":"1.0","id":`)})
+	w.publish(append(msgs, some(5, 10)...)...)
+	w.start(w.config(""))
+	w.settled()
+	w.want(10, 10, 0, 1)
+	if w.parked("undecodable") != 1 {
+		w.Error("the poison must lie parked as undecodable")
+	}
+	if w.count(`SELECT count(*) FROM parked WHERE body = $1`, msgs[5].Body) != 1 {
+		w.Error("the parked body must be the bytes as they came")
+	}
+}
+
+func largeBody(w *world) {
+	big := Message{Body: bytes.Repeat([]byte("x"), LargestBody)}
+	w.publish(eventNo(0).message(), big, eventNo(1).message())
+	w.start(w.config(""))
+	w.settled()
+	w.want(2, 2, 0, 1)
+	if w.count(`SELECT count(*) FROM parked WHERE reason = 'too-large' AND octet_length(body) = $1`, LargestBody) != 1 {
+		w.Error("the large message must lie parked whole")
+	}
+}
+
+func unknownVersion(w *world) {
+	e := eventNo(1)
+	e.version = "9.9"
+	w.publish(eventNo(0).message(), e.message())
+	w.start(w.config(""))
+	w.settled()
+	w.want(1, 1, 0, 1)
+	if w.count(`SELECT count(*) FROM parked WHERE reason = 'undecodable' AND event_id = 'evt-1' AND tenant_id = $1`, int64(w.tenant.ID)) != 1 {
+		w.Error("an event of an unknown version must lie parked under its tenant, with what could be read of its identity")
+	}
+}
+
+// The broker counts a thousand deliveries of a message that nobody could acknowledge; and a producer sends one event a
+// thousand times.
+func manyRedeliveries(w *world) {
+	const times = 1000
+	w.publish(eventNo(0).message())
+	w.broker.Redeliver(w, consumer, times)
+	again := make([]Message, times)
+	for i := range again {
+		again[i] = eventNo(1).message()
+		again[i].TransportID = fmt.Sprintf("t-%d", i)
+	}
+	w.publish(again...)
+	w.start(w.config(""))
+	w.settled()
+	w.want(2, 2, 0, 0)
+	if n := w.seen.of("REPLAYED"); n != times-1 {
+		w.Errorf("%d replays, want %d", n, times-1)
+	}
+}
+
+func backlog(w *world) {
+	n := sized(4000, 20000)
+	w.publish(some(0, n)...)
+	w.start(w.config(""))
+	w.settled()
+	w.want(n, n, 0, 0)
+	if got := w.count(`SELECT count(*) FROM deliveries WHERE outcome = 'ACCEPTED' AND rid IS NOT NULL`); got != n {
+		w.Errorf("%d deliveries traced to their refund, want %d", got, n)
+	}
+}
+
+func twoConsumers(w *world) {
+	w.publish(some(0, 20)...)
+	w.start(w.config(""))
+	second := w.config("")
+	second.Name, second.Open = "audit", w.broker.Opener(w, "audit", "")
+	w.start(second)
+	w.settled()
+	w.until("the second consumer is done", func() bool { return w.broker.Lag(w, "audit") == 0 })
+	w.want(20, 40, 0, 0)
+	if n := w.count(`SELECT count(DISTINCT consumer) FROM receipts`); n != 2 {
+		w.Errorf("%d consumers have receipts, want 2: deduplication is per consumer", n)
+	}
+}
+
+// C30.
+func refundBeforePayment(w *world) {
+	early := eventNo(1)
+	early.bare = true
+	w.publish(early.message(), eventNo(200).message())
+	w.start(w.config(""))
+	w.settled()
+	if w.refunds() != 1 || w.parked("waiting") != 1 {
+		w.Fatalf("%d refunds and %d waiting, want 1 and 1: an early request waits for its payment and holds up nobody", w.refunds(), w.parked("waiting"))
+	}
+	w.publish(captured("cap-evt", early.payment))
+	w.settled()
+	w.until("the waiting request is accepted", func() bool { w.wake(); return w.refunds() == 2 })
+	w.want(2, 3, 0, 0)
+}
+
+func otherTenant(w *world) {
+	if _, err := w.store.AddTenant(w.Context(), "rival", "test"); err != nil {
+		w.Fatal(err)
+	}
+	foreign, nobody := eventNo(1), eventNo(2)
+	foreign.tenant, nobody.tenant = "rival", ""
+	w.publish(foreign.message(), nobody.message(), eventNo(3).message())
+	w.start(w.config(""))
+	w.settled()
+	w.want(1, 1, 0, 2)
+	if w.parked("other-tenant") != 2 || w.count(`SELECT count(*) FROM parked WHERE tenant_id <> 0`) != 0 {
+		w.Error("what is for a tenant that the bridge may not speak for lies parked, and under no tenant")
+	}
+}

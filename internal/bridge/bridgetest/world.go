@@ -1,0 +1,326 @@
+package bridgetest
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/refundry/refundry/internal/bridge"
+	"github.com/refundry/refundry/internal/devdb/dbtest"
+	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/store"
+)
+
+// consumer is the bridge's name in every row.
+const consumer = "orders"
+
+// patience bounds every wait; machines that build and test at the same time are slow.
+const patience = 2 * time.Minute
+
+// world is what a row stands on: a broker, a database with one tenant, the door.
+type world struct {
+	*testing.T
+	broker Broker
+	*site
+	seen observed
+}
+
+// site is a database with what stands on it.
+type site struct {
+	store  *store.Store
+	door   *refund.Door
+	look   *pgxpool.Pool
+	tenant store.TenantRow
+	wakes  wakes
+}
+
+func newWorld(t *testing.T, b Broker) *world {
+	w := &world{T: t, broker: b}
+	w.site = newSite(t, dbtest.Template(t, "bridgetest", func(url string) error {
+		_, err := store.Migrate(context.Background(), store.MigrateConfig{URL: url})
+		return err
+	}))
+	w.seen.counts = map[string]int{}
+	return w
+}
+
+func newSite(t testing.TB, url string) *site {
+	t.Helper()
+	s := &site{}
+	var err error
+	if s.store, err = store.Open(context.Background(), store.Config{URL: url, Accounts: anyAccount{}, Enqueuer: &s.wakes}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.store.Close)
+	s.door = refund.NewDoor(refund.DoorConfig{Gate: s.store, NewRID: store.NewRID})
+	t.Cleanup(s.door.Stop)
+	if s.tenant, err = s.store.AddTenant(context.Background(), "demo", refund.ModeTest); err != nil {
+		t.Fatal(err)
+	}
+	if s.look, err = store.OpenPool(context.Background(), url, "refundry", 4); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.look.Close)
+	return s
+}
+
+type anyAccount struct{}
+
+func (anyAccount) Account(name string, _ refund.TenantID) (refund.Contract, bool, bool) {
+	c, ok := refund.Profile(refund.Profiles()[0])
+	return c, ok && name == "demo", true
+}
+
+// wakes collects the payments that something was parked for.
+type wakes struct {
+	mu   sync.Mutex
+	pays map[string]bool
+}
+
+func (w *wakes) EnqueueTx(_ context.Context, _ pgx.Tx, jobs []refund.Wakeup) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, j := range jobs {
+		if j.PaymentID != "" {
+			if w.pays == nil {
+				w.pays = map[string]bool{}
+			}
+			w.pays[j.PaymentID] = true
+		}
+	}
+	return nil
+}
+
+// wake does what the jobs would do.
+func (w *world) wake() {
+	w.wakes.mu.Lock()
+	pays := make([]string, 0, len(w.wakes.pays))
+	for p := range w.wakes.pays {
+		pays = append(pays, p)
+	}
+	w.wakes.mu.Unlock()
+	waker := bridge.Waker{Lot: w.store, Door: w.door, Log: slog.New(slog.DiscardHandler)}
+	for _, p := range pays {
+		if err := waker.WakePayment(w.Context(), w.tenant.ID, p); err != nil {
+			w.Errorf("wake %s: %v", p, err)
+		}
+	}
+}
+
+// observed counts what bridges tell.
+type observed struct {
+	mu     sync.Mutex
+	counts map[string]int
+}
+
+func (o *observed) add(key string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.counts[key]++
+}
+
+func (o *observed) of(key string) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.counts[key]
+}
+
+func (o *observed) Delivered(_, outcome, cause string) {
+	o.add(outcome)
+	if cause != "" {
+		o.add("cause " + cause)
+	}
+}
+func (o *observed) Parked(_, reason string) { o.add("parked " + reason) }
+func (o *observed) Opened(string)           { o.add("opened") }
+func (o *observed) AckFailed(string)        { o.add("ack failed") }
+
+// config of a bridge, through addr.
+func (w *world) config(addr string) bridge.Config {
+	return bridge.Config{Name: consumer, Broker: "test", Open: w.broker.Opener(w, consumer, addr), Door: w.door, Lot: w.store, Tenants: w.store, Allowed: []string{"demo"},
+		HoldEvery: AckWait / 6, Retry: 50 * time.Millisecond, Observe: &w.seen}
+}
+
+// start runs a bridge until the test ends.
+func (w *world) start(cfg bridge.Config) *bridge.Bridge {
+	w.Helper()
+	b, err := bridge.New(cfg)
+	if err != nil {
+		w.Fatal(err)
+	}
+	b.Start()
+	w.Cleanup(func() { w.stop(b) })
+	return b
+}
+
+// stop drains a bridge.
+func (w *world) stop(b *bridge.Bridge) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := b.Stop(ctx); err != nil {
+		w.Errorf("stop: %v", err)
+	}
+}
+
+// crash ends a bridge without a word to the broker: its connection is cut first.
+func (w *world) crash(b *bridge.Bridge, via *proxy) {
+	via.set(cut)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = b.Stop(ctx)
+}
+
+// publish sends messages directly.
+func (w *world) publish(msgs ...Message) int {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.Context(), patience)
+	defer cancel()
+	stored, err := w.broker.Publish(ctx, "", msgs...)
+	if err != nil {
+		w.Fatalf("publish: %v", err)
+	}
+	return stored
+}
+
+// until waits for a condition.
+func (w *world) until(what string, ok func() bool) {
+	w.Helper()
+	end := time.NewTimer(patience)
+	defer end.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-end.C:
+			w.Fatalf("still not after %s: %s (refunds %d, lag %d, seen %v)", patience, what, w.refunds(), w.broker.Lag(w, consumer), w.seen.counts)
+		}
+	}
+}
+
+// settled waits until the broker has nothing more for the consumer.
+func (w *world) settled() {
+	w.Helper()
+	w.until("everything acknowledged", func() bool { return w.broker.Lag(w, consumer) == 0 })
+}
+
+// count runs a counting query. -1 = the database does not answer.
+func (w *world) count(sql string, args ...any) int {
+	var n int
+	if err := w.look.QueryRow(w.Context(), sql, args...).Scan(&n); err != nil {
+		return -1
+	}
+	return n
+}
+
+func (w *world) refunds() int { return w.count(`SELECT count(*) FROM refunds`) }
+
+// parked counts what lies open in the parking lot; "" = for any reason.
+func (w *world) parked(reason string) int {
+	return w.count(`SELECT count(*) FROM parked WHERE done_at IS NULL AND ($1 = '' OR reason = $1)`, reason)
+}
+
+// want compares what the database holds in the end. Reservations and receipts always fit the refunds.
+func (w *world) want(refunds, receipts, conflicts, parked int) {
+	w.Helper()
+	for _, c := range []struct {
+		what string
+		got  int
+		want int
+	}{
+		{"refunds", w.refunds(), refunds},
+		{"receipts", w.count(`SELECT count(*) FROM receipts`), receipts},
+		{"conflicts", w.count(`SELECT count(*) FROM conflicts`), conflicts},
+		{"parked messages", w.parked(""), parked},
+		{"refunds without an accepted receipt", w.count(`SELECT count(*) FROM refunds r WHERE NOT EXISTS (SELECT 1 FROM receipts x WHERE x.tenant_id = r.tenant_id AND x.rid = r.rid AND x.outcome = 'ACCEPTED')`), 0},
+		{"payments that reserve another sum than their refunds", w.count(`SELECT count(*) FROM payments p WHERE p.reserved <> (SELECT coalesce(sum(amount), 0) FROM refunds r WHERE r.tenant_id = p.tenant_id AND r.payment_id = p.payment_id)`), 0},
+	} {
+		if c.got != c.want {
+			w.Errorf("%d %s, want %d", c.got, c.what, c.want)
+		}
+	}
+}
+
+// event is a refund.requested with a payment of its own hundred.
+type event struct {
+	id, refundID, payment string
+	amount                int
+	tenant, version       string
+	bare                  bool // without the inline payment
+}
+
+func eventNo(i int) event {
+	return event{id: fmt.Sprintf("evt-%d", i), refundID: fmt.Sprintf("rf_%d", i), payment: fmt.Sprintf("pay_%d", i/100), amount: 100 + i%7, tenant: "demo", version: "1.0"}
+}
+
+func (e event) message() Message {
+	inline := ""
+	if !e.bare {
+		inline = fmt.Sprintf(`,"payment":{"orderId":"ord_1","amount":1000000000,"currency":"USD","channelAccount":"demo","channelReference":"ch_%s"}`, e.payment)
+	}
+	return Message{Body: fmt.Appendf(nil, `{"specversion":%q,"id":%q,"source":"/shop","type":"refund.requested","tenantid":%q,"data":{"refundId":%q,"orderId":"ord_1","paymentId":%q,"amount":%d,"currency":"USD"%s}}`,
+		e.version, e.id, e.tenant, e.refundID, e.payment, e.amount, inline)}
+}
+
+func captured(id, payment string) Message {
+	return Message{Body: fmt.Appendf(nil, `{"specversion":"1.0","id":%q,"source":"/shop","type":"payment.captured","tenantid":"demo","data":{"paymentId":%q,"captureId":"cap_1","orderId":"ord_1","amount":1000000000,"currency":"USD","channelAccount":"demo"}}`, id, payment)}
+}
+
+// some gives the messages of events from..to-1.
+func some(from, to int) []Message {
+	out := make([]Message, 0, to-from)
+	for i := from; i < to; i++ {
+		out = append(out, eventNo(i).message())
+	}
+	return out
+}
+
+// gate stands in front of the door and lets a test stop a group before or after its COMMIT.
+type gate struct {
+	bridge.Door
+	reached chan struct{} // closed at the first group
+	goOn    chan struct{} // closed by the test
+	after   bool          // stop after the COMMIT
+	once    sync.Once
+}
+
+func newGate(d bridge.Door, after bool) *gate {
+	return &gate{Door: d, reached: make(chan struct{}), goOn: make(chan struct{}), after: after}
+}
+
+func (g *gate) AcceptEach(ctx context.Context, in []refund.Intake) ([]refund.Result, error) {
+	if g.after {
+		out, err := g.Door.AcceptEach(ctx, in)
+		return out, g.stop(ctx, err)
+	}
+	if err := g.stop(ctx, nil); err != nil {
+		return nil, err
+	}
+	return g.Door.AcceptEach(ctx, in)
+}
+
+func (g *gate) stop(ctx context.Context, err error) error {
+	g.once.Do(func() { close(g.reached) })
+	select {
+	case <-g.goOn:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// wait waits for the gate's first group.
+func (w *world) wait(c <-chan struct{}, what string) {
+	w.Helper()
+	select {
+	case <-c:
+	case <-time.After(patience):
+		w.Fatalf("never happened: %s", what)
+	}
+}

@@ -1,0 +1,276 @@
+package nats_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/refundry/refundry/internal/bridge"
+	"github.com/refundry/refundry/internal/bridge/bridgetest"
+	natsbridge "github.com/refundry/refundry/internal/bridge/nats"
+	"github.com/refundry/refundry/internal/devnats"
+)
+
+const (
+	stream   = "REFUNDRY"
+	subjects = "refundry.in.>"
+	subject  = "refundry.in.demo.refund.requested"
+)
+
+// payload is large enough for the largest body and its headers.
+const payload = bridgetest.LargestBody + 1<<20
+
+// server is a nats-server that can be killed and started again on its data and its address.
+type server interface {
+	start(t testing.TB, listen string) (addr string)
+	kill(t testing.TB)
+}
+
+// embedded runs in the test's process.
+type embedded struct {
+	dir     string
+	running *devnats.Server
+}
+
+func (e *embedded) start(t testing.TB, listen string) string {
+	var err error
+	if e.running, err = devnats.Start(devnats.Config{Dir: e.dir, Listen: listen, MaxPayload: payload}); err != nil {
+		t.Fatal(err)
+	}
+	return e.running.Addr()
+}
+
+func (e *embedded) kill(testing.TB) { e.running.Stop() }
+
+// process is a process of its own: this test binary, started again as TestServerProcess.
+type process struct {
+	dir string
+	cmd *exec.Cmd
+}
+
+const listenVar = "NATS_TEST_LISTEN"
+
+// TestServerProcess is the nats-server of process, and nothing in an ordinary run.
+func TestServerProcess(t *testing.T) {
+	listen := os.Getenv(listenVar)
+	if listen == "" {
+		return
+	}
+	s, err := devnats.Start(devnats.Config{Dir: os.Getenv(listenVar + "_DIR"), Listen: listen, MaxPayload: payload})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	fmt.Println("listening on " + s.Addr())
+	<-ctx.Done()
+	s.Stop()
+}
+
+func (p *process) start(t testing.TB, listen string) string {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.cmd = exec.Command(self, "-test.run=^TestServerProcess$", "-test.timeout=0")
+	p.cmd.Env = append(os.Environ(), listenVar+"="+listen, listenVar+"_DIR="+p.dir)
+	p.cmd.Stderr = os.Stderr
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if addr, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
+			return addr
+		}
+	}
+	_ = p.cmd.Wait()
+	t.Fatalf("the nats-server process ended before it was ready")
+	return ""
+}
+
+func (p *process) kill(testing.TB) {
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+}
+
+// broker is a server with one stream.
+type broker struct {
+	server server
+	addr   string
+	admin  *nats.Conn
+	js     jetstream.JetStream
+}
+
+func newBroker(t *testing.T, s server) *broker {
+	b := &broker{server: s}
+	b.addr = s.start(t, "127.0.0.1:0")
+	t.Cleanup(func() { s.kill(t) })
+	var err error
+	if b.admin, err = nats.Connect(b.addr, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond), nats.ReconnectJitter(0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.admin.Close)
+	if b.js, err = jetstream.New(b.admin); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: stream, Subjects: []string{subjects}, Storage: jetstream.FileStorage, Duplicates: bridgetest.Window}); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *broker) Addr() string { return b.addr }
+
+func (b *broker) via(addr string) string {
+	if addr == "" {
+		return b.addr
+	}
+	return addr
+}
+
+func (b *broker) Opener(t testing.TB, consumer, addr string) bridge.Opener {
+	open, err := natsbridge.Opener(natsbridge.Config{URL: "nats://" + b.via(addr), Stream: stream, Durable: "refundry-" + consumer, Subjects: []string{subjects},
+		AckWait: bridgetest.AckWait, Wait: 4 * time.Second, Dial: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return open
+}
+
+// Publish sends through a connection of its own when addr is not the broker's.
+func (b *broker) Publish(ctx context.Context, addr string, msgs ...bridgetest.Message) (stored int, err error) {
+	js := b.js
+	if addr != "" {
+		conn, err := nats.Connect(addr, nats.FlusherTimeout(time.Second), nats.Timeout(2*time.Second))
+		if err != nil {
+			return 0, err
+		}
+		defer conn.Close()
+		if js, err = jetstream.New(conn, jetstream.WithPublishAsyncMaxPending(256)); err != nil {
+			return 0, err
+		}
+	}
+	acks := make([]jetstream.PubAckFuture, 0, len(msgs))
+	for _, m := range msgs {
+		msg := &nats.Msg{Subject: subject, Data: m.Body, Header: nats.Header{}}
+		for name, value := range m.Header {
+			msg.Header.Set(name, value)
+		}
+		var opts []jetstream.PublishOpt
+		if m.TransportID != "" {
+			opts = append(opts, jetstream.WithMsgID(m.TransportID))
+		}
+		ack, err := js.PublishMsgAsync(msg, opts...)
+		if err != nil {
+			return stored, err
+		}
+		acks = append(acks, ack)
+	}
+	for _, ack := range acks {
+		select {
+		case ok := <-ack.Ok():
+			if !ok.Duplicate {
+				stored++
+			}
+		case err := <-ack.Err():
+			return stored, err
+		case <-ctx.Done():
+			return stored, ctx.Err()
+		}
+	}
+	return stored, nil
+}
+
+func (b *broker) Kill(t testing.TB) { b.server.kill(t) }
+
+func (b *broker) Start(t testing.TB) {
+	if addr := b.server.start(t, b.addr); addr != b.addr {
+		t.Fatalf("the broker is back on %s, was on %s", addr, b.addr)
+	}
+	b.retry(t, "the broker is back", func(ctx context.Context) error {
+		_, err := b.js.Stream(ctx, stream)
+		return err
+	})
+}
+
+// retry repeats what may meet a connection that is being made again.
+func (b *broker) retry(t testing.TB, what string, do func(ctx context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for {
+		one, done := context.WithTimeout(ctx, 5*time.Second)
+		err := do(one)
+		done()
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (b *broker) DeleteConsumer(t testing.TB, consumer string) {
+	b.retry(t, "delete the consumer", func(ctx context.Context) error { return b.js.DeleteConsumer(ctx, stream, "refundry-"+consumer) })
+}
+
+// Redeliver makes the bridge's consumer if it is not there, and refuses its oldest message times times.
+func (b *broker) Redeliver(t testing.TB, consumer string, times int) {
+	source, err := b.Opener(t, consumer, "")(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := source.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c, err := b.js.Consumer(t.Context(), stream, "refundry-"+consumer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range times {
+		m, err := c.Next(jetstream.FetchMaxWait(20 * time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Nak(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (b *broker) Lag(t testing.TB, consumer string) (lag int) {
+	b.retry(t, "the broker's count", func(ctx context.Context) error {
+		info, err := b.js.Stream(ctx, stream)
+		if err != nil {
+			return err
+		}
+		c, err := info.Consumer(ctx, "refundry-"+consumer)
+		if err == nil {
+			lag = int(c.CachedInfo().NumPending) + c.CachedInfo().NumAckPending
+			return nil
+		}
+		lag = int(info.CachedInfo().State.Msgs) // no consumer: all of it
+		return nil
+	})
+	return lag
+}
