@@ -1,4 +1,4 @@
-// Package config reads what an installation is told from outside: one YAML file for accounts and times, REFUNDRY_*
+// Package config reads what an installation is told from outside: one YAML file for accounts, bridges and times, REFUNDRY_*
 // environment variables and flags for the rest. Everything that is wrong is told at once.
 package config
 
@@ -7,11 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
-	"sort"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 // File is the YAML file. An unknown key is an error.
 type File struct {
 	Accounts map[string]Account `yaml:"accounts"`
+	Bridges  map[string]Bridge  `yaml:"bridges"`
 	Times    Times              `yaml:"times"`
 }
 
@@ -89,14 +91,14 @@ func Parse(raw []byte) (File, error) {
 
 func (f File) check() error {
 	var faults []error
-	names := make([]string, 0, len(f.Accounts))
-	for name := range f.Accounts {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(f.Accounts)) {
 		for _, fault := range f.Accounts[name].faults(name) {
 			faults = append(faults, fmt.Errorf("accounts.%s%s", name, fault))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Bridges)) {
+		for _, fault := range f.Bridges[name].faults(name, f.Accounts) {
+			faults = append(faults, fmt.Errorf("bridges.%s%s", name, fault))
 		}
 	}
 	return errors.Join(append(faults, f.Times.faults()...)...)

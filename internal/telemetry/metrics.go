@@ -36,7 +36,7 @@ type Definition struct {
 func Definitions() []Definition {
 	return []Definition{
 		{"intake_total", Counter, []string{"consumer", "outcome"}, "Requests and events that the door decided, by who brought them and what was decided."},
-		{"duplicates_total", Counter, []string{"consumer", "cause"}, "Replays: cause event = the same event id again, refund = another event for a known refund or capture."},
+		{"duplicates_total", Counter, []string{"consumer", "cause"}, "Replays: cause event = the producer sent the same event id again, refund = another event for a known refund or capture, redelivery = the broker delivered the same message again, replay = sent again on purpose, settled = a parked message that was dealt with meanwhile."},
 		{"conflicts_total", Counter, []string{"kind"}, "Requests that named a known identity with other parameters, by problem code."},
 		{"accept_seconds", Histogram, nil, "From the arrival of a request at the door until its verdict was durable."},
 		{"accept_to_final_seconds", Histogram, nil, "From acceptance until the refund told its end."},
@@ -46,6 +46,11 @@ func Definitions() []Definition {
 		{"refunds", Gauge, []string{"state"}, "Refunds that are not done with, by state."},
 		{"oldest_age_seconds", Gauge, []string{"state"}, "Age in its state of the oldest refund that is not done with."},
 		{"cases_open", Gauge, nil, "Refunds and payments that wait for a person."},
+		{"bridge_deliveries_total", Counter, []string{"consumer", "outcome"}, "Deliveries of a broker whose fate is durable, by outcome; PARKED = the door never decided them."},
+		{"bridge_parked_total", Counter, []string{"consumer", "reason"}, "Messages that a bridge brought and that came to the parking lot, by reason."},
+		{"bridge_opened_total", Counter, []string{"consumer"}, "Incarnations of a bridge's subscription: more than one means that connections broke."},
+		{"bridge_ack_failures_total", Counter, []string{"consumer"}, "Groups whose acknowledgement the broker did not confirm; it delivers them again."},
+		{"bridge_lag_messages", Gauge, []string{"consumer"}, "Messages that the broker holds for the bridge and that were not acknowledged, by the broker's own count. Absent while it cannot be asked."},
 		{"parked", Gauge, []string{"reason"}, "Messages in the parking lot that nobody has settled, by reason."},
 	}
 }
@@ -55,6 +60,7 @@ type Metrics struct {
 	registry *prometheus.Registry
 
 	intake, duplicates, conflicts, calls *prometheus.CounterVec
+	bridge                               bridgeMetrics
 	takeovers, commitUnknown             prometheus.Counter
 	accept, acceptToFinal                prometheus.Histogram
 	refunds, oldest, parked              *prometheus.GaugeVec
@@ -89,6 +95,8 @@ func New() *Metrics {
 	}
 	m.intake, m.duplicates, m.conflicts, m.calls = counter("intake_total"), counter("duplicates_total"), counter("conflicts_total"), counter("channel_calls_total")
 	m.takeovers, m.commitUnknown = counter("takeovers_total").WithLabelValues(), counter("commit_unknown_total").WithLabelValues()
+	m.bridge = bridgeMetrics{deliveries: counter("bridge_deliveries_total"), parked: counter("bridge_parked_total"), opened: counter("bridge_opened_total"),
+		ackFailures: counter("bridge_ack_failures_total"), lag: gauge("bridge_lag_messages")}
 	m.accept = histogram("accept_seconds", prometheus.ExponentialBuckets(0.001, 2, 14))
 	m.acceptToFinal = histogram("accept_to_final_seconds", prometheus.ExponentialBuckets(0.01, 3, 14))
 	m.refunds, m.oldest, m.parked, m.cases = gauge("refunds"), gauge("oldest_age_seconds"), gauge("parked"), gauge("cases_open").WithLabelValues()
