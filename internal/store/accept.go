@@ -18,7 +18,7 @@ func (s *Store) AcceptGroup(ctx context.Context, g []refund.Intake) ([]refund.Ou
 		return nil, translate(err)
 	}
 	defer conn.Release()
-	view, tx, err := s.readGroup(ctx, conn, g)
+	view, kept, tx, err := s.readGroup(ctx, conn, g)
 	if err != nil {
 		if tx != nil {
 			_ = tx.Rollback(context.WithoutCancel(ctx))
@@ -33,7 +33,12 @@ func (s *Store) AcceptGroup(ctx context.Context, g []refund.Intake) ([]refund.Ou
 		_ = tx.Rollback(context.WithoutCancel(ctx))
 		return nil, translate(err)
 	}
-	if err := s.writeGroup(ctx, conn, view, plan); err != nil {
+	if kept {
+		err = s.writeGroupNoticed(ctx, tx, view, plan)
+	} else {
+		err = s.writeGroup(ctx, conn, view, plan)
+	}
+	if err != nil {
 		if conn.Conn().PgConn().TxStatus() != 'I' {
 			_ = tx.Rollback(context.WithoutCancel(ctx))
 		}
@@ -45,6 +50,24 @@ func (s *Store) AcceptGroup(ctx context.Context, g []refund.Intake) ([]refund.Ou
 // writeGroup sends every INSERT and UPDATE of a plan and COMMIT in one pipeline. All of them are plain: whatever fails
 // stops the pipeline before COMMIT. The error of a lost COMMIT is refund.ErrCommitUnknown.
 func (s *Store) writeGroup(ctx context.Context, conn *pgxpool.Conn, v refund.View, p refund.Plan) error {
+	b := s.queueGroup(v, p)
+	b.Queue(sqlCommit)
+	return commitError(conn.SendBatch(ctx, b).Close())
+}
+
+// writeGroupNoticed is the slower way while notices wait for numbers: those that name a new refund's are entered before COMMIT.
+func (s *Store) writeGroupNoticed(ctx context.Context, tx pgx.Tx, v refund.View, p refund.Plan) error {
+	if err := tx.SendBatch(ctx, s.queueGroup(v, p)).Close(); err != nil {
+		return translate(err)
+	}
+	if err := s.matchGroup(ctx, tx, p.Refunds); err != nil {
+		return translate(err)
+	}
+	return commitError(tx.Commit(ctx))
+}
+
+// queueGroup queues everything that a plan writes.
+func (s *Store) queueGroup(v refund.View, p refund.Plan) *pgx.Batch {
 	b := &pgx.Batch{}
 	queueReceipts(b, v, p.Receipts)
 	queueRebound(b, v, p.Rebound)
@@ -54,8 +77,7 @@ func (s *Store) writeGroup(ctx context.Context, conn *pgxpool.Conn, v refund.Vie
 	queueConflicts(b, v, p.Conflicts, s.cfg.NewRID)
 	queueParked(b, v, p, s.cfg.NewRID)
 	queueTouched(b, p.Touched)
-	b.Queue(sqlCommit)
-	return commitError(conn.SendBatch(ctx, b).Close())
+	return b
 }
 
 const sqlCommit = `COMMIT`

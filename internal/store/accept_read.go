@@ -52,9 +52,10 @@ JOIN parked k ON k.tenant_id = w.tenant_id AND k.wake_payment = w.payment_id AND
 
 // readGroup begins the transaction, takes the group's mutexes as far as they are free, and reads everything that the
 // decision needs. The reads are statements of their own, younger than the mutexes: they see what former holders committed.
-func (s *Store) readGroup(ctx context.Context, conn *pgxpool.Conn, g []refund.Intake) (refund.View, pgx.Tx, error) {
+// kept says whether any notice waits for a number that does not exist yet.
+func (s *Store) readGroup(ctx context.Context, conn *pgxpool.Conn, g []refund.Intake) (v refund.View, kept bool, tx pgx.Tx, err error) {
 	k := s.keysOf(g)
-	v := refund.View{Installation: s.identity.installation, Epoch: s.identity.epoch, Account: s.account,
+	v = refund.View{Installation: s.identity.installation, Epoch: s.identity.epoch, Account: s.account,
 		Receipts: map[refund.EventRef]refund.Receipt{}, Refunds: map[refund.RefundRef]refund.Refund{},
 		Payments: map[refund.PaymentRef]refund.SeenPayment{}, References: map[refund.ReferenceRef]refund.PaymentRef{},
 		Captures: map[refund.CaptureRef]int64{}, Waiters: map[refund.PaymentRef]bool{}, Parked: map[refund.RID]refund.ParkedState{}}
@@ -68,6 +69,7 @@ func (s *Store) readGroup(ctx context.Context, conn *pgxpool.Conn, g []refund.In
 		return err
 	})
 	b.Queue(sqlNow).QueryRow(func(row pgx.Row) error { return row.Scan(&v.Now) })
+	b.Queue(anyKeptSQL).QueryRow(func(row pgx.Row) error { return row.Scan(&kept) })
 	b.Queue(sqlReceipts, k.eventTenants, k.consumers, k.sources, k.eventIDs).Query(func(rows pgx.Rows) error { return readReceipts(rows, v) })
 	b.Queue(sqlReceiptRefunds, k.eventTenants, k.consumers, k.sources, k.eventIDs).Query(func(rows pgx.Rows) error { return readRefunds(rows, v) })
 	b.Queue(sqlKnownRefunds, k.refundTenants, k.refundIDs).Query(func(rows pgx.Rows) error { return readRefunds(rows, v) })
@@ -84,12 +86,12 @@ func (s *Store) readGroup(ctx context.Context, conn *pgxpool.Conn, g []refund.In
 		b.Queue(sqlParkedRows, tenants, ids).Query(func(rows pgx.Rows) error { return readParkedRows(rows, v) })
 	}
 	br := conn.SendBatch(ctx, b)
-	tx := br.Tx()
+	tx = br.Tx()
 	if err := br.Close(); err != nil {
-		return v, tx, err
+		return v, kept, tx, err
 	}
 	v.Got = k.got(got)
-	return v, tx, nil
+	return v, kept, tx, nil
 }
 
 func (s *Store) account(name string, t refund.TenantID) (refund.Contract, bool, bool) {

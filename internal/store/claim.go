@@ -13,7 +13,8 @@ import (
 
 // claimSQL makes the caller the owner of a refund's next call, and writes that the call is about to happen: one statement, one
 // transaction, one round trip. It gives no row when the refund is not as the caller saw it, somebody holds its row, its lease or (for
-// sends) its payment's turn, sending is held, a case is open, or the key would be dead before the first byte could leave.
+// sends) its payment's turn, sending is held, a case is open, or the key would be dead before the first byte could leave. The key's
+// end is frozen by the first send; another lifetime in a later contract counts from that send too, and only ever makes it earlier.
 //
 // $1 tenant, $2 rid, $3 state, $4 generation, $5 journal seq: what the caller saw. $6 kind, $7 dispatch, $8 state after, $9 lease,
 // $10 margin before its end, $11 send window, $12 key lifetime (0 = no end), $13 what a key's death is kept away from (horizon and clock
@@ -40,7 +41,9 @@ const claimSQL = `WITH seen AS MATERIALIZED (
     WHERE ($6::text <> 'SEND' OR i.sending_held_since IS NULL) AND ($15::interval = interval '0' OR t.tenant_id IS NOT NULL)
   ), keyed AS MATERIALIZED (
     SELECT y.*, y.at + $9::interval AS lease_ends_at,
-      CASE WHEN $6::text = 'SEND' THEN coalesce(y.key_dies_at, y.at + nullif($12::interval, interval '0')) END AS key_ends_at
+      CASE WHEN $6::text <> 'SEND' THEN NULL WHEN $12::interval = interval '0' THEN y.key_dies_at
+        ELSE least(y.key_dies_at, coalesce((SELECT min(a.started_at) FROM attempts a
+          WHERE (a.tenant_id, a.rid) = (y.tenant_id, y.rid) AND a.dispatch_no = $7 AND a.kind = 'SEND'), y.at) + $12::interval) END AS key_ends_at
     FROM ready y
   ), fenced AS MATERIALIZED (
     SELECT k.*, least(k.at + $11::interval, k.lease_ends_at - $10::interval, k.key_ends_at - $13::interval) AS not_after

@@ -52,9 +52,11 @@ type writing struct {
 	tenant int64
 	rid    [16]byte
 	at     time.Time // the reading that the change was computed from: the time of everything it writes
+	kept   []keptRow // notices that waited for what the change names
 }
 
-// writeChange sends the change in one round trip. It fills After.JournalHead.
+// writeChange sends the change in one round trip. It fills After.JournalHead. Notices that waited for a number or an id that the
+// change names are entered in the same transaction, after it.
 func (s *Store) writeChange(ctx context.Context, tx pgx.Tx, ch *refund.Change, f refund.Fact) error {
 	w := &writing{b: &pgx.Batch{}, ch: ch, f: f, tenant: int64(ch.Before.Tenant), rid: ch.Before.RID, at: ch.Before.Now}
 	w.attempt()
@@ -64,10 +66,14 @@ func (s *Store) writeChange(ctx context.Context, tx pgx.Tx, ch *refund.Change, f
 	w.steps()
 	w.timers()
 	w.balances()
+	w.keptNotices()
 	if w.b.Len() == 0 {
 		return nil
 	}
-	return tx.SendBatch(ctx, w.b).Close()
+	if err := tx.SendBatch(ctx, w.b).Close(); err != nil {
+		return err
+	}
+	return s.matchKept(ctx, tx, ch.Before.Key, w.kept)
 }
 
 func (w *writing) one(what, sql string, args ...any) {

@@ -1,0 +1,161 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// noticeTargetSQL finds the refund that a notice names: by our number, else by the id of an effect that we have booked.
+const noticeTargetSQL = `SELECT d.tenant_id, d.rid, d.no FROM dispatches d WHERE d.account = $1 AND d.number = $2
+  UNION ALL
+  SELECT e.tenant_id, e.rid, e.dispatch_no FROM effects e
+    WHERE $2::text IS NULL AND e.account = $1 AND e.channel_refund_id = $3 AND e.status <> 'DROPPED' AND e.rid IS NOT NULL
+  LIMIT 1`
+
+// keepNoticeSQL stores a notice, or counts a repeat of one.
+const keepNoticeSQL = `INSERT INTO notices (account, notice_key, number, channel_refund_id, headers, body, fact)
+  VALUES ($1, $2, $3, $4, $5, $6, $7)
+  ON CONFLICT ON CONSTRAINT notices_pk DO UPDATE SET times_seen = notices.times_seen + 1
+  RETURNING times_seen, rid IS NOT NULL`
+
+const matchNoticeSQL = `UPDATE notices SET tenant_id = $3, rid = $4 WHERE account = $1 AND notice_key = $2 AND rid IS NULL`
+
+// noticeFact is the stored form of what a notice says.
+type noticeFact struct {
+	Status          refund.FactKind `json:"status,omitempty"`
+	ChannelRefundID string          `json:"channelRefundId,omitempty"`
+	Amount          int64           `json:"amount,omitempty"`
+	Currency        refund.Currency `json:"currency,omitempty"`
+	Code            string          `json:"code,omitempty"`
+}
+
+// noticeTarget is the dispatch that a notice speaks of.
+type noticeTarget struct {
+	refund.Key
+	dispatch int
+}
+
+// ReceiveNotice keeps a notice whose signature was checked, and enters what it says into the refund that it names, in one
+// transaction under the refund's lock. A notice that names nothing of ours is kept: it is matched when a dispatch with its
+// number is made, or its channel refund id is stored. Whatever the error, the notice may simply be given again.
+// Errors: ErrBusy, ErrUnavailable.
+func (s *Store) ReceiveNotice(ctx context.Context, account string, n refund.KeptNotice) (refund.NoticeOutcome, error) {
+	n.Number, n.ChannelRefundID = bounded(n.Number, longestCode), bounded(n.ChannelRefundID, longestCode)
+	out, err := s.receive(ctx, account, n, false)
+	if _, name := constraint(err); name == "effects_channel_uq" {
+		out, err = s.receive(ctx, account, n, true)
+	}
+	if errors.Is(err, refund.ErrCommitUnknown) {
+		return "", fmt.Errorf("%w: outcome of commit unknown", refund.ErrUnavailable)
+	}
+	return out, err
+}
+
+// receive is one transaction. taken: the id that the notice gives belongs to another effect, so it stays in the evidence only.
+func (s *Store) receive(ctx context.Context, account string, n refund.KeptNotice, taken bool) (refund.NoticeOutcome, error) {
+	target, err := s.noticeTarget(ctx, account, n)
+	if err != nil {
+		return "", err
+	}
+	var out refund.NoticeOutcome
+	if target == nil {
+		err = s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
+			_, matched, err := keepNotice(ctx, tx, account, n)
+			out = refund.NoticeKept
+			if matched {
+				out = refund.NoticeKnown
+			}
+			return err
+		})
+		return out, err
+	}
+	err = s.withRecord(ctx, target.Key, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
+		seen, matched, err := keepNotice(ctx, tx, account, n)
+		if err != nil {
+			return err
+		}
+		if matched {
+			out = refund.NoticeKnown
+			s.log.DebugContext(ctx, "notice seen again", "account", account, "times", seen)
+			return nil
+		}
+		f, says := n.Fact(target.dispatch)
+		if taken {
+			f = s.withoutID(ctx, f, r)
+		}
+		out, err = s.enterNotice(ctx, tx, r, account, n.Key, f, says)
+		return err
+	})
+	return out, err
+}
+
+// withoutID is the fact of a channel that gave one refund id to two refunds.
+func (s *Store) withoutID(ctx context.Context, f refund.Fact, r refund.Record) refund.Fact {
+	s.log.ErrorContext(ctx, "the channel gave one refund id to two refunds", "rid", r.RID.String(), "channelRefundId", f.ChannelRefundID)
+	f.Rule, f.Code, f.ChannelRefundID = "channel-refund-id-taken", bounded("id "+f.ChannelRefundID, longestCode), ""
+	return f
+}
+
+func (s *Store) noticeTarget(ctx context.Context, account string, n refund.KeptNotice) (*noticeTarget, error) {
+	if n.Number == "" && n.ChannelRefundID == "" {
+		return nil, nil
+	}
+	var t noticeTarget
+	var tenant int64
+	var rid [16]byte
+	err := s.pool.QueryRow(ctx, noticeTargetSQL, account, null(n.Number), null(n.ChannelRefundID)).Scan(&tenant, &rid, &t.dispatch)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	t.Tenant, t.RID = refund.TenantID(tenant), rid
+	return &t, translate(err)
+}
+
+func keepNotice(ctx context.Context, tx pgx.Tx, account string, n refund.KeptNotice) (seen int, matched bool, err error) {
+	fact, err := json.Marshal(noticeFact{Status: n.Status, ChannelRefundID: n.ChannelRefundID, Amount: n.Amount,
+		Currency: refund.Currency(bounded(string(n.Currency), longestCode)), Code: bounded(n.Code, longestCode)})
+	if err != nil {
+		return 0, false, err
+	}
+	err = tx.QueryRow(ctx, keepNoticeSQL, account, n.Key[:], null(n.Number), null(n.ChannelRefundID), storableHeaders(n.Headers), n.Body, string(fact)).Scan(&seen, &matched)
+	return seen, matched, err
+}
+
+// enterNotice applies what a notice says to a record that is held under its lock, and ties the notice to it.
+func (s *Store) enterNotice(ctx context.Context, tx pgx.Tx, r refund.Record, account string, key [32]byte, f refund.Fact, says bool) (refund.NoticeOutcome, error) {
+	tag, err := tx.Exec(ctx, matchNoticeSQL, account, key[:], int64(r.Tenant), [16]byte(r.RID))
+	if err != nil {
+		return "", err
+	}
+	if tag.RowsAffected() == 0 { // matched meanwhile, by a notice before it in the same transaction or by somebody else
+		return refund.NoticeKnown, nil
+	}
+	c, configured := s.contractOf(r.Account, r.Tenant)
+	if !says || !configured {
+		return refund.NoticeUnusable, nil
+	}
+	f = recordable(f)
+	ch, err := refund.Apply(r, f, c)
+	if err != nil {
+		return "", err
+	}
+	s.name(&ch)
+	if err := s.writeChange(ctx, tx, &ch, f); err != nil {
+		return "", err
+	}
+	if ch.WakeNow && moves(ch, f) {
+		if err := s.enqueue(ctx, tx, refund.Wakeup{Key: r.Key, Generation: ch.After.Generation}); err != nil {
+			return "", err
+		}
+	}
+	if ch.Known {
+		return refund.NoticeKnown, nil
+	}
+	return refund.NoticeEntered, nil
+}

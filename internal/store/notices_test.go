@@ -1,0 +1,257 @@
+package store
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// notice is one that was signed well; its text stands for its bytes.
+func notice(text, number, id string, status refund.FactKind) refund.KeptNotice {
+	return refund.KeptNotice{Notice: refund.Notice{Key: sha256.Sum256([]byte(text)), Number: number, ChannelRefundID: id, Status: status, Amount: 100,
+		Currency: "USD", Code: "as told"}, Headers: map[string][]string{"Content-Type": {"application/json"}}, Body: []byte(text)}
+}
+
+func (f *flow) receive(t *testing.T, n refund.KeptNotice, want refund.NoticeOutcome) {
+	t.Helper()
+	got, err := f.ReceiveNotice(t.Context(), "demo", n)
+	if err != nil || got != want {
+		t.Fatalf("%s: %s, %v, want %s", n.Body, got, err, want)
+	}
+}
+
+func (f *flow) number(t *testing.T, k refund.Key) string {
+	t.Helper()
+	r := f.load(t, k)
+	return r.Dispatches[r.DispatchNo-1].Number
+}
+
+func (f *flow) wantNotice(t *testing.T, text string, times int, matched bool) {
+	t.Helper()
+	var seen int
+	var tied bool
+	key := sha256.Sum256([]byte(text))
+	if err := f.pool.QueryRow(t.Context(), `SELECT times_seen, rid IS NOT NULL FROM notices WHERE account = 'demo' AND notice_key = $1 AND body = $2`, key[:],
+		[]byte(text)).Scan(&seen, &tied); err != nil || seen != times || tied != matched {
+		t.Errorf("notice %s: seen %d, matched %v, %v, want %d and %v", text, seen, tied, err, times, matched)
+	}
+}
+
+// C4: the notice comes before the synchronous answer is stored. Both meet on one dispatch: one effect, no second journal
+// row, and a hundred repeats, at the same time too, change nothing.
+func TestC4NoticeBeforeTheAnswer(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t)
+	k := f.refund(t, "rf")
+	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
+	n := notice("first", f.number(t, k), "ch_1", refund.Succeeded)
+	f.receive(t, n, refund.NoticeEntered)
+	r := f.wantState(t, k, refund.Success)
+	seq := r.JournalSeq
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			if got, err := f.ReceiveNotice(t.Context(), "demo", n); (err != nil && !errors.Is(err, refund.ErrBusy)) || (err == nil && got != refund.NoticeKnown) {
+				t.Errorf("repeat: %s, %v", got, err)
+			}
+		})
+	}
+	wg.Wait()
+	f.receive(t, notice("the same under another id", n.Number, "ch_1", refund.Succeeded), refund.NoticeKnown)
+	f.enter(t, k, succeeded(c, "ch_1"))
+	r = f.wantState(t, k, refund.Success)
+	if len(r.Effects) != 1 || r.Payment.Refunded != 100 || r.JournalSeq != seq {
+		t.Errorf("effects %+v, refunded %d, seq %d: one effect, and nothing was learned after seq %d", r.Effects, r.Payment.Refunded, r.JournalSeq, seq)
+	}
+	if a := r.Attempts[0]; a.Answer != refund.Succeeded {
+		t.Errorf("the answer %q must be kept all the same", a.Answer)
+	}
+	f.wantSound(t)
+}
+
+// C5: success, and days later a failure that is the channel's word for money that came back.
+func TestC5LateFailureByNotice(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t)
+	f.contract.Codes.LateFailure = true
+	f.cfg.Accounts = anyAccount{f.contract}
+	k := f.refund(t, "rf")
+	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
+	f.enter(t, k, succeeded(c, "ch_1"))
+	f.wantState(t, k, refund.Success)
+	f.receive(t, notice("failed", f.number(t, k), "ch_1", refund.FailedFinal), refund.NoticeEntered)
+	r := f.wantState(t, k, refund.ReversedSt)
+	if p := r.Payment; p.Refunded != 0 || p.Reserved != 0 || p.Refundable() != 1000 || r.Effects[0].Status != refund.EffectReversed {
+		t.Errorf("payment %+v, effects %+v: the whole amount is refundable again", p, r.Effects)
+	}
+	var postings, sum int
+	if err := f.pool.QueryRow(t.Context(), `SELECT count(*), sum(CASE kind WHEN 'REFUND' THEN amount ELSE -amount END) FROM postings`).Scan(&postings, &sum); err != nil || postings != 2 || sum != 0 {
+		t.Errorf("%d postings that sum to %d, %v: want a posting and its mirror", postings, sum, err)
+	}
+	f.wantSound(t)
+}
+
+// C6: a low balance makes the channel hold the refund for days. It is neither done nor failed, nothing is sent again, and
+// nobody is told a success.
+func TestC6HeldIsNeitherDoneNorFailed(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t)
+	k := f.refund(t, "rf")
+	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
+	f.enter(t, k, answered(c, refund.Acknowledged))
+	r := f.wantState(t, k, refund.InChannel)
+	for day := range 6 {
+		if st := refund.Decide(r, f.contract, r.Now.Add(time.Duration(day)*24*time.Hour)); st.Do == refund.DoSend || st.Do == refund.DoDone {
+			t.Errorf("day %d: %+v, it must neither be sent nor be over", day, st)
+		}
+	}
+	if r.Payment.Reserved != 100 || r.Payment.Refunded != 0 {
+		t.Errorf("payment %+v: reserved, not refunded", r.Payment)
+	}
+	f.receive(t, notice("done at last", f.number(t, k), "ch_1", refund.Succeeded), refund.NoticeEntered)
+	f.wantState(t, k, refund.Success)
+	f.wantSound(t)
+}
+
+// A notice in any order: the return is told before the success.
+func TestNoticesOutOfOrder(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t)
+	k := f.refund(t, "rf")
+	f.claim(t, k, refund.AttemptSend, 10*time.Second)
+	number := f.number(t, k)
+	f.receive(t, notice("returned", number, "ch_1", refund.Reversed), refund.NoticeEntered)
+	f.wantState(t, k, refund.ReversedSt)
+	f.receive(t, notice("succeeded", number, "ch_1", refund.Succeeded), refund.NoticeKnown)
+	f.receive(t, notice("accepted", number, "ch_1", refund.Acknowledged), refund.NoticeEntered)
+	r := f.wantState(t, k, refund.ReversedSt)
+	if len(r.Effects) != 1 || r.Payment.Refunded != 0 || r.Case != nil {
+		t.Errorf("effects %+v, refunded %d, case %+v", r.Effects, r.Payment.Refunded, r.Case)
+	}
+	f.wantSound(t)
+}
+
+// A notice whose number does not exist yet is kept and enters with the refund that makes the number: a restored database
+// gets its refund a second time, and the channel has done it already.
+func TestNoticeWaitsForItsNumber(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t)
+	number := refund.DispatchNumber(f.Installation(), "demo", "early_0", 1)
+	f.receive(t, notice("early", number, "ch_9", refund.Succeeded), refund.NoticeKept)
+	f.receive(t, notice("early", number, "ch_9", refund.Succeeded), refund.NoticeKept)
+	f.wantNotice(t, "early", 2, false)
+	other := f.refund(t, "other")
+	f.wantState(t, other, refund.Pending)
+	k := f.refund(t, "early")
+	r := f.wantState(t, k, refund.Success)
+	if len(r.Effects) != 1 || r.Effects[0].ChannelRefundID != "ch_9" || r.AttemptNo != 0 {
+		t.Errorf("effects %+v, %d attempts: booked without a send", r.Effects, r.AttemptNo)
+	}
+	f.wantNotice(t, "early", 2, true)
+	f.receive(t, notice("early", number, "ch_9", refund.Succeeded), refund.NoticeKnown)
+	f.wantSound(t)
+}
+
+// A notice that names only the channel's id waits until we know that id.
+func TestNoticeWaitsForItsChannelID(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t)
+	k := f.refund(t, "rf")
+	f.receive(t, notice("returned", "", "ch_1", refund.Reversed), refund.NoticeKept)
+	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
+	f.enter(t, k, succeeded(c, "ch_1"))
+	r := f.wantState(t, k, refund.ReversedSt)
+	if len(r.Effects) != 1 || r.Payment.Refunded != 0 {
+		t.Errorf("effects %+v, refunded %d", r.Effects, r.Payment.Refunded)
+	}
+	f.wantNotice(t, "returned", 1, true)
+	f.receive(t, notice("succeeded", "", "ch_1", refund.Succeeded), refund.NoticeKnown)
+	f.wantSound(t)
+}
+
+// What cannot be read, or has a status that nobody knows, is kept and moves nothing.
+func TestNoticeThatSaysNothing(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t)
+	k := f.refund(t, "rf")
+	f.claim(t, k, refund.AttemptSend, 10*time.Second)
+	before := f.load(t, k).JournalSeq
+	f.receive(t, refund.KeptNotice{Notice: refund.Notice{Key: sha256.Sum256([]byte("?")), Status: refund.Unknown}, Body: []byte("?")}, refund.NoticeKept)
+	f.wantNotice(t, "?", 1, false)
+	f.receive(t, notice("frozen", f.number(t, k), "", refund.Unknown), refund.NoticeUnusable)
+	f.wantNotice(t, "frozen", 1, true)
+	if r := f.wantState(t, k, refund.Processing); r.JournalSeq != before {
+		t.Errorf("journal at %d, want %d", r.JournalSeq, before)
+	}
+}
+
+// A notice of another account's number finds nothing, and one id for two refunds books the money without the id.
+func TestNoticesKeepToTheirAccount(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t)
+	keys := f.refunds(t, "rf", 2)
+	for i, k := range keys {
+		f.claim(t, k, refund.AttemptSend, 10*time.Second)
+		n := notice(fmt.Sprint("both ", i), f.number(t, k), "ch_same", refund.Succeeded)
+		if got, err := f.ReceiveNotice(t.Context(), "elsewhere", n); err != nil || got != refund.NoticeKept {
+			t.Errorf("through another account: %s, %v", got, err)
+		}
+		f.wantState(t, k, refund.Processing)
+		f.receive(t, n, refund.NoticeEntered)
+		f.wantState(t, k, refund.Success)
+	}
+	f.wantSound(t)
+}
+
+// Two transactions that did not see each other leave a notice behind; the housekeeping finds it.
+func TestMatchNoticesFindsWhatWasLeft(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t)
+	number := refund.DispatchNumber(f.Installation(), "demo", "rf_0", 1)
+	f.receive(t, notice("left", number, "ch_1", refund.Succeeded), refund.NoticeKept)
+	key := sha256.Sum256([]byte("left"))
+	// The notice does not show while the refund is accepted, as if it were not committed yet.
+	if _, err := f.pool.Exec(t.Context(), `UPDATE notices SET number = NULL WHERE notice_key = $1`, key[:]); err != nil {
+		t.Fatal(err)
+	}
+	k := f.refund(t, "rf")
+	if _, err := f.pool.Exec(t.Context(), `UPDATE notices SET number = $2 WHERE notice_key = $1`, key[:], number); err != nil {
+		t.Fatal(err)
+	}
+	f.wantState(t, k, refund.Pending)
+	for _, want := range []int{1, 0} {
+		if n, err := f.MatchNotices(t.Context()); err != nil || n != want {
+			t.Errorf("matched %d, %v, want %d", n, err, want)
+		}
+	}
+	f.wantState(t, k, refund.Success)
+	f.wantNotice(t, "left", 1, true)
+	f.wantSound(t)
+}
+
+// The key's end counts from the first send, and a later contract only makes it earlier.
+func TestClaimTightensTheKey(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t)
+	f.contract.Key.Lifetime = refund.Duration(time.Hour)
+	k := f.refund(t, "rf")
+	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
+	f.enter(t, k, answered(c, refund.NotSent))
+	first := f.load(t, k).Dispatches[0].KeyDiesAt
+	if want := c.StartedAt.Add(time.Hour); !first.Equal(want) {
+		t.Errorf("key dies %s, want %s", first, want)
+	}
+	for _, x := range []struct{ lifetime, dies time.Duration }{{2 * time.Hour, time.Hour}, {0, time.Hour}, {30 * time.Minute, 30 * time.Minute}, {time.Hour, 30 * time.Minute}} {
+		f.contract.Key.Lifetime = refund.Duration(x.lifetime)
+		again := f.claim(t, k, refund.AttemptSend, 10*time.Second)
+		f.enter(t, k, answered(again, refund.NotSent))
+		if got, want := f.load(t, k).Dispatches[0].KeyDiesAt, c.StartedAt.Add(x.dies); !got.Equal(want) {
+			t.Errorf("with a lifetime of %s: key dies %s, want %s", x.lifetime, got, want)
+		}
+	}
+}
