@@ -180,7 +180,9 @@ func (f *flow) plant(t *testing.T, sql string) {
 	for _, name := range []string{"success", "unknown", "failed", "processing", "pending", "reversed", "accepted", "late", "renumbered"} {
 		names = append(names, "$"+name, "(SELECT rid FROM refunds WHERE refund_id = '"+name+"_0')")
 	}
-	names = append(names, "$first", "(SELECT rid FROM refunds WHERE refund_id = 'first')")
+	for _, name := range []string{"first", "second"} {
+		names = append(names, "$"+name, "(SELECT rid FROM refunds WHERE refund_id = '"+name+"')")
+	}
 	conn, err := pgx.Connect(t.Context(), f.url)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,277 @@
+package store
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// AnchorConfig of an Anchorer. Pool is needed: one connection of it is used at a time.
+type AnchorConfig struct {
+	Pool    *pgxpool.Pool
+	Schema  string             // default "refundry"
+	Key     ed25519.PrivateKey // nil = anchors are hashes without a signature
+	File    string             // append-only copy outside of the database; "" = none
+	Every   time.Duration      // default 5 min
+	MaxRows int                // rows that one anchor covers at most; default 100,000
+	Fence   time.Duration      // how long older writers are waited for; default 10 s, then the next turn tries again
+	Logger  *slog.Logger       // default: discards
+}
+
+// Anchorer sums up the journal range by range, so that a later change of history shows. Every replica may run one: an advisory
+// lock lets one at a time write, and each keeps its own file.
+type Anchorer struct {
+	cfg          AnchorConfig
+	log          *slog.Logger
+	installation string
+}
+
+// NewAnchorer reads which installation it works for. Errors: refund.ErrUnavailable, or a file that cannot be used.
+func NewAnchorer(ctx context.Context, cfg AnchorConfig) (*Anchorer, error) {
+	if cfg.Schema == "" {
+		cfg.Schema = "refundry"
+	}
+	if cfg.Every <= 0 {
+		cfg.Every = 5 * time.Minute
+	}
+	if cfg.MaxRows <= 0 {
+		cfg.MaxRows = 100_000
+	}
+	if cfg.Fence <= 0 {
+		cfg.Fence = 10 * time.Second
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	a := &Anchorer{cfg: cfg, log: cfg.Logger}
+	if err := cfg.Pool.QueryRow(ctx, `SELECT installation_id::text FROM installation`).Scan(&a.installation); err != nil {
+		return nil, translate(err)
+	}
+	if cfg.File != "" {
+		if _, err := readAnchorFile(cfg.File); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// Run anchors until ctx ends.
+func (a *Anchorer) Run(ctx context.Context) {
+	tick := time.NewTicker(a.cfg.Every)
+	defer tick.Stop()
+	for {
+		if err := a.Once(ctx); err != nil && ctx.Err() == nil {
+			a.log.WarnContext(ctx, "journal not anchored", "error", err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Once anchors what has been written since the last anchor, and brings the file up to date. Somebody else's turn is no error.
+func (a *Anchorer) Once(ctx context.Context) error {
+	for {
+		more, err := a.next(ctx)
+		if err != nil {
+			return err
+		}
+		if !more {
+			return a.copyToFile(ctx)
+		}
+	}
+}
+
+const (
+	lastAnchorSQL   = `SELECT upto_pos, hash FROM journal_anchors ORDER BY upto_pos DESC LIMIT 1`
+	insertAnchorSQL = `INSERT INTO journal_anchors (upto_pos, rows, hash, signature) VALUES ($1, $2, $3, $4)`
+	anchorRowsSQL   = `SELECT pos, tenant_id, rid, seq, hash FROM journal WHERE pos > $1 AND pos <= $2 ORDER BY pos LIMIT $3`
+	journalTopSQL   = `SELECT last_value FROM journal_pos_seq`
+	// who may still write a position that was drawn before
+	journalWritersSQL = `SELECT coalesce(array_agg(virtualtransaction), '{}') FROM pg_locks WHERE locktype = 'relation' AND mode = 'RowExclusiveLock' AND granted
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND relation = 'journal'::regclass AND pid IS DISTINCT FROM pg_backend_pid()`
+	journalStillSQL = `SELECT count(*) FROM pg_locks WHERE locktype = 'relation' AND mode = 'RowExclusiveLock' AND granted
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND relation = 'journal'::regclass AND virtualtransaction = ANY($1)`
+	lockAnchor = "anchor"
+)
+
+// errFenceBusy says that an older writer did not end in time.
+var errFenceBusy = errors.New("store: a writer of the journal has been at it for too long")
+
+// next writes one anchor. more says that rows are left.
+func (a *Anchorer) next(ctx context.Context) (more bool, err error) {
+	tx, err := a.cfg.Pool.Begin(ctx)
+	if err != nil {
+		return false, translate(err)
+	}
+	defer undo(ctx, tx)
+	var mine bool
+	if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1)`, refund.AdvisoryKey(a.cfg.Schema, lockAnchor, 0, "")).Scan(&mine); err != nil || !mine {
+		return false, translate(err)
+	}
+	var upto int64
+	var prev []byte
+	if err := tx.QueryRow(ctx, lastAnchorSQL).Scan(&upto, &prev); err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return false, translate(err)
+	}
+	top, err := fence(ctx, tx, a.cfg.Fence)
+	if err != nil {
+		return false, translate(err)
+	}
+	h := refund.NewAnchorHash(hash32(prev))
+	last, err := hashRows(ctx, tx, h, upto, top, a.cfg.MaxRows)
+	if err != nil || h.Rows() == 0 {
+		return false, translate(err)
+	}
+	more = h.Rows() == int64(a.cfg.MaxRows)
+	sum := h.Sum(last)
+	if _, err := tx.Exec(ctx, insertAnchorSQL, last, h.Rows(), sum[:], a.sign(refund.AnchorStatement(a.installation, last, h.Rows(), sum))); err != nil {
+		return false, translate(err)
+	}
+	if err := commitError(tx.Commit(ctx)); err != nil {
+		return false, err
+	}
+	a.log.DebugContext(ctx, "journal anchored", "uptoPos", last, "rows", h.Rows())
+	return more, nil
+}
+
+// fence gives a position up to which nothing more will appear: whoever had drawn one before it was read has ended.
+func fence(ctx context.Context, q querier, patience time.Duration) (top int64, err error) {
+	if err := q.QueryRow(ctx, journalTopSQL).Scan(&top); err != nil {
+		return 0, err
+	}
+	var writers []string
+	if err := q.QueryRow(ctx, journalWritersSQL).Scan(&writers); err != nil {
+		return 0, err
+	}
+	for end := time.Now().Add(patience); len(writers) > 0; {
+		var n int
+		if err := q.QueryRow(ctx, journalStillSQL, writers).Scan(&n); err != nil {
+			return 0, err
+		}
+		if n == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			return 0, errFenceBusy
+		}
+		wait := time.NewTimer(5 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			wait.Stop()
+			return 0, ctx.Err()
+		case <-wait.C:
+		}
+	}
+	return top, nil
+}
+
+// hashRows adds the rows behind from and up to to, at most limit, and gives the last one's position.
+func hashRows(ctx context.Context, q querier, h *refund.AnchorHash, from, to int64, limit int) (last int64, err error) {
+	rows, err := q.Query(ctx, anchorRowsSQL, from, to, limit)
+	if err != nil {
+		return from, err
+	}
+	last = from
+	var r refund.AnchorRow
+	var tenant int64
+	var rid [16]byte
+	var hash []byte
+	_, err = pgx.ForEachRow(rows, []any{&r.Pos, &tenant, &rid, &r.Seq, &hash}, func() error {
+		r.Key, r.Hash, last = refund.Key{Tenant: refund.TenantID(tenant), RID: rid}, hash32(hash), r.Pos
+		h.Add(r)
+		return nil
+	})
+	return last, err
+}
+
+func hash32(b []byte) (out [32]byte) {
+	copy(out[:], b)
+	return out
+}
+
+func (a *Anchorer) sign(statement []byte) []byte {
+	if a.cfg.Key == nil {
+		return nil
+	}
+	return ed25519.Sign(a.cfg.Key, statement)
+}
+
+// PublicKey is what signatures are checked with, nil without a key.
+func (a *Anchorer) PublicKey() ed25519.PublicKey {
+	if a.cfg.Key == nil {
+		return nil
+	}
+	return a.cfg.Key.Public().(ed25519.PublicKey) //nolint:forcetypeassert // documented by the package
+}
+
+const newAnchorsSQL = `SELECT upto_pos, rows, hash, signature, at FROM journal_anchors WHERE upto_pos > $1 ORDER BY upto_pos`
+
+// common is the last position at which file and database have the same anchor.
+func (a *Anchorer) common(ctx context.Context, have *anchorFile) (pos int64, err error) {
+	for i := len(have.anchors) - 1; i >= 0; i-- {
+		l := have.anchors[i]
+		var same bool
+		if err := a.cfg.Pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM journal_anchors WHERE upto_pos = $1 AND hash = $2)`, l.UptoPos, []byte(l.Hash)).Scan(&same); err != nil {
+			return 0, translate(err)
+		}
+		if same {
+			return l.UptoPos, nil
+		}
+	}
+	return 0, nil
+}
+
+// copyToFile appends the anchors that the file does not have. A file that knows more than the database tells of a restore: nothing
+// is added until a new epoch says what still holds.
+func (a *Anchorer) copyToFile(ctx context.Context) error {
+	if a.cfg.File == "" {
+		return nil
+	}
+	have, err := readAnchorFile(a.cfg.File)
+	if err != nil {
+		return err
+	}
+	var epoch int
+	if err := a.cfg.Pool.QueryRow(ctx, `SELECT epoch FROM installation`).Scan(&epoch); err != nil {
+		return translate(err)
+	}
+	kept, err := a.common(ctx, have)
+	if err != nil {
+		return err
+	}
+	var lines []anchorLine
+	switch {
+	case kept == have.upto():
+	case epoch > have.epoch:
+		lines = append(lines, anchorLine{Installation: a.installation, Epoch: epoch, KeptUpTo: &kept, Signature: a.sign(refund.AnchorEpochStatement(a.installation, epoch, kept)), At: time.Now().UTC()})
+		have.keep(epoch, kept)
+	default:
+		return fmt.Errorf("store: %s has anchors behind position %d that the database does not have: it was restored or changed", a.cfg.File, kept)
+	}
+	rows, err := a.cfg.Pool.Query(ctx, newAnchorsSQL, have.upto())
+	if err != nil {
+		return translate(err)
+	}
+	l := anchorLine{Installation: a.installation, Epoch: epoch}
+	var hash []byte
+	if _, err := pgx.ForEachRow(rows, []any{&l.UptoPos, &l.Rows, &hash, &l.Signature, &l.At}, func() error {
+		one := l
+		one.Hash, one.Signature = append([]byte(nil), hash...), append([]byte(nil), l.Signature...)
+		lines = append(lines, one)
+		return nil
+	}); err != nil {
+		return translate(err)
+	}
+	return appendAnchorFile(a.cfg.File, lines)
+}
