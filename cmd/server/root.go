@@ -40,7 +40,7 @@ Every flag can also be given as an environment variable: --database-url is REFUN
 			return bindEnv(cmd.Flags(), os.LookupEnv)
 		},
 	}
-	root.AddCommand(devCommand(), serveCommand(), migrateCommand(), simulateCommand(), tenantCommand(), keyCommand(), configCommand(),
+	root.AddCommand(devCommand(), serveCommand(), migrateCommand(), simulateCommand(), benchCommand(), tenantCommand(), keyCommand(), configCommand(),
 		verifyCommand())
 	return root
 }

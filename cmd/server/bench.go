@@ -1,0 +1,251 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/refundry/refundry/internal/bench"
+	"github.com/refundry/refundry/internal/config"
+	"github.com/refundry/refundry/internal/devdb"
+	httpapi "github.com/refundry/refundry/internal/http"
+	"github.com/refundry/refundry/internal/jobs"
+	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/store"
+)
+
+// benchFlags are those of every measurement.
+type benchFlags struct {
+	common
+	callers  []int
+	duration time.Duration
+	rounds   int
+}
+
+func benchCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "bench", Short: "Measure this machine: accepting, whole lives",
+		Long: `Measures beside a floor: pgbench writing the same rows in a pipeline, in the same database, in turns. Believe the ratios, not the
+absolute figures. Without --database-url a PostgreSQL of its own is started in a temporary folder, with fsync on.`}
+	cmd.AddCommand(benchAcceptCommand(), benchLifecycleCommand())
+	return cmd
+}
+
+func (f *benchFlags) bindBench(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.databaseURL, "database-url", "", "scratch database; schemas are made and dropped in it")
+	f.bindLog(cmd)
+	cmd.Flags().IntSliceVar(&f.callers, "callers", []int{64, 16}, "closed loops at once")
+	cmd.Flags().DurationVar(&f.duration, "duration", 5*time.Second, "of one measurement")
+	cmd.Flags().IntVar(&f.rounds, "rounds", 3, "medians are of so many")
+}
+
+// report prints either form.
+type report interface{ Print(w io.Writer) }
+
+func (f *benchFlags) run(cmd *cobra.Command, measure func(ctx context.Context, cfg bench.AcceptConfig, p *benchPlace) (report, error)) (err error) {
+	if f.logLevel == "info" {
+		f.logLevel = "error" // a measurement is not the place to tell of every step
+	}
+	log, err := f.logger(cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	p, err := openBenchPlace(cmd.Context(), f.databaseURL, log)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := p.close(); err == nil {
+			err = e
+		}
+	}()
+	cfg := bench.AcceptConfig{URL: p.url, Callers: f.callers, Duration: f.duration, Rounds: f.rounds, Account: demoTenant, Progress: cmd.ErrOrStderr(),
+		Migrate: func(ctx context.Context, schema string) error {
+			_, err := store.Migrate(ctx, store.MigrateConfig{URL: p.url, Schema: schema, Logger: log})
+			return err
+		}}
+	r, err := measure(cmd.Context(), cfg, p)
+	if err != nil {
+		return err
+	}
+	if f.json {
+		return printJSON(cmd, r)
+	}
+	r.Print(cmd.OutOrStdout())
+	return nil
+}
+
+func benchAcceptCommand() *cobra.Command {
+	var f benchFlags
+	cmd := &cobra.Command{Use: "accept", Short: "Accepted refunds a second: the door alone, and through HTTP", Args: cobra.NoArgs,
+		Example: "  refundry bench accept\n  refundry bench accept --callers 64 --rounds 5 --json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd, func(ctx context.Context, cfg bench.AcceptConfig, p *benchPlace) (report, error) {
+				cfg.Variants = []bench.Variant{{Name: "door", Open: p.openDoor}, {Name: "http", Open: p.openHTTP(false)}}
+				return bench.Accept(ctx, cfg)
+			})
+		}}
+	f.bindBench(cmd)
+	return cmd
+}
+
+func benchLifecycleCommand() *cobra.Command {
+	var f benchFlags
+	cmd := &cobra.Command{Use: "lifecycle", Short: "Refunds from HTTP to SUCCESS at the simulator", Args: cobra.NoArgs,
+		Example: "  refundry bench lifecycle\n  refundry bench lifecycle --callers 16 --duration 10s --json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd, func(ctx context.Context, cfg bench.AcceptConfig, p *benchPlace) (report, error) {
+				cfg.Variants = []bench.Variant{{Name: "http", Open: p.openHTTP(true)}}
+				return bench.Lifecycle(ctx, cfg)
+			})
+		}}
+	f.bindBench(cmd)
+	return cmd
+}
+
+// benchPlace is the database and the simulator that measurements use.
+type benchPlace struct {
+	url string
+	dir string
+	db  *devdb.DB // nil = somebody else's
+	log *slog.Logger
+}
+
+func openBenchPlace(ctx context.Context, url string, log *slog.Logger) (*benchPlace, error) {
+	dir, err := os.MkdirTemp("", "refundry-bench-")
+	if err != nil {
+		return nil, err
+	}
+	p := &benchPlace{url: url, dir: dir, log: log}
+	if url != "" {
+		return p, nil
+	}
+	if err := os.Chmod(dir, 0o755); err != nil { // #nosec G302 -- PostgreSQL's user has to pass through
+		return nil, err
+	}
+	if p.db, err = devdb.Start(ctx, devdb.Config{Dir: dir, Logger: log, Settings: map[string]string{"shared_buffers": "512MB", "max_wal_size": "4GB", "max_locks_per_transaction": "256"}}); err != nil {
+		_ = os.RemoveAll(dir)
+		return nil, err
+	}
+	p.url = p.db.URL()
+	return p, nil
+}
+
+func (p *benchPlace) close() error {
+	var err error
+	if p.db != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		err = p.db.Stop(ctx)
+	}
+	if e := os.RemoveAll(p.dir); err == nil {
+		err = e
+	}
+	return err
+}
+
+// openDoor is the door without HTTP and without workers, with its job row.
+func (p *benchPlace) openDoor(ctx context.Context, schema string, tenant refund.Tenant) (bench.Target, error) {
+	enqueuer, err := jobs.NewEnqueuer(schema)
+	if err != nil {
+		return bench.Target{}, err
+	}
+	book := &accountBook{}
+	contract, _ := refund.Profile(refund.ProfileKeyedQueryable)
+	book.set(map[string]store.SyncedAccount{demoTenant: {Contract: contract, Tenants: map[refund.TenantID]bool{tenant.ID: true}}})
+	s, err := store.Open(ctx, store.Config{URL: p.url, Schema: schema, Enqueuer: enqueuer, Accounts: book})
+	if err != nil {
+		return bench.Target{}, err
+	}
+	door := refund.NewDoor(refund.DoorConfig{Gate: s, NewRID: store.NewRID})
+	return bench.Target{
+		Accept: func(ctx context.Context, in refund.Intake) error {
+			out, err := door.Accept(ctx, []refund.Intake{in})
+			if err == nil && out[0].Verdict != refund.Accepted {
+				err = fmt.Errorf("%s %s instead of ACCEPTED", out[0].Verdict, out[0].Code)
+			}
+			return err
+		},
+		Close: func() { door.Stop(); s.Close() },
+	}, nil
+}
+
+// openHTTP is the whole service behind its API; with work, its workers and a simulator too.
+func (p *benchPlace) openHTTP(work bool) func(ctx context.Context, schema string, tenant refund.Tenant) (bench.Target, error) {
+	return func(ctx context.Context, schema string, tenant refund.Tenant) (target bench.Target, err error) {
+		sim, err := startSimulator(ctx, "127.0.0.1:0", filepath.Join(p.dir, schema), "", p.log)
+		if err != nil {
+			return target, err
+		}
+		key, err := p.key(ctx, schema, tenant)
+		if err != nil {
+			return target, err
+		}
+		a, err := newApp(ctx, appConfig{databaseURL: p.url, schema: schema, listen: "127.0.0.1:0", api: true, worker: work, workers: 32, log: p.log,
+			file: config.File{Accounts: map[string]config.Account{demoTenant: {Channel: "plain", Endpoint: sim.url(), Tenants: []string{tenant.Code},
+				Contract: config.Contract{Profile: refund.ProfileKeyedQueryable}}}}})
+		if err != nil {
+			return target, err
+		}
+		if err := a.start(ctx); err != nil {
+			return target, err
+		}
+		client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
+		url := "http://" + a.server.Addr().String() + "/v1/refunds"
+		return bench.Target{
+			Accept: func(ctx context.Context, in refund.Intake) error { return post(ctx, client, url, key, in) },
+			Close:  func() { client.CloseIdleConnections(); _ = a.stop(); _ = sim.stop() },
+		}, nil
+	}
+}
+
+func (p *benchPlace) key(ctx context.Context, schema string, tenant refund.Tenant) (string, error) {
+	s, err := store.Open(ctx, store.Config{URL: p.url, Schema: schema, MaxConns: 1})
+	if err != nil {
+		return "", err
+	}
+	defer s.Close()
+	row, err := s.Tenant(ctx, tenant.Code)
+	if err != nil {
+		return "", err
+	}
+	key, err := refund.NewAPIKey(rand.Reader, row.Mode)
+	if err != nil {
+		return "", err
+	}
+	return key.Reveal(), s.AddKey(ctx, store.NewKey{Tenant: row, Actor: "bench", Kind: "system", Scopes: []string{httpapi.ScopeRefundsWrite}}, key)
+}
+
+func post(ctx context.Context, client *http.Client, url, key string, in refund.Intake) error {
+	body, err := json.Marshal(map[string]any{"refundId": in.Refund.RefundID, "orderId": in.Refund.OrderID, "paymentId": in.Refund.PaymentID,
+		"amount": in.Refund.Amount, "currency": in.Refund.Currency})
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Idempotency-Key", in.Event.ID)
+	res, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(res.Body, 1<<16))
+	if err == nil && res.StatusCode != http.StatusAccepted {
+		err = fmt.Errorf("status %d instead of 202: %s", res.StatusCode, text)
+	}
+	return err
+}
