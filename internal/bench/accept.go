@@ -54,6 +54,14 @@ type Measure struct {
 	P99       float64 `json:"p99Ms"`
 	// Ratio is PerSecond by that of the floor in the same round.
 	Ratio float64 `json:"ratio,omitempty"`
+	// CPU of the whole run, warm-up included: what stays comparable on a machine that is busy with other things.
+	CPU CPU `json:"cpuMs"`
+}
+
+// CPU is processor time per refund in milliseconds.
+type CPU struct {
+	Postgres float64 `json:"postgres"` // 0 = cannot be seen: another machine, another system
+	Client   float64 `json:"client"`   // of this process and pgbench
 }
 
 // AcceptResult is one variant at one number of callers.
@@ -164,8 +172,8 @@ func (b *run) rounds(ctx context.Context, callers int) ([]AcceptResult, error) {
 				return nil, fmt.Errorf("bench: %s with %d callers: %w", order[i].Name, callers, err)
 			}
 			results[i].Rounds = append(results[i].Rounds, m)
-			_, _ = fmt.Fprintf(b.cfg.Progress, "round %d of %d, %d callers, %-8s %8.0f refunds/s  p50 %6.2f ms  p99 %6.2f ms\n",
-				round+1, b.cfg.Rounds, callers, order[i].Name, m.PerSecond, m.P50, m.P99)
+			_, _ = fmt.Fprintf(b.cfg.Progress, "round %d of %d, %d callers, %-8s %8.0f refunds/s  p50 %6.2f ms  p99 %6.2f ms  CPU %.3f + %.3f ms\n",
+				round+1, b.cfg.Rounds, callers, order[i].Name, m.PerSecond, m.P50, m.P99, m.CPU.Postgres, m.CPU.Client)
 		}
 	}
 	for i := range results {
@@ -214,18 +222,20 @@ func medians(list []Measure) Measure {
 		return (values[(n-1)/2] + values[n/2]) / 2
 	}
 	return Measure{PerSecond: of(func(m Measure) float64 { return m.PerSecond }), P50: of(func(m Measure) float64 { return m.P50 }),
-		P99: of(func(m Measure) float64 { return m.P99 }), Ratio: of(func(m Measure) float64 { return m.Ratio })}
+		P99: of(func(m Measure) float64 { return m.P99 }), Ratio: of(func(m Measure) float64 { return m.Ratio }),
+		CPU: CPU{Postgres: of(func(m Measure) float64 { return m.CPU.Postgres }), Client: of(func(m Measure) float64 { return m.CPU.Client })}}
 }
 
 // Print writes the medians as a table.
 func (r AcceptReport) Print(w io.Writer) {
-	_, _ = fmt.Fprintf(w, "PostgreSQL %s, fsync %s, %s each, medians of the rounds\n%8s  %-8s %10s %9s %9s %9s\n", r.Server, r.Fsync, r.Duration,
-		"callers", "", "refunds/s", "p50 ms", "p99 ms", "× floor")
+	_, _ = fmt.Fprintf(w, "PostgreSQL %s, fsync %s, %s each, medians of the rounds; CPU in ms per refund\n%8s  %-8s %10s %9s %9s %9s %9s %9s\n", r.Server, r.Fsync, r.Duration,
+		"callers", "", "refunds/s", "p50 ms", "p99 ms", "PG CPU", "own CPU", "× floor")
 	for _, x := range r.Results {
 		ratio := ""
 		if x.Median.Ratio > 0 {
 			ratio = fmt.Sprintf("%.2f", x.Median.Ratio)
 		}
-		_, _ = fmt.Fprintf(w, "%8d  %-8s %10.0f %9.2f %9.2f %9s\n", x.Callers, x.Variant, x.Median.PerSecond, x.Median.P50, x.Median.P99, ratio)
+		m := x.Median
+		_, _ = fmt.Fprintf(w, "%8d  %-8s %10.0f %9.2f %9.2f %9.3f %9.3f %9s\n", x.Callers, x.Variant, m.PerSecond, m.P50, m.P99, m.CPU.Postgres, m.CPU.Client, ratio)
 	}
 }

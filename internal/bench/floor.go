@@ -76,25 +76,28 @@ func (b *run) floor(ctx context.Context, schema string, tenant refund.Tenant, ca
 	cmd := exec.CommandContext(ctx, b.cfg.Pgbench, "-n", "-M", "prepared", "-c", strconv.Itoa(callers), "-j", "2", "-T", strconv.Itoa(seconds), // #nosec G204 -- the configured program
 		"-D", "n=0", "-f", file, "-l", "--log-prefix", filepath.Join(dir, "log"), b.cfg.URL)
 	cmd.Env = append(os.Environ(), "PGOPTIONS=-c search_path="+schema)
-	started := time.Now()
+	before, started := b.readCPU(ctx), time.Now()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return Measure{}, fmt.Errorf("pgbench: %w: %s", err, tail(out))
 	}
-	return readFloor(dir, started.Add(b.cfg.Warmup), b.cfg.Duration)
+	after := b.readCPU(ctx)
+	m, all, err := readFloor(dir, started.Add(b.cfg.Warmup), b.cfg.Duration)
+	m.CPU = after.perRefund(before, all)
+	return m, err
 }
 
 // readFloor reads pgbench's log of transactions: client, number, microseconds, script, second and microsecond of its end
 // (https://www.postgresql.org/docs/15/pgbench.html, "Per-Transaction Logging").
-func readFloor(dir string, from time.Time, d time.Duration) (Measure, error) {
+func readFloor(dir string, from time.Time, d time.Duration) (m Measure, all int, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "log.*"))
 	if err != nil {
-		return Measure{}, err
+		return m, 0, err
 	}
 	var latencies []time.Duration
 	for _, name := range files {
 		f, err := os.Open(name) // #nosec G304 -- made by us
 		if err != nil {
-			return Measure{}, err
+			return m, 0, err
 		}
 		lines := bufio.NewScanner(f)
 		for lines.Scan() {
@@ -102,19 +105,20 @@ func readFloor(dir string, from time.Time, d time.Duration) (Measure, error) {
 			if _, err := fmt.Sscan(lines.Text(), &client, &n, &us, &script, &sec, &usec); err != nil {
 				continue
 			}
+			all++
 			if end := time.Unix(sec, usec*1000); end.After(from) && end.Before(from.Add(d)) {
 				latencies = append(latencies, time.Duration(us)*time.Microsecond)
 			}
 		}
 		_ = f.Close()
 		if err := lines.Err(); err != nil {
-			return Measure{}, err
+			return m, 0, err
 		}
 	}
 	if len(latencies) == 0 {
-		return Measure{}, fmt.Errorf("pgbench wrote no log of transactions")
+		return m, 0, fmt.Errorf("pgbench wrote no log of transactions")
 	}
-	return measure(latencies, d), nil
+	return measure(latencies, d), all, nil
 }
 
 func tail(out []byte) string {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/refundry/refundry/internal/refund"
@@ -16,11 +17,13 @@ func (b *run) load(ctx context.Context, target Target, tenant refund.Tenant, cal
 	if err := b.checkpoint(ctx); err != nil {
 		return Measure{}, err
 	}
+	before := b.readCPU(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	from := time.Now().Add(b.cfg.Warmup)
 	until := from.Add(b.cfg.Duration)
 	latencies := make([][]time.Duration, callers)
+	var all atomic.Int64
 	var wg sync.WaitGroup
 	for c := range callers {
 		wg.Go(func() {
@@ -32,6 +35,7 @@ func (b *run) load(ctx context.Context, target Target, tenant refund.Tenant, cal
 					return
 				}
 				end := time.Now()
+				all.Add(1)
 				if end.After(until) {
 					return
 				}
@@ -45,7 +49,9 @@ func (b *run) load(ctx context.Context, target Target, tenant refund.Tenant, cal
 	if err := context.Cause(ctx); err != nil {
 		return Measure{}, err
 	}
-	return measure(slices.Concat(latencies...), b.cfg.Duration), nil
+	m := measure(slices.Concat(latencies...), b.cfg.Duration)
+	m.CPU = b.readCPU(ctx).perRefund(before, int(all.Load()))
+	return m, nil
 }
 
 // intake is a refund as a shop sends it: a random Idempotency-Key, a refund id that rises with time, one of many payments.
