@@ -9,6 +9,11 @@ var madeTransitions = Transitions()
 
 // broken names every promise that a change breaks. Each has its pair among the constraints and guards of the migrations.
 func broken(before Record, ch Change) []string {
+	return append(brokenRow(before, ch), brokenMoney(ch.After)...)
+}
+
+// brokenRow is about the refund alone; its payment may have others.
+func brokenRow(before Record, ch Change) []string {
 	var out []string
 	say := func(format string, a ...any) { out = append(out, fmt.Sprintf(format, a...)) }
 	r := ch.After
@@ -53,7 +58,6 @@ func broken(before Record, ch Change) []string {
 		say("a case is closed that was never open")
 	}
 	out = append(out, brokenSteps(before, ch)...)
-	out = append(out, brokenMoney(r)...)
 	return append(out, brokenNumbers(before, ch)...)
 }
 
@@ -86,17 +90,24 @@ func brokenSteps(before Record, ch Change) []string {
 	return out
 }
 
-// brokenMoney: the counters are exactly what refund and effects say. The payment of these tests has one refund.
-func brokenMoney(r Record) []string {
+// brokenMoney: the payment's counters are exactly what its refunds and their effects say.
+func brokenMoney(rs ...Record) []string {
 	var out []string
-	reserved, refunded, held := int64(0), int64(0), int64(0)
-	if !r.State.Final() {
-		reserved = r.Amount
+	reserved, refunded, held, cases := int64(0), int64(0), int64(0), 0
+	var effects []Effect
+	for _, r := range rs {
+		if !r.State.Final() {
+			reserved += r.Amount
+		}
+		if r.State.Final() && r.Exposed {
+			held += r.Amount
+		}
+		if r.Case != nil {
+			cases++
+		}
+		effects = append(effects, r.Effects...)
 	}
-	if r.State.Final() && r.Exposed {
-		held = r.Amount
-	}
-	for _, e := range r.Effects {
+	for _, e := range effects {
 		switch e.Status {
 		case EffectMoved:
 			refunded += e.Counted
@@ -107,31 +118,37 @@ func brokenMoney(r Record) []string {
 			out = append(out, "effects_reversed_ck")
 		}
 	}
-	p := r.Payment
+	p := rs[0].Payment
 	if p.Reserved != reserved || p.Refunded != refunded || p.Held != held {
 		out = append(out, fmt.Sprintf("counters: reserved %d refunded %d held %d, should be %d %d %d", p.Reserved, p.Refunded, p.Held, reserved, refunded, held))
 	}
 	if want := max(0, reserved+refunded+p.RefundedElsewhere+held-p.Captured); p.Excess != want {
 		out = append(out, fmt.Sprintf("payments_excess_exact_ck: excess %d, should be %d", p.Excess, want))
 	}
-	if p.Excess > p.ExcessAllowed && r.Case == nil {
+	if p.Excess > p.ExcessAllowed && cases == 0 {
 		out = append(out, "excess above what was accepted without a case")
 	}
-	seen := map[[2]string]bool{}
-	for _, e := range r.Effects {
-		if e.ChannelRefundID != "" && e.Status != EffectDropped {
-			k := [2]string{"id", e.ChannelRefundID}
-			if seen[k] {
-				out = append(out, "effects_channel_uq: "+e.ChannelRefundID+" twice")
-			}
-			seen[k] = true
+	return append(out, brokenEffects(rs)...)
+}
+
+// brokenEffects: no channel id twice, and no number with two standing effects of one id.
+func brokenEffects(rs []Record) []string {
+	var out []string
+	seen := map[string]bool{}
+	twice := func(constraint, key string) {
+		if seen[key] {
+			out = append(out, constraint+": "+key+" twice")
 		}
-		if e.Ours && e.Status == EffectMoved {
-			k := [2]string{fmt.Sprint(e.DispatchNo), e.ChannelRefundID}
-			if seen[k] {
-				out = append(out, fmt.Sprintf("effects_dispatch_uq: dispatch %d twice", e.DispatchNo))
+		seen[key] = true
+	}
+	for _, r := range rs {
+		for _, e := range r.Effects {
+			if e.ChannelRefundID != "" && e.Status != EffectDropped {
+				twice("effects_channel_uq", e.ChannelRefundID)
 			}
-			seen[k] = true
+			if e.Ours && e.Status == EffectMoved {
+				twice("effects_dispatch_uq", fmt.Sprintf("%s/%d/%s", r.RID, e.DispatchNo, e.ChannelRefundID))
+			}
 		}
 	}
 	return out

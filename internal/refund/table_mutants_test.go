@@ -159,6 +159,23 @@ func twoEffects(s *story) {
 	s.notice(Succeeded, 1, "B")
 }
 
+// aPersonKnewBetter: a silent send, and a person who says that it did happen.
+func aPersonKnewBetter(s *story) {
+	s.send()
+	s.after(leaseTime)
+	s.conclude(LeaseEnd, "")
+	s.confirmSuccess()
+}
+
+// twoNumbersInDoubt: the first number was refused, the second is on its way when a restore puts both in doubt.
+func twoNumbersInDoubt(s *story) {
+	s.says(s.send(), RefusedNewNumber)
+	s.send()
+	s.enter(Fact{Kind: EpochMark, Source: "epoch"})
+	s.after(10 * time.Minute)
+	s.r.LeaseEndsAt = time.Time{}
+}
+
 func plantedInDecide() []planted {
 	return []planted{
 		{bug: "doubt is sent again", decide: func(r Record, c Contract, now time.Time) Step {
@@ -203,7 +220,7 @@ func (p planted) finds(t *testing.T) (string, string) {
 		if p.from != nil {
 			s := tell(t, name)
 			p.from(s)
-			x.start = s.r
+			x.starts = []Record{s.r}
 		}
 		if p.apply != nil {
 			x.apply = p.apply

@@ -16,14 +16,15 @@ const (
 	sendWindow  = 3 * time.Second
 )
 
-// classes are the kinds of promises that a channel can make.
+// classes are the kinds of promises that a channel can make: the shipped profiles, and contracts that mix their terms
+// differently or make them harder.
 func classes(tb testing.TB) map[string]Contract {
 	tb.Helper()
-	keyed, ok1 := Profile(ProfileKeyedQueryable)
-	blind, ok2 := Profile(ProfileBlind)
-	if !ok1 || !ok2 {
-		tb.Fatal("the shipped profiles must exist")
+	all := map[string]Contract{}
+	for _, name := range Profiles() {
+		all[name], _ = Profile(name)
 	}
+	blind := all[ProfileBlind]
 	base := func(name string) Contract {
 		c := blind
 		c.Profile = name
@@ -44,13 +45,15 @@ func classes(tb testing.TB) map[string]Contract {
 	notice := base("noticing")
 	notice.Notices, notice.Codes.LateFailure = true, true
 
-	all := map[string]Contract{}
-	for _, c := range []Contract{keyed, blind, list, replay, after2xx, notice} {
+	for _, c := range []Contract{list, replay, after2xx, notice} {
+		all[c.Profile] = c
+	}
+	for name, c := range all {
 		if err := c.Validate(); err != nil {
-			tb.Fatalf("contract %s: %v", c.Profile, err)
+			tb.Fatalf("contract %s: %v", name, err)
 		}
 		c.Version = 1
-		all[c.Profile] = c
+		all[name] = c
 	}
 	return all
 }
