@@ -24,6 +24,9 @@ func (s *service) mount(c Config) (http.Handler, error) {
 	if c.Metrics != nil {
 		root.Method(http.MethodGet, "/metrics", c.Metrics)
 	}
+	if c.Notices != nil {
+		root.With(s.timed).Post(noticePath, s.receiveNotice)
+	}
 	if err := s.mountPages(root); err != nil {
 		return nil, err
 	}

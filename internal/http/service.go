@@ -61,6 +61,7 @@ type ParkingLot interface {
 type Limits struct {
 	Body     int64         // bytes of a refund or payment; 64 KiB
 	Events   int64         // bytes of a body of events; 4 MiB
+	Notice   int64         // bytes of a channel's notice; 256 KiB
 	Batch    int           // events of a body; 1000
 	BodyTime time.Duration // for a body to arrive; 10 s
 	Request  time.Duration // for an answer, besides a wait that was asked for; 15 s
@@ -69,7 +70,7 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	return Limits{Body: or(l.Body, 64<<10), Events: or(l.Events, 4<<20), Batch: or(l.Batch, 1000),
+	return Limits{Body: or(l.Body, 64<<10), Events: or(l.Events, 4<<20), Notice: or(l.Notice, 256<<10), Batch: or(l.Batch, 1000),
 		BodyTime: or(l.BodyTime, 10*time.Second), Request: or(l.Request, 15*time.Second), Waiters: or(l.Waiters, 512), KeyTTL: or(l.KeyTTL, time.Second)}
 }
 
@@ -97,6 +98,7 @@ type Config struct {
 	Events   EventDecoder
 	Parking  ParkingLot
 
+	Notices Notices          // of channels; nil = the path does not exist
 	Ready   []ReadyCheck     // for /readyz, asked in order
 	Metrics http.Handler     // for /metrics; nil = the path does not exist
 	Log     *slog.Logger     // default: discards
@@ -113,6 +115,7 @@ type service struct {
 	payments Payments
 	events   EventDecoder
 	parking  ParkingLot
+	notices  Notices
 
 	ready    []ReadyCheck
 	clock    func() time.Time
@@ -137,7 +140,7 @@ func newService(c Config) (*service, error) {
 		c.Clock = time.Now
 	}
 	limits := c.Limits.withDefaults()
-	s := &service{door: c.Door, refunds: c.Refunds, actions: c.Actions, payments: c.Payments, events: c.Events, parking: c.Parking,
+	s := &service{door: c.Door, refunds: c.Refunds, actions: c.Actions, payments: c.Payments, events: c.Events, parking: c.Parking, notices: c.Notices,
 		ready: c.Ready, clock: c.Clock, limits: limits, waiters: make(chan struct{}, limits.Waiters), stopping: make(chan struct{}),
 		problems: newProblems(c.Log), auth: &authenticator{keys: newKeyCache(c.Keys, limits.KeyTTL, c.Clock), clock: c.Clock}}
 	spec, err := oapi.GetSpec()

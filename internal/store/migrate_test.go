@@ -218,7 +218,7 @@ func TestMigrateGoesOnAfterACrashInRiversStep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := mustMigrate(t, MigrateConfig{URL: url, Schema: "cell_a"}).Applied; !slices.Equal(got, []string{"0008_river", "0009_message_trace", "0010_notice_facts"}) {
+	if got := mustMigrate(t, MigrateConfig{URL: url, Schema: "cell_a"}).Applied; !slices.Equal(got, []string{"0008_river", "0009_message_trace.sql", "0010_notice_facts.sql"}) {
 		t.Errorf("the step is recorded again and the rest follows, got %v", got)
 	}
 }
