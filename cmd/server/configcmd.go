@@ -3,7 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"os"
+	"slices"
 	"sort"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -33,11 +37,15 @@ func configCommand() *cobra.Command {
 					faults = append(faults, fmt.Errorf("accounts.%s: %w", name, err))
 				}
 			}
+			faults = append(faults, bridgeSecrets(f)...)
 			if err := errors.Join(faults...); err != nil {
 				return err
 			}
 			if c.json {
-				return printJSON(cmd, map[string]any{"ok": true, "accounts": names})
+				return printJSON(cmd, map[string]any{"ok": true, "accounts": names, "bridges": slices.Sorted(maps.Keys(f.Bridges))})
+			}
+			if err := printBridges(cmd, f); err != nil {
+				return err
 			}
 			var rows [][]any
 			for _, name := range names {
@@ -54,4 +62,57 @@ func configCommand() *cobra.Command {
 	check.Flags().BoolVar(&c.json, "json", false, "print data as JSON")
 	cmd.AddCommand(check)
 	return cmd
+}
+
+// bridgeSecrets reads what bridges need and tells what cannot be read.
+func bridgeSecrets(f config.File) []error {
+	var faults []error
+	note := func(at string, err error) {
+		if err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", at, err))
+		}
+	}
+	readable := func(at, path string) {
+		if path == "" {
+			return
+		}
+		file, err := os.Open(path)
+		if err == nil {
+			err = file.Close()
+		}
+		note(at, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Bridges)) {
+		at := "bridges." + name
+		if t := f.Bridges[name].TLS; t != nil {
+			readable(at+".tls.ca", t.CA)
+			readable(at+".tls.cert", t.Cert)
+			readable(at+".tls.key", t.Key)
+		}
+		if c := f.Bridges[name].Credentials; c != nil {
+			readable(at+".credentials.file", c.File)
+			readable(at+".credentials.nkey", c.NKey)
+			_, err := c.Token.Read()
+			note(at+".credentials.token", err)
+			_, err = c.Password.Read()
+			note(at+".credentials.password", err)
+		}
+	}
+	return faults
+}
+
+func printBridges(cmd *cobra.Command, f config.File) error {
+	if len(f.Bridges) == 0 {
+		return nil
+	}
+	var rows [][]any
+	for _, name := range slices.Sorted(maps.Keys(f.Bridges)) {
+		b := f.Bridges[name]
+		rows = append(rows, []any{name, b.Broker, b.URL, b.Stream, strings.Join(b.Subjects, ","), b.Tenants})
+	}
+	if err := printTable(cmd, "BRIDGE\tBROKER\tURL\tSTREAM\tSUBJECTS\tTENANTS", rows); err != nil {
+		return err
+	}
+	fmt.Fprintln(cmd.OutOrStdout())
+	return nil
 }

@@ -24,12 +24,15 @@ type demoSite struct {
 	ChannelAccount string `json:"channelAccount"`
 	Simulator      string `json:"simulator"`
 	DatabaseURL    string `json:"databaseUrl"`
+	NATS           string `json:"nats"`
+	NATSSubject    string `json:"natsSubject"`
 	Docs           string `json:"docs"`
 }
 
 func (d demoSite) with(a *app, s *devStack) demoSite {
 	d.API = "http://" + a.server.Addr().String()
 	d.Docs, d.Simulator, d.DatabaseURL = d.API+"/docs", s.sim.url(), s.db.URL()
+	d.NATS, d.NATSSubject = s.nats.URL(), demoSubject
 	return d
 }
 
@@ -132,6 +135,7 @@ Refundry is ready.
   API        %[1]s        (reference: %[1]s/docs)
   simulator  %[3]s
   database   %[4]s
+  events     %[5]s        (NATS JetStream, subject %[6]s)
 
 Copy and paste:
 
@@ -141,6 +145,11 @@ Copy and paste:
   curl -s %[1]s/v1/refunds/rf_1 -H "Authorization: Bearer $KEY"
   curl -s %[3]s/effects
 
+The same as an event, with the nats command (go install github.com/nats-io/natscli/nats@latest):
+
+  nats --server %[5]s request %[6]s \
+    '{"specversion":"1.0","id":"evt-1","source":"/shop","type":"refund.requested","tenantid":"demo","data":{"refundId":"rf_2","orderId":"ord_1","paymentId":"pay_1","amount":500,"currency":"USD"}}'
+
 Ctrl-C stops everything.
-`, d.API, d.APIKey, d.Simulator, d.DatabaseURL)
+`, d.API, d.APIKey, d.Simulator, d.DatabaseURL, d.NATS, d.NATSSubject)
 }

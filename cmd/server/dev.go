@@ -13,6 +13,7 @@ import (
 
 	"github.com/refundry/refundry/internal/config"
 	"github.com/refundry/refundry/internal/devdb"
+	"github.com/refundry/refundry/internal/devnats"
 	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/store"
 )
@@ -21,24 +22,29 @@ const demoTenant = "demo"
 
 type devFlags struct {
 	common
-	listen, simulator, dir, faults string
+	listen, simulator, nats, dir, faults string
+	anyNATS                              bool // nobody asked for the address of nats
 }
 
 func devCommand() *cobra.Command {
 	var f devFlags
 	cmd := &cobra.Command{
 		Use:   "dev",
-		Short: "Run everything on this machine: PostgreSQL, simulated channel, demo tenant, API",
+		Short: "Run everything on this machine: PostgreSQL, NATS, simulated channel, demo tenant, API",
 		Long: `Starts a PostgreSQL of its own from the installed programs, brings its schema up, makes a demo tenant with two actors
-and their keys, starts the channel simulator and serves the API. Data stays in --data; a second run finds it again.
+and their keys, starts a NATS server with JetStream and the channel simulator, feeds events from NATS and serves the API. Data stays in --data; a second run finds it again.
 Ctrl-C drains and stops everything that it started.`,
 		Example: "  refundry dev\n  refundry dev --faults lost-after=0.2,lost-before=0.1,seed=7\n  refundry dev --listen 127.0.0.1:0 --data ./data --json | head -1",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runDev(cmd, f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.anyNATS = !cmd.Flags().Changed("nats")
+			return runDev(cmd, f)
+		},
 	}
 	f.bindLog(cmd)
 	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "host:port of the API")
 	cmd.Flags().StringVar(&f.simulator, "simulator", "127.0.0.1:0", "host:port of the channel simulator; port 0 = any free one")
+	cmd.Flags().StringVar(&f.nats, "nats", "127.0.0.1:4222", "host:port of the NATS server, on loopback; port 0 = any free one, as when nothing is said and this one is taken")
 	cmd.Flags().StringVar(&f.dir, "data", "", "folder for all data (default ./.refundry, or /var/lib/refundry where PostgreSQL's user cannot enter that)")
 	cmd.Flags().StringVar(&f.faults, "faults", "", "how the channel misbehaves: name=share,…,seed=N")
 	return cmd
@@ -55,7 +61,7 @@ func runDev(cmd *cobra.Command, f devFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(cmd.ErrOrStderr(), "refundry: starting PostgreSQL and the simulator, data in", f.dir)
+	fmt.Fprintln(cmd.ErrOrStderr(), "refundry: starting PostgreSQL, NATS and the simulator, data in", f.dir)
 	ctx := cmd.Context()
 	stack := &devStack{}
 	defer func() { err = errors.Join(err, stack.stop()) }()
@@ -68,12 +74,17 @@ func runDev(cmd *cobra.Command, f devFlags) (err error) {
 
 // devStack is what dev starts below the service, and stops after it.
 type devStack struct {
-	db  *devdb.DB
-	sim *runningSimulator
+	db   *devdb.DB
+	nats *devnats.Server
+	sim  *runningSimulator
 }
 
 func (s *devStack) build(ctx context.Context, f devFlags, log *slog.Logger) (*app, demoSite, error) {
 	var demo demoSite
+	var err error
+	if s.nats, err = devnats.Start(devnats.Config{Dir: f.dir, Listen: f.nats, AnyPort: f.anyNATS, Logger: log}); err != nil {
+		return nil, demo, err
+	}
 	db, err := devdb.Start(ctx, devdb.Config{Dir: f.dir, Logger: log})
 	if err != nil {
 		return nil, demo, err
@@ -88,8 +99,8 @@ func (s *devStack) build(ctx context.Context, f devFlags, log *slog.Logger) (*ap
 	if demo, err = prepareDemo(ctx, db.URL(), f.dir); err != nil {
 		return nil, demo, err
 	}
-	a, err := newApp(ctx, appConfig{databaseURL: db.URL(), schema: "refundry", listen: f.listen, file: demoConfig(s.sim.url()),
-		api: true, worker: true, workers: 32, log: log})
+	a, err := newApp(ctx, appConfig{databaseURL: db.URL(), schema: "refundry", listen: f.listen, file: demoConfig(s.sim.url(), s.nats.URL()),
+		api: true, worker: true, bridge: true, workers: 32, log: log})
 	return a, demo, err
 }
 
@@ -97,6 +108,9 @@ func (s *devStack) stop() error {
 	var errs []error
 	if s.sim != nil {
 		errs = append(errs, s.sim.stop())
+	}
+	if s.nats != nil {
+		s.nats.Stop()
 	}
 	if s.db != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -106,8 +120,16 @@ func (s *devStack) stop() error {
 	return errors.Join(errs...)
 }
 
-// demoConfig has one account per profile: demo, and demo-<profile> for every other one.
-func demoConfig(endpoint string) config.File {
+// Names of the broker's side of dev.
+const (
+	demoBridge   = "nats"
+	demoStream   = "REFUNDRY"
+	demoSubjects = "refundry.in.>"
+	demoSubject  = "refundry.in." + demoTenant + ".refund.requested"
+)
+
+// demoConfig has one account per profile: demo, and demo-<profile> for every other one; and one bridge.
+func demoConfig(endpoint, broker string) config.File {
 	accounts := map[string]config.Account{}
 	for i, profile := range refund.Profiles() {
 		name := demoTenant
@@ -116,5 +138,6 @@ func demoConfig(endpoint string) config.File {
 		}
 		accounts[name] = config.Account{Channel: "plain", Endpoint: endpoint, Tenants: []string{demoTenant}, Contract: config.Contract{Profile: profile}}
 	}
-	return config.File{Accounts: accounts}
+	bridges := map[string]config.Bridge{demoBridge: {Broker: "nats", URL: broker, Stream: demoStream, CreateStream: true, Subjects: []string{demoSubjects}, Tenants: []string{demoTenant}}}
+	return config.File{Accounts: accounts, Bridges: bridges}
 }

@@ -17,7 +17,11 @@ func (a *app) observe(in refund.Intake, o refund.Outcome, took time.Duration) {
 	if o.Verdict == refund.Conflict {
 		conflict = string(o.Code)
 	}
-	a.metrics.Intake(in.Event.Consumer, string(o.Verdict), o.Cause, conflict)
+	cause := o.Cause
+	if a.ofBridge(in.Event.Consumer) {
+		cause = "" // the bridge knows it better
+	}
+	a.metrics.Intake(in.Event.Consumer, string(o.Verdict), cause, conflict)
 	a.metrics.Accepted(took)
 }
 
@@ -103,6 +107,7 @@ func (a *app) watchStock(ctx context.Context) {
 		} else if ctx.Err() == nil {
 			a.log.WarnContext(ctx, "gauges not read", "error", err.Error())
 		}
+		a.measureLag(ctx)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

@@ -24,8 +24,8 @@ end and their answers are stored. Any number of processes may serve one database
 		Example: "  refundry serve --database-url postgres://… --config refundry.yaml\n  refundry serve --roles api    # workers run elsewhere",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			api, worker, err := parseRoles(roles)
-			if err != nil {
+			var app appConfig
+			if err := app.parseRoles(roles); err != nil {
 				return err
 			}
 			if err := c.needDatabase(); err != nil {
@@ -42,7 +42,8 @@ end and their answers are stored. Any number of processes may serve one database
 			if err != nil {
 				return err
 			}
-			a, err := newApp(cmd.Context(), appConfig{databaseURL: c.databaseURL, schema: c.schema, listen: listen, file: f, api: api, worker: worker, workers: workers, log: log})
+			app.databaseURL, app.schema, app.listen, app.file, app.workers, app.log = c.databaseURL, c.schema, listen, f, workers, log
+			a, err := newApp(cmd.Context(), app)
 			if err != nil {
 				return err
 			}
@@ -56,28 +57,30 @@ end and their answers are stored. Any number of processes may serve one database
 		},
 	}
 	c.bind(cmd)
-	cmd.Flags().StringVar(&file, "config", "", "YAML file with accounts and times")
+	cmd.Flags().StringVar(&file, "config", "", "YAML file with accounts, bridges and times")
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "host:port of the API")
-	cmd.Flags().StringSliceVar(&roles, "roles", []string{"api", "worker"}, "what this process does: api, worker")
+	cmd.Flags().StringSliceVar(&roles, "roles", []string{"api", "worker", "bridge"}, "what this process does: api, worker, bridge")
 	cmd.Flags().IntVar(&workers, "workers", 32, "steps of refunds at once")
 	return cmd
 }
 
-func parseRoles(roles []string) (api, worker bool, err error) {
+func (c *appConfig) parseRoles(roles []string) error {
 	for _, r := range roles {
 		switch r {
 		case "api":
-			api = true
+			c.api = true
 		case "worker":
-			worker = true
+			c.worker = true
+		case "bridge":
+			c.bridge = true
 		default:
-			return false, false, fmt.Errorf("--roles: %q is not one of api, worker", r)
+			return fmt.Errorf("--roles: %q is not one of api, worker, bridge", r)
 		}
 	}
-	if !api && !worker {
-		return false, false, errors.New("--roles: at least one of api, worker")
+	if !c.api && !c.worker && !c.bridge {
+		return errors.New("--roles: at least one of api, worker, bridge")
 	}
-	return api, worker, nil
+	return nil
 }
 
 // loadFile reads the configuration; no file means no accounts.

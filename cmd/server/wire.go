@@ -28,7 +28,7 @@ type appConfig struct {
 	databaseURL, schema string
 	listen              string
 	file                config.File
-	api, worker         bool
+	api, worker, bridge bool
 	workers             int
 	log                 *slog.Logger
 }
@@ -44,7 +44,9 @@ type app struct {
 	runner  *jobs.Runner
 	api     *httpapi.API
 	server  *httpapi.Server
+	bridges []*bridge.Bridge
 
+	started   bool // bridges run
 	stopStock context.CancelFunc
 	stock     sync.WaitGroup
 }
@@ -75,6 +77,9 @@ func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 	}
 	a.door = refund.NewDoor(refund.DoorConfig{Gate: a.store, NewRID: store.NewRID, Logger: cfg.log, Observe: a.observe, CommitUnknown: a.metrics.CommitUnknown})
 	if err := a.openRunner(ctx, registry); err != nil {
+		return a, err
+	}
+	if err := a.openBridges(); err != nil {
 		return a, err
 	}
 	return a, a.openAPI()
@@ -155,6 +160,10 @@ func (a *app) start(ctx context.Context) error {
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	a.stopStock = cancel
 	a.stock.Go(func() { a.watchStock(run) })
+	for _, b := range a.bridges {
+		b.Start()
+	}
+	a.started = true
 	if a.server == nil {
 		return nil
 	}
@@ -171,6 +180,9 @@ func (a *app) stop() error {
 	var errs []error
 	if a.server != nil && a.server.Addr() != nil {
 		errs = append(errs, a.server.Stop(ctx))
+	}
+	if a.started {
+		errs = append(errs, a.stopBridges(ctx))
 	}
 	if a.cfg.worker {
 		errs = append(errs, a.runner.Stop(ctx))

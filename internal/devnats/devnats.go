@@ -19,6 +19,7 @@ import (
 type Config struct {
 	Dir        string        // its data lies in Dir/nats and is found again by the next run
 	Listen     string        // host:port on loopback; default 127.0.0.1:4222; port 0 = any free one
+	AnyPort    bool          // a free port when the one of Listen is taken
 	MaxPayload int           // bytes of a message; default 1 MiB
 	Patience   time.Duration // of the start; default 20 s
 	Logger     *slog.Logger  // hears errors and warnings; default: nobody
@@ -44,6 +45,9 @@ func Start(cfg Config) (*Server, error) {
 		cfg.MaxPayload = 1 << 20
 	}
 	host, port, err := loopback(cfg.Listen)
+	if errors.Is(err, errTaken) && cfg.AnyPort {
+		host, port, err = loopback(net.JoinHostPort(host, "0"))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +69,8 @@ func Start(cfg Config) (*Server, error) {
 	return &Server{s}, nil
 }
 
+var errTaken = errors.New("is in use")
+
 // loopback takes an address apart and sees that it is free. nats-server itself ends the process when it cannot listen.
 func loopback(listen string) (host string, port int, err error) {
 	host, text, err := net.SplitHostPort(listen)
@@ -79,7 +85,7 @@ func loopback(listen string) (host string, port int, err error) {
 	}
 	l, err := net.Listen("tcp", listen) //nolint:noctx // bound and let go at once
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return "", 0, fmt.Errorf("nats: %s is in use (another broker, or another dev): choose another address with --nats, port 0 takes any free one", listen)
+		return host, 0, fmt.Errorf("nats: %s %w (another broker, or another dev): choose another address with --nats, port 0 takes any free one", listen, errTaken)
 	}
 	if err != nil {
 		return "", 0, fmt.Errorf("nats: %w", err)

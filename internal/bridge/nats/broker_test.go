@@ -3,6 +3,7 @@ package nats_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -264,13 +265,15 @@ func (b *broker) Lag(t testing.TB, consumer string) (lag int) {
 		if err != nil {
 			return err
 		}
+		lag = int(info.CachedInfo().State.LastSeq) // without a consumer: all of it
 		c, err := info.Consumer(ctx, "refundry-"+consumer)
-		if err == nil {
-			lag = int(c.CachedInfo().NumPending) + c.CachedInfo().NumAckPending
+		if errors.Is(err, jetstream.ErrConsumerNotFound) {
 			return nil
 		}
-		lag = int(info.CachedInfo().State.Msgs) // no consumer: all of it
-		return nil
+		if err == nil {
+			lag -= int(c.CachedInfo().AckFloor.Stream)
+		}
+		return err
 	})
 	return lag
 }

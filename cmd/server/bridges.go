@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/refundry/refundry/internal/bridge"
+	"github.com/refundry/refundry/internal/bridge/nats"
+	"github.com/refundry/refundry/internal/config"
+	"github.com/refundry/refundry/internal/telemetry"
+)
+
+// openBridges makes the configured bridges; nothing is dialed before they start. Adding a broker is one case.
+func (a *app) openBridges() error {
+	if !a.cfg.bridge {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.cfg.file.Bridges)) {
+		c := a.cfg.file.Bridges[name]
+		var open bridge.Opener
+		var err error
+		switch c.Broker {
+		case "nats":
+			open, err = a.openNATS(name, c)
+		default:
+			err = fmt.Errorf("no broker %q", c.Broker)
+		}
+		if err != nil {
+			return fmt.Errorf("bridge %s: %w", name, err)
+		}
+		b, err := bridge.New(bridge.Config{Name: name, Broker: c.Broker, Open: open, Door: a.door, Lot: a.store, Tenants: a.store, Allowed: c.Tenants,
+			MaxBatch: c.Batch, Rate: c.Rate, Logger: a.log, Observe: bridgeObserver{a.metrics}})
+		if err != nil {
+			return err
+		}
+		a.bridges = append(a.bridges, b)
+	}
+	return nil
+}
+
+func (a *app) openNATS(name string, c config.Bridge) (bridge.Opener, error) {
+	out := nats.Config{URL: c.URL, Stream: c.Stream, Durable: "refundry-" + name, Subjects: c.Subjects, CreateStream: c.CreateStream, Logger: a.log.With("bridge", name)}
+	if t := c.TLS; t != nil {
+		out.TLS = nats.TLS{CAFile: t.CA, CertFile: t.Cert, KeyFile: t.Key}
+	}
+	if k := c.Credentials; k != nil {
+		token, err := k.Token.Read()
+		if err != nil {
+			return nil, fmt.Errorf("credentials.token: %w", err)
+		}
+		password, err := k.Password.Read()
+		if err != nil {
+			return nil, fmt.Errorf("credentials.password: %w", err)
+		}
+		out.Credentials = nats.Credentials{File: k.File, NKeyFile: k.NKey, Token: token, User: k.User, Password: password}
+	}
+	return nats.Opener(out)
+}
+
+// stopBridges drains all of them at once.
+func (a *app) stopBridges(ctx context.Context) error {
+	stopped := make(chan error, len(a.bridges))
+	for _, b := range a.bridges {
+		go func() { stopped <- b.Stop(ctx) }()
+	}
+	var errs []error
+	for range a.bridges {
+		errs = append(errs, <-stopped)
+	}
+	return errors.Join(errs...)
+}
+
+// ofBridge says whether a consumer is a bridge of this process.
+func (a *app) ofBridge(consumer string) bool {
+	_, is := a.cfg.file.Bridges[consumer]
+	return is && a.cfg.bridge
+}
+
+// measureLag asks every broker how much waits.
+func (a *app) measureLag(ctx context.Context) {
+	for _, b := range a.bridges {
+		n, known := b.Lag(ctx)
+		a.metrics.BridgeLag(b.Name(), n, known)
+	}
+}
+
+// bridgeObserver counts what bridges do.
+type bridgeObserver struct{ m *telemetry.Metrics }
+
+func (o bridgeObserver) Delivered(consumer, outcome, cause string) {
+	o.m.BridgeDelivered(consumer, outcome, cause)
+}
+func (o bridgeObserver) Parked(consumer, reason string) { o.m.BridgeParked(consumer, reason) }
+func (o bridgeObserver) Opened(consumer string)         { o.m.BridgeOpened(consumer) }
+func (o bridgeObserver) AckFailed(consumer string)      { o.m.BridgeAckFailed(consumer) }
