@@ -90,6 +90,31 @@ func TestReplicas(t *testing.T) {
 			t.Errorf("the channel has %+v, want one effect after one send", got)
 		}
 	})
+	t.Run("M8 a worker that slept past its lease overwrites nothing when it wakes", func(t *testing.T) {
+		sleeper := harness.Serve(t, url, config, "worker")
+		sim.SetRules(ctx, harness.Rule{Fault: "slow", RefundID: "slept", DelayMS: 2000})
+		a.Accept(ctx, request("slept", 100, 100))
+		sim.UntilMoved(ctx, "slept", 30*time.Second)
+		sleeper.Pause()
+		harness.Serve(t, url, config, "worker")
+		a.UntilState(ctx, "slept", "SUCCESS", time.Minute)
+		before := a.Refund(ctx, "slept")
+		sleeper.Resume()
+		var first harness.Attempt
+		harness.Eventually(t, time.Minute, "the answer that the sleeper had got is kept", func() (bool, string) {
+			first = a.Timeline(ctx, "slept").Attempts[0]
+			return first.Answer != nil, "no answer yet"
+		})
+		if !first.Late || *first.Answer != "SUCCEEDED" {
+			t.Errorf("the first attempt says %s, late %t; want the channel's own word, late", *first.Answer, first.Late)
+		}
+		if after := a.Refund(ctx, "slept"); after.State != "SUCCESS" || len(a.Timeline(ctx, "slept").Effects) != 1 {
+			t.Errorf("%s before and %s after the sleeper woke", before, after)
+		}
+		if got := sim.EffectsOf(ctx, "slept"); len(got) != 1 || got[0].Requests != 1 {
+			t.Errorf("the channel has %+v, want one effect after one send", got)
+		}
+	})
 	t.Run("a channel that nobody can reach proves nothing", func(t *testing.T) { // C23: dial refused after a timeout
 		second := harness.Serve(t, url, config, "worker")
 		sim.SetRules(ctx, harness.Rule{Fault: "lost-after", RefundID: "c23-dial", Nth: 1}, harness.Rule{Fault: "error-before", Op: "query"})

@@ -151,6 +151,12 @@ func (p *Process) Kill() {
 // Terminate asks the process to end and does not wait for it.
 func (p *Process) Terminate() { p.signal(syscall.SIGTERM) }
 
+// Pause stops the process in the middle of whatever it does, as a suspended machine would; Resume lets it go on.
+func (p *Process) Pause() { p.signal(syscall.SIGSTOP) }
+
+// Resume ends a Pause.
+func (p *Process) Resume() { p.signal(syscall.SIGCONT) }
+
 // Wait waits for the end of the process and returns its exit code; -1 = ended by a signal.
 func (p *Process) Wait(within time.Duration) (int, error) {
 	limit := time.NewTimer(within)
