@@ -75,6 +75,7 @@ type Config struct {
 	Waker    Waker      // nil = payment_wake jobs fail and are tried again
 	Maintain Maintainer // nil = no housekeeping
 	Observer Observer   // nil = nobody counts
+	Gate     Gate       // nil = every call may be made at once
 	// Budget puts into the context how long after start a first byte may leave. nil = only the check before the call guards it.
 	Budget func(ctx context.Context, start time.Time, send time.Duration) context.Context
 

@@ -55,11 +55,11 @@ func (r *Runner) take(ctx context.Context, rec refund.Record) error {
 	case refund.DoNumber:
 		own.Kind = refund.KeyDead
 	case refund.DoSend:
-		return r.call(ctx, rec, refund.AttemptSend, st.Dispatch, ch, contract)
+		return r.admitted(ctx, rec, refund.AttemptSend, st.Dispatch, ch, contract)
 	case refund.DoQuery:
-		return r.call(ctx, rec, refund.AttemptQuery, st.Dispatch, ch, contract)
+		return r.admitted(ctx, rec, refund.AttemptQuery, st.Dispatch, ch, contract)
 	case refund.DoList:
-		return r.call(ctx, rec, refund.AttemptList, st.Dispatch, ch, contract)
+		return r.admitted(ctx, rec, refund.AttemptList, st.Dispatch, ch, contract)
 	default:
 		return fmt.Errorf("jobs: unknown step %q", st.Do)
 	}
