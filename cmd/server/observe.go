@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -48,7 +49,7 @@ func (s measuredStore) Enter(ctx context.Context, k refund.Key, f refund.Fact, c
 	return ch, err
 }
 
-// housekeeping makes the partitions of the coming months and days.
+// housekeeping makes the partitions of the coming months and days, and matches notices that were left behind.
 type housekeeping struct {
 	store  *store.Store
 	schema string
@@ -56,7 +57,8 @@ type housekeeping struct {
 
 func (h housekeeping) Maintain(ctx context.Context) error {
 	_, err := store.EnsurePartitions(ctx, h.store.Pool(), store.PartitionsConfig{Schema: h.schema})
-	return err
+	_, unmatched := h.store.MatchNotices(ctx)
+	return errors.Join(err, unmatched)
 }
 
 // actions are what a caller may do to a refund besides asking for it.

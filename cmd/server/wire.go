@@ -82,7 +82,7 @@ func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 	if err := a.openBridges(); err != nil {
 		return a, err
 	}
-	return a, a.openAPI()
+	return a, a.openAPI(registry)
 }
 
 // openChannels writes the configured accounts to the database and makes their clients.
@@ -91,9 +91,9 @@ func (a *app) openChannels(ctx context.Context, book *accountBook) (*channel.Reg
 	client := channel.NewTransport(channel.TransportConfig{ReadTimeout: times.Call}).Client()
 	var wanted []store.AccountConfig
 	for name, c := range a.cfg.file.Accounts {
-		contract, ok := refund.Profile(c.Contract.Profile)
-		if !ok {
-			return nil, fmt.Errorf("account %s: no contract profile %q", name, c.Contract.Profile)
+		contract, err := c.Contract.Terms()
+		if err != nil {
+			return nil, fmt.Errorf("account %s: %w", name, err)
 		}
 		wanted = append(wanted, store.AccountConfig{Name: name, Adapter: c.Channel, Tenants: c.Tenants, Contract: contract})
 	}
@@ -109,7 +109,15 @@ func (a *app) openChannels(ctx context.Context, book *accountBook) (*channel.Reg
 			return nil, fmt.Errorf("account %s: %w", name, err)
 		}
 		contract := synced[name].Contract
-		one, err := plain.New(plain.Config{Endpoint: c.Endpoint, Account: name, Secret: secret, Codes: contract.Codes, HTTP: client})
+		var signers []string
+		for _, s := range c.NoticeSecrets {
+			signer, err := s.Read()
+			if err != nil {
+				return nil, fmt.Errorf("account %s: notice %w", name, err)
+			}
+			signers = append(signers, signer)
+		}
+		one, err := plain.New(plain.Config{Endpoint: c.Endpoint, Account: name, Secret: secret, NoticeSecrets: signers, Codes: contract.Codes, HTTP: client})
 		if err != nil {
 			return nil, fmt.Errorf("account %s: %w", name, err)
 		}
@@ -118,13 +126,14 @@ func (a *app) openChannels(ctx context.Context, book *accountBook) (*channel.Reg
 	return channel.NewRegistry(clients)
 }
 
-func (a *app) openRunner(ctx context.Context, channels refund.Channels) (err error) {
+func (a *app) openRunner(ctx context.Context, channels *channel.Registry) (err error) {
 	if a.pool, err = store.OpenPool(ctx, a.cfg.databaseURL, a.cfg.schema, int32(a.cfg.workers+8)); err != nil { // #nosec G115 -- a checked small number
 		return err
 	}
 	t := a.cfg.file.Times.Defaults()
 	a.runner, err = jobs.New(jobs.Config{Pool: a.pool, Schema: a.cfg.schema, Store: measuredStore{a.store, a.metrics}, Channels: channels,
 		Waker: bridge.Waker{Lot: a.store, Door: a.door, Log: a.log}, Maintain: housekeeping{a.store, a.cfg.schema}, Observer: observer{a.metrics},
+		Gate: channel.NewGate(channels, channel.GateConfig{Turned: func(account string, open bool) { a.log.Warn("breaker", "account", account, "open", open) }}),
 		Budget: func(ctx context.Context, start time.Time, send time.Duration) context.Context {
 			return channel.WithBudget(ctx, channel.Budget{Start: start, Send: send})
 		},
@@ -133,12 +142,18 @@ func (a *app) openRunner(ctx context.Context, channels refund.Channels) (err err
 	return err
 }
 
-func (a *app) openAPI() (err error) {
+// noticeDesk reads notices by the account's client and keeps them in the store.
+type noticeDesk struct {
+	*channel.Registry
+	*store.Store
+}
+
+func (a *app) openAPI(channels *channel.Registry) (err error) {
 	if !a.cfg.api {
 		return nil
 	}
 	a.api, err = httpapi.New(httpapi.Config{Door: a.door, Refunds: a.store, Actions: actions{a.store, a.runner, a.log}, Payments: a.store, Keys: a.store,
-		Events: bridge.Codec{}, Parking: a.store, Metrics: a.metrics.Handler(), Log: a.log,
+		Events: bridge.Codec{}, Parking: a.store, Notices: noticeDesk{channels, a.store}, Metrics: a.metrics.Handler(), Log: a.log,
 		Ready: []httpapi.ReadyCheck{
 			{Name: "database", Check: a.store.Ping},
 			{Name: "migrations", Check: func(ctx context.Context) error { return store.CheckMigrated(ctx, a.store.Pool(), a.cfg.schema) }},

@@ -35,11 +35,47 @@ type Account struct {
 	Tenants  []string `yaml:"tenants"`  // codes of the tenants that may use it
 	Contract Contract `yaml:"contract"`
 	Secret   *Secret  `yaml:"secret"` // absent = the channel wants none
+	// NoticeSecrets sign the channel's notices: the one of now first, those before it until their overlap ends.
+	// Absent = no notice of this account is taken.
+	NoticeSecrets []Secret `yaml:"noticeSecrets"`
 }
 
-// Contract names what the channel promises.
+// Contract names what the channel promises, and what this account has otherwise. Zero = as the profile says.
 type Contract struct {
-	Profile string `yaml:"profile"`
+	Profile   string        `yaml:"profile"`
+	PerSecond int           `yaml:"perSecond"` // calls a second by each process
+	Spacing   time.Duration `yaml:"spacing"`   // between sends for one payment
+	Waits     Waits         `yaml:"waits"`
+}
+
+// Waits say after how long a case opens. Zero = as the profile says.
+type Waits struct {
+	Pending  time.Duration `yaml:"pending"`
+	Unknown  time.Duration `yaml:"unknown"`
+	Accepted time.Duration `yaml:"accepted"`
+}
+
+// Terms is the contract that this makes. Errors: an unknown profile, terms that cannot be kept.
+func (c Contract) Terms() (refund.Contract, error) {
+	t, ok := refund.Profile(c.Profile)
+	if !ok {
+		return t, fmt.Errorf("%q is not one of: %s", c.Profile, strings.Join(refund.Profiles(), ", "))
+	}
+	if c.PerSecond != 0 {
+		t.Limits.PerSecond = c.PerSecond
+	}
+	for _, x := range []struct {
+		said time.Duration
+		term *refund.Duration
+	}{{c.Spacing, &t.Limits.Spacing}, {c.Waits.Pending, &t.Waits.Pending}, {c.Waits.Unknown, &t.Waits.Unknown}, {c.Waits.Accepted, &t.Waits.Accepted}} {
+		if x.said < 0 {
+			return t, errors.New("a time must not be negative")
+		}
+		if x.said > 0 {
+			*x.term = refund.Duration(x.said)
+		}
+	}
+	return t, t.Validate()
 }
 
 // Secret says where a secret is. It never holds one.
@@ -120,7 +156,12 @@ func (a Account) faults(name string) []string {
 		note(!refund.ValidTenantCode(t), ".tenants: %q is not a tenant code", t)
 	}
 	_, known := refund.Profile(a.Contract.Profile)
-	note(!known, ".contract.profile: %q is not one of: %s", a.Contract.Profile, strings.Join(refund.Profiles(), ", "))
+	_, err = a.Contract.Terms()
+	note(!known, ".contract.profile: %v", err)
+	note(known && err != nil, ".contract: %v", err)
+	for i, s := range a.NoticeSecrets {
+		note((s.Env == "") == (s.File == ""), ".noticeSecrets[%d]: name either env or file", i)
+	}
 	note(a.Secret != nil && (a.Secret.Env == "") == (a.Secret.File == ""), ".secret: name either env or file")
 	return out
 }

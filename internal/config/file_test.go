@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 const good = `
@@ -32,6 +33,9 @@ func TestParse(t *testing.T) {
 		"no scheme":         {"http://127.0.0.1:8089", "127.0.0.1:8089", "accounts.demo.endpoint"},
 		"user in the URL":   {"http://127", "http://u:p@127", "accounts.demo.endpoint"},
 		"unknown profile":   {"keyed-queryable", "keyed", "keyed-queryable"},
+		"negative wait":     {"{profile: keyed-queryable}", "{profile: blind, waits: {unknown: -1s}}", "accounts.demo.contract"},
+		"negative rate":     {"{profile: keyed-queryable}", "{profile: blind, perSecond: -1}", "accounts.demo.contract"},
+		"no notice secret":  {"secret: {env: DEMO_SECRET}", "noticeSecrets: [{}]", "noticeSecrets[0]"},
 		"bad tenant":        {"[demo]", "[Demo]", "Demo"},
 		"no tenant":         {"[demo]", "[]", "at least one"},
 		"two secrets":       {"{env: DEMO_SECRET}", "{env: A, file: b}", "either env or file"},
@@ -82,5 +86,20 @@ func TestUnknownVariables(t *testing.T) {
 	got := Unknown([]string{"REFUNDRY_DATABASE_ULR=x", "REFUNDRY_PORT=1", "HOME=/"}, map[string]bool{"REFUNDRY_PORT": true})
 	if len(got) != 1 || got[0] != "REFUNDRY_DATABASE_ULR" {
 		t.Errorf("unknown variables %v, want the misspelt one", got)
+	}
+}
+
+// What an account says otherwise replaces the profile's terms, and only that.
+func TestContractTerms(t *testing.T) {
+	c := Contract{Profile: "notice-only", PerSecond: 7, Spacing: time.Second, Waits: Waits{Unknown: time.Minute}}
+	got, err := c.Terms()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Limits.PerSecond != 7 || got.Limits.Spacing.D() != time.Second || got.Waits.Unknown.D() != time.Minute || got.Waits.Accepted.D() != 7*24*time.Hour {
+		t.Errorf("%+v", got)
+	}
+	if _, err := (Contract{Profile: "other"}).Terms(); err == nil {
+		t.Error("an unknown profile was taken")
 	}
 }
