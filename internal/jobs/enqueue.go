@@ -13,7 +13,10 @@ import (
 
 // Enqueuer puts jobs into transactions of others. It needs no connection of its own and no running workers, so it exists before the
 // store does.
-type Enqueuer struct{ client *river.Client[pgx.Tx] }
+type Enqueuer struct {
+	client        *river.Client[pgx.Tx]
+	insert, topic string // see QueueJobs and Announce
+}
 
 // NewEnqueuer makes one for the jobs tables in schema ("" = "refundry").
 func NewEnqueuer(schema string) (*Enqueuer, error) {
@@ -24,7 +27,7 @@ func NewEnqueuer(schema string) (*Enqueuer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("jobs: %w", err)
 	}
-	return &Enqueuer{client: client}, nil
+	return &Enqueuer{client: client, insert: fmt.Sprintf(insertJobsSQL, pgx.Identifier{schema}.Sanitize()), topic: schema + ".river_insert"}, nil
 }
 
 // EnqueueTx adds the jobs to tx. They are there when it commits, and only then. After an error the transaction is to be rolled back.

@@ -10,7 +10,7 @@ import (
 )
 
 // AcceptGroup is refund.Gate: one transaction for the whole group, one round trip to lock and read, one to write and
-// commit, and River's copy of the jobs between them. Nothing in it waits for a lock: what is not obtained is Lost.
+// commit (an Enqueuer that does not fit into a pipeline has its own between them). Nothing in it waits for a lock: what is not obtained is Lost.
 // Errors: refund.ErrUnavailable, refund.ErrCommitUnknown; anything else is a surprise about the group as a whole.
 func (s *Store) AcceptGroup(ctx context.Context, g []refund.Intake) ([]refund.Outcome, error) {
 	conn, err := s.pool.Acquire(ctx)
@@ -29,14 +29,15 @@ func (s *Store) AcceptGroup(ctx context.Context, g []refund.Intake) ([]refund.Ou
 	if !plan.Writes() {
 		return plan.Outcomes, translate(tx.Rollback(ctx)) // nothing to keep: the locks go with it
 	}
-	if err := s.enqueue(ctx, tx, plan.Wakes...); err != nil {
-		_ = tx.Rollback(context.WithoutCancel(ctx))
-		return nil, translate(err)
-	}
-	if kept {
-		err = s.writeGroupNoticed(ctx, tx, view, plan)
-	} else {
-		err = s.writeGroup(ctx, conn, view, plan)
+	b := s.queueGroup(view, plan)
+	committed, err := s.queueJobs(ctx, tx, b, plan.Wakes)
+	switch {
+	case err != nil:
+		err = translate(err)
+	case kept:
+		err = s.writeGroupNoticed(ctx, tx, b, plan.Refunds)
+	default:
+		err = s.writeGroup(ctx, conn, b)
 	}
 	if err != nil {
 		if conn.Conn().PgConn().TxStatus() != 'I' {
@@ -44,23 +45,33 @@ func (s *Store) AcceptGroup(ctx context.Context, g []refund.Intake) ([]refund.Ou
 		}
 		return nil, err
 	}
+	committed()
 	return plan.Outcomes, nil
+}
+
+// queueJobs adds the group's jobs to its pipeline, or else to its transaction at once. committed is to be called after COMMIT.
+func (s *Store) queueJobs(ctx context.Context, tx pgx.Tx, b *pgx.Batch, w []refund.Wakeup) (committed func(), err error) {
+	e, fits := s.cfg.Enqueuer.(PipelineEnqueuer)
+	if !fits {
+		return func() {}, s.enqueue(ctx, tx, w...)
+	}
+	queues, err := e.QueueJobs(b, w)
+	return func() { s.announce(e, queues) }, err
 }
 
 // writeGroup sends every INSERT and UPDATE of a plan and COMMIT in one pipeline. All of them are plain: whatever fails
 // stops the pipeline before COMMIT. The error of a lost COMMIT is refund.ErrCommitUnknown.
-func (s *Store) writeGroup(ctx context.Context, conn *pgxpool.Conn, v refund.View, p refund.Plan) error {
-	b := s.queueGroup(v, p)
+func (s *Store) writeGroup(ctx context.Context, conn *pgxpool.Conn, b *pgx.Batch) error {
 	b.Queue(sqlCommit)
 	return commitError(conn.SendBatch(ctx, b).Close())
 }
 
 // writeGroupNoticed is the slower way while notices wait for numbers: those that name a new refund's are entered before COMMIT.
-func (s *Store) writeGroupNoticed(ctx context.Context, tx pgx.Tx, v refund.View, p refund.Plan) error {
-	if err := tx.SendBatch(ctx, s.queueGroup(v, p)).Close(); err != nil {
+func (s *Store) writeGroupNoticed(ctx context.Context, tx pgx.Tx, b *pgx.Batch, rs []refund.NewRefund) error {
+	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return translate(err)
 	}
-	if err := s.matchGroup(ctx, tx, p.Refunds); err != nil {
+	if err := s.matchGroup(ctx, tx, rs); err != nil {
 		return translate(err)
 	}
 	return commitError(tx.Commit(ctx))

@@ -70,7 +70,7 @@ func TestC30RefundBeforeItsPayment(t *testing.T) {
 				t.Fatalf("wake jobs %v, want one for pay_1", got)
 			}
 			wantVerdicts(t, b.retry(t, "pay_1", func(refund.ParkedMessage) refund.Intake { return early }), refund.Accepted)
-			if got := b.text(t, `SELECT concat_ws(' ', done_how, done_at IS NOT NULL, tries) FROM parked`); got != "accepted t 2" {
+			if got := b.text(t, `SELECT concat_ws(' ', done_how, done_at IS NOT NULL, tries) FROM parked`); got != "accepted t 3" {
 				t.Errorf("settled as %q", got)
 			}
 			b.wantNoViolations(t)

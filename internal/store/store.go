@@ -45,6 +45,8 @@ type Store struct {
 	cfg      Config
 	log      *slog.Logger
 	identity identity
+
+	announcer *announcer
 }
 
 // identity is what the installation row says; it never changes while we run.
@@ -81,7 +83,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
-	s := &Store{pool: pool, cfg: cfg, log: cfg.Logger}
+	s := &Store{pool: pool, cfg: cfg, log: cfg.Logger, announcer: newAnnouncer()}
 	if err := s.readIdentity(ctx); err != nil {
 		pool.Close()
 		return nil, err
@@ -122,7 +124,10 @@ func poolConfig(cfg Config) (*pgxpool.Config, error) {
 }
 
 // Close gives all connections back. Transactions under way end first.
-func (s *Store) Close() { s.pool.Close() }
+func (s *Store) Close() {
+	s.announcer.close()
+	s.pool.Close()
+}
 
 // Pool is for the parts that need their own statements in our database: River and readiness.
 func (s *Store) Pool() *pgxpool.Pool { return s.pool }
