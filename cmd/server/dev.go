@@ -15,6 +15,7 @@ import (
 	"github.com/refundry/refundry/internal/devdb"
 	"github.com/refundry/refundry/internal/devnats"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/simulator"
 	"github.com/refundry/refundry/internal/store"
 )
 
@@ -24,6 +25,7 @@ type devFlags struct {
 	common
 	listen, simulator, nats, dir, faults string
 	anyNATS                              bool // nobody asked for the address of nats
+	caseAfter                            time.Duration
 }
 
 func devCommand() *cobra.Command {
@@ -47,6 +49,7 @@ Ctrl-C drains and stops everything that it started.`,
 	cmd.Flags().StringVar(&f.nats, "nats", "127.0.0.1:4222", "host:port of the NATS server, on loopback; port 0 = any free one, as when nothing is said and this one is taken")
 	cmd.Flags().StringVar(&f.dir, "data", "", "folder for all data (default ./.refundry, or /var/lib/refundry where PostgreSQL's user cannot enter that)")
 	cmd.Flags().StringVar(&f.faults, "faults", "", "how the channel misbehaves: name=share,…,seed=N")
+	cmd.Flags().DurationVar(&f.caseAfter, "case-after", 0, "how long a refund may stay open before a case is opened (default: as its contract says)")
 	return cmd
 }
 
@@ -69,7 +72,13 @@ func runDev(cmd *cobra.Command, f devFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	return a.run(ctx, func() { tellReady(cmd, f, demo.with(a, stack)) })
+	return a.run(ctx, func() {
+		ready := demo.with(a, stack)
+		if err := stack.sim.sim.SetNotices(noticesOf(ready.API)); err != nil {
+			log.Error("the simulator tells nothing", "error", err.Error())
+		}
+		tellReady(cmd, f, ready)
+	})
 }
 
 // devStack is what dev starts below the service, and stops after it.
@@ -81,25 +90,28 @@ type devStack struct {
 
 func (s *devStack) build(ctx context.Context, f devFlags, log *slog.Logger) (*app, demoSite, error) {
 	var demo demoSite
-	var err error
-	if s.nats, err = devnats.Start(devnats.Config{Dir: f.dir, Listen: f.nats, AnyPort: f.anyNATS, Logger: log}); err != nil {
-		return nil, demo, err
-	}
 	db, err := devdb.Start(ctx, devdb.Config{Dir: f.dir, Logger: log})
 	if err != nil {
 		return nil, demo, err
 	}
 	s.db = db
+	if s.nats, err = devnats.Start(devnats.Config{Dir: f.dir, Listen: f.nats, AnyPort: f.anyNATS, Logger: log}); err != nil {
+		return nil, demo, err
+	}
 	if _, err := store.Migrate(ctx, store.MigrateConfig{URL: db.URL(), Logger: log}); err != nil {
 		return nil, demo, err
 	}
-	if s.sim, err = startSimulator(ctx, f.simulator, filepath.Join(f.dir, "simulator"), f.faults, log); err != nil {
+	secretFile, secret, err := demoNoticeSecret(f.dir)
+	if err != nil {
+		return nil, demo, err
+	}
+	if s.sim, err = startSimulatorWith(ctx, f.simulator, simulator.Config{Dir: filepath.Join(f.dir, "simulator"), Faults: f.faults, NoticeSecret: secret, Logger: log}); err != nil {
 		return nil, demo, err
 	}
 	if demo, err = prepareDemo(ctx, db.URL(), f.dir); err != nil {
 		return nil, demo, err
 	}
-	a, err := newApp(ctx, appConfig{databaseURL: db.URL(), schema: "refundry", listen: f.listen, file: demoConfig(s.sim.url(), s.nats.URL()),
+	a, err := newApp(ctx, appConfig{databaseURL: db.URL(), schema: "refundry", listen: f.listen, file: demoConfig(s.sim.url(), s.nats.URL(), secretFile, f.caseAfter),
 		api: true, worker: true, bridge: true, workers: 32, log: log})
 	return a, demo, err
 }
@@ -129,14 +141,15 @@ const (
 )
 
 // demoConfig has one account per profile: demo, and demo-<profile> for every other one; and one bridge.
-func demoConfig(endpoint, broker string) config.File {
+func demoConfig(endpoint, broker, noticeSecretFile string, caseAfter time.Duration) config.File {
 	accounts := map[string]config.Account{}
 	for i, profile := range refund.Profiles() {
 		name := demoTenant
 		if i > 0 {
 			name += "-" + profile
 		}
-		accounts[name] = config.Account{Channel: "plain", Endpoint: endpoint, Tenants: []string{demoTenant}, Contract: config.Contract{Profile: profile}}
+		accounts[name] = config.Account{Channel: "plain", Endpoint: endpoint, Tenants: []string{demoTenant}, NoticeSecrets: []config.Secret{{File: noticeSecretFile}},
+			Contract: config.Contract{Profile: profile, Waits: config.Waits{Pending: caseAfter, Unknown: caseAfter, Accepted: caseAfter}}}
 	}
 	bridges := map[string]config.Bridge{demoBridge: {Broker: "nats", URL: broker, Stream: demoStream, CreateStream: true, Subjects: []string{demoSubjects}, Tenants: []string{demoTenant}}}
 	return config.File{Accounts: accounts, Bridges: bridges}
