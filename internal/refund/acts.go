@@ -95,16 +95,19 @@ func (s *scene) dropHeld() {
 	}
 }
 
-// nextNumber closes the live number with its proof and opens the next ordinal. The number itself is computed by whoever knows the installation.
+// nextNumber closes the live number with its proof and opens the next ordinal that nobody can have used. A number that an epoch has
+// marked is dead already, and so is the one behind it. The number itself is computed by whoever knows the installation.
 func (s *scene) nextNumber() {
 	d, _ := s.r.Dispatch(s.r.DispatchNo)
-	d.Dead = true
-	death := Death{Dispatch: d.No, Rule: string(s.f.Kind), ByDecision: s.decided != nil}
-	if s.decided == nil {
-		death.ProofAttempt = s.proof(d.No)
+	if !d.Dead {
+		d.Dead = true
+		death := Death{Dispatch: d.No, Rule: string(s.f.Kind), ByDecision: s.decided != nil}
+		if s.decided == nil {
+			death.ProofAttempt = s.proof(d.No)
+		}
+		s.change.Deaths = append(s.change.Deaths, death)
 	}
-	s.change.Deaths = append(s.change.Deaths, death)
-	s.r.DispatchNo++
+	s.r.DispatchNo = len(s.r.Dispatches) + 1
 	s.r.Dispatches = append(s.r.Dispatches, Dispatch{No: s.r.DispatchNo, Number: DispatchNumber(s.r.Installation, s.r.TenantCode, s.r.RefundID, s.r.DispatchNo)})
 	s.r.ChannelRefundID = ""
 	s.d, _ = s.r.Dispatch(s.f.Dispatch) // the append may have moved it

@@ -167,7 +167,7 @@ func (r *Record) withoutQuestion(no int, c Contract, now time.Time) Step {
 	look := Step{Do: DoWait, Until: now.Add(caseLook)}
 	switch c.Recovery() {
 	case RecoverByReplay:
-		if r.Case != nil || r.State.Final() || no != r.DispatchNo || r.SendingHeld {
+		if r.Case != nil || r.State.Final() || (no != r.DispatchNo && d.MarkedEpoch == 0) || r.SendingHeld {
 			return look
 		}
 		if r.numberDead(*d, c, now) || d.MarkedEpoch > 0 {

@@ -9,10 +9,12 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// loadRefundSQL reads the row, and beside it what is not in the row: the tenant's code, whether sending is held, and the database's clock.
+// loadRefundSQL reads the row, and beside it what is not in the row: the tenant's code, whether sending is held (for all, or for this
+// one since a restore may have lost it and it is not marked yet), and the database's clock.
 const loadRefundSQL = `SELECT ` + refundColumns + `,
     (SELECT t.code FROM tenants t WHERE t.tenant_id = r.tenant_id),
-    (SELECT i.sending_held_since IS NOT NULL FROM installation i),
+    (SELECT i.sending_held_since IS NOT NULL OR coalesce(r.created_at < i.reseen_until AND r.final_at IS NULL AND NOT EXISTS (
+        SELECT FROM dispatches m WHERE m.tenant_id = r.tenant_id AND m.rid = r.rid AND m.marked_epoch = i.epoch), false) FROM installation i),
     clock_timestamp()
   FROM refunds r` + refundSides + ` WHERE r.tenant_id = $1 AND r.rid = $2`
 

@@ -1,0 +1,228 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// shortestReseen covers acceptances that began before sending was resumed and commit after it.
+const shortestReseen = 2 * time.Minute
+
+// ExposeConfig of ExposeEpoch.
+type ExposeConfig struct {
+	Reseen   time.Duration // how long from the end of the marking on new refunds may be ones that were lost; at least 2 min
+	Batch    int           // refunds read at once; default 500
+	Workers  int           // refunds marked at once; default 4
+	Progress func(marked, open int64)
+}
+
+// ExposeEpoch begins the next epoch: it holds sending, marks every open refund, moves the installation to where it is now, and lets
+// sending go on. Each refund is a transaction of its own, so a run that was broken off goes on where it was. The accounts' newest
+// stored contracts are used. Errors: refund.ErrUnavailable, refund.ErrBusy; running it again is always safe.
+func (s *Store) ExposeEpoch(ctx context.Context, cfg ExposeConfig) (EpochState, error) {
+	if cfg.Batch <= 0 {
+		cfg.Batch = 500
+	}
+	if cfg.Workers <= 0 {
+		cfg.Workers = 4
+	}
+	e, err := s.EpochState(ctx)
+	if err != nil {
+		return e, err
+	}
+	if e.HeldSince == nil {
+		if err := hold(ctx, s.pool, &e); err != nil {
+			return e, translate(err)
+		}
+	}
+	target, marked := e.Epoch+1, int64(0)
+	for {
+		if err := s.markAll(ctx, target, cfg, &marked, e.Open); err != nil {
+			return e, err
+		}
+		tag, err := s.pool.Exec(ctx, resumeSQL, target, e.ActualSystem, e.ActualTimeline, max(cfg.Reseen, shortestReseen))
+		if err != nil {
+			return e, translate(err)
+		}
+		if tag.RowsAffected() == 1 {
+			s.log.WarnContext(ctx, "a new epoch has begun, sending goes on", "epoch", target, "marked", marked)
+			return s.EpochState(ctx)
+		}
+		now, err := s.EpochState(ctx)
+		if err != nil || now.Epoch >= target { // somebody else has ended it
+			return now, err
+		}
+	}
+}
+
+// SetReseen changes how long new refunds are taken for ones that may have been lost, counted from now; 0 = no longer.
+func (s *Store) SetReseen(ctx context.Context, d time.Duration) error {
+	_, err := s.pool.Exec(ctx, reseenSQL, d)
+	return translate(err)
+}
+
+// unmarked is a refund to be marked.
+type unmarked struct {
+	key     refund.Key
+	account string
+}
+
+func (s *Store) markAll(ctx context.Context, epoch int, cfg ExposeConfig, marked *int64, open int64) error {
+	contracts, err := readContracts(ctx, s.pool)
+	if err != nil {
+		return translate(err)
+	}
+	var at pageCursor
+	for {
+		todo, err := s.readUnmarked(ctx, unmarkedSQL, epoch, at.tenant, at.rid, cfg.Batch)
+		if err != nil || len(todo) == 0 {
+			return err
+		}
+		if err := s.markBatch(ctx, todo, epoch, cfg.Workers, contracts); err != nil {
+			return err
+		}
+		last := todo[len(todo)-1].key
+		at = pageCursor{tenant: int64(last.Tenant), rid: last.RID}
+		*marked += int64(len(todo))
+		if cfg.Progress != nil {
+			cfg.Progress(*marked, max(open, *marked))
+		}
+	}
+}
+
+func (s *Store) readUnmarked(ctx context.Context, sql string, args ...any) ([]unmarked, error) {
+	rows, err := s.pool.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, translate(err)
+	}
+	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (u unmarked, err error) {
+		var tenant int64
+		var rid [16]byte
+		err = row.Scan(&tenant, &rid, &u.account)
+		u.key = refund.Key{Tenant: refund.TenantID(tenant), RID: rid}
+		return u, err
+	})
+	return out, translate(err)
+}
+
+// markBatch marks several at once; the first error ends it.
+func (s *Store) markBatch(ctx context.Context, todo []unmarked, epoch, workers int, contracts map[string]map[int]refund.Contract) error {
+	next := make(chan unmarked)
+	faults := make([]error, workers)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var wg sync.WaitGroup
+	for i := range workers {
+		wg.Go(func() {
+			for u := range next {
+				if faults[i] == nil {
+					if faults[i] = s.mark(ctx, u.key, epoch, newestContract(contracts[u.account])); faults[i] != nil {
+						cancel()
+					}
+				}
+			}
+		})
+	}
+	for _, u := range todo {
+		next <- u
+	}
+	close(next)
+	wg.Wait()
+	return errors.Join(faults...)
+}
+
+// MarkReseen marks new refunds that may be ones which a restore has lost; it is for the sweeper's passes. n is how many it marked.
+func (s *Store) MarkReseen(ctx context.Context, limit int) (n int, err error) {
+	e, err := readEpoch(ctx, s.pool)
+	if err != nil || e.ReseenUntil == nil || e.HeldSince != nil {
+		return 0, translate(err)
+	}
+	todo, err := s.readUnmarked(ctx, reseenRefundsSQL, e.Epoch, limit)
+	if err != nil || len(todo) == 0 {
+		return 0, err
+	}
+	contracts, err := readContracts(ctx, s.pool)
+	if err != nil {
+		return 0, translate(err)
+	}
+	return len(todo), s.markBatch(ctx, todo, e.Epoch, 2, contracts)
+}
+
+// newestContract is the version that was stored last; the zero contract, under which nothing can be asked, for an unknown account.
+func newestContract(versions map[int]refund.Contract) (c refund.Contract) {
+	for _, x := range versions {
+		if x.Version > c.Version {
+			c = x
+		}
+	}
+	return c
+}
+
+const (
+	markNumbersSQL = `UPDATE dispatches SET exposed = decreed_by IS NULL, key_dies_at = least(key_dies_at, $3::timestamptz), may_act_until = greatest(may_act_until, $3::timestamptz + $4::interval),
+    marked_epoch = $5 WHERE tenant_id = $1 AND rid = $2`
+	epochDeathsSQL = `INSERT INTO dispatch_deaths (tenant_id, rid, no, epoch, rule, at) SELECT tenant_id, rid, no, $3, 'EPOCH_MARK', $4 FROM dispatches WHERE tenant_id = $1 AND rid = $2
+  ON CONFLICT DO NOTHING`
+	nextMarkedSQL = `INSERT INTO dispatches (tenant_id, rid, no, account, number, exposed, key_dies_at, may_act_until, marked_epoch, at)
+  VALUES ($1, $2, $3, $4, $5, true, $6::timestamptz, $6::timestamptz + $7::interval, $8, $6)`
+)
+
+// mark marks one refund: all its numbers and the next one are exposed, dead as keys, and may be acted on by a lost owner for the
+// longest lease. A number beyond the live one may have been used after what a restore brought back; it is asked about like the others.
+func (s *Store) mark(ctx context.Context, k refund.Key, epoch int, c refund.Contract) error {
+	f := refund.Fact{Kind: refund.EpochMark, Source: "epoch", Actor: "system:epoch"}
+	err := s.markOnce(ctx, k, epoch, c, f)
+	for try := 0; try < reruns && (errors.Is(err, refund.ErrCommitUnknown) || errors.Is(err, refund.ErrBusy)); try++ {
+		err = s.markOnce(ctx, k, epoch, c, f) // finds it marked if the first try went through
+	}
+	if errors.Is(err, refund.ErrCommitUnknown) {
+		return fmt.Errorf("%w: %w", refund.ErrUnavailable, err)
+	}
+	return err
+}
+
+func (s *Store) markOnce(ctx context.Context, k refund.Key, epoch int, c refund.Contract, f refund.Fact) error {
+	return s.withRecord(ctx, k, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
+		if r.State.Final() || r.MarkedIn(epoch) {
+			return nil
+		}
+		if err := s.markNumbers(ctx, tx, &r, epoch); err != nil {
+			return err
+		}
+		ch, err := refund.Apply(r, f, c)
+		if err != nil {
+			return err
+		}
+		s.name(&ch)
+		if err := s.writeChange(ctx, tx, &ch, f); err != nil {
+			return err
+		}
+		if ch.WakeNow {
+			return s.enqueue(ctx, tx, refund.Wakeup{Key: k, Generation: ch.After.Generation})
+		}
+		return nil
+	})
+}
+
+// markNumbers writes the marks and reads the numbers back into the record, which belongs to the new epoch from here on.
+func (s *Store) markNumbers(ctx context.Context, tx pgx.Tx, r *refund.Record, epoch int) error {
+	tenant, rid, no := int64(r.Tenant), [16]byte(r.RID), len(r.Dispatches)+1
+	b := &pgx.Batch{}
+	b.Queue(markNumbersSQL, tenant, rid, r.Now, refund.LongestLease, epoch)
+	b.Queue(epochDeathsSQL, tenant, rid, epoch, r.Now)
+	b.Queue(nextMarkedSQL, tenant, rid, no, r.Account, refund.DispatchNumber(r.Installation, r.TenantCode, r.RefundID, no), r.Now, refund.LongestLease, epoch)
+	b.Queue(epochDeathsSQL, tenant, rid, epoch, r.Now)
+	b.Queue(loadDispatchesSQL, tenant, rid).Query(func(rows pgx.Rows) (err error) {
+		r.Dispatches, err = pgx.CollectRows(rows, scanDispatch)
+		return err
+	})
+	r.Epoch = max(r.Epoch, epoch)
+	return tx.SendBatch(ctx, b).Close()
+}
