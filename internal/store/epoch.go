@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/refundry/refundry/internal/refund"
 )
 
 // An epoch begins when the database is not the one that the installation last agreed to be on: it was restored, or a standby took
