@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -11,17 +12,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refundry/refundry/internal/config"
 	"github.com/refundry/refundry/internal/simulator"
 )
 
 func simulateCommand() *cobra.Command {
 	var c common
-	var listen, dir, faults string
+	var listen, dir, faults, notices, secretFile string
 	cmd := &cobra.Command{
 		Use:   "simulate",
 		Short: "Run the channel simulator alone",
 		Long: `A payment channel that keeps a durable record of what it really did and misbehaves on demand. The account demo is
-keyed-queryable, demo-blind offers neither key nor query.`,
+keyed-queryable, demo-<profile> is list-and-match, key-replay-only, key-after-2xx, notice-only or blind. With --notices it
+tells results to the service, signed with the secret in --notice-secret-file.`,
 		Example: "  refundry simulate --data ./sim --faults lost-after=0.2,seed=7\n  curl -s localhost:8089/effects",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -29,9 +32,20 @@ keyed-queryable, demo-blind offers neither key nor query.`,
 			if err != nil {
 				return err
 			}
-			s, err := startSimulator(cmd.Context(), listen, dir, faults, log)
+			cfg := simulator.Config{Dir: dir, Faults: faults, Logger: log}
+			if notices != "" {
+				if cfg.NoticeSecret, err = (&config.Secret{File: secretFile}).Read(); err != nil {
+					return err
+				}
+			}
+			s, err := startSimulatorWith(cmd.Context(), listen, cfg)
 			if err != nil {
 				return err
+			}
+			if notices != "" {
+				if err := s.sim.SetNotices(notices); err != nil {
+					return errors.Join(err, s.stop())
+				}
 			}
 			if c.json {
 				err = printJSON(cmd, map[string]string{"simulator": s.url()})
@@ -48,6 +62,8 @@ keyed-queryable, demo-blind offers neither key nor query.`,
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8089", "host:port")
 	cmd.Flags().StringVar(&dir, "data", "./.refundry-simulator", "folder of the record")
 	cmd.Flags().StringVar(&faults, "faults", "", "name=share,…,seed=N")
+	cmd.Flags().StringVar(&notices, "notices", "", "URL for notices; {account} stands for the account's name")
+	cmd.Flags().StringVar(&secretFile, "notice-secret-file", "", "file with the secret that signs notices")
 	return cmd
 }
 
@@ -58,8 +74,13 @@ type runningSimulator struct {
 	addr   net.Addr
 }
 
+// startSimulator starts one that tells no notices.
 func startSimulator(ctx context.Context, listen, dir, faults string, log *slog.Logger) (*runningSimulator, error) {
-	sim, err := simulator.New(simulator.Config{Dir: dir, Faults: faults, Logger: log})
+	return startSimulatorWith(ctx, listen, simulator.Config{Dir: dir, Faults: faults, Logger: log})
+}
+
+func startSimulatorWith(ctx context.Context, listen string, cfg simulator.Config) (*runningSimulator, error) {
+	sim, err := simulator.New(cfg)
 	if err != nil {
 		return nil, err
 	}
