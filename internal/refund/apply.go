@@ -130,10 +130,12 @@ func (s *scene) key() [32]byte {
 	return FactKey(s.d.Number, string(s.f.Kind), s.f.ChannelRefundID, s.f.Amount, s.f.Currency)
 }
 
-// row finds the table row that applies. A known fact has done its work, unless it is the answer to an open ask; what
-// fits no row is kept as evidence, and a conclusion that does not hold any more is forgotten.
+// row finds the table row that applies. A known fact has done its work, unless it answers an open ask, or is a return
+// whose effect was booked only later; what fits no row is kept as evidence, and a conclusion that does not hold any more
+// is forgotten.
 func (s *scene) row() row {
-	if s.change.Known && !answersAsk.ok(s) {
+	late := s.f.Kind == Reversed && stands.ok(s) && !otherAmount.ok(s)
+	if s.change.Known && !answersAsk.ok(s) && !late {
 		return row{id: "known", hops: stay(), silent: true}
 	}
 	for _, w := range s.rules {

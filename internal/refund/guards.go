@@ -75,8 +75,12 @@ var (
 		}
 		return (s.f.Amount != 0 && s.f.Amount != amount) || (s.f.Currency != "" && s.f.Currency != cur)
 	}}
-	// where "failed" may follow a success, it is the end of the object whichever of the two is told first
+	// where "failed" may follow a success, it is the end of the object whichever of the two is told first; a return that
+	// could not be booked because its amount was not ours is one, too
 	finalNegativeSameObject = guard{"this object ended negative", func(s *scene) bool {
+		if s.r.Facts[FactKey(s.d.Number, string(Reversed), s.f.ChannelRefundID, s.f.Amount, s.f.Currency)] {
+			return true
+		}
 		same := s.f.ChannelRefundID == "" || s.d.ChannelRefundID == "" || s.d.ChannelRefundID == s.f.ChannelRefundID
 		return !s.d.FinalNegativeAt.IsZero() && same && s.c.Codes.LateFailure
 	}}

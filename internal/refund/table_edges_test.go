@@ -384,3 +384,27 @@ func TestAPartialReturnStopsTheSend(t *testing.T) {
 	s.r.Case = nil
 	s.next("asks, never sends", DoQuery)
 }
+
+// A return of an amount that is not ours is not booked; once its success is told, both are.
+func TestReturnToldBeforeItsOddSuccess(t *testing.T) {
+	t.Parallel()
+	s := tell(t, ProfileKeyedQueryable)
+	s.unsure()
+	odd := Fact{Kind: Reversed, Dispatch: 1, ChannelRefundID: "A", Amount: 1001, Currency: "USD", Source: "notice"}
+	s.enter(odd)
+	s.wants("a person must look", InDoubt, true, CaseContradiction)
+	odd.Kind = Succeeded
+	s.enter(odd)
+	s.wants("moved and returned", ReversedSt, false, CaseContradiction)
+	s.balances("nothing is out", 0, 0, 0)
+
+	s = tell(t, ProfileKeyedQueryable) // the success is told without an id first, and the return once more
+	s.unsure()
+	odd.Kind = Reversed
+	s.enter(odd)
+	s.enter(Fact{Kind: Succeeded, Dispatch: 1, Amount: 1001, Currency: "USD", Source: "query"})
+	s.enter(Fact{Kind: Succeeded, Dispatch: 1, Amount: 1001, Currency: "USD", ChannelRefundID: "A", Source: "notice"})
+	s.wants("nobody has said since that it came back", Success, false, CaseContradiction)
+	s.enter(odd)
+	s.wants("now it is known whose return that was", ReversedSt, false, CaseContradiction)
+}

@@ -98,6 +98,9 @@ func (o *oracle) succeeded() {
 // endedNegative: a known final negative of the same object, where the contract says that failed may follow succeeded.
 func (o *oracle) endedNegative() bool {
 	d := o.d()
+	if o.before.Facts[FactKey(d.Number, string(Reversed), o.f.ChannelRefundID, o.f.Amount, o.f.Currency)] {
+		return true // told before, when its amount was not ours
+	}
 	other := o.f.ChannelRefundID != "" && d.ChannelRefundID != "" && o.f.ChannelRefundID != d.ChannelRefundID
 	return o.c.Codes.LateFailure && !d.FinalNegativeAt.IsZero() && !other
 }
@@ -331,4 +334,14 @@ func (o *oracle) epoch() {
 	if o.in(Pending, Processing) {
 		o.r.State = InDoubt
 	}
+}
+
+// returnsNow: a known return whose effect was booked only after it was told.
+func (o *oracle) returnsNow() bool {
+	i, stands := o.standing()
+	if o.f.Kind != Reversed || !stands {
+		return false
+	}
+	e := o.r.Effects[i]
+	return (o.f.Amount == 0 || o.f.Amount == e.Amount) && (o.f.Currency == "" || o.f.Currency == e.Currency)
 }

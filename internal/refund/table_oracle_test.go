@@ -87,7 +87,7 @@ func judge(before Record, f Fact, c Contract) (*oracle, error) {
 		}
 		d.Acknowledged = true
 	}
-	if !known || (f.Kind == FailedFinal && o.r.AskNo == o.f.Dispatch) {
+	if !known || (f.Kind == FailedFinal && o.r.AskNo == o.f.Dispatch) || o.returnsNow() {
 		o.column()
 	}
 	o.leaveIfClear()
