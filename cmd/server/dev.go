@@ -26,6 +26,7 @@ type devFlags struct {
 	listen, simulator, nats, dir, faults string
 	anyNATS                              bool // nobody asked for the address of nats
 	caseAfter                            time.Duration
+	guard                                guardConfig
 }
 
 func devCommand() *cobra.Command {
@@ -44,6 +45,7 @@ Ctrl-C drains and stops everything that it started.`,
 		},
 	}
 	f.bindLog(cmd)
+	f.guard.bind(cmd)
 	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "host:port of the API")
 	cmd.Flags().StringVar(&f.simulator, "simulator", "127.0.0.1:0", "host:port of the channel simulator; port 0 = any free one")
 	cmd.Flags().StringVar(&f.nats, "nats", "127.0.0.1:4222", "host:port of the NATS server, on loopback; port 0 = any free one, as when nothing is said and this one is taken")
@@ -112,7 +114,7 @@ func (s *devStack) build(ctx context.Context, f devFlags, log *slog.Logger) (*ap
 		return nil, demo, err
 	}
 	a, err := newApp(ctx, appConfig{databaseURL: db.URL(), schema: "refundry", listen: f.listen, file: demoConfig(s.sim.url(), s.nats.URL(), secretFile, f.caseAfter),
-		api: true, worker: true, bridge: true, workers: 32, log: log})
+		api: true, worker: true, bridge: true, workers: 32, guard: f.guard, log: log})
 	return a, demo, err
 }
 

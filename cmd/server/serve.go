@@ -16,6 +16,7 @@ func serveCommand() *cobra.Command {
 	var file, listen string
 	var roles []string
 	var workers int
+	var guards guardConfig
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the service on a migrated database",
@@ -42,7 +43,7 @@ end and their answers are stored. Any number of processes may serve one database
 			if err != nil {
 				return err
 			}
-			app.databaseURL, app.schema, app.listen, app.file, app.workers, app.log = c.databaseURL, c.schema, listen, f, workers, log
+			app.databaseURL, app.schema, app.listen, app.file, app.workers, app.guard, app.log = c.databaseURL, c.schema, listen, f, workers, guards, log
 			a, err := newApp(cmd.Context(), app)
 			if err != nil {
 				return err
@@ -57,6 +58,7 @@ end and their answers are stored. Any number of processes may serve one database
 		},
 	}
 	c.bind(cmd)
+	guards.bind(cmd)
 	cmd.Flags().StringVar(&file, "config", "", "YAML file with accounts, bridges and times")
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "host:port of the API")
 	cmd.Flags().StringSliceVar(&roles, "roles", []string{"api", "worker", "bridge"}, "what this process does: api, worker, bridge")

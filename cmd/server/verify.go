@@ -30,6 +30,8 @@ type verifyFlags struct {
 	tenant  string
 	samples int
 	overdue time.Duration
+	key     string
+	anchors string
 }
 
 func verifyCommand() *cobra.Command {
@@ -55,6 +57,8 @@ Exit code 0: nothing is broken. 1: something is. 2: it could not be checked.`,
 	cmd.Flags().StringVar(&f.tenant, "tenant", "", "look at this tenant only (code); anchors, which are over all tenants, are left out")
 	cmd.Flags().IntVar(&f.samples, "samples", 10, "places shown for every promise")
 	cmd.Flags().DurationVar(&f.overdue, "overdue", 2*time.Minute, "how late a timer may be; raise it for a database whose service is stopped")
+	cmd.Flags().StringVar(&f.key, "anchor-public-key", "", "ed25519 key that anchors must be signed with: 64 hex digits, or file:PATH")
+	cmd.Flags().StringVar(&f.anchors, "anchor-file", "", "copy of the anchors to compare with")
 	return cmd
 }
 
@@ -62,9 +66,13 @@ func (f *verifyFlags) run(cmd *cobra.Command) error {
 	if err := f.needDatabase(); err != nil {
 		return err
 	}
+	key, err := readPublicKey(f.key)
+	if err != nil {
+		return err
+	}
 	bar := newProgress(cmd.ErrOrStderr())
 	v, err := store.OpenVerifier(cmd.Context(), store.VerifyConfig{URL: f.databaseURL, Schema: f.schema, Tenant: f.tenant, Samples: f.samples,
-		Overdue: f.overdue, Progress: func(p store.VerifyProgress) { bar.show(p.Phase, p.Done, p.Total) }})
+		Overdue: f.overdue, Anchors: store.AnchorTrust{Key: key, File: f.anchors}, Progress: func(p store.VerifyProgress) { bar.show(p.Phase, p.Done, p.Total) }})
 	if err != nil {
 		return err
 	}

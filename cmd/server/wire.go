@@ -30,6 +30,7 @@ type appConfig struct {
 	file                config.File
 	api, worker, bridge bool
 	workers             int
+	guard               guardConfig
 	log                 *slog.Logger
 }
 
@@ -45,6 +46,7 @@ type app struct {
 	api     *httpapi.API
 	server  *httpapi.Server
 	bridges []*bridge.Bridge
+	guard   guard
 
 	started   bool // bridges run
 	stopStock context.CancelFunc
@@ -64,11 +66,15 @@ func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 		return a, err
 	}
 	accounts := &accountBook{}
-	a.store, err = store.Open(ctx, store.Config{URL: cfg.databaseURL, Schema: cfg.schema, Enqueuer: enqueuer, Accounts: accounts, Logger: cfg.log})
+	a.store, err = store.Open(ctx, store.Config{URL: cfg.databaseURL, Schema: cfg.schema, Enqueuer: enqueuer, Accounts: accounts, Logger: cfg.log,
+		HoldOnFailover: !cfg.guard.lossless})
 	if err != nil {
 		return a, err
 	}
 	if err := store.CheckMigrated(ctx, a.store.Pool(), cfg.schema); err != nil {
+		return a, err
+	}
+	if err := a.openGuard(ctx); err != nil {
 		return a, err
 	}
 	registry, err := a.openChannels(ctx, accounts)
@@ -175,6 +181,7 @@ func (a *app) start(ctx context.Context) error {
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	a.stopStock = cancel
 	a.stock.Go(func() { a.watchStock(run) })
+	a.runGuard(run)
 	for _, b := range a.bridges {
 		b.Start()
 	}
@@ -215,6 +222,7 @@ func (a *app) close() {
 	if a.door != nil {
 		a.door.Stop()
 	}
+	a.closeGuard()
 	if a.pool != nil {
 		a.pool.Close()
 	}

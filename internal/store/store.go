@@ -31,6 +31,8 @@ type Config struct {
 	LockTimeout  time.Duration // default 2 s: longer = refund.ErrBusy
 	NewRID       func() refund.RID
 	ProbeTimeout time.Duration // default 2 s, of the ping before a pooled connection is reused
+	// HoldOnFailover holds all sending as soon as a connection finds the database restored or failed over. For processes that serve.
+	HoldOnFailover bool
 }
 
 // Accounts tells which channel accounts this process is configured with. refund.Channels' configuration side.
@@ -101,6 +103,9 @@ func poolConfig(cfg Config) (*pgxpool.Config, error) {
 	pc.MaxConns = cfg.MaxConns
 	pc.MaxConnLifetimeJitter = 5 * time.Minute
 	pc.PingTimeout = cfg.ProbeTimeout
+	if cfg.HoldOnFailover {
+		pc.AfterConnect = holdIfMoved
+	}
 	for k, v := range map[string]string{
 		"application_name":                    "refundry",
 		"search_path":                         pgx.Identifier{cfg.Schema}.Sanitize(),

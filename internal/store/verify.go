@@ -68,6 +68,9 @@ type Verifier struct {
 	contracts    map[string]map[int]refund.Contract
 	installation string
 	tenant       *int64 // the only one looked at
+
+	onRefund  func(refund.Key) // tells which refunds a page looks at, and what it finds; nil = nobody asks
+	onFinding func(refund.Key, refund.Finding)
 }
 
 // OpenVerifier connects. Its sessions are read only and have the planner's defaults. The caller closes it.

@@ -236,7 +236,12 @@ func before(a, b refund.Key) bool {
 	return a.Tenant < b.Tenant || (a.Tenant == b.Tenant && a.RID.Compare(b.RID) < 0)
 }
 
-func (w *pageWalk) begin(k refund.Key) { w.key, w.fold = k, w.auditor.Fold(k.RID) }
+func (w *pageWalk) begin(k refund.Key) {
+	w.key, w.fold = k, w.auditor.Fold(k.RID)
+	if w.v.onRefund != nil {
+		w.v.onRefund(k)
+	}
+}
 
 // close judges the refund whose last row has gone by.
 func (w *pageWalk) close() {
@@ -256,6 +261,9 @@ func (w *pageWalk) found(f refund.Finding) {
 	id := "rid:" + w.key.RID.String()
 	if r, ok := w.page.records[w.key]; ok {
 		id = r.RefundID
+	}
+	if w.v.onFinding != nil {
+		w.v.onFinding(w.key, f)
 	}
 	w.t.add(f.Promise, Violation{Tenant: w.v.code(int64(w.key.Tenant)), RefundID: id, Check: f.Check, What: f.What})
 }

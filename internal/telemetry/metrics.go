@@ -52,6 +52,10 @@ func Definitions() []Definition {
 		{"bridge_ack_failures_total", Counter, []string{"consumer"}, "Groups whose acknowledgement the broker did not confirm; it delivers them again."},
 		{"bridge_lag_messages", Gauge, []string{"consumer"}, "Messages that the broker holds for the bridge and that were not acknowledged, by the broker's own count. Absent while it cannot be asked."},
 		{"parked", Gauge, []string{"reason"}, "Messages in the parking lot that nobody has settled, by reason."},
+		{"invariant_violations", Gauge, []string{"promise"}, "Places where a promise (P1 to P12, see refundry verify) is broken, as the continuous check last saw it. Must be 0."},
+		{"effects_per_refund_max", Gauge, nil, "Most effects that stand for one refund, as the continuous check last saw it. Above 1 money moved twice."},
+		{"excess_minor", Gauge, []string{"currency"}, "Minor units refunded beyond what was captured, over all payments."},
+		{"sending_held", Gauge, nil, "1 while nothing is sent since the database was restored or failed over (refundry epoch), else 0."},
 	}
 }
 
@@ -64,6 +68,7 @@ type Metrics struct {
 	takeovers, commitUnknown             prometheus.Counter
 	accept, acceptToFinal                prometheus.Histogram
 	refunds, oldest, parked              *prometheus.GaugeVec
+	promises                             promiseMetrics
 	cases                                prometheus.Gauge
 }
 
@@ -99,6 +104,8 @@ func New() *Metrics {
 		ackFailures: counter("bridge_ack_failures_total"), lag: gauge("bridge_lag_messages")}
 	m.accept = histogram("accept_seconds", prometheus.ExponentialBuckets(0.001, 2, 14))
 	m.acceptToFinal = histogram("accept_to_final_seconds", prometheus.ExponentialBuckets(0.01, 3, 14))
+	m.promises = promiseMetrics{violations: gauge("invariant_violations"), most: gauge("effects_per_refund_max").WithLabelValues(),
+		excess: gauge("excess_minor"), held: gauge("sending_held").WithLabelValues()}
 	m.refunds, m.oldest, m.parked, m.cases = gauge("refunds"), gauge("oldest_age_seconds"), gauge("parked"), gauge("cases_open").WithLabelValues()
 	return m
 }

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/hex"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/refundry/refundry/internal/store"
+)
+
+// guardConfig is what watches over the promises while the service runs.
+type guardConfig struct {
+	lossless    bool          // failover loses nothing
+	verifyEvery time.Duration // between two small checks; 0 = off
+	anchorEvery time.Duration // 0 = no anchors
+	anchorKey   string        // where the signing key is
+	anchorFile  string
+}
+
+// epochEvery is how often every replica looks whether the database is still where it was.
+const epochEvery = time.Second
+
+func (g *guardConfig) bind(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&g.lossless, "failover-lossless", false, "a failover of the database loses no commit (synchronous standby): go on sending after one")
+	cmd.Flags().DurationVar(&g.verifyEvery, "verify-every", time.Second, "between two small pieces of the continuous check of all promises; 0 = off")
+	cmd.Flags().DurationVar(&g.anchorEvery, "anchor-every", 5*time.Minute, "how often the journal is anchored; 0 = never")
+	cmd.Flags().StringVar(&g.anchorKey, "anchor-key", "", "ed25519 key that signs anchors: file:PATH or env:NAME, PEM (PKCS #8) or 64 hex digits; none = hashes without a signature")
+	cmd.Flags().StringVar(&g.anchorFile, "anchor-file", "", "append-only copy of the anchors, best on a disk that the database cannot write")
+}
+
+// guard holds what it opened.
+type guard struct {
+	verifier *store.Verifier
+	anchorer *store.Anchorer
+}
+
+// openGuard looks where the database is before anything can be sent, and prepares what runs later.
+func (a *app) openGuard(ctx context.Context) error {
+	g := a.cfg.guard
+	if err := a.watchEpoch(ctx); err != nil {
+		return err
+	}
+	if g.anchorEvery > 0 {
+		key, err := readSigningKey(g.anchorKey)
+		if err != nil {
+			return err
+		}
+		a.guard.anchorer, err = store.NewAnchorer(ctx, store.AnchorConfig{Pool: a.store.Pool(), Schema: a.cfg.schema, Key: key, File: g.anchorFile, Every: g.anchorEvery, Logger: a.log})
+		if err != nil {
+			return err
+		}
+		if key != nil {
+			a.log.InfoContext(ctx, "anchors are signed", "publicKey", hex.EncodeToString(key.Public().(ed25519.PublicKey))) //nolint:forcetypeassert // documented by the package
+		}
+	}
+	if g.verifyEvery > 0 {
+		var err error
+		if a.guard.verifier, err = store.OpenVerifier(ctx, store.VerifyConfig{URL: a.cfg.databaseURL, Schema: a.cfg.schema, Logger: a.log}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runGuard works until ctx ends.
+func (a *app) runGuard(ctx context.Context) {
+	a.stock.Go(func() { a.watchEpochs(ctx) })
+	if a.guard.anchorer != nil {
+		a.stock.Go(func() { a.guard.anchorer.Run(ctx) })
+	}
+	if v := a.guard.verifier; v != nil {
+		a.stock.Go(func() {
+			v.Watch(ctx, store.WatchConfig{Every: a.cfg.guard.verifyEvery, Tell: func(r store.WatchReport) {
+				a.metrics.SetPromises(r.Violations, r.MostMoved, r.Excess)
+			}})
+		})
+	}
+}
+
+func (a *app) closeGuard() {
+	if a.guard.verifier != nil {
+		a.guard.verifier.Close()
+	}
+}
+
+// watchEpochs looks every second, and marks refunds that may have been lost and come again.
+func (a *app) watchEpochs(ctx context.Context) {
+	tick := time.NewTicker(epochEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		if err := a.watchEpoch(ctx); err != nil && ctx.Err() == nil {
+			a.log.WarnContext(ctx, "epoch not checked", "error", err.Error())
+			continue
+		}
+		if n, err := a.store.MarkReseen(ctx, reseenBatch); err != nil && ctx.Err() == nil {
+			a.log.WarnContext(ctx, "refunds seen again not marked", "error", err.Error())
+		} else if n > 0 {
+			a.log.InfoContext(ctx, "refunds marked that may have been lost by the restore", "refunds", n)
+		}
+	}
+}
+
+// reseenBatch bounds one pass of marking.
+const reseenBatch = 500
+
+func (a *app) watchEpoch(ctx context.Context) error {
+	e, err := a.store.WatchEpoch(ctx, a.cfg.guard.lossless)
+	if err == nil {
+		a.metrics.SendingHeld(e.HeldSince != nil)
+	}
+	return err
+}

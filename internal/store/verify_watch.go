@@ -1,0 +1,264 @@
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// WatchConfig of Watch. Everything has a default.
+type WatchConfig struct {
+	Every time.Duration // between two small pieces of work; default 1 s
+	Page  int           // refunds checked in one piece, walking through all of them; default 100
+	Fresh int           // refunds changed lately that are checked in one piece; default 20
+	Cheap time.Duration // between two rounds of the checks that look at open rows only; default 15 s
+	Whole time.Duration // between two checks of a whole table, each in its turn; default 60 s
+	Tell  func(WatchReport)
+}
+
+// WatchReport is what is known after a piece of work.
+type WatchReport struct {
+	Violations map[string]int64 // by promise, every promise of Promises
+	MostMoved  int64            // effects that stand for one refund, at most
+	Excess     map[string]int64 // minor units by currency
+}
+
+func (c WatchConfig) withDefaults() WatchConfig {
+	for _, d := range []struct {
+		v *time.Duration
+		d time.Duration
+	}{{&c.Every, time.Second}, {&c.Cheap, 15 * time.Second}, {&c.Whole, time.Minute}} {
+		if *d.v <= 0 {
+			*d.v = d.d
+		}
+	}
+	if c.Page <= 0 {
+		c.Page = 100
+	}
+	if c.Fresh <= 0 {
+		c.Fresh = 20
+	}
+	return c
+}
+
+// longestWatched bounds one statement of the watch: a check that takes longer is left to `refundry verify`.
+const longestWatched = "60000"
+
+// maxBroken bounds what the watch remembers; more than so many broken refunds need no exact count.
+const maxBroken = 100_000
+
+// watch is the state between two pieces of work.
+type watch struct {
+	v      *Verifier
+	cfg    WatchConfig
+	checks []verifyCheck
+	counts map[string]int64        // latest count by check
+	broken map[refund.Key][]string // promises that a refund breaks, once per finding
+	at     pageCursor              // of the walk through all refunds
+	pos    int64                   // of the journal's fresh rows
+	next   int                     // whole check whose turn comes
+	due    map[string]time.Time    // of cheap, whole
+	report WatchReport
+}
+
+// Watch checks without end at a low rate, on the one connection of this Verifier: changed refunds soon, all of them in time, and the
+// tables check by check. It returns when ctx ends. A database that is away is tried again.
+func (v *Verifier) Watch(ctx context.Context, cfg WatchConfig) {
+	w := &watch{v: v, cfg: cfg.withDefaults(), checks: verifyChecks(v.cfg.Overdue), counts: map[string]int64{}, broken: map[refund.Key][]string{},
+		due: map[string]time.Time{}, report: WatchReport{Excess: map[string]int64{}}}
+	tick := time.NewTicker(w.cfg.Every)
+	defer tick.Stop()
+	for {
+		if err := w.piece(ctx); err != nil && ctx.Err() == nil {
+			v.cfg.Logger.WarnContext(ctx, "promises not checked", "error", err.Error())
+		}
+		if w.cfg.Tell != nil {
+			w.cfg.Tell(w.told())
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// piece is a small amount of work.
+func (w *watch) piece(ctx context.Context) error {
+	if _, err := w.v.pool.Exec(ctx, `SELECT set_config('statement_timeout', $1, false)`, longestWatched); err != nil {
+		return translate(err)
+	}
+	if err := w.fresh(ctx); err != nil {
+		return err
+	}
+	if err := w.walk(ctx); err != nil {
+		return err
+	}
+	if w.turn("cheap", w.cfg.Cheap) {
+		for _, c := range w.checks {
+			if c.cheap {
+				if err := w.run(ctx, c); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if w.turn("whole", w.cfg.Whole) {
+		return w.whole(ctx)
+	}
+	return nil
+}
+
+func (w *watch) turn(name string, every time.Duration) bool {
+	if time.Now().Before(w.due[name]) {
+		return false
+	}
+	w.due[name] = time.Now().Add(every)
+	return true
+}
+
+// whole runs the check of a whole table whose turn it is; after the last one the money is summed up.
+func (w *watch) whole(ctx context.Context) error {
+	for ; w.next < len(w.checks); w.next++ {
+		if c := w.checks[w.next]; !c.cheap {
+			w.next++
+			return w.run(ctx, c)
+		}
+	}
+	w.next = 0
+	return w.money(ctx)
+}
+
+func (w *watch) run(ctx context.Context, c verifyCheck) error {
+	t := newVerifyTally(1)
+	if err := w.v.check(ctx, c, t); err != nil {
+		return err
+	}
+	w.counts[c.promise+"/"+c.name] = t.by[c.promise].Violations
+	w.log(ctx, t)
+	return nil
+}
+
+// walk goes on along all refunds.
+func (w *watch) walk(ctx context.Context) error {
+	w.v.cfg.Page = w.cfg.Page
+	next, last, err := w.pages(ctx, w.at)
+	if err != nil {
+		return err
+	}
+	w.at = next
+	if last {
+		w.at = pageCursor{}
+	}
+	return nil
+}
+
+// pages checks one page and remembers which of its refunds are broken.
+func (w *watch) pages(ctx context.Context, at pageCursor) (pageCursor, bool, error) {
+	found := map[refund.Key][]string{}
+	w.v.onFinding = func(k refund.Key, f refund.Finding) { found[k] = append(found[k], f.Promise) }
+	w.v.onRefund = func(k refund.Key) { delete(w.broken, k) }
+	defer func() { w.v.onFinding, w.v.onRefund = nil, nil }()
+	t := newVerifyTally(1)
+	next, last, err := w.v.page(ctx, at, t)
+	if err != nil {
+		return at, false, err
+	}
+	for k, promises := range found {
+		if len(w.broken) < maxBroken {
+			w.broken[k] = promises
+		}
+	}
+	w.log(ctx, t)
+	return next, last, nil
+}
+
+const (
+	freshTopSQL = `SELECT coalesce(max(pos), 0) FROM journal`
+	freshSQL    = `SELECT tenant_id, rid, max(pos) FROM (SELECT tenant_id, rid, pos FROM journal WHERE pos > $1 ORDER BY pos LIMIT 1000) x GROUP BY 1, 2 ORDER BY 3 DESC LIMIT $2`
+)
+
+// fresh looks at refunds that changed since the last piece, at most a few: the walk comes by all the others.
+func (w *watch) fresh(ctx context.Context) error {
+	if w.pos == 0 {
+		return translate(w.v.pool.QueryRow(ctx, freshTopSQL).Scan(&w.pos))
+	}
+	rows, err := w.v.pool.Query(ctx, freshSQL, w.pos, w.cfg.Fresh)
+	if err != nil {
+		return translate(err)
+	}
+	var changed []pageCursor
+	var c pageCursor
+	var pos int64
+	if _, err := pgx.ForEachRow(rows, []any{&c.tenant, &c.rid, &pos}, func() error {
+		changed, w.pos = append(changed, c), max(w.pos, pos)
+		return nil
+	}); err != nil {
+		return translate(err)
+	}
+	w.v.cfg.Page = 1
+	for _, c := range changed {
+		if _, _, err := w.pages(ctx, c.before()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// before is the key right below, so that a page behind it begins with this one.
+func (c pageCursor) before() pageCursor {
+	hi, lo := binary.BigEndian.Uint64(c.rid[:8]), binary.BigEndian.Uint64(c.rid[8:])
+	if lo == 0 {
+		hi--
+	}
+	binary.BigEndian.PutUint64(c.rid[:8], hi)
+	binary.BigEndian.PutUint64(c.rid[8:], lo-1)
+	return c
+}
+
+func (w *watch) money(ctx context.Context) error {
+	if err := w.v.pool.QueryRow(ctx, `SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM effects WHERE rid IS NOT NULL AND status = 'MOVED' GROUP BY tenant_id, rid) x`).Scan(&w.report.MostMoved); err != nil {
+		return translate(err)
+	}
+	rows, err := w.v.pool.Query(ctx, `SELECT currency, sum(excess)::bigint FROM payments GROUP BY currency HAVING sum(excess) > 0`)
+	if err != nil {
+		return translate(err)
+	}
+	excess := map[string]int64{}
+	var currency string
+	var sum int64
+	_, err = pgx.ForEachRow(rows, []any{&currency, &sum}, func() error { excess[currency] = sum; return nil })
+	w.report.Excess = excess
+	return translate(err)
+}
+
+// log tells the first place of every promise that a piece found broken.
+func (w *watch) log(ctx context.Context, t *verifyTally) {
+	for _, p := range t.by {
+		for _, s := range p.Samples {
+			w.v.cfg.Logger.ErrorContext(ctx, "a promise is broken", "promise", p.ID, "check", s.Check, "tenant", s.Tenant, "refund", s.RefundID, "subject", s.Subject, "what", s.What)
+		}
+	}
+}
+
+// told sums up.
+func (w *watch) told() WatchReport {
+	out := w.report
+	out.Violations = map[string]int64{}
+	for _, p := range refund.Promises() {
+		out.Violations[p.ID] = 0
+	}
+	for _, c := range w.checks {
+		out.Violations[c.promise] += w.counts[c.promise+"/"+c.name]
+	}
+	for _, promises := range w.broken {
+		for _, p := range promises {
+			out.Violations[p]++
+		}
+	}
+	return out
+}
