@@ -1,0 +1,333 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fakeBroker redelivers what is not acknowledged, as brokers do, and misbehaves as it is told.
+type fakeBroker struct {
+	mu        sync.Mutex
+	left      []*fakeMessage // not acknowledged, in order
+	given     map[*fakeMessage]bool
+	openings  int
+	fetches   int
+	holds     int
+	closes    int
+	acked     []string
+	changed   chan struct{}
+	fetchErr  []error // of the next fetches, given together with messages
+	openErr   []error
+	ackErr    map[string]int // place: how many acknowledgements fail
+	staleAcks int            // acknowledgements of messages of a closed incarnation
+}
+
+func newFakeBroker(msgs ...*fakeMessage) *fakeBroker {
+	return &fakeBroker{left: msgs, given: map[*fakeMessage]bool{}, changed: make(chan struct{}, 1), ackErr: map[string]int{}}
+}
+
+func (b *fakeBroker) touch() {
+	select {
+	case b.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (b *fakeBroker) open(context.Context) (Source, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.openings++
+	if len(b.openErr) > 0 {
+		err := b.openErr[0]
+		if b.openErr = b.openErr[1:]; err != nil {
+			return nil, err
+		}
+	}
+	b.given = map[*fakeMessage]bool{}
+	return &fakeSource{b: b}, nil
+}
+
+func (b *fakeBroker) publish(msgs ...*fakeMessage) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.left = append(b.left, msgs...)
+	b.touch()
+}
+
+// fakeSource is one incarnation.
+type fakeSource struct {
+	b      *fakeBroker
+	closed bool
+}
+
+func (s *fakeSource) Fetch(ctx context.Context, most int) ([]Message, error) {
+	for {
+		s.b.mu.Lock()
+		s.b.fetches++
+		var out []Message
+		for _, m := range s.b.left {
+			if !s.b.given[m] && len(out) < most {
+				s.b.given[m] = true
+				m.times++
+				out = append(out, &fakeDelivery{fakeMessage: m, source: s, times: m.times})
+			}
+		}
+		var err error
+		if len(s.b.fetchErr) > 0 {
+			err, s.b.fetchErr = s.b.fetchErr[0], s.b.fetchErr[1:]
+		}
+		s.b.mu.Unlock()
+		if len(out) > 0 || err != nil {
+			return out, err
+		}
+		select {
+		case <-s.b.changed:
+		case <-time.After(5 * time.Millisecond):
+			return nil, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (s *fakeSource) Close(context.Context) error {
+	s.b.mu.Lock()
+	defer s.b.mu.Unlock()
+	s.closed = true
+	s.b.closes++
+	return nil
+}
+
+// fakeMessage lies at the broker; fakeDelivery is one delivery of it.
+type fakeMessage struct {
+	place  string
+	body   []byte
+	header map[string][]string
+	times  int // delivered
+}
+
+type fakeDelivery struct {
+	*fakeMessage
+	source *fakeSource
+	times  int
+}
+
+func (m *fakeDelivery) Body() []byte                { return m.body }
+func (m *fakeDelivery) Header() map[string][]string { return m.header }
+func (m *fakeDelivery) Place() string               { return m.place }
+func (m *fakeDelivery) Deliveries() int             { return m.times }
+
+func (m *fakeDelivery) Ack(context.Context) error {
+	b := m.source.b
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if m.source.closed {
+		b.staleAcks++
+		return ErrStale
+	}
+	if b.ackErr[m.place] > 0 {
+		b.ackErr[m.place]--
+		return errors.New("the broker hung up")
+	}
+	for i, left := range b.left {
+		if left == m.fakeMessage {
+			b.left = append(b.left[:i:i], b.left[i+1:]...)
+			b.acked = append(b.acked, m.place)
+			return nil
+		}
+	}
+	return nil // acknowledged before
+}
+
+func (m *fakeDelivery) Hold(context.Context) error {
+	m.source.b.mu.Lock()
+	defer m.source.b.mu.Unlock()
+	m.source.b.holds++
+	return nil
+}
+
+// fakeDoor decides by refund id. Unknown ids are accepted once and replayed from then on.
+type fakeDoor struct {
+	mu     sync.Mutex
+	known  map[string]int
+	groups [][]string
+	say    func(in refund.Intake, try int) *refund.Result // nil = the usual
+	all    func() error                                   // of the whole group
+	tries  map[string]int
+}
+
+func newFakeDoor() *fakeDoor { return &fakeDoor{known: map[string]int{}, tries: map[string]int{}} }
+
+func (d *fakeDoor) AcceptEach(_ context.Context, g []refund.Intake) ([]refund.Result, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.all != nil {
+		if err := d.all(); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]refund.Result, len(g))
+	var names []string
+	for i, in := range g {
+		id := in.Refund.RefundID
+		names = append(names, id)
+		d.tries[id]++
+		if d.say != nil {
+			if r := d.say(in, d.tries[id]); r != nil {
+				out[i] = *r
+				continue
+			}
+		}
+		d.known[id]++
+		out[i].Verdict = refund.Accepted
+		if d.known[id] > 1 {
+			out[i].Verdict, out[i].Cause = refund.Replayed, refund.CauseEvent
+		}
+		out[i].Refund = &refund.Refund{Key: refund.Key{RID: refund.RID{1}}}
+	}
+	d.groups = append(d.groups, names)
+	return out, nil
+}
+
+// fakeLot keeps parked places and traces.
+type fakeLot struct {
+	mu     sync.Mutex
+	parked map[string]string // place as parked: reason
+	tries  map[string]int
+	traces []refund.Delivery
+	away   error
+}
+
+func newFakeLot() *fakeLot { return &fakeLot{parked: map[string]string{}, tries: map[string]int{}} }
+
+func (l *fakeLot) ParkPoison(ctx context.Context, t refund.TenantID, ev refund.EventKey, reason string, p refund.Park) error {
+	_, _, err := l.ParkTrial(ctx, t, ev, reason, p)
+	return err
+}
+
+func (l *fakeLot) ParkTrial(_ context.Context, _ refund.TenantID, _ refund.EventKey, reason string, p refund.Park) (refund.RID, int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.away != nil {
+		return refund.RID{}, 0, l.away
+	}
+	l.parked[p.Place] = reason
+	l.tries[p.Place]++
+	return refund.RID{9}, l.tries[p.Place], nil
+}
+
+func (l *fakeLot) Trace(_ context.Context, d []refund.Delivery) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.traces = append(l.traces, d...)
+	return nil
+}
+
+func (l *fakeLot) reasons() map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := map[string]int{}
+	for _, reason := range l.parked {
+		out[reason]++
+	}
+	return out
+}
+
+type fakeTenants struct{}
+
+func (fakeTenants) BridgeTenant(_ context.Context, code string) (refund.Tenant, error) {
+	if code != "demo" {
+		return refund.Tenant{}, refund.ErrNotFound
+	}
+	return refund.Tenant{ID: 7, Code: code}, nil
+}
+
+// bench is a bridge with its fakes.
+type fakeBench struct {
+	*testing.T
+	*fakeBroker
+	door *fakeDoor
+	lot  *fakeLot
+	b    *Bridge
+}
+
+// runBridge starts a bridge that retries quickly; tune changes its configuration.
+func runBridge(t *testing.T, broker *fakeBroker, door *fakeDoor, tune func(*Config)) *fakeBench {
+	t.Helper()
+	f := &fakeBench{T: t, fakeBroker: broker, door: door, lot: newFakeLot()}
+	cfg := Config{Name: "orders", Broker: "fake", Open: broker.open, Door: door, Lot: f.lot, Tenants: fakeTenants{}, Allowed: []string{"demo"}, Retry: time.Millisecond, HoldEvery: 5 * time.Millisecond}
+	if tune != nil {
+		tune(&cfg)
+	}
+	var err error
+	if f.b, err = New(cfg); err != nil {
+		t.Fatal(err)
+	}
+	f.b.Start()
+	t.Cleanup(func() { f.stop() })
+	return f
+}
+
+func (f *fakeBench) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := f.b.Stop(ctx); err != nil {
+		f.Errorf("stop: %v", err)
+	}
+}
+
+// until waits for a condition that is looked at under the broker's lock.
+func (f *fakeBench) until(what string, ok func() bool) {
+	f.Helper()
+	end := time.NewTimer(20 * time.Second)
+	defer end.Stop()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		f.mu.Lock()
+		done := ok()
+		f.mu.Unlock()
+		if done {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-end.C:
+			f.Fatalf("never happened: %s (left %d, acked %v, parked %v)", what, len(f.left), f.acked, f.lot.reasons())
+		}
+	}
+}
+
+func (f *fakeBench) drained() {
+	f.Helper()
+	f.until("everything acknowledged", func() bool { return len(f.left) == 0 })
+}
+
+// good is a refund.requested that decodes.
+func good(id string) *fakeMessage {
+	return &fakeMessage{place: "q/" + id, body: fmt.Appendf(nil, `{"specversion":"1.0","id":"evt-%[1]s","source":"/shop","type":"refund.requested","tenantid":"demo","data":{"refundId":"%[1]s","orderId":"o","paymentId":"p","amount":1,"currency":"USD"}}`, id)}
+}
+
+func goods(from, to int) []*fakeMessage {
+	var out []*fakeMessage
+	for i := from; i < to; i++ {
+		out = append(out, good(fmt.Sprintf("rf-%d", i)))
+	}
+	return out
+}
+
+func verdict(v refund.Verdict, code refund.Code) *refund.Result {
+	return &refund.Result{Outcome: refund.Outcome{Verdict: v, Code: code}}
+}
+
+func failure(err error) *refund.Result { return &refund.Result{Err: err} }

@@ -1,0 +1,337 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+func TestEverythingIsTakenAndAcknowledgedInOrder(t *testing.T) {
+	f := runBridge(t, newFakeBroker(goods(0, 300)...), newFakeDoor(), func(c *Config) { c.MaxBatch = 50 })
+	f.drained()
+	f.stop()
+	var order []string
+	for _, g := range f.door.groups {
+		if len(g) > 50 {
+			t.Errorf("a group of %d, want at most 50", len(g))
+		}
+		order = append(order, g...)
+	}
+	for i, id := range order {
+		if want := fmt.Sprintf("rf-%d", i); id != want {
+			t.Fatalf("refund %d at the door is %s, want %s: groups enter in the broker's order", i, id, want)
+		}
+	}
+	if len(f.lot.traces) != 300 || f.lot.traces[0].RID.IsZero() || f.lot.traces[0].Transport != "fake:q/rf-0#1" {
+		t.Errorf("%d deliveries traced, first %+v; want 300, each with its refund and its transport id", len(f.lot.traces), f.lot.traces[0])
+	}
+}
+
+// M5: only a verdict that is known lets a message be acknowledged.
+func TestZeroResultIsNoVerdict(t *testing.T) {
+	door := newFakeDoor()
+	var answer atomic.Bool
+	door.say = func(in refund.Intake, _ int) *refund.Result {
+		if in.Refund.RefundID == "rf-1" && !answer.Load() {
+			return &refund.Result{}
+		}
+		return nil
+	}
+	f := runBridge(t, newFakeBroker(goods(0, 3)...), door, func(c *Config) { c.GiveUp = 1 << 20 })
+	f.until("the neighbours are acknowledged", func() bool { return len(f.acked) == 2 })
+	if slices.Contains(f.acked, "q/rf-1") {
+		t.Error("a zero result without an error was acknowledged")
+	}
+	answer.Store(true)
+	f.drained()
+}
+
+// M5: the database is away, in every way it can say so. Nothing is acknowledged, nothing is given up, nothing more is fetched.
+func TestDatabaseAwayHoldsAndPauses(t *testing.T) {
+	for name, away := range map[string]error{"unavailable": refund.ErrUnavailable, "overloaded": refund.ErrOverloaded, "commit unknown": refund.ErrCommitUnknown, "deadline": context.DeadlineExceeded} {
+		t.Run(name, func(t *testing.T) {
+			door := newFakeDoor()
+			var back atomic.Bool
+			var tries atomic.Int32
+			door.all = func() error {
+				if tries.Add(1); back.Load() {
+					return nil
+				}
+				return away
+			}
+			f := runBridge(t, newFakeBroker(goods(0, 100)...), door, func(c *Config) { c.MaxBatch = 10 })
+			f.until("held more than once", func() bool { return f.holds > 40 && tries.Load() > 12 })
+			f.until("nothing lost", func() bool { return len(f.left) == 100 && len(f.acked) == 0 && len(f.given) <= 20 && f.openings == 1 })
+			back.Store(true)
+			f.drained()
+			if len(f.lot.parked) != 0 {
+				t.Errorf("parked %v during an outage, want nothing", f.lot.parked)
+			}
+			for _, m := range f.lot.traces {
+				if m.Outcome != string(refund.Accepted) {
+					t.Errorf("%+v, want accepted at the first delivery", m)
+				}
+			}
+		})
+	}
+}
+
+func TestStopWhileTheDatabaseIsAwayGivesBack(t *testing.T) {
+	door := newFakeDoor()
+	tried := make(chan struct{}, 1000)
+	door.all = func() error {
+		select {
+		case tried <- struct{}{}:
+		default:
+		}
+		return refund.ErrUnavailable
+	}
+	f := runBridge(t, newFakeBroker(goods(0, 5)...), door, nil)
+	<-tried
+	f.stop()
+	if len(f.left) != 5 || f.closes != 1 {
+		t.Errorf("%d of 5 messages left, %d sources closed, want all and one", len(f.left), f.closes)
+	}
+}
+
+func TestStopCutsOffWhatHangs(t *testing.T) {
+	door := newFakeDoor()
+	reached := make(chan struct{})
+	hang := doorFunc(func(ctx context.Context, g []refund.Intake) ([]refund.Result, error) {
+		close(reached)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	f := runBridge(t, newFakeBroker(good("rf-1")), door, func(c *Config) { c.Door = hang })
+	<-reached
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := f.b.Stop(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("stop: %v, want that its time was over", err)
+	}
+	if len(f.left) != 1 {
+		t.Error("what hung at the door was acknowledged")
+	}
+}
+
+type doorFunc func(context.Context, []refund.Intake) ([]refund.Result, error)
+
+func (d doorFunc) AcceptEach(ctx context.Context, g []refund.Intake) ([]refund.Result, error) {
+	return d(ctx, g)
+}
+
+func TestStopFinishesTheGroupAtTheDoor(t *testing.T) {
+	door := newFakeDoor()
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	slow := doorFunc(func(ctx context.Context, g []refund.Intake) ([]refund.Result, error) {
+		close(reached)
+		<-goOn
+		return door.AcceptEach(ctx, g)
+	})
+	f := runBridge(t, newFakeBroker(goods(0, 3)...), door, func(c *Config) { c.Door = slow })
+	<-reached
+	stopped := make(chan struct{})
+	go func() { f.stop(); close(stopped) }()
+	<-f.b.stop
+	close(goOn)
+	<-stopped
+	if len(f.left) != 0 {
+		t.Errorf("%d messages left after a graceful stop, want none: they had been committed", len(f.left))
+	}
+}
+
+// M4, turned to brokers: what came together with an error is not skipped.
+func TestErrorTogetherWithMessages(t *testing.T) {
+	broker := newFakeBroker(goods(0, 5)...)
+	broker.fetchErr = []error{errors.New("half a batch, then the line broke"), nil, errors.New("again")}
+	broker.openErr = []error{nil, errors.New("not yet"), nil}
+	f := runBridge(t, broker, newFakeDoor(), nil)
+	f.drained()
+	f.publish(goods(5, 10)...)
+	f.drained()
+	f.until("every incarnation was closed and another opened", func() bool { return f.openings >= 3 })
+	if len(f.door.known) != 10 {
+		t.Errorf("%d refunds, want 10", len(f.door.known))
+	}
+}
+
+func TestFailedAcknowledgementEndsTheIncarnation(t *testing.T) {
+	broker := newFakeBroker(goods(0, 5)...)
+	broker.ackErr["q/rf-2"] = 2
+	f := runBridge(t, broker, newFakeDoor(), nil)
+	f.drained()
+	f.stop()
+	if f.openings != 3 || f.staleAcks != 0 {
+		t.Errorf("%d incarnations, %d stale acknowledgements; want 3 and 0", f.openings, f.staleAcks)
+	}
+	var redelivered int
+	for _, d := range f.lot.traces {
+		if d.Outcome == string(refund.Replayed) && d.Cause == CauseRedelivery {
+			redelivered++
+		}
+	}
+	if redelivered == 0 || f.door.known["rf-0"] != 1 {
+		t.Errorf("%d redeliveries traced, rf-0 decided %d times; want some, and once: it had been acknowledged", redelivered, f.door.known["rf-0"])
+	}
+}
+
+// M6: headers of any kind; and what is no message at all.
+func TestOddMessages(t *testing.T) {
+	odd := good("rf-odd")
+	odd.header = map[string][]string{"x-death": nil, "": {}, "x-count": {"1", "2"}, "bin\xff": {"\x00\xfe"}, "Content-Type": {"application/cloudevents+json"}, "ce-id": {"other"}}
+	binary := &fakeMessage{place: "q/binary", body: []byte(`{"refundId":"rf-bin","orderId":"o","paymentId":"p","amount":1,"currency":"USD"}`),
+		header: map[string][]string{"ce-specversion": {"1.0"}, "CE-Id": {"b"}, "ce-source": {"/s"}, "ce-type": {"refund.requested"}, "ce-tenantid": {"demo"}}}
+	twice := &fakeMessage{place: "q/twice", body: binary.body, header: map[string][]string{"ce-specversion": {"1.0"}, "ce-id": {"b", "c"}, "ce-source": {"/s"}, "ce-type": {"refund.requested"}}}
+	f := runBridge(t, newFakeBroker(odd, &fakeMessage{place: "q/empty"}, binary, twice, good("rf-2"), &fakeMessage{}), newFakeDoor(), nil)
+	f.drained()
+	f.stop()
+	if f.door.known["rf-odd"] != 1 || f.door.known["rf-bin"] != 1 || f.door.known["rf-2"] != 1 {
+		t.Errorf("decided %v, want rf-odd, rf-bin and rf-2: headers are no reason to refuse, a content type decides the mode", f.door.known)
+	}
+	if got := f.lot.reasons(); got[ParkUndecodable] != 3 {
+		t.Errorf("parked %v, want the two empty ones and the one whose id came twice", got)
+	}
+}
+
+// A broker that was emptied counts from the start again: the same place, another message.
+func TestSamePlaceOtherMessage(t *testing.T) {
+	f := runBridge(t, newFakeBroker(&fakeMessage{place: "q/1", body: []byte("junk")}, &fakeMessage{place: "q/1", body: []byte("other junk")}, &fakeMessage{place: "q/1", body: []byte("junk")}), newFakeDoor(), nil)
+	f.drained()
+	if len(f.lot.parked) != 2 {
+		t.Errorf("%d places parked, want 2: the same bytes at the same place are one message, others are another", len(f.lot.parked))
+	}
+}
+
+func TestPoisonDoesNotBlockItsNeighbours(t *testing.T) {
+	door := newFakeDoor()
+	door.say = func(in refund.Intake, _ int) *refund.Result {
+		switch in.Refund.RefundID {
+		case "rf-3":
+			return failure(errors.New("nobody knows what this is"))
+		case "rf-4":
+			return failure(fmt.Errorf("%w: a value", refund.ErrBadData))
+		case "rf-5":
+			return verdict(refund.Busy, refund.CodeInProgress)
+		case "rf-6":
+			return verdict(refund.Conflict, refund.CodeKeyReused)
+		case "rf-7":
+			return verdict(refund.Waiting, refund.CodePaymentUnknown)
+		}
+		return nil
+	}
+	f := runBridge(t, newFakeBroker(goods(0, 20)...), door, func(c *Config) { c.MaxBatch = 5 })
+	f.until("all but the busy one are acknowledged", func() bool { return len(f.left) == 1 && f.left[0].place == "q/rf-5" })
+	if got := f.lot.reasons(); got[ParkGivenUp] != 1 || got[ParkRefusedByDB] != 1 || len(f.lot.parked) != 2 {
+		t.Errorf("parked by the bridge %v, want one given up and one unstorable", got)
+	}
+	if n := door.tries["rf-3"]; n != 11 {
+		t.Errorf("the failing message was tried %d times, want 11", n)
+	}
+	f.stop()
+}
+
+// A message that was delivered too often may be the one that kills the process: it is parked before it is tried.
+func TestTriedOftenIsParkedFirst(t *testing.T) {
+	healthy, deadly := good("rf-healthy"), good("rf-deadly")
+	healthy.times, deadly.times = 1000, 20
+	door := newFakeDoor()
+	var parkedBefore atomic.Bool
+	door.say = func(in refund.Intake, _ int) *refund.Result {
+		if in.Refund.RefundID == "rf-healthy" {
+			parkedBefore.Store(!in.Parked.IsZero())
+		} else {
+			t.Errorf("%s was tried, although it has been parked three times already", in.Refund.RefundID)
+		}
+		return nil
+	}
+	f := &fakeBench{T: t, fakeBroker: newFakeBroker(healthy, deadly), door: door, lot: newFakeLot()}
+	f.lot.tries[placeOf(deadly.place, nil, deadly.body)] = trials
+	b, err := New(Config{Name: "orders", Broker: "fake", Open: f.open, Door: door, Lot: f.lot, Tenants: fakeTenants{}, Allowed: []string{"demo"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.b = b
+	b.Start()
+	f.drained()
+	f.stop()
+	if !parkedBefore.Load() || door.known["rf-healthy"] != 1 {
+		t.Error("a message that was delivered a thousand times must be tried, parked first")
+	}
+}
+
+func TestTenants(t *testing.T) {
+	other, none := good("rf-1"), good("rf-2")
+	other.body = []byte(`{"specversion":"1.0","id":"e","source":"/s","type":"refund.requested","tenantid":"rival","data":{"refundId":"r","orderId":"o","paymentId":"p","amount":1,"currency":"USD"}}`)
+	none.body = []byte(`{"specversion":"1.0","id":"e","source":"/s","type":"refund.requested","data":{"refundId":"r","orderId":"o","paymentId":"p","amount":1,"currency":"USD"}}`)
+	f := runBridge(t, newFakeBroker(other, none, good("rf-3")), newFakeDoor(), nil)
+	f.drained()
+	if f.lot.reasons()[ParkOtherTenant] != 2 || len(f.door.known) != 1 {
+		t.Errorf("parked %v, decided %v; want two for other tenants parked and one decided", f.lot.reasons(), f.door.known)
+	}
+}
+
+func TestTooLargeIsParkedUnread(t *testing.T) {
+	big := good("rf-big")
+	big.body = append(big.body, make([]byte, 2000)...)
+	f := runBridge(t, newFakeBroker(big, good("rf-1")), newFakeDoor(), func(c *Config) { c.MaxBody = 1000 })
+	f.drained()
+	if f.lot.reasons()[ParkTooLarge] != 1 {
+		t.Errorf("parked %v, want the large one", f.lot.reasons())
+	}
+}
+
+func TestReplayMark(t *testing.T) {
+	const id = "0190a7c8-1111-7111-8111-111111111111"
+	marked, beside := good("rf-1"), good("rf-2")
+	marked.body = []byte(`{"specversion":"1.0","id":"e1","source":"/s","type":"refund.requested","tenantid":"demo","replaybatchid":"` + id + `","data":{"refundId":"rf-1","orderId":"o","paymentId":"p","amount":1,"currency":"USD"}}`)
+	beside.header = map[string][]string{"Replaybatchid": {id}}
+	f := runBridge(t, newFakeBroker(marked, beside, good("rf-3")), newFakeDoor(), nil)
+	f.drained()
+	f.stop()
+	var marks int
+	for _, d := range f.lot.traces {
+		if d.ReplayBatch.String() == id {
+			marks++
+		}
+	}
+	if marks != 2 {
+		t.Errorf("%d deliveries carry the mark of the replay, want 2: an extension of the event, and a header", marks)
+	}
+}
+
+func TestRateLimit(t *testing.T) {
+	begin := time.Now()
+	f := runBridge(t, newFakeBroker(goods(0, 30)...), newFakeDoor(), func(c *Config) { c.Rate, c.MaxBatch = 100, 10 })
+	f.drained()
+	f.stop()
+	if took := time.Since(begin); took < 190*time.Millisecond {
+		t.Errorf("30 messages at 100 a second, the first 10 at once, took %s; want 0.2 s at least", took)
+	}
+	for _, g := range f.door.groups {
+		if len(g) > 10 {
+			t.Errorf("a group of %d, more than the rate allows at once", len(g))
+		}
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	good := Config{Name: "orders", Open: newFakeBroker().open, Door: newFakeDoor(), Lot: newFakeLot(), Tenants: fakeTenants{}, Allowed: []string{"demo"}}
+	for name, change := range map[string]func(*Config){
+		"no name":       func(c *Config) { c.Name = "" },
+		"reserved name": func(c *Config) { c.Name = refund.ConsumerEvents },
+		"no source":     func(c *Config) { c.Open = nil },
+		"no tenant":     func(c *Config) { c.Allowed = nil },
+	} {
+		c := good
+		change(&c)
+		if _, err := New(c); err == nil {
+			t.Errorf("%s: want an error", name)
+		}
+	}
+}
