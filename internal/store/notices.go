@@ -18,9 +18,9 @@ const noticeTargetSQL = `SELECT d.tenant_id, d.rid, d.no FROM dispatches d WHERE
     WHERE $2::text IS NULL AND e.account = $1 AND e.channel_refund_id = $3 AND e.status <> 'DROPPED' AND e.rid IS NOT NULL
   LIMIT 1`
 
-// keepNoticeSQL stores a notice, or counts a repeat of one.
-const keepNoticeSQL = `INSERT INTO notices (account, notice_key, number, channel_refund_id, headers, body, fact)
-  VALUES ($1, $2, $3, $4, $5, $6, $7)
+// keepNoticeSQL stores a notice, tied to its refund where that is known, or counts a repeat of one.
+const keepNoticeSQL = `INSERT INTO notices (account, notice_key, number, channel_refund_id, headers, body, fact, tenant_id, rid)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
   ON CONFLICT ON CONSTRAINT notices_pk DO UPDATE SET times_seen = notices.times_seen + 1
   RETURNING times_seen, rid IS NOT NULL`
 
@@ -66,9 +66,9 @@ func (s *Store) receive(ctx context.Context, account string, n refund.KeptNotice
 	var out refund.NoticeOutcome
 	if target == nil {
 		err = s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
-			_, matched, err := keepNotice(ctx, tx, account, n)
+			_, tied, err := keepNotice(ctx, tx, account, n, nil)
 			out = refund.NoticeKept
-			if matched {
+			if tied {
 				out = refund.NoticeKnown
 			}
 			return err
@@ -76,20 +76,23 @@ func (s *Store) receive(ctx context.Context, account string, n refund.KeptNotice
 		return out, err
 	}
 	err = s.withRecord(ctx, target.Key, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
-		seen, matched, err := keepNotice(ctx, tx, account, n)
+		seen, tied, err := keepNotice(ctx, tx, account, n, &target.Key)
+		if err == nil && seen > 1 && !tied { // it was kept until now
+			tied, err = tieNotice(ctx, tx, account, n.Key, target.Key)
+			seen = 1
+		}
 		if err != nil {
 			return err
 		}
-		if matched {
+		if seen > 1 || !tied {
 			out = refund.NoticeKnown
-			s.log.DebugContext(ctx, "notice seen again", "account", account, "times", seen)
 			return nil
 		}
 		f, says := n.Fact(target.dispatch)
 		if taken {
 			f = s.withoutID(ctx, f, r)
 		}
-		out, err = s.enterNotice(ctx, tx, r, account, n.Key, f, says)
+		out, err = s.enterNotice(ctx, tx, r, f, says)
 		return err
 	})
 	return out, err
@@ -117,25 +120,32 @@ func (s *Store) noticeTarget(ctx context.Context, account string, n refund.KeptN
 	return &t, translate(err)
 }
 
-func keepNotice(ctx context.Context, tx pgx.Tx, account string, n refund.KeptNotice) (seen int, matched bool, err error) {
+// keepNotice writes the row. seen counts this one; tied says whether the row has a refund now.
+func keepNotice(ctx context.Context, tx pgx.Tx, account string, n refund.KeptNotice, k *refund.Key) (seen int, tied bool, err error) {
 	fact, err := json.Marshal(noticeFact{Status: n.Status, ChannelRefundID: n.ChannelRefundID, Amount: n.Amount,
 		Currency: refund.Currency(bounded(string(n.Currency), longestCode)), Code: bounded(n.Code, longestCode)})
 	if err != nil {
 		return 0, false, err
 	}
-	err = tx.QueryRow(ctx, keepNoticeSQL, account, n.Key[:], null(n.Number), null(n.ChannelRefundID), storableHeaders(n.Headers), n.Body, string(fact)).Scan(&seen, &matched)
-	return seen, matched, err
+	var tenant *int64
+	var rid *[16]byte
+	if k != nil {
+		id, row := int64(k.Tenant), [16]byte(k.RID)
+		tenant, rid = &id, &row
+	}
+	err = tx.QueryRow(ctx, keepNoticeSQL, account, n.Key[:], null(n.Number), null(n.ChannelRefundID), storableHeaders(n.Headers), n.Body, string(fact),
+		tenant, rid).Scan(&seen, &tied)
+	return seen, tied, err
 }
 
-// enterNotice applies what a notice says to a record that is held under its lock, and ties the notice to it.
-func (s *Store) enterNotice(ctx context.Context, tx pgx.Tx, r refund.Record, account string, key [32]byte, f refund.Fact, says bool) (refund.NoticeOutcome, error) {
-	tag, err := tx.Exec(ctx, matchNoticeSQL, account, key[:], int64(r.Tenant), [16]byte(r.RID))
-	if err != nil {
-		return "", err
-	}
-	if tag.RowsAffected() == 0 { // matched meanwhile, by a notice before it in the same transaction or by somebody else
-		return refund.NoticeKnown, nil
-	}
+// tieNotice gives a kept notice its refund. false = it has one already.
+func tieNotice(ctx context.Context, tx pgx.Tx, account string, key [32]byte, k refund.Key) (bool, error) {
+	tag, err := tx.Exec(ctx, matchNoticeSQL, account, key[:], int64(k.Tenant), [16]byte(k.RID))
+	return tag.RowsAffected() == 1, err
+}
+
+// enterNotice applies what a notice says to a record that is held under its lock.
+func (s *Store) enterNotice(ctx context.Context, tx pgx.Tx, r refund.Record, f refund.Fact, says bool) (refund.NoticeOutcome, error) {
 	c, configured := s.contractOf(r.Account, r.Tenant)
 	if !says || !configured {
 		return refund.NoticeUnusable, nil

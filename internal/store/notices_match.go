@@ -89,8 +89,14 @@ func (s *Store) matchKept(ctx context.Context, tx pgx.Tx, k refund.Key, kept []k
 		if err != nil {
 			return err
 		}
+		if tied, err := tieNotice(ctx, tx, r.Account, n.key, k); err != nil || !tied {
+			if err != nil {
+				return err
+			}
+			continue // a notice before it, in this transaction, has brought it along
+		}
 		f, says := n.notice().Fact(dispatchOf(r, n))
-		if _, err := s.enterNotice(ctx, tx, r, r.Account, n.key, f, says); err != nil {
+		if _, err := s.enterNotice(ctx, tx, r, f, says); err != nil {
 			return err
 		}
 		s.log.InfoContext(ctx, "a notice that came early has found its refund", "rid", k.RID.String(), "status", string(n.fact.Status))
@@ -166,8 +172,11 @@ func (s *Store) MatchNotices(ctx context.Context) (int, error) {
 	done := 0
 	for _, f := range list {
 		err := s.withRecord(ctx, f.Key, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
+			if tied, err := tieNotice(ctx, tx, f.account, f.key, f.Key); err != nil || !tied {
+				return err
+			}
 			fact, says := f.notice().Fact(f.dispatch)
-			_, err := s.enterNotice(ctx, tx, r, f.account, f.key, fact, says)
+			_, err := s.enterNotice(ctx, tx, r, fact, says)
 			return err
 		})
 		if err != nil {

@@ -255,3 +255,42 @@ func TestClaimTightensTheKey(t *testing.T) {
 		}
 	}
 }
+
+// C21: the connection breaks around COMMIT. The sender hears "not stored", repeats, and the repeat finds whatever happened.
+func TestC21NoticeWhoseCommitIsLost(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t)
+	w, through := newWireCutter(t, f.url)
+	second := f.openSecond(t, through)
+	for i, c := range []cut{cutBefore, cutAfter, cutBefore, cutAfter} {
+		k := f.refund(t, fmt.Sprint("rf", i))
+		f.claim(t, k, refund.AttemptSend, 10*time.Second)
+		n := notice(fmt.Sprint("told ", i), f.number(t, k), fmt.Sprint("ch_", i), refund.Succeeded)
+		if i > 1 { // a notice that names nothing yet
+			n.Number = "nobody's"
+		}
+		w.arm(c)
+		if _, err := second.ReceiveNotice(t.Context(), "demo", n); !errors.Is(err, refund.ErrUnavailable) {
+			t.Fatalf("cut %d: %v, want that it is not known to be stored", c, err)
+		}
+		stored := c == cutAfter
+		var rows int
+		if err := f.pool.QueryRow(t.Context(), `SELECT count(*) FROM notices WHERE notice_key = $1`, n.Key[:]).Scan(&rows); err != nil || (rows == 1) != stored {
+			t.Errorf("cut %d: %d rows, %v", c, rows, err)
+		}
+		want := map[bool]refund.NoticeOutcome{true: refund.NoticeKnown, false: refund.NoticeEntered}[stored]
+		state := refund.Success
+		if i > 1 {
+			want, state = refund.NoticeKept, refund.Processing
+		}
+		f.receive(t, n, want)
+		r := f.wantState(t, k, state)
+		if i <= 1 && len(r.Effects) != 1 {
+			t.Errorf("cut %d: effects %+v", c, r.Effects)
+		}
+	}
+	if w.cuts() != 4 {
+		t.Errorf("%d cuts were made, want 4", w.cuts())
+	}
+	f.wantSound(t)
+}
