@@ -1,0 +1,256 @@
+package bridge_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+
+	"github.com/refundry/refundry/internal/bridge"
+	"github.com/refundry/refundry/internal/devdb/dbtest"
+	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/store"
+)
+
+// lot is a parking lot in a real database with a door in front of it.
+type lot struct {
+	*testing.T
+	store  *store.Store
+	door   *refund.Door
+	tenant refund.Tenant
+	drive  bridge.Redriver
+}
+
+type demoAccount struct{}
+
+func (demoAccount) Account(name string, _ refund.TenantID) (refund.Contract, bool, bool) {
+	c, ok := refund.Profile(refund.Profiles()[0])
+	return c, ok && name == "demo", true
+}
+
+func newLot(t *testing.T) *lot {
+	t.Helper()
+	url := dbtest.Template(t, "redrive", func(url string) error {
+		_, err := store.Migrate(context.Background(), store.MigrateConfig{URL: url})
+		return err
+	})
+	s, err := store.Open(t.Context(), store.Config{URL: url, Accounts: demoAccount{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	row, err := s.AddTenant(t.Context(), "demo", refund.ModeTest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &lot{T: t, store: s, door: refund.NewDoor(refund.DoorConfig{Gate: s, NewRID: store.NewRID}), tenant: row.Tenant()}
+	t.Cleanup(l.door.Stop)
+	l.drive = bridge.Redriver{Lot: s, Door: l.door, NewRID: store.NewRID, Log: slog.New(slog.DiscardHandler)}
+	return l
+}
+
+// event gives a message body; amount 0 leaves the amount out.
+func event(id, refundID, payment string, amount int) []byte {
+	return fmt.Appendf(nil, `{"specversion":"1.0","id":%q,"source":"/shop","type":"refund.requested","tenantid":"demo","data":{"refundId":%q,"orderId":"ord_1","paymentId":%q,"amount":%d,"currency":"USD"}}`, id, refundID, payment, amount)
+}
+
+// bring takes a message through the door as a bridge does.
+func (l *lot) bring(body []byte) refund.Outcome {
+	l.Helper()
+	in, _, err := bridge.Codec{}.Decode(nil, body)
+	if err != nil {
+		l.Fatal(err)
+	}
+	in.Tenant, in.Event.Consumer, in.Actor, in.Transport = l.tenant, "orders", "system:bridge", "nats:S/1"
+	in.Park = &refund.Park{Place: "S/" + in.Event.ID, Headers: map[string][]string{}, Body: body}
+	out, err := l.door.Accept(l.Context(), []refund.Intake{in})
+	if err != nil {
+		l.Fatal(err)
+	}
+	return out[0]
+}
+
+// pay makes a payment known, or tells a new sum of it.
+func (l *lot) pay(id, capture string, amount int) {
+	l.Helper()
+	body := fmt.Appendf(nil, `{"specversion":"1.0","id":"evt-%[1]s-%[2]s","source":"/shop","type":"payment.captured","tenantid":"demo","data":{"paymentId":%[1]q,"captureId":%[2]q,"orderId":"ord_1","amount":%[3]d,"currency":"USD","channelAccount":"demo"}}`, id, capture, amount)
+	if o := l.bring(body); o.Verdict != refund.Accepted {
+		l.Fatalf("capture: %+v", o)
+	}
+}
+
+func (l *lot) only() refund.ParkedView {
+	l.Helper()
+	open, err := l.store.ListParked(l.Context(), l.tenant.ID, refund.ParkedQuery{Limit: 10})
+	if err != nil || len(open) != 1 {
+		l.Fatalf("%d parked, %v; want one", len(open), err)
+	}
+	return open[0]
+}
+
+func TestRedriveOfARefusal(t *testing.T) {
+	l := newLot(t)
+	l.pay("pay_1", "cap_1", 50)
+	body := event("e1", "rf_1", "pay_1", 60)
+	if o := l.bring(body); o.Code != refund.CodeAmountExceeds {
+		t.Fatalf("%+v, want a refusal", o)
+	}
+	p := l.only()
+	again, err := l.drive.Redrive(t.Context(), l.tenant.ID, p.ParkedMessage.ID, "actor:maria")
+	if err != nil || again.Outcome.Verdict != refund.Refused || again.Outcome.Replayed || !again.Parked.DoneAt.IsZero() {
+		t.Fatalf("%+v %v: nothing has changed, so it is refused anew and stays", again, err)
+	}
+	l.pay("pay_1", "cap_2", 50)
+	if o := l.bring(body); o.Verdict != refund.Refused || !o.Replayed {
+		t.Fatalf("%+v: the caller has acted on the no, a redelivery is never re-evaluated", o)
+	}
+	done, err := l.drive.Redrive(t.Context(), l.tenant.ID, p.ParkedMessage.ID, "actor:maria")
+	if err != nil || done.Outcome.Verdict != refund.Accepted || done.Parked.DoneHow != "accepted" || done.Parked.DoneBy != "actor:maria" || done.Batch.IsZero() {
+		t.Fatalf("%+v %v, want accepted, settled by the actor and marked", done, err)
+	}
+	if o := l.bring(body); o.Verdict != refund.Replayed || o.Refund == nil || o.Refund.RefundID != "rf_1" {
+		t.Errorf("%+v: the event's receipt says accepted from now on", o)
+	}
+	told, err := l.drive.Redrive(t.Context(), l.tenant.ID, p.ParkedMessage.ID, "actor:maria")
+	if err != nil || told.Tried {
+		t.Errorf("%+v %v: a repeat tells the row and tries nothing", told, err)
+	}
+	m, err := l.store.Messages(t.Context(), l.tenant.ID, "orders", "e1", "")
+	if err != nil || len(m) != 1 || m[0].Decision == nil || m[0].Decision.Outcome != refund.Accepted || m[0].RefundID != "rf_1" {
+		t.Errorf("%+v %v, want one message whose decision is the new one", m, err)
+	}
+}
+
+func TestRedriveNeverTriesAConflict(t *testing.T) {
+	l := newLot(t)
+	l.pay("pay_1", "cap_1", 100)
+	l.bring(event("e1", "rf_1", "pay_1", 60))
+	if o := l.bring(event("e1", "rf_1", "pay_1", 61)); o.Verdict != refund.Conflict {
+		t.Fatalf("%+v", o)
+	}
+	p := l.only()
+	if _, err := l.drive.Redrive(t.Context(), l.tenant.ID, p.ParkedMessage.ID, "actor:maria"); !errors.Is(err, bridge.ErrNotRedrivable) {
+		t.Errorf("%v, want that a conflict is not tried again", err)
+	}
+	gone, err := l.store.Discard(t.Context(), l.tenant.ID, p.ParkedMessage.ID, "actor:maria")
+	if err != nil || gone.DoneHow != "discarded" || gone.DoneBy != "actor:maria" {
+		t.Fatalf("%+v %v", gone, err)
+	}
+	twice, err := l.store.Discard(t.Context(), l.tenant.ID, p.ParkedMessage.ID, "actor:john")
+	if err != nil || twice.DoneBy != "actor:maria" || !twice.DoneAt.Equal(gone.DoneAt) {
+		t.Errorf("%+v %v: the first discard stands", twice, err)
+	}
+	if _, err := l.store.Discard(t.Context(), l.tenant.ID+1, p.ParkedMessage.ID, "actor:eve"); !errors.Is(err, refund.ErrNotFound) {
+		t.Errorf("%v: another tenant finds nothing", err)
+	}
+}
+
+func TestRedriveOfWhatCouldNotBeRead(t *testing.T) {
+	l := newLot(t)
+	park := func(place string, body []byte) refund.RID {
+		id, _, err := l.store.ParkTrial(t.Context(), l.tenant.ID, refund.EventKey{Consumer: "orders"}, bridge.ParkUndecodable, refund.Park{Place: place, Body: body})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	junk := park("S/1", []byte("junk"))
+	still, err := l.drive.Redrive(t.Context(), l.tenant.ID, junk, "actor:maria")
+	if err != nil || still.Fault == nil || still.Parked.Tries != 2 || !still.Parked.DoneAt.IsZero() {
+		t.Errorf("%+v %v, want that it still cannot be read, counted and parked", still, err)
+	}
+	// An older program could not read this one; this program can. Its payment is not known yet.
+	readable := park("S/2", event("e2", "rf_2", "pay_2", 10))
+	waits, err := l.drive.Redrive(t.Context(), l.tenant.ID, readable, "actor:maria")
+	if err != nil || waits.Outcome.Verdict != refund.Waiting || waits.Parked.WakePayment != "pay_2" || waits.Parked.Reason != refund.ParkedWaiting {
+		t.Fatalf("%+v %v, want that it waits for its payment", waits, err)
+	}
+	l.pay("pay_2", "cap_1", 100)
+	waker := bridge.Waker{Lot: l.store, Door: l.door, Log: slog.New(slog.DiscardHandler)}
+	if err := waker.WakePayment(t.Context(), l.tenant.ID, "pay_2"); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := l.store.ParkedMessage(t.Context(), l.tenant.ID, readable); err != nil || p.DoneHow != "accepted" || p.DoneBy != "system:wake" {
+		t.Errorf("%+v %v, want accepted by the wake", p, err)
+	}
+}
+
+// Many at once, and a discard between them: one refund or none, never both answers.
+func TestRedriveAndDiscardRace(t *testing.T) {
+	l := newLot(t)
+	for i := range 10 {
+		id, payment := fmt.Sprintf("rf_%d", i), fmt.Sprintf("pay_%d", i)
+		l.pay(payment, "cap_1", 10)
+		l.bring(event("e"+id, id, payment, 20))
+		p := l.only()
+		l.pay(payment, "cap_2", 10)
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				if _, err := l.drive.Redrive(t.Context(), l.tenant.ID, p.ParkedMessage.ID, "actor:maria"); err != nil && !errors.Is(err, refund.ErrBusy) {
+					t.Errorf("redrive: %v", err)
+				}
+			})
+		}
+		all.Go(func() {
+			if _, err := l.store.Discard(t.Context(), l.tenant.ID, p.ParkedMessage.ID, "actor:john"); err != nil {
+				t.Errorf("discard: %v", err)
+			}
+		})
+		all.Wait()
+		end, err := l.store.ParkedMessage(t.Context(), l.tenant.ID, p.ParkedMessage.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = l.store.FindRefund(t.Context(), l.tenant.ID, id)
+		if found := err == nil; found != (end.DoneHow == "accepted") {
+			t.Errorf("round %d: settled as %q, refund found: %v", i, end.DoneHow, found)
+		}
+	}
+}
+
+func TestMessagesAreJoinedFromDeliveries(t *testing.T) {
+	l := newLot(t)
+	l.pay("pay_1", "cap_1", 100)
+	o := l.bring(event("e1", "rf_1", "pay_1", 60))
+	batch := store.NewRID()
+	row := func(source, id, transport, outcome, cause string, rid, batch refund.RID) refund.Delivery {
+		return refund.Delivery{Tenant: l.tenant.ID, Event: refund.EventKey{Consumer: "orders", Source: source, ID: id}, Transport: transport, Outcome: outcome, Cause: cause, RID: rid, ReplayBatch: batch}
+	}
+	for _, d := range []refund.Delivery{
+		row("/shop", "e1", "nats:S/1#1", "ACCEPTED", "", o.Refund.RID, refund.RID{}),
+		row("/shop", "e1", "nats:S/1#2", "REPLAYED", "redelivery", o.Refund.RID, refund.RID{}),
+		row("/other", "e1", "nats:S/2#1", "REFUSED", "amount-exceeds-refundable", refund.RID{}, refund.RID{}),
+		row("", "", "nats:S/3#1", "PARKED", "undecodable", refund.RID{}, refund.RID{}),
+		row("/shop", "e1", "nats:S/9#1", "REPLAYED", "replay", o.Refund.RID, batch),
+	} {
+		if err := l.store.Trace(t.Context(), []refund.Delivery{d}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := l.store.ListMessages(t.Context(), l.tenant.ID, refund.MessageQuery{Limit: 2})
+	if err != nil || len(list) != 2 {
+		t.Fatalf("%+v %v", list, err)
+	}
+	first := list[0]
+	if first.Source != "/shop" || first.TimesSeen != 3 || first.Outcome != "REPLAYED" || first.Cause != "replay" || first.ReplayBatch != batch || first.RefundID != "rf_1" ||
+		!first.FirstSeen.Before(first.LastSeen) || first.Decision == nil || first.Decision.Outcome != refund.Accepted {
+		t.Errorf("%+v: want the message seen last, with all its deliveries counted", first)
+	}
+	rest, err := l.store.ListMessages(t.Context(), l.tenant.ID, refund.MessageQuery{Limit: 5, Before: list[1].LastDelivery})
+	if err != nil || len(rest) != 1 || rest[0].Source != "/other" || list[1].EventID != "" {
+		t.Errorf("page 2: %+v %v; want each message once", rest, err)
+	}
+	if only, err := l.store.ListMessages(t.Context(), l.tenant.ID, refund.MessageQuery{Limit: 5, RefundID: "rf_1"}); err != nil || len(only) != 1 {
+		t.Errorf("by refund: %+v %v, want one", only, err)
+	}
+	both, err := l.store.Messages(t.Context(), l.tenant.ID, "orders", "e1", "")
+	if err != nil || len(both) != 2 || len(both[1].Deliveries) != 3 || both[1].Deliveries[0].Transport != "nats:S/1#1" || both[0].TimesSeen != 1 {
+		t.Errorf("%+v %v: want one message for each source, deliveries in order of time", both, err)
+	}
+	if none, err := l.store.Messages(t.Context(), l.tenant.ID+1, "orders", "e1", ""); err != nil || len(none) != 0 {
+		t.Errorf("%+v %v: another tenant sees nothing", none, err)
+	}
+}
