@@ -13,7 +13,7 @@ import (
 func channelCases() []oneCase {
 	return []oneCase{
 		{name: "C3 what timed out is found by our own number", run: caseC3,
-			rules: []harness.Rule{{Fault: "lost-after", RefundID: "c3", Nth: 1}}},
+			rules: []harness.Rule{{Fault: "lost-after", RefundID: "c3", Nth: 1}, {Fault: "notice-lost", RefundID: "c3"}}},
 		{name: "C13 neither key nor query: a case at once and never a repeat", run: caseC13,
 			rules: []harness.Rule{{Fault: "lost-after", Account: "demo-blind", RefundID: "c13"}}},
 		{name: "C28 one call is one send, also on a connection that was used before", run: caseC28,

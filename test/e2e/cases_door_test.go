@@ -18,7 +18,7 @@ func doorCases() []oneCase {
 		{name: "C14 a repeat without a key is refused, with the key it is a replay", run: caseC14},
 		{name: "C15 two partial refunds of one payment are two refunds", run: caseC15},
 		{name: "C17 the amount of a refund that is not decided yet is not free", run: caseC17,
-			rules: []harness.Rule{{Fault: "pending", RefundID: "c17-a", DelayMS: 3000}}},
+			rules: []harness.Rule{{Fault: "pending", RefundID: "c17-a", DelayMS: 6000}}},
 		{name: "C22 nothing was sent: the amount comes back", run: caseC22,
 			rules: []harness.Rule{{Fault: "low-balance", RefundID: "c22-b"}}},
 		{name: "C30 a refund that comes before its payment waits for it", run: caseC30},

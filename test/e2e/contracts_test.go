@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -10,26 +11,38 @@ import (
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
+// contractCase is a case on a channel with a contract of its own.
+type contractCase struct {
+	oneCase
+	profile string
+}
+
 // TestContracts: what an ambiguous send may be followed by depends on what the channel promises.
 func TestContracts(t *testing.T) {
 	t.Parallel()
-	for _, c := range []oneCase{
-		{name: "C23 a replay's clean answers do not undo the timeout before them", run: replayC23, rules: []harness.Rule{
+	for _, c := range []contractCase{
+		{profile: "key-replay-only", oneCase: oneCase{name: "C23 a replay's clean answers do not undo the timeout before them", run: replayC23, rules: []harness.Rule{
 			{Fault: "lost-after", RefundID: "c23", Op: "send", Nth: 1},
 			{Fault: "rate-limited", RefundID: "c23", Op: "send", Nth: 2},
 			{Fault: "low-balance", RefundID: "c23", Op: "send", Nth: 3},
-		}},
-		{name: "C24 a replay that meets our own effect is no refusal", run: replayC24, rules: []harness.Rule{
+		}}},
+		{profile: "key-replay-only", oneCase: oneCase{name: "C24 a replay that meets our own effect is no refusal", run: replayC24, rules: []harness.Rule{
 			{Fault: "lost-after", RefundID: "c24", Op: "send", Nth: 1},
 			{Fault: "echo", RefundID: "c24", Op: "send", Nth: 2},
 			{Fault: "echo", RefundID: "c24", Op: "send", Nth: 3, Code: "amount_too_large"},
-		}},
-		{name: "C34 an incomplete list hides a refund and proves nothing", run: listC34, rules: []harness.Rule{
+		}}},
+		// The channel hides the refund for longer than it promises, so that a second send meets our own effect.
+		{profile: "keyed-queryable", oneCase: oneCase{name: "C24 a send after a wrong absence that meets our own effect is no refusal", run: queryC24, rules: []harness.Rule{
+			{Fault: "lost-after", RefundID: "c24", Op: "send", Nth: 1},
+			{Fault: "echo", RefundID: "c24", Op: "send", Nth: 2},
+			{Fault: "hidden", Op: "query"},
+		}}},
+		{profile: "list-and-match", oneCase: oneCase{name: "C34 an incomplete list hides a refund and proves nothing", run: listC34, rules: []harness.Rule{
 			{Fault: "lost-after", RefundID: "c34", Op: "send", Nth: 1},
-			{Fault: "hidden", RefundID: "c34", Op: "send", Nth: 1, DelayMS: 500},
+			{Fault: "hidden", Op: "list", Nth: 1},
 			{Fault: "incomplete-list", Nth: 2},
 			{Fault: "incomplete-list", Nth: 3},
-		}},
+		}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -38,19 +51,15 @@ func TestContracts(t *testing.T) {
 	}
 }
 
-// contractSite is a server whose one account has another contract than the simulator's own name for it says.
-func contractSite(t *testing.T, c oneCase) site {
+// contractSite is a server whose one account has the case's contract; the simulator serves all of them under its name demo.
+func contractSite(t *testing.T, c contractCase) site {
 	t.Helper()
-	profile := "key-replay-only"
-	if c.name[:3] == "C34" {
-		profile = "list-and-match"
-	}
 	url := dbtest.New(t)
 	harness.MustVerb(t, "migrate", "--database-url", url)
 	harness.AddTenant(t, url, "shop")
 	channel := harness.StartSimulator(t)
 	channel.Sim().SetRules(bounded(t, time.Minute), c.rules...)
-	server := harness.Serve(t, url, harness.Account(channel, "demo", profile, "shop"), "api,worker")
+	server := harness.Serve(t, url, harness.Account(channel, "demo", c.profile, "shop"), "api,worker")
 	t.Cleanup(func() {
 		if !t.Failed() {
 			harness.Verify(t, url)
@@ -78,6 +87,21 @@ func replayC24(ctx context.Context, t *testing.T, s site) {
 		t.Errorf("the sends proved %v, want %v", got, want)
 	}
 	never(t, tl, "FAILED", "PENDING")
+	s.payment(ctx, t, "pay-c24", 0, 100)
+}
+
+func queryC24(ctx context.Context, t *testing.T, s site) {
+	s.api.Accept(ctx, request("c24", 100, 100))
+	harness.Eventually(t, time.Minute, "the second send was answered", func() (bool, string) {
+		sends := s.api.Timeline(ctx, "c24").Answers("SEND")
+		return len(sends) > 1 && sends[1] != "", fmt.Sprint(sends)
+	})
+	s.sim.Clear(ctx) // from now on the channel shows the refund
+	tl := s.paidOnce(ctx, t, "c24", 2, time.Minute)
+	if got, want := tl.Answers("SEND"), []string{"UNKNOWN", "REFUSED_ECHO"}; !slices.Equal(got, want) {
+		t.Errorf("the sends proved %v, want %v", got, want)
+	}
+	never(t, tl, "FAILED")
 	s.payment(ctx, t, "pay-c24", 0, 100)
 }
 

@@ -92,7 +92,7 @@ func Test1000EventsSurviveThreeKills(t *testing.T) {
 	t.Parallel()
 	const kills, pushers, batch = 3, 4, 10
 	ctx := bounded(t, 4*time.Minute)
-	dev := harness.StartDev(t, "--faults", "lost-after=0.05,error-after=0.05,seed=5")
+	dev := harness.StartDev(t, "--faults", "lost-after=0.05,error-after=0.05,notice-lost=0.5,seed=5")
 	client := dev.Client()
 	s := mixed(rand.New(rand.NewPCG(1, 2)), pushers) // #nosec G404 -- a repeatable test
 	n := 0

@@ -11,14 +11,14 @@ import (
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
-// Test500RefundsSurviveFiveKills: with a channel that loses three answers in ten and a server that is killed five times
-// meanwhile, every refund is paid once.
+// Test500RefundsSurviveFiveKills: with a channel that loses four answers in ten and half of its notices and a server that is killed
+// five times meanwhile, every refund is paid once.
 func Test500RefundsSurviveFiveKills(t *testing.T) {
 	t.Parallel()
 	const total, kills, producers = 500, 5, 16
 	ctx := bounded(t, 4*time.Minute)
 	began := time.Now()
-	dev := harness.StartDev(t, "--faults", "lost-after=0.2,lost-before=0.1,error-after=0.1,seed=3")
+	dev := harness.StartDev(t, "--faults", "lost-after=0.2,lost-before=0.1,error-after=0.1,notice-lost=0.5,seed=3")
 	client := dev.Client()
 
 	want := map[string]int64{}
@@ -87,9 +87,9 @@ func Test500RefundsSurviveFiveKills(t *testing.T) {
 	if sends := calls("SEND"); wire > sends {
 		t.Errorf("P10: %d sends reached the channel, but only %d attempts were written", wire, sends)
 	}
-	t.Logf("%d refunds, %d kills: all durable after %s, all SUCCESS after %s; %d effects; %d sends, %d queries, %d takeovers; clients repeated %d times, %d answers were replays",
+	t.Logf("%d refunds, %d kills: all durable after %s, all SUCCESS after %s; %d effects; %d sends, %d queries, %d found by notices, %d takeovers; clients repeated %d times, %d answers were replays",
 		total, kills, accepted.Round(time.Millisecond), time.Since(began).Round(time.Millisecond), len(effects), calls("SEND"), calls("QUERY"),
-		db.Int(ctx, `SELECT count(*) FROM journal WHERE kind = 'lease_end'`), client.Retries.Load(), replays.Load())
+		db.Int(ctx, `SELECT count(*) FROM effects WHERE source = 'notice'`), db.Int(ctx, `SELECT count(*) FROM journal WHERE kind = 'lease_end'`), client.Retries.Load(), replays.Load())
 }
 
 // hand gives work to whoever takes it.
