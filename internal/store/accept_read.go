@@ -10,18 +10,13 @@ import (
 )
 
 const (
-	sqlLock = `SELECT k, pg_try_advisory_xact_lock(k) FROM unnest($1::bigint[]) AS u(k)`
+	sqlLock = `SELECT k, pg_try_advisory_xact_lock(k), now() FROM unnest($1::bigint[]) AS u(k)`
 	sqlNow  = `SELECT now()`
 
 	sqlReceipts = `SELECT x.tenant_id, x.consumer, x.source, x.event_id, x.type, x.digest, x.params::text, x.outcome, x.rid, coalesce(x.code, ''), coalesce(r.refund_id, '')
 FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS w(tenant_id, consumer, source, event_id)
 JOIN receipts x ON x.tenant_id = w.tenant_id AND x.consumer = w.consumer AND x.source = w.source AND x.event_id = w.event_id AND x.month >= (now() - interval '427 days')::date
 LEFT JOIN refunds r ON r.tenant_id = x.tenant_id AND r.rid = x.rid`
-
-	sqlReceiptRefunds = `SELECT ` + refundColumns + `
-FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS w(tenant_id, consumer, source, event_id)
-JOIN receipts x ON x.tenant_id = w.tenant_id AND x.consumer = w.consumer AND x.source = w.source AND x.event_id = w.event_id AND x.month >= (now() - interval '427 days')::date
-JOIN refunds r ON r.tenant_id = x.tenant_id AND r.rid = x.rid` + refundSides
 
 	sqlKnownRefunds = `SELECT ` + refundColumns + `
 FROM unnest($1::bigint[], $2::text[]) AS w(tenant_id, refund_id)
@@ -65,13 +60,11 @@ func (s *Store) readGroup(ctx context.Context, conn *pgxpool.Conn, g []refund.In
 	b.Queue(sqlLock, k.mutexes).Query(func(rows pgx.Rows) error {
 		var key int64
 		var ok bool
-		_, err := pgx.ForEachRow(rows, []any{&key, &ok}, func() error { got[key] = ok; return nil })
+		_, err := pgx.ForEachRow(rows, []any{&key, &ok, &v.Now}, func() error { got[key] = ok; return nil })
 		return err
 	})
-	b.Queue(sqlNow).QueryRow(func(row pgx.Row) error { return row.Scan(&v.Now) })
 	b.Queue(anyKeptSQL).QueryRow(func(row pgx.Row) error { return row.Scan(&kept) })
 	b.Queue(sqlReceipts, k.eventTenants, k.consumers, k.sources, k.eventIDs).Query(func(rows pgx.Rows) error { return readReceipts(rows, v) })
-	b.Queue(sqlReceiptRefunds, k.eventTenants, k.consumers, k.sources, k.eventIDs).Query(func(rows pgx.Rows) error { return readRefunds(rows, v) })
 	b.Queue(sqlKnownRefunds, k.refundTenants, k.refundIDs).Query(func(rows pgx.Rows) error { return readRefunds(rows, v) })
 	b.Queue(sqlLockPayments, k.payTenants, k.payIDs, k.payRefunds).Query(func(rows pgx.Rows) error { return readPayments(rows, v, true) })
 	b.Queue(sqlSeePayments, k.payTenants, k.payIDs).Query(func(rows pgx.Rows) error { return readPayments(rows, v, false) })
