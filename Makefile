@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 RUN_FLAGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint audit build generate bench fmt
+.PHONY: help run test lint audit build generate bench model fmt
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,10 @@ bench: build ## Measure accepting and the whole life of refunds on this machine
 	@scripts/deps postgres
 	bin/refundry bench accept
 	bin/refundry bench lifecycle
+
+model: ## Explore the model of claim, lease, send, query and late answer (Spin), and the mistakes planted in it
+	@scripts/deps model
+	@test/model/run
 
 fmt: ## Format the Go code
 	go tool -modfile=tools/go.mod golangci-lint fmt
