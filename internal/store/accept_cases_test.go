@@ -73,6 +73,9 @@ func TestAcceptCases(t *testing.T) {
 			t.Errorf("%s, want %s", out[0].Code, refund.CodeAmountExceeds)
 		}
 	})
+}
+
+func TestAcceptCasesOfRefusals(t *testing.T) {
 	t.Run("C18 the evidence of a conflict commits although the write is refused", func(t *testing.T) {
 		b := newBench(t)
 		b.accept(t, b.event("m1", "rf_1", "pay_1", 60, inlinePayment(100)))
