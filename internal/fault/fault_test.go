@@ -1,0 +1,79 @@
+package fault
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"testing"
+)
+
+func disarm(t *testing.T) {
+	t.Helper()
+	t.Cleanup(func() { armed.Store(nil) })
+}
+
+func TestEveryPlaceIsNamedOnce(t *testing.T) {
+	form := regexp.MustCompile(`^[a-z]+(-[a-z]+)*(\.[a-z]+(-[a-z]+)*)?$`)
+	seen := map[string]bool{}
+	for i, p := range Points() {
+		if !form.MatchString(p.Text) || p.Means == "" || seen[p.Text] {
+			t.Errorf("place %d: %q (%q) needs a name of its own and a meaning", i, p.Text, p.Means)
+		}
+		seen[p.Text] = true
+	}
+	if len(seen) < 40 {
+		t.Errorf("%d places, want at least 40", len(seen))
+	}
+}
+
+func TestDiesAtTheChosenPass(t *testing.T) {
+	disarm(t)
+	var out bytes.Buffer
+	died := make(chan struct{})
+	if err := Arm(Config{Spec: DoorRead.String() + ":2", Out: &out, Kill: func() { close(died) }}); err != nil {
+		t.Fatal(err)
+	}
+	Point(DoorRead)
+	Point(DoorBegin)
+	select {
+	case <-died:
+		t.Fatal("died at the first pass, or at another place")
+	default:
+	}
+	go Point(DoorRead) // a goroutine that dies here never comes back
+	<-died
+	if text, ok := Killed(out.String()); !ok || text != DoorRead.String() {
+		t.Errorf("told %q, want the name of the place", out.String())
+	}
+}
+
+func TestCounts(t *testing.T) {
+	disarm(t)
+	if Report() != nil {
+		t.Error("a report of nothing")
+	}
+	if err := Arm(Config{Spec: "count", Out: &bytes.Buffer{}, Kill: func() { t.Error("killed while counting") }}); err != nil {
+		t.Fatal(err)
+	}
+	Point(StepDone)
+	Point(StepDone)
+	var hits map[string]int64
+	if err := json.Unmarshal(Report(), &hits); err != nil || hits[StepDone.String()] != 2 || len(hits) != int(count) {
+		t.Errorf("%v %d of %d places, %s passed %d times, want 2", err, len(hits), count, StepDone, hits[StepDone.String()])
+	}
+}
+
+func TestRefusesWhatItDoesNotKnow(t *testing.T) {
+	disarm(t)
+	for _, spec := range []string{"door.begin", "door.begin:0", "door.begin:x", "nowhere:1", "on"} {
+		if err := Arm(Config{Spec: spec, Out: &bytes.Buffer{}, Kill: func() {}}); err == nil || armed.Load() != nil {
+			t.Errorf("%q: %v, want an error and nothing armed", spec, err)
+		}
+	}
+}
+
+func BenchmarkPointOff(b *testing.B) {
+	for b.Loop() {
+		Point(DoorBegin)
+	}
+}

@@ -1,0 +1,202 @@
+package fault
+
+// Name is a place in the program where a process may be told to die. Its text and meaning are in the table below.
+type Name uint8
+
+// The places, in the order in which a refund meets them.
+const (
+	// The door: one transaction for a group of intakes.
+	DoorBegin Name = iota
+	DoorRead
+	DoorWrite
+	DoorUnread
+	DoorCommitted
+	DoorCapture
+	DoorParked
+	AnswerRefund
+	AnswerEvents
+	PoisonWritten
+	PoisonCommitted
+	PaymentWritten
+	PaymentCommitted
+
+	// Ownership: claims, questions and timers.
+	ClaimBefore
+	ClaimCommitted
+	ClaimAskBefore
+	ClaimAskCommitted
+	AskBefore
+	AskCommitted
+	PostponeBefore
+	PostponeCommitted
+	StepDone
+
+	// The channel: one call.
+	SendBefore
+	SendAnswered
+	QueryBefore
+	QueryAnswered
+	ListBefore
+	ListAnswered
+	WireSent
+
+	// Facts: one transaction each, by what is entered.
+	EnterLocked
+	SucceededWritten
+	SucceededCommitted
+	AcceptedWritten
+	AcceptedCommitted
+	FailedWritten
+	FailedCommitted
+	ReversedWritten
+	ReversedCommitted
+	RefusedWritten
+	RefusedCommitted
+	RetryableWritten
+	RetryableCommitted
+	AmbiguousWritten
+	AmbiguousCommitted
+	AbsentWritten
+	AbsentCommitted
+	LeaseEndWritten
+	LeaseEndCommitted
+	DeadlineWritten
+	DeadlineCommitted
+	CancelWritten
+	CancelCommitted
+	NoticeWritten
+	NoticeCommitted
+
+	// What time makes due.
+	SweepWritten
+	SweepCommitted
+	SweepParkedWritten
+	SweepParkedCommitted
+	WakeRead
+	WakeDecided
+	MaintainBefore
+	MaintainDone
+
+	// Bridges of brokers.
+	BridgeFetched
+	BridgeStored
+	BridgeTraced
+	BridgeAcked
+
+	// Setting up.
+	MigrateLocked
+	MigrateRiver
+	MigrateApplied
+	MigrateInstalled
+	MigrateDone
+	AccountsWritten
+	AccountsCommitted
+	TenantBefore
+	TenantCommitted
+	KeyBefore
+	KeyCommitted
+
+	// The simulator's own record.
+	RecordBefore
+	RecordWritten
+	RecordSynced
+
+	count
+)
+
+// Info says what a place is called and what has happened when a process dies there.
+type Info struct{ Text, Means string }
+
+var table = [count]Info{
+	DoorBegin:            {"door.begin", "a group was gathered, nothing is read"},
+	DoorRead:             {"door.read", "locks are held and the view is read"},
+	DoorWrite:            {"door.write", "every row and COMMIT is queued, none is sent"},
+	DoorUnread:           {"door.unread", "rows and COMMIT are sent, the answer is unread"},
+	DoorCommitted:        {"door.committed", "committed, nobody was told"},
+	DoorCapture:          {"door.capture", "as DoorCommitted, of a group with a capture"},
+	DoorParked:           {"door.parked", "as DoorCommitted, of a group that parked a message"},
+	AnswerRefund:         {"answer.refund", "POST /v1/refunds was decided, the answer is not written"},
+	AnswerEvents:         {"answer.events", "POST /v1/events was decided, the answer is not written"},
+	PoisonWritten:        {"poison.written", "a message that nobody can read is written, not committed"},
+	PoisonCommitted:      {"poison.committed", "it is committed, nobody was told"},
+	PaymentWritten:       {"payment.written", "a payment's snapshot is written, not committed"},
+	PaymentCommitted:     {"payment.committed", "it is committed, nobody was told"},
+	ClaimBefore:          {"claim.before", "a send was decided, its claim is not sent"},
+	ClaimCommitted:       {"claim.committed", "lease, attempt and exposure are durable, no byte has left"},
+	ClaimAskBefore:       {"claim-ask.before", "a question was decided, its claim is not sent"},
+	ClaimAskCommitted:    {"claim-ask.committed", "the question's attempt is durable, no byte has left"},
+	AskBefore:            {"ask.before", "a person asks, the attempt is not written"},
+	AskCommitted:         {"ask.committed", "the attempt is durable, no byte has left"},
+	PostponeBefore:       {"postpone.before", "a wait was decided, the timer is as it was"},
+	PostponeCommitted:    {"postpone.committed", "the timer is moved, the job is not complete"},
+	StepDone:             {"step.done", "a step is done and durable, its job is not complete"},
+	SendBefore:           {"send.before", "a send is about to start"},
+	SendAnswered:         {"send.answered", "its answer is read and only in memory"},
+	QueryBefore:          {"query.before", "a query is about to start"},
+	QueryAnswered:        {"query.answered", "its answer is read and only in memory"},
+	ListBefore:           {"list.before", "a list is about to start"},
+	ListAnswered:         {"list.answered", "its answer is read and only in memory"},
+	WireSent:             {"wire.sent", "bytes of a call have left, the answer is unread"},
+	EnterLocked:          {"enter.locked", "the refund is locked and read"},
+	SucceededWritten:     {"succeeded.written", "a success is written, not committed"},
+	SucceededCommitted:   {"succeeded.committed", "it is committed"},
+	AcceptedWritten:      {"accepted.written", "an acknowledgement is written, not committed"},
+	AcceptedCommitted:    {"accepted.committed", "it is committed"},
+	FailedWritten:        {"failed.written", "a final failure is written, not committed"},
+	FailedCommitted:      {"failed.committed", "it is committed"},
+	ReversedWritten:      {"reversed.written", "a return of the money is written, not committed"},
+	ReversedCommitted:    {"reversed.committed", "it is committed"},
+	RefusedWritten:       {"refused.written", "a refusal, echo or not, is written, not committed"},
+	RefusedCommitted:     {"refused.committed", "it is committed"},
+	RetryableWritten:     {"retryable.written", "'did nothing, may be sent again' is written, not committed"},
+	RetryableCommitted:   {"retryable.committed", "it is committed"},
+	AmbiguousWritten:     {"ambiguous.written", "an answer that proves nothing is written, not committed"},
+	AmbiguousCommitted:   {"ambiguous.committed", "it is committed"},
+	AbsentWritten:        {"absent.written", "an absence is written, not committed"},
+	AbsentCommitted:      {"absent.committed", "it is committed"},
+	LeaseEndWritten:      {"lease-end.written", "the end of a lease is written, not committed"},
+	LeaseEndCommitted:    {"lease-end.committed", "it is committed"},
+	DeadlineWritten:      {"deadline.written", "a case is written, not committed"},
+	DeadlineCommitted:    {"deadline.committed", "it is committed"},
+	CancelWritten:        {"cancel.written", "a withdrawal is written, not committed"},
+	CancelCommitted:      {"cancel.committed", "it is committed, nobody was told"},
+	NoticeWritten:        {"notice.written", "a notice is written, not committed"},
+	NoticeCommitted:      {"notice.committed", "it is committed, the channel was not told"},
+	SweepWritten:         {"sweep.written", "timers are moved and jobs inserted, not committed"},
+	SweepCommitted:       {"sweep.committed", "they are committed"},
+	SweepParkedWritten:   {"sweep-parked.written", "waiting messages are counted and their job is inserted, not committed"},
+	SweepParkedCommitted: {"sweep-parked.committed", "they are committed"},
+	WakeRead:             {"wake.read", "messages that wait for a payment are read"},
+	WakeDecided:          {"wake.decided", "the door has decided them, the job is not complete"},
+	MaintainBefore:       {"maintain.before", "housekeeping is about to start"},
+	MaintainDone:         {"maintain.done", "it is done, its job is not complete"},
+	BridgeFetched:        {"bridge.fetched", "a group is fetched, nothing is stored"},
+	BridgeStored:         {"bridge.stored", "it is committed, not acknowledged"},
+	BridgeTraced:         {"bridge.traced", "its deliveries are traced, not acknowledged"},
+	BridgeAcked:          {"bridge.acked", "it is acknowledged"},
+	MigrateLocked:        {"migrate.locked", "the schema's lock is held, nothing is applied"},
+	MigrateRiver:         {"migrate.river", "a step of River's tables is applied, not recorded"},
+	MigrateApplied:       {"migrate.applied", "all steps are applied, the installation is not written"},
+	MigrateInstalled:     {"migrate.installed", "the installation is written, partitions are missing"},
+	MigrateDone:          {"migrate.done", "everything is there, the lock is held"},
+	AccountsWritten:      {"accounts.written", "the configured accounts are written, not committed"},
+	AccountsCommitted:    {"accounts.committed", "they are committed"},
+	TenantBefore:         {"tenant.before", "a tenant is about to be written"},
+	TenantCommitted:      {"tenant.committed", "it is committed"},
+	KeyBefore:            {"key.before", "an API key is about to be written"},
+	KeyCommitted:         {"key.committed", "it is committed, nobody has seen it"},
+	RecordBefore:         {"record.before", "lines of sends are staged, none is written"},
+	RecordWritten:        {"record.written", "they are written, not fsynced"},
+	RecordSynced:         {"record.synced", "they are on the disk, no answer is given"},
+}
+
+// Points lists all places.
+func Points() []Info { return table[:] }
+
+// String is the place's name as --fault takes it.
+func (n Name) String() string {
+	if n >= count {
+		return "?"
+	}
+	return table[n].Text
+}
