@@ -37,6 +37,9 @@ type Claimed struct {
 type Swept struct {
 	Woken     int // due refunds that got a job
 	TakenOver int // ended leases
+	Overdue   int // refunds that were found later than their bound: nobody was looking
+	Decided   int // approved decisions that took effect
+	Expired   int // proposals that nobody approved in time
 	Payments  int // parked waiters whose payment is known
 	More      bool
 }

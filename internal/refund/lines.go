@@ -128,9 +128,18 @@ func (f *Family) Settle() (Change, bool, error) {
 		}
 	}
 	for i, r := range f.Records {
-		if r.Case.Has(CaseHeld) && !wanted[r.RID] {
-			return f.on(i, r.DispatchNo, LineSettled, Effect{}, func(s *scene) { s.dropReason(CaseHeld) }, "")
+		held, excess := r.Case.Has(CaseHeld) && !wanted[r.RID], r.Case.Has(CaseExcess) && f.Payment.Excess <= f.Payment.ExcessAllowed
+		if !held && !excess {
+			continue
 		}
+		return f.on(i, r.DispatchNo, LineSettled, Effect{}, func(s *scene) {
+			if held {
+				s.dropReason(CaseHeld)
+			}
+			if excess { // a held line counts beside the refund that it may be; that was all
+				s.dropReason(CaseExcess)
+			}
+		}, "")
 	}
 	return Change{}, false, nil
 }

@@ -33,7 +33,14 @@ func (s *Store) Enter(ctx context.Context, k refund.Key, f refund.Fact, c refund
 	f = recordable(f)
 	ch, err := s.enterOnce(ctx, k, f, c, nil)
 	if _, name := constraint(err); name == "effects_channel_uq" {
-		return s.enterTaken(ctx, k, f, c)
+		freed, e := s.unpair(ctx, k, f.ChannelRefundID)
+		if e != nil {
+			return refund.Change{}, e
+		}
+		if !freed {
+			return s.enterTaken(ctx, k, f, c)
+		}
+		ch, err = s.enterOnce(ctx, k, f, c, nil)
 	}
 	return s.cleared(ctx, k, f, c, ch, err)
 }

@@ -16,21 +16,26 @@ const updateCaseSQL = `UPDATE cases SET reasons = $3 WHERE tenant_id = $1 AND ca
 
 // voidDecisionsSQL: whatever was proposed, or approved and not applied yet, was made on a record that has moved on.
 const voidDecisionsSQL = `UPDATE decisions SET verdict = 'VOID', checked_at = $3
-  WHERE tenant_id = $1 AND case_id = $2 AND (verdict IS NULL OR (verdict = 'APPROVED' AND applied_at IS NULL))`
+  WHERE tenant_id = $1 AND case_id = $2 AND (verdict IS NULL OR (verdict = 'APPROVED' AND applied_at IS NULL)) AND decision_id IS DISTINCT FROM $4`
 
-// sourceDecision is the source of facts that are a decision taking effect: they do not void themselves.
+// openPaymentCaseSQL calls a person to a payment whose excess no fact of a refund has made. One case per payment is enough.
+const openPaymentCaseSQL = `INSERT INTO cases (tenant_id, case_id, payment_id, reasons, evidence, opened_at) VALUES ($1, $2, $3, '{excess}', $4, $5)
+  ON CONFLICT (tenant_id, payment_id) WHERE closed_at IS NULL AND rid IS NULL DO NOTHING`
+
+// closePaymentCaseSQL: the excess is gone, or somebody has accepted it.
+const closePaymentCaseSQL = `UPDATE cases SET reasons = '{}', closed_at = $3, closed_how = $4
+  WHERE tenant_id = $1 AND payment_id = $2 AND rid IS NULL AND closed_at IS NULL`
+
+// sourceDecision is the source of facts that are a decision taking effect: it voids the others, not itself.
 const sourceDecision = "decision"
 
 // cases closes, opens and changes what a person must look at, before the refund's row points elsewhere.
 func (w *writing) cases() {
 	old, next := w.ch.Before.Case, w.ch.After.Case
-	if old != nil && w.ch.VoidProposals && w.f.Source != sourceDecision {
-		w.any(voidDecisionsSQL, w.tenant, [16]byte(old.ID), w.at)
+	if old != nil && w.ch.VoidProposals {
+		w.any(voidDecisionsSQL, w.tenant, [16]byte(old.ID), w.at, nullRID(w.ch.Decision))
 	}
-	how := "fact:" + strings.ToLower(string(w.f.Kind))
-	if w.f.Source == sourceDecision {
-		how = sourceDecision
-	}
+	how := w.how()
 	if old != nil && (next == nil || next.ID != old.ID) {
 		w.one("closed case", closeCaseSQL, w.tenant, [16]byte(old.ID), w.at, how)
 	}
@@ -42,6 +47,26 @@ func (w *writing) cases() {
 	}
 	if old != nil && next != nil && next.ID == old.ID && !slices.Equal(old.Reasons, next.Reasons) {
 		w.one("case", updateCaseSQL, w.tenant, [16]byte(next.ID), reasonTexts(next.Reasons))
+	}
+}
+
+// how tells by what a case is closed.
+func (w *writing) how() string {
+	if w.f.Source == sourceDecision {
+		return sourceDecision + ":" + strings.ToLower(string(w.f.Kind))
+	}
+	return "fact:" + strings.ToLower(string(w.f.Kind))
+}
+
+// excess keeps the payment's own case in step: it is open while a line that is no refund of ours has made more excess than anybody
+// has accepted. What a refund's fact makes is told in that refund's case.
+func (w *writing) excess() {
+	b, a := w.ch.Before.Payment, w.ch.After.Payment
+	switch {
+	case a.Excess <= a.ExcessAllowed:
+		w.any(closePaymentCaseSQL, w.tenant, a.PaymentID, w.at, w.how())
+	case a.Excess > b.Excess && w.ch.After.RID.IsZero():
+		w.any(openPaymentCaseSQL, w.tenant, [16]byte(w.newCase), a.PaymentID, w.caseEvidence(), w.at)
 	}
 }
 

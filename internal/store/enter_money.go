@@ -11,6 +11,9 @@ const insertEffectSQL = `INSERT INTO effects (tenant_id, effect_id, account, pay
 const updateEffectSQL = `UPDATE effects SET rid = $3, dispatch_no = $4, channel_refund_id = $5, status = $6, reversed_at = $7
   WHERE tenant_id = $1 AND effect_id = $2`
 
+const insertEffectEventSQL = `INSERT INTO effect_events (tenant_id, effect_id, n, from_status, to_status, source, actor, data, at)
+  SELECT $1, $2, coalesce(max(n), 0) + 1, $3, $4, $5, $6, $7, $8 FROM effect_events WHERE tenant_id = $1 AND effect_id = $2`
+
 const insertLedgerAccountsSQL = `INSERT INTO ledger_accounts (tenant_id, code, currency, kind)
   VALUES ($1, $2, $4, 'expense'), ($1, $3, $4, 'asset') ON CONFLICT DO NOTHING`
 
@@ -22,9 +25,12 @@ func (w *writing) effects() {
 	for _, e := range w.ch.Before.Effects {
 		before[e.ID] = e
 	}
-	for _, e := range w.ch.After.Effects {
-		if old, known := before[e.ID]; known && old != e {
-			w.one("effect", updateEffectSQL, w.tenant, [16]byte(e.ID), w.owner(e), null(e.DispatchNo), null(e.ChannelRefundID), string(e.Status), nullTime(e.ReversedAt))
+	for _, frees := range []bool{true, false} { // whoever gives an id away goes before whoever gets it
+		for _, e := range w.ch.After.Effects {
+			old, known := before[e.ID]
+			if gives := e.Status == refund.EffectDropped || e.ChannelRefundID == ""; known && old != e && gives == frees {
+				w.one("effect", updateEffectSQL, w.tenant, [16]byte(e.ID), w.owner(e), null(e.DispatchNo), null(e.ChannelRefundID), string(e.Status), nullTime(e.ReversedAt))
+			}
 		}
 	}
 	for _, e := range w.ch.After.Effects {
@@ -33,7 +39,31 @@ func (w *writing) effects() {
 				null(e.ChannelRefundID), e.Amount, string(e.Currency), e.Counted, string(e.Status), w.source(e), w.at, nullTime(e.ReversedAt))
 		}
 		w.postings(e, before[e.ID].Status)
+		w.effectEvent(e, before[e.ID])
 	}
+}
+
+// effectEvent keeps the history of effects that no refund's journal tells: those that are, or were, of no refund.
+func (w *writing) effectEvent(e, old refund.Effect) {
+	if old == e || (e.Ours && (old.ID.IsZero() || old.Ours)) {
+		return
+	}
+	data := map[string]any{"payment": w.ch.After.PaymentID, "amount": e.Amount, "currency": string(e.Currency), "channelRefundId": e.ChannelRefundID}
+	if e.Ours {
+		data["refund"], data["dispatch"] = w.ch.After.RID.String(), e.DispatchNo
+	}
+	if !w.ch.Decision.IsZero() {
+		data["decision"] = w.ch.Decision.String()
+	}
+	text, err := refund.CanonicalJSON(data)
+	if err != nil { // only strings and integers go in
+		text = "{}"
+	}
+	actor := w.f.Actor
+	if actor == "" {
+		actor = actorLines
+	}
+	w.one("event of an effect", insertEffectEventSQL, w.tenant, [16]byte(e.ID), null(string(old.Status)), string(e.Status), w.f.Source, actor, text, w.at)
 }
 
 func (w *writing) owner(e refund.Effect) *[16]byte {

@@ -14,13 +14,13 @@ const answerAttemptSQL = `UPDATE attempts SET answered_at = $4, answer = $5, rul
   WHERE tenant_id = $1 AND rid = $2 AND no = $3 AND answer IS NULL`
 
 const updateDispatchSQL = `UPDATE dispatches SET exposed = $4, final_negative_at = $5, acknowledged = $6, channel_refund_id = $7,
-    decreed_by = CASE WHEN $8 THEN decreed_by END
+    decreed_by = CASE WHEN $8 THEN coalesce(decreed_by, $9) END
   WHERE tenant_id = $1 AND rid = $2 AND no = $3`
 
 const markDispatchSQL = `UPDATE dispatches SET exposed = $4, key_dies_at = least(key_dies_at, $5), may_act_until = $6, marked_epoch = $7
   WHERE tenant_id = $1 AND rid = $2 AND no = $3`
 
-const insertDeathSQL = `INSERT INTO dispatch_deaths (tenant_id, rid, no, proof_attempt, epoch, rule, at) VALUES ($1, $2, $3, $4, $5, $6, $7)`
+const insertDeathSQL = `INSERT INTO dispatch_deaths (tenant_id, rid, no, proof_attempt, epoch, rule, at, decision_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 
 const insertDispatchSQL = `INSERT INTO dispatches (tenant_id, rid, no, account, number, at) VALUES ($1, $2, $3, $4, $5, $6)`
 
@@ -41,24 +41,25 @@ const moveRefundSQL = `WITH moved AS (
 const touchRefundSQL = `UPDATE refunds r SET exposed = $5, lease_ends_at = $6, next_action_at = $7, pending_reason = $8, updated_at = $9
   WHERE r.tenant_id = $1 AND r.rid = $2 AND r.generation = $3 AND r.journal_seq = $4`
 
-const updateBalancesSQL = `UPDATE payments SET reserved = $3, refunded = $4, held = $5, excess = $6 WHERE tenant_id = $1 AND payment_id = $2`
+const updateBalancesSQL = `UPDATE payments SET reserved = $3, refunded = $4, held = $5, excess = $6, excess_acknowledged = $7 WHERE tenant_id = $1 AND payment_id = $2`
 
 // writing is one change on its way into the transaction. Statements are queued in the order that the guards need, and every one of
 // them must touch exactly the row it means.
 type writing struct {
-	b      *pgx.Batch
-	ch     *refund.Change
-	f      refund.Fact
-	tenant int64
-	rid    [16]byte
-	at     time.Time // the reading that the change was computed from: the time of everything it writes
-	kept   []keptRow // notices that waited for what the change names
+	b       *pgx.Batch
+	ch      *refund.Change
+	f       refund.Fact
+	tenant  int64
+	rid     [16]byte
+	newCase refund.RID // id of a payment's case, if the change opens one
+	at      time.Time  // the reading that the change was computed from: the time of everything it writes
+	kept    []keptRow  // notices that waited for what the change names
 }
 
 // writeChange sends the change in one round trip. It fills After.JournalHead. Notices that waited for a number or an id that the
 // change names are entered in the same transaction, after it.
 func (s *Store) writeChange(ctx context.Context, tx pgx.Tx, ch *refund.Change, f refund.Fact) error {
-	w := &writing{b: &pgx.Batch{}, ch: ch, f: f, tenant: int64(ch.Before.Tenant), rid: ch.Before.RID, at: ch.Before.Now}
+	w := &writing{b: &pgx.Batch{}, ch: ch, f: f, tenant: int64(ch.Before.Tenant), rid: ch.Before.RID, newCase: s.cfg.NewRID(), at: ch.Before.Now}
 	w.attempt()
 	w.dispatches()
 	w.effects()
@@ -72,6 +73,11 @@ func (s *Store) writeChange(ctx context.Context, tx pgx.Tx, ch *refund.Change, f
 	}
 	if err := tx.SendBatch(ctx, w.b).Close(); err != nil {
 		return err
+	}
+	if len(ch.Steps) > 0 && f.Kind != refund.LineSettled && anyHeld(ch.Before.Effects) { // what held a line may be over
+		if err := s.enqueue(ctx, tx, refund.Wakeup{Key: refund.Key{Tenant: ch.Before.Tenant}, PaymentID: ch.Before.PaymentID}); err != nil {
+			return err
+		}
 	}
 	return s.matchKept(ctx, tx, ch.Before.Key, w.kept)
 }
@@ -96,7 +102,7 @@ func (w *writing) dispatches() {
 	before := w.ch.Before.Dispatches
 	for i, d := range w.ch.After.Dispatches {
 		if i < len(before) && d != before[i] {
-			w.one("dispatch", updateDispatchSQL, w.tenant, w.rid, d.No, d.Exposed, nullTime(d.FinalNegativeAt), d.Acknowledged, null(d.ChannelRefundID), d.Decreed)
+			w.one("dispatch", updateDispatchSQL, w.tenant, w.rid, d.No, d.Exposed, nullTime(d.FinalNegativeAt), d.Acknowledged, null(d.ChannelRefundID), d.Decreed, nullRID(w.ch.Decision))
 			if d.MarkedEpoch != before[i].MarkedEpoch {
 				w.one("epoch mark", markDispatchSQL, w.tenant, w.rid, d.No, d.Exposed, nullTime(d.KeyDiesAt), nullTime(d.MayActUntil), d.MarkedEpoch)
 			}
@@ -104,7 +110,11 @@ func (w *writing) dispatches() {
 	}
 	for _, x := range w.ch.Deaths {
 		d, _ := w.ch.After.Dispatch(x.Dispatch)
-		w.one("death of a number", insertDeathSQL, w.tenant, w.rid, x.Dispatch, null(x.ProofAttempt), null(d.MarkedEpoch), x.Rule, w.at)
+		decision := w.ch.Decision
+		if !x.ByDecision {
+			decision = refund.RID{}
+		}
+		w.one("death of a number", insertDeathSQL, w.tenant, w.rid, x.Dispatch, null(x.ProofAttempt), null(d.MarkedEpoch), x.Rule, w.at, nullRID(decision))
 	}
 	for _, d := range w.ch.After.Dispatches[len(before):] {
 		w.one("new number", insertDispatchSQL, w.tenant, w.rid, d.No, w.ch.After.Account, d.Number, w.at)
@@ -137,10 +147,11 @@ func (w *writing) timers() {
 
 func (w *writing) balances() {
 	b, a := w.ch.Before.Payment, w.ch.After.Payment
-	if b.Reserved == a.Reserved && b.Refunded == a.Refunded && b.Held == a.Held && b.Excess == a.Excess {
+	if b.Reserved == a.Reserved && b.Refunded == a.Refunded && b.Held == a.Held && b.Excess == a.Excess && b.ExcessAllowed == a.ExcessAllowed {
 		return
 	}
-	w.one("balances", updateBalancesSQL, w.tenant, a.PaymentID, a.Reserved, a.Refunded, a.Held, a.Excess)
+	w.one("balances", updateBalancesSQL, w.tenant, a.PaymentID, a.Reserved, a.Refunded, a.Held, a.Excess, a.ExcessAllowed)
+	w.excess()
 }
 
 func caseID(c *refund.Case) *[16]byte {

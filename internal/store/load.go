@@ -34,7 +34,7 @@ const loadEffectsSQL = `SELECT e.effect_id, e.rid IS NOT NULL, e.dispatch_no, e.
     SELECT * FROM effects WHERE tenant_id = $1 AND rid = $2 AND status = 'MOVED'
     UNION ALL
     SELECT * FROM effects WHERE tenant_id = $1 AND rid = $2 AND status = 'REVERSED'
-      AND EXISTS (SELECT FROM journal WHERE tenant_id = $1 AND rid = $2 AND (to_state = 'REVERSED' OR kind IN ('reversed', 'failed_final')))
+      AND EXISTS (SELECT FROM journal WHERE tenant_id = $1 AND rid = $2 AND (to_state = 'REVERSED' OR kind IN ('reversed', 'failed_final', 'take_back')))
     UNION ALL
     SELECT * FROM effects WHERE tenant_id = $1 AND payment_id = (SELECT payment_id FROM refunds WHERE tenant_id = $1 AND rid = $2) AND rid IS NULL
   ) e ORDER BY e.effect_id`

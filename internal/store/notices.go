@@ -49,7 +49,10 @@ func (s *Store) ReceiveNotice(ctx context.Context, account string, n refund.Kept
 	n.Number, n.ChannelRefundID = bounded(n.Number, longestCode), bounded(n.ChannelRefundID, longestCode)
 	out, err := s.receive(ctx, account, n, false)
 	if _, name := constraint(err); name == "effects_channel_uq" {
-		out, err = s.receive(ctx, account, n, true)
+		freed, e := s.unpairFor(ctx, account, n)
+		if err = e; e == nil {
+			out, err = s.receive(ctx, account, n, !freed)
+		}
 	}
 	if errors.Is(err, refund.ErrCommitUnknown) {
 		return "", fmt.Errorf("%w: outcome of commit unknown", refund.ErrUnavailable)

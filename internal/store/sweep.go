@@ -11,15 +11,16 @@ import (
 )
 
 // sweepDueSQL takes what is due and nobody else is at, and moves its timers on so that the next pass, here or on another replica,
-// finds other rows: by a job's grace, or by a moment for sends whose lease has ended. $1 limit, $2 grace, $3 moment.
+// finds other rows: by a job's grace, or by a moment for sends whose lease has ended. $1 limit, $2 grace, $3 moment,
+// $4 how late is overdue.
 const sweepDueSQL = `WITH due AS MATERIALIZED (
-    SELECT r.tenant_id, r.rid, r.state = 'PROCESSING' AND r.lease_ends_at <= clock_timestamp() AS ended
+    SELECT r.tenant_id, r.rid, r.state = 'PROCESSING' AND r.lease_ends_at <= clock_timestamp() AS ended, r.next_action_at < now() - $4::interval AS overdue
     FROM refunds r WHERE r.next_action_at <= now()
     ORDER BY r.next_action_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
   )
   UPDATE refunds r SET next_action_at = clock_timestamp() + CASE WHEN due.ended THEN $3::interval ELSE $2::interval END
   FROM due WHERE (r.tenant_id, r.rid) = (due.tenant_id, due.rid)
-  RETURNING r.tenant_id, r.rid, r.generation, r.account, due.ended`
+  RETURNING r.tenant_id, r.rid, r.generation, r.account, due.ended, due.overdue`
 
 // sweepParkedSQL finds messages that wait for a payment which exists: the payment became known between the look and the parking. What
 // was parked just now is looked at every time, older rows in one pass of eight, and rows that were woken in vain ten times in one of
@@ -36,6 +37,9 @@ const sweepParkedSQL = `WITH ready AS MATERIALIZED (
   WHERE (p.tenant_id, p.parked_id) = (ready.tenant_id, ready.parked_id)
   RETURNING p.tenant_id, p.wake_payment`
 
+// overdueAfter is the bound of a timer: later than that nobody was looking, or nobody came back. The pass that finds it repairs it.
+const overdueAfter = 30 * time.Second
+
 // takeoverGrace is how long a failed take-over waits for the next try.
 const takeoverGrace = 2 * time.Second
 
@@ -45,10 +49,11 @@ type dueRow struct {
 	generation int
 	account    string
 	ended      bool
+	overdue    bool
 }
 
-// Sweep is one bounded pass over everything that time makes due: refunds get a job, sends whose owner is silent are taken over, parked
-// waiters whose payment is known are woken. Any number of replicas may sweep at once. Errors: ErrUnavailable; what one refund's
+// Sweep is one bounded pass over everything that time makes due: refunds get a job, sends whose owner is silent are taken over, approved
+// decisions take effect, parked waiters whose payment is known are woken. Any number of replicas may sweep at once. Errors: ErrUnavailable; what one refund's
 // take-over met is logged and tried again.
 func (s *Store) Sweep(ctx context.Context, limit int) (refund.Swept, error) {
 	var out refund.Swept
@@ -65,20 +70,23 @@ func (s *Store) Sweep(ctx context.Context, limit int) (refund.Swept, error) {
 			s.log.ErrorContext(ctx, "take-over failed", "rid", d.key.RID.String(), "account", d.account, "error", err)
 		}
 	}
+	if err := s.sweepDecisions(ctx, limit, &out); err != nil {
+		return out, err
+	}
 	out.Payments, err = s.sweepParked(ctx, limit)
 	return out, err
 }
 
 func (s *Store) sweepDue(ctx context.Context, limit int, out *refund.Swept) (ended []dueRow, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, sweepDueSQL, limit, refund.Grace, takeoverGrace)
+		rows, err := tx.Query(ctx, sweepDueSQL, limit, refund.Grace, takeoverGrace, overdueAfter)
 		if err != nil {
 			return err
 		}
 		due, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d dueRow, err error) {
 			var tenant int64
 			var rid [16]byte
-			err = row.Scan(&tenant, &rid, &d.generation, &d.account, &d.ended)
+			err = row.Scan(&tenant, &rid, &d.generation, &d.account, &d.ended, &d.overdue)
 			d.key = refund.Key{Tenant: refund.TenantID(tenant), RID: rid}
 			return d, err
 		})
@@ -87,6 +95,9 @@ func (s *Store) sweepDue(ctx context.Context, limit int, out *refund.Swept) (end
 		}
 		var jobs []refund.Wakeup
 		for _, d := range due {
+			if d.overdue {
+				out.Overdue++
+			}
 			if d.ended {
 				ended = append(ended, d)
 			} else {

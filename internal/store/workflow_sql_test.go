@@ -19,7 +19,12 @@ func workflowStatements() map[string]string {
 		"updateBalancesSQL": updateBalancesSQL, "insertEffectSQL": insertEffectSQL, "updateEffectSQL": updateEffectSQL,
 		"insertLedgerAccountsSQL": insertLedgerAccountsSQL, "insertPostingSQL": insertPostingSQL, "closeCaseSQL": closeCaseSQL,
 		"openCaseSQL": openCaseSQL, "updateCaseSQL": updateCaseSQL, "voidDecisionsSQL": voidDecisionsSQL, "sweepDueSQL": sweepDueSQL,
-		"sweepParkedSQL": sweepParkedSQL,
+		"sweepParkedSQL": sweepParkedSQL, "insertEffectEventSQL": insertEffectEventSQL, "openPaymentCaseSQL": openPaymentCaseSQL,
+		"closePaymentCaseSQL": closePaymentCaseSQL, "decisionsSQL": decisionsSQL, "caseSubjectSQL": caseSubjectSQL, "insertDecisionSQL": insertDecisionSQL,
+		"judgeDecisionSQL": judgeDecisionSQL, "endDecisionSQL": endDecisionSQL, "applyDecisionSQL": applyDecisionSQL, "othersExposedSQL": othersExposedSQL,
+		"acknowledgeExcessSQL": acknowledgeExcessSQL, "expireDecisionsSQL": expireDecisionsSQL, "approvedSQL": approvedSQL, "caseSQL": caseSQL,
+		"heldLinesSQL": heldLinesSQL, "familySQL": familySQL, "lockFamilySQL": lockFamilySQL, "takenIDsSQL": takenIDsSQL, "ownerOfIDSQL": ownerOfIDSQL,
+		"restlessSQL": restlessSQL, "voidFamilySQL": voidFamilySQL,
 	}
 }
 
@@ -42,7 +47,8 @@ func TestWorkflowStatementsPrepare(t *testing.T) {
 func TestWorkflowStatementsAreListed(t *testing.T) {
 	t.Parallel()
 	listed := workflowStatements()
-	for _, file := range []string{"load.go", "claim.go", "ask.go", "postpone.go", "enter.go", "enter_write.go", "enter_money.go", "enter_cases.go", "sweep.go", "cancel.go"} {
+	for _, file := range []string{"load.go", "claim.go", "ask.go", "postpone.go", "enter.go", "enter_write.go", "enter_money.go", "enter_cases.go", "sweep.go", "cancel.go", "decisions.go",
+		"decisions_apply.go", "cases.go", "lines.go"} {
 		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,315 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+const decisionColumns = `d.decision_id, d.case_id, d.action, d.journal_seq, d.excess, d.effect_id, d.evidence, m.name, k.name, d.made_at, d.expires_at,
+  d.checked_at, d.applied_at, d.verdict`
+
+const decisionFrom = `decisions d JOIN actors m ON (m.tenant_id, m.actor_id) = (d.tenant_id, d.maker)
+  LEFT JOIN actors k ON (k.tenant_id, k.actor_id) = (d.tenant_id, d.checker)`
+
+const (
+	decisionsSQL      = `SELECT ` + decisionColumns + ` FROM ` + decisionFrom + ` WHERE d.tenant_id = $1 AND d.case_id = $2 ORDER BY d.decision_id DESC LIMIT $3`
+	caseSubjectSQL    = `SELECT c.rid, c.payment_id, c.closed_at IS NOT NULL FROM cases c WHERE c.tenant_id = $1 AND c.case_id = $2`
+	insertDecisionSQL = `INSERT INTO decisions (tenant_id, decision_id, case_id, action, journal_seq, excess, effect_id, evidence, maker, made_at, expires_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
+	judgeDecisionSQL = `UPDATE decisions SET verdict = $3, checker = $4, checked_at = $5 WHERE tenant_id = $1 AND decision_id = $2 AND verdict IS NULL`
+	endDecisionSQL   = `UPDATE decisions SET verdict = $3, checked_at = $4 WHERE tenant_id = $1 AND decision_id = $2
+    AND (verdict IS NULL OR (verdict = 'APPROVED' AND applied_at IS NULL))`
+	applyDecisionSQL = `UPDATE decisions SET applied_at = $3 WHERE tenant_id = $1 AND decision_id = $2 AND verdict = 'APPROVED' AND applied_at IS NULL`
+	othersExposedSQL = `WITH RECURSIVE chain (rid) AS (
+      SELECT p.last_rid FROM payments p WHERE p.tenant_id = $1 AND p.payment_id = $2 AND p.last_rid IS NOT NULL
+      UNION ALL
+      SELECT x.prev_rid FROM chain JOIN refunds x ON x.tenant_id = $1 AND x.rid = chain.rid WHERE x.prev_rid IS NOT NULL)
+    SELECT coalesce(bool_or(r.exposed), false) FROM chain JOIN refunds r ON r.tenant_id = $1 AND r.rid = chain.rid WHERE r.rid <> $3`
+)
+
+// mostDecisions bounds how many decisions of one case are read.
+const mostDecisions = 100
+
+// decisionNames are the database's words for actions.
+var decisionNames = map[refund.Action]string{refund.ActionConfirmSuccess: "CONFIRM_SUCCESS", refund.ActionConfirmNotDone: "CONFIRM_NOT_DONE",
+	refund.ActionResend: "RESEND", refund.ActionWait: "WAIT", refund.ActionAcknowledge: "ACKNOWLEDGE", refund.ActionTakeBack: "TAKE_BACK"}
+
+// Propose stores what a person wants to decide about a case, bound to the refund as it stands. The same proposal again is the one that
+// is there, with created = false. A newer proposal of the same maker takes the place of the older one.
+//
+// Errors: *refund.Problem (case-closed, decision-pending when another one waits, decision-void when Version has passed),
+// *refund.NotAllowed, refund.ErrNotFound, ErrNoChannel, ErrBusy, ErrUnavailable.
+func (s *Store) Propose(ctx context.Context, p refund.Proposal) (d refund.Decision, created bool, err error) {
+	if !refund.ValidEvidence(p.Evidence) {
+		return d, false, refund.ErrBadData
+	}
+	made := s.cfg.NewRID() // once, so that a second try after a lost COMMIT knows its own work
+	err = s.again(ctx, func() error {
+		return s.withCase(ctx, p.Tenant, p.CaseID, p.Actor, func(ctx context.Context, c *decidedCase) error {
+			d, created, err = c.propose(ctx, p, made)
+			created = created || d.ID == made
+			return err
+		})
+	})
+	return d, created, err
+}
+
+// Judge approves or rejects a proposal. An approved one takes effect at once, or as soon as nothing sent can act any more: then the
+// sweep applies it. The same verdict of the same actor again changes nothing.
+//
+// Errors: *refund.Problem (approver-is-maker, decision-void, decision-judged), refund.ErrNotFound, ErrNoChannel, ErrBusy, ErrUnavailable.
+func (s *Store) Judge(ctx context.Context, a refund.Approval) (d refund.Decision, err error) {
+	var no error
+	err = s.again(ctx, func() error {
+		return s.withCase(ctx, a.Tenant, a.CaseID, a.Actor, func(ctx context.Context, c *decidedCase) error {
+			d, no, err = c.judge(ctx, a)
+			return err
+		})
+	})
+	if err == nil {
+		err = no
+	}
+	return d, err
+}
+
+// again runs a transaction that recognises its own work until its COMMIT is answered.
+func (s *Store) again(ctx context.Context, run func() error) error {
+	err := run()
+	for try := 0; errors.Is(err, refund.ErrCommitUnknown) && try < reruns; try++ {
+		s.log.WarnContext(ctx, "outcome of commit unknown, running again")
+		err = run()
+	}
+	if errors.Is(err, refund.ErrCommitUnknown) {
+		return fmt.Errorf("%w: %w", refund.ErrUnavailable, err)
+	}
+	return err
+}
+
+// decidedCase is a case under the locks of its refund and payment, with an actor who wants something of it.
+type decidedCase struct {
+	s        *Store
+	tx       pgx.Tx
+	id       refund.RID
+	tenant   refund.TenantID
+	actor    int64
+	record   refund.Record // of a payment's case only Payment and Now
+	closed   bool
+	contract refund.Contract
+	known    bool // the contract is
+	past     []refund.Decision
+}
+
+func (c *decidedCase) ofPayment() bool { return c.record.RID.IsZero() }
+
+// withCase finds what the case is about and runs fn under its locks. actor "" = nobody, the sweep.
+func (s *Store) withCase(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string, fn func(context.Context, *decidedCase) error) error {
+	var rid *[16]byte
+	var payment *string
+	c := &decidedCase{s: s, id: id, tenant: tenant}
+	if err := s.pool.QueryRow(ctx, caseSubjectSQL, int64(tenant), [16]byte(id)).Scan(&rid, &payment, &c.closed); err != nil {
+		return translate(err)
+	}
+	run := func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
+		c.tx, c.record, c.past = tx, r, nil
+		c.contract, c.known = s.contractOf(r.Payment.Account, tenant)
+		if err := c.read(ctx, actor); err != nil {
+			return err
+		}
+		return fn(ctx, c)
+	}
+	if rid != nil {
+		return s.withRecord(ctx, refund.Key{Tenant: tenant, RID: *rid}, run)
+	}
+	return s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		var r refund.Record
+		var err error
+		if r.Payment, err = scanPayment(tx.QueryRow(ctx, sqlLockPayment, int64(tenant), deref(payment))); err != nil {
+			return err
+		}
+		if r.Now, err = txNow(ctx, tx); err != nil {
+			return err
+		}
+		return run(ctx, tx, r)
+	})
+}
+
+// read reads, under the locks, whether the case is still open, who acts, and what was decided before.
+func (c *decidedCase) read(ctx context.Context, actor string) error {
+	var rid *[16]byte
+	var payment *string
+	if err := c.tx.QueryRow(ctx, caseSubjectSQL, int64(c.tenant), [16]byte(c.id)).Scan(&rid, &payment, &c.closed); err != nil {
+		return err
+	}
+	if actor != "" {
+		if err := c.tx.QueryRow(ctx, sqlActor, int64(c.tenant), actor).Scan(&c.actor); err != nil {
+			return err
+		}
+	}
+	rows, err := c.tx.Query(ctx, decisionsSQL, int64(c.tenant), [16]byte(c.id), mostDecisions)
+	if err != nil {
+		return err
+	}
+	c.past, err = pgx.CollectRows(rows, scanDecision)
+	return err
+}
+
+func (c *decidedCase) propose(ctx context.Context, p refund.Proposal, made refund.RID) (refund.Decision, bool, error) {
+	for _, d := range c.past {
+		lives := d.Verdict == "" && d.ExpiresAt.After(c.record.Now) && !c.stale(d)
+		if d.Same(p) && (lives || (d.Verdict == refund.DecisionApproved && d.Action != refund.ActionWait)) {
+			return d, false, nil
+		}
+	}
+	if c.closed {
+		return refund.Decision{}, false, &refund.Problem{Code: refund.CodeCaseClosed}
+	}
+	for _, d := range c.past {
+		if !d.Open() {
+			continue
+		}
+		verdict := refund.DecisionVoid
+		switch {
+		case c.stale(d) || (d.Verdict == "" && d.Maker == p.Actor):
+		case d.Verdict == "" && !d.ExpiresAt.After(c.record.Now):
+			verdict = refund.DecisionExpired
+		default:
+			return refund.Decision{}, false, &refund.Problem{Code: refund.CodeDecisionPending}
+		}
+		if err := c.end(ctx, d, verdict); err != nil {
+			return refund.Decision{}, false, err
+		}
+	}
+	if p.Version != 0 && p.Version != c.record.JournalSeq {
+		return refund.Decision{}, false, &refund.Problem{Code: refund.CodeDecisionVoid}
+	}
+	if err := c.obstructed(p.Action, p.EffectID); err != nil {
+		return refund.Decision{}, false, err
+	}
+	d := refund.Decision{ID: made, CaseID: c.id, Action: p.Action, JournalSeq: c.record.JournalSeq, EffectID: p.EffectID, Evidence: p.Evidence,
+		Maker: p.Actor, MadeAt: c.record.Now, ExpiresAt: c.record.Now.Add(refund.ApprovalTime)}
+	if c.ofPayment() || p.Action == refund.ActionAcknowledge {
+		d.Excess = c.record.Payment.Excess
+	}
+	_, err := c.tx.Exec(ctx, insertDecisionSQL, int64(c.tenant), [16]byte(d.ID), [16]byte(c.id), decisionNames[d.Action], null(d.JournalSeq), d.Excess,
+		nullRID(d.EffectID), d.Evidence, c.actor, d.MadeAt, d.ExpiresAt)
+	return d, true, err
+}
+
+// judge gives the decision as it is afterwards. no is an answer that commits: what was found void or expired is marked so.
+func (c *decidedCase) judge(ctx context.Context, a refund.Approval) (d refund.Decision, no, err error) {
+	d, err = c.find(a.DecisionID)
+	if err != nil {
+		return d, nil, err
+	}
+	void := &refund.Problem{Code: refund.CodeDecisionVoid}
+	switch {
+	case d.Maker == a.Actor:
+		return d, &refund.Problem{Code: refund.CodeApproverIsMaker}, nil
+	case d.Verdict == refund.DecisionVoid || d.Verdict == refund.DecisionExpired:
+		return d, void, nil
+	case d.Verdict != "" && d.Checker == a.Actor && (d.Verdict == refund.DecisionApproved) == a.Approve:
+		return d, nil, nil
+	case d.Verdict != "":
+		return d, &refund.Problem{Code: refund.CodeDecisionJudged}, nil
+	case !d.ExpiresAt.After(c.record.Now):
+		return d, void, c.end(ctx, d, refund.DecisionExpired)
+	case !a.Approve:
+		d.Verdict, d.Checker, d.CheckedAt = refund.DecisionRejected, a.Actor, c.record.Now
+		return d, nil, c.verdict(ctx, d)
+	case c.closed || c.stale(d) || c.obstructed(d.Action, d.EffectID) != nil:
+		if !c.known {
+			return d, nil, refund.ErrNoChannel
+		}
+		return d, void, c.end(ctx, d, refund.DecisionVoid)
+	}
+	d.Verdict, d.Checker, d.CheckedAt = refund.DecisionApproved, a.Actor, c.record.Now
+	if err := c.verdict(ctx, d); err != nil {
+		return d, nil, err
+	}
+	if !c.ofPayment() && d.Action != refund.ActionWait && !d.Due(c.record, c.contract, c.record.Now) {
+		return d, nil, nil
+	}
+	return c.apply(ctx, d)
+}
+
+func (c *decidedCase) find(id refund.RID) (refund.Decision, error) {
+	for _, d := range c.past {
+		if d.ID == id {
+			return d, nil
+		}
+	}
+	return refund.Decision{}, refund.ErrNotFound
+}
+
+func (c *decidedCase) stale(d refund.Decision) bool {
+	if c.ofPayment() {
+		return d.Excess != c.record.Payment.Excess
+	}
+	return d.Stale(c.record)
+}
+
+func (c *decidedCase) obstructed(a refund.Action, line refund.RID) error {
+	switch {
+	case c.ofPayment():
+		for _, choice := range refund.AllowedForPayment() {
+			if choice.Action == a && !choice.Allowed {
+				return &refund.NotAllowed{Action: a, Why: choice.Why}
+			}
+		}
+		return nil
+	case !c.known:
+		return refund.ErrNoChannel
+	}
+	return refund.Obstructed(c.record, a, line, c.contract)
+}
+
+func (c *decidedCase) verdict(ctx context.Context, d refund.Decision) error {
+	tag, err := c.tx.Exec(ctx, judgeDecisionSQL, int64(c.tenant), [16]byte(d.ID), string(d.Verdict), c.actor, d.CheckedAt)
+	if err != nil {
+		return err
+	}
+	return one(tag.RowsAffected(), "verdict")
+}
+
+// end closes a decision that nobody judges any more.
+func (c *decidedCase) end(ctx context.Context, d refund.Decision, v refund.DecisionVerdict) error {
+	_, err := c.tx.Exec(ctx, endDecisionSQL, int64(c.tenant), [16]byte(d.ID), string(v), c.record.Now)
+	return err
+}
+
+// nullRID stores the zero id as NULL.
+func nullRID(id refund.RID) *[16]byte {
+	if id.IsZero() {
+		return nil
+	}
+	b := [16]byte(id)
+	return &b
+}
+
+func scanDecision(row pgx.CollectableRow) (refund.Decision, error) {
+	var (
+		d                refund.Decision
+		id, caseID       [16]byte
+		effect           *[16]byte
+		action           string
+		seq              *int
+		excess           *int64
+		checker, verdict *string
+		checked, applied *time.Time
+	)
+	err := row.Scan(&id, &caseID, &action, &seq, &excess, &effect, &d.Evidence, &d.Maker, &checker, &d.MadeAt, &d.ExpiresAt, &checked, &applied, &verdict)
+	d.ID, d.CaseID, d.JournalSeq, d.Excess, d.EffectID = id, caseID, deref(seq), deref(excess), deref(effect)
+	d.Checker, d.Verdict, d.CheckedAt, d.AppliedAt = deref(checker), refund.DecisionVerdict(deref(verdict)), deref(checked), deref(applied)
+	for a, name := range decisionNames {
+		if name == action {
+			d.Action = a
+		}
+	}
+	return d, err
+}

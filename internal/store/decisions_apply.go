@@ -1,0 +1,138 @@
+package store
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+const (
+	acknowledgeExcessSQL = `UPDATE payments SET excess_acknowledged = greatest(excess_acknowledged, excess) WHERE tenant_id = $1 AND payment_id = $2`
+	expireDecisionsSQL   = `UPDATE decisions SET verdict = 'EXPIRED', checked_at = now() WHERE verdict IS NULL AND expires_at <= now()`
+	// approvedSQL finds approved decisions whose refund has no send that may still leave; the horizon is looked at under the lock.
+	approvedSQL = `SELECT d.tenant_id, d.case_id, d.decision_id FROM decisions d JOIN cases c ON (c.tenant_id, c.case_id) = (d.tenant_id, d.case_id)
+    WHERE d.verdict = 'APPROVED' AND d.action <> 'WAIT' AND d.applied_at IS NULL
+      AND NOT EXISTS (SELECT FROM attempts a WHERE (a.tenant_id, a.rid) = (c.tenant_id, c.rid) AND a.kind = 'SEND' AND a.not_after > clock_timestamp())
+    ORDER BY d.checked_at LIMIT $1`
+)
+
+// apply makes an approved decision take effect. no is an answer that commits.
+func (c *decidedCase) apply(ctx context.Context, d refund.Decision) (out refund.Decision, no, err error) {
+	if c.ofPayment() {
+		err = c.applyToPayment(ctx, d)
+	} else {
+		err = c.applyToRefund(ctx, d)
+	}
+	var problem *refund.Problem
+	var refused *refund.NotAllowed
+	if errors.As(err, &problem) || errors.As(err, &refused) {
+		return d, &refund.Problem{Code: refund.CodeDecisionVoid}, c.end(ctx, d, refund.DecisionVoid)
+	}
+	if err != nil {
+		return d, nil, err
+	}
+	d.AppliedAt = c.record.Now
+	tag, err := c.tx.Exec(ctx, applyDecisionSQL, int64(c.tenant), [16]byte(d.ID), d.AppliedAt)
+	if err != nil {
+		return d, nil, err
+	}
+	return d, nil, one(tag.RowsAffected(), "applied decision")
+}
+
+func (c *decidedCase) applyToRefund(ctx context.Context, d refund.Decision) error {
+	r := c.record
+	if anyHeld(r.Effects) {
+		if err := c.tx.QueryRow(ctx, othersExposedSQL, int64(c.tenant), r.PaymentID, [16]byte(r.RID)).Scan(&r.OthersMayPay); err != nil {
+			return err
+		}
+	}
+	ch, err := refund.ApplyDecision(r, d, c.contract)
+	if err != nil || len(ch.Steps) == 0 {
+		return err
+	}
+	c.s.name(&ch)
+	f := refund.Fact{Kind: refund.FactKind(decisionNames[d.Action]), Source: sourceDecision, Actor: "actor:" + d.Checker}
+	if err := c.s.writeChange(ctx, c.tx, &ch, f); err != nil {
+		return err
+	}
+	if !ch.WakeNow {
+		return nil
+	}
+	return c.s.enqueue(ctx, c.tx, refund.Wakeup{Key: r.Key, Generation: r.Generation})
+}
+
+// applyToPayment accepts the payment's excess as it is.
+func (c *decidedCase) applyToPayment(ctx context.Context, d refund.Decision) error {
+	if d.Action != refund.ActionAcknowledge {
+		return nil
+	}
+	b := &pgx.Batch{}
+	b.Queue(acknowledgeExcessSQL, int64(c.tenant), c.record.Payment.PaymentID)
+	b.Queue(closeCaseSQL, int64(c.tenant), [16]byte(c.id), c.record.Now, sourceDecision+":acknowledge")
+	return c.tx.SendBatch(ctx, b).Close()
+}
+
+func anyHeld(effects []refund.Effect) bool {
+	for _, e := range effects {
+		if e.Status == refund.EffectHeld {
+			return true
+		}
+	}
+	return false
+}
+
+// sweepDecisions applies what was approved and is due by now, and ends proposals that nobody has approved in time. People approve few
+// decisions, so all that wait are looked at in every pass.
+func (s *Store) sweepDecisions(ctx context.Context, limit int, out *refund.Swept) error {
+	tag, err := s.pool.Exec(ctx, expireDecisionsSQL)
+	if err != nil {
+		return translate(err)
+	}
+	out.Expired = int(tag.RowsAffected())
+	rows, err := s.pool.Query(ctx, approvedSQL, limit)
+	if err != nil {
+		return translate(err)
+	}
+	type approved struct {
+		tenant   refund.TenantID
+		caseID   refund.RID
+		decision refund.RID
+	}
+	due, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (a approved, err error) {
+		var tenant int64
+		var id, decision [16]byte
+		err = row.Scan(&tenant, &id, &decision)
+		return approved{refund.TenantID(tenant), id, decision}, err
+	})
+	if err != nil {
+		return translate(err)
+	}
+	for _, a := range due {
+		done := false
+		err := s.withCase(ctx, a.tenant, a.caseID, "", func(ctx context.Context, c *decidedCase) (err error) {
+			done, err = c.applyDue(ctx, a.decision)
+			return err
+		})
+		switch {
+		case err == nil && done:
+			out.Decided++
+		case errors.Is(err, refund.ErrUnavailable):
+			return err
+		case err != nil && !errors.Is(err, refund.ErrBusy):
+			s.log.ErrorContext(ctx, "an approved decision could not take effect", "decision", a.decision.String(), "error", err)
+		}
+	}
+	return nil
+}
+
+func (c *decidedCase) applyDue(ctx context.Context, id refund.RID) (done bool, err error) {
+	d, err := c.find(id)
+	if err != nil || !c.known || !d.Due(c.record, c.contract, c.record.Now) {
+		return false, err // another replica was first, or its time has not come
+	}
+	_, no, err := c.apply(ctx, d)
+	return err == nil && no == nil, err
+}

@@ -1,0 +1,290 @@
+package store
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+func foreign(id string, amount int64) refund.ListedEffect {
+	return refund.ListedEffect{ChannelRefundID: id, Status: refund.Succeeded, Amount: amount, Currency: "USD"}
+}
+
+func (c *court) lines(t *testing.T, payment string, complete bool, lines ...refund.ListedEffect) {
+	t.Helper()
+	if err := c.EnterLines(t.Context(), c.tenant.ID, payment, "list", lines, complete, c.contract); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// settle does what payment_wake jobs do.
+func (c *court) settle(t *testing.T) {
+	t.Helper()
+	for _, w := range c.jobs.take() {
+		if w.PaymentID != "" {
+			if err := c.SettleLines(t.Context(), w.Tenant, w.PaymentID); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// wantLine checks a line of a payment by its channel id, and the payment's balances.
+func (c *court) wantLine(t *testing.T, why, payment, id string, status refund.EffectStatus, refunded, held int64) {
+	t.Helper()
+	if got := c.text(t, `SELECT coalesce((SELECT status FROM effects WHERE channel_refund_id = $1 AND rid IS NULL), '-')`, id); got != string(status) {
+		t.Errorf("%s: line %s is %s, want %s", why, id, got, status)
+	}
+	v, err := c.FindPayment(t.Context(), c.tenant.ID, payment)
+	if err != nil || v.Payment.Refunded != refunded || v.Payment.Held != held {
+		t.Errorf("%s: refunded %d, held %d, %v, want %d and %d", why, v.Payment.Refunded, v.Payment.Held, err, refunded, held)
+	}
+	c.wantJust(t)
+}
+
+// The order of the rules on real rows, with the history of every line.
+func TestLinesHeldPairedAdopted(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, func(c *refund.Contract) { listing(c); c.Waits.Unknown = 1 })
+	a, b := c.pair(t, "pay", 1000, 100, 200)
+	c.lines(t, "pay", false, foreign("re_0", 100))
+	c.wantLine(t, "an incomplete list adopts nothing", "pay", "re_0", "-", 0, 0)
+	c.lines(t, "pay", true, foreign("re_0", 70))
+	c.wantLine(t, "nobody's", "pay", "re_0", refund.EffectMoved, 70, 0)
+
+	c.send(t, a, refund.Unknown, "")
+	c.lines(t, "pay", true, foreign("re_0", 70), foreign("re_1", 100), foreign("re_2", 55))
+	c.wantLine(t, "the amount of something exposed", "pay", "re_1", refund.EffectHeld, 70, 155)
+	c.wantReasons(t, c.load(t, a), refund.CaseHeld)
+	c.wantReasons(t, c.load(t, b))
+	c.lines(t, "pay", true, foreign("re_0", 70), foreign("re_1", 100), foreign("re_2", 55))
+	c.wantLine(t, "the same list again", "pay", "re_2", refund.EffectHeld, 70, 155)
+
+	c.notice(t, a, refund.Succeeded, 1, "re_9")
+	c.settle(t)
+	c.wantLine(t, "ours was another one", "pay", "re_1", refund.EffectMoved, 325, 0)
+	c.wantLine(t, "nothing is exposed any more", "pay", "re_2", refund.EffectMoved, 325, 0)
+	c.wantReasons(t, c.wantState(t, a, refund.Success))
+	if r := c.load(t, a); !r.NextActionAt.IsZero() {
+		t.Errorf("nothing is left to do, timer %s", r.NextActionAt)
+	}
+
+	c.stuck(t, b)
+	c.decide(t, b, refund.ActionConfirmSuccess)
+	c.lines(t, "pay", true, foreign("re_3", 200))
+	c.wantLine(t, "paired: no line of its own", "pay", "re_3", "-", 525, 0)
+	if r := c.load(t, b); len(r.Effects) == 0 || len(r.Facts) != 0 || c.count(t, `SELECT count(*) FROM effects WHERE rid IS NOT NULL AND channel_refund_id = 're_3'`) != 1 {
+		t.Errorf("%+v", r.Effects)
+	}
+	c.lines(t, "pay", true, refund.ListedEffect{ChannelRefundID: "re_0", Status: refund.Reversed, Amount: 70, Currency: "USD"})
+	c.wantLine(t, "the foreign one was returned", "pay", "re_0", refund.EffectReversed, 455, 0)
+	if n := c.count(t, `SELECT count(*) FROM effect_events WHERE effect_id = (SELECT effect_id FROM effects WHERE channel_refund_id = 're_1')`); n != 2 {
+		t.Errorf("%d events of a line that was held, then adopted", n)
+	}
+}
+
+// A held line that was ours all along is dropped, one that a person attaches becomes the effect, one that he disowns is adopted.
+func TestHeldLinesAndPeople(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, func(c *refund.Contract) { listing(c); c.Waits.Unknown = 1 })
+	for i, name := range []string{"ours", "attached", "disowned", "by-name"} {
+		payment := "pay_" + name
+		k, _ := c.pair(t, payment, 1000, 100, 50)
+		claimed := c.send(t, k, refund.Unknown, "")
+		c.lines(t, payment, true, foreign("re_"+name, 100))
+		c.wantLine(t, name, payment, "re_"+name, refund.EffectHeld, 0, 100)
+		c.waitUntil(t, claimed.NotAfter.Add(c.contract.Horizon.D()))
+		switch i {
+		case 0:
+			c.notice(t, k, refund.Succeeded, 1, "re_"+name)
+			c.settle(t)
+			if got := c.text(t, `SELECT string_agg(status, ' ' ORDER BY status) FROM effects WHERE channel_refund_id = $1`, "re_"+name); got != "DROPPED MOVED" {
+				t.Errorf("%s: %s", name, got)
+			}
+		case 1:
+			r := c.load(t, k)
+			line := r.Effects[0].ID
+			d, _, err := c.Propose(t.Context(), refund.Proposal{Tenant: k.Tenant, CaseID: r.Case.ID, Action: refund.ActionConfirmSuccess, Evidence: "ticket 4711", EffectID: line, Actor: "ann"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.judge(t, d, true, "bob"); err != nil {
+				t.Fatal(err)
+			}
+			if r = c.wantState(t, k, refund.Success); len(r.Effects) != 1 || r.Effects[0].ID != line || !r.Effects[0].Ours {
+				t.Errorf("%+v", r.Effects)
+			}
+		case 2:
+			c.decide(t, k, refund.ActionConfirmNotDone)
+			c.settle(t)
+			c.wantState(t, k, refund.Failed)
+			c.wantLine(t, name, payment, "re_"+name, refund.EffectMoved, 100, 0)
+			c.notice(t, k, refund.Succeeded, 1, "re_"+name) // and it was ours
+			r := c.wantState(t, k, refund.Success)
+			c.wantReasons(t, r, refund.CaseContradiction, refund.CaseLate)
+			if r.Payment.Refunded != 100 || len(r.Effects) != 1 || !r.Effects[0].Ours {
+				t.Errorf("re-attributed: %+v %+v", r.Payment, r.Effects)
+			}
+		case 3:
+			r := c.load(t, k)
+			c.lines(t, payment, true, refund.ListedEffect{Number: r.Dispatches[0].Number, ChannelRefundID: "re_mine", Status: refund.Succeeded, Amount: 100, Currency: "USD"})
+			c.settle(t)
+			c.wantState(t, k, refund.Success)
+			c.wantLine(t, "told by its number", payment, "re_"+name, refund.EffectMoved, 200, 0)
+		}
+		c.wantJust(t)
+	}
+}
+
+// An id that only a line had given to one refund proves to be another's: it moves there, and the freed effect is paired again.
+func TestPairedIDMovesToItsRefund(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, func(c *refund.Contract) { listing(c); c.Waits.Unknown = 1 })
+	a, b := c.pair(t, "pay", 1000, 100, 100)
+	c.stuck(t, a)
+	c.decide(t, a, refund.ActionConfirmSuccess)
+	c.lines(t, "pay", true, foreign("re_1", 100)) // a's, as far as anybody can tell
+	claimed := c.send(t, b, refund.Unknown, "")
+	c.enter(t, b, refund.Fact{Kind: refund.Succeeded, Dispatch: claimed.DispatchNo, ChannelRefundID: "re_1", Amount: 100, Currency: "USD", Source: "notice"})
+	c.wantState(t, b, refund.Success)
+	if got := c.text(t, `SELECT coalesce(channel_refund_id, '-') FROM effects WHERE rid = $1`, [16]byte(a.RID)); got != "-" {
+		t.Errorf("a keeps %s", got)
+	}
+	c.lines(t, "pay", true, foreign("re_1", 100), foreign("re_2", 100))
+	if got := c.text(t, `SELECT coalesce(channel_refund_id, '-') FROM effects WHERE rid = $1`, [16]byte(a.RID)); got != "re_2" {
+		t.Errorf("a is paired with %s, want re_2", got)
+	}
+	c.wantJust(t)
+}
+
+// C19: the channel refuses because somebody has refunded outside. The refund fails by proof, and the balance knows the foreign one.
+func TestC19RefundedOutside(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, listing)
+	k, _ := c.pair(t, "pay", 150, 100, 50)
+	claimed := c.send(t, k, refund.RefusedEcho, "")
+	c.waitUntil(t, claimed.NotAfter.Add(c.contract.Horizon.D()))
+	asked := c.claim(t, k, refund.AttemptList, time.Second)
+	c.lines(t, "pay", true, foreign("re_out", 100))                    // before the absence counts, so that nothing is sent on top of it
+	c.wantReasons(t, c.load(t, k), refund.CaseHeld, refund.CaseExcess) // it counts beside the reservation until it is clear whose it is
+	c.enter(t, k, answered(asked, refund.NotFound))
+	c.settle(t)
+	r := c.wantState(t, k, refund.Failed)
+	c.wantReasons(t, r)
+	if r.Failure.Code != "channel-refused-duplicate" || !r.NextActionAt.IsZero() {
+		t.Errorf("%+v", r.Refund)
+	}
+	c.wantLine(t, "adopted", "pay", "re_out", refund.EffectMoved, 100, 0)
+	if p := r.Payment; p.Reserved != 50 || p.Excess != 0 || p.Refundable() != 0 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// More has gone back outside than was captured: a case of the payment itself, which somebody accepts.
+func TestExcessOfAPayment(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, listing)
+	_, open := c.pair(t, "pay", 150, 50, 60)
+	c.lines(t, "pay", true, foreign("re_out", 120))
+	rows, err := c.ListCases(t.Context(), c.tenant.ID, refund.CaseQuery{Limit: 10})
+	if err != nil || len(rows) != 1 || !rows[0].RID.IsZero() || rows[0].PaymentID != "pay" || rows[0].Amount != 80 {
+		t.Fatalf("%+v %v", rows, err)
+	}
+	c.lines(t, "pay", true, foreign("re_out", 120))
+	c.wantJust(t)
+	propose := func(a refund.Action) (refund.Decision, error) {
+		d, _, err := c.Propose(t.Context(), refund.Proposal{Tenant: c.tenant.ID, CaseID: rows[0].ID, Action: a, Evidence: "ticket 4711", Actor: "ann"})
+		return d, err
+	}
+	if _, err := propose(refund.ActionConfirmNotDone); err == nil {
+		t.Error("a payment's case is no refund's")
+	}
+	d, err := propose(refund.ActionAcknowledge)
+	if err != nil || d.Excess != 80 {
+		t.Fatalf("%+v %v", d, err)
+	}
+	if _, err := c.Cancel(t.Context(), open, "actor:ann"); err != nil { // the excess is another one now
+		t.Fatal(err)
+	}
+	_, err = c.judge(t, d, true, "bob")
+	wantProblem(t, "made on another excess", err, refund.CodeDecisionVoid)
+	if d, err = propose(refund.ActionAcknowledge); err != nil || d.Excess != 20 {
+		t.Fatalf("%+v %v", d, err)
+	}
+	if d, err = c.judge(t, d, true, "bob"); err != nil || d.AppliedAt.IsZero() {
+		t.Fatalf("%+v %v", d, err)
+	}
+	v, err := c.FindPayment(t.Context(), c.tenant.ID, "pay")
+	if err != nil || v.Payment.Excess != 20 || v.Payment.ExcessAllowed != 20 {
+		t.Errorf("%+v %v", v.Payment, err)
+	}
+	if n := c.count(t, `SELECT count(*) FROM cases WHERE closed_at IS NULL`); n != 0 {
+		t.Errorf("%d cases are open", n)
+	}
+	c.lines(t, "pay", true, foreign("re_more", 5))
+	if n := c.count(t, `SELECT count(*) FROM cases WHERE closed_at IS NULL AND rid IS NULL`); n != 1 {
+		t.Errorf("%d cases for more excess than was accepted", n)
+	}
+	c.lines(t, "pay", true, refund.ListedEffect{ChannelRefundID: "re_more", Status: refund.Reversed, Amount: 5, Currency: "USD"})
+	if n := c.count(t, `SELECT count(*) FROM cases WHERE closed_at IS NULL`); n != 0 {
+		t.Errorf("%d cases although the excess went back", n)
+	}
+	c.wantJust(t)
+}
+
+// A line voids what was proposed before anybody knew of it.
+func TestLineVoidsProposals(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, func(c *refund.Contract) { listing(c); c.Waits.Unknown = 1 })
+	k, _ := c.pair(t, "pay", 1000, 100, 50)
+	c.stuck(t, k)
+	d := c.propose(t, k, refund.ActionConfirmNotDone)
+	c.lines(t, "pay", true, foreign("re_1", 77))
+	_, err := c.judge(t, d, true, "bob")
+	wantProblem(t, "a line came", err, refund.CodeDecisionVoid)
+	c.wantJust(t)
+}
+
+// The same list comes to many readers at once, while facts of both refunds are entered: each line is in the books once.
+func TestLinesAtOnce(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, listing)
+	a, b := c.pair(t, "pay", 1000, 100, 200)
+	c.send(t, a, refund.Unknown, "")
+	c.send(t, b, refund.Unknown, "")
+	var wg sync.WaitGroup
+	until := func(do func() error) {
+		wg.Go(func() {
+			err := do()
+			for end := time.Now().Add(30 * time.Second); err != nil && time.Now().Before(end); {
+				err = do()
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range 10 {
+		until(func() error {
+			return c.EnterLines(t.Context(), c.tenant.ID, "pay", "list", []refund.ListedEffect{foreign("re_1", 100), foreign("re_2", 33), foreign("re_3", 200)}, true, c.contract)
+		})
+		until(func() error { return c.SettleLines(t.Context(), c.tenant.ID, "pay") })
+	}
+	for i, k := range []refund.Key{a, b} {
+		until(func() error {
+			_, err := c.Enter(t.Context(), k, refund.Fact{Kind: refund.Succeeded, Dispatch: 1, ChannelRefundID: []string{"re_1", "re_b"}[i], Source: "notice"}, c.contract)
+			return err
+		})
+	}
+	wg.Wait()
+	if err := c.SettleLines(t.Context(), c.tenant.ID, "pay"); err != nil {
+		t.Fatal(err)
+	}
+	v, err := c.FindPayment(t.Context(), c.tenant.ID, "pay")
+	if err != nil || v.Payment.Held != 0 || v.Payment.Refunded != 100+200+33+200 {
+		t.Errorf("%+v %v, want re_1 and re_b ours, re_2 and re_3 adopted", v.Payment, err)
+	}
+	c.wantJust(t)
+}
