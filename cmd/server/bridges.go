@@ -10,6 +10,7 @@ import (
 	"github.com/refundry/refundry/internal/bridge"
 	"github.com/refundry/refundry/internal/bridge/nats"
 	"github.com/refundry/refundry/internal/config"
+	"github.com/refundry/refundry/internal/store"
 	"github.com/refundry/refundry/internal/telemetry"
 )
 
@@ -96,3 +97,9 @@ func (o bridgeObserver) Delivered(consumer, outcome, cause string) {
 func (o bridgeObserver) Parked(consumer, reason string) { o.m.BridgeParked(consumer, reason) }
 func (o bridgeObserver) Opened(consumer string)         { o.m.BridgeOpened(consumer) }
 func (o bridgeObserver) AckFailed(consumer string)      { o.m.BridgeAckFailed(consumer) }
+
+// parkingLot is the parking lot for people: the store keeps it, a bridge's ways try it again.
+type parkingLot struct {
+	*store.Store
+	bridge.Redriver
+}

@@ -2,14 +2,13 @@ package bridge
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 
 	"github.com/refundry/refundry/internal/refund"
 )
 
 // ErrNotRedrivable: the parked message is a conflict. Its parameters differ from what is bound.
-var ErrNotRedrivable = errors.New("bridge: a conflict is not tried again")
+var ErrNotRedrivable error = &refund.Problem{Code: refund.CodeNotRedrivable}
 
 // Redriver tries parked messages again on somebody's word: those that were refused, wait, or were never decided.
 type Redriver struct {
@@ -24,21 +23,12 @@ type Redriver struct {
 	Log    *slog.Logger
 }
 
-// Redriven is what became of a try.
-type Redriven struct {
-	Parked  refund.ParkedView
-	Tried   bool           // false: it had been dealt with before
-	Outcome refund.Outcome // when Tried and it could be read
-	Batch   refund.RID     // marks what this try led to
-	Fault   error          // *Undecodable: it still cannot be read
-}
-
 // Redrive tries one parked message. Its event id, refund id and consumer are those that it came with; actor is "actor:<name>".
 // The transaction that decides it also settles its row, and changes the receipt of a refusal in place. One that has been dealt
 // with is told as it is, so repeating is harmless. Errors: ErrNotRedrivable, refund.ErrNotFound, refund.ErrBusy,
 // refund.ErrUnavailable, refund.ErrOverloaded.
-func (r Redriver) Redrive(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string) (Redriven, error) {
-	var out Redriven
+func (r Redriver) Redrive(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string) (refund.Redriven, error) {
+	var out refund.Redriven
 	p, err := r.Lot.ParkedMessage(ctx, tenant, id)
 	out.Parked = p
 	switch {
@@ -58,7 +48,7 @@ func (r Redriver) Redrive(ctx context.Context, tenant refund.TenantID, id refund
 	return out, err
 }
 
-func (r Redriver) try(ctx context.Context, p refund.ParkedView, actor string, out *Redriven) (o refund.Outcome, fault, err error) {
+func (r Redriver) try(ctx context.Context, p refund.ParkedView, actor string, out *refund.Redriven) (o refund.Outcome, fault, err error) {
 	in, code, fault := unpark(p.ParkedMessage)
 	if fault == nil && code != "" && code != p.Tenant.Code {
 		fault = undecodable("/tenantid", "is not the tenant of the parking lot")

@@ -90,6 +90,8 @@ func conflicts() []CodeInfo {
 			"The refund or the payment stayed locked for too long. Nothing was decided.", "Send the same request again after `Retry-After` seconds.", true},
 		{refund.CodeNotCancelable, conflict, "Too late to withdraw", "The refund can no longer be withdrawn.",
 			"Something may already have reached the channel, or the refund has come to its end.", "Read the refund.", false},
+		{refund.CodeNotRedrivable, conflict, "Not to be tried again", "A conflict is not tried again.",
+			"The parked message carries other parameters than what is bound to its event or refund id. Trying it again cannot change that.", "Discard it, and find out who sent it.", false},
 	}
 }
 

@@ -107,20 +107,25 @@ func (s *service) decode(ctx context.Context, raw rawEvent) eventItem {
 	in.Tenant, in.Event.Consumer, in.Actor = who.Tenant, refund.ConsumerEvents, who.Actor
 	in.Transport, in.Park = "http:"+requestID(ctx), placeOf(raw)
 	if err != nil {
-		e := atPointer("", "is not an event that we read")
-		if at, ok := err.(interface {
-			Pointer() string
-			Detail() string
-		}); ok {
-			e = atPointer(at.Pointer(), at.Detail())
-		}
-		return eventItem{in: in, fault: &e, reason: ParkUndecodable}
+		return eventItem{in: in, fault: faultOf(err), reason: ParkUndecodable}
 	}
 	if tenantCode != "" && tenantCode != who.Tenant.Code {
 		e := atPointer("/tenantid", "is not the tenant of the key")
 		return eventItem{in: in, fault: &e, reason: ParkOtherTenant}
 	}
 	return eventItem{in: in}
+}
+
+// faultOf says what a decoder found wrong, and where.
+func faultOf(err error) *fieldError {
+	e := atPointer("", "is not an event that we read")
+	if at, ok := err.(interface {
+		Pointer() string
+		Detail() string
+	}); ok {
+		e = atPointer(at.Pointer(), at.Detail())
+	}
+	return &e
 }
 
 // placeOf names where an event lies if it has to be parked. HTTP has no place,

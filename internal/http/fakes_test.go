@@ -38,6 +38,13 @@ type world struct {
 	keyErr   error
 	parkErr  error
 	panics   bool
+
+	messages []refund.Message
+	asked    string // of the last Messages: consumer, id, source
+	found    refund.MessageQuery
+	parked   []refund.ParkedView
+	sought   refund.ParkedQuery
+	redrive  func(id refund.RID, actor string) (refund.Redriven, error)
 }
 
 func (w *world) Accept(_ context.Context, g []refund.Intake) ([]refund.Outcome, error) {
@@ -200,7 +207,7 @@ func serve(t *testing.T, change func(*world, *httpapi.Config)) (*world, *client)
 		prefix, rec := record(t, k.key, k.tenant, k.scopes...)
 		w.keys[prefix] = rec
 	}
-	cfg := httpapi.Config{Door: w, Refunds: w, Actions: w, Payments: w, Keys: w, Events: bridge.Codec{}, Parking: w}
+	cfg := httpapi.Config{Door: w, Refunds: w, Actions: w, Payments: w, Keys: w, Events: bridge.Codec{}, Parking: w, Messages: w, Parked: w}
 	if change != nil {
 		change(w, &cfg)
 	}
@@ -252,4 +259,44 @@ func (c *client) do(method, path, body string, header ...string) reply {
 	got := reply{res.StatusCode, res.Header, string(text)}
 	c.conforms(req, got)
 	return got
+}
+
+func (w *world) ListMessages(_ context.Context, _ refund.TenantID, q refund.MessageQuery) ([]refund.Message, error) {
+	w.found = q
+	return w.messages[:min(q.Limit, len(w.messages))], nil
+}
+
+func (w *world) Messages(_ context.Context, tenant refund.TenantID, consumer, eventID, source string) ([]refund.Message, error) {
+	w.asked = consumer + " " + eventID + " " + source
+	if tenant != 1 || len(w.messages) == 0 {
+		return nil, nil
+	}
+	return w.messages[:1], nil
+}
+
+func (w *world) ListParked(_ context.Context, _ refund.TenantID, q refund.ParkedQuery) ([]refund.ParkedView, error) {
+	w.sought = q
+	return w.parked[:min(q.Limit, len(w.parked))], nil
+}
+
+func (w *world) ParkedMessage(_ context.Context, tenant refund.TenantID, id refund.RID) (refund.ParkedView, error) {
+	for _, p := range w.parked {
+		if p.ParkedMessage.ID == id && tenant == 1 {
+			return p, nil
+		}
+	}
+	return refund.ParkedView{}, refund.ErrNotFound
+}
+
+func (w *world) Redrive(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string) (refund.Redriven, error) {
+	if _, err := w.ParkedMessage(ctx, tenant, id); err != nil {
+		return refund.Redriven{}, err
+	}
+	return w.redrive(id, actor)
+}
+
+func (w *world) Discard(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string) (refund.ParkedView, error) {
+	p, err := w.ParkedMessage(ctx, tenant, id)
+	p.DoneAt, p.DoneHow, p.DoneBy = epoch, "discarded", actor
+	return p, err
 }

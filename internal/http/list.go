@@ -54,7 +54,7 @@ func queryOf(p oapi.ListRefundsParams) (RefundQuery, error) {
 		}
 	}
 	if p.Case != nil {
-		open := *p.Case == oapi.Open
+		open := *p.Case == oapi.CaseFilterOpen
 		q.HasCase = &open
 	}
 	q.OrderID, q.PaymentID, q.Account = valueOf(p.OrderId), valueOf(p.PaymentId), valueOf(p.ChannelAccount)
@@ -85,6 +85,11 @@ type cursor struct {
 // filterSum is a short digest of everything in a query but the page.
 func filterSum(q RefundQuery) string {
 	q.Before, q.Limit = refund.RID{}, 0
+	return sumOf(q)
+}
+
+// sumOf is a short digest of a query without its page.
+func sumOf(q any) string {
 	sum := sha256.Sum256(encodeJSON(q))
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }

@@ -57,6 +57,25 @@ type ParkingLot interface {
 	ParkPoison(ctx context.Context, tenant refund.TenantID, ev refund.EventKey, reason string, p refund.Park) error
 }
 
+// Messages reads the trace of what bridges brought. Errors: refund.ErrUnavailable.
+type Messages interface {
+	// ListMessages returns at most q.Limit messages, the one that came last first, without their deliveries.
+	ListMessages(ctx context.Context, tenant refund.TenantID, q refund.MessageQuery) ([]refund.Message, error)
+	// Messages tells everything of the events with this id, one for each source; source "" = of any.
+	Messages(ctx context.Context, tenant refund.TenantID, consumer, eventID, source string) ([]refund.Message, error)
+}
+
+// ParkedMessages is the parking lot for people. Errors: refund.ErrNotFound, ErrUnavailable; of Redrive also *refund.Problem
+// (not-redrivable), ErrBusy and ErrOverloaded.
+type ParkedMessages interface {
+	// ListParked returns at most q.Limit messages without their bytes, the oldest first.
+	ListParked(ctx context.Context, tenant refund.TenantID, q refund.ParkedQuery) ([]refund.ParkedView, error)
+	ParkedMessage(ctx context.Context, tenant refund.TenantID, id refund.RID) (refund.ParkedView, error)
+	// Redrive and Discard are repeatable.
+	Redrive(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string) (refund.Redriven, error)
+	Discard(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string) (refund.ParkedView, error)
+}
+
 // Limits bound what one request may take. Zero means the default.
 type Limits struct {
 	Body     int64         // bytes of a refund or payment; 64 KiB
@@ -97,6 +116,8 @@ type Config struct {
 	Keys     KeyStore
 	Events   EventDecoder
 	Parking  ParkingLot
+	Messages Messages
+	Parked   ParkedMessages
 
 	Notices Notices          // of channels; nil = the path does not exist
 	Ready   []ReadyCheck     // for /readyz, asked in order
@@ -115,6 +136,8 @@ type service struct {
 	payments Payments
 	events   EventDecoder
 	parking  ParkingLot
+	messages Messages
+	parked   ParkedMessages
 	notices  Notices
 
 	ready    []ReadyCheck
@@ -132,7 +155,7 @@ type service struct {
 var _ oapi.StrictServerInterface = (*service)(nil)
 
 func newService(c Config) (*service, error) {
-	if c.Door == nil || c.Refunds == nil || c.Actions == nil || c.Payments == nil || c.Keys == nil || c.Events == nil || c.Parking == nil {
+	if c.Door == nil || c.Refunds == nil || c.Actions == nil || c.Payments == nil || c.Keys == nil || c.Events == nil || c.Parking == nil || c.Messages == nil || c.Parked == nil {
 		return nil, errors.New("httpapi: a required part of the configuration is missing")
 	}
 	c.Log = or(c.Log, slog.New(slog.DiscardHandler))
@@ -140,7 +163,7 @@ func newService(c Config) (*service, error) {
 		c.Clock = time.Now
 	}
 	limits := c.Limits.withDefaults()
-	s := &service{door: c.Door, refunds: c.Refunds, actions: c.Actions, payments: c.Payments, events: c.Events, parking: c.Parking, notices: c.Notices,
+	s := &service{door: c.Door, refunds: c.Refunds, actions: c.Actions, payments: c.Payments, events: c.Events, parking: c.Parking, messages: c.Messages, parked: c.Parked, notices: c.Notices,
 		ready: c.Ready, clock: c.Clock, limits: limits, waiters: make(chan struct{}, limits.Waiters), stopping: make(chan struct{}),
 		problems: newProblems(c.Log), auth: &authenticator{keys: newKeyCache(c.Keys, limits.KeyTTL, c.Clock), clock: c.Clock}}
 	spec, err := oapi.GetSpec()

@@ -30,6 +30,7 @@ const (
 	CodeBelowRefunded Code = "payment-below-refunded"
 	CodeNotCancelable Code = "not-cancelable"
 	CodeNotFound      Code = "not-found"
+	CodeNotRedrivable Code = "not-redrivable"
 
 	CodeCaseClosed         Code = "case-closed"
 	CodeDecisionNotAllowed Code = "decision-not-allowed"

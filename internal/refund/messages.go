@@ -76,3 +76,12 @@ func (p ParkedView) Redrivable() bool {
 	}
 	return true
 }
+
+// Redriven is what became of a parked message that somebody had tried again.
+type Redriven struct {
+	Parked  ParkedView
+	Tried   bool    // false: it had been dealt with before
+	Outcome Outcome // when Tried and without a Fault
+	Batch   RID     // marks what the try led to; zero = it did not come to one
+	Fault   error   // it still cannot be read; methods Pointer and Detail say where and what
+}

@@ -46,16 +46,16 @@ func (e AttemptKind) Valid() bool {
 
 // Defines values for CaseFilter.
 const (
-	None CaseFilter = "none"
-	Open CaseFilter = "open"
+	CaseFilterNone CaseFilter = "none"
+	CaseFilterOpen CaseFilter = "open"
 )
 
 // Valid indicates whether the value is a known member of the CaseFilter enum.
 func (e CaseFilter) Valid() bool {
 	switch e {
-	case None:
+	case CaseFilterNone:
 		return true
-	case Open:
+	case CaseFilterOpen:
 		return true
 	default:
 		return false
@@ -146,6 +146,54 @@ func (e KnownBy) Valid() bool {
 	case Captures:
 		return true
 	case Snapshot:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for MessageOutcome.
+const (
+	MessageOutcomeACCEPTED MessageOutcome = "ACCEPTED"
+	MessageOutcomeCONFLICT MessageOutcome = "CONFLICT"
+	MessageOutcomePARKED   MessageOutcome = "PARKED"
+	MessageOutcomeREFUSED  MessageOutcome = "REFUSED"
+	MessageOutcomeREPLAYED MessageOutcome = "REPLAYED"
+	MessageOutcomeWAITING  MessageOutcome = "WAITING"
+)
+
+// Valid indicates whether the value is a known member of the MessageOutcome enum.
+func (e MessageOutcome) Valid() bool {
+	switch e {
+	case MessageOutcomeACCEPTED:
+		return true
+	case MessageOutcomeCONFLICT:
+		return true
+	case MessageOutcomePARKED:
+		return true
+	case MessageOutcomeREFUSED:
+		return true
+	case MessageOutcomeREPLAYED:
+		return true
+	case MessageOutcomeWAITING:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ParkedState.
+const (
+	ParkedStateDone ParkedState = "done"
+	ParkedStateOpen ParkedState = "open"
+)
+
+// Valid indicates whether the value is a known member of the ParkedState enum.
+func (e ParkedState) Valid() bool {
+	switch e {
+	case ParkedStateDone:
+		return true
+	case ParkedStateOpen:
 		return true
 	default:
 		return false
@@ -260,6 +308,9 @@ type CloudEvent = json.RawMessage
 
 // CloudEventBatch At most 1000 events.
 type CloudEventBatch = json.RawMessage
+
+// ConsumerName defines model for ConsumerName.
+type ConsumerName = string
 
 // Currency ISO 4217, upper case.
 type Currency = string
@@ -411,8 +462,148 @@ type JournalEntry struct {
 // KnownBy defines model for KnownBy.
 type KnownBy string
 
+// Message defines model for Message.
+type Message struct {
+	Consumer string `json:"consumer"`
+
+	// Source null when it could not be read.
+	Source *string `json:"source"`
+
+	// EventId null when it could not be read.
+	EventId   *string   `json:"eventId"`
+	FirstSeen time.Time `json:"firstSeen"`
+	LastSeen  time.Time `json:"lastSeen"`
+
+	// TimesSeen Deliveries that were traced.
+	TimesSeen int `json:"timesSeen"`
+
+	// Outcome Of the last delivery.
+	Outcome string `json:"outcome"`
+
+	// Cause Of the last delivery: why it was a repeat (event, refund, redelivery, replay), or the code of a refusal.
+	Cause *string `json:"cause"`
+
+	// RefundId The refund that it led to.
+	RefundId *string `json:"refundId"`
+
+	// ReplayBatchId The last replay that sent it.
+	ReplayBatchId *openapi_types.UUID `json:"replayBatchId"`
+	Decision      *MessageDecision    `json:"decision"`
+}
+
+// MessageDecision The first decision, which binds the event. A redrive of a refusal replaces it.
+type MessageDecision struct {
+	At      time.Time `json:"at"`
+	Type    string    `json:"type"`
+	Outcome string    `json:"outcome"`
+	Code    *string   `json:"code"`
+
+	// Transport Transport id of the delivery that was decided.
+	Transport *string `json:"transport"`
+}
+
+// MessageDelivery defines model for MessageDelivery.
+type MessageDelivery struct {
+	At time.Time `json:"at"`
+
+	// Transport Broker, place of the message, and the number of the delivery by the broker's count.
+	Transport     string              `json:"transport"`
+	Outcome       string              `json:"outcome"`
+	Cause         *string             `json:"cause"`
+	ReplayBatchId *openapi_types.UUID `json:"replayBatchId"`
+}
+
+// MessageDetail defines model for MessageDetail.
+type MessageDetail struct {
+	Consumer      string              `json:"consumer"`
+	Source        *string             `json:"source"`
+	EventId       *string             `json:"eventId"`
+	FirstSeen     time.Time           `json:"firstSeen"`
+	LastSeen      time.Time           `json:"lastSeen"`
+	TimesSeen     int                 `json:"timesSeen"`
+	Outcome       string              `json:"outcome"`
+	Cause         *string             `json:"cause"`
+	RefundId      *string             `json:"refundId"`
+	ReplayBatchId *openapi_types.UUID `json:"replayBatchId"`
+	Decision      *MessageDecision    `json:"decision"`
+	Deliveries    []MessageDelivery   `json:"deliveries"`
+	Truncated     bool                `json:"truncated"`
+}
+
+// MessageDetails defines model for MessageDetails.
+type MessageDetails struct {
+	Items []MessageDetail `json:"items"`
+}
+
+// MessageOutcome What was decided of a delivery; PARKED: the door could not look at it.
+type MessageOutcome string
+
+// MessagePage defines model for MessagePage.
+type MessagePage struct {
+	Items      []Message `json:"items"`
+	NextCursor *string   `json:"nextCursor"`
+	HasMore    bool      `json:"hasMore"`
+}
+
 // Metadata Anything the caller wants to find again, under names of 1 to 64 characters. Not part of the refund's identity.
 type Metadata map[string]string
+
+// Parked defines model for Parked.
+type Parked struct {
+	Id       openapi_types.UUID `json:"id"`
+	Consumer string             `json:"consumer"`
+	Source   *string            `json:"source"`
+	EventId  *string            `json:"eventId"`
+
+	// Place Where it lies at its transport.
+	Place string `json:"place"`
+
+	// Reason A problem code, or waiting, undecodable, too-large, other-tenant, unstorable, given-up.
+	Reason          string  `json:"reason"`
+	WaitsForPayment *string `json:"waitsForPayment"`
+
+	// AlarmAt From when on its waiting is an alarm.
+	AlarmAt *time.Time `json:"alarmAt"`
+
+	// Tries How often it came or was tried.
+	Tries    int       `json:"tries"`
+	ParkedAt time.Time `json:"parkedAt"`
+
+	// Size Bytes of its body.
+	Size       int         `json:"size"`
+	Redrivable bool        `json:"redrivable"`
+	Done       *ParkedDone `json:"done"`
+}
+
+// ParkedDetail defines model for ParkedDetail.
+type ParkedDetail struct {
+	Message Parked              `json:"message"`
+	Headers map[string][]string `json:"headers"`
+
+	// Body The bytes in base64.
+	Body []byte `json:"body"`
+}
+
+// ParkedDone defines model for ParkedDone.
+type ParkedDone struct {
+	At time.Time `json:"at"`
+
+	// How accepted, replayed or discarded.
+	How string `json:"how"`
+
+	// By `actor:<name>` or `system:<role>`.
+	By string `json:"by"`
+}
+
+// ParkedPage defines model for ParkedPage.
+type ParkedPage struct {
+	Items      []Parked `json:"items"`
+	NextCursor *string  `json:"nextCursor"`
+	HasMore    bool     `json:"hasMore"`
+}
+
+// ParkedState defines model for ParkedState.
+type ParkedState string
 
 // Payment defines model for Payment.
 type Payment struct {
@@ -518,6 +709,19 @@ type ProblemType struct {
 	// Action What the caller does about it.
 	Action    string `json:"action"`
 	Retryable bool   `json:"retryable"`
+}
+
+// Redriven defines model for Redriven.
+type Redriven struct {
+	// Tried false: it had been dealt with before.
+	Tried    bool          `json:"tried"`
+	Outcome  *EventOutcome `json:"outcome"`
+	RefundId *string       `json:"refundId"`
+
+	// ReplayBatchId Marks what this try led to.
+	ReplayBatchId *openapi_types.UUID `json:"replayBatchId"`
+	Problem       *EventProblem       `json:"problem"`
+	Message       Parked              `json:"message"`
 }
 
 // Refund defines model for Refund.
@@ -637,6 +841,9 @@ type IfNoneMatch = string
 // Limit defines model for Limit.
 type Limit = int
 
+// ParkedId defines model for ParkedId.
+type ParkedId = openapi_types.UUID
+
 // PaymentId Chosen by the caller; case matters.
 type PaymentId = Id
 
@@ -678,6 +885,44 @@ type Unprocessable = Problem
 
 // UnsupportedMediaType RFC 9457.
 type UnsupportedMediaType = Problem
+
+// ListMessagesParams defines parameters for ListMessages.
+type ListMessagesParams struct {
+	// Consumer Name of a bridge.
+	Consumer *ConsumerName `form:"consumer,omitempty" json:"consumer,omitempty"`
+
+	// Outcome Of the last delivery.
+	Outcome *MessageOutcome `form:"outcome,omitempty" json:"outcome,omitempty"`
+
+	// RefundId Messages that led to this refund.
+	RefundId *Id `form:"refundId,omitempty" json:"refundId,omitempty"`
+
+	// Cursor `nextCursor` of the page before. Opaque; valid only with the same filters.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit Items per page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// GetMessageParams defines parameters for GetMessage.
+type GetMessageParams struct {
+	// Source Only of this source.
+	Source *string `form:"source,omitempty" json:"source,omitempty"`
+}
+
+// ListParkedParams defines parameters for ListParked.
+type ListParkedParams struct {
+	// State `open` (the default): nobody has dealt with them. `done`: accepted, replayed or discarded.
+	State    *ParkedState  `form:"state,omitempty" json:"state,omitempty"`
+	Reason   *ProblemCode  `form:"reason,omitempty" json:"reason,omitempty"`
+	Consumer *ConsumerName `form:"consumer,omitempty" json:"consumer,omitempty"`
+
+	// Cursor `nextCursor` of the page before. Opaque; valid only with the same filters.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit Items per page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
 
 // ListRefundsParams defines parameters for ListRefunds.
 type ListRefundsParams struct {
@@ -744,6 +989,24 @@ type ServerInterface interface {
 	// ReceiveEvents Send events
 	// (POST /v1/events)
 	ReceiveEvents(w http.ResponseWriter, r *http.Request)
+	// ListMessages What the bridges brought
+	// (GET /v1/messages)
+	ListMessages(w http.ResponseWriter, r *http.Request, params ListMessagesParams)
+	// GetMessage Everything that is known of an event
+	// (GET /v1/messages/{consumer}/{eventId})
+	GetMessage(w http.ResponseWriter, r *http.Request, consumer ConsumerName, eventId string, params GetMessageParams)
+	// ListParked The parking lot
+	// (GET /v1/parked)
+	ListParked(w http.ResponseWriter, r *http.Request, params ListParkedParams)
+	// GetParked A parked message with its bytes
+	// (GET /v1/parked/{parkedId})
+	GetParked(w http.ResponseWriter, r *http.Request, parkedId ParkedId)
+	// DiscardParked Deal with a parked message without trying it
+	// (POST /v1/parked/{parkedId}/discard)
+	DiscardParked(w http.ResponseWriter, r *http.Request, parkedId ParkedId)
+	// RedriveParked Try a parked message again
+	// (POST /v1/parked/{parkedId}/redrive)
+	RedriveParked(w http.ResponseWriter, r *http.Request, parkedId ParkedId)
 	// GetPayment A payment and what is left of it
 	// (GET /v1/payments/{paymentId})
 	GetPayment(w http.ResponseWriter, r *http.Request, paymentId PaymentId)
@@ -777,6 +1040,42 @@ type Unimplemented struct{}
 // ReceiveEvents Send events
 // (POST /v1/events)
 func (_ Unimplemented) ReceiveEvents(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListMessages What the bridges brought
+// (GET /v1/messages)
+func (_ Unimplemented) ListMessages(w http.ResponseWriter, r *http.Request, params ListMessagesParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetMessage Everything that is known of an event
+// (GET /v1/messages/{consumer}/{eventId})
+func (_ Unimplemented) GetMessage(w http.ResponseWriter, r *http.Request, consumer ConsumerName, eventId string, params GetMessageParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListParked The parking lot
+// (GET /v1/parked)
+func (_ Unimplemented) ListParked(w http.ResponseWriter, r *http.Request, params ListParkedParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetParked A parked message with its bytes
+// (GET /v1/parked/{parkedId})
+func (_ Unimplemented) GetParked(w http.ResponseWriter, r *http.Request, parkedId ParkedId) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// DiscardParked Deal with a parked message without trying it
+// (POST /v1/parked/{parkedId}/discard)
+func (_ Unimplemented) DiscardParked(w http.ResponseWriter, r *http.Request, parkedId ParkedId) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// RedriveParked Try a parked message again
+// (POST /v1/parked/{parkedId}/redrive)
+func (_ Unimplemented) RedriveParked(w http.ResponseWriter, r *http.Request, parkedId ParkedId) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -842,6 +1141,305 @@ func (siw *ServerInterfaceWrapper) ReceiveEvents(w http.ResponseWriter, r *http.
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ReceiveEvents(w, r)
+	}))
+
+	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
+		handler = siw.HandlerMiddlewares[i](handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListMessages operation middleware
+func (siw *ServerInterfaceWrapper) ListMessages(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListMessagesParams
+
+	// ------------- Optional query parameter "consumer" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "consumer", r.URL.Query(), &params.Consumer, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "consumer"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "consumer", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "outcome" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "outcome", r.URL.Query(), &params.Outcome, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "outcome"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "outcome", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "refundId" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "refundId", r.URL.Query(), &params.RefundId, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "refundId"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "refundId", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListMessages(w, r, params)
+	}))
+
+	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
+		handler = siw.HandlerMiddlewares[i](handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetMessage operation middleware
+func (siw *ServerInterfaceWrapper) GetMessage(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "consumer" -------------
+	var consumer ConsumerName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "consumer", chi.URLParam(r, "consumer"), &consumer, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "consumer", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "eventId" -------------
+	var eventId string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "eventId", chi.URLParam(r, "eventId"), &eventId, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "eventId", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetMessageParams
+
+	// ------------- Optional query parameter "source" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "source", r.URL.Query(), &params.Source, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "source"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "source", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetMessage(w, r, consumer, eventId, params)
+	}))
+
+	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
+		handler = siw.HandlerMiddlewares[i](handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListParked operation middleware
+func (siw *ServerInterfaceWrapper) ListParked(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListParkedParams
+
+	// ------------- Optional query parameter "state" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "state", r.URL.Query(), &params.State, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "state"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "state", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "reason" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "reason", r.URL.Query(), &params.Reason, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "reason"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "reason", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "consumer" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "consumer", r.URL.Query(), &params.Consumer, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "consumer"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "consumer", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListParked(w, r, params)
+	}))
+
+	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
+		handler = siw.HandlerMiddlewares[i](handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetParked operation middleware
+func (siw *ServerInterfaceWrapper) GetParked(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "parkedId" -------------
+	var parkedId ParkedId
+
+	err = runtime.BindStyledParameterWithOptions("simple", "parkedId", chi.URLParam(r, "parkedId"), &parkedId, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "parkedId", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetParked(w, r, parkedId)
+	}))
+
+	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
+		handler = siw.HandlerMiddlewares[i](handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DiscardParked operation middleware
+func (siw *ServerInterfaceWrapper) DiscardParked(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "parkedId" -------------
+	var parkedId ParkedId
+
+	err = runtime.BindStyledParameterWithOptions("simple", "parkedId", chi.URLParam(r, "parkedId"), &parkedId, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "parkedId", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DiscardParked(w, r, parkedId)
+	}))
+
+	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
+		handler = siw.HandlerMiddlewares[i](handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RedriveParked operation middleware
+func (siw *ServerInterfaceWrapper) RedriveParked(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "parkedId" -------------
+	var parkedId ParkedId
+
+	err = runtime.BindStyledParameterWithOptions("simple", "parkedId", chi.URLParam(r, "parkedId"), &parkedId, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "parkedId", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RedriveParked(w, r, parkedId)
 	}))
 
 	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
@@ -1404,6 +2002,24 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/v1/events", wrapper.ReceiveEvents)
 	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/messages", wrapper.ListMessages)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/messages/{consumer}/{eventId}", wrapper.GetMessage)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/parked", wrapper.ListParked)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/parked/{parkedId}", wrapper.GetParked)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/parked/{parkedId}/redrive", wrapper.RedriveParked)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/parked/{parkedId}/discard", wrapper.DiscardParked)
+	})
 
 	return r
 }
@@ -1681,6 +2297,979 @@ type ReceiveEvents503ApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ReceiveEvents503ApplicationProblemPlusJSONResponse) VisitReceiveEventsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListMessagesRequestObject struct {
+	Params ListMessagesParams
+}
+
+type ListMessagesResponseObject interface {
+	VisitListMessagesResponse(w http.ResponseWriter) error
+}
+
+type ListMessages200JSONResponse MessagePage
+
+func (response ListMessages200JSONResponse) VisitListMessagesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListMessages400ApplicationProblemPlusJSONResponse struct {
+	BadRequestApplicationProblemPlusJSONResponse
+}
+
+func (response ListMessages400ApplicationProblemPlusJSONResponse) VisitListMessagesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListMessages401ApplicationProblemPlusJSONResponse struct {
+	UnauthorizedApplicationProblemPlusJSONResponse
+}
+
+func (response ListMessages401ApplicationProblemPlusJSONResponse) VisitListMessagesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListMessages403ApplicationProblemPlusJSONResponse struct {
+	ForbiddenApplicationProblemPlusJSONResponse
+}
+
+func (response ListMessages403ApplicationProblemPlusJSONResponse) VisitListMessagesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListMessages429ApplicationProblemPlusJSONResponse struct {
+	TooManyRequestsApplicationProblemPlusJSONResponse
+}
+
+func (response ListMessages429ApplicationProblemPlusJSONResponse) VisitListMessagesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(429)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListMessages500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response ListMessages500ApplicationProblemPlusJSONResponse) VisitListMessagesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListMessages503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response ListMessages503ApplicationProblemPlusJSONResponse) VisitListMessagesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMessageRequestObject struct {
+	Consumer ConsumerName `json:"consumer"`
+	EventId  string       `json:"eventId"`
+	Params   GetMessageParams
+}
+
+type GetMessageResponseObject interface {
+	VisitGetMessageResponse(w http.ResponseWriter) error
+}
+
+type GetMessage200JSONResponse MessageDetails
+
+func (response GetMessage200JSONResponse) VisitGetMessageResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMessage400ApplicationProblemPlusJSONResponse struct {
+	BadRequestApplicationProblemPlusJSONResponse
+}
+
+func (response GetMessage400ApplicationProblemPlusJSONResponse) VisitGetMessageResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMessage401ApplicationProblemPlusJSONResponse struct {
+	UnauthorizedApplicationProblemPlusJSONResponse
+}
+
+func (response GetMessage401ApplicationProblemPlusJSONResponse) VisitGetMessageResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMessage403ApplicationProblemPlusJSONResponse struct {
+	ForbiddenApplicationProblemPlusJSONResponse
+}
+
+func (response GetMessage403ApplicationProblemPlusJSONResponse) VisitGetMessageResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMessage404ApplicationProblemPlusJSONResponse struct {
+	NotFoundApplicationProblemPlusJSONResponse
+}
+
+func (response GetMessage404ApplicationProblemPlusJSONResponse) VisitGetMessageResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMessage429ApplicationProblemPlusJSONResponse struct {
+	TooManyRequestsApplicationProblemPlusJSONResponse
+}
+
+func (response GetMessage429ApplicationProblemPlusJSONResponse) VisitGetMessageResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(429)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMessage500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response GetMessage500ApplicationProblemPlusJSONResponse) VisitGetMessageResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMessage503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response GetMessage503ApplicationProblemPlusJSONResponse) VisitGetMessageResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListParkedRequestObject struct {
+	Params ListParkedParams
+}
+
+type ListParkedResponseObject interface {
+	VisitListParkedResponse(w http.ResponseWriter) error
+}
+
+type ListParked200JSONResponse ParkedPage
+
+func (response ListParked200JSONResponse) VisitListParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListParked400ApplicationProblemPlusJSONResponse struct {
+	BadRequestApplicationProblemPlusJSONResponse
+}
+
+func (response ListParked400ApplicationProblemPlusJSONResponse) VisitListParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListParked401ApplicationProblemPlusJSONResponse struct {
+	UnauthorizedApplicationProblemPlusJSONResponse
+}
+
+func (response ListParked401ApplicationProblemPlusJSONResponse) VisitListParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListParked403ApplicationProblemPlusJSONResponse struct {
+	ForbiddenApplicationProblemPlusJSONResponse
+}
+
+func (response ListParked403ApplicationProblemPlusJSONResponse) VisitListParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListParked429ApplicationProblemPlusJSONResponse struct {
+	TooManyRequestsApplicationProblemPlusJSONResponse
+}
+
+func (response ListParked429ApplicationProblemPlusJSONResponse) VisitListParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(429)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListParked500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response ListParked500ApplicationProblemPlusJSONResponse) VisitListParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListParked503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response ListParked503ApplicationProblemPlusJSONResponse) VisitListParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetParkedRequestObject struct {
+	ParkedId ParkedId `json:"parkedId"`
+}
+
+type GetParkedResponseObject interface {
+	VisitGetParkedResponse(w http.ResponseWriter) error
+}
+
+type GetParked200JSONResponse ParkedDetail
+
+func (response GetParked200JSONResponse) VisitGetParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetParked400ApplicationProblemPlusJSONResponse struct {
+	BadRequestApplicationProblemPlusJSONResponse
+}
+
+func (response GetParked400ApplicationProblemPlusJSONResponse) VisitGetParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetParked401ApplicationProblemPlusJSONResponse struct {
+	UnauthorizedApplicationProblemPlusJSONResponse
+}
+
+func (response GetParked401ApplicationProblemPlusJSONResponse) VisitGetParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetParked403ApplicationProblemPlusJSONResponse struct {
+	ForbiddenApplicationProblemPlusJSONResponse
+}
+
+func (response GetParked403ApplicationProblemPlusJSONResponse) VisitGetParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetParked404ApplicationProblemPlusJSONResponse struct {
+	NotFoundApplicationProblemPlusJSONResponse
+}
+
+func (response GetParked404ApplicationProblemPlusJSONResponse) VisitGetParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetParked429ApplicationProblemPlusJSONResponse struct {
+	TooManyRequestsApplicationProblemPlusJSONResponse
+}
+
+func (response GetParked429ApplicationProblemPlusJSONResponse) VisitGetParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(429)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetParked500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response GetParked500ApplicationProblemPlusJSONResponse) VisitGetParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetParked503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response GetParked503ApplicationProblemPlusJSONResponse) VisitGetParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DiscardParkedRequestObject struct {
+	ParkedId ParkedId `json:"parkedId"`
+}
+
+type DiscardParkedResponseObject interface {
+	VisitDiscardParkedResponse(w http.ResponseWriter) error
+}
+
+type DiscardParked200JSONResponse Parked
+
+func (response DiscardParked200JSONResponse) VisitDiscardParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DiscardParked400ApplicationProblemPlusJSONResponse struct {
+	BadRequestApplicationProblemPlusJSONResponse
+}
+
+func (response DiscardParked400ApplicationProblemPlusJSONResponse) VisitDiscardParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DiscardParked401ApplicationProblemPlusJSONResponse struct {
+	UnauthorizedApplicationProblemPlusJSONResponse
+}
+
+func (response DiscardParked401ApplicationProblemPlusJSONResponse) VisitDiscardParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DiscardParked403ApplicationProblemPlusJSONResponse struct {
+	ForbiddenApplicationProblemPlusJSONResponse
+}
+
+func (response DiscardParked403ApplicationProblemPlusJSONResponse) VisitDiscardParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DiscardParked404ApplicationProblemPlusJSONResponse struct {
+	NotFoundApplicationProblemPlusJSONResponse
+}
+
+func (response DiscardParked404ApplicationProblemPlusJSONResponse) VisitDiscardParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DiscardParked429ApplicationProblemPlusJSONResponse struct {
+	TooManyRequestsApplicationProblemPlusJSONResponse
+}
+
+func (response DiscardParked429ApplicationProblemPlusJSONResponse) VisitDiscardParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(429)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DiscardParked500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response DiscardParked500ApplicationProblemPlusJSONResponse) VisitDiscardParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DiscardParked503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response DiscardParked503ApplicationProblemPlusJSONResponse) VisitDiscardParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RedriveParkedRequestObject struct {
+	ParkedId ParkedId `json:"parkedId"`
+}
+
+type RedriveParkedResponseObject interface {
+	VisitRedriveParkedResponse(w http.ResponseWriter) error
+}
+
+type RedriveParked200JSONResponse Redriven
+
+func (response RedriveParked200JSONResponse) VisitRedriveParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RedriveParked400ApplicationProblemPlusJSONResponse struct {
+	BadRequestApplicationProblemPlusJSONResponse
+}
+
+func (response RedriveParked400ApplicationProblemPlusJSONResponse) VisitRedriveParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RedriveParked401ApplicationProblemPlusJSONResponse struct {
+	UnauthorizedApplicationProblemPlusJSONResponse
+}
+
+func (response RedriveParked401ApplicationProblemPlusJSONResponse) VisitRedriveParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RedriveParked403ApplicationProblemPlusJSONResponse struct {
+	ForbiddenApplicationProblemPlusJSONResponse
+}
+
+func (response RedriveParked403ApplicationProblemPlusJSONResponse) VisitRedriveParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RedriveParked404ApplicationProblemPlusJSONResponse struct {
+	NotFoundApplicationProblemPlusJSONResponse
+}
+
+func (response RedriveParked404ApplicationProblemPlusJSONResponse) VisitRedriveParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RedriveParked409ApplicationProblemPlusJSONResponse struct {
+	ConflictApplicationProblemPlusJSONResponse
+}
+
+func (response RedriveParked409ApplicationProblemPlusJSONResponse) VisitRedriveParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.IdempotencyReplayed != nil {
+		w.Header().Set("Idempotency-Replayed", fmt.Sprint(*response.Headers.IdempotencyReplayed))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(409)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RedriveParked429ApplicationProblemPlusJSONResponse struct {
+	TooManyRequestsApplicationProblemPlusJSONResponse
+}
+
+func (response RedriveParked429ApplicationProblemPlusJSONResponse) VisitRedriveParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(429)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RedriveParked500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response RedriveParked500ApplicationProblemPlusJSONResponse) VisitRedriveParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RedriveParked503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response RedriveParked503ApplicationProblemPlusJSONResponse) VisitRedriveParkedResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -3297,6 +4886,24 @@ type StrictServerInterface interface {
 	// ReceiveEvents Send events
 	// (POST /v1/events)
 	ReceiveEvents(ctx context.Context, request ReceiveEventsRequestObject) (ReceiveEventsResponseObject, error)
+	// ListMessages What the bridges brought
+	// (GET /v1/messages)
+	ListMessages(ctx context.Context, request ListMessagesRequestObject) (ListMessagesResponseObject, error)
+	// GetMessage Everything that is known of an event
+	// (GET /v1/messages/{consumer}/{eventId})
+	GetMessage(ctx context.Context, request GetMessageRequestObject) (GetMessageResponseObject, error)
+	// ListParked The parking lot
+	// (GET /v1/parked)
+	ListParked(ctx context.Context, request ListParkedRequestObject) (ListParkedResponseObject, error)
+	// GetParked A parked message with its bytes
+	// (GET /v1/parked/{parkedId})
+	GetParked(ctx context.Context, request GetParkedRequestObject) (GetParkedResponseObject, error)
+	// DiscardParked Deal with a parked message without trying it
+	// (POST /v1/parked/{parkedId}/discard)
+	DiscardParked(ctx context.Context, request DiscardParkedRequestObject) (DiscardParkedResponseObject, error)
+	// RedriveParked Try a parked message again
+	// (POST /v1/parked/{parkedId}/redrive)
+	RedriveParked(ctx context.Context, request RedriveParkedRequestObject) (RedriveParkedResponseObject, error)
 	// GetPayment A payment and what is left of it
 	// (GET /v1/payments/{paymentId})
 	GetPayment(ctx context.Context, request GetPaymentRequestObject) (GetPaymentResponseObject, error)
@@ -3410,6 +5017,164 @@ func (sh *strictHandler) ReceiveEvents(w http.ResponseWriter, r *http.Request) {
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ReceiveEventsResponseObject); ok {
 		if err := validResponse.VisitReceiveEventsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListMessages operation middleware
+func (sh *strictHandler) ListMessages(w http.ResponseWriter, r *http.Request, params ListMessagesParams) {
+	var request ListMessagesRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListMessages(ctx, request.(ListMessagesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListMessages")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListMessagesResponseObject); ok {
+		if err := validResponse.VisitListMessagesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetMessage operation middleware
+func (sh *strictHandler) GetMessage(w http.ResponseWriter, r *http.Request, consumer ConsumerName, eventId string, params GetMessageParams) {
+	var request GetMessageRequestObject
+
+	request.Consumer = consumer
+	request.EventId = eventId
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetMessage(ctx, request.(GetMessageRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetMessage")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetMessageResponseObject); ok {
+		if err := validResponse.VisitGetMessageResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListParked operation middleware
+func (sh *strictHandler) ListParked(w http.ResponseWriter, r *http.Request, params ListParkedParams) {
+	var request ListParkedRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListParked(ctx, request.(ListParkedRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListParked")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListParkedResponseObject); ok {
+		if err := validResponse.VisitListParkedResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetParked operation middleware
+func (sh *strictHandler) GetParked(w http.ResponseWriter, r *http.Request, parkedId ParkedId) {
+	var request GetParkedRequestObject
+
+	request.ParkedId = parkedId
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetParked(ctx, request.(GetParkedRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetParked")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetParkedResponseObject); ok {
+		if err := validResponse.VisitGetParkedResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DiscardParked operation middleware
+func (sh *strictHandler) DiscardParked(w http.ResponseWriter, r *http.Request, parkedId ParkedId) {
+	var request DiscardParkedRequestObject
+
+	request.ParkedId = parkedId
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.DiscardParked(ctx, request.(DiscardParkedRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DiscardParked")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(DiscardParkedResponseObject); ok {
+		if err := validResponse.VisitDiscardParkedResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RedriveParked operation middleware
+func (sh *strictHandler) RedriveParked(w http.ResponseWriter, r *http.Request, parkedId ParkedId) {
+	var request RedriveParkedRequestObject
+
+	request.ParkedId = parkedId
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RedriveParked(ctx, request.(RedriveParkedRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RedriveParked")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RedriveParkedResponseObject); ok {
+		if err := validResponse.VisitRedriveParkedResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
@@ -3645,191 +5410,235 @@ func (sh *strictHandler) GetRefundTimeline(w http.ResponseWriter, r *http.Reques
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"7H0Nc9s4suBfQfFe1c7so2RK/oit1Fad4zg7nkkcr+1s3ttxbgSTkMU1BWgIMorGp6v7NffD7pdcofFB",
-	"kAQpSlZm5s3t1tZuLIJEo9Fo9Hc/eSGbzRklNOPe6MkjX/BsnhD49xVezgjNxD8/4yQn4h8hnmd5SiJv",
-	"NAiCIPC9cIopJclpGLJcjPUiMmOe+f2aTEhKaEi8kRdOf3rxQjxKCc5IdCpGD4PhUS/Y7wWD2+BkdHgy",
-	"CoJ/iCF5Kt5aeiPvw81rz/fIZEJCAeKPn3yPfAkJ594o8L0pSSL4xyNlC/pKvMApnvMpyzzfY2lE0ovI",
-	"G4l/ycnnclHw4xwv5Y8pmeQ0wvcJ8UbHLw4D/QuR39Z/nCecLKYkJepXTtLPgIqheCVLcxqKhXmjCU44",
-	"8b3PJOUxo94oWK187xq+coZpSBIxyMIqnknkyQ+FmBNvRPMk6YLenEZiMWq4G7WDYBQETaiN4gfC4dOD",
-	"0Qme7E+OD+6DCRkeHQ72g+j+YP9ocH+MT44PCAmD/cnJ8dGLg8Mwiib394Mgut8/Pgmi4Pg4GuKTI8/3",
-	"JjhO8tQsYEYyHOEMe6Onle9R8iU7DbOYUQGiHNF1k+aERjF9uCaYC5zKl9PKXxodXjr5aRAEA8/3eIYz",
-	"QX5np5dn52/PxZLzedSCpoFAk9m7YbF3VxKC/w+3zsvi8JGImW57J15tI5sA3nJrvZ9zkpPIK7bXi/AM",
-	"P6ifWvb46vzy9cXlX9ducVDa4kGxxTd5KHnLbrfYS8lPh95/7U3e4Wntup03H87Ozm9uNjyx+8V2fqBw",
-	"L6zdzicvFhAEg+PJ0eSA9F6EQdB7EQRB71j8T2D+g7Eg6zmh7bCYhVLWw3nGZjiLwx7PyNw8FHeZ4/Gn",
-	"VQNZ9e6TmEZ/FNZfAnHwbI6x8WXw4fKHy/cfL7ehrNt4RpKYkjJRZRmZzUFAefIw5QuSavo9fw13jvyx",
-	"faIo5nOchVNvNPA98jmOpOT0BGDn3BsNg2Dlew+EkhRnknf53qOgi5F3c34p5klggUoCoQxGUJadTjIA",
-	"qT7zPhBsLmQfjz1KHKWtlLT6VGaDEUnizySNiVp+Gwni3GKfjPJ8BmClgg7FmvVO708G4XBySHrppKf2",
-	"juVZyGYCzNOzs/OrW0ArZ3kK0qX6QpZiyucsFTBMs2wOwGq8agDvuUDsmThd/E3KZk54DwS8OBQMJCGR",
-	"4FajLM3J1+H65MuccUt0fCTL1zHh5VeGpVf03uaze0Dh9eDj9fffD4eHp3/9Lvjb5f7Zm6u//8f3x6dn",
-	"Zz8Mb05/eHX9DnBRSNJVVohbKLN5bXWeYtFwR65KSNNNkBJx+CTuJNGYDVenzDeHw3v3/u/nr2GR/2R5",
-	"SnEiFxlmTOAH/n/Ep0zw4DYa1dehE6CMUFxs+sr3JkA/Ejb7YAbmYOIwJPMMbjtOfga81KiWWcLLyi+A",
-	"5kuekdlowdJHWGsHuA1MljTk5hhhguNZAdfQgstMKCG7fi/u4S2BG9hIbSAkC+hiria4uRDSSFRAvu8i",
-	"C4BcSxCCKDqKGi163P5KXABTgiOSgox4fotBHYgID9N4LgH1PhL8iAjN4myJMvyAZjgiiE1QNiVIAvEn",
-	"jtRH+3D4QekWb+7deYM7Dwj/5zxOC6bDwymZSSltORdDeZYKXUQAdBGR2Zxl4hhek3mCl1K9LAM1Ft8Z",
-	"o8WUUABE4gktMEcRCeOIRIjgNIlJWgKpYfZ7xhKCKUz/loVqi2qIEMqyWrbcIBRiiu7F3zgqL33v82BP",
-	"Iofv2ee/OxquUm1sOJ3Pk9iFhNspQXMzDGVTnAEGpoyyPCUVkBY4zv4yCLz2aa/JzznhcGtVp7vEM8JR",
-	"No05SuUoFFPE8hQl7IH30S1+JBQJwldIkmNgj+IMhTgVlyrCiGNKEKMEfTNAGUOD4TEKpzjFYUZSLkjr",
-	"tPcPhHu/oKB3gvroJ9T71kck4QRor7yq9exYHozWJWfpUkkU1TXfkJDRiAswBf7QPZkwRQRCBERZuizB",
-	"M3BMFdOMPJAU5vr48eNpnk3FcQrhqFYn/I4txGTYGlRe8CuCU5IKkktmf7lTbCBdwjFrXuVKSJ4pnpFM",
-	"nfWzPOXMseCxWJZ8ONanfI4fiFp5H72f459z8hJ9xkkcIUaTJVrE2RQGcjwjaBInYhIBdazU33QpbngM",
-	"0k4oJ7aBneEvbwl9yKbe6HAw9L1ZTPXfA7+dQ/xAll0I9SUCShseHqLPMY/vE4JOb84uLiy66yNxnH7O",
-	"WUYiNGHpTKz++s0ZOj45GCBMI1jhPU6JfIoVGcCaH8myj24IjRBGlCzE32KU+kufBP0R/YoakpI5wVl5",
-	"lx0CIyBTcusCmxYqegIXbTxmYzRPLhkl76T4U8XxubkQ4MRiqvmtYsX1m+AASNS9iklPTNWTczXAPAAL",
-	"bR3Mt/EszuoAXmRkxtGcpEC+TdSYwMv2jBGZ4DzJvJEQImf4SzzLZzA5IEz95bvO9lWh2j1ZazdaHsw/",
-	"x9m0mL7QBts27t9SMvFG3n/bK6zbe/Ip37uIrNvCcZyB61+O0TeClF8MD4JvR5KT5XNxIi4RlxzORzhD",
-	"M8YzdBT00Ud9lUSCTccccRxHgtuPi2upp+6lcR+9z6YCz+aR+BqNEOiTXN5L4rhQlokTASK+D7/ED5S1",
-	"XFROYlFLbaCSoZtICgnN3priZnbsjRGwnrU1KzCtzxnl0g3xCkfqigX5kdFMOSWwwKYUPfbmKbtPyOzf",
-	"/8mlHGL7MWLrxD+SZS+mwInLfg0WAXE2DBU6bobjROiewIdi3oE/ij1KU5ZKZct8YZZzcS2u/4CnZU0H",
-	"25ICrZE8utzqB7AvWbqUjg4l3Grt6QDIIM5gmwVjr8yIJChi5YIqNV4U4egN4HtNKBT7Wn02izmvGtQb",
-	"dkIPtXbi1parKCERF0zVDXbTXqgvAKnuFtv7u8J2sfK1uNZDAdcS773QiC01FJdHlDBLkPwVWJrYb9Bh",
-	"7pdSRkhiIaUqGYaXBJgNsXS4GZYUUGtpsLwyGx1pwUqa8KGHWAjZ02aOEYLTOxPXLvofP572/vHpaX/1",
-	"b20n3TF2zsQtmNof3obEhpshz6ggHbGn8SDQN8OJkOFI1NMctoq9yggbedLMNBKnU/5TgIApUqKAD6TE",
-	"8gxNBOOLGUUsReSLvB3WMNHiM+u+YiFd2b22QPlgM5Tfs2ip8S3k2O9v3l+ihVR/XaivIBEuw25X55X8",
-	"hHylrvTqvQ8xFbDcE5TTiKQ8Yyzqo0uWTWP6AIedZ1q+sOwc/9FTV3BPCgQuSNTwvUIfBljOGJ0kcbir",
-	"yzslOSed7m41snphVBmtWLMYKPkZk3KZUfwEHiYxSSJw1yi62T3ZnJTJ5tGGC1QeKgErWNPau0AtX2wB",
-	"ZVkvhLgDOX0dd5URFs5u2IxI4pjhJcKJoNwlmuLPQMThlEgFTZn1trgBjjZADWMowRkB20KcTaMUL1yo",
-	"qKxGoIDNlR2xF9PePGUPadXLqzDhHmjLf+WtEKd7wdJHgSFGC2VVysKCBSmN5fmXo5KkXZipAjVlSST1",
-	"eRd+3GuUFg+AtXdPErboFUEwdTw1jKwKESpcSPP9BcuTSHCfhHBQcyhaCF0HxDD5CYEyHVqzBc4OupPT",
-	"2zIMU8wNfT8IJe4eh48u9DUs3cZfwUB6ocX/mpDoGl7BpBoqMAUu7S7sysgWu5deKwyrG3RtyHShQKqC",
-	"Ar1dEdoyuqTCqdOpRFhDfRcRIl9invGvehkMN8OtgjWOtsBuCz52I1tcZEhc6imO4lCgTR1mpxBh37y2",
-	"n6JNmHC5NrQBumcs0O3iiLFVr/znCDJvWHofRxGhW0oyPGRz0qbylgdU5Rap4ML9IsYpsuCjRRpLg/eO",
-	"RZL9ukiS4PARvBECABe5lVcgkCbdpb0wYQ1SW3lAhenJhyjDj0TI0LZpmPfRNcGRuHYfGOFIetJ2fBIr",
-	"OFDgxBwZcGsoKK9ndwK8MjpJH8J9noE4JkT5iAEH253AfiG0JHCebyewW6/XNWz1zClgLsQNskiZlKRY",
-	"niIeRzsg7bLcdGjraHqtCFRMtzKsQN7NVr7PUwTWcuk8SdgDyB3iWEuMcKmYlfyB8Q7VsUuWvWE5jbbc",
-	"XSFaT/T7Li1CPiyf45QoHRi2Wfz9FfjVQbGrlyxDGg6nciAf7mZHL6VqnxJfSK7iRC5Znu7wPN4y9han",
-	"D2TLHbtn0bKXMdZL9Eeq21YZUeHBYMIQzAZ0PuPyODzcP0L3y4zw3e/lYN9tRclA/5Mw1va1sordcd7a",
-	"7Dvd2neYLtWvfMsdTnFGeuCWc1+xpef27jKGZpguzZWKYipu9ylLM5TFs52z3oNhRZkvze6UX23Qd7Ol",
-	"NwlboIgtaGUbfwuR8gPFeTZlafwL2ZYh55VPVDe/9Ny+dqXrXcoTQrjAHJ2qkTDrCMm4ia/AqgeW4UJB",
-	"cHp1oUUcqkO7atRQWsuuuHeBggpBfPz4sVeNPGnb22qgyrNJ4zOOjcFuC8pgn0maMNxgv7GeVllCHk7B",
-	"qoXjTNzXyibyfPG6KodZXP69DU3dXlU8FajJy6hxULx5XLnLOEk/xzIIDTzrMgQOS9v8jG1ppht0XqaQ",
-	"FWzgXBRuHu9OPKFs0UenKmqmEnukDh3HE/K7YIjzlIWE82fQPZZx2T0h6OEkYQv3AXANc6ufWtPKOZHG",
-	"ImXsRuoTW5DMcTuHHA7LApCaSHuSWknItS6BWmmu6pEvISER79kpjw7kNA6uoKjw581klJ+2poaYIp7F",
-	"SSKjPbVtV4fHbWsSP+iOuHcGICcsTtw1LtvCoEAs+TJPCYeojRb0VUdWjeOKjBQ3UiMliSm8ki84zJLl",
-	"7h3rVQprhEVvcQu6qssUuNKm594s5jMdD1dFU31QPQYBBqAonkxIyotQWUVBf+K7t/rYqNF+FQMI0FMJ",
-	"ABdi6gsTOIHkFoEpGRhVx0d5QAUX8FAcNJZI+4ACRAjq4CNcTONwqodFHKLFUjIjs3uSbuVKOdmMhAyA",
-	"QlFiifOAlVcIjrk0ImkrlVRGVNACT3dLH/ub04eEohtxVNZju41yR7pixVWkh1hoeIcfiT2tchJM4pRn",
-	"YJTgQtaPM4QTJuQ5/gz+u0a/Gza6hQRX0ZA3OoH04izHT2hx5Ab11jmwgdcaU/IkT5XHVPppJ5Lvbo+Z",
-	"FxuclkL1BRu+mJ1Rg64WR05lkRaeFjGN2KLF0O4c14AlypAgFUHSgC8Lzmdi6WgzLIG3X8d8Txoses6V",
-	"7UZ6/mCCZHwwumOU5omQnJeCiKQNt/DP8Uz8ntOcf03f17PEa57P5yzNSPSORDG+BVRuaXcwn+rNxLd6",
-	"mfpYXR9zjqzZIqyJxYRfwax4WOZOAAwSwGgGZQB162bOdezY0AhRCOpWsQBkKSI0ZODvkkJ2kUO1C1uk",
-	"WQN8RqW2XkJYtytXBBIYUMjoJH6A+A6HSjTHWUZS8QbEPuLeL0HvpP/T6H/997/8e+/T08A/OoBgyEro",
-	"ue+dqqzUWn6CvFy1cPUnjvgMJwnhGcppDHNOWDqDLMSYZkdCVzDpCCdB8GJwcjI8PHhxEJycDNpzE3zv",
-	"VCZ016F4TwkKcZKgjFUjn+Ypm5M0i5UeqrLA60lxyuAAX5mnTAW6SBh+1IjwPZoniffJ9770QGTwRser",
-	"chr5U7HeCGekJ0TBTh96sbLzdGtpV9bI4aqciI6jKBbrwMmVtVgpBuh52f0/CQRcFPM+MMUePDja13jx",
-	"Tij5YMk3T3v8MZ732Fx+v2fiNeXXDUiDQSUFvg3+g5XOGm0/mmq7f5AlFszr+yudUO/KJFT2o1AcCDzJ",
-	"lNdObOufOGILSlI0xfJsPNh7bLIn7VUFK5nS3baawcrO5X+q2zLvlxlBCZlkCp7KqahTSUEkZpKjlS4H",
-	"UKdcoWHADSh4j51Gylk3Ej5ZleoLPG0I26GUeHRuyY8CYxYpq70ukYc9n4W90knyi6xhWLnadIv0Pxmg",
-	"FHUXLOIHRV6ECmbyo67D8LcP59f/6fne24ubW+v1gs2dqdg4q8yW+3Spe6zCXQyTbCVrFejs68JdF1GX",
-	"HJx6jYM101j3xcpV++updBvc3X0ZDnp3d19eEHEPDA8P3RdBUVugffozE0NvFRDpssq5nX/WIWfMpjw7",
-	"Ea1AbgGAthfZNRJqeHWR1ZmqSFNNq82Ehp8QhNGcpJxRmYmQMPZYv3tkdpM5W3luR/rXj9VgZRe12fRQ",
-	"HqyK0isuNgmKqJAYxqryzbjf9rnhyiqR8+TFGZlxR4Ku+QJOU7wsM+3KVsVWKani29aSm7bhDeS12Idb",
-	"vAJshBL3oU5YHp1/Ji755RQVT9GgH6CYFkkBEuV9NI5whn+6x5wcHYwhJ7CQArmK+QMBEN7SOYJaFCxT",
-	"ga650EbZAM1rMXAlizQoXUBL87UVStJqzYQtqjGsHzgnoSmvAIoI1CMa9AMXQ+C53B4nNYCxXkJXfxhL",
-	"SbYDYRvC6oC3W6kAlKnNXpIvaU+hQ31ZFcOoEV27oFQirlfuFONTFZ0xCIJA2uNkUrk+Qq1MtKBcyPf5",
-	"ciHfKiURF2etHVCLcVdk+Jv36GA4eOGjfD4H2YkTh7KgE6VqW/NalhpauuVysIXK5Fk0k+AgfM/yzA7y",
-	"lfJaTB0S+xbMb7AyRY2eOkreRdmjp3YuaKohdfmy4MKmQtJTu3hXHM/13xUisFVU6WkD4QzD5adXax0D",
-	"vTD7ywX0GqEurvza0lrq+y+ENUiy1xpWo25WrwC1tTIFWlmpTNRTi5x/6BSuGnG6v3LUXuqybWKbrbpT",
-	"m5K1kNNNTaqaLFLKCWrKBYLLywT9YY6EmA7arlJLmpEEWltRAetZem4nnUrV0Go9jy7NQ71Y29ICeRXa",
-	"qO+mvVLfQZj2NrpOxDnU86pv0jtGyVIywxkgfe2ZMBpFzYrSjD1BznhL+tqKrg+20Qsq56Ju+vjRWpuT",
-	"A24hUKfWuiqKep4kJau23CZlhNTRo+txISXlokDa1ucEjA/VS8GxrONVYU5dIx4BVd7IsaUT6ZbNzWGw",
-	"dPn6SXFpVFzPYW4XuHYsvDSfmhuzFi3ff3f+VijvspKc712f//38+gb++fr6/dXV+Wun1F8I0aMnj1Hy",
-	"fgLJym0IkqvShS1W/hpKrtgKVp/WymAA0/tCICiToK5JN4KcCsGpVcoOSpWrYSTddb5h4RlDEesjnUA0",
-	"astFeokeyTxDGAL476jYXy4+WfaflEbpeLMRijPu9ByiJcle6mwPdL8UA0kyMeWyYt6/ozmNSMggaGMk",
-	"g2Wo8kzLYl8m8RnTqAKl4NqKDKySfRofUpTRuWRqRZ7vKbA937OmbqYS7QMYPVXYr/SWdHIgnImhFW6j",
-	"nSnrREqVSv/UTSl4E5MkOofciBaFW1wCOi9uG4VdGhCM36ZNfKrp9qHEhVq+/R3nsTdam3XmJffpK2cT",
-	"bKp2cJpy9437+XeSRioZ0WWC6SZfxzQiX+qH9CrBIdFWAgWej0DCIJGMdQj6rdfzoKwUrFVo3xsRvLS5",
-	"84Jou3G3EqkL5qZAhNWvqtJzurFku4kCM1yZKo+bMeebTIbxtkD/wrIWdJFdqpcf7Lt1dRVSha0OWdej",
-	"XEixI41EruiS1wkzJTxPsu48oETm1VNcXZH+uAuuN7o8dN2vsCxEoTenF2/PX9fFUyUNnCk2WTczqgHS",
-	"9YIEX+guRYXOr77PU7RgqSzBUNJZXBKfmzHZYDuRUnBYt0ljqly+stIAZMeZCF5Tq0/FCUIUCZsg5Trz",
-	"ixsZrnhVUwhu34VOw6qYDNdfIwerolBSs2+4KLvUqtsaANu+NcdCxEgRVKIr1rTWimw8iNVPg+30Sj6V",
-	"dd6OToLBtyimyql7z6LlS0Rm80yWHBS/LaYskU82IwSFUtfmf0dwkk0dssCUhI/dT6j8zJl4qe2aHZak",
-	"9+4LMBK2Aqt5JRKE2nIoXmOTgmvqsf3mryvgGJgje3QC5NK7zqaMEyqrWEk/LUlfggkSzcD+yJ8Vt/C9",
-	"LDp9TjNpn6yo17Jo8hrtahtdergqyiuv9893szZXVPWJMpHt+Po82MCTf2R58ltZClSE3siIMeim/cJl",
-	"z9YdRnvxbcZRAabSVZXTeiLNPRmrObCNZgs01OQ/WPneD7oLUiHdWu2QlDTLndLsO6sRiJuK6vVQax+p",
-	"uCPoUl9f+rihBaYZFAeexDRC+AHH1FcpzxSK0LKJLIx4dFAqNXvJMsH5s1odbW3z7ctoHxvgw8CBIsvd",
-	"XmG6prXVRsRz/CxvedWy5fCct9jbn2XiHRw+05QmDpvpJrDO/Khv07hUfTxj6OrDbWcflbJ1ttxxg6NV",
-	"0R+sCtOrJZqyhUxwm1nZIapG0RRzWfiHpWDYfmDOkLIWPrK/0h3JXO57sDOgnGZxIs0VKEwIToVgwYky",
-	"YGw4oWD9j8WZb8OdZg0Vlto9XqIqXG0QO+G0jGpl3xEdp4tAg0IAdcf4ozSYSgfnpmg6WNkd3Wp7k0Pl",
-	"6oWh1U0/H6ycPeI2u4MkYnRLuQYYC85nFQmWqU1sTuiGgJ+sSt0OauoHJJqoE44WJFWhZSxf474ZiJvS",
-	"8upvANKLtjCbIrSmOaLGwUOLI1JA5Rfs3kK7RSWuHVWH2zCYEiXbvLjgizaCPzXfRjf6kv7KQWC7jupa",
-	"p4VTpcPZSX/o73a54z56h5eyIpwkLamZlhyJESPSDEwJiYSOWxXTfzcBZU4u4GBwC2wVvFMdEhYEPQq2",
-	"Z+HqJQqkdds+d1vFOAeuGGfriJZhvI45UTXQyGehc8sQVr2TWqT8quBV+MCzw+osw3tlsW/O0MnB4QuX",
-	"yUmr4VW7TLKU5tc9SI3/pbMA01FThxvlGQ6Bg24OgcOSQ8BBpsbihGmkzuU3B0Hwbef1dvMfnJT8B67O",
-	"FIaFaAeTvP1k2p+A6aQMU2fXw/GqlGWyRvsrOSnqvA+Oiqr+KSs3CdlFdSuCXKa0/eI8clloHLckxOTI",
-	"TJY1/h5tnLb67HQpDmgd4zyNe6l1l3a3Gyk7tgTUctQ2u2zsvWg5w24b8A0haGxWN5byohCMgHZm1TsD",
-	"9375JP5HmnQaws3UhNpjVLPoNHQ9shI8SCqvLxmGtsaIfPi8Yy9EyBnBVNUXXBOw28nf1pUih50ossl7",
-	"Z0hD04peha+RvM6xJ60ujj3aREKq7oQKxO5m9IKw7VZrF2hrOzEVvHBHz7RJY7Ykphye3UJDDn5jK4MM",
-	"2HlQNfsrvVqiwWhsmgRNyRd0891pb3h4hNhnnZXta2HK10UVxHgNUbmPym7aoLYGPU0KJ1g3utJes3bS",
-	"2l+VW/k2WfCaLkbLKKw/eVxr2upo76YCLyANQcaYiVdeIgGilA11+IgYJMREGUbSnpXUSpCDba0W+9tb",
-	"LcQhqLScdTsxVctFU2AYxxkfIdnP2kcJW/TucYJpSHzE5ziM6YOPiiJnPrpPCX5U7joIqgFbachmHZ2Z",
-	"yhahQezwwouKA34zU45xrG9hEhfs0Oq+uzFnOWpTYW6EIEFDoponadZHyULIZao/KCJUtaPbyOBb83nX",
-	"3POFtmLbLzpoLraFQnG9KuVVTqW6pwrO4gqcs00TBcqtpBjDO5ov1yv84BCCppi/Y+naqB1LNu+kOKj7",
-	"vE1HUuypaMvXxdVfDcAAWEof8s2SmlFh9aP6mtaaLawV9h3Q9o7x9myZMrdWQq3YtTZNtmvOKHvDUjQn",
-	"bJ6Q7k4h47RSPenaMpI24IUtjKArA2imsZvMmXesLpiRitf0SxH2ro4cqGioO0L3RAzlYIbTTbRHJVub",
-	"+Iy4iFTT1jzJ7qi4frjSX5HqnD4C3VZ5SijLZBrAFM8hp+6lmgkK7YJlCKkGuyNVa4+SpTK2q4ifkZAk",
-	"ojhSQZvRHV3ESSL+6qOz08uzcxij237QPtKxuWX4U5LlKVU4gGnKkZ1FT+RSo2Gro3jRGr7oCSxB9HxP",
-	"Q2LHBru8qXaT+GqSke4U35EV6koELbzw6CtoKyercmP3jtCaBK01Rhe7JXvXT+vQ8DWhqJZPckdeRSEj",
-	"mZbiHb9aigZZG/z6W8lfa90/KVtUfD8Qk5WhhGCeQcBZEvOsQ3GD7RxC+x2krUJk0ptUoi+/OHO2Y8Yi",
-	"biNDtTlrILQkzNM4W94IxKrjPI9VR917KJf7Ri8tnTz+JCb46Yv6z0//93//H68aIjF21txF4uW7PAj2",
-	"Q/GJ/5kRnsGfRP1qt38uPTjYrz0Z95HsWXlPEkYfQKHAFEEsia48pSpdAtvVXaehmQMfoXGp08TYL35I",
-	"CY7E3wJ5fCS7iBd/4zlke4kfcDSL6biPznE4Ve0rIACfq8hKTpKJZNNAskBFgIiCNKZZNpeFc2I6YS55",
-	"H+oZ63JeQvKHBJtpTqNUXAfxTCymuHg4DJJ1UWUBJ2kkiVRmgV7mhViiAJN8JulLmEI3frqj5RcqrcXG",
-	"sj4UGITB/FKuvGoZs6EdnqxGUQySMkKGgMp9856c1J12Uf/QQXDSv6N39M9/lnIl//OfZRtZedK4jsdo",
-	"KqqDvhkMDwP04eY1+gsaDPuHAYpYkuCU+wiefH/1n/DkMEBLQr/to9ckjGc44f4d1c33uEowEZejrksI",
-	"6RM+ogKrKGXgCVOQirtTw3n95gzt7++fCDg/3J6pEeBRsIecHBy+QOOm2lVjCZVsYDkOGVCpnFn8AEbH",
-	"sSCXsbRJj/ti85W5cQzxsnd0MSUq+b6boV9C+v3N+8s//1n2t8ISB2GWLEdIlbqT3a7moJ0hWauR+2pf",
-	"+ZwkCfQVm8jYKB+NxT2tTNu6Mah6zUdCnpd1X+4oNJRgYQ5JNAL7qqkj+nD7pndc3gNDcXPIN8AcYdQQ",
-	"IatW9TbmhpJgXbLf+RL+f4TmmHNUaot+j8NH8eFxqH6QpSzGStUaQ9nINFdZODyfzXC69EberVV+rihT",
-	"D1UR4ImQd7WBXwmf8lh7Ramva9XvHZ1eXViXhSwyoApf4Hnsjbz9vqw7MMfZFJj7XsRC8Y+V7+0JRvyL",
-	"+veMiH3UT9QH+ks8S9RP2gtR+XPvSRDfSv0qfYfqj8+DPSXC8r0nVUVrtUdZFoeEF2NkUj9IlcxlES2y",
-	"+DmUmAA76He3t1cj4POqRicVhJiHMuxpxiLiI4zuxXUJ9SJLI+9jitMljELfjEPSG6vYbg486Y6a/giC",
-	"5HCGv+2j26V9cxSZNWNfBTsBqap34H02QeOr9ze3SCxS3S9j2RN7XE3GGffvKBQc/ZIRKvYSjXXxB5hA",
-	"CCvzlHCw+UKRFOCYWVHRWamLj6Ac3NH34rYwoISYonuC+DyJMxkRLpHuK1+4xMwDEYQoOEEUh/BFcQWI",
-	"E2161oNTQ6xyGAQjUxVZtt+8k7li4vhppxtHsrOtOpfQ7cukp6kjryq/wAGAhclenhxO+QOOaR8dBvto",
-	"RjBVLlLKsjtgdUtjhpWaI1qSbCRLg5aj23VQZqZrunKdOgexRvCuPPghe6AxB77tWS0WoVzfNQlJ/JlI",
-	"Uiwce69YtGypOBgK8pWTultdGDePqTJoLN7KuiKuItt24n24eW0p5FBPVnaXtwwSRcv5QhQ3vc5dhVG8",
-	"arlCmbwz8sjnrDcoYnZH3h6fsrks+gpZqnbBE13nxJQu8SIyY4XQU8tM26DYoF3PY+U3YbkHp96J62zB",
-	"LET/6MB0AKVBrMpS4t8/DepWTbOuegyRF04l4rfcMZWbLWZ24V290Yh5iedaup/QjH8VwtqeZpoo5NM2",
-	"JPLKlCKu0XW1nRBcB9DPztzSr4or4qWM7s2yNL7PMyJudfyZJOLuD0lP3xziGtbn9yuitzsmrCpIZX1T",
-	"CCUyMHPOKJcoGAZBCwtzIW0Wf6kU5TVJeD8+lelXpYIGVt6mnY1sMjGFIGivWv7dQv3SUCCHtZF9iSIV",
-	"NAMbGishuhEaswctRC0BsoxsjSRtQzUsoBqWodIJ2Vay6m/QzaBcfXblQMpwPVJKu+Q84ptRtkkGdVSe",
-	"PXfIBi9BBNSyzZykUhDwtbYoy50bozsA1hfs7EAeDRdA5gjtvcJW3QPvIBisf6XUKAle2l//UtGwU7wx",
-	"6PCGabUGLxx2gctRUFm8PDzpNFup+9fK9w674M80aIQX9jthz+oqU5ixgPtoA5a2rCk7j/dp9cnWxMC+",
-	"QrQ0l+EH6IGrfgC7sTp3PXHo4GGlmb04t6CD9oou5pXuVNUOqNXmoLVOdY21pSs9z6zGk+X2QFZrIbg4",
-	"hfqhuebek7lphMrmPRCXwgXZ+Ck3Yr/yMB8GgQ6dh2NTHBnVWK0sLv+VZFem+vszbxvTQ8BFFXrgnikl",
-	"0r18tXnDWb7asMHfNx8IDta/YZpk/lc/yinBUfUkn5riKjKqV8b5Suu+0GKt423kB/cB3/g82w1Ctzqh",
-	"VsI4b/RxFUM0yV5E4Nua586qnDqcvZaocEpVs5Wxkr7HKhDeNDN9WZhz1ZCKkVcdW/3eHV3zomo3o96K",
-	"ORhw0XsZyKaFY980hMJgFlPKlDJpyqlcOvlVXmIyXRRyZyNrK1mlLsYrpfBrKICrjXlVEX/wNcT635bR",
-	"IvDUywpJC+C6Q8lCN1iBigv67dawwHaBJ5kJU+lp8JaFJj28rZ+BGQdT/p5voA4Xyplp0//ri67DLi/b",
-	"ffr+kAIvdFXC5Z5K3a/G3cu+ukeSO11DP70nCVv0rCxGcwP0YirAfEhl5mJ3UbqxmZ27g+JzJG+1IY3C",
-	"9qWUraGgeB/J6tzSofhPFlPpib3zMI3uvJeIi9sQJ9J/Wh/F0juvLoe/jXl2raCoCRv16jwslZYCOYeP",
-	"OBGvZHKOkM1mmJcizH+0ootMyNEnqBaagK1CBQ7GYgIodyOkJiifYqIdCv67QSSlLsZhFXY+hlA4XeW5",
-	"WtfJ93i2BP+ZoGNpEK0nwZVykRc4zsp+im/GbE7o+FvlVUqWKAP3j0zeYsD5vxlTRslY5m85lq0iMzpa",
-	"NIui7SswGzk+WITmdfumDPRzf8sO7nv+12qxwN0+WcrTrW/UmbzjZf3XmMsi2Swt8tGcoMiXVAXaAo4u",
-	"BdSbQVCZrgaMNbO/guE7mF91DlJOQXladT0BGcfEVUc2TkJGI94E2CymN3LEBb2pncfm1Nf9weH+kZSM",
-	"23Ne12o0Kkq5w8i3ggeD3vNMMXeuAr+NrG9ivmVdIcWGfqzZ8iEiUdoy1+sDJTu2lXDkDYPhUS/Y7wWD",
-	"20EwCsR//+FSF3SS0I6yeEyijoTIDqzO4vBRXE/ebe/Eq2XJNAHc1ZNRyTPxZPJIEawvaH+GH0jkNVnc",
-	"lWW9CHW1siyaoDP+pYGgGDuw3iPL74cX/2RfJn/bRAOzkgYcOsB7aHf4QH7v1qI/mvFHyDf61rakWf1L",
-	"VzuP/iXUORNrhNltjT3OGJdTiHDjaBgMZYpZqVxMzFGUp+J7PhoGqkCBivZAqpRfEdoHURZFHWNHcF7/",
-	"jn4Uj8ZXYGgZgZjzl8uxXcYI0rxQPkcZQ5f6DlGi0CSmWgiVEYmCLb60I0Rk28hhMIRgFB3uMoaYshCn",
-	"6bLU3FVGS8qQRJlgrMQvCMCXwfOU5TSEOvtyWeOrDzKyxmXaHrtMRfLGvtY9NzezullxkIIkO9xVErfq",
-	"straLhVLIdt2TV+p7BCsdrlosdrVAd3G+Ls7p7twbnGkxXZZFcqsSDiLBKRPnct+vq6lQJ7LOnvasVfK",
-	"5nmeAe/Y6zLhyoGfY8/pI934pjGXw9ew9KVrWrYaQ5nStvIQCgRtugbXTQl1uxBOIFrQb2ZTMtYY2IwK",
-	"rNMBxKpgjmVSO7/FD+vMaTAGCmnurHPt5pY837sy5u3eqdik9ZMXb+gXAKvDYLjhppuwi26bfiXltp1s",
-	"+qmautxh2Nxs0nOjwhFkvH6k6+9suc2/6d78y1j7L2Pts4y1p7o+oNUmvJNo28FOG1sM8JEsLam2+kS9",
-	"u7ltt/qhlKhYptYSPb+ZRbjarr+4+sUaZ6p9C9z+9g9tYViNRuaGtvVNTf/dNmkIUxEfjtNd2aj3nrTQ",
-	"0hwbIvWGi0nvklHSeyfQMEaYopyqlsAWZzdpO/vBQR910zhGSrovz3BH5UnQfmWrZyTEblGZjaQSP2RV",
-	"ojZdxaUe/JVkW+oGWtJfrxNcTMSi3snI1OdbsSJGyW8gvt2W6u1seTnv7KLdl9EvldQ5CGxUeU1AMjKt",
-	"LaZV0vo9LOFfoUW/X+vSjeQck83v4d9/KJExUa8+Nd4EeyGmIUmk0XzLjzdZva6YvBOlH03mz+naD21t",
-	"GPvoGvILIcA3K101wyDoI5liR5npbFExBMGKDLN/JhOW+OmsUp3p4bvgxB+L0hHlWO9CEFE5VNtyuT8a",
-	"e9pY9/nD6RWaZn5lhib+LY+K5lwNMvtuBdm90PRv2TX3OuWPvNwcVrVlNtYNLYyqfnq6MgDUk0NZnlIf",
-	"4YQzIZWUBNU+uoSwR05oxFXFF3nApaSsjGFqFhMzJ83B2ic+Y7Lc8mJa7pIqeyXxKVuAeT+m0msOSc98",
-	"Pe8U6GxinZtao7Sy1Y1zflCjdyXCanxooxPmjyT6Vc1N/2Kuf0SjjX3WKFv8Ouz1V+KmmVUDymkfUCWC",
-	"fPDjQV2WrHTUpKU/ThH5HEcEikYWRWuk0y8hEZqSlPiqsknRcMU3GSlsTqjU5GUBliSG6iW1rBTZI44l",
-	"Edd9NqoJLSlb8JdobKrkjE0vOR0pzyhxtIpoMB6YIlm/jnJvpuvOFK1XnGxRb/G/kl5+55qpleWonOWy",
-	"UB0UQ/pjK6uNCAMUqRU75DWQwBQifLTAWQjsaOabInymrrqKjtNYqwfgmaYXptmS5DWqGRPkHckaOmCL",
-	"emBQMaZfC7R0fdvUWCrqw3Bk1UGxvqLSFRvg0+51XYcF2HK/Fp7pel/2dfCRKgwji2cI/pXiMDOMWFU1",
-	"F8uVbRf66JJBXAoF+7U1l+GYXGzh/wsAAP//",
+	"7L2LcuM2tij6KyjOrppkNmVTsvxS11Rdx+2eOOl2e9vu6T0T944gErIYU4BCUK1WfHXrfs35sPMlp7AW",
+	"QIJPUbI66eQkNTVtSSABLCys9+PJ8cV0JjjjiXQGTw77RKeziMHf1zR+ZIH66yON5kz9QSMaT88SZ8Dn",
+	"UeQ6vuByPmWxM3BEHLBYOq4TCM7M7+wj48llYD6GgTNwvO7J+GjcZ51j3/M6x57ndU7U/3npf/2e4zoz",
+	"mFxN5fS83lHHO+h43buuN/DU//6tRkTUZ87Aubl49e7q5c2/9o//cjDu+r3xITuhpyPP7waO68SMSsGd",
+	"gTPnAfNFQEcRg6+DOPwIHwZJPGeuI8NfmDPou44U89hPt5DEoYJG13UWNEzkKxFf0+WUcQ2D1cp10i8s",
+	"QPl0lsxjBb2u2pLr+BPKOYvOfF/M1VgnYFPhpN/fsDGLGYcN+ZMfj4/VTzGjSRkG3ung8FTDwJ/H6qml",
+	"M3De3b50XIeNx8xXR/nDB9dhn3wmpTPwXGfCogD+eORiwb9RD0hOZ3IiEsfFw1PnpP7CyWe4KfhyRpf4",
+	"ZczGc44gHJwcH3rmG4bvNh8uIskWExYz/a1k8UcARU89ksRz7quNOYMxjSRznY8slqE6JE+B8wbeck65",
+	"z6Ii+k0RePgin8r0mNaDd86DDBNrQGujVwm0QfjAJLy6Ozil44PxSX/kjVnv6LB74AWj/sFRd3RCT0/6",
+	"jPnewfj05Oi4f+gHwXg06nrB6ODk1Au8k5OgR0+PHNcZ0zCax+kGpiyhAU2oM3hauQ5nn5IzPwkFzy5b",
+	"20OaMR6E/OFGIz4+HBc+GXA48fjHrud1HdeRCU0U+p2fXZ1fvL5QW57PggYwdRWY0rPrZWd3jSv4v/Do",
+	"nCT0H5ma6a5z6pQOsm7BWx6t8/OczVmOygV0Sh/0Vw1nfH1x9fLy6h9rj9jLHXE3O+LbuY+0ZbdH7MTs",
+	"x0Pn933IO7ytbY/z9t35+cXt7YY39iA7zncc+MLa43xqy8MpVWg9Y7x5LelGuejQeSKmNAn9jkzYLP1R",
+	"8bKKnz+satCqM4pCHvxRSH9uid1nU4yNmcG7q++v3r6/2gaz7sIpi0LO8kiVJGw6AwHlyaFcLkB4BPy9",
+	"eAk8B79snigI5Ywm/gTkMvYxDFByeoJlz6Uz6HneynUeGGcxTZB2uc6jwouBc3txpeaJYINaAuECRnCR",
+	"nI0TWFJ55gNA2LmSfRzxiDCKGzFp9SFPBgMWhR8ZCpRq+00oSOcW+czE7FjhoSVYO0bk7cTjjj47MU98",
+	"MVXLPDs/v7i+A7Aaqda8IYkplzMRqzVMkmQGizVwNQscSQXYc3W75KtYTCvX21frpb4iIBELFLXSEvXn",
+	"oPrs00xIS3R8ZMuXIZP5R3q5R8zZzqcjAOFN9/3Nd9/1eodn//jW+6+rg/NX1//87+9Ozs7Pv+/dnn3/",
+	"zc0bgEUmSRdJIW3AzPq9lWmKhcMtqSpjdZwgZuryIewQadID17fMTS+H8+btPy9ewiZ/EvOY0wg36SdC",
+	"wQf+HciJUDS4CUcNO6xcUMI4zQ595TpjwB9cm30xvfRiUt9nswS4nWQ/A1xKWCss4WXlZouWS5mw6WAh",
+	"4kfYa4t1p2uypKFqiuFHNJxm6+pZ60onxJXdvFV8eMvFdW2g1iCStehsrrp1SyWksSBb+UEVWsDKjQSh",
+	"kKKlqNGgxx2sFAOYMAo2gcGTc3FHQR0ImPTjcIYLdd4z+kgYT8JkSRL6QKY0YESMSTJhBBfxV0n0S/fg",
+	"8oNxQj25f+907x1A/J/nYZwRHelP2BSltOVMDZVJrHQRtaDLgE1nIlHX8IbNIrpE9TK/qKF6z5AsJozD",
+	"QhBOZEElCZgfBiwgjMZRyOLckmpmHwkRMcph+tfC10dUAoRSlvW28YCITzkZqc80yG99/2N3H4Ej9+37",
+	"3x4M17ExNpzNZlFYBYS7CSOzdBhJJjQBCEwEF/OYFZa0oGHy967nNE97w36eMwlcqzjdFZ0ySZJJKEmM",
+	"o0jIiZjHJBIPco/c0UfGiUJ8DSQcA2cUJsSnsWKqhBJJOSOCM/JVlySCdHsnxJ/QmPoJi6VCrbPOvwnt",
+	"/EK8zinZIz+SztcuYZFkgHv5Xa0nx3gxGrecxEstURT3fMt8wQOplqngR0ZsLDQSKBGQJPEyt55uxVQh",
+	"T9gDi2Gu9+/fn82TibpOPlzV4oTfioWajFqD8hv+htGYxQrlounf7zUZiJdwzep3uQJbHZ2yRN/183ks",
+	"RcWGh2pb+OPQ3PIZfWB653vk7Yz+PGcvyEcahQERPFqSRZhMYKCkU0bGYaQmUasOtfobLxWHpyDt+Dix",
+	"vdgp/fSa8Ydk4gwOuz3XmYbcfO66zRTie7Zsg6gvCGBa7/CQfAxlOIoYObs9v7y08G6PqOv081wkLCBj",
+	"EU/V7m9enZOT036XUB7ADkc0Zvgr1WgAe35kyz1yy3hAKOFsoT6rUfqTuQnmJeYRPSRmM0aT/ClXCIwA",
+	"TKTWGTQtUHQULJpozMZgHl8Jzt6g+FOE8UXKEODGUm7orSbFZU7QBxSt3sW4o6bq4Fw1a+6Chba8zNfh",
+	"NEzKC7xM2FSSGYsBfeuwMYKH7RkDNqbzKHEGSoic0k/hdD6FyQFg+pNbdbfREo+UcxMCBZZ0WNyMJpNs",
+	"bTPzvqZDVbgIksp8HgagXyYJi9XL/ucHr3NKO+MPTyerTvp3v8Xf3d7qP5wqUF9nyqu9xVSPrdyEeaRp",
+	"F/8Rs7EzcP6yn/k59vFXuX8ZWPywgmABX7sakq/UZT3u9b2vB0ir5zN156+IRBruEpqQqZAJOfL2yHvD",
+	"LAPFiEJJJA0Dxc+GGePtaM473CNvk4nCpPQn9TYeENCYJXJeRRC4SNSdByXGhW/CBy4aWHHlddBbrbkH",
+	"veprkMmg9tFkskfF2aQi5LOOZgXOg5ngEh1S39BACxEgIQueaLcLVdBE4Wp/FotRxKb/+ZNEScv2aIUW",
+	"TXtky07IgdfkPTcigOtXM1Rp8QkNI6VdA6UNZQsOoM4ojkWM6mT6hulcKsa//gWOkaYrCDOK7Kls1UZu",
+	"6cO5JPESXTlafDf6YR/QIEzgmBXrKsxIcClq5worDVw04pgDkPt1IFTnWvxtGkpZdBnUnIQZap3EnS05",
+	"csYCqdhG9bLrzkK/AVB1t9A+2BW0s52vhbUZCrBGuHf8VDArgTg/IgdZRvBbIGnqvEFLGy1RCopCJYdr",
+	"KU3mRLQNoXS4GZT0otbiYH5nNjjijJTUwcMMsQCybww5AwK3d6oEC/I/P5x1/v3h6QC4W+1Nrxg7E4rP",
+	"x/aLt0Gx3mbAS5WsltAzcFDgm9JISQYs6BgKW4ReYYQNPDSkDdTtxD/VEignWthxAZXEPCFjRfhCwYmI",
+	"CfuE3GENEc1es+4tFtC1ZW8LkHc3A/lIBEsDbyWpf3f79oosUMGvAn0BiMAM27HOa3wFPlJW683Z+5Sr",
+	"tYwYmfOAxTIRItgjVyKZhPwBLrtMjHxhWXL+u6NZcAcFgqqV6OH7mcYPazkXfByF/q6Yd8zmkrXi3Xpk",
+	"kWEUCa3asxqI9EygXJaqtgoO45BFATikNN7sHm1O82jzaK8LlDqOC8tI01peoLevjoCLpONDZAVOX4Zd",
+	"YYQFs1sxZYgcU7okNFKYuyQT+hGQ2J8wVEG14XILDnC0AWiEIBFNGFhPwmQSxHRRBYrCbgwI7OifahBY",
+	"I3ISn69xOL3KccgCQh9oyDffMcjpLXd8pSYT6rpaU9Zt2Vq92rKYaeNwJ+SdWSwe4qLrXu+8eqANgDz2",
+	"KSgsRPyokELwzAKB4r+iulpJe748oJWHKtAUFzURUYBGmir4VO8RzViw1s6IRWLRySKbynCqGVmUm3QM",
+	"mGF1CzGPAnWCEZOg2XGyUOodSJ74CgUyEy+1Bcz67fHpdX4NEyrTK/2g9NYR9R+rwFezdRt+Gc3s+BbJ",
+	"rwNi1fACJPVQBSmIU2hDoVNxavcCe4FGt1tdEzCrQIDarwJvW4A2jM7RMH07tdSeYt9lQNinUCbys/K/",
+	"3maw1WsNgy2g2wCP3YhTl4niB0lMg9BXYNOXuVJusoUN2/nUJD9V+auMV6GTuhWaJbDUAbFynyO7vRLx",
+	"KAwCxrcU3qQvZqxJy88PKIpqqNMDf1HjNFrIwSIO0YuxYynsoCyFRdR/BBeTWkAVuuV3oICGPvCOH4ka",
+	"QTU/oED08EeS0EemZA3b3i/3yA2jgWK7D4JJIrYQPtbexAIM9HJCSdLllkCQ38/udBZtZ0PH0GiegASq",
+	"xK9AAAXbnY5yqRRDiIjYTkexHi8bFfRvlTL1QnGQRSxQkhLzmMgw2AFq5+WmQ1stNXsloFVX6/96ybs5",
+	"yrfzmIALBD1ikXgAuUNda4SIRF005+QNd6iBXonklZjzYMvTVaL12DxfpTXgj/l7HDOtK8Axq8+fgV71",
+	"84qCWUelcoA/7uZEr9CaETNXSa7qRi7FPN7hfbwT4jWNH9iWJzYSwbKTCNGJzEuKx1YYUaDBYLVRxAbU",
+	"3NTLc3h4cERGy4TJ3Z9l96DacJSAyotrLJ1rYRe7o7yl2Xd6tG8oX+pv5ZYnHNOEdcDXWs1ic7/bpysE",
+	"mVK+TFkqCbni7hMRJyQJpzsnvf1ewX6Rm71SfrWXvpsjvY3EggRiwQvH+FuIlO84nScTEYe/sG0J8rzw",
+	"iuLh53632S7GU6A8oYQLKsmZHgmzDggGw3wGUt21DBd6BWfXl0bE4SZer4QNub3sinpnICggxPv37zvF",
+	"cKKmsy1GHz0bNT7SMLVRboEZ4iOLI0Fr7DfWr0WSMPcnYNWiYaL4tbaJPF+8LsphFpV/a6+mbK/KflWg",
+	"medBU4Hx6c8FXiZZ/DHEyEIIJsC4RoruiKnY0kzXbb1NJSvYi6vC8PTn3YknXCz2yJkOhSoElOlLJ+mY",
+	"fREEcRYLn0n5DLynGGzfUYIejSKxqL4AVcOq1U+jac0lQ2ORtu8T/YotUOakmUL2enkBSE9kLO6NKFS1",
+	"LwVaNFd12CefsUB27DzWCuDUDi6AKHNhTjF001hTfcqJTMIowhBeY9s1MY/bmsT77QH3Jl1Q5VoqYVe7",
+	"bQuCCrDs0yxmEgJVGsBXHFk0jms00tRIj0QU03Bln6ifRMvdxxIUMax2LeaIG8BV3KaClTE9d6ahnJog",
+	"xyKYyoPKYRcwgATheMximcU/awz6q9y91ccGjfGrpAsBfMotoAow5Y0pmEDGkoIUxoKV4ZEfUIAF/Kgu",
+	"mojQPqAXogR1cIsuJqE/McMCCQFyMZuy6YjFW7lSTjdDoXSBSlESUeUFy+8QHHNxwOJGLCmMKIAFft0t",
+	"fhxsjh+4inbIUdiP7TaaV+SgFlxFZogFhjf0kdnTaifBOIxlAkYJqWT9MCE0Ekqek8+gv2v0u16tW0hR",
+	"FbPyWieQ2Zzl+PEtilyj3lYOrKG1qSl5PI+1xxT9tGOku9tD5niD25KpvmDDV7MLnoKrwZFT2KQFp0XI",
+	"A7FoMLRXjquBEhdEoYpCaYCXtc5nQuloMyhBgIMJ5B/XWPQqd7Yb6fldGhfkgtGdkngeKcl5qZAIbbiZ",
+	"f04m6vs5n8vP6ft6lngt57OZiBMWvGFBSO8AlFvaHdJXdabqXZ1Ev6ysj1WOLNkirInVhJ/BrHiYp06w",
+	"GKIWYwhUutBq3axyHzs2NEIUguYq1gJFTBj3Bfi7UMjOEuN2YYtM9wCv0fnKVxDJXpUABFkpEAkUPkB8",
+	"R4VKZCdLnHX+TTu/eJ3TvR8H/9//8/f/7Hx46rpH/apMCNc506nGpaQTZK5GuPqrJHJKo4jJhMx5CHOm",
+	"CRshT46UrpDmmJx63nH39LR32D/ue6en3eaEE9c5wyz98ireckZ8GkUkEcVgr1ksZixOQq2H6tT+cqaj",
+	"NjjAW2ax0IEuuIYfDCBch8+jyPngOp86IDI4g5NVvjaAlaAS0IR1lCjY6kXHKzv5upRLZ43srfLVBWgQ",
+	"hGofNLq2NotigJlXjH5iEHCRzfsgNHlw4Grf0MUbpeSDJT/9tSMfw1lHzPD9nTREFd+eLqnbLdQ1aFp/",
+	"f2VSgZuvpj7u77FuRvr4wcpUSahKD9X2I19dCDpOtNdOHetfJRELzmIyoXg3HuwzTlNi7V15K8zTb9pN",
+	"d2UXaHgq2zJHy4SRiI0TvZ7CrShjSYYk6SRHK1PjoYy5SsMADqhoj50bLEU7FD5d5YpGPG24tkOUeEw6",
+	"zQ8KYhYq67POoYc9nwW93E1ys1Rw2Lk+dAv1P6SL0tidkYjvNXoxrojJD6a4xn+9u7j5l+M6ry9v76zH",
+	"MzJ3rmPjrNpp1bdL87ECdUmJZCNa69hu11RjuwzapB2VC1esmcbiF6uqgm5POW5wf/+p1+3c3386ZooP",
+	"9A4PqxlBVjCiefrzNG3AqgrTZpczO+WuRZqcjXl27l0G3GwBxl5kF74owbUKrc51maFirnSiNPyIEUpm",
+	"LJaCY/JFJMRjmfdgQlcxfbH2WnVXdqWiTS9lf5XV06kik6CIKolhqMsZDfeaXtdbWXWPnpwwYVNZkXWd",
+	"voHGMV3miXbhqEKrPlj2bmvLdcfwClJ57MutHgEywln1pY7EPLj4yKrklzOS/Uq6ex4JeZYHgSDfI8OA",
+	"JvTHEZXsqD+ENMhMCpQ65g8EQHjKpEUaUTCPBaaQRhNmw2peqoErrLyhdQEjzZd2iKjVmN6cldhYP3DG",
+	"/LRmBigiUGSqu+dVEQQ5x+OpxAYw1uPqyj+GKMm2QOwUsVrA7Q4VgDy22VtyEfc0OPSbdYWTEtI1C0o5",
+	"5PqmOm/8TEdndD3PQ3scVgowV6iRiGaYCylOny7xqVxmeHbXmheqqzUZBcIm/qgHfND/dj48ee5Rr5r+",
+	"n1v0v6AK3L4l/V732CXz2QxEMMkqdA6TYlZ680ssQ7WsFu/BpIppx2SKuyJ0JOaJHSuMYh/mPBRY8xY0",
+	"tLtKC149tRTgs5JYT83ENK2U1ebNipin1bOemqXE7Javf6+SpK2CW08byHgUeKjZrXWbzMbsN2erNwCt",
+	"Iu4vLeWnfP5K5oMCDEZRq1XxytXBttbJQLnLlRB7alAXDitltFqYHqwq6nK1OTZ1zFZNsk3RWon7ab2y",
+	"kkiTy6aqy6ICHpjGDlJJlLQPSrPWbuqBBMpfVh3tWepyK9VM11drvI9VCox+sHSkGfAKuFE+TXunbgVi",
+	"2sdYdSMuoNZb+ZDeCM6WSAynAPS1dyJVTErGmHroKXSmW+LXVnjd30a9KNyLsgXlB2tvlRRwC7k8tvZV",
+	"0PfnUZQzjuMxaVumCUJdDwsUuLPieVvfE7BhFJlCxbZOVplVdo2UBVh5i2NzN7JaxE8vg2USKN+UKsVM",
+	"mjlS7gJsx4JL/a25Tfdi1IRvL16/dFxdZdB1bi7+eXFzC3++vHl7fX3xslJ5yGTxwZMjOHs7hjTvJgDh",
+	"rkxJkJW7BpMLJofVh7WiHKzpbSYQ5FHQ1CscQGqGotQ684fE2mMxQK+fm5LwRJBA7KVZpIOmlKYX5JHN",
+	"EkIhD+Ceq/OV6pV5N0xulAlbG5AwkZUOSLJkyQuTNEJGSzWQReO0lFoo9+65VSp/gDE3XDu4sRBcmjJO",
+	"eVBYpaLaGg2sco4GHijKmJQ0vSMHS+vjNbGr9NdiiXElKOE6R37R6dLKD3GuhhaojfHJrBMpdRGCp3a6",
+	"xauQRcEFpFg06O2KCZj0um30frRDpO6fJvGpZCLwERZ6+/Z7Kq99qvxZdx6pz572WbEgq0e8l7ZCqD3P",
+	"f7I40DmNVZacdvJ1yAP2qXxJryPqM2Ns0MtzCUgYLMCQCW+vkT1380rBWr34bSqC5w53liFtO+qWQ3VF",
+	"3PQSYferovQcbyzZbqLA9FZpBdDNiPNtgtHADas/towObWSXIvODc7dYVyZV2OqQxR5xI9mJ1CK5xktZ",
+	"RsyYyXmUtKcBOTQv3uLijszLq9b1ypQOL7snlpko9Ors8vXFy7J4qqWBc00my9ZKPQA9OETRhfZSlF/5",
+	"1rfzmCxEjMUrcjpLlcRXTZjsZVcCJaOw1SaNifYcY8ECSLJLA4HTOo463BCCUcSYaA+cm3FkYPG6GhNw",
+	"34XJ5ipYHtezkf4qKzFV72LOClY16rbpApveNaNKxIgJVCnM9rTWGJ06IouvBhPsNf6KFfKOTr3u1yTk",
+	"2jc8EsHyBWHTWYLlKNV3i4mI8JfNEEGDtOrwv2U0SiYVssCE+Y/tbyi+5lw91MRmeznpvf0GUglbL6t+",
+	"J7iE0nY4XWOTAjb12Mz5ywo4BeIoHisXVKV3nU+EZBzrf6G7l8UvwARJpmB/lM8Kf/gOC5Jf8ATtkwX1",
+	"Ggtqr9GuttGle6us9PZ6N387o3VBVR9rE9mO2Wd/g4CAIysgoJGkQLXwjYwY3XbaLzB7se4y2ptvMo6q",
+	"ZWpdVfu+x2juSUTJD55qtoBDdW6Ilet8bzpkZdKt1SpLS7OyUpo1J18mRsa6XWBOmBEQUZkQ3RxiOSCL",
+	"iVLLoOyTKeFLvgL9y9UMXv1rxrta2/waol3hUopAE33QsGjUPsCmlVkdVSU/NH6rdgitYfPSPNiI1BDm",
+	"Ypnu82BT47Pi31BVR5cyM67AdioD+GZvGRa12Nztq45tu6cP8yrFeqRo5JbHjYYyK0oTJaCERCwgyQYx",
+	"K4hg4HarmwFWi+NwGgmWh3wETs7it4Etbfen39NuUWnOLz/Fy7RRi7F4xIwkMfVzgUyVBLYkwTZ5bjIE",
+	"tLDJXlnZoePma+vaB2Pdyiq6VryADeEK5j2uzqsYhVyXX4G1Yz5dEIcf83QGEcBnUh/8jjyDWq/Ynfuu",
+	"5I4rwMH8RMI0actcxKwVgm4G0Q7fDks6bhv3CE2qNFmtFGUbaDzszNX7q/tpNzmOEonZnGgcNp/qN7F4",
+	"BHUODEL6WLWD200L6KMzqnTqWtwdwTv+Kkka57vpYTa4aotAaDxWo2HWiBm/Q25vN8dqqbMVkbxBb+tu",
+	"HAvwJQkIrVn/lvz82Rx6C47brKVYzYWaFNruwRfCcHP4ay9/7S2usC6myL/ZLQCasM64iK9sWFWtu+t9",
+	"gfMh6zck8gW5Prv5/uLlAAmnELElm0VCPBJq5EGjVVnd6W4url+f/Qv+PH979er15fkdfPvqHToO359d",
+	"3mGnK5ylSfu6rtTAJlS+EfFaz4i7HfAbSY9u6pj1xWlzWyqPLfciN91T9Wlm/UqrDRrlti0liBYC7PjS",
+	"WFKN5YcsKE+gh9E45LoorauLeHHolSPG2N3gqJ/riHMlEjKjcVJq92XCj/Ywf8Ve8KFXsc+sSXlBvjGd",
+	"yoto/CoWU1QfBAc3qSn1gZXI4bk1eQM74atgcRJ8A48KbvWleqaZnR5sE/e2RXRG1qN9Y0lSsQ/dwL26",
+	"GZpSU6GnVwKHlApOe+vYZl0w9hnR/h6wj4CxRJ88Iqz2OrskLaPloku+g8G1apRMRIyDHsKPjHfms721",
+	"ySS5UtMNnAwsy9CDviS5LhO8SAoQBdt5lSWuu1V0Yuq8KPYME+PEtFmbMqIbQUAR6uZ1KEmj1DO/XXxn",
+	"VXxLM2NHXLIC3YszuylFMJu18FdDPnda+nZ+qKU5dUK4OqFq5RoqxpGQE4xwz1EZ9ds6R4+V61hH0lsG",
+	"DqyqLNkWYZpmhsz1FKnR8TFNjeFm9S5CqAGwmiruRmEdVRzGEHuc3s8978BXfAr+YkOF3UPdrRN/jEVk",
+	"flzrh5uIRX2QkJsGBalJglD6NM6ZD1rrkGoa2FY9BH9VEUgjwRcnAeG6bk3UQiGJJahLYrFIVVG51nEs",
+	"mzlGTp6VUFaM2qxILmvkhs8IX+4ePjNMFMQQ00V5XWit8RSHua6riSDX7+5ap3HoON4mVDyCoGxfN0Ao",
+	"MloyEQusATe1CijpMv4TKrE2voghaPtBVGZdN3BmJOJRUJ3hBjF0ZM6TMMJQPOJHjMZkMRGS6eC8DSdU",
+	"tPwx82c1wc64vQryS/uUwmLgwAbphZVRv0ZmqtBCTfNL8GpANxL5iMHAmAO0KZj66aSVofpz6Ni5SHF1",
+	"09d71usvIskgbmRT/yoCBltD1K4xU6Ws1oFY/UvRvQ0Xflo0xBQcVVCLSd9w9JFA9rWYr0lN6B6vrGbR",
+	"G4HhuCkTNcs+rU86raCh2RXJVuVm5N4Cu4UlVSeqL3dKYHKYbNPijC6uMxVpbnRrHNCfOU9614nP6yLM",
+	"uI5PsuvikX/aTRD3yBu6xKYpiFoYdZVLkgkEwxBnzpR4xUvZcF9MznUlFagxs6V1A3Vn6AUjj4rsWbB6",
+	"QTw0Zdj3bqsyIF5VGRDriubXeBNKptuEMPCPYJUHc5ImXOKzLq9AB56deW4FlRc2++qcnPYPj6vCKU2I",
+	"WTHmMFpiaPE+VI/9pbUA0zIKDTjKM4Ld++2C3Q9zwe4VaJpGU1Ie6Hv5Vd/zvm6933ax8ae52Piqjtwp",
+	"CTHJE8j9sDKeWtNpfk2tw+pPVrlCTGtdMVYAfpn2wVXRDbKwuYGSXeTc9xXdimg+HrOCcR5VRR9WcEmw",
+	"6GCxpzUWSOOUzvr6tuqfYwd1xGEntnhp+5hI7dnGhVpJSPXpCPZZNNzh6vjmW8bIMN3dEOVFJRgB7kyL",
+	"PIN2foE8bQxXrEml1hOabIhStGIl9czVQGIxsi9MsQ7X2zefmeMyZZTrFjxralq0yiVpi5G9VhhZl5mS",
+	"oobBFbML1wB5XdLKDYar8PIpbW3qOsr7aDdI6jAutkYrfu/z5owcbuw5PlgfCfaGxo+6DxYUC0jipRVs",
+	"trmXua8t0xVTgbw7UFrxhCoRiXESKOaJUgmKTGu0kBI9gplqkkaKnl9zNJmttBrtxrpdzDME8yIB0CVy",
+	"2mEEFNRpdhf1dmWhOq5OSG5SAmwFQOeQtYs/6P/Gxi3MgX7QDaQL5uWgOximIUUT9oncfnvW6R0eEfHR",
+	"1Mt1jQzvmnLXarxZUb6pf9AdnNLxwfikP/LGrHd02D3wglH/4Kg7OqGnJ33GfO9gfHpydNw/9INgPBp1",
+	"vWB0cHLqBd7JSdCjp0fr8sjHWV5RO7wyiUjrPZHTFp7oOnms7J3onmhj8hkQ/ioP7/s0lxUCDzBtXz3y",
+	"gmSxoyYjVw1S2glm5m7v9wX7zFbGsoPtjWXqEswYD0L+cFPj9sS8sOuLq5eXV/9IWz/SMJED8vOczVng",
+	"kkgsOiMaUe4zl8gZ9cEpmrWfcckoZvRRZ0CBUxR8/opK7rUPF8o8sy0eKEY2bWZBTHMVt8gyUORwPgu2",
+	"pixHTZrzrZJfuV8MNORsodSBnzD7hTCeYMz3Rn6GUhphKeMxU5Jts1kLhdk2jGmqV8S8wq3UfCqjLFW1",
+	"CGyLWAZyy4ub0o565vqr+ro0P//ifF35Sgif2Ui4hZHM5gHN4VR63JbFDNdL8Xlz6qZlEOvDS16JmMyY",
+	"mEWsfXBTGnzlee66WnEb0MIGQtCWANTjWOpPLaTZI4MZ6BIYbq5oUVV7eHJ98/b84vYWHhoxNVRiaoGO",
+	"ChzkTLzqNYoRITjlPEruuWI/UptNyLur76/evr8agElFO+i4SLCy0oTOoNrhCz0TtEAEgyS5fXeuljHQ",
+	"XZA4W2ofj06iBhUjCANdByO454switSnPXJ+dnV+AWNMD3q+R0y5k/z6Y5bMY65hANPki2Vo+Dmuk8HF",
+	"ce0QSb1Bx3X0kh3XwSU6rmNWYpdbqXJu34VTFoXV4RVQz7U9KTQ1ohto4dFn0FZOtwsVbxMjfmKVNdrk",
+	"1abazprqHpYrfEfObCUjaZGh9VtzCbZr64n8VvLXWq9jLBYFlyOEIyckYlQmkMMfhTJpUXZ6Oz/kQQtp",
+	"KxOZzCHl8MvN7pztD8zFkWsZqslHCNm6/jwOk+WtAqy+zrPwewYsegSNDF+ZrcXjxx/VBD9+0v/9+L//",
+	"///lFEN9h5XdEIl6GOOi1Cv+34TJBIOj9LcnVoxv7of+QemX4R45gwZsIxYJ/gAKBeUEIrNMTxDdgwzI",
+	"rk9jSMiDNttyQIa5HuBDN/siZjRQnxXw5ACj1bPPdAYF9NQXNJiGfLhHLqg/0Y3FoaaR1MUqJIvGSKYB",
+	"ZQGLABAZakySZIYtDUI+FlXyPnSaNI1WlOQPNcsmcx7Eih2EU7WZjPFIGIQZdthaA40kgS7WZLZ5qbao",
+	"lsk+svgFTKH7Jct7nn/Abr/xPVsOsXMH+CHA/JLviWf5UCAiGuuEZ4NQRkgIYLmbPoeTVleyKr+o753u",
+	"3fN7/re/oVwp//Y3CFXQN02aMKC6dgfkq27v0CPvbl+Sv5Nub+/QI4GIIhpLl8Av313/C3459MiS8a/3",
+	"yEvmh1MaSfees0+aEumaXYo5mo5RUJHKJVxBlcQCHLB6pYp3mnXevDonBwcHp2qd7+7O9QhwZNlDTvuH",
+	"x2RY11VkiKsKmDqpoS8AS3Fm9QXYujEkEV0hwz11+NrKPYQSJPd8MWG6LHI7/xKu9Lvbt1d/+xuBeq4U",
+	"YeAn0XJAdBMiNStmnrOAYBctqcOhiZyxKFJSlBhjjL9LhopPa48K0R3w9WMuUfI8VuS/55gb4s+hLpmC",
+	"fsixA+m7u1edk/wZpBiHGXuQDV9TdETv6nUoU0yCfc3oAwBX/TsgMyolGWY61ZCMqP+oXjz09RdYZHyo",
+	"Va0hNPSK57qwmZxPpzReOgPnzmoMlDUQhnrV8IuSd41fSQufeK2drAkLcr94Sc6uLy1mgeWfdUlyOgud",
+	"gXOwhxWhZzSZAHHfD4Sv/li5zr4ixL/ov6dMnaP5Rb9gb0mnkf7KOL8KH/efFPKt9LfostYfPnb3tQgr",
+	"9590f5PVPhdJ6DOZjcFyyyBViiqLaFZfWULxb7CDfnt3dz0AOq+7p3GFiHMfo+2mEKVPyUixSwjXz40c",
+	"hZzGSxhFvhr6rDPU5XIk0KR7nnauVihHE/r1Hrlb2pwjK1Y2dHWMHaCqfgaeF2MyvH57e0fUJjV/GWK2",
+	"6LBY32y4d8+hFdynhHF1lmRoynLDBEpYmcVMgs0XytcDxUyyXptaXXwE5eCev1XcIl2KTzkZMSJnUZhg",
+	"kR0EuqtDMBAyD0whoqIEQegnJmlA3WhjjkZfmtplz/MGab9KTKG/x0QIdf2Mr1cq0OvCz5IBP8oq/ukr",
+	"r2vywwWAjWE+PtQAgJygPXLoHZApo1x75rlI7oHULVMzLGqOZMmSATZtyxcMMslFaRa6nZuvn8WL74sH",
+	"Hkqg21jnHouAQCOlG+az8CNDVMz8yd/omP2aXlC+Ql+ctLoJeermSfs/pRZvbV1RrMi2nTjvbl9aCjl0",
+	"+vvx+DinmUPjO/wyE8WdePxj1/O6lSXrnWIjKayHNnDYx6TTzVInBs6+nIgZtuODwp92KXpTgT4tKu8E",
+	"bCoyoadU7G+DNlB2pfWVWwflDtz6SlgnC2EB+ocKSHtQtN3q+aH+/rFbtmqm+yqHrjn+BAG/5YnphCo1",
+	"cxXc9RO1kEc4lyooKs34V0Gs7XGmDkM+bIMi36RNIkt4XcAKZAfqr4xLf5OxiBcYVJ4kcTiaJwzyyT6y",
+	"SPF+n3VIlpqS3t/PCN72kLD6U+T1TSWUYDzwTHCJIOh5XgMJqwLaNPxUaJeY1jX84SmPv7q6pmeFPNgF",
+	"XtNABSUI2rvGzw3Yj4YCHNaE9jmM1Kvp2quxaszWriY9gwakxgVZRrZalLZX1ctW1cuvytS4tWI5foM+",
+	"0/m+gKsKoPTWAyV3SpVXfDPMTutrVvQEvKiQDV6ACGhkmxmLia6KpbVFbESbGt1hYXuKnPXxalQtKL1C",
+	"+99Qq5S00/e66x95x6m2k2ACVN87WP/QKxGPwiBgHJ7otnjiTojXNMYs8373sM26Klpdqod7p61me0P5",
+	"UsNCqucO28DvUillnEb4wEEr6Fn9/jMzFlAfY8AyljVt53E+rD7YmhjYV5iR5hL6oGiXo78Au7G+dx11",
+	"6eDHKY3GIp6yoGMEJNRBOxpjoAq1da4KpcWMdbRemwpGWRtZJZ520rRheL6m62fmU4cHQwMymNJqbK/0",
+	"o0jQgAUOME6lfug4I6DcD6ymOWMsFmgVomk7bNOtErJnUX4G2xoSkKmu3aUbJoPSPSlm/e4RuI5ZPRx4",
+	"J1bDQR2Z+kpnMH337DIRL9TsMZUTMEYokKHxVl9TeNSYPagVA5SX25Vq/8YAwCp5iqyqrujpKA6DB9C6",
+	"Q/UD1D51XF1LM5dR3E4wsTv7rEAYa1W5rWryLMis3dyF6hwVsxvw4Mli2J3ds6duJbblutVS0MVYPSY7",
+	"mH3tuG4x8rW6EODmeaZAM9OxAKk8k4YBaM+3dpH8kJZKcrJCinaOuW68Lp187SOwoPe83lHHO+h43buu",
+	"N/DU//5topY1i8z4v+XAs2pTOZwmcnBz8erd1cubf+13G6WMrJRDKv9YdYnqlpPVHqoYcfhvx16kVX2l",
+	"UlYqRH1WyXS5IjqDnjpLOwpCPbKBdGBXcqmQDd5Cu3B1sb9s3v575rYxo0GR2aaB60hXpeIA84dJYnHe",
+	"lElV894yqzXf+CbMZQ3v3QUH3X8yF321/6Rv16qRrZpGaClrRexHUgtmMSC0oTFbsxy7dLPyJSQMMIgO",
+	"Lx+IrpnYGk6tUnSG8OAkpRKM4LSKQpmQiYgCaVJf7XAy6ISX+RNfkGHqSBymFcw5EeBRFZxVJHHmufA/",
+	"WJIVN27kwZACZTrmI7Dq+E9azSOjDVZsTNfr9dcEx+yAceiKEynf+F3yCTss4oc1i8BdNayikuY3LO0v",
+	"XeD0NZMeWpPmQVnDhTacvAfSw++QUeZCHVA3/7A5ozSV5Gp66xu696XzS6+//okrkbwSOgbzD8dgLaOH",
+	"6Vah3bHjtAfTc5jtGt7KRdKB0Lht+eyGihl49YYxkwm6uVFtH5qqwxC6RzM+iL0QLYaWz5JIKTEwmRlN",
+	"JpWqXt6IuivV784w5r9KMgSHny7GXgi+MPWSdc+RGYt9xpMO4+B1y28os3aW9pMVvqrfzqZMVAtJs7Sg",
+	"XqU0lNcyS+W3XRQhUie+8SKiWLTQSK3ddboEm3Eimpx2sFBEATNWiWprQJqQ14hyQzFjfEi+QoFqTOdR",
+	"8vWAcAEeRWiomSWNQRYoGQaCs+GAtCjcVCnN6OCvdmhl1ygCrMpO3+6EVqe46yj5lnNZSaEw12eyifyu",
+	"zQJp2Ujk3ZWCHgiL+HsqceBHcAd43ZPx0bjPOse+53WOPc/rnKj/89L/+j27+FytZKLrIzqpnHP8l4Nx",
+	"1++ND9kJPR15ftdq7V5EGLvuoKYMUFywnwkkRqwCgbFbUawPtPbnafJWPbI/FfkvRs64w1oJj0rQiMTv",
+	"Rn/HK7P/hP/mdfaSopryh2cSj5/m/DFHPLC+o0P5P+d08fe/O3ZdxnzpxD+JSZGYbEw5TFXrRsWGQHII",
+	"eir+VHG+bNJzRhBX07MD0Qsq2y4TJn9X2s0a+eVakymnIFtbBGxfy5MopWz5crcm6PIyMcF6aFREHxtU",
+	"OTBReW+NI1CJwsUiCjKhS6nvVij3CEa9cpHWIM7T3Je4lV3R3UwPqYKEGZlWH92QrqyhKH+SkS+AjNj5",
+	"G0Uy8pLRCLGUVhEUMU9IEi8heuSLtpjUEgbdX+mzEAbMOpB2BxxCOVvowv2pkwH8GSYNBf0WRoZJe4n5",
+	"JutjkEUVmOp1GMavBAGXiPieq++RCJnmSeQssxDoNuU5+vQ+7VhGAyw5oLOAhjlT6/CFHdLALXvEPcf4",
+	"KKRlCN49cgOpDYgdxaCFzBzAoghhFAts7w7SjclsLdLDymBjOMNdUURbJrMF0j8lzgaJ0zbf56coB+SV",
+	"r38uDM9kFCj0wqyV727fXq2NrzNBiJUujTCN5mzPwdJaVhU8DC7MiPna0homfzhO5rXgZOemTt0fkfXd",
+	"xcsy0wN6+SsxOvV3rlFCSvU6IVdzPcS6+u2zOCLGCCueqOOq613059DOP5ZZGzd0gB96nqlPXPa0V7q3",
+	"s3YRzyTW4LdpIb3idJuIr+aJSvk1Dfr9U3794tXgZZoFafwiGHkxzsusabT871cPNokRIJLOk6rmPKZm",
+	"cKka9JkJUBnqXJOhrjacSmIvsuRlPaSQ0qyvrXnunq95EPNczVOhhHRl8hbLtplUEJfodEg4wbQCqhZw",
+	"caoqofB6niMybdLPquiLtCqCl5NWdArU50h3Wm1Mq7JqO58jieW3JbSpeYRwsQCq20MSusEOdBWs324P",
+	"oJeJRMcaZLUzrX5Dr4Wf9pevmlEP3U/HwZRfMgfaVIz8lRM1em0ensXCV4IeMKI/YnrHG/rIstAARND2",
+	"rHH3mR56wpqa2ObXEYvEomO1iqgTkNsnjuhcMcW72aeZejxEzqyZEPxCo0gs2HNtUfpAaoXtK5StMTSD",
+	"vAojlLxjRn4SIce6I/cO5cG984JIxQ1phNVCyqNEfO9Uh3fc6FWsjTPFdjwiZnoOl0imHklwDl9MpzQf",
+	"KfSDVUsrjXj8oAbMIjAEmKiAVuEdG9QN1HEeUPvtEh87gbAc/aFb7tImkyVEgyg8dioyTni0zDd8sQNq",
+	"MCv/K4yB+VrXUIiWJIFiB1ghXwDl/2rIBWfDr2tTZbAOUcuQECoZokV9nElWiG6znJOqd9ml7J7/tlLl",
+	"y3avzDVDKR/UOfJ4klbGDrGXYlr0v3Ip+NCrWExz62hRkLRhCbqdSLqMNbN/A8N3MP8lJmnqEhh4W03T",
+	"JqzaJQWZUr4kkvmCB7JuYdOQ3+KIS35buo/1/UUOuocHRygZNzcW+X3FMKF51Aphymeu0yzQe70+kDNZ",
+	"WuW1a+PIi+qCKYm9o5rVaVlqXJFdRjQJ/UfFnpy7zqlTqgldt+C2efuFqsoOlkq27dUBndIHqxFUMb9c",
+	"55FnhR2tmsJ1q0urKXSLYVcOW37Xu/xJfBr/l7ORqTgtkftn+NUXY/xR8o3h2pY0a775okKv6nyIZ1DP",
+	"TZKe18MsolxPvlCSYK5bJfc83QVK1zYykdFZIbsszr2uFN3ePX+vfhpeg6FlAGLO36+Gdq9I8P+Q+Ywk",
+	"glwZHqJFoXHIjRCK9fcUWXxh10NCB2HP60HpJVPcaQhJyz6N46VtldK1AbEAH3ZxkSaO4iPTpWK5mHOf",
+	"BeBZxLW/wzpSVabtYZWpCDm2rjm9qdXNCjxXKNmCVyFsNbPa2i4VopBtF2K51rWQqT7lWWr/altupYnw",
+	"ty/F0oZyqyutjstqA1uMm0QUwAoyktBIwO0qbQWqOq+zp504udrVzzPgnThtJlxVwOfEqawIsjGnSZnD",
+	"57D0pRVe1hnKtLY196EL46Z7qOKU0ByV0Ahq47n1ZAorawKZ0WXkTLlM3ZXQMqld3NGHdeY0GLNyHTuL",
+	"5GYNGMyz1jPpIyt3C0ue61yn5u3OmTqk9ZNnT5gHAKo9r7fhoadFhtod+jXKbTs59DM9NZ5qibOh50YX",
+	"38G4lMCkzW55zL/p2fxprP3TWPssY+2ZacKs70pr0baFnTa0COAjW1pSbfEX/ezmtt3ii2KmK3c19kH8",
+	"zSzC5tW6Yq/F+tUep1A5T3N/+4umomO1RmYNgUXIA7HIIKa/9q03wvfVNmkINlMvDuNd2aj3n4zQUh8b",
+	"gnrD5bhzJTjrvFFgGBLKyZyjjzawKHtapPrA6++RdhrHQEv3+RnuOd4E41cWukgz5WkBJijS7abhqqnZ",
+	"tlJXqVIP/sGSLXUDI+mv1wkux2pTb7AO4/OtWIEutPAri293ue5yWzLnnTHaA4x+KRSKhzBVXcUbUAaL",
+	"uIe8iFpfwhb+DC36cq1Lt0g5xpvz4S8/lCg1UacpNWVOsO9T7rNo88h56+V1Vq9rgTwR/WhYLd50OprS",
+	"JZp/Ktsd5ULObVbT87y1qTXnsKOU2D+TCCN8WqtU52b4Lijx+6xRUr6yaSaI6Nj/banc6s945z+YXmFw",
+	"5lcmaOpvvCqfMcy5inxB9//PQb3O5KPMdSXDpuNZi7pUGFWSLTZKgz440D2VJPOYu4RGUiipJCeo7pEr",
+	"CHuUjAdS9zfDC46SsjaG6VnSmDk0Bxuf+FRg/Y9F2h9dLxNKlcmJWIB5P+ToNYf8nvVpiecKnHWks7dx",
+	"Ck67cEOc750evSsR1sDDGJ2ofGTBr2pu+pO4/hGNNvZd42Lx65DXX4maJlbHw0r7gG6I54IfT2LNXPuq",
+	"oaU/jAn7GAYMWiRnFaiyWrsTFjNX9/GCL6GLZFbNUcwYR03eqtwYylJWCjxQW9Hx0POgevJOSjkisUlb",
+	"Qv46yn06XXuiaD1SSRbNEf+Z9PI7K29n2rJC678/trJaCzAAkd5xhbwGEpgGhEsWNPGxTpmbtpzFsmXF",
+	"ct6yIlj0vcnNNo01NK1ZkOkc+5WFumMc2KIeBPRH2ysFWla9O+0omHVDk8Tq+rVXqF1Xuz7jXjddx4As",
+	"75XCM2ufx6L0aWliN8uvmlBAtBEjs7luX2W9N02YLL/3W0ajZOIS3V4NS+gruhhTP0kJ/JRRrrviMegD",
+	"uEeuBMS7cLCLW3OllFgq1Pg/AQAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
