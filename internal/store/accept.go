@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -18,6 +19,7 @@ func (s *Store) AcceptGroup(ctx context.Context, g []refund.Intake) ([]refund.Ou
 		return nil, translate(err)
 	}
 	defer conn.Release()
+	fault.Point(fault.DoorBegin)
 	view, kept, tx, err := s.readGroup(ctx, conn, g)
 	if err != nil {
 		if tx != nil {
@@ -25,6 +27,7 @@ func (s *Store) AcceptGroup(ctx context.Context, g []refund.Intake) ([]refund.Ou
 		}
 		return nil, translate(err)
 	}
+	fault.Point(fault.DoorRead)
 	plan := refund.DecideGroup(view, g)
 	if !plan.Writes() {
 		return plan.Outcomes, translate(tx.Rollback(ctx)) // nothing to keep: the locks go with it
@@ -45,6 +48,13 @@ func (s *Store) AcceptGroup(ctx context.Context, g []refund.Intake) ([]refund.Ou
 		}
 		return nil, err
 	}
+	fault.Point(fault.DoorCommitted)
+	if len(plan.Captures) > 0 {
+		fault.Point(fault.DoorCapture)
+	}
+	if len(plan.Parked) > 0 {
+		fault.Point(fault.DoorParked)
+	}
 	committed()
 	return plan.Outcomes, nil
 }
@@ -63,7 +73,10 @@ func (s *Store) queueJobs(ctx context.Context, tx pgx.Tx, b *pgx.Batch, w []refu
 // stops the pipeline before COMMIT. The error of a lost COMMIT is refund.ErrCommitUnknown.
 func (s *Store) writeGroup(ctx context.Context, conn *pgxpool.Conn, b *pgx.Batch) error {
 	b.Queue(sqlCommit)
-	return commitError(conn.SendBatch(ctx, b).Close())
+	fault.Point(fault.DoorWrite)
+	sent := conn.SendBatch(ctx, b)
+	fault.Point(fault.DoorUnread)
+	return commitError(sent.Close())
 }
 
 // writeGroupNoticed is the slower way while notices wait for numbers: those that name a new refund's are entered before COMMIT.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -55,8 +56,10 @@ func (s *Store) SyncAccounts(ctx context.Context, accounts []AccountConfig) (map
 			}
 			out[a.Name] = synced
 		}
+		fault.Point(fault.AccountsWritten)
 		return noOrphans(ctx, tx, names)
 	})
+	fault.Point(fault.AccountsCommitted)
 	return out, err
 }
 

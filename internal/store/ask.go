@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -28,6 +29,7 @@ func (s *Store) Ask(ctx context.Context, c refund.Claim) (refund.Claimed, error)
 	if c.Kind != refund.AttemptQuery && c.Kind != refund.AttemptList {
 		return refund.Claimed{}, fmt.Errorf("store: %s is not a question", c.Kind)
 	}
+	fault.Point(fault.AskBefore)
 	out := refund.Claimed{Attempt: refund.Attempt{DispatchNo: c.Dispatch, Kind: c.Kind, ContractVersion: c.Contract.Version}}
 	row := s.pool.QueryRow(ctx, askSQL, int64(c.Tenant), [16]byte(c.RID), c.Dispatch, string(c.Kind), c.SendWindow, c.Contract.Version,
 		requestDigest(c.Request))
@@ -38,6 +40,7 @@ func (s *Store) Ask(ctx context.Context, c refund.Claim) (refund.Claimed, error)
 	if err != nil {
 		return refund.Claimed{}, translate(err)
 	}
+	fault.Point(fault.AskCommitted)
 	out.Send = out.NotAfter.Sub(out.StartedAt)
 	return out, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -50,7 +51,11 @@ func (s *Store) cancelOnce(ctx context.Context, k refund.Key, f refund.Fact) (re
 			return err
 		}
 		out = ch.After.Refund
+		fault.Point(fault.CancelWritten)
 		return nil
 	})
+	if err == nil {
+		fault.Point(fault.CancelCommitted)
+	}
 	return out, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -91,6 +92,11 @@ func (s *Store) Claim(ctx context.Context, c refund.Claim) (refund.Claimed, erro
 		return refund.Claimed{}, err
 	}
 	digest := entry.Digest()
+	before, after := fault.ClaimAskBefore, fault.ClaimAskCommitted
+	if send {
+		before, after = fault.ClaimBefore, fault.ClaimCommitted
+	}
+	fault.Point(before)
 	out := refund.Claimed{Attempt: refund.Attempt{DispatchNo: c.Dispatch, Kind: c.Kind, ContractVersion: c.Contract.Version}}
 	row := s.pool.QueryRow(ctx, claimSQL, int64(c.Tenant), [16]byte(c.RID), string(c.State), c.Generation, c.JournalSeq,
 		string(c.Kind), c.Dispatch, string(to), c.Lease, c.Margin, c.SendWindow, c.Contract.Key.Lifetime.D(), c.Contract.Horizon.D()+c.ClockSkew,
@@ -102,6 +108,7 @@ func (s *Store) Claim(ctx context.Context, c refund.Claim) (refund.Claimed, erro
 	if err != nil {
 		return refund.Claimed{}, translate(err)
 	}
+	fault.Point(after)
 	out.Send = out.NotAfter.Sub(out.StartedAt)
 	return out, nil
 }

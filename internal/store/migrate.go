@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 
+	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/migrations"
 )
 
@@ -83,13 +84,17 @@ func Migrate(ctx context.Context, cfg MigrateConfig) (MigrateResult, error) {
 	}
 	var res MigrateResult
 	err = underSchemaLock(ctx, pool, cfg, func(ctx context.Context) (err error) {
+		fault.Point(fault.MigrateLocked)
 		if res.Applied, err = applySteps(ctx, pool, cfg); err != nil {
 			return err
 		}
+		fault.Point(fault.MigrateApplied)
 		if err = recordInstallation(ctx, pool, cfg, &res); err != nil {
 			return err
 		}
+		fault.Point(fault.MigrateInstalled)
 		res.Partitions, err = EnsurePartitions(ctx, pool, PartitionsConfig{Schema: cfg.Schema})
+		fault.Point(fault.MigrateDone)
 		return err
 	})
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"github.com/pressly/goose/v3"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
+
+	"github.com/refundry/refundry/internal/fault"
 )
 
 // riverStep is one of our steps that brings River's tables to a fixed version of River's main line. The version is pinned so that a
@@ -36,6 +38,7 @@ func (s riverStep) migration(pool *pgxpool.Pool, cfg MigrateConfig) *goose.Migra
 		if err != nil {
 			return fmt.Errorf("river version %d: %w", s.river, err)
 		}
+		fault.Point(fault.MigrateRiver)
 		return nil
 	}
 	return goose.NewGoMigration(s.step, &goose.GoFunc{RunDB: run}, nil)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -27,8 +28,10 @@ FROM effects e LEFT JOIN refunds r ON r.tenant_id = e.tenant_id AND r.rid = e.ri
 func (s *Store) PutPayment(ctx context.Context, tenant refund.Tenant, paymentID string, spec refund.PaymentSpec, actor string) (p refund.Payment, created bool, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		p, created, err = s.putPayment(ctx, tx, tenant, paymentID, spec)
+		fault.Point(fault.PaymentWritten)
 		return err
 	})
+	fault.Point(fault.PaymentCommitted)
 	if errors.Is(err, refund.ErrCommitUnknown) { // the same snapshot again is a no-op if it was stored
 		var second bool
 		if err = s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {

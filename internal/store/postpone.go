@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 
+	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -13,9 +14,11 @@ const postponeSQL = `UPDATE refunds r SET next_action_at = coalesce($4, clock_ti
 
 // Postpone moves the timer of a refund that has to wait until st.Until, zero = a moment. Errors: ErrNotOwner, ErrBusy, ErrUnavailable.
 func (s *Store) Postpone(ctx context.Context, k refund.Key, generation int, st refund.Step) error {
+	fault.Point(fault.PostponeBefore)
 	tag, err := s.pool.Exec(ctx, postponeSQL, int64(k.Tenant), [16]byte(k.RID), generation, nullTime(st.Until), null(string(st.Why)), refund.Grace)
 	if err != nil {
 		return translate(err)
 	}
+	fault.Point(fault.PostponeCommitted)
 	return one(tag.RowsAffected(), "postpone")
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -52,9 +53,11 @@ func (s *Store) AddTenant(ctx context.Context, code, mode string) (TenantRow, er
 	if !refund.ValidTenantCode(code) {
 		return TenantRow{}, fmt.Errorf("tenant code %q: use a-z, 0-9 and -, at most 63 characters, not starting with -", code)
 	}
+	fault.Point(fault.TenantBefore)
 	if _, err := s.pool.Exec(ctx, sqlAddTenant, code, mode); err != nil {
 		return TenantRow{}, translate(err)
 	}
+	fault.Point(fault.TenantCommitted)
 	t, err := s.Tenant(ctx, code)
 	if err == nil && t.Mode != mode {
 		return t, fmt.Errorf("tenant %s exists and is in mode %s: live and test are separate tenants", code, t.Mode)
@@ -111,7 +114,8 @@ type NewKey struct {
 
 // AddKey stores a key of an actor, making the actor if it is new. The caller shows the key once.
 func (s *Store) AddKey(ctx context.Context, n NewKey, key refund.APIKey) error {
-	return s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
+	fault.Point(fault.KeyBefore)
+	err := s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, sqlAddActor, int64(n.Tenant.ID), n.Actor, n.Kind); err != nil {
 			return err
 		}
@@ -123,6 +127,8 @@ func (s *Store) AddKey(ctx context.Context, n NewKey, key refund.APIKey) error {
 		_, err := tx.Exec(ctx, sqlAddKey, key.Prefix, int64(n.Tenant.ID), actor, hash[:], n.Scopes, null(n.ExpiresAt))
 		return err
 	})
+	fault.Point(fault.KeyCommitted)
+	return err
 }
 
 // RevokeKey ends a key. Revoking twice is one end. Errors: refund.ErrNotFound.
