@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -80,6 +81,9 @@ func (r *run) fetching(stop context.Context) {
 			return
 		}
 		msgs, err := r.source.Fetch(ctx, most)
+		if len(msgs) > 0 {
+			fault.Point(fault.BridgeFetched)
+		}
 		r.b.limit.AllowN(time.Now(), len(msgs))
 		if items := r.take(msgs); len(items) > 0 {
 			select {
@@ -219,13 +223,16 @@ func (r *run) acknowledging() {
 		if r.ctx.Err() != nil {
 			continue
 		}
+		fault.Point(fault.BridgeStored)
 		r.trace(done)
+		fault.Point(fault.BridgeTraced)
 		if err := r.acknowledge(done); err != nil {
 			r.b.cfg.Observe.AckFailed(r.b.cfg.Name)
 			r.abort(fmt.Errorf("acknowledging: %w", err))
 			continue
 		}
 		r.worked.Store(true)
+		fault.Point(fault.BridgeAcked)
 		r.mu.Lock()
 		for _, it := range done {
 			delete(r.held, it)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 
+	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -41,10 +42,12 @@ func (w Waker) WakePayment(ctx context.Context, tenant refund.TenantID, paymentI
 			}
 			group = append(group, in)
 		}
+		fault.Point(fault.WakeRead)
 		out, err := w.Door.Accept(ctx, group)
 		if err != nil {
 			return err
 		}
+		fault.Point(fault.WakeDecided)
 		for _, o := range out {
 			if o.Verdict == refund.Waiting {
 				return nil // the payment is not there after all: somebody else wakes them

@@ -6,6 +6,8 @@ import (
 	"net/http/httptrace"
 	"sync/atomic"
 	"time"
+
+	"github.com/refundry/refundry/internal/fault"
 )
 
 // guardedConn asks the attempt that it carries before every write. Under TLS it
@@ -32,6 +34,7 @@ func (c *guardedConn) Write(p []byte) (int, error) {
 	}
 	n, err := c.Conn.Write(p)
 	a.wrote(c, n)
+	fault.Point(fault.WireSent)
 	return n, err
 }
 

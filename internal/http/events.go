@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/refundry/refundry/api/strictjson"
+	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/http/oapi"
 	"github.com/refundry/refundry/internal/refund"
 )
@@ -56,6 +57,7 @@ func (s *service) ReceiveEvents(ctx context.Context, req oapi.ReceiveEventsReque
 			return nil, err
 		}
 	}
+	fault.Point(fault.AnswerEvents)
 	return oapi.ReceiveEvents200JSONResponse(out), nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/http/oapi"
 	"github.com/refundry/refundry/internal/refund"
 )
@@ -29,6 +30,7 @@ func (s *service) CreateRefund(ctx context.Context, req oapi.CreateRefundRequest
 	if err != nil {
 		return nil, err
 	}
+	fault.Point(fault.AnswerRefund)
 	if out.Verdict != refund.Accepted && out.Verdict != refund.Replayed {
 		return nil, problemOf(out)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -66,7 +67,10 @@ func (r *Runner) attempt(ctx context.Context, rec refund.Record, at refund.Claim
 	facts := []refund.Fact{refund.FactOf(at.Attempt, refund.Answer{Kind: refund.NotSent, Rule: "past-not-after"})}
 	if inTime(start, began, at.Send) {
 		out, cancel := context.WithTimeout(r.cfg.Budget(ctx, start, at.Send), r.cfg.Times.Call)
+		before, after := callPoints(at.Kind)
+		fault.Point(before)
 		facts = answers(out, at.Attempt, req, ch)
+		fault.Point(after)
 		cancel()
 	} else if at.Kind != refund.AttemptSend {
 		facts[0].Kind = refund.Unknown // a question that was not asked says nothing
@@ -80,6 +84,18 @@ func (r *Runner) attempt(ctx context.Context, rec refund.Record, at refund.Claim
 		}
 	}
 	return nil
+}
+
+// callPoints are the places before a call and after its answer.
+func callPoints(k refund.AttemptKind) (before, after fault.Name) {
+	switch k {
+	case refund.AttemptQuery:
+		return fault.QueryBefore, fault.QueryAnswered
+	case refund.AttemptList:
+		return fault.ListBefore, fault.ListAnswered
+	case refund.AttemptSend:
+	}
+	return fault.SendBefore, fault.SendAnswered
 }
 
 // inTime compares on the wall clock and on the monotonic one: a machine that was suspended stops the one, a set clock moves the other.

@@ -9,6 +9,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
 
+	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -27,6 +28,7 @@ func (w *stepWorker) Work(ctx context.Context, job *river.Job[stepArgs]) error {
 	if errors.Is(err, refund.ErrNotFound) {
 		return river.JobCancel(err)
 	}
+	fault.Point(fault.StepDone)
 	return err
 }
 
@@ -53,7 +55,10 @@ func (w *maintenanceWorker) Work(ctx context.Context, _ *river.Job[maintenanceAr
 	if w.r.cfg.Maintain == nil {
 		return nil
 	}
-	return w.r.cfg.Maintain.Maintain(ctx)
+	fault.Point(fault.MaintainBefore)
+	err := w.r.cfg.Maintain.Maintain(ctx)
+	fault.Point(fault.MaintainDone)
+	return err
 }
 
 // retryPolicy doubles from one second and stays below a minute and a bit; spread, so that a lost database is not met by all at once.

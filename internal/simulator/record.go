@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/refundry/refundry/internal/fault"
 )
 
 const (
@@ -195,10 +197,13 @@ func (r *record) flush() {
 	lines, upTo := r.staged, r.seq
 	r.staged = nil
 	r.mu.Unlock()
+	fault.Point(fault.RecordBefore)
 	_, err := r.file.Write(lines)
+	fault.Point(fault.RecordWritten)
 	if err == nil {
 		err = r.file.Sync()
 	}
+	fault.Point(fault.RecordSynced)
 	r.mu.Lock()
 	r.flushing = false
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -71,7 +72,9 @@ func (s *Store) cleared(ctx context.Context, k refund.Key, f refund.Fact, c refu
 // With ErrCommitUnknown the change that was sent comes back too.
 func (s *Store) enterOnce(ctx context.Context, k refund.Key, f refund.Fact, c refund.Contract, before *refund.Change) (refund.Change, error) {
 	var ch refund.Change
+	written, committed := enterPoints(f.Kind)
 	err := s.withRecord(ctx, k, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
+		fault.Point(fault.EnterLocked)
 		if before != nil {
 			if done, err := entered(ctx, tx, *before); err != nil || done {
 				ch = *before
@@ -90,10 +93,16 @@ func (s *Store) enterOnce(ctx context.Context, k refund.Key, f refund.Fact, c re
 			return err
 		}
 		if ch.WakeNow && moves(ch, f) {
-			return s.enqueue(ctx, tx, refund.Wakeup{Key: k, Generation: ch.After.Generation})
+			if err := s.enqueue(ctx, tx, refund.Wakeup{Key: k, Generation: ch.After.Generation}); err != nil {
+				return err
+			}
 		}
+		fault.Point(written)
 		return nil
 	})
+	if err == nil {
+		fault.Point(committed)
+	}
 	return ch, err
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -57,6 +58,7 @@ func (s *Store) ReceiveNotice(ctx context.Context, account string, n refund.Kept
 	if errors.Is(err, refund.ErrCommitUnknown) {
 		return "", fmt.Errorf("%w: outcome of commit unknown", refund.ErrUnavailable)
 	}
+	fault.Point(fault.NoticeCommitted)
 	return out, err
 }
 
@@ -96,6 +98,7 @@ func (s *Store) receive(ctx context.Context, account string, n refund.KeptNotice
 			f = s.withoutID(ctx, f, r)
 		}
 		out, err = s.enterNotice(ctx, tx, r, f, says)
+		fault.Point(fault.NoticeWritten)
 		return err
 	})
 	return out, err

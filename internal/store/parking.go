@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -55,8 +56,11 @@ func (s *Store) ParkTrial(ctx context.Context, tenant refund.TenantID, ev refund
 		row := refund.ParkedRow{EventRef: refund.EventRef{Tenant: tenant, EventKey: ev}, Park: p, Reason: reason}
 		queueParked(b, refund.View{Now: now}, refund.Plan{Parked: []refund.ParkedRow{row}}, s.cfg.NewRID)
 		b.Queue(sqlParkedPlace, int64(tenant), ev.Consumer, storable(p.Place)).QueryRow(func(row pgx.Row) error { return row.Scan((*[16]byte)(&id), &tries) })
-		return tx.SendBatch(ctx, b).Close()
+		err = tx.SendBatch(ctx, b).Close()
+		fault.Point(fault.PoisonWritten)
+		return err
 	})
+	fault.Point(fault.PoisonCommitted)
 	return id, tries, err
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -105,8 +106,15 @@ func (s *Store) sweepDue(ctx context.Context, limit int, out *refund.Swept) (end
 			}
 		}
 		out.Woken, out.More = len(jobs), len(due) == limit
-		return s.enqueue(ctx, tx, jobs...)
+		err = s.enqueue(ctx, tx, jobs...)
+		if len(due) > 0 {
+			fault.Point(fault.SweepWritten)
+		}
+		return err
 	})
+	if out.Woken > 0 {
+		fault.Point(fault.SweepCommitted)
+	}
 	return ended, err
 }
 
@@ -153,7 +161,14 @@ func (s *Store) sweepParked(ctx context.Context, limit int) (n int, err error) {
 			return err
 		}
 		n = len(jobs)
-		return s.enqueue(ctx, tx, jobs...)
+		err = s.enqueue(ctx, tx, jobs...)
+		if n > 0 {
+			fault.Point(fault.SweepParkedWritten)
+		}
+		return err
 	})
+	if n > 0 {
+		fault.Point(fault.SweepParkedCommitted)
+	}
 	return n, err
 }
