@@ -2,8 +2,6 @@ module github.com/refundry/refundry
 
 go 1.26.0
 
-toolchain go1.27.3
-
 require (
 	github.com/antithesishq/antithesis-sdk-go v0.9.0-default-no-op // indirect
 	github.com/apapsch/go-jsonmerge/v2 v2.0.0 // indirect
