@@ -52,7 +52,7 @@ Ctrl-C drains and stops everything that it started.`,
 	cmd.Flags().StringVar(&f.dir, "data", "", "folder for all data (default ./.refundry, or /var/lib/refundry where PostgreSQL's user cannot enter that)")
 	cmd.Flags().StringVar(&f.faults, "faults", "", "how the channel misbehaves: name=share,…,seed=N")
 	cmd.Flags().DurationVar(&f.caseAfter, "case-after", 0, "how long a refund may stay open before a case is opened (default: as its contract says)")
-	return cmd
+	return withFault(cmd)
 }
 
 func runDev(cmd *cobra.Command, f devFlags) (err error) {

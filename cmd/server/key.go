@@ -66,7 +66,7 @@ func keyAddCommand() *cobra.Command {
 	cmd.Flags().StringVar(&kind, "kind", "system", "of a new actor: system or person")
 	cmd.Flags().StringSliceVar(&wanted, "scopes", []string{httpapi.ScopeRefundsWrite, httpapi.ScopeRefundsRead}, "of "+strings.Join(scopes, ", "))
 	cmd.Flags().DurationVar(&validFor, "valid-for", 0, "how long it works; 0 = until revoked")
-	return cmd
+	return withFault(cmd)
 }
 
 func checkKeyFlags(actor, kind string, wanted []string, validFor time.Duration) error {

@@ -39,5 +39,5 @@ func migrateCommand() *cobra.Command {
 	}
 	c.bind(cmd)
 	cmd.Flags().StringVar(&installation, "installation-id", "", "uuid of the installation, only after a total loss")
-	return cmd
+	return withFault(cmd)
 }

@@ -63,7 +63,7 @@ end and their answers are stored. Any number of processes may serve one database
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "host:port of the API")
 	cmd.Flags().StringSliceVar(&roles, "roles", []string{"api", "worker", "bridge"}, "what this process does: api, worker, bridge")
 	cmd.Flags().IntVar(&workers, "workers", 32, "steps of refunds at once")
-	return cmd
+	return withFault(cmd)
 }
 
 func (c *appConfig) parseRoles(roles []string) error {

@@ -57,7 +57,7 @@ func tenantAddCommand() *cobra.Command {
 	}
 	c.bind(cmd)
 	cmd.Flags().BoolVar(&test, "test", false, "a test tenant; its keys start with rfk_test_")
-	return cmd
+	return withFault(cmd)
 }
 
 func tenantListCommand() *cobra.Command {
