@@ -1,0 +1,324 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/refundry/refundry/internal/devdb/dbtest"
+	"github.com/refundry/refundry/test/e2e/harness"
+)
+
+// flood is what is published and what has to come of it.
+type flood struct {
+	msgs []*nats.Msg // in order
+	// refund ids that must be paid once; a refund with a conflict may have been decided by either of its messages first, since
+	// what a killed process held comes again behind its successors.
+	first, other map[string]int64
+	conflicts    int
+	poison       int
+	late         int // captures behind their refund
+	again        int // same event id in a new message
+}
+
+// tenantEvent is an event for a bridge.
+type tenantEvent struct {
+	harness.Event
+	TenantID string `json:"tenantid"`
+}
+
+// newFlood mixes total messages: 5 % repeat an event in a new message, 1 % conflict, 0.5 % are poison, 5 % are captures that
+// come after their refund. Another 5 % of redeliveries are made at the broker.
+func newFlood(t *testing.T, total int) *flood {
+	f := &flood{first: map[string]int64{}, other: map[string]int64{}, again: total / 20, conflicts: total / 100, poison: total / 200, late: total / 20}
+	refunds := total - f.again - f.conflicts - f.poison - f.late
+	add := func(id, kind string, data any) {
+		body, err := json.Marshal(tenantEvent{harness.NewEvent(id, kind, data), "demo"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := nats.NewMsg("refundry.in.demo." + kind)
+		m.Data = body
+		m.Header.Set(jetstream.MsgIDHeader, fmt.Sprintf("m-%d", len(f.msgs)))
+		f.msgs = append(f.msgs, m)
+	}
+	// every so many refunds, one of the others
+	every := func(i, n int) bool { return n > 0 && i%(refunds/n) == 0 && i/(refunds/n) < n }
+	var waiting []harness.Request
+	for i := range refunds {
+		payment := fmt.Sprintf("pool-%d", i/50)
+		r := partial(name("nf", i), payment, int64(100+i%900), 1_000_000)
+		if every(i, f.late) {
+			r = partial(name("nf", i), name("late", i), int64(100+i%900), 0)
+			r.Payment = nil
+			waiting = append(waiting, r)
+		}
+		f.first[r.RefundID] = r.Amount
+		add("evt-"+r.RefundID, "refund.requested", r)
+		if every(i, f.again) {
+			add("evt-"+r.RefundID, "refund.requested", r)
+		}
+		if every(i, f.conflicts) {
+			bad := r
+			bad.Amount++
+			f.other[r.RefundID] = bad.Amount
+			add("evt-"+r.RefundID, "refund.requested", bad)
+		}
+		if every(i, f.poison) {
+			add("poison-"+r.RefundID, "refund.invented", map[string]any{"i": i})
+		}
+		if len(waiting) > 20 || i == refunds-1 {
+			for _, w := range waiting {
+				add("cap-"+w.PaymentID, "payment.captured", harness.Capture{PaymentID: w.PaymentID, CaptureID: "c1", OrderID: w.OrderID, Amount: 1_000_000, Currency: "USD", ChannelAccount: "demo"})
+			}
+			waiting = nil
+		}
+	}
+	return f
+}
+
+// TestNATSFloodSurvivesKills: a stream of events with duplicates, redeliveries, conflicts, poison and late captures; the
+// server is killed three times and the broker once. The effects are the distinct valid refunds, conflicts and poison lie
+// parked, and nothing else.
+func TestNATSFloodSurvivesKills(t *testing.T) {
+	t.Parallel()
+	total := 2000
+	if os.Getenv("CONFORMANCE") == "full" {
+		total = 20000
+	}
+	ctx := bounded(t, 8*time.Minute)
+	f := newFlood(t, total)
+	broker := startNATS(t)
+	url := dbtest.New(t)
+	harness.MustVerb(t, "migrate", "--database-url", url)
+	harness.AddTenant(t, url, "demo")
+	channel := harness.StartSimulator(t)
+	config := harness.Account(channel, "demo", "keyed-queryable", "demo") +
+		fmt.Sprintf("bridges:\n  orders: {broker: nats, url: %q, stream: REFUNDRY, subjects: [\"refundry.in.>\"], tenants: [demo], createStream: true}\n", broker.url())
+	db := harness.OpenDB(t, url)
+
+	// The first process makes stream and consumer; then half of the flood lies there, and a twentieth of it has been delivered
+	// to somebody who gave it back.
+	server := harness.Serve(t, url, config, "api,worker,bridge")
+	broker.untilStream(ctx, t)
+	server.Kill()
+	publish(ctx, t, broker, f.msgs[:len(f.msgs)/2])
+	broker.giveBack(ctx, t, total/20)
+
+	began := time.Now()
+	server = harness.Serve(t, url, config, "api,worker,bridge")
+	var published sync.WaitGroup
+	published.Go(func() { publish(ctx, t, broker, f.msgs[len(f.msgs)/2:]) })
+	accepted := func() int64 { return db.Int(ctx, `SELECT count(*) FROM refunds`) }
+	reach := func(part float64) {
+		harness.Eventually(t, 2*time.Minute, "the flood goes on", func() (bool, string) {
+			return float64(accepted()) >= part*float64(len(f.first)), fmt.Sprint(accepted())
+		})
+	}
+	for i, part := range []float64{0.1, 0.3, 0.6} {
+		reach(part)
+		server.Kill()
+		if i == 1 {
+			broker.kill()
+			broker.start(t)
+		}
+		server = harness.Serve(t, url, config, "api,worker,bridge")
+	}
+	published.Wait()
+	broker.untilDrained(ctx, t)
+	drained := time.Since(began)
+	harness.Eventually(t, 5*time.Minute, "all valid refunds are SUCCESS", func() (bool, string) {
+		return db.Int(ctx, `SELECT count(*) FROM refunds WHERE state = 'SUCCESS'`) == int64(len(f.first)),
+			db.Text(ctx, `SELECT string_agg(state || ' ' || n, ', ') FROM (SELECT state, count(*) n FROM refunds GROUP BY 1) x`)
+	})
+	done := time.Since(began)
+	f.judge(ctx, t, db, channel.Sim())
+	harness.Verify(t, url)
+	t.Logf("%d messages (%d refunds, %d repeated in a new message, %d given back and redelivered, %d conflicts, %d poison, %d captures behind their refund); server killed 3 times, broker once: drained after %s, %d of %d refunds SUCCESS after %s; deliveries %s; publisher repeated %d",
+		len(f.msgs), len(f.first), f.again, total/20, f.conflicts, f.poison, f.late, drained.Round(time.Millisecond), len(f.first), len(f.first), done.Round(time.Millisecond),
+		db.Text(ctx, `SELECT string_agg(o || ' ' || n, ', ') FROM (SELECT outcome || coalesce(' ' || cause, '') AS o, count(*) AS n FROM deliveries GROUP BY 1 ORDER BY 1) x`), broker.repeats.Load())
+}
+
+// judge compares the channel's record and the database with what was published.
+func (f *flood) judge(ctx context.Context, t *testing.T, db *harness.DB, sim *harness.Sim) {
+	t.Helper()
+	want := map[string]int64{}
+	for id, amount := range f.first {
+		want[id] = amount
+		if other, has := f.other[id]; has && db.Int(ctx, `SELECT amount FROM refunds WHERE refund_id = $1`, id) == other {
+			want[id] = other
+		}
+	}
+	onceEach(t, sim.Effects(ctx), want)
+	db.CheckPromises(ctx)
+	parked := func(where string) int64 {
+		return db.Int(ctx, `SELECT count(*) FROM parked WHERE done_at IS NULL AND `+where)
+	}
+	for _, c := range []struct {
+		what      string
+		got, want int64
+	}{
+		{"refunds", db.Int(ctx, `SELECT count(*) FROM refunds`), int64(len(f.first))},
+		{"conflicts", db.Int(ctx, `SELECT count(*) FROM conflicts`), int64(f.conflictsOf(ctx, db))},
+		{"conflicting refunds", db.Int(ctx, `SELECT count(DISTINCT event_id) FROM conflicts`), int64(f.conflicts)},
+		{"parked poison", parked(`reason = 'undecodable'`), int64(f.poison)},
+		{"parked conflicts", parked(`reason = 'idempotency-key-reused'`), int64(f.conflictsOf(ctx, db))},
+		{"parked for any other reason", parked(`reason NOT IN ('undecodable', 'idempotency-key-reused')`), 0},
+		{"receipts of refunds", db.Int(ctx, `SELECT count(*) FROM receipts WHERE type = 'refund.requested' AND outcome = 'ACCEPTED'`), int64(len(f.first))},
+		{"receipts of captures", db.Int(ctx, `SELECT count(*) FROM receipts WHERE type = 'payment.captured' AND outcome = 'ACCEPTED'`), int64(f.late)},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %d, want %d", c.what, c.got, c.want)
+		}
+	}
+}
+
+// conflictsOf counts the messages that differ from what was decided. A refund whose other message was decided first has its
+// first message, and the repeat of it, among the conflicts.
+func (f *flood) conflictsOf(ctx context.Context, db *harness.DB) int {
+	n := 0
+	for id, other := range f.other {
+		if db.Int(ctx, `SELECT amount FROM refunds WHERE refund_id = $1`, id) != other {
+			n++
+			continue
+		}
+		for _, m := range f.msgs {
+			if strings.Contains(string(m.Data), `"id":"evt-`+id+`"`) && !strings.Contains(string(m.Data), fmt.Sprintf(`"amount":%d,"currency":"USD"`, other)) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// publish sends messages until the broker has every one of them, however often it dies meanwhile.
+func publish(ctx context.Context, t *testing.T, b *natsBroker, msgs []*nats.Msg) {
+	for len(msgs) > 0 && ctx.Err() == nil {
+		part := msgs[:min(len(msgs), 500)]
+		if err := b.send(ctx, part); err != nil {
+			b.repeats.Add(1)
+			continue
+		}
+		msgs = msgs[len(part):]
+	}
+	if len(msgs) > 0 {
+		t.Errorf("%d messages could not be published", len(msgs))
+	}
+}
+
+// natsBroker is a nats-server in a process of its own.
+type natsBroker struct {
+	dir, addr string
+	proc      *natsProcess
+	conn      *nats.Conn
+	js        jetstream.JetStream
+	repeats   atomic.Int64
+}
+
+func startNATS(t *testing.T) *natsBroker {
+	t.Helper()
+	b := &natsBroker{dir: t.TempDir(), addr: "127.0.0.1:0"}
+	b.start(t)
+	t.Cleanup(b.kill)
+	var err error
+	if b.conn, err = nats.Connect(b.url(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond), nats.ReconnectJitter(0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.conn.Close)
+	if b.js, err = jetstream.New(b.conn); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *natsBroker) url() string { return "nats://" + b.addr }
+
+func (b *natsBroker) start(t *testing.T) {
+	t.Helper()
+	b.proc = startNATSProcess(t, b.dir, b.addr)
+	b.addr = b.proc.addr
+}
+
+func (b *natsBroker) kill() { b.proc.kill() }
+
+func (b *natsBroker) send(ctx context.Context, msgs []*nats.Msg) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	acks := make([]jetstream.PubAckFuture, 0, len(msgs))
+	for _, m := range msgs {
+		ack, err := b.js.PublishMsgAsync(m)
+		if err != nil {
+			return err
+		}
+		acks = append(acks, ack)
+	}
+	for _, ack := range acks {
+		select {
+		case <-ack.Ok():
+		case err := <-ack.Err():
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (b *natsBroker) consumer(ctx context.Context) (jetstream.Consumer, error) {
+	return b.js.Consumer(ctx, "REFUNDRY", "refundry-orders")
+}
+
+func (b *natsBroker) untilStream(ctx context.Context, t *testing.T) {
+	t.Helper()
+	harness.Eventually(t, time.Minute, "the bridge has made stream and consumer", func() (bool, string) {
+		_, err := b.consumer(ctx)
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+// giveBack takes n messages as the bridge's consumer would and gives each back.
+func (b *natsBroker) giveBack(ctx context.Context, t *testing.T, n int) {
+	t.Helper()
+	c, err := b.consumer(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, err := c.Fetch(n, jetstream.FetchMaxWait(30*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := 0
+	for m := range batch.Messages() {
+		got++
+		if err := m.Nak(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.conn.FlushWithContext(ctx); err != nil || got != n {
+		t.Fatalf("%d of %d messages given back, %v", got, n, err)
+	}
+}
+
+func (b *natsBroker) untilDrained(ctx context.Context, t *testing.T) {
+	t.Helper()
+	harness.Eventually(t, 4*time.Minute, "everything is acknowledged", func() (bool, string) {
+		c, err := b.consumer(ctx)
+		if err != nil {
+			return false, err.Error()
+		}
+		info, err := c.Info(ctx)
+		if err != nil {
+			return false, err.Error()
+		}
+		return info.NumPending == 0 && info.NumAckPending == 0, fmt.Sprintf("%d pending, %d unacknowledged", info.NumPending, info.NumAckPending)
+	})
+}
