@@ -42,7 +42,6 @@ type simPlan struct {
 	sayID    bool
 	sayMoney bool
 	keeps    bool // a key that is kept only after a 2xx is kept
-	delay    time.Duration
 	hides    time.Duration
 	settles  time.Duration
 }
