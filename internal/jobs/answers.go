@@ -7,25 +7,42 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// answers makes the call and turns what comes back into facts. The first completes the attempt; more come only from a list that has
-// several lines under our number.
-func answers(ctx context.Context, at refund.Attempt, req refund.Call, ch refund.Channel) (facts []refund.Fact) {
+// answered is what a call brought.
+type answered struct {
+	facts    []refund.Fact         // the first completes the attempt; more come only from a list that has several lines under our number
+	others   []refund.ListedEffect // lines of a list that do not carry the number that was asked about
+	complete bool                  // the list had everything
+}
+
+// found says whether a list had the number that was asked about.
+func (a answered) found() bool {
+	return a.facts[0].Kind != refund.NotFound && a.facts[0].Kind != refund.Unknown
+}
+
+// answers makes the call and turns what comes back into facts.
+func answers(ctx context.Context, at refund.Attempt, req refund.Call, ch refund.Channel) (out answered) {
 	defer func() {
 		if p := recover(); p != nil { // a client's bug proves nothing about the channel
-			facts = []refund.Fact{refund.FactOf(at, refund.Answer{Kind: refund.Unknown, Rule: "client-panic", Code: fmt.Sprint(p)})}
+			out = answered{}
+			out.facts = []refund.Fact{refund.FactOf(at, refund.Answer{Kind: refund.Unknown, Rule: "client-panic", Code: fmt.Sprint(p)})}
 		}
 	}()
-	facts = []refund.Fact{refund.FactOf(at, refund.Answer{Kind: refund.Unknown})}
+	out.facts = []refund.Fact{refund.FactOf(at, refund.Answer{Kind: refund.Unknown})}
 	switch at.Kind {
 	case refund.AttemptSend:
-		facts = []refund.Fact{refund.FactOf(at, sendAnswer(ch.Refund(ctx, req)))}
+		out.facts = []refund.Fact{refund.FactOf(at, sendAnswer(ch.Refund(ctx, req)))}
 	case refund.AttemptQuery:
-		facts = []refund.Fact{refund.FactOf(at, askAnswer(ch.Query(ctx, req)))}
+		out.facts = []refund.Fact{refund.FactOf(at, askAnswer(ch.Query(ctx, req)))}
 	case refund.AttemptList:
 		lines, complete, ans := ch.List(ctx, req)
-		facts = listed(at, req.Number, lines, complete, ans)
+		out.facts, out.complete = listed(at, req.Number, lines, complete, ans), complete
+		for _, l := range lines {
+			if l.Number != req.Number {
+				out.others = append(out.others, l)
+			}
+		}
 	}
-	return facts
+	return out
 }
 
 // sendAnswer lets through what an answer to a send can be. Everything else, "not found" included, proves nothing.

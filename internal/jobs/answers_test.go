@@ -2,6 +2,8 @@ package jobs
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,7 +32,11 @@ func TestListIsMatchedByNumberOnly(t *testing.T) {
 		"a line without a meaning": {[]refund.ListedEffect{odd}, true, []refund.FactKind{refund.Unknown}},
 	} {
 		ch := &fakeChannel{onListed: func(refund.Call) ([]refund.ListedEffect, bool) { return c.lines, c.complete }}
-		facts := answers(context.Background(), refund.Attempt{No: 3, DispatchNo: 1, Kind: refund.AttemptList}, refund.Call{Number: "R1"}, ch)
+		got := answers(context.Background(), refund.Attempt{No: 3, DispatchNo: 1, Kind: refund.AttemptList}, refund.Call{Number: "R1"}, ch)
+		facts := got.facts
+		if got.complete != c.complete || len(got.others) != strings.Count(fmt.Sprint(c.lines), "{R2 ") {
+			t.Errorf("%s: complete=%v, %d lines of others", name, got.complete, len(got.others))
+		}
 		if len(facts) != len(c.want) {
 			t.Errorf("%s: %d facts, want %d", name, len(facts), len(c.want))
 			continue

@@ -13,9 +13,10 @@ import (
 )
 
 // call makes one call to the channel: the attempt is durable first, the call is outside any transaction, and its answer is entered
-// whatever has become of the ownership meanwhile.
+// whatever has become of the ownership meanwhile. A question under a case needs no owner either: nothing is sent there, and a claim's
+// journal row would make void whatever a person has just proposed.
 func (r *Runner) call(ctx context.Context, rec refund.Record, kind refund.AttemptKind, no int, ch refund.Channel, c refund.Contract) error {
-	if rec.State.Final() {
+	if rec.State.Final() || (rec.Case != nil && kind != refund.AttemptSend) {
 		return r.ask(ctx, rec, kind, no, ch, c)
 	}
 	req, claim, err := r.claim(rec, kind, no, c)
@@ -64,26 +65,50 @@ func (r *Runner) claim(rec refund.Record, kind refund.AttemptKind, no int, c ref
 // attempt calls and enters the answer. A call that is under way is not cut off by the end of the lease.
 func (r *Runner) attempt(ctx context.Context, rec refund.Record, at refund.Claimed, start time.Time, req refund.Call, ch refund.Channel, c refund.Contract) error {
 	began := r.cfg.Clock()
-	facts := []refund.Fact{refund.FactOf(at.Attempt, refund.Answer{Kind: refund.NotSent, Rule: "past-not-after"})}
+	got := answered{facts: []refund.Fact{refund.FactOf(at.Attempt, refund.Answer{Kind: refund.NotSent, Rule: "past-not-after"})}}
 	if inTime(start, began, at.Send) {
 		out, cancel := context.WithTimeout(r.cfg.Budget(ctx, start, at.Send), r.cfg.Times.Call)
 		before, after := callPoints(at.Kind)
 		fault.Point(before)
-		facts = answers(out, at.Attempt, req, ch)
+		got = answers(out, at.Attempt, req, ch)
 		fault.Point(after)
 		cancel()
 	} else if at.Kind != refund.AttemptSend {
-		facts[0].Kind = refund.Unknown // a question that was not asked says nothing
+		got.facts[0].Kind = refund.Unknown // a question that was not asked says nothing
 	}
 	if r.cfg.Observer != nil {
-		r.cfg.Observer.Called(rec.Account, at.Kind, facts[0].Kind, r.cfg.Clock().Sub(began))
+		r.cfg.Observer.Called(rec.Account, at.Kind, got.facts[0].Kind, r.cfg.Clock().Sub(began))
 	}
-	for _, f := range facts {
+	return r.enterAll(ctx, rec, got, c)
+}
+
+// enterAll enters what a call brought. When the number that was asked about is not in the list, the other lines come first: one of them
+// may be the refund, and then its absence must not lead to another send.
+func (r *Runner) enterAll(ctx context.Context, rec refund.Record, got answered, c refund.Contract) error {
+	if !got.found() {
+		if err := r.enterLines(ctx, rec, got, c); err != nil {
+			return err
+		}
+	}
+	for _, f := range got.facts {
 		if err := r.enter(ctx, rec.Key, f, c); err != nil {
 			return err
 		}
 	}
+	if got.found() {
+		return r.enterLines(ctx, rec, got, c)
+	}
 	return nil
+}
+
+// enterLines hands on the lines of a list that are not about the number that was asked for.
+func (r *Runner) enterLines(ctx context.Context, rec refund.Record, got answered, c refund.Contract) error {
+	if len(got.others) == 0 {
+		return nil
+	}
+	return r.insist(ctx, rec.Key, "lines of a list", func(ctx context.Context) error {
+		return r.cfg.Store.EnterLines(ctx, rec.Tenant, rec.PaymentID, "list", got.others, got.complete, c)
+	})
 }
 
 // callPoints are the places before a call and after its answer.
@@ -106,11 +131,19 @@ func inTime(start, now time.Time, send time.Duration) bool {
 // enter gets an answer into the database. It has left the channel and will not come again, so neither the end of the job nor a database
 // that is away for a moment may lose it.
 func (r *Runner) enter(ctx context.Context, k refund.Key, f refund.Fact, c refund.Contract) error {
+	return r.insist(ctx, k, fmt.Sprintf("answer %s of attempt %d", f.Kind, f.Attempt), func(ctx context.Context) error {
+		_, err := r.cfg.Store.Enter(ctx, k, f, c)
+		return err
+	})
+}
+
+// insist tries to store something until it is in the database or the time for it is over.
+func (r *Runner) insist(ctx context.Context, k refund.Key, what string, store func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Times.Enter)
 	defer cancel()
 	wait := 50 * time.Millisecond
 	for {
-		_, err := r.cfg.Store.Enter(ctx, k, f, c)
+		err := store(ctx)
 		if err == nil || !(errors.Is(err, refund.ErrUnavailable) || errors.Is(err, refund.ErrBusy) || errors.Is(err, refund.ErrCommitUnknown)) {
 			return err
 		}
@@ -118,7 +151,7 @@ func (r *Runner) enter(ctx context.Context, k refund.Key, f refund.Fact, c refun
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			r.log.ErrorContext(ctx, "an answer could not be stored", "rid", k.RID.String(), "attempt", f.Attempt, "answer", string(f.Kind), "error", err)
+			r.log.ErrorContext(ctx, "an answer could not be stored", "rid", k.RID.String(), "what", what, "error", err)
 			return err
 		case <-timer.C:
 		}

@@ -23,6 +23,10 @@ type Store interface {
 	refund.Store
 	// Ask writes the attempt of a question that needs no owner.
 	Ask(ctx context.Context, c refund.Claim) (refund.Claimed, error)
+	// EnterLines takes in lines of a payment's list that are not about the number that was asked for.
+	EnterLines(ctx context.Context, tenant refund.TenantID, paymentID, source string, lines []refund.ListedEffect, complete bool, c refund.Contract) error
+	// SettleLines looks at a payment's held lines again.
+	SettleLines(ctx context.Context, tenant refund.TenantID, paymentID string) error
 }
 
 // Waker tries again what waits for a payment that has become known.

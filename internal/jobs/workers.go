@@ -37,8 +37,11 @@ type wakeWorker struct {
 	r *Runner
 }
 
-// Work hands the payment to whoever parked for it.
+// Work looks at what the payment holds, and hands the payment to whoever parked for it.
 func (w *wakeWorker) Work(ctx context.Context, job *river.Job[wakeArgs]) error {
+	if err := w.r.cfg.Store.SettleLines(ctx, refund.TenantID(job.Args.TenantID), job.Args.PaymentID); err != nil {
+		return err
+	}
 	if w.r.cfg.Waker == nil {
 		return errors.New("jobs: nobody to wake here")
 	}

@@ -1,0 +1,65 @@
+package jobs
+
+import (
+	"testing"
+	"time"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// C19 through the whole workflow: the channel refuses since somebody has refunded outside. The list tells of it without our number: it
+// is held while it could be ours, the refund fails by proof, nothing is sent on top, and the balance knows the foreign one in the end.
+func TestC19RunnerAdoptsForeignRefund(t *testing.T) {
+	t.Parallel()
+	c := testContract()
+	c.Query, c.List = refund.QueryTerms{}, refund.QueryTerms{Exists: true, Readings: 1, FirstDelay: refund.Duration(10 * time.Millisecond)}
+	b := newBench(t, c)
+	b.channel.onSend = func(int, refund.Call, func() string) refund.Answer {
+		return refund.Answer{Kind: refund.RefusedEcho, Code: "already_refunded"}
+	}
+	b.channel.onListed = func(refund.Call) ([]refund.ListedEffect, bool) {
+		return []refund.ListedEffect{{ChannelRefundID: "re_outside", Status: refund.Succeeded, Amount: 100, Currency: "USD"}}, true
+	}
+	b.start(t)
+	k := b.accept(t, 1)[0]
+	b.wantAll(t, []refund.Key{k}, refund.Failed)
+	eventually(t, "the foreign refund in the balance", func() bool {
+		r := b.load(t, k)
+		return r.Payment.Refunded == 100 && r.Payment.Held == 0 && r.Payment.Reserved == 0 && r.Case == nil && r.NextActionAt.IsZero()
+	})
+	if sends, _, _ := b.channel.counts(); sends != 1 {
+		t.Errorf("%d sends, want 1", sends)
+	}
+}
+
+// The channel is asked on while a person thinks, and that does not make void what was proposed. An answer would.
+func TestRunnerAsksOnUnderACase(t *testing.T) {
+	t.Parallel()
+	c := testContract()
+	c.Waits.Unknown = refund.Duration(time.Millisecond)
+	b := newBench(t, c)
+	b.channel.onSend = func(int, refund.Call, func() string) refund.Answer { return refund.Answer{Kind: refund.Unknown} }
+	b.channel.onQuery = func(refund.Call) refund.Answer { return refund.Answer{Kind: refund.Unknown} }
+	b.start(t)
+	k := b.accept(t, 1)[0]
+	eventually(t, "a case", func() bool { return b.load(t, k).Case.Has(refund.CaseDeadline) })
+	for _, name := range []string{"ann", "bob"} {
+		if _, err := b.pool.Exec(t.Context(), `INSERT INTO actors (tenant_id, name, kind) VALUES ($1, $2, 'person')`, int64(b.tenant.ID), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := b.load(t, k)
+	d, _, err := b.store.Propose(t.Context(), refund.Proposal{Tenant: k.Tenant, CaseID: r.Case.ID, Action: refund.ActionConfirmNotDone, Evidence: "ticket 4711", Actor: "ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, before, _ := b.channel.counts()
+	eventually(t, "two more questions", func() bool { _, n, _ := b.channel.counts(); return n >= before+2 })
+	if _, err := b.store.Judge(t.Context(), refund.Approval{Tenant: k.Tenant, CaseID: d.CaseID, DecisionID: d.ID, Approve: true, Actor: "bob"}); err != nil {
+		t.Fatalf("the proposal must still stand: %v", err)
+	}
+	b.wantAll(t, []refund.Key{k}, refund.Failed)
+	if r := b.load(t, k); r.Case != nil || r.Exposed {
+		t.Errorf("%+v", r.Refund)
+	}
+}
