@@ -33,10 +33,10 @@ type benchFlags struct {
 }
 
 func benchCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "bench", Short: "Measure this machine: accepting, whole lives",
+	cmd := &cobra.Command{Use: "bench", Short: "Measure this machine: accepting, whole lives, events",
 		Long: `Measures beside a floor: pgbench writing the same rows in a pipeline, in the same database, in turns. Believe the ratios, not the
 absolute figures. Without --database-url a PostgreSQL of its own is started in a temporary folder, with fsync on.`}
-	cmd.AddCommand(benchAcceptCommand(), benchLifecycleCommand())
+	cmd.AddCommand(benchAcceptCommand(), benchLifecycleCommand(), benchBridgeCommand())
 	return cmd
 }
 
