@@ -44,6 +44,9 @@ func Start(cfg Config) (*Server, error) {
 	if cfg.MaxPayload <= 0 {
 		cfg.MaxPayload = 1 << 20
 	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
 	host, port, err := loopback(cfg.Listen)
 	if errors.Is(err, errTaken) && cfg.AnyPort {
 		host, port, err = loopback(net.JoinHostPort(host, "0"))
@@ -51,23 +54,44 @@ func Start(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	s, err := run(cfg, host, port)
+	if err != nil && cfg.AnyPort && port != server.RANDOM_PORT { // somebody was faster between our look and the server's listening
+		s, err = run(cfg, host, server.RANDOM_PORT)
+	}
+	return s, err
+}
+
+// run starts a server and returns when clients can connect, or as soon as it is clear that they never will.
+func run(cfg Config, host string, port int) (*Server, error) {
 	s, err := server.NewServer(&server.Options{
 		ServerName: "refundry-dev", Host: host, Port: port, JetStream: true, StoreDir: filepath.Join(cfg.Dir, "nats"), SyncAlways: true,
-		MaxPayload: int32(min(cfg.MaxPayload, 64<<20)), NoSigs: true, NoLog: cfg.Logger == nil, // #nosec G115 -- bounded
+		MaxPayload: int32(min(cfg.MaxPayload, 64<<20)), NoSigs: true, // #nosec G115 -- bounded
 	})
 	if err != nil {
 		return nil, fmt.Errorf("devnats: %w", err)
 	}
-	if cfg.Logger != nil {
-		s.SetLoggerV2(logger{cfg.Logger}, false, false, false)
-	}
+	fatal := make(chan string, 1)
+	s.SetLoggerV2(logger{cfg.Logger, fatal}, false, false, false)
 	s.Start()
-	if !s.ReadyForConnections(cfg.Patience) {
+	for deadline := time.Now().Add(cfg.Patience); !s.ReadyForConnections(readyLook); {
+		var why string
+		select {
+		case why = <-fatal:
+		default:
+			if time.Now().Before(deadline) {
+				continue
+			}
+			why = fmt.Sprintf("not ready after %s", cfg.Patience)
+		}
 		s.Shutdown()
-		return nil, fmt.Errorf("devnats: not ready after %s", cfg.Patience)
+		s.WaitForShutdown()
+		return nil, fmt.Errorf("devnats: %s", why)
 	}
 	return &Server{s}, nil
 }
+
+// readyLook is how long one look at a starting server waits.
+const readyLook = 100 * time.Millisecond
 
 var errTaken = errors.New("is in use")
 
@@ -108,8 +132,11 @@ func (s *Server) Stop() {
 	s.server.WaitForShutdown()
 }
 
-// logger writes what the server says to ours.
-type logger struct{ log *slog.Logger }
+// logger writes what the server says to ours, and tells whoever starts it that it has given up.
+type logger struct {
+	log   *slog.Logger
+	fatal chan<- string
+}
 
 func (l logger) Noticef(format string, v ...any) {
 	l.log.Debug("nats-server", "says", fmt.Sprintf(format, v...))
@@ -121,7 +148,12 @@ func (l logger) Errorf(format string, v ...any) {
 	l.log.Error("nats-server", "says", fmt.Sprintf(format, v...))
 }
 func (l logger) Fatalf(format string, v ...any) {
-	l.log.Error("nats-server", "says", fmt.Sprintf(format, v...))
+	why := fmt.Sprintf(format, v...)
+	l.log.Error("nats-server", "says", why)
+	select {
+	case l.fatal <- why:
+	default: // the first reason is the one
+	}
 }
 func (l logger) Debugf(string, ...any) {}
 func (l logger) Tracef(string, ...any) {}

@@ -78,7 +78,7 @@ func NewDev(t testing.TB, args ...string) *Dev {
 // Launch runs `refundry dev` on the folder and does not wait until it is ready.
 func (d *Dev) Launch() {
 	d.t.Helper()
-	args := slices.Concat([]string{"dev", "--listen", "127.0.0.1:0", "--data", d.Dir, "--json", "--log-level", "warn"}, d.args)
+	args := slices.Concat([]string{"dev", "--listen", "127.0.0.1:0", "--nats", "127.0.0.1:0", "--data", d.Dir, "--json", "--log-level", "warn"}, d.args)
 	d.proc = start(d.t, "refundry dev", func(line string) bool { return strings.HasPrefix(line, `{"api":`) }, args...)
 }
 
