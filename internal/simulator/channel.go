@@ -30,11 +30,7 @@ func (r *Rule) acts() bool {
 // onTheWay says whether the fault concerns the way of the request or its answer,
 // not what the channel thinks of it.
 func (r *Rule) onTheWay() bool {
-	switch r.Fault {
-	case LostAfter, LostBefore, Slow, RateLimited:
-		return true
-	}
-	return false
+	return slices.Contains([]Fault{LostAfter, LostBefore, Slow, RateLimited}, r.Fault)
 }
 
 // stageSend decides what a send does and puts it into the record, in one step

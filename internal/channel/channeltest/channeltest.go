@@ -142,6 +142,7 @@ func (s Subject) ask(t *testing.T, number string) (refund.Answer, bool) {
 		return a, true
 	case refund.RecoverByReplay:
 		return s.send(t, s.call(number)), true
+	case refund.RecoverByNotice, refund.RecoverByNobody:
 	}
 	return refund.Answer{}, false
 }
