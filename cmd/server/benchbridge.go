@@ -109,7 +109,7 @@ func (p *benchPlace) openFeed(ctx context.Context, schema string, tenant refund.
 }
 
 func (f *benchFeed) publish(ctx context.Context, events [][]byte) error {
-	js, err := jetstream.New(f.conn)
+	js, err := jetstream.New(f.conn, jetstream.WithPublishAsyncMaxPending(1000))
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (f *benchFeed) publish(ctx context.Context, events [][]byte) error {
 		return err
 	}
 	for _, e := range events {
-		if _, err := js.PublishAsync(demoSubject, e); err != nil {
+		if _, err := js.PublishAsync(demoSubject, e, jetstream.WithStallWait(time.Minute)); err != nil {
 			return err
 		}
 	}

@@ -126,7 +126,7 @@ func newBroker(t *testing.T, s server) *broker {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.admin.Close)
-	if b.js, err = jetstream.New(b.admin); err != nil {
+	if b.js, err = jetstream.New(b.admin, jetstream.WithPublishAsyncMaxPending(500)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: stream, Subjects: []string{subjects}, Storage: jetstream.FileStorage, Duplicates: bridgetest.Window}); err != nil {
@@ -172,7 +172,7 @@ func (b *broker) Publish(ctx context.Context, addr string, msgs ...bridgetest.Me
 		for name, value := range m.Header {
 			msg.Header.Set(name, value)
 		}
-		var opts []jetstream.PublishOpt
+		opts := []jetstream.PublishOpt{jetstream.WithStallWait(30 * time.Second)}
 		if m.TransportID != "" {
 			opts = append(opts, jetstream.WithMsgID(m.TransportID))
 		}

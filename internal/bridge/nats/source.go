@@ -266,10 +266,13 @@ func (m *message) Header() map[string][]string {
 	return out
 }
 
+// Ack waits for the server's word as long as for any request: a server that died meanwhile has forgotten the question.
 func (m *message) Ack(ctx context.Context) error {
 	if m.source.closed.Load() {
 		return bridge.ErrStale
 	}
+	ctx, cancel := context.WithTimeout(ctx, m.source.cfg.Dial)
+	defer cancel()
 	err := m.msg.DoubleAck(ctx)
 	if err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
 		return err
