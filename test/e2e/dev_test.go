@@ -27,6 +27,10 @@ func TestDrainAndSecondRun(t *testing.T) {
 	}
 	dev.Sim().SetRules(ctx, rules...)
 
+	r := harness.Verb(t, nil, "dev", "--listen", "127.0.0.1:0", "--nats", "127.0.0.1:0", "--data", dev.Dir)
+	if r.Exit != 1 || r.Stdout != "" {
+		t.Errorf("a second dev at the same time on the same folder: exit %d: %s", r.Exit, last(r.Stderr))
+	}
 	answers := make([]harness.Response, callers)
 	errs := make([]error, callers)
 	var wg sync.WaitGroup

@@ -67,7 +67,8 @@ func TestKilledWhileTheChannelActs(t *testing.T) {
 	harness.Verify(t, dev.Info().DatabaseURL)
 }
 
-// TestKilledAtRandomMoments: ten times a refund is asked for and the server killed a moment later.
+// TestKilledAtRandomMoments: ten times a refund is asked for and the server killed a moment later, every third time together
+// with its PostgreSQL.
 func TestKilledAtRandomMoments(t *testing.T) {
 	t.Parallel()
 	const kills = 10
@@ -82,7 +83,11 @@ func TestKilledAtRandomMoments(t *testing.T) {
 		wg.Go(func() { client.Post(ctx, "key-"+r.RefundID, r) })
 		moment := time.NewTimer(rand.N(120 * time.Millisecond)) // #nosec G404 -- any moment will do
 		<-moment.C
-		dev.Kill()
+		if i%3 == 2 {
+			dev.KillAll()
+		} else {
+			dev.Kill()
+		}
 		dev.Start()
 	}
 	wg.Wait()

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -101,6 +102,21 @@ func (d *Dev) Info() Info { return *d.info.Load() }
 
 // Kill ends the server at once. PostgreSQL goes on, and the next start attaches to it.
 func (d *Dev) Kill() { d.proc.Kill() }
+
+// KillAll ends the server and its PostgreSQL at once, as a power cut would that leaves the disk alone.
+func (d *Dev) KillAll() {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	db, err := devdb.Start(ctx, devdb.Config{Dir: d.Dir}) // attaches: the server owns it, so nothing of it is ours
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if err := syscall.Kill(db.Pid(), syscall.SIGKILL); err != nil {
+		d.t.Errorf("kill PostgreSQL (pid %d): %v", db.Pid(), err)
+	}
+	d.proc.Kill()
+}
 
 // Stop drains the server and returns its exit code.
 func (d *Dev) Stop() int {
