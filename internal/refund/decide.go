@@ -167,11 +167,14 @@ func (r *Record) withoutQuestion(no int, c Contract, now time.Time) Step {
 	look := Step{Do: DoWait, Until: now.Add(caseLook)}
 	switch c.Recovery() {
 	case RecoverByReplay:
-		if r.Case != nil || r.State.Final() || (no != r.DispatchNo && d.MarkedEpoch == 0) || r.SendingHeld {
+		if r.Case != nil || r.State.Final() || (no != r.DispatchNo && d.MarkedEpoch == 0) {
 			return look
 		}
 		if r.numberDead(*d, c, now) || d.MarkedEpoch > 0 {
 			return Step{Do: DoCase, Reason: CaseNoStep}
+		}
+		if r.SendingHeld {
+			return Step{Do: DoWait, Until: now.Add(Grace)}
 		}
 		if until := r.replayAt(*d, c, now); until.After(now) {
 			return Step{Do: DoWait, Until: until}
