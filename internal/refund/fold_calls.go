@@ -133,7 +133,7 @@ func (f *Fold) repeat(r *Record, c Contract, first, later Attempt) {
 	switch {
 	case !c.Key.Dedupes && !c.Query.Exists && !c.List.Exists:
 		f.a.say("P2", "blind-repeat", "attempt %d was sent although attempt %d may have acted (%s)", later.No, first.No, answerWord(first))
-	case later.DispatchNo == first.DispatchNo && c.Key.Dedupes:
+	case later.DispatchNo == first.DispatchNo && c.Key.Dedupes && !c.Key.After2xx:
 	case !r.absentBetween(first, later) && !r.endedNegative(first.DispatchNo, later.StartedAt):
 		f.a.say("P1", "repeat-without-proof", "attempt %d was sent although attempt %d may have acted (%s) and no absence was read between", later.No, first.No, answerWord(first))
 	}
