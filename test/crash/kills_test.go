@@ -1,0 +1,156 @@
+package crash
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/refundry/refundry/internal/fault"
+	"github.com/refundry/refundry/test/e2e/harness"
+)
+
+// sites work at the same time: what is killed waits for leases, locks and starts more than it computes.
+const sites = 3
+
+// tally is what all sites together have seen.
+type tally struct {
+	mu    sync.Mutex
+	hits  map[string]int
+	kills int
+	all   verdict
+}
+
+func (y *tally) hit(name string) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.hits[name]++
+}
+
+func (y *tally) add(kills int, v verdict) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.kills += kills
+	y.all = y.all.plus(v)
+}
+
+// TestEveryPlaceIsSurvived kills the program at every place, under load and with a channel that loses answers. Afterwards all
+// that was accepted is final or a person's business, no promise is broken, and nothing was paid twice. A place that was never
+// reached fails the test: it would prove nothing.
+func TestEveryPlaceIsSurvived(t *testing.T) {
+	began := time.Now()
+	y := &tally{hits: map[string]int{}}
+	all := places()
+	t.Run("sites", func(t *testing.T) {
+		for i := range sites {
+			mine := all[i*len(all)/sites : (i+1)*len(all)/sites]
+			t.Run(fmt.Sprint(i+1), func(t *testing.T) {
+				t.Parallel()
+				s := newSite(t)
+				if i == 0 {
+					s.setup(y)
+				}
+				s.run(y, mine, (*kills+sites-1)/sites)
+			})
+		}
+	})
+	missing := missing(y.hits)
+	if len(missing) > 0 {
+		t.Errorf("never reached: %s", strings.Join(missing, ", "))
+	}
+	t.Logf("%d places, %d of them reached; %d kills in %s; %s", len(fault.Points()), len(fault.Points())-len(missing), y.kills, time.Since(began).Round(time.Second), y.all)
+}
+
+func missing(hits map[string]int) (out []string) {
+	for _, p := range fault.Points() {
+		if hits[p.Text] == 0 {
+			out = append(out, p.Text)
+		}
+	}
+	return out
+}
+
+// run kills at each of the places, and then again at later passes until there were enough kills. After every round over all
+// places everything has to be in order.
+func (s *site) run(y *tally, mine []place, want int) {
+	for round := 0; round == 0 || s.kills < want; round++ {
+		s.load = startLoad(s.t, s.dev.Client(), "nats://"+s.nats)
+		before := s.kills
+		if round == 0 {
+			s.dev.Kill() // the start that made the folder
+			s.kills++
+		}
+		for i, p := range mine {
+			n := 1
+			if round > 0 {
+				n = 1 + (round*5+i)%p.most
+			}
+			if s.die(p, n) {
+				y.hit(p.name)
+			} else {
+				s.t.Logf("%s was not passed %d times within %s", p.name, n, p.wait)
+			}
+		}
+		took := s.settle()
+		v := s.judge()
+		s.t.Logf("round %d: %d kills, all settled %s after the last; in all %s", round+1, s.kills-before, took.Round(time.Second), v)
+		if s.t.Failed() {
+			return
+		}
+		if s.kills >= want {
+			y.add(s.kills, v)
+			return
+		}
+		s.dev.Kill()
+		s.kills++
+	}
+}
+
+// setup kills the short verbs that make a new installation, each where it can die, and finishes it then.
+func (s *site) setup(y *tally) {
+	s.t.Helper()
+	admin, err := pgx.Connect(s.t.Context(), s.dev.Info().DatabaseURL)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = admin.Close(s.t.Context()) }()
+	if _, err := admin.Exec(s.t.Context(), `CREATE DATABASE crash_setup`); err != nil {
+		s.t.Fatal(err)
+	}
+	cfg := admin.Config().Copy()
+	url := fmt.Sprintf("postgres://%s:%s@%s:%d/crash_setup?sslmode=disable", cfg.User, cfg.Password, cfg.Host, cfg.Port)
+	verbs := map[string][]string{"migrate": {"migrate"}, "tenant": {"tenant", "add", "shop"}, "key": {"key", "add", "shop", "--actor", "ann"}}
+	for _, p := range fault.Points() {
+		verb := verbs[strings.Split(p.Text, ".")[0]]
+		if verb == nil {
+			continue
+		}
+		s.kills++
+		res := harness.Verb(s.t, []string{"REFUNDRY_FAULT=" + p.Text + ":1", "REFUNDRY_DATABASE_URL=" + url}, verb...)
+		if at, _ := fault.Killed(lastLine(res.Stderr)); at == p.Text {
+			y.hit(p.Text)
+		} else {
+			s.t.Errorf("%v did not die at %s: exit %d: %s", verb, p.Text, res.Exit, res.Stderr)
+		}
+		// each verb is finished before the next one's turn; a repeat after a kill must go through
+		if strings.HasSuffix(p.Text, ".done") || strings.HasSuffix(p.Text, ".committed") {
+			if res := harness.Verb(s.t, []string{"REFUNDRY_DATABASE_URL=" + url}, verb...); res.Exit != 0 {
+				s.t.Errorf("%v after its kills: exit %d: %s", verb, res.Exit, res.Stderr)
+			}
+		}
+	}
+	if res := harness.Verb(s.t, nil, "verify", "--json", "--database-url", url); res.Exit != 0 {
+		s.t.Errorf("verify of the new installation: exit %d: %s%s", res.Exit, res.Stdout, res.Stderr)
+	}
+	s.t.Logf("setting up: killed at %v", slices.Sorted(maps.Keys(y.hits)))
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}

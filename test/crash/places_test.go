@@ -1,0 +1,72 @@
+package crash
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/refundry/refundry/internal/fault"
+)
+
+// place is where the program dies, and how that is brought about.
+type place struct {
+	name string
+	most int           // the latest pass at which it dies; 1 = always the first
+	wait time.Duration // how long the load may take to lead there
+}
+
+// rare places are passed seldom, or need something before: a lease that ends, a new leader of the jobs. Everything else is
+// passed all the time under load, so a kill may come at a later pass too.
+var rare = map[fault.Name]time.Duration{
+	fault.LeaseEndWritten: 40 * time.Second, fault.LeaseEndCommitted: 40 * time.Second,
+	fault.SweepParkedWritten: 60 * time.Second, fault.SweepParkedCommitted: 60 * time.Second,
+	fault.WakeRead: 30 * time.Second, fault.WakeDecided: 30 * time.Second,
+	fault.MaintainBefore: 60 * time.Second, fault.MaintainDone: 60 * time.Second,
+	fault.ReversedWritten: 40 * time.Second, fault.ReversedCommitted: 40 * time.Second,
+	fault.FailedWritten: 40 * time.Second, fault.FailedCommitted: 40 * time.Second,
+	fault.AbsentWritten: 40 * time.Second, fault.AbsentCommitted: 40 * time.Second,
+	fault.PostponeBefore: 40 * time.Second, fault.PostponeCommitted: 40 * time.Second,
+	fault.CancelWritten: 30 * time.Second, fault.CancelCommitted: 30 * time.Second,
+	fault.AccountsWritten: 30 * time.Second, fault.AccountsCommitted: 30 * time.Second,
+	fault.DoorCapture: 30 * time.Second, fault.DoorParked: 30 * time.Second, fault.AnswerEvents: 30 * time.Second,
+	fault.PoisonWritten: 30 * time.Second, fault.PoisonCommitted: 30 * time.Second,
+	fault.BridgeFetched: 30 * time.Second, fault.BridgeStored: 30 * time.Second, fault.BridgeTraced: 30 * time.Second, fault.BridgeAcked: 30 * time.Second,
+	fault.DeadlineWritten: 30 * time.Second, fault.DeadlineCommitted: 30 * time.Second,
+}
+
+// setup places are passed by short verbs on an empty database.
+func setup(name string) bool {
+	return slices.Contains([]string{"migrate", "tenant", "key"}, strings.Split(name, ".")[0])
+}
+
+// places are those of the running program. What needs a kill elsewhere before it stands right behind that one.
+func places() []place {
+	var all []place
+	for i, p := range fault.Points() {
+		if setup(p.Text) {
+			continue
+		}
+		wait, seldom := rare[fault.Name(i)]
+		if seldom {
+			all = append(all, place{p.Text, 1, wait})
+		} else {
+			all = append(all, place{p.Text, 8, 30 * time.Second})
+		}
+	}
+	after(all, fault.ClaimCommitted, fault.LeaseEndWritten, fault.LeaseEndCommitted)
+	after(all, fault.WakeRead, fault.SweepParkedWritten, fault.SweepParkedCommitted)
+	return all
+}
+
+// after moves places right behind another one.
+func after(all []place, first fault.Name, next ...fault.Name) {
+	for i := len(next) - 1; i >= 0; i-- {
+		from := slices.IndexFunc(all, func(p place) bool { return p.name == next[i].String() })
+		moved := all[from]
+		copy(all[from:], all[from+1:])
+		rest := all[:len(all)-1]
+		at := slices.IndexFunc(rest, func(p place) bool { return p.name == first.String() }) + 1
+		copy(all[at+1:], all[at:len(all)-1])
+		all[at] = moved
+	}
+}

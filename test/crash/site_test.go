@@ -1,0 +1,87 @@
+package crash
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/refundry/refundry/internal/fault"
+	"github.com/refundry/refundry/test/e2e/harness"
+)
+
+// site is one `refundry dev` that is killed again and again, and its callers.
+type site struct {
+	t     *testing.T
+	dev   *harness.Dev
+	api   string
+	sim   string
+	nats  string
+	load  *load
+	kills int
+	// longest is the slowest start until all was settled again
+	rounds int
+}
+
+// ports hands out ports below those that systems give to clients: while the program is dead, nobody else takes its place.
+var ports atomic.Int64
+
+func port(t *testing.T) string {
+	t.Helper()
+	for range 2000 {
+		addr := fmt.Sprintf("127.0.0.1:%d", 21000+(time.Now().UnixNano()/1000+ports.Add(37))%10000)
+		l, err := net.Listen("tcp", addr)
+		if err == nil {
+			_ = l.Close()
+			return addr
+		}
+	}
+	t.Fatal("no free port")
+	return ""
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	s := &site{t: t, api: port(t), sim: port(t), nats: port(t)}
+	s.dev = harness.NewDev(t, "--faults", channelFaults, "--case-after", "20s", "--listen", s.api, "--simulator", s.sim, "--nats", s.nats)
+	s.dev.Start()
+	return s
+}
+
+// die runs the program until it kills itself at the n-th pass of a place. false: it was never passed so often, and the
+// program was killed from outside.
+func (s *site) die(p place, n int) bool {
+	s.t.Helper()
+	s.dev.LaunchArmed(fmt.Sprintf("%s:%d", p.name, n))
+	proc := s.dev.Process()
+	s.kills++
+	if !proc.EndedWithin(p.wait) {
+		proc.Kill()
+		return false
+	}
+	for line := range strings.Lines(proc.Tail()) {
+		if at, ok := fault.Killed(line); ok && at == p.name {
+			return true
+		}
+	}
+	s.t.Fatalf("the program ended, but not at %s:\n%s", p.name, proc.Tail())
+	return false
+}
+
+// settle starts the program without orders, ends the load and waits until every refund is final or a person's business.
+func (s *site) settle() time.Duration {
+	s.t.Helper()
+	began := time.Now()
+	s.dev.Start()
+	s.load.end()
+	db, ctx := s.dev.DB(), s.t.Context()
+	harness.Eventually(s.t, 4*time.Minute, "every refund is final or has a case, and nothing waits for its payment", func() (bool, string) {
+		open := db.Text(ctx, `SELECT string_agg(account || ' ' || state || ' ' || n, ', ') FROM
+			(SELECT account, state, count(*) n FROM refunds WHERE case_id IS NULL AND (final_at IS NULL OR exposed) GROUP BY 1, 2) x`)
+		waiting := db.Int(ctx, `SELECT count(*) FROM parked WHERE wake_payment IS NOT NULL AND done_at IS NULL`)
+		return open == "" && waiting == 0, fmt.Sprintf("open: %s; waiting: %d", open, waiting)
+	})
+	return time.Since(began)
+}
