@@ -4,10 +4,10 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 RUN_FLAGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint audit build generate bench model fmt
+.PHONY: help run test lint conformance audit build generate bench model fmt
 
 help: ## List the verbs
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## Build and run everything on this machine: API, worker, PostgreSQL, simulated channel (RUN_FLAGS='--listen …')
 	@scripts/deps postgres
@@ -19,6 +19,9 @@ test: ## Vet, staticcheck, generated files, all tests with the race detector on 
 
 lint: ## golangci-lint, with the import fences
 	go tool -modfile=tools/go.mod golangci-lint run ./...
+
+conformance: ## The brokers' conformance suite at full length, and the flood, as a table (RACE=-race for the detector)
+	@scripts/conformance $(RACE)
 
 audit: ## Known vulnerabilities (govulncheck on a pinned database) and module checksums
 	@scripts/audit

@@ -147,7 +147,7 @@ Copy and paste:
 
 The same as an event, with the nats command (go install github.com/nats-io/natscli/nats@latest):
 
-  nats --server %[5]s request %[6]s \
+  nats --server %[5]s pub -J %[6]s \
     '{"specversion":"1.0","id":"evt-1","source":"/shop","type":"refund.requested","tenantid":"demo","data":{"refundId":"rf_2","orderId":"ord_1","paymentId":"pay_1","amount":500,"currency":"USD"}}'
 
 Ctrl-C stops everything.

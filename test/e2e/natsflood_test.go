@@ -51,29 +51,32 @@ func newFlood(t *testing.T, total int) *flood {
 		m.Header.Set(jetstream.MsgIDHeader, fmt.Sprintf("m-%d", len(f.msgs)))
 		f.msgs = append(f.msgs, m)
 	}
-	// every so many refunds, one of the others
-	every := func(i, n int) bool { return n > 0 && i%(refunds/n) == 0 && i/(refunds/n) < n }
+	// every so many refunds, one of the others, beginning with refund number from
+	every := func(i, n, from int) bool {
+		step := refunds / n
+		return i%step == from && i/step < n
+	}
 	var waiting []harness.Request
 	for i := range refunds {
 		payment := fmt.Sprintf("pool-%d", i/50)
 		r := partial(name("nf", i), payment, int64(100+i%900), 1_000_000)
-		if every(i, f.late) {
+		if every(i, f.late, 0) {
 			r = partial(name("nf", i), name("late", i), int64(100+i%900), 0)
 			r.Payment = nil
 			waiting = append(waiting, r)
 		}
 		f.first[r.RefundID] = r.Amount
 		add("evt-"+r.RefundID, "refund.requested", r)
-		if every(i, f.again) {
+		if every(i, f.again, 3) {
 			add("evt-"+r.RefundID, "refund.requested", r)
 		}
-		if every(i, f.conflicts) {
+		if every(i, f.conflicts, 5) {
 			bad := r
 			bad.Amount++
 			f.other[r.RefundID] = bad.Amount
 			add("evt-"+r.RefundID, "refund.requested", bad)
 		}
-		if every(i, f.poison) {
+		if every(i, f.poison, 7) {
 			add("poison-"+r.RefundID, "refund.invented", map[string]any{"i": i})
 		}
 		if len(waiting) > 20 || i == refunds-1 {
