@@ -1,0 +1,258 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/simulator"
+	"github.com/refundry/refundry/internal/store"
+)
+
+// restoreSite is a service in this process: its database may be changed under it, its channel stays.
+type restoreSite struct {
+	t    *testing.T
+	dir  string
+	sim  *runningSimulator
+	demo demoSite
+	app  *app
+}
+
+func newRestoreSite(t *testing.T, url string) *restoreSite {
+	t.Helper()
+	s := &restoreSite{t: t, dir: t.TempDir()}
+	if _, err := store.Migrate(t.Context(), store.MigrateConfig{URL: url}); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if s.demo, err = prepareDemo(t.Context(), url, s.dir); err != nil {
+		t.Fatal(err)
+	}
+	if s.sim, err = startSimulatorWith(t.Context(), "127.0.0.1:0", simulator.Config{Dir: filepath.Join(s.dir, "sim")}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.sim.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// start runs the service; the returned function stops it.
+func (s *restoreSite) start(url string, worker bool) func() {
+	s.t.Helper()
+	secret := filepath.Join(s.dir, "secret")
+	if err := os.WriteFile(secret, []byte("a secret of the tests"), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	file := demoConfig(s.sim.url(), "", secret, 0)
+	file.Bridges = nil
+	a, err := newApp(s.t.Context(), appConfig{databaseURL: url, schema: "refundry", listen: "127.0.0.1:0", file: file, api: true, worker: worker, workers: 8,
+		guard: guardConfig{verifyEvery: time.Second}, log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := a.start(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+	s.app = a
+	return func() {
+		if err := a.stop(); err != nil {
+			s.t.Error(err)
+		}
+	}
+}
+
+func (s *restoreSite) call(method, path, key string, body any) (status int, answer map[string]any) {
+	s.t.Helper()
+	text, err := json.Marshal(body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(s.t.Context(), method, "http://"+s.app.server.Addr().String()+path, bytes.NewReader(text))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.demo.APIKey)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Idempotency-Key", key)
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
+		s.t.Fatal(err)
+	}
+	return res.StatusCode, answer
+}
+
+// ask posts a refund on a payment of its own. The account is told by the id's beginning.
+func (s *restoreSite) ask(id, account string) {
+	s.t.Helper()
+	status, answer := s.call(http.MethodPost, "/v1/refunds", "key-"+id, map[string]any{"refundId": id, "orderId": "ord_" + id, "paymentId": "pay_" + id, "amount": 100, "currency": "USD",
+		"payment": map[string]any{"orderId": "ord_" + id, "amount": 1000, "currency": "USD", "channelAccount": account}})
+	if status != http.StatusAccepted {
+		s.t.Fatalf("%s: %d %v", id, status, answer)
+	}
+}
+
+// sends is what the channel's own record says: how many sends it saw, and its effects by refund.
+func (s *restoreSite) sends() (requests int, effects map[string]int) {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.sim.url()+"/effects", nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	var all []struct {
+		RefundID string
+		Requests int
+	}
+	if err := json.NewDecoder(res.Body).Decode(&all); err != nil {
+		s.t.Fatal(err)
+	}
+	effects = map[string]int{}
+	for _, e := range all {
+		requests += e.Requests
+		effects[e.RefundID]++
+	}
+	return requests, effects
+}
+
+// C35: a backup is restored to a point before 50 sends, and the service started on it. Requests that the restore has lost come again,
+// some before and some after sending is let go on. Nothing is sent for any of them: the channel is asked, or a person.
+func TestC35RestoredBackup(t *testing.T) {
+	t.Parallel()
+	b := startBackedUp(t)
+	s := newRestoreSite(t, b.db.URL())
+	accounts := []string{"demo", "demo", "demo-list-and-match", "demo-key-replay-only", "demo-blind"}
+	account := func(i int) string { return accounts[i%len(accounts)] }
+
+	stop := s.start(b.db.URL(), false) // takes requests, sends nothing
+	for i := range 25 {
+		s.ask(fmt.Sprintf("old_%d", i), account(i))
+	}
+	backup := b.backup()
+	one[string](t, b.db.URL(), `SELECT pg_create_restore_point('before')::text`)
+	stop()
+	stop = s.start(b.db.URL(), true)
+	for i := range 25 {
+		s.ask(fmt.Sprintf("lost_%d", i), account(i))
+	}
+	until(t, time.Minute, "50 refunds succeed", func() bool {
+		return one[int](t, b.db.URL(), `SELECT count(*) FROM refunds WHERE state = 'SUCCESS'`) == 50
+	})
+	requests, effects := s.sends()
+	if requests != 50 || len(effects) != 50 {
+		t.Fatalf("%d sends and %d effects, want 50", requests, len(effects))
+	}
+	stop()
+	b.archived()
+	if err := b.db.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	url := b.restore(backup, "before").URL()
+	if n := one[int](t, url, `SELECT count(*) FROM refunds WHERE state = 'PENDING' AND attempt_no = 0`); n != 25 {
+		t.Fatalf("%d refunds are back, want 25 that nothing is known to be sent for", n)
+	}
+	stop = s.start(url, true)
+	t.Cleanup(stop)
+	if !one[bool](t, url, `SELECT sending_held_since IS NOT NULL FROM installation`) {
+		t.Fatal("another timeline, and sending is not held")
+	}
+	for i := range 20 {
+		s.ask(fmt.Sprintf("lost_%d", i), account(i)) // intake goes on; the client cannot know
+	}
+	until(t, time.Minute, "every refund waits for the epoch", func() bool {
+		return one[int](t, url, `SELECT count(*) FROM refunds WHERE state = 'PENDING' AND pending_reason = 'sending-held'`) == 45
+	})
+	s.wantSends(50)
+
+	out, err := run("epoch", "expose", "--yes", "--json", "--reseen", "1h", "--database-url", url)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var e store.EpochState
+	if err := json.Unmarshal([]byte(out), &e); err != nil || e.Epoch != 2 || e.Moved || e.HeldSince != nil || e.Unmarked != 0 {
+		t.Fatalf("after expose: %v %s", err, out)
+	}
+	for i := 20; i < 25; i++ {
+		s.ask(fmt.Sprintf("lost_%d", i), account(i)) // sending goes on, but nobody may trust that this id is new
+	}
+	s.ask("new", "demo") // and this one is
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(one[string](t, url, `SELECT coalesce(string_agg(format('%s %s %s %s dispatch %s, due %s, asked %s', refund_id, account, state, pending_reason, dispatch_no,
+				next_action_at - now(), (SELECT string_agg(a.dispatch_no || a.kind || ':' || coalesce(a.answer, ''), ' ' ORDER BY a.no) FROM attempts a WHERE a.rid = refunds.rid)), E'\n'), '')
+				FROM refunds WHERE final_at IS NULL AND case_id IS NULL`))
+		}
+	})
+	until(t, 3*time.Minute, "every refund has its end or a case", func() bool {
+		return one[int](t, url, `SELECT count(*) FROM refunds WHERE final_at IS NULL AND case_id IS NULL`) == 0
+	})
+	for sql, want := range map[string]int{
+		`SELECT count(*) FROM refunds WHERE state = 'SUCCESS' AND case_id IS NULL AND account IN ('demo', 'demo-list-and-match')`:          31,
+		`SELECT count(*) FROM refunds WHERE state = 'UNKNOWN' AND case_id IS NOT NULL AND account IN ('demo-key-replay-only', 'demo-blind')`: 20,
+		`SELECT count(*) FROM attempts WHERE kind = 'SEND' AND rid NOT IN (SELECT rid FROM refunds WHERE refund_id = 'new')`:               0,
+		`SELECT count(*) FROM refunds r WHERE NOT EXISTS (SELECT FROM dispatches d WHERE d.rid = r.rid AND d.no = 2 AND d.marked_epoch = 2)`: 0,
+		`SELECT dispatch_no FROM refunds WHERE refund_id = 'new'`:                                                                            3,
+	} {
+		if n := one[int](t, url, sql); n != want {
+			t.Errorf("%s: %d, want %d", sql, n, want)
+		}
+	}
+	s.wantSends(51)
+	s.wantPromises(url)
+}
+
+// wantSends: so many sends, each of another refund.
+func (s *restoreSite) wantSends(n int) {
+	s.t.Helper()
+	requests, effects := s.sends()
+	if requests != n || len(effects) != n {
+		s.t.Errorf("the channel saw %d sends for %d refunds, want %d", requests, len(effects), n)
+	}
+	for id, n := range effects {
+		if n != 1 {
+			s.t.Errorf("%s: %d effects", id, n)
+		}
+	}
+}
+
+func (s *restoreSite) wantPromises(url string) {
+	s.t.Helper()
+	v, err := store.OpenVerifier(context.WithoutCancel(s.t.Context()), store.VerifyConfig{URL: url})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer v.Close()
+	r, err := v.Run(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, p := range r.Promises {
+		if p.Violations > 0 {
+			s.t.Errorf("%s: %d violations: %+v", p.ID, p.Violations, p.Samples)
+		}
+	}
+	if len(r.Promises) != len(refund.Promises()) {
+		s.t.Errorf("%d promises checked", len(r.Promises))
+	}
+}
