@@ -33,7 +33,11 @@ func (o observer) Called(account string, kind refund.AttemptKind, answer refund.
 	o.m.Call(account, string(kind), string(answer))
 }
 
-func (o observer) Swept(s refund.Swept) { o.m.TakenOver(s.TakenOver) }
+func (o observer) Swept(s refund.Swept) {
+	o.m.TakenOver(s.TakenOver)
+	o.m.Overdue(s.Overdue)
+	o.m.Decisions(s.Decided, s.Expired)
+}
 
 // measuredStore measures how long refunds live.
 type measuredStore struct {

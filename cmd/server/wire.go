@@ -158,7 +158,7 @@ func (a *app) openAPI(channels *channel.Registry) (err error) {
 	if !a.cfg.api {
 		return nil
 	}
-	a.api, err = httpapi.New(httpapi.Config{Door: a.door, Refunds: a.store, Actions: actions{a.store, a.runner, a.log}, Payments: a.store, Keys: a.store,
+	a.api, err = httpapi.New(httpapi.Config{Door: a.door, Refunds: a.store, Actions: actions{a.store, a.runner, a.log}, Payments: a.store, Keys: a.store, Cases: a.store,
 		Events: bridge.Codec{}, Parking: a.store, Messages: a.store,
 		Parked: parkingLot{a.store, bridge.Redriver{Lot: a.store, Door: a.door, NewRID: store.NewRID, Log: a.log}}, Notices: noticeDesk{channels, a.store}, Metrics: a.metrics.Handler(), Log: a.log,
 		Ready: []httpapi.ReadyCheck{

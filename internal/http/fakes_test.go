@@ -207,7 +207,7 @@ func serve(t *testing.T, change func(*world, *httpapi.Config)) (*world, *client)
 		prefix, rec := record(t, k.key, k.tenant, k.scopes...)
 		w.keys[prefix] = rec
 	}
-	cfg := httpapi.Config{Door: w, Refunds: w, Actions: w, Payments: w, Keys: w, Events: bridge.Codec{}, Parking: w, Messages: w, Parked: w}
+	cfg := httpapi.Config{Door: w, Refunds: w, Actions: w, Payments: w, Keys: w, Events: bridge.Codec{}, Parking: w, Messages: w, Parked: w, Cases: &court{world: w}}
 	if change != nil {
 		change(w, &cfg)
 	}

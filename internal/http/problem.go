@@ -106,7 +106,10 @@ func (ps *problems) of(ctx context.Context, err error) *Problem {
 	var own *Problem
 	var domain *refund.Problem
 	var tooLarge *http.MaxBytesError
+	var notAllowed *refund.NotAllowed
 	switch {
+	case errors.As(err, &notAllowed):
+		return &Problem{Code: refund.CodeDecisionNotAllowed, Detail: notAllowed.Why.Text()}
 	case errors.As(err, &own):
 		return own
 	case errors.As(err, &domain):
@@ -121,7 +124,7 @@ func (ps *problems) of(ctx context.Context, err error) *Problem {
 		return &Problem{Code: refund.CodeNotCancelable}
 	case errors.Is(err, refund.ErrOverloaded):
 		return &Problem{Code: codeOverloaded}
-	case errors.Is(err, refund.ErrUnavailable), errors.Is(err, refund.ErrCommitUnknown):
+	case errors.Is(err, refund.ErrUnavailable), errors.Is(err, refund.ErrCommitUnknown), errors.Is(err, refund.ErrNoChannel):
 		ps.log.WarnContext(ctx, "not available", "error", err.Error(), "requestId", requestID(ctx))
 		return &Problem{Code: codeUnavailable}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):

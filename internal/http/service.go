@@ -42,6 +42,19 @@ type Payments interface {
 	FindPayment(ctx context.Context, tenant refund.TenantID, paymentID string) (PaymentView, error)
 }
 
+// Cases are what waits for people. Errors: refund.ErrNotFound, ErrUnavailable; of
+// Propose and Judge also *refund.Problem (case-closed, decision-pending,
+// decision-void, decision-judged, approver-is-maker), *refund.NotAllowed,
+// refund.ErrBusy. Both are repeatable.
+type Cases interface {
+	// ListCases returns at most q.Limit cases: open ones oldest first, closed ones newest first.
+	ListCases(ctx context.Context, tenant refund.TenantID, q refund.CaseQuery) ([]refund.CaseRow, error)
+	FindCase(ctx context.Context, tenant refund.TenantID, id refund.RID) (refund.CaseView, error)
+	// Propose stores a proposal. created says that it was not there before.
+	Propose(ctx context.Context, p refund.Proposal) (d refund.Decision, created bool, err error)
+	Judge(ctx context.Context, a refund.Approval) (refund.Decision, error)
+}
+
 // EventDecoder turns one CloudEvent into an intake without tenant, consumer,
 // actor and parking place. attributes are those of binary mode, in lower case
 // and without "ce-"; nil means that body is the whole event as JSON. On an
@@ -118,6 +131,7 @@ type Config struct {
 	Parking  ParkingLot
 	Messages Messages
 	Parked   ParkedMessages
+	Cases    Cases
 
 	Notices Notices          // of channels; nil = the path does not exist
 	Ready   []ReadyCheck     // for /readyz, asked in order
@@ -138,6 +152,7 @@ type service struct {
 	parking  ParkingLot
 	messages Messages
 	parked   ParkedMessages
+	cases    Cases
 	notices  Notices
 
 	ready    []ReadyCheck
@@ -155,7 +170,7 @@ type service struct {
 var _ oapi.StrictServerInterface = (*service)(nil)
 
 func newService(c Config) (*service, error) {
-	if c.Door == nil || c.Refunds == nil || c.Actions == nil || c.Payments == nil || c.Keys == nil || c.Events == nil || c.Parking == nil || c.Messages == nil || c.Parked == nil {
+	if c.Door == nil || c.Refunds == nil || c.Actions == nil || c.Payments == nil || c.Keys == nil || c.Events == nil || c.Parking == nil || c.Messages == nil || c.Parked == nil || c.Cases == nil {
 		return nil, errors.New("httpapi: a required part of the configuration is missing")
 	}
 	c.Log = or(c.Log, slog.New(slog.DiscardHandler))
@@ -163,7 +178,7 @@ func newService(c Config) (*service, error) {
 		c.Clock = time.Now
 	}
 	limits := c.Limits.withDefaults()
-	s := &service{door: c.Door, refunds: c.Refunds, actions: c.Actions, payments: c.Payments, events: c.Events, parking: c.Parking, messages: c.Messages, parked: c.Parked, notices: c.Notices,
+	s := &service{door: c.Door, refunds: c.Refunds, actions: c.Actions, payments: c.Payments, events: c.Events, parking: c.Parking, messages: c.Messages, parked: c.Parked, cases: c.Cases, notices: c.Notices,
 		ready: c.Ready, clock: c.Clock, limits: limits, waiters: make(chan struct{}, limits.Waiters), stopping: make(chan struct{}),
 		problems: newProblems(c.Log), auth: &authenticator{keys: newKeyCache(c.Keys, limits.KeyTTL, c.Clock), clock: c.Clock}}
 	spec, err := oapi.GetSpec()

@@ -43,8 +43,8 @@ type CaseView struct {
 	CaseRow
 	Evidence  json.RawMessage // what was known when it opened
 	Choices   []Choice
-	Decisions []Decision // newest first
-	Lines     []Effect   // held lines of the payment
+	Decisions []Decision  // newest first
+	Lines     []EffectRow // held lines of the payment
 	Payment   Payment
 }
 

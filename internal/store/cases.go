@@ -23,6 +23,8 @@ const caseFrom = `cases c LEFT JOIN refunds r ON (r.tenant_id, r.rid) = (c.tenan
 
 const (
 	caseSQL      = `SELECT ` + caseColumns + ` FROM ` + caseFrom + ` WHERE c.tenant_id = $1 AND c.case_id = $2`
+	caseLinesSQL = `SELECT e.effect_id, e.dispatch_no, coalesce(e.channel_refund_id, ''), e.amount, e.currency, e.counted, e.status, e.source, e.at, e.reversed_at
+    FROM effects e WHERE e.tenant_id = $1 AND e.payment_id = $2 AND e.rid IS NULL AND e.status = 'HELD' ORDER BY e.effect_id`
 	heldLinesSQL = `SELECT e.effect_id, e.rid IS NOT NULL, e.dispatch_no, e.channel_refund_id, e.amount, e.currency, e.counted, e.status, e.source, e.at, e.reversed_at
     FROM effects e WHERE e.tenant_id = $1 AND e.payment_id = $2 AND e.rid IS NULL ORDER BY e.effect_id`
 )
@@ -110,13 +112,8 @@ func (s *Store) FindCase(ctx context.Context, tenant refund.TenantID, id refund.
 		v.Decisions, err = pgx.CollectRows(rows, scanDecision)
 		return err
 	})
-	b.Queue(heldLinesSQL, int64(tenant), v.PaymentID).Query(func(rows pgx.Rows) error {
-		lines, err := pgx.CollectRows(rows, scanEffect)
-		for _, e := range lines {
-			if e.Status == refund.EffectHeld {
-				v.Lines = append(v.Lines, e)
-			}
-		}
+	b.Queue(caseLinesSQL, int64(tenant), v.PaymentID).Query(func(rows pgx.Rows) (err error) {
+		v.Lines, err = pgx.CollectRows(rows, scanEffectRow(""))
 		return err
 	})
 	b.Queue(sqlFindPayment, int64(tenant), v.PaymentID).QueryRow(func(row pgx.Row) (err error) {

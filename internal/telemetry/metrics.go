@@ -42,6 +42,9 @@ func Definitions() []Definition {
 		{"accept_to_final_seconds", Histogram, nil, "From acceptance until the refund told its end."},
 		{"channel_calls_total", Counter, []string{"account", "op", "answer"}, "Calls to channels by account, operation (SEND, QUERY, LIST) and classified answer."},
 		{"takeovers_total", Counter, nil, "Refunds whose owner fell silent and whose lease was ended by the sweeper."},
+		{"overdue_total", Counter, nil, "Refunds whose timer had run out more than 30 s before a sweep found them: nobody was looking. Each was handed on by that sweep."},
+		{"decisions_applied_total", Counter, nil, "Approved decisions that took effect by the sweeper, because something sent could still act when they were approved."},
+		{"decisions_expired_total", Counter, nil, "Proposals that nobody approved in time."},
 		{"commit_unknown_total", Counter, nil, "Transactions whose COMMIT was sent and not answered; each was run again to learn its outcome."},
 		{"refunds", Gauge, []string{"state"}, "Refunds that are not done with, by state."},
 		{"oldest_age_seconds", Gauge, []string{"state"}, "Age in its state of the oldest refund that is not done with."},
@@ -66,6 +69,7 @@ type Metrics struct {
 	intake, duplicates, conflicts, calls *prometheus.CounterVec
 	bridge                               bridgeMetrics
 	takeovers, commitUnknown             prometheus.Counter
+	overdue, applied, expired            prometheus.Counter
 	accept, acceptToFinal                prometheus.Histogram
 	refunds, oldest, parked              *prometheus.GaugeVec
 	promises                             promiseMetrics
@@ -102,6 +106,7 @@ func New() *Metrics {
 	m.takeovers, m.commitUnknown = counter("takeovers_total").WithLabelValues(), counter("commit_unknown_total").WithLabelValues()
 	m.bridge = bridgeMetrics{deliveries: counter("bridge_deliveries_total"), parked: counter("bridge_parked_total"), opened: counter("bridge_opened_total"),
 		ackFailures: counter("bridge_ack_failures_total"), lag: gauge("bridge_lag_messages")}
+	m.overdue, m.applied, m.expired = counter("overdue_total").WithLabelValues(), counter("decisions_applied_total").WithLabelValues(), counter("decisions_expired_total").WithLabelValues()
 	m.accept = histogram("accept_seconds", prometheus.ExponentialBuckets(0.001, 2, 14))
 	m.acceptToFinal = histogram("accept_to_final_seconds", prometheus.ExponentialBuckets(0.01, 3, 14))
 	m.promises = promiseMetrics{violations: gauge("invariant_violations"), most: gauge("effects_per_refund_max").WithLabelValues(),
@@ -139,6 +144,15 @@ func (m *Metrics) Call(account, op, answer string) {
 
 // TakenOver counts ended leases.
 func (m *Metrics) TakenOver(n int) { m.takeovers.Add(float64(n)) }
+
+// Overdue counts refunds that a sweep found later than their bound.
+func (m *Metrics) Overdue(n int) { m.overdue.Add(float64(n)) }
+
+// Decisions counts what a sweep did with decisions of people.
+func (m *Metrics) Decisions(applied, expired int) {
+	m.applied.Add(float64(applied))
+	m.expired.Add(float64(expired))
+}
 
 // CommitUnknown counts a lost answer of COMMIT.
 func (m *Metrics) CommitUnknown() { m.commitUnknown.Inc() }

@@ -23,6 +23,24 @@ import (
 	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
+// Defines values for ApprovalVerdict.
+const (
+	Approve ApprovalVerdict = "approve"
+	Reject  ApprovalVerdict = "reject"
+)
+
+// Valid indicates whether the value is a known member of the ApprovalVerdict enum.
+func (e ApprovalVerdict) Valid() bool {
+	switch e {
+	case Approve:
+		return true
+	case Reject:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AttemptKind.
 const (
 	LIST  AttemptKind = "LIST"
@@ -56,6 +74,84 @@ func (e CaseFilter) Valid() bool {
 	case CaseFilterNone:
 		return true
 	case CaseFilterOpen:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CaseState.
+const (
+	CaseStateClosed CaseState = "closed"
+	CaseStateOpen   CaseState = "open"
+)
+
+// Valid indicates whether the value is a known member of the CaseState enum.
+func (e CaseState) Valid() bool {
+	switch e {
+	case CaseStateClosed:
+		return true
+	case CaseStateOpen:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DecisionAction.
+const (
+	Acknowledge    DecisionAction = "acknowledge"
+	ConfirmNotDone DecisionAction = "confirm-not-done"
+	ConfirmSuccess DecisionAction = "confirm-success"
+	Resend         DecisionAction = "resend"
+	TakeBack       DecisionAction = "take-back"
+	Wait           DecisionAction = "wait"
+)
+
+// Valid indicates whether the value is a known member of the DecisionAction enum.
+func (e DecisionAction) Valid() bool {
+	switch e {
+	case Acknowledge:
+		return true
+	case ConfirmNotDone:
+		return true
+	case ConfirmSuccess:
+		return true
+	case Resend:
+		return true
+	case TakeBack:
+		return true
+	case Wait:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DecisionStatus.
+const (
+	Applied  DecisionStatus = "applied"
+	Approved DecisionStatus = "approved"
+	Expired  DecisionStatus = "expired"
+	Proposed DecisionStatus = "proposed"
+	Rejected DecisionStatus = "rejected"
+	Void     DecisionStatus = "void"
+)
+
+// Valid indicates whether the value is a known member of the DecisionStatus enum.
+func (e DecisionStatus) Valid() bool {
+	switch e {
+	case Applied:
+		return true
+	case Approved:
+		return true
+	case Expired:
+		return true
+	case Proposed:
+		return true
+	case Rejected:
+		return true
+	case Void:
 		return true
 	default:
 		return false
@@ -242,6 +338,15 @@ type AccountName = string
 // Amount In the currency's smallest unit.
 type Amount = int64
 
+// ApprovalRequest defines model for ApprovalRequest.
+type ApprovalRequest struct {
+	DecisionId openapi_types.UUID `json:"decisionId"`
+	Verdict    ApprovalVerdict    `json:"verdict"`
+}
+
+// ApprovalVerdict defines model for ApprovalVerdict.
+type ApprovalVerdict string
+
 // Attempt One call to the channel.
 type Attempt struct {
 	No         int         `json:"no"`
@@ -300,8 +405,98 @@ type Case struct {
 	OpenedAt time.Time `json:"openedAt"`
 }
 
+// CaseDetail defines model for CaseDetail.
+type CaseDetail struct {
+	Case     CaseSummary     `json:"case"`
+	Evidence json.RawMessage `json:"evidence"`
+
+	// Choices One for each decision.
+	Choices []Choice `json:"choices"`
+
+	// Proposal The decision that waits.
+	Proposal *Decision `json:"proposal"`
+
+	// Decisions The newest 100, newest first.
+	Decisions []Decision `json:"decisions"`
+
+	// Lines Held lines of the payment.
+	Lines   []Effect `json:"lines"`
+	Payment Payment  `json:"payment"`
+}
+
 // CaseFilter defines model for CaseFilter.
 type CaseFilter string
+
+// CasePage defines model for CasePage.
+type CasePage struct {
+	Items      []CaseSummary `json:"items"`
+	NextCursor *string       `json:"nextCursor"`
+	HasMore    bool          `json:"hasMore"`
+}
+
+// CaseReason Why a person must look. `late`: money moved after we had told that it did not. `multi`: more than one effect. `other`:
+// another number may still pay. `excess`: more went back than was captured. `contradiction`: the channel contradicts itself
+// or us. `held`: money moved that may be this refund. `deadline`: open for too long. `no-automatic-step`: the channel's
+// contract allows nothing more. `acknowledged`: the channel has a refund that was held for not done. More may come.
+type CaseReason = string
+
+// CaseState defines model for CaseState.
+type CaseState string
+
+// CaseSummary defines model for CaseSummary.
+type CaseSummary struct {
+	Id openapi_types.UUID `json:"id"`
+
+	// RefundId Null for a case that is about a payment.
+	RefundId *string `json:"refundId"`
+
+	// PaymentId Chosen by the caller; case matters.
+	PaymentId Id `json:"paymentId"`
+
+	// ChannelAccount Name of a configured channel account.
+	ChannelAccount AccountName `json:"channelAccount"`
+
+	// State The refund's.
+	State *RefundState `json:"state"`
+
+	// Version The refund's. A decision may name it.
+	Version *int64 `json:"version"`
+
+	// Amount The refund's amount; for a payment's case its excess.
+	Amount int64 `json:"amount"`
+
+	// Currency ISO 4217, upper case.
+	Currency Currency `json:"currency"`
+
+	// Reasons Empty once closed.
+	Reasons  []CaseReason `json:"reasons"`
+	OpenedAt time.Time    `json:"openedAt"`
+	ClosedAt *time.Time   `json:"closedAt"`
+
+	// ClosedHow `fact:` or `decision:` and which.
+	ClosedHow *string `json:"closedHow"`
+
+	// Proposed A proposal waits for its approval, or an approved one for its time.
+	Proposed bool `json:"proposed"`
+}
+
+// Choice defines model for Choice.
+type Choice struct {
+	Action  DecisionAction `json:"action"`
+	Allowed bool           `json:"allowed"`
+
+	// Why Stable name of what is in the way.
+	Why *string `json:"why"`
+
+	// Detail The same in a sentence.
+	Detail *string `json:"detail"`
+
+	// TakesEffectAt Not before this time; null when an approval takes effect at once.
+	TakesEffectAt *time.Time `json:"takesEffectAt"`
+
+	// EffectIds `confirm-success`: held lines that can be attached.
+	EffectIds []openapi_types.UUID `json:"effectIds"`
+}
 
 // CloudEvent A CloudEvent 1.0 in the JSON format. `data_base64` and media types other than JSON are not read.
 type CloudEvent = json.RawMessage
@@ -314,6 +509,50 @@ type ConsumerName = string
 
 // Currency ISO 4217, upper case.
 type Currency = string
+
+// Decision defines model for Decision.
+type Decision struct {
+	Id     openapi_types.UUID `json:"id"`
+	CaseId openapi_types.UUID `json:"caseId"`
+	Action DecisionAction     `json:"action"`
+
+	// Status `approved`: waits until nothing that was sent can act any more. `applied`: has taken effect. `void`: something happened before that.
+	Status   DecisionStatus      `json:"status"`
+	Evidence string              `json:"evidence"`
+	EffectId *openapi_types.UUID `json:"effectId"`
+
+	// Version The refund's version that it was made on; null for a payment's case.
+	Version *int64 `json:"version"`
+
+	// Excess The payment's excess that it was made on, where it accepts it.
+	Excess    *int64     `json:"excess"`
+	Maker     string     `json:"maker"`
+	MadeAt    time.Time  `json:"madeAt"`
+	ExpiresAt time.Time  `json:"expiresAt"`
+	Checker   *string    `json:"checker"`
+	CheckedAt *time.Time `json:"checkedAt"`
+	AppliedAt *time.Time `json:"appliedAt"`
+}
+
+// DecisionAction defines model for DecisionAction.
+type DecisionAction string
+
+// DecisionRequest defines model for DecisionRequest.
+type DecisionRequest struct {
+	Action DecisionAction `json:"action"`
+
+	// EffectId `confirm-success`: the held line that is this refund.
+	EffectId *openapi_types.UUID `json:"effectId,omitempty"`
+
+	// Evidence Why, or a reference; at least 8 characters besides blanks at its ends.
+	Evidence string `json:"evidence"`
+
+	// Version The refund's version that was looked at; another one by now is 409.
+	Version *int64 `json:"version,omitempty"`
+}
+
+// DecisionStatus `approved`: waits until nothing that was sent can act any more. `applied`: has taken effect. `void`: something happened before that.
+type DecisionStatus string
 
 // Delivery One time that a message about this refund came in.
 type Delivery struct {
@@ -829,6 +1068,9 @@ type Timeline struct {
 	Truncated bool `json:"truncated"`
 }
 
+// CaseId defines model for CaseId.
+type CaseId = openapi_types.UUID
+
 // Cursor defines model for Cursor.
 type Cursor = string
 
@@ -885,6 +1127,23 @@ type Unprocessable = Problem
 
 // UnsupportedMediaType RFC 9457.
 type UnsupportedMediaType = Problem
+
+// ListCasesParams defines parameters for ListCases.
+type ListCasesParams struct {
+	// State `open` (the default) or `closed`.
+	State *CaseState `form:"state,omitempty" json:"state,omitempty"`
+
+	// Reason Only cases that have this reason.
+	Reason    *CaseReason `form:"reason,omitempty" json:"reason,omitempty"`
+	RefundId  *Id         `form:"refundId,omitempty" json:"refundId,omitempty"`
+	PaymentId *Id         `form:"paymentId,omitempty" json:"paymentId,omitempty"`
+
+	// Cursor `nextCursor` of the page before. Opaque; valid only with the same filters.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit Items per page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
 
 // ListMessagesParams defines parameters for ListMessages.
 type ListMessagesParams struct {
@@ -969,6 +1228,12 @@ type GetRefundParams struct {
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
+// JudgeDecisionJSONRequestBody defines body for JudgeDecision for application/json ContentType.
+type JudgeDecisionJSONRequestBody = ApprovalRequest
+
+// ProposeDecisionJSONRequestBody defines body for ProposeDecision for application/json ContentType.
+type ProposeDecisionJSONRequestBody = DecisionRequest
+
 // ReceiveEventsApplicationCloudeventsPlusJSONRequestBody defines body for ReceiveEvents for application/cloudevents+json ContentType.
 type ReceiveEventsApplicationCloudeventsPlusJSONRequestBody = CloudEvent
 
@@ -986,6 +1251,18 @@ type CreateRefundJSONRequestBody = RefundRequest
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
+	// ListCases What waits for a person
+	// (GET /v1/cases)
+	ListCases(w http.ResponseWriter, r *http.Request, params ListCasesParams)
+	// GetCase A case and what may be decided
+	// (GET /v1/cases/{caseId})
+	GetCase(w http.ResponseWriter, r *http.Request, caseId CaseId)
+	// JudgeDecision Approve or reject a proposal
+	// (POST /v1/cases/{caseId}/approval)
+	JudgeDecision(w http.ResponseWriter, r *http.Request, caseId CaseId)
+	// ProposeDecision Propose a decision
+	// (POST /v1/cases/{caseId}/decision)
+	ProposeDecision(w http.ResponseWriter, r *http.Request, caseId CaseId)
 	// ReceiveEvents Send events
 	// (POST /v1/events)
 	ReceiveEvents(w http.ResponseWriter, r *http.Request)
@@ -1036,6 +1313,30 @@ type ServerInterface interface {
 // Unimplemented server implementation that returns http.StatusNotImplemented for each endpoint.
 
 type Unimplemented struct{}
+
+// ListCases What waits for a person
+// (GET /v1/cases)
+func (_ Unimplemented) ListCases(w http.ResponseWriter, r *http.Request, params ListCasesParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetCase A case and what may be decided
+// (GET /v1/cases/{caseId})
+func (_ Unimplemented) GetCase(w http.ResponseWriter, r *http.Request, caseId CaseId) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// JudgeDecision Approve or reject a proposal
+// (POST /v1/cases/{caseId}/approval)
+func (_ Unimplemented) JudgeDecision(w http.ResponseWriter, r *http.Request, caseId CaseId) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ProposeDecision Propose a decision
+// (POST /v1/cases/{caseId}/decision)
+func (_ Unimplemented) ProposeDecision(w http.ResponseWriter, r *http.Request, caseId CaseId) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
 
 // ReceiveEvents Send events
 // (POST /v1/events)
@@ -1135,6 +1436,182 @@ type ServerInterfaceWrapper struct {
 }
 
 type MiddlewareFunc func(http.Handler) http.Handler
+
+// ListCases operation middleware
+func (siw *ServerInterfaceWrapper) ListCases(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListCasesParams
+
+	// ------------- Optional query parameter "state" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "state", r.URL.Query(), &params.State, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "state"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "state", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "reason" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "reason", r.URL.Query(), &params.Reason, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "reason"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "reason", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "refundId" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "refundId", r.URL.Query(), &params.RefundId, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "refundId"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "refundId", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "paymentId" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "paymentId", r.URL.Query(), &params.PaymentId, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "paymentId"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "paymentId", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListCases(w, r, params)
+	}))
+
+	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
+		handler = siw.HandlerMiddlewares[i](handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetCase operation middleware
+func (siw *ServerInterfaceWrapper) GetCase(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "caseId" -------------
+	var caseId CaseId
+
+	err = runtime.BindStyledParameterWithOptions("simple", "caseId", chi.URLParam(r, "caseId"), &caseId, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "caseId", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetCase(w, r, caseId)
+	}))
+
+	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
+		handler = siw.HandlerMiddlewares[i](handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// JudgeDecision operation middleware
+func (siw *ServerInterfaceWrapper) JudgeDecision(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "caseId" -------------
+	var caseId CaseId
+
+	err = runtime.BindStyledParameterWithOptions("simple", "caseId", chi.URLParam(r, "caseId"), &caseId, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "caseId", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.JudgeDecision(w, r, caseId)
+	}))
+
+	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
+		handler = siw.HandlerMiddlewares[i](handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ProposeDecision operation middleware
+func (siw *ServerInterfaceWrapper) ProposeDecision(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "caseId" -------------
+	var caseId CaseId
+
+	err = runtime.BindStyledParameterWithOptions("simple", "caseId", chi.URLParam(r, "caseId"), &caseId, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "caseId", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ProposeDecision(w, r, caseId)
+	}))
+
+	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
+		handler = siw.HandlerMiddlewares[i](handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
 
 // ReceiveEvents operation middleware
 func (siw *ServerInterfaceWrapper) ReceiveEvents(w http.ResponseWriter, r *http.Request) {
@@ -1994,6 +2471,18 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Post(options.BaseURL+"/v1/refunds/{refundId}/check", wrapper.CheckRefund)
 	})
 	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/cases", wrapper.ListCases)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/cases/{caseId}", wrapper.GetCase)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/cases/{caseId}/decision", wrapper.ProposeDecision)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/cases/{caseId}/approval", wrapper.JudgeDecision)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/payments/{paymentId}", wrapper.GetPayment)
 	})
 	r.Group(func(r chi.Router) {
@@ -2127,6 +2616,785 @@ type UnsupportedMediaTypeApplicationProblemPlusJSONResponse struct {
 	Body Problem
 
 	Headers UnsupportedMediaTypeResponseHeaders
+}
+
+type ListCasesRequestObject struct {
+	Params ListCasesParams
+}
+
+type ListCasesResponseObject interface {
+	VisitListCasesResponse(w http.ResponseWriter) error
+}
+
+type ListCases200JSONResponse CasePage
+
+func (response ListCases200JSONResponse) VisitListCasesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListCases400ApplicationProblemPlusJSONResponse struct {
+	BadRequestApplicationProblemPlusJSONResponse
+}
+
+func (response ListCases400ApplicationProblemPlusJSONResponse) VisitListCasesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListCases401ApplicationProblemPlusJSONResponse struct {
+	UnauthorizedApplicationProblemPlusJSONResponse
+}
+
+func (response ListCases401ApplicationProblemPlusJSONResponse) VisitListCasesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListCases403ApplicationProblemPlusJSONResponse struct {
+	ForbiddenApplicationProblemPlusJSONResponse
+}
+
+func (response ListCases403ApplicationProblemPlusJSONResponse) VisitListCasesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListCases429ApplicationProblemPlusJSONResponse struct {
+	TooManyRequestsApplicationProblemPlusJSONResponse
+}
+
+func (response ListCases429ApplicationProblemPlusJSONResponse) VisitListCasesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(429)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListCases500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response ListCases500ApplicationProblemPlusJSONResponse) VisitListCasesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListCases503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response ListCases503ApplicationProblemPlusJSONResponse) VisitListCasesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetCaseRequestObject struct {
+	CaseId CaseId `json:"caseId"`
+}
+
+type GetCaseResponseObject interface {
+	VisitGetCaseResponse(w http.ResponseWriter) error
+}
+
+type GetCase200JSONResponse CaseDetail
+
+func (response GetCase200JSONResponse) VisitGetCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetCase400ApplicationProblemPlusJSONResponse struct {
+	BadRequestApplicationProblemPlusJSONResponse
+}
+
+func (response GetCase400ApplicationProblemPlusJSONResponse) VisitGetCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetCase401ApplicationProblemPlusJSONResponse struct {
+	UnauthorizedApplicationProblemPlusJSONResponse
+}
+
+func (response GetCase401ApplicationProblemPlusJSONResponse) VisitGetCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetCase403ApplicationProblemPlusJSONResponse struct {
+	ForbiddenApplicationProblemPlusJSONResponse
+}
+
+func (response GetCase403ApplicationProblemPlusJSONResponse) VisitGetCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetCase404ApplicationProblemPlusJSONResponse struct {
+	NotFoundApplicationProblemPlusJSONResponse
+}
+
+func (response GetCase404ApplicationProblemPlusJSONResponse) VisitGetCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetCase429ApplicationProblemPlusJSONResponse struct {
+	TooManyRequestsApplicationProblemPlusJSONResponse
+}
+
+func (response GetCase429ApplicationProblemPlusJSONResponse) VisitGetCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(429)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetCase500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response GetCase500ApplicationProblemPlusJSONResponse) VisitGetCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetCase503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response GetCase503ApplicationProblemPlusJSONResponse) VisitGetCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type JudgeDecisionRequestObject struct {
+	CaseId CaseId `json:"caseId"`
+	Body   *JudgeDecisionJSONRequestBody
+}
+
+type JudgeDecisionResponseObject interface {
+	VisitJudgeDecisionResponse(w http.ResponseWriter) error
+}
+
+type JudgeDecision200JSONResponse Decision
+
+func (response JudgeDecision200JSONResponse) VisitJudgeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type JudgeDecision400ApplicationProblemPlusJSONResponse struct {
+	BadRequestApplicationProblemPlusJSONResponse
+}
+
+func (response JudgeDecision400ApplicationProblemPlusJSONResponse) VisitJudgeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type JudgeDecision401ApplicationProblemPlusJSONResponse struct {
+	UnauthorizedApplicationProblemPlusJSONResponse
+}
+
+func (response JudgeDecision401ApplicationProblemPlusJSONResponse) VisitJudgeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type JudgeDecision403ApplicationProblemPlusJSONResponse struct {
+	ForbiddenApplicationProblemPlusJSONResponse
+}
+
+func (response JudgeDecision403ApplicationProblemPlusJSONResponse) VisitJudgeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type JudgeDecision404ApplicationProblemPlusJSONResponse struct {
+	NotFoundApplicationProblemPlusJSONResponse
+}
+
+func (response JudgeDecision404ApplicationProblemPlusJSONResponse) VisitJudgeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type JudgeDecision409ApplicationProblemPlusJSONResponse struct {
+	ConflictApplicationProblemPlusJSONResponse
+}
+
+func (response JudgeDecision409ApplicationProblemPlusJSONResponse) VisitJudgeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.IdempotencyReplayed != nil {
+		w.Header().Set("Idempotency-Replayed", fmt.Sprint(*response.Headers.IdempotencyReplayed))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(409)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type JudgeDecision413ApplicationProblemPlusJSONResponse struct {
+	TooLargeApplicationProblemPlusJSONResponse
+}
+
+func (response JudgeDecision413ApplicationProblemPlusJSONResponse) VisitJudgeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(413)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type JudgeDecision415ApplicationProblemPlusJSONResponse struct {
+	UnsupportedMediaTypeApplicationProblemPlusJSONResponse
+}
+
+func (response JudgeDecision415ApplicationProblemPlusJSONResponse) VisitJudgeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(415)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type JudgeDecision429ApplicationProblemPlusJSONResponse struct {
+	TooManyRequestsApplicationProblemPlusJSONResponse
+}
+
+func (response JudgeDecision429ApplicationProblemPlusJSONResponse) VisitJudgeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(429)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type JudgeDecision500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response JudgeDecision500ApplicationProblemPlusJSONResponse) VisitJudgeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type JudgeDecision503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response JudgeDecision503ApplicationProblemPlusJSONResponse) VisitJudgeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ProposeDecisionRequestObject struct {
+	CaseId CaseId `json:"caseId"`
+	Body   *ProposeDecisionJSONRequestBody
+}
+
+type ProposeDecisionResponseObject interface {
+	VisitProposeDecisionResponse(w http.ResponseWriter) error
+}
+
+type ProposeDecision200JSONResponse Decision
+
+func (response ProposeDecision200JSONResponse) VisitProposeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ProposeDecision201JSONResponse Decision
+
+func (response ProposeDecision201JSONResponse) VisitProposeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ProposeDecision400ApplicationProblemPlusJSONResponse struct {
+	BadRequestApplicationProblemPlusJSONResponse
+}
+
+func (response ProposeDecision400ApplicationProblemPlusJSONResponse) VisitProposeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ProposeDecision401ApplicationProblemPlusJSONResponse struct {
+	UnauthorizedApplicationProblemPlusJSONResponse
+}
+
+func (response ProposeDecision401ApplicationProblemPlusJSONResponse) VisitProposeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ProposeDecision403ApplicationProblemPlusJSONResponse struct {
+	ForbiddenApplicationProblemPlusJSONResponse
+}
+
+func (response ProposeDecision403ApplicationProblemPlusJSONResponse) VisitProposeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ProposeDecision404ApplicationProblemPlusJSONResponse struct {
+	NotFoundApplicationProblemPlusJSONResponse
+}
+
+func (response ProposeDecision404ApplicationProblemPlusJSONResponse) VisitProposeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ProposeDecision409ApplicationProblemPlusJSONResponse struct {
+	ConflictApplicationProblemPlusJSONResponse
+}
+
+func (response ProposeDecision409ApplicationProblemPlusJSONResponse) VisitProposeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.IdempotencyReplayed != nil {
+		w.Header().Set("Idempotency-Replayed", fmt.Sprint(*response.Headers.IdempotencyReplayed))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(409)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ProposeDecision413ApplicationProblemPlusJSONResponse struct {
+	TooLargeApplicationProblemPlusJSONResponse
+}
+
+func (response ProposeDecision413ApplicationProblemPlusJSONResponse) VisitProposeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(413)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ProposeDecision415ApplicationProblemPlusJSONResponse struct {
+	UnsupportedMediaTypeApplicationProblemPlusJSONResponse
+}
+
+func (response ProposeDecision415ApplicationProblemPlusJSONResponse) VisitProposeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(415)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ProposeDecision429ApplicationProblemPlusJSONResponse struct {
+	TooManyRequestsApplicationProblemPlusJSONResponse
+}
+
+func (response ProposeDecision429ApplicationProblemPlusJSONResponse) VisitProposeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(429)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ProposeDecision500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response ProposeDecision500ApplicationProblemPlusJSONResponse) VisitProposeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ProposeDecision503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response ProposeDecision503ApplicationProblemPlusJSONResponse) VisitProposeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
 }
 
 type ReceiveEventsRequestObject struct {
@@ -4883,6 +6151,18 @@ func (response GetRefundTimeline503ApplicationProblemPlusJSONResponse) VisitGetR
 
 // StrictServerInterface represents all server handlers.
 type StrictServerInterface interface {
+	// ListCases What waits for a person
+	// (GET /v1/cases)
+	ListCases(ctx context.Context, request ListCasesRequestObject) (ListCasesResponseObject, error)
+	// GetCase A case and what may be decided
+	// (GET /v1/cases/{caseId})
+	GetCase(ctx context.Context, request GetCaseRequestObject) (GetCaseResponseObject, error)
+	// JudgeDecision Approve or reject a proposal
+	// (POST /v1/cases/{caseId}/approval)
+	JudgeDecision(ctx context.Context, request JudgeDecisionRequestObject) (JudgeDecisionResponseObject, error)
+	// ProposeDecision Propose a decision
+	// (POST /v1/cases/{caseId}/decision)
+	ProposeDecision(ctx context.Context, request ProposeDecisionRequestObject) (ProposeDecisionResponseObject, error)
 	// ReceiveEvents Send events
 	// (POST /v1/events)
 	ReceiveEvents(ctx context.Context, request ReceiveEventsRequestObject) (ReceiveEventsResponseObject, error)
@@ -4967,6 +6247,124 @@ type strictHandler struct {
 	ssi         StrictServerInterface
 	middlewares []StrictMiddlewareFunc
 	options     StrictHTTPServerOptions
+}
+
+// ListCases operation middleware
+func (sh *strictHandler) ListCases(w http.ResponseWriter, r *http.Request, params ListCasesParams) {
+	var request ListCasesRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListCases(ctx, request.(ListCasesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListCases")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListCasesResponseObject); ok {
+		if err := validResponse.VisitListCasesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetCase operation middleware
+func (sh *strictHandler) GetCase(w http.ResponseWriter, r *http.Request, caseId CaseId) {
+	var request GetCaseRequestObject
+
+	request.CaseId = caseId
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetCase(ctx, request.(GetCaseRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetCase")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetCaseResponseObject); ok {
+		if err := validResponse.VisitGetCaseResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// JudgeDecision operation middleware
+func (sh *strictHandler) JudgeDecision(w http.ResponseWriter, r *http.Request, caseId CaseId) {
+	var request JudgeDecisionRequestObject
+
+	request.CaseId = caseId
+
+	var body JudgeDecisionJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.JudgeDecision(ctx, request.(JudgeDecisionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "JudgeDecision")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(JudgeDecisionResponseObject); ok {
+		if err := validResponse.VisitJudgeDecisionResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ProposeDecision operation middleware
+func (sh *strictHandler) ProposeDecision(w http.ResponseWriter, r *http.Request, caseId CaseId) {
+	var request ProposeDecisionRequestObject
+
+	request.CaseId = caseId
+
+	var body ProposeDecisionJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ProposeDecision(ctx, request.(ProposeDecisionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ProposeDecision")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ProposeDecisionResponseObject); ok {
+		if err := validResponse.VisitProposeDecisionResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
 }
 
 // ReceiveEvents operation middleware
@@ -5410,235 +6808,287 @@ func (sh *strictHandler) GetRefundTimeline(w http.ResponseWriter, r *http.Reques
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"7L2LcuM2tij6KyjOrppkNmVTsvxS11Rdx+2eOOl2e9vu6T0T944gErIYU4BCUK1WfHXrfs35sPMlp7AW",
-	"QIJPUbI66eQkNTVtSSABLCys9+PJ8cV0JjjjiXQGTw77RKeziMHf1zR+ZIH66yON5kz9QSMaT88SZ8Dn",
-	"UeQ6vuByPmWxM3BEHLBYOq4TCM7M7+wj48llYD6GgTNwvO7J+GjcZ51j3/M6x57ndU7U/3npf/2e4zoz",
-	"mFxN5fS83lHHO+h43buuN/DU//6tRkTUZ87Aubl49e7q5c2/9o//cjDu+r3xITuhpyPP7waO68SMSsGd",
-	"gTPnAfNFQEcRg6+DOPwIHwZJPGeuI8NfmDPou44U89hPt5DEoYJG13UWNEzkKxFf0+WUcQ2D1cp10i8s",
-	"QPl0lsxjBb2u2pLr+BPKOYvOfF/M1VgnYFPhpN/fsDGLGYcN+ZMfj4/VTzGjSRkG3ung8FTDwJ/H6qml",
-	"M3De3b50XIeNx8xXR/nDB9dhn3wmpTPwXGfCogD+eORiwb9RD0hOZ3IiEsfFw1PnpP7CyWe4KfhyRpf4",
-	"ZczGc44gHJwcH3rmG4bvNh8uIskWExYz/a1k8UcARU89ksRz7quNOYMxjSRznY8slqE6JE+B8wbeck65",
-	"z6Ii+k0RePgin8r0mNaDd86DDBNrQGujVwm0QfjAJLy6Ozil44PxSX/kjVnv6LB74AWj/sFRd3RCT0/6",
-	"jPnewfj05Oi4f+gHwXg06nrB6ODk1Au8k5OgR0+PHNcZ0zCax+kGpiyhAU2oM3hauQ5nn5IzPwkFzy5b",
-	"20OaMR6E/OFGIz4+HBc+GXA48fjHrud1HdeRCU0U+p2fXZ1fvL5QW57PggYwdRWY0rPrZWd3jSv4v/Do",
-	"nCT0H5ma6a5z6pQOsm7BWx6t8/OczVmOygV0Sh/0Vw1nfH1x9fLy6h9rj9jLHXE3O+LbuY+0ZbdH7MTs",
-	"x0Pn933IO7ytbY/z9t35+cXt7YY39iA7zncc+MLa43xqy8MpVWg9Y7x5LelGuejQeSKmNAn9jkzYLP1R",
-	"8bKKnz+satCqM4pCHvxRSH9uid1nU4yNmcG7q++v3r6/2gaz7sIpi0LO8kiVJGw6AwHlyaFcLkB4BPy9",
-	"eAk8B79snigI5Ywm/gTkMvYxDFByeoJlz6Uz6HneynUeGGcxTZB2uc6jwouBc3txpeaJYINaAuECRnCR",
-	"nI0TWFJ55gNA2LmSfRzxiDCKGzFp9SFPBgMWhR8ZCpRq+00oSOcW+czE7FjhoSVYO0bk7cTjjj47MU98",
-	"MVXLPDs/v7i+A7Aaqda8IYkplzMRqzVMkmQGizVwNQscSQXYc3W75KtYTCvX21frpb4iIBELFLXSEvXn",
-	"oPrs00xIS3R8ZMuXIZP5R3q5R8zZzqcjAOFN9/3Nd9/1eodn//jW+6+rg/NX1//87+9Ozs7Pv+/dnn3/",
-	"zc0bgEUmSRdJIW3AzPq9lWmKhcMtqSpjdZwgZuryIewQadID17fMTS+H8+btPy9ewiZ/EvOY0wg36SdC",
-	"wQf+HciJUDS4CUcNO6xcUMI4zQ595TpjwB9cm30xvfRiUt9nswS4nWQ/A1xKWCss4WXlZouWS5mw6WAh",
-	"4kfYa4t1p2uypKFqiuFHNJxm6+pZ60onxJXdvFV8eMvFdW2g1iCStehsrrp1SyWksSBb+UEVWsDKjQSh",
-	"kKKlqNGgxx2sFAOYMAo2gcGTc3FHQR0ImPTjcIYLdd4z+kgYT8JkSRL6QKY0YESMSTJhBBfxV0n0S/fg",
-	"8oNxQj25f+907x1A/J/nYZwRHelP2BSltOVMDZVJrHQRtaDLgE1nIlHX8IbNIrpE9TK/qKF6z5AsJozD",
-	"QhBOZEElCZgfBiwgjMZRyOLckmpmHwkRMcph+tfC10dUAoRSlvW28YCITzkZqc80yG99/2N3H4Ej9+37",
-	"3x4M17ExNpzNZlFYBYS7CSOzdBhJJjQBCEwEF/OYFZa0oGHy967nNE97w36eMwlcqzjdFZ0ySZJJKEmM",
-	"o0jIiZjHJBIPco/c0UfGiUJ8DSQcA2cUJsSnsWKqhBJJOSOCM/JVlySCdHsnxJ/QmPoJi6VCrbPOvwnt",
-	"/EK8zinZIz+SztcuYZFkgHv5Xa0nx3gxGrecxEstURT3fMt8wQOplqngR0ZsLDQSKBGQJPEyt55uxVQh",
-	"T9gDi2Gu9+/fn82TibpOPlzV4oTfioWajFqD8hv+htGYxQrlounf7zUZiJdwzep3uQJbHZ2yRN/183ks",
-	"RcWGh2pb+OPQ3PIZfWB653vk7Yz+PGcvyEcahQERPFqSRZhMYKCkU0bGYaQmUasOtfobLxWHpyDt+Dix",
-	"vdgp/fSa8Ydk4gwOuz3XmYbcfO66zRTie7Zsg6gvCGBa7/CQfAxlOIoYObs9v7y08G6PqOv081wkLCBj",
-	"EU/V7m9enZOT036XUB7ADkc0Zvgr1WgAe35kyz1yy3hAKOFsoT6rUfqTuQnmJeYRPSRmM0aT/ClXCIwA",
-	"TKTWGTQtUHQULJpozMZgHl8Jzt6g+FOE8UXKEODGUm7orSbFZU7QBxSt3sW4o6bq4Fw1a+6Chba8zNfh",
-	"NEzKC7xM2FSSGYsBfeuwMYKH7RkDNqbzKHEGSoic0k/hdD6FyQFg+pNbdbfREo+UcxMCBZZ0WNyMJpNs",
-	"bTPzvqZDVbgIksp8HgagXyYJi9XL/ucHr3NKO+MPTyerTvp3v8Xf3d7qP5wqUF9nyqu9xVSPrdyEeaRp",
-	"F/8Rs7EzcP6yn/k59vFXuX8ZWPywgmABX7sakq/UZT3u9b2vB0ir5zN156+IRBruEpqQqZAJOfL2yHvD",
-	"LAPFiEJJJA0Dxc+GGePtaM473CNvk4nCpPQn9TYeENCYJXJeRRC4SNSdByXGhW/CBy4aWHHlddBbrbkH",
-	"veprkMmg9tFkskfF2aQi5LOOZgXOg5ngEh1S39BACxEgIQueaLcLVdBE4Wp/FotRxKb/+ZNEScv2aIUW",
-	"TXtky07IgdfkPTcigOtXM1Rp8QkNI6VdA6UNZQsOoM4ojkWM6mT6hulcKsa//gWOkaYrCDOK7Kls1UZu",
-	"6cO5JPESXTlafDf6YR/QIEzgmBXrKsxIcClq5worDVw04pgDkPt1IFTnWvxtGkpZdBnUnIQZap3EnS05",
-	"csYCqdhG9bLrzkK/AVB1t9A+2BW0s52vhbUZCrBGuHf8VDArgTg/IgdZRvBbIGnqvEFLGy1RCopCJYdr",
-	"KU3mRLQNoXS4GZT0otbiYH5nNjjijJTUwcMMsQCybww5AwK3d6oEC/I/P5x1/v3h6QC4W+1Nrxg7E4rP",
-	"x/aLt0Gx3mbAS5WsltAzcFDgm9JISQYs6BgKW4ReYYQNPDSkDdTtxD/VEignWthxAZXEPCFjRfhCwYmI",
-	"CfuE3GENEc1es+4tFtC1ZW8LkHc3A/lIBEsDbyWpf3f79oosUMGvAn0BiMAM27HOa3wFPlJW683Z+5Sr",
-	"tYwYmfOAxTIRItgjVyKZhPwBLrtMjHxhWXL+u6NZcAcFgqqV6OH7mcYPazkXfByF/q6Yd8zmkrXi3Xpk",
-	"kWEUCa3asxqI9EygXJaqtgoO45BFATikNN7sHm1O82jzaK8LlDqOC8tI01peoLevjoCLpONDZAVOX4Zd",
-	"YYQFs1sxZYgcU7okNFKYuyQT+hGQ2J8wVEG14XILDnC0AWiEIBFNGFhPwmQSxHRRBYrCbgwI7OifahBY",
-	"I3ISn69xOL3KccgCQh9oyDffMcjpLXd8pSYT6rpaU9Zt2Vq92rKYaeNwJ+SdWSwe4qLrXu+8eqANgDz2",
-	"KSgsRPyokELwzAKB4r+iulpJe748oJWHKtAUFzURUYBGmir4VO8RzViw1s6IRWLRySKbynCqGVmUm3QM",
-	"mGF1CzGPAnWCEZOg2XGyUOodSJ74CgUyEy+1Bcz67fHpdX4NEyrTK/2g9NYR9R+rwFezdRt+Gc3s+BbJ",
-	"rwNi1fACJPVQBSmIU2hDoVNxavcCe4FGt1tdEzCrQIDarwJvW4A2jM7RMH07tdSeYt9lQNinUCbys/K/",
-	"3maw1WsNgy2g2wCP3YhTl4niB0lMg9BXYNOXuVJusoUN2/nUJD9V+auMV6GTuhWaJbDUAbFynyO7vRLx",
-	"KAwCxrcU3qQvZqxJy88PKIpqqNMDf1HjNFrIwSIO0YuxYynsoCyFRdR/BBeTWkAVuuV3oICGPvCOH4ka",
-	"QTU/oED08EeS0EemZA3b3i/3yA2jgWK7D4JJIrYQPtbexAIM9HJCSdLllkCQ38/udBZtZ0PH0GiegASq",
-	"xK9AAAXbnY5yqRRDiIjYTkexHi8bFfRvlTL1QnGQRSxQkhLzmMgw2AFq5+WmQ1stNXsloFVX6/96ybs5",
-	"yrfzmIALBD1ikXgAuUNda4SIRF005+QNd6iBXonklZjzYMvTVaL12DxfpTXgj/l7HDOtK8Axq8+fgV71",
-	"84qCWUelcoA/7uZEr9CaETNXSa7qRi7FPN7hfbwT4jWNH9iWJzYSwbKTCNGJzEuKx1YYUaDBYLVRxAbU",
-	"3NTLc3h4cERGy4TJ3Z9l96DacJSAyotrLJ1rYRe7o7yl2Xd6tG8oX+pv5ZYnHNOEdcDXWs1ic7/bpysE",
-	"mVK+TFkqCbni7hMRJyQJpzsnvf1ewX6Rm71SfrWXvpsjvY3EggRiwQvH+FuIlO84nScTEYe/sG0J8rzw",
-	"iuLh53632S7GU6A8oYQLKsmZHgmzDggGw3wGUt21DBd6BWfXl0bE4SZer4QNub3sinpnICggxPv37zvF",
-	"cKKmsy1GHz0bNT7SMLVRboEZ4iOLI0Fr7DfWr0WSMPcnYNWiYaL4tbaJPF+8LsphFpV/a6+mbK/KflWg",
-	"medBU4Hx6c8FXiZZ/DHEyEIIJsC4RoruiKnY0kzXbb1NJSvYi6vC8PTn3YknXCz2yJkOhSoElOlLJ+mY",
-	"fREEcRYLn0n5DLynGGzfUYIejSKxqL4AVcOq1U+jac0lQ2ORtu8T/YotUOakmUL2enkBSE9kLO6NKFS1",
-	"LwVaNFd12CefsUB27DzWCuDUDi6AKHNhTjF001hTfcqJTMIowhBeY9s1MY/bmsT77QH3Jl1Q5VoqYVe7",
-	"bQuCCrDs0yxmEgJVGsBXHFk0jms00tRIj0QU03Bln6ifRMvdxxIUMax2LeaIG8BV3KaClTE9d6ahnJog",
-	"xyKYyoPKYRcwgATheMximcU/awz6q9y91ccGjfGrpAsBfMotoAow5Y0pmEDGkoIUxoKV4ZEfUIAF/Kgu",
-	"mojQPqAXogR1cIsuJqE/McMCCQFyMZuy6YjFW7lSTjdDoXSBSlESUeUFy+8QHHNxwOJGLCmMKIAFft0t",
-	"fhxsjh+4inbIUdiP7TaaV+SgFlxFZogFhjf0kdnTaifBOIxlAkYJqWT9MCE0Ekqek8+gv2v0u16tW0hR",
-	"FbPyWieQ2Zzl+PEtilyj3lYOrKG1qSl5PI+1xxT9tGOku9tD5niD25KpvmDDV7MLnoKrwZFT2KQFp0XI",
-	"A7FoMLRXjquBEhdEoYpCaYCXtc5nQuloMyhBgIMJ5B/XWPQqd7Yb6fldGhfkgtGdkngeKcl5qZAIbbiZ",
-	"f04m6vs5n8vP6ft6lngt57OZiBMWvGFBSO8AlFvaHdJXdabqXZ1Ev6ysj1WOLNkirInVhJ/BrHiYp06w",
-	"GKIWYwhUutBq3axyHzs2NEIUguYq1gJFTBj3Bfi7UMjOEuN2YYtM9wCv0fnKVxDJXpUABFkpEAkUPkB8",
-	"R4VKZCdLnHX+TTu/eJ3TvR8H/9//8/f/7Hx46rpH/apMCNc506nGpaQTZK5GuPqrJHJKo4jJhMx5CHOm",
-	"CRshT46UrpDmmJx63nH39LR32D/ue6en3eaEE9c5wyz98ireckZ8GkUkEcVgr1ksZixOQq2H6tT+cqaj",
-	"NjjAW2ax0IEuuIYfDCBch8+jyPngOp86IDI4g5NVvjaAlaAS0IR1lCjY6kXHKzv5upRLZ43srfLVBWgQ",
-	"hGofNLq2NotigJlXjH5iEHCRzfsgNHlw4Grf0MUbpeSDJT/9tSMfw1lHzPD9nTREFd+eLqnbLdQ1aFp/",
-	"f2VSgZuvpj7u77FuRvr4wcpUSahKD9X2I19dCDpOtNdOHetfJRELzmIyoXg3HuwzTlNi7V15K8zTb9pN",
-	"d2UXaHgq2zJHy4SRiI0TvZ7CrShjSYYk6SRHK1PjoYy5SsMADqhoj50bLEU7FD5d5YpGPG24tkOUeEw6",
-	"zQ8KYhYq67POoYc9nwW93E1ys1Rw2Lk+dAv1P6SL0tidkYjvNXoxrojJD6a4xn+9u7j5l+M6ry9v76zH",
-	"MzJ3rmPjrNpp1bdL87ECdUmJZCNa69hu11RjuwzapB2VC1esmcbiF6uqgm5POW5wf/+p1+3c3386ZooP",
-	"9A4PqxlBVjCiefrzNG3AqgrTZpczO+WuRZqcjXl27l0G3GwBxl5kF74owbUKrc51maFirnSiNPyIEUpm",
-	"LJaCY/JFJMRjmfdgQlcxfbH2WnVXdqWiTS9lf5XV06kik6CIKolhqMsZDfeaXtdbWXWPnpwwYVNZkXWd",
-	"voHGMV3miXbhqEKrPlj2bmvLdcfwClJ57MutHgEywln1pY7EPLj4yKrklzOS/Uq6ex4JeZYHgSDfI8OA",
-	"JvTHEZXsqD+ENMhMCpQ65g8EQHjKpEUaUTCPBaaQRhNmw2peqoErrLyhdQEjzZd2iKjVmN6cldhYP3DG",
-	"/LRmBigiUGSqu+dVEQQ5x+OpxAYw1uPqyj+GKMm2QOwUsVrA7Q4VgDy22VtyEfc0OPSbdYWTEtI1C0o5",
-	"5PqmOm/8TEdndD3PQ3scVgowV6iRiGaYCylOny7xqVxmeHbXmheqqzUZBcIm/qgHfND/dj48ee5Rr5r+",
-	"n1v0v6AK3L4l/V732CXz2QxEMMkqdA6TYlZ680ssQ7WsFu/BpIppx2SKuyJ0JOaJHSuMYh/mPBRY8xY0",
-	"tLtKC149tRTgs5JYT83ENK2U1ebNipin1bOemqXE7Javf6+SpK2CW08byHgUeKjZrXWbzMbsN2erNwCt",
-	"Iu4vLeWnfP5K5oMCDEZRq1XxytXBttbJQLnLlRB7alAXDitltFqYHqwq6nK1OTZ1zFZNsk3RWon7ab2y",
-	"kkiTy6aqy6ICHpjGDlJJlLQPSrPWbuqBBMpfVh3tWepyK9VM11drvI9VCox+sHSkGfAKuFE+TXunbgVi",
-	"2sdYdSMuoNZb+ZDeCM6WSAynAPS1dyJVTErGmHroKXSmW+LXVnjd30a9KNyLsgXlB2tvlRRwC7k8tvZV",
-	"0PfnUZQzjuMxaVumCUJdDwsUuLPieVvfE7BhFJlCxbZOVplVdo2UBVh5i2NzN7JaxE8vg2USKN+UKsVM",
-	"mjlS7gJsx4JL/a25Tfdi1IRvL16/dFxdZdB1bi7+eXFzC3++vHl7fX3xslJ5yGTxwZMjOHs7hjTvJgDh",
-	"rkxJkJW7BpMLJofVh7WiHKzpbSYQ5FHQ1CscQGqGotQ684fE2mMxQK+fm5LwRJBA7KVZpIOmlKYX5JHN",
-	"EkIhD+Ceq/OV6pV5N0xulAlbG5AwkZUOSLJkyQuTNEJGSzWQReO0lFoo9+65VSp/gDE3XDu4sRBcmjJO",
-	"eVBYpaLaGg2sco4GHijKmJQ0vSMHS+vjNbGr9NdiiXElKOE6R37R6dLKD3GuhhaojfHJrBMpdRGCp3a6",
-	"xauQRcEFpFg06O2KCZj0um30frRDpO6fJvGpZCLwERZ6+/Z7Kq99qvxZdx6pz572WbEgq0e8l7ZCqD3P",
-	"f7I40DmNVZacdvJ1yAP2qXxJryPqM2Ns0MtzCUgYLMCQCW+vkT1380rBWr34bSqC5w53liFtO+qWQ3VF",
-	"3PQSYferovQcbyzZbqLA9FZpBdDNiPNtgtHADas/towObWSXIvODc7dYVyZV2OqQxR5xI9mJ1CK5xktZ",
-	"RsyYyXmUtKcBOTQv3uLijszLq9b1ypQOL7snlpko9Ors8vXFy7J4qqWBc00my9ZKPQA9OETRhfZSlF/5",
-	"1rfzmCxEjMUrcjpLlcRXTZjsZVcCJaOw1SaNifYcY8ECSLJLA4HTOo463BCCUcSYaA+cm3FkYPG6GhNw",
-	"34XJ5ipYHtezkf4qKzFV72LOClY16rbpApveNaNKxIgJVCnM9rTWGJ06IouvBhPsNf6KFfKOTr3u1yTk",
-	"2jc8EsHyBWHTWYLlKNV3i4mI8JfNEEGDtOrwv2U0SiYVssCE+Y/tbyi+5lw91MRmeznpvf0GUglbL6t+",
-	"J7iE0nY4XWOTAjb12Mz5ywo4BeIoHisXVKV3nU+EZBzrf6G7l8UvwARJpmB/lM8Kf/gOC5Jf8ATtkwX1",
-	"Ggtqr9GuttGle6us9PZ6N387o3VBVR9rE9mO2Wd/g4CAIysgoJGkQLXwjYwY3XbaLzB7se4y2ptvMo6q",
-	"ZWpdVfu+x2juSUTJD55qtoBDdW6Ilet8bzpkZdKt1SpLS7OyUpo1J18mRsa6XWBOmBEQUZkQ3RxiOSCL",
-	"iVLLoOyTKeFLvgL9y9UMXv1rxrta2/waol3hUopAE33QsGjUPsCmlVkdVSU/NH6rdgitYfPSPNiI1BDm",
-	"Ypnu82BT47Pi31BVR5cyM67AdioD+GZvGRa12Nztq45tu6cP8yrFeqRo5JbHjYYyK0oTJaCERCwgyQYx",
-	"K4hg4HarmwFWi+NwGgmWh3wETs7it4Etbfen39NuUWnOLz/Fy7RRi7F4xIwkMfVzgUyVBLYkwTZ5bjIE",
-	"tLDJXlnZoePma+vaB2Pdyiq6VryADeEK5j2uzqsYhVyXX4G1Yz5dEIcf83QGEcBnUh/8jjyDWq/Ynfuu",
-	"5I4rwMH8RMI0actcxKwVgm4G0Q7fDks6bhv3CE2qNFmtFGUbaDzszNX7q/tpNzmOEonZnGgcNp/qN7F4",
-	"BHUODEL6WLWD200L6KMzqnTqWtwdwTv+Kkka57vpYTa4aotAaDxWo2HWiBm/Q25vN8dqqbMVkbxBb+tu",
-	"HAvwJQkIrVn/lvz82Rx6C47brKVYzYWaFNruwRfCcHP4ay9/7S2usC6myL/ZLQCasM64iK9sWFWtu+t9",
-	"gfMh6zck8gW5Prv5/uLlAAmnELElm0VCPBJq5EGjVVnd6W4url+f/Qv+PH979er15fkdfPvqHToO359d",
-	"3mGnK5ylSfu6rtTAJlS+EfFaz4i7HfAbSY9u6pj1xWlzWyqPLfciN91T9Wlm/UqrDRrlti0liBYC7PjS",
-	"WFKN5YcsKE+gh9E45LoorauLeHHolSPG2N3gqJ/riHMlEjKjcVJq92XCj/Ywf8Ve8KFXsc+sSXlBvjGd",
-	"yoto/CoWU1QfBAc3qSn1gZXI4bk1eQM74atgcRJ8A48KbvWleqaZnR5sE/e2RXRG1qN9Y0lSsQ/dwL26",
-	"GZpSU6GnVwKHlApOe+vYZl0w9hnR/h6wj4CxRJ88Iqz2OrskLaPloku+g8G1apRMRIyDHsKPjHfms721",
-	"ySS5UtMNnAwsy9CDviS5LhO8SAoQBdt5lSWuu1V0Yuq8KPYME+PEtFmbMqIbQUAR6uZ1KEmj1DO/XXxn",
-	"VXxLM2NHXLIC3YszuylFMJu18FdDPnda+nZ+qKU5dUK4OqFq5RoqxpGQE4xwz1EZ9ds6R4+V61hH0lsG",
-	"DqyqLNkWYZpmhsz1FKnR8TFNjeFm9S5CqAGwmiruRmEdVRzGEHuc3s8978BXfAr+YkOF3UPdrRN/jEVk",
-	"flzrh5uIRX2QkJsGBalJglD6NM6ZD1rrkGoa2FY9BH9VEUgjwRcnAeG6bk3UQiGJJahLYrFIVVG51nEs",
-	"mzlGTp6VUFaM2qxILmvkhs8IX+4ePjNMFMQQ00V5XWit8RSHua6riSDX7+5ap3HoON4mVDyCoGxfN0Ao",
-	"MloyEQusATe1CijpMv4TKrE2voghaPtBVGZdN3BmJOJRUJ3hBjF0ZM6TMMJQPOJHjMZkMRGS6eC8DSdU",
-	"tPwx82c1wc64vQryS/uUwmLgwAbphZVRv0ZmqtBCTfNL8GpANxL5iMHAmAO0KZj66aSVofpz6Ni5SHF1",
-	"09d71usvIskgbmRT/yoCBltD1K4xU6Ws1oFY/UvRvQ0Xflo0xBQcVVCLSd9w9JFA9rWYr0lN6B6vrGbR",
-	"G4HhuCkTNcs+rU86raCh2RXJVuVm5N4Cu4UlVSeqL3dKYHKYbNPijC6uMxVpbnRrHNCfOU9614nP6yLM",
-	"uI5PsuvikX/aTRD3yBu6xKYpiFoYdZVLkgkEwxBnzpR4xUvZcF9MznUlFagxs6V1A3Vn6AUjj4rsWbB6",
-	"QTw0Zdj3bqsyIF5VGRDriubXeBNKptuEMPCPYJUHc5ImXOKzLq9AB56deW4FlRc2++qcnPYPj6vCKU2I",
-	"WTHmMFpiaPE+VI/9pbUA0zIKDTjKM4Ld++2C3Q9zwe4VaJpGU1Ie6Hv5Vd/zvm6933ax8ae52Piqjtwp",
-	"CTHJE8j9sDKeWtNpfk2tw+pPVrlCTGtdMVYAfpn2wVXRDbKwuYGSXeTc9xXdimg+HrOCcR5VRR9WcEmw",
-	"6GCxpzUWSOOUzvr6tuqfYwd1xGEntnhp+5hI7dnGhVpJSPXpCPZZNNzh6vjmW8bIMN3dEOVFJRgB7kyL",
-	"PIN2foE8bQxXrEml1hOabIhStGIl9czVQGIxsi9MsQ7X2zefmeMyZZTrFjxralq0yiVpi5G9VhhZl5mS",
-	"oobBFbML1wB5XdLKDYar8PIpbW3qOsr7aDdI6jAutkYrfu/z5owcbuw5PlgfCfaGxo+6DxYUC0jipRVs",
-	"trmXua8t0xVTgbw7UFrxhCoRiXESKOaJUgmKTGu0kBI9gplqkkaKnl9zNJmttBrtxrpdzDME8yIB0CVy",
-	"2mEEFNRpdhf1dmWhOq5OSG5SAmwFQOeQtYs/6P/Gxi3MgX7QDaQL5uWgOximIUUT9oncfnvW6R0eEfHR",
-	"1Mt1jQzvmnLXarxZUb6pf9AdnNLxwfikP/LGrHd02D3wglH/4Kg7OqGnJ33GfO9gfHpydNw/9INgPBp1",
-	"vWB0cHLqBd7JSdCjp0fr8sjHWV5RO7wyiUjrPZHTFp7oOnms7J3onmhj8hkQ/ioP7/s0lxUCDzBtXz3y",
-	"gmSxoyYjVw1S2glm5m7v9wX7zFbGsoPtjWXqEswYD0L+cFPj9sS8sOuLq5eXV/9IWz/SMJED8vOczVng",
-	"kkgsOiMaUe4zl8gZ9cEpmrWfcckoZvRRZ0CBUxR8/opK7rUPF8o8sy0eKEY2bWZBTHMVt8gyUORwPgu2",
-	"pixHTZrzrZJfuV8MNORsodSBnzD7hTCeYMz3Rn6GUhphKeMxU5Jts1kLhdk2jGmqV8S8wq3UfCqjLFW1",
-	"CGyLWAZyy4ub0o565vqr+ro0P//ifF35Sgif2Ui4hZHM5gHN4VR63JbFDNdL8Xlz6qZlEOvDS16JmMyY",
-	"mEWsfXBTGnzlee66WnEb0MIGQtCWANTjWOpPLaTZI4MZ6BIYbq5oUVV7eHJ98/b84vYWHhoxNVRiaoGO",
-	"ChzkTLzqNYoRITjlPEruuWI/UptNyLur76/evr8agElFO+i4SLCy0oTOoNrhCz0TtEAEgyS5fXeuljHQ",
-	"XZA4W2ofj06iBhUjCANdByO454switSnPXJ+dnV+AWNMD3q+R0y5k/z6Y5bMY65hANPki2Vo+Dmuk8HF",
-	"ce0QSb1Bx3X0kh3XwSU6rmNWYpdbqXJu34VTFoXV4RVQz7U9KTQ1ohto4dFn0FZOtwsVbxMjfmKVNdrk",
-	"1abazprqHpYrfEfObCUjaZGh9VtzCbZr64n8VvLXWq9jLBYFlyOEIyckYlQmkMMfhTJpUXZ6Oz/kQQtp",
-	"KxOZzCHl8MvN7pztD8zFkWsZqslHCNm6/jwOk+WtAqy+zrPwewYsegSNDF+ZrcXjxx/VBD9+0v/9+L//",
-	"///lFEN9h5XdEIl6GOOi1Cv+34TJBIOj9LcnVoxv7of+QemX4R45gwZsIxYJ/gAKBeUEIrNMTxDdgwzI",
-	"rk9jSMiDNttyQIa5HuBDN/siZjRQnxXw5ACj1bPPdAYF9NQXNJiGfLhHLqg/0Y3FoaaR1MUqJIvGSKYB",
-	"ZQGLABAZakySZIYtDUI+FlXyPnSaNI1WlOQPNcsmcx7Eih2EU7WZjPFIGIQZdthaA40kgS7WZLZ5qbao",
-	"lsk+svgFTKH7Jct7nn/Abr/xPVsOsXMH+CHA/JLviWf5UCAiGuuEZ4NQRkgIYLmbPoeTVleyKr+o753u",
-	"3fN7/re/oVwp//Y3CFXQN02aMKC6dgfkq27v0CPvbl+Sv5Nub+/QI4GIIhpLl8Av313/C3459MiS8a/3",
-	"yEvmh1MaSfees0+aEumaXYo5mo5RUJHKJVxBlcQCHLB6pYp3mnXevDonBwcHp2qd7+7O9QhwZNlDTvuH",
-	"x2RY11VkiKsKmDqpoS8AS3Fm9QXYujEkEV0hwz11+NrKPYQSJPd8MWG6LHI7/xKu9Lvbt1d/+xuBeq4U",
-	"YeAn0XJAdBMiNStmnrOAYBctqcOhiZyxKFJSlBhjjL9LhopPa48K0R3w9WMuUfI8VuS/55gb4s+hLpmC",
-	"fsixA+m7u1edk/wZpBiHGXuQDV9TdETv6nUoU0yCfc3oAwBX/TsgMyolGWY61ZCMqP+oXjz09RdYZHyo",
-	"Va0hNPSK57qwmZxPpzReOgPnzmoMlDUQhnrV8IuSd41fSQufeK2drAkLcr94Sc6uLy1mgeWfdUlyOgud",
-	"gXOwhxWhZzSZAHHfD4Sv/li5zr4ixL/ov6dMnaP5Rb9gb0mnkf7KOL8KH/efFPKt9LfostYfPnb3tQgr",
-	"9590f5PVPhdJ6DOZjcFyyyBViiqLaFZfWULxb7CDfnt3dz0AOq+7p3GFiHMfo+2mEKVPyUixSwjXz40c",
-	"hZzGSxhFvhr6rDPU5XIk0KR7nnauVihHE/r1Hrlb2pwjK1Y2dHWMHaCqfgaeF2MyvH57e0fUJjV/GWK2",
-	"6LBY32y4d8+hFdynhHF1lmRoynLDBEpYmcVMgs0XytcDxUyyXptaXXwE5eCev1XcIl2KTzkZMSJnUZhg",
-	"kR0EuqtDMBAyD0whoqIEQegnJmlA3WhjjkZfmtplz/MGab9KTKG/x0QIdf2Mr1cq0OvCz5IBP8oq/ukr",
-	"r2vywwWAjWE+PtQAgJygPXLoHZApo1x75rlI7oHULVMzLGqOZMmSATZtyxcMMslFaRa6nZuvn8WL74sH",
-	"Hkqg21jnHouAQCOlG+az8CNDVMz8yd/omP2aXlC+Ql+ctLoJeermSfs/pRZvbV1RrMi2nTjvbl9aCjl0",
-	"+vvx+DinmUPjO/wyE8WdePxj1/O6lSXrnWIjKayHNnDYx6TTzVInBs6+nIgZtuODwp92KXpTgT4tKu8E",
-	"bCoyoadU7G+DNlB2pfWVWwflDtz6SlgnC2EB+ocKSHtQtN3q+aH+/rFbtmqm+yqHrjn+BAG/5YnphCo1",
-	"cxXc9RO1kEc4lyooKs34V0Gs7XGmDkM+bIMi36RNIkt4XcAKZAfqr4xLf5OxiBcYVJ4kcTiaJwzyyT6y",
-	"SPF+n3VIlpqS3t/PCN72kLD6U+T1TSWUYDzwTHCJIOh5XgMJqwLaNPxUaJeY1jX84SmPv7q6pmeFPNgF",
-	"XtNABSUI2rvGzw3Yj4YCHNaE9jmM1Kvp2quxaszWriY9gwakxgVZRrZalLZX1ctW1cuvytS4tWI5foM+",
-	"0/m+gKsKoPTWAyV3SpVXfDPMTutrVvQEvKiQDV6ACGhkmxmLia6KpbVFbESbGt1hYXuKnPXxalQtKL1C",
-	"+99Qq5S00/e66x95x6m2k2ACVN87WP/QKxGPwiBgHJ7otnjiTojXNMYs8373sM26Klpdqod7p61me0P5",
-	"UsNCqucO28DvUillnEb4wEEr6Fn9/jMzFlAfY8AyljVt53E+rD7YmhjYV5iR5hL6oGiXo78Au7G+dx11",
-	"6eDHKY3GIp6yoGMEJNRBOxpjoAq1da4KpcWMdbRemwpGWRtZJZ520rRheL6m62fmU4cHQwMymNJqbK/0",
-	"o0jQgAUOME6lfug4I6DcD6ymOWMsFmgVomk7bNOtErJnUX4G2xoSkKmu3aUbJoPSPSlm/e4RuI5ZPRx4",
-	"J1bDQR2Z+kpnMH337DIRL9TsMZUTMEYokKHxVl9TeNSYPagVA5SX25Vq/8YAwCp5iqyqrujpKA6DB9C6",
-	"Q/UD1D51XF1LM5dR3E4wsTv7rEAYa1W5rWryLMis3dyF6hwVsxvw4Mli2J3ds6duJbblutVS0MVYPSY7",
-	"mH3tuG4x8rW6EODmeaZAM9OxAKk8k4YBaM+3dpH8kJZKcrJCinaOuW68Lp187SOwoPe83lHHO+h43buu",
-	"N/DU//5topY1i8z4v+XAs2pTOZwmcnBz8erd1cubf+13G6WMrJRDKv9YdYnqlpPVHqoYcfhvx16kVX2l",
-	"UlYqRH1WyXS5IjqDnjpLOwpCPbKBdGBXcqmQDd5Cu3B1sb9s3v575rYxo0GR2aaB60hXpeIA84dJYnHe",
-	"lElV894yqzXf+CbMZQ3v3QUH3X8yF321/6Rv16qRrZpGaClrRexHUgtmMSC0oTFbsxy7dLPyJSQMMIgO",
-	"Lx+IrpnYGk6tUnSG8OAkpRKM4LSKQpmQiYgCaVJf7XAy6ISX+RNfkGHqSBymFcw5EeBRFZxVJHHmufA/",
-	"WJIVN27kwZACZTrmI7Dq+E9azSOjDVZsTNfr9dcEx+yAceiKEynf+F3yCTss4oc1i8BdNayikuY3LO0v",
-	"XeD0NZMeWpPmQVnDhTacvAfSw++QUeZCHVA3/7A5ozSV5Gp66xu696XzS6+//okrkbwSOgbzD8dgLaOH",
-	"6Vah3bHjtAfTc5jtGt7KRdKB0Lht+eyGihl49YYxkwm6uVFtH5qqwxC6RzM+iL0QLYaWz5JIKTEwmRlN",
-	"JpWqXt6IuivV784w5r9KMgSHny7GXgi+MPWSdc+RGYt9xpMO4+B1y28os3aW9pMVvqrfzqZMVAtJs7Sg",
-	"XqU0lNcyS+W3XRQhUie+8SKiWLTQSK3ddboEm3Eimpx2sFBEATNWiWprQJqQ14hyQzFjfEi+QoFqTOdR",
-	"8vWAcAEeRWiomSWNQRYoGQaCs+GAtCjcVCnN6OCvdmhl1ygCrMpO3+6EVqe46yj5lnNZSaEw12eyifyu",
-	"zQJp2Ujk3ZWCHgiL+HsqceBHcAd43ZPx0bjPOse+53WOPc/rnKj/89L/+j27+FytZKLrIzqpnHP8l4Nx",
-	"1++ND9kJPR15ftdq7V5EGLvuoKYMUFywnwkkRqwCgbFbUawPtPbnafJWPbI/FfkvRs64w1oJj0rQiMTv",
-	"Rn/HK7P/hP/mdfaSopryh2cSj5/m/DFHPLC+o0P5P+d08fe/O3ZdxnzpxD+JSZGYbEw5TFXrRsWGQHII",
-	"eir+VHG+bNJzRhBX07MD0Qsq2y4TJn9X2s0a+eVakymnIFtbBGxfy5MopWz5crcm6PIyMcF6aFREHxtU",
-	"OTBReW+NI1CJwsUiCjKhS6nvVij3CEa9cpHWIM7T3Je4lV3R3UwPqYKEGZlWH92QrqyhKH+SkS+AjNj5",
-	"G0Uy8pLRCLGUVhEUMU9IEi8heuSLtpjUEgbdX+mzEAbMOpB2BxxCOVvowv2pkwH8GSYNBf0WRoZJe4n5",
-	"JutjkEUVmOp1GMavBAGXiPieq++RCJnmSeQssxDoNuU5+vQ+7VhGAyw5oLOAhjlT6/CFHdLALXvEPcf4",
-	"KKRlCN49cgOpDYgdxaCFzBzAoghhFAts7w7SjclsLdLDymBjOMNdUURbJrMF0j8lzgaJ0zbf56coB+SV",
-	"r38uDM9kFCj0wqyV727fXq2NrzNBiJUujTCN5mzPwdJaVhU8DC7MiPna0homfzhO5rXgZOemTt0fkfXd",
-	"xcsy0wN6+SsxOvV3rlFCSvU6IVdzPcS6+u2zOCLGCCueqOOq613059DOP5ZZGzd0gB96nqlPXPa0V7q3",
-	"s3YRzyTW4LdpIb3idJuIr+aJSvk1Dfr9U3794tXgZZoFafwiGHkxzsusabT871cPNokRIJLOk6rmPKZm",
-	"cKka9JkJUBnqXJOhrjacSmIvsuRlPaSQ0qyvrXnunq95EPNczVOhhHRl8hbLtplUEJfodEg4wbQCqhZw",
-	"caoqofB6niMybdLPquiLtCqCl5NWdArU50h3Wm1Mq7JqO58jieW3JbSpeYRwsQCq20MSusEOdBWs324P",
-	"oJeJRMcaZLUzrX5Dr4Wf9pevmlEP3U/HwZRfMgfaVIz8lRM1em0ensXCV4IeMKI/YnrHG/rIstAARND2",
-	"rHH3mR56wpqa2ObXEYvEomO1iqgTkNsnjuhcMcW72aeZejxEzqyZEPxCo0gs2HNtUfpAaoXtK5StMTSD",
-	"vAojlLxjRn4SIce6I/cO5cG984JIxQ1phNVCyqNEfO9Uh3fc6FWsjTPFdjwiZnoOl0imHklwDl9MpzQf",
-	"KfSDVUsrjXj8oAbMIjAEmKiAVuEdG9QN1HEeUPvtEh87gbAc/aFb7tImkyVEgyg8dioyTni0zDd8sQNq",
-	"MCv/K4yB+VrXUIiWJIFiB1ghXwDl/2rIBWfDr2tTZbAOUcuQECoZokV9nElWiG6znJOqd9ml7J7/tlLl",
-	"y3avzDVDKR/UOfJ4klbGDrGXYlr0v3Ip+NCrWExz62hRkLRhCbqdSLqMNbN/A8N3MP8lJmnqEhh4W03T",
-	"JqzaJQWZUr4kkvmCB7JuYdOQ3+KIS35buo/1/UUOuocHRygZNzcW+X3FMKF51Aphymeu0yzQe70+kDNZ",
-	"WuW1a+PIi+qCKYm9o5rVaVlqXJFdRjQJ/UfFnpy7zqlTqgldt+C2efuFqsoOlkq27dUBndIHqxFUMb9c",
-	"55FnhR2tmsJ1q0urKXSLYVcOW37Xu/xJfBr/l7ORqTgtkftn+NUXY/xR8o3h2pY0a775okKv6nyIZ1DP",
-	"TZKe18MsolxPvlCSYK5bJfc83QVK1zYykdFZIbsszr2uFN3ePX+vfhpeg6FlAGLO36+Gdq9I8P+Q+Ywk",
-	"glwZHqJFoXHIjRCK9fcUWXxh10NCB2HP60HpJVPcaQhJyz6N46VtldK1AbEAH3ZxkSaO4iPTpWK5mHOf",
-	"BeBZxLW/wzpSVabtYZWpCDm2rjm9qdXNCjxXKNmCVyFsNbPa2i4VopBtF2K51rWQqT7lWWr/altupYnw",
-	"ty/F0oZyqyutjstqA1uMm0QUwAoyktBIwO0qbQWqOq+zp504udrVzzPgnThtJlxVwOfEqawIsjGnSZnD",
-	"57D0pRVe1hnKtLY196EL46Z7qOKU0ByV0Ahq47n1ZAorawKZ0WXkTLlM3ZXQMqld3NGHdeY0GLNyHTuL",
-	"5GYNGMyz1jPpIyt3C0ue61yn5u3OmTqk9ZNnT5gHAKo9r7fhoadFhtod+jXKbTs59DM9NZ5qibOh50YX",
-	"38G4lMCkzW55zL/p2fxprP3TWPssY+2ZacKs70pr0baFnTa0COAjW1pSbfEX/ezmtt3ii2KmK3c19kH8",
-	"zSzC5tW6Yq/F+tUep1A5T3N/+4umomO1RmYNgUXIA7HIIKa/9q03wvfVNmkINlMvDuNd2aj3n4zQUh8b",
-	"gnrD5bhzJTjrvFFgGBLKyZyjjzawKHtapPrA6++RdhrHQEv3+RnuOd4E41cWukgz5WkBJijS7abhqqnZ",
-	"tlJXqVIP/sGSLXUDI+mv1wkux2pTb7AO4/OtWIEutPAri293ue5yWzLnnTHaA4x+KRSKhzBVXcUbUAaL",
-	"uIe8iFpfwhb+DC36cq1Lt0g5xpvz4S8/lCg1UacpNWVOsO9T7rNo88h56+V1Vq9rgTwR/WhYLd50OprS",
-	"JZp/Ktsd5ULObVbT87y1qTXnsKOU2D+TCCN8WqtU52b4Lijx+6xRUr6yaSaI6Nj/banc6s945z+YXmFw",
-	"5lcmaOpvvCqfMcy5inxB9//PQb3O5KPMdSXDpuNZi7pUGFWSLTZKgz440D2VJPOYu4RGUiipJCeo7pEr",
-	"CHuUjAdS9zfDC46SsjaG6VnSmDk0Bxuf+FRg/Y9F2h9dLxNKlcmJWIB5P+ToNYf8nvVpiecKnHWks7dx",
-	"Ck67cEOc750evSsR1sDDGJ2ofGTBr2pu+pO4/hGNNvZd42Lx65DXX4maJlbHw0r7gG6I54IfT2LNXPuq",
-	"oaU/jAn7GAYMWiRnFaiyWrsTFjNX9/GCL6GLZFbNUcwYR03eqtwYylJWCjxQW9Hx0POgevJOSjkisUlb",
-	"Qv46yn06XXuiaD1SSRbNEf+Z9PI7K29n2rJC678/trJaCzAAkd5xhbwGEpgGhEsWNPGxTpmbtpzFsmXF",
-	"ct6yIlj0vcnNNo01NK1ZkOkc+5WFumMc2KIeBPRH2ysFWla9O+0omHVDk8Tq+rVXqF1Xuz7jXjddx4As",
-	"75XCM2ufx6L0aWliN8uvmlBAtBEjs7luX2W9N02YLL/3W0ajZOIS3V4NS+gruhhTP0kJ/JRRrrviMegD",
-	"uEeuBMS7cLCLW3OllFgq1Pg/AQAA//8=",
+	"7L37cts41jj4KijOr6q755NkSZZvSk3VOo4z4+7E8Rc7k99MO18LIiGLbQrQEFQUtVdb+zT7YPskWzgH",
+	"IEESpCjZSad70390LAkkgIODc788eL6YzQVnPJHe8MFjn+hsHjH4+4xK9oIlNIzUp480WjD1h08l/Etn",
+	"YsETb9jrH3Rbnj+lnLPo1PfxWy9gM9EeRyEPvJbnR0Ky4DTxhnwRRebzP8Qy/WIRx4z7K2/ovbt+4bW8",
+	"MPCGXrd3PDmcDFj7yO9220fdbrd9rP7XTf+j1Gt5Ys44vt3rd/uH7e5+u9u76XWH3e6w2/u31/LmdDVj",
+	"PLlQL53T1S9HR+rLWMzVMrzhhEaStbyYUSm49IY/e1y06SIRM5qEflsmbO59UL9PFjyAl8STX3rdbs9r",
+	"eTKhCVPLvvzp8s37S6/lfWSxDAX3hoO1gosIfQXPnx886ifwvecLPgnjWVsufJ9J6bU8GkViqZaSxAvW",
+	"8gINdgQOm0yYn1wE6i0fWl5C75k8h+8q9jxQe15OV/iCdcsxNRdJOxCcfcm5YyYZoEM6owa8mdK7mTKi",
+	"MYn4lHORkDEjVN6zgCynLJmymCRTRiZhLBOSxCsShAGhfJVMQ37X8TatF/cEq/Pw/W0q773cKpc0TB4H",
+	"FWuWEgyof8/FMmLBHdsECEQ3MqWSKED4YsZIIkiYSMJ4QFYs2W7DareMByzI71c90R5T/75uPZeCaGQl",
+	"YkKSaSjN8mImE0kEJ5TMWSwF/06SpYgDQiPB2fYr1AjKgvZ41cY3eusPail+qK6Vfgv7GAaM+0CJJtRX",
+	"uPji/PTFq4vLc3UpxSJWv3lLEd+z2HFN1y0vCjnTb9P0AcnbPFnECgY9RWA2Ujb89S2bsBjX4/lTpC9+",
+	"zGhSpkvdk+HBybDbVfekRPYQVmaPn4A6DLstb8qiAP5Q2MOfqwckp3M5FQpXRRywGOiSiANN3FwUD4+M",
+	"jiPmDY+PFNnGbxi+23w4jyRbTlnM9LeSxR8BIEDpk3jBfbWxFEtSgtddG6pK9VVZr1veC31yp/N5FKrH",
+	"LGZSS5dwfB5+fQU/IDUAPyrZxRacwp8y/37DK2FI7A29sRhb2Jte/RTxvOeU35O5iBMatQj7pP5St6NP",
+	"XtPYnw4JF+aSiAnp9TsHXS87VP22T/MwZjK/oH21oK5ZUENOGChsnNGAOTaXvmtGcWuUc30nFlJ91CeT",
+	"413WyV2lnHL7o9P8ffeD0i8wx5InwH/mU0nlk+KxXNH4vngYEY1nFrQEl4sZvBRogxIx4GhScGnagB8b",
+	"bmbQB8IS31cKW7CdeUThIN6ev3x3+eLtv/aO/rI/6fn9yQE7pifjrt8LPCNseUNPkRxfIFVSXwdx+BFJ",
+	"FHJeGf7GvOEgI+q45iQOFfXutYBhy5civjJE3BCeq4yqW9JrE/L+jbAXCfu65b2Ft5xR7rOoiH55XQA0",
+	"BHNvN4FXi9R6uBu0NnqVQBuEd0zCq3vDEzrZnxwPxt0J6x8e9Pa7wXiwf9gbH9OT4wFjfnd/cnJ8eDQ4",
+	"8INgMh73usF4//ikG3SPj4M+PTn0Wt6EhtEiTjcwYwkNaEK94cO65XH2KTkFwpddtqaHNGc8CPndW434",
+	"+HBc+FSjYZydXp6dvzpXW17MgxowgcqTnl0/O7srXMH/D4/OS0L/nqmZbtonXukgqxa849F6/1mwBctR",
+	"uYDO6J3+quaMr84vX1xc/n3jEXdzR9zLjvhaq5RPfMRezH458P7Yh/yEt7XpcV6/Ozs7v77e8sbuZ8f5",
+	"jgNf2HicD09sMEk3WjaEbLKTrJurTH9g0p9bYu/RFGNrZpCZm7bGrJtwxpTum0eqJGGzeaINVVwuQXgE",
+	"/D1/ATwHv6yfKAjlnCb+FOQyW0U3Qm2/q3TEO8ZZTFF96LW8e4UXQ+/6/FLNE8EGtQTCBYzgIjmdJLCk",
+	"8sz7gLALJft44h5hFNdi0vpDngwGLAo/MhQo1fbrUJAuLPKZidmxwkNLsPaMyNuOJ219dmKR+GKmlnl6",
+	"dnZ+dQNgTU0V+g1JTLlUSos39KZJMkfjh4arWeBYKsCeqdslX8ZiVm2Js+xNqS3rc1B9pWjZttR7tnoR",
+	"FlWofu4Rc7aL2RhA+Lb3/u2PP/b7B6d//0f3vy/3z15e/fN//3h8enb2U//69Kfnb18DLDJJukgKaQ1m",
+	"Vu+tTFMsHG5IVRmr4gQxU5fP1mTTA9e3zNL4Xr/55/kL2OSvYhFzGhmzsQD1UP07lFOhaHAdjhp26FxQ",
+	"wjjNDn3d8iaAP7g2+2J204tJfZ/NE+B2kv0H4FLCWmEJL9q8CIuWK5mw2TC1wzVYd7omSxpyUww/ouEs",
+	"W1ffZfjDlb19o/jwjovr2UCtQCRr0dlcVesGUyoLspXvu9ACVm4kiPWHxqJGjR63v1YMYMoo2ASGD975",
+	"DQV1IGDSj8O5tui8Z/SeMJ6EyYok9I7MaMDQ7mus0t9Jol8KFl70Gqkn92693q0HiP+fRRhnREf6UzZD",
+	"KW01V0NlEitdRC3oImCzuUjUNXzL5hFdoXqZX9RIvWdEllPGYSEIJ7KkkgTMDwMWEEbjKGRxbkkVs4+F",
+	"iBjlMP0r4esjKgFCKct623hAxKecjNVnGuS3vvext4fAkXv2/W8OhqvYGBssU2l+QTdTRubpMJJMaQIQ",
+	"mAouFjErLGlJw+Rvva5XP+1b9p8Fk8C1itNd0hmTxtwPo0jIiVjEJBJ3skNu6D3jRCG+BhKOgTMKE+LT",
+	"WDFVQomknBHBGfm+RxJBev1j4k9pTP2ExeBSOG3/m9D2b6TbPiEd8gtp/9AiLJIMcC+/q83kGC9G7ZaT",
+	"eKUliuKer5kveCDVMhX8yJhNhEYCJQKSJF7l1tNzTBXyhN2xGOZ6//796SKZquvkw1UtTvgPsVSTUWtQ",
+	"fsPPGY1ZrFAumv3tVpOBeAXXrHqXa7DV0RlL9F0/0zbYh61gCQpDyEF2TaaKbVMQYbRFtw7DJyKeAUld",
+	"LMIABOEkYbF61f/83G2f0Pbkw8Pxup3+PWjwd6+//l+KxpWO9GwRS+E4zpE6NPxxZGjYnN4xfa4d8mZO",
+	"/7Ngz8hHGoUBETxakWWYTGGgpDNGJmGkQNgxcPjPgsUrCxA4sb3xGf30ivG7ZOoND3r9ljcLufnca9XT",
+	"v5/Yqsk1fEbgHvUPDsjHUIbjiJHT67OLC+tWdYgiFv9ZiIQFRB2F2v3bl2fk+GTQI5QHsMMxjRn+SjWS",
+	"w57v2apDrhkPCCWcLdVnNUp/MvfcvMQ8oofEbM5oksdhhzgMwERelEHTAkVbwaIOv7YG8+RScPYahbsi",
+	"jM9Tdgf0iHLDTTSjKfO5AVxA9y4mbTVVG+eqWHMP7M/lZb4KZ2FSXuBFwmaSzFkM6FuFjRE8bM8YsAld",
+	"RIk3VCLyjH4KZ4sZTA4A059aLsqFfobtSQb4CRwkY27e99UQjatMNbe3mGrpzk2YR+p28b9iNvGG3l/2",
+	"svCaPfxV7l0EFrd3ECzg2pcj8r26rEf9QfeHIXKixVzd+UsikUO1CE3ITMiEHHY75L0RBQLFZkNJJA0D",
+	"xa1HmVjR1nLFqEPeQCxFJkqot/GAgD1AolyhCAIXibrzoKK14JvwjosaQcN5HfRWK+5B330NMgnbPppM",
+	"snKcTSogP+po1uAamQsuMQ7qOQ20iATyv+CJdiqBlxNFx715LMYRm/3XrxLlSDuQKrRo2j1btUMOvCbv",
+	"lxIBXL+KoVYoxilQ2lA24ADqjOJYxKgsp2+YLSTE1Wx8gWd0BQdhRoUklRybSGUDOJckXqGjSisnRvsd",
+	"ABqECRyzYl2FGQkuRe1cYaWBi0YccwByrwqE6lyLv81CKYsOkYqTMENzQTqWXMwZC6RiG+5lV52FfgOg",
+	"6tNCe/+poJ3tfCOszVCANcK97aeCWQnE+RHFODD4FkiaOm/QQccrlIKiUGkZWkqTORFtSygdbAclvaiN",
+	"OJjfmQ2OOCMlVfAwQyyA7Bkz1ZDA7Z0pwYL8z8+n7X9/eNgH7lZ50x1j50Lx+dh+8S4o1t8OeKkK2RB6",
+	"Bg4KfDMaKcmABW1DYYvQK4ywgYdmwqG6nfinWgLlRAs7LUAlsUjIJMaoFiJiCB1R3GEDEc1es+ktFtC1",
+	"3XIHkPe2A/lYBCsDbyWp/3j95pIs0XzhAn0BiMAMm7HOK3wFPlI2Wpizz6I6FzxgsUyECDrkUkAAJ1x2",
+	"mRj5wrJT/e+2ZsFtFAhcK9HD9zJ7BqzlTPBJFPq7Mm+l57YxXtmFdfbPRQJGJQhi+Ov2tKm/6axPCrQp",
+	"N5/rdO3F4jFhfFf71wX6B8r7Kw4p7NH8DCeHQxSRlmLGAPXAhKOUQi5A4FzS1Q6AONgOEI5FuaBR3FoO",
+	"IhAabKJha8Bij6uO301EFKSBuzRSt28XOPR3hIMmAHMhUc7jYlkLEHtTOajMHQEkRYiYMbbIqk8/XZCJ",
+	"IQaUhfitHaCx3xwapQXAnLUwMNvI7f+jCOvRAQZYO78WM4akTaHBlM7B805kiNbbAq4aW+eWgBjsjhZ6",
+	"vdVggAEu0TlmiwqSWDGyKDgXBU4FADUQ5To8r8yAqcAyCVkEUeTG7/f07LMAqnt7XROLjmUi2kaZWG9f",
+	"wRDi2yF+Dqcvw64wwolJM7oyNIRM6Udg5v6UoSlOu6d2kIQPtwCNECSiCaQjqNMKYuokKIXdGBDYMZ5u",
+	"EFgjcpqvr3l5KtLEIQsIvaMh337HYK9ouONLNZlQYos1ZdWWrdWrLYu5dgG2Q96ex+IuLgZo6Z27Bzro",
+	"qCVIL0V8r5BC8MwSa8Kb1f0BY9Xj9SJtRKmjrWZRUxEFaKx2wce9R3RWwFrbYxaJZTuLXy3DqWJkSfzC",
+	"SF8j8i/FIgrUCUZMgoWLk+WUAhDNKxTITFTsDjDbgg6/yq9BMQdzpe8EZ0Tn45TAV7F1G34ZzWz7luhb",
+	"BUTX8AIk9VAFKYhGa0KhU7Xy6Q0XBRrdbHV1wHSBAK2ACrxNAVozOkfD9O3U1osU+y4Cwj6FMpGflf9t",
+	"KUHqtYbBDtCtgcfTqJUXieIHSUyD0Fdg05fZqT/awoYdYlCnR7qiEozvuJ06j+s10dTNvG49Rod9KeJx",
+	"GASM76jE0vk8Fh9Z3A5lW2eblBG4PCiHt7bYmGl6RiCCkBqkaIoPKRq2nAogbCaPhYS7MKJN1GA/j7Fm",
+	"E8WZXRha3jDipZizOstwfkBRrEU7MPBiNU5fITlcxmGyg3C/UWLdL0usEfXvIehCLcC18fwO1KYxKqzG",
+	"zpEfUGAQ+COBzE7Che0jlh3yllGlSZE7wSQROwhqG6lWAQZ6ObWmkPx+ns7OpX0zGEwwXiQgrStRNRBA",
+	"7Z/OrnXBE4Yxgrs5pazHy4Zo/ZtT/1gqbruMBUqdYhETGQZPgNp5GfPANmWavRKwxLptxnrJT3OUbxYx",
+	"Abc5RlFEAhV41NgVRCTaL3NhT+ETWi0vRfJSLHiw4+kqNWRinndpWPhj/h7HTOtVaLBg8eegV4O8UmXW",
+	"4VSk8MenOdFLtIDHrKWkfHUjV2IRP+F9vBHiFY3v2I4nNhbBqp0I0Y7MS4rHVhhRoMFgblXEBkwCaWTA",
+	"wcH+IRmvEiaf/ix7+25nQwLmAVxj6VwLu3g6ylua/UmP9jXlK/2t3PGEY5qwNsTnuFls7nf7dIUgM8pX",
+	"KUslIVfcfSrihCTh7MlJ76BfsPXkZnfK+vbSn+ZIryOxJIFY8sIx/h7i9ztOF8lUxOFvbFeCvCi8onj4",
+	"ud9ttosxeChPKOGCSnKqR8KsQ4LhoZ+BVPcsI49ewenVhRFxuIlgL2FDbi9PRb0zEBQQ4v379+1igG3d",
+	"2RbjcR+NGh9pmNpzd8AMpYFEglbYuqxfiyRh4U/BAkjDRPHrnd1KRfG6KIdZVP6NvZqybS/7VYFmkQeN",
+	"A+PTnwu8TLL4Y4ix9hCAhpH+FF3YM7GjSbPXeJtKVrAX58Lw9OenE0+4WHbIqQ6fLQQh60sn6YR9FQRx",
+	"HgufSfkIvKeYfrbJ0+oa5lY/jaa1kEx7F3UlKf2KHVDmuJ5C9vsF4wNOZLwTtSjk2pcCLZr22uyTz1gg",
+	"23ZlBwdwKgcXQJSFvcwwmcFYnn3KiUzCKMKkFmMHN3Hyu7oPBs0B9zpdkHMtTthVbtuCIJS7+jSPGTq9",
+	"a8BXHFlfkEyPRBTTcGWfqJ9Eq6ePPytiWOVazBHXgKu4TQUrY6Zvz0I5M4HxpRiX0qByqB4MIEE4mbBY",
+	"ZhlBGoO+k09v9bFBY3xQ6UJSQ2S6AGc8TGljCiaQw9vGGkBOkpQfUIAF/KgumojQPqAXogR1cCEvp6E/",
+	"NcMCCUHVMZux2ZjFO7mdTrZDoXSBSlESkfOC5XcITsw4YHEtlhRGFMACvz4tfuxvjx+4imbIUdiP7WJb",
+	"OKoyFNxqZogFhtf0ntnTaocK1DIEo4RUsn6YQOW8OyXo705/N+h3/UoXmqIqZuWVDjOzOctJ5lsUuUK9",
+	"dQ6soLWpKXmyiLV32ZTsArq7O2SOtrgtmeoLNnw1u+ApuGqcXoVNWnBahjwQyxpDu3NcBZS4IApVFEoD",
+	"vKx1PhJKh9tBCYJBTPLXpMKi59zZ00jP79JY0hYY3SmJF5GSnFcKidCGm/kyZaK+X/CF/Jx+wkeJ13Ix",
+	"n4s4YcFrFoT0BkC5o90hfVV7pt7VTvTLyvqYc2TJFmFNrCb8DGbFgzx1gsUQtRhDoNKFunUz5z6e2NAI",
+	"ERuaq1gLFDFh3Bfg70IhO0sVfwpbZLoHeI2u4HEJ2U+upFHIZISoqfAOYmEcKpGdYHfa/jdt/9Ztn3R+",
+	"Gf5f/8ff/qv94aHXOhy4suda3qkuvlFKVETmaoSr7ySRMxpFTCZkwdEHnCb5hTw5HHhWXuJJt3vUOznp",
+	"HwyOBt2Tk159kmLLOwUfLo2sDC0aBKFaCo2uYjFncQJ1XTSWza2vHtK4TTyFL5d6CCUZAh1IUoeKZnv/",
+	"1MORk5jUtp/T17TsrXxI5xPjX5l6KoPTP7N5GVdQ/dn4/eFSwvAPrsPG+kDl037DGfFpFJFEFAMQ87A2",
+	"RYXKNRa0YQfeAkuB64JL+NmsoeXxRRSptX1qg2jmDY/X+apE1gkGNGFtJXI3etHR2i77Usrit0b21/m6",
+	"Rm5cQ3HLzKsPwZ73Tmgy7AEJfUuXr5mUFDwm6a9teR/O22KO72+n6SP49nRJvV6holLd+gdrU4RkA97h",
+	"cf+EFbvSx/fXpj6TqzCFttP5ivDQSaK9o+pYv5NELDlEZSANurPPOC3GYe+qu8YKQXW76a3t0lAPZZvx",
+	"eJUwErFJotdToD5lLMmQJJ3kcG2qS5UxV2lyIGkoGm9XJZGiGQqfrHPlqh62XNtBkR5wYVcw0medQw97",
+	"Pgt6uZvUyorQwM71oVuo7yQxFs5Y5EWX9frvd+dv/+W1vFcX1zdOCnOm4zWtqq1bUHKaMqNatNZ5Vy1T",
+	"B/YiaJISXC6ZtWEaiy+vXaVkH3K85fb2U7/Xvr39dMQUv+0fHLh5Rlaqqn76szSlz6pH12SXczsdvkEK",
+	"u415dl58BtxsAcYuZ5fcKsHVhVZnusBhsUpLQpbTMGJp3XlMjIyEuC/zntDJ3yuvVW9t10jc9lIO1lkl",
+	"PxeZxOYFYkJGupDiqFP3uv7aqrj44IUJm0lHvZf0DTSO6SpPtAtHFVqVSbN3W1uuOoasG0gevKYGZS1S",
+	"UsmuF7MZjVdFUKc9MlyyhdIqGfWnafwhVL4wQKidEV5bD5lcXwHXYXG2VIJrr9ttmb/h/BqvwtRQr1vH",
+	"wdZSRSZUbBImLCzSDQ9K9YdYFBD4zWH3b7RH7OZQt8PDda7JQq32lVpXcvJZ1lfAdUxpcKquiKUzygRn",
+	"byaQt9vwiNJrBZx6/SF3rQvXCLDeOrgMka3V2ghmTiADRdVFewn57DYXVXcT+DVnFdxTsiuKgUP5yzml",
+	"8rWImaP2WeEmpEfd7HZZ97nm4Hu6cmpWnmmzUNQvESxYUO5FrXRfVTB8W0GC309XLp5BRkrGGQ3JTHC2",
+	"IjOlhmipcclAboUkTsCvMIG+M1wkHTKaLaIkhOeMH0twRrBKZYeMwEQwGt5yYy3AYirgrURn15yuOmSE",
+	"NeHNeyDGckz9e21FoDLNZ+mQURb2Hgo+Gtp6Vy4kPkwkiya3XMRkITtkNGVRUNgh7EetZczsbIQOGQWM",
+	"BgpfR0OikA8IMcRWCX7XIaNS5d/8Or6TtxyX4icE/JtZZOEM6m6N7NKkhU2AdcVY7LIid4pQTXT0XiA4",
+	"6xBwHqrl+2LGOre8oLXT9m8f1P/AjjHousUqwOREazWF+6atlFU3zlyA0qWjFbaRG7uCIg56pg2nqTNC",
+	"J3InkiBOOA0m1UrR0aPE1YIckzXu2lm5Bv3UavhVqnc0oX4yHBERK5xDWjkcQTUicJU1U6R6/V0E5IIx",
+	"4YuKiaDhbiNxF8j13GrKkofoKTHsBzkhIJj6l2ojUAtT8k2yRAAUywwyEYU1uvl+XiQtFFKbzZMVEdxn",
+	"VuWDxixFU+0ajnKytiuhlpT+RRTpCwXXKNFZQXQswC9giTZNGFFaX7XuIjeXNHSN/gTjzmqEjYO1VbW1",
+	"dm5iZeZABAydMVJhZTU7zqhGacuHFcpCWlgrp+flyYwBVrZ0t9Ln0DgsSmMTCwvLnWweJfwy9fWNJayJ",
+	"2IdF3YsX2wpJqr4J/XXmHnGdEoRuYbQu44mSEpshniK9Vtu0EsksNBAcDZE3ohCfmLieMSM0SSA3PHcH",
+	"6wncBim+0L7twRHHllZMDZGaPCNqg1gVNqU61Dh5cZ+EJkAzNtjn6oCm7gz0kSvZChIKVS+0Q8QkCobo",
+	"p9AlSTa/v6RHU4M4WVyamj9FiSKw7DN1onMkFsH5R+YSHE5J9ivpdbpm9VDQBwGmZDaa0F/GVLLDAXLQ",
+	"zDUlddImyJPwlKnvZ/xTBdeIrnddq/ep1bxQA9dYIFs7KI2LsYRYyGBr63RmlbA3D5wz3yKSvuDQC6LX",
+	"6bqQWi4Q0E7TCUQQhoH7xxDdaw3Ye3p3GsDtBr2SeZSyt9RC2qvBod+sC5F/2M4QkEOu5+4CqKc6ZaTX",
+	"7XYxSEg259wZ5kKtrk8X+FSuxGlGTuoXqpsqGK9mQZ7vtk8+6H/bHx66rcMKB9uZJQsW/JPXb8ig3ztq",
+	"kcV8Dv4KyRyOUFMrrfTm1Fzw5HxHyVVW67zdRW4Q3dNyz40FWpChs857u8+/v7Y69j00Fd+zpn5Va657",
+	"xWHBiFbjNMk6sDnrq6eKGI5KdX5ToocI3iJLzJdLCHZHkI+QuY7XuZaDWysSvd1UF9OWcCfFJc0irxym",
+	"XVsQ09HsQlzj6IIc1EgMNt0IXGelxQ+Xlr3riR05peS0JHoqGEizI8tImGK5LSZrfDRwTQ/HRozsStm3",
+	"1KYYLqGiQG0sE0e5C7Wjk2fas9m0Rc71L856B3+oIZS7xWbsREwLVGSj2KxEqFR0TpVF2xBmY8gXiAux",
+	"KVjJbol6O0mLNj9TUnPEqExIrp/CmMkwYJKMI8rvJYEbAbXngKNbpZcHXV0G3Hxx7A5V2fYCqtsXCXHP",
+	"AkKTZ2mgFFS2WREulgrKg+5JfSxQvzc4GhzvHw6ONpYqd4rltd7qAtEpI4sxjoyG2oqy4EkYpUbMdJ9K",
+	"swN1CyydfJWaN3Wt7SFmjkOnjNQq/FGE6hdplYfTpeFS5UlX0NeX1WoGaxaWXf00dAf+zALToXib+2ZC",
+	"w6uV2+UGoepYApzMUDDT9hO78bePuq0j0GcXnrJOW2s9NAzYyZpvPdRLNGlProeGmnfap+uhPiokU1Sa",
+	"KI+51l4PW8R00MSzdmspBGZj9puz1RuAOpHfCnYqn7+6NdAMwQRmVYZ0lfuQ7SwzQjBXrllZneHlwGnk",
+	"roTp/trRAeyhoVBpdT/bFq1P1lZntJJZIlfRr6qSH6jxaU0GKkkQSm21DZN6Oy0Ee2V92B4VHtcoFEt3",
+	"cqu9j66AJf2gw6BogFfAjfJp2jttORDTPkbXjdAu7NIhvQZfGXrJ0CW46U6knp8tfDYKnemO+LUTXg8e",
+	"6S05dEZM1srM+7tpKY1M/banUMeIm+Iezaz8dpu+3dXeroMpOLZ13FgzQqws60VHm6z0Vghg+aa4bPKp",
+	"ppJyF2A7Flyqb00mQhlp5R/nr154Ld3PsOW9Pf/n+dtr+PPF2zdXV+cvnFJJZk4cPmzlUDEKxrq1ycGU",
+	"DzFcf9hojYI1vckEgjwKms6IQyh5pSi1rj5HYp0JMsRsqlYmNwoSiE5ayXRYV1bvGbln84RQqK90y9X5",
+	"SvXKfHpLbpQpBzAEkd+V2EVWLHlminEpcRyjBNKmbaHs3HKrKf8Qc5m5ThxEuTct3055UFilJbRajSMN",
+	"PLSWqcsi6h1p9RKviTV1NZaYFI1yKBokszTK7zhTQwvUJnPm1IuUuiFAw1iZlyGLgnMoXbUhCsyUeNwl",
+	"zg/jDtO0mvpwn2IsE8IidVxk73Fe+9R+bd15rS/rXCBm+Qo7JnSl+jyttARX5GYz+TrkAftUvqRXEfWZ",
+	"8Zfo5bUISBgswFTUbqeWPffySsFG0/6bVATPHe48Q9pm1C2H6rX+4uMCp2wm2W6jwOR84U/s7T6y/CZN",
+	"ZJci84Nzt1hXJlXY6pDFHo2f2pxIJZJrvJRlxIyZXERJcxqQQ/PiLS7uyLzcta6Xpkm5O7BNi0IvTy9e",
+	"nb8oi6daGjjTZLJs0Enjt4jiFYouNJeifOdb3yxishRxoCNMOvUSn5sw2ct2AiWjsG6TRmazCaUuXpgW",
+	"WEl7KuoyDmCnEhOiM25aGUcGFq87IwH3XZoqecW8so1sZLDO2j1Vp+5lzaNqddt0gXXvmlMlYsQEOgZm",
+	"e9oYfJ4mHhVfDV7kK/wVu9UdnnR7P5CQ61ywsQhWzwiDgCAIH5xCVdgIf9kOETRIXYf/D0ajZOqQBabM",
+	"v29+Q/E1Z+qhOjbbz0nvzTeQSth6WdU7wSWUtsPpBpsUsKn7TRErRQUco/7EvXNBLr3rbCok49iLC9O7",
+	"WPwMo61mYBmXj0or/RFbn5/zxBlYia27N2hXu+jS/XXW5PszBOCfpB3Cn5x9DrZIADy0EgBrSQr0Jd/K",
+	"iNFrpv0CsxebLqO9+TrjqFqm1lV1rtsEzT2JKOW9pZot4FBVJMW65f2k9KTnK1u6lZzO5VQkWXaTdEqz",
+	"5uQdOTILVx7TG8y4iKhMSKCt8kOynK6ME9O00yXfg/7V0gxe/WvGt7S2+QP4h+BSikATfdCwaNQ8obaR",
+	"Wb1nJc40R2gNm2bpFuDVtkz3ebBlAWVhokT5CGykdmP2ZioD5PJcMyysvn2alzq23Z4+yKsUm5Gillse",
+	"1RrKrOoXxj0esYAkW+SoIoJB5FDVDLBaHIfTgGOsEBXROJqjYEt7+tPv68guac4vP4X2kIUmnnLJYkaS",
+	"mPq5xGUngS1JsHWemwwBLWyyV1Z26LTyfW7tg7FupYuuFS9gTXqieU9L16sah1yXtYe1Y53CIA4/5ukM",
+	"IoDPTDjME3kGtV7xdO67kjuuAAfzEwnTYnjmImaeXwWjoGmxgoOSjtvEPUITlyarlaJsA7WHnbl6v7if",
+	"dpvjKJGY7YnGQf2pPo/FPahzYBDSx6od3K20mb3OzyqeuhZ3x/CO7yRJ66dse5g1rtoiEGqPtSoVt/Hh",
+	"fHXcPkhpbmOdrYjkdZmIW8cCfE0CQmPWvyM/fzSH3oHj1mspSbzgPk02RQL09r8ShpvDX3v5G2+xw7q4",
+	"XS5uniZsMi7iK2tWVenuel/gfMj6DYl8Rq5O3/50/gKj6gIhYks2i4S4x0A0O6rp9Ozs/OpG+wivXp3+",
+	"C/48e3P58tXF2Q18+/IdOg7fn17cXFz+3Wt5OEud9vVFE6EtZ+HXlQT9miW03qDxYMcCHvT6DogWcgT4",
+	"ylhSjeWHLClPJEkEmYRcN0Zs6eYonM6wqEBP/X44sGIUoeczmdM4MZw2jSQ04Uc6VtFe8EHXsc8rGt8j",
+	"lSjINxGNZ64cpZexmKH6IDi4SU0JdewKDs89Ig/peJvgNAizbcxTcasv1DP17HR/l7i3HaIz5rCg3dNf",
+	"lSTmojM6tj5S+pcOX00Fp84mtllVfAXyYscRm4F9BIwl+uQRYbXXuUXS9iQtdMm3MT9IjZKJiHHQXfiR",
+	"8fZi3tlYPCrX7rSGk4FlOfzNAZDnqwQvkgJEwXbussT1dopODJ3VQcSSiEmidW1wJsTAA6ARav06lKQB",
+	"sbMvRWyVdWoSceaMr69l7IhLVmGb4sytlCKYzVr4qyGfOy19Oz9U0pwqIVydkFu5hk48JOQEk/RyVEb9",
+	"tsnRY9WQrCLpDQMH1i5LtkWYZpkhczNFqnV8zFJjuFl9CyFUA1hNFZ9GYR2vXOHdfiLi4e2i2933FZ+C",
+	"vxiWIZArmbCZ/jEWkflxox9u6ipwYKJgWmlQkJokCKVP45z5oLEOOYXU6HEdBL+oCKSR4KuTgHBdVbU9",
+	"gqpaOhapKirXOo5lO8fI8ZNW5HAUk6vlho8IX+4dPDJMdD/Nx5GbQ2uNp1hH6uhKiokgV+9unrAUVe+w",
+	"Jv/v+YpMxRJ768ysxhS6lfSUSuzPLLCAz53YsjhLD4l4FLgr2kEMnU40CXUHS0ZjspwKKAlDwm2rwYBQ",
+	"cZ/5s+pgZ9xeBfmleQnBYuDAbsVNsqhfIzM5tFCqm4yCVwM64st7DAbGNOZtwTRIJ3WG6i9maeWAmSlQ",
+	"u83ru9brzyPJIG5kW/8qAgbbk1euMVOltOeCxkwXmlJ0b8uFnxQNMQVHFfS40DccfSRQbVUsNqQm9I7y",
+	"iWVb1TeqqTyZVZusLjLpoKHZFbGTMlNyb4HdwhLXierLbSV05nryZLQ4o4ubTEWaG10bB/Rnrov61IVO",
+	"N0WYmaocdt1B8s8QWtSQ0+uzi4sOeY31yQxq6dxrO0kmEAxDnDnDckbFEJSvpsaqkwpUmNnSfkw6KXDJ",
+	"yL0iexasnpEumjLse7dTefWuq7x6Ze7n21Ay3aqegX8EqzqbkzThEp91eQU68OhKs1ZQeWGzL8/IyeDg",
+	"yBVOaULMijGH0QpDi/egK99vjQWYhlFowFEeEew+aBbsfpALdnegaRpNifXa1L38ftDt/tB4v81i409y",
+	"sfHlCEerdKlJnkDuhx2H1JpO8mtqHFZ/vM41uNjoirEC8Mu0D64KVIUyTaOhDuTC9xXdimg+HtPBOA9d",
+	"0YcOLgkWHWyiscECaZzSumuIq2VLBtS2lbyRGQrjsB1bvLR5TKT2bONCrSSk6nQE+yxq7rA7vvmaMTJK",
+	"dzdCeVEJRoA7s05d9cjDimowekKTDVFVw6Cm5wGLkX1hinW42b75yByXGaNcvXVTdHLDXJKmGNlvhJFV",
+	"mSkpahhcMbuwqm3UJ628xXAVR9menU1dh3kf7RZJHcbFVmvF73/enJGDrT3H+5sjwV7T+F6iooT13+KV",
+	"FWy2vZd5oC3TjqlA3h0qrXhKlYjEOAkU80SpBEWmDVpIiR7FWE3BmTRS9Pyao8lspW60m+g2/I8QzIsE",
+	"QNdbb4YRUEC/3l3UfyoL1ZE7IblOCbAVgKzmStMiV7+jcQtzoO90ZZuCeTno6Rq2WGHmE7n+x2m7f3BI",
+	"xEfTh7BlZPiWaSOqxpsVgZs8ZclBb3hCJ/uT48G4O2H9w4PefjcYD/YPe+NjenI8YMzv7k9Ojg+PBgd+",
+	"EEzG4143GO8fn3SD7vFx0Kcnh5vyyCdZXlEzvDKJSJs9kbMGnugqeazsnegda2My1vxxeXjfp7msWRka",
+	"oh6xS1GajFw1SGknmJm7u98X7DM7Gcv2dzeWqUswZzwI+V19wfOr88sXF5d/NyYzcI4NyX8WbMGCFonE",
+	"sj2mEeU+axE5pz44RbO2/i0yjhm91xlQ4BQFnz+U3W4eLpR5Zhs8UIxs2s6CmOYq7pBloMjhYh7sTFkO",
+	"6zTnayW/cr8YaKibS/yK2S+E8QRjvrfyM5TSCEsZj5mSbJvNGijMtmFMU70i5hVuZct0SDCUxVWLwLaI",
+	"ZSC3vLgp7ahmrl/U16X5+Vfn68pXQvjMRsIdjGQ2D6gPp9Ljdmxe1LC9SGpO3bbtUXV4yUsRkzkT84g1",
+	"D25Kg68Kddhc5W63oIU1hKApAajGsWt3RXTNYIa6BEYrV7TIUdioQ67evjk7v76Gh8ZMDZWYWqCjAss9",
+	"IRQjQnDKRZTccsV+pDabkHeXP12+eX85BJOKdtBxkWBlJVNf7ZmeaSKgnfAi6ZDrd2dqGTib1Rujo5Oo",
+	"h1a/D8X+bvkyjCLs/nF2enl2DmOU0hHEdMk7xJQ7ya8/Zski5hoGME2+WIaGn9fyMrh4LTtEUm/Qa3l6",
+	"yV7LwyV6Lc+sxC634nJu34QzFoXu8Aro39acFJqekBsqhj+1tnKyW6h4kxjxY6us0TavNtV2NvV4ylzh",
+	"T+TMVjKSFhkavzWXYLuxnsjvJX9t9DrGYllwOUI4simIKTgjUSiTBm0md/ND7jeQtjKRyRxSDr9a2Z2z",
+	"/YG5OHItQ9X5CCFb11/EYbK6VoDV13ke/sSARY8ZjVn80mwtntz/oib45ZP+75f/9//+f7xiqO/odJFM",
+	"RRz+BumzQ/IcXkLUwxgXpV7xfyZMJhgcpb+165Dmfhjsl34ZdcgpuWcrMmaR4HegUGAdTRGbXusYeYlk",
+	"16cxJORJX8yZHJKR9nMPl3GYsFEr+yJmNFCfFfDkEKPVs8+6gKb6ggazkI865Jz6U3wvgZpGac8UFk2Q",
+	"TAPKAhYBIDLUmCbJHFtFh3wiXPI+D7K6HNAXBWqWTRc8iBU7CGdqMxnjkdgIATLssGU5GkkCXazJbPNC",
+	"bRHa431k8TOYAl0Kobzl+QfstuY/sdUIO6KDHwLML2kpDPjK8qFARDT2Bc0GoYyQEMDyVvocTuquZFV+",
+	"0aB70rnlt/yvf0W5Uv71rxCqoG9a2p6hqo00+b7XP+iSd9cvyN9Ir9856JJARBGNZYvALz9e/Qt+OeiS",
+	"FeM/dMgL5oczGsnWLWefNCXSNbsUc5Qwva5I1SJcQZXEAhyweqWKd5p1vn15Rvb390/UOt/dnOkR4Miy",
+	"h5wMDo50LVhHt/YRriqAsrgjXwCW4szqC7B1m85ICQ2jUUcdvrZyj6AEyS1fTpnu7NDMv4Qr/fH6zeVf",
+	"/0qgnitFGPhJtBqSBccyYSLWmecsIDOmVFWpw6GJnLMoUlKUmGCMf4uMFJ/WHhUyC6WEupbwWIsoeR57",
+	"qd1yzA3xF1CXTEE/5B9pFAbk3c3L9nH+DFKMw4w9yIavKDqid/UqlCkmwb7m9A6Aq/4dkjmVkowynWqE",
+	"PdaoJCNff4FNRUda1RpBOeh4oQubSdPvy7uB3iX6gmpYIzbNsKuJIijar6SFz7S/iWluj9wvXpHTqwuL",
+	"WWAHC91bis5Db+jtd7CpxZwmUyDue4Hw1R/rlrenCPFv+u8ZU+doftEv6KzoLNJfGedX4ePeg0K+tf4W",
+	"Xdb6w8feHpBNNe0dc3UAV3uDIUgLRBSkbTIhyB77+ShyrkfkGmmSU93wLGvSZEocKGTK923CKKzQROfV",
+	"tcnD9kJY/UEJMJ7CjTPYiVUwR4JAWmB9Cm4j8j3mf07oIkp+gEuIG4Ew4FANhEo6SkmHyiwp10fpplED",
+	"RSzuocRdR/wAwBTd2KDD6OrLSvusWkJqNmm+BtNxSy3C/cpMrGn0UtQ/3S+zdc7t3uYak53inraRNBj5",
+	"KpyFWPoxZnIuuEbtfrerm8gkpvu0RbR/1Rq/tshjxp42O32k0YLlLE7ayKKl8Z8zA4viRmVPixewmWiP",
+	"I6xfkrXcUyQ11zpPf5FaX7x31y+w3NnQ6/aOJ4eTAWsf+d1u+6jb7baP1f+66X+U2h23hl6/2z9sd/fb",
+	"3d5Nrzvsdofd3r9zZgE4rl+Ojuw2XGZvafu3n71SJ0jvg604ePHkl16320vF4qGlyKY0b6AOxLaaqb2C",
+	"VNUck8EOCM+UC4Cpw+ooojrAc3a9K8WHvefUqinqDbq9zY+841QLzBgJP+jub37opYjHYRAwaFww6J9s",
+	"fuJGiNeUr/TqpHruoMmOLhS/VAoIPLDfaD8faRiBO93WMBCftW5hlB6UuL0P6hAzHvk+7cVrmm9A01Xo",
+	"G3EnTQtdiYZQzYnaig9JrOoHckFbM1cgePiNb+yhCxvmClPEnLW18OG1vMx9AT+HBgTwYLq5lic+sjgS",
+	"NFDK1dpmeXsP2NJjXcn70lA9XcVV+53wlrXQD24nzEpBJjTGYgNpZ2sTMxd+SstuQGU5kLXQizUXEiMi",
+	"uVjqUKsVWqByTRgSbdzBlgNoKEttkKYdQpkz/p0BY/QeTRKRhlXglhm4Z7US3+6Cpw+Vrji4lKGhy9d9",
+	"xbuDzU9ciuSl0D6GPx1N0MIeonDWeljfj51JwwZKwEXSBovvrlShJDFuEkewFdD6g5Oc7JkWiChG7PTi",
+	"ljcXrsgDkBxNwxU0pYBsDFZn8OAqkP+6CO7YM5IsBblnK2msLTheKU/ppw45tRrFZn3W870bb7kA17F6",
+	"WhIpBFf/NuuVQr4fYXTXiMiEriTJWq/oVJhkCgp8arP4iGVUiZigPglf6rXf0ZDnrA39bheVtzzN+1FB",
+	"4EVWvEHj0nOdurkF0dOrzYmCBk4XzUSzQHeDwhrI6Ru3kH9ONUalNC1vnVQq7PrR5N20m9lE4NOmTHp8",
+	"821k1WLcND7FP3AGYV3z5Z+O6HcbEP0zE4irHujtN+ISr2iMhSoGvYMmO5eL+VzECQtesyCk2LDyD8qT",
+	"cpbfElPCr9Hk9StQtLSFdkOWNKPRRMQzFrR/RRF3ax6l1xa3Q9k2XeBsvmVQvw1dnazPQMsDm8C1Q65W",
+	"eBdjCtJYBKt2WtMAVpKebBs6xLZ1IPbTScx7dsGoJ2Zx14mImbTOCETp/oBMoekHuUjy7Als7nmWqIEN",
+	"RMRusFPJqW45tvW6AKIzBu+xrnKsjYBIkdB7MATmBuZWMqF+ggI/fBfyYroTTsqFOiaYEqydLTQk3vIw",
+	"IerELfaXbtvJ7PLt1oxukXFIBA10h1DzgOG0ojOe5Qx/hsbYkemuNyq0zgtlPs5BLHmHjIoNBUe2L/2W",
+	"gxSofenP7BbWutKFCYuMGXRKAwCxSLLvJNjBJeOBXilnnxITUBVKguZjOHfbBb+k8pZTCfGAup8ZmCtR",
+	"2lHA7JCRUlh1azaYcJr2snuWogkmO6lVWG2J9FIYeBSUHJPyKPBewW/YUFR9pYsCdMgobaI4GhJK9Akg",
+	"UggQ5rTeDGHOGqIsACzlgjOXcHOF5ponEW+4SEw5hlS8MXkNro6RWQdD7znl90TRGRq1CPsEBRXFhPTJ",
+	"axr70yHhInWLTdCHkzcJbS83fFbxJzOCNZR/rswDTycA5QnAEtX8GPXePsozf6Admdd9k+C+SXDNJDg0",
+	"FBQFOI1HUIwuJXlfRmyzRTQ1Uxvt9baApobQKBLL/Nc6eNYh2v3OghxyS7n3QNFDsd7jIgl9JjOPIPaH",
+	"BxLiFNGyhvCS9DpdzHr4x83N1RB4LbaSCjmRSbzwsbbGDGpyUTKmiT8FS0Ju5DjkNF7BKPL9yGftkW6O",
+	"gT7FWw7MWoshAU3oDx2i8D2LE8laE41auqIGOKb1M/C8mJDR1ZvrG6I2qe1YI5TeRsVuRqPOLb8Bpp4w",
+	"DkrpCKNVQpyAxYpSKyklaZHZQiYYa6Hm0lEtWji7h1DAW/7GyCupJDhmRM4jJUTwROim/C2dcI2QuWNK",
+	"TrIsIiA4iSVPk0/QtqJ22e92h2h18ynHgtm3WPZMSUsms1Mq0Os2r5JB9EnW3ytnyEd3N2wMq2+D0Kzl",
+	"qIPuPpkxyqURb5NbCGxYpUkXGCdKViwZqieDQnsQU0owrTltV+LWz6Kb3xd3PJQQpVGShN4yn4UfGaJi",
+	"YznIV+iLk/6Xi2/GaVJXZvEx+S15V1/RV5eGNKu/tG/N5XBz+M90fwq9ZBO1V+Tw2h3IPibtXlYobejt",
+	"yamY78H00OZvzvx8wEHLM9irPZJZiFOptdc2jrmUEgBxr4ByG269E9bJUliA/tkB6S50sdbXEkDm0/kv",
+	"Pa/C0+oqADL0/CkCfscT0+UT1cwuuOsnKiGPcC71S4PAgC+BWLvjTBWGfNgFRZ5jFG0BT5yeJmAH6q9M",
+	"CniesYhnWEIqSeJwvEgYVI/8yCKlkvmsTbJCdJlK8/nA2xwSWQfMz6LAzMJPLE+10i5mPz/k8Vf30uta",
+	"Cc52O8c0LRlDErJd4+ca7McQABxWh/Y5jNSr6dmrsTpKVq7Gjj2oQmodk5CF1FeitL2qfraqfn5VpqOl",
+	"lbmNCfsaxdrsk89YINu5ykCmFgcoedruEUqrBpnh27qW05hl1WEK1XNymfAYr7F2AKW/GSi5U3Je8e0w",
+	"O+2m51AFzx2ywTMQAY1sM2cx0T1wdGworDdLsYGFfe2q5DdFr6n7GKK6i5oeRFMzI80ZFU9/8bl0PBSM",
+	"Ms3uy+hhuqpATeAlZyQWyyyQBFUCKMpuauXqkExogUh1AV/o1KPDM8GqOy3W+O0QuI5Z9wt4J/a+wIhY",
+	"6iudAWJ6Tacq7cN/pmaPqZyCo1mBDFM19DWFR02QM7Uy/svBmq8NADbEa2YtDsdxGNyxquBIu35wM8FE",
+	"P4D1zRxRmhV9mlyTZyUlms1dqMXvmN2AB08Wi2yYGFED1CcN6PxDh2Dqxihe1jbNrig99FLeZzuuqDtO",
+	"svtvU6NIs8iM/1vpelYnGo/TRA7fnr98d/ni7b/2erVSRla4PZV/rC4kVcvJOo04Rhz827MXafVacMpK",
+	"hRovLpku1zJj2H9k9Kbdt+FbAOfXFcCJXY8UXZWKAyzuponFeVMm9TUGcZrF7T2Yi77ee9C3a13LVvWT",
+	"GWtF7EdSC2YxILShSVJhOXbZypoVkDDAkhl4+UB0zcTWcGY1nspiq9QkpYZrkKIWhTIhUxEF0hS6tRMq",
+	"et1ul2TZg8/IKE0bHKX9ijkkaIB11VGytRQYmrUyreXBEHYGLF5J7wCsyjQJU7s/ow1WJnyv2x9sSIV/",
+	"AsZRdGj+IfmEnQT984ZF4K5qVuGk+TVL+0sPOH3FpAfWpHlQVnChLSfvg/TwB2SUucRm1M0/bM8oTd+o",
+	"CiexoXvfoqG/cgZrGT1Mb3qdfDkhlCPlfwyz/eJh0fWKGXj1RjGTCSa1oto+Mj1GIcmNWjGeEJhlMbR8",
+	"TbSUEgOTmdNk6lT18kbUp1L9bgxj/k6SETj8dOvlQqq16Y4KJ/KMzFnsM560GQevW35DmbWztJ+szU31",
+	"drZlolpImqfts5zSUF7LLDXbbaEIkabsGi8iikVLjdTaXacbLhknoqlgXUwadVsD0vKbW+duDk1w3RSs",
+	"FGmJSKj5SkY6MK1Bm5bHJ33aHUkAq7LTtzpQPU1yp10CtjIh8wlsIn/szEzTJE7nVroEPRAW8fdU4sCP",
+	"DTMvB3271VSlZKK7oXmpnHP0l/1Jz+9PDtgxPRl3/V6QVUYrIozdZUxTBmglNsgEEiNWgcDYc7TmAq39",
+	"cZq81X3omyL/1cgZN1gZ/V4JGpH4w+jveGX2HvDfvM5eUlRT/vBI4vHrgt/niAd2c/Mo/+eCLv/2N8/u",
+	"wpZvlPaNmBSJydaUoz7F05hlMLIaPBXfVJyvPeETcTU9OxC9oI/lKmHyD6XdbJBfrjSZ8gqytUXA9rQ8",
+	"uX1WjPXyqrwYzE25Z3Odb4I+NqhpbqLy3hhHoBKFiyXT81kLHYI1brhIO47mae4L3MpT0d1MD6mNRDe9",
+	"BrekKxsoyjcy8pVHeL9gNEIspS6CAsk88QqiR75qi0klYUCWyz4LYcAaY+hNSFkoZ0vdpjt1MoA/wxSd",
+	"Q7+FkWG0fUpHECiQD7OoAtOrCot2KUGgRUR8yyFFCYiQjg2AYk/GQhBix64cfXqvZ4kYDbDAuK75N8qZ",
+	"WkfP7JAGbtkjbjnGRyEtQ/B2yFsoZIbYUQxayMwBLIp0FpsusgHSjUn6KtJDZ7AxnOFTUURbJrMF0m8S",
+	"Z43EaZvv81OUA/LK1z8XhmcyChR6YY26H6/fXG6MrzNBiE6XRphGczbnYGnnGgcPgwszZr62tIbJt1Sq",
+	"Pxvru4lXZaYH9PILMTr1d64telV+0uM4IsYIK56o46qrXfRnYsGhrKjxnWsH+EG3a7qRlj3tTvd21hz+",
+	"kcQa/DYNpFecbhvx1TzhlF/ToN9v8utXrwav0pqnxi+CkReTvMyaRsv/cfVgkxgBIunCcYFP0w6hpd6v",
+	"pyZAZaRzTUYm3d5IYs+ykgZ6SKGAsb625rlbvuFBLJdgngolFCcmb7BJk0kFaRGdDgknmPY71AIuTuXM",
+	"xV/kiMyuafjS6v9bTlrRKVCfI91pvTWtynprfI4klt+X0JYLD22fda973vx+e8DSEYmONcg65WV2be+V",
+	"wA1UzaiH7qXjYMqvmQN95Rn5/SYPz2PhK0EPGNGfMb3jNb1nVrVnvOuNWePTZ3roCSs64JpfxywSy7bV",
+	"GP7xCfw6V0zxbvZprh4PkTNrJlQoKvAYyVsfSKWwfZmr1v0yjFDyjhn5VYQcuwzcepQHt94zIhU3pBH2",
+	"BiiPEvGt5w7veKtXsTHOFMp0QV4cztEikqlHEpzDF7MZzUcK/WwVHE4jHj+oAfMIDAEmKqBReMcWXcJ0",
+	"nAd0errAx44hLEd/6BWar0DblBVEgyg89irqgusDM7a3LKAGs/K/xxiYH3QNhWhFEih2gP2wBVD+70dc",
+	"cDb6oTJVBsvBNi/NimhRHWeStZ36PYuIO7da7HPXsOCi1QDVER92hjyepH1wwxkgbtri27kUfOhlLGa5",
+	"dTRoP1izBOTv2TI2zP4chj/B/BeYpKlLYOBtRUw1PXqkIDPKV0QyX/BAVi1sFvJrHHHBr0v3sdSyZ0Y/",
+	"hbPFzBvu9w72D1EynoUcv+uWWvr84WKY0DxaWVyeZoHem/WBnMnSaqZbGUdeVBdMA9wn6lCbNqHFFdlN",
+	"A5PQv1fsybtpn3ilDrBVC26at1/ooephY1TbXh3QGb3TX9XUts/auFkdRKtWl1ZT6BXDrjy2+rF/8av4",
+	"NPlvbytTcdoQ81v41Vdj/FHyjeHaljRrvvmqQq+qfIinUGJSkn63j1lElHC2tFpUBYtYva9F+t0ujtC1",
+	"jUxkdNa2Kotzr2o81bnl76He5BUYWoYg5vztEqtOYrVL3VlgMSeJIJeGh2hRaBJyI4Rity1FFp/Z9ZDQ",
+	"Qdjv9rEApiYKI0ha9mkcr3IlOrETGLbb8mkUQfvjtDELNobkYsF9FoBnEdf+DutIuUzbI5epCDm27jC7",
+	"rdXNCjxXKNmAVyFsNbPa2S4VopBtF2K50p1PqT7leWr/alpupY7wNy/F0oRyqyutjusqax9bjJvUVVqh",
+	"gowkNBJwu0pbgR6um+xpx16uU+3jDHjHXpMJ1w74HHvOiiBbc5rPWm8zrfCyyVCmtS2snOptuwcXp/wJ",
+	"8JZG0AmrVU2msCgvkBldRs40xxO8aFI7v6F3m8xpMGbd8uwskrcbwGCetZ5JH1m3drDktbyr1LzdPq2v",
+	"+W6ezp7Iir6DcbS/bY15U2So2aFf6SKKT3Hop2lN3qypisXZSFqueMx0XEpg0mZ3PObf9Wy+GWu/GWsf",
+	"Zaw9lfda3IqNyNJMtG1gpw0tAnjPVpZUW/xFP7u9bbf4opjpyl24+A023y9uETav1v05Ldav9jiDynma",
+	"+9tf1BUdqzQyawgsQx6IZQYx/bVvvRG+d9ukIdhMvRhkgiexUe89GKGlpiUXyN4Xk/al4Kz9WoFhRCgn",
+	"C44+2sCi7Gnd/P3uoEOaaRxDLd3nZ7jleBOMX1nolqy6847g2GlX14sQC4hyrNFVXOrB31myo25gJP3N",
+	"OsHFRG3qNdZhfLwVK9CFFr6w+Jbx70cw5ydjtPsY/VJsYqEkCd2zF1AGWzaHvIhaX8MWvoUWfb3WpWuk",
+	"HJPt+fDXH0qUmqjTlJoyJ9jzKffZDr3UrJdXWb2uTN9F8KNhb2jTBGRGV2j+iRn1pyywW40UQs6L/cg2",
+	"pdacwY5SYv9IIozwaaxSnZnhT0GJFU8NYrrkqFRllU0zQUTH/u9K5dbf4p3/ZHqFwZkvTNDU33hVPmOY",
+	"s4t8TZl//1mo16m8l7kGSFnXIy0DG2FUSbaKVimJNEwk9lNKFjFvERpJoaSSnKDaIZcQ9igZDyT2idIX",
+	"HCXlXDuoLGYOzcHGJz4TWP9jacrMmWVCqTI5FUsw74dcd9JSzG9zWuKZAmcV6exvnYLTLNwQ53unRz+V",
+	"CJv2rdJGJ2hd9UXNTd+I65/RaGPfNS6WX4a8fiFqalpgV9oHfhQL9f4W+PGkaeKXXTW09Idx2i+7ZVWg",
+	"ymrtTlnMWrpDHnwJbfKyao5izjhq8lblxlCWslLggcqKjgfdLlRPfpJSjkhsbgyAvoxyn07XnChajzjJ",
+	"ojnib0kvf7DydlM6h8b46tL9yZXVSoABiPSOHfIaSGAaEC2ypImPdcrQbghSMZQtK5bzlo5g0fcmPlTm",
+	"AkRbWQrSnIl5ZLqvd/LhnzVvlMS06tDUa0lmC3+KmUygF2MS9p0gY+rfd0qhm653p90N9QFDJQqrj1in",
+	"UA2vcn3GYW/6mAGh75QCPiufxzL3abFjC1xTCqg7ZmS+0A2xrPemKZjl9/6D0SiZtsiMJXHoY8cyyDeK",
+	"sb1soFPzKVd3RUwIi2MRyw65hP7shIOl3Zorpe1SIdv/FwAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

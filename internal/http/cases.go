@@ -1,0 +1,183 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/refundry/refundry/internal/http/oapi"
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// ListCases gives one page of what waits for people, or of what did.
+func (s *service) ListCases(ctx context.Context, req oapi.ListCasesRequestObject) (oapi.ListCasesResponseObject, error) {
+	p := req.Params
+	q := refund.CaseQuery{Closed: p.State != nil && *p.State == oapi.CaseStateClosed, Reason: refund.CaseReason(valueOf(p.Reason)),
+		RefundID: valueOf(p.RefundId), PaymentID: valueOf(p.PaymentId)}
+	filter := sumOf(q)
+	if p.Cursor != nil {
+		var err error
+		if q.After, err = readCaseCursor(*p.Cursor, filter); err != nil {
+			return nil, err
+		}
+	}
+	size := pageSize(p.Limit)
+	q.Limit = size + 1
+	rows, err := s.cases.ListCases(ctx, principalOf(ctx).Tenant.ID, q)
+	if err != nil {
+		return nil, err
+	}
+	page := oapi.CasePage{Items: []oapi.CaseSummary{}, HasMore: len(rows) > size}
+	for _, c := range rows[:min(len(rows), size)] {
+		page.Items = append(page.Items, summaryOf(c))
+	}
+	if page.HasMore {
+		next := writeCaseCursor(rows[size-1].CaseRef, filter)
+		page.NextCursor = &next
+	}
+	return oapi.ListCases200JSONResponse(page), nil
+}
+
+// caseCursor is where the next page of cases begins: open ones are in order of their opening.
+type caseCursor struct {
+	Version int        `json:"v"`
+	ID      refund.RID `json:"b"`
+	Opened  time.Time  `json:"o"`
+	Filter  string     `json:"f"`
+}
+
+func writeCaseCursor(at refund.CaseRef, filter string) string {
+	return base64.RawURLEncoding.EncodeToString(bytes.TrimSpace(encodeJSON(caseCursor{1, at.ID, at.OpenedAt.UTC(), filter})))
+}
+
+func readCaseCursor(text, filter string) (refund.CaseRef, error) {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil {
+		return refund.CaseRef{}, badCursor()
+	}
+	var c caseCursor
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&c); err != nil || d.More() || c.Version != 1 || c.Filter != filter || c.ID.IsZero() || c.Opened.IsZero() {
+		return refund.CaseRef{}, badCursor()
+	}
+	return refund.CaseRef{ID: c.ID, OpenedAt: c.Opened}, nil
+}
+
+// GetCase tells a case with what may be decided and why not the rest.
+func (s *service) GetCase(ctx context.Context, req oapi.GetCaseRequestObject) (oapi.GetCaseResponseObject, error) {
+	v, err := s.cases.FindCase(ctx, principalOf(ctx).Tenant.ID, refund.RID(req.CaseId))
+	if err != nil {
+		return nil, err
+	}
+	return oapi.GetCase200JSONResponse(detailOf(v)), nil
+}
+
+// ProposeDecision stores what one person wants to decide.
+func (s *service) ProposeDecision(ctx context.Context, req oapi.ProposeDecisionRequestObject) (oapi.ProposeDecisionResponseObject, error) {
+	who := principalOf(ctx)
+	p := refund.Proposal{Tenant: who.Tenant.ID, CaseID: refund.RID(req.CaseId), Action: refund.Action(req.Body.Action), Evidence: req.Body.Evidence,
+		Version: int(valueOf(req.Body.Version)), Actor: actorName(who)}
+	if req.Body.EffectId != nil {
+		p.EffectID = refund.RID(*req.Body.EffectId)
+	}
+	if !refund.ValidEvidence(p.Evidence) {
+		return nil, invalid(atPointer("/evidence", "must have 8 to 4000 characters besides blanks at its ends"))
+	}
+	d, created, err := s.cases.Propose(ctx, p)
+	switch {
+	case err != nil:
+		return nil, err
+	case created:
+		return oapi.ProposeDecision201JSONResponse(rulingOf(d)), nil
+	}
+	return oapi.ProposeDecision200JSONResponse(rulingOf(d)), nil
+}
+
+// JudgeDecision lets another person approve or reject it.
+func (s *service) JudgeDecision(ctx context.Context, req oapi.JudgeDecisionRequestObject) (oapi.JudgeDecisionResponseObject, error) {
+	who := principalOf(ctx)
+	d, err := s.cases.Judge(ctx, refund.Approval{Tenant: who.Tenant.ID, CaseID: refund.RID(req.CaseId), DecisionID: refund.RID(req.Body.DecisionId),
+		Approve: req.Body.Verdict == oapi.Approve, Actor: actorName(who)})
+	if err != nil {
+		return nil, err
+	}
+	return oapi.JudgeDecision200JSONResponse(rulingOf(d)), nil
+}
+
+// actorName is the name without the journal's prefix.
+func actorName(p Principal) string { return strings.TrimPrefix(p.Actor, "actor:") }
+
+func summaryOf(c refund.CaseRow) oapi.CaseSummary {
+	out := oapi.CaseSummary{Id: uuid.UUID(c.ID), RefundId: textOrNull(c.RefundID), PaymentId: c.PaymentID, ChannelAccount: c.Account, Amount: c.Amount,
+		Currency: string(c.Currency), Reasons: make([]string, len(c.Reasons)), OpenedAt: c.OpenedAt.UTC(), ClosedAt: timeOrNull(c.ClosedAt),
+		ClosedHow: textOrNull(c.ClosedHow), Proposed: c.Proposed}
+	for i, r := range c.Reasons {
+		out.Reasons[i] = string(r)
+	}
+	if c.State != "" {
+		state, version := oapi.RefundState(c.State), int64(c.Version)
+		out.State, out.Version = &state, &version
+	}
+	return out
+}
+
+func detailOf(v refund.CaseView) oapi.CaseDetail {
+	out := oapi.CaseDetail{Case: summaryOf(v.CaseRow), Evidence: objectOr(v.Evidence, "{}"), Choices: make([]oapi.Choice, len(v.Choices)),
+		Decisions: make([]oapi.Decision, len(v.Decisions)), Payment: paymentOf(v.Payment, nil, false)}
+	for i, c := range v.Choices {
+		out.Choices[i] = choiceOf(c)
+	}
+	for i, d := range v.Decisions {
+		out.Decisions[i] = rulingOf(d)
+	}
+	if d, ok := v.Proposal(); ok {
+		proposal := rulingOf(d)
+		out.Proposal = &proposal
+	}
+	out.Lines = effectsOf(v.Lines)
+	return out
+}
+
+func choiceOf(c refund.Choice) oapi.Choice {
+	out := oapi.Choice{Action: oapi.DecisionAction(c.Action), Allowed: c.Allowed, Why: textOrNull(string(c.Why)), Detail: textOrNull(c.Why.Text()),
+		TakesEffectAt: timeOrNull(c.From), EffectIds: make([]uuid.UUID, len(c.Lines))}
+	for i, id := range c.Lines {
+		out.EffectIds[i] = uuid.UUID(id)
+	}
+	return out
+}
+
+func rulingOf(d refund.Decision) oapi.Decision {
+	out := oapi.Decision{Id: uuid.UUID(d.ID), CaseId: uuid.UUID(d.CaseID), Action: oapi.DecisionAction(d.Action), Status: statusOf(d), Evidence: d.Evidence,
+		Maker: d.Maker, MadeAt: d.MadeAt.UTC(), ExpiresAt: d.ExpiresAt.UTC(), Checker: textOrNull(d.Checker), CheckedAt: timeOrNull(d.CheckedAt),
+		AppliedAt: timeOrNull(d.AppliedAt)}
+	if !d.EffectID.IsZero() {
+		id := uuid.UUID(d.EffectID)
+		out.EffectId = &id
+	}
+	if d.JournalSeq > 0 {
+		version := int64(d.JournalSeq)
+		out.Version = &version
+	}
+	if d.Action == refund.ActionAcknowledge {
+		excess := d.Excess
+		out.Excess = &excess
+	}
+	return out
+}
+
+func statusOf(d refund.Decision) oapi.DecisionStatus {
+	switch {
+	case d.Verdict == "":
+		return oapi.Proposed
+	case d.Verdict == refund.DecisionApproved && !d.AppliedAt.IsZero():
+		return oapi.Applied
+	}
+	return oapi.DecisionStatus(strings.ToLower(string(d.Verdict)))
+}
