@@ -37,7 +37,7 @@ const tailLines = 60
 // start runs the program and watches its output for the line that isReady knows. The process is killed with the test.
 func start(t testing.TB, name string, isReady func(line string) bool, args ...string) *Process {
 	t.Helper()
-	p := &Process{t: t, name: name, cmd: exec.Command(Binary(t), args...), ready: make(chan string, 1), ended: make(chan struct{})} //nolint:noctx // ended by signals
+	p := &Process{t: t, name: name, cmd: exec.Command(Binary(t), args...), ready: make(chan string, 1), ended: make(chan struct{})}
 	p.cmd.Env, p.cmd.SysProcAttr = environment(nil), endWithParent()
 	out, err := p.cmd.StdoutPipe()
 	if err == nil {
