@@ -208,9 +208,9 @@ func TestC35RestoredBackup(t *testing.T) {
 		return one[int](t, url, `SELECT count(*) FROM refunds WHERE final_at IS NULL AND case_id IS NULL`) == 0
 	})
 	for sql, want := range map[string]int{
-		`SELECT count(*) FROM refunds WHERE state = 'SUCCESS' AND case_id IS NULL AND account IN ('demo', 'demo-list-and-match')`:          31,
+		`SELECT count(*) FROM refunds WHERE state = 'SUCCESS' AND case_id IS NULL AND account IN ('demo', 'demo-list-and-match')`:            31,
 		`SELECT count(*) FROM refunds WHERE state = 'UNKNOWN' AND case_id IS NOT NULL AND account IN ('demo-key-replay-only', 'demo-blind')`: 20,
-		`SELECT count(*) FROM attempts WHERE kind = 'SEND' AND rid NOT IN (SELECT rid FROM refunds WHERE refund_id = 'new')`:               0,
+		`SELECT count(*) FROM attempts WHERE kind = 'SEND' AND rid NOT IN (SELECT rid FROM refunds WHERE refund_id = 'new')`:                 0,
 		`SELECT count(*) FROM refunds r WHERE NOT EXISTS (SELECT FROM dispatches d WHERE d.rid = r.rid AND d.no = 2 AND d.marked_epoch = 2)`: 0,
 		`SELECT dispatch_no FROM refunds WHERE refund_id = 'new'`:                                                                            3,
 	} {

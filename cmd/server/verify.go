@@ -32,6 +32,7 @@ type verifyFlags struct {
 	overdue time.Duration
 	key     string
 	anchors string
+	file    string
 }
 
 func verifyCommand() *cobra.Command {
@@ -43,7 +44,7 @@ func verifyCommand() *cobra.Command {
 service may go on working meanwhile.
 
 Exit code 0: nothing is broken. 1: something is. 2: it could not be checked.`,
-		Example: "  refundry verify --database-url postgres://…\n  refundry verify --json | jq '.promises[] | select(.violations > 0)'",
+		Example: "  refundry verify --database-url postgres://…\n  refundry verify --json | jq '.promises[] | select(.violations > 0)'\n  refundry verify --file rf_1001.json              # a document of refundry export",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := f.run(cmd)
@@ -57,12 +58,16 @@ Exit code 0: nothing is broken. 1: something is. 2: it could not be checked.`,
 	cmd.Flags().StringVar(&f.tenant, "tenant", "", "look at this tenant only (code); anchors, which are over all tenants, are left out")
 	cmd.Flags().IntVar(&f.samples, "samples", 10, "places shown for every promise")
 	cmd.Flags().DurationVar(&f.overdue, "overdue", 2*time.Minute, "how late a timer may be; raise it for a database whose service is stopped")
+	cmd.Flags().StringVar(&f.file, "file", "", "check a document of refundry export instead of a database; - = standard input")
 	cmd.Flags().StringVar(&f.key, "anchor-public-key", "", "ed25519 key that anchors must be signed with: 64 hex digits, or file:PATH")
 	cmd.Flags().StringVar(&f.anchors, "anchor-file", "", "copy of the anchors to compare with")
 	return cmd
 }
 
 func (f *verifyFlags) run(cmd *cobra.Command) error {
+	if f.file != "" {
+		return f.verifyFile(cmd)
+	}
 	if err := f.needDatabase(); err != nil {
 		return err
 	}

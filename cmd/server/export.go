@@ -1,0 +1,87 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/refundry/refundry/internal/store"
+)
+
+func exportCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "export", Short: "Write evidence to show to others"}
+	cmd.AddCommand(exportRefundCommand())
+	return cmd
+}
+
+func exportRefundCommand() *cobra.Command {
+	var c common
+	var tenant, out string
+	cmd := &cobra.Command{
+		Use: "refund ID", Short: "Write everything stored about one refund as one JSON document", Args: cobra.ExactArgs(1),
+		Long: `Writes the refund, its payment, journal, numbers, calls with their evidence, effects, postings, cases, decisions, receipts,
+notices and the contracts relied on. "refundry verify --file" checks the document again without the database.
+
+It holds what the caller gave as reason and metadata, and what the channel answered: treat it as personal data.`,
+		Example: "  refundry export refund rf_1001 --tenant shop-eu > rf_1001.json\n  refundry verify --file rf_1001.json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.needDatabase(); err != nil {
+				return err
+			}
+			if tenant == "" {
+				return errors.New("--tenant is needed")
+			}
+			v, err := store.OpenVerifier(cmd.Context(), store.VerifyConfig{URL: c.databaseURL, Schema: c.schema, Tenant: tenant})
+			if err != nil {
+				return err
+			}
+			defer v.Close()
+			e, err := v.Export(cmd.Context(), tenant, args[0])
+			if err != nil {
+				return err
+			}
+			if out == "" {
+				return printJSON(cmd, e)
+			}
+			raw, err := json.Marshal(e)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Clean(out), append(raw, '\n'), 0o600)
+		},
+	}
+	c.bind(cmd)
+	cmd.Flags().StringVar(&tenant, "tenant", "", "code of the refund's tenant")
+	cmd.Flags().StringVar(&out, "out", "", "file to write, readable by its owner only (default: standard output)")
+	return cmd
+}
+
+// verifyFile checks an exported document. - is standard input.
+func (f *verifyFlags) verifyFile(cmd *cobra.Command) error {
+	var raw []byte
+	var err error
+	if f.file == "-" {
+		raw, err = io.ReadAll(io.LimitReader(cmd.InOrStdin(), longestEvidenceFile+1))
+	} else {
+		raw, err = os.ReadFile(filepath.Clean(f.file))
+	}
+	if err != nil {
+		return err
+	}
+	if len(raw) > longestEvidenceFile {
+		return fmt.Errorf("the document is larger than %d MB", longestEvidenceFile>>20)
+	}
+	r, err := store.CheckEvidence(raw, f.samples)
+	if err != nil {
+		return err
+	}
+	return f.tell(cmd, r)
+}
+
+// longestEvidenceFile bounds what is read into memory.
+const longestEvidenceFile = 256 << 20

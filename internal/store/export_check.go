@@ -1,0 +1,314 @@
+package store
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// ErrEvidence says that a document is not one that can be checked.
+var ErrEvidence = errors.New("store: not an evidence document")
+
+// pgBytes is a bytea as PostgreSQL's JSON shows it.
+type pgBytes []byte
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (b *pgBytes) UnmarshalText(text []byte) (err error) {
+	digits, ok := strings.CutPrefix(string(text), `\x`)
+	if !ok {
+		return errors.New("bytes without their mark")
+	}
+	*b, err = hex.DecodeString(digits)
+	return err
+}
+
+// Rows of the tables that are checked again; their names are the columns'.
+type (
+	evRefund struct {
+		RID         refund.RID      `json:"rid"`
+		RefundID    string          `json:"refund_id"`
+		PaymentID   string          `json:"payment_id"`
+		OrderID     string          `json:"order_id"`
+		Account     string          `json:"account"`
+		Currency    refund.Currency `json:"currency"`
+		Amount      int64           `json:"amount"`
+		Digest      pgBytes         `json:"digest"`
+		State       refund.State    `json:"state"`
+		Exposed     bool            `json:"exposed"`
+		CaseID      *string         `json:"case_id"`
+		Epoch       int             `json:"epoch"`
+		Generation  int             `json:"generation"`
+		DispatchNo  int             `json:"dispatch_no"`
+		AttemptNo   int             `json:"attempt_no"`
+		JournalSeq  int             `json:"journal_seq"`
+		JournalHead pgBytes         `json:"journal_head"`
+	}
+	evEntry struct {
+		Seq        int       `json:"seq"`
+		Pos        int64     `json:"pos"`
+		Kind       string    `json:"kind"`
+		From       string    `json:"from_state"`
+		To         string    `json:"to_state"`
+		Generation int       `json:"generation"`
+		Source     string    `json:"source"`
+		Actor      string    `json:"actor"`
+		FactKey    *pgBytes  `json:"fact_key"`
+		At         time.Time `json:"at"`
+		Data       string    `json:"data"`
+		Digest     pgBytes   `json:"digest"`
+		Hash       pgBytes   `json:"hash"`
+	}
+	evDispatch struct {
+		No                int        `json:"no"`
+		Number            string     `json:"number"`
+		KeyDiesAt         *time.Time `json:"key_dies_at"`
+		AbsenceCountsFrom *time.Time `json:"absence_counts_from"`
+		Exposed           bool       `json:"exposed"`
+		DecreedBy         *string    `json:"decreed_by"`
+		FinalNegativeAt   *time.Time `json:"final_negative_at"`
+		MayActUntil       *time.Time `json:"may_act_until"`
+		MarkedEpoch       *int       `json:"marked_epoch"`
+		Acknowledged      bool       `json:"acknowledged"`
+		ChannelRefundID   *string    `json:"channel_refund_id"`
+	}
+	evAttempt struct {
+		No              int        `json:"no"`
+		DispatchNo      int        `json:"dispatch_no"`
+		Kind            string     `json:"kind"`
+		Epoch           int        `json:"epoch"`
+		Generation      int        `json:"generation"`
+		ContractVersion int        `json:"contract_version"`
+		StartedAt       time.Time  `json:"started_at"`
+		NotAfter        time.Time  `json:"not_after"`
+		AnsweredAt      *time.Time `json:"answered_at"`
+		Answer          *string    `json:"answer"`
+	}
+	evEffect struct {
+		ID              refund.RID      `json:"effect_id"`
+		RID             *refund.RID     `json:"rid"`
+		DispatchNo      *int            `json:"dispatch_no"`
+		ChannelRefundID *string         `json:"channel_refund_id"`
+		Amount          int64           `json:"amount"`
+		Currency        refund.Currency `json:"currency"`
+		Counted         int64           `json:"counted"`
+		Status          string          `json:"status"`
+		Source          string          `json:"source"`
+		At              time.Time       `json:"at"`
+		ReversedAt      *time.Time      `json:"reversed_at"`
+	}
+	evPosting struct {
+		EffectID refund.RID      `json:"effect_id"`
+		Kind     string          `json:"kind"`
+		Debit    string          `json:"debit"`
+		Credit   string          `json:"credit"`
+		Amount   int64           `json:"amount"`
+		Currency refund.Currency `json:"currency"`
+	}
+	evReceipt struct {
+		EventID string  `json:"event_id"`
+		Outcome string  `json:"outcome"`
+		Digest  pgBytes `json:"digest"`
+	}
+	evCase struct {
+		ID       string     `json:"case_id"`
+		ClosedAt *time.Time `json:"closed_at"`
+	}
+	evNo struct {
+		No int `json:"no"`
+	}
+	evContract struct {
+		Account  string          `json:"account"`
+		Version  int             `json:"version"`
+		Contract refund.Contract `json:"contract"`
+	}
+)
+
+// evidenceRows decodes one table of the document.
+func evidenceRows[T any](e Evidence, table string, faults *[]error) []T {
+	raw, there := e.Tables[table]
+	if !there {
+		*faults = append(*faults, fmt.Errorf("%w: table %s is missing", ErrEvidence, table))
+	}
+	out := make([]T, len(raw))
+	for i := range raw {
+		if err := json.Unmarshal(raw[i], &out[i]); err != nil {
+			*faults = append(*faults, fmt.Errorf("%w: table %s row %d: %w", ErrEvidence, table, i+1, err))
+		}
+	}
+	return out
+}
+
+// evidenceCheck is a document on its way through the checks.
+type evidenceCheck struct {
+	doc       Evidence
+	t         *verifyTally
+	r         refund.Record
+	journal   []evEntry
+	postings  []evPosting
+	receipts  []evReceipt
+	contracts map[int]refund.Contract
+}
+
+// CheckEvidence checks a document that Export wrote, without a database: chain, digests, fold, calls, effects, postings, receipts.
+// Errors: ErrEvidence; what is wrong with the refund is in the report.
+func CheckEvidence(raw []byte, samples int) (VerifyReport, error) {
+	began := time.Now()
+	c := &evidenceCheck{t: newVerifyTally(max(samples, 1))}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if err := dec.Decode(&c.doc); err != nil || c.doc.Format != EvidenceFormat {
+		return VerifyReport{}, fmt.Errorf("%w: format %q, want %q (%w)", ErrEvidence, c.doc.Format, EvidenceFormat, err)
+	}
+	if err := c.read(); err != nil {
+		return VerifyReport{}, err
+	}
+	f := refund.NewAuditor(func(f refund.Finding) { c.found(f.Promise, f.Check, "%s", f.What) }).Fold(c.r.RID)
+	for _, e := range c.journal {
+		f.Add(refund.StoredEntry{Seq: e.Seq, Pos: e.Pos, At: e.At, Digest: hash32(e.Digest), Hash: hash32(e.Hash),
+			Entry: refund.Entry{Kind: e.Kind, From: refund.State(e.From), To: refund.State(e.To), Generation: e.Generation, Source: e.Source, Actor: e.Actor,
+				FactKey: deref(e.FactKey), Data: e.Data}})
+	}
+	f.Close(c.r.Refund, c.doc.Tenant)
+	f.Calls(&c.r, func(_ string, version int) (refund.Contract, bool) { k, ok := c.contracts[version]; return k, ok })
+	c.money()
+	c.intake()
+	c.t.refunds, c.t.rows, c.t.streamed = 1, int64(len(c.journal)), time.Since(began)
+	return c.t.report(time.Since(began)), nil
+}
+
+func (c *evidenceCheck) found(promise, check, format string, args ...any) {
+	c.t.add(promise, Violation{Tenant: c.doc.Tenant, RefundID: c.doc.RefundID, Check: check, What: fmt.Sprintf(format, args...)})
+}
+
+// read turns rows into the record that the checks know.
+func (c *evidenceCheck) read() error {
+	var faults []error
+	refunds := evidenceRows[evRefund](c.doc, "refunds", &faults)
+	c.journal = evidenceRows[evEntry](c.doc, "journal", &faults)
+	effects, postings := evidenceRows[evEffect](c.doc, "effects", &faults), evidenceRows[evPosting](c.doc, "postings", &faults)
+	c.postings, c.receipts = postings, evidenceRows[evReceipt](c.doc, "receipts", &faults)
+	dispatches, deaths := evidenceRows[evDispatch](c.doc, "dispatches", &faults), evidenceRows[evNo](c.doc, "dispatch_deaths", &faults)
+	attempts := evidenceRows[evAttempt](c.doc, "attempts", &faults)
+	cases := evidenceRows[evCase](c.doc, "cases", &faults)
+	contracts := evidenceRows[evContract](c.doc, "contracts", &faults)
+	if len(faults) > 0 {
+		return errors.Join(faults...)
+	}
+	if len(refunds) != 1 || refunds[0].RefundID != c.doc.RefundID {
+		return fmt.Errorf("%w: it has not the one refund that it names", ErrEvidence)
+	}
+	c.refund(refunds[0], cases)
+	dead := map[int]bool{}
+	for _, d := range deaths {
+		dead[d.No] = true
+	}
+	for _, d := range dispatches {
+		c.r.Dispatches = append(c.r.Dispatches, refund.Dispatch{No: d.No, Number: d.Number, KeyDiesAt: deref(d.KeyDiesAt), AbsenceCountsFrom: deref(d.AbsenceCountsFrom),
+			Exposed: d.Exposed, Decreed: d.DecreedBy != nil, FinalNegativeAt: deref(d.FinalNegativeAt), MayActUntil: deref(d.MayActUntil), MarkedEpoch: deref(d.MarkedEpoch),
+			Acknowledged: d.Acknowledged, ChannelRefundID: deref(d.ChannelRefundID), Dead: dead[d.No]})
+	}
+	for _, a := range attempts {
+		c.r.Attempts = append(c.r.Attempts, refund.Attempt{No: a.No, DispatchNo: a.DispatchNo, Kind: refund.AttemptKind(a.Kind), Epoch: a.Epoch, Generation: a.Generation,
+			ContractVersion: a.ContractVersion, StartedAt: a.StartedAt, NotAfter: a.NotAfter, AnsweredAt: deref(a.AnsweredAt), Answer: refund.FactKind(deref(a.Answer))})
+	}
+	for _, e := range effects {
+		if e.RID != nil { // the others are lines of the payment
+			c.r.Effects = append(c.r.Effects, refund.Effect{ID: e.ID, Ours: true, DispatchNo: deref(e.DispatchNo), ChannelRefundID: deref(e.ChannelRefundID), Amount: e.Amount,
+				Currency: e.Currency, Counted: e.Counted, Status: refund.EffectStatus(e.Status), ByPerson: e.Source == sourcePerson, At: e.At, ReversedAt: deref(e.ReversedAt)})
+		}
+	}
+	c.contracts = map[int]refund.Contract{}
+	for _, k := range contracts {
+		k.Contract.Version = k.Version
+		c.contracts[k.Version] = k.Contract
+	}
+	return nil
+}
+
+func (c *evidenceCheck) refund(r evRefund, cases []evCase) {
+	out := &c.r
+	out.RID, out.Account, out.State, out.Exposed = r.RID, r.Account, r.State, r.Exposed
+	out.Params = refund.Params{RefundID: r.RefundID, OrderID: r.OrderID, PaymentID: r.PaymentID, Amount: r.Amount, Currency: r.Currency}
+	out.Epoch, out.Generation, out.DispatchNo, out.AttemptNo, out.JournalSeq = r.Epoch, r.Generation, r.DispatchNo, r.AttemptNo, r.JournalSeq
+	out.TenantCode, out.Installation, out.Now = c.doc.Tenant, c.doc.Installation, c.doc.ExportedAt
+	copy(out.Digest[:], r.Digest)
+	copy(out.JournalHead[:], r.JournalHead)
+	if r.CaseID == nil {
+		return
+	}
+	out.Case = &refund.Case{}
+	for _, k := range cases {
+		if k.ID == *r.CaseID && k.ClosedAt == nil {
+			return
+		}
+	}
+	c.found("P4", "case-of-refund", "points to a case that is missing or closed")
+}
+
+// money: effects belong to numbers that exist, agree with the state, and are posted once and mirrored once.
+func (c *evidenceCheck) money() {
+	moved, back := 0, 0
+	for _, ours := range c.r.Effects {
+		if _, ok := c.r.Dispatch(ours.DispatchNo); !ok {
+			c.found("P8", "effect-without-dispatch", "effect %s belongs to dispatch %d, which does not exist", ours.ID, ours.DispatchNo)
+		}
+		switch ours.Status {
+		case refund.EffectMoved:
+			moved++
+		case refund.EffectReversed:
+			back++
+		}
+		c.posted(ours)
+	}
+	if (c.r.State == refund.Success) != (moved > 0) || (c.r.State == refund.ReversedSt && back == 0) {
+		c.found("P8", "state-without-effect", "%s with %d effects that stand and %d that were returned", c.r.State, moved, back)
+	}
+}
+
+func (c *evidenceCheck) posted(e refund.Effect) {
+	var made, mirrored []evPosting
+	for _, p := range c.postings {
+		switch {
+		case p.EffectID != e.ID:
+		case p.Amount != e.Amount || p.Currency != e.Currency:
+			c.found("P9", "posting-amount", "effect %s is posted as %d %s", e.ID, p.Amount, p.Currency)
+		case p.Kind == "REFUND":
+			made = append(made, p)
+		default:
+			mirrored = append(mirrored, p)
+		}
+	}
+	want := 0
+	if e.Status == refund.EffectReversed {
+		want = 1
+	}
+	if len(made) != 1 || len(mirrored) != want {
+		c.found("P9", "posting-missing", "effect %s is %s, but posted %d times and mirrored %d times", e.ID, e.Status, len(made), len(mirrored))
+	} else if want == 1 && (made[0].Debit != mirrored[0].Credit || made[0].Credit != mirrored[0].Debit) {
+		c.found("P9", "posting-mirror", "the mirror of effect %s does not take back what was posted", e.ID)
+	}
+}
+
+// intake: one receipt made it, and none says other parameters.
+func (c *evidenceCheck) intake() {
+	accepted := 0
+	for _, x := range c.receipts {
+		if x.Outcome != string(refund.Accepted) && x.Outcome != string(refund.Replayed) {
+			continue
+		}
+		if x.Outcome == string(refund.Accepted) {
+			accepted++
+		}
+		if !bytes.Equal(x.Digest, c.r.Digest.Bytes()) {
+			c.found("P6", "receipt-digest", "the receipt of event %s has other parameters", x.EventID)
+		}
+	}
+	if accepted > 1 {
+		c.found("P5", "refund-without-receipt", "%d receipts made it", accepted)
+	}
+}
