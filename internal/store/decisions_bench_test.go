@@ -20,6 +20,14 @@ func newCourt(t *testing.T, change func(*refund.Contract)) *court {
 		change(&f.contract)
 	}
 	f.cfg.Accounts = anyAccount{f.contract}
+	text, err := f.contract.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.pool.Exec(t.Context(), `WITH a AS (INSERT INTO accounts (account, adapter) VALUES ('demo', 'plain') ON CONFLICT DO NOTHING)
+		INSERT INTO contracts (account, version, contract, digest) VALUES ('demo', $1, $2::text::json, sha256('x'))`, f.contract.Version, string(text)); err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range []string{"ann", "bob", "cid", "dan", "eve", "fay", "gil", "hal"} {
 		if _, err := f.pool.Exec(t.Context(), sqlAddActor, int64(f.tenant.ID), name, "person"); err != nil {
 			t.Fatal(err)
@@ -121,10 +129,11 @@ func (c *court) wantReasons(t *testing.T, r refund.Record, want ...refund.CaseRe
 	}
 }
 
-// wantJust is wantSound and the promises about people and lines.
+// wantJust is wantSound, all promises, and what people and lines add to them.
 func (c *court) wantJust(t *testing.T) {
 	t.Helper()
 	c.wantSound(t)
+	wantBroken(t, c.verify(t), "", "")
 	for name, sql := range map[string]string{
 		"held is what is held": `SELECT count(*) FROM payments p WHERE p.held <>
 			(SELECT coalesce(sum(e.counted), 0) FROM effects e WHERE (e.tenant_id, e.payment_id) = (p.tenant_id, p.payment_id) AND e.status = 'HELD')

@@ -205,7 +205,7 @@ func TestC36StaleApproval(t *testing.T) {
 // C26: confirmed "not done", then the money proves to have moved, and moved twice.
 func TestC26TruthIsRecorded(t *testing.T) {
 	t.Parallel()
-	c := newCourt(t, func(c *refund.Contract) { c.Notices = true; c.Waits.Unknown = 1 })
+	c := newCourt(t, func(c *refund.Contract) { c.Notices = true; c.Waits.Unknown = 1; c.Key.Dedupes = false })
 	k, _ := c.pair(t, "pay", 150, 100, 50)
 	c.stuck(t, k)
 	c.decide(t, k, refund.ActionConfirmNotDone)
