@@ -49,7 +49,7 @@ func (p *benchPlace) openBench(ctx context.Context, schema string, tenant refund
 	if err != nil {
 		return nil, nil, err
 	}
-	return s, refund.NewDoor(refund.DoorConfig{Gate: s, NewRID: store.NewRID}), nil
+	return s, refund.NewDoor(refund.DoorConfig{Gate: s, NewRID: store.NewRID}), nil //nolint:contextcheck // the door's transactions outlive a caller
 }
 
 // openGroups is the door called with whole groups.

@@ -88,8 +88,8 @@ type Bridge struct {
 	limit   *rate.Limiter
 	tenants map[string]cachedTenant // used by the one working goroutine
 
-	stop  chan struct{} // closed by Stop: no new work
-	quit  sync.Once
+	soft  context.Context // ends with Stop: no new work
+	quit  context.CancelFunc
 	hard  context.Context // ends when Stop's time is over: what is under way is cut off
 	kill  context.CancelFunc
 	ended sync.WaitGroup
@@ -122,7 +122,8 @@ func New(cfg Config) (*Bridge, error) {
 	if cfg.Observe == nil {
 		cfg.Observe = silent{}
 	}
-	b := &Bridge{cfg: cfg, log: cfg.Logger.With("bridge", cfg.Name, "broker", cfg.Broker), allowed: map[string]bool{}, tenants: map[string]cachedTenant{}, stop: make(chan struct{}), limit: rate.NewLimiter(rate.Inf, cfg.MaxBatch)}
+	b := &Bridge{cfg: cfg, log: cfg.Logger.With("bridge", cfg.Name, "broker", cfg.Broker), allowed: map[string]bool{}, tenants: map[string]cachedTenant{}, limit: rate.NewLimiter(rate.Inf, cfg.MaxBatch)}
+	b.soft, b.quit = context.WithCancel(context.Background())
 	b.hard, b.kill = context.WithCancel(context.Background())
 	for _, code := range cfg.Allowed {
 		b.allowed[code] = true
@@ -153,7 +154,7 @@ func (b *Bridge) Start() {
 // Stop drains: what has been fetched is finished and acknowledged until ctx ends, then it is cut off and given back to the
 // broker. It returns when nothing of the bridge runs any more.
 func (b *Bridge) Stop(ctx context.Context) error {
-	b.quit.Do(func() { close(b.stop) })
+	b.quit()
 	defer b.kill()
 	done := make(chan struct{})
 	go func() { b.ended.Wait(); close(done) }()
@@ -186,12 +187,9 @@ func (b *Bridge) Name() string { return b.cfg.Name }
 // supervise runs one incarnation after the other. A broken one is followed by a fresh one after a jittered, growing
 // pause; one that had worked starts the pauses anew.
 func (b *Bridge) supervise() {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	b.ended.Go(func() { <-b.stop; cancel() })
-	for fails := 0; !b.stopping(); {
-		worked, err := b.incarnation(ctx)
-		if b.stopping() {
+	for fails := 0; b.soft.Err() == nil; {
+		worked, err := b.incarnation()
+		if b.soft.Err() != nil {
 			return
 		}
 		if worked {
@@ -200,7 +198,7 @@ func (b *Bridge) supervise() {
 		fails++
 		wait := backoff(b.cfg.Retry, fails)
 		b.log.Warn("incarnation over, opening another", "error", fmt.Sprint(err), "in", wait)
-		pause(ctx, wait)
+		pause(b.soft, wait)
 	}
 }
 
@@ -208,8 +206,8 @@ func (b *Bridge) supervise() {
 const closeTime = 5 * time.Second
 
 // incarnation opens a source and works until it breaks. worked: it was not broken from the start.
-func (b *Bridge) incarnation(ctx context.Context) (worked bool, err error) {
-	source, err := b.cfg.Open(ctx)
+func (b *Bridge) incarnation() (worked bool, err error) {
+	source, err := b.cfg.Open(b.soft)
 	if err != nil {
 		return false, err
 	}
@@ -222,7 +220,7 @@ func (b *Bridge) incarnation(ctx context.Context) (worked bool, err error) {
 		err = errors.Join(err, source.Close(end))
 	}()
 	run := newRun(b, source)
-	err = run.work(ctx)
+	err = run.work()
 	return run.worked.Load(), err
 }
 
@@ -230,15 +228,6 @@ func (b *Bridge) setCurrent(s Source) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.current = s
-}
-
-func (b *Bridge) stopping() bool {
-	select {
-	case <-b.stop:
-		return true
-	default:
-		return false
-	}
 }
 
 // backoff doubles from first to 30 times of it, ± 50 %.

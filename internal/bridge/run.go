@@ -43,14 +43,14 @@ func newRun(b *Bridge, source Source) *run {
 	return &run{b: b, source: source, fetched: make(chan []*item), stored: make(chan []*item), ending: make(chan struct{}), held: map[*item]bool{}}
 }
 
-// work returns when every hand is idle. The end of stop ends fetching; the other stages then drain. nil = drained.
-func (r *run) work(stop context.Context) error {
+// work returns when every hand is idle. The bridge's stop ends fetching; the other stages then drain. nil = drained.
+func (r *run) work() error {
 	r.ctx, r.abort = context.WithCancelCause(r.b.hard)
 	defer r.abort(nil)
 	holding, enough := context.WithCancel(r.ctx)
 	var holder sync.WaitGroup
 	holder.Go(func() { r.holding(holding) })
-	r.stages.Go(func() { r.fetching(stop) })
+	r.stages.Go(r.fetching)
 	r.stages.Go(r.acknowledging)
 	err := r.storing()
 	close(r.stored)
@@ -69,12 +69,12 @@ func (r *run) work(stop context.Context) error {
 }
 
 // fetching hands over group after group. What came with an error, or with the end of the bridge, is still handed over.
-func (r *run) fetching(stop context.Context) {
+func (r *run) fetching() {
 	defer close(r.fetched)
 	defer close(r.ending)
-	ctx, cancel := context.WithCancel(stop)
+	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
-	defer context.AfterFunc(r.ctx, cancel)()
+	defer context.AfterFunc(r.b.soft, cancel)()
 	for ctx.Err() == nil {
 		most, ok := r.b.allowance(ctx)
 		if !ok {
@@ -140,18 +140,18 @@ func (r *run) take(msgs []Message) []*item {
 // incarnation ends.
 func (r *run) storing() error {
 	var open []*item // busy or failing on their own: tried again beside their successors
-	for away := 0; ; {
+	for {
 		due, wait := split(open, r.b.cfg.Clock())
 		group, more := r.next(open, due, wait)
 		if !more {
 			return nil
 		}
 		err := r.b.store(r.ctx, group)
-		for away = 0; err != nil; err = r.b.store(r.ctx, group) { // the database is away: hold, and fetch nothing
-			away++
-			if group = r.deliver(group); !r.rest(backoff(r.b.cfg.Retry, away), len(group), err) {
+		for tries := 1; err != nil; tries++ { // the database is away: hold, and fetch nothing
+			if group = r.deliver(group); !r.rest(backoff(r.b.cfg.Retry, tries), len(group), err) {
 				return errGivenBack
 			}
+			err = r.b.store(r.ctx, group)
 		}
 		open = merge(open, r.deliver(group))
 	}

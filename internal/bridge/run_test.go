@@ -138,7 +138,7 @@ func TestStopFinishesTheGroupAtTheDoor(t *testing.T) {
 	<-reached
 	stopped := make(chan struct{})
 	go func() { f.stop(); close(stopped) }()
-	<-f.b.stop
+	<-f.b.soft.Done()
 	close(goOn)
 	<-stopped
 	if len(f.left) != 0 {

@@ -154,7 +154,7 @@ func (b *Bridge) settle(ctx context.Context, it *item, r refund.Result) error {
 		return nil
 	case r.Err != nil:
 		b.failed(it, r.Err)
-		return nil
+		return nil //nolint:nilerr // it is the message's, and counted
 	}
 	switch r.Verdict {
 	case refund.Accepted:
