@@ -63,7 +63,12 @@ func TestEveryPlaceIsSurvived(t *testing.T) {
 	if len(missing) > 0 {
 		t.Errorf("never reached: %s", strings.Join(missing, ", "))
 	}
-	t.Logf("%d places, %d of them reached; %d kills in %s; %s", len(fault.Points()), len(fault.Points())-len(missing), y.kills, time.Since(began).Round(time.Second), y.all)
+	at := 0
+	for _, n := range y.hits {
+		at += n
+	}
+	t.Logf("%d places, %d of them reached; %d kills, %d of them at a place; %s; %s", len(fault.Points()), len(fault.Points())-len(missing), y.kills, at,
+		time.Since(began).Round(time.Second), y.all)
 }
 
 func missing(hits map[string]int) (out []string) {
@@ -99,10 +104,7 @@ func (s *site) run(y *tally, mine []place, want int) {
 		took := s.settle()
 		v := s.judge()
 		s.t.Logf("round %d: %d kills, all settled %s after the last; in all %s", round+1, s.kills-before, took.Round(time.Second), v)
-		if s.t.Failed() {
-			return
-		}
-		if s.kills >= want {
+		if s.t.Failed() || s.kills >= want {
 			y.add(s.kills, v)
 			return
 		}

@@ -198,7 +198,10 @@ func (l *load) publish(url string) {
 	}
 	l.repeat(150*time.Millisecond, func(ctx context.Context, id string) {
 		r := request(id+"-n", "p-"+id+"-n", pick(accounts), 90, 1000)
-		text, err := json.Marshal(harness.NewEvent("ask-"+r.RefundID, "refund.requested", r))
+		text, err := json.Marshal(struct {
+			harness.Event
+			TenantID string `json:"tenantid"`
+		}{harness.NewEvent("ask-"+r.RefundID, "refund.requested", r), "demo"})
 		if err != nil {
 			l.t.Error(err)
 			return
