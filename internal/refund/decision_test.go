@@ -43,10 +43,17 @@ var (
 	openBlind   = map[Action]Obstacle{ActionTakeBack: ObstacleNotByPerson, ActionAcknowledge: ObstacleNotEnded}
 )
 
-func situations() []situation {
-	paid := outcome{state: Success, refunded: 1000}
-	failed := outcome{state: Failed}
-	resent := outcome{state: Pending, reserved: 1000, ask: 1}
+var (
+	paidOnce     = outcome{state: Success, refunded: 1000}
+	hasFailed    = outcome{state: Failed}
+	willBeResent = outcome{state: Pending, reserved: 1000, ask: 1}
+)
+
+func situations() []situation { return append(openSituations(), endedSituations()...) }
+
+// openSituations are refunds that have not come to their end.
+func openSituations() []situation {
+	paid, failed, resent := paidOnce, hasFailed, willBeResent
 	return []situation{
 		{name: "UNKNOWN, nothing can be asked", class: ProfileBlind,
 			build:   func(s *story) { s.says(s.send(), Unknown); s.conclude(Deadline, CaseNoStep) },
@@ -94,6 +101,13 @@ func situations() []situation {
 				s.notice(Acknowledged, 1, "")
 			},
 			refused: refusedFor(ObstacleInFlight, nil, ActionConfirmSuccess, ActionConfirmNotDone, ActionResend, ActionAcknowledge, ActionTakeBack)},
+	}
+}
+
+// endedSituations are refunds that had told an end, or whose number had.
+func endedSituations() []situation {
+	paid, failed := paidOnce, hasFailed
+	return []situation{
 		{name: "FAILED, then acknowledged by the channel", class: ProfileKeyedQueryable,
 			build:   func(s *story) { s.says(s.send(), RefusedClean); s.notice(Acknowledged, 1, "") },
 			refused: refusedFor(ObstacleEnded, notByPerson, ActionConfirmNotDone, ActionResend),
@@ -371,6 +385,19 @@ func TestTakenBackAndMovedAfterAll(t *testing.T) {
 	s.c.Codes.LateFailure = false
 	s.notice(Succeeded, 1, "ch_1")
 	s.wants("the channel's word", Success, false, CaseLate)
+}
+
+// People move refunds only along the transitions that the state table has, so the database allows each of them.
+func TestDecisionsMakeKnownTransitions(t *testing.T) {
+	t.Parallel()
+	allowed := Transitions()
+	for _, w := range decisionTable {
+		w.transitions(func(from, to State) {
+			if !slices.Contains(allowed, string(from)+">"+string(to)) {
+				t.Errorf("%s makes %s>%s", w.id, from, to)
+			}
+		})
+	}
 }
 
 func TestEvidenceOfADecision(t *testing.T) {

@@ -45,7 +45,13 @@ func StateMachineMarkdown() string {
 	b.WriteString("    go test ./internal/refund -run StateMachine -update\n\n")
 	writeDiagram(&b)
 	b.WriteString("\nA case is not a state but a flag beside it: a person must look. Final states are left only when money proves to have moved, or to have come back.\n")
-	writeRows(&b)
+	b.WriteString("\n## The table\n\n")
+	b.WriteString("Rows of one fact are tried from the top, the first that fits applies. If none fits, the fact is kept as evidence and moves nothing.\n")
+	b.WriteString("After each fact the exposure is folded anew; when nothing is exposed any more, the rows of `settled` follow in the same transaction.\n\n")
+	writeRows(&b, stateTable)
+	b.WriteString("\n## Decisions of people\n\n")
+	b.WriteString("What one actor proposes for an open case and another one approves takes effect when nothing that was sent can act any more, and closes the case.\n\n")
+	writeRows(&b, decisionTable)
 	b.WriteString("\n## Allowed transitions\n\nThe database refuses every other one.\n\n")
 	for _, t := range Transitions() {
 		fmt.Fprintf(&b, "- %s\n", strings.Replace(t, ">", " → ", 1))
@@ -78,14 +84,11 @@ func writeDiagram(b *strings.Builder) {
 }
 
 // writeRows prints the table, rows of one fact together and in the order in which they are tried.
-func writeRows(b *strings.Builder) {
-	b.WriteString("\n## The table\n\n")
-	b.WriteString("Rows of one fact are tried from the top, the first that fits applies. If none fits, the fact is kept as evidence and moves nothing.\n")
-	b.WriteString("After each fact the exposure is folded anew; when nothing is exposed any more, the rows of `settled` follow in the same transaction.\n\n")
+func writeRows(b *strings.Builder, rows []row) {
 	b.WriteString("| fact | in | when | to | and | says |\n|---|---|---|---|---|---|\n")
 	var facts []FactKind
 	byFact := map[FactKind][]row{}
-	for _, w := range stateTable {
+	for _, w := range rows {
 		if byFact[w.fact] == nil {
 			facts = append(facts, w.fact)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/refundry/refundry/internal/refund"
 )
@@ -12,6 +13,12 @@ import (
 const (
 	acknowledgeExcessSQL = `UPDATE payments SET excess_acknowledged = greatest(excess_acknowledged, excess) WHERE tenant_id = $1 AND payment_id = $2`
 	expireDecisionsSQL   = `UPDATE decisions SET verdict = 'EXPIRED', checked_at = now() WHERE verdict IS NULL AND expires_at <= now()`
+	// settledPaymentsSQL closes payments' cases whose excess a capture or a snapshot has taken away.
+	settledPaymentsSQL = `UPDATE cases c SET reasons = '{}', closed_at = now(), closed_how = 'fact:captured' FROM payments p
+    WHERE c.closed_at IS NULL AND c.rid IS NULL AND (p.tenant_id, p.payment_id) = (c.tenant_id, c.payment_id) AND p.excess <= p.excess_acknowledged`
+	// orphansSQL ends proposals whose case was closed by something else.
+	orphansSQL = `UPDATE decisions d SET verdict = 'VOID', checked_at = now() FROM cases c
+    WHERE d.verdict IS NULL AND (c.tenant_id, c.case_id) = (d.tenant_id, d.case_id) AND c.closed_at IS NOT NULL`
 	// approvedSQL finds approved decisions whose refund has no send that may still leave; the horizon is looked at under the lock.
 	approvedSQL = `SELECT d.tenant_id, d.case_id, d.decision_id FROM decisions d JOIN cases c ON (c.tenant_id, c.case_id) = (d.tenant_id, d.case_id)
     WHERE d.verdict = 'APPROVED' AND d.action <> 'WAIT' AND d.applied_at IS NULL
@@ -84,14 +91,19 @@ func anyHeld(effects []refund.Effect) bool {
 	return false
 }
 
-// sweepDecisions applies what was approved and is due by now, and ends proposals that nobody has approved in time. People approve few
-// decisions, so all that wait are looked at in every pass.
+// sweepDecisions applies what was approved and is due by now, and ends proposals that nobody has approved in time or whose case is
+// closed. People approve few decisions, so all that wait are looked at in every pass.
 func (s *Store) sweepDecisions(ctx context.Context, limit int, out *refund.Swept) error {
-	tag, err := s.pool.Exec(ctx, expireDecisionsSQL)
-	if err != nil {
+	b := &pgx.Batch{}
+	b.Queue(settledPaymentsSQL)
+	b.Queue(orphansSQL)
+	b.Queue(expireDecisionsSQL).Exec(func(tag pgconn.CommandTag) error {
+		out.Expired = int(tag.RowsAffected())
+		return nil
+	})
+	if err := s.pool.SendBatch(ctx, b).Close(); err != nil {
 		return translate(err)
 	}
-	out.Expired = int(tag.RowsAffected())
 	rows, err := s.pool.Query(ctx, approvedSQL, limit)
 	if err != nil {
 		return translate(err)

@@ -232,6 +232,34 @@ func TestExcessOfAPayment(t *testing.T) {
 		t.Errorf("%d cases although the excess went back", n)
 	}
 	c.wantJust(t)
+
+	c.lines(t, "pay", true, foreign("re_again", 9))
+	if d, err = proposeToAccept(t, c); err != nil {
+		t.Fatal(err)
+	}
+	spec := *inlinePayment(200) // more was captured than we knew
+	spec.Version = 1
+	if _, _, err := c.PutPayment(t.Context(), c.tenant, "pay", spec, "actor:ann"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Sweep(t.Context(), 10); err != nil {
+		t.Fatal(err)
+	}
+	if v := c.text(t, `SELECT d.verdict || ' ' || c.closed_how FROM decisions d JOIN cases c USING (tenant_id, case_id) WHERE d.decision_id = $1`, [16]byte(d.ID)); v != "VOID fact:captured" {
+		t.Errorf("%s, want the case closed by the capture", v)
+	}
+	c.wantJust(t)
+}
+
+// proposeToAccept proposes to accept the excess of the one payment that has an open case.
+func proposeToAccept(t *testing.T, c *court) (refund.Decision, error) {
+	t.Helper()
+	rows, err := c.ListCases(t.Context(), c.tenant.ID, refund.CaseQuery{Limit: 10})
+	if err != nil || len(rows) != 1 {
+		t.Fatalf("%+v %v", rows, err)
+	}
+	d, _, err := c.Propose(t.Context(), refund.Proposal{Tenant: c.tenant.ID, CaseID: rows[0].ID, Action: refund.ActionAcknowledge, Evidence: "ticket 4711", Actor: "ann"})
+	return d, err
 }
 
 // A line voids what was proposed before anybody knew of it.

@@ -22,7 +22,8 @@ func workflowStatements() map[string]string {
 		"sweepParkedSQL": sweepParkedSQL, "insertEffectEventSQL": insertEffectEventSQL, "openPaymentCaseSQL": openPaymentCaseSQL,
 		"closePaymentCaseSQL": closePaymentCaseSQL, "decisionsSQL": decisionsSQL, "caseSubjectSQL": caseSubjectSQL, "insertDecisionSQL": insertDecisionSQL,
 		"judgeDecisionSQL": judgeDecisionSQL, "endDecisionSQL": endDecisionSQL, "applyDecisionSQL": applyDecisionSQL, "othersExposedSQL": othersExposedSQL,
-		"acknowledgeExcessSQL": acknowledgeExcessSQL, "expireDecisionsSQL": expireDecisionsSQL, "approvedSQL": approvedSQL, "caseSQL": caseSQL, "caseLinesSQL": caseLinesSQL,
+		"acknowledgeExcessSQL": acknowledgeExcessSQL, "expireDecisionsSQL": expireDecisionsSQL, "approvedSQL": approvedSQL, "settledPaymentsSQL": settledPaymentsSQL,
+		"orphansSQL": orphansSQL, "caseSQL": caseSQL, "caseLinesSQL": caseLinesSQL,
 		"heldLinesSQL": heldLinesSQL, "familySQL": familySQL, "lockFamilySQL": lockFamilySQL, "takenIDsSQL": takenIDsSQL, "ownerOfIDSQL": ownerOfIDSQL,
 		"restlessSQL": restlessSQL, "voidFamilySQL": voidFamilySQL,
 	}
