@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"strings"
 	"sync"
 	"testing"
 
@@ -16,8 +17,9 @@ import (
 type cut int
 
 const (
-	cutBefore cut = iota + 1 // COMMIT never reaches the server
-	cutAfter                 // the server has committed and answered; the answer never reaches the client
+	uncut     cut = iota // this one goes through
+	cutBefore            // COMMIT never reaches the server
+	cutAfter             // the server has committed and answered; the answer never reaches the client
 )
 
 // wireCutter is a proxy in front of PostgreSQL that understands the protocol's frames and breaks a connection at its COMMIT. Every
@@ -29,6 +31,7 @@ type wireCutter struct {
 
 	mu    sync.Mutex
 	armed []cut
+	at    map[string][]cut // of statements that are a transaction of their own, by their text
 	used  int
 	conns []net.Conn
 	wg    sync.WaitGroup
@@ -62,6 +65,28 @@ func (w *wireCutter) arm(cuts ...cut) {
 	w.armed = append(w.armed, cuts...)
 }
 
+// armAt orders the next executions of a statement outside any transaction to be cut, one each: it commits by itself.
+func (w *wireCutter) armAt(sql string, cuts ...cut) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.at == nil {
+		w.at = map[string][]cut{}
+	}
+	w.at[sql] = append(w.at[sql], cuts...)
+}
+
+// idle says whether every cut that was ordered was made.
+func (w *wireCutter) idle() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, left := range w.at {
+		if len(left) > 0 {
+			return false
+		}
+	}
+	return len(w.armed) == 0
+}
+
 // cuts is how many were made.
 func (w *wireCutter) cuts() int {
 	w.mu.Lock()
@@ -77,8 +102,22 @@ func (w *wireCutter) next() cut {
 	}
 	c := w.armed[0]
 	w.armed = w.armed[1:]
-	w.used++
+	if c != 0 {
+		w.used++
+	}
 	return c
+}
+
+func (w *wireCutter) nextAt(sql string) cut {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	left := w.at[sql]
+	if len(left) == 0 {
+		return 0
+	}
+	w.at[sql] = left[1:]
+	w.used++
+	return left[0]
 }
 
 func (w *wireCutter) close() {
@@ -117,6 +156,7 @@ type wire struct {
 	client, server net.Conn
 	mu             sync.Mutex
 	swallow        bool // a COMMIT is on its way whose answer the client shall not see
+	alone          bool // it is a statement that commits by itself
 }
 
 func (l *wire) cut() {
@@ -134,26 +174,41 @@ func (l *wire) requests() {
 	if _, err := l.server.Write(startup); err != nil {
 		return
 	}
-	var named commitStatements
+	named := statements{}
 	for {
 		b, err := frame(l.client, true)
 		if err != nil {
 			return
 		}
-		if isCommit(b) || named.commit(b) {
-			switch l.w.next() {
-			case cutBefore:
-				return
-			case cutAfter:
-				l.mu.Lock()
-				l.swallow = true
-				l.mu.Unlock()
-			}
+		at, alone := l.cutAt(b, named)
+		switch at {
+		case uncut:
+		case cutBefore:
+			return
+		case cutAfter:
+			l.mu.Lock()
+			l.swallow, l.alone = true, alone
+			l.mu.Unlock()
 		}
 		if _, err := l.server.Write(b); err != nil {
 			return
 		}
 	}
+}
+
+// cutAt tells where to cut at this frame, and whether it is a statement that commits by itself.
+func (l *wire) cutAt(b []byte, named statements) (at cut, alone bool) {
+	if isCommit(b) {
+		return l.w.next(), false
+	}
+	sql := named.bound(b)
+	switch {
+	case sql == "":
+		return uncut, false
+	case strings.EqualFold(sql, "commit"):
+		return l.w.next(), false
+	}
+	return l.w.nextAt(sql), true
 }
 
 // answers copies the server's frames, and cuts when the answer to a marked COMMIT has come.
@@ -165,10 +220,13 @@ func (l *wire) answers() {
 			return
 		}
 		l.mu.Lock()
-		swallow := l.swallow
+		swallow, alone := l.swallow, l.alone
 		l.mu.Unlock()
 		if swallow && b[0] == 'C' && bytes.Equal(b[5:], []byte("COMMIT\x00")) {
 			return // CommandComplete: it is committed
+		}
+		if swallow && alone && b[0] == 'Z' {
+			return // ReadyForQuery: what commits by itself has done so
 		}
 		if swallow {
 			continue
@@ -188,25 +246,24 @@ func isCommit(b []byte) bool {
 	return q.Decode(b[5:]) == nil && bytes.EqualFold([]byte(q.String), []byte("commit"))
 }
 
-// commitStatements are the names of a connection's prepared COMMITs: inside a pipeline, it is not a simple query.
-type commitStatements map[string]bool
+// statements are a connection's prepared statements by name: inside a pipeline COMMIT is one of them, not a simple query.
+type statements map[string]string
 
-// commit notes a Parse of COMMIT, and tells whether the frame binds one.
-func (n *commitStatements) commit(b []byte) bool {
+// bound notes a Parse, and gives the text of the statement that the frame binds, if it is a Bind.
+func (n statements) bound(b []byte) string {
 	switch b[0] {
 	case 'P':
 		var p pgproto3.Parse
 		if p.Decode(b[5:]) == nil {
-			if *n == nil {
-				*n = commitStatements{}
-			}
-			(*n)[p.Name] = bytes.EqualFold([]byte(p.Query), []byte("commit"))
+			n[p.Name] = p.Query
 		}
 	case 'B':
 		var m pgproto3.Bind
-		return m.Decode(b[5:]) == nil && (*n)[m.PreparedStatement]
+		if m.Decode(b[5:]) == nil {
+			return n[m.PreparedStatement]
+		}
 	}
-	return false
+	return ""
 }
 
 // frame reads one message with its header: a type byte (after start-up), then the length of the rest, itself included.
