@@ -24,11 +24,13 @@ type restoreSite struct {
 	sim  *runningSimulator
 	demo demoSite
 	app  *app
+
+	verifyEvery time.Duration
 }
 
 func newRestoreSite(t *testing.T, url string) *restoreSite {
 	t.Helper()
-	s := &restoreSite{t: t, dir: t.TempDir()}
+	s := &restoreSite{t: t, dir: t.TempDir(), verifyEvery: time.Second}
 	if _, err := store.Migrate(t.Context(), store.MigrateConfig{URL: url}); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +59,7 @@ func (s *restoreSite) start(url string, worker bool) func() {
 	file := demoConfig(s.sim.url(), "", secret, 0)
 	file.Bridges = nil
 	a, err := newApp(s.t.Context(), appConfig{databaseURL: url, schema: "refundry", listen: "127.0.0.1:0", file: file, api: true, worker: worker, workers: 8,
-		guard: guardConfig{verifyEvery: time.Second}, log: slog.New(slog.DiscardHandler)})
+		guard: guardConfig{verifyEvery: s.verifyEvery}, log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -72,13 +74,13 @@ func (s *restoreSite) start(url string, worker bool) func() {
 	}
 }
 
-func (s *restoreSite) call(method, path, key string, body any) (status int, answer map[string]any) {
+func (s *restoreSite) post(path, key string, body any) (status int, answer map[string]any) {
 	s.t.Helper()
 	text, err := json.Marshal(body)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	req, err := http.NewRequestWithContext(s.t.Context(), method, "http://"+s.app.server.Addr().String()+path, bytes.NewReader(text))
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, "http://"+s.app.server.Addr().String()+path, bytes.NewReader(text))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -100,7 +102,7 @@ func (s *restoreSite) call(method, path, key string, body any) (status int, answ
 // ask posts a refund on a payment of its own. The account is told by the id's beginning.
 func (s *restoreSite) ask(id, account string) {
 	s.t.Helper()
-	status, answer := s.call(http.MethodPost, "/v1/refunds", "key-"+id, map[string]any{"refundId": id, "orderId": "ord_" + id, "paymentId": "pay_" + id, "amount": 100, "currency": "USD",
+	status, answer := s.post("/v1/refunds", "key-"+id, map[string]any{"refundId": id, "orderId": "ord_" + id, "paymentId": "pay_" + id, "amount": 100, "currency": "USD",
 		"payment": map[string]any{"orderId": "ord_" + id, "amount": 1000, "currency": "USD", "channelAccount": account}})
 	if status != http.StatusAccepted {
 		s.t.Fatalf("%s: %d %v", id, status, answer)

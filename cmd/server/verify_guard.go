@@ -25,7 +25,7 @@ const epochEvery = time.Second
 
 func (g *guardConfig) bind(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&g.lossless, "failover-lossless", false, "a failover of the database loses no commit (synchronous standby): go on sending after one")
-	cmd.Flags().DurationVar(&g.verifyEvery, "verify-every", time.Second, "between two small pieces of the continuous check of all promises; 0 = off")
+	cmd.Flags().DurationVar(&g.verifyEvery, "verify-every", time.Second, "between two small pieces of the continuous check of all promises, a whole table is read every 60th time; 0 = off")
 	cmd.Flags().DurationVar(&g.anchorEvery, "anchor-every", 5*time.Minute, "how often the journal is anchored; 0 = never")
 	cmd.Flags().StringVar(&g.anchorKey, "anchor-key", "", "ed25519 key that signs anchors: file:PATH or env:NAME, PEM (PKCS #8) or 64 hex digits; none = hashes without a signature")
 	cmd.Flags().StringVar(&g.anchorFile, "anchor-file", "", "append-only copy of the anchors, best on a disk that the database cannot write")
@@ -73,7 +73,7 @@ func (a *app) runGuard(ctx context.Context) {
 	}
 	if v := a.guard.verifier; v != nil {
 		a.stock.Go(func() {
-			v.Watch(ctx, store.WatchConfig{Every: a.cfg.guard.verifyEvery, Tell: func(r store.WatchReport) {
+			v.Watch(ctx, store.WatchConfig{Every: a.cfg.guard.verifyEvery, Cheap: 15 * a.cfg.guard.verifyEvery, Whole: 60 * a.cfg.guard.verifyEvery, Tell: func(r store.WatchReport) {
 				a.metrics.SetPromises(r.Violations, r.MostMoved, r.Excess)
 			}})
 		})

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/refundry/refundry/internal/devdb/dbtest"
+	"github.com/refundry/refundry/internal/store"
+)
+
+// code is the exit code that main gives an error.
+func code(err error) int {
+	var e exitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &e):
+		return e.code
+	}
+	return 1
+}
+
+// One refund goes through the whole service, is verified, exported and verified again; then the database is changed behind its back.
+func TestVerifyAndExportOnARunningService(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	s := newRestoreSite(t, url)
+	s.verifyEvery = 20 * time.Millisecond
+	stop := s.start(url, true)
+	defer func() { stop() }()
+	s.ask("rf_1", "demo")
+	until(t, time.Minute, "the refund succeeds", func() bool {
+		return one[int](t, url, `SELECT count(*) FROM refunds WHERE state = 'SUCCESS'`) == 1
+	})
+	out, err := run("verify", "--json", "--database-url", url)
+	var r store.VerifyReport
+	if code(err) != 0 || json.Unmarshal([]byte(out), &r) != nil || !r.OK || len(r.Promises) != 12 || r.Refunds != 1 || r.Rows < 3 {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if out, err := run("verify", "--database-url", url); code(err) != 0 || !strings.Contains(out, "P12") || !strings.Contains(out, "1 refunds") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	file := filepath.Join(t.TempDir(), "rf_1.json")
+	if out, err := run("export", "refund", "rf_1", "--tenant", "demo", "--database-url", url, "--out", file); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if out, err := run("verify", "--file", file); code(err) != 0 {
+		t.Errorf("%v\n%s", err, out)
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(strings.Replace(string(raw), `"kind":"succeeded"`, `"kind":"successful"`, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := run("verify", "--file", file); code(err) != 1 || !strings.Contains(out, "journal-digest") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(t.Context()) }()
+	if _, err := conn.Exec(t.Context(), `SET session_replication_role = replica; UPDATE refundry.payments SET reserved = reserved + 1`); err != nil {
+		t.Fatal(err)
+	}
+	out, err = run("verify", "--json", "--database-url", url)
+	if code(err) != 1 || !strings.Contains(out, `"id":"P3"`) || !strings.Contains(out, `"check":"reserved"`) {
+		t.Errorf("a broken promise: %v\n%s", err, out)
+	}
+	until(t, 2*time.Minute, "the watch tells it", func() bool { return strings.Contains(s.metrics(), `refundry_invariant_violations{promise="P3"} 1`) })
+}
+
+func (s *restoreSite) metrics() string {
+	s.t.Helper()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, "http://"+s.app.server.Addr().String()+"/metrics", nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	var b strings.Builder
+	if err := res.Write(&b); err != nil {
+		s.t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestVerifyThatCannotRun(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	missing := filepath.Join(t.TempDir(), "none")
+	for _, args := range [][]string{
+		{"verify"},
+		{"verify", "--database-url", url}, // not migrated
+		{"verify", "--database-url", "postgres://nobody@127.0.0.1:1/none"},
+		{"verify", "--file", missing},
+		{"verify", "--database-url", url, "--anchor-public-key", "abc"},
+	} {
+		if out, err := run(args...); code(err) != 2 {
+			t.Errorf("%v: exit code %d (%v)\n%s", args, code(err), err, out)
+		}
+	}
+}
+
+func TestAnchorKeys(t *testing.T) {
+	t.Parallel()
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write := func(name, kind string, der []byte, err error) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err == nil {
+			err = os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return "file:" + path
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	secret := write("secret", "PRIVATE KEY", der, err)
+	der, err = x509.MarshalPKIXPublicKey(public)
+	open := write("public", "PUBLIC KEY", der, err)
+	seed := filepath.Join(dir, "seed")
+	if err := os.WriteFile(seed, []byte(hex.EncodeToString(private.Seed())+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []string{secret, "file:" + seed} {
+		if got, err := readSigningKey(from); err != nil || !got.Equal(private) {
+			t.Errorf("%s: %v", from, err)
+		}
+	}
+	for _, from := range []string{open, hex.EncodeToString(public)} {
+		if got, err := readPublicKey(from); err != nil || !got.Equal(public) {
+			t.Errorf("%s: %v", from, err)
+		}
+	}
+	for _, from := range []string{open, "file:" + filepath.Join(dir, "none"), "env:REFUNDRY_TEST_NONE", "plain", "file:"} {
+		if _, err := readSigningKey(from); err == nil {
+			t.Errorf("%s is no signing key", from)
+		}
+	}
+	if _, err := readPublicKey(secret); err == nil {
+		t.Error("a private key is no public one")
+	}
+}

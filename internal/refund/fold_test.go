@@ -1,0 +1,77 @@
+package refund
+
+import (
+	"testing"
+	"time"
+)
+
+// journalOf makes a journal as it is stored: linked, numbered, in order.
+func journalOf(rid RID, entries ...Entry) []StoredEntry {
+	var out []StoredEntry
+	var head [32]byte
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for i, e := range entries {
+		s := StoredEntry{Entry: e, Seq: i + 1, Pos: int64(10 * i), At: at.Add(time.Duration(i) * time.Second), Digest: e.Digest()}
+		head = JournalHash(head, rid, int32(s.Seq), s.At, s.Digest) // #nosec G115 -- small
+		s.Hash = head
+		out = append(out, s)
+	}
+	return out
+}
+
+func findings(rid RID, r Refund, rows []StoredEntry) map[string]bool {
+	out := map[string]bool{}
+	f := NewAuditor(func(f Finding) { out[f.Promise+" "+f.Check] = true }).Fold(rid)
+	for _, e := range rows {
+		f.Add(e)
+	}
+	f.Close(r, "demo")
+	return out
+}
+
+func TestFoldReadsWhatWasWritten(t *testing.T) {
+	t.Parallel()
+	rid := RID{15: 9}
+	born := Entry{Kind: "requested", To: Pending, Source: "rest", Actor: "actor:a", Data: `{"amount":100,"currency":"USD","orderId":"o","paymentId":"p","refundId":"rf","tenant":"demo"}`}
+	claim := Entry{Kind: "claim_send", From: Pending, To: Processing, Generation: 1, Source: "worker", Actor: "system:worker", Data: "{}"}
+	done := Entry{Kind: "succeeded", From: Processing, To: Success, Generation: 1, Source: "answer", Actor: "system:worker", Data: "{}"}
+	rows := journalOf(rid, born, claim, done)
+	r := Refund{Params: Params{RefundID: "rf", OrderID: "o", PaymentID: "p", Amount: 100, Currency: "USD"}, State: Success, Generation: 1, JournalSeq: 3, JournalHead: rows[2].Hash,
+		Digest: RefundDigest("o", "p", 100, "USD")}
+	if got := findings(rid, r, rows); len(got) != 0 {
+		t.Fatalf("a sound journal: %v", got)
+	}
+	for want, change := range map[string]func(*Refund, []StoredEntry) []StoredEntry{
+		"P7 journal-gap":      func(_ *Refund, e []StoredEntry) []StoredEntry { return append(e[:1], e[2]) },
+		"P7 journal-digest":   func(_ *Refund, e []StoredEntry) []StoredEntry { e[1].Actor = "actor:b"; return e },
+		"P7 journal-chain":    func(_ *Refund, e []StoredEntry) []StoredEntry { e[1].At = e[1].At.Add(time.Microsecond); return e },
+		"P7 journal-position": func(_ *Refund, e []StoredEntry) []StoredEntry { e[0].Pos = 11; return e },
+		"P7 journal-transition": func(_ *Refund, _ []StoredEntry) []StoredEntry {
+			return journalOf(rid, born, Entry{Kind: "x", From: Pending, To: ReversedSt, Data: "{}"})
+		},
+		"P7 journal-generation": func(_ *Refund, _ []StoredEntry) []StoredEntry {
+			c := claim
+			c.Generation = 2
+			return journalOf(rid, born, c, done)
+		},
+		"P7 journal-birth": func(_ *Refund, _ []StoredEntry) []StoredEntry {
+			b := born
+			b.Data = `{"refundId":"rf","tenant":"other"}`
+			return journalOf(rid, b)
+		},
+		"P7 state-fold":        func(r *Refund, e []StoredEntry) []StoredEntry { r.State = Failed; return e },
+		"P7 generation-fold":   func(r *Refund, e []StoredEntry) []StoredEntry { r.Generation = 2; return e },
+		"P7 journal-head-hash": func(r *Refund, e []StoredEntry) []StoredEntry { r.JournalHead[0]++; return e },
+		"P7 journal-head-seq":  func(_ *Refund, e []StoredEntry) []StoredEntry { return e[:2] },
+		"P6 refund-digest":     func(r *Refund, e []StoredEntry) []StoredEntry { r.Amount = 101; return e },
+	} {
+		changed := r
+		if got := findings(rid, changed, nil); len(got) == 0 {
+			t.Error("no journal at all")
+		}
+		rows := change(&changed, journalOf(rid, born, claim, done))
+		if got := findings(rid, changed, rows); !got[want] {
+			t.Errorf("%s was not found: %v", want, got)
+		}
+	}
+}
