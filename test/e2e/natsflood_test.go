@@ -118,6 +118,9 @@ func TestNATSFloodSurvivesKills(t *testing.T) {
 	broker.giveBack(ctx, t, total/20)
 
 	began := time.Now()
+	for range total / 8000 { // more hands for a large flood
+		harness.Serve(t, url, config, "worker")
+	}
 	server = harness.Serve(t, url, config, "api,worker,bridge")
 	var published sync.WaitGroup
 	published.Go(func() { publish(ctx, t, broker, f.msgs[len(f.msgs)/2:]) })
