@@ -75,16 +75,11 @@ func (w *wireCutter) armAt(sql string, cuts ...cut) {
 	w.at[sql] = append(w.at[sql], cuts...)
 }
 
-// idle says whether every cut that was ordered was made.
-func (w *wireCutter) idle() bool {
+// disarm takes back the cuts that were not made.
+func (w *wireCutter) disarm() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, left := range w.at {
-		if len(left) > 0 {
-			return false
-		}
-	}
-	return len(w.armed) == 0
+	w.armed, w.at = nil, nil
 }
 
 // cuts is how many were made.
