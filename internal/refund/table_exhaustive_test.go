@@ -420,7 +420,7 @@ func rareBeginnings(t *testing.T, class string) []Record {
 func TestEverySequenceAgainstTheOracle(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
-	rows := map[string]int{}
+	rows, ran := map[string]int{}, 0
 	t.Run("classes", func(t *testing.T) {
 		for name, c := range classes(t) {
 			t.Run(name, func(t *testing.T) {
@@ -437,12 +437,16 @@ func TestEverySequenceAgainstTheOracle(t *testing.T) {
 				}
 				mu.Lock()
 				defer mu.Unlock()
+				ran++
 				for row, n := range x.rows {
 					rows[row] += n
 				}
 			})
 		}
 	})
+	if ran < len(classes(t)) {
+		return // a part of them cannot meet every row
+	}
 	for _, w := range stateTable {
 		if rows[w.id] == 0 && w.fact != ClaimSend && w.fact != ClaimAsk {
 			t.Errorf("no fact ever met row %q: it is dead, or the test is blind", w.id)
