@@ -84,7 +84,7 @@ func missing(hits map[string]int) (out []string) {
 // places everything has to be in order.
 func (s *site) run(y *tally, mine []place, want int) {
 	for round := 0; round == 0 || s.kills < want; round++ {
-		s.load = startLoad(s.t, s.dev.Client(), "nats://"+s.nats)
+		s.load = startLoad(s.t, s.dev.Client(), "nats://"+s.nats, s.load)
 		before := s.kills
 		if round == 0 {
 			s.dev.Kill() // the start that made the folder

@@ -38,9 +38,14 @@ type load struct {
 	ids  []string        // the same, in order
 }
 
-func startLoad(t *testing.T, client *harness.Client, natsURL string) *load {
+// startLoad goes on where the load before has ended; before may be nil.
+func startLoad(t *testing.T, client *harness.Client, natsURL string, before *load) *load {
 	ctx, stop := context.WithCancel(t.Context())
 	l := &load{t: t, client: client, ctx: ctx, stop: stop, told: map[string]bool{}}
+	if before != nil {
+		l.told, l.ids = before.told, before.ids
+		l.next.Store(before.next.Load())
+	}
 	for _, one := range []struct {
 		every time.Duration
 		do    func(ctx context.Context, id string)
