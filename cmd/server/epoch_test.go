@@ -137,51 +137,21 @@ func (s *restoreSite) sends() (requests int, effects map[string]int) {
 	return requests, effects
 }
 
+// restoredAccounts: half of them can be asked.
+var restoredAccounts = []string{"demo", "demo", "demo-list-and-match", "demo-key-replay-only", "demo-blind"}
+
 // C35: a backup is restored to a point before 50 sends, and the service started on it. Requests that the restore has lost come again,
 // some before and some after sending is let go on. Nothing is sent for any of them: the channel is asked, or a person.
 func TestC35RestoredBackup(t *testing.T) {
 	t.Parallel()
 	b := startBackedUp(t)
 	s := newRestoreSite(t, b.db.URL())
-	accounts := []string{"demo", "demo", "demo-list-and-match", "demo-key-replay-only", "demo-blind"}
-	account := func(i int) string { return accounts[i%len(accounts)] }
-
-	stop := s.start(b.db.URL(), false) // takes requests, sends nothing
-	for i := range 25 {
-		s.ask(fmt.Sprintf("old_%d", i), account(i))
-	}
-	backup := b.backup()
-	one[string](t, b.db.URL(), `SELECT pg_create_restore_point('before')::text`)
-	stop()
-	stop = s.start(b.db.URL(), true)
-	for i := range 25 {
-		s.ask(fmt.Sprintf("lost_%d", i), account(i))
-	}
-	until(t, time.Minute, "50 refunds succeed", func() bool {
-		return one[int](t, b.db.URL(), `SELECT count(*) FROM refunds WHERE state = 'SUCCESS'`) == 50
-	})
-	requests, effects := s.sends()
-	if requests != 50 || len(effects) != 50 {
-		t.Fatalf("%d sends and %d effects, want 50", requests, len(effects))
-	}
-	stop()
-	b.archived()
-	if err := b.db.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-
-	url := b.restore(backup, "before").URL()
-	if n := one[int](t, url, `SELECT count(*) FROM refunds WHERE state = 'PENDING' AND attempt_no = 0`); n != 25 {
-		t.Fatalf("%d refunds are back, want 25 that nothing is known to be sent for", n)
-	}
-	stop = s.start(url, true)
-	t.Cleanup(stop)
+	url := s.sendAndRestore(b)
+	t.Cleanup(s.start(url, true))
 	if !one[bool](t, url, `SELECT sending_held_since IS NOT NULL FROM installation`) {
 		t.Fatal("another timeline, and sending is not held")
 	}
-	for i := range 20 {
-		s.ask(fmt.Sprintf("lost_%d", i), account(i)) // intake goes on; the client cannot know
-	}
+	s.askAll("lost", 0, 20) // intake goes on; the client cannot know
 	until(t, time.Minute, "every refund waits for the epoch", func() bool {
 		return one[int](t, url, `SELECT count(*) FROM refunds WHERE state = 'PENDING' AND pending_reason = 'sending-held'`) == 45
 	})
@@ -195,20 +165,9 @@ func TestC35RestoredBackup(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &e); err != nil || e.Epoch != 2 || e.Moved || e.HeldSince != nil || e.Unmarked != 0 {
 		t.Fatalf("after expose: %v %s", err, out)
 	}
-	for i := 20; i < 25; i++ {
-		s.ask(fmt.Sprintf("lost_%d", i), account(i)) // sending goes on, but nobody may trust that this id is new
-	}
-	s.ask("new", "demo") // and this one is
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(one[string](t, url, `SELECT coalesce(string_agg(format('%s %s %s %s dispatch %s, due %s, asked %s', refund_id, account, state, pending_reason, dispatch_no,
-				next_action_at - now(), (SELECT string_agg(a.dispatch_no || a.kind || ':' || coalesce(a.answer, ''), ' ' ORDER BY a.no) FROM attempts a WHERE a.rid = refunds.rid)), E'\n'), '')
-				FROM refunds WHERE final_at IS NULL AND case_id IS NULL`))
-		}
-	})
-	until(t, 3*time.Minute, "every refund has its end or a case", func() bool {
-		return one[int](t, url, `SELECT count(*) FROM refunds WHERE final_at IS NULL AND case_id IS NULL`) == 0
-	})
+	s.askAll("lost", 20, 25) // sending goes on, but nobody may trust that this id is new
+	s.ask("new", "demo")     // and this one is
+	s.wantEnds(url)
 	for sql, want := range map[string]int{
 		`SELECT count(*) FROM refunds WHERE state = 'SUCCESS' AND case_id IS NULL AND account IN ('demo', 'demo-list-and-match')`:            31,
 		`SELECT count(*) FROM refunds WHERE state = 'UNKNOWN' AND case_id IS NOT NULL AND account IN ('demo-key-replay-only', 'demo-blind')`: 20,
@@ -222,6 +181,55 @@ func TestC35RestoredBackup(t *testing.T) {
 	}
 	s.wantSends(51)
 	s.wantPromises(url)
+}
+
+// sendAndRestore makes 50 sends after a backup's point in time, ends that server, and gives the address of the restored one. It knows of
+// 25 refunds that nothing was sent for, and nothing of the others.
+func (s *restoreSite) sendAndRestore(b *backedUp) (url string) {
+	t := s.t
+	stop := s.start(b.db.URL(), false) // takes requests, sends nothing
+	s.askAll("old", 0, 25)
+	backup := b.backup()
+	one[string](t, b.db.URL(), `SELECT pg_create_restore_point('before')::text`)
+	stop()
+	stop = s.start(b.db.URL(), true)
+	s.askAll("lost", 0, 25)
+	until(t, time.Minute, "50 refunds succeed", func() bool {
+		return one[int](t, b.db.URL(), `SELECT count(*) FROM refunds WHERE state = 'SUCCESS'`) == 50
+	})
+	s.wantSends(50)
+	stop()
+	b.archived()
+	if err := b.db.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	url = b.restore(backup, "before").URL()
+	if n := one[int](t, url, `SELECT count(*) FROM refunds WHERE state = 'PENDING' AND attempt_no = 0`); n != 25 {
+		t.Fatalf("%d refunds are back, want 25 that nothing is known to be sent for", n)
+	}
+	return url
+}
+
+func (s *restoreSite) askAll(prefix string, from, to int) {
+	s.t.Helper()
+	for i := from; i < to; i++ {
+		s.ask(fmt.Sprintf("%s_%d", prefix, i), restoredAccounts[i%len(restoredAccounts)])
+	}
+}
+
+// wantEnds waits until nothing is left that is neither ended nor with a person, and tells what is.
+func (s *restoreSite) wantEnds(url string) {
+	s.t.Helper()
+	s.t.Cleanup(func() {
+		if s.t.Failed() {
+			s.t.Log(one[string](s.t, url, `SELECT coalesce(string_agg(format('%s %s %s %s dispatch %s, due %s, asked %s', refund_id, account, state, pending_reason, dispatch_no,
+				next_action_at - now(), (SELECT string_agg(a.dispatch_no || a.kind || ':' || coalesce(a.answer, ''), ' ' ORDER BY a.no) FROM attempts a WHERE a.rid = refunds.rid)), E'\n'), '')
+				FROM refunds WHERE final_at IS NULL AND case_id IS NULL`))
+		}
+	})
+	until(s.t, 3*time.Minute, "every refund has its end or a case", func() bool {
+		return one[int](s.t, url, `SELECT count(*) FROM refunds WHERE final_at IS NULL AND case_id IS NULL`) == 0
+	})
 }
 
 // wantSends: so many sends, each of another refund.

@@ -61,6 +61,7 @@ type watch struct {
 	at     pageCursor              // of the walk through all refunds
 	pos    int64                   // of the journal's fresh rows
 	next   int                     // whole check whose turn comes
+	turns  int                     // whole checks so far
 	due    map[string]time.Time    // of cheap, whole
 	report WatchReport
 }
@@ -121,16 +122,25 @@ func (w *watch) turn(name string, every time.Duration) bool {
 	return true
 }
 
-// whole runs the check of a whole table whose turn it is; after the last one the money is summed up.
+// moneyEvery is how many whole checks go by between two sums of the money.
+const moneyEvery = 8
+
+// whole runs the check of a whole table whose turn it is; now and then the money is summed up, too.
 func (w *watch) whole(ctx context.Context) error {
-	for ; w.next < len(w.checks); w.next++ {
-		if c := w.checks[w.next]; !c.cheap {
-			w.next++
+	if w.turns%moneyEvery == 0 {
+		if err := w.money(ctx); err != nil {
+			return err
+		}
+	}
+	w.turns++
+	for range w.checks {
+		c := w.checks[w.next%len(w.checks)]
+		w.next++
+		if !c.cheap {
 			return w.run(ctx, c)
 		}
 	}
-	w.next = 0
-	return w.money(ctx)
+	return nil
 }
 
 func (w *watch) run(ctx context.Context, c verifyCheck) error {
