@@ -2,9 +2,11 @@
 SHELL := bash
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 RUN_FLAGS ?=
+KILLS ?= 600
+CUTS ?= 1000
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint conformance audit build generate bench model fmt
+.PHONY: help run test lint conformance audit build generate bench model crash fmt
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +42,11 @@ bench: build ## Measure accepting and the whole life of refunds on this machine
 model: ## Explore the model of claim, lease, send, query and late answer (Spin), and the mistakes planted in it
 	@scripts/deps model
 	@test/model/run
+
+crash: ## Kill the program 600 times at every named place, cut 1,000 COMMITs, and check every promise (KILLS=…, CUTS=…)
+	@scripts/deps postgres
+	go test -count=1 -v -timeout 120m -run TestEveryPlaceIsSurvived ./test/crash -kills=$(KILLS)
+	go test -count=1 -v -timeout 60m -run TestEveryCommitMayBeCut ./internal/store -cuts=$(CUTS)
 
 fmt: ## Format the Go code
 	go tool -modfile=tools/go.mod golangci-lint fmt

@@ -90,6 +90,7 @@ func (s *site) run(y *tally, mine []place, want int) {
 			s.dev.Kill() // the start that made the folder
 			s.kills++
 		}
+		var missed []place
 		for i, p := range mine {
 			n := 1
 			if round > 0 {
@@ -98,7 +99,14 @@ func (s *site) run(y *tally, mine []place, want int) {
 			if s.die(p, n) {
 				y.hit(p.name)
 			} else {
-				s.t.Logf("%s was not passed %d times within %s", p.name, n, p.wait)
+				missed = append(missed, p)
+			}
+		}
+		for _, p := range missed { // once more: what leads there may just not have come in time
+			if s.die(p, 1) {
+				y.hit(p.name)
+			} else {
+				s.t.Logf("%s was not passed within %s, twice", p.name, p.wait)
 			}
 		}
 		took := s.settle()

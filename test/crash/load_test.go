@@ -22,7 +22,7 @@ var accounts = []string{"demo", "demo-list-and-match", "demo-key-replay-only", "
 
 // channelFaults is how the channel misbehaves meanwhile.
 const channelFaults = "lost-after=0.08,lost-before=0.05,error-after=0.05,error-before=0.03,rate-limited=0.05,low-balance=0.05,refused=0.04,echo=0.02," +
-	"pending=0.1,pending-failed=0.06,late-failure=0.05,hidden=0.05,notice-lost=0.4,notice-twice=0.1,notice-forged=0.05,seed=11"
+	"pending=0.1,pending-failed=0.06,late-failure=0.05,late-failure@demo=0.3,hidden=0.05,notice-lost=0.4,notice-twice=0.1,notice-forged=0.05,seed=11"
 
 // load is what callers do all the time, whatever happens to the program: they repeat until they are told.
 type load struct {
