@@ -227,13 +227,13 @@ func TestPoisonDoesNotBlockItsNeighbours(t *testing.T) {
 	}
 	f := runBridge(t, newFakeBroker(goods(0, 20)...), door, func(c *Config) { c.MaxBatch = 5 })
 	f.until("all but the busy one are acknowledged", func() bool { return len(f.left) == 1 && f.left[0].place == "q/rf-5" })
+	f.stop()
 	if got := f.lot.reasons(); got[ParkGivenUp] != 1 || got[ParkRefusedByDB] != 1 || len(f.lot.parked) != 2 {
 		t.Errorf("parked by the bridge %v, want one given up and one unstorable", got)
 	}
 	if n := door.tries["rf-3"]; n != 11 {
 		t.Errorf("the failing message was tried %d times, want 11", n)
 	}
-	f.stop()
 }
 
 // A message that was delivered too often may be the one that kills the process: it is parked before it is tried.
