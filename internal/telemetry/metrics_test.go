@@ -22,6 +22,7 @@ func TestEveryMetricOfThePageIsServed(t *testing.T) {
 	m.Accepted(time.Millisecond)
 	m.Final(time.Second)
 	m.SetStock(Stock{Refunds: map[string]int{"PENDING": 3}, Parked: map[string]int{"waiting": 1}, Cases: 1}, []string{"PENDING", "UNKNOWN"})
+	m.SetPromises(map[string]int64{"P1": 0}, 1, map[string]int64{"USD": 0})
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	for _, d := range Definitions() {
