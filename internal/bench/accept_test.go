@@ -62,7 +62,7 @@ func TestAccept(t *testing.T) {
 	url := dbtest.New(t)
 	var told strings.Builder
 	r, err := Accept(t.Context(), AcceptConfig{URL: url, Migrate: migrate(url), Variants: []Variant{door(url, true)}, Callers: []int{4},
-		Duration: time.Second, Warmup: 200 * time.Millisecond, Rounds: 1, Payments: 100, Progress: &told})
+		Duration: 3 * time.Second, Warmup: 200 * time.Millisecond, Rounds: 1, Payments: 100, Progress: &told})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestAccept(t *testing.T) {
 // The floor writes what the door writes: as many rows in each table, of the same size within a few bytes.
 func TestFloorWritesTheSameRows(t *testing.T) {
 	url := dbtest.New(t)
-	cfg, err := AcceptConfig{URL: url, Migrate: migrate(url), Variants: []Variant{door(url, true)}, Duration: time.Second, Warmup: time.Millisecond, Payments: 100}.complete()
+	cfg, err := AcceptConfig{URL: url, Migrate: migrate(url), Variants: []Variant{door(url, true)}, Duration: 3 * time.Second, Warmup: time.Millisecond, Payments: 100}.complete()
 	if err != nil {
 		t.Fatal(err)
 	}

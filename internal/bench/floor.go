@@ -72,28 +72,34 @@ func (b *run) floor(ctx context.Context, schema string, tenant refund.Tenant, ca
 	if err := b.checkpoint(ctx); err != nil {
 		return Measure{}, err
 	}
-	seconds := int((b.cfg.Warmup + b.cfg.Duration + time.Second - 1) / time.Second)
+	seconds := int((b.cfg.Warmup+b.cfg.Duration)/time.Second) + 1                                                                               // pgbench counts in seconds, its start included
 	cmd := exec.CommandContext(ctx, b.cfg.Pgbench, "-n", "-M", "prepared", "-c", strconv.Itoa(callers), "-j", "2", "-T", strconv.Itoa(seconds), // #nosec G204 -- the configured program
 		"-D", "n=0", "-f", file, "-l", "--log-prefix", filepath.Join(dir, "log"), b.cfg.URL)
 	cmd.Env = append(os.Environ(), "PGOPTIONS=-c search_path="+schema)
-	before, started := b.readCPU(ctx), time.Now()
+	before := b.readCPU(ctx)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return Measure{}, fmt.Errorf("pgbench: %w: %s", err, tail(out))
 	}
 	after := b.readCPU(ctx)
-	m, all, err := readFloor(dir, started.Add(b.cfg.Warmup), b.cfg.Duration)
+	m, all, err := readFloor(dir, b.cfg.Warmup, b.cfg.Duration)
 	m.CPU = after.perRefund(before, all)
 	return m, err
 }
 
 // readFloor reads pgbench's log of transactions: client, number, microseconds, script, second and microsecond of its end
-// (https://www.postgresql.org/docs/15/pgbench.html, "Per-Transaction Logging").
-func readFloor(dir string, from time.Time, d time.Duration) (m Measure, all int, err error) {
+// (https://www.postgresql.org/docs/15/pgbench.html, "Per-Transaction Logging"). What is measured begins a warm-up after the first
+// of them: how long pgbench took to connect is nobody's speed.
+func readFloor(dir string, warmup, d time.Duration) (m Measure, all int, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "log.*"))
 	if err != nil {
 		return m, 0, err
 	}
-	var latencies []time.Duration
+	type transaction struct {
+		end  time.Time
+		took time.Duration
+	}
+	var done []transaction
+	first := time.Time{}
 	for _, name := range files {
 		f, err := os.Open(name) // #nosec G304 -- made by us
 		if err != nil {
@@ -105,9 +111,10 @@ func readFloor(dir string, from time.Time, d time.Duration) (m Measure, all int,
 			if _, err := fmt.Sscan(lines.Text(), &client, &n, &us, &script, &sec, &usec); err != nil {
 				continue
 			}
-			all++
-			if end := time.Unix(sec, usec*1000); end.After(from) && end.Before(from.Add(d)) {
-				latencies = append(latencies, time.Duration(us)*time.Microsecond)
+			x := transaction{time.Unix(sec, usec*1000), time.Duration(us) * time.Microsecond}
+			done = append(done, x)
+			if first.IsZero() || x.end.Before(first) {
+				first = x.end
 			}
 		}
 		_ = f.Close()
@@ -115,10 +122,17 @@ func readFloor(dir string, from time.Time, d time.Duration) (m Measure, all int,
 			return m, 0, err
 		}
 	}
-	if len(latencies) == 0 {
-		return m, 0, fmt.Errorf("pgbench wrote no log of transactions")
+	from := first.Add(warmup)
+	var latencies []time.Duration
+	for _, x := range done {
+		if x.end.After(from) && x.end.Before(from.Add(d)) {
+			latencies = append(latencies, x.took)
+		}
 	}
-	return measure(latencies, d), all, nil
+	if len(latencies) == 0 {
+		return m, 0, fmt.Errorf("pgbench ended no transaction in the time that is measured; %d before it", len(done))
+	}
+	return measure(latencies, d), len(done), nil
 }
 
 func tail(out []byte) string {
