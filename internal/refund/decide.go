@@ -89,6 +89,9 @@ func decideOpen(r *Record, c Contract, now time.Time) Step {
 	case !d.FinalNegativeAt.IsZero(): // its end is known, only time is missing
 		return Step{Do: DoWait, Until: e.ActsUntil}
 	}
+	if r.SendingHeld && !r.State.Final() { // what was lost may contradict every "no": the marking comes first
+		return Step{Do: DoWait, Until: now.Add(Grace)}
+	}
 	if r.Case == nil && !r.State.Final() && now.Sub(r.StateSince) >= r.patience(c) {
 		return Step{Do: DoCase, Reason: CaseDeadline}
 	}

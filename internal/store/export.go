@@ -52,7 +52,7 @@ var evidenceTables = []struct{ name, sql string }{
 // Export reads the evidence of one refund from one snapshot. Errors: refund.ErrNotFound, refund.ErrUnavailable.
 func (v *Verifier) Export(ctx context.Context, tenant, refundID string) (Evidence, error) {
 	out := Evidence{Format: EvidenceFormat, Tenant: tenant, RefundID: refundID, Installation: v.installation, Tables: map[string][]json.RawMessage{}}
-	tx, err := v.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	tx, err := v.db.snapshot(ctx)
 	if err != nil {
 		return out, translate(err)
 	}

@@ -63,6 +63,7 @@ type VerifyReport struct {
 // Verifier checks the promises from the database's rows alone. It writes nothing.
 type Verifier struct {
 	cfg          VerifyConfig
+	db           verifyDB
 	pool         *pgxpool.Pool
 	tenants      map[int64]string
 	contracts    map[string]map[int]refund.Contract
@@ -103,7 +104,7 @@ func OpenVerifier(ctx context.Context, cfg VerifyConfig) (*Verifier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
-	v := &Verifier{cfg: cfg, pool: pool}
+	v := &Verifier{cfg: cfg, db: verifyPool{pool}, pool: pool}
 	if err := v.learn(ctx, pool); err != nil {
 		pool.Close()
 		return nil, err
@@ -142,6 +143,18 @@ func (v *Verifier) learn(ctx context.Context, q querier) error {
 	}
 	v.contracts, err = readContracts(ctx, q)
 	return translate(err)
+}
+
+// verifyDB is where a Verifier reads: statements of their own, and snapshots.
+type verifyDB interface {
+	querier
+	snapshot(ctx context.Context) (pgx.Tx, error)
+}
+
+type verifyPool struct{ *pgxpool.Pool }
+
+func (p verifyPool) snapshot(ctx context.Context) (pgx.Tx, error) {
+	return p.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 }
 
 // querier is what a pool and a transaction have in common.
@@ -194,13 +207,13 @@ func (v *Verifier) progress(phase string, done, total int64) {
 
 // journalRows is the planner's estimate, good enough for a bar.
 func (v *Verifier) journalRows(ctx context.Context) (n int64, err error) {
-	err = v.pool.QueryRow(ctx, `SELECT greatest(0, reltuples)::bigint FROM pg_class WHERE oid = 'journal'::regclass`).Scan(&n)
+	err = v.db.QueryRow(ctx, `SELECT greatest(0, reltuples)::bigint FROM pg_class WHERE oid = 'journal'::regclass`).Scan(&n)
 	return n, translate(err)
 }
 
 // check runs one statement that finds violations.
 func (v *Verifier) check(ctx context.Context, c verifyCheck, t *verifyTally) error {
-	rows, err := v.pool.Query(ctx, `SELECT x.tenant_id, coalesce(r.refund_id, 'rid:' || x.rid::text, ''), coalesce(x.subject, ''), x.what, count(*) OVER ()
+	rows, err := v.db.Query(ctx, `SELECT x.tenant_id, coalesce(r.refund_id, 'rid:' || x.rid::text, ''), coalesce(x.subject, ''), x.what, count(*) OVER ()
 		FROM (`+c.sql+`) AS x (tenant_id, rid, subject, what) LEFT JOIN refunds r ON r.tenant_id = x.tenant_id AND r.rid = x.rid
 		WHERE $1::bigint IS NULL OR x.tenant_id = $1 LIMIT $2`, v.tenant, v.cfg.Samples)
 	if err != nil {

@@ -58,7 +58,7 @@ func (v *Verifier) anchors(ctx context.Context, t *verifyTally) error {
 }
 
 func (v *Verifier) anchorPage(ctx context.Context, at int64) ([]storedAnchor, error) {
-	rows, err := v.pool.Query(ctx, allAnchorsSQL, at)
+	rows, err := v.db.Query(ctx, allAnchorsSQL, at)
 	if err != nil {
 		return nil, translate(err)
 	}
@@ -74,7 +74,7 @@ func (v *Verifier) anchor(ctx context.Context, t *verifyTally, a storedAnchor, f
 	t.n++
 	h := refund.NewAnchorHash(prev)
 	for at := from; at < a.upto; {
-		last, err := hashRows(ctx, v.pool, h, at, a.upto, anchorPageRows)
+		last, err := hashRows(ctx, v.db, h, at, a.upto, anchorPageRows)
 		if err != nil {
 			return translate(err)
 		}

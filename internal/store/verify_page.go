@@ -59,7 +59,7 @@ type pageOf struct {
 
 // page checks the refunds behind at. done says that the last one was among them.
 func (v *Verifier) page(ctx context.Context, at pageCursor, t *verifyTally) (next pageCursor, done bool, err error) {
-	tx, err := v.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	tx, err := v.db.snapshot(ctx)
 	if err != nil {
 		return at, false, translate(err)
 	}
