@@ -34,7 +34,7 @@ type share struct {
 	states int    // no more states than this
 }
 
-var sample = share{all: 400, nodes: 8, opens: 3, facts: 5, states: 1400}
+var sample = share{all: 400, nodes: 8, opens: 3, facts: 6, states: 800}
 
 // node is one reachable state.
 type node struct {
@@ -410,7 +410,7 @@ func rareBeginnings(t *testing.T, class string) []Record {
 		}
 		return s.r
 	}
-	out := []Record{begin(twoEffects), begin(aPersonKnewBetter), begin(twoNumbersInDoubt)}
+	out := []Record{begin(twoEffects), begin(aPersonKnewBetter), begin(twoNumbersInDoubt), begin(aSecondNumberWaits)}
 	if class == "listing" {
 		out = append(out, begin(aNewerSendIsOpen))
 	}

@@ -167,6 +167,12 @@ func aPersonKnewBetter(s *story) {
 	s.confirmSuccess()
 }
 
+// aSecondNumberWaits: the first number was refused, the second may be sent again while its key lives.
+func aSecondNumberWaits(s *story) {
+	s.says(s.send(), RefusedNewNumber)
+	s.says(s.send(), Retryable)
+}
+
 // twoNumbersInDoubt: the first number was refused, the second is on its way when a restore puts both in doubt.
 func twoNumbersInDoubt(s *story) {
 	s.says(s.send(), RefusedNewNumber)
