@@ -18,20 +18,21 @@ type place struct {
 // rare places are passed seldom, or need something before: a lease that ends, a new leader of the jobs. Everything else is
 // passed all the time under load, so a kill may come at a later pass too.
 var rare = map[fault.Name]time.Duration{
-	fault.LeaseEndWritten: 40 * time.Second, fault.LeaseEndCommitted: 40 * time.Second,
+	fault.SweepWritten: 60 * time.Second, fault.SweepCommitted: 60 * time.Second, fault.NoticeWritten: 60 * time.Second, fault.NoticeCommitted: 60 * time.Second,
+	fault.LeaseEndWritten: 60 * time.Second, fault.LeaseEndCommitted: 60 * time.Second,
 	fault.SweepParkedWritten: 60 * time.Second, fault.SweepParkedCommitted: 60 * time.Second,
-	fault.WakeRead: 30 * time.Second, fault.WakeDecided: 30 * time.Second,
+	fault.WakeRead: 60 * time.Second, fault.WakeDecided: 60 * time.Second,
 	fault.MaintainBefore: 60 * time.Second, fault.MaintainDone: 60 * time.Second,
-	fault.ReversedWritten: 40 * time.Second, fault.ReversedCommitted: 40 * time.Second,
-	fault.FailedWritten: 40 * time.Second, fault.FailedCommitted: 40 * time.Second,
-	fault.AbsentWritten: 40 * time.Second, fault.AbsentCommitted: 40 * time.Second,
-	fault.PostponeBefore: 40 * time.Second, fault.PostponeCommitted: 40 * time.Second,
-	fault.CancelWritten: 30 * time.Second, fault.CancelCommitted: 30 * time.Second,
-	fault.AccountsWritten: 30 * time.Second, fault.AccountsCommitted: 30 * time.Second,
-	fault.DoorCapture: 30 * time.Second, fault.DoorParked: 30 * time.Second, fault.AnswerEvents: 30 * time.Second,
-	fault.PoisonWritten: 30 * time.Second, fault.PoisonCommitted: 30 * time.Second,
-	fault.BridgeFetched: 30 * time.Second, fault.BridgeStored: 30 * time.Second, fault.BridgeTraced: 30 * time.Second, fault.BridgeAcked: 30 * time.Second,
-	fault.DeadlineWritten: 30 * time.Second, fault.DeadlineCommitted: 30 * time.Second,
+	fault.ReversedWritten: 60 * time.Second, fault.ReversedCommitted: 60 * time.Second,
+	fault.FailedWritten: 60 * time.Second, fault.FailedCommitted: 60 * time.Second,
+	fault.AbsentWritten: 60 * time.Second, fault.AbsentCommitted: 60 * time.Second,
+	fault.PostponeBefore: 60 * time.Second, fault.PostponeCommitted: 60 * time.Second,
+	fault.CancelWritten: 60 * time.Second, fault.CancelCommitted: 60 * time.Second,
+	fault.AccountsWritten: 60 * time.Second, fault.AccountsCommitted: 60 * time.Second,
+	fault.DoorCapture: 60 * time.Second, fault.DoorParked: 60 * time.Second, fault.AnswerEvents: 60 * time.Second,
+	fault.PoisonWritten: 60 * time.Second, fault.PoisonCommitted: 60 * time.Second,
+	fault.BridgeFetched: 60 * time.Second, fault.BridgeStored: 60 * time.Second, fault.BridgeTraced: 60 * time.Second, fault.BridgeAcked: 60 * time.Second,
+	fault.DeadlineWritten: 60 * time.Second, fault.DeadlineCommitted: 60 * time.Second,
 }
 
 // setup places are passed by short verbs on an empty database.
@@ -50,7 +51,7 @@ func places() []place {
 		if seldom {
 			all = append(all, place{p.Text, 1, wait})
 		} else {
-			all = append(all, place{p.Text, 8, 30 * time.Second})
+			all = append(all, place{p.Text, 4, 60 * time.Second})
 		}
 	}
 	after(all, fault.ClaimCommitted, fault.LeaseEndWritten, fault.LeaseEndCommitted)
