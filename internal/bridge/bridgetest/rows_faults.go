@@ -131,7 +131,7 @@ func postgresDown(w *world) {
 		w.Fatal(err)
 	}
 	before := heap()
-	const more = 2000
+	more := sized(600, 3000)
 	w.publish(some(100, 100+more)...)
 	outage := time.NewTimer(sized(3*AckWait, time.Minute))
 	<-outage.C

@@ -116,7 +116,7 @@ func manyRedeliveries(w *world) {
 }
 
 func backlog(w *world) {
-	n := sized(4000, 20000)
+	n := sized(2000, 20000)
 	w.publish(some(0, n)...)
 	w.start(w.config(""))
 	w.settled()
