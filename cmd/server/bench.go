@@ -166,7 +166,7 @@ func (p *benchPlace) openDoor(ctx context.Context, schema string, tenant refund.
 	if err != nil {
 		return bench.Target{}, err
 	}
-	door := refund.NewDoor(refund.DoorConfig{Gate: s, NewRID: store.NewRID})
+	door := refund.NewDoor(refund.DoorConfig{Gate: s, NewRID: store.NewRID}) //nolint:contextcheck // lives until Stop, not as long as the caller
 	return bench.Target{
 		Accept: func(ctx context.Context, in refund.Intake) error {
 			out, err := door.Accept(ctx, []refund.Intake{in})
@@ -203,7 +203,7 @@ func (p *benchPlace) openHTTP(work bool) func(ctx context.Context, schema string
 		url := "http://" + a.server.Addr().String() + "/v1/refunds"
 		return bench.Target{
 			Accept: func(ctx context.Context, in refund.Intake) error { return post(ctx, client, url, key, in) },
-			Close:  func() { client.CloseIdleConnections(); _ = a.stop(); _ = sim.stop() },
+			Close:  func() { client.CloseIdleConnections(); _ = a.stop(); _ = sim.stop() }, //nolint:contextcheck // a drain outlives what ended
 		}, nil
 	}
 }

@@ -96,7 +96,7 @@ func loadFile(path string) (config.File, error) {
 // run works until ctx ends or the listener fails, then drains.
 func (a *app) run(ctx context.Context, ready func()) error {
 	if err := a.start(ctx); err != nil {
-		return errors.Join(err, a.stop())
+		return errors.Join(err, a.stop()) //nolint:contextcheck // a drain outlives what ended
 	}
 	ready()
 	var err error
@@ -109,5 +109,5 @@ func (a *app) run(ctx context.Context, ready func()) error {
 		<-ctx.Done()
 	}
 	a.log.Info("stopping")
-	return errors.Join(err, a.stop())
+	return errors.Join(err, a.stop()) //nolint:contextcheck // a drain outlives what ended
 }

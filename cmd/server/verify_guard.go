@@ -53,7 +53,7 @@ func (a *app) openGuard(ctx context.Context) error {
 			return err
 		}
 		if key != nil {
-			a.log.InfoContext(ctx, "anchors are signed", "publicKey", hex.EncodeToString(key.Public().(ed25519.PublicKey))) //nolint:forcetypeassert // documented by the package
+			a.log.InfoContext(ctx, "anchors are signed", "publicKey", hex.EncodeToString(key.Public().(ed25519.PublicKey))) //nolint:forcetypeassert,errcheck // documented by the package
 		}
 	}
 	if g.verifyEvery > 0 {

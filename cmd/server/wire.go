@@ -81,7 +81,7 @@ func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 	if err != nil {
 		return a, err
 	}
-	a.door = refund.NewDoor(refund.DoorConfig{Gate: a.store, NewRID: store.NewRID, Logger: cfg.log, Observe: a.observe, CommitUnknown: a.metrics.CommitUnknown})
+	a.door = refund.NewDoor(refund.DoorConfig{Gate: a.store, NewRID: store.NewRID, Logger: cfg.log, Observe: a.observe, CommitUnknown: a.metrics.CommitUnknown}) //nolint:contextcheck // lives until Stop, not as long as the start
 	if err := a.openRunner(ctx, registry); err != nil {
 		return a, err
 	}

@@ -27,7 +27,7 @@ func (b *run) load(ctx context.Context, target Target, tenant refund.Tenant, cal
 	var wg sync.WaitGroup
 	for c := range callers {
 		wg.Go(func() {
-			rnd := rand.New(rand.NewPCG(uint64(c), uint64(b.schemas))) // #nosec G404 -- spreads a load
+			rnd := rand.New(rand.NewPCG(uint64(c), uint64(b.schemas))) // #nosec G404 G115 -- spreads a load; small and not negative
 			for n := 0; ctx.Err() == nil; n++ {
 				start := time.Now()
 				if err := target.Accept(ctx, b.intake(tenant, c, n, rnd.IntN(b.cfg.Payments))); err != nil {

@@ -23,7 +23,7 @@ type noticeDesk struct {
 
 func (d *noticeDesk) Notifier(account string) (refund.Notifier, bool) { return d, account == "demo" }
 
-func (d *noticeDesk) ParseNotice(_ http.Header, body []byte) ([]refund.Notice, error) {
+func (d *noticeDesk) ParseNotice(_ map[string][]string, body []byte) ([]refund.Notice, error) {
 	switch string(body) {
 	case "good":
 		return []refund.Notice{{Key: [32]byte{1}, Number: "n1", Status: refund.Succeeded}, {Key: [32]byte{2}, Number: "n2", Status: refund.Reversed}}, nil

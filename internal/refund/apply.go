@@ -97,6 +97,7 @@ func (s *scene) record() {
 		if d.FinalNegativeAt.IsZero() {
 			d.FinalNegativeAt = s.now
 		}
+	default: // the others say something of their attempt only, or of money, which book keeps
 	}
 	if s.f.Kind.keyed() && s.f.ChannelRefundID != "" && d.ChannelRefundID == "" && !s.ofAnother(s.f.ChannelRefundID) {
 		d.ChannelRefundID = s.f.ChannelRefundID

@@ -188,6 +188,7 @@ func (r *Record) withoutQuestion(no int, c Contract, now time.Time) Step {
 			return look
 		}
 		return Step{Do: DoWait, Until: r.StateSince.Add(r.patience(c))}
+	default: // those that can ask have been asked; nobody is left
 	}
 	if r.Case != nil {
 		return look

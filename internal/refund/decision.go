@@ -246,6 +246,7 @@ func (r *Record) obstacle(a Action, c Contract) Obstacle {
 		if r.State != Success || !r.confirmedByPerson() {
 			return ObstacleNotByPerson
 		}
+	case ActionWait: // always allowed, see above
 	}
 	return ""
 }

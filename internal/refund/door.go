@@ -175,7 +175,7 @@ func (d *Door) walkIn(ctx context.Context, ts []*ticket) error {
 	}
 	for len(ts) > 0 {
 		n := min(len(ts), d.cfg.MaxGroup)
-		for rest := d.process(ts[:n]); len(rest) > 0; rest = d.process(rest) {
+		for rest := d.process(ts[:n]); len(rest) > 0; rest = d.process(rest) { //nolint:contextcheck // a caller who leaves does not undo what his group shares with others
 			if !pause(d.stop) {
 				failAll(append(rest, ts[n:]...))
 				return nil
@@ -316,8 +316,8 @@ func (d *Door) pass(g []Intake) ([]Outcome, error) {
 func (d *Door) tell(ts []*ticket, out []Outcome) []*ticket {
 	var lost []*ticket
 	now := d.cfg.Clock()
-	for i, t := range ts {
-		o := out[i]
+	for i, o := range out {
+		t := ts[i]
 		if o.Verdict == Lost {
 			if now.Sub(t.since) < d.cfg.BusyAfter {
 				lost = append(lost, t)

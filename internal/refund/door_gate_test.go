@@ -107,8 +107,13 @@ func doorAccept(t *testing.T, d *Door, g ...Intake) []Outcome {
 // eventually polls a condition that another goroutine is about to make true.
 func eventually(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !cond(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	deadline := time.After(10 * time.Second)
+	for !cond() {
+		select {
+		case <-look.C:
+		case <-deadline:
 			t.Fatalf("never: %s", what)
 		}
 	}

@@ -184,8 +184,8 @@ func appendJSONString(b []byte, s string) ([]byte, error) {
 			b = append(b, '\\', byte(c))
 		case c >= ' ' && c <= '~':
 			b = append(b, byte(c))
-		case c < ' ' && strings.IndexByte("\b\f\n\r\t", byte(c)) >= 0:
-			b = append(b, '\\', "bfnrt"[strings.IndexByte("\b\f\n\r\t", byte(c))])
+		case c < ' ' && strings.IndexByte("\b\f\n\r\t", byte(c)) >= 0: // #nosec G115 -- below a space
+			b = append(b, '\\', "bfnrt"[strings.IndexByte("\b\f\n\r\t", byte(c))]) // #nosec G115 -- below a space
 		case c > 0xFFFF:
 			hi, lo := utf16.EncodeRune(c)
 			b = fmt.Appendf(b, `\u%04x\u%04x`, hi, lo)

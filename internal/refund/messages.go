@@ -73,8 +73,9 @@ func (p ParkedView) Redrivable() bool {
 	switch Code(p.Reason) {
 	case CodeKeyReused, CodeRefundConflict, CodePaymentConflict:
 		return false
+	default:
+		return true
 	}
-	return true
 }
 
 // Redriven is what became of a parked message that somebody had tried again.

@@ -2,7 +2,6 @@ package refund
 
 import (
 	"errors"
-	"net/http"
 )
 
 // Errors of a notice's reading.
@@ -41,7 +40,7 @@ func (n Notice) Fact(dispatch int) (Fact, bool) {
 // Notifier is a channel's client that understands the channel's notices. A Channel may be one.
 type Notifier interface {
 	// ParseNotice checks the signature over the raw bytes before it reads them. Errors: ErrNoticeForged, ErrNoticeUnreadable.
-	ParseNotice(h http.Header, body []byte) ([]Notice, error)
+	ParseNotice(header map[string][]string, body []byte) ([]Notice, error)
 	// AckNotice is the channel's own form of "received" (true) and of "send it again" (false).
 	AckNotice(ok bool) (status int, contentType string, body []byte)
 }

@@ -126,6 +126,7 @@ func (p *planner) toldFields(in Intake, r Receipt) []string {
 		}
 	case CodePaymentConflict:
 		return p.paymentDiff(in)
+	default: // a refusal has no fields
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func (s *Store) queueJobs(ctx context.Context, tx pgx.Tx, b *pgx.Batch, w []refu
 		return func() {}, s.enqueue(ctx, tx, w...)
 	}
 	queues, err := e.QueueJobs(b, w)
-	return func() { s.announce(e, queues) }, err
+	return func() { s.announce(e, queues) }, err //nolint:contextcheck // told later than the caller stays
 }
 
 // writeGroup sends every INSERT and UPDATE of a plan and COMMIT in one pipeline. All of them are plain: whatever fails

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -26,7 +27,7 @@ func (b *testBench) captured(id, payment, captureID string, amount int64) refund
 func (b *testBench) text(t *testing.T, sql string, args ...any) string {
 	t.Helper()
 	var s *string
-	if err := b.pool.QueryRow(t.Context(), sql, args...).Scan(&s); err != nil && err != pgx.ErrNoRows {
+	if err := b.pool.QueryRow(t.Context(), sql, args...).Scan(&s); err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		t.Fatal(err)
 	}
 	return deref(s)

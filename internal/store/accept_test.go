@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -78,7 +79,7 @@ func (b *testBench) accept(t *testing.T, g ...refund.Intake) []refund.Outcome {
 func (b *testBench) count(t *testing.T, sql string, args ...any) int {
 	t.Helper()
 	var n int
-	if err := b.pool.QueryRow(t.Context(), sql, args...).Scan(&n); err != nil && err != pgx.ErrNoRows {
+	if err := b.pool.QueryRow(t.Context(), sql, args...).Scan(&n); err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		t.Fatal(err)
 	}
 	return n

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"sort"
 	"strings"
@@ -116,7 +117,7 @@ func contractVersion(ctx context.Context, tx pgx.Tx, a AccountConfig) (int, erro
 	var version int
 	var stored []byte
 	err = tx.QueryRow(ctx, sqlLastContract, a.Name).Scan(&version, &stored)
-	if err != nil && err != pgx.ErrNoRows {
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return 0, err
 	}
 	if string(stored) == string(digest[:]) {

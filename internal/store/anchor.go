@@ -212,7 +212,7 @@ func (a *Anchorer) PublicKey() ed25519.PublicKey {
 	if a.cfg.Key == nil {
 		return nil
 	}
-	return a.cfg.Key.Public().(ed25519.PublicKey) //nolint:forcetypeassert // documented by the package
+	return a.cfg.Key.Public().(ed25519.PublicKey) //nolint:forcetypeassert,errcheck // documented by the package
 }
 
 const newAnchorsSQL = `SELECT upto_pos, rows, hash, signature, at FROM journal_anchors WHERE upto_pos > $1 ORDER BY upto_pos`

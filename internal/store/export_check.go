@@ -262,6 +262,7 @@ func (c *evidenceCheck) money() {
 			moved++
 		case refund.EffectReversed:
 			back++
+		case refund.EffectHeld, refund.EffectDropped: // lines that are nobody's, or not ours any more
 		}
 		c.posted(ours)
 	}

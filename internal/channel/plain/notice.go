@@ -37,7 +37,8 @@ type wireNotice struct {
 
 // ParseNotice checks signature and time stamp over the bytes as they came, and only
 // then looks into them. Errors: refund.ErrNoticeForged, refund.ErrNoticeUnreadable.
-func (c *Client) ParseNotice(h http.Header, body []byte) ([]refund.Notice, error) {
+func (c *Client) ParseNotice(header map[string][]string, body []byte) ([]refund.Notice, error) {
+	h := http.Header(header)
 	stamp := h.Get(headerTimestamp)
 	if !c.signed(stamp, h.Values(headerSignature), body) {
 		return nil, refund.ErrNoticeForged
