@@ -140,7 +140,7 @@ Refundry is ready.
 Copy and paste:
 
   export KEY=%[2]s
-  curl -s %[1]s/v1/refunds -H "Authorization: Bearer $KEY" -H 'Idempotency-Key: try-1' -H 'Content-Type: application/json' -H 'Prefer: wait=10' \
+  curl -s %[1]s/v1/refunds -H "Authorization: Bearer $KEY" -H 'Idempotency-Key: rf_1-first' -H 'Content-Type: application/json' -H 'Prefer: wait=10' \
     -d '{"refundId":"rf_1","orderId":"ord_1","paymentId":"pay_1","amount":1250,"currency":"USD","payment":{"orderId":"ord_1","amount":10000,"currency":"USD","channelAccount":"demo"}}'
   curl -s %[1]s/v1/refunds/rf_1 -H "Authorization: Bearer $KEY"
   curl -s %[3]s/effects

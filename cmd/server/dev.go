@@ -59,6 +59,9 @@ func runDev(cmd *cobra.Command, f devFlags) (err error) {
 	if os.Getenv(config.EnvName("database-url")) != "" {
 		return fmt.Errorf("dev runs a PostgreSQL of its own; unset %s, or use serve", config.EnvName("database-url"))
 	}
+	if _, err := simulator.ParseSpec(f.faults); err != nil { // before anything is started
+		return fmt.Errorf("--faults: %w", err)
+	}
 	if f.dir == "" {
 		f.dir = devdb.DefaultDir()
 	}
@@ -108,7 +111,7 @@ func (s *devStack) build(ctx context.Context, f devFlags, log *slog.Logger) (*ap
 		return nil, demo, err
 	}
 	if s.sim, err = startSimulatorWith(ctx, f.simulator, simulator.Config{Dir: filepath.Join(f.dir, "simulator"), Faults: f.faults, NoticeSecret: secret, Logger: log}); err != nil {
-		return nil, demo, err
+		return nil, demo, fmt.Errorf("%w (another refundry dev on %s?)", err, f.dir)
 	}
 	if demo, err = prepareDemo(ctx, db.URL(), f.dir); err != nil {
 		return nil, demo, err

@@ -82,7 +82,11 @@ func (c Config) options() ([]nats.Option, error) {
 		nats.MaxReconnects(-1), nats.ReconnectWait(c.Dial / 10), nats.ReconnectJitter(c.Dial/10, c.Dial/5),
 		nats.PingInterval(2 * c.Dial), nats.MaxPingsOutstanding(2),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.Logger.Warn("nats", "error", err.Error()) }),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { c.Logger.Warn("nats connection lost", "error", fmt.Sprint(err)) }),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil { // without one it was closed by us
+				c.Logger.Warn("nats connection lost", "error", err.Error())
+			}
+		}),
 		nats.ReconnectHandler(func(*nats.Conn) { c.Logger.Info("nats connection is back") }),
 	}
 	if c.TLS.CAFile != "" {
