@@ -165,15 +165,13 @@ func TestBudgetOverBeforeTheCall(t *testing.T) {
 
 func TestNotSent(t *testing.T) {
 	t.Parallel()
-	gone := newWire(t, false, ok)
-	gone.Close()
 	secure := newWire(t, true, ok)
 	plain := newWire(t, false, ok)
 	for name, c := range map[string]struct {
 		url string
 		cfg TransportConfig
 	}{
-		"refused":     {url: gone.URL},
+		"refused":     {url: "http://127.0.0.1:1"}, // a port that no other test can be given
 		"no address":  {url: "http://channel.invalid", cfg: TransportConfig{Dial: noName}},
 		"untrusted":   {url: secure.URL, cfg: TransportConfig{TLS: &tls.Config{}}},
 		"no TLS":      {url: strings.Replace(plain.URL, "http:", "https:", 1)},
