@@ -2,8 +2,6 @@ package crash
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -134,6 +132,7 @@ func (s *site) setup(y *tally) {
 	}
 	cfg := admin.Config().Copy()
 	url := fmt.Sprintf("postgres://%s:%s@%s:%d/crash_setup?sslmode=disable", cfg.User, cfg.Password, cfg.Host, cfg.Port)
+	var killed []string
 	verbs := map[string][]string{"migrate": {"migrate"}, "tenant": {"tenant", "add", "shop"}, "key": {"key", "add", "shop", "--actor", "ann"}}
 	for _, p := range fault.Points() {
 		verb := verbs[strings.Split(p.Text, ".")[0]]
@@ -144,6 +143,7 @@ func (s *site) setup(y *tally) {
 		res := harness.Verb(s.t, []string{"REFUNDRY_FAULT=" + p.Text + ":1", "REFUNDRY_DATABASE_URL=" + url}, verb...)
 		if at, _ := fault.Killed(lastLine(res.Stderr)); at == p.Text {
 			y.hit(p.Text)
+			killed = append(killed, p.Text)
 		} else {
 			s.t.Errorf("%v did not die at %s: exit %d: %s", verb, p.Text, res.Exit, res.Stderr)
 		}
@@ -157,7 +157,7 @@ func (s *site) setup(y *tally) {
 	if res := harness.Verb(s.t, nil, "verify", "--json", "--database-url", url); res.Exit != 0 {
 		s.t.Errorf("verify of the new installation: exit %d: %s%s", res.Exit, res.Stdout, res.Stderr)
 	}
-	s.t.Logf("setting up: killed at %v", slices.Sorted(maps.Keys(y.hits)))
+	s.t.Logf("setting up: killed at %v", killed)
 }
 
 func lastLine(text string) string {
