@@ -48,8 +48,9 @@ type Answer struct {
 // Fact is something learned about a dispatch of a refund, by whatever way.
 type Fact struct {
 	Kind            FactKind
-	Dispatch        int // ordinal
-	Attempt         int // the attempt that it completes; 0 = none (notice, file, person, our own conclusion)
+	Dispatch        int       // ordinal
+	Attempt         int       // the attempt that it completes; 0 = none (notice, file, person, our own conclusion)
+	AttemptAt       time.Time // when that attempt started: after a restore another one may have its ordinal; zero = not checked
 	ChannelRefundID string
 	Amount          int64
 	Currency        Currency
@@ -65,7 +66,7 @@ type Fact struct {
 // FactOf turns an attempt's answer into a fact.
 func FactOf(a Attempt, ans Answer) Fact {
 	source := map[AttemptKind]string{AttemptSend: "answer", AttemptQuery: "query", AttemptList: "list"}[a.Kind]
-	return Fact{Kind: ans.Kind, Dispatch: a.DispatchNo, Attempt: a.No, ChannelRefundID: ans.ChannelRefundID,
+	return Fact{Kind: ans.Kind, Dispatch: a.DispatchNo, Attempt: a.No, AttemptAt: a.StartedAt, ChannelRefundID: ans.ChannelRefundID,
 		Amount: ans.Amount, Currency: ans.Currency, Code: ans.Code, Rule: ans.Rule, RetryAfter: ans.RetryAfter,
 		Source: source, Actor: "system:worker", Evidence: ans.Evidence}
 }

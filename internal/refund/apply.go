@@ -55,11 +55,23 @@ func (k FactKind) keyed() bool {
 	return k == Succeeded || k == Acknowledged || k == FailedFinal || k == Reversed
 }
 
+// positive says whether a kind tells of a refund that the channel has or had.
+func (k FactKind) positive() bool { return k == Succeeded || k == Acknowledged || k == Reversed }
+
+// lost says whether the attempt that the fact answers is not the one that has its ordinal now; nil = none has.
+func (f Fact) lost(a *Attempt) bool {
+	return !f.AttemptAt.IsZero() && (a == nil || !a.StartedAt.Equal(f.AttemptAt))
+}
+
 func (f Fact) fromChannel() bool { return f.Source != "decision" }
 
-// complete writes the attempt's answer, once. done: it had one.
+// complete writes the attempt's answer, once. done: it had one, or its attempt was lost and it proves nothing.
 func (s *scene) complete() (done bool, err error) {
 	a, ok := s.r.Attempt(s.f.Attempt)
+	if s.f.lost(a) { // a restore has cut off the attempt: what the channel has of the number stands, what it has not proves nothing
+		s.f.Attempt = 0
+		return !s.f.Kind.positive(), nil
+	}
 	if !ok {
 		return false, fmt.Errorf("refund: fact names attempt %d of %d", s.f.Attempt, s.r.AttemptNo)
 	}
@@ -277,10 +289,13 @@ func (s *scene) flags() {
 	*p = p.withExcess()
 }
 
-// alarm opens the case of an excess that the whole fact has made; what its first transition adds its second may take back.
+// alarm opens the case of an excess that the whole fact has made, and ends the reason when nothing is left of it; what the
+// first transition adds the second may take back.
 func (s *scene) alarm() {
-	p := s.r.Payment
-	if p.Excess > s.change.Before.Payment.Excess && p.Excess > p.ExcessAllowed {
+	switch p := s.r.Payment; {
+	case p.Excess <= p.ExcessAllowed:
+		s.dropReason(CaseExcess)
+	case p.Excess > s.change.Before.Payment.Excess:
 		s.addReason(CaseExcess)
 	}
 }

@@ -298,7 +298,9 @@ func (o *oracle) close(before Record) {
 		}
 	}
 	p.Excess = max(0, p.Reserved+p.Refunded+p.Held+p.RefundedElsewhere-p.Captured)
-	if p.Excess > before.Payment.Excess && p.Excess > p.ExcessAllowed {
+	if p.Excess <= p.ExcessAllowed {
+		o.answered(CaseExcess)
+	} else if p.Excess > before.Payment.Excess {
 		o.open(CaseExcess)
 	}
 }
