@@ -67,7 +67,7 @@ func (s *Store) writeChange(ctx context.Context, tx pgx.Tx, ch *refund.Change, f
 	w.steps()
 	w.timers()
 	w.balances()
-	w.keptNotices()
+	s.keptNotices(w)
 	if w.b.Len() == 0 {
 		return nil
 	}

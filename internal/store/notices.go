@@ -12,13 +12,6 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// noticeTargetSQL finds the refund that a notice names: by our number, else by the id of an effect that we have booked.
-const noticeTargetSQL = `SELECT d.tenant_id, d.rid, d.no FROM dispatches d WHERE d.account = $1 AND d.number = $2
-  UNION ALL
-  SELECT e.tenant_id, e.rid, e.dispatch_no FROM effects e
-    WHERE $2::text IS NULL AND e.account = $1 AND e.channel_refund_id = $3 AND e.status <> 'DROPPED' AND e.rid IS NOT NULL
-  LIMIT 1`
-
 // keepNoticeSQL stores a notice, tied to its refund where that is known, or counts a repeat of one.
 const keepNoticeSQL = `INSERT INTO notices (account, notice_key, number, channel_refund_id, headers, body, fact, tenant_id, rid)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
@@ -44,7 +37,7 @@ type noticeTarget struct {
 
 // ReceiveNotice keeps a notice whose signature was checked, and enters what it says into the refund that it names, in one
 // transaction under the refund's lock. A notice that names nothing of ours is kept: it is matched when a dispatch with its
-// number is made, or its channel refund id is stored. Whatever the error, the notice may simply be given again.
+// number is made, or its channel refund id becomes known, whichever way. Whatever the error, the notice may simply be given again.
 // Errors: ErrBusy, ErrUnavailable.
 func (s *Store) ReceiveNotice(ctx context.Context, account string, n refund.KeptNotice) (refund.NoticeOutcome, error) {
 	n.Number, n.ChannelRefundID = bounded(n.Number, longestCode), bounded(n.ChannelRefundID, longestCode)
@@ -65,21 +58,16 @@ func (s *Store) ReceiveNotice(ctx context.Context, account string, n refund.Kept
 // receive is one transaction. taken: the id that the notice gives belongs to another effect, so it stays in the evidence only.
 func (s *Store) receive(ctx context.Context, account string, n refund.KeptNotice, taken bool) (refund.NoticeOutcome, error) {
 	target, err := s.noticeTarget(ctx, account, n)
+	if err == nil && target == nil {
+		var out refund.NoticeOutcome
+		if out, target, err = s.keep(ctx, account, n); err == nil && target == nil {
+			return out, nil
+		}
+	}
 	if err != nil {
 		return "", err
 	}
 	var out refund.NoticeOutcome
-	if target == nil {
-		err = s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
-			_, tied, err := keepNotice(ctx, tx, account, n, nil)
-			out = refund.NoticeKept
-			if tied {
-				out = refund.NoticeKnown
-			}
-			return err
-		})
-		return out, err
-	}
 	err = s.withRecord(ctx, target.Key, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
 		seen, tied, err := keepNotice(ctx, tx, account, n, &target.Key)
 		if err == nil && seen > 1 && !tied { // it was kept until now
@@ -111,14 +99,50 @@ func (s *Store) withoutID(ctx context.Context, f refund.Fact, r refund.Record) r
 	return f
 }
 
+// errIDKnown: the id that a notice names became known while it waited for the lock.
+var errIDKnown = errors.New("store: the notice's refund is known by now")
+
+// keep stores a notice that names no refund of ours, unless its refund has become known meanwhile: then target is it, and nothing is
+// written.
+func (s *Store) keep(ctx context.Context, account string, n refund.KeptNotice) (out refund.NoticeOutcome, target *noticeTarget, err error) {
+	err = s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
+		if n.Number == "" && n.ChannelRefundID != "" {
+			if _, err := tx.Exec(ctx, lockIDAloneSQL, s.channelIDKey(account, n.ChannelRefundID)); err != nil {
+				return err
+			}
+			if target, err = noticeTargetIn(ctx, tx, account, n); err != nil {
+				return err
+			}
+			if target != nil {
+				return errIDKnown
+			}
+		}
+		_, tied, err := keepNotice(ctx, tx, account, n, nil)
+		out = refund.NoticeKept
+		if tied {
+			out = refund.NoticeKnown
+		}
+		fault.Point(fault.NoticeWritten)
+		return err
+	})
+	if errors.Is(err, errIDKnown) {
+		err = nil
+	}
+	return out, target, err
+}
+
 func (s *Store) noticeTarget(ctx context.Context, account string, n refund.KeptNotice) (*noticeTarget, error) {
+	return noticeTargetIn(ctx, s.pool, account, n)
+}
+
+func noticeTargetIn(ctx context.Context, in querier, account string, n refund.KeptNotice) (*noticeTarget, error) {
 	if n.Number == "" && n.ChannelRefundID == "" {
 		return nil, nil
 	}
 	var t noticeTarget
 	var tenant int64
 	var rid [16]byte
-	err := s.pool.QueryRow(ctx, noticeTargetSQL, account, null(n.Number), null(n.ChannelRefundID)).Scan(&tenant, &rid, &t.dispatch)
+	err := in.QueryRow(ctx, noticeTargetSQL, account, null(n.Number), null(n.ChannelRefundID)).Scan(&tenant, &rid, &t.dispatch)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}
