@@ -29,6 +29,9 @@ const (
 	longestHeader = 1 << 10
 )
 
+// noticeForged is the outcome of a notice of which nothing is kept; the others are refund.NoticeOutcome's.
+const noticeForged = "forged"
+
 // secretHeaders are never kept. A notice's own signature is not one: it is evidence.
 var secretHeaders = map[string]bool{"Authorization": true, "Proxy-Authorization": true, "Cookie": true, "X-Api-Key": true}
 
@@ -48,11 +51,13 @@ func (s *service) receiveNotice(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	notices, err := reader.ParseNotice(r.Header, body)
+	unreadable := errors.Is(err, refund.ErrNoticeUnreadable)
 	switch {
-	case errors.Is(err, refund.ErrNoticeUnreadable):
+	case unreadable:
 		s.problems.log.ErrorContext(r.Context(), "a signed notice cannot be read; it is kept", "account", account, "requestId", requestID(r.Context()), "error", err.Error())
 		notices = []refund.Notice{{Key: unreadableKey(body), Status: refund.Unknown}}
 	case err != nil:
+		s.noticeSeen(account, noticeForged)
 		s.problems.log.WarnContext(r.Context(), "a notice was refused", "account", account, "requestId", requestID(r.Context()), "error", err.Error())
 		s.problems.write(w, r, &Problem{Code: codeUnauthorized, Detail: "The notice's signature or its time does not fit."})
 		return
@@ -66,6 +71,10 @@ func (s *service) receiveNotice(w http.ResponseWriter, r *http.Request) {
 			s.acknowledge(w, reader, false)
 			return
 		}
+		if unreadable && outcome == refund.NoticeKept {
+			outcome = refund.NoticeUnusable
+		}
+		s.noticeSeen(account, string(outcome))
 		s.problems.log.DebugContext(r.Context(), "notice", "account", account, "number", n.Number, "status", string(n.Status), "outcome", string(outcome))
 	}
 	s.acknowledge(w, reader, true)

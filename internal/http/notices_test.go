@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -19,6 +20,22 @@ type noticeDesk struct {
 	mu   sync.Mutex
 	err  error
 	kept []refund.KeptNotice
+	seen map[string]int // by outcome
+}
+
+func (d *noticeDesk) count(account, outcome string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.seen[account+" "+outcome]++
+}
+
+func (d *noticeDesk) wantSeen(t *testing.T, want map[string]int) {
+	t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !maps.Equal(d.seen, want) {
+		t.Errorf("counted %v, want %v", d.seen, want)
+	}
 }
 
 func (d *noticeDesk) Notifier(account string) (refund.Notifier, bool) { return d, account == "demo" }
@@ -47,13 +64,16 @@ func (d *noticeDesk) ReceiveNotice(_ context.Context, _ string, n refund.KeptNot
 		return "", d.err
 	}
 	d.kept = append(d.kept, n)
+	if n.Number == "" {
+		return refund.NoticeKept, nil
+	}
 	return refund.NoticeEntered, nil
 }
 
 func serveNotices(t *testing.T) (*noticeDesk, *client) {
 	t.Helper()
-	d := &noticeDesk{}
-	_, c := serve(t, func(_ *world, cfg *httpapi.Config) { cfg.Notices, cfg.Limits.Notice = d, 64 })
+	d := &noticeDesk{seen: map[string]int{}}
+	_, c := serve(t, func(_ *world, cfg *httpapi.Config) { cfg.Notices, cfg.NoticeSeen, cfg.Limits.Notice = d, d.count, 64 })
 	return d, c
 }
 
@@ -73,6 +93,7 @@ func TestNoticeIsStoredThenAcknowledged(t *testing.T) {
 	if len(h["Plain-Signature"]) != 1 || h["Cookie"] != nil || h["X-Api-Key"] != nil || h["Authorization"] != nil {
 		t.Errorf("headers %v: the signature is evidence, secrets are not", h)
 	}
+	d.wantSeen(t, map[string]int{"demo entered": 2})
 }
 
 // C21: while the database is away the handler must not say 200, so that the sender repeats, and the repeat is taken.
@@ -93,6 +114,7 @@ func TestC21NoticeIsNotLostWhileTheDatabaseIsAway(t *testing.T) {
 	if got := c.do("POST", noticesOfDemo, "good"); got.status != 200 || len(d.kept) != 2 {
 		t.Errorf("the repeat: %d, %d kept", got.status, len(d.kept))
 	}
+	d.wantSeen(t, map[string]int{"demo entered": 2}) // what was not stored is not counted
 }
 
 func TestNoticeThatIsForgedWritesNothing(t *testing.T) {
@@ -119,6 +141,7 @@ func TestNoticeThatIsForgedWritesNothing(t *testing.T) {
 	if len(d.kept) != 0 {
 		t.Errorf("kept %+v", d.kept)
 	}
+	d.wantSeen(t, map[string]int{"demo forged": 2})
 }
 
 // Signed by the channel and not to be read: kept for people, and acknowledged, since a repeat would read no better.
@@ -133,4 +156,5 @@ func TestNoticeThatCannotBeReadIsKept(t *testing.T) {
 	if len(d.kept) != 2 || d.kept[0].Key != d.kept[1].Key || d.kept[0].Key == [32]byte{} || d.kept[0].Number != "" || string(d.kept[0].Body) != "torn" {
 		t.Errorf("kept %+v: the same bytes have the same key", d.kept)
 	}
+	d.wantSeen(t, map[string]int{"demo unusable": 2})
 }

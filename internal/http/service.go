@@ -133,12 +133,14 @@ type Config struct {
 	Parked   ParkedMessages
 	Cases    Cases
 
-	Notices Notices          // of channels; nil = the path does not exist
-	Ready   []ReadyCheck     // for /readyz, asked in order
-	Metrics http.Handler     // for /metrics; nil = the path does not exist
-	Log     *slog.Logger     // default: discards
-	Clock   func() time.Time // default: time.Now
-	Limits  Limits
+	Notices Notices // of channels; nil = the path does not exist
+	// NoticeSeen counts a notice: what became of it, or "forged". nil = nobody counts.
+	NoticeSeen func(account, outcome string)
+	Ready      []ReadyCheck     // for /readyz, asked in order
+	Metrics    http.Handler     // for /metrics; nil = the path does not exist
+	Log        *slog.Logger     // default: discards
+	Clock      func() time.Time // default: time.Now
+	Limits     Limits
 }
 
 // service implements the generated server. Its methods are in the files named
@@ -154,6 +156,8 @@ type service struct {
 	parked   ParkedMessages
 	cases    Cases
 	notices  Notices
+
+	noticeSeen func(account, outcome string)
 
 	ready    []ReadyCheck
 	clock    func() time.Time
@@ -177,9 +181,13 @@ func newService(c Config) (*service, error) {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
+	if c.NoticeSeen == nil {
+		c.NoticeSeen = func(string, string) {}
+	}
 	limits := c.Limits.withDefaults()
 	s := &service{door: c.Door, refunds: c.Refunds, actions: c.Actions, payments: c.Payments, events: c.Events, parking: c.Parking, messages: c.Messages, parked: c.Parked, cases: c.Cases, notices: c.Notices,
-		ready: c.Ready, clock: c.Clock, limits: limits, waiters: make(chan struct{}, limits.Waiters), stopping: make(chan struct{}),
+		noticeSeen: c.NoticeSeen,
+		ready:      c.Ready, clock: c.Clock, limits: limits, waiters: make(chan struct{}, limits.Waiters), stopping: make(chan struct{}),
 		problems: newProblems(c.Log), auth: &authenticator{keys: newKeyCache(c.Keys, limits.KeyTTL, c.Clock), clock: c.Clock}}
 	spec, err := oapi.GetSpec()
 	if err != nil {

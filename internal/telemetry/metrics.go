@@ -41,6 +41,7 @@ func Definitions() []Definition {
 		{"accept_seconds", Histogram, nil, "From the arrival of a request at the door until its verdict was durable."},
 		{"accept_to_final_seconds", Histogram, nil, "From acceptance until the refund told its end."},
 		{"channel_calls_total", Counter, []string{"account", "op", "answer"}, "Calls to channels by account, operation (SEND, QUERY, LIST) and classified answer."},
+		{"notices_total", Counter, []string{"account", "outcome"}, "Notices of channels by what became of them: entered = a fact of a refund, known = it came before or said what was known, kept = it names no refund of ours yet, unusable = signed and not to be read, or of a status that we do not know, forged = its signature or its time does not fit, nothing was written. Not counted: what could not be stored, which the channel sends again."},
 		{"takeovers_total", Counter, nil, "Refunds whose owner fell silent and whose lease was ended by the sweeper."},
 		{"overdue_total", Counter, nil, "Refunds whose timer had run out more than 30 s before a sweep found them: nobody was looking. Each was handed on by that sweep."},
 		{"decisions_applied_total", Counter, nil, "Approved decisions that took effect by the sweeper, because something sent could still act when they were approved."},
@@ -66,14 +67,14 @@ func Definitions() []Definition {
 type Metrics struct {
 	registry *prometheus.Registry
 
-	intake, duplicates, conflicts, calls *prometheus.CounterVec
-	bridge                               bridgeMetrics
-	takeovers, commitUnknown             prometheus.Counter
-	overdue, applied, expired            prometheus.Counter
-	accept, acceptToFinal                prometheus.Histogram
-	refunds, oldest, parked              *prometheus.GaugeVec
-	promises                             promiseMetrics
-	cases                                prometheus.Gauge
+	intake, duplicates, conflicts, calls, notices *prometheus.CounterVec
+	bridge                                        bridgeMetrics
+	takeovers, commitUnknown                      prometheus.Counter
+	overdue, applied, expired                     prometheus.Counter
+	accept, acceptToFinal                         prometheus.Histogram
+	refunds, oldest, parked                       *prometheus.GaugeVec
+	promises                                      promiseMetrics
+	cases                                         prometheus.Gauge
 }
 
 // New registers every metric of the page, and those of the Go runtime and the process.
@@ -103,6 +104,7 @@ func New() *Metrics {
 		return h
 	}
 	m.intake, m.duplicates, m.conflicts, m.calls = counter("intake_total"), counter("duplicates_total"), counter("conflicts_total"), counter("channel_calls_total")
+	m.notices = counter("notices_total")
 	m.takeovers, m.commitUnknown = counter("takeovers_total").WithLabelValues(), counter("commit_unknown_total").WithLabelValues()
 	m.bridge = bridgeMetrics{deliveries: counter("bridge_deliveries_total"), parked: counter("bridge_parked_total"), opened: counter("bridge_opened_total"),
 		ackFailures: counter("bridge_ack_failures_total"), lag: gauge("bridge_lag_messages")}
@@ -140,6 +142,11 @@ func (m *Metrics) Final(d time.Duration) { m.acceptToFinal.Observe(d.Seconds()) 
 // Call counts one call to a channel.
 func (m *Metrics) Call(account, op, answer string) {
 	m.calls.WithLabelValues(account, op, answer).Inc()
+}
+
+// Notice counts a channel's notice. outcome is one of refund.NoticeOutcome's words, or "forged".
+func (m *Metrics) Notice(account, outcome string) {
+	m.notices.WithLabelValues(account, outcome).Inc()
 }
 
 // TakenOver counts ended leases.

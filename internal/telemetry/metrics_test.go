@@ -12,6 +12,7 @@ func TestEveryMetricOfThePageIsServed(t *testing.T) {
 	m := New()
 	m.Intake("rest", "ACCEPTED", "event", "idempotency-key-reused")
 	m.Call("demo", "SEND", "SUCCEEDED")
+	m.Notice("demo", "forged")
 	m.TakenOver(2)
 	m.CommitUnknown()
 	m.BridgeDelivered("orders", "REPLAYED", "redelivery")
