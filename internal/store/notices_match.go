@@ -15,10 +15,9 @@ const matchPage = 256
 
 // keptRow is a notice that was kept until its refund was there.
 type keptRow struct {
-	key      [32]byte
-	number   string
-	fact     noticeFact
-	dispatch int // the one that it speaks of
+	key    [32]byte
+	number string
+	fact   noticeFact
 }
 
 func (k keptRow) notice() refund.Notice {
@@ -31,7 +30,7 @@ func scanKept(row pgx.CollectableRow) (keptRow, error) {
 	var key []byte
 	var number *string
 	var fact []byte
-	if err := row.Scan(&key, &number, &fact, &k.dispatch); err != nil {
+	if err := row.Scan(&key, &number, &fact); err != nil {
 		return k, err
 	}
 	copy(k.key[:], key) // 32 bytes by constraint
@@ -63,11 +62,15 @@ func (s *Store) matchOne(ctx context.Context, tx pgx.Tx, k refund.Key, n keptRow
 	if _, configured := s.contractOf(r.Account, r.Tenant); !configured {
 		return nil // a process that does not know the account cannot judge what its channel says
 	}
+	target, err := noticeTargetIn(ctx, tx, r.Account, refund.KeptNotice{Notice: n.notice()})
+	if err != nil || target == nil || target.Key != k {
+		return err // the id is known to somebody else too, and does not mean this refund
+	}
 	tied, err := tieNotice(ctx, tx, r.Account, n.key, k)
 	if err != nil || !tied {
 		return err // a notice before it, in this transaction, has brought it along
 	}
-	f, says := n.notice().Fact(n.dispatch)
+	f, says := n.notice().Fact(target.dispatch)
 	if _, err := s.enterNotice(ctx, tx, r, f, says); err != nil {
 		return err
 	}
@@ -87,7 +90,7 @@ func (s *Store) readAgain(ctx context.Context, tx pgx.Tx, k refund.Key) (refund.
 // matchGroup enters notices that waited for the numbers of new refunds, before their transaction commits.
 func (s *Store) matchGroup(ctx context.Context, tx pgx.Tx, made []refund.NewRefund) error {
 	for _, r := range made {
-		rows, err := tx.Query(ctx, keptNoticesSQL, r.Account, []string{r.Number}, []string{}, int64(r.Tenant), [16]byte(r.RID))
+		rows, err := tx.Query(ctx, keptNoticesSQL, r.Account, []string{r.Number}, []string{})
 		if err != nil {
 			return err
 		}
@@ -105,7 +108,7 @@ func (s *Store) matchGroup(ctx context.Context, tx pgx.Tx, made []refund.NewRefu
 // leftNotice is a kept notice whose refund is there.
 type leftNotice struct {
 	keptRow
-	refund.Key
+	noticeTarget
 	account string
 }
 

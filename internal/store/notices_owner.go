@@ -27,13 +27,13 @@ const noticeOwnerSQL = `LATERAL (
 // noticeTargetSQL finds the dispatch that a notice speaks of. $1 account, $2 number, $3 the channel's id.
 const noticeTargetSQL = `SELECT o.tenant_id, o.rid, o.no FROM (SELECT $1::text AS account, $2::text AS number, $3::text AS channel_refund_id) n, ` + noticeOwnerSQL
 
-// keptNoticesSQL finds what was told of these numbers, or of these ids by notices that name no number, as far as it is this refund's.
-// $1 account, $2 numbers, $3 the channel's ids, $4 tenant, $5 rid.
-const keptNoticesSQL = `SELECT n.notice_key, n.number, n.fact, o.no FROM (
-    SELECT * FROM notices WHERE account = $1 AND rid IS NULL AND number = ANY($2::text[])
-    UNION ALL
-    SELECT * FROM notices WHERE account = $1 AND rid IS NULL AND number IS NULL AND channel_refund_id = ANY($3::text[])
-  ) n, ` + noticeOwnerSQL + ` WHERE (o.tenant_id, o.rid) = ($4, $5) ORDER BY n.at, n.notice_key LIMIT 32`
+// keptNoticesSQL finds what was told of these numbers, or of these ids by notices that name no number. Every refund's end asks it, and
+// nearly always nothing is there, so whose they are is asked only of what it finds. $1 account, $2 numbers, $3 the channel's ids.
+const keptNoticesSQL = `SELECT n.notice_key, n.number, n.fact FROM notices n WHERE n.account = $1 AND n.rid IS NULL AND n.number = ANY($2::text[])
+  UNION ALL
+  SELECT n.notice_key, n.number, n.fact FROM notices n
+    WHERE n.account = $1 AND n.rid IS NULL AND n.number IS NULL AND n.channel_refund_id = ANY($3::text[])
+  LIMIT 32`
 
 // anyKeptSQL is asked by every group of intakes; nearly always nothing is waiting.
 const anyKeptSQL = `SELECT EXISTS (SELECT FROM notices n WHERE n.rid IS NULL AND n.number IS NOT NULL)`
@@ -105,7 +105,7 @@ func (s *Store) keptNotices(w *writing) {
 		}
 		w.any(lockIDsSharedSQL, keys)
 	}
-	w.b.Queue(keptNoticesSQL, w.ch.After.Account, numbers, ids, w.tenant, w.rid).Query(func(rows pgx.Rows) (err error) {
+	w.b.Queue(keptNoticesSQL, w.ch.After.Account, numbers, ids).Query(func(rows pgx.Rows) (err error) {
 		w.kept, err = pgx.CollectRows(rows, scanKept)
 		return err
 	})
