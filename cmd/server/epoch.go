@@ -105,7 +105,7 @@ sending is not held, --reseen alone changes that time.`,
 	c.bind(cmd)
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	cmd.Flags().DurationVar(&reseen, "reseen", 24*time.Hour, "how long requests that the restore has lost may come again")
-	return cmd
+	return withFault(cmd)
 }
 
 // confirmed asks on the terminal.

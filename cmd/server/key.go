@@ -135,5 +135,5 @@ func keyRevokeCommand() *cobra.Command {
 		},
 	}
 	c.bind(cmd)
-	return cmd
+	return withFault(cmd)
 }

@@ -107,5 +107,5 @@ func tenantCloseCommand() *cobra.Command {
 		},
 	}
 	c.bind(cmd)
-	return cmd
+	return withFault(cmd)
 }

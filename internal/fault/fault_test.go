@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -23,6 +24,18 @@ func TestEveryPlaceIsNamedOnce(t *testing.T) {
 	}
 	if len(seen) < 40 {
 		t.Errorf("%d places, want at least 40", len(seen))
+	}
+}
+
+func TestWhatIsWrittenIsCommittedNext(t *testing.T) {
+	for i, p := range Points() {
+		what, written := strings.CutSuffix(p.Text, ".written")
+		if !written || strings.HasSuffix(what, "file") || what == "record" {
+			continue
+		}
+		if next := Name(i + 1).String(); next != what+".committed" { // #nosec G115 -- the table is shorter than a byte's range
+			t.Errorf("behind %s stands %s", p.Text, next)
+		}
 	}
 }
 

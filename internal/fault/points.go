@@ -13,6 +13,7 @@ const (
 	DoorCommitted
 	DoorCapture
 	DoorParked
+	DoorNoticed
 	AnswerRefund
 	AnswerEvents
 	PoisonWritten
@@ -67,15 +68,64 @@ const (
 	NoticeWritten
 	NoticeCommitted
 
+	// Lines of a payment that nobody asked for: one transaction for all that became of them.
+	LineHeldWritten
+	LineHeldCommitted
+	LinePairedWritten
+	LinePairedCommitted
+	LineAloneWritten
+	LineAloneCommitted
+	LineSettledWritten
+	LineSettledCommitted
+	LineUnpairedWritten
+	LineUnpairedCommitted
+
+	// What people decide.
+	ProposalWritten
+	ProposalCommitted
+	ApprovalWritten
+	ApprovalCommitted
+	RejectionWritten
+	RejectionCommitted
+	AppliedWritten
+	AppliedCommitted
+	AppliedLaterWritten
+	AppliedLaterCommitted
+	ParkedTryBefore
+	ParkedTryCommitted
+	ParkedDiscardBefore
+	ParkedDiscardCommitted
+
 	// What time makes due.
 	SweepWritten
 	SweepCommitted
 	SweepParkedWritten
 	SweepParkedCommitted
+	SweepCasesBefore
+	SweepCasesCommitted
 	WakeRead
 	WakeDecided
 	MaintainBefore
 	MaintainDone
+
+	// Anchors of the journal, and their copy in a file.
+	AnchorWritten
+	AnchorCommitted
+	AnchorFileBefore
+	AnchorFileWritten
+	AnchorFileSynced
+
+	// Epochs, after a restore or a failover.
+	EpochAdoptBefore
+	EpochAdoptCommitted
+	EpochHoldBefore
+	EpochHoldCommitted
+	EpochMarkWritten
+	EpochMarkCommitted
+	EpochResumeBefore
+	EpochResumeCommitted
+	EpochReseenBefore
+	EpochReseenCommitted
 
 	// Bridges of brokers.
 	BridgeFetched
@@ -88,6 +138,8 @@ const (
 	MigrateRiver
 	MigrateApplied
 	MigrateInstalled
+	MigratePartition
+	MigratePartitioned
 	MigrateDone
 	AccountsWritten
 	AccountsCommitted
@@ -95,6 +147,10 @@ const (
 	TenantCommitted
 	KeyBefore
 	KeyCommitted
+	KeyRevokeBefore
+	KeyRevokeCommitted
+	TenantCloseBefore
+	TenantCloseCommitted
 
 	// The simulator's own record.
 	RecordBefore
@@ -108,86 +164,134 @@ const (
 type Info struct{ Text, Means string }
 
 var table = [count]Info{
-	DoorBegin:            {"door.begin", "a group was gathered, nothing is read"},
-	DoorRead:             {"door.read", "locks are held and the view is read"},
-	DoorWrite:            {"door.write", "every row and COMMIT is queued, none is sent"},
-	DoorUnread:           {"door.unread", "rows and COMMIT are sent, the answer is unread"},
-	DoorCommitted:        {"door.committed", "committed, nobody was told"},
-	DoorCapture:          {"door.capture", "as DoorCommitted, of a group with a capture"},
-	DoorParked:           {"door.parked", "as DoorCommitted, of a group that parked a message"},
-	AnswerRefund:         {"answer.refund", "POST /v1/refunds was decided, the answer is not written"},
-	AnswerEvents:         {"answer.events", "POST /v1/events was decided, the answer is not written"},
-	PoisonWritten:        {"poison.written", "a message that nobody can read is written, not committed"},
-	PoisonCommitted:      {"poison.committed", "it is committed, nobody was told"},
-	PaymentWritten:       {"payment.written", "a payment's snapshot is written, not committed"},
-	PaymentCommitted:     {"payment.committed", "it is committed, nobody was told"},
-	ClaimBefore:          {"claim.before", "a send was decided, its claim is not sent"},
-	ClaimCommitted:       {"claim.committed", "lease, attempt and exposure are durable, no byte has left"},
-	ClaimAskBefore:       {"claim-ask.before", "a question was decided, its claim is not sent"},
-	ClaimAskCommitted:    {"claim-ask.committed", "the question's attempt is durable, no byte has left"},
-	AskBefore:            {"ask.before", "a person asks, the attempt is not written"},
-	AskCommitted:         {"ask.committed", "the attempt is durable, no byte has left"},
-	PostponeBefore:       {"postpone.before", "a wait was decided, the timer is as it was"},
-	PostponeCommitted:    {"postpone.committed", "the timer is moved, the job is not complete"},
-	StepDone:             {"step.done", "a step is done and durable, its job is not complete"},
-	SendBefore:           {"send.before", "a send is about to start"},
-	SendAnswered:         {"send.answered", "its answer is read and only in memory"},
-	QueryBefore:          {"query.before", "a query is about to start"},
-	QueryAnswered:        {"query.answered", "its answer is read and only in memory"},
-	ListBefore:           {"list.before", "a list is about to start"},
-	ListAnswered:         {"list.answered", "its answer is read and only in memory"},
-	WireSent:             {"wire.sent", "bytes of a call have left, the answer is unread"},
-	EnterLocked:          {"enter.locked", "the refund is locked and read"},
-	SucceededWritten:     {"succeeded.written", "a success is written, not committed"},
-	SucceededCommitted:   {"succeeded.committed", "it is committed"},
-	AcceptedWritten:      {"accepted.written", "an acknowledgement is written, not committed"},
-	AcceptedCommitted:    {"accepted.committed", "it is committed"},
-	FailedWritten:        {"failed.written", "a final failure is written, not committed"},
-	FailedCommitted:      {"failed.committed", "it is committed"},
-	ReversedWritten:      {"reversed.written", "a return of the money is written, not committed"},
-	ReversedCommitted:    {"reversed.committed", "it is committed"},
-	RefusedWritten:       {"refused.written", "a refusal, echo or not, is written, not committed"},
-	RefusedCommitted:     {"refused.committed", "it is committed"},
-	RetryableWritten:     {"retryable.written", "'did nothing, may be sent again' is written, not committed"},
-	RetryableCommitted:   {"retryable.committed", "it is committed"},
-	AmbiguousWritten:     {"ambiguous.written", "an answer that proves nothing is written, not committed"},
-	AmbiguousCommitted:   {"ambiguous.committed", "it is committed"},
-	AbsentWritten:        {"absent.written", "an absence is written, not committed"},
-	AbsentCommitted:      {"absent.committed", "it is committed"},
-	LeaseEndWritten:      {"lease-end.written", "the end of a lease is written, not committed"},
-	LeaseEndCommitted:    {"lease-end.committed", "it is committed"},
-	DeadlineWritten:      {"deadline.written", "a case is written, not committed"},
-	DeadlineCommitted:    {"deadline.committed", "it is committed"},
-	CancelWritten:        {"cancel.written", "a withdrawal is written, not committed"},
-	CancelCommitted:      {"cancel.committed", "it is committed, nobody was told"},
-	NoticeWritten:        {"notice.written", "a notice is written, not committed"},
-	NoticeCommitted:      {"notice.committed", "it is committed, the channel was not told"},
-	SweepWritten:         {"sweep.written", "timers are moved and jobs inserted, not committed"},
-	SweepCommitted:       {"sweep.committed", "they are committed"},
-	SweepParkedWritten:   {"sweep-parked.written", "waiting messages are counted and their job is inserted, not committed"},
-	SweepParkedCommitted: {"sweep-parked.committed", "they are committed"},
-	WakeRead:             {"wake.read", "messages that wait for a payment are read"},
-	WakeDecided:          {"wake.decided", "the door has decided them, the job is not complete"},
-	MaintainBefore:       {"maintain.before", "housekeeping is about to start"},
-	MaintainDone:         {"maintain.done", "it is done, its job is not complete"},
-	BridgeFetched:        {"bridge.fetched", "a group is fetched, nothing is stored"},
-	BridgeStored:         {"bridge.stored", "it is committed, not acknowledged"},
-	BridgeTraced:         {"bridge.traced", "its deliveries are traced, not acknowledged"},
-	BridgeAcked:          {"bridge.acked", "it is acknowledged"},
-	MigrateLocked:        {"migrate.locked", "the schema's lock is held, nothing is applied"},
-	MigrateRiver:         {"migrate.river", "a step of River's tables is applied, not recorded"},
-	MigrateApplied:       {"migrate.applied", "all steps are applied, the installation is not written"},
-	MigrateInstalled:     {"migrate.installed", "the installation is written, partitions are missing"},
-	MigrateDone:          {"migrate.done", "everything is there, the lock is held"},
-	AccountsWritten:      {"accounts.written", "the configured accounts are written, not committed"},
-	AccountsCommitted:    {"accounts.committed", "they are committed"},
-	TenantBefore:         {"tenant.before", "a tenant is about to be written"},
-	TenantCommitted:      {"tenant.committed", "it is committed"},
-	KeyBefore:            {"key.before", "an API key is about to be written"},
-	KeyCommitted:         {"key.committed", "it is committed, nobody has seen it"},
-	RecordBefore:         {"record.before", "lines of sends are staged, none is written"},
-	RecordWritten:        {"record.written", "they are written, not fsynced"},
-	RecordSynced:         {"record.synced", "they are on the disk, no answer is given"},
+	DoorBegin:              {"door.begin", "a group was gathered, nothing is read"},
+	DoorRead:               {"door.read", "locks are held and the view is read"},
+	DoorWrite:              {"door.write", "every row and COMMIT is queued, none is sent"},
+	DoorUnread:             {"door.unread", "rows and COMMIT are sent, the answer is unread"},
+	DoorCommitted:          {"door.committed", "committed, nobody was told"},
+	DoorCapture:            {"door.capture", "as DoorCommitted, of a group with a capture"},
+	DoorParked:             {"door.parked", "as DoorCommitted, of a group that parked a message"},
+	DoorNoticed:            {"door.noticed", "rows are written, and what notices had said of them, not committed"},
+	AnswerRefund:           {"answer.refund", "POST /v1/refunds was decided, the answer is not written"},
+	AnswerEvents:           {"answer.events", "POST /v1/events was decided, the answer is not written"},
+	PoisonWritten:          {"poison.written", "a message that nobody can read is written, not committed"},
+	PoisonCommitted:        {"poison.committed", "it is committed, nobody was told"},
+	PaymentWritten:         {"payment.written", "a payment's snapshot is written, not committed"},
+	PaymentCommitted:       {"payment.committed", "it is committed, nobody was told"},
+	ClaimBefore:            {"claim.before", "a send was decided, its claim is not sent"},
+	ClaimCommitted:         {"claim.committed", "lease, attempt and exposure are durable, no byte has left"},
+	ClaimAskBefore:         {"claim-ask.before", "a question was decided, its claim is not sent"},
+	ClaimAskCommitted:      {"claim-ask.committed", "the question's attempt is durable, no byte has left"},
+	AskBefore:              {"ask.before", "a person asks, the attempt is not written"},
+	AskCommitted:           {"ask.committed", "the attempt is durable, no byte has left"},
+	PostponeBefore:         {"postpone.before", "a wait was decided, the timer is as it was"},
+	PostponeCommitted:      {"postpone.committed", "the timer is moved, the job is not complete"},
+	StepDone:               {"step.done", "a step is done and durable, its job is not complete"},
+	SendBefore:             {"send.before", "a send is about to start"},
+	SendAnswered:           {"send.answered", "its answer is read and only in memory"},
+	QueryBefore:            {"query.before", "a query is about to start"},
+	QueryAnswered:          {"query.answered", "its answer is read and only in memory"},
+	ListBefore:             {"list.before", "a list is about to start"},
+	ListAnswered:           {"list.answered", "its answer is read and only in memory"},
+	WireSent:               {"wire.sent", "bytes of a call have left, the answer is unread"},
+	EnterLocked:            {"enter.locked", "the refund is locked and read"},
+	SucceededWritten:       {"succeeded.written", "a success is written, not committed"},
+	SucceededCommitted:     {"succeeded.committed", "it is committed"},
+	AcceptedWritten:        {"accepted.written", "an acknowledgement is written, not committed"},
+	AcceptedCommitted:      {"accepted.committed", "it is committed"},
+	FailedWritten:          {"failed.written", "a final failure is written, not committed"},
+	FailedCommitted:        {"failed.committed", "it is committed"},
+	ReversedWritten:        {"reversed.written", "a return of the money is written, not committed"},
+	ReversedCommitted:      {"reversed.committed", "it is committed"},
+	RefusedWritten:         {"refused.written", "a refusal, echo or not, is written, not committed"},
+	RefusedCommitted:       {"refused.committed", "it is committed"},
+	RetryableWritten:       {"retryable.written", "'did nothing, may be sent again' is written, not committed"},
+	RetryableCommitted:     {"retryable.committed", "it is committed"},
+	AmbiguousWritten:       {"ambiguous.written", "an answer that proves nothing is written, not committed"},
+	AmbiguousCommitted:     {"ambiguous.committed", "it is committed"},
+	AbsentWritten:          {"absent.written", "an absence is written, not committed"},
+	AbsentCommitted:        {"absent.committed", "it is committed"},
+	LeaseEndWritten:        {"lease-end.written", "the end of a lease is written, not committed"},
+	LeaseEndCommitted:      {"lease-end.committed", "it is committed"},
+	DeadlineWritten:        {"deadline.written", "a case is written, not committed"},
+	DeadlineCommitted:      {"deadline.committed", "it is committed"},
+	CancelWritten:          {"cancel.written", "a withdrawal is written, not committed"},
+	CancelCommitted:        {"cancel.committed", "it is committed, nobody was told"},
+	NoticeWritten:          {"notice.written", "a notice is written, not committed"},
+	NoticeCommitted:        {"notice.committed", "it is committed, the channel was not told"},
+	LineHeldWritten:        {"line-held.written", "a line that may be a refund of ours is held, not committed"},
+	LineHeldCommitted:      {"line-held.committed", "it is committed"},
+	LinePairedWritten:      {"line-paired.written", "a line has given its id to an effect that had none, not committed"},
+	LinePairedCommitted:    {"line-paired.committed", "it is committed"},
+	LineAloneWritten:       {"line-alone.written", "a line is in the payment's books and no refund's, not committed"},
+	LineAloneCommitted:     {"line-alone.committed", "it is committed"},
+	LineSettledWritten:     {"line-settled.written", "no held line may be the refund any more, not committed"},
+	LineSettledCommitted:   {"line-settled.committed", "it is committed"},
+	LineUnpairedWritten:    {"line-unpaired.written", "an id that a line had given is taken back, not committed"},
+	LineUnpairedCommitted:  {"line-unpaired.committed", "it is committed, whose id it is has not got it"},
+	ProposalWritten:        {"proposal.written", "a proposal is written, not committed"},
+	ProposalCommitted:      {"proposal.committed", "it is committed, nobody was told"},
+	ApprovalWritten:        {"approval.written", "an approval is written, not committed"},
+	ApprovalCommitted:      {"approval.committed", "it is committed, nobody was told"},
+	RejectionWritten:       {"rejection.written", "a rejection is written, not committed"},
+	RejectionCommitted:     {"rejection.committed", "it is committed, nobody was told"},
+	AppliedWritten:         {"applied.written", "a decision takes effect with its approval, not committed"},
+	AppliedCommitted:       {"applied.committed", "it is committed, nobody was told"},
+	AppliedLaterWritten:    {"applied-later.written", "a decision takes effect when nothing sent can act any more, not committed"},
+	AppliedLaterCommitted:  {"applied-later.committed", "it is committed"},
+	ParkedTryBefore:        {"parked-try.before", "a parked message was tried in vain, the try is not counted"},
+	ParkedTryCommitted:     {"parked-try.committed", "it is counted, nobody was told"},
+	ParkedDiscardBefore:    {"parked-discard.before", "a parked message is about to be discarded"},
+	ParkedDiscardCommitted: {"parked-discard.committed", "it is discarded, nobody was told"},
+	SweepWritten:           {"sweep.written", "timers are moved and jobs inserted, not committed"},
+	SweepCommitted:         {"sweep.committed", "they are committed"},
+	SweepParkedWritten:     {"sweep-parked.written", "waiting messages are counted and their job is inserted, not committed"},
+	SweepParkedCommitted:   {"sweep-parked.committed", "they are committed"},
+	SweepCasesBefore:       {"sweep-cases.before", "cases and proposals that are over are about to be closed"},
+	SweepCasesCommitted:    {"sweep-cases.committed", "they are closed, no approved decision was looked at"},
+	WakeRead:               {"wake.read", "messages that wait for a payment are read"},
+	WakeDecided:            {"wake.decided", "the door has decided them, the job is not complete"},
+	MaintainBefore:         {"maintain.before", "housekeeping is about to start"},
+	MaintainDone:           {"maintain.done", "it is done, its job is not complete"},
+	AnchorWritten:          {"anchor.written", "an anchor is written, not committed"},
+	AnchorCommitted:        {"anchor.committed", "it is committed, the file does not have it"},
+	AnchorFileBefore:       {"anchor-file.before", "what the file lacks is read, nothing of it is written"},
+	AnchorFileWritten:      {"anchor-file.written", "it is written, not fsynced"},
+	AnchorFileSynced:       {"anchor-file.synced", "it is on the disk"},
+	EpochAdoptBefore:       {"epoch-adopt.before", "the database has moved and lost nothing, its place is as it was"},
+	EpochAdoptCommitted:    {"epoch-adopt.committed", "the new place is written"},
+	EpochHoldBefore:        {"epoch-hold.before", "the database has moved, sending is not held"},
+	EpochHoldCommitted:     {"epoch-hold.committed", "it is held"},
+	EpochMarkWritten:       {"epoch-mark.written", "a refund's marks are written, not committed"},
+	EpochMarkCommitted:     {"epoch-mark.committed", "they are committed, other refunds have none"},
+	EpochResumeBefore:      {"epoch-resume.before", "every open refund is marked, sending is held"},
+	EpochResumeCommitted:   {"epoch-resume.committed", "the epoch has begun, nobody was told"},
+	EpochReseenBefore:      {"epoch-reseen.before", "how long new refunds are marked is about to change"},
+	EpochReseenCommitted:   {"epoch-reseen.committed", "it is changed, nobody was told"},
+	BridgeFetched:          {"bridge.fetched", "a group is fetched, nothing is stored"},
+	BridgeStored:           {"bridge.stored", "it is committed, not acknowledged"},
+	BridgeTraced:           {"bridge.traced", "its deliveries are traced, not acknowledged"},
+	BridgeAcked:            {"bridge.acked", "it is acknowledged"},
+	MigrateLocked:          {"migrate.locked", "the schema's lock is held, nothing is applied"},
+	MigrateRiver:           {"migrate.river", "a step of River's tables is applied, not recorded"},
+	MigrateApplied:         {"migrate.applied", "all steps are applied, the installation is not written"},
+	MigrateInstalled:       {"migrate.installed", "the installation is written, partitions are missing"},
+	MigratePartition:       {"migrate.partition", "a partition is made, not committed"},
+	MigratePartitioned:     {"migrate.partitioned", "it is committed, others are missing"},
+	MigrateDone:            {"migrate.done", "everything is there, the lock is held"},
+	AccountsWritten:        {"accounts.written", "the configured accounts are written, not committed"},
+	AccountsCommitted:      {"accounts.committed", "they are committed"},
+	TenantBefore:           {"tenant.before", "a tenant is about to be written"},
+	TenantCommitted:        {"tenant.committed", "it is committed"},
+	KeyBefore:              {"key.before", "an API key is about to be written"},
+	KeyCommitted:           {"key.committed", "it is committed, nobody has seen it"},
+	KeyRevokeBefore:        {"key-revoke.before", "an API key is about to be revoked"},
+	KeyRevokeCommitted:     {"key-revoke.committed", "it is revoked, nobody was told"},
+	TenantCloseBefore:      {"tenant-close.before", "a tenant is about to be closed"},
+	TenantCloseCommitted:   {"tenant-close.committed", "it is closed, nobody was told"},
+	RecordBefore:           {"record.before", "lines of sends are staged, none is written"},
+	RecordWritten:          {"record.written", "they are written, not fsynced"},
+	RecordSynced:           {"record.synced", "they are on the disk, no answer is given"},
 }
 
 // Points lists all places.

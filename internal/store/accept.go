@@ -87,6 +87,7 @@ func (s *Store) writeGroupNoticed(ctx context.Context, tx pgx.Tx, b *pgx.Batch, 
 	if err := s.matchGroup(ctx, tx, rs); err != nil {
 		return translate(err)
 	}
+	fault.Point(fault.DoorNoticed)
 	return commitError(tx.Commit(ctx))
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -138,9 +139,11 @@ func (a *Anchorer) next(ctx context.Context) (more bool, err error) {
 	if _, err := tx.Exec(ctx, insertAnchorSQL, last, h.Rows(), sum[:], a.sign(refund.AnchorStatement(a.installation, last, h.Rows(), sum))); err != nil {
 		return false, translate(err)
 	}
+	fault.Point(fault.AnchorWritten)
 	if err := commitError(tx.Commit(ctx)); err != nil {
 		return false, err
 	}
+	fault.Point(fault.AnchorCommitted)
 	a.log.DebugContext(ctx, "journal anchored", "uptoPos", last, "rows", h.Rows())
 	return more, nil
 }

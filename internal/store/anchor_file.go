@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/refundry/refundry/internal/fault"
 )
 
 // hexBytes are bytes that JSON shows as lower-case hex.
@@ -114,10 +116,16 @@ func appendAnchorFile(path string, lines []anchorLine) (err error) {
 		}
 		text = append(append(text, raw...), '\n')
 	}
+	fault.Point(fault.AnchorFileBefore)
 	if _, err := f.WriteAt(text, end); err != nil {
 		return fmt.Errorf("anchors: %w", err)
 	}
-	return f.Sync()
+	fault.Point(fault.AnchorFileWritten)
+	if err := f.Sync(); err != nil {
+		return fmt.Errorf("anchors: %w", err)
+	}
+	fault.Point(fault.AnchorFileSynced)
+	return nil
 }
 
 // wholeLines is where the last whole line ends; what a crash left behind it is cut off.

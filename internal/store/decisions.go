@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -30,7 +31,8 @@ const (
       SELECT p.last_rid FROM payments p WHERE p.tenant_id = $1 AND p.payment_id = $2 AND p.last_rid IS NOT NULL
       UNION ALL
       SELECT x.prev_rid FROM chain JOIN refunds x ON x.tenant_id = $1 AND x.rid = chain.rid WHERE x.prev_rid IS NOT NULL)
-    SELECT coalesce(bool_or(r.exposed), false) FROM chain JOIN refunds r ON r.tenant_id = $1 AND r.rid = chain.rid WHERE r.rid <> $3`
+    SELECT coalesce(bool_or(r.exposed OR EXISTS (SELECT FROM effects e WHERE (e.tenant_id, e.rid) = (r.tenant_id, r.rid) AND e.status = 'MOVED'
+      AND e.channel_refund_id IS NULL)), false) FROM chain JOIN refunds r ON r.tenant_id = $1 AND r.rid = chain.rid WHERE r.rid <> $3`
 )
 
 // mostDecisions bounds how many decisions of one case are read.
@@ -53,10 +55,16 @@ func (s *Store) Propose(ctx context.Context, p refund.Proposal) (d refund.Decisi
 	err = s.again(ctx, func() error {
 		return s.withCase(ctx, p.Tenant, p.CaseID, p.Actor, func(ctx context.Context, c *decidedCase) error {
 			d, created, err = c.propose(ctx, p, made)
+			if created {
+				fault.Point(fault.ProposalWritten)
+			}
 			created = created || d.ID == made
 			return err
 		})
 	})
+	if created {
+		fault.Point(fault.ProposalCommitted)
+	}
 	return d, created, err
 }
 
@@ -66,13 +74,17 @@ func (s *Store) Propose(ctx context.Context, p refund.Proposal) (d refund.Decisi
 // Errors: *refund.Problem (approver-is-maker, decision-void, decision-judged), refund.ErrNotFound, ErrNoChannel, ErrBusy, ErrUnavailable.
 func (s *Store) Judge(ctx context.Context, a refund.Approval) (d refund.Decision, err error) {
 	var no error
+	var places []fault.Name
 	err = s.again(ctx, func() error {
 		return s.withCase(ctx, a.Tenant, a.CaseID, a.Actor, func(ctx context.Context, c *decidedCase) error {
 			d, no, err = c.judge(ctx, a)
+			places = judgePoints(d, c.record.Now)
+			passWritten(places)
 			return err
 		})
 	})
 	if err == nil {
+		passCommitted(places)
 		err = no
 	}
 	return d, err

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -101,9 +102,11 @@ func (s *Store) sweepDecisions(ctx context.Context, limit int, out *refund.Swept
 		out.Expired = int(tag.RowsAffected())
 		return nil
 	})
+	fault.Point(fault.SweepCasesBefore)
 	if err := s.pool.SendBatch(ctx, b).Close(); err != nil {
 		return translate(err)
 	}
+	fault.Point(fault.SweepCasesCommitted)
 	rows, err := s.pool.Query(ctx, approvedSQL, limit)
 	if err != nil {
 		return translate(err)
@@ -130,6 +133,7 @@ func (s *Store) sweepDecisions(ctx context.Context, limit int, out *refund.Swept
 		})
 		switch {
 		case err == nil && done:
+			fault.Point(fault.AppliedLaterCommitted)
 			out.Decided++
 		case errors.Is(err, refund.ErrUnavailable):
 			return err
@@ -145,6 +149,9 @@ func (c *decidedCase) applyDue(ctx context.Context, id refund.RID) (done bool, e
 	if err != nil || !c.known || !d.Due(c.record, c.contract, c.record.Now) {
 		return false, err // another replica was first, or its time has not come
 	}
-	_, no, err := c.apply(ctx, d)
+	d, no, err := c.apply(ctx, d)
+	if !d.AppliedAt.IsZero() {
+		fault.Point(fault.AppliedLaterWritten)
+	}
 	return err == nil && no == nil, err
 }

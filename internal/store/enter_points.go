@@ -1,6 +1,8 @@
 package store
 
 import (
+	"time"
+
 	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
 )
@@ -29,4 +31,48 @@ func enterPoints(k refund.FactKind) (written, committed fault.Name) {
 	default: // Unknown, and what time alone concludes
 		return fault.AmbiguousWritten, fault.AmbiguousCommitted
 	}
+}
+
+// passWritten passes the places of what one transaction has written.
+func passWritten(places []fault.Name) {
+	for _, written := range places {
+		fault.Point(written)
+	}
+}
+
+// passCommitted passes the places of its COMMIT: each stands behind that of what was written.
+func passCommitted(places []fault.Name) {
+	for _, written := range places {
+		fault.Point(written + 1)
+	}
+}
+
+// linePoint is the place of a change by a line.
+func linePoint(ch refund.Change) fault.Name {
+	if ch.After.RID.IsZero() || len(ch.Steps) == 0 {
+		return fault.LineAloneWritten
+	}
+	switch ch.Steps[0].Entry.Kind {
+	case "line_held":
+		return fault.LineHeldWritten
+	case "line_paired":
+		return fault.LinePairedWritten
+	default:
+		return fault.LineSettledWritten
+	}
+}
+
+// judgePoints are the places of a verdict that was given now.
+func judgePoints(d refund.Decision, now time.Time) (places []fault.Name) {
+	if !d.CheckedAt.Equal(now) {
+		return nil // an answer that changes nothing, or only what is void
+	}
+	if d.Verdict == refund.DecisionRejected {
+		return []fault.Name{fault.RejectionWritten}
+	}
+	places = append(places, fault.ApprovalWritten)
+	if d.AppliedAt.Equal(now) {
+		places = append(places, fault.AppliedWritten)
+	}
+	return places
 }

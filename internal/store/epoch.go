@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/refundry/refundry/internal/fault"
 )
 
 // An epoch begins when the database is not the one that the installation last agreed to be on: it was restored, or a standby took
@@ -79,7 +81,9 @@ func (s *Store) WatchEpoch(ctx context.Context, lossless bool) (EpochState, erro
 	}
 	if lossless {
 		s.log.WarnContext(ctx, "the database has moved; failover is declared lossless", "timeline", e.ActualTimeline, "before", e.Timeline)
+		fault.Point(fault.EpochAdoptBefore)
 		_, err := s.pool.Exec(ctx, adoptSQL, e.ActualSystem, e.ActualTimeline)
+		fault.Point(fault.EpochAdoptCommitted)
 		return e, translate(err)
 	}
 	s.log.ErrorContext(ctx, "the database was restored or has failed over: nothing is sent until `refundry epoch expose`", "epoch", e.Epoch,
@@ -89,7 +93,9 @@ func (s *Store) WatchEpoch(ctx context.Context, lossless bool) (EpochState, erro
 
 func hold(ctx context.Context, q querier, e *EpochState) error {
 	var since time.Time
+	fault.Point(fault.EpochHoldBefore)
 	err := q.QueryRow(ctx, holdSQL).Scan(&since)
+	fault.Point(fault.EpochHoldCommitted)
 	if errors.Is(err, pgx.ErrNoRows) { // somebody else was first
 		return q.QueryRow(ctx, `SELECT sending_held_since FROM installation`).Scan(&e.HeldSince)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -47,11 +48,13 @@ func (s *Store) ExposeEpoch(ctx context.Context, cfg ExposeConfig) (EpochState, 
 		if err := s.markAll(ctx, target, cfg, &marked, e.Open); err != nil {
 			return e, err
 		}
+		fault.Point(fault.EpochResumeBefore)
 		tag, err := s.pool.Exec(ctx, resumeSQL, target, e.ActualSystem, e.ActualTimeline, max(cfg.Reseen, shortestReseen))
 		if err != nil {
 			return e, translate(err)
 		}
 		if tag.RowsAffected() == 1 {
+			fault.Point(fault.EpochResumeCommitted)
 			s.log.WarnContext(ctx, "a new epoch has begun, sending goes on", "epoch", target, "marked", marked)
 			return s.EpochState(ctx)
 		}
@@ -64,7 +67,9 @@ func (s *Store) ExposeEpoch(ctx context.Context, cfg ExposeConfig) (EpochState, 
 
 // SetReseen changes how long new refunds are taken for ones that may have been lost, counted from now; 0 = no longer.
 func (s *Store) SetReseen(ctx context.Context, d time.Duration) error {
+	fault.Point(fault.EpochReseenBefore)
 	_, err := s.pool.Exec(ctx, reseenSQL, d)
+	fault.Point(fault.EpochReseenCommitted)
 	return translate(err)
 }
 
@@ -189,7 +194,8 @@ func (s *Store) mark(ctx context.Context, k refund.Key, epoch int, c refund.Cont
 }
 
 func (s *Store) markOnce(ctx context.Context, k refund.Key, epoch int, c refund.Contract, f refund.Fact) error {
-	return s.withRecord(ctx, k, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
+	marked := false
+	err := s.withRecord(ctx, k, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
 		if r.State.Final() || r.MarkedIn(epoch) {
 			return nil
 		}
@@ -205,10 +211,16 @@ func (s *Store) markOnce(ctx context.Context, k refund.Key, epoch int, c refund.
 			return err
 		}
 		if ch.WakeNow {
-			return s.enqueue(ctx, tx, refund.Wakeup{Key: k, Generation: ch.After.Generation})
+			err = s.enqueue(ctx, tx, refund.Wakeup{Key: k, Generation: ch.After.Generation})
 		}
-		return nil
+		marked = true
+		fault.Point(fault.EpochMarkWritten)
+		return err
 	})
+	if marked && err == nil {
+		fault.Point(fault.EpochMarkCommitted)
+	}
+	return err
 }
 
 // markNumbers writes the marks and reads the numbers back into the record, which belongs to the new epoch from here on.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -105,6 +106,7 @@ type family struct {
 	ctx     context.Context
 	tx      pgx.Tx
 	changed bool
+	did     []fault.Name // the places of what was written
 	wakes   map[refund.Key]int
 }
 
@@ -112,10 +114,11 @@ type family struct {
 // before the payment, as everywhere. The zero contract stands for the account's own.
 func (s *Store) withFamily(ctx context.Context, tenant refund.TenantID, paymentID, source string, c refund.Contract, fn func(context.Context, *family) error) error {
 	err := errGrew
+	var f *family
 	for try := 0; errors.Is(err, errGrew) && try < familyTries; try++ {
 		err = s.again(ctx, func() error {
 			return s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
-				f := &family{s: s, ctx: ctx, tx: tx, wakes: map[refund.Key]int{}}
+				f = &family{s: s, ctx: ctx, tx: tx, wakes: map[refund.Key]int{}}
 				f.Source, f.Contract = source, c
 				if err := f.load(tenant, paymentID); err != nil {
 					return err
@@ -129,6 +132,9 @@ func (s *Store) withFamily(ctx context.Context, tenant refund.TenantID, paymentI
 	}
 	if errors.Is(err, errGrew) {
 		return refund.ErrBusy
+	}
+	if err == nil {
+		passCommitted(f.did)
 	}
 	return err
 }
@@ -244,6 +250,7 @@ func (f *family) write(ch refund.Change, changed bool, err error) error {
 		f.wakes[ch.After.Key] = ch.After.Generation
 	}
 	f.changed = true
+	f.did = append(f.did, linePoint(ch))
 	f.Take(ch)
 	return nil
 }
@@ -260,7 +267,11 @@ func (f *family) close() error {
 	for k, generation := range f.wakes {
 		due = append(due, refund.Wakeup{Key: k, Generation: generation})
 	}
-	return f.s.enqueue(f.ctx, f.tx, due...)
+	if err := f.s.enqueue(f.ctx, f.tx, due...); err != nil {
+		return err
+	}
+	passWritten(f.did)
+	return nil
 }
 
 // unpairFor is unpair for the refund that a notice names.
@@ -299,7 +310,12 @@ func (s *Store) unpair(ctx context.Context, k refund.Key, id string) (freed bool
 		if err := s.writeChange(ctx, tx, &ch, refund.Fact{Kind: refund.LineUnpaired, Source: "list", Actor: actorLines}); err != nil {
 			return err
 		}
-		return s.enqueue(ctx, tx, refund.Wakeup{Key: refund.Key{Tenant: owner.Tenant}, PaymentID: payment})
+		err = s.enqueue(ctx, tx, refund.Wakeup{Key: refund.Key{Tenant: owner.Tenant}, PaymentID: payment})
+		fault.Point(fault.LineUnpairedWritten)
+		return err
 	})
+	if freed && err == nil {
+		fault.Point(fault.LineUnpairedCommitted)
+	}
 	return freed && err == nil, err
 }

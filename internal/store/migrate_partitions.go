@@ -9,6 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/refundry/refundry/internal/fault"
 )
 
 // PartitionsConfig says which partitions shall exist.
@@ -150,7 +152,9 @@ func makePartition(ctx context.Context, pool *pgxpool.Pool, cfg PartitionsConfig
 				return err
 			}
 		}
+		fault.Point(fault.MigratePartition)
 		return nil
 	})
+	fault.Point(fault.MigratePartitioned)
 	return created && err == nil, err
 }

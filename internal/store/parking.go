@@ -126,14 +126,18 @@ func (s *Store) ParkedMessage(ctx context.Context, tenant refund.TenantID, id re
 // Discard settles a parked message without trying it; by is the journal's name of who says so. A message that is dealt with
 // already stays as it is. Errors: refund.ErrNotFound, refund.ErrUnavailable.
 func (s *Store) Discard(ctx context.Context, tenant refund.TenantID, id refund.RID, by string) (refund.ParkedView, error) {
+	fault.Point(fault.ParkedDiscardBefore)
 	if _, err := s.pool.Exec(ctx, sqlDiscard, int64(tenant), [16]byte(id), by); err != nil {
 		return refund.ParkedView{}, translate(err)
 	}
+	fault.Point(fault.ParkedDiscardCommitted)
 	return s.ParkedMessage(ctx, tenant, id)
 }
 
 // StillParked counts a try of a parked message that changed nothing. Errors: refund.ErrUnavailable.
 func (s *Store) StillParked(ctx context.Context, tenant refund.TenantID, id refund.RID) error {
+	fault.Point(fault.ParkedTryBefore)
 	_, err := s.pool.Exec(ctx, sqlStillParked, int64(tenant), [16]byte(id))
+	fault.Point(fault.ParkedTryCommitted)
 	return translate(err)
 }

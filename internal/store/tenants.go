@@ -87,7 +87,9 @@ func (s *Store) Tenants(ctx context.Context) ([]TenantRow, error) {
 
 // CloseTenant shuts a tenant's door; what is open is recovered, nothing is deleted. Closing twice is one closing.
 func (s *Store) CloseTenant(ctx context.Context, code string) error {
+	fault.Point(fault.TenantCloseBefore)
 	ct, err := s.pool.Exec(ctx, sqlCloseTenant, code)
+	fault.Point(fault.TenantCloseCommitted)
 	if err == nil && ct.RowsAffected() == 0 {
 		return refund.ErrNotFound
 	}
@@ -133,7 +135,9 @@ func (s *Store) AddKey(ctx context.Context, n NewKey, key refund.APIKey) error {
 
 // RevokeKey ends a key. Revoking twice is one end. Errors: refund.ErrNotFound.
 func (s *Store) RevokeKey(ctx context.Context, prefix string) error {
+	fault.Point(fault.KeyRevokeBefore)
 	ct, err := s.pool.Exec(ctx, sqlRevokeKey, prefix)
+	fault.Point(fault.KeyRevokeCommitted)
 	if err == nil && ct.RowsAffected() == 0 {
 		return refund.ErrNotFound
 	}

@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -53,7 +54,7 @@ func TestEveryPlaceIsSurvived(t *testing.T) {
 				if i == 0 {
 					s.setup(y)
 				}
-				s.run(y, mine, (*kills+sites-1)/sites)
+				s.run(y, mine, (*kills+sites-1)/sites, i)
 			})
 		}
 	})
@@ -80,13 +81,19 @@ func missing(hits map[string]int) (out []string) {
 
 // run kills at each of the places, and then again at later passes until there were enough kills. After every round over all
 // places everything has to be in order.
-func (s *site) run(y *tally, mine []place, want int) {
+func (s *site) run(y *tally, mine []place, want, which int) {
 	for round := 0; round == 0 || s.kills < want; round++ {
-		s.load = startLoad(s.t, s.dev.Client(), "nats://"+s.nats, s.load)
 		before := s.kills
 		if round == 0 {
 			s.dev.Kill() // the start that made the folder
 			s.kills++
+		}
+		if which == 1 {
+			s.pairs(y, round)
+		}
+		s.load = startLoad(s, s.load, strangers(mine))
+		if which == 2 {
+			s.epochs(y)
 		}
 		var missed []place
 		for i, p := range mine {
@@ -133,7 +140,8 @@ func (s *site) setup(y *tally) {
 	cfg := admin.Config().Copy()
 	url := fmt.Sprintf("postgres://%s:%s@%s:%d/crash_setup?sslmode=disable", cfg.User, cfg.Password, cfg.Host, cfg.Port)
 	var killed []string
-	verbs := map[string][]string{"migrate": {"migrate"}, "tenant": {"tenant", "add", "shop"}, "key": {"key", "add", "shop", "--actor", "ann"}}
+	verbs := map[string][]string{"migrate": {"migrate"}, "tenant": {"tenant", "add", "shop"}, "key": {"key", "add", "shop", "--actor", "ann", "--json"},
+		"key-revoke": {"key", "revoke"}, "tenant-close": {"tenant", "close", "shop"}}
 	for _, p := range fault.Points() {
 		verb := verbs[strings.Split(p.Text, ".")[0]]
 		if verb == nil {
@@ -149,8 +157,12 @@ func (s *site) setup(y *tally) {
 		}
 		// each verb is finished before the next one's turn; a repeat after a kill must go through
 		if strings.HasSuffix(p.Text, ".done") || strings.HasSuffix(p.Text, ".committed") {
-			if res := harness.Verb(s.t, []string{"REFUNDRY_DATABASE_URL=" + url}, verb...); res.Exit != 0 {
+			res := harness.Verb(s.t, []string{"REFUNDRY_DATABASE_URL=" + url}, verb...)
+			if res.Exit != 0 {
 				s.t.Errorf("%v after its kills: exit %d: %s", verb, res.Exit, res.Stderr)
+			}
+			if p.Text == fault.KeyCommitted.String() {
+				verbs["key-revoke"] = append(verbs["key-revoke"], s.prefix(res.Stdout))
 			}
 		}
 	}
@@ -158,6 +170,16 @@ func (s *site) setup(y *tally) {
 		s.t.Errorf("verify of the new installation: exit %d: %s%s", res.Exit, res.Stdout, res.Stderr)
 	}
 	s.t.Logf("setting up: killed at %v", killed)
+}
+
+// prefix is the name of the key that a verb has made.
+func (s *site) prefix(told string) string {
+	s.t.Helper()
+	var key struct{ Prefix string }
+	if err := json.Unmarshal([]byte(told), &key); err != nil {
+		s.t.Fatalf("key add: %v: %s", err, told)
+	}
+	return key.Prefix
 }
 
 func lastLine(text string) string {

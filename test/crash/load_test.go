@@ -32,30 +32,39 @@ type load struct {
 	wg     sync.WaitGroup
 	stop   context.CancelFunc
 
-	next atomic.Int64
-	mu   sync.Mutex
-	told map[string]bool // refund ids that somebody was told to be accepted
-	ids  []string        // the same, in order
+	people  people
+	channel *harness.Client
+
+	next   atomic.Int64
+	mu     sync.Mutex
+	shared []string        // refunds whose payments have lines of others
+	told   map[string]bool // refund ids that somebody was told to be accepted
+	ids    []string        // the same, in order
 }
 
 // startLoad goes on where the load before has ended; before may be nil.
-func startLoad(t *testing.T, client *harness.Client, natsURL string, before *load) *load {
-	ctx, stop := context.WithCancel(t.Context())
-	l := &load{t: t, client: client, ctx: ctx, stop: stop, told: map[string]bool{}}
+func startLoad(s *site, before *load, strangers bool) *load {
+	ctx, stop := context.WithCancel(s.t.Context())
+	l := &load{t: s.t, client: s.dev.Client(), people: peopleOf(s.dev), channel: s.channel(), ctx: ctx, stop: stop, told: map[string]bool{}}
 	if before != nil {
-		l.told, l.ids = before.told, before.ids
+		l.told, l.ids, l.shared = before.told, before.ids, before.shared
 		l.next.Store(before.next.Load())
 	}
-	for _, one := range []struct {
+	type work struct {
 		every time.Duration
 		do    func(ctx context.Context, id string)
-	}{
+	}
+	all := []work{
 		{100 * time.Millisecond, l.refund}, {100 * time.Millisecond, l.refund}, {500 * time.Millisecond, l.threeOfOne}, {400 * time.Millisecond, l.payment},
-		{300 * time.Millisecond, l.events}, {200 * time.Millisecond, l.check},
-	} {
+		{300 * time.Millisecond, l.events}, {200 * time.Millisecond, l.check}, {200 * time.Millisecond, l.decide}, {500 * time.Millisecond, l.tidy},
+	}
+	if strangers {
+		all = append(all, work{400 * time.Millisecond, l.stranger}, work{200 * time.Millisecond, l.look})
+	}
+	for _, one := range all {
 		l.wg.Go(func() { l.repeat(one.every, one.do) })
 	}
-	l.wg.Go(func() { l.publish(natsURL) })
+	l.wg.Go(func() { l.publish("nats://" + s.nats) })
 	return l
 }
 
@@ -181,10 +190,7 @@ func (l *load) push(ctx context.Context, events ...any) {
 // check asks the channel about something old: what was told as final may have been returned.
 func (l *load) check(ctx context.Context, _ string) {
 	if id, ok := l.some(); ok {
-		res, ok := l.client.Send(ctx, http.MethodPost, "/v1/refunds/"+id+"/check", nil, nil)
-		if ok && res.Status >= http.StatusInternalServerError {
-			l.t.Errorf("check %s: status %d: %s", id, res.Status, res.Body)
-		}
+		l.ask(ctx, id)
 	}
 }
 

@@ -3,6 +3,7 @@ package crash
 import (
 	"fmt"
 	"net"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -22,6 +23,9 @@ type site struct {
 	nats  string
 	load  *load
 	kills int
+
+	anchors  string         // the file
+	byOthers map[string]int // sends that others have made under a number of ours
 }
 
 // ports hands out ports below those that systems give to clients: while the program is dead, nobody else takes its place.
@@ -43,8 +47,8 @@ func port(t *testing.T) string {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	s := &site{t: t, api: port(t), sim: port(t), nats: port(t)}
-	s.dev = harness.NewDev(t, "--faults", channelFaults, "--case-after", "20s", "--listen", s.api, "--simulator", s.sim, "--nats", s.nats)
+	s := &site{t: t, api: port(t), sim: port(t), nats: port(t), anchors: filepath.Join(t.TempDir(), "anchors.jsonl"), byOthers: map[string]int{}}
+	s.dev = harness.NewDev(t, "--anchor-every", "1s", "--anchor-file", s.anchors, "--faults", channelFaults, "--case-after", "20s", "--listen", s.api, "--simulator", s.sim, "--nats", s.nats)
 	s.dev.Start()
 	return s
 }
@@ -54,6 +58,12 @@ func newSite(t *testing.T) *site {
 func (s *site) die(p place, n int) bool {
 	s.t.Helper()
 	s.dev.LaunchArmed(fmt.Sprintf("%s:%d", p.name, n))
+	return s.died(p)
+}
+
+// died waits for the end of a program that has orders to kill itself.
+func (s *site) died(p place) bool {
+	s.t.Helper()
 	proc := s.dev.Process()
 	s.kills++
 	if !proc.EndedWithin(p.wait) {
@@ -67,6 +77,11 @@ func (s *site) die(p place, n int) bool {
 	}
 	s.t.Fatalf("the program ended, but not at %s:\n%s", p.name, proc.Tail())
 	return false
+}
+
+// channel is a caller of the channel that is not us.
+func (s *site) channel() *harness.Client {
+	return harness.NewClient(s.t, func() string { return "http://" + s.sim }, "none")
 }
 
 // settle starts the program without orders, ends the load and waits until everything that somebody was told to be accepted is there

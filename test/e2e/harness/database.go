@@ -36,6 +36,14 @@ func openPool(t testing.TB, url string) *pgxpool.Pool {
 	return pool
 }
 
+// Exec changes rows behind the program's back, as only a test does.
+func (d *DB) Exec(ctx context.Context, sql string, args ...any) {
+	d.t.Helper()
+	if _, err := d.pool.Exec(ctx, sql, args...); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
 // Int reads one number.
 func (d *DB) Int(ctx context.Context, sql string, args ...any) int64 {
 	d.t.Helper()

@@ -9,11 +9,11 @@ import (
 func Plain() { buildFlags = nil }
 
 // LaunchArmed runs `refundry dev` on the folder with orders to kill itself at a place, as internal/fault names it ("name:n"),
-// and does not wait until it is ready.
-func (d *Dev) LaunchArmed(spec string) {
+// and more arguments, and does not wait until it is ready.
+func (d *Dev) LaunchArmed(spec string, more ...string) {
 	d.t.Helper()
 	plain := d.args
-	d.args = slices.Concat(plain, []string{"--fault", spec})
+	d.args = slices.Concat(plain, []string{"--fault", spec}, more)
 	d.Launch()
 	d.args = plain
 }
