@@ -160,7 +160,8 @@ func (a *app) openAPI(channels *channel.Registry) (err error) {
 	}
 	a.api, err = httpapi.New(httpapi.Config{Door: a.door, Refunds: a.store, Actions: actions{a.store, a.runner, a.log}, Payments: a.store, Keys: a.store, Cases: a.store,
 		Events: bridge.Codec{}, Parking: a.store, Messages: a.store,
-		Parked: parkingLot{a.store, bridge.Redriver{Lot: a.store, Door: a.door, NewRID: store.NewRID, Log: a.log}}, Notices: noticeDesk{channels, a.store}, Metrics: a.metrics.Handler(), Log: a.log,
+		Parked: parkingLot{a.store, bridge.Redriver{Lot: a.store, Door: a.door, NewRID: store.NewRID, Log: a.log}}, Notices: noticeDesk{channels, a.store}, NoticeSeen: a.metrics.Notice,
+		Metrics: a.metrics.Handler(), Log: a.log,
 		Ready: []httpapi.ReadyCheck{
 			{Name: "database", Check: a.store.Ping},
 			{Name: "migrations", Check: func(ctx context.Context) error { return store.CheckMigrated(ctx, a.store.Pool(), a.cfg.schema) }},

@@ -22,6 +22,7 @@ func drops(r CaseReason) act {
 var (
 	book   = act{"book the effect", (*scene).book}
 	mirror = act{"mirror the effect", (*scene).mirror}
+	detach = act{"give the line back", (*scene).detach}
 	pair   = act{"pair the effect", func(s *scene) { s.effectWithoutID().ChannelRefundID = s.f.ChannelRefundID; s.dropHeld() }}
 
 	nextNumber = act{"next number", (*scene).nextNumber}
@@ -77,6 +78,16 @@ func (s *scene) mirror() {
 	e.Status, e.ReversedAt = EffectReversed, s.now
 	s.r.Payment.Refunded -= e.Counted
 	s.dropHeld()
+}
+
+// detach makes the effects that only a line explains foreign again: the channel gives the dispatch another id. Their money
+// did move on the payment, so the balance stays.
+func (s *scene) detach() {
+	for i := range s.r.Effects {
+		if e := &s.r.Effects[i]; s.onlyByLine(e) {
+			e.Ours, e.DispatchNo = false, 0
+		}
+	}
 }
 
 // dropHeld ends the wait of a held line that was this refund all along: same id, counted elsewhere now.

@@ -130,13 +130,21 @@ func (s *scene) ofAnother(id string) bool {
 }
 
 // refold brings the flags in step with the answers. Exposure ends by evidence; it begins only with a send's claim, an
-// acknowledgement or an epoch mark, so that a contract's new terms cannot expose what was proven under the old ones.
+// acknowledgement or an epoch mark, so that a contract's new terms cannot expose what was proven under the old ones. While
+// an epoch is open no answer ends it: sends that a restore has cut off may stand behind each of them.
 func (s *scene) refold() {
 	for i := range s.r.Dispatches {
 		d := &s.r.Dispatches[i]
-		d.Exposed = (d.Exposed || (s.f.Kind == EpochMark && d.MarkedEpoch > 0)) && s.r.Exposure(*d, s.c, s.now).Exposed
+		stays := s.heldOpen(*d) || s.r.Exposure(*d, s.c, s.now).Exposed
+		d.Exposed = (d.Exposed || (s.f.Kind == EpochMark && d.MarkedEpoch > 0)) && stays
 	}
 	s.r.Exposed = s.r.anyExposed()
+}
+
+// heldOpen says whether a dispatch that was exposed stays so because an epoch is open.
+func (s *scene) heldOpen(d Dispatch) bool {
+	was, ok := s.change.Before.Dispatch(d.No)
+	return s.r.SendingHeld && ok && was.Exposed && !d.Decreed && !s.r.booked(d.No)
 }
 
 func (s *scene) key() [32]byte {
@@ -249,7 +257,7 @@ func (s *scene) move(to State) {
 func failureCode(r *Record, k FactKind) string {
 	a, ok := r.lastSend(r.DispatchNo)
 	switch {
-	case k == FailedFinal || endedNegative(r):
+	case k == FailedFinal || r.endedNegatively():
 		return "channel-failed"
 	case ok && a.Answer == RefusedEcho:
 		return "channel-refused-duplicate"
@@ -257,10 +265,15 @@ func failureCode(r *Record, k FactKind) string {
 	return "channel-refused"
 }
 
-// endedNegative says whether the live number's end is known.
-func endedNegative(r *Record) bool {
-	d, ok := r.Dispatch(r.DispatchNo)
-	return ok && !d.FinalNegativeAt.IsZero()
+// endedNegatively says whether the end of the live number is known, or of one behind it: only an epoch marks such a number,
+// and the channel knows it only if it was used in a future that a restore has cut off.
+func (r *Record) endedNegatively() bool {
+	for _, d := range r.Dispatches {
+		if d.No >= r.DispatchNo && !d.FinalNegativeAt.IsZero() {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *scene) channelCode() string {

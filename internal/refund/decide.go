@@ -22,10 +22,14 @@ func Decide(r Record, c Contract, now time.Time) Step {
 		return Step{Do: DoWait, Until: r.LeaseEndsAt}
 	}
 	switch {
-	case r.State == Pending:
-		return decidePending(&r, c, now)
 	case r.State == Processing:
 		return Step{Do: DoWait, Until: later(r.LeaseEndsAt, now.Add(time.Second))} // the sweeper ends the lease
+	case r.SendingHeld && r.State == Pending:
+		return Step{Do: DoWait, Until: now.Add(Grace), Why: PendingHeld}
+	case r.SendingHeld && !r.State.Final(): // what was lost may contradict every "no": the marking comes first
+		return Step{Do: DoWait, Until: now.Add(Grace)}
+	case r.State == Pending:
+		return decidePending(&r, c, now)
 	}
 	return decideOpen(&r, c, now)
 }
@@ -38,14 +42,12 @@ func decidePending(r *Record, c Contract, now time.Time) Step {
 		return decideAsk(r, c, now)
 	case r.Case != nil:
 		return Step{Do: DoWait, Until: now.Add(caseLook)}
-	case !d.FinalNegativeAt.IsZero():
+	case r.endedNegatively():
 		return Step{Do: DoSettle}
 	case !since.IsZero() && now.Sub(since) >= c.Waits.Pending.D():
 		return Step{Do: DoCase, Reason: CaseDeadline}
 	case r.numberDead(*d, c, now):
 		return Step{Do: DoNumber, Dispatch: d.No}
-	case r.SendingHeld:
-		return Step{Do: DoWait, Until: now.Add(Grace), Why: PendingHeld}
 	}
 	if last, ok := r.lastSend(r.DispatchNo); ok && (last.Answer == Retryable || last.Answer == NotSent) {
 		if until := r.retryAt(last, c); until.After(now) {
@@ -88,9 +90,6 @@ func decideOpen(r *Record, c Contract, now time.Time) Step {
 		return Step{Do: DoSettle}
 	case !d.FinalNegativeAt.IsZero(): // its end is known, only time is missing
 		return Step{Do: DoWait, Until: e.ActsUntil}
-	}
-	if r.SendingHeld && !r.State.Final() { // what was lost may contradict every "no": the marking comes first
-		return Step{Do: DoWait, Until: now.Add(Grace)}
 	}
 	if r.Case == nil && !r.State.Final() && now.Sub(r.StateSince) >= r.patience(c) {
 		return Step{Do: DoCase, Reason: CaseDeadline}
@@ -175,9 +174,6 @@ func (r *Record) withoutQuestion(no int, c Contract, now time.Time) Step {
 		}
 		if r.numberDead(*d, c, now) || d.MarkedEpoch > 0 {
 			return Step{Do: DoCase, Reason: CaseNoStep}
-		}
-		if r.SendingHeld {
-			return Step{Do: DoWait, Until: now.Add(Grace)}
 		}
 		if until := r.replayAt(*d, c, now); until.After(now) {
 			return Step{Do: DoWait, Until: until}

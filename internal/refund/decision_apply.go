@@ -53,12 +53,12 @@ var (
 
 // ApplyDecision makes an approved decision take effect on the record that is held under its lock. Like Apply it is pure.
 // Errors: *Problem with CodeDecisionVoid when the refund has moved on or its case is closed, *NotAllowed when the state
-// forbids it, ErrTooEarly before DecisionFrom.
+// forbids it, ErrTooEarly before DecisionFrom and while an epoch is open.
 func ApplyDecision(r Record, d Decision, c Contract) (Change, error) {
 	switch {
 	case r.Case == nil || r.Case.ID != d.CaseID || d.Stale(r):
 		return Change{}, &Problem{Code: CodeDecisionVoid}
-	case r.Now.Before(r.DecisionFrom(c)):
+	case r.SendingHeld || r.Now.Before(r.DecisionFrom(c)):
 		return Change{}, ErrTooEarly
 	}
 	if err := Obstructed(r, d.Action, d.EffectID, c); err != nil {
@@ -122,19 +122,35 @@ func (s *scene) decreeAll() {
 	}
 }
 
-// adoptLines: the held lines that could have been this refund are somebody else's. While another refund of the payment
-// may still pay they stay held: nothing is adopted that could be ours.
+// adoptLines: the held lines that could have been this refund are somebody else's, unless one of them explains an effect of
+// it that has no id yet. While another refund of the payment may still pay, or has such an effect, they stay held: nothing is
+// adopted that could be ours.
 func (s *scene) adoptLines() {
-	if s.r.OthersMayPay {
-		return
-	}
 	for i := range s.r.Effects {
-		if e := &s.r.Effects[i]; e.Status == EffectHeld && s.r.hasAmount(*e) {
+		e := &s.r.Effects[i]
+		switch {
+		case e.Status != EffectHeld || !s.r.hasAmount(*e):
+		case s.nameEffect(*e):
+			e.Status = EffectDropped
+			s.r.Payment.Held -= e.Counted
+		case !s.r.OthersMayPay:
 			e.Status = EffectMoved
 			s.r.Payment.Held -= e.Counted
 			s.r.Payment.Refunded += e.Counted
 		}
 	}
+}
+
+// nameEffect gives a line's id to a standing effect of the refund that has none, and says whether there was one.
+func (s *scene) nameEffect(line Effect) bool {
+	for i := range s.r.Effects {
+		e := &s.r.Effects[i]
+		if e.Ours && e.Status == EffectMoved && e.ChannelRefundID == "" && e.Amount == line.Amount && e.Currency == line.Currency {
+			e.ChannelRefundID = line.ChannelRefundID
+			return true
+		}
+	}
+	return false
 }
 
 // openAsk: nothing is sent before the channel was asked about the old number once more. A number that did nothing by
@@ -176,5 +192,5 @@ func (s *scene) closes() {
 
 // Due says whether an approved decision may take effect at a time, as far as time decides it.
 func (d Decision) Due(r Record, c Contract, now time.Time) bool {
-	return d.Verdict == DecisionApproved && d.AppliedAt.IsZero() && !now.Before(r.DecisionFrom(c))
+	return d.Verdict == DecisionApproved && d.AppliedAt.IsZero() && !r.SendingHeld && !now.Before(r.DecisionFrom(c))
 }

@@ -163,9 +163,7 @@ func (s *story) decides(a Action) Change {
 		s.t.Fatalf("%s in %s: %v", a, s.r.State, err)
 	}
 	for _, msg := range broken(s.r, ch) {
-		if !strings.HasPrefix(msg, "dispatch_deaths_proof") || !ch.Deaths[0].ByDecision {
-			s.t.Errorf("%s in %s: %s", a, s.r.State, msg)
-		}
+		s.t.Errorf("%s in %s: %s", a, s.r.State, msg)
 	}
 	s.r = ch.After
 	return ch

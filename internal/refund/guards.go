@@ -14,6 +14,7 @@ func lower(k FactKind) string { return strings.ToLower(string(k)) }
 var (
 	noCase     = guard{"no open case", func(s *scene) bool { return s.r.Case == nil }}
 	noAsk      = guard{"no open ask", func(s *scene) bool { return s.r.AskNo == 0 }}
+	notHeld    = guard{"no epoch is open", func(s *scene) bool { return !s.r.SendingHeld }}
 	answersAsk = guard{"answers the open ask", func(s *scene) bool { return s.r.AskNo != 0 && s.r.AskNo == s.f.Dispatch }}
 	clear      = guard{"nothing exposed", func(s *scene) bool { return !s.r.anyExposed() }}
 	notExposed = guard{"its dispatch is not exposed", func(s *scene) bool { return !s.d.Exposed }}
@@ -37,11 +38,8 @@ var (
 		a, ok := s.r.lastSend(s.r.DispatchNo)
 		return ok && (a.Answer == RefusedClean || a.Answer == RefusedNewNumber || a.Answer == RefusedEcho)
 	}}
-	liveFinalNegative = guard{"live number ended negative", func(s *scene) bool {
-		d, ok := s.r.Dispatch(s.r.DispatchNo)
-		return ok && !d.FinalNegativeAt.IsZero()
-	}}
-	lateFailure = guard{"contract: failed may follow success", func(s *scene) bool { return s.c.Codes.LateFailure }}
+	liveFinalNegative = guard{"live number ended negative", func(s *scene) bool { return s.r.endedNegatively() }}
+	lateFailure       = guard{"contract: failed may follow success", func(s *scene) bool { return s.c.Codes.LateFailure }}
 )
 
 // Conditions about money in the books.
@@ -54,6 +52,7 @@ var (
 	stands         = guard{"its effect stands", func(s *scene) bool { return s.movedEffect() != nil }}
 	bookedMoved    = guard{"its effect stands by the channel's word", func(s *scene) bool { e := s.movedEffect(); return e != nil && !e.byPersonOnly() }}
 	bookedByPerson = guard{"its effect stands by a person's word", func(s *scene) bool { e := s.movedEffect(); return e != nil && e.byPersonOnly() }}
+	attached       = guard{"its effect has an id that the channel never gave to this number", (*scene).attached}
 	anotherMoved   = guard{"another effect stands", func(s *scene) bool {
 		this := s.movedEffect()
 		for i := range s.r.Effects {

@@ -284,6 +284,7 @@ func lineChange(r Record, c Contract, fact Fact, do func(*scene), reason CaseRea
 		acts = append(acts, opens(reason))
 	}
 	s.enter(row{id: "line/" + lower(fact.Kind), fact: fact.Kind, in: anyState, hops: stay(acts...)})
+	s.settle()
 	s.finish()
 	return ch, true, s.check()
 }

@@ -202,6 +202,6 @@ type Record struct {
 	Payment      Payment
 	Facts        map[[32]byte]bool // fact keys in the journal
 	SendingHeld  bool              // the epoch forbids sending
-	OthersMayPay bool              // another refund of the payment is exposed; known only where lines are decided
+	OthersMayPay bool              // another refund of the payment is exposed, or has an effect without the channel's id; known only where lines are decided
 	Now          time.Time         // database time of the reading
 }

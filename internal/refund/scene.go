@@ -92,6 +92,37 @@ func (s *scene) foreignEffect() *Effect {
 	return nil
 }
 
+// attached says whether a standing effect of the fact's dispatch is there by a line only, and the fact gives another id.
+func (s *scene) attached() bool {
+	for i := range s.r.Effects {
+		if s.onlyByLine(&s.r.Effects[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// onlyByLine: the effect has another id than the fact gives to its dispatch, and the channel never told it of this number.
+func (s *scene) onlyByLine(e *Effect) bool {
+	return e.Ours && e.DispatchNo == s.f.Dispatch && e.Status == EffectMoved && e.ChannelRefundID != "" && s.f.ChannelRefundID != "" &&
+		e.ChannelRefundID != s.f.ChannelRefundID && !s.told(e)
+}
+
+// told says whether the channel gave the effect's id to its number, with the amount and currency or without.
+func (s *scene) told(e *Effect) bool {
+	if s.d.ChannelRefundID == e.ChannelRefundID {
+		return true
+	}
+	for _, amount := range []int64{e.Amount, 0} {
+		for _, cur := range []Currency{e.Currency, ""} {
+			if s.r.Facts[FactKey(s.d.Number, string(Succeeded), e.ChannelRefundID, amount, cur)] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func (s *scene) newerSendOpen() bool {
 	for _, a := range s.r.Attempts {
 		if a.No > s.attempt.No && a.Kind == AttemptSend && a.Answer == "" {

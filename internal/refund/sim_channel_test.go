@@ -21,12 +21,13 @@ const (
 
 // simRefund is one refund that the channel made.
 type simRefund struct {
-	number, id string
+	number, id string // number "" = somebody else's, on the same payment
 	amount     int64
 	status     simStatus
 	shows      time.Time
 	settles    time.Time // PENDING until then
 	ends       simStatus // what it becomes when it settles
+	asked      int64     // the amount that was asked for
 	keyed      bool      // its number is remembered
 	keyEnds    time.Time // zero = for ever
 	everMoved  bool
@@ -34,35 +35,41 @@ type simRefund struct {
 
 // simPlan is what happens to a send: drawn when it is claimed, carried out when its bytes arrive.
 type simPlan struct {
-	does     string // act, nothing, refuse, new-number, echo, retry, not-sent
-	answers  bool   // false: the answer is lost
-	holds    bool   // the refund is accepted first and settles later
-	fails    bool   // … and then fails
-	wrong    int64  // added to the amount
+	does     FactKind // "" = it acts, or answers; Unknown = nothing happens; else the refusal that is said
+	misreads bool     // … and tells another amount than it moved
+	lies     bool     // the channel breaks its contract
+	answers  bool     // false: the answer is lost
+	holds    bool     // the refund is accepted first and settles later
+	fails    bool     // … and then fails
+	wrong    int64    // added to the amount
 	sayID    bool
 	sayMoney bool
 	keeps    bool // a key that is kept only after a 2xx is kept
+	partial  bool // a list is incomplete
 	hides    time.Duration
 	settles  time.Duration
 }
 
-// simCall is a call on its way.
+// simCall is a call on its way. Who made it keeps its attempt in mind, whatever becomes of the row.
 type simCall struct {
 	refund  int
-	attempt int
-	kind    AttemptKind
+	attempt Attempt
 	number  string
 	amount  int64
 	acts    time.Time
 	plan    simPlan
-	done    bool   // its bytes have arrived
-	answer  Answer // valid once done
-	dead    bool   // nobody waits for the answer
+	done    bool           // its bytes have arrived
+	answer  Answer         // valid once done
+	lines   []ListedEffect // of a list, valid once done
+	dead    bool           // nobody waits for the answer, or it was heard
 }
 
+// simNotice is what the channel will tell by itself; it tells it until somebody has acknowledged it, and sometimes again.
 type simNotice struct {
 	number string
 	fact   Fact
+	of     *simRefund
+	told   bool
 }
 
 type simChannel struct {
@@ -70,20 +77,32 @@ type simChannel struct {
 	now     time.Time
 	made    []*simRefund
 	calls   []*simCall
-	notices []simNotice
+	notices []*simNotice
+	kept    map[string]simAnswer // first answers, where keys keep them
+}
+
+type simAnswer struct {
+	answer Answer
+	ends   time.Time
 }
 
 // pass moves the channel's clock: bytes arrive, refunds settle.
 func (ch *simChannel) pass(to time.Time) {
-	order := slices.Clone(ch.calls)
-	slices.SortStableFunc(order, func(a, b *simCall) int { return a.acts.Compare(b.acts) })
-	for _, call := range order {
-		if !call.done && !call.acts.After(to) {
-			ch.settle(call.acts)
-			call.done, call.answer = true, ch.arrive(call)
+	for {
+		var next *simCall
+		for _, call := range ch.calls {
+			if !call.done && !call.acts.After(to) && (next == nil || call.acts.Before(next.acts)) {
+				next = call
+			}
 		}
+		if next == nil {
+			break
+		}
+		ch.settle(next.acts)
+		ch.arrive(next)
 	}
 	ch.settle(to)
+	ch.calls = slices.DeleteFunc(ch.calls, func(c *simCall) bool { return c.done && c.dead })
 }
 
 func (ch *simChannel) settle(to time.Time) {
@@ -98,59 +117,102 @@ func (ch *simChannel) settle(to time.Time) {
 func (ch *simChannel) become(r *simRefund, s simStatus) {
 	r.status = s
 	r.everMoved = r.everMoved || s == simMoved
-	ch.notices = append(ch.notices, simNotice{r.number, ch.fact(r)})
+	ch.tell(r)
+}
+
+func (ch *simChannel) tell(r *simRefund) {
+	if r.number != "" {
+		ch.notices = append(ch.notices, &simNotice{number: r.number, fact: ch.fact(r), of: r})
+	}
 }
 
 // fact is the truth about a refund in the words of the protocol.
 func (ch *simChannel) fact(r *simRefund) Fact {
-	kind := map[simStatus]FactKind{simPending: Acknowledged, simMoved: Succeeded, simFailed: FailedFinal, simReturned: Reversed}[r.status]
-	if r.status == simReturned && ch.c.Codes.LateFailure {
-		kind = FailedFinal
+	return Fact{Kind: ch.word(r), ChannelRefundID: r.id, Amount: r.amount, Currency: "USD", Source: "notice", Actor: "system:notices"}
+}
+
+func (ch *simChannel) word(r *simRefund) FactKind {
+	switch r.status {
+	case simMoved:
+		return Succeeded
+	case simFailed:
+		return FailedFinal
+	case simReturned:
+		if ch.c.Codes.LateFailure {
+			return FailedFinal
+		}
+		return Reversed
+	case simPending:
 	}
-	return Fact{Kind: kind, ChannelRefundID: r.id, Amount: r.amount, Currency: "USD", Source: "notice", Actor: "system:notices"}
+	return Acknowledged
 }
 
 func (ch *simChannel) say(r *simRefund, p simPlan) Answer {
-	f := ch.fact(r)
-	a := Answer{Kind: f.Kind, ChannelRefundID: f.ChannelRefundID, Amount: f.Amount, Currency: f.Currency}
+	a := Answer{Kind: ch.word(r), ChannelRefundID: r.id, Amount: r.amount, Currency: "USD"}
+	if p.misreads {
+		a.Amount++
+	}
 	if !p.sayID {
 		a.ChannelRefundID = ""
 	}
-	if !p.sayMoney && r.amount == 1000 {
+	if !p.sayMoney && r.amount == r.asked {
 		a.Amount, a.Currency = 0, ""
 	}
 	return a
 }
 
 // arrive carries out a call whose bytes have reached the channel.
-func (ch *simChannel) arrive(call *simCall) Answer {
-	if call.kind != AttemptSend {
-		return ch.look(call)
+func (ch *simChannel) arrive(call *simCall) {
+	call.done = true
+	switch {
+	case call.attempt.Kind != AttemptSend && call.plan.does != "": // the question itself is refused
+		call.answer = Answer{Kind: call.plan.does}
+	case call.attempt.Kind == AttemptList:
+		call.answer, call.lines = ch.list(call)
+	case call.attempt.Kind == AttemptQuery:
+		call.answer = ch.look(call)
+	default:
+		call.answer = ch.send(call)
 	}
-	unheard := func(a Answer) Answer {
-		if !call.plan.answers {
-			return Answer{Kind: Unknown}
+	if !call.plan.answers && call.answer.Kind != NotSent {
+		call.answer, call.lines = Answer{Kind: Unknown}, nil
+	}
+}
+
+// send answers a send. Where keys keep the first answer, it is given again, errors that prove something included. A lie is
+// to act although it is said, or promised, that nothing is done.
+func (ch *simChannel) send(call *simCall) Answer {
+	if call.plan.lies {
+		made := ch.create(call)
+		if call.plan.does == "" {
+			return ch.say(made, call.plan)
 		}
-		return a
+		return Answer{Kind: call.plan.does}
 	}
-	switch call.plan.does {
-	case "not-sent":
-		return Answer{Kind: NotSent}
-	case "nothing":
-		return Answer{Kind: Unknown}
-	case "retry":
-		return unheard(Answer{Kind: Retryable})
-	case "refuse":
-		return unheard(Answer{Kind: RefusedClean})
-	case "new-number":
-		return unheard(Answer{Kind: RefusedNewNumber})
-	case "echo":
-		return unheard(Answer{Kind: RefusedEcho})
+	switch does := call.plan.does; does {
+	case NotSent, Unknown, Retryable: // before anything is remembered
+		return Answer{Kind: does}
+	case "":
+		if known := ch.known(call.number); known != nil && !ch.c.Key.KeepsAnswer {
+			return ch.say(known, call.plan)
+		}
+	default:
+		if known := ch.known(call.number); known != nil && !ch.c.Key.KeepsAnswer {
+			return Answer{Kind: RefusedEcho} // a refund of the number exists: only an echo can be said of another try
+		}
 	}
-	if known := ch.known(call.number); known != nil {
-		return unheard(ch.say(known, call.plan))
+	first, ok := ch.kept[call.number]
+	if ok && ch.now.Before(first.ends) {
+		return first.answer
 	}
-	return unheard(ch.say(ch.create(call), call.plan))
+	a := Answer{Kind: call.plan.does}
+	if a.Kind == "" {
+		a = ch.say(ch.create(call), call.plan)
+	}
+	if ch.c.Key.KeepsAnswer {
+		ch.kept[call.number] = simAnswer{a, call.acts.Add(ch.c.Key.Lifetime.D())}
+	}
+	return a
 }
 
 // known finds the refund that a key of a living number leads to.
@@ -165,7 +227,7 @@ func (ch *simChannel) known(number string) *simRefund {
 
 func (ch *simChannel) create(call *simCall) *simRefund {
 	p := call.plan
-	r := &simRefund{number: call.number, id: fmt.Sprintf("cr_%d", len(ch.made)+1), amount: call.amount + p.wrong, shows: call.acts.Add(p.hides),
+	r := &simRefund{number: call.number, id: ch.newID(), asked: call.amount, amount: call.amount + p.wrong, shows: call.acts.Add(p.hides),
 		keyed: ch.c.Key.Dedupes && (!ch.c.Key.After2xx || p.keeps)}
 	if ch.c.Key.Lifetime > 0 {
 		r.keyEnds = call.acts.Add(ch.c.Key.Lifetime.D())
@@ -179,37 +241,52 @@ func (ch *simChannel) create(call *simCall) *simRefund {
 	if p.fails {
 		r.ends = simFailed
 	}
-	ch.notices = append(ch.notices, simNotice{r.number, ch.fact(r)})
+	ch.tell(r)
 	return r
+}
+
+func (ch *simChannel) newID() string { return fmt.Sprintf("cr_%d", len(ch.made)+1) }
+
+// foreign is somebody else's refund of the same payment, made beside us.
+func (ch *simChannel) foreign(amount int64) {
+	r := &simRefund{id: ch.newID(), asked: amount, amount: amount, shows: ch.now}
+	ch.made = append(ch.made, r)
+	ch.become(r, simMoved)
 }
 
 // look answers a question as of when it left: what is hidden then is not there.
 func (ch *simChannel) look(call *simCall) Answer {
-	if !call.plan.answers {
-		return Answer{Kind: Unknown}
-	}
 	for _, r := range ch.made {
-		if r.number == call.number && !r.shows.After(call.acts) {
+		if r.number == call.number && !r.shows.After(call.acts) && !call.plan.lies {
 			return ch.say(r, call.plan)
 		}
 	}
 	return Answer{Kind: NotFound}
 }
 
-// back returns the money of a refund that moved, as a bank may do days later.
-func (ch *simChannel) back(r *simRefund) { ch.become(r, simReturned) }
-
-// moved is what the channel has paid under the numbers of a refund and not got back.
-func (ch *simChannel) moved(rec Record) (sum int64, ever int) {
-	for _, r := range ch.made {
-		if slices.ContainsFunc(rec.Dispatches, func(d Dispatch) bool { return d.Number == r.number }) {
-			if r.status == simMoved {
-				sum += r.amount
-			}
-			if r.everMoved {
-				ever++
-			}
+// list shows the payment's refunds. An incomplete one shows every other line and proves no absence.
+func (ch *simChannel) list(call *simCall) (Answer, []ListedEffect) {
+	var lines []ListedEffect
+	a := Answer{Kind: NotFound}
+	if call.plan.partial {
+		a.Kind = Unknown
+	}
+	for i, r := range ch.made {
+		switch {
+		case r.shows.After(call.acts) || (call.plan.partial && i%2 == 1):
+		case r.number == call.number && call.plan.lies:
+		case r.number == call.number:
+			a = ch.say(r, call.plan)
+		default:
+			lines = append(lines, ch.line(r, r.number))
 		}
 	}
-	return sum, ever
+	return a, lines
 }
+
+func (ch *simChannel) line(r *simRefund, number string) ListedEffect {
+	return ListedEffect{Number: number, ChannelRefundID: r.id, Status: ch.word(r), Amount: r.amount, Currency: "USD"}
+}
+
+// back returns the money of a refund that moved, as a bank may do days later.
+func (ch *simChannel) back(r *simRefund) { ch.become(r, simReturned) }

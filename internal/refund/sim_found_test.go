@@ -1,0 +1,143 @@
+package refund
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// What the simulation has found, told by hand.
+
+// paidByLine: a success without the channel's id, and a line of equal amount that gave it one.
+func paidByLine(t *testing.T, class string) *story {
+	t.Helper()
+	s := tell(t, class)
+	s.says(s.send(), Succeeded)
+	s.r.Effects[0].ChannelRefundID = "of a line"
+	return s
+}
+
+// The channel names the number's refund, and it is not the line that was taken for it: that one was somebody else's.
+func TestALineWasSomebodyElses(t *testing.T) {
+	t.Parallel()
+	t.Run("success", func(t *testing.T) {
+		t.Parallel()
+		s := paidByLine(t, "noticing")
+		s.answerNotice(Succeeded, "ch_1")
+		s.wants("more than was captured, but no second effect of ours", Success, false, CaseExcess)
+		s.balances("both moved", 0, 2000, 0)
+		if e := s.r.Effects[0]; e.Ours || e.ChannelRefundID != "of a line" || !s.r.Effects[1].Ours {
+			t.Errorf("effects %+v", s.r.Effects)
+		}
+	})
+	t.Run("return", func(t *testing.T) {
+		t.Parallel()
+		s := paidByLine(t, ProfileKeyedQueryable)
+		s.answerNotice(Reversed, "ch_1")
+		s.wants("ours came and went, the line stands", ReversedSt, false)
+		s.balances("the line's money is gone", 0, 1000, 0)
+	})
+	t.Run("final negative", func(t *testing.T) {
+		t.Parallel()
+		s := paidByLine(t, "noticing")
+		s.answerNotice(FailedFinal, "ch_1")
+		s.wants("a person looks: ours failed, the line stands for it", Success, false, CaseContradiction)
+	})
+	t.Run("the line's own id", func(t *testing.T) {
+		t.Parallel()
+		s := paidByLine(t, "noticing")
+		s.answerNotice(Succeeded, "of a line")
+		s.wants("it was the right one", Success, false)
+		s.answerNotice(Succeeded, "ch_2")
+		s.wants("now a second effect is one", Success, false, CaseExcess, CaseMulti)
+	})
+}
+
+func (s *story) answerNotice(kind FactKind, id string) {
+	s.t.Helper()
+	s.enter(Fact{Kind: kind, Dispatch: 1, ChannelRefundID: id, Amount: 1000, Currency: "USD", Source: "notice", Actor: "system:notices"})
+}
+
+// A line that explains an effect is not adopted beside it by whoever closes the case first.
+func TestAcknowledgedLineIsTheEffects(t *testing.T) {
+	t.Parallel()
+	s := tell(t, "listing")
+	attempt := s.send()
+	s.r.Effects = []Effect{{ID: RID{15: 1}, ChannelRefundID: "ch_1", Amount: 1000, Currency: "USD", Counted: 1000, Status: EffectHeld, At: s.now()}}
+	s.r.Payment.Held, s.r.Payment.Excess = 1000, 500
+	s.r.Case = &Case{Reasons: []CaseReason{CaseExcess, CaseHeld}}
+	s.says(attempt, Succeeded)
+	s.decides(ActionAcknowledge)
+	s.wants("accepted", Success, false)
+	s.balances("once", 0, 1000, 0)
+	if e := s.r.Effects; e[0].Status != EffectDropped || e[1].ChannelRefundID != "ch_1" {
+		t.Errorf("effects %+v", e)
+	}
+}
+
+// While an epoch is open nothing comes to an end by what is known: sends that a restore has cut off may stand behind it.
+func TestNothingEndsWhileAnEpochIsOpen(t *testing.T) {
+	t.Parallel()
+	t.Run("cancel", func(t *testing.T) {
+		t.Parallel()
+		s := tell(t, ProfileKeyedQueryable)
+		s.r.SendingHeld = true
+		s.enter(Fact{Kind: Withdrawn, Source: "cancel"})
+		s.wants("may have been sent in the lost future", Pending, false)
+	})
+	t.Run("refusal", func(t *testing.T) {
+		t.Parallel()
+		s := tell(t, ProfileKeyedQueryable)
+		attempt := s.send()
+		s.r.SendingHeld = true
+		s.says(attempt, RefusedClean)
+		s.wants("another send may have followed", InDoubt, true)
+		s.next("waits for the marking", DoWait)
+		s.r.SendingHeld = false
+		s.next("nothing was lost after all", DoSettle)
+	})
+	t.Run("decision", func(t *testing.T) {
+		t.Parallel()
+		s := tell(t, ProfileBlind)
+		s.says(s.send(), Unknown)
+		s.conclude(Deadline, CaseNoStep)
+		d := s.decision(ActionConfirmNotDone)
+		s.r.Now, s.r.SendingHeld = later(s.now(), s.r.DecisionFrom(s.c)), true
+		if _, err := ApplyDecision(s.r, d, s.c); !errors.Is(err, ErrTooEarly) || d.Due(s.r, s.c, s.now()) {
+			t.Errorf("%v, want too early", err)
+		}
+	})
+}
+
+// The answer of an attempt that a restore has cut off never completes the one that has its ordinal now.
+func TestAnAnswerOfALostAttempt(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[FactKind]State{Retryable: Processing, NotSent: Processing, FailedFinal: Processing, Succeeded: Success, Acknowledged: InChannel} {
+		s := tell(t, ProfileKeyedQueryable)
+		lost, _ := s.r.Attempt(s.send())
+		s = tell(t, ProfileKeyedQueryable)
+		s.after(time.Minute)
+		now := s.send()
+		s.enter(FactOf(*lost, Answer{Kind: kind}))
+		if a, _ := s.r.Attempt(now); a.Answer != "" || s.r.State != want {
+			t.Errorf("%s of a lost attempt: the new one has answer %q in %s, want none in %s", kind, a.Answer, s.r.State, want)
+		}
+	}
+}
+
+// A number behind the live one that ended at the channel was the live one once: its end is the refund's.
+func TestEndOfANumberThatWasLost(t *testing.T) {
+	t.Parallel()
+	s := tell(t, ProfileListAndMatch)
+	s.r.Dispatches = append(s.r.Dispatches, Dispatch{No: 2, Number: "behind", Exposed: true, Dead: true, MarkedEpoch: 2, MayActUntil: s.now()})
+	s.r.Dispatches[0].MarkedEpoch, s.r.Dispatches[0].MayActUntil, s.r.Dispatches[0].KeyDiesAt = 2, s.now(), s.now()
+	s.enter(Fact{Kind: EpochMark, Source: "epoch"})
+	s.notice(FailedFinal, 2, "ch_2")
+	s.after(5 * time.Minute)
+	for range 2 {
+		s.says(s.query(1), NotFound)
+		s.after(time.Second)
+		s.r.LeaseEndsAt = time.Time{}
+	}
+	s.wants("no third number", Failed, false)
+}

@@ -1,0 +1,176 @@
+package refund
+
+import (
+	"errors"
+	"slices"
+)
+
+// People of a story: one proposes, another approves, and it takes effect later, when nothing sent can act any more and
+// nothing was learned since. Most look at the channel's books first; some guess.
+
+// bench is where a refund's decisions lie.
+type bench struct {
+	proposal *Decision
+	resent   bool
+	erred    bool // a decision that took effect was not the truth
+}
+
+// truth is what the channel has of a refund, under all its numbers.
+type truth struct {
+	moved    int64
+	standing int  // refunds whose money moved and stayed
+	ever     int  // refunds that ever moved money
+	open     bool // something may still become of it
+	id       string
+}
+
+func (w *world) truth(i int) (t truth) {
+	for _, r := range w.ch.made {
+		if owner, ok := w.owner(r.number); !ok || owner != i {
+			continue
+		}
+		if r.status == simMoved {
+			t.moved, t.standing, t.id = t.moved+r.amount, t.standing+1, r.id
+		}
+		if r.everMoved {
+			t.ever++
+		}
+		t.open = t.open || r.status == simPending
+	}
+	for _, c := range w.ch.calls {
+		t.open = t.open || (c.refund == i && !c.done && c.attempt.Kind == AttemptSend)
+	}
+	return t
+}
+
+// booked is what the books have of it, and how many effects that is. A person says that it moved, not how
+// much, and a channel that lies tells other amounts.
+func (w *world) booked(i int) (sum int64, effects int, byPerson bool) {
+	for _, e := range w.recs[i].Effects {
+		if e.Status == EffectMoved {
+			sum, effects, byPerson = sum+e.Amount, effects+1, byPerson || e.ByPerson
+		}
+	}
+	return sum, effects, byPerson
+}
+
+// agrees says whether the books have what the channel has.
+func (w *world) agrees(i int) bool {
+	sum, effects, byPerson := w.booked(i)
+	t := w.truth(i)
+	return sum == t.moved || ((byPerson || w.liar) && effects == t.standing)
+}
+
+// propose puts a decision forward for a refund's case: the right one, or any that is possible.
+func (w *world) propose(i int, guess bool) {
+	r := w.full(i)
+	if r.Case == nil {
+		return
+	}
+	var possible []Choice
+	for _, c := range Allowed(r, w.c, w.now()) {
+		if c.Allowed {
+			possible = append(possible, c)
+		}
+	}
+	chosen := w.right(i, possible)
+	if guess {
+		chosen = possible[w.pick(len(possible))]
+	}
+	d := &Decision{ID: w.newID(), CaseID: r.Case.ID, Action: chosen.Action, JournalSeq: r.JournalSeq, Excess: r.Payment.Excess, Evidence: "ticket 4711",
+		Maker: "ann", Checker: "bob", MadeAt: w.now(), Verdict: DecisionApproved}
+	if len(chosen.Lines) > 0 {
+		d.EffectID = w.line(i, chosen.Lines, guess)
+	}
+	w.people[i].proposal = d
+}
+
+// line is the held line that is attached: the refund's own, if it is there.
+func (w *world) line(i int, lines []RID, guess bool) RID {
+	if guess && w.chance(50) {
+		return lines[w.pick(len(lines))]
+	}
+	id := w.truth(i).id
+	for _, e := range w.lines {
+		if e.ChannelRefundID == id && slices.Contains(lines, e.ID) {
+			return e.ID
+		}
+	}
+	return RID{}
+}
+
+// right is what somebody decides who knows the channel's books.
+func (w *world) right(i int, possible []Choice) Choice {
+	t := w.truth(i)
+	_, booked, _ := w.booked(i)
+	var wants Action
+	switch final := w.recs[i].State.Final(); {
+	case t.open:
+		wants = ActionWait
+	case booked < t.standing:
+		wants = ActionConfirmSuccess
+	case final && booked > t.standing:
+		wants = ActionTakeBack
+	case final:
+		wants = ActionAcknowledge
+	case !w.quiet && w.chance(50):
+		wants = ActionResend
+	default:
+		wants = ActionConfirmNotDone
+	}
+	has := func(a Action) int { return slices.IndexFunc(possible, func(c Choice) bool { return c.Action == a }) }
+	for _, a := range []Action{wants, ActionAcknowledge, ActionWait} {
+		if n := has(a); n >= 0 && !(a == ActionAcknowledge && t.open) {
+			return possible[n]
+		}
+	}
+	return possible[0]
+}
+
+// takesEffect applies what was approved.
+func (w *world) takesEffect(i int) {
+	d := w.people[i].proposal
+	if d == nil {
+		return
+	}
+	r := w.full(i)
+	for n, other := range w.recs {
+		unnamed := slices.ContainsFunc(other.Effects, func(e Effect) bool { return e.Status == EffectMoved && e.ChannelRefundID == "" })
+		r.OthersMayPay = r.OthersMayPay || (n != i && (other.Exposed || unnamed))
+	}
+	ch, err := w.decides(r, *d)
+	var void *Problem
+	var no *NotAllowed
+	switch {
+	case errors.Is(err, ErrTooEarly):
+		w.some("a decision came before the horizon")
+		return
+	case errors.As(err, &void):
+		w.some("a decision was void")
+		w.people[i].proposal = nil
+		return
+	case errors.As(err, &no):
+		w.people[i].proposal = nil
+		return
+	case err != nil:
+		w.fail("%s in %s: %v", d.Action, r.State, err)
+	}
+	w.people[i].proposal = nil
+	w.note("rf_%d %s: %s → %s exposed=%v case=%v", i+1, r.State, d.Action, ch.After.State, ch.After.Exposed, reasonsOf(ch.After.Case))
+	w.some("decided: " + string(d.Action))
+	w.people[i].resent = w.people[i].resent || d.Action == ActionResend
+	w.wrote(i, r, ch)
+	if t := w.truth(i); d.Action != ActionWait && d.Action != ActionResend && (t.open || !w.agrees(i)) {
+		w.people[i].erred = true
+		w.some("a person erred")
+	}
+}
+
+// acceptExcess closes the payment's own case.
+func (w *world) acceptExcess() {
+	if w.payCase {
+		p := w.recs[0].Payment
+		p.ExcessAllowed = max(p.ExcessAllowed, p.Excess)
+		w.paid(p)
+	}
+}
