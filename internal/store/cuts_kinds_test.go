@@ -4,13 +4,14 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/refundry/refundry/internal/refund"
 )
 
 // cutKinds are all kinds of transactions of the store; the marking of an epoch is beside them.
-var cutKinds = append(append(doorKinds(), ownershipKinds()...), append(factKinds(), peopleKinds()...)...)
+var cutKinds = slices.Concat(doorKinds(), ownershipKinds(), factKinds(), peopleKinds(), lineKinds(), upkeepKinds())
 
 type (
 	operation = func() error
@@ -310,6 +311,26 @@ func peopleKinds() []cutKind {
 				l.wantCount("the notice is kept", 1, `SELECT count(*) FROM notices WHERE channel_refund_id = $1 AND rid IS NULL`, "nobody_"+id)
 			}
 		}},
+		{name: "a new refund that a notice waits for", prepare: func(l *cutLane, id string) (operation, look) {
+			l.keep(id, refund.DispatchNumber(l.text(l.t, `SELECT installation_id FROM installation`), l.tenant.Code, id, 1))
+			var out []refund.Outcome
+			return func() (err error) {
+					out, err = l.door.Accept(l.t.Context(), []refund.Intake{l.request("e"+id, id, "p"+id, 100, inlinePayment(100))})
+					return err
+				}, func() {
+					wantVerdicts(l.t, out, refund.Accepted)
+					l.wantCount("the notice has its refund", 1, `SELECT count(*) FROM notices WHERE body = $1 AND rid IS NOT NULL`, []byte(id))
+				}
+		}},
+		{name: "a notice that was left behind", prepare: func(l *cutLane, id string) (operation, look) {
+			l.keep(id, "")
+			k := l.refund(l.t, id)
+			l.unclear(k)
+			if _, err := l.pool.Exec(l.t.Context(), `UPDATE notices SET number = $2 WHERE body = $1`, []byte(id), l.number(l.t, k)); err != nil {
+				l.t.Fatal(err)
+			}
+			return func() error { _, err := l.cut.MatchNotices(l.t.Context()); return err }, func() { l.wantState(l.t, k, refund.Success) }
+		}},
 		{name: "a line of a list", prepare: func(l *cutLane, id string) (operation, look) {
 			l.refund(l.t, id)
 			return func() error {
@@ -362,6 +383,14 @@ func (l *cutLane) inTime(do func(lease time.Duration, try string) bool) {
 			l.t.Fatal("this machine is too slow")
 		}
 	}
+}
+
+// keep has a notice that names nothing of ours yet.
+func (l *cutLane) keep(id, number string) {
+	l.t.Helper()
+	n := refund.KeptNotice{Notice: refund.Notice{Key: sha256.Sum256([]byte(id)), Number: number, ChannelRefundID: "ch_" + id, Status: refund.Succeeded, Amount: 100, Currency: "USD"},
+		Headers: map[string][]string{}, Body: []byte(id)}
+	l.receive(l.t, n, refund.NoticeKept)
 }
 
 func (l *cutLane) told(id, number, channelID string) operation {
