@@ -2,11 +2,12 @@
 SHELL := bash
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 RUN_FLAGS ?=
+SEEDS ?= 400000
 KILLS ?= 600
 CUTS ?= 1000
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint conformance audit build generate bench model crash fmt
+.PHONY: help run test lint conformance audit build generate bench model simulation crash fmt
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +43,9 @@ bench: build ## Measure accepting and the whole life of refunds on this machine
 model: ## Explore the model of claim, lease, send, query and late answer (Spin), and the mistakes planted in it
 	@scripts/deps model
 	@test/model/run
+
+simulation: ## Tell stories of the pure core from seeds, with and without planted bugs, and print what was reached (SEEDS=…)
+	go test -count=1 -v -timeout 60m -run '^Test(Simulation|SameSeed)' ./internal/refund -seeds=$(SEEDS)
 
 crash: ## Kill the program 600 times at every named place, cut 1,000 COMMITs, and check every promise (KILLS=…, CUTS=…)
 	@scripts/deps postgres

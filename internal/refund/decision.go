@@ -263,12 +263,20 @@ func (r *Record) againstSuccess() Obstacle {
 	return ""
 }
 
-// doubtful is the number whose success a person can confirm: the newest exposed one, the one that is being asked about,
-// the live one of an open refund; of an ended one the number that only a decree closed, when a held line may be its own.
-// 0 = none.
+// doubtful is the number whose success a person can confirm: the exposed one that the channel has acknowledged, else one that
+// was sent, else the newest; the one that is being asked about, the live one of an open refund; of an ended one the number that
+// only a decree closed, when a held line may be its own. 0 = none.
 func (r *Record) doubtful() int {
-	if no, ok := r.exposedTarget(); ok {
-		return no
+	for _, likely := range []func(Dispatch) bool{
+		func(d Dispatch) bool { return d.Acknowledged },
+		func(d Dispatch) bool { _, sent := r.lastSend(d.No); return sent },
+		func(Dispatch) bool { return true },
+	} {
+		for i := len(r.Dispatches) - 1; i >= 0; i-- {
+			if d := r.Dispatches[i]; d.Exposed && likely(d) {
+				return d.No
+			}
+		}
 	}
 	switch {
 	case r.AskNo != 0:

@@ -58,7 +58,7 @@ func ApplyDecision(r Record, d Decision, c Contract) (Change, error) {
 	switch {
 	case r.Case == nil || r.Case.ID != d.CaseID || d.Stale(r):
 		return Change{}, &Problem{Code: CodeDecisionVoid}
-	case r.SendingHeld || r.Now.Before(r.DecisionFrom(c)):
+	case d.Action != ActionWait && (r.SendingHeld || r.Now.Before(r.DecisionFrom(c))):
 		return Change{}, ErrTooEarly
 	}
 	if err := Obstructed(r, d.Action, d.EffectID, c); err != nil {

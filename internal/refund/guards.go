@@ -53,6 +53,7 @@ var (
 	bookedMoved    = guard{"its effect stands by the channel's word", func(s *scene) bool { e := s.movedEffect(); return e != nil && !e.byPersonOnly() }}
 	bookedByPerson = guard{"its effect stands by a person's word", func(s *scene) bool { e := s.movedEffect(); return e != nil && e.byPersonOnly() }}
 	attached       = guard{"its effect has an id that the channel never gave to this number", (*scene).attached}
+	onlyAttached   = guard{"no other effect stands", (*scene).onlyAttached}
 	anotherMoved   = guard{"another effect stands", func(s *scene) bool {
 		this := s.movedEffect()
 		for i := range s.r.Effects {
@@ -80,7 +81,8 @@ var (
 		if s.r.Facts[FactKey(s.d.Number, string(Reversed), s.f.ChannelRefundID, s.f.Amount, s.f.Currency)] {
 			return true
 		}
-		same := s.f.ChannelRefundID == "" || s.d.ChannelRefundID == "" || s.d.ChannelRefundID == s.f.ChannelRefundID
+		mine := s.d.ChannelRefundID == "" || s.d.ChannelRefundID == s.f.ChannelRefundID
+		same := s.f.ChannelRefundID == "" || s.toldAs(FailedFinal, s.f.ChannelRefundID) || (mine && s.toldAs(FailedFinal, ""))
 		return !s.d.FinalNegativeAt.IsZero() && same && s.c.Codes.LateFailure
 	}}
 	contradictsAck = guard{"asked after it was acknowledged and visible", func(s *scene) bool {

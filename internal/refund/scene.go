@@ -102,20 +102,32 @@ func (s *scene) attached() bool {
 	return false
 }
 
+func (s *scene) onlyAttached() bool {
+	for i := range s.r.Effects {
+		if e := &s.r.Effects[i]; e.Ours && e.Status == EffectMoved && !s.onlyByLine(e) {
+			return false
+		}
+	}
+	return true
+}
+
 // onlyByLine: the effect has another id than the fact gives to its dispatch, and the channel never told it of this number.
 func (s *scene) onlyByLine(e *Effect) bool {
 	return e.Ours && e.DispatchNo == s.f.Dispatch && e.Status == EffectMoved && e.ChannelRefundID != "" && s.f.ChannelRefundID != "" &&
 		e.ChannelRefundID != s.f.ChannelRefundID && !s.told(e)
 }
 
-// told says whether the channel gave the effect's id to its number, with the amount and currency or without.
+// told says whether the channel gave the effect's id to its number.
 func (s *scene) told(e *Effect) bool {
-	if s.d.ChannelRefundID == e.ChannelRefundID {
-		return true
-	}
-	for _, amount := range []int64{e.Amount, 0} {
-		for _, cur := range []Currency{e.Currency, ""} {
-			if s.r.Facts[FactKey(s.d.Number, string(Succeeded), e.ChannelRefundID, amount, cur)] {
+	return s.d.ChannelRefundID == e.ChannelRefundID || s.toldAs(Succeeded, e.ChannelRefundID, e.Amount)
+}
+
+// toldAs says whether the journal has such a word of the channel about the fact's number and a channel id, with the amount
+// and currency that were asked for, that the fact says, or that are given, or without.
+func (s *scene) toldAs(kind FactKind, id string, amounts ...int64) bool {
+	for _, amount := range append(amounts, 0, s.r.Amount, s.f.Amount) {
+		for _, cur := range []Currency{"", s.r.Currency, s.f.Currency} {
+			if s.r.Facts[FactKey(s.d.Number, string(kind), id, amount, cur)] {
 				return true
 			}
 		}

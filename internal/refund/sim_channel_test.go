@@ -28,6 +28,8 @@ type simRefund struct {
 	settles    time.Time // PENDING until then
 	ends       simStatus // what it becomes when it settles
 	asked      int64     // the amount that was asked for
+	at         time.Time // when it was made
+	blinks     int       // how often it was not shown although it had to be; fewer times than absences count
 	keyed      bool      // its number is remembered
 	keyEnds    time.Time // zero = for ever
 	everMoved  bool
@@ -41,6 +43,8 @@ type simPlan struct {
 	answers  bool     // false: the answer is lost
 	holds    bool     // the refund is accepted first and settles later
 	fails    bool     // … and then fails
+	echoes   bool     // an echo is said of what this very send did
+	blinks   bool     // not shown this once
 	wrong    int64    // added to the amount
 	sayID    bool
 	sayMoney bool
@@ -56,6 +60,7 @@ type simCall struct {
 	attempt Attempt
 	number  string
 	amount  int64
+	left    time.Time
 	acts    time.Time
 	plan    simPlan
 	done    bool           // its bytes have arrived
@@ -194,6 +199,9 @@ func (ch *simChannel) send(call *simCall) Answer {
 		return Answer{Kind: does}
 	case "":
 		if known := ch.known(call.number); known != nil && !ch.c.Key.KeepsAnswer {
+			if call.left.Before(known.at) && !ch.c.Key.InFlightRefused { // twins in flight: both act
+				known = ch.create(call)
+			}
 			return ch.say(known, call.plan)
 		}
 	default:
@@ -206,8 +214,11 @@ func (ch *simChannel) send(call *simCall) Answer {
 		return first.answer
 	}
 	a := Answer{Kind: call.plan.does}
-	if a.Kind == "" {
+	switch {
+	case a.Kind == "":
 		a = ch.say(ch.create(call), call.plan)
+	case a.Kind == RefusedEcho && call.plan.echoes:
+		ch.create(call)
 	}
 	if ch.c.Key.KeepsAnswer {
 		ch.kept[call.number] = simAnswer{a, call.acts.Add(ch.c.Key.Lifetime.D())}
@@ -227,7 +238,7 @@ func (ch *simChannel) known(number string) *simRefund {
 
 func (ch *simChannel) create(call *simCall) *simRefund {
 	p := call.plan
-	r := &simRefund{number: call.number, id: ch.newID(), asked: call.amount, amount: call.amount + p.wrong, shows: call.acts.Add(p.hides),
+	r := &simRefund{number: call.number, id: ch.newID(), asked: call.amount, at: call.acts, amount: call.amount + p.wrong, shows: call.acts.Add(p.hides),
 		keyed: ch.c.Key.Dedupes && (!ch.c.Key.After2xx || p.keeps)}
 	if ch.c.Key.Lifetime > 0 {
 		r.keyEnds = call.acts.Add(ch.c.Key.Lifetime.D())
@@ -257,7 +268,7 @@ func (ch *simChannel) foreign(amount int64) {
 // look answers a question as of when it left: what is hidden then is not there.
 func (ch *simChannel) look(call *simCall) Answer {
 	for _, r := range ch.made {
-		if r.number == call.number && !r.shows.After(call.acts) && !call.plan.lies {
+		if r.number == call.number && !r.shows.After(call.acts) && !call.plan.lies && !ch.blinks(r, call.plan) {
 			return ch.say(r, call.plan)
 		}
 	}
@@ -273,8 +284,8 @@ func (ch *simChannel) list(call *simCall) (Answer, []ListedEffect) {
 	}
 	for i, r := range ch.made {
 		switch {
-		case r.shows.After(call.acts) || (call.plan.partial && i%2 == 1):
-		case r.number == call.number && call.plan.lies:
+		case r.shows.After(call.acts) || (call.plan.partial && (i+call.attempt.No)%2 == 1):
+		case r.number == call.number && (call.plan.lies || ch.blinks(r, call.plan)):
 		case r.number == call.number:
 			a = ch.say(r, call.plan)
 		default:
@@ -282,6 +293,15 @@ func (ch *simChannel) list(call *simCall) (Answer, []ListedEffect) {
 		}
 	}
 	return a, lines
+}
+
+// blinks: a question misses what is there, at most once less than absences are needed.
+func (ch *simChannel) blinks(r *simRefund, p simPlan) bool {
+	if !p.blinks || r.blinks >= ch.c.asking().Readings-1 {
+		return false
+	}
+	r.blinks++
+	return true
 }
 
 func (ch *simChannel) line(r *simRefund, number string) ListedEffect {

@@ -39,9 +39,16 @@ func TestALineWasSomebodyElses(t *testing.T) {
 	})
 	t.Run("final negative", func(t *testing.T) {
 		t.Parallel()
-		s := paidByLine(t, "noticing")
+		s := paidByLine(t, ProfileKeyedQueryable)
 		s.answerNotice(FailedFinal, "ch_1")
 		s.wants("a person looks: ours failed, the line stands for it", Success, false, CaseContradiction)
+	})
+	t.Run("late failure", func(t *testing.T) {
+		t.Parallel()
+		s := paidByLine(t, "noticing")
+		s.answerNotice(FailedFinal, "ch_1")
+		s.wants("ours came and went", ReversedSt, false)
+		s.balances("the line's money is gone", 0, 1000, 0)
 	})
 	t.Run("the line's own id", func(t *testing.T) {
 		t.Parallel()
@@ -140,4 +147,30 @@ func TestEndOfANumberThatWasLost(t *testing.T) {
 		s.r.LeaseEndsAt = time.Time{}
 	}
 	s.wants("no third number", Failed, false)
+}
+
+// After an epoch every number is exposed, and a person confirms the one that went out, not the one behind it.
+func TestConfirmedNumberIsTheOneThatWasSent(t *testing.T) {
+	t.Parallel()
+	s := tell(t, ProfileBlind)
+	s.says(s.send(), Unknown)
+	s.r.Dispatches = append(s.r.Dispatches, Dispatch{No: 2, Number: "behind", Exposed: true, Dead: true, MarkedEpoch: 2, MayActUntil: s.now()})
+	s.enter(Fact{Kind: EpochMark, Source: "epoch"})
+	s.conclude(Deadline, CaseNoStep)
+	s.decides(ActionConfirmSuccess)
+	if e := s.r.Effects; len(e) != 1 || e[0].DispatchNo != 1 {
+		t.Errorf("booked %+v, want number 1", e)
+	}
+}
+
+// Somebody may wait at any time.
+func TestWaitIsNeverTooEarly(t *testing.T) {
+	t.Parallel()
+	s := tell(t, ProfileBlind)
+	s.says(s.send(), Unknown)
+	s.conclude(Deadline, CaseNoStep)
+	s.r.SendingHeld = true
+	if _, err := ApplyDecision(s.r, s.decision(ActionWait), s.c); err != nil {
+		t.Errorf("wait: %v", err)
+	}
 }

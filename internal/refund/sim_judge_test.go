@@ -19,6 +19,28 @@ func (w *world) watch() {
 	w.someIf(len(w.recs) > 1 && w.recs[0].Exposed && w.recs[len(w.recs)-1].Exposed, "two refunds of a payment exposed at once")
 }
 
+// calls: what money did against what people were told, or twice, is never silent. A person's own decision calls nobody.
+func (w *world) calls(before Record, ch Change) {
+	after := ch.After
+	moved := func(r Record) (n int) {
+		for _, e := range r.Effects {
+			if e.Ours && e.Status == EffectMoved {
+				n++
+			}
+		}
+		return n
+	}
+	switch {
+	case (after.State == Success) != (moved(after) > 0):
+		w.fail("%s with %d effects that stand", after.State, moved(after))
+	case after.Case != nil || !ch.Decision.IsZero():
+	case moved(after) > 1 && moved(after) > moved(before):
+		w.fail("two effects, and nobody is called")
+	case (before.State == Failed || before.State == Canceled) && after.State == Success:
+		w.fail("money moved against what was told, and nobody is called")
+	}
+}
+
 // watchAnswer counts what an answer's fate shows.
 func (w *world) watchAnswer(call *simCall) {
 	r := w.recs[call.refund]
@@ -172,7 +194,7 @@ func (w *world) skip() {
 func (w *world) judge(closed bool) {
 	w.watch()
 	for i, r := range w.recs {
-		booked, effects, _ := w.booked(i)
+		booked, effects, byPerson := w.booked(i)
 		t := w.truth(i)
 		lost := w.backup.taken && w.backup.final[i]
 		switch {
@@ -180,7 +202,9 @@ func (w *world) judge(closed bool) {
 		case !closed && (r.Exposed || r.Case != nil): // a person is looking, the amount is reserved or held
 		case lost: // its end was told before the backup; what the channel told later went with the restore
 		case w.backup.taken && effects == t.ever: // it came back, and that was told before the restore
+		case byPerson: // what a person confirmed got its id from a line of equal amount, and is not taken back any more
 		case w.people[i].erred: // and the channel has told nothing since
+		case w.misread: // a return of another amount than was said before is booked by nobody
 		case w.liar && (!w.c.Notices || w.backup.taken): // nothing tells what it did against its promises
 		case booked > t.moved && !w.c.Notices: // it came back, and this channel tells nobody
 		default:

@@ -1,14 +1,165 @@
 package refund
 
-// Mistakes that a story's world makes itself.
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// Mistakes in what surrounds the two pure functions: claims, calls, decisions, lines, epochs. The world of a story makes one
+// of them when it is told to; none is made of itself.
 const (
 	onlyKnownNumbersMarked = "an epoch marks only the numbers that it knows"
 	reseenNotMarked        = "a refund that is seen again is not marked"
+	sendingNotHeld         = "sending is not held while an epoch is open"
+	twoOwners              = "a lease keeps nobody out"
+	windowWithoutEnd       = "a send may leave after its time"
+	partialListProves      = "an incomplete list proves absence"
+	lostAttemptAnswered    = "the answer of a lost attempt completes the one that has its ordinal"
+	resendWithoutAsking    = "a resend does not ask first"
+	linesLostWithCase      = "a held line is forgotten with its case"
 )
 
 // claims makes the record's owner of the next call.
 func (w *world) claims(r Record, kind AttemptKind, no int) (Record, int, bool) {
+	switch w.play.mistake {
+	case twoOwners:
+		r.LeaseEndsAt = time.Time{}
+	case sendingNotHeld:
+		r.SendingHeld = false
+	}
 	return claim(r, kind, no, w.c, w.now())
 }
 
-func (w *world) decides(r Record, d Decision) (Change, error) { return ApplyDecision(r, d, w.c) }
+// leaves is until when a call's bytes may leave.
+func (w *world) leaves(a Attempt) time.Duration {
+	if w.play.mistake == windowWithoutEnd {
+		return a.NotAfter.Sub(w.now()) + time.Minute
+	}
+	return a.NotAfter.Sub(w.now()) - time.Millisecond
+}
+
+// decides applies a decision.
+func (w *world) decides(r Record, d Decision) (Change, error) {
+	ch, err := ApplyDecision(r, d, w.c)
+	if w.play.mistake == resendWithoutAsking {
+		ch.After.AskNo = 0
+	}
+	return ch, err
+}
+
+// answerOf is what a caller makes of a call's answer.
+func (w *world) answerOf(call *simCall) Fact {
+	f := FactOf(call.attempt, call.answer)
+	switch w.play.mistake {
+	case partialListProves:
+		if call.plan.partial && call.plan.answers && f.Kind == Unknown {
+			f.Kind = NotFound
+		}
+	case lostAttemptAnswered:
+		if _, ok := w.recs[call.refund].Attempt(f.Attempt); ok {
+			f.AttemptAt = time.Time{}
+		}
+	}
+	return f
+}
+
+// plantedOutside are the world's mistakes, and those of the two functions that need a channel, people or a restore to show.
+func plantedOutside() []planted {
+	var out []planted
+	for _, m := range []string{onlyKnownNumbersMarked, reseenNotMarked, sendingNotHeld, twoOwners, windowWithoutEnd, partialListProves,
+		lostAttemptAnswered, resendWithoutAsking, linesLostWithCase} {
+		p := planted{bug: m, mistake: m}
+		switch m {
+		case twoOwners:
+			p.decide = sendsBesideAnOwner
+		case lostAttemptAnswered:
+			p.unseen = "an ordinal is seldom used again while its first answer is on its way; told by hand in TestAnAnswerOfALostAttempt"
+		}
+		out = append(out, p)
+	}
+	return append(out,
+		planted{bug: "no visibility lag", apply: seen(func(r *Record, _ *Fact, c *Contract) { earlyAbsence(r, c, 0, c.Horizon.D()) }), decide: lens(func(_ *Record, c *Contract) { c.Query.VisibilityLag, c.List.VisibilityLag = 0, 0 })},
+		planted{bug: "no horizon", apply: seen(func(r *Record, _ *Fact, c *Contract) { earlyAbsence(r, c, c.asking().VisibilityLag.D(), 1) }), decide: lens(func(_ *Record, c *Contract) { c.Horizon = 1 })},
+		planted{bug: "a key that is kept only after a 2xx is replayed", decide: lens(func(_ *Record, c *Contract) {
+			if c.Key.After2xx {
+				c.Key.ReplaysState, c.List.Exists = true, false
+			}
+		})},
+		planted{bug: "the next number while the first may act", decide: func(r Record, c Contract, now time.Time) Step {
+			if d, _ := r.Dispatch(r.DispatchNo); r.State == InDoubt && r.Case == nil && r.DispatchNo == 1 && r.numberDead(*d, c, now) {
+				return Step{Do: DoSend, Dispatch: 1}
+			}
+			return Decide(r, c, now)
+		}},
+		planted{bug: "nobody takes over", apply: lacking("lease-end")},
+		planted{bug: "an epoch's exposure ends by an answer from before", apply: seen(func(r *Record, _ *Fact, _ *Contract) { r.SendingHeld = false })},
+		planted{bug: "the excess is not counted again", apply: func(r Record, f Fact, c Contract) (Change, error) {
+			ch, err := Apply(r, f, c)
+			ch.After.Payment.Excess = r.Payment.Excess
+			return ch, err
+		}},
+		planted{bug: "no deadline", decide: func(r Record, c Contract, now time.Time) Step {
+			if s := Decide(r, c, now); s.Do != DoCase {
+				return s
+			}
+			return Step{Do: DoWait, Until: now.Add(caseLook)}
+		}},
+	)
+}
+
+// sendsBesideAnOwner decides for a refund that somebody owns as if nobody did.
+func sendsBesideAnOwner(r Record, c Contract, now time.Time) Step {
+	if r.State == Processing && r.LeaseEndsAt.After(now) && r.Case == nil {
+		return Step{Do: DoSend, Dispatch: r.DispatchNo}
+	}
+	return Decide(r, c, now)
+}
+
+// earlyAbsence lets an absence count as if lag and horizon were these.
+func earlyAbsence(r *Record, c *Contract, lag, horizon time.Duration) {
+	c.Query.VisibilityLag, c.List.VisibilityLag, c.Horizon = Duration(lag), Duration(lag), Duration(horizon)
+	for i := range r.Dispatches {
+		r.Dispatches[i].AbsenceCountsFrom = time.Time{}
+	}
+}
+
+// lens is Decide looking through a lens.
+func lens(blur func(*Record, *Contract)) decideFunc {
+	return func(r Record, c Contract, now time.Time) Step {
+		blur(&r, &c)
+		return Decide(r, c, now)
+	}
+}
+
+// enough is within how many stories a planted bug must show.
+const enough = 10_000
+
+// TestSimulationFindsPlantedBugs: each rule switched off once breaks a promise in some story, and soon.
+func TestSimulationFindsPlantedBugs(t *testing.T) {
+	t.Parallel()
+	cs := contracts(t)
+	for _, p := range slices.Concat(plantedOutside(), plantedInEvidence(), plantedInTable(), plantedInDecide()) {
+		if p.unseen != "" {
+			continue
+		}
+		t.Run(p.bug, func(t *testing.T) {
+			t.Parallel()
+			play := rules{apply: Apply, decide: Decide, mistake: p.mistake}
+			if p.apply != nil {
+				play.apply = p.apply
+			}
+			if p.decide != nil {
+				play.decide = p.decide
+			}
+			for seed := range uint64(enough) {
+				c := cs[seed%uint64(len(cs))]
+				if s := tellStory(seed, c, play, map[string]int{}, -1, false); s.broke != "" {
+					t.Logf("story %d, %s: %s", seed, c.Profile, s.broke)
+					return
+				}
+			}
+			t.Errorf("%d stories, and nothing noticed it", enough)
+		})
+	}
+}

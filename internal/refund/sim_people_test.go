@@ -119,7 +119,11 @@ func (w *world) right(i int, possible []Choice) Choice {
 		wants = ActionConfirmNotDone
 	}
 	has := func(a Action) int { return slices.IndexFunc(possible, func(c Choice) bool { return c.Action == a }) }
-	for _, a := range []Action{wants, ActionAcknowledge, ActionWait} {
+	fallback := []Action{wants, ActionAcknowledge, ActionWait}
+	if w.quiet && w.liar && !t.open { // it said both of one number: nothing can be confirmed but what it said last
+		fallback = []Action{wants, ActionAcknowledge, ActionConfirmNotDone, ActionWait}
+	}
+	for _, a := range fallback {
 		if n := has(a); n >= 0 && !(a == ActionAcknowledge && t.open) {
 			return possible[n]
 		}
@@ -160,7 +164,10 @@ func (w *world) takesEffect(i int) {
 	w.some("decided: " + string(d.Action))
 	w.people[i].resent = w.people[i].resent || d.Action == ActionResend
 	w.wrote(i, r, ch)
-	if t := w.truth(i); d.Action != ActionWait && d.Action != ActionResend && (t.open || !w.agrees(i)) {
+	if w.play.mistake == linesLostWithCase && d.Action == ActionAcknowledge {
+		w.lines = nil
+	}
+	if t := w.truth(i); (!w.quiet || d.Action == ActionConfirmNotDone) && d.Action != ActionWait && d.Action != ActionResend && (t.open || !w.agrees(i)) {
 		w.people[i].erred = true
 		w.some("a person erred")
 	}

