@@ -45,6 +45,7 @@ func setOf(c Contract, sends []FactKind, asked askedSet) Record {
 			d.Acknowledged = d.Acknowledged || answer == Acknowledged
 			if answer == FailedFinal {
 				d.FinalNegativeAt = a.AnsweredAt
+				r.Facts[FactKey(d.Number, string(FailedFinal), "", 0, "")] = true
 			}
 		}
 		r.Attempts = append(r.Attempts, a)
