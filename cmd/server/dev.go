@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -62,6 +63,9 @@ func runDev(cmd *cobra.Command, f devFlags) (err error) {
 	if _, err := simulator.ParseSpec(f.faults); err != nil { // before anything is started
 		return fmt.Errorf("--faults: %w", err)
 	}
+	if err := f.portsFree(); err != nil {
+		return err
+	}
 	if f.dir == "" {
 		f.dir = devdb.DefaultDir()
 	}
@@ -84,6 +88,20 @@ func runDev(cmd *cobra.Command, f devFlags) (err error) {
 		}
 		tellReady(cmd, f, ready)
 	})
+}
+
+// portsFree finds out before anything is started that an address is taken.
+func (f devFlags) portsFree() error {
+	for flag, addr := range map[string]string{"listen": f.listen, "simulator": f.simulator} {
+		l, err := net.Listen("tcp", addr)
+		if err != nil {
+			return fmt.Errorf("--%s: %w; another refundry dev may be running, or choose another address (port 0 = any)", flag, err)
+		}
+		if err := l.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // devStack is what dev starts below the service, and stops after it.
@@ -111,7 +129,7 @@ func (s *devStack) build(ctx context.Context, f devFlags, log *slog.Logger) (*ap
 		return nil, demo, err
 	}
 	if s.sim, err = startSimulatorWith(ctx, f.simulator, simulator.Config{Dir: filepath.Join(f.dir, "simulator"), Faults: f.faults, NoticeSecret: secret, Logger: log}); err != nil {
-		return nil, demo, fmt.Errorf("%w (another refundry dev on %s?)", err, f.dir)
+		return nil, demo, err
 	}
 	if demo, err = prepareDemo(ctx, db.URL(), f.dir); err != nil {
 		return nil, demo, err
