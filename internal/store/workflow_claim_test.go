@@ -160,6 +160,72 @@ func TestClaimRace(t *testing.T) {
 	f.wantSound(t)
 }
 
+// C16: recovery, another worker, an operator and the late answer of the first owner meet on the same refunds. Each intent needs the
+// one generation; the answer needs none and is never lost.
+func TestC16EveryIntentNeedsTheClaim(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t)
+	keys := f.refunds(t, "rf", 60)
+	owned := make([]refund.Claimed, len(keys))
+	for i, k := range keys {
+		owned[i] = f.claim(t, k, refund.AttemptSend, 50*time.Millisecond)
+	}
+	f.waitUntil(t, f.load(t, keys[len(keys)-1]).LeaseEndsAt)
+	var takenOver atomic.Int64
+	each := func(do func(i int, k refund.Key) error) func() {
+		return func() {
+			for i, k := range keys {
+				if err := do(i, k); err != nil && !errors.Is(err, refund.ErrNotOwner) && !errors.Is(err, refund.ErrNotCancelable) {
+					t.Error(err)
+				}
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			s, err := f.Sweep(t.Context(), 500)
+			if err != nil {
+				t.Error(err)
+			}
+			takenOver.Add(int64(s.TakenOver))
+		})
+		wg.Go(each(func(_ int, k refund.Key) error { // another worker does what comes next
+			r, err := f.Load(t.Context(), k)
+			if err != nil {
+				return err
+			}
+			kinds := map[refund.Do]refund.AttemptKind{refund.DoSend: refund.AttemptSend, refund.DoQuery: refund.AttemptQuery}
+			if st := refund.Decide(r, f.contract, r.Now); kinds[st.Do] != "" {
+				_, err = f.Claim(t.Context(), f.claimOf(r, kinds[st.Do], 10*time.Second))
+			}
+			return err
+		}))
+	}
+	wg.Go(each(func(_ int, k refund.Key) error { _, err := f.Cancel(t.Context(), k, "actor:ann"); return err }))
+	wg.Go(each(func(i int, k refund.Key) error {
+		_, err := f.Enter(t.Context(), k, succeeded(owned[i], "ch_"+k.RID.String()), f.contract)
+		return err
+	}))
+	wg.Wait()
+	for _, k := range keys {
+		r := f.wantState(t, k, refund.Success)
+		sends := 0
+		for _, a := range r.Attempts {
+			if a.Kind == refund.AttemptSend {
+				sends++
+			}
+		}
+		if sends != 1 || r.Attempts[0].Answer != refund.Succeeded || len(r.Effects) != 1 {
+			t.Errorf("%s: %d sends, first answer %q, %d effects: want one send, answered, and one effect", k.RID, sends, r.Attempts[0].Answer, len(r.Effects))
+		}
+	}
+	if n := takenOver.Load(); n > int64(len(keys)) {
+		t.Errorf("%d take-overs of %d refunds", n, len(keys))
+	}
+	f.wantSound(t)
+}
+
 func TestAskNeedsNoOwner(t *testing.T) {
 	t.Parallel()
 	f := newFlow(t)
