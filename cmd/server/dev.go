@@ -63,7 +63,7 @@ func runDev(cmd *cobra.Command, f devFlags) (err error) {
 	if _, err := simulator.ParseSpec(f.faults); err != nil { // before anything is started
 		return fmt.Errorf("--faults: %w", err)
 	}
-	if err := f.portsFree(); err != nil {
+	if err := f.portsFree(cmd.Context()); err != nil {
 		return err
 	}
 	if f.dir == "" {
@@ -91,9 +91,9 @@ func runDev(cmd *cobra.Command, f devFlags) (err error) {
 }
 
 // portsFree finds out before anything is started that an address is taken.
-func (f devFlags) portsFree() error {
+func (f devFlags) portsFree(ctx context.Context) error {
 	for flag, addr := range map[string]string{"listen": f.listen, "simulator": f.simulator} {
-		l, err := net.Listen("tcp", addr)
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 		if err != nil {
 			return fmt.Errorf("--%s: %w; another refundry dev may be running, or choose another address (port 0 = any)", flag, err)
 		}

@@ -284,7 +284,8 @@ func (w *world) call(i int, kind AttemptKind, no int) {
 	r := w.recs[i]
 	d, _ := r.Dispatch(no)
 	resent, again := kind == AttemptSend && r.State != Pending, r.DispatchNo > 1
-	attempt, ok := 0, true
+	var attempt int
+	ok := true
 	switch {
 	case r.State.Final() || (r.Case != nil && kind != AttemptSend):
 		r, attempt = ask(r, no, w.c, w.now())
