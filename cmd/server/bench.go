@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -105,6 +106,7 @@ func benchLifecycleCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd, func(ctx context.Context, cfg bench.AcceptConfig, p *benchPlace) (report, error) {
 				cfg.Variants = []bench.Variant{{Name: "http", Open: p.openHTTP(true)}}
+				cfg.Verify = p.verify
 				return bench.Lifecycle(ctx, cfg)
 			})
 		}}
@@ -151,6 +153,20 @@ func (p *benchPlace) close() error {
 		err = e
 	}
 	return err
+}
+
+// verify checks every promise of a round's schema. A broken one ends the measurement.
+func (p *benchPlace) verify(ctx context.Context, schema string) (int64, time.Duration, error) {
+	v, err := store.OpenVerifier(ctx, store.VerifyConfig{URL: p.url, Schema: schema, Logger: p.log})
+	if err != nil {
+		return 0, 0, err
+	}
+	defer v.Close()
+	r, err := v.Run(ctx)
+	if err == nil && !r.OK {
+		err = errors.New("bench: verify found broken promises")
+	}
+	return r.Rows, time.Duration(r.Streamed * float64(time.Second)), err
 }
 
 // openDoor is the door without HTTP and without workers, with its job row.

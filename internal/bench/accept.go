@@ -40,11 +40,13 @@ type AcceptConfig struct {
 	Duration time.Duration // of one measurement; default 5 s
 	Warmup   time.Duration // before it, same load; default 1 s
 	Rounds   int           // default 3
-	Payments int           // that refunds are spread over; default 20,000
-	Account  string        // channel account of the payments; default "demo"
-	Progress io.Writer     // gets a line per measurement; nil = nobody
-	Pgbench  string        // program; default: found in PATH and where packages put it
-	Psql     string        // likewise
+	// Verify checks a schema and says how many journal rows that were and how long their chain and fold took; nil = not measured.
+	Verify   func(ctx context.Context, schema string) (rows int64, took time.Duration, err error)
+	Payments int       // that refunds are spread over; default 20,000
+	Account  string    // channel account of the payments; default "demo"
+	Progress io.Writer // gets a line per measurement; nil = nobody
+	Pgbench  string    // program; default: found in PATH and where packages put it
+	Psql     string    // likewise
 }
 
 // Measure is one measurement: refunds per second, and the latency of one refund in milliseconds.

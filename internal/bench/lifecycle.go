@@ -33,8 +33,10 @@ type LifecycleMeasure struct {
 	AcceptP99        float64 `json:"acceptP99Ms"`
 	LifeP50          float64 `json:"acceptToSuccessP50Ms"` // of a closed loop that outruns the workers: mostly waiting in line
 	LifeP99          float64 `json:"acceptToSuccessP99Ms"`
-	FloorPerSecond   float64 `json:"floorPerSecond"` // pgbench writing only what acceptance writes
-	Ratio            float64 `json:"ratio"`          // SuccessPerSecond by FloorPerSecond
+	FloorPerSecond   float64 `json:"floorPerSecond"`             // pgbench writing only what acceptance writes
+	Ratio            float64 `json:"ratio"`                      // SuccessPerSecond by FloorPerSecond
+	VerifyPerSecond  float64 `json:"verifyJournalRowsPerSecond"` // hash chain and fold of what the round has written
+	CopyPerSecond    float64 `json:"copyJournalRowsPerSecond"`   // the same rows by COPY to psql, which looks at nothing
 }
 
 // lifecycleWait bounds the wait for the last refund.
@@ -113,7 +115,24 @@ func (b *run) life(ctx context.Context, callers int) (m LifecycleMeasure, err er
 		return m, fmt.Errorf("bench: %q: %w", text, err)
 	}
 	m.SuccessPerSecond = float64(m.Refunds) / took.Seconds()
-	return m, nil
+	return m, b.verified(ctx, schema, &m)
+}
+
+// verified checks what the round has written, and reads the same journal by COPY beside it.
+func (b *run) verified(ctx context.Context, schema string, m *LifecycleMeasure) error {
+	if b.cfg.Verify == nil {
+		return nil
+	}
+	rows, took, err := b.cfg.Verify(ctx, schema)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	if _, err := b.psql(ctx, `COPY (SELECT * FROM `+schema+`.journal ORDER BY tenant_id, rid, seq) TO STDOUT WITH (FORMAT binary)`); err != nil {
+		return err
+	}
+	m.VerifyPerSecond, m.CopyPerSecond = float64(rows)/took.Seconds(), float64(rows)/time.Since(start).Seconds()
+	return nil
 }
 
 // untilSuccess waits until no refund is open; one that ended otherwise is an error.
@@ -164,17 +183,19 @@ func lifeMedians(list []LifecycleMeasure) LifecycleMeasure {
 		LifeP99:          of(func(m LifecycleMeasure) float64 { return m.LifeP99 }),
 		FloorPerSecond:   of(func(m LifecycleMeasure) float64 { return m.FloorPerSecond }),
 		Ratio:            of(func(m LifecycleMeasure) float64 { return m.Ratio }),
+		VerifyPerSecond:  of(func(m LifecycleMeasure) float64 { return m.VerifyPerSecond }),
+		CopyPerSecond:    of(func(m LifecycleMeasure) float64 { return m.CopyPerSecond }),
 	}
 }
 
 // Print writes the medians as a table.
 func (r LifecycleReport) Print(w io.Writer) {
-	_, _ = fmt.Fprintf(w, "PostgreSQL %s, fsync %s, medians of the rounds\n%8s %9s %11s %11s %11s %11s %12s %12s %8s\n", r.Server, r.Fsync,
-		"callers", "refunds", "accepted/s", "SUCCESS/s", "accept p50", "accept p99", "life p50 ms", "life p99 ms", "× floor")
+	_, _ = fmt.Fprintf(w, "PostgreSQL %s, fsync %s, medians of the rounds\n%8s %9s %11s %11s %11s %11s %12s %12s %8s %12s %10s\n", r.Server, r.Fsync,
+		"callers", "refunds", "accepted/s", "SUCCESS/s", "accept p50", "accept p99", "life p50 ms", "life p99 ms", "× floor", "verified/s", "copied/s")
 	for _, x := range r.Results {
 		m := x.Median
-		_, _ = fmt.Fprintf(w, "%8d %9d %11.0f %11.0f %11.2f %11.2f %12.0f %12.0f %8.2f\n", x.Callers, m.Refunds, m.AcceptedPerSec, m.SuccessPerSecond,
-			m.AcceptP50, m.AcceptP99, m.LifeP50, m.LifeP99, m.Ratio)
+		_, _ = fmt.Fprintf(w, "%8d %9d %11.0f %11.0f %11.2f %11.2f %12.0f %12.0f %8.2f %12.0f %10.0f\n", x.Callers, m.Refunds, m.AcceptedPerSec, m.SuccessPerSecond,
+			m.AcceptP50, m.AcceptP99, m.LifeP50, m.LifeP99, m.Ratio, m.VerifyPerSecond, m.CopyPerSecond)
 	}
 }
 
