@@ -150,6 +150,10 @@ The same as an event, with the nats command (go install github.com/nats-io/natsc
   nats --server %[5]s pub -J %[6]s \
     '{"specversion":"1.0","id":"evt-1","source":"/shop","type":"refund.requested","tenantid":"demo","data":{"refundId":"rf_2","orderId":"ord_1","paymentId":"pay_1","amount":500,"currency":"USD"}}'
 
+Whoever approves what another one decides about a case needs a second key:
+
+  export APPROVER_KEY=%[7]s
+
 Ctrl-C stops everything.
-`, d.API, d.APIKey, d.Simulator, d.DatabaseURL, d.NATS, d.NATSSubject)
+`, d.API, d.APIKey, d.Simulator, d.DatabaseURL, d.NATS, d.NATSSubject, d.ApproverKey)
 }
