@@ -73,6 +73,9 @@ marked, too: it waits about a minute and is asked about before it is sent, or be
 sending is not held, --reseen alone changes that time.`,
 		Example: "  refundry epoch expose --yes\n  refundry epoch expose --yes --reseen 72h\n  refundry epoch expose --reseen 0 --yes    # later: nothing lost will come again",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if reseen < 0 {
+				return fmt.Errorf("--reseen %s: must not be negative", reseen)
+			}
 			return c.withStore(cmd.Context(), func(s *store.Store) error {
 				e, err := s.EpochState(cmd.Context())
 				if err != nil {

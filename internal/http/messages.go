@@ -42,7 +42,11 @@ func (s *service) ListMessages(ctx context.Context, req oapi.ListMessagesRequest
 
 // GetMessage tells everything of the events with one id.
 func (s *service) GetMessage(ctx context.Context, req oapi.GetMessageRequestObject) (oapi.GetMessageResponseObject, error) {
-	rows, err := s.messages.Messages(ctx, principalOf(ctx).Tenant.ID, req.Consumer, req.EventId, valueOf(req.Params.Source))
+	source := valueOf(req.Params.Source)
+	if refund.ValidEventID(source, req.EventId) != nil || refund.ValidEventID("", req.Consumer) != nil {
+		return nil, refund.ErrNotFound // nothing can have such a name
+	}
+	rows, err := s.messages.Messages(ctx, principalOf(ctx).Tenant.ID, req.Consumer, req.EventId, source)
 	if err != nil {
 		return nil, err
 	}

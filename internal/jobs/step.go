@@ -9,13 +9,20 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
+// A step that was overtaken looks again so often, after 10, 20, 40 … ms: whoever holds the row, such as people who approve at the same
+// moment, holds it that long at the most.
+const (
+	looks      = 7
+	firstPause = 10 * time.Millisecond
+)
+
 // noChannelWait is how long a refund waits whose account this process does not know; another replica may.
 const noChannelWait = 30 * time.Second
 
 // step does the next thing for a refund, if the job's generation is still the row's. Whatever comes after it has its own job, inserted
 // by the transaction that made it due. Errors: ErrNotFound, ErrUnavailable, ErrBusy.
 func (r *Runner) step(ctx context.Context, k refund.Key, generation int) error {
-	for look := range 2 {
+	for look := range looks {
 		rec, err := r.cfg.Store.Load(ctx, k)
 		if err != nil {
 			return err
@@ -27,11 +34,16 @@ func (r *Runner) step(ctx context.Context, k refund.Key, generation int) error {
 		if !errors.Is(err, refund.ErrNotOwner) {
 			return err
 		}
-		if look == 0 {
-			continue // the row moved on, or its payment's turn has not come: look again, once
+		// the row moved on, its payment's turn has not come, or somebody holds it for a moment: look again
+		pause := time.NewTimer(firstPause << look)
+		select {
+		case <-ctx.Done():
+			pause.Stop()
+			return ctx.Err()
+		case <-pause.C:
 		}
 	}
-	return nil
+	return nil // the sweeper comes by
 }
 
 // take makes the step that Decide wants. ErrNotOwner when the record was overtaken.

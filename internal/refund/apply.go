@@ -257,6 +257,8 @@ func (s *scene) move(to State) {
 func failureCode(r *Record, k FactKind) string {
 	a, ok := r.lastSend(r.DispatchNo)
 	switch {
+	case k == ConfirmedNotDone:
+		return "decided-not-done"
 	case k == FailedFinal || r.endedNegatively():
 		return "channel-failed"
 	case ok && a.Answer == RefusedEcho:
@@ -277,7 +279,7 @@ func (r *Record) endedNegatively() bool {
 }
 
 func (s *scene) channelCode() string {
-	if s.f.Code != "" {
+	if s.f.Code != "" || s.decided != nil {
 		return s.f.Code
 	}
 	a, _ := s.r.lastSend(s.r.DispatchNo)

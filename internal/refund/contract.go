@@ -141,6 +141,8 @@ func (c Contract) Validate() error {
 		return fmt.Errorf("refund: contract %s: a key that does not dedupe cannot be replayed", c.Profile)
 	case c.Key.ReplaysState && (c.Key.KeepsAnswer || c.Key.After2xx):
 		return fmt.Errorf("refund: contract %s: a re-send tells the current state, or the first answer, or acts again: only one of them", c.Profile)
+	case c.Key.KeepsAnswer && len(c.Codes.LowBalance) > 0:
+		return fmt.Errorf("refund: contract %s: a channel that keeps the first answer would say %q of the number for ever: list it under newNumber", c.Profile, c.Codes.LowBalance[0])
 	case c.Key.Lifetime > 0 && c.Key.Lifetime.D() <= c.Horizon.D()+ClockMargin:
 		return fmt.Errorf("refund: contract %s: keys that live %s are dead before a first byte could leave", c.Profile, c.Key.Lifetime.D())
 	case c.Limits.PerSecond < 0 || c.Limits.MaxRefunds < 0:

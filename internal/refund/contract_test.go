@@ -13,6 +13,7 @@ func TestContractsThatCannotBe(t *testing.T) {
 	for name, spoil := range map[string]func(*refund.Contract){
 		"numbers too short":            func(c *refund.Contract) { c.Key.NumberLength = 33 },
 		"replay without a key":         func(c *refund.Contract) { c.Key = refund.KeyTerms{ReplaysState: true, NumberLength: 64} },
+		"kept low balance":             func(c *refund.Contract) { c.Key.KeepsAnswer, c.Codes.LowBalance = true, []string{"low"} },
 		"replay of the first answer":   func(c *refund.Contract) { c.Key.ReplaysState, c.Key.KeepsAnswer = true, true },
 		"replay that may act again":    func(c *refund.Contract) { c.Key.ReplaysState, c.Key.After2xx = true, true },
 		"keys that are born dead":      func(c *refund.Contract) { c.Key.Lifetime = refund.Duration(3 * time.Second) },

@@ -37,6 +37,9 @@ func Decide(r Record, c Contract, now time.Time) Step {
 func decidePending(r *Record, c Contract, now time.Time) Step {
 	d, _ := r.Dispatch(r.DispatchNo)
 	since := r.firstTry(r.DispatchNo)
+	if since.IsZero() && r.PendingReason != "" && r.PendingReason != PendingQueued && r.PendingReason != PendingHeld {
+		since = r.StateSince // something keeps even the first try away; merely queued has no deadline
+	}
 	switch {
 	case r.AskNo != 0:
 		return decideAsk(r, c, now)

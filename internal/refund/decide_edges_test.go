@@ -68,3 +68,63 @@ func TestStoredAbsenceTimeStands(t *testing.T) {
 	s.says(s.query(1), NotFound)
 	s.wants("now it counts", Pending, false)
 }
+
+// A late answer of an owner before does not take the lease of the one that asks now.
+func TestLateAnswerKeepsTheNewOwnersLease(t *testing.T) {
+	t.Parallel()
+	s := tell(t, ProfileKeyedQueryable)
+	first := s.send()
+	s.after(leaseTime)
+	s.conclude(LeaseEnd, "")
+	s.query(1)
+	lease := s.r.LeaseEndsAt
+	s.says(first, Unknown)
+	if lease.IsZero() || !s.r.LeaseEndsAt.Equal(lease) {
+		t.Errorf("the lease of the new owner ends at %v, want %v", s.r.LeaseEndsAt, lease)
+	}
+	s.next("the new owner's question is under way", DoWait)
+}
+
+// What the channel asks for is waited for before the same number is sent again, and the payment's turn too.
+func TestWaitsBeforeASendIsRepeated(t *testing.T) {
+	t.Parallel()
+	s := tell(t, ProfileKeyedQueryable)
+	s.answer(s.send(), Answer{Kind: Retryable, RetryAfter: 10 * time.Minute})
+	if step := s.next("the channel asked for ten minutes", DoWait); !step.Until.Equal(s.now().Add(10*time.Minute)) || step.Why != PendingRateLimit {
+		t.Errorf("%+v", step)
+	}
+	s = tell(t, ProfileKeyReplayOnly)
+	s.r.Payment.NextSendAt = s.now().Add(time.Second)
+	if step := s.next("another refund of the payment was sent just now", DoWait); !step.Until.Equal(s.r.Payment.NextSendAt) || step.Why != PendingSpacing {
+		t.Errorf("%+v", step)
+	}
+}
+
+// What was never tried has a deadline as soon as something other than the queue keeps it away.
+func TestNeverTriedHasADeadline(t *testing.T) {
+	t.Parallel()
+	s := tell(t, ProfileKeyedQueryable)
+	s.after(25 * time.Hour)
+	s.next("merely queued", DoSend)
+	s.r.PendingReason = PendingBreaker
+	if step := s.next("kept away for a day", DoCase); step.Reason != CaseDeadline {
+		t.Errorf("%+v", step)
+	}
+}
+
+// A number that was acknowledged cannot be absent, however often it is not found.
+func TestAcknowledgedIsNeverAbsent(t *testing.T) {
+	t.Parallel()
+	s := tell(t, ProfileKeyedQueryable)
+	s.says(s.send(), Acknowledged)
+	s.after(time.Hour)
+	for range 3 {
+		s.says(s.query(1), NotFound)
+		s.after(time.Minute)
+		s.r.LeaseEndsAt = time.Time{}
+	}
+	d, _ := s.r.Dispatch(1)
+	if e := s.r.Exposure(*d, s.c, s.now()); e.Readings != 0 || e.Proven || !e.Exposed {
+		t.Errorf("%+v, want no reading", e)
+	}
+}

@@ -91,10 +91,14 @@ func keyAfter2xx(c *Contract) {
 	c.Notices = true
 }
 
-// noticeOnly: a send is only ever acknowledged, nothing can be asked, the result comes as a notice.
+// noticeOnly: a send is only ever acknowledged, nothing can be asked, the result comes as a notice. A low balance is kept as
+// the number's answer, so that only the next number can pass.
 func noticeOnly(c *Contract) {
 	c.Key.Dedupes, c.Key.KeepsAnswer, c.Key.Lifetime = true, true, Duration(7*day)
 	c.Notices = true
+	c.Codes.Retryable = []string{"rate_limited", "too_soon", "unauthorized", "account_unknown"}
+	c.Codes.LowBalance = nil
+	c.Codes.NewNumber = []string{"insufficient_balance"}
 }
 
 // plain is what every account of the plain protocol has in common. Codes that api/simulator.yaml documents as "nothing

@@ -103,6 +103,18 @@ func TestNothingEndsWhileAnEpochIsOpen(t *testing.T) {
 		s.r.SendingHeld = false
 		s.next("nothing was lost after all", DoSettle)
 	})
+	t.Run("final negative", func(t *testing.T) {
+		t.Parallel()
+		s := tell(t, ProfileKeyedQueryable)
+		s.says(s.send(), Acknowledged)
+		s.r.SendingHeld = true
+		s.after(time.Hour)
+		s.notice(FailedFinal, 1, "")
+		s.wants("another number may have followed", InChannel, true)
+		s.r.SendingHeld = false
+		s.conclude(Settled, "")
+		s.wants("nothing was lost after all", Failed, false)
+	})
 	t.Run("decision", func(t *testing.T) {
 		t.Parallel()
 		s := tell(t, ProfileBlind)

@@ -86,8 +86,12 @@ func (w *writing) made() *refund.Case {
 
 // caseEvidence says what opened it; the whole record is beside it.
 func (w *writing) caseEvidence() map[string]any {
-	return map[string]any{"fact": string(w.f.Kind), "source": w.f.Source, "rows": w.ch.Rows, "journalSeq": w.ch.After.JournalSeq,
-		"state": string(w.ch.After.State), "said": fmt.Sprint(w.f.Amount, " ", w.f.Currency, " ", w.f.ChannelRefundID)}
+	out := map[string]any{"fact": string(w.f.Kind), "source": w.f.Source, "rows": w.ch.Rows, "journalSeq": w.ch.After.JournalSeq,
+		"state": string(w.ch.After.State)}
+	if w.f.Amount != 0 || w.f.ChannelRefundID != "" {
+		out["said"] = strings.TrimSpace(fmt.Sprint(w.f.Amount, " ", w.f.Currency, " ", w.f.ChannelRefundID))
+	}
+	return out
 }
 
 func reasonTexts(in []refund.CaseReason) []string {
