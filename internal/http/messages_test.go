@@ -65,6 +65,11 @@ func TestMessages(t *testing.T) {
 	if r := c.do("GET", "/v1/messages/orders/evt-1", "", "Authorization", "Bearer "+strayKey); r.status != 404 {
 		t.Errorf("%d: another tenant's message is not found", r.status)
 	}
+	for _, odd := range []string{"/v1/messages/orders/%00", "/v1/messages/orders/%FF", "/v1/messages/orders/evt-1?source=%00", "/v1/messages/orders/evt-1?source=%FF"} {
+		if r := c.do("GET", odd, ""); r.status != 404 {
+			t.Errorf("%s: %d, nothing can have such a name", odd, r.status)
+		}
+	}
 	if r := c.do("GET", "/v1/messages/Orders!/evt-1", ""); r.status != 400 {
 		t.Errorf("%d: no consumer has such a name", r.status)
 	}

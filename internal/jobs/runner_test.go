@@ -111,6 +111,28 @@ func TestRunnerWokenAfterADay(t *testing.T) {
 	}
 }
 
+// held is a store in which somebody else has the row during the first claims.
+type held struct {
+	*store.Store
+	claims atomic.Int64
+}
+
+func (s *held) Claim(ctx context.Context, c refund.Claim) (refund.Claimed, error) {
+	if s.claims.Add(1) <= 3 {
+		return refund.Claimed{}, refund.ErrNotOwner
+	}
+	return s.Store.Claim(ctx, c)
+}
+
+// Whoever holds the row for a moment, such as people who approve the same decision, does not leave the refund to the sweeper.
+func TestRunnerLooksAgainAtAHeldRow(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, testContract())
+	b.cfg.Store, b.cfg.SweepEvery = &held{Store: b.store}, time.Hour
+	b.start(t)
+	b.wantAll(t, b.accept(t, 1), refund.Success)
+}
+
 func TestRunnerStopDrains(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, testContract())
