@@ -50,14 +50,20 @@ type StoredEntry struct {
 // one goroutine at a time.
 type Auditor struct {
 	transitions map[string]bool
+	twoRows     map[string]string // table rows that write two journal rows: the kind of the one answer that they tell
 	found       func(Finding)
 }
 
 // NewAuditor makes an Auditor that tells its findings to found.
 func NewAuditor(found func(Finding)) *Auditor {
-	a := &Auditor{transitions: map[string]bool{}, found: found}
+	a := &Auditor{transitions: map[string]bool{}, twoRows: map[string]string{}, found: found}
 	for _, t := range Transitions() {
 		a.transitions[t] = true
+	}
+	for _, w := range stateTable {
+		if len(w.hops) == 2 {
+			a.twoRows[w.id] = lower(w.fact)
+		}
 	}
 	return a
 }
@@ -77,6 +83,10 @@ type Fold struct {
 	askClaims  map[int]bool
 	decided    bool // some row is a person's decision
 	broken     bool // the chain broke: one finding is enough
+
+	answers   []toldAnswer
+	cases     []toldCase
+	decisions []toldDecision
 }
 
 // Fold begins with a refund's journal.
@@ -110,6 +120,7 @@ func (f *Fold) Add(e StoredEntry) {
 		f.birth = e
 	}
 	f.decided = f.decided || e.Source == "decision"
+	f.members(e)
 	f.last = e
 }
 

@@ -8,6 +8,7 @@ import "time"
 func (f *Fold) Calls(r *Record, contracts func(account string, version int) (Contract, bool)) {
 	f.numbers(r)
 	f.attempts(r)
+	f.answered(r)
 	for _, a := range r.Attempts {
 		if _, ok := contracts(r.Account, a.ContractVersion); !ok {
 			f.a.say("P10", "contract-unknown", "attempt %d relied on contract version %d, which is not stored", a.No, a.ContractVersion)

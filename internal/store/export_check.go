@@ -2,11 +2,9 @@ package store
 
 import (
 	"bytes"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/refundry/refundry/internal/refund"
@@ -14,120 +12,6 @@ import (
 
 // ErrEvidence says that a document is not one that can be checked.
 var ErrEvidence = errors.New("store: not an evidence document")
-
-// pgBytes is a bytea as PostgreSQL's JSON shows it.
-type pgBytes []byte
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (b *pgBytes) UnmarshalText(text []byte) (err error) {
-	digits, ok := strings.CutPrefix(string(text), `\x`)
-	if !ok {
-		return errors.New("bytes without their mark")
-	}
-	*b, err = hex.DecodeString(digits)
-	return err
-}
-
-// Rows of the tables that are checked again; their names are the columns'.
-type (
-	evRefund struct {
-		RID         refund.RID      `json:"rid"`
-		RefundID    string          `json:"refund_id"`
-		PaymentID   string          `json:"payment_id"`
-		OrderID     string          `json:"order_id"`
-		Account     string          `json:"account"`
-		Currency    refund.Currency `json:"currency"`
-		Amount      int64           `json:"amount"`
-		Digest      pgBytes         `json:"digest"`
-		State       refund.State    `json:"state"`
-		Exposed     bool            `json:"exposed"`
-		CaseID      *string         `json:"case_id"`
-		Epoch       int             `json:"epoch"`
-		Generation  int             `json:"generation"`
-		DispatchNo  int             `json:"dispatch_no"`
-		AttemptNo   int             `json:"attempt_no"`
-		JournalSeq  int             `json:"journal_seq"`
-		JournalHead pgBytes         `json:"journal_head"`
-	}
-	evEntry struct {
-		Seq        int       `json:"seq"`
-		Pos        int64     `json:"pos"`
-		Kind       string    `json:"kind"`
-		From       string    `json:"from_state"`
-		To         string    `json:"to_state"`
-		Generation int       `json:"generation"`
-		Source     string    `json:"source"`
-		Actor      string    `json:"actor"`
-		FactKey    *pgBytes  `json:"fact_key"`
-		At         time.Time `json:"at"`
-		Data       string    `json:"data"`
-		Digest     pgBytes   `json:"digest"`
-		Hash       pgBytes   `json:"hash"`
-	}
-	evDispatch struct {
-		No                int        `json:"no"`
-		Number            string     `json:"number"`
-		KeyDiesAt         *time.Time `json:"key_dies_at"`
-		AbsenceCountsFrom *time.Time `json:"absence_counts_from"`
-		Exposed           bool       `json:"exposed"`
-		DecreedBy         *string    `json:"decreed_by"`
-		FinalNegativeAt   *time.Time `json:"final_negative_at"`
-		MayActUntil       *time.Time `json:"may_act_until"`
-		MarkedEpoch       *int       `json:"marked_epoch"`
-		Acknowledged      bool       `json:"acknowledged"`
-		ChannelRefundID   *string    `json:"channel_refund_id"`
-	}
-	evAttempt struct {
-		No              int        `json:"no"`
-		DispatchNo      int        `json:"dispatch_no"`
-		Kind            string     `json:"kind"`
-		Epoch           int        `json:"epoch"`
-		Generation      int        `json:"generation"`
-		ContractVersion int        `json:"contract_version"`
-		StartedAt       time.Time  `json:"started_at"`
-		NotAfter        time.Time  `json:"not_after"`
-		AnsweredAt      *time.Time `json:"answered_at"`
-		Answer          *string    `json:"answer"`
-	}
-	evEffect struct {
-		ID              refund.RID      `json:"effect_id"`
-		RID             *refund.RID     `json:"rid"`
-		DispatchNo      *int            `json:"dispatch_no"`
-		ChannelRefundID *string         `json:"channel_refund_id"`
-		Amount          int64           `json:"amount"`
-		Currency        refund.Currency `json:"currency"`
-		Counted         int64           `json:"counted"`
-		Status          string          `json:"status"`
-		Source          string          `json:"source"`
-		At              time.Time       `json:"at"`
-		ReversedAt      *time.Time      `json:"reversed_at"`
-	}
-	evPosting struct {
-		EffectID refund.RID      `json:"effect_id"`
-		Kind     string          `json:"kind"`
-		Debit    string          `json:"debit"`
-		Credit   string          `json:"credit"`
-		Amount   int64           `json:"amount"`
-		Currency refund.Currency `json:"currency"`
-	}
-	evReceipt struct {
-		EventID string  `json:"event_id"`
-		Outcome string  `json:"outcome"`
-		Digest  pgBytes `json:"digest"`
-	}
-	evCase struct {
-		ID       string     `json:"case_id"`
-		ClosedAt *time.Time `json:"closed_at"`
-	}
-	evNo struct {
-		No int `json:"no"`
-	}
-	evContract struct {
-		Account  string          `json:"account"`
-		Version  int             `json:"version"`
-		Contract refund.Contract `json:"contract"`
-	}
-)
 
 // evidenceRows decodes one table of the document.
 func evidenceRows[T any](e Evidence, table string, faults *[]error) []T {
@@ -153,16 +37,21 @@ type evidenceCheck struct {
 	postings  []evPosting
 	receipts  []evReceipt
 	contracts map[int]refund.Contract
+	created   time.Time
+	papers    refund.Papers
+	decisions []refund.Decision // of the payment's own cases
 }
 
-// CheckEvidence checks a document that Export wrote, without a database: chain, digests, fold, calls, effects, postings, receipts.
+// CheckEvidence checks a document that Export wrote, without a database: chain, digests, fold, calls, effects, postings, receipts, people.
 // Errors: ErrEvidence; what is wrong with the refund is in the report.
 func CheckEvidence(raw []byte, samples int) (VerifyReport, error) {
 	began := time.Now()
 	c := &evidenceCheck{t: newVerifyTally(max(samples, 1))}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	if err := dec.Decode(&c.doc); err != nil || c.doc.Format != EvidenceFormat {
-		return VerifyReport{}, fmt.Errorf("%w: format %q, want %q (%w)", ErrEvidence, c.doc.Format, EvidenceFormat, err)
+	if err := json.Unmarshal(raw, &c.doc); err != nil {
+		return VerifyReport{}, fmt.Errorf("%w: it cannot be read: %w", ErrEvidence, err)
+	}
+	if c.doc.Format != EvidenceFormat {
+		return VerifyReport{}, fmt.Errorf("%w: format %q, want %q", ErrEvidence, c.doc.Format, EvidenceFormat)
 	}
 	if err := c.read(); err != nil {
 		return VerifyReport{}, err
@@ -174,7 +63,13 @@ func CheckEvidence(raw []byte, samples int) (VerifyReport, error) {
 				FactKey: deref(e.FactKey), Data: e.Data}})
 	}
 	f.Close(c.r.Refund, c.doc.Tenant)
-	f.Calls(&c.r, func(_ string, version int) (refund.Contract, bool) { k, ok := c.contracts[version]; return k, ok })
+	contract := func(_ string, version int) (refund.Contract, bool) { k, ok := c.contracts[version]; return k, ok }
+	f.Calls(&c.r, contract)
+	f.People(&c.r, contract, c.papers)
+	f.Unproven(c.papers.Decisions)
+	for _, d := range c.decisions {
+		c.ofPayment(d)
+	}
 	c.money()
 	c.intake()
 	c.t.refunds, c.t.rows, c.t.streamed = 1, int64(len(c.journal)), time.Since(began)
@@ -192,9 +87,9 @@ func (c *evidenceCheck) read() error {
 	c.journal = evidenceRows[evEntry](c.doc, "journal", &faults)
 	effects, postings := evidenceRows[evEffect](c.doc, "effects", &faults), evidenceRows[evPosting](c.doc, "postings", &faults)
 	c.postings, c.receipts = postings, evidenceRows[evReceipt](c.doc, "receipts", &faults)
-	dispatches, deaths := evidenceRows[evDispatch](c.doc, "dispatches", &faults), evidenceRows[evNo](c.doc, "dispatch_deaths", &faults)
+	dispatches, deaths := evidenceRows[evDispatch](c.doc, "dispatches", &faults), evidenceRows[evDeath](c.doc, "dispatch_deaths", &faults)
 	attempts := evidenceRows[evAttempt](c.doc, "attempts", &faults)
-	cases := evidenceRows[evCase](c.doc, "cases", &faults)
+	cases, decisions, actors := evidenceRows[evCase](c.doc, "cases", &faults), evidenceRows[evDecision](c.doc, "decisions", &faults), evidenceRows[evActor](c.doc, "actors", &faults)
 	contracts := evidenceRows[evContract](c.doc, "contracts", &faults)
 	if len(faults) > 0 {
 		return errors.Join(faults...)
@@ -203,9 +98,12 @@ func (c *evidenceCheck) read() error {
 		return fmt.Errorf("%w: it has not the one refund that it names", ErrEvidence)
 	}
 	c.refund(refunds[0], cases)
+	c.owners(refunds[0])
+	c.people(cases, decisions, actors)
 	dead := map[int]bool{}
 	for _, d := range deaths {
 		dead[d.No] = true
+		c.papers.Deaths = append(c.papers.Deaths, refund.StoredDeath{No: d.No, ByDecision: d.Decision != nil, At: d.At})
 	}
 	for _, d := range dispatches {
 		c.r.Dispatches = append(c.r.Dispatches, refund.Dispatch{No: d.No, Number: d.Number, KeyDiesAt: deref(d.KeyDiesAt), AbsenceCountsFrom: deref(d.AbsenceCountsFrom),
@@ -236,6 +134,7 @@ func (c *evidenceCheck) refund(r evRefund, cases []evCase) {
 	out.Params = refund.Params{RefundID: r.RefundID, OrderID: r.OrderID, PaymentID: r.PaymentID, Amount: r.Amount, Currency: r.Currency}
 	out.Epoch, out.Generation, out.DispatchNo, out.AttemptNo, out.JournalSeq = r.Epoch, r.Generation, r.DispatchNo, r.AttemptNo, r.JournalSeq
 	out.TenantCode, out.Installation, out.Now = c.doc.Tenant, c.doc.Installation, c.doc.ExportedAt
+	c.created = r.CreatedAt
 	copy(out.Digest[:], r.Digest)
 	copy(out.JournalHead[:], r.JournalHead)
 	if r.CaseID == nil {
@@ -243,11 +142,11 @@ func (c *evidenceCheck) refund(r evRefund, cases []evCase) {
 	}
 	out.Case = &refund.Case{}
 	for _, k := range cases {
-		if k.ID == *r.CaseID && k.ClosedAt == nil {
+		if k.ID == *r.CaseID && k.ClosedAt == nil && deref(k.RID) == r.RID {
 			return
 		}
 	}
-	c.found("P4", "case-of-refund", "points to a case that is missing or closed")
+	c.found("P4", "case-of-refund", "points to a case that is missing, closed or of another refund")
 }
 
 // money: effects belong to numbers that exist, agree with the state, and are posted once and mirrored once.
@@ -266,6 +165,11 @@ func (c *evidenceCheck) money() {
 		}
 		c.posted(ours)
 	}
+	for _, a := range c.r.Attempts {
+		if a.Answer == refund.Succeeded && len(c.r.Effects) == 0 {
+			c.found("P8", "success-unbooked", "attempt %d was answered with success and nothing is booked", a.No)
+		}
+	}
 	if (c.r.State == refund.Success) != (moved > 0) || (c.r.State == refund.ReversedSt && back == 0) {
 		c.found("P8", "state-without-effect", "%s with %d effects that stand and %d that were returned", c.r.State, moved, back)
 	}
@@ -273,7 +177,15 @@ func (c *evidenceCheck) money() {
 
 func (c *evidenceCheck) posted(e refund.Effect) {
 	var made, mirrored []evPosting
+	expense, asset := "refunds:"+c.r.Account, "channel:"+c.r.Account
 	for _, p := range c.postings {
+		from, into := p.Debit, p.Credit
+		if p.Kind != "REFUND" {
+			from, into = into, from
+		}
+		if p.EffectID == e.ID && (from != expense || into != asset) {
+			c.found("P9", "posting-accounts", "%s of effect %s takes from %s and gives to %s", p.Kind, e.ID, p.Debit, p.Credit)
+		}
 		switch {
 		case p.EffectID != e.ID:
 		case p.Amount != e.Amount || p.Currency != e.Currency:
@@ -295,7 +207,7 @@ func (c *evidenceCheck) posted(e refund.Effect) {
 	}
 }
 
-// intake: one receipt made it, and none says other parameters.
+// intake: one receipt made it, unless that is too old to be kept, and none says other parameters.
 func (c *evidenceCheck) intake() {
 	accepted := 0
 	for _, x := range c.receipts {
@@ -309,7 +221,7 @@ func (c *evidenceCheck) intake() {
 			c.found("P6", "receipt-digest", "the receipt of event %s has other parameters", x.EventID)
 		}
 	}
-	if accepted > 1 {
+	if old := !c.created.After(c.doc.ExportedAt.Add(-keptReceipts)); accepted > 1 || (accepted == 0 && !old) {
 		c.found("P5", "refund-without-receipt", "%d receipts made it", accepted)
 	}
 }

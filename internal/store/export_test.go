@@ -32,7 +32,7 @@ func TestExportedEvidenceIsSound(t *testing.T) {
 	t.Parallel()
 	f := verifyWorld(t)
 	f.anchorer(t).once(t)
-	for _, id := range []string{"success_0", "unknown_0", "failed_0", "processing_0", "pending_0", "reversed_0", "accepted_0", "late_0", "renumbered_0", "first", "second"} {
+	for _, id := range []string{"success_0", "unknown_0", "failed_0", "processing_0", "pending_0", "reversed_0", "accepted_0", "late_0", "renumbered_0", "decided_0", "doubled_0", "first", "second"} {
 		r, err := CheckEvidence(f.export(t, id), 5)
 		if err != nil || !r.OK || r.Rows == 0 {
 			t.Errorf("%s: %v %+v", id, err, r)
@@ -89,9 +89,88 @@ func TestExportedEvidenceShowsChanges(t *testing.T) {
 			t.Errorf("%s was not found: %v %+v", c.check, err, r)
 		}
 	}
-	for _, bad := range []string{``, `{}`, `[]`, `{"format":"refundry/evidence/2"}`, `{"format":"refundry/evidence/1","tables":{}}`, strings.Replace(raw, `"refundId":"reversed_0"`, `"refundId":"other"`, 1)} {
-		if _, err := CheckEvidence([]byte(bad), 1); !errors.Is(err, ErrEvidence) {
+	for _, bad := range []string{raw + raw, raw + "x", strings.Replace(raw, `"actors":`, `"players":`, 1), ``, `{}`, `[]`, `{"format":"refundry/evidence/2"}`, `{"format":"refundry/evidence/1","tables":{}}`, strings.Replace(raw, `"refundId":"reversed_0"`, `"refundId":"other"`, 1)} {
+		if _, err := CheckEvidence([]byte(bad), 1); !errors.Is(err, ErrEvidence) || strings.Contains(err.Error(), "%!") {
 			t.Errorf("%.40s: %v", bad, err)
+		}
+	}
+}
+
+// What people decided, what the channel answered and who owns the rows is told by the document itself.
+func TestExportedEvidenceShowsWhatIsLeftOut(t *testing.T) {
+	t.Parallel()
+	f := verifyWorld(t)
+	f.plant(t, `UPDATE refunds SET created_at = created_at - interval '400 days' WHERE rid = $failed`)
+	for _, c := range []struct {
+		id, promise, check string
+		change             func(e *Evidence)
+	}{
+		{"decided_0", "P8", "decision-missing", without("decisions")},
+		{"decided_0", "P8", "decision-missing", without("decisions", "cases")},
+		{"decided_0", "P8", "case-missing", without("cases")},
+		{"decided_0", "P8", "decision-differs", without("actors")},
+		{"decided_0", "P8", "decision-differs", changed("actors", `"ann"`, `"cid"`)},
+		{"decided_0", "P8", "decision-differs", changed("decisions", `"ACKNOWLEDGE"`, `"RESEND"`)},
+		{"decided_0", "P8", "decision-unproven", changed("decisions", `"APPROVED"`, `"REJECTED"`)},
+		{"decided_0", "P8", "decision-untold", changed("decisions", `"decision_id":"`, `"decision_id":"00000000-0000-7000-8000-00000000dead","was":"`)},
+		{"late_0", "P8", "case-missing", without("cases")},
+		{"late_0", "P4", "case-of-refund", without("cases")},
+		{"failed_0", "P8", "answer-differs", changed("attempts", `"REFUSED"`, `"NOT_SENT"`)},
+		{"unknown_0", "P8", "answer-differs", changed("attempts", `"answer":"UNKNOWN"`, `"answer":null`)},
+		{"unknown_0", "P10", "attempt-missing", without("attempts")},
+		{"success_0", "P8", "success-unbooked", without("effects", "postings")},
+		{"success_0", "P5", "refund-without-receipt", without("receipts")},
+		{"doubled_0", "P1", "effects-per-refund", changed("effects", `"at":"20`, `"at":"21`)},
+		{"success_0", "P12", "row-elsewhere", changed("postings", `"tenant_id":`, `"tenant_id":9`)},
+		{"success_0", "P12", "row-elsewhere", changed("receipts", `"rid":"`, `"rid":"00000000-0000-7000-8000-00000000dead","was":"`)},
+		{"reversed_0", "P9", "posting-accounts", func(e *Evidence) {
+			changed("postings", `"debit"`, `"kredit"`)(e)
+			changed("postings", `"credit"`, `"debit"`)(e)
+			changed("postings", `"kredit"`, `"credit"`)(e)
+		}},
+		{"failed_0", "", "", without("receipts")}, // too old to have one
+	} {
+		var e Evidence
+		if err := json.Unmarshal(f.export(t, c.id), &e); err != nil {
+			t.Fatal(err)
+		}
+		c.change(&e)
+		r, err := CheckEvidence(rawOf(t, e), 20)
+		found := c.promise == ""
+		for _, p := range r.Promises {
+			for _, s := range p.Samples {
+				found = found || (p.ID == c.promise && s.Check == c.check)
+			}
+		}
+		if err != nil || r.OK != (c.promise == "") || !found {
+			t.Errorf("%s of %s was not found: %v %+v", c.check, c.id, err, r)
+		}
+	}
+}
+
+func rawOf(t *testing.T, e Evidence) []byte {
+	t.Helper()
+	raw, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// without empties tables of a document.
+func without(tables ...string) func(*Evidence) {
+	return func(e *Evidence) {
+		for _, name := range tables {
+			e.Tables[name] = []json.RawMessage{}
+		}
+	}
+}
+
+// changed replaces a text once in every row of a table.
+func changed(table, from, to string) func(*Evidence) {
+	return func(e *Evidence) {
+		for i, row := range e.Tables[table] {
+			e.Tables[table][i] = json.RawMessage(strings.Replace(string(row), from, to, 1))
 		}
 	}
 }

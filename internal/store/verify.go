@@ -176,7 +176,7 @@ func (v *Verifier) Run(ctx context.Context) (VerifyReport, error) {
 	if err != nil {
 		return VerifyReport{}, err
 	}
-	for _, c := range verifyChecks(v.cfg.Overdue) {
+	for _, c := range verifyChecks(v.cfg.Overdue, v.farthest()) {
 		v.progress(c.name, 0, total)
 		if err := v.check(ctx, c, t); err != nil {
 			return VerifyReport{}, fmt.Errorf("check %s: %w", c.name, err)
@@ -197,6 +197,21 @@ func (v *Verifier) Run(ctx context.Context) (VerifyReport, error) {
 		}
 	}
 	return t.report(time.Since(began)), nil
+}
+
+// shortestFarthest is what a timer may be ahead at least: the longest wait that a contract has by default is a week.
+const shortestFarthest = 8 * 24 * time.Hour
+
+// farthest is how far ahead the timer of a refund may be that waits for no person: a day more than the longest wait of any contract.
+func (v *Verifier) farthest() time.Duration {
+	out := shortestFarthest
+	for _, versions := range v.contracts {
+		for _, c := range versions {
+			w := max(c.Waits.Pending.D(), c.Waits.Unknown.D(), c.Waits.Accepted.D(), c.Horizon.D()+c.Query.VisibilityLag.D(), c.Horizon.D()+c.List.VisibilityLag.D())
+			out = max(out, w+24*time.Hour)
+		}
+	}
+	return out
 }
 
 func (v *Verifier) progress(phase string, done, total int64) {

@@ -168,7 +168,7 @@ func (v *Verifier) walkPage(ctx context.Context, tx pgx.Tx, args []any, p *pageO
 		return err
 	}
 	defer rows.Close()
-	w := &pageWalk{v: v, t: t, page: p}
+	w := &pageWalk{v: v, t: t, page: p, folds: map[refund.Key]*refund.Fold{}}
 	w.auditor = refund.NewAuditor(func(f refund.Finding) { w.found(f) })
 	for rows.Next() {
 		k, e, err := scanEntry(rows)
@@ -186,7 +186,7 @@ func (v *Verifier) walkPage(ctx context.Context, tx pgx.Tx, args []any, p *pageO
 		w.close()
 	}
 	t.refunds += int64(len(p.order))
-	return nil
+	return w.people(ctx, tx)
 }
 
 // scanEntry reads entryColumns.
@@ -213,6 +213,8 @@ type pageWalk struct {
 	at      int // first refund of the page that has not begun
 	key     refund.Key
 	fold    *refund.Fold
+	later   []refund.Key // those whose journal tells of people, or with more than one effect
+	folds   map[refund.Key]*refund.Fold
 }
 
 func (w *pageWalk) row(k refund.Key, e refund.StoredEntry) {
@@ -251,6 +253,10 @@ func (w *pageWalk) close() {
 	if r, ok := w.page.records[w.key]; ok {
 		w.fold.Close(r.Refund, r.TenantCode)
 		w.fold.Calls(r, w.v.contract)
+		if w.fold.WantsPapers(r) {
+			w.later = append(w.later, w.key)
+			w.folds[w.key] = w.fold
+		}
 	} else {
 		w.found(refund.Finding{Promise: "P7", Check: "journal-orphan", What: fmt.Sprintf("%d journal rows of no refund", w.fold.Rows())})
 	}

@@ -3,6 +3,8 @@ package store
 import (
 	"fmt"
 	"time"
+
+	"github.com/refundry/refundry/internal/refund"
 )
 
 // verifyCheck is a statement that finds violations of one promise. It gives (tenant_id, rid or null, subject or null, what). Each
@@ -13,27 +15,13 @@ type verifyCheck struct {
 	sql           string
 }
 
-// verifyChecks lists them. overdue is how late a timer may be.
-func verifyChecks(overdue time.Duration) []verifyCheck {
+// verifyChecks lists them. overdue is how late a timer may be, farthest how far ahead of a refund that waits for no person.
+func verifyChecks(overdue, farthest time.Duration) []verifyCheck {
 	var out []verifyCheck
-	for _, part := range [][]verifyCheck{effectChecks, balanceChecks, openChecks(overdue), intakeChecks, evidenceChecks, ledgerChecks, otherChecks} {
+	for _, part := range [][]verifyCheck{balanceChecks, openChecks(overdue, farthest), intakeChecks, evidenceChecks, ledgerChecks, otherChecks} {
 		out = append(out, part...)
 	}
 	return out
-}
-
-var effectChecks = []verifyCheck{
-	// Two movements of money for one refund. A person who decided a resend, and a number that could not be replayed since its key
-	// was dead, are outside of the promise.
-	{"P1", "effects-per-refund", false, `SELECT e.tenant_id, e.rid, NULL::text, count(*) || ' effects for one refund'
-  FROM effects e JOIN refunds r ON (r.tenant_id, r.rid) = (e.tenant_id, e.rid)
-  WHERE e.status IN ('MOVED','REVERSED') AND NOT (e.source = 'person' AND e.channel_refund_id IS NULL)
-  GROUP BY e.tenant_id, e.rid, r.account
-  HAVING count(*) > 1
-    AND EXISTS (SELECT FROM attempts a JOIN contracts k ON (k.account, k.version) = (r.account, a.contract_version)
-      WHERE (a.tenant_id, a.rid) = (e.tenant_id, e.rid) AND a.kind = 'SEND' AND (k.contract->'key'->>'dedupes')::boolean)
-    AND NOT (count(DISTINCT e.dispatch_no) = count(*) AND EXISTS (SELECT FROM dispatches d LEFT JOIN dispatch_deaths x ON (x.tenant_id, x.rid, x.no) = (d.tenant_id, d.rid, d.no)
-      WHERE (d.tenant_id, d.rid) = (e.tenant_id, e.rid) AND (x.decision_id IS NOT NULL OR (d.marked_epoch IS NULL AND d.key_dies_at < x.at))))`},
 }
 
 var balanceChecks = []verifyCheck{
@@ -69,12 +57,16 @@ var balanceChecks = []verifyCheck{
 }
 
 // openChecks are about what is not done with. All are answered from the indexes of open rows.
-func openChecks(overdue time.Duration) []verifyCheck {
+func openChecks(overdue, farthest time.Duration) []verifyCheck {
 	return []verifyCheck{
 		{"P4", "timer", false, `SELECT tenant_id, rid, NULL::text, state || CASE WHEN next_action_at IS NULL THEN ' without a timer' ELSE ' with nothing left to do and a timer' END
   FROM refunds WHERE (next_action_at IS NULL) <> (state IN ('SUCCESS','FAILED','CANCELED','REVERSED') AND NOT exposed AND case_id IS NULL)`},
 		{"P4", "overdue", true, fmt.Sprintf(`SELECT tenant_id, rid, NULL::text, format('%%s, due %%s ago', state, date_trunc('second', clock_timestamp() - next_action_at))
   FROM refunds WHERE next_action_at < clock_timestamp() - interval '%d seconds'`, int64(overdue/time.Second))},
+		{"P4", "timer-far", true, fmt.Sprintf(`SELECT tenant_id, rid, NULL::text, format('%%s without a case, looked at next in %%s', state, date_trunc('second', next_action_at - clock_timestamp()))
+  FROM refunds WHERE case_id IS NULL AND next_action_at > clock_timestamp() + interval '%d seconds'`, int64(farthest/time.Second))},
+		{"P4", "lease-long", false, fmt.Sprintf(`SELECT tenant_id, rid, NULL::text, format('owned for another %%s', date_trunc('second', lease_ends_at - clock_timestamp()))
+  FROM refunds WHERE lease_ends_at > clock_timestamp() + interval '%d seconds'`, int64(refund.LongestLease/time.Second))},
 		{"P4", "case-of-refund", true, `SELECT r.tenant_id, r.rid, NULL::text, 'points to a case that is ' || CASE WHEN c.case_id IS NULL THEN 'missing' WHEN c.closed_at IS NOT NULL THEN 'closed' ELSE 'of another refund' END
   FROM refunds r LEFT JOIN cases c ON (c.tenant_id, c.case_id) = (r.tenant_id, r.case_id)
   WHERE r.case_id IS NOT NULL AND r.next_action_at IS NOT NULL AND (c.case_id IS NULL OR c.closed_at IS NOT NULL OR c.rid IS DISTINCT FROM r.rid)`},
@@ -87,7 +79,10 @@ func openChecks(overdue time.Duration) []verifyCheck {
 }
 
 // receiptWindow is how long receipts are kept: what is older is protected by the refund id alone.
-const receiptWindow = `interval '395 days'`
+const (
+	receiptWindow = `interval '395 days'`
+	keptReceipts  = 395 * 24 * time.Hour
+)
 
 var intakeChecks = []verifyCheck{
 	{"P5", "receipt-of-nothing", false, `SELECT x.tenant_id, x.rid, x.consumer || '/' || x.event_id, 'a receipt names a refund that does not exist'
@@ -125,6 +120,10 @@ var evidenceChecks = []verifyCheck{
 	{"P8", "decision-unproven", false, `SELECT d.tenant_id, c.rid, 'decision ' || d.decision_id, 'took effect without the approval of another actor'
   FROM decisions d JOIN cases c USING (tenant_id, case_id)
   WHERE d.applied_at IS NOT NULL AND (d.verdict IS DISTINCT FROM 'APPROVED' OR d.checker IS NULL OR d.checker = d.maker)`},
+	{"P8", "decision-untold", false, `SELECT d.tenant_id, c.rid, 'decision ' || d.decision_id, 'took effect and the journal does not tell it'
+  FROM decisions d JOIN cases c USING (tenant_id, case_id)
+  WHERE d.applied_at IS NOT NULL AND d.action <> 'WAIT' AND c.rid IS NOT NULL AND NOT EXISTS (SELECT FROM journal j
+    WHERE (j.tenant_id, j.rid) = (d.tenant_id, c.rid) AND j.source = 'decision' AND j.data LIKE '%"decision":"' || d.decision_id || '"%')`},
 }
 
 var ledgerChecks = []verifyCheck{
@@ -136,6 +135,10 @@ var ledgerChecks = []verifyCheck{
   FROM postings g LEFT JOIN effects e USING (tenant_id, effect_id) WHERE e.effect_id IS NULL OR (g.amount, g.currency) <> (e.amount, e.currency)`},
 	{"P9", "posting-mirror", false, `SELECT b.tenant_id, NULL::uuid, 'effect ' || b.effect_id, 'the mirror does not take back what was posted'
   FROM postings b JOIN postings a USING (tenant_id, effect_id) WHERE b.kind = 'REVERSAL' AND a.kind = 'REFUND' AND (b.debit, b.credit, b.amount, b.currency) <> (a.credit, a.debit, a.amount, a.currency)`},
+	{"P9", "posting-accounts", false, `SELECT g.tenant_id, e.rid, 'effect ' || g.effect_id, format('%s takes from %s and gives to %s', g.kind, g.debit, g.credit)
+  FROM postings g JOIN effects e USING (tenant_id, effect_id) LEFT JOIN refunds r ON (r.tenant_id, r.rid) = (e.tenant_id, e.rid)
+  WHERE (CASE g.kind WHEN 'REFUND' THEN g.debit ELSE g.credit END, CASE g.kind WHEN 'REFUND' THEN g.credit ELSE g.debit END)
+    <> ('refunds:' || coalesce(r.account, e.account), 'channel:' || coalesce(r.account, e.account))`},
 	{"P9", "posting-sum", false, `SELECT tenant_id, NULL::uuid, 'effect ' || effect_id, kind || ' adds up to ' || sum(amount) FROM ledger_entries GROUP BY tenant_id, effect_id, kind, currency HAVING sum(amount) <> 0`},
 	{"P9", "ledger-account", false, `SELECT l.tenant_id, NULL::uuid, 'account ' || l.account, 'posted to, but not in the list of accounts'
   FROM (SELECT DISTINCT tenant_id, account, currency FROM ledger_entries) l LEFT JOIN ledger_accounts a ON (a.tenant_id, a.code, a.currency) = (l.tenant_id, l.account, l.currency) WHERE a.code IS NULL`},

@@ -16,7 +16,7 @@ func TestVerifyFindsNothingInASoundWorld(t *testing.T) {
 	t.Parallel()
 	r := verifyWorld(t).verify(t)
 	wantBroken(t, r, "", "")
-	if len(r.Promises) != len(refund.Promises()) || r.Refunds != 11 || r.Rows < 20 {
+	if len(r.Promises) != len(refund.Promises()) || r.Refunds != 13 || r.Rows < 20 {
 		t.Errorf("%d promises, %d refunds, %d rows", len(r.Promises), r.Refunds, r.Rows)
 	}
 }
@@ -30,6 +30,7 @@ type planted struct {
 
 const (
 	somebody  = `'00000000-0000-7000-8000-00000000dead'::uuid`
+	cid       = `(SELECT actor_id FROM actors WHERE name = 'cid')`
 	newCase   = `INSERT INTO cases (tenant_id, case_id, rid, payment_id, reasons, evidence) SELECT tenant_id, gen_random_uuid(), rid, payment_id, '{late}', '{}' FROM refunds WHERE refund_id = `
 	secondOf  = `INSERT INTO attempts SELECT tenant_id, rid, no + 1, epoch, dispatch_no, kind, generation, contract_version, request_digest, started_at, not_after FROM attempts WHERE rid = `
 	moreMoney = `UPDATE payments p SET refunded = refunded + 100 FROM refunds r WHERE r.payment_id = p.payment_id AND r.refund_id = `
@@ -48,6 +49,7 @@ var plants = []planted{
 	{"P1", "effects-per-refund", `INSERT INTO effects SELECT tenant_id, gen_random_uuid(), account, payment_id, rid, dispatch_no, 'ch_twice', amount, currency, counted, status, source FROM effects WHERE rid = $success;
 		INSERT INTO postings SELECT tenant_id, (SELECT effect_id FROM effects WHERE channel_refund_id = 'ch_twice'), kind, debit, credit, amount, currency FROM postings
 			WHERE effect_id = (SELECT effect_id FROM effects WHERE channel_refund_id = 'ch_success'); ` + moreMoney + `'success_0'`, nil},
+	{"P1", "effects-per-refund", `UPDATE effects SET at = at + interval '1 hour' WHERE rid = $doubled AND channel_refund_id = 'ch_doubled_again'`, nil},
 	{"P1", "dispatch-number", `UPDATE dispatches SET number = 'R1AAAAAAAAAAAAAAAAAAAA' WHERE rid = $pending`, nil},
 	{"P1", "repeat-without-proof", ``, again(2)},
 	{"P2", "blind-repeat", ``, again(3)},
@@ -63,6 +65,8 @@ var plants = []planted{
 
 	{"P4", "timer", `ALTER TABLE refunds DROP CONSTRAINT refunds_timer_ck; UPDATE refunds SET next_action_at = NULL WHERE rid = $pending`, nil},
 	{"P4", "overdue", `UPDATE refunds SET next_action_at = now() - interval '200 hours' WHERE rid = $pending`, nil},
+	{"P4", "timer-far", `UPDATE refunds SET next_action_at = now() + interval '9 days' WHERE rid = $unknown`, nil},
+	{"P4", "lease-long", `UPDATE refunds SET lease_ends_at = now() + interval '2 minutes' WHERE rid = $processing`, nil},
 	{"P4", "case-of-refund", `UPDATE cases SET closed_at = now(), closed_how = 'x' WHERE rid = $late`, nil},
 	{"P4", "case-without-flag", newCase + `'pending_0'`, nil},
 	{"P4", "cases-per-refund", `DROP INDEX cases_one_open_uq; ` + newCase + `'late_0'`, nil},
@@ -114,9 +118,22 @@ var plants = []planted{
 	{"P8", "decision-unproven", `ALTER TABLE decisions DROP CONSTRAINT decisions_applied_ck; INSERT INTO decisions (tenant_id, decision_id, case_id, action, evidence, maker, expires_at, applied_at)
 		SELECT tenant_id, gen_random_uuid(), case_id, 'ACKNOWLEDGE', 'because of it', 1, now(), now() FROM cases WHERE rid = $late`, nil},
 
+	{"P8", "decision-missing", `DELETE FROM decisions WHERE case_id IN (SELECT case_id FROM cases WHERE rid = $decided)`, nil},
+	{"P8", "decision-differs", `UPDATE decisions SET maker = ` + cid + ` WHERE case_id IN (SELECT case_id FROM cases WHERE rid = $decided)`, nil},
+	{"P8", "decision-differs", `UPDATE decisions SET checker = ` + cid + ` WHERE case_id IN (SELECT case_id FROM cases WHERE rid = $decided)`, nil},
+	{"P8", "decision-differs", `UPDATE actors SET name = 'carl' WHERE name = 'ann'`, nil},
+	{"P8", "decision-differs", `UPDATE decisions SET applied_at = NULL WHERE case_id IN (SELECT case_id FROM cases WHERE rid = $decided)`, nil},
+	{"P8", "decision-differs", `UPDATE decisions SET action = 'CONFIRM_SUCCESS' WHERE case_id IN (SELECT case_id FROM cases WHERE rid = $decided)`, nil},
+	{"P8", "decision-untold", `INSERT INTO decisions (tenant_id, decision_id, case_id, action, evidence, maker, expires_at, checker, checked_at, verdict, applied_at)
+		SELECT tenant_id, gen_random_uuid(), case_id, 'ACKNOWLEDGE', 'because of it', ` + cid + `, now(), (SELECT actor_id FROM actors WHERE name = 'bob'), now(), 'APPROVED', now() FROM cases WHERE rid = $late`, nil},
+	{"P8", "case-missing", `DELETE FROM decisions WHERE case_id IN (SELECT case_id FROM cases WHERE rid = $decided); DELETE FROM cases WHERE rid = $decided`, nil},
+	{"P8", "answer-differs", `UPDATE attempts SET answer = 'NOT_SENT' WHERE rid = $failed`, nil},
+	{"P8", "answer-differs", `UPDATE attempts SET answer = NULL, answered_at = NULL WHERE rid = $unknown`, nil},
+
 	{"P9", "posting-missing", `DELETE FROM postings WHERE effect_id IN (SELECT effect_id FROM effects WHERE rid = $success)`, nil},
 	{"P9", "posting-amount", `UPDATE postings SET amount = 99 WHERE effect_id IN (SELECT effect_id FROM effects WHERE rid = $success)`, nil},
 	{"P9", "posting-mirror", `UPDATE postings SET debit = credit, credit = debit WHERE kind = 'REVERSAL'`, nil},
+	{"P9", "posting-accounts", `UPDATE postings SET debit = credit, credit = debit`, nil},
 	{"P9", "posting-sum", `CREATE OR REPLACE VIEW ledger_entries AS SELECT tenant_id, effect_id, kind, debit AS account, currency, -amount AS amount, at FROM postings
 		UNION ALL SELECT tenant_id, effect_id, kind, credit, currency, amount + 1, at FROM postings`, nil},
 	{"P9", "ledger-account", `DELETE FROM ledger_accounts WHERE code LIKE 'refunds:%'`, nil},
@@ -130,6 +147,7 @@ var plants = []planted{
 	{"P10", "send-window", `UPDATE attempts SET not_after = started_at - interval '1 second' WHERE rid = $unknown`, nil},
 	{"P10", "send-of-marked-number", `UPDATE dispatches SET marked_epoch = 1 WHERE rid = $unknown`, nil},
 	{"P10", "send-after-key", `UPDATE dispatches SET key_dies_at = now() - interval '1 year' WHERE rid = $unknown`, nil},
+	{"P10", "attempt-missing", `DELETE FROM attempts WHERE rid = $accepted; UPDATE refunds SET attempt_no = 0 WHERE rid = $accepted`, nil},
 	{"P10", "contract-unknown", `DELETE FROM contracts WHERE version = 1`, nil},
 	{"P10", "attempt-of-nothing", `UPDATE attempts SET dispatch_no = 9 WHERE rid = $unknown`, nil},
 	{"P10", "answer-before-call", `UPDATE attempts SET answered_at = started_at - interval '1 second' WHERE rid = $unknown`, nil},
@@ -208,7 +226,7 @@ func TestVerifyEveryCheckIsPlanted(t *testing.T) {
 	for _, p := range plants {
 		have[p.promise+" "+p.check] = true
 	}
-	for _, c := range verifyChecks(time.Minute) {
+	for _, c := range verifyChecks(time.Minute, time.Hour) {
 		if !have[c.promise+" "+c.name] {
 			t.Errorf("no plant for %s %s", c.promise, c.name)
 		}
@@ -234,7 +252,7 @@ func (f *flow) plant(t *testing.T, sql string) {
 // planting is the text of a plant: names are filled in, guards look away.
 func planting(sql string) string {
 	var names []string
-	for _, name := range []string{"success", "unknown", "failed", "processing", "pending", "reversed", "accepted", "late", "renumbered"} {
+	for _, name := range []string{"success", "unknown", "failed", "processing", "pending", "reversed", "accepted", "late", "renumbered", "decided", "doubled"} {
 		names = append(names, "$"+name, "(SELECT rid FROM refunds WHERE refund_id = '"+name+"_0')")
 	}
 	for _, name := range []string{"first", "second"} {

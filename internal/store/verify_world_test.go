@@ -11,7 +11,8 @@ import (
 )
 
 // The world of the verify tests: refunds of every kind, made by the code that makes them in production. Each is named by what became
-// of it: success, unknown, failed, processing, pending, reversed, accepted, late, renumbered; first and second share a payment; pay_cap
+// of it: success, unknown, failed, processing, pending, reversed, accepted, late, renumbered; decided and doubled, whose late and second
+// effects two people have accepted; first and second share a payment; pay_cap
 // is told by captures.
 
 // verifyContracts are stored for account demo: 1 dedupes and can be asked, 2 can only be asked, 3 neither.
@@ -91,6 +92,7 @@ func (f *flow) makeWorld(t *testing.T) error {
 	k, _ = send("late", refund.RefusedClean)
 	notice(k, refund.Succeeded, "ch_late")
 	send("renumbered", refund.RefusedNewNumber)
+	f.makeJudged(t)
 	capture := refund.Intake{Tenant: f.tenant, Event: refund.EventKey{Consumer: "events", Source: "s", ID: "cap"}, Type: refund.TypePaymentCaptured, RID: NewRID(), Actor: "actor:test",
 		Capture: &refund.Capture{PaymentID: "pay_cap", CaptureID: "cap_1", OrderID: "ord_1", Amount: 500, Currency: "USD", Account: "demo"}}
 	for i, o := range f.accept(t, f.request("first", "first", "pay_two", 100, inlinePayment(1000)), f.request("second", "second", "pay_two", 50, nil), capture) {
@@ -99,6 +101,24 @@ func (f *flow) makeWorld(t *testing.T) error {
 		}
 	}
 	return nil
+}
+
+// makeJudged makes what people have judged: money that moved late, and money that moved twice.
+func (f *flow) makeJudged(t *testing.T) {
+	c := &court{f}
+	for _, name := range []string{"ann", "bob", "cid"} {
+		if _, err := f.pool.Exec(t.Context(), sqlAddActor, int64(f.tenant.ID), name, "person"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	decided, doubled := f.refund(t, "decided"), f.refund(t, "doubled")
+	c.send(t, decided, refund.RefusedClean, "")
+	c.notice(t, decided, refund.Succeeded, 1, "ch_decided")
+	c.send(t, doubled, refund.Succeeded, "ch_doubled")
+	last := c.notice(t, doubled, refund.Succeeded, 1, "ch_doubled_again").After
+	f.waitUntil(t, last.DecisionFrom(f.contract))
+	c.decide(t, decided, refund.ActionAcknowledge)
+	c.decide(t, doubled, refund.ActionAcknowledge)
 }
 
 // verify runs all checks. Timers of the world are as old as its template, so they may be late.

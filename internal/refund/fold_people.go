@@ -1,0 +1,217 @@
+package refund
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Papers are what is stored about a refund besides its numbers and calls: what people had to look at and have decided.
+type Papers struct {
+	Cases     []StoredCase // of the refund
+	Decisions []Decision   // about them; Maker and Checker are names
+	Deaths    []StoredDeath
+}
+
+// StoredCase is a case as it is stored, with the time that it was open.
+type StoredCase struct {
+	ID                 RID
+	OpenedAt, ClosedAt time.Time // ClosedAt zero = open
+}
+
+func (c StoredCase) openAt(t time.Time) bool {
+	return !c.OpenedAt.After(t) && (c.ClosedAt.IsZero() || !c.ClosedAt.Before(t))
+}
+
+// StoredDeath is the death of a number, with what opened the way to the next one.
+type StoredDeath struct {
+	No         int
+	ByDecision bool
+	At         time.Time
+}
+
+// Rows of the journal that tell something which is stored elsewhere, too.
+type (
+	toldAnswer struct {
+		seq, attempt int
+		kind         string
+	}
+	toldCase struct {
+		seq     int
+		at      time.Time
+		reasons string // as JSON
+	}
+	toldDecision struct {
+		seq                              int
+		at                               time.Time
+		kind                             string
+		Decision, Maker, Checker, Effect string
+	}
+)
+
+// members remembers what a row tells of attempts, cases and decisions. Its data is canonical JSON: a quote inside of a text is
+// escaped, so a member's name with its quotes and colon stands nowhere else.
+func (f *Fold) members(e StoredEntry) {
+	if e.From == "" || e.Source == "worker" && strings.HasPrefix(e.Kind, "claim_") {
+		return // births and claims tell of none
+	}
+	if text, ok := member(e.Data, `"attempt":`); ok {
+		t := toldAnswer{seq: e.Seq, kind: e.Kind}
+		t.attempt, _ = strconv.Atoi(text[:digits(text)])
+		if row, two := member(e.Data, `"row":"`); two {
+			if kind := f.a.twoRows[row[:max(0, strings.IndexByte(row, '"'))]]; kind != "" {
+				t.kind = kind // such a row tells one answer in two steps, each under its own name
+			}
+		}
+		f.answers = append(f.answers, t)
+	}
+	if reasons, ok := member(e.Data, `"case":[`); ok {
+		f.cases = append(f.cases, toldCase{seq: e.Seq, at: e.At, reasons: reasons[:max(0, strings.IndexByte(reasons, ']'))]})
+	}
+	if e.Source == "decision" {
+		t := toldDecision{seq: e.Seq, at: e.At, kind: e.Kind}
+		if err := json.Unmarshal([]byte(e.Data), &t); err != nil {
+			t.Decision = "" // found missing
+		}
+		f.decisions = append(f.decisions, t)
+	}
+}
+
+func member(data, name string) (behind string, ok bool) {
+	_, behind, ok = strings.Cut(data, name)
+	return behind, ok
+}
+
+func digits(s string) (n int) {
+	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
+		n++
+	}
+	return n
+}
+
+// answered compares answers that the journal tells with those that the attempts keep.
+func (f *Fold) answered(r *Record) {
+	for _, t := range f.answers {
+		a, ok := r.Attempt(t.attempt)
+		switch {
+		case !ok:
+			f.a.say("P10", "attempt-missing", "seq %d tells the answer of attempt %d, which is not there", t.seq, t.attempt)
+		case lower(a.Answer) != t.kind:
+			f.a.say("P8", "answer-differs", "seq %d tells %q for attempt %d, which says %q", t.seq, t.kind, t.attempt, lower(a.Answer))
+		}
+	}
+}
+
+// WantsPapers says whether the refund cannot be judged without them: its journal tells of people, or more than one effect stands.
+func (f *Fold) WantsPapers(r *Record) bool {
+	n, _, _ := r.standing()
+	return n > 1 || len(f.cases) > 0 || len(f.decisions) > 0
+}
+
+// People checks what the journal says of cases and decisions against those that are stored, and effects against what people have
+// judged. contracts is that of Calls.
+func (f *Fold) People(r *Record, contracts func(account string, version int) (Contract, bool), p Papers) {
+	for _, t := range f.cases {
+		if !slices.ContainsFunc(p.Cases, func(c StoredCase) bool { return c.openAt(t.at) }) {
+			f.a.say("P8", "case-missing", "seq %d tells of an open case, none was open at that time", t.seq)
+			break
+		}
+	}
+	for _, t := range f.decisions {
+		f.decision(t, p)
+	}
+	f.effects(r, contracts, p)
+}
+
+func (f *Fold) decision(t toldDecision, p Papers) {
+	i := slices.IndexFunc(p.Decisions, func(d Decision) bool { return d.ID.String() == t.Decision })
+	if i < 0 {
+		f.a.say("P8", "decision-missing", "seq %d names decision %q, which is not there", t.seq, t.Decision)
+		return
+	}
+	d, effect := p.Decisions[i], ""
+	if !d.EffectID.IsZero() {
+		effect = d.EffectID.String()
+	}
+	inCase := func(c StoredCase) bool { return c.ID == d.CaseID && c.openAt(t.at) }
+	switch {
+	case lower(factOfAction[d.Action]) != t.kind:
+		f.a.say("P8", "decision-differs", "seq %d tells %s, decision %s is %s", t.seq, t.kind, d.ID, d.Action)
+	case d.Maker != t.Maker || d.Checker != t.Checker || d.Maker == d.Checker || d.Maker == "":
+		f.a.say("P8", "decision-differs", "seq %d tells maker %q and checker %q, decision %s has %q and %q", t.seq, t.Maker, t.Checker, d.ID, d.Maker, d.Checker)
+	case d.Verdict != DecisionApproved || !d.AppliedAt.Equal(t.at):
+		f.a.say("P8", "decision-differs", "seq %d tells that decision %s took effect, it is %q and not applied then", t.seq, d.ID, d.Verdict)
+	case effect != t.Effect || !slices.ContainsFunc(p.Cases, inCase):
+		f.a.say("P8", "decision-differs", "seq %d and decision %s are about another effect or case", t.seq, d.ID)
+	}
+}
+
+// Unproven checks the decisions of one refund by themselves: what took effect was approved by another actor, and the journal tells it.
+func (f *Fold) Unproven(decisions []Decision) {
+	for _, d := range decisions {
+		if d.AppliedAt.IsZero() {
+			continue
+		}
+		if d.Verdict != DecisionApproved || d.Checker == "" || d.Checker == d.Maker {
+			f.a.say("P8", "decision-unproven", "decision %s took effect without the approval of another actor", d.ID)
+		}
+		told := func(t toldDecision) bool { return t.Decision == d.ID.String() }
+		if d.Action != ActionWait && !slices.ContainsFunc(f.decisions, told) {
+			f.a.say("P8", "decision-untold", "decision %s took effect and the journal does not tell it", d.ID)
+		}
+	}
+}
+
+// standing counts the effects that the channel has told, the numbers that they are of, and says when the last of them came.
+func (r *Record) standing() (n, numbers int, last time.Time) {
+	var seen []int
+	for i := range r.Effects {
+		e := &r.Effects[i]
+		if !e.Ours || (e.Status != EffectMoved && e.Status != EffectReversed) || e.byPersonOnly() {
+			continue
+		}
+		n, last = n+1, later(last, e.At)
+		if !slices.Contains(seen, e.DispatchNo) {
+			seen = append(seen, e.DispatchNo)
+		}
+	}
+	return n, len(seen), last
+}
+
+// effects: two movements of money for one refund. A person who decided a resend, a number that could not be replayed since its key was
+// dead, and what two people have judged afterwards are outside of the promise.
+func (f *Fold) effects(r *Record, contracts func(account string, version int) (Contract, bool), p Papers) {
+	n, numbers, last := r.standing()
+	deduped := slices.ContainsFunc(r.Attempts, func(a Attempt) bool {
+		c, _ := contracts(r.Account, a.ContractVersion)
+		return a.Kind == AttemptSend && c.Key.Dedupes
+	})
+	opened := slices.ContainsFunc(p.Deaths, func(x StoredDeath) bool {
+		d, ok := r.Dispatch(x.No)
+		return ok && (x.ByDecision || (d.MarkedEpoch == 0 && !d.KeyDiesAt.IsZero() && d.KeyDiesAt.Before(x.At)))
+	})
+	if n < 2 || !deduped || (numbers == n && opened) || f.acknowledged(p, last) {
+		return
+	}
+	f.a.say("P1", "effects-per-refund", "%d effects for one refund", n)
+}
+
+// acknowledged: the case of a second or late effect was closed by a decision that was made when all of them were known.
+func (f *Fold) acknowledged(p Papers, last time.Time) bool {
+	for _, d := range p.Decisions {
+		if d.Action != ActionAcknowledge || d.Verdict != DecisionApproved || d.AppliedAt.IsZero() || !d.MadeAt.After(last) {
+			continue
+		}
+		for _, c := range p.Cases {
+			about := func(t toldCase) bool {
+				return c.openAt(t.at) && (strings.Contains(t.reasons, `"`+string(CaseMulti)+`"`) || strings.Contains(t.reasons, `"`+string(CaseLate)+`"`))
+			}
+			if c.ID == d.CaseID && c.ClosedAt.Equal(d.AppliedAt) && slices.ContainsFunc(f.cases, about) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,84 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// Few refunds have anything to do with people, so their papers are read for those alone, behind the page's journal. $1 tenants, $2 rids.
+const (
+	paperKeys = `(SELECT * FROM unnest($1::bigint[], $2::uuid[]) AS k (tenant_id, rid)) k`
+
+	paperCasesSQL = `SELECT k.tenant_id, k.rid, c.case_id, c.opened_at, c.closed_at FROM ` + paperKeys + ` JOIN cases c USING (tenant_id, rid)`
+
+	// An actor that is missing has no name, which no decision may have.
+	paperDecisionsSQL = `SELECT k.tenant_id, k.rid, d.decision_id, d.case_id, d.action, d.journal_seq, d.excess, d.effect_id, d.evidence, coalesce(m.name, ''), x.name,
+    d.made_at, d.expires_at, d.checked_at, d.applied_at, d.verdict
+  FROM ` + paperKeys + ` JOIN cases c USING (tenant_id, rid) JOIN decisions d USING (tenant_id, case_id)
+    LEFT JOIN actors m ON (m.tenant_id, m.actor_id) = (d.tenant_id, d.maker) LEFT JOIN actors x ON (x.tenant_id, x.actor_id) = (d.tenant_id, d.checker)
+  ORDER BY d.decision_id`
+
+	paperDeathsSQL = `SELECT k.tenant_id, k.rid, x.no, x.decision_id IS NOT NULL, x.at FROM ` + paperKeys + ` JOIN dispatch_deaths x USING (tenant_id, rid) ORDER BY x.no`
+)
+
+// people judges what could not be judged without papers, in the page's snapshot.
+func (w *pageWalk) people(ctx context.Context, tx pgx.Tx) error {
+	if len(w.later) == 0 {
+		return nil
+	}
+	papers := map[refund.Key]*refund.Papers{}
+	tenants, rids := make([]int64, len(w.later)), make([][16]byte, len(w.later))
+	for i, k := range w.later {
+		tenants[i], rids[i], papers[k] = int64(k.Tenant), k.RID, &refund.Papers{}
+	}
+	b := &pgx.Batch{}
+	b.Queue(paperCasesSQL, tenants, rids).Query(func(rows pgx.Rows) error {
+		return eachPaper(rows, papers, scanStoredCase, func(p *refund.Papers, c refund.StoredCase) { p.Cases = append(p.Cases, c) })
+	})
+	b.Queue(paperDecisionsSQL, tenants, rids).Query(func(rows pgx.Rows) error {
+		return eachPaper(rows, papers, scanDecision, func(p *refund.Papers, d refund.Decision) { p.Decisions = append(p.Decisions, d) })
+	})
+	b.Queue(paperDeathsSQL, tenants, rids).Query(func(rows pgx.Rows) error {
+		return eachPaper(rows, papers, scanStoredDeath, func(p *refund.Papers, d refund.StoredDeath) { p.Deaths = append(p.Deaths, d) })
+	})
+	if err := tx.SendBatch(ctx, b).Close(); err != nil {
+		return err
+	}
+	for _, k := range w.later {
+		w.key = k
+		w.folds[k].People(w.page.records[k], w.v.contract, *papers[k])
+	}
+	return nil
+}
+
+// eachPaper scans rows that begin with tenant and rid.
+func eachPaper[T any](rows pgx.Rows, papers map[refund.Key]*refund.Papers, scan func(pgx.CollectableRow) (T, error), keep func(*refund.Papers, T)) error {
+	defer rows.Close()
+	for rows.Next() {
+		var tenant int64
+		var rid [16]byte
+		one, err := scan(behind{rows, []any{&tenant, &rid}})
+		if err != nil {
+			return err
+		}
+		keep(papers[refund.Key{Tenant: refund.TenantID(tenant), RID: rid}], one)
+	}
+	return rows.Err()
+}
+
+func scanStoredCase(row pgx.CollectableRow) (c refund.StoredCase, err error) {
+	var id [16]byte
+	var closed *time.Time
+	err = row.Scan(&id, &c.OpenedAt, &closed)
+	c.ID, c.ClosedAt = id, deref(closed)
+	return c, err
+}
+
+func scanStoredDeath(row pgx.CollectableRow) (d refund.StoredDeath, err error) {
+	err = row.Scan(&d.No, &d.ByDecision, &d.At)
+	return d, err
+}
