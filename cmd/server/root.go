@@ -34,15 +34,24 @@ Every flag can also be given as an environment variable: --database-url is REFUN
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			if unknown := config.Unknown(os.Environ(), knownEnv(cmd.Root())); len(unknown) > 0 {
-				return fmt.Errorf("unknown environment variables: %s (a typing error?)", strings.Join(unknown, ", "))
+			err := bindAll(cmd)
+			if cmd.Name() == "verify" { // its exit code 1 says that something is broken
+				return unchecked(err)
 			}
-			return bindEnv(cmd.Flags(), os.LookupEnv)
+			return err
 		},
 	}
 	root.AddCommand(devCommand(), serveCommand(), migrateCommand(), simulateCommand(), benchCommand(), tenantCommand(), keyCommand(), configCommand(),
 		verifyCommand(), epochCommand(), exportCommand())
 	return root
+}
+
+// bindAll gives flags that were left out their values from the environment.
+func bindAll(cmd *cobra.Command) error {
+	if unknown := config.Unknown(os.Environ(), knownEnv(cmd.Root())); len(unknown) > 0 {
+		return fmt.Errorf("unknown environment variables: %s (a typing error?)", strings.Join(unknown, ", "))
+	}
+	return bindEnv(cmd.Flags(), os.LookupEnv)
 }
 
 // knownEnv are the variables that stand for some flag of some verb.

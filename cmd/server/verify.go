@@ -25,6 +25,14 @@ func (e exitError) Unwrap() error { return e.err }
 // errViolations says that the check ran to its end and found something.
 var errViolations = errors.New("promises are broken")
 
+// unchecked is the error of a verify that never came to a result: 1 is kept for a broken promise.
+func unchecked(err error) error {
+	if err == nil {
+		return nil
+	}
+	return exitError{2, err}
+}
+
 type verifyFlags struct {
 	common
 	tenant  string
@@ -45,15 +53,16 @@ service may go on working meanwhile.
 
 Exit code 0: nothing is broken. 1: something is. 2: it could not be checked.`,
 		Example: "  refundry verify --database-url postgres://…\n  refundry verify --json | jq '.promises[] | select(.violations > 0)'\n  refundry verify --file rf_1001.json              # a document of refundry export",
-		Args:    cobra.NoArgs,
+		Args:    func(cmd *cobra.Command, args []string) error { return unchecked(cobra.NoArgs(cmd, args)) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := f.run(cmd)
-			if err != nil && !errors.Is(err, errViolations) {
-				return exitError{2, err}
+			if errors.Is(err, errViolations) {
+				return err
 			}
-			return err
+			return unchecked(err)
 		},
 	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return unchecked(err) })
 	f.bind(cmd)
 	cmd.Flags().StringVar(&f.tenant, "tenant", "", "look at this tenant only (code); anchors, which are over all tenants, are left out")
 	cmd.Flags().IntVar(&f.samples, "samples", 10, "places shown for every promise")
@@ -65,6 +74,9 @@ Exit code 0: nothing is broken. 1: something is. 2: it could not be checked.`,
 }
 
 func (f *verifyFlags) run(cmd *cobra.Command) error {
+	if f.samples < 1 || f.overdue <= 0 {
+		return errors.New("--samples and --overdue must be above 0")
+	}
 	if f.file != "" {
 		return f.verifyFile(cmd)
 	}

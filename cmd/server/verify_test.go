@@ -107,15 +107,25 @@ func (s *restoreSite) metrics() string {
 func TestVerifyThatCannotRun(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	missing := filepath.Join(t.TempDir(), "none")
+	dir := t.TempDir()
+	missing, empty := filepath.Join(dir, "none"), filepath.Join(dir, "empty")
+	if err := os.WriteFile(empty, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, args := range [][]string{
 		{"verify"},
 		{"verify", "--database-url", url}, // not migrated
 		{"verify", "--database-url", "postgres://nobody@127.0.0.1:1/none"},
 		{"verify", "--file", missing},
 		{"verify", "--database-url", url, "--anchor-public-key", "abc"},
+		{"verify", "--file", empty},
+		{"verify", "--no-such-flag"},
+		{"verify", "--samples", "many"},
+		{"verify", "--samples", "0", "--database-url", url},
+		{"verify", "--overdue"},
+		{"verify", "extra"},
 	} {
-		if out, err := run(args...); code(err) != 2 {
+		if out, err := run(args...); code(err) != 2 || strings.Contains(err.Error(), "%!") {
 			t.Errorf("%v: exit code %d (%v)\n%s", args, code(err), err, out)
 		}
 	}
