@@ -86,6 +86,7 @@ type Fold struct {
 
 	answers   []toldAnswer
 	cases     []toldCase
+	inCase    bool // the last row that could tell of a case did
 	decisions []toldDecision
 }
 

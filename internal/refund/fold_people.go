@@ -41,6 +41,7 @@ type (
 	toldCase struct {
 		seq     int
 		at      time.Time
+		opens   bool   // the row before told of none
 		reasons string // as JSON
 	}
 	toldDecision struct {
@@ -67,9 +68,11 @@ func (f *Fold) members(e StoredEntry) {
 		}
 		f.answers = append(f.answers, t)
 	}
-	if reasons, ok := member(e.Data, `"case":[`); ok {
-		f.cases = append(f.cases, toldCase{seq: e.Seq, at: e.At, reasons: reasons[:max(0, strings.IndexByte(reasons, ']'))]})
+	reasons, open := member(e.Data, `"case":[`)
+	if open {
+		f.cases = append(f.cases, toldCase{seq: e.Seq, at: e.At, opens: !f.inCase, reasons: reasons[:max(0, strings.IndexByte(reasons, ']'))]})
 	}
+	f.inCase = open
 	if e.Source == "decision" {
 		t := toldDecision{seq: e.Seq, at: e.At, kind: e.Kind}
 		if err := json.Unmarshal([]byte(e.Data), &t); err != nil {
@@ -113,10 +116,9 @@ func (f *Fold) WantsPapers(r *Record) bool {
 // People checks what the journal says of cases and decisions against those that are stored, and effects against what people have
 // judged. contracts is that of Calls.
 func (f *Fold) People(r *Record, contracts func(account string, version int) (Contract, bool), p Papers) {
-	for _, t := range f.cases {
-		if !slices.ContainsFunc(p.Cases, func(c StoredCase) bool { return c.openAt(t.at) }) {
-			f.a.say("P8", "case-missing", "seq %d tells of an open case, none was open at that time", t.seq)
-			break
+	for _, t := range f.cases { // a case has the time of the row that opens it, however clocks may jump
+		if t.opens && !slices.ContainsFunc(p.Cases, func(c StoredCase) bool { return c.OpenedAt.Equal(t.at) }) {
+			f.a.say("P8", "case-missing", "seq %d opens a case, none was opened at that time", t.seq)
 		}
 	}
 	for _, t := range f.decisions {
@@ -135,7 +137,7 @@ func (f *Fold) decision(t toldDecision, p Papers) {
 	if !d.EffectID.IsZero() {
 		effect = d.EffectID.String()
 	}
-	inCase := func(c StoredCase) bool { return c.ID == d.CaseID && c.openAt(t.at) }
+	inCase := func(c StoredCase) bool { return c.ID == d.CaseID }
 	switch {
 	case lower(factOfAction[d.Action]) != t.kind:
 		f.a.say("P8", "decision-differs", "seq %d tells %s, decision %s is %s", t.seq, t.kind, d.ID, d.Action)
