@@ -85,6 +85,7 @@ type Fold struct {
 	broken     bool // the chain broke: one finding is enough
 
 	answers   []toldAnswer
+	few       [2]toldAnswer // room for the answers of most refunds
 	cases     []toldCase
 	inCase    bool // the last row that could tell of a case did
 	decisions []toldDecision
@@ -121,7 +122,7 @@ func (f *Fold) Add(e StoredEntry) {
 		f.birth = e
 	}
 	f.decided = f.decided || e.Source == "decision"
-	f.members(e)
+	f.members(&e)
 	f.last = e
 }
 

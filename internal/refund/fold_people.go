@@ -54,7 +54,7 @@ type (
 
 // members remembers what a row tells of attempts, cases and decisions. Its data is canonical JSON: a quote inside of a text is
 // escaped, so a member's name with its quotes and colon stands nowhere else.
-func (f *Fold) members(e StoredEntry) {
+func (f *Fold) members(e *StoredEntry) {
 	if e.From == "" || e.Source == "worker" && strings.HasPrefix(e.Kind, "claim_") {
 		return // births and claims tell of none
 	}
@@ -65,6 +65,9 @@ func (f *Fold) members(e StoredEntry) {
 			if kind := f.a.twoRows[row[:max(0, strings.IndexByte(row, '"'))]]; kind != "" {
 				t.kind = kind // such a row tells one answer in two steps, each under its own name
 			}
+		}
+		if f.answers == nil {
+			f.answers = f.few[:0]
 		}
 		f.answers = append(f.answers, t)
 	}
@@ -107,10 +110,9 @@ func (f *Fold) answered(r *Record) {
 	}
 }
 
-// WantsPapers says whether the refund cannot be judged without them: its journal tells of people, or more than one effect stands.
+// WantsPapers says whether the refund cannot be judged without them: its journal tells of people, or it has more than one effect.
 func (f *Fold) WantsPapers(r *Record) bool {
-	n, _, _ := r.standing()
-	return n > 1 || len(f.cases) > 0 || len(f.decisions) > 0
+	return len(r.Effects) > 1 || len(f.cases) > 0 || len(f.decisions) > 0
 }
 
 // People checks what the journal says of cases and decisions against those that are stored, and effects against what people have
