@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -69,7 +70,8 @@ func (s *Simulator) send(w http.ResponseWriter, r *http.Request) {
 		writeRefusal(w, err)
 		return
 	}
-	defer s.answered(staged)
+	ends := sync.OnceFunc(func() { s.answered(staged) })
+	defer ends()
 	if err := s.record.commit(staged.seq); err != nil {
 		writeRefusal(w, err)
 		return
@@ -77,7 +79,7 @@ func (s *Simulator) send(w http.ResponseWriter, r *http.Request) {
 	if staged.fresh {
 		s.announce(staged.refund)
 	}
-	s.answer(w, r, staged.rule, func() {
+	s.answer(w, r, staged.rule, ends, func() {
 		if staged.refusal != nil {
 			writeRefusal(w, staged.refusal)
 			return
@@ -105,7 +107,7 @@ func (s *Simulator) query(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	found, rule := s.find(name, number)
-	s.answer(w, r, rule, func() {
+	s.answer(w, r, rule, func() {}, func() {
 		if found == nil {
 			writeRefusal(w, &refusal{http.StatusNotFound, "not_found", "no refund has this number"})
 			return
@@ -129,7 +131,7 @@ func (s *Simulator) list(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	listed, rule := s.listed(name, reference)
-	s.answer(w, r, rule, func() { writeJSON(w, http.StatusOK, listed) })
+	s.answer(w, r, rule, func() {}, func() { writeJSON(w, http.StatusOK, listed) })
 }
 
 // admit resolves the account and checks its secret.
@@ -149,27 +151,31 @@ func (s *Simulator) admit(r *http.Request, name string) (profile, error) {
 }
 
 // answer gives the answer unless the rule breaks it. Whatever the request did
-// has happened and is recorded by now.
-func (s *Simulator) answer(w http.ResponseWriter, r *http.Request, rule *Rule, give func()) {
+// has happened and is recorded by now. ends ends its flight, before a caller can know that it has ended.
+func (s *Simulator) answer(w http.ResponseWriter, r *http.Request, rule *Rule, ends, give func()) {
 	if rule == nil {
+		ends()
 		give()
 		return
 	}
 	s.cfg.Logger.Debug("fault", "fault", rule.Fault, "op", rule.Op, "path", r.URL.Path)
 	switch rule.Fault {
 	case LostAfter, LostBefore:
+		ends()
 		hangUp(w)
 	case Slow:
 		timer := time.NewTimer(rule.delay(s.cfg.SlowDelay))
 		defer timer.Stop()
 		select {
 		case <-timer.C:
+			ends()
 			give()
 		case <-r.Context().Done():
 		case <-s.closed:
 			hangUp(w)
 		}
 	default:
+		ends()
 		writeRefusal(w, rule.refusal())
 	}
 }
