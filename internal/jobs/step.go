@@ -34,6 +34,9 @@ func (r *Runner) step(ctx context.Context, k refund.Key, generation int) error {
 		if !errors.Is(err, refund.ErrNotOwner) {
 			return err
 		}
+		if look == looks-1 {
+			break // the sweeper comes by
+		}
 		// the row moved on, its payment's turn has not come, or somebody holds it for a moment: look again
 		pause := time.NewTimer(firstPause << look)
 		select {
@@ -43,7 +46,7 @@ func (r *Runner) step(ctx context.Context, k refund.Key, generation int) error {
 		case <-pause.C:
 		}
 	}
-	return nil // the sweeper comes by
+	return nil
 }
 
 // take makes the step that Decide wants. ErrNotOwner when the record was overtaken.

@@ -51,7 +51,9 @@ func (s *Store) ReceiveNotice(ctx context.Context, account string, n refund.Kept
 	if errors.Is(err, refund.ErrCommitUnknown) {
 		return "", fmt.Errorf("%w: outcome of commit unknown", refund.ErrUnavailable)
 	}
-	fault.Point(fault.NoticeCommitted)
+	if err == nil {
+		fault.Point(fault.NoticeCommitted)
+	}
 	return out, err
 }
 
