@@ -15,7 +15,7 @@ CREATE TABLE payments (
   refunded_elsewhere bigint NOT NULL DEFAULT 0,
   held bigint NOT NULL DEFAULT 0,
   excess bigint NOT NULL DEFAULT 0,
-  excess_acknowledged bigint NOT NULL DEFAULT 0,
+  excess_accepted bigint NOT NULL DEFAULT 0,
   refunds int NOT NULL DEFAULT 0,
   last_rid uuid,
   next_send_at timestamptz,
@@ -34,7 +34,7 @@ CREATE TABLE payments (
   CONSTRAINT payments_elsewhere_ck CHECK (refunded_elsewhere >= 0),
   CONSTRAINT payments_held_ck CHECK (held >= 0),
   CONSTRAINT payments_excess_ck CHECK (excess >= 0),
-  CONSTRAINT payments_excess_ack_ck CHECK (excess_acknowledged >= 0),
+  CONSTRAINT payments_excess_accepted_ck CHECK (excess_accepted >= 0),
   CONSTRAINT payments_not_over_refunded_ck CHECK (reserved + refunded + refunded_elsewhere + held <= captured + excess),
   CONSTRAINT payments_excess_exact_ck CHECK (excess = greatest(0, reserved + refunded + refunded_elsewhere + held - captured))
 ) WITH (fillfactor = 60);
@@ -56,7 +56,7 @@ COMMENT ON COLUMN payments.refunded IS 'Sum of effects.counted over moved effect
 COMMENT ON COLUMN payments.refunded_elsewhere IS 'Refunded before or beside us, as the snapshot says. Written by accept.';
 COMMENT ON COLUMN payments.held IS 'Channel lines not attributed yet, and amounts still exposed under a final refund. Written by enter and people.';
 COMMENT ON COLUMN payments.excess IS 'Exactly what the counters exceed captured by. Recomputed by enter, cancel and PUT, never by the acceptance of a refund.';
-COMMENT ON COLUMN payments.excess_acknowledged IS 'Excess that a person has accepted; more excess than this has an open case. Written by people.';
+COMMENT ON COLUMN payments.excess_accepted IS 'Excess that a person has accepted; more excess than this has an open case. Written by people.';
 COMMENT ON COLUMN payments.refunds IS 'Number of refunds accepted so far. Written by accept.';
 COMMENT ON COLUMN payments.last_rid IS 'Newest refund: head of the chain through refunds.prev_rid, so that no index on refunds is needed. Written by accept.';
 COMMENT ON COLUMN payments.next_send_at IS 'No send for this payment before it (spacing of the contract). Written by claim.';

@@ -16,8 +16,8 @@ CREATE TABLE receipts (
   CONSTRAINT receipts_pk PRIMARY KEY (tenant_id, consumer, source, event_id, month),
   CONSTRAINT receipts_event_ck CHECK (event_id <> '' AND length(source) + length(event_id) <= 1024),
   CONSTRAINT receipts_digest_ck CHECK (octet_length(digest) = 33),
-  CONSTRAINT receipts_outcome_ck CHECK (outcome IN ('ACCEPTED','REPLAYED','CONFLICT','REFUSED')),
-  CONSTRAINT receipts_rid_ck CHECK (type <> 'refund.requested' OR outcome NOT IN ('ACCEPTED','REPLAYED') OR rid IS NOT NULL),
+  CONSTRAINT receipts_outcome_ck CHECK (outcome IN ('TAKEN','REPLAYED','CONFLICT','REFUSED')),
+  CONSTRAINT receipts_rid_ck CHECK (type <> 'refund.requested' OR outcome NOT IN ('TAKEN','REPLAYED') OR rid IS NOT NULL),
   CONSTRAINT receipts_code_ck CHECK (outcome NOT IN ('CONFLICT','REFUSED') OR code IS NOT NULL)
 ) PARTITION BY RANGE (month);
 COMMENT ON TABLE receipts IS 'The first decision binds an event id. Partitioned by month and looked up over the whole window (13 months or more), then archived: from there the refund id protects. Written by accept; only a redrive by people changes a row, and only a REFUSED one.';

@@ -1,5 +1,5 @@
 -- +goose Up
-CREATE TABLE dispatch_deaths (
+CREATE TABLE retired_dispatches (
   tenant_id bigint NOT NULL,
   rid uuid NOT NULL,
   no smallint NOT NULL,
@@ -8,18 +8,18 @@ CREATE TABLE dispatch_deaths (
   epoch int,
   rule text NOT NULL,
   at timestamptz NOT NULL DEFAULT now(),
-  CONSTRAINT dispatch_deaths_pk PRIMARY KEY (tenant_id, rid, no),
-  CONSTRAINT dispatch_deaths_proof_ck CHECK (num_nonnulls(proof_attempt, decision_id, epoch) >= 1)
+  CONSTRAINT retired_dispatches_pk PRIMARY KEY (tenant_id, rid, no),
+  CONSTRAINT retired_dispatches_proof_ck CHECK (num_nonnulls(proof_attempt, decision_id, epoch) >= 1)
 );
-COMMENT ON TABLE dispatch_deaths IS 'Numbers that are dead, each with its proof; opens the way to the next number. Append-only. Written by enter, people and epoch.';
-COMMENT ON COLUMN dispatch_deaths.tenant_id IS 'Tenant. Written once with the row.';
-COMMENT ON COLUMN dispatch_deaths.rid IS 'The refund. Written once with the row.';
-COMMENT ON COLUMN dispatch_deaths.no IS 'The dead dispatch. Written once with the row.';
-COMMENT ON COLUMN dispatch_deaths.proof_attempt IS 'Attempt whose answer proves it. Written once by enter.';
-COMMENT ON COLUMN dispatch_deaths.decision_id IS 'Approved RESEND that decrees it. Written once by people.';
-COMMENT ON COLUMN dispatch_deaths.epoch IS 'Epoch whose marking made its key count as dead; equals dispatches.marked_epoch. Written once by epoch.';
-COMMENT ON COLUMN dispatch_deaths.rule IS 'Name of the rule of evidence that was used. Written once with the row.';
-COMMENT ON COLUMN dispatch_deaths.at IS 'Database time of the insert. Written once with the row.';
+COMMENT ON TABLE retired_dispatches IS 'Retired numbers, each with its proof; opens the way to the next number. Append-only. Written by enter, people and epoch.';
+COMMENT ON COLUMN retired_dispatches.tenant_id IS 'Tenant. Written once with the row.';
+COMMENT ON COLUMN retired_dispatches.rid IS 'The refund. Written once with the row.';
+COMMENT ON COLUMN retired_dispatches.no IS 'The retired dispatch. Written once with the row.';
+COMMENT ON COLUMN retired_dispatches.proof_attempt IS 'Attempt whose answer proves it. Written once by enter.';
+COMMENT ON COLUMN retired_dispatches.decision_id IS 'Approved resend that overrides it. Written once by people.';
+COMMENT ON COLUMN retired_dispatches.epoch IS 'Epoch whose marking made its key count as expired; equals dispatches.marked_epoch. Written once by epoch.';
+COMMENT ON COLUMN retired_dispatches.rule IS 'Name of the rule of evidence that was used. Written once with the row.';
+COMMENT ON COLUMN retired_dispatches.at IS 'Database time of the insert. Written once with the row.';
 
 CREATE TABLE dispatches (
   tenant_id bigint NOT NULL,
@@ -28,10 +28,10 @@ CREATE TABLE dispatches (
   prev_no smallint GENERATED ALWAYS AS (CASE WHEN no > 1 THEN no - 1 END) STORED,
   account text COLLATE "C" NOT NULL,
   number text COLLATE "C" NOT NULL,
-  key_dies_at timestamptz,
+  key_expires_at timestamptz,
   absence_counts_from timestamptz,
   exposed boolean NOT NULL DEFAULT false,
-  decreed_by uuid,
+  overridden_by uuid,
   final_negative_at timestamptz,
   may_act_until timestamptz,
   marked_epoch int,
@@ -42,22 +42,24 @@ CREATE TABLE dispatches (
   CONSTRAINT dispatches_number_uq UNIQUE (account, number),
   CONSTRAINT dispatches_no_ck CHECK (no > 0),
   CONSTRAINT dispatches_number_ck CHECK (length(number) BETWEEN 20 AND 64),
-  CONSTRAINT dispatches_decree_ck CHECK (decreed_by IS NULL OR NOT exposed),
+  CONSTRAINT dispatches_override_ck CHECK (overridden_by IS NULL OR NOT exposed),
   CONSTRAINT dispatches_refund_fk FOREIGN KEY (tenant_id, rid) REFERENCES refunds,
-  CONSTRAINT dispatches_predecessor_dead_fk FOREIGN KEY (tenant_id, rid, prev_no) REFERENCES dispatch_deaths
+  CONSTRAINT dispatches_predecessor_retired_fk FOREIGN KEY (tenant_id, rid, prev_no) REFERENCES retired_dispatches
 );
-ALTER TABLE dispatch_deaths ADD CONSTRAINT dispatch_deaths_dispatch_fk FOREIGN KEY (tenant_id, rid, no) REFERENCES dispatches;
+ALTER TABLE retired_dispatches ADD CONSTRAINT retired_dispatches_dispatch_fk FOREIGN KEY (tenant_id, rid, no) REFERENCES dispatches;
+CREATE INDEX dispatches_channel_ix ON dispatches (account, channel_refund_id) WHERE channel_refund_id IS NOT NULL;
+COMMENT ON INDEX dispatches_channel_ix IS 'Looked through when a notice names the channel''s refund id only. Not unique: a channel that gives one id to two refunds is recorded as it spoke.';
 COMMENT ON TABLE dispatches IS 'Identities at the channel below a refund, written before first use and never reused. Made by accept, enter, people and epoch.';
 COMMENT ON COLUMN dispatches.tenant_id IS 'Tenant. Written once with the row.';
 COMMENT ON COLUMN dispatches.rid IS 'The refund. Written once with the row.';
 COMMENT ON COLUMN dispatches.no IS 'Ordinal 1, 2, 3 … below the refund. Written once with the row.';
-COMMENT ON COLUMN dispatches.prev_no IS 'The ordinal before, null for the first; its death is required. Computed by the database.';
+COMMENT ON COLUMN dispatches.prev_no IS 'The ordinal before, null for the first; its retirement is required. Computed by the database.';
 COMMENT ON COLUMN dispatches.account IS 'Account whose numbers must not repeat. Written once with the row.';
 COMMENT ON COLUMN dispatches.number IS 'Idempotency key or refund number at the channel; notices find the dispatch by it. Written once with the row.';
-COMMENT ON COLUMN dispatches.key_dies_at IS 'End of the key''s life, database time. Frozen by the first send''s claim; a later contract may only tighten it.';
+COMMENT ON COLUMN dispatches.key_expires_at IS 'End of the key''s life, database time. Frozen by the first send''s claim; a later contract may only tighten it.';
 COMMENT ON COLUMN dispatches.absence_counts_from IS 'From when an absence reading counts: latest not_after + horizon + visibility lag. Moved later by every send''s claim.';
 COMMENT ON COLUMN dispatches.exposed IS 'Fold over all stored answers: something may have reached the channel. Written by claim, enter, people and epoch.';
-COMMENT ON COLUMN dispatches.decreed_by IS 'Approved decision that says it did not happen. Written by people, cleared by enter when a fact disproves it.';
+COMMENT ON COLUMN dispatches.overridden_by IS 'Approved decision that says it did not happen. Written by people, cleared by enter when a fact disproves it.';
 COMMENT ON COLUMN dispatches.final_negative_at IS 'When the number''s final negative status became known, by whatever way. Written by enter.';
 COMMENT ON COLUMN dispatches.may_act_until IS 'Marking time + longest lease: until when a lost owner may still send. Written by epoch.';
 COMMENT ON COLUMN dispatches.marked_epoch IS 'Epoch that marked it: exposed, key never replayed. Written by epoch.';
@@ -84,11 +86,11 @@ CREATE TABLE attempts (
   evidence jsonb,
   CONSTRAINT attempts_pk PRIMARY KEY (tenant_id, rid, no),
   CONSTRAINT attempts_kind_ck CHECK (kind IN ('SEND','QUERY','LIST')),
-  CONSTRAINT attempts_answer_ck CHECK (answer IN ('SUCCEEDED','ACCEPTED','FAILED_FINAL','REFUSED','REFUSED_ECHO','REFUSED_NEW_NUMBER','RETRYABLE','NOT_SENT','NOT_FOUND','REVERSED','UNKNOWN')),
+  CONSTRAINT attempts_answer_ck CHECK (answer IN ('SUCCEEDED','ACKNOWLEDGED','FAILED_FINAL','REFUSED','REFUSED_ECHO','REFUSED_NEW_NUMBER','RETRYABLE','NOT_SENT','NOT_FOUND','REVERSED','UNKNOWN')),
   CONSTRAINT attempts_answer_both_ck CHECK ((answer IS NULL) = (answered_at IS NULL)),
   CONSTRAINT attempts_dispatch_fk FOREIGN KEY (tenant_id, rid, dispatch_no) REFERENCES dispatches
 ) WITH (fillfactor = 60);
-ALTER TABLE dispatch_deaths ADD CONSTRAINT dispatch_deaths_attempt_fk FOREIGN KEY (tenant_id, rid, proof_attempt) REFERENCES attempts;
+ALTER TABLE retired_dispatches ADD CONSTRAINT retired_dispatches_attempt_fk FOREIGN KEY (tenant_id, rid, proof_attempt) REFERENCES attempts;
 COMMENT ON TABLE attempts IS 'One row per call to a channel, inserted by claim before the call and completed once by enter through its own key, whatever the generation is by then.';
 COMMENT ON COLUMN attempts.tenant_id IS 'Tenant. Written once by claim.';
 COMMENT ON COLUMN attempts.rid IS 'The refund. Written once by claim.';

@@ -104,6 +104,8 @@ ALTER TABLE refunds ADD CONSTRAINT refunds_case_fk FOREIGN KEY (tenant_id, case_
 COMMENT ON INDEX cases_one_open_uq IS 'At most one open case per refund.';
 COMMENT ON INDEX cases_one_open_payment_uq IS 'At most one open case per payment beside those of its refunds.';
 COMMENT ON INDEX cases_open_ix IS 'The list of what waits for a person, oldest first.';
+CREATE INDEX cases_refund_ix ON cases (tenant_id, rid) WHERE rid IS NOT NULL;
+COMMENT ON INDEX cases_refund_ix IS 'Verify and export read closed cases by refund, too.';
 COMMENT ON TABLE cases IS 'A flag beside the state: a person must look. Opened by enter, sweep and epoch, closed by enter and people, never deleted.';
 COMMENT ON COLUMN cases.tenant_id IS 'Tenant. Written once with the row.';
 COMMENT ON COLUMN cases.case_id IS 'uuid v7. Written once with the row.';
@@ -132,7 +134,7 @@ CREATE TABLE decisions (
   verdict text COLLATE "C",
   applied_at timestamptz,
   CONSTRAINT decisions_pk PRIMARY KEY (tenant_id, decision_id),
-  CONSTRAINT decisions_action_ck CHECK (action IN ('CONFIRM_SUCCESS','CONFIRM_NOT_DONE','RESEND','WAIT','ACKNOWLEDGE','TAKE_BACK')),
+  CONSTRAINT decisions_action_ck CHECK (action IN ('confirm-success','confirm-not-done','resend','wait','accept-as-is','revoke-confirmation')),
   CONSTRAINT decisions_evidence_ck CHECK (length(btrim(evidence)) >= 8),
   CONSTRAINT decisions_verdict_ck CHECK (verdict IN ('APPROVED','REJECTED','EXPIRED','VOID')),
   CONSTRAINT decisions_applied_ck CHECK (applied_at IS NULL OR verdict IS NOT DISTINCT FROM 'APPROVED'),
@@ -143,10 +145,10 @@ CREATE TABLE decisions (
   CONSTRAINT decisions_maker_fk FOREIGN KEY (tenant_id, maker) REFERENCES actors,
   CONSTRAINT decisions_checker_fk FOREIGN KEY (tenant_id, checker) REFERENCES actors
 );
-CREATE UNIQUE INDEX decisions_one_approved_uq ON decisions (tenant_id, case_id) WHERE verdict = 'APPROVED' AND action <> 'WAIT' AND applied_at IS NULL;
+CREATE UNIQUE INDEX decisions_one_approved_uq ON decisions (tenant_id, case_id) WHERE verdict = 'APPROVED' AND action <> 'wait' AND applied_at IS NULL;
 CREATE UNIQUE INDEX decisions_one_pending_uq ON decisions (tenant_id, case_id) WHERE verdict IS NULL;
-ALTER TABLE dispatches ADD CONSTRAINT dispatches_decree_fk FOREIGN KEY (tenant_id, decreed_by) REFERENCES decisions;
-ALTER TABLE dispatch_deaths ADD CONSTRAINT dispatch_deaths_decision_fk FOREIGN KEY (tenant_id, decision_id) REFERENCES decisions;
+ALTER TABLE dispatches ADD CONSTRAINT dispatches_override_fk FOREIGN KEY (tenant_id, overridden_by) REFERENCES decisions;
+ALTER TABLE retired_dispatches ADD CONSTRAINT retired_dispatches_decision_fk FOREIGN KEY (tenant_id, decision_id) REFERENCES decisions;
 COMMENT ON INDEX decisions_one_approved_uq IS 'At most one approved decision of a case waits to take effect.';
 COMMENT ON INDEX decisions_one_pending_uq IS 'At most one proposal per case.';
 COMMENT ON TABLE decisions IS 'What a person proposes for a case and another one approves. Takes effect only when nothing sent can still act. Written by people; voided by enter.';

@@ -76,7 +76,7 @@ CREATE TRIGGER journal_append_only BEFORE DELETE OR TRUNCATE OR UPDATE OF tenant
 CREATE TRIGGER refund_keys_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON refund_keys FOR EACH STATEMENT EXECUTE FUNCTION append_only();
 CREATE TRIGGER postings_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON postings FOR EACH STATEMENT EXECUTE FUNCTION append_only();
 CREATE TRIGGER captures_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON captures FOR EACH STATEMENT EXECUTE FUNCTION append_only();
-CREATE TRIGGER dispatch_deaths_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON dispatch_deaths FOR EACH STATEMENT EXECUTE FUNCTION append_only();
+CREATE TRIGGER retired_dispatches_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON retired_dispatches FOR EACH STATEMENT EXECUTE FUNCTION append_only();
 CREATE TRIGGER contracts_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON contracts FOR EACH STATEMENT EXECUTE FUNCTION append_only();
 CREATE TRIGGER effect_events_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON effect_events FOR EACH STATEMENT EXECUTE FUNCTION append_only();
 CREATE TRIGGER journal_anchors_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON journal_anchors FOR EACH STATEMENT EXECUTE FUNCTION append_only();
@@ -110,7 +110,7 @@ CREATE TRIGGER receipts_bound BEFORE UPDATE ON receipts FOR EACH ROW WHEN (OLD.o
 CREATE TRIGGER payments_version BEFORE UPDATE OF version ON payments FOR EACH ROW WHEN (NEW.version < OLD.version) EXECUTE FUNCTION append_only();
 CREATE TRIGGER installation_epoch BEFORE UPDATE OF epoch, installation_id ON installation FOR EACH ROW WHEN (NEW.epoch < OLD.epoch OR NEW.installation_id <> OLD.installation_id) EXECUTE FUNCTION append_only();
 CREATE TRIGGER effects_status_rises BEFORE UPDATE OF status ON effects FOR EACH ROW WHEN (OLD.status <> NEW.status AND (OLD.status || '>' || NEW.status) NOT IN ('HELD>MOVED','HELD>DROPPED','MOVED>REVERSED')) EXECUTE FUNCTION append_only();
-CREATE TRIGGER dispatches_times BEFORE UPDATE OF key_dies_at, absence_counts_from ON dispatches FOR EACH ROW WHEN (NEW.key_dies_at > OLD.key_dies_at OR NEW.absence_counts_from < OLD.absence_counts_from OR num_nulls(NEW.key_dies_at) > num_nulls(OLD.key_dies_at) OR num_nulls(NEW.absence_counts_from) > num_nulls(OLD.absence_counts_from)) EXECUTE FUNCTION append_only();
+CREATE TRIGGER dispatches_times BEFORE UPDATE OF key_expires_at, absence_counts_from ON dispatches FOR EACH ROW WHEN (NEW.key_expires_at > OLD.key_expires_at OR NEW.absence_counts_from < OLD.absence_counts_from OR num_nulls(NEW.key_expires_at) > num_nulls(OLD.key_expires_at) OR num_nulls(NEW.absence_counts_from) > num_nulls(OLD.absence_counts_from)) EXECUTE FUNCTION append_only();
 CREATE TRIGGER dispatches_acknowledged BEFORE UPDATE OF acknowledged ON dispatches FOR EACH ROW WHEN (OLD.acknowledged AND NOT NEW.acknowledged AND NOT (OLD.channel_refund_id IS NOT NULL AND NEW.channel_refund_id IS NULL)) EXECUTE FUNCTION append_only();
 
 -- Rows that must be born right: decided along the way, never at birth.
@@ -118,12 +118,12 @@ CREATE TRIGGER refunds_birth BEFORE INSERT ON refunds FOR EACH ROW WHEN (NEW.sta
 CREATE TRIGGER decisions_birth BEFORE INSERT ON decisions FOR EACH ROW WHEN (num_nonnulls(NEW.verdict, NEW.checker, NEW.checked_at, NEW.applied_at) > 0) EXECUTE FUNCTION append_only('decisions_birth');
 
 -- +goose StatementBegin
-CREATE FUNCTION dispatch_deaths_guard() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION retired_dispatches_guard() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   dispatch dispatches;
   proven boolean;
 BEGIN
-  IF TG_RELID <> 'dispatch_deaths'::regclass THEN
+  IF TG_RELID <> 'retired_dispatches'::regclass THEN
     RAISE EXCEPTION USING ERRCODE = '55000', MESSAGE = 'search_path leads to another cell';
   END IF;
   SELECT * INTO dispatch FROM dispatches d WHERE d.tenant_id = NEW.tenant_id AND d.rid = NEW.rid AND d.no = NEW.no;
@@ -139,16 +139,16 @@ BEGIN
           AND a.answer IN ('REFUSED','REFUSED_NEW_NUMBER','RETRYABLE','NOT_SENT','NOT_FOUND','FAILED_FINAL'))
       OR EXISTS (SELECT 1 FROM decisions x JOIN cases c USING (tenant_id, case_id)
         WHERE x.tenant_id = NEW.tenant_id AND x.decision_id = NEW.decision_id AND c.rid = NEW.rid
-          AND x.verdict = 'APPROVED' AND x.action = 'RESEND'));
+          AND x.verdict = 'APPROVED' AND x.action = 'resend'));
   END IF;
   IF proven IS NOT TRUE THEN
-    RAISE EXCEPTION USING ERRCODE = '23514', CONSTRAINT = 'dispatch_deaths_proof', MESSAGE = 'a number is dead only with a proof';
+    RAISE EXCEPTION USING ERRCODE = '23514', CONSTRAINT = 'retired_dispatches_proof', MESSAGE = 'a number is retired only with a proof';
   END IF;
   RETURN NEW;
 END $$;
 -- +goose StatementEnd
-COMMENT ON FUNCTION dispatch_deaths_guard() IS 'A death needs an answer of that dispatch or an approved RESEND of its refund, nothing exposed; or the dispatch''s epoch mark.';
-CREATE TRIGGER dispatch_deaths_guard BEFORE INSERT ON dispatch_deaths FOR EACH ROW EXECUTE FUNCTION dispatch_deaths_guard();
+COMMENT ON FUNCTION retired_dispatches_guard() IS 'A retirement needs an answer of that dispatch or an approved resend of its refund, nothing exposed; or the dispatch''s epoch mark.';
+CREATE TRIGGER retired_dispatches_guard BEFORE INSERT ON retired_dispatches FOR EACH ROW EXECUTE FUNCTION retired_dispatches_guard();
 
 -- +goose StatementBegin
 CREATE FUNCTION decisions_fresh() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -182,12 +182,12 @@ func (p *benchPlace) openDoor(ctx context.Context, schema string, tenant refund.
 	if err != nil {
 		return bench.Target{}, err
 	}
-	door := refund.NewDoor(refund.DoorConfig{Gate: s, NewRID: store.NewRID}) //nolint:contextcheck // lives until Stop, not as long as the caller
+	door := refund.NewDoor(refund.DoorConfig{Accepter: s, NewRID: store.NewRID}) //nolint:contextcheck // lives until Stop, not as long as the caller
 	return bench.Target{
 		Accept: func(ctx context.Context, in refund.Intake) error {
 			out, err := door.Accept(ctx, []refund.Intake{in})
-			if err == nil && out[0].Verdict != refund.Accepted {
-				err = fmt.Errorf("%s %s instead of ACCEPTED", out[0].Verdict, out[0].Code)
+			if err == nil && out[0].Verdict != refund.Taken {
+				err = fmt.Errorf("%s %s instead of TAKEN", out[0].Verdict, out[0].Code)
 			}
 			return err
 		},

@@ -49,7 +49,7 @@ func (p *benchPlace) openBench(ctx context.Context, schema string, tenant refund
 	if err != nil {
 		return nil, nil, err
 	}
-	return s, refund.NewDoor(refund.DoorConfig{Gate: s, NewRID: store.NewRID}), nil //nolint:contextcheck // the door's transactions outlive a caller
+	return s, refund.NewDoor(refund.DoorConfig{Accepter: s, NewRID: store.NewRID}), nil //nolint:contextcheck // the door's transactions outlive a caller
 }
 
 // openGroups is the door called with whole groups.
@@ -62,8 +62,8 @@ func (p *benchPlace) openGroups(ctx context.Context, schema string, tenant refun
 		Accept: func(ctx context.Context, g []refund.Intake) error {
 			out, err := door.Accept(ctx, g)
 			for _, o := range out {
-				if o.Verdict != refund.Accepted {
-					return fmt.Errorf("%s %s instead of ACCEPTED", o.Verdict, o.Code)
+				if o.Verdict != refund.Taken {
+					return fmt.Errorf("%s %s instead of TAKEN", o.Verdict, o.Code)
 				}
 			}
 			return err
@@ -104,7 +104,7 @@ func (p *benchPlace) openFeed(ctx context.Context, schema string, tenant refund.
 	if err != nil {
 		return out, err
 	}
-	f.cfg = bridge.Config{Name: "bench", Broker: "nats", Open: open, Door: f.door, Lot: f.store, Tenants: f.store, Allowed: []string{tenant.Code}, Observe: f}
+	f.cfg = bridge.Config{Name: "bench", Broker: "nats", Open: open, Door: f.door, DeadLetters: f.store, Tenants: f.store, Allowed: []string{tenant.Code}, Observe: f}
 	return bench.Feed{Publish: f.publish, Drain: f.drain, Close: f.close}, nil
 }
 
@@ -173,7 +173,7 @@ func (f *benchFeed) close() {
 // The feed counts what its bridge does.
 
 func (f *benchFeed) Delivered(_, outcome, _ string) {
-	if outcome == string(refund.Accepted) {
+	if outcome == string(refund.Taken) {
 		f.accepted.Add(1)
 	} else {
 		f.others.Add(1)

@@ -32,7 +32,7 @@ func (a *app) openBridges() error {
 		if err != nil {
 			return fmt.Errorf("bridge %s: %w", name, err)
 		}
-		b, err := bridge.New(bridge.Config{Name: name, Broker: c.Broker, Open: open, Door: a.door, Lot: a.store, Tenants: a.store, Allowed: c.Tenants,
+		b, err := bridge.New(bridge.Config{Name: name, Broker: c.Broker, Open: open, Door: a.door, DeadLetters: a.store, Tenants: a.store, Allowed: c.Tenants,
 			MaxBatch: c.Batch, Rate: c.Rate, Logger: a.log, Observe: bridgeObserver{a.metrics}})
 		if err != nil {
 			return err

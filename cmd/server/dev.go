@@ -52,7 +52,7 @@ Ctrl-C drains and stops everything that it started.`,
 	cmd.Flags().StringVar(&f.nats, "nats", "127.0.0.1:4222", "host:port of the NATS server, on loopback; port 0 = any free one, as when nothing is said and this one is taken")
 	cmd.Flags().StringVar(&f.dir, "data", "", "folder for all data (default ./.refundry, or /var/lib/refundry where PostgreSQL's user cannot enter that)")
 	cmd.Flags().StringVar(&f.faults, "faults", "", "how the channel misbehaves: name=share,…,seed=N")
-	cmd.Flags().DurationVar(&f.caseAfter, "case-after", 0, "how long a refund may stay open before a case is opened (default: as its contract says)")
+	cmd.Flags().DurationVar(&f.caseAfter, "open-case-after", 0, "how long a refund may stay open before a case is opened (default: as its contract says)")
 	return withFault(cmd)
 }
 

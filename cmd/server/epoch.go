@@ -53,7 +53,7 @@ func tellEpoch(cmd *cobra.Command, asJSON bool, e store.EpochState) error {
 		{"epoch", e.Epoch},
 		{"database", fmt.Sprintf("system %s, timeline %d: %s", e.SystemIdentifier, e.Timeline, where)},
 		{"sending held since", moment(e.HeldSince)},
-		{"new refunds are marked until", moment(e.ReseenUntil)},
+		{"new refunds are marked until", moment(e.MarkNewUntil)},
 		{"open refunds", e.Open},
 		{"of them not marked", e.Unmarked},
 	})
@@ -62,19 +62,19 @@ func tellEpoch(cmd *cobra.Command, asJSON bool, e store.EpochState) error {
 func epochExposeCommand() *cobra.Command {
 	var c common
 	var yes bool
-	var reseen time.Duration
+	var markNew time.Duration
 	cmd := &cobra.Command{
 		Use: "expose", Short: "Mark every open refund as possibly sent, begin the next epoch, and send again", Args: cobra.NoArgs,
 		Long: `Marks every open refund, also those taken since: all its numbers and the next one may have been used, and none is sent
 again. Then sending goes on. A run that was broken off is simply started again.
 
-Requests that the restore has lost may come again, under ids that look new. For --reseen from now on, every new refund is therefore
+Requests that the restore has lost may come again, under ids that look new. For --mark-new-for from now on, every new refund is therefore
 marked, too: it waits about a minute and is asked about before it is sent, or becomes a case where the channel cannot be asked. When
-sending is not held, --reseen alone changes that time.`,
-		Example: "  refundry epoch expose --yes\n  refundry epoch expose --yes --reseen 72h\n  refundry epoch expose --reseen 0 --yes    # later: nothing lost will come again",
+sending is not held, --mark-new-for alone changes that time.`,
+		Example: "  refundry epoch expose --yes\n  refundry epoch expose --yes --mark-new-for 72h\n  refundry epoch expose --mark-new-for 0 --yes    # later: nothing lost will come again",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if reseen < 0 {
-				return fmt.Errorf("--reseen %s: must not be negative", reseen)
+			if markNew < 0 {
+				return fmt.Errorf("--mark-new-for %s: must not be negative", markNew)
 			}
 			return c.withStore(cmd.Context(), func(s *store.Store) error {
 				e, err := s.EpochState(cmd.Context())
@@ -82,17 +82,17 @@ sending is not held, --reseen alone changes that time.`,
 					return err
 				}
 				again := !e.Moved && e.HeldSince == nil
-				if again && !cmd.Flags().Changed("reseen") {
-					return errors.New("the database is where it was and sending is not held: nothing to expose (--reseen changes how long new refunds are marked)")
+				if again && !cmd.Flags().Changed("mark-new-for") {
+					return errors.New("the database is where it was and sending is not held: nothing to expose (--mark-new-for changes how long new refunds are marked)")
 				}
 				if !yes && !confirmed(cmd, e, again) {
 					return errors.New("not confirmed")
 				}
 				if again {
-					err = s.SetReseen(cmd.Context(), reseen)
+					err = s.SetMarkNew(cmd.Context(), markNew)
 				} else {
 					bar := newProgress(cmd.ErrOrStderr())
-					_, err = s.ExposeEpoch(cmd.Context(), store.ExposeConfig{Reseen: reseen, Progress: func(done, open int64) { bar.show("marking", done, open) }})
+					_, err = s.ExposeEpoch(cmd.Context(), store.ExposeConfig{MarkNew: markNew, Progress: func(done, open int64) { bar.show("marking", done, open) }})
 					bar.end()
 				}
 				if err != nil {
@@ -107,7 +107,7 @@ sending is not held, --reseen alone changes that time.`,
 	}
 	c.bind(cmd)
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	cmd.Flags().DurationVar(&reseen, "reseen", 24*time.Hour, "how long requests that the restore has lost may come again")
+	cmd.Flags().DurationVar(&markNew, "mark-new-for", 24*time.Hour, "how long requests that the restore has lost may come again")
 	return withFault(cmd)
 }
 

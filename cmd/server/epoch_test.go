@@ -157,7 +157,7 @@ func TestC35RestoredBackup(t *testing.T) {
 	})
 	s.wantSends(50)
 
-	out, err := run("epoch", "expose", "--yes", "--json", "--reseen", "1h", "--database-url", url)
+	out, err := run("epoch", "expose", "--yes", "--json", "--mark-new-for", "1h", "--database-url", url)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -45,7 +45,7 @@ type measuredStore struct {
 	m *telemetry.Metrics
 }
 
-func (s measuredStore) Enter(ctx context.Context, k refund.Key, f refund.Fact, c refund.Contract) (refund.Change, error) {
+func (s measuredStore) Enter(ctx context.Context, k refund.RefundRef, f refund.Fact, c refund.Contract) (refund.Change, error) {
 	ch, err := s.Store.Enter(ctx, k, f, c)
 	if err == nil && ch.After.State.Final() && !ch.Before.State.Final() {
 		s.m.Final(ch.After.FinalAt.Sub(ch.After.CreatedAt))
@@ -77,7 +77,7 @@ func (a actions) Cancel(ctx context.Context, tenant refund.TenantID, refundID, a
 	if err != nil {
 		return r, err
 	}
-	if _, err := a.store.Cancel(ctx, r.Key, actor); err != nil {
+	if _, err := a.store.Cancel(ctx, r.RefundRef, actor); err != nil {
 		return r, err
 	}
 	return a.store.FindRefund(ctx, tenant, refundID)
@@ -88,7 +88,7 @@ func (a actions) Check(ctx context.Context, tenant refund.TenantID, refundID, ac
 	if err != nil {
 		return r, err
 	}
-	asked, err := a.runner.CheckNow(ctx, r.Key)
+	asked, err := a.runner.CheckNow(ctx, r.RefundRef)
 	if err != nil {
 		return r, err
 	}
@@ -99,8 +99,8 @@ func (a actions) Check(ctx context.Context, tenant refund.TenantID, refundID, ac
 // stockEvery is how often the gauges are read.
 const stockEvery = 5 * time.Second
 
-// watchStock keeps the gauges; a database that is away leaves the last reading.
-func (a *app) watchStock(ctx context.Context) {
+// watchBacklog keeps the gauges; a database that is away leaves the last reading.
+func (a *app) watchBacklog(ctx context.Context) {
 	var open []string
 	for _, s := range refund.States() {
 		open = append(open, string(s))
@@ -108,8 +108,8 @@ func (a *app) watchStock(ctx context.Context) {
 	tick := time.NewTicker(stockEvery)
 	defer tick.Stop()
 	for {
-		if s, err := a.store.Stock(ctx); err == nil {
-			a.metrics.SetStock(telemetry.Stock{Refunds: s.Refunds, Oldest: s.Oldest, Parked: s.Parked, Cases: s.Cases}, open)
+		if s, err := a.store.Backlog(ctx); err == nil {
+			a.metrics.SetBacklog(telemetry.Backlog{Refunds: s.Refunds, Oldest: s.Oldest, Parked: s.Parked, Cases: s.Cases}, open)
 		} else if ctx.Err() == nil {
 			a.log.WarnContext(ctx, "gauges not read", "error", err.Error())
 		}

@@ -67,12 +67,12 @@ func (a *app) openGuard(ctx context.Context) error {
 
 // runGuard works until ctx ends.
 func (a *app) runGuard(ctx context.Context) {
-	a.stock.Go(func() { a.watchEpochs(ctx) })
+	a.backlog.Go(func() { a.watchEpochs(ctx) })
 	if a.guard.anchorer != nil {
-		a.stock.Go(func() { a.guard.anchorer.Run(ctx) })
+		a.backlog.Go(func() { a.guard.anchorer.Run(ctx) })
 	}
 	if v := a.guard.verifier; v != nil {
-		a.stock.Go(func() {
+		a.backlog.Go(func() {
 			v.Watch(ctx, store.WatchConfig{Every: a.cfg.guard.verifyEvery, Cheap: 15 * a.cfg.guard.verifyEvery, Whole: 60 * a.cfg.guard.verifyEvery, Tell: func(r store.WatchReport) {
 				a.metrics.SetPromises(r.Violations, r.MostMoved, r.Excess)
 			}})
@@ -100,7 +100,7 @@ func (a *app) watchEpochs(ctx context.Context) {
 			a.log.WarnContext(ctx, "epoch not checked", "error", err.Error())
 			continue
 		}
-		if n, err := a.store.MarkReseen(ctx, reseenBatch); err != nil && ctx.Err() == nil {
+		if n, err := a.store.MarkReappeared(ctx, reappearedBatch); err != nil && ctx.Err() == nil {
 			a.log.WarnContext(ctx, "refunds seen again not marked", "error", err.Error())
 		} else if n > 0 {
 			a.log.InfoContext(ctx, "refunds marked that may have been lost by the restore", "refunds", n)
@@ -108,8 +108,8 @@ func (a *app) watchEpochs(ctx context.Context) {
 	}
 }
 
-// reseenBatch bounds one pass of marking.
-const reseenBatch = 500
+// reappearedBatch bounds one pass of marking.
+const reappearedBatch = 500
 
 func (a *app) watchEpoch(ctx context.Context) error {
 	e, err := a.store.WatchEpoch(ctx, a.cfg.guard.lossless)

@@ -48,9 +48,9 @@ type app struct {
 	bridges []*bridge.Bridge
 	guard   guard
 
-	started   bool // bridges run
-	stopStock context.CancelFunc
-	stock     sync.WaitGroup
+	started     bool // bridges run
+	stopBacklog context.CancelFunc
+	backlog     sync.WaitGroup
 }
 
 // newApp connects everything; nothing runs before start.
@@ -81,7 +81,7 @@ func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 	if err != nil {
 		return a, err
 	}
-	a.door = refund.NewDoor(refund.DoorConfig{Gate: a.store, NewRID: store.NewRID, Logger: cfg.log, Observe: a.observe, CommitUnknown: a.metrics.CommitUnknown}) //nolint:contextcheck // lives until Stop, not as long as the start
+	a.door = refund.NewDoor(refund.DoorConfig{Accepter: a.store, NewRID: store.NewRID, Logger: cfg.log, Observe: a.observe, CommitUnknown: a.metrics.CommitUnknown}) //nolint:contextcheck // lives until Stop, not as long as the start
 	if err := a.openRunner(ctx, registry); err != nil {
 		return a, err
 	}
@@ -139,7 +139,7 @@ func (a *app) openRunner(ctx context.Context, channels *channel.Registry) (err e
 	t := a.cfg.file.Times.Defaults()
 	a.runner, err = jobs.New(jobs.Config{Pool: a.pool, Schema: a.cfg.schema, Store: measuredStore{a.store, a.metrics}, Channels: channels,
 		Waker: bridge.Waker{Lot: a.store, Door: a.door, Log: a.log}, Maintain: housekeeping{a.store, a.cfg.schema}, Observer: observer{a.metrics},
-		Gate: channel.NewGate(channels, channel.GateConfig{Turned: func(account string, open bool) { a.log.Warn("breaker", "account", account, "open", open) }}),
+		CallLimiter: channel.NewCallLimiter(channels, channel.CallLimiterConfig{Turned: func(account string, open bool) { a.log.Warn("breaker", "account", account, "open", open) }}),
 		Budget: func(ctx context.Context, start time.Time, send time.Duration) context.Context {
 			return channel.WithBudget(ctx, channel.Budget{Start: start, Send: send})
 		},
@@ -181,8 +181,8 @@ func (a *app) start(ctx context.Context) error {
 		}
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	a.stopStock = cancel
-	a.stock.Go(func() { a.watchStock(run) })
+	a.stopBacklog = cancel
+	a.backlog.Go(func() { a.watchBacklog(run) })
 	a.runGuard(run)
 	for _, b := range a.bridges {
 		b.Start()
@@ -211,9 +211,9 @@ func (a *app) stop() error {
 	if a.cfg.worker {
 		errs = append(errs, a.runner.Stop(ctx))
 	}
-	if a.stopStock != nil {
-		a.stopStock()
-		a.stock.Wait()
+	if a.stopBacklog != nil {
+		a.stopBacklog()
+		a.backlog.Wait()
 	}
 	a.close()
 	return errors.Join(errs...)

@@ -39,10 +39,10 @@ func door(url string, enqueue bool) Variant {
 		if err != nil {
 			return Target{}, err
 		}
-		d := refund.NewDoor(refund.DoorConfig{Gate: s, NewRID: store.NewRID})
+		d := refund.NewDoor(refund.DoorConfig{Accepter: s, NewRID: store.NewRID})
 		return Target{Close: func() { d.Stop(); s.Close() }, Accept: func(ctx context.Context, in refund.Intake) error {
 			out, err := d.Accept(ctx, []refund.Intake{in})
-			if err == nil && out[0].Verdict != refund.Accepted {
+			if err == nil && out[0].Verdict != refund.Taken {
 				err = fmt.Errorf("%s %s", out[0].Verdict, out[0].Code)
 			}
 			return err

@@ -140,7 +140,7 @@ func (b *run) doorGroups(ctx context.Context, cfg BridgeConfig) (perSecond float
 			for i := n; i < min(n+cfg.Group, cfg.Events); i++ {
 				in := b.intake(tenant, 0, i, i%cfg.Payments)
 				in.Event.Consumer, in.Event.Source = "bench", "/bench"
-				in.Park = &refund.Park{Place: fmt.Sprintf("bench/%d", i), Body: []byte("{}")}
+				in.Park = &refund.Park{Position: fmt.Sprintf("bench/%d", i), Body: []byte("{}")}
 				g = append(g, in)
 			}
 			groups = append(groups, g)

@@ -30,7 +30,7 @@ INSERT INTO receipts (tenant_id, consumer, source, event_id, month, type, digest
   VALUES ({{tenant}}, 'rest', 'rest', md5(:client_id::text || '-' || :n::text) || '-', date_trunc('month', now() AT TIME ZONE 'UTC')::date, 'refund.requested',
     '\x019af3f84b0fe265130db4361b8a984eec03f986745cddfbb10db3890d088d2a96',
     json '{"amount": 10,"currency": "USD","orderId": "ord-0001234","paymentId": "pay-0001234","refundId": "rf-0000001234-001"}',
-    'ACCEPTED', {{rid}}, 'bench', now());
+    'TAKEN', {{rid}}, 'bench', now());
 INSERT INTO refund_keys (tenant_id, refund_id, rid) VALUES ({{tenant}}, {{refund}}, {{rid}});
 INSERT INTO refunds (tenant_id, rid, refund_id, payment_id, order_id, account, channel_reference, currency, exponent, amount, digest,
     state, pending_reason, epoch, next_action_at, journal_seq, journal_head, created_at, state_since, updated_at)

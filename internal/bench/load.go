@@ -57,7 +57,7 @@ func (b *run) load(ctx context.Context, target Target, tenant refund.Tenant, cal
 // intake is a refund as a shop sends it: a random Idempotency-Key, a refund id that rises with time, one of many payments.
 func (b *run) intake(tenant refund.Tenant, caller, n, payment int) refund.Intake {
 	return refund.Intake{Tenant: tenant, Type: refund.TypeRefundRequested, Actor: "actor:bench", Transport: "bench",
-		Event: refund.EventKey{Consumer: refund.ConsumerREST, Source: "rest", ID: eventID(caller, n)},
+		Event: refund.EventID{Consumer: refund.ConsumerREST, Source: "rest", ID: eventID(caller, n)},
 		Refund: &refund.Request{Params: refund.Params{RefundID: fmt.Sprintf("rf-%010d-%03d", n, caller), OrderID: orderID(payment),
 			PaymentID: paymentID(payment), Amount: refundAmount, Currency: "USD"}}}
 }

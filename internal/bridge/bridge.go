@@ -19,13 +19,13 @@ type Door interface {
 	AcceptEach(ctx context.Context, g []refund.Intake) ([]refund.Result, error)
 }
 
-// Lot keeps what the door cannot take, and the trace of deliveries.
-type Lot interface {
-	// ParkPoison keeps a message in a transaction of its own; the same place again counts up.
-	ParkPoison(ctx context.Context, tenant refund.TenantID, ev refund.EventKey, reason string, p refund.Park) error
-	// ParkTrial is ParkPoison before a try that may kill the process. It tells the row, which the try settles, and how often
+// DeadLetters keeps what the door cannot take, and the trace of deliveries.
+type DeadLetters interface {
+	// ParkUndecodable keeps a message in a transaction of its own; the same place again counts up.
+	ParkUndecodable(ctx context.Context, tenant refund.TenantID, ev refund.EventID, reason string, p refund.Park) error
+	// ParkBeforeRetry is ParkPoison before a try that may kill the process. It tells the row, which the try settles, and how often
 	// the place has been parked by now.
-	ParkTrial(ctx context.Context, tenant refund.TenantID, ev refund.EventKey, reason string, p refund.Park) (id refund.RID, tries int, err error)
+	ParkBeforeRetry(ctx context.Context, tenant refund.TenantID, ev refund.EventID, reason string, p refund.Park) (id refund.RID, tries int, err error)
 	// Trace notes deliveries. Losing a row loses trace, never a refund.
 	Trace(ctx context.Context, d []refund.Delivery) error
 }
@@ -38,13 +38,13 @@ type Tenants interface {
 
 // Config of a Bridge. The first block is needed.
 type Config struct {
-	Name    string // the consumer's name: part of every event's identity, never to be changed
-	Broker  string // for logs and transports: nats, …
-	Open    Opener
-	Door    Door
-	Lot     Lot
-	Tenants Tenants
-	Allowed []string // codes of the tenants that it may speak for
+	Name        string // the consumer's name: part of every event's identity, never to be changed
+	Broker      string // for logs and transports: nats, …
+	Open        Opener
+	Door        Door
+	DeadLetters DeadLetters
+	Tenants     Tenants
+	Allowed     []string // codes of the tenants that it may speak for
 
 	MaxBatch  int           // messages of a group; default 128. Three groups are in memory at most
 	MaxBody   int           // bytes of a body that is read; a longer one is parked as it is; default 1 MiB
@@ -100,7 +100,7 @@ type Bridge struct {
 
 // New checks the configuration; nothing runs before Start.
 func New(cfg Config) (*Bridge, error) {
-	if cfg.Name == "" || cfg.Open == nil || cfg.Door == nil || cfg.Lot == nil || cfg.Tenants == nil || len(cfg.Allowed) == 0 {
+	if cfg.Name == "" || cfg.Open == nil || cfg.Door == nil || cfg.DeadLetters == nil || cfg.Tenants == nil || len(cfg.Allowed) == 0 {
 		return nil, errors.New("bridge: name, source, door, lot, tenants and at least one allowed tenant are needed")
 	}
 	if cfg.Name == refund.ConsumerREST || cfg.Name == refund.ConsumerEvents {

@@ -52,7 +52,7 @@ func (Codec) Decode(attributes map[string]string, body []byte) (in refund.Intake
 	}
 	in.Event.Source, in.Event.ID, in.Type = attributes["source"], attributes["id"], refund.EventType(attributes["type"])
 	if idErr := refund.ValidEventID(in.Event.Source, in.Event.ID); idErr != nil {
-		in.Event = refund.EventKey{}
+		in.Event = refund.EventID{}
 		if err == nil {
 			err = undecodable("/id", "must not be empty, and source and id together not exceed 1024 bytes of text without control characters")
 		}

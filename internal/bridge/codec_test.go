@@ -36,7 +36,7 @@ func TestDecodeStructuredRefund(t *testing.T) {
 	if in.Refund == nil || !reflect.DeepEqual(*in.Refund, want) {
 		t.Errorf("content = %+v, want %+v", in.Refund, want)
 	}
-	if tenant != "demo" || in.Event != (refund.EventKey{Source: "/shop", ID: "e-1"}) || in.Type != refund.TypeRefundRequested || in.Capture != nil {
+	if tenant != "demo" || in.Event != (refund.EventID{Source: "/shop", ID: "e-1"}) || in.Type != refund.TypeRefundRequested || in.Capture != nil {
 		t.Errorf("identity = %q %+v %s", tenant, in.Event, in.Type)
 	}
 	if want := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC); !in.OccurredAt.Equal(want) {

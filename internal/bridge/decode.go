@@ -17,15 +17,15 @@ import (
 // bytes do to a decoder, they do it to this message alone.
 func (b *Bridge) decode(m Message) (it *item) {
 	header, body := cleaned(m.Header()), m.Body()
-	park := &refund.Park{Place: placeOf(m.Place(), header, body), Headers: header, Body: body}
+	park := &refund.Park{Position: placeOf(m.Position(), header, body), Headers: header, Body: body}
 	it = &item{msg: m, in: refund.Intake{Park: park}}
 	defer func() {
 		if p := recover(); p != nil {
-			b.log.Error("decoding a message failed badly", "place", m.Place(), "panic", fmt.Sprint(p))
+			b.log.Error("decoding a message failed badly", "place", m.Position(), "panic", fmt.Sprint(p))
 			it.in, it.poison = refund.Intake{Park: park}, ParkUndecodable
 		}
 		it.in.Event.Consumer, it.in.Park = b.cfg.Name, park
-		it.in.Actor, it.in.Transport = "system:bridge", b.cfg.Broker+":"+m.Place()
+		it.in.Actor, it.in.Transport = "system:bridge", b.cfg.Broker+":"+m.Position()
 	}()
 	if len(body) > b.cfg.MaxBody {
 		it.poison, it.code = ParkTooLarge, b.only()

@@ -124,7 +124,7 @@ type fakeDelivery struct {
 
 func (m *fakeDelivery) Body() []byte                { return m.body }
 func (m *fakeDelivery) Header() map[string][]string { return m.header }
-func (m *fakeDelivery) Place() string               { return m.place }
+func (m *fakeDelivery) Position() string            { return m.place }
 func (m *fakeDelivery) Deliveries() int             { return m.times }
 
 func (m *fakeDelivery) Ack(context.Context) error {
@@ -189,11 +189,11 @@ func (d *fakeDoor) AcceptEach(_ context.Context, g []refund.Intake) ([]refund.Re
 			}
 		}
 		d.known[id]++
-		out[i].Verdict = refund.Accepted
+		out[i].Verdict = refund.Taken
 		if d.known[id] > 1 {
 			out[i].Verdict, out[i].Cause = refund.Replayed, refund.CauseEvent
 		}
-		out[i].Refund = &refund.Refund{Key: refund.Key{RID: refund.RID{1}}}
+		out[i].Refund = &refund.Refund{RefundRef: refund.RefundRef{RID: refund.RID{1}}}
 	}
 	d.groups = append(d.groups, names)
 	return out, nil
@@ -210,20 +210,20 @@ type fakeLot struct {
 
 func newFakeLot() *fakeLot { return &fakeLot{parked: map[string]string{}, tries: map[string]int{}} }
 
-func (l *fakeLot) ParkPoison(ctx context.Context, t refund.TenantID, ev refund.EventKey, reason string, p refund.Park) error {
-	_, _, err := l.ParkTrial(ctx, t, ev, reason, p)
+func (l *fakeLot) ParkUndecodable(ctx context.Context, t refund.TenantID, ev refund.EventID, reason string, p refund.Park) error {
+	_, _, err := l.ParkBeforeRetry(ctx, t, ev, reason, p)
 	return err
 }
 
-func (l *fakeLot) ParkTrial(_ context.Context, _ refund.TenantID, _ refund.EventKey, reason string, p refund.Park) (refund.RID, int, error) {
+func (l *fakeLot) ParkBeforeRetry(_ context.Context, _ refund.TenantID, _ refund.EventID, reason string, p refund.Park) (refund.RID, int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.away != nil {
 		return refund.RID{}, 0, l.away
 	}
-	l.parked[p.Place] = reason
-	l.tries[p.Place]++
-	return refund.RID{9}, l.tries[p.Place], nil
+	l.parked[p.Position] = reason
+	l.tries[p.Position]++
+	return refund.RID{9}, l.tries[p.Position], nil
 }
 
 func (l *fakeLot) Trace(_ context.Context, d []refund.Delivery) error {
@@ -265,7 +265,7 @@ type fakeBench struct {
 func runBridge(t *testing.T, broker *fakeBroker, door *fakeDoor, tune func(*Config)) *fakeBench {
 	t.Helper()
 	f := &fakeBench{T: t, fakeBroker: broker, door: door, lot: newFakeLot()}
-	cfg := Config{Name: "orders", Broker: "fake", Open: broker.open, Door: door, Lot: f.lot, Tenants: fakeTenants{}, Allowed: []string{"demo"}, Retry: time.Millisecond, HoldEvery: 5 * time.Millisecond}
+	cfg := Config{Name: "orders", Broker: "fake", Open: broker.open, Door: door, DeadLetters: f.lot, Tenants: fakeTenants{}, Allowed: []string{"demo"}, Retry: time.Millisecond, HoldEvery: 5 * time.Millisecond}
 	if tune != nil {
 		tune(&cfg)
 	}

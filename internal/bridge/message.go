@@ -11,8 +11,8 @@ type Message interface {
 	Body() []byte
 	// Header is what the broker carries beside the body; never nil-valued entries.
 	Header() map[string][]string
-	// Place names where the message lies at the broker, the same for every delivery of it.
-	Place() string
+	// Position names where the message lies at the broker, the same for every delivery of it.
+	Position() string
 	// Deliveries is the broker's count of deliveries, from 1; 0 = it does not count. A hint for causes, never a proof.
 	Deliveries() int
 	// Ack tells the broker that the message is done with. It is called after a known COMMIT only.

@@ -45,7 +45,7 @@ func newLot(t *testing.T) *lot {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &lot{T: t, store: s, door: refund.NewDoor(refund.DoorConfig{Gate: s, NewRID: store.NewRID}), tenant: row.Tenant()}
+	l := &lot{T: t, store: s, door: refund.NewDoor(refund.DoorConfig{Accepter: s, NewRID: store.NewRID}), tenant: row.Tenant()}
 	t.Cleanup(l.door.Stop)
 	l.drive = bridge.Redriver{Lot: s, Door: l.door, NewRID: store.NewRID, Log: slog.New(slog.DiscardHandler)}
 	return l
@@ -64,7 +64,7 @@ func (l *lot) bring(body []byte) refund.Outcome {
 		l.Fatal(err)
 	}
 	in.Tenant, in.Event.Consumer, in.Actor, in.Transport = l.tenant, "orders", "system:bridge", "nats:S/1"
-	in.Park = &refund.Park{Place: "S/" + in.Event.ID, Headers: map[string][]string{}, Body: body}
+	in.Park = &refund.Park{Position: "S/" + in.Event.ID, Headers: map[string][]string{}, Body: body}
 	out, err := l.door.Accept(l.Context(), []refund.Intake{in})
 	if err != nil {
 		l.Fatal(err)
@@ -76,14 +76,14 @@ func (l *lot) bring(body []byte) refund.Outcome {
 func (l *lot) pay(id, capture string, amount int) {
 	l.Helper()
 	body := fmt.Appendf(nil, `{"specversion":"1.0","id":"evt-%[1]s-%[2]s","source":"/shop","type":"payment.captured","tenantid":"demo","data":{"paymentId":%[1]q,"captureId":%[2]q,"orderId":"ord_1","amount":%[3]d,"currency":"USD","channelAccount":"demo"}}`, id, capture, amount)
-	if o := l.bring(body); o.Verdict != refund.Accepted {
+	if o := l.bring(body); o.Verdict != refund.Taken {
 		l.Fatalf("capture: %+v", o)
 	}
 }
 
 func (l *lot) only() refund.ParkedView {
 	l.Helper()
-	open, err := l.store.ListParked(l.Context(), l.tenant.ID, refund.ParkedQuery{Limit: 10})
+	open, err := l.store.ListParked(l.Context(), l.tenant.ID, refund.ParkedFilter{Limit: 10})
 	if err != nil || len(open) != 1 {
 		l.Fatalf("%d parked, %v; want one", len(open), err)
 	}
@@ -107,7 +107,7 @@ func TestRedriveOfARefusal(t *testing.T) {
 		t.Fatalf("%+v: the caller has acted on the no, a redelivery is never re-evaluated", o)
 	}
 	done, err := l.drive.Redrive(t.Context(), l.tenant.ID, p.ParkedMessage.ID, "actor:maria")
-	if err != nil || done.Outcome.Verdict != refund.Accepted || done.Parked.DoneHow != "accepted" || done.Parked.DoneBy != "actor:maria" || done.Batch.IsZero() {
+	if err != nil || done.Outcome.Verdict != refund.Taken || done.Parked.DoneHow != "accepted" || done.Parked.DoneBy != "actor:maria" || done.Batch.IsZero() {
 		t.Fatalf("%+v %v, want accepted, settled by the actor and marked", done, err)
 	}
 	if o := l.bring(body); o.Verdict != refund.Replayed || o.Refund == nil || o.Refund.RefundID != "rf_1" {
@@ -118,7 +118,7 @@ func TestRedriveOfARefusal(t *testing.T) {
 		t.Errorf("%+v %v: a repeat tells the row and tries nothing", told, err)
 	}
 	m, err := l.store.Messages(t.Context(), l.tenant.ID, "orders", "e1", "")
-	if err != nil || len(m) != 1 || m[0].Decision == nil || m[0].Decision.Outcome != refund.Accepted || m[0].RefundID != "rf_1" {
+	if err != nil || len(m) != 1 || m[0].Decision == nil || m[0].Decision.Outcome != refund.Taken || m[0].RefundID != "rf_1" {
 		t.Errorf("%+v %v, want one message whose decision is the new one", m, err)
 	}
 }
@@ -150,7 +150,7 @@ func TestRedriveNeverTriesAConflict(t *testing.T) {
 func TestRedriveOfWhatCouldNotBeRead(t *testing.T) {
 	l := newLot(t)
 	park := func(place string, body []byte) refund.RID {
-		id, _, err := l.store.ParkTrial(t.Context(), l.tenant.ID, refund.EventKey{Consumer: "orders"}, bridge.ParkUndecodable, refund.Park{Place: place, Body: body})
+		id, _, err := l.store.ParkBeforeRetry(t.Context(), l.tenant.ID, refund.EventID{Consumer: "orders"}, bridge.ParkUndecodable, refund.Park{Position: place, Body: body})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,10 +217,10 @@ func TestMessagesAreJoinedFromDeliveries(t *testing.T) {
 	o := l.bring(event("e1", "rf_1", "pay_1", 60))
 	batch := store.NewRID()
 	row := func(source, id, transport, outcome, cause string, rid, batch refund.RID) refund.Delivery {
-		return refund.Delivery{Tenant: l.tenant.ID, Event: refund.EventKey{Consumer: "orders", Source: source, ID: id}, Transport: transport, Outcome: outcome, Cause: cause, RID: rid, ReplayBatch: batch}
+		return refund.Delivery{Tenant: l.tenant.ID, Event: refund.EventID{Consumer: "orders", Source: source, ID: id}, Transport: transport, Outcome: outcome, Cause: cause, RID: rid, ReplayBatch: batch}
 	}
 	for _, d := range []refund.Delivery{
-		row("/shop", "e1", "nats:S/1#1", "ACCEPTED", "", o.Refund.RID, refund.RID{}),
+		row("/shop", "e1", "nats:S/1#1", "TAKEN", "", o.Refund.RID, refund.RID{}),
 		row("/shop", "e1", "nats:S/1#2", "REPLAYED", "redelivery", o.Refund.RID, refund.RID{}),
 		row("/other", "e1", "nats:S/2#1", "REFUSED", "amount-exceeds-refundable", refund.RID{}, refund.RID{}),
 		row("", "", "nats:S/3#1", "PARKED", "undecodable", refund.RID{}, refund.RID{}),
@@ -236,7 +236,7 @@ func TestMessagesAreJoinedFromDeliveries(t *testing.T) {
 	}
 	first := list[0]
 	if first.Source != "/shop" || first.TimesSeen != 3 || first.Outcome != "REPLAYED" || first.Cause != "replay" || first.ReplayBatch != batch || first.RefundID != "rf_1" ||
-		!first.FirstSeen.Before(first.LastSeen) || first.Decision == nil || first.Decision.Outcome != refund.Accepted {
+		!first.FirstSeen.Before(first.LastSeen) || first.Decision == nil || first.Decision.Outcome != refund.Taken {
 		t.Errorf("%+v: want the message seen last, with all its deliveries counted", first)
 	}
 	rest, err := l.store.ListMessages(t.Context(), l.tenant.ID, refund.MessageQuery{Limit: 5, Before: list[1].LastDelivery})

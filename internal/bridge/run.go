@@ -258,7 +258,7 @@ func (r *run) trace(done []*item) {
 			r.b.cfg.Observe.Parked(r.b.cfg.Name, it.parked)
 		}
 	}
-	if err := r.b.cfg.Lot.Trace(ctx, rows); err != nil {
+	if err := r.b.cfg.DeadLetters.Trace(ctx, rows); err != nil {
 		r.b.log.Warn("deliveries not traced", "messages", len(done), "error", err.Error())
 	}
 }
@@ -275,7 +275,7 @@ func (r *run) acknowledge(done []*item) error {
 	}
 	for _, m := range msgs {
 		if err := m.Ack(ctx); err != nil {
-			return fmt.Errorf("%s: %w", m.Place(), err)
+			return fmt.Errorf("%s: %w", m.Position(), err)
 		}
 	}
 	return nil
@@ -292,7 +292,7 @@ func (r *run) holding(ctx context.Context) {
 		r.mu.Unlock()
 		for _, it := range held {
 			if err := it.msg.Hold(ctx); err != nil && ctx.Err() == nil {
-				r.b.log.Warn("a held message could not be renewed", "place", it.msg.Place(), "error", err.Error())
+				r.b.log.Warn("a held message could not be renewed", "place", it.msg.Position(), "error", err.Error())
 				break
 			}
 		}

@@ -74,7 +74,7 @@ func TestDatabaseAwayHoldsAndPauses(t *testing.T) {
 				t.Errorf("parked %v during an outage, want nothing", f.lot.parked)
 			}
 			for _, m := range f.lot.traces {
-				if m.Outcome != string(refund.Accepted) {
+				if m.Outcome != string(refund.Taken) {
 					t.Errorf("%+v, want accepted at the first delivery", m)
 				}
 			}
@@ -252,7 +252,7 @@ func TestTriedOftenIsParkedFirst(t *testing.T) {
 	}
 	f := &fakeBench{T: t, fakeBroker: newFakeBroker(healthy, deadly), door: door, lot: newFakeLot()}
 	f.lot.tries[placeOf(deadly.place, nil, deadly.body)] = trials
-	b, err := New(Config{Name: "orders", Broker: "fake", Open: f.open, Door: door, Lot: f.lot, Tenants: fakeTenants{}, Allowed: []string{"demo"}})
+	b, err := New(Config{Name: "orders", Broker: "fake", Open: f.open, Door: door, DeadLetters: f.lot, Tenants: fakeTenants{}, Allowed: []string{"demo"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +321,7 @@ func TestRateLimit(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	good := Config{Name: "orders", Open: newFakeBroker().open, Door: newFakeDoor(), Lot: newFakeLot(), Tenants: fakeTenants{}, Allowed: []string{"demo"}}
+	good := Config{Name: "orders", Open: newFakeBroker().open, Door: newFakeDoor(), DeadLetters: newFakeLot(), Tenants: fakeTenants{}, Allowed: []string{"demo"}}
 	for name, change := range map[string]func(*Config){
 		"no name":       func(c *Config) { c.Name = "" },
 		"reserved name": func(c *Config) { c.Name = refund.ConsumerEvents },

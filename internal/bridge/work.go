@@ -95,7 +95,7 @@ const trials = 3
 // settles that row in its own transaction.
 func (b *Bridge) tryAlone(ctx context.Context, it *item) error {
 	if it.attempts() >= b.cfg.GiveUp && !it.trial {
-		id, tries, err := b.cfg.Lot.ParkTrial(ctx, it.in.Tenant.ID, it.in.Event, ParkGivenUp, *it.in.Park)
+		id, tries, err := b.cfg.DeadLetters.ParkBeforeRetry(ctx, it.in.Tenant.ID, it.in.Event, ParkGivenUp, *it.in.Park)
 		switch {
 		case away(err):
 			return err
@@ -157,7 +157,7 @@ func (b *Bridge) settle(ctx context.Context, it *item, r refund.Result) error {
 		return nil //nolint:nilerr // it is the message's, and counted
 	}
 	switch r.Verdict {
-	case refund.Accepted:
+	case refund.Taken:
 	case refund.Replayed:
 		it.cause = b.causeOf(it, r.Outcome)
 		it.duplicate = it.cause
@@ -197,7 +197,7 @@ func (b *Bridge) causeOf(it *item, o refund.Outcome) string {
 func (b *Bridge) failed(it *item, err error) {
 	it.tries++
 	it.again = b.cfg.Clock().Add(backoff(b.cfg.Retry, it.tries))
-	b.log.Error("a message fails", "place", it.msg.Place(), "attempts", it.attempts(), "again", it.again, "error", err.Error())
+	b.log.Error("a message fails", "place", it.msg.Position(), "attempts", it.attempts(), "again", it.again, "error", err.Error())
 	if it.trial { // it lies there already
 		it.done, it.outcome, it.parked = true, outcomeParked, ParkGivenUp
 	}
@@ -205,7 +205,7 @@ func (b *Bridge) failed(it *item, err error) {
 
 // park keeps a message that the door cannot take, in a transaction of its own. One that cannot be parked stays open.
 func (b *Bridge) park(ctx context.Context, it *item) error {
-	err := b.cfg.Lot.ParkPoison(ctx, it.in.Tenant.ID, it.in.Event, it.poison, *it.in.Park)
+	err := b.cfg.DeadLetters.ParkUndecodable(ctx, it.in.Tenant.ID, it.in.Event, it.poison, *it.in.Park)
 	switch {
 	case away(err):
 		return err

@@ -12,8 +12,8 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// GateConfig has a default for every field.
-type GateConfig struct {
+// CallLimiterConfig has a default for every field.
+type CallLimiterConfig struct {
 	// Failures in a row after which an account's calls stop; default 20. A failure
 	// is a call of which nothing was learned: not sent, or outcome not known.
 	Failures int
@@ -25,7 +25,7 @@ type GateConfig struct {
 	Turned func(account string, open bool)
 }
 
-func (c GateConfig) withDefaults() GateConfig {
+func (c CallLimiterConfig) withDefaults() CallLimiterConfig {
 	if c.Failures <= 0 {
 		c.Failures = 20
 	}
@@ -41,27 +41,27 @@ func (c GateConfig) withDefaults() GateConfig {
 	return c
 }
 
-// Gate holds calls back before anything of them exists: over the account's rate
+// CallLimiter holds calls back before anything of them exists: over the account's rate
 // (limits.perSecond of its contract), or while its channel answers nothing. It knows
 // this process only; replicas have gates of their own.
-type Gate struct {
-	cfg      GateConfig
-	accounts map[string]*accountGate
+type CallLimiter struct {
+	cfg      CallLimiterConfig
+	accounts map[string]*accountLimiter
 }
 
-type accountGate struct {
+type accountLimiter struct {
 	limit   *rate.Limiter // nil = none
 	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
 	open    time.Duration
 }
 
-// NewGate makes the gates of all accounts of a registry.
-func NewGate(r *Registry, cfg GateConfig) *Gate {
+// NewCallLimiter makes the gates of all accounts of a registry.
+func NewCallLimiter(r *Registry, cfg CallLimiterConfig) *CallLimiter {
 	cfg = cfg.withDefaults()
-	g := &Gate{cfg: cfg, accounts: map[string]*accountGate{}}
+	g := &CallLimiter{cfg: cfg, accounts: map[string]*accountLimiter{}}
 	for _, name := range r.Names() {
 		_, contract, _ := r.For(name)
-		g.accounts[name] = newAccountGate(name, contract, cfg)
+		g.accounts[name] = newAccountLimiter(name, contract, cfg)
 	}
 	return g
 }
@@ -71,8 +71,8 @@ var (
 	errNotCalled = errors.New("no call was made")
 )
 
-func newAccountGate(name string, c refund.Contract, cfg GateConfig) *accountGate {
-	a := &accountGate{open: cfg.Open}
+func newAccountLimiter(name string, c refund.Contract, cfg CallLimiterConfig) *accountLimiter {
+	a := &accountLimiter{open: cfg.Open}
 	if n := c.Limits.PerSecond; n > 0 {
 		a.limit = rate.NewLimiter(rate.Limit(n), n)
 	}
@@ -92,7 +92,7 @@ func newAccountGate(name string, c refund.Contract, cfg GateConfig) *accountGate
 // Admit says whether a call to the account may be made now. If so it returns done, to
 // be called once: with the answer's kind, or with "" when no call was made. Else done
 // is nil, and wait and why say what to do: nothing of the call may exist by then.
-func (g *Gate) Admit(account string) (done func(refund.FactKind), wait time.Duration, why refund.PendingReason) {
+func (g *CallLimiter) Admit(account string) (done func(refund.FactKind), wait time.Duration, why refund.PendingReason) {
 	a, ok := g.accounts[account]
 	if !ok {
 		return func(refund.FactKind) {}, 0, ""

@@ -7,7 +7,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-func gateOf(t *testing.T, perSecond int, cfg GateConfig) *Gate {
+func gateOf(t *testing.T, perSecond int, cfg CallLimiterConfig) *CallLimiter {
 	t.Helper()
 	c, _ := refund.Profile(refund.ProfileKeyedQueryable)
 	c.Limits.PerSecond = perSecond
@@ -15,7 +15,7 @@ func gateOf(t *testing.T, perSecond int, cfg GateConfig) *Gate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewGate(r, cfg)
+	return NewCallLimiter(r, cfg)
 }
 
 // A channel that answers nothing is left alone for a while, then tried; other accounts go on, and a call that was not made
@@ -23,7 +23,7 @@ func gateOf(t *testing.T, perSecond int, cfg GateConfig) *Gate {
 func TestGateStopsAndTries(t *testing.T) {
 	t.Parallel()
 	turns := make(chan bool, 8)
-	g := gateOf(t, 0, GateConfig{Failures: 3, Open: 50 * time.Millisecond, Probes: 1, Turned: func(_ string, open bool) { turns <- open }})
+	g := gateOf(t, 0, CallLimiterConfig{Failures: 3, Open: 50 * time.Millisecond, Probes: 1, Turned: func(_ string, open bool) { turns <- open }})
 	for _, k := range []refund.FactKind{refund.Unknown, refund.NotSent, "", refund.Succeeded, refund.Unknown, "", refund.Unknown, refund.NotSent} {
 		done, _, _ := g.Admit("a")
 		if done == nil {
@@ -67,7 +67,7 @@ func TestGateStopsAndTries(t *testing.T) {
 
 func TestGateKeepsTheRate(t *testing.T) {
 	t.Parallel()
-	g := gateOf(t, 2, GateConfig{})
+	g := gateOf(t, 2, CallLimiterConfig{})
 	for range 2 {
 		if done, _, _ := g.Admit("a"); done == nil {
 			t.Fatal("a burst of one second is allowed")

@@ -124,8 +124,8 @@ const (
 	EpochMarkCommitted
 	EpochResumeBefore
 	EpochResumeCommitted
-	EpochReseenBefore
-	EpochReseenCommitted
+	EpochMarkNewBefore
+	EpochMarkNewCommitted
 
 	// Bridges of brokers.
 	BridgeFetched
@@ -266,8 +266,8 @@ var table = [count]Info{
 	EpochMarkCommitted:     {"epoch-mark.committed", "they are committed, other refunds have none"},
 	EpochResumeBefore:      {"epoch-resume.before", "every open refund is marked, sending is held"},
 	EpochResumeCommitted:   {"epoch-resume.committed", "the epoch has begun, nobody was told"},
-	EpochReseenBefore:      {"epoch-reseen.before", "how long new refunds are marked is about to change"},
-	EpochReseenCommitted:   {"epoch-reseen.committed", "it is changed, nobody was told"},
+	EpochMarkNewBefore:     {"epoch-mark-new.before", "how long new refunds are marked is about to change"},
+	EpochMarkNewCommitted:  {"epoch-mark-new.committed", "it is changed, nobody was told"},
 	BridgeFetched:          {"bridge.fetched", "a group is fetched, nothing is stored"},
 	BridgeStored:           {"bridge.stored", "it is committed, not acknowledged"},
 	BridgeTraced:           {"bridge.traced", "its deliveries are traced, not acknowledged"},

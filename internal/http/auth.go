@@ -25,7 +25,7 @@ const (
 )
 
 // KeyRecord is what is stored about an API key.
-type KeyRecord = refund.KeyRecord
+type KeyRecord = refund.APIKeyRecord
 
 // KeyStore finds keys. Errors of Lookup: refund.ErrNotFound for a prefix that
 // nobody has, refund.ErrUnavailable.

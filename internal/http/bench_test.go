@@ -19,7 +19,7 @@ func BenchmarkCreateRefund(b *testing.B) {
 	r := sample("rf_1001")
 	w.accept = func([]refund.Intake) ([]refund.Outcome, error) {
 		w.accepted, w.touched = w.accepted[:0], w.touched[:0]
-		return []refund.Outcome{{Verdict: refund.Accepted, Refund: &r}}, nil
+		return []refund.Outcome{{Verdict: refund.Taken, Refund: &r}}, nil
 	}
 	a, err := httpapi.New(httpapi.Config{Door: w, Refunds: w, Actions: w, Payments: w, Keys: w, Events: bridge.Codec{}, Parking: w})
 	if err != nil {

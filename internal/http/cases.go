@@ -17,7 +17,7 @@ import (
 // ListCases gives one page of what waits for people, or of what did.
 func (s *service) ListCases(ctx context.Context, req oapi.ListCasesRequestObject) (oapi.ListCasesResponseObject, error) {
 	p := req.Params
-	q := refund.CaseQuery{Closed: p.State != nil && *p.State == oapi.CaseStateClosed, Reason: refund.CaseReason(valueOf(p.Reason)),
+	q := refund.CaseFilter{Closed: p.State != nil && *p.State == oapi.CaseStateClosed, Reason: refund.CaseReason(valueOf(p.Reason)),
 		RefundID: valueOf(p.RefundId), PaymentID: valueOf(p.PaymentId)}
 	filter := sumOf(q)
 	if p.Cursor != nil {
@@ -165,7 +165,7 @@ func rulingOf(d refund.Decision) oapi.Decision {
 		version := int64(d.JournalSeq)
 		out.Version = &version
 	}
-	if d.Action == refund.ActionAcknowledge {
+	if d.Action == refund.ActionAcceptAsIs {
 		excess := d.Excess
 		out.Excess = &excess
 	}

@@ -23,12 +23,12 @@ type court struct {
 	view      refund.CaseView
 	err       error
 	created   bool
-	query     refund.CaseQuery
+	query     refund.CaseFilter
 	proposals []refund.Proposal
 	approvals []refund.Approval
 }
 
-func (c *court) ListCases(_ context.Context, _ refund.TenantID, q refund.CaseQuery) ([]refund.CaseRow, error) {
+func (c *court) ListCases(_ context.Context, _ refund.TenantID, q refund.CaseFilter) ([]refund.CaseRow, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.query = q
@@ -60,7 +60,7 @@ func (c *court) Judge(_ context.Context, a refund.Approval) (refund.Decision, er
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.approvals = append(c.approvals, a)
-	return refund.Decision{ID: a.DecisionID, CaseID: a.CaseID, Action: refund.ActionAcknowledge, Excess: 7, Evidence: "ticket 4711", Maker: "ann", MadeAt: epoch,
+	return refund.Decision{ID: a.DecisionID, CaseID: a.CaseID, Action: refund.ActionAcceptAsIs, Excess: 7, Evidence: "ticket 4711", Maker: "ann", MadeAt: epoch,
 		ExpiresAt: epoch, Verdict: refund.DecisionApproved, Checker: a.Actor, CheckedAt: epoch, AppliedAt: epoch}, c.err
 }
 
@@ -93,7 +93,7 @@ func TestListCases(t *testing.T) {
 	at, c := serveCourt(t)
 	for i := range 3 {
 		at.rows = append(at.rows, refund.CaseRow{CaseRef: refund.CaseRef{ID: refund.RID{15: byte(i + 1)}, OpenedAt: epoch.Add(time.Duration(i) * time.Minute)},
-			RefundID: "rf_1", PaymentID: "pay_77", State: refund.InDoubt, Version: 4, Account: "demo", Amount: 1250, Currency: "USD", Reasons: []refund.CaseReason{refund.CaseNoStep}})
+			RefundID: "rf_1", PaymentID: "pay_77", State: refund.StateUnknown, Version: 4, Account: "demo", Amount: 1250, Currency: "USD", Reasons: []refund.CaseReason{refund.CaseNoStep}})
 	}
 	at.rows[2].RefundID, at.rows[2].State, at.rows[2].Version = "", "", 0 // a payment's
 	var page struct {
@@ -141,8 +141,8 @@ func TestListCases(t *testing.T) {
 func TestGetCase(t *testing.T) {
 	t.Parallel()
 	at, c := serveCourt(t)
-	at.view = refund.CaseView{CaseRow: refund.CaseRow{CaseRef: refund.CaseRef{ID: caseID, OpenedAt: epoch}, RefundID: "rf_1", PaymentID: "pay_77", State: refund.InDoubt,
-		Version: 4, Account: "demo", Amount: 1250, Currency: "USD", Reasons: []refund.CaseReason{refund.CaseHeld}},
+	at.view = refund.CaseView{CaseRow: refund.CaseRow{CaseRef: refund.CaseRef{ID: caseID, OpenedAt: epoch}, RefundID: "rf_1", PaymentID: "pay_77", State: refund.StateUnknown,
+		Version: 4, Account: "demo", Amount: 1250, Currency: "USD", Reasons: []refund.CaseReason{refund.CaseUnmatchedLine}},
 		Choices: []refund.Choice{{Action: refund.ActionConfirmSuccess, Allowed: true, From: epoch, Lines: []refund.RID{{15: 5}}}, {Action: refund.ActionResend, Why: refund.ObstacleCannotAsk}},
 		Decisions: []refund.Decision{{ID: refund.RID{15: 3}, CaseID: caseID, Action: refund.ActionWait, Evidence: "ticket 4711", Maker: "ann", MadeAt: epoch, ExpiresAt: epoch},
 			{ID: refund.RID{15: 2}, CaseID: caseID, Action: refund.ActionWait, Evidence: "ticket 4710", Maker: "ann", MadeAt: epoch, ExpiresAt: epoch, Verdict: refund.DecisionVoid, CheckedAt: epoch}},

@@ -93,11 +93,11 @@ func timelineOf(t Timeline) oapi.Timeline {
 		}
 	}
 	for i, d := range t.Dispatches {
-		out.Dispatches[i] = oapi.Dispatch{No: d.No, Number: d.Number, ChannelAccount: t.Refund.Account, Exposed: d.Exposed, Acknowledged: d.Acknowledged,
-			ChannelRefundId: textOrNull(d.ChannelRefundID), KeyDiesAt: timeOrNull(d.KeyDiesAt), AbsenceCountsFrom: timeOrNull(d.AbsenceCountsFrom), CreatedAt: d.CreatedAt.UTC()}
+		out.Dispatches[i] = oapi.Dispatch{Ordinal: d.Ordinal, Number: d.Number, ChannelAccount: t.Refund.Account, Exposed: d.Exposed, Acknowledged: d.Acknowledged,
+			ChannelRefundId: textOrNull(d.ChannelRefundID), KeyExpiresAt: timeOrNull(d.KeyExpiresAt), AbsenceCountsFrom: timeOrNull(d.AbsenceCountsFrom), CreatedAt: d.CreatedAt.UTC()}
 	}
 	for i, a := range t.Attempts {
-		out.Attempts[i] = oapi.Attempt{No: a.No, Dispatch: a.DispatchNo, Kind: oapi.AttemptKind(a.Kind), Generation: a.Generation,
+		out.Attempts[i] = oapi.Attempt{Ordinal: a.No, Dispatch: a.DispatchNo, Kind: oapi.AttemptKind(a.Kind), Generation: a.Generation,
 			StartedAt: a.StartedAt.UTC(), NotAfter: a.NotAfter.UTC(), AnsweredAt: timeOrNull(a.AnsweredAt), Answer: textOrNull(string(a.Answer)),
 			Rule: textOrNull(a.Rule), Late: a.Late, Evidence: objectOr(a.Evidence, "null")}
 	}

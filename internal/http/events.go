@@ -140,7 +140,7 @@ func placeOf(raw rawEvent) *refund.Park {
 	}
 	h.Write(encodeJSON(headers))
 	h.Write(raw.body)
-	return &refund.Park{Place: "http:" + hex.EncodeToString(h.Sum(nil)), Headers: headers, Body: raw.body}
+	return &refund.Park{Position: "http:" + hex.EncodeToString(h.Sum(nil)), Headers: headers, Body: raw.body}
 }
 
 func (s *service) parkPoison(ctx context.Context, group []eventItem) error {
@@ -148,7 +148,7 @@ func (s *service) parkPoison(ctx context.Context, group []eventItem) error {
 		if it.fault == nil {
 			continue
 		}
-		if err := s.parking.ParkPoison(ctx, it.in.Tenant.ID, it.in.Event, it.reason, *it.in.Park); err != nil {
+		if err := s.parking.ParkUndecodable(ctx, it.in.Tenant.ID, it.in.Event, it.reason, *it.in.Park); err != nil {
 			return err
 		}
 	}
@@ -222,7 +222,7 @@ func (s *service) verdict(index int, it eventItem) (oapi.EventVerdict, error) {
 		v.RefundId, v.State = &r.RefundID, &state
 	}
 	switch it.outcome.Verdict {
-	case refund.Accepted:
+	case refund.Taken:
 		v.Outcome = oapi.EventOutcomeAccepted
 	case refund.Replayed:
 		v.Outcome = oapi.EventOutcomeReplayed

@@ -55,9 +55,9 @@ func TestBatchGetsAVerdictPerEvent(t *testing.T) {
 			r := sample(in.Refund.RefundID)
 			switch in.Event.ID {
 			case "e-new":
-				out[i] = refund.Outcome{Verdict: refund.Accepted, Refund: &r}
+				out[i] = refund.Outcome{Verdict: refund.Taken, Refund: &r}
 			case "e-old":
-				r.State = refund.Success
+				r.State = refund.StateSuccess
 				out[i] = refund.Outcome{Verdict: refund.Replayed, Refund: &r}
 			case "e-conflict":
 				out[i] = refund.Outcome{Verdict: refund.Conflict, Code: refund.CodeRefundConflict, Fields: []string{"amount"}}
@@ -141,7 +141,7 @@ func TestBusyEventsAreTriedAgain(t *testing.T) {
 		out := make([]refund.Outcome, len(g))
 		for i, in := range g {
 			r := sample(in.Refund.RefundID)
-			out[i] = refund.Outcome{Verdict: refund.Accepted, Refund: &r}
+			out[i] = refund.Outcome{Verdict: refund.Taken, Refund: &r}
 			if in.Event.ID == "e-2" && (always || len(sizes) == 1) {
 				out[i] = refund.Outcome{Verdict: refund.Busy}
 			}
@@ -178,7 +178,7 @@ func TestPoisonHasAPlaceOfItsOwn(t *testing.T) {
 	for _, body := range []string{`{"hello":"world"}`, `{"hello":"world"}`, `{"hello":"moon"}`} {
 		c.do("POST", "/v1/events", body, "Content-Type", typeEvent)
 	}
-	if w.poison[0].Place != w.poison[1].Place || w.poison[0].Place == w.poison[2].Place || string(w.poison[2].Body) != `{"hello":"moon"}` {
-		t.Errorf("places %q", []string{w.poison[0].Place, w.poison[1].Place, w.poison[2].Place})
+	if w.poison[0].Position != w.poison[1].Position || w.poison[0].Position == w.poison[2].Position || string(w.poison[2].Body) != `{"hello":"moon"}` {
+		t.Errorf("places %q", []string{w.poison[0].Position, w.poison[1].Position, w.poison[2].Position})
 	}
 }

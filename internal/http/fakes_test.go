@@ -43,7 +43,7 @@ type world struct {
 	asked    string // of the last Messages: consumer, id, source
 	found    refund.MessageQuery
 	parked   []refund.ParkedView
-	sought   refund.ParkedQuery
+	sought   refund.ParkedFilter
 	redrive  func(id refund.RID, actor string) (refund.Redriven, error)
 }
 
@@ -60,7 +60,7 @@ func (w *world) Accept(_ context.Context, g []refund.Intake) ([]refund.Outcome, 
 	}
 	out := make([]refund.Outcome, len(g))
 	for i, in := range g {
-		out[i] = refund.Outcome{Verdict: refund.Accepted}
+		out[i] = refund.Outcome{Verdict: refund.Taken}
 		if in.Refund != nil {
 			r := sample(in.Refund.RefundID)
 			out[i].Refund = &r
@@ -139,7 +139,7 @@ func (w *world) FindPayment(_ context.Context, tenant refund.TenantID, id string
 	return w.payment, nil
 }
 
-func (w *world) ParkPoison(_ context.Context, _ refund.TenantID, _ refund.EventKey, _ string, p refund.Park) error {
+func (w *world) ParkUndecodable(_ context.Context, _ refund.TenantID, _ refund.EventID, _ string, p refund.Park) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.parkErr != nil {
@@ -185,7 +185,7 @@ func record(t testing.TB, key string, tenant refund.Tenant, scopes ...string) (s
 // sample is a refund as the store would give it.
 func sample(id string) refund.Refund {
 	p := refund.Params{RefundID: id, OrderID: "ord_77", PaymentID: "pay_77", Amount: 1250, Currency: "USD"}
-	return refund.Refund{Key: refund.Key{Tenant: 1, RID: refund.RID{15: 1}}, Params: p, Account: "demo", Digest: p.Digest(), State: refund.Pending,
+	return refund.Refund{RefundRef: refund.RefundRef{Tenant: 1, RID: refund.RID{15: 1}}, Params: p, Account: "demo", Digest: p.Digest(), State: refund.StatePending,
 		PendingReason: refund.PendingQueued, NextActionAt: epoch, JournalSeq: 1, CreatedAt: epoch, UpdatedAt: epoch}
 }
 
@@ -274,7 +274,7 @@ func (w *world) Messages(_ context.Context, tenant refund.TenantID, consumer, ev
 	return w.messages[:1], nil
 }
 
-func (w *world) ListParked(_ context.Context, _ refund.TenantID, q refund.ParkedQuery) ([]refund.ParkedView, error) {
+func (w *world) ListParked(_ context.Context, _ refund.TenantID, q refund.ParkedFilter) ([]refund.ParkedView, error) {
 	w.sought = q
 	return w.parked[:min(q.Limit, len(w.parked))], nil
 }

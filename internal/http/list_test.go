@@ -91,7 +91,7 @@ func TestListFilters(t *testing.T) {
 		t.Fatalf("%d %s", r.status, r.body)
 	}
 	got := w.query
-	if len(got.States) != 2 || got.States[0] != refund.InDoubt || got.States[1] != refund.InChannel || got.HasCase == nil || !*got.HasCase || got.OrderID != "o:1" ||
+	if len(got.States) != 2 || got.States[0] != refund.StateUnknown || got.States[1] != refund.StateAccepted || got.HasCase == nil || !*got.HasCase || got.OrderID != "o:1" ||
 		got.PaymentID != "p+1" || got.Account != "demo" || !got.CreatedFrom.Equal(epoch) || !got.CreatedBefore.Equal(epoch.Add(24*time.Hour)) ||
 		got.MinAgeInState != time.Minute || got.Limit != 51 {
 		t.Errorf("query = %+v", got)

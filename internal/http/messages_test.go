@@ -26,13 +26,13 @@ func withDecider(t *testing.T) (*world, *client) {
 func someMessage(id byte) refund.Message {
 	return refund.Message{Consumer: "orders", Source: "/shop", EventID: "evt-1", FirstSeen: epoch, LastSeen: epoch.Add(time.Second), TimesSeen: 2, Outcome: "REPLAYED", Cause: "redelivery",
 		RefundID: "rf_1", LastDelivery: refund.RID{15: id}, ReplayBatch: refund.RID{15: 9},
-		Decision:   &refund.MessageDecision{At: epoch, Type: refund.TypeRefundRequested, Outcome: refund.Accepted, Transport: "nats:S/1"},
-		Deliveries: []refund.MessageDelivery{{At: epoch, Transport: "nats:S/1#1", Outcome: "ACCEPTED"}, {At: epoch.Add(time.Second), Transport: "nats:S/1#2", Outcome: "REPLAYED", Cause: "redelivery"}}}
+		Decision:   &refund.MessageDecision{At: epoch, Type: refund.TypeRefundRequested, Outcome: refund.Taken, Transport: "nats:S/1"},
+		Deliveries: []refund.MessageDelivery{{At: epoch, Transport: "nats:S/1#1", Outcome: "TAKEN"}, {At: epoch.Add(time.Second), Transport: "nats:S/1#2", Outcome: "REPLAYED", Cause: "redelivery"}}}
 }
 
 func someParked(id byte, reason string) refund.ParkedView {
-	p := refund.ParkedView{EventKey: refund.EventKey{Consumer: "orders"}, Reason: reason, Tries: 1, At: epoch, BodySize: 4}
-	p.ParkedMessage = refund.ParkedMessage{ID: refund.RID{15: id}, Consumer: "orders", Park: refund.Park{Place: "S/1#aa", Body: []byte("junk")}}
+	p := refund.ParkedView{EventID: refund.EventID{Consumer: "orders"}, Reason: reason, Tries: 1, At: epoch, BodySize: 4}
+	p.ParkedMessage = refund.ParkedMessage{ID: refund.RID{15: id}, Consumer: "orders", Park: refund.Park{Position: "S/1#aa", Body: []byte("junk")}}
 	return p
 }
 
@@ -124,7 +124,7 @@ func TestRedriveAndDiscard(t *testing.T) {
 		status int
 		want   string
 	}{
-		"accepted":       {refund.Redriven{Tried: true, Batch: refund.RID{15: 7}, Outcome: refund.Outcome{Verdict: refund.Accepted, Refund: &ref}}, nil, 200, `"outcome":"accepted","refundId":"rf_1","replayBatchId":"00000000-0000-0000-0000-000000000007"`},
+		"accepted":       {refund.Redriven{Tried: true, Batch: refund.RID{15: 7}, Outcome: refund.Outcome{Verdict: refund.Taken, Refund: &ref}}, nil, 200, `"outcome":"accepted","refundId":"rf_1","replayBatchId":"00000000-0000-0000-0000-000000000007"`},
 		"refused again":  {refund.Redriven{Tried: true, Outcome: refund.Outcome{Verdict: refund.Refused, Code: refund.CodeAmountExceeds}}, nil, 200, `"code":"amount-exceeds-refundable"`},
 		"unreadable":     {refund.Redriven{Tried: true, Fault: errors.New("x")}, nil, 200, `"outcome":"undecodable"`},
 		"dealt with":     {refund.Redriven{}, nil, 200, `"tried":false,"outcome":null`},

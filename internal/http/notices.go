@@ -55,7 +55,7 @@ func (s *service) receiveNotice(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case unreadable:
 		s.problems.log.ErrorContext(r.Context(), "a signed notice cannot be read; it is kept", "account", account, "requestId", requestID(r.Context()), "error", err.Error())
-		notices = []refund.Notice{{Key: unreadableKey(body), Status: refund.Unknown}}
+		notices = []refund.Notice{{Digest: unreadableKey(body), Status: refund.Unknown}}
 	case err != nil:
 		s.noticeSeen(account, noticeForged)
 		s.problems.log.WarnContext(r.Context(), "a notice was refused", "account", account, "requestId", requestID(r.Context()), "error", err.Error())

@@ -43,7 +43,7 @@ func (d *noticeDesk) Notifier(account string) (refund.Notifier, bool) { return d
 func (d *noticeDesk) ParseNotice(_ map[string][]string, body []byte) ([]refund.Notice, error) {
 	switch string(body) {
 	case "good":
-		return []refund.Notice{{Key: [32]byte{1}, Number: "n1", Status: refund.Succeeded}, {Key: [32]byte{2}, Number: "n2", Status: refund.Reversed}}, nil
+		return []refund.Notice{{Digest: [32]byte{1}, Number: "n1", Status: refund.Succeeded}, {Digest: [32]byte{2}, Number: "n2", Status: refund.Reversed}}, nil
 	case "torn":
 		return nil, fmt.Errorf("%w: no JSON", refund.ErrNoticeUnreadable)
 	}
@@ -153,7 +153,7 @@ func TestNoticeThatCannotBeReadIsKept(t *testing.T) {
 			t.Errorf("%d %s", got.status, got.body)
 		}
 	}
-	if len(d.kept) != 2 || d.kept[0].Key != d.kept[1].Key || d.kept[0].Key == [32]byte{} || d.kept[0].Number != "" || string(d.kept[0].Body) != "torn" {
+	if len(d.kept) != 2 || d.kept[0].Digest != d.kept[1].Digest || d.kept[0].Digest == [32]byte{} || d.kept[0].Number != "" || string(d.kept[0].Body) != "torn" {
 		t.Errorf("kept %+v: the same bytes have the same key", d.kept)
 	}
 	d.wantSeen(t, map[string]int{"demo unusable": 2})

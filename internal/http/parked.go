@@ -13,7 +13,7 @@ import (
 // ListParked gives one page of the parking lot, the oldest first.
 func (s *service) ListParked(ctx context.Context, req oapi.ListParkedRequestObject) (oapi.ListParkedResponseObject, error) {
 	p := req.Params
-	q := refund.ParkedQuery{Done: p.State != nil && *p.State == oapi.ParkedStateDone, Reason: valueOf(p.Reason), Consumer: valueOf(p.Consumer)}
+	q := refund.ParkedFilter{Done: p.State != nil && *p.State == oapi.ParkedStateDone, Reason: valueOf(p.Reason), Consumer: valueOf(p.Consumer)}
 	filter := sumOf(q)
 	var err error
 	if p.Cursor != nil {
@@ -85,7 +85,7 @@ func (s *service) DiscardParked(ctx context.Context, req oapi.DiscardParkedReque
 }
 
 func parkedOf(m refund.ParkedView) oapi.Parked {
-	out := oapi.Parked{Id: uuid.UUID(m.ParkedMessage.ID), Consumer: m.ParkedMessage.Consumer, Source: textOrNull(m.Source), EventId: textOrNull(m.EventKey.ID), Place: m.Place,
+	out := oapi.Parked{Id: uuid.UUID(m.ParkedMessage.ID), Consumer: m.ParkedMessage.Consumer, Source: textOrNull(m.Source), EventId: textOrNull(m.EventID.ID), Position: m.Position,
 		Reason: m.Reason, WaitsForPayment: textOrNull(m.WakePayment), AlarmAt: timeOrNull(m.AlarmAt), Tries: m.Tries, ParkedAt: m.At.UTC(), Size: m.BodySize,
 		Redrivable: m.Redrivable() && m.DoneAt.IsZero()}
 	if !m.DoneAt.IsZero() {

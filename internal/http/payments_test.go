@@ -77,13 +77,13 @@ func TestTimeline(t *testing.T) {
 	r.Case = &refund.Case{ID: refund.RID{15: 9}, Reasons: []refund.CaseReason{refund.CaseDeadline, refund.CaseExcess}, OpenedAt: epoch}
 	w.timeline = httpapi.Timeline{
 		Refund:     r,
-		Journal:    []httpapi.JournalRow{{Seq: 1, At: epoch, Kind: "accepted", To: refund.Pending, Source: "rest", Actor: "actor:shop", Data: json.RawMessage(`{"n":9007199254740993}`)}},
-		Dispatches: []httpapi.DispatchRow{{Dispatch: refund.Dispatch{No: 1, Number: "R1X", Exposed: true}, CreatedAt: epoch}},
+		Journal:    []httpapi.JournalRow{{Seq: 1, At: epoch, Kind: "accepted", To: refund.StatePending, Source: "rest", Actor: "actor:shop", Data: json.RawMessage(`{"n":9007199254740993}`)}},
+		Dispatches: []httpapi.DispatchRow{{Dispatch: refund.Dispatch{Ordinal: 1, Number: "R1X", Exposed: true}, CreatedAt: epoch}},
 		Attempts: []httpapi.AttemptRow{
 			{Attempt: refund.Attempt{No: 1, DispatchNo: 1, Kind: refund.AttemptSend, Generation: 1, StartedAt: epoch, NotAfter: epoch.Add(3 * time.Second)}},
 			{Attempt: refund.Attempt{No: 2, DispatchNo: 1, Kind: refund.AttemptQuery, Generation: 2, StartedAt: epoch, NotAfter: epoch, AnsweredAt: epoch, Answer: refund.NotFound}, Rule: "r", Late: true, Evidence: json.RawMessage(`{"status":404}`)},
 		},
-		Deliveries: []httpapi.DeliveryRow{{At: epoch, Consumer: "rest", Source: "rest", EventID: "k-1", Transport: "http:req", Outcome: "ACCEPTED"}},
+		Deliveries: []httpapi.DeliveryRow{{At: epoch, Consumer: "rest", Source: "rest", EventID: "k-1", Transport: "http:req", Outcome: "TAKEN"}},
 		Truncated:  true,
 	}
 	got := c.do("GET", "/v1/refunds/rf_1001/timeline", "")

@@ -24,14 +24,14 @@ func (s *service) CreateRefund(ctx context.Context, req oapi.CreateRefundRequest
 		return nil, err
 	}
 	out, err := s.acceptOne(ctx, refund.Intake{
-		Tenant: who.Tenant, Event: refund.EventKey{Consumer: refund.ConsumerREST, Source: refund.ConsumerREST, ID: key}, Type: refund.TypeRefundRequested,
+		Tenant: who.Tenant, Event: refund.EventID{Consumer: refund.ConsumerREST, Source: refund.ConsumerREST, ID: key}, Type: refund.TypeRefundRequested,
 		Refund: &body, Actor: who.Actor, Transport: "http:" + requestID(ctx),
 	})
 	if err != nil {
 		return nil, err
 	}
 	fault.Point(fault.AnswerRefund)
-	if out.Verdict != refund.Accepted && out.Verdict != refund.Replayed {
+	if out.Verdict != refund.Taken && out.Verdict != refund.Replayed {
 		return nil, problemOf(out)
 	}
 	if out.Refund == nil {
@@ -40,7 +40,7 @@ func (s *service) CreateRefund(ctx context.Context, req oapi.CreateRefundRequest
 	wait, asked := preferredWait(req.Params.Prefer)
 	r, waited := s.await(ctx, who.Tenant.ID, *out.Refund, wait, settled)
 	location := refundLocation(r.RefundID)
-	if out.Verdict == refund.Accepted {
+	if out.Verdict == refund.Taken {
 		return oapi.CreateRefund202JSONResponse{Body: refundOf(r), Headers: oapi.CreateRefund202ResponseHeaders{
 			Location: location, ETag: etag(r.JournalSeq), PreferenceApplied: applied(wait, asked && waited)}}, nil
 	}

@@ -25,7 +25,7 @@ func TestCreateRefundHandsTheDoorDomainWords(t *testing.T) {
 		t.Fatalf("the door got %d intakes, want 1", len(w.accepted))
 	}
 	in := w.accepted[0]
-	if in.Tenant != (refund.Tenant{ID: 1, Code: "demo"}) || in.Event != (refund.EventKey{Consumer: "rest", Source: "rest", ID: "k-1"}) ||
+	if in.Tenant != (refund.Tenant{ID: 1, Code: "demo"}) || in.Event != (refund.EventID{Consumer: "rest", Source: "rest", ID: "k-1"}) ||
 		in.Type != refund.TypeRefundRequested || in.Actor != "actor:shop" || in.Transport != "http:req.1" || in.Park != nil {
 		t.Errorf("intake = %+v", in)
 	}
@@ -85,7 +85,7 @@ func TestQuotedAndBareKeyAreOne(t *testing.T) {
 func TestOutcomesOfTheDoor(t *testing.T) {
 	t.Parallel()
 	known := sample("rf_1001")
-	known.State, known.JournalSeq, known.PendingReason, known.NextActionAt = refund.Success, 3, "", time.Time{}
+	known.State, known.JournalSeq, known.PendingReason, known.NextActionAt = refund.StateSuccess, 3, "", time.Time{}
 	for name, x := range map[string]struct {
 		out      refund.Outcome
 		err      error
@@ -104,7 +104,7 @@ func TestOutcomesOfTheDoor(t *testing.T) {
 		"busy":             {out: refund.Outcome{Verdict: refund.Busy}, status: 409, code: "operation-in-progress", retry: true},
 		"lost escapes":     {out: refund.Outcome{Verdict: refund.Lost}, status: 500, code: "internal", retry: true},
 		"code of nobody":   {out: refund.Outcome{Verdict: refund.Refused, Code: "no-such-code"}, status: 500, code: "internal", retry: true},
-		"no refund":        {out: refund.Outcome{Verdict: refund.Accepted}, status: 500, code: "internal", retry: true},
+		"no refund":        {out: refund.Outcome{Verdict: refund.Taken}, status: 500, code: "internal", retry: true},
 		"unavailable":      {err: refund.ErrUnavailable, status: 503, code: "unavailable", retry: true},
 		"commit unknown":   {err: refund.ErrCommitUnknown, status: 503, code: "unavailable", retry: true},
 		"overloaded":       {err: refund.ErrOverloaded, status: 503, code: "overloaded", retry: true},
@@ -170,7 +170,7 @@ func TestPreferWait(t *testing.T) {
 	w, c := serve(t, nil)
 	w.set(sample("rf_1001"))
 	done := sample("rf_1001")
-	done.State, done.JournalSeq, done.PendingReason, done.NextActionAt = refund.Success, 3, "", time.Time{}
+	done.State, done.JournalSeq, done.PendingReason, done.NextActionAt = refund.StateSuccess, 3, "", time.Time{}
 
 	got := make(chan reply, 3)
 	go func() {
@@ -253,7 +253,7 @@ func TestCancelAndCheck(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
 	canceled := sample("rf_1001")
-	canceled.State, canceled.JournalSeq, canceled.PendingReason, canceled.NextActionAt = refund.Canceled, 2, "", time.Time{}
+	canceled.State, canceled.JournalSeq, canceled.PendingReason, canceled.NextActionAt = refund.StateCanceled, 2, "", time.Time{}
 	for name, x := range map[string]struct {
 		err    error
 		cancel int

@@ -48,7 +48,7 @@ type Payments interface {
 // refund.ErrBusy. Both are repeatable.
 type Cases interface {
 	// ListCases returns at most q.Limit cases: open ones oldest first, closed ones newest first.
-	ListCases(ctx context.Context, tenant refund.TenantID, q refund.CaseQuery) ([]refund.CaseRow, error)
+	ListCases(ctx context.Context, tenant refund.TenantID, q refund.CaseFilter) ([]refund.CaseRow, error)
 	FindCase(ctx context.Context, tenant refund.TenantID, id refund.RID) (refund.CaseView, error)
 	// Propose stores a proposal. created says that it was not there before.
 	Propose(ctx context.Context, p refund.Proposal) (d refund.Decision, created bool, err error)
@@ -67,7 +67,7 @@ type EventDecoder interface {
 // ParkingLot keeps what the door cannot even look at. Parking the same place
 // again counts up and is no error. Errors: refund.ErrUnavailable.
 type ParkingLot interface {
-	ParkPoison(ctx context.Context, tenant refund.TenantID, ev refund.EventKey, reason string, p refund.Park) error
+	ParkUndecodable(ctx context.Context, tenant refund.TenantID, ev refund.EventID, reason string, p refund.Park) error
 }
 
 // Messages reads the trace of what bridges brought. Errors: refund.ErrUnavailable.
@@ -82,7 +82,7 @@ type Messages interface {
 // (not-redrivable), ErrBusy and ErrOverloaded.
 type ParkedMessages interface {
 	// ListParked returns at most q.Limit messages without their bytes, the oldest first.
-	ListParked(ctx context.Context, tenant refund.TenantID, q refund.ParkedQuery) ([]refund.ParkedView, error)
+	ListParked(ctx context.Context, tenant refund.TenantID, q refund.ParkedFilter) ([]refund.ParkedView, error)
 	ParkedMessage(ctx context.Context, tenant refund.TenantID, id refund.RID) (refund.ParkedView, error)
 	// Redrive and Discard are repeatable.
 	Redrive(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string) (refund.Redriven, error)

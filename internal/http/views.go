@@ -5,7 +5,7 @@ import "github.com/refundry/refundry/internal/refund"
 // The read models are the domain's; these are their names here.
 type (
 	// RefundQuery selects refunds.
-	RefundQuery = refund.Query
+	RefundQuery = refund.RefundFilter
 	// Timeline is everything durable about a refund.
 	Timeline = refund.Timeline
 	// JournalRow is one entry of the journal.

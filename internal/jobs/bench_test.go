@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func testContract() refund.Contract {
 	ms := func(n int) refund.Duration { return refund.Duration(time.Duration(n) * time.Millisecond) }
-	return refund.Contract{Profile: "test", Version: 1, Horizon: ms(100), Key: refund.KeyTerms{Dedupes: true, NumberLength: 64},
+	return refund.Contract{Profile: "test", Version: 1, Horizon: ms(100), Key: refund.IdempotencyTerms{Dedupes: true, NumberLength: 64},
 		Query: refund.QueryTerms{Exists: true, Readings: 2, ReadingGap: ms(50)},
 		Waits: refund.WaitTerms{Pending: ms(24 * 3600e3), Unknown: ms(3600e3), Accepted: ms(168 * 3600e3)}}
 }
@@ -166,12 +166,12 @@ func (b *bench) start(t *testing.T) *Runner {
 	return r
 }
 
-func (b *bench) accept(t *testing.T, n int) []refund.Key {
+func (b *bench) accept(t *testing.T, n int) []refund.RefundRef {
 	t.Helper()
 	g := make([]refund.Intake, n)
 	for i := range g {
 		id := fmt.Sprintf("rf_%d", i)
-		g[i] = refund.Intake{Tenant: b.tenant, Event: refund.EventKey{Consumer: "rest", Source: "rest", ID: id}, Type: refund.TypeRefundRequested,
+		g[i] = refund.Intake{Tenant: b.tenant, Event: refund.EventID{Consumer: "rest", Source: "rest", ID: id}, Type: refund.TypeRefundRequested,
 			Refund: &refund.Request{Params: refund.Params{RefundID: id, OrderID: "o", PaymentID: "pay_" + id, Amount: 100, Currency: "USD"},
 				Payment: &refund.PaymentSpec{OrderID: "o", Amount: 1000, Currency: "USD", Account: "demo"}},
 			Actor: "actor:test", RID: store.NewRID()}
@@ -180,17 +180,17 @@ func (b *bench) accept(t *testing.T, n int) []refund.Key {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := make([]refund.Key, n)
+	keys := make([]refund.RefundRef, n)
 	for i, o := range out {
-		if o.Verdict != refund.Accepted {
+		if o.Verdict != refund.Taken {
 			t.Fatalf("%s: %s %s", g[i].Refund.RefundID, o.Verdict, o.Code)
 		}
-		keys[i] = o.Refund.Key
+		keys[i] = o.Refund.RefundRef
 	}
 	return keys
 }
 
-func (b *bench) load(t *testing.T, k refund.Key) refund.Record {
+func (b *bench) load(t *testing.T, k refund.RefundRef) refund.Record {
 	t.Helper()
 	r, err := b.store.Load(t.Context(), k)
 	if err != nil {
@@ -213,7 +213,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 }
 
 // wantAll waits until every refund is in the state.
-func (b *bench) wantAll(t *testing.T, keys []refund.Key, want refund.State) {
+func (b *bench) wantAll(t *testing.T, keys []refund.RefundRef, want refund.State) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%d refunds in %s", len(keys), want), func() bool {
 		var n int

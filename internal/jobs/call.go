@@ -58,7 +58,7 @@ func (r *Runner) claim(rec refund.Record, kind refund.AttemptKind, no int, c ref
 	}
 	sum := sha256.Sum256(text)
 	t := r.cfg.Times
-	return req, refund.Claim{Key: rec.Key, State: rec.State, Generation: rec.Generation, JournalSeq: rec.JournalSeq, Kind: kind, Dispatch: no,
+	return req, refund.Claim{RefundRef: rec.RefundRef, State: rec.State, Generation: rec.Generation, JournalSeq: rec.JournalSeq, Kind: kind, Dispatch: no,
 		Contract: c, Lease: t.Lease, Margin: t.Margin, SendWindow: t.SendWindow, ClockSkew: t.ClockSkew, Request: sum[:]}, nil
 }
 
@@ -91,7 +91,7 @@ func (r *Runner) enterAll(ctx context.Context, rec refund.Record, got answered, 
 		}
 	}
 	for _, f := range got.facts {
-		if err := r.enter(ctx, rec.Key, f, c); err != nil {
+		if err := r.enter(ctx, rec.RefundRef, f, c); err != nil {
 			return err
 		}
 	}
@@ -106,7 +106,7 @@ func (r *Runner) enterLines(ctx context.Context, rec refund.Record, got answered
 	if len(got.others) == 0 {
 		return nil
 	}
-	return r.insist(ctx, rec.Key, "lines of a list", func(ctx context.Context) error {
+	return r.insist(ctx, rec.RefundRef, "lines of a list", func(ctx context.Context) error {
 		return r.cfg.Store.EnterLines(ctx, rec.Tenant, rec.PaymentID, "list", got.others, got.complete, c)
 	})
 }
@@ -130,7 +130,7 @@ func inTime(start, now time.Time, send time.Duration) bool {
 
 // enter gets an answer into the database. It has left the channel and will not come again, so neither the end of the job nor a database
 // that is away for a moment may lose it.
-func (r *Runner) enter(ctx context.Context, k refund.Key, f refund.Fact, c refund.Contract) error {
+func (r *Runner) enter(ctx context.Context, k refund.RefundRef, f refund.Fact, c refund.Contract) error {
 	return r.insist(ctx, k, fmt.Sprintf("answer %s of attempt %d", f.Kind, f.Attempt), func(ctx context.Context) error {
 		_, err := r.cfg.Store.Enter(ctx, k, f, c)
 		return err
@@ -138,7 +138,7 @@ func (r *Runner) enter(ctx context.Context, k refund.Key, f refund.Fact, c refun
 }
 
 // insist tries to store something until it is in the database or the time for it is over.
-func (r *Runner) insist(ctx context.Context, k refund.Key, what string, store func(context.Context) error) error {
+func (r *Runner) insist(ctx context.Context, k refund.RefundRef, what string, store func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Times.Enter)
 	defer cancel()
 	wait := 50 * time.Millisecond

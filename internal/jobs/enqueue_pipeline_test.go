@@ -18,7 +18,7 @@ func TestPipelineWritesRiversRow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := []refund.Wakeup{{Key: refund.Key{Tenant: 7, RID: refund.RID{1, 2, 3}}}, {Key: refund.Key{Tenant: 7, RID: refund.RID{4}}, Generation: 3}, {Key: refund.Key{Tenant: 7}, PaymentID: "pay_\"1"}}
+	w := []refund.Wakeup{{RefundRef: refund.RefundRef{Tenant: 7, RID: refund.RID{1, 2, 3}}}, {RefundRef: refund.RefundRef{Tenant: 7, RID: refund.RID{4}}, Generation: 3}, {RefundRef: refund.RefundRef{Tenant: 7}, PaymentID: "pay_\"1"}}
 	conn, err := pgx.ConnectConfig(t.Context(), b.pool.Config().ConnConfig)
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func TestAnnounceIsRiversMessage(t *testing.T) {
 	channel, payload := listen(func(conn *pgx.Conn) error { return e.Announce(t.Context(), conn, []string{"refunds"}) })
 	riversChannel, riversPayload := listen(func(conn *pgx.Conn) error {
 		return pgx.BeginFunc(t.Context(), conn, func(tx pgx.Tx) error {
-			return e.EnqueueTx(t.Context(), tx, []refund.Wakeup{{Key: refund.Key{Tenant: 1, RID: refund.RID{9}}}})
+			return e.EnqueueTx(t.Context(), tx, []refund.Wakeup{{RefundRef: refund.RefundRef{Tenant: 1, RID: refund.RID{9}}}})
 		})
 	})
 	if channel != riversChannel || len(payload) == 0 || compact(payload) != compact(riversPayload) {

@@ -7,8 +7,8 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// Gate holds calls back before anything of them exists.
-type Gate interface {
+// CallLimiter holds calls back before anything of them exists.
+type CallLimiter interface {
 	// Admit says whether a call to the account may be made now. done is then to be called once, with the answer's kind or
 	// with "" when no call was made. Else done is nil: wait that long, for that reason.
 	Admit(account string) (done func(refund.FactKind), wait time.Duration, why refund.PendingReason)
@@ -16,12 +16,12 @@ type Gate interface {
 
 // admitted makes a call if the gate lets it through. Otherwise the refund waits: no attempt, no claim, only its timer.
 func (r *Runner) admitted(ctx context.Context, rec refund.Record, kind refund.AttemptKind, no int, ch refund.Channel, c refund.Contract) error {
-	if r.cfg.Gate == nil {
+	if r.cfg.CallLimiter == nil {
 		return r.call(ctx, rec, kind, no, ch, c)
 	}
-	done, wait, why := r.cfg.Gate.Admit(rec.Account)
+	done, wait, why := r.cfg.CallLimiter.Admit(rec.Account)
 	if done == nil {
-		return r.cfg.Store.Postpone(ctx, rec.Key, rec.Generation, refund.Step{Do: refund.DoWait, Until: rec.Now.Add(wait), Why: why})
+		return r.cfg.Store.Reschedule(ctx, rec.RefundRef, rec.Generation, refund.Step{Kind: refund.StepWait, Until: rec.Now.Add(wait), Why: why})
 	}
 	heard := &listening{Channel: ch}
 	defer func() { done(heard.kind) }()

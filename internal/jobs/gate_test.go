@@ -32,7 +32,7 @@ func TestGateIsAWaitNotAnAttempt(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, testContract())
 			gate := &doorkeeper{why: why, heard: make(chan refund.FactKind, 16)}
-			b.cfg.Gate = gate
+			b.cfg.CallLimiter = gate
 			b.start(t)
 			k := b.accept(t, 1)[0]
 			for end := time.Now().Add(20 * time.Second); gate.refused.Load() < 2; <-time.After(5 * time.Millisecond) {
@@ -41,11 +41,11 @@ func TestGateIsAWaitNotAnAttempt(t *testing.T) {
 				}
 			}
 			r := b.load(t, k)
-			if r.State != refund.Pending || r.PendingReason != why || r.AttemptNo != 0 || r.Generation != 0 || !r.LeaseEndsAt.IsZero() || r.NextActionAt.IsZero() {
+			if r.State != refund.StatePending || r.PendingReason != why || r.AttemptNo != 0 || r.Generation != 0 || !r.LeaseEndsAt.IsZero() || r.NextActionAt.IsZero() {
 				t.Errorf("%+v: want PENDING because of %s, nothing tried and a timer", r.Refund, why)
 			}
 			gate.open.Store(true)
-			b.wantAll(t, []refund.Key{k}, refund.Success)
+			b.wantAll(t, []refund.RefundRef{k}, refund.StateSuccess)
 			if got := <-gate.heard; got != refund.Succeeded {
 				t.Errorf("the gate heard %q", got)
 			}
@@ -72,7 +72,7 @@ func TestC7SilenceIsPolledUntilFinal(t *testing.T) {
 	}
 	b.start(t)
 	k := b.accept(t, 1)[0]
-	b.wantAll(t, []refund.Key{k}, refund.Success)
+	b.wantAll(t, []refund.RefundRef{k}, refund.StateSuccess)
 	r := b.load(t, k)
 	if sends, queries, _ := b.channel.counts(); sends != 1 || queries != 4 || r.Case != nil || len(r.Effects) != 1 {
 		t.Errorf("%d sends, %d queries, case %+v, effects %+v: want one send and four questions", sends, queries, r.Case, r.Effects)
@@ -103,7 +103,7 @@ func TestC20AcceptedIsNotSuccessAndNoChangeIsNotFailure(t *testing.T) {
 	keys := b.accept(t, 2)
 	for end := time.Now().Add(20 * time.Second); ; <-time.After(5 * time.Millisecond) {
 		first, second := b.load(t, keys[0]).State, b.load(t, keys[1]).State
-		if states := map[refund.State]bool{first: true, second: true}; states[refund.InChannel] && states[refund.InDoubt] {
+		if states := map[refund.State]bool{first: true, second: true}; states[refund.StateAccepted] && states[refund.StateUnknown] {
 			break
 		}
 		if time.Now().After(end) {
@@ -116,7 +116,7 @@ func TestC20AcceptedIsNotSuccessAndNoChangeIsNotFailure(t *testing.T) {
 		}
 	}
 	close(lost)
-	b.wantAll(t, keys, refund.Success)
+	b.wantAll(t, keys, refund.StateSuccess)
 	if sends, _, effects := b.channel.counts(); sends != 2 || effects != 2 {
 		t.Errorf("%d sends, %d effects, want 2 and 2", sends, effects)
 	}

@@ -22,7 +22,7 @@ func TestC19RunnerAdoptsForeignRefund(t *testing.T) {
 	}
 	b.start(t)
 	k := b.accept(t, 1)[0]
-	b.wantAll(t, []refund.Key{k}, refund.Failed)
+	b.wantAll(t, []refund.RefundRef{k}, refund.StateFailed)
 	eventually(t, "the foreign refund in the balance", func() bool {
 		r := b.load(t, k)
 		return r.Payment.Refunded == 100 && r.Payment.Held == 0 && r.Payment.Reserved == 0 && r.Case == nil && r.NextActionAt.IsZero()
@@ -58,7 +58,7 @@ func TestRunnerAsksOnUnderACase(t *testing.T) {
 	if _, err := b.store.Judge(t.Context(), refund.Approval{Tenant: k.Tenant, CaseID: d.CaseID, DecisionID: d.ID, Approve: true, Actor: "bob"}); err != nil {
 		t.Fatalf("the proposal must still stand: %v", err)
 	}
-	b.wantAll(t, []refund.Key{k}, refund.Failed)
+	b.wantAll(t, []refund.RefundRef{k}, refund.StateFailed)
 	if r := b.load(t, k); r.Case != nil || r.Exposed {
 		t.Errorf("%+v", r.Refund)
 	}

@@ -72,14 +72,14 @@ func (t Times) withDefaults() Times {
 
 // Config of a Runner. Pool, Store and Channels are needed.
 type Config struct {
-	Pool     *pgxpool.Pool // for River: Workers + 5 connections beside the store's own
-	Schema   string        // default "refundry"
-	Store    Store
-	Channels refund.Channels
-	Waker    Waker      // nil = payment_wake jobs fail and are tried again
-	Maintain Maintainer // nil = no housekeeping
-	Observer Observer   // nil = nobody counts
-	Gate     Gate       // nil = every call may be made at once
+	Pool        *pgxpool.Pool // for River: Workers + 5 connections beside the store's own
+	Schema      string        // default "refundry"
+	Store       Store
+	Channels    refund.Channels
+	Waker       Waker       // nil = payment_wake jobs fail and are tried again
+	Maintain    Maintainer  // nil = no housekeeping
+	Observer    Observer    // nil = nobody counts
+	CallLimiter CallLimiter // nil = every call may be made at once
 	// Budget puts into the context how long after start a first byte may leave. nil = only the check before the call guards it.
 	Budget func(ctx context.Context, start time.Time, send time.Duration) context.Context
 

@@ -17,7 +17,7 @@ func TestRunnerSucceeds(t *testing.T) {
 	b := newBench(t, testContract())
 	b.start(t)
 	keys := b.accept(t, 100)
-	b.wantAll(t, keys, refund.Success)
+	b.wantAll(t, keys, refund.StateSuccess)
 	if sends, queries, effects := b.channel.counts(); sends != 100 || queries != 0 || effects != 100 {
 		t.Errorf("%d sends, %d queries, %d effects, want 100, 0, 100", sends, queries, effects)
 	}
@@ -43,7 +43,7 @@ func TestRunnerLostAnswers(t *testing.T) {
 	}
 	b.start(t)
 	keys := b.accept(t, 30)
-	b.wantAll(t, keys, refund.Success)
+	b.wantAll(t, keys, refund.StateSuccess)
 	if _, _, effects := b.channel.counts(); effects != 30 {
 		t.Errorf("%d effects, want 30", effects)
 	}
@@ -62,7 +62,7 @@ func TestRunnerTakesOver(t *testing.T) {
 	b := newBench(t, testContract())
 	k := b.accept(t, 1)[0]
 	r := b.load(t, k)
-	if _, err := b.store.Claim(t.Context(), refund.Claim{Key: k, State: r.State, Generation: r.Generation, JournalSeq: r.JournalSeq, Kind: refund.AttemptSend,
+	if _, err := b.store.Claim(t.Context(), refund.Claim{RefundRef: k, State: r.State, Generation: r.Generation, JournalSeq: r.JournalSeq, Kind: refund.AttemptSend,
 		Dispatch: 1, Contract: testContract(), Lease: 200 * time.Millisecond, Margin: 10 * time.Millisecond, SendWindow: 50 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestRunnerTakesOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.start(t)
-	b.wantAll(t, []refund.Key{k}, refund.Success)
+	b.wantAll(t, []refund.RefundRef{k}, refund.StateSuccess)
 	if r := b.load(t, k); r.Attempts[0].Answer != "" || len(r.Effects) != 1 {
 		t.Errorf("attempts %+v, effects %+v: the lost send stays without an answer, one effect", r.Attempts, r.Effects)
 	}
@@ -101,7 +101,7 @@ func TestRunnerWokenAfterADay(t *testing.T) {
 	b.cfg.Clock = func() time.Time { return time.Now().Round(0).Add(time.Duration(asleep.Load())) }
 	b.start(t)
 	k := b.accept(t, 1)[0]
-	b.wantAll(t, []refund.Key{k}, refund.Success)
+	b.wantAll(t, []refund.RefundRef{k}, refund.StateSuccess)
 	r := b.load(t, k)
 	if a := r.Attempts[0]; a.Answer != refund.NotSent || a.Kind != refund.AttemptSend {
 		t.Errorf("first attempt %+v, want NOT_SENT", a)
@@ -130,7 +130,7 @@ func TestRunnerLooksAgainAtAHeldRow(t *testing.T) {
 	b := newBench(t, testContract())
 	b.cfg.Store, b.cfg.SweepEvery = &held{Store: b.store}, time.Hour
 	b.start(t)
-	b.wantAll(t, b.accept(t, 1), refund.Success)
+	b.wantAll(t, b.accept(t, 1), refund.StateSuccess)
 }
 
 func TestRunnerStopDrains(t *testing.T) {
@@ -160,7 +160,7 @@ func TestRunnerStopDrains(t *testing.T) {
 	if err := <-stopped; err != nil {
 		t.Fatal(err)
 	}
-	if r := b.load(t, k); r.State != refund.Success {
+	if r := b.load(t, k); r.State != refund.StateSuccess {
 		t.Errorf("state %s: the answer of the call under way must be in the database", r.State)
 	}
 	if _, err := r.CheckNow(t.Context(), k); !errors.Is(err, refund.ErrUnavailable) {
@@ -180,7 +180,7 @@ func TestRunnerClientPanics(t *testing.T) {
 	}
 	b.start(t)
 	k := b.accept(t, 1)[0]
-	b.wantAll(t, []refund.Key{k}, refund.Success)
+	b.wantAll(t, []refund.RefundRef{k}, refund.StateSuccess)
 	if r := b.load(t, k); r.Attempts[0].Answer != refund.Unknown || r.Attempts[1].Kind != refund.AttemptQuery {
 		t.Errorf("attempts %+v: a panic proves nothing, the number is asked about", r.Attempts)
 	}
@@ -190,7 +190,7 @@ func TestRunnerClientPanics(t *testing.T) {
 func TestRunnerBlindChannel(t *testing.T) {
 	t.Parallel()
 	c := testContract()
-	c.Query, c.Key = refund.QueryTerms{}, refund.KeyTerms{NumberLength: 64}
+	c.Query, c.Key = refund.QueryTerms{}, refund.IdempotencyTerms{NumberLength: 64}
 	b := newBench(t, c)
 	b.channel.onSend = func(_ int, _ refund.Call, effect func() string) refund.Answer {
 		effect()
@@ -215,11 +215,11 @@ func TestCheckNow(t *testing.T) {
 	}
 	r := b.start(t)
 	k := b.accept(t, 1)[0]
-	b.wantAll(t, []refund.Key{k}, refund.Failed)
+	b.wantAll(t, []refund.RefundRef{k}, refund.StateFailed)
 	if asked, err := r.CheckNow(t.Context(), k); !asked || err != nil {
 		t.Fatalf("asked=%v %v", asked, err)
 	}
-	if got := b.load(t, k); got.State != refund.Failed || got.AttemptNo != 2 || got.Attempts[1].Answer != refund.NotFound || got.JournalSeq != 3 {
+	if got := b.load(t, k); got.State != refund.StateFailed || got.AttemptNo != 2 || got.Attempts[1].Answer != refund.NotFound || got.JournalSeq != 3 {
 		t.Errorf("%s, attempts %+v: a reading of nothing changes nothing", got.State, got.Attempts)
 	}
 	b.channel.mu.Lock()
@@ -228,10 +228,10 @@ func TestCheckNow(t *testing.T) {
 	if asked, err := r.CheckNow(t.Context(), k); !asked || err != nil {
 		t.Fatalf("asked=%v %v", asked, err)
 	}
-	if got := b.load(t, k); got.State != refund.Success || !got.Case.Has(refund.CaseLate) {
+	if got := b.load(t, k); got.State != refund.StateSuccess || !got.Case.Has(refund.CaseSuccessAfterEnd) {
 		t.Errorf("%s, case %+v: money that moved is booked, with a case", got.State, got.Case)
 	}
-	if _, err := r.CheckNow(t.Context(), refund.Key{Tenant: k.Tenant + 1, RID: k.RID}); !errors.Is(err, refund.ErrNotFound) {
+	if _, err := r.CheckNow(t.Context(), refund.RefundRef{Tenant: k.Tenant + 1, RID: k.RID}); !errors.Is(err, refund.ErrNotFound) {
 		t.Errorf("another tenant's refund: %v", err)
 	}
 }
@@ -264,7 +264,7 @@ func TestRunnerSurvivesDatabase(t *testing.T) {
 	if err := db.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b.wantAll(t, keys, refund.Success)
+	b.wantAll(t, keys, refund.StateSuccess)
 	if sends, _, effects := b.channel.counts(); sends != 1 || effects != 1 {
 		t.Errorf("%d sends, %d effects, want one of each", sends, effects)
 	}

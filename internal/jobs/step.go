@@ -12,7 +12,7 @@ import (
 // A step that was overtaken looks again so often, after 10, 20, 40 … ms: whoever holds the row, such as people who approve at the same
 // moment, holds it that long at the most.
 const (
-	looks      = 7
+	maxRereads = 7
 	firstPause = 10 * time.Millisecond
 )
 
@@ -21,8 +21,8 @@ const noChannelWait = 30 * time.Second
 
 // step does the next thing for a refund, if the job's generation is still the row's. Whatever comes after it has its own job, inserted
 // by the transaction that made it due. Errors: ErrNotFound, ErrUnavailable, ErrBusy.
-func (r *Runner) step(ctx context.Context, k refund.Key, generation int) error {
-	for look := range looks {
+func (r *Runner) step(ctx context.Context, k refund.RefundRef, generation int) error {
+	for look := range maxRereads {
 		rec, err := r.cfg.Store.Load(ctx, k)
 		if err != nil {
 			return err
@@ -34,7 +34,7 @@ func (r *Runner) step(ctx context.Context, k refund.Key, generation int) error {
 		if !errors.Is(err, refund.ErrNotOwner) {
 			return err
 		}
-		if look == looks-1 {
+		if look == maxRereads-1 {
 			break // the sweeper comes by
 		}
 		// the row moved on, its payment's turn has not come, or somebody holds it for a moment: look again
@@ -54,37 +54,37 @@ func (r *Runner) take(ctx context.Context, rec refund.Record) error {
 	ch, contract, ok := r.cfg.Channels.For(rec.Account)
 	if !ok {
 		r.log.WarnContext(ctx, "account not configured here", "account", rec.Account, "rid", rec.RID.String())
-		return r.cfg.Store.Postpone(ctx, rec.Key, rec.Generation, refund.Step{Do: refund.DoWait, Until: rec.Now.Add(noChannelWait)})
+		return r.cfg.Store.Reschedule(ctx, rec.RefundRef, rec.Generation, refund.Step{Kind: refund.StepWait, Until: rec.Now.Add(noChannelWait)})
 	}
 	st := refund.Decide(rec, contract, rec.Now)
 	own := refund.Fact{Dispatch: st.Dispatch, Generation: rec.Generation, Source: "worker", Actor: "system:worker"}
-	switch st.Do {
-	case refund.DoDone:
+	switch st.Kind {
+	case refund.StepDone:
 		return nil
-	case refund.DoWait:
-		return r.cfg.Store.Postpone(ctx, rec.Key, rec.Generation, st)
-	case refund.DoCase:
+	case refund.StepWait:
+		return r.cfg.Store.Reschedule(ctx, rec.RefundRef, rec.Generation, st)
+	case refund.StepOpenCase:
 		own.Kind, own.Reason = refund.Deadline, st.Reason
-	case refund.DoSettle:
+	case refund.StepSettle:
 		own.Kind = refund.Settled
-	case refund.DoNumber:
-		own.Kind = refund.KeyDead
-	case refund.DoSend:
+	case refund.StepRetireKey:
+		own.Kind = refund.KeyExpired
+	case refund.StepSend:
 		return r.admitted(ctx, rec, refund.AttemptSend, st.Dispatch, ch, contract)
-	case refund.DoQuery:
+	case refund.StepQuery:
 		return r.admitted(ctx, rec, refund.AttemptQuery, st.Dispatch, ch, contract)
-	case refund.DoList:
+	case refund.StepList:
 		return r.admitted(ctx, rec, refund.AttemptList, st.Dispatch, ch, contract)
 	default:
-		return fmt.Errorf("jobs: unknown step %q", st.Do)
+		return fmt.Errorf("jobs: unknown step %q", st.Kind)
 	}
-	_, err := r.cfg.Store.Enter(ctx, rec.Key, own, contract)
+	_, err := r.cfg.Store.Enter(ctx, rec.RefundRef, own, contract)
 	return err
 }
 
 // CheckNow asks the channel about a refund at once, whatever its state, and enters the answer. asked is false where the contract has
 // nothing to ask with or nothing can have left. Errors: ErrNotFound, ErrNoChannel, ErrOverloaded, ErrBusy, ErrUnavailable.
-func (r *Runner) CheckNow(ctx context.Context, k refund.Key) (asked bool, err error) {
+func (r *Runner) CheckNow(ctx context.Context, k refund.RefundRef) (asked bool, err error) {
 	release, err := r.enlist()
 	if err != nil {
 		return false, err
@@ -126,7 +126,7 @@ func (r *Runner) enlist() (release func(), err error) {
 func askable(rec refund.Record) (no int, left bool) {
 	for i := len(rec.Dispatches) - 1; i >= 0; i-- {
 		if rec.Dispatches[i].Exposed {
-			return rec.Dispatches[i].No, true
+			return rec.Dispatches[i].Ordinal, true
 		}
 	}
 	for _, a := range rec.Attempts {

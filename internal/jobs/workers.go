@@ -24,7 +24,7 @@ func (w *stepWorker) Work(ctx context.Context, job *river.Job[stepArgs]) error {
 	if err != nil {
 		return river.JobCancel(err)
 	}
-	err = w.r.step(ctx, refund.Key{Tenant: refund.TenantID(job.Args.TenantID), RID: rid}, job.Args.Generation)
+	err = w.r.step(ctx, refund.RefundRef{Tenant: refund.TenantID(job.Args.TenantID), RID: rid}, job.Args.Generation)
 	if errors.Is(err, refund.ErrNotFound) {
 		return river.JobCancel(err)
 	}

@@ -2,16 +2,18 @@ package refund
 
 import "sort"
 
-// act is a named consequence of a table row.
-type act struct {
+// mutation is a named consequence of a table row.
+type mutation struct {
 	name string
-	do   func(s *scene)
+	do   func(s *transition)
 }
 
-func opens(r CaseReason) act { return act{"case: " + string(r), func(s *scene) { s.addReason(r) }} }
+func opens(r CaseReason) mutation {
+	return mutation{"case: " + string(r), func(s *transition) { s.addReason(r) }}
+}
 
-func drops(r CaseReason) act {
-	return act{"answers " + string(r), func(s *scene) {
+func drops(r CaseReason) mutation {
+	return mutation{"answers " + string(r), func(s *transition) {
 		if !s.r.otherExposed(0) {
 			s.dropReason(r)
 		}
@@ -20,28 +22,28 @@ func drops(r CaseReason) act {
 
 // Consequences.
 var (
-	book   = act{"book the effect", (*scene).book}
-	mirror = act{"mirror the effect", (*scene).mirror}
-	detach = act{"give the line back", (*scene).detach}
-	pair   = act{"pair the effect", func(s *scene) { s.effectWithoutID().ChannelRefundID = s.f.ChannelRefundID; s.dropHeld() }}
+	book   = mutation{"book the effect", (*transition).book}
+	mirror = mutation{"mirror the effect", (*transition).mirror}
+	detach = mutation{"give the line back", (*transition).detach}
+	pair   = mutation{"pair the effect", func(s *transition) { s.effectWithoutID().ChannelRefundID = s.f.ChannelRefundID; s.dropHeld() }}
 
-	nextNumber = act{"next number", (*scene).nextNumber}
-	answerAsk  = act{"answer the ask", func(s *scene) { s.r.AskNo = 0 }}
-	markEpoch  = act{"mark exposed", (*scene).markEpoch}
+	nextNumber = mutation{"next number", (*transition).nextNumber}
+	answerAsk  = mutation{"answer the ask", func(s *transition) { s.r.AskNo = 0 }}
+	markEpoch  = mutation{"mark exposed", (*transition).markEpoch}
 
-	openLate          = opens(CaseLate)
-	openMulti         = opens(CaseMulti)
-	openOther         = opens(CaseOther)
+	openLate          = opens(CaseSuccessAfterEnd)
+	openMulti         = opens(CaseMultipleEffects)
+	openOther         = opens(CaseOtherNumberOpen)
 	openContradiction = opens(CaseContradiction)
 	openNoStep        = opens(CaseNoStep)
-	openAcknowledged  = opens(CaseAcknowledged)
-	openGiven         = act{"case: the reason given", func(s *scene) { s.addReason(s.f.Reason) }}
-	dropOther         = drops(CaseOther)
-	dropAcknowledged  = drops(CaseAcknowledged)
+	openAcknowledged  = opens(CaseAcknowledgedAfterEnd)
+	openGiven         = mutation{"case: the reason given", func(s *transition) { s.addReason(s.f.Reason) }}
+	dropOther         = drops(CaseOtherNumberOpen)
+	dropAcknowledged  = drops(CaseAcknowledgedAfterEnd)
 )
 
 // book adds the effect. Amounts that the channel did not say are the ones we asked for; other amounts stand as they are.
-func (s *scene) book() {
+func (s *transition) book() {
 	amount, cur := s.f.Amount, s.f.Currency
 	if amount == 0 {
 		amount = s.r.Amount
@@ -57,10 +59,10 @@ func (s *scene) book() {
 		s.addReason(CaseContradiction)
 	}
 	if e := s.foreignEffect(); e != nil { // a line that we had adopted as foreign is ours after all: the balance has it already
-		e.Ours, e.DispatchNo = true, s.d.No
+		e.Ours, e.DispatchNo = true, s.d.Ordinal
 		s.addReason(CaseContradiction)
 	} else {
-		s.r.Effects = append(s.r.Effects, Effect{Ours: true, DispatchNo: s.d.No, ChannelRefundID: s.f.ChannelRefundID, Amount: amount,
+		s.r.Effects = append(s.r.Effects, Effect{Ours: true, DispatchNo: s.d.Ordinal, ChannelRefundID: s.f.ChannelRefundID, Amount: amount,
 			Currency: cur, Counted: counted, Status: EffectMoved, ByPerson: !s.f.fromChannel(), At: s.now})
 		s.r.Payment.Refunded += counted
 	}
@@ -70,7 +72,7 @@ func (s *scene) book() {
 
 // mirror takes the effect back: the amount is refundable again. An effect without an id learns it here, so that a
 // success that is told late is known.
-func (s *scene) mirror() {
+func (s *transition) mirror() {
 	e := s.movedEffect()
 	if e.ChannelRefundID == "" && s.foreignEffect() == nil {
 		e.ChannelRefundID = s.f.ChannelRefundID
@@ -82,7 +84,7 @@ func (s *scene) mirror() {
 
 // detach makes the effects that only a line explains foreign again: the channel gives the dispatch another id. Their money
 // did move on the payment, so the balance stays.
-func (s *scene) detach() {
+func (s *transition) detach() {
 	for i := range s.r.Effects {
 		if e := &s.r.Effects[i]; s.onlyByLine(e) {
 			e.Ours, e.DispatchNo = false, 0
@@ -91,7 +93,7 @@ func (s *scene) detach() {
 }
 
 // dropHeld ends the wait of a held line that was this refund all along: same id, counted elsewhere now.
-func (s *scene) dropHeld() {
+func (s *transition) dropHeld() {
 	held := false
 	for i := range s.r.Effects {
 		e := &s.r.Effects[i]
@@ -102,30 +104,30 @@ func (s *scene) dropHeld() {
 		held = held || e.Status == EffectHeld
 	}
 	if !held {
-		s.dropReason(CaseHeld)
+		s.dropReason(CaseUnmatchedLine)
 	}
 }
 
 // nextNumber closes the live number with its proof and opens the next ordinal that nobody can have used. A number that an epoch has
 // marked is dead already, and so is the one behind it. The number itself is computed by whoever knows the installation.
-func (s *scene) nextNumber() {
+func (s *transition) nextNumber() {
 	d, _ := s.r.Dispatch(s.r.DispatchNo)
-	if !d.Dead {
-		d.Dead = true
-		death := Death{Dispatch: d.No, Rule: string(s.f.Kind), ByDecision: s.decided != nil}
+	if !d.Retired {
+		d.Retired = true
+		death := Retirement{Dispatch: d.Ordinal, Rule: string(s.f.Kind), ByDecision: s.decided != nil}
 		if s.decided == nil {
-			death.ProofAttempt = s.proof(d.No)
+			death.ProofAttempt = s.proof(d.Ordinal)
 		}
-		s.change.Deaths = append(s.change.Deaths, death)
+		s.change.Retirements = append(s.change.Retirements, death)
 	}
 	s.r.DispatchNo = len(s.r.Dispatches) + 1
-	s.r.Dispatches = append(s.r.Dispatches, Dispatch{No: s.r.DispatchNo, Number: DispatchNumber(s.r.Installation, s.r.TenantCode, s.r.RefundID, s.r.DispatchNo)})
+	s.r.Dispatches = append(s.r.Dispatches, Dispatch{Ordinal: s.r.DispatchNo, Number: DispatchNumber(s.r.Installation, s.r.TenantCode, s.r.RefundID, s.r.DispatchNo)})
 	s.r.ChannelRefundID = ""
 	s.d, _ = s.r.Dispatch(s.f.Dispatch) // the append may have moved it
 }
 
 // proof is the attempt whose answer shows that the number did nothing.
-func (s *scene) proof(no int) int {
+func (s *transition) proof(no int) int {
 	for i := len(s.r.Attempts) - 1; i >= 0; i-- {
 		a := s.r.Attempts[i]
 		if a.DispatchNo == no && (disproves(a.Answer) || a.Answer == NotFound || a.Answer == FailedFinal) {
@@ -136,19 +138,19 @@ func (s *scene) proof(no int) int {
 }
 
 // markEpoch says of every number that it may have been used in a future that a restore has cut off.
-func (s *scene) markEpoch() {
+func (s *transition) markEpoch() {
 	for i := range s.r.Dispatches {
 		d := &s.r.Dispatches[i]
 		d.MarkedEpoch = s.r.Epoch
-		if d.KeyDiesAt.IsZero() || d.KeyDiesAt.After(s.now) {
-			d.KeyDiesAt = s.now
+		if d.KeyExpiresAt.IsZero() || d.KeyExpiresAt.After(s.now) {
+			d.KeyExpiresAt = s.now
 		}
 		d.MayActUntil = later(d.MayActUntil, s.now.Add(LongestLease))
 	}
 	s.refold()
 }
 
-func (s *scene) addReason(r CaseReason) {
+func (s *transition) addReason(r CaseReason) {
 	if s.r.Case.Has(r) {
 		return
 	}
@@ -162,7 +164,7 @@ func (s *scene) addReason(r CaseReason) {
 }
 
 // dropReason removes one reason; the last one closes the case.
-func (s *scene) dropReason(r CaseReason) {
+func (s *transition) dropReason(r CaseReason) {
 	if !s.r.Case.Has(r) {
 		return
 	}

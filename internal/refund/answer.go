@@ -11,7 +11,7 @@ type FactKind string
 // What a channel can say (rules of evidence; Unknown is the default for everything not listed by the contract).
 const (
 	Succeeded        FactKind = "SUCCEEDED"
-	Acknowledged     FactKind = "ACCEPTED"
+	Acknowledged     FactKind = "ACKNOWLEDGED"
 	FailedFinal      FactKind = "FAILED_FINAL"
 	RefusedClean     FactKind = "REFUSED"
 	RefusedEcho      FactKind = "REFUSED_ECHO"
@@ -25,12 +25,12 @@ const (
 
 // What we conclude ourselves from time and missing evidence; these carry the generation.
 const (
-	LeaseEnd  FactKind = "LEASE_END"  // an owner stopped answering
-	Settled   FactKind = "SETTLED"    // exposure ended by time alone
-	KeyDead   FactKind = "KEY_DEAD"   // the live number may not be used any more
-	Deadline  FactKind = "DEADLINE"   // open for too long, or no automatic step is allowed
-	Withdrawn FactKind = "WITHDRAWN"  // cancel
-	EpochMark FactKind = "EPOCH_MARK" // restored or failed over: may have been sent in a lost future
+	LeaseEnd   FactKind = "LEASE_END"   // an owner stopped answering
+	Settled    FactKind = "SETTLED"     // exposure ended by time alone
+	KeyExpired FactKind = "KEY_EXPIRED" // the live number may not be used any more
+	Deadline   FactKind = "DEADLINE"    // open for too long, or no automatic step is allowed
+	Withdrawn  FactKind = "WITHDRAWN"   // cancel
+	EpochMark  FactKind = "EPOCH_MARK"  // restored or failed over: may have been sent in a lost future
 )
 
 // Answer is a channel's answer to one call, already classified by the contract.

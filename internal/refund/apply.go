@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// Grace is how long a job that was just handed out has before the sweeper hands it out again.
-const Grace = 10 * time.Second
+// HandoutTTL is how long a job that was just handed out has before the sweeper hands it out again.
+const HandoutTTL = 10 * time.Second
 
 // Apply enters one fact into a record that is held under its lock. It is pure: the same record, fact and contract give
 // the same change. r.Now is the time of the reading. Errors: ErrNotOwner when a conclusion from missing evidence
 // carries another generation than the row; a plain error when the fact names what does not exist.
 func Apply(r Record, f Fact, c Contract) (Change, error) { return applyBy(stateTable, r, f, c) }
 
-func applyBy(rules []row, r Record, f Fact, c Contract) (Change, error) {
+func applyBy(rules []rule, r Record, f Fact, c Contract) (Change, error) {
 	ch := Change{Before: r, After: clone(r)}
-	s := &scene{rules: rules, r: &ch.After, c: c, f: f, now: r.Now, change: &ch}
+	s := &transition{rules: rules, r: &ch.After, c: c, f: f, now: r.Now, change: &ch}
 	if f.Kind.concluded() && f.Generation != r.Generation {
 		return Change{}, ErrNotOwner
 	}
@@ -45,7 +45,7 @@ func applyBy(rules []row, r Record, f Fact, c Contract) (Change, error) {
 
 // concluded says whether a kind is our own conclusion from missing evidence, fenced by the generation.
 func (k FactKind) concluded() bool {
-	return k == LeaseEnd || k == Settled || k == KeyDead || k == Deadline
+	return k == LeaseEnd || k == Settled || k == KeyExpired || k == Deadline
 }
 
 // keyed says whether a kind has an identity: a status of a number or an effect. Answers that speak only of their own
@@ -66,7 +66,7 @@ func (f Fact) lost(a *Attempt) bool {
 func (f Fact) fromChannel() bool { return f.Source != "decision" }
 
 // complete writes the attempt's answer, once. done: it had one, or its attempt was lost and it proves nothing.
-func (s *scene) complete() (done bool, err error) {
+func (s *transition) complete() (done bool, err error) {
 	a, ok := s.r.Attempt(s.f.Attempt)
 	if s.f.lost(a) { // a restore has cut off the attempt: what the channel has of the number stands, what it has not proves nothing
 		s.f.Attempt = 0
@@ -89,19 +89,19 @@ func (s *scene) complete() (done bool, err error) {
 }
 
 // releaseLease gives ownership back after the owner's answer. PROCESSING keeps the lease until it is left.
-func (s *scene) releaseLease() {
-	if s.r.State != Processing {
+func (s *transition) releaseLease() {
+	if s.r.State != StateProcessing {
 		s.r.LeaseEndsAt = time.Time{}
 	}
 }
 
 // record keeps what the fact says of its dispatch, whatever the state.
-func (s *scene) record() {
+func (s *transition) record() {
 	d := s.d
 	switch s.f.Kind {
 	case Acknowledged, Reversed: // the channel has, or had, a refund of this number
 		if !s.ackBefore { // a decree that says "not done" is void
-			d.Decreed = false
+			d.Overridden = false
 		}
 		d.Acknowledged = true
 		d.Exposed = true
@@ -120,9 +120,9 @@ func (s *scene) record() {
 }
 
 // ofAnother says whether the channel's id belongs to another number of this refund.
-func (s *scene) ofAnother(id string) bool {
+func (s *transition) ofAnother(id string) bool {
 	for _, d := range s.r.Dispatches {
-		if d.No != s.f.Dispatch && d.ChannelRefundID == id {
+		if d.Ordinal != s.f.Dispatch && d.ChannelRefundID == id {
 			return true
 		}
 	}
@@ -132,7 +132,7 @@ func (s *scene) ofAnother(id string) bool {
 // refold brings the flags in step with the answers. Exposure ends by evidence; it begins only with a send's claim, an
 // acknowledgement or an epoch mark, so that a contract's new terms cannot expose what was proven under the old ones. While
 // an epoch is open no answer ends it: sends that a restore has cut off may stand behind each of them.
-func (s *scene) refold() {
+func (s *transition) refold() {
 	for i := range s.r.Dispatches {
 		d := &s.r.Dispatches[i]
 		stays := s.heldOpen(*d) || s.r.Exposure(*d, s.c, s.now).Exposed
@@ -142,32 +142,32 @@ func (s *scene) refold() {
 }
 
 // heldOpen says whether a dispatch that was exposed stays so because an epoch is open.
-func (s *scene) heldOpen(d Dispatch) bool {
-	was, ok := s.change.Before.Dispatch(d.No)
-	return s.r.SendingHeld && ok && was.Exposed && !d.Decreed && !s.r.booked(d.No)
+func (s *transition) heldOpen(d Dispatch) bool {
+	was, ok := s.change.Before.Dispatch(d.Ordinal)
+	return s.r.SendingHeld && ok && was.Exposed && !d.Overridden && !s.r.booked(d.Ordinal)
 }
 
-func (s *scene) key() [32]byte {
+func (s *transition) key() [32]byte {
 	return FactKey(s.d.Number, string(s.f.Kind), s.f.ChannelRefundID, s.f.Amount, s.f.Currency)
 }
 
 // row finds the table row that applies. A known fact has done its work, unless it answers an open ask, or is a return
 // whose effect was booked only later; what fits no row is kept as evidence, and a conclusion that does not hold any more
 // is forgotten.
-func (s *scene) row() row {
+func (s *transition) row() rule {
 	late := s.f.Kind == Reversed && stands.ok(s) && !otherAmount.ok(s)
 	if s.change.Known && !answersAsk.ok(s) && !late {
-		return row{id: "known", hops: stay(), silent: true}
+		return rule{id: "known", moves: stay(), silent: true}
 	}
 	for _, w := range s.rules {
 		if w.fact == s.f.Kind && has(w.in, s.r.State) && s.holds(w.when) {
 			return w
 		}
 	}
-	return row{id: "evidence", hops: stay(), silent: s.f.Kind.concluded()}
+	return rule{id: "evidence", moves: stay(), silent: s.f.Kind.concluded()}
 }
 
-func (s *scene) holds(gs []guard) bool {
+func (s *transition) holds(gs []guard) bool {
 	for _, g := range gs {
 		if !g.ok(s) {
 			return false
@@ -177,10 +177,10 @@ func (s *scene) holds(gs []guard) bool {
 }
 
 // enter makes the row's transitions.
-func (s *scene) enter(w row) {
+func (s *transition) enter(w rule) {
 	s.change.Rows = append(s.change.Rows, w.id)
 	caseBefore, askBefore := s.r.Case, s.r.AskNo
-	for i, h := range w.hops {
+	for i, h := range w.moves {
 		for _, a := range h.do {
 			a.do(s)
 		}
@@ -190,7 +190,7 @@ func (s *scene) enter(w row) {
 		from := s.r.State
 		s.move(h.to)
 		s.flags()
-		if i == len(w.hops)-1 {
+		if i == len(w.moves)-1 {
 			s.alarm()
 			s.closes()
 		}
@@ -203,21 +203,21 @@ func (s *scene) enter(w row) {
 }
 
 // hopKind: a return that nobody had told before is two facts, the success and its end.
-func (s *scene) hopKind(w row, i int) FactKind {
-	if len(w.hops) == 2 {
+func (s *transition) hopKind(w rule, i int) FactKind {
+	if len(w.moves) == 2 {
 		return []FactKind{Succeeded, Reversed}[i]
 	}
 	return s.f.Kind
 }
 
 // over says whether a hop would stay among the open states although nothing is exposed any more.
-func (s *scene) over(to State) bool {
+func (s *transition) over(to State) bool {
 	return has(inFlight, s.r.State) && !s.r.anyExposed() && (to == "" || has(inFlight, to))
 }
 
 // settle leaves the open states when nothing is exposed any more: time or this fact ended it. The journal tells it
 // under the fact that came.
-func (s *scene) settle() {
+func (s *transition) settle() {
 	if !s.over("") {
 		return
 	}
@@ -229,20 +229,20 @@ func (s *scene) settle() {
 }
 
 // move changes the state and everything that depends on the state alone.
-func (s *scene) move(to State) {
+func (s *transition) move(to State) {
 	if to == "" || to == s.r.State {
 		return
 	}
 	from := s.r.State
 	s.r.State, s.r.StateSince = to, s.now
 	s.r.PendingReason, s.r.Failure = "", Failure{}
-	if to != Pending {
+	if to != StatePending {
 		s.r.AskNo = 0
 	}
-	if from == Processing || to.Final() || to == Pending {
+	if from == StateProcessing || to.Final() || to == StatePending {
 		s.r.LeaseEndsAt = time.Time{}
 	}
-	if to == Failed {
+	if to == StateFailed {
 		s.r.Failure = Failure{Code: failureCode(s.r, s.f.Kind), ChannelCode: s.channelCode()}
 	}
 	if to.Final() && !from.Final() {
@@ -271,14 +271,14 @@ func failureCode(r *Record, k FactKind) string {
 // and the channel knows it only if it was used in a future that a restore has cut off.
 func (r *Record) endedNegatively() bool {
 	for _, d := range r.Dispatches {
-		if d.No >= r.DispatchNo && !d.FinalNegativeAt.IsZero() {
+		if d.Ordinal >= r.DispatchNo && !d.FinalNegativeAt.IsZero() {
 			return true
 		}
 	}
 	return false
 }
 
-func (s *scene) channelCode() string {
+func (s *transition) channelCode() string {
 	if s.f.Code != "" || s.decided != nil {
 		return s.f.Code
 	}
@@ -288,16 +288,16 @@ func (s *scene) channelCode() string {
 
 // flags derives what a row of the table must never forget: exposure under a final state, held money, excess, and the
 // reasons of a case that an end has answered.
-func (s *scene) flags() {
+func (s *transition) flags() {
 	s.refold()
-	switch moved := s.r.State == Success || s.r.State == ReversedSt; {
+	switch moved := s.r.State == StateSuccess || s.r.State == StateReversed; {
 	case !s.r.State.Final():
 	case !s.r.Exposed:
 		s.dropReason(CaseDeadline)
 		s.dropReason(CaseNoStep)
-		s.dropReason(CaseOther)
+		s.dropReason(CaseOtherNumberOpen)
 	case moved || s.r.Case == nil:
-		s.addReason(CaseOther)
+		s.addReason(CaseOtherNumberOpen)
 	}
 	p := &s.r.Payment
 	p.Held += underFinal(s.r.Refund) - s.heldSoFar()
@@ -306,9 +306,9 @@ func (s *scene) flags() {
 
 // alarm opens the case of an excess that the whole fact has made, and ends the reason when nothing is left of it; what the
 // first transition adds the second may take back.
-func (s *scene) alarm() {
+func (s *transition) alarm() {
 	switch p := s.r.Payment; {
-	case p.Excess <= p.ExcessAllowed:
+	case p.Excess <= p.ExcessAccepted:
 		s.dropReason(CaseExcess)
 	case p.Excess > s.change.Before.Payment.Excess:
 		s.addReason(CaseExcess)
@@ -324,7 +324,7 @@ func underFinal(r Refund) int64 {
 }
 
 // heldSoFar is what the last written row of this refund holds.
-func (s *scene) heldSoFar() int64 {
+func (s *transition) heldSoFar() int64 {
 	if n := len(s.change.Steps); n > 0 {
 		return underFinal(s.change.Steps[n-1].Row)
 	}
@@ -332,8 +332,8 @@ func (s *scene) heldSoFar() int64 {
 }
 
 // journal closes a transition: one journal row, and the refund's row as it stands now.
-func (s *scene) journal(from State, kind FactKind) {
-	data := map[string]any{"dispatch": s.f.Dispatch, "row": s.change.Rows[len(s.change.Rows)-1]}
+func (s *transition) journal(from State, kind FactKind) {
+	data := map[string]any{"dispatch": s.f.Dispatch, "rule": s.change.Rows[len(s.change.Rows)-1]}
 	put := func(k, v string) {
 		if v != "" {
 			data[k] = v
@@ -371,11 +371,11 @@ func (s *scene) journal(from State, kind FactKind) {
 		}
 	}
 	s.r.JournalSeq++
-	s.r.NextActionAt = s.now.Add(Grace)
+	s.r.NextActionAt = s.now.Add(HandoutTTL)
 	if idle(s.r.Refund) {
 		s.r.NextActionAt = time.Time{}
 	}
-	s.change.Steps = append(s.change.Steps, Transition{Row: s.r.Refund, Entry: e})
+	s.change.Steps = append(s.change.Steps, JournalStep{Row: s.r.Refund, Entry: e})
 	s.change.VoidProposals = true
 }
 
@@ -383,21 +383,21 @@ func (s *scene) journal(from State, kind FactKind) {
 func idle(r Refund) bool { return r.State.Final() && !r.Exposed && r.Case == nil }
 
 // finish sets the one timer by asking what comes next.
-func (s *scene) finish() {
+func (s *transition) finish() {
 	step := Decide(s.change.After, s.c, s.now)
-	if s.r.State == Pending {
+	if s.r.State == StatePending {
 		s.r.PendingReason = PendingQueued
-		if step.Do == DoWait && step.Why != "" {
+		if step.Kind == StepWait && step.Why != "" {
 			s.r.PendingReason = step.Why
 		}
 	}
 	switch {
 	case idle(s.r.Refund):
 		s.r.NextActionAt = time.Time{}
-	case step.Do == DoWait:
+	case step.Kind == StepWait:
 		s.r.NextActionAt = step.Until
 	default:
-		s.r.NextActionAt, s.change.WakeNow = s.now.Add(Grace), true
+		s.r.NextActionAt, s.change.WakeNow = s.now.Add(HandoutTTL), true
 	}
 	if n := len(s.change.Steps); n > 0 {
 		s.change.Steps[n-1].Row = s.r.Refund
@@ -405,13 +405,13 @@ func (s *scene) finish() {
 }
 
 // check is the pair of the database's guards: a change that breaks a promise never leaves this package.
-func (s *scene) check() error {
+func (s *transition) check() error {
 	r := s.r
 	open := has(inFlight, r.State)
 	switch {
 	case open && !r.Exposed:
 		return fmt.Errorf("refund: %s with nothing exposed", r.State)
-	case r.State == Pending && r.Exposed:
+	case r.State == StatePending && r.Exposed:
 		return fmt.Errorf("refund: PENDING while exposed")
 	case r.State.Final() && r.Exposed && r.Case == nil:
 		return fmt.Errorf("refund: %s while exposed, without a case", r.State)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// CaseQuery selects cases. Zero fields select every open one.
-type CaseQuery struct {
+// CaseFilter selects cases. Zero fields select every open one.
+type CaseFilter struct {
 	Closed    bool // closed ones, newest first; else open ones, oldest first
 	Reason    CaseReason
 	RefundID  string

@@ -10,9 +10,9 @@ import (
 type Change struct {
 	Before, After Record
 	Known         bool // the fact was in the journal already: only an attempt's answer is written
-	Steps         []Transition
+	Steps         []JournalStep
 	Attempt       *AttemptAnswer
-	Deaths        []Death
+	Retirements   []Retirement
 	CaseClosed    *Case // the case that this change closes
 	VoidProposals bool
 	Rows          []string // numbers of the table rows that applied, for coverage
@@ -20,8 +20,8 @@ type Change struct {
 	Decision      RID      // the decision that takes effect; zero = none
 }
 
-// Transition is one journal row and the refund row as it stands after it.
-type Transition struct {
+// JournalStep is one journal row and the refund row as it stands after it.
+type JournalStep struct {
 	Row   Refund
 	Entry Entry
 }
@@ -51,8 +51,8 @@ type AttemptAnswer struct {
 	Evidence   json.RawMessage
 }
 
-// Death closes a number for ever; the proof opens the way to the next one.
-type Death struct {
+// Retirement closes a number for ever; the proof opens the way to the next one.
+type Retirement struct {
 	Dispatch     int
 	ProofAttempt int // 0 = by decision or epoch
 	ByDecision   bool

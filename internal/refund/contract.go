@@ -42,18 +42,18 @@ type Contract struct {
 	Profile string `json:"profile"`
 	Version int    `json:"-"`
 
-	Key     KeyTerms   `json:"key"`
-	Query   QueryTerms `json:"query"`
-	List    QueryTerms `json:"list"`
-	Notices bool       `json:"notices"`
-	Codes   CodeTerms  `json:"codes"`
-	Limits  LimitTerms `json:"limits"`
-	Waits   WaitTerms  `json:"waits"`
-	Horizon Duration   `json:"inFlightHorizon"` // how long a byte that left may still act
+	Key     IdempotencyTerms `json:"key"`
+	Query   QueryTerms       `json:"query"`
+	List    QueryTerms       `json:"list"`
+	Notices bool             `json:"notices"`
+	Codes   CodeTerms        `json:"codes"`
+	Limits  LimitTerms       `json:"limits"`
+	Waits   WaitTerms        `json:"waits"`
+	Horizon Duration         `json:"inFlightHorizon"` // how long a byte that left may still act
 }
 
-// KeyTerms say what a repeated send under the same number does.
-type KeyTerms struct {
+// IdempotencyTerms say what a repeated send under the same number does.
+type IdempotencyTerms struct {
 	Dedupes         bool     `json:"dedupes"`         // same number = same refund
 	Lifetime        Duration `json:"lifetime"`        // from the first send; 0 = as long as the refund exists
 	ReplaysState    bool     `json:"replaysState"`    // a re-send tells the current state, so it can serve as recovery
@@ -151,26 +151,26 @@ func (c Contract) Validate() error {
 	return nil
 }
 
-// numberDead says whether the live way of a number is over: its key dies, or the channel would only repeat an answer
+// numberSpent says whether the live way of a number is over: its key dies, or the channel would only repeat an answer
 // that tells nothing. Whoever asks must know that nothing is exposed before the next number is used.
-func (r *Record) numberDead(d Dispatch, c Contract, now time.Time) bool {
+func (r *Record) numberSpent(d Dispatch, c Contract, now time.Time) bool {
 	if c.Key.KeepsAnswer {
-		if a, ok := r.lastSend(d.No); ok && (a.Answer == "" || a.Answer == Unknown || a.Answer == RefusedEcho) {
+		if a, ok := r.lastSend(d.Ordinal); ok && (a.Answer == "" || a.Answer == Unknown || a.Answer == RefusedEcho) {
 			return true
 		}
 	}
-	return r.tightened(d, c).keyDead(c, now)
+	return r.tightened(d, c).keyExpired(c, now)
 }
 
 // tightened is the dispatch with the end of its key as a later contract may have moved it: only ever earlier than what
 // the first send has frozen.
 func (r *Record) tightened(d Dispatch, c Contract) Dispatch {
-	first := r.firstTry(d.No)
+	first := r.firstTry(d.Ordinal)
 	if c.Key.Lifetime <= 0 || first.IsZero() {
 		return d
 	}
-	if end := first.Add(c.Key.Lifetime.D()); d.KeyDiesAt.IsZero() || end.Before(d.KeyDiesAt) {
-		d.KeyDiesAt = end
+	if end := first.Add(c.Key.Lifetime.D()); d.KeyExpiresAt.IsZero() || end.Before(d.KeyExpiresAt) {
+		d.KeyExpiresAt = end
 	}
 	return d
 }

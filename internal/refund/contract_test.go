@@ -12,7 +12,7 @@ func TestContractsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(*refund.Contract){
 		"numbers too short":            func(c *refund.Contract) { c.Key.NumberLength = 33 },
-		"replay without a key":         func(c *refund.Contract) { c.Key = refund.KeyTerms{ReplaysState: true, NumberLength: 64} },
+		"replay without a key":         func(c *refund.Contract) { c.Key = refund.IdempotencyTerms{ReplaysState: true, NumberLength: 64} },
 		"kept low balance":             func(c *refund.Contract) { c.Key.KeepsAnswer, c.Codes.LowBalance = true, []string{"low"} },
 		"replay of the first answer":   func(c *refund.Contract) { c.Key.ReplaysState, c.Key.KeepsAnswer = true, true },
 		"replay that may act again":    func(c *refund.Contract) { c.Key.ReplaysState, c.Key.After2xx = true, true },
@@ -37,8 +37,8 @@ var begin = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // at is a PENDING record whose number was sent once, at begin, and is not exposed any more.
 func at(answer refund.FactKind, dies time.Time) refund.Record {
 	var r refund.Record
-	r.State, r.DispatchNo, r.AttemptNo, r.NextActionAt = refund.Pending, 1, 1, begin
-	r.Dispatches = []refund.Dispatch{{No: 1, KeyDiesAt: dies}}
+	r.State, r.DispatchNo, r.AttemptNo, r.NextActionAt = refund.StatePending, 1, 1, begin
+	r.Dispatches = []refund.Dispatch{{Ordinal: 1, KeyExpiresAt: dies}}
 	r.Attempts = []refund.Attempt{{No: 1, DispatchNo: 1, Kind: refund.AttemptSend, StartedAt: begin, NotAfter: begin.Add(3 * time.Second), AnsweredAt: begin, Answer: answer}}
 	return r
 }
@@ -52,22 +52,22 @@ func TestLaterContractOnlyTightensAKey(t *testing.T) {
 		frozen   time.Duration // 0 = the first send froze no end
 		lifetime time.Duration
 		after    time.Duration
-		do       refund.Do
+		do       refund.StepKind
 	}{
-		{"as frozen, alive", 20 * time.Minute, 20 * time.Minute, 10 * time.Minute, refund.DoSend},
-		{"as frozen, dead", 20 * time.Minute, 20 * time.Minute, 20 * time.Minute, refund.DoNumber},
-		{"tightened", 20 * time.Minute, 5 * time.Minute, 10 * time.Minute, refund.DoNumber},
-		{"lengthened", 5 * time.Minute, 20 * time.Minute, 10 * time.Minute, refund.DoNumber},
-		{"had no end, has one now", 0, 5 * time.Minute, 10 * time.Minute, refund.DoNumber},
-		{"had an end, has none now", 5 * time.Minute, 0, 10 * time.Minute, refund.DoNumber},
-		{"never had one", 0, 0, 10 * time.Minute, refund.DoSend},
+		{"as frozen, alive", 20 * time.Minute, 20 * time.Minute, 10 * time.Minute, refund.StepSend},
+		{"as frozen, dead", 20 * time.Minute, 20 * time.Minute, 20 * time.Minute, refund.StepRetireKey},
+		{"tightened", 20 * time.Minute, 5 * time.Minute, 10 * time.Minute, refund.StepRetireKey},
+		{"lengthened", 5 * time.Minute, 20 * time.Minute, 10 * time.Minute, refund.StepRetireKey},
+		{"had no end, has one now", 0, 5 * time.Minute, 10 * time.Minute, refund.StepRetireKey},
+		{"had an end, has none now", 5 * time.Minute, 0, 10 * time.Minute, refund.StepRetireKey},
+		{"never had one", 0, 0, 10 * time.Minute, refund.StepSend},
 	} {
 		dies := time.Time{}
 		if x.frozen > 0 {
 			dies = begin.Add(x.frozen)
 		}
 		c.Key.Lifetime = refund.Duration(x.lifetime)
-		if got := refund.Decide(at(refund.Retryable, dies), c, begin.Add(x.after)); got.Do != x.do {
+		if got := refund.Decide(at(refund.Retryable, dies), c, begin.Add(x.after)); got.Kind != x.do {
 			t.Errorf("%s: %+v, want %s", x.what, got, x.do)
 		}
 	}
@@ -78,8 +78,8 @@ func TestLaterContractOnlyTightensAKey(t *testing.T) {
 func TestKeptAnswersSpendANumber(t *testing.T) {
 	t.Parallel()
 	c, _ := refund.Profile(refund.ProfileListAndMatch)
-	for answer, do := range map[refund.FactKind]refund.Do{refund.Unknown: refund.DoNumber, "": refund.DoNumber, refund.Retryable: refund.DoSend, refund.NotSent: refund.DoSend} {
-		if got := refund.Decide(at(answer, begin.Add(24*time.Hour)), c, begin.Add(time.Minute)); got.Do != do {
+	for answer, do := range map[refund.FactKind]refund.StepKind{refund.Unknown: refund.StepRetireKey, "": refund.StepRetireKey, refund.Retryable: refund.StepSend, refund.NotSent: refund.StepSend} {
+		if got := refund.Decide(at(answer, begin.Add(24*time.Hour)), c, begin.Add(time.Minute)); got.Kind != do {
 			t.Errorf("after %q: %+v, want %s", answer, got, do)
 		}
 	}

@@ -9,26 +9,26 @@ import (
 const (
 	firstStep   = time.Second
 	longestStep = 300 * time.Second
-	caseLook    = time.Hour // how often an open case is looked at when nothing can be asked
+	caseRecheck = time.Hour // how often an open case is looked at when nothing can be asked
 )
 
 // Decide says what comes next for a refund. It is pure: record, contract and time in, one step out.
 // It never says Send for a dispatch that is exposed unless the contract lets a number be replayed.
 func Decide(r Record, c Contract, now time.Time) Step {
 	if idle(r.Refund) {
-		return Step{Do: DoDone}
+		return Step{Kind: StepDone}
 	}
 	if r.LeaseEndsAt.After(now) {
-		return Step{Do: DoWait, Until: r.LeaseEndsAt}
+		return Step{Kind: StepWait, Until: r.LeaseEndsAt}
 	}
 	switch {
-	case r.State == Processing:
-		return Step{Do: DoWait, Until: later(r.LeaseEndsAt, now.Add(time.Second))} // the sweeper ends the lease
-	case r.SendingHeld && r.State == Pending:
-		return Step{Do: DoWait, Until: now.Add(Grace), Why: PendingHeld}
+	case r.State == StateProcessing:
+		return Step{Kind: StepWait, Until: later(r.LeaseEndsAt, now.Add(time.Second))} // the sweeper ends the lease
+	case r.SendingHeld && r.State == StatePending:
+		return Step{Kind: StepWait, Until: now.Add(HandoutTTL), Why: PendingHeld}
 	case r.SendingHeld && !r.State.Final(): // what was lost may contradict every "no": the marking comes first
-		return Step{Do: DoWait, Until: now.Add(Grace)}
-	case r.State == Pending:
+		return Step{Kind: StepWait, Until: now.Add(HandoutTTL)}
+	case r.State == StatePending:
 		return decidePending(&r, c, now)
 	}
 	return decideOpen(&r, c, now)
@@ -44,37 +44,37 @@ func decidePending(r *Record, c Contract, now time.Time) Step {
 	case r.AskNo != 0:
 		return decideAsk(r, c, now)
 	case r.Case != nil:
-		return Step{Do: DoWait, Until: now.Add(caseLook)}
+		return Step{Kind: StepWait, Until: now.Add(caseRecheck)}
 	case r.endedNegatively():
-		return Step{Do: DoSettle}
+		return Step{Kind: StepSettle}
 	case !since.IsZero() && now.Sub(since) >= c.Waits.Pending.D():
-		return Step{Do: DoCase, Reason: CaseDeadline}
-	case r.numberDead(*d, c, now):
-		return Step{Do: DoNumber, Dispatch: d.No}
+		return Step{Kind: StepOpenCase, Reason: CaseDeadline}
+	case r.numberSpent(*d, c, now):
+		return Step{Kind: StepRetireKey, Dispatch: d.Ordinal}
 	}
 	if last, ok := r.lastSend(r.DispatchNo); ok && (last.Answer == Retryable || last.Answer == NotSent) {
 		if until := r.retryAt(last, c); until.After(now) {
-			return Step{Do: DoWait, Until: until, Why: c.pendingReason(last)}
+			return Step{Kind: StepWait, Until: until, Why: c.pendingReason(last)}
 		}
 	}
 	if r.Payment.NextSendAt.After(now) && c.Limits.Spacing > 0 {
-		return Step{Do: DoWait, Until: r.Payment.NextSendAt, Why: PendingSpacing}
+		return Step{Kind: StepWait, Until: r.Payment.NextSendAt, Why: PendingSpacing}
 	}
-	return Step{Do: DoSend, Dispatch: r.DispatchNo}
+	return Step{Kind: StepSend, Dispatch: r.DispatchNo}
 }
 
 // decideAsk: a person wants a resend; the channel is asked about the old number first. Asking goes on under a case.
 func decideAsk(r *Record, c Contract, now time.Time) Step {
 	if r.Case == nil && now.Sub(r.StateSince) >= c.Waits.Pending.D() {
-		return Step{Do: DoCase, Reason: CaseDeadline}
+		return Step{Kind: StepOpenCase, Reason: CaseDeadline}
 	}
 	if s, ok := r.question(r.AskNo, c, now); ok {
 		return s
 	}
 	if r.Case == nil {
-		return Step{Do: DoCase, Reason: CaseNoStep}
+		return Step{Kind: StepOpenCase, Reason: CaseNoStep}
 	}
-	return Step{Do: DoWait, Until: now.Add(caseLook)}
+	return Step{Kind: StepWait, Until: now.Add(caseRecheck)}
 }
 
 // decideOpen: something is exposed, or a case is open on a final state.
@@ -82,20 +82,20 @@ func decideOpen(r *Record, c Contract, now time.Time) Step {
 	target, any := r.exposedTarget()
 	if !any {
 		if r.State.Final() {
-			return Step{Do: DoWait, Until: now.Add(caseLook)}
+			return Step{Kind: StepWait, Until: now.Add(caseRecheck)}
 		}
-		return Step{Do: DoSettle}
+		return Step{Kind: StepSettle}
 	}
 	d, _ := r.Dispatch(target)
 	e := r.Exposure(*d, c, now)
 	switch {
 	case !e.Exposed:
-		return Step{Do: DoSettle}
+		return Step{Kind: StepSettle}
 	case !d.FinalNegativeAt.IsZero(): // its end is known, only time is missing
-		return Step{Do: DoWait, Until: e.ActsUntil}
+		return Step{Kind: StepWait, Until: e.ActsUntil}
 	}
 	if r.Case == nil && !r.State.Final() && now.Sub(r.StateSince) >= r.patience(c) {
-		return Step{Do: DoCase, Reason: CaseDeadline}
+		return Step{Kind: StepOpenCase, Reason: CaseDeadline}
 	}
 	if s, ok := r.question(target, c, now); ok {
 		return s
@@ -107,14 +107,14 @@ func decideOpen(r *Record, c Contract, now time.Time) Step {
 func (r *Record) exposedTarget() (int, bool) {
 	for i := len(r.Dispatches) - 1; i >= 0; i-- {
 		if r.Dispatches[i].Exposed {
-			return r.Dispatches[i].No, true
+			return r.Dispatches[i].Ordinal, true
 		}
 	}
 	return 0, false
 }
 
 func (r *Record) patience(c Contract) time.Duration {
-	if r.State == InChannel {
+	if r.State == StateAccepted {
 		return c.Waits.Accepted.D()
 	}
 	return c.Waits.Unknown.D()
@@ -122,19 +122,19 @@ func (r *Record) patience(c Contract) time.Duration {
 
 // question asks by query or list when the contract has one: at once, then in growing steps, and as soon as an absence counts.
 func (r *Record) question(no int, c Contract, now time.Time) (Step, bool) {
-	do := DoQuery
+	do := StepQuery
 	switch c.Recovery() {
 	case RecoverByQuery:
 	case RecoverByList:
-		do = DoList
+		do = StepList
 	default:
 		return Step{}, false
 	}
 	due := r.questionDue(no, c, now)
 	if due.After(now) {
-		return Step{Do: DoWait, Until: due}, true
+		return Step{Kind: StepWait, Until: due}, true
 	}
-	return Step{Do: do, Dispatch: no}, true
+	return Step{Kind: do, Dispatch: no}, true
 }
 
 func (r *Record) questionDue(no int, c Contract, now time.Time) time.Time {
@@ -169,40 +169,40 @@ func (r *Record) questionDue(no int, c Contract, now time.Time) time.Time {
 // withoutQuestion: no query, no list. Replay the key while it lives, else wait for a notice, else a person.
 func (r *Record) withoutQuestion(no int, c Contract, now time.Time) Step {
 	d, _ := r.Dispatch(no)
-	look := Step{Do: DoWait, Until: now.Add(caseLook)}
+	look := Step{Kind: StepWait, Until: now.Add(caseRecheck)}
 	switch c.Recovery() {
 	case RecoverByReplay:
 		if r.Case != nil || r.State.Final() || (no != r.DispatchNo && d.MarkedEpoch == 0) {
 			return look
 		}
-		if r.numberDead(*d, c, now) || d.MarkedEpoch > 0 {
-			return Step{Do: DoCase, Reason: CaseNoStep}
+		if r.numberSpent(*d, c, now) || d.MarkedEpoch > 0 {
+			return Step{Kind: StepOpenCase, Reason: CaseNoStep}
 		}
 		if until := r.replayAt(*d, c, now); until.After(now) {
-			return Step{Do: DoWait, Until: until}
+			return Step{Kind: StepWait, Until: until}
 		}
-		return Step{Do: DoSend, Dispatch: no}
+		return Step{Kind: StepSend, Dispatch: no}
 	case RecoverByNotice:
 		if r.Case != nil {
 			return look
 		}
-		return Step{Do: DoWait, Until: r.StateSince.Add(r.patience(c))}
+		return Step{Kind: StepWait, Until: r.StateSince.Add(r.patience(c))}
 	default: // those that can ask have been asked; nobody is left
 	}
 	if r.Case != nil {
 		return look
 	}
-	if r.State == InChannel && c.Notices {
-		return Step{Do: DoWait, Until: r.StateSince.Add(r.patience(c))}
+	if r.State == StateAccepted && c.Notices {
+		return Step{Kind: StepWait, Until: r.StateSince.Add(r.patience(c))}
 	}
-	return Step{Do: DoCase, Reason: CaseNoStep}
+	return Step{Kind: StepOpenCase, Reason: CaseNoStep}
 }
 
 // replayAt: a twin may only follow once nothing sent can still act, unless the channel refuses twins in flight.
 func (r *Record) replayAt(d Dispatch, c Contract, now time.Time) time.Time {
 	sends, last := 0, Attempt{}
 	for _, a := range r.Attempts {
-		if a.DispatchNo == d.No && a.Kind == AttemptSend {
+		if a.DispatchNo == d.Ordinal && a.Kind == AttemptSend {
 			sends, last = sends+1, a
 		}
 	}

@@ -13,8 +13,8 @@ func TestResendHasItsOwnDeadline(t *testing.T) {
 	s.after(48 * time.Hour)
 	s.resend()
 	s.notice(FailedFinal, 1, "")
-	s.wants("the ask is answered", Pending, false)
-	s.next("the new number is sent", DoSend)
+	s.wants("the ask is answered", StatePending, false)
+	s.next("the new number is sent", StepSend)
 }
 
 // An open ask that nothing can answer ends at a person, and one that is not answered does too.
@@ -23,19 +23,19 @@ func TestAskEndsAtAPerson(t *testing.T) {
 	s := tell(t, ProfileBlind)
 	s.unsure()
 	s.resend()
-	if got := s.next("nobody can be asked", DoCase); got.Reason != CaseNoStep {
+	if got := s.next("nobody can be asked", StepOpenCase); got.Reason != CaseNoStep {
 		t.Errorf("reason %s", got.Reason)
 	}
 	s = tell(t, ProfileKeyedQueryable)
 	s.unsure()
 	s.resend()
-	s.next("the channel is asked first", DoQuery)
+	s.next("the channel is asked first", StepQuery)
 	s.after(25 * time.Hour)
-	if got := s.next("asked for a day in vain", DoCase); got.Reason != CaseDeadline {
+	if got := s.next("asked for a day in vain", StepOpenCase); got.Reason != CaseDeadline {
 		t.Errorf("reason %s", got.Reason)
 	}
 	s.conclude(Deadline, CaseDeadline)
-	s.next("asking goes on under the case", DoQuery)
+	s.next("asking goes on under the case", StepQuery)
 }
 
 // Once the number's end is known only time is missing: no question, no twin, no person.
@@ -45,12 +45,12 @@ func TestKnownEndWaitsForTheHorizon(t *testing.T) {
 		s := tell(t, class)
 		s.unsure()
 		s.notice(FailedFinal, 1, "")
-		s.wants(class+": the silent send may still act", InDoubt, true)
-		step := s.next(class, DoWait)
+		s.wants(class+": the silent send may still act", StateUnknown, true)
+		step := s.next(class, StepWait)
 		s.r.Now = step.Until
-		s.next(class+": nothing can act any more", DoSettle)
+		s.next(class+": nothing can act any more", StepSettle)
 		s.conclude(Settled, "")
-		s.wants(class, Failed, false)
+		s.wants(class, StateFailed, false)
 	}
 }
 
@@ -63,10 +63,10 @@ func TestStoredAbsenceTimeStands(t *testing.T) {
 	s.c.Query.VisibilityLag, s.c.Query.Readings, s.c.Version = 0, 1, 2
 	s.r.Now = from.Add(-time.Second)
 	s.says(s.query(1), NotFound)
-	s.wants("too early by the terms of the send", InDoubt, true)
+	s.wants("too early by the terms of the send", StateUnknown, true)
 	s.r.Now = from
 	s.says(s.query(1), NotFound)
-	s.wants("now it counts", Pending, false)
+	s.wants("now it counts", StatePending, false)
 }
 
 // A late answer of an owner before does not take the lease of the one that asks now.
@@ -82,7 +82,7 @@ func TestLateAnswerKeepsTheNewOwnersLease(t *testing.T) {
 	if lease.IsZero() || !s.r.LeaseEndsAt.Equal(lease) {
 		t.Errorf("the lease of the new owner ends at %v, want %v", s.r.LeaseEndsAt, lease)
 	}
-	s.next("the new owner's question is under way", DoWait)
+	s.next("the new owner's question is under way", StepWait)
 }
 
 // What the channel asks for is waited for before the same number is sent again, and the payment's turn too.
@@ -90,12 +90,12 @@ func TestWaitsBeforeASendIsRepeated(t *testing.T) {
 	t.Parallel()
 	s := tell(t, ProfileKeyedQueryable)
 	s.answer(s.send(), Answer{Kind: Retryable, RetryAfter: 10 * time.Minute})
-	if step := s.next("the channel asked for ten minutes", DoWait); !step.Until.Equal(s.now().Add(10*time.Minute)) || step.Why != PendingRateLimit {
+	if step := s.next("the channel asked for ten minutes", StepWait); !step.Until.Equal(s.now().Add(10*time.Minute)) || step.Why != PendingRateLimit {
 		t.Errorf("%+v", step)
 	}
 	s = tell(t, ProfileKeyReplayOnly)
 	s.r.Payment.NextSendAt = s.now().Add(time.Second)
-	if step := s.next("another refund of the payment was sent just now", DoWait); !step.Until.Equal(s.r.Payment.NextSendAt) || step.Why != PendingSpacing {
+	if step := s.next("another refund of the payment was sent just now", StepWait); !step.Until.Equal(s.r.Payment.NextSendAt) || step.Why != PendingSpacing {
 		t.Errorf("%+v", step)
 	}
 }
@@ -105,9 +105,9 @@ func TestNeverTriedHasADeadline(t *testing.T) {
 	t.Parallel()
 	s := tell(t, ProfileKeyedQueryable)
 	s.after(25 * time.Hour)
-	s.next("merely queued", DoSend)
+	s.next("merely queued", StepSend)
 	s.r.PendingReason = PendingBreaker
-	if step := s.next("kept away for a day", DoCase); step.Reason != CaseDeadline {
+	if step := s.next("kept away for a day", StepOpenCase); step.Reason != CaseDeadline {
 		t.Errorf("%+v", step)
 	}
 }

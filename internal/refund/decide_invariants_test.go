@@ -13,34 +13,34 @@ func stepBreaks(r Record, c Contract, now time.Time, s Step) []string {
 	o := newOracle(r, Fact{}, c)
 	o.r.Now = now
 	clear := o.clear()
-	switch s.Do {
-	case DoSend:
+	switch s.Kind {
+	case StepSend:
 		out = append(out, sendBreaks(o, s, clear)...)
-	case DoQuery, DoList:
-		if (s.Do == DoQuery && !c.Query.Exists) || (s.Do == DoList && !c.List.Exists) {
-			say("%s is asked of a channel that has none", s.Do)
+	case StepQuery, StepList:
+		if (s.Kind == StepQuery && !c.Query.Exists) || (s.Kind == StepList && !c.List.Exists) {
+			say("%s is asked of a channel that has none", s.Kind)
 		}
-		if r.State == Processing {
+		if r.State == StateProcessing {
 			say("asks while the send is in flight")
 		}
-	case DoSettle:
-		over := slices.ContainsFunc(r.Dispatches, func(d Dispatch) bool { return d.Exposed && !o.exposedNo(d.No) })
+	case StepSettle:
+		over := slices.ContainsFunc(r.Dispatches, func(d Dispatch) bool { return d.Exposed && !o.exposedNo(d.Ordinal) })
 		if !clear && !over {
 			say("settles what is exposed")
 		}
-	case DoNumber:
-		if !clear || r.State != Pending || !o.keyDead(o.live()) {
+	case StepRetireKey:
+		if !clear || r.State != StatePending || !o.keyDead(o.live()) {
 			say("a next number in %s, clear=%v", r.State, clear)
 		}
-	case DoCase:
+	case StepOpenCase:
 		if r.Case != nil || r.State.Final() {
 			say("a case beside %v in %s", reasonsOf(r.Case), r.State)
 		}
-	case DoDone:
+	case StepDone:
 		if !r.State.Final() || !clear || r.Case != nil {
 			say("done in %s, clear=%v, case %v", r.State, clear, reasonsOf(r.Case))
 		}
-	case DoWait:
+	case StepWait:
 		if s.Until.IsZero() {
 			say("waits for ever")
 		}
@@ -48,7 +48,7 @@ func stepBreaks(r Record, c Contract, now time.Time, s Step) []string {
 			say("waits %v", s.Until.Sub(now))
 		}
 	default:
-		say("unknown step %q", s.Do)
+		say("unknown step %q", s.Kind)
 	}
 	return out
 }
@@ -78,12 +78,12 @@ func sendBreaks(o *oracle, s Step, clear bool) []string {
 		}
 		doubt = doubt || (a.Kind == AttemptSend && !slices.Contains([]FactKind{NotSent, Retryable, RefusedClean, RefusedNewNumber}, a.Answer))
 	}
-	replay := c.Key.Dedupes && c.Key.ReplaysState && (r.State == InDoubt || r.State == InChannel) &&
+	replay := c.Key.Dedupes && c.Key.ReplaysState && (r.State == StateUnknown || r.State == StateAccepted) &&
 		(c.Key.InFlightRefused || !r.Now.Before(last.Add(c.Horizon.D())))
-	if !(r.State == Pending && clear) && !replay {
+	if !(r.State == StatePending && clear) && !replay {
 		say("sends in %s, clear=%v, replay allowed=%v", r.State, clear, replay)
 	}
-	resent := slices.ContainsFunc(r.Dispatches, func(d Dispatch) bool { return d.Decreed })
+	resent := slices.ContainsFunc(r.Dispatches, func(d Dispatch) bool { return d.Overridden })
 	ended := slices.ContainsFunc(r.Dispatches, func(d Dispatch) bool { return !d.FinalNegativeAt.IsZero() })
 	if doubt && !c.Key.Dedupes && !c.Query.Exists && !c.List.Exists && !resent && !ended {
 		say("P2: an automatic repeat after an ambiguous send")

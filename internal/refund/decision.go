@@ -11,17 +11,17 @@ type Action string
 
 // The six decisions.
 const (
-	ActionConfirmSuccess Action = "confirm-success"  // the money moved: books it, or attaches a held line
-	ActionConfirmNotDone Action = "confirm-not-done" // it did not and will not: FAILED
-	ActionResend         Action = "resend"           // the old number did nothing: the next one, once the channel was asked again
-	ActionWait           Action = "wait"             // somebody has looked; the case stays open
-	ActionAcknowledge    Action = "acknowledge"      // an end stays as it is, and what it cost is accepted
-	ActionTakeBack       Action = "take-back"        // a success that only a person had confirmed was none
+	ActionConfirmSuccess     Action = "confirm-success"     // the money moved: books it, or attaches a held line
+	ActionConfirmNotDone     Action = "confirm-not-done"    // it did not and will not: FAILED
+	ActionResend             Action = "resend"              // the old number did nothing: the next one, once the channel was asked again
+	ActionWait               Action = "wait"                // somebody has looked; the case stays open
+	ActionAcceptAsIs         Action = "accept-as-is"        // an end stays as it is, and what it cost is accepted
+	ActionRevokeConfirmation Action = "revoke-confirmation" // a success that only a person had confirmed was none
 )
 
 // Actions lists them in the order in which people see them.
 func Actions() []Action {
-	return []Action{ActionConfirmSuccess, ActionConfirmNotDone, ActionResend, ActionWait, ActionAcknowledge, ActionTakeBack}
+	return []Action{ActionConfirmSuccess, ActionConfirmNotDone, ActionResend, ActionWait, ActionAcceptAsIs, ActionRevokeConfirmation}
 }
 
 // ApprovalTime is how long a proposal can be approved.
@@ -66,7 +66,7 @@ type Decision struct {
 
 // Stale says whether the refund has moved on since the decision was made.
 func (d Decision) Stale(r Record) bool {
-	return d.JournalSeq != r.JournalSeq || (d.Action == ActionAcknowledge && d.Excess != r.Payment.Excess)
+	return d.JournalSeq != r.JournalSeq || (d.Action == ActionAcceptAsIs && d.Excess != r.Payment.Excess)
 }
 
 // Same says whether a proposal says what d says. Repeats are idempotent by it.
@@ -182,7 +182,7 @@ func Allowed(r Record, c Contract, now time.Time) []Choice {
 func AllowedForPayment() []Choice {
 	var out []Choice
 	for _, a := range Actions() {
-		choice := Choice{Action: a, Allowed: a == ActionWait || a == ActionAcknowledge}
+		choice := Choice{Action: a, Allowed: a == ActionWait || a == ActionAcceptAsIs}
 		if !choice.Allowed {
 			choice.Why = ObstacleOfPayment
 		}
@@ -226,7 +226,7 @@ func (r *Record) obstacle(a Action, c Contract) Obstacle {
 		return ObstacleNoCase
 	case a == ActionWait:
 		return ""
-	case r.State == Processing:
+	case r.State == StateProcessing:
 		return ObstacleInFlight
 	}
 	switch a {
@@ -238,12 +238,12 @@ func (r *Record) obstacle(a Action, c Contract) Obstacle {
 		}
 	case ActionResend:
 		return r.againstResend(c)
-	case ActionAcknowledge:
+	case ActionAcceptAsIs:
 		if !r.State.Final() {
 			return ObstacleNotEnded
 		}
-	case ActionTakeBack:
-		if r.State != Success || !r.confirmedByPerson() {
+	case ActionRevokeConfirmation:
+		if r.State != StateSuccess || !r.confirmedByPerson() {
 			return ObstacleNotByPerson
 		}
 	case ActionWait: // always allowed, see above
@@ -269,12 +269,12 @@ func (r *Record) againstSuccess() Obstacle {
 func (r *Record) doubtful() int {
 	for _, likely := range []func(Dispatch) bool{
 		func(d Dispatch) bool { return d.Acknowledged },
-		func(d Dispatch) bool { _, sent := r.lastSend(d.No); return sent },
+		func(d Dispatch) bool { _, sent := r.lastSend(d.Ordinal); return sent },
 		func(Dispatch) bool { return true },
 	} {
 		for i := len(r.Dispatches) - 1; i >= 0; i-- {
 			if d := r.Dispatches[i]; d.Exposed && likely(d) {
-				return d.No
+				return d.Ordinal
 			}
 		}
 	}
@@ -287,8 +287,8 @@ func (r *Record) doubtful() int {
 		return 0
 	}
 	for i := len(r.Dispatches) - 1; i >= 0; i-- {
-		if d := r.Dispatches[i]; d.Decreed && !r.booked(d.No) {
-			return d.No
+		if d := r.Dispatches[i]; d.Overridden && !r.booked(d.Ordinal) {
+			return d.Ordinal
 		}
 	}
 	return 0
@@ -303,9 +303,9 @@ func (r *Record) againstResend(c Contract) Obstacle {
 		return ObstacleEnded
 	case r.AskNo != 0:
 		return ObstacleAskOpen
-	case d.Acknowledged || r.State == InChannel:
+	case d.Acknowledged || r.State == StateAccepted:
 		return ObstacleAcknowledged
-	case r.otherExposed(d.No):
+	case r.otherExposed(d.Ordinal):
 		return ObstacleAnotherExposed
 	case !c.asking().Exists && d.Exposed:
 		return ObstacleCannotAsk

@@ -4,36 +4,34 @@ import "time"
 
 // What decisions do, as rows like those of the state table: a person is one more source of facts, and nothing but a row
 // moves a refund.
+// A decision's fact carries the action's own name, so a decision is spelled one way in the API, the tables and the journal.
 const (
-	ConfirmedSuccess FactKind = "CONFIRM_SUCCESS"
-	ConfirmedNotDone FactKind = "CONFIRM_NOT_DONE"
-	DecidedResend    FactKind = "RESEND"
-	DecidedToAccept  FactKind = "ACKNOWLEDGE"
-	TakenBack        FactKind = "TAKE_BACK"
+	ConfirmedSuccess    = FactKind(ActionConfirmSuccess)
+	ConfirmedNotDone    = FactKind(ActionConfirmNotDone)
+	DecidedResend       = FactKind(ActionResend)
+	AcceptedAsIs        = FactKind(ActionAcceptAsIs)
+	ConfirmationRevoked = FactKind(ActionRevokeConfirmation)
 )
-
-var factOfAction = map[Action]FactKind{ActionConfirmSuccess: ConfirmedSuccess, ActionConfirmNotDone: ConfirmedNotDone,
-	ActionResend: DecidedResend, ActionAcknowledge: DecidedToAccept, ActionTakeBack: TakenBack}
 
 // decisionTable is what ApplyDecision reads. Nothing writes to it.
 var decisionTable = decisionRows()
 
-func decisionRows() []row {
-	resend := []act{decreeLive, askLive, nextNumber}
-	return []row{
-		{id: "decided/success", fact: ConfirmedSuccess, in: states(Pending, InDoubt, InChannel), hops: to(Success, bookDecided), says: "a person confirms that the money moved"},
-		{id: "decided/success-late", fact: ConfirmedSuccess, in: states(Failed, Canceled, ReversedSt), hops: to(Success, bookDecided), says: "a person confirms that the money moved against what we had told"},
-		{id: "decided/success-again", fact: ConfirmedSuccess, in: states(Success), hops: stay(bookDecided), says: "a person confirms a second effect"},
-		{id: "decided/not-done", fact: ConfirmedNotDone, in: states(Pending, InDoubt, InChannel), hops: to(Failed, decreeAll, adoptLines), says: "a person confirms that nothing moved; every number without an effect is closed"},
-		{id: "decided/resend", fact: DecidedResend, in: states(InDoubt), hops: to(Pending, resend...), says: "the next number; the channel is asked about the old one before anything is sent"},
-		{id: "decided/resend-pending", fact: DecidedResend, in: states(Pending), hops: stay(resend...), says: "as above"},
-		{id: "decided/acknowledged", fact: DecidedToAccept, in: ended, hops: stay(decreeAll, adoptLines), says: "a person accepts the end as it is, and the excess that it made"},
-		{id: "decided/taken-back-one", fact: TakenBack, in: states(Success), when: when(anotherStands), hops: stay(unbook), says: "what only a person had confirmed is un-booked; another effect stands"},
-		{id: "decided/taken-back", fact: TakenBack, in: states(Success), hops: to(ReversedSt, unbook), says: "what only a person had confirmed is un-booked"},
+func decisionRows() []rule {
+	resend := []mutation{overrideLive, askLive, nextNumber}
+	return []rule{
+		{id: "decided/success", fact: ConfirmedSuccess, in: states(StatePending, StateUnknown, StateAccepted), moves: to(StateSuccess, bookDecided), doc: "a person confirms that the money moved"},
+		{id: "decided/success-late", fact: ConfirmedSuccess, in: states(StateFailed, StateCanceled, StateReversed), moves: to(StateSuccess, bookDecided), doc: "a person confirms that the money moved against what we had told"},
+		{id: "decided/success-again", fact: ConfirmedSuccess, in: states(StateSuccess), moves: stay(bookDecided), doc: "a person confirms a second effect"},
+		{id: "decided/not-done", fact: ConfirmedNotDone, in: states(StatePending, StateUnknown, StateAccepted), moves: to(StateFailed, overrideAll, adoptLines), doc: "a person confirms that nothing moved; every number without an effect is closed"},
+		{id: "decided/resend", fact: DecidedResend, in: states(StateUnknown), moves: to(StatePending, resend...), doc: "the next number; the channel is asked about the old one before anything is sent"},
+		{id: "decided/resend-pending", fact: DecidedResend, in: states(StatePending), moves: stay(resend...), doc: "as above"},
+		{id: "decided/accepted-as-is", fact: AcceptedAsIs, in: ended, moves: stay(overrideAll, adoptLines), doc: "a person accepts the end as it is, and the excess that it made"},
+		{id: "decided/confirmation-revoked-one", fact: ConfirmationRevoked, in: states(StateSuccess), when: when(anotherStands), moves: stay(unbook), doc: "what only a person had confirmed is un-booked; another effect stands"},
+		{id: "decided/confirmation-revoked", fact: ConfirmationRevoked, in: states(StateSuccess), moves: to(StateReversed, unbook), doc: "what only a person had confirmed is un-booked"},
 	}
 }
 
-var anotherStands = guard{"another effect stands", func(s *scene) bool {
+var anotherStands = guard{"another effect stands", func(s *transition) bool {
 	for i := range s.r.Effects {
 		if e := &s.r.Effects[i]; e.Ours && e.Status == EffectMoved && !e.byPersonOnly() {
 			return true
@@ -43,12 +41,12 @@ var anotherStands = guard{"another effect stands", func(s *scene) bool {
 }}
 
 var (
-	bookDecided = act{"book the effect", (*scene).bookDecided}
-	decreeAll   = act{"decree every number without an effect", (*scene).decreeAll}
-	decreeLive  = act{"decree the live number", func(s *scene) { s.decree(s.r.DispatchNo) }}
-	adoptLines  = act{"adopt held lines", (*scene).adoptLines}
-	askLive     = act{"open the ask", (*scene).openAsk}
-	unbook      = act{"un-book what a person had confirmed", (*scene).unbook}
+	bookDecided  = mutation{"book the effect", (*transition).bookDecided}
+	overrideAll  = mutation{"decree every number without an effect", (*transition).overrideAll}
+	overrideLive = mutation{"decree the live number", func(s *transition) { s.override(s.r.DispatchNo) }}
+	adoptLines   = mutation{"adopt held lines", (*transition).adoptLines}
+	askLive      = mutation{"open the ask", (*transition).openAsk}
+	unbook       = mutation{"un-book what a person had confirmed", (*transition).unbook}
 )
 
 // ApplyDecision makes an approved decision take effect on the record that is held under its lock. Like Apply it is pure.
@@ -68,8 +66,8 @@ func ApplyDecision(r Record, d Decision, c Contract) (Change, error) {
 	if d.Action == ActionWait {
 		return ch, nil
 	}
-	s := &scene{rules: decisionTable, r: &ch.After, c: c, now: r.Now, change: &ch, decided: &d}
-	s.f = Fact{Kind: factOfAction[d.Action], Dispatch: s.r.DispatchNo, Source: "decision", Actor: "actor:" + d.Checker}
+	s := &transition{rules: decisionTable, r: &ch.After, c: c, now: r.Now, change: &ch, decided: &d}
+	s.f = Fact{Kind: FactKind(d.Action), Dispatch: s.r.DispatchNo, Source: "decision", Actor: "actor:" + d.Checker}
 	if d.Action == ActionConfirmSuccess {
 		s.f.Dispatch = s.r.doubtful()
 	}
@@ -92,7 +90,7 @@ func (d *Decision) told() map[string]any {
 }
 
 // bookDecided books an effect without the channel's id, or makes the held line that the person names the refund's own.
-func (s *scene) bookDecided() {
+func (s *transition) bookDecided() {
 	if s.decided.EffectID.IsZero() {
 		s.book()
 		return
@@ -100,7 +98,7 @@ func (s *scene) bookDecided() {
 	for i := range s.r.Effects {
 		e := &s.r.Effects[i]
 		if e.ID == s.decided.EffectID {
-			e.Ours, e.DispatchNo, e.Status = true, s.d.No, EffectMoved
+			e.Ours, e.DispatchNo, e.Status = true, s.d.Ordinal, EffectMoved
 			s.r.Payment.Held -= e.Counted
 			s.r.Payment.Refunded += e.Counted
 		}
@@ -108,16 +106,16 @@ func (s *scene) bookDecided() {
 	s.refold()
 }
 
-func (s *scene) decree(no int) {
+func (s *transition) override(no int) {
 	d, _ := s.r.Dispatch(no)
-	d.Decreed, d.Exposed = true, false
+	d.Overridden, d.Exposed = true, false
 	s.refold()
 }
 
-func (s *scene) decreeAll() {
+func (s *transition) overrideAll() {
 	for _, d := range s.r.Dispatches {
-		if !s.r.booked(d.No) {
-			s.decree(d.No)
+		if !s.r.booked(d.Ordinal) {
+			s.override(d.Ordinal)
 		}
 	}
 }
@@ -125,7 +123,7 @@ func (s *scene) decreeAll() {
 // adoptLines: the held lines that could have been this refund are somebody else's, unless one of them explains an effect of
 // it that has no id yet. While another refund of the payment may still pay, or has such an effect, they stay held: nothing is
 // adopted that could be ours.
-func (s *scene) adoptLines() {
+func (s *transition) adoptLines() {
 	for i := range s.r.Effects {
 		e := &s.r.Effects[i]
 		switch {
@@ -142,7 +140,7 @@ func (s *scene) adoptLines() {
 }
 
 // nameEffect gives a line's id to a standing effect of the refund that has none, and says whether there was one.
-func (s *scene) nameEffect(line Effect) bool {
+func (s *transition) nameEffect(line Effect) bool {
 	for i := range s.r.Effects {
 		e := &s.r.Effects[i]
 		if e.Ours && e.Status == EffectMoved && e.ChannelRefundID == "" && e.Amount == line.Amount && e.Currency == line.Currency {
@@ -155,34 +153,34 @@ func (s *scene) nameEffect(line Effect) bool {
 
 // openAsk: nothing is sent before the channel was asked about the old number once more. A number that did nothing by
 // proof, at a channel that cannot be asked, needs no question.
-func (s *scene) openAsk() {
+func (s *transition) openAsk() {
 	s.r.StateSince = s.now
 	if s.c.asking().Exists {
 		s.r.AskNo = s.r.DispatchNo
 	}
 }
 
-func (s *scene) unbook() {
+func (s *transition) unbook() {
 	for i := range s.r.Effects {
 		if e := &s.r.Effects[i]; e.Ours && e.Status == EffectMoved && e.byPersonOnly() {
 			e.Status, e.ReversedAt = EffectReversed, s.now
 			s.r.Payment.Refunded -= e.Counted
-			s.decree(e.DispatchNo)
+			s.override(e.DispatchNo)
 		}
 	}
 }
 
 // closes ends the case by the decision. What no decision can end stays: more excess than anybody has accepted, and a
 // number that may still pay.
-func (s *scene) closes() {
+func (s *transition) closes() {
 	if s.decided == nil || s.r.Case == nil {
 		return
 	}
 	p := &s.r.Payment
-	if s.decided.Action == ActionAcknowledge {
-		p.ExcessAllowed = max(p.ExcessAllowed, p.Excess)
+	if s.decided.Action == ActionAcceptAsIs {
+		p.ExcessAccepted = max(p.ExcessAccepted, p.Excess)
 	}
-	stays := map[CaseReason]bool{CaseExcess: p.Excess > p.ExcessAllowed, CaseOther: s.r.State.Final() && s.r.Exposed}
+	stays := map[CaseReason]bool{CaseExcess: p.Excess > p.ExcessAccepted, CaseOtherNumberOpen: s.r.State.Final() && s.r.Exposed}
 	for _, reason := range s.r.Case.Reasons {
 		if !stays[reason] {
 			s.dropReason(reason)

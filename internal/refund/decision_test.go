@@ -39,14 +39,14 @@ func refusedFor(why Obstacle, more map[Action]Obstacle, actions ...Action) map[A
 }
 
 var (
-	notByPerson = map[Action]Obstacle{ActionTakeBack: ObstacleNotByPerson}
-	openBlind   = map[Action]Obstacle{ActionTakeBack: ObstacleNotByPerson, ActionAcknowledge: ObstacleNotEnded}
+	notByPerson = map[Action]Obstacle{ActionRevokeConfirmation: ObstacleNotByPerson}
+	openBlind   = map[Action]Obstacle{ActionRevokeConfirmation: ObstacleNotByPerson, ActionAcceptAsIs: ObstacleNotEnded}
 )
 
 var (
-	paidOnce     = outcome{state: Success, refunded: 1000}
-	hasFailed    = outcome{state: Failed}
-	willBeResent = outcome{state: Pending, reserved: 1000, ask: 1}
+	paidOnce     = outcome{state: StateSuccess, refunded: 1000}
+	hasFailed    = outcome{state: StateFailed}
+	willBeResent = outcome{state: StatePending, reserved: 1000, ask: 1}
 )
 
 func situations() []situation { return append(openSituations(), endedSituations()...) }
@@ -82,7 +82,7 @@ func openSituations() []situation {
 				s.conclude(Deadline, CaseDeadline)
 			},
 			refused: openBlind,
-			after:   map[Action]outcome{ActionConfirmSuccess: paid, ActionConfirmNotDone: failed, ActionResend: {state: Pending, reserved: 1000}}},
+			after:   map[Action]outcome{ActionConfirmSuccess: paid, ActionConfirmNotDone: failed, ActionResend: {state: StatePending, reserved: 1000}}},
 		{name: "PENDING, an ask open", class: ProfileKeyedQueryable,
 			build: func(s *story) {
 				s.says(s.send(), Unknown)
@@ -100,7 +100,7 @@ func openSituations() []situation {
 				s.send()
 				s.notice(Acknowledged, 1, "")
 			},
-			refused: refusedFor(ObstacleInFlight, nil, ActionConfirmSuccess, ActionConfirmNotDone, ActionResend, ActionAcknowledge, ActionTakeBack)},
+			refused: refusedFor(ObstacleInFlight, nil, ActionConfirmSuccess, ActionConfirmNotDone, ActionResend, ActionAcceptAsIs, ActionRevokeConfirmation)},
 	}
 }
 
@@ -111,11 +111,11 @@ func endedSituations() []situation {
 		{name: "FAILED, then acknowledged by the channel", class: ProfileKeyedQueryable,
 			build:   func(s *story) { s.says(s.send(), RefusedClean); s.notice(Acknowledged, 1, "") },
 			refused: refusedFor(ObstacleEnded, notByPerson, ActionConfirmNotDone, ActionResend),
-			after:   map[Action]outcome{ActionConfirmSuccess: paid, ActionAcknowledge: failed}},
+			after:   map[Action]outcome{ActionConfirmSuccess: paid, ActionAcceptAsIs: failed}},
 		{name: "SUCCESS against what was told", class: ProfileKeyedQueryable,
 			build:   func(s *story) { s.says(s.send(), RefusedClean); s.notice(Succeeded, 1, "ch_1") },
-			refused: refusedFor(ObstacleEnded, map[Action]Obstacle{ActionTakeBack: ObstacleNotByPerson, ActionConfirmSuccess: ObstacleNothingExposed}, ActionConfirmNotDone, ActionResend),
-			after:   map[Action]outcome{ActionAcknowledge: paid}},
+			refused: refusedFor(ObstacleEnded, map[Action]Obstacle{ActionRevokeConfirmation: ObstacleNotByPerson, ActionConfirmSuccess: ObstacleNothingExposed}, ActionConfirmNotDone, ActionResend),
+			after:   map[Action]outcome{ActionAcceptAsIs: paid}},
 		{name: "SUCCESS, another number may still pay", class: ProfileKeyedQueryable,
 			build: func(s *story) {
 				s.says(s.send(), RefusedNewNumber)
@@ -123,16 +123,16 @@ func endedSituations() []situation {
 				s.notice(Acknowledged, 1, "")
 			},
 			refused: refusedFor(ObstacleEnded, notByPerson, ActionConfirmNotDone, ActionResend),
-			after: map[Action]outcome{ActionAcknowledge: {state: Success, refunded: 1000, excessAllowed: 0},
-				ActionConfirmSuccess: {state: Success, refunded: 2000, reasons: []CaseReason{CaseExcess}}}},
+			after: map[Action]outcome{ActionAcceptAsIs: {state: StateSuccess, refunded: 1000, excessAllowed: 0},
+				ActionConfirmSuccess: {state: StateSuccess, refunded: 2000, reasons: []CaseReason{CaseExcess}}}},
 		{name: "SUCCESS twice, more than was captured", class: ProfileKeyedQueryable,
 			build: func(s *story) {
 				s.says(s.send(), RefusedNewNumber)
 				s.answer(s.send(), Answer{Kind: Succeeded, ChannelRefundID: "ch_2"})
 				s.notice(Succeeded, 1, "ch_1")
 			},
-			refused: refusedFor(ObstacleEnded, map[Action]Obstacle{ActionTakeBack: ObstacleNotByPerson, ActionConfirmSuccess: ObstacleNothingExposed}, ActionConfirmNotDone, ActionResend),
-			after:   map[Action]outcome{ActionAcknowledge: {state: Success, refunded: 2000, excessAllowed: 500}}},
+			refused: refusedFor(ObstacleEnded, map[Action]Obstacle{ActionRevokeConfirmation: ObstacleNotByPerson, ActionConfirmSuccess: ObstacleNothingExposed}, ActionConfirmNotDone, ActionResend),
+			after:   map[Action]outcome{ActionAcceptAsIs: {state: StateSuccess, refunded: 2000, excessAllowed: 500}}},
 		{name: "SUCCESS by a person, then ended negative", class: "noticing",
 			build: func(s *story) {
 				s.says(s.send(), Unknown)
@@ -142,7 +142,7 @@ func endedSituations() []situation {
 				s.notice(FailedFinal, 1, "")
 			},
 			refused: refusedFor(ObstacleEnded, map[Action]Obstacle{ActionConfirmSuccess: ObstacleNothingExposed}, ActionConfirmNotDone, ActionResend),
-			after:   map[Action]outcome{ActionAcknowledge: paid, ActionTakeBack: {state: ReversedSt}}},
+			after:   map[Action]outcome{ActionAcceptAsIs: paid, ActionRevokeConfirmation: {state: StateReversed}}},
 		{name: "UNKNOWN, the number's end known, a send open", class: ProfileBlind,
 			build: func(s *story) {
 				s.says(s.send(), Unknown)
@@ -227,8 +227,8 @@ func (at situation) check(t *testing.T, s *story, a Action) {
 	}
 	s.wants(string(a), want.state, want.exposed, want.reasons...)
 	s.balances(string(a), want.reserved, want.refunded, want.held)
-	if s.r.AskNo != want.ask || s.r.Payment.ExcessAllowed != want.excessAllowed {
-		t.Errorf("%s: ask %d, excess accepted %d, want %d and %d", a, s.r.AskNo, s.r.Payment.ExcessAllowed, want.ask, want.excessAllowed)
+	if s.r.AskNo != want.ask || s.r.Payment.ExcessAccepted != want.excessAllowed {
+		t.Errorf("%s: ask %d, excess accepted %d, want %d and %d", a, s.r.AskNo, s.r.Payment.ExcessAccepted, want.ask, want.excessAllowed)
 	}
 	if len(ch.Steps) != 1 || !strings.Contains(ch.Steps[0].Entry.Data, `"checker":"bob"`) || ch.Steps[0].Entry.Source != "decision" || ch.Steps[0].Entry.FactKey != nil {
 		t.Errorf("%s: the journal must tell who decided, and never as the channel's word: %+v", a, ch.Steps)
@@ -248,7 +248,7 @@ func TestNoDecisionWithoutACase(t *testing.T) {
 		}
 	}
 	for _, c := range AllowedForPayment() {
-		if c.Allowed != (c.Action == ActionWait || c.Action == ActionAcknowledge) {
+		if c.Allowed != (c.Action == ActionWait || c.Action == ActionAcceptAsIs) {
 			t.Errorf("payment: %+v", c)
 		}
 	}
@@ -276,7 +276,7 @@ func TestDecisionWaitsAndIsBound(t *testing.T) {
 	for name, change := range map[string]func(*Decision){
 		"a later fact":   func(d *Decision) { d.JournalSeq-- },
 		"another case":   func(d *Decision) { d.CaseID = RID{15: 3} },
-		"another excess": func(d *Decision) { d.Action, d.Excess = ActionAcknowledge, 1 },
+		"another excess": func(d *Decision) { d.Action, d.Excess = ActionAcceptAsIs, 1 },
 	} {
 		d := d
 		change(&d)
@@ -296,8 +296,8 @@ func TestResendAsksFirst(t *testing.T) {
 		s.after(2 * time.Hour)
 		s.conclude(Deadline, CaseDeadline)
 		s.decides(ActionResend)
-		s.next("the old number is asked about", DoQuery)
-		if s.r.DispatchNo != 2 || !s.r.Dispatches[0].Decreed || !s.r.Dispatches[0].Dead {
+		s.next("the old number is asked about", StepQuery)
+		if s.r.DispatchNo != 2 || !s.r.Dispatches[0].Overridden || !s.r.Dispatches[0].Retired {
 			t.Fatalf("numbers %+v", s.r.Dispatches)
 		}
 		return s
@@ -306,11 +306,11 @@ func TestResendAsksFirst(t *testing.T) {
 		t.Parallel()
 		s := unsure(t)
 		for s.r.AskNo != 0 {
-			step := s.next("asking goes on", DoQuery)
+			step := s.next("asking goes on", StepQuery)
 			s.says(s.query(step.Dispatch), NotFound)
 			s.r.Now = later(s.now(), Decide(s.r, s.c, s.now()).Until)
 		}
-		if step := s.next("proven: now the next number is sent", DoSend); step.Dispatch != 2 {
+		if step := s.next("proven: now the next number is sent", StepSend); step.Dispatch != 2 {
 			t.Errorf("sends %d", step.Dispatch)
 		}
 	})
@@ -318,14 +318,14 @@ func TestResendAsksFirst(t *testing.T) {
 		t.Parallel()
 		s := unsure(t)
 		s.answer(s.query(1), Answer{Kind: Succeeded, ChannelRefundID: "ch_1"})
-		s.wants("no send", Success, false)
-		s.next("nothing more", DoDone)
+		s.wants("no send", StateSuccess, false)
+		s.next("nothing more", StepDone)
 	})
 	t.Run("the channel has it", func(t *testing.T) {
 		t.Parallel()
 		s := unsure(t)
 		s.says(s.query(1), Acknowledged)
-		s.wants("the decree is void, nothing is sent", InDoubt, true, CaseAcknowledged)
+		s.wants("the decree is void, nothing is sent", StateUnknown, true, CaseAcknowledgedAfterEnd)
 	})
 }
 
@@ -344,7 +344,7 @@ func TestC36StaleDecision(t *testing.T) {
 	if _, err := ApplyDecision(s.r, d, s.c); !errors.As(err, &p) || p.Code != CodeDecisionVoid {
 		t.Errorf("%v, want void", err)
 	}
-	s.wants("the channel's word stands", Success, false)
+	s.wants("the channel's word stands", StateSuccess, false)
 }
 
 // C26: a person confirmed "not done", then the money proves to have moved, and moved twice.
@@ -355,15 +355,15 @@ func TestC26MoneyMovedAfterAll(t *testing.T) {
 	s.after(2 * time.Hour)
 	s.conclude(Deadline, CaseDeadline)
 	s.decides(ActionConfirmNotDone)
-	s.wants("decided", Failed, false)
+	s.wants("decided", StateFailed, false)
 	s.notice(Succeeded, 1, "ch_1")
-	s.wants("booked at once, never hidden", Success, false, CaseLate)
+	s.wants("booked at once, never hidden", StateSuccess, false, CaseSuccessAfterEnd)
 	s.notice(Succeeded, 1, "ch_2")
-	s.wants("a second one too", Success, false, CaseLate, CaseMulti, CaseExcess)
+	s.wants("a second one too", StateSuccess, false, CaseSuccessAfterEnd, CaseMultipleEffects, CaseExcess)
 	s.balances("both count", 0, 2000, 0)
-	s.decides(ActionAcknowledge)
-	s.wants("accepted", Success, false)
-	if p := s.r.Payment; p.Excess != 500 || p.ExcessAllowed != 500 {
+	s.decides(ActionAcceptAsIs)
+	s.wants("accepted", StateSuccess, false)
+	if p := s.r.Payment; p.Excess != 500 || p.ExcessAccepted != 500 {
 		t.Errorf("%+v", p)
 	}
 }
@@ -377,12 +377,12 @@ func TestTakenBackAndMovedAfterAll(t *testing.T) {
 	s.conclude(Deadline, CaseDeadline)
 	s.decides(ActionConfirmSuccess)
 	s.notice(FailedFinal, 1, "")
-	s.decides(ActionTakeBack)
-	s.wants("taken back", ReversedSt, false)
+	s.decides(ActionRevokeConfirmation)
+	s.wants("taken back", StateReversed, false)
 	s.balances("refundable again", 0, 0, 0)
 	s.c.Codes.LateFailure = false
 	s.notice(Succeeded, 1, "ch_1")
-	s.wants("the channel's word", Success, false, CaseLate)
+	s.wants("the channel's word", StateSuccess, false, CaseSuccessAfterEnd)
 }
 
 // People move refunds only along the transitions that the state table has, so the database allows each of them.

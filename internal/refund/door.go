@@ -11,7 +11,7 @@ import (
 
 // DoorConfig configures a Door. Gate and NewRID are needed.
 type DoorConfig struct {
-	Gate      Gate
+	Accepter  GroupAccepter
 	NewRID    func() RID
 	MaxGroup  int           // items of one transaction; default 128
 	Queue     int           // single requests that may wait; default 4096, more = ErrOverloaded
@@ -30,23 +30,23 @@ type DoorConfig struct {
 // Door is the one way in. Single requests gather into groups by themselves: whatever queued while the previous group
 // committed forms the next one, so an idle door adds no wait.
 type Door struct {
-	cfg    DoorConfig
-	queue  chan *ticket
-	direct chan struct{}
-	stop   chan struct{}
-	done   sync.WaitGroup
+	cfg     DoorConfig
+	waiting chan *request
+	direct  chan struct{}
+	stop    chan struct{}
+	done    sync.WaitGroup
 
-	gate   sync.RWMutex // held for reading while a ticket enters the queue
+	mu     sync.RWMutex // held for reading while a ticket enters the queue
 	closed bool
 }
 
-// ticket is one intake on its way through the door.
-type ticket struct {
-	in      Intake
-	since   time.Time
-	outcome Outcome
-	err     error
-	told    chan struct{} // closed when outcome or err is set
+// request is one intake on its way through the door.
+type request struct {
+	in       Intake
+	since    time.Time
+	outcome  Outcome
+	err      error
+	answered chan struct{} // closed when outcome or err is set
 }
 
 // NewDoor opens a door; Stop shuts it.
@@ -78,7 +78,7 @@ func NewDoor(cfg DoorConfig) *Door {
 	if cfg.CommitUnknown == nil {
 		cfg.CommitUnknown = func() {}
 	}
-	d := &Door{cfg: cfg, queue: make(chan *ticket, cfg.Queue), direct: make(chan struct{}, cfg.Direct), stop: make(chan struct{})}
+	d := &Door{cfg: cfg, waiting: make(chan *request, cfg.Queue), direct: make(chan struct{}, cfg.Direct), stop: make(chan struct{})}
 	for range cfg.Flushers {
 		d.done.Add(1)
 		go d.flush()
@@ -88,15 +88,15 @@ func NewDoor(cfg DoorConfig) *Door {
 
 // Stop lets what is inside finish and refuses what comes later with ErrUnavailable.
 func (d *Door) Stop() {
-	d.gate.Lock()
+	d.mu.Lock()
 	if !d.closed {
 		d.closed = true
 		close(d.stop)
 	}
-	d.gate.Unlock()
+	d.mu.Unlock()
 	d.done.Wait()
-	for len(d.queue) > 0 { // what was about to try again
-		(<-d.queue).fail(ErrUnavailable)
+	for len(d.waiting) > 0 { // what was about to try again
+		(<-d.waiting).fail(ErrUnavailable)
 	}
 }
 
@@ -127,40 +127,40 @@ type Result struct {
 // AcceptEach is Accept for callers that can repeat single items: an item that the database refuses (ErrBadData) does not
 // hide what became of its neighbours. The error is about all of them.
 func (d *Door) AcceptEach(ctx context.Context, g []Intake) ([]Result, error) {
-	tickets := make([]*ticket, len(g))
+	tickets := make([]*request, len(g))
 	for i, in := range g {
 		if in.RID.IsZero() {
 			in.RID = d.cfg.NewRID()
 		}
-		tickets[i] = &ticket{in: in, since: d.cfg.Clock(), told: make(chan struct{})}
+		tickets[i] = &request{in: in, since: d.cfg.Clock(), answered: make(chan struct{})}
 	}
 	if len(tickets) == 1 {
-		if err := d.line(tickets[0]); err != nil {
+		if err := d.enqueue(tickets[0]); err != nil {
 			return nil, err
 		}
-	} else if err := d.walkIn(ctx, tickets); err != nil {
+	} else if err := d.submitGroup(ctx, tickets); err != nil {
 		return nil, err
 	}
 	return d.collect(ctx, tickets)
 }
 
-// line puts a single request into the bounded queue.
-func (d *Door) line(t *ticket) error {
-	d.gate.RLock()
-	defer d.gate.RUnlock()
+// enqueue puts a single request into the bounded queue.
+func (d *Door) enqueue(t *request) error {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
 	if d.closed {
 		return ErrUnavailable
 	}
 	select {
-	case d.queue <- t:
+	case d.waiting <- t:
 		return nil
 	default:
 		return ErrOverloaded
 	}
 }
 
-// walkIn takes a ready-made group through, as few transactions as its size allows, in order.
-func (d *Door) walkIn(ctx context.Context, ts []*ticket) error {
+// submitGroup takes a ready-made group through, as few transactions as its size allows, in order.
+func (d *Door) submitGroup(ctx context.Context, ts []*request) error {
 	if !d.enter() {
 		return ErrUnavailable
 	}
@@ -188,8 +188,8 @@ func (d *Door) walkIn(ctx context.Context, ts []*ticket) error {
 
 // enter makes Stop wait for a group that walks in; false = the door is shut.
 func (d *Door) enter() bool {
-	d.gate.RLock()
-	defer d.gate.RUnlock()
+	d.mu.RLock()
+	defer d.mu.RUnlock()
 	if !d.closed {
 		d.done.Add(1)
 	}
@@ -197,11 +197,11 @@ func (d *Door) enter() bool {
 }
 
 // collect waits until every ticket is told.
-func (d *Door) collect(ctx context.Context, ts []*ticket) ([]Result, error) {
+func (d *Door) collect(ctx context.Context, ts []*request) ([]Result, error) {
 	out := make([]Result, len(ts))
 	for i, t := range ts {
 		select {
-		case <-t.told:
+		case <-t.answered:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -215,8 +215,8 @@ func (d *Door) flush() {
 	defer d.done.Done()
 	for {
 		select {
-		case t := <-d.queue:
-			d.again(d.process(d.gather(t)))
+		case t := <-d.waiting:
+			d.retryLost(d.process(d.gather(t)))
 		case <-d.stop:
 			d.drain()
 			return
@@ -224,11 +224,11 @@ func (d *Door) flush() {
 	}
 }
 
-func (d *Door) gather(first *ticket) []*ticket {
-	ts := []*ticket{first}
+func (d *Door) gather(first *request) []*request {
+	ts := []*request{first}
 	for len(ts) < d.cfg.MaxGroup {
 		select {
-		case t := <-d.queue:
+		case t := <-d.waiting:
 			ts = append(ts, t)
 		default:
 			return ts
@@ -241,7 +241,7 @@ func (d *Door) gather(first *ticket) []*ticket {
 func (d *Door) drain() {
 	for {
 		select {
-		case t := <-d.queue:
+		case t := <-d.waiting:
 			failAll(d.process(d.gather(t)))
 		default:
 			return
@@ -249,8 +249,8 @@ func (d *Door) drain() {
 	}
 }
 
-// again queues lost items once more after a moment.
-func (d *Door) again(lost []*ticket) {
+// retryLost queues lost items once more after a moment.
+func (d *Door) retryLost(lost []*request) {
 	if len(lost) == 0 {
 		return
 	}
@@ -260,7 +260,7 @@ func (d *Door) again(lost []*ticket) {
 		pause(d.stop)
 		for _, t := range lost {
 			select {
-			case d.queue <- t:
+			case d.waiting <- t:
 			case <-d.stop:
 				t.fail(ErrUnavailable)
 			}
@@ -269,7 +269,7 @@ func (d *Door) again(lost []*ticket) {
 }
 
 // process runs one group through the gate and tells its tickets. It returns those that have to try again.
-func (d *Door) process(ts []*ticket) []*ticket {
+func (d *Door) process(ts []*request) []*request {
 	g := make([]Intake, len(ts))
 	for i, t := range ts {
 		g[i] = t.in
@@ -277,9 +277,9 @@ func (d *Door) process(ts []*ticket) []*ticket {
 	outcomes, err := d.pass(g)
 	switch {
 	case err == nil:
-		return d.tell(ts, outcomes)
+		return d.reply(ts, outcomes)
 	case errors.Is(err, ErrBusy) && len(ts) == 1:
-		return d.tell(ts, []Outcome{{Verdict: Lost}})
+		return d.reply(ts, []Outcome{{Verdict: Lost}})
 	case errors.Is(err, ErrUnavailable) || len(ts) == 1:
 		for _, t := range ts {
 			t.fail(err)
@@ -300,7 +300,7 @@ func (d *Door) pass(g []Intake) ([]Outcome, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.Patience)
 	defer cancel()
 	for try := 0; ; try++ {
-		out, err := d.cfg.Gate.AcceptGroup(ctx, g)
+		out, err := d.cfg.Accepter.AcceptGroup(ctx, g)
 		if !errors.Is(err, ErrCommitUnknown) {
 			return out, err
 		}
@@ -313,8 +313,8 @@ func (d *Door) pass(g []Intake) ([]Outcome, error) {
 	}
 }
 
-func (d *Door) tell(ts []*ticket, out []Outcome) []*ticket {
-	var lost []*ticket
+func (d *Door) reply(ts []*request, out []Outcome) []*request {
+	var lost []*request
 	now := d.cfg.Clock()
 	for i, o := range out {
 		t := ts[i]
@@ -327,18 +327,18 @@ func (d *Door) tell(ts []*ticket, out []Outcome) []*ticket {
 		}
 		t.outcome = o
 		d.cfg.Observe(t.in, o, now.Sub(t.since))
-		close(t.told)
+		close(t.answered)
 	}
 	return lost
 }
 
-func (t *ticket) fail(err error) {
+func (t *request) fail(err error) {
 	t.err = err
-	close(t.told)
+	close(t.answered)
 }
 
 // failAll tells tickets that the door shuts before their locks are free.
-func failAll(ts []*ticket) {
+func failAll(ts []*request) {
 	for _, t := range ts {
 		t.fail(ErrUnavailable)
 	}

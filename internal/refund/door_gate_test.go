@@ -45,7 +45,7 @@ func refundIDs(g []Intake) (out []string) {
 func allAccepted(g []Intake, lost func(Intake) bool) ([]Outcome, error) {
 	out := make([]Outcome, len(g))
 	for i, in := range g {
-		out[i] = Outcome{Verdict: Accepted, Refund: &Refund{Key: Key{in.Tenant.ID, in.RID}}}
+		out[i] = Outcome{Verdict: Taken, Refund: &Refund{RefundRef: RefundRef{in.Tenant.ID, in.RID}}}
 		if lost != nil && lost(in) {
 			out[i] = Outcome{Verdict: Lost}
 		}
@@ -54,7 +54,7 @@ func allAccepted(g []Intake, lost func(Intake) bool) ([]Outcome, error) {
 }
 
 func doorIntake(id string) Intake {
-	return Intake{Tenant: Tenant{ID: 1, Code: "one"}, Event: EventKey{"rest", "rest", "e-" + id}, Type: TypeRefundRequested,
+	return Intake{Tenant: Tenant{ID: 1, Code: "one"}, Event: EventID{"rest", "rest", "e-" + id}, Type: TypeRefundRequested,
 		Refund: &Request{Params: Params{RefundID: id, OrderID: "o", PaymentID: "p", Amount: 1, Currency: "USD"}}}
 }
 

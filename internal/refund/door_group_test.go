@@ -20,7 +20,7 @@ func TestDoorBisectsASurprise(t *testing.T) {
 			return allAccepted(g, nil)
 		}}
 		var seen sync.Map
-		d := openDoor(t, DoorConfig{Gate: gate, Observe: func(in Intake, o Outcome, _ time.Duration) { seen.Store(in.Refund.RefundID, o.Verdict) }})
+		d := openDoor(t, DoorConfig{Accepter: gate, Observe: func(in Intake, o Outcome, _ time.Duration) { seen.Store(in.Refund.RefundID, o.Verdict) }})
 		_, err := d.Accept(t.Context(), doorIntakes(32))
 		if !errors.Is(err, errSurprise) {
 			t.Errorf("poison %s: error %v, want the surprise", poison, err)
@@ -52,13 +52,13 @@ func TestDoorKeepsTheOrderWhenItBisects(t *testing.T) {
 			return tries < 3
 		})
 		for i, o := range out {
-			if o.Verdict == Accepted {
+			if o.Verdict == Taken {
 				done = append(done, g[i].Refund.RefundID)
 			}
 		}
 		return out, err
 	}}
-	d := openDoor(t, DoorConfig{Gate: gate})
+	d := openDoor(t, DoorConfig{Accepter: gate})
 	doorAccept(t, d, doorIntakes(4)...)
 	if want := []string{"r001", "r000", "r002", "r003"}; !slices.Equal(done, want) {
 		t.Errorf("accepted in the order %v, want %v: r001 went with r000 and was free, the second half had to wait", done, want)
@@ -77,9 +77,9 @@ func TestDoorTriesLostItemsAgainInOrder(t *testing.T) {
 		}
 		return allAccepted(g, func(in Intake) bool { return call < 3 && in.Refund.RefundID >= "r002" && in.Refund.RefundID <= "r004" })
 	}}
-	d := openDoor(t, DoorConfig{Gate: gate})
+	d := openDoor(t, DoorConfig{Accepter: gate})
 	for i, o := range doorAccept(t, d, doorIntakes(8)...) {
-		if o.Verdict != Accepted {
+		if o.Verdict != Taken {
 			t.Errorf("item %d: %s", i, o.Verdict)
 		}
 	}
@@ -93,7 +93,7 @@ func TestDoorTriesLostItemsAgainInOrder(t *testing.T) {
 // A group longer than one transaction goes through in pieces, one behind the other.
 func TestDoorCutsLongGroups(t *testing.T) {
 	gate := &scriptedGate{answer: func(_ int, g []Intake) ([]Outcome, error) { return allAccepted(g, nil) }}
-	d := openDoor(t, DoorConfig{Gate: gate, MaxGroup: 5})
+	d := openDoor(t, DoorConfig{Accepter: gate, MaxGroup: 5})
 	if n := len(doorAccept(t, d, doorIntakes(12)...)); n != 12 {
 		t.Errorf("%d outcomes, want 12", n)
 	}
@@ -114,7 +114,7 @@ func TestDoorTellsAllThatTheStoreIsUnavailable(t *testing.T) {
 	gate := &scriptedGate{answer: func(int, []Intake) ([]Outcome, error) {
 		return nil, fmt.Errorf("%w: down", ErrUnavailable)
 	}}
-	d := openDoor(t, DoorConfig{Gate: gate})
+	d := openDoor(t, DoorConfig{Accepter: gate})
 	if _, err := d.Accept(t.Context(), doorIntakes(20)); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("group: %v, want ErrUnavailable", err)
 	}
@@ -137,8 +137,8 @@ func TestDoorRunsAgainAfterALostCommit(t *testing.T) {
 		}
 		return allAccepted(g, nil)
 	}}
-	d := openDoor(t, DoorConfig{Gate: gate, CommitUnknown: func() { unknown++ }})
-	wantDoor(t, doorAccept(t, d, doorIntakes(3)...), Accepted, Accepted, Accepted)
+	d := openDoor(t, DoorConfig{Accepter: gate, CommitUnknown: func() { unknown++ }})
+	wantDoor(t, doorAccept(t, d, doorIntakes(3)...), Taken, Taken, Taken)
 	if len(rids) != 3 || rids[0] != rids[1] || rids[1] != rids[2] || rids[0].IsZero() {
 		t.Errorf("rids of the three runs: %v, want one", rids)
 	}
@@ -149,7 +149,7 @@ func TestDoorRunsAgainAfterALostCommit(t *testing.T) {
 
 func TestDoorGivesUpOnCommitsThatStayUnknown(t *testing.T) {
 	gate := &scriptedGate{answer: func(int, []Intake) ([]Outcome, error) { return nil, ErrCommitUnknown }}
-	d := openDoor(t, DoorConfig{Gate: gate})
+	d := openDoor(t, DoorConfig{Accepter: gate})
 	if _, err := d.Accept(t.Context(), doorIntakes(2)); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("%v, want ErrUnavailable", err)
 	}
@@ -165,7 +165,7 @@ func TestDoorBusyAfterTwoSeconds(t *testing.T) {
 		gate := &scriptedGate{answer: func(_ int, g []Intake) ([]Outcome, error) {
 			return allAccepted(g, func(in Intake) bool { return in.Refund.RefundID == "r000" })
 		}}
-		d := openDoor(t, DoorConfig{Gate: gate, Clock: clock.now})
+		d := openDoor(t, DoorConfig{Accepter: gate, Clock: clock.now})
 		answer := make(chan []Outcome, 1)
 		go func() {
 			out, err := d.Accept(context.Background(), doorIntakes(n))
@@ -199,8 +199,8 @@ func TestDoorTakesALockTimeoutForALoss(t *testing.T) {
 		}
 		return allAccepted(g, nil)
 	}}
-	d := openDoor(t, DoorConfig{Gate: gate})
-	wantDoor(t, doorAccept(t, d, doorIntake("r1")), Accepted)
+	d := openDoor(t, DoorConfig{Accepter: gate})
+	wantDoor(t, doorAccept(t, d, doorIntake("r1")), Taken)
 }
 
 func wantDoor(t *testing.T, out []Outcome, want ...Verdict) {

@@ -37,19 +37,19 @@ func acceptLater(d *Door, g ...Intake) <-chan doorAnswer {
 func TestDoorGathersAndRefusesWhenFull(t *testing.T) {
 	gate, letGo := heldGate()
 	defer letGo()
-	d := openDoor(t, DoorConfig{Gate: gate, Queue: 8, Flushers: 1})
+	d := openDoor(t, DoorConfig{Accepter: gate, Queue: 8, Flushers: 1})
 	answers := []<-chan doorAnswer{acceptLater(d, doorIntake("first"))}
 	eventually(t, "the first is under way", func() bool { return len(gate.calls()) == 1 })
 	for _, in := range doorIntakes(8) {
 		answers = append(answers, acceptLater(d, in))
 	}
-	eventually(t, "the queue is full", func() bool { return len(d.queue) == 8 })
+	eventually(t, "the queue is full", func() bool { return len(d.waiting) == 8 })
 	if _, err := d.Accept(t.Context(), doorIntakes(1)); !errors.Is(err, ErrOverloaded) {
 		t.Errorf("%v, want ErrOverloaded", err)
 	}
 	letGo()
 	for _, a := range answers {
-		if got := <-a; got.err != nil || got.out[0].Verdict != Accepted {
+		if got := <-a; got.err != nil || got.out[0].Verdict != Taken {
 			t.Errorf("%+v, want Accepted", got)
 		}
 	}
@@ -62,7 +62,7 @@ func TestDoorGathersAndRefusesWhenFull(t *testing.T) {
 func TestDoorCommitsForACallerThatLeft(t *testing.T) {
 	gate, letGo := heldGate()
 	var seen sync.Map
-	d := openDoor(t, DoorConfig{Gate: gate, Observe: func(in Intake, o Outcome, _ time.Duration) { seen.Store(in.Refund.RefundID, o.Verdict) }})
+	d := openDoor(t, DoorConfig{Accepter: gate, Observe: func(in Intake, o Outcome, _ time.Duration) { seen.Store(in.Refund.RefundID, o.Verdict) }})
 	ctx, leave := context.WithCancel(t.Context())
 	gone := make(chan error, 1)
 	go func() {
@@ -75,28 +75,28 @@ func TestDoorCommitsForACallerThatLeft(t *testing.T) {
 		t.Errorf("%v, want context.Canceled", err)
 	}
 	letGo()
-	eventually(t, "the item is accepted", func() bool { v, ok := seen.Load("r1"); return ok && v == Accepted })
+	eventually(t, "the item is accepted", func() bool { v, ok := seen.Load("r1"); return ok && v == Taken })
 }
 
 // Stop waits for whatever is inside: the group under way, what queued behind it, and a walk-in group; nobody is left without
 // an answer, and nobody gets in afterwards.
 func TestDoorStopLosesNothing(t *testing.T) {
 	gate, letGo := heldGate()
-	d := openDoor(t, DoorConfig{Gate: gate, Flushers: 1})
+	d := openDoor(t, DoorConfig{Accepter: gate, Flushers: 1})
 	under := acceptLater(d, doorIntake("under-way"))
 	eventually(t, "a group is under way", func() bool { return len(gate.calls()) == 1 })
 	walkIn := acceptLater(d, doorIntakes(3)...)
 	eventually(t, "a walk-in group is under way", func() bool { return len(gate.calls()) == 2 })
 	queued := acceptLater(d, doorIntake("queued"))
-	eventually(t, "one is queued", func() bool { return len(d.queue) == 1 })
+	eventually(t, "one is queued", func() bool { return len(d.waiting) == 1 })
 	stopped := make(chan struct{})
 	go func() {
 		d.Stop()
 		close(stopped)
 	}()
 	eventually(t, "the door is shut", func() bool {
-		d.gate.RLock()
-		defer d.gate.RUnlock()
+		d.mu.RLock()
+		defer d.mu.RUnlock()
 		return d.closed
 	})
 	if _, err := d.Accept(t.Context(), doorIntakes(1)); !errors.Is(err, ErrUnavailable) {
@@ -113,7 +113,7 @@ func TestDoorStopLosesNothing(t *testing.T) {
 	letGo()
 	for what, a := range map[string]<-chan doorAnswer{"under way": under, "walk-in": walkIn, "queued": queued} {
 		got := <-a
-		if got.err != nil || slices.ContainsFunc(got.out, func(o Outcome) bool { return o.Verdict != Accepted }) {
+		if got.err != nil || slices.ContainsFunc(got.out, func(o Outcome) bool { return o.Verdict != Taken }) {
 			t.Errorf("%s: %+v, want Accepted", what, got)
 		}
 	}
@@ -126,7 +126,7 @@ func TestDoorStopEndsRetries(t *testing.T) {
 	gate := &scriptedGate{answer: func(_ int, g []Intake) ([]Outcome, error) {
 		return allAccepted(g, func(Intake) bool { return true })
 	}}
-	d := openDoor(t, DoorConfig{Gate: gate, Clock: (&steppingClock{}).now})
+	d := openDoor(t, DoorConfig{Accepter: gate, Clock: (&steppingClock{}).now})
 	single, group := acceptLater(d, doorIntake("single")), acceptLater(d, doorIntakes(3)...)
 	eventually(t, "both try again", func() bool { return len(gate.calls()) > 6 })
 	d.Stop()

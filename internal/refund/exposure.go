@@ -28,9 +28,9 @@ func (r *Record) Exposure(d Dispatch, c Contract, now time.Time) Exposure {
 		e.ActsUntil = d.MayActUntil.Add(c.Horizon.D())
 		e.AbsenceFrom = e.ActsUntil.Add(c.asking().VisibilityLag.D())
 	}
-	last, _ := r.lastSend(d.No)
+	last, _ := r.lastSend(d.Ordinal)
 	for _, a := range r.Attempts {
-		if a.DispatchNo != d.No {
+		if a.DispatchNo != d.Ordinal {
 			continue
 		}
 		if a.Kind == AttemptSend {
@@ -46,7 +46,7 @@ func (r *Record) Exposure(d Dispatch, c Contract, now time.Time) Exposure {
 	if !d.FinalNegativeAt.IsZero() && !r.mayStillAct(d, c, now) {
 		e.Exposed = false
 	}
-	if d.Decreed || r.booked(d.No) {
+	if d.Overridden || r.booked(d.Ordinal) {
 		e.Exposed = false
 	}
 	return e
@@ -83,7 +83,7 @@ func (r *Record) mayStillAct(d Dispatch, c Contract, now time.Time) bool {
 	}
 	for _, a := range r.Attempts {
 		open := a.Answer == "" || a.Answer == Unknown || a.Answer == RefusedEcho
-		if a.DispatchNo == d.No && a.Kind == AttemptSend && open && now.Before(a.NotAfter.Add(c.Horizon.D())) {
+		if a.DispatchNo == d.Ordinal && a.Kind == AttemptSend && open && now.Before(a.NotAfter.Add(c.Horizon.D())) {
 			return true
 		}
 	}
@@ -113,7 +113,7 @@ func (r *Record) anyExposed() bool {
 // otherExposed says whether a dispatch other than no is exposed.
 func (r *Record) otherExposed(no int) bool {
 	for _, d := range r.Dispatches {
-		if d.No != no && d.Exposed {
+		if d.Ordinal != no && d.Exposed {
 			return true
 		}
 	}
@@ -123,7 +123,7 @@ func (r *Record) otherExposed(no int) bool {
 // Dispatch finds a dispatch by ordinal.
 func (r *Record) Dispatch(no int) (*Dispatch, bool) {
 	for i := range r.Dispatches {
-		if r.Dispatches[i].No == no {
+		if r.Dispatches[i].Ordinal == no {
 			return &r.Dispatches[i], true
 		}
 	}
@@ -150,9 +150,9 @@ func (r *Record) lastSend(no int) (Attempt, bool) {
 	return Attempt{}, false
 }
 
-// keyDead says whether the number may not be sent any more.
-func (d Dispatch) keyDead(c Contract, now time.Time) bool {
-	return !d.KeyDiesAt.IsZero() && !now.Before(d.KeyDiesAt.Add(-c.Horizon.D()-ClockMargin))
+// keyExpired says whether the number may not be sent any more.
+func (d Dispatch) keyExpired(c Contract, now time.Time) bool {
+	return !d.KeyExpiresAt.IsZero() && !now.Before(d.KeyExpiresAt.Add(-c.Horizon.D()-ClockMargin))
 }
 
 func later(a, b time.Time) time.Time {

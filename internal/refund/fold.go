@@ -61,7 +61,7 @@ func NewAuditor(found func(Finding)) *Auditor {
 		a.transitions[t] = true
 	}
 	for _, w := range stateTable {
-		if len(w.hops) == 2 {
+		if len(w.moves) == 2 {
 			a.twoRows[w.id] = lower(w.fact)
 		}
 	}

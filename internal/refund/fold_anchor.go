@@ -16,7 +16,7 @@ const (
 // AnchorRow is what an anchor covers of one journal row. Its hash stands for everything else that the row says.
 type AnchorRow struct {
 	Pos  int64
-	Key  Key
+	Key  RefundRef
 	Seq  int
 	Hash [32]byte
 }

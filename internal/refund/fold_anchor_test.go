@@ -16,7 +16,7 @@ func TestAnchorBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := AnchorRow{Pos: 42, Key: Key{Tenant: 1, RID: rid}, Seq: 1}
+	row := AnchorRow{Pos: 42, Key: RefundRef{Tenant: 1, RID: rid}, Seq: 1}
 	if _, err := hex.Decode(row.Hash[:], []byte("1b55087b6f6cae800261265e74e236e1c0358acf2909a6b101443e89052c5781")); err != nil {
 		t.Fatal(err)
 	}

@@ -24,19 +24,19 @@ func (f *Fold) numbers(r *Record) {
 	exposed := false
 	for i, d := range r.Dispatches {
 		exposed = exposed || d.Exposed
-		if d.No != i+1 {
-			f.a.say("P8", "dispatch-gap", "dispatch %d follows %d", d.No, i)
+		if d.Ordinal != i+1 {
+			f.a.say("P8", "dispatch-gap", "dispatch %d follows %d", d.Ordinal, i)
 		}
-		if d.No < r.DispatchNo && !d.Dead {
-			f.a.say("P8", "dispatch-undead", "dispatch %d has a successor and no proof of its death", d.No)
+		if d.Ordinal < r.DispatchNo && !d.Retired {
+			f.a.say("P8", "not-retired", "dispatch %d has a successor and no proof of its death", d.Ordinal)
 		}
-		if want := DispatchNumber(r.Installation, r.TenantCode, r.RefundID, d.No); d.Number != want {
-			f.a.say("P1", "dispatch-number", "dispatch %d has number %s, not %s", d.No, d.Number, want)
+		if want := DispatchNumber(r.Installation, r.TenantCode, r.RefundID, d.Ordinal); d.Number != want {
+			f.a.say("P1", "dispatch-number", "dispatch %d has number %s, not %s", d.Ordinal, d.Number, want)
 		}
 	}
 	beyond := 0 // an epoch marks the number behind the live one, too
 	for _, d := range r.Dispatches {
-		if d.No > r.DispatchNo && d.MarkedEpoch == 0 {
+		if d.Ordinal > r.DispatchNo && d.MarkedEpoch == 0 {
 			beyond++
 		}
 	}
@@ -46,7 +46,7 @@ func (f *Fold) numbers(r *Record) {
 	if exposed != r.Exposed {
 		f.a.say("P8", "exposed-flag", "the refund says exposed %t, its dispatches say %t", r.Exposed, exposed)
 	}
-	if exposed && (r.State == Pending || (r.State.Final() && r.Case == nil)) {
+	if exposed && (r.State == StatePending || (r.State.Final() && r.Case == nil)) {
 		f.a.say("P8", "closed-while-exposed", "%s while something is exposed", r.State)
 	}
 }
@@ -82,7 +82,7 @@ func (f *Fold) attempts(r *Record) {
 			}
 		}
 	}
-	if a, ok := r.attemptOf(r.Generation); r.State == Processing && (!ok || a.Kind != AttemptSend) {
+	if a, ok := r.attemptOf(r.Generation); r.State == StateProcessing && (!ok || a.Kind != AttemptSend) {
 		f.a.say("P10", "processing-without-attempt", "PROCESSING with generation %d, which has no send", r.Generation)
 	}
 }
@@ -104,9 +104,9 @@ func (f *Fold) times(r *Record, a Attempt) {
 	switch {
 	case !ok:
 	case d.MarkedEpoch > 0 && a.Epoch >= d.MarkedEpoch:
-		f.a.say("P10", "send-of-marked-number", "attempt %d sent dispatch %d, whose key was declared dead in epoch %d", a.No, d.No, d.MarkedEpoch)
-	case d.MarkedEpoch == 0 && !d.KeyDiesAt.IsZero() && a.NotAfter.After(d.KeyDiesAt):
-		f.a.say("P10", "send-after-key", "attempt %d may leave until %s, the key dies %s", a.No, stamp(a.NotAfter), stamp(d.KeyDiesAt))
+		f.a.say("P10", "send-of-marked-number", "attempt %d sent dispatch %d, whose key was declared dead in epoch %d", a.No, d.Ordinal, d.MarkedEpoch)
+	case d.MarkedEpoch == 0 && !d.KeyExpiresAt.IsZero() && a.NotAfter.After(d.KeyExpiresAt):
+		f.a.say("P10", "send-after-key", "attempt %d may leave until %s, the key dies %s", a.No, stamp(a.NotAfter), stamp(d.KeyExpiresAt))
 	}
 }
 
@@ -128,7 +128,7 @@ func (f *Fold) repeats(r *Record, contracts func(string, int) (Contract, bool)) 
 
 // repeat: first was ambiguous, or not answered, when later was claimed.
 func (f *Fold) repeat(r *Record, c Contract, first, later Attempt) {
-	if d, ok := r.Dispatch(first.DispatchNo); ok && later.DispatchNo > first.DispatchNo && (d.Decreed || d.MarkedEpoch > 0 || f.decided) {
+	if d, ok := r.Dispatch(first.DispatchNo); ok && later.DispatchNo > first.DispatchNo && (d.Overridden || d.MarkedEpoch > 0 || f.decided) {
 		return // a person decided, or an epoch asked about it: judged by their own rules
 	}
 	switch {
@@ -163,14 +163,14 @@ func (f *Fold) exposure(r *Record, contracts func(string, int) (Contract, bool))
 		}
 		judged, proven := false, false
 		for _, a := range r.Attempts {
-			if a.DispatchNo != d.No {
+			if a.DispatchNo != d.Ordinal {
 				continue
 			}
 			c, _ := contracts(r.Account, a.ContractVersion)
 			judged, proven = true, proven || !r.Exposure(d, c, r.Now).Exposed
 		}
 		if judged && !proven {
-			f.a.say("P8", "clear-without-proof", "dispatch %d counts as not exposed, its answers do not say so", d.No)
+			f.a.say("P8", "clear-without-proof", "dispatch %d counts as not exposed, its answers do not say so", d.Ordinal)
 		}
 	}
 }

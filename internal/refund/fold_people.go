@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Papers are what is stored about a refund besides its numbers and calls: what people had to look at and have decided.
-type Papers struct {
-	Cases     []StoredCase // of the refund
-	Decisions []Decision   // about them; Maker and Checker are names
-	Deaths    []StoredDeath
+// ReviewRecords are what is stored about a refund besides its numbers and calls: what people had to look at and have decided.
+type ReviewRecords struct {
+	Cases       []StoredCase // of the refund
+	Decisions   []Decision   // about them; Maker and Checker are names
+	Retirements []StoredRetirement
 }
 
 // StoredCase is a case as it is stored, with the time that it was open.
@@ -25,8 +25,8 @@ func (c StoredCase) openAt(t time.Time) bool {
 	return !c.OpenedAt.After(t) && (c.ClosedAt.IsZero() || !c.ClosedAt.Before(t))
 }
 
-// StoredDeath is the death of a number, with what opened the way to the next one.
-type StoredDeath struct {
+// StoredRetirement is the death of a number, with what opened the way to the next one.
+type StoredRetirement struct {
 	No         int
 	ByDecision bool
 	At         time.Time
@@ -61,7 +61,7 @@ func (f *Fold) members(e *StoredEntry) {
 	if text, ok := member(e.Data, `"attempt":`); ok {
 		t := toldAnswer{seq: e.Seq, kind: e.Kind}
 		t.attempt, _ = strconv.Atoi(text[:digits(text)])
-		if row, two := member(e.Data, `"row":"`); two {
+		if row, two := member(e.Data, `"rule":"`); two {
 			if kind := f.a.twoRows[row[:max(0, strings.IndexByte(row, '"'))]]; kind != "" {
 				t.kind = kind // such a row tells one answer in two steps, each under its own name
 			}
@@ -110,14 +110,14 @@ func (f *Fold) answered(r *Record) {
 	}
 }
 
-// WantsPapers says whether the refund cannot be judged without them: its journal tells of people, or it has more than one effect.
-func (f *Fold) WantsPapers(r *Record) bool {
+// NeedsReviewRecords says whether the refund cannot be judged without them: its journal tells of people, or it has more than one effect.
+func (f *Fold) NeedsReviewRecords(r *Record) bool {
 	return len(r.Effects) > 1 || len(f.cases) > 0 || len(f.decisions) > 0
 }
 
 // People checks what the journal says of cases and decisions against those that are stored, and effects against what people have
 // judged. contracts is that of Calls.
-func (f *Fold) People(r *Record, contracts func(account string, version int) (Contract, bool), p Papers) {
+func (f *Fold) People(r *Record, contracts func(account string, version int) (Contract, bool), p ReviewRecords) {
 	for _, t := range f.cases { // a case has the time of the row that opens it, however clocks may jump
 		if t.opens && !slices.ContainsFunc(p.Cases, func(c StoredCase) bool { return c.OpenedAt.Equal(t.at) }) {
 			f.a.say("P8", "case-missing", "seq %d opens a case, none was opened at that time", t.seq)
@@ -129,7 +129,7 @@ func (f *Fold) People(r *Record, contracts func(account string, version int) (Co
 	f.effects(r, contracts, p)
 }
 
-func (f *Fold) decision(t toldDecision, p Papers) {
+func (f *Fold) decision(t toldDecision, p ReviewRecords) {
 	i := slices.IndexFunc(p.Decisions, func(d Decision) bool { return d.ID.String() == t.Decision })
 	if i < 0 {
 		f.a.say("P8", "decision-missing", "seq %d names decision %q, which is not there", t.seq, t.Decision)
@@ -141,7 +141,7 @@ func (f *Fold) decision(t toldDecision, p Papers) {
 	}
 	inCase := func(c StoredCase) bool { return c.ID == d.CaseID }
 	switch {
-	case lower(factOfAction[d.Action]) != t.kind:
+	case string(d.Action) != t.kind:
 		f.a.say("P8", "decision-differs", "seq %d tells %s, decision %s is %s", t.seq, t.kind, d.ID, d.Action)
 	case d.Maker != t.Maker || d.Checker != t.Checker || d.Maker == d.Checker || d.Maker == "":
 		f.a.say("P8", "decision-differs", "seq %d tells maker %q and checker %q, decision %s has %q and %q", t.seq, t.Maker, t.Checker, d.ID, d.Maker, d.Checker)
@@ -186,15 +186,15 @@ func (r *Record) standing() (n, numbers int, last time.Time) {
 
 // effects: two movements of money for one refund. A person who decided a resend, a number that could not be replayed since its key was
 // dead, and what two people have judged afterwards are outside of the promise.
-func (f *Fold) effects(r *Record, contracts func(account string, version int) (Contract, bool), p Papers) {
+func (f *Fold) effects(r *Record, contracts func(account string, version int) (Contract, bool), p ReviewRecords) {
 	n, numbers, last := r.standing()
 	deduped := slices.ContainsFunc(r.Attempts, func(a Attempt) bool {
 		c, _ := contracts(r.Account, a.ContractVersion)
 		return a.Kind == AttemptSend && c.Key.Dedupes
 	})
-	opened := slices.ContainsFunc(p.Deaths, func(x StoredDeath) bool {
+	opened := slices.ContainsFunc(p.Retirements, func(x StoredRetirement) bool {
 		d, ok := r.Dispatch(x.No)
-		return ok && (x.ByDecision || (d.MarkedEpoch == 0 && !d.KeyDiesAt.IsZero() && d.KeyDiesAt.Before(x.At)))
+		return ok && (x.ByDecision || (d.MarkedEpoch == 0 && !d.KeyExpiresAt.IsZero() && d.KeyExpiresAt.Before(x.At)))
 	})
 	if n < 2 || !deduped || (numbers == n && opened) || f.acknowledged(p, last) {
 		return
@@ -203,14 +203,14 @@ func (f *Fold) effects(r *Record, contracts func(account string, version int) (C
 }
 
 // acknowledged: the case of a second or late effect was closed by a decision that was made when all of them were known.
-func (f *Fold) acknowledged(p Papers, last time.Time) bool {
+func (f *Fold) acknowledged(p ReviewRecords, last time.Time) bool {
 	for _, d := range p.Decisions {
-		if d.Action != ActionAcknowledge || d.Verdict != DecisionApproved || d.AppliedAt.IsZero() || !d.MadeAt.After(last) {
+		if d.Action != ActionAcceptAsIs || d.Verdict != DecisionApproved || d.AppliedAt.IsZero() || !d.MadeAt.After(last) {
 			continue
 		}
 		for _, c := range p.Cases {
 			about := func(t toldCase) bool {
-				return c.openAt(t.at) && (strings.Contains(t.reasons, `"`+string(CaseMulti)+`"`) || strings.Contains(t.reasons, `"`+string(CaseLate)+`"`))
+				return c.openAt(t.at) && (strings.Contains(t.reasons, `"`+string(CaseMultipleEffects)+`"`) || strings.Contains(t.reasons, `"`+string(CaseSuccessAfterEnd)+`"`))
 			}
 			if c.ID == d.CaseID && c.ClosedAt.Equal(d.AppliedAt) && slices.ContainsFunc(f.cases, about) {
 				return true

@@ -32,11 +32,11 @@ func findings(rid RID, r Refund, rows []StoredEntry) map[string]bool {
 func TestFoldReadsWhatWasWritten(t *testing.T) {
 	t.Parallel()
 	rid := RID{15: 9}
-	born := Entry{Kind: "requested", To: Pending, Source: "rest", Actor: "actor:a", Data: `{"amount":100,"currency":"USD","orderId":"o","paymentId":"p","refundId":"rf","tenant":"demo"}`}
-	claim := Entry{Kind: "claim_send", From: Pending, To: Processing, Generation: 1, Source: "worker", Actor: "system:worker", Data: "{}"}
-	done := Entry{Kind: "succeeded", From: Processing, To: Success, Generation: 1, Source: "answer", Actor: "system:worker", Data: "{}"}
+	born := Entry{Kind: "requested", To: StatePending, Source: "rest", Actor: "actor:a", Data: `{"amount":100,"currency":"USD","orderId":"o","paymentId":"p","refundId":"rf","tenant":"demo"}`}
+	claim := Entry{Kind: "claim_send", From: StatePending, To: StateProcessing, Generation: 1, Source: "worker", Actor: "system:worker", Data: "{}"}
+	done := Entry{Kind: "succeeded", From: StateProcessing, To: StateSuccess, Generation: 1, Source: "answer", Actor: "system:worker", Data: "{}"}
 	rows := journalOf(rid, born, claim, done)
-	r := Refund{Params: Params{RefundID: "rf", OrderID: "o", PaymentID: "p", Amount: 100, Currency: "USD"}, State: Success, Generation: 1, JournalSeq: 3, JournalHead: rows[2].Hash,
+	r := Refund{Params: Params{RefundID: "rf", OrderID: "o", PaymentID: "p", Amount: 100, Currency: "USD"}, State: StateSuccess, Generation: 1, JournalSeq: 3, JournalHead: rows[2].Hash,
 		Digest: RefundDigest("o", "p", 100, "USD")}
 	if got := findings(rid, r, rows); len(got) != 0 {
 		t.Fatalf("a sound journal: %v", got)
@@ -47,7 +47,7 @@ func TestFoldReadsWhatWasWritten(t *testing.T) {
 		"P7 journal-chain":    func(_ *Refund, e []StoredEntry) []StoredEntry { e[1].At = e[1].At.Add(time.Microsecond); return e },
 		"P7 journal-position": func(_ *Refund, e []StoredEntry) []StoredEntry { e[0].Pos = 11; return e },
 		"P7 journal-transition": func(_ *Refund, _ []StoredEntry) []StoredEntry {
-			return journalOf(rid, born, Entry{Kind: "x", From: Pending, To: ReversedSt, Data: "{}"})
+			return journalOf(rid, born, Entry{Kind: "x", From: StatePending, To: StateReversed, Data: "{}"})
 		},
 		"P7 journal-generation": func(_ *Refund, _ []StoredEntry) []StoredEntry {
 			c := claim
@@ -59,7 +59,7 @@ func TestFoldReadsWhatWasWritten(t *testing.T) {
 			b.Data = `{"refundId":"rf","tenant":"other"}`
 			return journalOf(rid, b)
 		},
-		"P7 state-fold":        func(r *Refund, e []StoredEntry) []StoredEntry { r.State = Failed; return e },
+		"P7 state-fold":        func(r *Refund, e []StoredEntry) []StoredEntry { r.State = StateFailed; return e },
 		"P7 generation-fold":   func(r *Refund, e []StoredEntry) []StoredEntry { r.Generation = 2; return e },
 		"P7 journal-head-hash": func(r *Refund, e []StoredEntry) []StoredEntry { r.JournalHead[0]++; return e },
 		"P7 journal-head-seq":  func(_ *Refund, e []StoredEntry) []StoredEntry { return e[:2] },

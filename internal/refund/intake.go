@@ -24,9 +24,9 @@ type Tenant struct {
 	Closed bool // the door is shut for new refunds; recovery goes on
 }
 
-// EventKey names one business fact of one producer, stable over re-publishing.
+// EventID names one business fact of one producer, stable over re-publishing.
 // REST: consumer "rest", source "rest", id = the Idempotency-Key.
-type EventKey struct {
+type EventID struct {
 	Consumer, Source, ID string
 }
 
@@ -74,16 +74,16 @@ func (c Capture) Digest() Digest {
 
 // Park is what the door needs to keep an item that it may not accept. nil on REST: there the caller has the answer.
 type Park struct {
-	Place   string // stable name of the item's place at its transport; one parked row per (tenant, consumer, place)
-	Headers map[string][]string
-	Body    []byte
+	Position string // stable name of the item's place at its transport; one parked row per (tenant, consumer, place)
+	Headers  map[string][]string
+	Body     []byte
 }
 
 // Intake is one request in front of the door, whatever way it came. Exactly one of Refund and Capture is set.
 // Its fields are validated by whoever makes it (internal/http, internal/bridge); the door decides, it does not parse.
 type Intake struct {
 	Tenant      Tenant
-	Event       EventKey
+	Event       EventID
 	Type        EventType
 	Refund      *Request
 	Capture     *Capture
@@ -118,7 +118,7 @@ type Verdict string
 
 // design: one verdict per item; only the first four bind the event id.
 const (
-	Accepted Verdict = "ACCEPTED" // new event, new refund (or capture)
+	Taken    Verdict = "TAKEN"    // new event, new refund (or capture)
 	Replayed Verdict = "REPLAYED" // known, same parameters
 	Conflict Verdict = "CONFLICT" // known, other parameters
 	Refused  Verdict = "REFUSED"  // a rule says no

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Gate accepts one group in one transaction. Lost outcomes are to be tried again with the same intakes.
+// GroupAccepter accepts one group in one transaction. Lost outcomes are to be tried again with the same intakes.
 // Errors: ErrCommitUnknown, ErrUnavailable; any other error is surprising and concerns the group as a whole.
-type Gate interface {
+type GroupAccepter interface {
 	AcceptGroup(ctx context.Context, g []Intake) ([]Outcome, error)
 }
 
 // Claim asks to become the owner of a refund's next call. It names what was seen; if the row moved on, ErrNotOwner.
 type Claim struct {
-	Key
+	RefundRef
 	State      State
 	Generation int
 	JournalSeq int
@@ -35,7 +35,7 @@ type Claimed struct {
 
 // Swept counts what one sweeper pass did.
 type Swept struct {
-	Woken     int // due refunds that got a job
+	Enqueued  int // due refunds that got a job
 	TakenOver int // ended leases
 	Overdue   int // refunds that were found later than their bound: nobody was looking
 	Decided   int // approved decisions that took effect
@@ -47,14 +47,14 @@ type Swept struct {
 // Store is what the workflow needs from the database. Every method is one transaction.
 type Store interface {
 	// Load reads a refund as a snapshot. ErrNotFound.
-	Load(ctx context.Context, k Key) (Record, error)
+	Load(ctx context.Context, k RefundRef) (Record, error)
 	// Claim: generation + 1, lease, attempt row, journal. ErrNotOwner.
 	Claim(ctx context.Context, c Claim) (Claimed, error)
 	// Enter locks the refund, applies a fact by the table, writes the change and its follow-up job. ErrNotOwner for a
 	// conclusion whose generation has passed.
-	Enter(ctx context.Context, k Key, f Fact, c Contract) (Change, error)
-	// Postpone moves the timer of a refund that has to wait. ErrNotOwner.
-	Postpone(ctx context.Context, k Key, generation int, s Step) error
+	Enter(ctx context.Context, k RefundRef, f Fact, c Contract) (Change, error)
+	// Reschedule moves the timer of a refund that has to wait. ErrNotOwner.
+	Reschedule(ctx context.Context, k RefundRef, generation int, s Step) error
 	// Sweep hands due work to jobs, takes over ended leases, wakes parked waiters.
 	Sweep(ctx context.Context, limit int) (Swept, error)
 }
@@ -94,7 +94,7 @@ type Channels interface {
 
 // Wakeup asks for a job, in the transaction that makes it due.
 type Wakeup struct {
-	Key
+	RefundRef
 	Generation int
 	PaymentID  string // set = wake what waits for this payment, else a refund step
 }

@@ -2,8 +2,8 @@ package refund
 
 import "time"
 
-// KeyRecord is what is stored about an API key, with its tenant and actor.
-type KeyRecord struct {
+// APIKeyRecord is what is stored about an API key, with its tenant and actor.
+type APIKeyRecord struct {
 	SecretHash    [32]byte // SHA-256 of the secret
 	Tenant        Tenant
 	Mode          string // of the tenant: live or test

@@ -18,8 +18,8 @@ const (
 	LineSettled  FactKind = "LINE_SETTLED"  // no held line may be this refund any more
 )
 
-// Family is a payment with everything that may explain a line of it, read under the locks of all its refunds.
-type Family struct {
+// PaymentSet is a payment with everything that may explain a line of it, read under the locks of all its refunds.
+type PaymentSet struct {
 	Payment  Payment
 	Records  []Record // each with its own effects only
 	Lines    []Effect // effects of no refund: held, foreign, dropped
@@ -28,21 +28,21 @@ type Family struct {
 	Now      time.Time
 }
 
-// Mine finds the refund and the number that a line names.
-func (f *Family) Mine(number string) (k Key, dispatch int, ok bool) {
+// Owner finds the refund and the number that a line names.
+func (f *PaymentSet) Owner(number string) (k RefundRef, dispatch int, ok bool) {
 	for _, r := range f.Records {
 		for _, d := range r.Dispatches {
 			if number != "" && d.Number == number {
-				return r.Key, d.No, true
+				return r.RefundRef, d.Ordinal, true
 			}
 		}
 	}
-	return Key{}, 0, false
+	return RefundRef{}, 0, false
 }
 
 // Line decides about one line without our number. complete: the list that it stands in has everything; of any other one
 // nothing is adopted. false = nothing changes. The caller writes the change and gives it to Take before the next line.
-func (f *Family) Line(l ListedEffect, complete bool) (Change, bool, error) {
+func (f *PaymentSet) Line(l ListedEffect, complete bool) (Change, bool, error) {
 	if l.Amount <= 0 || l.Amount > MaxAmount || l.ChannelRefundID == "" {
 		return Change{}, false, nil // cannot be told from another one
 	}
@@ -62,7 +62,7 @@ func (f *Family) Line(l ListedEffect, complete bool) (Change, bool, error) {
 	if i, no, ok := f.unnamedLike(line); ok {
 		return f.pair(i, no, line)
 	}
-	if i, no, ok := f.decreedLike(line); ok {
+	if i, no, ok := f.overriddenLike(line); ok {
 		return f.hold(i, no, line)
 	}
 	if !f.exposed() && !complete {
@@ -71,7 +71,7 @@ func (f *Family) Line(l ListedEffect, complete bool) (Change, bool, error) {
 	if !f.exposed() {
 		line.Status = EffectMoved
 	}
-	return f.alone(func(p *Payment, lines []Effect) []Effect {
+	return f.paymentOnly(func(p *Payment, lines []Effect) []Effect {
 		if line.Status == EffectMoved {
 			p.Refunded += line.Counted
 		} else {
@@ -82,12 +82,12 @@ func (f *Family) Line(l ListedEffect, complete bool) (Change, bool, error) {
 }
 
 // again is a line that we have already: only its end is news.
-func (f *Family) again(i int, l ListedEffect) (Change, bool, error) {
+func (f *PaymentSet) again(i int, l ListedEffect) (Change, bool, error) {
 	ended := l.Status == Reversed || (l.Status == FailedFinal && (f.Contract.Codes.LateFailure || f.Lines[i].Status == EffectHeld))
 	if !ended || f.Lines[i].Status == EffectReversed {
 		return Change{}, false, nil
 	}
-	return f.alone(func(p *Payment, lines []Effect) []Effect {
+	return f.paymentOnly(func(p *Payment, lines []Effect) []Effect {
 		e := &lines[i]
 		if e.Status == EffectHeld {
 			e.Status = EffectDropped
@@ -102,7 +102,7 @@ func (f *Family) again(i int, l ListedEffect) (Change, bool, error) {
 
 // Settle is the next thing to do about the lines that are held: what held them may have come to its end. false = nothing.
 // The caller writes the change, gives it to Take and asks again.
-func (f *Family) Settle() (Change, bool, error) {
+func (f *PaymentSet) Settle() (Change, bool, error) {
 	wanted := map[RID]bool{}
 	for n, line := range f.Lines {
 		if line.Status != EffectHeld {
@@ -116,11 +116,11 @@ func (f *Family) Settle() (Change, bool, error) {
 			if i, at, unnamed := f.unnamedLike(line); unnamed {
 				return f.pair(i, at, line)
 			}
-			host, no, ok = f.decreedLike(line)
+			host, no, ok = f.overriddenLike(line)
 		}
 		switch {
-		case ok && !f.Records[host].Case.Has(CaseHeld):
-			return f.on(host, no, LineHeld, line, func(*scene) {}, CaseHeld)
+		case ok && !f.Records[host].Case.Has(CaseUnmatchedLine):
+			return f.refundOnly(host, no, LineHeld, line, func(*transition) {}, CaseUnmatchedLine)
 		case ok:
 			wanted[f.Records[host].RID] = true
 		case !f.exposed():
@@ -128,13 +128,13 @@ func (f *Family) Settle() (Change, bool, error) {
 		}
 	}
 	for i, r := range f.Records {
-		held, excess := r.Case.Has(CaseHeld) && !wanted[r.RID], r.Case.Has(CaseExcess) && f.Payment.Excess <= f.Payment.ExcessAllowed
+		held, excess := r.Case.Has(CaseUnmatchedLine) && !wanted[r.RID], r.Case.Has(CaseExcess) && f.Payment.Excess <= f.Payment.ExcessAccepted
 		if !held && !excess {
 			continue
 		}
-		return f.on(i, r.DispatchNo, LineSettled, Effect{}, func(s *scene) {
+		return f.refundOnly(i, r.DispatchNo, LineSettled, Effect{}, func(s *transition) {
 			if held {
-				s.dropReason(CaseHeld)
+				s.dropReason(CaseUnmatchedLine)
 			}
 			if excess { // a held line counts beside the refund that it may be; that was all
 				s.dropReason(CaseExcess)
@@ -144,8 +144,8 @@ func (f *Family) Settle() (Change, bool, error) {
 	return Change{}, false, nil
 }
 
-// Take brings the family in step with a change that was written.
-func (f *Family) Take(ch Change) {
+// Absorb brings the family in step with a change that was written.
+func (f *PaymentSet) Absorb(ch Change) {
 	f.Payment = ch.After.Payment
 	var own []Effect
 	f.Lines = nil
@@ -166,7 +166,7 @@ func (f *Family) Take(ch Change) {
 }
 
 // known says whether the channel's id belongs to something of ours.
-func (f *Family) known(id string) bool {
+func (f *PaymentSet) known(id string) bool {
 	for _, r := range f.Records {
 		for _, d := range r.Dispatches {
 			if d.ChannelRefundID == id {
@@ -183,31 +183,31 @@ func (f *Family) known(id string) bool {
 }
 
 // exposed says whether any refund of the payment may still pay.
-func (f *Family) exposed() bool {
+func (f *PaymentSet) exposed() bool {
 	return slices.ContainsFunc(f.Records, func(r Record) bool { return r.anyExposed() })
 }
 
-func (f *Family) exposedLike(line Effect) (record, dispatch int, ok bool) {
+func (f *PaymentSet) exposedLike(line Effect) (record, dispatch int, ok bool) {
 	return f.numberLike(line, func(_ Record, d Dispatch) bool { return d.Exposed })
 }
 
-// decreedLike: a number that only a person's word closed may have paid after all.
-func (f *Family) decreedLike(line Effect) (record, dispatch int, ok bool) {
-	return f.numberLike(line, func(r Record, d Dispatch) bool { return d.Decreed && !r.booked(d.No) })
+// overriddenLike: a number that only a person's word closed may have paid after all.
+func (f *PaymentSet) overriddenLike(line Effect) (record, dispatch int, ok bool) {
+	return f.numberLike(line, func(r Record, d Dispatch) bool { return d.Overridden && !r.booked(d.Ordinal) })
 }
 
-func (f *Family) numberLike(line Effect, fits func(Record, Dispatch) bool) (record, dispatch int, ok bool) {
+func (f *PaymentSet) numberLike(line Effect, fits func(Record, Dispatch) bool) (record, dispatch int, ok bool) {
 	for i, r := range f.Records {
 		for n := len(r.Dispatches) - 1; n >= 0; n-- {
 			if d := r.Dispatches[n]; r.hasAmount(line) && fits(r, d) {
-				return i, d.No, true
+				return i, d.Ordinal, true
 			}
 		}
 	}
 	return 0, 0, false
 }
 
-func (f *Family) unnamedLike(line Effect) (record, dispatch int, ok bool) {
+func (f *PaymentSet) unnamedLike(line Effect) (record, dispatch int, ok bool) {
 	for i, r := range f.Records {
 		for _, e := range r.Effects {
 			if e.Status == EffectMoved && e.ChannelRefundID == "" && e.Amount == line.Amount && e.Currency == line.Currency {
@@ -219,16 +219,16 @@ func (f *Family) unnamedLike(line Effect) (record, dispatch int, ok bool) {
 }
 
 // hold sets the line aside and calls a person to the refund that it may be.
-func (f *Family) hold(i, no int, line Effect) (Change, bool, error) {
-	return f.on(i, no, LineHeld, line, func(s *scene) {
+func (f *PaymentSet) hold(i, no int, line Effect) (Change, bool, error) {
+	return f.refundOnly(i, no, LineHeld, line, func(s *transition) {
 		s.r.Effects = append(s.r.Effects, line)
 		s.r.Payment.Held += line.Counted
-	}, CaseHeld)
+	}, CaseUnmatchedLine)
 }
 
 // pair gives the line's id to the effect that had none. It books nothing: the effect is in the books.
-func (f *Family) pair(i, no int, line Effect) (Change, bool, error) {
-	return f.on(i, no, LinePaired, line, func(s *scene) {
+func (f *PaymentSet) pair(i, no int, line Effect) (Change, bool, error) {
+	return f.refundOnly(i, no, LinePaired, line, func(s *transition) {
 		given := false
 		for n := range s.r.Effects {
 			e := &s.r.Effects[n]
@@ -244,8 +244,8 @@ func (f *Family) pair(i, no int, line Effect) (Change, bool, error) {
 }
 
 // release ends the wait of a held line without touching a refund.
-func (f *Family) release(n int, to EffectStatus) Change {
-	return f.alone(func(p *Payment, lines []Effect) []Effect {
+func (f *PaymentSet) release(n int, to EffectStatus) Change {
+	return f.paymentOnly(func(p *Payment, lines []Effect) []Effect {
 		e := &lines[n]
 		e.Status = to
 		p.Held -= e.Counted
@@ -256,8 +256,8 @@ func (f *Family) release(n int, to EffectStatus) Change {
 	})
 }
 
-// alone is a change that concerns the payment and none of its refunds; its record has no RID.
-func (f *Family) alone(do func(p *Payment, lines []Effect) []Effect) Change {
+// paymentOnly is a change that concerns the payment and none of its refunds; its record has no RID.
+func (f *PaymentSet) paymentOnly(do func(p *Payment, lines []Effect) []Effect) Change {
 	r := Record{Payment: f.Payment, Effects: slices.Clone(f.Lines), Now: f.Now}
 	r.Tenant, r.PaymentID, r.Account, r.Currency = f.Payment.Tenant, f.Payment.PaymentID, f.Payment.Account, f.Payment.Currency
 	ch := Change{Before: r, After: clone(r), VoidProposals: true}
@@ -266,8 +266,8 @@ func (f *Family) alone(do func(p *Payment, lines []Effect) []Effect) Change {
 	return ch
 }
 
-// on is a change of one refund: it goes through the same steps as a fact, and its journal tells it.
-func (f *Family) on(i, no int, kind FactKind, line Effect, do func(*scene), reason CaseReason) (Change, bool, error) {
+// refundOnly is a change of one refund: it goes through the same steps as a fact, and its journal tells it.
+func (f *PaymentSet) refundOnly(i, no int, kind FactKind, line Effect, do func(*transition), reason CaseReason) (Change, bool, error) {
 	r := f.Records[i]
 	r.Effects = append(slices.Clone(r.Effects), f.Lines...)
 	r.Payment, r.Now = f.Payment, f.Now
@@ -275,15 +275,15 @@ func (f *Family) on(i, no int, kind FactKind, line Effect, do func(*scene), reas
 		Currency: line.Currency, Source: f.Source, Actor: "system:lines"}, do, reason)
 }
 
-func lineChange(r Record, c Contract, fact Fact, do func(*scene), reason CaseReason) (Change, bool, error) {
+func lineChange(r Record, c Contract, fact Fact, do func(*transition), reason CaseReason) (Change, bool, error) {
 	ch := Change{Before: r, After: clone(r)}
-	s := &scene{rules: stateTable, r: &ch.After, c: c, f: fact, now: r.Now, change: &ch}
+	s := &transition{rules: stateTable, r: &ch.After, c: c, f: fact, now: r.Now, change: &ch}
 	s.d, _ = s.r.Dispatch(fact.Dispatch)
-	acts := []act{{lower(fact.Kind), do}}
+	acts := []mutation{{lower(fact.Kind), do}}
 	if reason != "" {
 		acts = append(acts, opens(reason))
 	}
-	s.enter(row{id: "line/" + lower(fact.Kind), fact: fact.Kind, in: anyState, hops: stay(acts...)})
+	s.enter(rule{id: "line/" + lower(fact.Kind), fact: fact.Kind, in: anyState, moves: stay(acts...)})
 	s.settle()
 	s.finish()
 	return ch, true, s.check()
@@ -295,7 +295,7 @@ func Unpair(r Record, id string, c Contract) (Change, bool, error) {
 	for _, e := range r.Effects {
 		if e.Ours && e.ChannelRefundID == id && r.paired(e) {
 			return lineChange(r, c, Fact{Kind: LineUnpaired, Dispatch: e.DispatchNo, ChannelRefundID: id, Source: "list", Actor: "system:lines"},
-				func(s *scene) { s.unpair(0) }, "")
+				func(s *transition) { s.unpair(0) }, "")
 		}
 	}
 	return Change{}, false, nil
@@ -316,7 +316,7 @@ func (r *Record) paired(e Effect) bool {
 }
 
 // unpair frees the id that the fact gives from paired effects of other numbers than except.
-func (s *scene) unpair(except int) {
+func (s *transition) unpair(except int) {
 	if s.f.ChannelRefundID == "" {
 		return
 	}

@@ -9,7 +9,7 @@ import (
 // kin drives a payment with two refunds of 400 and 300 of 1,000 captured, and lines of its list.
 type kin struct {
 	t *testing.T
-	f Family
+	f PaymentSet
 }
 
 func newKin(t *testing.T) *kin {
@@ -17,10 +17,10 @@ func newKin(t *testing.T) *kin {
 	a, b := born(), born()
 	a.Amount = 400
 	b.Amount, b.RefundID, b.RID = 300, "rf_2", RID{15: 8}
-	b.Dispatches = []Dispatch{{No: 1, Number: DispatchNumber(b.Installation, b.TenantCode, b.RefundID, 1)}}
+	b.Dispatches = []Dispatch{{Ordinal: 1, Number: DispatchNumber(b.Installation, b.TenantCode, b.RefundID, 1)}}
 	pay := Payment{Tenant: 1, PaymentID: "pay_1", Currency: "USD", Captured: 1000, Reserved: 700}
 	a.Payment, b.Payment = pay, pay
-	return &kin{t: t, f: Family{Payment: pay, Records: []Record{a, b}, Contract: classes(t)["listing"], Source: "list", Now: day0}}
+	return &kin{t: t, f: PaymentSet{Payment: pay, Records: []Record{a, b}, Contract: classes(t)["listing"], Source: "list", Now: day0}}
 }
 
 // on changes one refund as its own facts do it, on a payment without the other one; what it did to the balances is added to theirs.
@@ -50,7 +50,7 @@ func (k *kin) on(i int, do func(s *story)) {
 	after.Payment.Refunded += is.Refunded - was.Refunded
 	after.Payment.Held += is.Held - was.Held
 	after.Payment = after.Payment.withExcess()
-	k.f.Take(Change{Before: r, After: after})
+	k.f.Absorb(Change{Before: r, After: after})
 }
 
 func (k *kin) unsure(i int) { k.on(i, func(s *story) { s.says(s.send(), Unknown) }) }
@@ -99,7 +99,7 @@ func (k *kin) settle() {
 
 func (k *kin) take(ch Change) {
 	k.t.Helper()
-	k.f.Take(ch)
+	k.f.Absorb(ch)
 	var refunded, held int64
 	all := slices.Clone(k.f.Lines)
 	ids := map[string]bool{}
@@ -134,7 +134,7 @@ func (k *kin) wants(why string, line EffectStatus, refunded, held int64, cases .
 		k.t.Errorf("%s: refunded %d, held %d, want %d and %d", why, p.Refunded, p.Held, refunded, held)
 	}
 	for i, r := range k.f.Records {
-		if r.Case.Has(CaseHeld) != slices.Contains(cases, i) {
+		if r.Case.Has(CaseUnmatchedLine) != slices.Contains(cases, i) {
 			k.t.Errorf("%s: refund %d has case %v", why, i, reasonsOf(r.Case))
 		}
 	}
@@ -295,7 +295,7 @@ func TestAdoptedLineProvesToBeOurs(t *testing.T) {
 	k.line("re_9", 400, true)
 	k.on(0, func(s *story) { s.decides(ActionConfirmNotDone) })
 	k.on(0, func(s *story) { s.notice(Succeeded, 1, "re_9") })
-	if r := k.f.Records[0]; r.State != Success || !r.Case.Has(CaseContradiction) || k.f.Payment.Refunded != 400 || len(k.f.Lines) != 0 {
+	if r := k.f.Records[0]; r.State != StateSuccess || !r.Case.Has(CaseContradiction) || k.f.Payment.Refunded != 400 || len(k.f.Lines) != 0 {
 		t.Errorf("%s %v, payment %+v, lines %+v", r.State, reasonsOf(r.Case), k.f.Payment, k.f.Lines)
 	}
 }
@@ -308,7 +308,7 @@ func TestPairedIDMoves(t *testing.T) {
 	s.after(2 * time.Hour)
 	s.conclude(Deadline, CaseDeadline)
 	s.decides(ActionConfirmSuccess)
-	f := Family{Payment: s.r.Payment, Records: []Record{s.r}, Contract: s.c, Source: "list", Now: s.now()}
+	f := PaymentSet{Payment: s.r.Payment, Records: []Record{s.r}, Contract: s.c, Source: "list", Now: s.now()}
 	ch, ok, err := f.Line(ListedEffect{ChannelRefundID: "re_9", Status: Succeeded, Amount: 1000, Currency: "USD"}, true)
 	if err != nil || !ok || ch.After.Effects[0].ChannelRefundID != "re_9" {
 		t.Fatalf("%v %v %+v", ok, err, ch.After.Effects)
@@ -320,7 +320,7 @@ func TestPairedIDMoves(t *testing.T) {
 	if _, ok, _ := Unpair(free.After, "re_9", s.c); ok {
 		t.Error("nothing has the id any more")
 	}
-	f.Take(free)
+	f.Absorb(free)
 	if ch, ok, err = f.Line(ListedEffect{ChannelRefundID: "re_10", Status: Succeeded, Amount: 1000, Currency: "USD"}, true); err != nil || !ok || ch.After.Effects[0].ChannelRefundID != "re_10" {
 		t.Errorf("paired again: %v %v %+v", ok, err, ch.After.Effects)
 	}

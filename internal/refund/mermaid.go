@@ -25,10 +25,10 @@ func Transitions() []string {
 }
 
 // transitions tells every change of state that the row can make.
-func (w row) transitions(tell func(from, to State)) {
+func (w rule) transitions(tell func(from, to State)) {
 	for _, in := range w.in {
 		at := in
-		for _, h := range w.hops {
+		for _, h := range w.moves {
 			if h.to != "" && h.to != at {
 				tell(at, h.to)
 				at = h.to
@@ -84,10 +84,10 @@ func writeDiagram(b *strings.Builder) {
 }
 
 // writeRows prints the table, rows of one fact together and in the order in which they are tried.
-func writeRows(b *strings.Builder, rows []row) {
+func writeRows(b *strings.Builder, rows []rule) {
 	b.WriteString("| fact | in | when | to | and | says |\n|---|---|---|---|---|---|\n")
 	var facts []FactKind
-	byFact := map[FactKind][]row{}
+	byFact := map[FactKind][]rule{}
 	for _, w := range rows {
 		if byFact[w.fact] == nil {
 			facts = append(facts, w.fact)
@@ -96,7 +96,7 @@ func writeRows(b *strings.Builder, rows []row) {
 	}
 	for _, f := range facts {
 		for _, w := range byFact[f] {
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", lower(f), statesText(w.in), guardsText(w.when), hopsText(w.hops), actsText(w.hops), w.says)
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", lower(f), statesText(w.in), guardsText(w.when), hopsText(w.moves), actsText(w.moves), w.doc)
 		}
 	}
 }
@@ -120,7 +120,7 @@ func guardsText(gs []guard) string {
 	return strings.Join(names, "; ")
 }
 
-func hopsText(hops []hop) string {
+func hopsText(hops []move) string {
 	var names []string
 	for _, h := range hops {
 		if h.to != "" {
@@ -133,7 +133,7 @@ func hopsText(hops []hop) string {
 	return strings.Join(names, ", then ")
 }
 
-func actsText(hops []hop) string {
+func actsText(hops []move) string {
 	var names []string
 	for _, h := range hops {
 		for _, a := range h.do {

@@ -43,8 +43,8 @@ type MessageDelivery struct {
 	ReplayBatch    RID
 }
 
-// ParkedQuery selects parked messages of a tenant.
-type ParkedQuery struct {
+// ParkedFilter selects parked messages of a tenant.
+type ParkedFilter struct {
 	Done     bool   // those that are dealt with, instead of those that wait for somebody
 	Reason   string // "" = any
 	Consumer string // "" = any
@@ -55,7 +55,7 @@ type ParkedQuery struct {
 // ParkedView is a parked message as people see it. Lists leave out its bytes.
 type ParkedView struct {
 	ParkedMessage
-	EventKey
+	EventID
 	Reason      string
 	WakePayment string    // payment that it waits for, "" = none
 	AlarmAt     time.Time // zero = none

@@ -15,9 +15,9 @@ var (
 // Notice is what a channel tells of a refund without being asked. It names the refund by our number, by its own id, or
 // by both; what it does not say is zero.
 type Notice struct {
-	// Key tells one notice from another: the same content gives the same key, however often and with whatever time stamp
+	// Digest tells one notice from another: the same content gives the same key, however often and with whatever time stamp
 	// it comes.
-	Key             [32]byte
+	Digest          [32]byte
 	Number          string
 	ChannelRefundID string
 	Status          FactKind // Succeeded, Acknowledged, FailedFinal, Reversed; Unknown = a status that we do not know

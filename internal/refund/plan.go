@@ -43,7 +43,7 @@ func names(in Intake) []any {
 	if in.Capture != nil {
 		return []any{event(in), CaptureRef{PaymentRef{in.Tenant.ID, in.Capture.PaymentID}, in.Capture.CaptureID}}
 	}
-	return []any{event(in), RefundRef{in.Tenant.ID, in.Refund.RefundID}}
+	return []any{event(in), RefundKey{in.Tenant.ID, in.Refund.RefundID}}
 }
 
 func (p *planner) holdBack(in Intake) {
@@ -101,14 +101,14 @@ func (p *planner) again(in Intake, r Receipt) Outcome {
 	case r.Outcome == Conflict || r.Outcome == Refused:
 		return Outcome{Verdict: r.Outcome, Code: r.Code, Fields: p.toldFields(in, r), Replayed: true}
 	}
-	known, hasRefund := p.v.Refunds[RefundRef{in.Tenant.ID, r.RefundID}]
+	known, hasRefund := p.v.Refunds[RefundKey{in.Tenant.ID, r.RefundID}]
 	if hasRefund && !sameInline(r.Params, in) {
 		if diff := p.paymentDiff(in); len(diff) > 0 {
 			return p.conflict(in, CodePaymentConflict, ConflictPaymentParams, diff, r.RID)
 		}
 	}
 	if !in.RID.IsZero() && r.RID == in.RID {
-		return Outcome{Verdict: Accepted, Refund: &known} // our own work, whose COMMIT was lost
+		return Outcome{Verdict: Taken, Refund: &known} // our own work, whose COMMIT was lost
 	}
 	o := Outcome{Verdict: Replayed, Cause: CauseEvent}
 	if hasRefund {
@@ -121,7 +121,7 @@ func (p *planner) again(in Intake, r Receipt) Outcome {
 func (p *planner) toldFields(in Intake, r Receipt) []string {
 	switch r.Code {
 	case CodeRefundConflict:
-		if known, ok := p.v.Refunds[RefundRef{in.Tenant.ID, in.Refund.RefundID}]; ok {
+		if known, ok := p.v.Refunds[RefundKey{in.Tenant.ID, in.Refund.RefundID}]; ok {
 			return paramsDiff(known.Params, in.Refund.Params)
 		}
 	case CodePaymentConflict:
@@ -133,7 +133,7 @@ func (p *planner) toldFields(in Intake, r Receipt) []string {
 
 // request decides a refund whose event id is new.
 func (p *planner) request(in Intake) Outcome {
-	if known, ok := p.v.Refunds[RefundRef{in.Tenant.ID, in.Refund.RefundID}]; ok {
+	if known, ok := p.v.Refunds[RefundKey{in.Tenant.ID, in.Refund.RefundID}]; ok {
 		return p.known(in, known)
 	}
 	if in.Tenant.Closed {
@@ -162,7 +162,7 @@ func (p *planner) request(in Intake) Outcome {
 // known decides another event for a refund that exists.
 func (p *planner) known(in Intake, r Refund) Outcome {
 	if r.RID == in.RID {
-		return Outcome{Verdict: Accepted, Refund: &r}
+		return Outcome{Verdict: Taken, Refund: &r}
 	}
 	if diff := paramsDiff(r.Params, in.Refund.Params); len(diff) > 0 {
 		return p.bind(in, p.conflict(in, CodeRefundConflict, ConflictRefundParams, diff, r.RID), r.RID)
@@ -216,10 +216,10 @@ func (p *planner) rules(in Intake, pay Payment) Code {
 
 // accept makes the refund and takes its amount from the payment.
 func (p *planner) accept(in Intake, pay Payment) Outcome {
-	r := Refund{Key: Key{in.Tenant.ID, in.RID}, Params: in.Refund.Params, Account: pay.Account, ChannelReference: pay.Reference,
+	r := Refund{RefundRef: RefundRef{in.Tenant.ID, in.RID}, Params: in.Refund.Params, Account: pay.Account, ChannelReference: pay.Reference,
 		Exponent: pay.Exponent, Digest: in.Digest(), Prev: pay.LastRID, Reason: in.Refund.Reason, Metadata: in.Refund.Metadata,
-		State: Pending, PendingReason: PendingQueued, Epoch: p.v.Epoch, DispatchNo: 1, JournalSeq: 1,
-		NextActionAt: p.v.Now.Add(Grace), CreatedAt: p.v.Now, StateSince: p.v.Now, UpdatedAt: p.v.Now}
+		State: StatePending, PendingReason: PendingQueued, Epoch: p.v.Epoch, DispatchNo: 1, JournalSeq: 1,
+		NextActionAt: p.v.Now.Add(HandoutTTL), CreatedAt: p.v.Now, StateSince: p.v.Now, UpdatedAt: p.v.Now}
 	pay.Reserved += r.Amount
 	pay.Refunds++
 	pay.LastRID = r.RID
@@ -227,11 +227,11 @@ func (p *planner) accept(in Intake, pay Payment) Outcome {
 	data := canonical(map[string]any{"tenant": in.Tenant.Code, "refundId": r.RefundID, "orderId": r.OrderID, "paymentId": r.PaymentID,
 		"amount": r.Amount, "currency": string(r.Currency), "account": r.Account, "digest": r.Digest.String(), "consumer": in.Event.Consumer})
 	p.plan.Refunds = append(p.plan.Refunds, NewRefund{Refund: r, Number: DispatchNumber(p.v.Installation, in.Tenant.Code, r.RefundID, 1),
-		Entry:  Entry{Kind: "requested", To: Pending, Source: in.Event.Consumer, Actor: in.Actor, Data: data},
+		Entry:  Entry{Kind: "requested", To: StatePending, Source: in.Event.Consumer, Actor: in.Actor, Data: data},
 		Replay: in.ReplayBatch})
-	p.plan.Wakes = append(p.plan.Wakes, Wakeup{Key: r.Key})
-	p.v.Refunds[RefundRef{in.Tenant.ID, r.RefundID}] = r
-	return p.bind(in, Outcome{Verdict: Accepted, Refund: &r}, r.RID)
+	p.plan.Wakes = append(p.plan.Wakes, Wakeup{RefundRef: r.RefundRef})
+	p.v.Refunds[RefundKey{in.Tenant.ID, r.RefundID}] = r
+	return p.bind(in, Outcome{Verdict: Taken, Refund: &r}, r.RID)
 }
 
 // bind writes the receipt that binds the event id to this outcome.
@@ -277,7 +277,7 @@ func (p *planner) park(in Intake, o Outcome) {
 		}
 		p.plan.Unparked = append(p.plan.Unparked, row)
 	case !in.Parked.IsZero():
-		how := map[Verdict]string{Accepted: "accepted", Replayed: "replayed"}[o.Verdict]
+		how := map[Verdict]string{Taken: "accepted", Replayed: "replayed"}[o.Verdict]
 		if o.Cause != CauseSettled {
 			p.plan.Unparked = append(p.plan.Unparked, UnparkedRow{Tenant: in.Tenant.ID, ID: in.Parked, How: how, By: in.Actor})
 		}

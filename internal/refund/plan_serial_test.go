@@ -24,7 +24,7 @@ func pick[T any](t *rapid.T, what string, of ...T) T { return rapid.SampledFrom(
 func acceptIntake(t *rapid.T, label string) Intake {
 	tenant := pick(t, label+" tenant", Tenant{ID: 1, Code: "one"}, Tenant{ID: 1, Code: "one"}, Tenant{ID: 2, Code: "two"}, Tenant{ID: 3, Code: "shut", Closed: true})
 	consumer := pick(t, label+" consumer", "rest", "events", "orders")
-	in := Intake{Tenant: tenant, Event: EventKey{Consumer: consumer, Source: pick(t, label+" source", "s", "s", "foreign"),
+	in := Intake{Tenant: tenant, Event: EventID{Consumer: consumer, Source: pick(t, label+" source", "s", "s", "foreign"),
 		ID: pick(t, label+" event", "e1", "e2", "e3", "e4", "e5", "e6", "e7", "e8")}, Actor: "actor:test", Transport: label}
 	in.RID = drawRID(t, label+" rid")
 	payment, order := pick(t, label+" payment", "p1", "p1", "p2", "p3"), pick(t, label+" order", "o1", "o1", "o1", "o2")
@@ -42,7 +42,7 @@ func acceptIntake(t *rapid.T, label string) Intake {
 		}
 	}
 	if consumer != "rest" {
-		in.Park = &Park{Place: placeOf(in).Place, Body: []byte(label)}
+		in.Park = &Park{Position: placeOf(in).Position, Body: []byte(label)}
 	}
 	return in
 }

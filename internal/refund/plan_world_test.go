@@ -12,7 +12,7 @@ import (
 // refuses what the constraints of the schema refuse.
 type acceptWorld struct {
 	receipts   map[EventRef]NewReceipt
-	refunds    map[RefundRef]NewRefund
+	refunds    map[RefundKey]NewRefund
 	payments   map[PaymentRef]Payment
 	captures   map[CaptureRef]int64
 	conflicts  map[conflictIdentity]conflictSeen
@@ -34,8 +34,8 @@ type conflictSeen struct {
 }
 
 type parkedPlace struct {
-	Tenant          TenantID
-	Consumer, Place string
+	Tenant             TenantID
+	Consumer, Position string
 }
 
 type parkedSeen struct {
@@ -51,14 +51,14 @@ func placeOf(in Intake) parkedPlace {
 var acceptTime = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func newAcceptWorld() *acceptWorld {
-	return &acceptWorld{receipts: map[EventRef]NewReceipt{}, refunds: map[RefundRef]NewRefund{}, payments: map[PaymentRef]Payment{},
+	return &acceptWorld{receipts: map[EventRef]NewReceipt{}, refunds: map[RefundKey]NewRefund{}, payments: map[PaymentRef]Payment{},
 		captures: map[CaptureRef]int64{}, conflicts: map[conflictIdentity]conflictSeen{}, parked: map[parkedPlace]*parkedSeen{}, wakes: map[string]int{}}
 }
 
 // read is what one round trip to the database tells about a group, all mutexes obtained.
 func (w *acceptWorld) read(g []Intake) View {
 	v := View{Now: acceptTime, Installation: "018f6f4e-7c00-7000-8000-000000000001", Epoch: 1, Got: make([]bool, len(g)),
-		Receipts: map[EventRef]Receipt{}, Refunds: map[RefundRef]Refund{}, Payments: map[PaymentRef]SeenPayment{},
+		Receipts: map[EventRef]Receipt{}, Refunds: map[RefundKey]Refund{}, Payments: map[PaymentRef]SeenPayment{},
 		References: map[ReferenceRef]PaymentRef{}, Captures: map[CaptureRef]int64{}, Waiters: map[PaymentRef]bool{}, Account: acceptAccounts}
 	for i, in := range g {
 		v.Got[i] = true
@@ -67,7 +67,7 @@ func (w *acceptWorld) read(g []Intake) View {
 		if p, ok := w.payments[ref]; ok {
 			wanted := in.Capture != nil
 			if in.Refund != nil {
-				_, known := w.refunds[RefundRef{in.Tenant.ID, in.Refund.RefundID}]
+				_, known := w.refunds[RefundKey{in.Tenant.ID, in.Refund.RefundID}]
 				wanted = !known
 			}
 			v.Payments[ref] = SeenPayment{Payment: p, Locked: wanted || v.Payments[ref].Locked}
@@ -87,13 +87,13 @@ func (w *acceptWorld) read(g []Intake) View {
 func (w *acceptWorld) readIdentities(v View, in Intake) {
 	if r, ok := w.receipts[event(in)]; ok {
 		v.Receipts[event(in)] = r.Receipt
-		if known, ok := w.refunds[RefundRef{in.Tenant.ID, r.RefundID}]; ok {
-			v.Refunds[RefundRef{in.Tenant.ID, r.RefundID}] = known.Refund
+		if known, ok := w.refunds[RefundKey{in.Tenant.ID, r.RefundID}]; ok {
+			v.Refunds[RefundKey{in.Tenant.ID, r.RefundID}] = known.Refund
 		}
 	}
 	if in.Refund != nil {
-		if known, ok := w.refunds[RefundRef{in.Tenant.ID, in.Refund.RefundID}]; ok {
-			v.Refunds[RefundRef{in.Tenant.ID, in.Refund.RefundID}] = known.Refund
+		if known, ok := w.refunds[RefundKey{in.Tenant.ID, in.Refund.RefundID}]; ok {
+			v.Refunds[RefundKey{in.Tenant.ID, in.Refund.RefundID}] = known.Refund
 		}
 		return
 	}
@@ -126,7 +126,7 @@ func (w *acceptWorld) write(p Plan, g []Intake) {
 		if _, twice := w.receipts[r.EventRef]; twice {
 			w.refuse("receipts_pk: %v", r.EventRef)
 		}
-		if r.Type == TypeRefundRequested && (r.Outcome == Accepted || r.Outcome == Replayed) && r.RID.IsZero() {
+		if r.Type == TypeRefundRequested && (r.Outcome == Taken || r.Outcome == Replayed) && r.RID.IsZero() {
 			w.refuse("receipts_rid_ck: %v", r.EventRef)
 		}
 		if (r.Outcome == Conflict || r.Outcome == Refused) && r.Code == "" {
@@ -164,7 +164,7 @@ func (w *acceptWorld) writeMoney(p Plan) {
 		w.payments[ref] = n
 	}
 	for _, r := range p.Refunds {
-		ref := RefundRef{r.Tenant, r.RefundID}
+		ref := RefundKey{r.Tenant, r.RefundID}
 		if _, twice := w.refunds[ref]; twice {
 			w.refuse("refund_keys_pk: %v", ref)
 		}
@@ -191,7 +191,7 @@ func (w *acceptWorld) writeMoney(p Plan) {
 
 func (w *acceptWorld) writeParked(p Plan, g []Intake) {
 	for _, k := range p.Parked {
-		at := parkedPlace{k.Tenant, k.Consumer, k.Place}
+		at := parkedPlace{k.Tenant, k.Consumer, k.Position}
 		if known := w.parked[at]; known != nil {
 			known.Tries++
 			if k.WakePayment != "" {

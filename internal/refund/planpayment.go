@@ -124,7 +124,7 @@ func (p *planner) captured(in Intake, ref PaymentRef) Outcome {
 	at := CaptureRef{ref, in.Capture.CaptureID}
 	p.v.Captures[at] = in.Capture.Amount
 	p.plan.Captures = append(p.plan.Captures, NewCapture{at, in.Capture.Amount})
-	return p.bind(in, Outcome{Verdict: Accepted}, RID{})
+	return p.bind(in, Outcome{Verdict: Taken}, RID{})
 }
 
 // create notes a payment that comes to be with this group, and wakes what waits for it.
@@ -134,7 +134,7 @@ func (p *planner) create(ref PaymentRef, pay Payment) {
 	p.keep(pay)
 	if p.v.Waiters[ref] && !p.woken[ref] {
 		p.woken[ref] = true
-		p.plan.Wakes = append(p.plan.Wakes, Wakeup{Key: Key{Tenant: ref.Tenant}, PaymentID: ref.PaymentID})
+		p.plan.Wakes = append(p.plan.Wakes, Wakeup{RefundRef: RefundRef{Tenant: ref.Tenant}, PaymentID: ref.PaymentID})
 	}
 }
 

@@ -66,7 +66,7 @@ func keyedQueryable(c *Contract) {
 // tells nothing more; twins in flight are refused. The payment's list shows every refund with our number. A low balance
 // holds the refund, "failed" may follow "succeeded", and a code that was kept cannot be retried under the same number.
 func listAndMatch(c *Contract) {
-	c.Key = KeyTerms{Dedupes: true, Lifetime: Duration(day), KeepsAnswer: true, InFlightRefused: true, NumberLength: 64}
+	c.Key = IdempotencyTerms{Dedupes: true, Lifetime: Duration(day), KeepsAnswer: true, InFlightRefused: true, NumberLength: 64}
 	c.List = asked()
 	c.Notices = true
 	c.Codes.Retryable = []string{"rate_limited", "too_soon", "in_flight", "unauthorized"}
@@ -106,7 +106,7 @@ func noticeOnly(c *Contract) {
 func plain(name string) Contract {
 	return Contract{
 		Profile: name,
-		Key:     KeyTerms{NumberLength: 64},
+		Key:     IdempotencyTerms{NumberLength: 64},
 		Horizon: Duration(time.Second),
 		Codes: CodeTerms{
 			Refused:    []string{"not_refundable_window", "refund_count_exceeded", "invalid_request"},

@@ -2,15 +2,15 @@ package refund
 
 import "time"
 
-// Key finds a refund's row.
-type Key struct {
+// RefundRef finds a refund's row.
+type RefundRef struct {
 	Tenant TenantID
 	RID    RID
 }
 
 // Refund is the aggregate's row: identity, immutable parameters, state, ownership, journal head.
 type Refund struct {
-	Key
+	RefundRef
 	Params
 	Account, ChannelReference string // frozen from the payment
 	Exponent                  int
@@ -60,15 +60,15 @@ type CaseReason string
 
 // Reasons of cases.
 const (
-	CaseLate          CaseReason = "late"              // money moved after we had told people it did not
-	CaseMulti         CaseReason = "multi"             // more than one effect
-	CaseOther         CaseReason = "other"             // another dispatch may still act
-	CaseExcess        CaseReason = "excess"            // more refunded than captured
-	CaseContradiction CaseReason = "contradiction"     // the channel contradicts itself or us
-	CaseHeld          CaseReason = "held"              // a line that may be ours
-	CaseDeadline      CaseReason = "deadline"          // open for too long
-	CaseNoStep        CaseReason = "no-automatic-step" // the contract allows nothing more
-	CaseAcknowledged  CaseReason = "acknowledged"      // the channel has a refund that we held for not done
+	CaseSuccessAfterEnd      CaseReason = "success-after-end"      // money moved after we had told people it did not
+	CaseMultipleEffects      CaseReason = "multiple-effects"       // more than one effect
+	CaseOtherNumberOpen      CaseReason = "other-number-open"      // another dispatch may still act
+	CaseExcess               CaseReason = "excess"                 // more refunded than captured
+	CaseContradiction        CaseReason = "contradiction"          // the channel contradicts itself or us
+	CaseUnmatchedLine        CaseReason = "unmatched-line"         // a line that may be ours
+	CaseDeadline             CaseReason = "deadline"               // open for too long
+	CaseNoStep               CaseReason = "no-automatic-step"      // the contract allows nothing more
+	CaseAcknowledgedAfterEnd CaseReason = "acknowledged-after-end" // the channel has a refund that we held for not done
 )
 
 // Case is the open case of a refund.
@@ -93,18 +93,18 @@ func (c *Case) Has(r CaseReason) bool {
 
 // Dispatch is one identity at the channel below a refund. Number, account and ordinal never change.
 type Dispatch struct {
-	No                int
+	Ordinal           int
 	Number            string
-	KeyDiesAt         time.Time // zero = the key has no end, or nothing was sent yet
+	KeyExpiresAt      time.Time // zero = the key has no end, or nothing was sent yet
 	AbsenceCountsFrom time.Time // max(not_after) of the sends + horizon + visibility lag; zero = nothing sent
 	Exposed           bool
-	Decreed           bool // a person's approved decision says: not done
+	Overridden        bool // a person's approved decision says: not done
 	FinalNegativeAt   time.Time
 	MayActUntil       time.Time // set by an epoch marking
 	MarkedEpoch       int
 	Acknowledged      bool // Accepted seen, or the channel's id known
 	ChannelRefundID   string
-	Dead              bool // a death with proof exists: the way to the next number is open
+	Retired           bool // a death with proof exists: the way to the next number is open
 }
 
 // AttemptKind is what an attempt asks of the channel.
@@ -157,18 +157,18 @@ type Effect struct {
 
 // Payment holds the balances that refunds draw on.
 type Payment struct {
-	Tenant                                         TenantID
-	PaymentID, OrderID                             string
-	Account, Reference                             string
-	Currency                                       Currency
-	Exponent                                       int
-	KnownBy                                        KnownBy
-	Version                                        int64
-	Captured, Reserved, Refunded                   int64
-	RefundedElsewhere, Held, Excess, ExcessAllowed int64
-	Refunds                                        int
-	LastRID                                        RID
-	NextSendAt, WindowEndsAt, CreatedAt            time.Time
+	Tenant                                          TenantID
+	PaymentID, OrderID                              string
+	Account, Reference                              string
+	Currency                                        Currency
+	Exponent                                        int
+	KnownBy                                         KnownBy
+	Version                                         int64
+	Captured, Reserved, Refunded                    int64
+	RefundedElsewhere, Held, Excess, ExcessAccepted int64
+	Refunds                                         int
+	LastRID                                         RID
+	NextSendAt, WindowEndsAt, CreatedAt             time.Time
 }
 
 // KnownBy says how a payment is told to us; the first kind decides.

@@ -5,9 +5,9 @@ import "time"
 // LongestLease bounds what an owner lost in another epoch may still do.
 const LongestLease = time.Minute
 
-// scene is what a table row may look at and change: a working copy of the record with one fact in hand.
-type scene struct {
-	rules     []row
+// transition is what a table row may look at and change: a working copy of the record with one fact in hand.
+type transition struct {
+	rules     []rule
 	r         *Record
 	c         Contract
 	f         Fact
@@ -21,7 +21,7 @@ type scene struct {
 
 // sameEffect is the effect of ours that the fact speaks of: same channel id, or no id said and the same dispatch. What a
 // person took back is none: nobody but a person ever said that it moved.
-func (s *scene) sameEffect() *Effect {
+func (s *transition) sameEffect() *Effect {
 	for i := range s.r.Effects {
 		e := &s.r.Effects[i]
 		if s.speaksOf(e) && (e.Status == EffectMoved || (e.Status == EffectReversed && !e.byPersonOnly())) {
@@ -31,7 +31,7 @@ func (s *scene) sameEffect() *Effect {
 	return nil
 }
 
-func (s *scene) speaksOf(e *Effect) bool {
+func (s *transition) speaksOf(e *Effect) bool {
 	if s.f.ChannelRefundID != "" {
 		return e.Ours && e.ChannelRefundID == s.f.ChannelRefundID
 	}
@@ -42,7 +42,7 @@ func (s *scene) speaksOf(e *Effect) bool {
 func (e *Effect) byPersonOnly() bool { return e.ByPerson && e.ChannelRefundID == "" }
 
 // returned says whether a return that the fact could speak of is in the books.
-func (s *scene) returned() bool {
+func (s *transition) returned() bool {
 	for i := range s.r.Effects {
 		if e := &s.r.Effects[i]; s.speaksOf(e) && e.Status == EffectReversed && !e.byPersonOnly() {
 			return true
@@ -52,7 +52,7 @@ func (s *scene) returned() bool {
 }
 
 // movedEffect is the standing effect that the fact speaks of, else any standing one of its dispatch.
-func (s *scene) movedEffect() *Effect {
+func (s *transition) movedEffect() *Effect {
 	if e := s.sameEffect(); e != nil {
 		if e.Status == EffectMoved {
 			return e
@@ -71,7 +71,7 @@ func (s *scene) movedEffect() *Effect {
 }
 
 // effectWithoutID is a standing effect of the fact's dispatch that has no channel id yet.
-func (s *scene) effectWithoutID() *Effect {
+func (s *transition) effectWithoutID() *Effect {
 	for i := range s.r.Effects {
 		e := &s.r.Effects[i]
 		if e.Ours && e.DispatchNo == s.f.Dispatch && e.ChannelRefundID == "" && e.Status == EffectMoved {
@@ -82,7 +82,7 @@ func (s *scene) effectWithoutID() *Effect {
 }
 
 // foreignEffect is a line of the payment that we adopted as foreign under the id that the fact now gives.
-func (s *scene) foreignEffect() *Effect {
+func (s *transition) foreignEffect() *Effect {
 	for i := range s.r.Effects {
 		e := &s.r.Effects[i]
 		if !e.Ours && e.Status == EffectMoved && s.f.ChannelRefundID != "" && e.ChannelRefundID == s.f.ChannelRefundID {
@@ -93,7 +93,7 @@ func (s *scene) foreignEffect() *Effect {
 }
 
 // attached says whether a standing effect of the fact's dispatch is there by a line only, and the fact gives another id.
-func (s *scene) attached() bool {
+func (s *transition) attached() bool {
 	for i := range s.r.Effects {
 		if s.onlyByLine(&s.r.Effects[i]) {
 			return true
@@ -102,7 +102,7 @@ func (s *scene) attached() bool {
 	return false
 }
 
-func (s *scene) onlyAttached() bool {
+func (s *transition) onlyAttached() bool {
 	for i := range s.r.Effects {
 		if e := &s.r.Effects[i]; e.Ours && e.Status == EffectMoved && !s.onlyByLine(e) {
 			return false
@@ -112,19 +112,19 @@ func (s *scene) onlyAttached() bool {
 }
 
 // onlyByLine: the effect has another id than the fact gives to its dispatch, and the channel never told it of this number.
-func (s *scene) onlyByLine(e *Effect) bool {
+func (s *transition) onlyByLine(e *Effect) bool {
 	return e.Ours && e.DispatchNo == s.f.Dispatch && e.Status == EffectMoved && e.ChannelRefundID != "" && s.f.ChannelRefundID != "" &&
 		e.ChannelRefundID != s.f.ChannelRefundID && !s.told(e)
 }
 
 // told says whether the channel gave the effect's id to its number.
-func (s *scene) told(e *Effect) bool {
+func (s *transition) told(e *Effect) bool {
 	return s.d.ChannelRefundID == e.ChannelRefundID || s.toldAs(Succeeded, e.ChannelRefundID, e.Amount)
 }
 
 // toldAs says whether the journal has such a word of the channel about the fact's number and a channel id, with the amount
 // and currency that were asked for, that the fact says, or that are given, or without.
-func (s *scene) toldAs(kind FactKind, id string, amounts ...int64) bool {
+func (s *transition) toldAs(kind FactKind, id string, amounts ...int64) bool {
 	for _, amount := range append(amounts, 0, s.r.Amount, s.f.Amount) {
 		for _, cur := range []Currency{"", s.r.Currency, s.f.Currency} {
 			if s.r.Facts[FactKey(s.d.Number, string(kind), id, amount, cur)] {
@@ -135,7 +135,7 @@ func (s *scene) toldAs(kind FactKind, id string, amounts ...int64) bool {
 	return false
 }
 
-func (s *scene) newerSendOpen() bool {
+func (s *transition) newerSendOpen() bool {
 	for _, a := range s.r.Attempts {
 		if a.No > s.attempt.No && a.Kind == AttemptSend && a.Answer == "" {
 			return true
@@ -145,9 +145,9 @@ func (s *scene) newerSendOpen() bool {
 }
 
 // askedAfterAck says whether the question left after the acknowledgement had to be visible.
-func (s *scene) askedAfterAck() bool {
+func (s *transition) askedAfterAck() bool {
 	for _, a := range s.r.Attempts {
-		if a.DispatchNo == s.d.No && a.Answer == Acknowledged {
+		if a.DispatchNo == s.d.Ordinal && a.Answer == Acknowledged {
 			return s.attempt.StartedAt.After(a.AnsweredAt.Add(s.c.asking().VisibilityLag.D()))
 		}
 	}

@@ -24,7 +24,7 @@ func TestALineWasSomebodyElses(t *testing.T) {
 		t.Parallel()
 		s := paidByLine(t, "noticing")
 		s.answerNotice(Succeeded, "ch_1")
-		s.wants("more than was captured, but no second effect of ours", Success, false, CaseExcess)
+		s.wants("more than was captured, but no second effect of ours", StateSuccess, false, CaseExcess)
 		s.balances("both moved", 0, 2000, 0)
 		if e := s.r.Effects[0]; e.Ours || e.ChannelRefundID != "of a line" || !s.r.Effects[1].Ours {
 			t.Errorf("effects %+v", s.r.Effects)
@@ -34,29 +34,29 @@ func TestALineWasSomebodyElses(t *testing.T) {
 		t.Parallel()
 		s := paidByLine(t, ProfileKeyedQueryable)
 		s.answerNotice(Reversed, "ch_1")
-		s.wants("ours came and went, the line stands", ReversedSt, false)
+		s.wants("ours came and went, the line stands", StateReversed, false)
 		s.balances("the line's money is gone", 0, 1000, 0)
 	})
 	t.Run("final negative", func(t *testing.T) {
 		t.Parallel()
 		s := paidByLine(t, ProfileKeyedQueryable)
 		s.answerNotice(FailedFinal, "ch_1")
-		s.wants("a person looks: ours failed, the line stands for it", Success, false, CaseContradiction)
+		s.wants("a person looks: ours failed, the line stands for it", StateSuccess, false, CaseContradiction)
 	})
 	t.Run("late failure", func(t *testing.T) {
 		t.Parallel()
 		s := paidByLine(t, "noticing")
 		s.answerNotice(FailedFinal, "ch_1")
-		s.wants("ours came and went", ReversedSt, false)
+		s.wants("ours came and went", StateReversed, false)
 		s.balances("the line's money is gone", 0, 1000, 0)
 	})
 	t.Run("the line's own id", func(t *testing.T) {
 		t.Parallel()
 		s := paidByLine(t, "noticing")
 		s.answerNotice(Succeeded, "of a line")
-		s.wants("it was the right one", Success, false)
+		s.wants("it was the right one", StateSuccess, false)
 		s.answerNotice(Succeeded, "ch_2")
-		s.wants("now a second effect is one", Success, false, CaseExcess, CaseMulti)
+		s.wants("now a second effect is one", StateSuccess, false, CaseExcess, CaseMultipleEffects)
 	})
 }
 
@@ -72,10 +72,10 @@ func TestAcknowledgedLineIsTheEffects(t *testing.T) {
 	attempt := s.send()
 	s.r.Effects = []Effect{{ID: RID{15: 1}, ChannelRefundID: "ch_1", Amount: 1000, Currency: "USD", Counted: 1000, Status: EffectHeld, At: s.now()}}
 	s.r.Payment.Held, s.r.Payment.Excess = 1000, 500
-	s.r.Case = &Case{Reasons: []CaseReason{CaseExcess, CaseHeld}}
+	s.r.Case = &Case{Reasons: []CaseReason{CaseExcess, CaseUnmatchedLine}}
 	s.says(attempt, Succeeded)
-	s.decides(ActionAcknowledge)
-	s.wants("accepted", Success, false)
+	s.decides(ActionAcceptAsIs)
+	s.wants("accepted", StateSuccess, false)
 	s.balances("once", 0, 1000, 0)
 	if e := s.r.Effects; e[0].Status != EffectDropped || e[1].ChannelRefundID != "ch_1" {
 		t.Errorf("effects %+v", e)
@@ -90,7 +90,7 @@ func TestNothingEndsWhileAnEpochIsOpen(t *testing.T) {
 		s := tell(t, ProfileKeyedQueryable)
 		s.r.SendingHeld = true
 		s.enter(Fact{Kind: Withdrawn, Source: "cancel"})
-		s.wants("may have been sent in the lost future", Pending, false)
+		s.wants("may have been sent in the lost future", StatePending, false)
 	})
 	t.Run("refusal", func(t *testing.T) {
 		t.Parallel()
@@ -98,10 +98,10 @@ func TestNothingEndsWhileAnEpochIsOpen(t *testing.T) {
 		attempt := s.send()
 		s.r.SendingHeld = true
 		s.says(attempt, RefusedClean)
-		s.wants("another send may have followed", InDoubt, true)
-		s.next("waits for the marking", DoWait)
+		s.wants("another send may have followed", StateUnknown, true)
+		s.next("waits for the marking", StepWait)
 		s.r.SendingHeld = false
-		s.next("nothing was lost after all", DoSettle)
+		s.next("nothing was lost after all", StepSettle)
 	})
 	t.Run("final negative", func(t *testing.T) {
 		t.Parallel()
@@ -110,10 +110,10 @@ func TestNothingEndsWhileAnEpochIsOpen(t *testing.T) {
 		s.r.SendingHeld = true
 		s.after(time.Hour)
 		s.notice(FailedFinal, 1, "")
-		s.wants("another number may have followed", InChannel, true)
+		s.wants("another number may have followed", StateAccepted, true)
 		s.r.SendingHeld = false
 		s.conclude(Settled, "")
-		s.wants("nothing was lost after all", Failed, false)
+		s.wants("nothing was lost after all", StateFailed, false)
 	})
 	t.Run("decision", func(t *testing.T) {
 		t.Parallel()
@@ -131,7 +131,7 @@ func TestNothingEndsWhileAnEpochIsOpen(t *testing.T) {
 // The answer of an attempt that a restore has cut off never completes the one that has its ordinal now.
 func TestAnAnswerOfALostAttempt(t *testing.T) {
 	t.Parallel()
-	for kind, want := range map[FactKind]State{Retryable: Processing, NotSent: Processing, FailedFinal: Processing, Succeeded: Success, Acknowledged: InChannel} {
+	for kind, want := range map[FactKind]State{Retryable: StateProcessing, NotSent: StateProcessing, FailedFinal: StateProcessing, Succeeded: StateSuccess, Acknowledged: StateAccepted} {
 		s := tell(t, ProfileKeyedQueryable)
 		lost, _ := s.r.Attempt(s.send())
 		s = tell(t, ProfileKeyedQueryable)
@@ -148,8 +148,8 @@ func TestAnAnswerOfALostAttempt(t *testing.T) {
 func TestEndOfANumberThatWasLost(t *testing.T) {
 	t.Parallel()
 	s := tell(t, ProfileListAndMatch)
-	s.r.Dispatches = append(s.r.Dispatches, Dispatch{No: 2, Number: "behind", Exposed: true, Dead: true, MarkedEpoch: 2, MayActUntil: s.now()})
-	s.r.Dispatches[0].MarkedEpoch, s.r.Dispatches[0].MayActUntil, s.r.Dispatches[0].KeyDiesAt = 2, s.now(), s.now()
+	s.r.Dispatches = append(s.r.Dispatches, Dispatch{Ordinal: 2, Number: "behind", Exposed: true, Retired: true, MarkedEpoch: 2, MayActUntil: s.now()})
+	s.r.Dispatches[0].MarkedEpoch, s.r.Dispatches[0].MayActUntil, s.r.Dispatches[0].KeyExpiresAt = 2, s.now(), s.now()
 	s.enter(Fact{Kind: EpochMark, Source: "epoch"})
 	s.notice(FailedFinal, 2, "ch_2")
 	s.after(5 * time.Minute)
@@ -158,7 +158,7 @@ func TestEndOfANumberThatWasLost(t *testing.T) {
 		s.after(time.Second)
 		s.r.LeaseEndsAt = time.Time{}
 	}
-	s.wants("no third number", Failed, false)
+	s.wants("no third number", StateFailed, false)
 }
 
 // After an epoch every number is exposed, and a person confirms the one that went out, not the one behind it.
@@ -166,7 +166,7 @@ func TestConfirmedNumberIsTheOneThatWasSent(t *testing.T) {
 	t.Parallel()
 	s := tell(t, ProfileBlind)
 	s.says(s.send(), Unknown)
-	s.r.Dispatches = append(s.r.Dispatches, Dispatch{No: 2, Number: "behind", Exposed: true, Dead: true, MarkedEpoch: 2, MayActUntil: s.now()})
+	s.r.Dispatches = append(s.r.Dispatches, Dispatch{Ordinal: 2, Number: "behind", Exposed: true, Retired: true, MarkedEpoch: 2, MayActUntil: s.now()})
 	s.enter(Fact{Kind: EpochMark, Source: "epoch"})
 	s.conclude(Deadline, CaseNoStep)
 	s.decides(ActionConfirmSuccess)

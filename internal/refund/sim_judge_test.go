@@ -31,12 +31,12 @@ func (w *world) calls(before Record, ch Change) {
 		return n
 	}
 	switch {
-	case (after.State == Success) != (moved(after) > 0):
+	case (after.State == StateSuccess) != (moved(after) > 0):
 		w.fail("%s with %d effects that stand", after.State, moved(after))
 	case after.Case != nil || !ch.Decision.IsZero():
 	case moved(after) > 1 && moved(after) > moved(before):
 		w.fail("two effects, and nobody is called")
-	case (before.State == Failed || before.State == Canceled) && after.State == Success:
+	case (before.State == StateFailed || before.State == StateCanceled) && after.State == StateSuccess:
 		w.fail("money moved against what was told, and nobody is called")
 	}
 }
@@ -55,12 +55,12 @@ func (w *world) watchAnswer(call *simCall) {
 // watchFact counts what a fact has shown.
 func (w *world) watchFact(r Record, f Fact, ch Change) {
 	after := ch.After
-	w.someIf(f.Source == "notice" && r.State == Processing, "a notice before the answer")
+	w.someIf(f.Source == "notice" && r.State == StateProcessing, "a notice before the answer")
 	w.someIf(f.Kind == Succeeded && f.Amount != 0 && f.Amount != r.Amount, "another amount than asked for")
-	w.someIf(f.Kind == KeyDead || (r.State == InDoubt && after.DispatchNo > r.DispatchNo), "a key died in doubt")
-	w.someIf(r.AskNo != 0 && after.AskNo == 0 && after.State == Pending, "an ask was answered: not done")
-	w.someIf(r.AskNo != 0 && after.State == Success, "an ask found the money")
-	w.someIf(r.State == Failed && after.State == Success && w.decreed(r), "money moved against a person's word")
+	w.someIf(f.Kind == KeyExpired || (r.State == StateUnknown && after.DispatchNo > r.DispatchNo), "a key died in doubt")
+	w.someIf(r.AskNo != 0 && after.AskNo == 0 && after.State == StatePending, "an ask was answered: not done")
+	w.someIf(r.AskNo != 0 && after.State == StateSuccess, "an ask found the money")
+	w.someIf(r.State == StateFailed && after.State == StateSuccess && w.decreed(r), "money moved against a person's word")
 	w.someIf(after.Payment.Excess > 0, "more than was captured")
 	w.someIf(slices.ContainsFunc(r.Effects, func(e Effect) bool {
 		return !e.Ours && e.Status == EffectMoved && e.ChannelRefundID == f.ChannelRefundID
@@ -69,10 +69,10 @@ func (w *world) watchFact(r Record, f Fact, ch Change) {
 }
 
 func (w *world) decreed(r Record) bool {
-	return slices.ContainsFunc(r.Dispatches, func(d Dispatch) bool { return d.Decreed })
+	return slices.ContainsFunc(r.Dispatches, func(d Dispatch) bool { return d.Overridden })
 }
 
-func (w *world) watchLines(f *Family, ch Change) {
+func (w *world) watchLines(f *PaymentSet, ch Change) {
 	for _, id := range ch.Rows {
 		w.some(id)
 	}
@@ -160,7 +160,7 @@ func (w *world) until(rounds int, done func() bool) bool {
 }
 
 func (w *world) sweepLines() {
-	if slices.ContainsFunc(w.lines, func(e Effect) bool { return e.Status == EffectHeld }) || slices.ContainsFunc(w.recs, func(r Record) bool { return r.Case.Has(CaseHeld) }) {
+	if slices.ContainsFunc(w.lines, func(e Effect) bool { return e.Status == EffectHeld }) || slices.ContainsFunc(w.recs, func(r Record) bool { return r.Case.Has(CaseUnmatchedLine) }) {
 		w.settleLines(w.family("list"))
 	}
 }
@@ -177,11 +177,11 @@ func (w *world) skip() {
 	var next time.Time
 	for i := range w.recs {
 		r := w.full(i)
-		if step := w.play.decide(r, w.c, r.Now); step.Do == DoWait {
+		if step := w.play.decide(r, w.c, r.Now); step.Kind == StepWait {
 			if next.IsZero() || step.Until.Before(next) {
 				next = step.Until
 			}
-		} else if step.Do != DoDone {
+		} else if step.Kind != StepDone {
 			return
 		}
 	}

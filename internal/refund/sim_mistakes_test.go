@@ -10,7 +10,7 @@ import (
 // of them when it is told to; none is made of itself.
 const (
 	onlyKnownNumbersMarked = "an epoch marks only the numbers that it knows"
-	reseenNotMarked        = "a refund that is seen again is not marked"
+	reappearedNotMarked    = "a refund that is seen again is not marked"
 	sendingNotHeld         = "sending is not held while an epoch is open"
 	twoOwners              = "a lease keeps nobody out"
 	windowWithoutEnd       = "a send may leave after its time"
@@ -67,7 +67,7 @@ func (w *world) answerOf(call *simCall) Fact {
 // plantedOutside are the world's mistakes, and those of the two functions that need a channel, people or a restore to show.
 func plantedOutside() []planted {
 	var out []planted
-	for _, m := range []string{onlyKnownNumbersMarked, reseenNotMarked, sendingNotHeld, twoOwners, windowWithoutEnd, partialListProves,
+	for _, m := range []string{onlyKnownNumbersMarked, reappearedNotMarked, sendingNotHeld, twoOwners, windowWithoutEnd, partialListProves,
 		lostAttemptAnswered, resendWithoutAsking, linesLostWithCase} {
 		p := planted{bug: m, mistake: m}
 		switch m {
@@ -87,8 +87,8 @@ func plantedOutside() []planted {
 			}
 		})},
 		planted{bug: "the next number while the first may act", decide: func(r Record, c Contract, now time.Time) Step {
-			if d, _ := r.Dispatch(r.DispatchNo); r.State == InDoubt && r.Case == nil && r.DispatchNo == 1 && r.numberDead(*d, c, now) {
-				return Step{Do: DoSend, Dispatch: 1}
+			if d, _ := r.Dispatch(r.DispatchNo); r.State == StateUnknown && r.Case == nil && r.DispatchNo == 1 && r.numberSpent(*d, c, now) {
+				return Step{Kind: StepSend, Dispatch: 1}
 			}
 			return Decide(r, c, now)
 		}},
@@ -100,18 +100,18 @@ func plantedOutside() []planted {
 			return ch, err
 		}},
 		planted{bug: "no deadline", decide: func(r Record, c Contract, now time.Time) Step {
-			if s := Decide(r, c, now); s.Do != DoCase {
+			if s := Decide(r, c, now); s.Kind != StepOpenCase {
 				return s
 			}
-			return Step{Do: DoWait, Until: now.Add(caseLook)}
+			return Step{Kind: StepWait, Until: now.Add(caseRecheck)}
 		}},
 	)
 }
 
 // sendsBesideAnOwner decides for a refund that somebody owns as if nobody did.
 func sendsBesideAnOwner(r Record, c Contract, now time.Time) Step {
-	if r.State == Processing && r.LeaseEndsAt.After(now) && r.Case == nil {
-		return Step{Do: DoSend, Dispatch: r.DispatchNo}
+	if r.State == StateProcessing && r.LeaseEndsAt.After(now) && r.Case == nil {
+		return Step{Kind: StepSend, Dispatch: r.DispatchNo}
 	}
 	return Decide(r, c, now)
 }

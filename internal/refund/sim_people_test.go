@@ -110,21 +110,21 @@ func (w *world) right(i int, possible []Choice) Choice {
 	case booked < t.standing:
 		wants = ActionConfirmSuccess
 	case final && booked > t.standing:
-		wants = ActionTakeBack
+		wants = ActionRevokeConfirmation
 	case final:
-		wants = ActionAcknowledge
+		wants = ActionAcceptAsIs
 	case !w.quiet && w.chance(50):
 		wants = ActionResend
 	default:
 		wants = ActionConfirmNotDone
 	}
 	has := func(a Action) int { return slices.IndexFunc(possible, func(c Choice) bool { return c.Action == a }) }
-	fallback := []Action{wants, ActionAcknowledge, ActionWait}
+	fallback := []Action{wants, ActionAcceptAsIs, ActionWait}
 	if w.quiet && w.liar && !t.open { // it said both of one number: nothing can be confirmed but what it said last
-		fallback = []Action{wants, ActionAcknowledge, ActionConfirmNotDone, ActionWait}
+		fallback = []Action{wants, ActionAcceptAsIs, ActionConfirmNotDone, ActionWait}
 	}
 	for _, a := range fallback {
-		if n := has(a); n >= 0 && !(a == ActionAcknowledge && t.open) {
+		if n := has(a); n >= 0 && !(a == ActionAcceptAsIs && t.open) {
 			return possible[n]
 		}
 	}
@@ -164,7 +164,7 @@ func (w *world) takesEffect(i int) {
 	w.some("decided: " + string(d.Action))
 	w.people[i].resent = w.people[i].resent || d.Action == ActionResend
 	w.wrote(i, r, ch)
-	if w.play.mistake == linesLostWithCase && d.Action == ActionAcknowledge {
+	if w.play.mistake == linesLostWithCase && d.Action == ActionAcceptAsIs {
 		w.lines = nil
 	}
 	if t := w.truth(i); (!w.quiet || d.Action == ActionConfirmNotDone) && d.Action != ActionWait && d.Action != ActionResend && (t.open || !w.agrees(i)) {
@@ -177,7 +177,7 @@ func (w *world) takesEffect(i int) {
 func (w *world) acceptExcess() {
 	if w.payCase {
 		p := w.recs[0].Payment
-		p.ExcessAllowed = max(p.ExcessAllowed, p.Excess)
+		p.ExcessAccepted = max(p.ExcessAccepted, p.Excess)
 		w.paid(p)
 	}
 }

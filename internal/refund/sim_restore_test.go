@@ -33,7 +33,7 @@ func (w *world) restores() {
 	w.someIf(slices.ContainsFunc(w.ch.calls, func(c *simCall) bool { return !c.done && c.attempt.Kind == AttemptSend }), "a restore with a send on its way")
 	w.someIf(len(w.recs) > len(b.recs), "a restore that lost a refund")
 	for i := range b.recs {
-		w.someIf(b.recs[i].State == Pending && w.recs[i].State == Success, "a restore to before a success was sent")
+		w.someIf(b.recs[i].State == StatePending && w.recs[i].State == StateSuccess, "a restore to before a success was sent")
 		w.someIf(len(w.recs[i].Dispatches) > len(b.recs[i].Dispatches), "a restore that lost a number")
 	}
 	w.note("RESTORED")
@@ -68,14 +68,14 @@ func (w *world) marks() {
 // mark does to a refund what the store does before it enters the mark.
 func (w *world) mark(i, epoch int) {
 	r := w.full(i)
-	w.someIf(r.State == InChannel, "marked while the channel had it")
+	w.someIf(r.State == StateAccepted, "marked while the channel had it")
 	r.Dispatches = slices.Clone(r.Dispatches)
-	r.Dispatches = append(r.Dispatches, Dispatch{No: len(r.Dispatches) + 1, Number: w.number(i, len(r.Dispatches)+1), Exposed: true, Dead: true})
+	r.Dispatches = append(r.Dispatches, Dispatch{Ordinal: len(r.Dispatches) + 1, Number: w.number(i, len(r.Dispatches)+1), Exposed: true, Retired: true})
 	for n := range r.Dispatches {
 		d := &r.Dispatches[n]
-		d.MarkedEpoch, d.Dead, d.Exposed = epoch, true, !d.Decreed
-		if d.KeyDiesAt.IsZero() || d.KeyDiesAt.After(w.now()) {
-			d.KeyDiesAt = w.now()
+		d.MarkedEpoch, d.Retired, d.Exposed = epoch, true, !d.Overridden
+		if d.KeyExpiresAt.IsZero() || d.KeyExpiresAt.After(w.now()) {
+			d.KeyExpiresAt = w.now()
 		}
 		d.MayActUntil = later(d.MayActUntil, w.now().Add(LongestLease))
 	}
@@ -106,7 +106,7 @@ func (w *world) accepts() {
 		w.some("a refund was seen again after a restore")
 	}
 	w.recs[1].SendingHeld = w.play.mistake != sendingNotHeld
-	if !w.held && w.play.mistake != reseenNotMarked {
+	if !w.held && w.play.mistake != reappearedNotMarked {
 		w.mark(1, w.epoch)
 	}
 	w.recs[1].SendingHeld = w.held

@@ -19,7 +19,7 @@ var interesting = []string{
 	"another amount than asked for", "bytes acted after their owner's time", "marked while the channel had it", "money came back",
 	"money moved against a person's word", "more than was captured", "somebody else refunded",
 	"two refunds of a payment exposed at once",
-	"decided: acknowledge", "decided: confirm-not-done", "decided: confirm-success", "decided: resend", "decided: take-back", "decided: wait",
+	"decided: accept-as-is", "decided: confirm-not-done", "decided: confirm-success", "decided: resend", "decided: revoke-confirmation", "decided: wait",
 	"line/line_held", "line/line_paired", "line/line_settled",
 	"ended CANCELED", "ended FAILED", "ended REVERSED", "ended SUCCESS",
 }

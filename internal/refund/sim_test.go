@@ -82,7 +82,7 @@ func (w *world) rarely() {
 			}
 		}
 	case 2, 3:
-		if i := w.which(); w.recs[i].State == Pending && w.chance(60) {
+		if i := w.which(); w.recs[i].State == StatePending && w.chance(60) {
 			w.enter(i, Fact{Kind: Withdrawn, Source: "cancel", Actor: "actor:shop"})
 		}
 	case 4, 5:

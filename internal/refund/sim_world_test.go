@@ -154,7 +154,7 @@ func (w *world) paid(p Payment) {
 	for i := range w.recs {
 		w.recs[i].Payment = p
 	}
-	if p.Excess <= p.ExcessAllowed {
+	if p.Excess <= p.ExcessAccepted {
 		w.payCase = false
 	}
 }
@@ -204,10 +204,10 @@ func (w *world) enter(i int, f Fact) {
 
 func (w *world) holds(r Record, f Fact) bool {
 	if f.Kind == LeaseEnd {
-		return r.State == Processing && !r.LeaseEndsAt.After(r.Now)
+		return r.State == StateProcessing && !r.LeaseEndsAt.After(r.Now)
 	}
-	want := map[FactKind]Do{Settled: DoSettle, KeyDead: DoNumber, Deadline: DoCase}[f.Kind]
-	return w.play.decide(r, w.c, r.Now).Do == want
+	want := map[FactKind]StepKind{Settled: StepSettle, KeyExpired: StepRetireKey, Deadline: StepOpenCase}[f.Kind]
+	return w.play.decide(r, w.c, r.Now).Kind == want
 }
 
 // free says whether a channel's id can be booked for the refund; an id that only a line had given away is taken back.
@@ -268,14 +268,14 @@ func (w *world) pass(d time.Duration) {
 func (w *world) work(i int) {
 	r := w.full(i)
 	next := w.play.decide(r, w.c, r.Now)
-	kinds := map[Do]AttemptKind{DoSend: AttemptSend, DoQuery: AttemptQuery, DoList: AttemptList}
-	switch next.Do {
-	case DoSend, DoQuery, DoList:
-		w.call(i, kinds[next.Do], next.Dispatch)
-	case DoCase, DoSettle, DoNumber:
-		w.someIf(next.Do == DoNumber, "a number died before it was sent again")
+	kinds := map[StepKind]AttemptKind{StepSend: AttemptSend, StepQuery: AttemptQuery, StepList: AttemptList}
+	switch next.Kind {
+	case StepSend, StepQuery, StepList:
+		w.call(i, kinds[next.Kind], next.Dispatch)
+	case StepOpenCase, StepSettle, StepRetireKey:
+		w.someIf(next.Kind == StepRetireKey, "a number died before it was sent again")
 		w.enter(i, conclusion(next, r.Generation))
-	case DoWait, DoDone:
+	case StepWait, StepDone:
 	}
 }
 
@@ -283,7 +283,7 @@ func (w *world) work(i int) {
 func (w *world) call(i int, kind AttemptKind, no int) {
 	r := w.recs[i]
 	d, _ := r.Dispatch(no)
-	resent, again := kind == AttemptSend && r.State != Pending, r.DispatchNo > 1
+	resent, again := kind == AttemptSend && r.State != StatePending, r.DispatchNo > 1
 	var attempt int
 	ok := true
 	switch {
@@ -384,24 +384,24 @@ func (w *world) take(lines []ListedEffect, source string, complete bool) {
 	}
 	f := w.family(source)
 	for _, l := range lines {
-		if _, _, ok := f.Mine(l.Number); !ok {
+		if _, _, ok := f.Owner(l.Number); !ok {
 			w.change(f, func() (Change, bool, error) { return f.Line(l, complete) })
 		}
 	}
 	w.settleLines(f)
 	for _, l := range lines {
-		if k, no, ok := f.Mine(l.Number); ok {
+		if k, no, ok := f.Owner(l.Number); ok {
 			w.enter(int(k.RID[15]-7), Fact{Kind: l.Status, Dispatch: no, ChannelRefundID: l.ChannelRefundID, Amount: l.Amount, Currency: l.Currency, Source: source, Actor: "system:lines"})
 		}
 	}
 }
 
-func (w *world) family(source string) *Family {
-	return &Family{Payment: w.recs[0].Payment, Records: slices.Clone(w.recs), Lines: slices.Clone(w.lines), Contract: w.c, Source: source, Now: w.now()}
+func (w *world) family(source string) *PaymentSet {
+	return &PaymentSet{Payment: w.recs[0].Payment, Records: slices.Clone(w.recs), Lines: slices.Clone(w.lines), Contract: w.c, Source: source, Now: w.now()}
 }
 
 // settleLines goes on until nothing more is to be done about held lines.
-func (w *world) settleLines(f *Family) {
+func (w *world) settleLines(f *PaymentSet) {
 	for n := 0; w.change(f, f.Settle); n++ {
 		if n > 20 {
 			w.fail("held lines never come to rest")
@@ -410,7 +410,7 @@ func (w *world) settleLines(f *Family) {
 }
 
 // change writes one change of the payment's family.
-func (w *world) change(f *Family, do func() (Change, bool, error)) bool {
+func (w *world) change(f *PaymentSet, do func() (Change, bool, error)) bool {
 	before := f.Payment
 	ch, ok, err := do()
 	if err != nil {
@@ -421,12 +421,12 @@ func (w *world) change(f *Family, do func() (Change, bool, error)) bool {
 	}
 	w.name(&ch)
 	w.watchLines(f, ch)
-	f.Take(ch)
+	f.Absorb(ch)
 	for i := range w.people {
 		w.people[i].proposal = nil // nothing that was proposed before these lines were known stands
 	}
 	w.note("lines: %v refunded %d held %d excess %d", ch.Rows, f.Payment.Refunded, f.Payment.Held, f.Payment.Excess)
-	if p := f.Payment; p.Excess > before.Excess && p.Excess > p.ExcessAllowed && ch.After.RID.IsZero() {
+	if p := f.Payment; p.Excess > before.Excess && p.Excess > p.ExcessAccepted && ch.After.RID.IsZero() {
 		w.payCase = true
 		w.some("a payment's own case")
 	}
@@ -458,7 +458,7 @@ func (w *world) tell(n *simNotice) {
 			}
 			n.told = true
 			f := n.fact
-			f.Dispatch = d.No
+			f.Dispatch = d.Ordinal
 			w.enter(i, f)
 			return
 		}
@@ -466,7 +466,7 @@ func (w *world) tell(n *simNotice) {
 }
 
 func (w *world) takeOver(i int) {
-	if r := w.recs[i]; r.State == Processing && !r.LeaseEndsAt.After(w.now()) {
+	if r := w.recs[i]; r.State == StateProcessing && !r.LeaseEndsAt.After(w.now()) {
 		w.some("a silent owner was taken over")
 		w.enter(i, Fact{Kind: LeaseEnd, Generation: r.Generation, Source: "sweeper", Actor: "system:sweeper"})
 	}

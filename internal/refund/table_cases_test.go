@@ -31,15 +31,15 @@ func caseAge(t *testing.T) {
 	s.send() // the process dies during the call
 	s.after(leaseTime)
 	s.conclude(LeaseEnd, "")
-	s.wants("the owner is gone", InDoubt, true)
+	s.wants("the owner is gone", StateUnknown, true)
 	s.after(400 * 24 * time.Hour)
-	s.next("a year of silence is a case, not a failure", DoCase)
+	s.next("a year of silence is a case, not a failure", StepOpenCase)
 	s.conclude(Deadline, CaseDeadline)
-	s.wants("still in doubt", InDoubt, true, CaseDeadline)
+	s.wants("still in doubt", StateUnknown, true, CaseDeadline)
 	s.balances("the amount stays reserved", 1000, 0, 0)
-	s.next("asking goes on", DoQuery)
+	s.next("asking goes on", StepQuery)
 	s.answer(s.query(1), Answer{Kind: Succeeded, ChannelRefundID: "X"})
-	s.wants("the truth ends it", Success, false)
+	s.wants("the truth ends it", StateSuccess, false)
 	s.balances("paid once", 0, 1000, 0)
 }
 
@@ -50,10 +50,10 @@ func caseTimeout(t *testing.T) {
 		t.Fatalf("number %q and the attempt must be durable before the call", number)
 	}
 	s.says(send, Unknown)
-	s.wants("nothing is known of the channel's id", InDoubt, true)
-	s.next("asked by number", DoQuery)
+	s.wants("nothing is known of the channel's id", StateUnknown, true)
+	s.next("asked by number", StepQuery)
 	s.answer(s.query(1), Answer{Kind: Succeeded, ChannelRefundID: "X", Amount: 1000, Currency: "USD"})
-	s.wants("found", Success, false)
+	s.wants("found", StateSuccess, false)
 	s.notice(Succeeded, 1, "X")
 	if len(s.r.Effects) != 1 || s.r.Effects[0].ChannelRefundID != "X" {
 		t.Errorf("the notice of the same refund must change nothing: %+v", s.r.Effects)
@@ -64,7 +64,7 @@ func caseRefusal(t *testing.T) {
 	s := tell(t, ProfileKeyedQueryable)
 	s.balances("reserved at acceptance", 1000, 0, 0)
 	s.answer(s.send(), Answer{Kind: RefusedClean, Code: "not_refundable_window"})
-	s.wants("definite", Failed, false)
+	s.wants("definite", StateFailed, false)
 	s.balances("free for the next refund", 0, 0, 0)
 	if got := s.r.Payment.Refundable(); got != 1500 {
 		t.Errorf("refundable %d, want all of 1500", got)
@@ -72,7 +72,7 @@ func caseRefusal(t *testing.T) {
 	if s.r.Failure != (Failure{Code: "channel-refused", ChannelCode: "not_refundable_window"}) {
 		t.Errorf("failure %+v", s.r.Failure)
 	}
-	s.next("nothing is left to do", DoDone)
+	s.next("nothing is left to do", StepDone)
 }
 
 // The second send can only follow where a key may be replayed, or where another process still held a claim.
@@ -81,22 +81,22 @@ func caseHidden(t *testing.T) {
 		s := tell(t, "replaying")
 		s.says(s.send(), Unknown) // it did act
 		s.after(10 * time.Second)
-		s.next("the same key may be sent again", DoSend)
+		s.next("the same key may be sent again", StepSend)
 		s.says(s.send(), clean)
-		s.wants(string(clean)+" of the second send says nothing of the first", InDoubt, true)
+		s.wants(string(clean)+" of the second send says nothing of the first", StateUnknown, true)
 		s.balances("the amount stays reserved", 1000, 0, 0)
 		s.after(5 * time.Second)
 		s.answer(s.send(), Answer{Kind: Succeeded, ChannelRefundID: "X"})
-		s.wants("the replay tells", Success, false)
+		s.wants("the replay tells", StateSuccess, false)
 		s.balances("one effect", 0, 1000, 0)
 	}
 	s := tell(t, ProfileBlind)
 	s.says(s.send(), Retryable)
 	s.after(5 * time.Second)
 	s.says(s.send(), Unknown)
-	s.next("nothing may be repeated, whatever the first one said", DoCase)
+	s.next("nothing may be repeated, whatever the first one said", StepOpenCase)
 	s.conclude(Deadline, CaseNoStep)
-	s.wants("a person must look", InDoubt, true, CaseNoStep)
+	s.wants("a person must look", StateUnknown, true, CaseNoStep)
 }
 
 func caseEcho(t *testing.T) {
@@ -106,24 +106,24 @@ func caseEcho(t *testing.T) {
 		s.says(s.send(), Unknown) // it did act
 		s.r.Now = s.r.Dispatches[0].AbsenceCountsFrom.Add(-time.Second)
 		s.says(s.query(1), NotFound) // hidden still
-		s.wants("too early to prove anything", InDoubt, true)
+		s.wants("too early to prove anything", StateUnknown, true)
 		s.says(s.send(), RefusedEcho) // an owner elsewhere replayed the key
-		s.wants("already refunded: by whom?", InDoubt, true)
-		s.next("asks", DoQuery)
+		s.wants("already refunded: by whom?", StateUnknown, true)
+		s.next("asks", StepQuery)
 		s.answer(s.query(1), Answer{Kind: Succeeded, ChannelRefundID: "X"})
-		s.wants("it was ours", Success, false)
+		s.wants("it was ours", StateSuccess, false)
 		s.balances("one effect", 0, 1000, 0)
 	})
 	t.Run("it was somebody else's", func(t *testing.T) {
 		s := tell(t, ProfileKeyedQueryable)
 		s.says(s.send(), RefusedEcho)
-		s.wants("an echo proves nothing", InDoubt, true)
+		s.wants("an echo proves nothing", StateUnknown, true)
 		s.r.Now = s.r.Dispatches[0].AbsenceCountsFrom
 		s.says(s.query(1), NotFound)
-		s.wants("one reading of two", InDoubt, true)
+		s.wants("one reading of two", StateUnknown, true)
 		s.after(time.Second)
 		s.says(s.query(1), NotFound)
-		s.wants("proven not ours: refused", Failed, false)
+		s.wants("proven not ours: refused", StateFailed, false)
 		if s.r.Failure.Code != "channel-refused-duplicate" {
 			t.Errorf("failure %+v", s.r.Failure)
 		}
@@ -136,12 +136,12 @@ func caseTakeover(t *testing.T) {
 		send := s.send()
 		s.after(leaseTime)
 		s.conclude(LeaseEnd, "")
-		s.wants(class+": taken over", InDoubt, true)
-		if step := Decide(s.r, s.c, s.now()); step.Do == DoQuery {
+		s.wants(class+": taken over", StateUnknown, true)
+		if step := Decide(s.r, s.c, s.now()); step.Kind == StepQuery {
 			s.query(1) // the new owner is at work
 		}
 		ch := s.answer(send, Answer{Kind: Succeeded, ChannelRefundID: "X", Amount: 1000, Currency: "USD"})
-		s.wants(class+": evidence is never fenced", Success, false)
+		s.wants(class+": evidence is never fenced", StateSuccess, false)
 		s.balances("booked", 0, 1000, 0)
 		if class == ProfileKeyedQueryable && (ch.Attempt == nil || !ch.Attempt.Late) {
 			t.Errorf("%s: the answer is kept as late, got %+v", class, ch.Attempt)
@@ -161,7 +161,7 @@ func caseAgainst(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.r = ch.After
-		s.wants("booked at once, a person must look", Success, false, CaseExcess, CaseLate)
+		s.wants("booked at once, a person must look", StateSuccess, false, CaseExcess, CaseSuccessAfterEnd)
 		if p := s.r.Payment; p.Excess != 400 || p.Refunded != 1000 {
 			t.Errorf("the balances must be true: %+v", p)
 		}
@@ -171,7 +171,7 @@ func caseAgainst(t *testing.T) {
 		s.unsure()
 		s.confirmNotDone()
 		s.enter(Fact{Kind: Succeeded, Dispatch: 1, ChannelRefundID: "X", Source: "settlement"})
-		s.wants("booked", Success, false, CaseLate)
+		s.wants("booked", StateSuccess, false, CaseSuccessAfterEnd)
 	})
 	t.Run("two numbers both succeed", func(t *testing.T) {
 		s := tell(t, ProfileKeyedQueryable)
@@ -181,11 +181,11 @@ func caseAgainst(t *testing.T) {
 		s.says(s.query(1), NotFound)
 		s.after(time.Second)
 		s.says(s.query(1), NotFound)
-		s.wants("the ask is answered", Pending, false)
+		s.wants("the ask is answered", StatePending, false)
 		s.answer(s.send(), Answer{Kind: Succeeded, ChannelRefundID: "B"})
-		s.wants("the second number paid", Success, false)
+		s.wants("the second number paid", StateSuccess, false)
 		s.notice(Succeeded, 1, "A")
-		s.wants("the first one had, too", Success, false, CaseExcess, CaseMulti)
+		s.wants("the first one had, too", StateSuccess, false, CaseExcess, CaseMultipleEffects)
 		s.balances("both are counted", 0, 2000, 0)
 	})
 }
@@ -193,15 +193,15 @@ func caseAgainst(t *testing.T) {
 func caseDeadNumber(t *testing.T) {
 	s := tell(t, "listing") // failed may follow succeeded here
 	s.says(s.send(), RefusedNewNumber)
-	s.wants("the first number is dead", Pending, false)
+	s.wants("the first number is dead", StatePending, false)
 	s.answer(s.send(), Answer{Kind: Succeeded, ChannelRefundID: "B"})
-	s.wants("the second paid", Success, false)
+	s.wants("the second paid", StateSuccess, false)
 	s.notice(FailedFinal, 1, "A")
-	s.wants("says nothing of the second", Success, false)
+	s.wants("says nothing of the second", StateSuccess, false)
 	s.notice(FailedFinal, 1, "")
-	s.wants("nor does this", Success, false)
+	s.wants("nor does this", StateSuccess, false)
 	s.balances("it stands", 0, 1000, 0)
 	s.notice(FailedFinal, 2, "B")
-	s.wants("its own late failure does", ReversedSt, false)
+	s.wants("its own late failure does", StateReversed, false)
 	s.balances("refundable again", 0, 0, 0)
 }

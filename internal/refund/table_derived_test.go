@@ -91,10 +91,10 @@ func TestRowsHaveNames(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, w := range table() {
-		if w.id == "" || w.says == "" || w.fact == "" || len(w.in) == 0 || len(w.hops) == 0 || seen[w.id] {
+		if w.id == "" || w.doc == "" || w.fact == "" || len(w.in) == 0 || len(w.moves) == 0 || seen[w.id] {
 			t.Errorf("row %q of %q is incomplete or twice", w.id, w.fact)
 		}
-		if strings.ContainsAny(w.says, "|\n") {
+		if strings.ContainsAny(w.doc, "|\n") {
 			t.Errorf("row %q: its sentence breaks the page", w.id)
 		}
 		seen[w.id] = true

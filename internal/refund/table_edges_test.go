@@ -23,11 +23,11 @@ func (s *story) unsure() int {
 	s.t.Helper()
 	send := s.send()
 	s.says(send, Unknown)
-	s.wants("an answer was lost", InDoubt, true)
+	s.wants("an answer was lost", StateUnknown, true)
 	return send
 }
 
-func TestAcceptedVoidsADecree(t *testing.T) {
+func TestAcknowledgedVoidsAnOverride(t *testing.T) {
 	t.Parallel()
 	t.Run("of a refund told FAILED", func(t *testing.T) {
 		t.Parallel()
@@ -35,11 +35,11 @@ func TestAcceptedVoidsADecree(t *testing.T) {
 		s.unsure()
 		s.confirmNotDone()
 		s.notice(Acknowledged, 1, "")
-		s.wants("the channel has what a person held for not done", Failed, true, CaseAcknowledged)
+		s.wants("the channel has what a person held for not done", StateFailed, true, CaseAcknowledgedAfterEnd)
 		s.balances("its amount is held again", 0, 0, 1000)
 		s.after(time.Hour)
 		s.notice(FailedFinal, 1, "")
-		s.wants("its end is known", Failed, false)
+		s.wants("its end is known", StateFailed, false)
 		s.balances("nothing is held any more", 0, 0, 0)
 	})
 	t.Run("of an older number before the next one is sent", func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestAcceptedVoidsADecree(t *testing.T) {
 		s.unsure()
 		s.resend()
 		s.notice(Acknowledged, 1, "")
-		s.wants("do not send", InDoubt, true, CaseAcknowledged)
+		s.wants("do not send", StateUnknown, true, CaseAcknowledgedAfterEnd)
 	})
 }
 
@@ -57,22 +57,22 @@ func TestFailedFinalBeforeTheAnswer(t *testing.T) {
 	s := tell(t, ProfileKeyedQueryable)
 	send := s.send()
 	s.notice(FailedFinal, 1, "")
-	s.wants("the send in flight may still act", Processing, true)
+	s.wants("the send in flight may still act", StateProcessing, true)
 	s.says(send, Acknowledged)
-	s.wants("an older status changes nothing: the number ended negative", Failed, false)
+	s.wants("an older status changes nothing: the number ended negative", StateFailed, false)
 }
 
 func TestFailedFinalWhilePending(t *testing.T) {
 	t.Parallel()
 	s := tell(t, ProfileKeyedQueryable)
 	s.says(s.send(), Retryable)
-	s.wants("may be sent again", Pending, false)
+	s.wants("may be sent again", StatePending, false)
 	s.notice(FailedFinal, 1, "")
-	s.wants("stored", Pending, false)
-	s.next("an ended number is not sent", DoSettle)
+	s.wants("stored", StatePending, false)
+	s.next("an ended number is not sent", StepSettle)
 	s.conclude(Settled, "")
-	s.wants("ended negative", Failed, false)
-	s.next("nothing is left to do", DoDone)
+	s.wants("ended negative", StateFailed, false)
+	s.next("nothing is left to do", StepDone)
 }
 
 // The number's end is known and only one silent send could still act; its late answer says that it did not.
@@ -86,11 +86,11 @@ func TestLateNegativeAfterTheNumbersEnd(t *testing.T) {
 		s.conclude(LeaseEnd, "")
 		second := s.send()
 		s.says(second, Acknowledged)
-		s.wants("the second send was accepted", InChannel, true)
+		s.wants("the second send was accepted", StateAccepted, true)
 		s.notice(FailedFinal, 1, "")
-		s.wants("the first send may still act", InChannel, true)
+		s.wants("the first send may still act", StateAccepted, true)
 		s.says(first, late)
-		s.wants(string(late)+": the number has ended, and nothing can act", Failed, false)
+		s.wants(string(late)+": the number has ended, and nothing can act", StateFailed, false)
 	}
 }
 
@@ -102,10 +102,10 @@ func TestOtherIsAReasonOfItsOwn(t *testing.T) {
 	s.r.Payment.Captured = 5000
 	s.notice(Acknowledged, 1, "")                                              // UNKNOWN, case
 	s.enter(Fact{Kind: Succeeded, Dispatch: 2, Amount: 900, Source: "notice"}) // another amount: a case of its own
-	s.wants("number 1 may still pay", Success, true, CaseAcknowledged, CaseContradiction, CaseOther)
+	s.wants("number 1 may still pay", StateSuccess, true, CaseAcknowledgedAfterEnd, CaseContradiction, CaseOtherNumberOpen)
 	s.after(time.Minute)
 	s.notice(FailedFinal, 1, "")
-	s.wants("number 1 has ended", Success, false, CaseContradiction)
+	s.wants("number 1 has ended", StateSuccess, false, CaseContradiction)
 }
 
 func TestAQuestionsNegativeSaysNothingOfTheSend(t *testing.T) {
@@ -115,7 +115,7 @@ func TestAQuestionsNegativeSaysNothingOfTheSend(t *testing.T) {
 		s.says(s.send(), Acknowledged)
 		q := s.query(1)
 		s.says(q, k)
-		s.wants(string(k)+" of a question", InChannel, true)
+		s.wants(string(k)+" of a question", StateAccepted, true)
 
 		s = tell(t, ProfileKeyedQueryable)
 		s.unsure()
@@ -123,7 +123,7 @@ func TestAQuestionsNegativeSaysNothingOfTheSend(t *testing.T) {
 		next, attempt := ask(s.r, 1, s.c, s.now())
 		s.r = next
 		s.says(attempt, k)
-		s.wants(string(k)+" of a check", Success, false)
+		s.wants(string(k)+" of a check", StateSuccess, false)
 	}
 }
 
@@ -134,11 +134,11 @@ func TestConclusionsRunTwice(t *testing.T) {
 		s := tell(t, "replaying")
 		s.says(s.send(), Retryable)
 		s.after(time.Minute)
-		s.next("the key has died", DoNumber)
-		f := Fact{Kind: KeyDead, Dispatch: 1, Generation: s.r.Generation, Source: "sweeper"}
+		s.next("the key has died", StepRetireKey)
+		f := Fact{Kind: KeyExpired, Dispatch: 1, Generation: s.r.Generation, Source: "sweeper"}
 		s.enter(f)
 		s.enter(f)
-		s.wants("the second run changes nothing", Pending, false)
+		s.wants("the second run changes nothing", StatePending, false)
 		if s.r.DispatchNo != 2 {
 			t.Errorf("number %d is live, want 2", s.r.DispatchNo)
 		}
@@ -149,7 +149,7 @@ func TestConclusionsRunTwice(t *testing.T) {
 		s.unsure()
 		s.notice(Succeeded, 1, "X")
 		ch := s.conclude(Deadline, CaseDeadline)
-		s.wants("no case on what has ended well", Success, false)
+		s.wants("no case on what has ended well", StateSuccess, false)
 		if len(ch.Steps) != 0 {
 			t.Errorf("nothing was learned, journal got %v", ch.Steps)
 		}
@@ -162,10 +162,10 @@ func TestAKnownFactOpensNoCaseAgain(t *testing.T) {
 	s.answer(s.send(), Answer{Kind: Succeeded, ChannelRefundID: "X", Amount: 1000, Currency: "USD"})
 	part := Fact{Kind: Reversed, Dispatch: 1, ChannelRefundID: "X", Amount: 10, Currency: "USD", Source: "notice"}
 	s.enter(part)
-	s.wants("a part came back", Success, false, CaseContradiction)
+	s.wants("a part came back", StateSuccess, false, CaseContradiction)
 	s.r.Case, s.r.NextActionAt = nil, time.Time{} // a person has acknowledged it
 	s.enter(part)
-	s.wants("the same notice again", Success, false)
+	s.wants("the same notice again", StateSuccess, false)
 }
 
 func TestReturnOfWhatAPersonConfirmed(t *testing.T) {
@@ -174,10 +174,10 @@ func TestReturnOfWhatAPersonConfirmed(t *testing.T) {
 	s.unsure()
 	s.confirmSuccess()
 	s.notice(Reversed, 1, "X")
-	s.wants("the money came back", ReversedSt, false)
+	s.wants("the money came back", StateReversed, false)
 	s.balances("refundable again", 0, 0, 0)
 	s.notice(Succeeded, 1, "X")
-	s.wants("the success of the same refund is known", ReversedSt, false)
+	s.wants("the success of the same refund is known", StateReversed, false)
 	if len(s.r.Effects) != 1 {
 		t.Errorf("one refund moved at the channel, books hold %d", len(s.r.Effects))
 	}
@@ -191,7 +191,7 @@ func TestSuccessAfterTakeBack(t *testing.T) {
 		s.confirmSuccess()
 		s.takeBack()
 		s.notice(Succeeded, 1, id)
-		s.wants("it did happen after all", Success, false, CaseLate)
+		s.wants("it did happen after all", StateSuccess, false, CaseSuccessAfterEnd)
 		s.balances("booked", 0, 1000, 0)
 	}
 }
@@ -203,9 +203,9 @@ func TestPairedEffectIsTheChannels(t *testing.T) {
 	s.unsure()
 	s.confirmSuccess()
 	s.notice(Succeeded, 1, "X")
-	s.wants("paired", Success, false)
+	s.wants("paired", StateSuccess, false)
 	s.notice(FailedFinal, 1, "X")
-	s.wants("the contract's late failure", ReversedSt, false)
+	s.wants("the contract's late failure", StateReversed, false)
 }
 
 func TestOtherAmountOfAKnownEffect(t *testing.T) {
@@ -213,15 +213,15 @@ func TestOtherAmountOfAKnownEffect(t *testing.T) {
 	for _, first := range []string{"", "X"} {
 		s := tell(t, ProfileKeyedQueryable)
 		s.answer(s.send(), Answer{Kind: Succeeded, ChannelRefundID: first})
-		s.wants("no amount said", Success, false)
+		s.wants("no amount said", StateSuccess, false)
 		s.enter(Fact{Kind: Succeeded, Dispatch: 1, ChannelRefundID: "X", Amount: 999, Currency: "USD", Source: "notice"})
-		s.wants("the channel says another amount of the same refund", Success, false, CaseContradiction)
+		s.wants("the channel says another amount of the same refund", StateSuccess, false, CaseContradiction)
 		s.balances("what is booked stands", 0, 1000, 0)
 	}
 	s := tell(t, ProfileKeyedQueryable)
 	s.answer(s.send(), Answer{Kind: Succeeded, ChannelRefundID: "X"})
 	s.enter(Fact{Kind: Reversed, Dispatch: 1, ChannelRefundID: "X", Amount: 1000, Currency: "EUR", Source: "notice"})
-	s.wants("another currency came back", Success, false, CaseContradiction)
+	s.wants("another currency came back", StateSuccess, false, CaseContradiction)
 }
 
 func TestReturnsBesideAnEnd(t *testing.T) {
@@ -232,9 +232,9 @@ func TestReturnsBesideAnEnd(t *testing.T) {
 	s.notice(FailedFinal, 1, "")
 	s.answer(s.send(), Answer{Kind: Succeeded, ChannelRefundID: "B"})
 	s.notice(Reversed, 2, "B")
-	s.wants("returned", ReversedSt, false)
+	s.wants("returned", StateReversed, false)
 	s.notice(Reversed, 1, "A")
-	s.wants("another one came and went", ReversedSt, false, CaseLate)
+	s.wants("another one came and went", StateReversed, false, CaseSuccessAfterEnd)
 	s.balances("nothing stands", 0, 0, 0)
 	if len(s.r.Effects) != 2 {
 		t.Errorf("both moved at the channel, books hold %d", len(s.r.Effects))
@@ -249,7 +249,7 @@ func TestSuccessToldAfterItsLateFailure(t *testing.T) {
 		s.unsure()
 		s.notice(FailedFinal, 1, id)
 		s.notice(Succeeded, 1, id)
-		s.wants("open: booked and mirrored", ReversedSt, false)
+		s.wants("open: booked and mirrored", StateReversed, false)
 	}
 	s := tell(t, "noticing")
 	s.unsure()
@@ -257,7 +257,7 @@ func TestSuccessToldAfterItsLateFailure(t *testing.T) {
 	s.notice(FailedFinal, 1, "A")
 	s.answer(s.send(), Answer{Kind: Succeeded, ChannelRefundID: "B"})
 	ch := s.notice(Succeeded, 1, "A")
-	s.wants("beside another success", Success, false, CaseMulti)
+	s.wants("beside another success", StateSuccess, false, CaseMultipleEffects)
 	s.balances("only the second stands", 0, 1000, 0)
 	if len(ch.Steps) != 2 {
 		t.Errorf("a success and its end are two transitions, got %d", len(ch.Steps))
@@ -270,9 +270,9 @@ func TestHeldLineOfTheSameRefund(t *testing.T) {
 	s.unsure()
 	s.r.Effects = append(s.r.Effects, Effect{ChannelRefundID: "X", Amount: 1000, Currency: "USD", Counted: 1000, Status: EffectHeld, At: s.now()})
 	s.r.Payment.Held, s.r.Payment.Excess = 1000, 500
-	s.r.Case = &Case{Reasons: []CaseReason{CaseHeld}, OpenedAt: s.now()}
+	s.r.Case = &Case{Reasons: []CaseReason{CaseUnmatchedLine}, OpenedAt: s.now()}
 	s.notice(Succeeded, 1, "X")
-	s.wants("the held line was this one", Success, false)
+	s.wants("the held line was this one", StateSuccess, false)
 	s.balances("counted once", 0, 1000, 0)
 }
 
@@ -285,7 +285,7 @@ func TestForeignLineIsNotPaired(t *testing.T) {
 	s.r.Effects = append(s.r.Effects, Effect{ChannelRefundID: "X", Amount: 400, Currency: "USD", Counted: 400, Status: EffectMoved, At: s.now()})
 	s.r.Payment.Refunded += 400
 	s.enter(Fact{Kind: Succeeded, Dispatch: 1, ChannelRefundID: "X", Amount: 400, Currency: "USD", Source: "notice"})
-	s.wants("attributed, and a person must look", Success, false, CaseContradiction, CaseMulti)
+	s.wants("attributed, and a person must look", StateSuccess, false, CaseContradiction, CaseMultipleEffects)
 	s.balances("counted as before", 0, 1400, 0)
 }
 
@@ -293,12 +293,12 @@ func TestEpochMarkNeverRevivesAKey(t *testing.T) {
 	t.Parallel()
 	s := tell(t, "replaying")
 	s.unsure()
-	dies := s.r.Dispatches[0].KeyDiesAt
+	dies := s.r.Dispatches[0].KeyExpiresAt
 	s.after(time.Hour)
 	s.enter(Fact{Kind: EpochMark, Source: "epoch"})
-	s.wants("marked", InDoubt, true)
-	if d := s.r.Dispatches[0]; !d.KeyDiesAt.Equal(dies) {
-		t.Errorf("the key died at %v, now %v", dies, d.KeyDiesAt)
+	s.wants("marked", StateUnknown, true)
+	if d := s.r.Dispatches[0]; !d.KeyExpiresAt.Equal(dies) {
+		t.Errorf("the key died at %v, now %v", dies, d.KeyExpiresAt)
 	}
 }
 
@@ -317,7 +317,7 @@ func TestAbsenceOfAnOlderNumber(t *testing.T) {
 		s.r.LeaseEndsAt = time.Time{}
 		s.says(s.query(no), NotFound)
 	}
-	s.wants("the live number was refused, the older one did nothing", Failed, false)
+	s.wants("the live number was refused, the older one did nothing", StateFailed, false)
 }
 
 // UNKNOWN, ACCEPTED and PROCESSING with nothing exposed are rows that the database refuses, even between two transitions.
@@ -330,7 +330,7 @@ func TestNoRowIsWrittenOpenAndClear(t *testing.T) {
 		s.notice(FailedFinal, 1, "")
 		s.after(5 * time.Second)
 		ch := s.says(send, Unknown)
-		s.wants("ended", Failed, false)
+		s.wants("ended", StateFailed, false)
 		if s.r.Failure.Code != "channel-failed" || len(ch.Steps) != 1 {
 			t.Errorf("failure %+v in %d steps", s.r.Failure, len(ch.Steps))
 		}
@@ -340,9 +340,9 @@ func TestNoRowIsWrittenOpenAndClear(t *testing.T) {
 		s := tell(t, ProfileKeyedQueryable)
 		s.says(s.send(), RefusedNewNumber)
 		s.notice(Acknowledged, 1, "")
-		s.wants("an older number is alive", InDoubt, true, CaseAcknowledged)
+		s.wants("an older number is alive", StateUnknown, true, CaseAcknowledgedAfterEnd)
 		ch := s.notice(FailedFinal, 1, "")
-		s.wants("and has ended", Pending, false)
+		s.wants("and has ended", StatePending, false)
 		if len(ch.Steps) != 1 || ch.Steps[0].Entry.FactKey == nil {
 			t.Errorf("one row must tell the fact with its key, got %+v", ch.Steps)
 		}
@@ -356,9 +356,9 @@ func TestAnIDBelongsToOneNumber(t *testing.T) {
 	s.says(s.send(), RefusedNewNumber)
 	s.says(s.send(), Succeeded)
 	s.notice(Reversed, 1, "A")
-	s.wants("the dead number came and went beside the live one", Success, false, CaseMulti)
+	s.wants("the dead number came and went beside the live one", StateSuccess, false, CaseMultipleEffects)
 	s.notice(FailedFinal, 2, "A")
-	s.wants("that id is the other number's, and has been returned", Success, false, CaseMulti)
+	s.wants("that id is the other number's, and has been returned", StateSuccess, false, CaseMultipleEffects)
 	s.balances("the live number's effect stands", 0, 1000, 0)
 }
 
@@ -371,7 +371,7 @@ func TestNotFoundNeedsAQuestion(t *testing.T) {
 	next, no := ask(s.r, 1, s.c, s.now())
 	s.r = next
 	s.says(no, NotFound)
-	s.wants("nothing is proven", InDoubt, true)
+	s.wants("nothing is proven", StateUnknown, true)
 }
 
 // A return, even of another amount, proves that the channel has the refund: nothing may be sent, whatever a person says of the case.
@@ -380,9 +380,9 @@ func TestAPartialReturnStopsTheSend(t *testing.T) {
 	s := tell(t, ProfileKeyedQueryable)
 	s.says(s.send(), Retryable)
 	s.enter(Fact{Kind: Reversed, Dispatch: 1, ChannelRefundID: "A", Amount: 10, Currency: "USD", Source: "notice"})
-	s.wants("the channel has it", InDoubt, true, CaseContradiction)
+	s.wants("the channel has it", StateUnknown, true, CaseContradiction)
 	s.r.Case = nil
-	s.next("asks, never sends", DoQuery)
+	s.next("asks, never sends", StepQuery)
 }
 
 // A return of an amount that is not ours is not booked; once its success is told, both are.
@@ -392,10 +392,10 @@ func TestReturnToldBeforeItsOddSuccess(t *testing.T) {
 	s.unsure()
 	odd := Fact{Kind: Reversed, Dispatch: 1, ChannelRefundID: "A", Amount: 1001, Currency: "USD", Source: "notice"}
 	s.enter(odd)
-	s.wants("a person must look", InDoubt, true, CaseContradiction)
+	s.wants("a person must look", StateUnknown, true, CaseContradiction)
 	odd.Kind = Succeeded
 	s.enter(odd)
-	s.wants("moved and returned", ReversedSt, false, CaseContradiction)
+	s.wants("moved and returned", StateReversed, false, CaseContradiction)
 	s.balances("nothing is out", 0, 0, 0)
 
 	s = tell(t, ProfileKeyedQueryable) // the success is told without an id first, and the return once more
@@ -404,7 +404,7 @@ func TestReturnToldBeforeItsOddSuccess(t *testing.T) {
 	s.enter(odd)
 	s.enter(Fact{Kind: Succeeded, Dispatch: 1, Amount: 1001, Currency: "USD", Source: "query"})
 	s.enter(Fact{Kind: Succeeded, Dispatch: 1, Amount: 1001, Currency: "USD", ChannelRefundID: "A", Source: "notice"})
-	s.wants("nobody has said since that it came back", Success, false, CaseContradiction)
+	s.wants("nobody has said since that it came back", StateSuccess, false, CaseContradiction)
 	s.enter(odd)
-	s.wants("now it is known whose return that was", ReversedSt, false, CaseContradiction)
+	s.wants("now it is known whose return that was", StateReversed, false, CaseContradiction)
 }

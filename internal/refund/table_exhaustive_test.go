@@ -182,9 +182,9 @@ func (x *explorer) growStep(n node) {
 	step := x.decide(n.r, x.c, n.r.Now)
 	sends, asks := calls(n.r)
 	next := n
-	switch step.Do {
-	case DoSend, DoQuery, DoList:
-		kind := map[Do]AttemptKind{DoSend: AttemptSend, DoQuery: AttemptQuery, DoList: AttemptList}[step.Do]
+	switch step.Kind {
+	case StepSend, StepQuery, StepList:
+		kind := map[StepKind]AttemptKind{StepSend: AttemptSend, StepQuery: AttemptQuery, StepList: AttemptList}[step.Kind]
 		if (kind == AttemptSend && sends >= maxSends) || (kind != AttemptSend && asks >= maxAsks) {
 			return
 		}
@@ -198,9 +198,9 @@ func (x *explorer) growStep(n node) {
 			return
 		}
 		next.r, next.path = r, fmt.Sprintf("%s %s%d#%d", n.path, kind, step.Dispatch, no)
-	case DoWait:
+	case StepWait:
 		if !step.Until.After(n.r.Now) {
-			if n.r.State != Processing {
+			if n.r.State != StateProcessing {
 				x.fail(n.path, fmt.Sprintf("Decide waits until %v, it is %v", step.Until, n.r.Now))
 			}
 			return
@@ -209,7 +209,7 @@ func (x *explorer) growStep(n node) {
 			return
 		}
 		next.r.Now, next.waits, next.path = step.Until, n.waits+1, n.path+" wait"
-	case DoCase, DoSettle, DoNumber:
+	case StepOpenCase, StepSettle, StepRetireKey:
 		f := conclusion(step, n.r.Generation)
 		r, ok := x.enter(n, f)
 		if !ok {
@@ -218,7 +218,7 @@ func (x *explorer) growStep(n node) {
 		if again := x.decide(r, x.c, r.Now); again == step {
 			x.fail(n.path, fmt.Sprintf("after %s Decide says the same again: %+v", f.Kind, step))
 		}
-		next.r, next.path = r, n.path+" "+string(step.Do)
+		next.r, next.path = r, n.path+" "+string(step.Kind)
 	default:
 		return
 	}
@@ -227,7 +227,7 @@ func (x *explorer) growStep(n node) {
 
 // growClock lets the lease end, and jumps to the times that matter: an absence counts, the key dies.
 func (x *explorer) growClock(n node) {
-	if n.r.State == Processing {
+	if n.r.State == StateProcessing {
 		late := n
 		late.r.Now = later(n.r.Now, n.r.LeaseEndsAt)
 		if r, ok := x.enter(late, Fact{Kind: LeaseEnd, Generation: n.r.Generation, Source: "sweeper"}); ok {
@@ -235,8 +235,8 @@ func (x *explorer) growClock(n node) {
 		}
 	}
 	for _, d := range n.r.Dispatches {
-		for _, t := range []time.Time{d.AbsenceCountsFrom, d.KeyDiesAt} {
-			if t.After(n.r.Now) && n.waits < 4 && n.r.State != Processing {
+		for _, t := range []time.Time{d.AbsenceCountsFrom, d.KeyExpiresAt} {
+			if t.After(n.r.Now) && n.waits < 4 && n.r.State != StateProcessing {
 				jump := n
 				jump.r.Now, jump.waits, jump.path = t, n.waits+1, n.path+" later"
 				x.push(jump)
@@ -253,11 +253,11 @@ func (x *explorer) growExtras(n node) {
 		{Kind: Reversed, ChannelRefundID: "A", Source: "notice"}, {Kind: Reversed, ChannelRefundID: "A", Amount: 999, Currency: "USD", Source: "notice"}, {Kind: EpochMark, Source: "epoch"}, {Kind: Withdrawn, Source: "cancel"},
 	} {
 		for _, d := range n.r.Dispatches {
-			if f.Dispatch = d.No; (f.Kind == EpochMark || f.Kind == Withdrawn) && d.No > 1 {
+			if f.Dispatch = d.Ordinal; (f.Kind == EpochMark || f.Kind == Withdrawn) && d.Ordinal > 1 {
 				continue
 			}
 			if r, ok := x.enter(n, f); ok {
-				x.push(node{r: r, path: fmt.Sprintf("%s !%s%d%s", n.path, f.Kind, d.No, f.ChannelRefundID), extra: n.extra + 1, waits: n.waits})
+				x.push(node{r: r, path: fmt.Sprintf("%s !%s%d%s", n.path, f.Kind, d.Ordinal, f.ChannelRefundID), extra: n.extra + 1, waits: n.waits})
 			}
 		}
 	}
@@ -267,7 +267,7 @@ func (x *explorer) growPeople(n node) {
 	if n.r.State.Final() && n.r.Case != nil && !n.r.Exposed {
 		x.push(node{r: personAcknowledges(n.r), path: n.path + " acknowledged!", extra: n.extra, waits: n.waits})
 	}
-	if n.extra >= x.maxExtra || !has(states(InDoubt, InChannel), n.r.State) {
+	if n.extra >= x.maxExtra || !has(states(StateUnknown, StateAccepted), n.r.State) {
 		return
 	}
 	n.r.Now = actsUntil(n.r, x.c) // a decision takes effect only when nothing sent can still act
@@ -283,7 +283,7 @@ func (x *explorer) growPeople(n node) {
 		if r, ok := x.enter(n, personSuccess(n.r)); ok {
 			add("success!", r, 0)
 			if !r.Exposed {
-				add("take-back!", personTakesBack(r), 0)
+				add("revoke-confirmation!", personTakesBack(r), 0)
 			}
 		}
 	}
@@ -301,7 +301,7 @@ func actsUntil(r Record, c Contract) time.Time {
 }
 
 func conclusion(s Step, generation int) Fact {
-	kind := map[Do]FactKind{DoCase: Deadline, DoSettle: Settled, DoNumber: KeyDead}[s.Do]
+	kind := map[StepKind]FactKind{StepOpenCase: Deadline, StepSettle: Settled, StepRetireKey: KeyExpired}[s.Kind]
 	return Fact{Kind: kind, Dispatch: s.Dispatch, Generation: generation, Reason: s.Reason, Source: "worker"}
 }
 
@@ -339,10 +339,10 @@ func (x *explorer) leaves(n node) []Fact {
 		}
 		for i := range out {
 			if out[i].Dispatch == 0 {
-				out[i].Dispatch, out[i].Source = d.No, "notice"
+				out[i].Dispatch, out[i].Source = d.Ordinal, "notice"
 			}
 		}
-		out = append(out, Fact{Kind: KeyDead, Dispatch: d.No, Generation: n.r.Generation})
+		out = append(out, Fact{Kind: KeyExpired, Dispatch: d.Ordinal, Generation: n.r.Generation})
 	}
 	for _, g := range []int{n.r.Generation, n.r.Generation - 1} {
 		out = append(out, Fact{Kind: LeaseEnd, Generation: g}, Fact{Kind: Settled, Generation: g},
@@ -355,9 +355,9 @@ func (x *explorer) leaves(n node) []Fact {
 func (x *explorer) checkAsked(n node, draw uint32) {
 	for _, d := range n.r.Dispatches {
 		for _, at := range []time.Time{n.r.Now, later(n.r.Now, d.AbsenceCountsFrom.Add(time.Minute))} {
-			r, no := ask(n.r, d.No, x.c, at)
+			r, no := ask(n.r, d.Ordinal, x.c, at)
 			a, _ := r.Attempt(no)
-			asked := node{r: r, path: fmt.Sprintf("%s check%d", n.path, d.No)}
+			asked := node{r: r, path: fmt.Sprintf("%s check%d", n.path, d.Ordinal)}
 			for i, ans := range answersFor(*a) {
 				if ans.Kind == NotFound || (draw+uint32(i))%x.share.facts == 0 {
 					x.enter(asked, FactOf(*a, ans))
@@ -386,8 +386,8 @@ func (x *explorer) key(n node) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s%v%d%d%v%v|", r.State, reasonsOf(r.Case), r.AskNo, n.extra, r.LeaseEndsAt.After(r.Now), n.waits >= 4)
 	for _, d := range r.Dispatches {
-		fmt.Fprintf(&b, "%v%v%v%v%s%v%v%v|", d.Exposed, d.Decreed, d.Acknowledged, d.FinalNegativeAt.IsZero(), d.ChannelRefundID,
-			r.Now.Before(d.AbsenceCountsFrom), d.keyDead(x.c, r.Now), r.Now.Before(d.MayActUntil))
+		fmt.Fprintf(&b, "%v%v%v%v%s%v%v%v|", d.Exposed, d.Overridden, d.Acknowledged, d.FinalNegativeAt.IsZero(), d.ChannelRefundID,
+			r.Now.Before(d.AbsenceCountsFrom), d.keyExpired(x.c, r.Now), r.Now.Before(d.MayActUntil))
 	}
 	for _, a := range r.Attempts {
 		d, _ := r.Dispatch(a.DispatchNo)
@@ -395,8 +395,8 @@ func (x *explorer) key(n node) string {
 			a.StartedAt.Before(d.AbsenceCountsFrom), a.Answer == "" && a.Generation == r.Generation)
 	}
 	fmt.Fprint(&b, plainEffects(r.Effects))
-	if step := x.decide(r, x.c, r.Now); step.Do != DoWait {
-		fmt.Fprint(&b, step.Do, step.Dispatch)
+	if step := x.decide(r, x.c, r.Now); step.Kind != StepWait {
+		fmt.Fprint(&b, step.Kind, step.Dispatch)
 	}
 	return b.String()
 }

@@ -22,8 +22,8 @@ func brokenRow(before Record, ch Change) []string {
 	exposed := false
 	for _, d := range r.Dispatches {
 		exposed = exposed || d.Exposed
-		if d.Exposed && d.Decreed {
-			say("dispatches_decree_ck: dispatch %d is exposed and decreed", d.No)
+		if d.Exposed && d.Overridden {
+			say("dispatches_override_ck: dispatch %d is exposed and decreed", d.Ordinal)
 		}
 	}
 	if r.Exposed != exposed {
@@ -38,19 +38,19 @@ func brokenRow(before Record, ch Change) []string {
 	if r.State.Final() && !r.LeaseEndsAt.IsZero() {
 		say("refunds_final_lease_ck: a lease on %s", r.State)
 	}
-	if r.State == Processing && r.LeaseEndsAt.IsZero() {
+	if r.State == StateProcessing && r.LeaseEndsAt.IsZero() {
 		say("refunds_lease_ck: PROCESSING without a lease")
 	}
 	switch {
-	case r.Exposed && (r.State == Pending || (r.State.Final() && r.Case == nil)):
+	case r.Exposed && (r.State == StatePending || (r.State.Final() && r.Case == nil)):
 		say("refunds_exposed_ck: %s exposed with case %v", r.State, reasonsOf(r.Case))
 	case !r.Exposed && has(inFlight, r.State):
 		say("refunds_exposed_ck: %s with nothing exposed", r.State)
 	}
-	if r.State != Pending && (r.PendingReason != "" || r.AskNo != 0) {
+	if r.State != StatePending && (r.PendingReason != "" || r.AskNo != 0) {
 		say("refunds_pending_ck: %s with pending reason %q and ask %d", r.State, r.PendingReason, r.AskNo)
 	}
-	if r.State == Pending && r.PendingReason == "" {
+	if r.State == StatePending && r.PendingReason == "" {
 		say("PENDING without a reason")
 	}
 	if r.Case != nil && len(r.Case.Reasons) == 0 {
@@ -78,7 +78,7 @@ func brokenSteps(before Record, ch Change) []string {
 		if s.Row.JournalSeq != seq+1 || s.Row.Generation != before.Generation {
 			out = append(out, fmt.Sprintf("refunds_fence: step %d has seq %d after %d", i, s.Row.JournalSeq, seq))
 		}
-		if e.From != e.To && (e.To == Pending || e.To == Failed || e.To == Canceled) && s.Row.Exposed {
+		if e.From != e.To && (e.To == StatePending || e.To == StateFailed || e.To == StateCanceled) && s.Row.Exposed {
 			out = append(out, fmt.Sprintf("refunds_entered_exposed: %s", e.To))
 		}
 		if has(inFlight, s.Row.State) != (s.Row.Exposed && !s.Row.State.Final()) || (s.Row.State.Final() && s.Row.Exposed && s.Row.Case == nil) {
@@ -127,7 +127,7 @@ func brokenMoney(rs ...Record) []string {
 	if want := max(0, reserved+refunded+p.RefundedElsewhere+held-p.Captured); p.Excess != want {
 		out = append(out, fmt.Sprintf("payments_excess_exact_ck: excess %d, should be %d", p.Excess, want))
 	}
-	if p.Excess > p.ExcessAllowed && cases == 0 {
+	if p.Excess > p.ExcessAccepted && cases == 0 {
 		out = append(out, excessAlone)
 	}
 	return append(out, brokenEffects(rs)...)
@@ -161,26 +161,26 @@ func brokenNumbers(before Record, ch Change) []string {
 	var out []string
 	r := ch.After
 	last := r.Dispatches[len(r.Dispatches)-1] // an epoch marks the number behind the live one, too
-	if (r.DispatchNo != last.No && last.MarkedEpoch == 0) || r.DispatchNo < before.DispatchNo {
+	if (r.DispatchNo != last.Ordinal && last.MarkedEpoch == 0) || r.DispatchNo < before.DispatchNo {
 		out = append(out, fmt.Sprintf("dispatch_no is %d, numbers are %d", r.DispatchNo, len(r.Dispatches)))
 	}
-	if live, _ := before.Dispatch(before.DispatchNo); r.DispatchNo > before.DispatchNo && !live.Dead && len(ch.Deaths) != 1 {
-		out = append(out, "dispatches_predecessor_dead_fk: a number without its predecessor's death")
+	if live, _ := before.Dispatch(before.DispatchNo); r.DispatchNo > before.DispatchNo && !live.Retired && len(ch.Retirements) != 1 {
+		out = append(out, "dispatches_predecessor_retired_fk: a number without its predecessor's death")
 	}
-	for _, death := range ch.Deaths {
+	for _, death := range ch.Retirements {
 		d, ok := r.Dispatch(death.Dispatch)
 		a, proven := r.Attempt(death.ProofAttempt)
-		if !ok || d.Exposed || (d.MarkedEpoch == 0 && !death.ByDecision && (!proven || a.DispatchNo != d.No || !(disproves(a.Answer) || a.Answer == NotFound || a.Answer == FailedFinal))) {
-			out = append(out, fmt.Sprintf("dispatch_deaths_proof: dispatch %d, attempt %d", death.Dispatch, death.ProofAttempt))
+		if !ok || d.Exposed || (d.MarkedEpoch == 0 && !death.ByDecision && (!proven || a.DispatchNo != d.Ordinal || !(disproves(a.Answer) || a.Answer == NotFound || a.Answer == FailedFinal))) {
+			out = append(out, fmt.Sprintf("retired_dispatches_proof: dispatch %d, attempt %d", death.Dispatch, death.ProofAttempt))
 		}
 	}
 	for _, d := range before.Dispatches {
-		now, _ := r.Dispatch(d.No)
-		if !d.KeyDiesAt.IsZero() && (now.KeyDiesAt.IsZero() || now.KeyDiesAt.After(d.KeyDiesAt)) {
-			out = append(out, fmt.Sprintf("dispatches_times: the key of %d lives longer than frozen", d.No))
+		now, _ := r.Dispatch(d.Ordinal)
+		if !d.KeyExpiresAt.IsZero() && (now.KeyExpiresAt.IsZero() || now.KeyExpiresAt.After(d.KeyExpiresAt)) {
+			out = append(out, fmt.Sprintf("dispatches_times: the key of %d lives longer than frozen", d.Ordinal))
 		}
 		if d.Acknowledged && !now.Acknowledged {
-			out = append(out, fmt.Sprintf("dispatches_acknowledged: %d", d.No))
+			out = append(out, fmt.Sprintf("dispatches_acknowledged: %d", d.Ordinal))
 		}
 	}
 	for _, e := range before.Effects {

@@ -15,12 +15,12 @@ type decideFunc = func(Record, Contract, time.Time) Step
 // lacking is Apply on a table that lacks rows.
 func lacking(ids ...string) applyFunc {
 	return func(r Record, f Fact, c Contract) (Change, error) {
-		return applyBy(slices.DeleteFunc(slices.Clone(stateTable), func(w row) bool { return slices.Contains(ids, w.id) }), r, f, c)
+		return applyBy(slices.DeleteFunc(slices.Clone(stateTable), func(w rule) bool { return slices.Contains(ids, w.id) }), r, f, c)
 	}
 }
 
 // instead is Apply on a table in which one row does something else.
-func instead(id string, change func(*row)) applyFunc {
+func instead(id string, change func(*rule)) applyFunc {
 	rules := slices.Clone(stateTable)
 	for i := range rules {
 		if rules[i].id == id {
@@ -109,8 +109,8 @@ func plantedInEvidence() []planted {
 }
 
 func plantedInTable() []planted {
-	release := act{"release", func(s *scene) { s.r.Payment.Reserved -= s.r.Amount }}
-	mirrorAny := act{"mirror any", func(s *scene) {
+	release := mutation{"release", func(s *transition) { s.r.Payment.Reserved -= s.r.Amount }}
+	mirrorAny := mutation{"mirror any", func(s *transition) {
 		for i := range s.r.Effects {
 			if e := &s.r.Effects[i]; e.Status == EffectMoved {
 				e.Status, e.ReversedAt = EffectReversed, s.now
@@ -119,30 +119,30 @@ func plantedInTable() []planted {
 			}
 		}
 	}}
-	renumber := act{"renumber", func(s *scene) {
+	renumber := mutation{"renumber", func(s *transition) {
 		s.nextNumber()
-		s.change.Deaths = nil
+		s.change.Retirements = nil
 	}}
 	return []planted{
 		{bug: "late success dropped", apply: lacking("succeeded/late", "succeeded/late-dead")},
-		{bug: "dead dispatch reverses", apply: instead("failed/closed", func(w *row) { w.in, w.hops = states(Success), to(ReversedSt, mirrorAny) })},
-		{bug: "a second effect is not booked", apply: instead("succeeded/again", func(w *row) { w.hops = stay(openMulti) })},
-		{bug: "a second effect opens no case", apply: instead("succeeded/again", func(w *row) { w.hops = stay(book) })},
+		{bug: "dead dispatch reverses", apply: instead("failed/closed", func(w *rule) { w.in, w.moves = states(StateSuccess), to(StateReversed, mirrorAny) })},
+		{bug: "a second effect is not booked", apply: instead("succeeded/again", func(w *rule) { w.moves = stay(openMulti) })},
+		{bug: "a second effect opens no case", apply: instead("succeeded/again", func(w *rule) { w.moves = stay(book) })},
 		{bug: "a pair is booked twice", apply: lacking("succeeded/pair", "succeeded/pair-other")},
-		{bug: "doubt gives the amount back", apply: instead("unknown", func(w *row) { w.hops = to(InDoubt, release) })},
-		{bug: "a lease's end means not done", apply: instead("lease-end", func(w *row) { w.hops = to(Pending) })},
+		{bug: "doubt gives the amount back", apply: instead("unknown", func(w *rule) { w.moves = to(StateUnknown, release) })},
+		{bug: "a lease's end means not done", apply: instead("lease-end", func(w *rule) { w.moves = to(StatePending) })},
 		{bug: "a late negative overtakes the newer send", unseen: "exposure is folded from sends, so it only comes early to UNKNOWN", class: "listing", from: aNewerSendIsOpen, apply: lacking("refused/older", "retryable/older", "not_sent/older", "refused_new_number/older")},
-		{bug: "Retryable while exposed goes back to PENDING", apply: instead("retryable/exposed", func(w *row) { w.hops = to(Pending) })},
+		{bug: "Retryable while exposed goes back to PENDING", apply: instead("retryable/exposed", func(w *rule) { w.moves = to(StatePending) })},
 		{bug: "a refused question moves the refund", unseen: "exposure is folded from sends, so it only changes the state's name", apply: lacking("refused/asked", "retryable/asked", "not_sent/asked")},
-		{bug: "Accepted after FAILED is ignored", unseen: "the exposure alone calls a person", apply: lacking("accepted/late")},
-		{bug: "Accepted while PENDING lets the send go", apply: lacking("accepted/pending")},
+		{bug: "Accepted after FAILED is ignored", unseen: "the exposure alone calls a person", apply: lacking("acknowledged/late")},
+		{bug: "Accepted while PENDING lets the send go", apply: lacking("acknowledged/pending")},
 		{bug: "a return before its success is dropped", apply: lacking("reversed/open")},
 		{bug: "a partial return is mirrored in full", unseen: "a story's channel returns all or nothing", apply: lacking("reversed/partial", "reversed/partial-pending")},
 		{bug: "a return of one effect undoes both", unseen: "two effects of a refund are too rare in stories", class: "noticing", from: twoEffects, apply: lacking("reversed/one-of-two")},
-		{bug: "the next number needs no death", apply: instead("refused_new_number/first", func(w *row) { w.hops = to(Pending, renumber) })},
+		{bug: "the next number needs no death", apply: instead("refused_new_number/first", func(w *rule) { w.moves = to(StatePending, renumber) })},
 		{bug: "an epoch mark spares what is PENDING", apply: lacking("epoch/pending")},
 		{bug: "an ask is never answered", apply: lacking("absent/ask", "failed/ask")},
-		{bug: "cancel after an open ask", apply: instead("withdrawn", func(w *row) { w.when = when(clear) })},
+		{bug: "cancel after an open ask", apply: instead("withdrawn", func(w *rule) { w.when = when(clear) })},
 		{bug: "a known end is sent again", apply: lacking("settled/negative", "failed/live")},
 	}
 }
@@ -188,8 +188,8 @@ func twoNumbersInDoubt(s *story) {
 func plantedInDecide() []planted {
 	return []planted{
 		{bug: "doubt is sent again", decide: func(r Record, c Contract, now time.Time) Step {
-			if r.State == InDoubt && r.Case == nil {
-				return Step{Do: DoSend, Dispatch: r.DispatchNo}
+			if r.State == StateUnknown && r.Case == nil {
+				return Step{Kind: StepSend, Dispatch: r.DispatchNo}
 			}
 			return Decide(r, c, now)
 		}},
@@ -200,7 +200,7 @@ func plantedInDecide() []planted {
 		{bug: "a dead key is replayed", class: "replaying", decide: func(r Record, c Contract, now time.Time) Step {
 			r.Dispatches = slices.Clone(r.Dispatches)
 			for i := range r.Dispatches {
-				r.Dispatches[i].KeyDiesAt = time.Time{}
+				r.Dispatches[i].KeyExpiresAt = time.Time{}
 			}
 			c.Key.Lifetime = 0
 			return Decide(r, c, now)

@@ -16,17 +16,17 @@ func (o *oracle) column() {
 	case RefusedClean, RefusedNewNumber, Retryable, NotSent:
 		o.negative()
 	case RefusedEcho, Unknown:
-		if o.in(Processing) && o.ofSend() && !o.newerSendOpen() {
-			o.r.State = InDoubt
+		if o.in(StateProcessing) && o.ofSend() && !o.newerSendOpen() {
+			o.r.State = StateUnknown
 		}
 	case NotFound:
 		o.notFound()
 	case LeaseEnd:
-		if o.in(Processing) && !o.r.LeaseEndsAt.After(o.r.Now) {
-			o.r.State = InDoubt
+		if o.in(StateProcessing) && !o.r.LeaseEndsAt.After(o.r.Now) {
+			o.r.State = StateUnknown
 		}
-	case KeyDead:
-		if o.in(Pending) && o.isLive() && o.keyDead(o.live()) {
+	case KeyExpired:
+		if o.in(StatePending) && o.isLive() && o.keyDead(o.live()) {
 			if o.r.DispatchNo == 1 {
 				o.newNumber()
 			} else {
@@ -36,23 +36,23 @@ func (o *oracle) column() {
 	case Deadline:
 		for i := range o.r.Dispatches {
 			d := &o.r.Dispatches[i]
-			d.Exposed = o.exposedNo(d.No)
+			d.Exposed = o.exposedNo(d.Ordinal)
 		}
-		if s := Decide(o.r, o.c, o.r.Now); !o.ended() && s.Do == DoCase && s.Reason == o.f.Reason {
+		if s := Decide(o.r, o.c, o.r.Now); !o.ended() && s.Kind == StepOpenCase && s.Reason == o.f.Reason {
 			o.open(o.f.Reason)
 		}
 	case Withdrawn:
-		if o.in(Pending) && o.r.AskNo == 0 {
-			o.r.State = Canceled
+		if o.in(StatePending) && o.r.AskNo == 0 {
+			o.r.State = StateCanceled
 		}
 	case EpochMark:
 		o.epoch()
 	case Settled:
-		if o.in(Pending) && !o.live().FinalNegativeAt.IsZero() {
-			o.r.State = Failed
+		if o.in(StatePending) && !o.live().FinalNegativeAt.IsZero() {
+			o.r.State = StateFailed
 		}
 		if o.ended() && o.clear() {
-			o.answered(CaseAcknowledged)
+			o.answered(CaseAcknowledgedAfterEnd)
 		}
 	}
 }
@@ -82,16 +82,16 @@ func (o *oracle) succeeded() {
 	back := o.endedNegative()
 	o.book(foreign, back)
 	switch {
-	case o.in(Success):
-		o.open(CaseMulti)
-	case o.in(Failed, Canceled, ReversedSt):
-		o.open(CaseLate)
+	case o.in(StateSuccess):
+		o.open(CaseMultipleEffects)
+	case o.in(StateFailed, StateCanceled, StateReversed):
+		o.open(CaseSuccessAfterEnd)
 	}
 	switch {
 	case !back:
-		o.r.State = Success
-	case !o.in(Success):
-		o.r.State = ReversedSt
+		o.r.State = StateSuccess
+	case !o.in(StateSuccess):
+		o.r.State = StateReversed
 	}
 }
 
@@ -144,24 +144,24 @@ func (o *oracle) accepted() {
 		return
 	}
 	switch {
-	case o.in(Pending):
-		o.r.State = InDoubt
-		o.open(CaseAcknowledged)
+	case o.in(StatePending):
+		o.r.State = StateUnknown
+		o.open(CaseAcknowledgedAfterEnd)
 	case o.inFlight() && o.isLive():
-		o.r.State = InChannel
-	case o.inFlight(), o.in(Failed, Canceled):
-		o.open(CaseAcknowledged)
+		o.r.State = StateAccepted
+	case o.inFlight(), o.in(StateFailed, StateCanceled):
+		o.open(CaseAcknowledgedAfterEnd)
 	} // under SUCCESS and REVERSED: the reason `other`, which close derives
 }
 
 func (o *oracle) failedFinal() {
 	switch {
-	case o.in(Pending) && o.r.AskNo == o.f.Dispatch:
+	case o.in(StatePending) && o.r.AskNo == o.f.Dispatch:
 		o.r.AskNo = 0
 		return
 	case o.inFlight() && o.clear() && o.isLive():
-		o.r.State = Failed
-	case o.in(Success):
+		o.r.State = StateFailed
+	case o.in(StateSuccess):
 		if i, ok := o.standing(); ok {
 			switch {
 			case o.personOnly(o.r.Effects[i]):
@@ -173,7 +173,7 @@ func (o *oracle) failedFinal() {
 		}
 	}
 	if o.clear() {
-		o.answered(CaseAcknowledged)
+		o.answered(CaseAcknowledgedAfterEnd)
 	}
 }
 
@@ -212,7 +212,7 @@ func (o *oracle) takeBack(i int) {
 			return
 		}
 	}
-	o.r.State = ReversedSt
+	o.r.State = StateReversed
 }
 
 func (o *oracle) reversed() {
@@ -229,8 +229,8 @@ func (o *oracle) reversed() {
 	}
 	if (o.f.Amount != 0 && o.f.Amount != want.Amount) || (o.f.Currency != "" && o.f.Currency != want.Currency) {
 		o.open(CaseContradiction)
-		if o.in(Pending) && o.exposedNo(o.f.Dispatch) {
-			o.r.State = InDoubt
+		if o.in(StatePending) && o.exposedNo(o.f.Dispatch) {
+			o.r.State = StateUnknown
 		}
 		return
 	}
@@ -240,44 +240,44 @@ func (o *oracle) reversed() {
 	}
 	o.book(-1, true)
 	switch {
-	case o.in(Success):
-		o.open(CaseMulti)
+	case o.in(StateSuccess):
+		o.open(CaseMultipleEffects)
 		return
 	case o.ended():
-		o.open(CaseLate)
+		o.open(CaseSuccessAfterEnd)
 	}
-	o.r.State = ReversedSt
+	o.r.State = StateReversed
 }
 
 func (o *oracle) negative() {
 	if !o.ofSend() {
 		return
 	}
-	if o.in(Success) {
+	if o.in(StateSuccess) {
 		if i, ok := o.standing(); ok && o.personOnly(o.r.Effects[i]) {
 			o.open(CaseContradiction)
 		}
 		return
 	}
-	if !o.inFlight() || (o.in(Processing) && o.newerSendOpen()) {
+	if !o.inFlight() || (o.in(StateProcessing) && o.newerSendOpen()) {
 		return
 	}
 	if !o.clear() {
 		refused := o.f.Kind == RefusedClean || o.f.Kind == RefusedNewNumber
-		if refused || o.in(Processing) {
-			o.r.State = InDoubt
+		if refused || o.in(StateProcessing) {
+			o.r.State = StateUnknown
 		}
 		return
 	}
 	switch {
 	case !o.live().FinalNegativeAt.IsZero(), o.f.Kind == RefusedClean:
-		o.r.State = Failed
+		o.r.State = StateFailed
 	case o.f.Kind == RefusedNewNumber && o.isLive() && o.r.DispatchNo == 1:
 		o.newNumber()
 	case o.f.Kind == RefusedNewNumber:
-		o.r.State = Failed
+		o.r.State = StateFailed
 	default:
-		o.r.State = Pending
+		o.r.State = StatePending
 	}
 }
 
@@ -285,7 +285,7 @@ func (o *oracle) notFound() {
 	d := o.d()
 	if d.Acknowledged {
 		for _, a := range o.r.Attempts {
-			if a.DispatchNo == d.No && a.Answer == Acknowledged && o.inFlight() && o.asked != nil {
+			if a.DispatchNo == d.Ordinal && a.Answer == Acknowledged && o.inFlight() && o.asked != nil {
 				lag := o.c.Query.VisibilityLag.D()
 				if !o.c.Query.Exists {
 					lag = o.c.List.VisibilityLag.D()
@@ -302,18 +302,18 @@ func (o *oracle) notFound() {
 		return
 	}
 	switch last, _ := o.lastSend(); {
-	case o.in(Pending) && o.r.AskNo == o.f.Dispatch:
+	case o.in(StatePending) && o.r.AskNo == o.f.Dispatch:
 		o.r.AskNo = 0
 	case !o.inFlight() || !o.clear():
 	case !o.live().FinalNegativeAt.IsZero():
-		o.r.State = Failed
+		o.r.State = StateFailed
 	case !o.isLive(): // leaveIfClear decides
 	case last == RefusedEcho:
-		o.r.State = Failed
+		o.r.State = StateFailed
 	case o.keyDead(o.live()) && o.r.DispatchNo == 1:
 		o.newNumber()
 	default:
-		o.r.State = Pending
+		o.r.State = StatePending
 	}
 }
 
@@ -327,12 +327,12 @@ func (o *oracle) epoch() {
 		if t := o.r.Now.Add(LongestLease); t.After(d.MayActUntil) {
 			d.MayActUntil = t
 		}
-		if d.KeyDiesAt.IsZero() || d.KeyDiesAt.After(o.r.Now) {
-			d.KeyDiesAt = o.r.Now
+		if d.KeyExpiresAt.IsZero() || d.KeyExpiresAt.After(o.r.Now) {
+			d.KeyExpiresAt = o.r.Now
 		}
 	}
-	if o.in(Pending, Processing) {
-		o.r.State = InDoubt
+	if o.in(StatePending, StateProcessing) {
+		o.r.State = StateUnknown
 	}
 }
 

@@ -26,7 +26,7 @@ import (
 //     the contract says now.
 //
 // 10. A person's word is not the channel's: the channel's same words later are no known fact.
-//  11. A return without an id of what only a person had confirmed looks like a take-back later; it does not expose again.
+//  11. A return without an id of what only a person had confirmed looks like a revoke-confirmation later; it does not expose again.
 type oracle struct {
 	r       Record
 	c       Contract
@@ -51,7 +51,7 @@ func judge(before Record, f Fact, c Contract) (*oracle, error) {
 	if f.Dispatch == 0 {
 		o.f.Dispatch = before.DispatchNo
 	}
-	ours := f.Kind == LeaseEnd || f.Kind == Settled || f.Kind == KeyDead || f.Kind == Deadline
+	ours := f.Kind == LeaseEnd || f.Kind == Settled || f.Kind == KeyExpired || f.Kind == Deadline
 	if ours && f.Generation != before.Generation {
 		return nil, ErrNotOwner
 	}
@@ -74,7 +74,7 @@ func judge(before Record, f Fact, c Contract) (*oracle, error) {
 	o.ackWas = d.Acknowledged
 	status := f.Kind == Succeeded || f.Kind == Acknowledged || f.Kind == FailedFinal || f.Kind == Reversed
 	known := status && f.Source != "decision" && before.Facts[FactKey(d.Number, string(f.Kind), f.ChannelRefundID, f.Amount, f.Currency)]
-	other := slices.ContainsFunc(o.r.Dispatches, func(x Dispatch) bool { return x.No != d.No && x.ChannelRefundID == f.ChannelRefundID })
+	other := slices.ContainsFunc(o.r.Dispatches, func(x Dispatch) bool { return x.Ordinal != d.Ordinal && x.ChannelRefundID == f.ChannelRefundID })
 	if status && f.ChannelRefundID != "" && d.ChannelRefundID == "" && !other {
 		d.ChannelRefundID, d.Acknowledged = f.ChannelRefundID, true
 	}
@@ -83,7 +83,7 @@ func judge(before Record, f Fact, c Contract) (*oracle, error) {
 	}
 	if f.Kind == Acknowledged || f.Kind == Reversed {
 		if !o.ackWas {
-			d.Decreed = false
+			d.Overridden = false
 		}
 		d.Acknowledged = true
 	}
@@ -102,8 +102,8 @@ func (o *oracle) live() *Dispatch { d, _ := o.r.Dispatch(o.r.DispatchNo); return
 func (o *oracle) open(r CaseReason)        { o.reasons[r] = true }
 func (o *oracle) answered(r CaseReason)    { delete(o.reasons, r) }
 func (o *oracle) in(s ...State) bool       { return slices.Contains(s, o.r.State) }
-func (o *oracle) inFlight() bool           { return o.in(Processing, InDoubt, InChannel) }
-func (o *oracle) ended() bool              { return o.in(Success, Failed, Canceled, ReversedSt) }
+func (o *oracle) inFlight() bool           { return o.in(StateProcessing, StateUnknown, StateAccepted) }
+func (o *oracle) ended() bool              { return o.in(StateSuccess, StateFailed, StateCanceled, StateReversed) }
 func (o *oracle) ofSend() bool             { return o.asked == nil || o.asked.Kind == AttemptSend }
 func (o *oracle) isLive() bool             { return o.f.Dispatch == o.r.DispatchNo }
 func (o *oracle) personOnly(e Effect) bool { return e.ByPerson && e.ChannelRefundID == "" }
@@ -119,7 +119,7 @@ func (o *oracle) exposedNo(no int) bool {
 			return false
 		}
 	}
-	if d.Decreed {
+	if d.Overridden {
 		return false
 	}
 	maybe, _ := o.evidence(no)
@@ -129,7 +129,7 @@ func (o *oracle) exposedNo(no int) bool {
 	return d.Acknowledged || maybe > 0
 }
 
-// exposedAgain: after a take-back only a new word of the channel exposes.
+// exposedAgain: after a revoke-confirmation only a new word of the channel exposes.
 func (o *oracle) exposedAgain(no int) bool {
 	for _, e := range o.before.Effects {
 		if e.DispatchNo == no && o.personOnly(e) && e.Status == EffectReversed {
@@ -206,7 +206,7 @@ func (o *oracle) mayAct(no int) bool {
 
 func (o *oracle) clear() bool {
 	for _, d := range o.r.Dispatches {
-		if o.exposedNo(d.No) {
+		if o.exposedNo(d.Ordinal) {
 			return false
 		}
 	}
@@ -239,13 +239,13 @@ func (o *oracle) keyDead(d *Dispatch) bool {
 			return true
 		}
 	}
-	return !d.KeyDiesAt.IsZero() && !o.r.Now.Before(d.KeyDiesAt.Add(-o.c.Horizon.D()-ClockMargin))
+	return !d.KeyExpiresAt.IsZero() && !o.r.Now.Before(d.KeyExpiresAt.Add(-o.c.Horizon.D()-ClockMargin))
 }
 
 func (o *oracle) newNumber() {
 	o.r.DispatchNo++
-	o.r.Dispatches = append(o.r.Dispatches, Dispatch{No: o.r.DispatchNo})
-	o.r.State = Pending
+	o.r.Dispatches = append(o.r.Dispatches, Dispatch{Ordinal: o.r.DispatchNo})
+	o.r.State = StatePending
 }
 
 func (o *oracle) newerSendOpen() bool {
@@ -265,25 +265,25 @@ func (o *oracle) leaveIfClear() {
 	last, sent := o.lastSend()
 	refused := sent && slices.Contains([]FactKind{RefusedClean, RefusedNewNumber, RefusedEcho}, last)
 	if !o.live().FinalNegativeAt.IsZero() || refused {
-		o.r.State = Failed
+		o.r.State = StateFailed
 		return
 	}
-	o.r.State = Pending
+	o.r.State = StatePending
 }
 
 // close derives what hangs on state, exposure and effects: reasons, ask, balances.
 func (o *oracle) close(before Record) {
 	clear := o.clear()
-	if o.r.State != Pending {
+	if o.r.State != StatePending {
 		o.r.AskNo = 0
 	}
 	switch {
 	case o.ended() && clear:
 		o.answered(CaseDeadline)
 		o.answered(CaseNoStep)
-		o.answered(CaseOther)
-	case o.in(Success, ReversedSt):
-		o.open(CaseOther)
+		o.answered(CaseOtherNumberOpen)
+	case o.in(StateSuccess, StateReversed):
+		o.open(CaseOtherNumberOpen)
 	}
 	p := &o.r.Payment
 	p.Reserved, p.Refunded, p.Held = 0, 0, 0
@@ -298,7 +298,7 @@ func (o *oracle) close(before Record) {
 		}
 	}
 	p.Excess = max(0, p.Reserved+p.Refunded+p.Held+p.RefundedElsewhere-p.Captured)
-	if p.Excess <= p.ExcessAllowed {
+	if p.Excess <= p.ExcessAccepted {
 		o.answered(CaseExcess)
 	} else if p.Excess > before.Payment.Excess {
 		o.open(CaseExcess)
@@ -319,14 +319,14 @@ func (o *oracle) differs(ch Change) []string {
 		return append(out, "numbers differ")
 	}
 	for _, d := range o.r.Dispatches {
-		g, _ := got.Dispatch(d.No)
-		has := [4]bool{g.Exposed, g.Decreed, g.Acknowledged, g.FinalNegativeAt.IsZero()}
+		g, _ := got.Dispatch(d.Ordinal)
+		has := [4]bool{g.Exposed, g.Overridden, g.Acknowledged, g.FinalNegativeAt.IsZero()}
 		exposed := d.Exposed
 		if !o.nothing {
-			exposed = o.exposedNo(d.No)
+			exposed = o.exposedNo(d.Ordinal)
 		}
-		if want := [4]bool{exposed, d.Decreed, d.Acknowledged, d.FinalNegativeAt.IsZero()}; has != want {
-			add(fmt.Sprintf("number %d: exposed, decreed, acknowledged, without end", d.No), has, want)
+		if want := [4]bool{exposed, d.Overridden, d.Acknowledged, d.FinalNegativeAt.IsZero()}; has != want {
+			add(fmt.Sprintf("number %d: exposed, decreed, acknowledged, without end", d.Ordinal), has, want)
 		}
 	}
 	var want []CaseReason

@@ -7,7 +7,7 @@ import "time"
 
 func decree(r *Record, no int) {
 	d, _ := r.Dispatch(no)
-	d.Decreed, d.Exposed = true, false
+	d.Overridden, d.Exposed = true, false
 	r.Exposed = r.anyExposed()
 }
 
@@ -15,9 +15,9 @@ func decree(r *Record, no int) {
 func personNotDone(r Record) Record {
 	r = clone(r)
 	for _, d := range r.Dispatches {
-		decree(&r, d.No)
+		decree(&r, d.Ordinal)
 	}
-	r.State, r.StateSince, r.FinalAt = Failed, r.Now, r.Now
+	r.State, r.StateSince, r.FinalAt = StateFailed, r.Now, r.Now
 	r.Case, r.AskNo, r.PendingReason, r.NextActionAt, r.LeaseEndsAt = nil, 0, "", time.Time{}, time.Time{}
 	r.Payment.Reserved -= r.Amount
 	r.Payment = r.Payment.withExcess()
@@ -30,8 +30,8 @@ func personResend(r Record) Record {
 	old := r.DispatchNo
 	decree(&r, old)
 	r.DispatchNo++
-	r.Dispatches = append(r.Dispatches, Dispatch{No: r.DispatchNo, Number: DispatchNumber(r.Installation, r.TenantCode, r.RefundID, r.DispatchNo)})
-	r.State, r.StateSince, r.PendingReason, r.AskNo = Pending, r.Now, PendingQueued, old
+	r.Dispatches = append(r.Dispatches, Dispatch{Ordinal: r.DispatchNo, Number: DispatchNumber(r.Installation, r.TenantCode, r.RefundID, r.DispatchNo)})
+	r.State, r.StateSince, r.PendingReason, r.AskNo = StatePending, r.Now, PendingQueued, old
 	r.Case, r.LeaseEndsAt = nil, time.Time{}
 	return r
 }
@@ -41,7 +41,7 @@ func personSuccess(r Record) Fact {
 	return Fact{Kind: Succeeded, Dispatch: r.DispatchNo, Source: "decision", Actor: "actor:ann"}
 }
 
-// personTakesBack is take-back: what only a person had confirmed is un-booked.
+// personTakesBack is revoke-confirmation: what only a person had confirmed is un-booked.
 func personTakesBack(r Record) Record {
 	r = clone(r)
 	for i := range r.Effects {
@@ -51,7 +51,7 @@ func personTakesBack(r Record) Record {
 			decree(&r, e.DispatchNo)
 		}
 	}
-	r.State, r.StateSince, r.Case, r.NextActionAt = ReversedSt, r.Now, nil, time.Time{}
+	r.State, r.StateSince, r.Case, r.NextActionAt = StateReversed, r.Now, nil, time.Time{}
 	r.Payment = r.Payment.withExcess()
 	return r
 }
@@ -60,6 +60,6 @@ func personTakesBack(r Record) Record {
 func personAcknowledges(r Record) Record {
 	r = clone(r)
 	r.Case, r.NextActionAt = nil, time.Time{}
-	r.Payment.ExcessAllowed = r.Payment.Excess
+	r.Payment.ExcessAccepted = r.Payment.Excess
 	return r
 }

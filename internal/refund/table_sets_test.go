@@ -38,8 +38,8 @@ func setOf(c Contract, sends []FactKind, asked askedSet) Record {
 			a.AnsweredAt = now.Add(time.Second)
 		}
 		if kind == AttemptSend {
-			if c.Key.Lifetime > 0 && d.KeyDiesAt.IsZero() {
-				d.KeyDiesAt = now.Add(c.Key.Lifetime.D())
+			if c.Key.Lifetime > 0 && d.KeyExpiresAt.IsZero() {
+				d.KeyExpiresAt = now.Add(c.Key.Lifetime.D())
 			}
 			d.AbsenceCountsFrom = a.NotAfter.Add(c.Horizon.D() + c.asking().VisibilityLag.D())
 			d.Acknowledged = d.Acknowledged || answer == Acknowledged
@@ -79,16 +79,16 @@ func stateOf(r Record, c Contract) Record {
 	last := r.Attempts[len(r.Attempts)-1]
 	switch {
 	case d.Exposed && d.Acknowledged:
-		r.State = InChannel
+		r.State = StateAccepted
 	case d.Exposed && last.Kind == AttemptSend && last.Answer == "" && len(r.Attempts) == 1:
-		r.State, r.LeaseEndsAt = Processing, last.StartedAt.Add(leaseTime)
+		r.State, r.LeaseEndsAt = StateProcessing, last.StartedAt.Add(leaseTime)
 	case d.Exposed:
-		r.State = InDoubt
+		r.State = StateUnknown
 	case !d.FinalNegativeAt.IsZero():
-		r.State, r.FinalAt = Failed, r.Now
+		r.State, r.FinalAt = StateFailed, r.Now
 		r.Payment.Reserved, r.NextActionAt = 0, time.Time{}
 	}
-	if r.State != Pending {
+	if r.State != StatePending {
 		r.PendingReason = ""
 	}
 	return r

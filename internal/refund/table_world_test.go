@@ -61,10 +61,10 @@ func classes(tb testing.TB) map[string]Contract {
 // born is a refund as the door leaves it: PENDING, its amount reserved, one number, nothing sent.
 func born() Record {
 	r := Record{TenantCode: "demo", Installation: "018f6f4e-7c00-7000-8000-000000000001", Now: day0, Facts: map[[32]byte]bool{}}
-	r.Refund = Refund{Key: Key{Tenant: 1, RID: RID{15: 7}}, State: Pending, PendingReason: PendingQueued, Epoch: 1, DispatchNo: 1, JournalSeq: 1,
+	r.Refund = Refund{RefundRef: RefundRef{Tenant: 1, RID: RID{15: 7}}, State: StatePending, PendingReason: PendingQueued, Epoch: 1, DispatchNo: 1, JournalSeq: 1,
 		NextActionAt: day0, CreatedAt: day0, StateSince: day0,
 		Params: Params{RefundID: "rf_1", OrderID: "ord_1", PaymentID: "pay_1", Amount: 1000, Currency: "USD"}}
-	r.Dispatches = []Dispatch{{No: 1, Number: DispatchNumber(r.Installation, r.TenantCode, r.RefundID, 1)}}
+	r.Dispatches = []Dispatch{{Ordinal: 1, Number: DispatchNumber(r.Installation, r.TenantCode, r.RefundID, 1)}}
 	r.Payment = Payment{Tenant: 1, PaymentID: "pay_1", Currency: "USD", Captured: 1500, Reserved: 1000, Refunds: 1}
 	return r
 }
@@ -82,19 +82,19 @@ func claim(r Record, kind AttemptKind, no int, c Contract, now time.Time) (Recor
 		if r.Case != nil || r.AskNo != 0 || no != r.DispatchNo || r.SendingHeld {
 			return r, 0, false
 		}
-		if d.KeyDiesAt.IsZero() && c.Key.Lifetime > 0 {
-			d.KeyDiesAt = now.Add(c.Key.Lifetime.D())
+		if d.KeyExpiresAt.IsZero() && c.Key.Lifetime > 0 {
+			d.KeyExpiresAt = now.Add(c.Key.Lifetime.D())
 		}
-		if !d.KeyDiesAt.IsZero() {
-			notAfter = earlier(notAfter, d.KeyDiesAt.Add(-c.Horizon.D()-ClockMargin))
+		if !d.KeyExpiresAt.IsZero() {
+			notAfter = earlier(notAfter, d.KeyExpiresAt.Add(-c.Horizon.D()-ClockMargin))
 		}
 		if !notAfter.After(now) {
 			return r, 0, false
 		}
 		d.Exposed, r.Exposed = true, true
 		d.AbsenceCountsFrom = later(d.AbsenceCountsFrom, notAfter.Add(c.Horizon.D()+c.asking().VisibilityLag.D()))
-		if r.State == Pending {
-			r.State, r.StateSince, r.PendingReason = Processing, now, ""
+		if r.State == StatePending {
+			r.State, r.StateSince, r.PendingReason = StateProcessing, now, ""
 		}
 	}
 	r.Generation++
@@ -219,10 +219,10 @@ func (s *story) wants(why string, state State, exposed bool, reasons ...CaseReas
 }
 
 // next checks what Decide says now.
-func (s *story) next(why string, want Do) Step {
+func (s *story) next(why string, want StepKind) Step {
 	s.t.Helper()
 	got := Decide(s.r, s.c, s.now())
-	if got.Do != want {
+	if got.Kind != want {
 		s.t.Errorf("%s: next step is %+v, want %s", why, got, want)
 	}
 	return got

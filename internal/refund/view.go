@@ -7,10 +7,10 @@ type (
 	// EventRef names a receipt.
 	EventRef struct {
 		Tenant TenantID
-		EventKey
+		EventID
 	}
-	// RefundRef names a refund by the id that its caller chose.
-	RefundRef struct {
+	// RefundKey names a refund by the id that its caller chose.
+	RefundKey struct {
 		Tenant   TenantID
 		RefundID string
 	}
@@ -54,7 +54,7 @@ type View struct {
 	Epoch        int
 	Got          []bool // per item: all its mutexes were obtained
 	Receipts     map[EventRef]Receipt
-	Refunds      map[RefundRef]Refund
+	Refunds      map[RefundKey]Refund
 	Payments     map[PaymentRef]SeenPayment
 	References   map[ReferenceRef]PaymentRef // of payments that the group may create
 	Captures     map[CaptureRef]int64        // amounts
@@ -164,7 +164,7 @@ type UnparkedRow struct {
 // Delivery is one delivery of a message, for the trace.
 type Delivery struct {
 	Tenant         TenantID // 0 = not known
-	Event          EventKey
+	Event          EventID
 	Transport      string
 	Outcome, Cause string
 	RID            RID

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Query selects refunds. Zero fields select everything.
-type Query struct {
+// RefundFilter selects refunds. Zero fields select everything.
+type RefundFilter struct {
 	States        []State
 	HasCase       *bool
 	OrderID       string

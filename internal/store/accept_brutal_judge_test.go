@@ -20,7 +20,7 @@ type storedReceipt struct {
 func (w *brutalWorld) judge(t *testing.T) {
 	t.Helper()
 	receipts, refunds := w.storedReceipts(t), w.storedRefunds(t)
-	accepted := map[refund.RefundRef]int{}
+	accepted := map[refund.RefundKey]int{}
 	verdicts, poisoned := map[string]int{}, 0
 	for _, a := range w.told {
 		if a.err != nil {
@@ -34,8 +34,8 @@ func (w *brutalWorld) judge(t *testing.T) {
 			t.Errorf("poison was %s", a.out.Verdict)
 		}
 		verdicts[tellVerdict(a.out)]++
-		ref := refund.RefundRef{Tenant: a.in.Tenant.ID, RefundID: a.in.Refund.RefundID}
-		if a.out.Verdict == refund.Accepted {
+		ref := refund.RefundKey{Tenant: a.in.Tenant.ID, RefundID: a.in.Refund.RefundID}
+		if a.out.Verdict == refund.Taken {
 			accepted[ref]++
 		}
 		if why := wrongAnswer(a, receipts, refunds[ref], w.known.Load()); why != "" {
@@ -51,7 +51,7 @@ func (w *brutalWorld) judge(t *testing.T) {
 	if poisoned == 0 {
 		t.Error("no poison at all")
 	}
-	for _, must := range []string{"ACCEPTED", "REPLAYED", "CONFLICT idempotency-key-reused", "CONFLICT refund-parameters-conflict", "REFUSED amount-exceeds-refundable", "WAITING payment-unknown"} {
+	for _, must := range []string{"TAKEN", "REPLAYED", "CONFLICT idempotency-key-reused", "CONFLICT refund-parameters-conflict", "REFUSED amount-exceeds-refundable", "WAITING payment-unknown"} {
 		if verdicts[must] == 0 {
 			t.Errorf("no %s at all: the test is not brutal enough", must)
 		}
@@ -60,16 +60,16 @@ func (w *brutalWorld) judge(t *testing.T) {
 
 // wrongAnswer says what does not fit between an answer and the rows.
 func wrongAnswer(a brutalAnswer, receipts map[refund.EventRef]storedReceipt, stored refund.Refund, late bool) string {
-	bound, isBound := receipts[refund.EventRef{Tenant: a.in.Tenant.ID, EventKey: a.in.Event}]
+	bound, isBound := receipts[refund.EventRef{Tenant: a.in.Tenant.ID, EventID: a.in.Event}]
 	same := isBound && bound.digest == a.in.Digest().String()
 	switch a.out.Verdict {
-	case refund.Accepted, refund.Replayed:
+	case refund.Taken, refund.Replayed:
 		switch {
 		case a.out.Refund == nil || stored.RID != a.out.Refund.RID || stored.Params != a.in.Refund.Params || a.out.Refund.Params != a.in.Refund.Params:
 			return "it is not the refund that was asked for"
 		case !same || bound.rid != stored.RID:
 			return "its event is bound to something else"
-		case a.out.Verdict == refund.Accepted && (bound.outcome != "ACCEPTED" || a.in.RID != stored.RID):
+		case a.out.Verdict == refund.Taken && (bound.outcome != "TAKEN" || a.in.RID != stored.RID):
 			return "it was not accepted for this caller"
 		}
 	case refund.Conflict:
@@ -118,13 +118,13 @@ func (w *brutalWorld) storedReceipts(t *testing.T) map[refund.EventRef]storedRec
 	return out
 }
 
-func (w *brutalWorld) storedRefunds(t *testing.T) map[refund.RefundRef]refund.Refund {
+func (w *brutalWorld) storedRefunds(t *testing.T) map[refund.RefundKey]refund.Refund {
 	t.Helper()
 	rows, err := w.pool.Query(t.Context(), `SELECT `+refundColumns+` FROM refunds r`+refundSides)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := refund.View{Refunds: map[refund.RefundRef]refund.Refund{}}
+	v := refund.View{Refunds: map[refund.RefundKey]refund.Refund{}}
 	if err := readRefunds(rows, v); err != nil {
 		t.Fatal(err)
 	}

@@ -14,14 +14,14 @@ import (
 func (b *testBench) event(id, refundID, payment string, amount int64, inline *refund.PaymentSpec) refund.Intake {
 	in := b.request(id, refundID, payment, amount, inline)
 	in.Event.Consumer, in.Event.Source = "orders", "shop"
-	in.Park = &refund.Park{Place: "orders/" + id, Headers: map[string][]string{"ce-id": {id}}, Body: []byte(`{"id":"` + id + `"}`)}
+	in.Park = &refund.Park{Position: "orders/" + id, Headers: map[string][]string{"ce-id": {id}}, Body: []byte(`{"id":"` + id + `"}`)}
 	return in
 }
 
 func (b *testBench) captured(id, payment, captureID string, amount int64) refund.Intake {
-	return refund.Intake{Tenant: b.tenant, Event: refund.EventKey{Consumer: "orders", Source: "shop", ID: id}, Type: refund.TypePaymentCaptured,
+	return refund.Intake{Tenant: b.tenant, Event: refund.EventID{Consumer: "orders", Source: "shop", ID: id}, Type: refund.TypePaymentCaptured,
 		Capture: &refund.Capture{PaymentID: payment, CaptureID: captureID, OrderID: "ord_1", Amount: amount, Currency: "USD", Account: "demo"},
-		Actor:   "system:orders", Transport: "t", RID: NewRID(), Park: &refund.Park{Place: "orders/" + id, Body: []byte("{}")}}
+		Actor:   "system:orders", Transport: "t", RID: NewRID(), Park: &refund.Park{Position: "orders/" + id, Body: []byte("{}")}}
 }
 
 func (b *testBench) text(t *testing.T, sql string, args ...any) string {
@@ -37,7 +37,7 @@ func TestAcceptCases(t *testing.T) {
 	t.Run("C1 two of 60 on a payment of 100, from different doors", func(t *testing.T) {
 		b := newBench(t)
 		out := b.accept(t, b.request("e1", "rf_1", "pay_1", 60, inlinePayment(100)), b.event("m1", "rf_2", "pay_1", 60, nil))
-		wantVerdicts(t, out, refund.Accepted, refund.Refused)
+		wantVerdicts(t, out, refund.Taken, refund.Refused)
 		if n := b.count(t, `SELECT reserved FROM payments`); n != 60 {
 			t.Errorf("reserved %d, want 60", n)
 		}
@@ -58,8 +58,8 @@ func TestAcceptCases(t *testing.T) {
 	t.Run("C15 a second partial refund of the same payment is another refund", func(t *testing.T) {
 		b := newBench(t)
 		out := b.accept(t, b.request("e1", "rf_1", "pay_1", 40, inlinePayment(100)), b.request("e2", "rf_2", "pay_1", 40, nil))
-		wantVerdicts(t, out, refund.Accepted, refund.Accepted)
-		wantVerdicts(t, b.accept(t, b.request("e3", "rf_3", "pay_1", 20, nil)), refund.Accepted)
+		wantVerdicts(t, out, refund.Taken, refund.Taken)
+		wantVerdicts(t, b.accept(t, b.request("e3", "rf_3", "pay_1", 20, nil)), refund.Taken)
 		if n := b.count(t, `SELECT reserved FROM payments`); n != 100 {
 			t.Errorf("reserved %d, want 100", n)
 		}
@@ -131,7 +131,7 @@ func TestAcceptCasesOfRefusals(t *testing.T) {
 				t.Errorf("told again: %+v, first: %+v", o, first[i])
 			}
 		}
-		wantVerdicts(t, b.accept(t, b.request("e4", "rf_2", "pay_1", 60, nil)), refund.Accepted) // a new event may try again
+		wantVerdicts(t, b.accept(t, b.request("e4", "rf_2", "pay_1", 60, nil)), refund.Taken) // a new event may try again
 	})
 }
 
@@ -141,7 +141,7 @@ func TestTenantsDoNotMeet(t *testing.T) {
 	mine := b.request("e1", "rf_17", "pay_1", 60, inlinePayment(100))
 	theirs := b.request("e1", "rf_17", "pay_1", 70, inlinePayment(100))
 	theirs.Tenant = two
-	wantVerdicts(t, b.accept(t, mine, theirs), refund.Accepted, refund.Accepted)
+	wantVerdicts(t, b.accept(t, mine, theirs), refund.Taken, refund.Taken)
 	if n := b.count(t, `SELECT count(DISTINCT number) FROM dispatches`); n != 2 { // C29
 		t.Errorf("%d dispatch numbers for two tenants, want 2", n)
 	}

@@ -56,7 +56,7 @@ func TestDoorAnswersAfterLostCommits(t *testing.T) {
 				b := newBench(t)
 				s, w := b.behindACutter(t)
 				unknown := 0
-				d := refund.NewDoor(refund.DoorConfig{Gate: s, NewRID: NewRID, CommitUnknown: func() { unknown++ }})
+				d := refund.NewDoor(refund.DoorConfig{Accepter: s, NewRID: NewRID, CommitUnknown: func() { unknown++ }})
 				defer d.Stop()
 				b.accept(t, b.request("known", "rf_known", "pay_1", 10, inlinePayment(100)))
 				own := b.request("e1", "rf_1", "pay_1", 60, nil)
@@ -69,7 +69,7 @@ func TestDoorAnswersAfterLostCommits(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				wantVerdicts(t, out, []refund.Verdict{refund.Accepted, refund.Refused, refund.Replayed, refund.Conflict}[:len(g)]...)
+				wantVerdicts(t, out, []refund.Verdict{refund.Taken, refund.Refused, refund.Replayed, refund.Conflict}[:len(g)]...)
 				if out[0].Refund.RID != own.RID {
 					t.Error("the accepted refund is not the caller's own")
 				}

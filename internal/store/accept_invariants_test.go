@@ -16,11 +16,11 @@ var acceptInvariants = map[string]string{
 	"no refund id twice": `SELECT count(*) FROM (SELECT FROM refunds GROUP BY tenant_id, refund_id HAVING count(*) > 1) x`,
 	"dispatch 1 exists":  `SELECT count(*) FROM refunds r WHERE NOT EXISTS (SELECT FROM dispatches d WHERE d.tenant_id = r.tenant_id AND d.rid = r.rid AND d.no = 1)`,
 	"receipt and refund have one digest": `SELECT count(*) FROM receipts x JOIN refunds r ON r.tenant_id = x.tenant_id AND r.rid = x.rid
-		WHERE x.outcome IN ('ACCEPTED', 'REPLAYED') AND x.digest <> r.digest`,
+		WHERE x.outcome IN ('TAKEN', 'REPLAYED') AND x.digest <> r.digest`,
 	"no receipt of nothing":  `SELECT count(*) FROM receipts x WHERE x.rid IS NOT NULL AND NOT EXISTS (SELECT FROM refunds r WHERE r.tenant_id = x.tenant_id AND r.rid = x.rid)`,
 	"no event in two months": `SELECT count(*) FROM (SELECT FROM receipts GROUP BY tenant_id, consumer, source, event_id HAVING count(*) > 1) x`,
 	"every refund has the one receipt that made it": `SELECT count(*) FROM refunds r WHERE 1 <> (SELECT count(*) FROM receipts x
-		WHERE x.tenant_id = r.tenant_id AND x.rid = r.rid AND x.outcome = 'ACCEPTED')`,
+		WHERE x.tenant_id = r.tenant_id AND x.rid = r.rid AND x.outcome = 'TAKEN')`,
 	"no gap in a journal": `SELECT count(*) FROM (SELECT seq, row_number() OVER (PARTITION BY tenant_id, rid ORDER BY seq) AS n FROM journal) j WHERE seq <> n`,
 	"hashes are linked": `SELECT count(*) FROM (SELECT *, lag(hash, 1, decode(repeat('00', 32), 'hex')) OVER (PARTITION BY tenant_id, rid ORDER BY seq) AS prev FROM journal) j
 		WHERE hash <> sha256(prev || uuid_send(rid) || int4send(seq) || timestamptz_send(at) || digest)`,
@@ -40,7 +40,7 @@ var acceptInvariants = map[string]string{
 		AND a.no = r.attempt_no AND a.generation = r.generation AND a.answer IS NULL)) OR r.attempt_no <> (SELECT count(*) FROM attempts a WHERE a.tenant_id = r.tenant_id AND a.rid = r.rid)`,
 	"what is open has a timer": `SELECT count(*) FROM refunds WHERE final_at IS NULL AND next_action_at IS NULL`,
 	"a conflict is never bound as a success": `SELECT count(*) FROM receipts x JOIN refund_keys k ON k.tenant_id = x.tenant_id AND k.refund_id = x.params->>'refundId'
-		JOIN refunds r ON r.tenant_id = k.tenant_id AND r.rid = k.rid WHERE x.outcome IN ('ACCEPTED', 'REPLAYED') AND x.type = 'refund.requested' AND x.rid <> r.rid`,
+		JOIN refunds r ON r.tenant_id = k.tenant_id AND r.rid = k.rid WHERE x.outcome IN ('TAKEN', 'REPLAYED') AND x.type = 'refund.requested' AND x.rid <> r.rid`,
 }
 
 func (b *testBench) wantNoViolations(t *testing.T) {

@@ -44,7 +44,7 @@ func (s *Store) keysOf(g []refund.Intake) *groupKeys {
 	}
 	for i, in := range g {
 		k.mutex(i, s.advisory(lockEvent, in.Tenant.ID, in.Event.Consumer+"\x00"+in.Event.Source+"\x00"+in.Event.ID), first)
-		if first(refund.EventRef{Tenant: in.Tenant.ID, EventKey: in.Event}) {
+		if first(refund.EventRef{Tenant: in.Tenant.ID, EventID: in.Event}) {
 			k.eventTenants = append(k.eventTenants, int64(in.Tenant.ID))
 			k.consumers = append(k.consumers, in.Event.Consumer)
 			k.sources = append(k.sources, in.Event.Source)
@@ -62,7 +62,7 @@ func (s *Store) keysOf(g []refund.Intake) *groupKeys {
 			continue
 		}
 		k.mutex(i, s.advisory(lockRefund, in.Tenant.ID, in.Refund.RefundID), first)
-		if first(refund.RefundRef{Tenant: in.Tenant.ID, RefundID: in.Refund.RefundID}) {
+		if first(refund.RefundKey{Tenant: in.Tenant.ID, RefundID: in.Refund.RefundID}) {
 			k.refundTenants = append(k.refundTenants, int64(in.Tenant.ID))
 			k.refundIDs = append(k.refundIDs, in.Refund.RefundID)
 		}

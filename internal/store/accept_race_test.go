@@ -20,7 +20,7 @@ func (b *testBench) doors(t *testing.T, n int) []*refund.Door {
 			t.Fatal(err)
 		}
 		t.Cleanup(s.Close)
-		d := refund.NewDoor(refund.DoorConfig{Gate: s, NewRID: NewRID, BusyAfter: 20 * time.Second, Patience: 30 * time.Second})
+		d := refund.NewDoor(refund.DoorConfig{Accepter: s, NewRID: NewRID, BusyAfter: 20 * time.Second, Patience: 30 * time.Second})
 		t.Cleanup(d.Stop)
 		out = append(out, d)
 	}
@@ -85,7 +85,7 @@ func TestIdenticalRequestsAtOnce(t *testing.T) {
 		in := b.request("one-key", "rf_1", "pay_1", 60, inlinePayment(100))
 		g = append(g, in)
 	}
-	allAtOnce(t, b.doors(t, 2), g).want(t, map[string]int{"ACCEPTED": 1, "REPLAYED": 199})
+	allAtOnce(t, b.doors(t, 2), g).want(t, map[string]int{"TAKEN": 1, "REPLAYED": 199})
 	if n := b.count(t, `SELECT count(*) FROM refunds`); n != 1 {
 		t.Errorf("%d refunds, want 1", n)
 	}
@@ -99,7 +99,7 @@ func TestOneRefundTwoAmountsAtOnce(t *testing.T) {
 	for i := range 200 {
 		g = append(g, b.request(fmt.Sprintf("e%d", i), "rf_1", "pay_1", 50+int64(i%2), inlinePayment(1000)))
 	}
-	allAtOnce(t, b.doors(t, 2), g).want(t, map[string]int{"ACCEPTED": 1, "REPLAYED": 99, "CONFLICT refund-parameters-conflict": 100})
+	allAtOnce(t, b.doors(t, 2), g).want(t, map[string]int{"TAKEN": 1, "REPLAYED": 99, "CONFLICT refund-parameters-conflict": 100})
 	if n := b.count(t, `SELECT count(*) FROM conflicts WHERE kind = 'REFUND_PARAMS' AND (got->>'amount')::bigint <> (SELECT amount FROM refunds) AND fields = '{amount}'`); n != 100 {
 		t.Errorf("%d losers recorded, want 100", n)
 	}
@@ -113,7 +113,7 @@ func TestHundredRefundsOf60On100(t *testing.T) {
 	for i := range 100 {
 		g = append(g, b.request(fmt.Sprintf("e%d", i), fmt.Sprintf("rf_%d", i), "pay_1", 60, nil))
 	}
-	allAtOnce(t, b.doors(t, 2), g).want(t, map[string]int{"ACCEPTED": 1, "REFUSED amount-exceeds-refundable": 99})
+	allAtOnce(t, b.doors(t, 2), g).want(t, map[string]int{"TAKEN": 1, "REFUSED amount-exceeds-refundable": 99})
 	b.wantNoViolations(t)
 }
 
@@ -146,7 +146,7 @@ func TestHotPayment(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	c.want(t, map[string]int{"ACCEPTED": 3333, "REFUSED amount-exceeds-refundable": callers*each - 3333})
+	c.want(t, map[string]int{"TAKEN": 3333, "REFUSED amount-exceeds-refundable": callers*each - 3333})
 	if n := b.count(t, `SELECT reserved FROM payments`); n != 99_990 {
 		t.Errorf("reserved %d, want 99990", n)
 	}
@@ -184,7 +184,7 @@ func TestOverlappingGroups(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	c.want(t, map[string]int{"ACCEPTED": rounds * width, "REPLAYED": (callers - 1) * rounds * width})
+	c.want(t, map[string]int{"TAKEN": rounds * width, "REPLAYED": (callers - 1) * rounds * width})
 	if n := b.count(t, `SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`); n != 0 {
 		t.Errorf("%d deadlocks", n)
 	}

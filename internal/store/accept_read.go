@@ -51,7 +51,7 @@ JOIN parked k ON k.tenant_id = w.tenant_id AND k.wake_payment = w.payment_id AND
 func (s *Store) readGroup(ctx context.Context, conn *pgxpool.Conn, g []refund.Intake) (v refund.View, kept bool, tx pgx.Tx, err error) {
 	k := s.keysOf(g)
 	v = refund.View{Installation: s.identity.installation, Epoch: s.identity.epoch, Account: s.account,
-		Receipts: map[refund.EventRef]refund.Receipt{}, Refunds: map[refund.RefundRef]refund.Refund{},
+		Receipts: map[refund.EventRef]refund.Receipt{}, Refunds: map[refund.RefundKey]refund.Refund{},
 		Payments: map[refund.PaymentRef]refund.SeenPayment{}, References: map[refund.ReferenceRef]refund.PaymentRef{},
 		Captures: map[refund.CaptureRef]int64{}, Waiters: map[refund.PaymentRef]bool{}, Parked: map[refund.RID]refund.ParkedState{}}
 	got := map[int64]bool{}
@@ -121,7 +121,7 @@ func readRefunds(rows pgx.Rows, v refund.View) error {
 		if err != nil {
 			return err
 		}
-		v.Refunds[refund.RefundRef{Tenant: r.Tenant, RefundID: r.RefundID}] = r
+		v.Refunds[refund.RefundKey{Tenant: r.Tenant, RefundID: r.RefundID}] = r
 	}
 	return rows.Err()
 }

@@ -77,7 +77,7 @@ func TestReferenceIsTakenUnderAMutex(t *testing.T) {
 	foreign := b.request("e3", "rf_3", "pay_3", 60, spec())
 	foreign.Tenant = two
 	wantVerdicts(t, b.accept(t, mine, foreign), refund.Lost, refund.Lost)
-	wantVerdicts(t, goOn(), refund.Accepted)
+	wantVerdicts(t, goOn(), refund.Taken)
 	out := b.accept(t, mine, foreign)
 	wantVerdicts(t, out, refund.Conflict, refund.Conflict)
 	for _, o := range out {

@@ -79,7 +79,7 @@ func drawSerialItem(t *rapid.T, label string) serialItem {
 }
 
 func (s serialItem) in(w serialWorld, check int) refund.Intake {
-	in := refund.Intake{Tenant: w.tenants[s.tenant], Event: refund.EventKey{Consumer: s.consumer, Source: s.source, ID: s.event}, Actor: "actor:test", Transport: "t", RID: s.rid}
+	in := refund.Intake{Tenant: w.tenants[s.tenant], Event: refund.EventID{Consumer: s.consumer, Source: s.source, ID: s.event}, Actor: "actor:test", Transport: "t", RID: s.rid}
 	reference := s.reference
 	if reference != "" {
 		reference = fmt.Sprintf("%s-%s-%d", reference, w.name, check)
@@ -95,7 +95,7 @@ func (s serialItem) in(w serialWorld, check int) refund.Intake {
 		}
 	}
 	if s.consumer != "rest" {
-		in.Park = &refund.Park{Place: fmt.Sprintf("%d", in.Digest()) + s.source + s.event, Body: []byte("{}")}
+		in.Park = &refund.Park{Position: fmt.Sprintf("%d", in.Digest()) + s.source + s.event, Body: []byte("{}")}
 	}
 	return in
 }
@@ -119,7 +119,7 @@ func (b *testBench) rowsOf(t *testing.T, w serialWorld) (out []string) {
 			`SELECT concat_ws(' ', 'payment', payment_id, order_id, account, currency, exponent, known_by, version, captured, reserved, refunded_elsewhere, excess, refunds, last_rid) FROM payments WHERE tenant_id = $1`,
 			`SELECT concat_ws(' ', 'capture', payment_id, capture_id, amount) FROM captures WHERE tenant_id = $1`,
 			`SELECT concat_ws(' ', 'conflict', kind, consumer, source, event_id, refund_id, payment_id, rid, fields::text, times) FROM conflicts WHERE tenant_id = $1`,
-			`SELECT concat_ws(' ', 'parked', consumer, source, event_id, place, reason, wake_payment, alarm_at IS NOT NULL, tries) FROM parked WHERE tenant_id = $1`,
+			`SELECT concat_ws(' ', 'parked', consumer, source, event_id, position, reason, wake_payment, alarm_at IS NOT NULL, tries) FROM parked WHERE tenant_id = $1`,
 			`SELECT concat_ws(' ', 'journal', rid, seq, kind, to_state, source, actor) FROM journal WHERE tenant_id = $1`,
 			`SELECT concat_ws(' ', 'dispatch', rid, no, account) FROM dispatches WHERE tenant_id = $1`,
 		} {

@@ -27,7 +27,7 @@ func (a anyAccount) Account(name string, _ refund.TenantID) (refund.Contract, bo
 
 func testContract() refund.Contract {
 	return refund.Contract{Profile: "test", Version: 1, Horizon: refund.Duration(time.Second),
-		Key:   refund.KeyTerms{Dedupes: true, NumberLength: 64},
+		Key:   refund.IdempotencyTerms{Dedupes: true, NumberLength: 64},
 		Query: refund.QueryTerms{Exists: true, Readings: 2, ReadingGap: refund.Duration(500 * time.Millisecond)},
 		Waits: refund.WaitTerms{Pending: refund.Duration(24 * time.Hour), Unknown: refund.Duration(time.Hour), Accepted: refund.Duration(168 * time.Hour)}}
 }
@@ -58,7 +58,7 @@ func (b *testBench) addTenant(t *testing.T, code string) refund.Tenant {
 }
 
 func (b *testBench) request(event, refundID, payment string, amount int64, inline *refund.PaymentSpec) refund.Intake {
-	return refund.Intake{Tenant: b.tenant, Event: refund.EventKey{Consumer: "rest", Source: "rest", ID: event}, Type: refund.TypeRefundRequested,
+	return refund.Intake{Tenant: b.tenant, Event: refund.EventID{Consumer: "rest", Source: "rest", ID: event}, Type: refund.TypeRefundRequested,
 		Refund: &refund.Request{Params: refund.Params{RefundID: refundID, OrderID: "ord_1", PaymentID: payment, Amount: amount, Currency: "USD"}, Payment: inline},
 		Actor:  "actor:test", Transport: "t", RID: NewRID()}
 }
@@ -105,7 +105,7 @@ func TestAcceptGroupDecidesInOrder(t *testing.T) {
 		b.request("e1", "rf_1", "pay_1", 61, nil),                // the same event, other parameters
 		b.request("e5", "rf_5", "pay_none", 1, nil),
 	)
-	wantVerdicts(t, out, refund.Accepted, refund.Refused, refund.Replayed, refund.Replayed, refund.Conflict, refund.Conflict, refund.Waiting)
+	wantVerdicts(t, out, refund.Taken, refund.Refused, refund.Replayed, refund.Replayed, refund.Conflict, refund.Conflict, refund.Waiting)
 	if out[1].Code != refund.CodeAmountExceeds || out[4].Code != refund.CodeRefundConflict || out[5].Code != refund.CodeKeyReused {
 		t.Errorf("codes: %s %s %s", out[1].Code, out[4].Code, out[5].Code)
 	}

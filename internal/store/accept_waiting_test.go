@@ -69,7 +69,7 @@ func TestC30RefundBeforeItsPayment(t *testing.T) {
 			if got := wakesOf(jobs.take()); len(got) != 1 || got[0] != "pay_1" {
 				t.Fatalf("wake jobs %v, want one for pay_1", got)
 			}
-			wantVerdicts(t, b.retry(t, "pay_1", func(refund.ParkedMessage) refund.Intake { return early }), refund.Accepted)
+			wantVerdicts(t, b.retry(t, "pay_1", func(refund.ParkedMessage) refund.Intake { return early }), refund.Taken)
 			if got := b.text(t, `SELECT concat_ws(' ', done_how, done_at IS NOT NULL, tries) FROM parked`); got != "accepted t 3" {
 				t.Errorf("settled as %q", got)
 			}
@@ -91,11 +91,11 @@ func TestWaitingOnRESTParksNothing(t *testing.T) {
 func TestWaitingAndItsPaymentInOneGroup(t *testing.T) {
 	b, jobs := newWaitingBench(t)
 	early := b.event("m1", "rf_1", "pay_1", 60, nil)
-	wantVerdicts(t, b.accept(t, early, b.captured("c1", "pay_1", "cap_1", 100)), refund.Waiting, refund.Accepted)
+	wantVerdicts(t, b.accept(t, early, b.captured("c1", "pay_1", "cap_1", 100)), refund.Waiting, refund.Taken)
 	if got := wakesOf(jobs.take()); len(got) != 1 {
 		t.Fatalf("wake jobs %v, want one", got)
 	}
-	wantVerdicts(t, b.retry(t, "pay_1", func(refund.ParkedMessage) refund.Intake { return early }), refund.Accepted)
+	wantVerdicts(t, b.retry(t, "pay_1", func(refund.ParkedMessage) refund.Intake { return early }), refund.Taken)
 }
 
 // The payment commits after a group has found it unknown and before that group has parked: nobody saw a waiter, so no job
@@ -105,11 +105,11 @@ func TestPaymentKnownBetweenUnknownAndParking(t *testing.T) {
 	early := b.event("m1", "rf_1", "pay_1", 60, nil)
 	other := b.request("e2", "rf_2", "pay_2", 1, inlinePayment(100)) // gives the halted group a job to stop at
 	goOn := b.halted(t, early, other)
-	wantVerdicts(t, b.accept(t, b.captured("c1", "pay_1", "cap_1", 100)), refund.Accepted)
+	wantVerdicts(t, b.accept(t, b.captured("c1", "pay_1", "cap_1", 100)), refund.Taken)
 	if got := wakesOf(jobs.take()); len(got) != 0 {
 		t.Fatalf("wake jobs %v, but nobody was parked yet", got)
 	}
-	wantVerdicts(t, goOn(), refund.Waiting, refund.Accepted)
+	wantVerdicts(t, goOn(), refund.Waiting, refund.Taken)
 	swept, err := b.Sweep(t.Context(), 100)
 	if err != nil || swept.Payments != 1 {
 		t.Fatalf("swept %+v, %v, want one payment woken", swept, err)
@@ -117,7 +117,7 @@ func TestPaymentKnownBetweenUnknownAndParking(t *testing.T) {
 	if got := wakesOf(jobs.take()); len(got) != 1 || got[0] != "pay_1" {
 		t.Fatalf("wake jobs %v, want one for pay_1", got)
 	}
-	wantVerdicts(t, b.retry(t, "pay_1", func(refund.ParkedMessage) refund.Intake { return early }), refund.Accepted)
+	wantVerdicts(t, b.retry(t, "pay_1", func(refund.ParkedMessage) refund.Intake { return early }), refund.Taken)
 	b.wantNoViolations(t)
 }
 
@@ -137,7 +137,7 @@ func TestWaitingEndsInARefusal(t *testing.T) {
 func TestPoisonedPlaceMayWait(t *testing.T) {
 	b, jobs := newWaitingBench(t)
 	early := b.event("m1", "rf_1", "pay_1", 60, nil)
-	if err := b.ParkPoison(t.Context(), b.tenant.ID, early.Event, "malformed-json", *early.Park); err != nil {
+	if err := b.ParkUndecodable(t.Context(), b.tenant.ID, early.Event, "malformed-json", *early.Park); err != nil {
 		t.Fatal(err)
 	}
 	wantVerdicts(t, b.accept(t, early), refund.Waiting)
@@ -145,7 +145,7 @@ func TestPoisonedPlaceMayWait(t *testing.T) {
 	if got := wakesOf(jobs.take()); len(got) != 1 {
 		t.Fatalf("wake jobs %v, want one", got)
 	}
-	wantVerdicts(t, b.retry(t, "pay_1", func(refund.ParkedMessage) refund.Intake { return early }), refund.Accepted)
+	wantVerdicts(t, b.retry(t, "pay_1", func(refund.ParkedMessage) refund.Intake { return early }), refund.Taken)
 }
 
 // An inline payment that another group is about to make is not "unknown": its mutex is held.
@@ -154,6 +154,6 @@ func TestInlinePaymentUnderWayIsLostNotUnknown(t *testing.T) {
 	goOn := b.halted(t, b.request("e1", "rf_1", "pay_1", 60, inlinePayment(100)))
 	second := b.request("e2", "rf_2", "pay_1", 60, inlinePayment(100))
 	wantVerdicts(t, b.accept(t, second), refund.Lost)
-	wantVerdicts(t, goOn(), refund.Accepted)
+	wantVerdicts(t, goOn(), refund.Taken)
 	wantVerdicts(t, b.accept(t, second), refund.Refused)
 }

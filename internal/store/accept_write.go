@@ -42,9 +42,9 @@ SELECT t, r, 1, k, 'PENDING', 0, s, ac, $10, da, di, h, b FROM unnest($1::bigint
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::text::json, $12, $13, $14, $14)
 ON CONFLICT ON CONSTRAINT conflicts_same_uq DO UPDATE SET times = conflicts.times + 1, last_at = excluded.last_at`
 
-	sqlPark = `INSERT INTO parked (tenant_id, parked_id, consumer, source, event_id, place, headers, body, reason, wake_payment, alarm_at, tries, at)
+	sqlPark = `INSERT INTO parked (tenant_id, parked_id, consumer, source, event_id, position, headers, body, reason, wake_payment, alarm_at, tries, at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 1, $12)
-ON CONFLICT ON CONSTRAINT parked_place_uq DO UPDATE SET tries = parked.tries + 1,
+ON CONFLICT ON CONSTRAINT parked_position_uq DO UPDATE SET tries = parked.tries + 1,
   reason = CASE WHEN excluded.wake_payment IS NULL THEN parked.reason ELSE excluded.reason END,
   wake_payment = coalesce(excluded.wake_payment, parked.wake_payment), alarm_at = coalesce(parked.alarm_at, excluded.alarm_at)`
 
@@ -125,7 +125,7 @@ func queueRefunds(b *pgx.Batch, v refund.View, rs []refund.NewRefund) {
 	}
 	b.Queue(sqlInsertKeys, c.tenants, c.ids, c.rids)
 	b.Queue(sqlInsertRefunds, c.tenants, c.rids, c.ids, c.payments, c.orders, c.accounts, c.references, c.currencies, c.exponents, c.amounts, c.digests,
-		c.prev, c.reasons, c.metadata, c.heads, c.order, v.Epoch, v.Now.Add(refund.Grace), v.Now)
+		c.prev, c.reasons, c.metadata, c.heads, c.order, v.Epoch, v.Now.Add(refund.HandoutTTL), v.Now)
 	b.Queue(sqlInsertDispatches, c.tenants, c.rids, c.accounts, c.numbers, v.Now)
 	b.Queue(sqlInsertJournal, c.tenants, c.rids, c.kinds, c.sources, c.actors, c.data, c.entries, c.heads, c.batches, v.Now)
 }
@@ -183,7 +183,7 @@ func queueConflicts(b *pgx.Batch, v refund.View, cs []refund.ConflictRow, id fun
 
 func queueParked(b *pgx.Batch, v refund.View, p refund.Plan, id func() refund.RID) {
 	for _, k := range p.Parked {
-		b.Queue(sqlPark, int64(k.Tenant), [16]byte(id()), k.Consumer, null(k.Source), null(k.ID), storable(k.Place), storableHeaders(k.Headers), k.Body, k.Reason,
+		b.Queue(sqlPark, int64(k.Tenant), [16]byte(id()), k.Consumer, null(k.Source), null(k.ID), storable(k.Position), storableHeaders(k.Headers), k.Body, k.Reason,
 			null(k.WakePayment), null(k.AlarmAt), v.Now)
 	}
 	for _, u := range p.Unparked {

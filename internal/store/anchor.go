@@ -191,7 +191,7 @@ func hashRows(ctx context.Context, q querier, h *refund.AnchorHash, from, to int
 	var rid [16]byte
 	var hash []byte
 	_, err = pgx.ForEachRow(rows, []any{&r.Pos, &tenant, &rid, &r.Seq, &hash}, func() error {
-		r.Key, r.Hash, last = refund.Key{Tenant: refund.TenantID(tenant), RID: rid}, hash32(hash), r.Pos
+		r.Key, r.Hash, last = refund.RefundRef{Tenant: refund.TenantID(tenant), RID: rid}, hash32(hash), r.Pos
 		h.Add(r)
 		return nil
 	})

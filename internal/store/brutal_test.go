@@ -121,7 +121,7 @@ func (w *brutalWorld) tellLatePayment(t *testing.T) {
 		in := w.captured("late", "pay_late", "cap_1", brutalCaptured)
 		in.Tenant = tenant
 		out, err := w.doors[0].Accept(context.Background(), []refund.Intake{in})
-		if err != nil || out[0].Verdict != refund.Accepted {
+		if err != nil || out[0].Verdict != refund.Taken {
 			t.Errorf("the late payment: %v %v", out, err)
 		}
 	}
@@ -141,7 +141,7 @@ func (w *brutalWorld) intake(rnd *rand.Rand) refund.Intake {
 	}
 	if rnd.IntN(3) == 0 {
 		in.Event.Consumer, in.Event.Source = "orders", "shop"
-		in.Park = &refund.Park{Place: fmt.Sprintf("orders/%d", rnd.Int64()), Body: []byte("{}")}
+		in.Park = &refund.Park{Position: fmt.Sprintf("orders/%d", rnd.Int64()), Body: []byte("{}")}
 	}
 	switch rnd.IntN(20) {
 	case 0:
@@ -182,12 +182,12 @@ func (w *brutalWorld) worker(ctx context.Context, t *testing.T, n int) {
 		if err != nil {
 			return
 		}
-		var keys []refund.Key
+		var keys []refund.RefundRef
 		for rows.Next() {
 			var tenant int64
 			var rid [16]byte
 			if err := rows.Scan(&tenant, &rid); err == nil {
-				keys = append(keys, refund.Key{Tenant: refund.TenantID(tenant), RID: rid})
+				keys = append(keys, refund.RefundRef{Tenant: refund.TenantID(tenant), RID: rid})
 			}
 		}
 		rows.Close()
@@ -207,13 +207,13 @@ func (w *brutalWorld) worker(ctx context.Context, t *testing.T, n int) {
 }
 
 // step is one claim and its answer; somebody else's refund is no error.
-func (w *brutalWorld) step(ctx context.Context, k refund.Key, luck int) error {
+func (w *brutalWorld) step(ctx context.Context, k refund.RefundRef, luck int) error {
 	contract := testContract()
 	r, err := w.Load(ctx, k)
-	if err != nil || r.State != refund.Pending {
+	if err != nil || r.State != refund.StatePending {
 		return err
 	}
-	c, err := w.Claim(ctx, refund.Claim{Key: k, State: r.State, Generation: r.Generation, JournalSeq: r.JournalSeq, Kind: refund.AttemptSend, Dispatch: r.DispatchNo,
+	c, err := w.Claim(ctx, refund.Claim{RefundRef: k, State: r.State, Generation: r.Generation, JournalSeq: r.JournalSeq, Kind: refund.AttemptSend, Dispatch: r.DispatchNo,
 		Contract: contract, Lease: 10 * time.Second, Margin: 2 * time.Second, SendWindow: 3 * time.Second, ClockSkew: refund.ClockMargin, Request: []byte("digest")})
 	if errors.Is(err, refund.ErrNotOwner) {
 		return nil

@@ -13,7 +13,7 @@ import (
 // Cancel withdraws a refund that nothing was sent for. A refund that is CANCELED already stays so without an error. actor is
 // "actor:<name>". It returns the refund as it stands afterwards. Errors: ErrNotCancelable (not PENDING, something may have reached the
 // channel, or a decided resend is open), ErrNotFound, ErrBusy, ErrUnavailable.
-func (s *Store) Cancel(ctx context.Context, k refund.Key, actor string) (refund.Refund, error) {
+func (s *Store) Cancel(ctx context.Context, k refund.RefundRef, actor string) (refund.Refund, error) {
 	f := refund.Fact{Kind: refund.Withdrawn, Source: "cancel", Actor: actor}
 	r, err := s.cancelOnce(ctx, k, f)
 	for try := 0; errors.Is(err, refund.ErrCommitUnknown) && try < reruns; try++ {
@@ -28,14 +28,14 @@ func (s *Store) Cancel(ctx context.Context, k refund.Key, actor string) (refund.
 	return r, err
 }
 
-func (s *Store) cancelOnce(ctx context.Context, k refund.Key, f refund.Fact) (refund.Refund, error) {
+func (s *Store) cancelOnce(ctx context.Context, k refund.RefundRef, f refund.Fact) (refund.Refund, error) {
 	var out refund.Refund
 	err := s.withRecord(ctx, k, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
 		out = r.Refund
-		if r.State == refund.Canceled {
+		if r.State == refund.StateCanceled {
 			return nil
 		}
-		if r.State != refund.Pending || r.Exposed || r.AskNo != 0 {
+		if r.State != refund.StatePending || r.Exposed || r.AskNo != 0 {
 			return refund.ErrNotCancelable
 		}
 		c, _ := s.contractOf(r.Account, r.Tenant) // nothing is exposed: no term of it matters
@@ -43,7 +43,7 @@ func (s *Store) cancelOnce(ctx context.Context, k refund.Key, f refund.Fact) (re
 		if err != nil {
 			return err
 		}
-		if ch.After.State != refund.Canceled {
+		if ch.After.State != refund.StateCanceled {
 			return refund.ErrNotCancelable
 		}
 		s.name(&ch)

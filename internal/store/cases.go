@@ -16,7 +16,7 @@ import (
 const caseColumns = `c.case_id, c.opened_at, c.rid, coalesce(r.refund_id, ''), coalesce(c.payment_id, r.payment_id), coalesce(r.state, ''), coalesce(r.journal_seq, 0),
   p.account, coalesce(r.amount, p.excess), p.currency, c.reasons, c.closed_at, coalesce(c.closed_how, ''),
   EXISTS (SELECT FROM decisions d WHERE (d.tenant_id, d.case_id) = (c.tenant_id, c.case_id) AND c.closed_at IS NULL
-    AND (d.verdict IS NULL OR (d.verdict = 'APPROVED' AND d.action <> 'WAIT' AND d.applied_at IS NULL))), c.evidence`
+    AND (d.verdict IS NULL OR (d.verdict = 'APPROVED' AND d.action <> 'wait' AND d.applied_at IS NULL))), c.evidence`
 
 const caseFrom = `cases c LEFT JOIN refunds r ON (r.tenant_id, r.rid) = (c.tenant_id, c.rid)
   JOIN payments p ON p.tenant_id = c.tenant_id AND p.payment_id = coalesce(c.payment_id, r.payment_id)`
@@ -30,7 +30,7 @@ const (
 )
 
 // ListCases returns at most q.Limit cases: open ones oldest first, closed ones newest first. Errors: refund.ErrUnavailable.
-func (s *Store) ListCases(ctx context.Context, tenant refund.TenantID, q refund.CaseQuery) ([]refund.CaseRow, error) {
+func (s *Store) ListCases(ctx context.Context, tenant refund.TenantID, q refund.CaseFilter) ([]refund.CaseRow, error) {
 	text, args := casesQuery(tenant, q)
 	rows, err := s.pool.Query(ctx, text, args...)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Store) ListCases(ctx context.Context, tenant refund.TenantID, q refund.
 }
 
 // casesQuery is the text and the arguments of a list; every value is a parameter.
-func casesQuery(tenant refund.TenantID, q refund.CaseQuery) (string, []any) {
+func casesQuery(tenant refund.TenantID, q refund.CaseFilter) (string, []any) {
 	args := []any{int64(tenant)}
 	param := func(v any) string {
 		args = append(args, v)
@@ -135,7 +135,7 @@ func (s *Store) choices(ctx context.Context, tenant refund.TenantID, v refund.Ca
 	var r refund.Record
 	if v.ClosedAt.IsZero() {
 		var err error
-		if r, err = s.Load(ctx, refund.Key{Tenant: tenant, RID: v.RID}); err != nil {
+		if r, err = s.Load(ctx, refund.RefundRef{Tenant: tenant, RID: v.RID}); err != nil {
 			return nil, err
 		}
 		if r.Case != nil && r.Case.ID != v.ID {

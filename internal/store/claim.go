@@ -34,7 +34,7 @@ const claimSQL = `WITH seen AS MATERIALIZED (
     WHERE $15::interval > interval '0' AND (p.next_send_at IS NULL OR p.next_send_at <= clock_timestamp())
     FOR NO KEY UPDATE OF p
   ), ready AS MATERIALIZED (
-    SELECT s.*, greatest(s.epoch, i.epoch) AS new_epoch, d.key_dies_at, clock_timestamp() AS at
+    SELECT s.*, greatest(s.epoch, i.epoch) AS new_epoch, d.key_expires_at, clock_timestamp() AS at
     FROM seen s
       JOIN dispatches d ON (d.tenant_id, d.rid, d.no) = (s.tenant_id, s.rid, $7)
       JOIN installation i ON i.one
@@ -42,8 +42,8 @@ const claimSQL = `WITH seen AS MATERIALIZED (
     WHERE ($6::text <> 'SEND' OR i.sending_held_since IS NULL) AND ($15::interval = interval '0' OR t.tenant_id IS NOT NULL)
   ), keyed AS MATERIALIZED (
     SELECT y.*, y.at + $9::interval AS lease_ends_at,
-      CASE WHEN $6::text <> 'SEND' THEN NULL WHEN $12::interval = interval '0' THEN y.key_dies_at
-        ELSE least(y.key_dies_at, coalesce((SELECT min(a.started_at) FROM attempts a
+      CASE WHEN $6::text <> 'SEND' THEN NULL WHEN $12::interval = interval '0' THEN y.key_expires_at
+        ELSE least(y.key_expires_at, coalesce((SELECT min(a.started_at) FROM attempts a
           WHERE (a.tenant_id, a.rid) = (y.tenant_id, y.rid) AND a.dispatch_no = $7 AND a.kind = 'SEND'), y.at) + $12::interval) END AS key_ends_at
     FROM ready y
   ), fenced AS MATERIALIZED (
@@ -66,7 +66,7 @@ const claimSQL = `WITH seen AS MATERIALIZED (
     INSERT INTO journal (tenant_id, rid, seq, kind, from_state, to_state, generation, source, actor, at, data, digest, hash)
     SELECT tenant_id, rid, journal_seq, $18, $3, $8, generation, 'worker', 'system:worker', at, $19, $20::bytea, journal_head FROM moved
   ), exposed AS (
-    UPDATE dispatches d SET exposed = true, key_dies_at = m.key_ends_at, absence_counts_from = greatest(d.absence_counts_from, m.not_after + $14::interval)
+    UPDATE dispatches d SET exposed = true, key_expires_at = m.key_ends_at, absence_counts_from = greatest(d.absence_counts_from, m.not_after + $14::interval)
     FROM moved m WHERE $6::text = 'SEND' AND (d.tenant_id, d.rid, d.no) = (m.tenant_id, m.rid, $7)
   ), spaced AS (
     UPDATE payments p SET next_send_at = m.at + $15::interval
@@ -83,8 +83,8 @@ func (s *Store) Claim(ctx context.Context, c refund.Claim) (refund.Claimed, erro
 	kind, spacing := refund.ClaimAsk, time.Duration(0)
 	if send {
 		kind, spacing = refund.ClaimSend, c.Contract.Limits.Spacing.D()
-		if c.State == refund.Pending {
-			to = refund.Processing
+		if c.State == refund.StatePending {
+			to = refund.StateProcessing
 		}
 	}
 	entry, err := claimEntry(c, kind, to)

@@ -36,11 +36,11 @@ func doorKinds() []cutKind {
 	return []cutKind{
 		through("a new refund", func(l *cutLane, id string) []refund.Intake {
 			return []refund.Intake{l.request("e"+id, id, "p"+id, 60, inlinePayment(100))}
-		}, refund.Accepted),
+		}, refund.Taken),
 		through("a group of everything", func(l *cutLane, id string) []refund.Intake {
 			return []refund.Intake{l.request("e1"+id, id, "p"+id, 60, inlinePayment(100)), l.event("e2"+id, id, "p"+id, 61, nil),
 				l.event("e3"+id, id+"_2", "p"+id, 60, nil), l.event("e4"+id, id+"_3", "unknown"+id, 60, nil), l.request("e1"+id, id, "p"+id, 60, nil)}
-		}, refund.Accepted, refund.Conflict, refund.Refused, refund.Waiting, refund.Replayed),
+		}, refund.Taken, refund.Conflict, refund.Refused, refund.Waiting, refund.Replayed),
 		{name: "a capture", prepare: func(l *cutLane, id string) (operation, look) { // which has no id of ours: its repeat is a replay
 			g := []refund.Intake{l.captured("e"+id, "p"+id, "c1", 100)}
 			return func() error { _, err := l.door.Accept(l.t.Context(), g); return err }, func() {
@@ -49,9 +49,9 @@ func doorKinds() []cutKind {
 		}},
 		{name: "an unreadable message", prepare: func(l *cutLane, id string) (operation, look) {
 			return func() error {
-					return l.cut.ParkPoison(l.t.Context(), l.tenant.ID, refund.EventKey{Consumer: "orders"}, "undecodable", refund.Park{Place: "poison/" + id, Body: []byte("?")})
+					return l.cut.ParkUndecodable(l.t.Context(), l.tenant.ID, refund.EventID{Consumer: "orders"}, "undecodable", refund.Park{Position: "poison/" + id, Body: []byte("?")})
 				}, func() {
-					l.wantCount("one parked message", 1, `SELECT count(*) FROM parked WHERE place = $1`, "poison/"+id)
+					l.wantCount("one parked message", 1, `SELECT count(*) FROM parked WHERE position = $1`, "poison/"+id)
 				}
 		}},
 		{name: "a payment's first snapshot", prepare: func(l *cutLane, id string) (operation, look) {
@@ -118,7 +118,7 @@ func ownershipKinds() []cutKind {
 			k := l.refund(l.t, id)
 			return l.claimCut(k, refund.AttemptSend), func() {
 				r := l.load(l.t, k)
-				if claimed := r.State == refund.Processing; claimed != (len(r.Attempts) == 1) || claimed != r.Exposed {
+				if claimed := r.State == refund.StateProcessing; claimed != (len(r.Attempts) == 1) || claimed != r.Exposed {
 					l.t.Errorf("%s with %d attempts, exposed %t", r.State, len(r.Attempts), r.Exposed)
 				}
 			}
@@ -127,7 +127,7 @@ func ownershipKinds() []cutKind {
 			k := l.refund(l.t, id)
 			l.enter(l.t, k, answered(l.claim(l.t, k, refund.AttemptSend, 10*time.Second), refund.Unknown))
 			return l.claimCut(k, refund.AttemptQuery), func() {
-				if r := l.wantState(l.t, k, refund.InDoubt); (r.Generation == 2) != (len(r.Attempts) == 2) {
+				if r := l.wantState(l.t, k, refund.StateUnknown); (r.Generation == 2) != (len(r.Attempts) == 2) {
 					l.t.Errorf("generation %d with %d attempts", r.Generation, len(r.Attempts))
 				}
 			}
@@ -138,13 +138,13 @@ func ownershipKinds() []cutKind {
 			return func() error {
 				_, err := l.cut.Ask(l.t.Context(), l.claimOf(l.load(l.t, k), refund.AttemptQuery, 10*time.Second))
 				return err
-			}, func() { l.wantState(l.t, k, refund.Failed) }
+			}, func() { l.wantState(l.t, k, refund.StateFailed) }
 		}},
 		{name: "a postponement", alone: postponeSQL, prepare: func(l *cutLane, id string) (operation, look) {
 			k := l.refund(l.t, id)
 			until := time.Now().Add(time.Hour).Truncate(time.Second)
 			return func() error {
-					return l.cut.Postpone(l.t.Context(), k, 0, refund.Step{Do: refund.DoWait, Until: until, Why: refund.PendingSpacing})
+					return l.cut.Reschedule(l.t.Context(), k, 0, refund.Step{Kind: refund.StepWait, Until: until, Why: refund.PendingSpacing})
 				}, func() {
 					if r := l.load(l.t, k); !r.NextActionAt.Equal(until) || r.PendingReason != refund.PendingSpacing {
 						l.t.Errorf("timer %s because %s", r.NextActionAt, r.PendingReason)
@@ -164,17 +164,17 @@ func ownershipKinds() []cutKind {
 			k := l.refund(l.t, id)
 			l.claim(l.t, k, refund.AttemptSend, 20*time.Millisecond)
 			l.waitUntil(l.t, l.load(l.t, k).LeaseEndsAt)
-			return l.sweep, func() { l.wantState(l.t, k, refund.InDoubt) }
+			return l.sweep, func() { l.wantState(l.t, k, refund.StateUnknown) }
 		}},
 		{name: "a waking of what waits", skip: 1, prepare: func(l *cutLane, id string) (operation, look) {
 			l.refund(l.t, id)
-			if _, err := l.pool.Exec(l.t.Context(), `INSERT INTO parked (tenant_id, parked_id, consumer, place, headers, body, reason, wake_payment, tries)
+			if _, err := l.pool.Exec(l.t.Context(), `INSERT INTO parked (tenant_id, parked_id, consumer, position, headers, body, reason, wake_payment, tries)
 				VALUES ($1, gen_random_uuid(), 'orders', $2, '{}', '', 'payment-unknown', $3, 1)`, int64(l.tenant.ID), "wait/"+id, "pay_"+id+"_0"); err != nil {
 				l.t.Fatal(err)
 			}
 			return l.sweep, func() {
-				l.wantCount("tried again", 1, `SELECT count(*) FROM parked WHERE place = $1 AND tries > 1`, "wait/"+id)
-				if _, err := l.pool.Exec(l.t.Context(), `UPDATE parked SET done_at = now(), done_how = 'discarded' WHERE place = $1`, "wait/"+id); err != nil {
+				l.wantCount("tried again", 1, `SELECT count(*) FROM parked WHERE position = $1 AND tries > 1`, "wait/"+id)
+				if _, err := l.pool.Exec(l.t.Context(), `UPDATE parked SET done_at = now(), done_how = 'discarded' WHERE position = $1`, "wait/"+id); err != nil {
 					l.t.Fatal(err)
 				}
 			}
@@ -182,14 +182,14 @@ func ownershipKinds() []cutKind {
 	}
 }
 
-func (l *cutLane) claimCut(k refund.Key, kind refund.AttemptKind) operation {
+func (l *cutLane) claimCut(k refund.RefundRef, kind refund.AttemptKind) operation {
 	return func() error {
 		_, err := l.cut.Claim(l.t.Context(), l.claimOf(l.load(l.t, k), kind, 10*time.Second))
 		return err
 	}
 }
 
-func (l *cutLane) due(k refund.Key) {
+func (l *cutLane) due(k refund.RefundRef) {
 	l.t.Helper()
 	if _, err := l.pool.Exec(l.t.Context(), `UPDATE refunds SET next_action_at = now() - interval '1 s' WHERE rid = $1`, [16]byte(k.RID)); err != nil {
 		l.t.Fatal(err)
@@ -202,7 +202,7 @@ func (l *cutLane) sweep() error {
 }
 
 // entering is a fact about a refund that way has brought to where it is entered.
-func entering(name string, want refund.State, way func(l *cutLane, k refund.Key) refund.Fact) cutKind {
+func entering(name string, want refund.State, way func(l *cutLane, k refund.RefundRef) refund.Fact) cutKind {
 	return cutKind{name: name, prepare: func(l *cutLane, id string) (operation, look) {
 		k := l.refund(l.t, id)
 		f := way(l, k)
@@ -224,7 +224,7 @@ func entering(name string, want refund.State, way func(l *cutLane, k refund.Key)
 
 // answering is the answer to the first send.
 func answering(kind refund.FactKind, want refund.State) cutKind {
-	return entering("the answer "+string(kind), want, func(l *cutLane, k refund.Key) refund.Fact {
+	return entering("the answer "+string(kind), want, func(l *cutLane, k refund.RefundRef) refund.Fact {
 		f := answered(l.claim(l.t, k, refund.AttemptSend, 10*time.Second), kind)
 		if kind == refund.Succeeded || kind == refund.Acknowledged {
 			f.ChannelRefundID = "ch_" + k.RID.String()
@@ -234,7 +234,7 @@ func answering(kind refund.FactKind, want refund.State) cutKind {
 }
 
 // unclear leaves a send without a usable answer, past everything it can do.
-func (l *cutLane) unclear(k refund.Key) refund.Record {
+func (l *cutLane) unclear(k refund.RefundRef) refund.Record {
 	claimed := l.claim(l.t, k, refund.AttemptSend, 50*time.Millisecond)
 	l.enter(l.t, k, answered(claimed, refund.Unknown))
 	l.waitUntil(l.t, claimed.NotAfter.Add(l.contract.Horizon.D()))
@@ -246,35 +246,35 @@ func factKinds() []cutKind {
 		return refund.Fact{Kind: kind, Generation: r.Generation, Source: "worker", Actor: "system:worker"}
 	}
 	kinds := []cutKind{
-		answering(refund.Succeeded, refund.Success), answering(refund.Acknowledged, refund.InChannel), answering(refund.RefusedClean, refund.Failed),
-		answering(refund.RefusedEcho, refund.InDoubt), answering(refund.RefusedNewNumber, refund.Pending), answering(refund.Retryable, refund.Pending),
-		answering(refund.NotSent, refund.Pending), answering(refund.Unknown, refund.InDoubt),
-		entering("the end of a lease", refund.InDoubt, func(l *cutLane, k refund.Key) refund.Fact {
+		answering(refund.Succeeded, refund.StateSuccess), answering(refund.Acknowledged, refund.StateAccepted), answering(refund.RefusedClean, refund.StateFailed),
+		answering(refund.RefusedEcho, refund.StateUnknown), answering(refund.RefusedNewNumber, refund.StatePending), answering(refund.Retryable, refund.StatePending),
+		answering(refund.NotSent, refund.StatePending), answering(refund.Unknown, refund.StateUnknown),
+		entering("the end of a lease", refund.StateUnknown, func(l *cutLane, k refund.RefundRef) refund.Fact {
 			c := l.claim(l.t, k, refund.AttemptSend, 20*time.Millisecond)
 			l.waitUntil(l.t, l.load(l.t, k).LeaseEndsAt)
 			return refund.Fact{Kind: refund.LeaseEnd, Generation: c.Generation, Source: "sweeper", Actor: "system:sweeper"}
 		}),
-		entering("a proven absence", refund.Pending, func(l *cutLane, k refund.Key) refund.Fact {
+		entering("a proven absence", refund.StatePending, func(l *cutLane, k refund.RefundRef) refund.Fact {
 			l.unclear(k)
 			return answered(l.claim(l.t, k, refund.AttemptQuery, 10*time.Second), refund.NotFound)
 		}),
-		entering("a final failure", refund.Failed, func(l *cutLane, k refund.Key) refund.Fact {
+		entering("a final failure", refund.StateFailed, func(l *cutLane, k refund.RefundRef) refund.Fact {
 			l.unclear(k)
 			return answered(l.claim(l.t, k, refund.AttemptQuery, 10*time.Second), refund.FailedFinal)
 		}),
-		entering("a return", refund.ReversedSt, func(l *cutLane, k refund.Key) refund.Fact {
+		entering("a return", refund.StateReversed, func(l *cutLane, k refund.RefundRef) refund.Fact {
 			l.enter(l.t, k, succeeded(l.claim(l.t, k, refund.AttemptSend, 10*time.Second), "ch_"+k.RID.String()))
 			return refund.Fact{Kind: refund.Reversed, ChannelRefundID: "ch_" + k.RID.String(), Source: "settlement", Actor: "system:settlement"}
 		}),
-		entering("a return of what was not known", refund.ReversedSt, func(l *cutLane, k refund.Key) refund.Fact {
+		entering("a return of what was not known", refund.StateReversed, func(l *cutLane, k refund.RefundRef) refund.Fact {
 			l.unclear(k)
 			return refund.Fact{Kind: refund.Reversed, ChannelRefundID: "ch_" + k.RID.String(), Source: "settlement", Actor: "system:settlement"}
 		}),
-		entering("a late success", refund.Success, func(l *cutLane, k refund.Key) refund.Fact {
+		entering("a late success", refund.StateSuccess, func(l *cutLane, k refund.RefundRef) refund.Fact {
 			l.enter(l.t, k, answered(l.claim(l.t, k, refund.AttemptSend, 10*time.Second), refund.RefusedClean))
 			return refund.Fact{Kind: refund.Succeeded, ChannelRefundID: "ch_" + k.RID.String(), Amount: 100, Currency: "USD", Source: "notice", Actor: "system:notices"}
 		}),
-		entering("a deadline", refund.InDoubt, func(l *cutLane, k refund.Key) refund.Fact {
+		entering("a deadline", refund.StateUnknown, func(l *cutLane, k refund.RefundRef) refund.Fact {
 			r := l.unclear(k)
 			if _, err := l.pool.Exec(l.t.Context(), `UPDATE refunds SET state_since = state_since - interval '2 h' WHERE rid = $1`, [16]byte(r.RID)); err != nil {
 				l.t.Fatal(err)
@@ -283,18 +283,18 @@ func factKinds() []cutKind {
 			f.Reason = refund.CaseDeadline
 			return f
 		}),
-		entering("the end of a number by time", refund.Failed, func(l *cutLane, k refund.Key) refund.Fact {
+		entering("the end of a number by time", refund.StateFailed, func(l *cutLane, k refund.RefundRef) refund.Fact {
 			c := l.claim(l.t, k, refund.AttemptSend, 3*time.Second)
 			l.enter(l.t, k, answered(c, refund.Unknown))
 			l.enter(l.t, k, refund.Fact{Kind: refund.FailedFinal, Source: "notice", Actor: "system:notices"})
-			l.wantState(l.t, k, refund.InDoubt) // its send may still act
+			l.wantState(l.t, k, refund.StateUnknown) // its send may still act
 			l.waitUntil(l.t, c.NotAfter.Add(l.contract.Horizon.D()))
 			return own(l.load(l.t, k), refund.Settled)
 		}),
 	}
 	return append(kinds, cutKind{name: "a withdrawal", prepare: func(l *cutLane, id string) (operation, look) {
 		k := l.refund(l.t, id)
-		return func() error { _, err := l.cut.Cancel(l.t.Context(), k, "actor:ann"); return err }, func() { l.wantState(l.t, k, refund.Canceled) }
+		return func() error { _, err := l.cut.Cancel(l.t.Context(), k, "actor:ann"); return err }, func() { l.wantState(l.t, k, refund.StateCanceled) }
 	}})
 }
 
@@ -304,7 +304,7 @@ func peopleKinds() []cutKind {
 		{name: "a notice", prepare: func(l *cutLane, id string) (operation, look) {
 			k := l.refund(l.t, id)
 			l.unclear(k)
-			return l.told(id, l.number(l.t, k), "ch_"+id), func() { l.wantState(l.t, k, refund.Success) }
+			return l.told(id, l.number(l.t, k), "ch_"+id), func() { l.wantState(l.t, k, refund.StateSuccess) }
 		}},
 		{name: "a notice of nothing that is known", prepare: func(l *cutLane, id string) (operation, look) {
 			return l.told(id, "", "nobody_"+id), func() {
@@ -318,7 +318,7 @@ func peopleKinds() []cutKind {
 					out, err = l.door.Accept(l.t.Context(), []refund.Intake{l.request("e"+id, id, "p"+id, 100, inlinePayment(100))})
 					return err
 				}, func() {
-					wantVerdicts(l.t, out, refund.Accepted)
+					wantVerdicts(l.t, out, refund.Taken)
 					l.wantCount("the notice has its refund", 1, `SELECT count(*) FROM notices WHERE body = $1 AND rid IS NOT NULL`, []byte(id))
 				}
 		}},
@@ -329,7 +329,7 @@ func peopleKinds() []cutKind {
 			if _, err := l.pool.Exec(l.t.Context(), `UPDATE notices SET number = $2 WHERE body = $1`, []byte(id), l.number(l.t, k)); err != nil {
 				l.t.Fatal(err)
 			}
-			return func() error { _, err := l.cut.MatchNotices(l.t.Context()); return err }, func() { l.wantState(l.t, k, refund.Success) }
+			return func() error { _, err := l.cut.MatchNotices(l.t.Context()); return err }, func() { l.wantState(l.t, k, refund.StateSuccess) }
 		}},
 		{name: "a line of a list", prepare: func(l *cutLane, id string) (operation, look) {
 			l.refund(l.t, id)
@@ -350,14 +350,14 @@ func peopleKinds() []cutKind {
 		}},
 		{name: "an approval that takes effect", prepare: func(l *cutLane, id string) (operation, look) {
 			r := l.inDoubt(id)
-			d := l.propose(l.t, r.Key, refund.ActionConfirmNotDone)
+			d := l.propose(l.t, r.RefundRef, refund.ActionConfirmNotDone)
 			return func() error {
 				_, err := l.cut.Judge(l.t.Context(), refund.Approval{Tenant: r.Tenant, CaseID: d.CaseID, DecisionID: d.ID, Approve: true, Actor: "bob"})
 				return err
-			}, func() { l.wantState(l.t, r.Key, refund.Failed) }
+			}, func() { l.wantState(l.t, r.RefundRef, refund.StateFailed) }
 		}},
 		{name: "a decision that takes effect later", skip: 1, prepare: func(l *cutLane, id string) (operation, look) {
-			var k refund.Key
+			var k refund.RefundRef
 			l.inTime(func(lease time.Duration, try string) bool {
 				k = l.refund(l.t, id+try)
 				claimed := l.claim(l.t, k, refund.AttemptSend, lease)
@@ -370,7 +370,7 @@ func peopleKinds() []cutKind {
 				defer l.waitUntil(l.t, claimed.NotAfter.Add(l.contract.Horizon.D()))
 				return d.AppliedAt.IsZero()
 			})
-			return func() error { return errors.Join(l.sweep(), l.sweep()) }, func() { l.wantState(l.t, k, refund.Failed) } // a pass leaves it to the next one
+			return func() error { return errors.Join(l.sweep(), l.sweep()) }, func() { l.wantState(l.t, k, refund.StateFailed) } // a pass leaves it to the next one
 		}},
 	}
 }
@@ -388,13 +388,13 @@ func (l *cutLane) inTime(do func(lease time.Duration, try string) bool) {
 // keep has a notice that names nothing of ours yet.
 func (l *cutLane) keep(id, number string) {
 	l.t.Helper()
-	n := refund.KeptNotice{Notice: refund.Notice{Key: sha256.Sum256([]byte(id)), Number: number, ChannelRefundID: "ch_" + id, Status: refund.Succeeded, Amount: 100, Currency: "USD"},
+	n := refund.KeptNotice{Notice: refund.Notice{Digest: sha256.Sum256([]byte(id)), Number: number, ChannelRefundID: "ch_" + id, Status: refund.Succeeded, Amount: 100, Currency: "USD"},
 		Headers: map[string][]string{}, Body: []byte(id)}
 	l.receive(l.t, n, refund.NoticeKept)
 }
 
 func (l *cutLane) told(id, number, channelID string) operation {
-	n := refund.KeptNotice{Notice: refund.Notice{Key: sha256.Sum256([]byte(id)), Number: number, ChannelRefundID: channelID, Status: refund.Succeeded, Amount: 100, Currency: "USD"},
+	n := refund.KeptNotice{Notice: refund.Notice{Digest: sha256.Sum256([]byte(id)), Number: number, ChannelRefundID: channelID, Status: refund.Succeeded, Amount: 100, Currency: "USD"},
 		Headers: map[string][]string{}, Body: []byte(id)}
 	return func() error { _, err := l.cut.ReceiveNotice(l.t.Context(), "demo", n); return err }
 }
@@ -407,7 +407,7 @@ func (l *cutLane) inDoubt(id string) refund.Record {
 }
 
 // late opens the case of a deadline.
-func (l *cutLane) late(k refund.Key) refund.Record {
+func (l *cutLane) late(k refund.RefundRef) refund.Record {
 	l.t.Helper()
 	if _, err := l.pool.Exec(l.t.Context(), `UPDATE refunds SET state_since = state_since - interval '2 h' WHERE rid = $1`, [16]byte(k.RID)); err != nil {
 		l.t.Fatal(err)

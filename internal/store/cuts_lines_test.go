@@ -14,7 +14,7 @@ func lineKinds() []cutKind {
 			l.unclear(k)
 			return l.listed(id, "re_"+id, 100), func() {
 				l.wantCount("the held line", 1, `SELECT count(*) FROM effects WHERE channel_refund_id = $1 AND status = 'HELD'`, "re_"+id)
-				l.wantReasons(l.t, l.load(l.t, k), refund.CaseHeld)
+				l.wantReasons(l.t, l.load(l.t, k), refund.CaseUnmatchedLine)
 			}
 		}},
 		{name: "a held line that is nobody's any more", prepare: func(l *cutLane, id string) (operation, look) {
@@ -28,13 +28,13 @@ func lineKinds() []cutKind {
 			}
 		}},
 		{name: "a line that gives its id", prepare: func(l *cutLane, id string) (operation, look) {
-			l.decide(l.t, l.inDoubt(id).Key, refund.ActionConfirmSuccess)
+			l.decide(l.t, l.inDoubt(id).RefundRef, refund.ActionConfirmSuccess)
 			return l.listed(id, "re_"+id, 100), func() {
 				l.wantCount("the effect with an id", 1, `SELECT count(*) FROM effects WHERE channel_refund_id = $1 AND rid IS NOT NULL`, "re_"+id)
 			}
 		}},
 		{name: "an id that is taken back", prepare: func(l *cutLane, id string) (operation, look) {
-			l.decide(l.t, l.inDoubt(id).Key, refund.ActionConfirmSuccess)
+			l.decide(l.t, l.inDoubt(id).RefundRef, refund.ActionConfirmSuccess)
 			l.lines(l.t, l.payment(id), true, foreign("re_"+id, 100))
 			owner := l.refund(l.t, id+"o")
 			f := succeeded(l.claim(l.t, owner, refund.AttemptSend, 10*time.Second), "re_"+id)
@@ -44,10 +44,10 @@ func lineKinds() []cutKind {
 		}},
 		{name: "a rejection", prepare: func(l *cutLane, id string) (operation, look) {
 			r := l.inDoubt(id)
-			d := l.propose(l.t, r.Key, refund.ActionConfirmNotDone)
+			d := l.propose(l.t, r.RefundRef, refund.ActionConfirmNotDone)
 			return l.judging(d, false), func() {
 				l.wantVerdict(d, refund.DecisionRejected)
-				l.wantState(l.t, r.Key, refund.InDoubt)
+				l.wantState(l.t, r.RefundRef, refund.StateUnknown)
 			}
 		}},
 		{name: "an approval that has to wait", prepare: func(l *cutLane, id string) (operation, look) {
@@ -62,16 +62,16 @@ func lineKinds() []cutKind {
 				if _, err := l.Sweep(l.t.Context(), 1000); err != nil {
 					l.t.Fatal(err)
 				}
-				l.wantState(l.t, k, refund.Failed)
+				l.wantState(l.t, k, refund.StateFailed)
 			}
 		}},
 		{name: "an excess that is accepted", prepare: func(l *cutLane, id string) (operation, look) {
-			d, _, err := l.Propose(l.t.Context(), refund.Proposal{Tenant: l.tenant.ID, CaseID: l.tooMuch(id), Action: refund.ActionAcknowledge, Evidence: "ticket 4711", Actor: "ann"})
+			d, _, err := l.Propose(l.t.Context(), refund.Proposal{Tenant: l.tenant.ID, CaseID: l.tooMuch(id), Action: refund.ActionAcceptAsIs, Evidence: "ticket 4711", Actor: "ann"})
 			if err != nil {
 				l.t.Fatal(err)
 			}
 			return l.judging(d, true), func() {
-				l.wantCount("the case is closed", 1, `SELECT count(*) FROM cases WHERE case_id = $1 AND closed_how = 'decision:acknowledge'`, [16]byte(d.CaseID))
+				l.wantCount("the case is closed", 1, `SELECT count(*) FROM cases WHERE case_id = $1 AND closed_how = 'decision:accept-as-is'`, [16]byte(d.CaseID))
 			}
 		}},
 		{name: "a case that is over, by the sweep", alone: settledPaymentsSQL, prepare: func(l *cutLane, id string) (operation, look) {

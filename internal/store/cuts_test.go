@@ -84,7 +84,7 @@ func newCutLane(t *testing.T) *cutLane {
 	})
 	w, url := newWireCutter(t, c.url)
 	l := &cutLane{court: c, t: t, cut: c.openSecond(t, url), cutter: w}
-	l.door = refund.NewDoor(refund.DoorConfig{Gate: l.cut, NewRID: NewRID})
+	l.door = refund.NewDoor(refund.DoorConfig{Accepter: l.cut, NewRID: NewRID})
 	t.Cleanup(l.door.Stop)
 	return l
 }

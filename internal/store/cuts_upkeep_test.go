@@ -41,7 +41,7 @@ func upkeepKinds() []cutKind {
 			}
 		}},
 		{name: "deliveries", alone: sqlTrace, once: true, prepare: func(l *cutLane, id string) (operation, look) {
-			d := refund.Delivery{Tenant: l.tenant.ID, Event: refund.EventKey{Consumer: "orders", Source: "/s", ID: id}, Transport: "nats:" + id, Outcome: "ACCEPTED"}
+			d := refund.Delivery{Tenant: l.tenant.ID, Event: refund.EventID{Consumer: "orders", Source: "/s", ID: id}, Transport: "nats:" + id, Outcome: "TAKEN"}
 			return func() error { return l.cut.Trace(l.t.Context(), []refund.Delivery{d, d}) }, func() {
 				if n := l.count(l.t, `SELECT count(*) FROM deliveries WHERE event_id = $1`, id); n != 0 && n != 2 {
 					l.t.Errorf("%d of two deliveries", n)
@@ -93,7 +93,7 @@ func upkeepKinds() []cutKind {
 func (l *cutLane) parked(id string) refund.RID {
 	l.t.Helper()
 	is := NewRID()
-	if _, err := l.pool.Exec(l.t.Context(), `INSERT INTO parked (tenant_id, parked_id, consumer, place, headers, body, reason, tries)
+	if _, err := l.pool.Exec(l.t.Context(), `INSERT INTO parked (tenant_id, parked_id, consumer, position, headers, body, reason, tries)
 		VALUES ($1, $2, 'orders', $3, '{}', 'x', 'undecodable', 1)`, int64(l.tenant.ID), [16]byte(is), "junk/"+id); err != nil {
 		l.t.Fatal(err)
 	}
@@ -138,9 +138,9 @@ func epochKinds() []cutKind {
 					l.resumed()
 				}
 		}},
-		{name: "how long new refunds are marked", alone: reseenSQL, prepare: func(l *cutLane, _ string) (operation, look) {
-			return func() error { return l.cut.SetReseen(l.t.Context(), time.Hour) }, func() {
-				l.wantCount("an hour", 1, `SELECT count(*) FROM installation WHERE reseen_until > now() + interval '50 min'`)
+		{name: "how long new refunds are marked", alone: markNewSQL, prepare: func(l *cutLane, _ string) (operation, look) {
+			return func() error { return l.cut.SetMarkNew(l.t.Context(), time.Hour) }, func() {
+				l.wantCount("an hour", 1, `SELECT count(*) FROM installation WHERE mark_new_until > now() + interval '50 min'`)
 				l.resumed()
 			}
 		}},
@@ -156,7 +156,7 @@ func (l *cutLane) resumed() {
 		_, err = l.ExposeEpoch(l.t.Context(), ExposeConfig{})
 	}
 	if err == nil {
-		err = l.SetReseen(l.t.Context(), 0)
+		err = l.SetMarkNew(l.t.Context(), 0)
 	}
 	if err != nil {
 		l.t.Fatal(err)

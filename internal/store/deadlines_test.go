@@ -16,30 +16,30 @@ func TestDeadlinesEndInACase(t *testing.T) {
 	}
 	for name, w := range map[string]struct {
 		contract func(*refund.Contract)
-		reach    func(*testing.T, *court, refund.Key)
+		reach    func(*testing.T, *court, refund.RefundRef)
 		state    refund.State
 		reason   refund.CaseReason
-		then     refund.Do
+		then     refund.StepKind
 	}{
 		"PENDING, may be sent again": {func(c *refund.Contract) { c.Waits.Pending = soon },
-			func(t *testing.T, c *court, k refund.Key) { c.send(t, k, refund.Retryable, "") }, refund.Pending, refund.CaseDeadline, refund.DoWait},
+			func(t *testing.T, c *court, k refund.RefundRef) { c.send(t, k, refund.Retryable, "") }, refund.StatePending, refund.CaseDeadline, refund.StepWait},
 		"UNKNOWN, can be asked": {func(c *refund.Contract) { query(c); c.Waits.Unknown = soon },
-			func(t *testing.T, c *court, k refund.Key) { c.send(t, k, refund.Unknown, "") }, refund.InDoubt, refund.CaseDeadline, refund.DoWait},
+			func(t *testing.T, c *court, k refund.RefundRef) { c.send(t, k, refund.Unknown, "") }, refund.StateUnknown, refund.CaseDeadline, refund.StepWait},
 		"UNKNOWN, only notices": {func(c *refund.Contract) { c.Notices = true; c.Waits.Unknown = soon },
-			func(t *testing.T, c *court, k refund.Key) { c.send(t, k, refund.Unknown, "") }, refund.InDoubt, refund.CaseDeadline, refund.DoWait},
+			func(t *testing.T, c *court, k refund.RefundRef) { c.send(t, k, refund.Unknown, "") }, refund.StateUnknown, refund.CaseDeadline, refund.StepWait},
 		"UNKNOWN, nothing to wait for": {nil,
-			func(t *testing.T, c *court, k refund.Key) { c.send(t, k, refund.Unknown, "") }, refund.InDoubt, refund.CaseNoStep, refund.DoWait},
-		"UNKNOWN, the lease ended": {nil, func(t *testing.T, c *court, k refund.Key) {
+			func(t *testing.T, c *court, k refund.RefundRef) { c.send(t, k, refund.Unknown, "") }, refund.StateUnknown, refund.CaseNoStep, refund.StepWait},
+		"UNKNOWN, the lease ended": {nil, func(t *testing.T, c *court, k refund.RefundRef) {
 			claimed := c.send(t, k, "", "")
 			c.waitUntil(t, c.load(t, k).LeaseEndsAt)
 			c.enter(t, k, refund.Fact{Kind: refund.LeaseEnd, Generation: claimed.Generation, Source: "sweeper"})
-		}, refund.InDoubt, refund.CaseNoStep, refund.DoWait},
+		}, refund.StateUnknown, refund.CaseNoStep, refund.StepWait},
 		"ACCEPTED": {func(c *refund.Contract) { c.Notices = true; c.Waits.Accepted = soon },
-			func(t *testing.T, c *court, k refund.Key) { c.send(t, k, refund.Acknowledged, "ch_1") }, refund.InChannel, refund.CaseDeadline, refund.DoWait},
+			func(t *testing.T, c *court, k refund.RefundRef) { c.send(t, k, refund.Acknowledged, "ch_1") }, refund.StateAccepted, refund.CaseDeadline, refund.StepWait},
 		"ACCEPTED, nothing to wait for": {nil,
-			func(t *testing.T, c *court, k refund.Key) { c.send(t, k, refund.Acknowledged, "ch_1") }, refund.InChannel, refund.CaseNoStep, refund.DoWait},
+			func(t *testing.T, c *court, k refund.RefundRef) { c.send(t, k, refund.Acknowledged, "ch_1") }, refund.StateAccepted, refund.CaseNoStep, refund.StepWait},
 		"PENDING, the ask is not answered": {func(c *refund.Contract) { listing(c); c.Waits.Unknown, c.Waits.Pending = soon, soon },
-			func(t *testing.T, c *court, k refund.Key) { c.stuck(t, k); c.decide(t, k, refund.ActionResend) }, refund.Pending, refund.CaseDeadline, refund.DoList},
+			func(t *testing.T, c *court, k refund.RefundRef) { c.stuck(t, k); c.decide(t, k, refund.ActionResend) }, refund.StatePending, refund.CaseDeadline, refund.StepList},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -48,7 +48,7 @@ func TestDeadlinesEndInACase(t *testing.T) {
 			w.reach(t, c, k)
 			r := c.wantState(t, k, w.state)
 			step := refund.Decide(r, c.contract, r.Now)
-			if step.Do != refund.DoCase || step.Reason != w.reason {
+			if step.Kind != refund.StepOpenCase || step.Reason != w.reason {
 				t.Fatalf("next %+v, want a case because of %s", step, w.reason)
 			}
 			due := refund.Fact{Kind: refund.Deadline, Reason: step.Reason, Generation: r.Generation, Source: "worker", Actor: "system:worker"}
@@ -58,7 +58,7 @@ func TestDeadlinesEndInACase(t *testing.T) {
 			if r.NextActionAt.IsZero() {
 				t.Error("what waits for a person keeps its timer")
 			}
-			if next := refund.Decide(r, c.contract, r.Now); next.Do != w.then {
+			if next := refund.Decide(r, c.contract, r.Now); next.Kind != w.then {
 				t.Errorf("then %+v, want %s", next, w.then)
 			}
 			if _, err := c.Enter(t.Context(), k, due, c.contract); err == nil {
@@ -83,7 +83,7 @@ func TestSweepCountsAndRepairsWhatIsOverdue(t *testing.T) {
 		}
 	}
 	s, err := f.Sweep(t.Context(), 10)
-	if err != nil || s.Overdue != 1 || s.Woken != 2 {
+	if err != nil || s.Overdue != 1 || s.Enqueued != 2 {
 		t.Errorf("%+v %v, want two due and one of them overdue", s, err)
 	}
 	if jobs := f.jobs.take(); len(jobs) != 2 {

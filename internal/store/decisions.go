@@ -38,10 +38,6 @@ const (
 // mostDecisions bounds how many decisions of one case are read.
 const mostDecisions = 100
 
-// decisionNames are the database's words for actions.
-var decisionNames = map[refund.Action]string{refund.ActionConfirmSuccess: "CONFIRM_SUCCESS", refund.ActionConfirmNotDone: "CONFIRM_NOT_DONE",
-	refund.ActionResend: "RESEND", refund.ActionWait: "WAIT", refund.ActionAcknowledge: "ACKNOWLEDGE", refund.ActionTakeBack: "TAKE_BACK"}
-
 // Propose stores what a person wants to decide about a case, bound to the refund as it stands. The same proposal again is the one that
 // is there, with created = false. A newer proposal of the same maker takes the place of the older one.
 //
@@ -136,7 +132,7 @@ func (s *Store) withCase(ctx context.Context, tenant refund.TenantID, id refund.
 		return fn(ctx, c)
 	}
 	if rid != nil {
-		return s.withRecord(ctx, refund.Key{Tenant: tenant, RID: *rid}, run)
+		return s.withRecord(ctx, refund.RefundRef{Tenant: tenant, RID: *rid}, run)
 	}
 	return s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		var r refund.Record
@@ -205,10 +201,10 @@ func (c *decidedCase) propose(ctx context.Context, p refund.Proposal, made refun
 	}
 	d := refund.Decision{ID: made, CaseID: c.id, Action: p.Action, JournalSeq: c.record.JournalSeq, EffectID: p.EffectID, Evidence: p.Evidence,
 		Maker: p.Actor, MadeAt: c.record.Now, ExpiresAt: c.record.Now.Add(refund.ApprovalTime)}
-	if c.ofPayment() || p.Action == refund.ActionAcknowledge {
+	if c.ofPayment() || p.Action == refund.ActionAcceptAsIs {
 		d.Excess = c.record.Payment.Excess
 	}
-	_, err := c.tx.Exec(ctx, insertDecisionSQL, int64(c.tenant), [16]byte(d.ID), [16]byte(c.id), decisionNames[d.Action], null(d.JournalSeq), d.Excess,
+	_, err := c.tx.Exec(ctx, insertDecisionSQL, int64(c.tenant), [16]byte(d.ID), [16]byte(c.id), string(d.Action), null(d.JournalSeq), d.Excess,
 		nullRID(d.EffectID), d.Evidence, c.actor, d.MadeAt, d.ExpiresAt)
 	return d, true, err
 }
@@ -316,12 +312,8 @@ func scanDecision(row pgx.CollectableRow) (refund.Decision, error) {
 		checked, applied *time.Time
 	)
 	err := row.Scan(&id, &caseID, &action, &seq, &excess, &effect, &d.Evidence, &d.Maker, &checker, &d.MadeAt, &d.ExpiresAt, &checked, &applied, &verdict)
+	d.Action = refund.Action(action)
 	d.ID, d.CaseID, d.JournalSeq, d.Excess, d.EffectID = id, caseID, deref(seq), deref(excess), deref(effect)
 	d.Checker, d.Verdict, d.CheckedAt, d.AppliedAt = deref(checker), refund.DecisionVerdict(deref(verdict)), deref(checked), deref(applied)
-	for a, name := range decisionNames {
-		if name == action {
-			d.Action = a
-		}
-	}
 	return d, err
 }

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	acknowledgeExcessSQL = `UPDATE payments SET excess_acknowledged = greatest(excess_acknowledged, excess) WHERE tenant_id = $1 AND payment_id = $2`
-	expireDecisionsSQL   = `UPDATE decisions SET verdict = 'EXPIRED', checked_at = now() WHERE verdict IS NULL AND expires_at <= now()`
+	acceptExcessSQL    = `UPDATE payments SET excess_accepted = greatest(excess_accepted, excess) WHERE tenant_id = $1 AND payment_id = $2`
+	expireDecisionsSQL = `UPDATE decisions SET verdict = 'EXPIRED', checked_at = now() WHERE verdict IS NULL AND expires_at <= now()`
 	// settledPaymentsSQL closes payments' cases whose excess a capture or a snapshot has taken away.
 	settledPaymentsSQL = `UPDATE cases c SET reasons = '{}', closed_at = now(), closed_how = 'fact:captured' FROM payments p
-    WHERE c.closed_at IS NULL AND c.rid IS NULL AND (p.tenant_id, p.payment_id) = (c.tenant_id, c.payment_id) AND p.excess <= p.excess_acknowledged`
+    WHERE c.closed_at IS NULL AND c.rid IS NULL AND (p.tenant_id, p.payment_id) = (c.tenant_id, c.payment_id) AND p.excess <= p.excess_accepted`
 	// orphansSQL ends proposals whose case was closed by something else.
 	orphansSQL = `UPDATE decisions d SET verdict = 'VOID', checked_at = now() FROM cases c
     WHERE d.verdict IS NULL AND (c.tenant_id, c.case_id) = (d.tenant_id, d.case_id) AND c.closed_at IS NOT NULL`
 	// approvedSQL finds approved decisions whose refund has no send that may still leave; the horizon is looked at under the lock.
 	approvedSQL = `SELECT d.tenant_id, d.case_id, d.decision_id FROM decisions d JOIN cases c ON (c.tenant_id, c.case_id) = (d.tenant_id, d.case_id)
-    WHERE d.verdict = 'APPROVED' AND d.action <> 'WAIT' AND d.applied_at IS NULL
+    WHERE d.verdict = 'APPROVED' AND d.action <> 'wait' AND d.applied_at IS NULL
       AND NOT EXISTS (SELECT FROM attempts a WHERE (a.tenant_id, a.rid) = (c.tenant_id, c.rid) AND a.kind = 'SEND' AND a.not_after > clock_timestamp())
     ORDER BY d.checked_at LIMIT $1`
 )
@@ -62,24 +62,24 @@ func (c *decidedCase) applyToRefund(ctx context.Context, d refund.Decision) erro
 		return err
 	}
 	c.s.name(&ch)
-	f := refund.Fact{Kind: refund.FactKind(decisionNames[d.Action]), Source: sourceDecision, Actor: "actor:" + d.Checker}
+	f := refund.Fact{Kind: refund.FactKind(d.Action), Source: sourceDecision, Actor: "actor:" + d.Checker}
 	if err := c.s.writeChange(ctx, c.tx, &ch, f); err != nil {
 		return err
 	}
 	if !ch.WakeNow {
 		return nil
 	}
-	return c.s.enqueue(ctx, c.tx, refund.Wakeup{Key: r.Key, Generation: r.Generation})
+	return c.s.enqueue(ctx, c.tx, refund.Wakeup{RefundRef: r.RefundRef, Generation: r.Generation})
 }
 
 // applyToPayment accepts the payment's excess as it is.
 func (c *decidedCase) applyToPayment(ctx context.Context, d refund.Decision) error {
-	if d.Action != refund.ActionAcknowledge {
+	if d.Action != refund.ActionAcceptAsIs {
 		return nil
 	}
 	b := &pgx.Batch{}
-	b.Queue(acknowledgeExcessSQL, int64(c.tenant), c.record.Payment.PaymentID)
-	b.Queue(closeCaseSQL, int64(c.tenant), [16]byte(c.id), c.record.Now, sourceDecision+":acknowledge")
+	b.Queue(acceptExcessSQL, int64(c.tenant), c.record.Payment.PaymentID)
+	b.Queue(closeCaseSQL, int64(c.tenant), [16]byte(c.id), c.record.Now, sourceDecision+":"+string(d.Action))
 	return c.tx.SendBatch(ctx, b).Close()
 }
 

@@ -42,17 +42,17 @@ func listing(c *refund.Contract) {
 }
 
 // pair accepts two refunds on one payment.
-func (c *court) pair(t *testing.T, payment string, captured, first, second int64) (a, b refund.Key) {
+func (c *court) pair(t *testing.T, payment string, captured, first, second int64) (a, b refund.RefundRef) {
 	t.Helper()
 	out := c.accept(t, c.request("e_"+payment+"_1", payment+"_1", payment, first, inlinePayment(captured)),
 		c.request("e_"+payment+"_2", payment+"_2", payment, second, inlinePayment(captured)))
-	wantVerdicts(t, out, refund.Accepted, refund.Accepted)
+	wantVerdicts(t, out, refund.Taken, refund.Taken)
 	c.jobs.take()
-	return out[0].Refund.Key, out[1].Refund.Key
+	return out[0].Refund.RefundRef, out[1].Refund.RefundRef
 }
 
 // send claims a send and gives it an answer; "" leaves it open.
-func (c *court) send(t *testing.T, k refund.Key, answer refund.FactKind, id string) refund.Claimed {
+func (c *court) send(t *testing.T, k refund.RefundRef, answer refund.FactKind, id string) refund.Claimed {
 	t.Helper()
 	claimed := c.claim(t, k, refund.AttemptSend, 50*time.Millisecond)
 	if answer != "" {
@@ -62,7 +62,7 @@ func (c *court) send(t *testing.T, k refund.Key, answer refund.FactKind, id stri
 }
 
 // stuck brings a refund to UNKNOWN under a case, its send past everything it can do.
-func (c *court) stuck(t *testing.T, k refund.Key) refund.Record {
+func (c *court) stuck(t *testing.T, k refund.RefundRef) refund.Record {
 	t.Helper()
 	claimed := c.send(t, k, refund.Unknown, "")
 	r := c.load(t, k)
@@ -71,12 +71,12 @@ func (c *court) stuck(t *testing.T, k refund.Key) refund.Record {
 	return c.load(t, k)
 }
 
-func (c *court) notice(t *testing.T, k refund.Key, kind refund.FactKind, dispatch int, id string) refund.Change {
+func (c *court) notice(t *testing.T, k refund.RefundRef, kind refund.FactKind, dispatch int, id string) refund.Change {
 	t.Helper()
 	return c.enter(t, k, refund.Fact{Kind: kind, Dispatch: dispatch, ChannelRefundID: id, Source: "notice", Actor: "system:notices"})
 }
 
-func (c *court) propose(t *testing.T, k refund.Key, a refund.Action) refund.Decision {
+func (c *court) propose(t *testing.T, k refund.RefundRef, a refund.Action) refund.Decision {
 	t.Helper()
 	r := c.load(t, k)
 	if r.Case == nil {
@@ -95,7 +95,7 @@ func (c *court) judge(t *testing.T, d refund.Decision, approve bool, actor strin
 }
 
 // decide proposes and approves, and expects that it takes effect at once.
-func (c *court) decide(t *testing.T, k refund.Key, a refund.Action) refund.Record {
+func (c *court) decide(t *testing.T, k refund.RefundRef, a refund.Action) refund.Record {
 	t.Helper()
 	d, err := c.judge(t, c.propose(t, k, a), true, "bob")
 	if err != nil || d.AppliedAt.IsZero() {
@@ -138,13 +138,13 @@ func (c *court) wantJust(t *testing.T) {
 		"held is what is held": `SELECT count(*) FROM payments p WHERE p.held <>
 			(SELECT coalesce(sum(e.counted), 0) FROM effects e WHERE (e.tenant_id, e.payment_id) = (p.tenant_id, p.payment_id) AND e.status = 'HELD')
 			+ (SELECT coalesce(sum(r.amount), 0) FROM refunds r WHERE (r.tenant_id, r.payment_id) = (p.tenant_id, p.payment_id) AND r.final_at IS NOT NULL AND r.exposed)`,
-		"excess has a case": `SELECT count(*) FROM payments p WHERE p.excess > p.excess_acknowledged AND NOT EXISTS
+		"excess has a case": `SELECT count(*) FROM payments p WHERE p.excess > p.excess_accepted AND NOT EXISTS
 			(SELECT FROM cases c WHERE c.tenant_id = p.tenant_id AND c.payment_id = p.payment_id AND c.closed_at IS NULL)`,
 		"every line's history ends in its status": `SELECT count(*) FROM effects e WHERE e.rid IS NULL AND e.status IS DISTINCT FROM
 			(SELECT v.to_status FROM effect_events v WHERE (v.tenant_id, v.effect_id) = (e.tenant_id, e.effect_id) ORDER BY v.n DESC LIMIT 1)`,
 		"an applied decision was approved by another": `SELECT count(*) FROM decisions WHERE applied_at IS NOT NULL AND (verdict IS DISTINCT FROM 'APPROVED' OR checker = maker)`,
-		"a decree has its decision":                   `SELECT count(*) FROM dispatches d WHERE d.decreed_by IS NOT NULL AND NOT EXISTS (SELECT FROM decisions x WHERE x.decision_id = d.decreed_by AND x.applied_at IS NOT NULL)`,
-		"an applied decision is in the journal": `SELECT count(*) FROM decisions x JOIN cases c USING (tenant_id, case_id) WHERE x.applied_at IS NOT NULL AND x.action <> 'WAIT' AND c.rid IS NOT NULL
+		"a decree has its decision":                   `SELECT count(*) FROM dispatches d WHERE d.overridden_by IS NOT NULL AND NOT EXISTS (SELECT FROM decisions x WHERE x.decision_id = d.overridden_by AND x.applied_at IS NOT NULL)`,
+		"an applied decision is in the journal": `SELECT count(*) FROM decisions x JOIN cases c USING (tenant_id, case_id) WHERE x.applied_at IS NOT NULL AND x.action <> 'wait' AND c.rid IS NOT NULL
 			AND 1 <> (SELECT count(*) FROM journal j WHERE (j.tenant_id, j.rid) = (c.tenant_id, c.rid) AND j.source = 'decision' AND j.data LIKE '%' || x.decision_id::text || '%')`,
 		"a closed case waits for nobody": `SELECT count(*) FROM decisions x JOIN cases c USING (tenant_id, case_id) WHERE c.closed_at IS NOT NULL
 			AND (x.verdict IS NULL OR (x.verdict = 'APPROVED' AND x.applied_at IS NULL))`,

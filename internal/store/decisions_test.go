@@ -25,9 +25,9 @@ func TestDecideNotDone(t *testing.T) {
 	if err != nil || got.AppliedAt.IsZero() || got.Checker != "bob" {
 		t.Fatalf("%+v %v", got, err)
 	}
-	r := c.wantState(t, k, refund.Failed)
+	r := c.wantState(t, k, refund.StateFailed)
 	c.wantReasons(t, r)
-	if r.Exposed || !r.NextActionAt.IsZero() || !r.Dispatches[0].Decreed || r.Payment.Reserved != 0 {
+	if r.Exposed || !r.NextActionAt.IsZero() || !r.Dispatches[0].Overridden || r.Payment.Reserved != 0 {
 		t.Errorf("%+v, numbers %+v", r.Refund, r.Dispatches)
 	}
 	if again, err := c.judge(t, d, true, "bob"); err != nil || again.AppliedAt.IsZero() {
@@ -51,13 +51,13 @@ func TestDecideSuccessAndTakeBack(t *testing.T) {
 	k := c.refund(t, "rf")
 	c.stuck(t, k)
 	r := c.decide(t, k, refund.ActionConfirmSuccess)
-	if r.State != refund.Success || len(r.Effects) != 1 || !r.Effects[0].ByPerson || r.Payment.Refunded != 100 || len(r.Facts) != 0 {
+	if r.State != refund.StateSuccess || len(r.Effects) != 1 || !r.Effects[0].ByPerson || r.Payment.Refunded != 100 || len(r.Facts) != 0 {
 		t.Fatalf("%s %+v %+v", r.State, r.Effects, r.Payment)
 	}
 	c.notice(t, k, refund.FailedFinal, 1, "")
-	c.wantReasons(t, c.wantState(t, k, refund.Success), refund.CaseContradiction)
-	r = c.decide(t, k, refund.ActionTakeBack)
-	if r.State != refund.ReversedSt || r.Payment.Refunded != 0 || !r.Dispatches[0].Decreed || len(r.Effects) != 1 || r.Effects[0].Status != refund.EffectReversed {
+	c.wantReasons(t, c.wantState(t, k, refund.StateSuccess), refund.CaseContradiction)
+	r = c.decide(t, k, refund.ActionRevokeConfirmation)
+	if r.State != refund.StateReversed || r.Payment.Refunded != 0 || !r.Dispatches[0].Overridden || len(r.Effects) != 1 || r.Effects[0].Status != refund.EffectReversed {
 		t.Errorf("%s %+v %+v", r.State, r.Effects, r.Payment)
 	}
 	c.wantJust(t)
@@ -71,13 +71,13 @@ func TestDecideResend(t *testing.T) {
 	c.stuck(t, k)
 	c.jobs.take()
 	r := c.decide(t, k, refund.ActionResend)
-	if r.State != refund.Pending || r.AskNo != 1 || r.DispatchNo != 2 || r.Case != nil || !r.Dispatches[0].Dead || !r.Dispatches[0].Decreed || r.Exposed {
+	if r.State != refund.StatePending || r.AskNo != 1 || r.DispatchNo != 2 || r.Case != nil || !r.Dispatches[0].Retired || !r.Dispatches[0].Overridden || r.Exposed {
 		t.Fatalf("%+v, numbers %+v", r.Refund, r.Dispatches)
 	}
-	if n := c.count(t, `SELECT count(*) FROM dispatch_deaths WHERE decision_id IS NOT NULL AND proof_attempt IS NULL AND no = 1`); n != 1 {
+	if n := c.count(t, `SELECT count(*) FROM retired_dispatches WHERE decision_id IS NOT NULL AND proof_attempt IS NULL AND no = 1`); n != 1 {
 		t.Errorf("%d deaths by decision", n)
 	}
-	if jobs := c.jobs.take(); len(jobs) != 1 || jobs[0].Key != k {
+	if jobs := c.jobs.take(); len(jobs) != 1 || jobs[0].RefundRef != k {
 		t.Errorf("the question is due at once: %v", jobs)
 	}
 	if _, err := c.Claim(t.Context(), c.claimOf(r, refund.AttemptSend, time.Second)); !errors.Is(err, refund.ErrNotOwner) {
@@ -87,7 +87,7 @@ func TestDecideResend(t *testing.T) {
 		t.Errorf("cancel while the ask is open: %v", err)
 	}
 	step := refund.Decide(r, c.contract, r.Now)
-	if step.Do != refund.DoList || step.Dispatch != 1 {
+	if step.Kind != refund.StepList || step.Dispatch != 1 {
 		t.Fatalf("next step %+v, want a question about number 1", step)
 	}
 	claim := c.claimOf(r, refund.AttemptList, time.Second)
@@ -97,12 +97,12 @@ func TestDecideResend(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.enter(t, k, answered(asked, refund.NotFound))
-	r = c.wantState(t, k, refund.Pending)
-	if r.AskNo != 0 || refund.Decide(r, c.contract, r.Now).Do != refund.DoSend {
+	r = c.wantState(t, k, refund.StatePending)
+	if r.AskNo != 0 || refund.Decide(r, c.contract, r.Now).Kind != refund.StepSend {
 		t.Errorf("ask %d, next %+v", r.AskNo, refund.Decide(r, c.contract, r.Now))
 	}
 	c.send(t, k, refund.Succeeded, "re_2")
-	c.wantState(t, k, refund.Success)
+	c.wantState(t, k, refund.StateSuccess)
 	c.wantJust(t)
 }
 
@@ -116,7 +116,7 @@ func TestDecideWait(t *testing.T) {
 		t.Errorf("wait changes nothing: %+v", after.Refund)
 	}
 	after = c.decide(t, k, refund.ActionConfirmNotDone) // and stands in nobody's way
-	if after.State != refund.Failed {
+	if after.State != refund.StateFailed {
 		t.Errorf("%s", after.State)
 	}
 	c.wantJust(t)
@@ -134,7 +134,7 @@ func TestDecisionTakesEffectLater(t *testing.T) {
 	if err != nil || !d.AppliedAt.IsZero() || d.Verdict != refund.DecisionApproved {
 		t.Fatalf("%+v %v: the send may still act", d, err)
 	}
-	c.wantState(t, k, refund.InDoubt)
+	c.wantState(t, k, refund.StateUnknown)
 	if s, err := c.Sweep(t.Context(), 100); err != nil || s.Decided != 0 {
 		t.Errorf("%+v %v: too early", s, err)
 	}
@@ -156,7 +156,7 @@ func TestDecisionTakesEffectLater(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	c.wantState(t, k, refund.Failed)
+	c.wantState(t, k, refund.StateFailed)
 	if decided != 1 {
 		t.Errorf("took effect %d times", decided)
 	}
@@ -181,7 +181,7 @@ func TestApprovedDecisionIsVoidedByAFact(t *testing.T) {
 	if s, err := c.Sweep(t.Context(), 100); err != nil || s.Decided != 0 {
 		t.Errorf("%+v %v", s, err)
 	}
-	c.wantState(t, k, refund.InChannel)
+	c.wantState(t, k, refund.StateAccepted)
 	c.wantJust(t)
 }
 
@@ -195,7 +195,7 @@ func TestC36StaleApproval(t *testing.T) {
 	c.notice(t, k, refund.Succeeded, 1, "ch_1")
 	_, err := c.judge(t, d, true, "bob")
 	wantProblem(t, "after a success", err, refund.CodeDecisionVoid)
-	r := c.wantState(t, k, refund.Success)
+	r := c.wantState(t, k, refund.StateSuccess)
 	if len(r.Effects) != 1 || r.Payment.Refunded != 100 {
 		t.Errorf("%+v", r.Effects)
 	}
@@ -210,21 +210,21 @@ func TestC26TruthIsRecorded(t *testing.T) {
 	c.stuck(t, k)
 	c.decide(t, k, refund.ActionConfirmNotDone)
 	c.notice(t, k, refund.Succeeded, 1, "ch_1")
-	r := c.wantState(t, k, refund.Success)
-	c.wantReasons(t, r, refund.CaseLate)
-	if r.Dispatches[0].Decreed && r.Exposed {
+	r := c.wantState(t, k, refund.StateSuccess)
+	c.wantReasons(t, r, refund.CaseSuccessAfterEnd)
+	if r.Dispatches[0].Overridden && r.Exposed {
 		t.Errorf("numbers %+v", r.Dispatches)
 	}
 	c.notice(t, k, refund.Succeeded, 1, "ch_2")
-	r = c.wantState(t, k, refund.Success)
-	c.wantReasons(t, r, refund.CaseLate, refund.CaseMulti, refund.CaseExcess)
-	if p := r.Payment; p.Refunded != 200 || p.Reserved != 50 || p.Excess != 100 || p.ExcessAllowed != 0 {
+	r = c.wantState(t, k, refund.StateSuccess)
+	c.wantReasons(t, r, refund.CaseSuccessAfterEnd, refund.CaseMultipleEffects, refund.CaseExcess)
+	if p := r.Payment; p.Refunded != 200 || p.Reserved != 50 || p.Excess != 100 || p.ExcessAccepted != 0 {
 		t.Errorf("%+v", p)
 	}
 	c.wantJust(t)
-	r = c.decide(t, k, refund.ActionAcknowledge)
+	r = c.decide(t, k, refund.ActionAcceptAsIs)
 	c.wantReasons(t, r)
-	if p := r.Payment; p.Excess != 100 || p.ExcessAllowed != 100 || !r.NextActionAt.IsZero() {
+	if p := r.Payment; p.Excess != 100 || p.ExcessAccepted != 100 || !r.NextActionAt.IsZero() {
 		t.Errorf("%+v", p)
 	}
 	c.wantJust(t)
@@ -237,9 +237,9 @@ func TestC27DeadNumberReversesNothing(t *testing.T) {
 	k := c.refund(t, "rf")
 	c.send(t, k, refund.RefusedNewNumber, "")
 	c.send(t, k, refund.Succeeded, "ch_2")
-	before := c.wantState(t, k, refund.Success)
+	before := c.wantState(t, k, refund.StateSuccess)
 	c.notice(t, k, refund.FailedFinal, 1, "ch_1")
-	r := c.wantState(t, k, refund.Success)
+	r := c.wantState(t, k, refund.StateSuccess)
 	c.wantReasons(t, r)
 	if r.Payment != before.Payment || len(r.Effects) != 1 || r.Effects[0].Status != refund.EffectMoved || !r.NextActionAt.IsZero() {
 		t.Errorf("%+v %+v", r.Payment, r.Effects)
@@ -285,7 +285,7 @@ func TestConcurrentApprovalsAreOne(t *testing.T) {
 	if len(approved) != 1 || others == 0 {
 		t.Errorf("approved by %v, told %d others", approved, others)
 	}
-	c.wantState(t, k, refund.Failed)
+	c.wantState(t, k, refund.StateFailed)
 	if n := c.count(t, `SELECT count(*) FROM journal WHERE source = 'decision'`); n != 1 {
 		t.Errorf("%d journal rows of one decision", n)
 	}
@@ -337,7 +337,7 @@ func TestProposalsReplaceExpireAndRefuse(t *testing.T) {
 		t.Errorf("rejected again: %+v %v", d, err)
 	}
 	var no *refund.NotAllowed
-	_, _, err = c.Propose(t.Context(), refund.Proposal{Tenant: k.Tenant, CaseID: r.Case.ID, Action: refund.ActionTakeBack, Evidence: "ticket 4714", Actor: "ann"})
+	_, _, err = c.Propose(t.Context(), refund.Proposal{Tenant: k.Tenant, CaseID: r.Case.ID, Action: refund.ActionRevokeConfirmation, Evidence: "ticket 4714", Actor: "ann"})
 	if !errors.As(err, &no) || no.Why != refund.ObstacleNotByPerson {
 		t.Errorf("%v", err)
 	}
@@ -347,7 +347,7 @@ func TestProposalsReplaceExpireAndRefuse(t *testing.T) {
 		t.Errorf("another tenant: %v", err)
 	}
 	old := NewRID() // a day ago
-	if _, err := c.pool.Exec(t.Context(), insertDecisionSQL, int64(k.Tenant), [16]byte(old), [16]byte(r.Case.ID), "CONFIRM_NOT_DONE", r.JournalSeq, nil, nil, "ticket 4717", 1,
+	if _, err := c.pool.Exec(t.Context(), insertDecisionSQL, int64(k.Tenant), [16]byte(old), [16]byte(r.Case.ID), "confirm-not-done", r.JournalSeq, nil, nil, "ticket 4717", 1,
 		r.Now.Add(-25*time.Hour), r.Now.Add(-time.Hour)); err != nil {
 		t.Fatal(err)
 	}
@@ -357,7 +357,7 @@ func TestProposalsReplaceExpireAndRefuse(t *testing.T) {
 		t.Errorf("verdict %s", v)
 	}
 	older := NewRID()
-	if _, err := c.pool.Exec(t.Context(), insertDecisionSQL, int64(k.Tenant), [16]byte(older), [16]byte(r.Case.ID), "WAIT", r.JournalSeq, nil, nil, "ticket 4718", 1,
+	if _, err := c.pool.Exec(t.Context(), insertDecisionSQL, int64(k.Tenant), [16]byte(older), [16]byte(r.Case.ID), "wait", r.JournalSeq, nil, nil, "ticket 4718", 1,
 		r.Now.Add(-25*time.Hour), r.Now.Add(-time.Hour)); err != nil {
 		t.Fatal(err)
 	}
@@ -388,7 +388,7 @@ func TestDecisionsSurviveLostCommits(t *testing.T) {
 			if err != nil || got.AppliedAt.IsZero() || cutter.cuts() != 2 {
 				t.Fatalf("%+v %v after %d cuts", got, err, cutter.cuts())
 			}
-			c.wantState(t, k, refund.Failed)
+			c.wantState(t, k, refund.StateFailed)
 			if n := c.count(t, `SELECT count(*) FROM decisions`); n != 1 {
 				t.Errorf("%d decisions", n)
 			}
@@ -405,7 +405,7 @@ func TestCasesAreListedAndShown(t *testing.T) {
 		c.stuck(t, k)
 	}
 	var seen []string
-	q := refund.CaseQuery{Limit: 2}
+	q := refund.CaseFilter{Limit: 2}
 	for {
 		rows, err := c.ListCases(t.Context(), c.tenant.ID, q)
 		if err != nil {
@@ -424,7 +424,7 @@ func TestCasesAreListedAndShown(t *testing.T) {
 	}
 	d := c.propose(t, keys[0], refund.ActionConfirmNotDone)
 	v, err := c.FindCase(t.Context(), c.tenant.ID, d.CaseID)
-	if err != nil || !v.Proposed || v.State != refund.InDoubt || len(v.Choices) != 6 || !v.Choices[0].Allowed || v.Choices[2].Why != refund.ObstacleCannotAsk || len(v.Evidence) == 0 {
+	if err != nil || !v.Proposed || v.State != refund.StateUnknown || len(v.Choices) != 6 || !v.Choices[0].Allowed || v.Choices[2].Why != refund.ObstacleCannotAsk || len(v.Evidence) == 0 {
 		t.Errorf("%+v %v", v, err)
 	}
 	if got, ok := v.Proposal(); !ok || got.ID != d.ID || got.Maker != "ann" {
@@ -434,15 +434,15 @@ func TestCasesAreListedAndShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, w := range map[string]struct {
-		q    refund.CaseQuery
+		q    refund.CaseFilter
 		want int
 	}{
-		"open":            {refund.CaseQuery{}, 4},
-		"closed":          {refund.CaseQuery{Closed: true}, 1},
-		"by refund":       {refund.CaseQuery{RefundID: "rf_3"}, 1},
-		"by payment":      {refund.CaseQuery{PaymentID: "pay_rf_3"}, 1},
-		"by reason":       {refund.CaseQuery{Reason: refund.CaseNoStep}, 4},
-		"by other reason": {refund.CaseQuery{Reason: refund.CaseExcess}, 0},
+		"open":            {refund.CaseFilter{}, 4},
+		"closed":          {refund.CaseFilter{Closed: true}, 1},
+		"by refund":       {refund.CaseFilter{RefundID: "rf_3"}, 1},
+		"by payment":      {refund.CaseFilter{PaymentID: "pay_rf_3"}, 1},
+		"by reason":       {refund.CaseFilter{Reason: refund.CaseNoStep}, 4},
+		"by other reason": {refund.CaseFilter{Reason: refund.CaseExcess}, 0},
 	} {
 		w.q.Limit = 10
 		if rows, err := c.ListCases(t.Context(), c.tenant.ID, w.q); err != nil || len(rows) != w.want {
@@ -450,7 +450,7 @@ func TestCasesAreListedAndShown(t *testing.T) {
 		}
 	}
 	v, err = c.FindCase(t.Context(), c.tenant.ID, d.CaseID)
-	if err != nil || v.ClosedHow != "decision:confirm_not_done" || v.Choices[0].Why != refund.ObstacleNoCase {
+	if err != nil || v.ClosedHow != "decision:confirm-not-done" || v.Choices[0].Why != refund.ObstacleNoCase {
 		t.Errorf("%+v %v", v, err)
 	}
 	if _, err := c.FindCase(t.Context(), c.tenant.ID+1, d.CaseID); !errors.Is(err, refund.ErrNotFound) {

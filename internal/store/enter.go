@@ -30,7 +30,7 @@ const reruns = 3
 //
 // Errors: ErrNotOwner (a conclusion that has been overtaken), ErrNotFound, ErrBusy, ErrUnavailable (also when a lost COMMIT could not
 // be cleared up; entering the same fact again is safe).
-func (s *Store) Enter(ctx context.Context, k refund.Key, f refund.Fact, c refund.Contract) (refund.Change, error) {
+func (s *Store) Enter(ctx context.Context, k refund.RefundRef, f refund.Fact, c refund.Contract) (refund.Change, error) {
 	f = recordable(f)
 	ch, err := s.enterOnce(ctx, k, f, c, nil)
 	if _, name := constraint(err); name == "effects_channel_uq" {
@@ -48,7 +48,7 @@ func (s *Store) Enter(ctx context.Context, k refund.Key, f refund.Fact, c refund
 
 // cleared gives a definite result after a COMMIT whose answer was lost: the same transaction runs again on another connection, and
 // whatever the first one did, it finds it under the row lock.
-func (s *Store) cleared(ctx context.Context, k refund.Key, f refund.Fact, c refund.Contract, ch refund.Change, err error) (refund.Change, error) {
+func (s *Store) cleared(ctx context.Context, k refund.RefundRef, f refund.Fact, c refund.Contract, ch refund.Change, err error) (refund.Change, error) {
 	for try := 0; errors.Is(err, refund.ErrCommitUnknown) && try < reruns; try++ {
 		s.log.WarnContext(ctx, "outcome of commit unknown, running again", "rid", k.RID.String(), "fact", string(f.Kind))
 		again, e := s.enterOnce(ctx, k, f, c, &ch)
@@ -70,7 +70,7 @@ func (s *Store) cleared(ctx context.Context, k refund.Key, f refund.Fact, c refu
 
 // enterOnce is one transaction. before is the change of an earlier try with an unknown outcome: found in the journal, it is the result.
 // With ErrCommitUnknown the change that was sent comes back too.
-func (s *Store) enterOnce(ctx context.Context, k refund.Key, f refund.Fact, c refund.Contract, before *refund.Change) (refund.Change, error) {
+func (s *Store) enterOnce(ctx context.Context, k refund.RefundRef, f refund.Fact, c refund.Contract, before *refund.Change) (refund.Change, error) {
 	var ch refund.Change
 	written, committed := enterPoints(f.Kind)
 	err := s.withRecord(ctx, k, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
@@ -93,7 +93,7 @@ func (s *Store) enterOnce(ctx context.Context, k refund.Key, f refund.Fact, c re
 			return err
 		}
 		if ch.WakeNow && moves(ch, f) {
-			if err := s.enqueue(ctx, tx, refund.Wakeup{Key: k, Generation: ch.After.Generation}); err != nil {
+			if err := s.enqueue(ctx, tx, refund.Wakeup{RefundRef: k, Generation: ch.After.Generation}); err != nil {
 				return err
 			}
 		}
@@ -108,7 +108,7 @@ func (s *Store) enterOnce(ctx context.Context, k refund.Key, f refund.Fact, c re
 
 // withRecord runs fn in a transaction that holds the refund and its payment, with the whole record as it stands under the locks.
 // BEGIN, locks and reads are one round trip. Each read is a statement of its own, so that it sees what the lock waited for.
-func (s *Store) withRecord(ctx context.Context, k refund.Key, fn func(ctx context.Context, tx pgx.Tx, r refund.Record) error) error {
+func (s *Store) withRecord(ctx context.Context, k refund.RefundRef, fn func(ctx context.Context, tx pgx.Tx, r refund.Record) error) error {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return translate(err)
@@ -144,12 +144,12 @@ func undo(ctx context.Context, tx pgx.Tx) {
 
 // stillHolds re-checks our own conclusions under the lock; evidence is never refused.
 func stillHolds(r refund.Record, f refund.Fact, c refund.Contract) error {
-	wants := map[refund.FactKind]refund.Do{refund.Settled: refund.DoSettle, refund.KeyDead: refund.DoNumber, refund.Deadline: refund.DoCase}
+	wants := map[refund.FactKind]refund.StepKind{refund.Settled: refund.StepSettle, refund.KeyExpired: refund.StepRetireKey, refund.Deadline: refund.StepOpenCase}
 	holds := true
 	if f.Kind == refund.LeaseEnd {
-		holds = r.State == refund.Processing && !r.LeaseEndsAt.After(r.Now)
+		holds = r.State == refund.StateProcessing && !r.LeaseEndsAt.After(r.Now)
 	} else if do, ok := wants[f.Kind]; ok {
-		holds = refund.Decide(r, c, r.Now).Do == do
+		holds = refund.Decide(r, c, r.Now).Kind == do
 	}
 	if !holds || (conclusion(f.Kind) && f.Generation != r.Generation) {
 		return fmt.Errorf("%w: %s of generation %d, the refund is %s at %d", refund.ErrNotOwner, f.Kind, f.Generation, r.State, r.Generation)
@@ -158,7 +158,7 @@ func stillHolds(r refund.Record, f refund.Fact, c refund.Contract) error {
 }
 
 func conclusion(k refund.FactKind) bool {
-	return k == refund.LeaseEnd || k == refund.Settled || k == refund.KeyDead || k == refund.Deadline
+	return k == refund.LeaseEnd || k == refund.Settled || k == refund.KeyExpired || k == refund.Deadline
 }
 
 // moves says whether a follow-up may run at once. A conclusion that changed nothing is left to the timer, so that it can never go
@@ -173,7 +173,7 @@ func entered(ctx context.Context, tx pgx.Tx, ch refund.Change) (bool, error) {
 	if len(ch.Steps) == 0 {
 		return false, nil
 	}
-	k, digest := ch.Before.Key, ch.Steps[0].Entry.Digest()
+	k, digest := ch.Before.RefundRef, ch.Steps[0].Entry.Digest()
 	var done bool
 	err := tx.QueryRow(ctx, enteredSQL, int64(k.Tenant), [16]byte(k.RID), ch.Before.JournalSeq+1, ch.Before.Now, digest[:]).Scan(&done)
 	return done, err
@@ -206,7 +206,7 @@ func (s *Store) name(ch *refund.Change) {
 
 // enterTaken records a success whose channel refund id belongs to another effect already. What the channel said of our number stands;
 // the id cannot be booked twice, so it stays in the evidence only, and the log calls for somebody.
-func (s *Store) enterTaken(ctx context.Context, k refund.Key, f refund.Fact, c refund.Contract) (refund.Change, error) {
+func (s *Store) enterTaken(ctx context.Context, k refund.RefundRef, f refund.Fact, c refund.Contract) (refund.Change, error) {
 	s.log.ErrorContext(ctx, "the channel gave one refund id to two refunds", "rid", k.RID.String(), "channelRefundId", f.ChannelRefundID)
 	f.Rule, f.Code, f.ChannelRefundID = "channel-refund-id-taken", bounded("id "+f.ChannelRefundID, longestCode), ""
 	f.Evidence = evidence(f)

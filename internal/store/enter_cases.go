@@ -63,7 +63,7 @@ func (w *writing) how() string {
 func (w *writing) excess() {
 	b, a := w.ch.Before.Payment, w.ch.After.Payment
 	switch {
-	case a.Excess <= a.ExcessAllowed:
+	case a.Excess <= a.ExcessAccepted:
 		w.any(closePaymentCaseSQL, w.tenant, a.PaymentID, w.at, w.how())
 	case a.Excess > b.Excess && w.ch.After.RID.IsZero():
 		w.any(openPaymentCaseSQL, w.tenant, [16]byte(w.newCase), a.PaymentID, w.caseEvidence(), w.at)

@@ -14,13 +14,13 @@ const answerAttemptSQL = `UPDATE attempts SET answered_at = $4, answer = $5, rul
   WHERE tenant_id = $1 AND rid = $2 AND no = $3 AND answer IS NULL`
 
 const updateDispatchSQL = `UPDATE dispatches SET exposed = $4, final_negative_at = $5, acknowledged = $6, channel_refund_id = $7,
-    decreed_by = CASE WHEN $8 THEN coalesce(decreed_by, $9) END
+    overridden_by = CASE WHEN $8 THEN coalesce(overridden_by, $9) END
   WHERE tenant_id = $1 AND rid = $2 AND no = $3`
 
-const markDispatchSQL = `UPDATE dispatches SET exposed = $4, key_dies_at = least(key_dies_at, $5), may_act_until = $6, marked_epoch = $7
+const markDispatchSQL = `UPDATE dispatches SET exposed = $4, key_expires_at = least(key_expires_at, $5), may_act_until = $6, marked_epoch = $7
   WHERE tenant_id = $1 AND rid = $2 AND no = $3`
 
-const insertDeathSQL = `INSERT INTO dispatch_deaths (tenant_id, rid, no, proof_attempt, epoch, rule, at, decision_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+const insertRetirementSQL = `INSERT INTO retired_dispatches (tenant_id, rid, no, proof_attempt, epoch, rule, at, decision_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 
 const insertDispatchSQL = `INSERT INTO dispatches (tenant_id, rid, no, account, number, at) VALUES ($1, $2, $3, $4, $5, $6)`
 
@@ -41,7 +41,7 @@ const moveRefundSQL = `WITH moved AS (
 const touchRefundSQL = `UPDATE refunds r SET exposed = $5, lease_ends_at = $6, next_action_at = $7, pending_reason = $8, updated_at = $9
   WHERE r.tenant_id = $1 AND r.rid = $2 AND r.generation = $3 AND r.journal_seq = $4`
 
-const updateBalancesSQL = `UPDATE payments SET reserved = $3, refunded = $4, held = $5, excess = $6, excess_acknowledged = $7 WHERE tenant_id = $1 AND payment_id = $2`
+const updateBalancesSQL = `UPDATE payments SET reserved = $3, refunded = $4, held = $5, excess = $6, excess_accepted = $7 WHERE tenant_id = $1 AND payment_id = $2`
 
 // writing is one change on its way into the transaction. Statements are queued in the order that the guards need, and every one of
 // them must touch exactly the row it means.
@@ -75,11 +75,11 @@ func (s *Store) writeChange(ctx context.Context, tx pgx.Tx, ch *refund.Change, f
 		return err
 	}
 	if len(ch.Steps) > 0 && f.Kind != refund.LineSettled && anyHeld(ch.Before.Effects) { // what held a line may be over
-		if err := s.enqueue(ctx, tx, refund.Wakeup{Key: refund.Key{Tenant: ch.Before.Tenant}, PaymentID: ch.Before.PaymentID}); err != nil {
+		if err := s.enqueue(ctx, tx, refund.Wakeup{RefundRef: refund.RefundRef{Tenant: ch.Before.Tenant}, PaymentID: ch.Before.PaymentID}); err != nil {
 			return err
 		}
 	}
-	return s.matchKept(ctx, tx, ch.Before.Key, w.kept)
+	return s.matchKept(ctx, tx, ch.Before.RefundRef, w.kept)
 }
 
 func (w *writing) one(what, sql string, args ...any) {
@@ -102,22 +102,22 @@ func (w *writing) dispatches() {
 	before := w.ch.Before.Dispatches
 	for i, d := range w.ch.After.Dispatches {
 		if i < len(before) && d != before[i] {
-			w.one("dispatch", updateDispatchSQL, w.tenant, w.rid, d.No, d.Exposed, nullTime(d.FinalNegativeAt), d.Acknowledged, null(d.ChannelRefundID), d.Decreed, nullRID(w.ch.Decision))
+			w.one("dispatch", updateDispatchSQL, w.tenant, w.rid, d.Ordinal, d.Exposed, nullTime(d.FinalNegativeAt), d.Acknowledged, null(d.ChannelRefundID), d.Overridden, nullRID(w.ch.Decision))
 			if d.MarkedEpoch != before[i].MarkedEpoch {
-				w.one("epoch mark", markDispatchSQL, w.tenant, w.rid, d.No, d.Exposed, nullTime(d.KeyDiesAt), nullTime(d.MayActUntil), d.MarkedEpoch)
+				w.one("epoch mark", markDispatchSQL, w.tenant, w.rid, d.Ordinal, d.Exposed, nullTime(d.KeyExpiresAt), nullTime(d.MayActUntil), d.MarkedEpoch)
 			}
 		}
 	}
-	for _, x := range w.ch.Deaths {
+	for _, x := range w.ch.Retirements {
 		d, _ := w.ch.After.Dispatch(x.Dispatch)
 		decision := w.ch.Decision
 		if !x.ByDecision {
 			decision = refund.RID{}
 		}
-		w.one("death of a number", insertDeathSQL, w.tenant, w.rid, x.Dispatch, null(x.ProofAttempt), null(d.MarkedEpoch), x.Rule, w.at, nullRID(decision))
+		w.one("death of a number", insertRetirementSQL, w.tenant, w.rid, x.Dispatch, null(x.ProofAttempt), null(d.MarkedEpoch), x.Rule, w.at, nullRID(decision))
 	}
 	for _, d := range w.ch.After.Dispatches[len(before):] {
-		w.one("new number", insertDispatchSQL, w.tenant, w.rid, d.No, w.ch.After.Account, d.Number, w.at)
+		w.one("new number", insertDispatchSQL, w.tenant, w.rid, d.Ordinal, w.ch.After.Account, d.Number, w.at)
 	}
 }
 
@@ -147,10 +147,10 @@ func (w *writing) timers() {
 
 func (w *writing) balances() {
 	b, a := w.ch.Before.Payment, w.ch.After.Payment
-	if b.Reserved == a.Reserved && b.Refunded == a.Refunded && b.Held == a.Held && b.Excess == a.Excess && b.ExcessAllowed == a.ExcessAllowed {
+	if b.Reserved == a.Reserved && b.Refunded == a.Refunded && b.Held == a.Held && b.Excess == a.Excess && b.ExcessAccepted == a.ExcessAccepted {
 		return
 	}
-	w.one("balances", updateBalancesSQL, w.tenant, a.PaymentID, a.Reserved, a.Refunded, a.Held, a.Excess, a.ExcessAllowed)
+	w.one("balances", updateBalancesSQL, w.tenant, a.PaymentID, a.Reserved, a.Refunded, a.Held, a.Excess, a.ExcessAccepted)
 	w.excess()
 }
 

@@ -23,14 +23,14 @@ type EpochState struct {
 	ActualTimeline   int        `json:"actualTimeline"`
 	Moved            bool       `json:"moved"` // they differ
 	HeldSince        *time.Time `json:"sendingHeldSince"`
-	ReseenUntil      *time.Time `json:"reseenUntil"` // new refunds until then are marked, too
+	MarkNewUntil     *time.Time `json:"markNewUntil"` // new refunds until then are marked, too
 	Open             int64      `json:"openRefunds"`
 	Unmarked         int64      `json:"unmarkedRefunds"` // of them, in the epoch that comes (or, if sending is not held, in this one)
 }
 
 // epochSQL: a server that has taken over writes its new timeline into the WAL at once, into its control file only with the next
 // checkpoint. A standby has no say.
-const epochSQL = `SELECT i.installation_id::text, i.epoch, i.system_identifier, i.timeline, i.sending_held_since, i.reseen_until, s.system_identifier::text,
+const epochSQL = `SELECT i.installation_id::text, i.epoch, i.system_identifier, i.timeline, i.sending_held_since, i.mark_new_until, s.system_identifier::text,
     CASE WHEN pg_is_in_recovery() THEN i.timeline
       ELSE greatest(c.timeline_id, ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int) END
   FROM installation i, pg_control_system() s, pg_control_checkpoint() c`
@@ -39,22 +39,22 @@ const (
 	holdSQL   = `UPDATE installation SET sending_held_since = clock_timestamp() WHERE sending_held_since IS NULL RETURNING sending_held_since`
 	adoptSQL  = `UPDATE installation SET system_identifier = $1, timeline = $2 WHERE sending_held_since IS NULL AND (system_identifier, timeline) IS DISTINCT FROM ($1, $2)`
 	openSQL   = `SELECT count(*), count(*) FILTER (WHERE ` + unmarkedCond + `) FROM refunds r WHERE r.final_at IS NULL`
-	resumeSQL = `UPDATE installation SET epoch = $1, system_identifier = $2, timeline = $3, sending_held_since = NULL, reseen_until = clock_timestamp() + $4::interval
+	resumeSQL = `UPDATE installation SET epoch = $1, system_identifier = $2, timeline = $3, sending_held_since = NULL, mark_new_until = clock_timestamp() + $4::interval
   WHERE epoch = $1 - 1 AND NOT EXISTS (SELECT FROM refunds r WHERE r.final_at IS NULL AND ` + unmarkedCond + `)`
-	reseenSQL = `UPDATE installation SET reseen_until = clock_timestamp() + $1::interval WHERE sending_held_since IS NULL`
+	markNewSQL = `UPDATE installation SET mark_new_until = clock_timestamp() + $1::interval WHERE sending_held_since IS NULL`
 
 	// $1 is the epoch
 	unmarkedCond = `NOT EXISTS (SELECT FROM dispatches d WHERE d.tenant_id = r.tenant_id AND d.rid = r.rid AND d.marked_epoch = $1)`
 
 	unmarkedSQL = `SELECT r.tenant_id, r.rid, r.account FROM refunds r WHERE r.final_at IS NULL AND (r.tenant_id, r.rid) > ($2, $3) AND ` + unmarkedCond + `
   ORDER BY r.tenant_id, r.rid LIMIT $4`
-	reseenRefundsSQL = `SELECT r.tenant_id, r.rid, r.account FROM refunds r, installation i
-  WHERE i.sending_held_since IS NULL AND i.reseen_until > clock_timestamp() - interval '1 day' AND i.epoch = $1
-    AND r.final_at IS NULL AND r.created_at < i.reseen_until AND ` + unmarkedCond + ` LIMIT $2`
+	reappearedRefundsSQL = `SELECT r.tenant_id, r.rid, r.account FROM refunds r, installation i
+  WHERE i.sending_held_since IS NULL AND i.mark_new_until > clock_timestamp() - interval '1 day' AND i.epoch = $1
+    AND r.final_at IS NULL AND r.created_at < i.mark_new_until AND ` + unmarkedCond + ` LIMIT $2`
 )
 
 func readEpoch(ctx context.Context, q querier) (e EpochState, err error) {
-	err = q.QueryRow(ctx, epochSQL).Scan(&e.Installation, &e.Epoch, &e.SystemIdentifier, &e.Timeline, &e.HeldSince, &e.ReseenUntil, &e.ActualSystem, &e.ActualTimeline)
+	err = q.QueryRow(ctx, epochSQL).Scan(&e.Installation, &e.Epoch, &e.SystemIdentifier, &e.Timeline, &e.HeldSince, &e.MarkNewUntil, &e.ActualSystem, &e.ActualTimeline)
 	e.Moved = e.SystemIdentifier != e.ActualSystem || e.Timeline != e.ActualTimeline
 	return e, err
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// shortestReseen covers acceptances that began before sending was resumed and commit after it.
-const shortestReseen = 2 * time.Minute
+// shortestMarkNew covers acceptances that began before sending was resumed and commit after it.
+const shortestMarkNew = 2 * time.Minute
 
 // ExposeConfig of ExposeEpoch.
 type ExposeConfig struct {
-	Reseen   time.Duration // how long from the end of the marking on new refunds may be ones that were lost; at least 2 min
+	MarkNew  time.Duration // how long from the end of the marking on new refunds may be ones that were lost; at least 2 min
 	Batch    int           // refunds read at once; default 500
 	Workers  int           // refunds marked at once; default 4
 	Progress func(marked, open int64)
@@ -49,7 +49,7 @@ func (s *Store) ExposeEpoch(ctx context.Context, cfg ExposeConfig) (EpochState, 
 			return e, err
 		}
 		fault.Point(fault.EpochResumeBefore)
-		tag, err := s.pool.Exec(ctx, resumeSQL, target, e.ActualSystem, e.ActualTimeline, max(cfg.Reseen, shortestReseen))
+		tag, err := s.pool.Exec(ctx, resumeSQL, target, e.ActualSystem, e.ActualTimeline, max(cfg.MarkNew, shortestMarkNew))
 		if err != nil {
 			return e, translate(err)
 		}
@@ -65,17 +65,17 @@ func (s *Store) ExposeEpoch(ctx context.Context, cfg ExposeConfig) (EpochState, 
 	}
 }
 
-// SetReseen changes how long new refunds are taken for ones that may have been lost, counted from now; 0 = no longer.
-func (s *Store) SetReseen(ctx context.Context, d time.Duration) error {
-	fault.Point(fault.EpochReseenBefore)
-	_, err := s.pool.Exec(ctx, reseenSQL, d)
-	fault.Point(fault.EpochReseenCommitted)
+// SetMarkNew changes how long new refunds are taken for ones that may have been lost, counted from now; 0 = no longer.
+func (s *Store) SetMarkNew(ctx context.Context, d time.Duration) error {
+	fault.Point(fault.EpochMarkNewBefore)
+	_, err := s.pool.Exec(ctx, markNewSQL, d)
+	fault.Point(fault.EpochMarkNewCommitted)
 	return translate(err)
 }
 
 // unmarked is a refund to be marked.
 type unmarked struct {
-	key     refund.Key
+	key     refund.RefundRef
 	account string
 }
 
@@ -111,7 +111,7 @@ func (s *Store) readUnmarked(ctx context.Context, sql string, args ...any) ([]un
 		var tenant int64
 		var rid [16]byte
 		err = row.Scan(&tenant, &rid, &u.account)
-		u.key = refund.Key{Tenant: refund.TenantID(tenant), RID: rid}
+		u.key = refund.RefundRef{Tenant: refund.TenantID(tenant), RID: rid}
 		return u, err
 	})
 	return out, translate(err)
@@ -143,13 +143,13 @@ func (s *Store) markBatch(ctx context.Context, todo []unmarked, epoch, workers i
 	return errors.Join(faults...)
 }
 
-// MarkReseen marks new refunds that may be ones which a restore has lost; it is for the sweeper's passes. n is how many it marked.
-func (s *Store) MarkReseen(ctx context.Context, limit int) (n int, err error) {
+// MarkReappeared marks new refunds that may be ones which a restore has lost; it is for the sweeper's passes. n is how many it marked.
+func (s *Store) MarkReappeared(ctx context.Context, limit int) (n int, err error) {
 	e, err := readEpoch(ctx, s.pool)
-	if err != nil || e.ReseenUntil == nil || e.HeldSince != nil {
+	if err != nil || e.MarkNewUntil == nil || e.HeldSince != nil {
 		return 0, translate(err)
 	}
-	todo, err := s.readUnmarked(ctx, reseenRefundsSQL, e.Epoch, limit)
+	todo, err := s.readUnmarked(ctx, reappearedRefundsSQL, e.Epoch, limit)
 	if err != nil || len(todo) == 0 {
 		return 0, err
 	}
@@ -171,17 +171,17 @@ func newestContract(versions map[int]refund.Contract) (c refund.Contract) {
 }
 
 const (
-	markNumbersSQL = `UPDATE dispatches SET exposed = decreed_by IS NULL, key_dies_at = least(key_dies_at, $3::timestamptz), may_act_until = greatest(may_act_until, $3::timestamptz + $4::interval),
+	markNumbersSQL = `UPDATE dispatches SET exposed = overridden_by IS NULL, key_expires_at = least(key_expires_at, $3::timestamptz), may_act_until = greatest(may_act_until, $3::timestamptz + $4::interval),
     marked_epoch = $5 WHERE tenant_id = $1 AND rid = $2`
-	epochDeathsSQL = `INSERT INTO dispatch_deaths (tenant_id, rid, no, epoch, rule, at) SELECT tenant_id, rid, no, $3, 'EPOCH_MARK', $4 FROM dispatches WHERE tenant_id = $1 AND rid = $2
+	epochRetirementsSQL = `INSERT INTO retired_dispatches (tenant_id, rid, no, epoch, rule, at) SELECT tenant_id, rid, no, $3, 'EPOCH_MARK', $4 FROM dispatches WHERE tenant_id = $1 AND rid = $2
   ON CONFLICT DO NOTHING`
-	nextMarkedSQL = `INSERT INTO dispatches (tenant_id, rid, no, account, number, exposed, key_dies_at, may_act_until, marked_epoch, at)
+	nextMarkedSQL = `INSERT INTO dispatches (tenant_id, rid, no, account, number, exposed, key_expires_at, may_act_until, marked_epoch, at)
   VALUES ($1, $2, $3, $4, $5, true, $6::timestamptz, $6::timestamptz + $7::interval, $8, $6)`
 )
 
 // mark marks one refund: all its numbers and the next one are exposed, dead as keys, and may be acted on by a lost owner for the
 // longest lease. A number beyond the live one may have been used after what a restore brought back; it is asked about like the others.
-func (s *Store) mark(ctx context.Context, k refund.Key, epoch int, c refund.Contract) error {
+func (s *Store) mark(ctx context.Context, k refund.RefundRef, epoch int, c refund.Contract) error {
 	f := refund.Fact{Kind: refund.EpochMark, Source: "epoch", Actor: "system:epoch"}
 	err := s.markOnce(ctx, k, epoch, c, f)
 	for try := 0; try < reruns && (errors.Is(err, refund.ErrCommitUnknown) || errors.Is(err, refund.ErrBusy)); try++ {
@@ -193,7 +193,7 @@ func (s *Store) mark(ctx context.Context, k refund.Key, epoch int, c refund.Cont
 	return err
 }
 
-func (s *Store) markOnce(ctx context.Context, k refund.Key, epoch int, c refund.Contract, f refund.Fact) error {
+func (s *Store) markOnce(ctx context.Context, k refund.RefundRef, epoch int, c refund.Contract, f refund.Fact) error {
 	marked := false
 	err := s.withRecord(ctx, k, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
 		if r.State.Final() || r.MarkedIn(epoch) {
@@ -211,7 +211,7 @@ func (s *Store) markOnce(ctx context.Context, k refund.Key, epoch int, c refund.
 			return err
 		}
 		if ch.WakeNow {
-			err = s.enqueue(ctx, tx, refund.Wakeup{Key: k, Generation: ch.After.Generation})
+			err = s.enqueue(ctx, tx, refund.Wakeup{RefundRef: k, Generation: ch.After.Generation})
 		}
 		marked = true
 		fault.Point(fault.EpochMarkWritten)
@@ -228,9 +228,9 @@ func (s *Store) markNumbers(ctx context.Context, tx pgx.Tx, r *refund.Record, ep
 	tenant, rid, no := int64(r.Tenant), [16]byte(r.RID), len(r.Dispatches)+1
 	b := &pgx.Batch{}
 	b.Queue(markNumbersSQL, tenant, rid, r.Now, refund.LongestLease, epoch)
-	b.Queue(epochDeathsSQL, tenant, rid, epoch, r.Now)
+	b.Queue(epochRetirementsSQL, tenant, rid, epoch, r.Now)
 	b.Queue(nextMarkedSQL, tenant, rid, no, r.Account, refund.DispatchNumber(r.Installation, r.TenantCode, r.RefundID, no), r.Now, refund.LongestLease, epoch)
-	b.Queue(epochDeathsSQL, tenant, rid, epoch, r.Now)
+	b.Queue(epochRetirementsSQL, tenant, rid, epoch, r.Now)
 	b.Queue(loadDispatchesSQL, tenant, rid).Query(func(rows pgx.Rows) (err error) {
 		r.Dispatches, err = pgx.CollectRows(rows, scanDispatch)
 		return err

@@ -43,7 +43,7 @@ func TestEpochHoldsSending(t *testing.T) {
 	}
 	k := f.refund(t, "while_held") // intake goes on
 	r := f.load(t, k)
-	if d := refund.Decide(r, f.contract, r.Now); d.Do != refund.DoWait || d.Why != refund.PendingHeld {
+	if d := refund.Decide(r, f.contract, r.Now); d.Kind != refund.StepWait || d.Why != refund.PendingHeld {
 		t.Errorf("%+v, want a wait for the epoch", d)
 	}
 	if _, err := f.Claim(t.Context(), f.claimOf(r, refund.AttemptSend, 10*time.Second)); !errors.Is(err, refund.ErrNotOwner) {
@@ -99,17 +99,17 @@ func TestEpochExposeMarksEveryOpenRefund(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Epoch != 2 || e.HeldSince != nil || e.Moved || e.Unmarked != 0 || e.Open != open.Open || told != open.Open || e.ReseenUntil == nil {
+	if e.Epoch != 2 || e.HeldSince != nil || e.Moved || e.Unmarked != 0 || e.Open != open.Open || told != open.Open || e.MarkNewUntil == nil {
 		t.Errorf("after expose: %+v, progress told %d", e, told)
 	}
 	for sql, want := range map[string]int{
-		`SELECT count(*) FROM refunds WHERE state IN ('PENDING', 'PROCESSING')`:                                                                       0,
-		`SELECT count(*) FROM dispatches d JOIN refunds r USING (tenant_id, rid) WHERE r.final_at IS NULL AND d.marked_epoch IS DISTINCT FROM 2`:      0,
-		`SELECT count(*) FROM dispatches d JOIN refunds r USING (tenant_id, rid) WHERE r.final_at IS NOT NULL AND d.marked_epoch IS NOT NULL`:         0,
-		`SELECT count(*) FROM refunds r WHERE final_at IS NULL AND (SELECT max(no) FROM dispatches d WHERE d.rid = r.rid) <> dispatch_no + 1`:         0,
-		`SELECT count(*) FROM dispatches WHERE marked_epoch = 2 AND (NOT exposed OR key_dies_at > now() OR may_act_until < at + interval '59 s')`:     0,
-		`SELECT count(*) FROM dispatches d WHERE marked_epoch = 2 AND NOT EXISTS (SELECT FROM dispatch_deaths x WHERE (x.rid, x.no) = (d.rid, d.no))`: 0,
-		`SELECT count(*) FROM refunds WHERE final_at IS NULL AND epoch <> 2`:                                                                          0,
+		`SELECT count(*) FROM refunds WHERE state IN ('PENDING', 'PROCESSING')`:                                                                          0,
+		`SELECT count(*) FROM dispatches d JOIN refunds r USING (tenant_id, rid) WHERE r.final_at IS NULL AND d.marked_epoch IS DISTINCT FROM 2`:         0,
+		`SELECT count(*) FROM dispatches d JOIN refunds r USING (tenant_id, rid) WHERE r.final_at IS NOT NULL AND d.marked_epoch IS NOT NULL`:            0,
+		`SELECT count(*) FROM refunds r WHERE final_at IS NULL AND (SELECT max(no) FROM dispatches d WHERE d.rid = r.rid) <> dispatch_no + 1`:            0,
+		`SELECT count(*) FROM dispatches WHERE marked_epoch = 2 AND (NOT exposed OR key_expires_at > now() OR may_act_until < at + interval '59 s')`:     0,
+		`SELECT count(*) FROM dispatches d WHERE marked_epoch = 2 AND NOT EXISTS (SELECT FROM retired_dispatches x WHERE (x.rid, x.no) = (d.rid, d.no))`: 0,
+		`SELECT count(*) FROM refunds WHERE final_at IS NULL AND epoch <> 2`:                                                                             0,
 	} {
 		if n := f.count(t, sql); n != want {
 			t.Errorf("%s: %d, want %d", sql, n, want)
@@ -131,8 +131,8 @@ func TestEpochThenAskedThenSentUnderANewNumber(t *testing.T) {
 	for range 10 {
 		r := f.load(t, k)
 		st := refund.Decide(r, f.contract, r.Now)
-		switch st.Do {
-		case refund.DoQuery:
+		switch st.Kind {
+		case refund.StepQuery:
 			claim := f.claimOf(r, refund.AttemptQuery, 10*time.Second)
 			claim.Dispatch = st.Dispatch
 			c, err := f.Claim(t.Context(), claim)
@@ -140,11 +140,11 @@ func TestEpochThenAskedThenSentUnderANewNumber(t *testing.T) {
 				t.Fatal(err)
 			}
 			f.enter(t, k, answered(c, refund.NotFound))
-		case refund.DoWait:
+		case refund.StepWait:
 			f.waitUntil(t, st.Until)
-		case refund.DoNumber:
-			f.enter(t, k, refund.Fact{Kind: refund.KeyDead, Dispatch: st.Dispatch, Generation: r.Generation, Source: "worker", Actor: "system:worker"})
-		case refund.DoSend:
+		case refund.StepRetireKey:
+			f.enter(t, k, refund.Fact{Kind: refund.KeyExpired, Dispatch: st.Dispatch, Generation: r.Generation, Source: "worker", Actor: "system:worker"})
+		case refund.StepSend:
 			if st.Dispatch != 3 {
 				t.Fatalf("sends number %d: 1 and 2 may have been used in what was lost", st.Dispatch)
 			}
@@ -211,33 +211,33 @@ func TestEpochMarksWhatComesAgain(t *testing.T) {
 			}
 		}
 	}()
-	if _, err := f.ExposeEpoch(t.Context(), ExposeConfig{Batch: 5, Reseen: time.Hour}); err != nil {
+	if _, err := f.ExposeEpoch(t.Context(), ExposeConfig{Batch: 5, MarkNew: time.Hour}); err != nil {
 		t.Error(err)
 	}
 	k := f.refund(t, "after")
 	close(stop)
 	<-done
-	if r := f.load(t, k); !r.SendingHeld || refund.Decide(r, f.contract, r.Now).Do == refund.DoSend {
+	if r := f.load(t, k); !r.SendingHeld || refund.Decide(r, f.contract, r.Now).Kind == refund.StepSend {
 		t.Error("a refund that may have been lost would be sent unasked")
 	}
 	for n := 1; n > 0; {
 		var err error
-		if n, err = f.MarkReseen(t.Context(), 50); err != nil {
+		if n, err = f.MarkReappeared(t.Context(), 50); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if r := f.load(t, k); r.SendingHeld || !r.MarkedIn(2) || r.State != refund.InDoubt {
+	if r := f.load(t, k); r.SendingHeld || !r.MarkedIn(2) || r.State != refund.StateUnknown {
 		t.Errorf("%+v", r.Refund)
 	}
 	if n := f.count(t, `SELECT count(*) FROM refunds WHERE state = 'PENDING'`); n != 0 {
 		t.Errorf("%d refunds were not marked", n)
 	}
-	if err := f.SetReseen(t.Context(), 0); err != nil {
+	if err := f.SetMarkNew(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
 	f.waitUntil(t, time.Now())
 	late := f.refund(t, "new")
-	if r := f.load(t, late); r.SendingHeld || refund.Decide(r, f.contract, r.Now).Do != refund.DoSend {
+	if r := f.load(t, late); r.SendingHeld || refund.Decide(r, f.contract, r.Now).Kind != refund.StepSend {
 		t.Errorf("nothing lost can come any more, and a new refund waits: %+v", r.Refund)
 	}
 	wantBroken(t, f.verify(t), "", "")

@@ -12,8 +12,12 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// EvidenceFormat names the documents that Export writes and CheckEvidence reads.
-const EvidenceFormat = "refundry/evidence/1"
+// EvidenceFormat names the documents that Export writes and CheckEvidence reads; draftEvidenceFormat those of builds before v0.1.0,
+// whose stored words differ.
+const (
+	EvidenceFormat      = "refundry/evidence/2"
+	draftEvidenceFormat = "refundry/evidence/1"
+)
 
 // Evidence is everything stored about one refund: rows as the database has them, by table. Times are RFC 3339 with microseconds, bytes
 // "\x" and hex, and the journal's data is its text exactly as hashed.
@@ -33,7 +37,7 @@ var evidenceTables = []struct{ name, sql string }{
 	{"captures", `SELECT row_to_json(x) FROM captures x WHERE tenant_id = $1 AND payment_id = $3 AND $2::uuid IS NOT NULL ORDER BY at`},
 	{"journal", `SELECT row_to_json(x) FROM journal x WHERE tenant_id = $1 AND rid = $2 AND $3::text <> '' ORDER BY seq`},
 	{"dispatches", `SELECT row_to_json(x) FROM dispatches x WHERE tenant_id = $1 AND rid = $2 AND $3::text <> '' ORDER BY no`},
-	{"dispatch_deaths", `SELECT row_to_json(x) FROM dispatch_deaths x WHERE tenant_id = $1 AND rid = $2 AND $3::text <> '' ORDER BY no`},
+	{"retired_dispatches", `SELECT row_to_json(x) FROM retired_dispatches x WHERE tenant_id = $1 AND rid = $2 AND $3::text <> '' ORDER BY no`},
 	{"attempts", `SELECT row_to_json(x) FROM attempts x WHERE tenant_id = $1 AND rid = $2 AND $3::text <> '' ORDER BY no`},
 	{"effects", `SELECT row_to_json(x) FROM effects x WHERE tenant_id = $1 AND payment_id = $3 AND (rid = $2 OR rid IS NULL) ORDER BY at, effect_id`},
 	{"effect_events", `SELECT row_to_json(x) FROM effect_events x JOIN effects e USING (tenant_id, effect_id) WHERE x.tenant_id = $1 AND e.payment_id = $3 AND (e.rid = $2 OR e.rid IS NULL) ORDER BY x.effect_id, x.n`},

@@ -38,7 +38,7 @@ type evidenceCheck struct {
 	receipts  []evReceipt
 	contracts map[int]refund.Contract
 	created   time.Time
-	papers    refund.Papers
+	papers    refund.ReviewRecords
 	decisions []refund.Decision // of the payment's own cases
 }
 
@@ -49,6 +49,9 @@ func CheckEvidence(raw []byte, samples int) (VerifyReport, error) {
 	c := &evidenceCheck{t: newVerifyTally(max(samples, 1))}
 	if err := json.Unmarshal(raw, &c.doc); err != nil {
 		return VerifyReport{}, fmt.Errorf("%w: it cannot be read: %w", ErrEvidence, err)
+	}
+	if c.doc.Format == draftEvidenceFormat {
+		return VerifyReport{}, fmt.Errorf("%w: format %q was written by a build before v0.1.0, whose stored words differ; export the refund again", ErrEvidence, c.doc.Format)
 	}
 	if c.doc.Format != EvidenceFormat {
 		return VerifyReport{}, fmt.Errorf("%w: format %q, want %q", ErrEvidence, c.doc.Format, EvidenceFormat)
@@ -87,7 +90,7 @@ func (c *evidenceCheck) read() error {
 	c.journal = evidenceRows[evEntry](c.doc, "journal", &faults)
 	effects, postings := evidenceRows[evEffect](c.doc, "effects", &faults), evidenceRows[evPosting](c.doc, "postings", &faults)
 	c.postings, c.receipts = postings, evidenceRows[evReceipt](c.doc, "receipts", &faults)
-	dispatches, deaths := evidenceRows[evDispatch](c.doc, "dispatches", &faults), evidenceRows[evDeath](c.doc, "dispatch_deaths", &faults)
+	dispatches, deaths := evidenceRows[evidenceDispatch](c.doc, "dispatches", &faults), evidenceRows[evidenceRetirement](c.doc, "retired_dispatches", &faults)
 	attempts := evidenceRows[evAttempt](c.doc, "attempts", &faults)
 	cases, decisions, actors := evidenceRows[evCase](c.doc, "cases", &faults), evidenceRows[evDecision](c.doc, "decisions", &faults), evidenceRows[evActor](c.doc, "actors", &faults)
 	contracts := evidenceRows[evContract](c.doc, "contracts", &faults)
@@ -103,12 +106,12 @@ func (c *evidenceCheck) read() error {
 	dead := map[int]bool{}
 	for _, d := range deaths {
 		dead[d.No] = true
-		c.papers.Deaths = append(c.papers.Deaths, refund.StoredDeath{No: d.No, ByDecision: d.Decision != nil, At: d.At})
+		c.papers.Retirements = append(c.papers.Retirements, refund.StoredRetirement{No: d.No, ByDecision: d.Decision != nil, At: d.At})
 	}
 	for _, d := range dispatches {
-		c.r.Dispatches = append(c.r.Dispatches, refund.Dispatch{No: d.No, Number: d.Number, KeyDiesAt: deref(d.KeyDiesAt), AbsenceCountsFrom: deref(d.AbsenceCountsFrom),
-			Exposed: d.Exposed, Decreed: d.DecreedBy != nil, FinalNegativeAt: deref(d.FinalNegativeAt), MayActUntil: deref(d.MayActUntil), MarkedEpoch: deref(d.MarkedEpoch),
-			Acknowledged: d.Acknowledged, ChannelRefundID: deref(d.ChannelRefundID), Dead: dead[d.No]})
+		c.r.Dispatches = append(c.r.Dispatches, refund.Dispatch{Ordinal: d.No, Number: d.Number, KeyExpiresAt: deref(d.KeyExpiresAt), AbsenceCountsFrom: deref(d.AbsenceCountsFrom),
+			Exposed: d.Exposed, Overridden: d.OverriddenBy != nil, FinalNegativeAt: deref(d.FinalNegativeAt), MayActUntil: deref(d.MayActUntil), MarkedEpoch: deref(d.MarkedEpoch),
+			Acknowledged: d.Acknowledged, ChannelRefundID: deref(d.ChannelRefundID), Retired: dead[d.No]})
 	}
 	for _, a := range attempts {
 		c.r.Attempts = append(c.r.Attempts, refund.Attempt{No: a.No, DispatchNo: a.DispatchNo, Kind: refund.AttemptKind(a.Kind), Epoch: a.Epoch, Generation: a.Generation,
@@ -170,7 +173,7 @@ func (c *evidenceCheck) money() {
 			c.found("P8", "success-unbooked", "attempt %d was answered with success and nothing is booked", a.No)
 		}
 	}
-	if (c.r.State == refund.Success) != (moved > 0) || (c.r.State == refund.ReversedSt && back == 0) {
+	if (c.r.State == refund.StateSuccess) != (moved > 0) || (c.r.State == refund.StateReversed && back == 0) {
 		c.found("P8", "state-without-effect", "%s with %d effects that stand and %d that were returned", c.r.State, moved, back)
 	}
 }
@@ -211,10 +214,10 @@ func (c *evidenceCheck) posted(e refund.Effect) {
 func (c *evidenceCheck) intake() {
 	accepted := 0
 	for _, x := range c.receipts {
-		if x.Outcome != string(refund.Accepted) && x.Outcome != string(refund.Replayed) {
+		if x.Outcome != string(refund.Taken) && x.Outcome != string(refund.Replayed) {
 			continue
 		}
-		if x.Outcome == string(refund.Accepted) {
+		if x.Outcome == string(refund.Taken) {
 			accepted++
 		}
 		if !bytes.Equal(x.Digest, c.r.Digest.Bytes()) {

@@ -20,15 +20,10 @@ func (c *evidenceCheck) people(cases []evCase, decisions []evDecision, actors []
 		}
 	}
 	for _, x := range decisions {
-		d := refund.Decision{ID: x.ID, CaseID: x.CaseID, EffectID: deref(x.EffectID), Maker: names[x.Maker], MadeAt: x.MadeAt, AppliedAt: deref(x.AppliedAt),
+		d := refund.Decision{ID: x.ID, CaseID: x.CaseID, Action: refund.Action(x.Action), EffectID: deref(x.EffectID), Maker: names[x.Maker], MadeAt: x.MadeAt, AppliedAt: deref(x.AppliedAt),
 			Verdict: refund.DecisionVerdict(deref(x.Verdict))}
 		if x.Checker != nil {
 			d.Checker = names[*x.Checker]
-		}
-		for a, name := range decisionNames {
-			if name == x.Action {
-				d.Action = a
-			}
 		}
 		if ofPayment[x.CaseID] {
 			c.decisions = append(c.decisions, d)

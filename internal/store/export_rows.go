@@ -60,13 +60,13 @@ type (
 		Digest     pgBytes   `json:"digest"`
 		Hash       pgBytes   `json:"hash"`
 	}
-	evDispatch struct {
+	evidenceDispatch struct {
 		No                int        `json:"no"`
 		Number            string     `json:"number"`
-		KeyDiesAt         *time.Time `json:"key_dies_at"`
+		KeyExpiresAt      *time.Time `json:"key_expires_at"`
 		AbsenceCountsFrom *time.Time `json:"absence_counts_from"`
 		Exposed           bool       `json:"exposed"`
-		DecreedBy         *string    `json:"decreed_by"`
+		OverriddenBy      *string    `json:"overridden_by"`
 		FinalNegativeAt   *time.Time `json:"final_negative_at"`
 		MayActUntil       *time.Time `json:"may_act_until"`
 		MarkedEpoch       *int       `json:"marked_epoch"`
@@ -132,7 +132,7 @@ type (
 		ID   int64  `json:"actor_id"`
 		Name string `json:"name"`
 	}
-	evDeath struct {
+	evidenceRetirement struct {
 		No       int         `json:"no"`
 		Decision *refund.RID `json:"decision_id"`
 		At       time.Time   `json:"at"`

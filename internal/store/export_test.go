@@ -89,7 +89,7 @@ func TestExportedEvidenceShowsChanges(t *testing.T) {
 			t.Errorf("%s was not found: %v %+v", c.check, err, r)
 		}
 	}
-	for _, bad := range []string{raw + raw, raw + "x", strings.Replace(raw, `"actors":`, `"players":`, 1), ``, `{}`, `[]`, `{"format":"refundry/evidence/2"}`, `{"format":"refundry/evidence/1","tables":{}}`, strings.Replace(raw, `"refundId":"reversed_0"`, `"refundId":"other"`, 1)} {
+	for _, bad := range []string{raw + raw, raw + "x", strings.Replace(raw, `"actors":`, `"players":`, 1), ``, `{}`, `[]`, `{"format":"refundry/evidence/3"}`, `{"format":"refundry/evidence/1","tables":{}}`, `{"format":"refundry/evidence/2","tables":{}}`, strings.Replace(raw, `"refundId":"reversed_0"`, `"refundId":"other"`, 1)} {
 		if _, err := CheckEvidence([]byte(bad), 1); !errors.Is(err, ErrEvidence) || strings.Contains(err.Error(), "%!") {
 			t.Errorf("%.40s: %v", bad, err)
 		}
@@ -110,7 +110,7 @@ func TestExportedEvidenceShowsWhatIsLeftOut(t *testing.T) {
 		{"decided_0", "P8", "case-missing", without("cases")},
 		{"decided_0", "P8", "decision-differs", without("actors")},
 		{"decided_0", "P8", "decision-differs", changed("actors", `"ann"`, `"cid"`)},
-		{"decided_0", "P8", "decision-differs", changed("decisions", `"ACKNOWLEDGE"`, `"RESEND"`)},
+		{"decided_0", "P8", "decision-differs", changed("decisions", `"accept-as-is"`, `"resend"`)},
 		{"decided_0", "P8", "decision-unproven", changed("decisions", `"APPROVED"`, `"REJECTED"`)},
 		{"decided_0", "P8", "decision-untold", changed("decisions", `"decision_id":"`, `"decision_id":"00000000-0000-7000-8000-00000000dead","was":"`)},
 		{"late_0", "P8", "case-missing", without("cases")},

@@ -22,7 +22,7 @@ const (
 	ownerOfIDSQL = `SELECT e.tenant_id, e.rid, e.payment_id FROM effects e JOIN refunds r ON r.account = e.account AND (r.tenant_id, r.rid) = ($1, $2)
     WHERE e.channel_refund_id = $3 AND e.status <> 'DROPPED' AND e.rid IS NOT NULL`
 	restlessSQL = `SELECT EXISTS (SELECT FROM effects e WHERE e.tenant_id = $1 AND e.payment_id = $2 AND e.rid IS NULL AND e.status = 'HELD')
-    OR EXISTS (SELECT FROM cases c WHERE c.tenant_id = $1 AND c.payment_id = $2 AND c.closed_at IS NULL AND 'held' = ANY(c.reasons))`
+    OR EXISTS (SELECT FROM cases c WHERE c.tenant_id = $1 AND c.payment_id = $2 AND c.closed_at IS NULL AND 'unmatched-line' = ANY(c.reasons))`
 	voidFamilySQL = `UPDATE decisions d SET verdict = 'VOID', checked_at = $3 FROM cases c
     WHERE c.tenant_id = $1 AND c.payment_id = $2 AND c.closed_at IS NULL AND (d.tenant_id, d.case_id) = (c.tenant_id, c.case_id)
       AND (d.verdict IS NULL OR (d.verdict = 'APPROVED' AND d.applied_at IS NULL))`
@@ -52,7 +52,7 @@ func (s *Store) EnterLines(ctx context.Context, tenant refund.TenantID, paymentI
 		lines[i].ChannelRefundID = bounded(lines[i].ChannelRefundID, longestCode)
 		lines[i].Currency = refund.Currency(bounded(string(lines[i].Currency), longestCode))
 	}
-	facts := map[refund.Key][]refund.Fact{}
+	facts := map[refund.RefundRef][]refund.Fact{}
 	err := s.withFamily(ctx, tenant, paymentID, source, c, func(ctx context.Context, f *family) error {
 		clear(facts)
 		taken, err := f.taken(ctx, lines)
@@ -60,7 +60,7 @@ func (s *Store) EnterLines(ctx context.Context, tenant refund.TenantID, paymentI
 			return err
 		}
 		for _, l := range lines {
-			if k, no, ok := f.Mine(l.Number); ok {
+			if k, no, ok := f.Owner(l.Number); ok {
 				facts[k] = append(facts[k], refund.Fact{Kind: l.Status, Dispatch: no, ChannelRefundID: l.ChannelRefundID, Amount: l.Amount, Currency: l.Currency,
 					Source: source, Actor: actorLines})
 				continue
@@ -101,13 +101,13 @@ func (s *Store) SettleLines(ctx context.Context, tenant refund.TenantID, payment
 
 // family is a refund.Family in a transaction.
 type family struct {
-	refund.Family
+	refund.PaymentSet
 	s       *Store
 	ctx     context.Context
 	tx      pgx.Tx
 	changed bool
 	did     []fault.Name // the places of what was written
-	wakes   map[refund.Key]int
+	wakes   map[refund.RefundRef]int
 }
 
 // withFamily runs fn under the locks of all refunds of a payment and of the payment. Refunds are locked in the order of their ids and
@@ -118,7 +118,7 @@ func (s *Store) withFamily(ctx context.Context, tenant refund.TenantID, paymentI
 	for try := 0; errors.Is(err, errGrew) && try < familyTries; try++ {
 		err = s.again(ctx, func() error {
 			return s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
-				f = &family{s: s, ctx: ctx, tx: tx, wakes: map[refund.Key]int{}}
+				f = &family{s: s, ctx: ctx, tx: tx, wakes: map[refund.RefundRef]int{}}
 				f.Source, f.Contract = source, c
 				if err := f.load(tenant, paymentID); err != nil {
 					return err
@@ -160,7 +160,7 @@ func (f *family) load(tenant refund.TenantID, paymentID string) error {
 	f.Records = make([]refund.Record, len(rids))
 	b := &pgx.Batch{}
 	for i, rid := range rids {
-		f.s.queueRecord(b, refund.Key{Tenant: tenant, RID: rid}, loadPaymentSQL, &f.Records[i])
+		f.s.queueRecord(b, refund.RefundRef{Tenant: tenant, RID: rid}, loadPaymentSQL, &f.Records[i])
 	}
 	b.Queue(heldLinesSQL, int64(tenant), paymentID).Query(func(rows pgx.Rows) (err error) {
 		f.Lines, err = pgx.CollectRows(rows, scanEffect)
@@ -247,11 +247,11 @@ func (f *family) write(ch refund.Change, changed bool, err error) error {
 		return err
 	}
 	if !ch.After.RID.IsZero() && ch.WakeNow {
-		f.wakes[ch.After.Key] = ch.After.Generation
+		f.wakes[ch.After.RefundRef] = ch.After.Generation
 	}
 	f.changed = true
 	f.did = append(f.did, linePoint(ch))
-	f.Take(ch)
+	f.Absorb(ch)
 	return nil
 }
 
@@ -265,7 +265,7 @@ func (f *family) close() error {
 	}
 	var due []refund.Wakeup
 	for k, generation := range f.wakes {
-		due = append(due, refund.Wakeup{Key: k, Generation: generation})
+		due = append(due, refund.Wakeup{RefundRef: k, Generation: generation})
 	}
 	if err := f.s.enqueue(f.ctx, f.tx, due...); err != nil {
 		return err
@@ -280,12 +280,12 @@ func (s *Store) unpairFor(ctx context.Context, account string, n refund.KeptNoti
 	if err != nil || target == nil {
 		return false, err
 	}
-	return s.unpair(ctx, target.Key, n.ChannelRefundID)
+	return s.unpair(ctx, target.RefundRef, n.ChannelRefundID)
 }
 
 // unpair frees a channel refund id that only a line had given to an effect of another refund than k. The freed effect may be paired
 // again, with another line. false = nobody has the id by a line alone.
-func (s *Store) unpair(ctx context.Context, k refund.Key, id string) (freed bool, err error) {
+func (s *Store) unpair(ctx context.Context, k refund.RefundRef, id string) (freed bool, err error) {
 	var tenant int64
 	var rid [16]byte
 	var payment string
@@ -295,7 +295,7 @@ func (s *Store) unpair(ctx context.Context, k refund.Key, id string) (freed bool
 		}
 		return false, translate(err)
 	}
-	owner := refund.Key{Tenant: refund.TenantID(tenant), RID: rid}
+	owner := refund.RefundRef{Tenant: refund.TenantID(tenant), RID: rid}
 	if owner == k {
 		return false, nil
 	}
@@ -310,7 +310,7 @@ func (s *Store) unpair(ctx context.Context, k refund.Key, id string) (freed bool
 		if err := s.writeChange(ctx, tx, &ch, refund.Fact{Kind: refund.LineUnpaired, Source: "list", Actor: actorLines}); err != nil {
 			return err
 		}
-		err = s.enqueue(ctx, tx, refund.Wakeup{Key: refund.Key{Tenant: owner.Tenant}, PaymentID: payment})
+		err = s.enqueue(ctx, tx, refund.Wakeup{RefundRef: refund.RefundRef{Tenant: owner.Tenant}, PaymentID: payment})
 		fault.Point(fault.LineUnpairedWritten)
 		return err
 	})

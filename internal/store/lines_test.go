@@ -57,7 +57,7 @@ func TestLinesHeldPairedAdopted(t *testing.T) {
 	c.send(t, a, refund.Unknown, "")
 	c.lines(t, "pay", true, foreign("re_0", 70), foreign("re_1", 100), foreign("re_2", 55))
 	c.wantLine(t, "the amount of something exposed", "pay", "re_1", refund.EffectHeld, 70, 155)
-	c.wantReasons(t, c.load(t, a), refund.CaseHeld)
+	c.wantReasons(t, c.load(t, a), refund.CaseUnmatchedLine)
 	c.wantReasons(t, c.load(t, b))
 	c.lines(t, "pay", true, foreign("re_0", 70), foreign("re_1", 100), foreign("re_2", 55))
 	c.wantLine(t, "the same list again", "pay", "re_2", refund.EffectHeld, 70, 155)
@@ -66,7 +66,7 @@ func TestLinesHeldPairedAdopted(t *testing.T) {
 	c.settle(t)
 	c.wantLine(t, "ours was another one", "pay", "re_1", refund.EffectMoved, 325, 0)
 	c.wantLine(t, "nothing is exposed any more", "pay", "re_2", refund.EffectMoved, 325, 0)
-	c.wantReasons(t, c.wantState(t, a, refund.Success))
+	c.wantReasons(t, c.wantState(t, a, refund.StateSuccess))
 	if r := c.load(t, a); !r.NextActionAt.IsZero() {
 		t.Errorf("nothing is left to do, timer %s", r.NextActionAt)
 	}
@@ -113,17 +113,17 @@ func TestHeldLinesAndPeople(t *testing.T) {
 			if _, err := c.judge(t, d, true, "bob"); err != nil {
 				t.Fatal(err)
 			}
-			if r = c.wantState(t, k, refund.Success); len(r.Effects) != 1 || r.Effects[0].ID != line || !r.Effects[0].Ours {
+			if r = c.wantState(t, k, refund.StateSuccess); len(r.Effects) != 1 || r.Effects[0].ID != line || !r.Effects[0].Ours {
 				t.Errorf("%+v", r.Effects)
 			}
 		case 2:
 			c.decide(t, k, refund.ActionConfirmNotDone)
 			c.settle(t)
-			c.wantState(t, k, refund.Failed)
+			c.wantState(t, k, refund.StateFailed)
 			c.wantLine(t, name, payment, "re_"+name, refund.EffectMoved, 100, 0)
 			c.notice(t, k, refund.Succeeded, 1, "re_"+name) // and it was ours
-			r := c.wantState(t, k, refund.Success)
-			c.wantReasons(t, r, refund.CaseContradiction, refund.CaseLate)
+			r := c.wantState(t, k, refund.StateSuccess)
+			c.wantReasons(t, r, refund.CaseContradiction, refund.CaseSuccessAfterEnd)
 			if r.Payment.Refunded != 100 || len(r.Effects) != 1 || !r.Effects[0].Ours {
 				t.Errorf("re-attributed: %+v %+v", r.Payment, r.Effects)
 			}
@@ -131,7 +131,7 @@ func TestHeldLinesAndPeople(t *testing.T) {
 			r := c.load(t, k)
 			c.lines(t, payment, true, refund.ListedEffect{Number: r.Dispatches[0].Number, ChannelRefundID: "re_mine", Status: refund.Succeeded, Amount: 100, Currency: "USD"})
 			c.settle(t)
-			c.wantState(t, k, refund.Success)
+			c.wantState(t, k, refund.StateSuccess)
 			c.wantLine(t, "told by its number", payment, "re_"+name, refund.EffectMoved, 200, 0)
 		}
 		c.wantJust(t)
@@ -148,7 +148,7 @@ func TestPairedIDMovesToItsRefund(t *testing.T) {
 	c.lines(t, "pay", true, foreign("re_1", 100)) // a's, as far as anybody can tell
 	claimed := c.send(t, b, refund.Unknown, "")
 	c.enter(t, b, refund.Fact{Kind: refund.Succeeded, Dispatch: claimed.DispatchNo, ChannelRefundID: "re_1", Amount: 100, Currency: "USD", Source: "notice"})
-	c.wantState(t, b, refund.Success)
+	c.wantState(t, b, refund.StateSuccess)
 	if got := c.text(t, `SELECT coalesce(channel_refund_id, '-') FROM effects WHERE rid = $1`, [16]byte(a.RID)); got != "-" {
 		t.Errorf("a keeps %s", got)
 	}
@@ -167,11 +167,11 @@ func TestC19RefundedOutside(t *testing.T) {
 	claimed := c.send(t, k, refund.RefusedEcho, "")
 	c.waitUntil(t, claimed.NotAfter.Add(c.contract.Horizon.D()))
 	asked := c.claim(t, k, refund.AttemptList, time.Second)
-	c.lines(t, "pay", true, foreign("re_out", 100))                    // before the absence counts, so that nothing is sent on top of it
-	c.wantReasons(t, c.load(t, k), refund.CaseHeld, refund.CaseExcess) // it counts beside the reservation until it is clear whose it is
+	c.lines(t, "pay", true, foreign("re_out", 100))                             // before the absence counts, so that nothing is sent on top of it
+	c.wantReasons(t, c.load(t, k), refund.CaseUnmatchedLine, refund.CaseExcess) // it counts beside the reservation until it is clear whose it is
 	c.enter(t, k, answered(asked, refund.NotFound))
 	c.settle(t)
-	r := c.wantState(t, k, refund.Failed)
+	r := c.wantState(t, k, refund.StateFailed)
 	c.wantReasons(t, r)
 	if r.Failure.Code != "channel-refused-duplicate" || !r.NextActionAt.IsZero() {
 		t.Errorf("%+v", r.Refund)
@@ -188,7 +188,7 @@ func TestExcessOfAPayment(t *testing.T) {
 	c := newCourt(t, listing)
 	_, open := c.pair(t, "pay", 150, 50, 60)
 	c.lines(t, "pay", true, foreign("re_out", 120))
-	rows, err := c.ListCases(t.Context(), c.tenant.ID, refund.CaseQuery{Limit: 10})
+	rows, err := c.ListCases(t.Context(), c.tenant.ID, refund.CaseFilter{Limit: 10})
 	if err != nil || len(rows) != 1 || !rows[0].RID.IsZero() || rows[0].PaymentID != "pay" || rows[0].Amount != 80 {
 		t.Fatalf("%+v %v", rows, err)
 	}
@@ -201,7 +201,7 @@ func TestExcessOfAPayment(t *testing.T) {
 	if _, err := propose(refund.ActionConfirmNotDone); err == nil {
 		t.Error("a payment's case is no refund's")
 	}
-	d, err := propose(refund.ActionAcknowledge)
+	d, err := propose(refund.ActionAcceptAsIs)
 	if err != nil || d.Excess != 80 {
 		t.Fatalf("%+v %v", d, err)
 	}
@@ -210,14 +210,14 @@ func TestExcessOfAPayment(t *testing.T) {
 	}
 	_, err = c.judge(t, d, true, "bob")
 	wantProblem(t, "made on another excess", err, refund.CodeDecisionVoid)
-	if d, err = propose(refund.ActionAcknowledge); err != nil || d.Excess != 20 {
+	if d, err = propose(refund.ActionAcceptAsIs); err != nil || d.Excess != 20 {
 		t.Fatalf("%+v %v", d, err)
 	}
 	if d, err = c.judge(t, d, true, "bob"); err != nil || d.AppliedAt.IsZero() {
 		t.Fatalf("%+v %v", d, err)
 	}
 	v, err := c.FindPayment(t.Context(), c.tenant.ID, "pay")
-	if err != nil || v.Payment.Excess != 20 || v.Payment.ExcessAllowed != 20 {
+	if err != nil || v.Payment.Excess != 20 || v.Payment.ExcessAccepted != 20 {
 		t.Errorf("%+v %v", v.Payment, err)
 	}
 	if n := c.count(t, `SELECT count(*) FROM cases WHERE closed_at IS NULL`); n != 0 {
@@ -254,11 +254,11 @@ func TestExcessOfAPayment(t *testing.T) {
 // proposeToAccept proposes to accept the excess of the one payment that has an open case.
 func proposeToAccept(t *testing.T, c *court) (refund.Decision, error) {
 	t.Helper()
-	rows, err := c.ListCases(t.Context(), c.tenant.ID, refund.CaseQuery{Limit: 10})
+	rows, err := c.ListCases(t.Context(), c.tenant.ID, refund.CaseFilter{Limit: 10})
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("%+v %v", rows, err)
 	}
-	d, _, err := c.Propose(t.Context(), refund.Proposal{Tenant: c.tenant.ID, CaseID: rows[0].ID, Action: refund.ActionAcknowledge, Evidence: "ticket 4711", Actor: "ann"})
+	d, _, err := c.Propose(t.Context(), refund.Proposal{Tenant: c.tenant.ID, CaseID: rows[0].ID, Action: refund.ActionAcceptAsIs, Evidence: "ticket 4711", Actor: "ann"})
 	return d, err
 }
 
@@ -300,7 +300,7 @@ func TestLinesAtOnce(t *testing.T) {
 		})
 		until(func() error { return c.SettleLines(t.Context(), c.tenant.ID, "pay") })
 	}
-	for i, k := range []refund.Key{a, b} {
+	for i, k := range []refund.RefundRef{a, b} {
 		until(func() error {
 			_, err := c.Enter(t.Context(), k, refund.Fact{Kind: refund.Succeeded, Dispatch: 1, ChannelRefundID: []string{"re_1", "re_b"}[i], Source: "notice"}, c.contract)
 			return err

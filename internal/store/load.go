@@ -13,14 +13,14 @@ import (
 // one since a restore may have lost it and it is not marked yet), and the database's clock.
 const loadRefundSQL = `SELECT ` + refundColumns + `,
     (SELECT t.code FROM tenants t WHERE t.tenant_id = r.tenant_id),
-    (SELECT i.sending_held_since IS NOT NULL OR coalesce(r.created_at < i.reseen_until AND r.final_at IS NULL AND NOT EXISTS (
+    (SELECT i.sending_held_since IS NOT NULL OR coalesce(r.created_at < i.mark_new_until AND r.final_at IS NULL AND NOT EXISTS (
         SELECT FROM dispatches m WHERE m.tenant_id = r.tenant_id AND m.rid = r.rid AND m.marked_epoch = i.epoch), false) FROM installation i),
     clock_timestamp()
   FROM refunds r` + refundSides + ` WHERE r.tenant_id = $1 AND r.rid = $2`
 
-const loadDispatchesSQL = `SELECT d.no, d.number, d.key_dies_at, d.absence_counts_from, d.exposed, d.decreed_by IS NOT NULL, d.final_negative_at,
+const loadDispatchesSQL = `SELECT d.no, d.number, d.key_expires_at, d.absence_counts_from, d.exposed, d.overridden_by IS NOT NULL, d.final_negative_at,
     d.may_act_until, d.marked_epoch, d.acknowledged, d.channel_refund_id, x.no IS NOT NULL
-  FROM dispatches d LEFT JOIN dispatch_deaths x ON (x.tenant_id, x.rid, x.no) = (d.tenant_id, d.rid, d.no)
+  FROM dispatches d LEFT JOIN retired_dispatches x ON (x.tenant_id, x.rid, x.no) = (d.tenant_id, d.rid, d.no)
   WHERE d.tenant_id = $1 AND d.rid = $2 ORDER BY d.no`
 
 const loadAttemptsSQL = `SELECT a.no, a.dispatch_no, a.kind, a.epoch, a.generation, a.contract_version, a.started_at, a.not_after, a.answered_at,
@@ -34,7 +34,7 @@ const loadEffectsSQL = `SELECT e.effect_id, e.rid IS NOT NULL, e.dispatch_no, e.
     SELECT * FROM effects WHERE tenant_id = $1 AND rid = $2 AND status = 'MOVED'
     UNION ALL
     SELECT * FROM effects WHERE tenant_id = $1 AND rid = $2 AND status = 'REVERSED'
-      AND EXISTS (SELECT FROM journal WHERE tenant_id = $1 AND rid = $2 AND (to_state = 'REVERSED' OR kind IN ('reversed', 'failed_final', 'take_back')))
+      AND EXISTS (SELECT FROM journal WHERE tenant_id = $1 AND rid = $2 AND (to_state = 'REVERSED' OR kind IN ('reversed', 'failed_final', 'revoke-confirmation')))
     UNION ALL
     SELECT * FROM effects WHERE tenant_id = $1 AND payment_id = (SELECT payment_id FROM refunds WHERE tenant_id = $1 AND rid = $2) AND rid IS NULL
   ) e ORDER BY e.effect_id`
@@ -50,7 +50,7 @@ const (
 )
 
 // Load reads everything durable about a refund from one snapshot, in one round trip. Errors: ErrNotFound, ErrUnavailable.
-func (s *Store) Load(ctx context.Context, k refund.Key) (refund.Record, error) {
+func (s *Store) Load(ctx context.Context, k refund.RefundRef) (refund.Record, error) {
 	var rec refund.Record
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Store) Load(ctx context.Context, k refund.Key) (refund.Record, error) {
 }
 
 // queueRecord queues the reads that fill rec. The payment's statement is given: a writer's takes the row lock.
-func (s *Store) queueRecord(b *pgx.Batch, k refund.Key, paymentSQL string, rec *refund.Record) {
+func (s *Store) queueRecord(b *pgx.Batch, k refund.RefundRef, paymentSQL string, rec *refund.Record) {
 	tenant, rid := int64(k.Tenant), [16]byte(k.RID)
 	b.Queue(paymentSQL, tenant, rid).QueryRow(func(row pgx.Row) (err error) {
 		rec.Payment, err = scanPayment(row)
@@ -103,8 +103,8 @@ func scanDispatch(row pgx.CollectableRow) (refund.Dispatch, error) {
 		marked                               *int
 		channelID                            *string
 	)
-	err := row.Scan(&d.No, &d.Number, &keyDies, &absence, &d.Exposed, &d.Decreed, &negative, &actUntil, &marked, &d.Acknowledged, &channelID, &d.Dead)
-	d.KeyDiesAt, d.AbsenceCountsFrom, d.FinalNegativeAt, d.MayActUntil = deref(keyDies), deref(absence), deref(negative), deref(actUntil)
+	err := row.Scan(&d.Ordinal, &d.Number, &keyDies, &absence, &d.Exposed, &d.Overridden, &negative, &actUntil, &marked, &d.Acknowledged, &channelID, &d.Retired)
+	d.KeyExpiresAt, d.AbsenceCountsFrom, d.FinalNegativeAt, d.MayActUntil = deref(keyDies), deref(absence), deref(negative), deref(actUntil)
 	d.MarkedEpoch, d.ChannelRefundID = deref(marked), deref(channelID)
 	return d, err
 }

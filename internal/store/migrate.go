@@ -24,7 +24,8 @@ const (
 	// MigrateDefaultSchema is the schema that is filled when MigrateConfig.Schema is empty.
 	MigrateDefaultSchema = "refundry"
 
-	migrateVersionTable = "goose_db_version"
+	migrateVersionTable = "schema_version"
+	draftVersionTable   = "goose_db_version" // of databases made before the first release
 	migrateMinServer    = 150000 // UNIQUE NULLS NOT DISTINCT came with PostgreSQL 15
 	migrateLockTimeout  = "30s"  // a step that cannot get its locks gives way instead of stopping everybody behind it
 )
@@ -67,7 +68,7 @@ type MigrateResult struct {
 // coming months and days. It is safe to call from several replicas at once (one works, the others wait) and cheap when nothing is to
 // be done. A schema that is newer than the binary is left alone.
 //
-// Errors: bad configuration, PostgreSQL older than 15, another installation id, a lock that was not obtained in time, and whatever the
+// Errors: ErrDraftSchema, bad configuration, PostgreSQL older than 15, another installation id, a lock that was not obtained in time, and whatever the
 // database says. A failed step leaves the steps before it applied; the next call goes on from there.
 func Migrate(ctx context.Context, cfg MigrateConfig) (MigrateResult, error) {
 	cfg, err := cfg.withDefaults()
@@ -85,6 +86,9 @@ func Migrate(ctx context.Context, cfg MigrateConfig) (MigrateResult, error) {
 	var res MigrateResult
 	err = underSchemaLock(ctx, pool, cfg, func(ctx context.Context) (err error) {
 		fault.Point(fault.MigrateLocked)
+		if err := refuseDraft(ctx, pool, cfg.Schema); err != nil {
+			return err
+		}
 		if res.Applied, err = applySteps(ctx, pool, cfg); err != nil {
 			return err
 		}

@@ -20,10 +20,28 @@ import (
 // ErrNotMigrated says that the schema lacks steps that this binary needs. Run Migrate.
 var ErrNotMigrated = errors.New("schema is not migrated")
 
+// ErrDraftSchema says that the schema was made by a build before v0.1.0. Stored words changed with that release, so such a schema is
+// neither read nor migrated.
+var ErrDraftSchema = errors.New("schema was made by a build before v0.1.0")
+
+// refuseDraft returns ErrDraftSchema for a schema that a build before the first release has made.
+func refuseDraft(ctx context.Context, pool *pgxpool.Pool, schema string) error {
+	var draft bool
+	table := pgx.Identifier{schema, draftVersionTable}.Sanitize()
+	if err := pool.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL`, table).Scan(&draft); err != nil {
+		return fmt.Errorf("check schema %s: %w", schema, err)
+	}
+	if draft {
+		return fmt.Errorf("%w: %s has the table %s. Its stored words differ and cannot be migrated: use another database or --schema",
+			ErrDraftSchema, schema, draftVersionTable)
+	}
+	return nil
+}
+
 // CheckMigrated is for readiness: nil when schema (empty: "refundry") has every step that this binary knows, River's tables and the
 // installation row. A newer schema is fine, so that old replicas stay ready during an upgrade.
 //
-// Errors: ErrNotMigrated, or the database's own when it cannot be asked.
+// Errors: ErrNotMigrated, ErrDraftSchema, or the database's own when it cannot be asked.
 func CheckMigrated(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 	if schema == "" {
 		schema = MigrateDefaultSchema
@@ -40,6 +58,9 @@ func CheckMigrated(ctx context.Context, pool *pgxpool.Pool, schema string) error
 	err = pool.QueryRow(ctx, fmt.Sprintf(`SELECT (SELECT coalesce(max(version_id), 0) FROM %s WHERE is_applied), EXISTS (SELECT 1 FROM %s)`,
 		pgx.Identifier{schema, migrateVersionTable}.Sanitize(), pgx.Identifier{schema, "installation"}.Sanitize())).Scan(&have, &installed)
 	if isMissingRelation(err) {
+		if draft := refuseDraft(ctx, pool, schema); draft != nil {
+			return draft
+		}
 		return fmt.Errorf("%w: %s is empty or missing", ErrNotMigrated, schema)
 	}
 	if err != nil {

@@ -10,7 +10,7 @@ func TestSchemaDispatchesAndAttempts(t *testing.T) {
 	set := func(s string) string { return `UPDATE dispatches SET ` + s }
 	processing := schemaReach("PROCESSING")
 	with := func(more ...string) []string { return append(slices.Clone(processing), more...) }
-	decided := append(schemaDecided(schemaReach("UNKNOWN"), "RESEND"), schemaApprove)
+	decided := append(schemaDecided(schemaReach("UNKNOWN"), "resend"), schemaApprove)
 	runSchemaCases(t, []schemaCase{
 		refused("dispatches_append_only", "another number", set(`number = 'R1BBBBBBBBBBBBBBBBBBBB'`)),
 		refused("dispatches_append_only", "delete", `DELETE FROM dispatches`),
@@ -19,18 +19,18 @@ func TestSchemaDispatchesAndAttempts(t *testing.T) {
 		twice("dispatches_number_uq", "a number that is in use", `INSERT INTO dispatches (tenant_id, rid, no, account, number) VALUES (1, `+schemaR2+`, 1, 'demo', 'R1AAAAAAAAAAAAAAAAAAAA')`),
 		twice("dispatches_pk", "the same ordinal again", schemaDispatch(1, "R1BBBBBBBBBBBBBBBBBBBB")),
 		orphan("dispatches_refund_fk", "of no refund", `INSERT INTO dispatches (tenant_id, rid, no, account, number) VALUES (1, `+schemaR2+`, 1, 'demo', 'R1BBBBBBBBBBBBBBBBBBBB')`),
-		legal("the key's life is tightened", set(`key_dies_at = key_dies_at - interval '1 h'`), processing...),
-		refused("dispatches_append_only", "the key's life grows", set(`key_dies_at = key_dies_at + interval '1 s'`), processing...),
-		refused("dispatches_append_only", "the key's end is forgotten", set(`key_dies_at = NULL`), processing...),
+		legal("the key's life is tightened", set(`key_expires_at = key_expires_at - interval '1 h'`), processing...),
+		refused("dispatches_append_only", "the key's life grows", set(`key_expires_at = key_expires_at + interval '1 s'`), processing...),
+		refused("dispatches_append_only", "the key's end is forgotten", set(`key_expires_at = NULL`), processing...),
 		legal("absence counts later", set(`absence_counts_from = absence_counts_from + interval '5 s'`), processing...),
 		refused("dispatches_append_only", "absence counts earlier", set(`absence_counts_from = absence_counts_from - interval '1 s'`), processing...),
 		refused("dispatches_append_only", "when absence counts is forgotten", set(`absence_counts_from = NULL`), processing...),
-		refused("dispatches_append_only", "one time moves well, the other is forgotten", set(`absence_counts_from = absence_counts_from + interval '5 s', key_dies_at = NULL`), processing...),
+		refused("dispatches_append_only", "one time moves well, the other is forgotten", set(`absence_counts_from = absence_counts_from + interval '5 s', key_expires_at = NULL`), processing...),
 		refused("dispatches_append_only", "an acknowledgement is taken back", set(`acknowledged = false`), set(`acknowledged = true`)),
 		legal("an id that belonged elsewhere takes its acknowledgement along", set(`acknowledged = false, channel_refund_id = NULL`), set(`acknowledged = true, channel_refund_id = 're_1'`)),
-		refused("dispatches_decree_ck", "decreed while exposed", set(`decreed_by = `+schemaD1), decided...),
-		legal("decreed and no longer exposed", set(`decreed_by = `+schemaD1+`, exposed = false`), decided...),
-		orphan("dispatches_decree_fk", "decreed by nobody", set(`decreed_by = `+schemaD1)),
+		refused("dispatches_override_ck", "decreed while exposed", set(`overridden_by = `+schemaD1), decided...),
+		legal("decreed and no longer exposed", set(`overridden_by = `+schemaD1+`, exposed = false`), decided...),
+		orphan("dispatches_override_fk", "decreed by nobody", set(`overridden_by = `+schemaD1)),
 
 		orphan("attempts_dispatch_fk", "a call for no dispatch", schemaAttempt(1, 2)),
 		twice("attempts_pk", "the same attempt again", schemaAttempt(1, 1), processing...),
@@ -50,54 +50,54 @@ func TestSchemaDispatchesAndAttempts(t *testing.T) {
 }
 
 // A further number needs the death of the one before it, and a death needs a proof.
-func TestSchemaDeaths(t *testing.T) {
+func TestSchemaRetirements(t *testing.T) {
 	t.Parallel()
 	claimed := schemaReach("PROCESSING")
 	answered := func(answer string, more ...string) []string {
 		return append(append(slices.Clone(claimed), schemaAnswer(answer)), more...)
 	}
 	second := schemaDispatch(2, "R1BBBBBBBBBBBBBBBBBBBB")
-	proof := schemaDeath(1, "1", "NULL", "NULL")
-	decree := schemaDeath(1, "NULL", schemaD1, "NULL")
+	proof := schemaRetirement(1, "1", "NULL", "NULL")
+	decree := schemaRetirement(1, "NULL", schemaD1, "NULL")
 	decided := func(action string, more ...string) []string {
 		return append(schemaDecided(schemaReach("UNKNOWN"), action), more...)
 	}
 	otherRefund := []string{
 		schemaRefund("PENDING", "rid="+schemaR2),
 		`INSERT INTO cases (tenant_id, case_id, rid, reasons, evidence) VALUES (1, ` + schemaC2 + `, ` + schemaR2 + `, '{late}', '{}')`,
-		`INSERT INTO decisions (tenant_id, decision_id, case_id, action, journal_seq, evidence, maker, expires_at) VALUES (1, ` + schemaD1 + `, ` + schemaC2 + `, 'RESEND', 1, 'ticket 12345', 1, now() + interval '1 day')`,
+		`INSERT INTO decisions (tenant_id, decision_id, case_id, action, journal_seq, evidence, maker, expires_at) VALUES (1, ` + schemaD1 + `, ` + schemaC2 + `, 'resend', 1, 'ticket 12345', 1, now() + interval '1 day')`,
 		schemaApprove, schemaClear,
 	}
 	cases := []schemaCase{
-		orphan("dispatches_predecessor_dead_fk", "a second number beside a living one", second),
+		orphan("dispatches_predecessor_retired_fk", "a second number beside a living one", second),
 		legal("a second number after a proven death", second, answered("REFUSED_NEW_NUMBER", schemaClear, proof)...),
-		orphan("dispatches_predecessor_dead_fk", "a third number after the death of the first", schemaDispatch(3, "R1BBBBBBBBBBBBBBBBBBBB"), answered("REFUSED", schemaClear, proof)...),
-		refused("dispatch_deaths_proof_ck", "no proof named", schemaDeath(1, "NULL", "NULL", "NULL"), `DROP TRIGGER dispatch_deaths_guard ON dispatch_deaths`),
-		refused("dispatch_deaths_proof", "no proof named, by the guard", schemaDeath(1, "NULL", "NULL", "NULL")),
-		refused("dispatch_deaths_proof", "an attempt that nobody answered", proof, append(slices.Clone(claimed), schemaClear)...),
-		refused("dispatch_deaths_proof", "a proof while it is exposed", proof, answered("NOT_FOUND")...),
-		refused("dispatch_deaths_proof", "an attempt that does not exist", schemaDeath(1, "7", "NULL", "NULL"), answered("REFUSED", schemaClear)...),
-		orphan("dispatch_deaths_dispatch_fk", "of no dispatch", schemaDeath(2, "1", "NULL", "NULL"), answered("REFUSED", schemaClear)...),
-		refused("dispatch_deaths_proof", "a proof of another dispatch", schemaDeath(2, "1", "NULL", "NULL"), answered("REFUSED", schemaClear, proof, second)...),
-		legal("an approved resend", decree, decided("RESEND", schemaApprove, schemaClear)...),
-		refused("dispatch_deaths_proof", "an approved resend while it is exposed", decree, decided("RESEND", schemaApprove)...),
-		refused("dispatch_deaths_proof", "a resend that nobody approved", decree, decided("RESEND", schemaClear)...),
-		refused("dispatch_deaths_proof", "another kind of decision", decree, decided("CONFIRM_NOT_DONE", schemaApprove, schemaClear)...),
-		refused("dispatch_deaths_proof", "a resend of another refund", decree, otherRefund...),
-		legal("an epoch's mark, still exposed", schemaDeath(1, "NULL", "NULL", "2"), `UPDATE dispatches SET exposed = true, marked_epoch = 2`),
-		refused("dispatch_deaths_proof", "an epoch that never marked it", schemaDeath(1, "NULL", "NULL", "2")),
-		refused("dispatch_deaths_proof", "another epoch than the one that marked it", schemaDeath(1, "NULL", "NULL", "3"), `UPDATE dispatches SET exposed = true, marked_epoch = 2`),
-		orphan("dispatch_deaths_attempt_fk", "a mark that names an attempt that does not exist", schemaDeath(1, "7", "NULL", "2"), `UPDATE dispatches SET marked_epoch = 2`),
-		orphan("dispatch_deaths_decision_fk", "a mark that names a decision that does not exist", schemaDeath(1, "NULL", schemaD2, "2"), `UPDATE dispatches SET marked_epoch = 2`),
-		twice("dispatch_deaths_pk", "dead twice", proof, answered("REFUSED", schemaClear, proof)...),
-		refused("dispatch_deaths_append_only", "a death is taken back", `DELETE FROM dispatch_deaths`, answered("REFUSED", schemaClear, proof)...),
-		refused("dispatch_deaths_append_only", "another reason", `UPDATE dispatch_deaths SET rule = 'x'`, answered("REFUSED", schemaClear, proof)...),
+		orphan("dispatches_predecessor_retired_fk", "a third number after the death of the first", schemaDispatch(3, "R1BBBBBBBBBBBBBBBBBBBB"), answered("REFUSED", schemaClear, proof)...),
+		refused("retired_dispatches_proof_ck", "no proof named", schemaRetirement(1, "NULL", "NULL", "NULL"), `DROP TRIGGER retired_dispatches_guard ON retired_dispatches`),
+		refused("retired_dispatches_proof", "no proof named, by the guard", schemaRetirement(1, "NULL", "NULL", "NULL")),
+		refused("retired_dispatches_proof", "an attempt that nobody answered", proof, append(slices.Clone(claimed), schemaClear)...),
+		refused("retired_dispatches_proof", "a proof while it is exposed", proof, answered("NOT_FOUND")...),
+		refused("retired_dispatches_proof", "an attempt that does not exist", schemaRetirement(1, "7", "NULL", "NULL"), answered("REFUSED", schemaClear)...),
+		orphan("retired_dispatches_dispatch_fk", "of no dispatch", schemaRetirement(2, "1", "NULL", "NULL"), answered("REFUSED", schemaClear)...),
+		refused("retired_dispatches_proof", "a proof of another dispatch", schemaRetirement(2, "1", "NULL", "NULL"), answered("REFUSED", schemaClear, proof, second)...),
+		legal("an approved resend", decree, decided("resend", schemaApprove, schemaClear)...),
+		refused("retired_dispatches_proof", "an approved resend while it is exposed", decree, decided("resend", schemaApprove)...),
+		refused("retired_dispatches_proof", "a resend that nobody approved", decree, decided("resend", schemaClear)...),
+		refused("retired_dispatches_proof", "another kind of decision", decree, decided("confirm-not-done", schemaApprove, schemaClear)...),
+		refused("retired_dispatches_proof", "a resend of another refund", decree, otherRefund...),
+		legal("an epoch's mark, still exposed", schemaRetirement(1, "NULL", "NULL", "2"), `UPDATE dispatches SET exposed = true, marked_epoch = 2`),
+		refused("retired_dispatches_proof", "an epoch that never marked it", schemaRetirement(1, "NULL", "NULL", "2")),
+		refused("retired_dispatches_proof", "another epoch than the one that marked it", schemaRetirement(1, "NULL", "NULL", "3"), `UPDATE dispatches SET exposed = true, marked_epoch = 2`),
+		orphan("retired_dispatches_attempt_fk", "a mark that names an attempt that does not exist", schemaRetirement(1, "7", "NULL", "2"), `UPDATE dispatches SET marked_epoch = 2`),
+		orphan("retired_dispatches_decision_fk", "a mark that names a decision that does not exist", schemaRetirement(1, "NULL", schemaD2, "2"), `UPDATE dispatches SET marked_epoch = 2`),
+		twice("retired_dispatches_pk", "dead twice", proof, answered("REFUSED", schemaClear, proof)...),
+		refused("retired_dispatches_append_only", "a death is taken back", `DELETE FROM retired_dispatches`, answered("REFUSED", schemaClear, proof)...),
+		refused("retired_dispatches_append_only", "another reason", `UPDATE retired_dispatches SET rule = 'x'`, answered("REFUSED", schemaClear, proof)...),
 	}
 	for _, answer := range []string{"REFUSED", "REFUSED_NEW_NUMBER", "RETRYABLE", "NOT_SENT", "NOT_FOUND", "FAILED_FINAL"} {
 		cases = append(cases, legal("proof "+answer, proof, answered(answer, schemaClear)...))
 	}
-	for _, answer := range []string{"SUCCEEDED", "ACCEPTED", "REFUSED_ECHO", "REVERSED", "UNKNOWN"} {
-		cases = append(cases, refused("dispatch_deaths_proof", "proof "+answer, proof, answered(answer, schemaClear)...))
+	for _, answer := range []string{"SUCCEEDED", "ACKNOWLEDGED", "REFUSED_ECHO", "REVERSED", "UNKNOWN"} {
+		cases = append(cases, refused("retired_dispatches_proof", "proof "+answer, proof, answered(answer, schemaClear)...))
 	}
 	runSchemaCases(t, cases)
 }

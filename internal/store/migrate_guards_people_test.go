@@ -46,7 +46,7 @@ func TestSchemaCases(t *testing.T) {
 
 func TestSchemaDecisions(t *testing.T) {
 	t.Parallel()
-	proposed := schemaDecided(nil, "CONFIRM_SUCCESS")
+	proposed := schemaDecided(nil, "confirm-success")
 	with := func(more ...string) []string { return append(slices.Clone(proposed), more...) }
 	set := func(s string) string { return `UPDATE decisions SET ` + s }
 	verdict := func(v, checker string) string {
@@ -54,12 +54,12 @@ func TestSchemaDecisions(t *testing.T) {
 	}
 	born := func(extraCols, extraVals string) string {
 		return `INSERT INTO decisions (tenant_id, decision_id, case_id, action, journal_seq, evidence, maker, expires_at` + extraCols + `)
-			VALUES (1, ` + schemaD1 + `, ` + schemaC1 + `, 'RESEND', 1, 'ticket 12345', 1, now()` + extraVals + `)`
+			VALUES (1, ` + schemaD1 + `, ` + schemaC1 + `, 'resend', 1, 'ticket 12345', 1, now()` + extraVals + `)`
 	}
 	paymentCase := []string{
 		`INSERT INTO cases (tenant_id, case_id, payment_id, reasons, evidence) VALUES (1, ` + schemaC1 + `, 'p1', '{excess}', '{}')`,
 		`UPDATE payments SET refunded = 10000, excess = 1250`,
-		`INSERT INTO decisions (tenant_id, decision_id, case_id, action, excess, evidence, maker, expires_at) VALUES (1, ` + schemaD1 + `, ` + schemaC1 + `, 'ACKNOWLEDGE', 1250, 'ticket 12345', 1, now() + interval '1 day')`,
+		`INSERT INTO decisions (tenant_id, decision_id, case_id, action, excess, evidence, maker, expires_at) VALUES (1, ` + schemaD1 + `, ` + schemaC1 + `, 'accept-as-is', 1250, 'ticket 12345', 1, now() + interval '1 day')`,
 	}
 	runSchemaCases(t, []schemaCase{
 		legal("approved by another actor", schemaApprove, proposed...),
@@ -85,17 +85,17 @@ func TestSchemaDecisions(t *testing.T) {
 		refused("decisions_applied_ck", "applied without a verdict", set(`applied_at = now()`), proposed...),
 		refused("decisions_applied_ck", "applied though rejected", set(`applied_at = now()`), with(verdict("REJECTED", "2"))...),
 		refused("decisions_append_only", "applied again", set(`applied_at = NULL`), with(schemaApprove, set(`applied_at = now()`))...),
-		refused("decisions_append_only", "another action", set(`action = 'WAIT'`), proposed...),
+		refused("decisions_append_only", "another action", set(`action = 'wait'`), proposed...),
 		refused("decisions_append_only", "another journal", set(`journal_seq = 9`), proposed...),
 		refused("decisions_append_only", "delete", `DELETE FROM decisions`, proposed...),
 		refused("decisions_birth", "born approved", born(`, verdict, checker, checked_at`, `, 'APPROVED', 2, now()`), schemaCase1),
 		refused("decisions_birth", "born applied", born(`, applied_at`, `, now()`), schemaCase1),
-		orphan("decisions_maker_fk", "made by somebody unknown", `INSERT INTO decisions (tenant_id, decision_id, case_id, action, evidence, maker, expires_at) VALUES (1, `+schemaD1+`, `+schemaC1+`, 'WAIT', 'ticket 12345', 9, now())`, schemaCase1),
+		orphan("decisions_maker_fk", "made by somebody unknown", `INSERT INTO decisions (tenant_id, decision_id, case_id, action, evidence, maker, expires_at) VALUES (1, `+schemaD1+`, `+schemaC1+`, 'wait', 'ticket 12345', 9, now())`, schemaCase1),
 		orphan("decisions_case_fk", "for no case", born("", "")),
-		refused("decisions_evidence_ck", "evidence of blanks", `INSERT INTO decisions (tenant_id, decision_id, case_id, action, evidence, maker, expires_at) VALUES (1, `+schemaD1+`, `+schemaC1+`, 'WAIT', '          ', 1, now())`, schemaCase1),
+		refused("decisions_evidence_ck", "evidence of blanks", `INSERT INTO decisions (tenant_id, decision_id, case_id, action, evidence, maker, expires_at) VALUES (1, `+schemaD1+`, `+schemaC1+`, 'wait', '          ', 1, now())`, schemaCase1),
 		refused("decisions_action_ck", "an action that does not exist", schemaPropose(schemaD1, "SHRUG"), schemaCase1),
-		twice("decisions_one_pending_uq", "two proposals", schemaPropose(schemaD2, "WAIT"), proposed...),
-		twice("decisions_one_approved_uq", "two approved ones wait", `UPDATE decisions SET verdict = 'APPROVED', checker = 2, checked_at = now() WHERE decision_id = `+schemaD2, with(schemaApprove, schemaPropose(schemaD2, "RESEND"))...),
+		twice("decisions_one_pending_uq", "two proposals", schemaPropose(schemaD2, "wait"), proposed...),
+		twice("decisions_one_approved_uq", "two approved ones wait", `UPDATE decisions SET verdict = 'APPROVED', checker = 2, checked_at = now() WHERE decision_id = `+schemaD2, with(schemaApprove, schemaPropose(schemaD2, "resend"))...),
 	})
 }
 
@@ -105,10 +105,10 @@ func TestSchemaReceiptsAndConflicts(t *testing.T) {
 		return `INSERT INTO receipts (tenant_id, consumer, source, event_id, type, digest, params, outcome, rid, code)
 			VALUES (1, 'rest', 'rest', ` + event + `, 'refund.requested', ` + schema33 + `, '{}', '` + outcome + `', ` + rid + `, ` + code + `)`
 	}
-	accepted := receipt("'e1'", "ACCEPTED", schemaR1, "NULL")
+	accepted := receipt("'e1'", "TAKEN", schemaR1, "NULL")
 	refusedOne := receipt("'e1'", "REFUSED", "NULL", "'currency-mismatch'")
 	thirdMillennium := `INSERT INTO receipts (tenant_id, consumer, source, event_id, month, type, digest, params, outcome)
-		VALUES (1, 'rest', 'rest', 'e1', '2999-12-01', 'payment.captured', ` + schema33 + `, '{}', 'ACCEPTED')`
+		VALUES (1, 'rest', 'rest', 'e1', '2999-12-01', 'payment.captured', ` + schema33 + `, '{}', 'TAKEN')`
 	conflict := func(event string) string {
 		return `INSERT INTO conflicts (tenant_id, conflict_id, kind, consumer, source, event_id, got_digest, got, fields) VALUES (1, gen_random_uuid(), 'EVENT_PARAMS', 'rest', 'rest', ` + event + `, ` + schemaHash + `, '{}', '{amount}')`
 	}
@@ -116,18 +116,18 @@ func TestSchemaReceiptsAndConflicts(t *testing.T) {
 		legal("accepted", accepted),
 		// the name is that of the partition's key: only the SQLSTATE is the same everywhere
 		twice("receipts_default_pk", "the same event again", thirdMillennium, thirdMillennium),
-		refused("receipts_rid_ck", "accepted without a refund", receipt("'e1'", "ACCEPTED", "NULL", "NULL")),
+		refused("receipts_rid_ck", "accepted without a refund", receipt("'e1'", "TAKEN", "NULL", "NULL")),
 		refused("receipts_rid_ck", "replayed without a refund", receipt("'e1'", "REPLAYED", "NULL", "NULL")),
 		refused("receipts_code_ck", "refused without a code", receipt("'e1'", "REFUSED", "NULL", "NULL")),
 		refused("receipts_code_ck", "conflict without a code", receipt("'e1'", "CONFLICT", schemaR1, "NULL")),
 		refused("receipts_outcome_ck", "an outcome that binds nothing", receipt("'e1'", "WAITING", "NULL", "'payment-unknown'")),
 		refused("receipts_event_ck", "an event without an id", receipt("''", "ACCEPTED", schemaR1, "NULL")),
 		refused("receipts_event_ck", "an event with a book for an id", receipt("repeat('a', 1021)", "ACCEPTED", schemaR1, "NULL")),
-		refused("receipts_digest_ck", "a digest without its version", `INSERT INTO receipts (tenant_id, consumer, source, event_id, type, digest, params, outcome) VALUES (1, 'rest', 'rest', 'e1', 't', `+schemaHash+`, '{}', 'ACCEPTED')`),
+		refused("receipts_digest_ck", "a digest without its version", `INSERT INTO receipts (tenant_id, consumer, source, event_id, type, digest, params, outcome) VALUES (1, 'rest', 'rest', 'e1', 't', `+schemaHash+`, '{}', 'TAKEN')`),
 		refused("receipts_append_only", "an accepted one is bound again", `UPDATE receipts SET outcome = 'REFUSED', code = 'x'`, accepted),
-		refused("receipts_append_only", "a conflict is bound again", `UPDATE receipts SET outcome = 'ACCEPTED', rid = `+schemaR1, receipt("'e1'", "CONFLICT", schemaR1, "'idempotency-key-reused'")),
-		legal("a refused one is bound by a redrive", `UPDATE receipts SET outcome = 'ACCEPTED', code = NULL, rid = `+schemaR1, refusedOne),
-		refused("receipts_append_only", "a bound one after a redrive", `UPDATE receipts SET rid = `+schemaR2, refusedOne, `UPDATE receipts SET outcome = 'ACCEPTED', code = NULL, rid = `+schemaR1),
+		refused("receipts_append_only", "a conflict is bound again", `UPDATE receipts SET outcome = 'TAKEN', rid = `+schemaR1, receipt("'e1'", "CONFLICT", schemaR1, "'idempotency-key-reused'")),
+		legal("a refused one is bound by a redrive", `UPDATE receipts SET outcome = 'TAKEN', code = NULL, rid = `+schemaR1, refusedOne),
+		refused("receipts_append_only", "a bound one after a redrive", `UPDATE receipts SET rid = `+schemaR2, refusedOne, `UPDATE receipts SET outcome = 'TAKEN', code = NULL, rid = `+schemaR1),
 		refused("receipts_append_only", "other parameters at a redrive", `UPDATE receipts SET digest = '\x02'::bytea || sha256('x')`, refusedOne),
 		refused("receipts_append_only", "another event id", `UPDATE receipts SET event_id = 'e2'`, refusedOne),
 		refused("receipts_append_only", "delete", `DELETE FROM receipts`, accepted),
@@ -145,8 +145,8 @@ func TestSchemaWhoAndWhere(t *testing.T) {
 		return `INSERT INTO api_keys (prefix, tenant_id, actor_id, secret_hash, scopes) VALUES ('` + prefix + `', 1, ` + actor + `, ` + hash + `, ` + scopes + `)`
 	}
 	contract := `INSERT INTO contracts (account, version, contract, digest) VALUES ('demo', 1, '{}', ` + schemaHash + `)`
-	notice := `INSERT INTO notices (account, notice_key, headers, body) VALUES ('demo', ` + schemaHash + `, '{}', '')`
-	parked := `INSERT INTO parked (tenant_id, parked_id, consumer, place, headers, body, reason, tries) VALUES (0, gen_random_uuid(), 'orders', 'q/1', '{}', '', 'malformed-json', 1)`
+	notice := `INSERT INTO notices (account, digest, headers, body) VALUES ('demo', ` + schemaHash + `, '{}', '')`
+	parked := `INSERT INTO parked (tenant_id, parked_id, consumer, position, headers, body, reason, tries) VALUES (0, gen_random_uuid(), 'orders', 'q/1', '{}', '', 'malformed-json', 1)`
 	runSchemaCases(t, []schemaCase{
 		twice("installation_pk", "a second installation", `INSERT INTO installation (installation_id, system_identifier, timeline) VALUES (gen_random_uuid(), '1', 1)`),
 		refused("installation_one_ck", "a second installation beside the first", `INSERT INTO installation (one, installation_id, system_identifier, timeline) VALUES (false, gen_random_uuid(), '1', 1)`),
@@ -175,7 +175,7 @@ func TestSchemaWhoAndWhere(t *testing.T) {
 		orphan("account_tenants_account_fk", "no such account", `INSERT INTO account_tenants VALUES ('x', 1)`),
 		orphan("account_tenants_tenant_fk", "no such tenant", `INSERT INTO account_tenants VALUES ('demo', 9)`),
 		twice("notices_pk", "a notice again", notice, notice),
-		refused("notices_key_ck", "a short notice key", `INSERT INTO notices (account, notice_key, headers, body) VALUES ('demo', '', '{}', '')`),
-		twice("parked_place_uq", "one place parked twice", parked, parked),
+		refused("notices_digest_ck", "a short notice key", `INSERT INTO notices (account, digest, headers, body) VALUES ('demo', '', '{}', '')`),
+		twice("parked_position_uq", "one place parked twice", parked, parked),
 	})
 }

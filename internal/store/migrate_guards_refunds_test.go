@@ -9,14 +9,14 @@ import (
 
 // schemaAllowed says, beside the list in the database, which change of state may happen at all.
 var schemaAllowed = map[refund.State][]refund.State{
-	refund.Pending:    {refund.Processing, refund.Canceled, refund.Failed, refund.InDoubt, refund.Success},
-	refund.Processing: {refund.Pending, refund.InChannel, refund.InDoubt, refund.Success, refund.Failed},
-	refund.InChannel:  {refund.Success, refund.Failed, refund.InDoubt},
-	refund.InDoubt:    {refund.Pending, refund.InChannel, refund.Success, refund.Failed},
-	refund.Success:    {refund.ReversedSt},
-	refund.Failed:     {refund.Success},
-	refund.Canceled:   {refund.Success},
-	refund.ReversedSt: {refund.Success},
+	refund.StatePending:    {refund.StateProcessing, refund.StateCanceled, refund.StateFailed, refund.StateUnknown, refund.StateSuccess},
+	refund.StateProcessing: {refund.StatePending, refund.StateAccepted, refund.StateUnknown, refund.StateSuccess, refund.StateFailed},
+	refund.StateAccepted:   {refund.StateSuccess, refund.StateFailed, refund.StateUnknown},
+	refund.StateUnknown:    {refund.StatePending, refund.StateAccepted, refund.StateSuccess, refund.StateFailed},
+	refund.StateSuccess:    {refund.StateReversed},
+	refund.StateFailed:     {refund.StateSuccess},
+	refund.StateCanceled:   {refund.StateSuccess},
+	refund.StateReversed:   {refund.StateSuccess},
 }
 
 // Every pair of states, with all other columns as they should be: only the pair decides.
@@ -65,7 +65,7 @@ func TestSchemaPayments(t *testing.T) {
 		refused("payments_refunded_ck", "negative refunded", set(`refunded = -1`)),
 		refused("payments_elsewhere_ck", "negative refunded elsewhere", set(`refunded_elsewhere = -1`)),
 		refused("payments_held_ck", "negative held", set(`held = -1`)),
-		refused("payments_excess_ack_ck", "negative acknowledgement", set(`excess_acknowledged = -1`)),
+		refused("payments_excess_accepted_ck", "negative acknowledgement", set(`excess_accepted = -1`)),
 		refused("payments_excess_ck", "negative excess, without the other check", set(`excess = -1`), `ALTER TABLE payments DROP CONSTRAINT payments_excess_exact_ck`),
 		refused("payments_append_only", "another currency", set(`currency = 'EUR'`)),
 		refused("payments_append_only", "the other way of being known", set(`known_by = 'captures'`)),
@@ -215,7 +215,7 @@ func TestSchemaGuardsRefuseAnotherCellsSearchPath(t *testing.T) {
 	t.Parallel()
 	pool := schemaPool(t)
 	mustMigrate(t, MigrateConfig{Pool: pool, Schema: "cell_b"})
-	for _, stmt := range schemaDecided(nil, "WAIT") {
+	for _, stmt := range schemaDecided(nil, "wait") {
 		if _, err := pool.Exec(t.Context(), stmt); err != nil {
 			t.Fatal(err)
 		}
@@ -223,7 +223,7 @@ func TestSchemaGuardsRefuseAnotherCellsSearchPath(t *testing.T) {
 	for _, stmt := range []string{
 		`UPDATE cell_a.decisions SET verdict = 'APPROVED', checker = 2, checked_at = now()`,
 		`UPDATE cell_a.refunds SET next_action_at = now()`,
-		`INSERT INTO cell_a.dispatch_deaths (tenant_id, rid, no, epoch, rule) VALUES (1, ` + schemaR1 + `, 1, 1, 'r')`,
+		`INSERT INTO cell_a.retired_dispatches (tenant_id, rid, no, epoch, rule) VALUES (1, ` + schemaR1 + `, 1, 1, 'r')`,
 		`INSERT INTO cell_a.captures (tenant_id, payment_id, capture_id, amount) VALUES (1, 'p1', 'c1', 1)`,
 	} {
 		for _, path := range []string{"cell_b", "cell_b, cell_a"} {

@@ -180,7 +180,7 @@ func TestCheckMigratedSeesWhatIsMissing(t *testing.T) {
 	}
 	mustMigrate(t, MigrateConfig{URL: url, Schema: "cell_a"})
 	steps := []struct{ what, harm, repair string }{
-		{"our newest step", `UPDATE goose_db_version SET is_applied = false WHERE version_id = (SELECT max(version_id) FROM goose_db_version)`, `UPDATE goose_db_version SET is_applied = true`},
+		{"our newest step", `UPDATE schema_version SET is_applied = false WHERE version_id = (SELECT max(version_id) FROM schema_version)`, `UPDATE schema_version SET is_applied = true`},
 		{"a version of River's", `DELETE FROM river_migration WHERE version = 8`, `INSERT INTO river_migration (line, version) VALUES ('main', 8)`},
 		{"the installation row", `ALTER TABLE installation RENAME TO away`, `ALTER TABLE away RENAME TO installation`},
 	}
@@ -195,7 +195,7 @@ func TestCheckMigratedSeesWhatIsMissing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := pool.Exec(t.Context(), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, true)`); err != nil {
+	if _, err := pool.Exec(t.Context(), `INSERT INTO schema_version (version_id, is_applied) VALUES (99, true)`); err != nil {
 		t.Fatal(err)
 	}
 	if err := CheckMigrated(t.Context(), pool, "cell_a"); err != nil {
@@ -234,11 +234,11 @@ func TestMigrateGoesOnAfterACrashInRiversStep(t *testing.T) {
 	if _, err := provider.UpTo(t.Context(), river); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pool.Exec(t.Context(), `DELETE FROM goose_db_version WHERE version_id = $1`, river); err != nil {
+	if _, err := pool.Exec(t.Context(), `DELETE FROM schema_version WHERE version_id = $1`, river); err != nil {
 		t.Fatal(err)
 	}
-	if got := mustMigrate(t, MigrateConfig{URL: url, Schema: "cell_a"}).Applied; len(got) < 2 || got[0] != "0008_river" {
-		t.Errorf("the step is recorded again and those after it follow, got %v", got)
+	if got := mustMigrate(t, MigrateConfig{URL: url, Schema: "cell_a"}).Applied; len(got) != 1 || got[0] != "0008_river" {
+		t.Errorf("the step is recorded again, got %v", got)
 	}
 }
 
@@ -251,7 +251,7 @@ func TestEnsurePartitions(t *testing.T) {
 	december := func() time.Time { return time.Date(2031, 12, 31, 23, 30, 0, 0, time.FixedZone("", -3600)) } // January in UTC
 	cfg := PartitionsConfig{Schema: "cell_a", Months: 1, Days: 1, Now: december}
 	const receipt = `INSERT INTO receipts (tenant_id, consumer, source, event_id, month, type, digest, params, outcome, rid)
-		VALUES (1, 'rest', 'rest', 'e1', $1, 'refund.requested', decode(repeat('01', 33), 'hex'), '{}', 'ACCEPTED', gen_random_uuid())`
+		VALUES (1, 'rest', 'rest', 'e1', $1, 'refund.requested', decode(repeat('01', 33), 'hex'), '{}', 'TAKEN', gen_random_uuid())`
 	if _, err := pool.Exec(ctx, receipt, time.Date(2032, 2, 1, 0, 0, 0, 0, time.UTC)); err != nil {
 		t.Fatal(err)
 	}
@@ -301,5 +301,26 @@ func TestEnsurePartitionsGivesWay(t *testing.T) {
 	}
 	if got, err = EnsurePartitions(t.Context(), pool, cfg); err != nil || len(got.Created) != 2 {
 		t.Errorf("the next call makes them: %+v (%v)", got, err)
+	}
+}
+
+// A schema made before the first release is named as such and left as it is.
+func TestMigrateRefusesASchemaOfBeforeTheFirstRelease(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	pool := migrateTestPool(t, url, "refundry")
+	if _, err := pool.Exec(t.Context(), `CREATE SCHEMA refundry; CREATE TABLE refundry.goose_db_version (id int)`); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Migrate(t.Context(), MigrateConfig{URL: url})
+	if !errors.Is(err, ErrDraftSchema) || !strings.Contains(err.Error(), "refundry") {
+		t.Errorf("migrate: %v, want ErrDraftSchema naming the schema", err)
+	}
+	if err := CheckMigrated(t.Context(), pool, ""); !errors.Is(err, ErrDraftSchema) {
+		t.Errorf("check: %v, want ErrDraftSchema: nobody must be told to migrate", err)
+	}
+	var tables int
+	if err := pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_tables WHERE schemaname = 'refundry'`).Scan(&tables); err != nil || tables != 1 {
+		t.Errorf("%d tables (%v), want the one that was there", tables, err)
 	}
 }

@@ -13,12 +13,12 @@ import (
 )
 
 // keepNoticeSQL stores a notice, tied to its refund where that is known, or counts a repeat of one.
-const keepNoticeSQL = `INSERT INTO notices (account, notice_key, number, channel_refund_id, headers, body, fact, tenant_id, rid)
+const keepNoticeSQL = `INSERT INTO notices (account, digest, number, channel_refund_id, headers, body, fact, tenant_id, rid)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
   ON CONFLICT ON CONSTRAINT notices_pk DO UPDATE SET times_seen = notices.times_seen + 1
   RETURNING times_seen, rid IS NOT NULL`
 
-const matchNoticeSQL = `UPDATE notices SET tenant_id = $3, rid = $4 WHERE account = $1 AND notice_key = $2 AND rid IS NULL`
+const matchNoticeSQL = `UPDATE notices SET tenant_id = $3, rid = $4 WHERE account = $1 AND digest = $2 AND rid IS NULL`
 
 // noticeFact is the stored form of what a notice says.
 type noticeFact struct {
@@ -31,7 +31,7 @@ type noticeFact struct {
 
 // noticeTarget is the dispatch that a notice speaks of.
 type noticeTarget struct {
-	refund.Key
+	refund.RefundRef
 	dispatch int
 }
 
@@ -70,10 +70,10 @@ func (s *Store) receive(ctx context.Context, account string, n refund.KeptNotice
 		return "", err
 	}
 	var out refund.NoticeOutcome
-	err = s.withRecord(ctx, target.Key, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
-		seen, tied, err := keepNotice(ctx, tx, account, n, &target.Key)
+	err = s.withRecord(ctx, target.RefundRef, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
+		seen, tied, err := keepNotice(ctx, tx, account, n, &target.RefundRef)
 		if err == nil && seen > 1 && !tied { // it was kept until now
-			tied, err = tieNotice(ctx, tx, account, n.Key, target.Key)
+			tied, err = tieNotice(ctx, tx, account, n.Digest, target.RefundRef)
 			seen = 1
 		}
 		if err != nil {
@@ -153,7 +153,7 @@ func noticeTargetIn(ctx context.Context, in querier, account string, n refund.Ke
 }
 
 // keepNotice writes the row. seen counts this one; tied says whether the row has a refund now.
-func keepNotice(ctx context.Context, tx pgx.Tx, account string, n refund.KeptNotice, k *refund.Key) (seen int, tied bool, err error) {
+func keepNotice(ctx context.Context, tx pgx.Tx, account string, n refund.KeptNotice, k *refund.RefundRef) (seen int, tied bool, err error) {
 	fact, err := json.Marshal(noticeFact{Status: n.Status, ChannelRefundID: n.ChannelRefundID, Amount: n.Amount,
 		Currency: refund.Currency(bounded(string(n.Currency), longestCode)), Code: bounded(n.Code, longestCode)})
 	if err != nil {
@@ -165,13 +165,13 @@ func keepNotice(ctx context.Context, tx pgx.Tx, account string, n refund.KeptNot
 		id, row := int64(k.Tenant), [16]byte(k.RID)
 		tenant, rid = &id, &row
 	}
-	err = tx.QueryRow(ctx, keepNoticeSQL, account, n.Key[:], null(n.Number), null(n.ChannelRefundID), storableHeaders(n.Headers), n.Body, string(fact),
+	err = tx.QueryRow(ctx, keepNoticeSQL, account, n.Digest[:], null(n.Number), null(n.ChannelRefundID), storableHeaders(n.Headers), n.Body, string(fact),
 		tenant, rid).Scan(&seen, &tied)
 	return seen, tied, err
 }
 
 // tieNotice gives a kept notice its refund. false = it has one already.
-func tieNotice(ctx context.Context, tx pgx.Tx, account string, key [32]byte, k refund.Key) (bool, error) {
+func tieNotice(ctx context.Context, tx pgx.Tx, account string, key [32]byte, k refund.RefundRef) (bool, error) {
 	tag, err := tx.Exec(ctx, matchNoticeSQL, account, key[:], int64(k.Tenant), [16]byte(k.RID))
 	return tag.RowsAffected() == 1, err
 }
@@ -192,7 +192,7 @@ func (s *Store) enterNotice(ctx context.Context, tx pgx.Tx, r refund.Record, f r
 		return "", err
 	}
 	if ch.WakeNow && moves(ch, f) {
-		if err := s.enqueue(ctx, tx, refund.Wakeup{Key: r.Key, Generation: ch.After.Generation}); err != nil {
+		if err := s.enqueue(ctx, tx, refund.Wakeup{RefundRef: r.RefundRef, Generation: ch.After.Generation}); err != nil {
 			return "", err
 		}
 	}

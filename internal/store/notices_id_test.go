@@ -14,12 +14,12 @@ import (
 )
 
 // acked sends the refund and lets the channel answer that it has it, under this id.
-func (f *flow) acked(t *testing.T, k refund.Key, id string) {
+func (f *flow) acked(t *testing.T, k refund.RefundRef, id string) {
 	t.Helper()
 	a := answered(f.claim(t, k, refund.AttemptSend, 10*time.Second), refund.Acknowledged)
 	a.ChannelRefundID = id
 	f.enter(t, k, a)
-	f.wantState(t, k, refund.InChannel)
+	f.wantState(t, k, refund.StateAccepted)
 }
 
 // The channel's id alone is enough once the channel has answered with it, also before any money is booked.
@@ -32,7 +32,7 @@ func TestNoticeFindsTheAcceptedID(t *testing.T) {
 	f.receive(t, notice("done", "", "ch_1", refund.Succeeded), refund.NoticeEntered)
 	f.receive(t, notice("done", "", "ch_1", refund.Succeeded), refund.NoticeKnown)
 	f.receive(t, notice("done, said otherwise", "", "ch_1", refund.Succeeded), refund.NoticeKnown)
-	r := f.wantState(t, k, refund.Success)
+	r := f.wantState(t, k, refund.StateSuccess)
 	if len(r.Effects) != 1 || r.Effects[0].ChannelRefundID != "ch_1" || r.Payment.Refunded != 100 {
 		t.Errorf("effects %+v, refunded %d", r.Effects, r.Payment.Refunded)
 	}
@@ -43,23 +43,23 @@ func TestNoticeFindsTheAcceptedID(t *testing.T) {
 // The id becomes known after the notice: each way matches it in its own transaction, and a second delivery finds it matched.
 func TestNoticeWaitsForTheIDWhicheverWayItComes(t *testing.T) {
 	t.Parallel()
-	for name, learn := range map[string]func(t *testing.T, f *flow, k refund.Key, id string){
-		"an answer that accepts": func(t *testing.T, f *flow, k refund.Key, id string) {
+	for name, learn := range map[string]func(t *testing.T, f *flow, k refund.RefundRef, id string){
+		"an answer that accepts": func(t *testing.T, f *flow, k refund.RefundRef, id string) {
 			a := answered(f.claim(t, k, refund.AttemptSend, 10*time.Second), refund.Acknowledged)
 			a.ChannelRefundID = id
 			f.enter(t, k, a)
 		},
-		"a query": func(t *testing.T, f *flow, k refund.Key, id string) {
+		"a query": func(t *testing.T, f *flow, k refund.RefundRef, id string) {
 			f.enter(t, k, answered(f.claim(t, k, refund.AttemptSend, 50*time.Millisecond), refund.Unknown))
 			a := answered(f.claim(t, k, refund.AttemptQuery, 10*time.Second), refund.Acknowledged)
 			a.ChannelRefundID = id
 			f.enter(t, k, a)
 		},
-		"a notice with number and id": func(t *testing.T, f *flow, k refund.Key, id string) {
+		"a notice with number and id": func(t *testing.T, f *flow, k refund.RefundRef, id string) {
 			f.claim(t, k, refund.AttemptSend, 10*time.Second)
 			f.receive(t, notice("accepted "+id, f.number(t, k), id, refund.Acknowledged), refund.NoticeEntered)
 		},
-		"a line with our number": func(t *testing.T, f *flow, k refund.Key, id string) {
+		"a line with our number": func(t *testing.T, f *flow, k refund.RefundRef, id string) {
 			f.claim(t, k, refund.AttemptSend, 10*time.Second)
 			r := f.load(t, k)
 			line := refund.ListedEffect{Number: f.number(t, k), ChannelRefundID: id, Status: refund.Acknowledged, Amount: 100, Currency: "USD"}
@@ -67,7 +67,7 @@ func TestNoticeWaitsForTheIDWhicheverWayItComes(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		"a success under a second id": func(t *testing.T, f *flow, k refund.Key, id string) {
+		"a success under a second id": func(t *testing.T, f *flow, k refund.RefundRef, id string) {
 			f.acked(t, k, "first_"+id)
 			f.enter(t, k, refund.Fact{Kind: refund.Succeeded, ChannelRefundID: id, Amount: 100, Currency: "USD", Source: "settlement", Actor: "system:settlement"})
 		},
@@ -79,7 +79,7 @@ func TestNoticeWaitsForTheIDWhicheverWayItComes(t *testing.T) {
 			f.receive(t, notice("returned", "", "ch_1", refund.Reversed), refund.NoticeKept)
 			f.receive(t, notice("returned", "", "ch_1", refund.Reversed), refund.NoticeKept)
 			learn(t, f, k, "ch_1")
-			r := f.wantState(t, k, refund.ReversedSt)
+			r := f.wantState(t, k, refund.StateReversed)
 			if len(r.Effects) != 1 || r.Payment.Refunded != 0 {
 				t.Errorf("effects %+v, refunded %d: booked and mirrored once", r.Effects, r.Payment.Refunded)
 			}
@@ -121,7 +121,7 @@ func TestNoticeWaitsForTheIDOfALine(t *testing.T) {
 		if n, err := c.MatchNotices(t.Context()); n != left || err != nil {
 			t.Errorf("%s: %d were left, %v, want %d", name, n, err, left)
 		}
-		if r := c.wantState(t, k, refund.ReversedSt); r.Payment.Refunded != 0 || len(r.Effects) != 1 {
+		if r := c.wantState(t, k, refund.StateReversed); r.Payment.Refunded != 0 || len(r.Effects) != 1 {
 			t.Errorf("%s: refunded %d, effects %+v", name, r.Payment.Refunded, r.Effects)
 		}
 		c.wantNotice(t, "returned "+name, 1, true)
@@ -145,15 +145,15 @@ func TestNoticeIDsKeepToTheirAccount(t *testing.T) {
 	spec := inlinePayment(1000)
 	spec.Account = "elsewhere"
 	out := f.accept(t, f.request("e_1", "rf_1", "pay_1", 100, inlinePayment(1000)), f.request("e_2", "rf_2", "pay_2", 100, spec))
-	wantVerdicts(t, out, refund.Accepted, refund.Accepted)
-	here, there := out[0].Refund.Key, out[1].Refund.Key
+	wantVerdicts(t, out, refund.Taken, refund.Taken)
+	here, there := out[0].Refund.RefundRef, out[1].Refund.RefundRef
 	if r := f.load(t, there); r.Account != "elsewhere" {
 		t.Fatalf("account %s", r.Account)
 	}
 	f.acked(t, there, "ch_1")
 	n := notice("of this account", "", "ch_1", refund.Succeeded)
 	f.receive(t, n, refund.NoticeKept)
-	f.wantState(t, there, refund.InChannel)
+	f.wantState(t, there, refund.StateAccepted)
 	f.acked(t, f.refund(t, "third"), "ch_2") // another id of this account brings nothing along
 	f.wantNotice(t, "of this account", 1, false)
 
@@ -167,13 +167,13 @@ func TestNoticeIDsKeepToTheirAccount(t *testing.T) {
 	a := answered(f.claim(t, here, refund.AttemptSend, 10*time.Second), refund.Acknowledged)
 	a.ChannelRefundID = "ch_1" // the same id, in its own account
 	f.enter(t, here, a)
-	f.wantState(t, here, refund.Success)
-	f.wantState(t, there, refund.InChannel)
+	f.wantState(t, here, refund.StateSuccess)
+	f.wantState(t, there, refund.StateAccepted)
 	f.wantNotice(t, "of this account", 1, true)
 	if got, err := f.ReceiveNotice(t.Context(), "elsewhere", n); err != nil || got != refund.NoticeEntered {
 		t.Errorf("the same words in the other account: %s, %v", got, err)
 	}
-	f.wantState(t, there, refund.Success)
+	f.wantState(t, there, refund.StateSuccess)
 	f.wantSound(t)
 }
 
@@ -187,8 +187,8 @@ func TestNoticeWithAnIDOfTwoRefunds(t *testing.T) {
 	}
 	f.receive(t, notice("returned", "", "ch_same", refund.Reversed), refund.NoticeKept)
 	f.enter(t, keys[1], refund.Fact{Kind: refund.Succeeded, ChannelRefundID: "ch_same", Amount: 100, Currency: "USD", Source: "settlement", Actor: "system:settlement"})
-	f.wantState(t, keys[0], refund.InChannel)
-	f.wantState(t, keys[1], refund.ReversedSt)
+	f.wantState(t, keys[0], refund.StateAccepted)
+	f.wantState(t, keys[1], refund.StateReversed)
 	f.wantNotice(t, "returned", 1, true)
 	f.wantSound(t)
 }
@@ -203,7 +203,7 @@ func TestNoticeGoesWhereTheChannelSaidNotWhereALineWas(t *testing.T) {
 	c.lines(t, "pay", true, foreign("re_1", 100)) // a's, as far as anybody can tell
 	c.acked(t, b, "re_1")
 	c.receive(t, notice("done", "", "re_1", refund.Succeeded), refund.NoticeEntered)
-	c.wantState(t, b, refund.Success)
+	c.wantState(t, b, refund.StateSuccess)
 	if got := c.text(t, `SELECT coalesce(channel_refund_id, '-') FROM effects WHERE rid = $1`, [16]byte(a.RID)); got != "-" {
 		t.Errorf("a keeps %s", got)
 	}
@@ -218,13 +218,13 @@ func TestNoticeThatCannotBeEnteredHoldsUpNothing(t *testing.T) {
 	f.enter(t, first, succeeded(f.claim(t, first, refund.AttemptSend, 10*time.Second), "ch_same"))
 	f.receive(t, notice("taken", refund.DispatchNumber(f.Installation(), "demo", "early_0", 1), "ch_same", refund.Succeeded), refund.NoticeKept)
 	k := f.refund(t, "early")
-	f.wantState(t, k, refund.Pending)
+	f.wantState(t, k, refund.StatePending)
 	f.wantNotice(t, "taken", 1, false)
 	f.receive(t, notice("nobody's", "", "ch_never", refund.Succeeded), refund.NoticeKept)
 	if n, err := f.MatchNotices(t.Context()); n != 1 || err != nil {
 		t.Errorf("matched %d, %v", n, err)
 	}
-	r := f.wantState(t, k, refund.Success)
+	r := f.wantState(t, k, refund.StateSuccess)
 	if len(r.Effects) != 1 || r.Effects[0].ChannelRefundID != "" {
 		t.Errorf("effects %+v: the money, without the id that is another's", r.Effects)
 	}
@@ -280,7 +280,7 @@ func TestNoticeMeetsTheAnswerThatTellsItsID(t *testing.T) {
 		}
 		return err
 	})
-	f.wantState(t, answerFirst, refund.Success)
+	f.wantState(t, answerFirst, refund.StateSuccess)
 
 	noticeFirst := f.refund(t, "notice")
 	a := answered(f.claim(t, noticeFirst, refund.AttemptSend, 10*time.Second), refund.Acknowledged)
@@ -296,7 +296,7 @@ func TestNoticeMeetsTheAnswerThatTellsItsID(t *testing.T) {
 		_, err := f.Enter(t.Context(), noticeFirst, a, f.contract)
 		return err
 	})
-	f.wantState(t, noticeFirst, refund.Success)
+	f.wantState(t, noticeFirst, refund.StateSuccess)
 	f.wantNotice(t, "done too", 1, true)
 	f.wantSound(t)
 }
@@ -334,7 +334,7 @@ func TestNoticesAndAnswersAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	for _, k := range keys {
-		f.wantState(t, k, refund.Success)
+		f.wantState(t, k, refund.StateSuccess)
 	}
 	if n := f.count(t, `SELECT count(*) FROM notices WHERE rid IS NULL`); n != 0 {
 		t.Errorf("%d notices were left", n)

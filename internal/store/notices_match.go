@@ -21,7 +21,7 @@ type keptRow struct {
 }
 
 func (k keptRow) notice() refund.Notice {
-	return refund.Notice{Key: k.key, Number: k.number, ChannelRefundID: k.fact.ChannelRefundID, Status: k.fact.Status, Amount: k.fact.Amount,
+	return refund.Notice{Digest: k.key, Number: k.number, ChannelRefundID: k.fact.ChannelRefundID, Status: k.fact.Status, Amount: k.fact.Amount,
 		Currency: k.fact.Currency, Code: k.fact.Code}
 }
 
@@ -40,7 +40,7 @@ func scanKept(row pgx.CollectableRow) (keptRow, error) {
 
 // matchKept enters kept notices into the refund that tx holds locked. The record is read anew for each. A notice never stands in the
 // way of what the transaction is for: one that cannot be entered leaves no trace in it, and is left to MatchNotices.
-func (s *Store) matchKept(ctx context.Context, tx pgx.Tx, k refund.Key, kept []keptRow) error {
+func (s *Store) matchKept(ctx context.Context, tx pgx.Tx, k refund.RefundRef, kept []keptRow) error {
 	for _, n := range kept {
 		err := pgx.BeginFunc(ctx, tx, func(inner pgx.Tx) error { return s.matchOne(ctx, inner, k, n) })
 		switch {
@@ -54,7 +54,7 @@ func (s *Store) matchKept(ctx context.Context, tx pgx.Tx, k refund.Key, kept []k
 	return nil
 }
 
-func (s *Store) matchOne(ctx context.Context, tx pgx.Tx, k refund.Key, n keptRow) error {
+func (s *Store) matchOne(ctx context.Context, tx pgx.Tx, k refund.RefundRef, n keptRow) error {
 	r, err := s.readAgain(ctx, tx, k)
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func (s *Store) matchOne(ctx context.Context, tx pgx.Tx, k refund.Key, n keptRow
 		return nil // a process that does not know the account cannot judge what its channel says
 	}
 	target, err := noticeTargetIn(ctx, tx, r.Account, refund.KeptNotice{Notice: n.notice()})
-	if err != nil || target == nil || target.Key != k {
+	if err != nil || target == nil || target.RefundRef != k {
 		return err // the id is known to somebody else too, and does not mean this refund
 	}
 	tied, err := tieNotice(ctx, tx, r.Account, n.key, k)
@@ -79,7 +79,7 @@ func (s *Store) matchOne(ctx context.Context, tx pgx.Tx, k refund.Key, n keptRow
 }
 
 // readAgain reads the record inside a transaction that holds the refund.
-func (s *Store) readAgain(ctx context.Context, tx pgx.Tx, k refund.Key) (refund.Record, error) {
+func (s *Store) readAgain(ctx context.Context, tx pgx.Tx, k refund.RefundRef) (refund.Record, error) {
 	var rec refund.Record
 	b := &pgx.Batch{}
 	s.queueRecord(b, k, lockPaymentSQL, &rec)
@@ -98,7 +98,7 @@ func (s *Store) matchGroup(ctx context.Context, tx pgx.Tx, made []refund.NewRefu
 		if err != nil {
 			return err
 		}
-		if err := s.matchKept(ctx, tx, r.Key, kept); err != nil {
+		if err := s.matchKept(ctx, tx, r.RefundRef, kept); err != nil {
 			return err
 		}
 	}
@@ -170,7 +170,7 @@ func (s *Store) MatchNotices(ctx context.Context) (int, error) {
 func (s *Store) enterLeft(ctx context.Context, f leftNotice) (entered bool, err error) {
 	entered, err = s.enterLeftOnce(ctx, f, false)
 	if _, name := constraint(err); name == "effects_channel_uq" {
-		freed, e := s.unpair(ctx, f.Key, f.fact.ChannelRefundID)
+		freed, e := s.unpair(ctx, f.RefundRef, f.fact.ChannelRefundID)
 		if e != nil {
 			return false, e
 		}
@@ -186,8 +186,8 @@ func (s *Store) enterLeftOnce(ctx context.Context, f leftNotice, taken bool) (en
 	if _, configured := s.contractOf(f.account, f.Tenant); !configured {
 		return false, nil
 	}
-	err = s.withRecord(ctx, f.Key, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
-		if entered, err = tieNotice(ctx, tx, f.account, f.key, f.Key); err != nil || !entered {
+	err = s.withRecord(ctx, f.RefundRef, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
+		if entered, err = tieNotice(ctx, tx, f.account, f.key, f.RefundRef); err != nil || !entered {
 			return err
 		}
 		fact, says := f.notice().Fact(f.dispatch)

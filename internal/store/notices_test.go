@@ -13,7 +13,7 @@ import (
 
 // notice is one that was signed well; its text stands for its bytes.
 func notice(text, number, id string, status refund.FactKind) refund.KeptNotice {
-	return refund.KeptNotice{Notice: refund.Notice{Key: sha256.Sum256([]byte(text)), Number: number, ChannelRefundID: id, Status: status, Amount: 100,
+	return refund.KeptNotice{Notice: refund.Notice{Digest: sha256.Sum256([]byte(text)), Number: number, ChannelRefundID: id, Status: status, Amount: 100,
 		Currency: "USD", Code: "as told"}, Headers: map[string][]string{"Content-Type": {"application/json"}}, Body: []byte(text)}
 }
 
@@ -25,7 +25,7 @@ func (f *flow) receive(t *testing.T, n refund.KeptNotice, want refund.NoticeOutc
 	}
 }
 
-func (f *flow) number(t *testing.T, k refund.Key) string {
+func (f *flow) number(t *testing.T, k refund.RefundRef) string {
 	t.Helper()
 	r := f.load(t, k)
 	return r.Dispatches[r.DispatchNo-1].Number
@@ -36,7 +36,7 @@ func (f *flow) wantNotice(t *testing.T, text string, times int, matched bool) {
 	var seen int
 	var tied bool
 	key := sha256.Sum256([]byte(text))
-	if err := f.pool.QueryRow(t.Context(), `SELECT times_seen, rid IS NOT NULL FROM notices WHERE account = 'demo' AND notice_key = $1 AND body = $2`, key[:],
+	if err := f.pool.QueryRow(t.Context(), `SELECT times_seen, rid IS NOT NULL FROM notices WHERE account = 'demo' AND digest = $1 AND body = $2`, key[:],
 		[]byte(text)).Scan(&seen, &tied); err != nil || seen != times || tied != matched {
 		t.Errorf("notice %s: seen %d, matched %v, %v, want %d and %v", text, seen, tied, err, times, matched)
 	}
@@ -51,7 +51,7 @@ func TestC4NoticeBeforeTheAnswer(t *testing.T) {
 	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
 	n := notice("first", f.number(t, k), "ch_1", refund.Succeeded)
 	f.receive(t, n, refund.NoticeEntered)
-	r := f.wantState(t, k, refund.Success)
+	r := f.wantState(t, k, refund.StateSuccess)
 	seq := r.JournalSeq
 	var wg sync.WaitGroup
 	for range 20 {
@@ -64,7 +64,7 @@ func TestC4NoticeBeforeTheAnswer(t *testing.T) {
 	wg.Wait()
 	f.receive(t, notice("the same under another id", n.Number, "ch_1", refund.Succeeded), refund.NoticeKnown)
 	f.enter(t, k, succeeded(c, "ch_1"))
-	r = f.wantState(t, k, refund.Success)
+	r = f.wantState(t, k, refund.StateSuccess)
 	if len(r.Effects) != 1 || r.Payment.Refunded != 100 || r.JournalSeq != seq {
 		t.Errorf("effects %+v, refunded %d, seq %d: one effect, and nothing was learned after seq %d", r.Effects, r.Payment.Refunded, r.JournalSeq, seq)
 	}
@@ -83,9 +83,9 @@ func TestC5LateFailureByNotice(t *testing.T) {
 	k := f.refund(t, "rf")
 	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
 	f.enter(t, k, succeeded(c, "ch_1"))
-	f.wantState(t, k, refund.Success)
+	f.wantState(t, k, refund.StateSuccess)
 	f.receive(t, notice("failed", f.number(t, k), "ch_1", refund.FailedFinal), refund.NoticeEntered)
-	r := f.wantState(t, k, refund.ReversedSt)
+	r := f.wantState(t, k, refund.StateReversed)
 	if p := r.Payment; p.Refunded != 0 || p.Reserved != 0 || p.Refundable() != 1000 || r.Effects[0].Status != refund.EffectReversed {
 		t.Errorf("payment %+v, effects %+v: the whole amount is refundable again", p, r.Effects)
 	}
@@ -104,9 +104,9 @@ func TestC6HeldIsNeitherDoneNorFailed(t *testing.T) {
 	k := f.refund(t, "rf")
 	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
 	f.enter(t, k, answered(c, refund.Acknowledged))
-	r := f.wantState(t, k, refund.InChannel)
+	r := f.wantState(t, k, refund.StateAccepted)
 	for day := range 6 {
-		if st := refund.Decide(r, f.contract, r.Now.Add(time.Duration(day)*24*time.Hour)); st.Do == refund.DoSend || st.Do == refund.DoDone {
+		if st := refund.Decide(r, f.contract, r.Now.Add(time.Duration(day)*24*time.Hour)); st.Kind == refund.StepSend || st.Kind == refund.StepDone {
 			t.Errorf("day %d: %+v, it must neither be sent nor be over", day, st)
 		}
 	}
@@ -114,7 +114,7 @@ func TestC6HeldIsNeitherDoneNorFailed(t *testing.T) {
 		t.Errorf("payment %+v: reserved, not refunded", r.Payment)
 	}
 	f.receive(t, notice("done at last", f.number(t, k), "ch_1", refund.Succeeded), refund.NoticeEntered)
-	f.wantState(t, k, refund.Success)
+	f.wantState(t, k, refund.StateSuccess)
 	f.wantSound(t)
 }
 
@@ -126,10 +126,10 @@ func TestNoticesOutOfOrder(t *testing.T) {
 	f.claim(t, k, refund.AttemptSend, 10*time.Second)
 	number := f.number(t, k)
 	f.receive(t, notice("returned", number, "ch_1", refund.Reversed), refund.NoticeEntered)
-	f.wantState(t, k, refund.ReversedSt)
+	f.wantState(t, k, refund.StateReversed)
 	f.receive(t, notice("succeeded", number, "ch_1", refund.Succeeded), refund.NoticeKnown)
 	f.receive(t, notice("accepted", number, "ch_1", refund.Acknowledged), refund.NoticeEntered)
-	r := f.wantState(t, k, refund.ReversedSt)
+	r := f.wantState(t, k, refund.StateReversed)
 	if len(r.Effects) != 1 || r.Payment.Refunded != 0 || r.Case != nil {
 		t.Errorf("effects %+v, refunded %d, case %+v", r.Effects, r.Payment.Refunded, r.Case)
 	}
@@ -146,9 +146,9 @@ func TestNoticeWaitsForItsNumber(t *testing.T) {
 	f.receive(t, notice("early", number, "ch_9", refund.Succeeded), refund.NoticeKept)
 	f.wantNotice(t, "early", 2, false)
 	other := f.refund(t, "other")
-	f.wantState(t, other, refund.Pending)
+	f.wantState(t, other, refund.StatePending)
 	k := f.refund(t, "early")
-	r := f.wantState(t, k, refund.Success)
+	r := f.wantState(t, k, refund.StateSuccess)
 	if len(r.Effects) != 1 || r.Effects[0].ChannelRefundID != "ch_9" || r.AttemptNo != 0 {
 		t.Errorf("effects %+v, %d attempts: booked without a send", r.Effects, r.AttemptNo)
 	}
@@ -165,7 +165,7 @@ func TestNoticeWaitsForItsChannelID(t *testing.T) {
 	f.receive(t, notice("returned", "", "ch_1", refund.Reversed), refund.NoticeKept)
 	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
 	f.enter(t, k, succeeded(c, "ch_1"))
-	r := f.wantState(t, k, refund.ReversedSt)
+	r := f.wantState(t, k, refund.StateReversed)
 	if len(r.Effects) != 1 || r.Payment.Refunded != 0 {
 		t.Errorf("effects %+v, refunded %d", r.Effects, r.Payment.Refunded)
 	}
@@ -181,11 +181,11 @@ func TestNoticeThatSaysNothing(t *testing.T) {
 	k := f.refund(t, "rf")
 	f.claim(t, k, refund.AttemptSend, 10*time.Second)
 	before := f.load(t, k).JournalSeq
-	f.receive(t, refund.KeptNotice{Notice: refund.Notice{Key: sha256.Sum256([]byte("?")), Status: refund.Unknown}, Body: []byte("?")}, refund.NoticeKept)
+	f.receive(t, refund.KeptNotice{Notice: refund.Notice{Digest: sha256.Sum256([]byte("?")), Status: refund.Unknown}, Body: []byte("?")}, refund.NoticeKept)
 	f.wantNotice(t, "?", 1, false)
 	f.receive(t, notice("frozen", f.number(t, k), "", refund.Unknown), refund.NoticeUnusable)
 	f.wantNotice(t, "frozen", 1, true)
-	if r := f.wantState(t, k, refund.Processing); r.JournalSeq != before {
+	if r := f.wantState(t, k, refund.StateProcessing); r.JournalSeq != before {
 		t.Errorf("journal at %d, want %d", r.JournalSeq, before)
 	}
 }
@@ -201,9 +201,9 @@ func TestNoticesKeepToTheirAccount(t *testing.T) {
 		if got, err := f.ReceiveNotice(t.Context(), "elsewhere", n); err != nil || got != refund.NoticeKept {
 			t.Errorf("through another account: %s, %v", got, err)
 		}
-		f.wantState(t, k, refund.Processing)
+		f.wantState(t, k, refund.StateProcessing)
 		f.receive(t, n, refund.NoticeEntered)
-		f.wantState(t, k, refund.Success)
+		f.wantState(t, k, refund.StateSuccess)
 	}
 	f.wantSound(t)
 }
@@ -216,20 +216,20 @@ func TestMatchNoticesFindsWhatWasLeft(t *testing.T) {
 	f.receive(t, notice("left", number, "ch_1", refund.Succeeded), refund.NoticeKept)
 	key := sha256.Sum256([]byte("left"))
 	// The notice does not show while the refund is accepted, as if it were not committed yet.
-	if _, err := f.pool.Exec(t.Context(), `UPDATE notices SET number = NULL WHERE notice_key = $1`, key[:]); err != nil {
+	if _, err := f.pool.Exec(t.Context(), `UPDATE notices SET number = NULL WHERE digest = $1`, key[:]); err != nil {
 		t.Fatal(err)
 	}
 	k := f.refund(t, "rf")
-	if _, err := f.pool.Exec(t.Context(), `UPDATE notices SET number = $2 WHERE notice_key = $1`, key[:], number); err != nil {
+	if _, err := f.pool.Exec(t.Context(), `UPDATE notices SET number = $2 WHERE digest = $1`, key[:], number); err != nil {
 		t.Fatal(err)
 	}
-	f.wantState(t, k, refund.Pending)
+	f.wantState(t, k, refund.StatePending)
 	for _, want := range []int{1, 0} {
 		if n, err := f.MatchNotices(t.Context()); err != nil || n != want {
 			t.Errorf("matched %d, %v, want %d", n, err, want)
 		}
 	}
-	f.wantState(t, k, refund.Success)
+	f.wantState(t, k, refund.StateSuccess)
 	f.wantNotice(t, "left", 1, true)
 	f.wantSound(t)
 }
@@ -242,7 +242,7 @@ func TestClaimTightensTheKey(t *testing.T) {
 	k := f.refund(t, "rf")
 	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
 	f.enter(t, k, answered(c, refund.NotSent))
-	first := f.load(t, k).Dispatches[0].KeyDiesAt
+	first := f.load(t, k).Dispatches[0].KeyExpiresAt
 	if want := c.StartedAt.Add(time.Hour); !first.Equal(want) {
 		t.Errorf("key dies %s, want %s", first, want)
 	}
@@ -250,7 +250,7 @@ func TestClaimTightensTheKey(t *testing.T) {
 		f.contract.Key.Lifetime = refund.Duration(x.lifetime)
 		again := f.claim(t, k, refund.AttemptSend, 10*time.Second)
 		f.enter(t, k, answered(again, refund.NotSent))
-		if got, want := f.load(t, k).Dispatches[0].KeyDiesAt, c.StartedAt.Add(x.dies); !got.Equal(want) {
+		if got, want := f.load(t, k).Dispatches[0].KeyExpiresAt, c.StartedAt.Add(x.dies); !got.Equal(want) {
 			t.Errorf("with a lifetime of %s: key dies %s, want %s", x.lifetime, got, want)
 		}
 	}
@@ -275,13 +275,13 @@ func TestC21NoticeWhoseCommitIsLost(t *testing.T) {
 		}
 		stored := c == cutAfter
 		var rows int
-		if err := f.pool.QueryRow(t.Context(), `SELECT count(*) FROM notices WHERE notice_key = $1`, n.Key[:]).Scan(&rows); err != nil || (rows == 1) != stored {
+		if err := f.pool.QueryRow(t.Context(), `SELECT count(*) FROM notices WHERE digest = $1`, n.Digest[:]).Scan(&rows); err != nil || (rows == 1) != stored {
 			t.Errorf("cut %d: %d rows, %v", c, rows, err)
 		}
 		want := map[bool]refund.NoticeOutcome{true: refund.NoticeKnown, false: refund.NoticeEntered}[stored]
-		state := refund.Success
+		state := refund.StateSuccess
 		if i > 1 {
-			want, state = refund.NoticeKept, refund.Processing
+			want, state = refund.NoticeKept, refund.StateProcessing
 		}
 		f.receive(t, n, want)
 		r := f.wantState(t, k, state)

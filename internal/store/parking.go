@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	sqlWaiting = `SELECT k.parked_id, k.consumer, k.place, k.headers, k.body, t.tenant_id, t.code, t.closed_at IS NOT NULL FROM parked k JOIN tenants t USING (tenant_id)
+	sqlWaiting = `SELECT k.parked_id, k.consumer, k.position, k.headers, k.body, t.tenant_id, t.code, t.closed_at IS NOT NULL FROM parked k JOIN tenants t USING (tenant_id)
 WHERE k.tenant_id = $1 AND k.wake_payment = $2 AND k.done_at IS NULL ORDER BY k.at, k.parked_id LIMIT $3`
 
-	parkedColumns = `k.parked_id, k.consumer, coalesce(k.source, ''), coalesce(k.event_id, ''), k.place, k.reason, coalesce(k.wake_payment, ''), k.alarm_at, k.tries, k.at,
+	parkedColumns = `k.parked_id, k.consumer, coalesce(k.source, ''), coalesce(k.event_id, ''), k.position, k.reason, coalesce(k.wake_payment, ''), k.alarm_at, k.tries, k.at,
   k.done_at, coalesce(k.done_how, ''), coalesce(k.done_by, ''), octet_length(k.body)`
 
 	// The open ones have an index of their own, in order of time; so the position of a page is a row's time and id.
@@ -29,23 +29,23 @@ ORDER BY k.at, k.parked_id LIMIT $5`
 	sqlParkedOne = `SELECT ` + parkedColumns + `, k.headers, k.body, t.code, t.closed_at IS NOT NULL FROM parked k JOIN tenants t USING (tenant_id)
 WHERE k.tenant_id = $1 AND k.parked_id = $2`
 
-	sqlParkedPlace = `SELECT parked_id, tries FROM parked WHERE tenant_id = $1 AND consumer = $2 AND place = $3`
+	sqlParkedPlace = `SELECT parked_id, tries FROM parked WHERE tenant_id = $1 AND consumer = $2 AND position = $3`
 
 	sqlDiscard = `UPDATE parked SET done_at = now(), done_how = 'discarded', done_by = $3 WHERE tenant_id = $1 AND parked_id = $2 AND done_at IS NULL`
 
 	sqlStillParked = `UPDATE parked SET tries = tries + 1 WHERE tenant_id = $1 AND parked_id = $2 AND done_at IS NULL`
 )
 
-// ParkPoison keeps a message that the door cannot even look at, in a transaction of its own. The same place again counts up.
+// ParkUndecodable keeps a message that the door cannot even look at, in a transaction of its own. The same place again counts up.
 // Errors: refund.ErrUnavailable, refund.ErrCommitUnknown, refund.ErrBadData; repeating it is harmless.
-func (s *Store) ParkPoison(ctx context.Context, tenant refund.TenantID, ev refund.EventKey, reason string, p refund.Park) error {
-	_, _, err := s.ParkTrial(ctx, tenant, ev, reason, p)
+func (s *Store) ParkUndecodable(ctx context.Context, tenant refund.TenantID, ev refund.EventID, reason string, p refund.Park) error {
+	_, _, err := s.ParkBeforeRetry(ctx, tenant, ev, reason, p)
 	return err
 }
 
-// ParkTrial is ParkPoison for a message that is about to be tried once more. It tells the row, and how often the place has been
+// ParkBeforeRetry is ParkPoison for a message that is about to be tried once more. It tells the row, and how often the place has been
 // parked or tried by now.
-func (s *Store) ParkTrial(ctx context.Context, tenant refund.TenantID, ev refund.EventKey, reason string, p refund.Park) (id refund.RID, tries int, err error) {
+func (s *Store) ParkBeforeRetry(ctx context.Context, tenant refund.TenantID, ev refund.EventID, reason string, p refund.Park) (id refund.RID, tries int, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		now, err := txNow(ctx, tx)
 		if err != nil {
@@ -53,9 +53,9 @@ func (s *Store) ParkTrial(ctx context.Context, tenant refund.TenantID, ev refund
 		}
 		b := &pgx.Batch{}
 		ev.Source, ev.ID = storable(ev.Source), storable(ev.ID)
-		row := refund.ParkedRow{EventRef: refund.EventRef{Tenant: tenant, EventKey: ev}, Park: p, Reason: reason}
+		row := refund.ParkedRow{EventRef: refund.EventRef{Tenant: tenant, EventID: ev}, Park: p, Reason: reason}
 		queueParked(b, refund.View{Now: now}, refund.Plan{Parked: []refund.ParkedRow{row}}, s.cfg.NewRID)
-		b.Queue(sqlParkedPlace, int64(tenant), ev.Consumer, storable(p.Place)).QueryRow(func(row pgx.Row) error { return row.Scan((*[16]byte)(&id), &tries) })
+		b.Queue(sqlParkedPlace, int64(tenant), ev.Consumer, storable(p.Position)).QueryRow(func(row pgx.Row) error { return row.Scan((*[16]byte)(&id), &tries) })
 		err = tx.SendBatch(ctx, b).Close()
 		fault.Point(fault.PoisonWritten)
 		return err
@@ -75,7 +75,7 @@ func (s *Store) Waiting(ctx context.Context, tenant refund.TenantID, paymentID s
 		var id [16]byte
 		var headers []byte
 		var tid int64
-		if err := row.Scan(&id, &m.Consumer, &m.Place, &headers, &m.Body, &tid, &m.Tenant.Code, &m.Tenant.Closed); err != nil {
+		if err := row.Scan(&id, &m.Consumer, &m.Position, &headers, &m.Body, &tid, &m.Tenant.Code, &m.Tenant.Closed); err != nil {
 			return m, err
 		}
 		m.ID, m.Tenant.ID = id, refund.TenantID(tid)
@@ -85,7 +85,7 @@ func (s *Store) Waiting(ctx context.Context, tenant refund.TenantID, paymentID s
 }
 
 // ListParked gives a page of a tenant's parking lot without the messages' bytes, the oldest first. Errors: refund.ErrUnavailable.
-func (s *Store) ListParked(ctx context.Context, tenant refund.TenantID, q refund.ParkedQuery) ([]refund.ParkedView, error) {
+func (s *Store) ListParked(ctx context.Context, tenant refund.TenantID, q refund.ParkedFilter) ([]refund.ParkedView, error) {
 	text := sqlParkedOpen
 	if q.Done {
 		text = sqlParkedDone
@@ -103,9 +103,9 @@ func scanParked(row pgx.Row, tenant refund.TenantID, more ...any) (refund.Parked
 	var p refund.ParkedView
 	var id [16]byte
 	var alarm, done *time.Time
-	to := append([]any{&id, &p.EventKey.Consumer, &p.Source, &p.EventKey.ID, &p.Place, &p.Reason, &p.WakePayment, &alarm, &p.Tries, &p.At, &done, &p.DoneHow, &p.DoneBy, &p.BodySize}, more...)
+	to := append([]any{&id, &p.EventID.Consumer, &p.Source, &p.EventID.ID, &p.Position, &p.Reason, &p.WakePayment, &alarm, &p.Tries, &p.At, &done, &p.DoneHow, &p.DoneBy, &p.BodySize}, more...)
 	err := row.Scan(to...)
-	p.ParkedMessage.ID, p.Tenant.ID, p.ParkedMessage.Consumer = id, tenant, p.EventKey.Consumer
+	p.ParkedMessage.ID, p.Tenant.ID, p.ParkedMessage.Consumer = id, tenant, p.EventID.Consumer
 	p.AlarmAt, p.DoneAt = deref(alarm), deref(done)
 	return p, err
 }

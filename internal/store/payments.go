@@ -86,7 +86,7 @@ func (s *Store) newPayment(ctx context.Context, tx pgx.Tx, tenant refund.Tenant,
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return p, false, err
 	}
-	return p, true, s.enqueue(ctx, tx, refund.Wakeup{Key: refund.Key{Tenant: tenant.ID}, PaymentID: paymentID})
+	return p, true, s.enqueue(ctx, tx, refund.Wakeup{RefundRef: refund.RefundRef{Tenant: tenant.ID}, PaymentID: paymentID})
 }
 
 func txNow(ctx context.Context, tx pgx.Tx) (now time.Time, err error) {

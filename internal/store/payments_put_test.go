@@ -33,10 +33,10 @@ func with(s refund.PaymentSpec, change func(*refund.PaymentSpec)) refund.Payment
 
 func TestPutPayment(t *testing.T) {
 	reserve := func(t *testing.T, b *testBench) {
-		wantVerdicts(t, b.accept(t, b.request("e1", "rf_1", "pay_1", 60, nil)), refund.Accepted)
+		wantVerdicts(t, b.accept(t, b.request("e1", "rf_1", "pay_1", 60, nil)), refund.Taken)
 	}
 	capture := func(t *testing.T, b *testBench) {
-		wantVerdicts(t, b.accept(t, b.captured("c1", "pay_1", "cap_1", 60), b.captured("c2", "pay_1", "cap_2", 40)), refund.Accepted, refund.Accepted)
+		wantVerdicts(t, b.accept(t, b.captured("c1", "pay_1", "cap_1", 60), b.captured("c2", "pay_1", "cap_2", 40)), refund.Taken, refund.Taken)
 	}
 	immutable := func(field string, change func(*refund.PaymentSpec)) put {
 		return put{spec: with(snapshot(9, 100, 0), change), code: refund.CodePaymentConflict, fields: []string{field}}
@@ -115,7 +115,7 @@ func TestCapturesAndSnapshotsDoNotMix(t *testing.T) {
 	}
 	c := b.captured("c3", "pay_2", "cap_1", 10)
 	wantVerdicts(t, b.accept(t, c, b.captured("c4", "pay_2", "cap_1", 10), b.captured("c5", "pay_2", "cap_1", 11), b.captured("c6", "pay_2", "cap_2", 5)),
-		refund.Accepted, refund.Replayed, refund.Conflict, refund.Accepted)
+		refund.Taken, refund.Replayed, refund.Conflict, refund.Taken)
 	if n := b.count(t, `SELECT captured FROM payments WHERE payment_id = 'pay_2'`); n != 15 {
 		t.Errorf("captured %d, want 15", n)
 	}

@@ -12,10 +12,10 @@ const postponeSQL = `UPDATE refunds r SET next_action_at = coalesce($4, clock_ti
     pending_reason = CASE WHEN r.state = 'PENDING' THEN coalesce($5, r.pending_reason) END
   WHERE r.tenant_id = $1 AND r.rid = $2 AND r.generation = $3 AND r.next_action_at IS NOT NULL`
 
-// Postpone moves the timer of a refund that has to wait until st.Until, zero = a moment. Errors: ErrNotOwner, ErrBusy, ErrUnavailable.
-func (s *Store) Postpone(ctx context.Context, k refund.Key, generation int, st refund.Step) error {
+// Reschedule moves the timer of a refund that has to wait until st.Until, zero = a moment. Errors: ErrNotOwner, ErrBusy, ErrUnavailable.
+func (s *Store) Reschedule(ctx context.Context, k refund.RefundRef, generation int, st refund.Step) error {
 	fault.Point(fault.PostponeBefore)
-	tag, err := s.pool.Exec(ctx, postponeSQL, int64(k.Tenant), [16]byte(k.RID), generation, nullTime(st.Until), null(string(st.Why)), refund.Grace)
+	tag, err := s.pool.Exec(ctx, postponeSQL, int64(k.Tenant), [16]byte(k.RID), generation, nullTime(st.Until), null(string(st.Why)), refund.HandoutTTL)
 	if err != nil {
 		return translate(err)
 	}

@@ -29,7 +29,7 @@ SELECT ` + refundColumns + ` FROM chain JOIN refunds r ON r.tenant_id = $1 AND r
 const sqlList = `SELECT ` + refundColumns + ` FROM refunds r` + refundSides + ` WHERE r.tenant_id = $1`
 
 // listQuery is the text and the arguments of a list; every value is a parameter.
-func listQuery(tenant refund.TenantID, q refund.Query) (string, []any) {
+func listQuery(tenant refund.TenantID, q refund.RefundFilter) (string, []any) {
 	args := []any{int64(tenant)}
 	param := func(v any) string {
 		args = append(args, v)
@@ -96,7 +96,7 @@ func allOpen(in []refund.State) bool {
 }
 
 // ListRefunds returns at most q.Limit refunds, the newest first. Errors: refund.ErrUnavailable.
-func (s *Store) ListRefunds(ctx context.Context, tenant refund.TenantID, q refund.Query) ([]refund.Refund, error) {
+func (s *Store) ListRefunds(ctx context.Context, tenant refund.TenantID, q refund.RefundFilter) ([]refund.Refund, error) {
 	text, args := listQuery(tenant, q)
 	rows, err := s.pool.Query(ctx, text, args...)
 	if err != nil {

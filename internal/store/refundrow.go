@@ -42,7 +42,7 @@ func scanRefund(row pgx.Row, more ...any) (refund.Refund, error) {
 	if err := row.Scan(dest...); err != nil {
 		return r, err
 	}
-	r.Key = refund.Key{Tenant: refund.TenantID(tenant), RID: rid}
+	r.RefundRef = refund.RefundRef{Tenant: refund.TenantID(tenant), RID: rid}
 	r.Currency, r.State = refund.Currency(currency), refund.State(state)
 	var err error
 	if r.Digest, err = refund.DigestFromBytes(digest); err != nil {
@@ -74,7 +74,7 @@ func caseReasons(in []string) []refund.CaseReason {
 
 // paymentColumns are a payment's row as scanPayment takes it.
 const paymentColumns = `p.tenant_id, p.payment_id, p.order_id, p.account, p.channel_reference, p.currency, p.exponent, p.known_by, p.version,
-  p.captured, p.reserved, p.refunded, p.refunded_elsewhere, p.held, p.excess, p.excess_acknowledged, p.refunds, p.last_rid,
+  p.captured, p.reserved, p.refunded, p.refunded_elsewhere, p.held, p.excess, p.excess_accepted, p.refunds, p.last_rid,
   p.next_send_at, p.window_ends_at, p.created_at`
 
 // scanPayment reads paymentColumns.
@@ -87,7 +87,7 @@ func scanPayment(row pgx.Row) (refund.Payment, error) {
 		nextSend, window *time.Time
 	)
 	err := row.Scan(&tenant, &p.PaymentID, &p.OrderID, &p.Account, &p.Reference, &currency, &p.Exponent, &by, &p.Version,
-		&p.Captured, &p.Reserved, &p.Refunded, &p.RefundedElsewhere, &p.Held, &p.Excess, &p.ExcessAllowed, &p.Refunds, &last,
+		&p.Captured, &p.Reserved, &p.Refunded, &p.RefundedElsewhere, &p.Held, &p.Excess, &p.ExcessAccepted, &p.Refunds, &last,
 		&nextSend, &window, &p.CreatedAt)
 	p.Tenant, p.Currency, p.KnownBy = refund.TenantID(tenant), refund.Currency(currency), refund.KnownBy(by)
 	p.LastRID, p.NextSendAt, p.WindowEndsAt = deref(last), deref(nextSend), deref(window)

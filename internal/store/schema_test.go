@@ -130,7 +130,7 @@ func schemaReach(state string) []string {
 }
 
 const (
-	schemaExpose = `UPDATE dispatches SET exposed = true, key_dies_at = now() + interval '1 day', absence_counts_from = now() + interval '5 s' WHERE no = 1`
+	schemaExpose = `UPDATE dispatches SET exposed = true, key_expires_at = now() + interval '1 day', absence_counts_from = now() + interval '5 s' WHERE no = 1`
 	schemaClear  = `UPDATE dispatches SET exposed = false`
 )
 
@@ -143,8 +143,8 @@ func schemaAnswer(answer string) string {
 	return `UPDATE attempts SET answer = '` + answer + `', answered_at = now(), rule = 'r' WHERE no = 1`
 }
 
-func schemaDeath(no int, attempt, decision, epoch string) string {
-	return fmt.Sprintf(`INSERT INTO dispatch_deaths (tenant_id, rid, no, proof_attempt, decision_id, epoch, rule) VALUES (1, %s, %d, %s, %s, %s, 'r')`,
+func schemaRetirement(no int, attempt, decision, epoch string) string {
+	return fmt.Sprintf(`INSERT INTO retired_dispatches (tenant_id, rid, no, proof_attempt, decision_id, epoch, rule) VALUES (1, %s, %d, %s, %s, %s, 'r')`,
 		schemaR1, no, attempt, decision, epoch)
 }
 
@@ -271,9 +271,9 @@ func TestSchemaChecksReadingNullsAreKnown(t *testing.T) {
 		"attempts_answer_both_ck", "attempts_answer_ck", // no answer yet
 		"cases_closed_ck", "cases_reasons_ck", "cases_subject_ck", // IS NULL tests only
 		"decisions_applied_ck", "decisions_four_eyes_ck", "decisions_verdict_both_ck", // IS NULL, IS DISTINCT, or guarded by IS NULL
-		"decisions_verdict_ck",                                                                                        // no verdict yet
-		"dispatch_deaths_proof_ck",                                                                                    // counts nulls
-		"dispatches_decree_ck", "effects_foreign_id_ck", "effects_held_ck", "effects_owner_ck", "effects_reversed_ck", // IS NULL tests
+		"decisions_verdict_ck",                                                                                          // no verdict yet
+		"retired_dispatches_proof_ck",                                                                                   // counts nulls
+		"dispatches_override_ck", "effects_foreign_id_ck", "effects_held_ck", "effects_owner_ck", "effects_reversed_ck", // IS NULL tests
 		"journal_birth_ck", "journal_fact_key_ck", // IS NULL; a reading without identity
 		"receipts_code_ck", "receipts_rid_ck", // IS NULL tests
 		"refunds_exposed_ck", "refunds_final_ck", "refunds_final_lease_ck", "refunds_lease_ck", "refunds_pending_ck", "refunds_timer_ck", // IS NULL tests

@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Stock is how much is open, for the gauges.
-type Stock struct {
+// Backlog is how much is open, for the gauges.
+type Backlog struct {
 	Refunds map[string]int           // by state, not done with
 	Oldest  map[string]time.Duration // by state: age in it
 	Parked  map[string]int           // by reason
@@ -17,16 +17,16 @@ type Stock struct {
 
 // All three are answered from indexes of open rows, whose size is that of the work at hand, not of the history.
 const (
-	sqlStockRefunds = `SELECT state, count(*), extract(epoch FROM clock_timestamp() - min(state_since))::float8 FROM refunds WHERE next_action_at IS NOT NULL GROUP BY state`
-	sqlStockParked  = `SELECT reason, count(*) FROM parked WHERE done_at IS NULL GROUP BY reason`
-	sqlStockCases   = `SELECT count(*) FROM cases WHERE closed_at IS NULL`
+	sqlBacklogRefunds = `SELECT state, count(*), extract(epoch FROM clock_timestamp() - min(state_since))::float8 FROM refunds WHERE next_action_at IS NOT NULL GROUP BY state`
+	sqlBacklogParked  = `SELECT reason, count(*) FROM parked WHERE done_at IS NULL GROUP BY reason`
+	sqlBacklogCases   = `SELECT count(*) FROM cases WHERE closed_at IS NULL`
 )
 
-// Stock counts what is open. Errors: refund.ErrUnavailable.
-func (s *Store) Stock(ctx context.Context) (Stock, error) {
-	out := Stock{Refunds: map[string]int{}, Oldest: map[string]time.Duration{}, Parked: map[string]int{}}
+// Backlog counts what is open. Errors: refund.ErrUnavailable.
+func (s *Store) Backlog(ctx context.Context) (Backlog, error) {
+	out := Backlog{Refunds: map[string]int{}, Oldest: map[string]time.Duration{}, Parked: map[string]int{}}
 	b := &pgx.Batch{}
-	b.Queue(sqlStockRefunds).Query(func(rows pgx.Rows) error {
+	b.Queue(sqlBacklogRefunds).Query(func(rows pgx.Rows) error {
 		var state string
 		var n int
 		var age float64
@@ -36,12 +36,12 @@ func (s *Store) Stock(ctx context.Context) (Stock, error) {
 		})
 		return err
 	})
-	b.Queue(sqlStockParked).Query(func(rows pgx.Rows) error {
+	b.Queue(sqlBacklogParked).Query(func(rows pgx.Rows) error {
 		var reason string
 		var n int
 		_, err := pgx.ForEachRow(rows, []any{&reason, &n}, func() error { out.Parked[reason] = n; return nil })
 		return err
 	})
-	b.Queue(sqlStockCases).QueryRow(func(row pgx.Row) error { return row.Scan(&out.Cases) })
+	b.Queue(sqlBacklogCases).QueryRow(func(row pgx.Row) error { return row.Scan(&out.Cases) })
 	return out, translate(s.pool.SendBatch(ctx, b).Close())
 }

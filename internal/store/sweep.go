@@ -46,7 +46,7 @@ const takeoverGrace = 2 * time.Second
 
 // dueRow is what a pass found.
 type dueRow struct {
-	key        refund.Key
+	key        refund.RefundRef
 	generation int
 	account    string
 	ended      bool
@@ -80,7 +80,7 @@ func (s *Store) Sweep(ctx context.Context, limit int) (refund.Swept, error) {
 
 func (s *Store) sweepDue(ctx context.Context, limit int, out *refund.Swept) (ended []dueRow, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, sweepDueSQL, limit, refund.Grace, takeoverGrace, overdueAfter)
+		rows, err := tx.Query(ctx, sweepDueSQL, limit, refund.HandoutTTL, takeoverGrace, overdueAfter)
 		if err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func (s *Store) sweepDue(ctx context.Context, limit int, out *refund.Swept) (end
 			var tenant int64
 			var rid [16]byte
 			err = row.Scan(&tenant, &rid, &d.generation, &d.account, &d.ended, &d.overdue)
-			d.key = refund.Key{Tenant: refund.TenantID(tenant), RID: rid}
+			d.key = refund.RefundRef{Tenant: refund.TenantID(tenant), RID: rid}
 			return d, err
 		})
 		if err != nil {
@@ -102,17 +102,17 @@ func (s *Store) sweepDue(ctx context.Context, limit int, out *refund.Swept) (end
 			if d.ended {
 				ended = append(ended, d)
 			} else {
-				jobs = append(jobs, refund.Wakeup{Key: d.key, Generation: d.generation})
+				jobs = append(jobs, refund.Wakeup{RefundRef: d.key, Generation: d.generation})
 			}
 		}
-		out.Woken, out.More = len(jobs), len(due) == limit
+		out.Enqueued, out.More = len(jobs), len(due) == limit
 		err = s.enqueue(ctx, tx, jobs...)
 		if len(due) > 0 {
 			fault.Point(fault.SweepWritten)
 		}
 		return err
 	})
-	if out.Woken > 0 {
+	if out.Enqueued > 0 {
 		fault.Point(fault.SweepCommitted)
 	}
 	return ended, err
@@ -151,7 +151,7 @@ func (s *Store) sweepParked(ctx context.Context, limit int) (n int, err error) {
 			if err := rows.Scan(&tenant, &payment); err != nil {
 				return err
 			}
-			w := refund.Wakeup{Key: refund.Key{Tenant: refund.TenantID(tenant)}, PaymentID: payment}
+			w := refund.Wakeup{RefundRef: refund.RefundRef{Tenant: refund.TenantID(tenant)}, PaymentID: payment}
 			if !seen[w] {
 				seen[w] = true
 				jobs = append(jobs, w)

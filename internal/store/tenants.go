@@ -159,8 +159,8 @@ func (s *Store) Keys(ctx context.Context, t TenantRow) ([]KeyRow, error) {
 }
 
 // Lookup finds a key by its prefix. Errors: refund.ErrNotFound, refund.ErrUnavailable.
-func (s *Store) Lookup(ctx context.Context, prefix string) (refund.KeyRecord, error) {
-	var k refund.KeyRecord
+func (s *Store) Lookup(ctx context.Context, prefix string) (refund.APIKeyRecord, error) {
+	var k refund.APIKeyRecord
 	var hash []byte
 	var tenant int64
 	var expires, revoked *time.Time

@@ -17,8 +17,8 @@ const timelineRows = 1000
 const (
 	sqlTimelineJournal = `SELECT seq, at, kind, coalesce(from_state, ''), to_state, generation, source, actor, data FROM journal
 WHERE tenant_id = $1 AND rid = $2 ORDER BY seq DESC LIMIT $3`
-	sqlTimelineDispatches = `SELECT no, number, key_dies_at, absence_counts_from, exposed, decreed_by IS NOT NULL, final_negative_at, acknowledged, coalesce(channel_refund_id, ''), at,
-  EXISTS (SELECT 1 FROM dispatch_deaths x WHERE (x.tenant_id, x.rid, x.no) = (d.tenant_id, d.rid, d.no))
+	sqlTimelineDispatches = `SELECT no, number, key_expires_at, absence_counts_from, exposed, overridden_by IS NOT NULL, final_negative_at, acknowledged, coalesce(channel_refund_id, ''), at,
+  EXISTS (SELECT 1 FROM retired_dispatches x WHERE (x.tenant_id, x.rid, x.no) = (d.tenant_id, d.rid, d.no))
 FROM dispatches d WHERE tenant_id = $1 AND rid = $2 ORDER BY no`
 	sqlTimelineAttempts = `SELECT no, dispatch_no, kind, epoch, generation, contract_version, started_at, not_after, answered_at, coalesce(answer, ''), coalesce(rule, ''), late, evidence
 FROM attempts WHERE tenant_id = $1 AND rid = $2 ORDER BY no DESC LIMIT $3`
@@ -84,8 +84,8 @@ func scanJournalRow(row pgx.CollectableRow) (refund.JournalRow, error) {
 func scanDispatchRow(row pgx.CollectableRow) (refund.DispatchRow, error) {
 	var d refund.DispatchRow
 	var dies, absence, negative *time.Time
-	err := row.Scan(&d.No, &d.Number, &dies, &absence, &d.Exposed, &d.Decreed, &negative, &d.Acknowledged, &d.ChannelRefundID, &d.CreatedAt, &d.Dead)
-	d.KeyDiesAt, d.AbsenceCountsFrom, d.FinalNegativeAt = deref(dies), deref(absence), deref(negative)
+	err := row.Scan(&d.Ordinal, &d.Number, &dies, &absence, &d.Exposed, &d.Overridden, &negative, &d.Acknowledged, &d.ChannelRefundID, &d.CreatedAt, &d.Retired)
+	d.KeyExpiresAt, d.AbsenceCountsFrom, d.FinalNegativeAt = deref(dies), deref(absence), deref(negative)
 	return d, err
 }
 

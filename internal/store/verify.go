@@ -70,8 +70,8 @@ type Verifier struct {
 	installation string
 	tenant       *int64 // the only one looked at
 
-	onRefund  func(refund.Key) // tells which refunds a page looks at, and what it finds; nil = nobody asks
-	onFinding func(refund.Key, refund.Finding)
+	onRefund  func(refund.RefundRef) // tells which refunds a page looks at, and what it finds; nil = nobody asks
+	onFinding func(refund.RefundRef, refund.Finding)
 }
 
 // OpenVerifier connects. Its sessions are read only and have the planner's defaults. The caller closes it.

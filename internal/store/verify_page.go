@@ -31,9 +31,9 @@ const (
     x.case_id IS NOT NULL, x.epoch, x.generation, x.dispatch_no, x.attempt_no, x.journal_seq, x.journal_head, clock_timestamp()
   FROM refunds x WHERE ` + pageRange + ` ORDER BY x.tenant_id, x.rid`
 
-	pageDispatchesSQL = `SELECT x.tenant_id, x.rid, x.no, x.number, x.key_dies_at, x.absence_counts_from, x.exposed, x.decreed_by IS NOT NULL, x.final_negative_at,
+	pageDispatchesSQL = `SELECT x.tenant_id, x.rid, x.no, x.number, x.key_expires_at, x.absence_counts_from, x.exposed, x.overridden_by IS NOT NULL, x.final_negative_at,
     x.may_act_until, x.marked_epoch, x.acknowledged, x.channel_refund_id, y.no IS NOT NULL
-  FROM dispatches x LEFT JOIN dispatch_deaths y ON (y.tenant_id, y.rid, y.no) = (x.tenant_id, x.rid, x.no) WHERE ` + pageRange + ` ORDER BY x.tenant_id, x.rid, x.no`
+  FROM dispatches x LEFT JOIN retired_dispatches y ON (y.tenant_id, y.rid, y.no) = (x.tenant_id, x.rid, x.no) WHERE ` + pageRange + ` ORDER BY x.tenant_id, x.rid, x.no`
 
 	pageAttemptsSQL = `SELECT x.tenant_id, x.rid, x.no, x.dispatch_no, x.kind, x.epoch, x.generation, x.contract_version, x.started_at, x.not_after, x.answered_at,
     x.answer, NULL::text, NULL::bigint
@@ -53,8 +53,8 @@ const (
 
 // pageOf is what one snapshot says of a range of refunds.
 type pageOf struct {
-	order   []refund.Key
-	records map[refund.Key]*refund.Record
+	order   []refund.RefundRef
+	records map[refund.RefundRef]*refund.Record
 }
 
 // page checks the refunds behind at. done says that the last one was among them.
@@ -93,7 +93,7 @@ func (v *Verifier) pageBound(ctx context.Context, tx pgx.Tx, at pageCursor) (nex
 }
 
 func (v *Verifier) readPage(ctx context.Context, tx pgx.Tx, args []any) (*pageOf, error) {
-	p := &pageOf{records: map[refund.Key]*refund.Record{}}
+	p := &pageOf{records: map[refund.RefundRef]*refund.Record{}}
 	b := &pgx.Batch{}
 	b.Queue(pageRefundsSQL, args...).Query(func(rows pgx.Rows) error { return v.scanPage(rows, p) })
 	b.Queue(pageDispatchesSQL, args...).Query(func(rows pgx.Rows) error {
@@ -121,15 +121,15 @@ func (v *Verifier) scanPage(rows pgx.Rows, p *pageOf) error {
 			&hasCase, &r.Epoch, &r.Generation, &r.DispatchNo, &r.AttemptNo, &r.JournalSeq, &head, &r.Now); err != nil {
 			return err
 		}
-		r.Key = refund.Key{Tenant: refund.TenantID(tenant), RID: rid}
+		r.RefundRef = refund.RefundRef{Tenant: refund.TenantID(tenant), RID: rid}
 		r.Currency, r.State, r.TenantCode = refund.Currency(currency), refund.State(state), v.tenants[tenant]
 		copy(r.Digest[:], digest) // another length or version differs from what is computed, and is told so
 		copy(r.JournalHead[:], head)
 		if hasCase {
 			r.Case = &refund.Case{}
 		}
-		p.order = append(p.order, r.Key)
-		p.records[r.Key] = r
+		p.order = append(p.order, r.RefundRef)
+		p.records[r.RefundRef] = r
 	}
 	return rows.Err()
 }
@@ -144,7 +144,7 @@ func eachOf[T any](rows pgx.Rows, p *pageOf, scan func(pgx.CollectableRow) (T, e
 		if err != nil {
 			return err
 		}
-		if r, ok := p.records[refund.Key{Tenant: refund.TenantID(tenant), RID: rid}]; ok {
+		if r, ok := p.records[refund.RefundRef{Tenant: refund.TenantID(tenant), RID: rid}]; ok {
 			keep(r, one)
 		}
 	}
@@ -168,7 +168,7 @@ func (v *Verifier) walkPage(ctx context.Context, tx pgx.Tx, args []any, p *pageO
 		return err
 	}
 	defer rows.Close()
-	w := &pageWalk{v: v, t: t, page: p, folds: map[refund.Key]*refund.Fold{}}
+	w := &pageWalk{v: v, t: t, page: p, folds: map[refund.RefundRef]*refund.Fold{}}
 	w.auditor = refund.NewAuditor(func(f refund.Finding) { w.found(f) })
 	for rows.Next() {
 		k, e, err := scanEntry(rows)
@@ -190,7 +190,7 @@ func (v *Verifier) walkPage(ctx context.Context, tx pgx.Tx, args []any, p *pageO
 }
 
 // scanEntry reads entryColumns.
-func scanEntry(row pgx.Row) (refund.Key, refund.StoredEntry, error) {
+func scanEntry(row pgx.Row) (refund.RefundRef, refund.StoredEntry, error) {
 	var e refund.StoredEntry
 	var tenant int64
 	var rid [16]byte
@@ -201,7 +201,7 @@ func scanEntry(row pgx.Row) (refund.Key, refund.StoredEntry, error) {
 	e.From, e.To = refund.State(deref(from)), refund.State(to)
 	copy(e.Digest[:], digest)
 	copy(e.Hash[:], hash)
-	return refund.Key{Tenant: refund.TenantID(tenant), RID: rid}, e, err
+	return refund.RefundRef{Tenant: refund.TenantID(tenant), RID: rid}, e, err
 }
 
 // pageWalk is the merge of a page's refunds and journal rows, both in order of the key.
@@ -211,13 +211,13 @@ type pageWalk struct {
 	page    *pageOf
 	auditor *refund.Auditor
 	at      int // first refund of the page that has not begun
-	key     refund.Key
+	key     refund.RefundRef
 	fold    *refund.Fold
-	later   []refund.Key // those whose journal tells of people, or with more than one effect
-	folds   map[refund.Key]*refund.Fold
+	later   []refund.RefundRef // those whose journal tells of people, or with more than one effect
+	folds   map[refund.RefundRef]*refund.Fold
 }
 
-func (w *pageWalk) row(k refund.Key, e refund.StoredEntry) {
+func (w *pageWalk) row(k refund.RefundRef, e refund.StoredEntry) {
 	w.t.rows++
 	if w.fold == nil || k != w.key {
 		w.close()
@@ -234,11 +234,11 @@ func (w *pageWalk) row(k refund.Key, e refund.StoredEntry) {
 	w.fold.Add(e)
 }
 
-func before(a, b refund.Key) bool {
+func before(a, b refund.RefundRef) bool {
 	return a.Tenant < b.Tenant || (a.Tenant == b.Tenant && a.RID.Compare(b.RID) < 0)
 }
 
-func (w *pageWalk) begin(k refund.Key) {
+func (w *pageWalk) begin(k refund.RefundRef) {
 	w.key, w.fold = k, w.auditor.Fold(k.RID)
 	if w.v.onRefund != nil {
 		w.v.onRefund(k)
@@ -253,7 +253,7 @@ func (w *pageWalk) close() {
 	if r, ok := w.page.records[w.key]; ok {
 		w.fold.Close(r.Refund, r.TenantCode)
 		w.fold.Calls(r, w.v.contract)
-		if w.fold.WantsPapers(r) {
+		if w.fold.NeedsReviewRecords(r) {
 			w.later = append(w.later, w.key)
 			w.folds[w.key] = w.fold
 		}

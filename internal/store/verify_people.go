@@ -22,7 +22,7 @@ const (
     LEFT JOIN actors m ON (m.tenant_id, m.actor_id) = (d.tenant_id, d.maker) LEFT JOIN actors x ON (x.tenant_id, x.actor_id) = (d.tenant_id, d.checker)
   ORDER BY d.decision_id`
 
-	paperDeathsSQL = `SELECT k.tenant_id, k.rid, x.no, x.decision_id IS NOT NULL, x.at FROM ` + paperKeys + ` JOIN dispatch_deaths x USING (tenant_id, rid) ORDER BY x.no`
+	reviewRetirementsSQL = `SELECT k.tenant_id, k.rid, x.no, x.decision_id IS NOT NULL, x.at FROM ` + paperKeys + ` JOIN retired_dispatches x USING (tenant_id, rid) ORDER BY x.no`
 )
 
 // people judges what could not be judged without papers, in the page's snapshot.
@@ -30,20 +30,20 @@ func (w *pageWalk) people(ctx context.Context, tx pgx.Tx) error {
 	if len(w.later) == 0 {
 		return nil
 	}
-	papers := map[refund.Key]*refund.Papers{}
+	papers := map[refund.RefundRef]*refund.ReviewRecords{}
 	tenants, rids := make([]int64, len(w.later)), make([][16]byte, len(w.later))
 	for i, k := range w.later {
-		tenants[i], rids[i], papers[k] = int64(k.Tenant), k.RID, &refund.Papers{}
+		tenants[i], rids[i], papers[k] = int64(k.Tenant), k.RID, &refund.ReviewRecords{}
 	}
 	b := &pgx.Batch{}
 	b.Queue(paperCasesSQL, tenants, rids).Query(func(rows pgx.Rows) error {
-		return eachPaper(rows, papers, scanStoredCase, func(p *refund.Papers, c refund.StoredCase) { p.Cases = append(p.Cases, c) })
+		return eachPaper(rows, papers, scanStoredCase, func(p *refund.ReviewRecords, c refund.StoredCase) { p.Cases = append(p.Cases, c) })
 	})
 	b.Queue(paperDecisionsSQL, tenants, rids).Query(func(rows pgx.Rows) error {
-		return eachPaper(rows, papers, scanDecision, func(p *refund.Papers, d refund.Decision) { p.Decisions = append(p.Decisions, d) })
+		return eachPaper(rows, papers, scanDecision, func(p *refund.ReviewRecords, d refund.Decision) { p.Decisions = append(p.Decisions, d) })
 	})
-	b.Queue(paperDeathsSQL, tenants, rids).Query(func(rows pgx.Rows) error {
-		return eachPaper(rows, papers, scanStoredDeath, func(p *refund.Papers, d refund.StoredDeath) { p.Deaths = append(p.Deaths, d) })
+	b.Queue(reviewRetirementsSQL, tenants, rids).Query(func(rows pgx.Rows) error {
+		return eachPaper(rows, papers, scanStoredRetirement, func(p *refund.ReviewRecords, d refund.StoredRetirement) { p.Retirements = append(p.Retirements, d) })
 	})
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (w *pageWalk) people(ctx context.Context, tx pgx.Tx) error {
 }
 
 // eachPaper scans rows that begin with tenant and rid.
-func eachPaper[T any](rows pgx.Rows, papers map[refund.Key]*refund.Papers, scan func(pgx.CollectableRow) (T, error), keep func(*refund.Papers, T)) error {
+func eachPaper[T any](rows pgx.Rows, papers map[refund.RefundRef]*refund.ReviewRecords, scan func(pgx.CollectableRow) (T, error), keep func(*refund.ReviewRecords, T)) error {
 	defer rows.Close()
 	for rows.Next() {
 		var tenant int64
@@ -65,7 +65,7 @@ func eachPaper[T any](rows pgx.Rows, papers map[refund.Key]*refund.Papers, scan 
 		if err != nil {
 			return err
 		}
-		keep(papers[refund.Key{Tenant: refund.TenantID(tenant), RID: rid}], one)
+		keep(papers[refund.RefundRef{Tenant: refund.TenantID(tenant), RID: rid}], one)
 	}
 	return rows.Err()
 }
@@ -78,7 +78,7 @@ func scanStoredCase(row pgx.CollectableRow) (c refund.StoredCase, err error) {
 	return c, err
 }
 
-func scanStoredDeath(row pgx.CollectableRow) (d refund.StoredDeath, err error) {
+func scanStoredRetirement(row pgx.CollectableRow) (d refund.StoredRetirement, err error) {
 	err = row.Scan(&d.No, &d.ByDecision, &d.At)
 	return d, err
 }

@@ -38,8 +38,8 @@ var balanceChecks = []verifyCheck{
   WHERE p.held <> coalesce(l.held, 0) + coalesce(s.held, 0)`},
 	{"P3", "excess", false, `SELECT tenant_id, NULL::uuid, 'payment ' || payment_id, format('excess %s of %s captured', excess, captured)
   FROM payments WHERE excess <> greatest(0, reserved + refunded + refunded_elsewhere + held - captured)`},
-	{"P3", "excess-case", false, `SELECT p.tenant_id, NULL::uuid, 'payment ' || p.payment_id, format('excess %s, acknowledged %s, no open case', p.excess, p.excess_acknowledged)
-  FROM payments p WHERE p.excess > p.excess_acknowledged
+	{"P3", "excess-case", false, `SELECT p.tenant_id, NULL::uuid, 'payment ' || p.payment_id, format('excess %s, acknowledged %s, no open case', p.excess, p.excess_accepted)
+  FROM payments p WHERE p.excess > p.excess_accepted
     AND NOT EXISTS (SELECT FROM cases c WHERE (c.tenant_id, c.payment_id) = (p.tenant_id, p.payment_id) AND c.closed_at IS NULL)
     AND NOT EXISTS (SELECT FROM cases c JOIN refunds r ON (r.tenant_id, r.rid) = (c.tenant_id, c.rid)
       WHERE (r.tenant_id, r.payment_id) = (p.tenant_id, p.payment_id) AND c.closed_at IS NULL)`},
@@ -88,7 +88,7 @@ var intakeChecks = []verifyCheck{
 	{"P5", "receipt-of-nothing", false, `SELECT x.tenant_id, x.rid, x.consumer || '/' || x.event_id, 'a receipt names a refund that does not exist'
   FROM receipts x LEFT JOIN refunds r ON (r.tenant_id, r.rid) = (x.tenant_id, x.rid) WHERE x.rid IS NOT NULL AND r.rid IS NULL`},
 	{"P5", "refund-without-receipt", false, `SELECT r.tenant_id, r.rid, NULL::text, coalesce(x.n, 0) || ' receipts made it'
-  FROM refunds r LEFT JOIN (SELECT tenant_id, rid, count(*) AS n FROM receipts WHERE outcome = 'ACCEPTED' AND rid IS NOT NULL GROUP BY 1, 2) x USING (tenant_id, rid)
+  FROM refunds r LEFT JOIN (SELECT tenant_id, rid, count(*) AS n FROM receipts WHERE outcome = 'TAKEN' AND rid IS NOT NULL GROUP BY 1, 2) x USING (tenant_id, rid)
   WHERE coalesce(x.n, 0) <> 1 AND (x.n > 1 OR r.created_at > now() - ` + receiptWindow + `)`},
 	{"P5", "refund-without-key", false, `SELECT r.tenant_id, r.rid, NULL::text, 'no key under its refund id'
   FROM refunds r LEFT JOIN refund_keys k ON (k.tenant_id, k.refund_id, k.rid) = (r.tenant_id, r.refund_id, r.rid) WHERE k.rid IS NULL`},
@@ -96,10 +96,10 @@ var intakeChecks = []verifyCheck{
   FROM refund_keys k LEFT JOIN refunds r ON (r.tenant_id, r.rid) = (k.tenant_id, k.rid) WHERE r.rid IS NULL`},
 	{"P6", "event-twice", false, `SELECT tenant_id, NULL::uuid, consumer || '/' || event_id, count(*) || ' receipts of one event' FROM receipts GROUP BY tenant_id, consumer, source, event_id HAVING count(*) > 1`},
 	{"P6", "receipt-digest", false, `SELECT x.tenant_id, x.rid, x.consumer || '/' || x.event_id, 'receipt and refund have other parameters'
-  FROM receipts x JOIN refunds r ON (r.tenant_id, r.rid) = (x.tenant_id, x.rid) WHERE x.outcome IN ('ACCEPTED','REPLAYED') AND x.digest <> r.digest`},
+  FROM receipts x JOIN refunds r ON (r.tenant_id, r.rid) = (x.tenant_id, x.rid) WHERE x.outcome IN ('TAKEN','REPLAYED') AND x.digest <> r.digest`},
 	{"P6", "receipt-other-refund", false, `SELECT x.tenant_id, x.rid, x.consumer || '/' || x.event_id, 'the receipt is bound to another refund than it names'
   FROM receipts x JOIN refunds r ON (r.tenant_id, r.rid) = (x.tenant_id, x.rid)
-  WHERE x.outcome IN ('ACCEPTED','REPLAYED') AND x.type = 'refund.requested' AND x.params->>'refundId' <> r.refund_id`},
+  WHERE x.outcome IN ('TAKEN','REPLAYED') AND x.type = 'refund.requested' AND x.params->>'refundId' <> r.refund_id`},
 }
 
 var evidenceChecks = []verifyCheck{
@@ -122,7 +122,7 @@ var evidenceChecks = []verifyCheck{
   WHERE d.applied_at IS NOT NULL AND (d.verdict IS DISTINCT FROM 'APPROVED' OR d.checker IS NULL OR d.checker = d.maker)`},
 	{"P8", "decision-untold", false, `SELECT d.tenant_id, c.rid, 'decision ' || d.decision_id, 'took effect and the journal does not tell it'
   FROM decisions d JOIN cases c USING (tenant_id, case_id)
-  WHERE d.applied_at IS NOT NULL AND d.action <> 'WAIT' AND c.rid IS NOT NULL AND NOT EXISTS (SELECT FROM journal j
+  WHERE d.applied_at IS NOT NULL AND d.action <> 'wait' AND c.rid IS NOT NULL AND NOT EXISTS (SELECT FROM journal j
     WHERE (j.tenant_id, j.rid) = (d.tenant_id, c.rid) AND j.source = 'decision' AND j.data LIKE '%"decision":"' || d.decision_id || '"%')`},
 }
 

@@ -41,7 +41,7 @@ func again(version int) func(t *testing.T, f *flow) {
 	return func(t *testing.T, f *flow) {
 		k, _ := f.FindRefund(t.Context(), f.tenant.ID, "unknown_0")
 		f.contract = verifyContracts()[version-1]
-		f.claim(t, k.Key, refund.AttemptSend, 10*time.Second)
+		f.claim(t, k.RefundRef, refund.AttemptSend, 10*time.Second)
 	}
 }
 
@@ -102,7 +102,7 @@ var plants = []planted{
 	{"P7", "journal-head-seq", `DELETE FROM journal WHERE rid = $pending`, nil},
 
 	{"P8", "dispatch-gap", `UPDATE dispatches SET no = 2 WHERE rid = $pending`, numberOf("pending_0", 2)},
-	{"P8", "dispatch-undead", `DELETE FROM dispatch_deaths WHERE rid = $renumbered`, nil},
+	{"P8", "not-retired", `DELETE FROM retired_dispatches WHERE rid = $renumbered`, nil},
 	{"P8", "live-dispatch", `UPDATE refunds SET dispatch_no = 2 WHERE rid = $pending`, nil},
 	{"P8", "exposed-flag", `UPDATE dispatches SET exposed = true WHERE rid = $success`, nil},
 	{"P8", "closed-while-exposed", `ALTER TABLE refunds DROP CONSTRAINT refunds_exposed_ck; UPDATE refunds SET exposed = true WHERE rid = $pending; UPDATE dispatches SET exposed = true WHERE rid = $pending`, nil},
@@ -113,19 +113,19 @@ var plants = []planted{
 		UPDATE payments SET refunded = 0 WHERE payment_id = 'pay_success_0'`, nil},
 	{"P8", "state-without-effect", `UPDATE effects SET rid = $first, dispatch_no = 1, payment_id = 'pay_two' WHERE rid = $success; UPDATE payments SET refunded = 0 WHERE payment_id = 'pay_success_0';
 		UPDATE payments SET refunded = 100 WHERE payment_id = 'pay_two'`, nil},
-	{"P8", "notice-of-nothing", `INSERT INTO notices (account, notice_key, tenant_id, rid, headers, body) SELECT account, sha256('x'), tenant_id, ` + somebody + `, '{}', '' FROM refunds WHERE rid = $pending`, nil},
+	{"P8", "notice-of-nothing", `INSERT INTO notices (account, digest, tenant_id, rid, headers, body) SELECT account, sha256('x'), tenant_id, ` + somebody + `, '{}', '' FROM refunds WHERE rid = $pending`, nil},
 	{"P8", "case-of-nothing", `INSERT INTO cases (tenant_id, case_id, rid, reasons, evidence, closed_at, closed_how) SELECT tenant_id, gen_random_uuid(), ` + somebody + `, '{}', '{}', now(), 'x' FROM refunds WHERE rid = $pending`, nil},
 	{"P8", "decision-unproven", `ALTER TABLE decisions DROP CONSTRAINT decisions_applied_ck; INSERT INTO decisions (tenant_id, decision_id, case_id, action, evidence, maker, expires_at, applied_at)
-		SELECT tenant_id, gen_random_uuid(), case_id, 'ACKNOWLEDGE', 'because of it', 1, now(), now() FROM cases WHERE rid = $late`, nil},
+		SELECT tenant_id, gen_random_uuid(), case_id, 'accept-as-is', 'because of it', 1, now(), now() FROM cases WHERE rid = $late`, nil},
 
 	{"P8", "decision-missing", `DELETE FROM decisions WHERE case_id IN (SELECT case_id FROM cases WHERE rid = $decided)`, nil},
 	{"P8", "decision-differs", `UPDATE decisions SET maker = ` + cid + ` WHERE case_id IN (SELECT case_id FROM cases WHERE rid = $decided)`, nil},
 	{"P8", "decision-differs", `UPDATE decisions SET checker = ` + cid + ` WHERE case_id IN (SELECT case_id FROM cases WHERE rid = $decided)`, nil},
 	{"P8", "decision-differs", `UPDATE actors SET name = 'carl' WHERE name = 'ann'`, nil},
 	{"P8", "decision-differs", `UPDATE decisions SET applied_at = NULL WHERE case_id IN (SELECT case_id FROM cases WHERE rid = $decided)`, nil},
-	{"P8", "decision-differs", `UPDATE decisions SET action = 'CONFIRM_SUCCESS' WHERE case_id IN (SELECT case_id FROM cases WHERE rid = $decided)`, nil},
+	{"P8", "decision-differs", `UPDATE decisions SET action = 'confirm-success' WHERE case_id IN (SELECT case_id FROM cases WHERE rid = $decided)`, nil},
 	{"P8", "decision-untold", `INSERT INTO decisions (tenant_id, decision_id, case_id, action, evidence, maker, expires_at, checker, checked_at, verdict, applied_at)
-		SELECT tenant_id, gen_random_uuid(), case_id, 'ACKNOWLEDGE', 'because of it', ` + cid + `, now(), (SELECT actor_id FROM actors WHERE name = 'bob'), now(), 'APPROVED', now() FROM cases WHERE rid = $late`, nil},
+		SELECT tenant_id, gen_random_uuid(), case_id, 'accept-as-is', 'because of it', ` + cid + `, now(), (SELECT actor_id FROM actors WHERE name = 'bob'), now(), 'APPROVED', now() FROM cases WHERE rid = $late`, nil},
 	{"P8", "case-missing", `DELETE FROM decisions WHERE case_id IN (SELECT case_id FROM cases WHERE rid = $decided); DELETE FROM cases WHERE rid = $decided`, nil},
 	{"P8", "answer-differs", `UPDATE attempts SET answer = 'NOT_SENT' WHERE rid = $failed`, nil},
 	{"P8", "answer-differs", `UPDATE attempts SET answer = NULL, answered_at = NULL WHERE rid = $unknown`, nil},
@@ -146,7 +146,7 @@ var plants = []planted{
 	{"P10", "processing-without-attempt", `UPDATE attempts SET kind = 'QUERY' WHERE rid = $processing`, nil},
 	{"P10", "send-window", `UPDATE attempts SET not_after = started_at - interval '1 second' WHERE rid = $unknown`, nil},
 	{"P10", "send-of-marked-number", `UPDATE dispatches SET marked_epoch = 1 WHERE rid = $unknown`, nil},
-	{"P10", "send-after-key", `UPDATE dispatches SET key_dies_at = now() - interval '1 year' WHERE rid = $unknown`, nil},
+	{"P10", "send-after-key", `UPDATE dispatches SET key_expires_at = now() - interval '1 year' WHERE rid = $unknown`, nil},
 	{"P10", "attempt-missing", `DELETE FROM attempts WHERE rid = $accepted; UPDATE refunds SET attempt_no = 0 WHERE rid = $accepted`, nil},
 	{"P10", "contract-unknown", `DELETE FROM contracts WHERE version = 1`, nil},
 	{"P10", "attempt-of-nothing", `UPDATE attempts SET dispatch_no = 9 WHERE rid = $unknown`, nil},
@@ -267,7 +267,7 @@ func tailAdded(t *testing.T, f *flow) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := refund.Entry{Kind: "withdrawn", From: refund.Pending, To: refund.Pending, Source: "cancel", Actor: "actor:test", Data: "{}"}
+	e := refund.Entry{Kind: "withdrawn", From: refund.StatePending, To: refund.StatePending, Source: "cancel", Actor: "actor:test", Data: "{}"}
 	at := time.Now().Truncate(time.Microsecond)
 	digest := e.Digest()
 	hash := refund.JournalHash(r.JournalHead, r.RID, 2, at, digest)
@@ -283,7 +283,7 @@ func bornAnew(t *testing.T, f *flow) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := refund.Entry{To: refund.Pending}
+	e := refund.Entry{To: refund.StatePending}
 	var at time.Time
 	if err := f.pool.QueryRow(t.Context(), `SELECT kind, source, actor, data, at FROM journal WHERE rid = $1`, [16]byte(r.RID)).Scan(&e.Kind, &e.Source, &e.Actor, &e.Data, &at); err != nil {
 		t.Fatal(err)

@@ -56,20 +56,20 @@ type watch struct {
 	v      *Verifier
 	cfg    WatchConfig
 	checks []verifyCheck
-	counts map[string]int64        // latest count by check
-	broken map[refund.Key][]string // promises that a refund breaks, once per finding
-	at     pageCursor              // of the walk through all refunds
-	pos    int64                   // of the journal's fresh rows
-	next   int                     // whole check whose turn comes
-	turns  int                     // whole checks so far
-	due    map[string]time.Time    // of cheap, whole
+	counts map[string]int64              // latest count by check
+	broken map[refund.RefundRef][]string // promises that a refund breaks, once per finding
+	at     pageCursor                    // of the walk through all refunds
+	pos    int64                         // of the journal's fresh rows
+	next   int                           // whole check whose turn comes
+	turns  int                           // whole checks so far
+	due    map[string]time.Time          // of cheap, whole
 	report WatchReport
 }
 
 // Watch checks without end at a low rate, on the one connection of this Verifier: changed refunds soon, all of them in time, and the
 // tables check by check. It returns when ctx ends. A database that is away is tried again.
 func (v *Verifier) Watch(ctx context.Context, cfg WatchConfig) {
-	w := &watch{v: v, cfg: cfg.withDefaults(), checks: verifyChecks(v.cfg.Overdue, v.farthest()), counts: map[string]int64{}, broken: map[refund.Key][]string{},
+	w := &watch{v: v, cfg: cfg.withDefaults(), checks: verifyChecks(v.cfg.Overdue, v.farthest()), counts: map[string]int64{}, broken: map[refund.RefundRef][]string{},
 		due: map[string]time.Time{}, report: WatchReport{Excess: map[string]int64{}}}
 	tick := time.NewTicker(w.cfg.Every)
 	defer tick.Stop()
@@ -169,9 +169,9 @@ func (w *watch) walk(ctx context.Context) error {
 
 // pages checks one page and remembers which of its refunds are broken.
 func (w *watch) pages(ctx context.Context, at pageCursor) (pageCursor, bool, error) {
-	found := map[refund.Key][]string{}
-	w.v.onFinding = func(k refund.Key, f refund.Finding) { found[k] = append(found[k], f.Promise) }
-	w.v.onRefund = func(k refund.Key) { delete(w.broken, k) }
+	found := map[refund.RefundRef][]string{}
+	w.v.onFinding = func(k refund.RefundRef, f refund.Finding) { found[k] = append(found[k], f.Promise) }
+	w.v.onRefund = func(k refund.RefundRef) { delete(w.broken, k) }
 	defer func() { w.v.onFinding, w.v.onRefund = nil, nil }()
 	t := newVerifyTally(1)
 	next, last, err := w.v.page(ctx, at, t)

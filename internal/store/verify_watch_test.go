@@ -48,7 +48,7 @@ func TestWatchTellsWhatBreaksAndWhatIsMended(t *testing.T) {
 	}
 	wait("nothing is broken, at most two effects a refund", func(r WatchReport) bool { return clean(r) && r.MostMoved == 2 && len(r.Excess) == 0 })
 	f.plant(t, `UPDATE journal SET data = data || ' ' WHERE rid = $pending; UPDATE payments SET reserved = reserved + 1 WHERE payment_id = 'pay_pending_0';
-		INSERT INTO readers (name, cursor) VALUES ('sink', 1000000); UPDATE payments SET captured = 60, excess = 40, excess_acknowledged = 40 WHERE payment_id = 'pay_unknown_0'`)
+		INSERT INTO readers (name, cursor) VALUES ('sink', 1000000); UPDATE payments SET captured = 60, excess = 40, excess_accepted = 40 WHERE payment_id = 'pay_unknown_0'`)
 	wait("a changed row, a wrong balance, a reader ahead, excess", func(r WatchReport) bool {
 		return r.Violations["P7"] > 0 && r.Violations["P3"] == 1 && r.Violations["P11"] == 1 && r.Excess["USD"] == 40
 	})

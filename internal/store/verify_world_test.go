@@ -68,7 +68,7 @@ func (f *flow) makeWorld(t *testing.T) error {
 			return err
 		}
 	}
-	send := func(id string, kind refund.FactKind) (refund.Key, refund.Claimed) {
+	send := func(id string, kind refund.FactKind) (refund.RefundRef, refund.Claimed) {
 		k := f.refund(t, id)
 		c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
 		if kind == refund.Succeeded {
@@ -78,7 +78,7 @@ func (f *flow) makeWorld(t *testing.T) error {
 		}
 		return k, c
 	}
-	notice := func(k refund.Key, kind refund.FactKind, id string) {
+	notice := func(k refund.RefundRef, kind refund.FactKind, id string) {
 		f.enter(t, k, refund.Fact{Kind: kind, ChannelRefundID: id, Amount: 100, Currency: "USD", Source: "notice", Actor: "system:notices"})
 	}
 	send("success", refund.Succeeded)
@@ -93,10 +93,10 @@ func (f *flow) makeWorld(t *testing.T) error {
 	notice(k, refund.Succeeded, "ch_late")
 	send("renumbered", refund.RefusedNewNumber)
 	f.makeJudged(t)
-	capture := refund.Intake{Tenant: f.tenant, Event: refund.EventKey{Consumer: "events", Source: "s", ID: "cap"}, Type: refund.TypePaymentCaptured, RID: NewRID(), Actor: "actor:test",
+	capture := refund.Intake{Tenant: f.tenant, Event: refund.EventID{Consumer: "events", Source: "s", ID: "cap"}, Type: refund.TypePaymentCaptured, RID: NewRID(), Actor: "actor:test",
 		Capture: &refund.Capture{PaymentID: "pay_cap", CaptureID: "cap_1", OrderID: "ord_1", Amount: 500, Currency: "USD", Account: "demo"}}
 	for i, o := range f.accept(t, f.request("first", "first", "pay_two", 100, inlinePayment(1000)), f.request("second", "second", "pay_two", 50, nil), capture) {
-		if o.Verdict != refund.Accepted {
+		if o.Verdict != refund.Taken {
 			return errors.New("world: item " + string(rune('0'+i)) + ": " + string(o.Verdict) + " " + string(o.Code))
 		}
 	}
@@ -117,8 +117,8 @@ func (f *flow) makeJudged(t *testing.T) {
 	c.send(t, doubled, refund.Succeeded, "ch_doubled")
 	last := c.notice(t, doubled, refund.Succeeded, 1, "ch_doubled_again").After
 	f.waitUntil(t, last.DecisionFrom(f.contract))
-	c.decide(t, decided, refund.ActionAcknowledge)
-	c.decide(t, doubled, refund.ActionAcknowledge)
+	c.decide(t, decided, refund.ActionAcceptAsIs)
+	c.decide(t, doubled, refund.ActionAcceptAsIs)
 }
 
 // verify runs all checks. Timers of the world are as old as its template, so they may be late.

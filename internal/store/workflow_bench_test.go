@@ -61,9 +61,9 @@ func (f *flow) openSecond(t *testing.T, url string) *Store {
 }
 
 // refunds accepts n refunds of 100, each on a payment of its own of 1000.
-func (f *flow) refunds(t *testing.T, prefix string, n int) []refund.Key {
+func (f *flow) refunds(t *testing.T, prefix string, n int) []refund.RefundRef {
 	t.Helper()
-	var keys []refund.Key
+	var keys []refund.RefundRef
 	for from := 0; from < n; from += 100 {
 		var g []refund.Intake
 		for i := from; i < min(n, from+100); i++ {
@@ -71,19 +71,19 @@ func (f *flow) refunds(t *testing.T, prefix string, n int) []refund.Key {
 			g = append(g, f.request("ev_"+id, id, "pay_"+id, 100, inlinePayment(1000)))
 		}
 		for i, o := range f.accept(t, g...) {
-			if o.Verdict != refund.Accepted {
+			if o.Verdict != refund.Taken {
 				t.Fatalf("%s: %s %s", g[i].Refund.RefundID, o.Verdict, o.Code)
 			}
-			keys = append(keys, o.Refund.Key)
+			keys = append(keys, o.Refund.RefundRef)
 		}
 	}
 	f.jobs.take()
 	return keys
 }
 
-func (f *flow) refund(t *testing.T, id string) refund.Key { return f.refunds(t, id, 1)[0] }
+func (f *flow) refund(t *testing.T, id string) refund.RefundRef { return f.refunds(t, id, 1)[0] }
 
-func (f *flow) load(t *testing.T, k refund.Key) refund.Record {
+func (f *flow) load(t *testing.T, k refund.RefundRef) refund.Record {
 	t.Helper()
 	r, err := f.Load(t.Context(), k)
 	if err != nil {
@@ -94,11 +94,11 @@ func (f *flow) load(t *testing.T, k refund.Key) refund.Record {
 
 // claimOf is the claim that a worker would send for the record.
 func (f *flow) claimOf(r refund.Record, kind refund.AttemptKind, lease time.Duration) refund.Claim {
-	return refund.Claim{Key: r.Key, State: r.State, Generation: r.Generation, JournalSeq: r.JournalSeq, Kind: kind, Dispatch: r.DispatchNo,
+	return refund.Claim{RefundRef: r.RefundRef, State: r.State, Generation: r.Generation, JournalSeq: r.JournalSeq, Kind: kind, Dispatch: r.DispatchNo,
 		Contract: f.contract, Lease: lease, Margin: lease / 5, SendWindow: 3 * time.Second, ClockSkew: refund.ClockMargin, Request: []byte("digest")}
 }
 
-func (f *flow) claim(t *testing.T, k refund.Key, kind refund.AttemptKind, lease time.Duration) refund.Claimed {
+func (f *flow) claim(t *testing.T, k refund.RefundRef, kind refund.AttemptKind, lease time.Duration) refund.Claimed {
 	t.Helper()
 	c, err := f.Claim(t.Context(), f.claimOf(f.load(t, k), kind, lease))
 	if err != nil {
@@ -107,7 +107,7 @@ func (f *flow) claim(t *testing.T, k refund.Key, kind refund.AttemptKind, lease 
 	return c
 }
 
-func (f *flow) enter(t *testing.T, k refund.Key, fact refund.Fact) refund.Change {
+func (f *flow) enter(t *testing.T, k refund.RefundRef, fact refund.Fact) refund.Change {
 	t.Helper()
 	ch, err := f.Enter(t.Context(), k, fact, f.contract)
 	if err != nil {
@@ -124,7 +124,7 @@ func answered(c refund.Claimed, kind refund.FactKind) refund.Fact {
 	return refund.FactOf(c.Attempt, refund.Answer{Kind: kind, Rule: "test"})
 }
 
-func (f *flow) wantState(t *testing.T, k refund.Key, want refund.State) refund.Record {
+func (f *flow) wantState(t *testing.T, k refund.RefundRef, want refund.State) refund.Record {
 	t.Helper()
 	r := f.load(t, k)
 	if r.State != want {

@@ -16,7 +16,7 @@ func TestClaimWritesIntentBeforeTheCall(t *testing.T) {
 	f.contract.Key.Lifetime = refund.Duration(24 * time.Hour)
 	k := f.refund(t, "rf")
 	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
-	r := f.wantState(t, k, refund.Processing)
+	r := f.wantState(t, k, refund.StateProcessing)
 	a, d := r.Attempts[0], r.Dispatches[0]
 	if c.No != 1 || c.Generation != 1 || r.Generation != 1 || r.AttemptNo != 1 || a.Kind != refund.AttemptSend || a.Answer != "" {
 		t.Errorf("claim %+v, attempt %+v", c, a)
@@ -30,8 +30,8 @@ func TestClaimWritesIntentBeforeTheCall(t *testing.T) {
 	if want := a.StartedAt.Add(10 * time.Second); !r.LeaseEndsAt.Equal(want) || !r.NextActionAt.Equal(want) {
 		t.Errorf("lease %s, timer %s, want both %s", r.LeaseEndsAt, r.NextActionAt, want)
 	}
-	if want := a.StartedAt.Add(24 * time.Hour); !d.KeyDiesAt.Equal(want) {
-		t.Errorf("key dies %s, want %s: frozen at the first send", d.KeyDiesAt, want)
+	if want := a.StartedAt.Add(24 * time.Hour); !d.KeyExpiresAt.Equal(want) {
+		t.Errorf("key dies %s, want %s: frozen at the first send", d.KeyExpiresAt, want)
 	}
 	if want := a.NotAfter.Add(f.contract.Horizon.D()); !d.AbsenceCountsFrom.Equal(want) {
 		t.Errorf("absence counts from %s, want %s", d.AbsenceCountsFrom, want)
@@ -52,7 +52,7 @@ func TestClaimFence(t *testing.T) {
 			c.Contract.Key.Lifetime, c.ClockSkew = refund.Duration(4*time.Second), 2*time.Second
 		}, time.Second},
 		"dead key":      {func(c *refund.Claim) { c.Contract.Key.Lifetime = refund.Duration(3 * time.Second) }, 0},
-		"other state":   {func(c *refund.Claim) { c.State = refund.InDoubt }, 0},
+		"other state":   {func(c *refund.Claim) { c.State = refund.StateUnknown }, 0},
 		"generation":    {func(c *refund.Claim) { c.Generation++ }, 0},
 		"journal":       {func(c *refund.Claim) { c.JournalSeq++ }, 0},
 		"dead dispatch": {func(c *refund.Claim) { c.Dispatch++ }, 0},
@@ -103,12 +103,12 @@ func TestClaimSpacesSendsOfAPayment(t *testing.T) {
 	f := newFlow(t)
 	f.contract.Limits.Spacing = refund.Duration(time.Hour)
 	out := f.accept(t, f.request("e1", "rf_1", "pay", 100, inlinePayment(1000)), f.request("e2", "rf_2", "pay", 100, nil))
-	f.claim(t, out[0].Refund.Key, refund.AttemptSend, 10*time.Second)
-	r := f.load(t, out[1].Refund.Key)
+	f.claim(t, out[0].Refund.RefundRef, refund.AttemptSend, 10*time.Second)
+	r := f.load(t, out[1].Refund.RefundRef)
 	if _, err := f.Claim(t.Context(), f.claimOf(r, refund.AttemptSend, 10*time.Second)); !errors.Is(err, refund.ErrNotOwner) {
 		t.Errorf("second send of the payment inside its spacing: %v", err)
 	}
-	if st := refund.Decide(r, f.contract, r.Now); st.Do != refund.DoWait || st.Why != refund.PendingSpacing {
+	if st := refund.Decide(r, f.contract, r.Now); st.Kind != refund.StepWait || st.Why != refund.PendingSpacing {
 		t.Errorf("decided %+v, want to wait for the payment's turn", st)
 	}
 	f.wantSound(t)
@@ -129,7 +129,7 @@ func TestClaimRace(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if r.State != refund.Pending {
+				if r.State != refund.StatePending {
 					lost.Add(1)
 					continue
 				}
@@ -143,7 +143,7 @@ func TestClaimRace(t *testing.T) {
 					return
 				}
 				claims.Add(1)
-				if ch, err := f.Enter(t.Context(), k, succeeded(c, "ch_"+k.RID.String()), f.contract); err != nil || ch.After.State != refund.Success {
+				if ch, err := f.Enter(t.Context(), k, succeeded(c, "ch_"+k.RID.String()), f.contract); err != nil || ch.After.State != refund.StateSuccess {
 					t.Errorf("answer of the owner: %s %v", ch.After.State, err)
 				}
 				ends.Add(1)
@@ -172,7 +172,7 @@ func TestC16EveryIntentNeedsTheClaim(t *testing.T) {
 	}
 	f.waitUntil(t, f.load(t, keys[len(keys)-1]).LeaseEndsAt)
 	var takenOver atomic.Int64
-	each := func(do func(i int, k refund.Key) error) func() {
+	each := func(do func(i int, k refund.RefundRef) error) func() {
 		return func() {
 			for i, k := range keys {
 				if err := do(i, k); err != nil && !errors.Is(err, refund.ErrNotOwner) && !errors.Is(err, refund.ErrNotCancelable) {
@@ -190,26 +190,26 @@ func TestC16EveryIntentNeedsTheClaim(t *testing.T) {
 			}
 			takenOver.Add(int64(s.TakenOver))
 		})
-		wg.Go(each(func(_ int, k refund.Key) error { // another worker does what comes next
+		wg.Go(each(func(_ int, k refund.RefundRef) error { // another worker does what comes next
 			r, err := f.Load(t.Context(), k)
 			if err != nil {
 				return err
 			}
-			kinds := map[refund.Do]refund.AttemptKind{refund.DoSend: refund.AttemptSend, refund.DoQuery: refund.AttemptQuery}
-			if st := refund.Decide(r, f.contract, r.Now); kinds[st.Do] != "" {
-				_, err = f.Claim(t.Context(), f.claimOf(r, kinds[st.Do], 10*time.Second))
+			kinds := map[refund.StepKind]refund.AttemptKind{refund.StepSend: refund.AttemptSend, refund.StepQuery: refund.AttemptQuery}
+			if st := refund.Decide(r, f.contract, r.Now); kinds[st.Kind] != "" {
+				_, err = f.Claim(t.Context(), f.claimOf(r, kinds[st.Kind], 10*time.Second))
 			}
 			return err
 		}))
 	}
-	wg.Go(each(func(_ int, k refund.Key) error { _, err := f.Cancel(t.Context(), k, "actor:ann"); return err }))
-	wg.Go(each(func(i int, k refund.Key) error {
+	wg.Go(each(func(_ int, k refund.RefundRef) error { _, err := f.Cancel(t.Context(), k, "actor:ann"); return err }))
+	wg.Go(each(func(i int, k refund.RefundRef) error {
 		_, err := f.Enter(t.Context(), k, succeeded(owned[i], "ch_"+k.RID.String()), f.contract)
 		return err
 	}))
 	wg.Wait()
 	for _, k := range keys {
-		r := f.wantState(t, k, refund.Success)
+		r := f.wantState(t, k, refund.StateSuccess)
 		sends := 0
 		for _, a := range r.Attempts {
 			if a.Kind == refund.AttemptSend {

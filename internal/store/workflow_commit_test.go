@@ -53,13 +53,13 @@ func TestEnterCommitLost(t *testing.T) {
 			k := f.refund(t, fmt.Sprintf("rf_%d_%s", i, kind))
 			claimed := f.claim(t, k, refund.AttemptSend, 20*time.Millisecond)
 			fact := succeeded(claimed, "ch_"+k.RID.String())
-			want := refund.Success
+			want := refund.StateSuccess
 			switch kind {
 			case refund.Unknown:
-				fact, want = answered(claimed, refund.Unknown), refund.InDoubt
+				fact, want = answered(claimed, refund.Unknown), refund.StateUnknown
 			case refund.LeaseEnd:
 				f.waitUntil(t, f.load(t, k).LeaseEndsAt)
-				fact, want = refund.Fact{Kind: refund.LeaseEnd, Generation: claimed.Generation, Source: "sweeper"}, refund.InDoubt
+				fact, want = refund.Fact{Kind: refund.LeaseEnd, Generation: claimed.Generation, Source: "sweeper"}, refund.StateUnknown
 			}
 			w.arm(c.cuts...)
 			ch, err := s.Enter(t.Context(), k, fact, f.contract)
@@ -87,7 +87,7 @@ func TestCancelCommitLost(t *testing.T) {
 	for id, c := range map[string]cut{"b": cutBefore, "a": cutAfter} {
 		k := f.refund(t, id)
 		w.arm(c)
-		if r, err := s.Cancel(t.Context(), k, "actor:ann"); err != nil || r.State != refund.Canceled {
+		if r, err := s.Cancel(t.Context(), k, "actor:ann"); err != nil || r.State != refund.StateCanceled {
 			t.Errorf("cut %d: %s %v", c, r.State, err)
 		}
 	}
@@ -106,7 +106,7 @@ func TestEnterCommitLostForGood(t *testing.T) {
 	if _, err := s.Enter(t.Context(), k, succeeded(c, "ch_1"), f.contract); !errors.Is(err, refund.ErrUnavailable) || errors.Is(err, refund.ErrCommitUnknown) {
 		t.Errorf("%v, want ErrUnavailable", err)
 	}
-	if ch, err := s.Enter(t.Context(), k, succeeded(c, "ch_1"), f.contract); err != nil || !ch.Known || ch.After.State != refund.Success {
+	if ch, err := s.Enter(t.Context(), k, succeeded(c, "ch_1"), f.contract); err != nil || !ch.Known || ch.After.State != refund.StateSuccess {
 		t.Errorf("entered again: %s known=%v %v", ch.After.State, ch.Known, err)
 	}
 	f.wantSound(t)

@@ -15,7 +15,7 @@ func TestEnterSuccessBooksOnce(t *testing.T) {
 	k := f.refund(t, "rf")
 	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
 	ch := f.enter(t, k, succeeded(c, "ch_1"))
-	r := f.wantState(t, k, refund.Success)
+	r := f.wantState(t, k, refund.StateSuccess)
 	if ch.After.JournalHead != r.JournalHead || ch.After.JournalSeq != r.JournalSeq {
 		t.Error("the change's journal head must be the row's")
 	}
@@ -44,13 +44,13 @@ func TestEnterFollowUpJobs(t *testing.T) {
 	k := f.refund(t, "rf")
 	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
 	f.enter(t, k, answered(c, refund.Unknown))
-	r := f.wantState(t, k, refund.InDoubt)
-	if jobs := f.jobs.take(); len(jobs) != 1 || jobs[0].Generation != r.Generation || jobs[0].Key != k {
+	r := f.wantState(t, k, refund.StateUnknown)
+	if jobs := f.jobs.take(); len(jobs) != 1 || jobs[0].Generation != r.Generation || jobs[0].RefundRef != k {
 		t.Errorf("jobs %v, want one for the question that is due at once", jobs)
 	}
 	q := f.claim(t, k, refund.AttemptQuery, 10*time.Second)
 	f.enter(t, k, answered(q, refund.NotFound)) // too early to count
-	r = f.wantState(t, k, refund.InDoubt)
+	r = f.wantState(t, k, refund.StateUnknown)
 	if !r.LeaseEndsAt.IsZero() || !r.NextActionAt.After(r.Now) || len(f.jobs.take()) != 0 {
 		t.Errorf("lease %s, timer %s: the answer gives the lease back, the timer runs to the next question, no job", r.LeaseEndsAt, r.NextActionAt)
 	}
@@ -66,13 +66,13 @@ func TestEnterNegativeAnswers(t *testing.T) {
 		state    refund.State
 		dispatch int
 	}{
-		{refund.RefusedClean, "no_such_charge", refund.Failed, 1},
-		{refund.Retryable, "busy", refund.Pending, 1},
-		{refund.NotSent, "", refund.Pending, 1},
-		{refund.RefusedNewNumber, "number_used", refund.Pending, 2},
-		{refund.RefusedEcho, "already_refunded", refund.InDoubt, 1},
-		{refund.FailedFinal, "closed", refund.Failed, 1},
-		{refund.Acknowledged, "", refund.InChannel, 1},
+		{refund.RefusedClean, "no_such_charge", refund.StateFailed, 1},
+		{refund.Retryable, "busy", refund.StatePending, 1},
+		{refund.NotSent, "", refund.StatePending, 1},
+		{refund.RefusedNewNumber, "number_used", refund.StatePending, 2},
+		{refund.RefusedEcho, "already_refunded", refund.StateUnknown, 1},
+		{refund.FailedFinal, "closed", refund.StateFailed, 1},
+		{refund.Acknowledged, "", refund.StateAccepted, 1},
 	} {
 		k := f.refund(t, "rf_"+string(c.answer))
 		claimed := f.claim(t, k, refund.AttemptSend, 10*time.Second)
@@ -84,10 +84,10 @@ func TestEnterNegativeAnswers(t *testing.T) {
 		if r.DispatchNo != c.dispatch || a.Answer != c.answer || a.Code != c.code || a.RetryAfter != 1500*time.Millisecond {
 			t.Errorf("%s: dispatch %d, attempt %+v", c.answer, r.DispatchNo, a)
 		}
-		if c.state == refund.Failed && (r.Failure.ChannelCode != c.code || r.Failure.Code == "") {
+		if c.state == refund.StateFailed && (r.Failure.ChannelCode != c.code || r.Failure.Code == "") {
 			t.Errorf("%s: failure %+v", c.answer, r.Failure)
 		}
-		if c.dispatch == 2 && (!r.Dispatches[0].Dead || r.Dispatches[1].Number == r.Dispatches[0].Number) {
+		if c.dispatch == 2 && (!r.Dispatches[0].Retired || r.Dispatches[1].Number == r.Dispatches[0].Number) {
 			t.Errorf("dispatches %+v, want the first dead and a new number", r.Dispatches)
 		}
 	}
@@ -100,17 +100,17 @@ func TestEnterReturnAndContradiction(t *testing.T) {
 	k := f.refund(t, "rf")
 	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
 	f.enter(t, k, answered(c, refund.RefusedClean))
-	f.wantState(t, k, refund.Failed)
+	f.wantState(t, k, refund.StateFailed)
 	notice := refund.Fact{Kind: refund.Succeeded, ChannelRefundID: "ch_1", Amount: 100, Currency: "USD", Source: "notice", Actor: "system:notices"}
 	f.enter(t, k, notice)
-	r := f.wantState(t, k, refund.Success)
-	if !r.Case.Has(refund.CaseLate) || r.Case.ID.IsZero() || r.NextActionAt.IsZero() {
+	r := f.wantState(t, k, refund.StateSuccess)
+	if !r.Case.Has(refund.CaseSuccessAfterEnd) || r.Case.ID.IsZero() || r.NextActionAt.IsZero() {
 		t.Errorf("case %+v: money moved against what was told, a person must look", r.Case)
 	}
 	back := notice
 	back.Kind = refund.Reversed
 	f.enter(t, k, back)
-	r = f.wantState(t, k, refund.ReversedSt)
+	r = f.wantState(t, k, refund.StateReversed)
 	if p := r.Payment; p.Refunded != 0 || p.Reserved != 0 || len(r.Effects) != 1 || r.Effects[0].Status != refund.EffectReversed {
 		t.Errorf("payment %+v, effects %+v", p, r.Effects)
 	}
@@ -123,7 +123,7 @@ func TestEnterReturnAndContradiction(t *testing.T) {
 	if ch := f.enter(t, k, back); len(ch.Steps) != 2 {
 		t.Errorf("%d transitions, want booked and mirrored", len(ch.Steps))
 	}
-	f.wantState(t, k, refund.ReversedSt)
+	f.wantState(t, k, refund.StateReversed)
 	f.wantSound(t)
 }
 
@@ -146,13 +146,13 @@ func TestEnterStaleOwner(t *testing.T) {
 		before := f.load(t, k)
 		for _, stale := range []refund.Fact{
 			{Kind: refund.LeaseEnd, Generation: old.Generation}, {Kind: refund.Settled, Generation: old.Generation},
-			{Kind: refund.Deadline, Reason: refund.CaseDeadline, Generation: old.Generation}, {Kind: refund.KeyDead, Generation: old.Generation},
+			{Kind: refund.Deadline, Reason: refund.CaseDeadline, Generation: old.Generation}, {Kind: refund.KeyExpired, Generation: old.Generation},
 		} {
 			if _, err := f.Enter(t.Context(), k, stale, f.contract); !errors.Is(err, refund.ErrNotOwner) {
 				t.Fatalf("%s of a passed generation: %v", stale.Kind, err)
 			}
 		}
-		if err := f.Postpone(t.Context(), k, old.Generation-1, refund.Step{Until: time.Now().Add(time.Hour)}); !errors.Is(err, refund.ErrNotOwner) {
+		if err := f.Reschedule(t.Context(), k, old.Generation-1, refund.Step{Until: time.Now().Add(time.Hour)}); !errors.Is(err, refund.ErrNotOwner) {
 			t.Fatalf("postponed by a passed generation: %v", err)
 		}
 		late := f.enter(t, k, answered(old, refund.RefusedClean)) // evidence is kept; a negative one moves nothing while another is open or known better
@@ -172,7 +172,7 @@ func TestEnterLateSuccessAfterTakeover(t *testing.T) {
 	t.Parallel()
 	f := newFlow(t)
 	f.contract.Query = refund.QueryTerms{}
-	f.contract.Key = refund.KeyTerms{NumberLength: 64} // neither key nor query
+	f.contract.Key = refund.IdempotencyTerms{NumberLength: 64} // neither key nor query
 	f.cfg.Accounts = anyAccount{f.contract}
 	k := f.refund(t, "rf")
 	c := f.claim(t, k, refund.AttemptSend, 50*time.Millisecond)
@@ -180,9 +180,9 @@ func TestEnterLateSuccessAfterTakeover(t *testing.T) {
 	if swept, err := f.Sweep(t.Context(), 100); err != nil || swept.TakenOver != 1 {
 		t.Fatalf("sweep %+v %v, want one take-over", swept, err)
 	}
-	f.wantState(t, k, refund.InDoubt)
+	f.wantState(t, k, refund.StateUnknown)
 	f.enter(t, k, succeeded(c, "ch_1"))
-	r := f.wantState(t, k, refund.Success)
+	r := f.wantState(t, k, refund.StateSuccess)
 	var late bool
 	if err := f.pool.QueryRow(t.Context(), `SELECT late FROM attempts`).Scan(&late); err != nil || late {
 		t.Errorf("late=%v %v: no other owner has come, so the generation stands", late, err)
@@ -222,7 +222,7 @@ func TestEnterConcurrentFacts(t *testing.T) {
 		}
 		close(start)
 		wg.Wait()
-		if r := f.wantState(t, k, refund.Success); len(r.Effects) != 1 || r.Payment.Refunded != 100 {
+		if r := f.wantState(t, k, refund.StateSuccess); len(r.Effects) != 1 || r.Payment.Refunded != 100 {
 			t.Fatalf("%d effects, refunded %d", len(r.Effects), r.Payment.Refunded)
 		}
 	}
@@ -248,7 +248,7 @@ func TestEnterHostileAnswers(t *testing.T) {
 		c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
 		f.enter(t, k, refund.FactOf(c.Attempt, ans))
 		r := f.load(t, k)
-		if r.Attempts[0].Answer == "" || r.State == refund.Processing {
+		if r.Attempts[0].Answer == "" || r.State == refund.StateProcessing {
 			t.Errorf("answer %d: %s, attempt %+v", i, r.State, r.Attempts[0])
 		}
 	}
@@ -262,7 +262,7 @@ func TestEnterChannelRefundIDTwice(t *testing.T) {
 	keys := f.refunds(t, "rf", 2)
 	for _, k := range keys {
 		f.enter(t, k, succeeded(f.claim(t, k, refund.AttemptSend, 10*time.Second), "ch_same"))
-		f.wantState(t, k, refund.Success)
+		f.wantState(t, k, refund.StateSuccess)
 	}
 	r := f.load(t, keys[1])
 	if len(r.Effects) != 1 || r.Effects[0].ChannelRefundID != "" || r.Attempts[0].Code != "id ch_same" {
@@ -282,7 +282,7 @@ func TestEnterVoidsProposals(t *testing.T) {
 	for _, sql := range []string{
 		`INSERT INTO actors (tenant_id, name, kind) SELECT tenant_id, 'ann', 'person' FROM tenants`,
 		`INSERT INTO decisions (tenant_id, decision_id, case_id, action, journal_seq, evidence, maker, expires_at)
-		 SELECT r.tenant_id, r.rid, r.case_id, 'ACKNOWLEDGE', r.journal_seq, 'seen in the portal', a.actor_id, now() + interval '1 day' FROM refunds r, actors a`,
+		 SELECT r.tenant_id, r.rid, r.case_id, 'accept-as-is', r.journal_seq, 'seen in the portal', a.actor_id, now() + interval '1 day' FROM refunds r, actors a`,
 	} {
 		if _, err := f.pool.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
@@ -301,7 +301,7 @@ func TestCancel(t *testing.T) {
 	f := newFlow(t)
 	k := f.refund(t, "rf")
 	for range 2 { // a repeat is no error and changes nothing
-		if r, err := f.Cancel(t.Context(), k, "actor:ann"); err != nil || r.State != refund.Canceled || r.JournalSeq != 2 {
+		if r, err := f.Cancel(t.Context(), k, "actor:ann"); err != nil || r.State != refund.StateCanceled || r.JournalSeq != 2 {
 			t.Fatalf("cancel: %s seq %d %v", r.State, r.JournalSeq, err)
 		}
 	}
@@ -313,7 +313,7 @@ func TestCancel(t *testing.T) {
 	if _, err := f.Cancel(t.Context(), sent, "actor:ann"); !errors.Is(err, refund.ErrNotCancelable) {
 		t.Errorf("cancel of a send in flight: %v", err)
 	}
-	if _, err := f.Cancel(t.Context(), refund.Key{Tenant: k.Tenant + 1, RID: k.RID}, "actor:eve"); !errors.Is(err, refund.ErrNotFound) {
+	if _, err := f.Cancel(t.Context(), refund.RefundRef{Tenant: k.Tenant + 1, RID: k.RID}, "actor:eve"); !errors.Is(err, refund.ErrNotFound) {
 		t.Errorf("another tenant's refund: %v", err)
 	}
 	f.wantSound(t)

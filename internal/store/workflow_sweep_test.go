@@ -26,15 +26,15 @@ func TestSweepWakesDueRefundsOnce(t *testing.T) {
 					t.Error(err)
 				}
 				mu.Lock()
-				woken += s.Woken
+				woken += s.Enqueued
 				mu.Unlock()
 			}
 		})
 	}
 	wg.Wait()
-	seen := map[refund.Key]int{}
+	seen := map[refund.RefundRef]int{}
 	for _, w := range f.jobs.take() {
-		seen[w.Key]++
+		seen[w.RefundRef]++
 	}
 	for _, k := range keys {
 		if seen[k] != 1 {
@@ -56,10 +56,10 @@ func TestSweepSaysWhenThereIsMore(t *testing.T) {
 	if _, err := f.pool.Exec(t.Context(), `UPDATE refunds SET next_action_at = now() - interval '1 s'`); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := f.Sweep(t.Context(), 3); err != nil || s.Woken != 3 || !s.More {
+	if s, err := f.Sweep(t.Context(), 3); err != nil || s.Enqueued != 3 || !s.More {
 		t.Errorf("%+v %v, want 3 and more", s, err)
 	}
-	if s, err := f.Sweep(t.Context(), 3); err != nil || s.Woken != 2 || s.More {
+	if s, err := f.Sweep(t.Context(), 3); err != nil || s.Enqueued != 2 || s.More {
 		t.Errorf("%+v %v, want the last 2", s, err)
 	}
 }
@@ -87,8 +87,8 @@ func TestSweepTakesOverEndedLeases(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	r := f.wantState(t, dead, refund.InDoubt)
-	f.wantState(t, alive, refund.Processing)
+	r := f.wantState(t, dead, refund.StateUnknown)
+	f.wantState(t, alive, refund.StateProcessing)
 	if jobs := f.jobs.take(); sum.TakenOver != 1 || len(jobs) != 1 || jobs[0].Generation != r.Generation || r.Generation != old.Generation {
 		t.Errorf("%d take-overs, jobs %v: want one, and its follow-up in the same transaction", sum.TakenOver, jobs)
 	}
@@ -101,7 +101,7 @@ func TestSweepWakesParked(t *testing.T) {
 	f := newFlow(t)
 	f.refund(t, "rf") // makes pay_rf_0
 	for _, p := range []string{"pay_rf_0", "pay_rf_0", "pay_unknown"} {
-		if _, err := f.pool.Exec(t.Context(), `INSERT INTO parked (tenant_id, parked_id, consumer, place, headers, body, reason, wake_payment, tries)
+		if _, err := f.pool.Exec(t.Context(), `INSERT INTO parked (tenant_id, parked_id, consumer, position, headers, body, reason, wake_payment, tries)
 			VALUES ($1, gen_random_uuid(), 'orders', gen_random_uuid()::text, '{}', '', 'payment-unknown', $2, 1)`, int64(f.tenant.ID), p); err != nil {
 			t.Fatal(err)
 		}

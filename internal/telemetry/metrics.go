@@ -37,9 +37,9 @@ func Definitions() []Definition {
 	return []Definition{
 		{"intake_total", Counter, []string{"consumer", "outcome"}, "Requests and events that the door decided, by who brought them and what was decided."},
 		{"duplicates_total", Counter, []string{"consumer", "cause"}, "Replays: cause event = the producer sent the same event id again, refund = another event for a known refund or capture, redelivery = the broker delivered the same message again, replay = sent again on purpose, settled = a parked message that was dealt with meanwhile."},
-		{"conflicts_total", Counter, []string{"kind"}, "Requests that named a known identity with other parameters, by problem code."},
+		{"conflicts_total", Counter, []string{"code"}, "Requests that named a known identity with other parameters, by problem code."},
 		{"accept_seconds", Histogram, nil, "From the arrival of a request at the door until its verdict was durable."},
-		{"accept_to_final_seconds", Histogram, nil, "From acceptance until the refund told its end."},
+		{"refund_duration_seconds", Histogram, nil, "From acceptance until the refund told its end."},
 		{"channel_calls_total", Counter, []string{"account", "op", "answer"}, "Calls to channels by account, operation (SEND, QUERY, LIST) and classified answer."},
 		{"notices_total", Counter, []string{"account", "outcome"}, "Notices of channels by what became of them: entered = a fact of a refund, known = it came before or said what was known, kept = it names no refund of ours yet, unusable = signed and not to be read, or of a status that we do not know, forged = its signature or its time does not fit, nothing was written. Not counted: what could not be stored, which the channel sends again."},
 		{"takeovers_total", Counter, nil, "Refunds whose owner fell silent and whose lease was ended by the sweeper."},
@@ -47,7 +47,7 @@ func Definitions() []Definition {
 		{"decisions_applied_total", Counter, nil, "Approved decisions that took effect by the sweeper, because something sent could still act when they were approved."},
 		{"decisions_expired_total", Counter, nil, "Proposals that nobody approved in time."},
 		{"commit_unknown_total", Counter, nil, "Transactions whose COMMIT was sent and not answered; each was run again to learn its outcome."},
-		{"refunds", Gauge, []string{"state"}, "Refunds that are not done with, by state."},
+		{"open_refunds", Gauge, []string{"state"}, "Open refunds, by state: not final, still exposed, or with an open case."},
 		{"oldest_age_seconds", Gauge, []string{"state"}, "Age in its state of the oldest refund that is not done with."},
 		{"cases_open", Gauge, nil, "Refunds and payments that wait for a person."},
 		{"bridge_deliveries_total", Counter, []string{"consumer", "outcome"}, "Deliveries of a broker whose fate is durable, by outcome; PARKED = the door never decided them."},
@@ -58,7 +58,7 @@ func Definitions() []Definition {
 		{"parked", Gauge, []string{"reason"}, "Messages in the parking lot that nobody has settled, by reason."},
 		{"invariant_violations", Gauge, []string{"promise"}, "Places where a promise (P1 to P12, see refundry verify) is broken, as the continuous check last saw it. Must be 0."},
 		{"effects_per_refund_max", Gauge, nil, "Most effects that stand for one refund, as the continuous check last saw it. Above 1 money moved twice."},
-		{"excess_minor", Gauge, []string{"currency"}, "Minor units refunded beyond what was captured, over all payments."},
+		{"over_refunded_minor_units", Gauge, []string{"currency"}, "Minor units refunded beyond what was captured, over all payments."},
 		{"sending_held", Gauge, nil, "1 while nothing is sent since the database was restored or failed over (refundry epoch), else 0."},
 	}
 }
@@ -71,7 +71,7 @@ type Metrics struct {
 	bridge                                        bridgeMetrics
 	takeovers, commitUnknown                      prometheus.Counter
 	overdue, applied, expired                     prometheus.Counter
-	accept, acceptToFinal                         prometheus.Histogram
+	accept, duration                              prometheus.Histogram
 	refunds, oldest, parked                       *prometheus.GaugeVec
 	promises                                      promiseMetrics
 	cases                                         prometheus.Gauge
@@ -110,10 +110,10 @@ func New() *Metrics {
 		ackFailures: counter("bridge_ack_failures_total"), lag: gauge("bridge_lag_messages")}
 	m.overdue, m.applied, m.expired = counter("overdue_total").WithLabelValues(), counter("decisions_applied_total").WithLabelValues(), counter("decisions_expired_total").WithLabelValues()
 	m.accept = histogram("accept_seconds", prometheus.ExponentialBuckets(0.001, 2, 14))
-	m.acceptToFinal = histogram("accept_to_final_seconds", prometheus.ExponentialBuckets(0.01, 3, 14))
+	m.duration = histogram("refund_duration_seconds", prometheus.ExponentialBuckets(0.01, 3, 14))
 	m.promises = promiseMetrics{violations: gauge("invariant_violations"), most: gauge("effects_per_refund_max").WithLabelValues(),
-		excess: gauge("excess_minor"), held: gauge("sending_held").WithLabelValues()}
-	m.refunds, m.oldest, m.parked, m.cases = gauge("refunds"), gauge("oldest_age_seconds"), gauge("parked"), gauge("cases_open").WithLabelValues()
+		excess: gauge("over_refunded_minor_units"), held: gauge("sending_held").WithLabelValues()}
+	m.refunds, m.oldest, m.parked, m.cases = gauge("open_refunds"), gauge("oldest_age_seconds"), gauge("parked"), gauge("cases_open").WithLabelValues()
 	return m
 }
 
@@ -137,7 +137,7 @@ func (m *Metrics) Intake(consumer, outcome, duplicateCause, conflictCode string)
 func (m *Metrics) Accepted(d time.Duration) { m.accept.Observe(d.Seconds()) }
 
 // Final measures the life of a refund.
-func (m *Metrics) Final(d time.Duration) { m.acceptToFinal.Observe(d.Seconds()) }
+func (m *Metrics) Final(d time.Duration) { m.duration.Observe(d.Seconds()) }
 
 // Call counts one call to a channel.
 func (m *Metrics) Call(account, op, answer string) {
@@ -164,16 +164,16 @@ func (m *Metrics) Decisions(applied, expired int) {
 // CommitUnknown counts a lost answer of COMMIT.
 func (m *Metrics) CommitUnknown() { m.commitUnknown.Inc() }
 
-// Stock is what the database holds at one moment.
-type Stock struct {
+// Backlog is what the database holds at one moment.
+type Backlog struct {
 	Refunds map[string]int           // by state, not done with
 	Oldest  map[string]time.Duration // by state
 	Parked  map[string]int           // by reason
 	Cases   int
 }
 
-// SetStock replaces the gauges. States and reasons that are gone disappear, but every state in known shows at least 0.
-func (m *Metrics) SetStock(s Stock, known []string) {
+// SetBacklog replaces the gauges. States and reasons that are gone disappear, but every state in known shows at least 0.
+func (m *Metrics) SetBacklog(s Backlog, known []string) {
 	m.refunds.Reset()
 	m.oldest.Reset()
 	m.parked.Reset()

@@ -10,7 +10,7 @@ import (
 
 func TestEveryMetricOfThePageIsServed(t *testing.T) {
 	m := New()
-	m.Intake("rest", "ACCEPTED", "event", "idempotency-key-reused")
+	m.Intake("rest", "TAKEN", "event", "idempotency-key-reused")
 	m.Call("demo", "SEND", "SUCCEEDED")
 	m.Notice("demo", "forged")
 	m.TakenOver(2)
@@ -22,7 +22,7 @@ func TestEveryMetricOfThePageIsServed(t *testing.T) {
 	m.BridgeLag("orders", 7, true)
 	m.Accepted(time.Millisecond)
 	m.Final(time.Second)
-	m.SetStock(Stock{Refunds: map[string]int{"PENDING": 3}, Parked: map[string]int{"waiting": 1}, Cases: 1}, []string{"PENDING", "UNKNOWN"})
+	m.SetBacklog(Backlog{Refunds: map[string]int{"PENDING": 3}, Parked: map[string]int{"waiting": 1}, Cases: 1}, []string{"PENDING", "UNKNOWN"})
 	m.SetPromises(map[string]int64{"P1": 0}, 1, map[string]int64{"USD": 0})
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
@@ -31,7 +31,7 @@ func TestEveryMetricOfThePageIsServed(t *testing.T) {
 			t.Errorf("%s is on the page and not served", d.Name)
 		}
 	}
-	for _, line := range []string{`refundry_refunds{state="PENDING"} 3`, `refundry_refunds{state="UNKNOWN"} 0`, `refundry_takeovers_total 2`} {
+	for _, line := range []string{`refundry_open_refunds{state="PENDING"} 3`, `refundry_open_refunds{state="UNKNOWN"} 0`, `refundry_takeovers_total 2`} {
 		if !strings.Contains(w.Body.String(), line) {
 			t.Errorf("missing line %q", line)
 		}

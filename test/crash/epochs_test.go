@@ -37,17 +37,17 @@ func (s *site) epochs(y *tally) {
 	for _, at := range []fault.Name{fault.EpochMarkWritten, fault.EpochMarkCommitted, fault.EpochResumeBefore, fault.EpochResumeCommitted} {
 		s.expose(y, at)
 	}
-	s.reseen(ctx, y)
+	s.markNew(ctx, y)
 	s.dev.Kill()
 	s.kills++
 }
 
-// reseen ends early the time in which new refunds are marked too.
-func (s *site) reseen(ctx context.Context, y *tally) {
+// markNew ends early the time in which new refunds are marked too.
+func (s *site) markNew(ctx context.Context, y *tally) {
 	s.t.Helper()
-	s.expose(y, fault.EpochReseenBefore, "--reseen", "0")
-	s.expose(y, fault.EpochReseenCommitted, "--reseen", "0")
-	if held := s.dev.DB().Int(ctx, `SELECT count(*) FROM installation WHERE sending_held_since IS NOT NULL OR reseen_until > clock_timestamp()`); held != 0 {
+	s.expose(y, fault.EpochMarkNewBefore, "--mark-new-for", "0")
+	s.expose(y, fault.EpochMarkNewCommitted, "--mark-new-for", "0")
+	if held := s.dev.DB().Int(ctx, `SELECT count(*) FROM installation WHERE sending_held_since IS NOT NULL OR mark_new_until > clock_timestamp()`); held != 0 {
 		s.t.Error("the epoch has not begun, or new refunds are still marked")
 	}
 }

@@ -88,12 +88,12 @@ var final = []string{"SUCCESS", "FAILED", "CANCELED", "REVERSED"}
 // was read of the record, so a proposal that is bound to the version of that reading cannot have overlooked a send.
 func (c openCase) truth(moves bool) string {
 	if c.Case.RefundID == nil { // a payment's excess can only be acknowledged
-		return "acknowledge"
+		return "accept-as-is"
 	}
 	if slices.Contains(final, c.Case.State) {
 		told := c.Case.State == "SUCCESS" || c.Case.State == "REVERSED"
-		if ok, settled := c.allowed("acknowledge"); ok && settled && told == moves {
-			return "acknowledge"
+		if ok, settled := c.allowed("accept-as-is"); ok && settled && told == moves {
+			return "accept-as-is"
 		}
 		return "wait"
 	}

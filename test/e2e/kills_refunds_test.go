@@ -74,7 +74,7 @@ func Test500RefundsSurviveFiveKills(t *testing.T) {
 		"refunds":          `SELECT count(*) FROM refunds`,
 		"booked effects":   `SELECT count(*) FROM effects WHERE status = 'MOVED'`,
 		"ledger postings":  `SELECT count(*) FROM postings WHERE kind = 'REFUND'`,
-		"accepted receipt": `SELECT count(*) FROM receipts WHERE outcome = 'ACCEPTED'`,
+		"accepted receipt": `SELECT count(*) FROM receipts WHERE outcome = 'TAKEN'`,
 	} {
 		if n := db.Int(ctx, sql); n != total {
 			t.Errorf("%d %s, want %d", n, what, total)

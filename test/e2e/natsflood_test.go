@@ -179,8 +179,8 @@ func (f *flood) judge(ctx context.Context, t *testing.T, db *harness.DB, sim *ha
 		{"parked poison", parked(`reason = 'undecodable'`), int64(f.poison)},
 		{"parked conflicts", parked(`reason = 'idempotency-key-reused'`), int64(f.conflictsOf(ctx, db))},
 		{"parked for any other reason", parked(`reason NOT IN ('undecodable', 'idempotency-key-reused')`), 0},
-		{"receipts of refunds", db.Int(ctx, `SELECT count(*) FROM receipts WHERE type = 'refund.requested' AND outcome = 'ACCEPTED'`), int64(len(f.first))},
-		{"receipts of captures", db.Int(ctx, `SELECT count(*) FROM receipts WHERE type = 'payment.captured' AND outcome = 'ACCEPTED'`), int64(f.late)},
+		{"receipts of refunds", db.Int(ctx, `SELECT count(*) FROM receipts WHERE type = 'refund.requested' AND outcome = 'TAKEN'`), int64(len(f.first))},
+		{"receipts of captures", db.Int(ctx, `SELECT count(*) FROM receipts WHERE type = 'payment.captured' AND outcome = 'TAKEN'`), int64(f.late)},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %d, want %d", c.what, c.got, c.want)

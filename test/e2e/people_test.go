@@ -121,7 +121,7 @@ func TestPeopleDecide(t *testing.T) {
 
 	moved := p.stuck(ctx, "moved")
 	for _, choice := range moved.Choices {
-		want := map[string]string{"resend": "cannot-ask", "acknowledge": "not-ended", "take-back": "not-confirmed-by-person"}[choice.Action]
+		want := map[string]string{"resend": "cannot-ask", "accept-as-is": "not-ended", "revoke-confirmation": "not-confirmed-by-person"}[choice.Action]
 		if choice.Allowed != (want == "") || (want != "" && (choice.Why == nil || *choice.Why != want || choice.Detail == nil)) {
 			t.Errorf("choice %+v, want %q in the way", choice, want)
 		}

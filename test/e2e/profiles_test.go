@@ -26,7 +26,7 @@ const refundsEach = 300
 // comes to its end or before a person, and no refund is paid twice.
 func TestProfilesUnderFaults(t *testing.T) {
 	ctx := bounded(t, 8*time.Minute)
-	dev := harness.StartDev(t, "--faults", strings.Join([]string{worstAnswers, worstResults, worstNotices, "seed=11"}, ","), "--case-after", "30s")
+	dev := harness.StartDev(t, "--faults", strings.Join([]string{worstAnswers, worstResults, worstNotices, "seed=11"}, ","), "--open-case-after", "30s")
 	client := dev.Client()
 
 	work := make(chan harness.Request)

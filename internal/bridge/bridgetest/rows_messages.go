@@ -121,7 +121,7 @@ func backlog(w *world) {
 	w.start(w.config(""))
 	w.settled()
 	w.want(n, n, 0, 0)
-	if got := w.count(`SELECT count(*) FROM deliveries WHERE outcome = 'ACCEPTED' AND rid IS NOT NULL`); got != n {
+	if got := w.count(`SELECT count(*) FROM deliveries WHERE outcome = 'TAKEN' AND rid IS NOT NULL`); got != n {
 		w.Errorf("%d deliveries traced to their refund, want %d", got, n)
 	}
 }

@@ -58,7 +58,7 @@ func newSite(t testing.TB, url string) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.store.Close)
-	s.door = refund.NewDoor(refund.DoorConfig{Gate: s.store, NewRID: store.NewRID})
+	s.door = refund.NewDoor(refund.DoorConfig{Accepter: s.store, NewRID: store.NewRID})
 	t.Cleanup(s.door.Stop)
 	if s.tenant, err = s.store.AddTenant(context.Background(), "demo", refund.ModeTest); err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func (o *observed) AckFailed(string)        { o.add("ack failed") }
 
 // config of a bridge, through addr.
 func (w *world) config(addr string) bridge.Config {
-	return bridge.Config{Name: consumer, Broker: "test", Open: w.broker.Opener(w, consumer, addr), Door: w.door, Lot: w.store, Tenants: w.store, Allowed: []string{"demo"},
+	return bridge.Config{Name: consumer, Broker: "test", Open: w.broker.Opener(w, consumer, addr), Door: w.door, DeadLetters: w.store, Tenants: w.store, Allowed: []string{"demo"},
 		HoldEvery: AckWait / 6, Retry: 50 * time.Millisecond, Observe: &w.seen}
 }
 
@@ -238,7 +238,7 @@ func (w *world) want(refunds, receipts, conflicts, parked int) {
 		{"receipts", w.count(`SELECT count(*) FROM receipts`), receipts},
 		{"conflicts", w.count(`SELECT count(*) FROM conflicts`), conflicts},
 		{"parked messages", w.parked(""), parked},
-		{"refunds without an accepted receipt", w.count(`SELECT count(*) FROM refunds r WHERE NOT EXISTS (SELECT 1 FROM receipts x WHERE x.tenant_id = r.tenant_id AND x.rid = r.rid AND x.outcome = 'ACCEPTED')`), 0},
+		{"refunds without an accepted receipt", w.count(`SELECT count(*) FROM refunds r WHERE NOT EXISTS (SELECT 1 FROM receipts x WHERE x.tenant_id = r.tenant_id AND x.rid = r.rid AND x.outcome = 'TAKEN')`), 0},
 		{"payments that reserve another sum than their refunds", w.count(`SELECT count(*) FROM payments p WHERE p.reserved <> (SELECT coalesce(sum(amount), 0) FROM refunds r WHERE r.tenant_id = p.tenant_id AND r.payment_id = p.payment_id)`), 0},
 	} {
 		if c.got != c.want {

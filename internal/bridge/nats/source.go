@@ -188,7 +188,7 @@ func (s *source) AckAll(ctx context.Context, msgs []bridge.Message) error {
 		go func() {
 			err := m.Ack(ctx)
 			if err != nil {
-				err = fmt.Errorf("%s: %w", m.Place(), err)
+				err = fmt.Errorf("%s: %w", m.Position(), err)
 			}
 			failed <- err
 		}()
@@ -251,9 +251,9 @@ type message struct {
 	deliveries int
 }
 
-func (m *message) Body() []byte    { return m.msg.Data() }
-func (m *message) Place() string   { return m.place }
-func (m *message) Deliveries() int { return m.deliveries }
+func (m *message) Body() []byte     { return m.msg.Data() }
+func (m *message) Position() string { return m.place }
+func (m *message) Deliveries() int  { return m.deliveries }
 
 // Header leaves out what the server and the client library write for themselves.
 func (m *message) Header() map[string][]string {

@@ -59,7 +59,7 @@ func (c *Client) ParseNotice(header map[string][]string, body []byte) ([]refund.
 	if w.Status != nil {
 		code = *w.Status
 	}
-	return []refund.Notice{{Key: noticeKey(body), Number: line.Number, ChannelRefundID: line.ChannelRefundID,
+	return []refund.Notice{{Digest: noticeKey(body), Number: line.Number, ChannelRefundID: line.ChannelRefundID,
 		Status: line.Status, Amount: line.Amount, Currency: line.Currency, Code: code}}, nil
 }
 

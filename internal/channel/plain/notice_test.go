@@ -65,8 +65,8 @@ func TestNoticeIsRead(t *testing.T) {
 		if err != nil || len(got) != 1 {
 			t.Fatalf("%v: %v, %v", h, got, err)
 		}
-		keys = append(keys, got[0].Key)
-		got[0].Key = [32]byte{}
+		keys = append(keys, got[0].Digest)
+		got[0].Digest = [32]byte{}
 		if got[0] != want {
 			t.Errorf("%v: %+v, want %+v", h, got[0], want)
 		}

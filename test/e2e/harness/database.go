@@ -76,11 +76,11 @@ var promises = []promise{
 		WHERE r.tenant_id = p.tenant_id AND r.payment_id = p.payment_id AND final_at IS NULL)`},
 	{"P3 refunded is the sum of what moved", `SELECT count(*) FROM payments p WHERE refunded <> (SELECT coalesce(sum(counted), 0) FROM effects e
 		WHERE e.tenant_id = p.tenant_id AND e.payment_id = p.payment_id AND status = 'MOVED')`},
-	{"P3 nothing above captured that nobody was called to", `SELECT count(*) FROM payments p WHERE reserved + refunded + refunded_elsewhere + held > captured + excess_acknowledged
+	{"P3 nothing above captured that nobody was called to", `SELECT count(*) FROM payments p WHERE reserved + refunded + refunded_elsewhere + held > captured + excess_accepted
 		AND NOT EXISTS (SELECT FROM cases c LEFT JOIN refunds r ON r.tenant_id = c.tenant_id AND r.rid = c.rid WHERE c.tenant_id = p.tenant_id
 			AND p.payment_id IN (c.payment_id, r.payment_id) AND c.closed_at IS NULL AND 'excess' = ANY(c.reasons))`},
 	{"P4 what is open has a timer", `SELECT count(*) FROM refunds WHERE (final_at IS NULL OR exposed OR case_id IS NOT NULL) AND next_action_at IS NULL`},
-	{"P5 every refund has its receipt", `SELECT count(*) FROM refunds r WHERE NOT EXISTS (SELECT FROM receipts c WHERE c.tenant_id = r.tenant_id AND c.rid = r.rid AND outcome = 'ACCEPTED')`},
+	{"P5 every refund has its receipt", `SELECT count(*) FROM refunds r WHERE NOT EXISTS (SELECT FROM receipts c WHERE c.tenant_id = r.tenant_id AND c.rid = r.rid AND outcome = 'TAKEN')`},
 	{"C31 a refusal or conflict of an event has its parked message", `SELECT count(*) FROM receipts r WHERE consumer = 'events' AND outcome IN ('REFUSED', 'CONFLICT')
 		AND NOT EXISTS (SELECT FROM parked k WHERE k.tenant_id = r.tenant_id AND k.consumer = r.consumer AND k.source = r.source AND k.event_id = r.event_id)`},
 	{"P7 the journal has no gap", `SELECT count(*) FROM refunds r WHERE journal_seq <> (SELECT count(*) FROM journal j WHERE j.tenant_id = r.tenant_id AND j.rid = r.rid)

@@ -70,7 +70,7 @@ type Timeline struct {
 		Number         string
 		Exposed        bool
 		CreatedAt      time.Time
-		KeyDiesAt      *time.Time
+		KeyExpiresAt   *time.Time
 		ChannelAccount string
 	}
 	Attempts []Attempt
