@@ -69,6 +69,11 @@ func (g gen) below(n int) int {
 // between returns a number from a to b.
 func (g gen) between(a, b int) int { return a + g.below(b-a+1) }
 
+// anyByte returns one byte, which need not be text.
+func (g gen) anyByte() string {
+	return string([]byte{byte(g.below(256))}) //nolint:gosec // from 0 to 255
+}
+
 // chance is true in so many cases of a hundred.
 func (g gen) chance(percent int) bool { return g.below(100) < percent }
 

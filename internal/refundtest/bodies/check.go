@@ -131,7 +131,7 @@ func dump(t *testing.T, block int, lines []string) {
 			fmt.Fprintf(&b, "\t%s\n", strconv.QuoteToASCII(part))
 		}
 	}
-	if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil {
+	if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil { //nolint:gosec // the file that whoever runs the test has named
 		t.Fatal(err)
 	}
 }
@@ -152,7 +152,7 @@ func hashesOf(text string) map[int]string {
 func record(t *testing.T, fresh map[int]string) {
 	t.Helper()
 	name := os.Getenv(envRecord)
-	old, err := os.ReadFile(name)
+	old, err := os.ReadFile(name) //nolint:gosec // the file that whoever runs the test has named
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func record(t *testing.T, fresh map[int]string) {
 	for _, n := range slices.Sorted(maps.Keys(all)) {
 		fmt.Fprintf(&b, "%02d %s\n", n, all[n])
 	}
-	if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil {
+	if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil { //nolint:gosec // the file that whoever runs the test has named
 		t.Fatal(err)
 	}
 }

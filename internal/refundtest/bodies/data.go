@@ -67,7 +67,7 @@ func (g gen) document(doc string) (changed, label string) {
 		{"empty", pick(g, []string{"", " ", "\n", "\t\r\n "})},
 		{"root", pick(g, []string{"null", "[]", "1", `"x"`, "true", "{}", "[" + doc + "]", quote(doc), "[{}]", "-", "{", "\"", "nul", "{}{}"})},
 		{"inserted", doc[:at] + pick(g, []string{"\xff", "\xc3", "\x00", "\"", ",", "{", "\\", "\u00a0", "\ufeff", "/**/", "\x1f"}) + doc[at:]},
-		{"replaced", doc[:at] + string([]byte{byte(g.below(256))}) + doc[at+1:]},
+		{"replaced", doc[:at] + g.anyByte() + doc[at+1:]},
 		{"deleted", doc[:at] + doc[at+1:]},
 		{"comma", strings.Replace(doc, ",", pick(g, []string{",,", "", ";", ", ,"}), 1)},
 		{"comma", doc[:len(doc)-1] + ",}"},

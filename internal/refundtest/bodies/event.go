@@ -39,30 +39,40 @@ type attribute struct {
 	good, bad []string
 }
 
-var goodTimes = []string{"2026-03-01T10:00:00Z", "2026-03-01T10:00:00.123456789Z", "2026-03-01T10:00:00+05:30", "2026-02-28T23:59:59.999-11:00", "1999-12-31T23:59:59Z", "2024-02-29T00:00:00Z"}
+var goodTimes = []string{"2026-03-01T10:00:00Z", "2026-03-01T10:00:00.123456789Z", "2026-03-01T10:00:00+05:30", "2026-02-28T23:59:59.999-11:00",
+	"1999-12-31T23:59:59Z", "2024-02-29T00:00:00Z"}
 
 var optionalAttributes = []attribute{
-	{"time", goodTimes, []string{"yesterday", "2026-03-01", "2026-03-01T10:00:00", "2026-03-01 10:00:00Z", "2026-03-01t10:00:00z", "2026-02-29T10:00:00Z", "2026-13-01T10:00:00Z",
-		"2026-03-01T24:00:00Z", "2026-03-01T23:59:60Z", "2026-03-01T10:00:00,5Z", "2026-03-01T10:00Z", "2026-03-01T10:00:00+0530", "2026-03-01T10:00:00+24:00", "0000-01-01T00:00:00Z",
-		"0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "10000-01-01T00:00:00Z", "1772359200", "2026-03-01T10:00:00.1234567890123Z", " 2026-03-01T10:00:00Z", "2026-3-1T1:0:0Z"}},
+	{"time", goodTimes, []string{"yesterday", "2026-03-01", "2026-03-01T10:00:00", "2026-03-01 10:00:00Z", "2026-03-01t10:00:00z",
+		"2026-02-29T10:00:00Z", "2026-13-01T10:00:00Z",
+		"2026-03-01T24:00:00Z", "2026-03-01T23:59:60Z", "2026-03-01T10:00:00,5Z", "2026-03-01T10:00Z", "2026-03-01T10:00:00+0530",
+		"2026-03-01T10:00:00+24:00", "0000-01-01T00:00:00Z",
+		"0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "10000-01-01T00:00:00Z", "1772359200", "2026-03-01T10:00:00.1234567890123Z",
+		" 2026-03-01T10:00:00Z", "2026-3-1T1:0:0Z"}},
 	{"tenantid", []string{"demo", "demo", "shop-2"}, []string{"Demo", " demo", "é", "demo\n", strings.Repeat("t", 64), strings.Repeat("t", 1000)}},
 	{"datacontenttype", []string{"application/json", "application/json; charset=utf-8", "Application/JSON"},
-		[]string{"text/json", "text/plain", "application/vnd.shop+json", "application/json;charset=latin1", " application/json ", ";", ";charset=utf-8", "application", "application/json, text/plain", "application/cloudevents+json"}},
+		[]string{"text/json", "text/plain", "application/vnd.shop+json", "application/json;charset=latin1", " application/json ", ";", ";charset=utf-8",
+			"application", "application/json, text/plain", "application/cloudevents+json"}},
 	{"subject", []string{"rf_1", "a b"}, []string{" ", strings.Repeat("s", 2000), "é", "\u0001"}},
 	{"dataschema", []string{"https://shop.example/schema/1"}, []string{"relative", "/a", "://", "%zz", "http://[::1", "urn:x:1", "a b", "#"}},
-	{"replaybatchid", []string{"01930000-0000-7000-8000-000000000001"}, []string{"01930000-0000-7000-8000-00000000000", "01930000-0000-7000-8000-00000000000A", "x", "00000000-0000-0000-0000-000000000000"}},
+	{"replaybatchid", []string{"01930000-0000-7000-8000-000000000001"}, []string{"01930000-0000-7000-8000-00000000000",
+		"01930000-0000-7000-8000-00000000000A", "x", "00000000-0000-0000-0000-000000000000"}},
 	{"traceparent", []string{"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}, []string{"x", strings.Repeat("0", 500)}},
 }
 
 var requiredAttributes = []attribute{
 	{"specversion", nil, []string{"0.3", "1.1", "1", "2.0", " 1.0", "1.0 ", "v1.0"}},
-	{"id", nil, []string{" ", "a b", "é", "😀", "\u0001", "\u0085", "\n", "\u007f", strings.Repeat("i", 1015), strings.Repeat("i", 1016), strings.Repeat("i", 1017), strings.Repeat("i", 1018), strings.Repeat("é", 512), strings.Repeat("i", 3000)}},
-	{"source", nil, []string{" ", "HTTP://Shop/%7Ea?b=%20", "urn:shop:1", "//host/", "a b", "%zz", "::", "http://[::1", "/a\u0001", "/é", "#f", "?q", strings.Repeat("s", 1000), strings.Repeat("s", 1025)}},
-	{"type", nil, []string{"refund.deleted", "refund.requested ", " refund.requested", "Refund.Requested", "REFUND.REQUESTED", "refund.completed", "payment.captured", "refund.requested",
+	{"id", nil, []string{" ", "a b", "é", "😀", "\u0001", "\u0085", "\n", "\u007f", strings.Repeat("i", 1015), strings.Repeat("i", 1016),
+		strings.Repeat("i", 1017), strings.Repeat("i", 1018), strings.Repeat("é", 512), strings.Repeat("i", 3000)}},
+	{"source", nil, []string{" ", "HTTP://Shop/%7Ea?b=%20", "urn:shop:1", "//host/", "a b", "%zz", "::", "http://[::1", "/a\u0001", "/é", "#f", "?q",
+		strings.Repeat("s", 1000), strings.Repeat("s", 1025)}},
+	{"type", nil, []string{"refund.deleted", "refund.requested ", " refund.requested", "Refund.Requested", "REFUND.REQUESTED", "refund.completed",
+		"payment.captured", "refund.requested",
 		"é", strings.Repeat("t", 128), strings.Repeat("t", 129), strings.Repeat("t", 5000), "refund.requested\u0001"}},
 }
 
-var extensionNames = []string{"x", "x1", "1x", "UPPER", "Mixed", "with-dash", "under_score", "a.b", "é", "", " ", "averyveryveryverylongextensionname", "data64", "ID", "Time", "SpecVersion", "tenantId", "datacontentencoding"}
+var extensionNames = []string{"x", "x1", "1x", "UPPER", "Mixed", "with-dash", "under_score", "a.b", "é", "", " ",
+	"averyveryveryverylongextensionname", "data64", "ID", "Time", "SpecVersion", "tenantId", "datacontentencoding"}
 
 // anyAttribute returns one of all attributes.
 func (g gen) anyAttribute() attribute {

@@ -42,7 +42,8 @@ func null(g gen, o *object, fields []field) string {
 	return f.name
 }
 
-var anyValues = []string{`true`, `false`, `0`, `1250`, `-3`, `""`, `"x"`, `"1250"`, `"null"`, `[]`, `{}`, `[1]`, `["USD"]`, `{"a":"b"}`, `{"amount":1}`, `[[]]`}
+var anyValues = []string{`true`, `false`, `0`, `1250`, `-3`, `""`, `"x"`, `"1250"`, `"null"`, `[]`, `{}`, `[1]`, `["USD"]`, `{"a":"b"}`,
+	`{"amount":1}`, `[[]]`}
 
 func wrongType(g gen, o *object, fields []field) string {
 	f := pick(g, fields)
@@ -109,11 +110,14 @@ func unknown(g gen, o *object, _ []field) string {
 }
 
 // badStrings are texts of JSON that are not JSON, or not text.
-var badStrings = []string{`"\ud800"`, `"\udc00x"`, `"a\ud800\u0041"`, `"\ud83d"`, `"\ude00\ud83d"`, `"\u0000"`, `"a\u0000b"`, `"\x41"`, `"\u12"`, `"\u12G4"`, `"\'"`,
-	"\"\xff\"", "\"a\xc3\"", "\"\xed\xa0\x80\"", "\"\xf4\x90\x80\x80\"", "\"\xc0\x80\"", "\"a\x01\"", "\"tab\t\"", "\"line\n\"", "\"\x00\"", `"open`, `'x'`, `x`, `"a" "b"`, `"a`, `"\`, `"\"`}
+var badStrings = []string{`"\ud800"`, `"\udc00x"`, `"a\ud800\u0041"`, `"\ud83d"`, `"\ude00\ud83d"`, `"\u0000"`, `"a\u0000b"`, `"\x41"`, `"\u12"`,
+	`"\u12G4"`, `"\'"`,
+	"\"\xff\"", "\"a\xc3\"", "\"\xed\xa0\x80\"", "\"\xf4\x90\x80\x80\"", "\"\xc0\x80\"", "\"a\x01\"", "\"tab\t\"", "\"line\n\"", "\"\x00\"", `"open`,
+	`'x'`, `x`, `"a" "b"`, `"a`, `"\`, `"\"`}
 
 // badIDs are texts that are no id, and some that are one in disguise.
-var badIDs = []string{"", " ", "a b", " a", "a ", "a/b", "é", "a\n", "a\t", "ａ", "a\u200b", "<a>", "%41", "a,b", "a;b", "a\\b", "a\"b", "a#", "a$", "a\u007f", "a\u0085", "a😀",
+var badIDs = []string{"", " ", "a b", " a", "a ", "a/b", "é", "a\n", "a\t", "ａ", "a\u200b", "<a>", "%41", "a,b", "a;b", "a\\b", "a\"b", "a#", "a$",
+	"a\u007f", "a\u0085", "a😀",
 	strings.Repeat("a", 65), strings.Repeat("a", 66), strings.Repeat("é", 32), strings.Repeat("a", 1000)}
 
 func badText(g gen, o *object, fields []field) string {
@@ -126,10 +130,13 @@ func badText(g gen, o *object, fields []field) string {
 	return f.name
 }
 
-var numbers = []string{"0", "-1", "-0", "1.0", "1.5", "12.50", "0.5", "1e3", "1E3", "1e+3", "1E-3", "1e0", "0e0", "-1250", "9007199254740991", "9007199254740992", "9007199254740993",
+var numbers = []string{"0", "-1", "-0", "1.0", "1.5", "12.50", "0.5", "1e3", "1E3", "1e+3", "1E-3", "1e0", "0e0", "-1250", "9007199254740991",
+	"9007199254740992", "9007199254740993",
 	"9223372036854775807", "9223372036854775808", "18446744073709551616", "99999999999999999999", "-9223372036854775808", "-9223372036854775809",
-	strings.Repeat("9", 308), strings.Repeat("9", 309), strings.Repeat("1", 400), "-" + strings.Repeat("9", 400), "1e308", "1e400", "1e-400", "1" + strings.Repeat("0", 30) + ".0",
-	"007", "00", "01", "-01", "+1", "0x10", "1_000", "1,000", "NaN", "Infinity", "-Infinity", "1.", ".5", "-", "1e", "1e+", "--1", "1 2", "١٢", "1250n", `"1250"`, `" 1250"`, `"1e3"`, "true", "1250.00"}
+	strings.Repeat("9", 308), strings.Repeat("9", 309), strings.Repeat("1", 400), "-" + strings.Repeat("9", 400), "1e308", "1e400", "1e-400",
+	"1" + strings.Repeat("0", 30) + ".0",
+	"007", "00", "01", "-01", "+1", "0x10", "1_000", "1,000", "NaN", "Infinity", "-Infinity", "1.", ".5", "-", "1e", "1e+", "--1", "1 2", "١٢", "1250n",
+	`"1250"`, `" 1250"`, `"1e3"`, "true", "1250.00"}
 
 func badNumber(g gen, o *object, fields []field) string {
 	f := of(g, fields, kindAmount, kindAmount, kindCount)
@@ -139,7 +146,8 @@ func badNumber(g gen, o *object, fields []field) string {
 
 func badCurrency(g gen, o *object, fields []field) string {
 	f := of(g, fields, kindCurrency)
-	o.put(f.name, quote(pick(g, []string{"usd", "Usd", "USDD", "US", "U", "", " USD", "USD ", "ABC", "ZZZ", "QQQ", "XXX", "XTS", "XAU", "XAG", "XDR", "HRK", "BGN", "DEM", "ANG", "ZWL",
+	o.put(f.name, quote(pick(g, []string{"usd", "Usd", "USDD", "US", "U", "", " USD", "USD ", "ABC", "ZZZ", "QQQ", "XXX", "XTS", "XAU", "XAG", "XDR",
+		"HRK", "BGN", "DEM", "ANG", "ZWL",
 		"840", "US$", "$", "€", "ＵＳＤ", "USĐ", "U D", "SD ", "USD\n", "JPY EUR", "CNH", "BTC", "USDT", "SLL", "VED", "XCG"})))
 	return f.name
 }
@@ -148,20 +156,23 @@ func badReason(g gen, o *object, fields []field) string {
 	f := of(g, fields, kindReason)
 	alphabet := pick(g, alphabets[:4])
 	o.put(f.name, quote(pick(g, []string{"", " ", "\n", "\u200b", g.characters(alphabet, 500), g.characters(alphabet, 501), g.characters(alphabets[3], 250),
-		g.characters(alphabets[3], 251), g.characters(alphabets[3], 500), g.characters(alphabets[2], 501), strings.Repeat("e\u0301", 251), g.characters(alphabet, 2000)})))
+		g.characters(alphabets[3], 251), g.characters(alphabets[3], 500), g.characters(alphabets[2], 501), strings.Repeat("e\u0301", 251),
+		g.characters(alphabet, 2000)})))
 	return f.name
 }
 
 func badReference(g gen, o *object, fields []field) string {
 	f := of(g, fields, kindReference)
-	o.put(f.name, quote(pick(g, []string{"", " ", "a b", " a", "a ", "é", "\u007f", "a\n", "a\t", "\u0085", "😀", strings.Repeat("r", 255), strings.Repeat("r", 256),
+	o.put(f.name, quote(pick(g, []string{"", " ", "a b", " a", "a ", "é", "\u007f", "a\n", "a\t", "\u0085", "😀", strings.Repeat("r", 255),
+		strings.Repeat("r", 256),
 		strings.Repeat("~", 255), strings.Repeat("é", 127), strings.Repeat("r", 3000)})))
 	return f.name
 }
 
 func badPayment(g gen, o *object, fields []field) string {
 	f := of(g, fields, kindPayment)
-	o.put(f.name, pick(g, []string{"null", "[]", "{}", `"x"`, "1", "true", "[{}]", `{"payment":{}}`, `{"orderId":"o"}`, `{"x":1}`, `{"orderId":null,"amount":null,"currency":null,"channelAccount":null}`}))
+	o.put(f.name, pick(g, []string{"null", "[]", "{}", `"x"`, "1", "true", "[{}]", `{"payment":{}}`, `{"orderId":"o"}`, `{"x":1}`,
+		`{"orderId":null,"amount":null,"currency":null,"channelAccount":null}`}))
 	return f.name
 }
 
@@ -178,11 +189,13 @@ func badMetadata(g gen, o *object, fields []field) string {
 	case 0:
 		m = g.metadata(pick(g, []int{51, 52, 200}))
 	case 1:
-		m.insert(g, member{"", quote(pick(g, []string{"", g.characters(alphabet, 65), g.characters(alphabets[3], 33), g.characters(alphabets[3], 64), strings.Repeat("n", 400)})), `"v"`})
+		m.insert(g, member{"", quote(pick(g, []string{"", g.characters(alphabet, 65), g.characters(alphabets[3], 33), g.characters(alphabets[3], 64),
+			strings.Repeat("n", 400)})), `"v"`})
 	case 2:
 		m.insert(g, member{"", `"v"`, quote(g.characters(alphabet, pick(g, []int{257, 512, 513, 1024})))})
 	case 3:
-		m.insert(g, member{"", quote(pick(g, []string{"v", "a/b", "a~b", "é", strings.Repeat("n", 64)})), pick(g, []string{"null", "1", "1.5", "-0", "true", "{}", "[]", `{"a":"b"}`, `["a"]`, "1e3"})})
+		m.insert(g, member{"", quote(pick(g, []string{"v", "a/b", "a~b", "é", strings.Repeat("n", 64)})), pick(g, []string{"null", "1", "1.5", "-0", "true",
+			"{}", "[]", `{"a":"b"}`, `["a"]`, "1e3"})})
 	case 4:
 		m.insert(g, member{"", `"same"`, `"1"`})
 		m.insert(g, member{"", pick(g, []string{`"same"`, `"\u0073ame"`, `"Same"`, `"ſame"`}), `"2"`})

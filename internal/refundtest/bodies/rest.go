@@ -1,6 +1,7 @@
 package bodies
 
 import (
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -8,7 +9,8 @@ import (
 
 // refundRequest makes a POST /v1/refunds.
 func (g gen) refundRequest(i int) Request {
-	r := Request{Method: "POST", Target: "/v1/refunds", Header: [][2]string{{"Content-Type", "application/json"}, {"Idempotency-Key", "key-" + strconv.Itoa(i)}}}
+	r := Request{Method: http.MethodPost, Target: "/v1/refunds", Header: [][2]string{{"Content-Type", "application/json"}, {"Idempotency-Key",
+		"key-" + strconv.Itoa(i)}}}
 	g.fill(&r, "refund", refundFields)
 	return r
 }
@@ -19,7 +21,7 @@ func (g gen) paymentRequest(_ int) Request {
 	if g.chance(6) {
 		id = pick(g, append(badIDs[1:], "\xff", "\x00", ".", ".."))
 	}
-	r := Request{Method: "PUT", Target: "/v1/payments/" + url.PathEscape(id), Header: [][2]string{{"Content-Type", "application/json"}}}
+	r := Request{Method: http.MethodPut, Target: "/v1/payments/" + url.PathEscape(id), Header: [][2]string{{"Content-Type", "application/json"}}}
 	g.fill(&r, "payment", paymentFields)
 	return r
 }
@@ -47,8 +49,9 @@ func (g gen) fill(r *Request, name string, fields []field) {
 // transport changes what comes with the body.
 func (g gen) transport(r *Request) string {
 	switch n := g.below(10); {
-	case n < 3 && r.Method == "POST":
-		key := pick(g, []string{"", " ", `""`, `"quoted"`, `"quo ted"`, `"open`, `open"`, `"a\"b"`, `"a\x"`, `"a";p=1`, "a b", "é", "a\x7f", "  spaces-around ", "a,b", `a"b`,
+	case n < 3 && r.Method == http.MethodPost:
+		key := pick(g, []string{"", " ", `""`, `"quoted"`, `"quo ted"`, `"open`, `open"`, `"a\"b"`, `"a\x"`, `"a";p=1`, "a b", "é", "a\x7f",
+			"  spaces-around ", "a,b", `a"b`,
 			strings.Repeat("k", 255), strings.Repeat("k", 256), `"` + strings.Repeat("k", 255) + `"`, `"` + strings.Repeat("k", 256) + `"`})
 		r.Header[1][1] = key
 		switch g.below(6) {
@@ -61,8 +64,10 @@ func (g gen) transport(r *Request) string {
 		}
 		return "key/value"
 	case n < 6:
-		media := pick(g, []string{"", "text/plain", "application/json; charset=utf-8", "application/json;charset=\"UTF-8\"", "application/json; charset=latin1", "Application/JSON",
-			"application/json;", "application/json; x", "application/json; v=1", "application/problem+json", "application/cloudevents+json", "*/*", "application/json, text/plain", "json"})
+		media := pick(g, []string{"", "text/plain", "application/json; charset=utf-8", "application/json;charset=\"UTF-8\"",
+			"application/json; charset=latin1", "Application/JSON",
+			"application/json;", "application/json; x", "application/json; v=1", "application/problem+json", "application/cloudevents+json", "*/*",
+			"application/json, text/plain", "json"})
 		r.Header[0][1] = media
 		switch g.below(6) {
 		case 0:
