@@ -23,7 +23,7 @@ test: ## Vet, staticcheck, generated files, all tests with the race detector on 
 lint: ## golangci-lint, with the import fences
 	go tool -modfile=tools/go.mod golangci-lint run ./...
 
-conformance: ## The brokers' conformance suite at full length, and the flood, as a table (RACE=-race for the detector)
+conformance: ## The brokers' conformance suite at full length, the flood and all recorded readings, as a table (RACE=-race for the detector)
 	@scripts/conformance $(RACE)
 
 audit: ## Known vulnerabilities (govulncheck on a pinned database) and module checksums

@@ -1,0 +1,140 @@
+package httpapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	httpapi "github.com/refundry/refundry/internal/http"
+	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refundtest/bodies"
+)
+
+// intended are the differences of REST from what was recorded.
+var intended = []bodies.Intended{}
+
+// taker takes every refund and payment and remembers the last one.
+type taker struct {
+	*world
+	refund    *refund.Intake
+	payment   *refund.PaymentSpec
+	paymentID string
+}
+
+func (k *taker) Accept(_ context.Context, g []refund.Intake) ([]refund.Outcome, error) {
+	k.refund = &g[0]
+	r := sample("rf_1001")
+	return []refund.Outcome{{Verdict: refund.Accepted, Refund: &r}}, nil
+}
+
+func (k *taker) PutPayment(_ context.Context, _ refund.Tenant, id string, spec refund.PaymentSpec, _ string) (refund.Payment, bool, error) {
+	k.payment, k.paymentID = &spec, id
+	return refund.Payment{PaymentID: "pay_77", CreatedAt: epoch}, true, nil
+}
+
+// Whatever the readers are made of, they read the corpus as they did when it was recorded.
+func TestRequestsAreReadAsRecorded(t *testing.T) {
+	t.Parallel()
+	k := &taker{}
+	_, c := serve(t, func(w *world, cfg *httpapi.Config) {
+		k.world = w
+		cfg.Door, cfg.Payments = k, k
+	})
+	bodies.Check(t, bodies.REST, intended, func(r bodies.Request) bodies.Reading {
+		k.refund, k.payment, k.paymentID = nil, nil, ""
+		out := httptest.NewRecorder()
+		c.api.ServeHTTP(out, httpRequest(r))
+		return reading(t, r, k, out)
+	})
+}
+
+func httpRequest(r bodies.Request) *http.Request {
+	var body io.Reader = strings.NewReader(r.Body)
+	if r.UnknownLength {
+		body = io.MultiReader(body) // hides the length
+	}
+	req := httptest.NewRequest(r.Method, r.Target, body)
+	req.Header.Set("Authorization", "Bearer "+writerKey)
+	for _, h := range r.Header {
+		req.Header.Add(h[0], h[1])
+	}
+	return req
+}
+
+// reading tells what came through to the other side, or what the problem names.
+func reading(t *testing.T, r bodies.Request, k *taker, out *httptest.ResponseRecorder) bodies.Reading {
+	t.Helper()
+	got := bodies.Reading{Verdict: strconv.Itoa(out.Code/100) + "xx"}
+	if out.Code >= 300 {
+		got.Code, got.Places = problemIn(t, r, out.Body.Bytes())
+		if k.refund != nil || k.payment != nil {
+			t.Errorf("request %d is refused with %s, and still something was accepted", r.Index, got.Code)
+		}
+		return got
+	}
+	switch {
+	case k.refund != nil && k.refund.Refund != nil:
+		got.Digest = k.refund.Digest().String()
+		paramsOfRefund(&got.Params, k.refund)
+	case k.payment != nil:
+		got.Params.Text("paymentId", k.paymentID)
+		paramsOfPayment(&got.Params, "", *k.payment)
+	default:
+		t.Errorf("request %d is answered %d, and nothing was accepted", r.Index, out.Code)
+	}
+	return got
+}
+
+func problemIn(t *testing.T, r bodies.Request, body []byte) (code string, places []string) {
+	t.Helper()
+	var problem struct {
+		Code   string
+		Errors []struct{ Pointer, Header, Parameter *string }
+	}
+	if err := json.Unmarshal(body, &problem); err != nil || problem.Code == "" {
+		t.Errorf("request %d is refused with %q, which is no problem: %v", r.Index, body, err)
+	}
+	for _, e := range problem.Errors {
+		switch {
+		case e.Pointer != nil:
+			places = append(places, *e.Pointer)
+		case e.Header != nil:
+			places = append(places, "header:"+*e.Header)
+		case e.Parameter != nil:
+			places = append(places, "parameter:"+*e.Parameter)
+		}
+	}
+	if len(places) == 20 { // as many as are told; which ones depends on the words
+		places = []string{"many"}
+	}
+	return problem.Code, places
+}
+
+func paramsOfRefund(p *bodies.Params, in *refund.Intake) {
+	p.Text("key", in.Event.ID)
+	p.Text("refundId", in.Refund.RefundID)
+	p.Text("orderId", in.Refund.OrderID)
+	p.Text("paymentId", in.Refund.PaymentID)
+	p.Number("amount", in.Refund.Amount)
+	p.Text("currency", string(in.Refund.Currency))
+	p.Text("reason", in.Refund.Reason)
+	p.Texts("metadata", in.Refund.Metadata)
+	if in.Refund.Payment != nil {
+		paramsOfPayment(p, "payment.", *in.Refund.Payment)
+	}
+}
+
+func paramsOfPayment(p *bodies.Params, prefix string, s refund.PaymentSpec) {
+	p.Text(prefix+"orderId", s.OrderID)
+	p.Number(prefix+"amount", s.Amount)
+	p.Text(prefix+"currency", string(s.Currency))
+	p.Text(prefix+"channelAccount", s.Account)
+	p.Text(prefix+"channelReference", s.Reference)
+	p.Number(prefix+"version", s.Version)
+	p.Number(prefix+"refundedElsewhere", s.RefundedElsewhere)
+}
