@@ -142,7 +142,7 @@ var restoredAccounts = []string{"demo", "demo", "demo-list-and-match", "demo-key
 
 // C35: a backup is restored to a point before 50 sends, and the service started on it. Requests that the restore has lost come again,
 // some before and some after sending is let go on. Nothing is sent for any of them: the channel is asked, or a person.
-func TestC35RestoredBackup(t *testing.T) {
+func TestRestoredBackupSendsNothingTwice(t *testing.T) {
 	t.Parallel()
 	b := startBackedUp(t)
 	s := newRestoreSite(t, b.db.URL())

@@ -19,7 +19,7 @@ import (
 
 // C28: the channel acts on a reused connection and drops the answer. net/http
 // sends such a request again by itself; here exactly one arrives.
-func TestC28OneRequestOnABrokenReusedConnection(t *testing.T) {
+func TestOneRequestOnABrokenReusedConnection(t *testing.T) {
 	t.Parallel()
 	for _, secure := range []bool{false, true} {
 		for _, method := range []string{http.MethodPost, http.MethodGet} {
@@ -58,7 +58,7 @@ func TestC28OneRequestOnABrokenReusedConnection(t *testing.T) {
 }
 
 // The trap itself, so that the test above is known to be able to fail.
-func TestC28PlainNetHTTPSendsTwice(t *testing.T) {
+func TestPlainNetHTTPSendsTwice(t *testing.T) {
 	t.Parallel()
 	var warm atomic.Bool
 	w := newWire(t, false, func(rw http.ResponseWriter, r *http.Request) {
@@ -103,7 +103,7 @@ func TestReplyIsWhole(t *testing.T) {
 // C33: the clock jumps between getting the connection and the first byte. One
 // clock alone is enough: the wall clock after a suspension, the monotonic one
 // after the wall clock was set back.
-func TestC33PastTheBudgetNothingLeaves(t *testing.T) {
+func TestPastTheBudgetNothingLeaves(t *testing.T) {
 	t.Parallel()
 	for name, drift := range map[string]struct{ wall, mono time.Duration }{
 		"wall only": {wall: time.Hour}, "monotonic only": {mono: time.Hour}, "both": {time.Hour, time.Hour},

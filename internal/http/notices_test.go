@@ -97,7 +97,7 @@ func TestNoticeIsStoredThenAcknowledged(t *testing.T) {
 }
 
 // C21: while the database is away the handler must not say 200, so that the sender repeats, and the repeat is taken.
-func TestC21NoticeIsNotLostWhileTheDatabaseIsAway(t *testing.T) {
+func TestNoticeIsNotLostWhileTheDatabaseIsAway(t *testing.T) {
 	t.Parallel()
 	d, c := serveNotices(t)
 	for _, err := range []error{refund.ErrUnavailable, refund.ErrBusy, refund.ErrCommitUnknown, errors.New("a surprise")} {

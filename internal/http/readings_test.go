@@ -29,7 +29,7 @@ type taker struct {
 func (k *taker) Accept(_ context.Context, g []refund.Intake) ([]refund.Outcome, error) {
 	k.refund = &g[0]
 	r := sample("rf_1001")
-	return []refund.Outcome{{Verdict: refund.Accepted, Refund: &r}}, nil
+	return []refund.Outcome{{Verdict: refund.Taken, Refund: &r}}, nil
 }
 
 func (k *taker) PutPayment(_ context.Context, _ refund.Tenant, id string, spec refund.PaymentSpec, _ string) (refund.Payment, bool, error) {

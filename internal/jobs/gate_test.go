@@ -57,7 +57,7 @@ func TestGateIsAWaitNotAnAttempt(t *testing.T) {
 }
 
 // C7: the channel never announces a success. It is asked until the end is known; silence proves nothing.
-func TestC7SilenceIsPolledUntilFinal(t *testing.T) {
+func TestSilenceIsPolledUntilFinal(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, testContract())
 	var asked atomic.Int64
@@ -80,7 +80,7 @@ func TestC7SilenceIsPolledUntilFinal(t *testing.T) {
 }
 
 // C20: "accepted" is no success, and "nothing changed" in answer to a repeat is no failure: both mean ask.
-func TestC20AcceptedIsNotSuccessAndNoChangeIsNotFailure(t *testing.T) {
+func TestAcknowledgedIsNotSuccessAndNoChangeIsNotFailure(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, testContract())
 	lost := make(chan struct{})

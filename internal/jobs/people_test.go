@@ -9,7 +9,7 @@ import (
 
 // C19 through the whole workflow: the channel refuses since somebody has refunded outside. The list tells of it without our number: it
 // is held while it could be ours, the refund fails by proof, nothing is sent on top, and the balance knows the foreign one in the end.
-func TestC19RunnerAdoptsForeignRefund(t *testing.T) {
+func TestRunnerAdoptsForeignRefund(t *testing.T) {
 	t.Parallel()
 	c := testContract()
 	c.Query, c.List = refund.QueryTerms{}, refund.QueryTerms{Exists: true, Readings: 1, FirstDelay: refund.Duration(10 * time.Millisecond)}

@@ -126,7 +126,7 @@ func TestGoldenDigests(t *testing.T) {
 
 // The three values below stand in the design as text; they are repeated here
 // so that a regenerated golden file cannot move them.
-func TestGoldenValuesOfTheDesign(t *testing.T) {
+func TestGoldenValuesOfTheBytesPage(t *testing.T) {
 	t.Parallel()
 	same(t, "refund digest", refund.RefundDigest("ord_77", "pay_77", 1250, "USD").String(),
 		"d1:9af3f84b0fe265130db4361b8a984eec03f986745cddfbb10db3890d088d2a96")

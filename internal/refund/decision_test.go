@@ -330,7 +330,7 @@ func TestResendAsksFirst(t *testing.T) {
 }
 
 // C36: a proposal "not done", then the channel's success: the proposal is void and SUCCESS stays.
-func TestC36StaleDecision(t *testing.T) {
+func TestStaleDecisionIsVoid(t *testing.T) {
 	t.Parallel()
 	s := tell(t, "noticing")
 	s.says(s.send(), Unknown)
@@ -348,7 +348,7 @@ func TestC36StaleDecision(t *testing.T) {
 }
 
 // C26: a person confirmed "not done", then the money proves to have moved, and moved twice.
-func TestC26MoneyMovedAfterAll(t *testing.T) {
+func TestMoneyMovedAfterAll(t *testing.T) {
 	t.Parallel()
 	s := tell(t, "noticing")
 	s.says(s.send(), Unknown)

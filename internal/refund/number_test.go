@@ -32,7 +32,7 @@ func TestDispatchNumberShape(t *testing.T) {
 }
 
 // C29: two tenants share a merchant account and both use refundId r-17.
-func TestC29TenantsNeverShareANumber(t *testing.T) {
+func TestTenantsNeverShareANumber(t *testing.T) {
 	t.Parallel()
 	a := refund.DispatchNumber(testInstallation, "tenant-a", "r-17", 1)
 	b := refund.DispatchNumber(testInstallation, "tenant-b", "r-17", 1)

@@ -10,14 +10,14 @@ import (
 func TestCasesOfTheRules(t *testing.T) {
 	t.Parallel()
 	for name, tells := range map[string]func(*testing.T){
-		"C2 age alone never fails a refund":                         caseAge,
-		"C3 a timed-out send is asked for under our own number":     caseTimeout,
-		"C11 a definite refusal frees the amount":                   caseRefusal,
-		"C23 a later clean answer does not hide an earlier timeout": caseHidden,
-		"C24 our own effect read as a refusal":                      caseEcho,
-		"C25 the proof arrives after the owner has lost its lease":  caseTakeover,
-		"C26 money that moved is booked against what was told":      caseAgainst,
-		"C27 a dead number does not reverse a live one":             caseDeadNumber,
+		"age alone never fails a refund":                        caseAge,        // C2
+		"a timed-out send is asked for under our own number":    caseTimeout,    // C3
+		"a definite refusal frees the amount":                   caseRefusal,    // C11
+		"a later clean answer does not hide an earlier timeout": caseHidden,     // C23
+		"our own effect read as a refusal":                      caseEcho,       // C24
+		"the proof arrives after the owner has lost its lease":  caseTakeover,   // C25
+		"money that moved is booked against what was told":      caseAgainst,    // C26
+		"a retired number does not reverse the live one":        caseDeadNumber, // C27
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

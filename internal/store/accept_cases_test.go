@@ -34,7 +34,7 @@ func (b *testBench) text(t *testing.T, sql string, args ...any) string {
 }
 
 func TestAcceptCases(t *testing.T) {
-	t.Run("C1 two of 60 on a payment of 100, from different doors", func(t *testing.T) {
+	t.Run("two of 60 on a payment of 100, over REST and as an event", func(t *testing.T) { // C1
 		b := newBench(t)
 		out := b.accept(t, b.request("e1", "rf_1", "pay_1", 60, inlinePayment(100)), b.event("m1", "rf_2", "pay_1", 60, nil))
 		wantVerdicts(t, out, refund.Taken, refund.Refused)
@@ -43,7 +43,7 @@ func TestAcceptCases(t *testing.T) {
 		}
 		b.wantNoViolations(t)
 	})
-	t.Run("C12 one click, two requests with two keys", func(t *testing.T) {
+	t.Run("one click, two requests with two keys", func(t *testing.T) { // C12
 		b := newBench(t)
 		first := b.accept(t, b.request("key-1", "rf_1", "pay_1", 60, inlinePayment(100)))
 		second := b.accept(t, b.request("key-2", "rf_1", "pay_1", 60, inlinePayment(100)))
@@ -55,7 +55,7 @@ func TestAcceptCases(t *testing.T) {
 			t.Errorf("%d refunds, want 1", n)
 		}
 	})
-	t.Run("C15 a second partial refund of the same payment is another refund", func(t *testing.T) {
+	t.Run("a second partial refund of the same payment is another refund", func(t *testing.T) { // C15
 		b := newBench(t)
 		out := b.accept(t, b.request("e1", "rf_1", "pay_1", 40, inlinePayment(100)), b.request("e2", "rf_2", "pay_1", 40, nil))
 		wantVerdicts(t, out, refund.Taken, refund.Taken)
@@ -65,7 +65,7 @@ func TestAcceptCases(t *testing.T) {
 		}
 		b.wantNoViolations(t)
 	})
-	t.Run("C17 an open refund's amount cannot be used again", func(t *testing.T) {
+	t.Run("an open refund's amount cannot be used again", func(t *testing.T) { // C17
 		b := newBench(t)
 		b.accept(t, b.request("e1", "rf_1", "pay_1", 100, inlinePayment(100)))
 		out := b.accept(t, b.request("e2", "rf_2", "pay_1", 1, nil))
@@ -77,7 +77,7 @@ func TestAcceptCases(t *testing.T) {
 }
 
 func TestAcceptCasesOfRefusals(t *testing.T) {
-	t.Run("C18 the evidence of a conflict commits although the write is refused", func(t *testing.T) {
+	t.Run("the evidence of a conflict commits although the write is refused", func(t *testing.T) { // C18
 		b := newBench(t)
 		b.accept(t, b.event("m1", "rf_1", "pay_1", 60, inlinePayment(100)))
 		again := b.event("m1", "rf_1", "pay_1", 61, inlinePayment(100))
@@ -95,7 +95,7 @@ func TestAcceptCasesOfRefusals(t *testing.T) {
 			t.Errorf("refund and reservation %q, want 60 60", got)
 		}
 	})
-	t.Run("C22 nothing is written for an amount that cannot be sent", func(t *testing.T) {
+	t.Run("nothing is written for an amount that cannot be sent", func(t *testing.T) { // C22
 		b := newBench(t)
 		in := b.request("e1", "rf_1", "pay_1", 60, inlinePayment(100))
 		in.Refund.Payment.Account = "unknown"
@@ -104,7 +104,7 @@ func TestAcceptCasesOfRefusals(t *testing.T) {
 			t.Errorf("%d rows of a refused refund", n)
 		}
 	})
-	t.Run("C31 a refusal and its parked bytes are one transaction", func(t *testing.T) {
+	t.Run("a refusal and its parked bytes are one transaction", func(t *testing.T) { // C31
 		b := newBench(t)
 		b.accept(t, b.event("m1", "rf_1", "pay_1", 60, inlinePayment(100)))
 		out := b.accept(t, b.event("m2", "rf_2", "pay_1", 60, nil))
@@ -117,7 +117,7 @@ func TestAcceptCasesOfRefusals(t *testing.T) {
 			t.Errorf("redelivery: %+v", again[0])
 		}
 	})
-	t.Run("C32 a refusal and a conflict stay what they were", func(t *testing.T) {
+	t.Run("a refusal and a conflict stay what they were", func(t *testing.T) { // C32
 		b := newBench(t)
 		b.accept(t, b.request("e1", "rf_1", "pay_1", 60, inlinePayment(100)))
 		refusedIn, conflictIn := b.request("e2", "rf_2", "pay_1", 60, nil), b.request("e3", "rf_1", "pay_1", 50, nil)

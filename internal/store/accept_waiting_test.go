@@ -41,7 +41,7 @@ func (b *testBench) retry(t *testing.T, payment string, same func(refund.ParkedM
 	return b.accept(t, g...)
 }
 
-func TestC30RefundBeforeItsPayment(t *testing.T) {
+func TestRefundBeforeItsPayment(t *testing.T) {
 	for name, make := range map[string]func(*testing.T, *testBench){
 		"payment.captured": func(t *testing.T, b *testBench) { b.accept(t, b.captured("c1", "pay_1", "cap_1", 100)) },
 		"inline payment": func(t *testing.T, b *testBench) {
@@ -53,7 +53,7 @@ func TestC30RefundBeforeItsPayment(t *testing.T) {
 			}
 		},
 	} {
-		t.Run("C30 "+name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			b, jobs := newWaitingBench(t)
 			early := b.event("m1", "rf_1", "pay_1", 60, nil)
 			wantVerdicts(t, b.accept(t, early), refund.Waiting)

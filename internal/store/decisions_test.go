@@ -186,7 +186,7 @@ func TestApprovedDecisionIsVoidedByAFact(t *testing.T) {
 }
 
 // C36: a proposal "not done", then a success notice, then the approval: void, SUCCESS stays.
-func TestC36StaleApproval(t *testing.T) {
+func TestStaleApprovalIsVoid(t *testing.T) {
 	t.Parallel()
 	c := newCourt(t, func(c *refund.Contract) { c.Notices = true; c.Waits.Unknown = 1 })
 	k := c.refund(t, "rf")
@@ -203,7 +203,7 @@ func TestC36StaleApproval(t *testing.T) {
 }
 
 // C26: confirmed "not done", then the money proves to have moved, and moved twice.
-func TestC26TruthIsRecorded(t *testing.T) {
+func TestMoneyThatMovedAfterADecisionIsRecorded(t *testing.T) {
 	t.Parallel()
 	c := newCourt(t, func(c *refund.Contract) { c.Notices = true; c.Waits.Unknown = 1; c.Key.Dedupes = false })
 	k, _ := c.pair(t, "pay", 150, 100, 50)
@@ -231,7 +231,7 @@ func TestC26TruthIsRecorded(t *testing.T) {
 }
 
 // C27: number 1 refused, number 2 paid, then number 1's late "failed": a no-op.
-func TestC27DeadNumberReversesNothing(t *testing.T) {
+func TestRetiredNumberReversesNothing(t *testing.T) {
 	t.Parallel()
 	c := newCourt(t, func(c *refund.Contract) { c.Notices = true; c.Codes.LateFailure = true })
 	k := c.refund(t, "rf")

@@ -160,7 +160,7 @@ func TestPairedIDMovesToItsRefund(t *testing.T) {
 }
 
 // C19: the channel refuses because somebody has refunded outside. The refund fails by proof, and the balance knows the foreign one.
-func TestC19RefundedOutside(t *testing.T) {
+func TestRefundedOutsideFailsByProof(t *testing.T) {
 	t.Parallel()
 	c := newCourt(t, listing)
 	k, _ := c.pair(t, "pay", 150, 100, 50)

@@ -26,8 +26,8 @@ const (
 
 	migrateVersionTable = "schema_version"
 	draftVersionTable   = "goose_db_version" // of databases made before the first release
-	migrateMinServer    = 150000 // UNIQUE NULLS NOT DISTINCT came with PostgreSQL 15
-	migrateLockTimeout  = "30s"  // a step that cannot get its locks gives way instead of stopping everybody behind it
+	migrateMinServer    = 150000             // UNIQUE NULLS NOT DISTINCT came with PostgreSQL 15
+	migrateLockTimeout  = "30s"              // a step that cannot get its locks gives way instead of stopping everybody behind it
 )
 
 // schemaNamePattern keeps names simple enough to need no quoting anywhere and short enough for River, which puts them into channel

@@ -44,7 +44,7 @@ func (f *flow) wantNotice(t *testing.T, text string, times int, matched bool) {
 
 // C4: the notice comes before the synchronous answer is stored. Both meet on one dispatch: one effect, no second journal
 // row, and a hundred repeats, at the same time too, change nothing.
-func TestC4NoticeBeforeTheAnswer(t *testing.T) {
+func TestNoticeBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	f := newFlow(t)
 	k := f.refund(t, "rf")
@@ -75,7 +75,7 @@ func TestC4NoticeBeforeTheAnswer(t *testing.T) {
 }
 
 // C5: success, and days later a failure that is the channel's word for money that came back.
-func TestC5LateFailureByNotice(t *testing.T) {
+func TestLateFailureByNotice(t *testing.T) {
 	t.Parallel()
 	f := newFlow(t)
 	f.contract.Codes.LateFailure = true
@@ -98,7 +98,7 @@ func TestC5LateFailureByNotice(t *testing.T) {
 
 // C6: a low balance makes the channel hold the refund for days. It is neither done nor failed, nothing is sent again, and
 // nobody is told a success.
-func TestC6HeldIsNeitherDoneNorFailed(t *testing.T) {
+func TestRefundHeldByTheChannelIsNeitherDoneNorFailed(t *testing.T) {
 	t.Parallel()
 	f := newFlow(t)
 	k := f.refund(t, "rf")
@@ -257,7 +257,7 @@ func TestClaimTightensTheKey(t *testing.T) {
 }
 
 // C21: the connection breaks around COMMIT. The sender hears "not stored", repeats, and the repeat finds whatever happened.
-func TestC21NoticeWhoseCommitIsLost(t *testing.T) {
+func TestNoticeWhoseCommitIsLost(t *testing.T) {
 	t.Parallel()
 	f := newFlow(t)
 	w, through := newWireCutter(t, f.url)

@@ -217,7 +217,7 @@ func wantRefusal(t *testing.T, name string, err error, code, constraint string) 
 }
 
 // ourRelations leaves out what goose and River brought.
-const ourRelations = `n.nspname = 'cell_a' AND c.relname NOT LIKE 'river\_%' AND c.relname NOT LIKE 'goose\_%'`
+const ourRelations = `n.nspname = 'cell_a' AND c.relname NOT LIKE 'river\_%' AND c.relname NOT LIKE 'schema_version%'`
 
 func schemaNames(t *testing.T, pool *pgxpool.Pool, query string) []string {
 	t.Helper()

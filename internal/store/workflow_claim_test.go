@@ -162,7 +162,7 @@ func TestClaimRace(t *testing.T) {
 
 // C16: recovery, another worker, an operator and the late answer of the first owner meet on the same refunds. Each intent needs the
 // one generation; the answer needs none and is never lost.
-func TestC16EveryIntentNeedsTheClaim(t *testing.T) {
+func TestEveryActionNeedsTheClaim(t *testing.T) {
 	t.Parallel()
 	f := newFlow(t)
 	keys := f.refunds(t, "rf", 60)

@@ -12,17 +12,17 @@ import (
 // ambiguousCases are answers that seem to say more than they do.
 func ambiguousCases() []oneCase {
 	return []oneCase{
-		{name: "C23 a clean answer after a timeout does not undo the timeout", run: caseC23, rules: []harness.Rule{
+		{name: "a clean answer after a timeout does not undo the timeout", run: cleanAnswerAfterATimeout, rules: []harness.Rule{ // C23
 			{Fault: "lost-after", RefundID: "c23", Nth: 1},
 			{Fault: "notice-lost", RefundID: "c23"},
 			{Fault: "rate-limited", RefundID: "c23", Op: "query", Nth: 1},
 			{Fault: "lost-before", RefundID: "c23", Op: "query", Nth: 2},
 			{Fault: "error-before", RefundID: "c23", Op: "query", Nth: 3},
 		}},
-		{name: "C24 an echo with nothing behind it fails only on proven absence", run: caseC24Empty, rules: []harness.Rule{
+		{name: "an echo with nothing behind it fails only on proven absence", run: echoWithNothingBehind, rules: []harness.Rule{ // C24
 			{Fault: "echo", RefundID: "c24-empty"},
 		}},
-		{name: "C34 an answer from before visibility proves nothing", run: caseC34, rules: []harness.Rule{
+		{name: "an answer from before visibility proves nothing", run: absenceBeforeVisibility, rules: []harness.Rule{ // C34
 			{Fault: "lost-after", RefundID: "c34", Op: "send", Nth: 1},
 			{Fault: "notice-lost", RefundID: "c34"},
 			{Fault: "hidden", RefundID: "c34", Op: "query", Nth: 1},
@@ -31,7 +31,7 @@ func ambiguousCases() []oneCase {
 	}
 }
 
-func caseC23(ctx context.Context, t *testing.T, s site) {
+func cleanAnswerAfterATimeout(ctx context.Context, t *testing.T, s site) {
 	s.api.Accept(ctx, request("c23", 100, 100))
 	s.api.UntilState(ctx, "c23", "UNKNOWN", 30*time.Second)
 	s.payment(ctx, t, "pay-c23", 100, 0)
@@ -43,7 +43,7 @@ func caseC23(ctx context.Context, t *testing.T, s site) {
 	s.payment(ctx, t, "pay-c23", 0, 100)
 }
 
-func caseC24Empty(ctx context.Context, t *testing.T, s site) {
+func echoWithNothingBehind(ctx context.Context, t *testing.T, s site) {
 	s.api.Accept(ctx, request("c24-empty", 100, 100))
 	s.api.UntilState(ctx, "c24-empty", "FAILED", time.Minute)
 	tl := s.api.Timeline(ctx, "c24-empty")
@@ -62,7 +62,7 @@ func caseC24Empty(ctx context.Context, t *testing.T, s site) {
 	s.payment(ctx, t, "pay-c24-empty", 0, 0)
 }
 
-func caseC34(ctx context.Context, t *testing.T, s site) {
+func absenceBeforeVisibility(ctx context.Context, t *testing.T, s site) {
 	s.api.Accept(ctx, request("c34", 100, 100))
 	tl := s.paidOnce(ctx, t, "c34", 1, time.Minute)
 	if got, want := tl.Answers("QUERY"), []string{"NOT_FOUND", "NOT_FOUND", "SUCCEEDED"}; !slices.Equal(got, want) {

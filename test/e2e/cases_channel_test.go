@@ -12,16 +12,16 @@ import (
 // channelCases are answers that get lost.
 func channelCases() []oneCase {
 	return []oneCase{
-		{name: "C3 what timed out is found by our own number", run: caseC3,
+		{name: "what timed out is found by our own number", run: foundByOurNumber, // C3
 			rules: []harness.Rule{{Fault: "lost-after", RefundID: "c3", Nth: 1}, {Fault: "notice-lost", RefundID: "c3"}}},
-		{name: "C13 neither key nor query: a case at once and never a repeat", run: caseC13,
+		{name: "neither key nor query: a case at once and never a repeat", run: neitherKeyNorQuery, // C13
 			rules: []harness.Rule{{Fault: "lost-after", Account: "demo-blind", RefundID: "c13"}}},
-		{name: "C28 one call is one send, also on a connection that was used before", run: caseC28,
+		{name: "one call is one send, also on a connection that was used before", run: oneCallIsOneSend, // C28
 			rules: []harness.Rule{{Fault: "lost-after", Account: "demo-blind", RefundID: "c28"}, {Fault: "lost-before", Account: "demo-blind", RefundID: "c28-before"}}},
 	}
 }
 
-func caseC3(ctx context.Context, t *testing.T, s site) {
+func foundByOurNumber(ctx context.Context, t *testing.T, s site) {
 	r := s.api.Accept(ctx, request("c3", 100, 100))
 	if r.ChannelRefundID != nil {
 		t.Errorf("the channel's id is %s before anything was sent", *r.ChannelRefundID)
@@ -42,7 +42,7 @@ func caseC3(ctx context.Context, t *testing.T, s site) {
 	never(t, tl, "FAILED", "PENDING")
 }
 
-func caseC13(ctx context.Context, t *testing.T, s site) {
+func neitherKeyNorQuery(ctx context.Context, t *testing.T, s site) {
 	s.api.Accept(ctx, on("demo-blind", request("c13", 100, 100)))
 	r := s.api.Until(ctx, "c13", 30*time.Second, "has a case", func(r harness.Refund) bool { return r.Case != nil })
 	if r.State != "UNKNOWN" || !slices.Contains(r.Case.Reasons, "no-automatic-step") {
@@ -59,7 +59,7 @@ func caseC13(ctx context.Context, t *testing.T, s site) {
 }
 
 // The account does not dedupe: a second send on the wire would be a second effect.
-func caseC28(ctx context.Context, t *testing.T, s site) {
+func oneCallIsOneSend(ctx context.Context, t *testing.T, s site) {
 	for _, id := range []string{"c28-warm-1", "c28-warm-2", "c28-warm-3"} {
 		s.api.Accept(ctx, on("demo-blind", request(id, 100, 100)))
 		s.paidOnce(ctx, t, id, 1, 30*time.Second)

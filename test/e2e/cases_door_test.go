@@ -13,22 +13,22 @@ import (
 // doorCases are about who may ask for what, and about asking again.
 func doorCases() []oneCase {
 	return []oneCase{
-		{name: "C11 a definite refusal releases the amount", run: caseC11,
+		{name: "a definite refusal releases the amount", run: refusalReleasesTheAmount, // C11
 			rules: []harness.Rule{{Fault: "refused", RefundID: "c11-a"}}},
-		{name: "C12 one action under two keys is one refund", run: caseC12},
-		{name: "C14 a repeat without a key is refused, with the key it is a replay", run: caseC14},
-		{name: "C15 two partial refunds of one payment are two refunds", run: caseC15},
-		{name: "C17 the amount of a refund that is not decided yet is not free", run: caseC17,
+		{name: "one action under two keys is one refund", run: oneActionUnderTwoKeys},                    // C12
+		{name: "a repeat without a key is refused, with the key it is a replay", run: repeatWithoutAKey}, // C14
+		{name: "two partial refunds of one payment are two refunds", run: twoPartialRefunds},             // C15
+		{name: "the amount of a refund that is not decided yet is not free", run: openAmountIsNotFree, // C17
 			rules: []harness.Rule{{Fault: "pending", RefundID: "c17-a", DelayMS: 6000}}},
-		{name: "C22 nothing was sent: the amount comes back", run: caseC22,
+		{name: "nothing was sent: the amount comes back", run: nothingWasSent, // C22
 			rules: []harness.Rule{{Fault: "low-balance", RefundID: "c22-b"}}},
-		{name: "C30 a refund that comes before its payment waits for it", run: caseC30},
-		{name: "C31 a refused event is bound and parked together, once", run: caseC31},
-		{name: "C32 a repeat of a refusal is the same refusal", run: caseC32},
+		{name: "a refund that comes before its payment waits for it", run: refundBeforeItsPayment}, // C30
+		{name: "a refused event is bound and parked together, once", run: refusedEventIsParked},    // C31
+		{name: "a repeat of a refusal is the same refusal", run: refusalStaysARefusal},             // C32
 	}
 }
 
-func caseC11(ctx context.Context, t *testing.T, s site) {
+func refusalReleasesTheAmount(ctx context.Context, t *testing.T, s site) {
 	s.api.Accept(ctx, partial("c11-a", "pay-c11", 100, 100))
 	r := s.api.UntilState(ctx, "c11-a", "FAILED", 30*time.Second)
 	if r.Failure == nil || r.Failure.ChannelCode == nil || *r.Failure.ChannelCode != "not_refundable_window" {
@@ -42,7 +42,7 @@ func caseC11(ctx context.Context, t *testing.T, s site) {
 	}
 }
 
-func caseC12(ctx context.Context, t *testing.T, s site) {
+func oneActionUnderTwoKeys(ctx context.Context, t *testing.T, s site) {
 	first := s.api.Accept(ctx, request("c12", 100, 200))
 	res, _ := s.api.Post(ctx, "another-click", request("c12", 100, 200))
 	if res.Status != http.StatusOK || !res.Replayed() {
@@ -57,7 +57,7 @@ func caseC12(ctx context.Context, t *testing.T, s site) {
 	s.payment(ctx, t, "pay-c12", 0, 100)
 }
 
-func caseC14(ctx context.Context, t *testing.T, s site) {
+func repeatWithoutAKey(ctx context.Context, t *testing.T, s site) {
 	r := request("c14", 40, 80)
 	res, err := s.api.Once(ctx, http.MethodPost, "/v1/refunds", nil, r)
 	if err != nil || res.Status != http.StatusBadRequest || res.Problem(t).Code != "idempotency-key-missing" {
@@ -78,7 +78,7 @@ func caseC14(ctx context.Context, t *testing.T, s site) {
 	s.payment(ctx, t, "pay-c14", 0, 40)
 }
 
-func caseC15(ctx context.Context, t *testing.T, s site) {
+func twoPartialRefunds(ctx context.Context, t *testing.T, s site) {
 	s.api.Accept(ctx, partial("c15-a", "pay-c15", 40, 100))
 	s.api.Accept(ctx, partial("c15-b", "pay-c15", 40, 100))
 	a, b := s.paidOnce(ctx, t, "c15-a", 1, 30*time.Second), s.paidOnce(ctx, t, "c15-b", 1, 30*time.Second)
@@ -88,7 +88,7 @@ func caseC15(ctx context.Context, t *testing.T, s site) {
 	s.payment(ctx, t, "pay-c15", 0, 80)
 }
 
-func caseC17(ctx context.Context, t *testing.T, s site) {
+func openAmountIsNotFree(ctx context.Context, t *testing.T, s site) {
 	s.api.Accept(ctx, partial("c17-a", "pay-c17", 60, 100))
 	s.api.UntilState(ctx, "c17-a", "ACCEPTED", 30*time.Second)
 	s.payment(ctx, t, "pay-c17", 60, 0)
@@ -103,7 +103,7 @@ func caseC17(ctx context.Context, t *testing.T, s site) {
 }
 
 // Stopped before the channel: by a rule of ours, and by the caller while the channel says "not now".
-func caseC22(ctx context.Context, t *testing.T, s site) {
+func nothingWasSent(ctx context.Context, t *testing.T, s site) {
 	res, _ := s.api.Post(ctx, "c22-a", on("nobody", request("c22-a", 100, 100)))
 	if res.Status != http.StatusUnprocessableEntity || res.Problem(t).Code != "account-not-allowed" {
 		t.Errorf("an account that is not there: status %d: %s", res.Status, res.Body)
@@ -130,7 +130,7 @@ func caseC22(ctx context.Context, t *testing.T, s site) {
 	}
 }
 
-func caseC30(ctx context.Context, t *testing.T, s site) {
+func refundBeforeItsPayment(ctx context.Context, t *testing.T, s site) {
 	r := request("c30", 100, 0)
 	r.Payment = nil
 	if v := s.api.Events(ctx, harness.NewEvent("c30-ask", "refund.requested", r))[0]; v.Outcome != "waiting" {
@@ -153,7 +153,7 @@ func caseC30(ctx context.Context, t *testing.T, s site) {
 	}
 }
 
-func caseC31(ctx context.Context, t *testing.T, s site) {
+func refusedEventIsParked(ctx context.Context, t *testing.T, s site) {
 	s.api.Accept(ctx, partial("c31-a", "pay-c31", 60, 100))
 	r := partial("c31-b", "pay-c31", 60, 100)
 	r.Payment = nil
@@ -174,7 +174,7 @@ func caseC31(ctx context.Context, t *testing.T, s site) {
 	}
 }
 
-func caseC32(ctx context.Context, t *testing.T, s site) {
+func refusalStaysARefusal(ctx context.Context, t *testing.T, s site) {
 	s.api.Accept(ctx, partial("c32-a", "pay-c32", 60, 100))
 	for _, c := range []struct {
 		key    string

@@ -13,7 +13,7 @@ import (
 // raceCases are many callers at one moment.
 func raceCases() []oneCase {
 	return []oneCase{
-		{name: "C1 100 refunds of 60 on a payment of 100, from two doors: one", run: caseC1},
+		{name: "100 refunds of 60 on a payment of 100, over REST and as events: one is accepted", run: hundredOf60On100}, // C1
 		{name: "200 identical requests: one refund and 199 replays", run: race200Identical},
 		{name: "200 requests for one refund id with two amounts: one of them wins", run: race200TwoAmounts},
 	}
@@ -33,7 +33,7 @@ func together(n int, fn func(i int)) {
 	wg.Wait()
 }
 
-func caseC1(ctx context.Context, t *testing.T, s site) {
+func hundredOf60On100(ctx context.Context, t *testing.T, s site) {
 	const callers = 100
 	res, _ := s.api.Send(ctx, http.MethodPut, "/v1/payments/pay-c1", nil, partial("", "pay-c1", 1, 100).Payment)
 	if res.Status >= 300 {

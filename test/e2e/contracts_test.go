@@ -21,23 +21,27 @@ type contractCase struct {
 func TestContracts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []contractCase{
-		{profile: "key-replay-only", oneCase: oneCase{name: "C23 a replay's clean answers do not undo the timeout before them", run: replayC23, rules: []harness.Rule{
+		// C23.
+		{profile: "key-replay-only", oneCase: oneCase{name: "a replay's clean answers do not undo the timeout before them", run: replayAnsweredCleanly, rules: []harness.Rule{
 			{Fault: "lost-after", RefundID: "c23", Op: "send", Nth: 1},
 			{Fault: "rate-limited", RefundID: "c23", Op: "send", Nth: 2},
 			{Fault: "low-balance", RefundID: "c23", Op: "send", Nth: 3},
 		}}},
-		{profile: "key-replay-only", oneCase: oneCase{name: "C24 a replay that meets our own effect is no refusal", run: replayC24, rules: []harness.Rule{
+		// C24.
+		{profile: "key-replay-only", oneCase: oneCase{name: "a replay that meets our own effect is no refusal", run: replayMeetsOurEffect, rules: []harness.Rule{
 			{Fault: "lost-after", RefundID: "c24", Op: "send", Nth: 1},
 			{Fault: "echo", RefundID: "c24", Op: "send", Nth: 2},
 			{Fault: "echo", RefundID: "c24", Op: "send", Nth: 3, Code: "amount_too_large"},
 		}}},
 		// The channel hides the refund for longer than it promises, so that a second send meets our own effect.
-		{profile: "keyed-queryable", oneCase: oneCase{name: "C24 a send after a wrong absence that meets our own effect is no refusal", run: queryC24, rules: []harness.Rule{
+		// C24.
+		{profile: "keyed-queryable", oneCase: oneCase{name: "a send after a wrong absence that meets our own effect is no refusal", run: sendAfterAWrongAbsence, rules: []harness.Rule{
 			{Fault: "lost-after", RefundID: "c24", Op: "send", Nth: 1},
 			{Fault: "echo", RefundID: "c24", Op: "send", Nth: 2},
 			{Fault: "hidden", Op: "query"},
 		}}},
-		{profile: "list-and-match", oneCase: oneCase{name: "C34 an incomplete list hides a refund and proves nothing", run: listC34, rules: []harness.Rule{
+		// C34.
+		{profile: "list-and-match", oneCase: oneCase{name: "an incomplete list hides a refund and proves nothing", run: incompleteListHides, rules: []harness.Rule{
 			{Fault: "lost-after", RefundID: "c34", Op: "send", Nth: 1},
 			{Fault: "hidden", Op: "list", Nth: 1},
 			{Fault: "incomplete-list", Nth: 2},
@@ -68,7 +72,7 @@ func contractSite(t *testing.T, c contractCase) site {
 	return site{api: server.Client(harness.AddKey(t, url, "shop", "checkout", caller)), sim: channel.Sim()}
 }
 
-func replayC23(ctx context.Context, t *testing.T, s site) {
+func replayAnsweredCleanly(ctx context.Context, t *testing.T, s site) {
 	s.api.Accept(ctx, request("c23", 100, 100))
 	s.api.Until(ctx, "c23", time.Minute, "was sent twice", func(harness.Refund) bool { return s.api.Timeline(ctx, "c23").Calls("SEND") >= 2 })
 	s.payment(ctx, t, "pay-c23", 100, 0)
@@ -80,7 +84,7 @@ func replayC23(ctx context.Context, t *testing.T, s site) {
 	s.payment(ctx, t, "pay-c23", 0, 100)
 }
 
-func replayC24(ctx context.Context, t *testing.T, s site) {
+func replayMeetsOurEffect(ctx context.Context, t *testing.T, s site) {
 	s.api.Accept(ctx, request("c24", 100, 100))
 	tl := s.paidOnce(ctx, t, "c24", 4, time.Minute)
 	if got, want := tl.Answers("SEND"), []string{"UNKNOWN", "REFUSED_ECHO", "REFUSED_ECHO", "SUCCEEDED"}; !slices.Equal(got, want) {
@@ -90,7 +94,7 @@ func replayC24(ctx context.Context, t *testing.T, s site) {
 	s.payment(ctx, t, "pay-c24", 0, 100)
 }
 
-func queryC24(ctx context.Context, t *testing.T, s site) {
+func sendAfterAWrongAbsence(ctx context.Context, t *testing.T, s site) {
 	s.api.Accept(ctx, request("c24", 100, 100))
 	harness.Eventually(t, time.Minute, "the second send was answered", func() (bool, string) {
 		sends := s.api.Timeline(ctx, "c24").Answers("SEND")
@@ -105,7 +109,7 @@ func queryC24(ctx context.Context, t *testing.T, s site) {
 	s.payment(ctx, t, "pay-c24", 0, 100)
 }
 
-func listC34(ctx context.Context, t *testing.T, s site) {
+func incompleteListHides(ctx context.Context, t *testing.T, s site) {
 	s.api.Accept(ctx, request("c34", 100, 100))
 	tl := s.paidOnce(ctx, t, "c34", 1, time.Minute)
 	// The first list is from before visibility, two leave the refund out and say that they are incomplete.

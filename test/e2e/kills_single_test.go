@@ -34,7 +34,7 @@ func TestKilledWhileTheChannelActs(t *testing.T) {
 	dev.Start()
 
 	// One after another: each looks at what the kill has left.
-	t.Run("C2 age alone is no failure and the amount stays reserved", func(t *testing.T) {
+	t.Run("age alone is no failure and the amount stays reserved", func(t *testing.T) { // C2
 		if p := api.Payment(ctx, "pay-c2"); p.Reserved+p.Refunded != 60 {
 			t.Errorf("reserved %d and refunded %d after the kill, want 60 together", p.Reserved, p.Refunded)
 		}
@@ -47,7 +47,7 @@ func TestKilledWhileTheChannelActs(t *testing.T) {
 		never(t, s.paidOnce(ctx, t, "c2", 1, time.Minute), "FAILED", "PENDING")
 		s.payment(ctx, t, "pay-c2", 0, 60)
 	})
-	t.Run("C10 the next owner asks the channel", func(t *testing.T) {
+	t.Run("the next owner asks the channel", func(t *testing.T) { // C10
 		tl := s.paidOnce(ctx, t, "c10", 1, time.Minute)
 		if got := tl.Answers("SEND"); !slices.Equal(got, []string{""}) {
 			t.Errorf("the send proved %q, want an attempt without an answer", got)
@@ -57,7 +57,7 @@ func TestKilledWhileTheChannelActs(t *testing.T) {
 		}
 		t.Logf("found %s after the kill", time.Since(killed).Round(time.Millisecond))
 	})
-	t.Run("C13 where nobody can be asked a person decides", func(t *testing.T) {
+	t.Run("where nobody can be asked a person decides", func(t *testing.T) { // C13
 		r := api.Until(ctx, "c13-killed", time.Minute, "has a case", func(r harness.Refund) bool { return r.Case != nil })
 		if tl := api.Timeline(ctx, "c13-killed"); r.State != "UNKNOWN" || tl.Calls("SEND") != 1 || len(sim.EffectsOf(ctx, "c13-killed")) != 1 {
 			t.Errorf("%s after %d sends, want UNKNOWN after one", r, tl.Calls("SEND"))

@@ -62,10 +62,10 @@ func TestReplicas(t *testing.T) {
 		run  func(context.Context, *testing.T, replicas)
 	}{
 		{"one accepts and another one works", rolesShare},
-		{"C29 two tenants with one refund id at one merchant account", sharedAccountC29},
+		{"two tenants with one refund id at one merchant account", sharedAccount}, // C29
 		{"what a killed worker had begun is taken over within 15 s", takenOver},
-		{"M8 a worker that slept past its lease overwrites nothing when it wakes", sleeperM8},
-		{"C23 a channel that nobody can reach after a timeout proves nothing", unreachableC23},
+		{"a worker that slept past its lease overwrites nothing when it wakes", formerOwnerWakes},    // M8
+		{"a channel that nobody can reach after a timeout proves nothing", unreachableAfterATimeout}, // C23
 	} {
 		t.Run(part.name, func(t *testing.T) { part.run(ctx, t, r) })
 	}
@@ -83,7 +83,7 @@ func rolesShare(ctx context.Context, t *testing.T, r replicas) {
 	}
 }
 
-func sharedAccountC29(ctx context.Context, t *testing.T, r replicas) {
+func sharedAccount(ctx context.Context, t *testing.T, r replicas) {
 	r.worker(t)
 	r.sim.SetRules(ctx, harness.Rule{Fault: "refused", RefundID: "r-17", Nth: 2}) // the second send for this id is b's
 	r.a.Accept(ctx, partial("r-17", "pay-a", 100, 100))
@@ -129,7 +129,7 @@ func takenOver(ctx context.Context, t *testing.T, r replicas) {
 	r.once(ctx, t, "taken")
 }
 
-func sleeperM8(ctx context.Context, t *testing.T, r replicas) {
+func formerOwnerWakes(ctx context.Context, t *testing.T, r replicas) {
 	sleeper := r.worker(t)
 	r.sim.SetRules(ctx, harness.Rule{Fault: "slow", RefundID: "slept", DelayMS: 6000})
 	r.a.Accept(ctx, request("slept", 100, 100))
@@ -153,7 +153,7 @@ func sleeperM8(ctx context.Context, t *testing.T, r replicas) {
 	r.once(ctx, t, "slept")
 }
 
-func unreachableC23(ctx context.Context, t *testing.T, r replicas) {
+func unreachableAfterATimeout(ctx context.Context, t *testing.T, r replicas) {
 	r.worker(t)
 	r.sim.SetRules(ctx, harness.Rule{Fault: "lost-after", RefundID: "c23-dial", Nth: 1}, harness.Rule{Fault: "error-before", Op: "query"})
 	r.a.Accept(ctx, request("c23-dial", 100, 100))

@@ -310,7 +310,7 @@ func TestBadConfig(t *testing.T) {
 }
 
 // C28 through the client: two refunds on one connection, the second answer lost.
-func TestC28ThroughTheClient(t *testing.T) {
+func TestClientSendsOneRequestPerCall(t *testing.T) {
 	t.Parallel()
 	s := onSimulator(refund.ProfileBlind, false)(t)
 	warm, cold := ours, ours

@@ -6,14 +6,14 @@ func refundHeader(name, header, value string, status int, code, where string) Ca
 	return Case{Name: name, Method: "POST", Path: "/v1/refunds", Body: goodRefund, Header: map[string]string{header: value}, Status: status, Code: code, Where: where}
 }
 
-// headers holds case C14 of the case list too: a request without a key is refused, never guessed to be new.
+// headers holds case C14 of docs/cases.md too: a request without a key is refused, never guessed to be new.
 func headers() []Case {
 	const name = "Idempotency-Key"
 	key := func(what, value string) Case {
 		return refundHeader("key "+what, name, value, 400, "idempotency-key-invalid", "header:"+name)
 	}
 	return []Case{
-		refundHeader("key missing (C14)", name, "", 400, "idempotency-key-missing", "header:"+name),
+		refundHeader("key missing", name, "", 400, "idempotency-key-missing", "header:"+name), // C14
 		key("blank", " "),
 		key("empty in quotes", `""`),
 		key("quoted and not closed", `"abc`),

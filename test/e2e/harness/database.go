@@ -81,7 +81,8 @@ var promises = []promise{
 			AND p.payment_id IN (c.payment_id, r.payment_id) AND c.closed_at IS NULL AND 'excess' = ANY(c.reasons))`},
 	{"P4 what is open has a timer", `SELECT count(*) FROM refunds WHERE (final_at IS NULL OR exposed OR case_id IS NOT NULL) AND next_action_at IS NULL`},
 	{"P5 every refund has its receipt", `SELECT count(*) FROM refunds r WHERE NOT EXISTS (SELECT FROM receipts c WHERE c.tenant_id = r.tenant_id AND c.rid = r.rid AND outcome = 'TAKEN')`},
-	{"C31 a refusal or conflict of an event has its parked message", `SELECT count(*) FROM receipts r WHERE consumer = 'events' AND outcome IN ('REFUSED', 'CONFLICT')
+	// C31.
+	{"a refusal or conflict of an event has its parked message", `SELECT count(*) FROM receipts r WHERE consumer = 'events' AND outcome IN ('REFUSED', 'CONFLICT')
 		AND NOT EXISTS (SELECT FROM parked k WHERE k.tenant_id = r.tenant_id AND k.consumer = r.consumer AND k.source = r.source AND k.event_id = r.event_id)`},
 	{"P7 the journal has no gap", `SELECT count(*) FROM refunds r WHERE journal_seq <> (SELECT count(*) FROM journal j WHERE j.tenant_id = r.tenant_id AND j.rid = r.rid)
 		OR journal_seq <> (SELECT max(seq) FROM journal j WHERE j.tenant_id = r.tenant_id AND j.rid = r.rid)`},
