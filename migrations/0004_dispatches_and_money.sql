@@ -18,7 +18,7 @@ COMMENT ON COLUMN retired_dispatches.no IS 'The retired dispatch. Written once w
 COMMENT ON COLUMN retired_dispatches.proof_attempt IS 'Attempt whose answer proves it. Written once by enter.';
 COMMENT ON COLUMN retired_dispatches.decision_id IS 'Approved resend that overrides it. Written once by people.';
 COMMENT ON COLUMN retired_dispatches.epoch IS 'Epoch whose marking made its key count as expired; equals dispatches.marked_epoch. Written once by epoch.';
-COMMENT ON COLUMN retired_dispatches.rule IS 'Name of the rule of evidence that was used. Written once with the row.';
+COMMENT ON COLUMN retired_dispatches.rule IS 'The fact that retired the number, such as REFUSED_NEW_NUMBER, KEY_EXPIRED, NOT_FOUND or EPOCH_MARK, or the decision resend. Written once with the row.';
 COMMENT ON COLUMN retired_dispatches.at IS 'Database time of the insert. Written once with the row.';
 
 CREATE TABLE dispatches (

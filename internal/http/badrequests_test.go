@@ -8,7 +8,7 @@ import (
 )
 
 // Every bad request gets its typed problem, and nothing behind the API hears of
-// it. Cases C9 and C14 are in the table.
+// it. Cases C9 and C14 of docs/cases.md are in the table.
 func TestBadRequestsTouchNothing(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)

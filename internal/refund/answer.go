@@ -8,7 +8,7 @@ import (
 // FactKind is what was learned. The values of the first group are also the answers an attempt can have.
 type FactKind string
 
-// What a channel can say (rules of evidence; Unknown is the default for everything not listed by the contract).
+// What a channel can say (docs/rules.md; Unknown is the default for everything not listed by the contract).
 const (
 	Succeeded        FactKind = "SUCCEEDED"
 	Acknowledged     FactKind = "ACKNOWLEDGED"

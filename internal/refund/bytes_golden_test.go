@@ -124,7 +124,7 @@ func TestGoldenDigests(t *testing.T) {
 	}
 }
 
-// The three values below stand in the design as text; they are repeated here
+// The three values below stand in docs/bytes.md as text; they are repeated here
 // so that a regenerated golden file cannot move them.
 func TestGoldenValuesOfTheBytesPage(t *testing.T) {
 	t.Parallel()

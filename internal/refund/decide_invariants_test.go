@@ -53,7 +53,7 @@ func stepBreaks(r Record, c Contract, now time.Time, s Step) []string {
 	return out
 }
 
-// sendBreaks: a send needs PENDING with nothing exposed, or a key replay that rule 3 allows; never a case, an open ask,
+// sendBreaks: a send needs PENDING with nothing exposed, or a key replay that rule R6 of docs/rules.md allows; never a case, an open ask,
 // a dead key or another number than the live one. On a channel with neither key nor question never after doubt (P2).
 func sendBreaks(o *oracle, s Step, clear bool) []string {
 	var out []string

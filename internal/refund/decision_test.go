@@ -177,7 +177,7 @@ func (s *story) decision(a Action) Decision {
 	return d
 }
 
-// Every decision in every situation: the possible ones lead where the rules say, the others are refused with their reason
+// Every decision in every situation: the possible ones lead where rule R29 of docs/rules.md says, the others are refused with their reason
 // and nothing else.
 func TestDecisionsInEveryState(t *testing.T) {
 	t.Parallel()

@@ -21,7 +21,7 @@ func disproves(k FactKind) bool {
 	return k == NotSent || k == Retryable || k == RefusedClean || k == RefusedNewNumber
 }
 
-// Exposure folds the attempts of a dispatch (rules 1 and 4).
+// Exposure folds the attempts of a dispatch (rules R2 and R8 of docs/rules.md).
 func (r *Record) Exposure(d Dispatch, c Contract, now time.Time) Exposure {
 	e := Exposure{Exposed: d.MarkedEpoch > 0, ActsUntil: d.MayActUntil}
 	if !d.MayActUntil.IsZero() {

@@ -6,7 +6,7 @@ import (
 )
 
 // Lines that carry none of our numbers: a channel's list, or a settlement file, tells of money that moved on a payment and
-// not by whose wish. Such a line is held, paired, adopted or dropped in one fixed order; it is never adopted while it could
+// not by whose wish. Such a line is held, paired, adopted or dropped in one fixed order (rule R19 of docs/rules.md); it is never adopted while it could
 // be ours, never booked twice and never forgotten.
 
 // What a line does to a refund. None of these carries a fact key: the channel's own word must never look known because of

@@ -283,7 +283,7 @@ func TestHeldLinesComeToRest(t *testing.T) {
 		k.on(0, func(s *story) { s.r.OthersMayPay = true; s.decides(ActionConfirmNotDone) })
 		k.wants("still held", EffectHeld, 0, 400)
 		k.settle()
-		k.wants("by rule 4 again", EffectHeld, 0, 400, 0)
+		k.wants("by step 5 of rule R19 again", EffectHeld, 0, 400, 0)
 	})
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Failures that other refund systems had, told at the level of the rules: what the record must say after each step.
+// Failures that other refund systems had, told at the level of the rules (docs/cases.md): what the record must say after each step.
 
 func TestCasesOfTheRules(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,6 @@
 package refund
 
-// The columns of the oracle: each fact against each state, as the rules have them.
+// The columns of the oracle: each fact against each state, as rule R13 of docs/rules.md has them.
 
 // column is the table of facts and states.
 func (o *oracle) column() {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The oracle: the rules of evidence written a second time, fact by fact and column by column, without a look at the table
+// The oracle: docs/rules.md written a second time, fact by fact and column by column, without a look at the table
 // of the code. Where the rules leave room it takes the safer reading:
 //
 //  1. Retryable and NotSent while ACCEPTED and still exposed: ACCEPTED stays (an acknowledgement is not forgotten because
@@ -108,7 +108,7 @@ func (o *oracle) ofSend() bool             { return o.asked == nil || o.asked.Ki
 func (o *oracle) isLive() bool             { return o.f.Dispatch == o.r.DispatchNo }
 func (o *oracle) personOnly(e Effect) bool { return e.ByPerson && e.ChannelRefundID == "" }
 
-// exposedNo is rule 1: what may have reached the channel under this number, and has not been disproved.
+// exposedNo is rule R2 of docs/rules.md: what may have reached the channel under this number, and has not been disproved.
 func (o *oracle) exposedNo(no int) bool {
 	d, _ := o.r.Dispatch(no)
 	for _, e := range o.r.Effects {
@@ -141,7 +141,7 @@ func (o *oracle) exposedAgain(no int) bool {
 	return false
 }
 
-// evidence counts the sends that are not disproved, and the counting absences since the last send (rule 4).
+// evidence counts the sends that are not disproved, and the counting absences since the last send (rule R8 of docs/rules.md).
 func (o *oracle) evidence(no int) (maybe, absences int) {
 	d, _ := o.r.Dispatch(no)
 	terms := o.c.Query

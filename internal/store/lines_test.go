@@ -44,7 +44,7 @@ func (c *court) wantLine(t *testing.T, why, payment, id string, status refund.Ef
 	c.wantJust(t)
 }
 
-// The order of the rules on real rows, with the history of every line.
+// The order of rule R19 of docs/rules.md on real rows, with the history of every line.
 func TestLinesHeldPairedAdopted(t *testing.T) {
 	t.Parallel()
 	c := newCourt(t, func(c *refund.Contract) { listing(c); c.Waits.Unknown = 1 })

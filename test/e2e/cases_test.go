@@ -22,7 +22,7 @@ type oneCase struct {
 	run   func(ctx context.Context, t *testing.T, s site)
 }
 
-// TestCases shows the failures of other systems not happening here, each by its number in the list of cases.
+// TestCases shows the failures of other systems not happening here, each by its number in docs/cases.md.
 func TestCases(t *testing.T) {
 	t.Parallel()
 	ctx := bounded(t, 3*time.Minute)

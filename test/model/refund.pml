@@ -100,7 +100,7 @@ bit  again;
 #define FINISHED   (case_open || (OVER && !exposed))
 #define ANSWERABLE (state == PROCESSING || state == UNKNOWN || state == ACCEPTED)
 
-/* rule 1: these answers of a send prove that it did nothing */
+/* rule R2 of docs/rules.md: these answers of a send prove that it did nothing */
 #define DISPROVES(a) (a == REFUSED || a == RETRYABLE || a == NOTSENT)
 #define OPEN_ANSWER(a) (a == NONE || a == AMBIGUOUS || a == ECHO)
 #define STILL(i)     (sends > i && MAY_ACT(i) && OPEN_ANSWER(ans[i]))

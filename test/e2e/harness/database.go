@@ -67,7 +67,7 @@ func (d *DB) Text(ctx context.Context, sql string, args ...any) string {
 // promise is one thing that always holds, as a count of what breaks it.
 type promise struct{ name, broken string }
 
-// promises are those of the design that the database alone can show.
+// promises are those of docs/promises.md that the database alone can show.
 var promises = []promise{
 	{"P1 one effect per refund", `SELECT count(*) FROM (SELECT 1 FROM effects WHERE rid IS NOT NULL AND status = 'MOVED' GROUP BY tenant_id, rid HAVING count(*) > 1) x`},
 	{"P2 one send on a channel with neither key nor query", `SELECT count(*) FROM (SELECT 1 FROM attempts a JOIN refunds r USING (tenant_id, rid)
