@@ -36,7 +36,7 @@ It holds what the caller gave as reason and metadata, and what the channel answe
 			if tenant == "" {
 				return errors.New("--tenant is needed")
 			}
-			v, err := store.OpenVerifier(cmd.Context(), store.VerifyConfig{URL: c.databaseURL, Schema: c.schema, Tenant: tenant})
+			v, err := store.OpenVerifier(cmd.Context(), store.VerifyConfig{URL: c.direct(), Schema: c.schema, Tenant: tenant})
 			if err != nil {
 				return err
 			}

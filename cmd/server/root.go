@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,11 +12,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/refundry/refundry/internal/config"
+	"github.com/refundry/refundry/internal/store"
 )
 
 // common are the flags that every verb with a database knows.
 type common struct {
 	databaseURL string
+	directURL   string // of PostgreSQL itself; "" = databaseURL
+	params      string // see store.Params
 	schema      string
 	logLevel    string
 	json        bool
@@ -71,6 +75,9 @@ func knownEnv(root *cobra.Command) map[string]bool {
 // bind adds the flags of verbs that work on a database.
 func (c *common) bind(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.databaseURL, "database-url", "", "PostgreSQL, postgres://user:password@host:port/database")
+	cmd.Flags().StringVar(&c.directURL, "database-url-direct", "", "PostgreSQL without the pooler, for what needs sessions: migrations, job notifications, verification (default: --database-url)")
+	cmd.Flags().StringVar(&c.params, "database-params", string(store.ParamsStartup), "where connections have their settings from: startup (sent to the server), "+
+		"role (ALTER ROLE, see refundry migrate --role; for poolers in transaction mode)")
 	cmd.Flags().StringVar(&c.schema, "schema", "refundry", "schema that holds everything")
 	c.bindLog(cmd)
 }
@@ -84,8 +91,14 @@ func (c *common) needDatabase() error {
 	if c.databaseURL == "" {
 		return fmt.Errorf("--database-url (or REFUNDRY_DATABASE_URL) is needed")
 	}
+	if _, err := store.ParseParams(c.params); err != nil {
+		return fmt.Errorf("--database-params: %w", err)
+	}
 	return nil
 }
+
+// direct is the URL for sessions that must not go through a pooler.
+func (c *common) direct() string { return cmp.Or(c.directURL, c.databaseURL) }
 
 // logger writes JSON lines to w. Secrets and payloads are never given to it.
 func (c *common) logger(w io.Writer) (*slog.Logger, error) {

@@ -88,7 +88,7 @@ func (f *verifyFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	bar := newProgress(cmd.ErrOrStderr())
-	v, err := store.OpenVerifier(cmd.Context(), store.VerifyConfig{URL: f.databaseURL, Schema: f.schema, Tenant: f.tenant, Samples: f.samples,
+	v, err := store.OpenVerifier(cmd.Context(), store.VerifyConfig{URL: f.direct(), Schema: f.schema, Tenant: f.tenant, Samples: f.samples,
 		Overdue: f.overdue, Anchors: store.AnchorTrust{Key: key, File: f.anchors}, Progress: func(p store.VerifyProgress) { bar.show(p.Phase, p.Done, p.Total) }})
 	if err != nil {
 		return err

@@ -58,7 +58,7 @@ func (a *app) openGuard(ctx context.Context) error {
 	}
 	if g.verifyEvery > 0 {
 		var err error
-		if a.guard.verifier, err = store.OpenVerifier(ctx, store.VerifyConfig{URL: a.cfg.databaseURL, Schema: a.cfg.schema, Logger: a.log}); err != nil {
+		if a.guard.verifier, err = store.OpenVerifier(ctx, store.VerifyConfig{URL: a.cfg.direct(), Schema: a.cfg.schema, Logger: a.log}); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,8 @@ import (
 // appConfig is what a process is made of.
 type appConfig struct {
 	databaseURL, schema string
+	directURL           string       // for sessions that must not go through a pooler; "" = databaseURL
+	params              store.Params // of the hot path; "" = store.ParamsStartup
 	listen              string
 	file                config.File
 	api, worker, bridge bool
@@ -33,6 +36,8 @@ type appConfig struct {
 	guard               guardConfig
 	log                 *slog.Logger
 }
+
+func (c appConfig) direct() string { return cmp.Or(c.directURL, c.databaseURL) }
 
 // app is one running process: enqueuer → store → door → channels → runner → API. This file is the only place that knows everybody.
 type app struct {
@@ -66,7 +71,7 @@ func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 		return a, err
 	}
 	accounts := &accountBook{}
-	a.store, err = store.Open(ctx, store.Config{URL: cfg.databaseURL, Schema: cfg.schema, Enqueuer: enqueuer, Accounts: accounts, Logger: cfg.log,
+	a.store, err = store.Open(ctx, store.Config{URL: cfg.databaseURL, Schema: cfg.schema, Params: cfg.params, Enqueuer: enqueuer, Accounts: accounts, Logger: cfg.log,
 		HoldOnFailover: !cfg.guard.lossless})
 	if err != nil {
 		return a, err
@@ -133,7 +138,7 @@ func (a *app) openChannels(ctx context.Context, book *accountBook) (*channel.Reg
 }
 
 func (a *app) openRunner(ctx context.Context, channels *channel.Registry) (err error) {
-	if a.pool, err = store.OpenPool(ctx, a.cfg.databaseURL, a.cfg.schema, int32(a.cfg.workers+8)); err != nil { // #nosec G115 -- a checked small number
+	if a.pool, err = store.OpenPool(ctx, a.cfg.direct(), a.cfg.schema, int32(a.cfg.workers+8)); err != nil { // #nosec G115 -- a checked small number
 		return err
 	}
 	t := a.cfg.file.Times.Defaults()

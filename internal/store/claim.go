@@ -21,7 +21,15 @@ import (
 // $10 margin before its end, $11 send window, $12 key lifetime (0 = no end), $13 what a key's death is kept away from (horizon and clock
 // margin), $14 horizon and visibility lag, $15 spacing of sends (0 = none), $16 contract version, $17 request digest, $18 journal
 // kind, $19 journal data, $20 journal digest.
-const claimSQL = `WITH seen AS MATERIALIZED (
+const claimSQL = claimReadyPart + claimMovePart
+
+// claimPooledSQL is claimSQL for connections through a pooler, which stay open when the database behind it moves: a send is claimed only
+// on the cluster and timeline that the installation agreed to be on, in the same statement.
+const claimPooledSQL = claimReadyPart + `
+      AND ($6::text <> 'SEND' OR EXISTS (SELECT FROM pg_control_system() s, pg_control_checkpoint() c WHERE s.system_identifier::text = i.system_identifier
+        AND i.timeline = greatest(c.timeline_id, ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int)))` + claimMovePart
+
+const claimReadyPart = `WITH seen AS MATERIALIZED (
     SELECT r.tenant_id, r.rid, r.payment_id, r.attempt_no, r.epoch
     FROM refunds r
     WHERE r.tenant_id = $1 AND r.rid = $2 AND r.state = $3 AND r.generation = $4 AND r.journal_seq = $5
@@ -39,7 +47,9 @@ const claimSQL = `WITH seen AS MATERIALIZED (
       JOIN dispatches d ON (d.tenant_id, d.rid, d.no) = (s.tenant_id, s.rid, $7)
       JOIN installation i ON i.one
       LEFT JOIN turn t ON t.tenant_id = s.tenant_id
-    WHERE ($6::text <> 'SEND' OR i.sending_held_since IS NULL) AND ($15::interval = interval '0' OR t.tenant_id IS NOT NULL)
+    WHERE ($6::text <> 'SEND' OR i.sending_held_since IS NULL) AND ($15::interval = interval '0' OR t.tenant_id IS NOT NULL)`
+
+const claimMovePart = `
   ), keyed AS MATERIALIZED (
     SELECT y.*, y.at + $9::interval AS lease_ends_at,
       CASE WHEN $6::text <> 'SEND' THEN NULL WHEN $12::interval = interval '0' THEN y.key_expires_at
@@ -98,7 +108,7 @@ func (s *Store) Claim(ctx context.Context, c refund.Claim) (refund.Claimed, erro
 	}
 	fault.Point(before)
 	out := refund.Claimed{Attempt: refund.Attempt{DispatchNo: c.Dispatch, Kind: c.Kind, ContractVersion: c.Contract.Version}}
-	row := s.pool.QueryRow(ctx, claimSQL, int64(c.Tenant), [16]byte(c.RID), string(c.State), c.Generation, c.JournalSeq,
+	row := s.pool.QueryRow(ctx, s.claimStatement(), int64(c.Tenant), [16]byte(c.RID), string(c.State), c.Generation, c.JournalSeq,
 		string(c.Kind), c.Dispatch, string(to), c.Lease, c.Margin, c.SendWindow, c.Contract.Key.Lifetime.D(), c.Contract.Horizon.D()+c.ClockSkew,
 		c.Contract.Horizon.D()+visibilityLag(c.Contract), spacing, c.Contract.Version, requestDigest(c.Request), entry.Kind, entry.Data, digest[:])
 	err = row.Scan(&out.No, &out.Epoch, &out.Generation, &out.StartedAt, &out.NotAfter)
@@ -111,6 +121,14 @@ func (s *Store) Claim(ctx context.Context, c refund.Claim) (refund.Claimed, erro
 	fault.Point(after)
 	out.Send = out.NotAfter.Sub(out.StartedAt)
 	return out, nil
+}
+
+// claimStatement is claimSQL, or claimPooledSQL where a new connection is no sign of a move that holdIfMoved could see.
+func (s *Store) claimStatement() string {
+	if s.cfg.Params == ParamsRole && s.cfg.HoldOnFailover {
+		return claimPooledSQL
+	}
+	return claimSQL
 }
 
 // claimEntry is the claim's journal row. The attempt's number is not in it: it is drawn inside the statement.

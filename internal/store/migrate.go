@@ -11,7 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
@@ -27,7 +26,7 @@ const (
 	migrateVersionTable = "schema_version"
 	draftVersionTable   = "goose_db_version" // of databases made before the first release
 	migrateMinServer    = 150000             // UNIQUE NULLS NOT DISTINCT came with PostgreSQL 15
-	migrateLockTimeout  = "30s"              // a step that cannot get its locks gives way instead of stopping everybody behind it
+	migrateLockTimeout  = "30000"            // ms; a step that cannot get its locks gives way instead of stopping everybody behind it
 )
 
 // schemaNamePattern keeps names simple enough to need no quoting anywhere and short enough for River, which puts them into channel
@@ -137,7 +136,7 @@ func checkSchemaName(schema string) error {
 }
 
 // openMigratePool opens a pool whose sessions see the schema only. Four connections: the locker, the step that runs, River's migrator,
-// and one to spare.
+// and one to spare. A pooler in transaction mode is refused: the locker's session holds the lock.
 func openMigratePool(ctx context.Context, cfg MigrateConfig) (*pgxpool.Pool, error) {
 	var pc *pgxpool.Config
 	if cfg.Pool != nil {
@@ -149,21 +148,10 @@ func openMigratePool(ctx context.Context, cfg MigrateConfig) (*pgxpool.Pool, err
 		}
 	}
 	pc.MaxConns, pc.MinConns, pc.MinIdleConns = 4, 0, 0
-	before := pc.AfterConnect
-	pc.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		if before != nil {
-			if err := before(ctx, conn); err != nil {
-				return err
-			}
-		}
-		_, err := conn.Exec(ctx, `SELECT set_config('search_path', $1, false), set_config('statement_timeout', '0', false),
-			set_config('idle_in_transaction_session_timeout', '0', false), set_config('lock_timeout', $2, false)`,
-			pgx.Identifier{cfg.Schema}.Sanitize(), migrateLockTimeout)
-		return err
-	}
-	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	pool, err := openOwn(ctx, pc, "refundry-migrate", ownSettings(cfg.Schema, map[string]string{"statement_timeout": "0",
+		"idle_in_transaction_session_timeout": "0", "lock_timeout": migrateLockTimeout}))
 	if err != nil {
-		return nil, fmt.Errorf("migrate: open pool: %w", err)
+		return nil, fmt.Errorf("migrate: %w", err)
 	}
 	return pool, nil
 }

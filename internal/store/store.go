@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,6 +26,7 @@ type Config struct {
 	URL          string
 	Schema       string        // default "refundry"; also the cell's name in advisory keys
 	MaxConns     int32         // default 16
+	Params       Params        // how connections get their settings; default ParamsStartup
 	Enqueuer     Enqueuer      // nil = no jobs (tools, tests of the bare door)
 	Accounts     Accounts      // nil = none
 	Logger       *slog.Logger  // default: discards
@@ -69,7 +71,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	if cfg.LockTimeout == 0 {
-		cfg.LockTimeout = 2 * time.Second
+		cfg.LockTimeout = defaultLockTimeout
 	}
 	if cfg.ProbeTimeout == 0 {
 		cfg.ProbeTimeout = 2 * time.Second
@@ -86,6 +88,14 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("store: %w", err)
 	}
 	s := &Store{pool: pool, cfg: cfg, log: cfg.Logger, announcer: newAnnouncer()}
+	use, sent := useHot, hotSettings(cfg.Schema, cfg.LockTimeout)
+	if cfg.Params == ParamsRole {
+		use, sent = useRole, nil // every new connection is compared, see poolConfig
+	}
+	if err := firstConnection(ctx, pool, use, sent); err != nil {
+		pool.Close()
+		return nil, err
+	}
 	if err := s.readIdentity(ctx); err != nil {
 		pool.Close()
 		return nil, err
@@ -93,8 +103,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// poolConfig sets what every connection of the hot path needs: set-based look-ups must use their indexes (generic plans,
-// no hash or sequential scans over young tables), and nothing may wait for ever.
+// poolConfig gives every connection of the hot path its settings, or has them compared with what the role gives. A pooler in transaction
+// mode hands every transaction to any of its server connections, so nothing of ours may stay on one: statements are described and
+// not prepared there.
 func poolConfig(cfg Config) (*pgxpool.Config, error) {
 	pc, err := pgxpool.ParseConfig(cfg.URL)
 	if err != nil {
@@ -103,24 +114,23 @@ func poolConfig(cfg Config) (*pgxpool.Config, error) {
 	pc.MaxConns = cfg.MaxConns
 	pc.MaxConnLifetimeJitter = 5 * time.Minute
 	pc.PingTimeout = cfg.ProbeTimeout
-	if cfg.HoldOnFailover {
-		pc.AfterConnect = holdIfMoved
+	settings := hotSettings(cfg.Schema, cfg.LockTimeout)
+	pc.ConnConfig.RuntimeParams["application_name"] = "refundry"
+	if cfg.Params == ParamsRole {
+		pc.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	} else {
+		maps.Copy(pc.ConnConfig.RuntimeParams, settings)
 	}
-	for k, v := range map[string]string{
-		"application_name":                    "refundry",
-		"search_path":                         pgx.Identifier{cfg.Schema}.Sanitize(),
-		"plan_cache_mode":                     "force_generic_plan",
-		"enable_seqscan":                      "off",
-		"enable_hashjoin":                     "off",
-		"enable_mergejoin":                    "off",
-		"jit":                                 "off",
-		"join_collapse_limit":                 "1", // joins run in the order in which they are written: on young tables the planner's order is a guess
-		"lock_timeout":                        fmt.Sprint(cfg.LockTimeout.Milliseconds()),
-		"statement_timeout":                   "30000",
-		"idle_in_transaction_session_timeout": "30000",
-		"timezone":                            "UTC",
-	} {
-		pc.ConnConfig.RuntimeParams[k] = v
+	pc.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		if cfg.Params == ParamsRole {
+			if err := compareSettings(ctx, conn, useRole, settings); err != nil {
+				return err
+			}
+		}
+		if cfg.HoldOnFailover {
+			return holdIfMoved(ctx, conn)
+		}
+		return nil
 	}
 	if pc.ConnConfig.ConnectTimeout == 0 {
 		pc.ConnConfig.ConnectTimeout = 5 * time.Second
@@ -141,18 +151,30 @@ func (s *Store) Pool() *pgxpool.Pool { return s.pool }
 func (s *Store) Ping(ctx context.Context) error { return translate(s.pool.Ping(ctx)) }
 
 // OpenPool opens another pool on the same schema, for a part that brings its own statements (River). Its sessions have
-// the planner's defaults.
+// the planner's defaults and stay the caller's as long as it keeps a connection: url must not go through a pooler in transaction mode.
+// Errors: refund.ErrUnavailable, *SettingsError.
 func OpenPool(ctx context.Context, url, schema string, maxConns int32) (*pgxpool.Pool, error) {
 	pc, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("store: the database URL cannot be read: %w", err)
 	}
 	pc.MaxConns, pc.MaxConnLifetimeJitter, pc.PingTimeout = maxConns, 5*time.Minute, 2*time.Second
-	for k, v := range map[string]string{"application_name": "refundry-jobs", "search_path": pgx.Identifier{schema}.Sanitize(), "timezone": "UTC",
-		"statement_timeout": "60000", "idle_in_transaction_session_timeout": "30000"} {
-		pc.ConnConfig.RuntimeParams[k] = v
+	return openOwn(ctx, pc, "refundry-jobs", ownSettings(schema, map[string]string{"statement_timeout": "60000", "idle_in_transaction_session_timeout": "30000"}))
+}
+
+// openOwn opens a pool of sessions with settings of their own, and sees that they have them.
+func openOwn(ctx context.Context, pc *pgxpool.Config, name string, settings map[string]string) (*pgxpool.Pool, error) {
+	pc.ConnConfig.RuntimeParams["application_name"] = name
+	maps.Copy(pc.ConnConfig.RuntimeParams, settings)
+	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
 	}
-	return pgxpool.NewWithConfig(ctx, pc)
+	if err := firstConnection(ctx, pool, useOwn, settings); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return pool, nil
 }
 
 func (s *Store) readIdentity(ctx context.Context) error {

@@ -74,7 +74,8 @@ type Verifier struct {
 	onFinding func(refund.RefundRef, refund.Finding)
 }
 
-// OpenVerifier connects. Its sessions are read only and have the planner's defaults. The caller closes it.
+// OpenVerifier connects. Its sessions are read only and have the planner's defaults; cfg.URL must not go through a pooler in transaction
+// mode. The caller closes it.
 func OpenVerifier(ctx context.Context, cfg VerifyConfig) (*Verifier, error) {
 	if cfg.Schema == "" {
 		cfg.Schema = "refundry"
@@ -96,13 +97,10 @@ func OpenVerifier(ctx context.Context, cfg VerifyConfig) (*Verifier, error) {
 		return nil, fmt.Errorf("store: the database URL cannot be read: %w", err)
 	}
 	pc.MaxConns, pc.MinConns = 1, 0
-	for k, v := range map[string]string{"application_name": "refundry-verify", "search_path": pgx.Identifier{cfg.Schema}.Sanitize(), "timezone": "UTC",
-		"default_transaction_read_only": "on", "jit": "off", "work_mem": "64MB", "statement_timeout": "0", "idle_in_transaction_session_timeout": "60000"} {
-		pc.ConnConfig.RuntimeParams[k] = v
-	}
-	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	pool, err := openOwn(ctx, pc, "refundry-verify", ownSettings(cfg.Schema, map[string]string{"default_transaction_read_only": "on", "jit": "off",
+		"work_mem": "65536", "statement_timeout": "0", "idle_in_transaction_session_timeout": "60000"})) // work_mem in kB
 	if err != nil {
-		return nil, fmt.Errorf("store: %w", err)
+		return nil, err
 	}
 	v := &Verifier{cfg: cfg, db: verifyPool{pool}, pool: pool}
 	if err := v.learn(ctx, pool); err != nil {

@@ -13,7 +13,7 @@ func workflowStatements() map[string]string {
 	return map[string]string{
 		"loadRefundSQL": loadRefundSQL, "loadDispatchesSQL": loadDispatchesSQL, "loadAttemptsSQL": loadAttemptsSQL, "loadEffectsSQL": loadEffectsSQL,
 		"loadPaymentSQL": loadPaymentSQL, "loadFactsSQL": loadFactsSQL, "beginSnapshotSQL": beginSnapshotSQL, "endSnapshotSQL": endSnapshotSQL,
-		"claimSQL": claimSQL, "askSQL": askSQL, "postponeSQL": postponeSQL, "lockRefundSQL": lockRefundSQL, "lockPaymentSQL": lockPaymentSQL,
+		"claimSQL": claimSQL, "claimPooledSQL": claimPooledSQL, "askSQL": askSQL, "postponeSQL": postponeSQL, "lockRefundSQL": lockRefundSQL, "lockPaymentSQL": lockPaymentSQL,
 		"enteredSQL": enteredSQL, "answerAttemptSQL": answerAttemptSQL, "updateDispatchSQL": updateDispatchSQL, "markDispatchSQL": markDispatchSQL,
 		"insertDispatchSQL": insertDispatchSQL, "moveRefundSQL": moveRefundSQL, "touchRefundSQL": touchRefundSQL,
 		"updateBalancesSQL": updateBalancesSQL, "insertEffectSQL": insertEffectSQL, "updateEffectSQL": updateEffectSQL,

@@ -1,0 +1,84 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// connectionUse is what a connection is for, and so how it gets its settings.
+type connectionUse int
+
+const (
+	useHot  connectionUse = iota // the hot path, settings sent at its start
+	useRole                      // the hot path, settings of the role
+	useOwn                       // a session of its own, outside of the hot path
+)
+
+const (
+	adviceHot = "Let the database role have the settings: `refundry migrate --role NAME`, then --database-params=role, " +
+		"and the address of PostgreSQL itself in --database-url-direct (docs/operations.md)."
+	adviceOwn = "Migrations, job notifications and verification need sessions of their own: give the address of PostgreSQL itself, " +
+		"without the pooler, in --database-url-direct (docs/operations.md)."
+)
+
+const (
+	stateProtocolViolation  = "08P01" // how PgBouncer refuses a startup parameter; PostgreSQL itself answers 42704 or 22023
+	stateTooManyConnections = "53300"
+)
+
+// firstConnection makes the pool's first connection and compares its settings with what was sent. Errors: refund.ErrUnavailable with
+// an explanation of what is in the way, *SettingsError.
+func firstConnection(ctx context.Context, pool *pgxpool.Pool, use connectionUse, sent map[string]string) error {
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return explainConnect(ctx, pool.Config().ConnConfig, use, err)
+	}
+	defer conn.Release()
+	if len(sent) == 0 {
+		return nil
+	}
+	return compareSettings(ctx, conn.Conn(), use, sent)
+}
+
+// explainConnect translates why no connection was made, and says what to do where that is known.
+func explainConnect(ctx context.Context, cc *pgx.ConnConfig, use connectionUse, err error) error {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return translate(err)
+	}
+	switch {
+	case pg.Code == stateTooManyConnections:
+		return fmt.Errorf("store: PostgreSQL has no free connection for this program: max_connections of the server, or the CONNECTION LIMIT of the "+
+			"role or the database, is used up. Raise it, run fewer processes, or put a pooler in front (docs/operations.md): %w", translate(err))
+	case pg.Code == stateProtocolViolation && connectsWithoutParams(ctx, cc):
+		advice := adviceOwn
+		if use == useHot {
+			advice = adviceHot
+		}
+		return fmt.Errorf("store: the database URL leads to a pooler (PgBouncer or the like) that refuses settings when a connection starts. %s %w", advice, translate(err))
+	}
+	return translate(err)
+}
+
+// connectsWithoutParams tries the same connection with no startup parameters. A pooler that refused them lets this one in.
+func connectsWithoutParams(ctx context.Context, cc *pgx.ConnConfig) bool {
+	if len(cc.RuntimeParams) == 0 {
+		return false
+	}
+	bare := cc.Copy()
+	clear(bare.RuntimeParams)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	conn, err := pgx.ConnectConfig(ctx, bare)
+	if err != nil {
+		return false
+	}
+	_ = conn.Close(ctx)
+	return true
+}

@@ -1,0 +1,192 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// Params says how the connections of the hot path get their settings.
+type Params string
+
+const (
+	// ParamsStartup sends the settings when a connection starts. Poolers in transaction mode refuse that or drop them.
+	ParamsStartup Params = "startup"
+	// ParamsRole sends none: the database role has them, see RoleStatements, and every new connection is compared with them.
+	ParamsRole Params = "role"
+)
+
+// ParseParams reads the name of a Params; "" is ParamsStartup.
+func ParseParams(name string) (Params, error) {
+	switch p := Params(name); p {
+	case "":
+		return ParamsStartup, nil
+	case ParamsStartup, ParamsRole:
+		return p, nil
+	}
+	return "", fmt.Errorf("%q is not one of %s, %s", name, ParamsStartup, ParamsRole)
+}
+
+// defaultLockTimeout bounds the wait for a row lock on the hot path.
+const defaultLockTimeout = 2 * time.Second
+
+// hotSettings are what the hot path relies on: set-based look-ups must use their indexes (generic plans, no hash or sequential scans
+// over young tables), and nothing may wait for ever. Values are written as pg_settings shows them, in the unit of the setting.
+func hotSettings(schema string, lockTimeout time.Duration) map[string]string {
+	return map[string]string{
+		"search_path":                         pgx.Identifier{schema}.Sanitize(),
+		"plan_cache_mode":                     "force_generic_plan",
+		"enable_seqscan":                      "off",
+		"enable_hashjoin":                     "off",
+		"enable_mergejoin":                    "off",
+		"jit":                                 "off",
+		"join_collapse_limit":                 "1", // joins run in the order in which they are written: on young tables the planner's order is a guess
+		"lock_timeout":                        fmt.Sprint(lockTimeout.Milliseconds()),
+		"statement_timeout":                   "30000",
+		"idle_in_transaction_session_timeout": "30000",
+		"timezone":                            "UTC",
+	}
+}
+
+// ownSettings are those of a session that is used outside of the hot path: the planner's defaults, also where the role has the
+// settings of the hot path, and what more says.
+func ownSettings(schema string, more map[string]string) map[string]string {
+	out := map[string]string{
+		"search_path":         pgx.Identifier{schema}.Sanitize(),
+		"plan_cache_mode":     "auto",
+		"enable_seqscan":      "on",
+		"enable_hashjoin":     "on",
+		"enable_mergejoin":    "on",
+		"join_collapse_limit": "8",
+		"lock_timeout":        "0",
+		"timezone":            "UTC",
+	}
+	maps.Copy(out, more)
+	return out
+}
+
+// settingDifference is a setting of a connection that is not as it should be.
+type settingDifference struct{ name, has, wants string }
+
+// SettingsError says that a connection does not have the settings that were asked for. It counts as refund.ErrUnavailable: a running
+// process goes on when the settings are mended.
+type SettingsError struct {
+	role, database string
+	differences    []settingDifference
+	sent           connectionUse
+}
+
+// Error names every setting, its value and the wanted one, and the remedy.
+func (e *SettingsError) Error() string {
+	var b strings.Builder
+	switch e.sent {
+	case useRole:
+		fmt.Fprintf(&b, "store: role %q lacks settings in database %q that this program relies on:", e.role, e.database)
+	case useHot, useOwn:
+		b.WriteString("store: a pooler dropped settings that were sent when the connection started:")
+	}
+	for _, d := range e.differences {
+		fmt.Fprintf(&b, "\n  %s is %s, wanted %s", d.name, d.has, d.wants)
+	}
+	switch e.sent {
+	case useRole:
+		fmt.Fprintf(&b, "\nSet them with `refundry migrate --role %s`, then let the pooler open new connections (PgBouncer: RECONNECT): "+
+			"a connection keeps the settings that it began with.", e.role)
+	case useHot:
+		b.WriteString("\n" + adviceHot)
+	case useOwn:
+		b.WriteString("\n" + adviceOwn)
+	}
+	return b.String()
+}
+
+// Is makes the error one of the class refund.ErrUnavailable.
+func (e *SettingsError) Is(target error) bool { return target == refund.ErrUnavailable }
+
+const settingsSQL = `SELECT session_user::text, current_database()::text, lower(s.name), s.setting FROM pg_settings s WHERE lower(s.name) = ANY($1)`
+
+// compareSettings gives a *SettingsError unless the connection has all the wanted settings.
+func compareSettings(ctx context.Context, conn *pgx.Conn, use connectionUse, wanted map[string]string) error {
+	names := slices.Sorted(maps.Keys(wanted))
+	rows, err := conn.Query(ctx, settingsSQL, pgx.QueryExecModeExec, names) // leaves no prepared statement on a pooler's connection
+	if err != nil {
+		return translate(err)
+	}
+	e := &SettingsError{sent: use}
+	has := map[string]string{}
+	var name, value string
+	if _, err := pgx.ForEachRow(rows, []any{&e.role, &e.database, &name, &value}, func() error { has[name] = value; return nil }); err != nil {
+		return translate(err)
+	}
+	for _, n := range names {
+		if unquoted(has[n]) != unquoted(wanted[n]) {
+			e.differences = append(e.differences, settingDifference{n, has[n], wanted[n]})
+		}
+	}
+	if len(e.differences) > 0 {
+		return e
+	}
+	return nil
+}
+
+// unquoted makes both ways to write a single name in search_path equal. Names of schemas need no quotes, see schemaNamePattern.
+func unquoted(v string) string { return strings.Trim(v, `"`) }
+
+// RoleStatements are the statements that give a role the settings of the hot path, in the database that url names. They need the right
+// to alter the role; a role may alter itself. Nothing is connected to.
+func RoleStatements(url, role, schema string) ([]string, error) {
+	cc, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("store: the database URL cannot be read: %w", err)
+	}
+	return roleStatements(role, cmp.Or(cc.Database, cc.User), schema)
+}
+
+func roleStatements(role, database, schema string) ([]string, error) {
+	if err := checkSchemaName(schema); err != nil {
+		return nil, err
+	}
+	var out []string
+	settings := hotSettings(schema, defaultLockTimeout)
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		value := settings[name]
+		if name != "search_path" {
+			value = "'" + value + "'"
+		}
+		out = append(out, fmt.Sprintf("ALTER ROLE %s IN DATABASE %s SET %s TO %s", pgx.Identifier{role}.Sanitize(), pgx.Identifier{database}.Sanitize(), name, value))
+	}
+	return out, nil
+}
+
+// SetRole gives the role the settings of the hot path in the database of url, all or none. Connections that are open keep what they have.
+func SetRole(ctx context.Context, url, role, schema string) (database string, err error) {
+	cc, err := pgx.ParseConfig(url)
+	if err != nil {
+		return "", fmt.Errorf("store: the database URL cannot be read: %w", err)
+	}
+	cc.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol // works through a pooler, too
+	conn, err := pgx.ConnectConfig(ctx, cc)
+	if err != nil {
+		return "", explainConnect(ctx, cc, useOwn, err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	if err := conn.QueryRow(ctx, `SELECT current_database()`).Scan(&database); err != nil {
+		return "", translate(err)
+	}
+	statements, err := roleStatements(role, database, schema)
+	if err != nil {
+		return "", err
+	}
+	if _, err := conn.Exec(ctx, strings.Join(statements, ";\n")); err != nil { // one message is one transaction
+		return "", fmt.Errorf("store: role %q: %w", role, err)
+	}
+	return database, nil
+}
