@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refundry/refundry/internal/devdb"
 	"github.com/refundry/refundry/internal/devdb/dbtest"
 	"github.com/refundry/refundry/test/e2e/harness"
 )
@@ -18,15 +19,21 @@ import (
 // nothing is lost, and the server goes on without a restart and without a goroutine more.
 func TestDatabaseAway(t *testing.T) {
 	t.Parallel()
+	postgres := dbtest.Server(t, nil)
+	harness.MustVerb(t, "migrate", "--database-url", postgres.URL())
+	databaseAway(t, postgres, postgres.URL())
+}
+
+// databaseAway has a server on the migrated database work through another URL, with more flags, while PostgreSQL goes and comes back.
+func databaseAway(t *testing.T, postgres *devdb.DB, through string, flags ...string) {
+	t.Helper()
 	const total, first = 120, 40
 	ctx := bounded(t, 4*time.Minute)
-	postgres := dbtest.Server(t, nil)
 	url := postgres.URL()
-	harness.MustVerb(t, "migrate", "--database-url", url)
 	harness.AddTenant(t, url, "shop")
 	key := harness.AddKey(t, url, "shop", "checkout", caller)
 	channel := harness.StartSimulator(t)
-	server := harness.Serve(t, url, harness.Account(channel, "demo", "keyed-queryable", "shop"), "api,worker")
+	server := harness.Serve(t, through, harness.Account(channel, "demo", "keyed-queryable", "shop"), "api,worker", flags...)
 	client := server.Client(key)
 	for i := range 20 { // every pool is warm
 		client.Accept(ctx, request(name("warm", i), 100, 100))

@@ -35,28 +35,36 @@ func TestMigrate(t *testing.T) {
 // replicas are processes with different roles on one database. Each test below begins and ends without a worker.
 type replicas struct {
 	url, config string
+	flags       []string // of every process
 	channel     *harness.Simulator
 	sim         *harness.Sim
 	a, b        *harness.Client // of two tenants
 }
 
 func (r replicas) worker(t *testing.T) *harness.Replica {
-	return harness.Serve(t, r.url, r.config, "worker")
+	return harness.Serve(t, r.url, r.config, "worker", r.flags...)
 }
 
 // TestReplicas: processes share the work of one database, and one takes over what another one had begun.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
+	url := dbtest.New(t)
+	harness.MustVerb(t, "migrate", "--database-url", url)
+	shareWork(t, url, replicas{url: url})
+}
+
+// shareWork runs processes as r says on the migrated database at url.
+func shareWork(t *testing.T, url string, r replicas) {
+	t.Helper()
 	ctx := bounded(t, 3*time.Minute)
-	r := replicas{url: dbtest.New(t), channel: harness.StartSimulator(t)}
-	harness.MustVerb(t, "migrate", "--database-url", r.url)
+	r.channel = harness.StartSimulator(t)
 	for _, tenant := range []string{"shop-a", "shop-b"} {
-		harness.AddTenant(t, r.url, tenant)
+		harness.AddTenant(t, url, tenant)
 	}
 	r.config, r.sim = harness.Account(r.channel, "demo", "keyed-queryable", "shop-a", "shop-b"), r.channel.Sim()
-	api := harness.Serve(t, r.url, r.config, "api")
-	r.a = api.Client(harness.AddKey(t, r.url, "shop-a", "checkout", caller))
-	r.b = api.Client(harness.AddKey(t, r.url, "shop-b", "checkout", caller))
+	api := harness.Serve(t, r.url, r.config, "api", r.flags...)
+	r.a = api.Client(harness.AddKey(t, url, "shop-a", "checkout", caller))
+	r.b = api.Client(harness.AddKey(t, url, "shop-b", "checkout", caller))
 	for _, part := range []struct {
 		name string
 		run  func(context.Context, *testing.T, replicas)
@@ -69,8 +77,8 @@ func TestReplicas(t *testing.T) {
 	} {
 		t.Run(part.name, func(t *testing.T) { part.run(ctx, t, r) })
 	}
-	harness.OpenDB(t, r.url).CheckPromises(ctx)
-	harness.Verify(t, r.url)
+	harness.OpenDB(t, url).CheckPromises(ctx)
+	harness.Verify(t, url)
 }
 
 func rolesShare(ctx context.Context, t *testing.T, r replicas) {

@@ -37,8 +37,15 @@ const tailLines = 60
 // start runs the program and watches its output for the line that isReady knows. The process is killed with the test.
 func start(t testing.TB, name string, isReady func(line string) bool, args ...string) *Process {
 	t.Helper()
-	p := &Process{t: t, name: name, cmd: exec.Command(Binary(t), args...), ready: make(chan string, 1), ended: make(chan struct{})}
-	p.cmd.Env, p.cmd.SysProcAttr = environment(nil), endWithParent()
+	cmd := exec.Command(Binary(t), args...)
+	cmd.Env, cmd.SysProcAttr = environment(nil), endWithParent()
+	return startCommand(t, name, isReady, cmd)
+}
+
+// startCommand is start for another program.
+func startCommand(t testing.TB, name string, isReady func(line string) bool, cmd *exec.Cmd) *Process {
+	t.Helper()
+	p := &Process{t: t, name: name, cmd: cmd, ready: make(chan string, 1), ended: make(chan struct{})}
 	out, err := p.cmd.StdoutPipe()
 	if err == nil {
 		var errs io.ReadCloser

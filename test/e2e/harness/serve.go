@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -54,8 +55,8 @@ type Replica struct {
 	api string // "" for one without the role api
 }
 
-// Serve starts a replica on a migrated database. config is the YAML file's text, roles as in --roles.
-func Serve(t testing.TB, databaseURL, config, roles string) *Replica {
+// Serve starts a replica on a migrated database. config is the YAML file's text, roles as in --roles, more are further flags.
+func Serve(t testing.TB, databaseURL, config, roles string, more ...string) *Replica {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "refundry.yaml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
@@ -63,7 +64,7 @@ func Serve(t testing.TB, databaseURL, config, roles string) *Replica {
 	}
 	r := &Replica{t: t}
 	r.Process = start(t, "refundry serve "+roles, func(line string) bool { return strings.Contains(line, `"msg":"ready"`) },
-		"serve", "--database-url", databaseURL, "--config", file, "--listen", "127.0.0.1:0", "--roles", roles, "--workers", "8")
+		slices.Concat([]string{"serve", "--database-url", databaseURL, "--config", file, "--listen", "127.0.0.1:0", "--roles", roles, "--workers", "8"}, more)...)
 	var said struct{ API string }
 	if err := json.Unmarshal([]byte(r.waitReady()), &said); err != nil {
 		t.Fatal(err)
