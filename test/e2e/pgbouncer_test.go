@@ -72,7 +72,7 @@ func TestPgBouncerDatabaseAway(t *testing.T) {
 func TestPgBouncerJobsAreNotified(t *testing.T) {
 	t.Parallel()
 	p := newPooled(t)
-	ctx := bounded(t, time.Minute)
+	ctx := bounded(t, 2*time.Minute)
 	harness.MustVerb(t, "migrate", "--role", p.role, "--database-url", p.direct)
 	harness.AddTenant(t, p.direct, "shop")
 	channel := harness.StartSimulator(t)
@@ -147,9 +147,9 @@ func TestPgBouncerThatDropsSettings(t *testing.T) {
 // TestNoFreeConnection: a full server is told from one that is away.
 func TestNoFreeConnection(t *testing.T) {
 	t.Parallel()
-	ctx := bounded(t, time.Minute)
 	direct := dbtest.New(t)
 	harness.MustVerb(t, "migrate", "--database-url", direct)
+	ctx := bounded(t, 2*time.Minute)
 	conn, err := pgx.Connect(ctx, direct)
 	if err != nil {
 		t.Fatal(err)
