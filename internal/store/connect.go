@@ -23,7 +23,8 @@ const (
 const (
 	adviceHot = "Let the database role have the settings: `refundry migrate --role NAME`, then --database-params=role, " +
 		"and the address of PostgreSQL itself in --database-url-direct (docs/operations.md)."
-	adviceOwn = "Migrations, job notifications and verification need sessions of their own: give the address of PostgreSQL itself, " +
+	adviceRole = "Leave out what --database-url has behind its question mark, except for TLS."
+	adviceOwn  = "Migrations, job notifications and verification need sessions of their own: give the address of PostgreSQL itself, " +
 		"without the pooler, in --database-url-direct (docs/operations.md)."
 )
 
@@ -57,10 +58,7 @@ func explainConnect(ctx context.Context, cc *pgx.ConnConfig, use connectionUse, 
 		return fmt.Errorf("store: PostgreSQL has no free connection for this program: max_connections of the server, or the CONNECTION LIMIT of the "+
 			"role or the database, is used up. Raise it, run fewer processes, or put a pooler in front (docs/operations.md): %w", translate(err))
 	case pg.Code == stateProtocolViolation && connectsWithoutParams(ctx, cc):
-		advice := adviceOwn
-		if use == useHot {
-			advice = adviceHot
-		}
+		advice := map[connectionUse]string{useHot: adviceHot, useRole: adviceRole, useOwn: adviceOwn}[use]
 		return fmt.Errorf("store: the database URL leads to a pooler (PgBouncer or the like) that refuses settings when a connection starts. %s %w", advice, translate(err))
 	}
 	return translate(err)

@@ -104,6 +104,7 @@ func TestPgBouncerRefused(t *testing.T) {
 	option := []string{"pooler", "--database-params=role", "--database-url-direct", "migrate --role"}
 	refused(t, option, "serve", "--database-url", p.through)
 	refused(t, option, "tenant", "list", "--database-url", p.through)
+	refused(t, []string{"pooler", "behind its question mark"}, "tenant", "list", "--database-url", p.through+"&jit=off", "--database-params", "role")
 	direct := []string{"pooler", "--database-url-direct"}
 	refused(t, direct, "migrate", "--database-url", p.through)
 	refused(t, direct, "verify", "--database-url", p.through)
