@@ -14,6 +14,7 @@ help: ## List the verbs
 
 run: ## Build and run everything on this machine: API, worker, PostgreSQL, simulated channel (RUN_FLAGS='--listen …')
 	@scripts/deps postgres
+	@scripts/datadir $(RUN_FLAGS)
 	@$(MAKE) --no-print-directory build
 	@exec bin/refundry dev $(RUN_FLAGS)
 

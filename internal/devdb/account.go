@@ -20,25 +20,29 @@ const DefaultName = ".refundry"
 // systemDir takes its place when the server's user cannot reach the former.
 const systemDir = "/var/lib/refundry"
 
-// DefaultDir is where a local server keeps its data when nobody says otherwise:
-// ./.refundry, or /var/lib/refundry when this process is root and the user that
-// PostgreSQL runs as cannot enter the working directory (a clone under root's
-// home, for example).
+// DefaultDir is the folder of a local server when no other is configured, as an
+// absolute path: .refundry in the working directory, or /var/lib/refundry when
+// this process is root and PostgreSQL's user cannot enter the working directory
+// (a clone under root's home, for example).
 func DefaultDir() string { return defaultDir(context.Background()) }
 
 func defaultDir(ctx context.Context) string {
+	dir, err := filepath.Abs(DefaultName)
+	if err != nil {
+		return systemDir // the working directory is gone
+	}
 	acct, err := serverAccount()
 	if err != nil {
-		return DefaultName
+		return dir
 	}
-	probe := DefaultName
+	probe := dir
 	if _, err := os.Stat(probe); err != nil {
-		probe = "."
+		probe = filepath.Dir(dir)
 	}
 	if acct.enter(ctx, probe) != nil {
 		return systemDir
 	}
-	return DefaultName
+	return dir
 }
 
 // account is the user that the server's processes run as. PostgreSQL refuses to
@@ -88,8 +92,13 @@ func (a account) own(path string) error {
 
 // enter tells whether the account can make dir its working directory. It asks
 // the kernel by trying, since mode bits alone do not know about ACLs or mounts:
-// a child changes its user first and its directory second.
+// a child changes its user first and its directory second. The path is made
+// absolute: a child inherits the working directory, so "." can always be entered.
 func (a account) enter(ctx context.Context, dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", "exit 0")
@@ -97,12 +106,8 @@ func (a account) enter(ctx context.Context, dir string) error {
 	cmd.Env = serverEnv()
 	cmd.SysProcAttr = a.sysProcAttr()
 	if err := cmd.Run(); err != nil {
-		abs, absErr := filepath.Abs(dir)
-		if absErr != nil {
-			abs = dir
-		}
 		return fmt.Errorf("PostgreSQL runs as user %s, which cannot enter %s: "+
-			"choose a folder whose parents all let others pass (chmod o+x): %w", a.name, abs, err)
+			"choose a folder whose parents all let others pass (chmod o+x), with --data: %w", a.name, dir, err)
 	}
 	return nil
 }
