@@ -1,6 +1,8 @@
 # The verbs of the house. `make help` lists them.
 SHELL := bash
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+export GOTOOLCHAIN := $(shell scripts/toolchain)
 RUN_FLAGS ?=
 SEEDS ?= 400000
 KILLS ?= 600
@@ -30,8 +32,8 @@ conformance: ## The brokers' conformance suite at full length, the flood and all
 audit: ## Known vulnerabilities (govulncheck on a pinned database) and module checksums
 	@scripts/audit
 
-build: ## Build bin/refundry
-	go build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/refundry ./cmd/server
+build: ## Build bin/refundry: static, and the same bytes from the same source (scripts/reproducible checks)
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w -buildid= -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/refundry ./cmd/server
 
 generate: ## Make the generated code and documents anew
 	go generate ./...

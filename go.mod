@@ -2,6 +2,8 @@ module github.com/refundry/refundry
 
 go 1.26.0
 
+toolchain go1.27.3
+
 require (
 	github.com/cloudevents/sdk-go/v2 v2.16.2
 	github.com/getkin/kin-openapi v0.153.0

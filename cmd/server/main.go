@@ -11,8 +11,11 @@ import (
 	"syscall"
 )
 
-// version is set at build time.
-var version = "dev"
+// version and commit are set at build time (make build).
+var (
+	version = "dev"
+	commit  = "unknown"
+)
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
