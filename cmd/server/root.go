@@ -46,7 +46,7 @@ Every flag can also be given as an environment variable: --database-url is REFUN
 		},
 	}
 	root.AddCommand(devCommand(), serveCommand(), migrateCommand(), simulateCommand(), benchCommand(), tenantCommand(), keyCommand(), configCommand(),
-		verifyCommand(), epochCommand(), exportCommand())
+		verifyCommand(), epochCommand(), exportCommand(), versionCommand())
 	return root
 }
 

@@ -61,6 +61,7 @@ type app struct {
 // newApp connects everything; nothing runs before start.
 func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 	a = &app{cfg: cfg, log: cfg.log, metrics: telemetry.New()}
+	a.metrics.SetBuild(thisBuild().Version, thisBuild().Commit, thisBuild().Go)
 	defer func() {
 		if err != nil {
 			a.close()
@@ -166,7 +167,7 @@ func (a *app) openAPI(channels *channel.Registry) (err error) {
 	a.api, err = httpapi.New(httpapi.Config{Door: a.door, Refunds: a.store, Actions: actions{a.store, a.runner, a.log}, Payments: a.store, Keys: a.store, Cases: a.store,
 		Events: bridge.Codec{}, Parking: a.store, Messages: a.store,
 		Parked: parkingLot{a.store, bridge.Redriver{Lot: a.store, Door: a.door, NewRID: store.NewRID, Log: a.log}}, Notices: noticeDesk{channels, a.store}, NoticeSeen: a.metrics.Notice,
-		Metrics: a.metrics.Handler(), Log: a.log,
+		Metrics: a.metrics.Handler(), Build: thisBuild(), Log: a.log,
 		Ready: []httpapi.ReadyCheck{
 			{Name: "database", Check: a.store.Ping},
 			{Name: "migrations", Check: func(ctx context.Context) error { return store.CheckMigrated(ctx, a.store.Pool(), a.cfg.schema) }},

@@ -21,6 +21,7 @@ func (s *service) mount(c Config) (http.Handler, error) {
 	})
 	root.Get("/livez", s.livez)
 	root.Get("/readyz", s.readyz)
+	root.Get("/version", s.version)
 	if c.Metrics != nil {
 		root.Method(http.MethodGet, "/metrics", c.Metrics)
 	}

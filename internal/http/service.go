@@ -138,6 +138,7 @@ type Config struct {
 	NoticeSeen func(account, outcome string)
 	Ready      []ReadyCheck     // for /readyz, asked in order
 	Metrics    http.Handler     // for /metrics; nil = the path does not exist
+	Build      Build            // for /version
 	Log        *slog.Logger     // default: discards
 	Clock      func() time.Time // default: time.Now
 	Limits     Limits
@@ -160,6 +161,7 @@ type service struct {
 	noticeSeen func(account, outcome string)
 
 	ready    []ReadyCheck
+	build    Build
 	clock    func() time.Time
 	limits   Limits
 	waiters  chan struct{} // one token per waiting request
@@ -187,7 +189,7 @@ func newService(c Config) (*service, error) {
 	limits := c.Limits.withDefaults()
 	s := &service{door: c.Door, refunds: c.Refunds, actions: c.Actions, payments: c.Payments, events: c.Events, parking: c.Parking, messages: c.Messages, parked: c.Parked, cases: c.Cases, notices: c.Notices,
 		noticeSeen: c.NoticeSeen,
-		ready:      c.Ready, clock: c.Clock, limits: limits, waiters: make(chan struct{}, limits.Waiters), stopping: make(chan struct{}),
+		ready:      c.Ready, build: c.Build, clock: c.Clock, limits: limits, waiters: make(chan struct{}, limits.Waiters), stopping: make(chan struct{}),
 		problems: newProblems(c.Log), auth: &authenticator{keys: newKeyCache(c.Keys, limits.KeyTTL, c.Clock), clock: c.Clock}}
 	spec, err := oapi.GetSpec()
 	if err != nil {

@@ -60,6 +60,7 @@ func Definitions() []Definition {
 		{"effects_per_refund_max", Gauge, nil, "Most effects that stand for one refund, as the continuous check last saw it. Above 1 money moved twice."},
 		{"over_refunded_minor_units", Gauge, []string{"currency"}, "Minor units refunded beyond what was captured, over all payments."},
 		{"sending_held", Gauge, nil, "1 while nothing is sent since the database was restored or failed over (refundry epoch), else 0."},
+		{"build_info", Gauge, []string{"version", "commit", "go"}, "Always 1; the labels tell which build runs and which Go built it."},
 	}
 }
 
@@ -74,6 +75,7 @@ type Metrics struct {
 	accept, duration                              prometheus.Histogram
 	refunds, oldest, parked                       *prometheus.GaugeVec
 	promises                                      promiseMetrics
+	build                                         *prometheus.GaugeVec
 	cases                                         prometheus.Gauge
 }
 
@@ -114,6 +116,7 @@ func New() *Metrics {
 	m.promises = promiseMetrics{violations: gauge("invariant_violations"), most: gauge("effects_per_refund_max").WithLabelValues(),
 		excess: gauge("over_refunded_minor_units"), held: gauge("sending_held").WithLabelValues()}
 	m.refunds, m.oldest, m.parked, m.cases = gauge("open_refunds"), gauge("oldest_age_seconds"), gauge("parked"), gauge("cases_open").WithLabelValues()
+	m.build = gauge("build_info")
 	return m
 }
 

@@ -24,6 +24,7 @@ func TestEveryMetricOfThePageIsServed(t *testing.T) {
 	m.Final(time.Second)
 	m.SetBacklog(Backlog{Refunds: map[string]int{"PENDING": 3}, Parked: map[string]int{"waiting": 1}, Cases: 1}, []string{"PENDING", "UNKNOWN"})
 	m.SetPromises(map[string]int64{"P1": 0}, 1, map[string]int64{"USD": 0})
+	m.SetBuild("v0.1.0", "0123abcd", "go1.27.3")
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	for _, d := range Definitions() {
@@ -31,7 +32,8 @@ func TestEveryMetricOfThePageIsServed(t *testing.T) {
 			t.Errorf("%s is on the page and not served", d.Name)
 		}
 	}
-	for _, line := range []string{`refundry_open_refunds{state="PENDING"} 3`, `refundry_open_refunds{state="UNKNOWN"} 0`, `refundry_takeovers_total 2`} {
+	for _, line := range []string{`refundry_open_refunds{state="PENDING"} 3`, `refundry_open_refunds{state="UNKNOWN"} 0`, `refundry_takeovers_total 2`,
+		`refundry_build_info{commit="0123abcd",go="go1.27.3",version="v0.1.0"} 1`} {
 		if !strings.Contains(w.Body.String(), line) {
 			t.Errorf("missing line %q", line)
 		}
