@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refundry/refundry/internal/bench"
+	"github.com/refundry/refundry/internal/channel/plain"
 	"github.com/refundry/refundry/internal/config"
 	"github.com/refundry/refundry/internal/devdb"
 	httpapi "github.com/refundry/refundry/internal/http"
@@ -176,7 +177,7 @@ func (p *benchPlace) openDoor(ctx context.Context, schema string, tenant refund.
 		return bench.Target{}, err
 	}
 	book := &accountBook{}
-	contract, _ := refund.Profile(refund.ProfileKeyedQueryable)
+	contract, _ := plain.Kind.Contract(plain.KeyedQueryable)
 	book.set(map[string]store.SyncedAccount{demoTenant: {Contract: contract, Tenants: map[refund.TenantID]bool{tenant.ID: true}}})
 	s, err := store.Open(ctx, store.Config{URL: p.url, Schema: schema, Enqueuer: enqueuer, Accounts: book})
 	if err != nil {
@@ -206,9 +207,13 @@ func (p *benchPlace) openHTTP(work bool) func(ctx context.Context, schema string
 		if err != nil {
 			return target, err
 		}
+		settings, err := config.SettingsOf(plain.Settings{Endpoint: sim.url()})
+		if err != nil {
+			return target, err
+		}
 		a, err := newApp(ctx, appConfig{databaseURL: p.url, schema: schema, listen: "127.0.0.1:0", api: true, worker: work, workers: 32, log: p.log,
-			file: config.File{Accounts: map[string]config.Account{demoTenant: {Channel: "plain", Endpoint: sim.url(), Tenants: []string{tenant.Code},
-				Contract: config.Contract{Profile: refund.ProfileKeyedQueryable}}}}})
+			file: config.File{Accounts: map[string]config.Account{demoTenant: {Channel: plain.Kind.Name, Settings: settings, Tenants: []string{tenant.Code},
+				Contract: config.Contract{Profile: plain.KeyedQueryable}}}}})
 		if err != nil {
 			return target, err
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/refundry/refundry/internal/bench"
 	"github.com/refundry/refundry/internal/bridge"
 	"github.com/refundry/refundry/internal/bridge/nats"
+	"github.com/refundry/refundry/internal/channel/plain"
 	"github.com/refundry/refundry/internal/devnats"
 	"github.com/refundry/refundry/internal/jobs"
 	"github.com/refundry/refundry/internal/refund"
@@ -43,7 +44,7 @@ func (p *benchPlace) openBench(ctx context.Context, schema string, tenant refund
 		return nil, nil, err
 	}
 	book := &accountBook{}
-	contract, _ := refund.Profile(refund.ProfileKeyedQueryable)
+	contract, _ := plain.Kind.Contract(plain.KeyedQueryable)
 	book.set(map[string]store.SyncedAccount{demoTenant: {Contract: contract, Tenants: map[refund.TenantID]bool{tenant.ID: true}}})
 	s, err := store.Open(ctx, store.Config{URL: p.url, Schema: schema, Enqueuer: enqueuer, Accounts: book})
 	if err != nil {

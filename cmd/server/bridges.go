@@ -8,29 +8,21 @@ import (
 	"slices"
 
 	"github.com/refundry/refundry/internal/bridge"
-	"github.com/refundry/refundry/internal/bridge/nats"
 	"github.com/refundry/refundry/internal/config"
 	"github.com/refundry/refundry/internal/store"
 	"github.com/refundry/refundry/internal/telemetry"
 )
 
-// openBridges makes the configured bridges; nothing is dialed before they start. Adding a broker is one case.
+// openBridges makes the configured bridges; nothing is dialed before they start.
 func (a *app) openBridges() error {
 	if !a.cfg.bridge {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.cfg.file.Bridges)) {
 		c := a.cfg.file.Bridges[name]
-		var open bridge.Opener
-		var err error
-		switch c.Broker {
-		case "nats":
-			open, err = a.openNATS(name, c)
-		default:
-			err = fmt.Errorf("no broker %q", c.Broker)
-		}
+		open, err := a.openBroker(name, c)
 		if err != nil {
-			return fmt.Errorf("bridge %s: %w", name, err)
+			return config.At("bridges."+name, err)
 		}
 		b, err := bridge.New(bridge.Config{Name: name, Broker: c.Broker, Open: open, Door: a.door, DeadLetters: a.store, Tenants: a.store, Allowed: c.Tenants,
 			MaxBatch: c.Batch, Rate: c.Rate, Logger: a.log, Observe: bridgeObserver{a.metrics}})
@@ -42,23 +34,16 @@ func (a *app) openBridges() error {
 	return nil
 }
 
-func (a *app) openNATS(name string, c config.Bridge) (bridge.Opener, error) {
-	out := nats.Config{URL: c.URL, Stream: c.Stream, Durable: "refundry-" + name, Subjects: c.Subjects, CreateStream: c.CreateStream, Logger: a.log.With("bridge", name)}
-	if t := c.TLS; t != nil {
-		out.TLS = nats.TLS{CAFile: t.CA, CertFile: t.Cert, KeyFile: t.Key}
+func (a *app) openBroker(name string, c config.Bridge) (bridge.Opener, error) {
+	kind, known := brokerKind(c.Broker)
+	if !known {
+		return nil, fmt.Errorf("no broker %q", c.Broker)
 	}
-	if k := c.Credentials; k != nil {
-		token, err := k.Token.Read()
-		if err != nil {
-			return nil, fmt.Errorf("credentials.token: %w", err)
-		}
-		password, err := k.Password.Read()
-		if err != nil {
-			return nil, fmt.Errorf("credentials.password: %w", err)
-		}
-		out.Credentials = nats.Credentials{File: k.File, NKeyFile: k.NKey, Token: token, User: k.User, Password: password}
+	settings, err := kind.Settings(c.Settings.Node())
+	if err != nil {
+		return nil, err
 	}
-	return nats.Opener(out)
+	return kind.Open(settings, bridge.Deps{Consumer: name, Logger: a.log.With("bridge", name)})
 }
 
 // stopBridges drains all of them at once.

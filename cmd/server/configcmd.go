@@ -4,10 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
-	"sort"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,41 +19,24 @@ func configCommand() *cobra.Command {
 		Long:    "Reads the file and the secrets that it names, and shows what it means. Secrets are never shown.",
 		Example: "  refundry config check refundry.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f, err := config.Load(args[0])
+			f, err := config.Load(args[0], configKinds())
 			if err != nil {
 				return err
 			}
-			var faults []error
-			names := make([]string, 0, len(f.Accounts))
-			for name := range f.Accounts {
-				names = append(names, name)
-			}
-			sort.Strings(names)
-			for _, name := range names {
-				if _, err := f.Accounts[name].Secret.Read(); err != nil {
-					faults = append(faults, fmt.Errorf("accounts.%s: %w", name, err))
-				}
-			}
-			faults = append(faults, bridgeSecrets(f)...)
-			if err := errors.Join(faults...); err != nil {
+			accounts, bridges, err := readSettings(f)
+			if err != nil {
 				return err
 			}
 			if c.json {
-				return printJSON(cmd, map[string]any{"ok": true, "accounts": names, "bridges": slices.Sorted(maps.Keys(f.Bridges))})
+				return printJSON(cmd, map[string]any{"ok": true, "accounts": slices.Sorted(maps.Keys(f.Accounts)), "bridges": slices.Sorted(maps.Keys(f.Bridges))})
 			}
-			if err := printBridges(cmd, f); err != nil {
-				return err
-			}
-			var rows [][]any
-			for _, name := range names {
-				a := f.Accounts[name]
-				secret := "none"
-				if a.Secret != nil {
-					secret = "set"
+			if len(bridges) > 0 {
+				if err := printTable(cmd, "BRIDGE\tBROKER\tTENANTS\tSETTINGS", bridges); err != nil {
+					return err
 				}
-				rows = append(rows, []any{name, a.Channel, a.Endpoint, a.Tenants, a.Contract.Profile, secret})
+				fmt.Fprintln(cmd.OutOrStdout())
 			}
-			return printTable(cmd, "ACCOUNT\tCHANNEL\tENDPOINT\tTENANTS\tCONTRACT\tSECRET", rows)
+			return printTable(cmd, "ACCOUNT\tCHANNEL\tTENANTS\tCONTRACT\tSETTINGS", accounts)
 		},
 	}
 	check.Flags().BoolVar(&c.json, "json", false, "print data as JSON")
@@ -64,55 +44,29 @@ func configCommand() *cobra.Command {
 	return cmd
 }
 
-// bridgeSecrets reads what bridges need and tells what cannot be read.
-func bridgeSecrets(f config.File) []error {
+// readSettings gives every account's and every bridge's settings to its kind, reads what they name and returns them as rows of tables.
+// The error lists all that cannot be read.
+func readSettings(f config.File) (accounts, bridges [][]any, err error) {
 	var faults []error
-	note := func(at string, err error) {
+	for _, name := range slices.Sorted(maps.Keys(f.Accounts)) {
+		a := f.Accounts[name]
+		kind, _ := channelKind(a.Channel)
+		s, err := kind.Settings(a.Settings.Node())
 		if err != nil {
-			faults = append(faults, fmt.Errorf("%s: %w", at, err))
+			return nil, nil, config.At("accounts."+name, err)
 		}
+		faults = append(faults, config.At("accounts."+name, s.Readable()))
+		accounts = append(accounts, []any{name, a.Channel, a.Tenants, a.Contract.Profile, s.Summary()})
 	}
-	readable := func(at, path string) {
-		if path == "" {
-			return
-		}
-		file, err := os.Open(path)
-		if err == nil {
-			err = file.Close()
-		}
-		note(at, err)
-	}
-	for _, name := range slices.Sorted(maps.Keys(f.Bridges)) {
-		at := "bridges." + name
-		if t := f.Bridges[name].TLS; t != nil {
-			readable(at+".tls.ca", t.CA)
-			readable(at+".tls.cert", t.Cert)
-			readable(at+".tls.key", t.Key)
-		}
-		if c := f.Bridges[name].Credentials; c != nil {
-			readable(at+".credentials.file", c.File)
-			readable(at+".credentials.nkey", c.NKey)
-			_, err := c.Token.Read()
-			note(at+".credentials.token", err)
-			_, err = c.Password.Read()
-			note(at+".credentials.password", err)
-		}
-	}
-	return faults
-}
-
-func printBridges(cmd *cobra.Command, f config.File) error {
-	if len(f.Bridges) == 0 {
-		return nil
-	}
-	var rows [][]any
 	for _, name := range slices.Sorted(maps.Keys(f.Bridges)) {
 		b := f.Bridges[name]
-		rows = append(rows, []any{name, b.Broker, b.URL, b.Stream, strings.Join(b.Subjects, ","), b.Tenants})
+		kind, _ := brokerKind(b.Broker)
+		s, err := kind.Settings(b.Settings.Node())
+		if err != nil {
+			return nil, nil, config.At("bridges."+name, err)
+		}
+		faults = append(faults, config.At("bridges."+name, s.Readable()))
+		bridges = append(bridges, []any{name, b.Broker, b.Tenants, s.Summary()})
 	}
-	if err := printTable(cmd, "BRIDGE\tBROKER\tURL\tSTREAM\tSUBJECTS\tTENANTS", rows); err != nil {
-		return err
-	}
-	fmt.Fprintln(cmd.OutOrStdout())
-	return nil
+	return accounts, bridges, errors.Join(faults...)
 }

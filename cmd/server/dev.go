@@ -12,10 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refundry/refundry/internal/bridge/nats"
+	"github.com/refundry/refundry/internal/channel/plain"
 	"github.com/refundry/refundry/internal/config"
 	"github.com/refundry/refundry/internal/devdb"
 	"github.com/refundry/refundry/internal/devnats"
-	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/simulator"
 	"github.com/refundry/refundry/internal/store"
 )
@@ -134,7 +135,11 @@ func (s *devStack) build(ctx context.Context, f devFlags, log *slog.Logger) (*ap
 	if demo, err = prepareDemo(ctx, db.URL(), f.dir); err != nil {
 		return nil, demo, err
 	}
-	a, err := newApp(ctx, appConfig{databaseURL: db.URL(), schema: "refundry", listen: f.listen, file: demoConfig(s.sim.url(), s.nats.URL(), secretFile, f.caseAfter),
+	file, err := demoConfig(s.sim.url(), s.nats.URL(), secretFile, f.caseAfter)
+	if err != nil {
+		return nil, demo, err
+	}
+	a, err := newApp(ctx, appConfig{databaseURL: db.URL(), schema: "refundry", listen: f.listen, file: file,
 		api: true, worker: true, bridge: true, workers: 32, guard: f.guard, log: log})
 	return a, demo, err
 }
@@ -164,16 +169,24 @@ const (
 )
 
 // demoConfig has one account per profile: demo, and demo-<profile> for every other one; and one bridge.
-func demoConfig(endpoint, broker, noticeSecretFile string, caseAfter time.Duration) config.File {
+func demoConfig(endpoint, broker, noticeSecretFile string, caseAfter time.Duration) (config.File, error) {
+	account, err := config.SettingsOf(plain.Settings{Endpoint: endpoint, NoticeSecrets: []config.Secret{{File: noticeSecretFile}}})
+	if err != nil {
+		return config.File{}, err
+	}
 	accounts := map[string]config.Account{}
-	for i, profile := range refund.Profiles() {
+	for i, profile := range plain.Kind.Profiles() {
 		name := demoTenant
 		if i > 0 {
 			name += "-" + profile
 		}
-		accounts[name] = config.Account{Channel: "plain", Endpoint: endpoint, Tenants: []string{demoTenant}, NoticeSecrets: []config.Secret{{File: noticeSecretFile}},
+		accounts[name] = config.Account{Channel: plain.Kind.Name, Settings: account, Tenants: []string{demoTenant},
 			Contract: config.Contract{Profile: profile, Waits: config.Waits{Pending: caseAfter, Unknown: caseAfter, Accepted: caseAfter}}}
 	}
-	bridges := map[string]config.Bridge{demoBridge: {Broker: "nats", URL: broker, Stream: demoStream, CreateStream: true, Subjects: []string{demoSubjects}, Tenants: []string{demoTenant}}}
-	return config.File{Accounts: accounts, Bridges: bridges}
+	subscription, err := config.SettingsOf(nats.Settings{URL: broker, Stream: demoStream, CreateStream: true, Subjects: []string{demoSubjects}})
+	if err != nil {
+		return config.File{}, err
+	}
+	bridges := map[string]config.Bridge{demoBridge: {Broker: nats.Kind.Name, Settings: subscription, Tenants: []string{demoTenant}}}
+	return config.File{Accounts: accounts, Bridges: bridges}, nil
 }

@@ -56,7 +56,10 @@ func (s *restoreSite) start(url string, worker bool) func() {
 	if err := os.WriteFile(secret, []byte("a secret of the tests"), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
-	file := demoConfig(s.sim.url(), "", secret, 0)
+	file, err := demoConfig(s.sim.url(), "", secret, 0)
+	if err != nil {
+		s.t.Fatal(err)
+	}
 	file.Bridges = nil
 	a, err := newApp(s.t.Context(), appConfig{databaseURL: url, schema: "refundry", listen: "127.0.0.1:0", file: file, api: true, worker: worker, workers: 8,
 		guard: guardConfig{verifyEvery: s.verifyEvery}, log: slog.New(slog.DiscardHandler)})

@@ -92,7 +92,7 @@ func loadFile(path string) (config.File, error) {
 	if path == "" {
 		return config.File{}, nil
 	}
-	return config.Load(path)
+	return config.Load(path, configKinds())
 }
 
 // run works until ctx ends or the listener fails, then drains.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/refundry/refundry/internal/bridge"
 	"github.com/refundry/refundry/internal/channel"
-	"github.com/refundry/refundry/internal/channel/plain"
 	"github.com/refundry/refundry/internal/config"
 	httpapi "github.com/refundry/refundry/internal/http"
 	"github.com/refundry/refundry/internal/jobs"
@@ -97,60 +95,18 @@ func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 	return a, a.openAPI(registry)
 }
 
-// openChannels writes the configured accounts to the database and makes their clients.
-func (a *app) openChannels(ctx context.Context, book *accountBook) (*channel.Registry, error) {
-	times := a.cfg.file.Times.Defaults()
-	client := channel.NewTransport(channel.TransportConfig{ReadTimeout: times.Call}).Client()
-	var wanted []store.AccountConfig
-	for name, c := range a.cfg.file.Accounts {
-		contract, err := c.Contract.Terms()
-		if err != nil {
-			return nil, fmt.Errorf("account %s: %w", name, err)
-		}
-		wanted = append(wanted, store.AccountConfig{Name: name, Adapter: c.Channel, Tenants: c.Tenants, Contract: contract})
-	}
-	synced, err := a.store.SyncAccounts(ctx, wanted)
-	if err != nil {
-		return nil, err
-	}
-	book.set(synced)
-	clients := map[string]channel.Account{}
-	for name, c := range a.cfg.file.Accounts {
-		secret, err := c.Secret.Read()
-		if err != nil {
-			return nil, fmt.Errorf("account %s: %w", name, err)
-		}
-		contract := synced[name].Contract
-		var signers []string
-		for _, s := range c.NoticeSecrets {
-			signer, err := s.Read()
-			if err != nil {
-				return nil, fmt.Errorf("account %s: notice %w", name, err)
-			}
-			signers = append(signers, signer)
-		}
-		one, err := plain.New(plain.Config{Endpoint: c.Endpoint, Account: name, Secret: secret, NoticeSecrets: signers, Codes: contract.Codes, HTTP: client})
-		if err != nil {
-			return nil, fmt.Errorf("account %s: %w", name, err)
-		}
-		clients[name] = channel.Account{Client: one, Contract: contract}
-	}
-	return channel.NewRegistry(clients)
-}
-
 func (a *app) openRunner(ctx context.Context, channels *channel.Registry) (err error) {
 	if a.pool, err = store.OpenPool(ctx, a.cfg.direct(), a.cfg.schema, int32(a.cfg.workers+8)); err != nil { // #nosec G115 -- a checked small number
 		return err
 	}
-	t := a.cfg.file.Times.Defaults()
 	a.runner, err = jobs.New(jobs.Config{Pool: a.pool, Schema: a.cfg.schema, Store: measuredStore{a.store, a.metrics}, Channels: channels,
 		Waker: bridge.Waker{Lot: a.store, Door: a.door, Log: a.log}, Maintain: housekeeping{a.store, a.cfg.schema}, Observer: observer{a.metrics},
 		CallLimiter: channel.NewCallLimiter(channels, channel.CallLimiterConfig{Turned: func(account string, open bool) { a.log.Warn("breaker", "account", account, "open", open) }}),
 		Budget: func(ctx context.Context, start time.Time, send time.Duration) context.Context {
 			return channel.WithBudget(ctx, channel.Budget{Start: start, Send: send})
 		},
-		Times:   jobs.Times{Lease: t.Lease, Margin: t.Margin, SendWindow: t.SendWindow, Call: t.Call},
-		Workers: a.cfg.workers, SweepEvery: t.Sweep, Logger: a.log})
+		Times:   jobTimes(a.cfg.file.Times),
+		Workers: a.cfg.workers, SweepEvery: a.cfg.file.Times.Sweep, Logger: a.log})
 	return err
 }
 

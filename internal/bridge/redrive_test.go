@@ -11,6 +11,7 @@ import (
 	"github.com/refundry/refundry/internal/bridge"
 	"github.com/refundry/refundry/internal/devdb/dbtest"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refundtest"
 	"github.com/refundry/refundry/internal/store"
 )
 
@@ -26,8 +27,7 @@ type lot struct {
 type demoAccount struct{}
 
 func (demoAccount) Account(name string, _ refund.TenantID) (refund.Contract, bool, bool) {
-	c, ok := refund.Profile(refund.Profiles()[0])
-	return c, ok && name == "demo", true
+	return refundtest.Contract(), name == "demo", true
 }
 
 func newLot(t *testing.T) *lot {

@@ -9,17 +9,14 @@ import (
 	"time"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refundtest"
 )
 
 type noChannel struct{ refund.Channel }
 
 func good(t *testing.T) refund.Contract {
 	t.Helper()
-	c, ok := refund.Profile(refund.ProfileKeyedQueryable)
-	if !ok {
-		t.Fatal("no contract")
-	}
-	return c
+	return refundtest.Contract()
 }
 
 func TestRegistry(t *testing.T) {
@@ -30,7 +27,7 @@ func TestRegistry(t *testing.T) {
 		t.Fatal(err)
 	}
 	delete(accounts, "a")
-	if client, contract, ok := r.For("a"); !ok || client == nil || contract.Profile != refund.ProfileKeyedQueryable {
+	if client, contract, ok := r.For("a"); !ok || client == nil || contract.Profile != refundtest.Profile {
 		t.Errorf("account a: %v %v %v", client, contract.Profile, ok)
 	}
 	if _, _, ok := r.For("c"); ok {

@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refundtest"
 )
 
 func gateOf(t *testing.T, perSecond int, cfg CallLimiterConfig) *CallLimiter {
 	t.Helper()
-	c, _ := refund.Profile(refund.ProfileKeyedQueryable)
+	c := refundtest.Contract()
 	c.Limits.PerSecond = perSecond
 	r, err := NewRegistry(map[string]Account{"a": {Client: noChannel{}, Contract: c}, "b": {Client: noChannel{}, Contract: c}})
 	if err != nil {

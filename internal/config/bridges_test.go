@@ -1,8 +1,11 @@
-package config
+package config_test
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/refundry/refundry/internal/bridge/nats"
+	"github.com/refundry/refundry/internal/config"
 )
 
 const goodBridge = good + `
@@ -11,12 +14,17 @@ bridges:
 `
 
 func TestParseBridges(t *testing.T) {
-	f, err := Parse([]byte(goodBridge))
+	f, err := config.Parse([]byte(goodBridge), kinds)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b := f.Bridges["orders"]; b.Broker != "nats" || b.Stream != "REFUNDRY" || len(b.Subjects) != 1 || b.Subjects[0] != "refundry.in.>" {
-		t.Errorf("bridge %+v, want what the file says", b)
+	b := f.Bridges["orders"]
+	var s nats.Settings
+	if faults := config.Decode(b.Settings.Node(), &s); len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	if b.Broker != "nats" || s.Stream != "REFUNDRY" || len(s.Subjects) != 1 || s.Subjects[0] != "refundry.in.>" {
+		t.Errorf("bridge %+v, settings %+v, want what the file says", b, s)
 	}
 	for name, c := range map[string]struct{ from, to, want string }{
 		"unknown broker":        {"broker: nats", "broker: carrier-pigeon", "bridges.orders.broker"},
@@ -27,7 +35,9 @@ func TestParseBridges(t *testing.T) {
 		"no subject":            {`["refundry.in.>"]`, "[]", "bridges.orders.subjects"},
 		"no tenant":             {"tenants: [demo], accounts", "tenants: [], accounts", "bridges.orders.tenants"},
 		"unknown account":       {"accounts: []", "accounts: [other]", "bridges.orders.accounts"},
-		"unknown key":           {"accounts: []", "accounts: [], prefetch: 3", "prefetch"},
+		"unknown key":           {"accounts: []", "accounts: [], prefetch: 3", "bridges.orders.prefetch"},
+		"unknown key, deeper":   {"accounts: []", "accounts: [], tls: {ca: a, keys: b}", "bridges.orders.tls.keys"},
+		"a text, not a switch":  {"accounts: []", "accounts: [], createStream: perhaps", "bridges.orders: line 12"},
 		"negative rate":         {"accounts: []", "accounts: [], rate: -1", "bridges.orders.rate"},
 		"certificate, no key":   {"accounts: []", "accounts: [], tls: {cert: a}", "bridges.orders.tls"},
 		"two credentials":       {"accounts: []", "accounts: [], credentials: {file: a, nkey: b}", "bridges.orders.credentials"},
@@ -35,7 +45,7 @@ func TestParseBridges(t *testing.T) {
 		"token nowhere":         {"accounts: []", "accounts: [], credentials: {token: {}}", "credentials.token"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Parse([]byte(strings.Replace(goodBridge, c.from, c.to, 1)))
+			_, err := config.Parse([]byte(strings.Replace(goodBridge, c.from, c.to, 1)), kinds)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one that says %q", err, c.want)
 			}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -30,14 +29,10 @@ type File struct {
 
 // Account is one channel account.
 type Account struct {
-	Channel  string   `yaml:"channel"`  // adapter: plain
-	Endpoint string   `yaml:"endpoint"` // http or https URL
-	Tenants  []string `yaml:"tenants"`  // codes of the tenants that may use it
+	Channel  string   `yaml:"channel"` // a kind of channel
+	Tenants  []string `yaml:"tenants"` // codes of the tenants that may use it
 	Contract Contract `yaml:"contract"`
-	Secret   *Secret  `yaml:"secret"` // absent = the channel wants none
-	// NoticeSecrets sign the channel's notices: the one of now first, those before it until their overlap ends.
-	// Absent = no notice of this account is taken.
-	NoticeSecrets []Secret `yaml:"noticeSecrets"`
+	Settings Settings `yaml:",inline"` // the channel's own
 }
 
 // Contract names what the channel promises, and what this account has otherwise. Zero = as the profile says.
@@ -55,11 +50,11 @@ type Waits struct {
 	Accepted time.Duration `yaml:"accepted"`
 }
 
-// Terms is the contract that this makes. Errors: an unknown profile, terms that cannot be kept.
-func (c Contract) Terms() (refund.Contract, error) {
-	t, ok := refund.Profile(c.Profile)
+// Terms is the contract that this makes of a kind's ready-made one. Errors: an unknown profile, terms that cannot be kept.
+func (c Contract) Terms(kind ChannelKind) (refund.Contract, error) {
+	t, ok := kind.Contract(c.Profile)
 	if !ok {
-		return t, fmt.Errorf("%q is not one of: %s", c.Profile, strings.Join(refund.Profiles(), ", "))
+		return t, fmt.Errorf("%q is not one of: %s", c.Profile, strings.Join(kind.Profiles(), ", "))
 	}
 	if c.PerSecond != 0 {
 		t.Limits.PerSecond = c.PerSecond
@@ -78,33 +73,24 @@ func (c Contract) Terms() (refund.Contract, error) {
 	return t, t.Validate()
 }
 
-// Secret says where a secret is. It never holds one.
-type Secret struct {
-	Env  string `yaml:"env"`
-	File string `yaml:"file"`
-}
-
-// Times are the bounds of ownership and waiting. Zero = the default.
+// Times are the bounds of ownership and waiting. Zero = the default of whoever uses it.
 type Times struct {
-	Lease      time.Duration `yaml:"lease"`      // 10s: how long an owner may be silent
-	SendWindow time.Duration `yaml:"sendWindow"` // 3s: between a claim and the first byte
-	Margin     time.Duration `yaml:"margin"`     // 2s: before the lease's end no byte leaves
-	Call       time.Duration `yaml:"call"`       // 30s: how long an answer is waited for
-	Sweep      time.Duration `yaml:"sweep"`      // 1s: between two passes of the sweeper
+	Lease      time.Duration `yaml:"lease"`      // how long an owner may be silent
+	SendWindow time.Duration `yaml:"sendWindow"` // between a claim and the first byte
+	Margin     time.Duration `yaml:"margin"`     // before the lease's end no byte leaves
+	Call       time.Duration `yaml:"call"`       // how long an answer is waited for
+	Sweep      time.Duration `yaml:"sweep"`      // between two passes of the sweeper
 }
-
-// Channels that exist.
-var channels = map[string]bool{"plain": true}
 
 var accountName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 
 // Load reads and checks the file. The error lists everything that is wrong with it.
-func Load(path string) (File, error) {
+func Load(path string, kinds Kinds) (File, error) {
 	raw, err := os.ReadFile(filepath.Clean(path))
 	if err != nil {
 		return File{}, fmt.Errorf("configuration: %w", err)
 	}
-	f, err := Parse(raw)
+	f, err := Parse(raw, kinds)
 	if err != nil {
 		return f, fmt.Errorf("configuration %s:\n%w", path, err)
 	}
@@ -112,7 +98,7 @@ func Load(path string) (File, error) {
 }
 
 // Parse reads and checks the file's text.
-func Parse(raw []byte) (File, error) {
+func Parse(raw []byte, kinds Kinds) (File, error) {
 	var f File
 	dec := yaml.NewDecoder(bytes.NewReader(raw))
 	dec.KnownFields(true)
@@ -122,104 +108,49 @@ func Parse(raw []byte) (File, error) {
 	if err := dec.Decode(new(any)); !errors.Is(err, io.EOF) {
 		return f, errors.New("the file must be one YAML document")
 	}
-	return f, f.check()
+	return f, f.check(kinds)
 }
 
-func (f File) check() error {
+func (f File) check(kinds Kinds) error {
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(f.Accounts)) {
-		for _, fault := range f.Accounts[name].faults(name) {
-			faults = append(faults, fmt.Errorf("accounts.%s%s", name, fault))
-		}
+		faults = append(faults, At("accounts."+name, f.Accounts[name].faults(name, kinds.Channels).Err()))
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Bridges)) {
-		for _, fault := range f.Bridges[name].faults(name, f.Accounts) {
-			faults = append(faults, fmt.Errorf("bridges.%s%s", name, fault))
-		}
+		faults = append(faults, At("bridges."+name, f.Bridges[name].faults(name, f.Accounts, kinds.Brokers).Err()))
 	}
-	return errors.Join(append(faults, f.Times.faults()...)...)
+	return errors.Join(append(faults, At("times", f.Times.faults(kinds).Err()))...)
 }
 
-func (a Account) faults(name string) []string {
-	var out []string
-	note := func(bad bool, text string, args ...any) {
-		if bad {
-			out = append(out, fmt.Sprintf(text, args...))
-		}
-	}
-	note(!accountName.MatchString(name), ": a name is a-z, 0-9 and -, at most 63 characters")
-	note(!channels[a.Channel], ".channel: %q is not one of: plain", a.Channel)
-	u, err := url.Parse(a.Endpoint)
-	note(err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil, ".endpoint: must be an http or https URL without a user")
-	note(len(a.Tenants) == 0, ".tenants: at least one tenant")
+func (a Account) faults(name string, kinds map[string]ChannelKind) Faults {
+	var out Faults
+	out.Note(!accountName.MatchString(name), ": a name is a-z, 0-9 and -, at most 63 characters")
+	out.Note(len(a.Tenants) == 0, ".tenants: at least one tenant")
 	for _, t := range a.Tenants {
-		note(!refund.ValidTenantCode(t), ".tenants: %q is not a tenant code", t)
+		out.Note(!refund.ValidTenantCode(t), ".tenants: %q is not a tenant code", t)
 	}
-	_, known := refund.Profile(a.Contract.Profile)
-	_, err = a.Contract.Terms()
-	note(!known, ".contract.profile: %v", err)
-	note(known && err != nil, ".contract: %v", err)
-	for i, s := range a.NoticeSecrets {
-		note((s.Env == "") == (s.File == ""), ".noticeSecrets[%d]: name either env or file", i)
+	kind, known := kinds[a.Channel]
+	if !known { // nobody can check the rest
+		out.Note(true, ".channel: %q is not one of: %s", a.Channel, names(kinds))
+		return out
 	}
-	note(a.Secret != nil && (a.Secret.Env == "") == (a.Secret.File == ""), ".secret: name either env or file")
-	return out
+	_, profile := kind.Contract(a.Contract.Profile)
+	_, err := a.Contract.Terms(kind)
+	out.Note(!profile, ".contract.profile: %v", err)
+	out.Note(profile && err != nil, ".contract: %v", err)
+	return append(out, faultsOf(kind.Check(a.Settings.Node()))...)
 }
 
-func (t Times) faults() []error {
-	var out []error
+func (t Times) faults(kinds Kinds) Faults {
+	var out Faults
 	for _, x := range []struct {
 		name string
 		d    time.Duration
 	}{{"lease", t.Lease}, {"sendWindow", t.SendWindow}, {"margin", t.Margin}, {"call", t.Call}, {"sweep", t.Sweep}} {
-		if x.d < 0 || x.d > 10*time.Minute {
-			out = append(out, fmt.Errorf("times.%s: must lie between 0 and 10m", x.name))
-		}
+		out.Note(x.d < 0 || x.d > 10*time.Minute, ".%s: must lie between 0 and 10m", x.name)
 	}
-	d := t.Defaults()
-	if d.Lease <= d.Margin {
-		out = append(out, errors.New("times.lease: must be longer than times.margin, else nothing can ever be sent"))
+	if kinds.Times == nil {
+		return out
 	}
-	if d.Lease > refund.LongestLease {
-		out = append(out, fmt.Errorf("times.lease: at most %s", refund.LongestLease))
-	}
-	return out
-}
-
-// Defaults fills in what was not said.
-func (t Times) Defaults() Times {
-	or := func(d *time.Duration, v time.Duration) {
-		if *d == 0 {
-			*d = v
-		}
-	}
-	or(&t.Lease, 10*time.Second)
-	or(&t.SendWindow, 3*time.Second)
-	or(&t.Margin, 2*time.Second)
-	or(&t.Call, 30*time.Second)
-	or(&t.Sweep, time.Second)
-	return t
-}
-
-// Read fetches the secret. The error names the place, never the content.
-func (s *Secret) Read() (string, error) {
-	if s == nil {
-		return "", nil
-	}
-	if s.Env != "" {
-		v, ok := os.LookupEnv(s.Env)
-		if !ok || v == "" {
-			return "", fmt.Errorf("secret: the environment variable %s is empty", s.Env)
-		}
-		return v, nil
-	}
-	raw, err := os.ReadFile(filepath.Clean(s.File))
-	if err != nil {
-		return "", fmt.Errorf("secret: %w", err)
-	}
-	v := strings.TrimRight(string(raw), "\r\n")
-	if v == "" {
-		return "", fmt.Errorf("secret: the file %s is empty", s.File)
-	}
-	return v, nil
+	return append(out, kinds.Times(t)...)
 }

@@ -1,4 +1,4 @@
-package config
+package config_test
 
 import (
 	"os"
@@ -6,7 +6,23 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/refundry/refundry/internal/bridge/nats"
+	"github.com/refundry/refundry/internal/channel/plain"
+	"github.com/refundry/refundry/internal/config"
+	"github.com/refundry/refundry/internal/jobs"
 )
+
+// kinds are real ones: what a file says of an account is checked by the channel itself.
+var kinds = config.Kinds{
+	Channels: map[string]config.ChannelKind{plain.Kind.Name: plain.Kind},
+	Brokers:  map[string]config.Kind{nats.Kind.Name: nats.Kind},
+	Times:    func(t config.Times) config.Faults { return timesOf(t).Faults() },
+}
+
+func timesOf(t config.Times) jobs.Times {
+	return jobs.Times{Lease: t.Lease, Margin: t.Margin, SendWindow: t.SendWindow, Call: t.Call}
+}
 
 const good = `
 accounts:
@@ -20,15 +36,15 @@ times: {lease: 8s}
 `
 
 func TestParse(t *testing.T) {
-	f, err := Parse([]byte(good))
+	f, err := config.Parse([]byte(good), kinds)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := f.Times.Defaults(); got.Lease.Seconds() != 8 || got.SendWindow.Seconds() != 3 {
+	if got := timesOf(f.Times).WithDefaults(); got.Lease.Seconds() != 8 || got.SendWindow.Seconds() != 3 {
 		t.Errorf("times: %+v, want the lease as said and the rest by default", got)
 	}
 	for name, c := range map[string]struct{ from, to, want string }{
-		"unknown key":       {"tenants:", "tenant:", "tenant"},
+		"unknown key":       {"tenants:", "tenant:", "accounts.demo.tenant:"},
 		"unknown channel":   {"plain", "stripe9", "accounts.demo.channel"},
 		"no scheme":         {"http://127.0.0.1:8089", "127.0.0.1:8089", "accounts.demo.endpoint"},
 		"user in the URL":   {"http://127", "http://u:p@127", "accounts.demo.endpoint"},
@@ -47,7 +63,7 @@ func TestParse(t *testing.T) {
 		"duplicate account": {"times: {lease: 8s}", "  demo: {channel: plain}", "demo"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Parse([]byte(strings.Replace(good, c.from, c.to, 1)))
+			_, err := config.Parse([]byte(strings.Replace(good, c.from, c.to, 1)), kinds)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one that says %q", err, c.want)
 			}
@@ -56,8 +72,8 @@ func TestParse(t *testing.T) {
 }
 
 func TestParseTellsEverythingAtOnce(t *testing.T) {
-	_, err := Parse([]byte("accounts:\n  a: {channel: x, endpoint: y}\ntimes: {lease: 1s}\n"))
-	for _, want := range []string{"a.channel", "a.endpoint", "a.tenants", "a.contract.profile", "times.lease"} {
+	_, err := config.Parse([]byte("accounts:\n  a: {channel: plain, endpoint: y, secret: {env: A, fil: b}}\n  b: {channel: x, endpoint: y}\ntimes: {lease: 1s}\n"), kinds)
+	for _, want := range []string{"a.endpoint", "a.secret.fil", "a.tenants", "a.contract.profile", "b.channel", "b.tenants", "times.lease"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not speak of %s: %v", want, err)
 		}
@@ -70,12 +86,12 @@ func TestSecretIsReadFromItsPlaceAndNeverTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("HUSH", "quiet")
-	for want, s := range map[string]*Secret{"hush": {File: path}, "quiet": {Env: "HUSH"}, "": nil} {
+	for want, s := range map[string]*config.Secret{"hush": {File: path}, "quiet": {Env: "HUSH"}, "": nil} {
 		if got, err := s.Read(); err != nil || got != want {
 			t.Errorf("%v: %q %v, want %q", s, got, err, want)
 		}
 	}
-	for _, s := range []*Secret{{Env: "NOT_THERE_AT_ALL"}, {File: path + "x"}} {
+	for _, s := range []*config.Secret{{Env: "NOT_THERE_AT_ALL"}, {File: path + "x"}} {
 		if _, err := s.Read(); err == nil {
 			t.Errorf("%v: a missing secret must be an error", s)
 		}
@@ -83,7 +99,7 @@ func TestSecretIsReadFromItsPlaceAndNeverTold(t *testing.T) {
 }
 
 func TestUnknownVariables(t *testing.T) {
-	got := Unknown([]string{"REFUNDRY_DATABASE_ULR=x", "REFUNDRY_PORT=1", "HOME=/"}, map[string]bool{"REFUNDRY_PORT": true})
+	got := config.Unknown([]string{"REFUNDRY_DATABASE_ULR=x", "REFUNDRY_PORT=1", "HOME=/"}, map[string]bool{"REFUNDRY_PORT": true})
 	if len(got) != 1 || got[0] != "REFUNDRY_DATABASE_ULR" {
 		t.Errorf("unknown variables %v, want the misspelt one", got)
 	}
@@ -91,15 +107,15 @@ func TestUnknownVariables(t *testing.T) {
 
 // What an account says otherwise replaces the profile's terms, and only that.
 func TestContractTerms(t *testing.T) {
-	c := Contract{Profile: "notice-only", PerSecond: 7, Spacing: time.Second, Waits: Waits{Unknown: time.Minute}}
-	got, err := c.Terms()
+	c := config.Contract{Profile: "notice-only", PerSecond: 7, Spacing: time.Second, Waits: config.Waits{Unknown: time.Minute}}
+	got, err := c.Terms(plain.Kind)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got.Limits.PerSecond != 7 || got.Limits.Spacing.D() != time.Second || got.Waits.Unknown.D() != time.Minute || got.Waits.Accepted.D() != 7*24*time.Hour {
 		t.Errorf("%+v", got)
 	}
-	if _, err := (Contract{Profile: "other"}).Terms(); err == nil {
+	if _, err := (config.Contract{Profile: "other"}).Terms(plain.Kind); err == nil {
 		t.Error("an unknown profile was taken")
 	}
 }

@@ -57,7 +57,8 @@ type Times struct {
 	Enter      time.Duration // longest time to get an answer into the database; default 30 s
 }
 
-func (t Times) withDefaults() Times {
+// WithDefaults fills in the default of every time that is zero.
+func (t Times) WithDefaults() Times {
 	for _, d := range []struct {
 		v *time.Duration
 		d time.Duration
@@ -68,6 +69,19 @@ func (t Times) withDefaults() Times {
 		}
 	}
 	return t
+}
+
+// Faults says what makes the times unusable, each with the path of its setting. Zero stands for the default.
+func (t Times) Faults() []string {
+	var out []string
+	d := t.WithDefaults()
+	if d.Margin >= d.Lease {
+		out = append(out, ".lease: must be longer than times.margin, else nothing can ever be sent")
+	}
+	if d.Lease > refund.LongestLease {
+		out = append(out, fmt.Sprintf(".lease: at most %s", refund.LongestLease))
+	}
+	return out
 }
 
 // Config of a Runner. Pool, Store and Channels are needed.
@@ -131,9 +145,9 @@ func New(cfg Config) (*Runner, error) {
 	if cfg.Budget == nil {
 		cfg.Budget = func(ctx context.Context, _ time.Time, _ time.Duration) context.Context { return ctx }
 	}
-	cfg.Times = cfg.Times.withDefaults()
-	if cfg.Times.Margin >= cfg.Times.Lease {
-		return nil, fmt.Errorf("jobs: the margin %s leaves nothing of the lease %s", cfg.Times.Margin, cfg.Times.Lease)
+	cfg.Times = cfg.Times.WithDefaults()
+	if faults := cfg.Times.Faults(); len(faults) > 0 {
+		return nil, fmt.Errorf("jobs: times%s", faults[0])
 	}
 	r := &Runner{cfg: cfg, log: cfg.Logger, checks: make(chan struct{}, cfg.Workers)}
 	client, err := river.NewClient(riverpgxv5.New(cfg.Pool), r.riverConfig())

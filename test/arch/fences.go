@@ -16,6 +16,10 @@ var (
 	// another. Their parent and the packages named here are common ground.
 	families     = []string{"internal/channel", "internal/bridge"}
 	commonGround = []string{"registry", "channeltest", "bridgetest"}
+
+	// namers are the files of cmd/server that may import an implementation: the lists of kinds, and what runs or measures one
+	// of them on purpose. Everything else finds a kind by its name.
+	namers = []string{wiring + "/kinds.go", wiring + "/dev*", wiring + "/bench*"}
 )
 
 const (
@@ -49,6 +53,7 @@ var technology = []struct {
 	{"github.com/swaggest", []string{"internal/http"}, "the API reference is served by http"},
 	{"github.com/nats-io/nats-server", []string{devnats}, "the embedded broker is for dev"},
 	{"github.com/nats-io", []string{"internal/bridge/nats", wiring}, "a broker's client lives in its bridge"},
+	{"go.yaml.in/yaml", []string{"internal/config", "internal/channel", "internal/bridge"}, "settings are read by config and by their kind"},
 	{"github.com/spf13", []string{wiring}, "commands are cmd/server's"},
 	{"go.uber.org/goleak", nil, "for tests"},
 	{"pgregory.net/rapid", nil, "for tests"},
@@ -61,7 +66,7 @@ func forbidden(file, imported string, test bool) string {
 	own, isOurs := strings.CutPrefix(imported, Module+"/")
 	switch {
 	case isOurs:
-		return forbiddenRoom(dir, own, test)
+		return forbiddenRoom(file, own, test)
 	case in(dir, domain) && !isStandard(imported):
 		if test && (within(imported, "pgregory.net/rapid") || within(imported, "go.uber.org/goleak")) {
 			return ""
@@ -87,14 +92,21 @@ func forbiddenTechnology(file, imported string) string {
 }
 
 // forbiddenRoom judges an import of one of our own packages.
-func forbiddenRoom(dir, own string, test bool) string {
+func forbiddenRoom(file, own string, test bool) string {
+	dir := path.Dir(file)
 	if in(dir, domain) {
 		if own == domain || test && in(own, domain) {
 			return "" // an external test of the package itself
 		}
 		return "the domain knows nothing of ours"
 	}
-	if test || in(dir, "cmd") {
+	if test {
+		return ""
+	}
+	if in(dir, "cmd") {
+		if isImplementation(own) && !in(file, namers...) {
+			return "a channel or broker stands on its list in " + namers[0] + " and is found by its name"
+		}
 		return ""
 	}
 	room, target := roomOf(dir), roomOf(own)
@@ -144,6 +156,15 @@ func forbiddenSibling(dir, own string) string {
 		}
 	}
 	return ""
+}
+
+// isImplementation tells whether a package is one implementation of a family.
+func isImplementation(own string) bool {
+	return slices.ContainsFunc(families, func(family string) bool {
+		name, below := strings.CutPrefix(own, family+"/")
+		name, _, _ = strings.Cut(name, "/")
+		return below && !slices.Contains(commonGround, name)
+	})
 }
 
 // roomOf is the folder that a fence surrounds: internal/x, cmd/x, or the first

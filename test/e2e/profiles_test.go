@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/channel/plain"
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
@@ -41,7 +41,7 @@ func TestProfilesUnderFaults(t *testing.T) {
 		})
 	}
 	for i := range refundsEach {
-		for _, profile := range refund.Profiles() {
+		for _, profile := range plain.Kind.Profiles() {
 			// Three refunds of the same amount share a payment, so that a line of a list can be mistaken for another.
 			r := partial(name(profile, i), fmt.Sprintf("pay-%s-%d", profile, i/3), 100, 1000)
 			r.Payment.ChannelAccount = accountOf(profile)
@@ -55,7 +55,7 @@ func TestProfilesUnderFaults(t *testing.T) {
 
 	db := dev.DB()
 	const settled = `SELECT count(*) FROM refunds WHERE final_at IS NOT NULL OR case_id IS NOT NULL`
-	total := int64(refundsEach * len(refund.Profiles()))
+	total := int64(refundsEach * len(plain.Kind.Profiles()))
 	harness.Eventually(t, 5*time.Minute, "every refund is final or in a case", func() (bool, string) {
 		return db.Int(ctx, settled) == total, db.Text(ctx, `SELECT string_agg(x.what, ', ') FROM (SELECT account || ' ' || state || ' ' || count(*) AS what
 			FROM refunds WHERE final_at IS NULL AND case_id IS NULL GROUP BY account, state ORDER BY 1) x`)
@@ -72,7 +72,7 @@ func TestProfilesUnderFaults(t *testing.T) {
 }
 
 func accountOf(profile string) string {
-	if profile == refund.ProfileKeyedQueryable {
+	if profile == plain.KeyedQueryable {
 		return "demo"
 	}
 	return "demo-" + profile
@@ -109,7 +109,7 @@ func judge(ctx context.Context, t *testing.T, dev *harness.Dev) {
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 4, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "profile\tSUCCESS\tFAILED\tREVERSED\tcases\tsends\tquestions\tnotices\teffects")
-	for _, profile := range refund.Profiles() {
+	for _, profile := range plain.Kind.Profiles() {
 		a := accountOf(profile)
 		count := func(sql string) int64 { return db.Int(ctx, sql, a) }
 		state := func(s string) int64 {

@@ -14,6 +14,7 @@ import (
 	"github.com/refundry/refundry/internal/bridge"
 	"github.com/refundry/refundry/internal/devdb/dbtest"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refundtest"
 	"github.com/refundry/refundry/internal/store"
 )
 
@@ -73,8 +74,7 @@ func newSite(t testing.TB, url string) *site {
 type anyAccount struct{}
 
 func (anyAccount) Account(name string, _ refund.TenantID) (refund.Contract, bool, bool) {
-	c, ok := refund.Profile(refund.Profiles()[0])
-	return c, ok && name == "demo", true
+	return refundtest.Contract(), name == "demo", true
 }
 
 // wakes collects the payments that something was parked for.

@@ -54,9 +54,7 @@ var (
 
 // New checks the configuration.
 func New(cfg Config) (*Client, error) {
-	u, err := url.Parse(cfg.Endpoint)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
-		u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+	if !validEndpoint(cfg.Endpoint) {
 		// The text is not repeated: it may hold a password.
 		return nil, errors.New("plain channel: the endpoint is not a plain http or https URL")
 	}

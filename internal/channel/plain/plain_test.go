@@ -29,7 +29,7 @@ const secret = "s3cret-of-the-account"
 func onSimulator(profile string, listed bool) func(*testing.T) channeltest.Subject {
 	return func(t *testing.T) channeltest.Subject {
 		t.Helper()
-		contract, ok := refund.Profile(profile)
+		contract, ok := plain.Kind.Contract(profile)
 		if !ok {
 			t.Fatalf("no profile %s", profile)
 		}
@@ -50,7 +50,7 @@ func onSimulator(profile string, listed bool) func(*testing.T) channeltest.Subje
 		t.Cleanup(server.Close)
 		return channeltest.Subject{
 			Client: newClient(t, server.URL, contract.Codes), Contract: contract, Account: "shop", Secret: secret,
-			Async: profile == refund.ProfileNoticeOnly,
+			Async: profile == plain.NoticeOnly,
 			Faults: func(t *testing.T, spec string) {
 				t.Helper()
 				if err := sim.SetFaults(spec); err != nil {
@@ -90,7 +90,7 @@ func newClient(t *testing.T, endpoint string, codes refund.CodeTerms) *plain.Cli
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	for _, profile := range refund.Profiles() {
+	for _, profile := range plain.Kind.Profiles() {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()
 			channeltest.Run(t, onSimulator(profile, false))
@@ -98,7 +98,7 @@ func TestConformance(t *testing.T) {
 	}
 	t.Run("keyed-queryable with list", func(t *testing.T) {
 		t.Parallel()
-		channeltest.Run(t, onSimulator(refund.ProfileKeyedQueryable, true))
+		channeltest.Run(t, onSimulator(plain.KeyedQueryable, true))
 	})
 }
 
@@ -109,15 +109,15 @@ func TestProfilesAreTheSimulators(t *testing.T) {
 	for _, p := range simulator.Profiles() {
 		theirs = append(theirs, string(p))
 	}
-	if !slices.Equal(theirs, refund.Profiles()) {
-		t.Errorf("contracts for %v, simulated are %v", refund.Profiles(), theirs)
+	if !slices.Equal(theirs, plain.Kind.Profiles()) {
+		t.Errorf("contracts for %v, simulated are %v", plain.Kind.Profiles(), theirs)
 	}
 }
 
 // fixed answers everything with one status and body.
 func fixed(t *testing.T, status int, body string) *plain.Client {
 	t.Helper()
-	contract, _ := refund.Profile(refund.ProfileKeyedQueryable)
+	contract, _ := plain.Kind.Contract(plain.KeyedQueryable)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "7")
 		w.Header().Set("Location", "/elsewhere")
@@ -283,7 +283,7 @@ func TestUnreachable(t *testing.T) {
 // References are the channel's names and may hold anything visible.
 func TestOddReferencesReachTheChannel(t *testing.T) {
 	t.Parallel()
-	s := onSimulator(refund.ProfileKeyedQueryable, true)(t)
+	s := onSimulator(plain.KeyedQueryable, true)(t)
 	for i, reference := range []string{"a/b", "a?b=c&d", "a%2Fb", "a#b", "demo:pay_77", "+~@=", strings.Repeat("r", 255)} {
 		call := ours
 		call.Account, call.PaymentReference, call.Number = "shop", reference, string(rune('a'+i))
@@ -312,7 +312,7 @@ func TestBadConfig(t *testing.T) {
 // C28 through the client: two refunds on one connection, the second answer lost.
 func TestClientSendsOneRequestPerCall(t *testing.T) {
 	t.Parallel()
-	s := onSimulator(refund.ProfileBlind, false)(t)
+	s := onSimulator(plain.Blind, false)(t)
 	warm, cold := ours, ours
 	warm.Account, cold.Account, cold.Number = "shop", "shop", "n2"
 	if a := s.Client.Refund(attempt(t), warm); a.Kind != refund.Succeeded {
@@ -329,7 +329,7 @@ func TestClientSendsOneRequestPerCall(t *testing.T) {
 
 func TestManyCallsShareTheTransport(t *testing.T) {
 	t.Parallel()
-	s := onSimulator(refund.ProfileKeyedQueryable, false)(t)
+	s := onSimulator(plain.KeyedQueryable, false)(t)
 	s.Faults(t, "lost-after=0.2,error-before=0.2,seed=3")
 	var wg sync.WaitGroup
 	for i := range 8 {

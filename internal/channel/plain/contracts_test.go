@@ -1,17 +1,18 @@
-package refund_test
+package plain_test
 
 import (
 	"encoding/json"
 	"testing"
 
+	"github.com/refundry/refundry/internal/channel/plain"
 	"github.com/refundry/refundry/internal/refund"
 )
 
 // A shipped profile is a valid contract, and its stored form reads back as itself: its digest tells versions apart.
 func TestShippedProfiles(t *testing.T) {
 	t.Parallel()
-	for _, name := range refund.Profiles() {
-		c, ok := refund.Profile(name)
+	for _, name := range plain.Kind.Profiles() {
+		c, ok := plain.Kind.Contract(name)
 		if !ok || c.Profile != name {
 			t.Errorf("profile %q: got %q, %v", name, c.Profile, ok)
 		}
@@ -31,7 +32,7 @@ func TestShippedProfiles(t *testing.T) {
 			t.Errorf("profile %q does not survive its stored form: %s, %v", name, again, err)
 		}
 	}
-	if _, ok := refund.Profile("unheard-of"); ok {
+	if _, ok := plain.Kind.Contract("unheard-of"); ok {
 		t.Error("an unknown profile must not be guessed")
 	}
 }
@@ -40,18 +41,18 @@ func TestShippedProfiles(t *testing.T) {
 func TestProfilesRecover(t *testing.T) {
 	t.Parallel()
 	want := map[string]refund.Recovery{
-		refund.ProfileKeyedQueryable: refund.RecoverByQuery,
-		refund.ProfileListAndMatch:   refund.RecoverByList,
-		refund.ProfileKeyReplayOnly:  refund.RecoverByReplay,
-		refund.ProfileKeyAfter2xx:    refund.RecoverByList,
-		refund.ProfileNoticeOnly:     refund.RecoverByNotice,
-		refund.ProfileBlind:          refund.RecoverByNobody,
+		plain.KeyedQueryable: refund.RecoverByQuery,
+		plain.ListAndMatch:   refund.RecoverByList,
+		plain.KeyReplayOnly:  refund.RecoverByReplay,
+		plain.KeyAfter2xx:    refund.RecoverByList,
+		plain.NoticeOnly:     refund.RecoverByNotice,
+		plain.Blind:          refund.RecoverByNobody,
 	}
-	if len(want) != len(refund.Profiles()) {
-		t.Errorf("%d profiles ship, %d are judged here", len(refund.Profiles()), len(want))
+	if len(want) != len(plain.Kind.Profiles()) {
+		t.Errorf("%d profiles ship, %d are judged here", len(plain.Kind.Profiles()), len(want))
 	}
 	for name, r := range want {
-		if c, _ := refund.Profile(name); c.Recovery() != r {
+		if c, _ := plain.Kind.Contract(name); c.Recovery() != r {
 			t.Errorf("%s recovers by %s, want %s", name, c.Recovery(), r)
 		}
 	}

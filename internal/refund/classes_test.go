@@ -2,7 +2,8 @@ package refund
 
 import "time"
 
-// Names of the contract profiles that ship with the plain channel protocol, one for each way in which channels differ.
+// Names of the contracts that the tests of the core are about, one for each way in which channels differ. They are built here
+// because the core knows no channel: what ships with the plain protocol stands in its folder.
 const (
 	ProfileKeyedQueryable = "keyed-queryable"
 	ProfileListAndMatch   = "list-and-match"
@@ -36,8 +37,7 @@ func Profiles() []string {
 	return names
 }
 
-// Profile is a ready-made contract for an account whose channel speaks the plain protocol (api/simulator.yaml). Version
-// is left at 0: whoever stores contracts numbers them. false = no profile of this name.
+// Profile is a contract by name. Version is left at 0: whoever stores contracts numbers them. false = no contract of this name.
 func Profile(name string) (Contract, bool) {
 	for _, p := range profiles {
 		if p.name == name {

@@ -1,0 +1,137 @@
+package nats
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/refundry/refundry/internal/bridge"
+	"github.com/refundry/refundry/internal/config"
+)
+
+// Kind is NATS JetStream.
+var Kind = bridge.Kind{Name: "nats", Settings: readSettings, Open: openKind}
+
+// Settings of a subscription, as the configuration names them.
+type Settings struct {
+	URL          string     `yaml:"url"`          // nats:// or tls://, several separated by commas
+	Stream       string     `yaml:"stream"`       // JetStream stream
+	Subjects     []string   `yaml:"subjects"`     // of it
+	CreateStream bool       `yaml:"createStream"` // make the stream when it is not there
+	TLS          *TLSFiles  `yaml:"tls"`
+	Credentials  *LoginFrom `yaml:"credentials"`
+}
+
+// TLSFiles names files of certificates.
+type TLSFiles struct {
+	CA   string `yaml:"ca"`   // absent = the system's
+	Cert string `yaml:"cert"` // of the client
+	Key  string `yaml:"key"`
+}
+
+// LoginFrom says who the bridge is, and where its secrets are. One kind only.
+type LoginFrom struct {
+	File     string         `yaml:"file"` // a .creds file
+	NKey     string         `yaml:"nkey"` // a file with an nkey's seed
+	Token    *config.Secret `yaml:"token"`
+	User     string         `yaml:"user"`
+	Password *config.Secret `yaml:"password"`
+}
+
+func readSettings(node yaml.Node) (bridge.Settings, error) {
+	var s Settings
+	faults := config.Decode(node, &s)
+	for one := range strings.SplitSeq(s.URL, ",") {
+		u, err := url.Parse(strings.TrimSpace(one))
+		faults.Note(err != nil || (u.Scheme != "nats" && u.Scheme != "tls") || u.Host == "" || u.User != nil, ".url: must be nats:// or tls:// without a user")
+	}
+	faults.Note(s.Stream == "" || strings.ContainsAny(s.Stream, " .*>/\\\t"), ".stream: must be the name of a stream")
+	faults.Note(len(s.Subjects) == 0, ".subjects: at least one subject")
+	for _, one := range s.Subjects {
+		faults.Note(one == "" || strings.ContainsAny(one, " \t"), ".subjects: %q is not a subject", one)
+	}
+	if t := s.TLS; t != nil {
+		faults.Note((t.Cert == "") != (t.Key == ""), ".tls: cert and key come together")
+	}
+	s.Credentials.check(&faults)
+	return s, faults.Err()
+}
+
+func (c *LoginFrom) check(faults *config.Faults) {
+	if c == nil {
+		return
+	}
+	kinds := 0
+	for _, set := range []bool{c.File != "", c.NKey != "", c.Token != nil, c.User != "" || c.Password != nil} {
+		if set {
+			kinds++
+		}
+	}
+	faults.Note(kinds != 1, ".credentials: one of file, nkey, token, user and password")
+	faults.Note((c.User == "") != (c.Password == nil), ".credentials: user and password come together")
+	c.Token.Check(".credentials.token", faults)
+	c.Password.Check(".credentials.password", faults)
+}
+
+// Readable implements bridge.Settings.
+func (s Settings) Readable() error {
+	_, faults := s.secrets()
+	readable := func(at, path string) {
+		if path == "" {
+			return
+		}
+		file, err := os.Open(path)
+		if err == nil {
+			err = file.Close()
+		}
+		faults.Note(err != nil, "%s: %v", at, err)
+	}
+	if t := s.TLS; t != nil {
+		readable(".tls.ca", t.CA)
+		readable(".tls.cert", t.Cert)
+		readable(".tls.key", t.Key)
+	}
+	if c := s.Credentials; c != nil {
+		readable(".credentials.file", c.File)
+		readable(".credentials.nkey", c.NKey)
+	}
+	return faults.Err()
+}
+
+// Summary implements bridge.Settings.
+func (s Settings) Summary() string {
+	return fmt.Sprintf("%s, stream %s, %s", s.URL, s.Stream, strings.Join(s.Subjects, " "))
+}
+
+// secrets reads the texts of the credentials.
+func (s Settings) secrets() (out Credentials, faults config.Faults) {
+	c := s.Credentials
+	if c == nil {
+		return out, nil
+	}
+	token, err := c.Token.Read()
+	faults.Note(err != nil, ".credentials.token: %v", err)
+	password, err := c.Password.Read()
+	faults.Note(err != nil, ".credentials.password: %v", err)
+	return Credentials{File: c.File, NKeyFile: c.NKey, Token: token, User: c.User, Password: password}, faults
+}
+
+func openKind(settings bridge.Settings, d bridge.Deps) (bridge.Opener, error) {
+	s, ok := settings.(Settings)
+	if !ok {
+		return nil, errors.New("nats: the settings are those of another broker")
+	}
+	login, faults := s.secrets()
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	cfg := Config{URL: s.URL, Stream: s.Stream, Durable: "refundry-" + d.Consumer, Subjects: s.Subjects, CreateStream: s.CreateStream, Credentials: login, Logger: d.Logger}
+	if t := s.TLS; t != nil {
+		cfg.TLS = TLS{CAFile: t.CA, CertFile: t.Cert, KeyFile: t.Key}
+	}
+	return Opener(cfg)
+}

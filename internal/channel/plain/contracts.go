@@ -1,0 +1,110 @@
+package plain
+
+import (
+	"time"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// Profiles of the contracts that ship with the plain protocol, one for each way in which channels differ.
+const (
+	KeyedQueryable = "keyed-queryable"
+	ListAndMatch   = "list-and-match"
+	KeyReplayOnly  = "key-replay-only"
+	KeyAfter2xx    = "key-after-2xx"
+	NoticeOnly     = "notice-only"
+	Blind          = "blind"
+)
+
+const day = 24 * time.Hour
+
+// Contracts returns the ready-made contracts for accounts whose channel speaks the plain protocol (api/simulator.yaml), from the
+// strongest evidence to none.
+func Contracts() []refund.Contract {
+	profiles := []struct {
+		name  string
+		terms func(*refund.Contract)
+	}{
+		{KeyedQueryable, keyedQueryable},
+		{ListAndMatch, listAndMatch},
+		{KeyReplayOnly, keyReplayOnly},
+		{KeyAfter2xx, keyAfter2xx},
+		{NoticeOnly, noticeOnly},
+		{Blind, func(*refund.Contract) {}}, // every send is a new refund and nothing can be asked: what is ambiguous goes to a person
+	}
+	out := make([]refund.Contract, len(profiles))
+	for i, p := range profiles {
+		out[i] = base(p.name)
+		p.terms(&out[i])
+	}
+	return out
+}
+
+// asked is how the plain protocol answers questions: a refund may be hidden until it has settled (2 s in the simulator)
+// and for 2 s more, hence the lag of 4 s.
+func asked() refund.QueryTerms {
+	return refund.QueryTerms{Exists: true, VisibilityLag: refund.Duration(4 * time.Second), Readings: 2, ReadingGap: refund.Duration(500 * time.Millisecond)}
+}
+
+// keyedQueryable: one number is one refund for ever, and the channel can be asked for it.
+func keyedQueryable(c *refund.Contract) {
+	c.Key.Dedupes = true
+	c.Query = asked()
+	c.Notices = true
+}
+
+// listAndMatch: keys live 24 h and give the first answer again, errors included, so a number with an unclear answer
+// tells nothing more; twins in flight are refused. The payment's list shows every refund with our number. A low balance
+// holds the refund, "failed" may follow "succeeded", and a code that was kept cannot be retried under the same number.
+func listAndMatch(c *refund.Contract) {
+	c.Key = refund.IdempotencyTerms{Dedupes: true, Lifetime: refund.Duration(day), KeepsAnswer: true, InFlightRefused: true, NumberLength: 64}
+	c.List = asked()
+	c.Notices = true
+	c.Codes.Retryable = []string{"rate_limited", "too_soon", "in_flight", "unauthorized"}
+	c.Codes.LowBalance = nil
+	c.Codes.NewNumber = []string{"insufficient_balance"}
+	c.Codes.LateFailure = true
+}
+
+// keyReplayOnly: nothing can be asked, but a re-send of the same key tells the refund's state of now, for 45 days. Sends
+// for one payment keep a second between them.
+func keyReplayOnly(c *refund.Contract) {
+	c.Key.Dedupes, c.Key.ReplaysState, c.Key.Lifetime = true, true, refund.Duration(45*day)
+	c.Limits.Spacing = refund.Duration(time.Second)
+	c.Notices = true
+}
+
+// keyAfter2xx: a key is kept for 24 h, but only once a 2xx was given for it, and twins in flight both act. So an
+// ambiguous send is repeated only after the payment's list has proven that it did nothing.
+func keyAfter2xx(c *refund.Contract) {
+	c.Key.Dedupes, c.Key.After2xx, c.Key.Lifetime = true, true, refund.Duration(day)
+	c.List = asked()
+	c.Notices = true
+}
+
+// noticeOnly: a send is only ever acknowledged, nothing can be asked, the result comes as a notice. A low balance is kept as
+// the number's answer, so that only the next number can pass.
+func noticeOnly(c *refund.Contract) {
+	c.Key.Dedupes, c.Key.KeepsAnswer, c.Key.Lifetime = true, true, refund.Duration(7*day)
+	c.Notices = true
+	c.Codes.Retryable = []string{"rate_limited", "too_soon", "unauthorized", "account_unknown"}
+	c.Codes.LowBalance = nil
+	c.Codes.NewNumber = []string{"insufficient_balance"}
+}
+
+// base is what every account of the plain protocol has in common. Codes that api/simulator.yaml documents as "nothing
+// happened" are listed by what may follow; a code in no list is unknown.
+func base(profile string) refund.Contract {
+	return refund.Contract{
+		Profile: profile,
+		Key:     refund.IdempotencyTerms{NumberLength: 64},
+		Horizon: refund.Duration(time.Second),
+		Codes: refund.CodeTerms{
+			Refused:    []string{"not_refundable_window", "refund_count_exceeded", "invalid_request"},
+			Echo:       []string{"already_refunded", "amount_too_large", "number_reused", "duplicate_refund"},
+			Retryable:  []string{"rate_limited", "too_soon", "insufficient_balance", "unauthorized", "account_unknown"},
+			LowBalance: []string{"insufficient_balance"},
+		},
+		Waits: refund.WaitTerms{Pending: refund.Duration(day), Unknown: refund.Duration(time.Hour), Accepted: refund.Duration(7 * day)},
+	}
+}

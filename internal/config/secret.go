@@ -1,0 +1,42 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Secret says where a secret is. It never holds one.
+type Secret struct {
+	Env  string `yaml:"env"`
+	File string `yaml:"file"`
+}
+
+// Check adds a fault when the place is not said, or said twice. at is the path of the secret; a nil secret is none and fine.
+func (s *Secret) Check(at string, f *Faults) {
+	f.Note(s != nil && (s.Env == "") == (s.File == ""), "%s: name either env or file", at)
+}
+
+// Read fetches the secret. The error names the place, never the content.
+func (s *Secret) Read() (string, error) {
+	if s == nil {
+		return "", nil
+	}
+	if s.Env != "" {
+		v, ok := os.LookupEnv(s.Env)
+		if !ok || v == "" {
+			return "", fmt.Errorf("secret: the environment variable %s is empty", s.Env)
+		}
+		return v, nil
+	}
+	raw, err := os.ReadFile(filepath.Clean(s.File))
+	if err != nil {
+		return "", fmt.Errorf("secret: %w", err)
+	}
+	v := strings.TrimRight(string(raw), "\r\n")
+	if v == "" {
+		return "", fmt.Errorf("secret: the file %s is empty", s.File)
+	}
+	return v, nil
+}
