@@ -19,9 +19,12 @@ type Message struct {
 	Body        []byte
 }
 
-// Broker is a running broker with an empty topic of its own. Addresses are host:port; "" stands for the broker's own.
+// Broker is a running broker, for one row. Addresses are host:port; "" stands for the broker's own.
 type Broker interface {
 	Addr() string
+	// Prepare creates an empty topic and whatever the consumers need to miss nothing that is published from now on: stream,
+	// topic, queues. The suite calls it before it publishes or opens anything, and again for consumers that come later.
+	Prepare(t testing.TB, consumers ...string)
 	// Opener subscribes the consumer, through addr.
 	Opener(t testing.TB, consumer, addr string) bridge.Opener
 	// Publish sends messages in order through addr and returns when the broker has all of them. stored = how many of them
@@ -36,16 +39,20 @@ type Broker interface {
 	Redeliver(t testing.TB, consumer string, times int)
 	// Lag is the broker's own count of what the consumer has not acknowledged.
 	Lag(t testing.TB, consumer string) int
+
+	// Window is how many messages of one consumer the broker hands out at most before acknowledgements come; 0 = no bound.
+	Window() int
+	// AckWait is after how long the broker delivers again what was neither acknowledged nor held. A few seconds keep the suite short.
+	AckWait() time.Duration
+	// DuplicateWindow is how long the broker drops a message whose TransportID it knows; 0 = it knows none.
+	DuplicateWindow() time.Duration
+	// LargestBody is the largest body in bytes that the broker carries, more than a bridge reads (1 MiB). About 10 MiB where the
+	// broker can.
+	LargestBody() int
 }
 
-// AckWait is after how long a broker of this suite should deliver again what was not acknowledged.
-const AckWait = 3 * time.Second
-
-// Window is how long a broker of this suite should know a transport id; 0 = it knows none.
-const Window = 300 * time.Millisecond
-
-// LargestBody is the body that a broker of this suite must be able to carry.
-const LargestBody = 10 << 20
+// mostBody is the body in bytes that a bridge reads with the suite's configuration. A longer one is parked as it is.
+const mostBody = 1 << 20
 
 // full says whether the rows run at their full length, as `make conformance` does. Otherwise those that are only long are
 // shortened: the outage of PostgreSQL and the backlog.
@@ -80,7 +87,7 @@ func rows() []row {
 		{name: "publish hang", test: publishHang},
 		{name: "PostgreSQL down", test: postgresDown, alone: true},
 		{name: "poison in the middle of a batch", test: poisonMidBatch},
-		{name: "10 MB body", test: largeBody},
+		{name: "large body", test: largeBody},
 		{name: "unknown version", test: unknownVersion},
 		{name: "1,000 redeliveries of one event", test: manyRedeliveries},
 		{name: "backlog drained", test: backlog},

@@ -41,7 +41,7 @@ func secondProcess(w *world) {
 	w.publish(some(0, 50)...)
 	cfg := w.config("")
 	g := newGate(w.door, false)
-	cfg.Door, cfg.MaxBatch = g, 20 // it holds two groups at most: one at the door, one behind
+	cfg.Door, cfg.MaxBatch = g, w.batch(20) // it holds three groups at most: at the door, behind it and being fetched
 	w.start(cfg)
 	w.wait(g.reached, "a group at the first process")
 	w.start(w.config(""))
@@ -133,7 +133,7 @@ func postgresDown(w *world) {
 	before := heap()
 	more := sized(600, 3000)
 	w.publish(some(100, 100+more)...)
-	outage := time.NewTimer(sized(3*AckWait, time.Minute))
+	outage := time.NewTimer(max(3*w.broker.AckWait(), sized(0, time.Minute)))
 	<-outage.C
 	grown := heap() - before
 	if lag := w.broker.Lag(w, consumer); lag != more {
@@ -169,7 +169,7 @@ func gracefulStop(w *world) {
 	cfg := w.config("")
 	g := newGate(w.door, false)
 	cfg.Door = g
-	cfg.MaxBatch = 30
+	cfg.MaxBatch = w.batch(30)
 	b := w.start(cfg)
 	w.wait(g.reached, "a group at the door")
 	stopped := make(chan struct{})

@@ -22,7 +22,7 @@ func duplicateWindow(w *world) {
 	e := eventNo(1).message()
 	e.TransportID = "t-1"
 	first := w.publish(e, e)
-	w.until("the window is over and the broker stores the repeat", func() bool { return Window == 0 || w.publish(e) == 1 })
+	w.until("the window is over and the broker stores the repeat", func() bool { return w.broker.DuplicateWindow() == 0 || w.publish(e) == 1 })
 	w.start(w.config(""))
 	w.settled()
 	w.want(1, 1, 0, 0)
@@ -73,12 +73,16 @@ func poisonMidBatch(w *world) {
 }
 
 func largeBody(w *world) {
-	big := Message{Body: bytes.Repeat([]byte("x"), LargestBody)}
+	largest := w.broker.LargestBody()
+	if largest <= mostBody {
+		w.Fatalf("the broker carries %d bytes at most: the row wants a body that is longer than the %d that a bridge reads", largest, mostBody)
+	}
+	big := Message{Body: bytes.Repeat([]byte("x"), largest)}
 	w.publish(eventNo(0).message(), big, eventNo(1).message())
 	w.start(w.config(""))
 	w.settled()
 	w.want(2, 2, 0, 1)
-	if w.count(`SELECT count(*) FROM parked WHERE reason = 'too-large' AND octet_length(body) = $1`, LargestBody) != 1 {
+	if w.count(`SELECT count(*) FROM parked WHERE reason = 'too-large' AND octet_length(body) = $1`, largest) != 1 {
 		w.Error("the large message must lie parked whole")
 	}
 }
@@ -115,8 +119,9 @@ func manyRedeliveries(w *world) {
 	}
 }
 
+// The backlog is larger than what the broker hands out before it sees acknowledgements.
 func backlog(w *world) {
-	n := sized(2000, 20000)
+	n := max(sized(2000, 20000), 2*w.broker.Window())
 	w.publish(some(0, n)...)
 	w.start(w.config(""))
 	w.settled()
@@ -127,6 +132,7 @@ func backlog(w *world) {
 }
 
 func twoConsumers(w *world) {
+	w.broker.Prepare(w, "audit")
 	w.publish(some(0, 20)...)
 	w.start(w.config(""))
 	second := w.config("")

@@ -48,6 +48,7 @@ func newWorld(t *testing.T, b Broker) *world {
 		return err
 	}))
 	w.seen.counts = map[string]int{}
+	b.Prepare(t, consumer)
 	return w
 }
 
@@ -144,7 +145,15 @@ func (o *observed) AckFailed(string)        { o.add("ack failed") }
 // config of a bridge, through addr.
 func (w *world) config(addr string) bridge.Config {
 	return bridge.Config{Name: consumer, Broker: "test", Open: w.broker.Opener(w, consumer, addr), Door: w.door, DeadLetters: w.store, Tenants: w.store, Allowed: []string{"demo"},
-		HoldEvery: AckWait / 6, Retry: 50 * time.Millisecond, Observe: &w.seen}
+		MaxBody: mostBody, HoldEvery: w.broker.AckWait() / 6, Retry: 50 * time.Millisecond, Observe: &w.seen}
+}
+
+// batch is n, or less where several bridges of one consumer with three groups each would not fit the broker's window.
+func (w *world) batch(n int) int {
+	if window := w.broker.Window(); window > 0 {
+		return max(1, min(n, window/6))
+	}
+	return n
 }
 
 // start runs a bridge until the test ends.

@@ -28,8 +28,13 @@ const (
 	subject  = "refundry.in.demo.refund.requested"
 )
 
-// payload is large enough for the largest body and its headers.
-const payload = bridgetest.LargestBody + 1<<20
+// What the broker of the suite is like.
+const (
+	ackWait         = 3 * time.Second
+	duplicateWindow = 300 * time.Millisecond
+	largestBody     = 10 << 20
+	payload         = largestBody + 1<<20 // with its headers
+)
 
 // server is a nats-server that can be killed and started again on its data and its address.
 type server interface {
@@ -109,7 +114,7 @@ func (p *process) kill(testing.TB) {
 	_ = p.cmd.Wait()
 }
 
-// broker is a server with one stream.
+// broker is a server and the connection of its administrator.
 type broker struct {
 	server server
 	addr   string
@@ -129,11 +134,20 @@ func newBroker(t *testing.T, s server) *broker {
 	if b.js, err = jetstream.New(b.admin, jetstream.WithPublishAsyncMaxPending(500)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: stream, Subjects: []string{subjects}, Storage: jetstream.FileStorage, Duplicates: bridgetest.Window}); err != nil {
-		t.Fatal(err)
-	}
 	return b
 }
+
+// Prepare makes the stream. A consumer starts with its first message, so that nothing has to be made for it.
+func (b *broker) Prepare(t testing.TB, _ ...string) {
+	if _, err := b.js.CreateOrUpdateStream(t.Context(), jetstream.StreamConfig{Name: stream, Subjects: []string{subjects}, Storage: jetstream.FileStorage, Duplicates: duplicateWindow}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b *broker) Window() int                    { return natsbridge.MaxAckPending }
+func (b *broker) AckWait() time.Duration         { return ackWait }
+func (b *broker) DuplicateWindow() time.Duration { return duplicateWindow }
+func (b *broker) LargestBody() int               { return largestBody }
 
 func (b *broker) Addr() string { return b.addr }
 
@@ -146,7 +160,7 @@ func (b *broker) via(addr string) string {
 
 func (b *broker) Opener(t testing.TB, consumer, addr string) bridge.Opener {
 	open, err := natsbridge.Opener(natsbridge.Config{URL: "nats://" + b.via(addr), Stream: stream, Durable: "refundry-" + consumer, Subjects: []string{subjects},
-		AckWait: bridgetest.AckWait, Wait: 4 * time.Second, Dial: 2 * time.Second})
+		AckWait: ackWait, Wait: 4 * time.Second, Dial: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

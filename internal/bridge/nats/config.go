@@ -115,8 +115,8 @@ func (c Config) options() ([]nats.Option, error) {
 	return out, nil
 }
 
-// maxAckPending bounds what the server hands out before acknowledgements come: three groups of two replicas and some.
-const maxAckPending = 1000
+// MaxAckPending bounds what the server hands out before acknowledgements come: three groups of two replicas and some.
+const MaxAckPending = 1000
 
 // consumer is the durable as we want it. It starts with the first message of the stream: one that was deleted and is made again
 // delivers everything anew, and what was known is a replay.
@@ -124,7 +124,7 @@ func (c Config) consumer() jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		Durable: c.Durable, Description: "refundry bridge", FilterSubjects: c.Subjects,
 		DeliverPolicy: jetstream.DeliverAllPolicy, AckPolicy: jetstream.AckExplicitPolicy, ReplayPolicy: jetstream.ReplayInstantPolicy,
-		AckWait: c.AckWait, MaxDeliver: -1, MaxAckPending: maxAckPending,
+		AckWait: c.AckWait, MaxDeliver: -1, MaxAckPending: MaxAckPending,
 	}
 }
 
