@@ -218,7 +218,7 @@ func (p *benchPlace) openHTTP(work bool) func(ctx context.Context, schema string
 			return target, err
 		}
 		if err := a.start(ctx); err != nil {
-			return target, err
+			return target, errors.Join(err, a.stop()) //nolint:contextcheck // a drain outlives what ended
 		}
 		client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
 		url := "http://" + a.server.Addr().String() + "/v1/refunds"

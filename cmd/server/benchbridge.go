@@ -137,7 +137,9 @@ func (f *benchFeed) drain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.Start()
+	if err := b.Start(ctx); err != nil {
+		return err
+	}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for done := false; !done && err == nil; {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"github.com/refundry/refundry/internal/bridge"
 	"github.com/refundry/refundry/internal/config"
 	"github.com/refundry/refundry/internal/store"
-	"github.com/refundry/refundry/internal/telemetry"
 )
 
 // openBridges makes the configured bridges; nothing is dialed before they start.
@@ -25,7 +23,7 @@ func (a *app) openBridges() error {
 			return config.At("bridges."+name, err)
 		}
 		b, err := bridge.New(bridge.Config{Name: name, Broker: c.Broker, Open: open, Door: a.door, DeadLetters: a.store, Tenants: a.store, Allowed: c.Tenants,
-			MaxBatch: c.Batch, Rate: c.Rate, Logger: a.log, Observe: bridgeObserver{a.metrics}})
+			MaxBatch: c.Batch, Rate: c.Rate, Logger: a.log, Observe: a.metrics.Bridges()})
 		if err != nil {
 			return err
 		}
@@ -46,19 +44,6 @@ func (a *app) openBroker(name string, c config.Bridge) (bridge.Opener, error) {
 	return kind.Open(settings, bridge.Deps{Consumer: name, Logger: a.log.With("bridge", name)})
 }
 
-// stopBridges drains all of them at once.
-func (a *app) stopBridges(ctx context.Context) error {
-	stopped := make(chan error, len(a.bridges))
-	for _, b := range a.bridges {
-		go func() { stopped <- b.Stop(ctx) }()
-	}
-	var errs []error
-	for range a.bridges {
-		errs = append(errs, <-stopped)
-	}
-	return errors.Join(errs...)
-}
-
 // ofBridge says whether a consumer is a bridge of this process.
 func (a *app) ofBridge(consumer string) bool {
 	_, is := a.cfg.file.Bridges[consumer]
@@ -69,19 +54,9 @@ func (a *app) ofBridge(consumer string) bool {
 func (a *app) measureLag(ctx context.Context) {
 	for _, b := range a.bridges {
 		n, known := b.Lag(ctx)
-		a.metrics.BridgeLag(b.Name(), n, known)
+		a.metrics.Bridges().Lag(b.Name(), n, known)
 	}
 }
-
-// bridgeObserver counts what bridges do.
-type bridgeObserver struct{ m *telemetry.Metrics }
-
-func (o bridgeObserver) Delivered(consumer, outcome, cause string) {
-	o.m.BridgeDelivered(consumer, outcome, cause)
-}
-func (o bridgeObserver) Parked(consumer, reason string) { o.m.BridgeParked(consumer, reason) }
-func (o bridgeObserver) Opened(consumer string)         { o.m.BridgeOpened(consumer) }
-func (o bridgeObserver) AckFailed(consumer string)      { o.m.BridgeAckFailed(consumer) }
 
 // parkingLot is the parking lot for people: the store keeps it, a bridge's ways try it again.
 type parkingLot struct {

@@ -31,6 +31,7 @@ func (a *app) openChannels(ctx context.Context, book *accountBook) (*channel.Reg
 	}
 	book.set(synced)
 	transport := channel.NewTransport(channel.TransportConfig{ReadTimeout: jobTimes(a.cfg.file.Times).WithDefaults().Call})
+	a.opened(transport.CloseIdleConnections)
 	clients := map[string]channel.Account{}
 	for name, c := range a.cfg.file.Accounts {
 		client, err := openAccount(name, c, synced[name].Contract, transport.Client())

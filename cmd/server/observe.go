@@ -26,19 +26,6 @@ func (a *app) observe(in refund.Intake, o refund.Outcome, took time.Duration) {
 	a.metrics.Accepted(took)
 }
 
-// observer counts what the runner does.
-type observer struct{ m *telemetry.Metrics }
-
-func (o observer) Called(account string, kind refund.AttemptKind, answer refund.FactKind, _ time.Duration) {
-	o.m.Call(account, string(kind), string(answer))
-}
-
-func (o observer) Swept(s refund.Swept) {
-	o.m.TakenOver(s.TakenOver)
-	o.m.Overdue(s.Overdue)
-	o.m.Decisions(s.Decided, s.Expired)
-}
-
 // measuredStore measures how long refunds live.
 type measuredStore struct {
 	*store.Store

@@ -61,29 +61,17 @@ func (a *app) openGuard(ctx context.Context) error {
 		if a.guard.verifier, err = store.OpenVerifier(ctx, store.VerifyConfig{URL: a.cfg.direct(), Schema: a.cfg.schema, Logger: a.log}); err != nil {
 			return err
 		}
+		a.opened(a.guard.verifier.Close)
 	}
 	return nil
 }
 
-// runGuard works until ctx ends.
-func (a *app) runGuard(ctx context.Context) {
-	a.backlog.Go(func() { a.watchEpochs(ctx) })
-	if a.guard.anchorer != nil {
-		a.backlog.Go(func() { a.guard.anchorer.Run(ctx) })
-	}
-	if v := a.guard.verifier; v != nil {
-		a.backlog.Go(func() {
-			v.Watch(ctx, store.WatchConfig{Every: a.cfg.guard.verifyEvery, Cheap: 15 * a.cfg.guard.verifyEvery, Whole: 60 * a.cfg.guard.verifyEvery, Tell: func(r store.WatchReport) {
-				a.metrics.SetPromises(r.Violations, r.MostMoved, r.Excess)
-			}})
-		})
-	}
-}
-
-func (a *app) closeGuard() {
-	if a.guard.verifier != nil {
-		a.guard.verifier.Close()
-	}
+// watchPromises checks all promises piece by piece until ctx ends.
+func (a *app) watchPromises(ctx context.Context) {
+	every := a.cfg.guard.verifyEvery
+	a.guard.verifier.Watch(ctx, store.WatchConfig{Every: every, Cheap: 15 * every, Whole: 60 * every, Tell: func(r store.WatchReport) {
+		a.metrics.SetPromises(r.Violations, r.MostMoved, r.Excess)
+	}})
 }
 
 // watchEpochs looks every second, and marks refunds that may have been lost and come again.

@@ -3,10 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
-	"sync"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -51,9 +50,8 @@ type app struct {
 	bridges []*bridge.Bridge
 	guard   guard
 
-	started     bool // bridges run
-	stopBacklog context.CancelFunc
-	backlog     sync.WaitGroup
+	services services
+	closers  []func() // give back what newApp opened, the last first
 }
 
 // newApp connects everything; nothing runs before start.
@@ -75,6 +73,7 @@ func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 	if err != nil {
 		return a, err
 	}
+	a.opened(a.store.Close)
 	if err := store.CheckMigrated(ctx, a.store.Pool(), cfg.schema); err != nil {
 		return a, err
 	}
@@ -86,21 +85,27 @@ func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 		return a, err
 	}
 	a.door = refund.NewDoor(refund.DoorConfig{Accepter: a.store, NewRID: store.NewRID, Logger: cfg.log, Observe: a.observe, CommitUnknown: a.metrics.CommitUnknown}) //nolint:contextcheck // lives until Stop, not as long as the start
+	a.opened(a.door.Stop)                                                                                                                                            // the second stop of a door does nothing
 	if err := a.openRunner(ctx, registry); err != nil {
 		return a, err
 	}
 	if err := a.openBridges(); err != nil {
 		return a, err
 	}
-	return a, a.openAPI(registry)
+	if err := a.openAPI(registry); err != nil {
+		return a, err
+	}
+	a.list()
+	return a, nil
 }
 
 func (a *app) openRunner(ctx context.Context, channels *channel.Registry) (err error) {
 	if a.pool, err = store.OpenPool(ctx, a.cfg.direct(), a.cfg.schema, int32(a.cfg.workers+8)); err != nil { // #nosec G115 -- a checked small number
 		return err
 	}
+	a.opened(a.pool.Close)
 	a.runner, err = jobs.New(jobs.Config{Pool: a.pool, Schema: a.cfg.schema, Store: measuredStore{a.store, a.metrics}, Channels: channels,
-		Waker: bridge.Waker{Lot: a.store, Door: a.door, Log: a.log}, Maintain: housekeeping{a.store, a.cfg.schema}, Observer: observer{a.metrics},
+		Waker: bridge.Waker{Lot: a.store, Door: a.door, Log: a.log}, Maintain: housekeeping{a.store, a.cfg.schema}, Observer: a.metrics.Workers(),
 		CallLimiter: channel.NewCallLimiter(channels, channel.CallLimiterConfig{Turned: func(account string, open bool) { a.log.Warn("breaker", "account", account, "open", open) }}),
 		Budget: func(ctx context.Context, start time.Time, send time.Duration) context.Context {
 			return channel.WithBudget(ctx, channel.Budget{Start: start, Send: send})
@@ -135,64 +140,57 @@ func (a *app) openAPI(channels *channel.Registry) (err error) {
 	return err
 }
 
-// start begins to work and to listen.
-func (a *app) start(ctx context.Context) error {
-	if a.cfg.worker {
-		if err := a.runner.Start(ctx); err != nil {
-			return err
-		}
+// list puts everything long-lived into groups: what others stand on, what watches over it, and what brings work. The API listens before
+// anything is claimed, so that a process whose address is taken does nothing at all.
+func (a *app) list() {
+	a.services.group(member{"door", stopTime, standing{a.door.Stop}})
+	watchers := []member{{"backlog watcher", watcherStopTime, newLoop(a.watchBacklog)}, {"epoch watcher", watcherStopTime, newLoop(a.watchEpochs)}}
+	if a.guard.anchorer != nil {
+		watchers = append(watchers, member{"anchors", watcherStopTime, newLoop(a.guard.anchorer.Run)})
 	}
-	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	a.stopBacklog = cancel
-	a.backlog.Go(func() { a.watchBacklog(run) })
-	a.runGuard(run)
+	if a.guard.verifier != nil {
+		watchers = append(watchers, member{"continuous check", watcherStopTime, newLoop(a.watchPromises)})
+	}
+	a.services.group(watchers...)
+	var work []member
+	if a.server != nil {
+		work = append(work, member{"API", stopTime, a.server})
+	}
+	if a.cfg.worker {
+		work = append(work, member{"workers", stopTime, a.runner})
+	}
 	for _, b := range a.bridges {
-		b.Start()
+		work = append(work, member{"bridge " + b.Name(), stopTime, b})
 	}
-	a.started = true
-	if a.server == nil {
-		return nil
-	}
-	return a.server.Start(ctx)
+	a.services.group(work...)
 }
 
-// stopTime bounds an orderly stop; what is cut off then ends by its lease.
-const stopTime = 40 * time.Second
+// start begins to listen and to work. After an error stop ends what runs already.
+func (a *app) start(ctx context.Context) error { return a.services.start(ctx) }
 
-// stop drains: no new requests, those under way are answered, calls to channels end and their answers are entered.
+const (
+	// stopTime bounds the orderly stop of one service that has work under way; what is cut off then ends by its lease.
+	stopTime = 40 * time.Second
+	// watcherStopTime bounds the stop of one service that only looks.
+	watcherStopTime = 10 * time.Second
+)
+
+// stop drains: no new requests and messages, those under way are answered, calls to channels end and their answers are entered.
 func (a *app) stop() error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
-	defer cancel()
-	var errs []error
-	if a.server != nil && a.server.Addr() != nil {
-		errs = append(errs, a.server.Stop(ctx))
-	}
-	if a.started {
-		errs = append(errs, a.stopBridges(ctx))
-	}
-	if a.cfg.worker {
-		errs = append(errs, a.runner.Stop(ctx))
-	}
-	if a.stopBacklog != nil {
-		a.stopBacklog()
-		a.backlog.Wait()
-	}
+	err := a.services.stop()
 	a.close()
-	return errors.Join(errs...)
+	return err
 }
+
+// opened notes how to give something back.
+func (a *app) opened(end func()) { a.closers = append(a.closers, end) }
 
 // close gives back what newApp opened.
 func (a *app) close() {
-	if a.door != nil {
-		a.door.Stop()
+	for _, end := range slices.Backward(a.closers) {
+		end()
 	}
-	a.closeGuard()
-	if a.pool != nil {
-		a.pool.Close()
-	}
-	if a.store != nil {
-		a.store.Close()
-	}
+	a.closers = nil
 }
 
 // accountBook tells the store about accounts, once they are known.

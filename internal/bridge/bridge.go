@@ -146,9 +146,10 @@ func orDuration(v *time.Duration, d time.Duration) {
 	}
 }
 
-// Start begins to consume. It does not wait for the broker.
-func (b *Bridge) Start() {
+// Start begins to consume. It does not wait for the broker and never fails: a broker that is away is tried again until Stop.
+func (b *Bridge) Start(context.Context) error {
 	b.ended.Go(b.supervise)
+	return nil
 }
 
 // Stop drains: what has been fetched is finished and acknowledged until ctx ends, then it is cut off and given back to the

@@ -273,7 +273,9 @@ func runBridge(t *testing.T, broker *fakeBroker, door *fakeDoor, tune func(*Conf
 	if f.b, err = New(cfg); err != nil {
 		t.Fatal(err)
 	}
-	f.b.Start()
+	if err := f.b.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { f.stop() })
 	return f
 }

@@ -257,7 +257,9 @@ func TestTriedOftenIsParkedFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.b = b
-	b.Start()
+	if err := b.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	f.drained()
 	f.stop()
 	if !parkedBefore.Load() || door.known["rf-healthy"] != 1 {

@@ -2,38 +2,42 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// bridgeMetrics are those of the subscriptions of brokers.
-type bridgeMetrics struct {
+// Bridges count what the subscriptions of brokers do. It is what a bridge wants of its observer.
+type Bridges struct {
 	deliveries, parked, opened, ackFailures *prometheus.CounterVec
+	duplicates                              *prometheus.CounterVec
 	lag                                     *prometheus.GaugeVec
 }
 
-// BridgeDelivered counts a delivery; duplicateCause "" = no replay.
-func (m *Metrics) BridgeDelivered(consumer, outcome, duplicateCause string) {
-	m.bridge.deliveries.WithLabelValues(consumer, outcome).Inc()
+// Bridges returns what counts for bridges.
+func (m *Metrics) Bridges() *Bridges { return &m.bridge }
+
+// Delivered counts a delivery; duplicateCause "" = no replay.
+func (b *Bridges) Delivered(consumer, outcome, duplicateCause string) {
+	b.deliveries.WithLabelValues(consumer, outcome).Inc()
 	if duplicateCause != "" {
-		m.duplicates.WithLabelValues(consumer, duplicateCause).Inc()
+		b.duplicates.WithLabelValues(consumer, duplicateCause).Inc()
 	}
 }
 
-// BridgeParked counts a message that came to the parking lot.
-func (m *Metrics) BridgeParked(consumer, reason string) {
-	m.bridge.parked.WithLabelValues(consumer, reason).Inc()
+// Parked counts a message that came to the parking lot.
+func (b *Bridges) Parked(consumer, reason string) {
+	b.parked.WithLabelValues(consumer, reason).Inc()
 }
 
-// BridgeOpened counts an incarnation.
-func (m *Metrics) BridgeOpened(consumer string) { m.bridge.opened.WithLabelValues(consumer).Inc() }
+// Opened counts an incarnation.
+func (b *Bridges) Opened(consumer string) { b.opened.WithLabelValues(consumer).Inc() }
 
-// BridgeAckFailed counts a failed acknowledgement.
-func (m *Metrics) BridgeAckFailed(consumer string) {
-	m.bridge.ackFailures.WithLabelValues(consumer).Inc()
+// AckFailed counts a failed acknowledgement.
+func (b *Bridges) AckFailed(consumer string) {
+	b.ackFailures.WithLabelValues(consumer).Inc()
 }
 
-// BridgeLag tells how many messages wait at the broker; known = false takes the reading away.
-func (m *Metrics) BridgeLag(consumer string, messages int64, known bool) {
+// Lag tells how many messages wait at the broker; known = false takes the reading away.
+func (b *Bridges) Lag(consumer string, messages int64, known bool) {
 	if !known {
-		m.bridge.lag.DeleteLabelValues(consumer)
+		b.lag.DeleteLabelValues(consumer)
 		return
 	}
-	m.bridge.lag.WithLabelValues(consumer).Set(float64(messages))
+	b.lag.WithLabelValues(consumer).Set(float64(messages))
 }

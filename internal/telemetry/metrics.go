@@ -68,15 +68,15 @@ func Definitions() []Definition {
 type Metrics struct {
 	registry *prometheus.Registry
 
-	intake, duplicates, conflicts, calls, notices *prometheus.CounterVec
-	bridge                                        bridgeMetrics
-	takeovers, commitUnknown                      prometheus.Counter
-	overdue, applied, expired                     prometheus.Counter
-	accept, duration                              prometheus.Histogram
-	refunds, oldest, parked                       *prometheus.GaugeVec
-	promises                                      promiseMetrics
-	build                                         *prometheus.GaugeVec
-	cases                                         prometheus.Gauge
+	intake, duplicates, conflicts, notices *prometheus.CounterVec
+	bridge                                 Bridges
+	workers                                Workers
+	commitUnknown                          prometheus.Counter
+	accept, duration                       prometheus.Histogram
+	refunds, oldest, parked                *prometheus.GaugeVec
+	promises                               promiseMetrics
+	build                                  *prometheus.GaugeVec
+	cases                                  prometheus.Gauge
 }
 
 // New registers every metric of the page, and those of the Go runtime and the process.
@@ -105,12 +105,13 @@ func New() *Metrics {
 		m.registry.MustRegister(h)
 		return h
 	}
-	m.intake, m.duplicates, m.conflicts, m.calls = counter("intake_total"), counter("duplicates_total"), counter("conflicts_total"), counter("channel_calls_total")
+	m.intake, m.duplicates, m.conflicts = counter("intake_total"), counter("duplicates_total"), counter("conflicts_total")
 	m.notices = counter("notices_total")
-	m.takeovers, m.commitUnknown = counter("takeovers_total").WithLabelValues(), counter("commit_unknown_total").WithLabelValues()
-	m.bridge = bridgeMetrics{deliveries: counter("bridge_deliveries_total"), parked: counter("bridge_parked_total"), opened: counter("bridge_opened_total"),
+	m.commitUnknown = counter("commit_unknown_total").WithLabelValues()
+	m.bridge = Bridges{duplicates: m.duplicates, deliveries: counter("bridge_deliveries_total"), parked: counter("bridge_parked_total"), opened: counter("bridge_opened_total"),
 		ackFailures: counter("bridge_ack_failures_total"), lag: gauge("bridge_lag_messages")}
-	m.overdue, m.applied, m.expired = counter("overdue_total").WithLabelValues(), counter("decisions_applied_total").WithLabelValues(), counter("decisions_expired_total").WithLabelValues()
+	m.workers = Workers{calls: counter("channel_calls_total"), takeovers: counter("takeovers_total").WithLabelValues(), overdue: counter("overdue_total").WithLabelValues(),
+		applied: counter("decisions_applied_total").WithLabelValues(), expired: counter("decisions_expired_total").WithLabelValues()}
 	m.accept = histogram("accept_seconds", prometheus.ExponentialBuckets(0.001, 2, 14))
 	m.duration = histogram("refund_duration_seconds", prometheus.ExponentialBuckets(0.01, 3, 14))
 	m.promises = promiseMetrics{violations: gauge("invariant_violations"), most: gauge("effects_per_refund_max").WithLabelValues(),
@@ -142,26 +143,9 @@ func (m *Metrics) Accepted(d time.Duration) { m.accept.Observe(d.Seconds()) }
 // Final measures the life of a refund.
 func (m *Metrics) Final(d time.Duration) { m.duration.Observe(d.Seconds()) }
 
-// Call counts one call to a channel.
-func (m *Metrics) Call(account, op, answer string) {
-	m.calls.WithLabelValues(account, op, answer).Inc()
-}
-
 // Notice counts a channel's notice. outcome is one of refund.NoticeOutcome's words, or "forged".
 func (m *Metrics) Notice(account, outcome string) {
 	m.notices.WithLabelValues(account, outcome).Inc()
-}
-
-// TakenOver counts ended leases.
-func (m *Metrics) TakenOver(n int) { m.takeovers.Add(float64(n)) }
-
-// Overdue counts refunds that a sweep found later than their bound.
-func (m *Metrics) Overdue(n int) { m.overdue.Add(float64(n)) }
-
-// Decisions counts what a sweep did with decisions of people.
-func (m *Metrics) Decisions(applied, expired int) {
-	m.applied.Add(float64(applied))
-	m.expired.Add(float64(expired))
 }
 
 // CommitUnknown counts a lost answer of COMMIT.

@@ -6,20 +6,22 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/refundry/refundry/internal/refund"
 )
 
 func TestEveryMetricOfThePageIsServed(t *testing.T) {
 	m := New()
 	m.Intake("rest", "TAKEN", "event", "idempotency-key-reused")
-	m.Call("demo", "SEND", "SUCCEEDED")
+	m.Workers().Called("demo", refund.AttemptSend, refund.Succeeded, time.Second)
 	m.Notice("demo", "forged")
-	m.TakenOver(2)
+	m.Workers().Swept(refund.Swept{TakenOver: 2, Overdue: 1, Decided: 1, Expired: 1})
 	m.CommitUnknown()
-	m.BridgeDelivered("orders", "REPLAYED", "redelivery")
-	m.BridgeParked("orders", "undecodable")
-	m.BridgeOpened("orders")
-	m.BridgeAckFailed("orders")
-	m.BridgeLag("orders", 7, true)
+	m.Bridges().Delivered("orders", "REPLAYED", "redelivery")
+	m.Bridges().Parked("orders", "undecodable")
+	m.Bridges().Opened("orders")
+	m.Bridges().AckFailed("orders")
+	m.Bridges().Lag("orders", 7, true)
 	m.Accepted(time.Millisecond)
 	m.Final(time.Second)
 	m.SetBacklog(Backlog{Refunds: map[string]int{"PENDING": 3}, Parked: map[string]int{"waiting": 1}, Cases: 1}, []string{"PENDING", "UNKNOWN"})
@@ -33,7 +35,7 @@ func TestEveryMetricOfThePageIsServed(t *testing.T) {
 		}
 	}
 	for _, line := range []string{`refundry_open_refunds{state="PENDING"} 3`, `refundry_open_refunds{state="UNKNOWN"} 0`, `refundry_takeovers_total 2`,
-		`refundry_build_info{commit="0123abcd",go="go1.27.3",version="v0.1.0"} 1`} {
+		`refundry_build_info{commit="0123abcd",go="go1.27.3",version="v0.1.0"} 1`, `refundry_channel_calls_total{account="demo",answer="SUCCEEDED",op="SEND"} 1`} {
 		if !strings.Contains(w.Body.String(), line) {
 			t.Errorf("missing line %q", line)
 		}

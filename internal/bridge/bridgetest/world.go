@@ -163,7 +163,9 @@ func (w *world) start(cfg bridge.Config) *bridge.Bridge {
 	if err != nil {
 		w.Fatal(err)
 	}
-	b.Start()
+	if err := b.Start(w.Context()); err != nil {
+		w.Fatal(err)
+	}
 	w.Cleanup(func() { w.stop(b) })
 	return b
 }

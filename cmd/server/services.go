@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Service is one long-lived part of the process. It is started once and stopped once.
+type Service interface {
+	// Start begins to work and returns. ctx bounds the start only. After an error nothing of the service runs.
+	Start(ctx context.Context) error
+	// Stop ends the work in order and returns when nothing of the service runs any more. When ctx ends first, what is left is cut off.
+	Stop(ctx context.Context) error
+}
+
+// member is a service on the list.
+type member struct {
+	name   string
+	budget time.Duration // for an orderly stop of this service alone
+	Service
+}
+
+// services are the long-lived parts of a process, in groups. A group may rely on the groups before it.
+type services struct {
+	groups  [][]member
+	running [][]member // what has been started and not been stopped
+}
+
+// group adds a group behind the others.
+func (s *services) group(members ...member) { s.groups = append(s.groups, members) }
+
+// start starts the groups in order, and the members of a group one after the other. The first error ends it; what was started before
+// runs until stop.
+func (s *services) start(ctx context.Context) error {
+	for _, group := range s.groups {
+		s.running = append(s.running, nil)
+		current := &s.running[len(s.running)-1]
+		for _, m := range group {
+			if err := m.Start(ctx); err != nil {
+				return fmt.Errorf("%s: %w", m.name, err)
+			}
+			*current = append(*current, m)
+		}
+	}
+	return nil
+}
+
+// stop stops what runs: the groups in reverse order, the members of a group side by side. Every member has its own budget, which
+// begins with its group.
+func (s *services) stop() error {
+	var errs []error
+	for _, group := range slices.Backward(s.running) {
+		stopped := make([]error, len(group))
+		var all sync.WaitGroup
+		for i, m := range group {
+			all.Go(func() { stopped[i] = m.end() })
+		}
+		all.Wait()
+		errs = append(errs, stopped...)
+	}
+	s.running = nil
+	return errors.Join(errs...)
+}
+
+// end stops one member within its budget.
+func (m member) end() error {
+	ctx, cancel := context.WithTimeout(context.Background(), m.budget)
+	defer cancel()
+	if err := m.Stop(ctx); err != nil {
+		return fmt.Errorf("stopping %s: %w", m.name, err)
+	}
+	return nil
+}
+
+// loop is a Service that repeats something until it is stopped.
+type loop struct {
+	work   func(ctx context.Context) // returns soon after ctx has ended
+	cancel context.CancelFunc
+	ended  chan struct{}
+}
+
+func newLoop(work func(ctx context.Context)) *loop {
+	return &loop{work: work, ended: make(chan struct{})}
+}
+
+// Start implements Service.
+func (l *loop) Start(ctx context.Context) error {
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	l.cancel = cancel
+	go func() {
+		defer close(l.ended)
+		l.work(run)
+	}()
+	return nil
+}
+
+// Stop implements Service.
+func (l *loop) Stop(ctx context.Context) error {
+	l.cancel()
+	select {
+	case <-l.ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("still at work: %w", ctx.Err())
+	}
+}
+
+// standing is a Service that works from its making on and only has to be stopped.
+type standing struct{ stop func() }
+
+// Start implements Service.
+func (standing) Start(context.Context) error { return nil }
+
+// Stop implements Service.
+func (s standing) Stop(context.Context) error {
+	s.stop()
+	return nil
+}
