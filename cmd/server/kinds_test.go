@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/refundry/refundry/internal/bridge"
+	"github.com/refundry/refundry/internal/channel"
 	"github.com/refundry/refundry/internal/config"
 )
 
@@ -29,8 +31,16 @@ func TestKinds(t *testing.T) {
 			}
 		}
 	}
+	for _, k := range channelKinds() {
+		if _, err := k.Open(nil, channel.Deps{}); err == nil {
+			t.Errorf("channel %s opens with settings that are not its own", k.Name)
+		}
+	}
 	seen = map[string]bool{}
 	for _, k := range brokerKinds() {
+		if _, err := k.Open(nil, bridge.Deps{}); err == nil {
+			t.Errorf("broker %s opens with settings that are not its own", k.Name)
+		}
 		if !name.MatchString(k.Name) || seen[k.Name] || k.Settings == nil || k.Open == nil {
 			t.Errorf("broker %q: a kind has a name of its own, settings and a source", k.Name)
 		}

@@ -9,28 +9,28 @@ import (
 	"time"
 )
 
-// diary notes what services do, in order.
-type diary struct {
+// callLog notes what services do, in order.
+type callLog struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (d *diary) write(line string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.lines = append(d.lines, line)
+func (l *callLog) write(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, line)
 }
 
 // scripted is a service that does what a test wants.
 type scripted struct {
 	name  string
-	diary *diary
+	calls *callLog
 	start error
 	stop  func(ctx context.Context) error
 }
 
 func (s *scripted) Start(context.Context) error {
-	s.diary.write("start " + s.name)
+	s.calls.write("start " + s.name)
 	return s.start
 }
 
@@ -39,7 +39,7 @@ func (s *scripted) Stop(ctx context.Context) error {
 	if s.stop != nil {
 		err = s.stop(ctx)
 	}
-	s.diary.write("stop " + s.name)
+	s.calls.write("stop " + s.name)
 	return err
 }
 
@@ -47,11 +47,11 @@ func (s *scripted) with(budget time.Duration) member { return member{s.name, bud
 
 func TestGroupsStopInReverseOrder(t *testing.T) {
 	t.Parallel()
-	d := &diary{}
+	d := &callLog{}
 	var s services
-	s.group((&scripted{name: "base", diary: d}).with(time.Minute))
-	s.group((&scripted{name: "middle", diary: d}).with(time.Minute))
-	s.group((&scripted{name: "top", diary: d}).with(time.Minute))
+	s.group((&scripted{name: "base", calls: d}).with(time.Minute))
+	s.group((&scripted{name: "middle", calls: d}).with(time.Minute))
+	s.group((&scripted{name: "top", calls: d}).with(time.Minute))
 	if err := s.start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestGroupsStopInReverseOrder(t *testing.T) {
 // of the group below get a budget of their own.
 func TestSlowMemberLeavesTheOthersTheirTime(t *testing.T) {
 	t.Parallel()
-	d := &diary{}
+	d := &callLog{}
 	left := make(chan time.Duration, 1)
 	budget := func(ctx context.Context) error {
 		end, _ := ctx.Deadline()
@@ -85,9 +85,9 @@ func TestSlowMemberLeavesTheOthersTheirTime(t *testing.T) {
 		return ctx.Err()
 	}
 	var s services
-	s.group((&scripted{name: "below", diary: d, stop: budget}).with(time.Hour))
-	s.group((&scripted{name: "slow", diary: d, stop: slow}).with(50*time.Millisecond),
-		(&scripted{name: "quick", diary: d, stop: func(context.Context) error { close(quickStopped); return nil }}).with(time.Hour))
+	s.group((&scripted{name: "below", calls: d, stop: budget}).with(time.Hour))
+	s.group((&scripted{name: "slow", calls: d, stop: slow}).with(50*time.Millisecond),
+		(&scripted{name: "quick", calls: d, stop: func(context.Context) error { close(quickStopped); return nil }}).with(time.Hour))
 	if err := s.start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -102,11 +102,11 @@ func TestSlowMemberLeavesTheOthersTheirTime(t *testing.T) {
 // TestFailedStartStopsWhatRuns stops exactly the services that were started before one that could not be.
 func TestFailedStartStopsWhatRuns(t *testing.T) {
 	t.Parallel()
-	d := &diary{}
+	d := &callLog{}
 	broken := errors.New("the address is in use")
 	var s services
-	s.group((&scripted{name: "base", diary: d}).with(time.Minute))
-	s.group((&scripted{name: "listener", diary: d, start: broken}).with(time.Minute), (&scripted{name: "worker", diary: d}).with(time.Minute))
+	s.group((&scripted{name: "base", calls: d}).with(time.Minute))
+	s.group((&scripted{name: "listener", calls: d, start: broken}).with(time.Minute), (&scripted{name: "worker", calls: d}).with(time.Minute))
 	if err := s.start(t.Context()); !errors.Is(err, broken) {
 		t.Fatalf("start says %v, want %v", err, broken)
 	}

@@ -2,7 +2,6 @@ package channel
 
 import (
 	"net/http"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -35,7 +34,6 @@ type Deps struct {
 	Account  string          // the account's name
 	Contract refund.Contract // of the account
 	HTTP     *http.Client    // on the channel transport, see Transport.Client
-	Clock    func() time.Time
 }
 
 // Check implements config.Kind.

@@ -18,23 +18,23 @@ var Kind = bridge.Kind{Name: "nats", Settings: readSettings, Open: openKind}
 
 // Settings of a subscription, as the configuration names them.
 type Settings struct {
-	URL          string     `yaml:"url"`          // nats:// or tls://, several separated by commas
-	Stream       string     `yaml:"stream"`       // JetStream stream
-	Subjects     []string   `yaml:"subjects"`     // of it
-	CreateStream bool       `yaml:"createStream"` // make the stream when it is not there
-	TLS          *TLSFiles  `yaml:"tls"`
-	Credentials  *LoginFrom `yaml:"credentials"`
+	URL          string              `yaml:"url"`          // nats:// or tls://, several separated by commas
+	Stream       string              `yaml:"stream"`       // JetStream stream
+	Subjects     []string            `yaml:"subjects"`     // of it
+	CreateStream bool                `yaml:"createStream"` // make the stream when it is not there
+	TLS          *TLSSettings        `yaml:"tls"`
+	Credentials  *CredentialSettings `yaml:"credentials"`
 }
 
-// TLSFiles names files of certificates.
-type TLSFiles struct {
+// TLSSettings names files of certificates.
+type TLSSettings struct {
 	CA   string `yaml:"ca"`   // absent = the system's
 	Cert string `yaml:"cert"` // of the client
 	Key  string `yaml:"key"`
 }
 
-// LoginFrom says who the bridge is, and where its secrets are. One kind only.
-type LoginFrom struct {
+// CredentialSettings says who the bridge is, and where its secrets are. One kind only.
+type CredentialSettings struct {
 	File     string         `yaml:"file"` // a .creds file
 	NKey     string         `yaml:"nkey"` // a file with an nkey's seed
 	Token    *config.Secret `yaml:"token"`
@@ -61,7 +61,7 @@ func readSettings(node yaml.Node) (bridge.Settings, error) {
 	return s, faults.Err()
 }
 
-func (c *LoginFrom) check(faults *config.Faults) {
+func (c *CredentialSettings) check(faults *config.Faults) {
 	if c == nil {
 		return
 	}

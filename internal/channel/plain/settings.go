@@ -79,7 +79,7 @@ func open(settings channel.Settings, d channel.Deps) (refund.Channel, error) {
 		return nil, err
 	}
 	client, err := New(Config{Endpoint: s.Endpoint, Account: d.Account, Secret: secret, NoticeSecrets: notices, Codes: d.Contract.Codes,
-		HTTP: d.HTTP, Clock: d.Clock})
+		HTTP: d.HTTP})
 	if err != nil {
 		return nil, err
 	}
