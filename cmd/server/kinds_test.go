@@ -62,9 +62,13 @@ func TestConfigCheck(t *testing.T) {
 	secret := write("secret", "hush-hush-hush-hush\n")
 	file := `
 accounts:
-  demo: {channel: plain, endpoint: "http://127.0.0.1:8089", tenants: [shop], contract: {profile: keyed-queryable}, secret: {file: SECRET}, noticeSecrets: [{file: NOTICE}]}
+  demo:
+    {channel: plain, endpoint: "http://127.0.0.1:8089", tenants: [shop], contract: {profile: keyed-queryable},
+     secret: {file: SECRET}, noticeSecrets: [{file: NOTICE}]}
 bridges:
-  orders: {broker: nats, url: "nats://127.0.0.1:4222", stream: REFUNDRY, subjects: ["refundry.in.>"], tenants: [shop], credentials: {token: {file: SECRET}}, tls: {ca: NOTICE}}
+  orders:
+    {broker: nats, url: "nats://127.0.0.1:4222", stream: REFUNDRY, subjects: ["refundry.in.>"], tenants: [shop],
+     credentials: {token: {file: SECRET}}, tls: {ca: NOTICE}}
 `
 	good := strings.NewReplacer("SECRET", secret, "NOTICE", secret).Replace(file)
 	out, err := run("config", "check", write("good.yaml", good))
@@ -91,7 +95,8 @@ bridges:
 	}
 	both := strings.NewReplacer("endpoint:", "endpiont:", "stream:", "steam:").Replace(good)
 	_, err = run("config", "check", write("both.yaml", both))
-	for _, want := range []string{"accounts.demo.endpiont: there is no such setting", "accounts.demo.endpoint: ", "bridges.orders.steam: ", "bridges.orders.stream: "} {
+	for _, want := range []string{"accounts.demo.endpiont: there is no such setting", "accounts.demo.endpoint: ",
+		"bridges.orders.steam: ", "bridges.orders.stream: "} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("config check says %v, want also %s", err, want)
 		}

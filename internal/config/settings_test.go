@@ -48,7 +48,8 @@ func TestSettingsOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got plain.Settings
-	if faults := config.Decode(settings.Node(), &got); len(faults) > 0 || got.Endpoint != want.Endpoint || got.Secret != nil || got.NoticeSecrets[0] != want.NoticeSecrets[0] {
+	faults := config.Decode(settings.Node(), &got)
+	if len(faults) > 0 || got.Endpoint != want.Endpoint || got.Secret != nil || got.NoticeSecrets[0] != want.NoticeSecrets[0] {
 		t.Errorf("%+v came back as %+v, %v", want, got, faults)
 	}
 }

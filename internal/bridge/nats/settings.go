@@ -129,7 +129,8 @@ func openKind(settings bridge.Settings, d bridge.Deps) (bridge.Opener, error) {
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
-	cfg := Config{URL: s.URL, Stream: s.Stream, Durable: "refundry-" + d.Consumer, Subjects: s.Subjects, CreateStream: s.CreateStream, Credentials: login, Logger: d.Logger}
+	cfg := Config{URL: s.URL, Stream: s.Stream, Durable: "refundry-" + d.Consumer, Subjects: s.Subjects, CreateStream: s.CreateStream,
+		Credentials: login, Logger: d.Logger}
 	if t := s.TLS; t != nil {
 		cfg.TLS = TLS{CAFile: t.CA, CertFile: t.Cert, KeyFile: t.Key}
 	}
