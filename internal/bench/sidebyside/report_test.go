@@ -72,7 +72,7 @@ func program(t *testing.T, name, calls, doc string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	text := fmt.Sprintf("#!/bin/sh\necho %s \"$@\" >>'%s'\ncat <<'DOC'\n%s\nDOC\n", name, calls, doc)
-	if err := os.WriteFile(path, []byte(text), 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return path
