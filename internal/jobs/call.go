@@ -51,7 +51,8 @@ func (r *Runner) claim(rec refund.Record, kind refund.AttemptKind, no int, c ref
 		return refund.Call{}, refund.Claim{}, fmt.Errorf("jobs: refund %s has no dispatch %d", rec.RID, no)
 	}
 	req := refund.Call{Number: d.Number, RefundID: rec.RefundID, TenantCode: rec.TenantCode, Account: rec.Account, PaymentReference: rec.ChannelReference,
-		Amount: rec.Amount, Currency: rec.Currency, Reason: rec.Reason, ChannelRefundID: d.ChannelRefundID}
+		Amount: rec.Amount, Currency: rec.Currency, Reason: rec.Reason, ChannelRefundID: d.ChannelRefundID,
+		PaymentCaptured: rec.Payment.Captured}
 	text, err := json.Marshal(req)
 	if err != nil {
 		return refund.Call{}, refund.Claim{}, fmt.Errorf("jobs: %w", err)

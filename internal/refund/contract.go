@@ -50,6 +50,8 @@ type Contract struct {
 	Limits  LimitTerms       `json:"limits"`
 	Waits   WaitTerms        `json:"waits"`
 	Horizon Duration         `json:"inFlightHorizon"` // how long a byte that left may still act
+
+	LateFailureHorizon Duration `json:"lateFailureHorizon,omitempty"` // how long after a success "failed" may follow; 0 = not said
 }
 
 // IdempotencyTerms say what a repeated send under the same number does.
@@ -61,6 +63,9 @@ type IdempotencyTerms struct {
 	After2xx        bool     `json:"after2xx"`        // the key is kept only once a 2xx was given: before that a re-send may act again
 	InFlightRefused bool     `json:"inFlightRefused"` // a twin in flight is refused, not executed
 	NumberLength    int      `json:"numberLength"`    // longest number the channel takes; below 34 is refused
+
+	Scope    KeyScope `json:"scope,omitempty"`    // within what a number means one refund; "" = not said
+	Compares []string `json:"compares,omitempty"` // parameters that a repeat is compared by: amount, currency, payment, reason, noticeUrl
 }
 
 // QueryTerms describe a query by number, or a list by payment.
@@ -70,6 +75,8 @@ type QueryTerms struct {
 	Readings      int      `json:"readings"`      // counting absences needed
 	ReadingGap    Duration `json:"readingGap"`    // between them
 	FirstDelay    Duration `json:"firstDelay"`    // before the first query after a send
+
+	Effects QueryEffects `json:"effects,omitempty"` // "" = asking changes nothing
 }
 
 // CodeTerms list the channel's codes by meaning. A code in no list is Unknown.
@@ -80,17 +87,26 @@ type CodeTerms struct {
 	Retryable   []string `json:"retryable"`   // did nothing, same number may be sent again
 	LowBalance  []string `json:"lowBalance"`  // retryable, and PENDING says why
 	LateFailure bool     `json:"lateFailure"` // "failed" after "succeeded" means: returned
+
+	Attention   []string            `json:"attention,omitempty"`   // acknowledged, and only a person can move it on
+	PassesLater []string            `json:"passesLater,omitempty"` // refused because something equal was just done: proves nothing, the same number may pass later
+	Resubmit    map[string]Resubmit `json:"resubmit,omitempty"`    // how a refund that met the code may be asked for again
 }
 
 // LimitTerms are rules that refuse or delay.
 type LimitTerms struct {
 	Spacing    Duration   `json:"spacing"`    // between sends of one payment
 	PerSecond  int        `json:"perSecond"`  // calls of the account, by each process; 0 = no limit
-	Window     Duration   `json:"window"`     // refunds are possible this long after the payment; 0 = no end
+	Window     Duration   `json:"window"`     // refunds are possible this long after the payment (paidAt, else its first knowledge); 0 = no end
 	MaxRefunds int        `json:"maxRefunds"` // per payment; 0 = no limit
 	Currencies []Currency `json:"currencies"` // empty = all
 	MinAmount  int64      `json:"minAmount"`
 	MaxAmount  int64      `json:"maxAmount"` // 0 = no limit
+
+	Step            map[Currency]int64 `json:"step,omitempty"`            // amounts are multiples of it, in the channel's units; absent = 1
+	Exponent        map[Currency]int   `json:"exponent,omitempty"`        // decimals of the channel's units; absent = ISO 4217's
+	DuplicateWindow Duration           `json:"duplicateWindow,omitempty"` // an equal refund of one payment within it counts as a duplicate; 0 = none does
+	PerSecondErrors int                `json:"perSecondErrors,omitempty"` // failing calls of the account; 0 = no limit
 }
 
 // WaitTerms are the deadlines after which a case opens. Polling goes on.
@@ -103,9 +119,9 @@ type WaitTerms struct {
 // Recovery is the strongest way that the contract offers.
 func (c Contract) Recovery() Recovery {
 	switch {
-	case c.Query.Exists:
+	case c.Query.Automatic():
 		return RecoverByQuery
-	case c.List.Exists:
+	case c.List.Automatic():
 		return RecoverByList
 	case c.Key.Dedupes && c.Key.ReplaysState:
 		return RecoverByReplay
@@ -117,7 +133,7 @@ func (c Contract) Recovery() Recovery {
 
 // asking is the terms of whatever can be asked: the query, else the list.
 func (c Contract) asking() QueryTerms {
-	if c.Query.Exists {
+	if c.Query.Automatic() {
 		return c.Query
 	}
 	return c.List
@@ -148,6 +164,9 @@ func (c Contract) Validate() error {
 	case c.Limits.PerSecond < 0 || c.Limits.MaxRefunds < 0:
 		return fmt.Errorf("refund: contract %s: limits must not be negative", c.Profile)
 	}
+	if err := c.validTerms(); err != nil {
+		return fmt.Errorf("refund: contract %s: %w", c.Profile, err)
+	}
 	return nil
 }
 
@@ -177,7 +196,7 @@ func (r *Record) tightened(d Dispatch, c Contract) Dispatch {
 
 // Expresses says whether the channel can express the amount.
 func (c Contract) Expresses(amount int64, cur Currency) bool {
-	if amount < c.Limits.MinAmount || (c.Limits.MaxAmount > 0 && amount > c.Limits.MaxAmount) {
+	if !c.Limits.whole(amount, cur) || amount < c.Limits.MinAmount || (c.Limits.MaxAmount > 0 && amount > c.Limits.MaxAmount) {
 		return false
 	}
 	if len(c.Limits.Currencies) == 0 {

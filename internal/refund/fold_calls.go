@@ -132,7 +132,7 @@ func (f *Fold) repeat(r *Record, c Contract, first, later Attempt) {
 		return // a person decided, or an epoch asked about it: judged by their own rules
 	}
 	switch {
-	case !c.Key.Dedupes && !c.Query.Exists && !c.List.Exists:
+	case !c.Key.Dedupes && !c.Query.Automatic() && !c.List.Automatic():
 		f.a.say("P2", "blind-repeat", "attempt %d was sent although attempt %d may have acted (%s)", later.No, first.No, answerWord(first))
 	case later.DispatchNo == first.DispatchNo && c.Key.Dedupes && !c.Key.After2xx:
 	case !r.absentBetween(first, later) && !r.endedNegative(first.DispatchNo, later.StartedAt):

@@ -67,6 +67,10 @@ type Call struct {
 	Currency                     Currency
 	Reason                       string
 	ChannelRefundID              string // known from an earlier answer, else ""
+
+	PaymentCaptured int64  // captured of the payment, minor units, when the call is made; channels that ask for the order's total take it
+	NoticeURL       string // where the channel sends its notices; an account's setting, "" = as the channel has it
+	ReferenceKind   string // which of the channel's names PaymentReference is; an account's setting, "" = the channel's usual one
 }
 
 // ListedEffect is one line of a channel's list of a payment's refunds.
@@ -75,6 +79,9 @@ type ListedEffect struct {
 	Status                  FactKind // Succeeded, Acknowledged, FailedFinal or Reversed
 	Amount                  int64
 	Currency                Currency
+
+	At   time.Time // when it reached Status, as the channel says; zero = not said. Evidence: decides nothing
+	Code string    // the channel's code of a line that failed or needs attention; "" = not said
 }
 
 // Channel is one payment channel's client. An error never leaves it: what cannot be classified is Unknown.

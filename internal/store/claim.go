@@ -143,7 +143,7 @@ func claimEntry(c refund.Claim, kind refund.FactKind, to refund.State) (refund.E
 
 // visibilityLag is how long a done refund may be hidden from whatever can be asked: the query, else the list.
 func visibilityLag(c refund.Contract) time.Duration {
-	if c.Query.Exists {
+	if c.Query.Automatic() {
 		return c.Query.VisibilityLag.D()
 	}
 	return c.List.VisibilityLag.D()

@@ -1,0 +1,151 @@
+package refund_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// A profile whose bytes change gives every account that uses it a new contract version at the next start.
+func TestGoldenProfiles(t *testing.T) {
+	t.Parallel()
+	want := map[string]string{
+		refund.ProfileKeyedQueryable: "a5676af34af9f91e1860202ac4e15bcbe3427471a439075ae8229659475ed3dc",
+		refund.ProfileListAndMatch:   "add13e60b26bf9b6792f3d508fcb6cfe319eefae581ce15d4f2e8bd218927f3e",
+		refund.ProfileKeyReplayOnly:  "0ce50d3959a86c34f9ab0c0c0d5dcb5e3740df5359dc494b8f99b655a185009d",
+		refund.ProfileKeyAfter2xx:    "9d9fa7acc8340a2222e6bce5c281125c68cc8dfc3e54f04e2da716c588ce816e",
+		refund.ProfileNoticeOnly:     "4f4378bf0796ea372a8221781cccf67c1890ed52c89025d6cdbb5cf8d71aed9b",
+		refund.ProfileBlind:          "8fc3726dcfe495d713d6c80cb946d6b3539af944e929b3cd3f283b54949da56e",
+	}
+	for _, name := range refund.Profiles() {
+		c, _ := refund.Profile(name)
+		text, err := c.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(text)
+		same(t, name, hex.EncodeToString(sum[:]), want[name])
+	}
+}
+
+// full is a contract in which every optional term is set.
+func full() refund.Contract {
+	c, _ := refund.Profile(refund.ProfileKeyedQueryable)
+	c.Key.Scope, c.Key.Compares = refund.ScopeTrade, []string{"amount", "reason"}
+	c.List = c.Query
+	c.List.Effects = refund.QueryActs
+	c.Codes.Attention, c.Codes.PassesLater = []string{"ABNORMAL"}, []string{"just_done"}
+	c.Codes.Resubmit = map[string]refund.Resubmit{"rate_limited": refund.ResubmitSame, "invalid_request": refund.ResubmitNever, "ABNORMAL": refund.ResubmitNew}
+	c.Codes.LateFailure, c.LateFailureHorizon = true, refund.Duration(time.Hour)
+	c.Limits.Step = map[refund.Currency]int64{"ISK": 100, "KWD": 10}
+	c.Limits.Exponent = map[refund.Currency]int{"ISK": 2, "MGA": 0}
+	c.Limits.DuplicateWindow, c.Limits.PerSecond, c.Limits.PerSecondErrors = refund.Duration(time.Hour), 10, 6
+	return c
+}
+
+// Stored contracts are read again: every term survives.
+func TestContractsComeBackWhole(t *testing.T) {
+	t.Parallel()
+	c := full()
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := c.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back refund.Contract
+	if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(back, c) {
+		t.Errorf("%v\n got %+v\nwant %+v", err, back, c)
+	}
+	if again, _ := back.Encode(); string(again) != string(text) {
+		t.Errorf("encoded again it is %s, was %s", again, text)
+	}
+}
+
+func TestTermsThatContradict(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(*refund.Contract){
+		"unknown scope":                func(c *refund.Contract) { c.Key.Scope = "world" },
+		"scope of no key":              func(c *refund.Contract) { c.Key.Dedupes, c.Key.Compares = false, nil },
+		"compares with no key":         func(c *refund.Contract) { c.Key.Dedupes, c.Key.Scope = false, "" },
+		"unknown parameter":            func(c *refund.Contract) { c.Key.Compares = []string{"mood"} },
+		"parameter twice":              func(c *refund.Contract) { c.Key.Compares = []string{"amount", "amount"} },
+		"unknown effects":              func(c *refund.Contract) { c.Query.Effects = "sometimes" },
+		"effects of no question":       func(c *refund.Contract) { c.List.Exists = false },
+		"attention and refused":        func(c *refund.Contract) { c.Codes.Attention = c.Codes.Refused },
+		"refused and echo":             func(c *refund.Contract) { c.Codes.Echo = c.Codes.Refused },
+		"passes later and retryable":   func(c *refund.Contract) { c.Codes.PassesLater = []string{"rate_limited"} },
+		"passes later twice":           func(c *refund.Contract) { c.Codes.PassesLater = []string{"a", "a"} },
+		"empty code":                   func(c *refund.Contract) { c.Codes.Attention = []string{""} },
+		"passes later, answer kept":    func(c *refund.Contract) { c.Key.KeepsAnswer, c.Codes.LowBalance, c.Codes.Resubmit = true, nil, nil },
+		"unknown way to resubmit":      func(c *refund.Contract) { c.Codes.Resubmit["x"] = "maybe" },
+		"resubmit of no code":          func(c *refund.Contract) { c.Codes.Resubmit[""] = refund.ResubmitNew },
+		"same number, answer kept":     func(c *refund.Contract) { c.Key.KeepsAnswer, c.Codes.LowBalance, c.Codes.PassesLater = true, nil, nil },
+		"same number after a refusal":  func(c *refund.Contract) { c.Codes.Resubmit["invalid_request"] = refund.ResubmitSame },
+		"never, but retryable":         func(c *refund.Contract) { c.Codes.Resubmit["rate_limited"] = refund.ResubmitNever },
+		"new number, but passes later": func(c *refund.Contract) { c.Codes.Resubmit["just_done"] = refund.ResubmitNew },
+		"never, but a new number passes": func(c *refund.Contract) {
+			c.Codes.NewNumber, c.Codes.Resubmit["n"] = []string{"n"}, refund.ResubmitNever
+		},
+		"same, but only a new one passes": func(c *refund.Contract) {
+			c.Codes.NewNumber, c.Codes.Resubmit["n"] = []string{"n"}, refund.ResubmitSame
+		},
+		"step of nothing":                 func(c *refund.Contract) { c.Limits.Step["KWD"] = 0 },
+		"step of no currency":             func(c *refund.Contract) { c.Limits.Step["ZZZ"] = 1 },
+		"negative exponent":               func(c *refund.Contract) { c.Limits.Exponent["MGA"] = -1 },
+		"exponent out of the world":       func(c *refund.Contract) { c.Limits.Exponent["MGA"] = 5 },
+		"exponent of no currency":         func(c *refund.Contract) { c.Limits.Exponent["zzz"] = 1 },
+		"negative duplicate window":       func(c *refund.Contract) { c.Limits.DuplicateWindow = -1 },
+		"negative errors a second":        func(c *refund.Contract) { c.Limits.PerSecondErrors = -1 },
+		"more errors than calls":          func(c *refund.Contract) { c.Limits.PerSecondErrors = 11 },
+		"negative late failures":          func(c *refund.Contract) { c.LateFailureHorizon = -1 },
+		"late failures that never happen": func(c *refund.Contract) { c.Codes.LateFailure = false },
+	} {
+		c := full()
+		spoil(&c)
+		if c.Validate() == nil {
+			t.Errorf("%s: the contract was taken", name)
+		}
+	}
+}
+
+func TestAmountsInSteps(t *testing.T) {
+	t.Parallel()
+	c := full()
+	for _, x := range []struct {
+		amount int64
+		cur    refund.Currency
+		want   bool
+	}{
+		{1050, "ISK", true},  // sent as 105000
+		{1005, "KWD", false}, // the last of three decimals must be 0
+		{1010, "KWD", true},
+		{1050, "MGA", false}, // the channel has no decimals
+		{1100, "MGA", true},
+		{1, "USD", true},
+		{refund.MaxAmount, "ISK", false}, // more than the channel's numbers can say
+	} {
+		if got := c.Expresses(x.amount, x.cur); got != x.want {
+			t.Errorf("%d %s: expressible %v, want %v", x.amount, x.cur, got, x.want)
+		}
+	}
+}
+
+// A question that may itself refund is never asked of ourselves: the way of recovery is the next best one.
+func TestQuestionsThatAct(t *testing.T) {
+	t.Parallel()
+	c, _ := refund.Profile(refund.ProfileKeyedQueryable)
+	c.Query.Effects = refund.QueryActs
+	if got := c.Recovery(); got != refund.RecoverByNotice {
+		t.Errorf("recovery is by %s, want notice", got)
+	}
+	if c.Validate() != nil || c.Query.Automatic() {
+		t.Errorf("%v, automatic %v", c.Validate(), c.Query.Automatic())
+	}
+}
