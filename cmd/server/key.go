@@ -15,7 +15,7 @@ import (
 )
 
 // scopes that a key may have.
-var scopes = []string{httpapi.ScopeRefundsWrite, httpapi.ScopeRefundsRead, httpapi.ScopeCasesDecide, httpapi.ScopeCasesApprove, httpapi.ScopeAdmin}
+var scopes = httpapi.Scopes()
 
 func keyCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "key", Short: "Make, list and revoke API keys",

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"strings"
+	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 
@@ -11,7 +12,9 @@ import (
 
 // Codec reads CloudEvents 1.0 whose data is JSON. Types: refund.requested, with
 // the body of POST /v1/refunds as data, and payment.captured.
-type Codec struct{}
+type Codec struct {
+	Clock func() time.Time // for times that must have passed; nil = time.Now
+}
 
 // Undecodable says why a message is no event that we read: what is wrong, and
 // where. It never quotes the message.
@@ -41,7 +44,7 @@ func undecodable(pointer, detail string) error { return &Undecodable{pointer, de
 // transport, parking place and RID are for the caller, who also compares
 // tenantCode, the extension "tenantid", "" when it is absent. Errors:
 // *Undecodable; the intake then holds what of the identity could be read.
-func (Codec) Decode(attributes map[string]string, body []byte) (in refund.Intake, tenantCode string, err error) {
+func (c Codec) Decode(attributes map[string]string, body []byte) (in refund.Intake, tenantCode string, err error) {
 	var e event.Event
 	var data []byte
 	if attributes == nil {
@@ -64,7 +67,11 @@ func (Codec) Decode(attributes map[string]string, body []byte) (in refund.Intake
 		return in, attributes["tenantid"], err
 	}
 	in.OccurredAt, in.ReplayBatch = e.Time(), replayBatch(attributes[replayAttribute])
-	err = content(&in, data)
+	now := time.Now
+	if c.Clock != nil {
+		now = c.Clock
+	}
+	err = content(&in, data, now())
 	return in, attributes["tenantid"], err
 }
 

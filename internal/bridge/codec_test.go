@@ -23,7 +23,7 @@ func envelope(typ, data string) string {
 func TestDecodeStructuredRefund(t *testing.T) {
 	t.Parallel()
 	data := `{"refundId":"rf_1","orderId":"ord_1","paymentId":"pay_1","amount":1250,"currency":"USD","reason":"broken \u00e9","metadata":{"ticket":"T-9"},
-		"payment":{"orderId":"ord_1","amount":10000,"currency":"USD","channelAccount":"demo","version":3,"refundedElsewhere":5}}`
+		"payment":{"orderId":"ord_1","amount":10000,"currency":"USD","channelAccount":"demo","version":3,"refundedElsewhere":5,"paidAt":"2026-02-28T23:59:59.1234567+01:00"}}`
 	in, tenant, err := bridge.Codec{}.Decode(nil, []byte(envelope("refund.requested", data)))
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +31,8 @@ func TestDecodeStructuredRefund(t *testing.T) {
 	want := refund.Request{
 		Params: refund.Params{RefundID: "rf_1", OrderID: "ord_1", PaymentID: "pay_1", Amount: 1250, Currency: "USD"}, Reason: "broken é",
 		Metadata: map[string]string{"ticket": "T-9"},
-		Payment:  &refund.PaymentSpec{OrderID: "ord_1", Amount: 10000, Currency: "USD", Account: "demo", Version: 3, RefundedElsewhere: 5},
+		Payment: &refund.PaymentSpec{OrderID: "ord_1", Amount: 10000, Currency: "USD", Account: "demo", Version: 3, RefundedElsewhere: 5,
+			PaidAt: time.Date(2026, 2, 28, 22, 59, 59, 123456000, time.UTC)},
 	}
 	if in.Refund == nil || !reflect.DeepEqual(*in.Refund, want) {
 		t.Errorf("content = %+v, want %+v", in.Refund, want)

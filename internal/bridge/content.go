@@ -22,13 +22,13 @@ const (
 )
 
 // content reads the data of an event into the intake, by its type.
-func content(in *refund.Intake, data []byte) error {
+func content(in *refund.Intake, data []byte, now time.Time) error {
 	r := open(data, "/data")
 	switch in.Type {
 	case refund.TypeRefundRequested:
-		in.Refund = request(r)
+		in.Refund = request(r, now)
 	case refund.TypePaymentCaptured:
-		in.Capture = capture(r)
+		in.Capture = capture(r, now)
 	default:
 		return undecodable("/type", "is not a type that is taken here")
 	}
@@ -39,7 +39,7 @@ func content(in *refund.Intake, data []byte) error {
 	return nil
 }
 
-func request(r *reader) *refund.Request {
+func request(r *reader, now time.Time) *refund.Request {
 	out := &refund.Request{Params: refund.Params{
 		RefundID: r.id("refundId"), OrderID: r.id("orderId"), PaymentID: r.id("paymentId"), Amount: r.amount("amount"), Currency: r.currency("currency"),
 	}}
@@ -53,15 +53,15 @@ func request(r *reader) *refund.Request {
 		p := r.object("payment")
 		out.Payment = &refund.PaymentSpec{OrderID: p.id("orderId"), Amount: p.amount("amount"), Currency: p.currency("currency"),
 			Account: p.id("channelAccount"), Reference: p.reference("channelReference"),
-			Version: p.count("version"), RefundedElsewhere: p.count("refundedElsewhere")}
+			Version: p.count("version"), RefundedElsewhere: p.count("refundedElsewhere"), PaidAt: p.paidAt("paidAt", now)}
 		r.keep(p.close())
 	}
 	return out
 }
 
-func capture(r *reader) *refund.Capture {
+func capture(r *reader, now time.Time) *refund.Capture {
 	return &refund.Capture{PaymentID: r.id("paymentId"), CaptureID: r.id("captureId"), OrderID: r.id("orderId"), Amount: r.amount("amount"),
-		Currency: r.currency("currency"), Account: r.id("channelAccount"), Reference: r.reference("channelReference")}
+		Currency: r.currency("currency"), Account: r.id("channelAccount"), Reference: r.reference("channelReference"), PaidAt: r.paidAt("paidAt", now)}
 }
 
 // reader takes the members of one object by their exact names and remembers the
@@ -205,6 +205,25 @@ func (r *reader) reference(name string) string {
 		r.wrong(name, "must be 1 to 255 visible ASCII characters")
 	}
 	return text
+}
+
+// paidAt is when a payment was paid and may be left out.
+func (r *reader) paidAt(name string, now time.Time) time.Time {
+	if !r.has(name) {
+		return time.Time{}
+	}
+	text, ok := r.plain(name)
+	if !ok {
+		return time.Time{}
+	}
+	t := parseTime(text)
+	switch {
+	case t.IsZero():
+		r.wrong(name, "must be a time of RFC 3339")
+	case !refund.ValidPaidAt(t, now):
+		r.wrong(name, "must not be before 2000 or in the future")
+	}
+	return refund.NormalPaidAt(t)
 }
 
 func (r *reader) object(name string) *reader {

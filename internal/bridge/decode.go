@@ -31,7 +31,7 @@ func (b *Bridge) decode(m Message) (it *item) {
 		it.poison, it.code = ParkTooLarge, b.only()
 		return it
 	}
-	in, code, err := Codec{}.Decode(attributesOf(header), body)
+	in, code, err := Codec{Clock: b.cfg.Clock}.Decode(attributesOf(header), body)
 	if in.ReplayBatch.IsZero() {
 		in.ReplayBatch = replayBatchOf(header)
 	}

@@ -60,7 +60,7 @@ func effectsOf(rows []EffectRow) []oapi.Effect {
 	out := make([]oapi.Effect, len(rows))
 	for i, e := range rows {
 		out[i] = oapi.Effect{Id: uuid.UUID(e.ID), RefundId: textOrNull(e.RefundID), ChannelRefundId: textOrNull(e.ChannelRefundID), Amount: e.Amount,
-			Currency: string(e.Currency), Status: oapi.EffectStatus(e.Status), Source: e.Source, At: e.At.UTC(), ReversedAt: timeOrNull(e.ReversedAt)}
+			Currency: string(e.Currency), Status: oapi.EffectStatus(e.Status), Source: e.Source, At: e.At.UTC(), ReversedAt: timeOrNull(e.ReversedAt), Voucher: voucherOf(e.Voucher)}
 		if e.DispatchNo > 0 {
 			no := e.DispatchNo
 			out[i].Dispatch = &no
@@ -69,12 +69,21 @@ func effectsOf(rows []EffectRow) []oapi.Effect {
 	return out
 }
 
+// voucherOf reads what the store keeps as text; what is none is null.
+func voucherOf(text string) *map[string]string {
+	var v map[string]string
+	if text == "" || json.Unmarshal([]byte(text), &v) != nil {
+		return nil
+	}
+	return &v
+}
+
 func paymentOf(p refund.Payment, effects []EffectRow, truncated bool) oapi.Payment {
 	return oapi.Payment{
 		PaymentId: p.PaymentID, OrderId: p.OrderID, Currency: string(p.Currency), ChannelAccount: p.Account, ChannelReference: p.Reference,
 		KnownBy: oapi.KnownBy(p.KnownBy), Version: p.Version, Captured: p.Captured, Reserved: p.Reserved, Refunded: p.Refunded,
 		RefundedElsewhere: p.RefundedElsewhere, Held: p.Held, Excess: p.Excess, Refundable: p.Refundable(), CreatedAt: p.CreatedAt.UTC(),
-		Effects: effectsOf(effects), Truncated: truncated,
+		PaidAt: timeOrNull(p.PaidAt), Effects: effectsOf(effects), Truncated: truncated,
 	}
 }
 
@@ -116,7 +125,7 @@ func objectOr(data json.RawMessage, otherwise string) json.RawMessage {
 }
 
 // specOf turns a payment of a request into domain words. pointer is its place in the body.
-func specOf(p oapi.PaymentSnapshot, pointer string) (refund.PaymentSpec, error) {
+func specOf(p oapi.PaymentSnapshot, pointer string, now time.Time) (refund.PaymentSpec, error) {
 	currency, err := currencyOf(p.Currency, pointer+"/currency")
 	if err != nil {
 		return refund.PaymentSpec{}, err
@@ -134,12 +143,17 @@ func specOf(p oapi.PaymentSnapshot, pointer string) (refund.PaymentSpec, error) 
 	if p.RefundedElsewhere != nil {
 		spec.RefundedElsewhere = *p.RefundedElsewhere
 	}
+	if p.PaidAt != nil {
+		if spec.PaidAt = refund.NormalPaidAt(*p.PaidAt); !refund.ValidPaidAt(spec.PaidAt, now) {
+			return refund.PaymentSpec{}, invalid(atPointer(pointer+"/paidAt", "must not be before 2000 or in the future"))
+		}
+	}
 	return spec, nil
 }
 
 // requestOf turns the body of a refund request into domain words. The contract
 // has been checked; what it cannot say is checked here.
-func requestOf(b oapi.RefundRequest) (refund.Request, error) {
+func requestOf(b oapi.RefundRequest, now time.Time) (refund.Request, error) {
 	currency, err := currencyOf(b.Currency, "/currency")
 	if err != nil {
 		return refund.Request{}, err
@@ -157,7 +171,7 @@ func requestOf(b oapi.RefundRequest) (refund.Request, error) {
 		}
 	}
 	if b.Payment != nil {
-		spec, err := specOf(*b.Payment, "/payment")
+		spec, err := specOf(*b.Payment, "/payment", now)
 		if err != nil {
 			return refund.Request{}, err
 		}

@@ -14,7 +14,7 @@ func (s *service) PutPayment(ctx context.Context, req oapi.PutPaymentRequestObje
 	if who.Tenant.Closed {
 		return nil, &Problem{Code: refund.CodeTenantClosed}
 	}
-	spec, err := specOf(*req.Body, "")
+	spec, err := specOf(*req.Body, "", s.clock())
 	if err != nil {
 		return nil, err
 	}

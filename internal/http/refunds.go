@@ -19,7 +19,7 @@ func (s *service) CreateRefund(ctx context.Context, req oapi.CreateRefundRequest
 	if err != nil {
 		return nil, err
 	}
-	body, err := requestOf(*req.Body)
+	body, err := requestOf(*req.Body, s.clock())
 	if err != nil {
 		return nil, err
 	}

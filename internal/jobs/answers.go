@@ -79,6 +79,9 @@ func listed(at refund.Attempt, number string, lines []refund.ListedEffect, compl
 		if a.Kind == refund.NotFound { // no status of a line
 			a.Kind = refund.Unknown
 		}
+		if l.ChannelRefundID == ans.ChannelRefundID { // the answer tells of one line
+			a.Voucher = ans.Voucher
+		}
 		f := refund.FactOf(at, a)
 		if len(facts) > 0 {
 			f.Attempt, f.Evidence = 0, nil

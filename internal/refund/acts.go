@@ -25,7 +25,7 @@ var (
 	book   = mutation{"book the effect", (*transition).book}
 	mirror = mutation{"mirror the effect", (*transition).mirror}
 	detach = mutation{"give the line back", (*transition).detach}
-	pair   = mutation{"pair the effect", func(s *transition) { s.effectWithoutID().ChannelRefundID = s.f.ChannelRefundID; s.dropHeld() }}
+	pair   = mutation{"pair the effect", (*transition).pair}
 
 	nextNumber = mutation{"next number", (*transition).nextNumber}
 	answerAsk  = mutation{"answer the ask", func(s *transition) { s.r.AskNo = 0 }}
@@ -41,6 +41,16 @@ var (
 	dropOther         = drops(CaseOtherNumberOpen)
 	dropAcknowledged  = drops(CaseAcknowledgedAfterEnd)
 )
+
+// pair gives the channel's id, and its voucher, to the effect that had none.
+func (s *transition) pair() {
+	e := s.effectWithoutID()
+	e.ChannelRefundID = s.f.ChannelRefundID
+	if text := VoucherText(s.f.Voucher); text != "" {
+		e.Voucher = text
+	}
+	s.dropHeld()
+}
 
 // book adds the effect. Amounts that the channel did not say are the ones we asked for; other amounts stand as they are.
 func (s *transition) book() {
@@ -63,7 +73,8 @@ func (s *transition) book() {
 		s.addReason(CaseContradiction)
 	} else {
 		s.r.Effects = append(s.r.Effects, Effect{Ours: true, DispatchNo: s.d.Ordinal, ChannelRefundID: s.f.ChannelRefundID, Amount: amount,
-			Currency: cur, Counted: counted, Status: EffectMoved, ByPerson: !s.f.fromChannel(), At: s.now})
+			Currency: cur, Counted: counted, Status: EffectMoved, ByPerson: !s.f.fromChannel(), At: s.now,
+			Voucher: VoucherText(s.f.Voucher)})
 		s.r.Payment.Refunded += counted
 	}
 	s.dropHeld()

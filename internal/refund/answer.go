@@ -42,7 +42,8 @@ type Answer struct {
 	Code            string   // the channel's code, as evidence
 	Rule            string   // the contract rule that classified it
 	RetryAfter      time.Duration
-	Evidence        json.RawMessage // JSON object; no card data, no secrets; nil allowed
+	Voucher         map[string]string // by which the payer finds the money, e.g. "arn": bounded by VoucherText; nil = none
+	Evidence        json.RawMessage   // JSON object; no card data, no secrets; nil allowed
 }
 
 // Fact is something learned about a dispatch of a refund, by whatever way.
@@ -58,7 +59,8 @@ type Fact struct {
 	Reason          CaseReason // of Deadline
 	Code, Rule      string
 	RetryAfter      time.Duration
-	Source          string // answer, query, list, notice, settlement, decision, sweeper, cancel
+	Voucher         map[string]string // of a success, see Answer
+	Source          string            // answer, query, list, notice, settlement, decision, sweeper, cancel
 	Actor           string
 	Evidence        json.RawMessage
 }
@@ -67,6 +69,6 @@ type Fact struct {
 func FactOf(a Attempt, ans Answer) Fact {
 	source := map[AttemptKind]string{AttemptSend: "answer", AttemptQuery: "query", AttemptList: "list"}[a.Kind]
 	return Fact{Kind: ans.Kind, Dispatch: a.DispatchNo, Attempt: a.No, AttemptAt: a.StartedAt, ChannelRefundID: ans.ChannelRefundID,
-		Amount: ans.Amount, Currency: ans.Currency, Code: ans.Code, Rule: ans.Rule, RetryAfter: ans.RetryAfter,
+		Amount: ans.Amount, Currency: ans.Currency, Code: ans.Code, Rule: ans.Rule, RetryAfter: ans.RetryAfter, Voucher: ans.Voucher,
 		Source: source, Actor: "system:worker", Evidence: ans.Evidence}
 }

@@ -45,10 +45,11 @@ type PaymentSpec struct {
 	OrderID           string
 	Amount            int64 // captured, minor units
 	Currency          Currency
-	Account           string // channel account
-	Reference         string // the channel's name for the payment; "" = "<tenant code>:<payment id>"
-	Version           int64  // of a snapshot; absent = 0
-	RefundedElsewhere int64  // refunded before or beside us
+	Account           string    // channel account
+	Reference         string    // the channel's name for the payment; "" = "<tenant code>:<payment id>"
+	Version           int64     // of a snapshot; absent = 0
+	RefundedElsewhere int64     // refunded before or beside us
+	PaidAt            time.Time // when the payer paid, in whole microseconds of UTC; zero = not said. Set once, never changed
 }
 
 // Request is the content of refund.requested and of POST /v1/refunds.
@@ -65,6 +66,7 @@ type Capture struct {
 	Amount                        int64
 	Currency                      Currency
 	Account, Reference            string
+	PaidAt                        time.Time // of the payment, see PaymentSpec
 }
 
 // Digest is the d1 digest of the capture.

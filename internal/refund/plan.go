@@ -34,7 +34,8 @@ type planner struct {
 	touched map[PaymentRef]bool
 	created map[PaymentRef]bool
 	woken   map[PaymentRef]bool
-	held    map[any]bool // names of lost items; nil = none was lost
+	paid    map[PaymentRef]bool // known payments whose time of paying became known; nil = none
+	held    map[any]bool        // names of lost items; nil = none was lost
 }
 
 // names are the identities that an item binds. Two items that share only a payment need no order: what one takes of it
@@ -152,11 +153,15 @@ func (p *planner) request(in Intake) Outcome {
 	if diff := p.paymentDiff(in); len(diff) > 0 {
 		return p.bind(in, p.conflict(in, CodePaymentConflict, ConflictPaymentParams, diff, RID{}), RID{})
 	}
-	if code := p.rules(in, pay.Payment); code != "" {
+	var paidAt time.Time
+	if in.Refund.Payment != nil {
+		paidAt = in.Refund.Payment.PaidAt
+	}
+	if code := p.rules(in, pay.Payment.paid(paidAt)); code != "" {
 		return p.bind(in, Outcome{Verdict: Refused, Code: code}, RID{})
 	}
 	p.touched[ref] = true
-	return p.accept(in, pay.Payment)
+	return p.accept(in, p.keepPaid(pay.Payment, paidAt))
 }
 
 // known decides another event for a refund that exists.

@@ -31,27 +31,29 @@ func canonical(m map[string]any) string {
 // canonicalParams is what an intake asks, as canonical JSON: immutable parameters and the inline payment, nothing personal.
 func canonicalParams(in Intake) string {
 	if c := in.Capture; c != nil {
-		return canonical(map[string]any{"paymentId": c.PaymentID, "captureId": c.CaptureID, "orderId": c.OrderID, "amount": c.Amount,
-			"currency": string(c.Currency), "channelAccount": c.Account, "channelReference": c.Reference})
+		return canonical(withPaidAt(map[string]any{"paymentId": c.PaymentID, "captureId": c.CaptureID, "orderId": c.OrderID, "amount": c.Amount,
+			"currency": string(c.Currency), "channelAccount": c.Account, "channelReference": c.Reference}, c.PaidAt))
 	}
 	r := in.Refund
 	m := map[string]any{"refundId": r.RefundID, "orderId": r.OrderID, "paymentId": r.PaymentID, "amount": r.Amount, "currency": string(r.Currency)}
 	if s := r.Payment; s != nil {
-		m["payment"] = map[string]any{"orderId": s.OrderID, "amount": s.Amount, "currency": string(s.Currency), "channelAccount": s.Account,
-			"channelReference": s.Reference, "version": s.Version, "refundedElsewhere": s.RefundedElsewhere}
+		m["payment"] = withPaidAt(map[string]any{"orderId": s.OrderID, "amount": s.Amount, "currency": string(s.Currency), "channelAccount": s.Account,
+			"channelReference": s.Reference, "version": s.Version, "refundedElsewhere": s.RefundedElsewhere}, s.PaidAt)
 	}
 	return canonical(m)
 }
 
-// differing names the parameters in which an intake differs from stored canonical ones, sorted. The inline payment is
-// not one of them: it may be left out in a repeat.
+// differing names the parameters in which an intake differs from stored canonical ones, sorted. The inline payment and
+// the time of paying are none of them: they may be left out in a repeat.
 func differing(stored string, in Intake) []string {
 	var a, b map[string]json.RawMessage
 	if json.Unmarshal([]byte(stored), &a) != nil || json.Unmarshal([]byte(canonicalParams(in)), &b) != nil {
 		return []string{"params"}
 	}
-	delete(a, "payment")
-	delete(b, "payment")
+	for _, beside := range []string{"payment", "paidAt"} {
+		delete(a, beside)
+		delete(b, beside)
+	}
 	var out []string
 	for k, v := range a {
 		if string(b[k]) != string(v) {

@@ -28,7 +28,7 @@ func NewPayment(ref PaymentRef, t Tenant, s PaymentSpec, by KnownBy, v View) (Pa
 	if w := contract.Limits.Window.D(); w > 0 {
 		pay.WindowEndsAt = v.Now.Add(w)
 	}
-	return pay, ""
+	return pay.paid(s.PaidAt), ""
 }
 
 // ReferenceFor is the channel's name for the payment; without one it is made of ours.
@@ -52,6 +52,7 @@ func (s PaymentSpec) Differs(t Tenant, pay Payment) []string {
 	note(s.Currency != pay.Currency, "currency")
 	note(s.Account != pay.Account, "channelAccount")
 	note(s.ReferenceFor(t, pay.PaymentID) != pay.Reference, "channelReference")
+	note(!s.PaidAt.IsZero() && !pay.PaidAt.IsZero() && !s.PaidAt.Equal(pay.PaidAt), "paidAt")
 	return out
 }
 
@@ -82,7 +83,7 @@ func (p *planner) capture(in Intake) Outcome {
 	case known:
 		return p.moreCaptured(in, ref, pay.Payment)
 	}
-	spec := PaymentSpec{OrderID: c.OrderID, Amount: c.Amount, Currency: c.Currency, Account: c.Account, Reference: c.Reference}
+	spec := PaymentSpec{OrderID: c.OrderID, Amount: c.Amount, Currency: c.Currency, Account: c.Account, Reference: c.Reference, PaidAt: c.PaidAt}
 	made, code := p.newPayment(ref, in.Tenant, spec, ByCaptures)
 	switch code {
 	case "":
@@ -97,7 +98,7 @@ func (p *planner) capture(in Intake) Outcome {
 
 func (p *planner) moreCaptured(in Intake, ref PaymentRef, pay Payment) Outcome {
 	c := in.Capture
-	spec := PaymentSpec{OrderID: c.OrderID, Amount: pay.Captured, Currency: c.Currency, Account: c.Account, Reference: c.Reference}
+	spec := PaymentSpec{OrderID: c.OrderID, Amount: pay.Captured, Currency: c.Currency, Account: c.Account, Reference: c.Reference, PaidAt: c.PaidAt}
 	diff := spec.Differs(in.Tenant, pay)
 	if pay.KnownBy != ByCaptures {
 		diff = append(diff, "captureId") // the payment is told by snapshots
@@ -110,10 +111,12 @@ func (p *planner) moreCaptured(in Intake, ref PaymentRef, pay Payment) Outcome {
 	case len(diff) > 0:
 		return p.bind(in, p.conflict(in, CodePaymentConflict, ConflictPaymentParams, diff, RID{}), RID{})
 	case seen:
+		p.keepPaid(pay, c.PaidAt)
 		return p.bind(in, Outcome{Verdict: Replayed, Cause: CauseRefund}, RID{})
 	case pay.Captured > MaxAmount-c.Amount:
 		return p.bind(in, Outcome{Verdict: Refused, Code: CodeNotExpressible}, RID{})
 	}
+	pay = p.keepPaid(pay, c.PaidAt)
 	pay.Captured += c.Amount
 	p.touched[ref] = true
 	p.keep(pay.withExcess())
@@ -153,6 +156,10 @@ func (p *planner) balances(g []Intake) {
 		case p.touched[ref]:
 			p.plan.Touched = append(p.plan.Touched, p.v.Payments[ref].Payment)
 		}
+		if p.paid[ref] && !p.created[ref] {
+			p.plan.Paid = append(p.plan.Paid, p.v.Payments[ref].Payment)
+		}
+		delete(p.paid, ref)
 		delete(p.created, ref)
 		delete(p.touched, ref)
 	}
@@ -165,7 +172,7 @@ func (p Payment) Snapshot(t Tenant, s PaymentSpec) (Payment, error) {
 	if p.KnownBy == BySnapshot {
 		diff = without(diff, "amount")
 	} else if len(diff) == 0 {
-		return p, nil // told by captures, and the sum agrees
+		return p.paid(s.PaidAt), nil // told by captures, and the sum agrees
 	}
 	if len(diff) > 0 {
 		return p, &Problem{Code: CodePaymentConflict, Fields: diff}
@@ -176,13 +183,13 @@ func (p Payment) Snapshot(t Tenant, s PaymentSpec) (Payment, error) {
 	case s.Version < p.Version:
 		return p, nil
 	case s.Version == p.Version && next == p:
-		return p, nil
+		return p.paid(s.PaidAt), nil
 	case s.Version == p.Version:
 		return p, &Problem{Code: CodePaymentConflict, Fields: snapshotDiff(p, s)}
 	case next.Captured < p.Reserved+p.Refunded+s.RefundedElsewhere+p.Held && next.Captured-s.RefundedElsewhere < p.Captured-p.RefundedElsewhere:
 		return p, &Problem{Code: CodeBelowRefunded, Fields: snapshotDiff(p, s)}
 	}
-	return next.withExcess(), nil
+	return next.withExcess().paid(s.PaidAt), nil
 }
 
 func snapshotDiff(p Payment, s PaymentSpec) []string {

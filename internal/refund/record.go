@@ -153,6 +153,7 @@ type Effect struct {
 	Status          EffectStatus
 	ByPerson        bool // booked by a decision, not by the channel
 	At, ReversedAt  time.Time
+	Voucher         string // JSON object of texts by which the payer finds the money; "" = none, or not read
 }
 
 // Payment holds the balances that refunds draw on.
@@ -169,6 +170,7 @@ type Payment struct {
 	Refunds                                         int
 	LastRID                                         RID
 	NextSendAt, WindowEndsAt, CreatedAt             time.Time
+	PaidAt                                          time.Time // when the payer paid; zero = not said
 }
 
 // KnownBy says how a payment is told to us; the first kind decides.

@@ -71,6 +71,7 @@ type Plan struct {
 	Rebound   []NewReceipt // refusals that were decided anew
 	Payments  []Payment    // new ones, balances with this group's reservations
 	Touched   []Payment    // known ones with new balances
+	Paid      []Payment    // known ones whose time of paying became known
 	Refunds   []NewRefund
 	Captures  []NewCapture
 	Conflicts []ConflictRow
@@ -81,7 +82,7 @@ type Plan struct {
 
 // Writes says whether the plan changes anything at all.
 func (p Plan) Writes() bool {
-	return len(p.Receipts)+len(p.Rebound)+len(p.Payments)+len(p.Touched)+len(p.Refunds)+len(p.Captures)+len(p.Conflicts)+len(p.Parked)+len(p.Unparked) > 0
+	return len(p.Receipts)+len(p.Rebound)+len(p.Payments)+len(p.Touched)+len(p.Paid)+len(p.Refunds)+len(p.Captures)+len(p.Conflicts)+len(p.Parked)+len(p.Unparked) > 0
 }
 
 // NewReceipt binds an event id.

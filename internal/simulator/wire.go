@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,13 +50,29 @@ type refundView struct {
 	Amount           int64     `json:"amount"`
 	Currency         string    `json:"currency"`
 	CreatedAt        time.Time `json:"createdAt"`
+
+	Voucher map[string]string `json:"voucher,omitempty"` // once the money has moved
 }
 
 func (r *refund) view(now time.Time, p profile) refundView {
-	return refundView{
+	v := refundView{
 		Number: r.number, RefundID: r.refundID, ChannelRefundID: r.ID, PaymentReference: r.PaymentReference,
 		Status: r.told(now, p), Amount: r.Amount, Currency: r.Currency, CreatedAt: r.at,
 	}
+	if r.moved(now) {
+		v.Voucher = r.voucher()
+	}
+	return v
+}
+
+// voucher is what a payer's bank finds the refund by: 23 digits, always the same ones for a refund.
+func (r *refund) voucher() map[string]string {
+	sum := sha256.Sum256([]byte(r.ID))
+	digits := make([]byte, 23)
+	for i := range digits {
+		digits[i] = '0' + sum[i]%10
+	}
+	return map[string]string{"arn": string(digits)}
 }
 
 type listView struct {

@@ -16,8 +16,10 @@ SELECT t, c, s, e, date_trunc('month', $12::timestamptz AT TIME ZONE 'UTC')::dat
 FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bytea[], $7::text[], $8::text[], $9::uuid[], $10::text[], $11::text[]) AS u(t, c, s, e, ty, d, p, o, r, co, tr)`
 
 	sqlInsertPayment = `INSERT INTO payments (tenant_id, payment_id, order_id, account, channel_reference, currency, exponent, known_by, version,
-  captured, reserved, refunded_elsewhere, excess, refunds, last_rid, window_ends_at, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`
+  captured, reserved, refunded_elsewhere, excess, refunds, last_rid, window_ends_at, created_at, paid_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
+
+	sqlPaid = `UPDATE payments SET paid_at = $3, window_ends_at = $4 WHERE tenant_id = $1 AND payment_id = $2`
 
 	sqlTouchPayments = `UPDATE payments p SET captured = u.c, reserved = u.r, excess = u.x, refunds = u.n, last_rid = u.l
 FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::int[], $7::uuid[]) AS u(t, p, c, r, x, n, l)
@@ -93,8 +95,16 @@ func queueRebound(b *pgx.Batch, v refund.View, rs []refund.NewReceipt) {
 func queuePayments(b *pgx.Batch, p refund.Plan) {
 	for _, n := range p.Payments {
 		b.Queue(sqlInsertPayment, int64(n.Tenant), n.PaymentID, n.OrderID, n.Account, n.Reference, string(n.Currency), n.Exponent, string(n.KnownBy), n.Version,
-			n.Captured, n.Reserved, n.RefundedElsewhere, n.Excess, n.Refunds, uuidOrNull(n.LastRID), null(n.WindowEndsAt), n.CreatedAt)
+			n.Captured, n.Reserved, n.RefundedElsewhere, n.Excess, n.Refunds, uuidOrNull(n.LastRID), null(n.WindowEndsAt), n.CreatedAt, null(n.PaidAt))
 	}
+	for _, n := range p.Paid {
+		queuePaid(b, n)
+	}
+}
+
+// queuePaid stores when a known payment, which this transaction holds locked, was paid.
+func queuePaid(b *pgx.Batch, p refund.Payment) {
+	b.Queue(sqlPaid, int64(p.Tenant), p.PaymentID, null(p.PaidAt), null(p.WindowEndsAt))
 }
 
 // queueTouched updates payments that this transaction holds locked; rows of payments are never deleted.

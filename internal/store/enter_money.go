@@ -5,10 +5,10 @@ import (
 )
 
 const insertEffectSQL = `INSERT INTO effects (tenant_id, effect_id, account, payment_id, rid, dispatch_no, channel_refund_id, amount, currency,
-    counted, status, source, at, reversed_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
+    counted, status, source, at, reversed_at, voucher)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15::text::jsonb)`
 
-const updateEffectSQL = `UPDATE effects SET rid = $3, dispatch_no = $4, channel_refund_id = $5, status = $6, reversed_at = $7
+const updateEffectSQL = `UPDATE effects SET rid = $3, dispatch_no = $4, channel_refund_id = $5, status = $6, reversed_at = $7, voucher = coalesce($8::text::jsonb, voucher)
   WHERE tenant_id = $1 AND effect_id = $2`
 
 const insertEffectEventSQL = `INSERT INTO effect_events (tenant_id, effect_id, n, from_status, to_status, source, actor, data, at)
@@ -29,14 +29,14 @@ func (w *writing) effects() {
 		for _, e := range w.ch.After.Effects {
 			old, known := before[e.ID]
 			if gives := e.Status == refund.EffectDropped || e.ChannelRefundID == ""; known && old != e && gives == frees {
-				w.one("effect", updateEffectSQL, w.tenant, [16]byte(e.ID), w.owner(e), null(e.DispatchNo), null(e.ChannelRefundID), string(e.Status), nullTime(e.ReversedAt))
+				w.one("effect", updateEffectSQL, w.tenant, [16]byte(e.ID), w.owner(e), null(e.DispatchNo), null(e.ChannelRefundID), string(e.Status), nullTime(e.ReversedAt), null(e.Voucher))
 			}
 		}
 	}
 	for _, e := range w.ch.After.Effects {
 		if _, known := before[e.ID]; !known {
 			w.one("new effect", insertEffectSQL, w.tenant, [16]byte(e.ID), w.ch.After.Account, w.ch.After.PaymentID, w.owner(e), null(e.DispatchNo),
-				null(e.ChannelRefundID), e.Amount, string(e.Currency), e.Counted, string(e.Status), w.source(e), w.at, nullTime(e.ReversedAt))
+				null(e.ChannelRefundID), e.Amount, string(e.Currency), e.Counted, string(e.Status), w.source(e), w.at, nullTime(e.ReversedAt), null(e.Voucher))
 		}
 		w.postings(e, before[e.ID].Status)
 		w.effectEvent(e, before[e.ID])

@@ -162,6 +162,8 @@ func TestSchemaWhoAndWhere(t *testing.T) {
 		refused("actors_kind_ck", "neither person nor system", `INSERT INTO actors (tenant_id, name, kind) VALUES (1, 'x', 'cat')`),
 		orphan("actors_tenant_fk", "of no tenant", `INSERT INTO actors (tenant_id, name, kind) VALUES (9, 'x', 'person')`),
 		legal("a key", key("abcd1234", "1", schemaHash, "'{refunds:write}'")),
+		legal("every scope", key("abcd1234", "1", schemaHash,
+			"'{refunds:write,refunds:read,payments:write,evidence:read,cases:decide,cases:approve,parked:operate,admin,metrics:read}'")),
 		refused("api_keys_scopes_ck", "a key for nothing", key("abcd1234", "1", schemaHash, "'{}'")),
 		refused("api_keys_scopes_ck", "a scope that is null", key("abcd1234", "1", schemaHash, "'{NULL}'")),
 		refused("api_keys_scopes_ck", "a scope that does not exist", key("abcd1234", "1", schemaHash, "'{root}'")),

@@ -17,7 +17,7 @@ const (
 	sqlLockPayment = `SELECT ` + paymentColumns + ` FROM payments p WHERE p.tenant_id = $1 AND p.payment_id = $2 FOR NO KEY UPDATE`
 	sqlFindPayment = `SELECT ` + paymentColumns + ` FROM payments p WHERE p.tenant_id = $1 AND p.payment_id = $2`
 	sqlSnapshot    = `UPDATE payments SET captured = $3, refunded_elsewhere = $4, excess = $5, version = $6 WHERE tenant_id = $1 AND payment_id = $2`
-	sqlPayEffects  = `SELECT e.effect_id, e.dispatch_no, coalesce(e.channel_refund_id, ''), e.amount, e.currency, e.counted, e.status, e.source, e.at, e.reversed_at, coalesce(r.refund_id, '')
+	sqlPayEffects  = `SELECT e.effect_id, e.dispatch_no, coalesce(e.channel_refund_id, ''), e.amount, e.currency, e.counted, e.status, e.source, e.at, e.reversed_at, e.voucher, coalesce(r.refund_id, '')
 FROM effects e LEFT JOIN refunds r ON r.tenant_id = e.tenant_id AND r.rid = e.rid WHERE e.tenant_id = $1 AND e.payment_id = $2 ORDER BY e.at DESC LIMIT $3`
 )
 
@@ -71,7 +71,13 @@ func (s *Store) putPayment(ctx context.Context, tx pgx.Tx, tenant refund.Tenant,
 	if err != nil {
 		return p, false, err
 	}
-	return next, false, one(ct.RowsAffected(), "snapshot")
+	if err := one(ct.RowsAffected(), "snapshot"); err != nil || next.PaidAt.Equal(p.PaidAt) {
+		return next, false, err
+	}
+	if ct, err = tx.Exec(ctx, sqlPaid, int64(tenant.ID), paymentID, null(next.PaidAt), null(next.WindowEndsAt)); err != nil {
+		return p, false, err
+	}
+	return next, false, one(ct.RowsAffected(), "time of paying")
 }
 
 func (s *Store) newPayment(ctx context.Context, tx pgx.Tx, tenant refund.Tenant, paymentID string, spec refund.PaymentSpec, now time.Time) (refund.Payment, bool, error) {

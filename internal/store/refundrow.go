@@ -75,7 +75,7 @@ func caseReasons(in []string) []refund.CaseReason {
 // paymentColumns are a payment's row as scanPayment takes it.
 const paymentColumns = `p.tenant_id, p.payment_id, p.order_id, p.account, p.channel_reference, p.currency, p.exponent, p.known_by, p.version,
   p.captured, p.reserved, p.refunded, p.refunded_elsewhere, p.held, p.excess, p.excess_accepted, p.refunds, p.last_rid,
-  p.next_send_at, p.window_ends_at, p.created_at`
+  p.next_send_at, p.window_ends_at, p.created_at, p.paid_at`
 
 // scanPayment reads paymentColumns.
 func scanPayment(row pgx.Row) (refund.Payment, error) {
@@ -85,12 +85,13 @@ func scanPayment(row pgx.Row) (refund.Payment, error) {
 		currency, by     string
 		last             *[16]byte
 		nextSend, window *time.Time
+		paid             *time.Time
 	)
 	err := row.Scan(&tenant, &p.PaymentID, &p.OrderID, &p.Account, &p.Reference, &currency, &p.Exponent, &by, &p.Version,
 		&p.Captured, &p.Reserved, &p.Refunded, &p.RefundedElsewhere, &p.Held, &p.Excess, &p.ExcessAccepted, &p.Refunds, &last,
-		&nextSend, &window, &p.CreatedAt)
+		&nextSend, &window, &p.CreatedAt, &paid)
 	p.Tenant, p.Currency, p.KnownBy = refund.TenantID(tenant), refund.Currency(currency), refund.KnownBy(by)
-	p.LastRID, p.NextSendAt, p.WindowEndsAt = deref(last), deref(nextSend), deref(window)
+	p.LastRID, p.NextSendAt, p.WindowEndsAt, p.PaidAt = deref(last), deref(nextSend), deref(window), deref(paid)
 	return p, err
 }
 

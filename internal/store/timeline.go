@@ -22,7 +22,7 @@ WHERE tenant_id = $1 AND rid = $2 ORDER BY seq DESC LIMIT $3`
 FROM dispatches d WHERE tenant_id = $1 AND rid = $2 ORDER BY no`
 	sqlTimelineAttempts = `SELECT no, dispatch_no, kind, epoch, generation, contract_version, started_at, not_after, answered_at, coalesce(answer, ''), coalesce(rule, ''), late, evidence
 FROM attempts WHERE tenant_id = $1 AND rid = $2 ORDER BY no DESC LIMIT $3`
-	sqlTimelineEffects = `SELECT effect_id, dispatch_no, coalesce(channel_refund_id, ''), amount, currency, counted, status, source, at, reversed_at
+	sqlTimelineEffects = `SELECT effect_id, dispatch_no, coalesce(channel_refund_id, ''), amount, currency, counted, status, source, at, reversed_at, voucher
 FROM effects WHERE tenant_id = $1 AND payment_id = $2 AND rid = $3 ORDER BY at`
 	sqlTimelineReceipts = `SELECT at, consumer, source, event_id, coalesce(transport, ''), outcome FROM receipts
 WHERE tenant_id = $1 AND rid = $2 AND at >= $3 ORDER BY at DESC LIMIT $4`
@@ -110,9 +110,11 @@ func scanEffectRow(refundID string) func(pgx.CollectableRow) (refund.EffectRow, 
 		var no *int
 		var currency, status string
 		var reversed *time.Time
-		err := row.Scan(&id, &no, &e.ChannelRefundID, &e.Amount, &currency, &e.Counted, &status, &e.Source, &e.At, &reversed)
+		var voucher []byte
+		err := row.Scan(&id, &no, &e.ChannelRefundID, &e.Amount, &currency, &e.Counted, &status, &e.Source, &e.At, &reversed, &voucher)
 		e.ID, e.Ours, e.DispatchNo = id, no != nil, deref(no)
 		e.Currency, e.Status, e.ReversedAt = refund.Currency(currency), refund.EffectStatus(status), deref(reversed)
+		e.Voucher = string(voucher)
 		return e, err
 	}
 }

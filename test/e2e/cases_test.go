@@ -69,6 +69,11 @@ func (s site) paidOnce(ctx context.Context, t *testing.T, id string, sends int, 
 	if len(tl.Effects) != 1 {
 		t.Errorf("%s: %d effects booked, want 1", id, len(tl.Effects))
 	}
+	for _, e := range tl.Effects {
+		if e.Source == "answer" && len(e.Voucher["arn"]) != 23 {
+			t.Errorf("%s: the voucher is %v, want the one that the channel gave with its answer", id, e.Voucher)
+		}
+	}
 	return tl
 }
 

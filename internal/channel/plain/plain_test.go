@@ -2,6 +2,7 @@ package plain_test
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -226,6 +227,27 @@ func TestAnswersToAQuery(t *testing.T) {
 				t.Errorf("%d %s: %+v, want %s", c.status, c.body, a, c.kind)
 			}
 		})
+	}
+}
+
+// Whatever is wrong with a voucher, the success counts; only texts are taken over.
+func TestVouchers(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]map[string]string{
+		``:                             nil,
+		`,"voucher":null`:              nil,
+		`,"voucher":"arn"`:             nil,
+		`,"voucher":{"arn":""}`:        nil,
+		`,"voucher":{"arn":"7","n":5}`: {"arn": "7"},
+	} {
+		body := strings.TrimSuffix(told, "}") + raw + "}"
+		query := fixed(t, 200, body).Query(attempt(t), ours)
+		_, _, list := fixed(t, 200, `{"refunds":[`+body+`],"complete":true}`).List(attempt(t), ours)
+		for _, a := range []refund.Answer{query, list} {
+			if a.Kind != refund.Succeeded || !maps.Equal(a.Voucher, want) {
+				t.Errorf("%s: %s %v, want a success with %v", raw, a.Kind, a.Voucher, want)
+			}
+		}
 	}
 }
 

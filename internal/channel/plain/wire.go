@@ -29,6 +29,8 @@ type wireRefund struct {
 	Status           *string `json:"status"`
 	Amount           *int64  `json:"amount"`
 	Currency         *string `json:"currency"`
+
+	Voucher json.RawMessage `json:"voucher"` // read leniently: a success counts whatever is wrong with it
 }
 
 type wireList struct {
@@ -68,14 +70,35 @@ func ofRefund(reply channel.Reply, call refund.Call) refund.Answer {
 	if line.Status == refund.Unknown {
 		return unknown(reply, rule)
 	}
-	return answerOf(line, reply, rule)
+	return w.answer(line, reply, rule)
 }
 
-func answerOf(line refund.ListedEffect, reply channel.Reply, rule string) refund.Answer {
+func (w wireRefund) answer(line refund.ListedEffect, reply channel.Reply, rule string) refund.Answer {
 	return refund.Answer{
-		Kind: line.Status, ChannelRefundID: line.ChannelRefundID, Amount: line.Amount, Currency: line.Currency,
+		Voucher: w.voucher(),
+		Kind:    line.Status, ChannelRefundID: line.ChannelRefundID, Amount: line.Amount, Currency: line.Currency,
 		Rule: rule, Evidence: channel.Evidence(reply, nil),
 	}
+}
+
+// voucher takes over the texts; what is none is left out.
+func (w wireRefund) voucher() map[string]string {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(w.Voucher, &members) != nil {
+		return nil
+	}
+	var out map[string]string
+	for name, raw := range members {
+		var text string
+		if json.Unmarshal(raw, &text) != nil || text == "" {
+			continue
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[name] = text
+	}
+	return out
 }
 
 // effect takes over what can be used as it stands; anything else is Unknown, with
@@ -134,7 +157,7 @@ func ofList(reply channel.Reply, call refund.Call) ([]refund.ListedEffect, bool,
 		}
 		lines = append(lines, line)
 		if line.Number == call.Number && answer.Kind == refund.Unknown {
-			answer = answerOf(line, reply, rule)
+			answer = one.answer(line, reply, rule)
 		}
 	}
 	if answer.Kind == refund.Unknown && complete {

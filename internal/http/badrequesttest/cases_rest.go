@@ -87,6 +87,8 @@ func payments() []Case {
 		put("with a negative version", `"demo"`, `"demo","version":-1`, invalid, "/version"),
 		put("with a version of text", `"demo"`, `"demo","version":"1"`, invalid, "/version"),
 		put("with a negative refundedElsewhere", `"demo"`, `"demo","refundedElsewhere":-1`, invalid, "/refundedElsewhere"),
+		put("paid at no time", `"demo"`, `"demo","paidAt":"2026-03-01"`, invalid, "/paidAt"),
+		put("paid in the future", `"demo"`, `"demo","paidAt":"9999-01-01T00:00:00Z"`, invalid, "/paidAt"),
 		put("with an empty reference", `"demo"`, `"demo","channelReference":""`, invalid, "/channelReference"),
 		put("with a reference of blanks", `"demo"`, `"demo","channelReference":"a b"`, invalid, "/channelReference"),
 		put("in a currency that does not exist", "USD", "QQQ", invalid, "/currency"),

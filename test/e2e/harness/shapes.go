@@ -78,6 +78,7 @@ type Timeline struct {
 		ID, Status, Source string
 		ChannelRefundID    *string
 		Amount             int64
+		Voucher            map[string]string
 	}
 	Case *Case
 }

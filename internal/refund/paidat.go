@@ -1,0 +1,52 @@
+package refund
+
+import "time"
+
+// PaidAtSkew is how far in the future a caller's clock may put the time of paying.
+const PaidAtSkew = 10 * time.Minute
+
+// earliestPaidAt: no payment that can still be refunded is older.
+var earliestPaidAt = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// ValidPaidAt reports whether a payment can have been paid at t, for somebody whose clock says now.
+func ValidPaidAt(t, now time.Time) bool {
+	return !t.Before(earliestPaidAt) && !t.After(now.Add(PaidAtSkew))
+}
+
+// NormalPaidAt is the time in the precision and the zone in which it is stored and compared.
+func NormalPaidAt(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+
+// paid is the payment after a caller said when the payer paid. The first value stays; the refund window runs from it and
+// keeps the length that it had when the payment became known.
+func (p Payment) paid(at time.Time) Payment {
+	if at.IsZero() || !p.PaidAt.IsZero() {
+		return p
+	}
+	p.PaidAt = at
+	if !p.WindowEndsAt.IsZero() {
+		p.WindowEndsAt = at.Add(p.WindowEndsAt.Sub(p.CreatedAt))
+	}
+	return p
+}
+
+// keepPaid is paid for a known, locked payment: the plan stores what changed, and the items behind see it.
+func (p *planner) keepPaid(pay Payment, at time.Time) Payment {
+	next := pay.paid(at)
+	if next == pay {
+		return pay
+	}
+	if p.paid == nil {
+		p.paid = map[PaymentRef]bool{}
+	}
+	p.paid[PaymentRef{pay.Tenant, pay.PaymentID}] = true
+	p.keep(next)
+	return next
+}
+
+// withPaidAt adds the time to canonical parameters, where it was said.
+func withPaidAt(m map[string]any, at time.Time) map[string]any {
+	if !at.IsZero() {
+		m["paidAt"] = at.UTC().Format(time.RFC3339Nano)
+	}
+	return m
+}

@@ -1,0 +1,122 @@
+package refund
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+const window = 180 * day
+
+// paidView is a group's view of one locked payment whose account refunds for 180 days.
+func paidView(pay Payment) View {
+	account := func(string, TenantID) (Contract, bool, bool) {
+		c, _ := Profile(ProfileBlind)
+		c.Limits.Window = Duration(window)
+		return c, true, true
+	}
+	v := View{Now: acceptTime, Epoch: 1, Receipts: map[EventRef]Receipt{}, Refunds: map[RefundKey]Refund{}, Payments: map[PaymentRef]SeenPayment{},
+		References: map[ReferenceRef]PaymentRef{}, Captures: map[CaptureRef]int64{}, Waiters: map[PaymentRef]bool{}, Account: account}
+	if pay.PaymentID != "" {
+		v.Payments[PaymentRef{1, pay.PaymentID}] = SeenPayment{Payment: pay, Locked: true}
+	}
+	return v
+}
+
+func paidRequest(n byte, paidAt time.Time) Intake {
+	return Intake{Tenant: Tenant{ID: 1, Code: "t"}, Event: EventID{"c", "s", string('a' + rune(n))}, Type: TypeRefundRequested, RID: RID{n},
+		Refund: &Request{Params: Params{RefundID: string('a' + rune(n)), OrderID: "o", PaymentID: "p", Amount: 10, Currency: "USD"},
+			Payment: &PaymentSpec{OrderID: "o", Amount: 100, Currency: "USD", Account: "a", PaidAt: paidAt}}}
+}
+
+func decideOne(v View, g ...Intake) Plan {
+	v.Got = make([]bool, len(g))
+	for i := range v.Got {
+		v.Got[i] = true
+	}
+	return DecideGroup(v, g)
+}
+
+// The window runs from the time of paying where it is known, else from the payment's first knowledge.
+func TestWindowRunsFromPaidAt(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		paidAt time.Time
+		ends   time.Time
+		code   Code
+	}{
+		"not said":             {time.Time{}, acceptTime.Add(window), ""},
+		"paid a week ago":      {acceptTime.Add(-7 * day), acceptTime.Add(window - 7*day), ""},
+		"paid half a year":     {acceptTime.Add(-window), time.Time{}, CodeWindowClosed},
+		"clock a bit in front": {acceptTime.Add(time.Minute), acceptTime.Add(window + time.Minute), ""},
+	} {
+		plan := decideOne(paidView(Payment{}), paidRequest(1, c.paidAt))
+		switch got := plan.Outcomes[0]; {
+		case got.Code != c.code:
+			t.Errorf("%s: %+v, want code %q", name, got, c.code)
+		case c.code == "" && (len(plan.Payments) != 1 || !plan.Payments[0].WindowEndsAt.Equal(c.ends) || !plan.Payments[0].PaidAt.Equal(c.paidAt) || len(plan.Paid) != 0):
+			t.Errorf("%s: %+v, paid %+v, want a window until %s", name, plan.Payments, plan.Paid, c.ends)
+		}
+	}
+}
+
+// A known payment learns its time of paying once: from a refund that is accepted, from a capture, or from a snapshot.
+func TestPaidAtIsSetOnce(t *testing.T) {
+	t.Parallel()
+	known := Payment{Tenant: 1, PaymentID: "p", OrderID: "o", Account: "a", Reference: "t:p", Currency: "USD", Exponent: 2, KnownBy: BySnapshot, Captured: 100,
+		CreatedAt: acceptTime.Add(-day), WindowEndsAt: acceptTime.Add(window - day)}
+	paid := acceptTime.Add(-3 * day)
+	plan := decideOne(paidView(known), paidRequest(1, paid), paidRequest(2, paid), paidRequest(3, time.Time{}), paidRequest(4, paid.Add(1000)))
+	for i, want := range []Verdict{Taken, Taken, Taken, Conflict} {
+		if plan.Outcomes[i].Verdict != want {
+			t.Errorf("request %d: %+v, want %s", i, plan.Outcomes[i], want)
+		}
+	}
+	if f := plan.Outcomes[3].Fields; !slices.Equal(f, []string{"payment.paidAt"}) {
+		t.Errorf("the conflict names %v", f)
+	}
+	if len(plan.Paid) != 1 || !plan.Paid[0].PaidAt.Equal(paid) || !plan.Paid[0].WindowEndsAt.Equal(paid.Add(window)) || len(plan.Touched) != 1 {
+		t.Errorf("paid %+v, touched %+v", plan.Paid, plan.Touched)
+	}
+
+	late := paidRequest(5, acceptTime.Add(-window))
+	if plan = decideOne(paidView(known), late); plan.Outcomes[0].Code != CodeWindowClosed || len(plan.Paid) != 0 {
+		t.Errorf("a refused refund changed the payment: %+v %+v", plan.Outcomes[0], plan.Paid)
+	}
+
+	known.KnownBy = ByCaptures
+	capture := func(n byte, id string, at time.Time) Intake {
+		return Intake{Tenant: Tenant{ID: 1, Code: "t"}, Event: EventID{"c", "s", string('a' + rune(n))}, Type: TypePaymentCaptured,
+			Capture: &Capture{PaymentID: "p", CaptureID: id, OrderID: "o", Amount: 5, Currency: "USD", Account: "a", PaidAt: at}}
+	}
+	plan = decideOne(paidView(known), capture(1, "c1", time.Time{}), capture(2, "c1", paid), capture(3, "c2", paid), capture(4, "c3", paid.Add(1000)))
+	for i, want := range []Verdict{Taken, Replayed, Taken, Conflict} {
+		if plan.Outcomes[i].Verdict != want {
+			t.Errorf("capture %d: %+v, want %s", i, plan.Outcomes[i], want)
+		}
+	}
+	if len(plan.Paid) != 1 || plan.Paid[0].Captured != 110 || !slices.Equal(plan.Outcomes[3].Fields, []string{"paidAt"}) {
+		t.Errorf("paid %+v, fields %v", plan.Paid, plan.Outcomes[3].Fields)
+	}
+}
+
+// A repeat under the same key may leave the time out or say it again; another one is told.
+func TestPaidAtInRepeats(t *testing.T) {
+	t.Parallel()
+	paid := acceptTime.Add(-day)
+	first := paidRequest(1, paid)
+	if first.Digest() != paidRequest(1, time.Time{}).Digest() {
+		t.Error("the time of paying is part of the digest")
+	}
+	for name, c := range map[string]struct {
+		again time.Time
+		want  Verdict
+	}{"again": {paid, Replayed}, "left out": {time.Time{}, Replayed}, "another": {paid.Add(time.Second), Conflict}} {
+		repeat := paidRequest(1, c.again)
+		repeat.RID = RID{9}
+		plan := decideOne(paidView(Payment{}), first, repeat)
+		if got := plan.Outcomes[1]; got.Verdict != c.want {
+			t.Errorf("%s: %+v, want %s", name, got, c.want)
+		}
+	}
+}
