@@ -23,7 +23,7 @@ func (a *app) openBridges() error {
 			return config.At("bridges."+name, err)
 		}
 		b, err := bridge.New(bridge.Config{Name: name, Broker: c.Broker, Open: open, Door: a.door, DeadLetters: a.store, Tenants: a.store, Allowed: c.Tenants,
-			MaxBatch: c.Batch, Rate: c.Rate, Logger: a.log, Observe: a.metrics.Bridges()})
+			MaxBatch: c.Batch, Rate: c.Rate, Undated: c.Undated == config.UndatedAllow, Logger: a.log, Observe: a.metrics.Bridges()})
 		if err != nil {
 			return err
 		}

@@ -50,6 +50,7 @@ type Config struct {
 	MaxBody   int           // bytes of a body that is read; a longer one is parked as it is; default 1 MiB
 	HoldEvery time.Duration // how often everything that we hold is renewed at the broker; default 20 s
 	Rate      float64       // messages a second; 0 = no limit
+	Undated   bool          // events that neither they nor the broker give a time are taken; default: parked
 	Retry     time.Duration // first pause when the database is away, doubling to 30 times of it; default 200 ms
 	Patience  time.Duration // of one transaction, and of the acknowledgements of a group; default 30 s
 	Alone     int           // tries from which a message is tried alone; default 6

@@ -35,6 +35,10 @@ func (b *Bridge) decode(m Message) (it *item) {
 	if in.ReplayBatch.IsZero() {
 		in.ReplayBatch = replayBatchOf(header)
 	}
+	if in.OccurredAt.IsZero() && !m.Time().IsZero() {
+		in.OccurredAt = m.Time()
+		header[brokerTimeHeader] = []string{m.Time().UTC().Format(time.RFC3339Nano)}
+	}
 	it.in = in
 	switch {
 	case err != nil && code == "":
@@ -45,10 +49,23 @@ func (b *Bridge) decode(m Message) (it *item) {
 		it.poison = ParkUndecodable
 	case !b.allowed[code]:
 		it.poison = ParkOtherTenant
+	case in.OccurredAt.IsZero() && !b.cfg.Undated:
+		it.poison, it.code = ParkUndated, code
 	default:
 		it.code = code
 	}
 	return it
+}
+
+// brokerTimeHeader keeps the broker's time beside a parked message whose event tells none.
+const brokerTimeHeader = "refundry-broker-time"
+
+// brokerTimeOf finds it again; zero = it was not there, or is no time.
+func brokerTimeOf(h map[string][]string) time.Time {
+	if values := h[brokerTimeHeader]; len(values) == 1 {
+		return parseTime(values[0])
+	}
+	return time.Time{}
 }
 
 // only is the tenant of a bridge that speaks for one: what names no tenant can only be that one's.

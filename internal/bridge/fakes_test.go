@@ -114,6 +114,8 @@ type fakeMessage struct {
 	body   []byte
 	header map[string][]string
 	times  int // delivered
+
+	undated bool // the broker keeps no time
 }
 
 type fakeDelivery struct {
@@ -126,6 +128,16 @@ func (m *fakeDelivery) Body() []byte                { return m.body }
 func (m *fakeDelivery) Header() map[string][]string { return m.header }
 func (m *fakeDelivery) Position() string            { return m.place }
 func (m *fakeDelivery) Deliveries() int             { return m.times }
+
+func (m *fakeDelivery) Time() time.Time {
+	if m.undated {
+		return time.Time{}
+	}
+	return stored
+}
+
+// stored is when the fake broker stored everything.
+var stored = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 
 func (m *fakeDelivery) Ack(context.Context) error {
 	b := m.source.b

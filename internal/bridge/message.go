@@ -3,14 +3,18 @@ package bridge
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // Message is one delivery of a broker. Its methods belong to the incarnation of the Source that gave it: once that is
 // closed, Ack and Hold do nothing but return ErrStale, and the broker delivers again.
 type Message interface {
 	Body() []byte
-	// Header is what the broker carries beside the body; never nil-valued entries.
+	// Header is what the broker carries beside the body, in the form of Canonical; never nil-valued entries.
 	Header() map[string][]string
+	// Time is the broker's own time of the message, the same for every delivery: when it was published or stored. Zero = it
+	// keeps none. It stands in for the time of an event that tells none.
+	Time() time.Time
 	// Position names where the message lies at the broker, the same for every delivery of it.
 	Position() string
 	// Deliveries is the broker's count of deliveries, from 1; 0 = it does not count. A hint for causes, never a proof.

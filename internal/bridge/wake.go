@@ -71,6 +71,9 @@ func unpark(m refund.ParkedMessage) (in refund.Intake, tenantCode string, err er
 	if in.ReplayBatch.IsZero() {
 		in.ReplayBatch = replayBatchOf(m.Headers)
 	}
+	if in.OccurredAt.IsZero() {
+		in.OccurredAt = brokerTimeOf(m.Headers)
+	}
 	in.Tenant, in.Event.Consumer, in.Actor, in.Transport, in.Parked = m.Tenant, m.Consumer, "system:wake", "parked:"+m.ID.String(), m.ID
 	return in, tenantCode, err
 }

@@ -16,6 +16,8 @@ const (
 	ParkOtherTenant = "other-tenant" // for a tenant that this bridge may not speak for, or none
 	ParkRefusedByDB = "unstorable"   // the database refuses a value
 	ParkGivenUp     = "given-up"     // failed at every try, alone too
+
+	ParkUndated = string(refund.CodeEventUndated) // neither it nor the broker tells when it happened
 )
 
 // Causes of a replay that only a bridge can tell; refund.CauseEvent is left for those of producers.

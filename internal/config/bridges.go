@@ -4,6 +4,12 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
+// What a bridge does with an event that has no time of its own and none from the broker.
+const (
+	UndatedRefuse = "refuse"
+	UndatedAllow  = "allow"
+)
+
 // Bridge is one subscription of a message broker. Its name is the consumer's name: part of the identity of every event that
 // it brings, never to be changed.
 type Bridge struct {
@@ -12,6 +18,7 @@ type Bridge struct {
 	Accounts []string `yaml:"accounts"` // channel accounts whose results it may report
 	Rate     float64  `yaml:"rate"`     // messages a second; 0 = no limit
 	Batch    int      `yaml:"batch"`    // messages of a group, at most 1000; 0 = the bridge's default
+	Undated  string   `yaml:"undated"`  // events without a time: refuse (the default) parks them, allow takes them
 	Settings Settings `yaml:",inline"`  // the broker's own
 }
 
@@ -28,6 +35,7 @@ func (b Bridge) faults(name string, accounts map[string]Account, kinds map[strin
 		out.Note(!known, ".accounts: %q is not an account of this file", a)
 	}
 	out.Note(b.Rate < 0, ".rate: must not be negative")
+	out.Note(b.Undated != "" && b.Undated != UndatedRefuse && b.Undated != UndatedAllow, ".undated: %q is not %s or %s", b.Undated, UndatedRefuse, UndatedAllow)
 	out.Note(b.Batch < 0 || b.Batch > 1000, ".batch: must lie between 0 and 1000")
 	kind, known := kinds[b.Broker]
 	if !known {

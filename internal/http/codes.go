@@ -128,6 +128,9 @@ func refusals() []CodeInfo {
 			"The channel account is not configured, or not for this tenant.", "Check `channelAccount`.", false},
 		{refund.CodeEventExpired, no, "The event is too old", "The event is older than the time for which event ids are remembered.",
 			"It cannot be told any more whether the event was seen before.", "Check by its refundId what became of it.", false},
+		{refund.CodeEventUndated, no, "The event has no time", "Neither the event nor its broker says when it happened.",
+			"Without a time it cannot be told whether the event is older than the time for which event ids are remembered.",
+			"Publish it with the attribute `time`, or allow undated events for the bridge. One that is parked can be tried again on your word.", false},
 	}
 }
 

@@ -20,6 +20,7 @@ const (
 	CodeCountExceeded     Code = "refund-count-exceeded"
 	CodeAccountNotAllowed Code = "account-not-allowed"
 	CodeEventExpired      Code = "event-expired"
+	CodeEventUndated      Code = "event-undated"
 	CodeTenantClosed      Code = "tenant-closed"
 
 	CodeInProgress Code = "operation-in-progress"

@@ -172,7 +172,7 @@ func (s *source) deliver(m jetstream.Msg) (bridge.Message, error) {
 		return nil, fmt.Errorf("a message without metadata: %w", err)
 	}
 	s.pending = meta.NumPending
-	one := &message{source: s, msg: m, place: fmt.Sprintf("%s/%d", meta.Stream, meta.Sequence.Stream), deliveries: int(min(meta.NumDelivered, 1<<30))} // #nosec G115 -- bounded
+	one := &message{source: s, msg: m, place: fmt.Sprintf("%s/%d", meta.Stream, meta.Sequence.Stream), deliveries: int(min(meta.NumDelivered, 1<<30)), stored: meta.Timestamp} // #nosec G115 -- bounded
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.out[one] = true
@@ -249,6 +249,7 @@ type message struct {
 	msg        jetstream.Msg
 	place      string
 	deliveries int
+	stored     time.Time
 }
 
 func (m *message) Body() []byte     { return m.msg.Data() }
@@ -263,8 +264,11 @@ func (m *message) Header() map[string][]string {
 			out[name] = values
 		}
 	}
-	return out
+	return bridge.Canonical(out)
 }
+
+// Time is when the server stored the message.
+func (m *message) Time() time.Time { return m.stored }
 
 // Ack waits for the server's word as long as for any request: a server that died meanwhile has forgotten the question.
 func (m *message) Ack(ctx context.Context) error {

@@ -1,0 +1,70 @@
+package bridge
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// An event's own time counts, else the broker's; without both it is parked, unless the bridge is told to take it.
+func TestUndatedEvents(t *testing.T) {
+	for name, c := range map[string]struct {
+		own, undated, allow bool
+		at                  time.Time
+		parked              string
+	}{
+		"its own time":                     {own: true, at: stored.Add(time.Hour)},
+		"its own time, broker without":     {own: true, undated: true, at: stored.Add(time.Hour)},
+		"the broker's":                     {at: stored},
+		"none":                             {undated: true, parked: "event-undated"},
+		"none, allowed":                    {undated: true, allow: true},
+		"the broker's, undated ones taken": {allow: true, at: stored},
+	} {
+		m := good("rf-1")
+		if m.undated = c.undated; c.own {
+			m.body = []byte(strings.Replace(string(m.body), `"source"`, `"time":"`+stored.Add(time.Hour).Format(time.RFC3339)+`","source"`, 1))
+		}
+		var mu sync.Mutex
+		var at []time.Time
+		door := newFakeDoor()
+		door.say = func(in refund.Intake, _ int) *refund.Result {
+			mu.Lock()
+			defer mu.Unlock()
+			at = append(at, in.OccurredAt)
+			return nil
+		}
+		f := runBridge(t, newFakeBroker(m), door, func(cfg *Config) { cfg.Undated = c.allow })
+		f.drained()
+		f.stop()
+		if c.parked != "" {
+			if got := f.lot.reasons(); got[c.parked] != 1 || len(at) != 0 {
+				t.Errorf("%s: parked %v, decided %v", name, got, at)
+			}
+			continue
+		}
+		if len(at) != 1 || !at[0].Equal(c.at) {
+			t.Errorf("%s: happened at %v, want %s", name, at, c.at)
+		}
+	}
+}
+
+// The broker's time is kept with a parked message: tried again, it is as old as it was.
+func TestBrokerTimeIsKeptWithParkedMessages(t *testing.T) {
+	f := runBridge(t, newFakeBroker(), newFakeDoor(), nil)
+	it := f.b.decode(&fakeDelivery{fakeMessage: good("rf-1")})
+	if it.poison != "" || !it.in.OccurredAt.Equal(stored) {
+		t.Fatalf("%q, happened at %s", it.poison, it.in.OccurredAt)
+	}
+	again, err := Unpark(refund.ParkedMessage{Park: *it.in.Park})
+	if err != nil || !again.OccurredAt.Equal(stored) {
+		t.Errorf("tried again it happened at %s, %v", again.OccurredAt, err)
+	}
+	later := good("rf-1")
+	later.undated = true
+	if other := f.b.decode(&fakeDelivery{fakeMessage: later}); other.in.Park.Position != it.in.Park.Position {
+		t.Errorf("the place is %s without the broker's time, %s with it", other.in.Park.Position, it.in.Park.Position)
+	}
+}
