@@ -20,7 +20,7 @@ run: ## Build and run everything on this machine: API, worker, PostgreSQL, simul
 	@$(MAKE) --no-print-directory build
 	@exec bin/refundry dev $(RUN_FLAGS)
 
-test: ## Vet, staticcheck, generated files, all tests with the race detector on real PostgreSQL
+test: ## Vet, staticcheck, generated files, the released API, all tests with the race detector on real PostgreSQL
 	@scripts/test
 
 lint: ## golangci-lint, with the import fences
