@@ -39,6 +39,7 @@ func TestParseBridges(t *testing.T) {
 		"unknown key, deeper":   {"accounts: []", "accounts: [], tls: {ca: a, keys: b}", "bridges.orders.tls.keys"},
 		"a text, not a switch":  {"accounts: []", "accounts: [], createStream: perhaps", "bridges.orders: line 12"},
 		"negative rate":         {"accounts: []", "accounts: [], rate: -1", "bridges.orders.rate"},
+		"undated, unclear":      {"accounts: []", "accounts: [], undated: maybe", "bridges.orders.undated"},
 		"certificate, no key":   {"accounts: []", "accounts: [], tls: {cert: a}", "bridges.orders.tls"},
 		"two credentials":       {"accounts: []", "accounts: [], credentials: {file: a, nkey: b}", "bridges.orders.credentials"},
 		"user without password": {"accounts: []", "accounts: [], credentials: {user: a}", "user and password come together"},
