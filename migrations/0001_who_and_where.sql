@@ -80,7 +80,7 @@ CREATE TABLE api_keys (
   CONSTRAINT api_keys_prefix_ck CHECK (prefix ~ '^[0-9A-Za-z]{8,16}$'),
   CONSTRAINT api_keys_hash_ck CHECK (octet_length(secret_hash) = 32),
   CONSTRAINT api_keys_scopes_ck CHECK (cardinality(scopes) > 0
-    AND scopes <@ ARRAY['refunds:write','refunds:read','cases:decide','cases:approve','admin']),
+    AND scopes <@ ARRAY['refunds:write','refunds:read','payments:write','evidence:read','cases:decide','cases:approve','parked:operate','admin','metrics:read']),
   CONSTRAINT api_keys_actor_fk FOREIGN KEY (tenant_id, actor_id) REFERENCES actors
 );
 COMMENT ON TABLE api_keys IS 'Keys of actors. Written by configure, never by a request: there is no last-used column on purpose.';

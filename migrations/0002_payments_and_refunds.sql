@@ -20,6 +20,7 @@ CREATE TABLE payments (
   last_rid uuid,
   next_send_at timestamptz,
   window_ends_at timestamptz,
+  paid_at timestamptz,
   created_at timestamptz NOT NULL DEFAULT now(),
   CONSTRAINT payments_pk PRIMARY KEY (tenant_id, payment_id),
   CONSTRAINT payments_reference_uq UNIQUE (account, channel_reference),
@@ -60,7 +61,8 @@ COMMENT ON COLUMN payments.excess_accepted IS 'Excess that a person has accepted
 COMMENT ON COLUMN payments.refunds IS 'Number of refunds accepted so far. Written by accept.';
 COMMENT ON COLUMN payments.last_rid IS 'Newest refund: head of the chain through refunds.prev_rid, so that no index on refunds is needed. Written by accept.';
 COMMENT ON COLUMN payments.next_send_at IS 'No send for this payment before it (spacing of the contract). Written by claim.';
-COMMENT ON COLUMN payments.window_ends_at IS 'End of the contract''s refund window, null without one. Written by accept.';
+COMMENT ON COLUMN payments.window_ends_at IS 'End of the contract''s refund window, null without one: from paid_at where it is known, else from created_at. Written by accept, with the row and with paid_at.';
+COMMENT ON COLUMN payments.paid_at IS 'When the payer paid, as the caller says; null until said. The refund window runs from it. Written once by accept, with the row or later.';
 COMMENT ON COLUMN payments.created_at IS 'Database time when it became known. Written once by accept.';
 
 CREATE TABLE captures (

@@ -121,6 +121,7 @@ CREATE TABLE effects (
   currency text COLLATE "C" NOT NULL,
   counted bigint NOT NULL,
   status text COLLATE "C" NOT NULL,
+  voucher jsonb,
   source text COLLATE "C" NOT NULL,
   at timestamptz NOT NULL DEFAULT now(),
   reversed_at timestamptz,
@@ -132,6 +133,7 @@ CREATE TABLE effects (
   CONSTRAINT effects_held_ck CHECK (status NOT IN ('HELD','DROPPED') OR rid IS NULL),
   CONSTRAINT effects_foreign_id_ck CHECK (rid IS NOT NULL OR channel_refund_id IS NOT NULL),
   CONSTRAINT effects_reversed_ck CHECK ((status = 'REVERSED') = (reversed_at IS NOT NULL)),
+  CONSTRAINT effects_voucher_ck CHECK (jsonb_typeof(voucher) = 'object' AND octet_length(voucher::text) <= 4096),
   CONSTRAINT effects_payment_fk FOREIGN KEY (tenant_id, payment_id) REFERENCES payments
 );
 CREATE UNIQUE INDEX effects_dispatch_uq ON effects (tenant_id, rid, dispatch_no, (coalesce(channel_refund_id, ''))) WHERE rid IS NOT NULL AND status = 'MOVED';
@@ -153,6 +155,7 @@ COMMENT ON COLUMN effects.amount IS 'Minor units that moved, as the channel says
 COMMENT ON COLUMN effects.currency IS 'Currency that moved, as the channel says. Written once with the row.';
 COMMENT ON COLUMN effects.counted IS 'What it weighs in payments.refunded: the amount; in another currency than the payment''s the refund''s amount, for a foreign line the number as it stands. Written once with the row.';
 COMMENT ON COLUMN effects.status IS 'HELD, MOVED, REVERSED or DROPPED; only rises. Written by enter and people.';
+COMMENT ON COLUMN effects.voucher IS 'What the channel gives a payer to find the money by (ARN, receipt number, time): a flat object of texts, null when it gave none. Written by enter, with the row or when the effect is paired.';
 COMMENT ON COLUMN effects.source IS 'How it became known: answer, query, list, notice, settlement, person. Written once with the row.';
 COMMENT ON COLUMN effects.at IS 'Database time of the insert. Written once with the row.';
 COMMENT ON COLUMN effects.reversed_at IS 'Database time when the money''s return became known. Written with status REVERSED.';

@@ -108,6 +108,7 @@ CREATE TRIGGER decisions_applied_once BEFORE UPDATE OF applied_at ON decisions F
 -- Values that only go one way. The cold path can afford more.
 CREATE TRIGGER receipts_bound BEFORE UPDATE ON receipts FOR EACH ROW WHEN (OLD.outcome <> 'REFUSED') EXECUTE FUNCTION append_only('receipts_append_only');
 CREATE TRIGGER payments_version BEFORE UPDATE OF version ON payments FOR EACH ROW WHEN (NEW.version < OLD.version) EXECUTE FUNCTION append_only();
+CREATE TRIGGER payments_paid_once BEFORE UPDATE OF paid_at ON payments FOR EACH ROW WHEN (OLD.paid_at IS NOT NULL AND NEW.paid_at IS DISTINCT FROM OLD.paid_at) EXECUTE FUNCTION append_only();
 CREATE TRIGGER installation_epoch BEFORE UPDATE OF epoch, installation_id ON installation FOR EACH ROW WHEN (NEW.epoch < OLD.epoch OR NEW.installation_id <> OLD.installation_id) EXECUTE FUNCTION append_only();
 CREATE TRIGGER effects_status_rises BEFORE UPDATE OF status ON effects FOR EACH ROW WHEN (OLD.status <> NEW.status AND (OLD.status || '>' || NEW.status) NOT IN ('HELD>MOVED','HELD>DROPPED','MOVED>REVERSED')) EXECUTE FUNCTION append_only();
 CREATE TRIGGER dispatches_times BEFORE UPDATE OF key_expires_at, absence_counts_from ON dispatches FOR EACH ROW WHEN (NEW.key_expires_at > OLD.key_expires_at OR NEW.absence_counts_from < OLD.absence_counts_from OR num_nulls(NEW.key_expires_at) > num_nulls(OLD.key_expires_at) OR num_nulls(NEW.absence_counts_from) > num_nulls(OLD.absence_counts_from)) EXECUTE FUNCTION append_only();

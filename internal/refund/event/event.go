@@ -60,7 +60,7 @@ const ContentType = "application/cloudevents+json"
 
 // told is what an event takes of a journal row's data.
 type told struct {
-	Row             *string  `json:"row"`
+	Rule            *string  `json:"rule"`
 	ChannelRefundID string   `json:"channelRefundId"`
 	Code            string   `json:"code"`
 	Case            []string `json:"case"`
@@ -71,7 +71,7 @@ type told struct {
 // claims: the case is then as it was before. Error: ErrRow.
 func Cases(data string) (reasons []string, tells bool, err error) {
 	d, err := read(data)
-	return d.Case, d.Row != nil, err
+	return d.Case, d.Rule != nil, err
 }
 
 func read(data string) (d told, err error) {
@@ -94,7 +94,7 @@ func Of(r Row) ([]Event, error) {
 		return nil, err
 	}
 	after := d.Case
-	if d.Row == nil {
+	if d.Rule == nil {
 		after = r.CaseBefore
 	}
 	var out []Event
