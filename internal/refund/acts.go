@@ -141,7 +141,7 @@ func (s *transition) nextNumber() {
 func (s *transition) proof(no int) int {
 	for i := len(s.r.Attempts) - 1; i >= 0; i-- {
 		a := s.r.Attempts[i]
-		if a.DispatchNo == no && (disproves(a.Answer) || a.Answer == NotFound || a.Answer == FailedFinal) {
+		if a.DispatchNo == no && (Disproves(a.Answer) || a.Answer == NotFound || a.Answer == FailedFinal) {
 			return a.No
 		}
 	}

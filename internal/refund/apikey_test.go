@@ -70,8 +70,12 @@ func TestAPIKeyNeverLeaks(t *testing.T) {
 	if !strings.Contains(out.String(), k.Prefix) {
 		t.Error("the prefix, by which people find a key, is missing")
 	}
-	same(t, "log value", k.LogValue().String(), k.Prefix)
-	same(t, "String", k.String(), "rfk_test_"+k.Prefix+"_***")
+	if got, want := k.LogValue().String(), k.Prefix; got != want {
+		t.Errorf("log value = %v, want %v", got, want)
+	}
+	if got, want := k.String(), "rfk_test_"+k.Prefix+"_***"; got != want {
+		t.Errorf("String = %v, want %v", got, want)
+	}
 }
 
 func TestParseAPIKeyRefuses(t *testing.T) {

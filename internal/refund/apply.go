@@ -301,7 +301,7 @@ func (s *transition) flags() {
 	}
 	p := &s.r.Payment
 	p.Held += underFinal(s.r.Refund) - s.heldSoFar()
-	*p = p.withExcess()
+	*p = p.WithExcess()
 }
 
 // alarm opens the case of an excess that the whole fact has made, and ends the reason when nothing is left of it; what the
@@ -362,7 +362,7 @@ func (s *transition) journal(from State, kind FactKind) {
 	if err != nil { // only strings and integers go in
 		text = "{}"
 	}
-	e := Entry{Kind: lower(kind), From: from, To: s.r.State, Generation: s.r.Generation, Source: s.f.Source, Actor: s.f.Actor, Data: text}
+	e := Entry{Kind: JournalKind(kind), From: from, To: s.r.State, Generation: s.r.Generation, Source: s.f.Source, Actor: s.f.Actor, Data: text}
 	if kind.keyed() && s.f.fromChannel() && !s.change.Known {
 		key := FactKey(s.d.Number, string(kind), s.f.ChannelRefundID, s.f.Amount, s.f.Currency)
 		if !s.r.Facts[key] {

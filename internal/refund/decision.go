@@ -315,7 +315,7 @@ func (r *Record) againstResend(c Contract) Obstacle {
 
 func (r *Record) confirmedByPerson() bool {
 	for i := range r.Effects {
-		if e := &r.Effects[i]; e.Ours && e.Status == EffectMoved && e.byPersonOnly() {
+		if e := &r.Effects[i]; e.Ours && e.Status == EffectMoved && e.ByPersonOnly() {
 			return true
 		}
 	}

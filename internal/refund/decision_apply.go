@@ -33,7 +33,7 @@ func decisionRows() []rule {
 
 var anotherStands = guard{"another effect stands", func(s *transition) bool {
 	for i := range s.r.Effects {
-		if e := &s.r.Effects[i]; e.Ours && e.Status == EffectMoved && !e.byPersonOnly() {
+		if e := &s.r.Effects[i]; e.Ours && e.Status == EffectMoved && !e.ByPersonOnly() {
 			return true
 		}
 	}
@@ -162,7 +162,7 @@ func (s *transition) openAsk() {
 
 func (s *transition) unbook() {
 	for i := range s.r.Effects {
-		if e := &s.r.Effects[i]; e.Ours && e.Status == EffectMoved && e.byPersonOnly() {
+		if e := &s.r.Effects[i]; e.Ours && e.Status == EffectMoved && e.ByPersonOnly() {
 			e.Status, e.ReversedAt = EffectReversed, s.now
 			s.r.Payment.Refunded -= e.Counted
 			s.override(e.DispatchNo)

@@ -16,8 +16,8 @@ type Exposure struct {
 	Proven      bool // absence was proven after the last send
 }
 
-// disproves says whether this answer of a send proves that the send did nothing and never will.
-func disproves(k FactKind) bool {
+// Disproves says whether this answer of a send proves that the send did nothing and never will.
+func Disproves(k FactKind) bool {
 	return k == NotSent || k == Retryable || k == RefusedClean || k == RefusedNewNumber
 }
 
@@ -57,7 +57,7 @@ func (e *Exposure) send(a Attempt, c Contract) {
 	e.ActsUntil = later(e.ActsUntil, acts)
 	e.AbsenceFrom = later(e.AbsenceFrom, acts.Add(c.asking().VisibilityLag.D()))
 	e.Readings, e.LastReading, e.Proven = 0, time.Time{}, false
-	if !disproves(a.Answer) {
+	if !Disproves(a.Answer) {
 		e.Exposed = true
 	}
 }
@@ -93,7 +93,7 @@ func (r *Record) mayStillAct(d Dispatch, c Contract, now time.Time) bool {
 // booked says whether money of this dispatch is in the books, moved or returned. What a person took back is not.
 func (r *Record) booked(no int) bool {
 	for _, e := range r.Effects {
-		if e.Ours && e.DispatchNo == no && (e.Status == EffectMoved || (e.Status == EffectReversed && !e.byPersonOnly())) {
+		if e.Ours && e.DispatchNo == no && (e.Status == EffectMoved || (e.Status == EffectReversed && !e.ByPersonOnly())) {
 			return true
 		}
 	}

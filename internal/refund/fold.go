@@ -56,19 +56,14 @@ type Auditor struct {
 
 // NewAuditor makes an Auditor that tells its findings to found.
 func NewAuditor(found func(Finding)) *Auditor {
-	a := &Auditor{transitions: map[string]bool{}, twoRows: map[string]string{}, found: found}
+	a := &Auditor{transitions: map[string]bool{}, twoRows: TwoStepRules(), found: found}
 	for _, t := range Transitions() {
 		a.transitions[t] = true
-	}
-	for _, w := range stateTable {
-		if len(w.moves) == 2 {
-			a.twoRows[w.id] = lower(w.fact)
-		}
 	}
 	return a
 }
 
-func (a *Auditor) say(promise, check, format string, args ...any) {
+func (a *Auditor) report(promise, check, format string, args ...any) {
 	a.found(Finding{Promise: promise, Check: check, What: fmt.Sprintf(format, args...)})
 }
 
@@ -99,23 +94,23 @@ func (a *Auditor) Fold(rid RID) *Fold {
 // Add takes the next row.
 func (f *Fold) Add(e StoredEntry) {
 	if e.Seq != f.last.Seq+1 {
-		f.a.say("P7", "journal-gap", "seq %d follows %d", e.Seq, f.last.Seq)
+		f.a.report("P7", "journal-gap", "seq %d follows %d", e.Seq, f.last.Seq)
 	}
 	if e.Digest != e.Entry.Digest() {
-		f.a.say("P7", "journal-digest", "the digest of seq %d is not that of its columns", e.Seq)
+		f.a.report("P7", "journal-digest", "the digest of seq %d is not that of its columns", e.Seq)
 	}
 	if !f.broken && e.Hash != JournalHash(f.last.Hash, f.rid, int32(e.Seq), e.At, e.Digest) { // #nosec G115 -- the column is an int4
 		f.broken = true
-		f.a.say("P7", "journal-chain", "the hash of seq %d does not link to the row before", e.Seq)
+		f.a.report("P7", "journal-chain", "the hash of seq %d does not link to the row before", e.Seq)
 	}
 	if e.From != f.last.To {
-		f.a.say("P7", "journal-state", "seq %d begins in %q, the row before ended in %q", e.Seq, e.From, f.last.To)
+		f.a.report("P7", "journal-state", "seq %d begins in %q, the row before ended in %q", e.Seq, e.From, f.last.To)
 	}
 	if e.From != "" && e.From != e.To && !f.a.transitions[string(e.From)+">"+string(e.To)] {
-		f.a.say("P7", "journal-transition", "seq %d goes from %s to %s", e.Seq, e.From, e.To)
+		f.a.report("P7", "journal-transition", "seq %d goes from %s to %s", e.Seq, e.From, e.To)
 	}
 	if f.last.Seq > 0 && e.Pos <= f.last.Pos {
-		f.a.say("P7", "journal-position", "seq %d has position %d, the row before %d", e.Seq, e.Pos, f.last.Pos)
+		f.a.report("P7", "journal-position", "seq %d has position %d, the row before %d", e.Seq, e.Pos, f.last.Pos)
 	}
 	f.generation(e)
 	if f.birth.Seq == 0 {
@@ -130,15 +125,15 @@ func (f *Fold) Add(e StoredEntry) {
 func (f *Fold) generation(e StoredEntry) {
 	want := f.last.Generation
 	switch e.Kind {
-	case lower(ClaimSend):
+	case JournalKind(ClaimSend):
 		want++
 		f.sendClaims[e.Generation] = true
-	case lower(ClaimAsk):
+	case JournalKind(ClaimAsk):
 		want++
 		f.askClaims[e.Generation] = true
 	}
 	if f.last.Seq > 0 && e.Generation != want {
-		f.a.say("P7", "journal-generation", "seq %d (%s) has generation %d, want %d", e.Seq, e.Kind, e.Generation, want)
+		f.a.report("P7", "journal-generation", "seq %d (%s) has generation %d, want %d", e.Seq, e.Kind, e.Generation, want)
 	}
 }
 
@@ -149,41 +144,41 @@ func (f *Fold) Rows() int { return f.last.Seq }
 // row told about them.
 func (f *Fold) Close(r Refund, tenantCode string) {
 	if f.last.Seq != r.JournalSeq {
-		f.a.say("P7", "journal-head-seq", "the journal ends at %d, the refund says %d", f.last.Seq, r.JournalSeq)
+		f.a.report("P7", "journal-head-seq", "the journal ends at %d, the refund says %d", f.last.Seq, r.JournalSeq)
 	}
 	if f.last.Hash != r.JournalHead {
-		f.a.say("P7", "journal-head-hash", "the refund's head is not the hash of its last journal row")
+		f.a.report("P7", "journal-head-hash", "the refund's head is not the hash of its last journal row")
 	}
 	if f.last.To != r.State {
-		f.a.say("P7", "state-fold", "the journal leads to %q, the refund is %s", f.last.To, r.State)
+		f.a.report("P7", "state-fold", "the journal leads to %q, the refund is %s", f.last.To, r.State)
 	}
 	if f.last.Generation != r.Generation {
-		f.a.say("P7", "generation-fold", "the journal ends with generation %d, the refund has %d", f.last.Generation, r.Generation)
+		f.a.report("P7", "generation-fold", "the journal ends with generation %d, the refund has %d", f.last.Generation, r.Generation)
 	}
 	if RefundDigest(r.OrderID, r.PaymentID, r.Amount, r.Currency) != r.Digest {
-		f.a.say("P6", "refund-digest", "the digest is not that of the refund's parameters")
+		f.a.report("P6", "refund-digest", "the digest is not that of the refund's parameters")
 	}
 	if f.birth.Seq == 1 {
-		f.told(r, tenantCode)
+		f.readBirth(r, tenantCode)
 	}
 }
 
-// told: the first row names the parameters, and is under the chain.
-func (f *Fold) told(r Refund, tenantCode string) {
+// readBirth: the first row names the parameters, and is under the chain.
+func (f *Fold) readBirth(r Refund, tenantCode string) {
 	var told struct {
 		Tenant, RefundID, OrderID, PaymentID, Account *string
 		Currency                                      *Currency
 		Amount                                        *int64
 	}
 	if err := json.Unmarshal([]byte(f.birth.Data), &told); err != nil {
-		f.a.say("P7", "journal-birth", "the first row's data cannot be read")
+		f.a.report("P7", "journal-birth", "the first row's data cannot be read")
 		return
 	}
 	same := told.Tenant != nil && *told.Tenant == tenantCode && told.RefundID != nil && *told.RefundID == r.RefundID &&
 		orSame(told.OrderID, r.OrderID) && orSame(told.PaymentID, r.PaymentID) && orSame(told.Account, r.Account) &&
 		orSame(told.Currency, r.Currency) && orSame(told.Amount, r.Amount)
 	if !same {
-		f.a.say("P7", "journal-birth", "the first row tells other parameters than the refund has")
+		f.a.report("P7", "journal-birth", "the first row tells other parameters than the refund has")
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"hash"
+	"strconv"
 )
 
 const (
@@ -59,10 +60,10 @@ func (a *AnchorHash) Sum(uptoPos int64) (sum [32]byte) {
 
 // AnchorStatement is what a leader signs: this installation's journal up to this position is this.
 func AnchorStatement(installation string, uptoPos, rows int64, hash [32]byte) []byte {
-	return LP(nil, domainAnchorSign, installation, decimal(uptoPos), decimal(rows), hex.EncodeToString(hash[:]))
+	return LP(nil, domainAnchorSign, installation, strconv.FormatInt(uptoPos, 10), strconv.FormatInt(rows, 10), hex.EncodeToString(hash[:]))
 }
 
 // AnchorEpochStatement is what is signed when an epoch begins: of the anchors so far, those up to this position still hold.
 func AnchorEpochStatement(installation string, epoch int, keptUpTo int64) []byte {
-	return LP(nil, domainAnchorEpoch, installation, decimal(int64(epoch)), decimal(keptUpTo))
+	return LP(nil, domainAnchorEpoch, installation, strconv.Itoa(epoch), strconv.FormatInt(keptUpTo, 10))
 }

@@ -11,7 +11,7 @@ func (f *Fold) Calls(r *Record, contracts func(account string, version int) (Con
 	f.answered(r)
 	for _, a := range r.Attempts {
 		if _, ok := contracts(r.Account, a.ContractVersion); !ok {
-			f.a.say("P10", "contract-unknown", "attempt %d relied on contract version %d, which is not stored", a.No, a.ContractVersion)
+			f.a.report("P10", "contract-unknown", "attempt %d relied on contract version %d, which is not stored", a.No, a.ContractVersion)
 			return // without its terms nothing can be judged
 		}
 	}
@@ -25,13 +25,13 @@ func (f *Fold) numbers(r *Record) {
 	for i, d := range r.Dispatches {
 		exposed = exposed || d.Exposed
 		if d.Ordinal != i+1 {
-			f.a.say("P8", "dispatch-gap", "dispatch %d follows %d", d.Ordinal, i)
+			f.a.report("P8", "dispatch-gap", "dispatch %d follows %d", d.Ordinal, i)
 		}
 		if d.Ordinal < r.DispatchNo && !d.Retired {
-			f.a.say("P8", "not-retired", "dispatch %d has a successor and no proof of its death", d.Ordinal)
+			f.a.report("P8", "not-retired", "dispatch %d has a successor and no proof of its death", d.Ordinal)
 		}
 		if want := DispatchNumber(r.Installation, r.TenantCode, r.RefundID, d.Ordinal); d.Number != want {
-			f.a.say("P1", "dispatch-number", "dispatch %d has number %s, not %s", d.Ordinal, d.Number, want)
+			f.a.report("P1", "dispatch-number", "dispatch %d has number %s, not %s", d.Ordinal, d.Number, want)
 		}
 	}
 	beyond := 0 // an epoch marks the number behind the live one, too
@@ -41,13 +41,13 @@ func (f *Fold) numbers(r *Record) {
 		}
 	}
 	if _, ok := r.Dispatch(r.DispatchNo); !ok || beyond > 0 {
-		f.a.say("P8", "live-dispatch", "the live dispatch is %d, there are %d", r.DispatchNo, len(r.Dispatches))
+		f.a.report("P8", "live-dispatch", "the live dispatch is %d, there are %d", r.DispatchNo, len(r.Dispatches))
 	}
 	if exposed != r.Exposed {
-		f.a.say("P8", "exposed-flag", "the refund says exposed %t, its dispatches say %t", r.Exposed, exposed)
+		f.a.report("P8", "exposed-flag", "the refund says exposed %t, its dispatches say %t", r.Exposed, exposed)
 	}
 	if exposed && (r.State == StatePending || (r.State.Final() && r.Case == nil)) {
-		f.a.say("P8", "closed-while-exposed", "%s while something is exposed", r.State)
+		f.a.report("P8", "closed-while-exposed", "%s while something is exposed", r.State)
 	}
 }
 
@@ -58,32 +58,32 @@ func (f *Fold) attempts(r *Record) {
 	for i, a := range r.Attempts {
 		has[a.Generation] = true
 		if a.No != i+1 {
-			f.a.say("P10", "attempt-gap", "attempt %d follows %d", a.No, i)
+			f.a.report("P10", "attempt-gap", "attempt %d follows %d", a.No, i)
 		}
 		if a.Kind != AttemptSend {
 			continue
 		}
 		if other := sent[a.Generation]; other != 0 {
-			f.a.say("P10", "two-sends-one-claim", "attempts %d and %d share generation %d", other, a.No, a.Generation)
+			f.a.report("P10", "two-sends-one-claim", "attempts %d and %d share generation %d", other, a.No, a.Generation)
 		}
 		sent[a.Generation] = a.No
 		if !f.sendClaims[a.Generation] {
-			f.a.say("P10", "send-without-claim", "attempt %d has no claim of generation %d in the journal", a.No, a.Generation)
+			f.a.report("P10", "send-without-claim", "attempt %d has no claim of generation %d in the journal", a.No, a.Generation)
 		}
 		f.times(r, a)
 	}
 	if n := len(r.Attempts); n != r.AttemptNo {
-		f.a.say("P10", "attempt-count", "%d attempts, the refund says %d", n, r.AttemptNo)
+		f.a.report("P10", "attempt-count", "%d attempts, the refund says %d", n, r.AttemptNo)
 	}
 	for _, claims := range []map[int]bool{f.sendClaims, f.askClaims} {
 		for g := range claims {
 			if !has[g] {
-				f.a.say("P10", "claim-without-attempt", "generation %d was claimed and has no attempt", g)
+				f.a.report("P10", "claim-without-attempt", "generation %d was claimed and has no attempt", g)
 			}
 		}
 	}
 	if a, ok := r.attemptOf(r.Generation); r.State == StateProcessing && (!ok || a.Kind != AttemptSend) {
-		f.a.say("P10", "processing-without-attempt", "PROCESSING with generation %d, which has no send", r.Generation)
+		f.a.report("P10", "processing-without-attempt", "PROCESSING with generation %d, which has no send", r.Generation)
 	}
 }
 
@@ -98,15 +98,15 @@ func (r *Record) attemptOf(generation int) (Attempt, bool) {
 
 func (f *Fold) times(r *Record, a Attempt) {
 	if a.NotAfter.Before(a.StartedAt) || a.NotAfter.Sub(a.StartedAt) > LongestLease {
-		f.a.say("P10", "send-window", "attempt %d started %s and may leave until %s", a.No, stamp(a.StartedAt), stamp(a.NotAfter))
+		f.a.report("P10", "send-window", "attempt %d started %s and may leave until %s", a.No, stamp(a.StartedAt), stamp(a.NotAfter))
 	}
 	d, ok := r.Dispatch(a.DispatchNo)
 	switch {
 	case !ok:
 	case d.MarkedEpoch > 0 && a.Epoch >= d.MarkedEpoch:
-		f.a.say("P10", "send-of-marked-number", "attempt %d sent dispatch %d, whose key was declared dead in epoch %d", a.No, d.Ordinal, d.MarkedEpoch)
+		f.a.report("P10", "send-of-marked-number", "attempt %d sent dispatch %d, whose key was declared dead in epoch %d", a.No, d.Ordinal, d.MarkedEpoch)
 	case d.MarkedEpoch == 0 && !d.KeyExpiresAt.IsZero() && a.NotAfter.After(d.KeyExpiresAt):
-		f.a.say("P10", "send-after-key", "attempt %d may leave until %s, the key dies %s", a.No, stamp(a.NotAfter), stamp(d.KeyExpiresAt))
+		f.a.report("P10", "send-after-key", "attempt %d may leave until %s, the key dies %s", a.No, stamp(a.NotAfter), stamp(d.KeyExpiresAt))
 	}
 }
 
@@ -118,7 +118,7 @@ func (f *Fold) repeats(r *Record, contracts func(string, int) (Contract, bool)) 
 		}
 		c, _ := contracts(r.Account, later.ContractVersion)
 		for _, first := range r.Attempts[:i] {
-			if first.Kind != AttemptSend || (disproves(first.Answer) && !first.AnsweredAt.After(later.StartedAt)) {
+			if first.Kind != AttemptSend || (Disproves(first.Answer) && !first.AnsweredAt.After(later.StartedAt)) {
 				continue
 			}
 			f.repeat(r, c, first, later)
@@ -133,10 +133,10 @@ func (f *Fold) repeat(r *Record, c Contract, first, later Attempt) {
 	}
 	switch {
 	case !c.Key.Dedupes && !c.Query.Automatic() && !c.List.Automatic():
-		f.a.say("P2", "blind-repeat", "attempt %d was sent although attempt %d may have acted (%s)", later.No, first.No, answerWord(first))
+		f.a.report("P2", "blind-repeat", "attempt %d was sent although attempt %d may have acted (%s)", later.No, first.No, answerWord(first))
 	case later.DispatchNo == first.DispatchNo && c.Key.Dedupes && !c.Key.After2xx:
 	case !r.absentBetween(first, later) && !r.endedNegative(first.DispatchNo, later.StartedAt):
-		f.a.say("P1", "repeat-without-proof", "attempt %d was sent although attempt %d may have acted (%s) and no absence was read between", later.No, first.No, answerWord(first))
+		f.a.report("P1", "repeat-without-proof", "attempt %d was sent although attempt %d may have acted (%s) and no absence was read between", later.No, first.No, answerWord(first))
 	}
 }
 
@@ -170,7 +170,7 @@ func (f *Fold) exposure(r *Record, contracts func(string, int) (Contract, bool))
 			judged, proven = true, proven || !r.Exposure(d, c, r.Now).Exposed
 		}
 		if judged && !proven {
-			f.a.say("P8", "clear-without-proof", "dispatch %d counts as not exposed, its answers do not say so", d.Ordinal)
+			f.a.report("P8", "clear-without-proof", "dispatch %d counts as not exposed, its answers do not say so", d.Ordinal)
 		}
 	}
 }
@@ -179,7 +179,7 @@ func answerWord(a Attempt) string {
 	if a.Answer == "" {
 		return "no answer"
 	}
-	return lower(a.Answer)
+	return JournalKind(a.Answer)
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

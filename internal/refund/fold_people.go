@@ -103,9 +103,9 @@ func (f *Fold) answered(r *Record) {
 		a, ok := r.Attempt(t.attempt)
 		switch {
 		case !ok:
-			f.a.say("P10", "attempt-missing", "seq %d tells the answer of attempt %d, which is not there", t.seq, t.attempt)
-		case lower(a.Answer) != t.kind:
-			f.a.say("P8", "answer-differs", "seq %d tells %q for attempt %d, which says %q", t.seq, t.kind, t.attempt, lower(a.Answer))
+			f.a.report("P10", "attempt-missing", "seq %d tells the answer of attempt %d, which is not there", t.seq, t.attempt)
+		case JournalKind(a.Answer) != t.kind:
+			f.a.report("P8", "answer-differs", "seq %d tells %q for attempt %d, which says %q", t.seq, t.kind, t.attempt, JournalKind(a.Answer))
 		}
 	}
 }
@@ -120,7 +120,7 @@ func (f *Fold) NeedsReviewRecords(r *Record) bool {
 func (f *Fold) People(r *Record, contracts func(account string, version int) (Contract, bool), p ReviewRecords) {
 	for _, t := range f.cases { // a case has the time of the row that opens it, however clocks may jump
 		if t.opens && !slices.ContainsFunc(p.Cases, func(c StoredCase) bool { return c.OpenedAt.Equal(t.at) }) {
-			f.a.say("P8", "case-missing", "seq %d opens a case, none was opened at that time", t.seq)
+			f.a.report("P8", "case-missing", "seq %d opens a case, none was opened at that time", t.seq)
 		}
 	}
 	for _, t := range f.decisions {
@@ -132,7 +132,7 @@ func (f *Fold) People(r *Record, contracts func(account string, version int) (Co
 func (f *Fold) decision(t toldDecision, p ReviewRecords) {
 	i := slices.IndexFunc(p.Decisions, func(d Decision) bool { return d.ID.String() == t.Decision })
 	if i < 0 {
-		f.a.say("P8", "decision-missing", "seq %d names decision %q, which is not there", t.seq, t.Decision)
+		f.a.report("P8", "decision-missing", "seq %d names decision %q, which is not there", t.seq, t.Decision)
 		return
 	}
 	d, effect := p.Decisions[i], ""
@@ -142,13 +142,13 @@ func (f *Fold) decision(t toldDecision, p ReviewRecords) {
 	inCase := func(c StoredCase) bool { return c.ID == d.CaseID }
 	switch {
 	case string(d.Action) != t.kind:
-		f.a.say("P8", "decision-differs", "seq %d tells %s, decision %s is %s", t.seq, t.kind, d.ID, d.Action)
+		f.a.report("P8", "decision-differs", "seq %d tells %s, decision %s is %s", t.seq, t.kind, d.ID, d.Action)
 	case d.Maker != t.Maker || d.Checker != t.Checker || d.Maker == d.Checker || d.Maker == "":
-		f.a.say("P8", "decision-differs", "seq %d tells maker %q and checker %q, decision %s has %q and %q", t.seq, t.Maker, t.Checker, d.ID, d.Maker, d.Checker)
+		f.a.report("P8", "decision-differs", "seq %d tells maker %q and checker %q, decision %s has %q and %q", t.seq, t.Maker, t.Checker, d.ID, d.Maker, d.Checker)
 	case d.Verdict != DecisionApproved || !d.AppliedAt.Equal(t.at):
-		f.a.say("P8", "decision-differs", "seq %d tells that decision %s took effect, it is %q and not applied then", t.seq, d.ID, d.Verdict)
+		f.a.report("P8", "decision-differs", "seq %d tells that decision %s took effect, it is %q and not applied then", t.seq, d.ID, d.Verdict)
 	case effect != t.Effect || !slices.ContainsFunc(p.Cases, inCase):
-		f.a.say("P8", "decision-differs", "seq %d and decision %s are about another effect or case", t.seq, d.ID)
+		f.a.report("P8", "decision-differs", "seq %d and decision %s are about another effect or case", t.seq, d.ID)
 	}
 }
 
@@ -159,11 +159,11 @@ func (f *Fold) Unproven(decisions []Decision) {
 			continue
 		}
 		if d.Verdict != DecisionApproved || d.Checker == "" || d.Checker == d.Maker {
-			f.a.say("P8", "decision-unproven", "decision %s took effect without the approval of another actor", d.ID)
+			f.a.report("P8", "decision-unproven", "decision %s took effect without the approval of another actor", d.ID)
 		}
 		told := func(t toldDecision) bool { return t.Decision == d.ID.String() }
 		if d.Action != ActionWait && !slices.ContainsFunc(f.decisions, told) {
-			f.a.say("P8", "decision-untold", "decision %s took effect and the journal does not tell it", d.ID)
+			f.a.report("P8", "decision-untold", "decision %s took effect and the journal does not tell it", d.ID)
 		}
 	}
 }
@@ -173,10 +173,13 @@ func (r *Record) standing() (n, numbers int, last time.Time) {
 	var seen []int
 	for i := range r.Effects {
 		e := &r.Effects[i]
-		if !e.Ours || (e.Status != EffectMoved && e.Status != EffectReversed) || e.byPersonOnly() {
+		if !e.Ours || (e.Status != EffectMoved && e.Status != EffectReversed) || e.ByPersonOnly() {
 			continue
 		}
-		n, last = n+1, later(last, e.At)
+		n++
+		if e.At.After(last) {
+			last = e.At
+		}
 		if !slices.Contains(seen, e.DispatchNo) {
 			seen = append(seen, e.DispatchNo)
 		}
@@ -199,7 +202,7 @@ func (f *Fold) effects(r *Record, contracts func(account string, version int) (C
 	if n < 2 || !deduped || (numbers == n && opened) || f.acknowledged(p, last) {
 		return
 	}
-	f.a.say("P1", "effects-per-refund", "%d effects for one refund", n)
+	f.a.report("P1", "effects-per-refund", "%d effects for one refund", n)
 }
 
 // acknowledged: the case of a second or late effect was closed by a decision that was made when all of them were known.

@@ -8,7 +8,8 @@ type guard struct {
 	ok   func(s *transition) bool
 }
 
-func lower(k FactKind) string { return strings.ToLower(string(k)) }
+// JournalKind is how the journal spells a fact: its name in lower case.
+func JournalKind(k FactKind) string { return strings.ToLower(string(k)) }
 
 // Conditions about ownership and exposure. Exposure has the fact at hand folded in already.
 var (
@@ -53,8 +54,8 @@ var (
 	}}
 	mirroredSame   = guard{"this return is booked", (*transition).returned}
 	stands         = guard{"its effect stands", func(s *transition) bool { return s.movedEffect() != nil }}
-	bookedMoved    = guard{"its effect stands by the channel's word", func(s *transition) bool { e := s.movedEffect(); return e != nil && !e.byPersonOnly() }}
-	bookedByPerson = guard{"its effect stands by a person's word", func(s *transition) bool { e := s.movedEffect(); return e != nil && e.byPersonOnly() }}
+	bookedMoved    = guard{"its effect stands by the channel's word", func(s *transition) bool { e := s.movedEffect(); return e != nil && !e.ByPersonOnly() }}
+	bookedByPerson = guard{"its effect stands by a person's word", func(s *transition) bool { e := s.movedEffect(); return e != nil && e.ByPersonOnly() }}
 	attached       = guard{"its effect has an id that the channel never gave to this number", (*transition).attached}
 	onlyAttached   = guard{"no other effect stands", (*transition).onlyAttached}
 	anotherMoved   = guard{"another effect stands", func(s *transition) bool {

@@ -262,7 +262,7 @@ func (f *PaymentSet) paymentOnly(do func(p *Payment, lines []Effect) []Effect) C
 	r.Tenant, r.PaymentID, r.Account, r.Currency = f.Payment.Tenant, f.Payment.PaymentID, f.Payment.Account, f.Payment.Currency
 	ch := Change{Before: r, After: clone(r), VoidProposals: true}
 	ch.After.Effects = do(&ch.After.Payment, ch.After.Effects)
-	ch.After.Payment = ch.After.Payment.withExcess()
+	ch.After.Payment = ch.After.Payment.WithExcess()
 	return ch
 }
 
@@ -279,11 +279,11 @@ func lineChange(r Record, c Contract, fact Fact, do func(*transition), reason Ca
 	ch := Change{Before: r, After: clone(r)}
 	s := &transition{rules: stateTable, r: &ch.After, c: c, f: fact, now: r.Now, change: &ch}
 	s.d, _ = s.r.Dispatch(fact.Dispatch)
-	acts := []mutation{{lower(fact.Kind), do}}
+	acts := []mutation{{JournalKind(fact.Kind), do}}
 	if reason != "" {
 		acts = append(acts, opens(reason))
 	}
-	s.enter(rule{id: "line/" + lower(fact.Kind), fact: fact.Kind, in: anyState, moves: stay(acts...)})
+	s.enter(rule{id: "line/" + JournalKind(fact.Kind), fact: fact.Kind, in: anyState, moves: stay(acts...)})
 	s.settle()
 	s.finish()
 	return ch, true, s.check()

@@ -49,7 +49,7 @@ func (k *kin) on(i int, do func(s *story)) {
 	after.Payment.Reserved += is.Reserved - was.Reserved
 	after.Payment.Refunded += is.Refunded - was.Refunded
 	after.Payment.Held += is.Held - was.Held
-	after.Payment = after.Payment.withExcess()
+	after.Payment = after.Payment.WithExcess()
 	k.f.Absorb(Change{Before: r, After: after})
 }
 
@@ -120,7 +120,7 @@ func (k *kin) take(ch Change) {
 			ids[e.ChannelRefundID] = true
 		}
 	}
-	if p := k.f.Payment; p.Refunded != refunded || p.Held != held || p != p.withExcess() {
+	if p := k.f.Payment; p.Refunded != refunded || p.Held != held || p != p.WithExcess() {
 		k.t.Errorf("payment %+v, effects say refunded %d, held %d", p, refunded, held)
 	}
 }

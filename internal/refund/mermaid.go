@@ -65,7 +65,7 @@ func writeDiagram(b *strings.Builder) {
 	for _, w := range stateTable {
 		w.transitions(func(from, to State) {
 			k := string(from) + ">" + string(to)
-			if f := lower(w.fact); !slices.Contains(causes[k], f) {
+			if f := JournalKind(w.fact); !slices.Contains(causes[k], f) {
 				causes[k] = append(causes[k], f)
 			}
 		})
@@ -96,7 +96,7 @@ func writeRows(b *strings.Builder, rows []rule) {
 	}
 	for _, f := range facts {
 		for _, w := range byFact[f] {
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", lower(f), statesText(w.in), guardsText(w.when), hopsText(w.moves), actsText(w.moves), w.doc)
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", JournalKind(f), statesText(w.in), guardsText(w.when), hopsText(w.moves), actsText(w.moves), w.doc)
 		}
 	}
 }

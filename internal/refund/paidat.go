@@ -16,9 +16,9 @@ func ValidPaidAt(t, now time.Time) bool {
 // NormalPaidAt is the time in the precision and the zone in which it is stored and compared.
 func NormalPaidAt(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
-// paid is the payment after a caller said when the payer paid. The first value stays; the refund window runs from it and
+// WithPaidAt is the payment after a caller said when the payer paid. The first value stays; the refund window runs from it and
 // keeps the length that it had when the payment became known.
-func (p Payment) paid(at time.Time) Payment {
+func (p Payment) WithPaidAt(at time.Time) Payment {
 	if at.IsZero() || !p.PaidAt.IsZero() {
 		return p
 	}
@@ -27,26 +27,4 @@ func (p Payment) paid(at time.Time) Payment {
 		p.WindowEndsAt = at.Add(p.WindowEndsAt.Sub(p.CreatedAt))
 	}
 	return p
-}
-
-// keepPaid is paid for a known, locked payment: the plan stores what changed, and the items behind see it.
-func (p *planner) keepPaid(pay Payment, at time.Time) Payment {
-	next := pay.paid(at)
-	if next == pay {
-		return pay
-	}
-	if p.paid == nil {
-		p.paid = map[PaymentRef]bool{}
-	}
-	p.paid[PaymentRef{pay.Tenant, pay.PaymentID}] = true
-	p.keep(next)
-	return next
-}
-
-// withPaidAt adds the time to canonical parameters, where it was said.
-func withPaidAt(m map[string]any, at time.Time) map[string]any {
-	if !at.IsZero() {
-		m["paidAt"] = at.UTC().Format(time.RFC3339Nano)
-	}
-	return m
 }

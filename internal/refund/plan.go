@@ -157,7 +157,7 @@ func (p *planner) request(in Intake) Outcome {
 	if in.Refund.Payment != nil {
 		paidAt = in.Refund.Payment.PaidAt
 	}
-	if code := p.rules(in, pay.Payment.paid(paidAt)); code != "" {
+	if code := p.rules(in, pay.Payment.WithPaidAt(paidAt)); code != "" {
 		return p.bind(in, Outcome{Verdict: Refused, Code: code}, RID{})
 	}
 	p.touched[ref] = true

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"sort"
+	"time"
 )
 
 func event(in Intake) EventRef { return EventRef{in.Tenant.ID, in.Event} }
@@ -94,4 +95,12 @@ func paramsDiff(a, b Params) []string {
 		out = append(out, "paymentId")
 	}
 	return out
+}
+
+// withPaidAt adds the time to canonical parameters, where it was said.
+func withPaidAt(m map[string]any, at time.Time) map[string]any {
+	if !at.IsZero() {
+		m["paidAt"] = at.UTC().Format(time.RFC3339Nano)
+	}
+	return m
 }

@@ -1,5 +1,7 @@
 package refund
 
+import "time"
+
 // newPayment makes a payment's row from what a caller says of it. Codes: CodeAccountNotAllowed, CodeNotExpressible,
 // CodePaymentConflict (its channel reference belongs to another payment).
 func (p *planner) newPayment(ref PaymentRef, t Tenant, s PaymentSpec, by KnownBy) (Payment, Code) {
@@ -28,7 +30,7 @@ func NewPayment(ref PaymentRef, t Tenant, s PaymentSpec, by KnownBy, v View) (Pa
 	if w := contract.Limits.Window.D(); w > 0 {
 		pay.WindowEndsAt = v.Now.Add(w)
 	}
-	return pay.paid(s.PaidAt), ""
+	return pay.WithPaidAt(s.PaidAt), ""
 }
 
 // ReferenceFor is the channel's name for the payment; without one it is made of ours.
@@ -119,7 +121,7 @@ func (p *planner) moreCaptured(in Intake, ref PaymentRef, pay Payment) Outcome {
 	pay = p.keepPaid(pay, c.PaidAt)
 	pay.Captured += c.Amount
 	p.touched[ref] = true
-	p.keep(pay.withExcess())
+	p.keep(pay.WithExcess())
 	return p.captured(in, ref)
 }
 
@@ -172,7 +174,7 @@ func (p Payment) Snapshot(t Tenant, s PaymentSpec) (Payment, error) {
 	if p.KnownBy == BySnapshot {
 		diff = without(diff, "amount")
 	} else if len(diff) == 0 {
-		return p.paid(s.PaidAt), nil // told by captures, and the sum agrees
+		return p.WithPaidAt(s.PaidAt), nil // told by captures, and the sum agrees
 	}
 	if len(diff) > 0 {
 		return p, &Problem{Code: CodePaymentConflict, Fields: diff}
@@ -183,13 +185,13 @@ func (p Payment) Snapshot(t Tenant, s PaymentSpec) (Payment, error) {
 	case s.Version < p.Version:
 		return p, nil
 	case s.Version == p.Version && next == p:
-		return p.paid(s.PaidAt), nil
+		return p.WithPaidAt(s.PaidAt), nil
 	case s.Version == p.Version:
 		return p, &Problem{Code: CodePaymentConflict, Fields: snapshotDiff(p, s)}
 	case next.Captured < p.Reserved+p.Refunded+s.RefundedElsewhere+p.Held && next.Captured-s.RefundedElsewhere < p.Captured-p.RefundedElsewhere:
 		return p, &Problem{Code: CodeBelowRefunded, Fields: snapshotDiff(p, s)}
 	}
-	return next.withExcess().paid(s.PaidAt), nil
+	return next.WithExcess().WithPaidAt(s.PaidAt), nil
 }
 
 func snapshotDiff(p Payment, s PaymentSpec) []string {
@@ -211,4 +213,18 @@ func without(list []string, s string) []string {
 		}
 	}
 	return out
+}
+
+// keepPaid is paid for a known, locked payment: the plan stores what changed, and the items behind see it.
+func (p *planner) keepPaid(pay Payment, at time.Time) Payment {
+	next := pay.WithPaidAt(at)
+	if next == pay {
+		return pay
+	}
+	if p.paid == nil {
+		p.paid = map[PaymentRef]bool{}
+	}
+	p.paid[PaymentRef{pay.Tenant, pay.PaymentID}] = true
+	p.keep(next)
+	return next
 }

@@ -187,8 +187,8 @@ func (p Payment) Refundable() int64 {
 	return max(0, p.Captured-p.Reserved-p.Refunded-p.RefundedElsewhere-p.Held)
 }
 
-// withExcess recomputes the excess; every fact path ends with it.
-func (p Payment) withExcess() Payment {
+// WithExcess recomputes the excess; every fact path ends with it.
+func (p Payment) WithExcess() Payment {
 	p.Excess = max(0, p.Reserved+p.Refunded+p.RefundedElsewhere+p.Held-p.Captured)
 	return p
 }

@@ -24,7 +24,7 @@ type transition struct {
 func (s *transition) sameEffect() *Effect {
 	for i := range s.r.Effects {
 		e := &s.r.Effects[i]
-		if s.speaksOf(e) && (e.Status == EffectMoved || (e.Status == EffectReversed && !e.byPersonOnly())) {
+		if s.speaksOf(e) && (e.Status == EffectMoved || (e.Status == EffectReversed && !e.ByPersonOnly())) {
 			return e
 		}
 	}
@@ -38,13 +38,13 @@ func (s *transition) speaksOf(e *Effect) bool {
 	return e.Ours && e.DispatchNo == s.f.Dispatch
 }
 
-// byPersonOnly: booked by a decision, and the channel never gave it an id.
-func (e *Effect) byPersonOnly() bool { return e.ByPerson && e.ChannelRefundID == "" }
+// ByPersonOnly: booked by a decision, and the channel never gave it an id.
+func (e *Effect) ByPersonOnly() bool { return e.ByPerson && e.ChannelRefundID == "" }
 
 // returned says whether a return that the fact could speak of is in the books.
 func (s *transition) returned() bool {
 	for i := range s.r.Effects {
-		if e := &s.r.Effects[i]; s.speaksOf(e) && e.Status == EffectReversed && !e.byPersonOnly() {
+		if e := &s.r.Effects[i]; s.speaksOf(e) && e.Status == EffectReversed && !e.ByPersonOnly() {
 			return true
 		}
 	}

@@ -65,7 +65,7 @@ func (w *world) birth(p Payment) {
 	r.Dispatches[0].Number = w.number(i, 1)
 	r.Now, r.CreatedAt, r.StateSince, r.Epoch = w.ch.now, w.ch.now, w.ch.now, w.epoch
 	p.Reserved, p.Refunds = p.Reserved+r.Amount, i+1
-	r.Payment, r.Effects = p.withExcess(), slices.Clone(w.lines)
+	r.Payment, r.Effects = p.WithExcess(), slices.Clone(w.lines)
 	w.recs = append(w.recs, r)
 	w.set(i, r)
 }

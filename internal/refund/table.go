@@ -136,10 +136,10 @@ func progressRows() []rule {
 func negativeRows() []rule {
 	rows := []rule{}
 	for _, k := range []FactKind{RefusedClean, RefusedNewNumber, Retryable, NotSent} {
-		rows = append(rows, rule{id: lower(k) + "/asked", fact: k, in: anyState, when: when(byQuestion), moves: stay(), silent: true, doc: "the question was not answered"})
-		rows = append(rows, rule{id: lower(k) + "/person", fact: k, in: states(StateSuccess), when: when(bookedByPerson), moves: stay(openContradiction), doc: "a person said otherwise"})
-		rows = append(rows, rule{id: lower(k) + "/older", fact: k, in: states(StateProcessing), when: when(newerSendOpen), moves: stay(), doc: "a newer send is in flight: moves nothing"})
-		rows = append(rows, rule{id: lower(k) + "/ended", fact: k, in: inFlight, when: when(clear, liveFinalNegative), moves: to(StateFailed), doc: "the number's end is known, and this send did nothing either"})
+		rows = append(rows, rule{id: JournalKind(k) + "/asked", fact: k, in: anyState, when: when(byQuestion), moves: stay(), silent: true, doc: "the question was not answered"})
+		rows = append(rows, rule{id: JournalKind(k) + "/person", fact: k, in: states(StateSuccess), when: when(bookedByPerson), moves: stay(openContradiction), doc: "a person said otherwise"})
+		rows = append(rows, rule{id: JournalKind(k) + "/older", fact: k, in: states(StateProcessing), when: when(newerSendOpen), moves: stay(), doc: "a newer send is in flight: moves nothing"})
+		rows = append(rows, rule{id: JournalKind(k) + "/ended", fact: k, in: inFlight, when: when(clear, liveFinalNegative), moves: to(StateFailed), doc: "the number's end is known, and this send did nothing either"})
 	}
 	return append(rows, []rule{
 		{id: "refused/clear", fact: RefusedClean, in: inFlight, when: when(clear), moves: to(StateFailed), doc: "did nothing and never will"},
@@ -175,4 +175,15 @@ func absenceRows() []rule {
 		{id: "absent/closed", fact: NotFound, in: ended, moves: stay(dropOther), doc: "the other number did nothing"},
 		{id: "absent/idle", fact: NotFound, in: states(StatePending), moves: stay(), silent: true, doc: "as known"},
 	}
+}
+
+// TwoStepRules returns the rules that write two journal rows for one fact: rule id to the fact's journal kind.
+func TwoStepRules() map[string]string {
+	out := map[string]string{}
+	for _, r := range stateTable {
+		if len(r.moves) == 2 {
+			out[r.id] = JournalKind(r.fact)
+		}
+	}
+	return out
 }

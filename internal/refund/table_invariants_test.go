@@ -170,7 +170,7 @@ func brokenNumbers(before Record, ch Change) []string {
 	for _, death := range ch.Retirements {
 		d, ok := r.Dispatch(death.Dispatch)
 		a, proven := r.Attempt(death.ProofAttempt)
-		if !ok || d.Exposed || (d.MarkedEpoch == 0 && !death.ByDecision && (!proven || a.DispatchNo != d.Ordinal || !(disproves(a.Answer) || a.Answer == NotFound || a.Answer == FailedFinal))) {
+		if !ok || d.Exposed || (d.MarkedEpoch == 0 && !death.ByDecision && (!proven || a.DispatchNo != d.Ordinal || !(Disproves(a.Answer) || a.Answer == NotFound || a.Answer == FailedFinal))) {
 			out = append(out, fmt.Sprintf("retired_dispatches_proof: dispatch %d, attempt %d", death.Dispatch, death.ProofAttempt))
 		}
 	}

@@ -20,7 +20,7 @@ func personNotDone(r Record) Record {
 	r.State, r.StateSince, r.FinalAt = StateFailed, r.Now, r.Now
 	r.Case, r.AskNo, r.PendingReason, r.NextActionAt, r.LeaseEndsAt = nil, 0, "", time.Time{}, time.Time{}
 	r.Payment.Reserved -= r.Amount
-	r.Payment = r.Payment.withExcess()
+	r.Payment = r.Payment.WithExcess()
 	return r
 }
 
@@ -52,7 +52,7 @@ func personTakesBack(r Record) Record {
 		}
 	}
 	r.State, r.StateSince, r.Case, r.NextActionAt = StateReversed, r.Now, nil, time.Time{}
-	r.Payment = r.Payment.withExcess()
+	r.Payment = r.Payment.WithExcess()
 	return r
 }
 
