@@ -1,6 +1,10 @@
 package main
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
+	"github.com/refundry/refundry/internal/access"
+
 	"bytes"
 	"context"
 	"crypto/rand"
@@ -183,11 +187,11 @@ func (p *benchPlace) openDoor(ctx context.Context, schema string, tenant refund.
 	if err != nil {
 		return bench.Target{}, err
 	}
-	door := refund.NewDoor(refund.DoorConfig{Accepter: s, NewRID: store.NewRID}) //nolint:contextcheck // lives until Stop, not as long as the caller
+	door := intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: store.NewRID}) //nolint:contextcheck // lives until Stop, not as long as the caller
 	return bench.Target{
-		Accept: func(ctx context.Context, in refund.Intake) error {
-			out, err := door.Accept(ctx, []refund.Intake{in})
-			if err == nil && out[0].Verdict != refund.Taken {
+		Accept: func(ctx context.Context, in intake.Intake) error {
+			out, err := door.Accept(ctx, []intake.Intake{in})
+			if err == nil && out[0].Verdict != intake.Taken {
 				err = fmt.Errorf("%s %s instead of TAKEN", out[0].Verdict, out[0].Code)
 			}
 			return err
@@ -223,7 +227,7 @@ func (p *benchPlace) openHTTP(work bool) func(ctx context.Context, schema string
 		client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
 		url := "http://" + a.server.Addr().String() + "/v1/refunds"
 		return bench.Target{
-			Accept: func(ctx context.Context, in refund.Intake) error { return post(ctx, client, url, key, in) },
+			Accept: func(ctx context.Context, in intake.Intake) error { return post(ctx, client, url, key, in) },
 			Close:  func() { client.CloseIdleConnections(); _ = a.stop(); _ = sim.stop() }, //nolint:contextcheck // a drain outlives what ended
 		}, nil
 	}
@@ -239,14 +243,14 @@ func (p *benchPlace) key(ctx context.Context, schema string, tenant refund.Tenan
 	if err != nil {
 		return "", err
 	}
-	key, err := refund.NewAPIKey(rand.Reader, row.Mode)
+	key, err := access.NewAPIKey(rand.Reader, row.Mode)
 	if err != nil {
 		return "", err
 	}
 	return key.Reveal(), s.AddKey(ctx, store.NewKey{Tenant: row, Actor: "bench", Kind: "system", Scopes: []string{httpapi.ScopeRefundsWrite}}, key)
 }
 
-func post(ctx context.Context, client *http.Client, url, key string, in refund.Intake) error {
+func post(ctx context.Context, client *http.Client, url, key string, in intake.Intake) error {
 	body, err := json.Marshal(map[string]any{"refundId": in.Refund.RefundID, "orderId": in.Refund.OrderID, "paymentId": in.Refund.PaymentID,
 		"amount": in.Refund.Amount, "currency": in.Refund.Currency})
 	if err != nil {

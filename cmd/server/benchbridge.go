@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +40,7 @@ func benchBridgeCommand() *cobra.Command {
 }
 
 // openBench opens a store and a door as serve has them.
-func (p *benchPlace) openBench(ctx context.Context, schema string, tenant refund.Tenant) (*store.Store, *refund.Door, error) {
+func (p *benchPlace) openBench(ctx context.Context, schema string, tenant refund.Tenant) (*store.Store, *intake.Door, error) {
 	enqueuer, err := jobs.NewEnqueuer(schema)
 	if err != nil {
 		return nil, nil, err
@@ -50,7 +52,7 @@ func (p *benchPlace) openBench(ctx context.Context, schema string, tenant refund
 	if err != nil {
 		return nil, nil, err
 	}
-	return s, refund.NewDoor(refund.DoorConfig{Accepter: s, NewRID: store.NewRID}), nil //nolint:contextcheck // the door's transactions outlive a caller
+	return s, intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: store.NewRID}), nil //nolint:contextcheck // the door's transactions outlive a caller
 }
 
 // openGroups is the door called with whole groups.
@@ -60,10 +62,10 @@ func (p *benchPlace) openGroups(ctx context.Context, schema string, tenant refun
 		return bench.GroupTarget{}, err
 	}
 	return bench.GroupTarget{
-		Accept: func(ctx context.Context, g []refund.Intake) error {
+		Accept: func(ctx context.Context, g []intake.Intake) error {
 			out, err := door.Accept(ctx, g)
 			for _, o := range out {
-				if o.Verdict != refund.Taken {
+				if o.Verdict != intake.Taken {
 					return fmt.Errorf("%s %s instead of TAKEN", o.Verdict, o.Code)
 				}
 			}
@@ -77,7 +79,7 @@ func (p *benchPlace) openGroups(ctx context.Context, schema string, tenant refun
 type benchFeed struct {
 	server   *devnats.Server
 	store    *store.Store
-	door     *refund.Door
+	door     *intake.Door
 	conn     *natsclient.Conn
 	cfg      bridge.Config
 	accepted atomic.Int64
@@ -176,7 +178,7 @@ func (f *benchFeed) close() {
 // The feed counts what its bridge does.
 
 func (f *benchFeed) Delivered(_, outcome, _ string) {
-	if outcome == string(refund.Taken) {
+	if outcome == string(intake.Taken) {
 		f.accepted.Add(1)
 	} else {
 		f.others.Add(1)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/refundry/refundry/internal/access"
+
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -50,7 +52,7 @@ func prepareDemo(ctx context.Context, url, dir string) (demoSite, error) {
 		return site, err
 	}
 	defer s.Close()
-	tenant, err := s.AddTenant(ctx, demoTenant, refund.ModeTest)
+	tenant, err := s.AddTenant(ctx, demoTenant, access.ModeTest)
 	if err != nil {
 		return site, err
 	}
@@ -82,7 +84,7 @@ func readDemoKeys(ctx context.Context, s *store.Store, path string) (demoKeys, e
 		return keys, fmt.Errorf("%s is damaged (remove it, new keys will be made): %w", path, err)
 	}
 	for _, text := range []string{keys.APIKey, keys.ApproverKey} {
-		key, parseErr := refund.ParseAPIKey(text)
+		key, parseErr := access.ParseAPIKey(text)
 		if parseErr != nil {
 			return demoKeys{}, nil //nolint:nilerr // not a key of ours: new ones are made
 		}
@@ -107,7 +109,7 @@ func makeDemoKeys(ctx context.Context, s *store.Store, tenant store.TenantRow, p
 		{"demo", scopes, &keys.APIKey},
 		{"approver", scopes[1:4], &keys.ApproverKey},
 	} {
-		key, err := refund.NewAPIKey(rand.Reader, tenant.Mode)
+		key, err := access.NewAPIKey(rand.Reader, tenant.Mode)
 		if err != nil {
 			return keys, err
 		}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/refundry/refundry/internal/refund/audit"
+
 	"bytes"
 	"context"
 	"encoding/json"
@@ -12,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/simulator"
 	"github.com/refundry/refundry/internal/store"
 )
@@ -265,7 +266,7 @@ func (s *restoreSite) wantPromises(url string) {
 			s.t.Errorf("%s: %d violations: %+v", p.ID, p.Violations, p.Samples)
 		}
 	}
-	if len(r.Promises) != len(refund.Promises()) {
+	if len(r.Promises) != len(audit.Promises()) {
 		s.t.Errorf("%d promises checked", len(r.Promises))
 	}
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/refundry/refundry/internal/access"
+
 	"crypto/rand"
 	"fmt"
 	"slices"
@@ -45,7 +47,7 @@ func keyAddCommand() *cobra.Command {
 				if validFor > 0 {
 					n.ExpiresAt = time.Now().Add(validFor)
 				}
-				key, err := refund.NewAPIKey(rand.Reader, t.Mode)
+				key, err := access.NewAPIKey(rand.Reader, t.Mode)
 				if err != nil {
 					return err
 				}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"errors"
 	"log/slog"
@@ -13,9 +15,9 @@ import (
 )
 
 // observe counts what leaves the door.
-func (a *app) observe(in refund.Intake, o refund.Outcome, took time.Duration) {
+func (a *app) observe(in intake.Intake, o intake.Outcome, took time.Duration) {
 	conflict := ""
-	if o.Verdict == refund.Conflict {
+	if o.Verdict == intake.Conflict {
 		conflict = string(o.Code)
 	}
 	cause := o.Cause

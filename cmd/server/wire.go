@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"cmp"
 	"context"
 	"log/slog"
@@ -43,7 +45,7 @@ type app struct {
 	metrics *telemetry.Metrics
 	store   *store.Store
 	pool    *pgxpool.Pool // River's
-	door    *refund.Door
+	door    *intake.Door
 	runner  *jobs.Runner
 	api     *httpapi.API
 	server  *httpapi.Server
@@ -84,7 +86,7 @@ func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 	if err != nil {
 		return a, err
 	}
-	a.door = refund.NewDoor(refund.DoorConfig{Accepter: a.store, NewRID: store.NewRID, Logger: cfg.log, Observe: a.observe, CommitUnknown: a.metrics.CommitUnknown}) //nolint:contextcheck // lives until Stop, not as long as the start
+	a.door = intake.NewDoor(intake.DoorConfig{Accepter: a.store, NewRID: store.NewRID, Logger: cfg.log, Observe: a.observe, CommitUnknown: a.metrics.CommitUnknown}) //nolint:contextcheck // lives until Stop, not as long as the start
 	a.opened(a.door.Stop)                                                                                                                                            // the second stop of a door does nothing
 	if err := a.openRunner(ctx, registry); err != nil {
 		return a, err

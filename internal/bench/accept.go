@@ -1,20 +1,21 @@
 package bench
 
 import (
+	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"time"
-
-	"github.com/refundry/refundry/internal/refund"
 )
 
 // Target is something that accepts refunds.
 type Target struct {
 	// Accept brings one refund and returns nil when it is durably accepted. It is called by many goroutines at once.
-	Accept func(ctx context.Context, in refund.Intake) error
+	Accept func(ctx context.Context, in intake.Intake) error
 	// Close ends it; may be nil.
 	Close func()
 }

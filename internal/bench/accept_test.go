@@ -1,6 +1,8 @@
 package bench
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"fmt"
 	"os"
@@ -39,10 +41,10 @@ func door(url string, enqueue bool) Variant {
 		if err != nil {
 			return Target{}, err
 		}
-		d := refund.NewDoor(refund.DoorConfig{Accepter: s, NewRID: store.NewRID})
-		return Target{Close: func() { d.Stop(); s.Close() }, Accept: func(ctx context.Context, in refund.Intake) error {
-			out, err := d.Accept(ctx, []refund.Intake{in})
-			if err == nil && out[0].Verdict != refund.Taken {
+		d := intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: store.NewRID})
+		return Target{Close: func() { d.Stop(); s.Close() }, Accept: func(ctx context.Context, in intake.Intake) error {
+			out, err := d.Accept(ctx, []intake.Intake{in})
+			if err == nil && out[0].Verdict != intake.Taken {
 				err = fmt.Errorf("%s %s", out[0].Verdict, out[0].Code)
 			}
 			return err

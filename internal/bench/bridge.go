@@ -1,6 +1,9 @@
 package bench
 
 import (
+	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,8 +11,6 @@ import (
 	"io"
 	"slices"
 	"time"
-
-	"github.com/refundry/refundry/internal/refund"
 )
 
 // BridgeConfig says what is measured: the same events handed to the door in groups, and fed to it by a bridge from a broker.
@@ -26,7 +27,7 @@ type BridgeConfig struct {
 // GroupTarget accepts whole groups.
 type GroupTarget struct {
 	// Accept returns nil when all of them are durably accepted.
-	Accept func(ctx context.Context, g []refund.Intake) error
+	Accept func(ctx context.Context, g []intake.Intake) error
 	Close  func()
 }
 
@@ -134,13 +135,13 @@ func (b *run) doorGroups(ctx context.Context, cfg BridgeConfig) (perSecond float
 			return 0, err
 		}
 		defer target.Close()
-		groups := make([][]refund.Intake, 0, cfg.Events/cfg.Group+1)
+		groups := make([][]intake.Intake, 0, cfg.Events/cfg.Group+1)
 		for n := 0; n < cfg.Events; n += cfg.Group {
-			var g []refund.Intake
+			var g []intake.Intake
 			for i := n; i < min(n+cfg.Group, cfg.Events); i++ {
 				in := b.intake(tenant, 0, i, i%cfg.Payments)
 				in.Event.Consumer, in.Event.Source = "bench", "/bench"
-				in.Park = &refund.Park{Position: fmt.Sprintf("bench/%d", i), Body: []byte("{}")}
+				in.Park = &intake.Park{Position: fmt.Sprintf("bench/%d", i), Body: []byte("{}")}
 				g = append(g, in)
 			}
 			groups = append(groups, g)
@@ -186,7 +187,7 @@ func (b *run) fed(ctx context.Context, cfg BridgeConfig) (perSecond float64, err
 }
 
 // cloudEvent is an intake as its producer would send it.
-func cloudEvent(in refund.Intake) ([]byte, error) {
+func cloudEvent(in intake.Intake) ([]byte, error) {
 	p := in.Refund.Params
 	return json.Marshal(map[string]any{"specversion": "1.0", "id": in.Event.ID, "source": "/bench", "type": string(in.Type), "tenantid": in.Tenant.Code,
 		"data": map[string]any{"refundId": p.RefundID, "orderId": p.OrderID, "paymentId": p.PaymentID, "amount": p.Amount, "currency": p.Currency}})

@@ -1,6 +1,9 @@
 package bench
 
 import (
+	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -8,8 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/refundry/refundry/internal/refund"
 )
 
 // load runs closed loops: each caller brings its next refund when the last one is accepted.
@@ -55,10 +56,10 @@ func (b *run) load(ctx context.Context, target Target, tenant refund.Tenant, cal
 }
 
 // intake is a refund as a shop sends it: a random Idempotency-Key, a refund id that rises with time, one of many payments.
-func (b *run) intake(tenant refund.Tenant, caller, n, payment int) refund.Intake {
-	return refund.Intake{Tenant: tenant, Type: refund.TypeRefundRequested, Actor: "actor:bench", Transport: "bench",
-		Event: refund.EventID{Consumer: refund.ConsumerREST, Source: "rest", ID: eventID(caller, n)},
-		Refund: &refund.Request{Params: refund.Params{RefundID: fmt.Sprintf("rf-%010d-%03d", n, caller), OrderID: orderID(payment),
+func (b *run) intake(tenant refund.Tenant, caller, n, payment int) intake.Intake {
+	return intake.Intake{Tenant: tenant, Type: intake.TypeRefundRequested, Actor: "actor:bench", Transport: "bench",
+		Event: intake.EventID{Consumer: intake.ConsumerREST, Source: "rest", ID: eventID(caller, n)},
+		Refund: &intake.Request{Params: refund.Params{RefundID: fmt.Sprintf("rf-%010d-%03d", n, caller), OrderID: orderID(payment),
 			PaymentID: paymentID(payment), Amount: refundAmount, Currency: "USD"}}}
 }
 

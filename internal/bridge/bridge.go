@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"errors"
 	"fmt"
@@ -16,18 +18,18 @@ import (
 
 // Door takes whole groups. One result per intake, in order.
 type Door interface {
-	AcceptEach(ctx context.Context, g []refund.Intake) ([]refund.Result, error)
+	AcceptEach(ctx context.Context, g []intake.Intake) ([]intake.Result, error)
 }
 
 // DeadLetters keeps what the door cannot take, and the trace of deliveries.
 type DeadLetters interface {
 	// ParkUndecodable keeps a message in a transaction of its own; the same place again counts up.
-	ParkUndecodable(ctx context.Context, tenant refund.TenantID, ev refund.EventID, reason string, p refund.Park) error
+	ParkUndecodable(ctx context.Context, tenant refund.TenantID, ev intake.EventID, reason string, p intake.Park) error
 	// ParkBeforeRetry is ParkPoison before a try that may kill the process. It tells the row, which the try settles, and how often
 	// the place has been parked by now.
-	ParkBeforeRetry(ctx context.Context, tenant refund.TenantID, ev refund.EventID, reason string, p refund.Park) (id refund.RID, tries int, err error)
+	ParkBeforeRetry(ctx context.Context, tenant refund.TenantID, ev intake.EventID, reason string, p intake.Park) (id refund.RID, tries int, err error)
 	// Trace notes deliveries. Losing a row loses trace, never a refund.
-	Trace(ctx context.Context, d []refund.Delivery) error
+	Trace(ctx context.Context, d []intake.Delivery) error
 }
 
 // Tenants finds the tenants that a bridge may speak for.
@@ -104,7 +106,7 @@ func New(cfg Config) (*Bridge, error) {
 	if cfg.Name == "" || cfg.Open == nil || cfg.Door == nil || cfg.DeadLetters == nil || cfg.Tenants == nil || len(cfg.Allowed) == 0 {
 		return nil, errors.New("bridge: name, source, door, lot, tenants and at least one allowed tenant are needed")
 	}
-	if cfg.Name == refund.ConsumerREST || cfg.Name == refund.ConsumerEvents {
+	if cfg.Name == intake.ConsumerREST || cfg.Name == intake.ConsumerEvents {
 		return nil, fmt.Errorf("bridge: the name %q is reserved", cfg.Name)
 	}
 	orInt(&cfg.MaxBatch, 128)

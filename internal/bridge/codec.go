@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"strings"
 	"time"
 
@@ -44,7 +46,7 @@ func undecodable(pointer, detail string) error { return &Undecodable{pointer, de
 // transport, parking place and RID are for the caller, who also compares
 // tenantCode, the extension "tenantid", "" when it is absent. Errors:
 // *Undecodable; the intake then holds what of the identity could be read.
-func (c Codec) Decode(attributes map[string]string, body []byte) (in refund.Intake, tenantCode string, err error) {
+func (c Codec) Decode(attributes map[string]string, body []byte) (in intake.Intake, tenantCode string, err error) {
 	var e event.Event
 	var data []byte
 	if attributes == nil {
@@ -53,9 +55,9 @@ func (c Codec) Decode(attributes map[string]string, body []byte) (in refund.Inta
 		e, err = binary(attributes)
 		data = body
 	}
-	in.Event.Source, in.Event.ID, in.Type = attributes["source"], attributes["id"], refund.EventType(attributes["type"])
+	in.Event.Source, in.Event.ID, in.Type = attributes["source"], attributes["id"], intake.EventType(attributes["type"])
 	if idErr := refund.ValidEventID(in.Event.Source, in.Event.ID); idErr != nil {
-		in.Event = refund.EventID{}
+		in.Event = intake.EventID{}
 		if err == nil {
 			err = undecodable("/id", "must not be empty, and source and id together not exceed 1024 bytes of text without control characters")
 		}

@@ -1,6 +1,8 @@
 package bridge_test
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"errors"
 	"reflect"
 	"strings"
@@ -28,16 +30,16 @@ func TestDecodeStructuredRefund(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := refund.Request{
+	want := intake.Request{
 		Params: refund.Params{RefundID: "rf_1", OrderID: "ord_1", PaymentID: "pay_1", Amount: 1250, Currency: "USD"}, Reason: "broken é",
 		Metadata: map[string]string{"ticket": "T-9"},
-		Payment: &refund.PaymentSpec{OrderID: "ord_1", Amount: 10000, Currency: "USD", Account: "demo", Version: 3, RefundedElsewhere: 5,
+		Payment: &intake.PaymentSpec{OrderID: "ord_1", Amount: 10000, Currency: "USD", Account: "demo", Version: 3, RefundedElsewhere: 5,
 			PaidAt: time.Date(2026, 2, 28, 22, 59, 59, 123456000, time.UTC)},
 	}
 	if in.Refund == nil || !reflect.DeepEqual(*in.Refund, want) {
 		t.Errorf("content = %+v, want %+v", in.Refund, want)
 	}
-	if tenant != "demo" || in.Event != (refund.EventID{Source: "/shop", ID: "e-1"}) || in.Type != refund.TypeRefundRequested || in.Capture != nil {
+	if tenant != "demo" || in.Event != (intake.EventID{Source: "/shop", ID: "e-1"}) || in.Type != intake.TypeRefundRequested || in.Capture != nil {
 		t.Errorf("identity = %q %+v %s", tenant, in.Event, in.Type)
 	}
 	if want := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC); !in.OccurredAt.Equal(want) {

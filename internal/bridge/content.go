@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"fmt"
 	"maps"
 	"slices"
@@ -22,12 +24,12 @@ const (
 )
 
 // content reads the data of an event into the intake, by its type.
-func content(in *refund.Intake, data []byte, now time.Time) error {
+func content(in *intake.Intake, data []byte, now time.Time) error {
 	r := open(data, "/data")
 	switch in.Type {
-	case refund.TypeRefundRequested:
+	case intake.TypeRefundRequested:
 		in.Refund = request(r, now)
-	case refund.TypePaymentCaptured:
+	case intake.TypePaymentCaptured:
 		in.Capture = capture(r, now)
 	default:
 		return undecodable("/type", "is not a type that is taken here")
@@ -39,8 +41,8 @@ func content(in *refund.Intake, data []byte, now time.Time) error {
 	return nil
 }
 
-func request(r *reader, now time.Time) *refund.Request {
-	out := &refund.Request{Params: refund.Params{
+func request(r *reader, now time.Time) *intake.Request {
+	out := &intake.Request{Params: refund.Params{
 		RefundID: r.id("refundId"), OrderID: r.id("orderId"), PaymentID: r.id("paymentId"), Amount: r.amount("amount"), Currency: r.currency("currency"),
 	}}
 	if r.has("reason") {
@@ -51,7 +53,7 @@ func request(r *reader, now time.Time) *refund.Request {
 	}
 	if r.has("payment") {
 		p := r.object("payment")
-		out.Payment = &refund.PaymentSpec{OrderID: p.id("orderId"), Amount: p.amount("amount"), Currency: p.currency("currency"),
+		out.Payment = &intake.PaymentSpec{OrderID: p.id("orderId"), Amount: p.amount("amount"), Currency: p.currency("currency"),
 			Account: p.id("channelAccount"), Reference: p.reference("channelReference"),
 			Version: p.count("version"), RefundedElsewhere: p.count("refundedElsewhere"), PaidAt: p.paidAt("paidAt", now)}
 		r.keep(p.close())
@@ -59,8 +61,8 @@ func request(r *reader, now time.Time) *refund.Request {
 	return out
 }
 
-func capture(r *reader, now time.Time) *refund.Capture {
-	return &refund.Capture{PaymentID: r.id("paymentId"), CaptureID: r.id("captureId"), OrderID: r.id("orderId"), Amount: r.amount("amount"),
+func capture(r *reader, now time.Time) *intake.Capture {
+	return &intake.Capture{PaymentID: r.id("paymentId"), CaptureID: r.id("captureId"), OrderID: r.id("orderId"), Amount: r.amount("amount"),
 		Currency: r.currency("currency"), Account: r.id("channelAccount"), Reference: r.reference("channelReference"), PaidAt: r.paidAt("paidAt", now)}
 }
 

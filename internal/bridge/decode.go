@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,12 +19,12 @@ import (
 // bytes do to a decoder, they do it to this message alone.
 func (b *Bridge) decode(m Message) (it *item) {
 	header, body := cleaned(m.Header()), m.Body()
-	park := &refund.Park{Position: placeOf(m.Position(), header, body), Headers: header, Body: body}
-	it = &item{msg: m, in: refund.Intake{Park: park}}
+	park := &intake.Park{Position: placeOf(m.Position(), header, body), Headers: header, Body: body}
+	it = &item{msg: m, in: intake.Intake{Park: park}}
 	defer func() {
 		if p := recover(); p != nil {
 			b.log.Error("decoding a message failed badly", "place", m.Position(), "panic", fmt.Sprint(p))
-			it.in, it.poison = refund.Intake{Park: park}, ParkUndecodable
+			it.in, it.poison = intake.Intake{Park: park}, ParkUndecodable
 		}
 		it.in.Event.Consumer, it.in.Park = b.cfg.Name, park
 		it.in.Actor, it.in.Transport = "system:bridge", b.cfg.Broker+":"+m.Position()

@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"errors"
 	"fmt"
@@ -173,14 +175,14 @@ type fakeDoor struct {
 	mu     sync.Mutex
 	known  map[string]int
 	groups [][]string
-	say    func(in refund.Intake, try int) *refund.Result // nil = the usual
+	say    func(in intake.Intake, try int) *intake.Result // nil = the usual
 	all    func() error                                   // of the whole group
 	tries  map[string]int
 }
 
 func newFakeDoor() *fakeDoor { return &fakeDoor{known: map[string]int{}, tries: map[string]int{}} }
 
-func (d *fakeDoor) AcceptEach(_ context.Context, g []refund.Intake) ([]refund.Result, error) {
+func (d *fakeDoor) AcceptEach(_ context.Context, g []intake.Intake) ([]intake.Result, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.all != nil {
@@ -188,7 +190,7 @@ func (d *fakeDoor) AcceptEach(_ context.Context, g []refund.Intake) ([]refund.Re
 			return nil, err
 		}
 	}
-	out := make([]refund.Result, len(g))
+	out := make([]intake.Result, len(g))
 	var names []string
 	for i, in := range g {
 		id := in.Refund.RefundID
@@ -201,9 +203,9 @@ func (d *fakeDoor) AcceptEach(_ context.Context, g []refund.Intake) ([]refund.Re
 			}
 		}
 		d.known[id]++
-		out[i].Verdict = refund.Taken
+		out[i].Verdict = intake.Taken
 		if d.known[id] > 1 {
-			out[i].Verdict, out[i].Cause = refund.Replayed, refund.CauseEvent
+			out[i].Verdict, out[i].Cause = intake.Replayed, intake.CauseEvent
 		}
 		out[i].Refund = &refund.Refund{RefundRef: refund.RefundRef{RID: refund.RID{1}}}
 	}
@@ -216,18 +218,18 @@ type fakeLot struct {
 	mu     sync.Mutex
 	parked map[string]string // place as parked: reason
 	tries  map[string]int
-	traces []refund.Delivery
+	traces []intake.Delivery
 	away   error
 }
 
 func newFakeLot() *fakeLot { return &fakeLot{parked: map[string]string{}, tries: map[string]int{}} }
 
-func (l *fakeLot) ParkUndecodable(ctx context.Context, t refund.TenantID, ev refund.EventID, reason string, p refund.Park) error {
+func (l *fakeLot) ParkUndecodable(ctx context.Context, t refund.TenantID, ev intake.EventID, reason string, p intake.Park) error {
 	_, _, err := l.ParkBeforeRetry(ctx, t, ev, reason, p)
 	return err
 }
 
-func (l *fakeLot) ParkBeforeRetry(_ context.Context, _ refund.TenantID, _ refund.EventID, reason string, p refund.Park) (refund.RID, int, error) {
+func (l *fakeLot) ParkBeforeRetry(_ context.Context, _ refund.TenantID, _ intake.EventID, reason string, p intake.Park) (refund.RID, int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.away != nil {
@@ -238,7 +240,7 @@ func (l *fakeLot) ParkBeforeRetry(_ context.Context, _ refund.TenantID, _ refund
 	return refund.RID{9}, l.tries[p.Position], nil
 }
 
-func (l *fakeLot) Trace(_ context.Context, d []refund.Delivery) error {
+func (l *fakeLot) Trace(_ context.Context, d []intake.Delivery) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.traces = append(l.traces, d...)
@@ -340,8 +342,8 @@ func goods(from, to int) []*fakeMessage {
 	return out
 }
 
-func verdict(v refund.Verdict, code refund.Code) *refund.Result {
-	return &refund.Result{Outcome: refund.Outcome{Verdict: v, Code: code}}
+func verdict(v intake.Verdict, code refund.Code) *intake.Result {
+	return &intake.Result{Outcome: intake.Outcome{Verdict: v, Code: code}}
 }
 
-func failure(err error) *refund.Result { return &refund.Result{Err: err} }
+func failure(err error) *intake.Result { return &intake.Result{Err: err} }

@@ -1,11 +1,12 @@
 package bridge_test
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"testing"
 	"time"
 
 	"github.com/refundry/refundry/internal/bridge"
-	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/refundtest/bodies"
 )
 
@@ -48,7 +49,7 @@ func TestRequestsAreReadAsRecorded(t *testing.T) {
 	})
 }
 
-func paramsOfRefund(p *bodies.Params, r *refund.Request) {
+func paramsOfRefund(p *bodies.Params, r *intake.Request) {
 	p.Text("refundId", r.RefundID)
 	p.Text("orderId", r.OrderID)
 	p.Text("paymentId", r.PaymentID)
@@ -67,7 +68,7 @@ func paramsOfRefund(p *bodies.Params, r *refund.Request) {
 	}
 }
 
-func paramsOfCapture(p *bodies.Params, c *refund.Capture) {
+func paramsOfCapture(p *bodies.Params, c *intake.Capture) {
 	p.Text("paymentId", c.PaymentID)
 	p.Text("captureId", c.CaptureID)
 	p.Text("orderId", c.OrderID)

@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"log/slog"
 
@@ -14,7 +16,7 @@ var ErrNotRedrivable error = &refund.Problem{Code: refund.CodeNotRedrivable}
 type Redriver struct {
 	Lot interface {
 		// ParkedMessage reads one with its bytes. refund.ErrNotFound.
-		ParkedMessage(ctx context.Context, tenant refund.TenantID, id refund.RID) (refund.ParkedView, error)
+		ParkedMessage(ctx context.Context, tenant refund.TenantID, id refund.RID) (intake.ParkedView, error)
 		// StillParked counts a try that changed nothing.
 		StillParked(ctx context.Context, tenant refund.TenantID, id refund.RID) error
 	}
@@ -27,8 +29,8 @@ type Redriver struct {
 // The transaction that decides it also settles its row, and changes the receipt of a refusal in place. One that has been dealt
 // with is told as it is, so repeating is harmless. Errors: ErrNotRedrivable, refund.ErrNotFound, refund.ErrBusy,
 // refund.ErrUnavailable, refund.ErrOverloaded.
-func (r Redriver) Redrive(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string) (refund.Redriven, error) {
-	var out refund.Redriven
+func (r Redriver) Redrive(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string) (intake.Redriven, error) {
+	var out intake.Redriven
 	p, err := r.Lot.ParkedMessage(ctx, tenant, id)
 	out.Parked = p
 	switch {
@@ -48,7 +50,7 @@ func (r Redriver) Redrive(ctx context.Context, tenant refund.TenantID, id refund
 	return out, err
 }
 
-func (r Redriver) try(ctx context.Context, p refund.ParkedView, actor string, out *refund.Redriven) (o refund.Outcome, fault, err error) {
+func (r Redriver) try(ctx context.Context, p intake.ParkedView, actor string, out *intake.Redriven) (o intake.Outcome, fault, err error) {
 	in, code, fault := unpark(p.ParkedMessage)
 	if fault == nil && code != "" && code != p.Tenant.Code {
 		fault = undecodable("/tenantid", "is not the tenant of the parking lot")
@@ -61,13 +63,13 @@ func (r Redriver) try(ctx context.Context, p refund.ParkedView, actor string, ou
 		in.ReplayBatch = r.NewRID()
 	}
 	out.Batch = in.ReplayBatch
-	results, err := r.Door.AcceptEach(ctx, []refund.Intake{in})
+	results, err := r.Door.AcceptEach(ctx, []intake.Intake{in})
 	switch {
 	case err != nil:
 		return o, nil, err
 	case results[0].Err != nil:
 		return o, nil, results[0].Err
-	case results[0].Verdict == refund.Busy:
+	case results[0].Verdict == intake.Busy:
 		return o, nil, refund.ErrBusy
 	}
 	return results[0].Outcome, nil, nil

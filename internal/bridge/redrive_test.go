@@ -1,6 +1,10 @@
 package bridge_test
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
+	"github.com/refundry/refundry/internal/access"
+
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +23,7 @@ import (
 type lot struct {
 	*testing.T
 	store  *store.Store
-	door   *refund.Door
+	door   *intake.Door
 	tenant refund.Tenant
 	drive  bridge.Redriver
 }
@@ -41,11 +45,11 @@ func newLot(t *testing.T) *lot {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	row, err := s.AddTenant(t.Context(), "demo", refund.ModeTest)
+	row, err := s.AddTenant(t.Context(), "demo", access.ModeTest)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &lot{T: t, store: s, door: refund.NewDoor(refund.DoorConfig{Accepter: s, NewRID: store.NewRID}), tenant: row.Tenant()}
+	l := &lot{T: t, store: s, door: intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: store.NewRID}), tenant: row.Tenant()}
 	t.Cleanup(l.door.Stop)
 	l.drive = bridge.Redriver{Lot: s, Door: l.door, NewRID: store.NewRID, Log: slog.New(slog.DiscardHandler)}
 	return l
@@ -57,15 +61,15 @@ func event(id, refundID, payment string, amount int) []byte {
 }
 
 // bring takes a message through the door as a bridge does.
-func (l *lot) bring(body []byte) refund.Outcome {
+func (l *lot) bring(body []byte) intake.Outcome {
 	l.Helper()
 	in, _, err := bridge.Codec{}.Decode(nil, body)
 	if err != nil {
 		l.Fatal(err)
 	}
 	in.Tenant, in.Event.Consumer, in.Actor, in.Transport = l.tenant, "orders", "system:bridge", "nats:S/1"
-	in.Park = &refund.Park{Position: "S/" + in.Event.ID, Headers: map[string][]string{}, Body: body}
-	out, err := l.door.Accept(l.Context(), []refund.Intake{in})
+	in.Park = &intake.Park{Position: "S/" + in.Event.ID, Headers: map[string][]string{}, Body: body}
+	out, err := l.door.Accept(l.Context(), []intake.Intake{in})
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -76,14 +80,14 @@ func (l *lot) bring(body []byte) refund.Outcome {
 func (l *lot) pay(id, capture string, amount int) {
 	l.Helper()
 	body := fmt.Appendf(nil, `{"specversion":"1.0","id":"evt-%[1]s-%[2]s","source":"/shop","type":"payment.captured","tenantid":"demo","data":{"paymentId":%[1]q,"captureId":%[2]q,"orderId":"ord_1","amount":%[3]d,"currency":"USD","channelAccount":"demo"}}`, id, capture, amount)
-	if o := l.bring(body); o.Verdict != refund.Taken {
+	if o := l.bring(body); o.Verdict != intake.Taken {
 		l.Fatalf("capture: %+v", o)
 	}
 }
 
-func (l *lot) only() refund.ParkedView {
+func (l *lot) only() intake.ParkedView {
 	l.Helper()
-	open, err := l.store.ListParked(l.Context(), l.tenant.ID, refund.ParkedFilter{Limit: 10})
+	open, err := l.store.ListParked(l.Context(), l.tenant.ID, intake.ParkedFilter{Limit: 10})
 	if err != nil || len(open) != 1 {
 		l.Fatalf("%d parked, %v; want one", len(open), err)
 	}
@@ -99,18 +103,18 @@ func TestRedriveOfARefusal(t *testing.T) {
 	}
 	p := l.only()
 	again, err := l.drive.Redrive(t.Context(), l.tenant.ID, p.ParkedMessage.ID, "actor:maria")
-	if err != nil || again.Outcome.Verdict != refund.Refused || again.Outcome.Replayed || !again.Parked.DoneAt.IsZero() {
+	if err != nil || again.Outcome.Verdict != intake.Refused || again.Outcome.Replayed || !again.Parked.DoneAt.IsZero() {
 		t.Fatalf("%+v %v: nothing has changed, so it is refused anew and stays", again, err)
 	}
 	l.pay("pay_1", "cap_2", 50)
-	if o := l.bring(body); o.Verdict != refund.Refused || !o.Replayed {
+	if o := l.bring(body); o.Verdict != intake.Refused || !o.Replayed {
 		t.Fatalf("%+v: the caller has acted on the no, a redelivery is never re-evaluated", o)
 	}
 	done, err := l.drive.Redrive(t.Context(), l.tenant.ID, p.ParkedMessage.ID, "actor:maria")
-	if err != nil || done.Outcome.Verdict != refund.Taken || done.Parked.DoneHow != "accepted" || done.Parked.DoneBy != "actor:maria" || done.Batch.IsZero() {
+	if err != nil || done.Outcome.Verdict != intake.Taken || done.Parked.DoneHow != "accepted" || done.Parked.DoneBy != "actor:maria" || done.Batch.IsZero() {
 		t.Fatalf("%+v %v, want accepted, settled by the actor and marked", done, err)
 	}
-	if o := l.bring(body); o.Verdict != refund.Replayed || o.Refund == nil || o.Refund.RefundID != "rf_1" {
+	if o := l.bring(body); o.Verdict != intake.Replayed || o.Refund == nil || o.Refund.RefundID != "rf_1" {
 		t.Errorf("%+v: the event's receipt says accepted from now on", o)
 	}
 	told, err := l.drive.Redrive(t.Context(), l.tenant.ID, p.ParkedMessage.ID, "actor:maria")
@@ -118,7 +122,7 @@ func TestRedriveOfARefusal(t *testing.T) {
 		t.Errorf("%+v %v: a repeat tells the row and tries nothing", told, err)
 	}
 	m, err := l.store.Messages(t.Context(), l.tenant.ID, "orders", "e1", "")
-	if err != nil || len(m) != 1 || m[0].Decision == nil || m[0].Decision.Outcome != refund.Taken || m[0].RefundID != "rf_1" {
+	if err != nil || len(m) != 1 || m[0].Decision == nil || m[0].Decision.Outcome != intake.Taken || m[0].RefundID != "rf_1" {
 		t.Errorf("%+v %v, want one message whose decision is the new one", m, err)
 	}
 }
@@ -127,7 +131,7 @@ func TestRedriveNeverTriesAConflict(t *testing.T) {
 	l := newLot(t)
 	l.pay("pay_1", "cap_1", 100)
 	l.bring(event("e1", "rf_1", "pay_1", 60))
-	if o := l.bring(event("e1", "rf_1", "pay_1", 61)); o.Verdict != refund.Conflict {
+	if o := l.bring(event("e1", "rf_1", "pay_1", 61)); o.Verdict != intake.Conflict {
 		t.Fatalf("%+v", o)
 	}
 	p := l.only()
@@ -150,7 +154,7 @@ func TestRedriveNeverTriesAConflict(t *testing.T) {
 func TestRedriveOfWhatCouldNotBeRead(t *testing.T) {
 	l := newLot(t)
 	park := func(place string, body []byte) refund.RID {
-		id, _, err := l.store.ParkBeforeRetry(t.Context(), l.tenant.ID, refund.EventID{Consumer: "orders"}, bridge.ParkUndecodable, refund.Park{Position: place, Body: body})
+		id, _, err := l.store.ParkBeforeRetry(t.Context(), l.tenant.ID, intake.EventID{Consumer: "orders"}, bridge.ParkUndecodable, intake.Park{Position: place, Body: body})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +168,7 @@ func TestRedriveOfWhatCouldNotBeRead(t *testing.T) {
 	// An older program could not read this one; this program can. Its payment is not known yet.
 	readable := park("S/2", event("e2", "rf_2", "pay_2", 10))
 	waits, err := l.drive.Redrive(t.Context(), l.tenant.ID, readable, "actor:maria")
-	if err != nil || waits.Outcome.Verdict != refund.Waiting || waits.Parked.WakePayment != "pay_2" || waits.Parked.Reason != refund.ParkedWaiting {
+	if err != nil || waits.Outcome.Verdict != intake.Waiting || waits.Parked.WakePayment != "pay_2" || waits.Parked.Reason != intake.ParkedWaiting {
 		t.Fatalf("%+v %v, want that it waits for its payment", waits, err)
 	}
 	l.pay("pay_2", "cap_1", 100)
@@ -216,34 +220,34 @@ func TestMessagesAreJoinedFromDeliveries(t *testing.T) {
 	l.pay("pay_1", "cap_1", 100)
 	o := l.bring(event("e1", "rf_1", "pay_1", 60))
 	batch := store.NewRID()
-	row := func(source, id, transport, outcome, cause string, rid, batch refund.RID) refund.Delivery {
-		return refund.Delivery{Tenant: l.tenant.ID, Event: refund.EventID{Consumer: "orders", Source: source, ID: id}, Transport: transport, Outcome: outcome, Cause: cause, RID: rid, ReplayBatch: batch}
+	row := func(source, id, transport, outcome, cause string, rid, batch refund.RID) intake.Delivery {
+		return intake.Delivery{Tenant: l.tenant.ID, Event: intake.EventID{Consumer: "orders", Source: source, ID: id}, Transport: transport, Outcome: outcome, Cause: cause, RID: rid, ReplayBatch: batch}
 	}
-	for _, d := range []refund.Delivery{
+	for _, d := range []intake.Delivery{
 		row("/shop", "e1", "nats:S/1#1", "TAKEN", "", o.Refund.RID, refund.RID{}),
 		row("/shop", "e1", "nats:S/1#2", "REPLAYED", "redelivery", o.Refund.RID, refund.RID{}),
 		row("/other", "e1", "nats:S/2#1", "REFUSED", "amount-exceeds-refundable", refund.RID{}, refund.RID{}),
 		row("", "", "nats:S/3#1", "PARKED", "undecodable", refund.RID{}, refund.RID{}),
 		row("/shop", "e1", "nats:S/9#1", "REPLAYED", "replay", o.Refund.RID, batch),
 	} {
-		if err := l.store.Trace(t.Context(), []refund.Delivery{d}); err != nil {
+		if err := l.store.Trace(t.Context(), []intake.Delivery{d}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	list, err := l.store.ListMessages(t.Context(), l.tenant.ID, refund.MessageQuery{Limit: 2})
+	list, err := l.store.ListMessages(t.Context(), l.tenant.ID, intake.MessageQuery{Limit: 2})
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%+v %v", list, err)
 	}
 	first := list[0]
 	if first.Source != "/shop" || first.TimesSeen != 3 || first.Outcome != "REPLAYED" || first.Cause != "replay" || first.ReplayBatch != batch || first.RefundID != "rf_1" ||
-		!first.FirstSeen.Before(first.LastSeen) || first.Decision == nil || first.Decision.Outcome != refund.Taken {
+		!first.FirstSeen.Before(first.LastSeen) || first.Decision == nil || first.Decision.Outcome != intake.Taken {
 		t.Errorf("%+v: want the message seen last, with all its deliveries counted", first)
 	}
-	rest, err := l.store.ListMessages(t.Context(), l.tenant.ID, refund.MessageQuery{Limit: 5, Before: list[1].LastDelivery})
+	rest, err := l.store.ListMessages(t.Context(), l.tenant.ID, intake.MessageQuery{Limit: 5, Before: list[1].LastDelivery})
 	if err != nil || len(rest) != 1 || rest[0].Source != "/other" || list[1].EventID != "" {
 		t.Errorf("page 2: %+v %v; want each message once", rest, err)
 	}
-	if only, err := l.store.ListMessages(t.Context(), l.tenant.ID, refund.MessageQuery{Limit: 5, RefundID: "rf_1"}); err != nil || len(only) != 1 {
+	if only, err := l.store.ListMessages(t.Context(), l.tenant.ID, intake.MessageQuery{Limit: 5, RefundID: "rf_1"}); err != nil || len(only) != 1 {
 		t.Errorf("by refund: %+v %v, want one", only, err)
 	}
 	both, err := l.store.Messages(t.Context(), l.tenant.ID, "orders", "e1", "")

@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +14,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/refundry/refundry/internal/fault"
-	"github.com/refundry/refundry/internal/refund"
 )
 
 // run is the work of one incarnation, a pipeline of three: one group is being fetched while one is in the door and one is
@@ -249,9 +250,9 @@ const traceTime = 5 * time.Second
 func (r *run) trace(done []*item) {
 	ctx, cancel := context.WithTimeout(r.ctx, traceTime)
 	defer cancel()
-	rows := make([]refund.Delivery, len(done))
+	rows := make([]intake.Delivery, len(done))
 	for i, it := range done {
-		rows[i] = refund.Delivery{Tenant: it.in.Tenant.ID, Event: it.in.Event, Transport: it.in.Transport + "#" + strconv.Itoa(it.msg.Deliveries()),
+		rows[i] = intake.Delivery{Tenant: it.in.Tenant.ID, Event: it.in.Event, Transport: it.in.Transport + "#" + strconv.Itoa(it.msg.Deliveries()),
 			Outcome: it.outcome, Cause: it.cause, RID: it.rid, ReplayBatch: it.in.ReplayBatch}
 		r.b.cfg.Observe.Delivered(r.b.cfg.Name, it.outcome, it.duplicate)
 		if it.parked != "" {

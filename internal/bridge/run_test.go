@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"errors"
 	"fmt"
@@ -37,9 +39,9 @@ func TestEverythingIsTakenAndAcknowledgedInOrder(t *testing.T) {
 func TestZeroResultIsNoVerdict(t *testing.T) {
 	door := newFakeDoor()
 	var answer atomic.Bool
-	door.say = func(in refund.Intake, _ int) *refund.Result {
+	door.say = func(in intake.Intake, _ int) *intake.Result {
 		if in.Refund.RefundID == "rf-1" && !answer.Load() {
-			return &refund.Result{}
+			return &intake.Result{}
 		}
 		return nil
 	}
@@ -74,7 +76,7 @@ func TestDatabaseAwayHoldsAndPauses(t *testing.T) {
 				t.Errorf("parked %v during an outage, want nothing", f.lot.parked)
 			}
 			for _, m := range f.lot.traces {
-				if m.Outcome != string(refund.Taken) {
+				if m.Outcome != string(intake.Taken) {
 					t.Errorf("%+v, want accepted at the first delivery", m)
 				}
 			}
@@ -103,7 +105,7 @@ func TestStopWhileTheDatabaseIsAwayGivesBack(t *testing.T) {
 func TestStopCutsOffWhatHangs(t *testing.T) {
 	door := newFakeDoor()
 	reached := make(chan struct{})
-	hang := doorFunc(func(ctx context.Context, g []refund.Intake) ([]refund.Result, error) {
+	hang := doorFunc(func(ctx context.Context, g []intake.Intake) ([]intake.Result, error) {
 		close(reached)
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -120,16 +122,16 @@ func TestStopCutsOffWhatHangs(t *testing.T) {
 	}
 }
 
-type doorFunc func(context.Context, []refund.Intake) ([]refund.Result, error)
+type doorFunc func(context.Context, []intake.Intake) ([]intake.Result, error)
 
-func (d doorFunc) AcceptEach(ctx context.Context, g []refund.Intake) ([]refund.Result, error) {
+func (d doorFunc) AcceptEach(ctx context.Context, g []intake.Intake) ([]intake.Result, error) {
 	return d(ctx, g)
 }
 
 func TestStopFinishesTheGroupAtTheDoor(t *testing.T) {
 	door := newFakeDoor()
 	reached, goOn := make(chan struct{}), make(chan struct{})
-	slow := doorFunc(func(ctx context.Context, g []refund.Intake) ([]refund.Result, error) {
+	slow := doorFunc(func(ctx context.Context, g []intake.Intake) ([]intake.Result, error) {
 		close(reached)
 		<-goOn
 		return door.AcceptEach(ctx, g)
@@ -172,7 +174,7 @@ func TestFailedAcknowledgementEndsTheIncarnation(t *testing.T) {
 	}
 	var redelivered int
 	for _, d := range f.lot.traces {
-		if d.Outcome == string(refund.Replayed) && d.Cause == CauseRedelivery {
+		if d.Outcome == string(intake.Replayed) && d.Cause == CauseRedelivery {
 			redelivered++
 		}
 	}
@@ -210,18 +212,18 @@ func TestSamePlaceOtherMessage(t *testing.T) {
 
 func TestPoisonDoesNotBlockItsNeighbours(t *testing.T) {
 	door := newFakeDoor()
-	door.say = func(in refund.Intake, _ int) *refund.Result {
+	door.say = func(in intake.Intake, _ int) *intake.Result {
 		switch in.Refund.RefundID {
 		case "rf-3":
 			return failure(errors.New("nobody knows what this is"))
 		case "rf-4":
 			return failure(fmt.Errorf("%w: a value", refund.ErrBadData))
 		case "rf-5":
-			return verdict(refund.Busy, refund.CodeInProgress)
+			return verdict(intake.Busy, refund.CodeInProgress)
 		case "rf-6":
-			return verdict(refund.Conflict, refund.CodeKeyReused)
+			return verdict(intake.Conflict, refund.CodeKeyReused)
 		case "rf-7":
-			return verdict(refund.Waiting, refund.CodePaymentUnknown)
+			return verdict(intake.Waiting, refund.CodePaymentUnknown)
 		}
 		return nil
 	}
@@ -242,7 +244,7 @@ func TestTriedOftenIsParkedFirst(t *testing.T) {
 	healthy.times, deadly.times = 1000, 20
 	door := newFakeDoor()
 	var parkedBefore atomic.Bool
-	door.say = func(in refund.Intake, _ int) *refund.Result {
+	door.say = func(in intake.Intake, _ int) *intake.Result {
 		if in.Refund.RefundID == "rf-healthy" {
 			parkedBefore.Store(!in.Parked.IsZero())
 		} else {
@@ -326,7 +328,7 @@ func TestNewRefuses(t *testing.T) {
 	good := Config{Name: "orders", Open: newFakeBroker().open, Door: newFakeDoor(), DeadLetters: newFakeLot(), Tenants: fakeTenants{}, Allowed: []string{"demo"}}
 	for name, change := range map[string]func(*Config){
 		"no name":       func(c *Config) { c.Name = "" },
-		"reserved name": func(c *Config) { c.Name = refund.ConsumerEvents },
+		"reserved name": func(c *Config) { c.Name = intake.ConsumerEvents },
 		"no source":     func(c *Config) { c.Open = nil },
 		"no tenant":     func(c *Config) { c.Allowed = nil },
 	} {

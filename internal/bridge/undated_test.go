@@ -1,12 +1,12 @@
 package bridge
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/refundry/refundry/internal/refund"
 )
 
 // An event's own time counts, else the broker's; without both it is parked, unless the bridge is told to take it.
@@ -30,7 +30,7 @@ func TestUndatedEvents(t *testing.T) {
 		var mu sync.Mutex
 		var at []time.Time
 		door := newFakeDoor()
-		door.say = func(in refund.Intake, _ int) *refund.Result {
+		door.say = func(in intake.Intake, _ int) *intake.Result {
 			mu.Lock()
 			defer mu.Unlock()
 			at = append(at, in.OccurredAt)
@@ -58,7 +58,7 @@ func TestBrokerTimeIsKeptWithParkedMessages(t *testing.T) {
 	if it.poison != "" || !it.in.OccurredAt.Equal(stored) {
 		t.Fatalf("%q, happened at %s", it.poison, it.in.OccurredAt)
 	}
-	again, err := Unpark(refund.ParkedMessage{Park: *it.in.Park})
+	again, err := Unpark(intake.ParkedMessage{Park: *it.in.Park})
 	if err != nil || !again.OccurredAt.Equal(stored) {
 		t.Errorf("tried again it happened at %s, %v", again.OccurredAt, err)
 	}

@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"errors"
 	"fmt"
@@ -18,10 +20,10 @@ const wakeBatch = 100
 type Waker struct {
 	Lot interface {
 		// Waiting reads messages that wait for a payment, the oldest first.
-		Waiting(ctx context.Context, tenant refund.TenantID, paymentID string, limit int) ([]refund.ParkedMessage, error)
+		Waiting(ctx context.Context, tenant refund.TenantID, paymentID string, limit int) ([]intake.ParkedMessage, error)
 	}
 	Door interface {
-		Accept(ctx context.Context, g []refund.Intake) ([]refund.Outcome, error)
+		Accept(ctx context.Context, g []intake.Intake) ([]intake.Outcome, error)
 	}
 	Log *slog.Logger
 }
@@ -34,7 +36,7 @@ func (w Waker) WakePayment(ctx context.Context, tenant refund.TenantID, paymentI
 		if err != nil || len(waiting) == 0 {
 			return err
 		}
-		group := make([]refund.Intake, 0, len(waiting))
+		group := make([]intake.Intake, 0, len(waiting))
 		for _, m := range waiting {
 			in, err := Unpark(m)
 			if err != nil { // it was readable when it was parked
@@ -49,10 +51,10 @@ func (w Waker) WakePayment(ctx context.Context, tenant refund.TenantID, paymentI
 		}
 		fault.Point(fault.WakeDecided)
 		for _, o := range out {
-			if o.Verdict == refund.Waiting {
+			if o.Verdict == intake.Waiting {
 				return nil // the payment is not there after all: somebody else wakes them
 			}
-			if o.Verdict == refund.Busy {
+			if o.Verdict == intake.Busy {
 				return errors.New("bridge: a refund of a parked message is busy, again later")
 			}
 		}
@@ -61,12 +63,12 @@ func (w Waker) WakePayment(ctx context.Context, tenant refund.TenantID, paymentI
 }
 
 // Unpark makes an intake of a parked message, as its consumer had made it.
-func Unpark(m refund.ParkedMessage) (refund.Intake, error) {
+func Unpark(m intake.ParkedMessage) (intake.Intake, error) {
 	in, _, err := unpark(m)
 	return in, err
 }
 
-func unpark(m refund.ParkedMessage) (in refund.Intake, tenantCode string, err error) {
+func unpark(m intake.ParkedMessage) (in intake.Intake, tenantCode string, err error) {
 	in, tenantCode, err = Codec{}.Decode(attributesOf(m.Headers), m.Body)
 	if in.ReplayBatch.IsZero() {
 		in.ReplayBatch = replayBatchOf(m.Headers)

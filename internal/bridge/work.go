@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +34,7 @@ const outcomeParked = "PARKED"
 // item is one message on its way. done: its fate is durable and it may be acknowledged.
 type item struct {
 	msg    Message
-	in     refund.Intake
+	in     intake.Intake
 	code   string // of its tenant, "" = none that may be
 	poison string // reason of parking
 	tries  int    // that failed for reasons of its own
@@ -118,7 +120,7 @@ func (b *Bridge) accept(ctx context.Context, group []*item) error {
 	if len(group) == 0 {
 		return nil
 	}
-	intakes := make([]refund.Intake, len(group))
+	intakes := make([]intake.Intake, len(group))
 	for i, it := range group {
 		intakes[i] = it.in
 	}
@@ -131,7 +133,7 @@ func (b *Bridge) accept(ctx context.Context, group []*item) error {
 	}
 	var outage error
 	for i, it := range group {
-		r := refund.Result{Err: err}
+		r := intake.Result{Err: err}
 		if err == nil {
 			r = results[i]
 		}
@@ -143,14 +145,14 @@ func (b *Bridge) accept(ctx context.Context, group []*item) error {
 }
 
 // settle takes down what the door said of one message. Only a verdict that is listed here lets it be acknowledged.
-func (b *Bridge) settle(ctx context.Context, it *item, r refund.Result) error {
+func (b *Bridge) settle(ctx context.Context, it *item, r intake.Result) error {
 	switch {
 	case away(r.Err):
 		return r.Err
 	case errors.Is(r.Err, refund.ErrBadData) && it.in.Parked.IsZero():
 		it.poison = ParkRefusedByDB
 		return b.park(ctx, it)
-	case errors.Is(r.Err, refund.ErrBusy), r.Err == nil && r.Verdict == refund.Busy:
+	case errors.Is(r.Err, refund.ErrBusy), r.Err == nil && r.Verdict == intake.Busy:
 		it.busy++
 		it.again = b.cfg.Clock().Add(backoff(b.cfg.Retry, it.busy))
 		return nil
@@ -159,17 +161,17 @@ func (b *Bridge) settle(ctx context.Context, it *item, r refund.Result) error {
 		return nil //nolint:nilerr // it is the message's, and counted
 	}
 	switch r.Verdict {
-	case refund.Taken:
-	case refund.Replayed:
+	case intake.Taken:
+	case intake.Replayed:
 		it.cause = b.causeOf(it, r.Outcome)
 		it.duplicate = it.cause
-	case refund.Conflict, refund.Refused, refund.Waiting:
+	case intake.Conflict, intake.Refused, intake.Waiting:
 		it.cause = string(r.Code)
-		if it.parked = it.cause; r.Verdict == refund.Waiting {
-			it.parked = refund.ParkedWaiting
+		if it.parked = it.cause; r.Verdict == intake.Waiting {
+			it.parked = intake.ParkedWaiting
 		}
 		if r.Replayed { // told again: the first telling was parked
-			it.parked, it.duplicate = "", b.causeOf(it, refund.Outcome{Cause: refund.CauseEvent})
+			it.parked, it.duplicate = "", b.causeOf(it, intake.Outcome{Cause: intake.CauseEvent})
 		}
 	default:
 		b.failed(it, fmt.Errorf("the door said %q", r.Verdict))
@@ -183,9 +185,9 @@ func (b *Bridge) settle(ctx context.Context, it *item, r refund.Result) error {
 }
 
 // causeOf says who made a duplicate, as far as the broker's count tells.
-func (b *Bridge) causeOf(it *item, o refund.Outcome) string {
+func (b *Bridge) causeOf(it *item, o intake.Outcome) string {
 	switch {
-	case o.Cause != refund.CauseEvent:
+	case o.Cause != intake.CauseEvent:
 		return o.Cause
 	case !it.in.ReplayBatch.IsZero():
 		return CauseReplay

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -25,7 +27,7 @@ type Bridge struct {
 func (b Bridge) faults(name string, accounts map[string]Account, kinds map[string]Kind) Faults {
 	var out Faults
 	out.Note(!accountName.MatchString(name), ": a name is a-z, 0-9 and -, at most 63 characters")
-	out.Note(name == refund.ConsumerREST || name == refund.ConsumerEvents, ": the name is reserved")
+	out.Note(name == intake.ConsumerREST || name == intake.ConsumerEvents, ": the name is reserved")
 	out.Note(len(b.Tenants) == 0, ".tenants: at least one tenant")
 	for _, t := range b.Tenants {
 		out.Note(!refund.ValidTenantCode(t), ".tenants: %q is not a tenant code", t)

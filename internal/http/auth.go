@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"github.com/refundry/refundry/internal/access"
+
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -35,7 +37,7 @@ func Scopes() []string {
 }
 
 // KeyRecord is what is stored about an API key.
-type KeyRecord = refund.APIKeyRecord
+type KeyRecord = access.APIKeyRecord
 
 // KeyStore finds keys. Errors of Lookup: refund.ErrNotFound for a prefix that
 // nobody has, refund.ErrUnavailable.
@@ -71,7 +73,7 @@ func (a *authenticator) check(r *http.Request) (Principal, error) {
 	if !ok {
 		return Principal{}, &Problem{Code: codeUnauthorized}
 	}
-	key, err := refund.ParseAPIKey(token)
+	key, err := access.ParseAPIKey(token)
 	if err != nil {
 		return Principal{}, &Problem{Code: codeUnauthorized}
 	}

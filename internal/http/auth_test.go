@@ -1,6 +1,10 @@
 package httpapi_test
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
+	"github.com/refundry/refundry/internal/access"
+
 	"strings"
 	"sync"
 	"testing"
@@ -50,7 +54,7 @@ func TestKeysThatAreNoLongerGood(t *testing.T) {
 		"revoked":        func(k *httpapi.KeyRecord) { k.RevokedAt = time.Now().Add(-time.Hour) },
 		"expired":        func(k *httpapi.KeyRecord) { k.ExpiresAt = time.Now().Add(-time.Second) },
 		"actor disabled": func(k *httpapi.KeyRecord) { k.ActorDisabled = true },
-		"live tenant":    func(k *httpapi.KeyRecord) { k.Mode = refund.ModeLive },
+		"live tenant":    func(k *httpapi.KeyRecord) { k.Mode = access.ModeLive },
 		"another secret": func(k *httpapi.KeyRecord) { k.SecretHash[0]++ },
 	} {
 		w, c := serve(t, nil)
@@ -102,11 +106,11 @@ func TestKeyStoreAway(t *testing.T) {
 func TestClosedTenant(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
-	w.accept = func(g []refund.Intake) ([]refund.Outcome, error) {
+	w.accept = func(g []intake.Intake) ([]intake.Outcome, error) {
 		if !g[0].Tenant.Closed {
 			t.Error("the door was not told that the tenant is closed")
 		}
-		return []refund.Outcome{{Verdict: refund.Refused, Code: refund.CodeTenantClosed}}, nil
+		return []intake.Outcome{{Verdict: intake.Refused, Code: refund.CodeTenantClosed}}, nil
 	}
 	closed := []string{"Authorization", "Bearer " + closedKey, "Idempotency-Key", "k"}
 	event := append([]string{"Content-Type", "application/cloudevents+json"}, closed...)

@@ -1,6 +1,9 @@
 package httpapi_test
 
 import (
+	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -8,7 +11,6 @@ import (
 
 	"github.com/refundry/refundry/internal/bridge"
 	httpapi "github.com/refundry/refundry/internal/http"
-	"github.com/refundry/refundry/internal/refund"
 )
 
 // BenchmarkCreateRefund is what a POST costs besides the door and the network.
@@ -17,9 +19,9 @@ func BenchmarkCreateRefund(b *testing.B) {
 	prefix, rec := record(b, writerKey, refund.Tenant{ID: 1, Code: "demo"}, httpapi.ScopeRefundsWrite)
 	w.keys[prefix] = rec
 	r := sample("rf_1001")
-	w.accept = func([]refund.Intake) ([]refund.Outcome, error) {
+	w.accept = func([]intake.Intake) ([]intake.Outcome, error) {
 		w.accepted, w.touched = w.accepted[:0], w.touched[:0]
-		return []refund.Outcome{{Verdict: refund.Taken, Refund: &r}}, nil
+		return []intake.Outcome{{Verdict: intake.Taken, Refund: &r}}, nil
 	}
 	a, err := httpapi.New(httpapi.Config{Door: w, Refunds: w, Actions: w, Payments: w, Keys: w, Events: bridge.Codec{}, Parking: w})
 	if err != nil {

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"encoding/json"
 	"time"
 
@@ -125,15 +127,15 @@ func objectOr(data json.RawMessage, otherwise string) json.RawMessage {
 }
 
 // specOf turns a payment of a request into domain words. pointer is its place in the body.
-func specOf(p oapi.PaymentSnapshot, pointer string, now time.Time) (refund.PaymentSpec, error) {
+func specOf(p oapi.PaymentSnapshot, pointer string, now time.Time) (intake.PaymentSpec, error) {
 	currency, err := currencyOf(p.Currency, pointer+"/currency")
 	if err != nil {
-		return refund.PaymentSpec{}, err
+		return intake.PaymentSpec{}, err
 	}
 	if !refund.ValidAmount(p.Amount) {
-		return refund.PaymentSpec{}, badAmount(pointer + "/amount")
+		return intake.PaymentSpec{}, badAmount(pointer + "/amount")
 	}
-	spec := refund.PaymentSpec{OrderID: p.OrderId, Amount: p.Amount, Currency: currency, Account: p.ChannelAccount}
+	spec := intake.PaymentSpec{OrderID: p.OrderId, Amount: p.Amount, Currency: currency, Account: p.ChannelAccount}
 	if p.ChannelReference != nil {
 		spec.Reference = *p.ChannelReference
 	}
@@ -145,7 +147,7 @@ func specOf(p oapi.PaymentSnapshot, pointer string, now time.Time) (refund.Payme
 	}
 	if p.PaidAt != nil {
 		if spec.PaidAt = refund.NormalPaidAt(*p.PaidAt); !refund.ValidPaidAt(spec.PaidAt, now) {
-			return refund.PaymentSpec{}, invalid(atPointer(pointer+"/paidAt", "must not be before 2000 or in the future"))
+			return intake.PaymentSpec{}, invalid(atPointer(pointer+"/paidAt", "must not be before 2000 or in the future"))
 		}
 	}
 	return spec, nil
@@ -153,27 +155,27 @@ func specOf(p oapi.PaymentSnapshot, pointer string, now time.Time) (refund.Payme
 
 // requestOf turns the body of a refund request into domain words. The contract
 // has been checked; what it cannot say is checked here.
-func requestOf(b oapi.RefundRequest, now time.Time) (refund.Request, error) {
+func requestOf(b oapi.RefundRequest, now time.Time) (intake.Request, error) {
 	currency, err := currencyOf(b.Currency, "/currency")
 	if err != nil {
-		return refund.Request{}, err
+		return intake.Request{}, err
 	}
 	if !refund.ValidAmount(b.Amount) {
-		return refund.Request{}, badAmount("/amount")
+		return intake.Request{}, badAmount("/amount")
 	}
-	out := refund.Request{Params: refund.Params{RefundID: b.RefundId, OrderID: b.OrderId, PaymentID: b.PaymentId, Amount: b.Amount, Currency: currency}}
+	out := intake.Request{Params: refund.Params{RefundID: b.RefundId, OrderID: b.OrderId, PaymentID: b.PaymentId, Amount: b.Amount, Currency: currency}}
 	if b.Reason != nil {
 		out.Reason = *b.Reason
 	}
 	if b.Metadata != nil {
 		if out.Metadata, err = metadataOf(*b.Metadata); err != nil {
-			return refund.Request{}, err
+			return intake.Request{}, err
 		}
 	}
 	if b.Payment != nil {
 		spec, err := specOf(*b.Payment, "/payment", now)
 		if err != nil {
-			return refund.Request{}, err
+			return intake.Request{}, err
 		}
 		out.Payment = &spec
 	}

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -69,10 +71,10 @@ type rawEvent struct {
 
 // eventItem is one event on its way: exactly one of fault and outcome is set in the end.
 type eventItem struct {
-	in      refund.Intake
+	in      intake.Intake
 	fault   *fieldError
 	reason  string // of parking, when fault is set
-	outcome refund.Outcome
+	outcome intake.Outcome
 }
 
 func (s *service) split(ctx context.Context, req oapi.ReceiveEventsRequestObject) ([]rawEvent, error) {
@@ -106,7 +108,7 @@ func (s *service) split(ctx context.Context, req oapi.ReceiveEventsRequestObject
 func (s *service) decode(ctx context.Context, raw rawEvent) eventItem {
 	who := principalOf(ctx)
 	in, tenantCode, err := s.events.Decode(raw.attributes, raw.body)
-	in.Tenant, in.Event.Consumer, in.Actor = who.Tenant, refund.ConsumerEvents, who.Actor
+	in.Tenant, in.Event.Consumer, in.Actor = who.Tenant, intake.ConsumerEvents, who.Actor
 	in.Transport, in.Park = "http:"+requestID(ctx), placeOf(raw)
 	if err != nil {
 		return eventItem{in: in, fault: faultOf(err), reason: ParkUndecodable}
@@ -132,7 +134,7 @@ func faultOf(err error) *fieldError {
 
 // placeOf names where an event lies if it has to be parked. HTTP has no place,
 // so its bytes name it: the same event pushed again is parked once.
-func placeOf(raw rawEvent) *refund.Park {
+func placeOf(raw rawEvent) *intake.Park {
 	h := sha256.New()
 	headers := map[string][]string{}
 	for name, value := range raw.attributes {
@@ -140,7 +142,7 @@ func placeOf(raw rawEvent) *refund.Park {
 	}
 	h.Write(encodeJSON(headers))
 	h.Write(raw.body)
-	return &refund.Park{Position: "http:" + hex.EncodeToString(h.Sum(nil)), Headers: headers, Body: raw.body}
+	return &intake.Park{Position: "http:" + hex.EncodeToString(h.Sum(nil)), Headers: headers, Body: raw.body}
 }
 
 func (s *service) parkPoison(ctx context.Context, group []eventItem) error {
@@ -173,7 +175,7 @@ func (s *service) acceptEvents(ctx context.Context, group []eventItem) error {
 				return err
 			}
 		}
-		intakes := make([]refund.Intake, len(open))
+		intakes := make([]intake.Intake, len(open))
 		for n, i := range open {
 			intakes[n] = group[i].in
 		}
@@ -186,7 +188,7 @@ func (s *service) acceptEvents(ctx context.Context, group []eventItem) error {
 		}
 		var busy []int
 		for n, i := range open {
-			if group[i].outcome = outs[n]; outs[n].Verdict == refund.Busy {
+			if group[i].outcome = outs[n]; outs[n].Verdict == intake.Busy {
 				busy = append(busy, i)
 			}
 		}
@@ -222,15 +224,15 @@ func (s *service) verdict(index int, it eventItem) (oapi.EventVerdict, error) {
 		v.RefundId, v.State = &r.RefundID, &state
 	}
 	switch it.outcome.Verdict {
-	case refund.Taken:
+	case intake.Taken:
 		v.Outcome = oapi.EventOutcomeAccepted
-	case refund.Replayed:
+	case intake.Replayed:
 		v.Outcome = oapi.EventOutcomeReplayed
-	case refund.Conflict:
+	case intake.Conflict:
 		v.Outcome, v.Problem = oapi.EventOutcomeConflict, s.eventProblem(it.outcome.Code, it.outcome.Fields)
-	case refund.Refused:
+	case intake.Refused:
 		v.Outcome, v.Problem = oapi.EventOutcomeRefused, s.eventProblem(it.outcome.Code, it.outcome.Fields)
-	case refund.Waiting:
+	case intake.Waiting:
 		v.Outcome, v.Problem = oapi.EventOutcomeWaiting, s.eventProblem(refund.CodePaymentUnknown, nil)
 	default:
 		return v, fmt.Errorf("httpapi: the door said %q", it.outcome.Verdict)

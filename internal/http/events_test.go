@@ -1,6 +1,8 @@
 package httpapi_test
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -46,25 +48,25 @@ func verdicts(t *testing.T, r reply) []verdict {
 func TestBatchGetsAVerdictPerEvent(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
-	w.accept = func(g []refund.Intake) ([]refund.Outcome, error) {
-		out := make([]refund.Outcome, len(g))
+	w.accept = func(g []intake.Intake) ([]intake.Outcome, error) {
+		out := make([]intake.Outcome, len(g))
 		for i, in := range g {
-			if in.Event.Consumer != refund.ConsumerEvents || in.Park == nil || len(in.Park.Body) == 0 || in.Tenant.Code != "demo" {
+			if in.Event.Consumer != intake.ConsumerEvents || in.Park == nil || len(in.Park.Body) == 0 || in.Tenant.Code != "demo" {
 				t.Errorf("intake = %+v", in)
 			}
 			r := sample(in.Refund.RefundID)
 			switch in.Event.ID {
 			case "e-new":
-				out[i] = refund.Outcome{Verdict: refund.Taken, Refund: &r}
+				out[i] = intake.Outcome{Verdict: intake.Taken, Refund: &r}
 			case "e-old":
 				r.State = refund.StateSuccess
-				out[i] = refund.Outcome{Verdict: refund.Replayed, Refund: &r}
+				out[i] = intake.Outcome{Verdict: intake.Replayed, Refund: &r}
 			case "e-conflict":
-				out[i] = refund.Outcome{Verdict: refund.Conflict, Code: refund.CodeRefundConflict, Fields: []string{"amount"}}
+				out[i] = intake.Outcome{Verdict: intake.Conflict, Code: refund.CodeRefundConflict, Fields: []string{"amount"}}
 			case "e-refused":
-				out[i] = refund.Outcome{Verdict: refund.Refused, Code: refund.CodeAmountExceeds}
+				out[i] = intake.Outcome{Verdict: intake.Refused, Code: refund.CodeAmountExceeds}
 			case "e-early":
-				out[i] = refund.Outcome{Verdict: refund.Waiting, Code: refund.CodePaymentUnknown}
+				out[i] = intake.Outcome{Verdict: intake.Waiting, Code: refund.CodePaymentUnknown}
 			}
 		}
 		return out, nil
@@ -136,14 +138,14 @@ func TestBusyEventsAreTriedAgain(t *testing.T) {
 	w, c := serve(t, nil)
 	var sizes []int
 	always := false
-	w.accept = func(g []refund.Intake) ([]refund.Outcome, error) {
+	w.accept = func(g []intake.Intake) ([]intake.Outcome, error) {
 		sizes = append(sizes, len(g))
-		out := make([]refund.Outcome, len(g))
+		out := make([]intake.Outcome, len(g))
 		for i, in := range g {
 			r := sample(in.Refund.RefundID)
-			out[i] = refund.Outcome{Verdict: refund.Taken, Refund: &r}
+			out[i] = intake.Outcome{Verdict: intake.Taken, Refund: &r}
 			if in.Event.ID == "e-2" && (always || len(sizes) == 1) {
-				out[i] = refund.Outcome{Verdict: refund.Busy}
+				out[i] = intake.Outcome{Verdict: intake.Busy}
 			}
 		}
 		return out, nil
@@ -165,7 +167,7 @@ func TestEventsAreAnsweredOnlyWhenStored(t *testing.T) {
 	if r := c.do("POST", "/v1/events", `{"hello":"world"}`, "Content-Type", typeEvent); r.status != 503 {
 		t.Errorf("poison that could not be parked: %d, want 503", r.status)
 	}
-	w.accept = func([]refund.Intake) ([]refund.Outcome, error) { return nil, refund.ErrCommitUnknown }
+	w.accept = func([]intake.Intake) ([]intake.Outcome, error) { return nil, refund.ErrCommitUnknown }
 	if r := c.do("POST", "/v1/events", eventBody("e-1", refundBody), "Content-Type", typeEvent); r.status != 503 {
 		t.Errorf("commit unknown: %d, want 503", r.status)
 	}

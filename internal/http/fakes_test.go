@@ -1,6 +1,10 @@
 package httpapi_test
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
+	"github.com/refundry/refundry/internal/access"
+
 	"context"
 	"crypto/sha256"
 	"io"
@@ -20,34 +24,34 @@ import (
 // answers what the test sets. The real rooms are tested with their database.
 type world struct {
 	mu       sync.Mutex
-	accepted []refund.Intake
-	poison   []refund.Park
+	accepted []intake.Intake
+	poison   []intake.Park
 	touched  []string // names of calls that would have changed something
 	lookups  int
 	finds    int
 
-	accept   func([]refund.Intake) ([]refund.Outcome, error)
+	accept   func([]intake.Intake) ([]intake.Outcome, error)
 	refunds  map[string]refund.Refund
 	list     func(httpapi.RefundQuery) []refund.Refund
 	query    httpapi.RefundQuery
 	timeline httpapi.Timeline
 	payment  httpapi.PaymentView
-	put      func(refund.PaymentSpec) (refund.Payment, bool, error)
+	put      func(intake.PaymentSpec) (refund.Payment, bool, error)
 	act      func(refundID string) (refund.Refund, error)
 	keys     map[string]httpapi.KeyRecord
 	keyErr   error
 	parkErr  error
 	panics   bool
 
-	messages []refund.Message
+	messages []intake.Message
 	asked    string // of the last Messages: consumer, id, source
-	found    refund.MessageQuery
-	parked   []refund.ParkedView
-	sought   refund.ParkedFilter
-	redrive  func(id refund.RID, actor string) (refund.Redriven, error)
+	found    intake.MessageQuery
+	parked   []intake.ParkedView
+	sought   intake.ParkedFilter
+	redrive  func(id refund.RID, actor string) (intake.Redriven, error)
 }
 
-func (w *world) Accept(_ context.Context, g []refund.Intake) ([]refund.Outcome, error) {
+func (w *world) Accept(_ context.Context, g []intake.Intake) ([]intake.Outcome, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.accepted = append(w.accepted, g...)
@@ -58,9 +62,9 @@ func (w *world) Accept(_ context.Context, g []refund.Intake) ([]refund.Outcome, 
 	if w.accept != nil {
 		return w.accept(g)
 	}
-	out := make([]refund.Outcome, len(g))
+	out := make([]intake.Outcome, len(g))
 	for i, in := range g {
-		out[i] = refund.Outcome{Verdict: refund.Taken}
+		out[i] = intake.Outcome{Verdict: intake.Taken}
 		if in.Refund != nil {
 			r := sample(in.Refund.RefundID)
 			out[i].Refund = &r
@@ -121,7 +125,7 @@ func (w *world) Check(_ context.Context, _ refund.TenantID, id, _ string) (refun
 	return w.doAct("check", id)
 }
 
-func (w *world) PutPayment(_ context.Context, _ refund.Tenant, id string, spec refund.PaymentSpec, _ string) (refund.Payment, bool, error) {
+func (w *world) PutPayment(_ context.Context, _ refund.Tenant, id string, spec intake.PaymentSpec, _ string) (refund.Payment, bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.touched = append(w.touched, "put")
@@ -139,7 +143,7 @@ func (w *world) FindPayment(_ context.Context, tenant refund.TenantID, id string
 	return w.payment, nil
 }
 
-func (w *world) ParkUndecodable(_ context.Context, _ refund.TenantID, _ refund.EventID, _ string, p refund.Park) error {
+func (w *world) ParkUndecodable(_ context.Context, _ refund.TenantID, _ intake.EventID, _ string, p intake.Park) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.parkErr != nil {
@@ -175,7 +179,7 @@ const (
 )
 
 func record(t testing.TB, key string, tenant refund.Tenant, scopes ...string) (string, httpapi.KeyRecord) {
-	k, err := refund.ParseAPIKey(key)
+	k, err := access.ParseAPIKey(key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,12 +265,12 @@ func (c *client) do(method, path, body string, header ...string) reply {
 	return got
 }
 
-func (w *world) ListMessages(_ context.Context, _ refund.TenantID, q refund.MessageQuery) ([]refund.Message, error) {
+func (w *world) ListMessages(_ context.Context, _ refund.TenantID, q intake.MessageQuery) ([]intake.Message, error) {
 	w.found = q
 	return w.messages[:min(q.Limit, len(w.messages))], nil
 }
 
-func (w *world) Messages(_ context.Context, tenant refund.TenantID, consumer, eventID, source string) ([]refund.Message, error) {
+func (w *world) Messages(_ context.Context, tenant refund.TenantID, consumer, eventID, source string) ([]intake.Message, error) {
 	w.asked = consumer + " " + eventID + " " + source
 	if tenant != 1 || len(w.messages) == 0 {
 		return nil, nil
@@ -274,28 +278,28 @@ func (w *world) Messages(_ context.Context, tenant refund.TenantID, consumer, ev
 	return w.messages[:1], nil
 }
 
-func (w *world) ListParked(_ context.Context, _ refund.TenantID, q refund.ParkedFilter) ([]refund.ParkedView, error) {
+func (w *world) ListParked(_ context.Context, _ refund.TenantID, q intake.ParkedFilter) ([]intake.ParkedView, error) {
 	w.sought = q
 	return w.parked[:min(q.Limit, len(w.parked))], nil
 }
 
-func (w *world) ParkedMessage(_ context.Context, tenant refund.TenantID, id refund.RID) (refund.ParkedView, error) {
+func (w *world) ParkedMessage(_ context.Context, tenant refund.TenantID, id refund.RID) (intake.ParkedView, error) {
 	for _, p := range w.parked {
 		if p.ParkedMessage.ID == id && tenant == 1 {
 			return p, nil
 		}
 	}
-	return refund.ParkedView{}, refund.ErrNotFound
+	return intake.ParkedView{}, refund.ErrNotFound
 }
 
-func (w *world) Redrive(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string) (refund.Redriven, error) {
+func (w *world) Redrive(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string) (intake.Redriven, error) {
 	if _, err := w.ParkedMessage(ctx, tenant, id); err != nil {
-		return refund.Redriven{}, err
+		return intake.Redriven{}, err
 	}
 	return w.redrive(id, actor)
 }
 
-func (w *world) Discard(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string) (refund.ParkedView, error) {
+func (w *world) Discard(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string) (intake.ParkedView, error) {
 	p, err := w.ParkedMessage(ctx, tenant, id)
 	p.DoneAt, p.DoneHow, p.DoneBy = epoch, "discarded", actor
 	return p, err

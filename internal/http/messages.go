@@ -7,12 +7,13 @@ import (
 
 	"github.com/refundry/refundry/internal/http/oapi"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 // ListMessages gives one page of what bridges brought, the message that came last first.
 func (s *service) ListMessages(ctx context.Context, req oapi.ListMessagesRequestObject) (oapi.ListMessagesResponseObject, error) {
 	p := req.Params
-	q := refund.MessageQuery{Consumer: valueOf(p.Consumer), RefundID: valueOf(p.RefundId)}
+	q := intake.MessageQuery{Consumer: valueOf(p.Consumer), RefundID: valueOf(p.RefundId)}
 	if p.Outcome != nil {
 		q.Outcome = string(*p.Outcome)
 	}
@@ -74,12 +75,12 @@ func idOrNull(id refund.RID) *uuid.UUID {
 	return (*uuid.UUID)(&id)
 }
 
-func messageOf(m refund.Message) oapi.Message {
+func messageOf(m intake.Message) oapi.Message {
 	return oapi.Message{Consumer: m.Consumer, Source: textOrNull(m.Source), EventId: textOrNull(m.EventID), FirstSeen: m.FirstSeen.UTC(), LastSeen: m.LastSeen.UTC(),
 		TimesSeen: m.TimesSeen, Outcome: m.Outcome, Cause: textOrNull(m.Cause), RefundId: textOrNull(m.RefundID), ReplayBatchId: idOrNull(m.ReplayBatch), Decision: decisionOf(m.Decision)}
 }
 
-func messageDetailOf(m refund.Message) oapi.MessageDetail {
+func messageDetailOf(m intake.Message) oapi.MessageDetail {
 	out := oapi.MessageDetail{Consumer: m.Consumer, Source: textOrNull(m.Source), EventId: textOrNull(m.EventID), FirstSeen: m.FirstSeen.UTC(), LastSeen: m.LastSeen.UTC(),
 		TimesSeen: m.TimesSeen, Outcome: m.Outcome, Cause: textOrNull(m.Cause), RefundId: textOrNull(m.RefundID), ReplayBatchId: idOrNull(m.ReplayBatch), Decision: decisionOf(m.Decision),
 		Deliveries: make([]oapi.MessageDelivery, len(m.Deliveries)), Truncated: m.Truncated}
@@ -89,7 +90,7 @@ func messageDetailOf(m refund.Message) oapi.MessageDetail {
 	return out
 }
 
-func decisionOf(d *refund.MessageDecision) *oapi.MessageDecision {
+func decisionOf(d *intake.MessageDecision) *oapi.MessageDecision {
 	if d == nil {
 		return nil
 	}

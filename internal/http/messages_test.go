@@ -1,6 +1,8 @@
 package httpapi_test
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -23,23 +25,23 @@ func withDecider(t *testing.T) (*world, *client) {
 	})
 }
 
-func someMessage(id byte) refund.Message {
-	return refund.Message{Consumer: "orders", Source: "/shop", EventID: "evt-1", FirstSeen: epoch, LastSeen: epoch.Add(time.Second), TimesSeen: 2, Outcome: "REPLAYED", Cause: "redelivery",
+func someMessage(id byte) intake.Message {
+	return intake.Message{Consumer: "orders", Source: "/shop", EventID: "evt-1", FirstSeen: epoch, LastSeen: epoch.Add(time.Second), TimesSeen: 2, Outcome: "REPLAYED", Cause: "redelivery",
 		RefundID: "rf_1", LastDelivery: refund.RID{15: id}, ReplayBatch: refund.RID{15: 9},
-		Decision:   &refund.MessageDecision{At: epoch, Type: refund.TypeRefundRequested, Outcome: refund.Taken, Transport: "nats:S/1"},
-		Deliveries: []refund.MessageDelivery{{At: epoch, Transport: "nats:S/1#1", Outcome: "TAKEN"}, {At: epoch.Add(time.Second), Transport: "nats:S/1#2", Outcome: "REPLAYED", Cause: "redelivery"}}}
+		Decision:   &intake.MessageDecision{At: epoch, Type: intake.TypeRefundRequested, Outcome: intake.Taken, Transport: "nats:S/1"},
+		Deliveries: []intake.MessageDelivery{{At: epoch, Transport: "nats:S/1#1", Outcome: "TAKEN"}, {At: epoch.Add(time.Second), Transport: "nats:S/1#2", Outcome: "REPLAYED", Cause: "redelivery"}}}
 }
 
-func someParked(id byte, reason string) refund.ParkedView {
-	p := refund.ParkedView{EventID: refund.EventID{Consumer: "orders"}, Reason: reason, Tries: 1, At: epoch, BodySize: 4}
-	p.ParkedMessage = refund.ParkedMessage{ID: refund.RID{15: id}, Consumer: "orders", Park: refund.Park{Position: "S/1#aa", Body: []byte("junk")}}
+func someParked(id byte, reason string) intake.ParkedView {
+	p := intake.ParkedView{EventID: intake.EventID{Consumer: "orders"}, Reason: reason, Tries: 1, At: epoch, BodySize: 4}
+	p.ParkedMessage = intake.ParkedMessage{ID: refund.RID{15: id}, Consumer: "orders", Park: intake.Park{Position: "S/1#aa", Body: []byte("junk")}}
 	return p
 }
 
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
-	w.messages = []refund.Message{someMessage(3), someMessage(2), {Consumer: "orders", FirstSeen: epoch, LastSeen: epoch, TimesSeen: 1, Outcome: "PARKED", Cause: "undecodable", LastDelivery: refund.RID{15: 1}}}
+	w.messages = []intake.Message{someMessage(3), someMessage(2), {Consumer: "orders", FirstSeen: epoch, LastSeen: epoch, TimesSeen: 1, Outcome: "PARKED", Cause: "undecodable", LastDelivery: refund.RID{15: 1}}}
 	var page struct {
 		Items      []map[string]any
 		NextCursor *string
@@ -78,7 +80,7 @@ func TestMessages(t *testing.T) {
 func TestParkedListAndBytes(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
-	w.parked = []refund.ParkedView{someParked(1, "undecodable"), someParked(2, "idempotency-key-reused")}
+	w.parked = []intake.ParkedView{someParked(1, "undecodable"), someParked(2, "idempotency-key-reused")}
 	var page struct {
 		Items      []struct{ Redrivable bool }
 		NextCursor string
@@ -107,33 +109,33 @@ func TestParkedListAndBytes(t *testing.T) {
 func TestRedriveAndDiscard(t *testing.T) {
 	t.Parallel()
 	w, c := withDecider(t)
-	w.parked = []refund.ParkedView{someParked(1, "amount-exceeds-refundable")}
+	w.parked = []intake.ParkedView{someParked(1, "amount-exceeds-refundable")}
 	path := "/v1/parked/" + refund.RID{15: 1}.String()
 	decider := []string{"Authorization", "Bearer " + deciderKey}
 	var who string
-	answer := func(r refund.Redriven, err error) {
-		w.redrive = func(_ refund.RID, actor string) (refund.Redriven, error) {
+	answer := func(r intake.Redriven, err error) {
+		w.redrive = func(_ refund.RID, actor string) (intake.Redriven, error) {
 			who, r.Parked = actor, w.parked[0]
 			return r, err
 		}
 	}
 	ref := sample("rf_1")
 	for name, x := range map[string]struct {
-		result refund.Redriven
+		result intake.Redriven
 		err    error
 		status int
 		want   string
 	}{
-		"accepted":       {refund.Redriven{Tried: true, Batch: refund.RID{15: 7}, Outcome: refund.Outcome{Verdict: refund.Taken, Refund: &ref}}, nil, 200, `"outcome":"accepted","refundId":"rf_1","replayBatchId":"00000000-0000-0000-0000-000000000007"`},
-		"refused again":  {refund.Redriven{Tried: true, Outcome: refund.Outcome{Verdict: refund.Refused, Code: refund.CodeAmountExceeds}}, nil, 200, `"code":"amount-exceeds-refundable"`},
-		"unreadable":     {refund.Redriven{Tried: true, Fault: errors.New("x")}, nil, 200, `"outcome":"undecodable"`},
-		"dealt with":     {refund.Redriven{}, nil, 200, `"tried":false,"outcome":null`},
-		"a conflict":     {refund.Redriven{}, &refund.Problem{Code: refund.CodeNotRedrivable}, 409, `"code":"not-redrivable"`},
-		"busy":           {refund.Redriven{}, refund.ErrBusy, 409, `"code":"operation-in-progress"`},
-		"database away":  {refund.Redriven{}, refund.ErrUnavailable, 503, `"code":"unavailable"`},
-		"queue is full":  {refund.Redriven{}, refund.ErrOverloaded, 503, `"code":"overloaded"`},
-		"not there":      {refund.Redriven{}, refund.ErrNotFound, 404, `"code":"not-found"`},
-		"internal error": {refund.Redriven{}, errors.New("boom"), 500, `"code":"internal"`},
+		"accepted":       {intake.Redriven{Tried: true, Batch: refund.RID{15: 7}, Outcome: intake.Outcome{Verdict: intake.Taken, Refund: &ref}}, nil, 200, `"outcome":"accepted","refundId":"rf_1","replayBatchId":"00000000-0000-0000-0000-000000000007"`},
+		"refused again":  {intake.Redriven{Tried: true, Outcome: intake.Outcome{Verdict: intake.Refused, Code: refund.CodeAmountExceeds}}, nil, 200, `"code":"amount-exceeds-refundable"`},
+		"unreadable":     {intake.Redriven{Tried: true, Fault: errors.New("x")}, nil, 200, `"outcome":"undecodable"`},
+		"dealt with":     {intake.Redriven{}, nil, 200, `"tried":false,"outcome":null`},
+		"a conflict":     {intake.Redriven{}, &refund.Problem{Code: refund.CodeNotRedrivable}, 409, `"code":"not-redrivable"`},
+		"busy":           {intake.Redriven{}, refund.ErrBusy, 409, `"code":"operation-in-progress"`},
+		"database away":  {intake.Redriven{}, refund.ErrUnavailable, 503, `"code":"unavailable"`},
+		"queue is full":  {intake.Redriven{}, refund.ErrOverloaded, 503, `"code":"overloaded"`},
+		"not there":      {intake.Redriven{}, refund.ErrNotFound, 404, `"code":"not-found"`},
+		"internal error": {intake.Redriven{}, errors.New("boom"), 500, `"code":"internal"`},
 	} {
 		answer(x.result, x.err)
 		if r := c.do("POST", path+"/redrive", "", decider...); r.status != x.status || !strings.Contains(r.body, x.want) {

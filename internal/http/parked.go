@@ -8,12 +8,13 @@ import (
 
 	"github.com/refundry/refundry/internal/http/oapi"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 // ListParked gives one page of the parking lot, the oldest first.
 func (s *service) ListParked(ctx context.Context, req oapi.ListParkedRequestObject) (oapi.ListParkedResponseObject, error) {
 	p := req.Params
-	q := refund.ParkedFilter{Done: p.State != nil && *p.State == oapi.ParkedStateDone, Reason: valueOf(p.Reason), Consumer: valueOf(p.Consumer)}
+	q := intake.ParkedFilter{Done: p.State != nil && *p.State == oapi.ParkedStateDone, Reason: valueOf(p.Reason), Consumer: valueOf(p.Consumer)}
 	filter := sumOf(q)
 	var err error
 	if p.Cursor != nil {
@@ -84,7 +85,7 @@ func (s *service) DiscardParked(ctx context.Context, req oapi.DiscardParkedReque
 	return oapi.DiscardParked200JSONResponse(parkedOf(m)), nil
 }
 
-func parkedOf(m refund.ParkedView) oapi.Parked {
+func parkedOf(m intake.ParkedView) oapi.Parked {
 	out := oapi.Parked{Id: uuid.UUID(m.ParkedMessage.ID), Consumer: m.ParkedMessage.Consumer, Source: textOrNull(m.Source), EventId: textOrNull(m.EventID.ID), Position: m.Position,
 		Reason: m.Reason, WaitsForPayment: textOrNull(m.WakePayment), AlarmAt: timeOrNull(m.AlarmAt), Tries: m.Tries, ParkedAt: m.At.UTC(), Size: m.BodySize,
 		Redrivable: m.Redrivable() && m.DoneAt.IsZero()}

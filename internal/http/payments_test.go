@@ -1,6 +1,8 @@
 package httpapi_test
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"encoding/json"
 	"strings"
 	"testing"
@@ -15,9 +17,9 @@ const paymentBody = `{"orderId":"ord_77","amount":10000,"currency":"USD","channe
 func TestPutPayment(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
-	var spec refund.PaymentSpec
+	var spec intake.PaymentSpec
 	created := true
-	w.put = func(s refund.PaymentSpec) (refund.Payment, bool, error) {
+	w.put = func(s intake.PaymentSpec) (refund.Payment, bool, error) {
 		spec = s
 		return refund.Payment{PaymentID: "pay:77@x", OrderID: s.OrderID, Currency: s.Currency, Account: s.Account, Reference: s.Reference, KnownBy: refund.BySnapshot,
 			Version: s.Version, Captured: s.Amount, RefundedElsewhere: s.RefundedElsewhere, CreatedAt: epoch}, created, nil
@@ -26,7 +28,7 @@ func TestPutPayment(t *testing.T) {
 	if r.status != 201 || r.header.Get("Location") != "/v1/payments/pay:77@x" || !strings.Contains(r.body, `"refundable":9995`) {
 		t.Errorf("%d %v %s", r.status, r.header, r.body)
 	}
-	if want := (refund.PaymentSpec{OrderID: "ord_77", Amount: 10000, Currency: "USD", Account: "demo", Reference: "ch_77", Version: 2, RefundedElsewhere: 5}); spec != want {
+	if want := (intake.PaymentSpec{OrderID: "ord_77", Amount: 10000, Currency: "USD", Account: "demo", Reference: "ch_77", Version: 2, RefundedElsewhere: 5}); spec != want {
 		t.Errorf("spec = %+v, want %+v", spec, want)
 	}
 	created = false
@@ -34,7 +36,7 @@ func TestPutPayment(t *testing.T) {
 		t.Errorf("again: %d", r.status)
 	}
 	for code, status := range map[refund.Code]int{refund.CodePaymentConflict: 409, refund.CodeBelowRefunded: 409, refund.CodeAccountNotAllowed: 422, refund.CodeNotExpressible: 422} {
-		w.put = func(refund.PaymentSpec) (refund.Payment, bool, error) {
+		w.put = func(intake.PaymentSpec) (refund.Payment, bool, error) {
 			return refund.Payment{}, false, &refund.Problem{Code: code, Fields: []string{"currency"}}
 		}
 		if r := c.do("PUT", "/v1/payments/pay:77@x", paymentBody); r.status != status || !strings.Contains(r.body, string(code)) || !strings.Contains(r.body, `"fields":["currency"]`) {

@@ -1,6 +1,8 @@
 package httpapi_test
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"encoding/json"
 	"io"
@@ -21,18 +23,18 @@ var intended = []bodies.Intended{}
 // taker takes every refund and payment and remembers the last one.
 type taker struct {
 	*world
-	refund    *refund.Intake
-	payment   *refund.PaymentSpec
+	refund    *intake.Intake
+	payment   *intake.PaymentSpec
 	paymentID string
 }
 
-func (k *taker) Accept(_ context.Context, g []refund.Intake) ([]refund.Outcome, error) {
+func (k *taker) Accept(_ context.Context, g []intake.Intake) ([]intake.Outcome, error) {
 	k.refund = &g[0]
 	r := sample("rf_1001")
-	return []refund.Outcome{{Verdict: refund.Taken, Refund: &r}}, nil
+	return []intake.Outcome{{Verdict: intake.Taken, Refund: &r}}, nil
 }
 
-func (k *taker) PutPayment(_ context.Context, _ refund.Tenant, id string, spec refund.PaymentSpec, _ string) (refund.Payment, bool, error) {
+func (k *taker) PutPayment(_ context.Context, _ refund.Tenant, id string, spec intake.PaymentSpec, _ string) (refund.Payment, bool, error) {
 	k.payment, k.paymentID = &spec, id
 	return refund.Payment{PaymentID: "pay_77", CreatedAt: epoch}, true, nil
 }
@@ -115,7 +117,7 @@ func problemIn(t *testing.T, r bodies.Request, body []byte) (code string, places
 	return problem.Code, places
 }
 
-func paramsOfRefund(p *bodies.Params, in *refund.Intake) {
+func paramsOfRefund(p *bodies.Params, in *intake.Intake) {
 	p.Text("key", in.Event.ID)
 	p.Text("refundId", in.Refund.RefundID)
 	p.Text("orderId", in.Refund.OrderID)
@@ -129,7 +131,7 @@ func paramsOfRefund(p *bodies.Params, in *refund.Intake) {
 	}
 }
 
-func paramsOfPayment(p *bodies.Params, prefix string, s refund.PaymentSpec) {
+func paramsOfPayment(p *bodies.Params, prefix string, s intake.PaymentSpec) {
 	p.Text(prefix+"orderId", s.OrderID)
 	p.Number(prefix+"amount", s.Amount)
 	p.Text(prefix+"currency", string(s.Currency))

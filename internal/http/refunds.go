@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"fmt"
 	"net/http"
@@ -23,15 +25,15 @@ func (s *service) CreateRefund(ctx context.Context, req oapi.CreateRefundRequest
 	if err != nil {
 		return nil, err
 	}
-	out, err := s.acceptOne(ctx, refund.Intake{
-		Tenant: who.Tenant, Event: refund.EventID{Consumer: refund.ConsumerREST, Source: refund.ConsumerREST, ID: key}, Type: refund.TypeRefundRequested,
+	out, err := s.acceptOne(ctx, intake.Intake{
+		Tenant: who.Tenant, Event: intake.EventID{Consumer: intake.ConsumerREST, Source: intake.ConsumerREST, ID: key}, Type: intake.TypeRefundRequested,
 		Refund: &body, Actor: who.Actor, Transport: "http:" + requestID(ctx),
 	})
 	if err != nil {
 		return nil, err
 	}
 	fault.Point(fault.AnswerRefund)
-	if out.Verdict != refund.Taken && out.Verdict != refund.Replayed {
+	if out.Verdict != intake.Taken && out.Verdict != intake.Replayed {
 		return nil, problemOf(out)
 	}
 	if out.Refund == nil {
@@ -40,7 +42,7 @@ func (s *service) CreateRefund(ctx context.Context, req oapi.CreateRefundRequest
 	wait, asked := preferredWait(req.Params.Prefer)
 	r, waited := s.await(ctx, who.Tenant.ID, *out.Refund, wait, settled)
 	location := refundLocation(r.RefundID)
-	if out.Verdict == refund.Taken {
+	if out.Verdict == intake.Taken {
 		return oapi.CreateRefund202JSONResponse{Body: refundOf(r), Headers: oapi.CreateRefund202ResponseHeaders{
 			Location: location, ETag: etag(r.JournalSeq), PreferenceApplied: applied(wait, asked && waited)}}, nil
 	}
@@ -50,26 +52,26 @@ func (s *service) CreateRefund(ctx context.Context, req oapi.CreateRefundRequest
 }
 
 // acceptOne is the door for one intake.
-func (s *service) acceptOne(ctx context.Context, in refund.Intake) (refund.Outcome, error) {
-	outs, err := s.door.Accept(ctx, []refund.Intake{in})
+func (s *service) acceptOne(ctx context.Context, in intake.Intake) (intake.Outcome, error) {
+	outs, err := s.door.Accept(ctx, []intake.Intake{in})
 	if err != nil {
-		return refund.Outcome{}, err
+		return intake.Outcome{}, err
 	}
 	if len(outs) != 1 {
-		return refund.Outcome{}, fmt.Errorf("httpapi: the door gave %d outcomes for one intake", len(outs))
+		return intake.Outcome{}, fmt.Errorf("httpapi: the door gave %d outcomes for one intake", len(outs))
 	}
 	return outs[0], nil
 }
 
 // problemOf turns an outcome that is no success into the problem that tells it.
 // Its text depends on the code alone, so that a stored no is told again word for word.
-func problemOf(out refund.Outcome) error {
+func problemOf(out intake.Outcome) error {
 	switch out.Verdict {
-	case refund.Conflict, refund.Refused:
+	case intake.Conflict, intake.Refused:
 		return &Problem{Code: out.Code, Fields: out.Fields, Replayed: out.Replayed}
-	case refund.Waiting:
+	case intake.Waiting:
 		return &Problem{Code: refund.CodePaymentUnknown}
-	case refund.Busy:
+	case intake.Busy:
 		return refund.ErrBusy
 	default:
 		return fmt.Errorf("httpapi: the door said %q", out.Verdict)

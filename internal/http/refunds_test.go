@@ -1,6 +1,8 @@
 package httpapi_test
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,8 +27,8 @@ func TestCreateRefundHandsTheDoorDomainWords(t *testing.T) {
 		t.Fatalf("the door got %d intakes, want 1", len(w.accepted))
 	}
 	in := w.accepted[0]
-	if in.Tenant != (refund.Tenant{ID: 1, Code: "demo"}) || in.Event != (refund.EventID{Consumer: "rest", Source: "rest", ID: "k-1"}) ||
-		in.Type != refund.TypeRefundRequested || in.Actor != "actor:shop" || in.Transport != "http:req.1" || in.Park != nil {
+	if in.Tenant != (refund.Tenant{ID: 1, Code: "demo"}) || in.Event != (intake.EventID{Consumer: "rest", Source: "rest", ID: "k-1"}) ||
+		in.Type != intake.TypeRefundRequested || in.Actor != "actor:shop" || in.Transport != "http:req.1" || in.Park != nil {
 		t.Errorf("intake = %+v", in)
 	}
 	if in.Refund.Params != (refund.Params{RefundID: "rf_1001", OrderID: "ord_77", PaymentID: "pay_77", Amount: 1250, Currency: "USD"}) ||
@@ -87,24 +89,24 @@ func TestOutcomesOfTheDoor(t *testing.T) {
 	known := sample("rf_1001")
 	known.State, known.JournalSeq, known.PendingReason, known.NextActionAt = refund.StateSuccess, 3, "", time.Time{}
 	for name, x := range map[string]struct {
-		out      refund.Outcome
+		out      intake.Outcome
 		err      error
 		status   int
 		code     string
 		replayed bool
 		retry    bool // Retry-After
 	}{
-		"replayed":         {out: refund.Outcome{Verdict: refund.Replayed, Refund: &known}, status: 200, replayed: true},
-		"key reused":       {out: refund.Outcome{Verdict: refund.Conflict, Code: refund.CodeKeyReused, Fields: []string{"amount"}}, status: 409, code: "idempotency-key-reused"},
-		"conflict again":   {out: refund.Outcome{Verdict: refund.Conflict, Code: refund.CodeRefundConflict, Fields: []string{"amount"}, Replayed: true}, status: 409, code: "refund-parameters-conflict", replayed: true},
-		"refused":          {out: refund.Outcome{Verdict: refund.Refused, Code: refund.CodeAmountExceeds}, status: 422, code: "amount-exceeds-refundable"},
-		"refused again":    {out: refund.Outcome{Verdict: refund.Refused, Code: refund.CodeAmountExceeds, Replayed: true}, status: 422, code: "amount-exceeds-refundable", replayed: true},
-		"tenant closed":    {out: refund.Outcome{Verdict: refund.Refused, Code: refund.CodeTenantClosed}, status: 403, code: "tenant-closed"},
-		"payment unknown":  {out: refund.Outcome{Verdict: refund.Waiting}, status: 422, code: "payment-unknown"},
-		"busy":             {out: refund.Outcome{Verdict: refund.Busy}, status: 409, code: "operation-in-progress", retry: true},
-		"lost escapes":     {out: refund.Outcome{Verdict: refund.Lost}, status: 500, code: "internal", retry: true},
-		"code of nobody":   {out: refund.Outcome{Verdict: refund.Refused, Code: "no-such-code"}, status: 500, code: "internal", retry: true},
-		"no refund":        {out: refund.Outcome{Verdict: refund.Taken}, status: 500, code: "internal", retry: true},
+		"replayed":         {out: intake.Outcome{Verdict: intake.Replayed, Refund: &known}, status: 200, replayed: true},
+		"key reused":       {out: intake.Outcome{Verdict: intake.Conflict, Code: refund.CodeKeyReused, Fields: []string{"amount"}}, status: 409, code: "idempotency-key-reused"},
+		"conflict again":   {out: intake.Outcome{Verdict: intake.Conflict, Code: refund.CodeRefundConflict, Fields: []string{"amount"}, Replayed: true}, status: 409, code: "refund-parameters-conflict", replayed: true},
+		"refused":          {out: intake.Outcome{Verdict: intake.Refused, Code: refund.CodeAmountExceeds}, status: 422, code: "amount-exceeds-refundable"},
+		"refused again":    {out: intake.Outcome{Verdict: intake.Refused, Code: refund.CodeAmountExceeds, Replayed: true}, status: 422, code: "amount-exceeds-refundable", replayed: true},
+		"tenant closed":    {out: intake.Outcome{Verdict: intake.Refused, Code: refund.CodeTenantClosed}, status: 403, code: "tenant-closed"},
+		"payment unknown":  {out: intake.Outcome{Verdict: intake.Waiting}, status: 422, code: "payment-unknown"},
+		"busy":             {out: intake.Outcome{Verdict: intake.Busy}, status: 409, code: "operation-in-progress", retry: true},
+		"lost escapes":     {out: intake.Outcome{Verdict: intake.Lost}, status: 500, code: "internal", retry: true},
+		"code of nobody":   {out: intake.Outcome{Verdict: intake.Refused, Code: "no-such-code"}, status: 500, code: "internal", retry: true},
+		"no refund":        {out: intake.Outcome{Verdict: intake.Taken}, status: 500, code: "internal", retry: true},
 		"unavailable":      {err: refund.ErrUnavailable, status: 503, code: "unavailable", retry: true},
 		"commit unknown":   {err: refund.ErrCommitUnknown, status: 503, code: "unavailable", retry: true},
 		"overloaded":       {err: refund.ErrOverloaded, status: 503, code: "overloaded", retry: true},
@@ -114,7 +116,7 @@ func TestOutcomesOfTheDoor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, c := serve(t, nil)
-			w.accept = func([]refund.Intake) ([]refund.Outcome, error) { return []refund.Outcome{x.out}, x.err }
+			w.accept = func([]intake.Intake) ([]intake.Outcome, error) { return []intake.Outcome{x.out}, x.err }
 			r := c.do("POST", "/v1/refunds", refundBody, "Idempotency-Key", "k-1")
 			if r.status != x.status || (x.code != "" && !strings.Contains(r.body, `"code":"`+x.code+`"`)) {
 				t.Fatalf("answer %d %s, want %d %s", r.status, r.body, x.status, x.code)
@@ -142,8 +144,8 @@ func TestReplayedRefusalHasTheSameBody(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
 	replayed := false
-	w.accept = func([]refund.Intake) ([]refund.Outcome, error) {
-		return []refund.Outcome{{Verdict: refund.Refused, Code: refund.CodeWindowClosed, Replayed: replayed}}, nil
+	w.accept = func([]intake.Intake) ([]intake.Outcome, error) {
+		return []intake.Outcome{{Verdict: intake.Refused, Code: refund.CodeWindowClosed, Replayed: replayed}}, nil
 	}
 	first := c.do("POST", "/v1/refunds", refundBody, "Idempotency-Key", "k-1", "X-Request-Id", "same")
 	replayed = true

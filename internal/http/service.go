@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"errors"
 	"log/slog"
@@ -14,7 +16,7 @@ import (
 // Door is where every request that may become a refund goes. One outcome per
 // intake, in order. Errors: refund.ErrUnavailable, ErrCommitUnknown, ErrOverloaded.
 type Door interface {
-	Accept(ctx context.Context, intakes []refund.Intake) ([]refund.Outcome, error)
+	Accept(ctx context.Context, intakes []intake.Intake) ([]intake.Outcome, error)
 }
 
 // Refunds reads refunds of one tenant. Errors: refund.ErrNotFound, ErrUnavailable.
@@ -38,7 +40,7 @@ type Actions interface {
 // amount-not-expressible), refund.ErrNotFound (FindPayment), ErrBusy, ErrUnavailable.
 type Payments interface {
 	// PutPayment stores a snapshot. created says that the payment was not known before.
-	PutPayment(ctx context.Context, tenant refund.Tenant, paymentID string, spec refund.PaymentSpec, actor string) (p refund.Payment, created bool, err error)
+	PutPayment(ctx context.Context, tenant refund.Tenant, paymentID string, spec intake.PaymentSpec, actor string) (p refund.Payment, created bool, err error)
 	FindPayment(ctx context.Context, tenant refund.TenantID, paymentID string) (PaymentView, error)
 }
 
@@ -61,32 +63,32 @@ type Cases interface {
 // error the intake holds what could be read of the event's identity. An error
 // that has Pointer and Detail methods says where and what.
 type EventDecoder interface {
-	Decode(attributes map[string]string, body []byte) (in refund.Intake, tenantCode string, err error)
+	Decode(attributes map[string]string, body []byte) (in intake.Intake, tenantCode string, err error)
 }
 
 // ParkingLot keeps what the door cannot even look at. Parking the same place
 // again counts up and is no error. Errors: refund.ErrUnavailable.
 type ParkingLot interface {
-	ParkUndecodable(ctx context.Context, tenant refund.TenantID, ev refund.EventID, reason string, p refund.Park) error
+	ParkUndecodable(ctx context.Context, tenant refund.TenantID, ev intake.EventID, reason string, p intake.Park) error
 }
 
 // Messages reads the trace of what bridges brought. Errors: refund.ErrUnavailable.
 type Messages interface {
 	// ListMessages returns at most q.Limit messages, the one that came last first, without their deliveries.
-	ListMessages(ctx context.Context, tenant refund.TenantID, q refund.MessageQuery) ([]refund.Message, error)
+	ListMessages(ctx context.Context, tenant refund.TenantID, q intake.MessageQuery) ([]intake.Message, error)
 	// Messages tells everything of the events with this id, one for each source; source "" = of any.
-	Messages(ctx context.Context, tenant refund.TenantID, consumer, eventID, source string) ([]refund.Message, error)
+	Messages(ctx context.Context, tenant refund.TenantID, consumer, eventID, source string) ([]intake.Message, error)
 }
 
 // ParkedMessages is the parking lot for people. Errors: refund.ErrNotFound, ErrUnavailable; of Redrive also *refund.Problem
 // (not-redrivable), ErrBusy and ErrOverloaded.
 type ParkedMessages interface {
 	// ListParked returns at most q.Limit messages without their bytes, the oldest first.
-	ListParked(ctx context.Context, tenant refund.TenantID, q refund.ParkedFilter) ([]refund.ParkedView, error)
-	ParkedMessage(ctx context.Context, tenant refund.TenantID, id refund.RID) (refund.ParkedView, error)
+	ListParked(ctx context.Context, tenant refund.TenantID, q intake.ParkedFilter) ([]intake.ParkedView, error)
+	ParkedMessage(ctx context.Context, tenant refund.TenantID, id refund.RID) (intake.ParkedView, error)
 	// Redrive and Discard are repeatable.
-	Redrive(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string) (refund.Redriven, error)
-	Discard(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string) (refund.ParkedView, error)
+	Redrive(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string) (intake.Redriven, error)
+	Discard(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string) (intake.ParkedView, error)
 }
 
 // Limits bound what one request may take. Zero means the default.

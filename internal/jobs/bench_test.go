@@ -1,6 +1,8 @@
 package jobs
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"fmt"
 	"sync"
@@ -168,12 +170,12 @@ func (b *bench) start(t *testing.T) *Runner {
 
 func (b *bench) accept(t *testing.T, n int) []refund.RefundRef {
 	t.Helper()
-	g := make([]refund.Intake, n)
+	g := make([]intake.Intake, n)
 	for i := range g {
 		id := fmt.Sprintf("rf_%d", i)
-		g[i] = refund.Intake{Tenant: b.tenant, Event: refund.EventID{Consumer: "rest", Source: "rest", ID: id}, Type: refund.TypeRefundRequested,
-			Refund: &refund.Request{Params: refund.Params{RefundID: id, OrderID: "o", PaymentID: "pay_" + id, Amount: 100, Currency: "USD"},
-				Payment: &refund.PaymentSpec{OrderID: "o", Amount: 1000, Currency: "USD", Account: "demo"}},
+		g[i] = intake.Intake{Tenant: b.tenant, Event: intake.EventID{Consumer: "rest", Source: "rest", ID: id}, Type: intake.TypeRefundRequested,
+			Refund: &intake.Request{Params: refund.Params{RefundID: id, OrderID: "o", PaymentID: "pay_" + id, Amount: 100, Currency: "USD"},
+				Payment: &intake.PaymentSpec{OrderID: "o", Amount: 1000, Currency: "USD", Account: "demo"}},
 			Actor: "actor:test", RID: store.NewRID()}
 	}
 	out, err := b.store.AcceptGroup(t.Context(), g)
@@ -182,7 +184,7 @@ func (b *bench) accept(t *testing.T, n int) []refund.RefundRef {
 	}
 	keys := make([]refund.RefundRef, n)
 	for i, o := range out {
-		if o.Verdict != refund.Taken {
+		if o.Verdict != intake.Taken {
 			t.Fatalf("%s: %s %s", g[i].Refund.RefundID, o.Verdict, o.Code)
 		}
 		keys[i] = o.Refund.RefundRef

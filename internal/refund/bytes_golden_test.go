@@ -1,6 +1,8 @@
 package refund_test
 
 import (
+	"github.com/refundry/refundry/internal/access"
+
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
@@ -224,7 +226,7 @@ func exactInts(t *testing.T, v any) any {
 func TestGoldenAPIKey(t *testing.T) {
 	t.Parallel()
 	for _, v := range readGolden(t).APIKey {
-		k, err := refund.ParseAPIKey(v.Key)
+		k, err := access.ParseAPIKey(v.Key)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,8 @@
 package refund
 
-import "time"
+import (
+	"time"
+)
 
 // RefundRef finds a refund's row.
 type RefundRef struct {

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 
 	"github.com/jackc/pgx/v5"
@@ -13,7 +15,7 @@ import (
 // AcceptGroup is refund.Gate: one transaction for the whole group, one round trip to lock and read, one to write and
 // commit (an Enqueuer that does not fit into a pipeline has its own between them). Nothing in it waits for a lock: what is not obtained is Lost.
 // Errors: refund.ErrUnavailable, refund.ErrCommitUnknown; anything else is a surprise about the group as a whole.
-func (s *Store) AcceptGroup(ctx context.Context, g []refund.Intake) ([]refund.Outcome, error) {
+func (s *Store) AcceptGroup(ctx context.Context, g []intake.Intake) ([]intake.Outcome, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return nil, translate(err)
@@ -28,7 +30,7 @@ func (s *Store) AcceptGroup(ctx context.Context, g []refund.Intake) ([]refund.Ou
 		return nil, translate(err)
 	}
 	fault.Point(fault.DoorRead)
-	plan := refund.DecideGroup(view, g)
+	plan := intake.DecideGroup(view, g)
 	if !plan.Writes() {
 		return plan.Outcomes, translate(tx.Rollback(ctx)) // nothing to keep: the locks go with it
 	}
@@ -80,7 +82,7 @@ func (s *Store) writeGroup(ctx context.Context, conn *pgxpool.Conn, b *pgx.Batch
 }
 
 // writeGroupNoticed is the slower way while notices wait for numbers: those that name a new refund's are entered before COMMIT.
-func (s *Store) writeGroupNoticed(ctx context.Context, tx pgx.Tx, b *pgx.Batch, rs []refund.NewRefund) error {
+func (s *Store) writeGroupNoticed(ctx context.Context, tx pgx.Tx, b *pgx.Batch, rs []intake.NewRefund) error {
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return translate(err)
 	}
@@ -92,7 +94,7 @@ func (s *Store) writeGroupNoticed(ctx context.Context, tx pgx.Tx, b *pgx.Batch, 
 }
 
 // queueGroup queues everything that a plan writes.
-func (s *Store) queueGroup(v refund.View, p refund.Plan) *pgx.Batch {
+func (s *Store) queueGroup(v intake.View, p intake.Plan) *pgx.Batch {
 	b := &pgx.Batch{}
 	queueReceipts(b, v, p.Receipts)
 	queueRebound(b, v, p.Rebound)

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"errors"
 	"testing"
 
@@ -20,7 +22,7 @@ type storedReceipt struct {
 func (w *brutalWorld) judge(t *testing.T) {
 	t.Helper()
 	receipts, refunds := w.storedReceipts(t), w.storedRefunds(t)
-	accepted := map[refund.RefundKey]int{}
+	accepted := map[intake.RefundKey]int{}
 	verdicts, poisoned := map[string]int{}, 0
 	for _, a := range w.told {
 		if a.err != nil {
@@ -30,12 +32,12 @@ func (w *brutalWorld) judge(t *testing.T) {
 			}
 			continue
 		}
-		if a.poison && a.out.Verdict != refund.Refused && a.out.Verdict != refund.Waiting { // said before the database had to take it
+		if a.poison && a.out.Verdict != intake.Refused && a.out.Verdict != intake.Waiting { // said before the database had to take it
 			t.Errorf("poison was %s", a.out.Verdict)
 		}
 		verdicts[tellVerdict(a.out)]++
-		ref := refund.RefundKey{Tenant: a.in.Tenant.ID, RefundID: a.in.Refund.RefundID}
-		if a.out.Verdict == refund.Taken {
+		ref := intake.RefundKey{Tenant: a.in.Tenant.ID, RefundID: a.in.Refund.RefundID}
+		if a.out.Verdict == intake.Taken {
 			accepted[ref]++
 		}
 		if why := wrongAnswer(a, receipts, refunds[ref], w.known.Load()); why != "" {
@@ -59,49 +61,49 @@ func (w *brutalWorld) judge(t *testing.T) {
 }
 
 // wrongAnswer says what does not fit between an answer and the rows.
-func wrongAnswer(a brutalAnswer, receipts map[refund.EventRef]storedReceipt, stored refund.Refund, late bool) string {
-	bound, isBound := receipts[refund.EventRef{Tenant: a.in.Tenant.ID, EventID: a.in.Event}]
+func wrongAnswer(a brutalAnswer, receipts map[intake.EventRef]storedReceipt, stored refund.Refund, late bool) string {
+	bound, isBound := receipts[intake.EventRef{Tenant: a.in.Tenant.ID, EventID: a.in.Event}]
 	same := isBound && bound.digest == a.in.Digest().String()
 	switch a.out.Verdict {
-	case refund.Taken, refund.Replayed:
+	case intake.Taken, intake.Replayed:
 		switch {
 		case a.out.Refund == nil || stored.RID != a.out.Refund.RID || stored.Params != a.in.Refund.Params || a.out.Refund.Params != a.in.Refund.Params:
 			return "it is not the refund that was asked for"
 		case !same || bound.rid != stored.RID:
 			return "its event is bound to something else"
-		case a.out.Verdict == refund.Taken && (bound.outcome != "TAKEN" || a.in.RID != stored.RID):
+		case a.out.Verdict == intake.Taken && (bound.outcome != "TAKEN" || a.in.RID != stored.RID):
 			return "it was not accepted for this caller"
 		}
-	case refund.Conflict:
+	case intake.Conflict:
 		if a.out.Code == refund.CodeKeyReused && (!isBound || same && bound.rid == stored.RID && stored.Params == a.in.Refund.Params) {
 			return "its event is bound to the very same thing"
 		}
 		if a.out.Code == refund.CodeRefundConflict && (stored.RID.IsZero() || stored.Params == a.in.Refund.Params || !same || bound.outcome != "CONFLICT") {
 			return "the stored refund has the same parameters"
 		}
-	case refund.Refused:
+	case intake.Refused:
 		if !same || bound.outcome != "REFUSED" || bound.code != string(a.out.Code) {
 			return "its refusal is not bound"
 		}
-	case refund.Waiting:
+	case intake.Waiting:
 		if a.in.Refund.PaymentID != "pay_late" || !late {
 			return "its payment was known"
 		}
-	case refund.Busy:
+	case intake.Busy:
 		return "nobody held its rows for that long"
 	}
 	return ""
 }
 
-func (w *brutalWorld) storedReceipts(t *testing.T) map[refund.EventRef]storedReceipt {
+func (w *brutalWorld) storedReceipts(t *testing.T) map[intake.EventRef]storedReceipt {
 	t.Helper()
 	rows, err := w.pool.Query(t.Context(), `SELECT tenant_id, consumer, source, event_id, outcome, coalesce(code, ''), coalesce(rid, '00000000-0000-0000-0000-000000000000'), digest FROM receipts`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := map[refund.EventRef]storedReceipt{}
+	out := map[intake.EventRef]storedReceipt{}
 	var (
-		e      refund.EventRef
+		e      intake.EventRef
 		tenant int64
 		r      storedReceipt
 		rid    [16]byte
@@ -118,13 +120,13 @@ func (w *brutalWorld) storedReceipts(t *testing.T) map[refund.EventRef]storedRec
 	return out
 }
 
-func (w *brutalWorld) storedRefunds(t *testing.T) map[refund.RefundKey]refund.Refund {
+func (w *brutalWorld) storedRefunds(t *testing.T) map[intake.RefundKey]refund.Refund {
 	t.Helper()
 	rows, err := w.pool.Query(t.Context(), `SELECT `+refundColumns+` FROM refunds r`+refundSides)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := refund.View{Refunds: map[refund.RefundKey]refund.Refund{}}
+	v := intake.View{Refunds: map[intake.RefundKey]refund.Refund{}}
 	if err := readRefunds(rows, v); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"errors"
 	"fmt"
 	"testing"
@@ -30,7 +32,7 @@ func TestAcceptCommitUnknown(t *testing.T) {
 			b := newBench(t)
 			s, w := b.behindACutter(t)
 			w.arm(c.at)
-			_, err := s.AcceptGroup(t.Context(), []refund.Intake{b.request("e1", "rf_1", "pay_1", 60, inlinePayment(100))})
+			_, err := s.AcceptGroup(t.Context(), []intake.Intake{b.request("e1", "rf_1", "pay_1", 60, inlinePayment(100))})
 			if !errors.Is(err, refund.ErrCommitUnknown) || w.cuts() != 1 {
 				t.Errorf("%v after %d cuts, want ErrCommitUnknown after one", err, w.cuts())
 			}
@@ -56,11 +58,11 @@ func TestDoorAnswersAfterLostCommits(t *testing.T) {
 				b := newBench(t)
 				s, w := b.behindACutter(t)
 				unknown := 0
-				d := refund.NewDoor(refund.DoorConfig{Accepter: s, NewRID: NewRID, CommitUnknown: func() { unknown++ }})
+				d := intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: NewRID, CommitUnknown: func() { unknown++ }})
 				defer d.Stop()
 				b.accept(t, b.request("known", "rf_known", "pay_1", 10, inlinePayment(100)))
 				own := b.request("e1", "rf_1", "pay_1", 60, nil)
-				g := []refund.Intake{own}
+				g := []intake.Intake{own}
 				if !single {
 					g = append(g, b.request("e2", "rf_2", "pay_1", 60, nil), b.request("e3", "rf_known", "pay_1", 10, nil), b.request("e4", "rf_known", "pay_1", 11, nil))
 				}
@@ -69,7 +71,7 @@ func TestDoorAnswersAfterLostCommits(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				wantVerdicts(t, out, []refund.Verdict{refund.Taken, refund.Refused, refund.Replayed, refund.Conflict}[:len(g)]...)
+				wantVerdicts(t, out, []intake.Verdict{intake.Taken, intake.Refused, intake.Replayed, intake.Conflict}[:len(g)]...)
 				if out[0].Refund.RID != own.RID {
 					t.Error("the accepted refund is not the caller's own")
 				}

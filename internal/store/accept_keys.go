@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"slices"
 
 	"github.com/refundry/refundry/internal/refund"
@@ -34,7 +36,7 @@ const (
 	lockReference = "reference" // of no tenant: two tenants may share an account
 )
 
-func (s *Store) keysOf(g []refund.Intake) *groupKeys {
+func (s *Store) keysOf(g []intake.Intake) *groupKeys {
 	k := &groupKeys{items: make([][]int64, len(g))}
 	seen := map[any]bool{}
 	first := func(key any) bool {
@@ -44,7 +46,7 @@ func (s *Store) keysOf(g []refund.Intake) *groupKeys {
 	}
 	for i, in := range g {
 		k.mutex(i, s.advisory(lockEvent, in.Tenant.ID, in.Event.Consumer+"\x00"+in.Event.Source+"\x00"+in.Event.ID), first)
-		if first(refund.EventRef{Tenant: in.Tenant.ID, EventID: in.Event}) {
+		if first(intake.EventRef{Tenant: in.Tenant.ID, EventID: in.Event}) {
 			k.eventTenants = append(k.eventTenants, int64(in.Tenant.ID))
 			k.consumers = append(k.consumers, in.Event.Consumer)
 			k.sources = append(k.sources, in.Event.Source)
@@ -53,8 +55,8 @@ func (s *Store) keysOf(g []refund.Intake) *groupKeys {
 		if c := in.Capture; c != nil {
 			k.mutex(i, s.advisory(lockPayment, in.Tenant.ID, c.PaymentID), first)
 			k.payment(in, "", first)
-			k.mutex(i, s.reference(k.reference(in, refund.PaymentSpec{Account: c.Account, Reference: c.Reference}, first)), first)
-			if first(refund.CaptureRef{PaymentRef: refund.PaymentRef{Tenant: in.Tenant.ID, PaymentID: c.PaymentID}, CaptureID: c.CaptureID}) {
+			k.mutex(i, s.reference(k.reference(in, intake.PaymentSpec{Account: c.Account, Reference: c.Reference}, first)), first)
+			if first(intake.CaptureRef{PaymentRef: intake.PaymentRef{Tenant: in.Tenant.ID, PaymentID: c.PaymentID}, CaptureID: c.CaptureID}) {
 				k.captureTenants = append(k.captureTenants, int64(in.Tenant.ID))
 				k.capturePays = append(k.capturePays, c.PaymentID)
 				k.captureIDs = append(k.captureIDs, c.CaptureID)
@@ -62,7 +64,7 @@ func (s *Store) keysOf(g []refund.Intake) *groupKeys {
 			continue
 		}
 		k.mutex(i, s.advisory(lockRefund, in.Tenant.ID, in.Refund.RefundID), first)
-		if first(refund.RefundKey{Tenant: in.Tenant.ID, RefundID: in.Refund.RefundID}) {
+		if first(intake.RefundKey{Tenant: in.Tenant.ID, RefundID: in.Refund.RefundID}) {
 			k.refundTenants = append(k.refundTenants, int64(in.Tenant.ID))
 			k.refundIDs = append(k.refundIDs, in.Refund.RefundID)
 		}
@@ -81,7 +83,7 @@ func (s *Store) advisory(kind string, t refund.TenantID, id string) int64 {
 }
 
 // reference is the mutex of a channel reference: two payments that claim it at once would else meet in the unique index and wait.
-func (s *Store) reference(at refund.ReferenceRef) int64 {
+func (s *Store) reference(at intake.ReferenceRef) int64 {
 	return s.advisory(lockReference, 0, at.Account+"\x00"+at.Reference)
 }
 
@@ -92,20 +94,20 @@ func (k *groupKeys) mutex(item int, key int64, first func(any) bool) {
 	}
 }
 
-func (k *groupKeys) payment(in refund.Intake, refundID string, first func(any) bool) {
+func (k *groupKeys) payment(in intake.Intake, refundID string, first func(any) bool) {
 	type want struct {
-		refund.PaymentRef
+		intake.PaymentRef
 		refundID string
 	}
-	if first(want{refund.PaymentRef{Tenant: in.Tenant.ID, PaymentID: in.PaymentID()}, refundID}) {
+	if first(want{intake.PaymentRef{Tenant: in.Tenant.ID, PaymentID: in.PaymentID()}, refundID}) {
 		k.payTenants = append(k.payTenants, int64(in.Tenant.ID))
 		k.payIDs = append(k.payIDs, in.PaymentID())
 		k.payRefunds = append(k.payRefunds, refundID)
 	}
 }
 
-func (k *groupKeys) reference(in refund.Intake, s refund.PaymentSpec, first func(any) bool) refund.ReferenceRef {
-	at := refund.ReferenceRef{Account: s.Account, Reference: s.ReferenceFor(in.Tenant, in.PaymentID())}
+func (k *groupKeys) reference(in intake.Intake, s intake.PaymentSpec, first func(any) bool) intake.ReferenceRef {
+	at := intake.ReferenceRef{Account: s.Account, Reference: s.ReferenceFor(in.Tenant, in.PaymentID())}
 	if first(at) {
 		k.accounts = append(k.accounts, at.Account)
 		k.references = append(k.references, at.Reference)

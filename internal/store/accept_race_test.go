@@ -1,26 +1,26 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"fmt"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/refundry/refundry/internal/refund"
 )
 
 // doors opens n doors on the bench's database, each with a store and a pool of its own, like n replicas.
-func (b *testBench) doors(t *testing.T, n int) []*refund.Door {
+func (b *testBench) doors(t *testing.T, n int) []*intake.Door {
 	t.Helper()
-	var out []*refund.Door
+	var out []*intake.Door
 	for range n {
 		s, err := Open(t.Context(), Config{URL: b.url, Accounts: anyAccount{testContract()}, MaxConns: 8})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(s.Close)
-		d := refund.NewDoor(refund.DoorConfig{Accepter: s, NewRID: NewRID, BusyAfter: 20 * time.Second, Patience: 30 * time.Second})
+		d := intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: NewRID, BusyAfter: 20 * time.Second, Patience: 30 * time.Second})
 		t.Cleanup(d.Stop)
 		out = append(out, d)
 	}
@@ -42,7 +42,7 @@ func (c *tally) add(key string) {
 	c.n[key]++
 }
 
-func tellVerdict(o refund.Outcome) string {
+func tellVerdict(o intake.Outcome) string {
 	if o.Code != "" {
 		return string(o.Verdict) + " " + string(o.Code)
 	}
@@ -50,7 +50,7 @@ func tellVerdict(o refund.Outcome) string {
 }
 
 // allAtOnce sends every intake by itself, all at the same moment, over the doors in turn.
-func allAtOnce(t *testing.T, doors []*refund.Door, g []refund.Intake) *tally {
+func allAtOnce(t *testing.T, doors []*intake.Door, g []intake.Intake) *tally {
 	t.Helper()
 	var c tally
 	var wg sync.WaitGroup
@@ -58,7 +58,7 @@ func allAtOnce(t *testing.T, doors []*refund.Door, g []refund.Intake) *tally {
 	for i, in := range g {
 		wg.Go(func() {
 			<-start
-			out, err := doors[i%len(doors)].Accept(context.Background(), []refund.Intake{in})
+			out, err := doors[i%len(doors)].Accept(context.Background(), []intake.Intake{in})
 			if err != nil {
 				t.Errorf("%s: %v", in.Event.ID, err)
 				return
@@ -80,7 +80,7 @@ func (c *tally) want(t *testing.T, want map[string]int) {
 
 func TestIdenticalRequestsAtOnce(t *testing.T) {
 	b := newBench(t)
-	var g []refund.Intake
+	var g []intake.Intake
 	for range 200 {
 		in := b.request("one-key", "rf_1", "pay_1", 60, inlinePayment(100))
 		g = append(g, in)
@@ -95,7 +95,7 @@ func TestIdenticalRequestsAtOnce(t *testing.T) {
 // Half of the callers ask for another amount: one set of parameters wins, every loser is told and recorded.
 func TestOneRefundTwoAmountsAtOnce(t *testing.T) {
 	b := newBench(t)
-	var g []refund.Intake
+	var g []intake.Intake
 	for i := range 200 {
 		g = append(g, b.request(fmt.Sprintf("e%d", i), "rf_1", "pay_1", 50+int64(i%2), inlinePayment(1000)))
 	}
@@ -109,7 +109,7 @@ func TestOneRefundTwoAmountsAtOnce(t *testing.T) {
 func TestHundredRefundsOf60On100(t *testing.T) {
 	b := newBench(t)
 	b.accept(t, b.captured("c1", "pay_1", "cap_1", 100))
-	var g []refund.Intake
+	var g []intake.Intake
 	for i := range 100 {
 		g = append(g, b.request(fmt.Sprintf("e%d", i), fmt.Sprintf("rf_%d", i), "pay_1", 60, nil))
 	}
@@ -128,7 +128,7 @@ func TestHotPayment(t *testing.T) {
 	for w := range callers {
 		wg.Go(func() {
 			for n := 0; n < each; {
-				var g []refund.Intake
+				var g []intake.Intake
 				for range min(1+(7*w+n)%size, each-n) {
 					id := fmt.Sprintf("%d-%d", w, n)
 					g = append(g, b.request("e"+id, "rf_"+id, "hot", 30, nil))
@@ -163,7 +163,7 @@ func TestOverlappingGroups(t *testing.T) {
 	for w := range callers {
 		wg.Go(func() {
 			for r := range rounds {
-				var g []refund.Intake
+				var g []intake.Intake
 				for i := range width {
 					k := i
 					if w%2 == 1 {

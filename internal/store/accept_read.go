@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 
 	"github.com/jackc/pgx/v5"
@@ -48,12 +50,12 @@ JOIN parked k ON k.tenant_id = w.tenant_id AND k.wake_payment = w.payment_id AND
 // readGroup begins the transaction, takes the group's mutexes as far as they are free, and reads everything that the
 // decision needs. The reads are statements of their own, younger than the mutexes: they see what former holders committed.
 // kept says whether any notice waits for a number that does not exist yet.
-func (s *Store) readGroup(ctx context.Context, conn *pgxpool.Conn, g []refund.Intake) (v refund.View, kept bool, tx pgx.Tx, err error) {
+func (s *Store) readGroup(ctx context.Context, conn *pgxpool.Conn, g []intake.Intake) (v intake.View, kept bool, tx pgx.Tx, err error) {
 	k := s.keysOf(g)
-	v = refund.View{Installation: s.identity.installation, Epoch: s.identity.epoch, Account: s.account,
-		Receipts: map[refund.EventRef]refund.Receipt{}, Refunds: map[refund.RefundKey]refund.Refund{},
-		Payments: map[refund.PaymentRef]refund.SeenPayment{}, References: map[refund.ReferenceRef]refund.PaymentRef{},
-		Captures: map[refund.CaptureRef]int64{}, Waiters: map[refund.PaymentRef]bool{}, Parked: map[refund.RID]refund.ParkedState{}}
+	v = intake.View{Installation: s.identity.installation, Epoch: s.identity.epoch, Account: s.account,
+		Receipts: map[intake.EventRef]intake.Receipt{}, Refunds: map[intake.RefundKey]refund.Refund{},
+		Payments: map[intake.PaymentRef]intake.SeenPayment{}, References: map[intake.ReferenceRef]intake.PaymentRef{},
+		Captures: map[intake.CaptureRef]int64{}, Waiters: map[intake.PaymentRef]bool{}, Parked: map[refund.RID]intake.ParkedState{}}
 	got := map[int64]bool{}
 	b := &pgx.Batch{}
 	b.BeginTx(pgx.TxOptions{})
@@ -94,10 +96,10 @@ func (s *Store) account(name string, t refund.TenantID) (refund.Contract, bool, 
 	return s.cfg.Accounts.Account(name, t)
 }
 
-func readReceipts(rows pgx.Rows, v refund.View) error {
+func readReceipts(rows pgx.Rows, v intake.View) error {
 	var (
-		e       refund.EventRef
-		r       refund.Receipt
+		e       intake.EventRef
+		r       intake.Receipt
 		tenant  int64
 		typ     string
 		digest  []byte
@@ -106,7 +108,7 @@ func readReceipts(rows pgx.Rows, v refund.View) error {
 		code    string
 	)
 	_, err := pgx.ForEachRow(rows, []any{&tenant, &e.Consumer, &e.Source, &e.ID, &typ, &digest, &r.Params, &outcome, &rid, &code, &r.RefundID}, func() (err error) {
-		e.Tenant, r.Type, r.Outcome, r.RID, r.Code = refund.TenantID(tenant), refund.EventType(typ), refund.Verdict(outcome), deref(rid), refund.Code(code)
+		e.Tenant, r.Type, r.Outcome, r.RID, r.Code = refund.TenantID(tenant), intake.EventType(typ), intake.Verdict(outcome), deref(rid), refund.Code(code)
 		r.Digest, err = refund.DigestFromBytes(digest)
 		v.Receipts[e] = r
 		return err
@@ -114,80 +116,80 @@ func readReceipts(rows pgx.Rows, v refund.View) error {
 	return err
 }
 
-func readRefunds(rows pgx.Rows, v refund.View) error {
+func readRefunds(rows pgx.Rows, v intake.View) error {
 	defer rows.Close()
 	for rows.Next() {
 		r, err := scanRefund(rows)
 		if err != nil {
 			return err
 		}
-		v.Refunds[refund.RefundKey{Tenant: r.Tenant, RefundID: r.RefundID}] = r
+		v.Refunds[intake.RefundKey{Tenant: r.Tenant, RefundID: r.RefundID}] = r
 	}
 	return rows.Err()
 }
 
 // readPayments: the locked reading comes first and is not overwritten by the second one, which only tells locked from unknown.
-func readPayments(rows pgx.Rows, v refund.View, locked bool) error {
+func readPayments(rows pgx.Rows, v intake.View, locked bool) error {
 	defer rows.Close()
 	for rows.Next() {
 		p, err := scanPayment(rows)
 		if err != nil {
 			return err
 		}
-		ref := refund.PaymentRef{Tenant: p.Tenant, PaymentID: p.PaymentID}
+		ref := intake.PaymentRef{Tenant: p.Tenant, PaymentID: p.PaymentID}
 		if !v.Payments[ref].Locked {
-			v.Payments[ref] = refund.SeenPayment{Payment: p, Locked: locked}
+			v.Payments[ref] = intake.SeenPayment{Payment: p, Locked: locked}
 		}
 	}
 	return rows.Err()
 }
 
-func readReferences(rows pgx.Rows, v refund.View) error {
-	var at refund.ReferenceRef
+func readReferences(rows pgx.Rows, v intake.View) error {
+	var at intake.ReferenceRef
 	var tenant int64
 	var payment string
 	_, err := pgx.ForEachRow(rows, []any{&at.Account, &at.Reference, &tenant, &payment}, func() error {
-		v.References[at] = refund.PaymentRef{Tenant: refund.TenantID(tenant), PaymentID: payment}
+		v.References[at] = intake.PaymentRef{Tenant: refund.TenantID(tenant), PaymentID: payment}
 		return nil
 	})
 	return err
 }
 
-func readWaiters(rows pgx.Rows, v refund.View) error {
+func readWaiters(rows pgx.Rows, v intake.View) error {
 	var tenant int64
 	var payment string
 	_, err := pgx.ForEachRow(rows, []any{&tenant, &payment}, func() error {
-		v.Waiters[refund.PaymentRef{Tenant: refund.TenantID(tenant), PaymentID: payment}] = true
+		v.Waiters[intake.PaymentRef{Tenant: refund.TenantID(tenant), PaymentID: payment}] = true
 		return nil
 	})
 	return err
 }
 
 // parkedOf are the parked rows that a group tries again. Until they are read they count as taken.
-func parkedOf(g []refund.Intake, v refund.View) (tenants []int64, ids [][16]byte) {
+func parkedOf(g []intake.Intake, v intake.View) (tenants []int64, ids [][16]byte) {
 	for _, in := range g {
 		if !in.Parked.IsZero() && v.Parked[in.Parked] == "" {
-			v.Parked[in.Parked] = refund.ParkedTaken
+			v.Parked[in.Parked] = intake.ParkedTaken
 			tenants, ids = append(tenants, int64(in.Tenant.ID)), append(ids, in.Parked)
 		}
 	}
 	return tenants, ids
 }
 
-func readParkedRows(rows pgx.Rows, v refund.View) error {
+func readParkedRows(rows pgx.Rows, v intake.View) error {
 	var id [16]byte
 	var open bool
 	_, err := pgx.ForEachRow(rows, []any{&id, &open}, func() error {
 		if delete(v.Parked, id); !open {
-			v.Parked[id] = refund.ParkedSettled
+			v.Parked[id] = intake.ParkedSettled
 		}
 		return nil
 	})
 	return err
 }
 
-func readCaptures(rows pgx.Rows, v refund.View) error {
-	var at refund.CaptureRef
+func readCaptures(rows pgx.Rows, v intake.View) error {
+	var at intake.CaptureRef
 	var tenant, amount int64
 	_, err := pgx.ForEachRow(rows, []any{&tenant, &at.PaymentID, &at.CaptureID, &amount}, func() error {
 		at.Tenant = refund.TenantID(tenant)

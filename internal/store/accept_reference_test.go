@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"testing"
 
@@ -29,7 +31,7 @@ func (h *haltingEnqueuer) EnqueueTx(ctx context.Context, _ pgx.Tx, _ []refund.Wa
 }
 
 // halted runs a group up to the point between its decision and its writes. goOn lets it finish.
-func (b *testBench) halted(t *testing.T, g ...refund.Intake) (goOn func() []refund.Outcome) {
+func (b *testBench) halted(t *testing.T, g ...intake.Intake) (goOn func() []intake.Outcome) {
 	t.Helper()
 	h := newHaltingEnqueuer()
 	other, err := Open(t.Context(), Config{URL: b.url, Accounts: anyAccount{testContract()}, Enqueuer: h})
@@ -38,7 +40,7 @@ func (b *testBench) halted(t *testing.T, g ...refund.Intake) (goOn func() []refu
 	}
 	t.Cleanup(other.Close)
 	type answer struct {
-		out []refund.Outcome
+		out []intake.Outcome
 		err error
 	}
 	done := make(chan answer, 1)
@@ -51,7 +53,7 @@ func (b *testBench) halted(t *testing.T, g ...refund.Intake) (goOn func() []refu
 	case a := <-done:
 		t.Fatalf("the group ended before its writes: %v %v", a.out, a.err)
 	}
-	return func() []refund.Outcome {
+	return func() []intake.Outcome {
 		t.Helper()
 		close(h.goOn)
 		a := <-done
@@ -67,7 +69,7 @@ func (b *testBench) halted(t *testing.T, g ...refund.Intake) (goOn func() []refu
 func TestReferenceIsTakenUnderAMutex(t *testing.T) {
 	b := newBench(t)
 	two := b.addTenant(t, "two")
-	spec := func() *refund.PaymentSpec {
+	spec := func() *intake.PaymentSpec {
 		s := inlinePayment(100)
 		s.Reference = "ch_1"
 		return s
@@ -76,10 +78,10 @@ func TestReferenceIsTakenUnderAMutex(t *testing.T) {
 	mine := b.request("e2", "rf_2", "pay_2", 60, spec())
 	foreign := b.request("e3", "rf_3", "pay_3", 60, spec())
 	foreign.Tenant = two
-	wantVerdicts(t, b.accept(t, mine, foreign), refund.Lost, refund.Lost)
-	wantVerdicts(t, goOn(), refund.Taken)
+	wantVerdicts(t, b.accept(t, mine, foreign), intake.Lost, intake.Lost)
+	wantVerdicts(t, goOn(), intake.Taken)
 	out := b.accept(t, mine, foreign)
-	wantVerdicts(t, out, refund.Conflict, refund.Conflict)
+	wantVerdicts(t, out, intake.Conflict, intake.Conflict)
 	for _, o := range out {
 		if o.Code != refund.CodePaymentConflict || len(o.Fields) != 1 || o.Fields[0] != "payment.channelReference" {
 			t.Errorf("%s %v, want a conflict about the channel's reference", o.Code, o.Fields)

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"fmt"
 	"slices"
 	"strings"
@@ -36,8 +38,8 @@ func TestGroupEqualsSerialInPostgres(t *testing.T) {
 			for i := range rapid.IntRange(1, 12).Draw(rt, "items") {
 				items = append(items, drawSerialItem(rt, fmt.Sprint(i)))
 			}
-			var a, z []refund.Outcome
-			var g []refund.Intake
+			var a, z []intake.Outcome
+			var g []intake.Intake
 			for _, it := range items {
 				g = append(g, it.in(grouped, n))
 				z = append(z, b.accept(t, it.in(serial, n))...)
@@ -78,29 +80,29 @@ func drawSerialItem(t *rapid.T, label string) serialItem {
 		inline: rapid.Bool().Draw(t, label+" inline"), capture: rapid.IntRange(0, 4).Draw(t, label+" kind") == 0, rid: NewRID()}
 }
 
-func (s serialItem) in(w serialWorld, check int) refund.Intake {
-	in := refund.Intake{Tenant: w.tenants[s.tenant], Event: refund.EventID{Consumer: s.consumer, Source: s.source, ID: s.event}, Actor: "actor:test", Transport: "t", RID: s.rid}
+func (s serialItem) in(w serialWorld, check int) intake.Intake {
+	in := intake.Intake{Tenant: w.tenants[s.tenant], Event: intake.EventID{Consumer: s.consumer, Source: s.source, ID: s.event}, Actor: "actor:test", Transport: "t", RID: s.rid}
 	reference := s.reference
 	if reference != "" {
 		reference = fmt.Sprintf("%s-%s-%d", reference, w.name, check)
 	}
 	if s.capture {
-		in.Type = refund.TypePaymentCaptured
-		in.Capture = &refund.Capture{PaymentID: s.payment, CaptureID: "c-" + s.event, OrderID: s.order, Amount: s.amount, Currency: refund.Currency(s.currency), Account: s.account, Reference: reference}
+		in.Type = intake.TypePaymentCaptured
+		in.Capture = &intake.Capture{PaymentID: s.payment, CaptureID: "c-" + s.event, OrderID: s.order, Amount: s.amount, Currency: refund.Currency(s.currency), Account: s.account, Reference: reference}
 	} else {
-		in.Type = refund.TypeRefundRequested
-		in.Refund = &refund.Request{Params: refund.Params{RefundID: s.refundID, OrderID: s.order, PaymentID: s.payment, Amount: s.amount, Currency: refund.Currency(s.currency)}}
+		in.Type = intake.TypeRefundRequested
+		in.Refund = &intake.Request{Params: refund.Params{RefundID: s.refundID, OrderID: s.order, PaymentID: s.payment, Amount: s.amount, Currency: refund.Currency(s.currency)}}
 		if s.inline {
-			in.Refund.Payment = &refund.PaymentSpec{OrderID: s.order, Amount: s.captured, Currency: refund.Currency(s.currency), Account: s.account, Reference: reference, RefundedElsewhere: s.elsewhere}
+			in.Refund.Payment = &intake.PaymentSpec{OrderID: s.order, Amount: s.captured, Currency: refund.Currency(s.currency), Account: s.account, Reference: reference, RefundedElsewhere: s.elsewhere}
 		}
 	}
 	if s.consumer != "rest" {
-		in.Park = &refund.Park{Position: fmt.Sprintf("%d", in.Digest()) + s.source + s.event, Body: []byte("{}")}
+		in.Park = &intake.Park{Position: fmt.Sprintf("%d", in.Digest()) + s.source + s.event, Body: []byte("{}")}
 	}
 	return in
 }
 
-func tellAccepted(o refund.Outcome) string {
+func tellAccepted(o intake.Outcome) string {
 	told := fmt.Sprintf("%s %s %v replayed=%v %s", o.Verdict, o.Code, o.Fields, o.Replayed, o.Cause)
 	if o.Refund != nil {
 		told += fmt.Sprintf(" %s %s %+v %s", o.Refund.RID, o.Refund.State, o.Refund.Params, o.Refund.Prev)

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"errors"
 	"testing"
@@ -57,17 +59,17 @@ func (b *testBench) addTenant(t *testing.T, code string) refund.Tenant {
 	return refund.Tenant{ID: refund.TenantID(id), Code: code}
 }
 
-func (b *testBench) request(event, refundID, payment string, amount int64, inline *refund.PaymentSpec) refund.Intake {
-	return refund.Intake{Tenant: b.tenant, Event: refund.EventID{Consumer: "rest", Source: "rest", ID: event}, Type: refund.TypeRefundRequested,
-		Refund: &refund.Request{Params: refund.Params{RefundID: refundID, OrderID: "ord_1", PaymentID: payment, Amount: amount, Currency: "USD"}, Payment: inline},
+func (b *testBench) request(event, refundID, payment string, amount int64, inline *intake.PaymentSpec) intake.Intake {
+	return intake.Intake{Tenant: b.tenant, Event: intake.EventID{Consumer: "rest", Source: "rest", ID: event}, Type: intake.TypeRefundRequested,
+		Refund: &intake.Request{Params: refund.Params{RefundID: refundID, OrderID: "ord_1", PaymentID: payment, Amount: amount, Currency: "USD"}, Payment: inline},
 		Actor:  "actor:test", Transport: "t", RID: NewRID()}
 }
 
-func inlinePayment(amount int64) *refund.PaymentSpec {
-	return &refund.PaymentSpec{OrderID: "ord_1", Amount: amount, Currency: "USD", Account: "demo"}
+func inlinePayment(amount int64) *intake.PaymentSpec {
+	return &intake.PaymentSpec{OrderID: "ord_1", Amount: amount, Currency: "USD", Account: "demo"}
 }
 
-func (b *testBench) accept(t *testing.T, g ...refund.Intake) []refund.Outcome {
+func (b *testBench) accept(t *testing.T, g ...intake.Intake) []intake.Outcome {
 	t.Helper()
 	out, err := b.AcceptGroup(t.Context(), g)
 	if err != nil {
@@ -85,7 +87,7 @@ func (b *testBench) count(t *testing.T, sql string, args ...any) int {
 	return n
 }
 
-func wantVerdicts(t *testing.T, out []refund.Outcome, want ...refund.Verdict) {
+func wantVerdicts(t *testing.T, out []intake.Outcome, want ...intake.Verdict) {
 	t.Helper()
 	for i, w := range want {
 		if out[i].Verdict != w {
@@ -105,7 +107,7 @@ func TestAcceptGroupDecidesInOrder(t *testing.T) {
 		b.request("e1", "rf_1", "pay_1", 61, nil),                // the same event, other parameters
 		b.request("e5", "rf_5", "pay_none", 1, nil),
 	)
-	wantVerdicts(t, out, refund.Taken, refund.Refused, refund.Replayed, refund.Replayed, refund.Conflict, refund.Conflict, refund.Waiting)
+	wantVerdicts(t, out, intake.Taken, intake.Refused, intake.Replayed, intake.Replayed, intake.Conflict, intake.Conflict, intake.Waiting)
 	if out[1].Code != refund.CodeAmountExceeds || out[4].Code != refund.CodeRefundConflict || out[5].Code != refund.CodeKeyReused {
 		t.Errorf("codes: %s %s %s", out[1].Code, out[4].Code, out[5].Code)
 	}
@@ -113,7 +115,7 @@ func TestAcceptGroupDecidesInOrder(t *testing.T) {
 		b.request("e2", "rf_2", "pay_1", 60, inlinePayment(100)), // C32: a refusal stays a refusal
 		b.request("e4", "rf_1", "pay_1", 61, nil),
 		b.request("e1", "rf_1", "pay_1", 60, inlinePayment(100)))
-	wantVerdicts(t, again, refund.Refused, refund.Conflict, refund.Replayed)
+	wantVerdicts(t, again, intake.Refused, intake.Conflict, intake.Replayed)
 	if !again[0].Replayed || !again[1].Replayed || len(again[1].Fields) != 1 || again[1].Fields[0] != "amount" {
 		t.Errorf("a stored refusal or conflict must be told again as it was: %+v %+v", again[0], again[1])
 	}

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"testing"
 
 	"github.com/refundry/refundry/internal/refund"
@@ -23,13 +25,13 @@ func wakesOf(jobs []refund.Wakeup) (payments []string) {
 }
 
 // retry brings what is parked for a payment through the door again, as the wake job does.
-func (b *testBench) retry(t *testing.T, payment string, same func(refund.ParkedMessage) refund.Intake) []refund.Outcome {
+func (b *testBench) retry(t *testing.T, payment string, same func(intake.ParkedMessage) intake.Intake) []intake.Outcome {
 	t.Helper()
 	list, err := b.Waiting(t.Context(), b.tenant.ID, payment, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var g []refund.Intake
+	var g []intake.Intake
 	for _, m := range list {
 		in := same(m)
 		in.Parked = m.ID
@@ -56,20 +58,20 @@ func TestRefundBeforeItsPayment(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, jobs := newWaitingBench(t)
 			early := b.event("m1", "rf_1", "pay_1", 60, nil)
-			wantVerdicts(t, b.accept(t, early), refund.Waiting)
+			wantVerdicts(t, b.accept(t, early), intake.Waiting)
 			if got := b.text(t, `SELECT concat_ws(' ', reason, wake_payment, alarm_at - at) FROM parked`); got != "waiting pay_1 00:15:00" {
 				t.Errorf("parked %q", got)
 			}
 			if n := b.count(t, `SELECT count(*) FROM receipts`); n != 0 {
 				t.Errorf("waiting binds no event id, %d receipts", n)
 			}
-			wantVerdicts(t, b.accept(t, early), refund.Waiting) // redelivered: one row
+			wantVerdicts(t, b.accept(t, early), intake.Waiting) // redelivered: one row
 			jobs.take()
 			make(t, b)
 			if got := wakesOf(jobs.take()); len(got) != 1 || got[0] != "pay_1" {
 				t.Fatalf("wake jobs %v, want one for pay_1", got)
 			}
-			wantVerdicts(t, b.retry(t, "pay_1", func(refund.ParkedMessage) refund.Intake { return early }), refund.Taken)
+			wantVerdicts(t, b.retry(t, "pay_1", func(intake.ParkedMessage) intake.Intake { return early }), intake.Taken)
 			if got := b.text(t, `SELECT concat_ws(' ', done_how, done_at IS NOT NULL, tries) FROM parked`); got != "accepted t 3" {
 				t.Errorf("settled as %q", got)
 			}
@@ -81,7 +83,7 @@ func TestRefundBeforeItsPayment(t *testing.T) {
 func TestWaitingOnRESTParksNothing(t *testing.T) {
 	b, _ := newWaitingBench(t)
 	out := b.accept(t, b.request("e1", "rf_1", "pay_1", 60, nil))
-	wantVerdicts(t, out, refund.Waiting)
+	wantVerdicts(t, out, intake.Waiting)
 	if out[0].Code != refund.CodePaymentUnknown || b.count(t, `SELECT count(*) FROM parked`)+b.count(t, `SELECT count(*) FROM receipts`) != 0 {
 		t.Errorf("%s, and the database keeps nothing", out[0].Code)
 	}
@@ -91,11 +93,11 @@ func TestWaitingOnRESTParksNothing(t *testing.T) {
 func TestWaitingAndItsPaymentInOneGroup(t *testing.T) {
 	b, jobs := newWaitingBench(t)
 	early := b.event("m1", "rf_1", "pay_1", 60, nil)
-	wantVerdicts(t, b.accept(t, early, b.captured("c1", "pay_1", "cap_1", 100)), refund.Waiting, refund.Taken)
+	wantVerdicts(t, b.accept(t, early, b.captured("c1", "pay_1", "cap_1", 100)), intake.Waiting, intake.Taken)
 	if got := wakesOf(jobs.take()); len(got) != 1 {
 		t.Fatalf("wake jobs %v, want one", got)
 	}
-	wantVerdicts(t, b.retry(t, "pay_1", func(refund.ParkedMessage) refund.Intake { return early }), refund.Taken)
+	wantVerdicts(t, b.retry(t, "pay_1", func(intake.ParkedMessage) intake.Intake { return early }), intake.Taken)
 }
 
 // The payment commits after a group has found it unknown and before that group has parked: nobody saw a waiter, so no job
@@ -105,11 +107,11 @@ func TestPaymentKnownBetweenUnknownAndParking(t *testing.T) {
 	early := b.event("m1", "rf_1", "pay_1", 60, nil)
 	other := b.request("e2", "rf_2", "pay_2", 1, inlinePayment(100)) // gives the halted group a job to stop at
 	goOn := b.halted(t, early, other)
-	wantVerdicts(t, b.accept(t, b.captured("c1", "pay_1", "cap_1", 100)), refund.Taken)
+	wantVerdicts(t, b.accept(t, b.captured("c1", "pay_1", "cap_1", 100)), intake.Taken)
 	if got := wakesOf(jobs.take()); len(got) != 0 {
 		t.Fatalf("wake jobs %v, but nobody was parked yet", got)
 	}
-	wantVerdicts(t, goOn(), refund.Waiting, refund.Taken)
+	wantVerdicts(t, goOn(), intake.Waiting, intake.Taken)
 	swept, err := b.Sweep(t.Context(), 100)
 	if err != nil || swept.Payments != 1 {
 		t.Fatalf("swept %+v, %v, want one payment woken", swept, err)
@@ -117,7 +119,7 @@ func TestPaymentKnownBetweenUnknownAndParking(t *testing.T) {
 	if got := wakesOf(jobs.take()); len(got) != 1 || got[0] != "pay_1" {
 		t.Fatalf("wake jobs %v, want one for pay_1", got)
 	}
-	wantVerdicts(t, b.retry(t, "pay_1", func(refund.ParkedMessage) refund.Intake { return early }), refund.Taken)
+	wantVerdicts(t, b.retry(t, "pay_1", func(intake.ParkedMessage) intake.Intake { return early }), intake.Taken)
 	b.wantNoViolations(t)
 }
 
@@ -127,7 +129,7 @@ func TestWaitingEndsInARefusal(t *testing.T) {
 	early := b.event("m1", "rf_1", "pay_1", 600, nil)
 	b.accept(t, early)
 	b.accept(t, b.captured("c1", "pay_1", "cap_1", 100))
-	wantVerdicts(t, b.retry(t, "pay_1", func(refund.ParkedMessage) refund.Intake { return early }), refund.Refused)
+	wantVerdicts(t, b.retry(t, "pay_1", func(intake.ParkedMessage) intake.Intake { return early }), intake.Refused)
 	if got := b.text(t, `SELECT concat_ws(' ', reason, coalesce(wake_payment, 'none'), done_at IS NULL, tries) FROM parked`); got != "amount-exceeds-refundable none t 2" {
 		t.Errorf("parked %q", got)
 	}
@@ -140,12 +142,12 @@ func TestPoisonedPlaceMayWait(t *testing.T) {
 	if err := b.ParkUndecodable(t.Context(), b.tenant.ID, early.Event, "malformed-json", *early.Park); err != nil {
 		t.Fatal(err)
 	}
-	wantVerdicts(t, b.accept(t, early), refund.Waiting)
+	wantVerdicts(t, b.accept(t, early), intake.Waiting)
 	b.accept(t, b.captured("c1", "pay_1", "cap_1", 100))
 	if got := wakesOf(jobs.take()); len(got) != 1 {
 		t.Fatalf("wake jobs %v, want one", got)
 	}
-	wantVerdicts(t, b.retry(t, "pay_1", func(refund.ParkedMessage) refund.Intake { return early }), refund.Taken)
+	wantVerdicts(t, b.retry(t, "pay_1", func(intake.ParkedMessage) intake.Intake { return early }), intake.Taken)
 }
 
 // An inline payment that another group is about to make is not "unknown": its mutex is held.
@@ -153,7 +155,7 @@ func TestInlinePaymentUnderWayIsLostNotUnknown(t *testing.T) {
 	b, _ := newWaitingBench(t)
 	goOn := b.halted(t, b.request("e1", "rf_1", "pay_1", 60, inlinePayment(100)))
 	second := b.request("e2", "rf_2", "pay_1", 60, inlinePayment(100))
-	wantVerdicts(t, b.accept(t, second), refund.Lost)
-	wantVerdicts(t, goOn(), refund.Taken)
-	wantVerdicts(t, b.accept(t, second), refund.Refused)
+	wantVerdicts(t, b.accept(t, second), intake.Lost)
+	wantVerdicts(t, goOn(), intake.Taken)
+	wantVerdicts(t, b.accept(t, second), intake.Refused)
 }

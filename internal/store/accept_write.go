@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"encoding/json"
 	"strings"
 	"time"
@@ -59,7 +61,7 @@ WHERE x.tenant_id = u.t AND x.consumer = u.c AND x.source = u.s AND x.event_id =
 	sqlUnparkStay = `UPDATE parked SET reason = $3, wake_payment = $4, alarm_at = coalesce(alarm_at, $5), tries = tries + 1 WHERE tenant_id = $1 AND parked_id = $2 AND done_at IS NULL`
 )
 
-func queueReceipts(b *pgx.Batch, v refund.View, rs []refund.NewReceipt) {
+func queueReceipts(b *pgx.Batch, v intake.View, rs []intake.NewReceipt) {
 	if len(rs) == 0 {
 		return
 	}
@@ -78,7 +80,7 @@ func queueReceipts(b *pgx.Batch, v refund.View, rs []refund.NewReceipt) {
 }
 
 // queueRebound changes refusals that were decided anew, under the event's mutex: the only change that a receipt ever sees.
-func queueRebound(b *pgx.Batch, v refund.View, rs []refund.NewReceipt) {
+func queueRebound(b *pgx.Batch, v intake.View, rs []intake.NewReceipt) {
 	if len(rs) == 0 {
 		return
 	}
@@ -92,7 +94,7 @@ func queueRebound(b *pgx.Batch, v refund.View, rs []refund.NewReceipt) {
 	b.Queue(sqlRebindReceipts, tenants, cs, ss, es, os, rids, cos, trs, v.Now)
 }
 
-func queuePayments(b *pgx.Batch, p refund.Plan) {
+func queuePayments(b *pgx.Batch, p intake.Plan) {
 	for _, n := range p.Payments {
 		b.Queue(sqlInsertPayment, int64(n.Tenant), n.PaymentID, n.OrderID, n.Account, n.Reference, string(n.Currency), n.Exponent, string(n.KnownBy), n.Version,
 			n.Captured, n.Reserved, n.RefundedElsewhere, n.Excess, n.Refunds, uuidOrNull(n.LastRID), null(n.WindowEndsAt), n.CreatedAt, null(n.PaidAt))
@@ -125,7 +127,7 @@ func queueTouched(b *pgx.Batch, ps []refund.Payment) {
 }
 
 // queueRefunds inserts keys, refunds, first dispatches and first journal rows. The hash chain starts from zeros.
-func queueRefunds(b *pgx.Batch, v refund.View, rs []refund.NewRefund) {
+func queueRefunds(b *pgx.Batch, v intake.View, rs []intake.NewRefund) {
 	if len(rs) == 0 {
 		return
 	}
@@ -152,7 +154,7 @@ type refundArrays struct {
 	order                                                            []int
 }
 
-func (c *refundArrays) add(i int, r refund.NewRefund, now time.Time) {
+func (c *refundArrays) add(i int, r intake.NewRefund, now time.Time) {
 	digest := r.Entry.Digest()
 	head := refund.JournalHash([32]byte{}, r.RID, 1, now, digest)
 	c.tenants, c.rids, c.ids = append(c.tenants, int64(r.Tenant)), append(c.rids, r.RID), append(c.ids, r.RefundID)
@@ -178,20 +180,20 @@ func metadataText(m map[string]string) string {
 	return string(text)
 }
 
-func queueCaptures(b *pgx.Batch, v refund.View, cs []refund.NewCapture) {
+func queueCaptures(b *pgx.Batch, v intake.View, cs []intake.NewCapture) {
 	for _, c := range cs {
 		b.Queue(sqlInsertCapture, int64(c.Tenant), c.PaymentID, c.CaptureID, c.Amount, v.Now)
 	}
 }
 
-func queueConflicts(b *pgx.Batch, v refund.View, cs []refund.ConflictRow, id func() refund.RID) {
+func queueConflicts(b *pgx.Batch, v intake.View, cs []intake.ConflictRow, id func() refund.RID) {
 	for _, c := range cs {
 		b.Queue(sqlConflict, int64(c.Tenant), [16]byte(id()), string(c.Kind), c.Consumer, null(c.Source), null(c.ID), null(c.RefundID), null(c.PaymentID),
 			uuidOrNull(c.RID), c.GotDigest[:], c.Got, append([]string{}, c.Fields...), null(c.Transport), v.Now)
 	}
 }
 
-func queueParked(b *pgx.Batch, v refund.View, p refund.Plan, id func() refund.RID) {
+func queueParked(b *pgx.Batch, v intake.View, p intake.Plan, id func() refund.RID) {
 	for _, k := range p.Parked {
 		b.Queue(sqlPark, int64(k.Tenant), [16]byte(id()), k.Consumer, null(k.Source), null(k.ID), storable(k.Position), storableHeaders(k.Headers), k.Body, k.Reason,
 			null(k.WakePayment), null(k.AlarmAt), v.Now)

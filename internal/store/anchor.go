@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/audit"
+
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -129,14 +131,14 @@ func (a *Anchorer) next(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, translate(err)
 	}
-	h := refund.NewAnchorHash(hash32(prev))
+	h := audit.NewAnchorHash(hash32(prev))
 	last, err := hashRows(ctx, tx, h, upto, top, a.cfg.MaxRows)
 	if err != nil || h.Rows() == 0 {
 		return false, translate(err)
 	}
 	more = h.Rows() == int64(a.cfg.MaxRows)
 	sum := h.Sum(last)
-	if _, err := tx.Exec(ctx, insertAnchorSQL, last, h.Rows(), sum[:], a.sign(refund.AnchorStatement(a.installation, last, h.Rows(), sum))); err != nil {
+	if _, err := tx.Exec(ctx, insertAnchorSQL, last, h.Rows(), sum[:], a.sign(audit.AnchorStatement(a.installation, last, h.Rows(), sum))); err != nil {
 		return false, translate(err)
 	}
 	fault.Point(fault.AnchorWritten)
@@ -180,13 +182,13 @@ func fence(ctx context.Context, q querier, patience time.Duration) (top int64, e
 }
 
 // hashRows adds the rows behind from and up to to, at most limit, and gives the last one's position.
-func hashRows(ctx context.Context, q querier, h *refund.AnchorHash, from, to int64, limit int) (last int64, err error) {
+func hashRows(ctx context.Context, q querier, h *audit.AnchorHash, from, to int64, limit int) (last int64, err error) {
 	rows, err := q.Query(ctx, anchorRowsSQL, from, to, limit)
 	if err != nil {
 		return from, err
 	}
 	last = from
-	var r refund.AnchorRow
+	var r audit.AnchorRow
 	var tenant int64
 	var rid [16]byte
 	var hash []byte
@@ -257,7 +259,7 @@ func (a *Anchorer) copyToFile(ctx context.Context) error {
 	switch {
 	case kept == have.upto():
 	case epoch > have.epoch:
-		lines = append(lines, anchorLine{Installation: a.installation, Epoch: epoch, KeptUpTo: &kept, Signature: a.sign(refund.AnchorEpochStatement(a.installation, epoch, kept)), At: time.Now().UTC()})
+		lines = append(lines, anchorLine{Installation: a.installation, Epoch: epoch, KeptUpTo: &kept, Signature: a.sign(audit.AnchorEpochStatement(a.installation, epoch, kept)), At: time.Now().UTC()})
 		have.keep(epoch, kept)
 	default:
 		return fmt.Errorf("store: %s has anchors behind position %d that the database does not have: it was restored or changed", a.cfg.File, kept)

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/audit"
+
 	"bytes"
 	"context"
 	"crypto/ed25519"
@@ -84,7 +86,7 @@ func (f *flow) chained(t *testing.T, conn *pgx.Conn, id string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (refund.StoredEntry, error) {
+	entries, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (audit.StoredEntry, error) {
 		_, e, err := scanEntry(row)
 		return e, err
 	})

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +28,7 @@ const (
 type brutalWorld struct {
 	*testBench
 	tenants []refund.Tenant
-	doors   []*refund.Door
+	doors   []*intake.Door
 	known   atomic.Bool // the late payment has been told
 
 	mu   sync.Mutex
@@ -34,8 +36,8 @@ type brutalWorld struct {
 }
 
 type brutalAnswer struct {
-	in     refund.Intake
-	out    refund.Outcome
+	in     intake.Intake
+	out    intake.Outcome
 	err    error
 	poison bool
 }
@@ -75,7 +77,7 @@ func newBrutalWorld(t *testing.T) *brutalWorld {
 			if p%8 == 7 {
 				continue // comes inline
 			}
-			spec := refund.PaymentSpec{OrderID: "ord_1", Amount: brutalCaptured, Currency: "USD", Account: "demo"}
+			spec := intake.PaymentSpec{OrderID: "ord_1", Amount: brutalCaptured, Currency: "USD", Account: "demo"}
 			if _, _, err := w.PutPayment(t.Context(), tenant, fmt.Sprintf("pay_%d", p), spec, "actor:test"); err != nil {
 				t.Fatal(err)
 			}
@@ -95,7 +97,7 @@ func (w *brutalWorld) caller(t *testing.T, c int, done *atomic.Int64) {
 		if c%4 == 0 {
 			size = min(1+rnd.IntN(12), brutalIntakes-n)
 		}
-		var g []refund.Intake
+		var g []intake.Intake
 		for range size {
 			g = append(g, w.intake(rnd))
 		}
@@ -120,15 +122,15 @@ func (w *brutalWorld) tellLatePayment(t *testing.T) {
 	for _, tenant := range w.tenants {
 		in := w.captured("late", "pay_late", "cap_1", brutalCaptured)
 		in.Tenant = tenant
-		out, err := w.doors[0].Accept(context.Background(), []refund.Intake{in})
-		if err != nil || out[0].Verdict != refund.Taken {
+		out, err := w.doors[0].Accept(context.Background(), []intake.Intake{in})
+		if err != nil || out[0].Verdict != intake.Taken {
 			t.Errorf("the late payment: %v %v", out, err)
 		}
 	}
 }
 
 // intake draws one of few refunds. Everything about it follows from its number, except what makes it a conflict.
-func (w *brutalWorld) intake(rnd *rand.Rand) refund.Intake {
+func (w *brutalWorld) intake(rnd *rand.Rand) intake.Intake {
 	k := rnd.IntN(brutalRefunds)
 	payment := k % brutalPayments
 	in := w.request(fmt.Sprintf("e%d-%d", k, rnd.IntN(3)), fmt.Sprintf("rf_%d", k), fmt.Sprintf("pay_%d", payment), 10+int64(k%70), nil)
@@ -141,7 +143,7 @@ func (w *brutalWorld) intake(rnd *rand.Rand) refund.Intake {
 	}
 	if rnd.IntN(3) == 0 {
 		in.Event.Consumer, in.Event.Source = "orders", "shop"
-		in.Park = &refund.Park{Position: fmt.Sprintf("orders/%d", rnd.Int64()), Body: []byte("{}")}
+		in.Park = &intake.Park{Position: fmt.Sprintf("orders/%d", rnd.Int64()), Body: []byte("{}")}
 	}
 	switch rnd.IntN(20) {
 	case 0:

@@ -1,6 +1,10 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
+	"github.com/refundry/refundry/internal/access"
+
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
@@ -19,10 +23,10 @@ type (
 )
 
 // through is a group that goes through the door.
-func through(name string, group func(l *cutLane, id string) []refund.Intake, want ...refund.Verdict) cutKind {
+func through(name string, group func(l *cutLane, id string) []intake.Intake, want ...intake.Verdict) cutKind {
 	return cutKind{name: name, prepare: func(l *cutLane, id string) (operation, look) {
 		g := group(l, id)
-		var out []refund.Outcome
+		var out []intake.Outcome
 		return func() (err error) {
 				out, err = l.door.Accept(l.t.Context(), g)
 				return err
@@ -34,22 +38,22 @@ func through(name string, group func(l *cutLane, id string) []refund.Intake, wan
 
 func doorKinds() []cutKind {
 	return []cutKind{
-		through("a new refund", func(l *cutLane, id string) []refund.Intake {
-			return []refund.Intake{l.request("e"+id, id, "p"+id, 60, inlinePayment(100))}
-		}, refund.Taken),
-		through("a group of everything", func(l *cutLane, id string) []refund.Intake {
-			return []refund.Intake{l.request("e1"+id, id, "p"+id, 60, inlinePayment(100)), l.event("e2"+id, id, "p"+id, 61, nil),
+		through("a new refund", func(l *cutLane, id string) []intake.Intake {
+			return []intake.Intake{l.request("e"+id, id, "p"+id, 60, inlinePayment(100))}
+		}, intake.Taken),
+		through("a group of everything", func(l *cutLane, id string) []intake.Intake {
+			return []intake.Intake{l.request("e1"+id, id, "p"+id, 60, inlinePayment(100)), l.event("e2"+id, id, "p"+id, 61, nil),
 				l.event("e3"+id, id+"_2", "p"+id, 60, nil), l.event("e4"+id, id+"_3", "unknown"+id, 60, nil), l.request("e1"+id, id, "p"+id, 60, nil)}
-		}, refund.Taken, refund.Conflict, refund.Refused, refund.Waiting, refund.Replayed),
+		}, intake.Taken, intake.Conflict, intake.Refused, intake.Waiting, intake.Replayed),
 		{name: "a capture", prepare: func(l *cutLane, id string) (operation, look) { // which has no id of ours: its repeat is a replay
-			g := []refund.Intake{l.captured("e"+id, "p"+id, "c1", 100)}
+			g := []intake.Intake{l.captured("e"+id, "p"+id, "c1", 100)}
 			return func() error { _, err := l.door.Accept(l.t.Context(), g); return err }, func() {
 				l.wantCount("captured once", 1, `SELECT count(*) FROM payments WHERE payment_id = $1 AND captured = 100`, "p"+id)
 			}
 		}},
 		{name: "an unreadable message", prepare: func(l *cutLane, id string) (operation, look) {
 			return func() error {
-					return l.cut.ParkUndecodable(l.t.Context(), l.tenant.ID, refund.EventID{Consumer: "orders"}, "undecodable", refund.Park{Position: "poison/" + id, Body: []byte("?")})
+					return l.cut.ParkUndecodable(l.t.Context(), l.tenant.ID, intake.EventID{Consumer: "orders"}, "undecodable", intake.Park{Position: "poison/" + id, Body: []byte("?")})
 				}, func() {
 					l.wantCount("one parked message", 1, `SELECT count(*) FROM parked WHERE position = $1`, "poison/"+id)
 				}
@@ -76,15 +80,15 @@ func doorKinds() []cutKind {
 			}, func() {}
 		}},
 		{name: "a tenant", alone: sqlAddTenant, prepare: func(l *cutLane, id string) (operation, look) {
-			return func() error { _, err := l.cut.AddTenant(l.t.Context(), "t-"+id, refund.ModeTest); return err },
+			return func() error { _, err := l.cut.AddTenant(l.t.Context(), "t-"+id, access.ModeTest); return err },
 				func() { l.wantCount("the tenant", 1, `SELECT count(*) FROM tenants WHERE code = $1`, "t-"+id) }
 		}},
 		{name: "a key", once: true, prepare: func(l *cutLane, id string) (operation, look) {
-			row, err := l.AddTenant(l.t.Context(), "k-"+id, refund.ModeTest)
+			row, err := l.AddTenant(l.t.Context(), "k-"+id, access.ModeTest)
 			if err != nil {
 				l.t.Fatal(err)
 			}
-			key, err := refund.NewAPIKey(rand.Reader, row.Mode)
+			key, err := access.NewAPIKey(rand.Reader, row.Mode)
 			if err != nil {
 				l.t.Fatal(err)
 			}
@@ -313,12 +317,12 @@ func peopleKinds() []cutKind {
 		}},
 		{name: "a new refund that a notice waits for", prepare: func(l *cutLane, id string) (operation, look) {
 			l.keep(id, refund.DispatchNumber(l.text(l.t, `SELECT installation_id FROM installation`), l.tenant.Code, id, 1))
-			var out []refund.Outcome
+			var out []intake.Outcome
 			return func() (err error) {
-					out, err = l.door.Accept(l.t.Context(), []refund.Intake{l.request("e"+id, id, "p"+id, 100, inlinePayment(100))})
+					out, err = l.door.Accept(l.t.Context(), []intake.Intake{l.request("e"+id, id, "p"+id, 100, inlinePayment(100))})
 					return err
 				}, func() {
-					wantVerdicts(l.t, out, refund.Taken)
+					wantVerdicts(l.t, out, intake.Taken)
 					l.wantCount("the notice has its refund", 1, `SELECT count(*) FROM notices WHERE body = $1 AND rid IS NOT NULL`, []byte(id))
 				}
 		}},

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"errors"
 	"flag"
 	"fmt"
@@ -20,7 +22,7 @@ type cutLane struct {
 	t      *testing.T
 	cut    *Store
 	cutter *wireCutter
-	door   *refund.Door
+	door   *intake.Door
 	n      int
 }
 
@@ -84,7 +86,7 @@ func newCutLane(t *testing.T) *cutLane {
 	})
 	w, url := newWireCutter(t, c.url)
 	l := &cutLane{court: c, t: t, cut: c.openSecond(t, url), cutter: w}
-	l.door = refund.NewDoor(refund.DoorConfig{Accepter: l.cut, NewRID: NewRID})
+	l.door = intake.NewDoor(intake.DoorConfig{Accepter: l.cut, NewRID: NewRID})
 	t.Cleanup(l.door.Stop)
 	return l
 }

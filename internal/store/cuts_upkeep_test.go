@@ -1,6 +1,10 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
+	"github.com/refundry/refundry/internal/access"
+
 	"crypto/rand"
 	"fmt"
 	"time"
@@ -41,8 +45,8 @@ func upkeepKinds() []cutKind {
 			}
 		}},
 		{name: "deliveries", alone: sqlTrace, once: true, prepare: func(l *cutLane, id string) (operation, look) {
-			d := refund.Delivery{Tenant: l.tenant.ID, Event: refund.EventID{Consumer: "orders", Source: "/s", ID: id}, Transport: "nats:" + id, Outcome: "TAKEN"}
-			return func() error { return l.cut.Trace(l.t.Context(), []refund.Delivery{d, d}) }, func() {
+			d := intake.Delivery{Tenant: l.tenant.ID, Event: intake.EventID{Consumer: "orders", Source: "/s", ID: id}, Transport: "nats:" + id, Outcome: "TAKEN"}
+			return func() error { return l.cut.Trace(l.t.Context(), []intake.Delivery{d, d}) }, func() {
 				if n := l.count(l.t, `SELECT count(*) FROM deliveries WHERE event_id = $1`, id); n != 0 && n != 2 {
 					l.t.Errorf("%d of two deliveries", n)
 				}
@@ -55,11 +59,11 @@ func upkeepKinds() []cutKind {
 			}
 		}},
 		{name: "the end of a key", alone: sqlRevokeKey, prepare: func(l *cutLane, id string) (operation, look) {
-			row, err := l.AddTenant(l.t.Context(), "rev-"+id, refund.ModeTest)
+			row, err := l.AddTenant(l.t.Context(), "rev-"+id, access.ModeTest)
 			if err != nil {
 				l.t.Fatal(err)
 			}
-			key, err := refund.NewAPIKey(rand.Reader, row.Mode)
+			key, err := access.NewAPIKey(rand.Reader, row.Mode)
 			if err != nil {
 				l.t.Fatal(err)
 			}

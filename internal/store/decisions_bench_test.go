@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"errors"
 	"testing"
 	"time"
@@ -46,7 +48,7 @@ func (c *court) pair(t *testing.T, payment string, captured, first, second int64
 	t.Helper()
 	out := c.accept(t, c.request("e_"+payment+"_1", payment+"_1", payment, first, inlinePayment(captured)),
 		c.request("e_"+payment+"_2", payment+"_2", payment, second, inlinePayment(captured)))
-	wantVerdicts(t, out, refund.Taken, refund.Taken)
+	wantVerdicts(t, out, intake.Taken, intake.Taken)
 	c.jobs.take()
 	return out[0].Refund.RefundRef, out[1].Refund.RefundRef
 }

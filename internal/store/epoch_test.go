@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"errors"
 	"sync"
@@ -205,7 +207,7 @@ func TestEpochMarksWhatComesAgain(t *testing.T) {
 			default:
 			}
 			id := "come_" + string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + string(rune('a'+i/676))
-			if _, err := f.AcceptGroup(t.Context(), []refund.Intake{f.request("ev_"+id, id, "pay_"+id, 100, inlinePayment(1000))}); err != nil {
+			if _, err := f.AcceptGroup(t.Context(), []intake.Intake{f.request("ev_"+id, id, "pay_"+id, 100, inlinePayment(1000))}); err != nil {
 				t.Error(err)
 				return
 			}

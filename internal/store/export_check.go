@@ -1,6 +1,10 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
+	"github.com/refundry/refundry/internal/refund/audit"
+
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -38,7 +42,7 @@ type evidenceCheck struct {
 	receipts  []evReceipt
 	contracts map[int]refund.Contract
 	created   time.Time
-	papers    refund.ReviewRecords
+	papers    audit.ReviewRecords
 	decisions []refund.Decision // of the payment's own cases
 }
 
@@ -59,9 +63,9 @@ func CheckEvidence(raw []byte, samples int) (VerifyReport, error) {
 	if err := c.read(); err != nil {
 		return VerifyReport{}, err
 	}
-	f := refund.NewAuditor(func(f refund.Finding) { c.found(f.Promise, f.Check, "%s", f.What) }).Fold(c.r.RID)
+	f := audit.NewAuditor(func(f audit.Finding) { c.found(f.Promise, f.Check, "%s", f.What) }).Fold(c.r.RID)
 	for _, e := range c.journal {
-		f.Add(refund.StoredEntry{Seq: e.Seq, Pos: e.Pos, At: e.At, Digest: hash32(e.Digest), Hash: hash32(e.Hash),
+		f.Add(audit.StoredEntry{Seq: e.Seq, Pos: e.Pos, At: e.At, Digest: hash32(e.Digest), Hash: hash32(e.Hash),
 			Entry: refund.Entry{Kind: e.Kind, From: refund.State(e.From), To: refund.State(e.To), Generation: e.Generation, Source: e.Source, Actor: e.Actor,
 				FactKey: deref(e.FactKey), Data: e.Data}})
 	}
@@ -106,7 +110,7 @@ func (c *evidenceCheck) read() error {
 	dead := map[int]bool{}
 	for _, d := range deaths {
 		dead[d.No] = true
-		c.papers.Retirements = append(c.papers.Retirements, refund.StoredRetirement{No: d.No, ByDecision: d.Decision != nil, At: d.At})
+		c.papers.Retirements = append(c.papers.Retirements, audit.StoredRetirement{No: d.No, ByDecision: d.Decision != nil, At: d.At})
 	}
 	for _, d := range dispatches {
 		c.r.Dispatches = append(c.r.Dispatches, refund.Dispatch{Ordinal: d.No, Number: d.Number, KeyExpiresAt: deref(d.KeyExpiresAt), AbsenceCountsFrom: deref(d.AbsenceCountsFrom),
@@ -214,10 +218,10 @@ func (c *evidenceCheck) posted(e refund.Effect) {
 func (c *evidenceCheck) intake() {
 	accepted := 0
 	for _, x := range c.receipts {
-		if x.Outcome != string(refund.Taken) && x.Outcome != string(refund.Replayed) {
+		if x.Outcome != string(intake.Taken) && x.Outcome != string(intake.Replayed) {
 			continue
 		}
-		if x.Outcome == string(refund.Taken) {
+		if x.Outcome == string(intake.Taken) {
 			accepted++
 		}
 		if !bytes.Equal(x.Digest, c.r.Digest.Bytes()) {

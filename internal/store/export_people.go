@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/audit"
+
 	"encoding/json"
 
 	"github.com/refundry/refundry/internal/refund"
@@ -16,7 +18,7 @@ func (c *evidenceCheck) people(cases []evCase, decisions []evDecision, actors []
 	for _, k := range cases {
 		ofPayment[k.ID] = k.RID == nil
 		if k.RID != nil {
-			c.papers.Cases = append(c.papers.Cases, refund.StoredCase{ID: k.ID, OpenedAt: k.OpenedAt, ClosedAt: deref(k.ClosedAt)})
+			c.papers.Cases = append(c.papers.Cases, audit.StoredCase{ID: k.ID, OpenedAt: k.OpenedAt, ClosedAt: deref(k.ClosedAt)})
 		}
 	}
 	for _, x := range decisions {

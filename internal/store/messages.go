@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"slices"
 	"time"
@@ -45,7 +47,7 @@ WHERE d.tenant_id = $1 AND d.consumer = $2 AND d.event_id = $3 AND ($4 = '' OR d
 
 // ListMessages gives a page of the messages that bridges brought for a tenant, the one with the latest delivery first, without
 // their deliveries. Errors: refund.ErrUnavailable.
-func (s *Store) ListMessages(ctx context.Context, tenant refund.TenantID, q refund.MessageQuery) ([]refund.Message, error) {
+func (s *Store) ListMessages(ctx context.Context, tenant refund.TenantID, q intake.MessageQuery) ([]intake.Message, error) {
 	rows, err := s.pool.Query(ctx, sqlMessages, int64(tenant), q.Consumer, q.Outcome, uuidOrNull(q.Before), q.RefundID, max(1, q.Limit))
 	if err != nil {
 		return nil, translate(err)
@@ -54,8 +56,8 @@ func (s *Store) ListMessages(ctx context.Context, tenant refund.TenantID, q refu
 	return out, translate(err)
 }
 
-func scanMessage(row pgx.CollectableRow) (refund.Message, error) {
-	var m refund.Message
+func scanMessage(row pgx.CollectableRow) (intake.Message, error) {
+	var m intake.Message
 	var last [16]byte
 	var batch *[16]byte
 	var at *time.Time
@@ -64,7 +66,7 @@ func scanMessage(row pgx.CollectableRow) (refund.Message, error) {
 		&at, &typ, &outcome, &code, &transport)
 	m.LastDelivery, m.ReplayBatch = last, deref(batch)
 	if at != nil {
-		m.Decision = &refund.MessageDecision{At: *at, Type: refund.EventType(deref(typ)), Outcome: refund.Verdict(deref(outcome)),
+		m.Decision = &intake.MessageDecision{At: *at, Type: intake.EventType(deref(typ)), Outcome: intake.Verdict(deref(outcome)),
 			Code: refund.Code(deref(code)), Transport: deref(transport)}
 	}
 	return m, err
@@ -73,7 +75,7 @@ func scanMessage(row pgx.CollectableRow) (refund.Message, error) {
 // Messages gives everything known of the events with this id that a consumer took, one for each source, with their
 // deliveries. source "" = of any. An event that no bridge brought has a decision and no deliveries. No event is an empty
 // answer. Errors: refund.ErrUnavailable.
-func (s *Store) Messages(ctx context.Context, tenant refund.TenantID, consumer, eventID, source string) ([]refund.Message, error) {
+func (s *Store) Messages(ctx context.Context, tenant refund.TenantID, consumer, eventID, source string) ([]intake.Message, error) {
 	rows, err := s.pool.Query(ctx, sqlMessageSources, int64(tenant), consumer, eventID, source)
 	if err != nil {
 		return nil, translate(err)
@@ -82,9 +84,9 @@ func (s *Store) Messages(ctx context.Context, tenant refund.TenantID, consumer, 
 	if err != nil || len(sources) == 0 {
 		return nil, translate(err)
 	}
-	found := map[string]*refund.Message{}
+	found := map[string]*intake.Message{}
 	for _, name := range sources {
-		found[name] = &refund.Message{Consumer: consumer, Source: name, EventID: eventID}
+		found[name] = &intake.Message{Consumer: consumer, Source: name, EventID: eventID}
 	}
 	b := &pgx.Batch{}
 	b.Queue(sqlMessageReceipts, int64(tenant), consumer, sources, eventID).Query(func(rows pgx.Rows) error { return readDecisions(rows, found) })
@@ -92,7 +94,7 @@ func (s *Store) Messages(ctx context.Context, tenant refund.TenantID, consumer, 
 	if err := s.pool.SendBatch(ctx, b).Close(); err != nil {
 		return nil, translate(err)
 	}
-	out := make([]refund.Message, 0, len(found))
+	out := make([]intake.Message, 0, len(found))
 	for _, name := range sources {
 		out = append(out, timely(*found[name]))
 	}
@@ -100,7 +102,7 @@ func (s *Store) Messages(ctx context.Context, tenant refund.TenantID, consumer, 
 }
 
 // timely puts deliveries into order of time and lets the receipt speak for what was not traced.
-func timely(m refund.Message) refund.Message {
+func timely(m intake.Message) intake.Message {
 	slices.Reverse(m.Deliveries)
 	m.Truncated = m.TimesSeen > len(m.Deliveries)
 	if d := m.Decision; d != nil && m.TimesSeen == 0 {
@@ -109,12 +111,12 @@ func timely(m refund.Message) refund.Message {
 	return m
 }
 
-func readDecisions(rows pgx.Rows, found map[string]*refund.Message) error {
+func readDecisions(rows pgx.Rows, found map[string]*intake.Message) error {
 	var source, refundID, typ, outcome, code string
-	var d refund.MessageDecision
+	var d intake.MessageDecision
 	_, err := pgx.ForEachRow(rows, []any{&source, &d.At, &typ, &outcome, &code, &d.Transport, &refundID}, func() error {
 		if m := found[source]; m != nil {
-			d.Type, d.Outcome, d.Code = refund.EventType(typ), refund.Verdict(outcome), refund.Code(code)
+			d.Type, d.Outcome, d.Code = intake.EventType(typ), intake.Verdict(outcome), refund.Code(code)
 			decided := d
 			m.Decision, m.RefundID = &decided, refundID
 		}
@@ -123,9 +125,9 @@ func readDecisions(rows pgx.Rows, found map[string]*refund.Message) error {
 	return err
 }
 
-func readDeliveries(rows pgx.Rows, found map[string]*refund.Message) error {
+func readDeliveries(rows pgx.Rows, found map[string]*intake.Message) error {
 	var source, refundID string
-	var d refund.MessageDelivery
+	var d intake.MessageDelivery
 	var batch *[16]byte
 	var id [16]byte
 	var times int

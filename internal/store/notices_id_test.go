@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"errors"
 	"fmt"
@@ -145,7 +147,7 @@ func TestNoticeIDsKeepToTheirAccount(t *testing.T) {
 	spec := inlinePayment(1000)
 	spec.Account = "elsewhere"
 	out := f.accept(t, f.request("e_1", "rf_1", "pay_1", 100, inlinePayment(1000)), f.request("e_2", "rf_2", "pay_2", 100, spec))
-	wantVerdicts(t, out, refund.Taken, refund.Taken)
+	wantVerdicts(t, out, intake.Taken, intake.Taken)
 	here, there := out[0].Refund.RefundRef, out[1].Refund.RefundRef
 	if r := f.load(t, there); r.Account != "elsewhere" {
 		t.Fatalf("account %s", r.Account)

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"encoding/json"
 	"errors"
@@ -88,7 +90,7 @@ func (s *Store) readAgain(ctx context.Context, tx pgx.Tx, k refund.RefundRef) (r
 }
 
 // matchGroup enters notices that waited for the numbers of new refunds, before their transaction commits.
-func (s *Store) matchGroup(ctx context.Context, tx pgx.Tx, made []refund.NewRefund) error {
+func (s *Store) matchGroup(ctx context.Context, tx pgx.Tx, made []intake.NewRefund) error {
 	for _, r := range made {
 		rows, err := tx.Query(ctx, keptNoticesSQL, r.Account, []string{r.Number}, []string{})
 		if err != nil {

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"encoding/json"
 	"time"
@@ -38,14 +40,14 @@ WHERE k.tenant_id = $1 AND k.parked_id = $2`
 
 // ParkUndecodable keeps a message that the door cannot even look at, in a transaction of its own. The same place again counts up.
 // Errors: refund.ErrUnavailable, refund.ErrCommitUnknown, refund.ErrBadData; repeating it is harmless.
-func (s *Store) ParkUndecodable(ctx context.Context, tenant refund.TenantID, ev refund.EventID, reason string, p refund.Park) error {
+func (s *Store) ParkUndecodable(ctx context.Context, tenant refund.TenantID, ev intake.EventID, reason string, p intake.Park) error {
 	_, _, err := s.ParkBeforeRetry(ctx, tenant, ev, reason, p)
 	return err
 }
 
 // ParkBeforeRetry is ParkPoison for a message that is about to be tried once more. It tells the row, and how often the place has been
 // parked or tried by now.
-func (s *Store) ParkBeforeRetry(ctx context.Context, tenant refund.TenantID, ev refund.EventID, reason string, p refund.Park) (id refund.RID, tries int, err error) {
+func (s *Store) ParkBeforeRetry(ctx context.Context, tenant refund.TenantID, ev intake.EventID, reason string, p intake.Park) (id refund.RID, tries int, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		now, err := txNow(ctx, tx)
 		if err != nil {
@@ -53,8 +55,8 @@ func (s *Store) ParkBeforeRetry(ctx context.Context, tenant refund.TenantID, ev 
 		}
 		b := &pgx.Batch{}
 		ev.Source, ev.ID = storable(ev.Source), storable(ev.ID)
-		row := refund.ParkedRow{EventRef: refund.EventRef{Tenant: tenant, EventID: ev}, Park: p, Reason: reason}
-		queueParked(b, refund.View{Now: now}, refund.Plan{Parked: []refund.ParkedRow{row}}, s.cfg.NewRID)
+		row := intake.ParkedRow{EventRef: intake.EventRef{Tenant: tenant, EventID: ev}, Park: p, Reason: reason}
+		queueParked(b, intake.View{Now: now}, intake.Plan{Parked: []intake.ParkedRow{row}}, s.cfg.NewRID)
 		b.Queue(sqlParkedPlace, int64(tenant), ev.Consumer, storable(p.Position)).QueryRow(func(row pgx.Row) error { return row.Scan((*[16]byte)(&id), &tries) })
 		err = tx.SendBatch(ctx, b).Close()
 		fault.Point(fault.PoisonWritten)
@@ -65,13 +67,13 @@ func (s *Store) ParkBeforeRetry(ctx context.Context, tenant refund.TenantID, ev 
 }
 
 // Waiting reads at most limit parked messages of a tenant that wait for this payment, the oldest first.
-func (s *Store) Waiting(ctx context.Context, tenant refund.TenantID, paymentID string, limit int) ([]refund.ParkedMessage, error) {
+func (s *Store) Waiting(ctx context.Context, tenant refund.TenantID, paymentID string, limit int) ([]intake.ParkedMessage, error) {
 	rows, err := s.pool.Query(ctx, sqlWaiting, int64(tenant), paymentID, limit)
 	if err != nil {
 		return nil, translate(err)
 	}
-	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (refund.ParkedMessage, error) {
-		var m refund.ParkedMessage
+	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (intake.ParkedMessage, error) {
+		var m intake.ParkedMessage
 		var id [16]byte
 		var headers []byte
 		var tid int64
@@ -85,7 +87,7 @@ func (s *Store) Waiting(ctx context.Context, tenant refund.TenantID, paymentID s
 }
 
 // ListParked gives a page of a tenant's parking lot without the messages' bytes, the oldest first. Errors: refund.ErrUnavailable.
-func (s *Store) ListParked(ctx context.Context, tenant refund.TenantID, q refund.ParkedFilter) ([]refund.ParkedView, error) {
+func (s *Store) ListParked(ctx context.Context, tenant refund.TenantID, q intake.ParkedFilter) ([]intake.ParkedView, error) {
 	text := sqlParkedOpen
 	if q.Done {
 		text = sqlParkedDone
@@ -94,13 +96,13 @@ func (s *Store) ListParked(ctx context.Context, tenant refund.TenantID, q refund
 	if err != nil {
 		return nil, translate(err)
 	}
-	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (refund.ParkedView, error) { return scanParked(row, tenant) })
+	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (intake.ParkedView, error) { return scanParked(row, tenant) })
 	return out, translate(err)
 }
 
 // scanParked reads a row of parkedColumns, and what more it has.
-func scanParked(row pgx.Row, tenant refund.TenantID, more ...any) (refund.ParkedView, error) {
-	var p refund.ParkedView
+func scanParked(row pgx.Row, tenant refund.TenantID, more ...any) (intake.ParkedView, error) {
+	var p intake.ParkedView
 	var id [16]byte
 	var alarm, done *time.Time
 	to := append([]any{&id, &p.EventID.Consumer, &p.Source, &p.EventID.ID, &p.Position, &p.Reason, &p.WakePayment, &alarm, &p.Tries, &p.At, &done, &p.DoneHow, &p.DoneBy, &p.BodySize}, more...)
@@ -111,7 +113,7 @@ func scanParked(row pgx.Row, tenant refund.TenantID, more ...any) (refund.Parked
 }
 
 // ParkedMessage reads one parked message with its bytes. Errors: refund.ErrNotFound, refund.ErrUnavailable.
-func (s *Store) ParkedMessage(ctx context.Context, tenant refund.TenantID, id refund.RID) (refund.ParkedView, error) {
+func (s *Store) ParkedMessage(ctx context.Context, tenant refund.TenantID, id refund.RID) (intake.ParkedView, error) {
 	var headers, body []byte
 	var t refund.Tenant
 	p, err := scanParked(s.pool.QueryRow(ctx, sqlParkedOne, int64(tenant), [16]byte(id)), tenant, &headers, &body, &t.Code, &t.Closed)
@@ -125,10 +127,10 @@ func (s *Store) ParkedMessage(ctx context.Context, tenant refund.TenantID, id re
 
 // Discard settles a parked message without trying it; by is the journal's name of who says so. A message that is dealt with
 // already stays as it is. Errors: refund.ErrNotFound, refund.ErrUnavailable.
-func (s *Store) Discard(ctx context.Context, tenant refund.TenantID, id refund.RID, by string) (refund.ParkedView, error) {
+func (s *Store) Discard(ctx context.Context, tenant refund.TenantID, id refund.RID, by string) (intake.ParkedView, error) {
 	fault.Point(fault.ParkedDiscardBefore)
 	if _, err := s.pool.Exec(ctx, sqlDiscard, int64(tenant), [16]byte(id), by); err != nil {
-		return refund.ParkedView{}, translate(err)
+		return intake.ParkedView{}, translate(err)
 	}
 	fault.Point(fault.ParkedDiscardCommitted)
 	return s.ParkedMessage(ctx, tenant, id)

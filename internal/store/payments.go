@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +27,7 @@ FROM effects e LEFT JOIN refunds r ON r.tenant_id = e.tenant_id AND r.rid = e.ri
 // the same version with other content, or other immutable fields = payment-parameters-conflict; below what is already
 // reserved or refunded = payment-below-refunded. Errors: *refund.Problem with one of these codes, account-not-allowed or
 // amount-not-expressible; refund.ErrBusy, refund.ErrUnavailable.
-func (s *Store) PutPayment(ctx context.Context, tenant refund.Tenant, paymentID string, spec refund.PaymentSpec, actor string) (p refund.Payment, created bool, err error) {
+func (s *Store) PutPayment(ctx context.Context, tenant refund.Tenant, paymentID string, spec intake.PaymentSpec, actor string) (p refund.Payment, created bool, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		p, created, err = s.putPayment(ctx, tx, tenant, paymentID, spec)
 		fault.Point(fault.PaymentWritten)
@@ -48,7 +50,7 @@ func (s *Store) PutPayment(ctx context.Context, tenant refund.Tenant, paymentID 
 	return p, created, err
 }
 
-func (s *Store) putPayment(ctx context.Context, tx pgx.Tx, tenant refund.Tenant, paymentID string, spec refund.PaymentSpec) (refund.Payment, bool, error) {
+func (s *Store) putPayment(ctx context.Context, tx pgx.Tx, tenant refund.Tenant, paymentID string, spec intake.PaymentSpec) (refund.Payment, bool, error) {
 	if _, err := tx.Exec(ctx, sqlMutex, s.advisory(lockPayment, tenant.ID, paymentID)); err != nil {
 		return refund.Payment{}, false, err
 	}
@@ -63,7 +65,7 @@ func (s *Store) putPayment(ctx context.Context, tx pgx.Tx, tenant refund.Tenant,
 	if err != nil {
 		return p, false, err
 	}
-	next, err := p.Snapshot(tenant, spec)
+	next, err := intake.ApplySnapshot(p, tenant, spec)
 	if err != nil || next == p {
 		return p, false, err
 	}
@@ -80,15 +82,15 @@ func (s *Store) putPayment(ctx context.Context, tx pgx.Tx, tenant refund.Tenant,
 	return next, false, one(ct.RowsAffected(), "time of paying")
 }
 
-func (s *Store) newPayment(ctx context.Context, tx pgx.Tx, tenant refund.Tenant, paymentID string, spec refund.PaymentSpec, now time.Time) (refund.Payment, bool, error) {
-	ref := refund.PaymentRef{Tenant: tenant.ID, PaymentID: paymentID}
-	p, code := refund.NewPayment(ref, tenant, spec, refund.BySnapshot, refund.View{Now: now, Account: s.account})
+func (s *Store) newPayment(ctx context.Context, tx pgx.Tx, tenant refund.Tenant, paymentID string, spec intake.PaymentSpec, now time.Time) (refund.Payment, bool, error) {
+	ref := intake.PaymentRef{Tenant: tenant.ID, PaymentID: paymentID}
+	p, code := intake.NewPayment(ref, tenant, spec, refund.BySnapshot, intake.View{Now: now, Account: s.account})
 	if code != "" {
 		return p, false, &refund.Problem{Code: code}
 	}
 	b := &pgx.Batch{}
-	b.Queue(sqlMutex, s.reference(refund.ReferenceRef{Account: p.Account, Reference: p.Reference}))
-	queuePayments(b, refund.Plan{Payments: []refund.Payment{p}})
+	b.Queue(sqlMutex, s.reference(intake.ReferenceRef{Account: p.Account, Reference: p.Reference}))
+	queuePayments(b, intake.Plan{Payments: []refund.Payment{p}})
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return p, false, err
 	}

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"errors"
 	"slices"
 	"testing"
@@ -27,14 +29,14 @@ func TestPaidAtIsStored(t *testing.T) {
 	contract.Limits.Window = refund.Duration(30 * 24 * time.Hour)
 	b.cfg.Accounts = anyAccount{contract}
 	paid := time.Now().UTC().Truncate(time.Microsecond).Add(-48*time.Hour - time.Microsecond)
-	at := func(s *refund.PaymentSpec) { s.PaidAt = paid }
+	at := func(s *intake.PaymentSpec) { s.PaidAt = paid }
 	inline := with(*inlinePayment(100), at)
-	capture := func(id, captureID, payment string, at time.Time) refund.Intake {
+	capture := func(id, captureID, payment string, at time.Time) intake.Intake {
 		c := b.captured(id, payment, captureID, 40)
 		c.Capture.PaidAt = at
 		return c
 	}
-	put := func(payment string, s refund.PaymentSpec) error {
+	put := func(payment string, s intake.PaymentSpec) error {
 		_, _, err := b.PutPayment(t.Context(), b.tenant, payment, s, "actor:test")
 		return err
 	}
@@ -42,17 +44,17 @@ func TestPaidAtIsStored(t *testing.T) {
 		"put":       func(p string) { must(t, put(p, with(snapshot(1, 100, 0), at))) },
 		"put again": func(p string) { must(t, put(p, snapshot(1, 100, 0))); must(t, put(p, with(snapshot(1, 100, 0), at))) },
 		"put newer": func(p string) { must(t, put(p, snapshot(1, 100, 0))); must(t, put(p, with(snapshot(2, 90, 0), at))) },
-		"inline":    func(p string) { wantVerdicts(t, b.accept(t, b.request("e1"+p, "a"+p, p, 5, &inline)), refund.Taken) },
+		"inline":    func(p string) { wantVerdicts(t, b.accept(t, b.request("e1"+p, "a"+p, p, 5, &inline)), intake.Taken) },
 		"inline, known": func(p string) {
 			must(t, put(p, snapshot(1, 100, 0)))
-			wantVerdicts(t, b.accept(t, b.request("e1"+p, "a"+p, p, 5, &inline)), refund.Taken)
+			wantVerdicts(t, b.accept(t, b.request("e1"+p, "a"+p, p, 5, &inline)), intake.Taken)
 		},
-		"captured": func(p string) { wantVerdicts(t, b.accept(t, capture("c1"+p, "c1", p, paid)), refund.Taken) },
+		"captured": func(p string) { wantVerdicts(t, b.accept(t, capture("c1"+p, "c1", p, paid)), intake.Taken) },
 		"captured, second": func(p string) {
-			wantVerdicts(t, b.accept(t, capture("c1"+p, "c1", p, time.Time{}), capture("c2"+p, "c2", p, paid)), refund.Taken, refund.Taken)
+			wantVerdicts(t, b.accept(t, capture("c1"+p, "c1", p, time.Time{}), capture("c2"+p, "c2", p, paid)), intake.Taken, intake.Taken)
 		},
 		"captured, put": func(p string) {
-			wantVerdicts(t, b.accept(t, capture("c1"+p, "c1", p, time.Time{})), refund.Taken)
+			wantVerdicts(t, b.accept(t, capture("c1"+p, "c1", p, time.Time{})), intake.Taken)
 			must(t, put(p, with(snapshot(0, 40, 0), at)))
 		},
 	} {
@@ -61,7 +63,7 @@ func TestPaidAtIsStored(t *testing.T) {
 		if got, ends := b.paidOf(t, payment); !got.Equal(paid) || !ends.Equal(paid.Add(contract.Limits.Window.D())) {
 			t.Errorf("%s: paid %s, window until %s, want %s and 30 days later", name, got, ends, paid)
 		}
-		other := with(snapshot(9, 100, 0), func(s *refund.PaymentSpec) { s.PaidAt = paid.Add(time.Microsecond) })
+		other := with(snapshot(9, 100, 0), func(s *intake.PaymentSpec) { s.PaidAt = paid.Add(time.Microsecond) })
 		var problem *refund.Problem
 		if err := put(payment, other); !errors.As(err, &problem) || problem.Code != refund.CodePaymentConflict || !slices.Contains(problem.Fields, "paidAt") {
 			t.Errorf("%s: another time gave %v", name, err)

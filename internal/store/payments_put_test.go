@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +15,7 @@ import (
 
 // put is one PUT of pay_1 and what it must answer.
 type put struct {
-	spec      refund.PaymentSpec
+	spec      intake.PaymentSpec
 	code      refund.Code // "" = stored or no-op
 	fields    []string
 	created   bool
@@ -22,23 +24,23 @@ type put struct {
 	version   int64
 }
 
-func snapshot(version, amount, elsewhere int64) refund.PaymentSpec {
-	return refund.PaymentSpec{OrderID: "ord_1", Amount: amount, Currency: "USD", Account: "demo", Version: version, RefundedElsewhere: elsewhere}
+func snapshot(version, amount, elsewhere int64) intake.PaymentSpec {
+	return intake.PaymentSpec{OrderID: "ord_1", Amount: amount, Currency: "USD", Account: "demo", Version: version, RefundedElsewhere: elsewhere}
 }
 
-func with(s refund.PaymentSpec, change func(*refund.PaymentSpec)) refund.PaymentSpec {
+func with(s intake.PaymentSpec, change func(*intake.PaymentSpec)) intake.PaymentSpec {
 	change(&s)
 	return s
 }
 
 func TestPutPayment(t *testing.T) {
 	reserve := func(t *testing.T, b *testBench) {
-		wantVerdicts(t, b.accept(t, b.request("e1", "rf_1", "pay_1", 60, nil)), refund.Taken)
+		wantVerdicts(t, b.accept(t, b.request("e1", "rf_1", "pay_1", 60, nil)), intake.Taken)
 	}
 	capture := func(t *testing.T, b *testBench) {
-		wantVerdicts(t, b.accept(t, b.captured("c1", "pay_1", "cap_1", 60), b.captured("c2", "pay_1", "cap_2", 40)), refund.Taken, refund.Taken)
+		wantVerdicts(t, b.accept(t, b.captured("c1", "pay_1", "cap_1", 60), b.captured("c2", "pay_1", "cap_2", 40)), intake.Taken, intake.Taken)
 	}
-	immutable := func(field string, change func(*refund.PaymentSpec)) put {
+	immutable := func(field string, change func(*intake.PaymentSpec)) put {
 		return put{spec: with(snapshot(9, 100, 0), change), code: refund.CodePaymentConflict, fields: []string{field}}
 	}
 	for name, c := range map[string]struct {
@@ -56,16 +58,16 @@ func TestPutPayment(t *testing.T) {
 			{spec: snapshot(1, 101, 0), code: refund.CodePaymentConflict, fields: []string{"amount"}},
 			{spec: snapshot(1, 100, 1), code: refund.CodePaymentConflict, fields: []string{"refundedElsewhere"}}}},
 		"what never changes": {puts: []put{{spec: snapshot(1, 100, 0), created: true, captured: 100, version: 1},
-			immutable("orderId", func(s *refund.PaymentSpec) { s.OrderID = "ord_2" }),
-			immutable("currency", func(s *refund.PaymentSpec) { s.Currency = "EUR" }),
-			immutable("channelAccount", func(s *refund.PaymentSpec) { s.Account = "other" }),
-			immutable("channelReference", func(s *refund.PaymentSpec) { s.Reference = "ch_9" })}},
+			immutable("orderId", func(s *intake.PaymentSpec) { s.OrderID = "ord_2" }),
+			immutable("currency", func(s *intake.PaymentSpec) { s.Currency = "EUR" }),
+			immutable("channelAccount", func(s *intake.PaymentSpec) { s.Account = "other" }),
+			immutable("channelReference", func(s *intake.PaymentSpec) { s.Reference = "ch_9" })}},
 		"not below what is reserved": {between: reserve, puts: []put{{spec: snapshot(1, 100, 0), created: true, captured: 100, version: 1},
 			{spec: snapshot(2, 59, 0), code: refund.CodeBelowRefunded, fields: []string{"amount"}},
 			{spec: snapshot(2, 100, 41), code: refund.CodeBelowRefunded, fields: []string{"refundedElsewhere"}},
 			{spec: snapshot(2, 60, 0), captured: 60, version: 2}}},
 		"more elsewhere than captured": {puts: []put{{spec: snapshot(1, 100, 101), code: refund.CodeNotExpressible}}},
-		"an account that is not ours":  {puts: []put{{spec: with(snapshot(1, 100, 0), func(s *refund.PaymentSpec) { s.Account = "x" }), code: refund.CodeAccountNotAllowed}}},
+		"an account that is not ours":  {puts: []put{{spec: with(snapshot(1, 100, 0), func(s *intake.PaymentSpec) { s.Account = "x" }), code: refund.CodeAccountNotAllowed}}},
 		"told by captures, equal sum":  {before: capture, puts: []put{{spec: snapshot(1, 100, 0), captured: 100}}},
 		"told by captures, other sum":  {before: capture, puts: []put{{spec: snapshot(1, 101, 0), code: refund.CodePaymentConflict, fields: []string{"amount"}}}},
 	} {
@@ -109,13 +111,13 @@ func TestCapturesAndSnapshotsDoNotMix(t *testing.T) {
 	b := newBench(t)
 	b.wantPut(t, 0, put{spec: snapshot(1, 100, 0), created: true, captured: 100, version: 1})
 	out := b.accept(t, b.captured("c1", "pay_1", "cap_1", 10))
-	wantVerdicts(t, out, refund.Conflict)
+	wantVerdicts(t, out, intake.Conflict)
 	if out[0].Code != refund.CodePaymentConflict {
 		t.Errorf("%s", out[0].Code)
 	}
 	c := b.captured("c3", "pay_2", "cap_1", 10)
 	wantVerdicts(t, b.accept(t, c, b.captured("c4", "pay_2", "cap_1", 10), b.captured("c5", "pay_2", "cap_1", 11), b.captured("c6", "pay_2", "cap_2", 5)),
-		refund.Taken, refund.Replayed, refund.Conflict, refund.Taken)
+		intake.Taken, intake.Replayed, intake.Conflict, intake.Taken)
 	if n := b.count(t, `SELECT captured FROM payments WHERE payment_id = 'pay_2'`); n != 15 {
 		t.Errorf("captured %d, want 15", n)
 	}
@@ -126,7 +128,7 @@ func TestCapturesAndSnapshotsDoNotMix(t *testing.T) {
 func TestPutReferenceTaken(t *testing.T) {
 	b := newBench(t)
 	two := b.addTenant(t, "two")
-	taken := with(snapshot(1, 100, 0), func(s *refund.PaymentSpec) { s.Reference = "ch_1" })
+	taken := with(snapshot(1, 100, 0), func(s *intake.PaymentSpec) { s.Reference = "ch_1" })
 	if _, _, err := b.PutPayment(t.Context(), b.tenant, "pay_1", taken, "actor:test"); err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +161,7 @@ func TestPutPaymentAtOnce(t *testing.T) {
 			created.add(fmt.Sprint(first))
 		})
 		wg.Go(func() { // references are taken at the same time by others
-			s := with(snapshot(0, 100, 0), func(s *refund.PaymentSpec) { s.Reference = fmt.Sprintf("ch_%d", v%5) })
+			s := with(snapshot(0, 100, 0), func(s *intake.PaymentSpec) { s.Reference = fmt.Sprintf("ch_%d", v%5) })
 			_, _, err := b.PutPayment(context.Background(), b.tenant, fmt.Sprintf("other_%d", v), s, "actor:test")
 			var problem *refund.Problem
 			if err != nil && !errors.As(err, &problem) {

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/access"
+
 	"context"
 	"fmt"
 	"time"
@@ -115,7 +117,7 @@ type NewKey struct {
 }
 
 // AddKey stores a key of an actor, making the actor if it is new. The caller shows the key once.
-func (s *Store) AddKey(ctx context.Context, n NewKey, key refund.APIKey) error {
+func (s *Store) AddKey(ctx context.Context, n NewKey, key access.APIKey) error {
 	fault.Point(fault.KeyBefore)
 	err := s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, sqlAddActor, int64(n.Tenant.ID), n.Actor, n.Kind); err != nil {
@@ -159,8 +161,8 @@ func (s *Store) Keys(ctx context.Context, t TenantRow) ([]KeyRow, error) {
 }
 
 // Lookup finds a key by its prefix. Errors: refund.ErrNotFound, refund.ErrUnavailable.
-func (s *Store) Lookup(ctx context.Context, prefix string) (refund.APIKeyRecord, error) {
-	var k refund.APIKeyRecord
+func (s *Store) Lookup(ctx context.Context, prefix string) (access.APIKeyRecord, error) {
+	var k access.APIKeyRecord
 	var hash []byte
 	var tenant int64
 	var expires, revoked *time.Time

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/audit"
+
 	"context"
 	"fmt"
 	"log/slog"
@@ -71,7 +73,7 @@ type Verifier struct {
 	tenant       *int64 // the only one looked at
 
 	onRefund  func(refund.RefundRef) // tells which refunds a page looks at, and what it finds; nil = nobody asks
-	onFinding func(refund.RefundRef, refund.Finding)
+	onFinding func(refund.RefundRef, audit.Finding)
 }
 
 // OpenVerifier connects. Its sessions are read only and have the planner's defaults; cfg.URL must not go through a pooler in transaction
@@ -267,7 +269,7 @@ type verifyTally struct {
 
 func newVerifyTally(samples int) *verifyTally {
 	t := &verifyTally{samples: samples, by: map[string]*PromiseReport{}}
-	for _, p := range refund.Promises() {
+	for _, p := range audit.Promises() {
 		t.by[p.ID] = &PromiseReport{ID: p.ID, Title: p.Title, Samples: []Violation{}}
 	}
 	return t
@@ -289,7 +291,7 @@ func (t *verifyTally) add(promise string, s Violation) {
 
 func (t *verifyTally) report(took time.Duration) VerifyReport {
 	out := VerifyReport{Refunds: t.refunds, Rows: t.rows, Anchors: t.n, Seconds: took.Seconds(), Streamed: t.streamed.Seconds(), OK: true}
-	for _, p := range refund.Promises() {
+	for _, p := range audit.Promises() {
 		r := *t.by[p.ID]
 		out.OK = out.OK && r.Violations == 0
 		out.Promises = append(out.Promises, r)

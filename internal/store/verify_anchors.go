@@ -1,14 +1,14 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/audit"
+
 	"context"
 	"crypto/ed25519"
 	"fmt"
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/refundry/refundry/internal/refund"
 )
 
 // AnchorTrust is what the anchors in the database are checked against.
@@ -72,7 +72,7 @@ func (v *Verifier) anchorPage(ctx context.Context, at int64) ([]storedAnchor, er
 // anchor checks one range.
 func (v *Verifier) anchor(ctx context.Context, t *verifyTally, a storedAnchor, from int64, prev [32]byte) error {
 	t.n++
-	h := refund.NewAnchorHash(prev)
+	h := audit.NewAnchorHash(prev)
 	for at := from; at < a.upto; {
 		last, err := hashRows(ctx, v.db, h, at, a.upto, anchorPageRows)
 		if err != nil {
@@ -87,7 +87,7 @@ func (v *Verifier) anchor(ctx context.Context, t *verifyTally, a storedAnchor, f
 	if h.Sum(a.upto) != hash32(a.hash) {
 		v.anchorFinding(t, a.upto, "anchor-hash", fmt.Sprintf("the journal behind position %d is not what was anchored: %d rows, then %d", from, rows, a.rows))
 	}
-	if v.cfg.Anchors.Key != nil && !ed25519.Verify(v.cfg.Anchors.Key, refund.AnchorStatement(v.installation, a.upto, a.rows, hash32(a.hash)), a.signature) {
+	if v.cfg.Anchors.Key != nil && !ed25519.Verify(v.cfg.Anchors.Key, audit.AnchorStatement(v.installation, a.upto, a.rows, hash32(a.hash)), a.signature) {
 		v.anchorFinding(t, a.upto, "anchor-signature", "not signed by the key given")
 	}
 	return nil
@@ -118,7 +118,7 @@ func (v *Verifier) anchorsLeft(t *verifyTally, file *anchorFile, at int64) {
 // anchorEpochs: only who has the key may say that anchors are lost.
 func (v *Verifier) anchorEpochs(t *verifyTally, file *anchorFile) {
 	for _, l := range file.epochs {
-		if v.cfg.Anchors.Key != nil && !ed25519.Verify(v.cfg.Anchors.Key, refund.AnchorEpochStatement(v.installation, l.Epoch, *l.KeptUpTo), l.Signature) {
+		if v.cfg.Anchors.Key != nil && !ed25519.Verify(v.cfg.Anchors.Key, audit.AnchorEpochStatement(v.installation, l.Epoch, *l.KeptUpTo), l.Signature) {
 			v.anchorFinding(t, *l.KeptUpTo, "anchor-signature", fmt.Sprintf("the beginning of epoch %d is not signed by the key given", l.Epoch))
 		}
 	}

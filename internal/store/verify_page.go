@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/audit"
+
 	"context"
 	"encoding/json"
 	"fmt"
@@ -168,8 +170,8 @@ func (v *Verifier) walkPage(ctx context.Context, tx pgx.Tx, args []any, p *pageO
 		return err
 	}
 	defer rows.Close()
-	w := &pageWalk{v: v, t: t, page: p, folds: map[refund.RefundRef]*refund.Fold{}}
-	w.auditor = refund.NewAuditor(func(f refund.Finding) { w.found(f) })
+	w := &pageWalk{v: v, t: t, page: p, folds: map[refund.RefundRef]*audit.Fold{}}
+	w.auditor = audit.NewAuditor(func(f audit.Finding) { w.found(f) })
 	for rows.Next() {
 		k, e, err := scanEntry(rows)
 		if err != nil {
@@ -190,8 +192,8 @@ func (v *Verifier) walkPage(ctx context.Context, tx pgx.Tx, args []any, p *pageO
 }
 
 // scanEntry reads entryColumns.
-func scanEntry(row pgx.Row) (refund.RefundRef, refund.StoredEntry, error) {
-	var e refund.StoredEntry
+func scanEntry(row pgx.Row) (refund.RefundRef, audit.StoredEntry, error) {
+	var e audit.StoredEntry
 	var tenant int64
 	var rid [16]byte
 	var from *string
@@ -209,15 +211,15 @@ type pageWalk struct {
 	v       *Verifier
 	t       *verifyTally
 	page    *pageOf
-	auditor *refund.Auditor
+	auditor *audit.Auditor
 	at      int // first refund of the page that has not begun
 	key     refund.RefundRef
-	fold    *refund.Fold
+	fold    *audit.Fold
 	later   []refund.RefundRef // those whose journal tells of people, or with more than one effect
-	folds   map[refund.RefundRef]*refund.Fold
+	folds   map[refund.RefundRef]*audit.Fold
 }
 
-func (w *pageWalk) row(k refund.RefundRef, e refund.StoredEntry) {
+func (w *pageWalk) row(k refund.RefundRef, e audit.StoredEntry) {
 	w.t.rows++
 	if w.fold == nil || k != w.key {
 		w.close()
@@ -258,12 +260,12 @@ func (w *pageWalk) close() {
 			w.folds[w.key] = w.fold
 		}
 	} else {
-		w.found(refund.Finding{Promise: "P7", Check: "journal-orphan", What: fmt.Sprintf("%d journal rows of no refund", w.fold.Rows())})
+		w.found(audit.Finding{Promise: "P7", Check: "journal-orphan", What: fmt.Sprintf("%d journal rows of no refund", w.fold.Rows())})
 	}
 	w.fold = nil
 }
 
-func (w *pageWalk) found(f refund.Finding) {
+func (w *pageWalk) found(f audit.Finding) {
 	id := "rid:" + w.key.RID.String()
 	if r, ok := w.page.records[w.key]; ok {
 		id = r.RefundID

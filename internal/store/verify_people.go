@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/audit"
+
 	"context"
 	"time"
 
@@ -30,20 +32,20 @@ func (w *pageWalk) people(ctx context.Context, tx pgx.Tx) error {
 	if len(w.later) == 0 {
 		return nil
 	}
-	papers := map[refund.RefundRef]*refund.ReviewRecords{}
+	papers := map[refund.RefundRef]*audit.ReviewRecords{}
 	tenants, rids := make([]int64, len(w.later)), make([][16]byte, len(w.later))
 	for i, k := range w.later {
-		tenants[i], rids[i], papers[k] = int64(k.Tenant), k.RID, &refund.ReviewRecords{}
+		tenants[i], rids[i], papers[k] = int64(k.Tenant), k.RID, &audit.ReviewRecords{}
 	}
 	b := &pgx.Batch{}
 	b.Queue(paperCasesSQL, tenants, rids).Query(func(rows pgx.Rows) error {
-		return eachPaper(rows, papers, scanStoredCase, func(p *refund.ReviewRecords, c refund.StoredCase) { p.Cases = append(p.Cases, c) })
+		return eachPaper(rows, papers, scanStoredCase, func(p *audit.ReviewRecords, c audit.StoredCase) { p.Cases = append(p.Cases, c) })
 	})
 	b.Queue(paperDecisionsSQL, tenants, rids).Query(func(rows pgx.Rows) error {
-		return eachPaper(rows, papers, scanDecision, func(p *refund.ReviewRecords, d refund.Decision) { p.Decisions = append(p.Decisions, d) })
+		return eachPaper(rows, papers, scanDecision, func(p *audit.ReviewRecords, d refund.Decision) { p.Decisions = append(p.Decisions, d) })
 	})
 	b.Queue(reviewRetirementsSQL, tenants, rids).Query(func(rows pgx.Rows) error {
-		return eachPaper(rows, papers, scanStoredRetirement, func(p *refund.ReviewRecords, d refund.StoredRetirement) { p.Retirements = append(p.Retirements, d) })
+		return eachPaper(rows, papers, scanStoredRetirement, func(p *audit.ReviewRecords, d audit.StoredRetirement) { p.Retirements = append(p.Retirements, d) })
 	})
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return err
@@ -56,7 +58,7 @@ func (w *pageWalk) people(ctx context.Context, tx pgx.Tx) error {
 }
 
 // eachPaper scans rows that begin with tenant and rid.
-func eachPaper[T any](rows pgx.Rows, papers map[refund.RefundRef]*refund.ReviewRecords, scan func(pgx.CollectableRow) (T, error), keep func(*refund.ReviewRecords, T)) error {
+func eachPaper[T any](rows pgx.Rows, papers map[refund.RefundRef]*audit.ReviewRecords, scan func(pgx.CollectableRow) (T, error), keep func(*audit.ReviewRecords, T)) error {
 	defer rows.Close()
 	for rows.Next() {
 		var tenant int64
@@ -70,7 +72,7 @@ func eachPaper[T any](rows pgx.Rows, papers map[refund.RefundRef]*refund.ReviewR
 	return rows.Err()
 }
 
-func scanStoredCase(row pgx.CollectableRow) (c refund.StoredCase, err error) {
+func scanStoredCase(row pgx.CollectableRow) (c audit.StoredCase, err error) {
 	var id [16]byte
 	var closed *time.Time
 	err = row.Scan(&id, &c.OpenedAt, &closed)
@@ -78,7 +80,7 @@ func scanStoredCase(row pgx.CollectableRow) (c refund.StoredCase, err error) {
 	return c, err
 }
 
-func scanStoredRetirement(row pgx.CollectableRow) (d refund.StoredRetirement, err error) {
+func scanStoredRetirement(row pgx.CollectableRow) (d audit.StoredRetirement, err error) {
 	err = row.Scan(&d.No, &d.ByDecision, &d.At)
 	return d, err
 }

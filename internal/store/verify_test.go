@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/audit"
+
 	"context"
 	"fmt"
 	"strings"
@@ -16,7 +18,7 @@ func TestVerifyFindsNothingInASoundWorld(t *testing.T) {
 	t.Parallel()
 	r := verifyWorld(t).verify(t)
 	wantBroken(t, r, "", "")
-	if len(r.Promises) != len(refund.Promises()) || r.Refunds != 13 || r.Rows < 20 {
+	if len(r.Promises) != len(audit.Promises()) || r.Refunds != 13 || r.Rows < 20 {
 		t.Errorf("%d promises, %d refunds, %d rows", len(r.Promises), r.Refunds, r.Rows)
 	}
 }

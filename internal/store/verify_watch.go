@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/audit"
+
 	"context"
 	"encoding/binary"
 	"time"
@@ -170,7 +172,7 @@ func (w *watch) walk(ctx context.Context) error {
 // pages checks one page and remembers which of its refunds are broken.
 func (w *watch) pages(ctx context.Context, at pageCursor) (pageCursor, bool, error) {
 	found := map[refund.RefundRef][]string{}
-	w.v.onFinding = func(k refund.RefundRef, f refund.Finding) { found[k] = append(found[k], f.Promise) }
+	w.v.onFinding = func(k refund.RefundRef, f audit.Finding) { found[k] = append(found[k], f.Promise) }
 	w.v.onRefund = func(k refund.RefundRef) { delete(w.broken, k) }
 	defer func() { w.v.onFinding, w.v.onRefund = nil, nil }()
 	t := newVerifyTally(1)
@@ -259,7 +261,7 @@ func (w *watch) log(ctx context.Context, t *verifyTally) {
 func (w *watch) told() WatchReport {
 	out := w.report
 	out.Violations = map[string]int64{}
-	for _, p := range refund.Promises() {
+	for _, p := range audit.Promises() {
 		out.Violations[p.ID] = 0
 	}
 	for _, c := range w.checks {

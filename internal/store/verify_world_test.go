@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"errors"
 	"testing"
@@ -93,10 +95,10 @@ func (f *flow) makeWorld(t *testing.T) error {
 	notice(k, refund.Succeeded, "ch_late")
 	send("renumbered", refund.RefusedNewNumber)
 	f.makeJudged(t)
-	capture := refund.Intake{Tenant: f.tenant, Event: refund.EventID{Consumer: "events", Source: "s", ID: "cap"}, Type: refund.TypePaymentCaptured, RID: NewRID(), Actor: "actor:test",
-		Capture: &refund.Capture{PaymentID: "pay_cap", CaptureID: "cap_1", OrderID: "ord_1", Amount: 500, Currency: "USD", Account: "demo"}}
+	capture := intake.Intake{Tenant: f.tenant, Event: intake.EventID{Consumer: "events", Source: "s", ID: "cap"}, Type: intake.TypePaymentCaptured, RID: NewRID(), Actor: "actor:test",
+		Capture: &intake.Capture{PaymentID: "pay_cap", CaptureID: "cap_1", OrderID: "ord_1", Amount: 500, Currency: "USD", Account: "demo"}}
 	for i, o := range f.accept(t, f.request("first", "first", "pay_two", 100, inlinePayment(1000)), f.request("second", "second", "pay_two", 50, nil), capture) {
-		if o.Verdict != refund.Taken {
+		if o.Verdict != intake.Taken {
 			return errors.New("world: item " + string(rune('0'+i)) + ": " + string(o.Verdict) + " " + string(o.Code))
 		}
 	}

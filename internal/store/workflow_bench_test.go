@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
 	"context"
 	"fmt"
 	"sync"
@@ -65,13 +67,13 @@ func (f *flow) refunds(t *testing.T, prefix string, n int) []refund.RefundRef {
 	t.Helper()
 	var keys []refund.RefundRef
 	for from := 0; from < n; from += 100 {
-		var g []refund.Intake
+		var g []intake.Intake
 		for i := from; i < min(n, from+100); i++ {
 			id := fmt.Sprintf("%s_%d", prefix, i)
 			g = append(g, f.request("ev_"+id, id, "pay_"+id, 100, inlinePayment(1000)))
 		}
 		for i, o := range f.accept(t, g...) {
-			if o.Verdict != refund.Taken {
+			if o.Verdict != intake.Taken {
 				t.Fatalf("%s: %s %s", g[i].Refund.RefundID, o.Verdict, o.Code)
 			}
 			keys = append(keys, o.Refund.RefundRef)

@@ -1,6 +1,10 @@
 package bridgetest
 
 import (
+	"github.com/refundry/refundry/internal/refund/intake"
+
+	"github.com/refundry/refundry/internal/access"
+
 	"context"
 	"fmt"
 	"log/slog"
@@ -35,7 +39,7 @@ type world struct {
 // site is a database with what stands on it.
 type site struct {
 	store  *store.Store
-	door   *refund.Door
+	door   *intake.Door
 	look   *pgxpool.Pool
 	tenant store.TenantRow
 	wakes  wakes
@@ -60,9 +64,9 @@ func newSite(t testing.TB, url string) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.store.Close)
-	s.door = refund.NewDoor(refund.DoorConfig{Accepter: s.store, NewRID: store.NewRID})
+	s.door = intake.NewDoor(intake.DoorConfig{Accepter: s.store, NewRID: store.NewRID})
 	t.Cleanup(s.door.Stop)
-	if s.tenant, err = s.store.AddTenant(context.Background(), "demo", refund.ModeTest); err != nil {
+	if s.tenant, err = s.store.AddTenant(context.Background(), "demo", access.ModeTest); err != nil {
 		t.Fatal(err)
 	}
 	if s.look, err = store.OpenPool(context.Background(), url, "refundry", 4); err != nil {
@@ -305,7 +309,7 @@ func newGate(d bridge.Door, after bool) *gate {
 	return &gate{Door: d, reached: make(chan struct{}), goOn: make(chan struct{}), after: after}
 }
 
-func (g *gate) AcceptEach(ctx context.Context, in []refund.Intake) ([]refund.Result, error) {
+func (g *gate) AcceptEach(ctx context.Context, in []intake.Intake) ([]intake.Result, error) {
 	if g.after {
 		out, err := g.Door.AcceptEach(ctx, in)
 		return out, g.stop(ctx, err)

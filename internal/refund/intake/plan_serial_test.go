@@ -1,6 +1,8 @@
-package refund
+package intake
 
 import (
+	"github.com/refundry/refundry/internal/refund"
+
 	"fmt"
 	"slices"
 	"strings"
@@ -22,20 +24,20 @@ func acceptIntakes(t *rapid.T, label string, least, most int) []Intake {
 func pick[T any](t *rapid.T, what string, of ...T) T { return rapid.SampledFrom(of).Draw(t, what) }
 
 func acceptIntake(t *rapid.T, label string) Intake {
-	tenant := pick(t, label+" tenant", Tenant{ID: 1, Code: "one"}, Tenant{ID: 1, Code: "one"}, Tenant{ID: 2, Code: "two"}, Tenant{ID: 3, Code: "shut", Closed: true})
+	tenant := pick(t, label+" tenant", refund.Tenant{ID: 1, Code: "one"}, refund.Tenant{ID: 1, Code: "one"}, refund.Tenant{ID: 2, Code: "two"}, refund.Tenant{ID: 3, Code: "shut", Closed: true})
 	consumer := pick(t, label+" consumer", "rest", "events", "orders")
 	in := Intake{Tenant: tenant, Event: EventID{Consumer: consumer, Source: pick(t, label+" source", "s", "s", "foreign"),
 		ID: pick(t, label+" event", "e1", "e2", "e3", "e4", "e5", "e6", "e7", "e8")}, Actor: "actor:test", Transport: label}
 	in.RID = drawRID(t, label+" rid")
 	payment, order := pick(t, label+" payment", "p1", "p1", "p2", "p3"), pick(t, label+" order", "o1", "o1", "o1", "o2")
-	amount, currency := pick(t, label+" amount", int64(30), 60, 60, 100), pick(t, label+" currency", Currency("USD"), "USD", "USD", "EUR")
+	amount, currency := pick(t, label+" amount", int64(30), 60, 60, 100), pick(t, label+" currency", refund.Currency("USD"), "USD", "USD", "EUR")
 	account, reference := pick(t, label+" account", "demo", "demo", "capped", "other", "none"), pick(t, label+" reference", "", "", "ref")
 	if rapid.IntRange(0, 4).Draw(t, label+" kind") == 0 {
 		in.Type = TypePaymentCaptured
 		in.Capture = &Capture{PaymentID: payment, CaptureID: pick(t, label+" capture", "c1", "c2"), OrderID: order, Amount: amount, Currency: currency, Account: account, Reference: reference}
 	} else {
 		in.Type = TypeRefundRequested
-		in.Refund = &Request{Params: Params{RefundID: pick(t, label+" refund", "r1", "r2", "r3", "r4", "r5"), OrderID: order, PaymentID: payment, Amount: amount, Currency: currency}}
+		in.Refund = &Request{Params: refund.Params{RefundID: pick(t, label+" refund", "r1", "r2", "r3", "r4", "r5"), OrderID: order, PaymentID: payment, Amount: amount, Currency: currency}}
 		if rapid.Bool().Draw(t, label+" inline") {
 			in.Refund.Payment = &PaymentSpec{OrderID: order, Amount: pick(t, label+" captured", int64(100), 100, 120), Currency: currency, Account: account, Reference: reference,
 				RefundedElsewhere: pick(t, label+" elsewhere", int64(0), 0, 10, 500)}
@@ -47,8 +49,8 @@ func acceptIntake(t *rapid.T, label string) Intake {
 	return in
 }
 
-func drawRID(t *rapid.T, label string) RID {
-	var rid RID
+func drawRID(t *rapid.T, label string) refund.RID {
+	var rid refund.RID
 	copy(rid[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, label))
 	rid[0] |= 1 // never zero: that means "none"
 	return rid
@@ -165,7 +167,7 @@ func againFromParked(t *rapid.T, w *acceptWorld, g []Intake) {
 		k := w.parked[placeOf(g[i])]
 		if k != nil && k.Done == "" && rapid.Bool().Draw(t, "again from parked") {
 			id := sum256(fmt.Sprint(placeOf(g[i])))
-			g[i].Parked = RID(id[:16])
+			g[i].Parked = refund.RID(id[:16])
 		}
 	}
 }

@@ -1,6 +1,8 @@
-package refund
+package audit
 
 import (
+	"github.com/refundry/refundry/internal/refund"
+
 	"encoding/json"
 	"fmt"
 	"time"
@@ -39,7 +41,7 @@ type Finding struct {
 
 // StoredEntry is a journal row as it is stored.
 type StoredEntry struct {
-	Entry
+	refund.Entry
 	Seq          int
 	Pos          int64
 	At           time.Time
@@ -56,8 +58,8 @@ type Auditor struct {
 
 // NewAuditor makes an Auditor that tells its findings to found.
 func NewAuditor(found func(Finding)) *Auditor {
-	a := &Auditor{transitions: map[string]bool{}, twoRows: TwoStepRules(), found: found}
-	for _, t := range Transitions() {
+	a := &Auditor{transitions: map[string]bool{}, twoRows: refund.TwoStepRules(), found: found}
+	for _, t := range refund.Transitions() {
 		a.transitions[t] = true
 	}
 	return a
@@ -70,7 +72,7 @@ func (a *Auditor) report(promise, check, format string, args ...any) {
 // Fold goes along the journal of one refund, row by row, in order of seq.
 type Fold struct {
 	a    *Auditor
-	rid  RID
+	rid  refund.RID
 	last StoredEntry
 
 	birth      StoredEntry
@@ -87,7 +89,7 @@ type Fold struct {
 }
 
 // Fold begins with a refund's journal.
-func (a *Auditor) Fold(rid RID) *Fold {
+func (a *Auditor) Fold(rid refund.RID) *Fold {
 	return &Fold{a: a, rid: rid, sendClaims: map[int]bool{}, askClaims: map[int]bool{}}
 }
 
@@ -99,7 +101,7 @@ func (f *Fold) Add(e StoredEntry) {
 	if e.Digest != e.Entry.Digest() {
 		f.a.report("P7", "journal-digest", "the digest of seq %d is not that of its columns", e.Seq)
 	}
-	if !f.broken && e.Hash != JournalHash(f.last.Hash, f.rid, int32(e.Seq), e.At, e.Digest) { // #nosec G115 -- the column is an int4
+	if !f.broken && e.Hash != refund.JournalHash(f.last.Hash, f.rid, int32(e.Seq), e.At, e.Digest) { // #nosec G115 -- the column is an int4
 		f.broken = true
 		f.a.report("P7", "journal-chain", "the hash of seq %d does not link to the row before", e.Seq)
 	}
@@ -125,10 +127,10 @@ func (f *Fold) Add(e StoredEntry) {
 func (f *Fold) generation(e StoredEntry) {
 	want := f.last.Generation
 	switch e.Kind {
-	case JournalKind(ClaimSend):
+	case refund.JournalKind(refund.ClaimSend):
 		want++
 		f.sendClaims[e.Generation] = true
-	case JournalKind(ClaimAsk):
+	case refund.JournalKind(refund.ClaimAsk):
 		want++
 		f.askClaims[e.Generation] = true
 	}
@@ -142,7 +144,7 @@ func (f *Fold) Rows() int { return f.last.Seq }
 
 // Close compares the end of the journal with the refund's row, and the row's parameters with what the journal's first
 // row told about them.
-func (f *Fold) Close(r Refund, tenantCode string) {
+func (f *Fold) Close(r refund.Refund, tenantCode string) {
 	if f.last.Seq != r.JournalSeq {
 		f.a.report("P7", "journal-head-seq", "the journal ends at %d, the refund says %d", f.last.Seq, r.JournalSeq)
 	}
@@ -155,7 +157,7 @@ func (f *Fold) Close(r Refund, tenantCode string) {
 	if f.last.Generation != r.Generation {
 		f.a.report("P7", "generation-fold", "the journal ends with generation %d, the refund has %d", f.last.Generation, r.Generation)
 	}
-	if RefundDigest(r.OrderID, r.PaymentID, r.Amount, r.Currency) != r.Digest {
+	if refund.RefundDigest(r.OrderID, r.PaymentID, r.Amount, r.Currency) != r.Digest {
 		f.a.report("P6", "refund-digest", "the digest is not that of the refund's parameters")
 	}
 	if f.birth.Seq == 1 {
@@ -164,10 +166,10 @@ func (f *Fold) Close(r Refund, tenantCode string) {
 }
 
 // readBirth: the first row names the parameters, and is under the chain.
-func (f *Fold) readBirth(r Refund, tenantCode string) {
+func (f *Fold) readBirth(r refund.Refund, tenantCode string) {
 	var told struct {
 		Tenant, RefundID, OrderID, PaymentID, Account *string
-		Currency                                      *Currency
+		Currency                                      *refund.Currency
 		Amount                                        *int64
 	}
 	if err := json.Unmarshal([]byte(f.birth.Data), &told); err != nil {

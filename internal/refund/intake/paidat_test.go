@@ -1,21 +1,24 @@
-package refund
+package intake
 
 import (
+	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refundtest"
+
 	"slices"
 	"testing"
 	"time"
 )
 
-const window = 180 * day
+const window = 180 * 24 * time.Hour
 
 // paidView is a group's view of one locked payment whose account refunds for 180 days.
-func paidView(pay Payment) View {
-	account := func(string, TenantID) (Contract, bool, bool) {
-		c, _ := Profile(ProfileBlind)
-		c.Limits.Window = Duration(window)
+func paidView(pay refund.Payment) View {
+	account := func(string, refund.TenantID) (refund.Contract, bool, bool) {
+		c := refundtest.Contract()
+		c.Limits.Window = refund.Duration(window)
 		return c, true, true
 	}
-	v := View{Now: acceptTime, Epoch: 1, Receipts: map[EventRef]Receipt{}, Refunds: map[RefundKey]Refund{}, Payments: map[PaymentRef]SeenPayment{},
+	v := View{Now: acceptTime, Epoch: 1, Receipts: map[EventRef]Receipt{}, Refunds: map[RefundKey]refund.Refund{}, Payments: map[PaymentRef]SeenPayment{},
 		References: map[ReferenceRef]PaymentRef{}, Captures: map[CaptureRef]int64{}, Waiters: map[PaymentRef]bool{}, Account: account}
 	if pay.PaymentID != "" {
 		v.Payments[PaymentRef{1, pay.PaymentID}] = SeenPayment{Payment: pay, Locked: true}
@@ -24,8 +27,8 @@ func paidView(pay Payment) View {
 }
 
 func paidRequest(n byte, paidAt time.Time) Intake {
-	return Intake{Tenant: Tenant{ID: 1, Code: "t"}, Event: EventID{"c", "s", string('a' + rune(n))}, Type: TypeRefundRequested, RID: RID{n},
-		Refund: &Request{Params: Params{RefundID: string('a' + rune(n)), OrderID: "o", PaymentID: "p", Amount: 10, Currency: "USD"},
+	return Intake{Tenant: refund.Tenant{ID: 1, Code: "t"}, Event: EventID{"c", "s", string('a' + rune(n))}, Type: TypeRefundRequested, RID: refund.RID{n},
+		Refund: &Request{Params: refund.Params{RefundID: string('a' + rune(n)), OrderID: "o", PaymentID: "p", Amount: 10, Currency: "USD"},
 			Payment: &PaymentSpec{OrderID: "o", Amount: 100, Currency: "USD", Account: "a", PaidAt: paidAt}}}
 }
 
@@ -43,14 +46,14 @@ func TestWindowRunsFromPaidAt(t *testing.T) {
 	for name, c := range map[string]struct {
 		paidAt time.Time
 		ends   time.Time
-		code   Code
+		code   refund.Code
 	}{
 		"not said":             {time.Time{}, acceptTime.Add(window), ""},
-		"paid a week ago":      {acceptTime.Add(-7 * day), acceptTime.Add(window - 7*day), ""},
-		"paid half a year":     {acceptTime.Add(-window), time.Time{}, CodeWindowClosed},
+		"paid a week ago":      {acceptTime.Add(-7 * 24 * time.Hour), acceptTime.Add(window - 7*24*time.Hour), ""},
+		"paid half a year":     {acceptTime.Add(-window), time.Time{}, refund.CodeWindowClosed},
 		"clock a bit in front": {acceptTime.Add(time.Minute), acceptTime.Add(window + time.Minute), ""},
 	} {
-		plan := decideOne(paidView(Payment{}), paidRequest(1, c.paidAt))
+		plan := decideOne(paidView(refund.Payment{}), paidRequest(1, c.paidAt))
 		switch got := plan.Outcomes[0]; {
 		case got.Code != c.code:
 			t.Errorf("%s: %+v, want code %q", name, got, c.code)
@@ -63,9 +66,9 @@ func TestWindowRunsFromPaidAt(t *testing.T) {
 // A known payment learns its time of paying once: from a refund that is accepted, from a capture, or from a snapshot.
 func TestPaidAtIsSetOnce(t *testing.T) {
 	t.Parallel()
-	known := Payment{Tenant: 1, PaymentID: "p", OrderID: "o", Account: "a", Reference: "t:p", Currency: "USD", Exponent: 2, KnownBy: BySnapshot, Captured: 100,
-		CreatedAt: acceptTime.Add(-day), WindowEndsAt: acceptTime.Add(window - day)}
-	paid := acceptTime.Add(-3 * day)
+	known := refund.Payment{Tenant: 1, PaymentID: "p", OrderID: "o", Account: "a", Reference: "t:p", Currency: "USD", Exponent: 2, KnownBy: refund.BySnapshot, Captured: 100,
+		CreatedAt: acceptTime.Add(-24 * time.Hour), WindowEndsAt: acceptTime.Add(window - 24*time.Hour)}
+	paid := acceptTime.Add(-3 * 24 * time.Hour)
 	plan := decideOne(paidView(known), paidRequest(1, paid), paidRequest(2, paid), paidRequest(3, time.Time{}), paidRequest(4, paid.Add(1000)))
 	for i, want := range []Verdict{Taken, Taken, Taken, Conflict} {
 		if plan.Outcomes[i].Verdict != want {
@@ -80,13 +83,13 @@ func TestPaidAtIsSetOnce(t *testing.T) {
 	}
 
 	late := paidRequest(5, acceptTime.Add(-window))
-	if plan = decideOne(paidView(known), late); plan.Outcomes[0].Code != CodeWindowClosed || len(plan.Paid) != 0 {
+	if plan = decideOne(paidView(known), late); plan.Outcomes[0].Code != refund.CodeWindowClosed || len(plan.Paid) != 0 {
 		t.Errorf("a refused refund changed the payment: %+v %+v", plan.Outcomes[0], plan.Paid)
 	}
 
-	known.KnownBy = ByCaptures
+	known.KnownBy = refund.ByCaptures
 	capture := func(n byte, id string, at time.Time) Intake {
-		return Intake{Tenant: Tenant{ID: 1, Code: "t"}, Event: EventID{"c", "s", string('a' + rune(n))}, Type: TypePaymentCaptured,
+		return Intake{Tenant: refund.Tenant{ID: 1, Code: "t"}, Event: EventID{"c", "s", string('a' + rune(n))}, Type: TypePaymentCaptured,
 			Capture: &Capture{PaymentID: "p", CaptureID: id, OrderID: "o", Amount: 5, Currency: "USD", Account: "a", PaidAt: at}}
 	}
 	plan = decideOne(paidView(known), capture(1, "c1", time.Time{}), capture(2, "c1", paid), capture(3, "c2", paid), capture(4, "c3", paid.Add(1000)))
@@ -103,7 +106,7 @@ func TestPaidAtIsSetOnce(t *testing.T) {
 // A repeat under the same key may leave the time out or say it again; another one is told.
 func TestPaidAtInRepeats(t *testing.T) {
 	t.Parallel()
-	paid := acceptTime.Add(-day)
+	paid := acceptTime.Add(-24 * time.Hour)
 	first := paidRequest(1, paid)
 	if first.Digest() != paidRequest(1, time.Time{}).Digest() {
 		t.Error("the time of paying is part of the digest")
@@ -113,8 +116,8 @@ func TestPaidAtInRepeats(t *testing.T) {
 		want  Verdict
 	}{"again": {paid, Replayed}, "left out": {time.Time{}, Replayed}, "another": {paid.Add(time.Second), Conflict}} {
 		repeat := paidRequest(1, c.again)
-		repeat.RID = RID{9}
-		plan := decideOne(paidView(Payment{}), first, repeat)
+		repeat.RID = refund.RID{9}
+		plan := decideOne(paidView(refund.Payment{}), first, repeat)
 		if got := plan.Outcomes[1]; got.Verdict != c.want {
 			t.Errorf("%s: %+v, want %s", name, got, c.want)
 		}

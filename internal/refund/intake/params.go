@@ -1,6 +1,8 @@
-package refund
+package intake
 
 import (
+	"github.com/refundry/refundry/internal/refund"
+
 	"crypto/sha256"
 	"encoding/json"
 	"sort"
@@ -22,7 +24,7 @@ func contains(list []string, s string) bool {
 
 // canonical is CanonicalJSON for values that are strings and integers only.
 func canonical(m map[string]any) string {
-	text, err := CanonicalJSON(m)
+	text, err := refund.CanonicalJSON(m)
 	if err != nil {
 		panic("refund: canonical JSON of strings and integers: " + err.Error())
 	}
@@ -80,7 +82,7 @@ func sameInline(stored string, in Intake) bool {
 }
 
 // paramsDiff names the immutable parameters that differ.
-func paramsDiff(a, b Params) []string {
+func paramsDiff(a, b refund.Params) []string {
 	var out []string
 	if a.Amount != b.Amount {
 		out = append(out, "amount")

@@ -1,6 +1,8 @@
-package refund
+package audit
 
 import (
+	"github.com/refundry/refundry/internal/refund"
+
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -10,14 +12,14 @@ import (
 
 // ReviewRecords are what is stored about a refund besides its numbers and calls: what people had to look at and have decided.
 type ReviewRecords struct {
-	Cases       []StoredCase // of the refund
-	Decisions   []Decision   // about them; Maker and Checker are names
+	Cases       []StoredCase      // of the refund
+	Decisions   []refund.Decision // about them; Maker and Checker are names
 	Retirements []StoredRetirement
 }
 
 // StoredCase is a case as it is stored, with the time that it was open.
 type StoredCase struct {
-	ID                 RID
+	ID                 refund.RID
 	OpenedAt, ClosedAt time.Time // ClosedAt zero = open
 }
 
@@ -98,26 +100,26 @@ func digits(s string) (n int) {
 }
 
 // answered compares answers that the journal tells with those that the attempts keep.
-func (f *Fold) answered(r *Record) {
+func (f *Fold) answered(r *refund.Record) {
 	for _, t := range f.answers {
 		a, ok := r.Attempt(t.attempt)
 		switch {
 		case !ok:
 			f.a.report("P10", "attempt-missing", "seq %d tells the answer of attempt %d, which is not there", t.seq, t.attempt)
-		case JournalKind(a.Answer) != t.kind:
-			f.a.report("P8", "answer-differs", "seq %d tells %q for attempt %d, which says %q", t.seq, t.kind, t.attempt, JournalKind(a.Answer))
+		case refund.JournalKind(a.Answer) != t.kind:
+			f.a.report("P8", "answer-differs", "seq %d tells %q for attempt %d, which says %q", t.seq, t.kind, t.attempt, refund.JournalKind(a.Answer))
 		}
 	}
 }
 
 // NeedsReviewRecords says whether the refund cannot be judged without them: its journal tells of people, or it has more than one effect.
-func (f *Fold) NeedsReviewRecords(r *Record) bool {
+func (f *Fold) NeedsReviewRecords(r *refund.Record) bool {
 	return len(r.Effects) > 1 || len(f.cases) > 0 || len(f.decisions) > 0
 }
 
 // People checks what the journal says of cases and decisions against those that are stored, and effects against what people have
 // judged. contracts is that of Calls.
-func (f *Fold) People(r *Record, contracts func(account string, version int) (Contract, bool), p ReviewRecords) {
+func (f *Fold) People(r *refund.Record, contracts func(account string, version int) (refund.Contract, bool), p ReviewRecords) {
 	for _, t := range f.cases { // a case has the time of the row that opens it, however clocks may jump
 		if t.opens && !slices.ContainsFunc(p.Cases, func(c StoredCase) bool { return c.OpenedAt.Equal(t.at) }) {
 			f.a.report("P8", "case-missing", "seq %d opens a case, none was opened at that time", t.seq)
@@ -130,7 +132,7 @@ func (f *Fold) People(r *Record, contracts func(account string, version int) (Co
 }
 
 func (f *Fold) decision(t toldDecision, p ReviewRecords) {
-	i := slices.IndexFunc(p.Decisions, func(d Decision) bool { return d.ID.String() == t.Decision })
+	i := slices.IndexFunc(p.Decisions, func(d refund.Decision) bool { return d.ID.String() == t.Decision })
 	if i < 0 {
 		f.a.report("P8", "decision-missing", "seq %d names decision %q, which is not there", t.seq, t.Decision)
 		return
@@ -145,7 +147,7 @@ func (f *Fold) decision(t toldDecision, p ReviewRecords) {
 		f.a.report("P8", "decision-differs", "seq %d tells %s, decision %s is %s", t.seq, t.kind, d.ID, d.Action)
 	case d.Maker != t.Maker || d.Checker != t.Checker || d.Maker == d.Checker || d.Maker == "":
 		f.a.report("P8", "decision-differs", "seq %d tells maker %q and checker %q, decision %s has %q and %q", t.seq, t.Maker, t.Checker, d.ID, d.Maker, d.Checker)
-	case d.Verdict != DecisionApproved || !d.AppliedAt.Equal(t.at):
+	case d.Verdict != refund.DecisionApproved || !d.AppliedAt.Equal(t.at):
 		f.a.report("P8", "decision-differs", "seq %d tells that decision %s took effect, it is %q and not applied then", t.seq, d.ID, d.Verdict)
 	case effect != t.Effect || !slices.ContainsFunc(p.Cases, inCase):
 		f.a.report("P8", "decision-differs", "seq %d and decision %s are about another effect or case", t.seq, d.ID)
@@ -153,27 +155,27 @@ func (f *Fold) decision(t toldDecision, p ReviewRecords) {
 }
 
 // Unproven checks the decisions of one refund by themselves: what took effect was approved by another actor, and the journal tells it.
-func (f *Fold) Unproven(decisions []Decision) {
+func (f *Fold) Unproven(decisions []refund.Decision) {
 	for _, d := range decisions {
 		if d.AppliedAt.IsZero() {
 			continue
 		}
-		if d.Verdict != DecisionApproved || d.Checker == "" || d.Checker == d.Maker {
+		if d.Verdict != refund.DecisionApproved || d.Checker == "" || d.Checker == d.Maker {
 			f.a.report("P8", "decision-unproven", "decision %s took effect without the approval of another actor", d.ID)
 		}
 		told := func(t toldDecision) bool { return t.Decision == d.ID.String() }
-		if d.Action != ActionWait && !slices.ContainsFunc(f.decisions, told) {
+		if d.Action != refund.ActionWait && !slices.ContainsFunc(f.decisions, told) {
 			f.a.report("P8", "decision-untold", "decision %s took effect and the journal does not tell it", d.ID)
 		}
 	}
 }
 
 // standing counts the effects that the channel has told, the numbers that they are of, and says when the last of them came.
-func (r *Record) standing() (n, numbers int, last time.Time) {
+func standing(r *refund.Record) (n, numbers int, last time.Time) {
 	var seen []int
 	for i := range r.Effects {
 		e := &r.Effects[i]
-		if !e.Ours || (e.Status != EffectMoved && e.Status != EffectReversed) || e.ByPersonOnly() {
+		if !e.Ours || (e.Status != refund.EffectMoved && e.Status != refund.EffectReversed) || e.ByPersonOnly() {
 			continue
 		}
 		n++
@@ -189,11 +191,11 @@ func (r *Record) standing() (n, numbers int, last time.Time) {
 
 // effects: two movements of money for one refund. A person who decided a resend, a number that could not be replayed since its key was
 // dead, and what two people have judged afterwards are outside of the promise.
-func (f *Fold) effects(r *Record, contracts func(account string, version int) (Contract, bool), p ReviewRecords) {
-	n, numbers, last := r.standing()
-	deduped := slices.ContainsFunc(r.Attempts, func(a Attempt) bool {
+func (f *Fold) effects(r *refund.Record, contracts func(account string, version int) (refund.Contract, bool), p ReviewRecords) {
+	n, numbers, last := standing(r)
+	deduped := slices.ContainsFunc(r.Attempts, func(a refund.Attempt) bool {
 		c, _ := contracts(r.Account, a.ContractVersion)
-		return a.Kind == AttemptSend && c.Key.Dedupes
+		return a.Kind == refund.AttemptSend && c.Key.Dedupes
 	})
 	opened := slices.ContainsFunc(p.Retirements, func(x StoredRetirement) bool {
 		d, ok := r.Dispatch(x.No)
@@ -208,12 +210,12 @@ func (f *Fold) effects(r *Record, contracts func(account string, version int) (C
 // acknowledged: the case of a second or late effect was closed by a decision that was made when all of them were known.
 func (f *Fold) acknowledged(p ReviewRecords, last time.Time) bool {
 	for _, d := range p.Decisions {
-		if d.Action != ActionAcceptAsIs || d.Verdict != DecisionApproved || d.AppliedAt.IsZero() || !d.MadeAt.After(last) {
+		if d.Action != refund.ActionAcceptAsIs || d.Verdict != refund.DecisionApproved || d.AppliedAt.IsZero() || !d.MadeAt.After(last) {
 			continue
 		}
 		for _, c := range p.Cases {
 			about := func(t toldCase) bool {
-				return c.openAt(t.at) && (strings.Contains(t.reasons, `"`+string(CaseMultipleEffects)+`"`) || strings.Contains(t.reasons, `"`+string(CaseSuccessAfterEnd)+`"`))
+				return c.openAt(t.at) && (strings.Contains(t.reasons, `"`+string(refund.CaseMultipleEffects)+`"`) || strings.Contains(t.reasons, `"`+string(refund.CaseSuccessAfterEnd)+`"`))
 			}
 			if c.ID == d.CaseID && c.ClosedAt.Equal(d.AppliedAt) && slices.ContainsFunc(f.cases, about) {
 				return true

@@ -1,6 +1,8 @@
-package refund
+package intake
 
 import (
+	"github.com/refundry/refundry/internal/refund"
+
 	"fmt"
 	"maps"
 	"slices"
@@ -13,7 +15,7 @@ import (
 type acceptWorld struct {
 	receipts   map[EventRef]NewReceipt
 	refunds    map[RefundKey]NewRefund
-	payments   map[PaymentRef]Payment
+	payments   map[PaymentRef]refund.Payment
 	captures   map[CaptureRef]int64
 	conflicts  map[conflictIdentity]conflictSeen
 	parked     map[parkedPlace]*parkedSeen
@@ -34,7 +36,7 @@ type conflictSeen struct {
 }
 
 type parkedPlace struct {
-	Tenant             TenantID
+	Tenant             refund.TenantID
 	Consumer, Position string
 }
 
@@ -51,14 +53,14 @@ func placeOf(in Intake) parkedPlace {
 var acceptTime = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func newAcceptWorld() *acceptWorld {
-	return &acceptWorld{receipts: map[EventRef]NewReceipt{}, refunds: map[RefundKey]NewRefund{}, payments: map[PaymentRef]Payment{},
+	return &acceptWorld{receipts: map[EventRef]NewReceipt{}, refunds: map[RefundKey]NewRefund{}, payments: map[PaymentRef]refund.Payment{},
 		captures: map[CaptureRef]int64{}, conflicts: map[conflictIdentity]conflictSeen{}, parked: map[parkedPlace]*parkedSeen{}, wakes: map[string]int{}}
 }
 
 // read is what one round trip to the database tells about a group, all mutexes obtained.
 func (w *acceptWorld) read(g []Intake) View {
 	v := View{Now: acceptTime, Installation: "018f6f4e-7c00-7000-8000-000000000001", Epoch: 1, Got: make([]bool, len(g)),
-		Receipts: map[EventRef]Receipt{}, Refunds: map[RefundKey]Refund{}, Payments: map[PaymentRef]SeenPayment{},
+		Receipts: map[EventRef]Receipt{}, Refunds: map[RefundKey]refund.Refund{}, Payments: map[PaymentRef]SeenPayment{},
 		References: map[ReferenceRef]PaymentRef{}, Captures: map[CaptureRef]int64{}, Waiters: map[PaymentRef]bool{}, Account: acceptAccounts}
 	for i, in := range g {
 		v.Got[i] = true
@@ -104,16 +106,16 @@ func (w *acceptWorld) readIdentities(v View, in Intake) {
 }
 
 // acceptAccounts: "demo" is everybody's, "capped" takes three refunds of a payment and no more, "other" belongs to somebody else.
-func acceptAccounts(name string, _ TenantID) (Contract, bool, bool) {
+func acceptAccounts(name string, _ refund.TenantID) (refund.Contract, bool, bool) {
 	switch name {
 	case "demo":
-		return Contract{}, true, true
+		return refund.Contract{}, true, true
 	case "capped":
-		return Contract{Limits: LimitTerms{MaxRefunds: 3}}, true, true
+		return refund.Contract{Limits: refund.LimitTerms{MaxRefunds: 3}}, true, true
 	case "other":
-		return Contract{}, true, false
+		return refund.Contract{}, true, false
 	}
-	return Contract{}, false, false
+	return refund.Contract{}, false, false
 }
 
 func (w *acceptWorld) refuse(format string, args ...any) {
@@ -232,7 +234,7 @@ func (w *acceptWorld) balancesWrong() []string {
 				captured += amount
 			}
 		}
-		if p.Reserved != reserved || p.Refunds != n || (p.KnownBy == ByCaptures && p.Captured != captured) {
+		if p.Reserved != reserved || p.Refunds != n || (p.KnownBy == refund.ByCaptures && p.Captured != captured) {
 			out = append(out, fmt.Sprintf("%v: reserved %d of %d, %d refunds of %d, captured %d of %d", ref, p.Reserved, reserved, p.Refunds, n, p.Captured, captured))
 		}
 	}

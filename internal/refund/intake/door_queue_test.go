@@ -1,6 +1,8 @@
-package refund
+package intake
 
 import (
+	"github.com/refundry/refundry/internal/refund"
+
 	"context"
 	"errors"
 	"slices"
@@ -44,7 +46,7 @@ func TestDoorGathersAndRefusesWhenFull(t *testing.T) {
 		answers = append(answers, acceptLater(d, in))
 	}
 	eventually(t, "the queue is full", func() bool { return len(d.waiting) == 8 })
-	if _, err := d.Accept(t.Context(), doorIntakes(1)); !errors.Is(err, ErrOverloaded) {
+	if _, err := d.Accept(t.Context(), doorIntakes(1)); !errors.Is(err, refund.ErrOverloaded) {
 		t.Errorf("%v, want ErrOverloaded", err)
 	}
 	letGo()
@@ -99,10 +101,10 @@ func TestDoorStopLosesNothing(t *testing.T) {
 		defer d.mu.RUnlock()
 		return d.closed
 	})
-	if _, err := d.Accept(t.Context(), doorIntakes(1)); !errors.Is(err, ErrUnavailable) {
+	if _, err := d.Accept(t.Context(), doorIntakes(1)); !errors.Is(err, refund.ErrUnavailable) {
 		t.Errorf("a single request after the end: %v, want ErrUnavailable", err)
 	}
-	if _, err := d.Accept(t.Context(), doorIntakes(2)); !errors.Is(err, ErrUnavailable) {
+	if _, err := d.Accept(t.Context(), doorIntakes(2)); !errors.Is(err, refund.ErrUnavailable) {
 		t.Errorf("a walk-in group after the end: %v, want ErrUnavailable", err)
 	}
 	select {
@@ -131,7 +133,7 @@ func TestDoorStopEndsRetries(t *testing.T) {
 	eventually(t, "both try again", func() bool { return len(gate.calls()) > 6 })
 	d.Stop()
 	for what, a := range map[string]<-chan doorAnswer{"single": single, "group": group} {
-		if got := <-a; !errors.Is(got.err, ErrUnavailable) {
+		if got := <-a; !errors.Is(got.err, refund.ErrUnavailable) {
 			t.Errorf("%s: %+v, want ErrUnavailable", what, got)
 		}
 	}

@@ -1,30 +1,34 @@
-package refund
+package intake
 
-import "time"
+import (
+	"time"
+
+	"github.com/refundry/refundry/internal/refund"
+)
 
 // newPayment makes a payment's row from what a caller says of it. Codes: CodeAccountNotAllowed, CodeNotExpressible,
 // CodePaymentConflict (its channel reference belongs to another payment).
-func (p *planner) newPayment(ref PaymentRef, t Tenant, s PaymentSpec, by KnownBy) (Payment, Code) {
+func (p *planner) newPayment(ref PaymentRef, t refund.Tenant, s PaymentSpec, by refund.KnownBy) (refund.Payment, refund.Code) {
 	pay, code := NewPayment(ref, t, s, by, p.v)
 	if code != "" {
 		return pay, code
 	}
 	if owner, taken := p.v.References[ReferenceRef{pay.Account, pay.Reference}]; taken && owner != ref {
-		return pay, CodePaymentConflict
+		return pay, refund.CodePaymentConflict
 	}
 	return pay, ""
 }
 
 // NewPayment is the row of a payment that is not known yet. It does not look for other owners of the reference.
-func NewPayment(ref PaymentRef, t Tenant, s PaymentSpec, by KnownBy, v View) (Payment, Code) {
+func NewPayment(ref PaymentRef, t refund.Tenant, s PaymentSpec, by refund.KnownBy, v View) (refund.Payment, refund.Code) {
 	contract, known, allowed := v.Account(s.Account, t.ID)
 	if !known || !allowed {
-		return Payment{}, CodeAccountNotAllowed
+		return refund.Payment{}, refund.CodeAccountNotAllowed
 	}
 	if s.RefundedElsewhere > s.Amount {
-		return Payment{}, CodeNotExpressible
+		return refund.Payment{}, refund.CodeNotExpressible
 	}
-	pay := Payment{Tenant: ref.Tenant, PaymentID: ref.PaymentID, OrderID: s.OrderID, Account: s.Account, Reference: s.ReferenceFor(t, ref.PaymentID),
+	pay := refund.Payment{Tenant: ref.Tenant, PaymentID: ref.PaymentID, OrderID: s.OrderID, Account: s.Account, Reference: s.ReferenceFor(t, ref.PaymentID),
 		Currency: s.Currency, Exponent: s.Currency.Exponent(), KnownBy: by, Version: s.Version, Captured: s.Amount,
 		RefundedElsewhere: s.RefundedElsewhere, CreatedAt: v.Now}
 	if w := contract.Limits.Window.D(); w > 0 {
@@ -34,7 +38,7 @@ func NewPayment(ref PaymentRef, t Tenant, s PaymentSpec, by KnownBy, v View) (Pa
 }
 
 // ReferenceFor is the channel's name for the payment; without one it is made of ours.
-func (s PaymentSpec) ReferenceFor(t Tenant, paymentID string) string {
+func (s PaymentSpec) ReferenceFor(t refund.Tenant, paymentID string) string {
 	if s.Reference != "" {
 		return s.Reference
 	}
@@ -42,7 +46,7 @@ func (s PaymentSpec) ReferenceFor(t Tenant, paymentID string) string {
 }
 
 // Differs names the fields in which what a caller says differs from the stored payment.
-func (s PaymentSpec) Differs(t Tenant, pay Payment) []string {
+func (s PaymentSpec) Differs(t refund.Tenant, pay refund.Payment) []string {
 	var out []string
 	note := func(differs bool, field string) {
 		if differs {
@@ -86,23 +90,23 @@ func (p *planner) capture(in Intake) Outcome {
 		return p.moreCaptured(in, ref, pay.Payment)
 	}
 	spec := PaymentSpec{OrderID: c.OrderID, Amount: c.Amount, Currency: c.Currency, Account: c.Account, Reference: c.Reference, PaidAt: c.PaidAt}
-	made, code := p.newPayment(ref, in.Tenant, spec, ByCaptures)
+	made, code := p.newPayment(ref, in.Tenant, spec, refund.ByCaptures)
 	switch code {
 	case "":
 		p.create(ref, made)
-	case CodePaymentConflict:
-		return p.bind(in, p.conflict(in, code, ConflictPaymentParams, []string{"channelReference"}, RID{}), RID{})
+	case refund.CodePaymentConflict:
+		return p.bind(in, p.conflict(in, code, ConflictPaymentParams, []string{"channelReference"}, refund.RID{}), refund.RID{})
 	default:
-		return p.bind(in, Outcome{Verdict: Refused, Code: code}, RID{})
+		return p.bind(in, Outcome{Verdict: Refused, Code: code}, refund.RID{})
 	}
 	return p.captured(in, ref)
 }
 
-func (p *planner) moreCaptured(in Intake, ref PaymentRef, pay Payment) Outcome {
+func (p *planner) moreCaptured(in Intake, ref PaymentRef, pay refund.Payment) Outcome {
 	c := in.Capture
 	spec := PaymentSpec{OrderID: c.OrderID, Amount: pay.Captured, Currency: c.Currency, Account: c.Account, Reference: c.Reference, PaidAt: c.PaidAt}
 	diff := spec.Differs(in.Tenant, pay)
-	if pay.KnownBy != ByCaptures {
+	if pay.KnownBy != refund.ByCaptures {
 		diff = append(diff, "captureId") // the payment is told by snapshots
 	}
 	amount, seen := p.v.Captures[CaptureRef{ref, c.CaptureID}]
@@ -111,12 +115,12 @@ func (p *planner) moreCaptured(in Intake, ref PaymentRef, pay Payment) Outcome {
 	}
 	switch {
 	case len(diff) > 0:
-		return p.bind(in, p.conflict(in, CodePaymentConflict, ConflictPaymentParams, diff, RID{}), RID{})
+		return p.bind(in, p.conflict(in, refund.CodePaymentConflict, ConflictPaymentParams, diff, refund.RID{}), refund.RID{})
 	case seen:
 		p.keepPaid(pay, c.PaidAt)
-		return p.bind(in, Outcome{Verdict: Replayed, Cause: CauseRefund}, RID{})
-	case pay.Captured > MaxAmount-c.Amount:
-		return p.bind(in, Outcome{Verdict: Refused, Code: CodeNotExpressible}, RID{})
+		return p.bind(in, Outcome{Verdict: Replayed, Cause: CauseRefund}, refund.RID{})
+	case pay.Captured > refund.MaxAmount-c.Amount:
+		return p.bind(in, Outcome{Verdict: Refused, Code: refund.CodeNotExpressible}, refund.RID{})
 	}
 	pay = p.keepPaid(pay, c.PaidAt)
 	pay.Captured += c.Amount
@@ -129,22 +133,22 @@ func (p *planner) captured(in Intake, ref PaymentRef) Outcome {
 	at := CaptureRef{ref, in.Capture.CaptureID}
 	p.v.Captures[at] = in.Capture.Amount
 	p.plan.Captures = append(p.plan.Captures, NewCapture{at, in.Capture.Amount})
-	return p.bind(in, Outcome{Verdict: Taken}, RID{})
+	return p.bind(in, Outcome{Verdict: Taken}, refund.RID{})
 }
 
 // create notes a payment that comes to be with this group, and wakes what waits for it.
-func (p *planner) create(ref PaymentRef, pay Payment) {
+func (p *planner) create(ref PaymentRef, pay refund.Payment) {
 	p.created[ref] = true
 	p.v.References[ReferenceRef{pay.Account, pay.Reference}] = ref
 	p.keep(pay)
 	if p.v.Waiters[ref] && !p.woken[ref] {
 		p.woken[ref] = true
-		p.plan.Wakes = append(p.plan.Wakes, Wakeup{RefundRef: RefundRef{Tenant: ref.Tenant}, PaymentID: ref.PaymentID})
+		p.plan.Wakes = append(p.plan.Wakes, refund.Wakeup{RefundRef: refund.RefundRef{Tenant: ref.Tenant}, PaymentID: ref.PaymentID})
 	}
 }
 
 // keep makes a payment's new balances visible to the items behind.
-func (p *planner) keep(pay Payment) {
+func (p *planner) keep(pay refund.Payment) {
 	p.v.Payments[PaymentRef{pay.Tenant, pay.PaymentID}] = SeenPayment{Payment: pay, Locked: true}
 }
 
@@ -167,17 +171,17 @@ func (p *planner) balances(g []Intake) {
 	}
 }
 
-// Snapshot is the payment after a caller told what it knows of it. Equal to p = nothing changes.
+// ApplySnapshot is the payment after a caller told what it knows of it. Equal to p = nothing changes.
 // Errors: *Problem with CodePaymentConflict, CodeBelowRefunded or CodeNotExpressible.
-func (p Payment) Snapshot(t Tenant, s PaymentSpec) (Payment, error) {
+func ApplySnapshot(p refund.Payment, t refund.Tenant, s PaymentSpec) (refund.Payment, error) {
 	diff := s.Differs(t, p)
-	if p.KnownBy == BySnapshot {
+	if p.KnownBy == refund.BySnapshot {
 		diff = without(diff, "amount")
 	} else if len(diff) == 0 {
 		return p.WithPaidAt(s.PaidAt), nil // told by captures, and the sum agrees
 	}
 	if len(diff) > 0 {
-		return p, &Problem{Code: CodePaymentConflict, Fields: diff}
+		return p, &refund.Problem{Code: refund.CodePaymentConflict, Fields: diff}
 	}
 	next := p
 	next.Captured, next.RefundedElsewhere, next.Version = s.Amount, s.RefundedElsewhere, s.Version
@@ -187,14 +191,14 @@ func (p Payment) Snapshot(t Tenant, s PaymentSpec) (Payment, error) {
 	case s.Version == p.Version && next == p:
 		return p.WithPaidAt(s.PaidAt), nil
 	case s.Version == p.Version:
-		return p, &Problem{Code: CodePaymentConflict, Fields: snapshotDiff(p, s)}
+		return p, &refund.Problem{Code: refund.CodePaymentConflict, Fields: snapshotDiff(p, s)}
 	case next.Captured < p.Reserved+p.Refunded+s.RefundedElsewhere+p.Held && next.Captured-s.RefundedElsewhere < p.Captured-p.RefundedElsewhere:
-		return p, &Problem{Code: CodeBelowRefunded, Fields: snapshotDiff(p, s)}
+		return p, &refund.Problem{Code: refund.CodeBelowRefunded, Fields: snapshotDiff(p, s)}
 	}
 	return next.WithExcess().WithPaidAt(s.PaidAt), nil
 }
 
-func snapshotDiff(p Payment, s PaymentSpec) []string {
+func snapshotDiff(p refund.Payment, s PaymentSpec) []string {
 	var out []string
 	if s.Amount != p.Captured {
 		out = append(out, "amount")
@@ -216,7 +220,7 @@ func without(list []string, s string) []string {
 }
 
 // keepPaid is paid for a known, locked payment: the plan stores what changed, and the items behind see it.
-func (p *planner) keepPaid(pay Payment, at time.Time) Payment {
+func (p *planner) keepPaid(pay refund.Payment, at time.Time) refund.Payment {
 	next := pay.WithPaidAt(at)
 	if next == pay {
 		return pay

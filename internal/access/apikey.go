@@ -1,4 +1,4 @@
-package refund
+package access
 
 import (
 	"crypto/sha256"

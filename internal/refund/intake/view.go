@@ -1,22 +1,26 @@
-package refund
+package intake
 
-import "time"
+import (
+	"time"
+
+	"github.com/refundry/refundry/internal/refund"
+)
 
 // Names of rows as a group's view and plan use them.
 type (
 	// EventRef names a receipt.
 	EventRef struct {
-		Tenant TenantID
+		Tenant refund.TenantID
 		EventID
 	}
 	// RefundKey names a refund by the id that its caller chose.
 	RefundKey struct {
-		Tenant   TenantID
+		Tenant   refund.TenantID
 		RefundID string
 	}
 	// PaymentRef names a payment.
 	PaymentRef struct {
-		Tenant    TenantID
+		Tenant    refund.TenantID
 		PaymentID string
 	}
 	// CaptureRef names a capture.
@@ -33,17 +37,17 @@ type (
 // Receipt is the first decision about an event id.
 type Receipt struct {
 	Type     EventType
-	Digest   Digest
+	Digest   refund.Digest
 	Params   string // canonical JSON of what was asked
 	Outcome  Verdict
-	RID      RID
+	RID      refund.RID
 	RefundID string // of RID; "" = none
-	Code     Code
+	Code     refund.Code
 }
 
 // SeenPayment is a payment as a group saw it. Its balances may only be used when Locked.
 type SeenPayment struct {
-	Payment
+	refund.Payment
 	Locked bool
 }
 
@@ -54,30 +58,30 @@ type View struct {
 	Epoch        int
 	Got          []bool // per item: all its mutexes were obtained
 	Receipts     map[EventRef]Receipt
-	Refunds      map[RefundKey]Refund
+	Refunds      map[RefundKey]refund.Refund
 	Payments     map[PaymentRef]SeenPayment
 	References   map[ReferenceRef]PaymentRef // of payments that the group may create
 	Captures     map[CaptureRef]int64        // amounts
 	Waiters      map[PaymentRef]bool         // something is parked until this payment is known
-	Parked       map[RID]ParkedState         // of the rows that are tried again; absent = as it should be
+	Parked       map[refund.RID]ParkedState  // of the rows that are tried again; absent = as it should be
 	// Account gives an account's contract and whether the tenant may use it.
-	Account func(name string, t TenantID) (c Contract, known, allowed bool)
+	Account func(name string, t refund.TenantID) (c refund.Contract, known, allowed bool)
 }
 
 // Plan is what a group's transaction writes, and what its items are answered.
 type Plan struct {
 	Outcomes  []Outcome
 	Receipts  []NewReceipt
-	Rebound   []NewReceipt // refusals that were decided anew
-	Payments  []Payment    // new ones, balances with this group's reservations
-	Touched   []Payment    // known ones with new balances
-	Paid      []Payment    // known ones whose time of paying became known
+	Rebound   []NewReceipt     // refusals that were decided anew
+	Payments  []refund.Payment // new ones, balances with this group's reservations
+	Touched   []refund.Payment // known ones with new balances
+	Paid      []refund.Payment // known ones whose time of paying became known
 	Refunds   []NewRefund
 	Captures  []NewCapture
 	Conflicts []ConflictRow
 	Parked    []ParkedRow
 	Unparked  []UnparkedRow
-	Wakes     []Wakeup
+	Wakes     []refund.Wakeup
 }
 
 // Writes says whether the plan changes anything at all.
@@ -94,10 +98,10 @@ type NewReceipt struct {
 
 // NewRefund is a refund's birth: its row, its first number and its first journal row.
 type NewRefund struct {
-	Refund
+	refund.Refund
 	Number string
-	Entry  Entry
-	Replay RID
+	Entry  refund.Entry
+	Replay refund.RID
 }
 
 // NewCapture adds to a payment.
@@ -123,7 +127,7 @@ type ConflictRow struct {
 	EventRef
 	Kind                ConflictKind
 	RefundID, PaymentID string
-	RID                 RID
+	RID                 refund.RID
 	Got                 string // canonical JSON
 	GotDigest           [32]byte
 	Fields              []string
@@ -153,8 +157,8 @@ const (
 
 // UnparkedRow settles a parked row that was tried again, or tells why it stays.
 type UnparkedRow struct {
-	Tenant      TenantID
-	ID          RID
+	Tenant      refund.TenantID
+	ID          refund.RID
 	How         string // done: accepted or replayed; "" = stays parked with Reason
 	By          string // who tried
 	Reason      string
@@ -164,10 +168,10 @@ type UnparkedRow struct {
 
 // Delivery is one delivery of a message, for the trace.
 type Delivery struct {
-	Tenant         TenantID // 0 = not known
+	Tenant         refund.TenantID // 0 = not known
 	Event          EventID
 	Transport      string
 	Outcome, Cause string
-	RID            RID
-	ReplayBatch    RID
+	RID            refund.RID
+	ReplayBatch    refund.RID
 }

@@ -5,12 +5,6 @@ import (
 	"time"
 )
 
-// GroupAccepter accepts one group in one transaction. Lost outcomes are to be tried again with the same intakes.
-// Errors: ErrCommitUnknown, ErrUnavailable; any other error is surprising and concerns the group as a whole.
-type GroupAccepter interface {
-	AcceptGroup(ctx context.Context, g []Intake) ([]Outcome, error)
-}
-
 // Claim asks to become the owner of a refund's next call. It names what was seen; if the row moved on, ErrNotOwner.
 type Claim struct {
 	RefundRef

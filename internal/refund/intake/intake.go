@@ -1,6 +1,10 @@
-package refund
+package intake
 
-import "time"
+import (
+	"time"
+
+	"github.com/refundry/refundry/internal/refund"
+)
 
 // EventType names what an intake asks for. It is the CloudEvents type.
 type EventType string
@@ -17,34 +21,17 @@ const (
 	ConsumerEvents = "events"
 )
 
-// Tenant is who an intake is for. The code is part of dispatch numbers; it never changes.
-type Tenant struct {
-	ID     TenantID
-	Code   string
-	Closed bool // the door is shut for new refunds; recovery goes on
-}
-
 // EventID names one business fact of one producer, stable over re-publishing.
 // REST: consumer "rest", source "rest", id = the Idempotency-Key.
 type EventID struct {
 	Consumer, Source, ID string
 }
 
-// Params are the immutable parameters of a refund, the ones that its digest covers (refundId is the key).
-type Params struct {
-	RefundID, OrderID, PaymentID string
-	Amount                       int64 // minor units, 1..MaxAmount
-	Currency                     Currency
-}
-
-// Digest is the d1 digest of the parameters.
-func (p Params) Digest() Digest { return RefundDigest(p.OrderID, p.PaymentID, p.Amount, p.Currency) }
-
 // PaymentSpec is what a caller says about a payment (PUT, inline in a refund). It is compared, never merged.
 type PaymentSpec struct {
 	OrderID           string
 	Amount            int64 // captured, minor units
-	Currency          Currency
+	Currency          refund.Currency
 	Account           string    // channel account
 	Reference         string    // the channel's name for the payment; "" = "<tenant code>:<payment id>"
 	Version           int64     // of a snapshot; absent = 0
@@ -54,7 +41,7 @@ type PaymentSpec struct {
 
 // Request is the content of refund.requested and of POST /v1/refunds.
 type Request struct {
-	Params
+	refund.Params
 	Reason   string            // free text, not in the digest, erasable
 	Metadata map[string]string // not in the digest, erasable
 	Payment  *PaymentSpec      // optional inline payment
@@ -64,14 +51,14 @@ type Request struct {
 type Capture struct {
 	PaymentID, CaptureID, OrderID string
 	Amount                        int64
-	Currency                      Currency
+	Currency                      refund.Currency
 	Account, Reference            string
 	PaidAt                        time.Time // of the payment, see PaymentSpec
 }
 
 // Digest is the d1 digest of the capture.
-func (c Capture) Digest() Digest {
-	return CaptureDigest(c.PaymentID, c.CaptureID, c.Amount, c.Currency)
+func (c Capture) Digest() refund.Digest {
+	return refund.CaptureDigest(c.PaymentID, c.CaptureID, c.Amount, c.Currency)
 }
 
 // Park is what the door needs to keep an item that it may not accept. nil on REST: there the caller has the answer.
@@ -84,7 +71,7 @@ type Park struct {
 // Intake is one request in front of the door, whatever way it came. Exactly one of Refund and Capture is set.
 // Its fields are validated by whoever makes it (internal/http, internal/bridge); the door decides, it does not parse.
 type Intake struct {
-	Tenant      Tenant
+	Tenant      refund.Tenant
 	Event       EventID
 	Type        EventType
 	Refund      *Request
@@ -93,14 +80,14 @@ type Intake struct {
 	Transport   string    // evidence: request id, topic/partition/offset. Decides nothing
 	OccurredAt  time.Time // CloudEvents time; zero = not said
 	Park        *Park
-	Parked      RID  // set when a parked row is tried again: the same transaction settles that row
-	Redrive     bool // somebody asks for it: a stored refusal is decided anew, and its receipt changed in place
-	ReplayBatch RID
-	RID         RID // id of the refund if this intake creates one; made once before the first try, so that a second try after a lost COMMIT knows its own work
+	Parked      refund.RID // set when a parked row is tried again: the same transaction settles that row
+	Redrive     bool       // somebody asks for it: a stored refusal is decided anew, and its receipt changed in place
+	ReplayBatch refund.RID
+	RID         refund.RID // id of the refund if this intake creates one; made once before the first try, so that a second try after a lost COMMIT knows its own work
 }
 
 // Digest is the digest of whatever the intake carries.
-func (in Intake) Digest() Digest {
+func (in Intake) Digest() refund.Digest {
 	if in.Capture != nil {
 		return in.Capture.Digest()
 	}
@@ -139,17 +126,17 @@ const (
 // Outcome is the door's answer to one intake.
 type Outcome struct {
 	Verdict  Verdict
-	Code     Code     // Conflict, Refused, Waiting, Busy
-	Fields   []string // Conflict: JSON names of the differing fields, never their values
-	Replayed bool     // a stored Conflict or Refused told again
-	Cause    string   // Replayed: CauseEvent or CauseRefund
-	Refund   *Refund  // Accepted, Replayed of a refund: its current state
+	Code     refund.Code    // Conflict, Refused, Waiting, Busy
+	Fields   []string       // Conflict: JSON names of the differing fields, never their values
+	Replayed bool           // a stored Conflict or Refused told again
+	Cause    string         // Replayed: CauseEvent or CauseRefund
+	Refund   *refund.Refund // Accepted, Replayed of a refund: its current state
 }
 
 // ParkedMessage is a parked item with the bytes that it came with, to be read and tried again.
 type ParkedMessage struct {
-	ID       RID
-	Tenant   Tenant
+	ID       refund.RID
+	Tenant   refund.Tenant
 	Consumer string
 	Park
 }

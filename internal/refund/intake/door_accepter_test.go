@@ -1,6 +1,8 @@
-package refund
+package intake
 
 import (
+	"github.com/refundry/refundry/internal/refund"
+
 	"context"
 	"encoding/binary"
 	"errors"
@@ -45,7 +47,7 @@ func refundIDs(g []Intake) (out []string) {
 func allAccepted(g []Intake, lost func(Intake) bool) ([]Outcome, error) {
 	out := make([]Outcome, len(g))
 	for i, in := range g {
-		out[i] = Outcome{Verdict: Taken, Refund: &Refund{RefundRef: RefundRef{in.Tenant.ID, in.RID}}}
+		out[i] = Outcome{Verdict: Taken, Refund: &refund.Refund{RefundRef: refund.RefundRef{Tenant: in.Tenant.ID, RID: in.RID}}}
 		if lost != nil && lost(in) {
 			out[i] = Outcome{Verdict: Lost}
 		}
@@ -54,8 +56,8 @@ func allAccepted(g []Intake, lost func(Intake) bool) ([]Outcome, error) {
 }
 
 func doorIntake(id string) Intake {
-	return Intake{Tenant: Tenant{ID: 1, Code: "one"}, Event: EventID{"rest", "rest", "e-" + id}, Type: TypeRefundRequested,
-		Refund: &Request{Params: Params{RefundID: id, OrderID: "o", PaymentID: "p", Amount: 1, Currency: "USD"}}}
+	return Intake{Tenant: refund.Tenant{ID: 1, Code: "one"}, Event: EventID{"rest", "rest", "e-" + id}, Type: TypeRefundRequested,
+		Refund: &Request{Params: refund.Params{RefundID: id, OrderID: "o", PaymentID: "p", Amount: 1, Currency: "USD"}}}
 }
 
 func doorIntakes(n int) []Intake {
@@ -68,7 +70,7 @@ func doorIntakes(n int) []Intake {
 
 var doorRIDs atomic.Uint64
 
-func countedRID() (rid RID) {
+func countedRID() (rid refund.RID) {
 	binary.BigEndian.PutUint64(rid[8:], doorRIDs.Add(1))
 	return rid
 }

@@ -1,11 +1,15 @@
-package refund
+package access
 
-import "time"
+import (
+	"time"
+
+	"github.com/refundry/refundry/internal/refund"
+)
 
 // APIKeyRecord is what is stored about an API key, with its tenant and actor.
 type APIKeyRecord struct {
 	SecretHash    [32]byte // SHA-256 of the secret
-	Tenant        Tenant
+	Tenant        refund.Tenant
 	Mode          string // of the tenant: live or test
 	ActorName     string
 	ActorDisabled bool

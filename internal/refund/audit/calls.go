@@ -1,11 +1,15 @@
-package refund
+package audit
 
-import "time"
+import (
+	"time"
+
+	"github.com/refundry/refundry/internal/refund"
+)
 
 // Calls checks what is stored about a refund's numbers and calls: dispatches, attempts and effects of r, and the journal
 // that f went along. contracts finds what an attempt relied on. r.Effects holds
 // those of the refund that stand or were returned.
-func (f *Fold) Calls(r *Record, contracts func(account string, version int) (Contract, bool)) {
+func (f *Fold) Calls(r *refund.Record, contracts func(account string, version int) (refund.Contract, bool)) {
 	f.numbers(r)
 	f.attempts(r)
 	f.answered(r)
@@ -20,7 +24,7 @@ func (f *Fold) Calls(r *Record, contracts func(account string, version int) (Con
 }
 
 // numbers: the ordinals are whole, every number is the one that its refund must have, and each before the live one is dead.
-func (f *Fold) numbers(r *Record) {
+func (f *Fold) numbers(r *refund.Record) {
 	exposed := false
 	for i, d := range r.Dispatches {
 		exposed = exposed || d.Exposed
@@ -30,7 +34,7 @@ func (f *Fold) numbers(r *Record) {
 		if d.Ordinal < r.DispatchNo && !d.Retired {
 			f.a.report("P8", "not-retired", "dispatch %d has a successor and no proof of its death", d.Ordinal)
 		}
-		if want := DispatchNumber(r.Installation, r.TenantCode, r.RefundID, d.Ordinal); d.Number != want {
+		if want := refund.DispatchNumber(r.Installation, r.TenantCode, r.RefundID, d.Ordinal); d.Number != want {
 			f.a.report("P1", "dispatch-number", "dispatch %d has number %s, not %s", d.Ordinal, d.Number, want)
 		}
 	}
@@ -46,13 +50,13 @@ func (f *Fold) numbers(r *Record) {
 	if exposed != r.Exposed {
 		f.a.report("P8", "exposed-flag", "the refund says exposed %t, its dispatches say %t", r.Exposed, exposed)
 	}
-	if exposed && (r.State == StatePending || (r.State.Final() && r.Case == nil)) {
+	if exposed && (r.State == refund.StatePending || (r.State.Final() && r.Case == nil)) {
 		f.a.report("P8", "closed-while-exposed", "%s while something is exposed", r.State)
 	}
 }
 
 // attempts: written with a claim, whole, and inside their times.
-func (f *Fold) attempts(r *Record) {
+func (f *Fold) attempts(r *refund.Record) {
 	has := map[int]bool{} // generations that have an attempt
 	sent := map[int]int{} // generation → attempt of the send
 	for i, a := range r.Attempts {
@@ -60,7 +64,7 @@ func (f *Fold) attempts(r *Record) {
 		if a.No != i+1 {
 			f.a.report("P10", "attempt-gap", "attempt %d follows %d", a.No, i)
 		}
-		if a.Kind != AttemptSend {
+		if a.Kind != refund.AttemptSend {
 			continue
 		}
 		if other := sent[a.Generation]; other != 0 {
@@ -82,22 +86,22 @@ func (f *Fold) attempts(r *Record) {
 			}
 		}
 	}
-	if a, ok := r.attemptOf(r.Generation); r.State == StateProcessing && (!ok || a.Kind != AttemptSend) {
+	if a, ok := attemptOf(r, r.Generation); r.State == refund.StateProcessing && (!ok || a.Kind != refund.AttemptSend) {
 		f.a.report("P10", "processing-without-attempt", "PROCESSING with generation %d, which has no send", r.Generation)
 	}
 }
 
-func (r *Record) attemptOf(generation int) (Attempt, bool) {
+func attemptOf(r *refund.Record, generation int) (refund.Attempt, bool) {
 	for _, a := range r.Attempts {
-		if a.Generation == generation && a.Kind == AttemptSend {
+		if a.Generation == generation && a.Kind == refund.AttemptSend {
 			return a, true
 		}
 	}
-	return Attempt{}, false
+	return refund.Attempt{}, false
 }
 
-func (f *Fold) times(r *Record, a Attempt) {
-	if a.NotAfter.Before(a.StartedAt) || a.NotAfter.Sub(a.StartedAt) > LongestLease {
+func (f *Fold) times(r *refund.Record, a refund.Attempt) {
+	if a.NotAfter.Before(a.StartedAt) || a.NotAfter.Sub(a.StartedAt) > refund.LongestLease {
 		f.a.report("P10", "send-window", "attempt %d started %s and may leave until %s", a.No, stamp(a.StartedAt), stamp(a.NotAfter))
 	}
 	d, ok := r.Dispatch(a.DispatchNo)
@@ -111,14 +115,14 @@ func (f *Fold) times(r *Record, a Attempt) {
 }
 
 // repeats judges every send by the earlier sends of its refund, as they were known when it was claimed.
-func (f *Fold) repeats(r *Record, contracts func(string, int) (Contract, bool)) {
+func (f *Fold) repeats(r *refund.Record, contracts func(string, int) (refund.Contract, bool)) {
 	for i, later := range r.Attempts {
-		if later.Kind != AttemptSend {
+		if later.Kind != refund.AttemptSend {
 			continue
 		}
 		c, _ := contracts(r.Account, later.ContractVersion)
 		for _, first := range r.Attempts[:i] {
-			if first.Kind != AttemptSend || (Disproves(first.Answer) && !first.AnsweredAt.After(later.StartedAt)) {
+			if first.Kind != refund.AttemptSend || (refund.Disproves(first.Answer) && !first.AnsweredAt.After(later.StartedAt)) {
 				continue
 			}
 			f.repeat(r, c, first, later)
@@ -127,7 +131,7 @@ func (f *Fold) repeats(r *Record, contracts func(string, int) (Contract, bool)) 
 }
 
 // repeat: first was ambiguous, or not answered, when later was claimed.
-func (f *Fold) repeat(r *Record, c Contract, first, later Attempt) {
+func (f *Fold) repeat(r *refund.Record, c refund.Contract, first, later refund.Attempt) {
 	if d, ok := r.Dispatch(first.DispatchNo); ok && later.DispatchNo > first.DispatchNo && (d.Overridden || d.MarkedEpoch > 0 || f.decided) {
 		return // a person decided, or an epoch asked about it: judged by their own rules
 	}
@@ -135,28 +139,28 @@ func (f *Fold) repeat(r *Record, c Contract, first, later Attempt) {
 	case !c.Key.Dedupes && !c.Query.Automatic() && !c.List.Automatic():
 		f.a.report("P2", "blind-repeat", "attempt %d was sent although attempt %d may have acted (%s)", later.No, first.No, answerWord(first))
 	case later.DispatchNo == first.DispatchNo && c.Key.Dedupes && !c.Key.After2xx:
-	case !r.absentBetween(first, later) && !r.endedNegative(first.DispatchNo, later.StartedAt):
+	case !absentBetween(r, first, later) && !endedNegative(r, first.DispatchNo, later.StartedAt):
 		f.a.report("P1", "repeat-without-proof", "attempt %d was sent although attempt %d may have acted (%s) and no absence was read between", later.No, first.No, answerWord(first))
 	}
 }
 
 // absentBetween: some absence of the number was read after the first send could leave and before the later one began.
-func (r *Record) absentBetween(first, later Attempt) bool {
+func absentBetween(r *refund.Record, first, later refund.Attempt) bool {
 	for _, q := range r.Attempts {
-		if q.DispatchNo == first.DispatchNo && q.Answer == NotFound && !q.StartedAt.Before(first.NotAfter) && !q.AnsweredAt.After(later.StartedAt) {
+		if q.DispatchNo == first.DispatchNo && q.Answer == refund.NotFound && !q.StartedAt.Before(first.NotAfter) && !q.AnsweredAt.After(later.StartedAt) {
 			return true
 		}
 	}
 	return false
 }
 
-func (r *Record) endedNegative(no int, by time.Time) bool {
+func endedNegative(r *refund.Record, no int, by time.Time) bool {
 	d, ok := r.Dispatch(no)
 	return ok && !d.FinalNegativeAt.IsZero() && !d.FinalNegativeAt.After(by)
 }
 
 // exposure: a number that counts as clear must be clear by its answers, under some contract that was relied on.
-func (f *Fold) exposure(r *Record, contracts func(string, int) (Contract, bool)) {
+func (f *Fold) exposure(r *refund.Record, contracts func(string, int) (refund.Contract, bool)) {
 	for _, d := range r.Dispatches {
 		if d.Exposed {
 			continue
@@ -175,11 +179,11 @@ func (f *Fold) exposure(r *Record, contracts func(string, int) (Contract, bool))
 	}
 }
 
-func answerWord(a Attempt) string {
+func answerWord(a refund.Attempt) string {
 	if a.Answer == "" {
 		return "no answer"
 	}
-	return JournalKind(a.Answer)
+	return refund.JournalKind(a.Answer)
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

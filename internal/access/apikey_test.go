@@ -1,6 +1,8 @@
-package refund_test
+package access_test
 
 import (
+	"github.com/refundry/refundry/internal/access"
+
 	"bytes"
 	"crypto/rand"
 	"encoding/json"
@@ -11,13 +13,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/refundry/refundry/internal/refund"
 )
 
-func newKey(t *testing.T, mode string) refund.APIKey {
+func newKey(t *testing.T, mode string) access.APIKey {
 	t.Helper()
-	k, err := refund.NewAPIKey(rand.Reader, mode)
+	k, err := access.NewAPIKey(rand.Reader, mode)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,12 +26,12 @@ func newKey(t *testing.T, mode string) refund.APIKey {
 
 func TestAPIKeyRoundTrip(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []string{refund.ModeLive, refund.ModeTest} {
+	for _, mode := range []string{access.ModeLive, access.ModeTest} {
 		k := newKey(t, mode)
 		if !regexp.MustCompile(`\Arfk_` + mode + `_[0-9A-Za-z]{8}_[0-9A-Za-z]{43}\z`).MatchString(k.Reveal()) {
 			t.Errorf("a new %s key has another shape than documented", mode)
 		}
-		back, err := refund.ParseAPIKey(k.Reveal())
+		back, err := access.ParseAPIKey(k.Reveal())
 		if err != nil || back != k {
 			t.Errorf("a new %s key does not read back: %v", mode, err)
 		}
@@ -44,14 +44,14 @@ func TestAPIKeyRoundTrip(t *testing.T) {
 // No way of printing, logging or encoding a key shows its secret.
 func TestAPIKeyNeverLeaks(t *testing.T) {
 	t.Parallel()
-	k := newKey(t, refund.ModeTest)
+	k := newKey(t, access.ModeTest)
 	holder := struct {
-		Key refund.APIKey
-		Ptr *refund.APIKey
+		Key access.APIKey
+		Ptr *access.APIKey
 	}{k, &k}
 	var out strings.Builder
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%t"} {
-		for _, v := range []any{k, &k, holder, []refund.APIKey{k}, map[string]refund.APIKey{"k": k}} {
+		for _, v := range []any{k, &k, holder, []access.APIKey{k}, map[string]access.APIKey{"k": k}} {
 			fmt.Fprintf(&out, verb+"\n", v)
 		}
 	}
@@ -80,15 +80,15 @@ func TestAPIKeyNeverLeaks(t *testing.T) {
 
 func TestParseAPIKeyRefuses(t *testing.T) {
 	t.Parallel()
-	good := newKey(t, refund.ModeLive).Reveal()
+	good := newKey(t, access.ModeLive).Reveal()
 	for name, s := range map[string]string{
 		"empty": "", "short": good[:len(good)-1], "long": good + "a", "other word": "sk" + good[2:], "upper-case word": "RFK" + good[3:],
 		"other mode": strings.Replace(good, "_live_", "_prod_", 1), "no mode": strings.Replace(good, "_live_", "__", 1),
 		"space": good[:len(good)-1] + " ", "dash": good[:len(good)-1] + "-", "fifth part": good + "_x", "newline": good + "\n",
 		"other script": good[:len(good)-2] + "é", "redacted": "rfk_live_AbCd1234_***",
 	} {
-		k, err := refund.ParseAPIKey(s)
-		if !errors.Is(err, refund.ErrAPIKey) || k != (refund.APIKey{}) {
+		k, err := access.ParseAPIKey(s)
+		if !errors.Is(err, access.ErrAPIKey) || k != (access.APIKey{}) {
 			t.Errorf("%s: got %v, want ErrAPIKey and no key", name, err)
 		}
 		if err != nil && s != "" && strings.Contains(err.Error(), s) {
@@ -107,20 +107,20 @@ func TestNewAPIKeySource(t *testing.T) {
 		mode   string
 		err    error
 	}{
-		"only unusable bytes": {constant(0xff), refund.ModeTest, io.ErrNoProgress},
-		"first unusable byte": {constant(248), refund.ModeTest, io.ErrNoProgress},
-		"ends":                {bytes.NewReader(make([]byte, 70)), refund.ModeTest, io.ErrUnexpectedEOF},
-		"empty":               {bytes.NewReader(nil), refund.ModeTest, io.EOF},
-		"breaks":              {failing{broken}, refund.ModeTest, broken},
-		"other mode":          {rand.Reader, "prod", refund.ErrAPIKey},
-		"no mode":             {rand.Reader, "", refund.ErrAPIKey},
+		"only unusable bytes": {constant(0xff), access.ModeTest, io.ErrNoProgress},
+		"first unusable byte": {constant(248), access.ModeTest, io.ErrNoProgress},
+		"ends":                {bytes.NewReader(make([]byte, 70)), access.ModeTest, io.ErrUnexpectedEOF},
+		"empty":               {bytes.NewReader(nil), access.ModeTest, io.EOF},
+		"breaks":              {failing{broken}, access.ModeTest, broken},
+		"other mode":          {rand.Reader, "prod", access.ErrAPIKey},
+		"no mode":             {rand.Reader, "", access.ErrAPIKey},
 	} {
-		k, err := refund.NewAPIKey(tc.source, tc.mode)
-		if !errors.Is(err, tc.err) || k != (refund.APIKey{}) {
+		k, err := access.NewAPIKey(tc.source, tc.mode)
+		if !errors.Is(err, tc.err) || k != (access.APIKey{}) {
 			t.Errorf("%s: got %v, want %v and no key", name, err, tc.err)
 		}
 	}
-	k, err := refund.NewAPIKey(constant(247), refund.ModeTest)
+	k, err := access.NewAPIKey(constant(247), access.ModeTest)
 	if err != nil || k.Prefix != strings.Repeat("z", 8) {
 		t.Errorf("247 is the last usable byte and means z: got prefix %s, %v", k.Prefix, err)
 	}

@@ -1,6 +1,8 @@
-package refund
+package intake
 
 import (
+	"github.com/refundry/refundry/internal/refund"
+
 	"context"
 	"errors"
 	"fmt"
@@ -67,7 +69,7 @@ func TestDoorKeepsTheOrderWhenItBisects(t *testing.T) {
 
 // Lost items come again with the ids that they had, in their order, and nothing else comes twice.
 func TestDoorTriesLostItemsAgainInOrder(t *testing.T) {
-	rids := map[string]RID{}
+	rids := map[string]refund.RID{}
 	gate := &scriptedGate{answer: func(call int, g []Intake) ([]Outcome, error) {
 		for _, in := range g {
 			if old, seen := rids[in.Refund.RefundID]; seen && old != in.RID {
@@ -112,28 +114,28 @@ func TestDoorCutsLongGroups(t *testing.T) {
 // The database is away: everybody is told so at once, nobody is bisected.
 func TestDoorTellsAllThatTheStoreIsUnavailable(t *testing.T) {
 	gate := &scriptedGate{answer: func(int, []Intake) ([]Outcome, error) {
-		return nil, fmt.Errorf("%w: down", ErrUnavailable)
+		return nil, fmt.Errorf("%w: down", refund.ErrUnavailable)
 	}}
 	d := openDoor(t, DoorConfig{Accepter: gate})
-	if _, err := d.Accept(t.Context(), doorIntakes(20)); !errors.Is(err, ErrUnavailable) {
+	if _, err := d.Accept(t.Context(), doorIntakes(20)); !errors.Is(err, refund.ErrUnavailable) {
 		t.Errorf("group: %v, want ErrUnavailable", err)
 	}
 	if n := len(gate.calls()); n != 1 {
 		t.Errorf("%d transactions for one group, want 1", n)
 	}
-	if _, err := d.Accept(t.Context(), doorIntakes(1)); !errors.Is(err, ErrUnavailable) {
+	if _, err := d.Accept(t.Context(), doorIntakes(1)); !errors.Is(err, refund.ErrUnavailable) {
 		t.Errorf("single: %v, want ErrUnavailable", err)
 	}
 }
 
 // COMMIT's answer is lost: the same intakes with the same ids run again, and only that run answers.
 func TestDoorRunsAgainAfterALostCommit(t *testing.T) {
-	var rids []RID
+	var rids []refund.RID
 	unknown := 0
 	gate := &scriptedGate{answer: func(call int, g []Intake) ([]Outcome, error) {
 		rids = append(rids, g[0].RID)
 		if call < 2 {
-			return nil, fmt.Errorf("%w: cut", ErrCommitUnknown)
+			return nil, fmt.Errorf("%w: cut", refund.ErrCommitUnknown)
 		}
 		return allAccepted(g, nil)
 	}}
@@ -148,9 +150,9 @@ func TestDoorRunsAgainAfterALostCommit(t *testing.T) {
 }
 
 func TestDoorGivesUpOnCommitsThatStayUnknown(t *testing.T) {
-	gate := &scriptedGate{answer: func(int, []Intake) ([]Outcome, error) { return nil, ErrCommitUnknown }}
+	gate := &scriptedGate{answer: func(int, []Intake) ([]Outcome, error) { return nil, refund.ErrCommitUnknown }}
 	d := openDoor(t, DoorConfig{Accepter: gate})
-	if _, err := d.Accept(t.Context(), doorIntakes(2)); !errors.Is(err, ErrUnavailable) {
+	if _, err := d.Accept(t.Context(), doorIntakes(2)); !errors.Is(err, refund.ErrUnavailable) {
 		t.Errorf("%v, want ErrUnavailable", err)
 	}
 	if n := len(gate.calls()); n != 5 {
@@ -185,8 +187,8 @@ func TestDoorBusyAfterTwoSeconds(t *testing.T) {
 		}
 		clock.advance(200 * time.Millisecond)
 		out := <-answer
-		if out[0].Verdict != Busy || out[0].Code != CodeInProgress {
-			t.Errorf("%s %s, want BUSY %s", out[0].Verdict, out[0].Code, CodeInProgress)
+		if out[0].Verdict != Busy || out[0].Code != refund.CodeInProgress {
+			t.Errorf("%s %s, want BUSY %s", out[0].Verdict, out[0].Code, refund.CodeInProgress)
 		}
 	}
 }
@@ -195,7 +197,7 @@ func TestDoorBusyAfterTwoSeconds(t *testing.T) {
 func TestDoorTakesALockTimeoutForALoss(t *testing.T) {
 	gate := &scriptedGate{answer: func(call int, g []Intake) ([]Outcome, error) {
 		if call < 2 {
-			return nil, fmt.Errorf("%w: lock timeout", ErrBusy)
+			return nil, fmt.Errorf("%w: lock timeout", refund.ErrBusy)
 		}
 		return allAccepted(g, nil)
 	}}

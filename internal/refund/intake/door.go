@@ -1,6 +1,8 @@
-package refund
+package intake
 
 import (
+	"github.com/refundry/refundry/internal/refund"
+
 	"context"
 	"errors"
 	"log/slog"
@@ -9,10 +11,16 @@ import (
 	"time"
 )
 
+// GroupAccepter accepts one group in one transaction. Lost outcomes are to be tried again with the same intakes.
+// Errors: ErrCommitUnknown, ErrUnavailable; any other error is surprising and concerns the group as a whole.
+type GroupAccepter interface {
+	AcceptGroup(ctx context.Context, g []Intake) ([]Outcome, error)
+}
+
 // DoorConfig configures a Door. Gate and NewRID are needed.
 type DoorConfig struct {
 	Accepter  GroupAccepter
-	NewRID    func() RID
+	NewRID    func() refund.RID
 	MaxGroup  int           // items of one transaction; default 128
 	Queue     int           // single requests that may wait; default 4096, more = ErrOverloaded
 	Flushers  int           // groups under way at once; default 2
@@ -96,7 +104,7 @@ func (d *Door) Stop() {
 	d.mu.Unlock()
 	d.done.Wait()
 	for len(d.waiting) > 0 { // what was about to try again
-		(<-d.waiting).fail(ErrUnavailable)
+		(<-d.waiting).fail(refund.ErrUnavailable)
 	}
 }
 
@@ -149,20 +157,20 @@ func (d *Door) enqueue(t *request) error {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if d.closed {
-		return ErrUnavailable
+		return refund.ErrUnavailable
 	}
 	select {
 	case d.waiting <- t:
 		return nil
 	default:
-		return ErrOverloaded
+		return refund.ErrOverloaded
 	}
 }
 
 // submitGroup takes a ready-made group through, as few transactions as its size allows, in order.
 func (d *Door) submitGroup(ctx context.Context, ts []*request) error {
 	if !d.enter() {
-		return ErrUnavailable
+		return refund.ErrUnavailable
 	}
 	defer d.done.Done()
 	select {
@@ -171,7 +179,7 @@ func (d *Door) submitGroup(ctx context.Context, ts []*request) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-d.stop:
-		return ErrUnavailable
+		return refund.ErrUnavailable
 	}
 	for len(ts) > 0 {
 		n := min(len(ts), d.cfg.MaxGroup)
@@ -262,7 +270,7 @@ func (d *Door) retryLost(lost []*request) {
 			select {
 			case d.waiting <- t:
 			case <-d.stop:
-				t.fail(ErrUnavailable)
+				t.fail(refund.ErrUnavailable)
 			}
 		}
 	}()
@@ -278,9 +286,9 @@ func (d *Door) process(ts []*request) []*request {
 	switch {
 	case err == nil:
 		return d.reply(ts, outcomes)
-	case errors.Is(err, ErrBusy) && len(ts) == 1:
+	case errors.Is(err, refund.ErrBusy) && len(ts) == 1:
 		return d.reply(ts, []Outcome{{Verdict: Lost}})
-	case errors.Is(err, ErrUnavailable) || len(ts) == 1:
+	case errors.Is(err, refund.ErrUnavailable) || len(ts) == 1:
 		for _, t := range ts {
 			t.fail(err)
 		}
@@ -301,13 +309,13 @@ func (d *Door) pass(g []Intake) ([]Outcome, error) {
 	defer cancel()
 	for try := 0; ; try++ {
 		out, err := d.cfg.Accepter.AcceptGroup(ctx, g)
-		if !errors.Is(err, ErrCommitUnknown) {
+		if !errors.Is(err, refund.ErrCommitUnknown) {
 			return out, err
 		}
 		d.cfg.CommitUnknown()
 		d.cfg.Logger.Warn("commit outcome unknown, running the group again", "items", len(g), "try", try+1)
 		if try == 4 || ctx.Err() != nil {
-			return nil, errors.Join(ErrUnavailable, err)
+			return nil, errors.Join(refund.ErrUnavailable, err)
 		}
 		pause(d.stop)
 	}
@@ -323,7 +331,7 @@ func (d *Door) reply(ts []*request, out []Outcome) []*request {
 				lost = append(lost, t)
 				continue
 			}
-			o = Outcome{Verdict: Busy, Code: CodeInProgress}
+			o = Outcome{Verdict: Busy, Code: refund.CodeInProgress}
 		}
 		t.outcome = o
 		d.cfg.Observe(t.in, o, now.Sub(t.since))
@@ -340,7 +348,7 @@ func (t *request) fail(err error) {
 // failAll tells tickets that the door shuts before their locks are free.
 func failAll(ts []*request) {
 	for _, t := range ts {
-		t.fail(ErrUnavailable)
+		t.fail(refund.ErrUnavailable)
 	}
 }
 

@@ -1,6 +1,8 @@
-package refund
+package audit
 
 import (
+	"github.com/refundry/refundry/internal/refund"
+
 	"bytes"
 	"crypto/ed25519"
 	"crypto/sha256"
@@ -12,11 +14,11 @@ import (
 func TestAnchorBytes(t *testing.T) {
 	t.Parallel()
 	const installation = "018f6f4e-7c00-7000-8000-000000000001"
-	rid, err := ParseRID("018f6f4e-7c00-7abc-8def-0123456789ab")
+	rid, err := refund.ParseRID("018f6f4e-7c00-7abc-8def-0123456789ab")
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := AnchorRow{Pos: 42, Key: RefundRef{Tenant: 1, RID: rid}, Seq: 1}
+	row := AnchorRow{Pos: 42, Key: refund.RefundRef{Tenant: 1, RID: rid}, Seq: 1}
 	if _, err := hex.Decode(row.Hash[:], []byte("1b55087b6f6cae800261265e74e236e1c0358acf2909a6b101443e89052c5781")); err != nil {
 		t.Fatal(err)
 	}

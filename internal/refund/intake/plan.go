@@ -1,6 +1,10 @@
-package refund
+package intake
 
-import "time"
+import (
+	"time"
+
+	"github.com/refundry/refundry/internal/refund"
+)
 
 // WaitingAlarm is how long an item may wait for its payment before somebody is told.
 const WaitingAlarm = 15 * time.Minute
@@ -94,18 +98,18 @@ func (p *planner) again(in Intake, r Receipt) Outcome {
 	fields := differing(r.Params, in)
 	switch {
 	case r.Type != in.Type:
-		return p.conflict(in, CodeKeyReused, ConflictEventType, []string{"type"}, r.RID)
+		return p.conflict(in, refund.CodeKeyReused, ConflictEventType, []string{"type"}, r.RID)
 	case in.Refund != nil && contains(fields, "refundId"):
-		return p.conflict(in, CodeKeyReused, ConflictEventRefund, fields, r.RID)
+		return p.conflict(in, refund.CodeKeyReused, ConflictEventRefund, fields, r.RID)
 	case r.Digest != in.Digest():
-		return p.conflict(in, CodeKeyReused, ConflictEventParams, fields, r.RID)
+		return p.conflict(in, refund.CodeKeyReused, ConflictEventParams, fields, r.RID)
 	case r.Outcome == Conflict || r.Outcome == Refused:
 		return Outcome{Verdict: r.Outcome, Code: r.Code, Fields: p.toldFields(in, r), Replayed: true}
 	}
 	known, hasRefund := p.v.Refunds[RefundKey{in.Tenant.ID, r.RefundID}]
 	if hasRefund && !sameInline(r.Params, in) {
 		if diff := p.paymentDiff(in); len(diff) > 0 {
-			return p.conflict(in, CodePaymentConflict, ConflictPaymentParams, diff, r.RID)
+			return p.conflict(in, refund.CodePaymentConflict, ConflictPaymentParams, diff, r.RID)
 		}
 	}
 	if !in.RID.IsZero() && r.RID == in.RID {
@@ -121,11 +125,11 @@ func (p *planner) again(in Intake, r Receipt) Outcome {
 // toldFields are the fields of a conflict that is told again: the same request meets the same stored values.
 func (p *planner) toldFields(in Intake, r Receipt) []string {
 	switch r.Code {
-	case CodeRefundConflict:
+	case refund.CodeRefundConflict:
 		if known, ok := p.v.Refunds[RefundKey{in.Tenant.ID, in.Refund.RefundID}]; ok {
 			return paramsDiff(known.Params, in.Refund.Params)
 		}
-	case CodePaymentConflict:
+	case refund.CodePaymentConflict:
 		return p.paymentDiff(in)
 	default: // a refusal has no fields
 	}
@@ -138,109 +142,109 @@ func (p *planner) request(in Intake) Outcome {
 		return p.known(in, known)
 	}
 	if in.Tenant.Closed {
-		return Outcome{Verdict: Refused, Code: CodeTenantClosed} // binds nothing: it says nothing about the request
+		return Outcome{Verdict: Refused, Code: refund.CodeTenantClosed} // binds nothing: it says nothing about the request
 	}
 	ref := PaymentRef{in.Tenant.ID, in.Refund.PaymentID}
 	pay, known := p.v.Payments[ref]
 	switch {
 	case !known && in.Refund.Payment == nil:
-		return Outcome{Verdict: Waiting, Code: CodePaymentUnknown}
+		return Outcome{Verdict: Waiting, Code: refund.CodePaymentUnknown}
 	case !known:
 		return p.withNewPayment(in, ref)
 	case !pay.Locked:
 		return Outcome{Verdict: Lost}
 	}
 	if diff := p.paymentDiff(in); len(diff) > 0 {
-		return p.bind(in, p.conflict(in, CodePaymentConflict, ConflictPaymentParams, diff, RID{}), RID{})
+		return p.bind(in, p.conflict(in, refund.CodePaymentConflict, ConflictPaymentParams, diff, refund.RID{}), refund.RID{})
 	}
 	var paidAt time.Time
 	if in.Refund.Payment != nil {
 		paidAt = in.Refund.Payment.PaidAt
 	}
 	if code := p.rules(in, pay.Payment.WithPaidAt(paidAt)); code != "" {
-		return p.bind(in, Outcome{Verdict: Refused, Code: code}, RID{})
+		return p.bind(in, Outcome{Verdict: Refused, Code: code}, refund.RID{})
 	}
 	p.touched[ref] = true
 	return p.accept(in, p.keepPaid(pay.Payment, paidAt))
 }
 
 // known decides another event for a refund that exists.
-func (p *planner) known(in Intake, r Refund) Outcome {
+func (p *planner) known(in Intake, r refund.Refund) Outcome {
 	if r.RID == in.RID {
 		return Outcome{Verdict: Taken, Refund: &r}
 	}
 	if diff := paramsDiff(r.Params, in.Refund.Params); len(diff) > 0 {
-		return p.bind(in, p.conflict(in, CodeRefundConflict, ConflictRefundParams, diff, r.RID), r.RID)
+		return p.bind(in, p.conflict(in, refund.CodeRefundConflict, ConflictRefundParams, diff, r.RID), r.RID)
 	}
 	if diff := p.paymentDiff(in); len(diff) > 0 {
-		return p.bind(in, p.conflict(in, CodePaymentConflict, ConflictPaymentParams, diff, r.RID), r.RID)
+		return p.bind(in, p.conflict(in, refund.CodePaymentConflict, ConflictPaymentParams, diff, r.RID), r.RID)
 	}
 	return p.bind(in, Outcome{Verdict: Replayed, Cause: CauseRefund, Refund: &r}, r.RID)
 }
 
 // withNewPayment decides a refund that brings its payment along. The payment comes to be only with the refund.
 func (p *planner) withNewPayment(in Intake, ref PaymentRef) Outcome {
-	pay, code := p.newPayment(ref, in.Tenant, *in.Refund.Payment, BySnapshot)
-	if code == CodePaymentConflict {
-		return p.bind(in, p.conflict(in, code, ConflictPaymentParams, []string{"payment.channelReference"}, RID{}), RID{})
+	pay, code := p.newPayment(ref, in.Tenant, *in.Refund.Payment, refund.BySnapshot)
+	if code == refund.CodePaymentConflict {
+		return p.bind(in, p.conflict(in, code, ConflictPaymentParams, []string{"payment.channelReference"}, refund.RID{}), refund.RID{})
 	}
 	if code == "" {
 		code = p.rules(in, pay)
 	}
 	if code != "" {
-		return p.bind(in, Outcome{Verdict: Refused, Code: code}, RID{})
+		return p.bind(in, Outcome{Verdict: Refused, Code: code}, refund.RID{})
 	}
 	p.create(ref, pay)
 	return p.accept(in, pay)
 }
 
 // rules are the business rules, for new refunds only.
-func (p *planner) rules(in Intake, pay Payment) Code {
+func (p *planner) rules(in Intake, pay refund.Payment) refund.Code {
 	contract, known, allowed := p.v.Account(pay.Account, in.Tenant.ID)
 	r := in.Refund
 	switch {
 	case !known || !allowed:
-		return CodeAccountNotAllowed
+		return refund.CodeAccountNotAllowed
 	case r.OrderID != pay.OrderID:
-		return CodeOrderMismatch
+		return refund.CodeOrderMismatch
 	case r.Currency != pay.Currency:
-		return CodeCurrencyMismatch
+		return refund.CodeCurrencyMismatch
 	case !in.OccurredAt.IsZero() && p.v.Now.Sub(in.OccurredAt) > ReceiptWindow:
-		return CodeEventExpired
+		return refund.CodeEventExpired
 	case !contract.Expresses(r.Amount, r.Currency):
-		return CodeNotExpressible
+		return refund.CodeNotExpressible
 	case !pay.WindowEndsAt.IsZero() && !p.v.Now.Before(pay.WindowEndsAt):
-		return CodeWindowClosed
+		return refund.CodeWindowClosed
 	case contract.Limits.MaxRefunds > 0 && pay.Refunds >= contract.Limits.MaxRefunds:
-		return CodeCountExceeded
+		return refund.CodeCountExceeded
 	case r.Amount > pay.Refundable():
-		return CodeAmountExceeds
+		return refund.CodeAmountExceeds
 	}
 	return ""
 }
 
 // accept makes the refund and takes its amount from the payment.
-func (p *planner) accept(in Intake, pay Payment) Outcome {
-	r := Refund{RefundRef: RefundRef{in.Tenant.ID, in.RID}, Params: in.Refund.Params, Account: pay.Account, ChannelReference: pay.Reference,
+func (p *planner) accept(in Intake, pay refund.Payment) Outcome {
+	r := refund.Refund{RefundRef: refund.RefundRef{Tenant: in.Tenant.ID, RID: in.RID}, Params: in.Refund.Params, Account: pay.Account, ChannelReference: pay.Reference,
 		Exponent: pay.Exponent, Digest: in.Digest(), Prev: pay.LastRID, Reason: in.Refund.Reason, Metadata: in.Refund.Metadata,
-		State: StatePending, PendingReason: PendingQueued, Epoch: p.v.Epoch, DispatchNo: 1, JournalSeq: 1,
-		NextActionAt: p.v.Now.Add(HandoutTTL), CreatedAt: p.v.Now, StateSince: p.v.Now, UpdatedAt: p.v.Now}
+		State: refund.StatePending, PendingReason: refund.PendingQueued, Epoch: p.v.Epoch, DispatchNo: 1, JournalSeq: 1,
+		NextActionAt: p.v.Now.Add(refund.HandoutTTL), CreatedAt: p.v.Now, StateSince: p.v.Now, UpdatedAt: p.v.Now}
 	pay.Reserved += r.Amount
 	pay.Refunds++
 	pay.LastRID = r.RID
 	p.keep(pay)
 	data := canonical(map[string]any{"tenant": in.Tenant.Code, "refundId": r.RefundID, "orderId": r.OrderID, "paymentId": r.PaymentID,
 		"amount": r.Amount, "currency": string(r.Currency), "account": r.Account, "digest": r.Digest.String(), "consumer": in.Event.Consumer})
-	p.plan.Refunds = append(p.plan.Refunds, NewRefund{Refund: r, Number: DispatchNumber(p.v.Installation, in.Tenant.Code, r.RefundID, 1),
-		Entry:  Entry{Kind: "requested", To: StatePending, Source: in.Event.Consumer, Actor: in.Actor, Data: data},
+	p.plan.Refunds = append(p.plan.Refunds, NewRefund{Refund: r, Number: refund.DispatchNumber(p.v.Installation, in.Tenant.Code, r.RefundID, 1),
+		Entry:  refund.Entry{Kind: "requested", To: refund.StatePending, Source: in.Event.Consumer, Actor: in.Actor, Data: data},
 		Replay: in.ReplayBatch})
-	p.plan.Wakes = append(p.plan.Wakes, Wakeup{RefundRef: r.RefundRef})
+	p.plan.Wakes = append(p.plan.Wakes, refund.Wakeup{RefundRef: r.RefundRef})
 	p.v.Refunds[RefundKey{in.Tenant.ID, r.RefundID}] = r
 	return p.bind(in, Outcome{Verdict: Taken, Refund: &r}, r.RID)
 }
 
 // bind writes the receipt that binds the event id to this outcome.
-func (p *planner) bind(in Intake, o Outcome, rid RID) Outcome {
+func (p *planner) bind(in Intake, o Outcome, rid refund.RID) Outcome {
 	rec := Receipt{Type: in.Type, Digest: in.Digest(), Params: canonicalParams(in), Outcome: o.Verdict, RID: rid, Code: o.Code}
 	if in.Refund != nil && !rid.IsZero() {
 		rec.RefundID = in.Refund.RefundID
@@ -256,7 +260,7 @@ func (p *planner) bind(in Intake, o Outcome, rid RID) Outcome {
 }
 
 // conflict notes the evidence. It binds nothing of itself.
-func (p *planner) conflict(in Intake, code Code, kind ConflictKind, fields []string, rid RID) Outcome {
+func (p *planner) conflict(in Intake, code refund.Code, kind ConflictKind, fields []string, rid refund.RID) Outcome {
 	got := canonicalParams(in)
 	row := ConflictRow{EventRef: event(in), Kind: kind, PaymentID: in.PaymentID(), RID: rid, Got: got, GotDigest: sum256(got), Fields: fields, Transport: in.Transport}
 	if in.Refund != nil {

@@ -1,6 +1,8 @@
-package refund
+package audit
 
 import (
+	"github.com/refundry/refundry/internal/refund"
+
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -17,7 +19,7 @@ const (
 // AnchorRow is what an anchor covers of one journal row. Its hash stands for everything else that the row says.
 type AnchorRow struct {
 	Pos  int64
-	Key  RefundRef
+	Key  refund.RefundRef
 	Seq  int
 	Hash [32]byte
 }
@@ -31,7 +33,7 @@ type AnchorHash struct {
 // NewAnchorHash begins a range. prev is the hash of the anchor before, zeros for the first one.
 func NewAnchorHash(prev [32]byte) *AnchorHash {
 	a := &AnchorHash{h: sha256.New()}
-	a.h.Write(LP(nil, domainAnchor))
+	a.h.Write(refund.LP(nil, domainAnchor))
 	a.h.Write(prev[:])
 	return a
 }
@@ -60,10 +62,10 @@ func (a *AnchorHash) Sum(uptoPos int64) (sum [32]byte) {
 
 // AnchorStatement is what a leader signs: this installation's journal up to this position is this.
 func AnchorStatement(installation string, uptoPos, rows int64, hash [32]byte) []byte {
-	return LP(nil, domainAnchorSign, installation, strconv.FormatInt(uptoPos, 10), strconv.FormatInt(rows, 10), hex.EncodeToString(hash[:]))
+	return refund.LP(nil, domainAnchorSign, installation, strconv.FormatInt(uptoPos, 10), strconv.FormatInt(rows, 10), hex.EncodeToString(hash[:]))
 }
 
 // AnchorEpochStatement is what is signed when an epoch begins: of the anchors so far, those up to this position still hold.
 func AnchorEpochStatement(installation string, epoch int, keptUpTo int64) []byte {
-	return LP(nil, domainAnchorEpoch, installation, strconv.Itoa(epoch), strconv.FormatInt(keptUpTo, 10))
+	return refund.LP(nil, domainAnchorEpoch, installation, strconv.Itoa(epoch), strconv.FormatInt(keptUpTo, 10))
 }
