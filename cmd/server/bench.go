@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/intake"
 
 	"github.com/refundry/refundry/internal/access"
@@ -187,7 +189,7 @@ func (p *benchPlace) openDoor(ctx context.Context, schema string, tenant refund.
 	if err != nil {
 		return bench.Target{}, err
 	}
-	door := intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: store.NewRID}) //nolint:contextcheck // lives until Stop, not as long as the caller
+	door := intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: pg.NewRID}) //nolint:contextcheck // lives until Stop, not as long as the caller
 	return bench.Target{
 		Accept: func(ctx context.Context, in intake.Intake) error {
 			out, err := door.Accept(ctx, []intake.Intake{in})

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/intake"
 
 	"context"
@@ -52,7 +54,7 @@ func (p *benchPlace) openBench(ctx context.Context, schema string, tenant refund
 	if err != nil {
 		return nil, nil, err
 	}
-	return s, intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: store.NewRID}), nil //nolint:contextcheck // the door's transactions outlive a caller
+	return s, intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: pg.NewRID}), nil //nolint:contextcheck // the door's transactions outlive a caller
 }
 
 // openGroups is the door called with whole groups.

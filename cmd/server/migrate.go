@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"errors"
 	"fmt"
 	"os"
@@ -57,14 +59,14 @@ func migrateCommand() *cobra.Command {
 // setRole gives a role the settings of the hot path, or prints the statements that do.
 func (c *common) setRole(cmd *cobra.Command, role string, printOnly bool) error {
 	if !printOnly {
-		database, err := store.SetRole(cmd.Context(), c.direct(), role, c.schema)
+		database, err := pg.SetRole(cmd.Context(), c.direct(), role, c.schema)
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "role %s has its settings in database %s, for connections that begin from now on\n", role, database)
 		return nil
 	}
-	statements, err := store.RoleStatements(c.direct(), role, c.schema)
+	statements, err := pg.RoleStatements(c.direct(), role, c.schema)
 	for _, s := range statements {
 		fmt.Fprintln(cmd.OutOrStdout(), s+";")
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"cmp"
 	"fmt"
 	"io"
@@ -12,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/refundry/refundry/internal/config"
-	"github.com/refundry/refundry/internal/store"
 )
 
 // common are the flags that every verb with a database knows.
@@ -76,7 +77,7 @@ func knownEnv(root *cobra.Command) map[string]bool {
 func (c *common) bind(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.databaseURL, "database-url", "", "PostgreSQL, postgres://user:password@host:port/database")
 	cmd.Flags().StringVar(&c.directURL, "database-url-direct", "", "PostgreSQL without the pooler, for what needs sessions: migrations, job notifications, verification (default: --database-url)")
-	cmd.Flags().StringVar(&c.params, "database-params", string(store.ParamsStartup), "where connections have their settings from: startup (sent to the server), "+
+	cmd.Flags().StringVar(&c.params, "database-params", string(pg.ParamsStartup), "where connections have their settings from: startup (sent to the server), "+
 		"role (ALTER ROLE, see refundry migrate --role; for poolers in transaction mode)")
 	cmd.Flags().StringVar(&c.schema, "schema", "refundry", "schema that holds everything")
 	c.bindLog(cmd)
@@ -91,7 +92,7 @@ func (c *common) needDatabase() error {
 	if c.databaseURL == "" {
 		return fmt.Errorf("--database-url (or REFUNDRY_DATABASE_URL) is needed")
 	}
-	if _, err := store.ParseParams(c.params); err != nil {
+	if _, err := pg.ParseParams(c.params); err != nil {
 		return fmt.Errorf("--database-params: %w", err)
 	}
 	return nil

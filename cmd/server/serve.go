@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refundry/refundry/internal/config"
-	"github.com/refundry/refundry/internal/store"
 )
 
 func serveCommand() *cobra.Command {
@@ -45,7 +46,7 @@ end and their answers are stored. Any number of processes may serve one database
 				return err
 			}
 			app.databaseURL, app.schema, app.listen, app.file, app.workers, app.guard, app.log = c.databaseURL, c.schema, listen, f, workers, guards, log
-			app.directURL, app.params = c.directURL, store.Params(c.params)
+			app.directURL, app.params = c.directURL, pg.Params(c.params)
 			a, err := newApp(cmd.Context(), app)
 			if err != nil {
 				return err

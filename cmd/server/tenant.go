@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"context"
 	"fmt"
 	"io"
@@ -26,7 +28,7 @@ func (c *common) withStore(ctx context.Context, fn func(*store.Store) error) err
 	if err != nil {
 		return err
 	}
-	s, err := store.Open(ctx, store.Config{URL: c.databaseURL, Schema: c.schema, Params: store.Params(c.params), MaxConns: 2, Logger: log})
+	s, err := store.Open(ctx, store.Config{URL: c.databaseURL, Schema: c.schema, Params: pg.Params(c.params), MaxConns: 2, Logger: log})
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/intake"
 
 	"cmp"
@@ -26,8 +28,8 @@ import (
 // appConfig is what a process is made of.
 type appConfig struct {
 	databaseURL, schema string
-	directURL           string       // for sessions that must not go through a pooler; "" = databaseURL
-	params              store.Params // of the hot path; "" = store.ParamsStartup
+	directURL           string    // for sessions that must not go through a pooler; "" = databaseURL
+	params              pg.Params // of the hot path; "" = store.ParamsStartup
 	listen              string
 	file                config.File
 	api, worker, bridge bool
@@ -86,8 +88,8 @@ func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 	if err != nil {
 		return a, err
 	}
-	a.door = intake.NewDoor(intake.DoorConfig{Accepter: a.store, NewRID: store.NewRID, Logger: cfg.log, Observe: a.observe, CommitUnknown: a.metrics.CommitUnknown}) //nolint:contextcheck // lives until Stop, not as long as the start
-	a.opened(a.door.Stop)                                                                                                                                            // the second stop of a door does nothing
+	a.door = intake.NewDoor(intake.DoorConfig{Accepter: a.store, NewRID: pg.NewRID, Logger: cfg.log, Observe: a.observe, CommitUnknown: a.metrics.CommitUnknown}) //nolint:contextcheck // lives until Stop, not as long as the start
+	a.opened(a.door.Stop)                                                                                                                                         // the second stop of a door does nothing
 	if err := a.openRunner(ctx, registry); err != nil {
 		return a, err
 	}
@@ -102,7 +104,7 @@ func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 }
 
 func (a *app) openRunner(ctx context.Context, channels *channel.Registry) (err error) {
-	if a.pool, err = store.OpenPool(ctx, a.cfg.direct(), a.cfg.schema, int32(a.cfg.workers+8)); err != nil { // #nosec G115 -- a checked small number
+	if a.pool, err = pg.OpenPool(ctx, a.cfg.direct(), a.cfg.schema, int32(a.cfg.workers+8)); err != nil { // #nosec G115 -- a checked small number
 		return err
 	}
 	a.opened(a.pool.Close)
@@ -129,7 +131,7 @@ func (a *app) openAPI(channels *channel.Registry) (err error) {
 	}
 	a.api, err = httpapi.New(httpapi.Config{Door: a.door, Refunds: a.store, Actions: actions{a.store, a.runner, a.log}, Payments: a.store, Keys: a.store, Cases: a.store,
 		Events: bridge.Codec{}, Parking: a.store, Messages: a.store,
-		Parked: parkingLot{a.store, bridge.Redriver{Lot: a.store, Door: a.door, NewRID: store.NewRID, Log: a.log}}, Notices: noticeDesk{channels, a.store}, NoticeSeen: a.metrics.Notice,
+		Parked: parkingLot{a.store, bridge.Redriver{Lot: a.store, Door: a.door, NewRID: pg.NewRID, Log: a.log}}, Notices: noticeDesk{channels, a.store}, NoticeSeen: a.metrics.Notice,
 		Metrics: a.metrics.Handler(), Build: thisBuild(), Log: a.log,
 		Ready: []httpapi.ReadyCheck{
 			{Name: "database", Check: a.store.Ping},

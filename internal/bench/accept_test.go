@@ -1,6 +1,8 @@
 package bench
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/intake"
 
 	"context"
@@ -41,7 +43,7 @@ func door(url string, enqueue bool) Variant {
 		if err != nil {
 			return Target{}, err
 		}
-		d := intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: store.NewRID})
+		d := intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: pg.NewRID})
 		return Target{Close: func() { d.Stop(); s.Close() }, Accept: func(ctx context.Context, in intake.Intake) error {
 			out, err := d.Accept(ctx, []intake.Intake{in})
 			if err == nil && out[0].Verdict != intake.Taken {

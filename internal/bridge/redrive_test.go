@@ -1,6 +1,8 @@
 package bridge_test
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/intake"
 
 	"github.com/refundry/refundry/internal/access"
@@ -49,9 +51,9 @@ func newLot(t *testing.T) *lot {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &lot{T: t, store: s, door: intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: store.NewRID}), tenant: row.Tenant()}
+	l := &lot{T: t, store: s, door: intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: pg.NewRID}), tenant: row.Tenant()}
 	t.Cleanup(l.door.Stop)
-	l.drive = bridge.Redriver{Lot: s, Door: l.door, NewRID: store.NewRID, Log: slog.New(slog.DiscardHandler)}
+	l.drive = bridge.Redriver{Lot: s, Door: l.door, NewRID: pg.NewRID, Log: slog.New(slog.DiscardHandler)}
 	return l
 }
 
@@ -219,7 +221,7 @@ func TestMessagesAreJoinedFromDeliveries(t *testing.T) {
 	l := newLot(t)
 	l.pay("pay_1", "cap_1", 100)
 	o := l.bring(event("e1", "rf_1", "pay_1", 60))
-	batch := store.NewRID()
+	batch := pg.NewRID()
 	row := func(source, id, transport, outcome, cause string, rid, batch refund.RID) intake.Delivery {
 		return intake.Delivery{Tenant: l.tenant.ID, Event: intake.EventID{Consumer: "orders", Source: source, ID: id}, Transport: transport, Outcome: outcome, Cause: cause, RID: rid, ReplayBatch: batch}
 	}

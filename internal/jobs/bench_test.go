@@ -1,6 +1,8 @@
 package jobs
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/intake"
 
 	"context"
@@ -134,7 +136,7 @@ func benchOn(t *testing.T, url string, contract refund.Contract) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.store.Close)
-	if b.pool, err = store.OpenPool(t.Context(), url, "refundry", 24); err != nil {
+	if b.pool, err = pg.OpenPool(t.Context(), url, "refundry", 24); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.pool.Close)
@@ -176,7 +178,7 @@ func (b *bench) accept(t *testing.T, n int) []refund.RefundRef {
 		g[i] = intake.Intake{Tenant: b.tenant, Event: intake.EventID{Consumer: "rest", Source: "rest", ID: id}, Type: intake.TypeRefundRequested,
 			Refund: &intake.Request{Params: refund.Params{RefundID: id, OrderID: "o", PaymentID: "pay_" + id, Amount: 100, Currency: "USD"},
 				Payment: &intake.PaymentSpec{OrderID: "o", Amount: 1000, Currency: "USD", Account: "demo"}},
-			Actor: "actor:test", RID: store.NewRID()}
+			Actor: "actor:test", RID: pg.NewRID()}
 	}
 	out, err := b.store.AcceptGroup(t.Context(), g)
 	if err != nil {

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/intake"
 
 	"context"
@@ -18,7 +20,7 @@ import (
 func (s *Store) AcceptGroup(ctx context.Context, g []intake.Intake) ([]intake.Outcome, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
-		return nil, translate(err)
+		return nil, pg.Translate(err)
 	}
 	defer conn.Release()
 	fault.Point(fault.DoorBegin)
@@ -27,18 +29,18 @@ func (s *Store) AcceptGroup(ctx context.Context, g []intake.Intake) ([]intake.Ou
 		if tx != nil {
 			_ = tx.Rollback(context.WithoutCancel(ctx))
 		}
-		return nil, translate(err)
+		return nil, pg.Translate(err)
 	}
 	fault.Point(fault.DoorRead)
 	plan := intake.DecideGroup(view, g)
 	if !plan.Writes() {
-		return plan.Outcomes, translate(tx.Rollback(ctx)) // nothing to keep: the locks go with it
+		return plan.Outcomes, pg.Translate(tx.Rollback(ctx)) // nothing to keep: the locks go with it
 	}
 	b := s.queueGroup(view, plan)
 	committed, err := s.queueJobs(ctx, tx, b, plan.Wakes)
 	switch {
 	case err != nil:
-		err = translate(err)
+		err = pg.Translate(err)
 	case kept:
 		err = s.writeGroupNoticed(ctx, tx, b, plan.Refunds)
 	default:
@@ -78,19 +80,19 @@ func (s *Store) writeGroup(ctx context.Context, conn *pgxpool.Conn, b *pgx.Batch
 	fault.Point(fault.DoorWrite)
 	sent := conn.SendBatch(ctx, b)
 	fault.Point(fault.DoorUnread)
-	return commitError(sent.Close())
+	return pg.CommitError(sent.Close())
 }
 
 // writeGroupNoticed is the slower way while notices wait for numbers: those that name a new refund's are entered before COMMIT.
 func (s *Store) writeGroupNoticed(ctx context.Context, tx pgx.Tx, b *pgx.Batch, rs []intake.NewRefund) error {
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
-		return translate(err)
+		return pg.Translate(err)
 	}
 	if err := s.matchGroup(ctx, tx, rs); err != nil {
-		return translate(err)
+		return pg.Translate(err)
 	}
 	fault.Point(fault.DoorNoticed)
-	return commitError(tx.Commit(ctx))
+	return pg.CommitError(tx.Commit(ctx))
 }
 
 // queueGroup queues everything that a plan writes.

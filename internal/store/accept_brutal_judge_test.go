@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/intake"
 
 	"errors"
@@ -122,7 +124,7 @@ func (w *brutalWorld) storedReceipts(t *testing.T) map[intake.EventRef]storedRec
 
 func (w *brutalWorld) storedRefunds(t *testing.T) map[intake.RefundKey]refund.Refund {
 	t.Helper()
-	rows, err := w.pool.Query(t.Context(), `SELECT `+refundColumns+` FROM refunds r`+refundSides)
+	rows, err := w.pool.Query(t.Context(), `SELECT `+pg.RefundColumns+` FROM refunds r`+pg.RefundSides)
 	if err != nil {
 		t.Fatal(err)
 	}

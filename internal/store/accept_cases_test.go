@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/intake"
 
 	"errors"
@@ -23,7 +25,7 @@ func (b *testBench) event(id, refundID, payment string, amount int64, inline *in
 func (b *testBench) captured(id, payment, captureID string, amount int64) intake.Intake {
 	return intake.Intake{Tenant: b.tenant, Event: intake.EventID{Consumer: "orders", Source: "shop", ID: id}, Type: intake.TypePaymentCaptured,
 		Capture: &intake.Capture{PaymentID: payment, CaptureID: captureID, OrderID: "ord_1", Amount: amount, Currency: "USD", Account: "demo"},
-		Actor:   "system:orders", Transport: "t", RID: NewRID(), Park: &intake.Park{Position: "orders/" + id, Body: []byte("{}")}}
+		Actor:   "system:orders", Transport: "t", RID: pg.NewRID(), Park: &intake.Park{Position: "orders/" + id, Body: []byte("{}")}}
 }
 
 func (b *testBench) text(t *testing.T, sql string, args ...any) string {
@@ -32,7 +34,7 @@ func (b *testBench) text(t *testing.T, sql string, args ...any) string {
 	if err := b.pool.QueryRow(t.Context(), sql, args...).Scan(&s); err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		t.Fatal(err)
 	}
-	return deref(s)
+	return pg.Deref(s)
 }
 
 func TestAcceptCases(t *testing.T) {

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/intake"
 
 	"errors"
@@ -58,7 +60,7 @@ func TestDoorAnswersAfterLostCommits(t *testing.T) {
 				b := newBench(t)
 				s, w := b.behindACutter(t)
 				unknown := 0
-				d := intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: NewRID, CommitUnknown: func() { unknown++ }})
+				d := intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: pg.NewRID, CommitUnknown: func() { unknown++ }})
 				defer d.Stop()
 				b.accept(t, b.request("known", "rf_known", "pay_1", 10, inlinePayment(100)))
 				own := b.request("e1", "rf_1", "pay_1", 60, nil)

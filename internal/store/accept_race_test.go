@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/intake"
 
 	"context"
@@ -20,7 +22,7 @@ func (b *testBench) doors(t *testing.T, n int) []*intake.Door {
 			t.Fatal(err)
 		}
 		t.Cleanup(s.Close)
-		d := intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: NewRID, BusyAfter: 20 * time.Second, Patience: 30 * time.Second})
+		d := intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: pg.NewRID, BusyAfter: 20 * time.Second, Patience: 30 * time.Second})
 		t.Cleanup(d.Stop)
 		out = append(out, d)
 	}

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/intake"
 
 	"context"
@@ -20,17 +22,17 @@ FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS w(tenant_id, co
 JOIN receipts x ON x.tenant_id = w.tenant_id AND x.consumer = w.consumer AND x.source = w.source AND x.event_id = w.event_id AND x.month >= (now() - interval '427 days')::date
 LEFT JOIN refunds r ON r.tenant_id = x.tenant_id AND r.rid = x.rid`
 
-	sqlKnownRefunds = `SELECT ` + refundColumns + `
+	sqlKnownRefunds = `SELECT ` + pg.RefundColumns + `
 FROM unnest($1::bigint[], $2::text[]) AS w(tenant_id, refund_id)
 JOIN refund_keys k ON k.tenant_id = w.tenant_id AND k.refund_id = w.refund_id
-JOIN refunds r ON r.tenant_id = k.tenant_id AND r.rid = k.rid` + refundSides
+JOIN refunds r ON r.tenant_id = k.tenant_id AND r.rid = k.rid` + pg.RefundSides
 
-	sqlLockPayments = `SELECT ` + paymentColumns + ` FROM payments p
+	sqlLockPayments = `SELECT ` + pg.PaymentColumns + ` FROM payments p
 WHERE (p.tenant_id, p.payment_id) IN (SELECT w.tenant_id, w.payment_id FROM unnest($1::bigint[], $2::text[], $3::text[]) AS w(tenant_id, payment_id, refund_id)
   WHERE NOT EXISTS (SELECT 1 FROM refund_keys k WHERE k.tenant_id = w.tenant_id AND k.refund_id = w.refund_id))
 ORDER BY p.tenant_id, p.payment_id FOR NO KEY UPDATE SKIP LOCKED`
 
-	sqlSeePayments = `SELECT ` + paymentColumns + ` FROM unnest($1::bigint[], $2::text[]) AS w(tenant_id, payment_id)
+	sqlSeePayments = `SELECT ` + pg.PaymentColumns + ` FROM unnest($1::bigint[], $2::text[]) AS w(tenant_id, payment_id)
 JOIN payments p ON p.tenant_id = w.tenant_id AND p.payment_id = w.payment_id`
 
 	sqlReferences = `SELECT p.account, p.channel_reference, p.tenant_id, p.payment_id FROM unnest($1::text[], $2::text[]) AS w(account, reference)
@@ -108,7 +110,7 @@ func readReceipts(rows pgx.Rows, v intake.View) error {
 		code    string
 	)
 	_, err := pgx.ForEachRow(rows, []any{&tenant, &e.Consumer, &e.Source, &e.ID, &typ, &digest, &r.Params, &outcome, &rid, &code, &r.RefundID}, func() (err error) {
-		e.Tenant, r.Type, r.Outcome, r.RID, r.Code = refund.TenantID(tenant), intake.EventType(typ), intake.Verdict(outcome), deref(rid), refund.Code(code)
+		e.Tenant, r.Type, r.Outcome, r.RID, r.Code = refund.TenantID(tenant), intake.EventType(typ), intake.Verdict(outcome), pg.Deref(rid), refund.Code(code)
 		r.Digest, err = refund.DigestFromBytes(digest)
 		v.Receipts[e] = r
 		return err
@@ -119,7 +121,7 @@ func readReceipts(rows pgx.Rows, v intake.View) error {
 func readRefunds(rows pgx.Rows, v intake.View) error {
 	defer rows.Close()
 	for rows.Next() {
-		r, err := scanRefund(rows)
+		r, err := pg.ScanRefund(rows)
 		if err != nil {
 			return err
 		}
@@ -132,7 +134,7 @@ func readRefunds(rows pgx.Rows, v intake.View) error {
 func readPayments(rows pgx.Rows, v intake.View, locked bool) error {
 	defer rows.Close()
 	for rows.Next() {
-		p, err := scanPayment(rows)
+		p, err := pg.ScanPayment(rows)
 		if err != nil {
 			return err
 		}

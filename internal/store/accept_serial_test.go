@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/intake"
 
 	"fmt"
@@ -77,7 +79,7 @@ func drawSerialItem(t *rapid.T, label string) serialItem {
 		currency: of("currency", "USD", "USD", "USD", "EUR"), account: of("account", "demo", "demo", "demo", "none"), reference: of("reference", "", "", "ref"),
 		amount:   rapid.SampledFrom([]int64{30, 60, 60, 100}).Draw(t, label+" amount"),
 		captured: rapid.SampledFrom([]int64{100, 100, 120}).Draw(t, label+" captured"), elsewhere: rapid.SampledFrom([]int64{0, 0, 10}).Draw(t, label+" elsewhere"),
-		inline: rapid.Bool().Draw(t, label+" inline"), capture: rapid.IntRange(0, 4).Draw(t, label+" kind") == 0, rid: NewRID()}
+		inline: rapid.Bool().Draw(t, label+" inline"), capture: rapid.IntRange(0, 4).Draw(t, label+" kind") == 0, rid: pg.NewRID()}
 }
 
 func (s serialItem) in(w serialWorld, check int) intake.Intake {

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/intake"
 
 	"context"
@@ -62,7 +64,7 @@ func (b *testBench) addTenant(t *testing.T, code string) refund.Tenant {
 func (b *testBench) request(event, refundID, payment string, amount int64, inline *intake.PaymentSpec) intake.Intake {
 	return intake.Intake{Tenant: b.tenant, Event: intake.EventID{Consumer: "rest", Source: "rest", ID: event}, Type: intake.TypeRefundRequested,
 		Refund: &intake.Request{Params: refund.Params{RefundID: refundID, OrderID: "ord_1", PaymentID: payment, Amount: amount, Currency: "USD"}, Payment: inline},
-		Actor:  "actor:test", Transport: "t", RID: NewRID()}
+		Actor:  "actor:test", Transport: "t", RID: pg.NewRID()}
 }
 
 func inlinePayment(amount int64) *intake.PaymentSpec {

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/intake"
 
 	"encoding/json"
@@ -97,7 +99,7 @@ func queueRebound(b *pgx.Batch, v intake.View, rs []intake.NewReceipt) {
 func queuePayments(b *pgx.Batch, p intake.Plan) {
 	for _, n := range p.Payments {
 		b.Queue(sqlInsertPayment, int64(n.Tenant), n.PaymentID, n.OrderID, n.Account, n.Reference, string(n.Currency), n.Exponent, string(n.KnownBy), n.Version,
-			n.Captured, n.Reserved, n.RefundedElsewhere, n.Excess, n.Refunds, uuidOrNull(n.LastRID), null(n.WindowEndsAt), n.CreatedAt, null(n.PaidAt))
+			n.Captured, n.Reserved, n.RefundedElsewhere, n.Excess, n.Refunds, uuidOrNull(n.LastRID), pg.Null(n.WindowEndsAt), n.CreatedAt, pg.Null(n.PaidAt))
 	}
 	for _, n := range p.Paid {
 		queuePaid(b, n)
@@ -106,7 +108,7 @@ func queuePayments(b *pgx.Batch, p intake.Plan) {
 
 // queuePaid stores when a known payment, which this transaction holds locked, was paid.
 func queuePaid(b *pgx.Batch, p refund.Payment) {
-	b.Queue(sqlPaid, int64(p.Tenant), p.PaymentID, null(p.PaidAt), null(p.WindowEndsAt))
+	b.Queue(sqlPaid, int64(p.Tenant), p.PaymentID, pg.Null(p.PaidAt), pg.Null(p.WindowEndsAt))
 }
 
 // queueTouched updates payments that this transaction holds locked; rows of payments are never deleted.
@@ -188,21 +190,21 @@ func queueCaptures(b *pgx.Batch, v intake.View, cs []intake.NewCapture) {
 
 func queueConflicts(b *pgx.Batch, v intake.View, cs []intake.ConflictRow, id func() refund.RID) {
 	for _, c := range cs {
-		b.Queue(sqlConflict, int64(c.Tenant), [16]byte(id()), string(c.Kind), c.Consumer, null(c.Source), null(c.ID), null(c.RefundID), null(c.PaymentID),
-			uuidOrNull(c.RID), c.GotDigest[:], c.Got, append([]string{}, c.Fields...), null(c.Transport), v.Now)
+		b.Queue(sqlConflict, int64(c.Tenant), [16]byte(id()), string(c.Kind), c.Consumer, pg.Null(c.Source), pg.Null(c.ID), pg.Null(c.RefundID), pg.Null(c.PaymentID),
+			uuidOrNull(c.RID), c.GotDigest[:], c.Got, append([]string{}, c.Fields...), pg.Null(c.Transport), v.Now)
 	}
 }
 
 func queueParked(b *pgx.Batch, v intake.View, p intake.Plan, id func() refund.RID) {
 	for _, k := range p.Parked {
-		b.Queue(sqlPark, int64(k.Tenant), [16]byte(id()), k.Consumer, null(k.Source), null(k.ID), storable(k.Position), storableHeaders(k.Headers), k.Body, k.Reason,
-			null(k.WakePayment), null(k.AlarmAt), v.Now)
+		b.Queue(sqlPark, int64(k.Tenant), [16]byte(id()), k.Consumer, pg.Null(k.Source), pg.Null(k.ID), storable(k.Position), storableHeaders(k.Headers), k.Body, k.Reason,
+			pg.Null(k.WakePayment), pg.Null(k.AlarmAt), v.Now)
 	}
 	for _, u := range p.Unparked {
 		if u.How != "" {
 			b.Queue(sqlUnparkDone, int64(u.Tenant), [16]byte(u.ID), v.Now, u.How, u.By)
 		} else {
-			b.Queue(sqlUnparkStay, int64(u.Tenant), [16]byte(u.ID), u.Reason, null(u.WakePayment), null(u.AlarmAt))
+			b.Queue(sqlUnparkStay, int64(u.Tenant), [16]byte(u.ID), u.Reason, pg.Null(u.WakePayment), pg.Null(u.AlarmAt))
 		}
 	}
 }

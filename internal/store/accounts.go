@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -44,7 +46,7 @@ const (
 // one that names a tenant that does not exist.
 func (s *Store) SyncAccounts(ctx context.Context, accounts []AccountConfig) (map[string]SyncedAccount, error) {
 	out := map[string]SyncedAccount{}
-	err := s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
+	err := pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, sqlMutex, s.advisory(lockAccounts, 0, "")); err != nil {
 			return err
 		}

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/audit"
 
 	"context"
@@ -56,7 +58,7 @@ func NewAnchorer(ctx context.Context, cfg AnchorConfig) (*Anchorer, error) {
 	}
 	a := &Anchorer{cfg: cfg, log: cfg.Logger}
 	if err := cfg.Pool.QueryRow(ctx, `SELECT installation_id::text FROM installation`).Scan(&a.installation); err != nil {
-		return nil, translate(err)
+		return nil, pg.Translate(err)
 	}
 	if cfg.File != "" {
 		if _, err := readAnchorFile(cfg.File); err != nil {
@@ -115,34 +117,34 @@ var errFenceBusy = errors.New("store: a writer of the journal has been at it for
 func (a *Anchorer) next(ctx context.Context) (more bool, err error) {
 	tx, err := a.cfg.Pool.Begin(ctx)
 	if err != nil {
-		return false, translate(err)
+		return false, pg.Translate(err)
 	}
-	defer undo(ctx, tx)
+	defer pg.Undo(ctx, tx)
 	var mine bool
 	if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1)`, refund.AdvisoryKey(a.cfg.Schema, lockAnchor, 0, "")).Scan(&mine); err != nil || !mine {
-		return false, translate(err)
+		return false, pg.Translate(err)
 	}
 	var upto int64
 	var prev []byte
 	if err := tx.QueryRow(ctx, lastAnchorSQL).Scan(&upto, &prev); err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return false, translate(err)
+		return false, pg.Translate(err)
 	}
 	top, err := fence(ctx, tx, a.cfg.Fence)
 	if err != nil {
-		return false, translate(err)
+		return false, pg.Translate(err)
 	}
 	h := audit.NewAnchorHash(hash32(prev))
 	last, err := hashRows(ctx, tx, h, upto, top, a.cfg.MaxRows)
 	if err != nil || h.Rows() == 0 {
-		return false, translate(err)
+		return false, pg.Translate(err)
 	}
 	more = h.Rows() == int64(a.cfg.MaxRows)
 	sum := h.Sum(last)
 	if _, err := tx.Exec(ctx, insertAnchorSQL, last, h.Rows(), sum[:], a.sign(audit.AnchorStatement(a.installation, last, h.Rows(), sum))); err != nil {
-		return false, translate(err)
+		return false, pg.Translate(err)
 	}
 	fault.Point(fault.AnchorWritten)
-	if err := commitError(tx.Commit(ctx)); err != nil {
+	if err := pg.CommitError(tx.Commit(ctx)); err != nil {
 		return false, err
 	}
 	fault.Point(fault.AnchorCommitted)
@@ -151,7 +153,7 @@ func (a *Anchorer) next(ctx context.Context) (more bool, err error) {
 }
 
 // fence gives a position up to which nothing more will appear: whoever had drawn one before it was read has ended.
-func fence(ctx context.Context, q querier, patience time.Duration) (top int64, err error) {
+func fence(ctx context.Context, q pg.Querier, patience time.Duration) (top int64, err error) {
 	if err := q.QueryRow(ctx, journalTopSQL).Scan(&top); err != nil {
 		return 0, err
 	}
@@ -182,7 +184,7 @@ func fence(ctx context.Context, q querier, patience time.Duration) (top int64, e
 }
 
 // hashRows adds the rows behind from and up to to, at most limit, and gives the last one's position.
-func hashRows(ctx context.Context, q querier, h *audit.AnchorHash, from, to int64, limit int) (last int64, err error) {
+func hashRows(ctx context.Context, q pg.Querier, h *audit.AnchorHash, from, to int64, limit int) (last int64, err error) {
 	rows, err := q.Query(ctx, anchorRowsSQL, from, to, limit)
 	if err != nil {
 		return from, err
@@ -228,7 +230,7 @@ func (a *Anchorer) common(ctx context.Context, have *anchorFile) (pos int64, err
 		l := have.anchors[i]
 		var same bool
 		if err := a.cfg.Pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM journal_anchors WHERE upto_pos = $1 AND hash = $2)`, l.UptoPos, []byte(l.Hash)).Scan(&same); err != nil {
-			return 0, translate(err)
+			return 0, pg.Translate(err)
 		}
 		if same {
 			return l.UptoPos, nil
@@ -249,7 +251,7 @@ func (a *Anchorer) copyToFile(ctx context.Context) error {
 	}
 	var epoch int
 	if err := a.cfg.Pool.QueryRow(ctx, `SELECT epoch FROM installation`).Scan(&epoch); err != nil {
-		return translate(err)
+		return pg.Translate(err)
 	}
 	kept, err := a.common(ctx, have)
 	if err != nil {
@@ -266,7 +268,7 @@ func (a *Anchorer) copyToFile(ctx context.Context) error {
 	}
 	rows, err := a.cfg.Pool.Query(ctx, newAnchorsSQL, have.upto())
 	if err != nil {
-		return translate(err)
+		return pg.Translate(err)
 	}
 	l := anchorLine{Installation: a.installation, Epoch: epoch}
 	var hash []byte
@@ -276,7 +278,7 @@ func (a *Anchorer) copyToFile(ctx context.Context) error {
 		lines = append(lines, one)
 		return nil
 	}); err != nil {
-		return translate(err)
+		return pg.Translate(err)
 	}
 	return appendAnchorFile(a.cfg.File, lines)
 }

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +40,7 @@ func (s *Store) Ask(ctx context.Context, c refund.Claim) (refund.Claimed, error)
 		return refund.Claimed{}, fmt.Errorf("%w: dispatch %d of %s", refund.ErrNotFound, c.Dispatch, c.RID)
 	}
 	if err != nil {
-		return refund.Claimed{}, translate(err)
+		return refund.Claimed{}, pg.Translate(err)
 	}
 	fault.Point(fault.AskCommitted)
 	out.Send = out.NotAfter.Sub(out.StartedAt)

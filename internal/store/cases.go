@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"context"
 	"encoding/json"
 	"fmt"
@@ -34,13 +36,13 @@ func (s *Store) ListCases(ctx context.Context, tenant refund.TenantID, q refund.
 	text, args := casesQuery(tenant, q)
 	rows, err := s.pool.Query(ctx, text, args...)
 	if err != nil {
-		return nil, translate(err)
+		return nil, pg.Translate(err)
 	}
 	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (refund.CaseRow, error) {
 		c, _, err := scanCase(row)
 		return c, err
 	})
-	return out, translate(err)
+	return out, pg.Translate(err)
 }
 
 // casesQuery is the text and the arguments of a list; every value is a parameter.
@@ -94,8 +96,8 @@ func scanCase(row pgx.Row) (refund.CaseRow, json.RawMessage, error) {
 	)
 	err := row.Scan(&id, &c.OpenedAt, &rid, &c.RefundID, &c.PaymentID, &state, &c.Version, &c.Account, &c.Amount, &currency, &reasons, &closed,
 		&c.ClosedHow, &c.Proposed, &evidence)
-	c.ID, c.RID, c.State, c.Currency = id, deref(rid), refund.State(state), refund.Currency(currency)
-	c.Reasons, c.ClosedAt = caseReasons(reasons), deref(closed)
+	c.ID, c.RID, c.State, c.Currency = id, pg.Deref(rid), refund.State(state), refund.Currency(currency)
+	c.Reasons, c.ClosedAt = pg.CaseReasons(reasons), pg.Deref(closed)
 	return c, evidence, err
 }
 
@@ -104,12 +106,12 @@ func (s *Store) FindCase(ctx context.Context, tenant refund.TenantID, id refund.
 	var v refund.CaseView
 	row, evidence, err := scanCase(s.pool.QueryRow(ctx, caseSQL, int64(tenant), [16]byte(id)))
 	if err != nil {
-		return v, translate(err)
+		return v, pg.Translate(err)
 	}
 	v.CaseRow, v.Evidence = row, evidence
 	b := &pgx.Batch{}
 	b.Queue(decisionsSQL, int64(tenant), [16]byte(id), mostDecisions).Query(func(rows pgx.Rows) (err error) {
-		v.Decisions, err = pgx.CollectRows(rows, scanDecision)
+		v.Decisions, err = pgx.CollectRows(rows, pg.ScanDecision)
 		return err
 	})
 	b.Queue(caseLinesSQL, int64(tenant), v.PaymentID).Query(func(rows pgx.Rows) (err error) {
@@ -117,11 +119,11 @@ func (s *Store) FindCase(ctx context.Context, tenant refund.TenantID, id refund.
 		return err
 	})
 	b.Queue(sqlFindPayment, int64(tenant), v.PaymentID).QueryRow(func(row pgx.Row) (err error) {
-		v.Payment, err = scanPayment(row)
+		v.Payment, err = pg.ScanPayment(row)
 		return err
 	})
 	if err := s.pool.SendBatch(ctx, b).Close(); err != nil {
-		return v, translate(err)
+		return v, pg.Translate(err)
 	}
 	v.Choices, err = s.choices(ctx, tenant, v)
 	return v, err

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"context"
 	"errors"
 	"fmt"
@@ -116,7 +118,7 @@ func (s *Store) Claim(ctx context.Context, c refund.Claim) (refund.Claimed, erro
 		return refund.Claimed{}, fmt.Errorf("%w: claim of %s", refund.ErrNotOwner, c.RID)
 	}
 	if err != nil {
-		return refund.Claimed{}, translate(err)
+		return refund.Claimed{}, pg.Translate(err)
 	}
 	fault.Point(after)
 	out.Send = out.NotAfter.Sub(out.StartedAt)
@@ -125,7 +127,7 @@ func (s *Store) Claim(ctx context.Context, c refund.Claim) (refund.Claimed, erro
 
 // claimStatement is claimSQL, or claimPooledSQL where a new connection is no sign of a move that holdIfMoved could see.
 func (s *Store) claimStatement() string {
-	if s.cfg.Params == ParamsRole && s.cfg.HoldOnFailover {
+	if s.cfg.Params == pg.ParamsRole && s.cfg.HoldOnFailover {
 		return claimPooledSQL
 	}
 	return claimSQL

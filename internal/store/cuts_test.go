@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/intake"
 
 	"errors"
@@ -86,7 +88,7 @@ func newCutLane(t *testing.T) *cutLane {
 	})
 	w, url := newWireCutter(t, c.url)
 	l := &cutLane{court: c, t: t, cut: c.openSecond(t, url), cutter: w}
-	l.door = intake.NewDoor(intake.DoorConfig{Accepter: l.cut, NewRID: NewRID})
+	l.door = intake.NewDoor(intake.DoorConfig{Accepter: l.cut, NewRID: pg.NewRID})
 	t.Cleanup(l.door.Stop)
 	return l
 }

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/intake"
 
 	"github.com/refundry/refundry/internal/access"
@@ -96,7 +98,7 @@ func upkeepKinds() []cutKind {
 // parked is a message that nobody could read.
 func (l *cutLane) parked(id string) refund.RID {
 	l.t.Helper()
-	is := NewRID()
+	is := pg.NewRID()
 	if _, err := l.pool.Exec(l.t.Context(), `INSERT INTO parked (tenant_id, parked_id, consumer, position, headers, body, reason, tries)
 		VALUES ($1, $2, 'orders', $3, '{}', 'x', 'undecodable', 1)`, int64(l.tenant.ID), [16]byte(is), "junk/"+id); err != nil {
 		l.t.Fatal(err)

@@ -1,10 +1,11 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -121,7 +122,7 @@ func (s *Store) withCase(ctx context.Context, tenant refund.TenantID, id refund.
 	var payment *string
 	c := &decidedCase{s: s, id: id, tenant: tenant}
 	if err := s.pool.QueryRow(ctx, caseSubjectSQL, int64(tenant), [16]byte(id)).Scan(&rid, &payment, &c.closed); err != nil {
-		return translate(err)
+		return pg.Translate(err)
 	}
 	run := func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
 		c.tx, c.record, c.past = tx, r, nil
@@ -134,10 +135,10 @@ func (s *Store) withCase(ctx context.Context, tenant refund.TenantID, id refund.
 	if rid != nil {
 		return s.withRecord(ctx, refund.RefundRef{Tenant: tenant, RID: *rid}, run)
 	}
-	return s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
+	return pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
 		var r refund.Record
 		var err error
-		if r.Payment, err = scanPayment(tx.QueryRow(ctx, sqlLockPayment, int64(tenant), deref(payment))); err != nil {
+		if r.Payment, err = pg.ScanPayment(tx.QueryRow(ctx, sqlLockPayment, int64(tenant), pg.Deref(payment))); err != nil {
 			return err
 		}
 		if r.Now, err = txNow(ctx, tx); err != nil {
@@ -163,7 +164,7 @@ func (c *decidedCase) read(ctx context.Context, actor string) error {
 	if err != nil {
 		return err
 	}
-	c.past, err = pgx.CollectRows(rows, scanDecision)
+	c.past, err = pgx.CollectRows(rows, pg.ScanDecision)
 	return err
 }
 
@@ -204,8 +205,8 @@ func (c *decidedCase) propose(ctx context.Context, p refund.Proposal, made refun
 	if c.ofPayment() || p.Action == refund.ActionAcceptAsIs {
 		d.Excess = c.record.Payment.Excess
 	}
-	_, err := c.tx.Exec(ctx, insertDecisionSQL, int64(c.tenant), [16]byte(d.ID), [16]byte(c.id), string(d.Action), null(d.JournalSeq), d.Excess,
-		nullRID(d.EffectID), d.Evidence, c.actor, d.MadeAt, d.ExpiresAt)
+	_, err := c.tx.Exec(ctx, insertDecisionSQL, int64(c.tenant), [16]byte(d.ID), [16]byte(c.id), string(d.Action), pg.Null(d.JournalSeq), d.Excess,
+		pg.NullRID(d.EffectID), d.Evidence, c.actor, d.MadeAt, d.ExpiresAt)
 	return d, true, err
 }
 
@@ -282,38 +283,11 @@ func (c *decidedCase) verdict(ctx context.Context, d refund.Decision) error {
 	if err != nil {
 		return err
 	}
-	return one(tag.RowsAffected(), "verdict")
+	return pg.OneRow(tag.RowsAffected(), "verdict")
 }
 
 // end closes a decision that nobody judges any more.
 func (c *decidedCase) end(ctx context.Context, d refund.Decision, v refund.DecisionVerdict) error {
 	_, err := c.tx.Exec(ctx, endDecisionSQL, int64(c.tenant), [16]byte(d.ID), string(v), c.record.Now)
 	return err
-}
-
-// nullRID stores the zero id as NULL.
-func nullRID(id refund.RID) *[16]byte {
-	if id.IsZero() {
-		return nil
-	}
-	b := [16]byte(id)
-	return &b
-}
-
-func scanDecision(row pgx.CollectableRow) (refund.Decision, error) {
-	var (
-		d                refund.Decision
-		id, caseID       [16]byte
-		effect           *[16]byte
-		action           string
-		seq              *int
-		excess           *int64
-		checker, verdict *string
-		checked, applied *time.Time
-	)
-	err := row.Scan(&id, &caseID, &action, &seq, &excess, &effect, &d.Evidence, &d.Maker, &checker, &d.MadeAt, &d.ExpiresAt, &checked, &applied, &verdict)
-	d.Action = refund.Action(action)
-	d.ID, d.CaseID, d.JournalSeq, d.Excess, d.EffectID = id, caseID, deref(seq), deref(excess), deref(effect)
-	d.Checker, d.Verdict, d.CheckedAt, d.AppliedAt = deref(checker), refund.DecisionVerdict(deref(verdict)), deref(checked), deref(applied)
-	return d, err
 }

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"context"
 	"errors"
 
@@ -47,7 +49,7 @@ func (c *decidedCase) apply(ctx context.Context, d refund.Decision) (out refund.
 	if err != nil {
 		return d, nil, err
 	}
-	return d, nil, one(tag.RowsAffected(), "applied decision")
+	return d, nil, pg.OneRow(tag.RowsAffected(), "applied decision")
 }
 
 func (c *decidedCase) applyToRefund(ctx context.Context, d refund.Decision) error {
@@ -104,12 +106,12 @@ func (s *Store) sweepDecisions(ctx context.Context, limit int, out *refund.Swept
 	})
 	fault.Point(fault.SweepCasesBefore)
 	if err := s.pool.SendBatch(ctx, b).Close(); err != nil {
-		return translate(err)
+		return pg.Translate(err)
 	}
 	fault.Point(fault.SweepCasesCommitted)
 	rows, err := s.pool.Query(ctx, approvedSQL, limit)
 	if err != nil {
-		return translate(err)
+		return pg.Translate(err)
 	}
 	type approved struct {
 		tenant   refund.TenantID
@@ -123,7 +125,7 @@ func (s *Store) sweepDecisions(ctx context.Context, limit int, out *refund.Swept
 		return approved{refund.TenantID(tenant), id, decision}, err
 	})
 	if err != nil {
-		return translate(err)
+		return pg.Translate(err)
 	}
 	for _, a := range due {
 		done := false

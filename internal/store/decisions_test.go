@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"errors"
 	"fmt"
 	"strings"
@@ -346,7 +348,7 @@ func TestProposalsReplaceExpireAndRefuse(t *testing.T) {
 	if _, _, err = c.Propose(t.Context(), refund.Proposal{Tenant: k.Tenant + 99, CaseID: r.Case.ID, Action: refund.ActionWait, Evidence: "ticket 4716", Actor: "ann"}); !errors.Is(err, refund.ErrNotFound) {
 		t.Errorf("another tenant: %v", err)
 	}
-	old := NewRID() // a day ago
+	old := pg.NewRID() // a day ago
 	if _, err := c.pool.Exec(t.Context(), insertDecisionSQL, int64(k.Tenant), [16]byte(old), [16]byte(r.Case.ID), "confirm-not-done", r.JournalSeq, nil, nil, "ticket 4717", 1,
 		r.Now.Add(-25*time.Hour), r.Now.Add(-time.Hour)); err != nil {
 		t.Fatal(err)
@@ -356,7 +358,7 @@ func TestProposalsReplaceExpireAndRefuse(t *testing.T) {
 	if v := c.text(t, `SELECT verdict FROM decisions WHERE decision_id = $1`, [16]byte(old)); v != "EXPIRED" {
 		t.Errorf("verdict %s", v)
 	}
-	older := NewRID()
+	older := pg.NewRID()
 	if _, err := c.pool.Exec(t.Context(), insertDecisionSQL, int64(k.Tenant), [16]byte(older), [16]byte(r.Case.ID), "wait", r.JournalSeq, nil, nil, "ticket 4718", 1,
 		r.Now.Add(-25*time.Hour), r.Now.Add(-time.Hour)); err != nil {
 		t.Fatal(err)

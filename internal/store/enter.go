@@ -1,10 +1,11 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -33,7 +34,7 @@ const reruns = 3
 func (s *Store) Enter(ctx context.Context, k refund.RefundRef, f refund.Fact, c refund.Contract) (refund.Change, error) {
 	f = recordable(f)
 	ch, err := s.enterOnce(ctx, k, f, c, nil)
-	if _, name := constraint(err); name == "effects_channel_uq" {
+	if _, name := pg.Constraint(err); name == "effects_channel_uq" {
 		freed, e := s.unpair(ctx, k, f.ChannelRefundID)
 		if e != nil {
 			return refund.Change{}, e
@@ -111,7 +112,7 @@ func (s *Store) enterOnce(ctx context.Context, k refund.RefundRef, f refund.Fact
 func (s *Store) withRecord(ctx context.Context, k refund.RefundRef, fn func(ctx context.Context, tx pgx.Tx, r refund.Record) error) error {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
-		return translate(err)
+		return pg.Translate(err)
 	}
 	defer conn.Release()
 	var rec refund.Record
@@ -126,20 +127,10 @@ func (s *Store) withRecord(ctx context.Context, k refund.RefundRef, fn func(ctx 
 		err = fn(ctx, tx, rec)
 	}
 	if err != nil {
-		undo(ctx, tx)
-		return translate(err)
+		pg.Undo(ctx, tx)
+		return pg.Translate(err)
 	}
-	return commitError(tx.Commit(ctx))
-}
-
-// undo rolls back for at most a moment: a connection that does not answer is thrown away by the pool.
-func undo(ctx context.Context, tx pgx.Tx) {
-	if tx == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-	defer cancel()
-	_ = tx.Rollback(ctx)
+	return pg.CommitError(tx.Commit(ctx))
 }
 
 // stillHolds re-checks our own conclusions under the lock; evidence is never refused.

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"fmt"
 	"slices"
 	"strings"
@@ -33,7 +35,7 @@ const sourceDecision = "decision"
 func (w *writing) cases() {
 	old, next := w.ch.Before.Case, w.ch.After.Case
 	if old != nil && w.ch.VoidProposals {
-		w.any(voidDecisionsSQL, w.tenant, [16]byte(old.ID), w.at, nullRID(w.ch.Decision))
+		w.any(voidDecisionsSQL, w.tenant, [16]byte(old.ID), w.at, pg.NullRID(w.ch.Decision))
 	}
 	how := w.how()
 	if old != nil && (next == nil || next.ID != old.ID) {

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -29,14 +31,14 @@ func (w *writing) effects() {
 		for _, e := range w.ch.After.Effects {
 			old, known := before[e.ID]
 			if gives := e.Status == refund.EffectDropped || e.ChannelRefundID == ""; known && old != e && gives == frees {
-				w.one("effect", updateEffectSQL, w.tenant, [16]byte(e.ID), w.owner(e), null(e.DispatchNo), null(e.ChannelRefundID), string(e.Status), nullTime(e.ReversedAt), null(e.Voucher))
+				w.one("effect", updateEffectSQL, w.tenant, [16]byte(e.ID), w.owner(e), pg.Null(e.DispatchNo), pg.Null(e.ChannelRefundID), string(e.Status), pg.NullTime(e.ReversedAt), pg.Null(e.Voucher))
 			}
 		}
 	}
 	for _, e := range w.ch.After.Effects {
 		if _, known := before[e.ID]; !known {
-			w.one("new effect", insertEffectSQL, w.tenant, [16]byte(e.ID), w.ch.After.Account, w.ch.After.PaymentID, w.owner(e), null(e.DispatchNo),
-				null(e.ChannelRefundID), e.Amount, string(e.Currency), e.Counted, string(e.Status), w.source(e), w.at, nullTime(e.ReversedAt), null(e.Voucher))
+			w.one("new effect", insertEffectSQL, w.tenant, [16]byte(e.ID), w.ch.After.Account, w.ch.After.PaymentID, w.owner(e), pg.Null(e.DispatchNo),
+				pg.Null(e.ChannelRefundID), e.Amount, string(e.Currency), e.Counted, string(e.Status), w.source(e), w.at, pg.NullTime(e.ReversedAt), pg.Null(e.Voucher))
 		}
 		w.postings(e, before[e.ID].Status)
 		w.effectEvent(e, before[e.ID])
@@ -63,7 +65,7 @@ func (w *writing) effectEvent(e, old refund.Effect) {
 	if actor == "" {
 		actor = actorLines
 	}
-	w.one("event of an effect", insertEffectEventSQL, w.tenant, [16]byte(e.ID), null(string(old.Status)), string(e.Status), w.f.Source, actor, text, w.at)
+	w.one("event of an effect", insertEffectEventSQL, w.tenant, [16]byte(e.ID), pg.Null(string(old.Status)), string(e.Status), w.f.Source, actor, text, w.at)
 }
 
 func (w *writing) owner(e refund.Effect) *[16]byte {
@@ -75,7 +77,7 @@ func (w *writing) owner(e refund.Effect) *[16]byte {
 
 func (w *writing) source(e refund.Effect) string {
 	if e.ByPerson {
-		return sourcePerson
+		return pg.SourcePerson
 	}
 	return w.f.Source
 }

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"context"
 	"time"
 
@@ -83,7 +85,7 @@ func (s *Store) writeChange(ctx context.Context, tx pgx.Tx, ch *refund.Change, f
 }
 
 func (w *writing) one(what, sql string, args ...any) {
-	w.b.Queue(sql, args...).Exec(func(t pgconn.CommandTag) error { return one(t.RowsAffected(), what) })
+	w.b.Queue(sql, args...).Exec(func(t pgconn.CommandTag) error { return pg.OneRow(t.RowsAffected(), what) })
 }
 
 // any is for statements that may find nothing to do.
@@ -94,7 +96,7 @@ func (w *writing) attempt() {
 	if a == nil {
 		return
 	}
-	w.one("answer of an attempt", answerAttemptSQL, w.tenant, w.rid, a.No, w.at, string(a.Answer), null(a.Rule), a.Late, a.Evidence)
+	w.one("answer of an attempt", answerAttemptSQL, w.tenant, w.rid, a.No, w.at, string(a.Answer), pg.Null(a.Rule), a.Late, a.Evidence)
 }
 
 // dispatches: exposure first, since the guards of deaths and of the refund's states look at it; a death before the number that it opens.
@@ -102,9 +104,9 @@ func (w *writing) dispatches() {
 	before := w.ch.Before.Dispatches
 	for i, d := range w.ch.After.Dispatches {
 		if i < len(before) && d != before[i] {
-			w.one("dispatch", updateDispatchSQL, w.tenant, w.rid, d.Ordinal, d.Exposed, nullTime(d.FinalNegativeAt), d.Acknowledged, null(d.ChannelRefundID), d.Overridden, nullRID(w.ch.Decision))
+			w.one("dispatch", updateDispatchSQL, w.tenant, w.rid, d.Ordinal, d.Exposed, pg.NullTime(d.FinalNegativeAt), d.Acknowledged, pg.Null(d.ChannelRefundID), d.Overridden, pg.NullRID(w.ch.Decision))
 			if d.MarkedEpoch != before[i].MarkedEpoch {
-				w.one("epoch mark", markDispatchSQL, w.tenant, w.rid, d.Ordinal, d.Exposed, nullTime(d.KeyExpiresAt), nullTime(d.MayActUntil), d.MarkedEpoch)
+				w.one("epoch mark", markDispatchSQL, w.tenant, w.rid, d.Ordinal, d.Exposed, pg.NullTime(d.KeyExpiresAt), pg.NullTime(d.MayActUntil), d.MarkedEpoch)
 			}
 		}
 	}
@@ -114,7 +116,7 @@ func (w *writing) dispatches() {
 		if !x.ByDecision {
 			decision = refund.RID{}
 		}
-		w.one("death of a number", insertRetirementSQL, w.tenant, w.rid, x.Dispatch, null(x.ProofAttempt), null(d.MarkedEpoch), x.Rule, w.at, nullRID(decision))
+		w.one("death of a number", insertRetirementSQL, w.tenant, w.rid, x.Dispatch, pg.Null(x.ProofAttempt), pg.Null(d.MarkedEpoch), x.Rule, w.at, pg.NullRID(decision))
 	}
 	for _, d := range w.ch.After.Dispatches[len(before):] {
 		w.one("new number", insertDispatchSQL, w.tenant, w.rid, d.Ordinal, w.ch.After.Account, d.Number, w.at)
@@ -127,8 +129,8 @@ func (w *writing) steps() {
 	for _, t := range w.ch.Steps {
 		r, e, digest := t.Row, t.Entry, t.Entry.Digest()
 		w.one("transition", moveRefundSQL, w.tenant, w.rid, r.Generation, seq, string(state), w.at, digest[:],
-			string(r.State), null(string(r.PendingReason)), null(r.Failure.Code), null(r.Failure.ChannelCode), r.Exposed, caseID(r.Case), null(r.AskNo),
-			nullTime(r.LeaseEndsAt), nullTime(r.NextActionAt), r.DispatchNo, r.Epoch, r.StateSince, nullTime(r.FinalAt),
+			string(r.State), pg.Null(string(r.PendingReason)), pg.Null(r.Failure.Code), pg.Null(r.Failure.ChannelCode), r.Exposed, caseID(r.Case), pg.Null(r.AskNo),
+			pg.NullTime(r.LeaseEndsAt), pg.NullTime(r.NextActionAt), r.DispatchNo, r.Epoch, r.StateSince, pg.NullTime(r.FinalAt),
 			e.Kind, e.Source, e.Actor, e.FactKey, e.Data)
 		seq, state = seq+1, r.State
 		head = refund.JournalHash(head, r.RID, int32(seq), w.at, digest) // #nosec G115 -- the column is an int4
@@ -141,8 +143,8 @@ func (w *writing) timers() {
 	if len(w.ch.Steps) > 0 || (b.Exposed == a.Exposed && b.LeaseEndsAt.Equal(a.LeaseEndsAt) && b.NextActionAt.Equal(a.NextActionAt) && b.PendingReason == a.PendingReason) {
 		return
 	}
-	w.one("timer", touchRefundSQL, w.tenant, w.rid, b.Generation, b.JournalSeq, a.Exposed, nullTime(a.LeaseEndsAt), nullTime(a.NextActionAt),
-		null(string(a.PendingReason)), w.at)
+	w.one("timer", touchRefundSQL, w.tenant, w.rid, b.Generation, b.JournalSeq, a.Exposed, pg.NullTime(a.LeaseEndsAt), pg.NullTime(a.NextActionAt),
+		pg.Null(string(a.PendingReason)), w.at)
 }
 
 func (w *writing) balances() {
@@ -160,11 +162,4 @@ func caseID(c *refund.Case) *[16]byte {
 	}
 	id := [16]byte(c.ID)
 	return &id
-}
-
-func nullTime(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
 }

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"context"
 	"errors"
 	"time"
@@ -53,7 +55,7 @@ const (
     AND r.final_at IS NULL AND r.created_at < i.mark_new_until AND ` + unmarkedCond + ` LIMIT $2`
 )
 
-func readEpoch(ctx context.Context, q querier) (e EpochState, err error) {
+func readEpoch(ctx context.Context, q pg.Querier) (e EpochState, err error) {
 	err = q.QueryRow(ctx, epochSQL).Scan(&e.Installation, &e.Epoch, &e.SystemIdentifier, &e.Timeline, &e.HeldSince, &e.MarkNewUntil, &e.ActualSystem, &e.ActualTimeline)
 	e.Moved = e.SystemIdentifier != e.ActualSystem || e.Timeline != e.ActualTimeline
 	return e, err
@@ -63,13 +65,13 @@ func readEpoch(ctx context.Context, q querier) (e EpochState, err error) {
 func (s *Store) EpochState(ctx context.Context) (EpochState, error) {
 	e, err := readEpoch(ctx, s.pool)
 	if err != nil {
-		return e, translate(err)
+		return e, pg.Translate(err)
 	}
 	target := e.Epoch
 	if e.Moved || e.HeldSince != nil {
 		target++
 	}
-	return e, translate(s.pool.QueryRow(ctx, openSQL, target).Scan(&e.Open, &e.Unmarked))
+	return e, pg.Translate(s.pool.QueryRow(ctx, openSQL, target).Scan(&e.Open, &e.Unmarked))
 }
 
 // WatchEpoch holds all sending when the database is another one than agreed. A site whose failover loses nothing says so, and the
@@ -77,21 +79,21 @@ func (s *Store) EpochState(ctx context.Context) (EpochState, error) {
 func (s *Store) WatchEpoch(ctx context.Context, lossless bool) (EpochState, error) {
 	e, err := readEpoch(ctx, s.pool)
 	if err != nil || !e.Moved || e.HeldSince != nil {
-		return e, translate(err)
+		return e, pg.Translate(err)
 	}
 	if lossless {
 		s.log.WarnContext(ctx, "the database has moved; failover is declared lossless", "timeline", e.ActualTimeline, "before", e.Timeline)
 		fault.Point(fault.EpochAdoptBefore)
 		_, err := s.pool.Exec(ctx, adoptSQL, e.ActualSystem, e.ActualTimeline)
 		fault.Point(fault.EpochAdoptCommitted)
-		return e, translate(err)
+		return e, pg.Translate(err)
 	}
 	s.log.ErrorContext(ctx, "the database was restored or has failed over: nothing is sent until `refundry epoch expose`", "epoch", e.Epoch,
 		"timeline", e.ActualTimeline, "before", e.Timeline, "system", e.ActualSystem, "systemBefore", e.SystemIdentifier)
-	return e, translate(hold(ctx, s.pool, &e))
+	return e, pg.Translate(hold(ctx, s.pool, &e))
 }
 
-func hold(ctx context.Context, q querier, e *EpochState) error {
+func hold(ctx context.Context, q pg.Querier, e *EpochState) error {
 	var since time.Time
 	fault.Point(fault.EpochHoldBefore)
 	err := q.QueryRow(ctx, holdSQL).Scan(&since)
@@ -107,7 +109,7 @@ func hold(ctx context.Context, q querier, e *EpochState) error {
 // claim can come between the move and the hold. A schema that is not there yet has nothing to hold.
 func holdIfMoved(ctx context.Context, conn *pgx.Conn) error {
 	e, err := readEpoch(ctx, conn)
-	if isMissingRelation(err) || errors.Is(err, pgx.ErrNoRows) {
+	if pg.IsMissingRelation(err) || errors.Is(err, pgx.ErrNoRows) {
 		return nil
 	}
 	if err != nil || !e.Moved || e.HeldSince != nil {

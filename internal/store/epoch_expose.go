@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +42,7 @@ func (s *Store) ExposeEpoch(ctx context.Context, cfg ExposeConfig) (EpochState, 
 	}
 	if e.HeldSince == nil {
 		if err := hold(ctx, s.pool, &e); err != nil {
-			return e, translate(err)
+			return e, pg.Translate(err)
 		}
 	}
 	target, marked := e.Epoch+1, int64(0)
@@ -51,7 +53,7 @@ func (s *Store) ExposeEpoch(ctx context.Context, cfg ExposeConfig) (EpochState, 
 		fault.Point(fault.EpochResumeBefore)
 		tag, err := s.pool.Exec(ctx, resumeSQL, target, e.ActualSystem, e.ActualTimeline, max(cfg.MarkNew, shortestMarkNew))
 		if err != nil {
-			return e, translate(err)
+			return e, pg.Translate(err)
 		}
 		if tag.RowsAffected() == 1 {
 			fault.Point(fault.EpochResumeCommitted)
@@ -70,7 +72,7 @@ func (s *Store) SetMarkNew(ctx context.Context, d time.Duration) error {
 	fault.Point(fault.EpochMarkNewBefore)
 	_, err := s.pool.Exec(ctx, markNewSQL, d)
 	fault.Point(fault.EpochMarkNewCommitted)
-	return translate(err)
+	return pg.Translate(err)
 }
 
 // unmarked is a refund to be marked.
@@ -82,7 +84,7 @@ type unmarked struct {
 func (s *Store) markAll(ctx context.Context, epoch int, cfg ExposeConfig, marked *int64, open int64) error {
 	contracts, err := readContracts(ctx, s.pool)
 	if err != nil {
-		return translate(err)
+		return pg.Translate(err)
 	}
 	var at pageCursor
 	for {
@@ -105,7 +107,7 @@ func (s *Store) markAll(ctx context.Context, epoch int, cfg ExposeConfig, marked
 func (s *Store) readUnmarked(ctx context.Context, sql string, args ...any) ([]unmarked, error) {
 	rows, err := s.pool.Query(ctx, sql, args...)
 	if err != nil {
-		return nil, translate(err)
+		return nil, pg.Translate(err)
 	}
 	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (u unmarked, err error) {
 		var tenant int64
@@ -114,7 +116,7 @@ func (s *Store) readUnmarked(ctx context.Context, sql string, args ...any) ([]un
 		u.key = refund.RefundRef{Tenant: refund.TenantID(tenant), RID: rid}
 		return u, err
 	})
-	return out, translate(err)
+	return out, pg.Translate(err)
 }
 
 // markBatch marks several at once; the first error ends it.
@@ -147,7 +149,7 @@ func (s *Store) markBatch(ctx context.Context, todo []unmarked, epoch, workers i
 func (s *Store) MarkReappeared(ctx context.Context, limit int) (n int, err error) {
 	e, err := readEpoch(ctx, s.pool)
 	if err != nil || e.MarkNewUntil == nil || e.HeldSince != nil {
-		return 0, translate(err)
+		return 0, pg.Translate(err)
 	}
 	todo, err := s.readUnmarked(ctx, reappearedRefundsSQL, e.Epoch, limit)
 	if err != nil || len(todo) == 0 {
@@ -155,7 +157,7 @@ func (s *Store) MarkReappeared(ctx context.Context, limit int) (n int, err error
 	}
 	contracts, err := readContracts(ctx, s.pool)
 	if err != nil {
-		return 0, translate(err)
+		return 0, pg.Translate(err)
 	}
 	return len(todo), s.markBatch(ctx, todo, e.Epoch, 2, contracts)
 }
@@ -232,7 +234,7 @@ func (s *Store) markNumbers(ctx context.Context, tx pgx.Tx, r *refund.Record, ep
 	b.Queue(nextMarkedSQL, tenant, rid, no, r.Account, refund.DispatchNumber(r.Installation, r.TenantCode, r.RefundID, no), r.Now, refund.LongestLease, epoch)
 	b.Queue(epochRetirementsSQL, tenant, rid, epoch, r.Now)
 	b.Queue(loadDispatchesSQL, tenant, rid).Query(func(rows pgx.Rows) (err error) {
-		r.Dispatches, err = pgx.CollectRows(rows, scanDispatch)
+		r.Dispatches, err = pgx.CollectRows(rows, pg.ScanDispatch)
 		return err
 	})
 	r.Epoch = max(r.Epoch, epoch)

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"context"
 	"encoding/json"
 	"errors"
@@ -60,9 +62,9 @@ func (v *Verifier) Export(ctx context.Context, tenant, refundID string) (Evidenc
 	out := Evidence{Format: EvidenceFormat, Tenant: tenant, RefundID: refundID, Installation: v.installation, Tables: map[string][]json.RawMessage{}}
 	tx, err := v.db.snapshot(ctx)
 	if err != nil {
-		return out, translate(err)
+		return out, pg.Translate(err)
 	}
-	defer undo(ctx, tx)
+	defer pg.Undo(ctx, tx)
 	var id int64
 	var rid [16]byte
 	var payment string
@@ -72,19 +74,19 @@ func (v *Verifier) Export(ctx context.Context, tenant, refundID string) (Evidenc
 		return out, fmt.Errorf("%w: refund %s of tenant %s", refund.ErrNotFound, refundID, tenant)
 	}
 	if err != nil {
-		return out, translate(err)
+		return out, pg.Translate(err)
 	}
 	for _, t := range evidenceTables {
 		rows, err := tx.Query(ctx, t.sql, id, rid, payment)
 		if err != nil {
-			return out, fmt.Errorf("table %s: %w", t.name, translate(err))
+			return out, fmt.Errorf("table %s: %w", t.name, pg.Translate(err))
 		}
 		all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (raw json.RawMessage, err error) {
 			err = row.Scan(&raw)
 			return raw, err
 		})
 		if err != nil {
-			return out, fmt.Errorf("table %s: %w", t.name, translate(err))
+			return out, fmt.Errorf("table %s: %w", t.name, pg.Translate(err))
 		}
 		out.Tables[t.name] = append([]json.RawMessage{}, all...)
 	}

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/intake"
 
 	"github.com/refundry/refundry/internal/refund/audit"
@@ -67,7 +69,7 @@ func CheckEvidence(raw []byte, samples int) (VerifyReport, error) {
 	for _, e := range c.journal {
 		f.Add(audit.StoredEntry{Seq: e.Seq, Pos: e.Pos, At: e.At, Digest: hash32(e.Digest), Hash: hash32(e.Hash),
 			Entry: refund.Entry{Kind: e.Kind, From: refund.State(e.From), To: refund.State(e.To), Generation: e.Generation, Source: e.Source, Actor: e.Actor,
-				FactKey: deref(e.FactKey), Data: e.Data}})
+				FactKey: pg.Deref(e.FactKey), Data: e.Data}})
 	}
 	f.Close(c.r.Refund, c.doc.Tenant)
 	contract := func(_ string, version int) (refund.Contract, bool) { k, ok := c.contracts[version]; return k, ok }
@@ -113,18 +115,18 @@ func (c *evidenceCheck) read() error {
 		c.papers.Retirements = append(c.papers.Retirements, audit.StoredRetirement{No: d.No, ByDecision: d.Decision != nil, At: d.At})
 	}
 	for _, d := range dispatches {
-		c.r.Dispatches = append(c.r.Dispatches, refund.Dispatch{Ordinal: d.No, Number: d.Number, KeyExpiresAt: deref(d.KeyExpiresAt), AbsenceCountsFrom: deref(d.AbsenceCountsFrom),
-			Exposed: d.Exposed, Overridden: d.OverriddenBy != nil, FinalNegativeAt: deref(d.FinalNegativeAt), MayActUntil: deref(d.MayActUntil), MarkedEpoch: deref(d.MarkedEpoch),
-			Acknowledged: d.Acknowledged, ChannelRefundID: deref(d.ChannelRefundID), Retired: dead[d.No]})
+		c.r.Dispatches = append(c.r.Dispatches, refund.Dispatch{Ordinal: d.No, Number: d.Number, KeyExpiresAt: pg.Deref(d.KeyExpiresAt), AbsenceCountsFrom: pg.Deref(d.AbsenceCountsFrom),
+			Exposed: d.Exposed, Overridden: d.OverriddenBy != nil, FinalNegativeAt: pg.Deref(d.FinalNegativeAt), MayActUntil: pg.Deref(d.MayActUntil), MarkedEpoch: pg.Deref(d.MarkedEpoch),
+			Acknowledged: d.Acknowledged, ChannelRefundID: pg.Deref(d.ChannelRefundID), Retired: dead[d.No]})
 	}
 	for _, a := range attempts {
 		c.r.Attempts = append(c.r.Attempts, refund.Attempt{No: a.No, DispatchNo: a.DispatchNo, Kind: refund.AttemptKind(a.Kind), Epoch: a.Epoch, Generation: a.Generation,
-			ContractVersion: a.ContractVersion, StartedAt: a.StartedAt, NotAfter: a.NotAfter, AnsweredAt: deref(a.AnsweredAt), Answer: refund.FactKind(deref(a.Answer))})
+			ContractVersion: a.ContractVersion, StartedAt: a.StartedAt, NotAfter: a.NotAfter, AnsweredAt: pg.Deref(a.AnsweredAt), Answer: refund.FactKind(pg.Deref(a.Answer))})
 	}
 	for _, e := range effects {
 		if e.RID != nil { // the others are lines of the payment
-			c.r.Effects = append(c.r.Effects, refund.Effect{ID: e.ID, Ours: true, DispatchNo: deref(e.DispatchNo), ChannelRefundID: deref(e.ChannelRefundID), Amount: e.Amount,
-				Currency: e.Currency, Counted: e.Counted, Status: refund.EffectStatus(e.Status), ByPerson: e.Source == sourcePerson, At: e.At, ReversedAt: deref(e.ReversedAt)})
+			c.r.Effects = append(c.r.Effects, refund.Effect{ID: e.ID, Ours: true, DispatchNo: pg.Deref(e.DispatchNo), ChannelRefundID: pg.Deref(e.ChannelRefundID), Amount: e.Amount,
+				Currency: e.Currency, Counted: e.Counted, Status: refund.EffectStatus(e.Status), ByPerson: e.Source == pg.SourcePerson, At: e.At, ReversedAt: pg.Deref(e.ReversedAt)})
 		}
 	}
 	c.contracts = map[int]refund.Contract{}
@@ -149,7 +151,7 @@ func (c *evidenceCheck) refund(r evRefund, cases []evCase) {
 	}
 	out.Case = &refund.Case{}
 	for _, k := range cases {
-		if k.ID == *r.CaseID && k.ClosedAt == nil && deref(k.RID) == r.RID {
+		if k.ID == *r.CaseID && k.ClosedAt == nil && pg.Deref(k.RID) == r.RID {
 			return
 		}
 	}

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/audit"
 
 	"encoding/json"
@@ -18,12 +20,12 @@ func (c *evidenceCheck) people(cases []evCase, decisions []evDecision, actors []
 	for _, k := range cases {
 		ofPayment[k.ID] = k.RID == nil
 		if k.RID != nil {
-			c.papers.Cases = append(c.papers.Cases, audit.StoredCase{ID: k.ID, OpenedAt: k.OpenedAt, ClosedAt: deref(k.ClosedAt)})
+			c.papers.Cases = append(c.papers.Cases, audit.StoredCase{ID: k.ID, OpenedAt: k.OpenedAt, ClosedAt: pg.Deref(k.ClosedAt)})
 		}
 	}
 	for _, x := range decisions {
-		d := refund.Decision{ID: x.ID, CaseID: x.CaseID, Action: refund.Action(x.Action), EffectID: deref(x.EffectID), Maker: names[x.Maker], MadeAt: x.MadeAt, AppliedAt: deref(x.AppliedAt),
-			Verdict: refund.DecisionVerdict(deref(x.Verdict))}
+		d := refund.Decision{ID: x.ID, CaseID: x.CaseID, Action: refund.Action(x.Action), EffectID: pg.Deref(x.EffectID), Maker: names[x.Maker], MadeAt: x.MadeAt, AppliedAt: pg.Deref(x.AppliedAt),
+			Verdict: refund.DecisionVerdict(pg.Deref(x.Verdict))}
 		if x.Checker != nil {
 			d.Checker = names[*x.Checker]
 		}

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"context"
 	"errors"
 
@@ -94,7 +96,7 @@ func told(k refund.FactKind) bool {
 func (s *Store) SettleLines(ctx context.Context, tenant refund.TenantID, paymentID string) error {
 	var restless bool
 	if err := s.pool.QueryRow(ctx, restlessSQL, int64(tenant), paymentID).Scan(&restless); err != nil || !restless {
-		return translate(err)
+		return pg.Translate(err)
 	}
 	return s.withFamily(ctx, tenant, paymentID, "list", refund.Contract{}, func(_ context.Context, f *family) error { return f.settle() })
 }
@@ -117,7 +119,7 @@ func (s *Store) withFamily(ctx context.Context, tenant refund.TenantID, paymentI
 	var f *family
 	for try := 0; errors.Is(err, errGrew) && try < familyTries; try++ {
 		err = s.again(ctx, func() error {
-			return s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
+			return pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
 				f = &family{s: s, ctx: ctx, tx: tx, wakes: map[refund.RefundRef]int{}}
 				f.Source, f.Contract = source, c
 				if err := f.load(tenant, paymentID); err != nil {
@@ -151,7 +153,7 @@ func (f *family) load(tenant refund.TenantID, paymentID string) error {
 	if _, err := f.tx.Exec(f.ctx, lockFamilySQL, int64(tenant), rids); err != nil {
 		return err
 	}
-	if f.Payment, err = scanPayment(f.tx.QueryRow(f.ctx, sqlLockPayment, int64(tenant), paymentID)); err != nil {
+	if f.Payment, err = pg.ScanPayment(f.tx.QueryRow(f.ctx, sqlLockPayment, int64(tenant), paymentID)); err != nil {
 		return err
 	}
 	if last := [16]byte(f.Payment.LastRID); len(rids) > 0 && last != rids[len(rids)-1] && !contains(rids, last) {
@@ -163,7 +165,7 @@ func (f *family) load(tenant refund.TenantID, paymentID string) error {
 		f.s.queueRecord(b, refund.RefundRef{Tenant: tenant, RID: rid}, loadPaymentSQL, &f.Records[i])
 	}
 	b.Queue(heldLinesSQL, int64(tenant), paymentID).Query(func(rows pgx.Rows) (err error) {
-		f.Lines, err = pgx.CollectRows(rows, scanEffect)
+		f.Lines, err = pgx.CollectRows(rows, pg.ScanEffect)
 		return err
 	})
 	if err := f.tx.SendBatch(f.ctx, b).Close(); err != nil {
@@ -293,7 +295,7 @@ func (s *Store) unpair(ctx context.Context, k refund.RefundRef, id string) (free
 		if errors.Is(err, pgx.ErrNoRows) { // it is a line of the payment, or gone again
 			return false, nil
 		}
-		return false, translate(err)
+		return false, pg.Translate(err)
 	}
 	owner := refund.RefundRef{Tenant: refund.TenantID(tenant), RID: rid}
 	if owner == k {

@@ -1,8 +1,9 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"context"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -11,12 +12,12 @@ import (
 
 // loadRefundSQL reads the row, and beside it what is not in the row: the tenant's code, whether sending is held (for all, or for this
 // one since a restore may have lost it and it is not marked yet), and the database's clock.
-const loadRefundSQL = `SELECT ` + refundColumns + `,
+const loadRefundSQL = `SELECT ` + pg.RefundColumns + `,
     (SELECT t.code FROM tenants t WHERE t.tenant_id = r.tenant_id),
     (SELECT i.sending_held_since IS NOT NULL OR coalesce(r.created_at < i.mark_new_until AND r.final_at IS NULL AND NOT EXISTS (
         SELECT FROM dispatches m WHERE m.tenant_id = r.tenant_id AND m.rid = r.rid AND m.marked_epoch = i.epoch), false) FROM installation i),
     clock_timestamp()
-  FROM refunds r` + refundSides + ` WHERE r.tenant_id = $1 AND r.rid = $2`
+  FROM refunds r` + pg.RefundSides + ` WHERE r.tenant_id = $1 AND r.rid = $2`
 
 const loadDispatchesSQL = `SELECT d.no, d.number, d.key_expires_at, d.absence_counts_from, d.exposed, d.overridden_by IS NOT NULL, d.final_negative_at,
     d.may_act_until, d.marked_epoch, d.acknowledged, d.channel_refund_id, x.no IS NOT NULL
@@ -39,7 +40,7 @@ const loadEffectsSQL = `SELECT e.effect_id, e.rid IS NOT NULL, e.dispatch_no, e.
     SELECT * FROM effects WHERE tenant_id = $1 AND payment_id = (SELECT payment_id FROM refunds WHERE tenant_id = $1 AND rid = $2) AND rid IS NULL
   ) e ORDER BY e.effect_id`
 
-const loadPaymentSQL = `SELECT ` + paymentColumns + ` FROM payments p
+const loadPaymentSQL = `SELECT ` + pg.PaymentColumns + ` FROM payments p
   WHERE p.tenant_id = $1 AND p.payment_id = (SELECT payment_id FROM refunds WHERE tenant_id = $1 AND rid = $2)`
 
 const loadFactsSQL = `SELECT fact_key FROM journal WHERE tenant_id = $1 AND rid = $2 AND fact_key IS NOT NULL`
@@ -54,7 +55,7 @@ func (s *Store) Load(ctx context.Context, k refund.RefundRef) (refund.Record, er
 	var rec refund.Record
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
-		return rec, translate(err)
+		return rec, pg.Translate(err)
 	}
 	defer conn.Release() // a connection that an error left inside the transaction is thrown away by the pool
 	b := &pgx.Batch{}
@@ -62,7 +63,7 @@ func (s *Store) Load(ctx context.Context, k refund.RefundRef) (refund.Record, er
 	s.queueRecord(b, k, loadPaymentSQL, &rec)
 	b.Queue(endSnapshotSQL)
 	if err := conn.SendBatch(ctx, b).Close(); err != nil {
-		return refund.Record{}, translate(err)
+		return refund.Record{}, pg.Translate(err)
 	}
 	return rec, nil
 }
@@ -71,75 +72,29 @@ func (s *Store) Load(ctx context.Context, k refund.RefundRef) (refund.Record, er
 func (s *Store) queueRecord(b *pgx.Batch, k refund.RefundRef, paymentSQL string, rec *refund.Record) {
 	tenant, rid := int64(k.Tenant), [16]byte(k.RID)
 	b.Queue(paymentSQL, tenant, rid).QueryRow(func(row pgx.Row) (err error) {
-		rec.Payment, err = scanPayment(row)
+		rec.Payment, err = pg.ScanPayment(row)
 		return err
 	})
 	b.Queue(loadRefundSQL, tenant, rid).QueryRow(func(row pgx.Row) (err error) {
-		rec.Refund, err = scanRefund(row, &rec.TenantCode, &rec.SendingHeld, &rec.Now)
+		rec.Refund, err = pg.ScanRefund(row, &rec.TenantCode, &rec.SendingHeld, &rec.Now)
 		return err
 	})
 	b.Queue(loadDispatchesSQL, tenant, rid).Query(func(rows pgx.Rows) (err error) {
-		rec.Dispatches, err = pgx.CollectRows(rows, scanDispatch)
+		rec.Dispatches, err = pgx.CollectRows(rows, pg.ScanDispatch)
 		return err
 	})
 	b.Queue(loadAttemptsSQL, tenant, rid).Query(func(rows pgx.Rows) (err error) {
-		rec.Attempts, err = pgx.CollectRows(rows, scanAttempt)
+		rec.Attempts, err = pgx.CollectRows(rows, pg.ScanAttempt)
 		return err
 	})
 	b.Queue(loadEffectsSQL, tenant, rid).Query(func(rows pgx.Rows) (err error) {
-		rec.Effects, err = pgx.CollectRows(rows, scanEffect)
+		rec.Effects, err = pgx.CollectRows(rows, pg.ScanEffect)
 		return err
 	})
 	b.Queue(loadFactsSQL, tenant, rid).Query(func(rows pgx.Rows) error {
 		return scanFacts(rows, rec)
 	})
 	rec.Installation = s.identity.installation
-}
-
-func scanDispatch(row pgx.CollectableRow) (refund.Dispatch, error) {
-	var (
-		d                                    refund.Dispatch
-		keyDies, absence, negative, actUntil *time.Time
-		marked                               *int
-		channelID                            *string
-	)
-	err := row.Scan(&d.Ordinal, &d.Number, &keyDies, &absence, &d.Exposed, &d.Overridden, &negative, &actUntil, &marked, &d.Acknowledged, &channelID, &d.Retired)
-	d.KeyExpiresAt, d.AbsenceCountsFrom, d.FinalNegativeAt, d.MayActUntil = deref(keyDies), deref(absence), deref(negative), deref(actUntil)
-	d.MarkedEpoch, d.ChannelRefundID = deref(marked), deref(channelID)
-	return d, err
-}
-
-func scanAttempt(row pgx.CollectableRow) (refund.Attempt, error) {
-	var (
-		a            refund.Attempt
-		kind         string
-		answered     *time.Time
-		answer, code *string
-		retryAfterMs *int64
-	)
-	err := row.Scan(&a.No, &a.DispatchNo, &kind, &a.Epoch, &a.Generation, &a.ContractVersion, &a.StartedAt, &a.NotAfter, &answered,
-		&answer, &code, &retryAfterMs)
-	a.Kind, a.Answer, a.AnsweredAt = refund.AttemptKind(kind), refund.FactKind(deref(answer)), deref(answered)
-	a.Code, a.RetryAfter = deref(code), time.Duration(deref(retryAfterMs))*time.Millisecond
-	return a, err
-}
-
-// sourcePerson marks effects that a decision booked; the domain calls the source of such facts "decision".
-const sourcePerson = "person"
-
-func scanEffect(row pgx.CollectableRow) (refund.Effect, error) {
-	var (
-		e                        refund.Effect
-		id                       [16]byte
-		dispatch                 *int
-		channelID                *string
-		currency, status, source string
-		reversed                 *time.Time
-	)
-	err := row.Scan(&id, &e.Ours, &dispatch, &channelID, &e.Amount, &currency, &e.Counted, &status, &source, &e.At, &reversed)
-	e.ID, e.DispatchNo, e.ChannelRefundID, e.ReversedAt = id, deref(dispatch), deref(channelID), deref(reversed)
-	e.Currency, e.Status, e.ByPerson = refund.Currency(currency), refund.EffectStatus(status), source == sourcePerson
-	return e, err
 }
 
 func scanFacts(rows pgx.Rows, rec *refund.Record) error {

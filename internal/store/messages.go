@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/intake"
 
 	"context"
@@ -50,10 +52,10 @@ WHERE d.tenant_id = $1 AND d.consumer = $2 AND d.event_id = $3 AND ($4 = '' OR d
 func (s *Store) ListMessages(ctx context.Context, tenant refund.TenantID, q intake.MessageQuery) ([]intake.Message, error) {
 	rows, err := s.pool.Query(ctx, sqlMessages, int64(tenant), q.Consumer, q.Outcome, uuidOrNull(q.Before), q.RefundID, max(1, q.Limit))
 	if err != nil {
-		return nil, translate(err)
+		return nil, pg.Translate(err)
 	}
 	out, err := pgx.CollectRows(rows, scanMessage)
-	return out, translate(err)
+	return out, pg.Translate(err)
 }
 
 func scanMessage(row pgx.CollectableRow) (intake.Message, error) {
@@ -64,10 +66,10 @@ func scanMessage(row pgx.CollectableRow) (intake.Message, error) {
 	var typ, outcome, code, transport *string
 	err := row.Scan(&m.Consumer, &m.Source, &m.EventID, &m.LastSeen, &m.Outcome, &m.Cause, &last, &m.RefundID, &m.FirstSeen, &m.TimesSeen, &batch,
 		&at, &typ, &outcome, &code, &transport)
-	m.LastDelivery, m.ReplayBatch = last, deref(batch)
+	m.LastDelivery, m.ReplayBatch = last, pg.Deref(batch)
 	if at != nil {
-		m.Decision = &intake.MessageDecision{At: *at, Type: intake.EventType(deref(typ)), Outcome: intake.Verdict(deref(outcome)),
-			Code: refund.Code(deref(code)), Transport: deref(transport)}
+		m.Decision = &intake.MessageDecision{At: *at, Type: intake.EventType(pg.Deref(typ)), Outcome: intake.Verdict(pg.Deref(outcome)),
+			Code: refund.Code(pg.Deref(code)), Transport: pg.Deref(transport)}
 	}
 	return m, err
 }
@@ -78,11 +80,11 @@ func scanMessage(row pgx.CollectableRow) (intake.Message, error) {
 func (s *Store) Messages(ctx context.Context, tenant refund.TenantID, consumer, eventID, source string) ([]intake.Message, error) {
 	rows, err := s.pool.Query(ctx, sqlMessageSources, int64(tenant), consumer, eventID, source)
 	if err != nil {
-		return nil, translate(err)
+		return nil, pg.Translate(err)
 	}
 	sources, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil || len(sources) == 0 {
-		return nil, translate(err)
+		return nil, pg.Translate(err)
 	}
 	found := map[string]*intake.Message{}
 	for _, name := range sources {
@@ -92,7 +94,7 @@ func (s *Store) Messages(ctx context.Context, tenant refund.TenantID, consumer, 
 	b.Queue(sqlMessageReceipts, int64(tenant), consumer, sources, eventID).Query(func(rows pgx.Rows) error { return readDecisions(rows, found) })
 	b.Queue(sqlMessageDeliveries, int64(tenant), consumer, eventID, source, messageDeliveries).Query(func(rows pgx.Rows) error { return readDeliveries(rows, found) })
 	if err := s.pool.SendBatch(ctx, b).Close(); err != nil {
-		return nil, translate(err)
+		return nil, pg.Translate(err)
 	}
 	out := make([]intake.Message, 0, len(found))
 	for _, name := range sources {
@@ -137,7 +139,7 @@ func readDeliveries(rows pgx.Rows, found map[string]*intake.Message) error {
 		if m == nil {
 			return nil
 		}
-		d.ReplayBatch = deref(batch)
+		d.ReplayBatch = pg.Deref(batch)
 		if len(m.Deliveries) == 0 { // the last one
 			m.LastSeen, m.Outcome, m.Cause, m.LastDelivery = d.At, d.Outcome, d.Cause, id
 			m.FirstSeen, m.TimesSeen = first, times

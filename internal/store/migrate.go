@@ -1,13 +1,14 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
 	"path"
-	"regexp"
 	"slices"
 	"time"
 
@@ -28,10 +29,6 @@ const (
 	migrateMinServer    = 150000             // UNIQUE NULLS NOT DISTINCT came with PostgreSQL 15
 	migrateLockTimeout  = "30000"            // ms; a step that cannot get its locks gives way instead of stopping everybody behind it
 )
-
-// schemaNamePattern keeps names simple enough to need no quoting anywhere and short enough for River, which puts them into channel
-// names of at most 63 bytes.
-var schemaNamePattern = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,45}$`)
 
 // MigrateConfig says what Migrate works on. One of URL and Pool is needed.
 type MigrateConfig struct {
@@ -116,7 +113,7 @@ func (cfg MigrateConfig) withDefaults() (MigrateConfig, error) {
 	if cfg.Schema == "" {
 		cfg.Schema = MigrateDefaultSchema
 	}
-	if err := checkSchemaName(cfg.Schema); err != nil {
+	if err := pg.CheckSchemaName(cfg.Schema); err != nil {
 		return cfg, err
 	}
 	if cfg.LockTimeout <= 0 {
@@ -126,13 +123,6 @@ func (cfg MigrateConfig) withDefaults() (MigrateConfig, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	return cfg, nil
-}
-
-func checkSchemaName(schema string) error {
-	if !schemaNamePattern.MatchString(schema) {
-		return fmt.Errorf("schema name %q: want %s", schema, schemaNamePattern)
-	}
-	return nil
 }
 
 // openMigratePool opens a pool whose sessions see the schema only. Four connections: the locker, the step that runs, River's migrator,
@@ -148,7 +138,7 @@ func openMigratePool(ctx context.Context, cfg MigrateConfig) (*pgxpool.Pool, err
 		}
 	}
 	pc.MaxConns, pc.MinConns, pc.MinIdleConns = 4, 0, 0
-	pool, err := openOwn(ctx, pc, "refundry-migrate", ownSettings(cfg.Schema, map[string]string{"statement_timeout": "0",
+	pool, err := pg.OpenOwn(ctx, pc, "refundry-migrate", pg.OwnSettings(cfg.Schema, map[string]string{"statement_timeout": "0",
 		"idle_in_transaction_session_timeout": "0", "lock_timeout": migrateLockTimeout}))
 	if err != nil {
 		return nil, fmt.Errorf("migrate: %w", err)

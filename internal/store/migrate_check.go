@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river/rivermigrate"
 
@@ -46,7 +47,7 @@ func CheckMigrated(ctx context.Context, pool *pgxpool.Pool, schema string) error
 	if schema == "" {
 		schema = MigrateDefaultSchema
 	}
-	if err := checkSchemaName(schema); err != nil {
+	if err := pg.CheckSchemaName(schema); err != nil {
 		return err
 	}
 	want, err := latestStep()
@@ -57,7 +58,7 @@ func CheckMigrated(ctx context.Context, pool *pgxpool.Pool, schema string) error
 	var installed bool
 	err = pool.QueryRow(ctx, fmt.Sprintf(`SELECT (SELECT coalesce(max(version_id), 0) FROM %s WHERE is_applied), EXISTS (SELECT 1 FROM %s)`,
 		pgx.Identifier{schema, migrateVersionTable}.Sanitize(), pgx.Identifier{schema, "installation"}.Sanitize())).Scan(&have, &installed)
-	if isMissingRelation(err) {
+	if pg.IsMissingRelation(err) {
 		if draft := refuseDraft(ctx, pool, schema); draft != nil {
 			return draft
 		}
@@ -86,12 +87,6 @@ func checkRiver(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 		return fmt.Errorf("%w: river: %s", ErrNotMigrated, strings.Join(res.Messages, "; "))
 	}
 	return nil
-}
-
-// isMissingRelation is true for undefined_table and invalid_schema_name.
-func isMissingRelation(err error) bool {
-	var pe *pgconn.PgError
-	return errors.As(err, &pe) && (pe.Code == "42P01" || pe.Code == "3F000")
 }
 
 // latestStep is the highest number among the embedded files and the Go steps.

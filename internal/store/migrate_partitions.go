@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"context"
 	"errors"
 	"fmt"
@@ -87,7 +89,7 @@ func (cfg PartitionsConfig) withDefaults() (PartitionsConfig, error) {
 	if cfg.LockTimeout <= 0 {
 		cfg.LockTimeout = 2 * time.Second
 	}
-	return cfg, checkSchemaName(cfg.Schema)
+	return cfg, pg.CheckSchemaName(cfg.Schema)
 }
 
 func (cfg PartitionsConfig) now(ctx context.Context, pool *pgxpool.Pool) (time.Time, error) {

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,7 +44,7 @@ type noticeTarget struct {
 func (s *Store) ReceiveNotice(ctx context.Context, account string, n refund.KeptNotice) (refund.NoticeOutcome, error) {
 	n.Number, n.ChannelRefundID = bounded(n.Number, longestCode), bounded(n.ChannelRefundID, longestCode)
 	out, err := s.receive(ctx, account, n, false)
-	if _, name := constraint(err); name == "effects_channel_uq" {
+	if _, name := pg.Constraint(err); name == "effects_channel_uq" {
 		freed, e := s.unpairFor(ctx, account, n)
 		if err = e; e == nil {
 			out, err = s.receive(ctx, account, n, !freed)
@@ -107,7 +109,7 @@ var errIDKnown = errors.New("store: the notice's refund is known by now")
 // keep stores a notice that names no refund of ours, unless its refund has become known meanwhile: then target is it, and nothing is
 // written.
 func (s *Store) keep(ctx context.Context, account string, n refund.KeptNotice) (out refund.NoticeOutcome, target *noticeTarget, err error) {
-	err = s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
+	err = pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) (err error) {
 		if n.Number == "" && n.ChannelRefundID != "" {
 			if _, err := tx.Exec(ctx, lockIDAloneSQL, s.channelIDKey(account, n.ChannelRefundID)); err != nil {
 				return err
@@ -137,19 +139,19 @@ func (s *Store) noticeTarget(ctx context.Context, account string, n refund.KeptN
 	return noticeTargetIn(ctx, s.pool, account, n)
 }
 
-func noticeTargetIn(ctx context.Context, in querier, account string, n refund.KeptNotice) (*noticeTarget, error) {
+func noticeTargetIn(ctx context.Context, in pg.Querier, account string, n refund.KeptNotice) (*noticeTarget, error) {
 	if n.Number == "" && n.ChannelRefundID == "" {
 		return nil, nil
 	}
 	var t noticeTarget
 	var tenant int64
 	var rid [16]byte
-	err := in.QueryRow(ctx, noticeTargetSQL, account, null(n.Number), null(n.ChannelRefundID)).Scan(&tenant, &rid, &t.dispatch)
+	err := in.QueryRow(ctx, noticeTargetSQL, account, pg.Null(n.Number), pg.Null(n.ChannelRefundID)).Scan(&tenant, &rid, &t.dispatch)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}
 	t.Tenant, t.RID = refund.TenantID(tenant), rid
-	return &t, translate(err)
+	return &t, pg.Translate(err)
 }
 
 // keepNotice writes the row. seen counts this one; tied says whether the row has a refund now.
@@ -165,7 +167,7 @@ func keepNotice(ctx context.Context, tx pgx.Tx, account string, n refund.KeptNot
 		id, row := int64(k.Tenant), [16]byte(k.RID)
 		tenant, rid = &id, &row
 	}
-	err = tx.QueryRow(ctx, keepNoticeSQL, account, n.Digest[:], null(n.Number), null(n.ChannelRefundID), storableHeaders(n.Headers), n.Body, string(fact),
+	err = tx.QueryRow(ctx, keepNoticeSQL, account, n.Digest[:], pg.Null(n.Number), pg.Null(n.ChannelRefundID), storableHeaders(n.Headers), n.Body, string(fact),
 		tenant, rid).Scan(&seen, &tied)
 	return seen, tied, err
 }

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/intake"
 
 	"context"
@@ -255,7 +257,7 @@ func TestNoticeMeetsTheAnswerThatTellsItsID(t *testing.T) {
 	inTx := func(do func(tx pgx.Tx) error, meanwhile func() error) {
 		t.Helper()
 		done := make(chan error, 1)
-		err := f.inTx(t.Context(), func(_ context.Context, tx pgx.Tx) error {
+		err := pg.InTx(t.Context(), f.pool, func(_ context.Context, tx pgx.Tx) error {
 			if err := do(tx); err != nil {
 				return err
 			}

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/intake"
 
 	"context"
@@ -36,7 +38,7 @@ func scanKept(row pgx.CollectableRow) (keptRow, error) {
 		return k, err
 	}
 	copy(k.key[:], key) // 32 bytes by constraint
-	k.number = deref(number)
+	k.number = pg.Deref(number)
 	return k, json.Unmarshal(fact, &k.fact)
 }
 
@@ -47,7 +49,7 @@ func (s *Store) matchKept(ctx context.Context, tx pgx.Tx, k refund.RefundRef, ke
 		err := pgx.BeginFunc(ctx, tx, func(inner pgx.Tx) error { return s.matchOne(ctx, inner, k, n) })
 		switch {
 		case err == nil:
-		case errors.Is(translate(err), refund.ErrUnavailable), errors.Is(translate(err), refund.ErrBusy), ctx.Err() != nil:
+		case errors.Is(pg.Translate(err), refund.ErrUnavailable), errors.Is(pg.Translate(err), refund.ErrBusy), ctx.Err() != nil:
 			return err
 		default:
 			s.log.WarnContext(ctx, "a notice that came early could not be entered yet", "rid", k.RID.String(), "status", string(n.fact.Status), "error", err.Error())
@@ -124,7 +126,7 @@ func scanLeft(row pgx.CollectableRow) (leftNotice, error) {
 		return f, err
 	}
 	copy(f.key[:], key)
-	f.number, f.Tenant, f.RID = deref(number), refund.TenantID(tenant), rid
+	f.number, f.Tenant, f.RID = pg.Deref(number), refund.TenantID(tenant), rid
 	return f, json.Unmarshal(fact, &f.fact)
 }
 
@@ -139,11 +141,11 @@ func (s *Store) MatchNotices(ctx context.Context) (int, error) {
 	for {
 		rows, err := s.pool.Query(ctx, matchableSQL, matchPage, passed)
 		if err != nil {
-			return done, translate(err)
+			return done, pg.Translate(err)
 		}
 		list, err := pgx.CollectRows(rows, scanLeft)
 		if err != nil {
-			return done, translate(err)
+			return done, pg.Translate(err)
 		}
 		for _, f := range list {
 			entered, err := s.enterLeft(ctx, f)
@@ -171,7 +173,7 @@ func (s *Store) MatchNotices(ctx context.Context) (int, error) {
 // enterLeft enters one, with the same ways out as ReceiveNotice when its id is another effect's.
 func (s *Store) enterLeft(ctx context.Context, f leftNotice) (entered bool, err error) {
 	entered, err = s.enterLeftOnce(ctx, f, false)
-	if _, name := constraint(err); name == "effects_channel_uq" {
+	if _, name := pg.Constraint(err); name == "effects_channel_uq" {
 		freed, e := s.unpair(ctx, f.RefundRef, f.fact.ChannelRefundID)
 		if e != nil {
 			return false, e

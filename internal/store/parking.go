@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/intake"
 
 	"context"
@@ -48,7 +50,7 @@ func (s *Store) ParkUndecodable(ctx context.Context, tenant refund.TenantID, ev 
 // ParkBeforeRetry is ParkPoison for a message that is about to be tried once more. It tells the row, and how often the place has been
 // parked or tried by now.
 func (s *Store) ParkBeforeRetry(ctx context.Context, tenant refund.TenantID, ev intake.EventID, reason string, p intake.Park) (id refund.RID, tries int, err error) {
-	err = s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
+	err = pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
 		now, err := txNow(ctx, tx)
 		if err != nil {
 			return err
@@ -70,7 +72,7 @@ func (s *Store) ParkBeforeRetry(ctx context.Context, tenant refund.TenantID, ev 
 func (s *Store) Waiting(ctx context.Context, tenant refund.TenantID, paymentID string, limit int) ([]intake.ParkedMessage, error) {
 	rows, err := s.pool.Query(ctx, sqlWaiting, int64(tenant), paymentID, limit)
 	if err != nil {
-		return nil, translate(err)
+		return nil, pg.Translate(err)
 	}
 	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (intake.ParkedMessage, error) {
 		var m intake.ParkedMessage
@@ -83,7 +85,7 @@ func (s *Store) Waiting(ctx context.Context, tenant refund.TenantID, paymentID s
 		m.ID, m.Tenant.ID = id, refund.TenantID(tid)
 		return m, json.Unmarshal(headers, &m.Headers)
 	})
-	return out, translate(err)
+	return out, pg.Translate(err)
 }
 
 // ListParked gives a page of a tenant's parking lot without the messages' bytes, the oldest first. Errors: refund.ErrUnavailable.
@@ -94,10 +96,10 @@ func (s *Store) ListParked(ctx context.Context, tenant refund.TenantID, q intake
 	}
 	rows, err := s.pool.Query(ctx, text, int64(tenant), q.Reason, q.Consumer, [16]byte(q.After), max(1, q.Limit))
 	if err != nil {
-		return nil, translate(err)
+		return nil, pg.Translate(err)
 	}
 	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (intake.ParkedView, error) { return scanParked(row, tenant) })
-	return out, translate(err)
+	return out, pg.Translate(err)
 }
 
 // scanParked reads a row of parkedColumns, and what more it has.
@@ -108,7 +110,7 @@ func scanParked(row pgx.Row, tenant refund.TenantID, more ...any) (intake.Parked
 	to := append([]any{&id, &p.EventID.Consumer, &p.Source, &p.EventID.ID, &p.Position, &p.Reason, &p.WakePayment, &alarm, &p.Tries, &p.At, &done, &p.DoneHow, &p.DoneBy, &p.BodySize}, more...)
 	err := row.Scan(to...)
 	p.ParkedMessage.ID, p.Tenant.ID, p.ParkedMessage.Consumer = id, tenant, p.EventID.Consumer
-	p.AlarmAt, p.DoneAt = deref(alarm), deref(done)
+	p.AlarmAt, p.DoneAt = pg.Deref(alarm), pg.Deref(done)
 	return p, err
 }
 
@@ -118,7 +120,7 @@ func (s *Store) ParkedMessage(ctx context.Context, tenant refund.TenantID, id re
 	var t refund.Tenant
 	p, err := scanParked(s.pool.QueryRow(ctx, sqlParkedOne, int64(tenant), [16]byte(id)), tenant, &headers, &body, &t.Code, &t.Closed)
 	if err != nil {
-		return p, translate(err)
+		return p, pg.Translate(err)
 	}
 	t.ID = tenant
 	p.Tenant, p.Body = t, body
@@ -130,7 +132,7 @@ func (s *Store) ParkedMessage(ctx context.Context, tenant refund.TenantID, id re
 func (s *Store) Discard(ctx context.Context, tenant refund.TenantID, id refund.RID, by string) (intake.ParkedView, error) {
 	fault.Point(fault.ParkedDiscardBefore)
 	if _, err := s.pool.Exec(ctx, sqlDiscard, int64(tenant), [16]byte(id), by); err != nil {
-		return intake.ParkedView{}, translate(err)
+		return intake.ParkedView{}, pg.Translate(err)
 	}
 	fault.Point(fault.ParkedDiscardCommitted)
 	return s.ParkedMessage(ctx, tenant, id)
@@ -141,5 +143,5 @@ func (s *Store) StillParked(ctx context.Context, tenant refund.TenantID, id refu
 	fault.Point(fault.ParkedTryBefore)
 	_, err := s.pool.Exec(ctx, sqlStillParked, int64(tenant), [16]byte(id))
 	fault.Point(fault.ParkedTryCommitted)
-	return translate(err)
+	return pg.Translate(err)
 }

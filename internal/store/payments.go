@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/intake"
 
 	"context"
@@ -16,8 +18,8 @@ import (
 
 const (
 	sqlMutex       = `SELECT pg_advisory_xact_lock($1)` // waits no longer than lock_timeout
-	sqlLockPayment = `SELECT ` + paymentColumns + ` FROM payments p WHERE p.tenant_id = $1 AND p.payment_id = $2 FOR NO KEY UPDATE`
-	sqlFindPayment = `SELECT ` + paymentColumns + ` FROM payments p WHERE p.tenant_id = $1 AND p.payment_id = $2`
+	sqlLockPayment = `SELECT ` + pg.PaymentColumns + ` FROM payments p WHERE p.tenant_id = $1 AND p.payment_id = $2 FOR NO KEY UPDATE`
+	sqlFindPayment = `SELECT ` + pg.PaymentColumns + ` FROM payments p WHERE p.tenant_id = $1 AND p.payment_id = $2`
 	sqlSnapshot    = `UPDATE payments SET captured = $3, refunded_elsewhere = $4, excess = $5, version = $6 WHERE tenant_id = $1 AND payment_id = $2`
 	sqlPayEffects  = `SELECT e.effect_id, e.dispatch_no, coalesce(e.channel_refund_id, ''), e.amount, e.currency, e.counted, e.status, e.source, e.at, e.reversed_at, e.voucher, coalesce(r.refund_id, '')
 FROM effects e LEFT JOIN refunds r ON r.tenant_id = e.tenant_id AND r.rid = e.rid WHERE e.tenant_id = $1 AND e.payment_id = $2 ORDER BY e.at DESC LIMIT $3`
@@ -28,7 +30,7 @@ FROM effects e LEFT JOIN refunds r ON r.tenant_id = e.tenant_id AND r.rid = e.ri
 // reserved or refunded = payment-below-refunded. Errors: *refund.Problem with one of these codes, account-not-allowed or
 // amount-not-expressible; refund.ErrBusy, refund.ErrUnavailable.
 func (s *Store) PutPayment(ctx context.Context, tenant refund.Tenant, paymentID string, spec intake.PaymentSpec, actor string) (p refund.Payment, created bool, err error) {
-	err = s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
+	err = pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
 		p, created, err = s.putPayment(ctx, tx, tenant, paymentID, spec)
 		fault.Point(fault.PaymentWritten)
 		return err
@@ -36,7 +38,7 @@ func (s *Store) PutPayment(ctx context.Context, tenant refund.Tenant, paymentID 
 	fault.Point(fault.PaymentCommitted)
 	if errors.Is(err, refund.ErrCommitUnknown) { // the same snapshot again is a no-op if it was stored
 		var second bool
-		if err = s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		if err = pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
 			p, second, err = s.putPayment(ctx, tx, tenant, paymentID, spec)
 			return err
 		}); errors.Is(err, refund.ErrCommitUnknown) {
@@ -44,7 +46,7 @@ func (s *Store) PutPayment(ctx context.Context, tenant refund.Tenant, paymentID 
 		}
 		created = created || second
 	}
-	if code, name := constraint(err); code == "23505" && name == "payments_reference_uq" {
+	if code, name := pg.Constraint(err); code == "23505" && name == "payments_reference_uq" {
 		err = &refund.Problem{Code: refund.CodePaymentConflict, Fields: []string{"channelReference"}}
 	}
 	return p, created, err
@@ -58,7 +60,7 @@ func (s *Store) putPayment(ctx context.Context, tx pgx.Tx, tenant refund.Tenant,
 	if err != nil {
 		return refund.Payment{}, false, err
 	}
-	p, err := scanPayment(tx.QueryRow(ctx, sqlLockPayment, int64(tenant.ID), paymentID))
+	p, err := pg.ScanPayment(tx.QueryRow(ctx, sqlLockPayment, int64(tenant.ID), paymentID))
 	if errors.Is(err, pgx.ErrNoRows) {
 		return s.newPayment(ctx, tx, tenant, paymentID, spec, now)
 	}
@@ -73,13 +75,13 @@ func (s *Store) putPayment(ctx context.Context, tx pgx.Tx, tenant refund.Tenant,
 	if err != nil {
 		return p, false, err
 	}
-	if err := one(ct.RowsAffected(), "snapshot"); err != nil || next.PaidAt.Equal(p.PaidAt) {
+	if err := pg.OneRow(ct.RowsAffected(), "snapshot"); err != nil || next.PaidAt.Equal(p.PaidAt) {
 		return next, false, err
 	}
-	if ct, err = tx.Exec(ctx, sqlPaid, int64(tenant.ID), paymentID, null(next.PaidAt), null(next.WindowEndsAt)); err != nil {
+	if ct, err = tx.Exec(ctx, sqlPaid, int64(tenant.ID), paymentID, pg.Null(next.PaidAt), pg.Null(next.WindowEndsAt)); err != nil {
 		return p, false, err
 	}
-	return next, false, one(ct.RowsAffected(), "time of paying")
+	return next, false, pg.OneRow(ct.RowsAffected(), "time of paying")
 }
 
 func (s *Store) newPayment(ctx context.Context, tx pgx.Tx, tenant refund.Tenant, paymentID string, spec intake.PaymentSpec, now time.Time) (refund.Payment, bool, error) {
@@ -105,18 +107,18 @@ func txNow(ctx context.Context, tx pgx.Tx) (now time.Time, err error) {
 // FindPayment reads a payment with what moved on it. Errors: refund.ErrNotFound, refund.ErrUnavailable.
 func (s *Store) FindPayment(ctx context.Context, tenant refund.TenantID, paymentID string) (refund.PaymentView, error) {
 	var v refund.PaymentView
-	p, err := scanPayment(s.pool.QueryRow(ctx, sqlFindPayment, int64(tenant), paymentID))
+	p, err := pg.ScanPayment(s.pool.QueryRow(ctx, sqlFindPayment, int64(tenant), paymentID))
 	if err != nil {
-		return v, translate(err)
+		return v, pg.Translate(err)
 	}
 	v.Payment = p
 	rows, err := s.pool.Query(ctx, sqlPayEffects, int64(tenant), paymentID, timelineRows+1)
 	if err != nil {
-		return v, translate(err)
+		return v, pg.Translate(err)
 	}
 	effects, err := pgx.CollectRows(rows, scanPaymentEffect)
 	v.Effects = newest(effects, &v.Truncated)
-	return v, translate(err)
+	return v, pg.Translate(err)
 }
 
 func scanPaymentEffect(row pgx.CollectableRow) (refund.EffectRow, error) {

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/intake"
 
 	"errors"
@@ -70,7 +72,7 @@ func TestPaidAtIsStored(t *testing.T) {
 		}
 	}
 	_, err := b.pool.Exec(t.Context(), `UPDATE payments SET paid_at = now()`)
-	if code, name := constraint(err); code != "23514" || name != "payments_append_only" {
+	if code, name := pg.Constraint(err); code != "23514" || name != "payments_append_only" {
 		t.Errorf("the database took another time of paying: %v", err)
 	}
 	b.wantNoViolations(t)

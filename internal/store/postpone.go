@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"context"
 
 	"github.com/refundry/refundry/internal/fault"
@@ -15,10 +17,10 @@ const postponeSQL = `UPDATE refunds r SET next_action_at = coalesce($4, clock_ti
 // Reschedule moves the timer of a refund that has to wait until st.Until, zero = a moment. Errors: ErrNotOwner, ErrBusy, ErrUnavailable.
 func (s *Store) Reschedule(ctx context.Context, k refund.RefundRef, generation int, st refund.Step) error {
 	fault.Point(fault.PostponeBefore)
-	tag, err := s.pool.Exec(ctx, postponeSQL, int64(k.Tenant), [16]byte(k.RID), generation, nullTime(st.Until), null(string(st.Why)), refund.HandoutTTL)
+	tag, err := s.pool.Exec(ctx, postponeSQL, int64(k.Tenant), [16]byte(k.RID), generation, pg.NullTime(st.Until), pg.Null(string(st.Why)), refund.HandoutTTL)
 	if err != nil {
-		return translate(err)
+		return pg.Translate(err)
 	}
 	fault.Point(fault.PostponeCommitted)
-	return one(tag.RowsAffected(), "postpone")
+	return pg.OneRow(tag.RowsAffected(), "postpone")
 }

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"context"
 	"fmt"
 	"strings"
@@ -10,13 +12,13 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-const sqlFindRefund = `SELECT ` + refundColumns + ` FROM refund_keys k JOIN refunds r ON r.tenant_id = k.tenant_id AND r.rid = k.rid` + refundSides + `
+const sqlFindRefund = `SELECT ` + pg.RefundColumns + ` FROM refund_keys k JOIN refunds r ON r.tenant_id = k.tenant_id AND r.rid = k.rid` + pg.RefundSides + `
 WHERE k.tenant_id = $1 AND k.refund_id = $2`
 
 // FindRefund reads one refund of a tenant. Errors: refund.ErrNotFound, refund.ErrUnavailable.
 func (s *Store) FindRefund(ctx context.Context, tenant refund.TenantID, refundID string) (refund.Refund, error) {
-	r, err := scanRefund(s.pool.QueryRow(ctx, sqlFindRefund, int64(tenant), refundID))
-	return r, translate(err)
+	r, err := pg.ScanRefund(s.pool.QueryRow(ctx, sqlFindRefund, int64(tenant), refundID))
+	return r, pg.Translate(err)
 }
 
 // Chains of refunds: from a payment's newest refund back along prev_rid. There is no index for it, and none is needed.
@@ -24,9 +26,9 @@ const sqlChain = `WITH RECURSIVE chain (rid) AS (
   SELECT p.last_rid FROM payments p WHERE p.tenant_id = $1 AND %s AND p.last_rid IS NOT NULL
   UNION ALL
   SELECT x.prev_rid FROM chain JOIN refunds x ON x.tenant_id = $1 AND x.rid = chain.rid WHERE x.prev_rid IS NOT NULL)
-SELECT ` + refundColumns + ` FROM chain JOIN refunds r ON r.tenant_id = $1 AND r.rid = chain.rid` + refundSides + ` WHERE true`
+SELECT ` + pg.RefundColumns + ` FROM chain JOIN refunds r ON r.tenant_id = $1 AND r.rid = chain.rid` + pg.RefundSides + ` WHERE true`
 
-const sqlList = `SELECT ` + refundColumns + ` FROM refunds r` + refundSides + ` WHERE r.tenant_id = $1`
+const sqlList = `SELECT ` + pg.RefundColumns + ` FROM refunds r` + pg.RefundSides + ` WHERE r.tenant_id = $1`
 
 // listQuery is the text and the arguments of a list; every value is a parameter.
 func listQuery(tenant refund.TenantID, q refund.RefundFilter) (string, []any) {
@@ -100,8 +102,8 @@ func (s *Store) ListRefunds(ctx context.Context, tenant refund.TenantID, q refun
 	text, args := listQuery(tenant, q)
 	rows, err := s.pool.Query(ctx, text, args...)
 	if err != nil {
-		return nil, translate(err)
+		return nil, pg.Translate(err)
 	}
-	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (refund.Refund, error) { return scanRefund(row) })
-	return out, translate(err)
+	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (refund.Refund, error) { return pg.ScanRefund(row) })
+	return out, pg.Translate(err)
 }

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"errors"
 	"slices"
 	"strings"
@@ -14,10 +16,10 @@ import (
 func (b *testBench) byRole(t *testing.T) *Store {
 	t.Helper()
 	role := b.pool.Config().ConnConfig.User
-	if _, err := SetRole(t.Context(), b.url, role, "refundry"); err != nil {
+	if _, err := pg.SetRole(t.Context(), b.url, role, "refundry"); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Open(t.Context(), Config{URL: b.url, Params: ParamsRole, MaxConns: 1, HoldOnFailover: true, Accounts: anyAccount{testContract()}})
+	s, err := Open(t.Context(), Config{URL: b.url, Params: pg.ParamsRole, MaxConns: 1, HoldOnFailover: true, Accounts: anyAccount{testContract()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,16 +31,16 @@ func (b *testBench) byRole(t *testing.T) *Store {
 func TestRoleLacksSettings(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	_, err := Open(t.Context(), Config{URL: b.url, Params: ParamsRole})
-	var lacks *SettingsError
+	_, err := Open(t.Context(), Config{URL: b.url, Params: pg.ParamsRole})
+	var lacks *pg.SettingsError
 	if !errors.As(err, &lacks) || !errors.Is(err, refund.ErrUnavailable) {
 		t.Fatalf("%v, want a *SettingsError of the class unavailable", err)
 	}
 	var names []string
-	for _, d := range lacks.differences {
-		names = append(names, d.name)
+	for _, d := range lacks.Differences {
+		names = append(names, d.Name)
 	}
-	for name := range hotSettings("refundry", defaultLockTimeout) {
+	for name := range pg.HotSettings("refundry", pg.DefaultLockTimeout) {
 		if name != "timezone" && !slices.Contains(names, name) { // a machine may be on UTC
 			t.Errorf("%s is not named: %v", name, err)
 		}
@@ -47,7 +49,7 @@ func TestRoleLacksSettings(t *testing.T) {
 	if err := s.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.pool.Exec(t.Context(), `ALTER ROLE `+lacks.role+` IN DATABASE `+lacks.database+` SET lock_timeout TO 0`); err != nil {
+	if _, err := b.pool.Exec(t.Context(), `ALTER ROLE `+lacks.Role+` IN DATABASE `+lacks.Database+` SET lock_timeout TO 0`); err != nil {
 		t.Fatal(err)
 	}
 	s.pool.Reset()
@@ -61,7 +63,7 @@ func TestOwnSessionsKeepThePlannersDefaults(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.byRole(t)
-	pool, err := OpenPool(t.Context(), b.url, "refundry", 1)
+	pool, err := pg.OpenPool(t.Context(), b.url, "refundry", 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"context"
 	"time"
 
@@ -43,5 +45,5 @@ func (s *Store) Backlog(ctx context.Context) (Backlog, error) {
 		return err
 	})
 	b.Queue(sqlBacklogCases).QueryRow(func(row pgx.Row) error { return row.Scan(&out.Cases) })
-	return out, translate(s.pool.SendBatch(ctx, b).Close())
+	return out, pg.Translate(s.pool.SendBatch(ctx, b).Close())
 }

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"context"
 	"errors"
 	"time"
@@ -79,7 +81,7 @@ func (s *Store) Sweep(ctx context.Context, limit int) (refund.Swept, error) {
 }
 
 func (s *Store) sweepDue(ctx context.Context, limit int, out *refund.Swept) (ended []dueRow, err error) {
-	err = s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
+	err = pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, sweepDueSQL, limit, refund.HandoutTTL, takeoverGrace, overdueAfter)
 		if err != nil {
 			return err
@@ -138,7 +140,7 @@ func (s *Store) contractOf(account string, tenant refund.TenantID) (refund.Contr
 }
 
 func (s *Store) sweepParked(ctx context.Context, limit int) (n int, err error) {
-	err = s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
+	err = pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, sweepParkedSQL, limit, time.Now().Unix()&7)
 		if err != nil {
 			return err

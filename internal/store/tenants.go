@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/access"
 
 	"context"
@@ -57,7 +59,7 @@ func (s *Store) AddTenant(ctx context.Context, code, mode string) (TenantRow, er
 	}
 	fault.Point(fault.TenantBefore)
 	if _, err := s.pool.Exec(ctx, sqlAddTenant, code, mode); err != nil {
-		return TenantRow{}, translate(err)
+		return TenantRow{}, pg.Translate(err)
 	}
 	fault.Point(fault.TenantCommitted)
 	t, err := s.Tenant(ctx, code)
@@ -71,20 +73,20 @@ func (s *Store) AddTenant(ctx context.Context, code, mode string) (TenantRow, er
 func (s *Store) Tenant(ctx context.Context, code string) (TenantRow, error) {
 	rows, err := s.pool.Query(ctx, sqlTenant, code)
 	if err != nil {
-		return TenantRow{}, translate(err)
+		return TenantRow{}, pg.Translate(err)
 	}
 	t, err := pgx.CollectExactlyOneRow(rows, scanTenant)
-	return t, translate(err)
+	return t, pg.Translate(err)
 }
 
 // Tenants lists all of them by code.
 func (s *Store) Tenants(ctx context.Context) ([]TenantRow, error) {
 	rows, err := s.pool.Query(ctx, sqlTenants)
 	if err != nil {
-		return nil, translate(err)
+		return nil, pg.Translate(err)
 	}
 	out, err := pgx.CollectRows(rows, scanTenant)
-	return out, translate(err)
+	return out, pg.Translate(err)
 }
 
 // CloseTenant shuts a tenant's door; what is open is recovered, nothing is deleted. Closing twice is one closing.
@@ -95,7 +97,7 @@ func (s *Store) CloseTenant(ctx context.Context, code string) error {
 	if err == nil && ct.RowsAffected() == 0 {
 		return refund.ErrNotFound
 	}
-	return translate(err)
+	return pg.Translate(err)
 }
 
 // KeyRow is an API key as `refundry key` shows it; its secret is stored as a hash only.
@@ -119,7 +121,7 @@ type NewKey struct {
 // AddKey stores a key of an actor, making the actor if it is new. The caller shows the key once.
 func (s *Store) AddKey(ctx context.Context, n NewKey, key access.APIKey) error {
 	fault.Point(fault.KeyBefore)
-	err := s.inTx(ctx, func(ctx context.Context, tx pgx.Tx) error {
+	err := pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, sqlAddActor, int64(n.Tenant.ID), n.Actor, n.Kind); err != nil {
 			return err
 		}
@@ -128,7 +130,7 @@ func (s *Store) AddKey(ctx context.Context, n NewKey, key access.APIKey) error {
 			return fmt.Errorf("actor %q: %w", n.Actor, err)
 		}
 		hash := key.SecretHash()
-		_, err := tx.Exec(ctx, sqlAddKey, key.Prefix, int64(n.Tenant.ID), actor, hash[:], n.Scopes, null(n.ExpiresAt))
+		_, err := tx.Exec(ctx, sqlAddKey, key.Prefix, int64(n.Tenant.ID), actor, hash[:], n.Scopes, pg.Null(n.ExpiresAt))
 		return err
 	})
 	fault.Point(fault.KeyCommitted)
@@ -143,21 +145,21 @@ func (s *Store) RevokeKey(ctx context.Context, prefix string) error {
 	if err == nil && ct.RowsAffected() == 0 {
 		return refund.ErrNotFound
 	}
-	return translate(err)
+	return pg.Translate(err)
 }
 
 // Keys lists a tenant's keys.
 func (s *Store) Keys(ctx context.Context, t TenantRow) ([]KeyRow, error) {
 	rows, err := s.pool.Query(ctx, sqlKeys, int64(t.ID))
 	if err != nil {
-		return nil, translate(err)
+		return nil, pg.Translate(err)
 	}
 	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (KeyRow, error) {
 		var k KeyRow
 		err := row.Scan(&k.Prefix, &k.Actor, &k.Scopes, &k.CreatedAt, &k.ExpiresAt, &k.RevokedAt)
 		return k, err
 	})
-	return out, translate(err)
+	return out, pg.Translate(err)
 }
 
 // Lookup finds a key by its prefix. Errors: refund.ErrNotFound, refund.ErrUnavailable.
@@ -169,6 +171,6 @@ func (s *Store) Lookup(ctx context.Context, prefix string) (access.APIKeyRecord,
 	err := s.pool.QueryRow(ctx, sqlLookupKey, prefix).Scan(&hash, &tenant, &k.Tenant.Code, &k.Tenant.Closed, &k.Mode, &k.ActorName, &k.ActorDisabled, &k.Scopes, &expires, &revoked)
 	k.Tenant.ID = refund.TenantID(tenant)
 	copy(k.SecretHash[:], hash)
-	k.ExpiresAt, k.RevokedAt = deref(expires), deref(revoked)
-	return k, translate(err)
+	k.ExpiresAt, k.RevokedAt = pg.Deref(expires), pg.Deref(revoked)
+	return k, pg.Translate(err)
 }

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"context"
 	"encoding/json"
 	"slices"
@@ -58,7 +60,7 @@ func (s *Store) Timeline(ctx context.Context, tenant refund.TenantID, refundID s
 		return err
 	})
 	if err := s.pool.SendBatch(ctx, b).Close(); err != nil {
-		return t, translate(err)
+		return t, pg.Translate(err)
 	}
 	t.Journal, t.Attempts, t.Deliveries = newest(t.Journal, &t.Truncated), newest(t.Attempts, &t.Truncated), newest(t.Deliveries, &t.Truncated)
 	return t, nil
@@ -85,7 +87,7 @@ func scanDispatchRow(row pgx.CollectableRow) (refund.DispatchRow, error) {
 	var d refund.DispatchRow
 	var dies, absence, negative *time.Time
 	err := row.Scan(&d.Ordinal, &d.Number, &dies, &absence, &d.Exposed, &d.Overridden, &negative, &d.Acknowledged, &d.ChannelRefundID, &d.CreatedAt, &d.Retired)
-	d.KeyExpiresAt, d.AbsenceCountsFrom, d.FinalNegativeAt = deref(dies), deref(absence), deref(negative)
+	d.KeyExpiresAt, d.AbsenceCountsFrom, d.FinalNegativeAt = pg.Deref(dies), pg.Deref(absence), pg.Deref(negative)
 	return d, err
 }
 
@@ -95,7 +97,7 @@ func scanAttemptRow(row pgx.CollectableRow) (refund.AttemptRow, error) {
 	var answered *time.Time
 	var evidence []byte
 	err := row.Scan(&a.No, &a.DispatchNo, &kind, &a.Epoch, &a.Generation, &a.ContractVersion, &a.StartedAt, &a.NotAfter, &answered, &answer, &a.Rule, &a.Late, &evidence)
-	a.Kind, a.Answer, a.AnsweredAt = refund.AttemptKind(kind), refund.FactKind(answer), deref(answered)
+	a.Kind, a.Answer, a.AnsweredAt = refund.AttemptKind(kind), refund.FactKind(answer), pg.Deref(answered)
 	if evidence != nil {
 		a.Evidence = json.RawMessage(evidence)
 	}
@@ -112,8 +114,8 @@ func scanEffectRow(refundID string) func(pgx.CollectableRow) (refund.EffectRow, 
 		var reversed *time.Time
 		var voucher []byte
 		err := row.Scan(&id, &no, &e.ChannelRefundID, &e.Amount, &currency, &e.Counted, &status, &e.Source, &e.At, &reversed, &voucher)
-		e.ID, e.Ours, e.DispatchNo = id, no != nil, deref(no)
-		e.Currency, e.Status, e.ReversedAt = refund.Currency(currency), refund.EffectStatus(status), deref(reversed)
+		e.ID, e.Ours, e.DispatchNo = id, no != nil, pg.Deref(no)
+		e.Currency, e.Status, e.ReversedAt = refund.Currency(currency), refund.EffectStatus(status), pg.Deref(reversed)
 		e.Voucher = string(voucher)
 		return e, err
 	}

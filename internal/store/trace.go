@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/refund/intake"
 
@@ -27,7 +29,7 @@ func (s *Store) Trace(ctx context.Context, ds []intake.Delivery) error {
 		transports, outcomes, causes = append(transports, storable(d.Transport)), append(outcomes, d.Outcome), append(causes, d.Cause)
 	}
 	_, err := s.pool.Exec(ctx, sqlTrace, tenants, ids, consumers, sources, events, transports, outcomes, causes, rids, batches)
-	return translate(err)
+	return pg.Translate(err)
 }
 
 // BridgeTenant finds a tenant for a bridge. Errors: refund.ErrNotFound, refund.ErrUnavailable.

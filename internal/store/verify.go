@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/audit"
 
 	"context"
@@ -99,7 +101,7 @@ func OpenVerifier(ctx context.Context, cfg VerifyConfig) (*Verifier, error) {
 		return nil, fmt.Errorf("store: the database URL cannot be read: %w", err)
 	}
 	pc.MaxConns, pc.MinConns = 1, 0
-	pool, err := openOwn(ctx, pc, "refundry-verify", ownSettings(cfg.Schema, map[string]string{"default_transaction_read_only": "on", "jit": "off",
+	pool, err := pg.OpenOwn(ctx, pc, "refundry-verify", pg.OwnSettings(cfg.Schema, map[string]string{"default_transaction_read_only": "on", "jit": "off",
 		"work_mem": "65536", "statement_timeout": "0", "idle_in_transaction_session_timeout": "60000"})) // work_mem in kB
 	if err != nil {
 		return nil, err
@@ -117,13 +119,13 @@ func (v *Verifier) Close() { v.pool.Close() }
 
 // learn reads what all checks need: who the tenants are, what the contracts say, which installation this is. Every page reads it
 // again in its own snapshot: tenants and contracts may be added while a run goes on.
-func (v *Verifier) learn(ctx context.Context, q querier) error {
+func (v *Verifier) learn(ctx context.Context, q pg.Querier) error {
 	if err := q.QueryRow(ctx, `SELECT installation_id::text FROM installation`).Scan(&v.installation); err != nil {
-		return fmt.Errorf("store: the schema %q cannot be verified (is it migrated?): %w", v.cfg.Schema, translate(err))
+		return fmt.Errorf("store: the schema %q cannot be verified (is it migrated?): %w", v.cfg.Schema, pg.Translate(err))
 	}
 	rows, err := q.Query(ctx, `SELECT tenant_id, code FROM tenants`)
 	if err != nil {
-		return translate(err)
+		return pg.Translate(err)
 	}
 	v.tenants, v.tenant = map[int64]string{}, nil
 	var id int64
@@ -136,18 +138,18 @@ func (v *Verifier) learn(ctx context.Context, q querier) error {
 		}
 		return nil
 	}); err != nil {
-		return translate(err)
+		return pg.Translate(err)
 	}
 	if v.cfg.Tenant != "" && v.tenant == nil {
 		return fmt.Errorf("%w: tenant %q", refund.ErrNotFound, v.cfg.Tenant)
 	}
 	v.contracts, err = readContracts(ctx, q)
-	return translate(err)
+	return pg.Translate(err)
 }
 
 // verifyDB is where a Verifier reads: statements of their own, and snapshots.
 type verifyDB interface {
-	querier
+	pg.Querier
 	snapshot(ctx context.Context) (pgx.Tx, error)
 }
 
@@ -155,12 +157,6 @@ type verifyPool struct{ *pgxpool.Pool }
 
 func (p verifyPool) snapshot(ctx context.Context) (pgx.Tx, error) {
 	return p.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
-}
-
-// querier is what a pool and a transaction have in common.
-type querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
 func (v *Verifier) contract(account string, version int) (refund.Contract, bool) {
@@ -223,7 +219,7 @@ func (v *Verifier) progress(phase string, done, total int64) {
 // journalRows is the planner's estimate, good enough for a bar.
 func (v *Verifier) journalRows(ctx context.Context) (n int64, err error) {
 	err = v.db.QueryRow(ctx, `SELECT greatest(0, reltuples)::bigint FROM pg_class WHERE oid = 'journal'::regclass`).Scan(&n)
-	return n, translate(err)
+	return n, pg.Translate(err)
 }
 
 // check runs one statement that finds violations.
@@ -232,20 +228,20 @@ func (v *Verifier) check(ctx context.Context, c verifyCheck, t *verifyTally) err
 		FROM (`+c.sql+`) AS x (tenant_id, rid, subject, what) LEFT JOIN refunds r ON r.tenant_id = x.tenant_id AND r.rid = x.rid
 		WHERE $1::bigint IS NULL OR x.tenant_id = $1 LIMIT $2`, v.tenant, v.cfg.Samples)
 	if err != nil {
-		return translate(err)
+		return pg.Translate(err)
 	}
 	var tenant *int64
 	var refundID, subject, what string
 	var n, seen int64
 	_, err = pgx.ForEachRow(rows, []any{&tenant, &refundID, &subject, &what, &n}, func() error {
 		seen++
-		t.sample(c.promise, Violation{Tenant: v.code(deref(tenant)), RefundID: refundID, Subject: subject, Check: c.name, What: what})
+		t.sample(c.promise, Violation{Tenant: v.code(pg.Deref(tenant)), RefundID: refundID, Subject: subject, Check: c.name, What: what})
 		return nil
 	})
 	if seen > 0 {
 		t.count(c.promise, n)
 	}
-	return translate(err)
+	return pg.Translate(err)
 }
 
 // code is the tenant's, or its id where none exists.

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/audit"
 
 	"context"
@@ -60,13 +62,13 @@ func (v *Verifier) anchors(ctx context.Context, t *verifyTally) error {
 func (v *Verifier) anchorPage(ctx context.Context, at int64) ([]storedAnchor, error) {
 	rows, err := v.db.Query(ctx, allAnchorsSQL, at)
 	if err != nil {
-		return nil, translate(err)
+		return nil, pg.Translate(err)
 	}
 	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (a storedAnchor, err error) {
 		err = row.Scan(&a.upto, &a.rows, &a.hash, &a.signature)
 		return a, err
 	})
-	return out, translate(err)
+	return out, pg.Translate(err)
 }
 
 // anchor checks one range.
@@ -76,7 +78,7 @@ func (v *Verifier) anchor(ctx context.Context, t *verifyTally, a storedAnchor, f
 	for at := from; at < a.upto; {
 		last, err := hashRows(ctx, v.db, h, at, a.upto, anchorPageRows)
 		if err != nil {
-			return translate(err)
+			return pg.Translate(err)
 		}
 		if last == at {
 			break

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/audit"
 
 	"context"
@@ -63,15 +65,15 @@ type pageOf struct {
 func (v *Verifier) page(ctx context.Context, at pageCursor, t *verifyTally) (next pageCursor, done bool, err error) {
 	tx, err := v.db.snapshot(ctx)
 	if err != nil {
-		return at, false, translate(err)
+		return at, false, pg.Translate(err)
 	}
-	defer undo(ctx, tx)
+	defer pg.Undo(ctx, tx)
 	if err := v.learn(ctx, tx); err != nil {
 		return at, false, err
 	}
 	next, done, err = v.pageBound(ctx, tx, at)
 	if err != nil {
-		return at, false, translate(err)
+		return at, false, pg.Translate(err)
 	}
 	args := []any{at.tenant, at.rid, nil, nil, v.tenant}
 	if !done {
@@ -81,7 +83,7 @@ func (v *Verifier) page(ctx context.Context, at pageCursor, t *verifyTally) (nex
 	if err == nil {
 		err = v.walkPage(ctx, tx, args, p, t)
 	}
-	return next, done, translate(err)
+	return next, done, pg.Translate(err)
 }
 
 func (v *Verifier) pageBound(ctx context.Context, tx pgx.Tx, at pageCursor) (next pageCursor, last bool, err error) {
@@ -99,13 +101,13 @@ func (v *Verifier) readPage(ctx context.Context, tx pgx.Tx, args []any) (*pageOf
 	b := &pgx.Batch{}
 	b.Queue(pageRefundsSQL, args...).Query(func(rows pgx.Rows) error { return v.scanPage(rows, p) })
 	b.Queue(pageDispatchesSQL, args...).Query(func(rows pgx.Rows) error {
-		return eachOf(rows, p, scanDispatch, func(r *refund.Record, d refund.Dispatch) { r.Dispatches = append(r.Dispatches, d) })
+		return eachOf(rows, p, pg.ScanDispatch, func(r *refund.Record, d refund.Dispatch) { r.Dispatches = append(r.Dispatches, d) })
 	})
 	b.Queue(pageAttemptsSQL, args...).Query(func(rows pgx.Rows) error {
-		return eachOf(rows, p, scanAttempt, func(r *refund.Record, a refund.Attempt) { r.Attempts = append(r.Attempts, a) })
+		return eachOf(rows, p, pg.ScanAttempt, func(r *refund.Record, a refund.Attempt) { r.Attempts = append(r.Attempts, a) })
 	})
 	b.Queue(pageEffectsSQL, args...).Query(func(rows pgx.Rows) error {
-		return eachOf(rows, p, scanEffect, func(r *refund.Record, e refund.Effect) { r.Effects = append(r.Effects, e) })
+		return eachOf(rows, p, pg.ScanEffect, func(r *refund.Record, e refund.Effect) { r.Effects = append(r.Effects, e) })
 	})
 	return p, tx.SendBatch(ctx, b).Close()
 }
@@ -200,7 +202,7 @@ func scanEntry(row pgx.Row) (refund.RefundRef, audit.StoredEntry, error) {
 	var to string
 	var digest, hash []byte
 	err := row.Scan(&tenant, &rid, &e.Seq, &e.Pos, &e.Kind, &from, &to, &e.Generation, &e.Source, &e.Actor, &e.FactKey, &e.At, &e.Data, &digest, &hash)
-	e.From, e.To = refund.State(deref(from)), refund.State(to)
+	e.From, e.To = refund.State(pg.Deref(from)), refund.State(to)
 	copy(e.Digest[:], digest)
 	copy(e.Hash[:], hash)
 	return refund.RefundRef{Tenant: refund.TenantID(tenant), RID: rid}, e, err
@@ -277,7 +279,7 @@ func (w *pageWalk) found(f audit.Finding) {
 }
 
 // readContracts reads every stored contract by account and version.
-func readContracts(ctx context.Context, q querier) (map[string]map[int]refund.Contract, error) {
+func readContracts(ctx context.Context, q pg.Querier) (map[string]map[int]refund.Contract, error) {
 	rows, err := q.Query(ctx, `SELECT account, version, contract::text FROM contracts`)
 	if err != nil {
 		return nil, err

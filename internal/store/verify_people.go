@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/audit"
 
 	"context"
@@ -42,7 +44,7 @@ func (w *pageWalk) people(ctx context.Context, tx pgx.Tx) error {
 		return eachPaper(rows, papers, scanStoredCase, func(p *audit.ReviewRecords, c audit.StoredCase) { p.Cases = append(p.Cases, c) })
 	})
 	b.Queue(paperDecisionsSQL, tenants, rids).Query(func(rows pgx.Rows) error {
-		return eachPaper(rows, papers, scanDecision, func(p *audit.ReviewRecords, d refund.Decision) { p.Decisions = append(p.Decisions, d) })
+		return eachPaper(rows, papers, pg.ScanDecision, func(p *audit.ReviewRecords, d refund.Decision) { p.Decisions = append(p.Decisions, d) })
 	})
 	b.Queue(reviewRetirementsSQL, tenants, rids).Query(func(rows pgx.Rows) error {
 		return eachPaper(rows, papers, scanStoredRetirement, func(p *audit.ReviewRecords, d audit.StoredRetirement) { p.Retirements = append(p.Retirements, d) })
@@ -76,7 +78,7 @@ func scanStoredCase(row pgx.CollectableRow) (c audit.StoredCase, err error) {
 	var id [16]byte
 	var closed *time.Time
 	err = row.Scan(&id, &c.OpenedAt, &closed)
-	c.ID, c.ClosedAt = id, deref(closed)
+	c.ID, c.ClosedAt = id, pg.Deref(closed)
 	return c, err
 }
 

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/audit"
 
 	"context"
@@ -190,7 +192,7 @@ func TestVerifyFindsWhatIsPlanted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer undo(context.Background(), tx)
+			defer pg.Undo(context.Background(), tx)
 			if _, err := tx.Exec(t.Context(), planting(p.sql)); err != nil {
 				t.Fatal(err)
 			}

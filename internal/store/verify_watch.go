@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/audit"
 
 	"context"
@@ -93,7 +95,7 @@ func (v *Verifier) Watch(ctx context.Context, cfg WatchConfig) {
 // piece is a small amount of work.
 func (w *watch) piece(ctx context.Context) error {
 	if _, err := w.v.pool.Exec(ctx, `SELECT set_config('statement_timeout', $1, false)`, longestWatched); err != nil {
-		return translate(err)
+		return pg.Translate(err)
 	}
 	if err := w.fresh(ctx); err != nil {
 		return err
@@ -197,11 +199,11 @@ const (
 // fresh looks at refunds that changed since the last piece, at most a few: the walk comes by all the others.
 func (w *watch) fresh(ctx context.Context) error {
 	if w.pos == 0 {
-		return translate(w.v.pool.QueryRow(ctx, freshTopSQL).Scan(&w.pos))
+		return pg.Translate(w.v.pool.QueryRow(ctx, freshTopSQL).Scan(&w.pos))
 	}
 	rows, err := w.v.pool.Query(ctx, freshSQL, w.pos, w.cfg.Fresh)
 	if err != nil {
-		return translate(err)
+		return pg.Translate(err)
 	}
 	var changed []pageCursor
 	var c pageCursor
@@ -210,7 +212,7 @@ func (w *watch) fresh(ctx context.Context) error {
 		changed, w.pos = append(changed, c), max(w.pos, pos)
 		return nil
 	}); err != nil {
-		return translate(err)
+		return pg.Translate(err)
 	}
 	w.v.cfg.Page = 1
 	for _, c := range changed {
@@ -234,18 +236,18 @@ func (c pageCursor) before() pageCursor {
 
 func (w *watch) money(ctx context.Context) error {
 	if err := w.v.pool.QueryRow(ctx, `SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM effects WHERE rid IS NOT NULL AND status = 'MOVED' GROUP BY tenant_id, rid) x`).Scan(&w.report.MostMoved); err != nil {
-		return translate(err)
+		return pg.Translate(err)
 	}
 	rows, err := w.v.pool.Query(ctx, `SELECT currency, sum(excess)::bigint FROM payments GROUP BY currency HAVING sum(excess) > 0`)
 	if err != nil {
-		return translate(err)
+		return pg.Translate(err)
 	}
 	excess := map[string]int64{}
 	var currency string
 	var sum int64
 	_, err = pgx.ForEachRow(rows, []any{&currency, &sum}, func() error { excess[currency] = sum; return nil })
 	w.report.Excess = excess
-	return translate(err)
+	return pg.Translate(err)
 }
 
 // log tells the first place of every promise that a piece found broken.

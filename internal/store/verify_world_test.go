@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/intake"
 
 	"context"
@@ -95,7 +97,7 @@ func (f *flow) makeWorld(t *testing.T) error {
 	notice(k, refund.Succeeded, "ch_late")
 	send("renumbered", refund.RefusedNewNumber)
 	f.makeJudged(t)
-	capture := intake.Intake{Tenant: f.tenant, Event: intake.EventID{Consumer: "events", Source: "s", ID: "cap"}, Type: intake.TypePaymentCaptured, RID: NewRID(), Actor: "actor:test",
+	capture := intake.Intake{Tenant: f.tenant, Event: intake.EventID{Consumer: "events", Source: "s", ID: "cap"}, Type: intake.TypePaymentCaptured, RID: pg.NewRID(), Actor: "actor:test",
 		Capture: &intake.Capture{PaymentID: "pay_cap", CaptureID: "cap_1", OrderID: "ord_1", Amount: 500, Currency: "USD", Account: "demo"}}
 	for i, o := range f.accept(t, f.request("first", "first", "pay_two", 100, inlinePayment(1000)), f.request("second", "second", "pay_two", 50, nil), capture) {
 		if o.Verdict != intake.Taken {

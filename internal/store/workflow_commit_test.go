@@ -1,6 +1,8 @@
 package store
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +22,7 @@ func TestCommitUnknown(t *testing.T) {
 	s := f.openSecond(t, url)
 	for code, c := range map[string]cut{"before": cutBefore, "after": cutAfter} {
 		w.arm(c)
-		err := s.inTx(t.Context(), func(ctx context.Context, tx pgx.Tx) error {
+		err := pg.InTx(t.Context(), s.pool, func(ctx context.Context, tx pgx.Tx) error {
 			_, err := tx.Exec(ctx, `INSERT INTO tenants (code) VALUES ($1)`, code)
 			return err
 		})

@@ -1,6 +1,8 @@
 package bridgetest
 
 import (
+	"github.com/refundry/refundry/internal/store/pg"
+
 	"github.com/refundry/refundry/internal/refund/intake"
 
 	"github.com/refundry/refundry/internal/access"
@@ -64,12 +66,12 @@ func newSite(t testing.TB, url string) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.store.Close)
-	s.door = intake.NewDoor(intake.DoorConfig{Accepter: s.store, NewRID: store.NewRID})
+	s.door = intake.NewDoor(intake.DoorConfig{Accepter: s.store, NewRID: pg.NewRID})
 	t.Cleanup(s.door.Stop)
 	if s.tenant, err = s.store.AddTenant(context.Background(), "demo", access.ModeTest); err != nil {
 		t.Fatal(err)
 	}
-	if s.look, err = store.OpenPool(context.Background(), url, "refundry", 4); err != nil {
+	if s.look, err = pg.OpenPool(context.Background(), url, "refundry", 4); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.look.Close)

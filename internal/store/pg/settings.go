@@ -1,4 +1,4 @@
-package store
+package pg
 
 import (
 	"cmp"
@@ -35,12 +35,12 @@ func ParseParams(name string) (Params, error) {
 	return "", fmt.Errorf("%q is not one of %s, %s", name, ParamsStartup, ParamsRole)
 }
 
-// defaultLockTimeout bounds the wait for a row lock on the hot path.
-const defaultLockTimeout = 2 * time.Second
+// DefaultLockTimeout bounds the wait for a row lock on the hot path.
+const DefaultLockTimeout = 2 * time.Second
 
-// hotSettings are what the hot path relies on: set-based look-ups must use their indexes (generic plans, no hash or sequential scans
+// HotSettings are what the hot path relies on: set-based look-ups must use their indexes (generic plans, no hash or sequential scans
 // over young tables), and nothing may wait for ever. Values are written as pg_settings shows them, in the unit of the setting.
-func hotSettings(schema string, lockTimeout time.Duration) map[string]string {
+func HotSettings(schema string, lockTimeout time.Duration) map[string]string {
 	return map[string]string{
 		"search_path":                         pgx.Identifier{schema}.Sanitize(),
 		"plan_cache_mode":                     "force_generic_plan",
@@ -56,9 +56,9 @@ func hotSettings(schema string, lockTimeout time.Duration) map[string]string {
 	}
 }
 
-// ownSettings are those of a session that is used outside of the hot path: the planner's defaults, also where the role has the
+// OwnSettings are those of a session that is used outside of the hot path: the planner's defaults, also where the role has the
 // settings of the hot path, and what more says.
-func ownSettings(schema string, more map[string]string) map[string]string {
+func OwnSettings(schema string, more map[string]string) map[string]string {
 	out := map[string]string{
 		"search_path":         pgx.Identifier{schema}.Sanitize(),
 		"plan_cache_mode":     "auto",
@@ -73,14 +73,14 @@ func ownSettings(schema string, more map[string]string) map[string]string {
 	return out
 }
 
-// settingDifference is a setting of a connection that is not as it should be.
-type settingDifference struct{ name, has, wants string }
+// SettingDifference is a setting of a connection that is not as it should be.
+type SettingDifference struct{ Name, Has, Wants string }
 
 // SettingsError says that a connection does not have the settings that were asked for. It counts as refund.ErrUnavailable: a running
 // process goes on when the settings are mended.
 type SettingsError struct {
-	role, database string
-	differences    []settingDifference
+	Role, Database string
+	Differences    []SettingDifference
 	sent           connectionUse
 }
 
@@ -89,17 +89,17 @@ func (e *SettingsError) Error() string {
 	var b strings.Builder
 	switch e.sent {
 	case useRole:
-		fmt.Fprintf(&b, "store: role %q lacks settings in database %q that this program relies on:", e.role, e.database)
+		fmt.Fprintf(&b, "store: role %q lacks settings in database %q that this program relies on:", e.Role, e.Database)
 	case useHot, useOwn:
 		b.WriteString("store: a pooler dropped settings that were sent when the connection started:")
 	}
-	for _, d := range e.differences {
-		fmt.Fprintf(&b, "\n  %s is %s, wanted %s", d.name, d.has, d.wants)
+	for _, d := range e.Differences {
+		fmt.Fprintf(&b, "\n  %s is %s, wanted %s", d.Name, d.Has, d.Wants)
 	}
 	switch e.sent {
 	case useRole:
 		fmt.Fprintf(&b, "\nSet them with `refundry migrate --role %s`, then let the pooler open new connections (PgBouncer: RECONNECT): "+
-			"a connection keeps the settings that it began with.", e.role)
+			"a connection keeps the settings that it began with.", e.Role)
 	case useHot:
 		b.WriteString("\n" + adviceHot)
 	case useOwn:
@@ -118,20 +118,20 @@ func compareSettings(ctx context.Context, conn *pgx.Conn, use connectionUse, wan
 	names := slices.Sorted(maps.Keys(wanted))
 	rows, err := conn.Query(ctx, settingsSQL, pgx.QueryExecModeExec, names) // leaves no prepared statement on a pooler's connection
 	if err != nil {
-		return translate(err)
+		return Translate(err)
 	}
 	e := &SettingsError{sent: use}
 	has := map[string]string{}
 	var name, value string
-	if _, err := pgx.ForEachRow(rows, []any{&e.role, &e.database, &name, &value}, func() error { has[name] = value; return nil }); err != nil {
-		return translate(err)
+	if _, err := pgx.ForEachRow(rows, []any{&e.Role, &e.Database, &name, &value}, func() error { has[name] = value; return nil }); err != nil {
+		return Translate(err)
 	}
 	for _, n := range names {
 		if unquoted(has[n]) != unquoted(wanted[n]) {
-			e.differences = append(e.differences, settingDifference{n, has[n], wanted[n]})
+			e.Differences = append(e.Differences, SettingDifference{n, has[n], wanted[n]})
 		}
 	}
-	if len(e.differences) > 0 {
+	if len(e.Differences) > 0 {
 		return e
 	}
 	return nil
@@ -151,11 +151,11 @@ func RoleStatements(url, role, schema string) ([]string, error) {
 }
 
 func roleStatements(role, database, schema string) ([]string, error) {
-	if err := checkSchemaName(schema); err != nil {
+	if err := CheckSchemaName(schema); err != nil {
 		return nil, err
 	}
 	var out []string
-	settings := hotSettings(schema, defaultLockTimeout)
+	settings := HotSettings(schema, DefaultLockTimeout)
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		value := settings[name]
 		if name != "search_path" {
@@ -179,7 +179,7 @@ func SetRole(ctx context.Context, url, role, schema string) (database string, er
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	if err := conn.QueryRow(ctx, `SELECT current_database()`).Scan(&database); err != nil {
-		return "", translate(err)
+		return "", Translate(err)
 	}
 	statements, err := roleStatements(role, database, schema)
 	if err != nil {

@@ -1,4 +1,4 @@
-package store
+package pg
 
 import (
 	"encoding/json"
@@ -9,19 +9,19 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// refundColumns read a refund with its open case and the channel's id of its live dispatch; scanRefund takes them in this order.
-const refundColumns = `r.tenant_id, r.rid, r.refund_id, r.payment_id, r.order_id, r.account, r.channel_reference, r.currency, r.exponent, r.amount,
+// RefundColumns read a refund with its open case and the channel's id of its live dispatch; scanRefund takes them in this order.
+const RefundColumns = `r.tenant_id, r.rid, r.refund_id, r.payment_id, r.order_id, r.account, r.channel_reference, r.currency, r.exponent, r.amount,
   r.digest, r.prev_rid, r.reason, r.metadata, r.state, r.pending_reason, r.failure_code, r.failure_channel_code, r.exposed, r.ask_no, r.epoch, r.generation,
   r.lease_ends_at, r.next_action_at, r.dispatch_no, r.attempt_no, r.journal_seq, r.journal_head, r.created_at, r.state_since, r.updated_at, r.final_at,
   c.case_id, c.reasons, c.opened_at, d.channel_refund_id`
 
-// refundSides are joined to refunds r, in this order and after the join that finds r: the pools keep the order of joins as it is written.
-const refundSides = `
+// RefundSides are joined to refunds r, in this order and after the join that finds r: the pools keep the order of joins as it is written.
+const RefundSides = `
   LEFT JOIN cases c ON (c.tenant_id, c.case_id) = (r.tenant_id, r.case_id)
   LEFT JOIN dispatches d ON (d.tenant_id, d.rid, d.no) = (r.tenant_id, r.rid, r.dispatch_no)`
 
-// scanRefund reads refundColumns, then whatever else the query selects into more.
-func scanRefund(row pgx.Row, more ...any) (refund.Refund, error) {
+// ScanRefund reads refundColumns, then whatever else the query selects into more.
+func ScanRefund(row pgx.Row, more ...any) (refund.Refund, error) {
 	var (
 		r                                     refund.Refund
 		tenant                                int64
@@ -54,17 +54,17 @@ func scanRefund(row pgx.Row, more ...any) (refund.Refund, error) {
 			return r, err
 		}
 	}
-	r.Prev, r.Reason, r.PendingReason = deref(prev), deref(reason), refund.PendingReason(deref(pending))
-	r.Failure = refund.Failure{Code: deref(failure), ChannelCode: deref(channelCode)}
-	r.AskNo, r.ChannelRefundID = deref(ask), deref(channelID)
-	r.LeaseEndsAt, r.NextActionAt, r.FinalAt = deref(lease), deref(next), deref(final)
+	r.Prev, r.Reason, r.PendingReason = Deref(prev), Deref(reason), refund.PendingReason(Deref(pending))
+	r.Failure = refund.Failure{Code: Deref(failure), ChannelCode: Deref(channelCode)}
+	r.AskNo, r.ChannelRefundID = Deref(ask), Deref(channelID)
+	r.LeaseEndsAt, r.NextActionAt, r.FinalAt = Deref(lease), Deref(next), Deref(final)
 	if caseID != nil {
-		r.Case = &refund.Case{ID: *caseID, Reasons: caseReasons(reasons), OpenedAt: deref(opened)}
+		r.Case = &refund.Case{ID: *caseID, Reasons: CaseReasons(reasons), OpenedAt: Deref(opened)}
 	}
 	return r, nil
 }
 
-func caseReasons(in []string) []refund.CaseReason {
+func CaseReasons(in []string) []refund.CaseReason {
 	out := make([]refund.CaseReason, len(in))
 	for i, s := range in {
 		out[i] = refund.CaseReason(s)
@@ -72,13 +72,13 @@ func caseReasons(in []string) []refund.CaseReason {
 	return out
 }
 
-// paymentColumns are a payment's row as scanPayment takes it.
-const paymentColumns = `p.tenant_id, p.payment_id, p.order_id, p.account, p.channel_reference, p.currency, p.exponent, p.known_by, p.version,
+// PaymentColumns are a payment's row as scanPayment takes it.
+const PaymentColumns = `p.tenant_id, p.payment_id, p.order_id, p.account, p.channel_reference, p.currency, p.exponent, p.known_by, p.version,
   p.captured, p.reserved, p.refunded, p.refunded_elsewhere, p.held, p.excess, p.excess_accepted, p.refunds, p.last_rid,
   p.next_send_at, p.window_ends_at, p.created_at, p.paid_at`
 
-// scanPayment reads paymentColumns.
-func scanPayment(row pgx.Row) (refund.Payment, error) {
+// ScanPayment reads paymentColumns.
+func ScanPayment(row pgx.Row) (refund.Payment, error) {
 	var (
 		p                refund.Payment
 		tenant           int64
@@ -91,24 +91,6 @@ func scanPayment(row pgx.Row) (refund.Payment, error) {
 		&p.Captured, &p.Reserved, &p.Refunded, &p.RefundedElsewhere, &p.Held, &p.Excess, &p.ExcessAccepted, &p.Refunds, &last,
 		&nextSend, &window, &p.CreatedAt, &paid)
 	p.Tenant, p.Currency, p.KnownBy = refund.TenantID(tenant), refund.Currency(currency), refund.KnownBy(by)
-	p.LastRID, p.NextSendAt, p.WindowEndsAt, p.PaidAt = deref(last), deref(nextSend), deref(window), deref(paid)
+	p.LastRID, p.NextSendAt, p.WindowEndsAt, p.PaidAt = Deref(last), Deref(nextSend), Deref(window), Deref(paid)
 	return p, err
-}
-
-// deref is the value behind a pointer, or the zero value: NULL and "not there" are one thing in the domain.
-func deref[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
-}
-
-// null is the other way: the zero value is stored as NULL.
-func null[T comparable](v T) *T {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return &v
 }

@@ -1,9 +1,10 @@
-package store
+package pg
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 
@@ -13,9 +14,9 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// translate turns a driver error into a class of package refund, by SQLSTATE and type, never by text.
+// Translate turns a driver error into a class of package refund, by SQLSTATE and type, never by text.
 // What fits no class comes back as it is: a surprise.
-func translate(err error) error {
+func Translate(err error) error {
 	if err == nil || classified(err) {
 		return err
 	}
@@ -61,9 +62,9 @@ func classified(err error) bool {
 	return false
 }
 
-// commitError says what an error of COMMIT means. Only a PgError outside classes 08, 57P0x and 40003 proves that
+// CommitError says what an error of COMMIT means. Only a PgError outside classes 08, 57P0x and 40003 proves that
 // nothing was committed; everything else leaves the outcome open, whatever the driver says of retrying.
-func commitError(err error) error {
+func CommitError(err error) error {
 	var pg *pgconn.PgError
 	switch {
 	case err == nil:
@@ -71,16 +72,27 @@ func commitError(err error) error {
 	case errors.Is(err, pgx.ErrTxCommitRollback):
 		return err
 	case errors.As(err, &pg) && pg.Code != "40003" && !strings.HasPrefix(pg.Code, "08") && !strings.HasPrefix(pg.Code, "57P0"):
-		return translate(err)
+		return Translate(err)
 	}
 	return fmt.Errorf("%w: %w", refund.ErrCommitUnknown, err)
 }
 
-// constraint gives the SQLSTATE and constraint name of an integrity error, "" if it is none.
-func constraint(err error) (code, name string) {
+// Constraint gives the SQLSTATE and constraint name of an integrity error, "" if it is none.
+func Constraint(err error) (code, name string) {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && strings.HasPrefix(pg.Code, "23") {
 		return pg.Code, pg.ConstraintName
 	}
 	return "", ""
+}
+
+// IsMissingRelation is true for undefined_table and invalid_schema_name.
+func IsMissingRelation(err error) bool {
+	var pe *pgconn.PgError
+	return errors.As(err, &pe) && (pe.Code == "42P01" || pe.Code == "3F000")
+}
+
+// brokenConnection says whether an error means that the connection is gone.
+func brokenConnection(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, pgconn.ErrConnClosed) || pgconn.Timeout(err)
 }

@@ -1,4 +1,4 @@
-package store
+package pg
 
 import (
 	"context"
@@ -51,17 +51,17 @@ func firstConnection(ctx context.Context, pool *pgxpool.Pool, use connectionUse,
 func explainConnect(ctx context.Context, cc *pgx.ConnConfig, use connectionUse, err error) error {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
-		return translate(err)
+		return Translate(err)
 	}
 	switch {
 	case pg.Code == stateTooManyConnections:
 		return fmt.Errorf("store: PostgreSQL has no free connection for this program: max_connections of the server, or the CONNECTION LIMIT of the "+
-			"role or the database, is used up. Raise it, run fewer processes, or put a pooler in front (docs/operations.md): %w", translate(err))
+			"role or the database, is used up. Raise it, run fewer processes, or put a pooler in front (docs/operations.md): %w", Translate(err))
 	case pg.Code == stateProtocolViolation && connectsWithoutParams(ctx, cc):
 		advice := map[connectionUse]string{useHot: adviceHot, useRole: adviceRole, useOwn: adviceOwn}[use]
-		return fmt.Errorf("store: the database URL leads to a pooler (PgBouncer or the like) that refuses settings when a connection starts. %s %w", advice, translate(err))
+		return fmt.Errorf("store: the database URL leads to a pooler (PgBouncer or the like) that refuses settings when a connection starts. %s %w", advice, Translate(err))
 	}
-	return translate(err)
+	return Translate(err)
 }
 
 // connectsWithoutParams tries the same connection with no startup parameters. A pooler that refused them lets this one in.
