@@ -1,12 +1,6 @@
 package main
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
-	"github.com/refundry/refundry/internal/refund/intake"
-
-	"github.com/refundry/refundry/internal/access"
-
 	"bytes"
 	"context"
 	"crypto/rand"
@@ -22,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refundry/refundry/internal/access"
 	"github.com/refundry/refundry/internal/bench"
 	"github.com/refundry/refundry/internal/channel/plain"
 	"github.com/refundry/refundry/internal/config"
@@ -29,7 +24,11 @@ import (
 	httpapi "github.com/refundry/refundry/internal/http"
 	"github.com/refundry/refundry/internal/jobs"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 	"github.com/refundry/refundry/internal/store"
+	"github.com/refundry/refundry/internal/store/migrate"
+	"github.com/refundry/refundry/internal/store/pg"
+	"github.com/refundry/refundry/internal/store/verify"
 )
 
 // benchFlags are those of every measurement.
@@ -78,7 +77,7 @@ func (f *benchFlags) run(cmd *cobra.Command, measure func(ctx context.Context, c
 	}()
 	cfg := bench.AcceptConfig{URL: p.url, Callers: f.callers, Duration: f.duration, Rounds: f.rounds, Account: demoTenant, Progress: cmd.ErrOrStderr(),
 		Migrate: func(ctx context.Context, schema string) error {
-			_, err := store.Migrate(ctx, store.MigrateConfig{URL: p.url, Schema: schema, Logger: log})
+			_, err := migrate.Up(ctx, migrate.Config{URL: p.url, Schema: schema, Logger: log})
 			return err
 		}}
 	r, err := measure(cmd.Context(), cfg, p)
@@ -164,7 +163,7 @@ func (p *benchPlace) close() error {
 
 // verify checks every promise of a round's schema. A broken one ends the measurement.
 func (p *benchPlace) verify(ctx context.Context, schema string) (int64, time.Duration, error) {
-	v, err := store.OpenVerifier(ctx, store.VerifyConfig{URL: p.url, Schema: schema, Logger: p.log})
+	v, err := verify.Open(ctx, verify.Config{URL: p.url, Schema: schema, Logger: p.log})
 	if err != nil {
 		return 0, 0, err
 	}

@@ -1,10 +1,6 @@
 package main
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +19,9 @@ import (
 	"github.com/refundry/refundry/internal/devnats"
 	"github.com/refundry/refundry/internal/jobs"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 	"github.com/refundry/refundry/internal/store"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 func benchBridgeCommand() *cobra.Command {

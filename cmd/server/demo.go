@@ -1,8 +1,6 @@
 package main
 
 import (
-	"github.com/refundry/refundry/internal/access"
-
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refundry/refundry/internal/access"
 	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/store"
 )

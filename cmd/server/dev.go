@@ -18,7 +18,7 @@ import (
 	"github.com/refundry/refundry/internal/devdb"
 	"github.com/refundry/refundry/internal/devnats"
 	"github.com/refundry/refundry/internal/simulator"
-	"github.com/refundry/refundry/internal/store"
+	"github.com/refundry/refundry/internal/store/migrate"
 )
 
 const demoTenant = "demo"
@@ -122,7 +122,7 @@ func (s *devStack) build(ctx context.Context, f devFlags, log *slog.Logger) (*ap
 	if s.nats, err = devnats.Start(devnats.Config{Dir: f.dir, Listen: f.nats, AnyPort: f.anyNATS, Logger: log}); err != nil {
 		return nil, demo, err
 	}
-	if _, err := store.Migrate(ctx, store.MigrateConfig{URL: db.URL(), Logger: log}); err != nil {
+	if _, err := migrate.Up(ctx, migrate.Config{URL: db.URL(), Logger: log}); err != nil {
 		return nil, demo, err
 	}
 	secretFile, secret, err := demoNoticeSecret(f.dir)

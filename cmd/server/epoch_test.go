@@ -1,8 +1,6 @@
 package main
 
 import (
-	"github.com/refundry/refundry/internal/refund/audit"
-
 	"bytes"
 	"context"
 	"encoding/json"
@@ -14,8 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refundry/refundry/internal/refund/audit"
 	"github.com/refundry/refundry/internal/simulator"
 	"github.com/refundry/refundry/internal/store"
+	"github.com/refundry/refundry/internal/store/migrate"
+	"github.com/refundry/refundry/internal/store/verify"
 )
 
 // restoreSite is a service in this process: its database may be changed under it, its channel stays.
@@ -32,7 +33,7 @@ type restoreSite struct {
 func newRestoreSite(t *testing.T, url string) *restoreSite {
 	t.Helper()
 	s := &restoreSite{t: t, dir: t.TempDir(), verifyEvery: time.Second}
-	if _, err := store.Migrate(t.Context(), store.MigrateConfig{URL: url}); err != nil {
+	if _, err := migrate.Up(t.Context(), migrate.Config{URL: url}); err != nil {
 		t.Fatal(err)
 	}
 	var err error
@@ -252,7 +253,7 @@ func (s *restoreSite) wantSends(n int) {
 
 func (s *restoreSite) wantPromises(url string) {
 	s.t.Helper()
-	v, err := store.OpenVerifier(context.WithoutCancel(s.t.Context()), store.VerifyConfig{URL: url})
+	v, err := verify.Open(context.WithoutCancel(s.t.Context()), verify.Config{URL: url})
 	if err != nil {
 		s.t.Fatal(err)
 	}

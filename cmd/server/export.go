@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/refundry/refundry/internal/store"
+	"github.com/refundry/refundry/internal/store/verify"
 )
 
 func exportCommand() *cobra.Command {
@@ -36,7 +36,7 @@ It holds what the caller gave as reason and metadata, and what the channel answe
 			if tenant == "" {
 				return errors.New("--tenant is needed")
 			}
-			v, err := store.OpenVerifier(cmd.Context(), store.VerifyConfig{URL: c.direct(), Schema: c.schema, Tenant: tenant})
+			v, err := verify.Open(cmd.Context(), verify.Config{URL: c.direct(), Schema: c.schema, Tenant: tenant})
 			if err != nil {
 				return err
 			}
@@ -76,7 +76,7 @@ func (f *verifyFlags) verifyFile(cmd *cobra.Command) error {
 	if len(raw) > longestEvidenceFile {
 		return fmt.Errorf("the document is larger than %d MB", longestEvidenceFile>>20)
 	}
-	r, err := store.CheckEvidence(raw, f.samples)
+	r, err := verify.CheckEvidence(raw, f.samples)
 	if err != nil {
 		return err
 	}

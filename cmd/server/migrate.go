@@ -1,15 +1,14 @@
 package main
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
 	"errors"
 	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 
-	"github.com/refundry/refundry/internal/store"
+	"github.com/refundry/refundry/internal/store/migrate"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 func migrateCommand() *cobra.Command {
@@ -38,7 +37,7 @@ func migrateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			res, err := store.Migrate(cmd.Context(), store.MigrateConfig{URL: c.direct(), Schema: c.schema, InstallationID: installation, Logger: log})
+			res, err := migrate.Up(cmd.Context(), migrate.Config{URL: c.direct(), Schema: c.schema, InstallationID: installation, Logger: log})
 			if err != nil {
 				return err
 			}

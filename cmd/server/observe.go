@@ -1,8 +1,6 @@
 package main
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"context"
 	"errors"
 	"log/slog"
@@ -10,7 +8,9 @@ import (
 
 	"github.com/refundry/refundry/internal/jobs"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 	"github.com/refundry/refundry/internal/store"
+	"github.com/refundry/refundry/internal/store/migrate"
 	"github.com/refundry/refundry/internal/telemetry"
 )
 
@@ -49,7 +49,7 @@ type housekeeping struct {
 }
 
 func (h housekeeping) Maintain(ctx context.Context) error {
-	_, err := store.EnsurePartitions(ctx, h.store.Pool(), store.PartitionsConfig{Schema: h.schema})
+	_, err := migrate.EnsurePartitions(ctx, h.store.Pool(), migrate.PartitionsConfig{Schema: h.schema})
 	_, unmatched := h.store.MatchNotices(ctx)
 	return errors.Join(err, unmatched)
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
 	"cmp"
 	"fmt"
 	"io"
@@ -14,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/refundry/refundry/internal/config"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // common are the flags that every verb with a database knows.

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refundry/refundry/internal/config"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 func serveCommand() *cobra.Command {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
 	"context"
 	"fmt"
 	"io"
@@ -10,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refundry/refundry/internal/store"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 func tenantCommand() *cobra.Command {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/refundry/refundry/internal/store"
+	"github.com/refundry/refundry/internal/store/verify"
 )
 
 // exitError ends the process with another code than 1.
@@ -88,8 +88,8 @@ func (f *verifyFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	bar := newProgress(cmd.ErrOrStderr())
-	v, err := store.OpenVerifier(cmd.Context(), store.VerifyConfig{URL: f.direct(), Schema: f.schema, Tenant: f.tenant, Samples: f.samples,
-		Overdue: f.overdue, Anchors: store.AnchorTrust{Key: key, File: f.anchors}, Progress: func(p store.VerifyProgress) { bar.show(p.Phase, p.Done, p.Total) }})
+	v, err := verify.Open(cmd.Context(), verify.Config{URL: f.direct(), Schema: f.schema, Tenant: f.tenant, Samples: f.samples,
+		Overdue: f.overdue, Anchors: verify.AnchorTrust{Key: key, File: f.anchors}, Progress: func(p verify.Progress) { bar.show(p.Phase, p.Done, p.Total) }})
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (f *verifyFlags) run(cmd *cobra.Command) error {
 	return f.tell(cmd, r)
 }
 
-func (f *verifyFlags) tell(cmd *cobra.Command, r store.VerifyReport) error {
+func (f *verifyFlags) tell(cmd *cobra.Command, r verify.Report) error {
 	if f.json {
 		if err := printJSON(cmd, r); err != nil {
 			return err
@@ -116,7 +116,7 @@ func (f *verifyFlags) tell(cmd *cobra.Command, r store.VerifyReport) error {
 	return nil
 }
 
-func printReport(cmd *cobra.Command, r store.VerifyReport) error {
+func printReport(cmd *cobra.Command, r verify.Report) error {
 	var rows [][]any
 	for _, p := range r.Promises {
 		rows = append(rows, []any{p.ID, p.Violations, p.Title})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/refundry/refundry/internal/store"
+	"github.com/refundry/refundry/internal/store/verify"
 )
 
 // guardConfig is what watches over the promises while the service runs.
@@ -33,8 +33,8 @@ func (g *guardConfig) bind(cmd *cobra.Command) {
 
 // guard holds what it opened.
 type guard struct {
-	verifier *store.Verifier
-	anchorer *store.Anchorer
+	verifier *verify.Verifier
+	anchorer *verify.Anchorer
 }
 
 // openGuard looks where the database is before anything can be sent, and prepares what runs later.
@@ -48,7 +48,7 @@ func (a *app) openGuard(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		a.guard.anchorer, err = store.NewAnchorer(ctx, store.AnchorConfig{Pool: a.store.Pool(), Schema: a.cfg.schema, Key: key, File: g.anchorFile, Every: g.anchorEvery, Logger: a.log})
+		a.guard.anchorer, err = verify.NewAnchorer(ctx, verify.AnchorConfig{Pool: a.store.Pool(), Schema: a.cfg.schema, Key: key, File: g.anchorFile, Every: g.anchorEvery, Logger: a.log})
 		if err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func (a *app) openGuard(ctx context.Context) error {
 	}
 	if g.verifyEvery > 0 {
 		var err error
-		if a.guard.verifier, err = store.OpenVerifier(ctx, store.VerifyConfig{URL: a.cfg.direct(), Schema: a.cfg.schema, Logger: a.log}); err != nil {
+		if a.guard.verifier, err = verify.Open(ctx, verify.Config{URL: a.cfg.direct(), Schema: a.cfg.schema, Logger: a.log}); err != nil {
 			return err
 		}
 		a.opened(a.guard.verifier.Close)
@@ -69,7 +69,7 @@ func (a *app) openGuard(ctx context.Context) error {
 // watchPromises checks all promises piece by piece until ctx ends.
 func (a *app) watchPromises(ctx context.Context) {
 	every := a.cfg.guard.verifyEvery
-	a.guard.verifier.Watch(ctx, store.WatchConfig{Every: every, Cheap: 15 * every, Whole: 60 * every, Tell: func(r store.WatchReport) {
+	a.guard.verifier.Watch(ctx, verify.WatchConfig{Every: every, Cheap: 15 * every, Whole: 60 * every, Tell: func(r verify.WatchReport) {
 		a.metrics.SetPromises(r.Violations, r.MostMoved, r.Excess)
 	}})
 }

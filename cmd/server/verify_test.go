@@ -18,7 +18,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/refundry/refundry/internal/devdb/dbtest"
-	"github.com/refundry/refundry/internal/store"
+	"github.com/refundry/refundry/internal/store/verify"
 )
 
 // code is the exit code that main gives an error.
@@ -46,7 +46,7 @@ func TestVerifyAndExportOnARunningService(t *testing.T) {
 		return one[int](t, url, `SELECT count(*) FROM refunds WHERE state = 'SUCCESS'`) == 1
 	})
 	out, err := run("verify", "--json", "--database-url", url)
-	var r store.VerifyReport
+	var r verify.Report
 	if code(err) != 0 || json.Unmarshal([]byte(out), &r) != nil || !r.OK || len(r.Promises) != 12 || r.Refunds != 1 || r.Rows < 3 {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -1,10 +1,6 @@
 package main
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"cmp"
 	"context"
 	"log/slog"
@@ -21,7 +17,10 @@ import (
 	httpapi "github.com/refundry/refundry/internal/http"
 	"github.com/refundry/refundry/internal/jobs"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 	"github.com/refundry/refundry/internal/store"
+	"github.com/refundry/refundry/internal/store/migrate"
+	"github.com/refundry/refundry/internal/store/pg"
 	"github.com/refundry/refundry/internal/telemetry"
 )
 
@@ -78,7 +77,7 @@ func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 		return a, err
 	}
 	a.opened(a.store.Close)
-	if err := store.CheckMigrated(ctx, a.store.Pool(), cfg.schema); err != nil {
+	if err := migrate.Check(ctx, a.store.Pool(), cfg.schema); err != nil {
 		return a, err
 	}
 	if err := a.openGuard(ctx); err != nil {
@@ -135,7 +134,7 @@ func (a *app) openAPI(channels *channel.Registry) (err error) {
 		Metrics: a.metrics.Handler(), Build: thisBuild(), Log: a.log,
 		Ready: []httpapi.ReadyCheck{
 			{Name: "database", Check: a.store.Ping},
-			{Name: "migrations", Check: func(ctx context.Context) error { return store.CheckMigrated(ctx, a.store.Pool(), a.cfg.schema) }},
+			{Name: "migrations", Check: func(ctx context.Context) error { return migrate.Check(ctx, a.store.Pool(), a.cfg.schema) }},
 		}})
 	if err != nil {
 		return err

@@ -1,8 +1,6 @@
 package access_test
 
 import (
-	"github.com/refundry/refundry/internal/access"
-
 	"bytes"
 	"crypto/rand"
 	"encoding/json"
@@ -13,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/refundry/refundry/internal/access"
 )
 
 func newKey(t *testing.T, mode string) access.APIKey {

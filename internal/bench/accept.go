@@ -1,15 +1,15 @@
 package bench
 
 import (
-	"github.com/refundry/refundry/internal/refund"
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"time"
+
+	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 // Target is something that accepts refunds.

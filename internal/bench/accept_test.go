@@ -1,10 +1,6 @@
 package bench
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"context"
 	"fmt"
 	"os"
@@ -15,7 +11,10 @@ import (
 	"github.com/refundry/refundry/internal/devdb/dbtest"
 	"github.com/refundry/refundry/internal/jobs"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 	"github.com/refundry/refundry/internal/store"
+	"github.com/refundry/refundry/internal/store/migrate"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 type oneAccount struct{}
@@ -54,9 +53,9 @@ func door(url string, enqueue bool) Variant {
 	}}
 }
 
-func migrate(url string) func(ctx context.Context, schema string) error {
+func migrator(url string) func(ctx context.Context, schema string) error {
 	return func(ctx context.Context, schema string) error {
-		_, err := store.Migrate(ctx, store.MigrateConfig{URL: url, Schema: schema})
+		_, err := migrate.Up(ctx, migrate.Config{URL: url, Schema: schema})
 		return err
 	}
 }
@@ -65,7 +64,7 @@ func migrate(url string) func(ctx context.Context, schema string) error {
 func TestAccept(t *testing.T) {
 	url := dbtest.New(t)
 	var told strings.Builder
-	r, err := Accept(t.Context(), AcceptConfig{URL: url, Migrate: migrate(url), Variants: []Variant{door(url, true)}, Callers: []int{4},
+	r, err := Accept(t.Context(), AcceptConfig{URL: url, Migrate: migrator(url), Variants: []Variant{door(url, true)}, Callers: []int{4},
 		Duration: 3 * time.Second, Warmup: 200 * time.Millisecond, Rounds: 1, Payments: 100, Progress: &told})
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +97,7 @@ func TestAccept(t *testing.T) {
 // many, so that hardly any refund has one before it: the floor knows no predecessor.
 func TestFloorWritesTheSameRows(t *testing.T) {
 	url := dbtest.New(t)
-	cfg, err := AcceptConfig{URL: url, Migrate: migrate(url), Variants: []Variant{door(url, true)}, Duration: 3 * time.Second, Warmup: time.Millisecond, Payments: 20_000}.complete()
+	cfg, err := AcceptConfig{URL: url, Migrate: migrator(url), Variants: []Variant{door(url, true)}, Duration: 3 * time.Second, Warmup: time.Millisecond, Payments: 20_000}.complete()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +152,7 @@ func TestFloorWritesTheSameRows(t *testing.T) {
 func BenchmarkAccept(b *testing.B) {
 	url := dbtest.Server(b, map[string]string{"max_wal_size": "4GB", "shared_buffers": "256MB"}).URL()
 	for b.Loop() {
-		r, err := Accept(b.Context(), AcceptConfig{URL: url, Migrate: migrate(url), Variants: []Variant{door(url, true), door(url, false)}, Progress: os.Stderr})
+		r, err := Accept(b.Context(), AcceptConfig{URL: url, Migrate: migrator(url), Variants: []Variant{door(url, true), door(url, false)}, Progress: os.Stderr})
 		if err != nil {
 			b.Fatal(err)
 		}

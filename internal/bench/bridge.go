@@ -1,9 +1,6 @@
 package bench
 
 import (
-	"github.com/refundry/refundry/internal/refund"
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +8,9 @@ import (
 	"io"
 	"slices"
 	"time"
+
+	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 // BridgeConfig says what is measured: the same events handed to the door in groups, and fed to it by a bridge from a broker.

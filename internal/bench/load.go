@@ -1,9 +1,6 @@
 package bench
 
 import (
-	"github.com/refundry/refundry/internal/refund"
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -11,6 +8,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 // load runs closed loops: each caller brings its next refund when the last one is accepted.

@@ -1,8 +1,6 @@
 package bridge
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +12,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 // Door takes whole groups. One result per intake, in order.

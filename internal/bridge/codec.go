@@ -1,8 +1,6 @@
 package bridge
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"strings"
 	"time"
 
@@ -10,6 +8,7 @@ import (
 
 	"github.com/refundry/refundry/api/strictjson"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 // Codec reads CloudEvents 1.0 whose data is JSON. Types: refund.requested, with

@@ -1,8 +1,6 @@
 package bridge_test
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"errors"
 	"reflect"
 	"strings"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/refundry/refundry/internal/bridge"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 const (

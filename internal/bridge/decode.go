@@ -1,8 +1,6 @@
 package bridge
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -13,6 +11,7 @@ import (
 	"time"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 // decode makes an intake of a message, or says why it has to be parked. Its tenant is found later, by store. Whatever the

@@ -1,8 +1,6 @@
 package bridge
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

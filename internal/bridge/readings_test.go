@@ -1,12 +1,11 @@
 package bridge_test
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"testing"
 	"time"
 
 	"github.com/refundry/refundry/internal/bridge"
+	"github.com/refundry/refundry/internal/refund/intake"
 	"github.com/refundry/refundry/internal/refundtest/bodies"
 )
 

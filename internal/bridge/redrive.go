@@ -1,12 +1,11 @@
 package bridge
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"context"
 	"log/slog"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 // ErrNotRedrivable: the parked message is a conflict. Its parameters differ from what is bound.

@@ -1,12 +1,6 @@
 package bridge_test
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
-	"github.com/refundry/refundry/internal/refund/intake"
-
-	"github.com/refundry/refundry/internal/access"
-
 	"context"
 	"errors"
 	"fmt"
@@ -14,11 +8,15 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/refundry/refundry/internal/access"
 	"github.com/refundry/refundry/internal/bridge"
 	"github.com/refundry/refundry/internal/devdb/dbtest"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 	"github.com/refundry/refundry/internal/refundtest"
 	"github.com/refundry/refundry/internal/store"
+	"github.com/refundry/refundry/internal/store/migrate"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // lot is a parking lot in a real database with a door in front of it.
@@ -39,7 +37,7 @@ func (demoAccount) Account(name string, _ refund.TenantID) (refund.Contract, boo
 func newLot(t *testing.T) *lot {
 	t.Helper()
 	url := dbtest.Template(t, "redrive", func(url string) error {
-		_, err := store.Migrate(context.Background(), store.MigrateConfig{URL: url})
+		_, err := migrate.Up(context.Background(), migrate.Config{URL: url})
 		return err
 	})
 	s, err := store.Open(t.Context(), store.Config{URL: url, Accounts: demoAccount{}})

@@ -1,8 +1,6 @@
 package bridge
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +12,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/refundry/refundry/internal/fault"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 // run is the work of one incarnation, a pipeline of three: one group is being fetched while one is in the door and one is

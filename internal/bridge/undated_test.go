@@ -1,12 +1,12 @@
 package bridge
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 // An event's own time counts, else the broker's; without both it is parked, unless the bridge is told to take it.

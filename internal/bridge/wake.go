@@ -1,8 +1,6 @@
 package bridge
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 // wakeBatch is how many waiting messages are tried again in one group.

@@ -1,9 +1,8 @@
 package config
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 // What a bridge does with an event that has no time of its own and none from the broker.

@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"github.com/refundry/refundry/internal/access"
-
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/refundry/refundry/internal/access"
 	"github.com/refundry/refundry/internal/refund"
 )
 

@@ -1,17 +1,15 @@
 package httpapi_test
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
-	"github.com/refundry/refundry/internal/access"
-
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/refundry/refundry/internal/access"
 	httpapi "github.com/refundry/refundry/internal/http"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 // hand is a clock that the test moves.

@@ -1,9 +1,6 @@
 package httpapi_test
 
 import (
-	"github.com/refundry/refundry/internal/refund"
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,6 +8,8 @@ import (
 
 	"github.com/refundry/refundry/internal/bridge"
 	httpapi "github.com/refundry/refundry/internal/http"
+	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 // BenchmarkCreateRefund is what a POST costs besides the door and the network.

@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"encoding/json"
 	"time"
 
@@ -10,6 +8,7 @@ import (
 
 	"github.com/refundry/refundry/internal/http/oapi"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 // textOrNull and timeOrNull give null for what is not there.

@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -16,6 +14,7 @@ import (
 	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/http/oapi"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 const (

@@ -1,14 +1,13 @@
 package httpapi_test
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 const (

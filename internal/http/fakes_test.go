@@ -1,10 +1,6 @@
 package httpapi_test
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
-	"github.com/refundry/refundry/internal/access"
-
 	"context"
 	"crypto/sha256"
 	"io"
@@ -15,9 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refundry/refundry/internal/access"
 	"github.com/refundry/refundry/internal/bridge"
 	httpapi "github.com/refundry/refundry/internal/http"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 // world stands behind the API in these tests: it remembers what it was told and

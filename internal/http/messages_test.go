@@ -1,8 +1,6 @@
 package httpapi_test
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -13,6 +11,7 @@ import (
 
 	httpapi "github.com/refundry/refundry/internal/http"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 const deciderKey = "rfk_test_Decider1_" + "4123456789012345678901234567890123456789012"

@@ -1,8 +1,6 @@
 package httpapi_test
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"encoding/json"
 	"strings"
 	"testing"
@@ -10,6 +8,7 @@ import (
 
 	httpapi "github.com/refundry/refundry/internal/http"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 const paymentBody = `{"orderId":"ord_77","amount":10000,"currency":"USD","channelAccount":"demo","channelReference":"ch_77","version":2,"refundedElsewhere":5}`

@@ -1,8 +1,6 @@
 package httpapi_test
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"context"
 	"encoding/json"
 	"io"
@@ -14,6 +12,7 @@ import (
 
 	httpapi "github.com/refundry/refundry/internal/http"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 	"github.com/refundry/refundry/internal/refundtest/bodies"
 )
 

@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"context"
 	"fmt"
 	"net/http"
@@ -11,6 +9,7 @@ import (
 	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/http/oapi"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 // CreateRefund hands a refund request to the door. 202 for a new refund, also

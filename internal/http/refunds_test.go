@@ -1,8 +1,6 @@
 package httpapi_test
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +10,7 @@ import (
 
 	httpapi "github.com/refundry/refundry/internal/http"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 const refundBody = `{"refundId":"rf_1001","orderId":"ord_77","paymentId":"pay_77","amount":1250,"currency":"USD","reason":"damaged","metadata":{"ticket":"T-9"}}`

@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"context"
 	"errors"
 	"log/slog"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/refundry/refundry/internal/http/oapi"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 // Door is where every request that may become a refund goes. One outcome per

@@ -1,10 +1,6 @@
 package jobs
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"context"
 	"fmt"
 	"sync"
@@ -16,7 +12,10 @@ import (
 
 	"github.com/refundry/refundry/internal/devdb/dbtest"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 	"github.com/refundry/refundry/internal/store"
+	"github.com/refundry/refundry/internal/store/migrate"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -119,7 +118,7 @@ type bench struct {
 func newBench(t *testing.T, contract refund.Contract) *bench {
 	t.Helper()
 	return benchOn(t, dbtest.Template(t, "jobs", func(url string) error {
-		_, err := store.Migrate(context.Background(), store.MigrateConfig{URL: url})
+		_, err := migrate.Up(context.Background(), migrate.Config{URL: url})
 		return err
 	}), contract)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/refundry/refundry/internal/devdb/dbtest"
 	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/store"
+	"github.com/refundry/refundry/internal/store/migrate"
 )
 
 func TestRunnerSucceeds(t *testing.T) {
@@ -240,7 +241,7 @@ func TestCheckNow(t *testing.T) {
 func TestRunnerSurvivesDatabase(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Server(t, nil)
-	if _, err := store.Migrate(t.Context(), store.MigrateConfig{URL: db.URL()}); err != nil {
+	if _, err := migrate.Up(t.Context(), migrate.Config{URL: db.URL()}); err != nil {
 		t.Fatal(err)
 	}
 	b := benchOn(t, db.URL(), testContract())

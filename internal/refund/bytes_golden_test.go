@@ -1,8 +1,6 @@
 package refund_test
 
 import (
-	"github.com/refundry/refundry/internal/access"
-
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
@@ -10,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refundry/refundry/internal/access"
 	"github.com/refundry/refundry/internal/refund"
 )
 

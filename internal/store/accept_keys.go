@@ -1,11 +1,10 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"slices"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 // groupKeys are the look-up keys of a group, each once, as the arrays that the statements take.

@@ -1,15 +1,14 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"context"
 	"fmt"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/refundry/refundry/internal/refund/intake"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // doors opens n doors on the bench's database, each with a store and a pool of its own, like n replicas.

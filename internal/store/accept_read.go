@@ -1,16 +1,14 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"context"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 const (

@@ -1,14 +1,13 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"context"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 // haltingEnqueuer stops a transaction between its decision and its writes.

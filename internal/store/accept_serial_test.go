@@ -1,10 +1,6 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // serialWorld is two tenants of a database, for one way of bringing the same items.

@@ -1,10 +1,6 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"context"
 	"errors"
 	"testing"
@@ -14,6 +10,9 @@ import (
 
 	"github.com/refundry/refundry/internal/devdb/dbtest"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
+	"github.com/refundry/refundry/internal/store/migrate"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // bench is what a test of the store stands on: a migrated database of its own, one tenant, one account.
@@ -39,7 +38,7 @@ func testContract() refund.Contract {
 func newBench(t *testing.T) *testBench {
 	t.Helper()
 	url := dbtest.Template(t, "store", func(url string) error {
-		_, err := Migrate(context.Background(), MigrateConfig{URL: url})
+		_, err := migrate.Up(context.Background(), migrate.Config{URL: url})
 		return err
 	})
 	s, err := Open(t.Context(), Config{URL: url, Accounts: anyAccount{testContract()}})

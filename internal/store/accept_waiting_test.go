@@ -1,11 +1,10 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"testing"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 func newWaitingBench(t *testing.T) (*testBench, *jobLog) {

@@ -1,8 +1,6 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // caseColumns read a case with what it is about, for lists; scanCase takes them in this order.

@@ -1,8 +1,6 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +10,7 @@ import (
 
 	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // claimSQL makes the caller the owner of a refund's next call, and writes that the call is about to happen: one statement, one

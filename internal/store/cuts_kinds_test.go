@@ -1,17 +1,15 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
-	"github.com/refundry/refundry/internal/access"
-
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"slices"
 	"time"
 
+	"github.com/refundry/refundry/internal/access"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 // cutKinds are all kinds of transactions of the store; the marking of an epoch is beside them.

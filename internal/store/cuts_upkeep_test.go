@@ -1,17 +1,16 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
-	"github.com/refundry/refundry/internal/refund/intake"
-
-	"github.com/refundry/refundry/internal/access"
-
 	"crypto/rand"
 	"fmt"
 	"time"
 
+	"github.com/refundry/refundry/internal/access"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
+	"github.com/refundry/refundry/internal/store/migrate"
+	"github.com/refundry/refundry/internal/store/pg"
+	"github.com/refundry/refundry/internal/store/verify"
 )
 
 // upkeepKinds: what the verbs of operators write, and what the service writes for itself.
@@ -19,8 +18,8 @@ func upkeepKinds() []cutKind {
 	return append(epochKinds(), []cutKind{
 		{name: "an anchor", prepare: func(l *cutLane, id string) (operation, look) {
 			l.refund(l.t, id)
-			a := l.anchorer(l.t, func(c *AnchorConfig) { c.Pool, c.MaxRows = l.cut.Pool(), 0 })
-			whole := l.anchorer(l.t, func(c *AnchorConfig) { c.File, c.MaxRows = a.cfg.File, 0 })
+			a := l.anchorer(l.t, func(c *verify.AnchorConfig) { c.Pool, c.MaxRows = l.cut.Pool(), 0 })
+			whole := l.anchorer(l.t, func(c *verify.AnchorConfig) { c.File, c.MaxRows = a.file, 0 })
 			return func() error { return a.Once(l.t.Context()) }, func() {
 				for end := time.Now().Add(10 * time.Second); l.count(l.t, `SELECT count(*) FROM journal WHERE pos > (SELECT coalesce(max(upto_pos), 0) FROM journal_anchors)`) > 0; {
 					if time.Now().After(end) { // a connection that was cut may hold the lock for a moment
@@ -77,17 +76,17 @@ func upkeepKinds() []cutKind {
 			}
 		}},
 		{name: "a partition", prepare: func(l *cutLane, _ string) (operation, look) {
-			cfg := PartitionsConfig{Days: 7 + l.n}
-			if _, err := EnsurePartitions(l.t.Context(), l.pool, PartitionsConfig{Days: 6 + l.n}); err != nil {
+			cfg := migrate.PartitionsConfig{Days: 7 + l.n}
+			if _, err := migrate.EnsurePartitions(l.t.Context(), l.pool, migrate.PartitionsConfig{Days: 6 + l.n}); err != nil {
 				l.t.Fatal(err)
 			}
 			return func() error {
-					if _, err := EnsurePartitions(l.t.Context(), l.cut.Pool(), cfg); err != nil {
+					if _, err := migrate.EnsurePartitions(l.t.Context(), l.cut.Pool(), cfg); err != nil {
 						return fmt.Errorf("%w: %w", refund.ErrUnavailable, err) // housekeeping is tried again whatever it was
 					}
 					return nil
 				}, func() {
-					if r, err := EnsurePartitions(l.t.Context(), l.pool, cfg); err != nil || len(r.Created)+len(r.Blocked)+len(r.Postponed) > 0 {
+					if r, err := migrate.EnsurePartitions(l.t.Context(), l.pool, cfg); err != nil || len(r.Created)+len(r.Blocked)+len(r.Postponed) > 0 {
 						l.t.Errorf("%+v, %v, want nothing left to do", r, err)
 					}
 				}

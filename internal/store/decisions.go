@@ -1,8 +1,6 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 const decisionColumns = `d.decision_id, d.case_id, d.action, d.journal_seq, d.excess, d.effect_id, d.evidence, m.name, k.name, d.made_at, d.expires_at,

@@ -1,13 +1,12 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"errors"
 	"testing"
 	"time"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 // court is a flow with people: ann proposes, bob and others approve. Its contract waits for moments where others wait for hours.

@@ -1,13 +1,12 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 const closeCaseSQL = `UPDATE cases SET reasons = '{}', closed_at = $3, closed_how = $4 WHERE tenant_id = $1 AND case_id = $2 AND closed_at IS NULL`

@@ -1,9 +1,8 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 const insertEffectSQL = `INSERT INTO effects (tenant_id, effect_id, account, payment_id, rid, dispatch_no, channel_refund_id, amount, currency,

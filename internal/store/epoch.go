@@ -1,8 +1,6 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
 	"context"
 	"errors"
 	"time"
@@ -10,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/refundry/refundry/internal/fault"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // An epoch begins when the database is not the one that the installation last agreed to be on: it was restored, or a standby took

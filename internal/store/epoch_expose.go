@@ -1,8 +1,6 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // shortestMarkNew covers acceptances that began before sending was resumed and commit after it.
@@ -82,13 +81,13 @@ type unmarked struct {
 }
 
 func (s *Store) markAll(ctx context.Context, epoch int, cfg ExposeConfig, marked *int64, open int64) error {
-	contracts, err := readContracts(ctx, s.pool)
+	contracts, err := pg.ReadContracts(ctx, s.pool)
 	if err != nil {
 		return pg.Translate(err)
 	}
-	var at pageCursor
+	var at refund.RefundRef
 	for {
-		todo, err := s.readUnmarked(ctx, unmarkedSQL, epoch, at.tenant, at.rid, cfg.Batch)
+		todo, err := s.readUnmarked(ctx, unmarkedSQL, epoch, int64(at.Tenant), [16]byte(at.RID), cfg.Batch)
 		if err != nil || len(todo) == 0 {
 			return err
 		}
@@ -96,7 +95,7 @@ func (s *Store) markAll(ctx context.Context, epoch int, cfg ExposeConfig, marked
 			return err
 		}
 		last := todo[len(todo)-1].key
-		at = pageCursor{tenant: int64(last.Tenant), rid: last.RID}
+		at = last
 		*marked += int64(len(todo))
 		if cfg.Progress != nil {
 			cfg.Progress(*marked, max(open, *marked))
@@ -155,7 +154,7 @@ func (s *Store) MarkReappeared(ctx context.Context, limit int) (n int, err error
 	if err != nil || len(todo) == 0 {
 		return 0, err
 	}
-	contracts, err := readContracts(ctx, s.pool)
+	contracts, err := pg.ReadContracts(ctx, s.pool)
 	if err != nil {
 		return 0, pg.Translate(err)
 	}

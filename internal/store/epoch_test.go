@@ -1,8 +1,6 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"context"
 	"errors"
 	"sync"
@@ -10,6 +8,7 @@ import (
 	"time"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 // elsewhere makes the installation believe that it last agreed to be on another timeline, as after a restore.

@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/store/verify"
 )
 
 func (f *flow) export(t *testing.T, id string) []byte {
 	t.Helper()
-	v, err := OpenVerifier(t.Context(), VerifyConfig{URL: f.url})
+	v, err := verify.Open(t.Context(), verify.Config{URL: f.url})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,12 +34,12 @@ func TestExportedEvidenceIsSound(t *testing.T) {
 	f := verifyWorld(t)
 	f.anchorer(t).once(t)
 	for _, id := range []string{"success_0", "unknown_0", "failed_0", "processing_0", "pending_0", "reversed_0", "accepted_0", "late_0", "renumbered_0", "decided_0", "doubled_0", "first", "second"} {
-		r, err := CheckEvidence(f.export(t, id), 5)
+		r, err := verify.CheckEvidence(f.export(t, id), 5)
 		if err != nil || !r.OK || r.Rows == 0 {
 			t.Errorf("%s: %v %+v", id, err, r)
 		}
 	}
-	var e Evidence
+	var e verify.Evidence
 	if err := json.Unmarshal(f.export(t, "reversed_0"), &e); err != nil {
 		t.Fatal(err)
 	}
@@ -47,10 +48,10 @@ func TestExportedEvidenceIsSound(t *testing.T) {
 			t.Errorf("%d rows of %s, want %d", got, table, want)
 		}
 	}
-	if len(e.Tables["journal_anchors"]) == 0 || len(e.Tables) != len(evidenceTables) {
+	if len(e.Tables["journal_anchors"]) == 0 || len(e.Tables) != len(verify.EvidenceTables()) {
 		t.Errorf("%d tables, anchors %d", len(e.Tables), len(e.Tables["journal_anchors"]))
 	}
-	v, err := OpenVerifier(t.Context(), VerifyConfig{URL: f.url})
+	v, err := verify.Open(t.Context(), verify.Config{URL: f.url})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func TestExportedEvidenceShowsChanges(t *testing.T) {
 			t.Errorf("%s: nothing to change:\n%s", c.check, raw)
 			continue
 		}
-		r, err := CheckEvidence([]byte(changed), 20)
+		r, err := verify.CheckEvidence([]byte(changed), 20)
 		found := false
 		for _, p := range r.Promises {
 			for _, s := range p.Samples {
@@ -90,7 +91,7 @@ func TestExportedEvidenceShowsChanges(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{raw + raw, raw + "x", strings.Replace(raw, `"actors":`, `"players":`, 1), ``, `{}`, `[]`, `{"format":"refundry/evidence/3"}`, `{"format":"refundry/evidence/1","tables":{}}`, `{"format":"refundry/evidence/2","tables":{}}`, strings.Replace(raw, `"refundId":"reversed_0"`, `"refundId":"other"`, 1)} {
-		if _, err := CheckEvidence([]byte(bad), 1); !errors.Is(err, ErrEvidence) || strings.Contains(err.Error(), "%!") {
+		if _, err := verify.CheckEvidence([]byte(bad), 1); !errors.Is(err, verify.ErrEvidence) || strings.Contains(err.Error(), "%!") {
 			t.Errorf("%.40s: %v", bad, err)
 		}
 	}
@@ -103,7 +104,7 @@ func TestExportedEvidenceShowsWhatIsLeftOut(t *testing.T) {
 	f.plant(t, `UPDATE refunds SET created_at = created_at - interval '400 days' WHERE rid = $failed`)
 	for _, c := range []struct {
 		id, promise, check string
-		change             func(e *Evidence)
+		change             func(e *verify.Evidence)
 	}{
 		{"decided_0", "P8", "decision-missing", without("decisions")},
 		{"decided_0", "P8", "decision-missing", without("decisions", "cases")},
@@ -123,19 +124,19 @@ func TestExportedEvidenceShowsWhatIsLeftOut(t *testing.T) {
 		{"doubled_0", "P1", "effects-per-refund", changed("effects", `"at":"20`, `"at":"21`)},
 		{"success_0", "P12", "row-elsewhere", changed("postings", `"tenant_id":`, `"tenant_id":9`)},
 		{"success_0", "P12", "row-elsewhere", changed("receipts", `"rid":"`, `"rid":"00000000-0000-7000-8000-00000000dead","was":"`)},
-		{"reversed_0", "P9", "posting-accounts", func(e *Evidence) {
+		{"reversed_0", "P9", "posting-accounts", func(e *verify.Evidence) {
 			changed("postings", `"debit"`, `"kredit"`)(e)
 			changed("postings", `"credit"`, `"debit"`)(e)
 			changed("postings", `"kredit"`, `"credit"`)(e)
 		}},
 		{"failed_0", "", "", without("receipts")}, // too old to have one
 	} {
-		var e Evidence
+		var e verify.Evidence
 		if err := json.Unmarshal(f.export(t, c.id), &e); err != nil {
 			t.Fatal(err)
 		}
 		c.change(&e)
-		r, err := CheckEvidence(rawOf(t, e), 20)
+		r, err := verify.CheckEvidence(rawOf(t, e), 20)
 		found := c.promise == ""
 		for _, p := range r.Promises {
 			for _, s := range p.Samples {
@@ -148,7 +149,7 @@ func TestExportedEvidenceShowsWhatIsLeftOut(t *testing.T) {
 	}
 }
 
-func rawOf(t *testing.T, e Evidence) []byte {
+func rawOf(t *testing.T, e verify.Evidence) []byte {
 	t.Helper()
 	raw, err := json.Marshal(e)
 	if err != nil {
@@ -158,8 +159,8 @@ func rawOf(t *testing.T, e Evidence) []byte {
 }
 
 // without empties tables of a document.
-func without(tables ...string) func(*Evidence) {
-	return func(e *Evidence) {
+func without(tables ...string) func(*verify.Evidence) {
+	return func(e *verify.Evidence) {
 		for _, name := range tables {
 			e.Tables[name] = []json.RawMessage{}
 		}
@@ -167,8 +168,8 @@ func without(tables ...string) func(*Evidence) {
 }
 
 // changed replaces a text once in every row of a table.
-func changed(table, from, to string) func(*Evidence) {
-	return func(e *Evidence) {
+func changed(table, from, to string) func(*verify.Evidence) {
+	return func(e *verify.Evidence) {
 		for i, row := range e.Tables[table] {
 			e.Tables[table][i] = json.RawMessage(strings.Replace(string(row), from, to, 1))
 		}

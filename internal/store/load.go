@@ -1,13 +1,12 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
 	"context"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // loadRefundSQL reads the row, and beside it what is not in the row: the tenant's code, whether sending is held (for all, or for this

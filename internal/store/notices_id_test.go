@@ -1,10 +1,6 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // acked sends the refund and lets the channel answer that it has it, under this id.

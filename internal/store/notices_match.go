@@ -1,10 +1,6 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // matchPage is how many notices MatchNotices reads at once. What one transaction takes in by itself is bounded in keptNoticesSQL.

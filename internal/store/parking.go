@@ -1,10 +1,6 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"context"
 	"encoding/json"
 	"time"
@@ -13,6 +9,8 @@ import (
 
 	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 const (

@@ -1,16 +1,14 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"errors"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // paidOf is what is stored of a payment's time of paying, and the end of its window.

@@ -1,12 +1,12 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
 	"context"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // Backlog is how much is open, for the gauges.

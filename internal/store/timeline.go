@@ -1,8 +1,6 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
 	"context"
 	"encoding/json"
 	"slices"
@@ -11,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // timelineRows bounds each list of a timeline; the newest rows are kept.

@@ -1,12 +1,11 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
+	"context"
 
 	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/refund/intake"
-
-	"context"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 const sqlTrace = `INSERT INTO deliveries (day, tenant_id, delivery_id, consumer, source, event_id, transport, outcome, cause, rid, replay_batch, at)

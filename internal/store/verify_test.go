@@ -1,10 +1,6 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
-	"github.com/refundry/refundry/internal/refund/audit"
-
 	"context"
 	"fmt"
 	"strings"
@@ -14,6 +10,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/audit"
+	"github.com/refundry/refundry/internal/store/pg"
+	"github.com/refundry/refundry/internal/store/verify"
 )
 
 func TestVerifyFindsNothingInASoundWorld(t *testing.T) {
@@ -167,13 +166,13 @@ var plants = []planted{
 // plantedTx lets a Verifier read inside the transaction that planted something.
 type plantedTx struct{ pgx.Tx }
 
-func (p plantedTx) snapshot(ctx context.Context) (pgx.Tx, error) { return p.Begin(ctx) }
+func (p plantedTx) Snapshot(ctx context.Context) (pgx.Tx, error) { return p.Begin(ctx) }
 
 // One world serves all plants that are statements: each is verified inside its transaction, which is then taken back.
 func TestVerifyFindsWhatIsPlanted(t *testing.T) {
 	t.Parallel()
 	f := verifyWorld(t)
-	v, err := OpenVerifier(t.Context(), VerifyConfig{URL: f.url, Overdue: 100 * time.Hour, Samples: 30, Page: 4})
+	v, err := verify.Open(t.Context(), verify.Config{URL: f.url, Overdue: 100 * time.Hour, Samples: 30, Page: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,8 +195,7 @@ func TestVerifyFindsWhatIsPlanted(t *testing.T) {
 			if _, err := tx.Exec(t.Context(), planting(p.sql)); err != nil {
 				t.Fatal(err)
 			}
-			v.db = plantedTx{tx}
-			r, err := v.Run(t.Context())
+			r, err := v.Within(plantedTx{tx}).Run(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -230,9 +228,9 @@ func TestVerifyEveryCheckIsPlanted(t *testing.T) {
 	for _, p := range plants {
 		have[p.promise+" "+p.check] = true
 	}
-	for _, c := range verifyChecks(time.Minute, time.Hour) {
-		if !have[c.promise+" "+c.name] {
-			t.Errorf("no plant for %s %s", c.promise, c.name)
+	for _, c := range verify.Checks() {
+		if !have[c.Promise+" "+c.Name] {
+			t.Errorf("no plant for %s %s", c.Promise, c.Name)
 		}
 	}
 }
@@ -311,13 +309,13 @@ func TestVerifyOneTenant(t *testing.T) {
 	f := verifyWorld(t)
 	f.addTenant(t, "other")
 	f.plant(t, `UPDATE payments SET reserved = reserved + 1 WHERE payment_id = 'pay_pending_0'; UPDATE journal SET data = '{}' WHERE rid = $pending`)
-	if r := f.verify(t, func(c *VerifyConfig) { c.Tenant = "other" }); !r.OK || r.Refunds != 0 {
+	if r := f.verify(t, func(c *verify.Config) { c.Tenant = "other" }); !r.OK || r.Refunds != 0 {
 		t.Errorf("another tenant's faults are told: %+v", r)
 	}
-	if r := f.verify(t, func(c *VerifyConfig) { c.Tenant, c.Samples = "demo", 1 }); r.OK || r.Promises[2].Violations != 1 || r.Promises[6].Violations < 2 || len(r.Promises[6].Samples) != 1 {
+	if r := f.verify(t, func(c *verify.Config) { c.Tenant, c.Samples = "demo", 1 }); r.OK || r.Promises[2].Violations != 1 || r.Promises[6].Violations < 2 || len(r.Promises[6].Samples) != 1 {
 		t.Errorf("the tenant's faults: %+v", r)
 	}
-	if _, err := OpenVerifier(t.Context(), VerifyConfig{URL: f.url, Tenant: "nobody"}); err == nil {
+	if _, err := verify.Open(t.Context(), verify.Config{URL: f.url, Tenant: "nobody"}); err == nil {
 		t.Error("a tenant that does not exist is no sound tenant")
 	}
 }

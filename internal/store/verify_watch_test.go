@@ -5,31 +5,31 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/refundry/refundry/internal/store/verify"
 )
 
 // The watch comes by everything in time: changed refunds, all refunds, open rows, whole tables, money.
 func TestWatchTellsWhatBreaksAndWhatIsMended(t *testing.T) {
 	t.Parallel()
 	f := verifyWorld(t)
-	v, err := OpenVerifier(t.Context(), VerifyConfig{URL: f.url, Overdue: 100 * time.Hour})
+	v, err := verify.Open(t.Context(), verify.Config{URL: f.url, Overdue: 100 * time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer v.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	told := make(chan WatchReport)
+	told := make(chan verify.WatchReport)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		v.Watch(ctx, WatchConfig{Every: time.Millisecond, Page: 3, Cheap: time.Millisecond, Whole: time.Millisecond, Tell: func(r WatchReport) {
+		v.Watch(ctx, verify.WatchConfig{Every: time.Millisecond, Page: 3, Cheap: time.Millisecond, Whole: time.Millisecond, Tell: func(r verify.WatchReport) {
 			select {
 			case told <- r:
 			case <-ctx.Done():
 			}
 		}})
 	}()
-	wait := func(what string, ok func(WatchReport) bool) {
+	wait := func(what string, ok func(verify.WatchReport) bool) {
 		t.Helper()
 		for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 			if ok(<-told) {
@@ -38,7 +38,7 @@ func TestWatchTellsWhatBreaksAndWhatIsMended(t *testing.T) {
 		}
 		t.Fatalf("never told: %s", what)
 	}
-	clean := func(r WatchReport) bool {
+	clean := func(r verify.WatchReport) bool {
 		for _, n := range r.Violations {
 			if n != 0 {
 				return false
@@ -46,33 +46,14 @@ func TestWatchTellsWhatBreaksAndWhatIsMended(t *testing.T) {
 		}
 		return len(r.Violations) == 12
 	}
-	wait("nothing is broken, at most two effects a refund", func(r WatchReport) bool { return clean(r) && r.MostMoved == 2 && len(r.Excess) == 0 })
+	wait("nothing is broken, at most two effects a refund", func(r verify.WatchReport) bool { return clean(r) && r.MostMoved == 2 && len(r.Excess) == 0 })
 	f.plant(t, `UPDATE journal SET data = data || ' ' WHERE rid = $pending; UPDATE payments SET reserved = reserved + 1 WHERE payment_id = 'pay_pending_0';
 		INSERT INTO readers (name, cursor) VALUES ('sink', 1000000); UPDATE payments SET captured = 60, excess = 40, excess_accepted = 40 WHERE payment_id = 'pay_unknown_0'`)
-	wait("a changed row, a wrong balance, a reader ahead, excess", func(r WatchReport) bool {
+	wait("a changed row, a wrong balance, a reader ahead, excess", func(r verify.WatchReport) bool {
 		return r.Violations["P7"] > 0 && r.Violations["P3"] == 1 && r.Violations["P11"] == 1 && r.Excess["USD"] == 40
 	})
 	f.plant(t, `UPDATE journal SET data = rtrim(data) WHERE rid = $pending; UPDATE payments SET reserved = reserved - 1 WHERE payment_id = 'pay_pending_0'; DELETE FROM readers`)
 	wait("all is mended", clean)
 	cancel()
 	<-done
-}
-
-func TestPageCursorBefore(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"00000000-0000-7000-8000-000000000001": "00000000-0000-7000-8000-000000000000",
-		"00000000-0000-7001-0000-000000000000": "00000000-0000-7000-ffff-ffffffffffff",
-	} {
-		var a, b pgtype.UUID
-		if err := a.Scan(in); err != nil {
-			t.Fatal(err)
-		}
-		if err := b.Scan(want); err != nil {
-			t.Fatal(err)
-		}
-		if got := (pageCursor{tenant: 1, rid: a.Bytes}).before(); got.rid != b.Bytes || got.tenant != 1 {
-			t.Errorf("before %s is %x", in, got.rid)
-		}
-	}
 }

@@ -1,10 +1,6 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"context"
 	"errors"
 	"testing"
@@ -12,6 +8,10 @@ import (
 
 	"github.com/refundry/refundry/internal/devdb/dbtest"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
+	"github.com/refundry/refundry/internal/store/migrate"
+	"github.com/refundry/refundry/internal/store/pg"
+	"github.com/refundry/refundry/internal/store/verify"
 )
 
 // The world of the verify tests: refunds of every kind, made by the code that makes them in production. Each is named by what became
@@ -32,7 +32,7 @@ func verifyContracts() []refund.Contract {
 func verifyWorld(t *testing.T) *flow {
 	t.Helper()
 	return openFlow(t, dbtest.Template(t, "verify-world", func(url string) (err error) {
-		if _, err := Migrate(context.Background(), MigrateConfig{URL: url}); err != nil {
+		if _, err := migrate.Up(context.Background(), migrate.Config{URL: url}); err != nil {
 			return err
 		}
 		f := openFlow(t, url)
@@ -126,13 +126,13 @@ func (f *flow) makeJudged(t *testing.T) {
 }
 
 // verify runs all checks. Timers of the world are as old as its template, so they may be late.
-func (f *flow) verify(t *testing.T, change ...func(*VerifyConfig)) VerifyReport {
+func (f *flow) verify(t *testing.T, change ...func(*verify.Config)) verify.Report {
 	t.Helper()
-	cfg := VerifyConfig{URL: f.url, Overdue: 100 * time.Hour, Samples: 30, Page: 4}
+	cfg := verify.Config{URL: f.url, Overdue: 100 * time.Hour, Samples: 30, Page: 4}
 	for _, c := range change {
 		c(&cfg)
 	}
-	v, err := OpenVerifier(t.Context(), cfg)
+	v, err := verify.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func (f *flow) verify(t *testing.T, change ...func(*VerifyConfig)) VerifyReport 
 }
 
 // wantBroken insists that exactly this promise is broken, and by this check among others.
-func wantBroken(t *testing.T, r VerifyReport, promise, check string) {
+func wantBroken(t *testing.T, r verify.Report, promise, check string) {
 	t.Helper()
 	found := false
 	for _, p := range r.Promises {

@@ -1,8 +1,6 @@
 package store
 
 import (
-	"github.com/refundry/refundry/internal/refund/intake"
-
 	"context"
 	"fmt"
 	"sync"
@@ -12,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 // jobLog is an Enqueuer that remembers what was enqueued. It does not know what was rolled back.

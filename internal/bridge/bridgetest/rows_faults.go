@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/refundry/refundry/internal/devdb/dbtest"
-	"github.com/refundry/refundry/internal/store"
+	"github.com/refundry/refundry/internal/store/migrate"
 )
 
 func crashBeforeAck(w *world) { crashed(w, false) }
@@ -120,7 +120,7 @@ func publishHang(w *world) {
 // postgresDown takes the database away while messages come. The broker keeps them, nothing is parked, memory stays flat.
 func postgresDown(w *world) {
 	db := dbtest.Server(w, nil)
-	if _, err := store.Migrate(w.Context(), store.MigrateConfig{URL: db.URL()}); err != nil {
+	if _, err := migrate.Up(w.Context(), migrate.Config{URL: db.URL()}); err != nil {
 		w.Fatal(err)
 	}
 	w.site = newSite(w, db.URL())

@@ -1,12 +1,6 @@
 package bridgetest
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
-	"github.com/refundry/refundry/internal/refund/intake"
-
-	"github.com/refundry/refundry/internal/access"
-
 	"context"
 	"fmt"
 	"log/slog"
@@ -17,11 +11,15 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/refundry/refundry/internal/access"
 	"github.com/refundry/refundry/internal/bridge"
 	"github.com/refundry/refundry/internal/devdb/dbtest"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 	"github.com/refundry/refundry/internal/refundtest"
 	"github.com/refundry/refundry/internal/store"
+	"github.com/refundry/refundry/internal/store/migrate"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // consumer is the bridge's name in every row.
@@ -50,7 +48,7 @@ type site struct {
 func newWorld(t *testing.T, b Broker) *world {
 	w := &world{T: t, broker: b}
 	w.site = newSite(t, dbtest.Template(t, "bridgetest", func(url string) error {
-		_, err := store.Migrate(context.Background(), store.MigrateConfig{URL: url})
+		_, err := migrate.Up(context.Background(), migrate.Config{URL: url})
 		return err
 	}))
 	w.seen.counts = map[string]int{}

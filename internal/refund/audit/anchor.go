@@ -1,13 +1,13 @@
 package audit
 
 import (
-	"github.com/refundry/refundry/internal/refund"
-
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"hash"
 	"strconv"
+
+	"github.com/refundry/refundry/internal/refund"
 )
 
 const (

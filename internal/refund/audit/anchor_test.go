@@ -1,13 +1,13 @@
 package audit
 
 import (
-	"github.com/refundry/refundry/internal/refund"
-
 	"bytes"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/hex"
 	"testing"
+
+	"github.com/refundry/refundry/internal/refund"
 )
 
 // The values were computed outside of Go; docs/bytes.md tells how.

@@ -1,11 +1,11 @@
 package audit
 
 import (
-	"github.com/refundry/refundry/internal/refund"
-
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/refundry/refundry/internal/refund"
 )
 
 // Promise is one of the sentences that the service stands for, and that its durable records can be checked against.

@@ -1,10 +1,10 @@
 package audit
 
 import (
-	"github.com/refundry/refundry/internal/refund"
-
 	"testing"
 	"time"
+
+	"github.com/refundry/refundry/internal/refund"
 )
 
 // journalOf makes a journal as it is stored: linked, numbered, in order.

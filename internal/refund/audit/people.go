@@ -1,13 +1,13 @@
 package audit
 
 import (
-	"github.com/refundry/refundry/internal/refund"
-
 	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/refundry/refundry/internal/refund"
 )
 
 // ReviewRecords are what is stored about a refund besides its numbers and calls: what people had to look at and have decided.

@@ -1,10 +1,10 @@
 package audit
 
 import (
-	"github.com/refundry/refundry/internal/refund"
-
 	"testing"
 	"time"
+
+	"github.com/refundry/refundry/internal/refund"
 )
 
 func peopleFindings(rid refund.RID, r *refund.Record, rows []StoredEntry, p ReviewRecords) map[string]bool {

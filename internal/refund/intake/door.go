@@ -1,14 +1,14 @@
 package intake
 
 import (
-	"github.com/refundry/refundry/internal/refund"
-
 	"context"
 	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/refundry/refundry/internal/refund"
 )
 
 // GroupAccepter accepts one group in one transaction. Lost outcomes are to be tried again with the same intakes.

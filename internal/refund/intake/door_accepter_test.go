@@ -1,8 +1,6 @@
 package intake
 
 import (
-	"github.com/refundry/refundry/internal/refund"
-
 	"context"
 	"encoding/binary"
 	"errors"
@@ -13,6 +11,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/refundry/refundry/internal/refund"
 )
 
 // scriptedGate is a Gate whose answers a test writes.

@@ -1,8 +1,6 @@
 package intake
 
 import (
-	"github.com/refundry/refundry/internal/refund"
-
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/refundry/refundry/internal/refund"
 )
 
 // One item of a group is poison: it alone gets the error, and everybody else an answer, in few transactions.

@@ -1,14 +1,14 @@
 package intake
 
 import (
-	"github.com/refundry/refundry/internal/refund"
-
 	"context"
 	"errors"
 	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/refundry/refundry/internal/refund"
 )
 
 // heldGate answers only when it is let go.

@@ -1,12 +1,12 @@
 package intake
 
 import (
-	"github.com/refundry/refundry/internal/refund"
-	"github.com/refundry/refundry/internal/refundtest"
-
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refundtest"
 )
 
 const window = 180 * 24 * time.Hour

@@ -1,12 +1,12 @@
 package intake
 
 import (
-	"github.com/refundry/refundry/internal/refund"
-
 	"crypto/sha256"
 	"encoding/json"
 	"sort"
 	"time"
+
+	"github.com/refundry/refundry/internal/refund"
 )
 
 func event(in Intake) EventRef { return EventRef{in.Tenant.ID, in.Event} }

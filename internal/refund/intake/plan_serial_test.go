@@ -1,14 +1,14 @@
 package intake
 
 import (
-	"github.com/refundry/refundry/internal/refund"
-
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/refundry/refundry/internal/refund"
 )
 
 // acceptIntakes draws a group over few names, so that its items meet each other all the time.

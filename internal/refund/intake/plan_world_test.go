@@ -1,13 +1,13 @@
 package intake
 
 import (
-	"github.com/refundry/refundry/internal/refund"
-
 	"fmt"
 	"maps"
 	"slices"
 	"sort"
 	"time"
+
+	"github.com/refundry/refundry/internal/refund"
 )
 
 // acceptWorld is a database in memory, as far as the door sees it. It is read and fed the way the store does it, and it

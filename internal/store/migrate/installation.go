@@ -1,4 +1,4 @@
-package store
+package migrate
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 )
 
 // recordInstallation writes the one installation row if it is missing and reads it back.
-func recordInstallation(ctx context.Context, pool *pgxpool.Pool, cfg MigrateConfig, res *MigrateResult) error {
+func recordInstallation(ctx context.Context, pool *pgxpool.Pool, cfg Config, res *Result) error {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return fmt.Errorf("installation id: %w", err)

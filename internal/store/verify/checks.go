@@ -1,4 +1,4 @@
-package store
+package verify
 
 import (
 	"fmt"
@@ -7,24 +7,38 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// verifyCheck is a statement that finds violations of one promise. It gives (tenant_id, rid or null, subject or null, what). Each
+// check is a statement that finds violations of one promise. It gives (tenant_id, rid or null, subject or null, what). Each
 // reads whole tables by joins that the planner can hash; what needs order or hashing by our own code is done page by page instead.
-type verifyCheck struct {
+type check struct {
 	promise, name string
 	cheap         bool // answered from indexes of open rows: may run all the time
 	sql           string
 }
 
-// verifyChecks lists them. overdue is how late a timer may be, farthest how far ahead of a refund that waits for no person.
-func verifyChecks(overdue, farthest time.Duration) []verifyCheck {
-	var out []verifyCheck
-	for _, part := range [][]verifyCheck{balanceChecks, openChecks(overdue, farthest), intakeChecks, evidenceChecks, ledgerChecks, otherChecks} {
+// Check names a statement's check.
+type Check struct {
+	Promise, Name string
+}
+
+// Checks lists the checks that are statements; the fold's come beside them.
+func Checks() []Check {
+	var out []Check
+	for _, c := range checks(time.Minute, time.Hour) {
+		out = append(out, Check{Promise: c.promise, Name: c.name})
+	}
+	return out
+}
+
+// checks lists them. overdue is how late a timer may be, farthest how far ahead of a refund that waits for no person.
+func checks(overdue, farthest time.Duration) []check {
+	var out []check
+	for _, part := range [][]check{balanceChecks, openChecks(overdue, farthest), intakeChecks, evidenceChecks, ledgerChecks, otherChecks} {
 		out = append(out, part...)
 	}
 	return out
 }
 
-var balanceChecks = []verifyCheck{
+var balanceChecks = []check{
 	{"P3", "reserved", false, `SELECT p.tenant_id, NULL::uuid, 'payment ' || p.payment_id, format('reserved %s, open refunds add up to %s', p.reserved, coalesce(s.open, 0))
   FROM payments p LEFT JOIN (SELECT tenant_id, payment_id, sum(amount) AS open FROM refunds WHERE final_at IS NULL GROUP BY 1, 2) s USING (tenant_id, payment_id)
   WHERE p.reserved <> coalesce(s.open, 0)`},
@@ -57,8 +71,8 @@ var balanceChecks = []verifyCheck{
 }
 
 // openChecks are about what is not done with. All are answered from the indexes of open rows.
-func openChecks(overdue, farthest time.Duration) []verifyCheck {
-	return []verifyCheck{
+func openChecks(overdue, farthest time.Duration) []check {
+	return []check{
 		{"P4", "timer", false, `SELECT tenant_id, rid, NULL::text, state || CASE WHEN next_action_at IS NULL THEN ' without a timer' ELSE ' with nothing left to do and a timer' END
   FROM refunds WHERE (next_action_at IS NULL) <> (state IN ('SUCCESS','FAILED','CANCELED','REVERSED') AND NOT exposed AND case_id IS NULL)`},
 		{"P4", "overdue", true, fmt.Sprintf(`SELECT tenant_id, rid, NULL::text, format('%%s, due %%s ago', state, date_trunc('second', clock_timestamp() - next_action_at))
@@ -84,7 +98,7 @@ const (
 	keptReceipts  = 395 * 24 * time.Hour
 )
 
-var intakeChecks = []verifyCheck{
+var intakeChecks = []check{
 	{"P5", "receipt-of-nothing", false, `SELECT x.tenant_id, x.rid, x.consumer || '/' || x.event_id, 'a receipt names a refund that does not exist'
   FROM receipts x LEFT JOIN refunds r ON (r.tenant_id, r.rid) = (x.tenant_id, x.rid) WHERE x.rid IS NOT NULL AND r.rid IS NULL`},
 	{"P5", "refund-without-receipt", false, `SELECT r.tenant_id, r.rid, NULL::text, coalesce(x.n, 0) || ' receipts made it'
@@ -102,7 +116,7 @@ var intakeChecks = []verifyCheck{
   WHERE x.outcome IN ('TAKEN','REPLAYED') AND x.type = 'refund.requested' AND x.params->>'refundId' <> r.refund_id`},
 }
 
-var evidenceChecks = []verifyCheck{
+var evidenceChecks = []check{
 	{"P8", "effect-without-dispatch", false, `SELECT e.tenant_id, e.rid, 'effect ' || e.effect_id, 'belongs to dispatch ' || e.dispatch_no || ', which does not exist'
   FROM effects e LEFT JOIN dispatches d ON (d.tenant_id, d.rid, d.no) = (e.tenant_id, e.rid, e.dispatch_no) WHERE e.rid IS NOT NULL AND d.no IS NULL`},
 	{"P8", "effect-of-other-payment", false, `SELECT e.tenant_id, e.rid, 'effect ' || e.effect_id, 'its refund is of another payment or account'
@@ -126,7 +140,7 @@ var evidenceChecks = []verifyCheck{
     WHERE (j.tenant_id, j.rid) = (d.tenant_id, c.rid) AND j.source = 'decision' AND j.data LIKE '%"decision":"' || d.decision_id || '"%')`},
 }
 
-var ledgerChecks = []verifyCheck{
+var ledgerChecks = []check{
 	{"P9", "posting-missing", false, `SELECT e.tenant_id, e.rid, 'effect ' || e.effect_id, format('%s, but posted %s times and mirrored %s times', e.status, coalesce(g.made, 0), coalesce(g.back, 0))
   FROM effects e LEFT JOIN (SELECT tenant_id, effect_id, count(*) FILTER (WHERE kind = 'REFUND') AS made, count(*) FILTER (WHERE kind = 'REVERSAL') AS back
     FROM postings GROUP BY 1, 2) g USING (tenant_id, effect_id)
@@ -144,7 +158,7 @@ var ledgerChecks = []verifyCheck{
   FROM (SELECT DISTINCT tenant_id, account, currency FROM ledger_entries) l LEFT JOIN ledger_accounts a ON (a.tenant_id, a.code, a.currency) = (l.tenant_id, l.account, l.currency) WHERE a.code IS NULL`},
 }
 
-var otherChecks = []verifyCheck{
+var otherChecks = []check{
 	{"P10", "attempt-of-nothing", false, `SELECT a.tenant_id, a.rid, NULL::text, 'attempt ' || a.no || ' of dispatch ' || a.dispatch_no || ', which does not exist'
   FROM attempts a LEFT JOIN dispatches d ON (d.tenant_id, d.rid, d.no) = (a.tenant_id, a.rid, a.dispatch_no) WHERE d.no IS NULL`},
 	{"P10", "answer-before-call", false, `SELECT tenant_id, rid, NULL::text, 'attempt ' || no || ' was answered before it was written' FROM attempts WHERE answered_at < started_at`},

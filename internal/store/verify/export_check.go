@@ -1,12 +1,6 @@
-package store
+package verify
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
-	"github.com/refundry/refundry/internal/refund/intake"
-
-	"github.com/refundry/refundry/internal/refund/audit"
-
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -14,6 +8,9 @@ import (
 	"time"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/audit"
+	"github.com/refundry/refundry/internal/refund/intake"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // ErrEvidence says that a document is not one that can be checked.
@@ -37,7 +34,7 @@ func evidenceRows[T any](e Evidence, table string, faults *[]error) []T {
 // evidenceCheck is a document on its way through the checks.
 type evidenceCheck struct {
 	doc       Evidence
-	t         *verifyTally
+	t         *tally
 	r         refund.Record
 	journal   []evEntry
 	postings  []evPosting
@@ -50,20 +47,20 @@ type evidenceCheck struct {
 
 // CheckEvidence checks a document that Export wrote, without a database: chain, digests, fold, calls, effects, postings, receipts, people.
 // Errors: ErrEvidence; what is wrong with the refund is in the report.
-func CheckEvidence(raw []byte, samples int) (VerifyReport, error) {
+func CheckEvidence(raw []byte, samples int) (Report, error) {
 	began := time.Now()
 	c := &evidenceCheck{t: newVerifyTally(max(samples, 1))}
 	if err := json.Unmarshal(raw, &c.doc); err != nil {
-		return VerifyReport{}, fmt.Errorf("%w: it cannot be read: %w", ErrEvidence, err)
+		return Report{}, fmt.Errorf("%w: it cannot be read: %w", ErrEvidence, err)
 	}
 	if c.doc.Format == draftEvidenceFormat {
-		return VerifyReport{}, fmt.Errorf("%w: format %q was written by a build before v0.1.0, whose stored words differ; export the refund again", ErrEvidence, c.doc.Format)
+		return Report{}, fmt.Errorf("%w: format %q was written by a build before v0.1.0, whose stored words differ; export the refund again", ErrEvidence, c.doc.Format)
 	}
 	if c.doc.Format != EvidenceFormat {
-		return VerifyReport{}, fmt.Errorf("%w: format %q, want %q", ErrEvidence, c.doc.Format, EvidenceFormat)
+		return Report{}, fmt.Errorf("%w: format %q, want %q", ErrEvidence, c.doc.Format, EvidenceFormat)
 	}
 	if err := c.read(); err != nil {
-		return VerifyReport{}, err
+		return Report{}, err
 	}
 	f := audit.NewAuditor(func(f audit.Finding) { c.found(f.Promise, f.Check, "%s", f.What) }).Fold(c.r.RID)
 	for _, e := range c.journal {

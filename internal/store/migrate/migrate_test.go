@@ -1,4 +1,4 @@
-package store
+package migrate
 
 import (
 	"context"
@@ -34,9 +34,9 @@ func migrateTestPool(t *testing.T, url, schema string) *pgxpool.Pool {
 	return pool
 }
 
-func mustMigrate(t *testing.T, cfg MigrateConfig) MigrateResult {
+func mustMigrate(t *testing.T, cfg Config) Result {
 	t.Helper()
-	res, err := Migrate(t.Context(), cfg)
+	res, err := Up(t.Context(), cfg)
 	if err != nil {
 		t.Fatalf("migrate: %v", err)
 	}
@@ -47,12 +47,12 @@ func TestMigrateThreeReplicasAtOnce(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
 	start := make(chan struct{})
-	results, errs := make([]MigrateResult, 3), make([]error, 3)
+	results, errs := make([]Result, 3), make([]error, 3)
 	var wg sync.WaitGroup
 	for i := range results {
 		wg.Go(func() {
 			<-start
-			results[i], errs[i] = Migrate(t.Context(), MigrateConfig{URL: url, Schema: "cell_a"})
+			results[i], errs[i] = Up(t.Context(), Config{URL: url, Schema: "cell_a"})
 		})
 	}
 	close(start)
@@ -83,7 +83,7 @@ func TestMigrateThreeReplicasAtOnce(t *testing.T) {
 		t.Errorf("4 months and 8 days are made once each; got %v", created)
 	}
 	pool := migrateTestPool(t, url, "cell_a")
-	if err := CheckMigrated(t.Context(), pool, "cell_a"); err != nil {
+	if err := Check(t.Context(), pool, "cell_a"); err != nil {
 		t.Errorf("ready after migrate: %v", err)
 	}
 	var elsewhere int
@@ -97,11 +97,11 @@ func TestMigrateThreeReplicasAtOnce(t *testing.T) {
 func TestMigrateIsIdempotentAndCellsAreApart(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	a := mustMigrate(t, MigrateConfig{URL: url, Schema: "cell_a"})
-	if again := mustMigrate(t, MigrateConfig{URL: url, Schema: "cell_a"}); len(again.Applied) != 0 || len(again.Partitions.Created) != 0 || again.InstallationID != a.InstallationID {
+	a := mustMigrate(t, Config{URL: url, Schema: "cell_a"})
+	if again := mustMigrate(t, Config{URL: url, Schema: "cell_a"}); len(again.Applied) != 0 || len(again.Partitions.Created) != 0 || again.InstallationID != a.InstallationID {
 		t.Errorf("a second run does nothing and finds the same installation; got %+v", again)
 	}
-	b := mustMigrate(t, MigrateConfig{Pool: migrateTestPool(t, url, "public"), Schema: "cell_b"})
+	b := mustMigrate(t, Config{Pool: migrateTestPool(t, url, "public"), Schema: "cell_b"})
 	if len(b.Applied) != len(a.Applied) || b.InstallationID == a.InstallationID {
 		t.Errorf("a second cell in the same database is an installation of its own; got %+v", b)
 	}
@@ -111,14 +111,14 @@ func TestMigrateInstallation(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
 	const id = "018f6f4e-7c00-7000-8000-000000000001"
-	if got := mustMigrate(t, MigrateConfig{URL: url, InstallationID: strings.ToUpper(id)}).InstallationID; got != id {
+	if got := mustMigrate(t, Config{URL: url, InstallationID: strings.ToUpper(id)}).InstallationID; got != id {
 		t.Errorf("installation id %s, want the given one in canonical form", got)
 	}
-	mustMigrate(t, MigrateConfig{URL: url, InstallationID: id})
-	if _, err := Migrate(t.Context(), MigrateConfig{URL: url, InstallationID: uuid.NewString()}); err == nil {
+	mustMigrate(t, Config{URL: url, InstallationID: id})
+	if _, err := Up(t.Context(), Config{URL: url, InstallationID: uuid.NewString()}); err == nil {
 		t.Error("another id for an existing installation must be refused: it would change every dispatch number")
 	}
-	pool := migrateTestPool(t, url, MigrateDefaultSchema)
+	pool := migrateTestPool(t, url, DefaultSchema)
 	var rows, epoch int
 	var sameCluster bool
 	err := pool.QueryRow(t.Context(), `SELECT count(*), min(i.epoch), bool_and(i.system_identifier = s.system_identifier::text AND i.timeline = c.timeline_id)
@@ -129,14 +129,14 @@ func TestMigrateInstallation(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), `UPDATE installation SET timeline = timeline + 1`); err != nil {
 		t.Fatal(err)
 	}
-	if res := mustMigrate(t, MigrateConfig{URL: url}); !res.ClusterChanged {
+	if res := mustMigrate(t, Config{URL: url}); !res.ClusterChanged {
 		t.Error("another timeline must be told")
 	}
 }
 
 func TestMigrateRefusesBadConfig(t *testing.T) {
 	t.Parallel()
-	for name, cfg := range map[string]MigrateConfig{
+	for name, cfg := range map[string]Config{
 		"no database":     {},
 		"quoted schema":   {URL: "postgres://127.0.0.1:1/x", Schema: `a"b`},
 		"upper case":      {URL: "postgres://127.0.0.1:1/x", Schema: "Cell"},
@@ -144,11 +144,11 @@ func TestMigrateRefusesBadConfig(t *testing.T) {
 		"unparsable url":  {URL: "postgres://%zz"},
 		"nobody is there": {URL: "postgres://127.0.0.1:1/x?connect_timeout=2"},
 	} {
-		if _, err := Migrate(t.Context(), cfg); err == nil {
+		if _, err := Up(t.Context(), cfg); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if _, err := Migrate(t.Context(), MigrateConfig{URL: dbtest.New(t), InstallationID: "not-a-uuid"}); err == nil {
+	if _, err := Up(t.Context(), Config{URL: dbtest.New(t), InstallationID: "not-a-uuid"}); err == nil {
 		t.Error("an installation id that is no uuid must be refused")
 	}
 }
@@ -164,21 +164,21 @@ func TestMigrateGivesUpOnAHeldLock(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), `SELECT pg_advisory_lock($1)`, migrateLockKey("cell_a")); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Migrate(t.Context(), MigrateConfig{URL: url, Schema: "cell_a", LockTimeout: 300 * time.Millisecond})
+	_, err = Up(t.Context(), Config{URL: url, Schema: "cell_a", LockTimeout: 300 * time.Millisecond})
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("want the deadline of the lock, got %v", err)
 	}
-	mustMigrate(t, MigrateConfig{URL: url, Schema: "cell_b"}) // another cell's lock is another one
+	mustMigrate(t, Config{URL: url, Schema: "cell_b"}) // another cell's lock is another one
 }
 
 func TestCheckMigratedSeesWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
 	pool := migrateTestPool(t, url, "cell_a")
-	if err := CheckMigrated(t.Context(), pool, "cell_a"); !errors.Is(err, ErrNotMigrated) {
+	if err := Check(t.Context(), pool, "cell_a"); !errors.Is(err, ErrNotMigrated) {
 		t.Errorf("an empty database is not migrated, got %v", err)
 	}
-	mustMigrate(t, MigrateConfig{URL: url, Schema: "cell_a"})
+	mustMigrate(t, Config{URL: url, Schema: "cell_a"})
 	steps := []struct{ what, harm, repair string }{
 		{"our newest step", `UPDATE schema_version SET is_applied = false WHERE version_id = (SELECT max(version_id) FROM schema_version)`, `UPDATE schema_version SET is_applied = true`},
 		{"a version of River's", `DELETE FROM river_migration WHERE version = 8`, `INSERT INTO river_migration (line, version) VALUES ('main', 8)`},
@@ -188,7 +188,7 @@ func TestCheckMigratedSeesWhatIsMissing(t *testing.T) {
 		if _, err := pool.Exec(t.Context(), s.harm); err != nil {
 			t.Fatal(err)
 		}
-		if err := CheckMigrated(t.Context(), pool, "cell_a"); !errors.Is(err, ErrNotMigrated) {
+		if err := Check(t.Context(), pool, "cell_a"); !errors.Is(err, ErrNotMigrated) {
 			t.Errorf("without %s: got %v", s.what, err)
 		}
 		if _, err := pool.Exec(t.Context(), s.repair); err != nil {
@@ -198,12 +198,12 @@ func TestCheckMigratedSeesWhatIsMissing(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), `INSERT INTO schema_version (version_id, is_applied) VALUES (99, true)`); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckMigrated(t.Context(), pool, "cell_a"); err != nil {
+	if err := Check(t.Context(), pool, "cell_a"); err != nil {
 		t.Errorf("an old replica stays ready beside a newer schema, got %v", err)
 	}
-	mustMigrate(t, MigrateConfig{URL: url, Schema: "cell_a"})
+	mustMigrate(t, Config{URL: url, Schema: "cell_a"})
 	pool.Close()
-	if err := CheckMigrated(t.Context(), pool, "cell_a"); err == nil || errors.Is(err, ErrNotMigrated) {
+	if err := Check(t.Context(), pool, "cell_a"); err == nil || errors.Is(err, ErrNotMigrated) {
 		t.Errorf("a database that cannot be asked is not called unmigrated, got %v", err)
 	}
 }
@@ -212,11 +212,11 @@ func TestCheckMigratedSeesWhatIsMissing(t *testing.T) {
 func TestMigrateGoesOnAfterACrashInRiversStep(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	cfg, err := MigrateConfig{URL: url, Schema: "cell_a"}.withDefaults()
+	cfg, err := Config{URL: url, Schema: "cell_a"}.withDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool, err := openMigratePool(t.Context(), cfg)
+	pool, err := openPool(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func TestMigrateGoesOnAfterACrashInRiversStep(t *testing.T) {
 	river := riverSteps()[0].step
 	db := stdlib.OpenDBFromPool(pool)
 	defer func() { _ = db.Close() }()
-	provider, err := newMigrateProvider(db, pool, cfg)
+	provider, err := newProvider(db, pool, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestMigrateGoesOnAfterACrashInRiversStep(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), `DELETE FROM schema_version WHERE version_id = $1`, river); err != nil {
 		t.Fatal(err)
 	}
-	if got := mustMigrate(t, MigrateConfig{URL: url, Schema: "cell_a"}).Applied; len(got) != 1 || got[0] != "0008_river" {
+	if got := mustMigrate(t, Config{URL: url, Schema: "cell_a"}).Applied; len(got) != 1 || got[0] != "0008_river" {
 		t.Errorf("the step is recorded again, got %v", got)
 	}
 }
@@ -245,7 +245,7 @@ func TestMigrateGoesOnAfterACrashInRiversStep(t *testing.T) {
 func TestEnsurePartitions(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	mustMigrate(t, MigrateConfig{URL: url, Schema: "cell_a"})
+	mustMigrate(t, Config{URL: url, Schema: "cell_a"})
 	pool := migrateTestPool(t, url, "cell_a")
 	ctx := t.Context()
 	december := func() time.Time { return time.Date(2031, 12, 31, 23, 30, 0, 0, time.FixedZone("", -3600)) } // January in UTC
@@ -281,7 +281,7 @@ func TestEnsurePartitions(t *testing.T) {
 func TestEnsurePartitionsGivesWay(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	mustMigrate(t, MigrateConfig{URL: url, Schema: "cell_a"})
+	mustMigrate(t, Config{URL: url, Schema: "cell_a"})
 	pool := migrateTestPool(t, url, "cell_a")
 	tx, err := pool.Begin(t.Context())
 	if err != nil {
@@ -312,11 +312,11 @@ func TestMigrateRefusesASchemaOfBeforeTheFirstRelease(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), `CREATE SCHEMA refundry; CREATE TABLE refundry.goose_db_version (id int)`); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Migrate(t.Context(), MigrateConfig{URL: url})
+	_, err := Up(t.Context(), Config{URL: url})
 	if !errors.Is(err, ErrDraftSchema) || !strings.Contains(err.Error(), "refundry") {
 		t.Errorf("migrate: %v, want ErrDraftSchema naming the schema", err)
 	}
-	if err := CheckMigrated(t.Context(), pool, ""); !errors.Is(err, ErrDraftSchema) {
+	if err := Check(t.Context(), pool, ""); !errors.Is(err, ErrDraftSchema) {
 		t.Errorf("check: %v, want ErrDraftSchema: nobody must be told to migrate", err)
 	}
 	var tables int

@@ -1,4 +1,4 @@
-package store
+package migrate
 
 import (
 	"context"
@@ -157,7 +157,7 @@ func schemaPool(t *testing.T) *pgxpool.Pool {
 	t.Helper()
 	url := dbtest.Template(t, "schema-world", func(url string) error {
 		ctx := context.Background()
-		if _, err := Migrate(ctx, MigrateConfig{URL: url, Schema: "cell_a"}); err != nil {
+		if _, err := Up(ctx, Config{URL: url, Schema: "cell_a"}); err != nil {
 			return err
 		}
 		conn, err := pgx.Connect(ctx, url)

@@ -1,13 +1,11 @@
-package store
+package verify
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
-	"github.com/refundry/refundry/internal/refund/audit"
-
 	"encoding/json"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/audit"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // people turns cases and decisions into the papers that the fold knows. A decision whose case is not there is judged with those of

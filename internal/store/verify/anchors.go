@@ -1,16 +1,15 @@
-package store
+package verify
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
-	"github.com/refundry/refundry/internal/refund/audit"
-
 	"context"
 	"crypto/ed25519"
 	"fmt"
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/refundry/refundry/internal/refund/audit"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // AnchorTrust is what the anchors in the database are checked against.
@@ -30,7 +29,7 @@ type storedAnchor struct {
 }
 
 // anchors recomputes every anchor from the journal, and compares it with the key and the file.
-func (v *Verifier) anchors(ctx context.Context, t *verifyTally) error {
+func (v *Verifier) anchors(ctx context.Context, t *tally) error {
 	file := &anchorFile{}
 	if v.cfg.Anchors.File != "" {
 		var err error
@@ -72,7 +71,7 @@ func (v *Verifier) anchorPage(ctx context.Context, at int64) ([]storedAnchor, er
 }
 
 // anchor checks one range.
-func (v *Verifier) anchor(ctx context.Context, t *verifyTally, a storedAnchor, from int64, prev [32]byte) error {
+func (v *Verifier) anchor(ctx context.Context, t *tally, a storedAnchor, from int64, prev [32]byte) error {
 	t.n++
 	h := audit.NewAnchorHash(prev)
 	for at := from; at < a.upto; {
@@ -96,7 +95,7 @@ func (v *Verifier) anchor(ctx context.Context, t *verifyTally, a storedAnchor, f
 }
 
 // anchorCopy compares an anchor with the file's, and takes it from the file.
-func (v *Verifier) anchorCopy(t *verifyTally, file *anchorFile, a storedAnchor) {
+func (v *Verifier) anchorCopy(t *tally, file *anchorFile, a storedAnchor) {
 	for len(file.anchors) > 0 && file.anchors[0].UptoPos <= a.upto {
 		l := file.anchors[0]
 		file.anchors = file.anchors[1:]
@@ -110,7 +109,7 @@ func (v *Verifier) anchorCopy(t *verifyTally, file *anchorFile, a storedAnchor) 
 }
 
 // anchorsLeft: what the file knows beyond the database's last anchor was cut off.
-func (v *Verifier) anchorsLeft(t *verifyTally, file *anchorFile, at int64) {
+func (v *Verifier) anchorsLeft(t *tally, file *anchorFile, at int64) {
 	for _, l := range file.anchors {
 		v.anchorFinding(t, l.UptoPos, "anchor-missing", fmt.Sprintf("in the file, but the database's anchors end at %d", at))
 	}
@@ -118,7 +117,7 @@ func (v *Verifier) anchorsLeft(t *verifyTally, file *anchorFile, at int64) {
 }
 
 // anchorEpochs: only who has the key may say that anchors are lost.
-func (v *Verifier) anchorEpochs(t *verifyTally, file *anchorFile) {
+func (v *Verifier) anchorEpochs(t *tally, file *anchorFile) {
 	for _, l := range file.epochs {
 		if v.cfg.Anchors.Key != nil && !ed25519.Verify(v.cfg.Anchors.Key, audit.AnchorEpochStatement(v.installation, l.Epoch, *l.KeptUpTo), l.Signature) {
 			v.anchorFinding(t, *l.KeptUpTo, "anchor-signature", fmt.Sprintf("the beginning of epoch %d is not signed by the key given", l.Epoch))
@@ -126,6 +125,6 @@ func (v *Verifier) anchorEpochs(t *verifyTally, file *anchorFile) {
 	}
 }
 
-func (v *Verifier) anchorFinding(t *verifyTally, pos int64, check, what string) {
+func (v *Verifier) anchorFinding(t *tally, pos int64, check, what string) {
 	t.add("P7", Violation{Subject: "anchor " + strconv.FormatInt(pos, 10), Check: check, What: what})
 }

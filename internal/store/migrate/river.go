@@ -1,4 +1,4 @@
-package store
+package migrate
 
 import (
 	"context"
@@ -28,7 +28,7 @@ func riverSteps() []riverStep {
 
 // migration is not transactional: River applies each of its versions in a transaction of its own. A crash in between is picked up by
 // the next run, which applies only what is missing.
-func (s riverStep) migration(pool *pgxpool.Pool, cfg MigrateConfig) *goose.Migration {
+func (s riverStep) migration(pool *pgxpool.Pool, cfg Config) *goose.Migration {
 	run := func(ctx context.Context, _ *sql.DB) error {
 		migrator, err := newRiverMigrator(pool, cfg)
 		if err != nil {
@@ -44,7 +44,7 @@ func (s riverStep) migration(pool *pgxpool.Pool, cfg MigrateConfig) *goose.Migra
 	return goose.NewGoMigration(s.step, &goose.GoFunc{RunDB: run}, nil)
 }
 
-func newRiverMigrator(pool *pgxpool.Pool, cfg MigrateConfig) (*rivermigrate.Migrator[pgx.Tx], error) {
+func newRiverMigrator(pool *pgxpool.Pool, cfg Config) (*rivermigrate.Migrator[pgx.Tx], error) {
 	migrator, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Schema: cfg.Schema, Logger: cfg.Logger})
 	if err != nil {
 		return nil, fmt.Errorf("river migrator: %w", err)

@@ -1,10 +1,6 @@
-package store
+package verify
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
-	"github.com/refundry/refundry/internal/refund/audit"
-
 	"context"
 	"encoding/binary"
 	"time"
@@ -12,6 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/audit"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // WatchConfig of Watch. Everything has a default.
@@ -59,7 +57,7 @@ const maxBroken = 100_000
 type watch struct {
 	v      *Verifier
 	cfg    WatchConfig
-	checks []verifyCheck
+	checks []check
 	counts map[string]int64              // latest count by check
 	broken map[refund.RefundRef][]string // promises that a refund breaks, once per finding
 	at     pageCursor                    // of the walk through all refunds
@@ -73,7 +71,7 @@ type watch struct {
 // Watch checks without end at a low rate, on the one connection of this Verifier: changed refunds soon, all of them in time, and the
 // tables check by check. It returns when ctx ends. A database that is away is tried again.
 func (v *Verifier) Watch(ctx context.Context, cfg WatchConfig) {
-	w := &watch{v: v, cfg: cfg.withDefaults(), checks: verifyChecks(v.cfg.Overdue, v.farthest()), counts: map[string]int64{}, broken: map[refund.RefundRef][]string{},
+	w := &watch{v: v, cfg: cfg.withDefaults(), checks: checks(v.cfg.Overdue, v.farthest()), counts: map[string]int64{}, broken: map[refund.RefundRef][]string{},
 		due: map[string]time.Time{}, report: WatchReport{Excess: map[string]int64{}}}
 	tick := time.NewTicker(w.cfg.Every)
 	defer tick.Stop()
@@ -147,7 +145,7 @@ func (w *watch) whole(ctx context.Context) error {
 	return nil
 }
 
-func (w *watch) run(ctx context.Context, c verifyCheck) error {
+func (w *watch) run(ctx context.Context, c check) error {
 	t := newVerifyTally(1)
 	if err := w.v.check(ctx, c, t); err != nil {
 		return err
@@ -251,7 +249,7 @@ func (w *watch) money(ctx context.Context) error {
 }
 
 // log tells the first place of every promise that a piece found broken.
-func (w *watch) log(ctx context.Context, t *verifyTally) {
+func (w *watch) log(ctx context.Context, t *tally) {
 	for _, p := range t.by {
 		for _, s := range p.Samples {
 			w.v.cfg.Logger.ErrorContext(ctx, "a promise is broken", "promise", p.ID, "check", s.Check, "tenant", s.Tenant, "refund", s.RefundID, "subject", s.Subject, "what", s.What)

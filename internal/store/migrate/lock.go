@@ -1,4 +1,4 @@
-package store
+package migrate
 
 import (
 	"context"
@@ -24,7 +24,7 @@ const (
 //
 // It asks again and again instead of waiting inside the server: a waiting statement holds a snapshot, and an index that is built
 // concurrently would wait for it for ever.
-func underSchemaLock(ctx context.Context, pool *pgxpool.Pool, cfg MigrateConfig, work func(context.Context) error) (err error) {
+func underSchemaLock(ctx context.Context, pool *pgxpool.Pool, cfg Config, work func(context.Context) error) (err error) {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
 		return fmt.Errorf("lock schema %s: %w", cfg.Schema, err)
@@ -40,7 +40,7 @@ func underSchemaLock(ctx context.Context, pool *pgxpool.Pool, cfg MigrateConfig,
 	return work(ctx)
 }
 
-func waitForSchemaLock(ctx context.Context, conn *pgxpool.Conn, cfg MigrateConfig) error {
+func waitForSchemaLock(ctx context.Context, conn *pgxpool.Conn, cfg Config) error {
 	ctx, cancel := context.WithTimeout(ctx, cfg.LockTimeout)
 	defer cancel()
 	for {

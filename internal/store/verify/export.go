@@ -1,8 +1,6 @@
-package store
+package verify
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // EvidenceFormat names the documents that Export writes and CheckEvidence reads; draftEvidenceFormat those of builds before v0.1.0,
@@ -30,6 +29,15 @@ type Evidence struct {
 	Tenant       string                       `json:"tenant"`
 	RefundID     string                       `json:"refundId"`
 	Tables       map[string][]json.RawMessage `json:"tables"`
+}
+
+// EvidenceTables lists the tables of a document, in the order in which they are read.
+func EvidenceTables() []string {
+	out := make([]string, len(evidenceTables))
+	for i, t := range evidenceTables {
+		out[i] = t.name
+	}
+	return out
 }
 
 // evidenceTables are read with $1 tenant, $2 rid, $3 payment.
@@ -60,7 +68,7 @@ var evidenceTables = []struct{ name, sql string }{
 // Export reads the evidence of one refund from one snapshot. Errors: refund.ErrNotFound, refund.ErrUnavailable.
 func (v *Verifier) Export(ctx context.Context, tenant, refundID string) (Evidence, error) {
 	out := Evidence{Format: EvidenceFormat, Tenant: tenant, RefundID: refundID, Installation: v.installation, Tables: map[string][]json.RawMessage{}}
-	tx, err := v.db.snapshot(ctx)
+	tx, err := v.db.Snapshot(ctx)
 	if err != nil {
 		return out, pg.Translate(err)
 	}

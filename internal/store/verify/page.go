@@ -1,17 +1,14 @@
-package store
+package verify
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
-	"github.com/refundry/refundry/internal/refund/audit"
-
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/audit"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // Refunds are checked page by page along their primary key. Everything of a page is read from one snapshot, in ranges that
@@ -50,9 +47,9 @@ const (
 	pageEffectColumns = `SELECT x.tenant_id, x.rid, x.effect_id, true, x.dispatch_no, x.channel_refund_id, x.amount, x.currency, x.counted, x.status, x.source, x.at, x.reversed_at
   FROM effects x WHERE ` + pageRange + ` AND x.rid IS NOT NULL`
 
-	pageJournalSQL = `SELECT ` + entryColumns + ` FROM journal x WHERE ` + pageRange + ` ORDER BY x.tenant_id, x.rid, x.seq`
+	pageJournalSQL = `SELECT ` + EntryColumns + ` FROM journal x WHERE ` + pageRange + ` ORDER BY x.tenant_id, x.rid, x.seq`
 
-	entryColumns = `x.tenant_id, x.rid, x.seq, x.pos, x.kind, x.from_state, x.to_state, x.generation, x.source, x.actor, x.fact_key, x.at, x.data, x.digest, x.hash`
+	EntryColumns = `x.tenant_id, x.rid, x.seq, x.pos, x.kind, x.from_state, x.to_state, x.generation, x.source, x.actor, x.fact_key, x.at, x.data, x.digest, x.hash`
 )
 
 // pageOf is what one snapshot says of a range of refunds.
@@ -62,8 +59,8 @@ type pageOf struct {
 }
 
 // page checks the refunds behind at. done says that the last one was among them.
-func (v *Verifier) page(ctx context.Context, at pageCursor, t *verifyTally) (next pageCursor, done bool, err error) {
-	tx, err := v.db.snapshot(ctx)
+func (v *Verifier) page(ctx context.Context, at pageCursor, t *tally) (next pageCursor, done bool, err error) {
+	tx, err := v.db.Snapshot(ctx)
 	if err != nil {
 		return at, false, pg.Translate(err)
 	}
@@ -166,7 +163,7 @@ func (b behind) Scan(dest ...any) error {
 }
 
 // walkPage streams the page's journal and closes every refund behind its last row.
-func (v *Verifier) walkPage(ctx context.Context, tx pgx.Tx, args []any, p *pageOf, t *verifyTally) error {
+func (v *Verifier) walkPage(ctx context.Context, tx pgx.Tx, args []any, p *pageOf, t *tally) error {
 	rows, err := tx.Query(ctx, pageJournalSQL, args...)
 	if err != nil {
 		return err
@@ -175,7 +172,7 @@ func (v *Verifier) walkPage(ctx context.Context, tx pgx.Tx, args []any, p *pageO
 	w := &pageWalk{v: v, t: t, page: p, folds: map[refund.RefundRef]*audit.Fold{}}
 	w.auditor = audit.NewAuditor(func(f audit.Finding) { w.found(f) })
 	for rows.Next() {
-		k, e, err := scanEntry(rows)
+		k, e, err := ScanEntry(rows)
 		if err != nil {
 			return err
 		}
@@ -193,8 +190,8 @@ func (v *Verifier) walkPage(ctx context.Context, tx pgx.Tx, args []any, p *pageO
 	return w.people(ctx, tx)
 }
 
-// scanEntry reads entryColumns.
-func scanEntry(row pgx.Row) (refund.RefundRef, audit.StoredEntry, error) {
+// ScanEntry reads EntryColumns.
+func ScanEntry(row pgx.Row) (refund.RefundRef, audit.StoredEntry, error) {
 	var e audit.StoredEntry
 	var tenant int64
 	var rid [16]byte
@@ -211,7 +208,7 @@ func scanEntry(row pgx.Row) (refund.RefundRef, audit.StoredEntry, error) {
 // pageWalk is the merge of a page's refunds and journal rows, both in order of the key.
 type pageWalk struct {
 	v       *Verifier
-	t       *verifyTally
+	t       *tally
 	page    *pageOf
 	auditor *audit.Auditor
 	at      int // first refund of the page that has not begun
@@ -276,28 +273,4 @@ func (w *pageWalk) found(f audit.Finding) {
 		w.v.onFinding(w.key, f)
 	}
 	w.t.add(f.Promise, Violation{Tenant: w.v.code(int64(w.key.Tenant)), RefundID: id, Check: f.Check, What: f.What})
-}
-
-// readContracts reads every stored contract by account and version.
-func readContracts(ctx context.Context, q pg.Querier) (map[string]map[int]refund.Contract, error) {
-	rows, err := q.Query(ctx, `SELECT account, version, contract::text FROM contracts`)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]map[int]refund.Contract{}
-	var account, text string
-	var version int
-	_, err = pgx.ForEachRow(rows, []any{&account, &version, &text}, func() error {
-		var c refund.Contract
-		if err := json.Unmarshal([]byte(text), &c); err != nil {
-			return fmt.Errorf("store: contract %d of account %s cannot be read: %w", version, account, err)
-		}
-		c.Version = version
-		if out[account] == nil {
-			out[account] = map[int]refund.Contract{}
-		}
-		out[account][version] = c
-		return nil
-	})
-	return out, err
 }

@@ -1,4 +1,4 @@
-package store
+package migrate
 
 import (
 	"slices"
@@ -214,7 +214,7 @@ func TestSchemaRefundTimerExposureAndCase(t *testing.T) {
 func TestSchemaGuardsRefuseAnotherCellsSearchPath(t *testing.T) {
 	t.Parallel()
 	pool := schemaPool(t)
-	mustMigrate(t, MigrateConfig{Pool: pool, Schema: "cell_b"})
+	mustMigrate(t, Config{Pool: pool, Schema: "cell_b"})
 	for _, stmt := range schemaDecided(nil, "wait") {
 		if _, err := pool.Exec(t.Context(), stmt); err != nil {
 			t.Fatal(err)

@@ -1,16 +1,14 @@
-package store
+package verify
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
-	"github.com/refundry/refundry/internal/refund/audit"
-
 	"context"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/audit"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // Few refunds have anything to do with people, so their papers are read for those alone, behind the page's journal. $1 tenants, $2 rids.

@@ -1,8 +1,6 @@
-package store
+package migrate
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/refundry/refundry/internal/fault"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // PartitionsConfig says which partitions shall exist.
@@ -78,7 +77,7 @@ func EnsurePartitions(ctx context.Context, pool *pgxpool.Pool, cfg PartitionsCon
 
 func (cfg PartitionsConfig) withDefaults() (PartitionsConfig, error) {
 	if cfg.Schema == "" {
-		cfg.Schema = MigrateDefaultSchema
+		cfg.Schema = DefaultSchema
 	}
 	if cfg.Months <= 0 {
 		cfg.Months = 3

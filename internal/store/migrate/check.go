@@ -1,8 +1,6 @@
-package store
+package migrate
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river/rivermigrate"
 
+	"github.com/refundry/refundry/internal/store/pg"
 	"github.com/refundry/refundry/migrations"
 )
 
@@ -39,13 +38,13 @@ func refuseDraft(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 	return nil
 }
 
-// CheckMigrated is for readiness: nil when schema (empty: "refundry") has every step that this binary knows, River's tables and the
+// Check is for readiness: nil when schema (empty: "refundry") has every step that this binary knows, River's tables and the
 // installation row. A newer schema is fine, so that old replicas stay ready during an upgrade.
 //
 // Errors: ErrNotMigrated, ErrDraftSchema, or the database's own when it cannot be asked.
-func CheckMigrated(ctx context.Context, pool *pgxpool.Pool, schema string) error {
+func Check(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 	if schema == "" {
-		schema = MigrateDefaultSchema
+		schema = DefaultSchema
 	}
 	if err := pg.CheckSchemaName(schema); err != nil {
 		return err
@@ -57,7 +56,7 @@ func CheckMigrated(ctx context.Context, pool *pgxpool.Pool, schema string) error
 	var have int64
 	var installed bool
 	err = pool.QueryRow(ctx, fmt.Sprintf(`SELECT (SELECT coalesce(max(version_id), 0) FROM %s WHERE is_applied), EXISTS (SELECT 1 FROM %s)`,
-		pgx.Identifier{schema, migrateVersionTable}.Sanitize(), pgx.Identifier{schema, "installation"}.Sanitize())).Scan(&have, &installed)
+		pgx.Identifier{schema, versionTable}.Sanitize(), pgx.Identifier{schema, "installation"}.Sanitize())).Scan(&have, &installed)
 	if pg.IsMissingRelation(err) {
 		if draft := refuseDraft(ctx, pool, schema); draft != nil {
 			return draft
@@ -74,7 +73,7 @@ func CheckMigrated(ctx context.Context, pool *pgxpool.Pool, schema string) error
 }
 
 func checkRiver(ctx context.Context, pool *pgxpool.Pool, schema string) error {
-	migrator, err := newRiverMigrator(pool, MigrateConfig{Schema: schema, Logger: slog.New(slog.DiscardHandler)})
+	migrator, err := newRiverMigrator(pool, Config{Schema: schema, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}

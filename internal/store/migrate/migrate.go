@@ -1,8 +1,6 @@
-package store
+package migrate
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
 	"context"
 	"database/sql"
 	"errors"
@@ -17,21 +15,22 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/refundry/refundry/internal/fault"
+	"github.com/refundry/refundry/internal/store/pg"
 	"github.com/refundry/refundry/migrations"
 )
 
 const (
-	// MigrateDefaultSchema is the schema that is filled when MigrateConfig.Schema is empty.
-	MigrateDefaultSchema = "refundry"
+	// DefaultSchema is the schema that is filled when MigrateConfig.Schema is empty.
+	DefaultSchema = "refundry"
 
-	migrateVersionTable = "schema_version"
-	draftVersionTable   = "goose_db_version" // of databases made before the first release
-	migrateMinServer    = 150000             // UNIQUE NULLS NOT DISTINCT came with PostgreSQL 15
-	migrateLockTimeout  = "30000"            // ms; a step that cannot get its locks gives way instead of stopping everybody behind it
+	versionTable      = "schema_version"
+	draftVersionTable = "goose_db_version" // of databases made before the first release
+	minServer         = 150000             // UNIQUE NULLS NOT DISTINCT came with PostgreSQL 15
+	lockTimeout       = "30000"            // ms; a step that cannot get its locks gives way instead of stopping everybody behind it
 )
 
-// MigrateConfig says what Migrate works on. One of URL and Pool is needed.
-type MigrateConfig struct {
+// Config says what Migrate works on. One of URL and Pool is needed.
+type Config struct {
 	// URL of the database (postgres://…). Used when Pool is nil.
 	URL string
 	// Pool lends its connection settings; Migrate opens a small pool of its own, because it changes the search path of its sessions.
@@ -47,8 +46,8 @@ type MigrateConfig struct {
 	Logger *slog.Logger
 }
 
-// MigrateResult says what Migrate did and found.
-type MigrateResult struct {
+// Result says what Migrate did and found.
+type Result struct {
 	// Applied names the steps of this run, in order; empty when the schema was up to date.
 	Applied []string
 	// InstallationID is the uuid of the installation, in its canonical text form.
@@ -60,26 +59,26 @@ type MigrateResult struct {
 	Partitions PartitionsResult
 }
 
-// Migrate brings the schema up to this binary's version: our SQL, River's tables, the installation row, and the partitions of the
+// Up brings the schema up to this binary's version: our SQL, River's tables, the installation row, and the partitions of the
 // coming months and days. It is safe to call from several replicas at once (one works, the others wait) and cheap when nothing is to
 // be done. A schema that is newer than the binary is left alone.
 //
 // Errors: ErrDraftSchema, bad configuration, PostgreSQL older than 15, another installation id, a lock that was not obtained in time, and whatever the
 // database says. A failed step leaves the steps before it applied; the next call goes on from there.
-func Migrate(ctx context.Context, cfg MigrateConfig) (MigrateResult, error) {
+func Up(ctx context.Context, cfg Config) (Result, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
-		return MigrateResult{}, err
+		return Result{}, err
 	}
-	pool, err := openMigratePool(ctx, cfg)
+	pool, err := openPool(ctx, cfg)
 	if err != nil {
-		return MigrateResult{}, err
+		return Result{}, err
 	}
 	defer pool.Close()
 	if err := checkServerVersion(ctx, pool); err != nil {
-		return MigrateResult{}, err
+		return Result{}, err
 	}
-	var res MigrateResult
+	var res Result
 	err = underSchemaLock(ctx, pool, cfg, func(ctx context.Context) (err error) {
 		fault.Point(fault.MigrateLocked)
 		if err := refuseDraft(ctx, pool, cfg.Schema); err != nil {
@@ -106,12 +105,12 @@ func Migrate(ctx context.Context, cfg MigrateConfig) (MigrateResult, error) {
 	return res, nil
 }
 
-func (cfg MigrateConfig) withDefaults() (MigrateConfig, error) {
+func (cfg Config) withDefaults() (Config, error) {
 	if cfg.URL == "" && cfg.Pool == nil {
 		return cfg, errors.New("migrate: URL or Pool is needed")
 	}
 	if cfg.Schema == "" {
-		cfg.Schema = MigrateDefaultSchema
+		cfg.Schema = DefaultSchema
 	}
 	if err := pg.CheckSchemaName(cfg.Schema); err != nil {
 		return cfg, err
@@ -125,9 +124,9 @@ func (cfg MigrateConfig) withDefaults() (MigrateConfig, error) {
 	return cfg, nil
 }
 
-// openMigratePool opens a pool whose sessions see the schema only. Four connections: the locker, the step that runs, River's migrator,
+// openPool opens a pool whose sessions see the schema only. Four connections: the locker, the step that runs, River's migrator,
 // and one to spare. A pooler in transaction mode is refused: the locker's session holds the lock.
-func openMigratePool(ctx context.Context, cfg MigrateConfig) (*pgxpool.Pool, error) {
+func openPool(ctx context.Context, cfg Config) (*pgxpool.Pool, error) {
 	var pc *pgxpool.Config
 	if cfg.Pool != nil {
 		pc = cfg.Pool.Config()
@@ -139,7 +138,7 @@ func openMigratePool(ctx context.Context, cfg MigrateConfig) (*pgxpool.Pool, err
 	}
 	pc.MaxConns, pc.MinConns, pc.MinIdleConns = 4, 0, 0
 	pool, err := pg.OpenOwn(ctx, pc, "refundry-migrate", pg.OwnSettings(cfg.Schema, map[string]string{"statement_timeout": "0",
-		"idle_in_transaction_session_timeout": "0", "lock_timeout": migrateLockTimeout}))
+		"idle_in_transaction_session_timeout": "0", "lock_timeout": lockTimeout}))
 	if err != nil {
 		return nil, fmt.Errorf("migrate: %w", err)
 	}
@@ -151,17 +150,17 @@ func checkServerVersion(ctx context.Context, pool *pgxpool.Pool) error {
 	if err := pool.QueryRow(ctx, `SELECT current_setting('server_version_num')::int`).Scan(&version); err != nil {
 		return fmt.Errorf("migrate: server version: %w", err)
 	}
-	if version < migrateMinServer {
+	if version < minServer {
 		return fmt.Errorf("migrate: PostgreSQL 15 or newer is needed, the server says %d", version)
 	}
 	return nil
 }
 
 // applySteps runs what is not applied yet and returns the names of what it ran.
-func applySteps(ctx context.Context, pool *pgxpool.Pool, cfg MigrateConfig) (applied []string, err error) {
+func applySteps(ctx context.Context, pool *pgxpool.Pool, cfg Config) (applied []string, err error) {
 	db := stdlib.OpenDBFromPool(pool)
 	defer func() { err = errors.Join(err, db.Close()) }()
-	provider, err := newMigrateProvider(db, pool, cfg)
+	provider, err := newProvider(db, pool, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -180,14 +179,14 @@ func applySteps(ctx context.Context, pool *pgxpool.Pool, cfg MigrateConfig) (app
 	return applied, nil
 }
 
-func newMigrateProvider(db *sql.DB, pool *pgxpool.Pool, cfg MigrateConfig) (*goose.Provider, error) {
+func newProvider(db *sql.DB, pool *pgxpool.Pool, cfg Config) (*goose.Provider, error) {
 	steps := make([]*goose.Migration, 0, len(riverSteps()))
 	for _, s := range riverSteps() {
 		steps = append(steps, s.migration(pool, cfg))
 	}
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS,
 		goose.WithDisableGlobalRegistry(true),
-		goose.WithTableName(migrateVersionTable),
+		goose.WithTableName(versionTable),
 		goose.WithSlog(slog.New(slog.DiscardHandler)),
 		goose.WithGoMigrations(steps...))
 	if err != nil {

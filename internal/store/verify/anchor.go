@@ -1,10 +1,6 @@
-package store
+package verify
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
-	"github.com/refundry/refundry/internal/refund/audit"
-
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -17,6 +13,8 @@ import (
 
 	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/audit"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // AnchorConfig of an Anchorer. Pool is needed: one connection of it is used at a time.
@@ -101,17 +99,8 @@ const (
 	lastAnchorSQL   = `SELECT upto_pos, hash FROM journal_anchors ORDER BY upto_pos DESC LIMIT 1`
 	insertAnchorSQL = `INSERT INTO journal_anchors (upto_pos, rows, hash, signature) VALUES ($1, $2, $3, $4)`
 	anchorRowsSQL   = `SELECT pos, tenant_id, rid, seq, hash FROM journal WHERE pos > $1 AND pos <= $2 ORDER BY pos LIMIT $3`
-	journalTopSQL   = `SELECT last_value FROM journal_pos_seq`
-	// who may still write a position that was drawn before
-	journalWritersSQL = `SELECT coalesce(array_agg(virtualtransaction), '{}') FROM pg_locks WHERE locktype = 'relation' AND mode = 'RowExclusiveLock' AND granted
-  AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND relation = 'journal'::regclass AND pid IS DISTINCT FROM pg_backend_pid()`
-	journalStillSQL = `SELECT count(*) FROM pg_locks WHERE locktype = 'relation' AND mode = 'RowExclusiveLock' AND granted
-  AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND relation = 'journal'::regclass AND virtualtransaction = ANY($1)`
-	lockAnchor = "anchor"
+	lockAnchor      = "anchor"
 )
-
-// errFenceBusy says that an older writer did not end in time.
-var errFenceBusy = errors.New("store: a writer of the journal has been at it for too long")
 
 // next writes one anchor. more says that rows are left.
 func (a *Anchorer) next(ctx context.Context) (more bool, err error) {
@@ -129,7 +118,7 @@ func (a *Anchorer) next(ctx context.Context) (more bool, err error) {
 	if err := tx.QueryRow(ctx, lastAnchorSQL).Scan(&upto, &prev); err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return false, pg.Translate(err)
 	}
-	top, err := fence(ctx, tx, a.cfg.Fence)
+	top, err := pg.Fence(ctx, tx, a.cfg.Fence)
 	if err != nil {
 		return false, pg.Translate(err)
 	}
@@ -150,37 +139,6 @@ func (a *Anchorer) next(ctx context.Context) (more bool, err error) {
 	fault.Point(fault.AnchorCommitted)
 	a.log.DebugContext(ctx, "journal anchored", "uptoPos", last, "rows", h.Rows())
 	return more, nil
-}
-
-// fence gives a position up to which nothing more will appear: whoever had drawn one before it was read has ended.
-func fence(ctx context.Context, q pg.Querier, patience time.Duration) (top int64, err error) {
-	if err := q.QueryRow(ctx, journalTopSQL).Scan(&top); err != nil {
-		return 0, err
-	}
-	var writers []string
-	if err := q.QueryRow(ctx, journalWritersSQL).Scan(&writers); err != nil {
-		return 0, err
-	}
-	for end := time.Now().Add(patience); len(writers) > 0; {
-		var n int
-		if err := q.QueryRow(ctx, journalStillSQL, writers).Scan(&n); err != nil {
-			return 0, err
-		}
-		if n == 0 {
-			break
-		}
-		if time.Now().After(end) {
-			return 0, errFenceBusy
-		}
-		wait := time.NewTimer(5 * time.Millisecond)
-		select {
-		case <-ctx.Done():
-			wait.Stop()
-			return 0, ctx.Err()
-		case <-wait.C:
-		}
-	}
-	return top, nil
 }
 
 // hashRows adds the rows behind from and up to to, at most limit, and gives the last one's position.

@@ -1,10 +1,6 @@
-package store
+package verify
 
 import (
-	"github.com/refundry/refundry/internal/store/pg"
-
-	"github.com/refundry/refundry/internal/refund/audit"
-
 	"context"
 	"fmt"
 	"log/slog"
@@ -14,10 +10,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/audit"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// VerifyConfig of a Verifier. URL is needed.
-type VerifyConfig struct {
+// Config of a Verifier. URL is needed.
+type Config struct {
 	URL      string
 	Schema   string        // default "refundry"
 	Tenant   string        // code; "" = all
@@ -25,12 +23,12 @@ type VerifyConfig struct {
 	Page     int           // refunds read at once; default 500
 	Overdue  time.Duration // a timer may be late by so much; default 2 min
 	Logger   *slog.Logger  // default: discards
-	Progress func(VerifyProgress)
+	Progress func(Progress)
 	Anchors  AnchorTrust // what anchors are checked against
 }
 
-// VerifyProgress tells how far a run is.
-type VerifyProgress struct {
+// Progress tells how far a run is.
+type Progress struct {
 	Phase string // check by check, then "journal"
 	Done  int64  // journal rows so far
 	Total int64  // about so many; 0 = not known
@@ -53,8 +51,8 @@ type PromiseReport struct {
 	Samples    []Violation `json:"samples"`
 }
 
-// VerifyReport is the outcome of a run.
-type VerifyReport struct {
+// Report is the outcome of a run.
+type Report struct {
 	Promises []PromiseReport `json:"promises"`
 	Refunds  int64           `json:"refunds"`
 	Rows     int64           `json:"rows"` // of the journal
@@ -66,8 +64,8 @@ type VerifyReport struct {
 
 // Verifier checks the promises from the database's rows alone. It writes nothing.
 type Verifier struct {
-	cfg          VerifyConfig
-	db           verifyDB
+	cfg          Config
+	db           Database
 	pool         *pgxpool.Pool
 	tenants      map[int64]string
 	contracts    map[string]map[int]refund.Contract
@@ -78,9 +76,9 @@ type Verifier struct {
 	onFinding func(refund.RefundRef, audit.Finding)
 }
 
-// OpenVerifier connects. Its sessions are read only and have the planner's defaults; cfg.URL must not go through a pooler in transaction
+// Open connects. Its sessions are read only and have the planner's defaults; cfg.URL must not go through a pooler in transaction
 // mode. The caller closes it.
-func OpenVerifier(ctx context.Context, cfg VerifyConfig) (*Verifier, error) {
+func Open(ctx context.Context, cfg Config) (*Verifier, error) {
 	if cfg.Schema == "" {
 		cfg.Schema = "refundry"
 	}
@@ -106,12 +104,19 @@ func OpenVerifier(ctx context.Context, cfg VerifyConfig) (*Verifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Verifier{cfg: cfg, db: verifyPool{pool}, pool: pool}
+	v := &Verifier{cfg: cfg, db: poolDatabase{pool}, pool: pool}
 	if err := v.learn(ctx, pool); err != nil {
 		pool.Close()
 		return nil, err
 	}
 	return v, nil
+}
+
+// Within returns a Verifier that reads through db, for a check inside a transaction. It is not closed on its own.
+func (v *Verifier) Within(db Database) *Verifier {
+	within := *v
+	within.db = db
+	return &within
 }
 
 // Close gives the connection back.
@@ -143,19 +148,20 @@ func (v *Verifier) learn(ctx context.Context, q pg.Querier) error {
 	if v.cfg.Tenant != "" && v.tenant == nil {
 		return fmt.Errorf("%w: tenant %q", refund.ErrNotFound, v.cfg.Tenant)
 	}
-	v.contracts, err = readContracts(ctx, q)
+	v.contracts, err = pg.ReadContracts(ctx, q)
 	return pg.Translate(err)
 }
 
-// verifyDB is where a Verifier reads: statements of their own, and snapshots.
-type verifyDB interface {
+// Database is where a Verifier reads: single statements, and snapshots.
+type Database interface {
 	pg.Querier
-	snapshot(ctx context.Context) (pgx.Tx, error)
+	// Snapshot begins a transaction that reads one state of the database. The Verifier ends it.
+	Snapshot(ctx context.Context) (pgx.Tx, error)
 }
 
-type verifyPool struct{ *pgxpool.Pool }
+type poolDatabase struct{ *pgxpool.Pool }
 
-func (p verifyPool) snapshot(ctx context.Context) (pgx.Tx, error) {
+func (p poolDatabase) Snapshot(ctx context.Context) (pgx.Tx, error) {
 	return p.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 }
 
@@ -165,31 +171,31 @@ func (v *Verifier) contract(account string, version int) (refund.Contract, bool)
 }
 
 // Run checks everything. Errors say that it could not be checked; broken promises are in the report.
-func (v *Verifier) Run(ctx context.Context) (VerifyReport, error) {
+func (v *Verifier) Run(ctx context.Context) (Report, error) {
 	began := time.Now()
 	t := newVerifyTally(v.cfg.Samples)
 	total, err := v.journalRows(ctx)
 	if err != nil {
-		return VerifyReport{}, err
+		return Report{}, err
 	}
-	for _, c := range verifyChecks(v.cfg.Overdue, v.farthest()) {
+	for _, c := range checks(v.cfg.Overdue, v.farthest()) {
 		v.progress(c.name, 0, total)
 		if err := v.check(ctx, c, t); err != nil {
-			return VerifyReport{}, fmt.Errorf("check %s: %w", c.name, err)
+			return Report{}, fmt.Errorf("check %s: %w", c.name, err)
 		}
 	}
 	streaming := time.Now()
 	at := pageCursor{}
 	for done := false; !done; {
 		if at, done, err = v.page(ctx, at, t); err != nil {
-			return VerifyReport{}, fmt.Errorf("journal: %w", err)
+			return Report{}, fmt.Errorf("journal: %w", err)
 		}
 		v.progress("journal", t.rows, total)
 	}
 	t.streamed = time.Since(streaming)
 	if v.tenant == nil { // anchors are over all tenants
 		if err := v.anchors(ctx, t); err != nil {
-			return VerifyReport{}, fmt.Errorf("anchors: %w", err)
+			return Report{}, fmt.Errorf("anchors: %w", err)
 		}
 	}
 	return t.report(time.Since(began)), nil
@@ -212,7 +218,7 @@ func (v *Verifier) farthest() time.Duration {
 
 func (v *Verifier) progress(phase string, done, total int64) {
 	if v.cfg.Progress != nil {
-		v.cfg.Progress(VerifyProgress{Phase: phase, Done: done, Total: total})
+		v.cfg.Progress(Progress{Phase: phase, Done: done, Total: total})
 	}
 }
 
@@ -223,7 +229,7 @@ func (v *Verifier) journalRows(ctx context.Context) (n int64, err error) {
 }
 
 // check runs one statement that finds violations.
-func (v *Verifier) check(ctx context.Context, c verifyCheck, t *verifyTally) error {
+func (v *Verifier) check(ctx context.Context, c check, t *tally) error {
 	rows, err := v.db.Query(ctx, `SELECT x.tenant_id, coalesce(r.refund_id, 'rid:' || x.rid::text, ''), coalesce(x.subject, ''), x.what, count(*) OVER ()
 		FROM (`+c.sql+`) AS x (tenant_id, rid, subject, what) LEFT JOIN refunds r ON r.tenant_id = x.tenant_id AND r.rid = x.rid
 		WHERE $1::bigint IS NULL OR x.tenant_id = $1 LIMIT $2`, v.tenant, v.cfg.Samples)
@@ -255,38 +261,38 @@ func (v *Verifier) code(tenant int64) string {
 	return fmt.Sprintf("id:%d", tenant)
 }
 
-// verifyTally collects.
-type verifyTally struct {
+// tally collects.
+type tally struct {
 	samples          int
 	by               map[string]*PromiseReport
 	refunds, rows, n int64
 	streamed         time.Duration
 }
 
-func newVerifyTally(samples int) *verifyTally {
-	t := &verifyTally{samples: samples, by: map[string]*PromiseReport{}}
+func newVerifyTally(samples int) *tally {
+	t := &tally{samples: samples, by: map[string]*PromiseReport{}}
 	for _, p := range audit.Promises() {
 		t.by[p.ID] = &PromiseReport{ID: p.ID, Title: p.Title, Samples: []Violation{}}
 	}
 	return t
 }
 
-func (t *verifyTally) count(promise string, n int64) { t.by[promise].Violations += n }
+func (t *tally) count(promise string, n int64) { t.by[promise].Violations += n }
 
-func (t *verifyTally) sample(promise string, s Violation) {
+func (t *tally) sample(promise string, s Violation) {
 	if p := t.by[promise]; len(p.Samples) < t.samples {
 		p.Samples = append(p.Samples, s)
 	}
 }
 
 // add counts one violation and keeps it as a sample while there is room.
-func (t *verifyTally) add(promise string, s Violation) {
+func (t *tally) add(promise string, s Violation) {
 	t.count(promise, 1)
 	t.sample(promise, s)
 }
 
-func (t *verifyTally) report(took time.Duration) VerifyReport {
-	out := VerifyReport{Refunds: t.refunds, Rows: t.rows, Anchors: t.n, Seconds: took.Seconds(), Streamed: t.streamed.Seconds(), OK: true}
+func (t *tally) report(took time.Duration) Report {
+	out := Report{Refunds: t.refunds, Rows: t.rows, Anchors: t.n, Seconds: took.Seconds(), Streamed: t.streamed.Seconds(), OK: true}
 	for _, p := range audit.Promises() {
 		r := *t.by[p.ID]
 		out.OK = out.OK && r.Violations == 0
