@@ -21,7 +21,6 @@ import (
 	"github.com/refundry/refundry/internal/channel/plain"
 	"github.com/refundry/refundry/internal/config"
 	"github.com/refundry/refundry/internal/devdb"
-	httpapi "github.com/refundry/refundry/internal/http"
 	"github.com/refundry/refundry/internal/jobs"
 	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/refund/intake"
@@ -248,7 +247,7 @@ func (p *benchPlace) key(ctx context.Context, schema string, tenant refund.Tenan
 	if err != nil {
 		return "", err
 	}
-	return key.Reveal(), s.AddKey(ctx, store.NewKey{Tenant: row, Actor: "bench", Kind: "system", Scopes: []string{httpapi.ScopeRefundsWrite}}, key)
+	return key.Reveal(), s.AddKey(ctx, store.NewKey{Tenant: row, Actor: "bench", Kind: "system", Scopes: []string{access.ScopeRefundsWrite}}, key)
 }
 
 func post(ctx context.Context, client *http.Client, url, key string, in intake.Intake) error {

@@ -106,7 +106,7 @@ func makeDemoKeys(ctx context.Context, s *store.Store, tenant store.TenantRow, p
 		text   *string
 	}{
 		{"demo", scopes, &keys.APIKey},
-		{"approver", scopes[1:4], &keys.ApproverKey},
+		{"approver", []string{access.ScopeRefundsRead, access.ScopeCasesDecide, access.ScopeCasesApprove}, &keys.ApproverKey},
 	} {
 		key, err := access.NewAPIKey(rand.Reader, tenant.Mode)
 		if err != nil {

@@ -10,13 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refundry/refundry/internal/access"
-	httpapi "github.com/refundry/refundry/internal/http"
 	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/store"
 )
 
 // scopes that a key may have.
-var scopes = httpapi.Scopes()
+var scopes = access.Scopes()
 
 func keyCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "key", Short: "Make, list and revoke API keys",
@@ -65,7 +64,7 @@ func keyAddCommand() *cobra.Command {
 	c.bind(cmd)
 	cmd.Flags().StringVar(&actor, "actor", "", "who uses the key: a name, made when new")
 	cmd.Flags().StringVar(&kind, "kind", "system", "of a new actor: system or person")
-	cmd.Flags().StringSliceVar(&wanted, "scopes", []string{httpapi.ScopeRefundsWrite, httpapi.ScopeRefundsRead}, "of "+strings.Join(scopes, ", "))
+	cmd.Flags().StringSliceVar(&wanted, "scopes", []string{access.ScopeRefundsWrite, access.ScopeRefundsRead}, "of "+strings.Join(scopes, ", "))
 	cmd.Flags().DurationVar(&validFor, "valid-for", 0, "how long it works; 0 = until revoked")
 	return withFault(cmd)
 }

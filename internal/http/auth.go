@@ -16,45 +16,16 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// Scopes of keys.
-const (
-	ScopeRefundsWrite  = "refunds:write"
-	ScopeRefundsRead   = "refunds:read"
-	ScopePaymentsWrite = "payments:write"
-	ScopeEvidenceRead  = "evidence:read"
-	ScopeCasesDecide   = "cases:decide"
-	ScopeCasesApprove  = "cases:approve"
-	ScopeParkedOperate = "parked:operate"
-	ScopeAdmin         = "admin"
-	ScopeMetricsRead   = "metrics:read"
-)
-
-// Scopes lists what a key can be allowed to do. The database knows the same ones.
-func Scopes() []string {
-	return []string{ScopeRefundsWrite, ScopeRefundsRead, ScopePaymentsWrite, ScopeEvidenceRead, ScopeCasesDecide, ScopeCasesApprove,
-		ScopeParkedOperate, ScopeAdmin, ScopeMetricsRead}
-}
-
-// KeyRecord is what is stored about an API key.
-type KeyRecord = access.APIKeyRecord
-
 // KeyStore finds keys. Errors of Lookup: refund.ErrNotFound for a prefix that
 // nobody has, refund.ErrUnavailable.
 type KeyStore interface {
-	Lookup(ctx context.Context, prefix string) (KeyRecord, error)
-}
-
-// Principal is who sends a request.
-type Principal struct {
-	Tenant refund.Tenant
-	Actor  string // "actor:<name>", as the journal wants it
-	Scopes []string
+	Lookup(ctx context.Context, prefix string) (access.APIKeyRecord, error)
 }
 
 // principalOf returns who sends the request of ctx. Only operations behind the
 // key check ask, so it is always there.
-func principalOf(ctx context.Context) Principal {
-	p, _ := ctx.Value(keyPrincipal).(Principal)
+func principalOf(ctx context.Context) access.Principal {
+	p, _ := ctx.Value(keyPrincipal).(access.Principal)
 	return p
 }
 
@@ -67,29 +38,29 @@ type authenticator struct {
 // check finds out who sends r. A key that is unknown costs the same work as one
 // whose secret is wrong, and both get the same answer. Errors: *Problem
 // unauthorized, or what the key store says.
-func (a *authenticator) check(r *http.Request) (Principal, error) {
+func (a *authenticator) check(r *http.Request) (access.Principal, error) {
 	token, ok := bearer(r.Header)
 	if !ok {
-		return Principal{}, &Problem{Code: codeUnauthorized}
+		return access.Principal{}, &Problem{Code: codeUnauthorized}
 	}
 	key, err := access.ParseAPIKey(token)
 	if err != nil {
-		return Principal{}, &Problem{Code: codeUnauthorized}
+		return access.Principal{}, &Problem{Code: codeUnauthorized}
 	}
 	rec, err := a.keys.lookup(r.Context(), key.Prefix)
 	known := err == nil
 	if err != nil && !errors.Is(err, refund.ErrNotFound) {
-		return Principal{}, err
+		return access.Principal{}, err
 	}
 	got := sha256.Sum256([]byte(key.Secret))
 	same := subtle.ConstantTimeCompare(got[:], rec.SecretHash[:]) == 1
 	if !known || !same || !usable(rec, key.Mode, a.clock()) {
-		return Principal{}, &Problem{Code: codeUnauthorized}
+		return access.Principal{}, &Problem{Code: codeUnauthorized}
 	}
-	return Principal{Tenant: rec.Tenant, Actor: "actor:" + rec.ActorName, Scopes: rec.Scopes}, nil
+	return access.Principal{Tenant: rec.Tenant, Actor: "actor:" + rec.ActorName, Scopes: rec.Scopes}, nil
 }
 
-func usable(k KeyRecord, mode string, now time.Time) bool {
+func usable(k access.APIKeyRecord, mode string, now time.Time) bool {
 	return k.Mode == mode && !k.ActorDisabled && k.RevokedAt.IsZero() && (k.ExpiresAt.IsZero() || now.Before(k.ExpiresAt))
 }
 

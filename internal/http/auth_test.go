@@ -48,12 +48,12 @@ func TestRevokedKeyDiesWithinASecond(t *testing.T) {
 
 func TestKeysThatAreNoLongerGood(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*httpapi.KeyRecord){
-		"revoked":        func(k *httpapi.KeyRecord) { k.RevokedAt = time.Now().Add(-time.Hour) },
-		"expired":        func(k *httpapi.KeyRecord) { k.ExpiresAt = time.Now().Add(-time.Second) },
-		"actor disabled": func(k *httpapi.KeyRecord) { k.ActorDisabled = true },
-		"live tenant":    func(k *httpapi.KeyRecord) { k.Mode = access.ModeLive },
-		"another secret": func(k *httpapi.KeyRecord) { k.SecretHash[0]++ },
+	for name, change := range map[string]func(*access.APIKeyRecord){
+		"revoked":        func(k *access.APIKeyRecord) { k.RevokedAt = time.Now().Add(-time.Hour) },
+		"expired":        func(k *access.APIKeyRecord) { k.ExpiresAt = time.Now().Add(-time.Second) },
+		"actor disabled": func(k *access.APIKeyRecord) { k.ActorDisabled = true },
+		"live tenant":    func(k *access.APIKeyRecord) { k.Mode = access.ModeLive },
+		"another secret": func(k *access.APIKeyRecord) { k.SecretHash[0]++ },
 	} {
 		w, c := serve(t, nil)
 		k := w.keys["Writer01"]
@@ -78,7 +78,7 @@ func TestUnknownPrefixesAreRememberedForAMoment(t *testing.T) {
 	if w.lookups != 1 {
 		t.Errorf("%d look-ups, want 1", w.lookups)
 	}
-	prefix, rec := record(t, strings.TrimPrefix(stranger, "Bearer "), refund.Tenant{ID: 1, Code: "demo"}, httpapi.ScopeRefundsRead)
+	prefix, rec := record(t, strings.TrimPrefix(stranger, "Bearer "), refund.Tenant{ID: 1, Code: "demo"}, access.ScopeRefundsRead)
 	w.keys[prefix] = rec
 	clock.move(time.Second)
 	if r := c.do("GET", "/v1/refunds", "", "Authorization", stranger); r.status != 200 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/refundry/refundry/internal/access"
 	"github.com/refundry/refundry/internal/bridge"
 	httpapi "github.com/refundry/refundry/internal/http"
 	"github.com/refundry/refundry/internal/refund"
@@ -14,8 +15,8 @@ import (
 
 // BenchmarkCreateRefund is what a POST costs besides the door and the network.
 func BenchmarkCreateRefund(b *testing.B) {
-	w := &world{keys: map[string]httpapi.KeyRecord{}}
-	prefix, rec := record(b, writerKey, refund.Tenant{ID: 1, Code: "demo"}, httpapi.ScopeRefundsWrite)
+	w := &world{keys: map[string]access.APIKeyRecord{}}
+	prefix, rec := record(b, writerKey, refund.Tenant{ID: 1, Code: "demo"}, access.ScopeRefundsWrite)
 	w.keys[prefix] = rec
 	r := sample("rf_1001")
 	w.accept = func([]intake.Intake) ([]intake.Outcome, error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/refundry/refundry/internal/access"
 	"github.com/refundry/refundry/internal/http/oapi"
 	"github.com/refundry/refundry/internal/refund"
 )
@@ -111,7 +112,7 @@ func (s *service) JudgeDecision(ctx context.Context, req oapi.JudgeDecisionReque
 }
 
 // actorName is the name without the journal's prefix.
-func actorName(p Principal) string { return strings.TrimPrefix(p.Actor, "actor:") }
+func actorName(p access.Principal) string { return strings.TrimPrefix(p.Actor, "actor:") }
 
 func summaryOf(c refund.CaseRow) oapi.CaseSummary {
 	out := oapi.CaseSummary{Id: uuid.UUID(c.ID), RefundId: textOrNull(c.RefundID), PaymentId: c.PaymentID, ChannelAccount: c.Account, Amount: c.Amount,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/refundry/refundry/internal/access"
 	httpapi "github.com/refundry/refundry/internal/http"
 	"github.com/refundry/refundry/internal/refund"
 )
@@ -75,7 +76,7 @@ func serveCourt(t *testing.T) (*court, *client) {
 	_, c := serve(t, func(w *world, cfg *httpapi.Config) {
 		at = &court{world: w}
 		cfg.Cases = at
-		for key, scope := range map[string]string{decideKey: httpapi.ScopeCasesDecide, approveKey: httpapi.ScopeCasesApprove} {
+		for key, scope := range map[string]string{decideKey: access.ScopeCasesDecide, approveKey: access.ScopeCasesApprove} {
 			prefix, rec := record(t, key, refund.Tenant{ID: 1, Code: "demo"}, scope)
 			w.keys[prefix] = rec
 		}

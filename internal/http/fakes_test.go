@@ -36,7 +36,7 @@ type world struct {
 	payment  httpapi.PaymentView
 	put      func(intake.PaymentSpec) (refund.Payment, bool, error)
 	act      func(refundID string) (refund.Refund, error)
-	keys     map[string]httpapi.KeyRecord
+	keys     map[string]access.APIKeyRecord
 	keyErr   error
 	parkErr  error
 	panics   bool
@@ -152,16 +152,16 @@ func (w *world) ParkUndecodable(_ context.Context, _ refund.TenantID, _ intake.E
 	return nil
 }
 
-func (w *world) Lookup(_ context.Context, prefix string) (httpapi.KeyRecord, error) {
+func (w *world) Lookup(_ context.Context, prefix string) (access.APIKeyRecord, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.lookups++
 	if w.keyErr != nil {
-		return httpapi.KeyRecord{}, w.keyErr
+		return access.APIKeyRecord{}, w.keyErr
 	}
 	k, ok := w.keys[prefix]
 	if !ok {
-		return httpapi.KeyRecord{}, refund.ErrNotFound
+		return access.APIKeyRecord{}, refund.ErrNotFound
 	}
 	return k, nil
 }
@@ -176,12 +176,12 @@ const (
 	strayKey  = "rfk_test_Strayy01_" + "3123456789012345678901234567890123456789012"
 )
 
-func record(t testing.TB, key string, tenant refund.Tenant, scopes ...string) (string, httpapi.KeyRecord) {
+func record(t testing.TB, key string, tenant refund.Tenant, scopes ...string) (string, access.APIKeyRecord) {
 	k, err := access.ParseAPIKey(key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return k.Prefix, httpapi.KeyRecord{SecretHash: sha256.Sum256([]byte(k.Secret)), Tenant: tenant, Mode: k.Mode, ActorName: "shop", Scopes: scopes}
+	return k.Prefix, access.APIKeyRecord{SecretHash: sha256.Sum256([]byte(k.Secret)), Tenant: tenant, Mode: k.Mode, ActorName: "shop", Scopes: scopes}
 }
 
 // sample is a refund as the store would give it.
@@ -194,17 +194,17 @@ func sample(id string) refund.Refund {
 // serve starts the API over a fresh world on a real listener.
 func serve(t *testing.T, change func(*world, *httpapi.Config)) (*world, *client) {
 	t.Helper()
-	w := &world{refunds: map[string]refund.Refund{}, keys: map[string]httpapi.KeyRecord{}}
+	w := &world{refunds: map[string]refund.Refund{}, keys: map[string]access.APIKeyRecord{}}
 	demo := refund.Tenant{ID: 1, Code: "demo"}
 	for _, k := range []struct {
 		key    string
 		tenant refund.Tenant
 		scopes []string
 	}{
-		{writerKey, demo, []string{httpapi.ScopeRefundsWrite, httpapi.ScopeRefundsRead}},
-		{readerKey, demo, []string{httpapi.ScopeRefundsRead}},
-		{closedKey, refund.Tenant{ID: 2, Code: "gone", Closed: true}, []string{httpapi.ScopeRefundsWrite, httpapi.ScopeRefundsRead}},
-		{strayKey, refund.Tenant{ID: 3, Code: "stray"}, []string{httpapi.ScopeRefundsWrite, httpapi.ScopeRefundsRead}},
+		{writerKey, demo, []string{access.ScopeRefundsWrite, access.ScopeRefundsRead}},
+		{readerKey, demo, []string{access.ScopeRefundsRead}},
+		{closedKey, refund.Tenant{ID: 2, Code: "gone", Closed: true}, []string{access.ScopeRefundsWrite, access.ScopeRefundsRead}},
+		{strayKey, refund.Tenant{ID: 3, Code: "stray"}, []string{access.ScopeRefundsWrite, access.ScopeRefundsRead}},
 	} {
 		prefix, rec := record(t, k.key, k.tenant, k.scopes...)
 		w.keys[prefix] = rec

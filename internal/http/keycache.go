@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/refundry/refundry/internal/access"
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -35,7 +36,7 @@ type keyCache struct {
 }
 
 type cachedKey struct {
-	rec   KeyRecord
+	rec   access.APIKeyRecord
 	until time.Time
 }
 
@@ -45,7 +46,7 @@ func newKeyCache(store KeyStore, ttl time.Duration, clock func() time.Time) *key
 
 // lookup is KeyStore.Lookup behind the cache. Requests that ask for the same
 // prefix at the same time share one query. Its age counts from before the query.
-func (c *keyCache) lookup(ctx context.Context, prefix string) (KeyRecord, error) {
+func (c *keyCache) lookup(ctx context.Context, prefix string) (access.APIKeyRecord, error) {
 	now := c.clock()
 	if rec, err, hit := c.cached(prefix, now); hit {
 		return rec, err
@@ -60,26 +61,26 @@ func (c *keyCache) lookup(ctx context.Context, prefix string) (KeyRecord, error)
 	})
 	select {
 	case <-ctx.Done():
-		return KeyRecord{}, ctx.Err()
+		return access.APIKeyRecord{}, ctx.Err()
 	case res := <-got:
-		rec, _ := res.Val.(KeyRecord)
+		rec, _ := res.Val.(access.APIKeyRecord)
 		return rec, res.Err
 	}
 }
 
-func (c *keyCache) cached(prefix string, now time.Time) (KeyRecord, error, bool) {
+func (c *keyCache) cached(prefix string, now time.Time) (access.APIKeyRecord, error, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if k, ok := c.known[prefix]; ok && now.Before(k.until) {
 		return k.rec, nil, true
 	}
 	if until, ok := c.absent[prefix]; ok && now.Before(until) {
-		return KeyRecord{}, refund.ErrNotFound, true
+		return access.APIKeyRecord{}, refund.ErrNotFound, true
 	}
-	return KeyRecord{}, nil, false
+	return access.APIKeyRecord{}, nil, false
 }
 
-func (c *keyCache) keep(prefix string, rec KeyRecord, err error, until time.Time) {
+func (c *keyCache) keep(prefix string, rec access.APIKeyRecord, err error, until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refundry/refundry/internal/access"
 	httpapi "github.com/refundry/refundry/internal/http"
 	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/refund/intake"
@@ -19,7 +20,7 @@ const deciderKey = "rfk_test_Decider1_" + "4123456789012345678901234567890123456
 func withDecider(t *testing.T) (*world, *client) {
 	t.Helper()
 	return serve(t, func(w *world, _ *httpapi.Config) {
-		prefix, rec := record(t, deciderKey, refund.Tenant{ID: 1, Code: "demo"}, httpapi.ScopeCasesDecide, httpapi.ScopeRefundsRead)
+		prefix, rec := record(t, deciderKey, refund.Tenant{ID: 1, Code: "demo"}, access.ScopeCasesDecide, access.ScopeRefundsRead)
 		w.keys[prefix] = rec
 	})
 }
