@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -104,7 +103,7 @@ func (p people) decide(ctx context.Context, c caseShape, action string) {
 		p.t.Errorf("approved by %v", d.Checker)
 	}
 	how := p.look(ctx, c.Case.ID).Case.ClosedHow
-	if how == nil || *how != "decision:"+strings.ReplaceAll(action, "-", "_") {
+	if how == nil || *how != "decision:"+action {
 		p.t.Errorf("closed by %v", how)
 	}
 	p.refused(ctx, p.ann, path+"/decision", map[string]any{"action": "wait", "evidence": "bank portal, export 4712"}, http.StatusConflict, "case-closed")
