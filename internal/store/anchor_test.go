@@ -249,7 +249,7 @@ func TestAnchorFileAfterARestore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Once(t.Context()); err == nil {
+	if err := a.CopyToFile(t.Context()); err == nil {
 		t.Error("a database that is older than the file must be told")
 	}
 	f.plant(t, `UPDATE installation SET epoch = 2`)
