@@ -1,15 +1,7 @@
 package refund
 
 import (
-	"encoding/binary"
 	"time"
-)
-
-// Bounds of waiting. Steps between questions grow from 0 by doubling from 1 s; sends that may be repeated wait likewise.
-const (
-	firstStep   = time.Second
-	longestStep = 300 * time.Second
-	caseRecheck = time.Hour // how often an open case is looked at when nothing can be asked
 )
 
 // Decide says what comes next for a refund. It is pure: record, contract and time in, one step out.
@@ -113,13 +105,6 @@ func (r *Record) exposedTarget() (int, bool) {
 	return 0, false
 }
 
-func (r *Record) patience(c Contract) time.Duration {
-	if r.State == StateAccepted {
-		return c.Waits.Accepted.D()
-	}
-	return c.Waits.Unknown.D()
-}
-
 // question asks by query or list when the contract has one: at once, then in growing steps, and as soon as an absence counts.
 func (r *Record) question(no int, c Contract, now time.Time) (Step, bool) {
 	do := StepQuery
@@ -135,35 +120,6 @@ func (r *Record) question(no int, c Contract, now time.Time) (Step, bool) {
 		return Step{Kind: StepWait, Until: due}, true
 	}
 	return Step{Kind: do, Dispatch: no}, true
-}
-
-func (r *Record) questionDue(no int, c Contract, now time.Time) time.Time {
-	asked, last, sent := 0, time.Time{}, time.Time{}
-	for _, a := range r.Attempts {
-		switch {
-		case a.DispatchNo != no:
-		case a.Kind == AttemptSend:
-			asked, last, sent = 0, time.Time{}, a.StartedAt
-		default:
-			asked, last = asked+1, a.StartedAt
-		}
-	}
-	if asked == 0 {
-		return sent.Add(c.asking().FirstDelay.D())
-	}
-	due := last.Add(r.step(asked))
-	d, _ := r.Dispatch(no)
-	e := r.Exposure(*d, c, now)
-	if d.Acknowledged || e.AbsenceFrom.IsZero() {
-		return due
-	}
-	if last.Before(e.AbsenceFrom) && e.AbsenceFrom.Before(due) {
-		return e.AbsenceFrom
-	}
-	if again := e.LastReading.Add(c.asking().ReadingGap.D()); e.Readings > 0 && again.Before(due) {
-		return again
-	}
-	return due
 }
 
 // withoutQuestion: no query, no list. Replay the key while it lives, else wait for a notice, else a person.
@@ -196,66 +152,4 @@ func (r *Record) withoutQuestion(no int, c Contract, now time.Time) Step {
 		return Step{Kind: StepWait, Until: r.StateSince.Add(r.patience(c))}
 	}
 	return Step{Kind: StepOpenCase, Reason: CaseNoStep}
-}
-
-// replayAt: a twin may only follow once nothing sent can still act, unless the channel refuses twins in flight.
-func (r *Record) replayAt(d Dispatch, c Contract, now time.Time) time.Time {
-	sends, last := 0, Attempt{}
-	for _, a := range r.Attempts {
-		if a.DispatchNo == d.Ordinal && a.Kind == AttemptSend {
-			sends, last = sends+1, a
-		}
-	}
-	at := last.StartedAt.Add(r.step(sends))
-	if c.Key.InFlightRefused && last.Answer != "" {
-		return at
-	}
-	return later(at, r.Exposure(d, c, now).ActsUntil)
-}
-
-// firstTry is when a number's first send started; zero = never.
-func (r *Record) firstTry(no int) time.Time {
-	for _, a := range r.Attempts {
-		if a.DispatchNo == no && a.Kind == AttemptSend {
-			return a.StartedAt
-		}
-	}
-	return time.Time{}
-}
-
-// retryAt is when a send that did nothing may be repeated.
-func (r *Record) retryAt(last Attempt, c Contract) time.Time {
-	sends := 0
-	for _, a := range r.Attempts {
-		if a.DispatchNo == last.DispatchNo && a.Kind == AttemptSend {
-			sends++
-		}
-	}
-	wait := r.step(sends)
-	if last.RetryAfter > wait {
-		wait = min(last.RetryAfter, time.Hour)
-	}
-	return last.AnsweredAt.Add(wait)
-}
-
-func (c Contract) pendingReason(a Attempt) PendingReason {
-	for _, code := range c.Codes.LowBalance {
-		if code == a.Code {
-			return PendingLowBalance
-		}
-	}
-	if a.Answer == NotSent {
-		return PendingQueued
-	}
-	return PendingRateLimit
-}
-
-// step is the wait before try n+1: 1, 2, 4 … 300 s, ± 20 % drawn from the refund's id so that it is the same each time it is computed.
-func (r *Record) step(n int) time.Duration {
-	d := longestStep
-	if n < 10 {
-		d = min(firstStep<<(max(n, 1)-1), longestStep)
-	}
-	draw := binary.BigEndian.Uint16(r.RID[14:]) ^ uint16(n*0x9e37&0xffff) // #nosec G115 -- masked to 16 bits
-	return d + time.Duration(int64(d)*(int64(draw)-0x8000)/0x8000/5)
 }
