@@ -9,18 +9,18 @@ import (
 const HandoutTTL = 10 * time.Second
 
 // Apply enters one fact into a record that is held under its lock. It is pure: the same record, fact and contract give
-// the same change. r.Now is the time of the reading. Errors: ErrNotOwner when a conclusion from missing evidence
-// carries another generation than the row; a plain error when the fact names what does not exist.
+// the same change. r.Now is the time of the reading. Errors: ErrNotOwner when a conclusion does not hold any more: the record
+// has another generation, or time and evidence say something else; a plain error when the fact names what does not exist.
 func Apply(r Record, f Fact, c Contract) (Change, error) { return applyBy(stateTable, r, f, c) }
 
 func applyBy(rules []rule, r Record, f Fact, c Contract) (Change, error) {
 	ch := Change{Before: r, After: clone(r)}
 	s := &transition{rules: rules, r: &ch.After, c: c, f: f, now: r.Now, change: &ch}
-	if f.Kind.concluded() && f.Generation != r.Generation {
-		return Change{}, ErrNotOwner
-	}
 	if f.Dispatch == 0 {
 		s.f.Dispatch = r.DispatchNo
+	}
+	if f.Kind.Conclusion() && !r.concludes(s.f, c) {
+		return Change{}, fmt.Errorf("%w: %s of generation %d, the refund is %s at %d", ErrNotOwner, f.Kind, f.Generation, r.State, r.Generation)
 	}
 	d, ok := ch.After.Dispatch(s.f.Dispatch)
 	if !ok {

@@ -73,11 +73,6 @@ func FactOf(a Attempt, ans Answer) Fact {
 		Source: source, Actor: "system:worker", Evidence: ans.Evidence}
 }
 
-// concluded says whether a kind is our own conclusion from missing evidence, fenced by the generation.
-func (k FactKind) concluded() bool {
-	return k == LeaseEnd || k == Settled || k == KeyExpired || k == Deadline
-}
-
 // keyed says whether a kind has an identity: a status of a number or an effect. Answers that speak only of their own
 // attempt have none, else the second of them would look known and move nothing. A person's word has none either (see
 // fromChannel): the channel's own word must never look known because of it.

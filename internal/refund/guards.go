@@ -22,11 +22,6 @@ var (
 	notFirstAck     = guard{"acknowledged before", func(s *transition) bool { return s.ackBefore }}
 	notProven       = guard{"absence not proven", func(s *transition) bool { return !s.r.Exposure(*s.d, s.c, s.now).Proven }}
 
-	leaseOver = guard{"the lease has ended", func(s *transition) bool { return !s.r.LeaseEndsAt.After(s.now) }}
-	stillDue  = guard{"still so", func(s *transition) bool {
-		n := Decide(*s.r, s.c, s.now)
-		return n.Kind == StepOpenCase && n.Reason == s.f.Reason
-	}}
 	bySend     = guard{"answer of a send", func(s *transition) bool { return s.attempt == nil || s.attempt.Kind == AttemptSend }}
 	byQuestion = guard{"answer of a question", func(s *transition) bool { return s.attempt != nil && s.attempt.Kind != AttemptSend }}
 

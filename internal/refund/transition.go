@@ -32,7 +32,7 @@ func (s *transition) row() rule {
 			return w
 		}
 	}
-	return rule{id: "evidence", moves: stay(), silent: s.f.Kind.concluded()}
+	return rule{id: "evidence", moves: stay(), silent: s.f.Kind.Conclusion()}
 }
 
 func (s *transition) holds(gs []guard) bool {
