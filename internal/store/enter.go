@@ -81,9 +81,6 @@ func (s *Store) enterOnce(ctx context.Context, k refund.RefundRef, f refund.Fact
 				return err
 			}
 		}
-		if err := stillHolds(r, f, c); err != nil {
-			return err
-		}
 		var err error
 		if ch, err = refund.Apply(r, f, c); err != nil {
 			return err
@@ -132,30 +129,11 @@ func (s *Store) withRecord(ctx context.Context, k refund.RefundRef, fn func(ctx 
 	return pg.CommitError(tx.Commit(ctx))
 }
 
-// stillHolds re-checks our own conclusions under the lock; evidence is never refused.
-func stillHolds(r refund.Record, f refund.Fact, c refund.Contract) error {
-	wants := map[refund.FactKind]refund.StepKind{refund.Settled: refund.StepSettle, refund.KeyExpired: refund.StepRetireKey, refund.Deadline: refund.StepOpenCase}
-	holds := true
-	if f.Kind == refund.LeaseEnd {
-		holds = r.State == refund.StateProcessing && !r.LeaseEndsAt.After(r.Now)
-	} else if do, ok := wants[f.Kind]; ok {
-		holds = refund.Decide(r, c, r.Now).Kind == do
-	}
-	if !holds || (conclusion(f.Kind) && f.Generation != r.Generation) {
-		return fmt.Errorf("%w: %s of generation %d, the refund is %s at %d", refund.ErrNotOwner, f.Kind, f.Generation, r.State, r.Generation)
-	}
-	return nil
-}
-
-func conclusion(k refund.FactKind) bool {
-	return k == refund.LeaseEnd || k == refund.Settled || k == refund.KeyExpired || k == refund.Deadline
-}
-
 // moves says whether a follow-up may run at once. A conclusion that changed nothing is left to the timer, so that it can never go
 // round in circles.
 func moves(ch refund.Change, f refund.Fact) bool {
 	b, a := ch.Before.Refund, ch.After.Refund
-	return !conclusion(f.Kind) || b.State != a.State || b.DispatchNo != a.DispatchNo || b.Exposed != a.Exposed || (b.Case == nil) != (a.Case == nil)
+	return !f.Kind.Conclusion() || b.State != a.State || b.DispatchNo != a.DispatchNo || b.Exposed != a.Exposed || (b.Case == nil) != (a.Case == nil)
 }
 
 // entered says whether an earlier try is in the journal. A change without a journal row is simply applied again.

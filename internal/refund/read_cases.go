@@ -57,8 +57,3 @@ func (v CaseView) Proposal() (Decision, bool) {
 	}
 	return Decision{}, false
 }
-
-// Open says whether a decision still waits: for its approval, or approved for its time.
-func (d Decision) Open() bool {
-	return d.Verdict == "" || (d.Verdict == DecisionApproved && d.AppliedAt.IsZero())
-}

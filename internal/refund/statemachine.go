@@ -96,7 +96,7 @@ func writeRows(b *strings.Builder, rows []rule) {
 	}
 	for _, f := range facts {
 		for _, w := range byFact[f] {
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", JournalKind(f), statesText(w.in), guardsText(w.when), hopsText(w.moves), actsText(w.moves), w.doc)
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", JournalKind(f), statesText(w.in), conditionsText(w), hopsText(w.moves), actsText(w.moves), w.doc)
 		}
 	}
 }
@@ -112,10 +112,14 @@ func statesText(in []State) string {
 	return strings.Join(names, ", ")
 }
 
-func guardsText(gs []guard) string {
-	names := make([]string, len(gs))
-	for i, g := range gs {
-		names[i] = g.name
+// conditionsText names the conditions of a rule. A conclusion is accepted before its rule is looked for; settled also follows from other facts.
+func conditionsText(w rule) string {
+	var names []string
+	if w.fact.Conclusion() && w.fact != Settled {
+		names = append(names, "the conclusion still holds")
+	}
+	for _, g := range w.when {
+		names = append(names, g.name)
 	}
 	return strings.Join(names, "; ")
 }

@@ -1,24 +1,5 @@
 package refund
 
-import "time"
-
-// LongestLease bounds what an owner lost in another epoch may still do.
-const LongestLease = time.Minute
-
-// transition is what a table row may look at and change: a working copy of the record with one fact in hand.
-type transition struct {
-	rules     []rule
-	r         *Record
-	c         Contract
-	f         Fact
-	now       time.Time
-	d         *Dispatch // the one that the fact names
-	attempt   *Attempt  // the one that the fact completes, or nil
-	ackBefore bool      // the dispatch was acknowledged before this fact
-	change    *Change
-	decided   *Decision // the person's decision that takes effect, or nil
-}
-
 // sameEffect is the effect of ours that the fact speaks of: same channel id, or no id said and the same dispatch. What a
 // person took back is none: nobody but a person ever said that it moved.
 func (s *transition) sameEffect() *Effect {
@@ -37,9 +18,6 @@ func (s *transition) speaksOf(e *Effect) bool {
 	}
 	return e.Ours && e.DispatchNo == s.f.Dispatch
 }
-
-// ByPersonOnly: booked by a decision, and the channel never gave it an id.
-func (e *Effect) ByPersonOnly() bool { return e.ByPerson && e.ChannelRefundID == "" }
 
 // returned says whether a return that the fact could speak of is in the books.
 func (s *transition) returned() bool {
@@ -130,25 +108,6 @@ func (s *transition) toldAs(kind FactKind, id string, amounts ...int64) bool {
 			if s.r.Facts[FactKey(s.d.Number, string(kind), id, amount, cur)] {
 				return true
 			}
-		}
-	}
-	return false
-}
-
-func (s *transition) newerSendOpen() bool {
-	for _, a := range s.r.Attempts {
-		if a.No > s.attempt.No && a.Kind == AttemptSend && a.Answer == "" {
-			return true
-		}
-	}
-	return false
-}
-
-// askedAfterAck says whether the question left after the acknowledgement had to be visible.
-func (s *transition) askedAfterAck() bool {
-	for _, a := range s.r.Attempts {
-		if a.DispatchNo == s.d.Ordinal && a.Answer == Acknowledged {
-			return s.attempt.StartedAt.After(a.AnsweredAt.Add(s.c.asking().VisibilityLag.D()))
 		}
 	}
 	return false

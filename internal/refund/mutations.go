@@ -1,7 +1,5 @@
 package refund
 
-import "sort"
-
 // mutation is a named consequence of a table row.
 type mutation struct {
 	name string
@@ -159,36 +157,4 @@ func (s *transition) markEpoch() {
 		d.MayActUntil = later(d.MayActUntil, s.now.Add(LongestLease))
 	}
 	s.refold()
-}
-
-func (s *transition) addReason(r CaseReason) {
-	if s.r.Case.Has(r) {
-		return
-	}
-	next := &Case{OpenedAt: s.now}
-	if s.r.Case != nil {
-		*next = *s.r.Case
-	}
-	next.Reasons = append(append([]CaseReason(nil), next.Reasons...), r)
-	sort.Slice(next.Reasons, func(i, j int) bool { return next.Reasons[i] < next.Reasons[j] })
-	s.r.Case = next
-}
-
-// dropReason removes one reason; the last one closes the case.
-func (s *transition) dropReason(r CaseReason) {
-	if !s.r.Case.Has(r) {
-		return
-	}
-	rest := make([]CaseReason, 0, len(s.r.Case.Reasons))
-	for _, x := range s.r.Case.Reasons {
-		if x != r {
-			rest = append(rest, x)
-		}
-	}
-	next := *s.r.Case
-	next.Reasons = rest
-	s.r.Case = &next
-	if len(rest) == 0 {
-		s.change.CaseClosed, s.r.Case = &next, nil
-	}
 }
