@@ -16,6 +16,7 @@ import (
 	"github.com/refundry/refundry/internal/bridge"
 	"github.com/refundry/refundry/internal/bridge/nats"
 	"github.com/refundry/refundry/internal/channel/plain"
+	"github.com/refundry/refundry/internal/clock"
 	"github.com/refundry/refundry/internal/devnats"
 	"github.com/refundry/refundry/internal/jobs"
 	"github.com/refundry/refundry/internal/refund"
@@ -142,17 +143,11 @@ func (f *benchFeed) drain(ctx context.Context) error {
 	if err := b.Start(ctx); err != nil {
 		return err
 	}
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
 	for done := false; !done && err == nil; {
-		select {
-		case <-tick.C:
-			if f.accepted.Load()+f.others.Load() >= f.sent {
-				left, known := b.Lag(ctx)
-				done = known && left == 0
-			}
-		case <-ctx.Done():
-			err = ctx.Err()
+		err = clock.Pause(ctx, 5*time.Millisecond)
+		if err == nil && f.accepted.Load()+f.others.Load() >= f.sent {
+			left, known := b.Lag(ctx)
+			done = known && left == 0
 		}
 	}
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)

@@ -2,13 +2,13 @@ package channel
 
 import (
 	"errors"
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/sony/gobreaker/v2"
 	"golang.org/x/time/rate"
 
+	"github.com/refundry/refundry/internal/clock"
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -122,7 +122,7 @@ func verdict(k refund.FactKind) error {
 	return nil
 }
 
-// scattered keeps those who wait from coming back all at once.
+// scattered adds 50 ms to 1.05 s to d, so that refunds that wait for the same account do not all return at once.
 func scattered(d time.Duration) time.Duration {
-	return d + 50*time.Millisecond + time.Duration(rand.Int64N(int64(time.Second))) // #nosec G404 -- timing, not secrecy
+	return d + 50*time.Millisecond + clock.Jitter(500*time.Millisecond, 1)
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/refundry/refundry/internal/clock"
 )
 
 // lockAndBringUp lets one process at a time look at the server and start it.
@@ -147,7 +149,7 @@ func (db *DB) startServer(ctx context.Context, in installation, afterCrash bool)
 		if ctx.Err() != nil || try >= 25 || !afterCrash && !lostPort {
 			return err
 		}
-		if pause(ctx, 200*time.Millisecond) != nil {
+		if clock.Pause(ctx, 200*time.Millisecond) != nil {
 			return err
 		}
 	}
@@ -216,7 +218,7 @@ func (db *DB) launch(ctx context.Context, in installation, port int) (int, error
 		if reap(pid) {
 			return 0, fmt.Errorf("PostgreSQL ended while starting; its log says:\n%s", db.files.logTail(offset))
 		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
+		if err := clock.Pause(ctx, 20*time.Millisecond); err != nil {
 			stopErr := stopServer(ctx, db.files, pid)
 			return 0, fmt.Errorf("PostgreSQL did not answer in time (last: %s); its log says:\n%s\n%w",
 				who, db.files.logTail(offset), errors.Join(err, why, stopErr))
@@ -291,7 +293,7 @@ func (db *DB) Kill() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	for alive(db.pid) {
-		if err := pause(ctx, 5*time.Millisecond); err != nil {
+		if err := clock.Pause(ctx, 5*time.Millisecond); err != nil {
 			return fmt.Errorf("devdb: process %d survives SIGKILL: %w", db.pid, err)
 		}
 	}

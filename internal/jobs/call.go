@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/refundry/refundry/internal/clock"
 	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
 )
@@ -142,20 +143,15 @@ func (r *Runner) enter(ctx context.Context, k refund.RefundRef, f refund.Fact, c
 func (r *Runner) insist(ctx context.Context, k refund.RefundRef, what string, store func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Times.Enter)
 	defer cancel()
-	wait := 50 * time.Millisecond
+	retry := clock.Backoff{First: 50 * time.Millisecond, Longest: 2 * time.Second, Share: jitter}
 	for {
 		err := store(ctx)
 		if err == nil || !(errors.Is(err, refund.ErrUnavailable) || errors.Is(err, refund.ErrBusy) || errors.Is(err, refund.ErrCommitUnknown)) {
 			return err
 		}
-		timer := time.NewTimer(spread(wait))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if clock.Pause(ctx, retry.Next()) != nil {
 			r.log.ErrorContext(ctx, "an answer could not be stored", "rid", k.RID.String(), "what", what, "error", err)
 			return err
-		case <-timer.C:
 		}
-		wait = min(wait*2, 2*time.Second)
 	}
 }

@@ -6,14 +6,16 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/refundry/refundry/internal/clock"
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// A step that was overtaken looks again so often, after 10, 20, 40 … ms: whoever holds the row, such as people who approve at the same
-// moment, holds it that long at the most.
+// A step whose row another transaction changes or holds, such as an approval at the same moment, reads it again so often, after 10, 20,
+// 40 … ms ± 20 %; no transaction holds the row for longer than all these pauses together.
 const (
-	maxRereads = 7
-	firstPause = 10 * time.Millisecond
+	maxRereads   = 7
+	firstPause   = 10 * time.Millisecond
+	longestPause = firstPause << (maxRereads - 2)
 )
 
 // noChannelWait is how long a refund waits whose account this process does not know; another replica may.
@@ -22,6 +24,7 @@ const noChannelWait = 30 * time.Second
 // step does the next thing for a refund, if the job's generation is still the row's. Whatever comes after it has its own job, inserted
 // by the transaction that made it due. Errors: ErrNotFound, ErrUnavailable, ErrBusy.
 func (r *Runner) step(ctx context.Context, k refund.RefundRef, generation int) error {
+	reread := clock.Backoff{First: firstPause, Longest: longestPause, Share: jitter}
 	for look := range maxRereads {
 		rec, err := r.cfg.Store.Load(ctx, k)
 		if err != nil {
@@ -35,15 +38,11 @@ func (r *Runner) step(ctx context.Context, k refund.RefundRef, generation int) e
 			return err
 		}
 		if look == maxRereads-1 {
-			break // the sweeper comes by
+			break // the sweeper enqueues the refund again
 		}
-		// the row moved on, its payment's turn has not come, or somebody holds it for a moment: look again
-		pause := time.NewTimer(firstPause << look)
-		select {
-		case <-ctx.Done():
-			pause.Stop()
-			return ctx.Err()
-		case <-pause.C:
+		// The row has changed, another refund of the payment is first, or a transaction holds the row: read it again.
+		if err := clock.Pause(ctx, reread.Next()); err != nil {
+			return err
 		}
 	}
 	return nil

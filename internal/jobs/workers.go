@@ -3,12 +3,12 @@ package jobs
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
 
+	"github.com/refundry/refundry/internal/clock"
 	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
 )
@@ -64,19 +64,14 @@ func (w *maintenanceWorker) Work(ctx context.Context, _ *river.Job[maintenanceAr
 	return err
 }
 
-// retryPolicy doubles from one second and stays below a minute and a bit; spread, so that a lost database is not met by all at once.
+// jitter is the share by which every pause of the workflow varies, so that processes and jobs do not retry at the same moment.
+const jitter = 0.2
+
+// retryPolicy retries a failed job after 1, 2, 4 … s, at most one minute, each ± 20 %.
 type retryPolicy struct{}
 
 // NextRetry is when a failed job is tried again.
 func (retryPolicy) NextRetry(job *rivertype.JobRow) time.Time {
-	d := time.Minute
-	if n := max(job.Attempt, 1); n < 7 {
-		d = time.Second << (n - 1)
-	}
-	return time.Now().Add(spread(d))
-}
-
-// spread gives d ± 20 %.
-func spread(d time.Duration) time.Duration {
-	return d + time.Duration((rand.Float64()*2-1)*0.2*float64(d)) // #nosec G404 -- timing, not secrecy
+	retry := clock.Backoff{First: time.Second, Longest: time.Minute, Share: jitter}
+	return time.Now().Add(retry.After(job.Attempt))
 }
