@@ -2,15 +2,12 @@ package jobs
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/refundry/refundry/internal/devdb/dbtest"
 	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/store"
-	"github.com/refundry/refundry/internal/store/migrate"
 )
 
 func TestRunnerSucceeds(t *testing.T) {
@@ -134,59 +131,6 @@ func TestRunnerLooksAgainAtAHeldRow(t *testing.T) {
 	b.wantAll(t, b.accept(t, 1), refund.StateSuccess)
 }
 
-func TestRunnerStopDrains(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, testContract())
-	inside, goOn := make(chan struct{}), make(chan struct{})
-	b.channel.onSend = func(_ int, c refund.Call, effect func() string) refund.Answer {
-		close(inside)
-		<-goOn
-		return paid(c, effect())
-	}
-	r := b.start(t)
-	k := b.accept(t, 1)[0]
-	<-inside
-	stopped := make(chan error, 1)
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		stopped <- r.Stop(ctx)
-	}()
-	select {
-	case err := <-stopped:
-		t.Fatalf("stopped with a call under way: %v", err)
-	case <-time.After(200 * time.Millisecond):
-	}
-	close(goOn)
-	if err := <-stopped; err != nil {
-		t.Fatal(err)
-	}
-	if r := b.load(t, k); r.State != refund.StateSuccess {
-		t.Errorf("state %s: the answer of the call under way must be in the database", r.State)
-	}
-	if _, err := r.CheckNow(t.Context(), k); !errors.Is(err, refund.ErrUnavailable) {
-		t.Errorf("check after stop: %v", err)
-	}
-}
-
-func TestRunnerClientPanics(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, testContract())
-	b.channel.onSend = func(n int, c refund.Call, effect func() string) refund.Answer {
-		effect()
-		if n == 1 {
-			panic("a bug in a client")
-		}
-		return paid(c, effect())
-	}
-	b.start(t)
-	k := b.accept(t, 1)[0]
-	b.wantAll(t, []refund.RefundRef{k}, refund.StateSuccess)
-	if r := b.load(t, k); r.Attempts[0].Answer != refund.Unknown || r.Attempts[1].Kind != refund.AttemptQuery {
-		t.Errorf("attempts %+v: a panic proves nothing, the number is asked about", r.Attempts)
-	}
-}
-
 // A channel with neither key nor query: an ambiguous send is never repeated, a person must look.
 func TestRunnerBlindChannel(t *testing.T) {
 	t.Parallel()
@@ -205,68 +149,5 @@ func TestRunnerBlindChannel(t *testing.T) {
 	}
 	if sends, queries, _ := b.channel.counts(); sends != 1 || queries != 0 {
 		t.Errorf("%d sends, %d queries, want 1 and 0", sends, queries)
-	}
-}
-
-func TestCheckNow(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, testContract())
-	b.channel.onSend = func(int, refund.Call, func() string) refund.Answer {
-		return refund.Answer{Kind: refund.RefusedClean, Code: "closed"}
-	}
-	r := b.start(t)
-	k := b.accept(t, 1)[0]
-	b.wantAll(t, []refund.RefundRef{k}, refund.StateFailed)
-	if asked, err := r.CheckNow(t.Context(), k); !asked || err != nil {
-		t.Fatalf("asked=%v %v", asked, err)
-	}
-	if got := b.load(t, k); got.State != refund.StateFailed || got.AttemptNo != 2 || got.Attempts[1].Answer != refund.NotFound || got.JournalSeq != 3 {
-		t.Errorf("%s, attempts %+v: a reading of nothing changes nothing", got.State, got.Attempts)
-	}
-	b.channel.mu.Lock()
-	b.channel.effect(b.load(t, k).Dispatches[0].Number)
-	b.channel.mu.Unlock()
-	if asked, err := r.CheckNow(t.Context(), k); !asked || err != nil {
-		t.Fatalf("asked=%v %v", asked, err)
-	}
-	if got := b.load(t, k); got.State != refund.StateSuccess || !got.Case.Has(refund.CaseSuccessAfterEnd) {
-		t.Errorf("%s, case %+v: money that moved is booked, with a case", got.State, got.Case)
-	}
-	if _, err := r.CheckNow(t.Context(), refund.RefundRef{Tenant: k.Tenant + 1, RID: k.RID}); !errors.Is(err, refund.ErrNotFound) {
-		t.Errorf("another tenant's refund: %v", err)
-	}
-}
-
-// PostgreSQL goes away and comes back: nobody restarts anything.
-func TestRunnerSurvivesDatabase(t *testing.T) {
-	t.Parallel()
-	db := dbtest.Server(t, nil)
-	if _, err := migrate.Up(t.Context(), migrate.Config{URL: db.URL()}); err != nil {
-		t.Fatal(err)
-	}
-	b := benchOn(t, db.URL(), testContract())
-	released := make(chan struct{})
-	inside := make(chan struct{})
-	b.channel.onSend = func(n int, c refund.Call, effect func() string) refund.Answer {
-		if n == 1 {
-			close(inside)
-			<-released
-		}
-		return paid(c, effect())
-	}
-	b.start(t)
-	keys := b.accept(t, 1)
-	<-inside
-	if err := db.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	close(released) // the answer comes while the database is away
-	eventually(t, "the database away", func() bool { return b.pool.Ping(t.Context()) != nil })
-	if err := db.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	b.wantAll(t, keys, refund.StateSuccess)
-	if sends, _, effects := b.channel.counts(); sends != 1 || effects != 1 {
-		t.Errorf("%d sends, %d effects, want one of each", sends, effects)
 	}
 }
