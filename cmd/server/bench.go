@@ -11,7 +11,7 @@ import (
 	"github.com/refundry/refundry/internal/store/migrate"
 )
 
-// benchFlags are those of every measurement.
+// benchFlags are the flags of every measurement.
 type benchFlags struct {
 	common
 	callers  []int
@@ -20,27 +20,30 @@ type benchFlags struct {
 }
 
 func benchCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "bench", Short: "Measure this machine: accepting, whole lives, events",
-		Long: `Measures beside a floor: pgbench writing the same rows in a pipeline, in the same database, in turns. Believe the ratios, not the
-absolute figures. Without --database-url a PostgreSQL of its own is started in a temporary folder, with fsync on.`}
+	cmd := &cobra.Command{Use: "bench", Short: "Measure the throughput on this machine: accepted refunds, completed refunds, events",
+		Long: `Measures in turns with a baseline: pgbench writes the same rows in a pipeline, in the same database. The ratio of the two can be
+compared between machines, the absolute figures cannot. Without --database-url a PostgreSQL with fsync on is started in a
+temporary folder.`}
 	cmd.AddCommand(benchAcceptCommand(), benchLifecycleCommand(), benchBridgeCommand())
 	return cmd
 }
 
 func (f *benchFlags) bindBench(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.databaseURL, "database-url", "", "scratch database; schemas are made and dropped in it")
+	cmd.Flags().StringVar(&f.databaseURL, "database-url", "",
+		"scratch database in which schemas are created and dropped (default: a temporary PostgreSQL)")
 	f.bindLog(cmd)
-	cmd.Flags().IntSliceVar(&f.callers, "callers", []int{64, 16}, "closed loops at once")
-	cmd.Flags().DurationVar(&f.duration, "duration", 5*time.Second, "of one measurement")
-	cmd.Flags().IntVar(&f.rounds, "rounds", 3, "medians are of so many")
+	cmd.Flags().IntSliceVar(&f.callers, "callers", []int{64, 16},
+		"callers that wait for an answer before their next request; one measurement per number")
+	cmd.Flags().DurationVar(&f.duration, "duration", 5*time.Second, "length of one measurement")
+	cmd.Flags().IntVar(&f.rounds, "rounds", 3, "measurements of which the median is reported")
 }
 
-// report prints either form.
+// report is a result that can be printed as a table.
 type report interface{ Print(w io.Writer) }
 
 func (f *benchFlags) run(cmd *cobra.Command, measure func(ctx context.Context, cfg bench.AcceptConfig, p *benchPlace) (report, error)) (err error) {
 	if f.logLevel == "info" {
-		f.logLevel = "error" // a measurement is not the place to tell of every step
+		f.logLevel = "error" // a log of every step would slow the measurement
 	}
 	log, err := f.logger(cmd.ErrOrStderr())
 	if err != nil {
@@ -73,7 +76,7 @@ func (f *benchFlags) run(cmd *cobra.Command, measure func(ctx context.Context, c
 
 func benchAcceptCommand() *cobra.Command {
 	var f benchFlags
-	cmd := &cobra.Command{Use: "accept", Short: "Accepted refunds a second: the door alone, and through HTTP", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "accept", Short: "Measure accepted refunds per second: in process, and over HTTP", Args: cobra.NoArgs,
 		Example: "  refundry bench accept\n  refundry bench accept --callers 64 --rounds 5 --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd, func(ctx context.Context, cfg bench.AcceptConfig, p *benchPlace) (report, error) {
@@ -87,7 +90,7 @@ func benchAcceptCommand() *cobra.Command {
 
 func benchLifecycleCommand() *cobra.Command {
 	var f benchFlags
-	cmd := &cobra.Command{Use: "lifecycle", Short: "Refunds from HTTP to SUCCESS at the simulator", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "lifecycle", Short: "Measure refunds from the HTTP request to SUCCESS at the simulator", Args: cobra.NoArgs,
 		Example: "  refundry bench lifecycle\n  refundry bench lifecycle --callers 16 --duration 10s --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd, func(ctx context.Context, cfg bench.AcceptConfig, p *benchPlace) (report, error) {

@@ -27,11 +27,11 @@ import (
 	"github.com/refundry/refundry/internal/store/verify"
 )
 
-// benchPlace is the database and the simulator that measurements use.
+// benchPlace has the database and the folder of the measurements.
 type benchPlace struct {
 	url string
 	dir string
-	db  *devdb.DB // nil = somebody else's
+	db  *devdb.DB // nil = given with --database-url
 	log *slog.Logger
 }
 
@@ -44,10 +44,12 @@ func openBenchPlace(ctx context.Context, url string, log *slog.Logger) (*benchPl
 	if url != "" {
 		return p, nil
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { // #nosec G302 -- PostgreSQL's user has to pass through
+	if err := os.Chmod(dir, 0o755); err != nil { // #nosec G302 -- PostgreSQL's user needs to pass
 		return nil, err
 	}
-	if p.db, err = devdb.Start(ctx, devdb.Config{Dir: dir, Logger: log, Settings: map[string]string{"shared_buffers": "512MB", "max_wal_size": "4GB", "max_locks_per_transaction": "256"}}); err != nil {
+	p.db, err = devdb.Start(ctx, devdb.Config{Dir: dir, Logger: log,
+		Settings: map[string]string{"shared_buffers": "512MB", "max_wal_size": "4GB", "max_locks_per_transaction": "256"}})
+	if err != nil {
 		_ = os.RemoveAll(dir)
 		return nil, err
 	}
@@ -68,7 +70,8 @@ func (p *benchPlace) close() error {
 	return err
 }
 
-// verify checks every promise of a round's schema. A broken one ends the measurement.
+// verify checks every promise in the schema of a round and returns the journal rows read and the time of reading. A violation is
+// an error.
 func (p *benchPlace) verify(ctx context.Context, schema string) (int64, time.Duration, error) {
 	v, err := verify.Open(ctx, verify.Config{URL: p.url, Schema: schema, Logger: p.log})
 	if err != nil {
@@ -77,12 +80,12 @@ func (p *benchPlace) verify(ctx context.Context, schema string) (int64, time.Dur
 	defer v.Close()
 	r, err := v.Run(ctx)
 	if err == nil && !r.OK {
-		err = errors.New("bench: verify found broken promises")
+		err = errors.New("bench: verify found violations")
 	}
 	return r.Rows, time.Duration(r.Streamed * float64(time.Second)), err
 }
 
-// openDoor is the door without HTTP and without workers, with its job row.
+// openDoor opens a target that calls the door directly, without HTTP and workers. Each refund still inserts its job.
 func (p *benchPlace) openDoor(ctx context.Context, schema string, tenant refund.Tenant) (bench.Target, error) {
 	enqueuer, err := jobs.NewEnqueuer(schema)
 	if err != nil {
@@ -95,12 +98,12 @@ func (p *benchPlace) openDoor(ctx context.Context, schema string, tenant refund.
 	if err != nil {
 		return bench.Target{}, err
 	}
-	door := intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: pg.NewRID}) //nolint:contextcheck // lives until Stop, not as long as the caller
+	door := intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: pg.NewRID}) //nolint:contextcheck // it runs until Stop
 	return bench.Target{
 		Accept: func(ctx context.Context, in intake.Intake) error {
 			out, err := door.Accept(ctx, []intake.Intake{in})
 			if err == nil && out[0].Verdict != intake.Taken {
-				err = fmt.Errorf("%s %s instead of TAKEN", out[0].Verdict, out[0].Code)
+				err = fmt.Errorf("the verdict is %s %s, want TAKEN", out[0].Verdict, out[0].Code)
 			}
 			return err
 		},
@@ -108,7 +111,7 @@ func (p *benchPlace) openDoor(ctx context.Context, schema string, tenant refund.
 	}, nil
 }
 
-// openHTTP is the whole service behind its API; with work, its workers and a simulator too.
+// openHTTP opens a target that calls the API of a whole service. With work the service also has workers.
 func (p *benchPlace) openHTTP(work bool) func(ctx context.Context, schema string, tenant refund.Tenant) (bench.Target, error) {
 	return func(ctx context.Context, schema string, tenant refund.Tenant) (target bench.Target, err error) {
 		sim, err := startSimulator(ctx, "127.0.0.1:0", filepath.Join(p.dir, schema), "", p.log)
@@ -130,13 +133,13 @@ func (p *benchPlace) openHTTP(work bool) func(ctx context.Context, schema string
 			return target, err
 		}
 		if err := a.start(ctx); err != nil {
-			return target, errors.Join(err, a.stop()) //nolint:contextcheck // a drain outlives what ended
+			return target, errors.Join(err, a.stop()) //nolint:contextcheck // the drain has its own time
 		}
 		client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
 		url := "http://" + a.server.Addr().String() + "/v1/refunds"
 		return bench.Target{
 			Accept: func(ctx context.Context, in intake.Intake) error { return post(ctx, client, url, key, in) },
-			Close:  func() { client.CloseIdleConnections(); _ = a.stop(); _ = sim.stop() }, //nolint:contextcheck // a drain outlives what ended
+			Close:  func() { client.CloseIdleConnections(); _ = a.stop(); _ = sim.stop() }, //nolint:contextcheck // the drain has its own time
 		}, nil
 	}
 }
@@ -178,7 +181,7 @@ func post(ctx context.Context, client *http.Client, url, key string, in intake.I
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(res.Body, 1<<16))
 	if err == nil && res.StatusCode != http.StatusAccepted {
-		err = fmt.Errorf("status %d instead of 202: %s", res.StatusCode, text)
+		err = fmt.Errorf("status %d, want 202: %s", res.StatusCode, text)
 	}
 	return err
 }
