@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// The two classes of a failed call; every error of this package's calls is one
-// of them under errors.Is.
+// The two classes of a failed call. Every error of a call is one of them under errors.Is.
 var (
-	// ErrNotSent: no byte of the request left, and none will.
+	// ErrNotSent means that no byte of the request was sent, and none will be.
 	ErrNotSent = errors.New("channel: not sent")
-	// ErrAmbiguous: at least one byte left; what the channel did is not known.
+	// ErrAmbiguous means that at least one byte was sent; what the channel did is unknown.
 	ErrAmbiguous = errors.New("channel: sent, outcome not known")
 )
 
@@ -32,7 +31,7 @@ func (e *CallError) class() error {
 // Error implements error.
 func (e *CallError) Error() string { return fmt.Sprintf("%v: %v", e.class(), e.Err) }
 
-// Is tells the class, see ErrNotSent and ErrAmbiguous.
+// Is reports whether target is the class of the error: ErrNotSent or ErrAmbiguous.
 func (e *CallError) Is(target error) bool { return target == e.class() }
 
 // Unwrap returns the cause.

@@ -1,6 +1,5 @@
-// Package channel holds what all payment channel clients share: the one HTTP
-// transport, which sends a request at most once and never after its time, and
-// the registry of accounts.
+// Package channel has what all clients of payment channels share: the HTTP transport, which sends a request at most once
+// and never after its time, the limiter of calls, and the registry of accounts.
 package channel
 
 import (
@@ -15,26 +14,24 @@ import (
 
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
-// TransportConfig has a default for every field.
+// TransportConfig configures a Transport. Every field has a default.
 type TransportConfig struct {
-	// DialTimeout bounds name lookup and connecting, besides the budget; default 3 s.
+	// DialTimeout limits name lookup and connecting, in addition to the budget; default 3 s.
 	DialTimeout time.Duration
-	// TLSTimeout bounds the TLS handshake; default 3 s.
+	// TLSTimeout limits the TLS handshake; default 3 s.
 	TLSTimeout time.Duration
-	// ReadTimeout bounds the answer, from the first byte sent to the last byte
-	// read; default 30 s. It is longer than a lease on purpose: an answer that
-	// comes is evidence, whoever owns the refund by then.
+	// ReadTimeout limits the answer, from the first byte sent to the last byte read; default 30 s. It is longer than a lease
+	// on purpose: a late answer is evidence, whoever owns the refund by then.
 	ReadTimeout time.Duration
-	// IdleTimeout is how long an unused connection is kept; default 15 s, less
-	// than servers usually wait before they close one.
+	// IdleTimeout is how long an unused connection is kept; default 15 s, which is less than the idle timeout of most servers.
 	IdleTimeout time.Duration
-	// MaxConnsPerHost bounds open connections; default 256.
+	// MaxConnsPerHost limits the open connections; default 256.
 	MaxConnsPerHost int
-	// TLS is cloned; at least TLS 1.2 is spoken. Default: the system's roots.
+	// TLS is cloned, and its least version raised to TLS 1.2. Default: the system's roots.
 	TLS *tls.Config
-	// Proxy as in http.Transport; default none, whatever the environment says.
+	// Proxy is that of http.Transport; default none, also when the environment has one.
 	Proxy func(*http.Request) (*url.URL, error)
-	// Dial connects; default a net.Dialer.
+	// Dial opens a connection; default a net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -67,19 +64,21 @@ func (c TransportConfig) withDefaults() TransportConfig {
 	return c
 }
 
-// Transport is the one http.RoundTripper of all channel clients, SDKs included.
+// Transport is the http.RoundTripper of all channel clients, including SDKs.
 //
-// Plain net/http sends a request again by itself when a reused connection breaks
-// before an answer came, a POST too if it has an Idempotency-Key header; an SDK
-// or a redirect may do the same one level up. Here a context from WithBudget is
-// good for one call, and that call for one request on one connection; the time to
-// send is checked right before its first byte reaches the socket. HTTP/1.1 only.
+// Plain net/http repeats a request by itself when a reused connection breaks before the answer, even a POST if it has an
+// Idempotency-Key header; an SDK or a redirect can do the same. With this transport a context from WithBudget is good for
+// one call, and the call for one request on one connection. The time to send is checked immediately before the first byte
+// is written to the socket. It uses HTTP/1.1 only.
+//
+// Its parts are in transport_budget.go (the attempt), transport_conn.go (the guarded connection), transport_watch.go (the
+// timeouts) and transport_do.go (Do).
 type Transport struct {
 	base        *http.Transport
 	readTimeout time.Duration
 }
 
-// NewTransport returns a Transport. CloseIdleConnections ends what it keeps open.
+// NewTransport returns a Transport. CloseIdleConnections closes the connections that it keeps.
 func NewTransport(cfg TransportConfig) *Transport {
 	cfg = cfg.withDefaults()
 	var http1 http.Protocols
@@ -94,11 +93,11 @@ func NewTransport(cfg TransportConfig) *Transport {
 		MaxIdleConnsPerHost:    64,
 		MaxConnsPerHost:        cfg.MaxConnsPerHost,
 		MaxResponseHeaderBytes: 64 << 10,
-		DisableCompression:     true, // evidence is kept as it came
+		DisableCompression:     true, // evidence is stored as received
 	}}
 }
 
-// Client returns an http.Client on the transport that follows no redirect.
+// Client returns an http.Client that uses the transport and follows no redirect.
 func (t *Transport) Client() *http.Client {
 	return &http.Client{
 		Transport:     t,

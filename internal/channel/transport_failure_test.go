@@ -21,7 +21,7 @@ func TestNotSent(t *testing.T) {
 		url string
 		cfg TransportConfig
 	}{
-		"refused":     {url: "http://127.0.0.1:1"}, // a port that no other test can be given
+		"refused":     {url: "http://127.0.0.1:1"}, // no test listens on this port
 		"no address":  {url: "http://channel.invalid", cfg: TransportConfig{Dial: noName}},
 		"untrusted":   {url: secure.URL, cfg: TransportConfig{TLS: &tls.Config{}}},
 		"no TLS":      {url: strings.Replace(plain.URL, "http:", "https:", 1)},
@@ -92,7 +92,7 @@ func TestAmbiguous(t *testing.T) {
 	}
 }
 
-// raw answers with these bytes and closes.
+// raw answers with these bytes and closes the connection.
 func raw(text string) http.HandlerFunc {
 	return func(rw http.ResponseWriter, _ *http.Request) {
 		conn, _, _ := http.NewResponseController(rw).Hijack()
@@ -101,14 +101,13 @@ func raw(text string) http.HandlerFunc {
 	}
 }
 
-// waitGone returns when the caller has hung up; the server notices that only
-// after it has read the body.
+// waitGone returns when the client has closed the connection, which the server notices only after it has read the body.
 func waitGone(r *http.Request) {
 	_, _ = io.ReadAll(r.Body)
 	<-r.Context().Done()
 }
 
-// A connection that took nothing of the request has not carried it.
+// TestFailedFirstWriteIsNotSent writes to a closed connection, which then has not carried the request.
 func TestFailedFirstWriteIsNotSent(t *testing.T) {
 	t.Parallel()
 	near, far := net.Pipe()
@@ -117,14 +116,14 @@ func TestFailedFirstWriteIsNotSent(t *testing.T) {
 	conn := &guardedConn{Conn: near}
 	a.arm(httptrace.GotConnInfo{Conn: conn})
 	if _, err := conn.Write([]byte("POST")); err == nil {
-		t.Fatal("the other end is closed and the write succeeded")
+		t.Fatal("a write to a closed connection succeeded")
 	}
 	if sent, at := a.end(nil); sent || !at.IsZero() {
 		t.Errorf("sent %v at %v, want not sent", sent, at)
 	}
 }
 
-// A connection that the guard does not sit on cannot be used.
+// TestUnguardedConnectionIsRefused gives the attempt a connection without a guard.
 func TestUnguardedConnectionIsRefused(t *testing.T) {
 	t.Parallel()
 	near, far := net.Pipe()

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// C28: the channel acts on a reused connection and drops the answer. net/http
-// sends such a request again by itself; here exactly one arrives.
+// TestOneRequestOnABrokenReusedConnection has the channel act on a reused connection and drop the answer. net/http repeats
+// such a request; the transport sends exactly one. C28.
 func TestOneRequestOnABrokenReusedConnection(t *testing.T) {
 	t.Parallel()
 	for _, secure := range []bool{false, true} {
@@ -26,7 +26,7 @@ func TestOneRequestOnABrokenReusedConnection(t *testing.T) {
 				var warm atomic.Bool
 				w := newWire(t, secure, func(rw http.ResponseWriter, r *http.Request) {
 					if r.ProtoMajor != 1 {
-						t.Errorf("spoken: %s, want HTTP/1.1", r.Proto)
+						t.Errorf("the request used %s, want HTTP/1.1", r.Proto)
 					}
 					if warm.CompareAndSwap(false, true) {
 						ok(rw, r)
@@ -55,7 +55,7 @@ func TestOneRequestOnABrokenReusedConnection(t *testing.T) {
 	}
 }
 
-// The trap itself, so that the test above is known to be able to fail.
+// TestPlainNetHTTPSendsTwice shows that plain net/http does repeat the request, so that the test above can fail.
 func TestPlainNetHTTPSendsTwice(t *testing.T) {
 	t.Parallel()
 	var warm atomic.Bool
@@ -111,10 +111,10 @@ func TestRedirectsAreAnswers(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want the 307 itself", req.Method, reply, err)
 		}
 	}
-	// A client that would follow is stopped by the transport.
+	// The transport stops a client that follows redirects.
 	following := &http.Client{Transport: tr}
 	if _, err := Do(WithBudget(t.Context(), budget()), following, get(t, w.URL), 0); !errors.Is(err, ErrAmbiguous) {
-		t.Errorf("following client: %v, want ambiguous", err)
+		t.Errorf("a client that follows redirects: %v, want ambiguous", err)
 	}
 	target.want(t, 0)
 }
@@ -128,7 +128,7 @@ func TestOneCallPerAttempt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Do(ctx, tr.Client(), post(t, w.URL), 0); !errors.Is(err, ErrAmbiguous) {
-		t.Errorf("second call of one attempt: %v, want it stopped, the attempt having sent", err)
+		t.Errorf("second call of one attempt: %v, want an error, since the attempt has sent", err)
 	}
 	w.want(t, 1)
 	if _, err := Do(WithBudget(t.Context(), budget()), &http.Client{}, post(t, w.URL), 0); !errors.Is(err, ErrNotSent) {
@@ -137,9 +137,9 @@ func TestOneCallPerAttempt(t *testing.T) {
 	w.want(t, 1)
 }
 
-// Cancelling at any moment never makes a lie: what is called not sent never
-// arrives, not even later.
-func TestCancelNeverLies(t *testing.T) {
+// TestACancelledCallThatIsNotSentNeverArrives cancels calls at random moments. A request that is reported as not sent never arrives, not even
+// later.
+func TestACancelledCallThatIsNotSentNeverArrives(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	arrived := map[string]bool{}
@@ -170,17 +170,16 @@ func TestCancelNeverLies(t *testing.T) {
 		}
 	}
 	tr.CloseIdleConnections()
-	w.Close() // waits for every request that did arrive
+	w.Close() // waits for every request that arrived
 	for _, path := range notSent {
 		if arrived[path] {
-			t.Errorf("%s was called not sent and arrived", path)
+			t.Errorf("%s was reported as not sent and arrived", path)
 		}
 	}
 	t.Logf("%d sent, %d not sent", sent, len(notSent))
 }
 
-// What a call has reported as not sent stays so: net/http writes from a goroutine
-// of its own, which may wake up after the call has returned.
+// TestSealedAttemptWritesNothing writes after the call was reported as not sent, as a goroutine of net/http can.
 func TestSealedAttemptWritesNothing(t *testing.T) {
 	t.Parallel()
 	near, far := net.Pipe()
@@ -198,6 +197,6 @@ func TestSealedAttemptWritesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, _ := io.ReadAll(far); len(got) != 0 {
-		t.Errorf("%q left", got)
+		t.Errorf("%q was sent, want nothing", got)
 	}
 }

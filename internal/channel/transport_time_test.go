@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// C33: the clock jumps between getting the connection and the first byte. One
-// clock alone is enough: the wall clock after a suspension, the monotonic one
-// after the wall clock was set back.
+// TestPastTheBudgetNothingLeaves moves the clock between getting the connection and the first byte. One clock is enough:
+// the wall clock after a suspension, the monotonic one after the wall clock was set back. C33.
 func TestPastTheBudgetNothingLeaves(t *testing.T) {
 	t.Parallel()
 	for name, drift := range map[string]struct{ wall, mono time.Duration }{
@@ -47,10 +46,10 @@ func TestPastTheBudgetNothingLeaves(t *testing.T) {
 					}
 					reply, err := Do(WithBudget(ctx, b), tr.Client(), post(t, w.URL), 0)
 					if !errors.Is(err, ErrNotSent) || errors.Is(err, ErrAmbiguous) || !errors.Is(err, errPastBudget) || reply.Sent {
-						t.Errorf("%+v, %v, want not sent, the time being over", reply, err)
+						t.Errorf("%+v, %v, want not sent, since the time is over", reply, err)
 					}
 					if !held.Load() {
-						t.Error("the connection was never held: the check before the first byte was not reached")
+						t.Error("no connection was used: the check before the first byte was not reached")
 					}
 					w.want(t, before)
 				})
@@ -75,7 +74,7 @@ func TestBudgetOverBeforeTheCall(t *testing.T) {
 	w.want(t, 0)
 }
 
-// Waiting for a free connection or a slow dial ends with the budget.
+// TestBudgetEndsTheWait waits for a slow dial until the budget is over.
 func TestBudgetEndsTheWait(t *testing.T) {
 	t.Parallel()
 	tr := NewTransport(TransportConfig{Dial: hang, DialTimeout: time.Hour})
@@ -89,8 +88,7 @@ func TestBudgetEndsTheWait(t *testing.T) {
 	}
 }
 
-// An answer that takes longer than the budget is read: the budget is about the
-// first byte only.
+// TestLateAnswerIsRead gets an answer after the budget, which limits the first byte only.
 func TestLateAnswerIsRead(t *testing.T) {
 	t.Parallel()
 	const send = 50 * time.Millisecond
@@ -110,8 +108,8 @@ func TestLateAnswerIsRead(t *testing.T) {
 	}
 }
 
-// A peer that stops reading leaves half a request out: the rest stays here once
-// the time is over.
+// TestStalledRequestEndsWithTheBudget has a server that stops reading, so that only a part of the request is sent. The rest
+// is withheld once the time is over.
 func TestStalledRequestEndsWithTheBudget(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// watch ends a call whose time is over: before the first byte by the budget,
-// after it by the read timeout.
+// watch cancels a call whose time is over: by the budget before the first byte, by the read timeout after it.
 type watch struct {
 	attempt     *attempt
 	readTimeout time.Duration
@@ -18,7 +17,7 @@ type watch struct {
 
 	mu      sync.Mutex
 	timer   *time.Timer
-	readEnd time.Time // zero until the first byte left
+	readEnd time.Time // zero until the first byte was sent
 	stopped bool
 }
 
@@ -30,7 +29,7 @@ func (w *watch) start(parent context.Context) context.Context {
 	return w.ctx
 }
 
-// sent starts the read timeout. The attempt calls it under its own lock.
+// sent starts the read timeout. The attempt calls it while it holds its own lock.
 func (w *watch) sent() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -47,8 +46,7 @@ func (w *watch) over() {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	// The budget's timer may fire while the first byte leaves: then the read
-	// timeout has just begun.
+	// The budget's timer can fire while the first byte is being written. The read timeout has then just started.
 	if left := time.Until(w.readEnd); left > 0 {
 		if !w.stopped {
 			w.timer.Reset(left)
@@ -66,10 +64,10 @@ func (w *watch) stop() {
 	w.cancel(nil)
 }
 
-// failed says what an error means for the attempt.
+// failed classifies an error by what the attempt has sent.
 func (w *watch) failed(err error) *CallError {
 	if cause := context.Cause(w.ctx); cause != nil {
-		err = cause // what ended the call says more than where it was then
+		err = cause // the reason for the cancellation, not the operation it interrupted
 	}
 	if reason := w.attempt.reason(); reason != nil {
 		err = reason
@@ -78,7 +76,7 @@ func (w *watch) failed(err error) *CallError {
 	return &CallError{Sent: sent, SentAt: at, Err: err}
 }
 
-// watchedBody keeps the read timeout running until the answer is closed.
+// watchedBody keeps the read timeout running until the body is closed.
 type watchedBody struct {
 	io.ReadCloser
 	watch *watch

@@ -1,7 +1,5 @@
-// Package channeltest is the conformance suite of channel clients: what every
-// client must make of what its channel does, whatever its wire protocol. A client
-// runs it against a channel that can be told to fail and that tells afterwards
-// what really happened.
+// Package channeltest is the conformance suite of channel clients. It checks how a client classifies what its channel does,
+// whatever the protocol. A client runs it against a channel that can be made to fail and reports afterwards what it did.
 package channeltest
 
 import (
@@ -11,7 +9,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// Run runs the suite. What a contract does not offer is left out.
+// Run runs the suite. It leaves out what the contract does not offer.
 func Run(t *testing.T, fresh func(t *testing.T) Subject) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Subject){
@@ -21,7 +19,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Subject) {
 		"same number again":   again,
 		"error, then again":   errorThenAgain,
 		"number reused":       reused,
-		"concurrent twins":    twins,
+		"concurrent sends":    concurrent,
 		"wrong amount":        wrongAmount,
 		"accepted":            accepted,
 		"accepted, then no":   acceptedThenNo,
@@ -38,20 +36,17 @@ func Run(t *testing.T, fresh func(t *testing.T) Subject) {
 	}
 }
 
-// send, query and list make one call and hold what is true of every answer.
-
 func success(t *testing.T, s Subject) {
 	a := s.send(t, s.call("n1"))
 	s.want(t, "send", a, s.done())
 	s.settled()
 	if a.ChannelRefundID == "" || a.Amount != 0 && a.Amount != 1250 || a.Currency != "" && a.Currency != "USD" {
-		t.Errorf("answer %+v does not fit what was asked", a)
+		t.Errorf("answer %+v does not match the call", a)
 	}
 	s.wantEffects(t, "n1", 1)
 }
 
-// definite: the channel says that it did nothing, in each way it can. A low balance
-// may also hold the refund.
+// definite has the channel answer that it did nothing, in every way it can. A low balance can also hold the refund.
 func definite(t *testing.T, s Subject) {
 	for _, c := range []struct {
 		fault string
@@ -67,13 +62,13 @@ func definite(t *testing.T, s Subject) {
 		if c.fault == "low-balance=1" && a.Kind == refund.Acknowledged {
 			continue
 		}
-		kept := c.fault == "low-balance=1" && s.Contract.Key.KeepsAnswer // the same number would hear it again for as long as it lives
+		kept := c.fault == "low-balance=1" && s.Contract.Key.KeepsAnswer // the channel repeats this answer for the number until the key expires
 		if kept {
 			c.kind = refund.RefusedNewNumber
 		}
 		s.want(t, c.fault, a, c.kind)
 		if a.Code == "" {
-			t.Errorf("%s: the channel's code is lost", c.fault)
+			t.Errorf("%s: the answer has no code", c.fault)
 		}
 		if low := c.fault == "low-balance=1" && !kept; low != contains(s.Contract.Codes.LowBalance, a.Code) {
 			t.Errorf("%s: code %q, low balance being %v", c.fault, a.Code, s.Contract.Codes.LowBalance)
@@ -91,7 +86,7 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// ambiguous: whether money moved or not, the answer must be the same.
+// ambiguous gets the same answer whether money moved or not.
 func ambiguous(t *testing.T, s Subject) {
 	for _, c := range []struct {
 		fault   string
@@ -104,8 +99,8 @@ func ambiguous(t *testing.T, s Subject) {
 	}
 }
 
-// errorThenAgain: what the same number does after an error is what the contract says,
-// and the reason why nobody sends it again before it knows.
+// errorThenAgain repeats a number after an error. The result depends on the contract, so the number is not repeated without
+// knowing it.
 func errorThenAgain(t *testing.T, s Subject) {
 	for fault, acted := range map[string]int{"error-after": 1, "error-before": 0} {
 		s.Faults(t, fault+"=1")
@@ -140,8 +135,8 @@ func again(t *testing.T, s Subject) {
 	s.wantEffects(t, "n1", want)
 }
 
-// reused: the number has been used with another amount. The refund under that
-// number may be ours, so nothing definite can follow.
+// reused sends a used number with another amount. The refund under this number may be the same, so the answer must not be
+// definite.
 func reused(t *testing.T, s Subject) {
 	if !s.Contract.Key.Dedupes {
 		return
@@ -151,23 +146,23 @@ func reused(t *testing.T, s Subject) {
 	other.Amount++
 	a := s.send(t, other)
 	if a.Kind != refund.Unknown && a.Kind != refund.RefusedEcho && (a.Kind != s.done() || a.Amount != 1250) {
-		t.Errorf("same number, other amount: %s of %d with code %q, which claims too much", a.Kind, a.Amount, a.Code)
+		t.Errorf("same number, other amount: %s of %d with code %q, want an answer that proves nothing", a.Kind, a.Amount, a.Code)
 	}
 	s.settled()
 	s.wantEffects(t, "n1", 1)
 }
 
-func twins(t *testing.T, s Subject) {
+func concurrent(t *testing.T, s Subject) {
 	key := s.Contract.Key
 	if !key.Dedupes || key.After2xx {
-		return // twins act, and nobody may count on anything else
+		return // both sends act
 	}
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
 			a := s.Client.Refund(attempt(t), s.call("n1"))
 			if refused := key.InFlightRefused && a.Kind == refund.Retryable; a.Kind != s.done() && a.Kind != refund.Unknown && !refused {
-				t.Errorf("twin: %s %s", a.Kind, a.Code)
+				t.Errorf("concurrent send: %s %s", a.Kind, a.Code)
 			}
 		})
 	}
@@ -183,6 +178,6 @@ func wrongAmount(t *testing.T, s Subject) {
 	s.settled()
 	effects := s.Effects(t, "n1")
 	if len(effects) != 1 || a.Amount == 1250 || a.Amount != effects[0].Amount {
-		t.Errorf("the answer says %d, the channel moved %+v: what moved must be told", a.Amount, effects)
+		t.Errorf("the answer has the amount %d, the channel moved %+v: want the amount that moved", a.Amount, effects)
 	}
 }

@@ -20,7 +20,7 @@ func query(t *testing.T, s Subject) {
 	a := s.query(t, "n1")
 	s.want(t, "after the lost answer", a, refund.Succeeded)
 	if a.ChannelRefundID == "" || a.Amount != 1250 || a.Currency != "USD" {
-		t.Errorf("query tells %+v", a)
+		t.Errorf("the query answers %+v", a)
 	}
 	s.Faults(t, "hidden=1")
 	s.send(t, s.call("n2"))
@@ -30,8 +30,7 @@ func query(t *testing.T, s Subject) {
 	s.want(t, "no longer hidden", s.query(t, "n2"), refund.Succeeded)
 }
 
-// emptyQuery: a question that fails says nothing about the refund, not even "not
-// found" or "may be sent again".
+// emptyQuery checks that a failed query proves nothing about the refund, neither "not found" nor "may be sent again".
 func emptyQuery(t *testing.T, s Subject) {
 	if !s.Contract.Query.Exists {
 		return
@@ -52,7 +51,7 @@ func list(t *testing.T, s Subject) {
 	}
 	_, complete, a := s.list(t, "n1")
 	if s.want(t, "before", a, refund.NotFound); !complete {
-		t.Error("an empty list is complete")
+		t.Error("the empty list must be complete")
 	}
 	s.send(t, s.call("n1"))
 	s.send(t, s.call("n2"))
@@ -68,7 +67,7 @@ func list(t *testing.T, s Subject) {
 	s.Faults(t, "incomplete-list=1")
 	_, complete, a = s.list(t, "n2")
 	if s.want(t, "hidden by an incomplete list", a, refund.Unknown); complete {
-		t.Error("the list said that it is not complete")
+		t.Error("the list must not be complete")
 	}
 }
 
@@ -79,7 +78,7 @@ func timeOver(t *testing.T, s Subject) {
 	s.wantEffects(t, "n1", 0)
 }
 
-// lateFailure: some channels have a word of their own for it, others say "failed".
+// lateFailure has a refund fail after its success. Some channels have a status of its own for it, others report "failed".
 func lateFailure(t *testing.T, s Subject) {
 	s.Faults(t, "late-failure=1")
 	s.want(t, "send", s.send(t, s.call("n1")), s.done())
@@ -94,7 +93,7 @@ func lateFailure(t *testing.T, s Subject) {
 	}
 	s.want(t, "asked", a, kind)
 	if a.ChannelRefundID == "" || a.Amount != 1250 {
-		t.Errorf("what came back is not told: %+v", a)
+		t.Errorf("the answer does not report the money that came back: %+v", a)
 	}
 }
 

@@ -11,24 +11,24 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// Effect is one movement of money that the channel made.
+// Effect is one movement of money at the channel.
 type Effect struct {
 	Amount   int64
 	Currency refund.Currency
 }
 
-// Subject is a client and the channel behind it, fresh for each test.
+// Subject is a client and its channel, new for each test.
 type Subject struct {
 	Client   refund.Channel
 	Contract refund.Contract
 	Account  string
-	Secret   string // must appear in no answer; "" = none
-	Async    bool   // a send is only ever acknowledged, the money moves later
-	// Faults sets what goes wrong, in the simulator's short form.
+	Secret   string // no answer may contain it; "" = none
+	Async    bool   // a send is only acknowledged, the money moves later
+	// Faults sets the faults of the channel, in the short form of the simulator.
 	Faults func(t *testing.T, spec string)
-	// Effects tells what the channel did under a number.
+	// Effects returns what the channel did under a number.
 	Effects func(t *testing.T, number string) []Effect
-	// Later moves the channel's clock by an hour: past every delay of a fault.
+	// Later moves the channel's clock by an hour, past every delay of a fault.
 	Later func()
 }
 
@@ -39,7 +39,7 @@ func (s Subject) call(number string) refund.Call {
 	}
 }
 
-// attempt is the context of one call with time enough.
+// attempt returns the context of one call with enough time.
 func attempt(t *testing.T) context.Context {
 	return channel.WithBudget(t.Context(), channel.Budget{Start: time.Now(), Send: 20 * time.Second})
 }
@@ -70,7 +70,7 @@ func (s Subject) checked(t *testing.T, a refund.Answer) refund.Answer {
 		t.Errorf("%s: the secret is in the answer", a.Kind)
 	}
 	if a.Rule == "" {
-		t.Errorf("%s: no rule says why", a.Kind)
+		t.Errorf("%s: the answer has no rule", a.Kind)
 	}
 	return a
 }
@@ -89,7 +89,7 @@ func (s Subject) wantEffects(t *testing.T, number string, want int) {
 	}
 }
 
-// done is what a send that works is answered with.
+// done returns the kind of the answer to a successful send.
 func (s Subject) done() refund.FactKind {
 	if s.Async {
 		return refund.Acknowledged
@@ -97,7 +97,7 @@ func (s Subject) done() refund.FactKind {
 	return refund.Succeeded
 }
 
-// ask learns of a number in the way that the contract offers; false = there is none.
+// ask queries or lists a number, as the contract offers; false when it offers neither.
 func (s Subject) ask(t *testing.T, number string) (refund.Answer, bool) {
 	t.Helper()
 	switch s.Contract.Recovery() {
@@ -113,7 +113,7 @@ func (s Subject) ask(t *testing.T, number string) (refund.Answer, bool) {
 	return refund.Answer{}, false
 }
 
-// settled waits until the money of a send that works has moved.
+// settled waits until the money of a successful send has moved.
 func (s Subject) settled() {
 	if s.Async {
 		s.Later()

@@ -12,7 +12,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// fixed answers everything with one status and body.
+// fixed returns a client whose channel gives one status and body to every request.
 func fixed(t *testing.T, status int, body string) *plain.Client {
 	t.Helper()
 	contract, _ := plain.Kind.Contract(plain.KeyedQueryable)
@@ -30,18 +30,18 @@ var ours = refund.Call{
 	Number: "n1", RefundID: "rf_1", Account: "demo", PaymentReference: "ch_77", Amount: 1250, Currency: "USD",
 }
 
-const told = `{"number":"n1","channelRefundId":"c1","paymentReference":"ch_77","status":"succeeded","amount":1250,"currency":"USD"}`
+const paid = `{"number":"n1","channelRefundId":"c1","paymentReference":"ch_77","status":"succeeded","amount":1250,"currency":"USD"}`
 
 func TestAnswersToASend(t *testing.T) {
 	t.Parallel()
-	change := func(old, new string) string { return strings.Replace(told, old, new, 1) }
+	change := func(old, new string) string { return strings.Replace(paid, old, new, 1) }
 	for name, c := range map[string]struct {
 		status int
 		body   string
 		kind   refund.FactKind
 		check  func(refund.Answer) bool
 	}{
-		"as asked":           {200, told, refund.Succeeded, func(a refund.Answer) bool { return a.ChannelRefundID == "c1" && a.Amount == 1250 }},
+		"as asked":           {200, paid, refund.Succeeded, func(a refund.Answer) bool { return a.ChannelRefundID == "c1" && a.Amount == 1250 }},
 		"more fields":        {200, change(`{`, `{"new":{},`), refund.Succeeded, nil},
 		"other amount":       {200, change(`1250`, `99`), refund.Succeeded, func(a refund.Answer) bool { return a.Amount == 99 }},
 		"other currency":     {200, change(`USD`, `EUR`), refund.Succeeded, func(a refund.Answer) bool { return a.Currency == "EUR" }},
@@ -67,10 +67,10 @@ func TestAnswersToASend(t *testing.T) {
 		"empty":              {200, ``, refund.Unknown, nil},
 		"null":               {200, `null`, refund.Unknown, nil},
 		"page":               {200, `<html>`, refund.Unknown, nil},
-		"cut":                {200, told[:40], refund.Unknown, nil},
-		"twice":              {200, told + told, refund.Unknown, nil},
+		"cut":                {200, paid[:40], refund.Unknown, nil},
+		"twice":              {200, paid + paid, refund.Unknown, nil},
 		"a refusal with 200": {200, `{"code":"not_refundable_window"}`, refund.Unknown, nil},
-		"created":            {201, told, refund.Unknown, nil},
+		"created":            {201, paid, refund.Unknown, nil},
 		"no content":         {204, ``, refund.Unknown, nil},
 		"redirect":           {307, ``, refund.Unknown, nil},
 		"refused":            {422, `{"code":"not_refundable_window"}`, refund.RefusedClean, func(a refund.Answer) bool { return a.Code == "not_refundable_window" }},
@@ -103,8 +103,8 @@ func TestAnswersToAQuery(t *testing.T) {
 		body   string
 		kind   refund.FactKind
 	}{
-		"found":                {200, told, refund.Succeeded},
-		"another number":       {200, strings.Replace(told, "n1", "n2", 1), refund.Unknown},
+		"found":                {200, paid, refund.Succeeded},
+		"another number":       {200, strings.Replace(paid, "n1", "n2", 1), refund.Unknown},
 		"not found":            {404, `{"code":"not_found"}`, refund.NotFound},
 		"not found, in a 410":  {410, `{"code":"not_found"}`, refund.Unknown},
 		"mistyped endpoint":    {404, `{"code":"no_such_endpoint"}`, refund.Unknown},
@@ -127,7 +127,7 @@ func TestAnswersToAQuery(t *testing.T) {
 	}
 }
 
-// Whatever is wrong with a voucher, the success counts; only texts are taken over.
+// TestVouchers checks that a malformed voucher does not invalidate a success, and that only texts are read.
 func TestVouchers(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]map[string]string{
@@ -137,7 +137,7 @@ func TestVouchers(t *testing.T) {
 		`,"voucher":{"arn":""}`:        nil,
 		`,"voucher":{"arn":"7","n":5}`: {"arn": "7"},
 	} {
-		body := strings.TrimSuffix(told, "}") + raw + "}"
+		body := strings.TrimSuffix(paid, "}") + raw + "}"
 		query := fixed(t, 200, body).Query(attempt(t), ours)
 		_, _, list := fixed(t, 200, `{"refunds":[`+body+`],"complete":true}`).List(attempt(t), ours)
 		for _, a := range []refund.Answer{query, list} {
@@ -150,7 +150,7 @@ func TestVouchers(t *testing.T) {
 
 func TestAnswersToAList(t *testing.T) {
 	t.Parallel()
-	other := strings.NewReplacer("n1", "n2", "c1", "c2").Replace(told)
+	other := strings.NewReplacer("n1", "n2", "c1", "c2").Replace(paid)
 	for name, c := range map[string]struct {
 		status   int
 		body     string
@@ -159,17 +159,17 @@ func TestAnswersToAList(t *testing.T) {
 		kind     refund.FactKind
 	}{
 		"empty":              {200, `{"refunds":[],"complete":true}`, 0, true, refund.NotFound},
-		"ours":               {200, `{"refunds":[` + other + `,` + told + `],"complete":true}`, 2, true, refund.Succeeded},
-		"ours, incomplete":   {200, `{"refunds":[` + told + `],"complete":false}`, 1, false, refund.Succeeded},
+		"ours":               {200, `{"refunds":[` + other + `,` + paid + `],"complete":true}`, 2, true, refund.Succeeded},
+		"ours, incomplete":   {200, `{"refunds":[` + paid + `],"complete":false}`, 1, false, refund.Succeeded},
 		"not ours":           {200, `{"refunds":[` + other + `],"complete":true}`, 1, true, refund.NotFound},
 		"incomplete":         {200, `{"refunds":[` + other + `],"complete":false}`, 1, false, refund.Unknown},
 		"complete not said":  {200, `{"refunds":[]}`, 0, false, refund.Unknown},
 		"no list":            {200, `{"complete":true}`, 0, false, refund.Unknown},
 		"null":               {200, `{"refunds":null,"complete":true}`, 0, false, refund.Unknown},
-		"without a number":   {200, `{"refunds":[` + strings.Replace(told, `"number":"n1",`, ``, 1) + `],"complete":true}`, 1, true, refund.NotFound},
+		"without a number":   {200, `{"refunds":[` + strings.Replace(paid, `"number":"n1",`, ``, 1) + `],"complete":true}`, 1, true, refund.NotFound},
 		"unusable line":      {200, `{"refunds":[` + strings.Replace(other, "succeeded", "odd", 1) + `],"complete":true}`, 0, false, refund.Unknown},
 		"line without id":    {200, `{"refunds":[` + strings.Replace(other, `"channelRefundId":"c2",`, ``, 1) + `],"complete":true}`, 0, false, refund.Unknown},
-		"of another payment": {200, `{"refunds":[` + strings.Replace(told, "ch_77", "ch_78", 1) + `],"complete":true}`, 0, false, refund.Unknown},
+		"of another payment": {200, `{"refunds":[` + strings.Replace(paid, "ch_77", "ch_78", 1) + `],"complete":true}`, 0, false, refund.Unknown},
 		"not found":          {404, `{"code":"not_found"}`, 0, false, refund.Unknown},
 		"broken":             {500, `{"refunds":[],"complete":true}`, 0, false, refund.Unknown},
 	} {

@@ -24,8 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const secret = "s3cret-of-the-account"
 
-// onSimulator runs a client against the simulator; listed switches the contract
-// to recovery by list.
+// onSimulator returns a subject on the simulator; listed makes the contract recover by list.
 func onSimulator(profile string, listed bool) func(*testing.T) channeltest.Subject {
 	return func(t *testing.T) channeltest.Subject {
 		t.Helper()
@@ -102,7 +101,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// The names of profiles stand on both sides, which do not know one another.
+// TestProfilesAreTheSimulators compares the names of the profiles with those of the simulator.
 func TestProfilesAreTheSimulators(t *testing.T) {
 	t.Parallel()
 	var theirs []string
@@ -110,7 +109,7 @@ func TestProfilesAreTheSimulators(t *testing.T) {
 		theirs = append(theirs, string(p))
 	}
 	if !slices.Equal(theirs, plain.Kind.Profiles()) {
-		t.Errorf("contracts for %v, simulated are %v", plain.Kind.Profiles(), theirs)
+		t.Errorf("there are contracts for %v, the simulator has %v", plain.Kind.Profiles(), theirs)
 	}
 }
 
@@ -130,7 +129,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// References are the channel's names and may hold anything visible.
+// TestOddReferencesReachTheChannel uses payment references with any visible characters.
 func TestOddReferencesReachTheChannel(t *testing.T) {
 	t.Parallel()
 	s := onSimulator(plain.KeyedQueryable, true)(t)
@@ -159,7 +158,7 @@ func TestBadConfig(t *testing.T) {
 	}
 }
 
-// C28 through the client: two refunds on one connection, the second answer lost.
+// TestClientSendsOneRequestPerCall makes two refunds on one connection, of which the second gets no answer. C28.
 func TestClientSendsOneRequestPerCall(t *testing.T) {
 	t.Parallel()
 	s := onSimulator(plain.Blind, false)(t)
