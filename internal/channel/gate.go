@@ -98,14 +98,14 @@ func (l *CallLimiter) Admit(account string) (done func(refund.FactKind), wait ti
 	}
 	settle, err := a.breaker.Allow()
 	if err != nil {
-		return nil, scattered(a.open / 2), refund.PendingBreaker
+		return nil, spreadWait(a.open / 2), refund.PendingBreaker
 	}
 	if a.limit != nil && !a.limit.Allow() {
 		settle(errNotCalled)
 		r := a.limit.Reserve()
 		delay := r.Delay()
 		r.Cancel()
-		return nil, scattered(delay), refund.PendingRateLimit
+		return nil, spreadWait(delay), refund.PendingRateLimit
 	}
 	var once sync.Once
 	return func(k refund.FactKind) { once.Do(func() { settle(outcome(k)) }) }, 0, ""
@@ -122,7 +122,7 @@ func outcome(k refund.FactKind) error {
 	return nil
 }
 
-// scattered adds 50 ms to 1.05 s to d, so that refunds that wait for the same account do not all return at once.
-func scattered(d time.Duration) time.Duration {
+// spreadWait adds 50 ms to 1.05 s to d, so that refunds that wait for the same account do not all return at once.
+func spreadWait(d time.Duration) time.Duration {
 	return d + 50*time.Millisecond + clock.Jitter(500*time.Millisecond, 1)
 }

@@ -20,7 +20,7 @@ func TestCheckNow(t *testing.T) {
 		t.Fatalf("asked=%v %v", asked, err)
 	}
 	if got := b.load(t, k); got.State != refund.StateFailed || got.AttemptNo != 2 || got.Attempts[1].Answer != refund.NotFound || got.JournalSeq != 3 {
-		t.Errorf("%s, attempts %+v: a reading of nothing changes nothing", got.State, got.Attempts)
+		t.Errorf("%s, attempts %+v: an absence changes nothing here", got.State, got.Attempts)
 	}
 	b.channel.mu.Lock()
 	b.channel.effect(b.load(t, k).Dispatches[0].Number)
@@ -29,7 +29,7 @@ func TestCheckNow(t *testing.T) {
 		t.Fatalf("asked=%v %v", asked, err)
 	}
 	if got := b.load(t, k); got.State != refund.StateSuccess || !got.Case.Has(refund.CaseSuccessAfterEnd) {
-		t.Errorf("%s, case %+v: money that moved is booked, with a case", got.State, got.Case)
+		t.Errorf("%s, case %+v: the money that moved must be booked, with a case", got.State, got.Case)
 	}
 	if _, err := r.CheckNow(t.Context(), refund.RefundRef{Tenant: k.Tenant + 1, RID: k.RID}); !errors.Is(err, refund.ErrNotFound) {
 		t.Errorf("another tenant's refund: %v", err)

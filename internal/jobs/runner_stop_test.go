@@ -31,7 +31,7 @@ func TestRunnerStopDrains(t *testing.T) {
 	}()
 	select {
 	case err := <-stopped:
-		t.Fatalf("stopped with a call under way: %v", err)
+		t.Fatalf("Stop returned while a call was under way: %v", err)
 	case <-time.After(200 * time.Millisecond):
 	}
 	close(goOn)
@@ -39,7 +39,7 @@ func TestRunnerStopDrains(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := b.load(t, k); r.State != refund.StateSuccess {
-		t.Errorf("state %s: the answer of the call under way must be in the database", r.State)
+		t.Errorf("state %s: the answer of the call must be stored", r.State)
 	}
 	if _, err := r.CheckNow(t.Context(), k); !errors.Is(err, refund.ErrUnavailable) {
 		t.Errorf("check after stop: %v", err)
@@ -60,11 +60,11 @@ func TestRunnerClientPanics(t *testing.T) {
 	k := b.accept(t, 1)[0]
 	b.wantAll(t, []refund.RefundRef{k}, refund.StateSuccess)
 	if r := b.load(t, k); r.Attempts[0].Answer != refund.Unknown || r.Attempts[1].Kind != refund.AttemptQuery {
-		t.Errorf("attempts %+v: a panic proves nothing, the number is asked about", r.Attempts)
+		t.Errorf("attempts %+v: want a query after a panic, which proves nothing", r.Attempts)
 	}
 }
 
-// PostgreSQL goes away and comes back: nobody restarts anything.
+// TestRunnerSurvivesDatabase stops and starts PostgreSQL; nothing else is restarted.
 func TestRunnerSurvivesDatabase(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Server(t, nil)
@@ -87,8 +87,8 @@ func TestRunnerSurvivesDatabase(t *testing.T) {
 	if err := db.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	close(released) // the answer comes while the database is away
-	eventually(t, "the database away", func() bool { return b.pool.Ping(t.Context()) != nil })
+	close(released) // the answer comes during the outage
+	eventually(t, "the database is unavailable", func() bool { return b.pool.Ping(t.Context()) != nil })
 	if err := db.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}

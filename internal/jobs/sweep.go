@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	sweepPasses   = 20               // in a row while there is more, then others get a turn
+	sweepPasses   = 20               // in a row while more is due
 	sweepTimeout  = 30 * time.Second // of one pass
-	sweepLongest  = 10 * time.Second // between tries while the database is away
-	sweepSlowdown = 32               // times SweepEvery at most between these tries
+	sweepLongest  = 10 * time.Second // between passes while the database is unavailable
+	sweepSlowdown = 32               // times SweepEvery, at most, between these passes
 )
 
-// sweepLoop runs on every replica, beside River and independent of it.
+// sweepLoop sweeps on every replica, independently of River.
 func (r *Runner) sweepLoop(ctx context.Context) {
 	every := r.cfg.SweepEvery
 	retry := clock.Backoff{First: 2 * every, Longest: min(sweepSlowdown*every, sweepLongest), Share: jitter}
@@ -24,7 +24,7 @@ func (r *Runner) sweepLoop(ctx context.Context) {
 		if err := r.sweep(ctx); err != nil && ctx.Err() == nil {
 			fails++
 			wait = retry.Next()
-			r.log.WarnContext(ctx, "sweep failed", "error", err, "in a row", fails)
+			r.log.WarnContext(ctx, "the sweep failed", "error", err, "in a row", fails)
 		} else {
 			fails = 0
 			retry.Reset()
@@ -33,7 +33,7 @@ func (r *Runner) sweepLoop(ctx context.Context) {
 	}
 }
 
-// sweep makes passes until nothing more is due.
+// sweep makes passes until nothing is due, at most sweepPasses.
 func (r *Runner) sweep(ctx context.Context) error {
 	for range sweepPasses {
 		pass, cancel := context.WithTimeout(ctx, sweepTimeout)

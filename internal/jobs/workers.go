@@ -18,7 +18,8 @@ type stepWorker struct {
 	r *Runner
 }
 
-// Work makes one step. Errors are worth another try; what cannot get better is canceled, and the sweeper stays the safety net.
+// Work makes one step. River repeats it after an error; a job that cannot succeed is canceled, and the sweeper inserts
+// another one if needed.
 func (w *stepWorker) Work(ctx context.Context, job *river.Job[stepArgs]) error {
 	rid, err := refund.ParseRID(job.Args.RID)
 	if err != nil {
@@ -37,13 +38,13 @@ type wakeWorker struct {
 	r *Runner
 }
 
-// Work looks at what the payment holds, and hands the payment to whoever parked for it.
+// Work settles the held lines of a payment and retries the messages that wait for it.
 func (w *wakeWorker) Work(ctx context.Context, job *river.Job[wakeArgs]) error {
 	if err := w.r.cfg.Store.SettleLines(ctx, refund.TenantID(job.Args.TenantID), job.Args.PaymentID); err != nil {
 		return err
 	}
 	if w.r.cfg.Waker == nil {
-		return errors.New("jobs: nobody to wake here")
+		return errors.New("jobs: this process has no waker")
 	}
 	return w.r.cfg.Waker.WakePayment(ctx, refund.TenantID(job.Args.TenantID), job.Args.PaymentID)
 }
@@ -53,7 +54,7 @@ type maintenanceWorker struct {
 	r *Runner
 }
 
-// Work does the housekeeping.
+// Work maintains the installation.
 func (w *maintenanceWorker) Work(ctx context.Context, _ *river.Job[maintenanceArgs]) error {
 	if w.r.cfg.Maintain == nil {
 		return nil
@@ -70,7 +71,7 @@ const jitter = 0.2
 // retryPolicy retries a failed job after 1, 2, 4 … s, at most one minute, each ± 20 %.
 type retryPolicy struct{}
 
-// NextRetry is when a failed job is tried again.
+// NextRetry returns when a failed job is repeated.
 func (retryPolicy) NextRetry(job *rivertype.JobRow) time.Time {
 	retry := clock.Backoff{First: time.Second, Longest: time.Minute, Share: jitter}
 	return time.Now().Add(retry.After(job.Attempt))
