@@ -151,7 +151,7 @@ func (r *reader) currency(name string) refund.Currency {
 	}
 	c, err := refund.ParseCurrency(text)
 	if err != nil {
-		r.wrong(name, "must be a currency of ISO 4217")
+		r.wrong(name, "must be an ISO 4217 currency")
 	}
 	return c
 }

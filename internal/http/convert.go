@@ -193,7 +193,7 @@ func metadataOf(m oapi.Metadata) (map[string]string, error) {
 func currencyOf(code, pointer string) (refund.Currency, error) {
 	c, err := refund.ParseCurrency(code)
 	if err != nil {
-		return "", invalid(atPointer(pointer, "must be a currency of ISO 4217"))
+		return "", invalid(atPointer(pointer, "must be an ISO 4217 currency"))
 	}
 	return c, nil
 }
