@@ -56,24 +56,24 @@ func (h housekeeping) Maintain(ctx context.Context) error {
 
 // actions are what a caller may do to a refund besides asking for it.
 type actions struct {
-	store  *store.Store
+	rows   rows
 	runner *jobs.Runner
 	log    *slog.Logger
 }
 
 func (a actions) Cancel(ctx context.Context, tenant refund.TenantID, refundID, actor string) (refund.Refund, error) {
-	r, err := a.store.FindRefund(ctx, tenant, refundID)
+	r, err := a.rows.FindRefund(ctx, tenant, refundID)
 	if err != nil {
 		return r, err
 	}
-	if _, err := a.store.Cancel(ctx, r.RefundRef, actor); err != nil {
+	if _, err := a.rows.Cancel(ctx, r.RefundRef, actor); err != nil {
 		return r, err
 	}
-	return a.store.FindRefund(ctx, tenant, refundID)
+	return a.rows.FindRefund(ctx, tenant, refundID)
 }
 
 func (a actions) Check(ctx context.Context, tenant refund.TenantID, refundID, actor string) (refund.Refund, error) {
-	r, err := a.store.FindRefund(ctx, tenant, refundID)
+	r, err := a.rows.FindRefund(ctx, tenant, refundID)
 	if err != nil {
 		return r, err
 	}
@@ -82,7 +82,7 @@ func (a actions) Check(ctx context.Context, tenant refund.TenantID, refundID, ac
 		return r, err
 	}
 	a.log.InfoContext(ctx, "check", "refund", refundID, "actor", actor, "asked", asked)
-	return a.store.FindRefund(ctx, tenant, refundID)
+	return a.rows.FindRefund(ctx, tenant, refundID)
 }
 
 // stockEvery is how often the gauges are read.
@@ -97,7 +97,7 @@ func (a *app) watchBacklog(ctx context.Context) {
 	tick := time.NewTicker(stockEvery)
 	defer tick.Stop()
 	for {
-		if s, err := a.store.Backlog(ctx); err == nil {
+		if s, err := a.reader.Backlog(ctx); err == nil {
 			a.metrics.SetBacklog(telemetry.Backlog{Refunds: s.Refunds, Oldest: s.Oldest, Parked: s.Parked, Cases: s.Cases}, open)
 		} else if ctx.Err() == nil {
 			a.log.WarnContext(ctx, "gauges not read", "error", err.Error())

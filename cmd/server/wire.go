@@ -21,6 +21,7 @@ import (
 	"github.com/refundry/refundry/internal/store"
 	"github.com/refundry/refundry/internal/store/migrate"
 	"github.com/refundry/refundry/internal/store/pg"
+	"github.com/refundry/refundry/internal/store/read"
 	"github.com/refundry/refundry/internal/telemetry"
 )
 
@@ -44,7 +45,8 @@ type app struct {
 	cfg     appConfig
 	log     *slog.Logger
 	metrics *telemetry.Metrics
-	store   *store.Store
+	store   *store.Store  // writes
+	reader  *read.Reader  // reads, on the store's pool
 	pool    *pgxpool.Pool // River's
 	door    *intake.Door
 	runner  *jobs.Runner
@@ -77,6 +79,7 @@ func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 		return a, err
 	}
 	a.opened(a.store.Close)
+	a.reader = read.New(a.store.Pool(), accounts)
 	if err := migrate.Check(ctx, a.store.Pool(), cfg.schema); err != nil {
 		return a, err
 	}
@@ -118,6 +121,12 @@ func (a *app) openRunner(ctx context.Context, channels *channel.Registry) (err e
 	return err
 }
 
+// rows is the database for a part that needs writes and reads.
+type rows struct {
+	*store.Store
+	*read.Reader
+}
+
 // noticeDesk reads notices by the account's client and keeps them in the store.
 type noticeDesk struct {
 	*channel.Registry
@@ -128,9 +137,10 @@ func (a *app) openAPI(channels *channel.Registry) (err error) {
 	if !a.cfg.api {
 		return nil
 	}
-	a.api, err = httpapi.New(httpapi.Config{Door: a.door, Refunds: a.store, Actions: actions{a.store, a.runner, a.log}, Payments: a.store, Keys: a.store, Cases: a.store,
-		Events: bridge.Codec{}, Parking: a.store, Messages: a.store,
-		Parked: parkingLot{a.store, bridge.Redriver{Lot: a.store, Door: a.door, NewRID: pg.NewRID, Log: a.log}}, Notices: noticeDesk{channels, a.store}, NoticeSeen: a.metrics.Notice,
+	rows := rows{a.store, a.reader}
+	a.api, err = httpapi.New(httpapi.Config{Door: a.door, Refunds: a.reader, Actions: actions{rows, a.runner, a.log}, Payments: rows, Keys: a.store, Cases: rows,
+		Events: bridge.Codec{}, Parking: a.store, Messages: a.reader,
+		Parked: parkingLot{rows, bridge.Redriver{Lot: rows, Door: a.door, NewRID: pg.NewRID, Log: a.log}}, Notices: noticeDesk{channels, a.store}, NoticeSeen: a.metrics.Notice,
 		Metrics: a.metrics.Handler(), Build: thisBuild(), Log: a.log,
 		Ready: []httpapi.ReadyCheck{
 			{Name: "database", Check: a.store.Ping},

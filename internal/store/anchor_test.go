@@ -85,7 +85,7 @@ func TestAnchorsCoverTheJournal(t *testing.T) {
 // chained rewrites the hashes of a refund's journal and its head, as somebody with the database in hand would.
 func (f *flow) chained(t *testing.T, conn *pgx.Conn, id string) {
 	t.Helper()
-	r, err := f.FindRefund(t.Context(), f.tenant.ID, id)
+	r, err := f.reader().FindRefund(t.Context(), f.tenant.ID, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestAnchorsFindAChangedHistory(t *testing.T) {
 			a.once(t)
 			sql := c.sql
 			if strings.Contains(sql, "@") {
-				r, err := f.FindRefund(t.Context(), f.tenant.ID, "victim_0")
+				r, err := f.reader().FindRefund(t.Context(), f.tenant.ID, "victim_0")
 				if err != nil {
 					t.Fatal(err)
 				}

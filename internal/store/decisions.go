@@ -12,14 +12,7 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-const decisionColumns = `d.decision_id, d.case_id, d.action, d.journal_seq, d.excess, d.effect_id, d.evidence, m.name, k.name, d.made_at, d.expires_at,
-  d.checked_at, d.applied_at, d.verdict`
-
-const decisionFrom = `decisions d JOIN actors m ON (m.tenant_id, m.actor_id) = (d.tenant_id, d.maker)
-  LEFT JOIN actors k ON (k.tenant_id, k.actor_id) = (d.tenant_id, d.checker)`
-
 const (
-	decisionsSQL      = `SELECT ` + decisionColumns + ` FROM ` + decisionFrom + ` WHERE d.tenant_id = $1 AND d.case_id = $2 ORDER BY d.decision_id DESC LIMIT $3`
 	caseSubjectSQL    = `SELECT c.rid, c.payment_id, c.closed_at IS NOT NULL FROM cases c WHERE c.tenant_id = $1 AND c.case_id = $2`
 	insertDecisionSQL = `INSERT INTO decisions (tenant_id, decision_id, case_id, action, journal_seq, excess, effect_id, evidence, maker, made_at, expires_at)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
@@ -34,9 +27,6 @@ const (
     SELECT coalesce(bool_or(r.exposed OR EXISTS (SELECT FROM effects e WHERE (e.tenant_id, e.rid) = (r.tenant_id, r.rid) AND e.status = 'MOVED'
       AND e.channel_refund_id IS NULL)), false) FROM chain JOIN refunds r ON r.tenant_id = $1 AND r.rid = chain.rid WHERE r.rid <> $3`
 )
-
-// mostDecisions bounds how many decisions of one case are read.
-const mostDecisions = 100
 
 // Propose stores what a person wants to decide about a case, bound to the refund as it stands. The same proposal again is the one that
 // is there, with created = false. A newer proposal of the same maker takes the place of the older one.
@@ -159,7 +149,7 @@ func (c *decidedCase) read(ctx context.Context, actor string) error {
 			return err
 		}
 	}
-	rows, err := c.tx.Query(ctx, decisionsSQL, int64(c.tenant), [16]byte(c.id), mostDecisions)
+	rows, err := c.tx.Query(ctx, pg.DecisionsSQL, int64(c.tenant), [16]byte(c.id), pg.MostDecisions)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 // Locks are taken in one order everywhere: the refund, then its payment.
 const (
 	lockRefundSQL  = `SELECT FROM refunds r WHERE r.tenant_id = $1 AND r.rid = $2 FOR NO KEY UPDATE`
-	lockPaymentSQL = loadPaymentSQL + ` FOR NO KEY UPDATE`
+	lockPaymentSQL = pg.LoadPaymentSQL + ` FOR NO KEY UPDATE`
 )
 
 // enteredSQL finds out whether a transition that we sent with a lost COMMIT is in the journal.

@@ -232,7 +232,7 @@ func (s *Store) markNumbers(ctx context.Context, tx pgx.Tx, r *refund.Record, ep
 	b.Queue(epochRetirementsSQL, tenant, rid, epoch, r.Now)
 	b.Queue(nextMarkedSQL, tenant, rid, no, r.Account, refund.DispatchNumber(r.Installation, r.TenantCode, r.RefundID, no), r.Now, refund.LongestLease, epoch)
 	b.Queue(epochRetirementsSQL, tenant, rid, epoch, r.Now)
-	b.Queue(loadDispatchesSQL, tenant, rid).Query(func(rows pgx.Rows) (err error) {
+	b.Queue(pg.LoadDispatchesSQL, tenant, rid).Query(func(rows pgx.Rows) (err error) {
 		r.Dispatches, err = pgx.CollectRows(rows, pg.ScanDispatch)
 		return err
 	})

@@ -12,6 +12,8 @@ import (
 )
 
 const (
+	heldLinesSQL = `SELECT e.effect_id, e.rid IS NOT NULL, e.dispatch_no, e.channel_refund_id, e.amount, e.currency, e.counted, e.status, e.source, e.at, e.reversed_at
+    FROM effects e WHERE e.tenant_id = $1 AND e.payment_id = $2 AND e.rid IS NULL ORDER BY e.effect_id`
 	familySQL = `WITH RECURSIVE chain (rid) AS (
       SELECT p.last_rid FROM payments p WHERE p.tenant_id = $1 AND p.payment_id = $2 AND p.last_rid IS NOT NULL
       UNION ALL
@@ -161,7 +163,7 @@ func (f *family) load(tenant refund.TenantID, paymentID string) error {
 	f.Records = make([]refund.Record, len(rids))
 	b := &pgx.Batch{}
 	for i, rid := range rids {
-		f.s.queueRecord(b, refund.RefundRef{Tenant: tenant, RID: rid}, loadPaymentSQL, &f.Records[i])
+		f.s.queueRecord(b, refund.RefundRef{Tenant: tenant, RID: rid}, pg.LoadPaymentSQL, &f.Records[i])
 	}
 	b.Queue(heldLinesSQL, int64(tenant), paymentID).Query(func(rows pgx.Rows) (err error) {
 		f.Lines, err = pgx.CollectRows(rows, pg.ScanEffect)

@@ -17,10 +17,7 @@ import (
 const (
 	sqlMutex       = `SELECT pg_advisory_xact_lock($1)` // waits no longer than lock_timeout
 	sqlLockPayment = `SELECT ` + pg.PaymentColumns + ` FROM payments p WHERE p.tenant_id = $1 AND p.payment_id = $2 FOR NO KEY UPDATE`
-	sqlFindPayment = `SELECT ` + pg.PaymentColumns + ` FROM payments p WHERE p.tenant_id = $1 AND p.payment_id = $2`
 	sqlSnapshot    = `UPDATE payments SET captured = $3, refunded_elsewhere = $4, excess = $5, version = $6 WHERE tenant_id = $1 AND payment_id = $2`
-	sqlPayEffects  = `SELECT e.effect_id, e.dispatch_no, coalesce(e.channel_refund_id, ''), e.amount, e.currency, e.counted, e.status, e.source, e.at, e.reversed_at, e.voucher, coalesce(r.refund_id, '')
-FROM effects e LEFT JOIN refunds r ON r.tenant_id = e.tenant_id AND r.rid = e.rid WHERE e.tenant_id = $1 AND e.payment_id = $2 ORDER BY e.at DESC LIMIT $3`
 )
 
 // PutPayment stores a payment's snapshot: unknown = created; an older version, or the same with the same content = no-op;
@@ -101,35 +98,3 @@ func txNow(ctx context.Context, tx pgx.Tx) (now time.Time, err error) {
 	err = tx.QueryRow(ctx, sqlNow).Scan(&now)
 	return now, err
 }
-
-// FindPayment reads a payment with what moved on it. Errors: refund.ErrNotFound, refund.ErrUnavailable.
-func (s *Store) FindPayment(ctx context.Context, tenant refund.TenantID, paymentID string) (refund.PaymentView, error) {
-	var v refund.PaymentView
-	p, err := pg.ScanPayment(s.pool.QueryRow(ctx, sqlFindPayment, int64(tenant), paymentID))
-	if err != nil {
-		return v, pg.Translate(err)
-	}
-	v.Payment = p
-	rows, err := s.pool.Query(ctx, sqlPayEffects, int64(tenant), paymentID, timelineRows+1)
-	if err != nil {
-		return v, pg.Translate(err)
-	}
-	effects, err := pgx.CollectRows(rows, scanPaymentEffect)
-	v.Effects = newest(effects, &v.Truncated)
-	return v, pg.Translate(err)
-}
-
-func scanPaymentEffect(row pgx.CollectableRow) (refund.EffectRow, error) {
-	var owner string
-	e, err := scanEffectRow("")(withMore{row, &owner})
-	e.RefundID = owner
-	return e, err
-}
-
-// withMore scans one more column behind those that the caller names.
-type withMore struct {
-	pgx.CollectableRow
-	more any
-}
-
-func (w withMore) Scan(dest ...any) error { return w.CollectableRow.Scan(append(dest, w.more)...) }
