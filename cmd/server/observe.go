@@ -28,20 +28,6 @@ func (a *app) observe(in intake.Intake, o intake.Outcome, took time.Duration) {
 	a.metrics.Accepted(took)
 }
 
-// measuredStore measures how long refunds live.
-type measuredStore struct {
-	*store.Store
-	m *telemetry.Metrics
-}
-
-func (s measuredStore) Enter(ctx context.Context, k refund.RefundRef, f refund.Fact, c refund.Contract) (refund.Change, error) {
-	ch, err := s.Store.Enter(ctx, k, f, c)
-	if err == nil && ch.After.State.Final() && !ch.Before.State.Final() {
-		s.m.Final(ch.After.FinalAt.Sub(ch.After.CreatedAt))
-	}
-	return ch, err
-}
-
 // housekeeping makes the partitions of the coming months and days, and matches notices that were left behind.
 type housekeeping struct {
 	store  *store.Store

@@ -74,7 +74,7 @@ func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 	}
 	accounts := &accountBook{}
 	a.store, err = store.Open(ctx, store.Config{URL: cfg.databaseURL, Schema: cfg.schema, Params: cfg.params, Enqueuer: enqueuer, Accounts: accounts, Logger: cfg.log,
-		HoldOnFailover: !cfg.guard.lossless})
+		Ended: a.metrics.Ended, HoldOnFailover: !cfg.guard.lossless})
 	if err != nil {
 		return a, err
 	}
@@ -110,7 +110,7 @@ func (a *app) openRunner(ctx context.Context, channels *channel.Registry) (err e
 		return err
 	}
 	a.opened(a.pool.Close)
-	a.runner, err = jobs.New(jobs.Config{Pool: a.pool, Schema: a.cfg.schema, Store: measuredStore{a.store, a.metrics}, Channels: channels,
+	a.runner, err = jobs.New(jobs.Config{Pool: a.pool, Schema: a.cfg.schema, Store: a.store, Channels: channels,
 		Waker: bridge.Waker{Lot: a.store, Door: a.door, Log: a.log}, Maintain: housekeeping{a.store, a.cfg.schema}, Observer: a.metrics.Workers(),
 		CallLimiter: channel.NewCallLimiter(channels, channel.CallLimiterConfig{Turned: func(account string, open bool) { a.log.Warn("breaker", "account", account, "open", open) }}),
 		Budget: func(ctx context.Context, start time.Time, send time.Duration) context.Context {

@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -38,8 +36,9 @@ func (s *Store) Propose(ctx context.Context, p refund.Proposal) (d refund.Decisi
 		return d, false, refund.ErrBadData
 	}
 	made := s.cfg.NewRID() // once, so that a second try after a lost COMMIT knows its own work
-	err = s.again(ctx, func() error {
-		return s.withCase(ctx, p.Tenant, p.CaseID, p.Actor, func(ctx context.Context, c *decidedCase) error {
+	u := s.newUnit()
+	err = u.run(ctx, "proposal for case "+p.CaseID.String(), func() error {
+		return s.withCase(ctx, u, caseRef{p.Tenant, p.CaseID}, p.Actor, func(ctx context.Context, c *decidedCase) error {
 			d, created, err = c.propose(ctx, p, made)
 			if created {
 				fault.Point(fault.ProposalWritten)
@@ -61,8 +60,9 @@ func (s *Store) Propose(ctx context.Context, p refund.Proposal) (d refund.Decisi
 func (s *Store) Judge(ctx context.Context, a refund.Approval) (d refund.Decision, err error) {
 	var no error
 	var places []fault.Name
-	err = s.again(ctx, func() error {
-		return s.withCase(ctx, a.Tenant, a.CaseID, a.Actor, func(ctx context.Context, c *decidedCase) error {
+	u := s.newUnit()
+	err = u.run(ctx, "verdict on decision "+a.DecisionID.String(), func() error {
+		return s.withCase(ctx, u, caseRef{a.Tenant, a.CaseID}, a.Actor, func(ctx context.Context, c *decidedCase) error {
 			d, no, err = c.judge(ctx, a)
 			places = judgePoints(d, c.record.Now)
 			passWritten(places)
@@ -76,22 +76,16 @@ func (s *Store) Judge(ctx context.Context, a refund.Approval) (d refund.Decision
 	return d, err
 }
 
-// again runs a transaction that recognises its own work until its COMMIT is answered.
-func (s *Store) again(ctx context.Context, run func() error) error {
-	err := run()
-	for try := 0; errors.Is(err, refund.ErrCommitUnknown) && try < reruns; try++ {
-		s.log.WarnContext(ctx, "outcome of commit unknown, running again")
-		err = run()
-	}
-	if errors.Is(err, refund.ErrCommitUnknown) {
-		return fmt.Errorf("%w: %w", refund.ErrUnavailable, err)
-	}
-	return err
+// caseRef names a case.
+type caseRef struct {
+	tenant refund.TenantID
+	id     refund.RID
 }
 
 // decidedCase is a case under the locks of its refund and payment, with an actor who wants something of it.
 type decidedCase struct {
 	s        *Store
+	u        *unit
 	tx       pgx.Tx
 	id       refund.RID
 	tenant   refund.TenantID
@@ -106,10 +100,11 @@ type decidedCase struct {
 func (c *decidedCase) ofPayment() bool { return c.record.RID.IsZero() }
 
 // withCase finds what the case is about and runs fn under its locks. actor "" = nobody, the sweep.
-func (s *Store) withCase(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string, fn func(context.Context, *decidedCase) error) error {
+func (s *Store) withCase(ctx context.Context, u *unit, ref caseRef, actor string, fn func(context.Context, *decidedCase) error) error {
+	tenant, id := ref.tenant, ref.id
 	var rid *[16]byte
 	var payment *string
-	c := &decidedCase{s: s, id: id, tenant: tenant}
+	c := &decidedCase{s: s, u: u, id: id, tenant: tenant}
 	if err := s.pool.QueryRow(ctx, caseSubjectSQL, int64(tenant), [16]byte(id)).Scan(&rid, &payment, &c.closed); err != nil {
 		return pg.Translate(err)
 	}
@@ -122,7 +117,7 @@ func (s *Store) withCase(ctx context.Context, tenant refund.TenantID, id refund.
 		return fn(ctx, c)
 	}
 	if rid != nil {
-		return s.withRecord(ctx, refund.RefundRef{Tenant: tenant, RID: *rid}, run)
+		return s.withRecord(ctx, u, refund.RefundRef{Tenant: tenant, RID: *rid}, run)
 	}
 	return pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
 		var r refund.Record

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,22 +24,15 @@ const (
 // reserved or refunded = payment-below-refunded. Errors: *refund.Problem with one of these codes, account-not-allowed or
 // amount-not-expressible; refund.ErrBusy, refund.ErrUnavailable.
 func (s *Store) PutPayment(ctx context.Context, tenant refund.Tenant, paymentID string, spec intake.PaymentSpec, actor string) (p refund.Payment, created bool, err error) {
-	err = pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
-		p, created, err = s.putPayment(ctx, tx, tenant, paymentID, spec)
-		fault.Point(fault.PaymentWritten)
-		return err
+	err = pg.Rerun(ctx, s.log, "snapshot of payment "+paymentID, func() error {
+		return pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
+			stored, isNew, err := s.putPayment(ctx, tx, tenant, paymentID, spec)
+			p, created = stored, created || isNew // a rerun changes nothing if an earlier run went through
+			fault.Point(fault.PaymentWritten)
+			return err
+		})
 	})
 	fault.Point(fault.PaymentCommitted)
-	if errors.Is(err, refund.ErrCommitUnknown) { // the same snapshot again is a no-op if it was stored
-		var second bool
-		if err = pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
-			p, second, err = s.putPayment(ctx, tx, tenant, paymentID, spec)
-			return err
-		}); errors.Is(err, refund.ErrCommitUnknown) {
-			err = fmt.Errorf("%w: %w", refund.ErrUnavailable, err)
-		}
-		created = created || second
-	}
 	if code, name := pg.Constraint(err); code == "23505" && name == "payments_reference_uq" {
 		err = &refund.Problem{Code: refund.CodePaymentConflict, Fields: []string{"channelReference"}}
 	}

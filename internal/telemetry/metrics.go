@@ -12,6 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/refundry/refundry/internal/refund"
 )
 
 // Kind of a metric, as Prometheus names it.
@@ -39,7 +41,7 @@ func Definitions() []Definition {
 		{"duplicates_total", Counter, []string{"consumer", "cause"}, "Replays: cause event = the producer sent the same event id again, refund = another event for a known refund or capture, redelivery = the broker delivered the same message again, replay = sent again on purpose, settled = a parked message that was dealt with meanwhile."},
 		{"conflicts_total", Counter, []string{"code"}, "Requests that named a known identity with other parameters, by problem code."},
 		{"accept_seconds", Histogram, nil, "From the arrival of a request at the door until its verdict was durable."},
-		{"refund_duration_seconds", Histogram, nil, "From acceptance until the refund told its end."},
+		{"refund_duration_seconds", Histogram, []string{"state"}, "From acceptance until the refund reached its first final state, by that state, whatever made it final: an answer, a notice, a line, a cancellation or a person's decision."},
 		{"channel_calls_total", Counter, []string{"account", "op", "answer"}, "Calls to channels by account, operation (SEND, QUERY, LIST) and classified answer."},
 		{"notices_total", Counter, []string{"account", "outcome"}, "Notices of channels by what became of them: entered = a fact of a refund, known = it came before or said what was known, kept = it names no refund of ours yet, unusable = signed and not to be read, or of a status that we do not know, forged = its signature or its time does not fit, nothing was written. Not counted: what could not be stored, which the channel sends again."},
 		{"takeovers_total", Counter, nil, "Refunds whose owner fell silent and whose lease was ended by the sweeper."},
@@ -72,7 +74,8 @@ type Metrics struct {
 	bridge                                 Bridges
 	workers                                Workers
 	commitUnknown                          prometheus.Counter
-	accept, duration                       prometheus.Histogram
+	accept                                 prometheus.Observer
+	duration                               *prometheus.HistogramVec
 	refunds, oldest, parked                *prometheus.GaugeVec
 	promises                               promiseMetrics
 	build                                  *prometheus.GaugeVec
@@ -99,11 +102,11 @@ func New() *Metrics {
 		m.registry.MustRegister(v)
 		return v
 	}
-	histogram := func(name string, buckets []float64) prometheus.Histogram {
+	histogram := func(name string, buckets []float64) *prometheus.HistogramVec {
 		d := defs[name]
-		h := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "refundry", Name: d.Name, Help: d.Help, Buckets: buckets})
-		m.registry.MustRegister(h)
-		return h
+		v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "refundry", Name: d.Name, Help: d.Help, Buckets: buckets}, d.Labels)
+		m.registry.MustRegister(v)
+		return v
 	}
 	m.intake, m.duplicates, m.conflicts = counter("intake_total"), counter("duplicates_total"), counter("conflicts_total")
 	m.notices = counter("notices_total")
@@ -112,7 +115,7 @@ func New() *Metrics {
 		ackFailures: counter("bridge_ack_failures_total"), lag: gauge("bridge_lag_messages")}
 	m.workers = Workers{calls: counter("channel_calls_total"), takeovers: counter("takeovers_total").WithLabelValues(), overdue: counter("overdue_total").WithLabelValues(),
 		applied: counter("decisions_applied_total").WithLabelValues(), expired: counter("decisions_expired_total").WithLabelValues()}
-	m.accept = histogram("accept_seconds", prometheus.ExponentialBuckets(0.001, 2, 14))
+	m.accept = histogram("accept_seconds", prometheus.ExponentialBuckets(0.001, 2, 14)).WithLabelValues()
 	m.duration = histogram("refund_duration_seconds", prometheus.ExponentialBuckets(0.01, 3, 14))
 	m.promises = promiseMetrics{violations: gauge("invariant_violations"), most: gauge("effects_per_refund_max").WithLabelValues(),
 		excess: gauge("over_refunded_minor_units"), held: gauge("sending_held").WithLabelValues()}
@@ -140,8 +143,10 @@ func (m *Metrics) Intake(consumer, outcome, duplicateCause, conflictCode string)
 // Accepted measures a pass through the door.
 func (m *Metrics) Accepted(d time.Duration) { m.accept.Observe(d.Seconds()) }
 
-// Final measures the life of a refund.
-func (m *Metrics) Final(d time.Duration) { m.duration.Observe(d.Seconds()) }
+// Ended observes the age of a refund that has reached its first final state.
+func (m *Metrics) Ended(state refund.State, age time.Duration) {
+	m.duration.WithLabelValues(string(state)).Observe(age.Seconds())
+}
 
 // Notice counts a channel's notice. outcome is one of refund.NoticeOutcome's words, or "forged".
 func (m *Metrics) Notice(account, outcome string) {
