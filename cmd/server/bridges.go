@@ -8,7 +8,8 @@ import (
 
 	"github.com/refundry/refundry/internal/bridge"
 	"github.com/refundry/refundry/internal/config"
-	"github.com/refundry/refundry/internal/store"
+	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 // openBridges creates the configured bridges. They connect when they start.
@@ -61,6 +62,14 @@ func (a *app) measureLag(ctx context.Context) {
 
 // parkingLot is what the API needs of parked messages: the store keeps them, the redriver tries them again.
 type parkingLot struct {
-	*store.Store
+	rows
 	bridge.Redriver
+}
+
+// Discard settles a parked message and returns it as it stands afterwards. Errors: refund.ErrNotFound, refund.ErrUnavailable.
+func (p parkingLot) Discard(ctx context.Context, tenant refund.TenantID, id refund.RID, by string) (intake.ParkedView, error) {
+	if err := p.rows.Discard(ctx, tenant, id, by); err != nil {
+		return intake.ParkedView{}, err
+	}
+	return p.ParkedMessage(ctx, tenant, id)
 }

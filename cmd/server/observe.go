@@ -29,20 +29,6 @@ func (a *app) observe(in intake.Intake, o intake.Outcome, took time.Duration) {
 	a.metrics.Accepted(took)
 }
 
-// measuredStore measures the time from a refund's acceptance to its final state.
-type measuredStore struct {
-	*store.Store
-	m *telemetry.Metrics
-}
-
-func (s measuredStore) Enter(ctx context.Context, k refund.RefundRef, f refund.Fact, c refund.Contract) (refund.Change, error) {
-	ch, err := s.Store.Enter(ctx, k, f, c)
-	if err == nil && ch.After.State.Final() && !ch.Before.State.Final() {
-		s.m.Final(ch.After.FinalAt.Sub(ch.After.CreatedAt))
-	}
-	return ch, err
-}
-
 // housekeeping creates the partitions of the coming months and days, and matches notices that came before their refund.
 type housekeeping struct {
 	store  *store.Store
@@ -57,24 +43,24 @@ func (h housekeeping) Maintain(ctx context.Context) error {
 
 // actions are what a caller can do to a refund besides reading it.
 type actions struct {
-	store  *store.Store
+	rows   rows
 	runner *jobs.Runner
 	log    *slog.Logger
 }
 
 func (a actions) Cancel(ctx context.Context, tenant refund.TenantID, refundID, actor string) (refund.Refund, error) {
-	r, err := a.store.FindRefund(ctx, tenant, refundID)
+	r, err := a.rows.FindRefund(ctx, tenant, refundID)
 	if err != nil {
 		return r, err
 	}
-	if _, err := a.store.Cancel(ctx, r.RefundRef, actor); err != nil {
+	if _, err := a.rows.Cancel(ctx, r.RefundRef, actor); err != nil {
 		return r, err
 	}
-	return a.store.FindRefund(ctx, tenant, refundID)
+	return a.rows.FindRefund(ctx, tenant, refundID)
 }
 
 func (a actions) Check(ctx context.Context, tenant refund.TenantID, refundID, actor string) (refund.Refund, error) {
-	r, err := a.store.FindRefund(ctx, tenant, refundID)
+	r, err := a.rows.FindRefund(ctx, tenant, refundID)
 	if err != nil {
 		return r, err
 	}
@@ -83,7 +69,7 @@ func (a actions) Check(ctx context.Context, tenant refund.TenantID, refundID, ac
 		return r, err
 	}
 	a.log.InfoContext(ctx, "check", "refund", refundID, "actor", actor, "asked", asked)
-	return a.store.FindRefund(ctx, tenant, refundID)
+	return a.rows.FindRefund(ctx, tenant, refundID)
 }
 
 const (
@@ -100,7 +86,7 @@ func (a *app) watchBacklog(ctx context.Context) {
 		open = append(open, string(s))
 	}
 	for {
-		if s, err := a.store.Backlog(ctx); err == nil {
+		if s, err := a.reader.Backlog(ctx); err == nil {
 			a.metrics.SetBacklog(telemetry.Backlog{Refunds: s.Refunds, Oldest: s.Oldest, Parked: s.Parked, Cases: s.Cases}, open)
 		} else if ctx.Err() == nil {
 			a.log.WarnContext(ctx, "the gauges could not be read", "error", err.Error())

@@ -21,6 +21,7 @@ import (
 	"github.com/refundry/refundry/internal/store"
 	"github.com/refundry/refundry/internal/store/migrate"
 	"github.com/refundry/refundry/internal/store/pg"
+	"github.com/refundry/refundry/internal/store/read"
 	"github.com/refundry/refundry/internal/telemetry"
 )
 
@@ -45,7 +46,8 @@ type app struct {
 	cfg     appConfig
 	log     *slog.Logger
 	metrics *telemetry.Metrics
-	store   *store.Store
+	store   *store.Store  // writes
+	reader  *read.Reader  // reads, on the store's pool
 	pool    *pgxpool.Pool // River's
 	door    *intake.Door
 	runner  *jobs.Runner
@@ -73,11 +75,12 @@ func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 	}
 	accounts := &accountBook{}
 	a.store, err = store.Open(ctx, store.Config{URL: cfg.databaseURL, Schema: cfg.schema, Params: cfg.params, Enqueuer: enqueuer,
-		Accounts: accounts, Logger: cfg.log, HoldOnFailover: !cfg.guard.lossless})
+		Accounts: accounts, Logger: cfg.log, Ended: a.metrics.Ended, HoldOnFailover: !cfg.guard.lossless})
 	if err != nil {
 		return a, err
 	}
 	a.opened(a.store.Close)
+	a.reader = read.New(a.store.Pool(), accounts)
 	if err := migrate.Check(ctx, a.store.Pool(), cfg.schema); err != nil {
 		return a, err
 	}
@@ -109,7 +112,7 @@ func (a *app) openRunner(ctx context.Context, channels *channel.Registry) (err e
 		return err
 	}
 	a.opened(a.pool.Close)
-	a.runner, err = jobs.New(jobs.Config{Pool: a.pool, Schema: a.cfg.schema, Store: measuredStore{a.store, a.metrics}, Channels: channels,
+	a.runner, err = jobs.New(jobs.Config{Pool: a.pool, Schema: a.cfg.schema, Store: a.store, Channels: channels,
 		Waker: bridge.Waker{Lot: a.store, Door: a.door, Log: a.log}, Maintain: housekeeping{a.store, a.cfg.schema}, Observer: a.metrics.Workers(),
 		CallLimiter: channel.NewCallLimiter(channels, channel.CallLimiterConfig{Turned: a.logBreaker}),
 		Budget: func(ctx context.Context, start time.Time, send time.Duration) context.Context {
@@ -125,6 +128,12 @@ func (a *app) logBreaker(account string, open bool) {
 	a.log.Warn("breaker", "account", account, "open", open)
 }
 
+// rows is the database for a part that needs writes and reads.
+type rows struct {
+	*store.Store
+	*read.Reader
+}
+
 // notices reads a notice with the account's client and stores it.
 type notices struct {
 	*channel.Registry
@@ -135,9 +144,10 @@ func (a *app) openAPI(channels *channel.Registry) (err error) {
 	if !a.cfg.api {
 		return nil
 	}
-	a.api, err = httpapi.New(httpapi.Config{Door: a.door, Refunds: a.store, Actions: actions{a.store, a.runner, a.log}, Payments: a.store,
-		Keys: a.store, Cases: a.store, Events: bridge.Codec{}, Parking: a.store, Messages: a.store,
-		Parked: parkingLot{a.store, bridge.Redriver{Lot: a.store, Door: a.door, NewRID: pg.NewRID, Log: a.log}}, Notices: notices{channels, a.store},
+	rows := rows{a.store, a.reader}
+	a.api, err = httpapi.New(httpapi.Config{Door: a.door, Refunds: a.reader, Actions: actions{rows, a.runner, a.log}, Payments: rows,
+		Keys: a.store, Cases: rows, Events: bridge.Codec{}, Parking: a.store, Messages: a.reader,
+		Parked: parkingLot{rows, bridge.Redriver{Lot: rows, Door: a.door, NewRID: pg.NewRID, Log: a.log}}, Notices: notices{channels, a.store},
 		NoticeSeen: a.metrics.Notice,
 		Metrics:    a.metrics.Handler(), Build: thisBuild(), Log: a.log,
 		Ready: []httpapi.ReadyCheck{

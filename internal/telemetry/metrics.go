@@ -8,6 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/refundry/refundry/internal/refund"
 )
 
 // Metrics are the registered metrics of one process.
@@ -18,7 +20,8 @@ type Metrics struct {
 	bridge                                 Bridges
 	workers                                Workers
 	commitUnknown                          prometheus.Counter
-	accept, duration                       prometheus.Histogram
+	accept                                 prometheus.Observer
+	duration                               *prometheus.HistogramVec
 	refunds, oldest, parked                *prometheus.GaugeVec
 	promises                               promiseMetrics
 	build                                  *prometheus.GaugeVec
@@ -45,11 +48,11 @@ func New() *Metrics {
 		m.registry.MustRegister(v)
 		return v
 	}
-	histogram := func(name string, buckets []float64) prometheus.Histogram {
+	histogram := func(name string, buckets []float64) *prometheus.HistogramVec {
 		d := defs[name]
-		h := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "refundry", Name: d.Name, Help: d.Help, Buckets: buckets})
-		m.registry.MustRegister(h)
-		return h
+		v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "refundry", Name: d.Name, Help: d.Help, Buckets: buckets}, d.Labels)
+		m.registry.MustRegister(v)
+		return v
 	}
 	m.intake, m.duplicates, m.conflicts = counter("intake_total"), counter("duplicates_total"), counter("conflicts_total")
 	m.notices = counter("notices_total")
@@ -59,7 +62,7 @@ func New() *Metrics {
 	m.workers = Workers{calls: counter("channel_calls_total"),
 		takeovers: counter("takeovers_total").WithLabelValues(), overdue: counter("overdue_total").WithLabelValues(),
 		applied: counter("decisions_applied_total").WithLabelValues(), expired: counter("decisions_expired_total").WithLabelValues()}
-	m.accept = histogram("accept_seconds", prometheus.ExponentialBuckets(0.001, 2, 14))
+	m.accept = histogram("accept_seconds", prometheus.ExponentialBuckets(0.001, 2, 14)).WithLabelValues()
 	m.duration = histogram("refund_duration_seconds", prometheus.ExponentialBuckets(0.01, 3, 14))
 	m.promises = promiseMetrics{violations: gauge("invariant_violations"), most: gauge("effects_per_refund_max").WithLabelValues(),
 		excess: gauge("over_refunded_minor_units"), held: gauge("sending_held").WithLabelValues()}
@@ -87,8 +90,10 @@ func (m *Metrics) Intake(consumer, outcome, duplicateCause, conflictCode string)
 // Accepted records the time from the arrival of a request or event to its committed outcome.
 func (m *Metrics) Accepted(d time.Duration) { m.accept.Observe(d.Seconds()) }
 
-// Final records the time from a refund's acceptance to its final state.
-func (m *Metrics) Final(d time.Duration) { m.duration.Observe(d.Seconds()) }
+// Ended observes the age of a refund that has reached its first final state.
+func (m *Metrics) Ended(state refund.State, age time.Duration) {
+	m.duration.WithLabelValues(string(state)).Observe(age.Seconds())
+}
 
 // Notice counts a notice from a channel. outcome is a refund.NoticeOutcome or "forged".
 func (m *Metrics) Notice(account, outcome string) {

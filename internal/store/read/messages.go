@@ -1,4 +1,4 @@
-package store
+package read
 
 import (
 	"context"
@@ -47,8 +47,8 @@ WHERE d.tenant_id = $1 AND d.consumer = $2 AND d.event_id = $3 AND ($4 = '' OR d
 
 // ListMessages gives a page of the messages that bridges brought for a tenant, the one with the latest delivery first, without
 // their deliveries. Errors: refund.ErrUnavailable.
-func (s *Store) ListMessages(ctx context.Context, tenant refund.TenantID, q intake.MessageQuery) ([]intake.Message, error) {
-	rows, err := s.pool.Query(ctx, sqlMessages, int64(tenant), q.Consumer, q.Outcome, uuidOrNull(q.Before), q.RefundID, max(1, q.Limit))
+func (r *Reader) ListMessages(ctx context.Context, tenant refund.TenantID, q intake.MessageQuery) ([]intake.Message, error) {
+	rows, err := r.pool.Query(ctx, sqlMessages, int64(tenant), q.Consumer, q.Outcome, pg.NullRID(q.Before), q.RefundID, max(1, q.Limit))
 	if err != nil {
 		return nil, pg.Translate(err)
 	}
@@ -75,24 +75,26 @@ func scanMessage(row pgx.CollectableRow) (intake.Message, error) {
 // Messages gives everything known of the events with this id that a consumer took, one for each source, with their
 // deliveries. source "" = of any. An event that no bridge brought has a decision and no deliveries. No event is an empty
 // answer. Errors: refund.ErrUnavailable.
-func (s *Store) Messages(ctx context.Context, tenant refund.TenantID, consumer, eventID, source string) ([]intake.Message, error) {
-	rows, err := s.pool.Query(ctx, sqlMessageSources, int64(tenant), consumer, eventID, source)
-	if err != nil {
-		return nil, pg.Translate(err)
-	}
-	sources, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil || len(sources) == 0 {
-		return nil, pg.Translate(err)
-	}
+func (r *Reader) Messages(ctx context.Context, tenant refund.TenantID, consumer, eventID, source string) ([]intake.Message, error) {
+	var sources []string
 	found := map[string]*intake.Message{}
-	for _, name := range sources {
-		found[name] = &intake.Message{Consumer: consumer, Source: name, EventID: eventID}
-	}
-	b := &pgx.Batch{}
-	b.Queue(sqlMessageReceipts, int64(tenant), consumer, sources, eventID).Query(func(rows pgx.Rows) error { return readDecisions(rows, found) })
-	b.Queue(sqlMessageDeliveries, int64(tenant), consumer, eventID, source, messageDeliveries).Query(func(rows pgx.Rows) error { return readDeliveries(rows, found) })
-	if err := s.pool.SendBatch(ctx, b).Close(); err != nil {
-		return nil, pg.Translate(err)
+	err := pg.Snapshot(ctx, r.pool, func(b *pgx.Batch) {
+		b.Queue(sqlMessageSources, int64(tenant), consumer, eventID, source).Query(func(rows pgx.Rows) (err error) {
+			sources, err = pgx.CollectRows(rows, pgx.RowTo[string])
+			return err
+		})
+	}, func(b *pgx.Batch) {
+		if len(sources) == 0 {
+			return
+		}
+		for _, name := range sources {
+			found[name] = &intake.Message{Consumer: consumer, Source: name, EventID: eventID}
+		}
+		b.Queue(sqlMessageReceipts, int64(tenant), consumer, sources, eventID).Query(func(rows pgx.Rows) error { return readDecisions(rows, found) })
+		b.Queue(sqlMessageDeliveries, int64(tenant), consumer, eventID, source, messageDeliveries).Query(func(rows pgx.Rows) error { return readDeliveries(rows, found) })
+	})
+	if err != nil || len(sources) == 0 {
+		return nil, err
 	}
 	out := make([]intake.Message, 0, len(found))
 	for _, name := range sources {

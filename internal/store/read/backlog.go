@@ -1,4 +1,4 @@
-package store
+package read
 
 import (
 	"context"
@@ -25,9 +25,13 @@ const (
 )
 
 // Backlog counts what is open. Errors: refund.ErrUnavailable.
-func (s *Store) Backlog(ctx context.Context) (Backlog, error) {
+func (r *Reader) Backlog(ctx context.Context) (Backlog, error) {
 	out := Backlog{Refunds: map[string]int{}, Oldest: map[string]time.Duration{}, Parked: map[string]int{}}
-	b := &pgx.Batch{}
+	err := pg.Snapshot(ctx, r.pool, func(b *pgx.Batch) { queueBacklog(b, &out) })
+	return out, err
+}
+
+func queueBacklog(b *pgx.Batch, out *Backlog) {
 	b.Queue(sqlBacklogRefunds).Query(func(rows pgx.Rows) error {
 		var state string
 		var n int
@@ -45,5 +49,4 @@ func (s *Store) Backlog(ctx context.Context) (Backlog, error) {
 		return err
 	})
 	b.Queue(sqlBacklogCases).QueryRow(func(row pgx.Row) error { return row.Scan(&out.Cases) })
-	return out, pg.Translate(s.pool.SendBatch(ctx, b).Close())
 }

@@ -1,4 +1,4 @@
-package store
+package read
 
 import (
 	"context"
@@ -23,17 +23,16 @@ const caseFrom = `cases c LEFT JOIN refunds r ON (r.tenant_id, r.rid) = (c.tenan
   JOIN payments p ON p.tenant_id = c.tenant_id AND p.payment_id = coalesce(c.payment_id, r.payment_id)`
 
 const (
-	caseSQL      = `SELECT ` + caseColumns + ` FROM ` + caseFrom + ` WHERE c.tenant_id = $1 AND c.case_id = $2`
-	caseLinesSQL = `SELECT e.effect_id, e.dispatch_no, coalesce(e.channel_refund_id, ''), e.amount, e.currency, e.counted, e.status, e.source, e.at, e.reversed_at, e.voucher
+	sqlInstallation = `SELECT installation_id::text FROM installation`
+	caseSQL         = `SELECT ` + caseColumns + ` FROM ` + caseFrom + ` WHERE c.tenant_id = $1 AND c.case_id = $2`
+	caseLinesSQL    = `SELECT e.effect_id, e.dispatch_no, coalesce(e.channel_refund_id, ''), e.amount, e.currency, e.counted, e.status, e.source, e.at, e.reversed_at, e.voucher
     FROM effects e WHERE e.tenant_id = $1 AND e.payment_id = $2 AND e.rid IS NULL AND e.status = 'HELD' ORDER BY e.effect_id`
-	heldLinesSQL = `SELECT e.effect_id, e.rid IS NOT NULL, e.dispatch_no, e.channel_refund_id, e.amount, e.currency, e.counted, e.status, e.source, e.at, e.reversed_at
-    FROM effects e WHERE e.tenant_id = $1 AND e.payment_id = $2 AND e.rid IS NULL ORDER BY e.effect_id`
 )
 
 // ListCases returns at most q.Limit cases: open ones oldest first, closed ones newest first. Errors: refund.ErrUnavailable.
-func (s *Store) ListCases(ctx context.Context, tenant refund.TenantID, q refund.CaseFilter) ([]refund.CaseRow, error) {
+func (r *Reader) ListCases(ctx context.Context, tenant refund.TenantID, q refund.CaseFilter) ([]refund.CaseRow, error) {
 	text, args := casesQuery(tenant, q)
-	rows, err := s.pool.Query(ctx, text, args...)
+	rows, err := r.pool.Query(ctx, text, args...)
 	if err != nil {
 		return nil, pg.Translate(err)
 	}
@@ -101,15 +100,30 @@ func scanCase(row pgx.Row) (refund.CaseRow, json.RawMessage, error) {
 }
 
 // FindCase reads a case with what may be decided about it and why not the rest. Errors: refund.ErrNotFound, refund.ErrUnavailable.
-func (s *Store) FindCase(ctx context.Context, tenant refund.TenantID, id refund.RID) (refund.CaseView, error) {
+func (r *Reader) FindCase(ctx context.Context, tenant refund.TenantID, id refund.RID) (refund.CaseView, error) {
 	var v refund.CaseView
-	row, evidence, err := scanCase(s.pool.QueryRow(ctx, caseSQL, int64(tenant), [16]byte(id)))
+	var record refund.Record // of the refund of an open case
+	err := pg.Snapshot(ctx, r.pool, func(b *pgx.Batch) {
+		b.Queue(caseSQL, int64(tenant), [16]byte(id)).QueryRow(func(row pgx.Row) (err error) {
+			v.CaseRow, v.Evidence, err = scanCase(row)
+			return err
+		})
+	}, func(b *pgx.Batch) {
+		queueCaseParts(b, tenant, &v)
+		if !v.RID.IsZero() && v.ClosedAt.IsZero() {
+			queueCaseRecord(b, refund.RefundRef{Tenant: tenant, RID: v.RID}, &record)
+		}
+	})
 	if err != nil {
-		return v, pg.Translate(err)
+		return refund.CaseView{}, err
 	}
-	v.CaseRow, v.Evidence = row, evidence
-	b := &pgx.Batch{}
-	b.Queue(decisionsSQL, int64(tenant), [16]byte(id), mostDecisions).Query(func(rows pgx.Rows) (err error) {
+	v.Choices = r.choices(tenant, v, record)
+	return v, nil
+}
+
+// queueCaseParts queues the case's decisions, the payment and its held lines.
+func queueCaseParts(b *pgx.Batch, tenant refund.TenantID, v *refund.CaseView) {
+	b.Queue(pg.DecisionsSQL, int64(tenant), [16]byte(v.ID), pg.MostDecisions).Query(func(rows pgx.Rows) (err error) {
 		v.Decisions, err = pgx.CollectRows(rows, pg.ScanDecision)
 		return err
 	})
@@ -121,34 +135,24 @@ func (s *Store) FindCase(ctx context.Context, tenant refund.TenantID, id refund.
 		v.Payment, err = pg.ScanPayment(row)
 		return err
 	})
-	if err := s.pool.SendBatch(ctx, b).Close(); err != nil {
-		return v, pg.Translate(err)
-	}
-	v.Choices, err = s.choices(ctx, tenant, v)
-	return v, err
 }
 
-// choices: of a closed case nothing can be decided any more.
-func (s *Store) choices(ctx context.Context, tenant refund.TenantID, v refund.CaseView) ([]refund.Choice, error) {
+func queueCaseRecord(b *pgx.Batch, k refund.RefundRef, record *refund.Record) {
+	b.Queue(sqlInstallation).QueryRow(func(row pgx.Row) error { return row.Scan(&record.Installation) })
+	pg.QueueRecord(b, k, pg.LoadPaymentSQL, record)
+}
+
+// choices lists what may be decided about the case. Nothing can be decided about a closed one.
+func (r *Reader) choices(tenant refund.TenantID, v refund.CaseView, record refund.Record) []refund.Choice {
 	if v.RID.IsZero() && v.ClosedAt.IsZero() {
-		return refund.AllowedForPayment(), nil
+		return refund.AllowedForPayment()
 	}
-	var r refund.Record
-	if v.ClosedAt.IsZero() {
-		var err error
-		if r, err = s.Load(ctx, refund.RefundRef{Tenant: tenant, RID: v.RID}); err != nil {
-			return nil, err
-		}
-		if r.Case != nil && r.Case.ID != v.ID {
-			r.Case = nil // closed, and the next one opened, since it was read
-		}
-	}
-	c, known := s.contractOf(v.Account, tenant)
-	out := refund.Allowed(r, c, r.Now)
+	c, known := r.contractOf(v.Account, tenant)
+	out := refund.Allowed(record, c, record.Now)
 	for i := range out {
 		if !known && out[i].Allowed {
 			out[i] = refund.Choice{Action: out[i].Action, Why: refund.ObstacleAccountNotKnown}
 		}
 	}
-	return out, nil
+	return out
 }

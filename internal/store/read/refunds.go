@@ -1,4 +1,4 @@
-package store
+package read
 
 import (
 	"context"
@@ -15,9 +15,9 @@ const sqlFindRefund = `SELECT ` + pg.RefundColumns + ` FROM refund_keys k JOIN r
 WHERE k.tenant_id = $1 AND k.refund_id = $2`
 
 // FindRefund reads one refund of a tenant. Errors: refund.ErrNotFound, refund.ErrUnavailable.
-func (s *Store) FindRefund(ctx context.Context, tenant refund.TenantID, refundID string) (refund.Refund, error) {
-	r, err := pg.ScanRefund(s.pool.QueryRow(ctx, sqlFindRefund, int64(tenant), refundID))
-	return r, pg.Translate(err)
+func (r *Reader) FindRefund(ctx context.Context, tenant refund.TenantID, refundID string) (refund.Refund, error) {
+	found, err := pg.ScanRefund(r.pool.QueryRow(ctx, sqlFindRefund, int64(tenant), refundID))
+	return found, pg.Translate(err)
 }
 
 // Chains of refunds: from a payment's newest refund back along prev_rid. There is no index for it, and none is needed.
@@ -97,9 +97,9 @@ func allOpen(in []refund.State) bool {
 }
 
 // ListRefunds returns at most q.Limit refunds, the newest first. Errors: refund.ErrUnavailable.
-func (s *Store) ListRefunds(ctx context.Context, tenant refund.TenantID, q refund.RefundFilter) ([]refund.Refund, error) {
+func (r *Reader) ListRefunds(ctx context.Context, tenant refund.TenantID, q refund.RefundFilter) ([]refund.Refund, error) {
 	text, args := listQuery(tenant, q)
-	rows, err := s.pool.Query(ctx, text, args...)
+	rows, err := r.pool.Query(ctx, text, args...)
 	if err != nil {
 		return nil, pg.Translate(err)
 	}

@@ -1,4 +1,4 @@
-package store
+package read
 
 import (
 	"context"
@@ -30,39 +30,44 @@ WHERE tenant_id = $1 AND rid = $2 AND at >= $3 ORDER BY at DESC LIMIT $4`
 )
 
 // Timeline reads everything durable about one refund. Errors: refund.ErrNotFound, refund.ErrUnavailable.
-func (s *Store) Timeline(ctx context.Context, tenant refund.TenantID, refundID string) (refund.Timeline, error) {
-	r, err := s.FindRefund(ctx, tenant, refundID)
+func (r *Reader) Timeline(ctx context.Context, tenant refund.TenantID, refundID string) (refund.Timeline, error) {
+	var t refund.Timeline
+	err := pg.Snapshot(ctx, r.pool, func(b *pgx.Batch) {
+		b.Queue(sqlFindRefund, int64(tenant), refundID).QueryRow(func(row pgx.Row) (err error) {
+			t.Refund, err = pg.ScanRefund(row)
+			return err
+		})
+	}, func(b *pgx.Batch) { queueTimeline(b, &t) })
 	if err != nil {
 		return refund.Timeline{}, err
 	}
-	t := refund.Timeline{Refund: r}
-	id := [16]byte(r.RID)
-	b := &pgx.Batch{}
-	b.Queue(sqlTimelineJournal, int64(tenant), id, timelineRows+1).Query(func(rows pgx.Rows) (err error) {
+	t.Journal, t.Attempts, t.Deliveries = newest(t.Journal, &t.Truncated), newest(t.Attempts, &t.Truncated), newest(t.Deliveries, &t.Truncated)
+	return t, nil
+}
+
+// queueTimeline queues the lists of the refund t.Refund.
+func queueTimeline(b *pgx.Batch, t *refund.Timeline) {
+	tenant, rid := int64(t.Refund.Tenant), [16]byte(t.Refund.RID)
+	b.Queue(sqlTimelineJournal, tenant, rid, timelineRows+1).Query(func(rows pgx.Rows) (err error) {
 		t.Journal, err = pgx.CollectRows(rows, scanJournalRow)
 		return err
 	})
-	b.Queue(sqlTimelineDispatches, int64(tenant), id).Query(func(rows pgx.Rows) (err error) {
+	b.Queue(sqlTimelineDispatches, tenant, rid).Query(func(rows pgx.Rows) (err error) {
 		t.Dispatches, err = pgx.CollectRows(rows, scanDispatchRow)
 		return err
 	})
-	b.Queue(sqlTimelineAttempts, int64(tenant), id, timelineRows+1).Query(func(rows pgx.Rows) (err error) {
+	b.Queue(sqlTimelineAttempts, tenant, rid, timelineRows+1).Query(func(rows pgx.Rows) (err error) {
 		t.Attempts, err = pgx.CollectRows(rows, scanAttemptRow)
 		return err
 	})
-	b.Queue(sqlTimelineEffects, int64(tenant), r.PaymentID, id).Query(func(rows pgx.Rows) (err error) {
-		t.Effects, err = pgx.CollectRows(rows, scanEffectRow(refundID))
+	b.Queue(sqlTimelineEffects, tenant, t.Refund.PaymentID, rid).Query(func(rows pgx.Rows) (err error) {
+		t.Effects, err = pgx.CollectRows(rows, scanEffectRow(t.Refund.RefundID))
 		return err
 	})
-	b.Queue(sqlTimelineReceipts, int64(tenant), id, r.CreatedAt.Add(-time.Second), timelineRows+1).Query(func(rows pgx.Rows) (err error) {
+	b.Queue(sqlTimelineReceipts, tenant, rid, t.Refund.CreatedAt.Add(-time.Second), timelineRows+1).Query(func(rows pgx.Rows) (err error) {
 		t.Deliveries, err = pgx.CollectRows(rows, scanDeliveryRow)
 		return err
 	})
-	if err := s.pool.SendBatch(ctx, b).Close(); err != nil {
-		return t, pg.Translate(err)
-	}
-	t.Journal, t.Attempts, t.Deliveries = newest(t.Journal, &t.Truncated), newest(t.Attempts, &t.Truncated), newest(t.Deliveries, &t.Truncated)
-	return t, nil
 }
 
 // newest turns a list that was read from its end into order of time, without the row that only told that there is more.
