@@ -183,3 +183,12 @@ func valid(e event.Event) error {
 	}
 	return nil
 }
+
+// parseTime reads RFC 3339; zero = the text is no time.
+func parseTime(s string) time.Time {
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}

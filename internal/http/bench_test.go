@@ -23,7 +23,7 @@ func BenchmarkCreateRefund(b *testing.B) {
 		w.accepted, w.touched = w.accepted[:0], w.touched[:0]
 		return []intake.Outcome{{Verdict: intake.Taken, Refund: &r}}, nil
 	}
-	a, err := httpapi.New(httpapi.Config{Door: w, Refunds: w, Actions: w, Payments: w, Keys: w, Events: bridge.Codec{}, Parking: w})
+	a, err := httpapi.New(httpapi.Config{Door: w, Refunds: w, Actions: w, Payments: w, Keys: w, Events: bridge.Codec{}, Parking: w, Messages: w, Parked: w, Cases: &court{world: w}})
 	if err != nil {
 		b.Fatal(err)
 	}

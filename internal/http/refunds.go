@@ -10,6 +10,7 @@ import (
 	"github.com/refundry/refundry/internal/http/oapi"
 	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/refund/intake"
+	"github.com/refundry/refundry/internal/refund/wire"
 )
 
 // CreateRefund hands a refund request to the door. 202 for a new refund, also
@@ -20,13 +21,13 @@ func (s *service) CreateRefund(ctx context.Context, req oapi.CreateRefundRequest
 	if err != nil {
 		return nil, err
 	}
-	body, err := requestOf(*req.Body, s.clock())
+	body, err := wire.Request([]byte(*req.Body), s.clock())
 	if err != nil {
 		return nil, err
 	}
 	out, err := s.acceptOne(ctx, intake.Intake{
 		Tenant: who.Tenant, Event: intake.EventID{Consumer: intake.ConsumerREST, Source: intake.ConsumerREST, ID: key}, Type: intake.TypeRefundRequested,
-		Refund: &body, Actor: who.Actor, Transport: "http:" + requestID(ctx),
+		Refund: body, Actor: who.Actor, Transport: "http:" + requestID(ctx),
 	})
 	if err != nil {
 		return nil, err

@@ -918,31 +918,7 @@ type Payment struct {
 }
 
 // PaymentSnapshot defines model for PaymentSnapshot.
-type PaymentSnapshot struct {
-	// Amount In the currency's smallest unit.
-	Amount Amount `json:"amount"`
-
-	// ChannelAccount Name of a configured channel account.
-	ChannelAccount AccountName `json:"channelAccount"`
-
-	// ChannelReference The channel's own name of the payment. Visible ASCII. May be left out where the channel does not need one.
-	ChannelReference *string `json:"channelReference,omitempty"`
-
-	// Currency ISO 4217, upper case.
-	Currency Currency `json:"currency"`
-
-	// OrderId Chosen by the caller; case matters.
-	OrderId Id `json:"orderId"`
-
-	// PaidAt When the payer paid. A channel's refund window runs from it, or from when we heard of the payment while it is not known. It may come later than the rest and is then set once; another value is a conflict. Not before 2000, and not more than 10 minutes ahead of our clock.
-	PaidAt *PaidAt `json:"paidAt,omitempty"`
-
-	// RefundedElsewhere What was refunded before we knew the payment; 0 when left out.
-	RefundedElsewhere *int64 `json:"refundedElsewhere,omitempty"`
-
-	// Version Rises with every change of the snapshot; 0 when left out.
-	Version *int64 `json:"version,omitempty"`
-}
+type PaymentSnapshot = string
 
 // Problem RFC 9457.
 type Problem struct {
@@ -1052,29 +1028,7 @@ type RefundPage struct {
 }
 
 // RefundRequest defines model for RefundRequest.
-type RefundRequest struct {
-	// Amount In the currency's smallest unit.
-	Amount Amount `json:"amount"`
-
-	// Currency ISO 4217, upper case.
-	Currency Currency `json:"currency"`
-
-	// Metadata Anything the caller wants to find again, under names of 1 to 64 characters. Not part of the refund's identity.
-	Metadata *Metadata `json:"metadata,omitempty"`
-
-	// OrderId Chosen by the caller; case matters.
-	OrderId Id               `json:"orderId"`
-	Payment *PaymentSnapshot `json:"payment,omitempty"`
-
-	// PaymentId Chosen by the caller; case matters.
-	PaymentId Id `json:"paymentId"`
-
-	// Reason For people. Not part of the refund's identity.
-	Reason *string `json:"reason,omitempty"`
-
-	// RefundId Chosen by the caller; case matters.
-	RefundId Id `json:"refundId"`
-}
+type RefundRequest = string
 
 // RefundState PENDING: stored, nothing has reached the channel. PROCESSING: being sent. ACCEPTED: the channel has it, the result
 // comes later. UNKNOWN: may or may not have happened; being found out. SUCCESS: the money moved. FAILED: it did not and
@@ -2487,40 +2441,16 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	}
 
 	r.Group(func(r chi.Router) {
-		r.Get(options.BaseURL+"/v1/refunds", wrapper.ListRefunds)
-	})
-	r.Group(func(r chi.Router) {
-		r.Post(options.BaseURL+"/v1/refunds", wrapper.CreateRefund)
-	})
-	r.Group(func(r chi.Router) {
-		r.Get(options.BaseURL+"/v1/refunds/{refundId}", wrapper.GetRefund)
-	})
-	r.Group(func(r chi.Router) {
-		r.Get(options.BaseURL+"/v1/refunds/{refundId}/timeline", wrapper.GetRefundTimeline)
-	})
-	r.Group(func(r chi.Router) {
-		r.Post(options.BaseURL+"/v1/refunds/{refundId}/cancel", wrapper.CancelRefund)
-	})
-	r.Group(func(r chi.Router) {
-		r.Post(options.BaseURL+"/v1/refunds/{refundId}/check", wrapper.CheckRefund)
-	})
-	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/cases", wrapper.ListCases)
 	})
 	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/cases/{caseId}", wrapper.GetCase)
 	})
 	r.Group(func(r chi.Router) {
-		r.Post(options.BaseURL+"/v1/cases/{caseId}/decision", wrapper.ProposeDecision)
-	})
-	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/v1/cases/{caseId}/approval", wrapper.JudgeDecision)
 	})
 	r.Group(func(r chi.Router) {
-		r.Get(options.BaseURL+"/v1/payments/{paymentId}", wrapper.GetPayment)
-	})
-	r.Group(func(r chi.Router) {
-		r.Put(options.BaseURL+"/v1/payments/{paymentId}", wrapper.PutPayment)
+		r.Post(options.BaseURL+"/v1/cases/{caseId}/decision", wrapper.ProposeDecision)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/v1/events", wrapper.ReceiveEvents)
@@ -2538,10 +2468,34 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/v1/parked/{parkedId}", wrapper.GetParked)
 	})
 	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/parked/{parkedId}/discard", wrapper.DiscardParked)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/v1/parked/{parkedId}/redrive", wrapper.RedriveParked)
 	})
 	r.Group(func(r chi.Router) {
-		r.Post(options.BaseURL+"/v1/parked/{parkedId}/discard", wrapper.DiscardParked)
+		r.Get(options.BaseURL+"/v1/payments/{paymentId}", wrapper.GetPayment)
+	})
+	r.Group(func(r chi.Router) {
+		r.Put(options.BaseURL+"/v1/payments/{paymentId}", wrapper.PutPayment)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/refunds", wrapper.ListRefunds)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/refunds", wrapper.CreateRefund)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/refunds/{refundId}", wrapper.GetRefund)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/refunds/{refundId}/cancel", wrapper.CancelRefund)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/refunds/{refundId}/check", wrapper.CheckRefund)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/refunds/{refundId}/timeline", wrapper.GetRefundTimeline)
 	})
 
 	return r
@@ -7011,126 +6965,127 @@ var swaggerSpec = []string{
 	"4onQxeGAAm+48OOyja3kg8QuUZrWkPsLq3PL2Zo0oO5RMYlzo7JiNZVl82qy1UVkHdQ8v6x2LnTGeCyw",
 	"W1jiOlFNZqw86kJXu5wrZPc0J9XrzIGaQV6ZIIPPXDD5qSsgr4tKNFVx7AKj7B8hdntjJ1en5+c77DUV",
 	"2TM4pmsf2BkYgRRkaYkFlRMrhxn9aYsvO8lHhenVjDUWoblg90AvLdg+Yx2yydgXdquGHh1XQ4/KBO23",
-	"oRKKwioF+syoNYA5eRNC81mXt5qi97gS1FbiQmmzL0/ZcX//0BWya8IOy3Go0YLsirvYEPf3xjJYw8hE",
-	"ZEWPSKjoN0uo2C8kVDjQNIuwpfqKcI+/73c6PzTeb7P8i+NC/sVq1KtV09gk6BDbpB53sKbj4poap24c",
-	"LQstlda656wkj1VaiVcFq7jpT1LR15nvCxGQDbme4x64IlId7HVvmbVtWmNKTU2uCPWpcjUJy4HathKE",
-	"cotnErYTiwk3j5PFkWahVspbdcqLfRY1d9gdQ38lBBtmuxuSoBmZPjKTnbpqrwcV1Zv0hCbjpqrQSE2X",
-	"HZEQu6M6COF6K+0j86gmgsfw1XUR6w3zlZpiZK8RRlZlP2WoYXDF7MKqjlOfGPWWQpgcZba2ttYdFP32",
-	"GyQOGbdrrTui93nzkvY3jibYWx8d+Jon98qk6YLvK1lYAYibRx70tX3dMRXKxwPq1woikohZAMyTpBIS",
-	"mdaoLyv0CGeqSEwqRwOYo8nNvW60gw/UVXRuIMiXCYBuxNAMI7CzRr3fq/dURrZDd4J/ndJgKwx5YaSm",
-	"Ren+QPsc1RS40+WnShbyoKtrTlMZqE/s6u8n7d7+AZMfTefblpHhW6aDN4w3K9rxWhZLDrqDYz7aGx31",
-	"bzsj0TvY7+51gtv+3kH39ogfH/WF8Dt7o+Ojg8P+vh8Eo9vbbie43Ts67gSdo6Ogx48P1tVlGOW5a83w",
-	"yiS7rXepThoEKFTJY6sOFjQ6gBmbCnNVGsnIBpjVimLwip3xb7K+Q0XaCWV/P8JY1t3W3re3vZUNLsFU",
-	"xNDisr4TwuXZxYvzi7/lTQ3CVA0gP2wmghaL5Lx9yyMe+6LF1JT76NpNYP9ROAnTFrtNBJSSQxxF1y6G",
-	"ggCV3GkeQpb7lxu8UI5228z0mOXDbpF5AuRwNg22piwHdZrzFcivsV8OPtVdZ36ljCgmICVqQyvf0Wqq",
-	"6kpWba4k2/a2BgqzbVHTVK+MeaVb2TKtUwxlcVW+sE1pOcgtR3RGO6qZ6xd119GUX5+7rlht4zMbFbcw",
-	"qtk8oD7KTo/b3BC3Sd+hzPy6aT+06iCZlzJhUyGnkWge85bF5JWKJbrKU29AC2sIQVMCUI1jV+4OBprB",
-	"DHSZlVahspij+tgOu3z75vTs6gpfuhUwVFG6yenp2eW1CS7Vw/EzwIgInJCDfxMD+1HabMLeXfx08eb9",
-	"xQBNKtrHCCZkLH9miiA+0zONJDawn6U77OrdKSxjkNcR0s4hnaiPKkYQBrrWSnATz8ENE8t0h52eXJye",
-	"4RhQOoKEQ1igKalTXH8i0lkSiyCfpliQRcMP4l4zuHgtzwDDa3l6g17L00v2Wh4tEWJp9Urskj4u//x1",
-	"OBFR6I4QweadzUmh6UK8psL/U2srx9ulDzTJGziyyoRt8mn9ytrmb7k3/4n88SAjaZGh8VcLSddra9b8",
-	"UfLXWndlIuclXyWGqJuqtTIWLApV2qBX8XYOzL0G0lYuMplDKuBXK79ztv+wkFugZag6nyJAW/izJEwX",
-	"VwBYfZ2n4U8CWfSt4IlIXpqtJaP7X2CCXz7p//1C1RBLGuzJLB3LJPwdU6oH7Dl+hMHLFNoFn/i/U6FS",
-	"/FPoX+1iwYUH/b2VJ0OI0r4X4AuElmGoUFCxW+puC0dI8aNEdn2eAFCY8uVUqAEbEsTVYJ6EqRi28h8S",
-	"wQP4G4CnBpTBkP+tq9zCDzyYhPFwh51B60n8LsO6WVmPIxGNiEwjyiIWISBy1Bin6dRbLrHG0Ui65P3Y",
-	"akWGfYywBuB4FgcJsINwApvJGY/CQZR1ie+EZCQJdEEws81z2CIsExxwz3AKcimE6iYuvnAeiMlUpsDY",
-	"2z+JxXCHZd1kYGBeHgV/snwoodKhRCLIB5GMkDLE8lb2Hk3qrpa2+iEo0XwT38R/+QvJleovf8EYB33T",
-	"snYqRiD5TjE14VEEG5zFYcq+7/b2O+zd1Qv2V9bt7ex3WCCjiCeqxfDJj5f/xCf7HbYQ8Q87DLLTJjxS",
-	"rZtYfNKUSNeFA+aocPqszk0MUGWJRAesXinwTrNO8Anu7e0dwzrfXZ/qEejIsoeA21AXbPbxJhn3w39B",
-	"/YghrSrA2tVDXyKW0szwA9q6TSczcIUMd9gws3IPsSzNTTwfC92JpZl/iVYKBV3+8heGRZc5wcBPo8WA",
-	"zWIqRScTXY1ABGwiQFVVOqibqamIIpCi5IhSP1psCHxae1TYJFQKHtNrLQbyPPVVvIkpX8ifYV4FQD+M",
-	"P/IoDNi765fto+IZZBhHWZxYIaGiEI3e1atQZZiE+5pChenbBf53wKZcKTbMdaohu+X+PXx46OsfKIpq",
-	"qFWtIUMb9kwXz1OmP593jb2G9AXVsCZsmuAT7GWr/Upa+Mz6EWkviBankwU7uTy3mAV1nNG94Pg09Abe",
-	"3k4Xm9BMeTpG4r4bSB/+sWx5u0CIf9f/ngg4R/NEf2BnwSeR/sk4v0p/7j4A8i31r+Sy1n987O4i2YRp",
-	"74TD2PYG9oZDiBbIKMj652KqAPXfAnKuWratA0dgpg42KMybqpmyFzLJfjKZOHKkk9SpJyb8hEeIoYYQ",
-	"M5E1xaR2YFQRBAQYD3DjFHdiFVFSKJCWWB+252TfI6qKEZ9F6Q94CWkjGMkcwkCsruS1dLWejOuTdNOo",
-	"syq+sVy2ykvA+AGEKbmxUYfRJdJB+6xaQmY2ab4G0yEPFuH+ZC7WNProeVD9MVvn3OxrrjH5Ke7SffYa",
-	"jHwF9kzUKBKhpjLWqN3rdHTTp9S0sbeI9q9a49cWeXxjqs1OmMdVsDhpI4uWxn/ODSzAjVY9LV4gJrJ9",
-	"G1FNm7xFJpDUQqtL/UNmffHeXb2gknoDr9M9Gh2M+qJ96Hc67cNOp9M+gv/rZP/j3O6QN/B6nd5Bu7PX",
-	"7nSvu51BpzPodP9VMAvgcf1yeGi3zTN7y9o1/uyt9Hn1PtiKg5eMful2Ot1MLB5YimxG8/pwILbVDPaK",
-	"UlVzTEY7IL6zWhQODmsHiGq/06n6VoYPu8+5VbfW63e66195F3MtMFMwf7+zt/6llzK5DYNAYHeRfu94",
-	"/RvXUr7m8UKvTsF7+012dA78EhQQfGGv0X4+8jBCd7qtYRA+a93iZ8+WuL0Pyw82j3yfNek2zXKwG7PX",
-	"8lJ+p0xvbUWGUM2J2sCH8JmWC9qauXqt7Bff2ENnNswBU+RUtLXw4bW83H2Bj0MDAnwx21zLA5dcJHkA",
-	"ytXSZnm7D9SCZ1nJ+7JQPV0pWPud6Ja12Nw8NknUSrIRTyirM2t5b2Lmwk9ZKRasNoiyFnmxplJRBCU0",
-	"OKFQqwVZoAqdUlJt3KG+ICYNVX/f9CxZ5Yx/E8gYvUeTRKJhFbhlBuJdNfnrG13w7KWVK44uZWzA9HVf",
-	"8U5//RsXMn0ptY/h344maGGPUJinpt+2vh9bk4Y1lCCWaRstvttShRWJcZ04gnTDW35wkpNd07KUxIit",
-	"Poxpm2lF5KlJMSdTSpaUjs3AEOS/zoI78YylcwkGGGWsLTQelKfsrx12YjV2zloDl3qt3sQSXcfwtmJK",
-	"yli3WG/Q0Ih9P6ToriFYFBaK5f2RdDZPOkYFPrNZfKRSvUyOSJ/EH/XaoSxBwdrQ63RIeSvSvB8BAi/y",
-	"gh4al57r7NMNiJ5ebUEUNHA6byaaBbp7G9XZzr64gfxzojEqo2lF6ySosMtHk3fTE2odgc86p+nxzbdh",
-	"3qyi8Rn+oTOIyjHM/+2IfqcB0T81gbjwQnevEZd4BZn59MJ+k52r2XQqk1QEr0UQcmow+yflSQXL7wpT",
-	"op/J5PUrUrSs5X1DljThEfgORND+lUTcjXmUXlvSDlXbdG20+ZZB/Ta2XrP+Rloe2ASuHcawwruEcpcg",
-	"IbCdVWbAlWQn28aOzm0diP10EvOuXUTsiVncVSoToawzQlG612djbKIDZVkK7Alt7kWWqIGNRMTuglXJ",
-	"qW5i6r13jkTnFr3HuvK1NgISRSLvwQBe0SVhRtxPSeDH38K4nB5Fk+q8TZgSrZ0tMiTegKkbTtxif9m2",
-	"ncyu2BNRT2VxSAINdiCBedBwWtG+0nKGPyNj7NC0wByW+luGqhjngPVxhuUGoEPbl34ToxSofenP7Jbz",
-	"ul6HCYtMBLYzRACJSInvFNrBlYgDvVKwHJiAqlAxMh/judsu+DlXNzFXGA+omw6iuZKkHQDmDhuCwjoc",
-	"5BOOs4aTzzI0oWQnWIXdv1SvRcSBFmQyJoXuK3xGHYDhJ3wRogyGjqanwwHjTB8G4YdEuU6r0BjxrMeD",
-	"QwVlrVi45JxLRJankXRimZriEpmkY1IcXM1e846j3nMe3zMgOTxqMXC/UGxMj73miT8esFhmHrIRuXOK",
-	"1qHNRYjPKgnl9rCGotCleeHpZKEiLZiTxp+QCtzrdP9kOzKf+ybMfRPmmglzZDMoy3Iaj7BWYUbyvowE",
-	"Z0trMFObTPe2rAZDeBTJefFnHUfrkPL+YJmOGKfafeDkrFjuxjINfaFy5yDWkSIS4pTWTiM5CzArSbHu",
-	"TocSIP5+fX05QLaLr4MTXaXJzKdKIRMsMsbZLcTJoFGhMPI2jHmywFHs+6Ev2kPdO4Xcizcx8m0tkYDv",
-	"GWwHCztkJO+ENWzp+iAwzryD78sRG16+ubpmsEl6TQ1JkBuWm2cNd27ia2TvqYhRPx1S4EpIE4gEKLVQ",
-	"mOwxmamUwi5gLhpn5LR7jAq8id8Y0SUTCm8FU9MoTKnjCgG9pXOv8S92J0BksowjKEOBWdrkoZCZBXbZ",
-	"63QGZIDzeUz11G+ojhv2+NHkSAHodVtmJTAQJW8nV7Dp4xS0MfwYyc9apNrv7LGJ4LEykm56gzEOiyz/",
-	"gkJG2UKkA3gzKHWPMcUms5LkdqF2/S55/H15F4cKAzZWJKG3whfhR0Go2FgO8gF9adL/cvHNJMvvyo0/",
-	"JtWl6PUru+2y6Gb4l3azuXxvDleabl+il2wC+MocXnsGxce03c0rvw28XTWW012cHuCgpsIvxh60PIO9",
-	"2jmZRzuV788mNqqcEiBxr4ByG2+9E9bpXFqA/tkB6Q52ndfXEkHm8+kvXa/C6eoqIjLw/DEBfssT0yUh",
-	"YWYX3PUblZAnOJcpDHq2vwhibY8zVRjyYRsUeU4BtSU8cTqdkB3Av3Ip4HnOIp5RQaw0TcJbLJqaJvyj",
-	"iEA580Wb5WX1cpXm84G3OSTyhqufRYGZhJ9EkWplTfN+fijir27d2LFyne3uoVmGMkUn5Lumv2uwn6IB",
-	"aFgd2hcwUq+ma6/GamBauRo7DKEKqWlBVnR9JUrbq+rlq+oVV2UaqFpJ3JS7r1GsDeYAEah2obqQKcuB",
-	"Sh4NBB6ZV1QzfFvXg7oVeaGYUuGdQlI8hW4sHUDprQdK4ZScV3wzzM6aNzpUwTOHbPAMRUAj20xFwnSL",
-	"JB0miuvNs21wYV+7KvlN0WvqScYA77Kmh4HVwkhzRsXTP3wuHY8Eo1yz+zJ6mC4wUBODGQtIiMhjSkgl",
-	"wJr9pvivjs7EDplcVySOuInD1NG243LR4h2G1zFvjoLfpNYoFBzLfdAZMLzXNDLT7nwISvcTrsbocwaQ",
-	"UdaGvqb4qol35lby/2rc5msDgDWhm3kHzNskDO5EVZykXRC5mWCiX6DSaI6AzYo2Xq7J8+oSzeYutWpw",
-	"zG7AQydL9TZMuKgB6pPGdv6pozF13xwv76pnl8geeBnvs31Y3B0y2fmXKVekWWTO/03DC6tLkRfzVA2g",
-	"18XFi7f/3O3Wihh5JfpM+LE61FStJeI1I/b/5dkrtFpxOAWlUq0Xl0BXaKcy6D0yitNu6/EtkPPrCuSk",
-	"jlhAVBWQ/9ndOLXYbsahvsZgTrO43Qdzy5e7D/p2LWt5qn4z56uE/URn0SaGVDY0ySqiwCtbLLWby3HK",
-	"OIbLh3JrLrOGE6spWR5jBZOsNOPDVDXIbGRjGQXKVMq1EyvADMLyLMJnbJilDw6zXtYxJmqgadVR83Ul",
-	"QDRvc1vLgDH8DPl7qDSwKtMlTCeCnDZYGfHdTq+/JiX+CbhG2Zv552MSdib0z2tWQFuqWoKT2tes6z+6",
-	"yOB5Ws1qnECs4D8bTt5DoeFPyCILqc2kkn/YnEWabmIVvmFD8b7FQ3/lrNWydaS6nqpOvxwxHhPNfwyb",
-	"/eKB0fX6GDrzIHQnpbRW3J8ams6zmObGrShPDM2yWFmxKlpGg5G9QHKkU8Mr2k6fSuO7Niz5O8WG6OfT",
-	"DblLydamZy6eyDM2FYkvwPQXo7OtuKHcyLmyn7xdT/V2NmWfWjyaZp3AnHJQUblcacHcIuEhS9o1zkMS",
-	"iOYaqbWXTjeOMr5DU8O6nDbqNgJkBTg3zt4c2G0RrCKRWPWVDXVoWoNeM49P+7TbqiBW5advddJ6mvRO",
-	"uwhsZUrmE5hC/ty5mabfnc6udIl4KCbS80zioD8b5l72e3a/rErJJG/s5mWizuF/7I26fm+0L4748W3H",
-	"7wZ5ebQyztgN0zRxwK5o/VwmMZIVCoxdR5cxGPBINd7qovRNi/9qRI1rKo9+D7JGJP80yjvdmt0H+m9R",
-	"YV/RUjMW8Uj68essvi/QD+pK5/H4HzM+/+tfPbubXLHh2zd64qAnGxOP+lRPY5bhKnNTfFN0vvbET0LX",
-	"7OxQAMOunItUqD+VjrNGirnUlMpbfqiiYbtaqtw8O8b6eFV+zHlqIvV0+2B0sMEVDUxI3hvjBQSBuFw6",
-	"vZi8sMOo1k0ss/6pRbL7grbyVKQ310Zqw9D1dJvSlTUU5RsZ+crDu18IHhGWchdBwaSeZIGhI1+13aSS",
-	"MBDLFZ+FMFCtMfImZCw0FnPdxT1zMqA/wxSfI7+FEWO0lUqHDwDIB3lIgelZRcW7QBAAo8hNDL8TEaJD",
-	"pfbsxk6ge6oX6NN7PUskeECFxnXtv2HB4Dp8ZsczxJZV4iam4CiiZQTeHfYWC5oRdpQjFnKjgIgiglGi",
-	"i22kOLVO/irTQ2ekMZ7hU1FEWyazZdJvQme90Gnb8YtTrAbkrVKAQhieySgADMOBWIdubXydCUJ0+jbC",
-	"LJqzORPLmtg42BjemVvha5NrmH5Lpfp3437XyWKV7yHJ/EK8Dv5daPJelZ/0OKaIt1jtPuh/1XnpTyE+",
-	"ViQqc59rH/h+p2M6mq46250e7rzV/SPpNTpwGgiwNN0mEqx5wynCZkG/30TYr14TXmTlT42DhIIvRkWx",
-	"VQ/8M6vC+gKTVDpzXOCTrFnoStvYExOjMtS5JkOTeW+EsWd5dQM9pFTLWF9b895NvOZFqpxg3goV1ilm",
-	"b6hfk0kFaTGdDoknmLU+1DIuTeXMxZ8ViMy2afjKah28mrSiU6A+R7rTcmNalbfZ+BxJLH8soV2tQbR5",
-	"1r1uf/PH7YFKR6Q66CBvmpdbt71XkjZQNaMeupuNWy6/cg70lWfk95q8PE2kL5QiRvTvmN7xmt8Lq/Az",
-	"3fXGrPHpMz30hBXNcM1TaGUwb1vN5R+fwK9zxYB3i0/TRFAlUHjg+9mTvKjAYyRvfSCVwvZFoXD3yzAi",
-	"yTsR7FcZxtRw4MaDajfeM6aAG/KI2gSsjpLJjeeO83irV7E21BQrdmFeHM3RYkrAKynN4cvJhBdDhn62",
-	"ag9nnXU+wIBpJAOjwzeN89igYZgO+MCmT+f02hHG5+g/uqU+LHBp0gUsGXuSeBUlwvWBGfNbmBaz8r+n",
-	"YJgfdA2FaMFSLHaAwwOJlP/7YQzhLz9UpspQZdjmVVoJLaoDTvIOVH9kPXHnVsst7xrWXrR6oToCxU6J",
-	"x7OsJW44QcTNun07l0IvvUzkpLCOBp0Ia5ZA/D1fxprZn+PwJ5j/nJI0dQkMuq2EqaZdj5JsAvXRlPBl",
-	"HKiqhU3C+IpGnMdXK/dxpXvPhH8KJ7OJN9jr7u8dkGQ8CWP6rbPS3edPF8xE5tHKOvM8D/derw8UTJZW",
-	"X93KaPKyumB64T5Rs9qsHy2tyO4fmIb+vYCZrtvH3koz2KoFN83bL7VT9ahHqm2vDviE3+mfasrc5x3d",
-	"rGaiVavLqil0y8FXnlj82Dv/VX4a/be3kak46435LQjrqzH+gHxjuLYlzZpfvqoArCo34glWm4QiQj1K",
-	"JOJgdLW6VQWzBL7XgjJDNELXNjIh0nkHqzzgvaoH1c5N/B4eDS/R0DJAMeevF1SAkgpf4k+KzabgKbww",
-	"PESLQqMwNkIoNd4CsvjMrodEPsJep0e1MDVRGGLSMvgdF4VqndQUjDpv+TyKABJ5jxbqERnLWeyLAJ2L",
-	"tPZ3VEfKZdoeukxFxLHpDnubWt2sCHRAyQa8imCrmdXWdqlwMiUXpVWOTTdB5fqUp5n9q2m5lTrC37wU",
-	"SxPKDVcajusy7yRbjp7EB7qCjGIc2ta5trLfce2ktNojr9C09nEGvCOvyYRLB3yOPGdFkI05zWett5lV",
-	"eFlnKNPaFlVO9Tbdg4tT/oR4yyNsitWqJlNUnxfJjC4jZ/rkybhsUju75nfrzGk4Ztny7HSSt2vAYN61",
-	"3sleWba2sOS1vMvMvN0+qS//bt7O38jrv6NxtLfhoWdFhpod+iXJbU9y6CdZdd68v4rF2VhWufhW6NCU",
-	"wGTObnnMf+jZfDPWfjPWPspYe6LutbiVGJGlmWjbwE4bWgTwXiwsqbb8RL+7uW23/KFE6MpdtPg1Nt8v",
-	"bhE2n9atOi3WD3ucYOU8zf3tH+qKjlUamTUE5mEcyHkOMf2zb31RBJU2aYw3gw+jTPAkNurdByO01HTn",
-	"Qtn7fNS+kLFovwYwDBmP2SwmH21gUfashP5ep7/DmmkcAzZ3zHAT000wfmWpu7PqJjwypqa7QSuLWA3T",
-	"Ol3FpR78TaRb6gZG0l+vE5yPYFOvqQ7j461Yga618IXFt5x/P4I5Pxmj3aPol3I/C5AkdPteRBnEDxbG",
-	"ZdT6GrbwLbTo67UuXRHlGG3Oh7/+UKLMRJ1l1axygl2fx77Yoq2a9fEqq9elacGIfjRqE236gYClCM0/",
-	"ieD+WAR215FS1Hm5Ndm67JpT3FFG7B9JhAk+jVWqUzP8KSgx8NQg4dAYpljZNBdEdPj/tlRu+S3e+d9M",
-	"rzA484UJGvybrspnDHN2ka+x8O8/C/U6Ufeq0Aspb4BE02fCKEi2QKtAIgWrOrZWSmdJ3GI8UhKkkoKg",
-	"usMuMOxRiThQ1DJKX3CSlAudofKYOTIHG5/4RFIhkLmpNGeWidXK1Biqhs6mMDc11QLmtz4z8RTAWUU6",
-	"extn4TQLN6T53unRTyXCZi2stNEJu1h9UXPTN+L672i0se9aLOdfhrx+IWpqumFX2gd+lDP4fgv9eMr0",
-	"88uvGln6wyRrnd2ySlHltXbHIhEt3SwPf8SOeXlBRzkVMWnyVvHGUK1kpeALlUUdIaEFqic/STVHIjbX",
-	"BkBfRrnPpmtOFK1XnGTRHPG3pJc/WZ27MZ9ORUyFqv8HKKsmuOehGnwIML1/h/SG8pgGCyRXpz6VLyMr",
-	"IsrI8OdOubi3coSOvjfRoqoQLtrKE5KmQk4j05Z9pxgMWvNFxUzjDk3L5mwy88eU14RaMmVl30l2y/37",
-	"nZVATte3s16H+rixNIXVVWynVCSvcn16DkPgFZL9nZXwz8r3qeh9Vv3YAhe040wlyGXTmW6PZX03S8hc",
-	"/e7fBY/ScYtNRJqEPvUvw+yjhPrOEgOZCB7DzZEjJpJEgrP5Ahu3sxjt7tZcGaVXgHr/ZwA=",
+	"oRKKwioF+syoNYA5eRNC81mXt5qi94gS1MXgLkuezQPDSxB4ecqO+/uHrjheE4tYDk6NFmRs3MUuub83",
+	"Fswahisif3pElkW/WZbFfiHLwoG7WdgtFV2Ey/19v9P5ofF+myVlHBeSMlZDYa1CxyZrh3gpNb6DNR0X",
+	"19Q4n+NoWeiztNZnZ2V+rBJQvD9Y2k1/kirBznxfiIAMy/Vs+MAVpurguXvLrJfTGvtqahJIqHmVq3NY",
+	"DtS2lTWUm0GTsJ1YnLl58CyONAu18uCq82Dss3CyXAvdHaqDYMNsd0OSPiPTXGayU1cC9qCipJOe0KTh",
+	"VFUfqWm9IxLigVQcIVxvun1kctVE8Bi+ui6MvWESU1OM7DXCyKqUqAw1DK6YXVglc+qzpd5SXJOj9tbW",
+	"JryDojN/g2wi44ut9VH0Pm+y0v7GIQZ760MGX/PkXpncXXCIJQsrKnHzcIS+Nro7pkKheUBNXEFuEjEL",
+	"gHmSqEJy1BqdZoUe4UwV2UrlEAFzNLkN2I128IG6Ms8NpPsyAdDdGZphBLbbqHeG9Z7K8nbozvqv0yRs",
+	"LSKvltS0Ut0faLSjQgN3uiZVyWwedHUhaqoN9Yld/f2k3ds/YPKjaYfbMoJ9y7T1hvFmRTtey2LJQXdw",
+	"zEd7o6P+bWckegf73b1OcNvfO+jeHvHjo74QfmdvdHx0cNjf94NgdHvb7QS3e0fHnaBzdBT0+PHBumIN",
+	"ozyhrRlemQy49X7WSYOohSp5bNXrgpYIsG1Tta5KyxkZBrMCUgxescsAmFTwUJHKQinhj7Cgdbc1Au5t",
+	"b3qDSzAVMfS9rG+PcHl28eL84m95p4MwVQNIGpuJoMUiOW/f8ojHvmgxNeU++nsT2H8UTsK0xW4TAfXl",
+	"EEfR34vxIUAld5rHleVO5wYvlEPgNrNHZkmyW6SjADmcTYOtKctBnTp9BfJr7JcjUnUrml8pTYoJyJPa",
+	"0PR3tJq/upJqm2vOthGugRZtm9k01StjXulWtkw/FUNZXOUwbPtaDnLLO53Rjmrm+kV9eDTl1+fDK5bg",
+	"+MyWxi0sbTYPqA+90+M2t85t0owos8lu2iStOnLmpUzYVMhpJJoHwmWBeqUKiq6a1RvQwhpC0JQANLaa",
+	"2TR0tegDcZ2BLsjSKtQgc9Qp22GXb9+cnl1d4Uu3AoYqSkw5PT27vDZhqHo4fga4E8EYsvVvYuBJSttS",
+	"2LuLny7evL8YoJ1FeyPB2IyF0ky5xGd6ppHEVvezdIddvTuFZQzyikPajaRT+lHvCMJAV2UJbuI5OGxi",
+	"me6w05OL0zMcA5pIkHAIIDTFd4rrT0Q6S2IR5NMUS7do+EGEbAYXr+UZYHgtT2/Qa3l6yV7LoyVC1K1e",
+	"iV38x+XJvw4nIgrdsSTY5rM5fTT9itf0AnhqFeZ4u0SDJhkGR1ZBsU0+rV9Z2yYu9/s/keceBCctRzT+",
+	"aiE9e211mz9KKFvr2EzkvOTVxGB2U99WxoJFoUobdDXeztW510AEy+Uoc0gF/Grld872NBayELRgVed9",
+	"BGgLf5aE6eIKAKuv8zT8SSDfvhU8EclLs7VkdP8LTPDLJ/2/X6huYkmtPZmlY5mEv2Py9YA9x48weJmC",
+	"wOAT/3cqVIp/Cv2rXVa48KC/t/JkCPHc9wK8htBcDLUMKotLfXDhCCnSlMiuzxMAClO+nAo1YEOCuBrM",
+	"kzAVw1b+QyJ4AH8D8NSAch3yv3U9XPiBB5MwHu6wM2hSid9lWGEr64YkohGRaURZxCIERI4a4zSdessl",
+	"VkMaSZcSEFtNy7DjEVYLHM/iIAF2EE5gMznjUTiI8jPxnZAsJ4EuHWa2eQ5bhGWCq+4ZTkF+hlDdxMUX",
+	"zgMxmcoUuH37J7EY7rCs7wwMzAup4E+WYyVUOuhIBPkgEhxShljeyt6jSd111VY/BMWcb+Kb+C9/IWFT",
+	"/eUvGA2hb1rWeMVIKd8ppiY8imCDszhM2ffd3n6Hvbt6wf7Kur2d/Q4LZBTxRLUYPvnx8p/4ZL/DFiL+",
+	"YYdBHtuER6p1E4tPmhLpCnLAHBVOn1XEiQGqLJHoqtUrBd5p1gmOwr29vWNY57vrUz0CvVv2EPAl6tLO",
+	"Pt4k45P4L6g0MaRVBVjleuhLxFKaGX5AA7jpeQb+keEOG2am7yEWsLmJ52Ohe7Y0czrRSqH0y1/+wrA8",
+	"MycY+Gm0GLBZTEXrZKLrFoiATQTor0qHfzM1FVEEUpQcUZJIiw2BT2s3C5uESsFjeq3FQMinDow3MWUW",
+	"+TPMwADoh/FHHoUBe3f9sn1UPIMM4yjfE2spVJSs0bt6FaoMk3BfU6hFfbvA/w7YlCvFhrmiNWS33L+H",
+	"Dw99/QPFWw21/jVkaNie6TJ7ynTy866xK5G+oBrWhE0TfIJdb7WzSQufWeci7RrR4nSyYCeX5xazoN40",
+	"umscn4bewNvb6WK7milPx0jcdwPpwz+WLW8XCPHv+t8TAedonugP7Cz4JNI/GY9Y6c/dB0C+pf6V/Nj6",
+	"j4/dXSSbMO2dcFjg3sDecAjRAhkFWaddTCqgTl1AzlXLNoDgCMzpwVaGefs1UyBDJtlPJmdHjnQ6O3XP",
+	"hJ/wCDEoEaIrsvaZ1DiMaoeAAOMBbpziTqxySwoF0hLrw0ae7HtEVTHisyj9AS8hbQRjnkMYiHWYvJau",
+	"65NxfZJuGvVgxTeWy1Z5CRhUgDAl3zbqMLqYOqikVUvIbCnN12B66cEi3J/MxZpGHz0Pqj9mK6Kbfc01",
+	"Jj/FXbrPXoORr8DIiRpFItRUxhq1e52Obg+Vmob3FtH+VZsBtJke35hqWxRmfBXMUNryoqXxn3OrC3Cj",
+	"VfeLF4iJbN9GVP0mb6YJJLXQFFP/kJlkvHdXL6j43sDrdI9GB6O+aB/6nU77sNPptI/g/zrZ/zi3e+kN",
+	"vF6nd9Du7LU73etuZ9DpDDrdfxVsBXhcvxwe2g32zN6yxo4/eysdYb0PtuLgJaNfup1ONxOLB5Yim9G8",
+	"PhyIbUqDvaJU1RyT0TiI76yWj4PD2gGi2u90qr6V4cPuc25VuPX6ne76V97FXAvMFPbf7+ytf+mlTG7D",
+	"IBDYh6TfO17/xrWUr3m80KtT8N5+kx2dA78EBQRf2Gu0n488jNDHbmsYhM9at/jZsyVu78Pyg80j32ft",
+	"vE1bHezb7LW8lN8p04VbkXVUc6I28CF8puWCtmauXiv7xTdG0pkNc8AUORVtLXx4LS/3aeDj0IAAX8w2",
+	"1/LATxdJHoBytbRZ3u4DNetZVvK+LKhP1xTWzii6ZS02N49NurWSbMQTyv/MmuOb6LrwU1a0BesSoqxF",
+	"rq2pVBRrCa1QKP5qQRaoQk+VVBt3qIOISVjV3zfdTVY5498EMkbv0SSRaFgFbpmBeFdNpvtGFzx7aeWK",
+	"o58ZWzV93Ve801//xoVMX0rtePi3owla2CMU5qnpzK3vx9akYQ0liGXaRovvtlRhRWJcJ44g3fCWH5zk",
+	"ZNc0NyUxYqsPY4JnWhGOapLRyZSSpa9j2zAE+a+z4E48Y+lcggFGGWsLjQflKftrh51YLaCzJsKlrqw3",
+	"sUR/MrytmJIy1s3YG7Q+Yt8PKeRrCBaFhWJ5JyWd95OOUYHPbBYfqagvkyPSJ/FHvXYoYFCwNvQ6HVLe",
+	"ijTvR4DAi7z0h8al5zpPdQOip1dbEAUNnM6biWaB7vNGFbmzL24g/5xojMpoWtE6CSrs8tHk3XSPWkfg",
+	"sx5renzzbZg3q2h8hn/oDKLCDfN/O6LfaUD0T010LrzQ3WvEJV5BDj+9sN9k52o2ncokFcFrEYScWtH+",
+	"SXlSwfK7wpToZzJ5/YoULWuO35AlTXgEvgMRtH8lEXdjHqXXlrRD1Tb9HW2+ZVC/jU3arL+Rlgc2gWuH",
+	"MazwLqEsJ0gdbGc1HHAl2cm2sfdzW0dnP53EvGuXG3tiFneVykQo64xQlO712Rjb7UABlwJ7Qpt7kSVq",
+	"YCMRsftlVXKqm5i69J0j0blF77Guka2NgESRyHswgFd08ZgR91MS+PG3MC4nUtGkOsMTpkRrZ4sMiTdg",
+	"6oYTt9hftm0nsyt2T9RTWRySQIO9SmAeNJxWNLq0nOHPyBg7NM0yh6VOmKEqBj9gJZ1huVXo0Pal38Qo",
+	"BWpf+jO7Ob2u7GFiJROBjQ8RQCJS4juFdnAl4kCvFCwHJsoqVIzMx3jutgt+ztVNzBUGCer2hGiuJGkH",
+	"gLnDhqCwDgf5hOOsNeWzDE0oLQpWYXc61WsRcaAFmYxJofsKn1GvYPgJX4Qog6GjPepwwDjTh0H4IVGu",
+	"0yo0hkHr8eBQQVkrFi455xKR5WkknVimpgxFJumYvAdXW9i8N6n3nMf3DEgOj1oM3C8UMNNjr3nijwcs",
+	"lpmHbETunKJ1aHMR4rNKQrk9rKEodGleeDpZqEgL5qTxJ6QC9zrdP9mOzOe+CXPfhLlmwhzZDMqynMYj",
+	"rGqYkbwvI8HZ0hrM1CbTvS2rwRAeRXJe/FkH1zqkvD9YpiPGqXYfODkrlruxTENfqNw5iBWniIQ4pbXT",
+	"SM4CTFVSrLvToayIv19fXw6Q7eLr4ERXaTLzqabIBMuRcXYLcTJoVCiMvA1jnixwFPt+6Iv2UHdZIffi",
+	"TYx8W0sk4HsG28HCDhnJe2YNW7qSCIwz7+D7csSGl2+urhlskl5TQxLkhuU2W8Odm/ga2XsqYtRPhxS4",
+	"EtIEIgFKLRRmgExmKqWwC5iLxhk57R6jAm/iN0Z0yYTCW8HUNApT6s1CQG/pLG38i90JEJks4wjKUGCW",
+	"NskpZGaBXfY6nQEZ4HweU+X1G6r4ht2ANDlSAHrdwFkJDETJG88VbPo4BW0MP0bysxap9jt7bCJ4rIyk",
+	"m95gjMMiS8qgkFG2EOkA3gxKfWZMWcqseLld0l2/Sx5/X97FocKAjRVJ6K3wRfhRECo2loN8QF+a9L9c",
+	"fDPJkr5y44/Jfyl6/cpuuyzkGf6l3Wwu35vDlaYbneglmwC+MofXnkHxMW138xpxA29XjeV0F6cHOKip",
+	"8IuxBy3PYK92TubRTuX7s4mNKqcESNwroNzGW++EdTqXFqB/dkC6g/3p9bVEkPl8+kvXq3C6usqNDDx/",
+	"TIDf8sR08UiY2QV3/UYl5AnOZQqDnu0vgljb40wVhnzYBkWeU0BtCU+cTidkB/CvXAp4nrOIZ1Q6K02T",
+	"8BbLq6YJ/ygiUM580WZ5Ab5cpfl84G0Oibw162dRYCbhJ1GkWll7vZ8fivirmzx2rARou89olrZM0Qn5",
+	"runvGuynaAAaVof2BYzUq+naq7FanVauxg5DqEJqWpAVXV+J0vaqevmqesVVmVarVmY3JfRrFGuDOUAE",
+	"ql2oQ2RqdaCSRwOBR+a11wzf1pWjbkVeUqZUoqeQKU+hG0sHUHrrgVI4JecV3wyzszaPDlXwzCEbPEMR",
+	"0Mg2U5Ew3UxJh4nievMUHFzY165KflP0mnqSMcC7rOlhYLUw0pxR8fQPn0vHI8Eo1+y+jB6mqw7UxGDG",
+	"AhIi8pgSUgmwur8pE6yjM7GXJte1iyNu4jB1tO24XN54h+F1zNuo4DepiQoFx3IfdAYM7zUtz7Q7H4LS",
+	"/YSrMfqcAWSUtaGvKb5q4p25VRFgNW7ztQHAmtDNvFfmbRIGd6IqTtIundxMMNEvUBE1R8BmRcMv1+R5",
+	"yYlmc5eaOjhmN+Chk6UiHCZc1AD1SWM7/9TRmLrDjpf337OLaQ+8jPfZPizuDpns/MvUMNIsMuf/pjWG",
+	"1c/Ii3mqBtAV4+LF23/udmtFjLxmfSb8WL1sqtYS8ZoR+//y7BVaTTucglKpAIxLoCs0Xhn0HhnFaTcA",
+	"+RbI+XUFclLvLCCqCsj/7G6cWmw341BfYzCnWdzug7nly90HfbuWtTxVv5nzVcJ+orNoE0MqG5pkFVHg",
+	"lS2W2m3oOGUcw+VDuTWXWcOJ1b4sj7GCSVba9mGqGmQ2srGMAmVq6tqJFWAGYXkW4TM2zNIHh1nX6xgT",
+	"NdC06qgOuxIgmjfErWXAGH6G/D1UGliV6RKmZ0FOG6w0+W6n11+TJ/8EXKPszfzzMQk7E/rnNSugLVUt",
+	"wUnta9b1H11k8DytZjVOIFbwnw0n76HQ8CdkkYXUZlLJP2zOIk3fsQrfsKF43+Khv3LWatk6Ul1kVadf",
+	"jhiPieY/hs1+8cDoen0MnXkQupNSWivuTw1Nj1pMc+NWlCeGZlmsrFgqLaPByF4gOdKp4RVtp0+l8V0b",
+	"lvydYkP08+nW3aVka9NdF0/kGZuKxBdg+ovR2VbcUG7kXNlP3tinejubsk8tHk2znmFOOaioXK40a26R",
+	"8JAl7RrnIQlEc43U2kunW0wZ36Gpdl1OG3UbAbKqnBtnbw7sBgpW5UgsBcuGOjStQVeax6d92g1YEKvy",
+	"07d6bj1NeqddGbYyJfMJTCF/7txM0xlPZ1e6RDwUE+l5JnHQnw1zL/s9u7NWpWSSt4DzMlHn8D/2Rl2/",
+	"N9oXR/z4tuN3g7xmWhln7NZqmjhg/7R+LpMYyQoFxq6jHxkMeKQab/Vb+qbFfzWixjXVTL8HWSOSfxrl",
+	"nW7N7gP9t6iwr2ipGYt4JP34dRbfF+gH9a/zePyPGZ//9a+e3Xeu2BruGz1x0JONiUd9qqcxy3CVuSm+",
+	"KTpfe+InoWt2diiAYf/ORSrUn0rHWSPFXGpK5S0/VNGwXS1Vbp4dY328Kj/mPDWRerrRMDrY4IoGJiTv",
+	"jfECgkBcrqdeTF7YYVTrJpZZp9Ui2X1BW3kq0ptrI7Vh6Hq6TenKGoryjYx85eHdLwSPCEu5i6BgUk+y",
+	"wNCRr9puUkkYiOWKz0IYqNYYeRMyFhqLue73njkZ0J9his+R38KIMdpKpcMHAOSDPKTAdLei4l0gCIBR",
+	"5CaG34kI0aFSI3djJ9Dd1wv06b2eJRI8oOrjuvbfsGBwHT6z4xliyypxE1NwFNEyAu8Oe4sFzQg7yhEL",
+	"uVFARBHBKNHFNlKcWid/lemhM9IYz/CpKKItk9ky6Tehs17otO34xSlWA/JWKUAhDM9kFACG4UCsQ7c2",
+	"vs4EITp9G2EWzdmciWWdbRxsDO/MrfC1yTVMv6VS/btxv+tkscr3kGR+IV4H/y60g6/KT3ocU8RbrHYf",
+	"9L/qvPSnEB8rEpW5z7UPfL/TMb1PV53tTg933hT/kfQaHTgNBFiabhMJ1rzhFGGzoN9vIuxXrwkvsvKn",
+	"xkFCwRejotiqB/6ZVWF9gUkqnTku8EnWVnSlweyJiVEZ6lyTocm8N8LYs7y6gR5SqmWsr6157yZe8yJV",
+	"TjBvhQrrFLM31MTJpIK0mE6HxBPM+iFqGZemcubizwpEZts0fGU1GV5NWtEpUJ8j3Wm5Ma3Ke298jiSW",
+	"P5bQrtYg2jzrXvfE+eP2QKUjUh10kHfSy63b3itJG6iaUQ/dzcYtl185B/rKM/J7TV6eJtIXShEj+ndM",
+	"73jN74VV+JnuemPW+PSZHnrCig655im0Mpi3rTb0j0/g17liwLvFp2kiqBIoPPD97EleVOAxkrc+kEph",
+	"+6JQuPtlGJHknQj2qwxjajhw40G1G+8ZU8ANeURtAlZHyeTGc8d5vNWrWBtqihW7MC+O5mgxJeCVlObw",
+	"5WTCiyFDP1u1h7POOh9gwDSSgdHhm8Z5bNBFTAd8YCeoc3rtCONz9B/dUh8WuDTpApaMPUm8ihLh+sCM",
+	"+S1Mi1n531MwzA+6hkK0YCkWO8DhgUTK//0whvCXHypTZagybPMqrYQW1QEneVuqP7KeuHOr5T54DWsv",
+	"Wg1SHYFip8TjWdYnN5wg4mYtwJ1LoZdeJnJSWEeD9oQ1SyD+ni9jzezPcfgTzH9OSZq6BAbdVsJU065H",
+	"STaB+mhK+DIOVNXCJmF8RSPO46uV+7jSvWfCP4WT2cQb7HX39w5IMp6EMf3WWenu86cLZiLzaGWdeZ6H",
+	"e6/XBwomS6vZbmU0eVldMA1yn6iDbdakllZkNxVMQ/9ewEzX7WNvpUNs1YKb5u2Xeqx61DjVtlcHfMLv",
+	"9E81Ze7zjm5Wh9Gq1WXVFLrl4CtPLH7snf8qP43+29vIVJw1zPwWhPXVGH9AvjFc25JmzS9fVQBWlRvx",
+	"BKtNQhGhHiUScTC6Wt2qglkC32tBmSEaoWsbmRDpvINVHvBe1YNq5yZ+D4+Gl2hoGaCY89cLKkBJhS/x",
+	"J8VmU/AUXhgeokWhURgbIZQabwFZfGbXQyIfYa/To1qYmigMMWkZ/I6LQrVOagpGnbd8HkUAibxHC/WI",
+	"jOUs9kWAzkVa+zuqI+UybQ9dpiLi2HSHvU2tblYEOqBkA15FsNXMamu7VDiZkovSKsemO6NyfcrTzP7V",
+	"tNxKHeFvXoqlCeWGKw3HdZm3ly1HT+IDXUFGMQ5t61xb2e+4dlJa7ZFX6GT7OAPekddkwqUDPkeesyLI",
+	"xpzms9bbzCq8rDOUaW2LKqd6m+7BxSl/QrzlETbFalWTKarPi2RGl5EzffJkXDapnV3zu3XmNByzbHl2",
+	"OsnbNWAw71rvZK8sW1tY8lreZWbebp/Ul383b+dv5PXf0Tja2/DQsyJDzQ79kuS2Jzn0k6w6b95fxeJs",
+	"LKtcfCt0aEpgMme3POY/9Gy+GWu/GWsfZaw9Ufda3EqMyNJMtG1gpw0tAngvFpZUW36i393ctlv+UCJ0",
+	"5S5a/Bqb7xe3CJtP61adFuuHPU6wcp7m/vYPdUXHKo3MGgLzMA7kPIeY/tm3viiCSps0xpvBh1EmeBIb",
+	"9e6DEVpqunOh7H0+al/IWLRfAxiGjMdsFpOPNrAoe1ZCf6/T32HNNI4BmztmuInpJhi/stTdWXUTHhlT",
+	"092glUWshmmdruJSD/4m0i11AyPpr9cJzkewqddUh/HxVqxA11r4wuJbzr8fwZyfjNHuUfRLuZ8FSBK6",
+	"fS+iDOIHC+Myan0NW/gWWvT1WpeuiHKMNufDX38oUWaizrJqVjnBrs9jX2zRVs36eJXV69K0YEQ/GrWJ",
+	"Nv1AwFKE5p9EcH8sArvrSCnqvNyabF12zSnuKCP2jyTCBJ/GKtWpGf4UlBh4apBwaAxTrGyaCyI6/H9b",
+	"Krf8Fu/8b6ZXGJz5wgQN/k1X5TOGObvI11j495+Fep2oe1XohZQ3QKLpM2EUJFugVSCRglUdWyulsyRu",
+	"MR4pCVJJQVDdYRcY9qhEHChqGaUvOEnKhc5QecwcmYONT3wiqRDI3FSaM8vEamVqDFVDZ1OYm5pqAfNb",
+	"n5l4CuCsIp29jbNwmoUb0nzv9OinEmGzFlba6IRdrL6ouekbcf13NNrYdy2W8y9DXr8QNTXdsCvtAz/K",
+	"GXy/hX48Zfr55VeNLP1hkrXOblmlqPJau2ORiJZuloc/Yse8vKCjnIqYNHmreGOoVrJS8IXKoo6Q0ALV",
+	"k5+kmiMRm2sDoC+j3GfTNSeK1itOsmiO+FvSy5+szt2YT6cipkLV/wOUVRPc81ANPgSY3r9DekN5TIMF",
+	"kqtTn8qXkRURZWT4c6dc3Fs5Qkffm2hRVQgXbeUJSVMhp5Fpy75TDAat+aJipnGHpmVzNpn5Y8prQi2Z",
+	"srLvJLvl/v3OSiCn69tZr0N93FiawuoqtlMqkle5Pj2HIfAKyf7OSvhn5ftU9D6rfmyBC9pxphLksulM",
+	"t8eyvpslZK5+9++CR+m4xSYiTUKf+pdh9lFCfWeJgUwEj+HmyBETSSLB2XyBjdtZjHZ3a66M0itAvf8z",
+	"AA==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
