@@ -40,30 +40,30 @@ CREATE TABLE payments (
   CONSTRAINT payments_excess_exact_ck CHECK (excess = greatest(0, reserved + refunded + refunded_elsewhere + held - captured))
 ) WITH (fillfactor = 60);
 CREATE INDEX payments_order_ix ON payments (tenant_id, order_id);
-COMMENT ON INDEX payments_order_ix IS 'Refunds of an order are found through its payments: paid at capture, not at refund.';
-COMMENT ON TABLE payments IS 'What was captured and what became of it. Made by accept (PUT, inline or captured event); the counters are changed by accept, enter and people under the row lock.';
+COMMENT ON INDEX payments_order_ix IS 'Refunds of an order are found through its payments, so that only payments pay for an index.';
+COMMENT ON TABLE payments IS 'Payments and their counters. Inserted by accept (PUT, inline or captured event); the counters are changed by accept, enter and people under the row lock.';
 COMMENT ON COLUMN payments.tenant_id IS 'Tenant. Written once by accept.';
-COMMENT ON COLUMN payments.payment_id IS 'The caller''s name of the payment. Written once by accept.';
-COMMENT ON COLUMN payments.order_id IS 'The order that it pays. Written once by accept.';
+COMMENT ON COLUMN payments.payment_id IS 'The caller''s id of the payment. Written once by accept.';
+COMMENT ON COLUMN payments.order_id IS 'The order that was paid. Written once by accept.';
 COMMENT ON COLUMN payments.account IS 'Account at the channel. Written once by accept.';
-COMMENT ON COLUMN payments.channel_reference IS 'The channel''s name of the payment; missing in the request = <tenant code>:<payment_id>. Written once by accept.';
+COMMENT ON COLUMN payments.channel_reference IS 'The channel''s reference of the payment; <tenant code>:<payment_id> when the request has none. Written once by accept.';
 COMMENT ON COLUMN payments.currency IS 'ISO 4217, upper case. Written once by accept.';
-COMMENT ON COLUMN payments.exponent IS 'Decimals of the currency on the day the payment became known. Written once by accept.';
-COMMENT ON COLUMN payments.known_by IS 'snapshot or captures: the first kind decides, the other is a conflict from then on. Written once by accept.';
-COMMENT ON COLUMN payments.version IS 'Version of the newest snapshot, 0 without one; never falls. Written by accept.';
+COMMENT ON COLUMN payments.exponent IS 'Decimals of the currency on the day when the payment was announced. Written once by accept.';
+COMMENT ON COLUMN payments.known_by IS 'snapshot or captures: the first announcement decides, and the other kind is then a conflict. Written once by accept.';
+COMMENT ON COLUMN payments.version IS 'Version of the newest snapshot, 0 without one; never decreases. Written by accept.';
 COMMENT ON COLUMN payments.captured IS 'Minor units captured: the snapshot''s amount, or the sum of captures. Written by accept.';
 COMMENT ON COLUMN payments.reserved IS 'Sum of the amounts of open refunds. Added by accept, released by enter and people.';
 COMMENT ON COLUMN payments.refunded IS 'Sum of effects.counted over moved effects. Written by enter and people.';
-COMMENT ON COLUMN payments.refunded_elsewhere IS 'Refunded before or beside us, as the snapshot says. Written by accept.';
-COMMENT ON COLUMN payments.held IS 'Channel lines not attributed yet, and amounts still exposed under a final refund. Written by enter and people.';
-COMMENT ON COLUMN payments.excess IS 'Exactly what the counters exceed captured by. Recomputed by enter, cancel and PUT, never by the acceptance of a refund.';
+COMMENT ON COLUMN payments.refunded_elsewhere IS 'Refunded outside of this installation, from the snapshot. Written by accept.';
+COMMENT ON COLUMN payments.held IS 'Sum of the held lines and of the amounts of final refunds that are still exposed. Written by enter and people.';
+COMMENT ON COLUMN payments.excess IS 'By how much the counters exceed captured. Recomputed by enter, cancel and PUT, never when a refund is accepted.';
 COMMENT ON COLUMN payments.excess_accepted IS 'Excess that a person has accepted; more excess than this has an open case. Written by people.';
 COMMENT ON COLUMN payments.refunds IS 'Number of refunds accepted so far. Written by accept.';
-COMMENT ON COLUMN payments.last_rid IS 'Newest refund: head of the chain through refunds.prev_rid, so that no index on refunds is needed. Written by accept.';
-COMMENT ON COLUMN payments.next_send_at IS 'No send for this payment before it (spacing of the contract). Written by claim.';
+COMMENT ON COLUMN payments.last_rid IS 'Newest refund: the head of the chain through refunds.prev_rid, which replaces an index on refunds. Written by accept.';
+COMMENT ON COLUMN payments.next_send_at IS 'Earliest time of the next send for this payment (spacing of the contract). Written by claim.';
 COMMENT ON COLUMN payments.window_ends_at IS 'End of the contract''s refund window, null without one: from paid_at where it is known, else from created_at. Written by accept, with the row and with paid_at.';
-COMMENT ON COLUMN payments.paid_at IS 'When the payer paid, as the caller says; null until said. The refund window runs from it. Written once by accept, with the row or later.';
-COMMENT ON COLUMN payments.created_at IS 'Database time when it became known. Written once by accept.';
+COMMENT ON COLUMN payments.paid_at IS 'When the payer paid, from the caller; null until it is known. The refund window begins then. Written once by accept, with the row or later.';
+COMMENT ON COLUMN payments.created_at IS 'Database time of the insert. Written once by accept.';
 
 CREATE TABLE captures (
   tenant_id bigint NOT NULL,
@@ -75,10 +75,10 @@ CREATE TABLE captures (
   CONSTRAINT captures_amount_ck CHECK (amount > 0),
   CONSTRAINT captures_payment_fk FOREIGN KEY (tenant_id, payment_id) REFERENCES payments
 );
-COMMENT ON TABLE captures IS 'One row per capture fact of a payment known by captures; append-only. Written by accept.';
+COMMENT ON TABLE captures IS 'One row for each capture of a payment known by captures; append-only. Written by accept.';
 COMMENT ON COLUMN captures.tenant_id IS 'Tenant. Written once by accept.';
 COMMENT ON COLUMN captures.payment_id IS 'The payment. Written once by accept.';
-COMMENT ON COLUMN captures.capture_id IS 'The caller''s name of the capture. Written once by accept.';
+COMMENT ON COLUMN captures.capture_id IS 'The caller''s id of the capture. Written once by accept.';
 COMMENT ON COLUMN captures.amount IS 'Minor units of this capture. Written once by accept.';
 COMMENT ON COLUMN captures.at IS 'Database time of the insert. Written once by accept.';
 
@@ -89,10 +89,10 @@ CREATE TABLE refund_keys (
   CONSTRAINT refund_keys_pk PRIMARY KEY (tenant_id, refund_id),
   CONSTRAINT refund_keys_id_ck CHECK (refund_id ~ '^[A-Za-z0-9._:~@=+-]{1,64}$')
 );
-COMMENT ON TABLE refund_keys IS 'The uniqueness of a refund id, for ever. Append-only; narrow and apart so that refunds can be partitioned later. Written by accept.';
+COMMENT ON TABLE refund_keys IS 'Uniqueness of refund ids, for ever. Append-only; a narrow table of its own, so that refunds can be partitioned later. Written by accept.';
 COMMENT ON COLUMN refund_keys.tenant_id IS 'Tenant. Written once by accept.';
-COMMENT ON COLUMN refund_keys.refund_id IS 'The caller''s name of the refund. Written once by accept.';
-COMMENT ON COLUMN refund_keys.rid IS 'Our name of the same refund. Written once by accept.';
+COMMENT ON COLUMN refund_keys.refund_id IS 'The caller''s id of the refund. Written once by accept.';
+COMMENT ON COLUMN refund_keys.rid IS 'Our id of the same refund. Written once by accept.';
 
 CREATE TABLE refunds (
   tenant_id bigint NOT NULL,
@@ -147,39 +147,39 @@ CREATE TABLE refunds (
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05);
 CREATE INDEX refunds_due_ix ON refunds (next_action_at) WHERE next_action_at IS NOT NULL;
 CREATE INDEX refunds_open_ix ON refunds (tenant_id, rid) WHERE final_at IS NULL;
-COMMENT ON INDEX refunds_due_ix IS 'What the sweep looks through.';
-COMMENT ON INDEX refunds_open_ix IS 'List of open refunds; appends at accept. There is no index on state, payment or order on purpose.';
-COMMENT ON CONSTRAINT refunds_timer_ck ON refunds IS 'A refund has a timer exactly while somebody must still look at it: not final, or exposed, or under a case.';
-COMMENT ON CONSTRAINT refunds_exposed_ck ON refunds IS 'Nothing exposed waits in PENDING or ends without a case; a state that means "may have reached the channel" is exposed.';
-COMMENT ON TABLE refunds IS 'One row per refund, never deleted. Made by accept; its state changes only along refunds_transitions(), by a guarded UPDATE of one row.';
+COMMENT ON INDEX refunds_due_ix IS 'Read by the sweep.';
+COMMENT ON INDEX refunds_open_ix IS 'List of open refunds; accept appends to it. There is deliberately no index on state, payment or order.';
+COMMENT ON CONSTRAINT refunds_timer_ck ON refunds IS 'A refund has a timer if and only if it is not final, is exposed, or has a case.';
+COMMENT ON CONSTRAINT refunds_exposed_ck ON refunds IS 'An exposed refund is not PENDING, and is final only with a case; a refund in PROCESSING, UNKNOWN or ACCEPTED is exposed.';
+COMMENT ON TABLE refunds IS 'One row for each refund, never deleted. Its state changes only along refunds_transitions(), by a guarded UPDATE of one row. Inserted by accept.';
 COMMENT ON COLUMN refunds.tenant_id IS 'Tenant. Written once by accept.';
-COMMENT ON COLUMN refunds.rid IS 'Our name: uuid v7 made by the accepting process, so that rows append. Written once by accept.';
-COMMENT ON COLUMN refunds.refund_id IS 'The caller''s name. Written once by accept.';
+COMMENT ON COLUMN refunds.rid IS 'Our id: uuid v7 from the accepting process, so that rows append. Written once by accept.';
+COMMENT ON COLUMN refunds.refund_id IS 'The caller''s id. Written once by accept.';
 COMMENT ON COLUMN refunds.payment_id IS 'The payment that is refunded. Written once by accept.';
 COMMENT ON COLUMN refunds.order_id IS 'Order of the payment. Written once by accept.';
-COMMENT ON COLUMN refunds.account IS 'Account, frozen from the payment. Written once by accept.';
-COMMENT ON COLUMN refunds.channel_reference IS 'The channel''s name of the payment, frozen from it. Written once by accept.';
-COMMENT ON COLUMN refunds.currency IS 'Frozen from the payment. Written once by accept.';
-COMMENT ON COLUMN refunds.exponent IS 'Frozen from the payment. Written once by accept.';
-COMMENT ON COLUMN refunds.amount IS 'Minor units asked for. Written once by accept.';
+COMMENT ON COLUMN refunds.account IS 'Account, copied from the payment. Written once by accept.';
+COMMENT ON COLUMN refunds.channel_reference IS 'The channel''s reference of the payment, copied from it. Written once by accept.';
+COMMENT ON COLUMN refunds.currency IS 'Copied from the payment. Written once by accept.';
+COMMENT ON COLUMN refunds.exponent IS 'Copied from the payment. Written once by accept.';
+COMMENT ON COLUMN refunds.amount IS 'Requested minor units. Written once by accept.';
 COMMENT ON COLUMN refunds.digest IS 'Version byte and SHA-256 of the parameters. Written once by accept.';
 COMMENT ON COLUMN refunds.prev_rid IS 'The payment''s refund before this one, null for the first. Written once by accept.';
-COMMENT ON COLUMN refunds.reason IS 'The caller''s words; not in the digest, may be erased. Written by accept.';
+COMMENT ON COLUMN refunds.reason IS 'The caller''s text; not in the digest, may be erased. Written by accept.';
 COMMENT ON COLUMN refunds.metadata IS 'The caller''s labels; not in the digest, may be erased. Written by accept.';
 COMMENT ON COLUMN refunds.created_at IS 'Database time of acceptance. Written once by accept.';
-COMMENT ON COLUMN refunds.state IS 'Where it stands. Written by accept, claim, enter, sweep, people and epoch, always with a journal row.';
-COMMENT ON COLUMN refunds.pending_reason IS 'Why it waits in PENDING (queued, low-balance, spacing, …). Written by accept, enter and sweep; null elsewhere.';
-COMMENT ON COLUMN refunds.failure_code IS 'Why it failed, as the channel''s contract names it. Written by enter.';
-COMMENT ON COLUMN refunds.failure_channel_code IS 'The channel''s own code behind failure_code, if it gave one. Written with the state by whoever enters a fact.';
-COMMENT ON COLUMN refunds.exposed IS 'Some dispatch of it may have reached the channel and nothing disproves that. Written by claim, enter, people and epoch.';
+COMMENT ON COLUMN refunds.state IS 'State. Written by accept, claim, enter, sweep, people and epoch, always with a journal row.';
+COMMENT ON COLUMN refunds.pending_reason IS 'Why it waits in PENDING (queued, low-balance, spacing, …), null in other states. Written by accept, enter and sweep.';
+COMMENT ON COLUMN refunds.failure_code IS 'Why it failed, such as channel-refused or decided-not-done. Written by enter and people.';
+COMMENT ON COLUMN refunds.failure_channel_code IS 'The channel''s own code, if it gave one. Written with failure_code by enter and people.';
+COMMENT ON COLUMN refunds.exposed IS 'A request of one of its dispatches may have been carried out, and no evidence excludes it. Written by claim, enter, people and epoch.';
 COMMENT ON COLUMN refunds.case_id IS 'The open case, null without one. Written by enter, sweep and people.';
-COMMENT ON COLUMN refunds.ask_no IS 'Dispatch that must be asked once more before a decided resend sends anything. Written by people, cleared by enter.';
-COMMENT ON COLUMN refunds.epoch IS 'Epoch of the last owner; never falls. Written by accept, claim and epoch.';
-COMMENT ON COLUMN refunds.generation IS 'Rises by one with every claim and never otherwise: the fence of every intent. Written by claim.';
+COMMENT ON COLUMN refunds.ask_no IS 'Dispatch that must be queried again before a decided resend is sent. Written by people, cleared by enter.';
+COMMENT ON COLUMN refunds.epoch IS 'Epoch of the last owner; never decreases. Written by accept, claim and epoch.';
+COMMENT ON COLUMN refunds.generation IS 'Increases by one with every claim and only then: it guards every action of an owner. Written by claim.';
 COMMENT ON COLUMN refunds.lease_ends_at IS 'Until when the last claimer may start a call, database time. Written by claim, cleared by enter and sweep.';
-COMMENT ON COLUMN refunds.next_action_at IS 'The one timer: when somebody must look again. Written by every change of the row.';
-COMMENT ON COLUMN refunds.dispatch_no IS 'The live dispatch; never falls. Written by accept, enter and people.';
-COMMENT ON COLUMN refunds.attempt_no IS 'Number of the newest attempt, 0 before the first; never falls. Written by claim and by checks.';
+COMMENT ON COLUMN refunds.next_action_at IS 'The one timer: when the next step is due. Written by every change of the row.';
+COMMENT ON COLUMN refunds.dispatch_no IS 'The live dispatch; never decreases. Written by accept, enter and people.';
+COMMENT ON COLUMN refunds.attempt_no IS 'Ordinal of the newest attempt, 0 before the first; never decreases. Written by claim and by checks.';
 COMMENT ON COLUMN refunds.journal_seq IS 'seq of the newest journal row, and the version in the API. Written by every journalled change.';
 COMMENT ON COLUMN refunds.journal_head IS 'hash of the newest journal row. Written together with journal_seq.';
 COMMENT ON COLUMN refunds.state_since IS 'Database time of the last change of state. Written with state.';

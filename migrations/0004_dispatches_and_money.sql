@@ -11,7 +11,7 @@ CREATE TABLE retired_dispatches (
   CONSTRAINT retired_dispatches_pk PRIMARY KEY (tenant_id, rid, no),
   CONSTRAINT retired_dispatches_proof_ck CHECK (num_nonnulls(proof_attempt, decision_id, epoch) >= 1)
 );
-COMMENT ON TABLE retired_dispatches IS 'Retired numbers, each with its proof; opens the way to the next number. Append-only. Written by enter, people and epoch.';
+COMMENT ON TABLE retired_dispatches IS 'Retired numbers, each with its proof; the next number needs it. Append-only. Written by enter, people and epoch.';
 COMMENT ON COLUMN retired_dispatches.tenant_id IS 'Tenant. Written once with the row.';
 COMMENT ON COLUMN retired_dispatches.rid IS 'The refund. Written once with the row.';
 COMMENT ON COLUMN retired_dispatches.no IS 'The retired dispatch. Written once with the row.';
@@ -48,23 +48,23 @@ CREATE TABLE dispatches (
 );
 ALTER TABLE retired_dispatches ADD CONSTRAINT retired_dispatches_dispatch_fk FOREIGN KEY (tenant_id, rid, no) REFERENCES dispatches;
 CREATE INDEX dispatches_channel_ix ON dispatches (account, channel_refund_id) WHERE channel_refund_id IS NOT NULL;
-COMMENT ON INDEX dispatches_channel_ix IS 'Looked through when a notice names the channel''s refund id only. Not unique: a channel that gives one id to two refunds is recorded as it spoke.';
-COMMENT ON TABLE dispatches IS 'Identities at the channel below a refund, written before first use and never reused. Made by accept, enter, people and epoch.';
+COMMENT ON INDEX dispatches_channel_ix IS 'Read when a notice names only the channel''s refund id. Not unique: a channel that gives one id to two refunds is recorded as it answered.';
+COMMENT ON TABLE dispatches IS 'Identities of a refund at the channel, inserted before their first use and never reused. Inserted by accept, enter, people and epoch.';
 COMMENT ON COLUMN dispatches.tenant_id IS 'Tenant. Written once with the row.';
 COMMENT ON COLUMN dispatches.rid IS 'The refund. Written once with the row.';
-COMMENT ON COLUMN dispatches.no IS 'Ordinal 1, 2, 3 … below the refund. Written once with the row.';
-COMMENT ON COLUMN dispatches.prev_no IS 'The ordinal before, null for the first; its retirement is required. Computed by the database.';
-COMMENT ON COLUMN dispatches.account IS 'Account whose numbers must not repeat. Written once with the row.';
+COMMENT ON COLUMN dispatches.no IS 'Ordinal 1, 2, 3 … of the refund. Written once with the row.';
+COMMENT ON COLUMN dispatches.prev_no IS 'The previous ordinal, null for the first; it must be retired. Computed by the database.';
+COMMENT ON COLUMN dispatches.account IS 'Account, within which numbers are unique. Written once with the row.';
 COMMENT ON COLUMN dispatches.number IS 'Idempotency key or refund number at the channel; notices find the dispatch by it. Written once with the row.';
-COMMENT ON COLUMN dispatches.key_expires_at IS 'End of the key''s life, database time. Frozen by the first send''s claim; a later contract may only tighten it.';
-COMMENT ON COLUMN dispatches.absence_counts_from IS 'From when an absence reading counts: latest not_after + horizon + visibility lag. Moved later by every send''s claim.';
-COMMENT ON COLUMN dispatches.exposed IS 'Fold over all stored answers: something may have reached the channel. Written by claim, enter, people and epoch.';
-COMMENT ON COLUMN dispatches.overridden_by IS 'Approved decision that says it did not happen. Written by people, cleared by enter when a fact disproves it.';
-COMMENT ON COLUMN dispatches.final_negative_at IS 'When the number''s final negative status became known, by whatever way. Written by enter.';
+COMMENT ON COLUMN dispatches.key_expires_at IS 'When the key expires, database time. Written by the claim of the first send; a later contract may only make it earlier.';
+COMMENT ON COLUMN dispatches.absence_counts_from IS 'From when a NOT_FOUND counts: latest not_after + horizon + visibility lag. Moved later by the claim of each send.';
+COMMENT ON COLUMN dispatches.exposed IS 'A request may have been carried out, computed from all stored answers. Written by claim, enter, people and epoch.';
+COMMENT ON COLUMN dispatches.overridden_by IS 'Approved decision that it was not carried out. Written by people, cleared by enter when a fact disproves it.';
+COMMENT ON COLUMN dispatches.final_negative_at IS 'When the final negative status of the number became known. Written by enter.';
 COMMENT ON COLUMN dispatches.may_act_until IS 'Marking time + longest lease: until when a lost owner may still send. Written by epoch.';
-COMMENT ON COLUMN dispatches.marked_epoch IS 'Epoch that marked it: exposed, key never replayed. Written by epoch.';
-COMMENT ON COLUMN dispatches.acknowledged IS 'The channel said that it has it, or gave a refund id: not-found is a contradiction from now on. Written by enter.';
-COMMENT ON COLUMN dispatches.channel_refund_id IS 'The channel''s name of the refund. Written by enter; moves only when it proves to belong elsewhere.';
+COMMENT ON COLUMN dispatches.marked_epoch IS 'Epoch that marked it: it is exposed, and its key is never sent again. Written by epoch.';
+COMMENT ON COLUMN dispatches.acknowledged IS 'The channel has acknowledged it or given a refund id; NOT_FOUND then contradicts it. Written by enter.';
+COMMENT ON COLUMN dispatches.channel_refund_id IS 'The channel''s id of the refund. Written by enter; removed only when it proves to belong to another refund.';
 COMMENT ON COLUMN dispatches.at IS 'Database time of the insert. Written once with the row.';
 
 CREATE TABLE attempts (
@@ -91,23 +91,23 @@ CREATE TABLE attempts (
   CONSTRAINT attempts_dispatch_fk FOREIGN KEY (tenant_id, rid, dispatch_no) REFERENCES dispatches
 ) WITH (fillfactor = 60);
 ALTER TABLE retired_dispatches ADD CONSTRAINT retired_dispatches_attempt_fk FOREIGN KEY (tenant_id, rid, proof_attempt) REFERENCES attempts;
-COMMENT ON TABLE attempts IS 'One row per call to a channel, inserted by claim before the call and completed once by enter through its own key, whatever the generation is by then.';
+COMMENT ON TABLE attempts IS 'One row for each call to a channel. Inserted by claim before the call, completed once by enter by its own key, whatever the generation is then.';
 COMMENT ON COLUMN attempts.tenant_id IS 'Tenant. Written once by claim.';
 COMMENT ON COLUMN attempts.rid IS 'The refund. Written once by claim.';
 COMMENT ON COLUMN attempts.no IS '1, 2, 3 … per refund. Written once by claim.';
 COMMENT ON COLUMN attempts.epoch IS 'Epoch of the claim. Written once by claim.';
-COMMENT ON COLUMN attempts.dispatch_no IS 'The dispatch that is sent or asked for. Written once by claim.';
+COMMENT ON COLUMN attempts.dispatch_no IS 'The dispatch that is sent or queried. Written once by claim.';
 COMMENT ON COLUMN attempts.kind IS 'SEND, QUERY or LIST. Written once by claim.';
-COMMENT ON COLUMN attempts.generation IS 'Generation of the claim; a check of a final refund carries the current one. Written once by claim.';
-COMMENT ON COLUMN attempts.contract_version IS 'Version of the contract that judges the answer. Written once by claim.';
+COMMENT ON COLUMN attempts.generation IS 'Generation of the claim; a check of a final refund has the current one. Written once by claim.';
+COMMENT ON COLUMN attempts.contract_version IS 'Version of the contract that classifies the answer. Written once by claim.';
 COMMENT ON COLUMN attempts.request_digest IS 'SHA-256 of the request that will be sent. Written once by claim.';
 COMMENT ON COLUMN attempts.started_at IS 'Clock of the database at the claim. Written once by claim.';
-COMMENT ON COLUMN attempts.not_after IS 'No byte leaves after it. Written once by claim.';
+COMMENT ON COLUMN attempts.not_after IS 'No byte is sent after it. Written once by claim.';
 COMMENT ON COLUMN attempts.answered_at IS 'Clock of the database when the answer was stored. Written once by enter.';
 COMMENT ON COLUMN attempts.answer IS 'Class of the answer, null while the call is open. Written once by enter.';
-COMMENT ON COLUMN attempts.rule IS 'Contract rule that classed the answer. Written once by enter.';
-COMMENT ON COLUMN attempts.late IS 'The answer came after the owner had lost the lease. Written by enter.';
-COMMENT ON COLUMN attempts.evidence IS 'What was seen: codes, times, shortened bodies without card data. Written by enter; archived by its own rules.';
+COMMENT ON COLUMN attempts.rule IS 'Rule of the contract that classified the answer. Written once by enter.';
+COMMENT ON COLUMN attempts.late IS 'The answer came after its owner had lost the lease. Written by enter.';
+COMMENT ON COLUMN attempts.evidence IS 'The evidence: codes, times, shortened bodies without card data. Written by enter; archived by rules of its own.';
 
 CREATE TABLE effects (
   tenant_id bigint NOT NULL,
@@ -140,25 +140,25 @@ CREATE UNIQUE INDEX effects_dispatch_uq ON effects (tenant_id, rid, dispatch_no,
 CREATE UNIQUE INDEX effects_channel_uq ON effects (account, channel_refund_id) WHERE channel_refund_id IS NOT NULL AND status <> 'DROPPED';
 CREATE INDEX effects_foreign_ix ON effects (tenant_id, payment_id) WHERE rid IS NULL;
 CREATE INDEX effects_returned_ix ON effects (tenant_id, rid) WHERE status = 'REVERSED';
-COMMENT ON INDEX effects_dispatch_uq IS 'One effect per dispatch and channel id. A second one is recordable under its own id, keeps its refund, and opens a case.';
-COMMENT ON INDEX effects_channel_uq IS 'One channel refund is booked once.';
-COMMENT ON INDEX effects_foreign_ix IS 'Effects of a payment that belong to no refund of ours.';
-COMMENT ON TABLE effects IS 'Money that moved at a channel: one row per channel refund, ours or foreign; always recordable, never deleted. Written by enter and people.';
+COMMENT ON INDEX effects_dispatch_uq IS 'One effect for each dispatch and channel id. A second effect has another channel id, belongs to the same refund, and opens a case.';
+COMMENT ON INDEX effects_channel_uq IS 'A channel refund is booked once.';
+COMMENT ON INDEX effects_foreign_ix IS 'Effects of a payment that belong to no known refund.';
+COMMENT ON TABLE effects IS 'Money that moved at a channel: one row for each channel refund, our own or foreign. An effect can always be recorded and is never deleted. Written by enter and people.';
 COMMENT ON COLUMN effects.tenant_id IS 'Tenant. Written once with the row.';
 COMMENT ON COLUMN effects.effect_id IS 'uuid v7. Written once with the row.';
 COMMENT ON COLUMN effects.account IS 'Account where it happened. Written once with the row.';
-COMMENT ON COLUMN effects.payment_id IS 'Payment that it took money back from. Written once with the row.';
-COMMENT ON COLUMN effects.rid IS 'The refund that it belongs to, null while foreign or held. Written by enter and people, also when attributed later.';
+COMMENT ON COLUMN effects.payment_id IS 'Payment that was refunded. Written once with the row.';
+COMMENT ON COLUMN effects.rid IS 'The refund that it belongs to, null while foreign or held. Written by enter and people, with the row or later.';
 COMMENT ON COLUMN effects.dispatch_no IS 'The dispatch that caused it. Written together with rid.';
-COMMENT ON COLUMN effects.channel_refund_id IS 'The channel''s name; a settlement line without one gets a made one from file, line and content. Written by enter, also when paired later.';
-COMMENT ON COLUMN effects.amount IS 'Minor units that moved, as the channel says. Written once with the row.';
-COMMENT ON COLUMN effects.currency IS 'Currency that moved, as the channel says. Written once with the row.';
-COMMENT ON COLUMN effects.counted IS 'What it weighs in payments.refunded: the amount; in another currency than the payment''s the refund''s amount, for a foreign line the number as it stands. Written once with the row.';
-COMMENT ON COLUMN effects.status IS 'HELD, MOVED, REVERSED or DROPPED; only rises. Written by enter and people.';
-COMMENT ON COLUMN effects.voucher IS 'What the channel gives a payer to find the money by (ARN, receipt number, time): a flat object of texts, null when it gave none. Written by enter, with the row or when the effect is paired.';
+COMMENT ON COLUMN effects.channel_refund_id IS 'The channel''s id; a settlement line without one gets an id from file, line and content. Written by enter, with the row or when paired.';
+COMMENT ON COLUMN effects.amount IS 'Minor units that moved, from the channel. Written once with the row.';
+COMMENT ON COLUMN effects.currency IS 'Currency that moved, from the channel. Written once with the row.';
+COMMENT ON COLUMN effects.counted IS 'What it adds to payments.refunded: its amount; in another currency than the payment''s, the refund''s amount or, for a foreign line, the unconverted amount. Written once with the row.';
+COMMENT ON COLUMN effects.status IS 'HELD, MOVED, REVERSED or DROPPED; changes in that direction only. Written by enter and people.';
+COMMENT ON COLUMN effects.voucher IS 'The channel''s references by which the payer finds the money (ARN, receipt number, time): a flat object of texts, null when it gave none. Written by enter, with the row or when paired.';
 COMMENT ON COLUMN effects.source IS 'How it became known: answer, query, list, notice, settlement, person. Written once with the row.';
 COMMENT ON COLUMN effects.at IS 'Database time of the insert. Written once with the row.';
-COMMENT ON COLUMN effects.reversed_at IS 'Database time when the money''s return became known. Written with status REVERSED.';
+COMMENT ON COLUMN effects.reversed_at IS 'Database time when the return of the money became known. Written with status REVERSED.';
 
 CREATE TABLE effect_events (
   tenant_id bigint NOT NULL,
@@ -173,13 +173,13 @@ CREATE TABLE effect_events (
   CONSTRAINT effect_events_pk PRIMARY KEY (tenant_id, effect_id, n),
   CONSTRAINT effect_events_effect_fk FOREIGN KEY (tenant_id, effect_id) REFERENCES effects
 );
-COMMENT ON TABLE effect_events IS 'History of effects that no refund''s journal tells: held, adopted, re-attributed, dropped, reversed. Append-only. Written by enter and people.';
+COMMENT ON TABLE effect_events IS 'Changes of effects that are in no refund''s journal: held, adopted, moved to another refund, dropped, reversed. Append-only. Written by enter and people.';
 COMMENT ON COLUMN effect_events.tenant_id IS 'Tenant. Written once with the row.';
 COMMENT ON COLUMN effect_events.effect_id IS 'The effect. Written once with the row.';
 COMMENT ON COLUMN effect_events.n IS '1, 2, 3 … per effect. Written once with the row.';
-COMMENT ON COLUMN effect_events.from_status IS 'Status before, null at birth. Written once with the row.';
+COMMENT ON COLUMN effect_events.from_status IS 'Status before, null in the first row. Written once with the row.';
 COMMENT ON COLUMN effect_events.to_status IS 'Status after. Written once with the row.';
-COMMENT ON COLUMN effect_events.source IS 'What caused it. Written once with the row.';
+COMMENT ON COLUMN effect_events.source IS 'Source of the change. Written once with the row.';
 COMMENT ON COLUMN effect_events.actor IS 'actor:<name> or system:<role>. Written once with the row.';
 COMMENT ON COLUMN effect_events.data IS 'Canonical JSON with the details. Written once with the row.';
 COMMENT ON COLUMN effect_events.at IS 'Database time of the insert. Written once with the row.';
@@ -191,7 +191,7 @@ CREATE TABLE ledger_accounts (
   kind text COLLATE "C" NOT NULL,
   CONSTRAINT ledger_accounts_pk PRIMARY KEY (tenant_id, code, currency)
 );
-COMMENT ON TABLE ledger_accounts IS 'Names of the accounts that postings move between. Written by configure and by enter at first use.';
+COMMENT ON TABLE ledger_accounts IS 'Accounts of the ledger. Written by configure, and by enter at first use.';
 COMMENT ON COLUMN ledger_accounts.tenant_id IS 'Tenant. Written once with the row.';
 COMMENT ON COLUMN ledger_accounts.code IS 'Name of the account. Written once with the row.';
 COMMENT ON COLUMN ledger_accounts.currency IS 'Currency of its amounts. Written once with the row.';
@@ -212,10 +212,10 @@ CREATE TABLE postings (
   CONSTRAINT postings_accounts_ck CHECK (debit <> credit),
   CONSTRAINT postings_effect_fk FOREIGN KEY (tenant_id, effect_id) REFERENCES effects
 );
-COMMENT ON TABLE postings IS 'The ledger: one row is one balanced transfer, so it sums to zero by construction. Append-only. Written by enter and people with the state.';
+COMMENT ON TABLE postings IS 'The ledger: each row is a balanced transfer, so the sum is always zero. Append-only. Written by enter and people with the state.';
 COMMENT ON COLUMN postings.tenant_id IS 'Tenant. Written once with the row.';
 COMMENT ON COLUMN postings.effect_id IS 'The effect that it books. Written once with the row.';
-COMMENT ON COLUMN postings.kind IS 'REFUND, or REVERSAL for its mirror. Written once with the row.';
+COMMENT ON COLUMN postings.kind IS 'REFUND, or REVERSAL for its return. Written once with the row.';
 COMMENT ON COLUMN postings.debit IS 'Account that is debited. Written once with the row.';
 COMMENT ON COLUMN postings.credit IS 'Account that is credited. Written once with the row.';
 COMMENT ON COLUMN postings.amount IS 'Minor units. Written once with the row.';

@@ -1,7 +1,7 @@
 -- +goose Up
--- What only the database can refuse. All guards raise SQLSTATE 23514 with a constraint name, like a CHECK.
--- A function that looks at other tables first makes sure that the search path leads to the tables beside the changed row: a session
--- with another cell's search path must fail, not be checked against that cell's rows.
+-- Guards: rules that the database enforces by itself. All raise SQLSTATE 23514 with a constraint name, like a CHECK.
+-- A function that reads other tables first checks that the search path leads to the schema of the changed row: a session with the
+-- search path of another cell must fail, and must not be checked against that cell's rows.
 
 -- +goose StatementBegin
 CREATE FUNCTION refunds_transitions() RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
@@ -13,7 +13,7 @@ CREATE FUNCTION refunds_transitions() RETURNS text[] LANGUAGE sql IMMUTABLE PARA
     'SUCCESS>REVERSED', 'FAILED>SUCCESS', 'CANCELED>SUCCESS', 'REVERSED>SUCCESS']
 $$;
 -- +goose StatementEnd
-COMMENT ON FUNCTION refunds_transitions() IS 'The only list of allowed changes of state in the database, as FROM>TO. Must equal the domain''s state table.';
+COMMENT ON FUNCTION refunds_transitions() IS 'The allowed changes of state, as FROM>TO. Must equal the domain''s state table.';
 
 -- +goose StatementBegin
 CREATE FUNCTION refunds_guard() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -58,7 +58,7 @@ BEGIN
   RETURN NEW;
 END $$;
 -- +goose StatementEnd
-COMMENT ON FUNCTION refunds_guard() IS 'Refuses changed parameters, broken fences, closed-off cases, unknown transitions and ends or rests entered while exposed.';
+COMMENT ON FUNCTION refunds_guard() IS 'Refuses changed parameters, decreased counters, a cleared case that is still open, unknown transitions, and entering a final state or PENDING while exposed.';
 CREATE TRIGGER refunds_guard BEFORE UPDATE ON refunds FOR EACH ROW EXECUTE FUNCTION refunds_guard();
 
 -- +goose StatementBegin
@@ -69,9 +69,9 @@ BEGIN
     MESSAGE = TG_TABLE_NAME || ' does not allow this change (' || TG_NAME || ')';
 END $$;
 -- +goose StatementEnd
-COMMENT ON FUNCTION append_only() IS 'Refuses. The constraint name is the argument, or <table>_append_only.';
+COMMENT ON FUNCTION append_only() IS 'Refuses every change. The constraint name is the argument, or <table>_append_only.';
 
--- Rows that are never changed or never removed.
+-- Rows that never change or are never deleted.
 CREATE TRIGGER journal_append_only BEFORE DELETE OR TRUNCATE OR UPDATE OF tenant_id, rid, seq, pos, kind, from_state, to_state, generation, source, actor, fact_key, at, data, digest, hash ON journal FOR EACH STATEMENT EXECUTE FUNCTION append_only();
 CREATE TRIGGER refund_keys_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON refund_keys FOR EACH STATEMENT EXECUTE FUNCTION append_only();
 CREATE TRIGGER postings_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON postings FOR EACH STATEMENT EXECUTE FUNCTION append_only();
@@ -92,7 +92,7 @@ CREATE TRIGGER conflicts_no_delete BEFORE DELETE OR TRUNCATE ON conflicts FOR EA
 CREATE TRIGGER cases_no_delete BEFORE DELETE OR TRUNCATE ON cases FOR EACH STATEMENT EXECUTE FUNCTION append_only();
 CREATE TRIGGER decisions_no_delete BEFORE DELETE OR TRUNCATE ON decisions FOR EACH STATEMENT EXECUTE FUNCTION append_only();
 
--- Columns that are written once. A column trigger fires only when the column is in the SET list: it costs the hot path nothing.
+-- Columns that are written once. A column trigger fires only when the column is in the SET list, so the hot path does not pay for it.
 CREATE TRIGGER payments_immutable BEFORE UPDATE OF tenant_id, payment_id, order_id, account, channel_reference, currency, exponent, known_by, created_at ON payments FOR EACH STATEMENT EXECUTE FUNCTION append_only();
 CREATE TRIGGER receipts_immutable BEFORE UPDATE OF tenant_id, consumer, source, event_id, month, type, digest, params ON receipts FOR EACH STATEMENT EXECUTE FUNCTION append_only();
 CREATE TRIGGER dispatches_immutable BEFORE UPDATE OF tenant_id, rid, no, account, number, at ON dispatches FOR EACH STATEMENT EXECUTE FUNCTION append_only();
@@ -105,7 +105,7 @@ CREATE TRIGGER decisions_immutable BEFORE UPDATE OF tenant_id, decision_id, case
 CREATE TRIGGER decisions_verdict_once BEFORE UPDATE OF verdict, checker, checked_at ON decisions FOR EACH ROW WHEN (OLD.verdict IS NOT NULL AND NOT (OLD.verdict = 'APPROVED' AND NEW.verdict IS NOT DISTINCT FROM 'VOID' AND OLD.applied_at IS NULL)) EXECUTE FUNCTION append_only();
 CREATE TRIGGER decisions_applied_once BEFORE UPDATE OF applied_at ON decisions FOR EACH ROW WHEN (OLD.applied_at IS NOT NULL AND NEW.applied_at IS DISTINCT FROM OLD.applied_at) EXECUTE FUNCTION append_only();
 
--- Values that only go one way. The cold path can afford more.
+-- Values that change in one direction only.
 CREATE TRIGGER receipts_bound BEFORE UPDATE ON receipts FOR EACH ROW WHEN (OLD.outcome <> 'REFUSED') EXECUTE FUNCTION append_only('receipts_append_only');
 CREATE TRIGGER payments_version BEFORE UPDATE OF version ON payments FOR EACH ROW WHEN (NEW.version < OLD.version) EXECUTE FUNCTION append_only();
 CREATE TRIGGER payments_paid_once BEFORE UPDATE OF paid_at ON payments FOR EACH ROW WHEN (OLD.paid_at IS NOT NULL AND NEW.paid_at IS DISTINCT FROM OLD.paid_at) EXECUTE FUNCTION append_only();
@@ -114,7 +114,7 @@ CREATE TRIGGER effects_status_rises BEFORE UPDATE OF status ON effects FOR EACH 
 CREATE TRIGGER dispatches_times BEFORE UPDATE OF key_expires_at, absence_counts_from ON dispatches FOR EACH ROW WHEN (NEW.key_expires_at > OLD.key_expires_at OR NEW.absence_counts_from < OLD.absence_counts_from OR num_nulls(NEW.key_expires_at) > num_nulls(OLD.key_expires_at) OR num_nulls(NEW.absence_counts_from) > num_nulls(OLD.absence_counts_from)) EXECUTE FUNCTION append_only();
 CREATE TRIGGER dispatches_acknowledged BEFORE UPDATE OF acknowledged ON dispatches FOR EACH ROW WHEN (OLD.acknowledged AND NOT NEW.acknowledged AND NOT (OLD.channel_refund_id IS NOT NULL AND NEW.channel_refund_id IS NULL)) EXECUTE FUNCTION append_only();
 
--- Rows that must be born right: decided along the way, never at birth.
+-- Rows that must be inserted undecided.
 CREATE TRIGGER refunds_birth BEFORE INSERT ON refunds FOR EACH ROW WHEN (NEW.state NOT IN ('PENDING','PROCESSING','UNKNOWN') OR NEW.generation NOT IN (0, 1)) EXECUTE FUNCTION append_only('refunds_birth');
 CREATE TRIGGER decisions_birth BEFORE INSERT ON decisions FOR EACH ROW WHEN (num_nonnulls(NEW.verdict, NEW.checker, NEW.checked_at, NEW.applied_at) > 0) EXECUTE FUNCTION append_only('decisions_birth');
 
@@ -148,7 +148,7 @@ BEGIN
   RETURN NEW;
 END $$;
 -- +goose StatementEnd
-COMMENT ON FUNCTION retired_dispatches_guard() IS 'A retirement needs an answer of that dispatch or an approved resend of its refund, nothing exposed; or the dispatch''s epoch mark.';
+COMMENT ON FUNCTION retired_dispatches_guard() IS 'A retirement needs an answer of that dispatch or an approved resend of its refund, with nothing exposed; or the epoch mark of the dispatch.';
 CREATE TRIGGER retired_dispatches_guard BEFORE INSERT ON retired_dispatches FOR EACH ROW EXECUTE FUNCTION retired_dispatches_guard();
 
 -- +goose StatementBegin
@@ -166,7 +166,7 @@ BEGIN
   RETURN NEW;
 END $$;
 -- +goose StatementEnd
-COMMENT ON FUNCTION decisions_fresh() IS 'An approval needs the journal, or for a payment''s case the excess, that the decision was made on.';
+COMMENT ON FUNCTION decisions_fresh() IS 'An approval needs the journal of the proposal or, for a case about a payment, its excess, unchanged.';
 CREATE TRIGGER decisions_fresh BEFORE UPDATE OF verdict ON decisions FOR EACH ROW WHEN (NEW.verdict = 'APPROVED') EXECUTE FUNCTION decisions_fresh();
 
 -- +goose StatementBegin
@@ -182,5 +182,5 @@ BEGIN
   RETURN NEW;
 END $$;
 -- +goose StatementEnd
-COMMENT ON FUNCTION captures_kind() IS 'A payment known by snapshot takes no captures.';
+COMMENT ON FUNCTION captures_kind() IS 'A payment that is known by snapshot refuses captures.';
 CREATE TRIGGER captures_kind BEFORE INSERT ON captures FOR EACH ROW EXECUTE FUNCTION captures_kind();

@@ -1,36 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
-	"log/slog"
-	"net/http"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/refundry/refundry/internal/access"
 	"github.com/refundry/refundry/internal/bench"
-	"github.com/refundry/refundry/internal/channel/plain"
-	"github.com/refundry/refundry/internal/config"
-	"github.com/refundry/refundry/internal/devdb"
-	"github.com/refundry/refundry/internal/jobs"
-	"github.com/refundry/refundry/internal/refund"
-	"github.com/refundry/refundry/internal/refund/intake"
-	"github.com/refundry/refundry/internal/store"
 	"github.com/refundry/refundry/internal/store/migrate"
-	"github.com/refundry/refundry/internal/store/pg"
-	"github.com/refundry/refundry/internal/store/verify"
 )
 
-// benchFlags are those of every measurement.
+// benchFlags are the flags of every measurement.
 type benchFlags struct {
 	common
 	callers  []int
@@ -39,27 +20,30 @@ type benchFlags struct {
 }
 
 func benchCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "bench", Short: "Measure this machine: accepting, whole lives, events",
-		Long: `Measures beside a floor: pgbench writing the same rows in a pipeline, in the same database, in turns. Believe the ratios, not the
-absolute figures. Without --database-url a PostgreSQL of its own is started in a temporary folder, with fsync on.`}
+	cmd := &cobra.Command{Use: "bench", Short: "Measure the throughput on this machine: accepted refunds, completed refunds, events",
+		Long: `Measures in turns with a baseline: pgbench writes the same rows in a pipeline, in the same database. The ratio of the two can be
+compared between machines, the absolute figures cannot. Without --database-url a PostgreSQL with fsync on is started in a
+temporary folder.`}
 	cmd.AddCommand(benchAcceptCommand(), benchLifecycleCommand(), benchBridgeCommand())
 	return cmd
 }
 
 func (f *benchFlags) bindBench(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.databaseURL, "database-url", "", "scratch database; schemas are made and dropped in it")
+	cmd.Flags().StringVar(&f.databaseURL, "database-url", "",
+		"scratch database in which schemas are created and dropped (default: a temporary PostgreSQL)")
 	f.bindLog(cmd)
-	cmd.Flags().IntSliceVar(&f.callers, "callers", []int{64, 16}, "closed loops at once")
-	cmd.Flags().DurationVar(&f.duration, "duration", 5*time.Second, "of one measurement")
-	cmd.Flags().IntVar(&f.rounds, "rounds", 3, "medians are of so many")
+	cmd.Flags().IntSliceVar(&f.callers, "callers", []int{64, 16},
+		"callers that wait for an answer before their next request; one measurement per number")
+	cmd.Flags().DurationVar(&f.duration, "duration", 5*time.Second, "length of one measurement")
+	cmd.Flags().IntVar(&f.rounds, "rounds", 3, "measurements of which the median is reported")
 }
 
-// report prints either form.
+// report is a result that can be printed as a table.
 type report interface{ Print(w io.Writer) }
 
 func (f *benchFlags) run(cmd *cobra.Command, measure func(ctx context.Context, cfg bench.AcceptConfig, p *benchPlace) (report, error)) (err error) {
 	if f.logLevel == "info" {
-		f.logLevel = "error" // a measurement is not the place to tell of every step
+		f.logLevel = "error" // a log of every step would slow the measurement
 	}
 	log, err := f.logger(cmd.ErrOrStderr())
 	if err != nil {
@@ -92,7 +76,7 @@ func (f *benchFlags) run(cmd *cobra.Command, measure func(ctx context.Context, c
 
 func benchAcceptCommand() *cobra.Command {
 	var f benchFlags
-	cmd := &cobra.Command{Use: "accept", Short: "Accepted refunds a second: the door alone, and through HTTP", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "accept", Short: "Measure accepted refunds per second: in process, and over HTTP", Args: cobra.NoArgs,
 		Example: "  refundry bench accept\n  refundry bench accept --callers 64 --rounds 5 --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd, func(ctx context.Context, cfg bench.AcceptConfig, p *benchPlace) (report, error) {
@@ -106,7 +90,7 @@ func benchAcceptCommand() *cobra.Command {
 
 func benchLifecycleCommand() *cobra.Command {
 	var f benchFlags
-	cmd := &cobra.Command{Use: "lifecycle", Short: "Refunds from HTTP to SUCCESS at the simulator", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "lifecycle", Short: "Measure refunds from the HTTP request to SUCCESS at the simulator", Args: cobra.NoArgs,
 		Example: "  refundry bench lifecycle\n  refundry bench lifecycle --callers 16 --duration 10s --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd, func(ctx context.Context, cfg bench.AcceptConfig, p *benchPlace) (report, error) {
@@ -117,160 +101,4 @@ func benchLifecycleCommand() *cobra.Command {
 		}}
 	f.bindBench(cmd)
 	return cmd
-}
-
-// benchPlace is the database and the simulator that measurements use.
-type benchPlace struct {
-	url string
-	dir string
-	db  *devdb.DB // nil = somebody else's
-	log *slog.Logger
-}
-
-func openBenchPlace(ctx context.Context, url string, log *slog.Logger) (*benchPlace, error) {
-	dir, err := os.MkdirTemp("", "refundry-bench-")
-	if err != nil {
-		return nil, err
-	}
-	p := &benchPlace{url: url, dir: dir, log: log}
-	if url != "" {
-		return p, nil
-	}
-	if err := os.Chmod(dir, 0o755); err != nil { // #nosec G302 -- PostgreSQL's user has to pass through
-		return nil, err
-	}
-	if p.db, err = devdb.Start(ctx, devdb.Config{Dir: dir, Logger: log, Settings: map[string]string{"shared_buffers": "512MB", "max_wal_size": "4GB", "max_locks_per_transaction": "256"}}); err != nil {
-		_ = os.RemoveAll(dir)
-		return nil, err
-	}
-	p.url = p.db.URL()
-	return p, nil
-}
-
-func (p *benchPlace) close() error {
-	var err error
-	if p.db != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		err = p.db.Stop(ctx)
-	}
-	if e := os.RemoveAll(p.dir); err == nil {
-		err = e
-	}
-	return err
-}
-
-// verify checks every promise of a round's schema. A broken one ends the measurement.
-func (p *benchPlace) verify(ctx context.Context, schema string) (int64, time.Duration, error) {
-	v, err := verify.Open(ctx, verify.Config{URL: p.url, Schema: schema, Logger: p.log})
-	if err != nil {
-		return 0, 0, err
-	}
-	defer v.Close()
-	r, err := v.Run(ctx)
-	if err == nil && !r.OK {
-		err = errors.New("bench: verify found broken promises")
-	}
-	return r.Rows, time.Duration(r.Streamed * float64(time.Second)), err
-}
-
-// openDoor is the door without HTTP and without workers, with its job row.
-func (p *benchPlace) openDoor(ctx context.Context, schema string, tenant refund.Tenant) (bench.Target, error) {
-	enqueuer, err := jobs.NewEnqueuer(schema)
-	if err != nil {
-		return bench.Target{}, err
-	}
-	book := &accountBook{}
-	contract, _ := plain.Kind.Contract(plain.KeyedQueryable)
-	book.set(map[string]store.SyncedAccount{demoTenant: {Contract: contract, Tenants: map[refund.TenantID]bool{tenant.ID: true}}})
-	s, err := store.Open(ctx, store.Config{URL: p.url, Schema: schema, Enqueuer: enqueuer, Accounts: book})
-	if err != nil {
-		return bench.Target{}, err
-	}
-	door := intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: pg.NewRID}) //nolint:contextcheck // lives until Stop, not as long as the caller
-	return bench.Target{
-		Accept: func(ctx context.Context, in intake.Intake) error {
-			out, err := door.Accept(ctx, []intake.Intake{in})
-			if err == nil && out[0].Verdict != intake.Taken {
-				err = fmt.Errorf("%s %s instead of TAKEN", out[0].Verdict, out[0].Code)
-			}
-			return err
-		},
-		Close: func() { door.Stop(); s.Close() },
-	}, nil
-}
-
-// openHTTP is the whole service behind its API; with work, its workers and a simulator too.
-func (p *benchPlace) openHTTP(work bool) func(ctx context.Context, schema string, tenant refund.Tenant) (bench.Target, error) {
-	return func(ctx context.Context, schema string, tenant refund.Tenant) (target bench.Target, err error) {
-		sim, err := startSimulator(ctx, "127.0.0.1:0", filepath.Join(p.dir, schema), "", p.log)
-		if err != nil {
-			return target, err
-		}
-		key, err := p.key(ctx, schema, tenant)
-		if err != nil {
-			return target, err
-		}
-		settings, err := config.SettingsOf(plain.Settings{Endpoint: sim.url()})
-		if err != nil {
-			return target, err
-		}
-		a, err := newApp(ctx, appConfig{databaseURL: p.url, schema: schema, listen: "127.0.0.1:0", api: true, worker: work, workers: 32, log: p.log,
-			file: config.File{Accounts: map[string]config.Account{demoTenant: {Channel: plain.Kind.Name, Settings: settings, Tenants: []string{tenant.Code},
-				Contract: config.Contract{Profile: plain.KeyedQueryable}}}}})
-		if err != nil {
-			return target, err
-		}
-		if err := a.start(ctx); err != nil {
-			return target, errors.Join(err, a.stop()) //nolint:contextcheck // a drain outlives what ended
-		}
-		client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
-		url := "http://" + a.server.Addr().String() + "/v1/refunds"
-		return bench.Target{
-			Accept: func(ctx context.Context, in intake.Intake) error { return post(ctx, client, url, key, in) },
-			Close:  func() { client.CloseIdleConnections(); _ = a.stop(); _ = sim.stop() }, //nolint:contextcheck // a drain outlives what ended
-		}, nil
-	}
-}
-
-func (p *benchPlace) key(ctx context.Context, schema string, tenant refund.Tenant) (string, error) {
-	s, err := store.Open(ctx, store.Config{URL: p.url, Schema: schema, MaxConns: 1})
-	if err != nil {
-		return "", err
-	}
-	defer s.Close()
-	row, err := s.Tenant(ctx, tenant.Code)
-	if err != nil {
-		return "", err
-	}
-	key, err := access.NewAPIKey(rand.Reader, row.Mode)
-	if err != nil {
-		return "", err
-	}
-	return key.Reveal(), s.AddKey(ctx, store.NewKey{Tenant: row, Actor: "bench", Kind: "system", Scopes: []string{access.ScopeRefundsWrite}}, key)
-}
-
-func post(ctx context.Context, client *http.Client, url, key string, in intake.Intake) error {
-	body, err := json.Marshal(map[string]any{"refundId": in.Refund.RefundID, "orderId": in.Refund.OrderID, "paymentId": in.Refund.PaymentID,
-		"amount": in.Refund.Amount, "currency": in.Refund.Currency})
-	if err != nil {
-		return err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Authorization", "Bearer "+key)
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Idempotency-Key", in.Event.ID)
-	res, err := client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(res.Body, 1<<16))
-	if err == nil && res.StatusCode != http.StatusAccepted {
-		err = fmt.Errorf("status %d instead of 202: %s", res.StatusCode, text)
-	}
-	return err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/refundry/refundry/internal/bridge"
 	"github.com/refundry/refundry/internal/bridge/nats"
 	"github.com/refundry/refundry/internal/channel/plain"
+	"github.com/refundry/refundry/internal/clock"
 	"github.com/refundry/refundry/internal/devnats"
 	"github.com/refundry/refundry/internal/jobs"
 	"github.com/refundry/refundry/internal/refund"
@@ -27,7 +28,8 @@ import (
 func benchBridgeCommand() *cobra.Command {
 	var f benchFlags
 	var events int
-	cmd := &cobra.Command{Use: "bridge", Short: "Events accepted a second through NATS, as a ratio to the door called with the same groups", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "bridge", Short: "Measure events accepted per second through NATS, relative to direct calls with the same groups",
+		Args:    cobra.NoArgs,
 		Example: "  refundry bench bridge\n  refundry bench bridge --events 20000 --rounds 5 --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd, func(ctx context.Context, cfg bench.AcceptConfig, p *benchPlace) (report, error) {
@@ -35,11 +37,11 @@ func benchBridgeCommand() *cobra.Command {
 			})
 		}}
 	f.bindBench(cmd)
-	cmd.Flags().IntVar(&events, "events", 10_000, "of one measurement")
+	cmd.Flags().IntVar(&events, "events", 10_000, "events of one measurement")
 	return cmd
 }
 
-// openBench opens a store and a door as serve has them.
+// openBench opens a store and a door with the configuration of serve.
 func (p *benchPlace) openBench(ctx context.Context, schema string, tenant refund.Tenant) (*store.Store, *intake.Door, error) {
 	enqueuer, err := jobs.NewEnqueuer(schema)
 	if err != nil {
@@ -52,10 +54,10 @@ func (p *benchPlace) openBench(ctx context.Context, schema string, tenant refund
 	if err != nil {
 		return nil, nil, err
 	}
-	return s, intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: pg.NewRID}), nil //nolint:contextcheck // the door's transactions outlive a caller
+	return s, intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: pg.NewRID}), nil //nolint:contextcheck // the door's transactions do not end with their caller
 }
 
-// openGroups is the door called with whole groups.
+// openGroups opens a target that calls the door with whole groups.
 func (p *benchPlace) openGroups(ctx context.Context, schema string, tenant refund.Tenant) (bench.GroupTarget, error) {
 	s, door, err := p.openBench(ctx, schema, tenant)
 	if err != nil {
@@ -66,7 +68,7 @@ func (p *benchPlace) openGroups(ctx context.Context, schema string, tenant refun
 			out, err := door.Accept(ctx, g)
 			for _, o := range out {
 				if o.Verdict != intake.Taken {
-					return fmt.Errorf("%s %s instead of TAKEN", o.Verdict, o.Code)
+					return fmt.Errorf("the verdict is %s %s, want TAKEN", o.Verdict, o.Code)
 				}
 			}
 			return err
@@ -75,7 +77,7 @@ func (p *benchPlace) openGroups(ctx context.Context, schema string, tenant refun
 	}, nil
 }
 
-// benchFeed is a NATS server with a bridge.
+// benchFeed is a NATS server with a bridge. It observes the bridge and counts its deliveries.
 type benchFeed struct {
 	server   *devnats.Server
 	store    *store.Store
@@ -107,7 +109,8 @@ func (p *benchPlace) openFeed(ctx context.Context, schema string, tenant refund.
 	if err != nil {
 		return out, err
 	}
-	f.cfg = bridge.Config{Name: "bench", Broker: "nats", Open: open, Door: f.door, DeadLetters: f.store, Tenants: f.store, Allowed: []string{tenant.Code}, Observe: f}
+	f.cfg = bridge.Config{Name: "bench", Broker: "nats", Open: open, Door: f.door, DeadLetters: f.store, Tenants: f.store,
+		Allowed: []string{tenant.Code}, Observe: f}
 	return bench.Feed{Publish: f.publish, Drain: f.drain, Close: f.close}, nil
 }
 
@@ -142,17 +145,11 @@ func (f *benchFeed) drain(ctx context.Context) error {
 	if err := b.Start(ctx); err != nil {
 		return err
 	}
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
 	for done := false; !done && err == nil; {
-		select {
-		case <-tick.C:
-			if f.accepted.Load()+f.others.Load() >= f.sent {
-				left, known := b.Lag(ctx)
-				done = known && left == 0
-			}
-		case <-ctx.Done():
-			err = ctx.Err()
+		err = clock.Pause(ctx, 5*time.Millisecond)
+		if err == nil && f.accepted.Load()+f.others.Load() >= f.sent {
+			left, known := b.Lag(ctx)
+			done = known && left == 0
 		}
 	}
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
@@ -174,8 +171,6 @@ func (f *benchFeed) close() {
 	}
 	f.server.Stop()
 }
-
-// The feed counts what its bridge does.
 
 func (f *benchFeed) Delivered(_, outcome, _ string) {
 	if outcome == string(intake.Taken) {

@@ -8,10 +8,11 @@ import (
 
 	"github.com/refundry/refundry/internal/bridge"
 	"github.com/refundry/refundry/internal/config"
-	"github.com/refundry/refundry/internal/store"
+	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// openBridges makes the configured bridges; nothing is dialed before they start.
+// openBridges creates the configured bridges. They connect when they start.
 func (a *app) openBridges() error {
 	if !a.cfg.bridge {
 		return nil
@@ -22,7 +23,8 @@ func (a *app) openBridges() error {
 		if err != nil {
 			return config.At("bridges."+name, err)
 		}
-		b, err := bridge.New(bridge.Config{Name: name, Broker: c.Broker, Open: open, Door: a.door, DeadLetters: a.store, Tenants: a.store, Allowed: c.Tenants,
+		b, err := bridge.New(bridge.Config{Name: name, Broker: c.Broker, Open: open, Door: a.door, DeadLetters: a.store, Tenants: a.store,
+			Allowed:  c.Tenants,
 			MaxBatch: c.Batch, Rate: c.Rate, Undated: c.Undated == config.UndatedAllow, Logger: a.log, Observe: a.metrics.Bridges()})
 		if err != nil {
 			return err
@@ -35,7 +37,7 @@ func (a *app) openBridges() error {
 func (a *app) openBroker(name string, c config.Bridge) (bridge.Opener, error) {
 	kind, known := brokerKind(c.Broker)
 	if !known {
-		return nil, fmt.Errorf("no broker %q", c.Broker)
+		return nil, fmt.Errorf("there is no broker %q", c.Broker)
 	}
 	settings, err := kind.Settings(c.Settings.Node())
 	if err != nil {
@@ -44,13 +46,13 @@ func (a *app) openBroker(name string, c config.Bridge) (bridge.Opener, error) {
 	return kind.Open(settings, bridge.Deps{Consumer: name, Logger: a.log.With("bridge", name)})
 }
 
-// ofBridge says whether a consumer is a bridge of this process.
+// ofBridge reports whether a consumer is a bridge of this process.
 func (a *app) ofBridge(consumer string) bool {
 	_, is := a.cfg.file.Bridges[consumer]
 	return is && a.cfg.bridge
 }
 
-// measureLag asks every broker how much waits.
+// measureLag sets the gauge of the messages that wait at each broker.
 func (a *app) measureLag(ctx context.Context) {
 	for _, b := range a.bridges {
 		n, known := b.Lag(ctx)
@@ -58,8 +60,16 @@ func (a *app) measureLag(ctx context.Context) {
 	}
 }
 
-// parkingLot is the parking lot for people: the store keeps it, a bridge's ways try it again.
+// parkingLot is what the API needs of parked messages: the store keeps them, the redriver tries them again.
 type parkingLot struct {
-	*store.Store
+	rows
 	bridge.Redriver
+}
+
+// Discard settles a parked message and returns it as it stands afterwards. Errors: refund.ErrNotFound, refund.ErrUnavailable.
+func (p parkingLot) Discard(ctx context.Context, tenant refund.TenantID, id refund.RID, by string) (intake.ParkedView, error) {
+	if err := p.rows.Discard(ctx, tenant, id, by); err != nil {
+		return intake.ParkedView{}, err
+	}
+	return p.ParkedMessage(ctx, tenant, id)
 }

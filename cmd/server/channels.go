@@ -11,13 +11,13 @@ import (
 	"github.com/refundry/refundry/internal/store"
 )
 
-// openChannels writes the configured accounts to the database and makes their clients.
+// openChannels writes the configured accounts to the database and opens their clients.
 func (a *app) openChannels(ctx context.Context, book *accountBook) (*channel.Registry, error) {
 	var wanted []store.AccountConfig
 	for name, c := range a.cfg.file.Accounts {
 		kind, known := channelKind(c.Channel)
 		if !known {
-			return nil, fmt.Errorf("account %s: no channel %q", name, c.Channel)
+			return nil, fmt.Errorf("account %s: there is no channel %q", name, c.Channel)
 		}
 		contract, err := c.Contract.Terms(kind)
 		if err != nil {

@@ -12,11 +12,11 @@ import (
 )
 
 func configCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "config", Short: "Look at configuration"}
+	cmd := &cobra.Command{Use: "config", Short: "Check the configuration"}
 	var c common
 	check := &cobra.Command{
-		Use: "check FILE", Short: "Say everything that is wrong with a configuration file", Args: cobra.ExactArgs(1),
-		Long:    "Reads the file and the secrets that it names, and shows what it means. Secrets are never shown.",
+		Use: "check FILE", Short: "Check a configuration file and list all its faults", Args: cobra.ExactArgs(1),
+		Long:    "Reads the file and the secrets that it refers to, and prints the accounts and bridges. Secrets are never printed.",
 		Example: "  refundry config check refundry.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, err := config.Load(args[0], configKinds())
@@ -39,13 +39,13 @@ func configCommand() *cobra.Command {
 			return printTable(cmd, "ACCOUNT\tCHANNEL\tTENANTS\tCONTRACT\tSETTINGS", accounts)
 		},
 	}
-	check.Flags().BoolVar(&c.json, "json", false, "print data as JSON")
+	check.Flags().BoolVar(&c.json, "json", false, "print the result as JSON")
 	cmd.AddCommand(check)
 	return cmd
 }
 
-// readSettings gives every account's and every bridge's settings to its kind, reads what they name and returns them as rows of tables.
-// The error lists all that cannot be read.
+// readSettings decodes the settings of every account and bridge by its kind, reads the secrets that they refer to, and returns table
+// rows. The error lists every secret that cannot be read.
 func readSettings(f config.File) (accounts, bridges [][]any, err error) {
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(f.Accounts)) {

@@ -5,10 +5,11 @@ import (
 	"testing"
 )
 
-// TestRoleStatementsArePrinted: without a connection, for the database of the direct URL.
+// TestRoleStatementsArePrinted prints the statements without a connection, for the database of the direct URL.
 func TestRoleStatementsArePrinted(t *testing.T) {
 	t.Parallel()
-	out, err := run("migrate", "--role", `pay"ments`, "--print", "--database-url", "postgres://127.0.0.1:1/alias", "--database-url-direct", "postgres://127.0.0.1:1/Shop", "--schema", "cell_7")
+	out, err := run("migrate", "--role", `pay"ments`, "--print", "--database-url", "postgres://127.0.0.1:1/alias",
+		"--database-url-direct", "postgres://127.0.0.1:1/Shop", "--schema", "cell_7")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,8 +30,8 @@ func TestRoleStatementsArePrinted(t *testing.T) {
 	}
 }
 
-// TestDatabaseFlags: what cannot be meant is refused before anything is connected to.
-func TestDatabaseFlags(t *testing.T) {
+// TestDatabaseFlagsAreCheckedBeforeConnecting gives flags that are not valid.
+func TestDatabaseFlagsAreCheckedBeforeConnecting(t *testing.T) {
 	t.Parallel()
 	for says, args := range map[string][]string{
 		`--database-params: "session" is not one of startup, role`: {"tenant", "list", "--database-url", "postgres://127.0.0.1:1/x", "--database-params", "session"},

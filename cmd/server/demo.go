@@ -16,7 +16,7 @@ import (
 	"github.com/refundry/refundry/internal/store"
 )
 
-// demoSite is what the ready line tells.
+// demoSite has the addresses and keys that dev prints when it is ready.
 type demoSite struct {
 	API            string `json:"api"`
 	APIKey         string `json:"apiKey"`
@@ -37,13 +37,13 @@ func (d demoSite) with(a *app, s *devStack) demoSite {
 	return d
 }
 
-// demoKeys are kept beside the data, readable by their owner only: the database has hashes.
+// demoKeys are the API keys of the demo tenant. They are kept in a file that only its owner can read, since the database has hashes only.
 type demoKeys struct {
 	APIKey      string `json:"apiKey"`
 	ApproverKey string `json:"approverKey"`
 }
 
-// prepareDemo makes the demo tenant and its keys, or finds those of the last run.
+// prepareDemo creates the demo tenant and its keys, or finds those of the last run.
 func prepareDemo(ctx context.Context, url, dir string) (demoSite, error) {
 	site := demoSite{Tenant: demoTenant, ChannelAccount: demoTenant}
 	s, err := store.Open(ctx, store.Config{URL: url, MaxConns: 2})
@@ -69,7 +69,7 @@ func prepareDemo(ctx context.Context, url, dir string) (demoSite, error) {
 	return site, nil
 }
 
-// readDemoKeys gives the keys of the last run if the database still knows them, else nothing.
+// readDemoKeys returns the keys of the last run, or none if the database does not accept them.
 func readDemoKeys(ctx context.Context, s *store.Store, path string) (demoKeys, error) {
 	var keys demoKeys
 	raw, err := os.ReadFile(filepath.Clean(path))
@@ -80,12 +80,12 @@ func readDemoKeys(ctx context.Context, s *store.Store, path string) (demoKeys, e
 		return keys, err
 	}
 	if err := json.Unmarshal(raw, &keys); err != nil {
-		return keys, fmt.Errorf("%s is damaged (remove it, new keys will be made): %w", path, err)
+		return keys, fmt.Errorf("%s is damaged (remove it, and new keys are created): %w", path, err)
 	}
 	for _, text := range []string{keys.APIKey, keys.ApproverKey} {
 		key, parseErr := access.ParseAPIKey(text)
 		if parseErr != nil {
-			return demoKeys{}, nil //nolint:nilerr // not a key of ours: new ones are made
+			return demoKeys{}, nil //nolint:nilerr // not an API key: new ones are created
 		}
 		rec, err := s.Lookup(ctx, key.Prefix)
 		if errors.Is(err, refund.ErrNotFound) || (err == nil && (rec.SecretHash != key.SecretHash() || !rec.RevokedAt.IsZero())) {
@@ -124,8 +124,8 @@ func makeDemoKeys(ctx context.Context, s *store.Store, tenant store.TenantRow, p
 	return keys, os.WriteFile(path, raw, 0o600)
 }
 
-// tellReady prints the one JSON line, or a block to copy from.
-func tellReady(cmd *cobra.Command, f devFlags, d demoSite) {
+// printReady prints the addresses, keys and commands to copy, or one line of JSON.
+func printReady(cmd *cobra.Command, f devFlags, d demoSite) {
 	if f.json {
 		_ = printJSON(cmd, d)
 		return
@@ -151,7 +151,7 @@ The same as an event, with the nats command (go install github.com/nats-io/natsc
   nats --server %[5]s pub -J %[6]s \
     '{"specversion":"1.0","id":"evt-1","source":"/shop","type":"refund.requested","tenantid":"demo","data":{"refundId":"rf_2","orderId":"ord_1","paymentId":"pay_1","amount":500,"currency":"USD"}}'
 
-Whoever approves what another one decides about a case needs a second key:
+A decision about a case is approved with the key of a second person:
 
   export APPROVER_KEY=%[7]s
 

@@ -26,7 +26,7 @@ const demoTenant = "demo"
 type devFlags struct {
 	common
 	listen, simulator, nats, dir, faults string
-	anyNATS                              bool // nobody asked for the address of nats
+	anyNATS                              bool // --nats was not given: any port will do
 	caseAfter                            time.Duration
 	guard                                guardConfig
 }
@@ -36,11 +36,13 @@ func devCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Run everything on this machine: PostgreSQL, NATS, simulated channel, demo tenant, API",
-		Long: `Starts a PostgreSQL of its own from the installed programs, brings its schema up, makes a demo tenant with two actors
-and their keys, starts a NATS server with JetStream and the channel simulator, feeds events from NATS and serves the API. Data stays in --data; a second run finds it again.
-Ctrl-C drains and stops everything that it started.`,
-		Example: "  refundry dev\n  refundry dev --faults lost-after=0.2,lost-before=0.1,seed=7\n  refundry dev --listen 127.0.0.1:0 --data ./data --json | head -1",
-		Args:    cobra.NoArgs,
+		Long: `Starts a PostgreSQL of its own from the installed programs and migrates it, starts a NATS server with JetStream and the
+channel simulator, creates a demo tenant with two actors and their keys, accepts events from NATS, and serves the API. All data is
+kept in --data for the next run. Ctrl-C drains the service and stops everything that dev has started.`,
+		Example: `  refundry dev
+  refundry dev --faults lost-after=0.2,lost-before=0.1,seed=7
+  refundry dev --listen 127.0.0.1:0 --simulator 127.0.0.1:0 --nats 127.0.0.1:0 --data ./data --json`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.anyNATS = !cmd.Flags().Changed("nats")
 			return runDev(cmd, f)
@@ -48,12 +50,15 @@ Ctrl-C drains and stops everything that it started.`,
 	}
 	f.bindLog(cmd)
 	f.guard.bind(cmd)
-	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "host:port of the API")
-	cmd.Flags().StringVar(&f.simulator, "simulator", "127.0.0.1:0", "host:port of the channel simulator; port 0 = any free one")
-	cmd.Flags().StringVar(&f.nats, "nats", "127.0.0.1:4222", "host:port of the NATS server, on loopback; port 0 = any free one, as when nothing is said and this one is taken")
-	cmd.Flags().StringVar(&f.dir, "data", "", "folder for all data (default ./.refundry, or /var/lib/refundry where PostgreSQL's user cannot enter that)")
-	cmd.Flags().StringVar(&f.faults, "faults", "", "how the channel misbehaves: name=share,…,seed=N")
-	cmd.Flags().DurationVar(&f.caseAfter, "open-case-after", 0, "how long a refund may stay open before a case is opened (default: as its contract says)")
+	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "host:port on which the API listens; port 0 = any free port")
+	cmd.Flags().StringVar(&f.simulator, "simulator", "127.0.0.1:0", "host:port of the channel simulator; port 0 = any free port")
+	cmd.Flags().StringVar(&f.nats, "nats", "127.0.0.1:4222",
+		"host:port of the NATS server, on loopback; port 0 = any free port, also used when the default port is taken")
+	cmd.Flags().StringVar(&f.dir, "data", "",
+		"folder for all data (default ./.refundry, or /var/lib/refundry where PostgreSQL's user has no access to it)")
+	cmd.Flags().StringVar(&f.faults, "faults", "", "how the channel misbehaves: shares of requests and a seed, for example lost-after=0.2,seed=7")
+	cmd.Flags().DurationVar(&f.caseAfter, "open-case-after", 0,
+		"how long a refund may stay open before a case is opened for it (default: the time in its contract)")
 	return withFault(cmd)
 }
 
@@ -61,18 +66,18 @@ func runDev(cmd *cobra.Command, f devFlags) (err error) {
 	if os.Getenv(config.EnvName("database-url")) != "" {
 		return fmt.Errorf("dev runs a PostgreSQL of its own; unset %s, or use serve", config.EnvName("database-url"))
 	}
-	if _, err := simulator.ParseSpec(f.faults); err != nil { // before anything is started
+	if _, err := simulator.ParseSpec(f.faults); err != nil { // before starting anything
 		return fmt.Errorf("--faults: %w", err)
+	}
+	log, err := f.logger(cmd.ErrOrStderr())
+	if err != nil {
+		return err
 	}
 	if err := f.portsFree(cmd.Context()); err != nil {
 		return err
 	}
 	if f.dir == "" {
 		f.dir = devdb.DefaultDir()
-	}
-	log, err := f.logger(cmd.ErrOrStderr())
-	if err != nil {
-		return err
 	}
 	fmt.Fprintln(cmd.ErrOrStderr(), "refundry: starting PostgreSQL, NATS and the simulator, data in", f.dir)
 	ctx := cmd.Context()
@@ -85,13 +90,13 @@ func runDev(cmd *cobra.Command, f devFlags) (err error) {
 	return a.run(ctx, func() {
 		ready := demo.with(a, stack)
 		if err := stack.sim.sim.SetNotices(noticesOf(ready.API)); err != nil {
-			log.Error("the simulator tells nothing", "error", err.Error())
+			log.Error("the simulator sends no notices", "error", err.Error())
 		}
-		tellReady(cmd, f, ready)
+		printReady(cmd, f, ready)
 	})
 }
 
-// portsFree finds out before anything is started that an address is taken.
+// portsFree returns an error when the API or the simulator cannot listen, before anything is started.
 func (f devFlags) portsFree(ctx context.Context) error {
 	for flag, addr := range map[string]string{"listen": f.listen, "simulator": f.simulator} {
 		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
@@ -105,7 +110,7 @@ func (f devFlags) portsFree(ctx context.Context) error {
 	return nil
 }
 
-// devStack is what dev starts below the service, and stops after it.
+// devStack has the services that dev starts before the API and stops after it.
 type devStack struct {
 	db   *devdb.DB
 	nats *devnats.Server
@@ -129,7 +134,9 @@ func (s *devStack) build(ctx context.Context, f devFlags, log *slog.Logger) (*ap
 	if err != nil {
 		return nil, demo, err
 	}
-	if s.sim, err = startSimulatorWith(ctx, f.simulator, simulator.Config{Dir: filepath.Join(f.dir, "simulator"), Faults: f.faults, NoticeSecret: secret, Logger: log}); err != nil {
+	s.sim, err = startSimulatorWith(ctx, f.simulator, simulator.Config{Dir: filepath.Join(f.dir, "simulator"), Faults: f.faults,
+		NoticeSecret: secret, Logger: log})
+	if err != nil {
 		return nil, demo, err
 	}
 	if demo, err = prepareDemo(ctx, db.URL(), f.dir); err != nil {
@@ -160,7 +167,7 @@ func (s *devStack) stop() error {
 	return errors.Join(errs...)
 }
 
-// Names of the broker's side of dev.
+// The bridge, stream and subjects of dev.
 const (
 	demoBridge   = "nats"
 	demoStream   = "REFUNDRY"
@@ -168,7 +175,7 @@ const (
 	demoSubject  = "refundry.in." + demoTenant + ".refund.requested"
 )
 
-// demoConfig has one account per profile: demo, and demo-<profile> for every other one; and one bridge.
+// demoConfig returns a configuration with one bridge and one account per profile: demo for the first, demo-<profile> for the others.
 func demoConfig(endpoint, broker, noticeSecretFile string, caseAfter time.Duration) (config.File, error) {
 	account, err := config.SettingsOf(plain.Settings{Endpoint: endpoint, NoticeSecrets: []config.Secret{{File: noticeSecretFile}}})
 	if err != nil {

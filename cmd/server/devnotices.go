@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// noticesOf is where a channel tells its notices of an account, for the simulator.
+// noticesOf returns the URL to which the simulator posts notices.
 func noticesOf(api string) string { return api + "/v1/channels/{account}/notices" }
 
-// demoNoticeSecret makes the secret that the simulator signs its notices with, or finds that of the last run. The file is
-// readable by its owner only.
+// demoNoticeSecret creates the secret with which the simulator signs its notices, or reads that of the last run. Only the owner
+// can read the file.
 func demoNoticeSecret(dir string) (path, secret string, err error) {
 	path = filepath.Join(dir, "demo-notice-secret")
 	raw, err := os.ReadFile(filepath.Clean(path))
 	if err == nil {
 		if secret = strings.TrimSpace(string(raw)); secret == "" {
-			return path, "", fmt.Errorf("%s is empty (remove it, a new one will be made)", path)
+			return path, "", fmt.Errorf("%s is empty (remove it, and a new secret is created)", path)
 		}
 		return path, secret, nil
 	}

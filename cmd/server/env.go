@@ -9,7 +9,8 @@ import (
 	"github.com/refundry/refundry/internal/config"
 )
 
-// bindEnv sets every flag that the command line left out and the environment names.
+// bindEnv sets the flags that the command line leaves out and the environment has. The error lists every value that is not valid,
+// without the value.
 func bindEnv(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	var faults []error
 	flags.VisitAll(func(f *pflag.Flag) {

@@ -13,10 +13,10 @@ import (
 )
 
 func epochCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "epoch", Short: "After a restore or a failover: show where the installation stands, and let it send again",
-		Long: `When the database was restored or a standby took over, what was written last may be lost, and with it the knowledge of
-what was sent. Requests are still taken, but nothing is sent until every open refund is marked as possibly sent: each is then asked
-about at its channel, or given to a person where the channel cannot be asked.`}
+	cmd := &cobra.Command{Use: "epoch", Short: "Show the state after a restore or failover of the database, and resume sending",
+		Long: `After a restore or a failover the last commits may be lost, and with them the record of what was sent. The service still
+accepts requests, but sends nothing until every open refund is marked as possibly sent. Each of them is then queried at its
+channel before anything is sent; where the channel cannot be queried, a case is opened.`}
 	cmd.AddCommand(epochShowCommand(), epochExposeCommand())
 	return cmd
 }
@@ -24,15 +24,15 @@ about at its channel, or given to a person where the channel cannot be asked.`}
 func epochShowCommand() *cobra.Command {
 	var c common
 	cmd := &cobra.Command{
-		Use: "show", Short: "Show the epoch, where the database is, and whether sending is held", Args: cobra.NoArgs,
-		Example: "  refundry epoch show --json",
+		Use: "show", Short: "Show the epoch, the identity of the database, and whether sending is held", Args: cobra.NoArgs,
+		Example: "  refundry epoch show\n  refundry epoch show --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.withStore(cmd.Context(), func(s *store.Store) error {
 				e, err := s.EpochState(cmd.Context())
 				if err != nil {
 					return err
 				}
-				return tellEpoch(cmd, c.json, e)
+				return printEpoch(cmd, c.json, e)
 			})
 		},
 	}
@@ -40,11 +40,11 @@ func epochShowCommand() *cobra.Command {
 	return cmd
 }
 
-func tellEpoch(cmd *cobra.Command, asJSON bool, e store.EpochState) error {
+func printEpoch(cmd *cobra.Command, asJSON bool, e store.EpochState) error {
 	if asJSON {
 		return printJSON(cmd, e)
 	}
-	where := "as agreed"
+	where := "unchanged"
 	if e.Moved {
 		where = fmt.Sprintf("moved to system %s, timeline %d", e.ActualSystem, e.ActualTimeline)
 	}
@@ -65,13 +65,16 @@ func epochExposeCommand() *cobra.Command {
 	var markNew time.Duration
 	cmd := &cobra.Command{
 		Use: "expose", Short: "Mark every open refund as possibly sent, begin the next epoch, and send again", Args: cobra.NoArgs,
-		Long: `Marks every open refund, also those taken since: all its numbers and the next one may have been used, and none is sent
-again. Then sending goes on. A run that was broken off is simply started again.
+		Long: `Marks every open refund, including those accepted since the restore, as possibly sent: any of its numbers, and the next one,
+may have been used, and none of them is sent again. Then the next epoch begins and sending resumes. After an interruption, run
+the command again.
 
-Requests that the restore has lost may come again, under ids that look new. For --mark-new-for from now on, every new refund is therefore
-marked, too: it waits about a minute and is asked about before it is sent, or becomes a case where the channel cannot be asked. When
-sending is not held, --mark-new-for alone changes that time.`,
-		Example: "  refundry epoch expose --yes\n  refundry epoch expose --yes --mark-new-for 72h\n  refundry epoch expose --mark-new-for 0 --yes    # later: nothing lost will come again",
+Callers may repeat requests that the restore lost, and these look new. Every new refund is therefore marked as well, for
+--mark-new-for from now on: it waits about a minute and is queried before it is sent; where the channel cannot be queried, a
+case is opened. While the database is unchanged and sending is not held, the command only sets --mark-new-for.`,
+		Example: `  refundry epoch expose --yes
+  refundry epoch expose --yes --mark-new-for 72h
+  refundry epoch expose --yes --mark-new-for 0s    # later, when no caller repeats a lost request any more`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if markNew < 0 {
 				return fmt.Errorf("--mark-new-for %s: must not be negative", markNew)
@@ -81,18 +84,20 @@ sending is not held, --mark-new-for alone changes that time.`,
 				if err != nil {
 					return err
 				}
-				again := !e.Moved && e.HeldSince == nil
-				if again && !cmd.Flags().Changed("mark-new-for") {
-					return errors.New("the database is where it was and sending is not held: nothing to expose (--mark-new-for changes how long new refunds are marked)")
+				onlyMarking := !e.Moved && e.HeldSince == nil // the epoch goes on
+				if onlyMarking && !cmd.Flags().Changed("mark-new-for") {
+					return errors.New("the database is unchanged and sending is not held: there is nothing to expose " +
+						"(--mark-new-for changes how long new refunds are marked)")
 				}
-				if !yes && !confirmed(cmd, e, again) {
+				if !yes && !confirmed(cmd, e, onlyMarking) {
 					return errors.New("not confirmed")
 				}
-				if again {
+				if onlyMarking {
 					err = s.SetMarkNew(cmd.Context(), markNew)
 				} else {
 					bar := newProgress(cmd.ErrOrStderr())
-					_, err = s.ExposeEpoch(cmd.Context(), store.ExposeConfig{MarkNew: markNew, Progress: func(done, open int64) { bar.show("marking", done, open) }})
+					_, err = s.ExposeEpoch(cmd.Context(), store.ExposeConfig{MarkNew: markNew,
+						Progress: func(done, open int64) { bar.show("marking", done, open) }})
 					bar.end()
 				}
 				if err != nil {
@@ -101,22 +106,23 @@ sending is not held, --mark-new-for alone changes that time.`,
 				if e, err = s.EpochState(cmd.Context()); err != nil {
 					return err
 				}
-				return tellEpoch(cmd, c.json, e)
+				return printEpoch(cmd, c.json, e)
 			})
 		},
 	}
 	c.bind(cmd)
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	cmd.Flags().DurationVar(&markNew, "mark-new-for", 24*time.Hour, "how long requests that the restore has lost may come again")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for a confirmation")
+	cmd.Flags().DurationVar(&markNew, "mark-new-for", 24*time.Hour,
+		"how long new refunds are marked, because callers may repeat requests that the restore lost; 0s = not at all")
 	return withFault(cmd)
 }
 
-// confirmed asks on the terminal.
-func confirmed(cmd *cobra.Command, e store.EpochState, again bool) bool {
-	if again {
+// confirmed asks for a confirmation and reports whether the answer is yes.
+func confirmed(cmd *cobra.Command, e store.EpochState, onlyMarking bool) bool {
+	if onlyMarking {
 		fmt.Fprint(cmd.ErrOrStderr(), "Change how long new refunds are marked? Type yes: ")
 	} else {
-		fmt.Fprintf(cmd.ErrOrStderr(), "Epoch %d ends. %d open refunds are marked and asked about before anything is sent for them. Type yes: ", e.Epoch, e.Open)
+		fmt.Fprintf(cmd.ErrOrStderr(), "Epoch %d ends. %d open refunds are marked, and queried before anything is sent for them. Type yes: ", e.Epoch, e.Open)
 	}
 	line, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
 	return strings.TrimSpace(line) == "yes"

@@ -14,7 +14,7 @@ import (
 )
 
 func exportCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "export", Short: "Write evidence to show to others"}
+	cmd := &cobra.Command{Use: "export", Short: "Export evidence for a bank, an auditor or a customer"}
 	cmd.AddCommand(exportRefundCommand())
 	return cmd
 }
@@ -24,17 +24,17 @@ func exportRefundCommand() *cobra.Command {
 	var tenant, out string
 	cmd := &cobra.Command{
 		Use: "refund ID", Short: "Write everything stored about one refund as one JSON document", Args: cobra.ExactArgs(1),
-		Long: `Writes the refund, its payment, journal, numbers, calls with their evidence, effects, postings, cases, decisions, receipts,
-notices and the contracts relied on. "refundry verify --file" checks the document again without the database.
+		Long: `Writes the refund with its payment, journal, numbers, calls and their evidence, effects, postings, cases, decisions, receipts,
+notices, and the contracts that applied. "refundry verify --file" checks the document without the database.
 
-It holds what the caller gave as reason and metadata, and what the channel answered: treat it as personal data.`,
-		Example: "  refundry export refund rf_1001 --tenant shop-eu > rf_1001.json\n  refundry verify --file rf_1001.json",
+The document contains the caller's reason and metadata and the channel's answers: treat it as personal data.`,
+		Example: "  refundry export refund rf_1001 --tenant shop-eu --out rf_1001.json\n  refundry verify --file rf_1001.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.needDatabase(); err != nil {
 				return err
 			}
 			if tenant == "" {
-				return errors.New("--tenant is needed")
+				return errors.New("--tenant is required")
 			}
 			v, err := verify.Open(cmd.Context(), verify.Config{URL: c.direct(), Schema: c.schema, Tenant: tenant})
 			if err != nil {
@@ -56,12 +56,12 @@ It holds what the caller gave as reason and metadata, and what the channel answe
 		},
 	}
 	c.bind(cmd)
-	cmd.Flags().StringVar(&tenant, "tenant", "", "code of the refund's tenant")
+	cmd.Flags().StringVar(&tenant, "tenant", "", "code of the tenant that owns the refund (required)")
 	cmd.Flags().StringVar(&out, "out", "", "file to write, readable by its owner only (default: standard output)")
 	return cmd
 }
 
-// verifyFile checks an exported document. - is standard input.
+// verifyFile checks an exported document; the path - is standard input.
 func (f *verifyFlags) verifyFile(cmd *cobra.Command) error {
 	var raw []byte
 	var err error
@@ -80,8 +80,8 @@ func (f *verifyFlags) verifyFile(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return f.tell(cmd, r)
+	return f.report(cmd, r)
 }
 
-// longestEvidenceFile bounds what is read into memory.
+// longestEvidenceFile is the size in bytes of the largest document that is read.
 const longestEvidenceFile = 256 << 20

@@ -14,12 +14,13 @@ import (
 	"github.com/refundry/refundry/internal/store"
 )
 
-// scopes that a key may have.
+// scopes are all scopes of API keys.
 var scopes = access.Scopes()
 
 func keyCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "key", Short: "Make, list and revoke API keys",
-		Long: "A key belongs to an actor of a tenant. Two keys of one actor are one actor: who proposed a decision cannot approve it with another key."}
+	cmd := &cobra.Command{Use: "key", Short: "Create, list and revoke API keys",
+		Long: `A key belongs to an actor of a tenant. All keys of an actor stand for the same actor: whoever proposed a decision cannot approve
+it with another key.`}
 	cmd.AddCommand(keyAddCommand(), keyListCommand(), keyRevokeCommand())
 	return cmd
 }
@@ -30,8 +31,9 @@ func keyAddCommand() *cobra.Command {
 	var wanted []string
 	var validFor time.Duration
 	cmd := &cobra.Command{
-		Use: "add TENANT", Short: "Make a key and print it once", Args: cobra.ExactArgs(1),
-		Example: "  refundry key add shop-eu --actor checkout --scopes refunds:write,refunds:read\n  refundry key add shop-eu --actor maria --kind person --scopes refunds:read,cases:decide --valid-for 2160h",
+		Use: "add TENANT", Short: "Create an API key and print it once", Args: cobra.ExactArgs(1),
+		Example: `  refundry key add shop-eu --actor checkout --scopes refunds:write,refunds:read
+  refundry key add shop-eu --actor maria --kind person --scopes refunds:read,cases:decide --valid-for 2160h`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkKeyFlags(actor, kind, wanted, validFor); err != nil {
 				return err
@@ -56,27 +58,27 @@ func keyAddCommand() *cobra.Command {
 					return printJSON(cmd, map[string]any{"key": key.Reveal(), "prefix": key.Prefix, "tenant": t.Code, "actor": actor, "scopes": wanted})
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "%s\n", key.Reveal())
-				fmt.Fprintln(cmd.ErrOrStderr(), "This is the only time that the key is shown.")
+				fmt.Fprintln(cmd.ErrOrStderr(), "The key is shown only now: it is not stored.")
 				return nil
 			})
 		},
 	}
 	c.bind(cmd)
-	cmd.Flags().StringVar(&actor, "actor", "", "who uses the key: a name, made when new")
-	cmd.Flags().StringVar(&kind, "kind", "system", "of a new actor: system or person")
-	cmd.Flags().StringSliceVar(&wanted, "scopes", []string{access.ScopeRefundsWrite, access.ScopeRefundsRead}, "of "+strings.Join(scopes, ", "))
-	cmd.Flags().DurationVar(&validFor, "valid-for", 0, "how long it works; 0 = until revoked")
+	cmd.Flags().StringVar(&actor, "actor", "", "name of the system or person that uses the key; a new name creates the actor (required)")
+	cmd.Flags().StringVar(&kind, "kind", "system", "kind of a new actor: system or person")
+	cmd.Flags().StringSliceVar(&wanted, "scopes", []string{access.ScopeRefundsWrite, access.ScopeRefundsRead}, "what the key permits: "+strings.Join(scopes, ", "))
+	cmd.Flags().DurationVar(&validFor, "valid-for", 0, "how long the key is valid, for example 2160h; 0s = until it is revoked")
 	return withFault(cmd)
 }
 
 func checkKeyFlags(actor, kind string, wanted []string, validFor time.Duration) error {
 	switch {
 	case !refund.ValidID(actor):
-		return fmt.Errorf("--actor: 1 to 64 of A-Z a-z 0-9 . _ : ~ @ = + -")
+		return fmt.Errorf("--actor: 1 to 64 characters of A-Z a-z 0-9 . _ : ~ @ = + - are required")
 	case kind != "system" && kind != "person":
 		return fmt.Errorf("--kind: %q is not one of system, person", kind)
 	case len(wanted) == 0:
-		return fmt.Errorf("--scopes: at least one")
+		return fmt.Errorf("--scopes: at least one is required")
 	case validFor < 0:
 		return fmt.Errorf("--valid-for: must not be negative")
 	}
@@ -91,7 +93,7 @@ func checkKeyFlags(actor, kind string, wanted []string, validFor time.Duration) 
 func keyListCommand() *cobra.Command {
 	var c common
 	cmd := &cobra.Command{
-		Use: "list TENANT", Short: "List a tenant's keys; secrets are not stored", Args: cobra.ExactArgs(1), Example: "  refundry key list shop-eu",
+		Use: "list TENANT", Short: "List the API keys of a tenant, without their secrets", Args: cobra.ExactArgs(1), Example: "  refundry key list shop-eu",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withStore(cmd.Context(), func(s *store.Store) error {
 				t, err := s.Tenant(cmd.Context(), args[0])
@@ -120,7 +122,7 @@ func keyListCommand() *cobra.Command {
 func keyRevokeCommand() *cobra.Command {
 	var c common
 	cmd := &cobra.Command{
-		Use: "revoke PREFIX", Short: "End a key, within a second everywhere", Args: cobra.ExactArgs(1), Example: "  refundry key revoke 7GhT2kQp",
+		Use: "revoke PREFIX", Short: "Revoke an API key; within a second no process accepts it", Args: cobra.ExactArgs(1), Example: "  refundry key revoke 7GhT2kQp",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withStore(cmd.Context(), func(s *store.Store) error {
 				if err := s.RevokeKey(cmd.Context(), args[0]); err != nil {

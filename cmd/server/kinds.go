@@ -9,14 +9,14 @@ import (
 	"github.com/refundry/refundry/internal/jobs"
 )
 
-// channelKinds lists the channels of this program. A new channel is a folder and a line here.
+// channelKinds lists the kinds of channels of this program. A new channel has a folder and a line here.
 func channelKinds() []channel.Kind {
 	return []channel.Kind{
 		plain.Kind,
 	}
 }
 
-// brokerKinds lists the brokers of this program. A new broker is a folder and a line here.
+// brokerKinds lists the kinds of brokers of this program. A new broker has a folder and a line here.
 func brokerKinds() []bridge.Kind {
 	return []bridge.Kind{
 		nats.Kind,
@@ -41,7 +41,7 @@ func brokerKind(name string) (bridge.Kind, bool) {
 	return bridge.Kind{}, false
 }
 
-// configKinds tells the configuration what it may name and who checks it.
+// configKinds returns the kinds that a configuration file may use, with their checks.
 func configKinds() config.Kinds {
 	out := config.Kinds{Channels: map[string]config.ChannelKind{}, Brokers: map[string]config.Kind{},
 		Times: func(t config.Times) config.Faults { return jobTimes(t).Faults() }}
@@ -54,7 +54,7 @@ func configKinds() config.Kinds {
 	return out
 }
 
-// jobTimes are the configured times of the workers; zero stays the default.
+// jobTimes returns the configured times of the workers; a zero stands for the default.
 func jobTimes(t config.Times) jobs.Times {
 	return jobs.Times{Lease: t.Lease, Margin: t.Margin, SendWindow: t.SendWindow, Call: t.Call}
 }

@@ -1,5 +1,5 @@
-// Command refundry takes refund requests over REST and from events and makes each of them happen exactly once at its
-// payment channel, as far as that can be known. `refundry --help` lists what it can do.
+// Command refundry accepts refund requests over REST and as events and makes each of them happen exactly once at its payment
+// channel; where the outcome cannot be known, it opens a case. `refundry --help` lists its verbs.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// version and commit are set at build time (make build).
+// version and commit are set by make build.
 var (
 	version = "dev"
 	commit  = "unknown"

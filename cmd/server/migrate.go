@@ -18,10 +18,16 @@ func migrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Bring the database's schema up to this version",
-		Long: "Applies what is missing and nothing else. Safe to run again and from several replicas at once; a schema newer than this binary is left alone.\n\n" +
-			"With --role nothing is applied: the database role gets the settings that connections through a pooler in transaction mode need, see --database-params.",
-		Example: "  refundry migrate --database-url postgres://refundry@db/refundry\n  refundry migrate --installation-id UUID    # after a total loss: keeps the numbers that channels know\n" +
-			"  refundry migrate --role refundry --print       # the ALTER ROLE statements, for somebody who may",
+		Long: `Applies the migrations that are missing. It can be run again at any time, also from several replicas at once. A schema that
+is newer than this binary is not changed.
+
+With --role it applies no migration. It sets on a database role the settings that connections through a pooler in transaction
+mode need (see --database-params), or prints the statements that do so.`,
+		Example: `  refundry migrate --database-url postgres://refundry@localhost:5432/refundry
+  refundry migrate --role refundry --print       # ALTER ROLE statements for an administrator
+
+  # after the loss of the whole database: keeps the refund numbers that channels know
+  refundry migrate --installation-id 0b5c3f6e-2f43-4c07-9c6c-3d1f0a7e9b21`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.needDatabase(); err != nil {
@@ -49,20 +55,20 @@ func migrateCommand() *cobra.Command {
 		},
 	}
 	c.bind(cmd)
-	cmd.Flags().StringVar(&installation, "installation-id", "", "uuid of the installation, only after a total loss")
-	cmd.Flags().StringVar(&role, "role", "", "give this database role the settings of the service, and apply nothing")
-	cmd.Flags().BoolVar(&printOnly, "print", false, "with --role: print the statements, change nothing")
+	cmd.Flags().StringVar(&installation, "installation-id", "", "UUID of a lost installation, to continue its refund numbers (default: a new one)")
+	cmd.Flags().StringVar(&role, "role", "", "set the connection settings on this database role and apply no migration")
+	cmd.Flags().BoolVar(&printOnly, "print", false, "with --role: print the SQL statements and change nothing")
 	return withFault(cmd)
 }
 
-// setRole gives a role the settings of the hot path, or prints the statements that do.
+// setRole sets the connection settings of the service on a database role, or prints the statements that do so.
 func (c *common) setRole(cmd *cobra.Command, role string, printOnly bool) error {
 	if !printOnly {
 		database, err := pg.SetRole(cmd.Context(), c.direct(), role, c.schema)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "role %s has its settings in database %s, for connections that begin from now on\n", role, database)
+		fmt.Fprintf(cmd.OutOrStdout(), "role %s has the settings in database %s; new connections use them\n", role, database)
 		return nil
 	}
 	statements, err := pg.RoleStatements(c.direct(), role, c.schema)

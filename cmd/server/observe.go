@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/refundry/refundry/internal/clock"
 	"github.com/refundry/refundry/internal/jobs"
 	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/refund/intake"
@@ -14,7 +15,7 @@ import (
 	"github.com/refundry/refundry/internal/telemetry"
 )
 
-// observe counts what leaves the door.
+// observe counts a verdict of the door and measures how long it took.
 func (a *app) observe(in intake.Intake, o intake.Outcome, took time.Duration) {
 	conflict := ""
 	if o.Verdict == intake.Conflict {
@@ -22,27 +23,13 @@ func (a *app) observe(in intake.Intake, o intake.Outcome, took time.Duration) {
 	}
 	cause := o.Cause
 	if a.ofBridge(in.Event.Consumer) {
-		cause = "" // the bridge knows it better
+		cause = "" // the bridge counts it, with the broker's count of deliveries
 	}
 	a.metrics.Intake(in.Event.Consumer, string(o.Verdict), cause, conflict)
 	a.metrics.Accepted(took)
 }
 
-// measuredStore measures how long refunds live.
-type measuredStore struct {
-	*store.Store
-	m *telemetry.Metrics
-}
-
-func (s measuredStore) Enter(ctx context.Context, k refund.RefundRef, f refund.Fact, c refund.Contract) (refund.Change, error) {
-	ch, err := s.Store.Enter(ctx, k, f, c)
-	if err == nil && ch.After.State.Final() && !ch.Before.State.Final() {
-		s.m.Final(ch.After.FinalAt.Sub(ch.After.CreatedAt))
-	}
-	return ch, err
-}
-
-// housekeeping makes the partitions of the coming months and days, and matches notices that were left behind.
+// housekeeping creates the partitions of the coming months and days, and matches notices that came before their refund.
 type housekeeping struct {
 	store  *store.Store
 	schema string
@@ -54,26 +41,26 @@ func (h housekeeping) Maintain(ctx context.Context) error {
 	return errors.Join(err, unmatched)
 }
 
-// actions are what a caller may do to a refund besides asking for it.
+// actions are what a caller can do to a refund besides reading it.
 type actions struct {
-	store  *store.Store
+	rows   rows
 	runner *jobs.Runner
 	log    *slog.Logger
 }
 
 func (a actions) Cancel(ctx context.Context, tenant refund.TenantID, refundID, actor string) (refund.Refund, error) {
-	r, err := a.store.FindRefund(ctx, tenant, refundID)
+	r, err := a.rows.FindRefund(ctx, tenant, refundID)
 	if err != nil {
 		return r, err
 	}
-	if _, err := a.store.Cancel(ctx, r.RefundRef, actor); err != nil {
+	if _, err := a.rows.Cancel(ctx, r.RefundRef, actor); err != nil {
 		return r, err
 	}
-	return a.store.FindRefund(ctx, tenant, refundID)
+	return a.rows.FindRefund(ctx, tenant, refundID)
 }
 
 func (a actions) Check(ctx context.Context, tenant refund.TenantID, refundID, actor string) (refund.Refund, error) {
-	r, err := a.store.FindRefund(ctx, tenant, refundID)
+	r, err := a.rows.FindRefund(ctx, tenant, refundID)
 	if err != nil {
 		return r, err
 	}
@@ -82,30 +69,30 @@ func (a actions) Check(ctx context.Context, tenant refund.TenantID, refundID, ac
 		return r, err
 	}
 	a.log.InfoContext(ctx, "check", "refund", refundID, "actor", actor, "asked", asked)
-	return a.store.FindRefund(ctx, tenant, refundID)
+	return a.rows.FindRefund(ctx, tenant, refundID)
 }
 
-// stockEvery is how often the gauges are read.
-const stockEvery = 5 * time.Second
+const (
+	// backlogEvery is how often the gauges are read.
+	backlogEvery = 5 * time.Second
+	// watchJitter is the share by which the pauses of the watchers vary, so that replicas do not query the database together.
+	watchJitter = 0.2
+)
 
-// watchBacklog keeps the gauges; a database that is away leaves the last reading.
+// watchBacklog sets the gauges until ctx ends. While the database is unavailable they keep their last values.
 func (a *app) watchBacklog(ctx context.Context) {
 	var open []string
 	for _, s := range refund.States() {
 		open = append(open, string(s))
 	}
-	tick := time.NewTicker(stockEvery)
-	defer tick.Stop()
 	for {
-		if s, err := a.store.Backlog(ctx); err == nil {
+		if s, err := a.reader.Backlog(ctx); err == nil {
 			a.metrics.SetBacklog(telemetry.Backlog{Refunds: s.Refunds, Oldest: s.Oldest, Parked: s.Parked, Cases: s.Cases}, open)
 		} else if ctx.Err() == nil {
-			a.log.WarnContext(ctx, "gauges not read", "error", err.Error())
+			a.log.WarnContext(ctx, "the gauges could not be read", "error", err.Error())
 		}
 		a.measureLag(ctx)
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+		if clock.Pause(ctx, clock.Jitter(backlogEvery, watchJitter)) != nil {
 			return
 		}
 	}

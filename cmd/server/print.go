@@ -9,14 +9,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// printJSON writes one JSON document to stdout.
+// printJSON prints v as one line of JSON.
 func printJSON(cmd *cobra.Command, v any) error {
 	enc := json.NewEncoder(cmd.OutOrStdout())
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
 }
 
-// printTable writes rows under a head, in columns.
+// printTable prints rows in columns below head, whose cells are separated by tabs.
 func printTable(cmd *cobra.Command, head string, rows [][]any) error {
 	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
 	fmt.Fprintln(w, head)
@@ -32,7 +32,7 @@ func printTable(cmd *cobra.Command, head string, rows [][]any) error {
 	return w.Flush()
 }
 
-// moment shows a time that may be absent.
+// moment formats a time in UTC; nil is "-".
 func moment(t *time.Time) string {
 	if t == nil {
 		return "-"

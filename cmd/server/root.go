@@ -15,11 +15,11 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// common are the flags that every verb with a database knows.
+// common are the flags of every verb that works on a database.
 type common struct {
 	databaseURL string
 	directURL   string // of PostgreSQL itself; "" = databaseURL
-	params      string // see store.Params
+	params      string // a pg.Params
 	schema      string
 	logLevel    string
 	json        bool
@@ -29,17 +29,21 @@ func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "refundry",
 		Short: "A refund service that pays nothing twice and loses nothing",
-		Long: `refundry takes refund requests over REST and from events and makes each of them happen exactly once
-at its payment channel, as far as that can be known.
+		Long: `refundry accepts refund requests over REST and as events, and makes each of them happen exactly once at its payment
+channel. Where the outcome of a request cannot be known, it opens a case for a person.
 
-Every flag can also be given as an environment variable: --database-url is REFUNDRY_DATABASE_URL.`,
-		Example:       "  refundry dev                                   # everything on this machine, with a simulated channel\n  refundry migrate --database-url postgres://…   # then: refundry serve --config refundry.yaml",
+Every flag can also be given as an environment variable: --database-url is REFUNDRY_DATABASE_URL. A duration is a number with
+a unit, such as 500ms, 30s, 5m or 24h.`,
+		Example: `  refundry dev                            # everything on this machine, with a simulated channel
+  export REFUNDRY_DATABASE_URL=postgres://refundry@localhost:5432/refundry
+  refundry migrate
+  refundry serve --config refundry.yaml`,
 		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			err := bindAll(cmd)
-			if cmd.Name() == "verify" { // its exit code 1 says that something is broken
+			if cmd.Name() == "verify" { // its exit code 1 means a violation
 				return unchecked(err)
 			}
 			return err
@@ -50,15 +54,15 @@ Every flag can also be given as an environment variable: --database-url is REFUN
 	return root
 }
 
-// bindAll gives flags that were left out their values from the environment.
+// bindAll sets the flags that the command line leaves out from the environment. It refuses REFUNDRY_ variables without a flag.
 func bindAll(cmd *cobra.Command) error {
 	if unknown := config.Unknown(os.Environ(), knownEnv(cmd.Root())); len(unknown) > 0 {
-		return fmt.Errorf("unknown environment variables: %s (a typing error?)", strings.Join(unknown, ", "))
+		return fmt.Errorf("unknown environment variables: %s (is the name spelled correctly?)", strings.Join(unknown, ", "))
 	}
 	return bindEnv(cmd.Flags(), os.LookupEnv)
 }
 
-// knownEnv are the variables that stand for some flag of some verb.
+// knownEnv returns the environment variables of all flags of all verbs.
 func knownEnv(root *cobra.Command) map[string]bool {
 	known := map[string]bool{}
 	var walk func(c *cobra.Command)
@@ -72,24 +76,25 @@ func knownEnv(root *cobra.Command) map[string]bool {
 	return known
 }
 
-// bind adds the flags of verbs that work on a database.
+// bind adds the common flags to a verb.
 func (c *common) bind(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.databaseURL, "database-url", "", "PostgreSQL, postgres://user:password@host:port/database")
-	cmd.Flags().StringVar(&c.directURL, "database-url-direct", "", "PostgreSQL without the pooler, for what needs sessions: migrations, job notifications, verification (default: --database-url)")
-	cmd.Flags().StringVar(&c.params, "database-params", string(pg.ParamsStartup), "where connections have their settings from: startup (sent to the server), "+
-		"role (ALTER ROLE, see refundry migrate --role; for poolers in transaction mode)")
-	cmd.Flags().StringVar(&c.schema, "schema", "refundry", "schema that holds everything")
+	cmd.Flags().StringVar(&c.databaseURL, "database-url", "", "URL of PostgreSQL: postgres://user:password@host:port/database")
+	cmd.Flags().StringVar(&c.directURL, "database-url-direct", "",
+		"URL of PostgreSQL without the pooler, for migrations, job notifications and verification (default: --database-url)")
+	cmd.Flags().StringVar(&c.params, "database-params", string(pg.ParamsStartup),
+		"how connections get their settings: startup = sent on connecting, role = from ALTER ROLE (see refundry migrate --role)")
+	cmd.Flags().StringVar(&c.schema, "schema", "refundry", "schema that holds all tables")
 	c.bindLog(cmd)
 }
 
 func (c *common) bindLog(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
-	cmd.Flags().BoolVar(&c.json, "json", false, "print data as JSON")
+	cmd.Flags().StringVar(&c.logLevel, "log-level", "info", "lowest level that is logged: debug, info, warn or error")
+	cmd.Flags().BoolVar(&c.json, "json", false, "print the result as JSON")
 }
 
 func (c *common) needDatabase() error {
 	if c.databaseURL == "" {
-		return fmt.Errorf("--database-url (or REFUNDRY_DATABASE_URL) is needed")
+		return fmt.Errorf("--database-url (or REFUNDRY_DATABASE_URL) is required")
 	}
 	if _, err := pg.ParseParams(c.params); err != nil {
 		return fmt.Errorf("--database-params: %w", err)
@@ -97,10 +102,10 @@ func (c *common) needDatabase() error {
 	return nil
 }
 
-// direct is the URL for sessions that must not go through a pooler.
+// direct returns the URL for sessions that must not go through a pooler.
 func (c *common) direct() string { return cmp.Or(c.directURL, c.databaseURL) }
 
-// logger writes JSON lines to w. Secrets and payloads are never given to it.
+// logger returns a logger that writes JSON lines to w. No caller logs secrets or payloads.
 func (c *common) logger(w io.Writer) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.logLevel)); err != nil {

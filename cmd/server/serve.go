@@ -21,10 +21,12 @@ func serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the service on a migrated database",
-		Long: `Runs the chosen roles until SIGTERM or Ctrl-C, then drains: requests under way are answered, calls to channels
-end and their answers are stored. Any number of processes may serve one database.`,
-		Example: "  refundry serve --database-url postgres://… --config refundry.yaml\n  refundry serve --roles api    # workers run elsewhere",
-		Args:    cobra.NoArgs,
+		Long: `Runs the chosen roles until SIGTERM or Ctrl-C. It then drains: it answers the requests that it has accepted, waits for
+the calls to channels that are under way, and stores their answers. Any number of processes can serve one database.`,
+		Example: `  refundry serve --database-url postgres://refundry@localhost:5432/refundry --config refundry.yaml
+  refundry serve --config refundry.yaml --roles api              # another process runs the workers
+  refundry serve --config refundry.yaml --roles worker,bridge`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var app appConfig
 			if err := app.parseRoles(roles); err != nil {
@@ -34,7 +36,7 @@ end and their answers are stored. Any number of processes may serve one database
 				return err
 			}
 			if workers < 1 || workers > 1000 {
-				return errors.New("--workers: must lie between 1 and 1000")
+				return errors.New("--workers: must be between 1 and 1000")
 			}
 			log, err := c.logger(os.Stderr)
 			if err != nil {
@@ -61,10 +63,10 @@ end and their answers are stored. Any number of processes may serve one database
 	}
 	c.bind(cmd)
 	guards.bind(cmd)
-	cmd.Flags().StringVar(&file, "config", "", "YAML file with accounts, bridges and times")
-	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "host:port of the API")
-	cmd.Flags().StringSliceVar(&roles, "roles", []string{"api", "worker", "bridge"}, "what this process does: api, worker, bridge")
-	cmd.Flags().IntVar(&workers, "workers", 32, "steps of refunds at once")
+	cmd.Flags().StringVar(&file, "config", "", "YAML file with accounts, bridges and times (default: no accounts)")
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "host:port on which the API listens; port 0 = any free port")
+	cmd.Flags().StringSliceVar(&roles, "roles", []string{"api", "worker", "bridge"}, "roles of this process: api, worker, bridge")
+	cmd.Flags().IntVar(&workers, "workers", 32, "refund steps that run at the same time, 1 to 1000")
 	return withFault(cmd)
 }
 
@@ -82,12 +84,12 @@ func (c *appConfig) parseRoles(roles []string) error {
 		}
 	}
 	if !c.api && !c.worker && !c.bridge {
-		return errors.New("--roles: at least one of api, worker, bridge")
+		return errors.New("--roles: at least one of api, worker, bridge is required")
 	}
 	return nil
 }
 
-// loadFile reads the configuration; no file means no accounts.
+// loadFile reads the configuration file. An empty path gives a configuration without accounts.
 func loadFile(path string) (config.File, error) {
 	if path == "" {
 		return config.File{}, nil
@@ -95,10 +97,10 @@ func loadFile(path string) (config.File, error) {
 	return config.Load(path, configKinds())
 }
 
-// run works until ctx ends or the listener fails, then drains.
+// run starts the services, calls ready, and drains when ctx ends or the listener fails.
 func (a *app) run(ctx context.Context, ready func()) error {
 	if err := a.start(ctx); err != nil {
-		return errors.Join(err, a.stop()) //nolint:contextcheck // a drain outlives what ended
+		return errors.Join(err, a.stop()) //nolint:contextcheck // the drain has its own time after ctx has ended
 	}
 	ready()
 	var err error
@@ -111,5 +113,5 @@ func (a *app) run(ctx context.Context, ready func()) error {
 		<-ctx.Done()
 	}
 	a.log.Info("stopping")
-	return errors.Join(err, a.stop()) //nolint:contextcheck // a drain outlives what ended
+	return errors.Join(err, a.stop()) //nolint:contextcheck // the drain has its own time after ctx has ended
 }

@@ -9,32 +9,32 @@ import (
 	"time"
 )
 
-// Service is one long-lived part of the process. It is started once and stopped once.
+// Service is one long-lived part of the process. It is started and stopped at most once.
 type Service interface {
-	// Start begins to work and returns. ctx bounds the start only. After an error nothing of the service runs.
+	// Start starts the work and returns. ctx bounds the start only. After an error nothing of the service runs.
 	Start(ctx context.Context) error
-	// Stop ends the work in order and returns when nothing of the service runs any more. When ctx ends first, what is left is cut off.
+	// Stop ends the work and returns when nothing of the service runs any more. When ctx ends first, the remaining work is cut off.
 	Stop(ctx context.Context) error
 }
 
-// member is a service on the list.
+// member is a service of a group.
 type member struct {
 	name   string
-	budget time.Duration // for an orderly stop of this service alone
+	budget time.Duration // for the stop of this service alone
 	Service
 }
 
-// services are the long-lived parts of a process, in groups. A group may rely on the groups before it.
+// services are the long-lived parts of a process, in groups. A group can rely on the groups before it.
 type services struct {
 	groups  [][]member
-	running [][]member // what has been started and not been stopped
+	running [][]member // started and not stopped, by group
 }
 
 // group adds a group behind the others.
 func (s *services) group(members ...member) { s.groups = append(s.groups, members) }
 
-// start starts the groups in order, and the members of a group one after the other. The first error ends it; what was started before
-// runs until stop.
+// start starts the groups in order, and the members of a group one after the other. It returns at the first error; members that were
+// started run until stop.
 func (s *services) start(ctx context.Context) error {
 	for _, group := range s.groups {
 		s.running = append(s.running, nil)
@@ -49,8 +49,8 @@ func (s *services) start(ctx context.Context) error {
 	return nil
 }
 
-// stop stops what runs: the groups in reverse order, the members of a group side by side. Every member has its own budget, which
-// begins with its group.
+// stop stops the running members: the groups in reverse order, the members of a group at the same time. The budget of each member
+// begins with the stop of its group.
 func (s *services) stop() error {
 	var errs []error
 	for _, group := range slices.Backward(s.running) {
@@ -76,7 +76,7 @@ func (m member) end() error {
 	return nil
 }
 
-// loop is a Service that repeats something until it is stopped.
+// loop is a Service whose work runs until Stop cancels its context.
 type loop struct {
 	work   func(ctx context.Context) // returns soon after ctx has ended
 	cancel context.CancelFunc
@@ -105,11 +105,11 @@ func (l *loop) Stop(ctx context.Context) error {
 	case <-l.ended:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("still at work: %w", ctx.Err())
+		return fmt.Errorf("still running: %w", ctx.Err())
 	}
 }
 
-// standing is a Service that works from its making on and only has to be stopped.
+// standing is a Service that runs already and only needs a stop.
 type standing struct{ stop func() }
 
 // Start implements Service.

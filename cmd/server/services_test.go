@@ -135,7 +135,7 @@ func TestLoopEndsWithStop(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := stuck.Stop(over); !errors.Is(err, context.Canceled) {
-		t.Errorf("stop says %v, want that the loop is still at work", err)
+		t.Errorf("stop says %v, want that the loop is still running", err)
 	}
 	close(release)
 	<-stuck.ended

@@ -22,11 +22,13 @@ func simulateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulate",
 		Short: "Run the channel simulator alone",
-		Long: `A payment channel that keeps a durable record of what it really did and misbehaves on demand. The account demo is
-keyed-queryable, demo-<profile> is list-and-match, key-replay-only, key-after-2xx, notice-only or blind. With --notices it
-tells results to the service, signed with the secret in --notice-secret-file.`,
-		Example: "  refundry simulate --data ./sim --faults lost-after=0.2,seed=7\n  curl -s localhost:8089/effects",
-		Args:    cobra.NoArgs,
+		Long: `Simulates a payment channel that keeps a durable record of every refund it made and misbehaves on demand. The account demo
+has the profile keyed-queryable; demo-list-and-match, demo-key-replay-only, demo-key-after-2xx, demo-notice-only and demo-blind
+have the profile of their name. With --notices it posts the results to the service, signed with the secret in
+--notice-secret-file.`,
+		Example: `  refundry simulate --data ./sim --faults lost-after=0.2,seed=7
+  curl -s http://127.0.0.1:8089/effects`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log, err := c.logger(os.Stderr)
 			if err != nil {
@@ -59,22 +61,23 @@ tells results to the service, signed with the secret in --notice-secret-file.`,
 		},
 	}
 	c.bindLog(cmd)
-	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8089", "host:port")
-	cmd.Flags().StringVar(&dir, "data", "./.refundry-simulator", "folder of the record")
-	cmd.Flags().StringVar(&faults, "faults", "", "name=share,…,seed=N")
-	cmd.Flags().StringVar(&notices, "notices", "", "URL for notices; {account} stands for the account's name")
-	cmd.Flags().StringVar(&secretFile, "notice-secret-file", "", "file with the secret that signs notices")
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8089", "host:port on which the simulator listens; port 0 = any free port")
+	cmd.Flags().StringVar(&dir, "data", "./.refundry-simulator", "folder of the durable record")
+	cmd.Flags().StringVar(&faults, "faults", "",
+		"how the channel misbehaves: shares of requests and a seed, for example lost-after=0.2,lost-before=0.1,seed=7")
+	cmd.Flags().StringVar(&notices, "notices", "", "URL to which notices are posted, with {account} for the account (default: no notices)")
+	cmd.Flags().StringVar(&secretFile, "notice-secret-file", "", "file with the secret that signs the notices; required with --notices")
 	return cmd
 }
 
-// runningSimulator is a simulator with its listener.
+// runningSimulator is a simulator that serves HTTP.
 type runningSimulator struct {
 	sim    *simulator.Simulator
 	server *http.Server
 	addr   net.Addr
 }
 
-// startSimulator starts one that tells no notices.
+// startSimulator starts a simulator without notices.
 func startSimulator(ctx context.Context, listen, dir, faults string, log *slog.Logger) (*runningSimulator, error) {
 	return startSimulatorWith(ctx, listen, simulator.Config{Dir: dir, Faults: faults, Logger: log})
 }

@@ -13,12 +13,12 @@ import (
 
 func tenantCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "tenant", Short: "Add, list and close tenants",
-		Long: "A tenant is never deleted and its code is never given to another one: it is part of the numbers that channels know."}
+		Long: "A tenant is never deleted, and its code is never reused: the code is part of the refund numbers that channels know."}
 	cmd.AddCommand(tenantAddCommand(), tenantListCommand(), tenantCloseCommand())
 	return cmd
 }
 
-// withStore opens the store for one short verb.
+// withStore calls fn with an open store.
 func (c *common) withStore(ctx context.Context, fn func(*store.Store) error) error {
 	if err := c.needDatabase(); err != nil {
 		return err
@@ -39,7 +39,7 @@ func tenantAddCommand() *cobra.Command {
 	var c common
 	var test bool
 	cmd := &cobra.Command{
-		Use: "add CODE", Short: "Make a tenant, or find the one that has this code", Args: cobra.ExactArgs(1),
+		Use: "add CODE", Short: "Create a tenant, or show the one that has this code", Args: cobra.ExactArgs(1),
 		Example: "  refundry tenant add shop-eu\n  refundry tenant add shop-eu-test --test",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			mode := map[bool]string{true: "test", false: "live"}[test]
@@ -57,7 +57,7 @@ func tenantAddCommand() *cobra.Command {
 		},
 	}
 	c.bind(cmd)
-	cmd.Flags().BoolVar(&test, "test", false, "a test tenant; its keys start with rfk_test_")
+	cmd.Flags().BoolVar(&test, "test", false, "create a test tenant, whose API keys begin with rfk_test_")
 	return withFault(cmd)
 }
 
@@ -89,7 +89,8 @@ func tenantListCommand() *cobra.Command {
 func tenantCloseCommand() *cobra.Command {
 	var c common
 	cmd := &cobra.Command{
-		Use: "close CODE", Short: "Shut a tenant's door; open refunds are still recovered", Args: cobra.ExactArgs(1), Example: "  refundry tenant close shop-eu",
+		Use: "close CODE", Short: "Close a tenant: it accepts no new requests, and its open refunds are completed", Args: cobra.ExactArgs(1),
+		Example: "  refundry tenant close shop-eu",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withStore(cmd.Context(), func(s *store.Store) error {
 				if err := s.CloseTenant(cmd.Context(), args[0]); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/refundry/refundry/internal/store/verify"
 )
 
-// exitError ends the process with another code than 1.
+// exitError is an error with the exit code of the process.
 type exitError struct {
 	code int
 	err  error
@@ -22,10 +22,10 @@ type exitError struct {
 func (e exitError) Error() string { return e.err.Error() }
 func (e exitError) Unwrap() error { return e.err }
 
-// errViolations says that the check ran to its end and found something.
+// errViolations means that the check was completed and found violations.
 var errViolations = errors.New("promises are broken")
 
-// unchecked is the error of a verify that never came to a result: 1 is kept for a broken promise.
+// unchecked gives err the exit code 2, for a check that could not be completed. Code 1 means violations.
 func unchecked(err error) error {
 	if err == nil {
 		return nil
@@ -48,12 +48,13 @@ func verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Check every promise from the database alone",
-		Long: `Reads the whole database and counts, for every promise, the places where it is broken. Nothing is written; the
-service may go on working meanwhile.
+		Long: `Reads the whole database and counts the violations of every promise. It writes nothing, and the service can keep running.
 
-Exit code 0: nothing is broken. 1: something is. 2: it could not be checked.`,
-		Example: "  refundry verify --database-url postgres://…\n  refundry verify --json | jq '.promises[] | select(.violations > 0)'\n  refundry verify --file rf_1001.json              # a document of refundry export",
-		Args:    func(cmd *cobra.Command, args []string) error { return unchecked(cobra.NoArgs(cmd, args)) },
+Exit code 0: no violation. 1: at least one violation. 2: the check could not be completed.`,
+		Example: `  refundry verify --database-url postgres://refundry@localhost:5432/refundry
+  refundry verify --json | jq '.promises[] | select(.violations > 0)'
+  refundry verify --file rf_1001.json              # a document of refundry export`,
+		Args: func(cmd *cobra.Command, args []string) error { return unchecked(cobra.NoArgs(cmd, args)) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := f.run(cmd)
 			if errors.Is(err, errViolations) {
@@ -64,18 +65,19 @@ Exit code 0: nothing is broken. 1: something is. 2: it could not be checked.`,
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return unchecked(err) })
 	f.bind(cmd)
-	cmd.Flags().StringVar(&f.tenant, "tenant", "", "look at this tenant only (code); anchors, which are over all tenants, are left out")
-	cmd.Flags().IntVar(&f.samples, "samples", 10, "places shown for every promise")
-	cmd.Flags().DurationVar(&f.overdue, "overdue", 2*time.Minute, "how late a timer may be; raise it for a database whose service is stopped")
+	cmd.Flags().StringVar(&f.tenant, "tenant", "", "check only the tenant with this code, without the anchors, which cover all tenants")
+	cmd.Flags().IntVar(&f.samples, "samples", 10, "violations that are shown for each promise")
+	cmd.Flags().DurationVar(&f.overdue, "overdue", 2*time.Minute,
+		"how late a timer may be before it is a violation; raise it while the service is stopped")
 	cmd.Flags().StringVar(&f.file, "file", "", "check a document of refundry export instead of a database; - = standard input")
-	cmd.Flags().StringVar(&f.key, "anchor-public-key", "", "ed25519 key that anchors must be signed with: 64 hex digits, or file:PATH")
-	cmd.Flags().StringVar(&f.anchors, "anchor-file", "", "copy of the anchors to compare with")
+	cmd.Flags().StringVar(&f.key, "anchor-public-key", "", "ed25519 public key with which the anchors must be signed: 64 hex digits, or file:PATH")
+	cmd.Flags().StringVar(&f.anchors, "anchor-file", "", "copy of the anchors with which those in the database are compared")
 	return cmd
 }
 
 func (f *verifyFlags) run(cmd *cobra.Command) error {
 	if f.samples < 1 || f.overdue <= 0 {
-		return errors.New("--samples and --overdue must be above 0")
+		return errors.New("--samples and --overdue: must be above 0")
 	}
 	if f.file != "" {
 		return f.verifyFile(cmd)
@@ -99,10 +101,11 @@ func (f *verifyFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return f.tell(cmd, r)
+	return f.report(cmd, r)
 }
 
-func (f *verifyFlags) tell(cmd *cobra.Command, r verify.Report) error {
+// report prints the result and returns errViolations if there are any.
+func (f *verifyFlags) report(cmd *cobra.Command, r verify.Report) error {
 	if f.json {
 		if err := printJSON(cmd, r); err != nil {
 			return err
@@ -135,7 +138,7 @@ func printReport(cmd *cobra.Command, r verify.Report) error {
 	return nil
 }
 
-// progress is one line on a terminal that is written over; elsewhere it is silent.
+// progress shows one line that it overwrites. It writes to terminals only.
 type progress struct {
 	w     io.Writer
 	on    bool
@@ -152,7 +155,7 @@ func newProgress(w io.Writer) *progress {
 	return p
 }
 
-// show tells how far the work is; total 0 = not known.
+// show displays how much is done, at most ten times a second. total 0 = not known.
 func (p *progress) show(what string, done, total int64) {
 	if !p.on || time.Since(p.last) < 100*time.Millisecond {
 		return

@@ -8,36 +8,41 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refundry/refundry/internal/clock"
 	"github.com/refundry/refundry/internal/store/verify"
 )
 
-// guardConfig is what watches over the promises while the service runs.
+// guardConfig has the settings of the checks that run beside the service.
 type guardConfig struct {
-	lossless    bool          // failover loses nothing
-	verifyEvery time.Duration // between two small checks; 0 = off
+	lossless    bool          // a failover of the database loses no commit
+	verifyEvery time.Duration // between two pieces of the continuous check; 0 = off
 	anchorEvery time.Duration // 0 = no anchors
-	anchorKey   string        // where the signing key is
+	anchorKey   string        // file:PATH or env:NAME of the signing key; "" = unsigned
 	anchorFile  string
 }
 
-// epochEvery is how often every replica looks whether the database is still where it was.
+// epochEvery is how often every replica checks whether the database was restored or failed over.
 const epochEvery = time.Second
 
 func (g *guardConfig) bind(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&g.lossless, "failover-lossless", false, "a failover of the database loses no commit (synchronous standby): go on sending after one")
-	cmd.Flags().DurationVar(&g.verifyEvery, "verify-every", time.Second, "between two small pieces of the continuous check of all promises, a whole table is read every 60th time; 0 = off")
-	cmd.Flags().DurationVar(&g.anchorEvery, "anchor-every", 5*time.Minute, "how often the journal is anchored; 0 = never")
-	cmd.Flags().StringVar(&g.anchorKey, "anchor-key", "", "ed25519 key that signs anchors: file:PATH or env:NAME, PEM (PKCS #8) or 64 hex digits; none = hashes without a signature")
-	cmd.Flags().StringVar(&g.anchorFile, "anchor-file", "", "append-only copy of the anchors, best on a disk that the database cannot write")
+	cmd.Flags().BoolVar(&g.lossless, "failover-lossless", false,
+		"a failover of the database loses no commit (synchronous standby): keep sending after one")
+	cmd.Flags().DurationVar(&g.verifyEvery, "verify-every", time.Second,
+		"time between two pieces of the continuous check of all promises, of which every 60th reads a whole table; 0 = no check")
+	cmd.Flags().DurationVar(&g.anchorEvery, "anchor-every", 5*time.Minute, "time between two anchors of the journal; 0 = no anchors")
+	cmd.Flags().StringVar(&g.anchorKey, "anchor-key", "",
+		"ed25519 private key that signs the anchors, PEM (PKCS #8) or 64 hex digits, as file:PATH or env:NAME (default: unsigned)")
+	cmd.Flags().StringVar(&g.anchorFile, "anchor-file", "",
+		"append-only copy of the anchors, best on a disk that the database cannot write (default: no copy)")
 }
 
-// guard holds what it opened.
+// guard has the open checks; nil = off.
 type guard struct {
 	verifier *verify.Verifier
 	anchorer *verify.Anchorer
 }
 
-// openGuard looks where the database is before anything can be sent, and prepares what runs later.
+// openGuard checks the epoch before anything can be sent, and opens the anchorer and the verifier.
 func (a *app) openGuard(ctx context.Context) error {
 	g := a.cfg.guard
 	if err := a.watchEpoch(ctx); err != nil {
@@ -48,12 +53,14 @@ func (a *app) openGuard(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		a.guard.anchorer, err = verify.NewAnchorer(ctx, verify.AnchorConfig{Pool: a.store.Pool(), Schema: a.cfg.schema, Key: key, File: g.anchorFile, Every: g.anchorEvery, Logger: a.log})
+		a.guard.anchorer, err = verify.NewAnchorer(ctx, verify.AnchorConfig{Pool: a.store.Pool(), Schema: a.cfg.schema, Key: key, File: g.anchorFile,
+			Every: g.anchorEvery, Logger: a.log})
 		if err != nil {
 			return err
 		}
 		if key != nil {
-			a.log.InfoContext(ctx, "anchors are signed", "publicKey", hex.EncodeToString(key.Public().(ed25519.PublicKey))) //nolint:forcetypeassert,errcheck // documented by the package
+			public := key.Public().(ed25519.PublicKey) //nolint:forcetypeassert,errcheck // documented by the package
+			a.log.InfoContext(ctx, "anchors are signed", "publicKey", hex.EncodeToString(public))
 		}
 	}
 	if g.verifyEvery > 0 {
@@ -66,7 +73,7 @@ func (a *app) openGuard(ctx context.Context) error {
 	return nil
 }
 
-// watchPromises checks all promises piece by piece until ctx ends.
+// watchPromises checks all promises, one piece at a time, until ctx ends.
 func (a *app) watchPromises(ctx context.Context) {
 	every := a.cfg.guard.verifyEvery
 	a.guard.verifier.Watch(ctx, verify.WatchConfig{Every: every, Cheap: 15 * every, Whole: 60 * every, Tell: func(r verify.WatchReport) {
@@ -74,31 +81,25 @@ func (a *app) watchPromises(ctx context.Context) {
 	}})
 }
 
-// watchEpochs looks every second, and marks refunds that may have been lost and come again.
+// watchEpochs checks the epoch every second and marks the refunds that repeat requests which a restore may have lost.
 func (a *app) watchEpochs(ctx context.Context) {
-	tick := time.NewTicker(epochEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
+	for clock.Pause(ctx, clock.Jitter(epochEvery, watchJitter)) == nil {
 		if err := a.watchEpoch(ctx); err != nil && ctx.Err() == nil {
-			a.log.WarnContext(ctx, "epoch not checked", "error", err.Error())
+			a.log.WarnContext(ctx, "the epoch could not be checked", "error", err.Error())
 			continue
 		}
 		if n, err := a.store.MarkReappeared(ctx, reappearedBatch); err != nil && ctx.Err() == nil {
-			a.log.WarnContext(ctx, "refunds seen again not marked", "error", err.Error())
+			a.log.WarnContext(ctx, "refunds that repeat lost requests could not be marked", "error", err.Error())
 		} else if n > 0 {
-			a.log.InfoContext(ctx, "refunds marked that may have been lost by the restore", "refunds", n)
+			a.log.InfoContext(ctx, "refunds marked, because they may repeat requests that the restore lost", "refunds", n)
 		}
 	}
 }
 
-// reappearedBatch bounds one pass of marking.
+// reappearedBatch is the number of refunds that one pass marks at most.
 const reappearedBatch = 500
 
+// watchEpoch checks the epoch once and sets its metric.
 func (a *app) watchEpoch(ctx context.Context) error {
 	e, err := a.store.WatchEpoch(ctx, a.cfg.guard.lossless)
 	if err == nil {

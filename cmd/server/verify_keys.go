@@ -13,7 +13,7 @@ import (
 )
 
 // readSigningKey reads an ed25519 private key from file:PATH or env:NAME: PKCS #8 in PEM, or the 32-byte seed in hex. "" = none.
-// The error names the place, never the content.
+// The error contains the place of the key, never its content.
 func readSigningKey(from string) (ed25519.PrivateKey, error) {
 	if from == "" {
 		return nil, nil

@@ -9,7 +9,7 @@ import (
 	httpapi "github.com/refundry/refundry/internal/http"
 )
 
-// thisBuild describes the running binary. GET /version answers the same.
+// thisBuild describes the running binary. GET /version returns the same.
 func thisBuild() httpapi.Build {
 	return httpapi.Build{Version: version, Commit: commit, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 }
@@ -17,9 +17,10 @@ func thisBuild() httpapi.Build {
 func versionCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version, the commit and the toolchain of this binary",
-		Long:    "Prints which source this binary was built from, by which Go and for which system. A binary that was not built by make build has version dev and an unknown commit.",
+		Use:   "version",
+		Short: "Print the version, the commit and the toolchain of this binary",
+		Long: `Prints the version and the commit of the source, the Go version that built it, and the system that it is for. A binary that was
+not built by make build has version dev and an unknown commit.`,
 		Example: "  refundry version\n  refundry version --json | jq -r .commit",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -31,6 +32,6 @@ func versionCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print data as JSON")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return cmd
 }

@@ -21,14 +21,15 @@ import (
 	"github.com/refundry/refundry/internal/store"
 	"github.com/refundry/refundry/internal/store/migrate"
 	"github.com/refundry/refundry/internal/store/pg"
+	"github.com/refundry/refundry/internal/store/read"
 	"github.com/refundry/refundry/internal/telemetry"
 )
 
-// appConfig is what a process is made of.
+// appConfig has the settings of a process.
 type appConfig struct {
 	databaseURL, schema string
 	directURL           string    // for sessions that must not go through a pooler; "" = databaseURL
-	params              pg.Params // of the hot path; "" = store.ParamsStartup
+	params              pg.Params // of the store's connections; "" = pg.ParamsStartup
 	listen              string
 	file                config.File
 	api, worker, bridge bool
@@ -39,12 +40,14 @@ type appConfig struct {
 
 func (c appConfig) direct() string { return cmp.Or(c.directURL, c.databaseURL) }
 
-// app is one running process: enqueuer → store → door → channels → runner → API. This file is the only place that knows everybody.
+// app is one running process: enqueuer → store → door → channels → runner → API. Only this file connects them. Its methods are also in
+// serve.go (run), channels.go, bridges.go, observe.go and verify_guard.go.
 type app struct {
 	cfg     appConfig
 	log     *slog.Logger
 	metrics *telemetry.Metrics
-	store   *store.Store
+	store   *store.Store  // writes
+	reader  *read.Reader  // reads, on the store's pool
 	pool    *pgxpool.Pool // River's
 	door    *intake.Door
 	runner  *jobs.Runner
@@ -54,10 +57,10 @@ type app struct {
 	guard   guard
 
 	services services
-	closers  []func() // give back what newApp opened, the last first
+	closers  []func() // close what newApp opened, called in reverse order
 }
 
-// newApp connects everything; nothing runs before start.
+// newApp opens and connects everything. Nothing runs before start.
 func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 	a = &app{cfg: cfg, log: cfg.log, metrics: telemetry.New()}
 	a.metrics.SetBuild(thisBuild().Version, thisBuild().Commit, thisBuild().Go)
@@ -71,12 +74,13 @@ func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 		return a, err
 	}
 	accounts := &accountBook{}
-	a.store, err = store.Open(ctx, store.Config{URL: cfg.databaseURL, Schema: cfg.schema, Params: cfg.params, Enqueuer: enqueuer, Accounts: accounts, Logger: cfg.log,
-		HoldOnFailover: !cfg.guard.lossless})
+	a.store, err = store.Open(ctx, store.Config{URL: cfg.databaseURL, Schema: cfg.schema, Params: cfg.params, Enqueuer: enqueuer,
+		Accounts: accounts, Logger: cfg.log, Ended: a.metrics.Ended, HoldOnFailover: !cfg.guard.lossless})
 	if err != nil {
 		return a, err
 	}
 	a.opened(a.store.Close)
+	a.reader = read.New(a.store.Pool(), accounts)
 	if err := migrate.Check(ctx, a.store.Pool(), cfg.schema); err != nil {
 		return a, err
 	}
@@ -87,8 +91,9 @@ func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 	if err != nil {
 		return a, err
 	}
-	a.door = intake.NewDoor(intake.DoorConfig{Accepter: a.store, NewRID: pg.NewRID, Logger: cfg.log, Observe: a.observe, CommitUnknown: a.metrics.CommitUnknown}) //nolint:contextcheck // lives until Stop, not as long as the start
-	a.opened(a.door.Stop)                                                                                                                                         // the second stop of a door does nothing
+	door := intake.DoorConfig{Accepter: a.store, NewRID: pg.NewRID, Logger: cfg.log, Observe: a.observe, CommitUnknown: a.metrics.CommitUnknown}
+	a.door = intake.NewDoor(door) //nolint:contextcheck // it runs until Stop
+	a.opened(a.door.Stop)         // the services stop it too; a second Stop does nothing
 	if err := a.openRunner(ctx, registry); err != nil {
 		return a, err
 	}
@@ -107,9 +112,9 @@ func (a *app) openRunner(ctx context.Context, channels *channel.Registry) (err e
 		return err
 	}
 	a.opened(a.pool.Close)
-	a.runner, err = jobs.New(jobs.Config{Pool: a.pool, Schema: a.cfg.schema, Store: measuredStore{a.store, a.metrics}, Channels: channels,
+	a.runner, err = jobs.New(jobs.Config{Pool: a.pool, Schema: a.cfg.schema, Store: a.store, Channels: channels,
 		Waker: bridge.Waker{Lot: a.store, Door: a.door, Log: a.log}, Maintain: housekeeping{a.store, a.cfg.schema}, Observer: a.metrics.Workers(),
-		CallLimiter: channel.NewCallLimiter(channels, channel.CallLimiterConfig{Turned: func(account string, open bool) { a.log.Warn("breaker", "account", account, "open", open) }}),
+		CallLimiter: channel.NewCallLimiter(channels, channel.CallLimiterConfig{Turned: a.logBreaker}),
 		Budget: func(ctx context.Context, start time.Time, send time.Duration) context.Context {
 			return channel.WithBudget(ctx, channel.Budget{Start: start, Send: send})
 		},
@@ -118,8 +123,19 @@ func (a *app) openRunner(ctx context.Context, channels *channel.Registry) (err e
 	return err
 }
 
-// noticeDesk reads notices by the account's client and keeps them in the store.
-type noticeDesk struct {
+// logBreaker logs that the circuit breaker of an account opens or closes.
+func (a *app) logBreaker(account string, open bool) {
+	a.log.Warn("breaker", "account", account, "open", open)
+}
+
+// rows is the database for a part that needs writes and reads.
+type rows struct {
+	*store.Store
+	*read.Reader
+}
+
+// notices reads a notice with the account's client and stores it.
+type notices struct {
 	*channel.Registry
 	*store.Store
 }
@@ -128,10 +144,12 @@ func (a *app) openAPI(channels *channel.Registry) (err error) {
 	if !a.cfg.api {
 		return nil
 	}
-	a.api, err = httpapi.New(httpapi.Config{Door: a.door, Refunds: a.store, Actions: actions{a.store, a.runner, a.log}, Payments: a.store, Keys: a.store, Cases: a.store,
-		Events: bridge.Codec{}, Parking: a.store, Messages: a.store,
-		Parked: parkingLot{a.store, bridge.Redriver{Lot: a.store, Door: a.door, NewRID: pg.NewRID, Log: a.log}}, Notices: noticeDesk{channels, a.store}, NoticeSeen: a.metrics.Notice,
-		Metrics: a.metrics.Handler(), Build: thisBuild(), Log: a.log,
+	rows := rows{a.store, a.reader}
+	a.api, err = httpapi.New(httpapi.Config{Door: a.door, Refunds: a.reader, Actions: actions{rows, a.runner, a.log}, Payments: rows,
+		Keys: a.store, Cases: rows, Events: bridge.Codec{}, Parking: a.store, Messages: a.reader,
+		Parked: parkingLot{rows, bridge.Redriver{Lot: rows, Door: a.door, NewRID: pg.NewRID, Log: a.log}}, Notices: notices{channels, a.store},
+		NoticeSeen: a.metrics.Notice,
+		Metrics:    a.metrics.Handler(), Build: thisBuild(), Log: a.log,
 		Ready: []httpapi.ReadyCheck{
 			{Name: "database", Check: a.store.Ping},
 			{Name: "migrations", Check: func(ctx context.Context) error { return migrate.Check(ctx, a.store.Pool(), a.cfg.schema) }},
@@ -143,8 +161,8 @@ func (a *app) openAPI(channels *channel.Registry) (err error) {
 	return err
 }
 
-// list puts everything long-lived into groups: what others stand on, what watches over it, and what brings work. The API listens before
-// anything is claimed, so that a process whose address is taken does nothing at all.
+// list puts the services into groups: the door, the watchers, and those that bring work. The API listens before the workers claim
+// anything, so that a process whose address is taken does no work.
 func (a *app) list() {
 	a.services.group(member{"door", stopTime, standing{a.door.Stop}})
 	watchers := []member{{"backlog watcher", watcherStopTime, newLoop(a.watchBacklog)}, {"epoch watcher", watcherStopTime, newLoop(a.watchEpochs)}}
@@ -168,27 +186,28 @@ func (a *app) list() {
 	a.services.group(work...)
 }
 
-// start begins to listen and to work. After an error stop ends what runs already.
+// start starts the services. After an error, stop ends those that run already.
 func (a *app) start(ctx context.Context) error { return a.services.start(ctx) }
 
 const (
-	// stopTime bounds the orderly stop of one service that has work under way; what is cut off then ends by its lease.
+	// stopTime bounds the stop of one service with work under way. Work that is cut off is taken over after its lease has ended.
 	stopTime = 40 * time.Second
-	// watcherStopTime bounds the stop of one service that only looks.
+	// watcherStopTime bounds the stop of one watcher.
 	watcherStopTime = 10 * time.Second
 )
 
-// stop drains: no new requests and messages, those under way are answered, calls to channels end and their answers are entered.
+// stop drains: it accepts no new requests and messages, answers those under way, waits for the calls to channels, and enters their
+// answers.
 func (a *app) stop() error {
 	err := a.services.stop()
 	a.close()
 	return err
 }
 
-// opened notes how to give something back.
+// opened registers a function that closes something newApp has opened.
 func (a *app) opened(end func()) { a.closers = append(a.closers, end) }
 
-// close gives back what newApp opened.
+// close closes what newApp opened, in reverse order.
 func (a *app) close() {
 	for _, end := range slices.Backward(a.closers) {
 		end()
@@ -196,7 +215,7 @@ func (a *app) close() {
 	a.closers = nil
 }
 
-// accountBook tells the store about accounts, once they are known.
+// accountBook gives the store the accounts, which are synced after the store is open. Until set, no account is known.
 type accountBook struct {
 	accounts atomic.Pointer[map[string]store.SyncedAccount]
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/refundry/refundry/internal/clock"
 )
 
 // LifecycleReport is what Lifecycle measured.
@@ -139,8 +141,6 @@ func (b *run) verified(ctx context.Context, schema string, m *LifecycleMeasure) 
 func (b *run) untilSuccess(ctx context.Context, schema string) error {
 	ctx, cancel := context.WithTimeout(ctx, lifecycleWait)
 	defer cancel()
-	look := time.NewTicker(50 * time.Millisecond)
-	defer look.Stop()
 	for {
 		open, err := b.psql(ctx, `SELECT count(*) FROM `+schema+`.refunds WHERE next_action_at IS NOT NULL`)
 		if err != nil {
@@ -149,9 +149,7 @@ func (b *run) untilSuccess(ctx context.Context, schema string) error {
 		if open == "0" {
 			break
 		}
-		select {
-		case <-look.C:
-		case <-ctx.Done():
+		if clock.Pause(ctx, clock.Jitter(50*time.Millisecond, 0.2)) != nil {
 			return fmt.Errorf("bench: %s refunds are still open after %s", open, lifecycleWait)
 		}
 	}

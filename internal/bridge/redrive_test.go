@@ -17,15 +17,31 @@ import (
 	"github.com/refundry/refundry/internal/store"
 	"github.com/refundry/refundry/internal/store/migrate"
 	"github.com/refundry/refundry/internal/store/pg"
+	"github.com/refundry/refundry/internal/store/read"
 )
 
 // lot is a parking lot in a real database with a door in front of it.
 type lot struct {
 	*testing.T
 	store  *store.Store
+	reader *read.Reader
 	door   *intake.Door
 	tenant refund.Tenant
 	drive  bridge.Redriver
+}
+
+// database is what a Redriver uses of it.
+type database struct {
+	*store.Store
+	*read.Reader
+}
+
+// discard settles a parked message and reads it back.
+func (l *lot) discard(tenant refund.TenantID, id refund.RID, by string) (intake.ParkedView, error) {
+	if err := l.store.Discard(l.Context(), tenant, id, by); err != nil {
+		return intake.ParkedView{}, err
+	}
+	return l.reader.ParkedMessage(l.Context(), tenant, id)
 }
 
 type demoAccount struct{}
@@ -49,9 +65,9 @@ func newLot(t *testing.T) *lot {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &lot{T: t, store: s, door: intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: pg.NewRID}), tenant: row.Tenant()}
+	l := &lot{T: t, store: s, reader: read.New(s.Pool(), demoAccount{}), door: intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: pg.NewRID}), tenant: row.Tenant()}
 	t.Cleanup(l.door.Stop)
-	l.drive = bridge.Redriver{Lot: s, Door: l.door, NewRID: pg.NewRID, Log: slog.New(slog.DiscardHandler)}
+	l.drive = bridge.Redriver{Lot: database{s, l.reader}, Door: l.door, NewRID: pg.NewRID, Log: slog.New(slog.DiscardHandler)}
 	return l
 }
 
@@ -87,7 +103,7 @@ func (l *lot) pay(id, capture string, amount int) {
 
 func (l *lot) only() intake.ParkedView {
 	l.Helper()
-	open, err := l.store.ListParked(l.Context(), l.tenant.ID, intake.ParkedFilter{Limit: 10})
+	open, err := l.reader.ListParked(l.Context(), l.tenant.ID, intake.ParkedFilter{Limit: 10})
 	if err != nil || len(open) != 1 {
 		l.Fatalf("%d parked, %v; want one", len(open), err)
 	}
@@ -121,7 +137,7 @@ func TestRedriveOfARefusal(t *testing.T) {
 	if err != nil || told.Tried {
 		t.Errorf("%+v %v: a repeat tells the row and tries nothing", told, err)
 	}
-	m, err := l.store.Messages(t.Context(), l.tenant.ID, "orders", "e1", "")
+	m, err := l.reader.Messages(t.Context(), l.tenant.ID, "orders", "e1", "")
 	if err != nil || len(m) != 1 || m[0].Decision == nil || m[0].Decision.Outcome != intake.Taken || m[0].RefundID != "rf_1" {
 		t.Errorf("%+v %v, want one message whose decision is the new one", m, err)
 	}
@@ -138,15 +154,15 @@ func TestRedriveNeverTriesAConflict(t *testing.T) {
 	if _, err := l.drive.Redrive(t.Context(), l.tenant.ID, p.ParkedMessage.ID, "actor:maria"); !errors.Is(err, bridge.ErrNotRedrivable) {
 		t.Errorf("%v, want that a conflict is not tried again", err)
 	}
-	gone, err := l.store.Discard(t.Context(), l.tenant.ID, p.ParkedMessage.ID, "actor:maria")
+	gone, err := l.discard(l.tenant.ID, p.ParkedMessage.ID, "actor:maria")
 	if err != nil || gone.DoneHow != "discarded" || gone.DoneBy != "actor:maria" {
 		t.Fatalf("%+v %v", gone, err)
 	}
-	twice, err := l.store.Discard(t.Context(), l.tenant.ID, p.ParkedMessage.ID, "actor:john")
+	twice, err := l.discard(l.tenant.ID, p.ParkedMessage.ID, "actor:john")
 	if err != nil || twice.DoneBy != "actor:maria" || !twice.DoneAt.Equal(gone.DoneAt) {
 		t.Errorf("%+v %v: the first discard stands", twice, err)
 	}
-	if _, err := l.store.Discard(t.Context(), l.tenant.ID+1, p.ParkedMessage.ID, "actor:eve"); !errors.Is(err, refund.ErrNotFound) {
+	if _, err := l.discard(l.tenant.ID+1, p.ParkedMessage.ID, "actor:eve"); !errors.Is(err, refund.ErrNotFound) {
 		t.Errorf("%v: another tenant finds nothing", err)
 	}
 }
@@ -176,7 +192,7 @@ func TestRedriveOfWhatCouldNotBeRead(t *testing.T) {
 	if err := waker.WakePayment(t.Context(), l.tenant.ID, "pay_2"); err != nil {
 		t.Fatal(err)
 	}
-	if p, err := l.store.ParkedMessage(t.Context(), l.tenant.ID, readable); err != nil || p.DoneHow != "accepted" || p.DoneBy != "system:wake" {
+	if p, err := l.reader.ParkedMessage(t.Context(), l.tenant.ID, readable); err != nil || p.DoneHow != "accepted" || p.DoneBy != "system:wake" {
 		t.Errorf("%+v %v, want accepted by the wake", p, err)
 	}
 }
@@ -199,16 +215,16 @@ func TestRedriveAndDiscardRace(t *testing.T) {
 			})
 		}
 		all.Go(func() {
-			if _, err := l.store.Discard(t.Context(), l.tenant.ID, p.ParkedMessage.ID, "actor:john"); err != nil {
+			if _, err := l.discard(l.tenant.ID, p.ParkedMessage.ID, "actor:john"); err != nil {
 				t.Errorf("discard: %v", err)
 			}
 		})
 		all.Wait()
-		end, err := l.store.ParkedMessage(t.Context(), l.tenant.ID, p.ParkedMessage.ID)
+		end, err := l.reader.ParkedMessage(t.Context(), l.tenant.ID, p.ParkedMessage.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = l.store.FindRefund(t.Context(), l.tenant.ID, id)
+		_, err = l.reader.FindRefund(t.Context(), l.tenant.ID, id)
 		if found := err == nil; found != (end.DoneHow == "accepted") {
 			t.Errorf("round %d: settled as %q, refund found: %v", i, end.DoneHow, found)
 		}
@@ -234,7 +250,7 @@ func TestMessagesAreJoinedFromDeliveries(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	list, err := l.store.ListMessages(t.Context(), l.tenant.ID, intake.MessageQuery{Limit: 2})
+	list, err := l.reader.ListMessages(t.Context(), l.tenant.ID, intake.MessageQuery{Limit: 2})
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%+v %v", list, err)
 	}
@@ -243,18 +259,18 @@ func TestMessagesAreJoinedFromDeliveries(t *testing.T) {
 		!first.FirstSeen.Before(first.LastSeen) || first.Decision == nil || first.Decision.Outcome != intake.Taken {
 		t.Errorf("%+v: want the message seen last, with all its deliveries counted", first)
 	}
-	rest, err := l.store.ListMessages(t.Context(), l.tenant.ID, intake.MessageQuery{Limit: 5, Before: list[1].LastDelivery})
+	rest, err := l.reader.ListMessages(t.Context(), l.tenant.ID, intake.MessageQuery{Limit: 5, Before: list[1].LastDelivery})
 	if err != nil || len(rest) != 1 || rest[0].Source != "/other" || list[1].EventID != "" {
 		t.Errorf("page 2: %+v %v; want each message once", rest, err)
 	}
-	if only, err := l.store.ListMessages(t.Context(), l.tenant.ID, intake.MessageQuery{Limit: 5, RefundID: "rf_1"}); err != nil || len(only) != 1 {
+	if only, err := l.reader.ListMessages(t.Context(), l.tenant.ID, intake.MessageQuery{Limit: 5, RefundID: "rf_1"}); err != nil || len(only) != 1 {
 		t.Errorf("by refund: %+v %v, want one", only, err)
 	}
-	both, err := l.store.Messages(t.Context(), l.tenant.ID, "orders", "e1", "")
+	both, err := l.reader.Messages(t.Context(), l.tenant.ID, "orders", "e1", "")
 	if err != nil || len(both) != 2 || len(both[1].Deliveries) != 3 || both[1].Deliveries[0].Transport != "nats:S/1#1" || both[0].TimesSeen != 1 {
 		t.Errorf("%+v %v: want one message for each source, deliveries in order of time", both, err)
 	}
-	if none, err := l.store.Messages(t.Context(), l.tenant.ID+1, "orders", "e1", ""); err != nil || len(none) != 0 {
+	if none, err := l.reader.Messages(t.Context(), l.tenant.ID+1, "orders", "e1", ""); err != nil || len(none) != 0 {
 		t.Errorf("%+v %v: another tenant sees nothing", none, err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// codeLists are the meanings that a contract can give to a code.
+// codeLists returns the code lists of a contract, each with the kind of fact that its codes prove.
 func codeLists(c refund.CodeTerms) []struct {
 	rule  string
 	kind  refund.FactKind
@@ -31,8 +31,8 @@ func codeLists(c refund.CodeTerms) []struct {
 	}
 }
 
-// ByCode is what the contract's code lists make of an error code of a send, and
-// the list that said so. A code in no list is Unknown, rule "codes.unlisted".
+// ByCode returns what the code lists of the contract say about an error code of a send, and the name of the list. A code in
+// no list is Unknown, rule "codes.unlisted".
 func ByCode(terms refund.CodeTerms, code string) (kind refund.FactKind, rule string) {
 	for _, list := range codeLists(terms) {
 		if slices.Contains(list.codes, code) {
@@ -42,13 +42,13 @@ func ByCode(terms refund.CodeTerms, code string) (kind refund.FactKind, rule str
 	return refund.Unknown, "codes.unlisted"
 }
 
-// checkCodes refuses a contract in which a code means two things.
+// checkCodes returns an error when a code is empty or in two lists, or when a code of codes.lowBalance is not retryable.
 func checkCodes(terms refund.CodeTerms) error {
 	seen := map[string]string{}
 	for _, list := range codeLists(terms) {
 		for _, code := range list.codes {
 			if before, twice := seen[code]; twice || code == "" {
-				return fmt.Errorf("code %q stands in %s and %s", code, before, list.rule)
+				return fmt.Errorf("code %q is in %s and in %s", code, before, list.rule)
 			}
 			seen[code] = list.rule
 		}
@@ -61,7 +61,7 @@ func checkCodes(terms refund.CodeTerms) error {
 	return nil
 }
 
-// Failed is the answer of a call that Do could not finish: NotSent or Unknown.
+// Failed returns the answer of a call that Do could not finish: NotSent or Unknown.
 func Failed(reply Reply, err error) refund.Answer {
 	a := refund.Answer{Kind: refund.Unknown, Rule: "call.ambiguous", Evidence: Evidence(reply, err)}
 	if errors.Is(err, ErrNotSent) {
@@ -75,8 +75,8 @@ const (
 	maxEvidenceBody = 16 << 10
 )
 
-// RetryAfter reads the header of that name (RFC 9110, section 10.2.3), seconds or
-// a date; 0 when it is absent, unreadable or past. At most a day.
+// RetryAfter reads the Retry-After header (RFC 9110, section 10.2.3), in seconds or as a date. It returns 0 when the header
+// is absent, cannot be read or is in the past, and at most 24 hours.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	value := h.Get("Retry-After")
 	if seconds, err := strconv.ParseInt(value, 10, 32); err == nil {
@@ -88,18 +88,18 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// evidence is what is kept of a call, for people and for the export.
+// evidence is what is stored of a call, for people and for the export.
 type evidence struct {
 	Status int             `json:"status,omitempty"`
 	SentAt *time.Time      `json:"sentAt,omitempty"`
-	Body   json.RawMessage `json:"body,omitempty"`  // when it is JSON and not long
-	Text   string          `json:"text,omitempty"`  // else its beginning
-	Bytes  int             `json:"bytes,omitempty"` // its length, when only the beginning is kept
+	Body   json.RawMessage `json:"body,omitempty"`  // when it is JSON of at most maxEvidenceBody bytes
+	Text   string          `json:"text,omitempty"`  // otherwise its beginning
+	Bytes  int             `json:"bytes,omitempty"` // its length, when it is not kept whole
 	Error  string          `json:"error,omitempty"`
 }
 
-// Evidence makes a JSON object of what came back. Only the answer is in it: the
-// request's headers, and so the secrets, are not.
+// Evidence returns the channel's answer as a JSON object. It contains nothing of the request, whose headers have the
+// secrets.
 func Evidence(reply Reply, err error) json.RawMessage {
 	e := evidence{Status: reply.Status}
 	if !reply.SentAt.IsZero() {
@@ -119,7 +119,7 @@ func Evidence(reply Reply, err error) json.RawMessage {
 	}
 	out, err := json.Marshal(e)
 	if err != nil {
-		return json.RawMessage(`{"error":"the evidence cannot be written"}`)
+		return json.RawMessage(`{"error":"the evidence could not be encoded"}`)
 	}
 	return out
 }

@@ -8,21 +8,19 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// Account is one account at a channel: who speaks to it, and what it promises.
+// Account is one account at a channel: its client and its contract.
 type Account struct {
 	Client   refund.Channel
 	Contract refund.Contract
 }
 
-// Registry finds the client and the contract of an account. It does not change
-// after NewRegistry.
+// Registry has the client and the contract of every account. It does not change after NewRegistry.
 type Registry struct{ accounts map[string]Account }
 
 var _ refund.Channels = (*Registry)(nil)
 
-// NewRegistry checks every account and keeps a copy of the map. It refuses an
-// account without a client, a contract that cannot be used, and a code with two
-// meanings.
+// NewRegistry checks every account and copies the map. It returns an error for an account without a client, an invalid
+// contract, and a code with two meanings.
 func NewRegistry(accounts map[string]Account) (*Registry, error) {
 	for _, name := range slices.Sorted(maps.Keys(accounts)) {
 		a := accounts[name]
@@ -39,11 +37,11 @@ func NewRegistry(accounts map[string]Account) (*Registry, error) {
 	return &Registry{accounts: maps.Clone(accounts)}, nil
 }
 
-// For returns what is known of an account; false when it is not configured.
+// For returns the client and the contract of an account; false when it is not configured.
 func (r *Registry) For(account string) (refund.Channel, refund.Contract, bool) {
 	a, ok := r.accounts[account]
 	return a.Client, a.Contract, ok
 }
 
-// Names lists the accounts in order.
+// Names returns the names of the accounts, sorted.
 func (r *Registry) Names() []string { return slices.Sorted(maps.Keys(r.accounts)) }

@@ -31,7 +31,7 @@ func TestRegistry(t *testing.T) {
 		t.Errorf("account a: %v %v %v", client, contract.Profile, ok)
 	}
 	if _, _, ok := r.For("c"); ok {
-		t.Error("an account that is not configured was found")
+		t.Error("an account that is not configured was returned")
 	}
 	if names := strings.Join(r.Names(), ","); names != "a,b" {
 		t.Errorf("names %s", names)

@@ -2,26 +2,26 @@ package channel
 
 import (
 	"errors"
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/sony/gobreaker/v2"
 	"golang.org/x/time/rate"
 
+	"github.com/refundry/refundry/internal/clock"
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// CallLimiterConfig has a default for every field.
+// CallLimiterConfig configures a CallLimiter. Every field has a default.
 type CallLimiterConfig struct {
-	// Failures in a row after which an account's calls stop; default 20. A failure
-	// is a call of which nothing was learned: not sent, or outcome not known.
+	// Failures in a row open the breaker of an account; default 20. A failure is a call that proved nothing: it was not sent,
+	// or its outcome is unknown.
 	Failures int
-	// Open is how long they stop before a few are tried; default 5 s.
+	// Open is the time that an open breaker admits no call; default 5 s.
 	Open time.Duration
-	// Probes are those few; default 3. When all of them work, calls go on.
+	// Probes are the calls that are admitted after Open; default 3. When all of them get an answer, the breaker closes.
 	Probes int
-	// Turned is told when an account's calls stop or go on; default: nobody.
+	// Turned is called when the breaker of an account opens or closes; default: none.
 	Turned func(account string, open bool)
 }
 
@@ -41,9 +41,8 @@ func (c CallLimiterConfig) withDefaults() CallLimiterConfig {
 	return c
 }
 
-// CallLimiter holds calls back before anything of them exists: over the account's rate
-// (limits.perSecond of its contract), or while its channel answers nothing. It knows
-// this process only; replicas have gates of their own.
+// CallLimiter delays calls before an attempt is stored for them: above the rate of the account (limits.perSecond of its
+// contract), or while its channel gives no answers. It counts the calls of this process only; each replica has its own.
 type CallLimiter struct {
 	cfg      CallLimiterConfig
 	accounts map[string]*accountLimiter
@@ -55,19 +54,19 @@ type accountLimiter struct {
 	open    time.Duration
 }
 
-// NewCallLimiter makes the gates of all accounts of a registry.
+// NewCallLimiter returns a limiter for all accounts of a registry.
 func NewCallLimiter(r *Registry, cfg CallLimiterConfig) *CallLimiter {
 	cfg = cfg.withDefaults()
-	g := &CallLimiter{cfg: cfg, accounts: map[string]*accountLimiter{}}
+	l := &CallLimiter{cfg: cfg, accounts: map[string]*accountLimiter{}}
 	for _, name := range r.Names() {
 		_, contract, _ := r.For(name)
-		g.accounts[name] = newAccountLimiter(name, contract, cfg)
+		l.accounts[name] = newAccountLimiter(name, contract, cfg)
 	}
-	return g
+	return l
 }
 
 var (
-	errFailed    = errors.New("nothing was learned")
+	errFailed    = errors.New("the call proved nothing")
 	errNotCalled = errors.New("no call was made")
 )
 
@@ -89,30 +88,31 @@ func newAccountLimiter(name string, c refund.Contract, cfg CallLimiterConfig) *a
 	return a
 }
 
-// Admit says whether a call to the account may be made now. If so it returns done, to
-// be called once: with the answer's kind, or with "" when no call was made. Else done
-// is nil, and wait and why say what to do: nothing of the call may exist by then.
-func (g *CallLimiter) Admit(account string) (done func(refund.FactKind), wait time.Duration, why refund.PendingReason) {
-	a, ok := g.accounts[account]
+// Admit reports whether a call to the account can be made now. If so, it returns done, to be called once with the kind of
+// the answer, or with "" when no call was made. Otherwise done is nil, and the caller waits for the given time and reason,
+// before it stores anything of the call.
+func (l *CallLimiter) Admit(account string) (done func(refund.FactKind), wait time.Duration, why refund.PendingReason) {
+	a, ok := l.accounts[account]
 	if !ok {
 		return func(refund.FactKind) {}, 0, ""
 	}
-	told, err := a.breaker.Allow()
+	settle, err := a.breaker.Allow()
 	if err != nil {
-		return nil, scattered(a.open / 2), refund.PendingBreaker
+		return nil, spreadWait(a.open / 2), refund.PendingBreaker
 	}
 	if a.limit != nil && !a.limit.Allow() {
-		told(errNotCalled)
+		settle(errNotCalled)
 		r := a.limit.Reserve()
 		delay := r.Delay()
 		r.Cancel()
-		return nil, scattered(delay), refund.PendingRateLimit
+		return nil, spreadWait(delay), refund.PendingRateLimit
 	}
 	var once sync.Once
-	return func(k refund.FactKind) { once.Do(func() { told(verdict(k)) }) }, 0, ""
+	return func(k refund.FactKind) { once.Do(func() { settle(outcome(k)) }) }, 0, ""
 }
 
-func verdict(k refund.FactKind) error {
+// outcome returns what the breaker counts for an answer.
+func outcome(k refund.FactKind) error {
 	if k == "" {
 		return errNotCalled
 	}
@@ -122,7 +122,7 @@ func verdict(k refund.FactKind) error {
 	return nil
 }
 
-// scattered keeps those who wait from coming back all at once.
-func scattered(d time.Duration) time.Duration {
-	return d + 50*time.Millisecond + time.Duration(rand.Int64N(int64(time.Second))) // #nosec G404 -- timing, not secrecy
+// spreadWait adds 50 ms to 1.05 s to d, so that refunds that wait for the same account do not all return at once.
+func spreadWait(d time.Duration) time.Duration {
+	return d + 50*time.Millisecond + clock.Jitter(500*time.Millisecond, 1)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/refundry/refundry/internal/refundtest"
 )
 
-func gateOf(t *testing.T, perSecond int, cfg CallLimiterConfig) *CallLimiter {
+func limiterOf(t *testing.T, perSecond int, cfg CallLimiterConfig) *CallLimiter {
 	t.Helper()
 	c := refundtest.Contract()
 	c.Limits.PerSecond = perSecond
@@ -19,65 +19,65 @@ func gateOf(t *testing.T, perSecond int, cfg CallLimiterConfig) *CallLimiter {
 	return NewCallLimiter(r, cfg)
 }
 
-// A channel that answers nothing is left alone for a while, then tried; other accounts go on, and a call that was not made
-// counts for nothing.
-func TestGateStopsAndTries(t *testing.T) {
+// A channel that gives no answer gets no calls for a while and is then tried again. Other accounts are not affected, and a
+// call that was not made does not count.
+func TestBreakerOpensAndTriesAgain(t *testing.T) {
 	t.Parallel()
-	turns := make(chan bool, 8)
-	g := gateOf(t, 0, CallLimiterConfig{Failures: 3, Open: 50 * time.Millisecond, Probes: 1, Turned: func(_ string, open bool) { turns <- open }})
+	turned := make(chan bool, 8)
+	g := limiterOf(t, 0, CallLimiterConfig{Failures: 3, Open: 50 * time.Millisecond, Probes: 1, Turned: func(_ string, open bool) { turned <- open }})
 	for _, k := range []refund.FactKind{refund.Unknown, refund.NotSent, "", refund.Succeeded, refund.Unknown, "", refund.Unknown, refund.NotSent} {
 		done, _, _ := g.Admit("a")
 		if done == nil {
-			t.Fatalf("before %q: closed too early", k)
+			t.Fatalf("before %q: the breaker opened too early", k)
 		}
 		done(k)
-		done(refund.Succeeded) // a second word is not heard
+		done(refund.Succeeded) // a second report is ignored
 	}
-	if !<-turns {
-		t.Error("three failures in a row must open the breaker")
+	if !<-turned {
+		t.Error("three failures in a row did not open the breaker")
 	}
 	if done, wait, why := g.Admit("a"); done != nil || wait <= 0 || why != refund.PendingBreaker {
 		t.Errorf("after three failures: admitted %v, wait %s, %q", done != nil, wait, why)
 	}
 	if done, _, _ := g.Admit("b"); done == nil {
-		t.Error("the other account must go on")
+		t.Error("the breaker of one account stopped another")
 	}
 	var probe func(refund.FactKind)
 	for end := time.Now().Add(10 * time.Second); probe == nil && time.Now().Before(end); <-time.After(5 * time.Millisecond) {
 		probe, _, _ = g.Admit("a")
 	}
 	if probe == nil {
-		t.Fatal("it was never tried again")
+		t.Fatal("no probe was admitted")
 	}
 	if done, _, why := g.Admit("a"); done != nil || why != refund.PendingBreaker {
-		t.Error("one probe at a time")
+		t.Error("a second probe was admitted beside the first")
 	}
-	probe("") // it came to nothing: the next one may try
+	probe("") // no call was made: the next probe is admitted
 	again, _, _ := g.Admit("a")
 	if again == nil {
-		t.Fatal("a probe that made no call must not close the way")
+		t.Fatal("a probe without a call must not block the next one")
 	}
 	again(refund.RefusedClean)
-	if <-turns {
-		t.Error("an answer closes the breaker")
+	if <-turned {
+		t.Error("an answer did not close the breaker")
 	}
 	if done, _, _ := g.Admit("a"); done == nil {
-		t.Error("calls go on")
+		t.Error("the closed breaker admits no call")
 	}
 }
 
-func TestGateKeepsTheRate(t *testing.T) {
+func TestLimiterKeepsTheRate(t *testing.T) {
 	t.Parallel()
-	g := gateOf(t, 2, CallLimiterConfig{})
+	g := limiterOf(t, 2, CallLimiterConfig{})
 	for range 2 {
 		if done, _, _ := g.Admit("a"); done == nil {
-			t.Fatal("a burst of one second is allowed")
+			t.Fatal("a burst of one second was not admitted")
 		}
 	}
 	if done, wait, why := g.Admit("a"); done != nil || wait <= 0 || wait > 3*time.Second || why != refund.PendingRateLimit {
 		t.Errorf("third call: admitted %v, wait %s, %q", done != nil, wait, why)
 	}
 	if done, _, _ := g.Admit("not configured"); done == nil {
-		t.Error("an unknown account is not the gate's business")
+		t.Error("an account without a limiter was not admitted")
 	}
 }

@@ -8,31 +8,31 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// Kind is everything that an installation needs of one kind of channel. Each channel's folder exports one.
+// Kind describes one kind of channel to an installation. The folder of each channel exports one.
 type Kind struct {
-	// Name stands in the configuration and beside every stored contract: never to be changed.
+	// Name is used in the configuration and stored with every contract. It must never change.
 	Name string
-	// Contracts returns the ready-made contracts, each under its Profile, from the strongest evidence to none. The caller may
-	// change what it gets. Version is left at 0: whoever stores contracts numbers them.
+	// Contracts returns the ready-made contracts, one for each Profile, from the strongest evidence to none. The slice is the
+	// caller's own. Version is 0; the store numbers the contracts.
 	Contracts func() []refund.Contract
-	// Settings reads the settings of one account. The error lists every fault, see config.Faults.
+	// Settings decodes the settings of one account. The error lists every fault, see config.Faults.
 	Settings func(yaml.Node) (Settings, error)
-	// Open makes the client of one account. It reads the secrets and sends nothing.
+	// Open returns the client of one account. It reads the secrets and sends nothing.
 	Open func(Settings, Deps) (refund.Channel, error)
 }
 
-// Settings are the valid settings of one account. They hold no secret, only where the secrets are.
+// Settings are the valid settings of one account. They have no secret, only the places of secrets.
 type Settings interface {
-	// Readable reads every secret once. The error lists those that cannot be read and never holds the content of one.
+	// Readable reads every secret once. The error lists those that cannot be read, without their content.
 	Readable() error
-	// Summary shows the settings to a person on one line, without secrets.
+	// Summary describes the settings on one line, without secrets.
 	Summary() string
 }
 
-// Deps are what a client needs beside its settings.
+// Deps are what a client needs besides its settings.
 type Deps struct {
 	Account  string          // the account's name
-	Contract refund.Contract // of the account
+	Contract refund.Contract // contract of the account
 	HTTP     *http.Client    // on the channel transport, see Transport.Client
 }
 
@@ -42,7 +42,7 @@ func (k Kind) Check(settings yaml.Node) error {
 	return err
 }
 
-// Profiles lists the names of the ready-made contracts, from the strongest evidence to none.
+// Profiles returns the names of the ready-made contracts, from the strongest evidence to none.
 func (k Kind) Profiles() []string {
 	all := k.Contracts()
 	out := make([]string, len(all))
@@ -52,7 +52,7 @@ func (k Kind) Profiles() []string {
 	return out
 }
 
-// Contract returns the ready-made contract of a profile; false = there is none of this name.
+// Contract returns the ready-made contract of a profile; false when there is none.
 func (k Kind) Contract(profile string) (refund.Contract, bool) {
 	for _, c := range k.Contracts() {
 		if c.Profile == profile {

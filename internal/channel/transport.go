@@ -1,44 +1,37 @@
-// Package channel holds what all payment channel clients share: the one HTTP
-// transport, which sends a request at most once and never after its time, and
-// the registry of accounts.
+// Package channel has what all clients of payment channels share: the HTTP transport, which sends a request at most once
+// and never after its time, the limiter of calls, and the registry of accounts.
 package channel
 
 import (
 	"context"
 	"crypto/tls"
-	"errors"
-	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
-	"sync"
 	"time"
 )
 
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
-// TransportConfig has a default for every field.
+// TransportConfig configures a Transport. Every field has a default.
 type TransportConfig struct {
-	// DialTimeout bounds name lookup and connecting, besides the budget; default 3 s.
+	// DialTimeout limits name lookup and connecting, in addition to the budget; default 3 s.
 	DialTimeout time.Duration
-	// TLSTimeout bounds the TLS handshake; default 3 s.
+	// TLSTimeout limits the TLS handshake; default 3 s.
 	TLSTimeout time.Duration
-	// ReadTimeout bounds the answer, from the first byte sent to the last byte
-	// read; default 30 s. It is longer than a lease on purpose: an answer that
-	// comes is evidence, whoever owns the refund by then.
+	// ReadTimeout limits the answer, from the first byte sent to the last byte read; default 30 s. It is longer than a lease
+	// on purpose: a late answer is evidence, whoever owns the refund by then.
 	ReadTimeout time.Duration
-	// IdleTimeout is how long an unused connection is kept; default 15 s, less
-	// than servers usually wait before they close one.
+	// IdleTimeout is how long an unused connection is kept; default 15 s, which is less than the idle timeout of most servers.
 	IdleTimeout time.Duration
-	// MaxConnsPerHost bounds open connections; default 256.
+	// MaxConnsPerHost limits the open connections; default 256.
 	MaxConnsPerHost int
-	// TLS is cloned; at least TLS 1.2 is spoken. Default: the system's roots.
+	// TLS is cloned, and its least version raised to TLS 1.2. Default: the system's roots.
 	TLS *tls.Config
-	// Proxy as in http.Transport; default none, whatever the environment says.
+	// Proxy is that of http.Transport; default none, also when the environment has one.
 	Proxy func(*http.Request) (*url.URL, error)
-	// Dial connects; default a net.Dialer.
+	// Dial opens a connection; default a net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -71,19 +64,21 @@ func (c TransportConfig) withDefaults() TransportConfig {
 	return c
 }
 
-// Transport is the one http.RoundTripper of all channel clients, SDKs included.
+// Transport is the http.RoundTripper of all channel clients, including SDKs.
 //
-// Plain net/http sends a request again by itself when a reused connection breaks
-// before an answer came, a POST too if it has an Idempotency-Key header; an SDK
-// or a redirect may do the same one level up. Here a context from WithBudget is
-// good for one call, and that call for one request on one connection; the time to
-// send is checked right before its first byte reaches the socket. HTTP/1.1 only.
+// Plain net/http repeats a request by itself when a reused connection breaks before the answer, even a POST if it has an
+// Idempotency-Key header; an SDK or a redirect can do the same. With this transport a context from WithBudget is good for
+// one call, and the call for one request on one connection. The time to send is checked immediately before the first byte
+// is written to the socket. It uses HTTP/1.1 only.
+//
+// Its parts are in transport_budget.go (the attempt), transport_conn.go (the guarded connection), transport_watch.go (the
+// timeouts) and transport_do.go (Do).
 type Transport struct {
 	base        *http.Transport
 	readTimeout time.Duration
 }
 
-// NewTransport returns a Transport. CloseIdleConnections ends what it keeps open.
+// NewTransport returns a Transport. CloseIdleConnections closes the connections that it keeps.
 func NewTransport(cfg TransportConfig) *Transport {
 	cfg = cfg.withDefaults()
 	var http1 http.Protocols
@@ -98,11 +93,11 @@ func NewTransport(cfg TransportConfig) *Transport {
 		MaxIdleConnsPerHost:    64,
 		MaxConnsPerHost:        cfg.MaxConnsPerHost,
 		MaxResponseHeaderBytes: 64 << 10,
-		DisableCompression:     true, // evidence is kept as it came
+		DisableCompression:     true, // evidence is stored as received
 	}}
 }
 
-// Client returns an http.Client on the transport that follows no redirect.
+// Client returns an http.Client that uses the transport and follows no redirect.
 func (t *Transport) Client() *http.Client {
 	return &http.Client{
 		Transport:     t,
@@ -149,125 +144,3 @@ func closeBody(req *http.Request) {
 		_ = req.Body.Close()
 	}
 }
-
-// watch ends a call whose time is over: before the first byte by the budget,
-// after it by the read timeout.
-type watch struct {
-	attempt     *attempt
-	readTimeout time.Duration
-	ctx         context.Context
-	cancel      context.CancelCauseFunc
-
-	mu      sync.Mutex
-	timer   *time.Timer
-	readEnd time.Time // zero until the first byte left
-	stopped bool
-}
-
-func (w *watch) start(parent context.Context) context.Context {
-	w.ctx, w.cancel = context.WithCancelCause(parent)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.timer = time.AfterFunc(max(0, w.attempt.budget.left()), w.over)
-	return w.ctx
-}
-
-// sent starts the read timeout. The attempt calls it under its own lock.
-func (w *watch) sent() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.readEnd = time.Now().Add(w.readTimeout)
-	if !w.stopped {
-		w.timer.Reset(w.readTimeout)
-	}
-}
-
-func (w *watch) over() {
-	if sent, _ := w.attempt.end(errPastBudget); !sent {
-		w.cancel(errPastBudget)
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	// The budget's timer may fire while the first byte leaves: then the read
-	// timeout has just begun.
-	if left := time.Until(w.readEnd); left > 0 {
-		if !w.stopped {
-			w.timer.Reset(left)
-		}
-		return
-	}
-	w.cancel(errReadTimeout)
-}
-
-func (w *watch) stop() {
-	w.mu.Lock()
-	w.stopped = true
-	w.timer.Stop()
-	w.mu.Unlock()
-	w.cancel(nil)
-}
-
-// failed says what an error means for the attempt.
-func (w *watch) failed(err error) *CallError {
-	if cause := context.Cause(w.ctx); cause != nil {
-		err = cause // what ended the call says more than where it was then
-	}
-	if reason := w.attempt.reason(); reason != nil {
-		err = reason
-	}
-	sent, at := w.attempt.end(err)
-	return &CallError{Sent: sent, SentAt: at, Err: err}
-}
-
-// watchedBody keeps the read timeout running until the answer is closed.
-type watchedBody struct {
-	io.ReadCloser
-	watch *watch
-}
-
-func (b *watchedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = b.watch.failed(err)
-	}
-	return n, err
-}
-
-func (b *watchedBody) Close() error {
-	err := b.ReadCloser.Close()
-	b.watch.stop()
-	return err
-}
-
-// The two classes of a failed call; every error of this package's calls is one
-// of them under errors.Is.
-var (
-	// ErrNotSent: no byte of the request left, and none will.
-	ErrNotSent = errors.New("channel: not sent")
-	// ErrAmbiguous: at least one byte left; what the channel did is not known.
-	ErrAmbiguous = errors.New("channel: sent, outcome not known")
-)
-
-// CallError is a call without a usable answer.
-type CallError struct {
-	Sent   bool
-	SentAt time.Time // of the first byte, by the budget's clock; zero when not sent
-	Err    error
-}
-
-func (e *CallError) class() error {
-	if e.Sent {
-		return ErrAmbiguous
-	}
-	return ErrNotSent
-}
-
-// Error implements error.
-func (e *CallError) Error() string { return fmt.Sprintf("%v: %v", e.class(), e.Err) }
-
-// Is tells the class, see ErrNotSent and ErrAmbiguous.
-func (e *CallError) Is(target error) bool { return target == e.class() }
-
-// Unwrap returns the cause.
-func (e *CallError) Unwrap() error { return e.Err }

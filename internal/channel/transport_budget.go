@@ -7,38 +7,33 @@ import (
 	"time"
 )
 
-// Budget says until when the first byte of an attempt may leave. The database
-// hands the time out as a duration; it is counted from a reading of the local
-// clock taken before the claim was sent, so that no difference between the two
-// clocks can lengthen it.
+// Budget limits when the first byte of an attempt can be sent. The database grants the time as a duration. It counts from a
+// reading of the local clock before the claim was sent, so that a difference between the two clocks cannot extend it.
 type Budget struct {
-	// Start is that reading, with its monotonic part (as time.Now gives it).
+	// Start is that reading, with its monotonic part, as time.Now returns it.
 	Start time.Time
-	// Send is how long after Start the first byte may leave.
+	// Send is how long after Start the first byte can be sent.
 	Send time.Duration
-	// Clock is read again right before the first byte; default time.Now.
+	// Clock is read again immediately before the first byte; default time.Now.
 	Clock func() time.Time
 }
 
-// left is what remains of the budget; 0 or less means that it is over. The wall
-// and the monotonic clock are both asked and the one that ran further decides:
-// the monotonic one stands still while a machine is suspended, the wall clock may
-// be set back.
+// left returns the remaining budget; 0 or less means that it is over. It is the smaller one by the wall clock and by the
+// monotonic clock: the monotonic clock stops while a machine is suspended, the wall clock can be set back.
 func (b Budget) left() time.Duration {
 	now := b.Clock()
 	wall, mono := now.Round(0).Sub(b.Start.Round(0)), now.Sub(b.Start)
 	ran := max(wall, mono)
 	if ran < 0 {
-		return 0 // before its own start: no clock that can be relied on
+		return 0 // the clock is before Start and cannot be relied on
 	}
 	return b.Send - ran
 }
 
 type budgetKey struct{}
 
-// WithBudget returns the context for one attempt: one call through the Transport
-// and at most one request on the wire. Each further call (a page of a list, say)
-// needs a context of its own.
+// WithBudget returns the context for one attempt: one call through the Transport and at most one request on the wire. Each
+// further call, such as the next page of a list, needs a context of its own.
 func WithBudget(ctx context.Context, b Budget) context.Context {
 	if b.Clock == nil {
 		b.Clock = time.Now
@@ -46,7 +41,7 @@ func WithBudget(ctx context.Context, b Budget) context.Context {
 	return context.WithValue(ctx, budgetKey{}, &attempt{budget: b})
 }
 
-// BudgetOf returns the budget that the context carries.
+// BudgetOf returns the budget of the context.
 func BudgetOf(ctx context.Context) (Budget, bool) {
 	if a := attemptOf(ctx); a != nil {
 		return a.budget, true
@@ -59,32 +54,32 @@ func attemptOf(ctx context.Context) *attempt {
 	return a
 }
 
-// Why an attempt could not go out, or went out and gave no answer.
+// The reasons for which an attempt was not sent, or was sent and has no answer.
 var (
 	errNoBudget    = errors.New("the context carries no send budget")
 	errPastBudget  = errors.New("the time to send is over")
-	errSecondSend  = errors.New("the attempt has had its one request")
-	errUnguarded   = errors.New("the connection is not a guarded one")
+	errSecondSend  = errors.New("the attempt has already sent a request")
+	errUnguarded   = errors.New("the connection is not guarded")
 	errUnsolicited = errors.New("an answer came before the request was sent")
-	errReadTimeout = errors.New("no whole answer in time")
+	errReadTimeout = errors.New("no complete answer in time")
 )
 
-// attempt is what one call did so far. The first byte may leave only while it is
-// not sealed, and once it left, on no other connection.
+// attempt is the state of one call. Its first byte can be sent only until it is sealed, and after that only on the same
+// connection.
 type attempt struct {
 	budget Budget
 
 	mu      sync.Mutex
 	begun   bool
-	sealed  error        // set: no first byte may leave any more
-	refused error        // why a write was turned away, if one was
+	sealed  error        // not nil: no first byte can be sent any more
+	refused error        // why a write was denied; nil = none was
 	carrier *guardedConn // the connection that carries the request; nil = nothing sent
-	written int64        // bytes that the carrier took
+	written int64        // bytes that the carrier wrote
 	sentAt  time.Time    // by the budget's clock
 	onSent  func()
 }
 
-// begin claims the attempt for one call. It fails when there was one before.
+// begin claims the attempt for one call. It fails when another call has claimed it.
 func (a *attempt) begin(onSent func()) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -95,8 +90,7 @@ func (a *attempt) begin(onSent func()) error {
 	return nil
 }
 
-// mayWrite decides about the next bytes on a connection and returns the time
-// that is left for writing them.
+// mayWrite decides whether a connection can write the next bytes, and returns the time that is left for writing them.
 func (a *attempt) mayWrite(c *guardedConn) (time.Duration, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -110,8 +104,7 @@ func (a *attempt) mayWrite(c *guardedConn) (time.Duration, error) {
 	if left <= 0 {
 		a.seal(errPastBudget)
 		a.refused = errPastBudget
-		// Of a request that is half out the rest stays here: a whole one could
-		// act later than everybody counts on.
+		// The rest of a request that is partly sent is withheld: a whole request could act later than the contract allows for.
 		return 0, errPastBudget
 	}
 	if a.carrier == nil {
@@ -121,7 +114,7 @@ func (a *attempt) mayWrite(c *guardedConn) (time.Duration, error) {
 	return left, nil
 }
 
-// wrote takes note of what a connection took. If it took nothing, nothing left.
+// wrote records what a connection has written. After a write of nothing, nothing was sent.
 func (a *attempt) wrote(c *guardedConn, n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -131,7 +124,7 @@ func (a *attempt) wrote(c *guardedConn, n int) {
 	}
 }
 
-// refuse turns the attempt away before its first byte.
+// refuse denies the attempt before its first byte.
 func (a *attempt) refuse(why error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -145,16 +138,16 @@ func (a *attempt) seal(why error) {
 	}
 }
 
-// reason is why a write was turned away; nil when none was. What net/http makes of
-// it depends on which of its goroutines notices first.
+// reason returns why a write was denied; nil when none was. The error that net/http returns depends on which of its
+// goroutines notices the denial first.
 func (a *attempt) reason() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.refused
 }
 
-// end seals the attempt and says whether anything was sent. After "no" nothing
-// can be: a goroutine that is still about to write is turned away.
+// end seals the attempt and reports whether anything was sent. If not, nothing can be sent any more: a goroutine that is
+// about to write is denied.
 func (a *attempt) end(why error) (sent bool, at time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

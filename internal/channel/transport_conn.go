@@ -10,15 +10,15 @@ import (
 	"github.com/refundry/refundry/internal/fault"
 )
 
-// guardedConn asks the attempt that it carries before every write. Under TLS it
-// is the connection below, so what it lets through is what leaves the process.
+// guardedConn checks every write with the attempt that it carries. Under TLS it is the connection below, so what it writes
+// is what leaves the process.
 type guardedConn struct {
 	net.Conn
 	carries atomic.Pointer[attempt]
 }
 
-// Write implements net.Conn. Before the first attempt it lets everything pass:
-// that is the TLS handshake, which tells the channel nothing about a refund.
+// Write implements net.Conn. Before the first attempt it writes everything: that is the TLS handshake, which contains
+// nothing of a refund.
 func (c *guardedConn) Write(p []byte) (int, error) {
 	a := c.carries.Load()
 	if a == nil {
@@ -38,7 +38,7 @@ func (c *guardedConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// guardDial wraps what dial connects, and gives up when the time to send is over.
+// guardDial guards the connections of dial, and ends dialing when the time to send is over.
 func guardDial(dial dialFunc, timeout time.Duration) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		if a := attemptOf(ctx); a != nil {
@@ -59,8 +59,8 @@ func guardDial(dial dialFunc, timeout time.Duration) dialFunc {
 	}
 }
 
-// arm ties the attempt to whatever connection the request is given, each time it
-// is given one: net/http takes a second connection when a reused one breaks.
+// arm assigns the attempt to the connection that carries the request. net/http calls it again when a reused connection
+// breaks and it takes another one.
 func (a *attempt) arm(info httptrace.GotConnInfo) {
 	conn := info.Conn
 	for {

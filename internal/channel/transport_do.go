@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// DefaultMaxBody bounds an answer's body when the caller names no bound.
+// DefaultMaxBody is the largest body of an answer, in bytes, when the caller gives no limit.
 const DefaultMaxBody = 1 << 20
 
-// ErrTooLarge is the cause when an answer's body exceeds its bound. The request
-// was sent, so the call is ErrAmbiguous too.
+// ErrTooLarge is the cause when the body of an answer exceeds its limit. The request was sent, so the error is ErrAmbiguous
+// too.
 var ErrTooLarge = errors.New("the answer is too large")
 
 var errForeignClient = errors.New("the client does not use the channel transport")
 
-// Reply is a channel's answer, whole, and what is known about the sending.
+// Reply is a complete answer of a channel, and what is known about the request.
 type Reply struct {
 	Status int // 0 = no answer
 	Header http.Header
@@ -27,13 +27,11 @@ type Reply struct {
 	SentAt time.Time // of the first byte, by the budget's clock
 }
 
-// Do makes one call: req is sent once at most, within the budget that ctx carries
-// (WithBudget), and its answer read whole, up to maxBody bytes (0: DefaultMaxBody).
-// client is one from Transport.Client or an SDK's that uses a Transport.
+// Do makes one call: it sends req at most once, within the budget of ctx (WithBudget), and reads the whole answer, up to
+// maxBody bytes (0: DefaultMaxBody). client is one from Transport.Client, or an SDK's that uses a Transport.
 //
-// ctx should outlive the lease: cancelling it gives up an answer that may still
-// come. Errors are *CallError, and ErrNotSent or ErrAmbiguous under errors.Is;
-// the reply holds what was learned nevertheless.
+// ctx should outlive the lease, since its cancellation discards an answer that may still come. Errors are *CallError, and
+// ErrNotSent or ErrAmbiguous under errors.Is; the reply then has what is known.
 func Do(ctx context.Context, client *http.Client, req *http.Request, maxBody int64) (Reply, error) {
 	if _, ours := client.Transport.(*Transport); !ours {
 		closeBody(req)
@@ -63,9 +61,8 @@ func Do(ctx context.Context, client *http.Client, req *http.Request, maxBody int
 	return reply, nil
 }
 
-// callError finds the transport's verdict inside an error of http.Client, whose
-// own wrapping would add the URL. An error that never met the transport sent
-// nothing.
+// callError finds the error of the transport in an error of http.Client, which would add the URL. An error that did not
+// come from the transport means that nothing was sent.
 func callError(ctx context.Context, err error) *CallError {
 	var e *CallError
 	if errors.As(err, &e) {

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// wire is a channel on loopback that counts the requests that reach it.
+// wire is a channel on loopback that counts the requests that it receives.
 type wire struct {
 	*httptest.Server
 	requests atomic.Int32
@@ -31,7 +31,7 @@ func newWire(t *testing.T, secure bool, handle http.HandlerFunc) *wire {
 		handle(rw, r)
 	}))
 	if secure {
-		w.EnableHTTP2 = true // offered, never to be taken
+		w.EnableHTTP2 = true // offered and never used
 		w.StartTLS()
 	} else {
 		w.Start()
@@ -47,7 +47,7 @@ func (w *wire) want(t *testing.T, n int32) {
 	}
 }
 
-// transport returns one that trusts the server, cleaned up with the test.
+// transport returns a transport that trusts the server and is closed with the test.
 func (w *wire) transport(t *testing.T, cfg TransportConfig) *Transport {
 	t.Helper()
 	if cert := w.Certificate(); cert != nil && cfg.TLS == nil {
@@ -70,7 +70,7 @@ func hangUp(w http.ResponseWriter) {
 	_ = conn.Close()
 }
 
-// post is a refund-like request: replayable in the eyes of net/http.
+// post returns a request that net/http considers safe to repeat, like a refund.
 func post(t *testing.T, url string) *http.Request {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(`{"amount":1}`))
@@ -97,10 +97,8 @@ func call(t *testing.T, tr *Transport, req *http.Request) (Reply, error) {
 	return Do(WithBudget(t.Context(), budget()), tr.Client(), req, 0)
 }
 
-// drifted returns t as a clock shows it whose wall part or monotonic part alone
-// ran ahead, which is what a suspended machine and a stepped clock look like. The
-// standard library offers no way to make such a time, so the fields are changed
-// in place, and the result is checked.
+// drifted returns t as a clock shows it whose wall part or monotonic part alone ran ahead, as after a suspension or a step
+// of the clock. The standard library cannot make such a time, so the fields are changed in place and the result is checked.
 func drifted(t *testing.T, now time.Time, wall, mono time.Duration) time.Time {
 	t.Helper()
 	type layout struct {
@@ -118,7 +116,7 @@ func drifted(t *testing.T, now time.Time, wall, mono time.Duration) time.Time {
 	return out
 }
 
-// expired returns a context whose budget is over from the start.
+// expired returns a context whose budget is over.
 func expired(ctx context.Context) context.Context {
 	return WithBudget(ctx, Budget{Start: time.Now().Add(-time.Minute), Send: time.Second})
 }

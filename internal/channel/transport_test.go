@@ -2,7 +2,6 @@ package channel
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -10,15 +9,14 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 )
 
-// C28: the channel acts on a reused connection and drops the answer. net/http
-// sends such a request again by itself; here exactly one arrives.
+// TestOneRequestOnABrokenReusedConnection has the channel act on a reused connection and drop the answer. net/http repeats
+// such a request; the transport sends exactly one. C28.
 func TestOneRequestOnABrokenReusedConnection(t *testing.T) {
 	t.Parallel()
 	for _, secure := range []bool{false, true} {
@@ -28,7 +26,7 @@ func TestOneRequestOnABrokenReusedConnection(t *testing.T) {
 				var warm atomic.Bool
 				w := newWire(t, secure, func(rw http.ResponseWriter, r *http.Request) {
 					if r.ProtoMajor != 1 {
-						t.Errorf("spoken: %s, want HTTP/1.1", r.Proto)
+						t.Errorf("the request used %s, want HTTP/1.1", r.Proto)
 					}
 					if warm.CompareAndSwap(false, true) {
 						ok(rw, r)
@@ -57,7 +55,7 @@ func TestOneRequestOnABrokenReusedConnection(t *testing.T) {
 	}
 }
 
-// The trap itself, so that the test above is known to be able to fail.
+// TestPlainNetHTTPSendsTwice shows that plain net/http does repeat the request, so that the test above can fail.
 func TestPlainNetHTTPSendsTwice(t *testing.T) {
 	t.Parallel()
 	var warm atomic.Bool
@@ -100,217 +98,6 @@ func TestReplyIsWhole(t *testing.T) {
 	}
 }
 
-// C33: the clock jumps between getting the connection and the first byte. One
-// clock alone is enough: the wall clock after a suspension, the monotonic one
-// after the wall clock was set back.
-func TestPastTheBudgetNothingLeaves(t *testing.T) {
-	t.Parallel()
-	for name, drift := range map[string]struct{ wall, mono time.Duration }{
-		"wall only": {wall: time.Hour}, "monotonic only": {mono: time.Hour}, "both": {time.Hour, time.Hour},
-		"monotonic on, wall back": {wall: -time.Hour, mono: time.Hour},
-	} {
-		for _, secure := range []bool{false, true} {
-			for _, reused := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s tls %v reused %v", name, secure, reused), func(t *testing.T) {
-					t.Parallel()
-					w := newWire(t, secure, ok)
-					tr := w.transport(t, TransportConfig{})
-					var before int32
-					if reused {
-						if _, err := call(t, tr, post(t, w.URL)); err != nil {
-							t.Fatal(err)
-						}
-						before = 1
-					}
-					var held atomic.Bool
-					ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
-						GotConn: func(httptrace.GotConnInfo) { held.Store(true) },
-					})
-					b := budget()
-					b.Clock = func() time.Time {
-						if held.Load() {
-							return drifted(t, time.Now(), drift.wall, drift.mono)
-						}
-						return time.Now()
-					}
-					reply, err := Do(WithBudget(ctx, b), tr.Client(), post(t, w.URL), 0)
-					if !errors.Is(err, ErrNotSent) || errors.Is(err, ErrAmbiguous) || !errors.Is(err, errPastBudget) || reply.Sent {
-						t.Errorf("%+v, %v, want not sent, the time being over", reply, err)
-					}
-					if !held.Load() {
-						t.Error("the connection was never held: the check before the first byte was not reached")
-					}
-					w.want(t, before)
-				})
-			}
-		}
-	}
-}
-
-func TestBudgetOverBeforeTheCall(t *testing.T) {
-	t.Parallel()
-	w := newWire(t, false, ok)
-	tr := w.transport(t, TransportConfig{})
-	ahead := Budget{Start: time.Now().Add(time.Hour).Round(0), Send: 10 * time.Hour}
-	for name, ctx := range map[string]context.Context{
-		"expired": expired(t.Context()), "none": t.Context(), "zero": WithBudget(t.Context(), Budget{}),
-		"no clock to rely on": WithBudget(t.Context(), ahead),
-	} {
-		if _, err := Do(ctx, tr.Client(), post(t, w.URL), 0); !errors.Is(err, ErrNotSent) {
-			t.Errorf("%s: %v, want not sent", name, err)
-		}
-	}
-	w.want(t, 0)
-}
-
-func TestNotSent(t *testing.T) {
-	t.Parallel()
-	secure := newWire(t, true, ok)
-	plain := newWire(t, false, ok)
-	for name, c := range map[string]struct {
-		url string
-		cfg TransportConfig
-	}{
-		"refused":     {url: "http://127.0.0.1:1"}, // a port that no other test can be given
-		"no address":  {url: "http://channel.invalid", cfg: TransportConfig{Dial: noName}},
-		"untrusted":   {url: secure.URL, cfg: TransportConfig{TLS: &tls.Config{}}},
-		"no TLS":      {url: strings.Replace(plain.URL, "http:", "https:", 1)},
-		"dial hangs":  {url: "http://channel.invalid", cfg: TransportConfig{Dial: hang, DialTimeout: 20 * time.Millisecond}},
-		"bad request": {url: "http://"},
-	} {
-		tr := NewTransport(c.cfg)
-		reply, err := call(t, tr, post(t, c.url))
-		if !errors.Is(err, ErrNotSent) || errors.Is(err, ErrAmbiguous) || reply.Sent {
-			t.Errorf("%s: %+v, %v, want not sent", name, reply, err)
-		}
-		tr.CloseIdleConnections()
-	}
-	secure.want(t, 0)
-}
-
-func noName(context.Context, string, string) (net.Conn, error) {
-	return nil, &net.DNSError{Err: "no such host", Name: "channel.invalid", IsNotFound: true}
-}
-
-func hang(ctx context.Context, _, _ string) (net.Conn, error) {
-	<-ctx.Done()
-	return nil, ctx.Err()
-}
-
-// Waiting for a free connection or a slow dial ends with the budget.
-func TestBudgetEndsTheWait(t *testing.T) {
-	t.Parallel()
-	tr := NewTransport(TransportConfig{Dial: hang, DialTimeout: time.Hour})
-	began := time.Now()
-	ctx := WithBudget(t.Context(), Budget{Start: began, Send: 30 * time.Millisecond})
-	if _, err := Do(ctx, tr.Client(), post(t, "http://channel.invalid"), 0); !errors.Is(err, ErrNotSent) {
-		t.Errorf("%v, want not sent", err)
-	}
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("took %v, the budget was 30 ms", took)
-	}
-}
-
-func TestAmbiguous(t *testing.T) {
-	t.Parallel()
-	const timeout = 100 * time.Millisecond
-	for name, c := range map[string]struct {
-		handle http.HandlerFunc
-		cause  error
-	}{
-		"reset": {handle: func(rw http.ResponseWriter, _ *http.Request) {
-			conn, _, _ := http.NewResponseController(rw).Hijack()
-			if tcp, ok := conn.(*net.TCPConn); ok {
-				_ = tcp.SetLinger(0) // a reset, not an end
-			}
-			_ = conn.Close()
-		}},
-		"closed":  {handle: func(rw http.ResponseWriter, _ *http.Request) { hangUp(rw) }},
-		"garbage": {handle: raw("not HTTP at all\r\n\r\n")},
-		"cut":     {handle: raw("HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{\"sta"), cause: io.ErrUnexpectedEOF},
-		"silence": {handle: func(_ http.ResponseWriter, r *http.Request) { waitGone(r) }, cause: errReadTimeout},
-		"half an answer": {handle: func(rw http.ResponseWriter, r *http.Request) {
-			_, _ = rw.Write([]byte("{"))
-			_ = http.NewResponseController(rw).Flush()
-			waitGone(r)
-		}, cause: errReadTimeout},
-		"too large": {handle: func(rw http.ResponseWriter, _ *http.Request) {
-			_, _ = rw.Write(make([]byte, DefaultMaxBody+1))
-		}, cause: ErrTooLarge},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWire(t, false, c.handle)
-			reply, err := call(t, w.transport(t, TransportConfig{ReadTimeout: timeout}), post(t, w.URL))
-			if !errors.Is(err, ErrAmbiguous) || errors.Is(err, ErrNotSent) || !reply.Sent {
-				t.Errorf("sent %v, %v, want sent and ambiguous", reply.Sent, err)
-			}
-			if c.cause != nil && !errors.Is(err, c.cause) {
-				t.Errorf("cause %v, want %v", err, c.cause)
-			}
-			if len(reply.Body) > DefaultMaxBody {
-				t.Errorf("%d bytes kept", len(reply.Body))
-			}
-			w.want(t, 1)
-		})
-	}
-}
-
-// raw answers with these bytes and closes.
-func raw(text string) http.HandlerFunc {
-	return func(rw http.ResponseWriter, _ *http.Request) {
-		conn, _, _ := http.NewResponseController(rw).Hijack()
-		_, _ = io.WriteString(conn, text)
-		_ = conn.Close()
-	}
-}
-
-// waitGone returns when the caller has hung up; the server notices that only
-// after it has read the body.
-func waitGone(r *http.Request) {
-	_, _ = io.ReadAll(r.Body)
-	<-r.Context().Done()
-}
-
-// An answer that takes longer than the budget is read: the budget is about the
-// first byte only.
-func TestLateAnswerIsRead(t *testing.T) {
-	t.Parallel()
-	const send = 50 * time.Millisecond
-	w := newWire(t, false, func(rw http.ResponseWriter, r *http.Request) {
-		timer := time.NewTimer(4 * send)
-		defer timer.Stop()
-		<-timer.C
-		ok(rw, r)
-	})
-	tr := w.transport(t, TransportConfig{})
-	if _, err := call(t, tr, get(t, w.URL)); err != nil { // a connection to reuse
-		t.Fatal(err)
-	}
-	reply, err := Do(WithBudget(t.Context(), Budget{Start: time.Now(), Send: send}), tr.Client(), post(t, w.URL), 0)
-	if err != nil || string(reply.Body) != "ok" {
-		t.Errorf("%+v, %v, want the late answer", reply, err)
-	}
-}
-
-// A peer that stops reading leaves half a request out: the rest stays here once
-// the time is over.
-func TestStalledRequestEndsWithTheBudget(t *testing.T) {
-	t.Parallel()
-	release := make(chan struct{})
-	w := newWire(t, false, func(http.ResponseWriter, *http.Request) { <-release })
-	defer close(release)
-	req, err := http.NewRequest(http.MethodPost, w.URL, strings.NewReader(strings.Repeat("x", 64<<20)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr := w.transport(t, TransportConfig{ReadTimeout: time.Minute})
-	reply, err := Do(WithBudget(t.Context(), Budget{Start: time.Now(), Send: 300 * time.Millisecond}), tr.Client(), req, 0)
-	if !errors.Is(err, ErrAmbiguous) || !reply.Sent {
-		t.Errorf("%+v, %v, want ambiguous", reply, err)
-	}
-}
-
 func TestRedirectsAreAnswers(t *testing.T) {
 	t.Parallel()
 	target := newWire(t, false, ok)
@@ -324,10 +111,10 @@ func TestRedirectsAreAnswers(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want the 307 itself", req.Method, reply, err)
 		}
 	}
-	// A client that would follow is stopped by the transport.
+	// The transport stops a client that follows redirects.
 	following := &http.Client{Transport: tr}
 	if _, err := Do(WithBudget(t.Context(), budget()), following, get(t, w.URL), 0); !errors.Is(err, ErrAmbiguous) {
-		t.Errorf("following client: %v, want ambiguous", err)
+		t.Errorf("a client that follows redirects: %v, want ambiguous", err)
 	}
 	target.want(t, 0)
 }
@@ -341,7 +128,7 @@ func TestOneCallPerAttempt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Do(ctx, tr.Client(), post(t, w.URL), 0); !errors.Is(err, ErrAmbiguous) {
-		t.Errorf("second call of one attempt: %v, want it stopped, the attempt having sent", err)
+		t.Errorf("second call of one attempt: %v, want an error, since the attempt has sent", err)
 	}
 	w.want(t, 1)
 	if _, err := Do(WithBudget(t.Context(), budget()), &http.Client{}, post(t, w.URL), 0); !errors.Is(err, ErrNotSent) {
@@ -350,9 +137,9 @@ func TestOneCallPerAttempt(t *testing.T) {
 	w.want(t, 1)
 }
 
-// Cancelling at any moment never makes a lie: what is called not sent never
-// arrives, not even later.
-func TestCancelNeverLies(t *testing.T) {
+// TestACancelledCallThatIsNotSentNeverArrives cancels calls at random moments. A request that is reported as not sent never arrives, not even
+// later.
+func TestACancelledCallThatIsNotSentNeverArrives(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	arrived := map[string]bool{}
@@ -383,17 +170,16 @@ func TestCancelNeverLies(t *testing.T) {
 		}
 	}
 	tr.CloseIdleConnections()
-	w.Close() // waits for every request that did arrive
+	w.Close() // waits for every request that arrived
 	for _, path := range notSent {
 		if arrived[path] {
-			t.Errorf("%s was called not sent and arrived", path)
+			t.Errorf("%s was reported as not sent and arrived", path)
 		}
 	}
 	t.Logf("%d sent, %d not sent", sent, len(notSent))
 }
 
-// What a call has reported as not sent stays so: net/http writes from a goroutine
-// of its own, which may wake up after the call has returned.
+// TestSealedAttemptWritesNothing writes after the call was reported as not sent, as a goroutine of net/http can.
 func TestSealedAttemptWritesNothing(t *testing.T) {
 	t.Parallel()
 	near, far := net.Pipe()
@@ -411,34 +197,6 @@ func TestSealedAttemptWritesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, _ := io.ReadAll(far); len(got) != 0 {
-		t.Errorf("%q left", got)
-	}
-}
-
-// A connection that took nothing of the request has not carried it.
-func TestFailedFirstWriteIsNotSent(t *testing.T) {
-	t.Parallel()
-	near, far := net.Pipe()
-	_ = far.Close()
-	a := &attempt{budget: Budget{Start: time.Now(), Send: time.Hour, Clock: time.Now}, onSent: func() {}}
-	conn := &guardedConn{Conn: near}
-	a.arm(httptrace.GotConnInfo{Conn: conn})
-	if _, err := conn.Write([]byte("POST")); err == nil {
-		t.Fatal("the other end is closed and the write succeeded")
-	}
-	if sent, at := a.end(nil); sent || !at.IsZero() {
-		t.Errorf("sent %v at %v, want not sent", sent, at)
-	}
-}
-
-// A connection that the guard does not sit on cannot be used.
-func TestUnguardedConnectionIsRefused(t *testing.T) {
-	t.Parallel()
-	near, far := net.Pipe()
-	defer func() { _ = far.Close() }()
-	a := &attempt{budget: Budget{Start: time.Now(), Send: time.Hour, Clock: time.Now}}
-	a.arm(httptrace.GotConnInfo{Conn: near})
-	if _, err := near.Write([]byte("POST")); !errors.Is(err, io.ErrClosedPipe) {
-		t.Errorf("write: %v, want the connection closed", err)
+		t.Errorf("%q was sent, want nothing", got)
 	}
 }

@@ -24,7 +24,7 @@ func TestParseBridges(t *testing.T) {
 		t.Fatal(faults)
 	}
 	if b.Broker != "nats" || s.Stream != "REFUNDRY" || len(s.Subjects) != 1 || s.Subjects[0] != "refundry.in.>" {
-		t.Errorf("bridge %+v, settings %+v, want what the file says", b, s)
+		t.Errorf("bridge %+v, settings %+v, want those of the file", b, s)
 	}
 	for name, c := range map[string]struct{ from, to, want string }{
 		"unknown broker":        {"broker: nats", "broker: carrier-pigeon", "bridges.orders.broker"},

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Prefix of our environment variables.
+// Prefix begins the names of the environment variables.
 const Prefix = "REFUNDRY_"
 
-// EnvName is the variable that stands for a flag: --database-url is REFUNDRY_DATABASE_URL.
+// EnvName returns the environment variable of a flag: --database-url is REFUNDRY_DATABASE_URL.
 func EnvName(flag string) string {
 	return Prefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// Unknown lists the REFUNDRY_* variables of an environment that no flag of the program stands for: most likely typing errors.
+// Unknown returns the REFUNDRY_ variables of an environment that belong to no flag of the program.
 func Unknown(environ []string, known map[string]bool) []string {
 	var out []string
 	for _, kv := range environ {

@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// Faults lists what is wrong with one part of the file. Each fault begins with the path of its setting from that part
-// (".endpoint: …"), or with ": " when it is about the part as a whole.
+// Faults lists the faults of one part of the file. Each begins with the path of its setting within the part (".endpoint:
+// …"), or with ": " when it is about the whole part.
 type Faults []string
 
-// Note adds a fault when bad.
+// Note adds a fault if bad is true.
 func (f *Faults) Note(bad bool, format string, args ...any) {
 	if bad {
 		*f = append(*f, fmt.Sprintf(format, args...))
 	}
 }
 
-// Error implements error, one fault a line.
+// Error implements error, with one fault per line.
 func (f Faults) Error() string { return strings.Join(f, "\n") }
 
-// Err is the list as an error, nil when it is empty.
+// Err returns the list as an error; nil when it is empty.
 func (f Faults) Err() error {
 	if len(f) == 0 {
 		return nil
@@ -40,7 +40,7 @@ func faultsOf(err error) Faults {
 	return Faults{": " + err.Error()}
 }
 
-// At returns an error that names every fault by its full path: at is the path of the part. nil stays nil.
+// At prefixes every fault of an error with the path of its part. nil stays nil.
 func At(at string, err error) error {
 	listed := faultsOf(err)
 	named := make([]error, len(listed))

@@ -1,5 +1,5 @@
-// Package config reads what an installation is told from outside: one YAML file for accounts, bridges and times, REFUNDRY_*
-// environment variables and flags for the rest. Everything that is wrong is told at once.
+// Package config reads the configuration: one YAML file for accounts, bridges and times, and environment variables and
+// flags for everything else. It reports all faults at once.
 package config
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// File is the YAML file. An unknown key is an error.
+// File is the YAML file. An unknown key is a fault.
 type File struct {
 	Accounts map[string]Account `yaml:"accounts"`
 	Bridges  map[string]Bridge  `yaml:"bridges"`
@@ -30,27 +30,28 @@ type File struct {
 // Account is one channel account.
 type Account struct {
 	Channel  string   `yaml:"channel"` // a kind of channel
-	Tenants  []string `yaml:"tenants"` // codes of the tenants that may use it
+	Tenants  []string `yaml:"tenants"` // codes of the tenants that can use it
 	Contract Contract `yaml:"contract"`
-	Settings Settings `yaml:",inline"` // the channel's own
+	Settings Settings `yaml:",inline"` // of the kind of channel
 }
 
-// Contract names what the channel promises, and what this account has otherwise. Zero = as the profile says.
+// Contract has the profile of the contract and the terms in which the account differs from it. Zero = as in the profile.
 type Contract struct {
 	Profile   string        `yaml:"profile"`
-	PerSecond int           `yaml:"perSecond"` // calls a second by each process
+	PerSecond int           `yaml:"perSecond"` // calls per second of each process
 	Spacing   time.Duration `yaml:"spacing"`   // between sends for one payment
 	Waits     Waits         `yaml:"waits"`
 }
 
-// Waits say after how long a case opens. Zero = as the profile says.
+// Waits are the times after which a case is opened. Zero = as in the profile.
 type Waits struct {
 	Pending  time.Duration `yaml:"pending"`
 	Unknown  time.Duration `yaml:"unknown"`
 	Accepted time.Duration `yaml:"accepted"`
 }
 
-// Terms is the contract that this makes of a kind's ready-made one. Errors: an unknown profile, terms that cannot be kept.
+// Terms returns the ready-made contract of the profile with the terms of the account. Errors: an unknown profile, terms
+// that are not valid.
 func (c Contract) Terms(kind ChannelKind) (refund.Contract, error) {
 	t, ok := kind.Contract(c.Profile)
 	if !ok {
@@ -73,18 +74,18 @@ func (c Contract) Terms(kind ChannelKind) (refund.Contract, error) {
 	return t, t.Validate()
 }
 
-// Times are the bounds of ownership and waiting. Zero = the default of whoever uses it.
+// Times are the time limits of ownership and waiting. Zero = the default of the package that uses it.
 type Times struct {
-	Lease      time.Duration `yaml:"lease"`      // how long an owner may be silent
-	SendWindow time.Duration `yaml:"sendWindow"` // between a claim and the first byte
-	Margin     time.Duration `yaml:"margin"`     // before the lease's end no byte leaves
-	Call       time.Duration `yaml:"call"`       // how long an answer is waited for
+	Lease      time.Duration `yaml:"lease"`      // ownership of one call
+	SendWindow time.Duration `yaml:"sendWindow"` // from the claim to the first byte
+	Margin     time.Duration `yaml:"margin"`     // no first byte is sent so shortly before the lease's end
+	Call       time.Duration `yaml:"call"`       // longest time to an answer
 	Sweep      time.Duration `yaml:"sweep"`      // between two passes of the sweeper
 }
 
 var accountName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 
-// Load reads and checks the file. The error lists everything that is wrong with it.
+// Load reads and checks the file at path. The error lists all its faults.
 func Load(path string, kinds Kinds) (File, error) {
 	raw, err := os.ReadFile(filepath.Clean(path))
 	if err != nil {
@@ -97,7 +98,7 @@ func Load(path string, kinds Kinds) (File, error) {
 	return f, nil
 }
 
-// Parse reads and checks the file's text.
+// Parse reads and checks the text of a file.
 func Parse(raw []byte, kinds Kinds) (File, error) {
 	var f File
 	dec := yaml.NewDecoder(bytes.NewReader(raw))
@@ -125,12 +126,12 @@ func (f File) check(kinds Kinds) error {
 func (a Account) faults(name string, kinds map[string]ChannelKind) Faults {
 	var out Faults
 	out.Note(!accountName.MatchString(name), ": a name is a-z, 0-9 and -, at most 63 characters")
-	out.Note(len(a.Tenants) == 0, ".tenants: at least one tenant")
+	out.Note(len(a.Tenants) == 0, ".tenants: at least one tenant is required")
 	for _, t := range a.Tenants {
 		out.Note(!refund.ValidTenantCode(t), ".tenants: %q is not a tenant code", t)
 	}
 	kind, known := kinds[a.Channel]
-	if !known { // nobody can check the rest
+	if !known { // the other settings cannot be checked
 		out.Note(true, ".channel: %q is not one of: %s", a.Channel, names(kinds))
 		return out
 	}
@@ -147,7 +148,7 @@ func (t Times) faults(kinds Kinds) Faults {
 		name string
 		d    time.Duration
 	}{{"lease", t.Lease}, {"sendWindow", t.SendWindow}, {"margin", t.Margin}, {"call", t.Call}, {"sweep", t.Sweep}} {
-		out.Note(x.d < 0 || x.d > 10*time.Minute, ".%s: must lie between 0 and 10m", x.name)
+		out.Note(x.d < 0 || x.d > 10*time.Minute, ".%s: must be between 0 and 10m", x.name)
 	}
 	if kinds.Times == nil {
 		return out

@@ -13,7 +13,7 @@ import (
 	"github.com/refundry/refundry/internal/jobs"
 )
 
-// kinds are real ones: what a file says of an account is checked by the channel itself.
+// kinds are the real ones, since the kind of a channel checks the settings of its accounts.
 var kinds = config.Kinds{
 	Channels: map[string]config.ChannelKind{plain.Kind.Name: plain.Kind},
 	Brokers:  map[string]config.Kind{nats.Kind.Name: nats.Kind},
@@ -41,7 +41,7 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := timesOf(f.Times).WithDefaults(); got.Lease.Seconds() != 8 || got.SendWindow.Seconds() != 3 {
-		t.Errorf("times: %+v, want the lease as said and the rest by default", got)
+		t.Errorf("times: %+v, want the configured lease and other times by default", got)
 	}
 	for name, c := range map[string]struct{ from, to, want string }{
 		"unknown key":       {"tenants:", "tenant:", "accounts.demo.tenant:"},
@@ -71,16 +71,17 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestParseTellsEverythingAtOnce(t *testing.T) {
-	_, err := config.Parse([]byte("accounts:\n  a: {channel: plain, endpoint: y, secret: {env: A, fil: b}}\n  b: {channel: x, endpoint: y}\ntimes: {lease: 1s}\n"), kinds)
+func TestParseReportsAllFaultsAtOnce(t *testing.T) {
+	const text = "accounts:\n  a: {channel: plain, endpoint: y, secret: {env: A, fil: b}}\n  b: {channel: x, endpoint: y}\ntimes: {lease: 1s}\n"
+	_, err := config.Parse([]byte(text), kinds)
 	for _, want := range []string{"a.endpoint", "a.secret.fil", "a.tenants", "a.contract.profile", "b.channel", "b.tenants", "times.lease"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error does not speak of %s: %v", want, err)
+			t.Errorf("the error does not have %s: %v", want, err)
 		}
 	}
 }
 
-func TestSecretIsReadFromItsPlaceAndNeverTold(t *testing.T) {
+func TestSecretIsReadAndNeverPrinted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	if err := os.WriteFile(path, []byte("hush\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -101,11 +102,11 @@ func TestSecretIsReadFromItsPlaceAndNeverTold(t *testing.T) {
 func TestUnknownVariables(t *testing.T) {
 	got := config.Unknown([]string{"REFUNDRY_DATABASE_ULR=x", "REFUNDRY_PORT=1", "HOME=/"}, map[string]bool{"REFUNDRY_PORT": true})
 	if len(got) != 1 || got[0] != "REFUNDRY_DATABASE_ULR" {
-		t.Errorf("unknown variables %v, want the misspelt one", got)
+		t.Errorf("unknown variables %v, want the misspelled one", got)
 	}
 }
 
-// What an account says otherwise replaces the profile's terms, and only that.
+// TestContractTerms replaces single terms of a profile.
 func TestContractTerms(t *testing.T) {
 	c := config.Contract{Profile: "notice-only", PerSecond: 7, Spacing: time.Second, Waits: config.Waits{Unknown: time.Minute}}
 	got, err := c.Terms(plain.Kind)
@@ -116,6 +117,6 @@ func TestContractTerms(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if _, err := (config.Contract{Profile: "other"}).Terms(plain.Kind); err == nil {
-		t.Error("an unknown profile was taken")
+		t.Error("an unknown profile was accepted")
 	}
 }

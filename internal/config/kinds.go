@@ -10,30 +10,30 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// Kinds are what a file may name, and who checks what this package cannot read.
+// Kinds are the kinds that a file can use, which check the parts that this package cannot read.
 type Kinds struct {
 	Channels map[string]ChannelKind
 	Brokers  map[string]Kind
-	// Times checks the times together with the defaults of whoever uses them. nil = nobody checks.
+	// Times checks the times together with their defaults. nil = no check.
 	Times func(Times) Faults
 }
 
 // Kind checks the settings of one kind of account or bridge.
 type Kind interface {
-	// Check returns every fault of the settings at once, as Faults. nil = they can be used.
+	// Check returns all faults of the settings, as Faults. nil = they are valid.
 	Check(settings yaml.Node) error
 }
 
 // ChannelKind is a Kind with ready-made contracts.
 type ChannelKind interface {
 	Kind
-	// Profiles lists the names of the contracts.
+	// Profiles returns the names of the contracts.
 	Profiles() []string
-	// Contract returns the contract of a profile; false = there is none of this name.
+	// Contract returns the contract of a profile; false when there is none.
 	Contract(profile string) (refund.Contract, bool)
 }
 
-// names lists the names of kinds for a sentence.
+// names returns the names of the kinds, sorted, for an error text.
 func names[K any](kinds map[string]K) string {
 	return strings.Join(slices.Sorted(maps.Keys(kinds)), ", ")
 }

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// Secret says where a secret is. It never holds one.
+// Secret is the place of a secret: an environment variable or a file. It never has the secret itself.
 type Secret struct {
 	Env  string `yaml:"env"`
 	File string `yaml:"file"`
 }
 
-// Check adds a fault when the place is not said, or said twice. at is the path of the secret; a nil secret is none and fine.
+// Check adds a fault when there is no place, or more than one. at is the path of the secret. A nil secret is valid.
 func (s *Secret) Check(at string, f *Faults) {
 	f.Note(s != nil && (s.Env == "") == (s.File == ""), "%s: name either env or file", at)
 }
 
-// Read fetches the secret. The error names the place, never the content.
+// Read returns the secret. The error contains its place, never its content.
 func (s *Secret) Read() (string, error) {
 	if s == nil {
 		return "", nil

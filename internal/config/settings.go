@@ -11,10 +11,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Settings are the settings of an account or a bridge that only its kind can read, by name, as they stand in the file.
+// Settings are the settings of an account or a bridge that only its kind can read, by name.
 type Settings map[string]yaml.Node
 
-// SettingsOf writes a kind's settings as a file would hold them, for a program that needs no file.
+// SettingsOf returns the settings of a kind as a file would have them, for a program without a file.
 func SettingsOf(v any) (Settings, error) {
 	var node yaml.Node
 	if err := node.Encode(v); err != nil {
@@ -27,7 +27,7 @@ func SettingsOf(v any) (Settings, error) {
 	return out, nil
 }
 
-// Node returns the settings as one mapping, which a kind gives to Decode.
+// Node returns the settings as one mapping, for Decode.
 func (s Settings) Node() yaml.Node {
 	out := yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	for _, name := range slices.Sorted(maps.Keys(s)) {
@@ -37,8 +37,8 @@ func (s Settings) Node() yaml.Node {
 	return out
 }
 
-// Decode reads settings into a struct with yaml tags. It returns every value of the wrong type, by its line, and every name
-// that the struct does not know, by its path.
+// Decode reads settings into a struct with yaml tags. It returns every value of a wrong type, by its line, and every name
+// that the struct does not have, by its path.
 func Decode(settings yaml.Node, into any) Faults {
 	var found Faults
 	if err := settings.Decode(into); err != nil {
@@ -54,7 +54,7 @@ func Decode(settings yaml.Node, into any) Faults {
 	return found
 }
 
-// unknown notes the names in a node that a type has no field for.
+// unknown adds a fault for each name in a node that the type has no field for.
 func (f *Faults) unknown(n *yaml.Node, t reflect.Type, at string) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -8,7 +8,8 @@ import (
 	"github.com/refundry/refundry/internal/config"
 )
 
-// TestSettingsThroughAnchors reads settings that a file shares between accounts, and finds a misspelt name inside a shared part.
+// TestSettingsThroughAnchors reads settings that accounts share by an anchor, and finds a misspelled name in the shared
+// part.
 func TestSettingsThroughAnchors(t *testing.T) {
 	const shared = `
 accounts:
@@ -40,7 +41,7 @@ accounts:
 	}
 }
 
-// TestSettingsOf writes settings as a file would hold them and reads them back.
+// TestSettingsOf encodes settings and decodes them again.
 func TestSettingsOf(t *testing.T) {
 	want := plain.Settings{Endpoint: "http://127.0.0.1:1", NoticeSecrets: []config.Secret{{File: "x"}}}
 	settings, err := config.SettingsOf(want)

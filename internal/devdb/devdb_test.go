@@ -3,104 +3,17 @@ package devdb_test
 import (
 	"context"
 	"errors"
-	"log/slog"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"go.uber.org/goleak"
 
 	"github.com/refundry/refundry/internal/devdb"
 	"github.com/refundry/refundry/internal/devdb/dbtest"
 )
-
-// The launcher's own child: started by TestOwnerDies, it brings the server up,
-// says so and waits to be killed.
-const childDir = "DEVDB_TEST_CHILD_DIR"
-
-func TestMain(m *testing.M) {
-	if dir := os.Getenv(childDir); dir != "" {
-		os.Exit(runChild(dir))
-	}
-	goleak.VerifyTestMain(m)
-}
-
-func runChild(dir string) int {
-	db, err := devdb.Start(context.Background(), devdb.Config{Dir: dir})
-	if err != nil {
-		slog.Error("child", "err", err)
-		return 1
-	}
-	if _, err := os.Stdout.WriteString("ready " + db.URL() + "\n"); err != nil {
-		return 1
-	}
-	_, _ = os.Stdin.Read(make([]byte, 1)) // until the parent kills us or ends
-	return 0
-}
-
-func newDir(t *testing.T) string {
-	t.Helper()
-	dir, err := dbtest.Dir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
-
-func start(t *testing.T, cfg devdb.Config) *devdb.DB {
-	t.Helper()
-	db, err := devdb.Start(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { stop(t, db) })
-	return db
-}
-
-func stop(t *testing.T, db *devdb.DB) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	if err := db.Stop(ctx); err != nil {
-		t.Errorf("stop: %v", err)
-	}
-}
-
-func query[T any](t *testing.T, url, sql string) T {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatalf("connect: %v", err)
-	}
-	defer func() { _ = conn.Close(context.Background()) }()
-	var v T
-	if err := conn.QueryRow(t.Context(), sql).Scan(&v); err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
-	return v
-}
-
-func reachable(url string) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	conn, err := pgx.Connect(ctx, url)
-	if err != nil {
-		return false
-	}
-	return conn.Close(ctx) == nil
-}
 
 func TestStartStopStartAgain(t *testing.T) {
 	t.Parallel()
@@ -138,18 +51,6 @@ func TestStartStopStartAgain(t *testing.T) {
 	}
 	if n := query[int](t, again.URL(), "SELECT n FROM kept"); n != 7 {
 		t.Errorf("kept row = %d, want 7", n)
-	}
-}
-
-func exec1(t *testing.T, url, sql string) {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(context.Background()) }()
-	if _, err := conn.Exec(t.Context(), sql); err != nil {
-		t.Fatalf("%s: %v", sql, err)
 	}
 }
 
@@ -216,173 +117,6 @@ func TestManyStartsAtOnceGiveOneServer(t *testing.T) {
 	}
 	if len(pids) != 1 {
 		t.Errorf("%d different servers %v, want 1", len(pids), pids)
-	}
-}
-
-func TestRestartAfterKill(t *testing.T) {
-	t.Parallel()
-	db := dbtest.Server(t, nil)
-	url, pid := db.URL(), db.Pid()
-	exec1(t, url, "CREATE TABLE kept AS SELECT 7 AS n")
-	for range 3 {
-		if err := db.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		if err := db.Restart(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if db.Pid() == pid {
-		t.Error("the pid did not change")
-	}
-	if db.URL() != url {
-		t.Errorf("URL changed from %s to %s", url, db.URL())
-	}
-	if n := query[int](t, url, "SELECT n FROM kept"); n != 7 {
-		t.Errorf("committed row = %d, want 7", n)
-	}
-}
-
-// The owner dies without Stop; the server goes on, and the next Start owns it. Then both die.
-func TestOwnerDies(t *testing.T) {
-	t.Parallel()
-	dir := newDir(t)
-	url := startAndKillChild(t, dir)
-	if !reachable(url) {
-		t.Fatal("the server ended with the process that had started it")
-	}
-	db := start(t, devdb.Config{Dir: dir})
-	if db.URL() != url {
-		t.Fatalf("attached to %s, want %s", db.URL(), url)
-	}
-	stop(t, db)
-	if reachable(url) {
-		t.Fatal("the new owner could not stop the server")
-	}
-
-	startAndKillChild(t, dir)
-	pidText, err := os.ReadFile(filepath.Join(dir, "postgres", "data", "postmaster.pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	db = start(t, devdb.Config{Dir: dir})
-	if first, _, _ := strings.Cut(string(pidText), "\n"); first == "" {
-		t.Fatal("no pid in postmaster.pid")
-	}
-	if err := db.Kill(); err != nil { // not our child: found running
-		t.Fatal(err)
-	}
-	if err := db.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if !reachable(url) {
-		t.Fatal("no server after the restart")
-	}
-}
-
-func startAndKillChild(t *testing.T, dir string) string {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), self)
-	cmd.Env = append(os.Environ(), childDir+"="+dir)
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = in.Close() }()
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	buf := make([]byte, 4096)
-	n, readErr := out.Read(buf)
-	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // killed, as asked
-	url, ok := strings.CutPrefix(strings.TrimSpace(string(buf[:n])), "ready ")
-	if !ok {
-		t.Fatalf("child said %q, %v", buf[:n], readErr)
-	}
-	return url
-}
-
-func TestPortInOtherHands(t *testing.T) {
-	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	done := make(chan struct{})
-	go func() { // speaks, but not PostgreSQL
-		defer close(done)
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = c.Write([]byte("HTTP/1.0 400 Bad Request\r\n\r\n"))
-			_ = c.Close()
-		}
-	}()
-	addr, ok := l.Addr().(*net.TCPAddr)
-	if !ok {
-		t.Fatalf("listening on %v", l.Addr())
-	}
-	port := addr.Port
-	_, err = devdb.Start(t.Context(), devdb.Config{Dir: newDir(t), Port: port})
-	if !errors.Is(err, devdb.ErrPortTaken) || !strings.Contains(err.Error(), "does not speak PostgreSQL") {
-		t.Errorf("a foreign process on the port: %v, want ErrPortTaken that says so", err)
-	}
-	_ = l.Close()
-	<-done
-
-	other := dbtest.Server(t, nil)
-	dir := newDir(t)
-	_, err = devdb.Start(t.Context(), devdb.Config{Dir: dir, Port: other.Port()})
-	if !errors.Is(err, devdb.ErrPortTaken) || !strings.Contains(err.Error(), "another PostgreSQL") {
-		t.Errorf("a foreign PostgreSQL on the port: %v, want ErrPortTaken that says so", err)
-	}
-	if !reachable(other.URL()) {
-		t.Fatal("the foreign PostgreSQL was disturbed")
-	}
-
-	// The same port only remembered, not asked for: the server moves.
-	portFile := filepath.Join(dir, "postgres", "port")
-	if err := os.WriteFile(portFile, []byte(cfgPort(t, other.URL())), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	moved := start(t, devdb.Config{Dir: dir})
-	if moved.Port() == other.Port() || !reachable(moved.URL()) {
-		t.Errorf("on port %d, want another one than %d", moved.Port(), other.Port())
-	}
-}
-
-func cfgPort(t *testing.T, url string) string {
-	t.Helper()
-	_, rest, ok := strings.Cut(url, "127.0.0.1:")
-	port, _, ok2 := strings.Cut(rest, "/")
-	if !ok || !ok2 {
-		t.Fatalf("no port in %s", url)
-	}
-	return port
-}
-
-func TestAnotherPortThanTheRunningOne(t *testing.T) {
-	t.Parallel()
-	dir := newDir(t)
-	db := start(t, devdb.Config{Dir: dir})
-	_, err := devdb.Start(t.Context(), devdb.Config{Dir: dir, Port: db.Port() + 1})
-	if err == nil || !strings.Contains(err.Error(), "already runs on port") {
-		t.Errorf("asking a running server for another port: %v", err)
 	}
 }
 
@@ -465,25 +199,5 @@ func TestFolderThatTheServersUserCannotEnter(t *testing.T) {
 	_, err := devdb.Start(t.Context(), devdb.Config{Dir: filepath.Join(closed, "x")})
 	if err == nil || !strings.Contains(err.Error(), closed) {
 		t.Errorf("closed folder: %v, want an error that names it", err)
-	}
-}
-
-func TestStopWithEndedContextStillStops(t *testing.T) {
-	t.Parallel()
-	db := dbtest.Server(t, nil)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-	defer cancel()
-	err := db.Stop(ctx)
-	if err == nil {
-		return // it was fast enough
-	}
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("stop: %v, want the end of the context", err)
-	}
-	if reachable(db.URL()) {
-		t.Error("the server still runs")
-	}
-	if err := db.Restart(t.Context()); err != nil {
-		t.Fatal(err)
 	}
 }

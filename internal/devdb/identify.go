@@ -12,6 +12,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/refundry/refundry/internal/clock"
 )
 
 // ErrPortTaken means that the port is in other hands; the text says whose.
@@ -87,7 +89,7 @@ func settle(ctx context.Context, port int, password, dataDir string) (identity, 
 			}
 		case notReady:
 		}
-		if err := pause(ctx, 50*time.Millisecond); err != nil {
+		if err := clock.Pause(ctx, 50*time.Millisecond); err != nil {
 			return who, errors.Join(err, why)
 		}
 	}

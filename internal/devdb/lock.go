@@ -7,6 +7,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/refundry/refundry/internal/clock"
 )
 
 // Lock is an advisory lock on a file. The kernel releases it when the process
@@ -45,7 +47,7 @@ func WaitLock(ctx context.Context, path string, shared bool) (*Lock, error) {
 		if !errors.Is(err, ErrLocked) {
 			return l, err
 		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
+		if err := clock.Pause(ctx, 20*time.Millisecond); err != nil {
 			return nil, fmt.Errorf("waiting for %s: %w", path, errors.Join(ErrLocked, err))
 		}
 	}
@@ -59,16 +61,4 @@ func (l *Lock) Release() error {
 	err := l.f.Close()
 	l.f = nil
 	return err
-}
-
-// pause waits for d or for the end of ctx, whichever comes first.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-t.C:
-		return nil
-	}
 }

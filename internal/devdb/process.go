@@ -8,6 +8,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/refundry/refundry/internal/clock"
 )
 
 // stopServer asks the server with this pid to end and waits until it has. It
@@ -21,7 +23,7 @@ func stopServer(ctx context.Context, f files, pid int) error {
 		return err
 	}
 	for serves(f, pid) {
-		if err := pause(ctx, 10*time.Millisecond); err != nil {
+		if err := clock.Pause(ctx, 10*time.Millisecond); err != nil {
 			return errors.Join(err, stopAtOnce(context.WithoutCancel(ctx), f, pid))
 		}
 	}
@@ -37,7 +39,7 @@ func stopAtOnce(ctx context.Context, f files, pid int) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	for serves(f, pid) {
-		if pause(ctx, 10*time.Millisecond) != nil {
+		if clock.Pause(ctx, 10*time.Millisecond) != nil {
 			return fmt.Errorf("process %d does not end", pid)
 		}
 	}

@@ -1,8 +1,8 @@
-// Package fault lets a test kill the process at a chosen place: before or after a durable write or an external effect, or
-// between an effect and its answer. The places are named constants (points.go). Nothing is armed unless a command was told
-// so by its hidden flag --fault, or REFUNDRY_FAULT; until then a place costs one atomic load.
+// Package fault lets a test kill the process at a chosen point: before or after a durable write or an external effect, or
+// between an effect and its answer. The points are named constants (points.go). Nothing is armed unless a command was
+// started with the hidden flag --fault or REFUNDRY_FAULT; until then a point costs one atomic load.
 //
-// It is the one package with state of its own: a place that had to be handed its registry would be left out.
+// It is the only package with state of its own, so that a point can be added without passing a registry to it.
 package fault
 
 import (
@@ -18,7 +18,7 @@ import (
 // registry is what Arm has set up.
 type registry struct {
 	hits   [count]atomic.Int64
-	target Name // count = none: hits are only counted
+	target Name // count = none, passes are counted only
 	nth    int64
 	out    io.Writer
 	kill   func()
@@ -26,7 +26,7 @@ type registry struct {
 
 var armed atomic.Pointer[registry]
 
-// Point is passed where a process may die.
+// Point marks a place where a process can be killed.
 func Point(n Name) {
 	if r := armed.Load(); r != nil {
 		r.hit(n)
@@ -38,35 +38,35 @@ func (r *registry) hit(n Name) {
 	if n != r.target || hits != r.nth {
 		return
 	}
-	_, _ = fmt.Fprintf(r.out, "%s%s:%d\n", killedPrefix, n, hits) // whoever waits for it sees the process end anyway
+	_, _ = fmt.Fprintf(r.out, "%s%s:%d\n", killedPrefix, n, hits) // the process ends even if the line cannot be written
 	r.kill()
-	select {} // nothing of this goroutine happens after its death
+	select {} // this goroutine does nothing more
 }
 
-// killedPrefix begins the line that a process writes right before it kills itself.
+// killedPrefix begins the line that a process writes immediately before it kills itself.
 const killedPrefix = "refundry: fault: killed at "
 
-// Killed finds the place in a line that a process wrote right before it killed itself.
+// Killed returns the point in a line that a process wrote immediately before it killed itself.
 func Killed(line string) (text string, ok bool) {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(line), killedPrefix)
 	text, _, _ = strings.Cut(rest, ":")
 	return text, ok
 }
 
-// Config of Arm.
+// Config configures Arm.
 type Config struct {
-	Spec string    // "NAME:N" = die at the N-th pass of a place; "count" = count only; "" = nothing
-	Out  io.Writer // told right before the death
+	Spec string    // "NAME:N" = kill at the N-th pass of a point; "count" = count only; "" = nothing
+	Out  io.Writer // gets a line immediately before the kill
 	Kill func()    // ends the process at once
 }
 
-// Arm sets up what a specification asks for. It is for the start of a process, before anything runs.
+// Arm arms the points of a specification. Call it at the start of a process, before anything runs.
 func Arm(cfg Config) error {
 	if cfg.Spec == "" {
 		return nil
 	}
 	if cfg.Out == nil || cfg.Kill == nil {
-		return errors.New("fault: Out and Kill are needed")
+		return errors.New("fault: Out and Kill are required")
 	}
 	r := &registry{target: count, out: cfg.Out, kill: cfg.Kill}
 	if cfg.Spec != "count" {
@@ -91,7 +91,7 @@ func find(text string) (Name, bool) {
 	return count, false
 }
 
-// Report is the passes so far as one JSON object, places that were not passed included; nil when nothing is armed.
+// Report returns the passes of every point so far as one JSON object; nil when nothing is armed.
 func Report() []byte {
 	r := armed.Load()
 	if r == nil {

@@ -13,33 +13,33 @@ func disarm(t *testing.T) {
 	t.Cleanup(func() { armed.Store(nil) })
 }
 
-func TestEveryPlaceIsNamedOnce(t *testing.T) {
+func TestEveryPointHasItsOwnName(t *testing.T) {
 	form := regexp.MustCompile(`^[a-z]+(-[a-z]+)*(\.[a-z]+(-[a-z]+)*)?$`)
 	seen := map[string]bool{}
 	for i, p := range Points() {
 		if !form.MatchString(p.Text) || p.Means == "" || seen[p.Text] {
-			t.Errorf("place %d: %q (%q) needs a name of its own and a meaning", i, p.Text, p.Means)
+			t.Errorf("point %d: %q (%q) needs a name of its own and a meaning", i, p.Text, p.Means)
 		}
 		seen[p.Text] = true
 	}
 	if len(seen) < 40 {
-		t.Errorf("%d places, want at least 40", len(seen))
+		t.Errorf("%d points, want at least 40", len(seen))
 	}
 }
 
-func TestWhatIsWrittenIsCommittedNext(t *testing.T) {
+func TestEveryWrittenPointIsFollowedByItsCommit(t *testing.T) {
 	for i, p := range Points() {
 		what, written := strings.CutSuffix(p.Text, ".written")
 		if !written || strings.HasSuffix(what, "file") || what == "record" {
 			continue
 		}
 		if next := Name(i + 1).String(); next != what+".committed" { // #nosec G115 -- the table is shorter than a byte's range
-			t.Errorf("behind %s stands %s", p.Text, next)
+			t.Errorf("%s is followed by %s", p.Text, next)
 		}
 	}
 }
 
-func TestDiesAtTheChosenPass(t *testing.T) {
+func TestKillsAtTheChosenPass(t *testing.T) {
 	disarm(t)
 	var out bytes.Buffer
 	died := make(chan struct{})
@@ -50,20 +50,20 @@ func TestDiesAtTheChosenPass(t *testing.T) {
 	Point(DoorBegin)
 	select {
 	case <-died:
-		t.Fatal("died at the first pass, or at another place")
+		t.Fatal("killed at the first pass, or at another point")
 	default:
 	}
-	go Point(DoorRead) // a goroutine that dies here never comes back
+	go Point(DoorRead) // a goroutine that is killed here never returns
 	<-died
 	if text, ok := Killed(out.String()); !ok || text != DoorRead.String() {
-		t.Errorf("told %q, want the name of the place", out.String())
+		t.Errorf("wrote %q, want the name of the point", out.String())
 	}
 }
 
 func TestCounts(t *testing.T) {
 	disarm(t)
 	if Report() != nil {
-		t.Error("a report of nothing")
+		t.Error("a report although nothing is armed")
 	}
 	if err := Arm(Config{Spec: "count", Out: &bytes.Buffer{}, Kill: func() { t.Error("killed while counting") }}); err != nil {
 		t.Fatal(err)
@@ -72,11 +72,11 @@ func TestCounts(t *testing.T) {
 	Point(StepDone)
 	var hits map[string]int64
 	if err := json.Unmarshal(Report(), &hits); err != nil || hits[StepDone.String()] != 2 || len(hits) != int(count) {
-		t.Errorf("%v %d of %d places, %s passed %d times, want 2", err, len(hits), count, StepDone, hits[StepDone.String()])
+		t.Errorf("%v %d of %d points, %s passed %d times, want 2", err, len(hits), count, StepDone, hits[StepDone.String()])
 	}
 }
 
-func TestRefusesWhatItDoesNotKnow(t *testing.T) {
+func TestUnknownSpecificationsAreRefused(t *testing.T) {
 	disarm(t)
 	for _, spec := range []string{"door.begin", "door.begin:0", "door.begin:x", "nowhere:1", "on"} {
 		if err := Arm(Config{Spec: spec, Out: &bytes.Buffer{}, Kill: func() {}}); err == nil || armed.Load() != nil {

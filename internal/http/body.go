@@ -100,7 +100,7 @@ func knownQuery(r *http.Request, op *operation) error {
 	for name, v := range values {
 		switch {
 		case !op.query[name]:
-			return invalid(atParameter(clip(name), "is not known here"))
+			return invalid(atParameter(clip(name), "is not a parameter of this request"))
 		case len(v) > 1:
 			return invalid(atParameter(name, "must be sent once"))
 		case v[0] == "":
@@ -122,7 +122,7 @@ func joinLists(h http.Header, names ...string) {
 
 func noBody(r *http.Request) error {
 	if r.ContentLength != 0 {
-		return invalid(atPointer("", "must be empty, this request takes none"))
+		return invalid(atPointer("", "must be empty: this request has no body"))
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 		return nil, invalid(atPointer("", "did not arrive in time"))
 	case err != nil:
 		w.Header().Set("Connection", "close")
-		return nil, invalid(atPointer("", "did not arrive whole"))
+		return nil, invalid(atPointer("", "did not arrive completely"))
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	return body, nil

@@ -88,7 +88,7 @@ func (s *service) ProposeDecision(ctx context.Context, req oapi.ProposeDecisionR
 		p.EffectID = refund.RID(*req.Body.EffectId)
 	}
 	if !refund.ValidEvidence(p.Evidence) {
-		return nil, invalid(atPointer("/evidence", "must have 8 to 4000 characters besides blanks at its ends"))
+		return nil, invalid(atPointer("/evidence", "must have 8 to 4000 characters, not counting blanks at its ends"))
 	}
 	d, created, err := s.cases.Propose(ctx, p)
 	switch {

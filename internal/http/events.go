@@ -121,7 +121,7 @@ func (s *service) decode(ctx context.Context, raw rawEvent) eventItem {
 
 // faultOf says what a decoder found wrong, and where.
 func faultOf(err error) *fieldError {
-	e := atPointer("", "is not an event that we read")
+	e := atPointer("", "is not a supported event")
 	if at, ok := err.(interface {
 		Pointer() string
 		Detail() string
@@ -167,7 +167,7 @@ func (s *service) acceptEvents(ctx context.Context, group []eventItem) error {
 	}
 	for try := 0; len(open) > 0; try++ {
 		if try == busyTries {
-			return &Problem{Code: codeUnavailable, Detail: "Other requests hold some of the refunds or payments. Send the whole body again."}
+			return &Problem{Code: codeUnavailable, Detail: "Other requests are working on some of the refunds or payments. Send the whole body again."}
 		}
 		if try > 0 {
 			if err := pause(ctx, busyPause); err != nil {
@@ -263,7 +263,7 @@ func binaryAttributes(h http.Header) (map[string]string, error) {
 		}
 		value, err := url.PathUnescape(values[0])
 		if err != nil {
-			return nil, invalid(atHeader(clip(strings.ToLower(name)), "is not percent-encoded well"))
+			return nil, invalid(atHeader(clip(strings.ToLower(name)), "is not valid percent-encoding"))
 		}
 		out[attribute] = value
 	}

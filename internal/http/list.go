@@ -113,5 +113,5 @@ func readCursor(text, filter string) (refund.RID, error) {
 }
 
 func badCursor() error {
-	return &Problem{Code: codeInvalidCursor, Errors: []fieldError{atParameter("cursor", "was not made by this list with these filters")}}
+	return &Problem{Code: codeInvalidCursor, Errors: []fieldError{atParameter("cursor", "does not belong to this list with these filters")}}
 }

@@ -59,7 +59,7 @@ func (s *service) receiveNotice(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		s.noticeSeen(account, noticeForged)
 		s.problems.log.WarnContext(r.Context(), "a notice was refused", "account", account, "requestId", requestID(r.Context()), "error", err.Error())
-		s.problems.write(w, r, &Problem{Code: codeUnauthorized, Detail: "The notice's signature or its time does not fit."})
+		s.problems.write(w, r, &Problem{Code: codeUnauthorized, Detail: "The signature or the time of the notice is not valid."})
 		return
 	}
 	for _, n := range notices {

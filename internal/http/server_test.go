@@ -88,7 +88,7 @@ func TestBodyCutOff(t *testing.T) {
 	}
 	got, _ := io.ReadAll(conn)
 	_ = conn.Close()
-	if !strings.Contains(string(got), "did not arrive whole") || len(w.touched) > 0 {
+	if !strings.Contains(string(got), "did not arrive completely") || len(w.touched) > 0 {
 		t.Errorf("got %s", got)
 	}
 }

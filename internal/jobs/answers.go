@@ -7,23 +7,23 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// answered is what a call brought.
-type answered struct {
-	facts    []refund.Fact         // the first completes the attempt; more come only from a list that has several lines under our number
-	others   []refund.ListedEffect // lines of a list that do not carry the number that was asked about
-	complete bool                  // the list had everything
+// callResult is the result of a call.
+type callResult struct {
+	facts    []refund.Fact         // the first completes the attempt; a list with several lines of our number has more
+	others   []refund.ListedEffect // lines of a list with other numbers or none
+	complete bool                  // the list is complete
 }
 
-// found says whether a list had the number that was asked about.
-func (a answered) found() bool {
+// found reports whether a list has the number that it was asked for.
+func (a callResult) found() bool {
 	return a.facts[0].Kind != refund.NotFound && a.facts[0].Kind != refund.Unknown
 }
 
-// answers makes the call and turns what comes back into facts.
-func answers(ctx context.Context, at refund.Attempt, req refund.Call, ch refund.Channel) (out answered) {
+// answers makes the call and returns its answer as facts.
+func answers(ctx context.Context, at refund.Attempt, req refund.Call, ch refund.Channel) (out callResult) {
 	defer func() {
-		if p := recover(); p != nil { // a client's bug proves nothing about the channel
-			out = answered{}
+		if p := recover(); p != nil { // a bug of the client proves nothing
+			out = callResult{}
 			out.facts = []refund.Fact{refund.FactOf(at, refund.Answer{Kind: refund.Unknown, Rule: "client-panic", Code: fmt.Sprint(p)})}
 		}
 	}()
@@ -45,7 +45,7 @@ func answers(ctx context.Context, at refund.Attempt, req refund.Call, ch refund.
 	return out
 }
 
-// sendAnswer lets through what an answer to a send can be. Everything else, "not found" included, proves nothing.
+// sendAnswer returns the answer to a send. A kind that cannot answer a send, such as NotFound, becomes Unknown.
 func sendAnswer(a refund.Answer) refund.Answer {
 	switch a.Kind {
 	case refund.Succeeded, refund.Acknowledged, refund.FailedFinal, refund.Reversed, refund.RefusedClean, refund.RefusedEcho,
@@ -56,8 +56,8 @@ func sendAnswer(a refund.Answer) refund.Answer {
 	return a
 }
 
-// askAnswer lets through what an answer to a question can say of the number. That the question itself was refused or did not leave says
-// nothing of the refund.
+// askAnswer returns the answer to a query or a list. A query that was refused or not sent proves nothing about the refund
+// and becomes Unknown.
 func askAnswer(a refund.Answer) refund.Answer {
 	switch a.Kind {
 	case refund.Succeeded, refund.Acknowledged, refund.FailedFinal, refund.Reversed, refund.NotFound:
@@ -67,7 +67,8 @@ func askAnswer(a refund.Answer) refund.Answer {
 	return a
 }
 
-// listed matches a list by our number only. A line that is there is a fact even in an incomplete list; absence needs a complete one.
+// listed returns the facts of the lines with our number. A line is a fact even in an incomplete list; only a complete list
+// proves an absence.
 func listed(at refund.Attempt, number string, lines []refund.ListedEffect, complete bool, ans refund.Answer) []refund.Fact {
 	var facts []refund.Fact
 	for _, l := range lines {
@@ -76,10 +77,10 @@ func listed(at refund.Attempt, number string, lines []refund.ListedEffect, compl
 		}
 		a := askAnswer(refund.Answer{Kind: l.Status, ChannelRefundID: l.ChannelRefundID, Amount: l.Amount, Currency: l.Currency,
 			Code: ans.Code, Rule: ans.Rule, Evidence: ans.Evidence})
-		if a.Kind == refund.NotFound { // no status of a line
+		if a.Kind == refund.NotFound { // a line cannot have this status
 			a.Kind = refund.Unknown
 		}
-		if l.ChannelRefundID == ans.ChannelRefundID { // the answer tells of one line
+		if l.ChannelRefundID == ans.ChannelRefundID { // the answer describes this line
 			a.Voucher = ans.Voucher
 		}
 		f := refund.FactOf(at, a)

@@ -29,7 +29,7 @@ func TestListIsMatchedByNumberOnly(t *testing.T) {
 		"incomplete":               {[]refund.ListedEffect{foreign}, false, []refund.FactKind{refund.Unknown}},
 		"empty":                    {nil, true, []refund.FactKind{refund.NotFound}},
 		"two lines":                {[]refund.ListedEffect{ours, second}, true, []refund.FactKind{refund.Succeeded, refund.FailedFinal}},
-		"a line without a meaning": {[]refund.ListedEffect{odd}, true, []refund.FactKind{refund.Unknown}},
+		"a line of unknown status": {[]refund.ListedEffect{odd}, true, []refund.FactKind{refund.Unknown}},
 	} {
 		ch := &fakeChannel{onListed: func(refund.Call) ([]refund.ListedEffect, bool) { return c.lines, c.complete }}
 		got := answers(context.Background(), refund.Attempt{No: 3, DispatchNo: 1, Kind: refund.AttemptList}, refund.Call{Number: "R1"}, ch)
@@ -49,8 +49,8 @@ func TestListIsMatchedByNumberOnly(t *testing.T) {
 	}
 }
 
-// What an answer cannot be is Unknown: a refused question says nothing of the refund, "not found" says nothing of a send.
-func TestAnswersThatCannotBe(t *testing.T) {
+// TestImpossibleAnswersAreUnknown gives sends and queries the answers that only the other can have.
+func TestImpossibleAnswersAreUnknown(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[refund.FactKind]refund.FactKind{refund.NotFound: refund.Unknown, "": refund.Unknown, refund.LeaseEnd: refund.Unknown,
 		refund.RefusedClean: refund.RefusedClean, refund.Retryable: refund.Retryable} {
@@ -61,12 +61,12 @@ func TestAnswersThatCannotBe(t *testing.T) {
 	for kind, want := range map[refund.FactKind]refund.FactKind{refund.NotFound: refund.NotFound, refund.RefusedClean: refund.Unknown,
 		refund.Retryable: refund.Unknown, refund.NotSent: refund.Unknown, refund.RefusedEcho: refund.Unknown, refund.FailedFinal: refund.FailedFinal} {
 		if got := askAnswer(refund.Answer{Kind: kind}).Kind; got != want {
-			t.Errorf("a question answered %q: %s, want %s", kind, got, want)
+			t.Errorf("a query answered %q: %s, want %s", kind, got, want)
 		}
 	}
 }
 
-func TestInTimeLooksAtBothClocks(t *testing.T) {
+func TestInTimeComparesBothClocks(t *testing.T) {
 	t.Parallel()
 	start := time.Now()
 	for name, c := range map[string]struct {
@@ -88,7 +88,7 @@ func TestRetriesAreCapped(t *testing.T) {
 	t.Parallel()
 	for attempt := range maxAttempts {
 		if d := time.Until(retryPolicy{}.NextRetry(&rivertype.JobRow{Attempt: attempt})); d < 700*time.Millisecond || d > 72*time.Second {
-			t.Fatalf("attempt %d is tried again in %s, want between a second and a minute, ± 20 %%", attempt, d)
+			t.Fatalf("attempt %d is repeated after %s, want between one second and one minute, ± 20 %%", attempt, d)
 		}
 	}
 }

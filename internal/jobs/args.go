@@ -1,5 +1,6 @@
-// Package jobs runs the workflow. River's jobs are wake-up calls and nothing more: what is to be done is read from the refund's record
-// each time, and a job that comes twice, late or not at all changes nothing but time. The sweeper of every replica makes up for lost ones.
+// Package jobs runs the workflow of refunds. A job of River only starts a step; the step itself is decided from the
+// refund's record. A job that runs twice, late or never costs time and nothing else, and the sweeper of every replica
+// replaces lost jobs.
 package jobs
 
 import (
@@ -10,23 +11,23 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// queueRefunds holds the steps; everything else shares River's default queue.
+// queueRefunds has the steps of refunds; all other jobs are in River's default queue.
 const queueRefunds = "refunds"
 
 const (
 	maxAttempts = 1000
-	cooldown    = 10 * time.Millisecond // of inserting and working clients: throughput is workers / cooldown
+	cooldown    = 10 * time.Millisecond // between two fetches; at most workers / cooldown jobs run per second
 )
 
-// stepArgs asks for the next step of one refund. The generation is the one that the inserter saw: with another one in the row, somebody
-// has taken the step already.
+// stepArgs starts the next step of one refund. Generation is that of the row when the job was inserted; when the row has
+// another one, the step was already made.
 type stepArgs struct {
 	TenantID   int64  `json:"tenantId"`
 	RID        string `json:"rid"`
 	Generation int    `json:"generation"`
 }
 
-// Kind is River's name of the job.
+// Kind returns River's name of the job.
 func (stepArgs) Kind() string { return "refund_step" }
 
 // InsertOpts puts steps into their own queue.
@@ -34,28 +35,28 @@ func (stepArgs) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{Queue: queueRefunds, MaxAttempts: maxAttempts}
 }
 
-// wakeArgs asks to try again what waits for a payment.
+// wakeArgs starts another try of the messages that wait for a payment.
 type wakeArgs struct {
 	TenantID  int64  `json:"tenantId"`
 	PaymentID string `json:"paymentId"`
 }
 
-// Kind is River's name of the job.
+// Kind returns River's name of the job.
 func (wakeArgs) Kind() string { return "payment_wake" }
 
-// InsertOpts bounds the tries.
+// InsertOpts limits the attempts.
 func (wakeArgs) InsertOpts() river.InsertOpts { return river.InsertOpts{MaxAttempts: maxAttempts} }
 
-// maintenanceArgs asks for the housekeeping that one replica does for all.
+// maintenanceArgs starts the maintenance that one replica does for all.
 type maintenanceArgs struct{}
 
-// Kind is River's name of the job.
+// Kind returns River's name of the job.
 func (maintenanceArgs) Kind() string { return "maintenance" }
 
-// InsertOpts: the next one comes by itself.
+// InsertOpts allows three attempts; the next periodic job follows in an hour.
 func (maintenanceArgs) InsertOpts() river.InsertOpts { return river.InsertOpts{MaxAttempts: 3} }
 
-// argsOf turns a wake-up into its job.
+// argsOf returns the job of a wake-up.
 func argsOf(w refund.Wakeup) river.JobArgs {
 	if w.PaymentID != "" {
 		return wakeArgs{TenantID: int64(w.Tenant), PaymentID: w.PaymentID}

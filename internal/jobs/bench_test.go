@@ -27,7 +27,7 @@ func testContract() refund.Contract {
 		Waits: refund.WaitTerms{Pending: ms(24 * 3600e3), Unknown: ms(3600e3), Accepted: ms(168 * 3600e3)}}
 }
 
-// oneAccount is the configuration of these tests: account demo, one client, one contract.
+// oneAccount is a configuration with the account demo, one client and one contract.
 type oneAccount struct {
 	client   refund.Channel
 	contract refund.Contract
@@ -41,7 +41,7 @@ func (a oneAccount) Account(name string, _ refund.TenantID) (refund.Contract, bo
 	return a.contract, name == "demo", true
 }
 
-// fakeChannel keeps its own books: at most one effect per number. onSend and onQuery may replace the plain answers.
+// fakeChannel is a channel with at most one effect per number. onSend and onQuery replace its answers.
 type fakeChannel struct {
 	mu       sync.Mutex
 	effects  map[string]string // number → channel refund id
@@ -106,8 +106,8 @@ func (f *fakeChannel) counts() (sends, queries, effects int) {
 	return f.sends, f.queries, len(f.effects)
 }
 
-// bench is a database of its own, a store, and a runner that is started by the test.
-type bench struct {
+// fixture is a database of its own, a store, and the configuration of a runner that the test starts.
+type fixture struct {
 	store   *store.Store
 	pool    *pgxpool.Pool
 	tenant  refund.Tenant
@@ -115,7 +115,7 @@ type bench struct {
 	cfg     Config
 }
 
-func newBench(t *testing.T, contract refund.Contract) *bench {
+func newBench(t *testing.T, contract refund.Contract) *fixture {
 	t.Helper()
 	return benchOn(t, dbtest.Template(t, "jobs", func(url string) error {
 		_, err := migrate.Up(context.Background(), migrate.Config{URL: url})
@@ -123,9 +123,9 @@ func newBench(t *testing.T, contract refund.Contract) *bench {
 	}), contract)
 }
 
-func benchOn(t *testing.T, url string, contract refund.Contract) *bench {
+func benchOn(t *testing.T, url string, contract refund.Contract) *fixture {
 	t.Helper()
-	b := &bench{channel: &fakeChannel{}}
+	b := &fixture{channel: &fakeChannel{}}
 	account := oneAccount{b.channel, contract}
 	enqueuer, err := NewEnqueuer("")
 	if err != nil {
@@ -150,7 +150,7 @@ func benchOn(t *testing.T, url string, contract refund.Contract) *bench {
 }
 
 // start runs the workflow until the test ends.
-func (b *bench) start(t *testing.T) *Runner {
+func (b *fixture) start(t *testing.T) *Runner {
 	t.Helper()
 	r, err := New(b.cfg)
 	if err != nil {
@@ -169,7 +169,7 @@ func (b *bench) start(t *testing.T) *Runner {
 	return r
 }
 
-func (b *bench) accept(t *testing.T, n int) []refund.RefundRef {
+func (b *fixture) accept(t *testing.T, n int) []refund.RefundRef {
 	t.Helper()
 	g := make([]intake.Intake, n)
 	for i := range g {
@@ -193,7 +193,7 @@ func (b *bench) accept(t *testing.T, n int) []refund.RefundRef {
 	return keys
 }
 
-func (b *bench) load(t *testing.T, k refund.RefundRef) refund.Record {
+func (b *fixture) load(t *testing.T, k refund.RefundRef) refund.Record {
 	t.Helper()
 	r, err := b.store.Load(t.Context(), k)
 	if err != nil {
@@ -216,7 +216,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 }
 
 // wantAll waits until every refund is in the state.
-func (b *bench) wantAll(t *testing.T, keys []refund.RefundRef, want refund.State) {
+func (b *fixture) wantAll(t *testing.T, keys []refund.RefundRef, want refund.State) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%d refunds in %s", len(keys), want), func() bool {
 		var n int

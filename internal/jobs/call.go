@@ -8,13 +8,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/refundry/refundry/internal/clock"
 	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// call makes one call to the channel: the attempt is durable first, the call is outside any transaction, and its answer is entered
-// whatever has become of the ownership meanwhile. A question under a case needs no owner either: nothing is sent there, and a claim's
-// journal row would make void whatever a person has just proposed.
+// call makes one call to the channel. It stores the attempt before the call, calls outside any transaction, and enters the
+// answer whoever owns the refund by then. A query of a refund that is final or has a case needs no owner, since nothing is
+// sent and a claim would void what a person has proposed.
 func (r *Runner) call(ctx context.Context, rec refund.Record, kind refund.AttemptKind, no int, ch refund.Channel, c refund.Contract) error {
 	if rec.State.Final() || (rec.Case != nil && kind != refund.AttemptSend) {
 		return r.ask(ctx, rec, kind, no, ch, c)
@@ -23,7 +24,7 @@ func (r *Runner) call(ctx context.Context, rec refund.Record, kind refund.Attemp
 	if err != nil {
 		return err
 	}
-	start := r.cfg.Clock() // before the claim is sent: the database's time to send counts from here at the latest
+	start := r.cfg.Clock() // before the claim is sent, so that the granted time to send ends no later than in the database
 	owned, err := r.cfg.Store.Claim(ctx, claim)
 	if err != nil {
 		return err
@@ -31,7 +32,7 @@ func (r *Runner) call(ctx context.Context, rec refund.Record, kind refund.Attemp
 	return r.attempt(ctx, rec, owned, start, req, ch, c)
 }
 
-// ask is a call that needs no owner. Never a send.
+// ask makes a call that needs no owner. It never sends a refund.
 func (r *Runner) ask(ctx context.Context, rec refund.Record, kind refund.AttemptKind, no int, ch refund.Channel, c refund.Contract) error {
 	req, claim, err := r.claim(rec, kind, no, c)
 	if err != nil {
@@ -63,10 +64,10 @@ func (r *Runner) claim(rec refund.Record, kind refund.AttemptKind, no int, c ref
 		Contract: c, Lease: t.Lease, Margin: t.Margin, SendWindow: t.SendWindow, ClockSkew: t.ClockSkew, Request: sum[:]}, nil
 }
 
-// attempt calls and enters the answer. A call that is under way is not cut off by the end of the lease.
+// attempt makes the call and enters the answer. The end of the lease does not cut off a call under way.
 func (r *Runner) attempt(ctx context.Context, rec refund.Record, at refund.Claimed, start time.Time, req refund.Call, ch refund.Channel, c refund.Contract) error {
 	began := r.cfg.Clock()
-	got := answered{facts: []refund.Fact{refund.FactOf(at.Attempt, refund.Answer{Kind: refund.NotSent, Rule: "past-not-after"})}}
+	got := callResult{facts: []refund.Fact{refund.FactOf(at.Attempt, refund.Answer{Kind: refund.NotSent, Rule: "past-not-after"})}}
 	if inTime(start, began, at.Send) {
 		out, cancel := context.WithTimeout(r.cfg.Budget(ctx, start, at.Send), r.cfg.Times.Call)
 		before, after := callPoints(at.Kind)
@@ -75,7 +76,7 @@ func (r *Runner) attempt(ctx context.Context, rec refund.Record, at refund.Claim
 		fault.Point(after)
 		cancel()
 	} else if at.Kind != refund.AttemptSend {
-		got.facts[0].Kind = refund.Unknown // a question that was not asked says nothing
+		got.facts[0].Kind = refund.Unknown // a query that was not made proves nothing
 	}
 	if r.cfg.Observer != nil {
 		r.cfg.Observer.Called(rec.Account, at.Kind, got.facts[0].Kind, r.cfg.Clock().Sub(began))
@@ -83,9 +84,9 @@ func (r *Runner) attempt(ctx context.Context, rec refund.Record, at refund.Claim
 	return r.enterAll(ctx, rec, got, c)
 }
 
-// enterAll enters what a call brought. When the number that was asked about is not in the list, the other lines come first: one of them
+// enterAll enters the result of a call. When a list does not have the number, it enters the other lines first: one of them
 // may be the refund, and then its absence must not lead to another send.
-func (r *Runner) enterAll(ctx context.Context, rec refund.Record, got answered, c refund.Contract) error {
+func (r *Runner) enterAll(ctx context.Context, rec refund.Record, got callResult, c refund.Contract) error {
 	if !got.found() {
 		if err := r.enterLines(ctx, rec, got, c); err != nil {
 			return err
@@ -102,17 +103,17 @@ func (r *Runner) enterAll(ctx context.Context, rec refund.Record, got answered, 
 	return nil
 }
 
-// enterLines hands on the lines of a list that are not about the number that was asked for.
-func (r *Runner) enterLines(ctx context.Context, rec refund.Record, got answered, c refund.Contract) error {
+// enterLines enters the lines of a list that have other numbers or none.
+func (r *Runner) enterLines(ctx context.Context, rec refund.Record, got callResult, c refund.Contract) error {
 	if len(got.others) == 0 {
 		return nil
 	}
-	return r.insist(ctx, rec.RefundRef, "lines of a list", func(ctx context.Context) error {
+	return r.storeWithRetry(ctx, rec.RefundRef, "lines of a list", func(ctx context.Context) error {
 		return r.cfg.Store.EnterLines(ctx, rec.Tenant, rec.PaymentID, "list", got.others, got.complete, c)
 	})
 }
 
-// callPoints are the places before a call and after its answer.
+// callPoints returns the fault points before a call and after its answer.
 func callPoints(k refund.AttemptKind) (before, after fault.Name) {
 	switch k {
 	case refund.AttemptQuery:
@@ -124,38 +125,35 @@ func callPoints(k refund.AttemptKind) (before, after fault.Name) {
 	return fault.SendBefore, fault.SendAnswered
 }
 
-// inTime compares on the wall clock and on the monotonic one: a machine that was suspended stops the one, a set clock moves the other.
+// inTime compares both the wall clock and the monotonic clock: the monotonic clock stops while a machine is suspended, and
+// the wall clock can be set back.
 func inTime(start, now time.Time, send time.Duration) bool {
 	return now.Sub(start) < send && now.Round(0).Sub(start.Round(0)) < send
 }
 
-// enter gets an answer into the database. It has left the channel and will not come again, so neither the end of the job nor a database
-// that is away for a moment may lose it.
+// enter stores an answer. The channel does not repeat it, so neither the end of the job nor a short outage of the database
+// may lose it.
 func (r *Runner) enter(ctx context.Context, k refund.RefundRef, f refund.Fact, c refund.Contract) error {
-	return r.insist(ctx, k, fmt.Sprintf("answer %s of attempt %d", f.Kind, f.Attempt), func(ctx context.Context) error {
+	return r.storeWithRetry(ctx, k, fmt.Sprintf("answer %s of attempt %d", f.Kind, f.Attempt), func(ctx context.Context) error {
 		_, err := r.cfg.Store.Enter(ctx, k, f, c)
 		return err
 	})
 }
 
-// insist tries to store something until it is in the database or the time for it is over.
-func (r *Runner) insist(ctx context.Context, k refund.RefundRef, what string, store func(context.Context) error) error {
+// storeWithRetry repeats store until it succeeds, or until Times.Enter is over. Errors other than ErrUnavailable, ErrBusy
+// and ErrCommitUnknown are returned at once.
+func (r *Runner) storeWithRetry(ctx context.Context, k refund.RefundRef, what string, store func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Times.Enter)
 	defer cancel()
-	wait := 50 * time.Millisecond
+	retry := clock.Backoff{First: 50 * time.Millisecond, Longest: 2 * time.Second, Share: jitter}
 	for {
 		err := store(ctx)
 		if err == nil || !(errors.Is(err, refund.ErrUnavailable) || errors.Is(err, refund.ErrBusy) || errors.Is(err, refund.ErrCommitUnknown)) {
 			return err
 		}
-		timer := time.NewTimer(spread(wait))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			r.log.ErrorContext(ctx, "an answer could not be stored", "rid", k.RID.String(), "what", what, "error", err)
+		if clock.Pause(ctx, retry.Next()) != nil {
+			r.log.ErrorContext(ctx, "the result of a call could not be stored", "rid", k.RID.String(), "what", what, "error", err)
 			return err
-		case <-timer.C:
 		}
-		wait = min(wait*2, 2*time.Second)
 	}
 }

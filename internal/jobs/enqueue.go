@@ -11,14 +11,14 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// Enqueuer puts jobs into transactions of others. It needs no connection of its own and no running workers, so it exists before the
-// store does.
+// Enqueuer inserts jobs in transactions of others. It needs no connection of its own and no running workers, so it exists
+// before the store.
 type Enqueuer struct {
 	client        *river.Client[pgx.Tx]
 	insert, topic string // see QueueJobs and Announce
 }
 
-// NewEnqueuer makes one for the jobs tables in schema ("" = "refundry").
+// NewEnqueuer returns an Enqueuer for the tables of jobs in schema ("" = "refundry").
 func NewEnqueuer(schema string) (*Enqueuer, error) {
 	if schema == "" {
 		schema = defaultSchema
@@ -30,7 +30,7 @@ func NewEnqueuer(schema string) (*Enqueuer, error) {
 	return &Enqueuer{client: client, insert: fmt.Sprintf(insertJobsSQL, pgx.Identifier{schema}.Sanitize()), topic: schema + ".river_insert"}, nil
 }
 
-// EnqueueTx adds the jobs to tx. They are there when it commits, and only then. After an error the transaction is to be rolled back.
+// EnqueueTx inserts the jobs in tx; they exist when it commits. After an error, roll the transaction back.
 func (e *Enqueuer) EnqueueTx(ctx context.Context, tx pgx.Tx, w []refund.Wakeup) error {
 	if len(w) == 0 {
 		return nil

@@ -12,17 +12,18 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// River's own insert is a COPY behind a statement that describes the table, then a NOTIFY: three round trips inside the accepting
-// transaction, the last of which makes commits wait for each other. This is the same row in a pipeline that is sent anyway. A test
-// holds it against the row that River writes: an upgrade of River that changes the row changes the test's result.
+// River's own insert takes three round trips in the accepting transaction: a statement that describes the table, a COPY,
+// and a NOTIFY, which also makes commits wait for each other. This statement inserts the same row in a pipeline that is
+// sent anyway. A test compares it with the row that River writes, so that an upgrade of River that changes the row is
+// noticed.
 const insertJobsSQL = `INSERT INTO %s.river_job (args, kind, max_attempts, metadata, priority, queue, state, tags)
 SELECT a::jsonb, k, m, '{}', 1, q, 'available', '{}' FROM unnest($1::text[], $2::text[], $3::smallint[], $4::text[]) WITH ORDINALITY AS u(a, k, m, q, n) ORDER BY n`
 
-// announceSQL is River's message to the fetchers of a queue, in all processes.
+// announceSQL sends River's notification of new jobs to the fetchers of all processes.
 const announceSQL = `SELECT pg_notify($1, json_build_object('queue', q)::text) FROM unnest($2::text[]) AS q`
 
-// QueueJobs adds to b the statement that inserts the jobs, and names the queues that they are in. They are there when the transaction
-// that b belongs to commits, and only then.
+// QueueJobs adds the statement that inserts the jobs to b and returns their queues. The jobs exist when the transaction of
+// b commits.
 func (e *Enqueuer) QueueJobs(b *pgx.Batch, w []refund.Wakeup) (queues []string, err error) {
 	var args, kinds, names []string
 	var attempts []int16
@@ -44,7 +45,7 @@ func (e *Enqueuer) QueueJobs(b *pgx.Batch, w []refund.Wakeup) (queues []string, 
 	return queues, nil
 }
 
-// optsOf is what the job says of itself, with River's defaults.
+// optsOf returns the insert options of a job, with River's defaults.
 func optsOf(job river.JobArgs) (queue string, attempts int16) {
 	var o river.InsertOpts
 	if with, ok := job.(river.JobArgsWithInsertOpts); ok {
@@ -56,8 +57,8 @@ func optsOf(job river.JobArgs) (queue string, attempts int16) {
 	return o.Queue, int16(min(max(o.MaxAttempts, 1), maxAttempts)) // #nosec G115 -- bounded just now
 }
 
-// Announce tells the fetchers that the queues have new jobs: without it they find them at their next look. It stands outside of the
-// transaction that inserted them.
+// Announce notifies the fetchers of new jobs in the queues; without it they find the jobs at their next poll. It runs after
+// the transaction that inserted them.
 func (e *Enqueuer) Announce(ctx context.Context, conn *pgx.Conn, queues []string) error {
 	if _, err := conn.Exec(ctx, announceSQL, e.topic, queues); err != nil {
 		return fmt.Errorf("jobs: %w", err)

@@ -11,7 +11,8 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// The row that enters a pipeline is the row that River writes, in every column but its number and its times.
+// TestPipelineWritesRiversRow compares the inserted row with the row that River writes, in every column but its id and
+// times.
 func TestPipelineWritesRiversRow(t *testing.T) {
 	b := newBench(t, testContract())
 	e, err := NewEnqueuer("")
@@ -65,7 +66,7 @@ func TestPipelineWritesRiversRow(t *testing.T) {
 	}
 }
 
-// Announce reaches whoever listens as River's fetchers do.
+// TestAnnounceIsRiversMessage listens as River's fetchers do.
 func TestAnnounceIsRiversMessage(t *testing.T) {
 	b := newBench(t, testContract())
 	e, err := NewEnqueuer("")

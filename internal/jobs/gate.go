@@ -7,15 +7,16 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// CallLimiter holds calls back before anything of them exists.
+// CallLimiter delays calls before an attempt is stored for them.
 type CallLimiter interface {
-	// Admit says whether a call to the account may be made now. done is then to be called once, with the answer's kind or
-	// with "" when no call was made. Else done is nil: wait that long, for that reason.
+	// Admit reports whether a call to the account can be made now. If so, done is to be called once, with the kind of the
+	// answer, or with "" when no call was made. Otherwise done is nil, and the refund waits for the given time and reason.
 	Admit(account string) (done func(refund.FactKind), wait time.Duration, why refund.PendingReason)
 }
 
-// admitted makes a call if the gate lets it through. Otherwise the refund waits: no attempt, no claim, only its timer.
-func (r *Runner) admitted(ctx context.Context, rec refund.Record, kind refund.AttemptKind, no int, ch refund.Channel, c refund.Contract) error {
+// callIfAdmitted makes a call if the limiter admits it. Otherwise it only moves the refund's timer: there is no attempt and
+// no claim.
+func (r *Runner) callIfAdmitted(ctx context.Context, rec refund.Record, kind refund.AttemptKind, no int, ch refund.Channel, c refund.Contract) error {
 	if r.cfg.CallLimiter == nil {
 		return r.call(ctx, rec, kind, no, ch, c)
 	}
@@ -23,32 +24,33 @@ func (r *Runner) admitted(ctx context.Context, rec refund.Record, kind refund.At
 	if done == nil {
 		return r.cfg.Store.Reschedule(ctx, rec.RefundRef, rec.Generation, refund.Step{Kind: refund.StepWait, Until: rec.Now.Add(wait), Why: why})
 	}
-	heard := &listening{Channel: ch}
-	defer func() { done(heard.kind) }()
-	return r.call(ctx, rec, kind, no, heard, c)
+	recorded := &recordingChannel{Channel: ch}
+	defer func() { done(recorded.kind) }()
+	return r.call(ctx, rec, kind, no, recorded, c)
 }
 
-// listening remembers how the one call was answered. A list that came is an answer, whatever it says of our number.
-type listening struct {
+// recordingChannel records the kind of the answer to its one call. A list with lines counts as an answer, whatever it
+// proves about our number.
+type recordingChannel struct {
 	refund.Channel
 	kind refund.FactKind
 }
 
-func (l *listening) Refund(ctx context.Context, c refund.Call) refund.Answer {
-	l.kind = refund.Unknown // stays if the client panics
+func (l *recordingChannel) Refund(ctx context.Context, c refund.Call) refund.Answer {
+	l.kind = refund.Unknown // remains if the client panics
 	a := l.Channel.Refund(ctx, c)
 	l.kind = a.Kind
 	return a
 }
 
-func (l *listening) Query(ctx context.Context, c refund.Call) refund.Answer {
+func (l *recordingChannel) Query(ctx context.Context, c refund.Call) refund.Answer {
 	l.kind = refund.Unknown
 	a := l.Channel.Query(ctx, c)
 	l.kind = a.Kind
 	return a
 }
 
-func (l *listening) List(ctx context.Context, c refund.Call) ([]refund.ListedEffect, bool, refund.Answer) {
+func (l *recordingChannel) List(ctx context.Context, c refund.Call) ([]refund.ListedEffect, bool, refund.Answer) {
 	l.kind = refund.Unknown
 	lines, complete, a := l.Channel.List(ctx, c)
 	if l.kind = a.Kind; len(lines) > 0 {

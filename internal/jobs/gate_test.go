@@ -8,55 +8,57 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// doorkeeper lets nothing through until it is opened.
-type doorkeeper struct {
-	open    atomic.Bool
-	why     refund.PendingReason
-	refused atomic.Int64
-	heard   chan refund.FactKind
+// blockingLimiter admits nothing until it is opened.
+type blockingLimiter struct {
+	open     atomic.Bool
+	why      refund.PendingReason
+	refused  atomic.Int64
+	reported chan refund.FactKind
 }
 
-func (d *doorkeeper) Admit(string) (func(refund.FactKind), time.Duration, refund.PendingReason) {
+func (d *blockingLimiter) Admit(string) (func(refund.FactKind), time.Duration, refund.PendingReason) {
 	if !d.open.Load() {
 		d.refused.Add(1)
 		return nil, 10 * time.Millisecond, d.why
 	}
-	return func(k refund.FactKind) { d.heard <- k }, 0, ""
+	return func(k refund.FactKind) { d.reported <- k }, 0, ""
 }
 
-// A breaker or a rate limit is a wait: the refund stays PENDING with the reason, and no attempt exists.
-func TestGateIsAWaitNotAnAttempt(t *testing.T) {
+// TestLimiterDelaysWithoutAnAttempt has a breaker or a rate limit hold a call back: the refund stays PENDING with the
+// reason, and no attempt exists.
+func TestLimiterDelaysWithoutAnAttempt(t *testing.T) {
 	t.Parallel()
 	for _, why := range []refund.PendingReason{refund.PendingBreaker, refund.PendingRateLimit} {
 		t.Run(string(why), func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, testContract())
-			gate := &doorkeeper{why: why, heard: make(chan refund.FactKind, 16)}
-			b.cfg.CallLimiter = gate
+			limiter := &blockingLimiter{why: why, reported: make(chan refund.FactKind, 16)}
+			b.cfg.CallLimiter = limiter
 			b.start(t)
 			k := b.accept(t, 1)[0]
-			for end := time.Now().Add(20 * time.Second); gate.refused.Load() < 2; <-time.After(5 * time.Millisecond) {
+			for end := time.Now().Add(20 * time.Second); limiter.refused.Load() < 2; <-time.After(5 * time.Millisecond) {
 				if time.Now().After(end) {
-					t.Fatal("the gate was not asked twice")
+					t.Fatal("the limiter was not asked twice")
 				}
 			}
 			r := b.load(t, k)
 			if r.State != refund.StatePending || r.PendingReason != why || r.AttemptNo != 0 || r.Generation != 0 || !r.LeaseEndsAt.IsZero() || r.NextActionAt.IsZero() {
-				t.Errorf("%+v: want PENDING because of %s, nothing tried and a timer", r.Refund, why)
+				t.Errorf("%+v: want PENDING because of %s, no attempt and a timer", r.Refund, why)
 			}
-			gate.open.Store(true)
+			limiter.open.Store(true)
 			b.wantAll(t, []refund.RefundRef{k}, refund.StateSuccess)
-			if got := <-gate.heard; got != refund.Succeeded {
-				t.Errorf("the gate heard %q", got)
+			if got := <-limiter.reported; got != refund.Succeeded {
+				t.Errorf("the limiter was told %q", got)
 			}
 			if r := b.load(t, k); r.AttemptNo != 1 {
-				t.Errorf("%d attempts, want the one that was let through", r.AttemptNo)
+				t.Errorf("%d attempts, want the one that was admitted", r.AttemptNo)
 			}
 		})
 	}
 }
 
-// C7: the channel never announces a success. It is asked until the end is known; silence proves nothing.
+// TestSilenceIsPolledUntilFinal has a channel that never reports a success by itself. It is queried until the result is
+// known; silence proves nothing. C7.
 func TestSilenceIsPolledUntilFinal(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, testContract())
@@ -75,11 +77,12 @@ func TestSilenceIsPolledUntilFinal(t *testing.T) {
 	b.wantAll(t, []refund.RefundRef{k}, refund.StateSuccess)
 	r := b.load(t, k)
 	if sends, queries, _ := b.channel.counts(); sends != 1 || queries != 4 || r.Case != nil || len(r.Effects) != 1 {
-		t.Errorf("%d sends, %d queries, case %+v, effects %+v: want one send and four questions", sends, queries, r.Case, r.Effects)
+		t.Errorf("%d sends, %d queries, case %+v, effects %+v: want one send and four queries", sends, queries, r.Case, r.Effects)
 	}
 }
 
-// C20: "accepted" is no success, and "nothing changed" in answer to a repeat is no failure: both mean ask.
+// TestAcknowledgedIsNotSuccessAndNoChangeIsNotFailure queries the channel after an "accepted", which is no success, and
+// after a "nothing changed" to a repeat, which is no failure. C20.
 func TestAcknowledgedIsNotSuccessAndNoChangeIsNotFailure(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, testContract())
@@ -112,7 +115,7 @@ func TestAcknowledgedIsNotSuccessAndNoChangeIsNotFailure(t *testing.T) {
 	}
 	for _, k := range keys {
 		if p := b.load(t, k).Payment; p.Refunded != 0 || p.Reserved == 0 {
-			t.Errorf("payment %+v: reserved until the end is known", p)
+			t.Errorf("payment %+v: want the amount reserved until the result is known", p)
 		}
 	}
 	close(lost)

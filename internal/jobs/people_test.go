@@ -7,8 +7,9 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// C19 through the whole workflow: the channel refuses since somebody has refunded outside. The list tells of it without our number: it
-// is held while it could be ours, the refund fails by proof, nothing is sent on top, and the balance knows the foreign one in the end.
+// TestRunnerAdoptsForeignRefund runs the whole workflow for a payment that somebody has refunded at the channel. The list
+// has this refund without our number. It is held while it could be ours; then our refund fails by proof, nothing more is
+// sent, and the balance contains the foreign refund. C19.
 func TestRunnerAdoptsForeignRefund(t *testing.T) {
 	t.Parallel()
 	c := testContract()
@@ -32,8 +33,9 @@ func TestRunnerAdoptsForeignRefund(t *testing.T) {
 	}
 }
 
-// The channel is asked on while a person thinks, and that does not make void what was proposed. An answer would.
-func TestRunnerAsksOnUnderACase(t *testing.T) {
+// TestRunnerQueriesUnderACase queries the channel while a decision is proposed. The queries do not void the proposal; an
+// answer that proves something would.
+func TestRunnerQueriesUnderACase(t *testing.T) {
 	t.Parallel()
 	c := testContract()
 	c.Waits.Unknown = refund.Duration(time.Millisecond)
@@ -54,7 +56,7 @@ func TestRunnerAsksOnUnderACase(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, before, _ := b.channel.counts()
-	eventually(t, "two more questions", func() bool { _, n, _ := b.channel.counts(); return n >= before+2 })
+	eventually(t, "two more queries", func() bool { _, n, _ := b.channel.counts(); return n >= before+2 })
 	if _, err := b.store.Judge(t.Context(), refund.Approval{Tenant: k.Tenant, CaseID: d.CaseID, DecisionID: d.ID, Approve: true, Actor: "bob"}); err != nil {
 		t.Fatalf("the proposal must still stand: %v", err)
 	}

@@ -18,46 +18,46 @@ import (
 
 const defaultSchema = "refundry"
 
-// Store is what the workflow needs from the database.
+// Store is the database of the workflow.
 type Store interface {
 	refund.Store
-	// Ask writes the attempt of a question that needs no owner.
+	// Ask stores the attempt of a query that needs no owner.
 	Ask(ctx context.Context, c refund.Claim) (refund.Claimed, error)
-	// EnterLines takes in lines of a payment's list that are not about the number that was asked for.
+	// EnterLines enters the lines of a payment's list that have other numbers or none.
 	EnterLines(ctx context.Context, tenant refund.TenantID, paymentID, source string, lines []refund.ListedEffect, complete bool, c refund.Contract) error
-	// SettleLines looks at a payment's held lines again.
+	// SettleLines decides a payment's held lines again.
 	SettleLines(ctx context.Context, tenant refund.TenantID, paymentID string) error
 }
 
-// Waker tries again what waits for a payment that has become known.
+// Waker retries the messages that wait for a payment.
 type Waker interface {
 	WakePayment(ctx context.Context, tenant refund.TenantID, paymentID string) error
 }
 
-// Maintainer does the housekeeping of the whole installation, such as partitions for the coming days. It is idempotent.
+// Maintainer maintains the whole installation, for example by creating the partitions of the coming days. It is idempotent.
 type Maintainer interface {
 	Maintain(ctx context.Context) error
 }
 
-// Observer counts. Its methods must return at once.
+// Observer counts calls and sweeps. Its methods must return at once.
 type Observer interface {
-	// Called tells of one call to a channel: account, operation, class of the answer, and how long it took.
+	// Called reports one call to a channel: account, operation, kind of the answer, and how long it took.
 	Called(account string, kind refund.AttemptKind, answer refund.FactKind, took time.Duration)
-	// Swept tells what one sweeper pass did.
+	// Swept reports what one pass of the sweeper did.
 	Swept(s refund.Swept)
 }
 
-// Times are the bounds of ownership and calls.
+// Times are the time limits of ownership and calls.
 type Times struct {
-	Lease      time.Duration // owner's time for one call; default 10 s
-	Margin     time.Duration // before the lease's end no byte leaves; default 2 s
-	SendWindow time.Duration // longest time between claim and first byte; default 3 s
-	ClockSkew  time.Duration // margin before a key's death; default refund.ClockMargin
-	Call       time.Duration // longest time for the answer, may outlive the lease; default 30 s
-	Enter      time.Duration // longest time to get an answer into the database; default 30 s
+	Lease      time.Duration // ownership of one call; default 10 s
+	Margin     time.Duration // no first byte is sent so shortly before the lease's end; default 2 s
+	SendWindow time.Duration // longest time from the claim to the first byte; default 3 s
+	ClockSkew  time.Duration // a key is not used so shortly before it expires; default refund.ClockMargin
+	Call       time.Duration // longest time to an answer, also past the lease; default 30 s
+	Enter      time.Duration // longest time to store an answer; default 30 s
 }
 
-// WithDefaults fills in the default of every time that is zero.
+// WithDefaults returns the times with the default for every one that is zero.
 func (t Times) WithDefaults() Times {
 	for _, d := range []struct {
 		v *time.Duration
@@ -71,12 +71,12 @@ func (t Times) WithDefaults() Times {
 	return t
 }
 
-// Faults says what makes the times unusable, each with the path of its setting. Zero stands for the default.
+// Faults returns what makes the times unusable, each with the path of its setting. Zero stands for the default.
 func (t Times) Faults() []string {
 	var out []string
 	d := t.WithDefaults()
 	if d.Margin >= d.Lease {
-		out = append(out, ".lease: must be longer than times.margin, else nothing can ever be sent")
+		out = append(out, ".lease: must be longer than times.margin, otherwise nothing can be sent")
 	}
 	if d.Lease > refund.LongestLease {
 		out = append(out, fmt.Sprintf(".lease: at most %s", refund.LongestLease))
@@ -84,34 +84,35 @@ func (t Times) Faults() []string {
 	return out
 }
 
-// Config of a Runner. Pool, Store and Channels are needed.
+// Config configures a Runner. Pool, Store and Channels are required.
 type Config struct {
-	Pool        *pgxpool.Pool // for River: Workers + 5 connections beside the store's own
+	Pool        *pgxpool.Pool // for River: Workers + 5 connections, besides the store's own
 	Schema      string        // default "refundry"
 	Store       Store
 	Channels    refund.Channels
-	Waker       Waker       // nil = payment_wake jobs fail and are tried again
-	Maintain    Maintainer  // nil = no housekeeping
-	Observer    Observer    // nil = nobody counts
-	CallLimiter CallLimiter // nil = every call may be made at once
-	// Budget puts into the context how long after start a first byte may leave. nil = only the check before the call guards it.
+	Waker       Waker       // nil = payment_wake jobs fail and are repeated
+	Maintain    Maintainer  // nil = no maintenance
+	Observer    Observer    // nil = nothing is counted
+	CallLimiter CallLimiter // nil = every call is admitted
+	// Budget adds to the context how long after start the first byte can be sent. nil = it is checked before the call only.
 	Budget func(ctx context.Context, start time.Time, send time.Duration) context.Context
 
 	Times      Times
-	Workers    int           // steps at once in this process; default 32
+	Workers    int           // steps at the same time in this process; default 32
 	SweepEvery time.Duration // default 1 s, ± 20 %
-	SweepLimit int           // rows a pass; default 500
+	SweepLimit int           // rows per pass; default 500
 
-	Clock  func() time.Time // default time.Now; its reading must carry the monotonic clock
-	Logger *slog.Logger     // default: discards
+	Clock  func() time.Time // default time.Now; its readings must have a monotonic part
+	Logger *slog.Logger     // default: no log
 }
 
-// Runner works the jobs and sweeps. Start once, Stop once.
+// Runner works the jobs and sweeps. It is started once and stopped once. Its methods are also in step.go, call.go, gate.go,
+// sweep.go and workers.go.
 type Runner struct {
 	cfg    Config
 	log    *slog.Logger
 	client *river.Client[pgx.Tx]
-	checks chan struct{} // bounds questions of people
+	checks chan struct{} // limits the checks of people
 
 	mu      sync.Mutex
 	stopped bool
@@ -119,10 +120,10 @@ type Runner struct {
 	busy    sync.WaitGroup     // sweeper and checks
 }
 
-// New validates and prepares; nothing runs before Start.
+// New checks the configuration and returns a Runner. Nothing runs before Start.
 func New(cfg Config) (*Runner, error) {
 	if cfg.Pool == nil || cfg.Store == nil || cfg.Channels == nil {
-		return nil, errors.New("jobs: Pool, Store and Channels are needed")
+		return nil, errors.New("jobs: Pool, Store and Channels are required")
 	}
 	if cfg.Schema == "" {
 		cfg.Schema = defaultSchema
@@ -158,7 +159,7 @@ func New(cfg Config) (*Runner, error) {
 	return r, nil
 }
 
-// riverConfig: nothing of ours depends on River's leader, scheduler or rescuer; they only tidy up.
+// riverConfig returns River's configuration. Correctness does not depend on River's leader, scheduler or rescuer.
 func (r *Runner) riverConfig() *river.Config {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &stepWorker{r: r})
@@ -184,7 +185,7 @@ func (r *Runner) riverConfig() *river.Config {
 	return c
 }
 
-// Start begins to work and to sweep. ctx bounds the start only.
+// Start starts the workers and the sweeper. ctx bounds the start only.
 func (r *Runner) Start(ctx context.Context) error {
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	if err := r.client.Start(context.WithoutCancel(ctx)); err != nil {
@@ -198,8 +199,8 @@ func (r *Runner) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop drains: no new jobs, calls under way end and their answers are entered. When ctx ends first, calls are cut off; their leases end
-// by themselves. A second Stop does nothing.
+// Stop starts no new job, waits for the calls under way, and enters their answers. When ctx ends first, the calls are cut
+// off, and another process takes over after their leases. A second Stop does nothing.
 func (r *Runner) Stop(ctx context.Context) error {
 	r.mu.Lock()
 	again := r.stopped || r.cancel == nil

@@ -2,15 +2,12 @@ package jobs
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/refundry/refundry/internal/devdb/dbtest"
 	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/store"
-	"github.com/refundry/refundry/internal/store/migrate"
 )
 
 func TestRunnerSucceeds(t *testing.T) {
@@ -28,7 +25,8 @@ func TestRunnerSucceeds(t *testing.T) {
 	}
 }
 
-// The answer is lost after the effect, or before it: the number is asked about, and only a proven absence is sent again.
+// TestRunnerLostAnswers loses answers after the effect, or before it. The number is queried, and sent again only after a
+// proven absence.
 func TestRunnerLostAnswers(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, testContract())
@@ -57,7 +55,8 @@ func TestRunnerLostAnswers(t *testing.T) {
 	}
 }
 
-// A process that dies between its claim and its answer is taken over by the sweeper alone: no job is left, and River's rescuer is far away.
+// TestRunnerTakesOver leaves a claim without an answer, as a process does that is killed. The sweeper alone takes it over:
+// there is no job, and River's rescuer is not due.
 func TestRunnerTakesOver(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, testContract())
@@ -73,18 +72,18 @@ func TestRunnerTakesOver(t *testing.T) {
 	b.start(t)
 	b.wantAll(t, []refund.RefundRef{k}, refund.StateSuccess)
 	if r := b.load(t, k); r.Attempts[0].Answer != "" || len(r.Effects) != 1 {
-		t.Errorf("attempts %+v, effects %+v: the lost send stays without an answer, one effect", r.Attempts, r.Effects)
+		t.Errorf("attempts %+v, effects %+v: want no answer of the lost send, and one effect", r.Attempts, r.Effects)
 	}
 }
 
-// suspending is a store whose process sleeps for a day right after a claim.
-type suspending struct {
+// suspendingStore is a store whose process is suspended for a day after a claim.
+type suspendingStore struct {
 	*store.Store
-	asleep *atomic.Int64 // nanoseconds slept so far
+	asleep *atomic.Int64 // nanoseconds of suspension
 	once   atomic.Bool
 }
 
-func (s *suspending) Claim(ctx context.Context, c refund.Claim) (refund.Claimed, error) {
+func (s *suspendingStore) Claim(ctx context.Context, c refund.Claim) (refund.Claimed, error) {
 	got, err := s.Store.Claim(ctx, c)
 	if err == nil && s.once.CompareAndSwap(false, true) {
 		s.asleep.Add(int64(24 * time.Hour))
@@ -92,13 +91,14 @@ func (s *suspending) Claim(ctx context.Context, c refund.Claim) (refund.Claimed,
 	return got, err
 }
 
-// C33: suspended between attempt row and send, woken after a day: NotSent, nothing leaves, and the refund goes on from PENDING.
+// TestRunnerWokenAfterADay suspends the process between the attempt and the send and wakes it after a day. The answer is
+// NotSent, nothing is sent, and the refund continues from PENDING. C33.
 func TestRunnerWokenAfterADay(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, testContract())
 	var asleep atomic.Int64
-	b.cfg.Store = &suspending{Store: b.store, asleep: &asleep}
-	// a suspended machine's monotonic clock stands still: only the wall clock tells
+	b.cfg.Store = &suspendingStore{Store: b.store, asleep: &asleep}
+	// the monotonic clock stops while a machine is suspended
 	b.cfg.Clock = func() time.Time { return time.Now().Round(0).Add(time.Duration(asleep.Load())) }
 	b.start(t)
 	k := b.accept(t, 1)[0]
@@ -108,86 +108,35 @@ func TestRunnerWokenAfterADay(t *testing.T) {
 		t.Errorf("first attempt %+v, want NOT_SENT", a)
 	}
 	if sends, queries, _ := b.channel.counts(); sends != 1 || queries != 0 {
-		t.Errorf("%d sends, %d queries, want only the second send to have left", sends, queries)
+		t.Errorf("%d sends, %d queries, want the second send only", sends, queries)
 	}
 }
 
-// held is a store in which somebody else has the row during the first claims.
-type held struct {
+// busyStore is a store in which another transaction has the row during the first claims.
+type busyStore struct {
 	*store.Store
 	claims atomic.Int64
 }
 
-func (s *held) Claim(ctx context.Context, c refund.Claim) (refund.Claimed, error) {
+func (s *busyStore) Claim(ctx context.Context, c refund.Claim) (refund.Claimed, error) {
 	if s.claims.Add(1) <= 3 {
 		return refund.Claimed{}, refund.ErrNotOwner
 	}
 	return s.Store.Claim(ctx, c)
 }
 
-// Whoever holds the row for a moment, such as people who approve the same decision, does not leave the refund to the sweeper.
-func TestRunnerLooksAgainAtAHeldRow(t *testing.T) {
+// TestRunnerRereadsABusyRow has the row held for a moment, as an approval does. The step waits for it and does not leave
+// the refund to the sweeper.
+func TestRunnerRereadsABusyRow(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, testContract())
-	b.cfg.Store, b.cfg.SweepEvery = &held{Store: b.store}, time.Hour
+	b.cfg.Store, b.cfg.SweepEvery = &busyStore{Store: b.store}, time.Hour
 	b.start(t)
 	b.wantAll(t, b.accept(t, 1), refund.StateSuccess)
 }
 
-func TestRunnerStopDrains(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, testContract())
-	inside, goOn := make(chan struct{}), make(chan struct{})
-	b.channel.onSend = func(_ int, c refund.Call, effect func() string) refund.Answer {
-		close(inside)
-		<-goOn
-		return paid(c, effect())
-	}
-	r := b.start(t)
-	k := b.accept(t, 1)[0]
-	<-inside
-	stopped := make(chan error, 1)
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		stopped <- r.Stop(ctx)
-	}()
-	select {
-	case err := <-stopped:
-		t.Fatalf("stopped with a call under way: %v", err)
-	case <-time.After(200 * time.Millisecond):
-	}
-	close(goOn)
-	if err := <-stopped; err != nil {
-		t.Fatal(err)
-	}
-	if r := b.load(t, k); r.State != refund.StateSuccess {
-		t.Errorf("state %s: the answer of the call under way must be in the database", r.State)
-	}
-	if _, err := r.CheckNow(t.Context(), k); !errors.Is(err, refund.ErrUnavailable) {
-		t.Errorf("check after stop: %v", err)
-	}
-}
-
-func TestRunnerClientPanics(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, testContract())
-	b.channel.onSend = func(n int, c refund.Call, effect func() string) refund.Answer {
-		effect()
-		if n == 1 {
-			panic("a bug in a client")
-		}
-		return paid(c, effect())
-	}
-	b.start(t)
-	k := b.accept(t, 1)[0]
-	b.wantAll(t, []refund.RefundRef{k}, refund.StateSuccess)
-	if r := b.load(t, k); r.Attempts[0].Answer != refund.Unknown || r.Attempts[1].Kind != refund.AttemptQuery {
-		t.Errorf("attempts %+v: a panic proves nothing, the number is asked about", r.Attempts)
-	}
-}
-
-// A channel with neither key nor query: an ambiguous send is never repeated, a person must look.
+// TestRunnerBlindChannel has a channel with neither keys nor queries: an ambiguous send is never repeated, and a case is
+// opened.
 func TestRunnerBlindChannel(t *testing.T) {
 	t.Parallel()
 	c := testContract()
@@ -201,72 +150,9 @@ func TestRunnerBlindChannel(t *testing.T) {
 	k := b.accept(t, 1)[0]
 	eventually(t, "a case", func() bool { return b.load(t, k).Case.Has(refund.CaseNoStep) })
 	if asked, err := r.CheckNow(t.Context(), k); asked || err != nil {
-		t.Errorf("check: asked=%v %v, want nothing to ask with", asked, err)
+		t.Errorf("check: asked=%v %v, want that nothing can be queried", asked, err)
 	}
 	if sends, queries, _ := b.channel.counts(); sends != 1 || queries != 0 {
 		t.Errorf("%d sends, %d queries, want 1 and 0", sends, queries)
-	}
-}
-
-func TestCheckNow(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, testContract())
-	b.channel.onSend = func(int, refund.Call, func() string) refund.Answer {
-		return refund.Answer{Kind: refund.RefusedClean, Code: "closed"}
-	}
-	r := b.start(t)
-	k := b.accept(t, 1)[0]
-	b.wantAll(t, []refund.RefundRef{k}, refund.StateFailed)
-	if asked, err := r.CheckNow(t.Context(), k); !asked || err != nil {
-		t.Fatalf("asked=%v %v", asked, err)
-	}
-	if got := b.load(t, k); got.State != refund.StateFailed || got.AttemptNo != 2 || got.Attempts[1].Answer != refund.NotFound || got.JournalSeq != 3 {
-		t.Errorf("%s, attempts %+v: a reading of nothing changes nothing", got.State, got.Attempts)
-	}
-	b.channel.mu.Lock()
-	b.channel.effect(b.load(t, k).Dispatches[0].Number)
-	b.channel.mu.Unlock()
-	if asked, err := r.CheckNow(t.Context(), k); !asked || err != nil {
-		t.Fatalf("asked=%v %v", asked, err)
-	}
-	if got := b.load(t, k); got.State != refund.StateSuccess || !got.Case.Has(refund.CaseSuccessAfterEnd) {
-		t.Errorf("%s, case %+v: money that moved is booked, with a case", got.State, got.Case)
-	}
-	if _, err := r.CheckNow(t.Context(), refund.RefundRef{Tenant: k.Tenant + 1, RID: k.RID}); !errors.Is(err, refund.ErrNotFound) {
-		t.Errorf("another tenant's refund: %v", err)
-	}
-}
-
-// PostgreSQL goes away and comes back: nobody restarts anything.
-func TestRunnerSurvivesDatabase(t *testing.T) {
-	t.Parallel()
-	db := dbtest.Server(t, nil)
-	if _, err := migrate.Up(t.Context(), migrate.Config{URL: db.URL()}); err != nil {
-		t.Fatal(err)
-	}
-	b := benchOn(t, db.URL(), testContract())
-	released := make(chan struct{})
-	inside := make(chan struct{})
-	b.channel.onSend = func(n int, c refund.Call, effect func() string) refund.Answer {
-		if n == 1 {
-			close(inside)
-			<-released
-		}
-		return paid(c, effect())
-	}
-	b.start(t)
-	keys := b.accept(t, 1)
-	<-inside
-	if err := db.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	close(released) // the answer comes while the database is away
-	eventually(t, "the database away", func() bool { return b.pool.Ping(t.Context()) != nil })
-	if err := db.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	b.wantAll(t, keys, refund.StateSuccess)
-	if sends, _, effects := b.channel.counts(); sends != 1 || effects != 1 {
-		t.Errorf("%d sends, %d effects, want one of each", sends, effects)
 	}
 }

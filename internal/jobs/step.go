@@ -6,22 +6,25 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/refundry/refundry/internal/clock"
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// A step that was overtaken looks again so often, after 10, 20, 40 … ms: whoever holds the row, such as people who approve at the same
-// moment, holds it that long at the most.
+// A step whose row another transaction changes or holds, such as an approval at the same moment, reads it again so often, after 10, 20,
+// 40 … ms ± 20 %; no transaction holds the row for longer than all these pauses together.
 const (
-	maxRereads = 7
-	firstPause = 10 * time.Millisecond
+	maxRereads   = 7
+	firstPause   = 10 * time.Millisecond
+	longestPause = firstPause << (maxRereads - 2)
 )
 
-// noChannelWait is how long a refund waits whose account this process does not know; another replica may.
+// noChannelWait is how long a refund waits when this process does not have its account, which another replica may have.
 const noChannelWait = 30 * time.Second
 
-// step does the next thing for a refund, if the job's generation is still the row's. Whatever comes after it has its own job, inserted
-// by the transaction that made it due. Errors: ErrNotFound, ErrUnavailable, ErrBusy.
+// step makes the next step of a refund, if the generation of the job is that of the row. The transaction that makes a
+// further step due inserts its job. Errors: ErrNotFound, ErrUnavailable, ErrBusy.
 func (r *Runner) step(ctx context.Context, k refund.RefundRef, generation int) error {
+	reread := clock.Backoff{First: firstPause, Longest: longestPause, Share: jitter}
 	for look := range maxRereads {
 		rec, err := r.cfg.Store.Load(ctx, k)
 		if err != nil {
@@ -30,30 +33,26 @@ func (r *Runner) step(ctx context.Context, k refund.RefundRef, generation int) e
 		if rec.Generation != generation {
 			return nil
 		}
-		err = r.take(ctx, rec)
+		err = r.takeStep(ctx, rec)
 		if !errors.Is(err, refund.ErrNotOwner) {
 			return err
 		}
 		if look == maxRereads-1 {
-			break // the sweeper comes by
+			break // the sweeper enqueues the refund again
 		}
-		// the row moved on, its payment's turn has not come, or somebody holds it for a moment: look again
-		pause := time.NewTimer(firstPause << look)
-		select {
-		case <-ctx.Done():
-			pause.Stop()
-			return ctx.Err()
-		case <-pause.C:
+		// The row has changed, another refund of the payment is first, or a transaction holds the row: read it again.
+		if err := clock.Pause(ctx, reread.Next()); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// take makes the step that Decide wants. ErrNotOwner when the record was overtaken.
-func (r *Runner) take(ctx context.Context, rec refund.Record) error {
+// takeStep makes the step that refund.Decide returns. It returns ErrNotOwner when the record has changed.
+func (r *Runner) takeStep(ctx context.Context, rec refund.Record) error {
 	ch, contract, ok := r.cfg.Channels.For(rec.Account)
 	if !ok {
-		r.log.WarnContext(ctx, "account not configured here", "account", rec.Account, "rid", rec.RID.String())
+		r.log.WarnContext(ctx, "the account is not configured in this process", "account", rec.Account, "rid", rec.RID.String())
 		return r.cfg.Store.Reschedule(ctx, rec.RefundRef, rec.Generation, refund.Step{Kind: refund.StepWait, Until: rec.Now.Add(noChannelWait)})
 	}
 	st := refund.Decide(rec, contract, rec.Now)
@@ -70,11 +69,11 @@ func (r *Runner) take(ctx context.Context, rec refund.Record) error {
 	case refund.StepRetireKey:
 		own.Kind = refund.KeyExpired
 	case refund.StepSend:
-		return r.admitted(ctx, rec, refund.AttemptSend, st.Dispatch, ch, contract)
+		return r.callIfAdmitted(ctx, rec, refund.AttemptSend, st.Dispatch, ch, contract)
 	case refund.StepQuery:
-		return r.admitted(ctx, rec, refund.AttemptQuery, st.Dispatch, ch, contract)
+		return r.callIfAdmitted(ctx, rec, refund.AttemptQuery, st.Dispatch, ch, contract)
 	case refund.StepList:
-		return r.admitted(ctx, rec, refund.AttemptList, st.Dispatch, ch, contract)
+		return r.callIfAdmitted(ctx, rec, refund.AttemptList, st.Dispatch, ch, contract)
 	default:
 		return fmt.Errorf("jobs: unknown step %q", st.Kind)
 	}
@@ -82,10 +81,11 @@ func (r *Runner) take(ctx context.Context, rec refund.Record) error {
 	return err
 }
 
-// CheckNow asks the channel about a refund at once, whatever its state, and enters the answer. asked is false where the contract has
-// nothing to ask with or nothing can have left. Errors: ErrNotFound, ErrNoChannel, ErrOverloaded, ErrBusy, ErrUnavailable.
+// CheckNow queries the channel about a refund at once, whatever its state, and enters the answer. asked is false when the
+// contract has no queries or nothing can have been sent. Errors: ErrNotFound, ErrNoChannel, ErrOverloaded, ErrBusy,
+// ErrUnavailable.
 func (r *Runner) CheckNow(ctx context.Context, k refund.RefundRef) (asked bool, err error) {
-	release, err := r.enlist()
+	release, err := r.beginCheck()
 	if err != nil {
 		return false, err
 	}
@@ -99,15 +99,15 @@ func (r *Runner) CheckNow(ctx context.Context, k refund.RefundRef) (asked bool, 
 		return false, refund.ErrNoChannel
 	}
 	kind := map[refund.Recovery]refund.AttemptKind{refund.RecoverByQuery: refund.AttemptQuery, refund.RecoverByList: refund.AttemptList}[contract.Recovery()]
-	no, left := askable(rec)
+	no, left := queryTarget(rec)
 	if kind == "" || !left {
 		return false, nil
 	}
 	return true, r.ask(ctx, rec, kind, no, ch, contract)
 }
 
-// enlist takes a place among the questions of people, and keeps Stop waiting until it is given back.
-func (r *Runner) enlist() (release func(), err error) {
+// beginCheck admits one more check, at most Workers at the same time. Stop waits until release is called.
+func (r *Runner) beginCheck() (release func(), err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.stopped {
@@ -122,8 +122,9 @@ func (r *Runner) enlist() (release func(), err error) {
 	return func() { <-r.checks; r.busy.Done() }, nil
 }
 
-// askable is the dispatch that a person's question is about: the newest exposed one, else the live one if anything of it can have left.
-func askable(rec refund.Record) (no int, left bool) {
+// queryTarget returns the dispatch that a check queries: the newest exposed one, otherwise the live one if any of it can
+// have been sent.
+func queryTarget(rec refund.Record) (no int, left bool) {
 	for i := len(rec.Dispatches) - 1; i >= 0; i-- {
 		if rec.Dispatches[i].Exposed {
 			return rec.Dispatches[i].Ordinal, true

@@ -3,41 +3,37 @@ package jobs
 import (
 	"context"
 	"time"
+
+	"github.com/refundry/refundry/internal/clock"
 )
 
 const (
-	sweepPasses   = 20               // in a row while there is more, then others get a turn
+	sweepPasses   = 20               // in a row while more is due
 	sweepTimeout  = 30 * time.Second // of one pass
-	sweepLongest  = 10 * time.Second // between tries while the database is away
-	sweepDoublers = 5
+	sweepLongest  = 10 * time.Second // between passes while the database is unavailable
+	sweepSlowdown = 32               // times SweepEvery, at most, between these passes
 )
 
-// sweepLoop runs on every replica, beside River and independent of it.
+// sweepLoop sweeps on every replica, independently of River.
 func (r *Runner) sweepLoop(ctx context.Context) {
+	every := r.cfg.SweepEvery
+	retry := clock.Backoff{First: 2 * every, Longest: min(sweepSlowdown*every, sweepLongest), Share: jitter}
 	fails := 0
-	timer := time.NewTimer(spread(r.cfg.SweepEvery))
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C:
-		}
+	wait := clock.Jitter(every, jitter)
+	for clock.Pause(ctx, wait) == nil {
 		if err := r.sweep(ctx); err != nil && ctx.Err() == nil {
 			fails++
-			r.log.WarnContext(ctx, "sweep failed", "error", err, "in a row", fails)
+			wait = retry.Next()
+			r.log.WarnContext(ctx, "the sweep failed", "error", err, "in a row", fails)
 		} else {
 			fails = 0
+			retry.Reset()
+			wait = clock.Jitter(every, jitter)
 		}
-		wait := r.cfg.SweepEvery
-		if fails > 0 {
-			wait = min(wait<<min(fails, sweepDoublers), sweepLongest)
-		}
-		timer.Reset(spread(wait))
 	}
 }
 
-// sweep makes passes until nothing more is due.
+// sweep makes passes until nothing is due, at most sweepPasses.
 func (r *Runner) sweep(ctx context.Context) error {
 	for range sweepPasses {
 		pass, cancel := context.WithTimeout(ctx, sweepTimeout)

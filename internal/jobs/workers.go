@@ -3,12 +3,12 @@ package jobs
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
 
+	"github.com/refundry/refundry/internal/clock"
 	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
 )
@@ -18,7 +18,8 @@ type stepWorker struct {
 	r *Runner
 }
 
-// Work makes one step. Errors are worth another try; what cannot get better is canceled, and the sweeper stays the safety net.
+// Work makes one step. River repeats it after an error; a job that cannot succeed is canceled, and the sweeper inserts
+// another one if needed.
 func (w *stepWorker) Work(ctx context.Context, job *river.Job[stepArgs]) error {
 	rid, err := refund.ParseRID(job.Args.RID)
 	if err != nil {
@@ -37,13 +38,13 @@ type wakeWorker struct {
 	r *Runner
 }
 
-// Work looks at what the payment holds, and hands the payment to whoever parked for it.
+// Work settles the held lines of a payment and retries the messages that wait for it.
 func (w *wakeWorker) Work(ctx context.Context, job *river.Job[wakeArgs]) error {
 	if err := w.r.cfg.Store.SettleLines(ctx, refund.TenantID(job.Args.TenantID), job.Args.PaymentID); err != nil {
 		return err
 	}
 	if w.r.cfg.Waker == nil {
-		return errors.New("jobs: nobody to wake here")
+		return errors.New("jobs: this process has no waker")
 	}
 	return w.r.cfg.Waker.WakePayment(ctx, refund.TenantID(job.Args.TenantID), job.Args.PaymentID)
 }
@@ -53,7 +54,7 @@ type maintenanceWorker struct {
 	r *Runner
 }
 
-// Work does the housekeeping.
+// Work maintains the installation.
 func (w *maintenanceWorker) Work(ctx context.Context, _ *river.Job[maintenanceArgs]) error {
 	if w.r.cfg.Maintain == nil {
 		return nil
@@ -64,19 +65,14 @@ func (w *maintenanceWorker) Work(ctx context.Context, _ *river.Job[maintenanceAr
 	return err
 }
 
-// retryPolicy doubles from one second and stays below a minute and a bit; spread, so that a lost database is not met by all at once.
+// jitter is the share by which every pause of the workflow varies, so that processes and jobs do not retry at the same moment.
+const jitter = 0.2
+
+// retryPolicy retries a failed job after 1, 2, 4 … s, at most one minute, each ± 20 %.
 type retryPolicy struct{}
 
-// NextRetry is when a failed job is tried again.
+// NextRetry returns when a failed job is repeated.
 func (retryPolicy) NextRetry(job *rivertype.JobRow) time.Time {
-	d := time.Minute
-	if n := max(job.Attempt, 1); n < 7 {
-		d = time.Second << (n - 1)
-	}
-	return time.Now().Add(spread(d))
-}
-
-// spread gives d ± 20 %.
-func spread(d time.Duration) time.Duration {
-	return d + time.Duration((rand.Float64()*2-1)*0.2*float64(d)) // #nosec G404 -- timing, not secrecy
+	retry := clock.Backoff{First: time.Second, Longest: time.Minute, Share: jitter}
+	return time.Now().Add(retry.After(job.Attempt))
 }

@@ -20,27 +20,6 @@ type Change struct {
 	Decision      RID      // the decision that takes effect; zero = none
 }
 
-// JournalStep is one journal row and the refund row as it stands after it.
-type JournalStep struct {
-	Row   Refund
-	Entry Entry
-}
-
-// Entry is a journal row before the store gives it seq, time and hash.
-type Entry struct {
-	Kind          string
-	From, To      State // From "" = birth
-	Generation    int
-	Source, Actor string
-	FactKey       []byte // 32 bytes or nil
-	Data          string // canonical JSON
-}
-
-// Digest is the content digest that the hash chain links.
-func (e Entry) Digest() [32]byte {
-	return JournalDigest(e.Kind, string(e.From), string(e.To), e.Generation, e.Source, e.Actor, e.FactKey, e.Data)
-}
-
 // AttemptAnswer completes an attempt, once.
 type AttemptAnswer struct {
 	No         int

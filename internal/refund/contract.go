@@ -142,58 +142,6 @@ func (c Contract) asking() QueryTerms {
 // Encode is the contract's stored form; its bytes make the digest that tells one version from the next.
 func (c Contract) Encode() ([]byte, error) { return json.Marshal(c) }
 
-// Validate says what makes a contract unusable. It refuses rather than guesses.
-func (c Contract) Validate() error {
-	switch {
-	case c.Key.NumberLength < NumberLength:
-		return fmt.Errorf("refund: contract %s: numbers of %d characters are needed, the channel takes %d", c.Profile, NumberLength, c.Key.NumberLength)
-	case c.asking().Exists && c.asking().Readings < 1:
-		return fmt.Errorf("refund: contract %s: readings must be at least 1", c.Profile)
-	case c.Waits.Pending <= 0 || c.Waits.Unknown <= 0 || c.Waits.Accepted <= 0:
-		return fmt.Errorf("refund: contract %s: every wait needs a deadline", c.Profile)
-	case c.Horizon <= 0:
-		return fmt.Errorf("refund: contract %s: inFlightHorizon must be above 0", c.Profile)
-	case c.Key.ReplaysState && !c.Key.Dedupes:
-		return fmt.Errorf("refund: contract %s: a key that does not dedupe cannot be replayed", c.Profile)
-	case c.Key.ReplaysState && (c.Key.KeepsAnswer || c.Key.After2xx):
-		return fmt.Errorf("refund: contract %s: a re-send tells the current state, or the first answer, or acts again: only one of them", c.Profile)
-	case c.Key.KeepsAnswer && len(c.Codes.LowBalance) > 0:
-		return fmt.Errorf("refund: contract %s: a channel that keeps the first answer would say %q of the number for ever: list it under newNumber", c.Profile, c.Codes.LowBalance[0])
-	case c.Key.Lifetime > 0 && c.Key.Lifetime.D() <= c.Horizon.D()+ClockMargin:
-		return fmt.Errorf("refund: contract %s: keys that live %s are dead before a first byte could leave", c.Profile, c.Key.Lifetime.D())
-	case c.Limits.PerSecond < 0 || c.Limits.MaxRefunds < 0:
-		return fmt.Errorf("refund: contract %s: limits must not be negative", c.Profile)
-	}
-	if err := c.validTerms(); err != nil {
-		return fmt.Errorf("refund: contract %s: %w", c.Profile, err)
-	}
-	return nil
-}
-
-// numberSpent says whether the live way of a number is over: its key dies, or the channel would only repeat an answer
-// that tells nothing. Whoever asks must know that nothing is exposed before the next number is used.
-func (r *Record) numberSpent(d Dispatch, c Contract, now time.Time) bool {
-	if c.Key.KeepsAnswer {
-		if a, ok := r.lastSend(d.Ordinal); ok && (a.Answer == "" || a.Answer == Unknown || a.Answer == RefusedEcho) {
-			return true
-		}
-	}
-	return r.tightened(d, c).keyExpired(c, now)
-}
-
-// tightened is the dispatch with the end of its key as a later contract may have moved it: only ever earlier than what
-// the first send has frozen.
-func (r *Record) tightened(d Dispatch, c Contract) Dispatch {
-	first := r.firstTry(d.Ordinal)
-	if c.Key.Lifetime <= 0 || first.IsZero() {
-		return d
-	}
-	if end := first.Add(c.Key.Lifetime.D()); d.KeyExpiresAt.IsZero() || end.Before(d.KeyExpiresAt) {
-		d.KeyExpiresAt = end
-	}
-	return d
-}
-
 // Expresses says whether the channel can express the amount.
 func (c Contract) Expresses(amount int64, cur Currency) bool {
 	if !c.Limits.whole(amount, cur) || amount < c.Limits.MinAmount || (c.Limits.MaxAmount > 0 && amount > c.Limits.MaxAmount) {
@@ -208,4 +156,17 @@ func (c Contract) Expresses(amount int64, cur Currency) bool {
 		}
 	}
 	return false
+}
+
+// whole reports whether the amount, in ISO 4217's minor units, is a whole number of the channel's steps.
+func (l LimitTerms) whole(amount int64, cur Currency) bool {
+	if exponent, other := l.Exponent[cur]; other {
+		n, err := Money{amount, cur}.InUnit(exponent)
+		if err != nil {
+			return false
+		}
+		amount = n
+	}
+	step := l.Step[cur]
+	return step <= 1 || amount%step == 0
 }

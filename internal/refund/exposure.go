@@ -16,11 +16,6 @@ type Exposure struct {
 	Proven      bool // absence was proven after the last send
 }
 
-// Disproves says whether this answer of a send proves that the send did nothing and never will.
-func Disproves(k FactKind) bool {
-	return k == NotSent || k == Retryable || k == RefusedClean || k == RefusedNewNumber
-}
-
 // Exposure folds the attempts of a dispatch (rules R2 and R8 of docs/rules.md).
 func (r *Record) Exposure(d Dispatch, c Contract, now time.Time) Exposure {
 	e := Exposure{Exposed: d.MarkedEpoch > 0, ActsUntil: d.MayActUntil}
@@ -90,16 +85,6 @@ func (r *Record) mayStillAct(d Dispatch, c Contract, now time.Time) bool {
 	return false
 }
 
-// booked says whether money of this dispatch is in the books, moved or returned. What a person took back is not.
-func (r *Record) booked(no int) bool {
-	for _, e := range r.Effects {
-		if e.Ours && e.DispatchNo == no && (e.Status == EffectMoved || (e.Status == EffectReversed && !e.ByPersonOnly())) {
-			return true
-		}
-	}
-	return false
-}
-
 // anyExposed says whether some dispatch is exposed, from the flags that Apply keeps in step with the fold.
 func (r *Record) anyExposed() bool {
 	for _, d := range r.Dispatches {
@@ -118,46 +103,4 @@ func (r *Record) otherExposed(no int) bool {
 		}
 	}
 	return false
-}
-
-// Dispatch finds a dispatch by ordinal.
-func (r *Record) Dispatch(no int) (*Dispatch, bool) {
-	for i := range r.Dispatches {
-		if r.Dispatches[i].Ordinal == no {
-			return &r.Dispatches[i], true
-		}
-	}
-	return nil, false
-}
-
-// Attempt finds an attempt by ordinal.
-func (r *Record) Attempt(no int) (*Attempt, bool) {
-	for i := range r.Attempts {
-		if r.Attempts[i].No == no {
-			return &r.Attempts[i], true
-		}
-	}
-	return nil, false
-}
-
-// lastSend is the newest send of a dispatch.
-func (r *Record) lastSend(no int) (Attempt, bool) {
-	for i := len(r.Attempts) - 1; i >= 0; i-- {
-		if a := r.Attempts[i]; a.DispatchNo == no && a.Kind == AttemptSend {
-			return a, true
-		}
-	}
-	return Attempt{}, false
-}
-
-// keyExpired says whether the number may not be sent any more.
-func (d Dispatch) keyExpired(c Contract, now time.Time) bool {
-	return !d.KeyExpiresAt.IsZero() && !now.Before(d.KeyExpiresAt.Add(-c.Horizon.D()-ClockMargin))
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

@@ -1,15 +1,10 @@
 package refund
 
-import "strings"
-
 // guard is a named condition of a table row.
 type guard struct {
 	name string
 	ok   func(s *transition) bool
 }
-
-// JournalKind is how the journal spells a fact: its name in lower case.
-func JournalKind(k FactKind) string { return strings.ToLower(string(k)) }
 
 // Conditions about ownership and exposure. Exposure has the fact at hand folded in already.
 var (
@@ -27,11 +22,6 @@ var (
 	notFirstAck     = guard{"acknowledged before", func(s *transition) bool { return s.ackBefore }}
 	notProven       = guard{"absence not proven", func(s *transition) bool { return !s.r.Exposure(*s.d, s.c, s.now).Proven }}
 
-	leaseOver = guard{"the lease has ended", func(s *transition) bool { return !s.r.LeaseEndsAt.After(s.now) }}
-	stillDue  = guard{"still so", func(s *transition) bool {
-		n := Decide(*s.r, s.c, s.now)
-		return n.Kind == StepOpenCase && n.Reason == s.f.Reason
-	}}
 	bySend     = guard{"answer of a send", func(s *transition) bool { return s.attempt == nil || s.attempt.Kind == AttemptSend }}
 	byQuestion = guard{"answer of a question", func(s *transition) bool { return s.attempt != nil && s.attempt.Kind != AttemptSend }}
 
@@ -93,3 +83,33 @@ var (
 		return s.d.Acknowledged && s.attempt != nil && s.askedAfterAck()
 	}}
 )
+
+func (s *transition) newerSendOpen() bool {
+	for _, a := range s.r.Attempts {
+		if a.No > s.attempt.No && a.Kind == AttemptSend && a.Answer == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// askedAfterAck says whether the question left after the acknowledgement had to be visible.
+func (s *transition) askedAfterAck() bool {
+	for _, a := range s.r.Attempts {
+		if a.DispatchNo == s.d.Ordinal && a.Answer == Acknowledged {
+			return s.attempt.StartedAt.After(a.AnsweredAt.Add(s.c.asking().VisibilityLag.D()))
+		}
+	}
+	return false
+}
+
+// endedNegatively says whether the end of the live number is known, or of one behind it: only an epoch marks such a number,
+// and the channel knows it only if it was used in a future that a restore has cut off.
+func (r *Record) endedNegatively() bool {
+	for _, d := range r.Dispatches {
+		if d.Ordinal >= r.DispatchNo && !d.FinalNegativeAt.IsZero() {
+			return true
+		}
+	}
+	return false
+}

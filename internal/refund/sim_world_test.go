@@ -178,13 +178,10 @@ func (w *world) name(ch *Change) {
 	}
 }
 
-// enter brings a fact in as the store does: our own conclusions must still hold, and an id that a line has given to
-// another refund is freed first.
+// enter brings a fact in as the store does: an id that a line has given to another refund is freed first. A conclusion that
+// does not hold any more changes nothing.
 func (w *world) enter(i int, f Fact) {
 	r := w.full(i)
-	if f.Kind.concluded() && !w.holds(r, f) {
-		return
-	}
 	if f.Kind.keyed() && f.ChannelRefundID != "" && !w.free(i, f.ChannelRefundID) {
 		f.ChannelRefundID = "" // a person gave it to another refund; what is said of the number stands
 		w.some("the channel's id was another refund's by a person's word")
@@ -200,14 +197,6 @@ func (w *world) enter(i int, f Fact) {
 		ch.After.State, ch.After.Exposed, reasonsOf(ch.After.Case), ch.Rows)
 	w.watchFact(r, f, ch)
 	w.wrote(i, r, ch)
-}
-
-func (w *world) holds(r Record, f Fact) bool {
-	if f.Kind == LeaseEnd {
-		return r.State == StateProcessing && !r.LeaseEndsAt.After(r.Now)
-	}
-	want := map[FactKind]StepKind{Settled: StepSettle, KeyExpired: StepRetireKey, Deadline: StepOpenCase}[f.Kind]
-	return w.play.decide(r, w.c, r.Now).Kind == want
 }
 
 // free says whether a channel's id can be booked for the refund; an id that only a line had given away is taken back.
@@ -274,7 +263,7 @@ func (w *world) work(i int) {
 		w.call(i, kinds[next.Kind], next.Dispatch)
 	case StepOpenCase, StepSettle, StepRetireKey:
 		w.someIf(next.Kind == StepRetireKey, "a number died before it was sent again")
-		w.enter(i, conclusion(next, r.Generation))
+		w.enter(i, conclusionOf(next, r.Generation))
 	case StepWait, StepDone:
 	}
 }

@@ -1,6 +1,7 @@
 package refund
 
 import (
+	"errors"
 	"testing"
 	"time"
 )
@@ -127,33 +128,81 @@ func TestAQuestionsNegativeSaysNothingOfTheSend(t *testing.T) {
 	}
 }
 
-func TestConclusionsRunTwice(t *testing.T) {
+// A conclusion holds on the record under its lock, or it is refused and changes nothing.
+func TestConclusionThatDoesNotHoldIsRefused(t *testing.T) {
 	t.Parallel()
-	t.Run("key dead", func(t *testing.T) {
+	refused := func(s *story, f Fact) {
+		t.Helper()
+		if _, err := Apply(s.r, f, s.c); !errors.Is(err, ErrNotOwner) {
+			t.Errorf("%s in %s: %v, want ErrNotOwner", f.Kind, s.r.State, err)
+		}
+	}
+	t.Run("key expired, entered twice", func(t *testing.T) {
 		t.Parallel()
 		s := tell(t, "replaying")
 		s.says(s.send(), Retryable)
 		s.after(time.Minute)
-		s.next("the key has died", StepRetireKey)
+		s.next("the key has expired", StepRetireKey)
 		f := Fact{Kind: KeyExpired, Dispatch: 1, Generation: s.r.Generation, Source: "sweeper"}
 		s.enter(f)
-		s.enter(f)
-		s.wants("the second run changes nothing", StatePending, false)
+		refused(s, f)
 		if s.r.DispatchNo != 2 {
 			t.Errorf("number %d is live, want 2", s.r.DispatchNo)
 		}
 	})
-	t.Run("deadline that comes after the end", func(t *testing.T) {
+	t.Run("deadline after the end", func(t *testing.T) {
 		t.Parallel()
 		s := tell(t, ProfileKeyedQueryable)
 		s.unsure()
+		f := Fact{Kind: Deadline, Generation: s.r.Generation, Reason: CaseDeadline, Source: "sweeper"}
+		refused(s, f) // an hour too early
 		s.notice(Succeeded, 1, "X")
-		ch := s.conclude(Deadline, CaseDeadline)
-		s.wants("no case on what has ended well", StateSuccess, false)
-		if len(ch.Steps) != 0 {
-			t.Errorf("nothing was learned, journal got %v", ch.Steps)
-		}
+		refused(s, f)
 	})
+	t.Run("of another generation", func(t *testing.T) {
+		t.Parallel()
+		s := tell(t, ProfileKeyedQueryable)
+		s.send()
+		s.after(leaseTime)
+		f := Fact{Kind: LeaseEnd, Generation: s.r.Generation - 1, Source: "sweeper"}
+		refused(s, f)
+		f.Generation++
+		s.enter(f)
+		s.wants("the lease has ended", StateUnknown, true)
+		refused(s, f)
+	})
+	t.Run("for another reason", func(t *testing.T) {
+		t.Parallel()
+		s := tell(t, ProfileBlind)
+		s.unsure()
+		f := Fact{Kind: Deadline, Generation: s.r.Generation, Reason: CaseDeadline, Source: "sweeper"}
+		refused(s, f)
+		f.Reason = CaseNoStep
+		s.enter(f)
+		s.wants("no step is left", StateUnknown, true, CaseNoStep)
+	})
+	t.Run("of another number", func(t *testing.T) {
+		t.Parallel()
+		s := tell(t, "replaying")
+		s.says(s.send(), RefusedNewNumber)
+		s.says(s.send(), Retryable)
+		s.after(time.Minute)
+		refused(s, Fact{Kind: KeyExpired, Dispatch: 1, Generation: s.r.Generation, Source: "sweeper"})
+		s.enter(Fact{Kind: KeyExpired, Dispatch: 2, Generation: s.r.Generation, Source: "sweeper"})
+		s.wants("no third number", StatePending, false, CaseNoStep)
+	})
+}
+
+// An end that is known too early to be the last word becomes one with time, under a final state too.
+func TestExposureUnderAFinalStateEndsWithTime(t *testing.T) {
+	t.Parallel()
+	s := tell(t, ProfileKeyedQueryable)
+	anEndIsKnownTooEarly(s)
+	s.wants("number 1 may still act, and its amount is held", StateSuccess, true, CaseOtherNumberOpen, CaseExcess)
+	s.r.Now = s.next("only time is missing", StepWait).Until
+	s.next("nothing can act any more", StepSettle)
+	s.conclude(Settled, "")
+	s.wants("the question is answered", StateSuccess, false)
 }
 
 func TestAKnownFactOpensNoCaseAgain(t *testing.T) {

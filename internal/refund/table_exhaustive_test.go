@@ -210,7 +210,7 @@ func (x *explorer) growStep(n node) {
 		}
 		next.r.Now, next.waits, next.path = step.Until, n.waits+1, n.path+" wait"
 	case StepOpenCase, StepSettle, StepRetireKey:
-		f := conclusion(step, n.r.Generation)
+		f := conclusionOf(step, n.r.Generation)
 		r, ok := x.enter(n, f)
 		if !ok {
 			return
@@ -300,7 +300,7 @@ func actsUntil(r Record, c Contract) time.Time {
 	return t
 }
 
-func conclusion(s Step, generation int) Fact {
+func conclusionOf(s Step, generation int) Fact {
 	kind := map[StepKind]FactKind{StepOpenCase: Deadline, StepSettle: Settled, StepRetireKey: KeyExpired}[s.Kind]
 	return Fact{Kind: kind, Dispatch: s.Dispatch, Generation: generation, Reason: s.Reason, Source: "worker"}
 }
@@ -410,7 +410,7 @@ func rareBeginnings(t *testing.T, class string) []Record {
 		}
 		return s.r
 	}
-	out := []Record{begin(twoEffects), begin(aPersonKnewBetter), begin(twoNumbersInDoubt), begin(aSecondNumberWaits)}
+	out := []Record{begin(twoEffects), begin(aPersonKnewBetter), begin(twoNumbersInDoubt), begin(aSecondNumberWaits), begin(anEndIsKnownTooEarly)}
 	if class == "listing" {
 		out = append(out, begin(aNewerSendIsOpen))
 	}

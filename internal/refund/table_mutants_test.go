@@ -185,6 +185,15 @@ func twoNumbersInDoubt(s *story) {
 	s.r.LeaseEndsAt = time.Time{}
 }
 
+// anEndIsKnownTooEarly: the second number has paid, and the first has ended, while a send that a restore has cut off may still act.
+func anEndIsKnownTooEarly(s *story) {
+	s.says(s.send(), RefusedNewNumber)
+	second := s.send()
+	s.enter(Fact{Kind: EpochMark, Source: "epoch"})
+	s.says(second, Succeeded)
+	s.notice(FailedFinal, 1, "")
+}
+
 func plantedInDecide() []planted {
 	return []planted{
 		{bug: "doubt is sent again", decide: func(r Record, c Contract, now time.Time) Step {

@@ -22,9 +22,7 @@ func (o *oracle) column() {
 	case NotFound:
 		o.notFound()
 	case LeaseEnd:
-		if o.in(StateProcessing) && !o.r.LeaseEndsAt.After(o.r.Now) {
-			o.r.State = StateUnknown
-		}
+		o.r.State = StateUnknown
 	case KeyExpired:
 		if o.in(StatePending) && o.isLive() && o.keyDead(o.live()) {
 			if o.r.DispatchNo == 1 {
@@ -34,13 +32,7 @@ func (o *oracle) column() {
 			}
 		}
 	case Deadline:
-		for i := range o.r.Dispatches {
-			d := &o.r.Dispatches[i]
-			d.Exposed = o.exposedNo(d.Ordinal)
-		}
-		if s := Decide(o.r, o.c, o.r.Now); !o.ended() && s.Kind == StepOpenCase && s.Reason == o.f.Reason {
-			o.open(o.f.Reason)
-		}
+		o.open(o.f.Reason)
 	case Withdrawn:
 		if o.in(StatePending) && o.r.AskNo == 0 {
 			o.r.State = StateCanceled

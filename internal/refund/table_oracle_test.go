@@ -52,7 +52,7 @@ func judge(before Record, f Fact, c Contract) (*oracle, error) {
 		o.f.Dispatch = before.DispatchNo
 	}
 	ours := f.Kind == LeaseEnd || f.Kind == Settled || f.Kind == KeyExpired || f.Kind == Deadline
-	if ours && f.Generation != before.Generation {
+	if ours && (f.Generation != before.Generation || !proposed(before, o.f, c)) {
 		return nil, ErrNotOwner
 	}
 	if f.Attempt != 0 {
@@ -93,6 +93,17 @@ func judge(before Record, f Fact, c Contract) (*oracle, error) {
 	o.leaveIfClear()
 	o.close(before)
 	return o, nil
+}
+
+// proposed says whether a conclusion would be drawn again: a lease's end by the sweeper, the others by Decide, whose steps
+// stepBreaks judges.
+func proposed(r Record, f Fact, c Contract) bool {
+	if f.Kind == LeaseEnd {
+		return r.State == StateProcessing && !r.LeaseEndsAt.After(r.Now)
+	}
+	step := Decide(r, c, r.Now)
+	again := conclusionOf(step, r.Generation)
+	return again.Kind == f.Kind && again.Reason == f.Reason && (again.Dispatch == 0 || again.Dispatch == f.Dispatch)
 }
 
 func (o *oracle) d() *Dispatch { d, _ := o.r.Dispatch(o.f.Dispatch); return d }

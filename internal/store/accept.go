@@ -86,11 +86,16 @@ func (s *Store) writeGroupNoticed(ctx context.Context, tx pgx.Tx, b *pgx.Batch, 
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return pg.Translate(err)
 	}
-	if err := s.matchGroup(ctx, tx, rs); err != nil {
+	u := s.newUnit()
+	if err := s.matchGroup(ctx, u, tx, rs); err != nil {
 		return pg.Translate(err)
 	}
 	fault.Point(fault.DoorNoticed)
-	return pg.CommitError(tx.Commit(ctx))
+	if err := pg.CommitError(tx.Commit(ctx)); err != nil {
+		return err
+	}
+	u.committed()
+	return nil
 }
 
 // queueGroup queues everything that a plan writes.

@@ -13,6 +13,7 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 	"github.com/refundry/refundry/internal/store/migrate"
 	"github.com/refundry/refundry/internal/store/pg"
+	"github.com/refundry/refundry/internal/store/read"
 )
 
 // bench is what a test of the store stands on: a migrated database of its own, one tenant, one account.
@@ -50,6 +51,9 @@ func newBench(t *testing.T) *testBench {
 	b.tenant = b.addTenant(t, "demo")
 	return b
 }
+
+// reader reads what the API reads.
+func (b *testBench) reader() *read.Reader { return read.New(b.pool, b.cfg.Accounts) }
 
 func (b *testBench) addTenant(t *testing.T, code string) refund.Tenant {
 	t.Helper()

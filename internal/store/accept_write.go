@@ -73,7 +73,7 @@ func queueReceipts(b *pgx.Batch, v intake.View, rs []intake.NewReceipt) {
 		tenants = append(tenants, int64(r.Tenant))
 		cs, ss, es = append(cs, r.Consumer), append(ss, r.Source), append(es, r.ID)
 		tys, ps, os = append(tys, string(r.Type)), append(ps, r.Params), append(os, string(r.Outcome))
-		ds, rids = append(ds, r.Digest.Bytes()), append(rids, uuidOrNull(r.RID))
+		ds, rids = append(ds, r.Digest.Bytes()), append(rids, pg.NullRID(r.RID))
 		cos, trs = append(cos, string(r.Code)), append(trs, r.Transport)
 	}
 	b.Queue(sqlInsertReceipts, tenants, cs, ss, es, tys, ds, ps, os, rids, cos, trs, v.Now)
@@ -89,7 +89,7 @@ func queueRebound(b *pgx.Batch, v intake.View, rs []intake.NewReceipt) {
 	var rids []*[16]byte
 	for _, r := range rs {
 		tenants, cs, ss, es = append(tenants, int64(r.Tenant)), append(cs, r.Consumer), append(ss, r.Source), append(es, r.ID)
-		os, rids, cos, trs = append(os, string(r.Outcome)), append(rids, uuidOrNull(r.RID)), append(cos, string(r.Code)), append(trs, r.Transport)
+		os, rids, cos, trs = append(os, string(r.Outcome)), append(rids, pg.NullRID(r.RID)), append(cos, string(r.Code)), append(trs, r.Transport)
 	}
 	b.Queue(sqlRebindReceipts, tenants, cs, ss, es, os, rids, cos, trs, v.Now)
 }
@@ -97,7 +97,7 @@ func queueRebound(b *pgx.Batch, v intake.View, rs []intake.NewReceipt) {
 func queuePayments(b *pgx.Batch, p intake.Plan) {
 	for _, n := range p.Payments {
 		b.Queue(sqlInsertPayment, int64(n.Tenant), n.PaymentID, n.OrderID, n.Account, n.Reference, string(n.Currency), n.Exponent, string(n.KnownBy), n.Version,
-			n.Captured, n.Reserved, n.RefundedElsewhere, n.Excess, n.Refunds, uuidOrNull(n.LastRID), pg.Null(n.WindowEndsAt), n.CreatedAt, pg.Null(n.PaidAt))
+			n.Captured, n.Reserved, n.RefundedElsewhere, n.Excess, n.Refunds, pg.NullRID(n.LastRID), pg.Null(n.WindowEndsAt), n.CreatedAt, pg.Null(n.PaidAt))
 	}
 	for _, n := range p.Paid {
 		queuePaid(b, n)
@@ -121,7 +121,7 @@ func queueTouched(b *pgx.Batch, ps []refund.Payment) {
 	for _, p := range ps {
 		tenants, ids = append(tenants, int64(p.Tenant)), append(ids, p.PaymentID)
 		captured, reserved, excess = append(captured, p.Captured), append(reserved, p.Reserved), append(excess, p.Excess)
-		counts, last = append(counts, p.Refunds), append(last, uuidOrNull(p.LastRID))
+		counts, last = append(counts, p.Refunds), append(last, pg.NullRID(p.LastRID))
 	}
 	b.Queue(sqlTouchPayments, tenants, ids, captured, reserved, excess, counts, last)
 }
@@ -161,12 +161,12 @@ func (c *refundArrays) add(i int, r intake.NewRefund, now time.Time) {
 	c.payments, c.orders = append(c.payments, r.PaymentID), append(c.orders, r.OrderID)
 	c.accounts, c.references = append(c.accounts, r.Account), append(c.references, r.ChannelReference)
 	c.currencies, c.exponents = append(c.currencies, string(r.Currency)), append(c.exponents, int16(r.Exponent)) // #nosec G115 -- 0..4
-	c.amounts, c.digests, c.prev = append(c.amounts, r.Amount), append(c.digests, r.Digest.Bytes()), append(c.prev, uuidOrNull(r.Prev))
+	c.amounts, c.digests, c.prev = append(c.amounts, r.Amount), append(c.digests, r.Digest.Bytes()), append(c.prev, pg.NullRID(r.Prev))
 	c.reasons, c.metadata = append(c.reasons, r.Reason), append(c.metadata, metadataText(r.Metadata))
 	c.numbers, c.order = append(c.numbers, r.Number), append(c.order, i)
 	c.kinds, c.sources, c.actors = append(c.kinds, r.Entry.Kind), append(c.sources, r.Entry.Source), append(c.actors, r.Entry.Actor)
 	c.data, c.entries, c.heads = append(c.data, r.Entry.Data), append(c.entries, digest[:]), append(c.heads, head[:])
-	c.batches = append(c.batches, uuidOrNull(r.Replay))
+	c.batches = append(c.batches, pg.NullRID(r.Replay))
 }
 
 func metadataText(m map[string]string) string {
@@ -189,7 +189,7 @@ func queueCaptures(b *pgx.Batch, v intake.View, cs []intake.NewCapture) {
 func queueConflicts(b *pgx.Batch, v intake.View, cs []intake.ConflictRow, id func() refund.RID) {
 	for _, c := range cs {
 		b.Queue(sqlConflict, int64(c.Tenant), [16]byte(id()), string(c.Kind), c.Consumer, pg.Null(c.Source), pg.Null(c.ID), pg.Null(c.RefundID), pg.Null(c.PaymentID),
-			uuidOrNull(c.RID), c.GotDigest[:], c.Got, append([]string{}, c.Fields...), pg.Null(c.Transport), v.Now)
+			pg.NullRID(c.RID), c.GotDigest[:], c.Got, append([]string{}, c.Fields...), pg.Null(c.Transport), v.Now)
 	}
 }
 
@@ -220,12 +220,4 @@ func storableHeaders(h map[string][]string) map[string][]string {
 		}
 	}
 	return out
-}
-
-// uuidOrNull stores the zero id as NULL.
-func uuidOrNull(r refund.RID) *[16]byte {
-	if r.IsZero() {
-		return nil
-	}
-	return (*[16]byte)(&r)
 }

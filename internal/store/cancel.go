@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 
 	"github.com/jackc/pgx/v5"
 
@@ -15,22 +14,18 @@ import (
 // channel, or a decided resend is open), ErrNotFound, ErrBusy, ErrUnavailable.
 func (s *Store) Cancel(ctx context.Context, k refund.RefundRef, actor string) (refund.Refund, error) {
 	f := refund.Fact{Kind: refund.Withdrawn, Source: "cancel", Actor: actor}
-	r, err := s.cancelOnce(ctx, k, f)
-	for try := 0; errors.Is(err, refund.ErrCommitUnknown) && try < reruns; try++ {
-		again, e := s.cancelOnce(ctx, k, f) // finds CANCELED if the first try went through
-		if e == nil || (!errors.Is(e, refund.ErrCommitUnknown) && !errors.Is(e, refund.ErrUnavailable) && !errors.Is(e, refund.ErrBusy)) {
-			return again, e
-		}
-	}
-	if errors.Is(err, refund.ErrCommitUnknown) {
-		return r, errors.Join(refund.ErrUnavailable, err)
-	}
+	u := s.newUnit()
+	var r refund.Refund
+	err := u.run(ctx, "cancellation of "+k.RID.String(), func() (err error) {
+		r, err = s.cancelOnce(ctx, u, k, f) // finds CANCELED if an earlier run went through
+		return err
+	})
 	return r, err
 }
 
-func (s *Store) cancelOnce(ctx context.Context, k refund.RefundRef, f refund.Fact) (refund.Refund, error) {
+func (s *Store) cancelOnce(ctx context.Context, u *unit, k refund.RefundRef, f refund.Fact) (refund.Refund, error) {
 	var out refund.Refund
-	err := s.withRecord(ctx, k, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
+	err := s.withRecord(ctx, u, k, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
 		out = r.Refund
 		if r.State == refund.StateCanceled {
 			return nil
@@ -46,8 +41,7 @@ func (s *Store) cancelOnce(ctx context.Context, k refund.RefundRef, f refund.Fac
 		if ch.After.State != refund.StateCanceled {
 			return refund.ErrNotCancelable
 		}
-		s.name(&ch)
-		if err := s.writeChange(ctx, tx, &ch, f); err != nil {
+		if err := s.writeChange(ctx, u, tx, &ch, f); err != nil {
 			return err
 		}
 		out = ch.After.Refund

@@ -35,7 +35,7 @@ func upkeepKinds() []cutKind {
 		}},
 		{name: "a parked message that is discarded", alone: sqlDiscard, prepare: func(l *cutLane, id string) (operation, look) {
 			is := l.parked(id)
-			return func() error { _, err := l.cut.Discard(l.t.Context(), l.tenant.ID, is, "actor:ann"); return err }, func() {
+			return func() error { return l.cut.Discard(l.t.Context(), l.tenant.ID, is, "actor:ann") }, func() {
 				l.wantCount("discarded", 1, `SELECT count(*) FROM parked WHERE parked_id = $1 AND done_how = 'discarded' AND done_by = 'actor:ann'`, [16]byte(is))
 			}
 		}},

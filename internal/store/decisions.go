@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -12,14 +10,7 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-const decisionColumns = `d.decision_id, d.case_id, d.action, d.journal_seq, d.excess, d.effect_id, d.evidence, m.name, k.name, d.made_at, d.expires_at,
-  d.checked_at, d.applied_at, d.verdict`
-
-const decisionFrom = `decisions d JOIN actors m ON (m.tenant_id, m.actor_id) = (d.tenant_id, d.maker)
-  LEFT JOIN actors k ON (k.tenant_id, k.actor_id) = (d.tenant_id, d.checker)`
-
 const (
-	decisionsSQL      = `SELECT ` + decisionColumns + ` FROM ` + decisionFrom + ` WHERE d.tenant_id = $1 AND d.case_id = $2 ORDER BY d.decision_id DESC LIMIT $3`
 	caseSubjectSQL    = `SELECT c.rid, c.payment_id, c.closed_at IS NOT NULL FROM cases c WHERE c.tenant_id = $1 AND c.case_id = $2`
 	insertDecisionSQL = `INSERT INTO decisions (tenant_id, decision_id, case_id, action, journal_seq, excess, effect_id, evidence, maker, made_at, expires_at)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
@@ -35,9 +26,6 @@ const (
       AND e.channel_refund_id IS NULL)), false) FROM chain JOIN refunds r ON r.tenant_id = $1 AND r.rid = chain.rid WHERE r.rid <> $3`
 )
 
-// mostDecisions bounds how many decisions of one case are read.
-const mostDecisions = 100
-
 // Propose stores what a person wants to decide about a case, bound to the refund as it stands. The same proposal again is the one that
 // is there, with created = false. A newer proposal of the same maker takes the place of the older one.
 //
@@ -48,8 +36,9 @@ func (s *Store) Propose(ctx context.Context, p refund.Proposal) (d refund.Decisi
 		return d, false, refund.ErrBadData
 	}
 	made := s.cfg.NewRID() // once, so that a second try after a lost COMMIT knows its own work
-	err = s.again(ctx, func() error {
-		return s.withCase(ctx, p.Tenant, p.CaseID, p.Actor, func(ctx context.Context, c *decidedCase) error {
+	u := s.newUnit()
+	err = u.run(ctx, "proposal for case "+p.CaseID.String(), func() error {
+		return s.withCase(ctx, u, caseRef{p.Tenant, p.CaseID}, p.Actor, func(ctx context.Context, c *decidedCase) error {
 			d, created, err = c.propose(ctx, p, made)
 			if created {
 				fault.Point(fault.ProposalWritten)
@@ -71,8 +60,9 @@ func (s *Store) Propose(ctx context.Context, p refund.Proposal) (d refund.Decisi
 func (s *Store) Judge(ctx context.Context, a refund.Approval) (d refund.Decision, err error) {
 	var no error
 	var places []fault.Name
-	err = s.again(ctx, func() error {
-		return s.withCase(ctx, a.Tenant, a.CaseID, a.Actor, func(ctx context.Context, c *decidedCase) error {
+	u := s.newUnit()
+	err = u.run(ctx, "verdict on decision "+a.DecisionID.String(), func() error {
+		return s.withCase(ctx, u, caseRef{a.Tenant, a.CaseID}, a.Actor, func(ctx context.Context, c *decidedCase) error {
 			d, no, err = c.judge(ctx, a)
 			places = judgePoints(d, c.record.Now)
 			passWritten(places)
@@ -86,22 +76,16 @@ func (s *Store) Judge(ctx context.Context, a refund.Approval) (d refund.Decision
 	return d, err
 }
 
-// again runs a transaction that recognises its own work until its COMMIT is answered.
-func (s *Store) again(ctx context.Context, run func() error) error {
-	err := run()
-	for try := 0; errors.Is(err, refund.ErrCommitUnknown) && try < reruns; try++ {
-		s.log.WarnContext(ctx, "outcome of commit unknown, running again")
-		err = run()
-	}
-	if errors.Is(err, refund.ErrCommitUnknown) {
-		return fmt.Errorf("%w: %w", refund.ErrUnavailable, err)
-	}
-	return err
+// caseRef names a case.
+type caseRef struct {
+	tenant refund.TenantID
+	id     refund.RID
 }
 
 // decidedCase is a case under the locks of its refund and payment, with an actor who wants something of it.
 type decidedCase struct {
 	s        *Store
+	u        *unit
 	tx       pgx.Tx
 	id       refund.RID
 	tenant   refund.TenantID
@@ -116,10 +100,11 @@ type decidedCase struct {
 func (c *decidedCase) ofPayment() bool { return c.record.RID.IsZero() }
 
 // withCase finds what the case is about and runs fn under its locks. actor "" = nobody, the sweep.
-func (s *Store) withCase(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string, fn func(context.Context, *decidedCase) error) error {
+func (s *Store) withCase(ctx context.Context, u *unit, ref caseRef, actor string, fn func(context.Context, *decidedCase) error) error {
+	tenant, id := ref.tenant, ref.id
 	var rid *[16]byte
 	var payment *string
-	c := &decidedCase{s: s, id: id, tenant: tenant}
+	c := &decidedCase{s: s, u: u, id: id, tenant: tenant}
 	if err := s.pool.QueryRow(ctx, caseSubjectSQL, int64(tenant), [16]byte(id)).Scan(&rid, &payment, &c.closed); err != nil {
 		return pg.Translate(err)
 	}
@@ -132,7 +117,7 @@ func (s *Store) withCase(ctx context.Context, tenant refund.TenantID, id refund.
 		return fn(ctx, c)
 	}
 	if rid != nil {
-		return s.withRecord(ctx, refund.RefundRef{Tenant: tenant, RID: *rid}, run)
+		return s.withRecord(ctx, u, refund.RefundRef{Tenant: tenant, RID: *rid}, run)
 	}
 	return pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
 		var r refund.Record
@@ -159,7 +144,7 @@ func (c *decidedCase) read(ctx context.Context, actor string) error {
 			return err
 		}
 	}
-	rows, err := c.tx.Query(ctx, decisionsSQL, int64(c.tenant), [16]byte(c.id), mostDecisions)
+	rows, err := c.tx.Query(ctx, pg.DecisionsSQL, int64(c.tenant), [16]byte(c.id), pg.MostDecisions)
 	if err != nil {
 		return err
 	}

@@ -62,9 +62,8 @@ func (c *decidedCase) applyToRefund(ctx context.Context, d refund.Decision) erro
 	if err != nil || len(ch.Steps) == 0 {
 		return err
 	}
-	c.s.name(&ch)
 	f := refund.Fact{Kind: refund.FactKind(d.Action), Source: sourceDecision, Actor: "actor:" + d.Checker}
-	if err := c.s.writeChange(ctx, c.tx, &ch, f); err != nil {
+	if err := c.s.writeChange(ctx, c.u, c.tx, &ch, f); err != nil {
 		return err
 	}
 	if !ch.WakeNow {
@@ -113,24 +112,27 @@ func (s *Store) sweepDecisions(ctx context.Context, limit int, out *refund.Swept
 		return pg.Translate(err)
 	}
 	type approved struct {
-		tenant   refund.TenantID
-		caseID   refund.RID
+		caseRef
 		decision refund.RID
 	}
 	due, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (a approved, err error) {
 		var tenant int64
 		var id, decision [16]byte
 		err = row.Scan(&tenant, &id, &decision)
-		return approved{refund.TenantID(tenant), id, decision}, err
+		return approved{caseRef{refund.TenantID(tenant), id}, decision}, err
 	})
 	if err != nil {
 		return pg.Translate(err)
 	}
 	for _, a := range due {
 		done := false
-		err := s.withCase(ctx, a.tenant, a.caseID, "", func(ctx context.Context, c *decidedCase) (err error) {
-			done, err = c.applyDue(ctx, a.decision)
-			return err
+		u := s.newUnit()
+		err := u.run(ctx, "approved decision "+a.decision.String(), func() error {
+			return s.withCase(ctx, u, a.caseRef, "", func(ctx context.Context, c *decidedCase) error {
+				did, err := c.applyDue(ctx, a.decision)
+				done = done || did // a rerun finds it applied if an earlier run went through
+				return err
+			})
 		})
 		switch {
 		case err == nil && done:

@@ -408,7 +408,7 @@ func TestCasesAreListedAndShown(t *testing.T) {
 	var seen []string
 	q := refund.CaseFilter{Limit: 2}
 	for {
-		rows, err := c.ListCases(t.Context(), c.tenant.ID, q)
+		rows, err := c.reader().ListCases(t.Context(), c.tenant.ID, q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -424,7 +424,7 @@ func TestCasesAreListedAndShown(t *testing.T) {
 		t.Errorf("open cases %q, want the oldest first and each once", got)
 	}
 	d := c.propose(t, keys[0], refund.ActionConfirmNotDone)
-	v, err := c.FindCase(t.Context(), c.tenant.ID, d.CaseID)
+	v, err := c.reader().FindCase(t.Context(), c.tenant.ID, d.CaseID)
 	if err != nil || !v.Proposed || v.State != refund.StateUnknown || len(v.Choices) != 6 || !v.Choices[0].Allowed || v.Choices[2].Why != refund.ObstacleCannotAsk || len(v.Evidence) == 0 {
 		t.Errorf("%+v %v", v, err)
 	}
@@ -446,15 +446,15 @@ func TestCasesAreListedAndShown(t *testing.T) {
 		"by other reason": {refund.CaseFilter{Reason: refund.CaseExcess}, 0},
 	} {
 		w.q.Limit = 10
-		if rows, err := c.ListCases(t.Context(), c.tenant.ID, w.q); err != nil || len(rows) != w.want {
+		if rows, err := c.reader().ListCases(t.Context(), c.tenant.ID, w.q); err != nil || len(rows) != w.want {
 			t.Errorf("%s: %d rows %v, want %d", name, len(rows), err, w.want)
 		}
 	}
-	v, err = c.FindCase(t.Context(), c.tenant.ID, d.CaseID)
+	v, err = c.reader().FindCase(t.Context(), c.tenant.ID, d.CaseID)
 	if err != nil || v.ClosedHow != "decision:confirm-not-done" || v.Choices[0].Why != refund.ObstacleNoCase {
 		t.Errorf("%+v %v", v, err)
 	}
-	if _, err := c.FindCase(t.Context(), c.tenant.ID+1, d.CaseID); !errors.Is(err, refund.ErrNotFound) {
+	if _, err := c.reader().FindCase(t.Context(), c.tenant.ID+1, d.CaseID); !errors.Is(err, refund.ErrNotFound) {
 		t.Errorf("another tenant: %v", err)
 	}
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -15,14 +14,11 @@ import (
 // Locks are taken in one order everywhere: the refund, then its payment.
 const (
 	lockRefundSQL  = `SELECT FROM refunds r WHERE r.tenant_id = $1 AND r.rid = $2 FOR NO KEY UPDATE`
-	lockPaymentSQL = loadPaymentSQL + ` FOR NO KEY UPDATE`
+	lockPaymentSQL = pg.LoadPaymentSQL + ` FOR NO KEY UPDATE`
 )
 
 // enteredSQL finds out whether a transition that we sent with a lost COMMIT is in the journal.
 const enteredSQL = `SELECT EXISTS (SELECT FROM journal WHERE tenant_id = $1 AND rid = $2 AND seq = $3 AND at = $4 AND digest = $5)`
-
-// reruns bounds how often a transaction with an unknown outcome is run again before the caller is told that nobody knows.
-const reruns = 3
 
 // Enter locks the refund and its payment, reads the record, applies the fact by the state table, writes the change and its follow-up
 // job. An answer whose attempt is completed already, and a fact that the journal knows, change nothing. A conclusion from missing
@@ -32,68 +28,70 @@ const reruns = 3
 // be cleared up; entering the same fact again is safe).
 func (s *Store) Enter(ctx context.Context, k refund.RefundRef, f refund.Fact, c refund.Contract) (refund.Change, error) {
 	f = recordable(f)
-	ch, err := s.enterOnce(ctx, k, f, c, nil)
+	ch, err := s.enter(ctx, k, f, c)
 	if _, name := pg.Constraint(err); name == "effects_channel_uq" {
 		freed, e := s.unpair(ctx, k, f.ChannelRefundID)
 		if e != nil {
 			return refund.Change{}, e
 		}
 		if !freed {
-			return s.enterTaken(ctx, k, f, c)
+			f = s.withoutTakenID(ctx, k, f)
+			f.Evidence = evidence(f)
 		}
-		ch, err = s.enterOnce(ctx, k, f, c, nil)
-	}
-	return s.cleared(ctx, k, f, c, ch, err)
-}
-
-// cleared gives a definite result after a COMMIT whose answer was lost: the same transaction runs again on another connection, and
-// whatever the first one did, it finds it under the row lock.
-func (s *Store) cleared(ctx context.Context, k refund.RefundRef, f refund.Fact, c refund.Contract, ch refund.Change, err error) (refund.Change, error) {
-	for try := 0; errors.Is(err, refund.ErrCommitUnknown) && try < reruns; try++ {
-		s.log.WarnContext(ctx, "outcome of commit unknown, running again", "rid", k.RID.String(), "fact", string(f.Kind))
-		again, e := s.enterOnce(ctx, k, f, c, &ch)
-		if e == nil {
-			return again, nil
-		}
-		switch {
-		case errors.Is(e, refund.ErrCommitUnknown): // it held the row, so the try before it has ended without effect, or it is the one found
-			ch = again
-		case !errors.Is(e, refund.ErrUnavailable) && !errors.Is(e, refund.ErrBusy):
-			return refund.Change{}, e
-		}
-	}
-	if errors.Is(err, refund.ErrCommitUnknown) {
-		return refund.Change{}, fmt.Errorf("%w: outcome of commit unknown", refund.ErrUnavailable)
+		ch, err = s.enter(ctx, k, f, c)
 	}
 	return ch, err
 }
 
-// enterOnce is one transaction. before is the change of an earlier try with an unknown outcome: found in the journal, it is the result.
-// With ErrCommitUnknown the change that was sent comes back too.
-func (s *Store) enterOnce(ctx context.Context, k refund.RefundRef, f refund.Fact, c refund.Contract, before *refund.Change) (refund.Change, error) {
+// enter is one transaction, run again after a lost COMMIT: whatever the earlier run did is found under the row lock.
+func (s *Store) enter(ctx context.Context, k refund.RefundRef, f refund.Fact, c refund.Contract) (refund.Change, error) {
+	u := s.newUnit()
 	var ch refund.Change
+	var sent *refund.Change // of the last run whose COMMIT was not answered
+	err := u.run(ctx, "fact "+string(f.Kind)+" of "+k.RID.String(), func() (err error) {
+		if ch, err = s.enterOnce(ctx, u, factInput{k, f, c, sent}); errors.Is(err, refund.ErrCommitUnknown) {
+			last := ch // this run held the row, so the one before it ended without effect, or it is the one that was found
+			sent = &last
+		}
+		return err
+	})
+	if err != nil {
+		return refund.Change{}, err
+	}
+	return ch, nil
+}
+
+// factInput is a fact on its way into a refund. sent is the change of an earlier run with an unknown outcome: if the journal has it, it
+// is the result.
+type factInput struct {
+	ref      refund.RefundRef
+	fact     refund.Fact
+	contract refund.Contract
+	sent     *refund.Change
+}
+
+// enterOnce is one transaction. With ErrCommitUnknown the change that was sent comes back too.
+func (s *Store) enterOnce(ctx context.Context, u *unit, e factInput) (refund.Change, error) {
+	var ch refund.Change
+	f := e.fact
 	written, committed := enterPoints(f.Kind)
-	err := s.withRecord(ctx, k, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
+	err := s.withRecord(ctx, u, e.ref, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
 		fault.Point(fault.EnterLocked)
-		if before != nil {
-			if done, err := entered(ctx, tx, *before); err != nil || done {
-				ch = *before
+		if e.sent != nil {
+			if done, err := entered(ctx, tx, *e.sent); err != nil || done {
+				ch = *e.sent
 				return err
 			}
 		}
-		if err := stillHolds(r, f, c); err != nil {
-			return err
-		}
 		var err error
-		if ch, err = refund.Apply(r, f, c); err != nil {
+		if ch, err = refund.Apply(r, f, e.contract); err != nil {
 			return err
 		}
-		s.name(&ch)
-		if err := s.writeChange(ctx, tx, &ch, f); err != nil {
+		if err := s.writeChange(ctx, u, tx, &ch, f); err != nil {
 			return err
 		}
 		if ch.WakeNow && moves(ch, f) {
-			if err := s.enqueue(ctx, tx, refund.Wakeup{RefundRef: k, Generation: ch.After.Generation}); err != nil {
+			if err := s.enqueue(ctx, tx, refund.Wakeup{RefundRef: e.ref, Generation: ch.After.Generation}); err != nil {
 				return err
 			}
 		}
@@ -108,7 +106,7 @@ func (s *Store) enterOnce(ctx context.Context, k refund.RefundRef, f refund.Fact
 
 // withRecord runs fn in a transaction that holds the refund and its payment, with the whole record as it stands under the locks.
 // BEGIN, locks and reads are one round trip. Each read is a statement of its own, so that it sees what the lock waited for.
-func (s *Store) withRecord(ctx context.Context, k refund.RefundRef, fn func(ctx context.Context, tx pgx.Tx, r refund.Record) error) error {
+func (s *Store) withRecord(ctx context.Context, u *unit, k refund.RefundRef, fn func(ctx context.Context, tx pgx.Tx, r refund.Record) error) error {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return pg.Translate(err)
@@ -123,6 +121,7 @@ func (s *Store) withRecord(ctx context.Context, k refund.RefundRef, fn func(ctx 
 	err = res.Close()
 	tx := res.Tx()
 	if err == nil {
+		u.found(&rec.Refund)
 		err = fn(ctx, tx, rec)
 	}
 	if err != nil {
@@ -132,30 +131,11 @@ func (s *Store) withRecord(ctx context.Context, k refund.RefundRef, fn func(ctx 
 	return pg.CommitError(tx.Commit(ctx))
 }
 
-// stillHolds re-checks our own conclusions under the lock; evidence is never refused.
-func stillHolds(r refund.Record, f refund.Fact, c refund.Contract) error {
-	wants := map[refund.FactKind]refund.StepKind{refund.Settled: refund.StepSettle, refund.KeyExpired: refund.StepRetireKey, refund.Deadline: refund.StepOpenCase}
-	holds := true
-	if f.Kind == refund.LeaseEnd {
-		holds = r.State == refund.StateProcessing && !r.LeaseEndsAt.After(r.Now)
-	} else if do, ok := wants[f.Kind]; ok {
-		holds = refund.Decide(r, c, r.Now).Kind == do
-	}
-	if !holds || (conclusion(f.Kind) && f.Generation != r.Generation) {
-		return fmt.Errorf("%w: %s of generation %d, the refund is %s at %d", refund.ErrNotOwner, f.Kind, f.Generation, r.State, r.Generation)
-	}
-	return nil
-}
-
-func conclusion(k refund.FactKind) bool {
-	return k == refund.LeaseEnd || k == refund.Settled || k == refund.KeyExpired || k == refund.Deadline
-}
-
 // moves says whether a follow-up may run at once. A conclusion that changed nothing is left to the timer, so that it can never go
 // round in circles.
 func moves(ch refund.Change, f refund.Fact) bool {
 	b, a := ch.Before.Refund, ch.After.Refund
-	return !conclusion(f.Kind) || b.State != a.State || b.DispatchNo != a.DispatchNo || b.Exposed != a.Exposed || (b.Case == nil) != (a.Case == nil)
+	return !f.Kind.Conclusion() || b.State != a.State || b.DispatchNo != a.DispatchNo || b.Exposed != a.Exposed || (b.Case == nil) != (a.Case == nil)
 }
 
 // entered says whether an earlier try is in the journal. A change without a journal row is simply applied again.
@@ -194,12 +174,10 @@ func (s *Store) name(ch *refund.Change) {
 	ch.After.Case = give(ch.After.Case)
 }
 
-// enterTaken records a success whose channel refund id belongs to another effect already. What the channel said of our number stands;
-// the id cannot be booked twice, so it stays in the evidence only, and the log calls for somebody.
-func (s *Store) enterTaken(ctx context.Context, k refund.RefundRef, f refund.Fact, c refund.Contract) (refund.Change, error) {
+// withoutTakenID is the fact of a success whose channel refund id belongs to another effect already. What the channel said of our number
+// stands; the id cannot be booked twice, so it stays in the evidence only, and the log calls for somebody.
+func (s *Store) withoutTakenID(ctx context.Context, k refund.RefundRef, f refund.Fact) refund.Fact {
 	s.log.ErrorContext(ctx, "the channel gave one refund id to two refunds", "rid", k.RID.String(), "channelRefundId", f.ChannelRefundID)
 	f.Rule, f.Code, f.ChannelRefundID = "channel-refund-id-taken", bounded("id "+f.ChannelRefundID, longestCode), ""
-	f.Evidence = evidence(f)
-	ch, err := s.enterOnce(ctx, k, f, c, nil)
-	return s.cleared(ctx, k, f, c, ch, err)
+	return f
 }

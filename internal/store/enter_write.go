@@ -57,9 +57,10 @@ type writing struct {
 	kept    []keptRow  // notices that waited for what the change names
 }
 
-// writeChange sends the change in one round trip. It fills After.JournalHead. Notices that waited for a number or an id that the
+// writeChange gives ids to what the change makes and sends it in one round trip. It fills After.JournalHead. Notices that waited for a number or an id that the
 // change names are entered in the same transaction, after it.
-func (s *Store) writeChange(ctx context.Context, tx pgx.Tx, ch *refund.Change, f refund.Fact) error {
+func (s *Store) writeChange(ctx context.Context, u *unit, tx pgx.Tx, ch *refund.Change, f refund.Fact) error {
+	s.name(ch)
 	w := &writing{b: &pgx.Batch{}, ch: ch, f: f, tenant: int64(ch.Before.Tenant), rid: ch.Before.RID, newCase: s.cfg.NewRID(), at: ch.Before.Now}
 	w.attempt()
 	w.dispatches()
@@ -75,12 +76,13 @@ func (s *Store) writeChange(ctx context.Context, tx pgx.Tx, ch *refund.Change, f
 	if err := tx.SendBatch(ctx, w.b).Close(); err != nil {
 		return err
 	}
+	u.changed(ch)
 	if len(ch.Steps) > 0 && f.Kind != refund.LineSettled && anyHeld(ch.Before.Effects) { // what held a line may be over
 		if err := s.enqueue(ctx, tx, refund.Wakeup{RefundRef: refund.RefundRef{Tenant: ch.Before.Tenant}, PaymentID: ch.Before.PaymentID}); err != nil {
 			return err
 		}
 	}
-	return s.matchKept(ctx, tx, ch.Before.RefundRef, w.kept)
+	return s.matchKept(ctx, u, tx, ch.Before.RefundRef, w.kept)
 }
 
 func (w *writing) one(what, sql string, args ...any) {

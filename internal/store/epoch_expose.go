@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -13,6 +12,9 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/store/pg"
 )
+
+// markTries bounds how often a refund whose row is locked by somebody else is marked again. Each try waits for the lock timeout.
+const markTries = 3
 
 // shortestMarkNew covers acceptances that began before sending was resumed and commit after it.
 const shortestMarkNew = 2 * time.Minute
@@ -184,19 +186,18 @@ const (
 // longest lease. A number beyond the live one may have been used after what a restore brought back; it is asked about like the others.
 func (s *Store) mark(ctx context.Context, k refund.RefundRef, epoch int, c refund.Contract) error {
 	f := refund.Fact{Kind: refund.EpochMark, Source: "epoch", Actor: "system:epoch"}
-	err := s.markOnce(ctx, k, epoch, c, f)
-	for try := 0; try < reruns && (errors.Is(err, refund.ErrCommitUnknown) || errors.Is(err, refund.ErrBusy)); try++ {
-		err = s.markOnce(ctx, k, epoch, c, f) // finds it marked if the first try went through
-	}
-	if errors.Is(err, refund.ErrCommitUnknown) {
-		return fmt.Errorf("%w: %w", refund.ErrUnavailable, err)
+	u := s.newUnit()
+	once := func() error { return s.markOnce(ctx, u, k, epoch, c, f) } // finds it marked if an earlier run went through
+	err := u.run(ctx, "epoch mark of "+k.RID.String(), once)
+	for try := 0; try < markTries && errors.Is(err, refund.ErrBusy); try++ {
+		err = u.run(ctx, "epoch mark of "+k.RID.String(), once)
 	}
 	return err
 }
 
-func (s *Store) markOnce(ctx context.Context, k refund.RefundRef, epoch int, c refund.Contract, f refund.Fact) error {
+func (s *Store) markOnce(ctx context.Context, u *unit, k refund.RefundRef, epoch int, c refund.Contract, f refund.Fact) error {
 	marked := false
-	err := s.withRecord(ctx, k, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
+	err := s.withRecord(ctx, u, k, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
 		if r.State.Final() || r.MarkedIn(epoch) {
 			return nil
 		}
@@ -207,8 +208,7 @@ func (s *Store) markOnce(ctx context.Context, k refund.RefundRef, epoch int, c r
 		if err != nil {
 			return err
 		}
-		s.name(&ch)
-		if err := s.writeChange(ctx, tx, &ch, f); err != nil {
+		if err := s.writeChange(ctx, u, tx, &ch, f); err != nil {
 			return err
 		}
 		if ch.WakeNow {
@@ -232,7 +232,7 @@ func (s *Store) markNumbers(ctx context.Context, tx pgx.Tx, r *refund.Record, ep
 	b.Queue(epochRetirementsSQL, tenant, rid, epoch, r.Now)
 	b.Queue(nextMarkedSQL, tenant, rid, no, r.Account, refund.DispatchNumber(r.Installation, r.TenantCode, r.RefundID, no), r.Now, refund.LongestLease, epoch)
 	b.Queue(epochRetirementsSQL, tenant, rid, epoch, r.Now)
-	b.Queue(loadDispatchesSQL, tenant, rid).Query(func(rows pgx.Rows) (err error) {
+	b.Queue(pg.LoadDispatchesSQL, tenant, rid).Query(func(rows pgx.Rows) (err error) {
 		r.Dispatches, err = pgx.CollectRows(rows, pg.ScanDispatch)
 		return err
 	})

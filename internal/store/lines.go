@@ -12,6 +12,8 @@ import (
 )
 
 const (
+	heldLinesSQL = `SELECT e.effect_id, e.rid IS NOT NULL, e.dispatch_no, e.channel_refund_id, e.amount, e.currency, e.counted, e.status, e.source, e.at, e.reversed_at
+    FROM effects e WHERE e.tenant_id = $1 AND e.payment_id = $2 AND e.rid IS NULL ORDER BY e.effect_id`
 	familySQL = `WITH RECURSIVE chain (rid) AS (
       SELECT p.last_rid FROM payments p WHERE p.tenant_id = $1 AND p.payment_id = $2 AND p.last_rid IS NOT NULL
       UNION ALL
@@ -104,6 +106,7 @@ func (s *Store) SettleLines(ctx context.Context, tenant refund.TenantID, payment
 type family struct {
 	refund.PaymentSet
 	s       *Store
+	u       *unit
 	ctx     context.Context
 	tx      pgx.Tx
 	changed bool
@@ -117,9 +120,10 @@ func (s *Store) withFamily(ctx context.Context, tenant refund.TenantID, paymentI
 	err := errGrew
 	var f *family
 	for try := 0; errors.Is(err, errGrew) && try < familyTries; try++ {
-		err = s.again(ctx, func() error {
+		u := s.newUnit()
+		err = u.run(ctx, "lines of payment "+paymentID, func() error {
 			return pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
-				f = &family{s: s, ctx: ctx, tx: tx, wakes: map[refund.RefundRef]int{}}
+				f = &family{s: s, u: u, ctx: ctx, tx: tx, wakes: map[refund.RefundRef]int{}}
 				f.Source, f.Contract = source, c
 				if err := f.load(tenant, paymentID); err != nil {
 					return err
@@ -161,7 +165,7 @@ func (f *family) load(tenant refund.TenantID, paymentID string) error {
 	f.Records = make([]refund.Record, len(rids))
 	b := &pgx.Batch{}
 	for i, rid := range rids {
-		f.s.queueRecord(b, refund.RefundRef{Tenant: tenant, RID: rid}, loadPaymentSQL, &f.Records[i])
+		f.s.queueRecord(b, refund.RefundRef{Tenant: tenant, RID: rid}, pg.LoadPaymentSQL, &f.Records[i])
 	}
 	b.Queue(heldLinesSQL, int64(tenant), paymentID).Query(func(rows pgx.Rows) (err error) {
 		f.Lines, err = pgx.CollectRows(rows, pg.ScanEffect)
@@ -174,6 +178,7 @@ func (f *family) load(tenant refund.TenantID, paymentID string) error {
 		return err
 	}
 	for i := range f.Records {
+		f.u.found(&f.Records[i].Refund)
 		f.Records[i].Effects = own(f.Records[i].Effects)
 		if f.Records[i].Now.After(f.Now) {
 			f.Now = f.Records[i].Now
@@ -242,9 +247,8 @@ func (f *family) write(ch refund.Change, changed bool, err error) error {
 	if err != nil || !changed {
 		return err
 	}
-	f.s.name(&ch)
 	fact := refund.Fact{Kind: refund.LineSettled, Source: f.Source, Actor: actorLines}
-	if err := f.s.writeChange(f.ctx, f.tx, &ch, fact); err != nil {
+	if err := f.s.writeChange(f.ctx, f.u, f.tx, &ch, fact); err != nil {
 		return err
 	}
 	if !ch.After.RID.IsZero() && ch.WakeNow {
@@ -300,20 +304,22 @@ func (s *Store) unpair(ctx context.Context, k refund.RefundRef, id string) (free
 	if owner == k {
 		return false, nil
 	}
-	err = s.withRecord(ctx, owner, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
-		c, _ := s.contractOf(r.Account, r.Tenant)
-		ch, ok, err := refund.Unpair(r, id, c)
-		if err != nil || !ok {
+	u := s.newUnit()
+	err = u.run(ctx, "channel refund id of "+owner.RID.String(), func() error {
+		return s.withRecord(ctx, u, owner, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
+			c, _ := s.contractOf(r.Account, r.Tenant)
+			ch, ok, err := refund.Unpair(r, id, c)
+			if err != nil || !ok {
+				return err
+			}
+			freed = true // stays so in a rerun, which finds the id free if an earlier run went through
+			if err := s.writeChange(ctx, u, tx, &ch, refund.Fact{Kind: refund.LineUnpaired, Source: "list", Actor: actorLines}); err != nil {
+				return err
+			}
+			err = s.enqueue(ctx, tx, refund.Wakeup{RefundRef: refund.RefundRef{Tenant: owner.Tenant}, PaymentID: payment})
+			fault.Point(fault.LineUnpairedWritten)
 			return err
-		}
-		freed = true
-		s.name(&ch)
-		if err := s.writeChange(ctx, tx, &ch, refund.Fact{Kind: refund.LineUnpaired, Source: "list", Actor: actorLines}); err != nil {
-			return err
-		}
-		err = s.enqueue(ctx, tx, refund.Wakeup{RefundRef: refund.RefundRef{Tenant: owner.Tenant}, PaymentID: payment})
-		fault.Point(fault.LineUnpairedWritten)
-		return err
+		})
 	})
 	if freed && err == nil {
 		fault.Point(fault.LineUnpairedCommitted)

@@ -37,7 +37,7 @@ func (c *court) wantLine(t *testing.T, why, payment, id string, status refund.Ef
 	if got := c.text(t, `SELECT coalesce((SELECT status FROM effects WHERE channel_refund_id = $1 AND rid IS NULL), '-')`, id); got != string(status) {
 		t.Errorf("%s: line %s is %s, want %s", why, id, got, status)
 	}
-	v, err := c.FindPayment(t.Context(), c.tenant.ID, payment)
+	v, err := c.reader().FindPayment(t.Context(), c.tenant.ID, payment)
 	if err != nil || v.Payment.Refunded != refunded || v.Payment.Held != held {
 		t.Errorf("%s: refunded %d, held %d, %v, want %d and %d", why, v.Payment.Refunded, v.Payment.Held, err, refunded, held)
 	}
@@ -188,7 +188,7 @@ func TestExcessOfAPayment(t *testing.T) {
 	c := newCourt(t, listing)
 	_, open := c.pair(t, "pay", 150, 50, 60)
 	c.lines(t, "pay", true, foreign("re_out", 120))
-	rows, err := c.ListCases(t.Context(), c.tenant.ID, refund.CaseFilter{Limit: 10})
+	rows, err := c.reader().ListCases(t.Context(), c.tenant.ID, refund.CaseFilter{Limit: 10})
 	if err != nil || len(rows) != 1 || !rows[0].RID.IsZero() || rows[0].PaymentID != "pay" || rows[0].Amount != 80 {
 		t.Fatalf("%+v %v", rows, err)
 	}
@@ -216,7 +216,7 @@ func TestExcessOfAPayment(t *testing.T) {
 	if d, err = c.judge(t, d, true, "bob"); err != nil || d.AppliedAt.IsZero() {
 		t.Fatalf("%+v %v", d, err)
 	}
-	v, err := c.FindPayment(t.Context(), c.tenant.ID, "pay")
+	v, err := c.reader().FindPayment(t.Context(), c.tenant.ID, "pay")
 	if err != nil || v.Payment.Excess != 20 || v.Payment.ExcessAccepted != 20 {
 		t.Errorf("%+v %v", v.Payment, err)
 	}
@@ -254,7 +254,7 @@ func TestExcessOfAPayment(t *testing.T) {
 // proposeToAccept proposes to accept the excess of the one payment that has an open case.
 func proposeToAccept(t *testing.T, c *court) (refund.Decision, error) {
 	t.Helper()
-	rows, err := c.ListCases(t.Context(), c.tenant.ID, refund.CaseFilter{Limit: 10})
+	rows, err := c.reader().ListCases(t.Context(), c.tenant.ID, refund.CaseFilter{Limit: 10})
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("%+v %v", rows, err)
 	}
@@ -310,7 +310,7 @@ func TestLinesAtOnce(t *testing.T) {
 	if err := c.SettleLines(t.Context(), c.tenant.ID, "pay"); err != nil {
 		t.Fatal(err)
 	}
-	v, err := c.FindPayment(t.Context(), c.tenant.ID, "pay")
+	v, err := c.reader().FindPayment(t.Context(), c.tenant.ID, "pay")
 	if err != nil || v.Payment.Held != 0 || v.Payment.Refunded != 100+200+33+200 {
 		t.Errorf("%+v %v, want re_1 and re_b ours, re_2 and re_3 adopted", v.Payment, err)
 	}

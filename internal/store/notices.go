@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -49,29 +48,47 @@ func (s *Store) ReceiveNotice(ctx context.Context, account string, n refund.Kept
 			out, err = s.receive(ctx, account, n, !freed)
 		}
 	}
-	if errors.Is(err, refund.ErrCommitUnknown) {
-		return "", fmt.Errorf("%w: outcome of commit unknown", refund.ErrUnavailable)
-	}
 	if err == nil {
 		fault.Point(fault.NoticeCommitted)
 	}
 	return out, err
 }
 
-// receive is one transaction. taken: the id that the notice gives belongs to another effect, so it stays in the evidence only.
+// receive is receiveOnce, run again after a lost COMMIT. The outcome is that of the run that was committed: a rerun which finds the row
+// of an earlier run knows the notice.
 func (s *Store) receive(ctx context.Context, account string, n refund.KeptNotice, taken bool) (refund.NoticeOutcome, error) {
+	u := s.newUnit()
+	var out, sent refund.NoticeOutcome
+	err := u.run(ctx, "notice of account "+account, func() (err error) {
+		if out, err = s.receiveOnce(ctx, u, account, n, taken); errors.Is(err, refund.ErrCommitUnknown) && out != refund.NoticeKnown {
+			sent = out
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case out == refund.NoticeKnown && sent != "":
+		return sent, nil
+	}
+	return out, nil
+}
+
+// receiveOnce is one transaction. taken: the id that the notice gives belongs to another effect, so it stays in the evidence only. With
+// ErrCommitUnknown the outcome that was sent comes back too.
+func (s *Store) receiveOnce(ctx context.Context, u *unit, account string, n refund.KeptNotice, taken bool) (refund.NoticeOutcome, error) {
 	target, err := s.noticeTarget(ctx, account, n)
 	if err == nil && target == nil {
 		var out refund.NoticeOutcome
-		if out, target, err = s.keep(ctx, account, n); err == nil && target == nil {
-			return out, nil
+		if out, target, err = s.keep(ctx, account, n); target == nil {
+			return out, err
 		}
 	}
 	if err != nil {
 		return "", err
 	}
 	var out refund.NoticeOutcome
-	err = s.withRecord(ctx, target.RefundRef, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
+	err = s.withRecord(ctx, u, target.RefundRef, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
 		seen, tied, err := keepNotice(ctx, tx, account, n, &target.RefundRef)
 		if err == nil && seen > 1 && !tied { // it was kept until now
 			tied, err = tieNotice(ctx, tx, account, n.Digest, target.RefundRef)
@@ -86,20 +103,13 @@ func (s *Store) receive(ctx context.Context, account string, n refund.KeptNotice
 		}
 		f, says := n.Fact(target.dispatch)
 		if taken {
-			f = s.withoutID(ctx, f, r)
+			f = s.withoutTakenID(ctx, r.RefundRef, f)
 		}
-		out, err = s.enterNotice(ctx, tx, r, f, says)
+		out, err = s.enterNotice(ctx, u, tx, r, f, says)
 		fault.Point(fault.NoticeWritten)
 		return err
 	})
 	return out, err
-}
-
-// withoutID is the fact of a channel that gave one refund id to two refunds.
-func (s *Store) withoutID(ctx context.Context, f refund.Fact, r refund.Record) refund.Fact {
-	s.log.ErrorContext(ctx, "the channel gave one refund id to two refunds", "rid", r.RID.String(), "channelRefundId", f.ChannelRefundID)
-	f.Rule, f.Code, f.ChannelRefundID = "channel-refund-id-taken", bounded("id "+f.ChannelRefundID, longestCode), ""
-	return f
 }
 
 // errIDKnown: the id that a notice names became known while it waited for the lock.
@@ -178,7 +188,7 @@ func tieNotice(ctx context.Context, tx pgx.Tx, account string, key [32]byte, k r
 }
 
 // enterNotice applies what a notice says to a record that is held under its lock.
-func (s *Store) enterNotice(ctx context.Context, tx pgx.Tx, r refund.Record, f refund.Fact, says bool) (refund.NoticeOutcome, error) {
+func (s *Store) enterNotice(ctx context.Context, u *unit, tx pgx.Tx, r refund.Record, f refund.Fact, says bool) (refund.NoticeOutcome, error) {
 	c, configured := s.contractOf(r.Account, r.Tenant)
 	if !says || !configured {
 		return refund.NoticeUnusable, nil
@@ -188,8 +198,7 @@ func (s *Store) enterNotice(ctx context.Context, tx pgx.Tx, r refund.Record, f r
 	if err != nil {
 		return "", err
 	}
-	s.name(&ch)
-	if err := s.writeChange(ctx, tx, &ch, f); err != nil {
+	if err := s.writeChange(ctx, u, tx, &ch, f); err != nil {
 		return "", err
 	}
 	if ch.WakeNow && moves(ch, f) {

@@ -42,21 +42,23 @@ func scanKept(row pgx.CollectableRow) (keptRow, error) {
 
 // matchKept enters kept notices into the refund that tx holds locked. The record is read anew for each. A notice never stands in the
 // way of what the transaction is for: one that cannot be entered leaves no trace in it, and is left to MatchNotices.
-func (s *Store) matchKept(ctx context.Context, tx pgx.Tx, k refund.RefundRef, kept []keptRow) error {
+func (s *Store) matchKept(ctx context.Context, u *unit, tx pgx.Tx, k refund.RefundRef, kept []keptRow) error {
 	for _, n := range kept {
-		err := pgx.BeginFunc(ctx, tx, func(inner pgx.Tx) error { return s.matchOne(ctx, inner, k, n) })
+		before := len(u.written)
+		err := pgx.BeginFunc(ctx, tx, func(inner pgx.Tx) error { return s.matchOne(ctx, u, inner, k, n) })
 		switch {
 		case err == nil:
 		case errors.Is(pg.Translate(err), refund.ErrUnavailable), errors.Is(pg.Translate(err), refund.ErrBusy), ctx.Err() != nil:
 			return err
 		default:
+			u.written = u.written[:before]
 			s.log.WarnContext(ctx, "a notice that came early could not be entered yet", "rid", k.RID.String(), "status", string(n.fact.Status), "error", err.Error())
 		}
 	}
 	return nil
 }
 
-func (s *Store) matchOne(ctx context.Context, tx pgx.Tx, k refund.RefundRef, n keptRow) error {
+func (s *Store) matchOne(ctx context.Context, u *unit, tx pgx.Tx, k refund.RefundRef, n keptRow) error {
 	r, err := s.readAgain(ctx, tx, k)
 	if err != nil {
 		return err
@@ -73,7 +75,7 @@ func (s *Store) matchOne(ctx context.Context, tx pgx.Tx, k refund.RefundRef, n k
 		return err // a notice before it, in this transaction, has brought it along
 	}
 	f, says := n.notice().Fact(target.dispatch)
-	if _, err := s.enterNotice(ctx, tx, r, f, says); err != nil {
+	if _, err := s.enterNotice(ctx, u, tx, r, f, says); err != nil {
 		return err
 	}
 	s.log.InfoContext(ctx, "a notice that came early has found its refund", "rid", k.RID.String(), "status", string(n.fact.Status))
@@ -90,7 +92,7 @@ func (s *Store) readAgain(ctx context.Context, tx pgx.Tx, k refund.RefundRef) (r
 }
 
 // matchGroup enters notices that waited for the numbers of new refunds, before their transaction commits.
-func (s *Store) matchGroup(ctx context.Context, tx pgx.Tx, made []intake.NewRefund) error {
+func (s *Store) matchGroup(ctx context.Context, u *unit, tx pgx.Tx, made []intake.NewRefund) error {
 	for _, r := range made {
 		rows, err := tx.Query(ctx, keptNoticesSQL, r.Account, []string{r.Number}, []string{})
 		if err != nil {
@@ -100,7 +102,7 @@ func (s *Store) matchGroup(ctx context.Context, tx pgx.Tx, made []intake.NewRefu
 		if err != nil {
 			return err
 		}
-		if err := s.matchKept(ctx, tx, r.RefundRef, kept); err != nil {
+		if err := s.matchKept(ctx, u, tx, r.RefundRef, kept); err != nil {
 			return err
 		}
 	}
@@ -178,26 +180,29 @@ func (s *Store) enterLeft(ctx context.Context, f leftNotice) (entered bool, err 
 		}
 		entered, err = s.enterLeftOnce(ctx, f, !freed)
 	}
-	if errors.Is(err, refund.ErrCommitUnknown) {
-		return false, errors.Join(refund.ErrUnavailable, err)
-	}
 	return entered, err
 }
 
+// enterLeftOnce is one transaction, run again after a lost COMMIT: a rerun finds the notice tied if an earlier run went through.
 func (s *Store) enterLeftOnce(ctx context.Context, f leftNotice, taken bool) (entered bool, err error) {
 	if _, configured := s.contractOf(f.account, f.Tenant); !configured {
 		return false, nil
 	}
-	err = s.withRecord(ctx, f.RefundRef, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
-		if entered, err = tieNotice(ctx, tx, f.account, f.key, f.RefundRef); err != nil || !entered {
+	u := s.newUnit()
+	err = u.run(ctx, "kept notice of "+f.RID.String(), func() error {
+		return s.withRecord(ctx, u, f.RefundRef, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
+			tied, err := tieNotice(ctx, tx, f.account, f.key, f.RefundRef)
+			if err != nil || !tied {
+				return err
+			}
+			entered = true
+			fact, says := f.notice().Fact(f.dispatch)
+			if taken {
+				fact = s.withoutTakenID(ctx, f.RefundRef, fact)
+			}
+			_, err = s.enterNotice(ctx, u, tx, r, fact, says)
 			return err
-		}
-		fact, says := f.notice().Fact(f.dispatch)
-		if taken {
-			fact = s.withoutID(ctx, fact, r)
-		}
-		_, err := s.enterNotice(ctx, tx, r, fact, says)
-		return err
+		})
 	})
 	return entered && err == nil, err
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -17,10 +16,7 @@ import (
 const (
 	sqlMutex       = `SELECT pg_advisory_xact_lock($1)` // waits no longer than lock_timeout
 	sqlLockPayment = `SELECT ` + pg.PaymentColumns + ` FROM payments p WHERE p.tenant_id = $1 AND p.payment_id = $2 FOR NO KEY UPDATE`
-	sqlFindPayment = `SELECT ` + pg.PaymentColumns + ` FROM payments p WHERE p.tenant_id = $1 AND p.payment_id = $2`
 	sqlSnapshot    = `UPDATE payments SET captured = $3, refunded_elsewhere = $4, excess = $5, version = $6 WHERE tenant_id = $1 AND payment_id = $2`
-	sqlPayEffects  = `SELECT e.effect_id, e.dispatch_no, coalesce(e.channel_refund_id, ''), e.amount, e.currency, e.counted, e.status, e.source, e.at, e.reversed_at, e.voucher, coalesce(r.refund_id, '')
-FROM effects e LEFT JOIN refunds r ON r.tenant_id = e.tenant_id AND r.rid = e.rid WHERE e.tenant_id = $1 AND e.payment_id = $2 ORDER BY e.at DESC LIMIT $3`
 )
 
 // PutPayment stores a payment's snapshot: unknown = created; an older version, or the same with the same content = no-op;
@@ -28,22 +24,15 @@ FROM effects e LEFT JOIN refunds r ON r.tenant_id = e.tenant_id AND r.rid = e.ri
 // reserved or refunded = payment-below-refunded. Errors: *refund.Problem with one of these codes, account-not-allowed or
 // amount-not-expressible; refund.ErrBusy, refund.ErrUnavailable.
 func (s *Store) PutPayment(ctx context.Context, tenant refund.Tenant, paymentID string, spec intake.PaymentSpec, actor string) (p refund.Payment, created bool, err error) {
-	err = pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
-		p, created, err = s.putPayment(ctx, tx, tenant, paymentID, spec)
-		fault.Point(fault.PaymentWritten)
-		return err
+	err = pg.Rerun(ctx, s.log, "snapshot of payment "+paymentID, func() error {
+		return pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
+			stored, isNew, err := s.putPayment(ctx, tx, tenant, paymentID, spec)
+			p, created = stored, created || isNew // a rerun changes nothing if an earlier run went through
+			fault.Point(fault.PaymentWritten)
+			return err
+		})
 	})
 	fault.Point(fault.PaymentCommitted)
-	if errors.Is(err, refund.ErrCommitUnknown) { // the same snapshot again is a no-op if it was stored
-		var second bool
-		if err = pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
-			p, second, err = s.putPayment(ctx, tx, tenant, paymentID, spec)
-			return err
-		}); errors.Is(err, refund.ErrCommitUnknown) {
-			err = fmt.Errorf("%w: %w", refund.ErrUnavailable, err)
-		}
-		created = created || second
-	}
 	if code, name := pg.Constraint(err); code == "23505" && name == "payments_reference_uq" {
 		err = &refund.Problem{Code: refund.CodePaymentConflict, Fields: []string{"channelReference"}}
 	}
@@ -101,35 +90,3 @@ func txNow(ctx context.Context, tx pgx.Tx) (now time.Time, err error) {
 	err = tx.QueryRow(ctx, sqlNow).Scan(&now)
 	return now, err
 }
-
-// FindPayment reads a payment with what moved on it. Errors: refund.ErrNotFound, refund.ErrUnavailable.
-func (s *Store) FindPayment(ctx context.Context, tenant refund.TenantID, paymentID string) (refund.PaymentView, error) {
-	var v refund.PaymentView
-	p, err := pg.ScanPayment(s.pool.QueryRow(ctx, sqlFindPayment, int64(tenant), paymentID))
-	if err != nil {
-		return v, pg.Translate(err)
-	}
-	v.Payment = p
-	rows, err := s.pool.Query(ctx, sqlPayEffects, int64(tenant), paymentID, timelineRows+1)
-	if err != nil {
-		return v, pg.Translate(err)
-	}
-	effects, err := pgx.CollectRows(rows, scanPaymentEffect)
-	v.Effects = newest(effects, &v.Truncated)
-	return v, pg.Translate(err)
-}
-
-func scanPaymentEffect(row pgx.CollectableRow) (refund.EffectRow, error) {
-	var owner string
-	e, err := scanEffectRow("")(withMore{row, &owner})
-	e.RefundID = owner
-	return e, err
-}
-
-// withMore scans one more column behind those that the caller names.
-type withMore struct {
-	pgx.CollectableRow
-	more any
-}
-
-func (w withMore) Scan(dest ...any) error { return w.CollectableRow.Scan(append(dest, w.more)...) }

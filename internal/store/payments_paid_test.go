@@ -14,7 +14,7 @@ import (
 // paidOf is what is stored of a payment's time of paying, and the end of its window.
 func (b *testBench) paidOf(t *testing.T, payment string) (paid, ends time.Time) {
 	t.Helper()
-	v, err := b.FindPayment(t.Context(), b.tenant.ID, payment)
+	v, err := b.reader().FindPayment(t.Context(), b.tenant.ID, payment)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,11 +91,11 @@ func TestVouchersAreStored(t *testing.T) {
 	fact := succeeded(f.claim(t, k, refund.AttemptSend, 10*time.Second), "ch_1")
 	fact.Voucher = map[string]string{"arn": "74537604221222132710572", "bad\x00": "\xff"}
 	f.enter(t, k, fact)
-	tl, err := f.Timeline(t.Context(), k.Tenant, "rf_0")
+	tl, err := f.reader().Timeline(t.Context(), k.Tenant, "rf_0")
 	if err != nil || len(tl.Effects) != 1 || tl.Effects[0].Voucher != `{"arn": "74537604221222132710572"}` {
 		t.Errorf("%+v %v", tl.Effects, err)
 	}
-	v, err := f.FindPayment(t.Context(), k.Tenant, "pay_rf_0")
+	v, err := f.reader().FindPayment(t.Context(), k.Tenant, "pay_rf_0")
 	if err != nil || len(v.Effects) != 1 || v.Effects[0].Voucher == "" {
 		t.Errorf("%+v %v", v.Effects, err)
 	}

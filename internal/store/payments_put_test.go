@@ -99,7 +99,7 @@ func (b *testBench) wantPut(t *testing.T, i int, want put) {
 	if err != nil || created != want.created || p.Captured != want.captured || p.RefundedElsewhere != want.elsewhere || p.Version != want.version {
 		t.Errorf("put %d: %+v created=%v %v, want %+v", i, p, created, err, want)
 	}
-	stored, err := b.FindPayment(t.Context(), b.tenant.ID, "pay_1")
+	stored, err := b.reader().FindPayment(t.Context(), b.tenant.ID, "pay_1")
 	if err != nil || stored.Payment != p {
 		t.Errorf("put %d: answered %+v, stored %+v %v", i, p, stored.Payment, err)
 	}

@@ -32,6 +32,9 @@ type Config struct {
 	LockTimeout  time.Duration // default 2 s: longer = refund.ErrBusy
 	NewRID       func() refund.RID
 	ProbeTimeout time.Duration // default 2 s, of the ping before a pooled connection is reused
+	// Ended is called after COMMIT for every refund that entered a final state for the first time, with its age then; nil = nobody. It
+	// must return at once. A process that dies after COMMIT, and an acceptance whose COMMIT is not answered, leave theirs uncalled.
+	Ended func(state refund.State, took time.Duration)
 	// HoldOnFailover holds all sending as soon as a connection finds the database restored or failed over. For processes that serve.
 	HoldOnFailover bool
 }

@@ -23,7 +23,7 @@ func (s *Store) Trace(ctx context.Context, ds []intake.Delivery) error {
 	var consumers, sources, events, transports, outcomes, causes []string
 	for _, d := range ds {
 		tenants, ids = append(tenants, int64(d.Tenant)), append(ids, [16]byte(s.cfg.NewRID()))
-		rids, batches = append(rids, uuidOrNull(d.RID)), append(batches, uuidOrNull(d.ReplayBatch))
+		rids, batches = append(rids, pg.NullRID(d.RID)), append(batches, pg.NullRID(d.ReplayBatch))
 		consumers, sources, events = append(consumers, d.Event.Consumer), append(sources, storable(d.Event.Source)), append(events, storable(d.Event.ID))
 		transports, outcomes, causes = append(transports, storable(d.Transport)), append(outcomes, d.Outcome), append(causes, d.Cause)
 	}

@@ -42,7 +42,7 @@ const (
 // again claims another send of a refund that may have been sent already, under another contract.
 func again(version int) func(t *testing.T, f *flow) {
 	return func(t *testing.T, f *flow) {
-		k, _ := f.FindRefund(t.Context(), f.tenant.ID, "unknown_0")
+		k, _ := f.reader().FindRefund(t.Context(), f.tenant.ID, "unknown_0")
 		f.contract = verifyContracts()[version-1]
 		f.claim(t, k.RefundRef, refund.AttemptSend, 10*time.Second)
 	}
@@ -265,7 +265,7 @@ func planting(sql string) string {
 
 // tailAdded writes a journal row that is right in itself, but that no change of the refund goes with.
 func tailAdded(t *testing.T, f *flow) {
-	r, err := f.FindRefund(t.Context(), f.tenant.ID, "pending_0")
+	r, err := f.reader().FindRefund(t.Context(), f.tenant.ID, "pending_0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +281,7 @@ func tailAdded(t *testing.T, f *flow) {
 
 // bornAnew rewrites the whole journal of a refund with another amount, chain and head included.
 func bornAnew(t *testing.T, f *flow) {
-	r, err := f.FindRefund(t.Context(), f.tenant.ID, "pending_0")
+	r, err := f.reader().FindRefund(t.Context(), f.tenant.ID, "pending_0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,8 +104,8 @@ func TestEnterCommitLostForGood(t *testing.T) {
 	k := f.refund(t, "rf")
 	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
 	w.arm(cutAfter, cutBefore, cutBefore, cutBefore)
-	if _, err := s.Enter(t.Context(), k, succeeded(c, "ch_1"), f.contract); !errors.Is(err, refund.ErrUnavailable) || errors.Is(err, refund.ErrCommitUnknown) {
-		t.Errorf("%v, want ErrUnavailable", err)
+	if _, err := s.Enter(t.Context(), k, succeeded(c, "ch_1"), f.contract); !errors.Is(err, refund.ErrUnavailable) || !errors.Is(err, refund.ErrCommitUnknown) {
+		t.Errorf("%v, want ErrUnavailable that wraps ErrCommitUnknown", err)
 	}
 	if ch, err := s.Enter(t.Context(), k, succeeded(c, "ch_1"), f.contract); err != nil || !ch.Known || ch.After.State != refund.StateSuccess {
 		t.Errorf("entered again: %s known=%v %v", ch.After.State, ch.Known, err)

@@ -6,13 +6,15 @@ import (
 	"go/token"
 	"strings"
 	"testing"
+
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // workflowStatements are the constants of the workflow's files by name.
 func workflowStatements() map[string]string {
 	return map[string]string{
-		"loadRefundSQL": loadRefundSQL, "loadDispatchesSQL": loadDispatchesSQL, "loadAttemptsSQL": loadAttemptsSQL, "loadEffectsSQL": loadEffectsSQL,
-		"loadPaymentSQL": loadPaymentSQL, "loadFactsSQL": loadFactsSQL, "beginSnapshotSQL": beginSnapshotSQL, "endSnapshotSQL": endSnapshotSQL,
+		"LoadRefundSQL": pg.LoadRefundSQL, "LoadDispatchesSQL": pg.LoadDispatchesSQL, "LoadAttemptsSQL": pg.LoadAttemptsSQL, "LoadEffectsSQL": pg.LoadEffectsSQL,
+		"LoadPaymentSQL": pg.LoadPaymentSQL, "LoadFactsSQL": pg.LoadFactsSQL, "BeginSnapshotSQL": pg.BeginSnapshotSQL, "EndSnapshotSQL": pg.EndSnapshotSQL,
 		"claimSQL": claimSQL, "claimPooledSQL": claimPooledSQL, "askSQL": askSQL, "postponeSQL": postponeSQL, "lockRefundSQL": lockRefundSQL, "lockPaymentSQL": lockPaymentSQL,
 		"enteredSQL": enteredSQL, "answerAttemptSQL": answerAttemptSQL, "updateDispatchSQL": updateDispatchSQL, "markDispatchSQL": markDispatchSQL,
 		"insertDispatchSQL": insertDispatchSQL, "moveRefundSQL": moveRefundSQL, "touchRefundSQL": touchRefundSQL,
@@ -20,10 +22,10 @@ func workflowStatements() map[string]string {
 		"insertLedgerAccountsSQL": insertLedgerAccountsSQL, "insertPostingSQL": insertPostingSQL, "closeCaseSQL": closeCaseSQL,
 		"openCaseSQL": openCaseSQL, "insertRetirementSQL": insertRetirementSQL, "updateCaseSQL": updateCaseSQL, "voidDecisionsSQL": voidDecisionsSQL, "sweepDueSQL": sweepDueSQL,
 		"sweepParkedSQL": sweepParkedSQL, "insertEffectEventSQL": insertEffectEventSQL, "openPaymentCaseSQL": openPaymentCaseSQL,
-		"closePaymentCaseSQL": closePaymentCaseSQL, "decisionsSQL": decisionsSQL, "caseSubjectSQL": caseSubjectSQL, "insertDecisionSQL": insertDecisionSQL,
+		"closePaymentCaseSQL": closePaymentCaseSQL, "DecisionsSQL": pg.DecisionsSQL, "caseSubjectSQL": caseSubjectSQL, "insertDecisionSQL": insertDecisionSQL,
 		"judgeDecisionSQL": judgeDecisionSQL, "endDecisionSQL": endDecisionSQL, "applyDecisionSQL": applyDecisionSQL, "othersExposedSQL": othersExposedSQL,
 		"acceptExcessSQL": acceptExcessSQL, "expireDecisionsSQL": expireDecisionsSQL, "approvedSQL": approvedSQL, "settledPaymentsSQL": settledPaymentsSQL,
-		"orphansSQL": orphansSQL, "caseSQL": caseSQL, "caseLinesSQL": caseLinesSQL,
+		"orphansSQL":   orphansSQL,
 		"heldLinesSQL": heldLinesSQL, "familySQL": familySQL, "lockFamilySQL": lockFamilySQL, "takenIDsSQL": takenIDsSQL, "ownerOfIDSQL": ownerOfIDSQL,
 		"restlessSQL": restlessSQL, "voidFamilySQL": voidFamilySQL,
 	}
@@ -48,8 +50,8 @@ func TestWorkflowStatementsPrepare(t *testing.T) {
 func TestWorkflowStatementsAreListed(t *testing.T) {
 	t.Parallel()
 	listed := workflowStatements()
-	for _, file := range []string{"load.go", "claim.go", "ask.go", "postpone.go", "enter.go", "enter_write.go", "enter_money.go", "enter_cases.go", "sweep.go", "cancel.go", "decisions.go",
-		"decisions_apply.go", "cases.go", "lines.go"} {
+	for _, file := range []string{"pg/load.go", "pg/snapshot.go", "pg/decisions.go", "claim.go", "ask.go", "postpone.go", "enter.go", "enter_write.go", "enter_money.go", "enter_cases.go", "sweep.go", "cancel.go", "decisions.go",
+		"decisions_apply.go", "lines.go"} {
 		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
 		if err != nil {
 			t.Fatal(err)

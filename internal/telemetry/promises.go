@@ -2,14 +2,14 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// promiseMetrics are what the continuous check of the promises found, and whether sending is held.
+// promiseMetrics has the results of the continuous check, and whether sending is held.
 type promiseMetrics struct {
 	violations, excess *prometheus.GaugeVec
 	most, held         prometheus.Gauge
 }
 
-// SetPromises replaces what the continuous check found: violations by promise, the most effects that stand for one refund, and the
-// excess in minor units by currency.
+// SetPromises sets the results of the continuous check: violations by promise, the largest number of standing effects of one refund,
+// and the amounts refunded above what was captured, in minor units by currency.
 func (m *Metrics) SetPromises(violations map[string]int64, mostEffects int64, excess map[string]int64) {
 	for promise, n := range violations {
 		m.promises.violations.WithLabelValues(promise).Set(float64(n))
@@ -21,7 +21,7 @@ func (m *Metrics) SetPromises(violations map[string]int64, mostEffects int64, ex
 	}
 }
 
-// SendingHeld tells whether an epoch holds all sending.
+// SendingHeld sets whether sending is held.
 func (m *Metrics) SendingHeld(held bool) {
 	v := 0.0
 	if held {

@@ -8,13 +8,13 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// Workers count what the workers and their sweeper do. It is what the jobs want of their observer.
+// Workers counts what the workers and the sweeper do. It implements jobs.Observer.
 type Workers struct {
 	calls                                *prometheus.CounterVec
 	takeovers, overdue, applied, expired prometheus.Counter
 }
 
-// Workers returns what counts for the workers.
+// Workers returns the counters of the workers.
 func (m *Metrics) Workers() *Workers { return &m.workers }
 
 // Called counts one call to a channel.
@@ -22,7 +22,7 @@ func (w *Workers) Called(account string, kind refund.AttemptKind, answer refund.
 	w.calls.WithLabelValues(account, string(kind), string(answer)).Inc()
 }
 
-// Swept counts what one pass of the sweeper did.
+// Swept counts the results of one pass of the sweeper.
 func (w *Workers) Swept(s refund.Swept) {
 	w.takeovers.Add(float64(s.TakenOver))
 	w.overdue.Add(float64(s.Overdue))

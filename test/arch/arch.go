@@ -1,7 +1,7 @@
-// Package arch checks the walls of the house on the source itself: who may import
-// whom (fences.go), how long files and functions get, that no test is skipped, and
-// that no folder is named after nothing. It reads every Go file of the module, also
-// those that a build tag hides, and nothing is compiled.
+// Package arch checks the rules of the layout on the source itself: which package may import which (fences.go), the sizes of
+// files, lines and functions (limits.go), that no test is skipped (skips.go), that comments cite what exists (citations.go),
+// and that a folder's name says what is in it. It reads every Go file of the module, including those that a build tag
+// excludes, and compiles nothing.
 package arch
 
 import (
@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -20,15 +21,9 @@ import (
 // Module is the path that our own imports begin with.
 const Module = "github.com/refundry/refundry"
 
-// Limits of length, in lines. Generated files have none.
-const (
-	MaxFileLines = 500
-	MaxFuncLines = 80
-)
-
-// Violation is one wall that one file breaks.
+// Violation is one rule that one file breaks, or the whole module (File is then ".").
 type Violation struct {
-	Rule string // a short name: "fence", "file-length", "func-length", "skip", "name", "syntax"
+	Rule string // a short name: "fence", "file-length", "file-length-p90", "func-length", "wide-lines", "params", "skip", "name", "syntax"
 	File string // slash-separated, from the root
 	Line int    // 0 for the whole file
 	Text string // what is wrong and what to do
@@ -46,50 +41,51 @@ type file struct {
 	fset   *token.FileSet
 	syntax *ast.File
 	test   bool // test code: may use what production may not
-	gen    bool
 }
 
-// Check reads the module below root and returns what breaks a wall, in a fixed
-// order, and how many files it has read.
-func Check(root fs.FS) ([]Violation, int, error) {
-	var found []Violation
-	n := 0
+// Report is the result of a check.
+type Report struct {
+	Violations []Violation // ordered by file and line
+	Files      int         // Go files that were read
+	Sizes      Sizes
+}
+
+// Check reads the module below root and reports its violations. The error is one of reading.
+func Check(root fs.FS) (Report, error) {
+	var r Report
 	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if d.IsDir() {
-			if name == "." {
-				return nil
-			}
-			if skipDir(root, name) {
-				return fs.SkipDir
-			}
-			found = append(found, checkName(name)...)
+		case d.IsDir() && name == ".":
 			return nil
-		}
-		if !strings.HasSuffix(name, ".go") {
+		case d.IsDir() && skipDir(root, name):
+			return fs.SkipDir
+		case d.IsDir():
+			r.Violations = append(r.Violations, checkName(name)...)
+			return nil
+		case !strings.HasSuffix(name, ".go"):
 			return nil
 		}
 		src, err := fs.ReadFile(root, name)
 		if err != nil {
 			return err
 		}
-		n++
-		found = append(found, checkFile(name, src)...)
+		r.checkFile(name, src)
 		return nil
 	})
-	sort.SliceStable(found, func(i, j int) bool {
-		if found[i].File != found[j].File {
-			return found[i].File < found[j].File
+	r.Violations = append(r.Violations, r.Sizes.check()...)
+	sort.SliceStable(r.Violations, func(i, j int) bool {
+		a, b := r.Violations[i], r.Violations[j]
+		if a.File != b.File {
+			return a.File < b.File
 		}
-		return found[i].Line < found[j].Line
+		return a.Line < b.Line
 	})
-	return found, n, err
+	return r, err
 }
 
-// skipDir leaves out what the go command leaves out: hidden folders, testdata,
-// vendored code and modules of their own.
+// skipDir reports whether the go command leaves the folder out: hidden folders, testdata, vendored code, other modules.
 func skipDir(root fs.FS, name string) bool {
 	base := path.Base(name)
 	if strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") ||
@@ -100,24 +96,26 @@ func skipDir(root fs.FS, name string) bool {
 	return err == nil
 }
 
-func checkFile(name string, src []byte) []Violation {
+// checkFile adds one file to the report.
+func (r *Report) checkFile(name string, src []byte) {
+	r.Files++
 	fset := token.NewFileSet()
 	syntax, err := parser.ParseFile(fset, name, src, parser.ParseComments)
 	if err != nil {
-		return []Violation{{Rule: "syntax", File: name, Text: err.Error()}}
+		r.Violations = append(r.Violations, Violation{Rule: "syntax", File: name, Text: err.Error()})
+		return
 	}
-	f := file{name: name, dir: path.Dir(name), src: src, fset: fset, syntax: syntax,
-		test: isTestCode(name), gen: isGenerated(src)}
-	found := f.checkImports()
-	if !f.gen {
-		found = append(found, f.checkLength()...)
-		found = append(found, f.checkSkips()...)
+	f := file{name: name, dir: path.Dir(name), src: src, fset: fset, syntax: syntax, test: isTestCode(name)}
+	r.Violations = append(r.Violations, f.checkImports()...)
+	if isGenerated(src) {
+		return
 	}
-	return found
+	r.Sizes.add(f)
+	r.Violations = slices.Concat(r.Violations, f.checkLength(), f.checkParams(), f.checkSkips())
 }
 
-// isTestCode is true for test files, everything in test/, and packages made for
-// tests, whose folders end in "test" (dbtest, channeltest).
+// isTestCode reports whether a file is a test, is below test/, or belongs to a package for tests, whose folder's name ends in
+// "test" (dbtest, channeltest).
 func isTestCode(name string) bool {
 	if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "test/") {
 		return true
@@ -130,7 +128,7 @@ func isTestCode(name string) bool {
 	return false
 }
 
-// generatedLine is the mark of https://go.dev/s/generatedcode.
+// generatedLine is the comment of generated files: https://go.dev/s/generatedcode.
 var generatedLine = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 
 func isGenerated(src []byte) bool {
@@ -161,26 +159,7 @@ func (f file) checkImports() []Violation {
 	return found
 }
 
-func (f file) checkLength() []Violation {
-	var found []Violation
-	if n := strings.Count(string(f.src), "\n"); n > MaxFileLines {
-		found = append(found, f.violation("file-length", token.NoPos,
-			"%d lines, at most %d: split it by what its parts are about", n, MaxFileLines))
-	}
-	for _, decl := range f.syntax.Decls {
-		fn, ok := decl.(*ast.FuncDecl)
-		if !ok {
-			continue
-		}
-		if n := f.fset.Position(fn.End()).Line - f.fset.Position(fn.Pos()).Line + 1; n > MaxFuncLines {
-			found = append(found, f.violation("func-length", fn.Pos(),
-				"func %s has %d lines, at most %d", fn.Name.Name, n, MaxFuncLines))
-		}
-	}
-	return found
-}
-
-// emptyNames say nothing about what is inside, and so attract everything.
+// emptyNames are folder names that do not say what the folder is about.
 var emptyNames = map[string]bool{
 	"util": true, "utils": true, "common": true, "helper": true, "helpers": true,
 	"models": true, "misc": true, "shared": true, "lib": true,

@@ -10,7 +10,7 @@ import (
 // room starts with the narrowest door.
 var (
 	// leaves may be imported by everybody. They know the domain at most.
-	leaves = []string{"api", "migrations", "internal/telemetry", "internal/fault", "internal/config", "internal/access", "internal/clock"}
+	leaves = []string{"api", "migrations", "internal/telemetry", "internal/fault", "internal/config", "internal/access", clock}
 
 	// families hold one folder for each implementation; these do not know one
 	// another. Their parent and the packages named here are common ground.
@@ -42,6 +42,7 @@ var domainTests = []string{"internal/refundtest", "internal/access"}
 
 const (
 	domain    = "internal/refund"
+	clock     = "internal/clock"
 	devdb     = "internal/devdb"
 	devnats   = "internal/devnats"
 	simulator = "internal/simulator"
@@ -85,6 +86,8 @@ func forbidden(file, imported string, test bool) string {
 	switch {
 	case isOurs:
 		return forbiddenRoom(file, own, test)
+	case in(dir, clock) && !isStandard(imported):
+		return "clock knows the standard library only"
 	case in(dir, domain) && !isStandard(imported):
 		if test && (within(imported, "pgregory.net/rapid") || within(imported, "go.uber.org/goleak")) {
 			return ""
@@ -147,7 +150,9 @@ func forbiddenRoom(file, own string, test bool) string {
 			return ""
 		}
 		return "the simulator judges us and knows nothing of ours but fault"
-	case room == "internal/fault", room == devdb, room == devnats:
+	case target == clock && (room == devdb || room == devnats):
+		return ""
+	case room == clock, room == "internal/fault", room == devdb, room == devnats:
 		return "a leaf imports nothing of ours"
 	case target == domain:
 		return ""

@@ -32,7 +32,7 @@ var protocol = sync.OnceValues(func() (*openapi3.T, error) {
 	return doc, doc.Validate(context.Background())
 })
 
-// held holds every request of the client against the contract before it is served.
+// held checks every request of the client against the contract before it is served.
 func held(t *testing.T, next http.Handler) http.Handler {
 	t.Helper()
 	doc, err := protocol()
@@ -60,8 +60,7 @@ func held(t *testing.T, next http.Handler) http.Handler {
 	})
 }
 
-// Every answer that the contract shows as an example of a send or a query, and
-// what it must be taken for.
+// TestExamplesOfTheContract reads every example answer of a send or a query in the contract.
 func TestExamplesOfTheContract(t *testing.T) {
 	t.Parallel()
 	doc, err := protocol()
@@ -91,8 +90,8 @@ func TestExamplesOfTheContract(t *testing.T) {
 	})
 }
 
-// examples plays the operation's example answers; each is known by its status
-// word or its code, and every one must be expected.
+// examples serves the example answers of the operation. Each is identified by its status or its code, and every one must be
+// expected.
 func examples(t *testing.T, op *openapi3.Operation, want map[string]refund.FactKind, play func(int, string) refund.Answer) {
 	t.Helper()
 	seen := map[string]bool{}

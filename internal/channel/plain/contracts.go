@@ -30,7 +30,7 @@ func Contracts() []refund.Contract {
 		{KeyReplayOnly, keyReplayOnly},
 		{KeyAfter2xx, keyAfter2xx},
 		{NoticeOnly, noticeOnly},
-		{Blind, func(*refund.Contract) {}}, // every send is a new refund and nothing can be asked: what is ambiguous goes to a person
+		{Blind, func(*refund.Contract) {}}, // every send is a new refund and there are no queries: an ambiguous send opens a case
 	}
 	out := make([]refund.Contract, len(profiles))
 	for i, p := range profiles {
@@ -40,22 +40,23 @@ func Contracts() []refund.Contract {
 	return out
 }
 
-// asked is how the plain protocol answers questions: a refund may be hidden until it has settled (2 s in the simulator)
-// and for 2 s more, hence the lag of 4 s.
+// asked returns the terms of queries: a refund can be hidden until it has settled (2 s in the simulator) and for 2 s more,
+// hence the lag of 4 s.
 func asked() refund.QueryTerms {
 	return refund.QueryTerms{Exists: true, VisibilityLag: refund.Duration(4 * time.Second), Readings: 2, ReadingGap: refund.Duration(500 * time.Millisecond)}
 }
 
-// keyedQueryable: one number is one refund for ever, and the channel can be asked for it.
+// keyedQueryable: a number names one refund for ever, and the channel can be queried for it.
 func keyedQueryable(c *refund.Contract) {
 	c.Key.Dedupes = true
 	c.Query = asked()
 	c.Notices = true
 }
 
-// listAndMatch: keys live 24 h and give the first answer again, errors included, so a number with an unclear answer
-// tells nothing more; twins in flight are refused. The payment's list shows every refund with our number. A low balance
-// holds the refund, "failed" may follow "succeeded", and a code that was kept cannot be retried under the same number.
+// listAndMatch: a key is kept for 24 h and repeats its first answer, errors included, so a repeat after an unknown answer
+// proves nothing more. Concurrent sends of one number are refused. The payment's list shows every refund with its number. A
+// low balance may hold the refund, "failed" can follow "succeeded", and a kept code cannot be retried under the same
+// number.
 func listAndMatch(c *refund.Contract) {
 	c.Key = refund.IdempotencyTerms{Dedupes: true, Lifetime: refund.Duration(day), KeepsAnswer: true, InFlightRefused: true, NumberLength: 64}
 	c.List = asked()
@@ -66,24 +67,24 @@ func listAndMatch(c *refund.Contract) {
 	c.Codes.LateFailure = true
 }
 
-// keyReplayOnly: nothing can be asked, but a re-send of the same key tells the refund's state of now, for 45 days. Sends
-// for one payment keep a second between them.
+// keyReplayOnly: there are no queries, but a repeated send of a key returns the current state of the refund, for 45 days.
+// Sends for one payment are at least a second apart.
 func keyReplayOnly(c *refund.Contract) {
 	c.Key.Dedupes, c.Key.ReplaysState, c.Key.Lifetime = true, true, refund.Duration(45*day)
 	c.Limits.Spacing = refund.Duration(time.Second)
 	c.Notices = true
 }
 
-// keyAfter2xx: a key is kept for 24 h, but only once a 2xx was given for it, and twins in flight both act. So an
-// ambiguous send is repeated only after the payment's list has proven that it did nothing.
+// keyAfter2xx: a key is kept for 24 h, but only after a 2xx answer, and concurrent sends of one number both act. An
+// ambiguous send is therefore repeated only after the payment's list has proved that it did nothing.
 func keyAfter2xx(c *refund.Contract) {
 	c.Key.Dedupes, c.Key.After2xx, c.Key.Lifetime = true, true, refund.Duration(day)
 	c.List = asked()
 	c.Notices = true
 }
 
-// noticeOnly: a send is only ever acknowledged, nothing can be asked, the result comes as a notice. A low balance is kept as
-// the number's answer, so that only the next number can pass.
+// noticeOnly: a send is only acknowledged, there are no queries, and the result comes as a notice. A low balance is kept as
+// the answer of the number, so that only the next number can succeed.
 func noticeOnly(c *refund.Contract) {
 	c.Key.Dedupes, c.Key.KeepsAnswer, c.Key.Lifetime = true, true, refund.Duration(7*day)
 	c.Notices = true
@@ -92,8 +93,8 @@ func noticeOnly(c *refund.Contract) {
 	c.Codes.NewNumber = []string{"insufficient_balance"}
 }
 
-// base is what every account of the plain protocol has in common. Codes that api/simulator.yaml documents as "nothing
-// happened" are listed by what may follow; a code in no list is unknown.
+// base returns what all accounts of the plain protocol have in common. Codes that api/simulator.yaml documents as "nothing
+// happened" are listed by what can follow them; a code in no list is Unknown.
 func base(profile string) refund.Contract {
 	return refund.Contract{
 		Profile: profile,

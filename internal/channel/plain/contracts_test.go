@@ -8,7 +8,8 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// A shipped profile is a valid contract, and its stored form reads back as itself: its digest tells versions apart.
+// TestShippedProfiles checks that every profile is a valid contract that its stored form reproduces, since its digest
+// identifies the version.
 func TestShippedProfiles(t *testing.T) {
 	t.Parallel()
 	for _, name := range plain.Kind.Profiles() {
@@ -37,7 +38,7 @@ func TestShippedProfiles(t *testing.T) {
 	}
 }
 
-// What each profile can do about an ambiguous send is its whole point.
+// TestProfilesRecover checks how each profile recovers from an ambiguous send.
 func TestProfilesRecover(t *testing.T) {
 	t.Parallel()
 	want := map[string]refund.Recovery{

@@ -22,21 +22,21 @@ const (
 )
 
 const (
-	// noticeTolerance is how far a notice's time stamp may be from our clock. The
-	// channel stamps every try anew, so an older one is somebody else's repeat.
+	// noticeTolerance is how far the time stamp of a notice may be from the local clock. The channel stamps every try anew, so
+	// an older notice is a replay.
 	noticeTolerance = 5 * time.Minute
 	shortestSecret  = 16
 	mostSignatures  = 8
 )
 
-// wireNotice is a notice: a refund as it stands, and the name of the change.
+// wireNotice is a notice: the current refund and the name of the change.
 type wireNotice struct {
 	ID string `json:"id"`
 	wireRefund
 }
 
-// ParseNotice checks signature and time stamp over the bytes as they came, and only
-// then looks into them. Errors: refund.ErrNoticeForged, refund.ErrNoticeUnreadable.
+// ParseNotice verifies the signature and the time stamp over the received bytes before it decodes them. Errors:
+// refund.ErrNoticeForged, refund.ErrNoticeUnreadable.
 func (c *Client) ParseNotice(header map[string][]string, body []byte) ([]refund.Notice, error) {
 	h := http.Header(header)
 	stamp := h.Get(headerTimestamp)
@@ -45,11 +45,11 @@ func (c *Client) ParseNotice(header map[string][]string, body []byte) ([]refund.
 	}
 	seconds, err := strconv.ParseInt(stamp, 10, 64)
 	if age := c.cfg.Clock().Sub(time.Unix(seconds, 0)); err != nil || age > noticeTolerance || age < -noticeTolerance {
-		return nil, fmt.Errorf("%w: its time stamp is %s away", refund.ErrNoticeForged, age.Round(time.Second))
+		return nil, fmt.Errorf("%w: its time stamp is %s off", refund.ErrNoticeForged, age.Round(time.Second))
 	}
 	var w wireNotice
 	if err := json.Unmarshal(body, &w); err != nil {
-		return nil, fmt.Errorf("%w: no JSON object", refund.ErrNoticeUnreadable)
+		return nil, fmt.Errorf("%w: it is not a JSON object", refund.ErrNoticeUnreadable)
 	}
 	line, rule := w.effect()
 	if w.ID == "" || line.Number == "" && line.ChannelRefundID == "" {
@@ -59,20 +59,19 @@ func (c *Client) ParseNotice(header map[string][]string, body []byte) ([]refund.
 	if w.Status != nil {
 		code = *w.Status
 	}
-	return []refund.Notice{{Digest: noticeKey(body), Number: line.Number, ChannelRefundID: line.ChannelRefundID,
+	return []refund.Notice{{Digest: noticeDigest(body), Number: line.Number, ChannelRefundID: line.ChannelRefundID,
 		Status: line.Status, Amount: line.Amount, Currency: line.Currency, Code: code}}, nil
 }
 
-// AckNotice: the plain protocol wants a 2xx, whatever is in it.
+// AckNotice returns the response to a notice. The plain protocol requires a 2xx with any body.
 func (c *Client) AckNotice(ok bool) (status int, contentType string, body []byte) {
 	if !ok {
-		return http.StatusServiceUnavailable, "text/plain", []byte("again, please\n")
+		return http.StatusServiceUnavailable, "text/plain", []byte("not stored, please repeat\n")
 	}
 	return http.StatusOK, "text/plain", []byte("ok\n")
 }
 
-// signed compares with every secret and in constant time; which one fits is not told
-// by how long it takes.
+// signed compares the signature with every secret in constant time, so that the time does not reveal which one matches.
 func (c *Client) signed(stamp string, headers []string, body []byte) bool {
 	if len(headers) != 1 || stamp == "" || len(stamp) > 20 {
 		return false
@@ -96,8 +95,8 @@ func (c *Client) signed(stamp string, headers []string, body []byte) bool {
 	return fits
 }
 
-// noticeKey names the content. The time stamp is not part of it: a repeat has another one.
-func noticeKey(body []byte) [32]byte {
+// noticeDigest identifies the content without the time stamp, which differs between repeats.
+func noticeDigest(body []byte) [32]byte {
 	h := sha256.New()
 	const domain = "refundry/plain/notice"
 	h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(domain))))

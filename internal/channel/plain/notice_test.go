@@ -48,7 +48,8 @@ func noticeHeader(stamp, signed string) http.Header {
 
 const noticeBody = `{"id":"pr_1-1","account":"shop","number":"n1","refundId":"rf","channelRefundId":"pr_1","paymentReference":"ch","status":"returned","amount":1250,"currency":"USD","occurredAt":"2026-03-01T12:00:00Z"}`
 
-// Secret of now or before, several signatures: all the same to us. A repeat with another time stamp has the same key.
+// TestNoticeIsRead accepts the current and the earlier secret, and several signatures. A repeat with another time stamp has
+// the same digest.
 func TestNoticeIsRead(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1772366400, 0)
@@ -127,7 +128,8 @@ func noticeClientWithout(t *testing.T) *plain.Client {
 	return c
 }
 
-// Signed, but not to be read: an error of its own. A status that nobody knows is read and says nothing.
+// TestNoticeIsUnreadable has notices that are signed correctly but cannot be read, which is an error of its own. An unknown
+// status is read and proves nothing.
 func TestNoticeIsUnreadable(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1772366400, 0)
@@ -154,7 +156,7 @@ func TestNoticeIsUnreadable(t *testing.T) {
 	}
 }
 
-// What the simulator sends is what the client reads, and forged ones are found out.
+// TestNoticesOfTheSimulator reads the notices that the simulator sends, of which some are forged.
 func TestNoticesOfTheSimulator(t *testing.T) {
 	t.Parallel()
 	type heard struct {

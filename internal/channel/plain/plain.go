@@ -1,9 +1,8 @@
-// Package plain is the client of the plain channel protocol, which
-// api/simulator.yaml describes and internal/simulator serves.
+// Package plain is the client of the plain channel protocol, which api/simulator.yaml describes and internal/simulator
+// serves.
 //
-// What an answer proves is decided here by the documented statuses and by the
-// code lists of the contract, and by nothing else. Everything that is not listed,
-// not readable or not about our number is Unknown.
+// An answer proves what the documented statuses and the code lists of the contract say. An answer that is not listed,
+// cannot be read or is about another number is Unknown.
 package plain
 
 import (
@@ -21,27 +20,26 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// Config of one account's client.
+// Config configures the client of one account.
 type Config struct {
-	// Endpoint is the channel's base URL, http or https, without query.
+	// Endpoint is the base URL of the channel, http or https, without a query.
 	Endpoint string
-	// Account is the channel's name of the account; default the name in the call.
+	// Account is the account's name at the channel; default the name in the call.
 	Account string
 	// Secret is sent as a bearer token when set.
 	Secret string
-	// NoticeSecrets sign the account's notices: the one of now and, through an
-	// overlap, those before it. Without one every notice is forged.
+	// NoticeSecrets verify the account's notices: the current secret and, during an overlap, earlier ones. Without a secret
+	// every notice is rejected as forged.
 	NoticeSecrets []string
 	// Codes of the account's contract.
 	Codes refund.CodeTerms
 	// HTTP is a client on the channel transport (channel.Transport.Client).
 	HTTP *http.Client
-	// Clock reads dates in Retry-After and the age of notices; default time.Now.
+	// Clock is used for dates in Retry-After and the age of notices; default time.Now.
 	Clock func() time.Time
 }
 
-// Client speaks the protocol for one account. Its calls want a context from
-// channel.WithBudget; without one nothing is sent.
+// Client is the client of one account. Its calls need a context from channel.WithBudget; without one nothing is sent.
 type Client struct {
 	cfg  Config
 	base string
@@ -52,14 +50,14 @@ var (
 	_ refund.Notifier = (*Client)(nil)
 )
 
-// New checks the configuration.
+// New checks the configuration and returns a client.
 func New(cfg Config) (*Client, error) {
 	if !validEndpoint(cfg.Endpoint) {
-		// The text is not repeated: it may hold a password.
+		// The error does not contain the endpoint, which may have a password.
 		return nil, errors.New("plain channel: the endpoint is not a plain http or https URL")
 	}
 	if cfg.HTTP == nil {
-		return nil, errors.New("plain channel: a client on the channel transport is needed")
+		return nil, errors.New("plain channel: a client with the channel transport is required")
 	}
 	for _, secret := range cfg.NoticeSecrets {
 		if len(secret) < shortestSecret {
@@ -72,7 +70,7 @@ func New(cfg Config) (*Client, error) {
 	return &Client{cfg: cfg, base: strings.TrimRight(cfg.Endpoint, "/")}, nil
 }
 
-// Refund sends the refund, once. The number is the idempotency key.
+// Refund sends the refund once. The number is the idempotency key.
 func (c *Client) Refund(ctx context.Context, call refund.Call) refund.Answer {
 	body, err := json.Marshal(sendBody{
 		Number: call.Number, RefundID: call.RefundID, Account: c.account(call), PaymentReference: call.PaymentReference,
@@ -95,15 +93,15 @@ func (c *Client) Refund(ctx context.Context, call refund.Call) refund.Answer {
 		return ofRefund(reply, call)
 	}
 	a := c.ofError(reply)
-	// Only a 4xx is the channel's own word about the request; a 5xx may come
-	// from anywhere on the way, whatever its body says.
+	// Only a 4xx is the channel's own answer about the request. A 5xx can come from any server on the way, whatever its body
+	// is.
 	if reply.Status >= 400 && reply.Status <= 499 && a.Code != "" {
 		a.Kind, a.Rule = channel.ByCode(c.cfg.Codes, a.Code)
 	}
 	return a
 }
 
-// Query asks for the refund with our number.
+// Query asks the channel for the refund with the number of the call.
 func (c *Client) Query(ctx context.Context, call refund.Call) refund.Answer {
 	reply, err := c.get(ctx, call, "/v1/refunds/"+url.PathEscape(call.Number))
 	if err != nil {
@@ -113,15 +111,15 @@ func (c *Client) Query(ctx context.Context, call refund.Call) refund.Answer {
 		return ofRefund(reply, call)
 	}
 	a := c.ofError(reply)
-	// A 404 of a proxy or of a mistyped endpoint has another code or none.
+	// The 404 of a proxy or of a mistyped endpoint has another code or none.
 	if reply.Status == http.StatusNotFound && a.Code == codeNotFound {
 		a.Kind, a.Rule = refund.NotFound, "status.not-found"
 	}
 	return a
 }
 
-// List reads the refunds of the call's payment. The answer says what the list
-// says of our number: NotFound only if the list is complete.
+// List reads the refunds of the payment. The answer is about the number of the call; it is NotFound only if the list is
+// complete.
 func (c *Client) List(ctx context.Context, call refund.Call) ([]refund.ListedEffect, bool, refund.Answer) {
 	reply, err := c.get(ctx, call, "/v1/payments/"+url.PathEscape(call.PaymentReference)+"/refunds")
 	if err != nil {
@@ -161,7 +159,7 @@ func unsendable(err error) refund.Answer {
 	return channel.Failed(channel.Reply{}, fmt.Errorf("%w: %w", channel.ErrNotSent, err))
 }
 
-// ofError reads an answer that carries no refund: Unknown until a rule says more.
+// ofError returns an answer without a refund: Unknown, unless a code list says more.
 func (c *Client) ofError(reply channel.Reply) refund.Answer {
 	a := unknown(reply, "status.unlisted")
 	a.RetryAfter = channel.RetryAfter(reply.Header, c.cfg.Clock())

@@ -12,15 +12,15 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// Kind is the plain channel.
+// Kind is the kind of the plain channel.
 var Kind = channel.Kind{Name: "plain", Contracts: Contracts, Settings: readSettings, Open: open}
 
-// Settings of an account at the plain channel.
+// Settings are the settings of an account at the plain channel.
 type Settings struct {
 	Endpoint string         `yaml:"endpoint"` // http or https URL
-	Secret   *config.Secret `yaml:"secret"`   // absent = the channel wants none
-	// NoticeSecrets sign the channel's notices: the current one first, earlier ones until their overlap ends.
-	// Absent = no notice of this account is taken.
+	Secret   *config.Secret `yaml:"secret"`   // absent = the channel requires none
+	// NoticeSecrets verify the channel's notices: the current secret first, earlier ones until their overlap ends. Absent =
+	// every notice of the account is rejected.
 	NoticeSecrets []config.Secret `yaml:"noticeSecrets"`
 }
 
@@ -55,7 +55,7 @@ func (s Settings) Summary() string {
 	return fmt.Sprintf("%s, %s, %d for notices", s.Endpoint, secret, len(s.NoticeSecrets))
 }
 
-// secrets reads every secret and lists all that cannot be used.
+// secrets reads every secret. The error lists those that cannot be used.
 func (s Settings) secrets() (secret string, notices []string, err error) {
 	var faults config.Faults
 	secret, err = s.Secret.Read()

@@ -20,8 +20,7 @@ type sendBody struct {
 	Currency         string `json:"currency"`
 }
 
-// wireRefund is a refund as the channel tells it. Absent is not "other": what is
-// not said is nil.
+// wireRefund is a refund in an answer of the channel. An absent member is nil.
 type wireRefund struct {
 	Number           *string `json:"number"`
 	ChannelRefundID  *string `json:"channelRefundId"`
@@ -30,7 +29,7 @@ type wireRefund struct {
 	Amount           *int64  `json:"amount"`
 	Currency         *string `json:"currency"`
 
-	Voucher json.RawMessage `json:"voucher"` // read leniently: a success counts whatever is wrong with it
+	Voucher json.RawMessage `json:"voucher"` // decoded separately: a malformed voucher does not invalidate a success
 }
 
 type wireList struct {
@@ -38,7 +37,7 @@ type wireList struct {
 	Complete *bool         `json:"complete"`
 }
 
-// statuses are those of api/simulator.yaml.
+// statuses are the statuses of api/simulator.yaml and what they prove.
 var statuses = map[string]refund.FactKind{
 	"succeeded": refund.Succeeded,
 	"pending":   refund.Acknowledged,
@@ -52,9 +51,8 @@ func unknown(reply channel.Reply, rule string) refund.Answer {
 	return refund.Answer{Kind: refund.Unknown, Rule: rule, Evidence: channel.Evidence(reply, nil)}
 }
 
-// ofRefund reads a 200 that carries one refund. Another amount or currency than
-// asked stays in the answer: that is what moved. Another number or payment makes
-// it an answer to somebody else's question.
+// ofRefund reads a 200 with one refund. The answer has the amount and currency of the refund even when they differ from the
+// call, since that is what moved. Another number or payment makes it Unknown.
 func ofRefund(reply channel.Reply, call refund.Call) refund.Answer {
 	var w wireRefund
 	if err := json.Unmarshal(reply.Body, &w); err != nil {
@@ -81,7 +79,7 @@ func (w wireRefund) answer(line refund.ListedEffect, reply channel.Reply, rule s
 	}
 }
 
-// voucher takes over the texts; what is none is left out.
+// voucher returns the members that are texts.
 func (w wireRefund) voucher() map[string]string {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(w.Voucher, &members) != nil {
@@ -101,8 +99,7 @@ func (w wireRefund) voucher() map[string]string {
 	return out
 }
 
-// effect takes over what can be used as it stands; anything else is Unknown, with
-// the rule that says why.
+// effect returns the refund as an effect. It is Unknown, with the rule that says why, when a member cannot be used.
 func (w wireRefund) effect() (refund.ListedEffect, string) {
 	nothing := refund.ListedEffect{Status: refund.Unknown}
 	if w.Status == nil {
@@ -138,8 +135,7 @@ func (w wireRefund) effect() (refund.ListedEffect, string) {
 	return line, "status." + *w.Status
 }
 
-// ofList reads a list. A line that cannot be used makes the list incomplete: what
-// it hides could be ours.
+// ofList reads a list. A line that cannot be used makes the list incomplete, since it could be the refund.
 func ofList(reply channel.Reply, call refund.Call) ([]refund.ListedEffect, bool, refund.Answer) {
 	var w wireList
 	if err := json.Unmarshal(reply.Body, &w); err != nil || w.Refunds == nil {

@@ -358,17 +358,17 @@ type Attempt struct {
 	Generation int         `json:"generation"`
 	StartedAt  time.Time   `json:"startedAt"`
 
-	// NotAfter No byte left after it.
+	// NotAfter No byte of the request was sent after this time.
 	NotAfter   time.Time  `json:"notAfter"`
 	AnsweredAt *time.Time `json:"answeredAt"`
 
-	// Answer What the call proved.
+	// Answer What the call proves. Null while it has no answer.
 	Answer *string `json:"answer"`
 
-	// Rule Which rule read the answer so.
+	// Rule The rule that classified the answer.
 	Rule *string `json:"rule"`
 
-	// Late The answer came after the call's owner had changed.
+	// Late The answer came after another process had taken over the refund.
 	Late     bool            `json:"late"`
 	Evidence json.RawMessage `json:"evidence"`
 }
@@ -378,10 +378,10 @@ type AttemptKind string
 
 // Build defines model for Build.
 type Build struct {
-	// Version Of the release, or of `git describe` between releases.
+	// Version Version of the release, or `git describe` between releases.
 	Version string `json:"version"`
 
-	// Commit Full hash of the source.
+	// Commit Full commit hash of the source.
 	Commit string `json:"commit"`
 
 	// Go The Go toolchain that built it.
@@ -395,7 +395,7 @@ type CapturedPayment struct {
 	// Amount In the currency's smallest unit.
 	Amount Amount `json:"amount"`
 
-	// CaptureId Chosen by the caller; case matters.
+	// CaptureId Chosen by the caller; case-sensitive.
 	CaptureId Id `json:"captureId"`
 
 	// ChannelAccount Name of a configured channel account.
@@ -405,17 +405,17 @@ type CapturedPayment struct {
 	// Currency ISO 4217, upper case.
 	Currency Currency `json:"currency"`
 
-	// OrderId Chosen by the caller; case matters.
+	// OrderId Chosen by the caller; case-sensitive.
 	OrderId Id `json:"orderId"`
 
-	// PaidAt When the payer paid. A channel's refund window runs from it, or from when we heard of the payment while it is not known. It may come later than the rest and is then set once; another value is a conflict. Not before 2000, and not more than 10 minutes ahead of our clock.
+	// PaidAt When the payer paid. The channel's refund window begins then, or, while it is not known, when the payment was announced. It may be sent later than the rest. Once set it never changes; another value is a conflict. Not before 2000, and at most 10 minutes in the future.
 	PaidAt *PaidAt `json:"paidAt,omitempty"`
 
-	// PaymentId Chosen by the caller; case matters.
+	// PaymentId Chosen by the caller; case-sensitive.
 	PaymentId Id `json:"paymentId"`
 }
 
-// Case Set while a person must look.
+// Case The open case of a refund; null when there is none.
 type Case struct {
 	Id openapi_types.UUID `json:"id"`
 
@@ -430,16 +430,16 @@ type CaseDetail struct {
 	Case     CaseSummary     `json:"case"`
 	Evidence json.RawMessage `json:"evidence"`
 
-	// Choices One for each decision.
+	// Choices One for each action.
 	Choices []Choice `json:"choices"`
 
-	// Proposal The decision that waits.
+	// Proposal The decision that is proposed or approved and has not taken effect.
 	Proposal *Decision `json:"proposal"`
 
 	// Decisions The newest 100, newest first.
 	Decisions []Decision `json:"decisions"`
 
-	// Lines Held lines of the payment.
+	// Lines Held lines of the payment, which may be this refund.
 	Lines   []Effect `json:"lines"`
 	Payment Payment  `json:"payment"`
 }
@@ -454,9 +454,9 @@ type CasePage struct {
 	HasMore    bool          `json:"hasMore"`
 }
 
-// CaseReason Why a person must look. `success-after-end`: money moved after the refund was reported as not done. `multiple-effects`:
+// CaseReason Why a person must decide. `success-after-end`: money moved after the refund was reported as not done. `multiple-effects`:
 // more than one effect. `other-number-open`: another number may still pay. `excess`: more was refunded than captured.
-// `contradiction`: the channel contradicts itself or us. `unmatched-line`: a line at the channel may be this refund.
+// `contradiction`: the channel contradicts itself or the record. `unmatched-line`: a line at the channel may be this refund.
 // `deadline`: open for too long. `no-automatic-step`: the channel's contract allows no further automatic step.
 // `acknowledged-after-end`: the channel acknowledged a refund that was reported as not done. More values may be added.
 type CaseReason = string
@@ -468,36 +468,36 @@ type CaseState string
 type CaseSummary struct {
 	Id openapi_types.UUID `json:"id"`
 
-	// RefundId Null for a case that is about a payment.
+	// RefundId Null for a case about a payment.
 	RefundId *string `json:"refundId"`
 
-	// PaymentId Chosen by the caller; case matters.
+	// PaymentId Chosen by the caller; case-sensitive.
 	PaymentId Id `json:"paymentId"`
 
 	// ChannelAccount Name of a configured channel account.
 	ChannelAccount AccountName `json:"channelAccount"`
 
-	// State The refund's.
+	// State State of the refund; null for a case about a payment.
 	State *RefundState `json:"state"`
 
-	// Version The refund's. A decision may name it.
+	// Version Version of the refund; a decision may name it. Null for a case about a payment.
 	Version *int64 `json:"version"`
 
-	// Amount The refund's amount; for a payment's case its excess.
+	// Amount Amount of the refund; for a case about a payment, its excess.
 	Amount int64 `json:"amount"`
 
 	// Currency ISO 4217, upper case.
 	Currency Currency `json:"currency"`
 
-	// Reasons Empty once closed.
+	// Reasons Empty when the case is closed.
 	Reasons  []CaseReason `json:"reasons"`
 	OpenedAt time.Time    `json:"openedAt"`
 	ClosedAt *time.Time   `json:"closedAt"`
 
-	// ClosedHow `fact:` or `decision:` and which.
+	// ClosedHow How the case was closed: `fact:` or `decision:` and its name. Null while it is open.
 	ClosedHow *string `json:"closedHow"`
 
-	// Proposed A proposal waits for its approval, or an approved one for its time.
+	// Proposed A proposal waits for its approval, or an approved decision waits to take effect.
 	Proposed bool `json:"proposed"`
 }
 
@@ -506,16 +506,16 @@ type Choice struct {
 	Action  DecisionAction `json:"action"`
 	Allowed bool           `json:"allowed"`
 
-	// Why Stable name of what is in the way.
+	// Why Stable name of the obstacle; null when the action is allowed.
 	Why *string `json:"why"`
 
-	// Detail The same in a sentence.
+	// Detail The obstacle in a sentence.
 	Detail *string `json:"detail"`
 
-	// TakesEffectAt Not before this time; null when an approval takes effect at once.
+	// TakesEffectAt Earliest time at which the decision can take effect; null when an approval takes effect at once.
 	TakesEffectAt *time.Time `json:"takesEffectAt"`
 
-	// EffectIds `confirm-success`: held lines that can be attached.
+	// EffectIds For `confirm-success`: held lines that it can name.
 	EffectIds []openapi_types.UUID `json:"effectIds"`
 }
 
@@ -537,15 +537,15 @@ type Decision struct {
 	CaseId openapi_types.UUID `json:"caseId"`
 	Action DecisionAction     `json:"action"`
 
-	// Status `approved`: waits until nothing that was sent can act any more. `applied`: has taken effect. `void`: something happened before that.
+	// Status `approved`: takes effect when no earlier request can still be carried out. `applied`: has taken effect. `void`: something changed before it took effect.
 	Status   DecisionStatus      `json:"status"`
 	Evidence string              `json:"evidence"`
 	EffectId *openapi_types.UUID `json:"effectId"`
 
-	// Version The refund's version that it was made on; null for a payment's case.
+	// Version Version of the refund that the decision was made on; null for a case about a payment.
 	Version *int64 `json:"version"`
 
-	// Excess The payment's excess that it was made on, where it accepts it.
+	// Excess Excess of the payment that the decision accepts; null when it accepts none.
 	Excess    *int64     `json:"excess"`
 	Maker     string     `json:"maker"`
 	MadeAt    time.Time  `json:"madeAt"`
@@ -562,20 +562,20 @@ type DecisionAction string
 type DecisionRequest struct {
 	Action DecisionAction `json:"action"`
 
-	// EffectId `confirm-success`: the held line that is this refund.
+	// EffectId For `confirm-success`: the held line that is this refund.
 	EffectId *openapi_types.UUID `json:"effectId,omitempty"`
 
-	// Evidence Why, or a reference; at least 8 characters besides blanks at its ends.
+	// Evidence The reason or a reference; at least 8 characters, not counting blanks at its ends.
 	Evidence string `json:"evidence"`
 
-	// Version The refund's version that was looked at; another one by now is 409.
+	// Version Version of the refund that the decision is made on. If the refund has another version, the answer is 409.
 	Version *int64 `json:"version,omitempty"`
 }
 
-// DecisionStatus `approved`: waits until nothing that was sent can act any more. `applied`: has taken effect. `void`: something happened before that.
+// DecisionStatus `approved`: takes effect when no earlier request can still be carried out. `applied`: has taken effect. `void`: something changed before it took effect.
 type DecisionStatus string
 
-// Delivery One time that a message about this refund came in.
+// Delivery One delivery of a message about this refund.
 type Delivery struct {
 	At        time.Time `json:"at"`
 	Consumer  string    `json:"consumer"`
@@ -586,18 +586,24 @@ type Delivery struct {
 	Cause     *string   `json:"cause"`
 }
 
-// Dispatch One identity at the channel.
+// Dispatch One identity of the refund at the channel.
 type Dispatch struct {
 	// Ordinal 1 for the first number of the refund, then 2, 3, …
 	Ordinal        int    `json:"ordinal"`
 	Number         string `json:"number"`
 	ChannelAccount string `json:"channelAccount"`
 
-	// Exposed Something may have reached the channel and nothing has disproved it.
-	Exposed           bool       `json:"exposed"`
-	Acknowledged      bool       `json:"acknowledged"`
-	ChannelRefundId   *string    `json:"channelRefundId"`
-	KeyExpiresAt      *time.Time `json:"keyExpiresAt"`
+	// Exposed A request may have been carried out, and no evidence excludes it.
+	Exposed bool `json:"exposed"`
+
+	// Acknowledged The channel has acknowledged the number.
+	Acknowledged    bool    `json:"acknowledged"`
+	ChannelRefundId *string `json:"channelRefundId"`
+
+	// KeyExpiresAt End of the time in which the channel recognizes the number. Nothing is sent under it later.
+	KeyExpiresAt *time.Time `json:"keyExpiresAt"`
+
+	// AbsenceCountsFrom From this time on a query that does not find the refund proves that it was not carried out.
 	AbsenceCountsFrom *time.Time `json:"absenceCountsFrom"`
 	CreatedAt         time.Time  `json:"createdAt"`
 }
@@ -606,37 +612,39 @@ type Dispatch struct {
 type Effect struct {
 	Id openapi_types.UUID `json:"id"`
 
-	// RefundId Null for a refund that is not ours.
+	// RefundId Null when it belongs to no known refund.
 	RefundId        *string `json:"refundId"`
 	Dispatch        *int    `json:"dispatch"`
 	ChannelRefundId *string `json:"channelRefundId"`
 	Amount          int64   `json:"amount"`
 
 	// Currency ISO 4217, upper case.
-	Currency   Currency     `json:"currency"`
+	Currency Currency `json:"currency"`
+
+	// Status HELD: not matched to a refund yet. MOVED: the money moved. REVERSED: the channel returned it. DROPPED: a held line that is counted as another effect, or that the channel returned.
 	Status     EffectStatus `json:"status"`
 	Source     string       `json:"source"`
 	At         time.Time    `json:"at"`
 	ReversedAt *time.Time   `json:"reversedAt"`
 
-	// Voucher By what the payer finds the money, in the channel's own words (for cards the ARN); null when the channel gave nothing.
+	// Voucher The channel's references by which the payer finds the money, such as the ARN of a card refund. Null when the channel gave none.
 	Voucher *map[string]string `json:"voucher"`
 }
 
-// EffectStatus defines model for EffectStatus.
+// EffectStatus HELD: not matched to a refund yet. MOVED: the money moved. REVERSED: the channel returned it. DROPPED: a held line that is counted as another effect, or that the channel returned.
 type EffectStatus string
 
 // EventData defines model for EventData.
 type EventData = json.RawMessage
 
-// EventOutcome accepted: new and stored. replayed: known, nothing to do. conflict: known with other parameters; kept aside.
-// refused: a rule says no; kept aside. waiting: its payment is not known yet; goes on by itself when it is.
-// undecodable: not an event that we understand; kept aside.
+// EventOutcome accepted: new and stored. replayed: known; nothing changes. conflict: known with other parameters; parked. refused: a
+// rule refuses it; parked. waiting: its payment is not known; it is decided when the payment is announced. undecodable:
+// not a supported event; parked.
 type EventOutcome string
 
 // EventProblem defines model for EventProblem.
 type EventProblem struct {
-	// Code See `/problems` for all of them.
+	// Code A problem code; `/problems` lists all of them.
 	Code      ProblemCode   `json:"code"`
 	Detail    string        `json:"detail"`
 	Retryable bool          `json:"retryable"`
@@ -649,15 +657,15 @@ type EventType string
 
 // EventVerdict defines model for EventVerdict.
 type EventVerdict struct {
-	// Index Place in the request, counted from 0.
+	// Index Position in the request, counted from 0.
 	Index  int     `json:"index"`
 	Source *string `json:"source"`
 	Id     *string `json:"id"`
 	Type   *string `json:"type"`
 
-	// Outcome accepted: new and stored. replayed: known, nothing to do. conflict: known with other parameters; kept aside.
-	// refused: a rule says no; kept aside. waiting: its payment is not known yet; goes on by itself when it is.
-	// undecodable: not an event that we understand; kept aside.
+	// Outcome accepted: new and stored. replayed: known; nothing changes. conflict: known with other parameters; parked. refused: a
+	// rule refuses it; parked. waiting: its payment is not known; it is decided when the payment is announced. undecodable:
+	// not a supported event; parked.
 	Outcome  EventOutcome  `json:"outcome"`
 	RefundId *string       `json:"refundId"`
 	State    *RefundState  `json:"state"`
@@ -671,14 +679,14 @@ type EventVerdicts struct {
 
 // Failure Why a refund FAILED.
 type Failure struct {
-	// Code Our word for it: channel-failed, channel-refused, channel-refused-duplicate or decided-not-done.
+	// Code channel-failed, channel-refused, channel-refused-duplicate or decided-not-done.
 	Code string `json:"code"`
 
 	// ChannelCode The channel's own code.
 	ChannelCode *string `json:"channelCode"`
 }
 
-// FieldError One thing that is wrong with the request; exactly one of pointer, parameter and header says where.
+// FieldError One fault of the request. Exactly one of pointer, parameter and header names its place.
 type FieldError struct {
 	// Pointer JSON Pointer (RFC 6901) into the body; empty for the whole body.
 	Pointer *string `json:"pointer,omitempty"`
@@ -703,7 +711,7 @@ type HealthCheck struct {
 	Ok   bool   `json:"ok"`
 }
 
-// Id Chosen by the caller; case matters.
+// Id Chosen by the caller; case-sensitive.
 type Id = string
 
 // JournalEntry defines model for JournalEntry.
@@ -713,9 +721,10 @@ type JournalEntry struct {
 	Kind string       `json:"kind"`
 	From *RefundState `json:"from"`
 
-	// To PENDING: stored, nothing has reached the channel. PROCESSING: being sent. ACCEPTED: the channel has it, the result
-	// comes later. UNKNOWN: may or may not have happened; being found out. SUCCESS: the money moved. FAILED: it did not and
-	// will not. CANCELED: withdrawn. REVERSED: the channel returned the money.
+	// To PENDING: stored; nothing has reached the channel. PROCESSING: being sent. ACCEPTED: the channel has acknowledged the
+	// refund, and the result comes later. UNKNOWN: it may or may not have been carried out; queries or a person find out.
+	// SUCCESS: the money moved. FAILED: the money did not move and will not. CANCELED: canceled before it was sent. REVERSED:
+	// the channel returned the money.
 	To         RefundState     `json:"to"`
 	Generation int             `json:"generation"`
 	Source     string          `json:"source"`
@@ -730,39 +739,39 @@ type KnownBy string
 type Message struct {
 	Consumer string `json:"consumer"`
 
-	// Source null when it could not be read.
+	// Source Null when it cannot be read.
 	Source *string `json:"source"`
 
-	// EventId null when it could not be read.
+	// EventId Null when it cannot be read.
 	EventId   *string   `json:"eventId"`
 	FirstSeen time.Time `json:"firstSeen"`
 	LastSeen  time.Time `json:"lastSeen"`
 
-	// TimesSeen Deliveries that were traced.
+	// TimesSeen Number of traced deliveries.
 	TimesSeen int `json:"timesSeen"`
 
-	// Outcome Of the last delivery.
+	// Outcome Outcome of the last delivery.
 	Outcome string `json:"outcome"`
 
-	// Cause Of the last delivery: why it was a repeat (event, refund, redelivery, replay), or the code of a refusal.
+	// Cause Why the last delivery was a repeat (event, refund, redelivery, replay), or the code of its refusal.
 	Cause *string `json:"cause"`
 
-	// RefundId The refund that it led to.
+	// RefundId The refund that the message is about.
 	RefundId *string `json:"refundId"`
 
-	// ReplayBatchId The last replay that sent it.
+	// ReplayBatchId The last replay that delivered it.
 	ReplayBatchId *openapi_types.UUID `json:"replayBatchId"`
 	Decision      *MessageDecision    `json:"decision"`
 }
 
-// MessageDecision The first decision, which binds the event. A redrive of a refusal replaces it.
+// MessageDecision The first decision about the event, which binds its repeats. A redrive of a refusal replaces it.
 type MessageDecision struct {
 	At      time.Time `json:"at"`
 	Type    string    `json:"type"`
 	Outcome string    `json:"outcome"`
 	Code    *string   `json:"code"`
 
-	// Transport Transport id of the delivery that was decided.
+	// Transport Transport id of the delivery that it was made for.
 	Transport *string `json:"transport"`
 }
 
@@ -770,7 +779,7 @@ type MessageDecision struct {
 type MessageDelivery struct {
 	At time.Time `json:"at"`
 
-	// Transport Broker, place of the message, and the number of the delivery by the broker's count.
+	// Transport Broker, position of the message, and the broker's number of the delivery.
 	Transport     string              `json:"transport"`
 	Outcome       string              `json:"outcome"`
 	Cause         *string             `json:"cause"`
@@ -799,7 +808,7 @@ type MessageDetails struct {
 	Items []MessageDetail `json:"items"`
 }
 
-// MessageOutcome What was decided of a delivery; PARKED: the door could not look at it.
+// MessageOutcome What was decided about a delivery. PARKED: it could not be decided.
 type MessageOutcome string
 
 // MessagePage defines model for MessagePage.
@@ -809,10 +818,10 @@ type MessagePage struct {
 	HasMore    bool      `json:"hasMore"`
 }
 
-// Metadata Anything the caller wants to find again, under names of 1 to 64 characters. Not part of the refund's identity.
+// Metadata The caller's own data, under names of 1 to 64 characters. Not part of the refund's identity.
 type Metadata map[string]string
 
-// PaidAt When the payer paid. A channel's refund window runs from it, or from when we heard of the payment while it is not known. It may come later than the rest and is then set once; another value is a conflict. Not before 2000, and not more than 10 minutes ahead of our clock.
+// PaidAt When the payer paid. The channel's refund window begins then, or, while it is not known, when the payment was announced. It may be sent later than the rest. Once set it never changes; another value is a conflict. Not before 2000, and at most 10 minutes in the future.
 type PaidAt = time.Time
 
 // Parked defines model for Parked.
@@ -822,21 +831,21 @@ type Parked struct {
 	Source   *string            `json:"source"`
 	EventId  *string            `json:"eventId"`
 
-	// Position Where it lies at its transport.
+	// Position Position of the message at its broker.
 	Position string `json:"position"`
 
 	// Reason A problem code, or waiting, undecodable, too-large, other-tenant, unstorable, given-up.
 	Reason          string  `json:"reason"`
 	WaitsForPayment *string `json:"waitsForPayment"`
 
-	// AlarmAt From when on its waiting is an alarm.
+	// AlarmAt When waiting for the payment becomes an alarm.
 	AlarmAt *time.Time `json:"alarmAt"`
 
-	// Tries How often it came or was tried.
+	// Tries Number of deliveries and tries.
 	Tries    int       `json:"tries"`
 	ParkedAt time.Time `json:"parkedAt"`
 
-	// Size Bytes of its body.
+	// Size Size of the body in bytes.
 	Size       int         `json:"size"`
 	Redrivable bool        `json:"redrivable"`
 	Done       *ParkedDone `json:"done"`
@@ -847,7 +856,7 @@ type ParkedDetail struct {
 	Message Parked              `json:"message"`
 	Headers map[string][]string `json:"headers"`
 
-	// Body The bytes in base64.
+	// Body The bytes of the body in base64.
 	Body []byte `json:"body"`
 }
 
@@ -855,7 +864,7 @@ type ParkedDetail struct {
 type ParkedDone struct {
 	At time.Time `json:"at"`
 
-	// How accepted, replayed or discarded.
+	// How `accepted`, `replayed` or `discarded`.
 	How string `json:"how"`
 
 	// By `actor:<name>` or `system:<role>`.
@@ -874,10 +883,10 @@ type ParkedState string
 
 // Payment defines model for Payment.
 type Payment struct {
-	// PaymentId Chosen by the caller; case matters.
+	// PaymentId Chosen by the caller; case-sensitive.
 	PaymentId Id `json:"paymentId"`
 
-	// OrderId Chosen by the caller; case matters.
+	// OrderId Chosen by the caller; case-sensitive.
 	OrderId Id `json:"orderId"`
 
 	// Currency ISO 4217, upper case.
@@ -890,84 +899,84 @@ type Payment struct {
 	Version          int64       `json:"version"`
 	Captured         int64       `json:"captured"`
 
-	// Reserved Sum of the refunds that are still open.
+	// Reserved Sum of the refunds that are not final.
 	Reserved int64 `json:"reserved"`
 
-	// Refunded Sum of what moved.
+	// Refunded Sum of the money that moved.
 	Refunded          int64 `json:"refunded"`
 	RefundedElsewhere int64 `json:"refundedElsewhere"`
 
-	// Held Set aside until it is clear whose it is.
+	// Held Money that may have moved and is not matched yet, and final refunds that may still move money.
 	Held int64 `json:"held"`
 
-	// Excess By how much more than captured has gone or may go.
+	// Excess By how much reserved, refunded and held exceed what was captured.
 	Excess int64 `json:"excess"`
 
-	// Refundable What a new refund may ask for at most.
+	// Refundable Largest amount of a new refund.
 	Refundable int64     `json:"refundable"`
 	CreatedAt  time.Time `json:"createdAt"`
 
-	// PaidAt When the payer paid; null while nobody has said it.
+	// PaidAt When the payer paid; null while it is not known.
 	PaidAt *time.Time `json:"paidAt"`
 
 	// Effects Money that moved; empty in the answer to PUT.
 	Effects []Effect `json:"effects"`
 
-	// Truncated Older effects were left out.
+	// Truncated True when older effects are left out.
 	Truncated bool `json:"truncated"`
 }
 
 // PaymentSnapshot defines model for PaymentSnapshot.
 type PaymentSnapshot = string
 
-// Problem RFC 9457.
+// Problem An error document of RFC 9457.
 type Problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 
-	// Code See `/problems` for all of them.
+	// Code A problem code; `/problems` lists all of them.
 	Code   ProblemCode `json:"code"`
 	Detail string      `json:"detail"`
 
-	// Retryable The very same request may succeed later.
+	// Retryable True when the same request may succeed later.
 	Retryable bool   `json:"retryable"`
 	RequestId string `json:"requestId"`
 
 	// Fields Names of the parameters that differ (409).
 	Fields *[]string `json:"fields,omitempty"`
 
-	// Errors What is wrong and where (400).
+	// Errors The faults of the request and their places (400).
 	Errors *[]FieldError `json:"errors,omitempty"`
 
 	// Checks Only from /readyz.
 	Checks *[]HealthCheck `json:"checks,omitempty"`
 }
 
-// ProblemCode See `/problems` for all of them.
+// ProblemCode A problem code; `/problems` lists all of them.
 type ProblemCode = string
 
 // ProblemType defines model for ProblemType.
 type ProblemType struct {
-	// Code See `/problems` for all of them.
+	// Code A problem code; `/problems` lists all of them.
 	Code    ProblemCode `json:"code"`
 	Status  int         `json:"status"`
 	Title   string      `json:"title"`
 	Meaning string      `json:"meaning"`
 
-	// Action What the caller does about it.
+	// Action What the caller does.
 	Action    string `json:"action"`
 	Retryable bool   `json:"retryable"`
 }
 
 // Redriven defines model for Redriven.
 type Redriven struct {
-	// Tried false: it had been dealt with before.
+	// Tried False when the message was settled before.
 	Tried    bool          `json:"tried"`
 	Outcome  *EventOutcome `json:"outcome"`
 	RefundId *string       `json:"refundId"`
 
-	// ReplayBatchId Marks what this try led to.
+	// ReplayBatchId Marks the results of this try.
 	ReplayBatchId *openapi_types.UUID `json:"replayBatchId"`
 	Problem       *EventProblem       `json:"problem"`
 	Message       Parked              `json:"message"`
@@ -975,18 +984,19 @@ type Redriven struct {
 
 // Refund defines model for Refund.
 type Refund struct {
-	// RefundId Chosen by the caller; case matters.
+	// RefundId Chosen by the caller; case-sensitive.
 	RefundId Id `json:"refundId"`
 
-	// State PENDING: stored, nothing has reached the channel. PROCESSING: being sent. ACCEPTED: the channel has it, the result
-	// comes later. UNKNOWN: may or may not have happened; being found out. SUCCESS: the money moved. FAILED: it did not and
-	// will not. CANCELED: withdrawn. REVERSED: the channel returned the money.
+	// State PENDING: stored; nothing has reached the channel. PROCESSING: being sent. ACCEPTED: the channel has acknowledged the
+	// refund, and the result comes later. UNKNOWN: it may or may not have been carried out; queries or a person find out.
+	// SUCCESS: the money moved. FAILED: the money did not move and will not. CANCELED: canceled before it was sent. REVERSED:
+	// the channel returned the money.
 	State RefundState `json:"state"`
 
-	// OrderId Chosen by the caller; case matters.
+	// OrderId Chosen by the caller; case-sensitive.
 	OrderId Id `json:"orderId"`
 
-	// PaymentId Chosen by the caller; case matters.
+	// PaymentId Chosen by the caller; case-sensitive.
 	PaymentId Id `json:"paymentId"`
 
 	// Amount In the currency's smallest unit.
@@ -1004,15 +1014,15 @@ type Refund struct {
 	// Digest `d1:` and the hex SHA-256 over order, payment, amount and currency.
 	Digest string `json:"digest"`
 
-	// PendingReason Why a PENDING refund waits: queued, low-balance, spacing, rate-limit, breaker and others to come.
+	// PendingReason Why a PENDING refund waits: queued, low-balance, spacing, rate-limit or breaker. More values may be added.
 	PendingReason *string `json:"pendingReason"`
 
-	// NextActionAt When it is looked at next; null when nothing is left to do.
+	// NextActionAt Time of the next automatic step; null when there is none.
 	NextActionAt *time.Time `json:"nextActionAt"`
 	Case         *Case      `json:"case"`
 	Failure      *Failure   `json:"failure"`
 
-	// ChannelRefundId The channel's name of the refund.
+	// ChannelRefundId The channel's id of the refund.
 	ChannelRefundId *string           `json:"channelRefundId"`
 	CreatedAt       time.Time         `json:"createdAt"`
 	UpdatedAt       time.Time         `json:"updatedAt"`
@@ -1030,19 +1040,21 @@ type RefundPage struct {
 // RefundRequest defines model for RefundRequest.
 type RefundRequest = string
 
-// RefundState PENDING: stored, nothing has reached the channel. PROCESSING: being sent. ACCEPTED: the channel has it, the result
-// comes later. UNKNOWN: may or may not have happened; being found out. SUCCESS: the money moved. FAILED: it did not and
-// will not. CANCELED: withdrawn. REVERSED: the channel returned the money.
+// RefundState PENDING: stored; nothing has reached the channel. PROCESSING: being sent. ACCEPTED: the channel has acknowledged the
+// refund, and the result comes later. UNKNOWN: it may or may not have been carried out; queries or a person find out.
+// SUCCESS: the money moved. FAILED: the money did not move and will not. CANCELED: canceled before it was sent. REVERSED:
+// the channel returned the money.
 type RefundState string
 
 // Timeline defines model for Timeline.
 type Timeline struct {
-	// RefundId Chosen by the caller; case matters.
+	// RefundId Chosen by the caller; case-sensitive.
 	RefundId Id `json:"refundId"`
 
-	// State PENDING: stored, nothing has reached the channel. PROCESSING: being sent. ACCEPTED: the channel has it, the result
-	// comes later. UNKNOWN: may or may not have happened; being found out. SUCCESS: the money moved. FAILED: it did not and
-	// will not. CANCELED: withdrawn. REVERSED: the channel returned the money.
+	// State PENDING: stored; nothing has reached the channel. PROCESSING: being sent. ACCEPTED: the channel has acknowledged the
+	// refund, and the result comes later. UNKNOWN: it may or may not have been carried out; queries or a person find out.
+	// SUCCESS: the money moved. FAILED: the money did not move and will not. CANCELED: canceled before it was sent. REVERSED:
+	// the channel returned the money.
 	State      RefundState    `json:"state"`
 	Version    int64          `json:"version"`
 	Journal    []JournalEntry `json:"journal"`
@@ -1052,7 +1064,7 @@ type Timeline struct {
 	Deliveries []Delivery     `json:"deliveries"`
 	Case       *Case          `json:"case"`
 
-	// Truncated Older rows were left out of at least one list.
+	// Truncated True when older rows are left out of at least one list.
 	Truncated bool `json:"truncated"`
 }
 
@@ -1074,46 +1086,46 @@ type Limit = int
 // ParkedId defines model for ParkedId.
 type ParkedId = openapi_types.UUID
 
-// PaymentId Chosen by the caller; case matters.
+// PaymentId Chosen by the caller; case-sensitive.
 type PaymentId = Id
 
 // Prefer defines model for Prefer.
 type Prefer = string
 
-// RefundId Chosen by the caller; case matters.
+// RefundId Chosen by the caller; case-sensitive.
 type RefundId = Id
 
-// BadRequest RFC 9457.
+// BadRequest An error document of RFC 9457.
 type BadRequest = Problem
 
-// Conflict RFC 9457.
+// Conflict An error document of RFC 9457.
 type Conflict = Problem
 
-// Forbidden RFC 9457.
+// Forbidden An error document of RFC 9457.
 type Forbidden = Problem
 
-// Internal RFC 9457.
+// Internal An error document of RFC 9457.
 type Internal = Problem
 
-// NotFound RFC 9457.
+// NotFound An error document of RFC 9457.
 type NotFound = Problem
 
-// TooLarge RFC 9457.
+// TooLarge An error document of RFC 9457.
 type TooLarge = Problem
 
-// TooManyRequests RFC 9457.
+// TooManyRequests An error document of RFC 9457.
 type TooManyRequests = Problem
 
-// Unauthorized RFC 9457.
+// Unauthorized An error document of RFC 9457.
 type Unauthorized = Problem
 
-// Unavailable RFC 9457.
+// Unavailable An error document of RFC 9457.
 type Unavailable = Problem
 
-// Unprocessable RFC 9457.
+// Unprocessable An error document of RFC 9457.
 type Unprocessable = Problem
 
-// UnsupportedMediaType RFC 9457.
+// UnsupportedMediaType An error document of RFC 9457.
 type UnsupportedMediaType = Problem
 
 // ListCasesParams defines parameters for ListCases.
@@ -1121,12 +1133,12 @@ type ListCasesParams struct {
 	// State `open` (the default) or `closed`.
 	State *CaseState `form:"state,omitempty" json:"state,omitempty"`
 
-	// Reason Only cases that have this reason.
+	// Reason Only cases with this reason.
 	Reason    *CaseReason `form:"reason,omitempty" json:"reason,omitempty"`
 	RefundId  *Id         `form:"refundId,omitempty" json:"refundId,omitempty"`
 	PaymentId *Id         `form:"paymentId,omitempty" json:"paymentId,omitempty"`
 
-	// Cursor `nextCursor` of the page before. Opaque; valid only with the same filters.
+	// Cursor `nextCursor` of the previous page. Opaque; valid only with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Limit Items per page.
@@ -1138,13 +1150,13 @@ type ListMessagesParams struct {
 	// Consumer Name of a bridge.
 	Consumer *ConsumerName `form:"consumer,omitempty" json:"consumer,omitempty"`
 
-	// Outcome Of the last delivery.
+	// Outcome Outcome of the last delivery.
 	Outcome *MessageOutcome `form:"outcome,omitempty" json:"outcome,omitempty"`
 
 	// RefundId Messages that led to this refund.
 	RefundId *Id `form:"refundId,omitempty" json:"refundId,omitempty"`
 
-	// Cursor `nextCursor` of the page before. Opaque; valid only with the same filters.
+	// Cursor `nextCursor` of the previous page. Opaque; valid only with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Limit Items per page.
@@ -1153,18 +1165,18 @@ type ListMessagesParams struct {
 
 // GetMessageParams defines parameters for GetMessage.
 type GetMessageParams struct {
-	// Source Only of this source.
+	// Source Only messages of this source.
 	Source *string `form:"source,omitempty" json:"source,omitempty"`
 }
 
 // ListParkedParams defines parameters for ListParked.
 type ListParkedParams struct {
-	// State `open` (the default): nobody has dealt with them. `done`: accepted, replayed or discarded.
+	// State `open` (the default): not settled. `done`: accepted, replayed or discarded.
 	State    *ParkedState  `form:"state,omitempty" json:"state,omitempty"`
 	Reason   *ProblemCode  `form:"reason,omitempty" json:"reason,omitempty"`
 	Consumer *ConsumerName `form:"consumer,omitempty" json:"consumer,omitempty"`
 
-	// Cursor `nextCursor` of the page before. Opaque; valid only with the same filters.
+	// Cursor `nextCursor` of the previous page. Opaque; valid only with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Limit Items per page.
@@ -1176,22 +1188,22 @@ type ListRefundsParams struct {
 	// State One or more states, separated by commas.
 	State *[]RefundState `form:"state,omitempty" json:"state,omitempty"`
 
-	// Case Only refunds that wait for a person (`open`), or only those that do not (`none`).
+	// Case Only refunds with an open case (`open`), or only refunds without one (`none`).
 	Case           *CaseFilter  `form:"case,omitempty" json:"case,omitempty"`
 	OrderId        *Id          `form:"orderId,omitempty" json:"orderId,omitempty"`
 	PaymentId      *Id          `form:"paymentId,omitempty" json:"paymentId,omitempty"`
 	ChannelAccount *AccountName `form:"channelAccount,omitempty" json:"channelAccount,omitempty"`
 
-	// CreatedFrom Created at this time or later.
+	// CreatedFrom Only refunds created at this time or later.
 	CreatedFrom *time.Time `form:"createdFrom,omitempty" json:"createdFrom,omitempty"`
 
-	// CreatedBefore Created before this time.
+	// CreatedBefore Only refunds created before this time.
 	CreatedBefore *time.Time `form:"createdBefore,omitempty" json:"createdBefore,omitempty"`
 
-	// MinSecondsInState In the present state for at least so many seconds.
+	// MinSecondsInState Only refunds that have been in their state for at least this many seconds.
 	MinSecondsInState *int64 `form:"minSecondsInState,omitempty" json:"minSecondsInState,omitempty"`
 
-	// Cursor `nextCursor` of the page before. Opaque; valid only with the same filters.
+	// Cursor `nextCursor` of the previous page. Opaque; valid only with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Limit Items per page.
@@ -1200,19 +1212,19 @@ type ListRefundsParams struct {
 
 // CreateRefundParams defines parameters for CreateRefund.
 type CreateRefundParams struct {
-	// IdempotencyKey Names this request; 1 to 255 visible ASCII characters. The quoted form of RFC 8941 and the bare form are the same key. Send a new key for a new request and the same key for a repeat.
+	// IdempotencyKey Identifies this request; 1 to 255 visible ASCII characters. The quoted form of RFC 8941 and the bare form are the same key. Send a new key with a new request and the same key with a repeat.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 
-	// Prefer `wait=N` (RFC 7240): wait up to N seconds, at most 60. What was done is said in `Preference-Applied`. Other preferences, and values that are not a number, are ignored.
+	// Prefer `wait=N` (RFC 7240): wait up to N seconds, at most 60. `Preference-Applied` shows the preference that was applied. Other preferences, and values that are not a number, are ignored.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // GetRefundParams defines parameters for GetRefund.
 type GetRefundParams struct {
-	// Prefer `wait=N` (RFC 7240): wait up to N seconds, at most 60. What was done is said in `Preference-Applied`. Other preferences, and values that are not a number, are ignored.
+	// Prefer `wait=N` (RFC 7240): wait up to N seconds, at most 60. `Preference-Applied` shows the preference that was applied. Other preferences, and values that are not a number, are ignored.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfNoneMatch Entity tags of an earlier answer.
+	// IfNoneMatch Entity tags of earlier answers.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
@@ -1239,10 +1251,10 @@ type CreateRefundJSONRequestBody = RefundRequest
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
-	// ListCases What waits for a person
+	// ListCases List cases
 	// (GET /v1/cases)
 	ListCases(w http.ResponseWriter, r *http.Request, params ListCasesParams)
-	// GetCase A case and what may be decided
+	// GetCase Read a case and its possible decisions
 	// (GET /v1/cases/{caseId})
 	GetCase(w http.ResponseWriter, r *http.Request, caseId CaseId)
 	// JudgeDecision Approve or reject a proposal
@@ -1254,46 +1266,46 @@ type ServerInterface interface {
 	// ReceiveEvents Send events
 	// (POST /v1/events)
 	ReceiveEvents(w http.ResponseWriter, r *http.Request)
-	// ListMessages What the bridges brought
+	// ListMessages List messages of bridges
 	// (GET /v1/messages)
 	ListMessages(w http.ResponseWriter, r *http.Request, params ListMessagesParams)
-	// GetMessage Everything that is known of an event
+	// GetMessage Read a message and its deliveries
 	// (GET /v1/messages/{consumer}/{eventId})
 	GetMessage(w http.ResponseWriter, r *http.Request, consumer ConsumerName, eventId string, params GetMessageParams)
-	// ListParked The parking lot
+	// ListParked List parked messages
 	// (GET /v1/parked)
 	ListParked(w http.ResponseWriter, r *http.Request, params ListParkedParams)
-	// GetParked A parked message with its bytes
+	// GetParked Read a parked message with its bytes
 	// (GET /v1/parked/{parkedId})
 	GetParked(w http.ResponseWriter, r *http.Request, parkedId ParkedId)
-	// DiscardParked Deal with a parked message without trying it
+	// DiscardParked Discard a parked message
 	// (POST /v1/parked/{parkedId}/discard)
 	DiscardParked(w http.ResponseWriter, r *http.Request, parkedId ParkedId)
 	// RedriveParked Try a parked message again
 	// (POST /v1/parked/{parkedId}/redrive)
 	RedriveParked(w http.ResponseWriter, r *http.Request, parkedId ParkedId)
-	// GetPayment A payment and what is left of it
+	// GetPayment Read a payment and what can still be refunded
 	// (GET /v1/payments/{paymentId})
 	GetPayment(w http.ResponseWriter, r *http.Request, paymentId PaymentId)
-	// PutPayment Make a payment known
+	// PutPayment Announce a payment
 	// (PUT /v1/payments/{paymentId})
 	PutPayment(w http.ResponseWriter, r *http.Request, paymentId PaymentId)
 	// ListRefunds List refunds
 	// (GET /v1/refunds)
 	ListRefunds(w http.ResponseWriter, r *http.Request, params ListRefundsParams)
-	// CreateRefund Ask for a refund
+	// CreateRefund Request a refund
 	// (POST /v1/refunds)
 	CreateRefund(w http.ResponseWriter, r *http.Request, params CreateRefundParams)
-	// GetRefund State of a refund
+	// GetRefund Read a refund
 	// (GET /v1/refunds/{refundId})
 	GetRefund(w http.ResponseWriter, r *http.Request, refundId RefundId, params GetRefundParams)
-	// CancelRefund Withdraw a refund
+	// CancelRefund Cancel a refund
 	// (POST /v1/refunds/{refundId}/cancel)
 	CancelRefund(w http.ResponseWriter, r *http.Request, refundId RefundId)
-	// CheckRefund Ask the channel now
+	// CheckRefund Query the channel now
 	// (POST /v1/refunds/{refundId}/check)
 	CheckRefund(w http.ResponseWriter, r *http.Request, refundId RefundId)
-	// GetRefundTimeline Everything that happened to a refund
+	// GetRefundTimeline Read the history of a refund
 	// (GET /v1/refunds/{refundId}/timeline)
 	GetRefundTimeline(w http.ResponseWriter, r *http.Request, refundId RefundId)
 }
@@ -1302,13 +1314,13 @@ type ServerInterface interface {
 
 type Unimplemented struct{}
 
-// ListCases What waits for a person
+// ListCases List cases
 // (GET /v1/cases)
 func (_ Unimplemented) ListCases(w http.ResponseWriter, r *http.Request, params ListCasesParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetCase A case and what may be decided
+// GetCase Read a case and its possible decisions
 // (GET /v1/cases/{caseId})
 func (_ Unimplemented) GetCase(w http.ResponseWriter, r *http.Request, caseId CaseId) {
 	w.WriteHeader(http.StatusNotImplemented)
@@ -1332,31 +1344,31 @@ func (_ Unimplemented) ReceiveEvents(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListMessages What the bridges brought
+// ListMessages List messages of bridges
 // (GET /v1/messages)
 func (_ Unimplemented) ListMessages(w http.ResponseWriter, r *http.Request, params ListMessagesParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetMessage Everything that is known of an event
+// GetMessage Read a message and its deliveries
 // (GET /v1/messages/{consumer}/{eventId})
 func (_ Unimplemented) GetMessage(w http.ResponseWriter, r *http.Request, consumer ConsumerName, eventId string, params GetMessageParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListParked The parking lot
+// ListParked List parked messages
 // (GET /v1/parked)
 func (_ Unimplemented) ListParked(w http.ResponseWriter, r *http.Request, params ListParkedParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetParked A parked message with its bytes
+// GetParked Read a parked message with its bytes
 // (GET /v1/parked/{parkedId})
 func (_ Unimplemented) GetParked(w http.ResponseWriter, r *http.Request, parkedId ParkedId) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// DiscardParked Deal with a parked message without trying it
+// DiscardParked Discard a parked message
 // (POST /v1/parked/{parkedId}/discard)
 func (_ Unimplemented) DiscardParked(w http.ResponseWriter, r *http.Request, parkedId ParkedId) {
 	w.WriteHeader(http.StatusNotImplemented)
@@ -1368,13 +1380,13 @@ func (_ Unimplemented) RedriveParked(w http.ResponseWriter, r *http.Request, par
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetPayment A payment and what is left of it
+// GetPayment Read a payment and what can still be refunded
 // (GET /v1/payments/{paymentId})
 func (_ Unimplemented) GetPayment(w http.ResponseWriter, r *http.Request, paymentId PaymentId) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// PutPayment Make a payment known
+// PutPayment Announce a payment
 // (PUT /v1/payments/{paymentId})
 func (_ Unimplemented) PutPayment(w http.ResponseWriter, r *http.Request, paymentId PaymentId) {
 	w.WriteHeader(http.StatusNotImplemented)
@@ -1386,31 +1398,31 @@ func (_ Unimplemented) ListRefunds(w http.ResponseWriter, r *http.Request, param
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// CreateRefund Ask for a refund
+// CreateRefund Request a refund
 // (POST /v1/refunds)
 func (_ Unimplemented) CreateRefund(w http.ResponseWriter, r *http.Request, params CreateRefundParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetRefund State of a refund
+// GetRefund Read a refund
 // (GET /v1/refunds/{refundId})
 func (_ Unimplemented) GetRefund(w http.ResponseWriter, r *http.Request, refundId RefundId, params GetRefundParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// CancelRefund Withdraw a refund
+// CancelRefund Cancel a refund
 // (POST /v1/refunds/{refundId}/cancel)
 func (_ Unimplemented) CancelRefund(w http.ResponseWriter, r *http.Request, refundId RefundId) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// CheckRefund Ask the channel now
+// CheckRefund Query the channel now
 // (POST /v1/refunds/{refundId}/check)
 func (_ Unimplemented) CheckRefund(w http.ResponseWriter, r *http.Request, refundId RefundId) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetRefundTimeline Everything that happened to a refund
+// GetRefundTimeline Read the history of a refund
 // (GET /v1/refunds/{refundId}/timeline)
 func (_ Unimplemented) GetRefundTimeline(w http.ResponseWriter, r *http.Request, refundId RefundId) {
 	w.WriteHeader(http.StatusNotImplemented)
@@ -6139,10 +6151,10 @@ func (response GetRefundTimeline503ApplicationProblemPlusJSONResponse) VisitGetR
 
 // StrictServerInterface represents all server handlers.
 type StrictServerInterface interface {
-	// ListCases What waits for a person
+	// ListCases List cases
 	// (GET /v1/cases)
 	ListCases(ctx context.Context, request ListCasesRequestObject) (ListCasesResponseObject, error)
-	// GetCase A case and what may be decided
+	// GetCase Read a case and its possible decisions
 	// (GET /v1/cases/{caseId})
 	GetCase(ctx context.Context, request GetCaseRequestObject) (GetCaseResponseObject, error)
 	// JudgeDecision Approve or reject a proposal
@@ -6154,46 +6166,46 @@ type StrictServerInterface interface {
 	// ReceiveEvents Send events
 	// (POST /v1/events)
 	ReceiveEvents(ctx context.Context, request ReceiveEventsRequestObject) (ReceiveEventsResponseObject, error)
-	// ListMessages What the bridges brought
+	// ListMessages List messages of bridges
 	// (GET /v1/messages)
 	ListMessages(ctx context.Context, request ListMessagesRequestObject) (ListMessagesResponseObject, error)
-	// GetMessage Everything that is known of an event
+	// GetMessage Read a message and its deliveries
 	// (GET /v1/messages/{consumer}/{eventId})
 	GetMessage(ctx context.Context, request GetMessageRequestObject) (GetMessageResponseObject, error)
-	// ListParked The parking lot
+	// ListParked List parked messages
 	// (GET /v1/parked)
 	ListParked(ctx context.Context, request ListParkedRequestObject) (ListParkedResponseObject, error)
-	// GetParked A parked message with its bytes
+	// GetParked Read a parked message with its bytes
 	// (GET /v1/parked/{parkedId})
 	GetParked(ctx context.Context, request GetParkedRequestObject) (GetParkedResponseObject, error)
-	// DiscardParked Deal with a parked message without trying it
+	// DiscardParked Discard a parked message
 	// (POST /v1/parked/{parkedId}/discard)
 	DiscardParked(ctx context.Context, request DiscardParkedRequestObject) (DiscardParkedResponseObject, error)
 	// RedriveParked Try a parked message again
 	// (POST /v1/parked/{parkedId}/redrive)
 	RedriveParked(ctx context.Context, request RedriveParkedRequestObject) (RedriveParkedResponseObject, error)
-	// GetPayment A payment and what is left of it
+	// GetPayment Read a payment and what can still be refunded
 	// (GET /v1/payments/{paymentId})
 	GetPayment(ctx context.Context, request GetPaymentRequestObject) (GetPaymentResponseObject, error)
-	// PutPayment Make a payment known
+	// PutPayment Announce a payment
 	// (PUT /v1/payments/{paymentId})
 	PutPayment(ctx context.Context, request PutPaymentRequestObject) (PutPaymentResponseObject, error)
 	// ListRefunds List refunds
 	// (GET /v1/refunds)
 	ListRefunds(ctx context.Context, request ListRefundsRequestObject) (ListRefundsResponseObject, error)
-	// CreateRefund Ask for a refund
+	// CreateRefund Request a refund
 	// (POST /v1/refunds)
 	CreateRefund(ctx context.Context, request CreateRefundRequestObject) (CreateRefundResponseObject, error)
-	// GetRefund State of a refund
+	// GetRefund Read a refund
 	// (GET /v1/refunds/{refundId})
 	GetRefund(ctx context.Context, request GetRefundRequestObject) (GetRefundResponseObject, error)
-	// CancelRefund Withdraw a refund
+	// CancelRefund Cancel a refund
 	// (POST /v1/refunds/{refundId}/cancel)
 	CancelRefund(ctx context.Context, request CancelRefundRequestObject) (CancelRefundResponseObject, error)
-	// CheckRefund Ask the channel now
+	// CheckRefund Query the channel now
 	// (POST /v1/refunds/{refundId}/check)
 	CheckRefund(ctx context.Context, request CheckRefundRequestObject) (CheckRefundResponseObject, error)
-	// GetRefundTimeline Everything that happened to a refund
+	// GetRefundTimeline Read the history of a refund
 	// (GET /v1/refunds/{refundId}/timeline)
 	GetRefundTimeline(ctx context.Context, request GetRefundTimelineRequestObject) (GetRefundTimelineResponseObject, error)
 }
@@ -6796,296 +6808,297 @@ func (sh *strictHandler) GetRefundTimeline(w http.ResponseWriter, r *http.Reques
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"7L3rcts4tjD6KijuXdXdsyVbkuWbUlN1HMeZcXfieMfO5Jtp52vBJGSxTRFqgoqi9tGp8zTnwc6TfLXW",
-	"AkiQAilKdtLp2Zkf07EIEsDCwrpfHjxfTqYyFnGqvMGDJz7xyTQS+O9TrsQLkfIwgr8+8mgm4B8+V/hf",
-	"PpGzOPUG3d5+p+X5Yx7HIjrxffrVC8REtm+jMA68ludHUongJPUG8SyKzN9/l/Psh1mSiNhfeAPv3dUL",
-	"r+WFgTfwOt2j0cGoL9qHfqfTPux0Ou0j+L9O9j/OvZYnpyKmr3u9Tu+g3dlrd7rX3c6g0xl0uv/yWt6U",
-	"LyYiTs/ho1O++OXwEH5M5BSW4Q1GPFKi5SWCKxkrb/CzF8s2n6VywtPQb6tUTL0P8Hw0iwP8SDL6pdvp",
-	"dL2Wp1KeClj2xU8Xb95feC3vo0hUKGNv0F8CXGToAzx/fvC4n+Lvni/jUZhM2mrm+0Ipr+XxKJJzWEqa",
-	"zETLCzTYCThiNBJ+eh7AVz60vJTfC3WGv1XsuQ97no8X9IFlyzF1LNN2IGPxJedOhBJxYM+oAW+m9K7H",
-	"gmlMYj6PY5myW8G4uhcBm49FOhYJS8eCjcJEpSxNFiwIA8bjRToO47sdb916aU+4Oo++3+bq3iuscs7D",
-	"9HFQsWZZgQH3fTGFWduhWgcJwjc25ooBJHw5ESyVLEwVE3HAFiLdbMewXREHIvBKx/JR3ou2xgyOv9as",
-	"7EIyjbdMjlg6DpVZaCJUqpiMGWdTkSgZf6fYXCYB45GMxeZr1SsSQft20aYvessPsBQ/hBumvyI+hoGI",
-	"fSRKI+6n3sB7cXby4tX5xRncTzlL4Jk3l8m9SBw3dtnyojAW+muaVBClm6azBGDQBVqzlsjR07diJBJa",
-	"j+ePidT4ieDpKonqHA/2jwedzr88BwUkWJk9fkJCMei0vLGIAvzHfSzn8XN4QcV8qsYy9VqeTAKRIImS",
-	"SaDpHA+dMx/pmZ3EkY6U30bCGxwd7nfML4LmNn+cRUrMxyIR+lclko8iMEwhTWaxz1MLizLa2FkaAsz1",
-	"rVouW94LfbIn02kUiqDAd2pJGI0v7rIHu+x29C6BbZ1vwFT8sfDv13wShyTewLuVtxZ2Z1QiQ0zvOY/v",
-	"2VQmKY9aTHyCf8Ht6bHXPPHHAxZLc4nkiHV7O/sdLz90/bVP0zARqrigPVhQxyyoIdMMAFsnPBCOzWXf",
-	"mnDaGo9jfWdmyhsYSBfZnHVylxlT3fzotCiw/UHpD5hjKdLqf+dTyUSZ8rFc8uS+fBgRTyYWtGSsZhP8",
-	"KNIO5bU8PJoMXJo20J8NN9PvIWFJ7ivlMiI9UoUaNd6evXx38eLtP3cP/2Nv1PV7o31xxI9vO3438Ixo",
-	"5g08oDq+JMIEPwdJ+BH/0Hxahb8Lb9DP6T4tO01CobxBt4XsXb2UyaWh84b2XOaE35J1m3CAb7R/U9q/",
-	"bHlv8SunPPZFVMbQomaB+oa52uvArwV0PdwNehsDV0AfhHdC4ae7g2M+2hsd9W87I9E72O/udYLb/t5B",
-	"9/aIHx/1hfA7e6Pjo4PD/r4fBKPb224nuN07Ou4EnaOjoMePD7yWN+JhNEuyDUxEygOecm/wsGx5sfiU",
-	"niBtzO+j8xBd2ouIgzC+e6svBr2clP6q0VdOTy5Oz16dwZZn04Cn9QpUdna9/OwuaQX/A4/OS0P/XsBM",
-	"1+1jb+Ugqxa85dF6v83ETBSoYMAn/E7/VHPGl2cXL84v/rb2iDuFI+7mR3ylFdQnPmIvEb/se3/uQ37C",
-	"29r0OK/enZ6eXV1teGP38uN8FyPfWHucD09sfsk2umpWWWd1WTbXuv7EpL+wxO6jKcbGzCA3Xm2MWdfh",
-	"RID6XESqNBWTaarNXrGai8Tg79kL5Dn0Y/1EQaimPPXHKLfZWr6Re3sdUCPvRCwSMlvAwHvAi4F3dXYB",
-	"80S4QS2BxDI9GaUicU65pwEexqCRdlteMosEQP6eAJXUotPyg7k8BO5AROFHQVInwKAOD/lMCYc4ngiV",
-	"epYA7hm5uJ2M2voA5SwFsxAQqZOfzi5se4d+PU14rECz8QbeOE2nuFIDWbO6WwWgPYX7pV4mclJt2eM+",
-	"kJBIBHe5bexz0H3xiRQac3T3YnHmUrV6hbfi2eQWYfe2+/7tjz/2evsnf/t7578v9k5fXv7jf/14dHJ6",
-	"+lPv6uSn529fFw57+cGWuctEkdfgaPUeV6mLhc0N6asQVTwhEXANbbU3O3h93yz18PWbf+Cl+yhn/hjg",
-	"8+DxJPYG3mF/f+/woNPv9bq9Xq+71zvsdvYPe94SAPKrnCUIHjJdS9Q74b8DNZZTr1WL1IaJOhefipjn",
-	"iLJseSPEOdqHfZ072XUmuynySCV+QxiuYLq0RJ5lK1+0WqhUTAaZAbDBurM1WTKUm874EQ8n+bp6Losj",
-	"reztG+DeWy6uawO1AumsRedzVa0bbbgiyFe+50KhVBq6fXWFlKOhgFKj/e0tgW2MBUdjw+DBO7vmqEQE",
-	"QvlJOKWFeu8Fv2ciTsN0wVJ+x8AyQgZnYxj/TjH9UTQtk+cK3ty98bo3Hl6S32ZhkhMq5Y/FhGS7xRSG",
-	"qjQBDQYWdB6IyVSmcGXfimnEFyJYXdQQvjMEV0SMCyE4sTlXLBB+GIiACZ5EoUgKS6qY/VbKSPAYp38l",
-	"fX1EK4AYi0TobdMBgWsE/CKJ4EFx67sfu7sEHLVr04rmYLhMjAnDssEWFwSuiWk2jKVjniIExjKWYCwp",
-	"LgnsLX/tdrz6ad+K32ZCpeeO6S74RCjjZ8BRLIyZnCUskndqh13zexEzQHwNJBqDZxSmzOcJcGHGmeKx",
-	"YDIW7PsuuFG6vSPwNSXcT0WCvoyT9r8Yb//OOu1jtsN+Ye0fWkxESiDuFXe1nnR3umu3nCYLLY6U93wl",
-	"fBkHCpYJ8GO3YiQ1EoDgCJ6vwnq6jqnCOBV3IsG53r9/fzJLx3CdfLyq5Qn/LucwGbcGFTf8XPBEJIBy",
-	"0eSvN5oMJAu8ZtW7XKIRkE9EKpLMp0yHvAksUc0IY5R407HX8mKOMo82Fddh+EiCS8sbeLNZGKD4nKYC",
-	"ed///rnTPubt0YeHo2U7+3e/wb+7veV/ei3HkZ7OEiUdxzmEQ6OHQ0PDpvxO6HPdYW+m/LeZeMY+8igM",
-	"mIyjBZuH6RgHKj4Bh2cEINwxcPhtJpKFBQia2N74hH96JeK7dOwN9ru9ljcJY/N3t1VP/34SiybX8BnD",
-	"e9Tb32cfQxXeRoKdXJ2en1u3aocBsfhtJlMRMDgK2P3bl6fs6LjfZTwOcIe3PBH0lCci3/O9WOywKxEH",
-	"jLNYzOFvGKX/MvfcfMS8oockYip4WsRhh/yMwCRelEPTAkUbYFGHXxuDeXQhY/GaBMEyjM8ydof0iMeG",
-	"m2hGs8rn+jde5S5GbZiqTXNVrLmLVu3VZb4KJ2G6usDzVEwUm4oE0bcKGyN82Z4xECM+i1JvAOL0hH8K",
-	"J7MJTo4A03+1XJSLHBibk4x+zyyuSDKm5ntfDdG4zBV6e4uZbu/chHmlbhf/mYiRN/D+YzcP8dmlp2r3",
-	"PLC4vYNgIde+GLLv4bIe9vqdHwbEiWZTuPMXTBGHajGesolUKTvo7LD3RhQIgM2GiikeBsCth7lY0dZy",
-	"xXCHvcF4jlyUgK/FAUMrgiK5AghCLFO486jatfCX8C6WNYKG8zrorVbcg577GuQStn00uWTlOJtMQH7U",
-	"0SzhbTWVsaJYrOc80CIS/OXLONWuKnSfkui4O03kbSQm//WrkrG1YkUGvZym3YtFO4yR1xS9XTLA61cx",
-	"1IoBOUFKG6oGHMBreSJJZEKKdfaFyUxhbM/aD3hGV3AQZlJIMsmxiVTWx3NJkwW5t7RyYjTlPqJBmEZC",
-	"y7mlGRktBXYOWGngohHHHIDarQIhnGv52SRUquxGqTgJM7QQJ2TJxbEQgQK24V521VnoLyCqPi20954K",
-	"2vnO18LaDEVYE9zbfiaYrYC4OKIci4a/IkmD80Yd9HZBUlAUqjST0lRBRNsQSvubQUkvai0OFndmgyPJ",
-	"SUkVPMwQCyC7xqQ1YHh7JyBYsP/980n7Xx8e9pb/WYFdVWOnEvh8Yn94GxTrbQa8TIVsCD09HsE34RFI",
-	"BiJoGwpbhl5phA08MikO4HbSP2EJPGZa2GkhKslZykYJhcswmWBMCnCHNUQ0/8y6r1hAp1VsA/LuZiC/",
-	"lcHCwBsk9R+v3lywOZkvXKAvARGZYTPWeUmfoFdWjRbm7PPI0lkciESlUgY77EJiECledpUa+cKyU/2v",
-	"tmbB7fOgaiV6+G5uz8C1nMp4FIX+tswb9Nw2xUy7sM5+XCZgXKEgRk83p029dWd9XKJNhflcp2svlo6J",
-	"Asfav86CO/f+ykNKezSP8eRoCBBpJScCUQ9NOKAUxhIFzjlfbAGI/c0A4ViUCxrlrRUgguHJJgy3Biz2",
-	"uOoQ4lRGQRY7zCO4fdvAobclHDQBmEpFcl4s57UAsTdVgMrUEXZShogZY4us+vSzBZngZURZjArbAhp7",
-	"zaGxsgCcsxYGZhuF/X+UYT064ABr51dyIoi0ARqM+RT99UyFZL0t4aqxdW4IiP72aKHXWw0GHOASnRMx",
-	"qyCJFSPLgnNZ4AQAwECS6+i8cgMmgGUUigjD142P8OnZZwlU9/a6RhYdy0W0tTKx3j7AEAPrMeqOpl+F",
-	"XWmEE5MmfGFoCBvzj8jM/bEgU5x2T20hCR9sABopWcRTzIiA0woS7iQopd0YENiRo24QWCMKmq+veXkm",
-	"0iShCBi/42G8+Y67neY7voDJJIgt1pRVW7ZWD1uWU+0CbIdxe5rIu6Qc1qV37h7ooKOWIA2+S0AKGeeW",
-	"WBM3nTBtrHq8XqSNKHW01SxqLKOAjNUu+Lj3SM4KXGv7VkRy3s6jXlfhVDFyRfyi+GEj8s/lLArgBCOh",
-	"YH08ZnMwc2U5NAJBZmJpt4DZBnT4VXENwBzMlb6TMZjl/XsX+Cq2bsMvp5lt3xJ9q4DoGl6CpB4KkMIY",
-	"tiYUOlMrn95wUaLRzVZXB0wXCMgKCOBtCtCa0QUapm+ntl5k2HceMPEpVKn6rPxvQwlSrzUMtoBuDTye",
-	"Rq08T4EfpAkPQj9VdJHCCv3RFjbsEIM6PdIVlWB8x+3MeVyviWZu5mXrMTrsS5nchkEg4i2VWD6dJvKj",
-	"SNqhaus0llUEXh1UwFtbbMw1PSMQYUgNUTTgQ0DD5mOJhM0kyLBwG0a0jhrsFTHWbKI8swtDVzdMeCmn",
-	"os4yXBxQFmvJDoy8GMbpK6QG8yRMtxDuO93N9g8Sa8T9ewy6gAW4Nl7cAWyaosJq7BzFASUGQQ8ZppRC",
-	"4pblI1Y77K3goEmxOykgQ3XHe3KqVYKBXk6tKaS4n6ezc2nfDAUT3M5SlNZBVA0kUvuns2udx6mgGMHt",
-	"nFLW66uGaP3MqX/MgdvOE0lSJwQDqTB4AtQuypj7tinT7JWhJdZtM9ZLfpqjfDNLGLrNKYoikqTAk8YO",
-	"EFFkvyyEPYVPaLW8kOlLOYuDLU8X1JCRed+lYdHD4j1OhNaryGAhks9Br/pFpcqsw6lI0cOnOdELsoAn",
-	"ogVSPtzIhZwlT3gfr6V8xZM7seWJgbm0nUrZjsxHysdWGlGiwfAUiQ2aBLLIgP39vQN2u0iFevqz7O65",
-	"nQ0pmgdojSvnWtrF01Heldmf9Ghf83ihf1VbnnDCU9HG+Bw3iy08t09XSjbh8SJjqRDVwZkayyRlaTh5",
-	"ctLb75VsPYXZnbK+vfSnOdKrSM5ZIOdx6Rj/CPH7XQzBmTIJfxfbEuRZ6RPlwy88t9kuxeCRPAHCBVfs",
-	"RI/EWQeMwkM/A6nuWkYevYKTy3Mj4sQmgn0FGwp7eSrqnYOghBDv379vlwNs6862HI/7aNT4yMPMnrsF",
-	"ZoAGEkleYeuynpZJwswfowWQhynw663dSp1eHTHYt6XrN/ZqVm17+VMAzawIGgfGZ49LvAwscCHF2mMA",
-	"GkX6c3JhT+SWJs1u422CrGAvzoXh2eOnE09iOd9hJzp8thSErC+d4iPxVRDEaSJ9odQj8J5Tyto6T6tr",
-	"mFv9NJrWTAntXdTVrPQntkCZo3oK2euVjA80kfFO1KKQa18AWjLttcUnX4hAte16EA7gVA4ugSgPe5lQ",
-	"MoOxPEM6i0rDKKKkFmMHN3Hy27oP+s0B9zpbkHMtTthVbtuCIABWfJomgpzeNeArj6wviqZHEoppuIpP",
-	"3E+jxdPHn5UxrHIt5ohrwFXeJsDKmOnBGDQxgfFlMK0OWg3VwwEsCEcjkag8I0hj0Hfq6a0+vd6qDypb",
-	"SGaIzBbgAszqxpZLnfTbpuJCTpJUHFCCBT6EiyYjsg/ohYCgji7k+Tj0x2YYhIwmgOwTASHWW7mdjjdD",
-	"oWyBoCjJyHnBijvMgQLXLK0Dihlg16wTYVY7kOaOIYIyVew2kfciYYovVJYyZkIkvhQcqMAfnk41IMyu",
-	"0JubBCKpvS6lESX8wKdPe1H2Nr8oMikgZ+0tKe3H9jXOHEUtSv5FM8QCw2t+L+xptWcJC0uidUaB0hOm",
-	"WLvwDjSe7RnRGkW3V+lLjKVeV53n0GzO8hb6Fmuq0POdAyuYTmZTH80S7WY3RdGQAW0PmcMNrktuA4DJ",
-	"MUFKxhm4arx/pU1acJqHcSDnNR4H57gKKMWSAaqIRMPLWucjoXSwGZQwKsZkwY0qTJvOnT2NGvEuC6pt",
-	"ofeBs2QWCSKxsSRjdu7UVSn8Potn6nM6TB+lZ6jZdCqTVASvRRDy68VUo8gWBpjsU+0JfKud6o+tKqbO",
-	"kStGGWtimPAz2Ff3i9QJF8NgMYZAZQt1K6nOfTyxxRVDVzRXsRYoEyZiX6Ljj7SNPGf+KYyy2R7wM7r8",
-	"yQWmgbmyZzGlE8PHwjsMCnLohnam4Un7X7z9e6d9vPPL4P/5v/76X+0PD93WQd+VRtjyTnTFkpWMTWKu",
-	"Rsr8TjE14VEkVMpmMTnDs2zHME4P+p6VoHnc6Rx2j497+/3Dfuf4uFufrdnyTtCZzSMrVY0HAVZ45BFU",
-	"BhVJihVxNJZNrZ8esgBWOoUvl4OJtSkCHVFTh4pme//Qw4mTmBy/n7PPtOytfMjmk7e/Cj+14fSPfF4R",
-	"A1R/NgEQeClx+AfXYVN5pdXTfhML5vMoYqksR2IWYW1qMq0Wm9AWLvwKLgWvCy3hZ7OGlge1WmBtn9oo",
-	"mnmDo2WxqJN1ggFPRbsg3dZ96HBp18pxFZ/QdXuMhcAM3vFWcNL6bG9ZrCHlRkySzcwi9YnZi7yTmmZ7",
-	"SG/f8vlroRRHP1P2tK3uw2lbTun77Szphr6eLanbLVWveqhZf39pSresQVLCjZ/COLBf31uaWlguiGrr",
-	"pg9Uio9SkWQ48J1ich5jLAsRrDsbIbISJvauOku70tbDqhUdXIEsEqNUz1UiQ6vokmNLNsvB0qrfVJ6j",
-	"i+JPoVIMVYyHHbXgQcx6LbbXYv////v/1WINnBDVAVu9KaBCwzPkKXY5GCWbXZnjZaGw2MOGINgv0x8D",
-	"D+v+aJwpoJk9qXVShetr/vD09jXyWFfISdcs3LNomi7F9t/vzt7+02t5r86vrp1k7fksjPDFEq1KiBDU",
-	"AKLl+XLirFjwchZFIB+MDbWgEjo7dYAFUnEn3TflbxJsFpE/5mFMKeq3szBKNQ5XfhKun1S1u+gvrSJJ",
-	"K4TdFD6KBFcUPiBHbHgXpowG3oohuxXpXIjYjFK1K+o6uJci9NCwRCDgslt0Bq4jP9URzlb15A1YPs+k",
-	"llqSRqPglGm286BJEv1qYbo101gC3NJV0vmhIITc3Hzqdds3N58OBQhmvf19t3CRF4Krn/7UjFtadR+b",
-	"7NLUeF4jR9OoZaGCZKMiETaS5O/ah5Ev2Fi+7QJ4K+fgxiMlXHWQoJBTGImspQSlHkdS3q8KNaFTcKy5",
-	"AXbt0k2pb3+ZV9h0EQpiOHBJaZQarqU5eiBuJRUTB7lYZl/gScIXRQpTOqrQqhicf9vactUx5D1/iuA1",
-	"tWFrkZgrcTWbTHiyKIM664TjElqBXwvuj7MIXwBWBoTaGfGz9ZAptAxxHVYs5kKlDArSmH/j+TVehWl/",
-	"ULeO/Y0l0FwAXSd4Wlike5msVPgSUcDwmcOz1miP1KilbocHy0L/lHpyZMx2BcE/bwniOiZziqbmnM7Z",
-	"lLF4M8LM+IZHlF0rFMmWHwrXunSNEOutg8sR2VqtjWDmBHJQVF20l1gxwpaU4G6iTBYLp4QEb11yCs0r",
-	"Xs4xV+DEdFQXLN2E7Kib3S7rPtccfFdXNM4LoK2XfnsrBAsXVPhQK9tXFQzfVpDg9+OFi2ewoe5d1EbV",
-	"oy3iYDhgExmLBZuAsmupPyZJhiuWCLJhMV0IJIB+Rmw4mUVpOI1EW9eOHQ5u4ty3LWPB6MEOG6Jxqk1F",
-	"jNpwzMNBZrKiXzF2gFzPU77YYUPq+4DLS4RehvaNa1c1iV47N/EwT0IJJXw6tf20Mk9QCVMlohGIjzO1",
-	"w4azGP0pImgDzsKSkESYMBfzBVjZrbAzhWDOQPBAvwYbIp1LkhV8hw1XinkXl/Wd0gvzwccSyXnBw5C9",
-	"yeBNmM0uPFw4PHuh9qDM/J1XqHQfIzr/ddEpvVMeBAjXkt2Jt3//AP+Hlrh+xy3v4ZVJtapdutjazl51",
-	"tc1NW1WBKqx717aKS4OeadN/5k7TNRlSxQihnCa/ag348FFydElgyvsAbm0e6naz72D/wJXSZSPup4Mh",
-	"oPjQEOXBEAuLode7mWre7W0juZfMYV9UHkWzyyaifYkvTK3GTUWInjDD54jlIoLBf7k2Y7aouob+WwRI",
-	"+cwgExxcYzDaK8q+pZqIk2m6YDL2hVXEpDHv0uyhhnUdL+2ixivWKjAf0IXCa5TqBD9+K9GzZclQTThe",
-	"Viq57iI3F2l0k46UQkhrpJr9OttCYW5mJdlhMBuYBCv8BGbHOdVY2fJBhVaS1cgrKJRFMmOA1bJMEy7t",
-	"0qHaWJTGJhYWljvlCVIlVqmvb8yzTeRL6upQvthWdGH1Tegtcwef65QwCpMC70WcitgXzRAPSK/VenGF",
-	"ZJb6kQ4HbJxrC6kJ0QO+mKZY5qFwB+sJ3Bp1odQC8sERkpoVPw6JmjxjsEGK1smoDjdhCrRPkGCkhs+W",
-	"jGZ/qXtRrhglUo4FbLRLz+T8huRp09WF1n9/RWHnfqn1Js2foUQZWPaZOtE5krPg7KNwCQ4nLH/Kujsd",
-	"s3qszUUA22HDgKf8l1uuxEGfOGjuXFU6/xolUXzLlOo0HtaSc0+Xrq9VMGE1L2Dgkmrdaxe7cZKvIBYx",
-	"2NqSu3lR+/UDp8K3iKQvY5V6A6+703EhtZoRoF3romDgMHA/DMlB3IC9Z3enAdyuya9eRCl7Sy2ivRoc",
-	"+ssE51X0qbc4FJDrudtRd6Kzv6DCMMW5qeacO/u4h2X3Pp3TW4VqxTk5qV+obqhi/PIleb7TPv6g/9v+",
-	"8NBpHVS4iE8tWbDkYb96w/q97mGLzaZTdKIp4XDlm7KHK1/O7BJPzndArrLaa24vcqPonlVubyzQ9pam",
-	"Gecj599bWl09H5qK73njz6o1133ioGStq/U+mRaNzlYJmSJGo7QMmWbVtpiMW2xOqa8po0Yn6hEy19Gy",
-	"0JZ0Y0Wiu53qYlqXbqW4ZAUhKocdL/OopGYX4opGN3WxXTsai7jOSosfLi172xM7dErJWXeDTDBQZkeW",
-	"NTLDcltM1vho4Jodjo0Y+ZWyb6lNMVxCRYnaWCaO1ab2jm6/WQt402W92A7d1Yr8Qw3N3C7QaCu6WiIo",
-	"ayVokKYyKTrTG20TmtdauWCfM8jJJmYrtlJS4VlWiv0ZCNCR4CplhS4pt0KFgVDsNuIx1PdITUVJZO5W",
-	"QfV+Rxf3Nz8cueOuNr2LcBHBkisCxtNnmQkV61VB6tUcoNzvHNcHtvW6/cP+0d5B/3BtAwKnhF4bBVGi",
-	"P6vIYuwkw4E2qMziNIyyogfZPpWISfNCG2m8QEPwDhvqGzocUD0I7H+TGZqhWOJwgNVPTdFHXfAx06N0",
-	"Xwx9b63e0WZhORXI4tBEkBEPJDUyDCpuJva9W7jdfJiAgvvjbEIymjalWBeDwpComl7p4m7DXpZZh72H",
-	"htFneQ++h3rhJmvN99BQCc/a9T3URzblOksTPbLQ5O9hg4AhnnrWbi3dwGzM/nK+egNQJ/JXRu7B+cOt",
-	"wRYnRQeD46RXOxJuLT5iZGKhbWGdDWbfae+uDexZacf20FC+tPogborWx0urR+KKhaJQp7OqPidq9Fml",
-	"Fa4wkJIMuIVoJgeQ+styR8ZHhXuato1rrluDeD+KuqDvFbvFbRj2Vxlap9fqsFaa4yhh2yp+lGDXcmC7",
-	"jRuua6Z98SuQeI2eTKSw2p257qJlnqUNfEJwR/iWSLvVZek/0htzUIopbiCT722nBTVyJdh+SZ1FYeoA",
-	"NfMi2N0/t1erOw5O49jWUWPNi7ByVe86XBZ7jzpFdYeprAjA5wuyterYFZGwURjrOnfowW8ZK2buYsZq",
-	"kTIJFPseQO/zRL9w8vbiB9uQbL3G7oBgasJon4kjHDzXmdf4OayI3FVy4PJqZLpexpSRW1snn8O0mkLk",
-	"MqgR9/5+9gqCcU1L2Ldn/zh7e4X/fPH2zeXl2QunWJebZgcPGzmnjIa2bNWPLseRLj+stezhmt7kElUR",
-	"W0zD2AFWAgRWp4tyskTnhQ0ot7KVC96SBXInK/A8qKs2+ozdi2nKOJadu4nhpBV8spjsVhhlqqQMUGdy",
-	"pXmyhUifmRqFoM/ocA2TmByqnZt4FgfCl1hqYMCoNInOIybFIetqweOgtEpL6rf66Rp4aI1dV4vVO9Kq",
-	"OpEEa+pqLDEJW6vxg5ja1ijb6xSGlihr7hirl8l1n5SGAU4vQxEFZ/DOutA9U/l2m+DM/rKQZFcfo1UO",
-	"QCNYZE6g/DvOa5/5Aqw7rw0OOjNQWH7XHRNEVH2eVpKSK9y2mYISxoH4tHpJLyPuC0O19fJaDAUqEVBi",
-	"emdnbYKGpVWtdZO8yXSYwuFOc6RtRt0KqF7rez8qSQXNVINNNMBCXMETRw4cWj6oJnJamQ3iuVtMLJeg",
-	"bH3SYpTG529OpBLJNV6qVcRMhJpFaXMaYH9u5RaXd2Q+7lrXSx5Gs0RURSNqse/lyfmrsxeroriWC05l",
-	"4PjC9YpYA3ShucToO78KJUZBPNLROgMzRXvEw0gErexvzQ1WfmgHM8pAxmxb3QM7M/huloCiCZ0NBieQ",
-	"c4rttjHlRrRQ6RqxWR2rrHWtrpaDhkM5YjpFr5VzeBQZdAM6Ux0kEaun1oAt9Zd5V73qxOC8R1+tsSFb",
-	"YN23phxEloRhY9Z8T2szELJMxfKn0cN/SU+pKejBcaf7AwtjnWkKedjPmMBgLaOMz8cyoiebIYIGqevw",
-	"/y54lI4dsgU4MJrfePrMKbxUx7Z7Bc2n+QYy2V0vq3ontISV7cR8jZEQ2d79umii0rJiisiU984FuXTW",
-	"07FUIqaWh5QPKpJnFAk3QVeFelTS+o9ylsQ8OotTZ9Crn8pkrWa6jR2ip+NLPlMWBpg5Rtpm+cTsuL9B",
-	"xvCBlTFcS1KU+G1DA1C3meUAhQfpDZpvvs5aDcvUWrBOah2RqSyVKwmumc6MOFQV5bJseT+B3vV8YUvL",
-	"KuZTNZZpnuKmnNKxOXlHotRMicoczgicaoF2kwzYfLwwDmbTtZx9j/pcK7NcJsKMb2nt9Qd02OGllIEm",
-	"+jBa8ah5un4jP0fXyp5qjtAaNs1ybjDiwPKlFMGW22jCFFSDCI3WVJ6PB01j7UB/S1R6JURcwPXGuX4R",
-	"3/bt/aKKsh4parnlYa2R0aqtY0IXIhGwdIOMdEIwjOqqmgFXS+NoGvRUliJWGkfalOyQT3/6PR11p8z5",
-	"FafQLsvQxLrORSJYmnC/UOnASWBXJNg6V1qOgBY22Stb9bC1iu3E7YOxbqWLrpUvYE2OqvlOS5cFvM2s",
-	"qrh2KgcL3cSKdIYQwBcmVOmJXLVaT3k6f+qKf7QEB/OIhVnNUXMRc1e81mx2GkcOu2NW66Qznro0Y60U",
-	"5RuoPezc9/7FHeebHMcKidmcaOzXn+pzLOvYYoih5lh1xEELVTv4oegnzE5di7tUGhLz1GZxukZ3ch5m",
-	"je+8DITaY63Kx258OF8dtw8ymttYZysjeV066sbBGV+TgNCY9W/Jzx/NobfguPVaSprMYt8Uda1NFPs6",
-	"GG4Bf+3lr73FDmvlZgnZha+tNVbSJ2tWVek+e1/ifMT6DYl8xi5P3v509oLCHAMpE0s2g/A8igy0w8yu",
-	"T346u0CH4+Wrk3+iw/H0zcXLV+en1/jry3fkhXx/cn59fvE3r+XRFHWq1xdNhbc8j19XGvxrkfJ6a8aD",
-	"HZm53+211rnaT+KFMaMasw+b8zhV4CMFrzs1n23pBlRgWMKyEl14ftC3Ikaxrz5YINNiOM53KgsG05Gj",
-	"9oL3O459XmZ1bsqoKmIrKGDKwwBk1txannW7hFqnLJnFuuZxSJV+8d+oYswFWGGTcu15XYImLDprd9g5",
-	"1fuHC4RFV61ixolQKYoZGPMrYqYEJaTlIauYcQ7PeeZxJmDpOM0eRNCaGC2rZH63wyZhPEuFYhxsxrBY",
-	"aIDmR9K/b1hIDaGZ3AtXta2IJxMXmF9mYJIxerBN0w/YQszwvUek2x1tEniJ0eSNxRPa6gt4p14y2dsm",
-	"pnOLIKEpLmj7LG+pwjR0V73QWSQRaLM6OjsTQ3fWCSFV9YxOmPbGobUJL40+/BazYgJaLOup1aKAiTZl",
-	"wsEolcqEBt2FH0Xcnk131tX3K/borpEL0E4f/u5gY88XKVEmrPVe9ES47JrdrYJvQ2fBHTlncpRqywW6",
-	"ZhLkqDB+jWUB5DaAsHopE6uyWpNoSmcmSa2YlKGTVS6qPHkrowtmvxYWa+AXDkzf0Q9OOo7XsUKrgUNy",
-	"WyuwgxwEC1BGaoHWwLN1njOr5G8Vm2wY2bF0uQYs8jTJLcPr6VKtJ2mSeRfM6lsEoRrAatr4NBaA24Ur",
-	"gQGs6oObWaez5wPvx38JqrmhFioVE/0wkZF5uNaxOXZV8zBhSq0sagsmCUIFkXwiqP2oWykfYx2A2zoI",
-	"flGxkqb8+qRKWldVIZugqkKVRa3K1godaLSZp+noScvPOEo61lcV3T5Av7v/yJjlvSzjTK2P8zaudx1K",
-	"pQvRppJdvrt+wgJv3cOaZNfnCzaWc+oJN7EaKtG5Y4bBHYZbUKmrO7lhJaIuEfEocNeJxCBHnUoV6s7L",
-	"gkOvG6m08L7phEDL73MHYR3sjB9xtURxw0Ke5UiM5spOFsYMSkoss4r4iofB+trKtXafg+1rCuXB8EaA",
-	"cxgYuG7TDcMQKbi6pxh5qh6w6YH1s0mdaTGzSVawY2Iqm2/y+Y71+bNICQwJ2tR1ToCB9oI1a8wVZe2U",
-	"4onQxeGAAm+48OOyja3kg8QuUZrWkPsLq3PL2Zo0oO5RMYlzo7JiNZVl82qy1UVkHdQ8v6x2LnTGeCyw",
-	"W1jiOlFNZqw86kJXu5wrZPc0J9XrzIGaQV6ZIIPPXDD5qSsgr4tKNFVx7AKj7B8hdntjJ1en5+c77DUV",
-	"2TM4pmsf2BkYgRRkaYkFlRMrhxn9aYsvO8lHhenVjDUWoblg90AvLdg+Yx2yydgXdquGHh1XQ4/KBO23",
-	"oRKKwioF+syoNYA5eRNC81mXt5qi94gS1MXgLkuezQPDSxB4ecqO+/uHrjheE4tYDk6NFmRs3MUuub83",
-	"Fswahisif3pElkW/WZbFfiHLwoG7WdgtFV2Ey/19v9P5ofF+myVlHBeSMlZDYa1CxyZrh3gpNb6DNR0X",
-	"19Q4n+NoWeiztNZnZ2V+rBJQvD9Y2k1/kirBznxfiIAMy/Vs+MAVpurguXvLrJfTGvtqahJIqHmVq3NY",
-	"DtS2lTWUm0GTsJ1YnLl58CyONAu18uCq82Dss3CyXAvdHaqDYMNsd0OSPiPTXGayU1cC9qCipJOe0KTh",
-	"VFUfqWm9IxLigVQcIVxvun1kctVE8Bi+ui6MvWESU1OM7DXCyKqUqAw1DK6YXVglc+qzpd5SXJOj9tbW",
-	"JryDojN/g2wi44ut9VH0Pm+y0v7GIQZ760MGX/PkXpncXXCIJQsrKnHzcIS+Nro7pkKheUBNXEFuEjEL",
-	"gHmSqEJy1BqdZoUe4UwV2UrlEAFzNLkN2I128IG6Ms8NpPsyAdDdGZphBLbbqHeG9Z7K8nbozvqv0yRs",
-	"LSKvltS0Ut0faLSjQgN3uiZVyWwedHUhaqoN9Yld/f2k3ds/YPKjaYfbMoJ9y7T1hvFmRTtey2LJQXdw",
-	"zEd7o6P+bWckegf73b1OcNvfO+jeHvHjo74QfmdvdHx0cNjf94NgdHvb7QS3e0fHnaBzdBT0+PHBumIN",
-	"ozyhrRlemQy49X7WSYOohSp5bNXrgpYIsG1Tta5KyxkZBrMCUgxescsAmFTwUJHKQinhj7Cgdbc1Au5t",
-	"b3qDSzAVMfS9rG+PcHl28eL84m95p4MwVQNIGpuJoMUiOW/f8ojHvmgxNeU++nsT2H8UTsK0xW4TAfXl",
-	"EEfR34vxIUAld5rHleVO5wYvlEPgNrNHZkmyW6SjADmcTYOtKctBnTp9BfJr7JcjUnUrml8pTYoJyJPa",
-	"0PR3tJq/upJqm2vOthGugRZtm9k01StjXulWtkw/FUNZXOUwbPtaDnLLO53Rjmrm+kV9eDTl1+fDK5bg",
-	"+MyWxi0sbTYPqA+90+M2t85t0owos8lu2iStOnLmpUzYVMhpJJoHwmWBeqUKiq6a1RvQwhpC0JQANLaa",
-	"2TR0tegDcZ2BLsjSKtQgc9Qp22GXb9+cnl1d4Uu3AoYqSkw5PT27vDZhqHo4fga4E8EYsvVvYuBJSttS",
-	"2LuLny7evL8YoJ1FeyPB2IyF0ky5xGd6ppHEVvezdIddvTuFZQzyikPajaRT+lHvCMJAV2UJbuI5OGxi",
-	"me6w05OL0zMcA5pIkHAIIDTFd4rrT0Q6S2IR5NMUS7do+EGEbAYXr+UZYHgtT2/Qa3l6yV7LoyVC1K1e",
-	"iV38x+XJvw4nIgrdsSTY5rM5fTT9itf0AnhqFeZ4u0SDJhkGR1ZBsU0+rV9Z2yYu9/s/keceBCctRzT+",
-	"aiE9e211mz9KKFvr2EzkvOTVxGB2U99WxoJFoUobdDXeztW510AEy+Uoc0gF/Grld872NBayELRgVed9",
-	"BGgLf5aE6eIKAKuv8zT8SSDfvhU8EclLs7VkdP8LTPDLJ/2/X6huYkmtPZmlY5mEv2Py9YA9x48weJmC",
-	"wOAT/3cqVIp/Cv2rXVa48KC/t/JkCPHc9wK8htBcDLUMKotLfXDhCCnSlMiuzxMAClO+nAo1YEOCuBrM",
-	"kzAVw1b+QyJ4AH8D8NSAch3yv3U9XPiBB5MwHu6wM2hSid9lWGEr64YkohGRaURZxCIERI4a4zSdessl",
-	"VkMaSZcSEFtNy7DjEVYLHM/iIAF2EE5gMznjUTiI8jPxnZAsJ4EuHWa2eQ5bhGWCq+4ZTkF+hlDdxMUX",
-	"zgMxmcoUuH37J7EY7rCs7wwMzAup4E+WYyVUOuhIBPkgEhxShljeyt6jSd111VY/BMWcb+Kb+C9/IWFT",
-	"/eUvGA2hb1rWeMVIKd8ppiY8imCDszhM2ffd3n6Hvbt6wf7Kur2d/Q4LZBTxRLUYPvnx8p/4ZL/DFiL+",
-	"YYdBHtuER6p1E4tPmhLpCnLAHBVOn1XEiQGqLJHoqtUrBd5p1gmOwr29vWNY57vrUz0CvVv2EPAl6tLO",
-	"Pt4k45P4L6g0MaRVBVjleuhLxFKaGX5AA7jpeQb+keEOG2am7yEWsLmJ52Ohe7Y0czrRSqH0y1/+wrA8",
-	"MycY+Gm0GLBZTEXrZKLrFoiATQTor0qHfzM1FVEEUpQcUZJIiw2BT2s3C5uESsFjeq3FQMinDow3MWUW",
-	"+TPMwADoh/FHHoUBe3f9sn1UPIMM4yjfE2spVJSs0bt6FaoMk3BfU6hFfbvA/w7YlCvFhrmiNWS33L+H",
-	"Dw99/QPFWw21/jVkaNie6TJ7ynTy866xK5G+oBrWhE0TfIJdb7WzSQufWeci7RrR4nSyYCeX5xazoN40",
-	"umscn4bewNvb6WK7milPx0jcdwPpwz+WLW8XCPHv+t8TAedonugP7Cz4JNI/GY9Y6c/dB0C+pf6V/Nj6",
-	"j4/dXSSbMO2dcFjg3sDecAjRAhkFWaddTCqgTl1AzlXLNoDgCMzpwVaGefs1UyBDJtlPJmdHjnQ6O3XP",
-	"hJ/wCDEoEaIrsvaZ1DiMaoeAAOMBbpziTqxySwoF0hLrw0ae7HtEVTHisyj9AS8hbQRjnkMYiHWYvJau",
-	"65NxfZJuGvVgxTeWy1Z5CRhUgDAl3zbqMLqYOqikVUvIbCnN12B66cEi3J/MxZpGHz0Pqj9mK6Kbfc01",
-	"Jj/FXbrPXoORr8DIiRpFItRUxhq1e52Obg+Vmob3FtH+VZsBtJke35hqWxRmfBXMUNryoqXxn3OrC3Cj",
-	"VfeLF4iJbN9GVP0mb6YJJLXQFFP/kJlkvHdXL6j43sDrdI9GB6O+aB/6nU77sNPptI/g/zrZ/zi3e+kN",
-	"vF6nd9Du7LU73etuZ9DpDDrdfxVsBXhcvxwe2g32zN6yxo4/eysdYb0PtuLgJaNfup1ONxOLB5Yim9G8",
-	"PhyIbUqDvaJU1RyT0TiI76yWj4PD2gGi2u90qr6V4cPuc25VuPX6ne76V97FXAvMFPbf7+ytf+mlTG7D",
-	"IBDYh6TfO17/xrWUr3m80KtT8N5+kx2dA78EBQRf2Gu0n488jNDHbmsYhM9at/jZsyVu78Pyg80j32ft",
-	"vE1bHezb7LW8lN8p04VbkXVUc6I28CF8puWCtmauXiv7xTdG0pkNc8AUORVtLXx4LS/3aeDj0IAAX8w2",
-	"1/LATxdJHoBytbRZ3u4DNetZVvK+LKhP1xTWzii6ZS02N49NurWSbMQTyv/MmuOb6LrwU1a0BesSoqxF",
-	"rq2pVBRrCa1QKP5qQRaoQk+VVBt3qIOISVjV3zfdTVY5498EMkbv0SSRaFgFbpmBeFdNpvtGFzx7aeWK",
-	"o58ZWzV93Ve801//xoVMX0rtePi3owla2CMU5qnpzK3vx9akYQ0liGXaRovvtlRhRWJcJ44g3fCWH5zk",
-	"ZNc0NyUxYqsPY4JnWhGOapLRyZSSpa9j2zAE+a+z4E48Y+lcggFGGWsLjQflKftrh51YLaCzJsKlrqw3",
-	"sUR/MrytmJIy1s3YG7Q+Yt8PKeRrCBaFhWJ5JyWd95OOUYHPbBYfqagvkyPSJ/FHvXYoYFCwNvQ6HVLe",
-	"ijTvR4DAi7z0h8al5zpPdQOip1dbEAUNnM6biWaB7vNGFbmzL24g/5xojMpoWtE6CSrs8tHk3XSPWkfg",
-	"sx5renzzbZg3q2h8hn/oDKLCDfN/O6LfaUD0T010LrzQ3WvEJV5BDj+9sN9k52o2ncokFcFrEYScWtH+",
-	"SXlSwfK7wpToZzJ5/YoULWuO35AlTXgEvgMRtH8lEXdjHqXXlrRD1Tb9HW2+ZVC/jU3arL+Rlgc2gWuH",
-	"MazwLqEsJ0gdbGc1HHAl2cm2sfdzW0dnP53EvGuXG3tiFneVykQo64xQlO712Rjb7UABlwJ7Qpt7kSVq",
-	"YCMRsftlVXKqm5i69J0j0blF77Guka2NgESRyHswgFd08ZgR91MS+PG3MC4nUtGkOsMTpkRrZ4sMiTdg",
-	"6oYTt9hftm0nsyt2T9RTWRySQIO9SmAeNJxWNLq0nOHPyBg7NM0yh6VOmKEqBj9gJZ1huVXo0Pal38Qo",
-	"BWpf+jO7Ob2u7GFiJROBjQ8RQCJS4juFdnAl4kCvFCwHJsoqVIzMx3jutgt+ztVNzBUGCer2hGiuJGkH",
-	"gLnDhqCwDgf5hOOsNeWzDE0oLQpWYXc61WsRcaAFmYxJofsKn1GvYPgJX4Qog6GjPepwwDjTh0H4IVGu",
-	"0yo0hkHr8eBQQVkrFi455xKR5WkknVimpgxFJumYvAdXW9i8N6n3nMf3DEgOj1oM3C8UMNNjr3nijwcs",
-	"lpmHbETunKJ1aHMR4rNKQrk9rKEodGleeDpZqEgL5qTxJ6QC9zrdP9mOzOe+CXPfhLlmwhzZDMqynMYj",
-	"rGqYkbwvI8HZ0hrM1CbTvS2rwRAeRXJe/FkH1zqkvD9YpiPGqXYfODkrlruxTENfqNw5iBWniIQ4pbXT",
-	"SM4CTFVSrLvToayIv19fXw6Q7eLr4ERXaTLzqabIBMuRcXYLcTJoVCiMvA1jnixwFPt+6Iv2UHdZIffi",
-	"TYx8W0sk4HsG28HCDhnJe2YNW7qSCIwz7+D7csSGl2+urhlskl5TQxLkhuU2W8Odm/ga2XsqYtRPhxS4",
-	"EtIEIgFKLRRmgExmKqWwC5iLxhk57R6jAm/iN0Z0yYTCW8HUNApT6s1CQG/pLG38i90JEJks4wjKUGCW",
-	"NskpZGaBXfY6nQEZ4HweU+X1G6r4ht2ANDlSAHrdwFkJDETJG88VbPo4BW0MP0bysxap9jt7bCJ4rIyk",
-	"m95gjMMiS8qgkFG2EOkA3gxKfWZMWcqseLld0l2/Sx5/X97FocKAjRVJ6K3wRfhRECo2loN8QF+a9L9c",
-	"fDPJkr5y44/Jfyl6/cpuuyzkGf6l3Wwu35vDlaYbneglmwC+MofXnkHxMW138xpxA29XjeV0F6cHOKip",
-	"8IuxBy3PYK92TubRTuX7s4mNKqcESNwroNzGW++EdTqXFqB/dkC6g/3p9bVEkPl8+kvXq3C6usqNDDx/",
-	"TIDf8sR08UiY2QV3/UYl5AnOZQqDnu0vgljb40wVhnzYBkWeU0BtCU+cTidkB/CvXAp4nrOIZ1Q6K02T",
-	"8BbLq6YJ/ygiUM580WZ5Ab5cpfl84G0Oibw162dRYCbhJ1GkWll7vZ8fivirmzx2rARou89olrZM0Qn5",
-	"runvGuynaAAaVof2BYzUq+naq7FanVauxg5DqEJqWpAVXV+J0vaqevmqesVVmVarVmY3JfRrFGuDOUAE",
-	"ql2oQ2RqdaCSRwOBR+a11wzf1pWjbkVeUqZUoqeQKU+hG0sHUHrrgVI4JecV3wyzszaPDlXwzCEbPEMR",
-	"0Mg2U5Ew3UxJh4nievMUHFzY165KflP0mnqSMcC7rOlhYLUw0pxR8fQPn0vHI8Eo1+y+jB6mqw7UxGDG",
-	"AhIi8pgSUgmwur8pE6yjM7GXJte1iyNu4jB1tO24XN54h+F1zNuo4DepiQoFx3IfdAYM7zUtz7Q7H4LS",
-	"/YSrMfqcAWSUtaGvKb5q4p25VRFgNW7ztQHAmtDNvFfmbRIGd6IqTtIundxMMNEvUBE1R8BmRcMv1+R5",
-	"yYlmc5eaOjhmN+Chk6UiHCZc1AD1SWM7/9TRmLrDjpf337OLaQ+8jPfZPizuDpns/MvUMNIsMuf/pjWG",
-	"1c/Ii3mqBtAV4+LF23/udmtFjLxmfSb8WL1sqtYS8ZoR+//y7BVaTTucglKpAIxLoCs0Xhn0HhnFaTcA",
-	"+RbI+XUFclLvLCCqCsj/7G6cWmw341BfYzCnWdzug7nly90HfbuWtTxVv5nzVcJ+orNoE0MqG5pkFVHg",
-	"lS2W2m3oOGUcw+VDuTWXWcOJ1b4sj7GCSVba9mGqGmQ2srGMAmVq6tqJFWAGYXkW4TM2zNIHh1nX6xgT",
-	"NdC06qgOuxIgmjfErWXAGH6G/D1UGliV6RKmZ0FOG6w0+W6n11+TJ/8EXKPszfzzMQk7E/rnNSugLVUt",
-	"wUnta9b1H11k8DytZjVOIFbwnw0n76HQ8CdkkYXUZlLJP2zOIk3fsQrfsKF43+Khv3LWatk6Ul1kVadf",
-	"jhiPieY/hs1+8cDoen0MnXkQupNSWivuTw1Nj1pMc+NWlCeGZlmsrFgqLaPByF4gOdKp4RVtp0+l8V0b",
-	"lvydYkP08+nW3aVka9NdF0/kGZuKxBdg+ovR2VbcUG7kXNlP3tinejubsk8tHk2znmFOOaioXK40a26R",
-	"8JAl7RrnIQlEc43U2kunW0wZ36Gpdl1OG3UbAbKqnBtnbw7sBgpW5UgsBcuGOjStQVeax6d92g1YEKvy",
-	"07d6bj1NeqddGbYyJfMJTCF/7txM0xlPZ1e6RDwUE+l5JnHQnw1zL/s9u7NWpWSSt4DzMlHn8D/2Rl2/",
-	"N9oXR/z4tuN3g7xmWhln7NZqmjhg/7R+LpMYyQoFxq6jHxkMeKQab/Vb+qbFfzWixjXVTL8HWSOSfxrl",
-	"nW7N7gP9t6iwr2ipGYt4JP34dRbfF+gH9a/zePyPGZ//9a+e3Xeu2BruGz1x0JONiUd9qqcxy3CVuSm+",
-	"KTpfe+InoWt2diiAYf/ORSrUn0rHWSPFXGpK5S0/VNGwXS1Vbp4dY328Kj/mPDWRerrRMDrY4IoGJiTv",
-	"jfECgkBcrqdeTF7YYVTrJpZZp9Ui2X1BW3kq0ptrI7Vh6Hq6TenKGoryjYx85eHdLwSPCEu5i6BgUk+y",
-	"wNCRr9puUkkYiOWKz0IYqNYYeRMyFhqLue73njkZ0J9his+R38KIMdpKpcMHAOSDPKTAdLei4l0gCIBR",
-	"5CaG34kI0aFSI3djJ9Dd1wv06b2eJRI8oOrjuvbfsGBwHT6z4xliyypxE1NwFNEyAu8Oe4sFzQg7yhEL",
-	"uVFARBHBKNHFNlKcWid/lemhM9IYz/CpKKItk9ky6Tehs17otO34xSlWA/JWKUAhDM9kFACG4UCsQ7c2",
-	"vs4EITp9G2EWzdmciWWdbRxsDO/MrfC1yTVMv6VS/btxv+tkscr3kGR+IV4H/y60g6/KT3ocU8RbrHYf",
-	"9L/qvPSnEB8rEpW5z7UPfL/TMb1PV53tTg933hT/kfQaHTgNBFiabhMJ1rzhFGGzoN9vIuxXrwkvsvKn",
-	"xkFCwRejotiqB/6ZVWF9gUkqnTku8EnWVnSlweyJiVEZ6lyTocm8N8LYs7y6gR5SqmWsr6157yZe8yJV",
-	"TjBvhQrrFLM31MTJpIK0mE6HxBPM+iFqGZemcubizwpEZts0fGU1GV5NWtEpUJ8j3Wm5Ma3Ke298jiSW",
-	"P5bQrtYg2jzrXvfE+eP2QKUjUh10kHfSy63b3itJG6iaUQ/dzcYtl185B/rKM/J7TV6eJtIXShEj+ndM",
-	"73jN74VV+JnuemPW+PSZHnrCig655im0Mpi3rTb0j0/g17liwLvFp2kiqBIoPPD97EleVOAxkrc+kEph",
-	"+6JQuPtlGJHknQj2qwxjajhw40G1G+8ZU8ANeURtAlZHyeTGc8d5vNWrWBtqihW7MC+O5mgxJeCVlObw",
-	"5WTCiyFDP1u1h7POOh9gwDSSgdHhm8Z5bNBFTAd8YCeoc3rtCONz9B/dUh8WuDTpApaMPUm8ihLh+sCM",
-	"+S1Mi1n531MwzA+6hkK0YCkWO8DhgUTK//0whvCXHypTZagybPMqrYQW1QEneVuqP7KeuHOr5T54DWsv",
-	"Wg1SHYFip8TjWdYnN5wg4mYtwJ1LoZdeJnJSWEeD9oQ1SyD+ni9jzezPcfgTzH9OSZq6BAbdVsJU065H",
-	"STaB+mhK+DIOVNXCJmF8RSPO46uV+7jSvWfCP4WT2cQb7HX39w5IMp6EMf3WWenu86cLZiLzaGWdeZ6H",
-	"e6/XBwomS6vZbmU0eVldMA1yn6iDbdakllZkNxVMQ/9ewEzX7WNvpUNs1YKb5u2Xeqx61DjVtlcHfMLv",
-	"9E81Ze7zjm5Wh9Gq1WXVFLrl4CtPLH7snf8qP43+29vIVJw1zPwWhPXVGH9AvjFc25JmzS9fVQBWlRvx",
-	"BKtNQhGhHiUScTC6Wt2qglkC32tBmSEaoWsbmRDpvINVHvBe1YNq5yZ+D4+Gl2hoGaCY89cLKkBJhS/x",
-	"J8VmU/AUXhgeokWhURgbIZQabwFZfGbXQyIfYa/To1qYmigMMWkZ/I6LQrVOagpGnbd8HkUAibxHC/WI",
-	"jOUs9kWAzkVa+zuqI+UybQ9dpiLi2HSHvU2tblYEOqBkA15FsNXMamu7VDiZkovSKsemO6NyfcrTzP7V",
-	"tNxKHeFvXoqlCeWGKw3HdZm3ly1HT+IDXUFGMQ5t61xb2e+4dlJa7ZFX6GT7OAPekddkwqUDPkeesyLI",
-	"xpzms9bbzCq8rDOUaW2LKqd6m+7BxSl/QrzlETbFalWTKarPi2RGl5EzffJkXDapnV3zu3XmNByzbHl2",
-	"OsnbNWAw71rvZK8sW1tY8lreZWbebp/Ul383b+dv5PXf0Tja2/DQsyJDzQ79kuS2Jzn0k6w6b95fxeJs",
-	"LKtcfCt0aEpgMme3POY/9Gy+GWu/GWsfZaw9Ufda3EqMyNJMtG1gpw0tAngvFpZUW36i393ctlv+UCJ0",
-	"5S5a/Bqb7xe3CJtP61adFuuHPU6wcp7m/vYPdUXHKo3MGgLzMA7kPIeY/tm3viiCSps0xpvBh1EmeBIb",
-	"9e6DEVpqunOh7H0+al/IWLRfAxiGjMdsFpOPNrAoe1ZCf6/T32HNNI4BmztmuInpJhi/stTdWXUTHhlT",
-	"092glUWshmmdruJSD/4m0i11AyPpr9cJzkewqddUh/HxVqxA11r4wuJbzr8fwZyfjNHuUfRLuZ8FSBK6",
-	"fS+iDOIHC+Myan0NW/gWWvT1WpeuiHKMNufDX38oUWaizrJqVjnBrs9jX2zRVs36eJXV69K0YEQ/GrWJ",
-	"Nv1AwFKE5p9EcH8sArvrSCnqvNyabF12zSnuKCP2jyTCBJ/GKtWpGf4UlBh4apBwaAxTrGyaCyI6/H9b",
-	"Krf8Fu/8b6ZXGJz5wgQN/k1X5TOGObvI11j495+Fep2oe1XohZQ3QKLpM2EUJFugVSCRglUdWyulsyRu",
-	"MR4pCVJJQVDdYRcY9qhEHChqGaUvOEnKhc5QecwcmYONT3wiqRDI3FSaM8vEamVqDFVDZ1OYm5pqAfNb",
-	"n5l4CuCsIp29jbNwmoUb0nzv9OinEmGzFlba6IRdrL6ouekbcf13NNrYdy2W8y9DXr8QNTXdsCvtAz/K",
-	"GXy/hX48Zfr55VeNLP1hkrXOblmlqPJau2ORiJZuloc/Yse8vKCjnIqYNHmreGOoVrJS8IXKoo6Q0ALV",
-	"k5+kmiMRm2sDoC+j3GfTNSeK1itOsmiO+FvSy5+szt2YT6cipkLV/wOUVRPc81ANPgSY3r9DekN5TIMF",
-	"kqtTn8qXkRURZWT4c6dc3Fs5Qkffm2hRVQgXbeUJSVMhp5Fpy75TDAat+aJipnGHpmVzNpn5Y8prQi2Z",
-	"srLvJLvl/v3OSiCn69tZr0N93FiawuoqtlMqkle5Pj2HIfAKyf7OSvhn5ftU9D6rfmyBC9pxphLksulM",
-	"t8eyvpslZK5+9++CR+m4xSYiTUKf+pdh9lFCfWeJgUwEj+HmyBETSSLB2XyBjdtZjHZ3a66M0itAvf8z",
-	"AA==",
+	"7L3rcts4tjD6KijuXdUzsyVbku9KTdVxHGfG0x3HO3ZPfzPtfC2YhGy2KVBDUHHUPjp1nuY82HmSr9Za",
+	"AAhSIEXJTjqZnfkxHYsgCCwsrPvlMQjTyTSVQuYqGD4G4iOfTBOB/z7hSrwSOY8T+OsDT2YC/hFyhf/l",
+	"k3Qm82DYH+z1OkF4x6UUyXEY0q9BJCZp9yaJZRR0gjBJlYiO82AoZ0li/v5r+mB/mGWZkOE8GAY/Xr4K",
+	"OkEcBcOg1z8c7493Rfcg7PW6B71er3sI/9ez/+M86ATpVEiaPRj0Bvvd3k6317/q94a93rDX/2fQCaZ8",
+	"PhEyP4NJp3z+y8EB/JilU1hGMBzzRIlOkAmuUqmC4c+BTLt8lqcTnsdhV+ViGryH5+OZjHCSbPxLv9fr",
+	"B51A5TwXsOzz78/f/nQedIIPIlNxKoPh7gLgksYhwPPnx4CHOf4ehKkcx9mkq2ZhKJQKOgFPkvQBlpJn",
+	"M9EJIg12Ao4Yj0WYn0Uwy/tOkPN7oU7xt5o978KeH+7mNMGi4/m0TPNulErxOb+dCSVk5H5RA958Mri6",
+	"E0xjEgu5lGnObgT710xksYgYv0lnOcvvBBvHmcpZJv41EyrfClYtk7aCiwpo2i5X90FpcQ88zp8GDOcr",
+	"S1vnYSim8NVurFYBgNCM3XHFAABCRiJic7HmPmGT+GpQOYMP6b3oajTg+GvDes5TppGUpWOW38XKLO+B",
+	"K6ZnERG7mTPOpiJTqWQ8SaVYf7F2su7NvEtTBYv3sJYwhvukZxEf4kjIEEnQmId5MAxenR6/+uHs/BRu",
+	"YzrL4FnwkGb3IvPcz0UnSGIp9GyaMBBdm+azDIDQB8qykqTR03diLDJaTxDeEWEJM8HzZYLUOxruHQ17",
+	"vX8GHnpHsDJ7/IhkYdjrBHciifAf9zJ9kC/hBSX5VN2ledAJ0iwSGRKkNIs0VeOx98uH+steUkhnym8S",
+	"EQwPD/Z65hdB3zZ/nCZKPNyJTOhflcg+iMiwgDybyZDnDhpZSthbGHLL9WVaLDrBK32yx9NpEouoxGUa",
+	"CRaNL+9yALvs9/QugUmdrcFCwjsR3q+YEodkwTC4SW8c7LbEwSJm8JLLezZNs5wnHSY+wr/g+gzYG56F",
+	"d0MmU3OL0jHrD7b2ekFx6Hq2j9M4E6q8oB1YUM8sqCWLjABbJzwSns3ZuSactsal1HdmpoKhgXSZqTkn",
+	"d2FZ6PpHpxn/5gelJzDHUibR/86nYgWX6rFc8Oy+ehgJzyYOtFKpZhOcFGmHCjoBHo0Fl6YN9GfLzewO",
+	"kLBk97VSGJGeVMUaNd6dvv7x/NW7f2wf/MfOuB8OxnvikB/d9MJ+FBhBLBgGQHXClAgT/Bxl8Qf8Q7Nn",
+	"Ff8mguFuQfdp2XkWCxUM+x3k6up1ml0YOm9oz0VB+B3Jtg0H+Eb716X9i07wDmc54TIUSRVDy3oEahfm",
+	"aq8CvxbH9XA/6F0MXAJ9FN8KhVP3h0d8vDM+3L3pjcVgf6+/04tudnf2+zeH/OhwV4iwtzM+Otw/2N0L",
+	"o2h8c9PvRTc7h0e9qHd4GA340X7QCcY8TmaZ3cBE5DziOQ+Gj4tOIMXH/BhpY3EfvYfo01WEjGJ5+05f",
+	"DHo5q/zVoJ2cHJ+fnP5wClueTSOeN6tL9uwGxdld0Ar+Bx5dkMfhvYAvXXWPgqWDrFvwhkcb/GsmZqJE",
+	"BSM+4bf6p4Yzvjg9f3V2/peVR9wrHXG/OOJLrY4+8xEHmfhlL/i6D/kZb2vb47z88eTk9PJyzRu7Uxzn",
+	"jxL5xsrjfHxmY4vd6LIRZZWNZdFe6/qKSX9pif0nU4y1mUFhqlobs67iiQD1uYxUeS4m01wbuaR6EJnB",
+	"39NXyHPox+YPRbGa8jy8Q7nN1fKN3DvogRp5K6TIyG4BA+8BL4bB5ek5fCfBDWoJRKb58TgXmfeTOxrg",
+	"sQSNtN8JslkiAPL3BKisEZ0W783lIXBHIok/CJI6AQZNeMhnSnjE8UyoPHAE8MDIxd1s3NUHmM7yMJ3A",
+	"Mq+Ovz89d+0d+vU841KBZhMMg7s8n+JKDWTN6m4UgPYE7pd6naWTejseD4GEJCK6LUxin4Lui4+k0Jij",
+	"uxfzU5+qNSi9JWeTG4Tdu/5P7/72t8Fg7/gvf+399/nOyeuLv/+vvx0en5x8P7g8/v7luzelw168d2Xu",
+	"KlHkDThav8dl6uJgc0v6KkQdT8gEXENX7bUHr++box6+eft3vHQf0ll4B/B5DHgmg2FwsLu3c7Df2x0M",
+	"+oPBoL8zOOj39g4GwQIA8ms6yxA8ZKhOUe+E/w7VXToNOo1IbZiod/G5kLxAlEUnGCPO0T7c69yz11lb",
+	"dpFJKvEvBOISqqeOzLPoFKtWc5WLydBaAFss3C7KEaL8hCZMeDz5RduxcWkDn9WRFvfuLXDwDdfXdwFb",
+	"g3jOuotv1S0dDbkiKoC640OjPDW0+/ISqUdLIaVBA9xZAOu4ExwNDsPH4PSKoyIRCRVm8ZQWGvwk+D0T",
+	"Mo/zOcv5LRmcjTn8O8X0fGhZJjcVvLR9HfSvA7wj/5rFWUGnVHgnJiTazacwVOUZKDCwlrNITKZpDjf2",
+	"nZgmfC6i5fWMYJ4Re7gTEhdiDNFo+gbTDRM8S2KRlVZU8/GbNE0El/j1H9JQH071k8dRlFlbO2ydzqe8",
+	"5e0P/W0Citp2SUT77V9kxnLhmF7LKwFHxNQOY/kdz3Hf2oBXXhFYWf7c7wXNX31Hl/rM87WzCM59HAtl",
+	"fAw4lMUE+SS93WJX/F5IBuiuYYNDvlMsfZCMkMucFc/Re9Jnecr6g0NwKWU8zEWGkD3u/pPx7m+s1z1i",
+	"W+wX1u2wNL8T2UOsBNNXp7rD1cS711+5/Tyba4Gkuv9LEaYyUrBegCW7EeM0E7hPEB1Zns1L6+l7PhXL",
+	"XNyKDL/1008/Hc/yOwBqiBe1+sG/pg/wMe4MKm/4peCZyFgmeDL587UmAtkcb1r9LhdoBuQTkYvM+pDp",
+	"wNeBJSoasUSZN78LOoHkKPVoY3ETso9T8GoFw2A2iyMUoPNcIPf73z/3uke8O37/eLjo2n/vtvh3f7D4",
+	"z6DjOdKTWaZSz3GO4NDo4cjc5WkmPsTpTLEpvxVb7O2U/2smXrAPPIkjlspkzh7i/A6HKj4BF2cCQNwy",
+	"kAAn6NwBBX3a3fqEf/xByNv8Lhju9QedYBJL83e/00wEvxfz1pfyBd2rwd4e+xCr+CYR7Pjy5OzMuWVb",
+	"DMjHv2ZpLiIGJwJAePf6hB0e7fYZlxFu84Zngp7yTBQbvxfzLXYpZMQ4k+IB/ibQ0J+GNJhZzDtmTCam",
+	"gudlZPaI0ghTohoFUB2IdAEkTYi2NrTH56kUb0gmrIL61HI9pFCarzBiymqZ4+1eB7V7GHfhQ136Us2K",
+	"+2jeXl7kD/Ekzj2YkIuJYlOREfLWoGSCL7tfjMSYz5I8GIJcPeEf48lsgh9HcOm/Oj4CRp6M9SnH7sAs",
+	"rkw5pma+L4Z2XBSavbtFq+R7N2FeadrFf2ZiHAyD/9guInu26anaPosc/u+hW8jIz0fsD3BZDwa7vT8O",
+	"iSHNpnDnz5kiRtVhPGeTVOVsv7fFRoU80dUCxYipu/RBGcpXK0awt8B5nSEwtYwY2hYUjQfqINMc7j8q",
+	"fB38Jb6VaVYviHjvht53zaUY+O9EIXO751QIXp6DsiLzk85pAW+raSoVxWO95JEWoeCvMJW5dmAhMEmk",
+	"3J5m6U0iJv/1q0qls2JFZr6CvN2LeTeWyH3KPrA0wrtYM9QJDTmWrEIvWaxW84YO0f00Y4AGhkkQvPEw",
+	"syzNSC+3n5rMFEh0H0QxfTFhYFQLDwEn/cWKnW3EuF08tDybk0dM6zJGud5FHInzRGgZuQoCLYjGFLtj",
+	"gKaxypyO2q6DLxx69dkkVqrqeak5JjO0FFHkyNNSiEgxLmuWXQd/PQPi8fNCe+e5oF3sfCWszVCENcG9",
+	"G1pJbgnE5RHVYDX8lUWpoAO/EUkqbwFJUWRKYpVbuU6VhLo1AbW3HqD0ulaiYXlzLkSygtTUgcQMcWCy",
+	"bQxhDO/sBIQQ9r9/Pu7+8/3jzuI/Gy94dTBGDMSSLLh24k2wbLAe8Kz22RJ6ejyCb8ITECNE1DUUuAq9",
+	"yggXeGSIJNDdCLinWiZCHILgx3FG0TVAP8VHYhuNQG0/TRnctJRNgN3fDNg3aTQvQZz97fLtuQ/sFQAi",
+	"o2zHVi9oCnpl2d7hO/ctdp7md7G8RbFF5UbmcKxZ/6ur2XL3LKpbgR6+XdhAcA0nqRwncbgpQwd9uEux",
+	"1D5Mcx9X6RZXAvZJT9enR4NVp3xUoUel7/lO1V0sHQ9Z27q/zqJb//6qQyp7LNnreJIJHs0ZDcV4VYlW",
+	"H4ZmWZbS5bC/fhBZFIf5BpDZWw8yDav0gam65xKoMLDZhPI2wMsdVx98bBaDUcQbAGKwISD09ZumiiRI",
+	"mT40QsLdTQkcU0/IShUUZozvfiAQND7ocXaVG8Bjpz08jvVXXZgUK60HhRlTAsOHNG5GBxzgAOAynQii",
+	"eQABcD3AlVExaXAVlDXBiBsAZHdzBNFLrocEDvBJ05mY1ZDLmpFVWboqgwIQYCDRD40t1ggKYBnHIsEg",
+	"eONpfH6mWgHVvbuuMehaGqEKkW2lmKy3DzDE8HyM3aPPL8OuMsJPVEIuIcgWJGSRgWRCb2yCO739NQCS",
+	"pizhuQCpnL7o235lB2bbbsypf9vOCFc7ZqHm7Yae5ZTDcsvjDYhHv7fGfu8Emwil+K1wkmicz9dt39kJ",
+	"bD+daidiN5bdaZbeZtXgMA0F/8CSqaCEfQAR8H4ChUllYcU10dcZ05aup+tJ2ujSRGOdRcWSOctfgpF/",
+	"n+T0wPV2Qf176Bbxs8uwqhm5xH4oEplpjeAhnSURnGIiFFrFJHsA05hNxxFRh5mYXADgnUg2uVVrUOQf",
+	"yitxpRdnV0swrNm/C8SCeHZDRz6ug6RveAWceiiAC0Pi2pBqq28+v1Gjclfbra4JmD4QkPkQwNsWoA2j",
+	"S4TNJICRWcOi4FnExMdY5eqTMsI1hUq91jjaALoN8Hh+ndNMraFHiiaLeM4r2qYrfrixC01apy/cwXik",
+	"u9Yl3ay3Wuf1ovMUjfd1mt3EUSTkhiovn06z9IPIurHq6vSYZUxeHuQg8FvwtXJp9D5EBKRjwIdSKdjD",
+	"XWqlWsYLsXPCtWLG4k040yqqsFPGXLOHYimu6O3D1+VdE5amU9FkQy4PqEq7ZDFGFg3j9IVSw4cszsUG",
+	"UOivBwUQZBMe3oOrABfg23h5B7BpCjlrMI2UB1TYBT1kmK8KAqvjdlZb7J3gqAmqPE4SlGM2secO1oOD",
+	"XlKjBaW8p+cjUffk2SGj3M0sL6zdqHXTvTGi0fPZxs5kLigicTNnl/P6sgFbP/MqvQ/AjB+ylKTTdJYx",
+	"FUeCYhqSlJRiuovwqmIgwWRuTBKLo6ffjLLkuueaTQ1kGFp9/ZZpvcHnwYJjyWZSfJyKMBcRfXV9cDwP",
+	"Vpyn+et0JqMNsQLUnLF536fN0cMyQcgE6XCQCn9XCsp7ZuK3W5zxeZozsxavskYPn1MQoW0VtxuluQ5o",
+	"E+TVwvA0Y0ggYvN853qVpj/w7FZseK7gPejmadpNzCTVw62MqJB8eIoMHr3MNrhhb29nn93Mc6Ge/7T7",
+	"FRJvHCA5mitojUsnX9nF8x3/0tef9WjfcDnXv6oNTzjjuehiiJGfo5eeu6ebpmzC5dxycNDyOYSnZDnL",
+	"44l4blK9O6jYnkpf9yoa7tKf70hDniQiY0pQZGllIZXz/T10gR8lxJ+mWfyb2JSezypTVLGi9Nzl9hRf",
+	"SDLN8cUZCjkYkHJDga95ei/kJyDxfccAVfm8lrb9wl1pI8+vflKxGb0giMAsY8dPP/3UrQYUNx10Nf74",
+	"yXjygcfW9rwBmoBalKS8xibnPG0kHDwTGA2nI5WeJvFX5TuHG7x117NshSyeAnBmZeB4LoB9XOF5YC2M",
+	"Q2sjpmBT4H0gu03SDQ2w/dbbBBHHXZwP5+3j50N5/7Zl+rDFjnX0cCUUW19Oxcfii6Ca0ywNhVJPuA+c",
+	"kvdWOYx9w/y6MohOAM2ZEmQTNFW89BQbINJhMyUdDCr2EvqQ8bY0IpZvXwBaskp2xcdQiEh13coYHuDU",
+	"Dq6AiE/MwiaU1GFs5uAPIyvCjbBGc5svsLELZLc94N7YBXnX4oVd7bYdCAJgxcdpJsiF3wC+6sjmYnB6",
+	"JKGYhqv4yMM8mT9/TF0Vw2rXYo64AVzVbQKsjIcBLFcTkxdQBdPyoOUIRBzAong8FpkqMqQ0Bn33CcxT",
+	"S6AxizC+TvfzPrAsb2ux0MnPXSqy5CVI5QEVSOBDWEGaRK5NF4R8dII/3MXhnRkWET+/F9NN7tjRevCx",
+	"SwMxPE28F6u8twIccL3yJnCYAW7ZPhFru7b5toRo0Fyxmyy9FxmFtmyq/my0eS1hwifrd2+2sljoagiN",
+	"d6MyooIO+PR5b8XOehunFbS9EpXduB7RmaeSR8ULaoaUvO4ynZmYHT2OKmeiUQf0QhbnLJYqjkTJYMcV",
+	"G+kXRs+vHg9q3Z8AJ7ONWmen2anj4AwdllRjHfAOrGE21vA/nmU6RMCUhUPGszlrPlgDgQr1Az6OeWGp",
+	"tOBqcFhWNunA6SGWUfrQ4BbxjquBUhHJQ/By1vlEKO2vd82sPxoWTSFrtT4S7wY/SQQxqtId9Jdwls0S",
+	"WqcSCryHrOybVjmfg+F8ppaCi5/R3fsknUPNptM0y0X0RkQxv5pPNdpsYLGxU3UnMFc315Mtq67ekUtW",
+	"HOfD8MFPYKndqwZXRTFnsBhDtOxC/Wqsdx/Ph3XOelLN82WYopNSKxNucL1dzHNZeO02cBpdF+YcM+Gq",
+	"CYbwK6yJU+ngW4xx8qiKbublcfefvPtbr3u09cvw//m//vxf3feP/c7+ri+tshMc61IuSxmsJAoasfM7",
+	"xdSEJwnc1Zkkd77N/oxlvr8bOAmrR73eQf/oaLC3e7DbOzrqN2evdoJjdMTzxMnW41GEpS95AiVTRZZj",
+	"qSCNaFPnp0cblkun8PlyUjuBjnlfhY1me3/Xw4nBmDTHn+00HXcr7+330ptfRZi7cPp78V0hAao/mwgO",
+	"vJc4/L3vsKnu1PJpv5Vk/aY8LMuytoIqrE2xqqVSJHfaDIaz4FLUFjufgcP/Lk4EyE1aoKUptiw8fzYL",
+	"7ARQ4QYW/rGLsl0wPFyUS2E5xxvxXHRLwnHTRAcLt8KQr3aHrnZkCIAZvBUsIawz7WBRrrzlx1qS58wi",
+	"9XG6i7xNNU0PkB6/4w9vKBw1cJ521X087aZTmr9rU49odrukfr9S8+uxYf27C1PsZgUGE+J8H8vIfX1n",
+	"YSqI+SCqDYUhkDA+zkURVK3tceyORygLSYaBO0XxGgfqpg6Mu8Xewi1WtkQzU/RAFjVhSMTAdCQhc70W",
+	"FLmMPteAVQVS2e/vL5ziWNWv91FzLtXhoeL7cDM68ECyQYftdNj////+f43IBQdJRdZ80IUnlO4dJlyp",
+	"eBzriKd17tfRolS77XFNQOxVKZmBinPZNIKVcNL9qHOSpbtu/gg0EDSmOffNSyEdRHWoo652998/nr77",
+	"R9AJfji7vPISyJezOMEXK1QvI6rRAIhOEKYTby2I10AE6SGQwDuDl0VQRO20QF5uU//5/yUF20gS3vFY",
+	"V/C5mcVJrkPtaqeEK5uqxs3sLpxSVNVP/50eFJcrEVwJ1I9Ht3HOaPSNGLEbkT8IIc0Q1bisvocn6rA9",
+	"DVeEBK69Q+fhO/4THQbuFKteQ5DgVhZqpIU0Ck6cvnYWtalOsFwHcMVnHLFw4aug/VgSba6vPw763evr",
+	"jwcCxL3B3p5fZCnq7jV//sSMWzhlNtvs0pTUXiGg06hFqWBnq1IcLpIU77qHUSzYmNfdeoNL5+DHI1VD",
+	"dtOpkJTshlI50fgXTJKkQ4XPTPgTNfUo41jsFVIb7oVbQHZd+ry7KMqc+jZDjCkdsxGNUqOV5EgPxK3k",
+	"YuKhJAs7A88yPi8Tn8oBxk7Z5mJuZ8t1h1O0WSqD1xTobURtrsTlbDLh2bwKatt8yCcgA18XPLxjlAoO",
+	"oLIgaPweTtoMl1LXFt9RSfEgVM6gFJD5N55e61WYDhRN69hbW5wtpNlVUqyDQ7qdzFKJNZFEDJ9VXHod",
+	"7YgAn+mNcFMoWu+euug07X1/UWpu00y8jEWxpF8U/Vp8B2jOl3h1XOSBYmUX0t4iLOVj+hiRZEx1V2Gj",
+	"qRRvx1ixoOU525uJct/ifYkyVG4iXhzn9Iu74GzMxVJzjAXU6u7qa6zh4YpjcL1R8JPCK4bBWxecwhLL",
+	"9/uOK3DBeupEVq6TxYp2V9QhCQ040teVqYsydqtF7MESzcMFlSbq2H3VwfBdDRX/6c7pI4X1K+CEIPh6",
+	"pNtQdVHd6QoZjYZskkoxZxNCNa0GCbdBVSbI1MU0DkbAxNhoMkvyeJqILmGjGg2vZeGbT6UwaMpGqOF1",
+	"qfBUFw56NLR6H/2K95hc51M+32Ij6uCBy8uEXob27WtXO0l1W9dyBAbUjIP1I05h6tz1M9tnYDNWIhkz",
+	"q4qFaRZtsdFMorNIRF3AXlgaUhwTxGNm8lCaazmKBI/0aygGoKKXklV/i42WyrOXl/ed0gsMdR5AyWNi",
+	"32TwJnzNLSVdOkR3oe4gK44UVcP8x4lBDLpgmN4pjyKEb8Vgxru/vYf/QxPibs8vUuLlybUZoHLFtcOg",
+	"7pKbO7escdWYJUn4Lle6fYEHwUkqo5Z3vGAd4MMlBPPaLOvV74MniewVKazo57ixCavft/NgH0hvhVJT",
+	"ieHBOnWGbDTmYT4coYpm6PdwhKwGgCP5RFRNdRATMKVwzhYLG2yiV1SsfJ9VLkYD0jqKR4W5TJ0uXhX8",
+	"ZIZZYuCjQtSE/3JtukVNmUv9t4jc2hAwLk+R7ztsv8EOtlMWyCslMifTfF4UY14uYNOaM2rm08AYjxZu",
+	"2eslgxzgVv0dbYdlg4Utor1UDBh+rtIEufqj7QQq3eolp7DcBplqby27Ca2yki0JdxHdnS1AVkPKfnZo",
+	"2RIQ92sUMFt9saRRl4mfAX/Hsc341GuPFufQP5eEORfJK/eQ3rTMG0Jj2G4jB1MXkSrtcGI46+/XYFG4",
+	"Tr22gBuV8zAROkFCyFzIULRDZ2AKTrvPJaMhEOtK19vREKsUaBWJ1AiKiUQS7t7oZjq6QguqtB1doitY",
+	"a1dRLggITqSclercwKIcMubaRyzt4yZuhMbATKkG34Yccm+h26N6CATWRdLO1Nw5u4rpRuv2QCg1irQ7",
+	"ziXLBg8rnWJpaRahqmB2scF7GZJ0Fp1+EF6hiBVPWX+rZ6rAQz04RrDcYqOI5/yXG67E/i4x/8ILrtys",
+	"bnzLlJDNBI+WjVimyUKjxg2reQUDF9SVQYc+mOCFJZQkCaCxKnTRfmH1wKkIHWIcplLlwTDob/V810HN",
+	"CNC+dVHAdhz5H8bktW8hf9hb1wJuVxTvUEYpd0sdotwaHHpmgvMy+jQbZ0rI9dLvID3W+X1QBpvCE1V7",
+	"CcJOHmC5x49n9FappHZBiJoXqtv/mGCJiq7S6x691//tvn/sdfZr/PYnjrBaCXu4fMt2B/2DDptNp+i8",
+	"VMITX2HKbS7NbK0vz861QNZzmsFurkagOmK7DLSWuAcL0zr2id/fWTg9aB/b6hdFm9q6NTdNsV8xbDY6",
+	"8kxD0SXG9zF0Wo2YKMzcRD5Y5kety5XLWeLc/GrdApuIb4eLUkfdtdWe/maKlum6u5GaZWuO1A47WhSh",
+	"Y+1uxyWN3thnWRhJ/G1qUtlKf9jkCA+8Erjt02HFBmW26Fhk7R1wRXCNrQbQ9rRcTCkunHuHXXriEzkq",
+	"tMgx7lQE06Dj61ydCd30CRRb3Fqpo7+vr/77Boq6WWzYRlS3Qm5aSeaASFY6tzb+iqvic8amueTOF3cL",
+	"ShraIphtJfACZPBEcJWzw1IBepAEUQmECMmbhEsoL5OTaU1GKAo4bQF2e7pfhfnh0B8697TLGtu7usXO",
+	"SmPdKqT6Mx0nMgbe3O0dNUcwDvq7B7uHO/u7Bys7b3il/sYglQoZW+4qYYxDgFeuioS8RKa23YmtheXm",
+	"ooU8w8qF6Qykfn3FR0MqO+K6lNgIan6OhkzZSi6mdKlupxTnYN++d4xRhgI4HdXNYgt6YoMQRWTJEBKt",
+	"NI5q7jh2g5z7/a66V+ScPO6mUCPR48oFq1z+TXjWwnacfGwZV1j0pHxsFp9sq8rHlgYC277ysTkYrdCK",
+	"2miqpaaXj2tEd/E8cHbraB9mY+7MxeoNQL1XoTYmE04+jnR3uzIxKDtrPOe+3K9ziYpTdpMOAWQgtTHs",
+	"zkOUxpZ0Gccycj9Nka3W+PKg/SrundvcfoHRrqUGoj7SrbdNZM4ZjcskD1uz2XjP69hojBhb6qb42FLo",
+	"dlqZrnsTjxZOm9Nlk4ehfbYGzY0Q0j0I6osD1FLTYnADJbOIEkoaIbS7qHZUXe4/ZfOOEYFi6ZjBzAll",
+	"IkxvZfybUO7Z2Pr4sY5HpfpPcY41d7Mn4A8QI/rISlLUInyVgoNovvIFXDOKtTZGVK/VY2k25165D8uI",
+	"WDmnjufuu0joI0E6NGQJEm/QV443XTvMV5Ed67Ncw8sIl5FveDs2upW7T3TW7Vci6VvoPDubqZ0rHEpG",
+	"sXZqbclUlyytRpGvciy57YI3t2z0PKzYs7fD1vouoeaytnuwKDcr9upDHmtlLTP5ThVagIJeDwUxm/K5",
+	"yJAPKl3nRIp5hyq76UJ2x+/OdY4SzyIDe3ZesqsbmngLpNrYQBpSIgqTxQqPlRNovkwcfP4pq1lb8QXl",
+	"GgcFCuDW04s62f2vpz+8GqJMoANNAC9tYMZc5FsM200PC2ASedli707/fvru0jwqmEg+y6SI0C346t3b",
+	"iwsYwT3KJhJPivUw6g8J7h0Kg+G5d2JXrIfVBx3bENusKOgE+ste8b0w9Q8f13KqGp1+0WkeXQ3rXrxf",
+	"aSnGNb0t5OfyKZEtQkRDLFUKcoJuVMMynf85JErygknNrUk1Ulu28PCwqTzyC0YNFLd0Ems0ZPxaVrJa",
+	"i0G6SNIQVWpffvcLHZVB0V1Rca+cwVynr0dbKFKEKVYZGV5T1Z4ijZEM+Pbj19JBAAMYvBAECW3d0WWt",
+	"9Xa0WYcom/O1evwwKZnLIbuYvNoqn/MEhla4ROGgbda9dL+nlgGBr2ORRKfwzqp4WVOie5N46N1FKY22",
+	"OaaxGrBJsLDuxGIeL9GyXiXHjKcptds73lg3Tchd/Xk6OYi+CPd2imgsI/Fx+XpepComN6x0U7g6lsRh",
+	"cYre1sr0KUeBXulze2vV1dL5Tgu8bUfaStjeGDByWBFy2qlU6yj7paCZZw53OXAcmm3Eziofx6N3uHAh",
+	"ELqmA4fTm/ATcyK1eK5RUy3jZibULMnbkwF3uqWLXN2Rmdy3rtc8TmaZqAvg1eLB6+OzH05fLWsWmmWf",
+	"pJFnhrIYBxwJSEN72Tf0zqpn7I55nIioY77Q1fR/6YduNKOqAphSr9mUdQesl/ulSZu7ay9MCxrtz9fg",
+	"sySvZIFusVOqfoVBy+mY6TTaTsG7KQaf+mRKPkFOrdg04aEnnacF9wEiT9M1pfcX/UQbDTF2lU1zTTlI",
+	"JJk2aNlXVub22JTi6tQYEnJBT6nV8f5Rr/9HFss8teUSXjCBEYfGfvBwlyb0ZL3T1yD1nfhfBU/yO48I",
+	"AT6t9reapjmBl5q486Ckp7XfgFUw9LLqd0JLWNqO5Ctsvsja7lcFr1WWJSksOb33LsinZp/cpUpIUAdz",
+	"Wx33BXpDu0pIYNEfxJOKT/wtnWWSJ6cy98aAh3mardSkNzGeDHRI0ifKcQLbzFibnZ+Z6e6ukdy/7yT3",
+	"NxIVJf61ptWq387SgSJCGgzbb77J/QDL1Mq6Tikfk30vT5fSy61qjzhUFxi16ATfg3b1cu6KxUryqbpL",
+	"8yKpVHnFYHPyniTEmaph9XCREq7ywqmFfaBMGdU/oGrWsXbWTJhxHa2Z/rFjclqASwK9B+4E4xVP2hfV",
+	"aOWz6jtpie1xWYOlXR4ahqQ4frEGO1/Rmc0EJbbTMdCOfSmELOF46/zZhG/69l5ZAakIKPTAiCclnGjk",
+	"lweNltErj8vceExjRU7T9qUhCOUwJrDuY7hwGkdf1Jsgg5Un5mFtO+ozo8RAR20qc6jV+a2/I+OhiMx+",
+	"4lIBAy+1XZJimxylBVY6KOaubNl/WlKGykfj3FMfkateyYZk8CKKTfvXdTlKk4N7g4ZgojlAshQVgYY+",
+	"iE5KPOS/4ApD6217Jte8Vlaez3++5A+vQMY8YrH1+Fna7bqBMRhlnLYsvLK3pDx7xRSfA35JRdbqUrGJ",
+	"RhQoIi0+e7DEOkeyRHrWpyN7zSf7Egu7dtjUGJvSsUsuyX0MP1AF2O9UxRfailrXHGFDlER1642HWVcE",
+	"ofWRfHGyQEFuW6tzVdRuSuBeOwznS5IgWssEG3L3J7PqDbhvs/qSZzMZmmLOjYmQXwbzLeGvu/yVt9hj",
+	"rFyvhEFptpW2SpqyYVW1rrOfTG65cUWZwGhLD9nF8bvvwUkZY9RoEjEtpOk3XIfj1fH3p+foabz44fgf",
+	"6Gk8eXv++oezkyv89fWP5H786fjs6uz8L0EnoMmbFLLPWjnCcTl+WVUj3oicN9s4Ht2g3b3+oNMqYACt",
+	"QNrQDPN3dPwSmUrTMeuDx3t/1wkgxpAnsENWEve/UzbCT4cQu8vb63l2dWGrS1WxsvCHoiM2jqhmcCnA",
+	"wal6fCNuY4nhCxI06k4p9926XTvLjtYHXvK0nuWmhALGcmEIV1FJP0OT81sZwmMUFaWASofamfyiiFPm",
+	"yYw0NOtfJqjpSNwBxFSjRMJtKhabxHKWC2W8ZONZPsvaljNEWIL/1yMJJjyb1AJZu32tmdfA5UYAvVCY",
+	"3wkTPDEOsnVQLWYbtBZIaM+v4J1mWWRnk3jdDYKcyAm/eREDLbw2+FDLYq2J2yehdmuV9FFXPeyYaS8c",
+	"mqHQJqURo+MGH3SYbb3XoRiJLqVTwiiVpxkNuo0/CNmdTbdWVd10Gu43CwRou49/8xULiH8T5SrPsmhY",
+	"2GDx7G8UZx0L1WRjKKQF0jZWmxlAcANIq9dp5lQ5bBMc6k08apSTLHY5RdqqH+9YemH26yC1PoTSwekr",
+	"+95L3fF21qg1cFp+0wWe39KhYqpziQzBuFUeNqfAdx3bbBnosfA5EBzKNSnsx6tJVqPHaWJ9EGb1HYJW",
+	"A5A12XweI8DN3JfFArb34fWs19sJQTrAfwmqQ6PmKhcT/TBLE/NwpQP0zlf6ZmTClkYdNiLhXET0oShW",
+	"EJUootEGevodFqm4aYLjZxU26ZNfnqxJ66qrARXVlXlz6FfVgKGjj9bzSh0+a8UmT8HV5vq/m6c69Pee",
+	"GJS9Y1MW1epAduOoj6WbFZen7OLHq2csqNg/aMilfjlnd+kDm+j+0CL7IKJOUfaNQjCSCCt3YbijVjpt",
+	"Kbj1ann1ibInUTN0TCrJxNZijFUplncudFrJGGvFmw4u9m1KwoPXKbR33WUCW7gvPJJNB2Acl8t1yVvW",
+	"6q0Gf7TXrGxmu0djeoLY39/fvCpXkS9ghMPyLrBVtspNCzx0VEDoryc3t8Ux7dqv+XKTLmcTK3RXrt66",
+	"H+o5HzpNlHi4E5lY11dPsKE71rjaEjqbCjCI6Wuu+6hquqv6VGaCFGtqPKcpF34yEeOclZyUXvn+sJxC",
+	"vFZZv4Yi0kXh6Pp60R7WUFxaNzPfcjEH/A7e+E5WEyknq7/UJbNgMfa+FnR/lblRc9tLE93wiWujP3ex",
+	"81a5K0uFg2PJPsTYQZIdX56cnW2xN2StMXjGEPClxAib/CmFiFgql2Kcvtpa615SUmPeNWONBarWBvaC",
+	"9egyu1d3o95APV9voNpCAWcSroMSijIwBHpkybBm0MBE8nzSJS6nNz6h9nw5xswRlYso9IohRjJMbWBR",
+	"Gs7wcNIxgwjNo929A18ksYmUrMbLJnOKqt/OBI/mv7UWBFsGUyIre0Kqx267VI+9UqqHJ8gBYoJVtTWM",
+	"9vTGGdMhC3/Y7fX+2BoE7ZJFjkrJIsuxu05lIZNFpCNqsCMnrOmovKbWeSaHi1KHt5WeRCcjpY5z217f",
+	"bh42lkMRUZHIXM/B933BtR52vbOwreRWGIJzk91CvfN8XQwLyHadlKbCXpvF3cxh6u1DfnGkWaiTYlif",
+	"pOMeiJdbO9dghfX1BRvZnY5YEmPn/cR0sppsNdV03q+pY6Y/bzKG6orqNDQBExky0pUW5iemf00ElzDr",
+	"qgj8lmlWbdFy0Aot65K2LH4YhDG7cApANedzvaOIK0+duY2tivvlYIM1kp2Mr7jRozL4tLlUe2uHQOys",
+	"DnB8w7N7ZRx5BeOIFcuz+WbBjbvaLeCrLAVyd0FdjcOG+pbleWJlsRW60RJxws/VJFVVQxnMERXmaT/6",
+	"wQRNZdtbaAlVQqBbt7TDDOzQ0+zCGzyXOfDAX2uhSSMpggXXKUVAtRl/RzsiFXe41XXWKkb2qK+rxlOt",
+	"s4/s8q/H3cHePjXvwxk6healLS0w3qxoK+g43DnqD4/4eGd8uHvTG4vB/l5/pxfd7O7s928O+dHhrhBh",
+	"b2d8dLh/sLsXRtH45qbfi252Do96Ue/wMBrwo/1VBTLGRdZdO6wyaXqrfcOTFuEVdfLZsjsI7RlgbqcK",
+	"dD473FVcRIvDyErHiMYWVE/pOLCRQXFnc0seXIGpkNCMt7npycXp+auz878U3UviXA0h520mog5L0ofu",
+	"DU+4DEWHqSkP0TWdwf6TeBLn4By6yQTUTGxoiNE+CK5wlLd4oRqvt56d0yb0bpBUAzRxNo02JjD7TRr5",
+	"JUi0MhSVQFndrupXSvZiQlaZZxvPzlKu7VJacKF4uxa9Fkq4a7PTxK+KgpXL2THtkgyB8dUecY11Bcgd",
+	"T7olIfUc9rN6F+mTX553sVwr5BObLTcw2bmsoDlUUI9b38y3Tlsya+Bdt7liU7RPDhwHQr6mIp0mon1E",
+	"n40vrNQE9dVsX4MkNtCDtnSgte3NJaXLYVbEhYa6gExRL+YObaicSgA5ZcPYxbu3J6eXl/jSjYChSsh8",
+	"ix2fnJxeXFXL//iq/F1Lkx/IZeSoJ4wi8Mj6wn48//787U/nGIYLTC2lxltg2PbWy3uB+eKxUFQVVvcU",
+	"wwKIYDG9lpc/nsDCPZWLqG6B+yCKKeoXBuAqH8AxKtN8i50cn5+c4vAQuHNSKjdqmjQ71ZCupbcckv1W",
+	"uYCNPg8IFLZwDjqBAW7QCTRcgk6gNxR0AtoABB/rxbnFj3yhCyCNJbE/hAY7ELcnu6Yp+4quHM+tHh1t",
+	"lmzRJsvi0CkRt87U+pWVHSqLQIdnClUAeUyLJ61nLeWur6zx83vJemt4YbP0oeyCRS+5KQidSoGmxRad",
+	"2Tfzy+60EPEKOc2cVgnROsXlc92ipZQMLbg1uUoB7CKcZXE+vwQI63s9jb8XKBfcCJ6J7LXZWja+/wU+",
+	"8MtH/b9fqCRmRXs+nuV3aRb/hinqQ/YSJ2HwMgXBwRT/dy5Ujn8K/atbh7v0YHdn6ckIUjHvxdytiAjR",
+	"2GGeoiwOR0jRt6bN6LVUYToVashGBG01fMjiXIw6xQ+Z4BhWp5mpM8LUVbVDALZqSFkexd+6PvSocy1H",
+	"FBg6BHrJaRIeTWIJ/5iIPItD/T2QLxiujcVSF23VofJb7BR68NIUEN9MBm/0R+ALJilTChEpYg54URBl",
+	"EeoFHt7l+TRYLLAS1Tj1l5lF7TJWLqvERkUdiGDCaP50nFM+Mtai1sW0IDVAGTCeRSMtGI1jzIhFWQpe",
+	"hhQANjqLxGSa5iCXdL8X89G1dEbzonjNsa45Zwsjo+vT+mIcz1GsdGCXiIpBJPvkDO9Th/HKbNfSW8uO",
+	"3oeS6dfyWv7pTyQtqz/9CamFvso2C8HIV98ppiY8SYTK2UzGOftDf7DXYz9evmJ/Zv3B1l6PRWmS8Ex1",
+	"GD7528U/8Mlej82F/OMWg6zBCU9U51qKj5rm6Vp9wIaJWOnyQ4XcBWeQoudaLxdYtVksOEZ3dnaOYLE/",
+	"Xp3oEei6c4eA71SXTg8RyYx/5b+g6sdoi73MuAQklNAKAJEdhB34Ey36ptcieH1GW2xkbfkjpvhcXcuH",
+	"O6EbLq30otESoQLPn/5ECMYJAmGezIdsJukM00wnZIuITcTkhur2U/kiadNMQuzVPwJpYIQoCPThBjNX",
+	"6KUO5vRQb1gSvKxfGSAfyw88iSP249Xr7qELf0DNuipBtAqYi4oo0Y5+gGv7pz+RLDrlt0CFlJARGxWK",
+	"4YhxxUah/jfFm420qjhiaIafCX3FTSfR4Aor5ut7q+FKeEM3WOENxkbe2kNm+45pj46W+LM5O744c9gO",
+	"tY/SnSf5NA6Gwc5WHztKTXl+h2xiO0pD+MeiE2wDSf9N/1uTN/2XnmBrzieJ/sl48Cp/bj8Cgi30r+Sb",
+	"13986G8jhYXP3gqPyfCt6VWvOsjjTc9wTNegNnzmcamlODu23SJNcp9RONLM/mSCQdKxac+9onsvdQQk",
+	"qg2yUAAocII7cApbKZRtK8wT+wizPyA+CvTh/xGvGG0CQ7tjGIgVr4KOrqBk5QYSlFo1gcY3FotOdQkY",
+	"IBEW4Sa68QDoy3Vft4ae9p83nTbh+/4pC5mo1aRnUf1krnq83my+McUBbtPlDVqM/AFMsaiXZEJNU6mx",
+	"edDr6aZtubZ7uLT4V22j0K4EfGOqDWVoxC3ZyLRZSMv0PxcmIeA0yw6iIBKTtHuTUIGhom0vkMxS+139",
+	"g7UXBT9evqIqhsOg1z8c7493Rfcg7PW6B71er3sI/9ez/+Pc7Y85DAa9wX63t9Pt9a/6vWGvN+z1/1my",
+	"YOBx/XJw4DbNNHuzLWB/DpZ6UAfvXfUjyMa/9Hu9vpWph446bMncLhyIa+eDvaKU1B6T0XKJ7ywX5oPD",
+	"2gI6utvr1c1l8WH7JXfqBAe7vf7qV36UXEvblC2x29tZ/dLrNLuJo0hg/5/dwdHqN67S9A2Xc706Be/t",
+	"tdnRGXBI0F7whZ1W+/nA4wSjAVz1hPBZKyZGYyIROni/eO9yRaC1RL+CTpDzW2Wa/iuy1mp+0wVug880",
+	"q+9qDhp07C+hMdrOXDADcqRT0Z3ESpEpuHC24OPY7BpftPvpBOA+TFIegTK2cBnb9iP1xVrUcrgrLE+j",
+	"2zuUWx3T5eqUmgYpplI25pmO4U8zVwxgKv6o238qZgQ0EuqnqaIYUplitegOi8cg8UF68JzyjK39M9eW",
+	"Ieq3g0+UtZKatS7zwr8IZIXBkykhka4alDID8YqaUgFr3Wv7Uk12uPrib3Zvd/Ub52n+OtXOkH87UvAO",
+	"NAjT1U43gbcYbq/KxmRiBVWQad4dI2w3pBBLsuIqaQRpSLB47yUt26YZMUkRG02MibI11ImmFxmbzFRu",
+	"CmGg7Rpczy9Y/pCCzUYZAw1Za0Czsn9tsWNfv3hf82QQ0K/lum3C2B9GFJGGOlXRfYzNZB4nsFpQx6+M",
+	"rvqB6iFbsskneqHXkt/yWC7bHga9HmlpZZr3t1nk1AayEZEvdZ7vGkRPL7kkARpAnbWTyCLdVpGKmtsZ",
+	"1xB7jjUmWZpWtmiCrrp4Mnk3LdZWEXjb0lCPb78N82YdjTdw/bej870WdP7EhA3DC/2dVowBc8/ohb02",
+	"O7eNGt6IKObUCvorZUMlC3CVD9F9EWS6+hWpGCPdhictuc+EJ+BiEFH3V1K112ZHhj53Y9U1HVRdFmWw",
+	"vYvNC52/f53pllSWpnVjCSu8zYQyCfhdW/4CV2JPtou917s6bPz5BOVtt0TbM3OzyzzNhHLOCAXowS67",
+	"S2dQ4+cs9zSrNIZHYmvozDaMLM5tg7YGPnUtS/0sz1Aev0mxwCnVHp9io1lt1C6HIwwZ1xV5xly3waG0",
+	"z5k0Gb0oqlezxuCs1bWEjjuW69ld1/O4opyPHbzEI0tlMcESWtNL1vGvv2Aj04525BhTm7vNFj1qTQ3+",
+	"UcU/T31hlhz0L4qJVXn5FNBJziUAPm2VvqfQyq2EjPRnCr9JqcedwtjFa0kRYh0yNFuwUcH6ovJomlD+",
+	"HRtBdJ+eGeVWMDMmaXqPbdlMp79Ko56R23GYXr6WQlYicwFv5qpjJWHKvMTzxdfBtj3yNCseDfHco4yD",
+	"25Tp06OzSMFYaEMo7nh0LfWrpt9OWRC6QHR5HlFIprmp7WFFIZOw4WvTXPQJDl5yec+AQPGkw8DlQuE9",
+	"A/aGZ+HdEK6qhlk6JhdO2Wq0vozxSUWlwk7WUla6MC88n7BUJh3io07OQTs+ClCDXv8r3JbdEdxv6pz1",
+	"TRr8Jg22kgYpPqAqDGokxTqSlgp+HhHQFffgS12y8rvCHgzhSZI+lH/WQcIeMfF3FgrJqaG2Hzn5NRbb",
+	"Ms3jUKjCdYhVvoigeMW9kySdRZh/pVh/q0dJHn+9uroYomUCXwfXssqzWYgOPjbBUnCc3YBshdJWaeRN",
+	"LHk2x1HsD6NQdEe66416QbyZKneRdANuaDA6zN3wlKJV2QhMr6miceYdfD8ds9HF28srBpuk19SI2Puo",
+	"2t1stHUt0YT8MRcSjSojCpCJIzSFpFMKM8bue2jA0cYbGmUEiXsMQryWtlQKLgSk2BvB1DSJc+qUQyDv",
+	"kNEZ/yCJ2LWogAgC/nwT2UmGGVgMGFGYPhCUMqj6/bWkyqpphF2ZNEVi2oik3fP4bwq+Ibe/lk1esChF",
+	"oxR63tEXjuLtFtvr7bCJ4FJ/S6UTfZLKVAa5lkT5h/Zlp+WPmcZdL7xHrxgOiD9ZMRo9x5CNpnwy0jsR",
+	"iviDoAlbS0ghYDGt+798zDSziWyF3chk9ZT9hFVHn43ghn9px5zPW+dxvunuM3rJJnCwyva1L1F8yLv9",
+	"ojzfMNhWd+l0Gz8PcFBTEZYDFDqBQWLtzizinarXaB3zVkEQkMbXQLmLl98L6/whdQD9swfSYIezdVMQ",
+	"ZCGf/tIPaty0vlIswyC8I8BveGK6jCd82Qd3/UYt5AnOVUKDvvDPglib40wdhrzfBEVeUiBvBU+8/irk",
+	"CvCvQhh4WXCKF1SjLM+z+AaL3QLJCEWXFZUOCzXn0wG2PQyKZrifRKmZxB9FmV7ZnoY/P5YxVzfX7Dlp",
+	"3W5/V5uMTZEMxa7p7wa8p8gBGtaE8CVc1Kvpu6txWszWrsYNWahDZ1qQE89fi8zuqgbFqgblVZkWt06+",
+	"OpUp0CjWpbJ0qluqzmTKk5DfBwcC355Q9RwuqYpdyQljI6XKFqitUv4/hXksPEAZrAZK6ZS8l3s9zLa9",
+	"NT2a4SkkBtgoTNNRGSI+jIBjXe66p4yOGcVFVzs1fuEK5Td1r60PGgPGq/repZC6EbXradY/fCpNj+Si",
+	"Qr/7PNqYLqTQEKcpBWRfVG6HbqmvCzR3tPEWu22FQkIL04xE4shEddo47yL/FtQJp4MVxc7b/kX4BaoE",
+	"TtG02PGKbLJxqcsDxoRmXN1hhDLAj/JF9J3FN1FLgkeqsBT6gz7fGIisiPssWpreZHF0K+oiLd0q1u0E",
+	"Ff0CFZzzRHuu6M7mW0RRXqPdGiqNNjyrMGAi9SkR2uVRGPlrA083jBL9quM6ddejoOiZ6NY3HwaWM7o+",
+	"Mu4Pvuz90xRv0gy0kA5MxxKns1Qgea6G0Kzk/NW7f2z3GwWQoquAFY2c/kJ1a0l4w4i9fwbuCp1eKl4x",
+	"qlL0xifulZrhDAdPjAd1+7J8Cwn9skJCDXMCUkdE1uXH5ukXGSNqFrf9aG75YvtR365FI7PVbxYMl7Cf",
+	"6Czay5DKxpHmqWUuClJrIbHGE2GNdUVsFkxErRJtB0XNfCFdjcx+upGLUyIDDCDOh16wkc1TtOkubspm",
+	"KsVy1dyluNKiQ3Ejs8UMBxcdEAYEmdoEC9MzoiAETs5/vzfYXZH0/wwsours/Po4gpuG/fOKFdCW6pbg",
+	"Je0N6/qPPnJzntfzFS8Qa5jNmh8foITwFfLDUl41aefv1+eHpvFbjY/VXMVv8dRfRzy1bbCkA0nKnQA3",
+	"ZaifPZq6WQNDrx5E+uSU40oKu/XGWfaBWZ2FL9dEepWbKRe14CwlRiYDyZRe5a5sTH0uZe/KcOjvFBvF",
+	"4FrUrc0qWdmmvTEezQs2FVkowBYo0fdW3lBh9VzaT9FeqX476zJRLRFNbUc3r+hT1ifLzbM7DJxwxl/o",
+	"OBJRANJuO+r3p3t9GUcimSxflDJM/Wq/rTm6drLnUDspsQrmFhvpeDZjzTbN8UUEi7Mtf54nLdRtboPY",
+	"U5yy0+nseXJA3UK3tXmbz2Dt+LoTOE1/Qp2C6RPoUCik51a+oD9bJmjuDtw+ZrVySNF/L7CCzcF/7Iz7",
+	"4WC8Jw750U0v7EdF1bcqzrgN7TQRwK51u4UEYuQoFA/7nu5vMOCJGrrTy+qbgv5lKeg6amNSmEy/CuWc",
+	"lr39SP8tK+RLGqplDE8kIr/O5H2JiFDLwIDLv8/4w5//HLjt/cod+L4RFQ9RWZuCNGeHWglZGe+C8WB8",
+	"03G+Dh2nTIwK4xg24Pyq1JwVcs2FJlvB4n0dQdvWcub6qTbO5E2powbKsWL3YqqzZbDgVI4JMTrE7tgO",
+	"NHkgplq8bWREKREmUR1hjiZImWKw3rK0/oq29lx0udBLGgPW9efWJToryM032vKFh35rZFsiL18yPakl",
+	"CsR7xSchCq8QfKrczhuIgOOmgNhhHXFtG2qymJpZGqFmi12YdH/S4UsExFRwQjMAygXXEobB7DZDDm0A",
+	"RFzoUKkCm56vaGH/zu2bIaBtBpmGYqqN5xheR1VKdi0pTKpsp6B0LY0pW+z18vodAujUhEOSWRTM1U1P",
+	"1R0EMUAnUhJIrqW1MdTRSm9oMp75c1FLV5hzhdlv0mqztOra/MufWI7jW6YYpeg9k4kAiIcDsbjdyrA8",
+	"E7vo9YPENgi0PYOzbX5qWFxajlPBwvr/0/Ow/t3Y41U2X5a8kex/JgYJ/y71769LbnoaJ8WrrLYf9b9W",
+	"lX3CRACscmlounai7/V6tqNs1VPv9Y8bKvJkwo2VOFtIufS5dcRc84Y/GdMEDX+Tc78OHXpu66nWR4Q7",
+	"d1u/8DUr0/pGk2w7ayouYVq2ViPioQYSBb2MdOZK4aczVYng10pFZH17O6YqgBEJUb67lstv6jq59BpW",
+	"AShcYdSBk72lTlcmv6TDdJIlnmjRiphUda16+5L+ZyXKs2m+v3L6OS9nwuiMqk+RPbVYm4AVnUk+RWbM",
+	"70t9UR3CJbzQwWOKNCa3OsmGGf+6k9DvtzeQhMXDVsl8HvyQ0pLrvqGHbttxi8UXzqC+8Iz/QZuXp1ka",
+	"CqWIT/07Jo4c677jBSdtzyqfP4NEf7Cms7B5CjVzHroOa396eQCdiAa8XHwEIoP2HHgQhvZJUbLgKaK5",
+	"Po5aafy8UjucxlP905RhoSXdnX0cJzkUPUzHTMEvPCG6iP4gPR7NQ7pv4XIIyTu9lpWxrFhWDFPv6Asd",
+	"pgS8kkO7oTkL08mEl4OQfnZKIdt2Qe9hwDRJI6Pvt40oWaPjmg4twXZZZ/TaIUb86D/6leYycHHyOSwZ",
+	"+6sENcXK9bGRWMMlFsSl4kl/oBCbP+oSDZWx1N8CRkmIsvljbdINlattXzr2NZ5+fVxL0bjr96xt7t1q",
+	"tWFgy4KQTjvZxYpT0jyeYQftmMoIw/HYVureddFLr7N0UlpUi6aObdejW3PZNa1Yyksc/tyLQbtu0bSM",
+	"skbjjK422ZxNnyJc6ITLOVMiTKEwWc2CJ7G8pBFn8nLp+i41Lprwj/FkNgmGO/29nX0SqyexpN96S42N",
+	"vrooK7K81lbJ50XU+WplomQNddoZ1wa1V3UN04L4mXoE2zbAtCK3X2Meh/cCvnTVPQqWevDWLbhtJYFK",
+	"H9uAmtO6pvCIT/it/qmhSH/R1c5p3lq3OlvZoV+NCgvE/G+Ds1/Tj+P/DtayQttepN+iw76s6LDMykNG",
+	"BDa/fFFBYXUezWN0w0Fto4GuF4rlOYvikdEsg/nIyDvo9Yoi/9DoTNt/3CZbWgmvbYy1dS1/gkejC7TU",
+	"DNHD+efzkesVhJ8Um01BHD03fES7NsexNFIrlRMF0viiUqqJrHmD3oAqfGraAM3TSXdRrmnLFEFw+0B1",
+	"WCxVLnhE5ax+pGpWPhv5yGdaOkGaS9c2WNda50S9Axa2YE8ESs2fNrZjxZMpOTydonC6waxpVFYofG1r",
+	"vjTR+vb1YNoQa7jFgHQXRbPeYiM/GWxs2MFez7eByiIPg1I74KfZ+Q6DNh9ceMByGHirkazNUz5p/U9b",
+	"XWaV3UyrYVTBNVh3D3XGs4KIraBIVGMYKYouZGf69Gk12DG6nV7x21UGNxyz6ARu+sq7FbAw7zrv2FcW",
+	"nQ1sfZ3gwprCu8fNRevN28UbRdV6NJgO1jx5W+Wo3clfkJj2CU5es6+iwHK58cITDvd3PZFvRtxvRtwn",
+	"GXH1Km1jwdbyawsLbuyQvXsxd0TX6hP97vpW3+pEmdAFw2jxK6zBn91WbKbWvUIdrg97RAOtYfzuD021",
+	"zmrNzxoCD7GM0ocCYvrn0JlRRLXWaoxXg4lRHHgW6/X2o5FX6sNKSDE4G3fPUym6bwAMILOzmSQvbuRQ",
+	"9nLx/53e7hbbTK8Y6q671e9Sd1ZyR2uNvmPts3HepI74VIK/iHxDfcBI96v1gLMxbOANlX58urEq0pUd",
+	"fjfZ7Qns+dlY7Q6FzdQKGaRq2jLCRfWRKj5h44gvYUffQpS++BClNZnylx+BZI3SNp1nmS1sh1yGYoM+",
+	"cM7kdXYuG2+P3jZqZI018oqGN+jeyATHrjSoBJLSTh7VqaDI9uW+au2Tek5wf5YLPJE6E7Ra61gnZvjz",
+	"K1lmJdRxvyi8WggsOlVqU+K3+BZS/W+mfxA2fmZKB/8mXP2EcdQ+unYnwvtPQtYugVjNEgzcpN5N6dil",
+	"XU4rJ31dbZ9KnqgULN8lERZusI6btI37sV8VUTktRseqNKPSTXrJyibThxe65xcwOIUpPno8pCKZFeJy",
+	"1yGeAMQ62jlYO8OnXbAife9HPfq5KCedVKyY0scXfVY71Ddq+u9GTf8bEcq99zJ9+Dw09TORUNPUuzEj",
+	"5dd0Bt+gSs0hTxJlWhQasBgXQJzZTuA02ikuaUimFWA61JaOMlqKPnU2nMutKxnXFKesqTcJqTJQxnll",
+	"oUkYtLrQJJGdKwOrz2MAsJ9rTx6dV7wE0pz2t4yar0FdxV6YscrTzFZo+zfXXk18z2M92BBQev9VWvXO",
+	"xBhkguvEcBKHTSvPaiVx5QkxpTUpfN3EJZj88TgvNZnqLNXHLaicmGyVI0p93/rJpKWb7iI0Iwh2k1l4",
+	"R3Xu/WlUW0shob4PXFXCLxRIlU4DtK1K9T7fHCc8SSi2WH/IUH33bfNT0FDsPR3rkvya2E9KVfuwSp/O",
+	"fi/mNWM88/5V8CS/67CJyLM4VJo7pTLPeJjbk5kILiFTPh0zkWWp9krPmRSYRo8tzorPWcqvACX/zwA=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

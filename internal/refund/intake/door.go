@@ -2,9 +2,7 @@ package intake
 
 import (
 	"context"
-	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -46,15 +44,6 @@ type Door struct {
 
 	mu     sync.RWMutex // held for reading while a ticket enters the queue
 	closed bool
-}
-
-// request is one intake on its way through the door.
-type request struct {
-	in       Intake
-	since    time.Time
-	outcome  Outcome
-	err      error
-	answered chan struct{} // closed when outcome or err is set
 }
 
 // NewDoor opens a door; Stop shuts it.
@@ -254,112 +243,5 @@ func (d *Door) drain() {
 		default:
 			return
 		}
-	}
-}
-
-// retryLost queues lost items once more after a moment.
-func (d *Door) retryLost(lost []*request) {
-	if len(lost) == 0 {
-		return
-	}
-	d.done.Add(1)
-	go func() {
-		defer d.done.Done()
-		pause(d.stop)
-		for _, t := range lost {
-			select {
-			case d.waiting <- t:
-			case <-d.stop:
-				t.fail(refund.ErrUnavailable)
-			}
-		}
-	}()
-}
-
-// process runs one group through the gate and tells its tickets. It returns those that have to try again.
-func (d *Door) process(ts []*request) []*request {
-	g := make([]Intake, len(ts))
-	for i, t := range ts {
-		g[i] = t.in
-	}
-	outcomes, err := d.pass(g)
-	switch {
-	case err == nil:
-		return d.reply(ts, outcomes)
-	case errors.Is(err, refund.ErrBusy) && len(ts) == 1:
-		return d.reply(ts, []Outcome{{Verdict: Lost}})
-	case errors.Is(err, refund.ErrUnavailable) || len(ts) == 1:
-		for _, t := range ts {
-			t.fail(err)
-		}
-		return nil
-	}
-	// One of them is a surprise (a race that only a constraint saw, a value that the database refuses): the others must not suffer.
-	d.cfg.Logger.Warn("group failed, bisecting", "items", len(ts), "error", err)
-	half := len(ts) / 2
-	if lost := d.process(ts[:half]); len(lost) > 0 {
-		return append(lost, ts[half:]...) // in their order: the second half does not overtake them
-	}
-	return d.process(ts[half:])
-}
-
-// pass runs the gate until the outcome of its COMMIT is known: the same intakes with the same ids, on a new connection.
-func (d *Door) pass(g []Intake) ([]Outcome, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.Patience)
-	defer cancel()
-	for try := 0; ; try++ {
-		out, err := d.cfg.Accepter.AcceptGroup(ctx, g)
-		if !errors.Is(err, refund.ErrCommitUnknown) {
-			return out, err
-		}
-		d.cfg.CommitUnknown()
-		d.cfg.Logger.Warn("commit outcome unknown, running the group again", "items", len(g), "try", try+1)
-		if try == 4 || ctx.Err() != nil {
-			return nil, errors.Join(refund.ErrUnavailable, err)
-		}
-		pause(d.stop)
-	}
-}
-
-func (d *Door) reply(ts []*request, out []Outcome) []*request {
-	var lost []*request
-	now := d.cfg.Clock()
-	for i, o := range out {
-		t := ts[i]
-		if o.Verdict == Lost {
-			if now.Sub(t.since) < d.cfg.BusyAfter {
-				lost = append(lost, t)
-				continue
-			}
-			o = Outcome{Verdict: Busy, Code: refund.CodeInProgress}
-		}
-		t.outcome = o
-		d.cfg.Observe(t.in, o, now.Sub(t.since))
-		close(t.answered)
-	}
-	return lost
-}
-
-func (t *request) fail(err error) {
-	t.err = err
-	close(t.answered)
-}
-
-// failAll tells tickets that the door shuts before their locks are free.
-func failAll(ts []*request) {
-	for _, t := range ts {
-		t.fail(refund.ErrUnavailable)
-	}
-}
-
-// pause waits 1 to 3 ms; false = the door shuts.
-func pause(stop <-chan struct{}) bool {
-	timer := time.NewTimer(time.Millisecond + rand.N(2*time.Millisecond))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-stop:
-		return false
 	}
 }

@@ -60,13 +60,6 @@ type Capture struct {
 	identity *identity // nil = computed at every call
 }
 
-// Park is what the door needs to keep an item that it may not accept. nil on REST: there the caller has the answer.
-type Park struct {
-	Position string // stable name of the item's place at its transport; one parked row per (tenant, consumer, place)
-	Headers  map[string][]string
-	Body     []byte
-}
-
 // Intake is one request in front of the door, whatever way it came. Exactly one of Refund and Capture is set.
 // Its fields are validated by whoever makes it (internal/http, internal/bridge); the door decides, it does not parse.
 type Intake struct {
@@ -91,43 +84,4 @@ func (in Intake) PaymentID() string {
 		return in.Capture.PaymentID
 	}
 	return in.Refund.PaymentID
-}
-
-// Verdict is what the door says.
-type Verdict string
-
-// design: one verdict per item; only the first four bind the event id.
-const (
-	Taken    Verdict = "TAKEN"    // new event, new refund (or capture)
-	Replayed Verdict = "REPLAYED" // known, same parameters
-	Conflict Verdict = "CONFLICT" // known, other parameters
-	Refused  Verdict = "REFUSED"  // a rule says no
-	Waiting  Verdict = "WAITING"  // the payment is not known yet
-	Busy     Verdict = "BUSY"     // a row stayed locked for too long
-	Lost     Verdict = "LOST"     // a lock was not obtained in this try; never leaves the door
-)
-
-// Causes of a replay, for the duplicates metric.
-const (
-	CauseEvent   = "event"   // the same event id again
-	CauseRefund  = "refund"  // another event id for a known refund (or capture)
-	CauseSettled = "settled" // the parked row that was to be tried again is dealt with already
-)
-
-// Outcome is the door's answer to one intake.
-type Outcome struct {
-	Verdict  Verdict
-	Code     refund.Code    // Conflict, Refused, Waiting, Busy
-	Fields   []string       // Conflict: JSON names of the differing fields, never their values
-	Replayed bool           // a stored Conflict or Refused told again
-	Cause    string         // Replayed: CauseEvent or CauseRefund
-	Refund   *refund.Refund // Accepted, Replayed of a refund: its current state
-}
-
-// ParkedMessage is a parked item with the bytes that it came with, to be read and tried again.
-type ParkedMessage struct {
-	ID       refund.RID
-	Tenant   refund.Tenant
-	Consumer string
-	Park
 }

@@ -171,54 +171,6 @@ func (p *planner) balances(g []Intake) {
 	}
 }
 
-// ApplySnapshot is the payment after a caller told what it knows of it. Equal to p = nothing changes.
-// Errors: *Problem with CodePaymentConflict, CodeBelowRefunded or CodeNotExpressible.
-func ApplySnapshot(p refund.Payment, t refund.Tenant, s PaymentSpec) (refund.Payment, error) {
-	diff := s.Differs(t, p)
-	if p.KnownBy == refund.BySnapshot {
-		diff = without(diff, "amount")
-	} else if len(diff) == 0 {
-		return p.WithPaidAt(s.PaidAt), nil // told by captures, and the sum agrees
-	}
-	if len(diff) > 0 {
-		return p, &refund.Problem{Code: refund.CodePaymentConflict, Fields: diff}
-	}
-	next := p
-	next.Captured, next.RefundedElsewhere, next.Version = s.Amount, s.RefundedElsewhere, s.Version
-	switch {
-	case s.Version < p.Version:
-		return p, nil
-	case s.Version == p.Version && next == p:
-		return p.WithPaidAt(s.PaidAt), nil
-	case s.Version == p.Version:
-		return p, &refund.Problem{Code: refund.CodePaymentConflict, Fields: snapshotDiff(p, s)}
-	case next.Captured < p.Reserved+p.Refunded+s.RefundedElsewhere+p.Held && next.Captured-s.RefundedElsewhere < p.Captured-p.RefundedElsewhere:
-		return p, &refund.Problem{Code: refund.CodeBelowRefunded, Fields: snapshotDiff(p, s)}
-	}
-	return next.WithExcess().WithPaidAt(s.PaidAt), nil
-}
-
-func snapshotDiff(p refund.Payment, s PaymentSpec) []string {
-	var out []string
-	if s.Amount != p.Captured {
-		out = append(out, "amount")
-	}
-	if s.RefundedElsewhere != p.RefundedElsewhere {
-		out = append(out, "refundedElsewhere")
-	}
-	return out
-}
-
-func without(list []string, s string) []string {
-	var out []string
-	for _, x := range list {
-		if x != s {
-			out = append(out, x)
-		}
-	}
-	return out
-}
-
 // keepPaid is paid for a known, locked payment: the plan stores what changed, and the items behind see it.
 func (p *planner) keepPaid(pay refund.Payment, at time.Time) refund.Payment {
 	next := pay.WithPaidAt(at)

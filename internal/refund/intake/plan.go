@@ -6,301 +6,91 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// WaitingAlarm is how long an item may wait for its payment before somebody is told.
-const WaitingAlarm = 15 * time.Minute
-
-// ReceiptWindow is how long receipts are looked up; an older event may not create a refund.
-const ReceiptWindow = 395 * 24 * time.Hour
-
-// DecideGroup decides a group item by item, in order, each seeing what its elders did: the outcome of a group is that of
-// its items one after another. It is pure; v is used up. Items whose locks were not obtained are Lost, and so is every
-// later item with the same event or refund id: tried again, they are still in their order.
-func DecideGroup(v View, g []Intake) Plan {
-	p := planner{v: v, touched: map[PaymentRef]bool{}, created: map[PaymentRef]bool{}, woken: map[PaymentRef]bool{}}
-	for i, in := range g {
-		o := Outcome{Verdict: Lost}
-		if v.Got[i] && !p.heldBack(in) {
-			o = p.item(in)
-			p.park(in, o)
-		}
-		if o.Verdict == Lost {
-			p.holdBack(in)
-		}
-		p.plan.Outcomes = append(p.plan.Outcomes, o)
-	}
-	p.balances(g)
-	return p.plan
+// Plan is what a group's transaction writes, and what its items are answered.
+type Plan struct {
+	Outcomes  []Outcome
+	Receipts  []NewReceipt
+	Rebound   []NewReceipt     // refusals that were decided anew
+	Payments  []refund.Payment // new ones, balances with this group's reservations
+	Touched   []refund.Payment // known ones with new balances
+	Paid      []refund.Payment // known ones whose time of paying became known
+	Refunds   []NewRefund
+	Captures  []NewCapture
+	Conflicts []ConflictRow
+	Parked    []ParkedRow
+	Unparked  []UnparkedRow
+	Wakes     []refund.Wakeup
 }
 
-type planner struct {
-	v       View
-	plan    Plan
-	touched map[PaymentRef]bool
-	created map[PaymentRef]bool
-	woken   map[PaymentRef]bool
-	paid    map[PaymentRef]bool // known payments whose time of paying became known; nil = none
-	held    map[any]bool        // names of lost items; nil = none was lost
+// Writes says whether the plan changes anything at all.
+func (p Plan) Writes() bool {
+	return len(p.Receipts)+len(p.Rebound)+len(p.Payments)+len(p.Touched)+len(p.Paid)+len(p.Refunds)+len(p.Captures)+len(p.Conflicts)+len(p.Parked)+len(p.Unparked) > 0
 }
 
-// names are the identities that an item binds. Two items that share only a payment need no order: what one takes of it
-// the other could have lost to a stranger all the same, and waiting for each other, groups would keep each other waiting.
-func names(in Intake) []any {
-	if in.Capture != nil {
-		return []any{event(in), CaptureRef{PaymentRef{in.Tenant.ID, in.Capture.PaymentID}, in.Capture.CaptureID}}
-	}
-	return []any{event(in), RefundKey{in.Tenant.ID, in.Refund.RefundID}}
+// NewReceipt binds an event id.
+type NewReceipt struct {
+	EventRef
+	Receipt
+	Transport string
 }
 
-func (p *planner) holdBack(in Intake) {
-	if p.held == nil {
-		p.held = map[any]bool{}
-	}
-	for _, key := range names(in) {
-		p.held[key] = true
-	}
+// NewRefund is a refund's birth: its row, its first number and its first journal row.
+type NewRefund struct {
+	refund.Refund
+	Number string
+	Entry  refund.Entry
+	Replay refund.RID
 }
 
-func (p *planner) heldBack(in Intake) bool {
-	if p.held == nil {
-		return false
-	}
-	for _, key := range names(in) {
-		if p.held[key] {
-			return true
-		}
-	}
-	return false
+// NewCapture adds to a payment.
+type NewCapture struct {
+	CaptureRef
+	Amount int64
 }
 
-func (p *planner) item(in Intake) Outcome {
-	if p.v.Parked[in.Parked] == ParkedTaken {
-		return Outcome{Verdict: Lost}
-	}
-	if r, known := p.v.Receipts[event(in)]; known && !anew(in, r) {
-		return p.again(in, r)
-	}
-	if p.v.Parked[in.Parked] == ParkedSettled {
-		return Outcome{Verdict: Replayed, Cause: CauseSettled}
-	}
-	if in.Capture != nil {
-		return p.capture(in)
-	}
-	return p.request(in)
+// ConflictKind says which identity met other parameters.
+type ConflictKind string
+
+// Kinds of conflicts.
+const (
+	ConflictEventParams   ConflictKind = "EVENT_PARAMS"
+	ConflictEventRefund   ConflictKind = "EVENT_OTHER_REFUND"
+	ConflictEventType     ConflictKind = "EVENT_OTHER_TYPE"
+	ConflictRefundParams  ConflictKind = "REFUND_PARAMS"
+	ConflictPaymentParams ConflictKind = "PAYMENT_PARAMS"
+)
+
+// ConflictRow is the evidence of a conflict. It commits although the write was refused.
+type ConflictRow struct {
+	EventRef
+	Kind                ConflictKind
+	RefundID, PaymentID string
+	RID                 refund.RID
+	Got                 string // canonical JSON
+	GotDigest           [32]byte
+	Fields              []string
+	Transport           string
 }
 
-// anew says whether a stored refusal is to be decided again: only on somebody's word, and only for exactly what was refused.
-func anew(in Intake, r Receipt) bool {
-	return in.Redrive && r.Outcome == Refused && r.Type == in.Type && r.Digest == in.Digest() && len(differing(r.Params, in)) == 0 && sameInline(r.Params, in)
+// ParkedRow keeps an item that could not be accepted, with its bytes.
+type ParkedRow struct {
+	EventRef
+	Park
+	Reason      string // a problem code, or "waiting"
+	WakePayment string // set = tried again when this payment is known
+	AlarmAt     time.Time
 }
 
-// again answers an event id that is bound already.
-func (p *planner) again(in Intake, r Receipt) Outcome {
-	fields := differing(r.Params, in)
-	switch {
-	case r.Type != in.Type:
-		return p.conflict(in, refund.CodeKeyReused, ConflictEventType, []string{"type"}, r.RID)
-	case in.Refund != nil && contains(fields, "refundId"):
-		return p.conflict(in, refund.CodeKeyReused, ConflictEventRefund, fields, r.RID)
-	case r.Digest != in.Digest():
-		return p.conflict(in, refund.CodeKeyReused, ConflictEventParams, fields, r.RID)
-	case r.Outcome == Conflict || r.Outcome == Refused:
-		return Outcome{Verdict: r.Outcome, Code: r.Code, Fields: p.toldFields(in, r), Replayed: true}
-	}
-	known, hasRefund := p.v.Refunds[RefundKey{in.Tenant.ID, r.RefundID}]
-	if hasRefund && !sameInline(r.Params, in) {
-		if diff := p.paymentDiff(in); len(diff) > 0 {
-			return p.conflict(in, refund.CodePaymentConflict, ConflictPaymentParams, diff, r.RID)
-		}
-	}
-	if !in.RID.IsZero() && r.RID == in.RID {
-		return Outcome{Verdict: Taken, Refund: &known} // our own work, whose COMMIT was lost
-	}
-	o := Outcome{Verdict: Replayed, Cause: CauseEvent}
-	if hasRefund {
-		o.Refund = &known
-	}
-	return o
-}
+// ParkedWaiting is the reason of a parked item whose payment is not known yet.
+const ParkedWaiting = "waiting"
 
-// toldFields are the fields of a conflict that is told again: the same request meets the same stored values.
-func (p *planner) toldFields(in Intake, r Receipt) []string {
-	switch r.Code {
-	case refund.CodeRefundConflict:
-		if known, ok := p.v.Refunds[RefundKey{in.Tenant.ID, in.Refund.RefundID}]; ok {
-			return paramsDiff(known.Params, in.Refund.Params)
-		}
-	case refund.CodePaymentConflict:
-		return p.paymentDiff(in)
-	default: // a refusal has no fields
-	}
-	return nil
-}
-
-// request decides a refund whose event id is new.
-func (p *planner) request(in Intake) Outcome {
-	if known, ok := p.v.Refunds[RefundKey{in.Tenant.ID, in.Refund.RefundID}]; ok {
-		return p.known(in, known)
-	}
-	if in.Tenant.Closed {
-		return Outcome{Verdict: Refused, Code: refund.CodeTenantClosed} // binds nothing: it says nothing about the request
-	}
-	ref := PaymentRef{in.Tenant.ID, in.Refund.PaymentID}
-	pay, known := p.v.Payments[ref]
-	switch {
-	case !known && in.Refund.Payment == nil:
-		return Outcome{Verdict: Waiting, Code: refund.CodePaymentUnknown}
-	case !known:
-		return p.withNewPayment(in, ref)
-	case !pay.Locked:
-		return Outcome{Verdict: Lost}
-	}
-	if diff := p.paymentDiff(in); len(diff) > 0 {
-		return p.bind(in, p.conflict(in, refund.CodePaymentConflict, ConflictPaymentParams, diff, refund.RID{}), refund.RID{})
-	}
-	var paidAt time.Time
-	if in.Refund.Payment != nil {
-		paidAt = in.Refund.Payment.PaidAt
-	}
-	if code := p.rules(in, pay.Payment.WithPaidAt(paidAt)); code != "" {
-		return p.bind(in, Outcome{Verdict: Refused, Code: code}, refund.RID{})
-	}
-	p.touched[ref] = true
-	return p.accept(in, p.keepPaid(pay.Payment, paidAt))
-}
-
-// known decides another event for a refund that exists.
-func (p *planner) known(in Intake, r refund.Refund) Outcome {
-	if r.RID == in.RID {
-		return Outcome{Verdict: Taken, Refund: &r}
-	}
-	if diff := paramsDiff(r.Params, in.Refund.Params); len(diff) > 0 {
-		return p.bind(in, p.conflict(in, refund.CodeRefundConflict, ConflictRefundParams, diff, r.RID), r.RID)
-	}
-	if diff := p.paymentDiff(in); len(diff) > 0 {
-		return p.bind(in, p.conflict(in, refund.CodePaymentConflict, ConflictPaymentParams, diff, r.RID), r.RID)
-	}
-	return p.bind(in, Outcome{Verdict: Replayed, Cause: CauseRefund, Refund: &r}, r.RID)
-}
-
-// withNewPayment decides a refund that brings its payment along. The payment comes to be only with the refund.
-func (p *planner) withNewPayment(in Intake, ref PaymentRef) Outcome {
-	pay, code := p.newPayment(ref, in.Tenant, *in.Refund.Payment, refund.BySnapshot)
-	if code == refund.CodePaymentConflict {
-		return p.bind(in, p.conflict(in, code, ConflictPaymentParams, []string{"payment.channelReference"}, refund.RID{}), refund.RID{})
-	}
-	if code == "" {
-		code = p.rules(in, pay)
-	}
-	if code != "" {
-		return p.bind(in, Outcome{Verdict: Refused, Code: code}, refund.RID{})
-	}
-	p.create(ref, pay)
-	return p.accept(in, pay)
-}
-
-// rules are the business rules, for new refunds only.
-func (p *planner) rules(in Intake, pay refund.Payment) refund.Code {
-	contract, known, allowed := p.v.Account(pay.Account, in.Tenant.ID)
-	r := in.Refund
-	switch {
-	case !known || !allowed:
-		return refund.CodeAccountNotAllowed
-	case r.OrderID != pay.OrderID:
-		return refund.CodeOrderMismatch
-	case r.Currency != pay.Currency:
-		return refund.CodeCurrencyMismatch
-	case !in.OccurredAt.IsZero() && p.v.Now.Sub(in.OccurredAt) > ReceiptWindow:
-		return refund.CodeEventExpired
-	case !contract.Expresses(r.Amount, r.Currency):
-		return refund.CodeNotExpressible
-	case !pay.WindowEndsAt.IsZero() && !p.v.Now.Before(pay.WindowEndsAt):
-		return refund.CodeWindowClosed
-	case contract.Limits.MaxRefunds > 0 && pay.Refunds >= contract.Limits.MaxRefunds:
-		return refund.CodeCountExceeded
-	case r.Amount > pay.Refundable():
-		return refund.CodeAmountExceeds
-	}
-	return ""
-}
-
-// accept makes the refund and takes its amount from the payment.
-func (p *planner) accept(in Intake, pay refund.Payment) Outcome {
-	r := refund.Refund{RefundRef: refund.RefundRef{Tenant: in.Tenant.ID, RID: in.RID}, Params: in.Refund.Params, Account: pay.Account, ChannelReference: pay.Reference,
-		Exponent: pay.Exponent, Digest: in.Digest(), Prev: pay.LastRID, Reason: in.Refund.Reason, Metadata: in.Refund.Metadata,
-		State: refund.StatePending, PendingReason: refund.PendingQueued, Epoch: p.v.Epoch, DispatchNo: 1, JournalSeq: 1,
-		NextActionAt: p.v.Now.Add(refund.HandoutTTL), CreatedAt: p.v.Now, StateSince: p.v.Now, UpdatedAt: p.v.Now}
-	pay.Reserved += r.Amount
-	pay.Refunds++
-	pay.LastRID = r.RID
-	p.keep(pay)
-	data := canonical(map[string]any{"tenant": in.Tenant.Code, "refundId": r.RefundID, "orderId": r.OrderID, "paymentId": r.PaymentID,
-		"amount": r.Amount, "currency": string(r.Currency), "account": r.Account, "digest": r.Digest.String(), "consumer": in.Event.Consumer})
-	p.plan.Refunds = append(p.plan.Refunds, NewRefund{Refund: r, Number: refund.DispatchNumber(p.v.Installation, in.Tenant.Code, r.RefundID, 1),
-		Entry:  refund.Entry{Kind: "requested", To: refund.StatePending, Source: in.Event.Consumer, Actor: in.Actor, Data: data},
-		Replay: in.ReplayBatch})
-	p.plan.Wakes = append(p.plan.Wakes, refund.Wakeup{RefundRef: r.RefundRef})
-	p.v.Refunds[RefundKey{in.Tenant.ID, r.RefundID}] = r
-	return p.bind(in, Outcome{Verdict: Taken, Refund: &r}, r.RID)
-}
-
-// bind writes the receipt that binds the event id to this outcome.
-func (p *planner) bind(in Intake, o Outcome, rid refund.RID) Outcome {
-	rec := Receipt{Type: in.Type, Digest: in.Digest(), Params: in.CanonicalParams(), Outcome: o.Verdict, RID: rid, Code: o.Code}
-	if in.Refund != nil && !rid.IsZero() {
-		rec.RefundID = in.Refund.RefundID
-	}
-	row := NewReceipt{EventRef: event(in), Receipt: rec, Transport: in.Transport}
-	if _, bound := p.v.Receipts[event(in)]; bound { // a refusal, see anew
-		p.plan.Rebound = append(p.plan.Rebound, row)
-	} else {
-		p.plan.Receipts = append(p.plan.Receipts, row)
-	}
-	p.v.Receipts[event(in)] = rec
-	return o
-}
-
-// conflict notes the evidence. It binds nothing of itself.
-func (p *planner) conflict(in Intake, code refund.Code, kind ConflictKind, fields []string, rid refund.RID) Outcome {
-	got := in.CanonicalParams()
-	row := ConflictRow{EventRef: event(in), Kind: kind, PaymentID: in.PaymentID(), RID: rid, Got: got, GotDigest: sum256(got), Fields: fields, Transport: in.Transport}
-	if in.Refund != nil {
-		row.RefundID = in.Refund.RefundID
-	}
-	p.plan.Conflicts = append(p.plan.Conflicts, row)
-	return Outcome{Verdict: Conflict, Code: code, Fields: fields}
-}
-
-// park keeps what a caller without a waiting ear would lose.
-func (p *planner) park(in Intake, o Outcome) {
-	stays := o.Verdict == Conflict || o.Verdict == Refused || o.Verdict == Waiting
-	reason := string(o.Code)
-	if o.Verdict == Waiting {
-		reason = ParkedWaiting
-	}
-	switch {
-	case o.Verdict == Lost:
-	case !in.Parked.IsZero() && stays:
-		row := UnparkedRow{Tenant: in.Tenant.ID, ID: in.Parked, Reason: reason}
-		if o.Verdict == Waiting {
-			row.WakePayment, row.AlarmAt = p.wait(in)
-		}
-		p.plan.Unparked = append(p.plan.Unparked, row)
-	case !in.Parked.IsZero():
-		how := map[Verdict]string{Taken: "accepted", Replayed: "replayed"}[o.Verdict]
-		if o.Cause != CauseSettled {
-			p.plan.Unparked = append(p.plan.Unparked, UnparkedRow{Tenant: in.Tenant.ID, ID: in.Parked, How: how, By: in.Actor})
-		}
-	case in.Park != nil && stays && !o.Replayed:
-		row := ParkedRow{EventRef: event(in), Park: *in.Park, Reason: reason}
-		if o.Verdict == Waiting {
-			row.WakePayment, row.AlarmAt = p.wait(in)
-		}
-		p.plan.Parked = append(p.plan.Parked, row)
-	}
-}
-
-// wait makes the items behind wake this one, if they bring its payment, and tells when somebody has to be told.
-func (p *planner) wait(in Intake) (paymentID string, alarm time.Time) {
-	p.v.Waiters[PaymentRef{in.Tenant.ID, in.PaymentID()}] = true
-	return in.PaymentID(), p.v.Now.Add(WaitingAlarm)
+// UnparkedRow settles a parked row that was tried again, or tells why it stays.
+type UnparkedRow struct {
+	Tenant      refund.TenantID
+	ID          refund.RID
+	How         string // done: accepted or replayed; "" = stays parked with Reason
+	By          string // who tried
+	Reason      string
+	WakePayment string // set = stays until this payment is known
+	AlarmAt     time.Time
 }

@@ -43,7 +43,7 @@ func (r *reader) currency(v strictjson.Value) refund.Currency {
 	}
 	c, err := refund.ParseCurrency(text)
 	if err != nil {
-		r.wrong("must be a currency of ISO 4217")
+		r.wrong("must be an ISO 4217 currency")
 	}
 	return c
 }

@@ -90,7 +90,7 @@ func (a *Anchorer) Once(ctx context.Context) error {
 			return err
 		}
 		if !more {
-			return a.copyToFile(ctx)
+			return a.CopyToFile(ctx)
 		}
 	}
 }
@@ -197,9 +197,9 @@ func (a *Anchorer) common(ctx context.Context, have *anchorFile) (pos int64, err
 	return 0, nil
 }
 
-// copyToFile appends the anchors that the file does not have. A file that knows more than the database tells of a restore: nothing
+// CopyToFile appends the anchors that the file does not have. A file that knows more than the database tells of a restore: nothing
 // is added until a new epoch says what still holds.
-func (a *Anchorer) copyToFile(ctx context.Context) error {
+func (a *Anchorer) CopyToFile(ctx context.Context) error {
 	if a.cfg.File == "" {
 		return nil
 	}

@@ -1,0 +1,113 @@
+package refund
+
+import "time"
+
+// conclusion is a fact of our own: it follows from time and from evidence that is missing, not from an answer of the channel.
+// Record.conclude is the only place that says when one holds. Decide proposes what it says, and Apply accepts nothing else.
+type conclusion struct {
+	kind     FactKind   // LeaseEnd, Settled, KeyExpired or Deadline
+	dispatch int        // KeyExpired: the number that has expired
+	reason   CaseReason // Deadline: why a person must look
+}
+
+// Conclusion reports whether facts of this kind are conclusions. The generation fences them, unlike evidence.
+func (k FactKind) Conclusion() bool {
+	return k == LeaseEnd || k == Settled || k == KeyExpired || k == Deadline
+}
+
+// concludes reports whether the conclusion f holds on the record as it stands: nobody has claimed the refund since f was
+// proposed, and f would be proposed again.
+func (r *Record) concludes(f Fact, c Contract) bool {
+	holds, ok := r.conclude(c, r.Now)
+	return ok && f.Generation == r.Generation && f.Kind == holds.kind && f.Reason == holds.reason &&
+		(holds.dispatch == 0 || f.Dispatch == holds.dispatch)
+}
+
+// conclude returns the conclusion that holds at a time, if one does. None holds while an owner is at work, nor while an
+// epoch is open: sends that a restore has cut off could contradict it.
+func (r *Record) conclude(c Contract, now time.Time) (conclusion, bool) {
+	switch {
+	case idle(r.Refund) || r.LeaseEndsAt.After(now):
+		return conclusion{}, false
+	case r.State == StateProcessing:
+		return conclusion{kind: LeaseEnd}, true
+	case r.SendingHeld && !r.State.Final():
+		return conclusion{}, false
+	case r.State == StatePending && r.AskNo != 0:
+		return r.concludeAsk(c, now)
+	case r.State == StatePending:
+		return r.concludePending(c, now)
+	}
+	return r.concludeOpen(c, now)
+}
+
+// concludeAsk is for a resend that waits for the channel's answer about the old number. Asking goes on under a case.
+func (r *Record) concludeAsk(c Contract, now time.Time) (conclusion, bool) {
+	switch {
+	case r.Case != nil:
+		return conclusion{}, false
+	case now.Sub(r.StateSince) >= c.Waits.Pending.D():
+		return conclusion{kind: Deadline, reason: CaseDeadline}, true
+	}
+	return conclusion{kind: Deadline, reason: CaseNoStep}, !c.canAsk()
+}
+
+// concludePending is for a refund that waits for its next send.
+func (r *Record) concludePending(c Contract, now time.Time) (conclusion, bool) {
+	d, _ := r.Dispatch(r.DispatchNo)
+	since := r.firstTry(r.DispatchNo)
+	if since.IsZero() && r.PendingReason != "" && r.PendingReason != PendingQueued && r.PendingReason != PendingHeld {
+		since = r.StateSince // something prevents even the first try; a refund that is only queued has no deadline
+	}
+	switch {
+	case r.Case != nil:
+		return conclusion{}, false
+	case r.endedNegatively():
+		return conclusion{kind: Settled}, true
+	case !since.IsZero() && now.Sub(since) >= c.Waits.Pending.D():
+		return conclusion{kind: Deadline, reason: CaseDeadline}, true
+	}
+	return conclusion{kind: KeyExpired, dispatch: d.Ordinal}, r.numberSpent(*d, c, now)
+}
+
+// concludeOpen is for a refund of which a dispatch was exposed when it was last written, and for a case on a final state.
+func (r *Record) concludeOpen(c Contract, now time.Time) (conclusion, bool) {
+	target, exposed := r.exposedTarget()
+	if !exposed {
+		return conclusion{kind: Settled}, !r.State.Final()
+	}
+	d, _ := r.Dispatch(target)
+	switch {
+	case !r.Exposure(*d, c, now).Exposed:
+		return conclusion{kind: Settled}, true
+	case !d.FinalNegativeAt.IsZero() || r.Case != nil || r.State.Final():
+		return conclusion{}, false
+	case now.Sub(r.StateSince) >= r.patience(c):
+		return conclusion{kind: Deadline, reason: CaseDeadline}, true
+	}
+	return conclusion{kind: Deadline, reason: CaseNoStep}, r.noStepLeft(*d, c, now)
+}
+
+// noStepLeft reports whether the contract allows neither a question nor a replay about an exposed dispatch, and no notice will come.
+func (r *Record) noStepLeft(d Dispatch, c Contract, now time.Time) bool {
+	switch c.Recovery() {
+	case RecoverByReplay:
+		return r.replayable(d) && (r.numberSpent(d, c, now) || d.MarkedEpoch > 0)
+	case RecoverByNobody:
+		return true
+	default:
+		return false
+	}
+}
+
+// step is how Decide proposes the conclusion.
+func (k conclusion) step() Step {
+	switch k.kind {
+	case Settled:
+		return Step{Kind: StepSettle}
+	case KeyExpired:
+		return Step{Kind: StepRetireKey, Dispatch: k.dispatch}
+	default:
+		return Step{Kind: StepOpenCase, Reason: k.reason}
+	}
+}

@@ -1,0 +1,141 @@
+package refund
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Validate says what makes a contract unusable. It refuses rather than guesses.
+func (c Contract) Validate() error {
+	switch {
+	case c.Key.NumberLength < NumberLength:
+		return fmt.Errorf("refund: contract %s: numbers of %d characters are needed, the channel takes %d", c.Profile, NumberLength, c.Key.NumberLength)
+	case c.asking().Exists && c.asking().Readings < 1:
+		return fmt.Errorf("refund: contract %s: readings must be at least 1", c.Profile)
+	case c.Waits.Pending <= 0 || c.Waits.Unknown <= 0 || c.Waits.Accepted <= 0:
+		return fmt.Errorf("refund: contract %s: every wait needs a deadline", c.Profile)
+	case c.Horizon <= 0:
+		return fmt.Errorf("refund: contract %s: inFlightHorizon must be above 0", c.Profile)
+	case c.Key.ReplaysState && !c.Key.Dedupes:
+		return fmt.Errorf("refund: contract %s: a key that does not dedupe cannot be replayed", c.Profile)
+	case c.Key.ReplaysState && (c.Key.KeepsAnswer || c.Key.After2xx):
+		return fmt.Errorf("refund: contract %s: a re-send tells the current state, or the first answer, or acts again: only one of them", c.Profile)
+	case c.Key.KeepsAnswer && len(c.Codes.LowBalance) > 0:
+		return fmt.Errorf("refund: contract %s: a channel that keeps the first answer would say %q of the number for ever: list it under newNumber", c.Profile, c.Codes.LowBalance[0])
+	case c.Key.Lifetime > 0 && c.Key.Lifetime.D() <= c.Horizon.D()+ClockMargin:
+		return fmt.Errorf("refund: contract %s: keys that live %s are dead before a first byte could leave", c.Profile, c.Key.Lifetime.D())
+	case c.Limits.PerSecond < 0 || c.Limits.MaxRefunds < 0:
+		return fmt.Errorf("refund: contract %s: limits must not be negative", c.Profile)
+	}
+	if err := c.validTerms(); err != nil {
+		return fmt.Errorf("refund: contract %s: %w", c.Profile, err)
+	}
+	return nil
+}
+
+// validTerms refuses terms that contradict themselves or say what nobody knows.
+func (c Contract) validTerms() error {
+	for _, check := range []func() error{c.validKey, c.validCodes, c.validResubmit, c.validLimits} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c Contract) validKey() error {
+	k := c.Key
+	if !slices.Contains([]KeyScope{"", ScopeMerchant, ScopeTrade, ScopeCompany}, k.Scope) {
+		return fmt.Errorf("key.scope %q is not merchant, trade or company", k.Scope)
+	}
+	if !k.Dedupes && (k.Scope != "" || len(k.Compares) > 0) {
+		return errors.New("key.scope and key.compares are about a key that dedupes")
+	}
+	for i, word := range k.Compares {
+		if !slices.Contains(comparedParameters, word) || slices.Contains(k.Compares[:i], word) {
+			return fmt.Errorf("key.compares: %q is not known, or stands there twice", word)
+		}
+	}
+	for _, q := range []QueryTerms{c.Query, c.List} {
+		if q.Effects != "" && (q.Effects != QueryActs || !q.Exists) {
+			return fmt.Errorf("effects %q of a question is not acts, or the question does not exist", q.Effects)
+		}
+	}
+	return nil
+}
+
+// codeLists are the lists in which a code has a meaning, each code in one of them. LowBalance is a part of Retryable.
+func (t CodeTerms) codeLists() map[string][]string {
+	return map[string][]string{"refused": t.Refused, "newNumber": t.NewNumber, "echo": t.Echo, "retryable": t.Retryable,
+		"attention": t.Attention, "passesLater": t.PassesLater}
+}
+
+func (c Contract) validCodes() error {
+	seen := map[string]string{}
+	lists := c.Codes.codeLists()
+	for _, name := range []string{"refused", "newNumber", "echo", "retryable", "attention", "passesLater"} {
+		for _, code := range lists[name] {
+			if before, twice := seen[code]; twice || code == "" {
+				return fmt.Errorf("code %q stands in codes.%s and codes.%s", code, before, name)
+			}
+			seen[code] = name
+		}
+	}
+	switch {
+	case c.Key.KeepsAnswer && len(c.Codes.PassesLater) > 0:
+		return fmt.Errorf("a channel that keeps the first answer would say %q of the number for ever: it cannot pass later", c.Codes.PassesLater[0])
+	case c.LateFailureHorizon < 0 || c.LateFailureHorizon > 0 && !c.Codes.LateFailure:
+		return errors.New("lateFailureHorizon is about codes.lateFailure, and not negative")
+	}
+	return nil
+}
+
+// validResubmit compares the rules for people with what the lists say of the same codes.
+func (c Contract) validResubmit() error {
+	for code, how := range c.Codes.Resubmit {
+		bad := ""
+		switch {
+		case code == "" || !slices.Contains([]Resubmit{ResubmitSame, ResubmitNew, ResubmitNever}, how):
+			bad = "is not same, new or never"
+		case how == ResubmitSame && c.Key.KeepsAnswer:
+			bad = "contradicts key.keepsAnswer"
+		case how == ResubmitSame && (slices.Contains(c.Codes.Refused, code) || slices.Contains(c.Codes.NewNumber, code)):
+			bad = "contradicts codes.refused or codes.newNumber"
+		case how != ResubmitSame && (slices.Contains(c.Codes.Retryable, code) || slices.Contains(c.Codes.PassesLater, code)):
+			bad = "contradicts codes.retryable or codes.passesLater"
+		case how == ResubmitNever && slices.Contains(c.Codes.NewNumber, code):
+			bad = "contradicts codes.newNumber"
+		}
+		if bad != "" {
+			return fmt.Errorf("codes.resubmit: %q of code %q %s", how, code, bad)
+		}
+	}
+	return nil
+}
+
+func (c Contract) validLimits() error {
+	l := c.Limits
+	for cur, step := range l.Step {
+		if !cur.known() || step < 1 {
+			return fmt.Errorf("limits.step: %d of %q is below 1, or the currency is not known", step, cur)
+		}
+	}
+	for cur, exponent := range l.Exponent {
+		if !cur.known() || exponent < 0 || exponent > maxExponent {
+			return fmt.Errorf("limits.exponent: %d of %q is not 0 to %d, or the currency is not known", exponent, cur, maxExponent)
+		}
+	}
+	switch {
+	case l.DuplicateWindow < 0 || l.PerSecondErrors < 0:
+		return errors.New("limits must not be negative")
+	case l.PerSecond > 0 && l.PerSecondErrors > l.PerSecond:
+		return fmt.Errorf("limits.perSecondErrors %d is above limits.perSecond %d", l.PerSecondErrors, l.PerSecond)
+	}
+	return nil
+}
+
+// comparedParameters are the words of KeyTerms.Compares.
+var comparedParameters = []string{"amount", "currency", "payment", "reason", "noticeUrl"}
+
+const maxExponent = 4 // of any currency

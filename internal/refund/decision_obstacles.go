@@ -1,0 +1,252 @@
+package refund
+
+import "time"
+
+// Obstacle is why a decision is not possible now. It is a stable name; Text is for people.
+type Obstacle string
+
+// Obstacles.
+const (
+	ObstacleNoCase          Obstacle = "no-open-case"
+	ObstacleInFlight        Obstacle = "call-in-flight"
+	ObstacleFinalNegative   Obstacle = "final-negative-known"
+	ObstacleEnded           Obstacle = "already-ended"
+	ObstacleNotEnded        Obstacle = "not-ended"
+	ObstacleNothingExposed  Obstacle = "nothing-exposed"
+	ObstacleAcknowledged    Obstacle = "acknowledged-by-channel"
+	ObstacleAnotherExposed  Obstacle = "another-number-exposed"
+	ObstacleAskOpen         Obstacle = "ask-open"
+	ObstacleCannotAsk       Obstacle = "cannot-ask"
+	ObstacleNotByPerson     Obstacle = "not-confirmed-by-person"
+	ObstacleOfPayment       Obstacle = "about-a-payment"
+	ObstacleNoSuchLine      Obstacle = "no-such-line"
+	ObstacleLineElsewhere   Obstacle = "line-of-another-decision"
+	ObstacleAccountNotKnown Obstacle = "account-not-configured"
+)
+
+var obstacleTexts = map[Obstacle]string{
+	ObstacleNoCase:          "No case is open, so there is nothing to decide.",
+	ObstacleInFlight:        "A call to the channel is under way. Its answer, or the end of its time, comes first.",
+	ObstacleFinalNegative:   "The channel has said that this number ended without money moving.",
+	ObstacleEnded:           "The refund has told its end already.",
+	ObstacleNotEnded:        "The refund has not come to its end yet.",
+	ObstacleNothingExposed:  "The refund has ended and nothing of it can have moved money.",
+	ObstacleAcknowledged:    "The channel has acknowledged this refund: another number could pay a second time.",
+	ObstacleAnotherExposed:  "Another number of this refund may still pay.",
+	ObstacleAskOpen:         "A resend waits for the channel's answer about the number before it.",
+	ObstacleCannotAsk:       "The channel cannot be asked whether the first try did anything. Confirm that it was not done, then ask for a new refund.",
+	ObstacleNotByPerson:     "No success of this refund rests on a person's word alone.",
+	ObstacleOfPayment:       "The case is about a payment, not about a refund.",
+	ObstacleNoSuchLine:      "No held line of this payment has this id.",
+	ObstacleLineElsewhere:   "Only confirm-success attaches a line.",
+	ObstacleAccountNotKnown: "This process does not know the account's contract.",
+}
+
+// Text says it in a sentence.
+func (o Obstacle) Text() string { return obstacleTexts[o] }
+
+// NotAllowed is the error of a decision that is not possible in the present state.
+type NotAllowed struct {
+	Action Action
+	Why    Obstacle
+}
+
+func (e *NotAllowed) Error() string {
+	return "refund: " + string(e.Action) + " is not possible: " + string(e.Why)
+}
+
+// Choice tells of one decision whether it is possible now, and why not.
+type Choice struct {
+	Action  Action
+	Allowed bool
+	Why     Obstacle // "" when allowed
+	From    time.Time
+	Lines   []RID // confirm-success: held lines that can be attached
+}
+
+// Allowed says for each of the six decisions whether it is possible for the refund as it stands. From of a choice is when
+// the decision could take effect at the earliest: before that something sent may still act. It is zero when that time is over.
+func Allowed(r Record, c Contract, now time.Time) []Choice {
+	from := r.DecisionFrom(c)
+	if !from.After(now) {
+		from = time.Time{}
+	}
+	var out []Choice
+	for _, a := range Actions() {
+		choice := Choice{Action: a, Why: r.obstacle(a, c)}
+		choice.Allowed = choice.Why == ""
+		if choice.Allowed && a != ActionWait {
+			choice.From = from
+		}
+		if choice.Allowed && a == ActionConfirmSuccess {
+			choice.Lines = r.lines(func(Effect) bool { return true })
+		}
+		out = append(out, choice)
+	}
+	return out
+}
+
+// AllowedForPayment is the same for a case that is about a payment's excess.
+func AllowedForPayment() []Choice {
+	var out []Choice
+	for _, a := range Actions() {
+		choice := Choice{Action: a, Allowed: a == ActionWait || a == ActionAcceptAsIs}
+		if !choice.Allowed {
+			choice.Why = ObstacleOfPayment
+		}
+		out = append(out, choice)
+	}
+	return out
+}
+
+// Obstructed says what is in the way of a decision. Errors: *NotAllowed.
+func Obstructed(r Record, a Action, line RID, c Contract) error {
+	why := r.obstacle(a, c)
+	if why == "" && !line.IsZero() {
+		why = r.lineObstacle(a, line)
+	}
+	if why != "" {
+		return &NotAllowed{Action: a, Why: why}
+	}
+	return nil
+}
+
+func (r *Record) obstacle(a Action, c Contract) Obstacle {
+	switch {
+	case r.Case == nil:
+		return ObstacleNoCase
+	case a == ActionWait:
+		return ""
+	case r.State == StateProcessing:
+		return ObstacleInFlight
+	}
+	switch a {
+	case ActionConfirmSuccess:
+		return r.againstSuccess()
+	case ActionConfirmNotDone:
+		if r.State.Final() {
+			return ObstacleEnded
+		}
+	case ActionResend:
+		return r.againstResend(c)
+	case ActionAcceptAsIs:
+		if !r.State.Final() {
+			return ObstacleNotEnded
+		}
+	case ActionRevokeConfirmation:
+		if r.State != StateSuccess || !r.confirmedByPerson() {
+			return ObstacleNotByPerson
+		}
+	case ActionWait: // always allowed, see above
+	}
+	return ""
+}
+
+// againstSuccess: the number that would be booked must not be known to have ended negative.
+func (r *Record) againstSuccess() Obstacle {
+	no := r.doubtful()
+	if no == 0 {
+		return ObstacleNothingExposed
+	}
+	if d, _ := r.Dispatch(no); !d.FinalNegativeAt.IsZero() {
+		return ObstacleFinalNegative
+	}
+	return ""
+}
+
+// doubtful is the number whose success a person can confirm: the exposed one that the channel has acknowledged, else one that
+// was sent, else the newest; the one that is being asked about, the live one of an open refund; of an ended one the number that
+// only a decree closed, when a held line may be its own. 0 = none.
+func (r *Record) doubtful() int {
+	for _, likely := range []func(Dispatch) bool{
+		func(d Dispatch) bool { return d.Acknowledged },
+		func(d Dispatch) bool { _, sent := r.lastSend(d.Ordinal); return sent },
+		func(Dispatch) bool { return true },
+	} {
+		for i := len(r.Dispatches) - 1; i >= 0; i-- {
+			if d := r.Dispatches[i]; d.Exposed && likely(d) {
+				return d.Ordinal
+			}
+		}
+	}
+	switch {
+	case r.AskNo != 0:
+		return r.AskNo
+	case !r.State.Final():
+		return r.DispatchNo
+	case len(r.lines(r.hasAmount)) == 0:
+		return 0
+	}
+	for i := len(r.Dispatches) - 1; i >= 0; i-- {
+		if d := r.Dispatches[i]; d.Overridden && !r.booked(d.Ordinal) {
+			return d.Ordinal
+		}
+	}
+	return 0
+}
+
+// againstResend: a second number may only follow where the first can still be asked about and nothing speaks for it. A
+// number that did nothing by proof needs no question.
+func (r *Record) againstResend(c Contract) Obstacle {
+	d, _ := r.Dispatch(r.DispatchNo)
+	switch {
+	case r.State.Final():
+		return ObstacleEnded
+	case r.AskNo != 0:
+		return ObstacleAskOpen
+	case d.Acknowledged || r.State == StateAccepted:
+		return ObstacleAcknowledged
+	case r.otherExposed(d.Ordinal):
+		return ObstacleAnotherExposed
+	case !c.asking().Exists && d.Exposed:
+		return ObstacleCannotAsk
+	}
+	return ""
+}
+
+func (r *Record) confirmedByPerson() bool {
+	for i := range r.Effects {
+		if e := &r.Effects[i]; e.Ours && e.Status == EffectMoved && e.ByPersonOnly() {
+			return true
+		}
+	}
+	return false
+}
+
+// lines are the payment's held lines that fit.
+func (r *Record) lines(fits func(Effect) bool) []RID {
+	var out []RID
+	for _, e := range r.Effects {
+		if e.Status == EffectHeld && fits(e) {
+			out = append(out, e.ID)
+		}
+	}
+	return out
+}
+
+func (r *Record) lineObstacle(a Action, line RID) Obstacle {
+	if a != ActionConfirmSuccess {
+		return ObstacleLineElsewhere
+	}
+	if len(r.lines(func(e Effect) bool { return e.ID == line })) == 0 {
+		return ObstacleNoSuchLine
+	}
+	return ""
+}
+
+// DecisionFrom is when the last byte that was ever sent for the refund can no longer do anything: the latest time of all
+// sends, and of owners lost in another epoch, plus the horizon. No decision takes effect before it.
+func (r *Record) DecisionFrom(c Contract) time.Time {
+	var at time.Time
+	for _, a := range r.Attempts {
+		if a.Kind == AttemptSend { // a question moves no money
+			at = later(at, a.NotAfter.Add(c.Horizon.D()))
+		}
+	}
+	for _, d := range r.Dispatches {
+		if !d.MayActUntil.IsZero() {
+			at = later(at, d.MayActUntil.Add(c.Horizon.D()))
+		}
+	}
+	return at
+}

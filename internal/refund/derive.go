@@ -1,0 +1,86 @@
+package refund
+
+// refold brings the flags in step with the answers. Exposure ends by evidence; it begins only with a send's claim, an
+// acknowledgement or an epoch mark, so that a contract's new terms cannot expose what was proven under the old ones. While
+// an epoch is open no answer ends it: sends that a restore has cut off may stand behind each of them.
+func (s *transition) refold() {
+	for i := range s.r.Dispatches {
+		d := &s.r.Dispatches[i]
+		stays := s.heldOpen(*d) || s.r.Exposure(*d, s.c, s.now).Exposed
+		d.Exposed = (d.Exposed || (s.f.Kind == EpochMark && d.MarkedEpoch > 0)) && stays
+	}
+	s.r.Exposed = s.r.anyExposed()
+}
+
+// heldOpen says whether a dispatch that was exposed stays so because an epoch is open.
+func (s *transition) heldOpen(d Dispatch) bool {
+	was, ok := s.change.Before.Dispatch(d.Ordinal)
+	return s.r.SendingHeld && ok && was.Exposed && !d.Overridden && !s.r.booked(d.Ordinal)
+}
+
+// flags derives what a row of the table must never forget: exposure under a final state, held money, excess, and the
+// reasons of a case that an end has answered.
+func (s *transition) flags() {
+	s.refold()
+	switch moved := s.r.State == StateSuccess || s.r.State == StateReversed; {
+	case !s.r.State.Final():
+	case !s.r.Exposed:
+		s.dropReason(CaseDeadline)
+		s.dropReason(CaseNoStep)
+		s.dropReason(CaseOtherNumberOpen)
+	case moved || s.r.Case == nil:
+		s.addReason(CaseOtherNumberOpen)
+	}
+	p := &s.r.Payment
+	p.Held += underFinal(s.r.Refund) - s.heldSoFar()
+	*p = p.WithExcess()
+}
+
+// alarm opens the case of an excess that the whole fact has made, and ends the reason when nothing is left of it; what the
+// first transition adds the second may take back.
+func (s *transition) alarm() {
+	switch p := s.r.Payment; {
+	case p.Excess <= p.ExcessAccepted:
+		s.dropReason(CaseExcess)
+	case p.Excess > s.change.Before.Payment.Excess:
+		s.addReason(CaseExcess)
+	}
+}
+
+// underFinal is what a refund holds of its payment because something is exposed although it told its end.
+func underFinal(r Refund) int64 {
+	if r.State.Final() && r.Exposed {
+		return r.Amount
+	}
+	return 0
+}
+
+// heldSoFar is what the last written row of this refund holds.
+func (s *transition) heldSoFar() int64 {
+	if n := len(s.change.Steps); n > 0 {
+		return underFinal(s.change.Steps[n-1].Row)
+	}
+	return underFinal(s.change.Before.Refund)
+}
+
+// failureCode says in our words why a refund failed.
+func failureCode(r *Record, k FactKind) string {
+	a, ok := r.lastSend(r.DispatchNo)
+	switch {
+	case k == ConfirmedNotDone:
+		return "decided-not-done"
+	case k == FailedFinal || r.endedNegatively():
+		return "channel-failed"
+	case ok && a.Answer == RefusedEcho:
+		return "channel-refused-duplicate"
+	}
+	return "channel-refused"
+}
+
+func (s *transition) channelCode() string {
+	if s.f.Code != "" || s.decided != nil {
+		return s.f.Code
+	}
+	a, _ := s.r.lastSend(s.r.DispatchNo)
+	return a.Code
+}

@@ -1,0 +1,193 @@
+package intake
+
+import (
+	"time"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// ReceiptWindow is how long receipts are looked up; an older event may not create a refund.
+const ReceiptWindow = 395 * 24 * time.Hour
+
+// DecideGroup decides a group item by item, in order, each seeing what its elders did: the outcome of a group is that of
+// its items one after another. It is pure; v is used up. Items whose locks were not obtained are Lost, and so is every
+// later item with the same event or refund id: tried again, they are still in their order.
+func DecideGroup(v View, g []Intake) Plan {
+	p := planner{v: v, touched: map[PaymentRef]bool{}, created: map[PaymentRef]bool{}, woken: map[PaymentRef]bool{}}
+	for i, in := range g {
+		o := Outcome{Verdict: Lost}
+		if v.Got[i] && !p.heldBack(in) {
+			o = p.item(in)
+			p.park(in, o)
+		}
+		if o.Verdict == Lost {
+			p.holdBack(in)
+		}
+		p.plan.Outcomes = append(p.plan.Outcomes, o)
+	}
+	p.balances(g)
+	return p.plan
+}
+
+type planner struct {
+	v       View
+	plan    Plan
+	touched map[PaymentRef]bool
+	created map[PaymentRef]bool
+	woken   map[PaymentRef]bool
+	paid    map[PaymentRef]bool // known payments whose time of paying became known; nil = none
+	held    map[any]bool        // names of lost items; nil = none was lost
+}
+
+// names are the identities that an item binds. Two items that share only a payment need no order: what one takes of it
+// the other could have lost to a stranger all the same, and waiting for each other, groups would keep each other waiting.
+func names(in Intake) []any {
+	if in.Capture != nil {
+		return []any{event(in), CaptureRef{PaymentRef{in.Tenant.ID, in.Capture.PaymentID}, in.Capture.CaptureID}}
+	}
+	return []any{event(in), RefundKey{in.Tenant.ID, in.Refund.RefundID}}
+}
+
+func (p *planner) holdBack(in Intake) {
+	if p.held == nil {
+		p.held = map[any]bool{}
+	}
+	for _, key := range names(in) {
+		p.held[key] = true
+	}
+}
+
+func (p *planner) heldBack(in Intake) bool {
+	if p.held == nil {
+		return false
+	}
+	for _, key := range names(in) {
+		if p.held[key] {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *planner) item(in Intake) Outcome {
+	if p.v.Parked[in.Parked] == ParkedTaken {
+		return Outcome{Verdict: Lost}
+	}
+	if r, known := p.v.Receipts[event(in)]; known && !anew(in, r) {
+		return p.again(in, r)
+	}
+	if p.v.Parked[in.Parked] == ParkedSettled {
+		return Outcome{Verdict: Replayed, Cause: CauseSettled}
+	}
+	if in.Capture != nil {
+		return p.capture(in)
+	}
+	return p.request(in)
+}
+
+// request decides a refund whose event id is new.
+func (p *planner) request(in Intake) Outcome {
+	if known, ok := p.v.Refunds[RefundKey{in.Tenant.ID, in.Refund.RefundID}]; ok {
+		return p.known(in, known)
+	}
+	if in.Tenant.Closed {
+		return Outcome{Verdict: Refused, Code: refund.CodeTenantClosed} // binds nothing: it says nothing about the request
+	}
+	ref := PaymentRef{in.Tenant.ID, in.Refund.PaymentID}
+	pay, known := p.v.Payments[ref]
+	switch {
+	case !known && in.Refund.Payment == nil:
+		return Outcome{Verdict: Waiting, Code: refund.CodePaymentUnknown}
+	case !known:
+		return p.withNewPayment(in, ref)
+	case !pay.Locked:
+		return Outcome{Verdict: Lost}
+	}
+	if diff := p.paymentDiff(in); len(diff) > 0 {
+		return p.bind(in, p.conflict(in, refund.CodePaymentConflict, ConflictPaymentParams, diff, refund.RID{}), refund.RID{})
+	}
+	var paidAt time.Time
+	if in.Refund.Payment != nil {
+		paidAt = in.Refund.Payment.PaidAt
+	}
+	if code := p.rules(in, pay.Payment.WithPaidAt(paidAt)); code != "" {
+		return p.bind(in, Outcome{Verdict: Refused, Code: code}, refund.RID{})
+	}
+	p.touched[ref] = true
+	return p.accept(in, p.keepPaid(pay.Payment, paidAt))
+}
+
+// known decides another event for a refund that exists.
+func (p *planner) known(in Intake, r refund.Refund) Outcome {
+	if r.RID == in.RID {
+		return Outcome{Verdict: Taken, Refund: &r}
+	}
+	if diff := paramsDiff(r.Params, in.Refund.Params); len(diff) > 0 {
+		return p.bind(in, p.conflict(in, refund.CodeRefundConflict, ConflictRefundParams, diff, r.RID), r.RID)
+	}
+	if diff := p.paymentDiff(in); len(diff) > 0 {
+		return p.bind(in, p.conflict(in, refund.CodePaymentConflict, ConflictPaymentParams, diff, r.RID), r.RID)
+	}
+	return p.bind(in, Outcome{Verdict: Replayed, Cause: CauseRefund, Refund: &r}, r.RID)
+}
+
+// withNewPayment decides a refund that brings its payment along. The payment comes to be only with the refund.
+func (p *planner) withNewPayment(in Intake, ref PaymentRef) Outcome {
+	pay, code := p.newPayment(ref, in.Tenant, *in.Refund.Payment, refund.BySnapshot)
+	if code == refund.CodePaymentConflict {
+		return p.bind(in, p.conflict(in, code, ConflictPaymentParams, []string{"payment.channelReference"}, refund.RID{}), refund.RID{})
+	}
+	if code == "" {
+		code = p.rules(in, pay)
+	}
+	if code != "" {
+		return p.bind(in, Outcome{Verdict: Refused, Code: code}, refund.RID{})
+	}
+	p.create(ref, pay)
+	return p.accept(in, pay)
+}
+
+// rules are the business rules, for new refunds only.
+func (p *planner) rules(in Intake, pay refund.Payment) refund.Code {
+	contract, known, allowed := p.v.Account(pay.Account, in.Tenant.ID)
+	r := in.Refund
+	switch {
+	case !known || !allowed:
+		return refund.CodeAccountNotAllowed
+	case r.OrderID != pay.OrderID:
+		return refund.CodeOrderMismatch
+	case r.Currency != pay.Currency:
+		return refund.CodeCurrencyMismatch
+	case !in.OccurredAt.IsZero() && p.v.Now.Sub(in.OccurredAt) > ReceiptWindow:
+		return refund.CodeEventExpired
+	case !contract.Expresses(r.Amount, r.Currency):
+		return refund.CodeNotExpressible
+	case !pay.WindowEndsAt.IsZero() && !p.v.Now.Before(pay.WindowEndsAt):
+		return refund.CodeWindowClosed
+	case contract.Limits.MaxRefunds > 0 && pay.Refunds >= contract.Limits.MaxRefunds:
+		return refund.CodeCountExceeded
+	case r.Amount > pay.Refundable():
+		return refund.CodeAmountExceeds
+	}
+	return ""
+}
+
+// accept makes the refund and takes its amount from the payment.
+func (p *planner) accept(in Intake, pay refund.Payment) Outcome {
+	r := refund.Refund{RefundRef: refund.RefundRef{Tenant: in.Tenant.ID, RID: in.RID}, Params: in.Refund.Params, Account: pay.Account, ChannelReference: pay.Reference,
+		Exponent: pay.Exponent, Digest: in.Digest(), Prev: pay.LastRID, Reason: in.Refund.Reason, Metadata: in.Refund.Metadata,
+		State: refund.StatePending, PendingReason: refund.PendingQueued, Epoch: p.v.Epoch, DispatchNo: 1, JournalSeq: 1,
+		NextActionAt: p.v.Now.Add(refund.HandoutTTL), CreatedAt: p.v.Now, StateSince: p.v.Now, UpdatedAt: p.v.Now}
+	pay.Reserved += r.Amount
+	pay.Refunds++
+	pay.LastRID = r.RID
+	p.keep(pay)
+	data := canonical(map[string]any{"tenant": in.Tenant.Code, "refundId": r.RefundID, "orderId": r.OrderID, "paymentId": r.PaymentID,
+		"amount": r.Amount, "currency": string(r.Currency), "account": r.Account, "digest": r.Digest.String(), "consumer": in.Event.Consumer})
+	p.plan.Refunds = append(p.plan.Refunds, NewRefund{Refund: r, Number: refund.DispatchNumber(p.v.Installation, in.Tenant.Code, r.RefundID, 1),
+		Entry:  refund.Entry{Kind: "requested", To: refund.StatePending, Source: in.Event.Consumer, Actor: in.Actor, Data: data},
+		Replay: in.ReplayBatch})
+	p.plan.Wakes = append(p.plan.Wakes, refund.Wakeup{RefundRef: r.RefundRef})
+	p.v.Refunds[RefundKey{in.Tenant.ID, r.RefundID}] = r
+	return p.bind(in, Outcome{Verdict: Taken, Refund: &r}, r.RID)
+}

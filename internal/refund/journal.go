@@ -1,0 +1,84 @@
+package refund
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// postgresEpoch is 2000-01-01 00:00:00 UTC in microseconds since 1970, the
+// zero of PostgreSQL's timestamptz
+// (https://www.postgresql.org/docs/15/datatype-datetime.html).
+const postgresEpoch = 946_684_800_000_000
+
+// JournalDigest covers everything that one journal row says, except its place
+// in the chain (see JournalHash). from is "" for the first row; factKey is nil
+// when the row carries no fact; data is the row's JSON exactly as stored.
+func JournalDigest(kind, from, to string, generation int, source, actor string, factKey []byte, data string) [32]byte {
+	return sumLP(domainJournal, kind, from, to, strconv.Itoa(generation), source, actor, hex.EncodeToString(factKey), data)
+}
+
+// JournalHash chains a row to the one before it. prev is all zeros for seq 1.
+// The database computes the same under the row lock as
+//
+//	sha256(prev || uuid_send(rid) || int4send(seq) || timestamptz_send(at) || digest)
+//
+// at counts in whole microseconds, the precision that PostgreSQL stores;
+// anything finer is cut off towards the past, as pgx does when it writes a
+// time.
+func JournalHash(prev [32]byte, rid RID, seq int32, at time.Time, digest [32]byte) [32]byte {
+	b := make([]byte, 0, 32+16+4+8+32)
+	b = append(b, prev[:]...)
+	b = append(b, rid[:]...)
+	b = binary.BigEndian.AppendUint32(b, uint32(seq))
+	b = binary.BigEndian.AppendUint64(b, uint64(at.UnixMicro()-postgresEpoch))
+	b = append(b, digest[:]...)
+	return sha256.Sum256(b)
+}
+
+// FactKey is the identity of something learned about a dispatch or an effect:
+// the same fact by whatever way (answer, query, notice, file) has the same
+// key, and a known key is a no-op. subject is the dispatch number or the
+// effect's id. Absence readings and the answers Unknown, NotSent and Retryable
+// carry no key, since each of them is news every time.
+func FactKey(subject, outcome, channelRefundID string, amount int64, currency Currency) [32]byte {
+	return sumLP(domainFact, subject, outcome, channelRefundID, decimal(amount), string(currency))
+}
+
+// PersonalMAC is how personal text (a reason, a person's evidence) appears in
+// journal data: HMAC-SHA-256 under a random salt of its own, in lower-case
+// hex. Text and salt stay outside the chain and can be erased; a bare hash
+// would not do, since short texts can be guessed.
+func PersonalMAC(salt [32]byte, text string) string {
+	m := hmac.New(sha256.New, salt[:])
+	m.Write([]byte(text))
+	return hex.EncodeToString(m.Sum(nil))
+}
+
+// JournalKind is how the journal spells a fact: its name in lower case.
+func JournalKind(k FactKind) string { return strings.ToLower(string(k)) }
+
+// Entry is a journal row before the store gives it seq, time and hash.
+type Entry struct {
+	Kind          string
+	From, To      State // From "" = birth
+	Generation    int
+	Source, Actor string
+	FactKey       []byte // 32 bytes or nil
+	Data          string // canonical JSON
+}
+
+// JournalStep is one journal row and the refund row as it stands after it.
+type JournalStep struct {
+	Row   Refund
+	Entry Entry
+}
+
+// Digest is the content digest that the hash chain links.
+func (e Entry) Digest() [32]byte {
+	return JournalDigest(e.Kind, string(e.From), string(e.To), e.Generation, e.Source, e.Actor, e.FactKey, e.Data)
+}

@@ -1,0 +1,113 @@
+package refund
+
+import "slices"
+
+// hold sets the line aside and calls a person to the refund that it may be.
+func (f *PaymentSet) hold(i, no int, line Effect) (Change, bool, error) {
+	return f.refundOnly(i, no, LineHeld, line, func(s *transition) {
+		s.r.Effects = append(s.r.Effects, line)
+		s.r.Payment.Held += line.Counted
+	}, CaseUnmatchedLine)
+}
+
+// pair gives the line's id to the effect that had none. It books nothing: the effect is in the books.
+func (f *PaymentSet) pair(i, no int, line Effect) (Change, bool, error) {
+	return f.refundOnly(i, no, LinePaired, line, func(s *transition) {
+		given := false
+		for n := range s.r.Effects {
+			e := &s.r.Effects[n]
+			switch {
+			case !e.Ours && e.ChannelRefundID == line.ChannelRefundID && e.Status == EffectHeld:
+				e.Status = EffectDropped
+				s.r.Payment.Held -= e.Counted
+			case !given && e.Ours && e.DispatchNo == no && e.Status == EffectMoved && e.ChannelRefundID == "" && e.Amount == line.Amount:
+				e.ChannelRefundID, given = line.ChannelRefundID, true
+			}
+		}
+	}, "")
+}
+
+// release ends the wait of a held line without touching a refund.
+func (f *PaymentSet) release(n int, to EffectStatus) Change {
+	return f.paymentOnly(func(p *Payment, lines []Effect) []Effect {
+		e := &lines[n]
+		e.Status = to
+		p.Held -= e.Counted
+		if to == EffectMoved {
+			p.Refunded += e.Counted
+		}
+		return lines
+	})
+}
+
+// paymentOnly is a change that concerns the payment and none of its refunds; its record has no RID.
+func (f *PaymentSet) paymentOnly(do func(p *Payment, lines []Effect) []Effect) Change {
+	r := Record{Payment: f.Payment, Effects: slices.Clone(f.Lines), Now: f.Now}
+	r.Tenant, r.PaymentID, r.Account, r.Currency = f.Payment.Tenant, f.Payment.PaymentID, f.Payment.Account, f.Payment.Currency
+	ch := Change{Before: r, After: clone(r), VoidProposals: true}
+	ch.After.Effects = do(&ch.After.Payment, ch.After.Effects)
+	ch.After.Payment = ch.After.Payment.WithExcess()
+	return ch
+}
+
+// refundOnly is a change of one refund: it goes through the same steps as a fact, and its journal tells it.
+func (f *PaymentSet) refundOnly(i, no int, kind FactKind, line Effect, do func(*transition), reason CaseReason) (Change, bool, error) {
+	r := f.Records[i]
+	r.Effects = append(slices.Clone(r.Effects), f.Lines...)
+	r.Payment, r.Now = f.Payment, f.Now
+	return lineChange(r, f.Contract, Fact{Kind: kind, Dispatch: no, ChannelRefundID: line.ChannelRefundID, Amount: line.Amount,
+		Currency: line.Currency, Source: f.Source, Actor: "system:lines"}, do, reason)
+}
+
+func lineChange(r Record, c Contract, fact Fact, do func(*transition), reason CaseReason) (Change, bool, error) {
+	ch := Change{Before: r, After: clone(r)}
+	s := &transition{rules: stateTable, r: &ch.After, c: c, f: fact, now: r.Now, change: &ch}
+	s.d, _ = s.r.Dispatch(fact.Dispatch)
+	acts := []mutation{{JournalKind(fact.Kind), do}}
+	if reason != "" {
+		acts = append(acts, opens(reason))
+	}
+	s.enter(rule{id: "line/" + JournalKind(fact.Kind), fact: fact.Kind, in: anyState, moves: stay(acts...)})
+	s.settle()
+	s.finish()
+	return ch, true, s.check()
+}
+
+// Unpair takes the channel's id from an effect that only a line had given it, because the channel says that the id is
+// another refund's. false = the channel itself gave it, or nothing here has it.
+func Unpair(r Record, id string, c Contract) (Change, bool, error) {
+	for _, e := range r.Effects {
+		if e.Ours && e.ChannelRefundID == id && r.paired(e) {
+			return lineChange(r, c, Fact{Kind: LineUnpaired, Dispatch: e.DispatchNo, ChannelRefundID: id, Source: "list", Actor: "system:lines"},
+				func(s *transition) { s.unpair(0) }, "")
+		}
+	}
+	return Change{}, false, nil
+}
+
+// paired: the effect has an id that the channel never told us for a number of this refund.
+func (r *Record) paired(e Effect) bool {
+	d, ok := r.Dispatch(e.DispatchNo)
+	if !ok || e.ChannelRefundID == "" || d.ChannelRefundID != "" {
+		return false
+	}
+	for _, d := range r.Dispatches {
+		if d.ChannelRefundID == e.ChannelRefundID {
+			return false
+		}
+	}
+	return true
+}
+
+// unpair frees the id that the fact gives from paired effects of other numbers than except.
+func (s *transition) unpair(except int) {
+	if s.f.ChannelRefundID == "" {
+		return
+	}
+	for i := range s.r.Effects {
+		e := &s.r.Effects[i]
+		if e.Ours && e.DispatchNo != except && e.ChannelRefundID == s.f.ChannelRefundID && s.r.paired(*e) {
+			e.ChannelRefundID = ""
+		}
+	}
+}

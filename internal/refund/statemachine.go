@@ -1,0 +1,148 @@
+package refund
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Transitions lists every change of state that the table can make, as "FROM>TO", in the order of a refund's life. The
+// database allows exactly these (refunds_transitions in the migrations).
+func Transitions() []string {
+	seen := map[string]bool{}
+	for _, w := range stateTable {
+		w.transitions(func(from, to State) { seen[string(from)+">"+string(to)] = true })
+	}
+	var out []string
+	for _, from := range States() {
+		for _, to := range States() {
+			if t := string(from) + ">" + string(to); seen[t] {
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
+// transitions tells every change of state that the row can make.
+func (w rule) transitions(tell func(from, to State)) {
+	for _, in := range w.in {
+		at := in
+		for _, h := range w.moves {
+			if h.to != "" && h.to != at {
+				tell(at, h.to)
+				at = h.to
+			}
+		}
+	}
+}
+
+// StateMachineMarkdown is docs/state-machine.md: the table of this package, for people.
+func StateMachineMarkdown() string {
+	var b strings.Builder
+	b.WriteString("# The states of a refund\n\n")
+	b.WriteString("Made from the state table in `internal/refund/table.go`; do not edit. To make it again:\n\n")
+	b.WriteString("    go test ./internal/refund -run StateMachine -update\n\n")
+	writeDiagram(&b)
+	b.WriteString("\nA case is not a state but a flag beside it: a person must look. Final states are left only when money proves to have moved, or to have come back.\n")
+	b.WriteString("\n## The table\n\n")
+	b.WriteString("Rows of one fact are tried from the top, the first that fits applies. If none fits, the fact is kept as evidence and moves nothing.\n")
+	b.WriteString("After each fact the exposure is folded anew; when nothing is exposed any more, the rows of `settled` follow in the same transaction.\n\n")
+	writeRows(&b, stateTable)
+	b.WriteString("\n## Decisions of people\n\n")
+	b.WriteString("What one actor proposes for an open case and another one approves takes effect when nothing that was sent can act any more, and closes the case.\n\n")
+	writeRows(&b, decisionTable)
+	b.WriteString("\n## Allowed transitions\n\nThe database refuses every other one.\n\n")
+	for _, t := range Transitions() {
+		fmt.Fprintf(&b, "- %s\n", strings.Replace(t, ">", " → ", 1))
+	}
+	return b.String()
+}
+
+// writeDiagram draws one arrow per transition, labelled with the facts that cause it.
+func writeDiagram(b *strings.Builder) {
+	causes := map[string][]string{}
+	for _, w := range stateTable {
+		w.transitions(func(from, to State) {
+			k := string(from) + ">" + string(to)
+			if f := JournalKind(w.fact); !slices.Contains(causes[k], f) {
+				causes[k] = append(causes[k], f)
+			}
+		})
+	}
+	b.WriteString("```mermaid\nstateDiagram-v2\n    [*] --> PENDING\n")
+	for _, t := range Transitions() {
+		from, to, _ := strings.Cut(t, ">")
+		fmt.Fprintf(b, "    %s --> %s : %s\n", from, to, strings.Join(causes[t], ", "))
+	}
+	for _, s := range States() {
+		if s.Final() {
+			fmt.Fprintf(b, "    %s --> [*]\n", s)
+		}
+	}
+	b.WriteString("```\n")
+}
+
+// writeRows prints the table, rows of one fact together and in the order in which they are tried.
+func writeRows(b *strings.Builder, rows []rule) {
+	b.WriteString("| fact | in | when | to | and | says |\n|---|---|---|---|---|---|\n")
+	var facts []FactKind
+	byFact := map[FactKind][]rule{}
+	for _, w := range rows {
+		if byFact[w.fact] == nil {
+			facts = append(facts, w.fact)
+		}
+		byFact[w.fact] = append(byFact[w.fact], w)
+	}
+	for _, f := range facts {
+		for _, w := range byFact[f] {
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", JournalKind(f), statesText(w.in), conditionsText(w), hopsText(w.moves), actsText(w.moves), w.doc)
+		}
+	}
+}
+
+func statesText(in []State) string {
+	if len(in) == len(States()) {
+		return "any"
+	}
+	names := make([]string, len(in))
+	for i, s := range in {
+		names[i] = string(s)
+	}
+	return strings.Join(names, ", ")
+}
+
+// conditionsText names the conditions of a rule. A conclusion is accepted before its rule is looked for; settled also follows from other facts.
+func conditionsText(w rule) string {
+	var names []string
+	if w.fact.Conclusion() && w.fact != Settled {
+		names = append(names, "the conclusion still holds")
+	}
+	for _, g := range w.when {
+		names = append(names, g.name)
+	}
+	return strings.Join(names, "; ")
+}
+
+func hopsText(hops []move) string {
+	var names []string
+	for _, h := range hops {
+		if h.to != "" {
+			names = append(names, string(h.to))
+		}
+	}
+	if names == nil {
+		return "stays"
+	}
+	return strings.Join(names, ", then ")
+}
+
+func actsText(hops []move) string {
+	var names []string
+	for _, h := range hops {
+		for _, a := range h.do {
+			names = append(names, a.name)
+		}
+	}
+	return strings.Join(names, "; ")
+}

@@ -1,0 +1,108 @@
+package refund
+
+import (
+	"encoding/binary"
+	"time"
+)
+
+// Bounds of waiting. Steps between questions grow from 0 by doubling from 1 s; sends that may be repeated wait likewise.
+const (
+	firstStep   = time.Second
+	longestStep = 300 * time.Second
+	caseRecheck = time.Hour // how often an open case is looked at when nothing can be asked
+)
+
+func (r *Record) patience(c Contract) time.Duration {
+	if r.State == StateAccepted {
+		return c.Waits.Accepted.D()
+	}
+	return c.Waits.Unknown.D()
+}
+
+func (r *Record) questionDue(no int, c Contract, now time.Time) time.Time {
+	asked, last, sent := 0, time.Time{}, time.Time{}
+	for _, a := range r.Attempts {
+		switch {
+		case a.DispatchNo != no:
+		case a.Kind == AttemptSend:
+			asked, last, sent = 0, time.Time{}, a.StartedAt
+		default:
+			asked, last = asked+1, a.StartedAt
+		}
+	}
+	if asked == 0 {
+		return sent.Add(c.asking().FirstDelay.D())
+	}
+	due := last.Add(r.step(asked))
+	d, _ := r.Dispatch(no)
+	e := r.Exposure(*d, c, now)
+	if d.Acknowledged || e.AbsenceFrom.IsZero() {
+		return due
+	}
+	if last.Before(e.AbsenceFrom) && e.AbsenceFrom.Before(due) {
+		return e.AbsenceFrom
+	}
+	if again := e.LastReading.Add(c.asking().ReadingGap.D()); e.Readings > 0 && again.Before(due) {
+		return again
+	}
+	return due
+}
+
+// replayAt: a twin may only follow once nothing sent can still act, unless the channel refuses twins in flight.
+func (r *Record) replayAt(d Dispatch, c Contract, now time.Time) time.Time {
+	sends, last := 0, Attempt{}
+	for _, a := range r.Attempts {
+		if a.DispatchNo == d.Ordinal && a.Kind == AttemptSend {
+			sends, last = sends+1, a
+		}
+	}
+	at := last.StartedAt.Add(r.step(sends))
+	if c.Key.InFlightRefused && last.Answer != "" {
+		return at
+	}
+	return later(at, r.Exposure(d, c, now).ActsUntil)
+}
+
+// retryAt is when a send that did nothing may be repeated.
+func (r *Record) retryAt(last Attempt, c Contract) time.Time {
+	sends := 0
+	for _, a := range r.Attempts {
+		if a.DispatchNo == last.DispatchNo && a.Kind == AttemptSend {
+			sends++
+		}
+	}
+	wait := r.step(sends)
+	if last.RetryAfter > wait {
+		wait = min(last.RetryAfter, time.Hour)
+	}
+	return last.AnsweredAt.Add(wait)
+}
+
+func (c Contract) pendingReason(a Attempt) PendingReason {
+	for _, code := range c.Codes.LowBalance {
+		if code == a.Code {
+			return PendingLowBalance
+		}
+	}
+	if a.Answer == NotSent {
+		return PendingQueued
+	}
+	return PendingRateLimit
+}
+
+// step is the wait before try n+1: 1, 2, 4 … 300 s, ± 20 % drawn from the refund's id so that it is the same each time it is computed.
+func (r *Record) step(n int) time.Duration {
+	d := longestStep
+	if n < 10 {
+		d = min(firstStep<<(max(n, 1)-1), longestStep)
+	}
+	draw := binary.BigEndian.Uint16(r.RID[14:]) ^ uint16(n*0x9e37&0xffff) // #nosec G115 -- masked to 16 bits
+	return d + time.Duration(int64(d)*(int64(draw)-0x8000)/0x8000/5)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,71 @@
+package simulator
+
+import (
+	"slices"
+)
+
+// find looks a refund up by number; nil means not found, or not seen yet.
+func (s *Simulator) find(account, number string) (*refundView, *Rule) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	req := s.books.read(OpQuery, account, number)
+	rule := s.faults.pick(classAnswer, req)
+	now := s.now()
+	known := s.onDisk(s.books.byNumber[at{account, number}])
+	if s.faults.pick("hidden", req) != nil || len(known) == 0 || !known[0].visible(now) {
+		return nil, rule
+	}
+	v := known[0].view(now, s.profile(account))
+	return &v, rule
+}
+
+// listed returns the refunds of a payment, oldest first.
+func (s *Simulator) listed(account, reference string) (listView, *Rule) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	req := s.books.read(OpList, account, reference)
+	rule := s.faults.pick(classAnswer, req)
+	now := s.now()
+	v := listView{Refunds: []refundView{}, Complete: true}
+	if s.faults.pick("hidden", req) == nil {
+		for _, r := range s.onDisk(s.books.byPayment[at{account, reference}]) {
+			if r.visible(now) {
+				v.Refunds = append(v.Refunds, r.view(now, s.profile(account)))
+			}
+		}
+	}
+	if s.faults.pick("complete", req) != nil {
+		v.Complete = false
+		v.Refunds = v.Refunds[:max(0, len(v.Refunds)-1)]
+	}
+	return v, rule
+}
+
+// moved returns the effects, oldest line first: all, or those of one number.
+func (s *Simulator) moved(number string) []effectView {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	effects := []effectView{}
+	for _, r := range s.onDisk(s.books.all) {
+		if !r.moved(now) || number != "" && r.number != number {
+			continue
+		}
+		effects = append(effects, effectView{
+			Number: r.number, RefundID: r.refundID, Account: r.account, PaymentReference: r.PaymentReference,
+			Amount: r.Amount, Currency: r.Currency, Status: r.status(now),
+			Requests: s.books.sends[at{r.account, r.number}], At: r.SettlesAt,
+		})
+	}
+	return effects
+}
+
+// onDisk cuts off the refunds whose line is not on the disk yet: they stand last.
+func (s *Simulator) onDisk(refunds []*refund) []*refund {
+	durable := s.record.durableSeq()
+	end := len(refunds)
+	for end > 0 && refunds[end-1].seq > durable {
+		end--
+	}
+	return slices.Clip(refunds[:end])
+}

@@ -1,0 +1,61 @@
+package pg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+const (
+	// reruns bounds how often a transaction is run again after a lost COMMIT.
+	reruns = 3
+	// firstRerunPause is the mean pause before the first rerun; each further pause is four times as long.
+	firstRerunPause = 20 * time.Millisecond
+)
+
+// Rerun runs a transaction and, if the answer to its COMMIT is lost, runs it again up to three times after growing, jittered pauses that
+// end with ctx. run must recognise its own earlier work: after the row locks are granted, an earlier COMMIT is either visible or has
+// failed. A rerun that meets ErrUnavailable or ErrBusy says nothing about the first run, so it is repeated too. what names the
+// transaction in the log.
+//
+// Errors: those of run; instead of ErrCommitUnknown an ErrUnavailable that wraps it.
+func Rerun(ctx context.Context, log *slog.Logger, what string, run func() error) error {
+	err := run()
+	if !errors.Is(err, refund.ErrCommitUnknown) {
+		return err
+	}
+	pause := firstRerunPause
+	for range reruns {
+		log.WarnContext(ctx, "outcome of COMMIT unknown, running the transaction again", "transaction", what, "error", err.Error())
+		if !wait(ctx, pause/2+rand.N(pause)) { // #nosec G404 -- timing, not secrecy
+			break
+		}
+		pause *= 4
+		again := run()
+		switch {
+		case errors.Is(again, refund.ErrCommitUnknown):
+			err = again
+		case errors.Is(again, refund.ErrUnavailable), errors.Is(again, refund.ErrBusy):
+		default:
+			return again
+		}
+	}
+	return fmt.Errorf("%w: %w", refund.ErrUnavailable, err)
+}
+
+// wait pauses for d and reports whether ctx lasted as long.
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,52 @@
+package read
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/refundry/refundry/internal/store/pg"
+)
+
+// Backlog is how much is open, for the gauges.
+type Backlog struct {
+	Refunds map[string]int           // by state, not done with
+	Oldest  map[string]time.Duration // by state: age in it
+	Parked  map[string]int           // by reason
+	Cases   int
+}
+
+// All three are answered from indexes of open rows, whose size is that of the work at hand, not of the history.
+const (
+	sqlBacklogRefunds = `SELECT state, count(*), extract(epoch FROM clock_timestamp() - min(state_since))::float8 FROM refunds WHERE next_action_at IS NOT NULL GROUP BY state`
+	sqlBacklogParked  = `SELECT reason, count(*) FROM parked WHERE done_at IS NULL GROUP BY reason`
+	sqlBacklogCases   = `SELECT count(*) FROM cases WHERE closed_at IS NULL`
+)
+
+// Backlog counts what is open. Errors: refund.ErrUnavailable.
+func (r *Reader) Backlog(ctx context.Context) (Backlog, error) {
+	out := Backlog{Refunds: map[string]int{}, Oldest: map[string]time.Duration{}, Parked: map[string]int{}}
+	err := pg.Snapshot(ctx, r.pool, func(b *pgx.Batch) { queueBacklog(b, &out) })
+	return out, err
+}
+
+func queueBacklog(b *pgx.Batch, out *Backlog) {
+	b.Queue(sqlBacklogRefunds).Query(func(rows pgx.Rows) error {
+		var state string
+		var n int
+		var age float64
+		_, err := pgx.ForEachRow(rows, []any{&state, &n, &age}, func() error {
+			out.Refunds[state], out.Oldest[state] = n, time.Duration(age*float64(time.Second))
+			return nil
+		})
+		return err
+	})
+	b.Queue(sqlBacklogParked).Query(func(rows pgx.Rows) error {
+		var reason string
+		var n int
+		_, err := pgx.ForEachRow(rows, []any{&reason, &n}, func() error { out.Parked[reason] = n; return nil })
+		return err
+	})
+	b.Queue(sqlBacklogCases).QueryRow(func(row pgx.Row) error { return row.Scan(&out.Cases) })
+}

@@ -1,0 +1,158 @@
+package read
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/store/pg"
+)
+
+// caseColumns read a case with what it is about, for lists; scanCase takes them in this order.
+const caseColumns = `c.case_id, c.opened_at, c.rid, coalesce(r.refund_id, ''), coalesce(c.payment_id, r.payment_id), coalesce(r.state, ''), coalesce(r.journal_seq, 0),
+  p.account, coalesce(r.amount, p.excess), p.currency, c.reasons, c.closed_at, coalesce(c.closed_how, ''),
+  EXISTS (SELECT FROM decisions d WHERE (d.tenant_id, d.case_id) = (c.tenant_id, c.case_id) AND c.closed_at IS NULL
+    AND (d.verdict IS NULL OR (d.verdict = 'APPROVED' AND d.action <> 'wait' AND d.applied_at IS NULL))), c.evidence`
+
+const caseFrom = `cases c LEFT JOIN refunds r ON (r.tenant_id, r.rid) = (c.tenant_id, c.rid)
+  JOIN payments p ON p.tenant_id = c.tenant_id AND p.payment_id = coalesce(c.payment_id, r.payment_id)`
+
+const (
+	sqlInstallation = `SELECT installation_id::text FROM installation`
+	caseSQL         = `SELECT ` + caseColumns + ` FROM ` + caseFrom + ` WHERE c.tenant_id = $1 AND c.case_id = $2`
+	caseLinesSQL    = `SELECT e.effect_id, e.dispatch_no, coalesce(e.channel_refund_id, ''), e.amount, e.currency, e.counted, e.status, e.source, e.at, e.reversed_at, e.voucher
+    FROM effects e WHERE e.tenant_id = $1 AND e.payment_id = $2 AND e.rid IS NULL AND e.status = 'HELD' ORDER BY e.effect_id`
+)
+
+// ListCases returns at most q.Limit cases: open ones oldest first, closed ones newest first. Errors: refund.ErrUnavailable.
+func (r *Reader) ListCases(ctx context.Context, tenant refund.TenantID, q refund.CaseFilter) ([]refund.CaseRow, error) {
+	text, args := casesQuery(tenant, q)
+	rows, err := r.pool.Query(ctx, text, args...)
+	if err != nil {
+		return nil, pg.Translate(err)
+	}
+	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (refund.CaseRow, error) {
+		c, _, err := scanCase(row)
+		return c, err
+	})
+	return out, pg.Translate(err)
+}
+
+// casesQuery is the text and the arguments of a list; every value is a parameter.
+func casesQuery(tenant refund.TenantID, q refund.CaseFilter) (string, []any) {
+	args := []any{int64(tenant)}
+	param := func(v any) string {
+		args = append(args, v)
+		return fmt.Sprintf("$%d", len(args))
+	}
+	var b strings.Builder
+	b.WriteString(`SELECT ` + caseColumns + ` FROM ` + caseFrom + ` WHERE c.tenant_id = $1`)
+	and := func(cond string) { b.WriteString(" AND " + cond) }
+	if q.Closed {
+		and("c.closed_at IS NOT NULL")
+	} else {
+		and("c.closed_at IS NULL")
+	}
+	if q.Reason != "" {
+		and(param(string(q.Reason)) + " = ANY(c.reasons)")
+	}
+	if q.RefundID != "" {
+		and("c.rid = (SELECT k.rid FROM refund_keys k WHERE k.tenant_id = $1 AND k.refund_id = " + param(q.RefundID) + ")")
+	}
+	if q.PaymentID != "" {
+		and("c.payment_id = " + param(q.PaymentID))
+	}
+	order := "c.opened_at, c.case_id" // the index of open ones
+	if q.Closed {
+		order = "c.case_id DESC" // ids are in order of time, and there is no index of closed ones
+	}
+	switch {
+	case q.After.ID.IsZero():
+	case q.Closed:
+		and("c.case_id < " + param([16]byte(q.After.ID)))
+	default:
+		and("(c.opened_at, c.case_id) > (" + param(q.After.OpenedAt) + ", " + param([16]byte(q.After.ID)) + ")")
+	}
+	b.WriteString(" ORDER BY " + order + " LIMIT " + param(max(1, q.Limit)))
+	return b.String(), args
+}
+
+func scanCase(row pgx.Row) (refund.CaseRow, json.RawMessage, error) {
+	var (
+		c               refund.CaseRow
+		id              [16]byte
+		rid             *[16]byte
+		state, currency string
+		reasons         []string
+		closed          *time.Time
+		evidence        []byte
+	)
+	err := row.Scan(&id, &c.OpenedAt, &rid, &c.RefundID, &c.PaymentID, &state, &c.Version, &c.Account, &c.Amount, &currency, &reasons, &closed,
+		&c.ClosedHow, &c.Proposed, &evidence)
+	c.ID, c.RID, c.State, c.Currency = id, pg.Deref(rid), refund.State(state), refund.Currency(currency)
+	c.Reasons, c.ClosedAt = pg.CaseReasons(reasons), pg.Deref(closed)
+	return c, evidence, err
+}
+
+// FindCase reads a case with what may be decided about it and why not the rest. Errors: refund.ErrNotFound, refund.ErrUnavailable.
+func (r *Reader) FindCase(ctx context.Context, tenant refund.TenantID, id refund.RID) (refund.CaseView, error) {
+	var v refund.CaseView
+	var record refund.Record // of the refund of an open case
+	err := pg.Snapshot(ctx, r.pool, func(b *pgx.Batch) {
+		b.Queue(caseSQL, int64(tenant), [16]byte(id)).QueryRow(func(row pgx.Row) (err error) {
+			v.CaseRow, v.Evidence, err = scanCase(row)
+			return err
+		})
+	}, func(b *pgx.Batch) {
+		queueCaseParts(b, tenant, &v)
+		if !v.RID.IsZero() && v.ClosedAt.IsZero() {
+			queueCaseRecord(b, refund.RefundRef{Tenant: tenant, RID: v.RID}, &record)
+		}
+	})
+	if err != nil {
+		return refund.CaseView{}, err
+	}
+	v.Choices = r.choices(tenant, v, record)
+	return v, nil
+}
+
+// queueCaseParts queues the case's decisions, the payment and its held lines.
+func queueCaseParts(b *pgx.Batch, tenant refund.TenantID, v *refund.CaseView) {
+	b.Queue(pg.DecisionsSQL, int64(tenant), [16]byte(v.ID), pg.MostDecisions).Query(func(rows pgx.Rows) (err error) {
+		v.Decisions, err = pgx.CollectRows(rows, pg.ScanDecision)
+		return err
+	})
+	b.Queue(caseLinesSQL, int64(tenant), v.PaymentID).Query(func(rows pgx.Rows) (err error) {
+		v.Lines, err = pgx.CollectRows(rows, scanEffectRow(""))
+		return err
+	})
+	b.Queue(sqlFindPayment, int64(tenant), v.PaymentID).QueryRow(func(row pgx.Row) (err error) {
+		v.Payment, err = pg.ScanPayment(row)
+		return err
+	})
+}
+
+func queueCaseRecord(b *pgx.Batch, k refund.RefundRef, record *refund.Record) {
+	b.Queue(sqlInstallation).QueryRow(func(row pgx.Row) error { return row.Scan(&record.Installation) })
+	pg.QueueRecord(b, k, pg.LoadPaymentSQL, record)
+}
+
+// choices lists what may be decided about the case. Nothing can be decided about a closed one.
+func (r *Reader) choices(tenant refund.TenantID, v refund.CaseView, record refund.Record) []refund.Choice {
+	if v.RID.IsZero() && v.ClosedAt.IsZero() {
+		return refund.AllowedForPayment()
+	}
+	c, known := r.contractOf(v.Account, tenant)
+	out := refund.Allowed(record, c, record.Now)
+	for i := range out {
+		if !known && out[i].Allowed {
+			out[i] = refund.Choice{Action: out[i].Action, Why: refund.ObstacleAccountNotKnown}
+		}
+	}
+	return out
+}

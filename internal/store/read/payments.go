@@ -1,0 +1,52 @@
+package read
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/store/pg"
+)
+
+const (
+	sqlFindPayment = `SELECT ` + pg.PaymentColumns + ` FROM payments p WHERE p.tenant_id = $1 AND p.payment_id = $2`
+	sqlPayEffects  = `SELECT e.effect_id, e.dispatch_no, coalesce(e.channel_refund_id, ''), e.amount, e.currency, e.counted, e.status, e.source, e.at, e.reversed_at, e.voucher, coalesce(r.refund_id, '')
+FROM effects e LEFT JOIN refunds r ON r.tenant_id = e.tenant_id AND r.rid = e.rid WHERE e.tenant_id = $1 AND e.payment_id = $2 ORDER BY e.at DESC LIMIT $3`
+)
+
+// FindPayment reads a payment with its effects, the newest timelineRows of them, the oldest first. Errors: refund.ErrNotFound,
+// refund.ErrUnavailable.
+func (r *Reader) FindPayment(ctx context.Context, tenant refund.TenantID, paymentID string) (refund.PaymentView, error) {
+	var v refund.PaymentView
+	err := pg.Snapshot(ctx, r.pool, func(b *pgx.Batch) {
+		b.Queue(sqlFindPayment, int64(tenant), paymentID).QueryRow(func(row pgx.Row) (err error) {
+			v.Payment, err = pg.ScanPayment(row)
+			return err
+		})
+		b.Queue(sqlPayEffects, int64(tenant), paymentID, timelineRows+1).Query(func(rows pgx.Rows) (err error) {
+			v.Effects, err = pgx.CollectRows(rows, scanPaymentEffect)
+			return err
+		})
+	})
+	if err != nil {
+		return refund.PaymentView{}, err
+	}
+	v.Effects = newest(v.Effects, &v.Truncated)
+	return v, nil
+}
+
+func scanPaymentEffect(row pgx.CollectableRow) (refund.EffectRow, error) {
+	var owner string
+	e, err := scanEffectRow("")(withMore{row, &owner})
+	e.RefundID = owner
+	return e, err
+}
+
+// withMore scans one more column behind those that the caller names.
+type withMore struct {
+	pgx.CollectableRow
+	more any
+}
+
+func (w withMore) Scan(dest ...any) error { return w.CollectableRow.Scan(append(dest, w.more)...) }

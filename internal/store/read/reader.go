@@ -1,0 +1,36 @@
+// Package read answers queries: single refunds, payments and cases, lists, timelines, messages and the backlog. It writes nothing.
+package read
+
+import (
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/refundry/refundry/internal/refund"
+)
+
+// Accounts gives the contracts of the channel accounts that this process is configured with.
+type Accounts interface {
+	// Account gives an account's contract, and whether the tenant may use it.
+	Account(name string, tenant refund.TenantID) (c refund.Contract, known, allowed bool)
+}
+
+// Reader reads for the API and the gauges. An answer that takes several statements comes from one snapshot of the database. Its methods
+// are in refunds.go, timeline.go, payments.go, cases.go, messages.go, parking.go and backlog.go.
+type Reader struct {
+	pool     *pgxpool.Pool
+	accounts Accounts
+}
+
+// New makes a Reader on the pool of the hot path, which it shares with the store: reads have no connections and no planner settings of
+// their own. accounts may be nil, which means that no account is configured.
+func New(pool *pgxpool.Pool, accounts Accounts) *Reader {
+	return &Reader{pool: pool, accounts: accounts}
+}
+
+// contractOf gives the account's contract in this process.
+func (r *Reader) contractOf(account string, tenant refund.TenantID) (c refund.Contract, known bool) {
+	if r.accounts == nil {
+		return c, false
+	}
+	c, known, _ = r.accounts.Account(account, tenant)
+	return c, known
+}

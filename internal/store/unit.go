@@ -1,0 +1,84 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/store/pg"
+)
+
+// unit is a unit of work on refunds: one transaction and its reruns. It reports every refund that the unit has made final to
+// Config.Ended, once, after COMMIT.
+type unit struct {
+	s       *Store
+	written []ending // by the run under way
+	unsure  []ending // by runs whose COMMIT was not answered
+}
+
+// ending is a refund that a change has made final.
+type ending struct {
+	ref   refund.RefundRef
+	state refund.State
+	at    time.Time
+	took  time.Duration
+}
+
+func (s *Store) newUnit() *unit { return &unit{s: s} }
+
+// run runs once, again after a lost COMMIT (see pg.Rerun), and reports what it has made final. what names the transaction in the log.
+func (u *unit) run(ctx context.Context, what string, once func() error) error {
+	err := pg.Rerun(ctx, u.s.log, what, func() error {
+		err := once()
+		if err != nil {
+			u.failed(err)
+		}
+		return err
+	})
+	if err == nil {
+		u.committed()
+	}
+	return err
+}
+
+// failed forgets what a run has written. If its COMMIT was not answered, a later run may find it.
+func (u *unit) failed(err error) {
+	if errors.Is(err, refund.ErrCommitUnknown) {
+		u.unsure = append(u.unsure, u.written...)
+	}
+	u.written = nil
+}
+
+// committed reports the refunds that the committed run has made final, or has found final by an earlier run of this unit.
+func (u *unit) committed() {
+	if u.s.cfg.Ended != nil {
+		for _, e := range u.written {
+			u.s.cfg.Ended(e.state, e.took)
+		}
+	}
+	u.written = nil
+}
+
+// changed notes a change that makes its refund final for the first time.
+func (u *unit) changed(ch *refund.Change) {
+	if ch.Before.State.Final() {
+		return
+	}
+	for _, step := range ch.Steps {
+		if r := step.Row; r.State.Final() {
+			u.written = append(u.written, ending{ref: ch.Before.RefundRef, state: r.State, at: r.FinalAt, took: r.FinalAt.Sub(ch.Before.CreatedAt)})
+			return
+		}
+	}
+}
+
+// found compares a refund, as read under its lock, with what earlier runs may have committed.
+func (u *unit) found(r *refund.Refund) {
+	for _, e := range u.unsure {
+		if e.ref == r.RefundRef && r.State.Final() && r.FinalAt.Equal(e.at) {
+			u.written = append(u.written, e)
+			return
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/refundry/refundry/test/e2e/harness"
+)
+
+// natsBroker is a nats-server in a process of its own.
+type natsBroker struct {
+	dir, addr string
+	proc      *natsProcess
+	conn      *nats.Conn
+	js        jetstream.JetStream
+	repeats   atomic.Int64
+}
+
+func startNATS(t *testing.T) *natsBroker {
+	t.Helper()
+	b := &natsBroker{dir: t.TempDir(), addr: "127.0.0.1:0"}
+	b.start(t)
+	t.Cleanup(b.kill)
+	var err error
+	if b.conn, err = nats.Connect(b.url(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond), nats.ReconnectJitter(0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.conn.Close)
+	if b.js, err = jetstream.New(b.conn); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *natsBroker) url() string { return "nats://" + b.addr }
+
+func (b *natsBroker) start(t *testing.T) {
+	t.Helper()
+	b.proc = startNATSProcess(t, b.dir, b.addr)
+	b.addr = b.proc.addr
+}
+
+func (b *natsBroker) kill() { b.proc.kill() }
+
+func (b *natsBroker) send(ctx context.Context, msgs []*nats.Msg) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	acks := make([]jetstream.PubAckFuture, 0, len(msgs))
+	for _, m := range msgs {
+		ack, err := b.js.PublishMsgAsync(m)
+		if err != nil {
+			return err
+		}
+		acks = append(acks, ack)
+	}
+	for _, ack := range acks {
+		select {
+		case <-ack.Ok():
+		case err := <-ack.Err():
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (b *natsBroker) consumer(ctx context.Context) (jetstream.Consumer, error) {
+	return b.js.Consumer(ctx, "REFUNDRY", "refundry-orders")
+}
+
+func (b *natsBroker) untilStream(ctx context.Context, t *testing.T) {
+	t.Helper()
+	harness.Eventually(t, time.Minute, "the bridge has made stream and consumer", func() (bool, string) {
+		_, err := b.consumer(ctx)
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+// giveBack takes n messages as the bridge's consumer would and gives each back.
+func (b *natsBroker) giveBack(ctx context.Context, t *testing.T, n int) {
+	t.Helper()
+	c, err := b.consumer(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, err := c.Fetch(n, jetstream.FetchMaxWait(30*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := 0
+	for m := range batch.Messages() {
+		got++
+		if err := m.Nak(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.conn.FlushWithContext(ctx); err != nil || got != n {
+		t.Fatalf("%d of %d messages given back, %v", got, n, err)
+	}
+}
+
+func (b *natsBroker) untilDrained(ctx context.Context, t *testing.T) {
+	t.Helper()
+	harness.Eventually(t, 4*time.Minute, "everything is acknowledged", func() (bool, string) {
+		c, err := b.consumer(ctx)
+		if err != nil {
+			return false, err.Error()
+		}
+		info, err := c.Info(ctx)
+		if err != nil {
+			return false, err.Error()
+		}
+		return info.NumPending == 0 && info.NumAckPending == 0, fmt.Sprintf("%d pending, %d unacknowledged", info.NumPending, info.NumAckPending)
+	})
+}
+
+// publish sends messages until the broker has every one of them, however often it dies meanwhile.
+func publish(ctx context.Context, t *testing.T, b *natsBroker, msgs []*nats.Msg) {
+	for len(msgs) > 0 && ctx.Err() == nil {
+		part := msgs[:min(len(msgs), 500)]
+		if err := b.send(ctx, part); err != nil {
+			b.repeats.Add(1)
+			continue
+		}
+		msgs = msgs[len(part):]
+	}
+	if len(msgs) > 0 {
+		t.Errorf("%d messages could not be published", len(msgs))
+	}
+}
