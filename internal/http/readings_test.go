@@ -49,7 +49,7 @@ func lateFaults(body string) []string {
 	var root, payment map[string]json.RawMessage
 	_ = json.Unmarshal([]byte(body), &root)
 	_ = json.Unmarshal(root["payment"], &payment)
-	if noCurrency(root["currency"]) {
+	if unknownCurrency(root["currency"]) {
 		late = append(late, "/currency")
 	}
 	var metadata map[string]any
@@ -60,35 +60,35 @@ func lateFaults(body string) []string {
 			break
 		}
 	}
-	if noCurrency(payment["currency"]) {
+	if unknownCurrency(payment["currency"]) {
 		late = append(late, "/payment/currency")
 	}
 	return late
 }
 
-// noCurrency reports whether a value looks like a currency and is none.
-func noCurrency(value json.RawMessage) bool {
+// unknownCurrency reports whether a value looks like a currency and is none.
+func unknownCurrency(value json.RawMessage) bool {
 	var code string
 	looks := json.Unmarshal(value, &code) == nil && regexp.MustCompile(`^[A-Z]{3}$`).MatchString(code)
 	_, err := refund.ParseCurrency(code)
 	return looks && err != nil
 }
 
-// taker takes every refund and payment and remembers the last one.
-type taker struct {
-	*world
+// recordingBackend takes every refund and payment and remembers the last one.
+type recordingBackend struct {
+	*fakeBackend
 	refund    *intake.Intake
 	payment   *intake.PaymentSpec
 	paymentID string
 }
 
-func (k *taker) Accept(_ context.Context, g []intake.Intake) ([]intake.Outcome, error) {
+func (k *recordingBackend) Accept(_ context.Context, g []intake.Intake) ([]intake.Outcome, error) {
 	k.refund = &g[0]
-	r := sample("rf_1001")
+	r := sampleRefund("rf_1001")
 	return []intake.Outcome{{Verdict: intake.Taken, Refund: &r}}, nil
 }
 
-func (k *taker) PutPayment(_ context.Context, _ refund.Tenant, id string, spec intake.PaymentSpec, _ string) (refund.Payment, bool, error) {
+func (k *recordingBackend) PutPayment(_ context.Context, _ refund.Tenant, id string, spec intake.PaymentSpec, _ string) (refund.Payment, bool, error) {
 	k.payment, k.paymentID = &spec, id
 	return refund.Payment{PaymentID: "pay_77", CreatedAt: epoch}, true, nil
 }
@@ -96,9 +96,9 @@ func (k *taker) PutPayment(_ context.Context, _ refund.Tenant, id string, spec i
 // Whatever the readers are made of, they read the corpus as they did when it was recorded.
 func TestRequestsAreReadAsRecorded(t *testing.T) {
 	t.Parallel()
-	k := &taker{}
-	_, c := serve(t, func(w *world, cfg *httpapi.Config) {
-		k.world = w
+	k := &recordingBackend{}
+	_, c := serve(t, func(w *fakeBackend, cfg *httpapi.Config) {
+		k.fakeBackend = w
 		cfg.Door, cfg.Payments = k, k
 	})
 	bodies.Check(t, bodies.REST, intended, func(r bodies.Request) bodies.Reading {
@@ -123,7 +123,7 @@ func httpRequest(r bodies.Request) *http.Request {
 }
 
 // reading tells what came through to the other side, or what the problem names.
-func reading(t *testing.T, r bodies.Request, k *taker, out *httptest.ResponseRecorder) bodies.Reading {
+func reading(t *testing.T, r bodies.Request, k *recordingBackend, out *httptest.ResponseRecorder) bodies.Reading {
 	t.Helper()
 	got := bodies.Reading{Verdict: strconv.Itoa(out.Code/100) + "xx"}
 	if out.Code >= 300 {

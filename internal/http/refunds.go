@@ -40,7 +40,7 @@ func (s *service) CreateRefund(ctx context.Context, req oapi.CreateRefundRequest
 		return nil, fmt.Errorf("httpapi: the door said %s without a refund", out.Verdict)
 	}
 	wait, asked := preferredWait(req.Params.Prefer)
-	r, waited := s.await(ctx, who.Tenant.ID, *out.Refund, wait, settled)
+	r, waited := s.await(ctx, who.Tenant.ID, *out.Refund, wait, settledOrCase)
 	location := refundLocation(r.RefundID)
 	if out.Verdict == intake.Taken {
 		return oapi.CreateRefund202JSONResponse{Body: refundOf(r), Headers: oapi.CreateRefund202ResponseHeaders{
@@ -87,7 +87,7 @@ func (s *service) GetRefund(ctx context.Context, req oapi.GetRefundRequestObject
 	if err != nil {
 		return nil, err
 	}
-	done := settled
+	done := settledOrCase
 	if req.Params.IfNoneMatch != nil {
 		done = func(r refund.Refund) bool { return !matches(req.Params.IfNoneMatch, etag(r.JournalSeq)) }
 	}
