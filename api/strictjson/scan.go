@@ -47,7 +47,7 @@ func run(s *scanner) *Fault {
 	if s.at == len(s.in) {
 		return &Fault{Detail: "is empty", Syntax: true}
 	}
-	if f := s.value(); f != nil {
+	if f := s.root(); f != nil {
 		return f
 	}
 	s.space()
@@ -58,14 +58,31 @@ func run(s *scanner) *Fault {
 }
 
 // scanner walks the document once. path holds the names and indexes above the
-// present value; visit, when set, is told every member or element of the
-// outermost value.
+// present value. visit, when set, gets every member or element of the outermost
+// value; read, when set, gets the outermost value itself, to read it.
 type scanner struct {
 	in     []byte
 	at     int
 	strict bool
-	path   []string
+	path   []step
 	visit  func(name string, raw []byte)
+	read   func(Value)
+	failed *Fault // of the value that was read last
+}
+
+// step is one reference token: a member's name or an element's index.
+type step struct {
+	name  string
+	index int // -1 = name counts
+}
+
+func (s *scanner) root() *Fault {
+	if s.read == nil {
+		return s.value()
+	}
+	from := s.at
+	s.read(Value{s})
+	return s.rest(from)
 }
 
 func (s *scanner) space() {
@@ -90,7 +107,11 @@ func (s *scanner) pointer() string {
 	var b strings.Builder
 	for _, step := range s.path {
 		b.WriteByte('/')
-		b.WriteString(Escape(step))
+		if step.index >= 0 {
+			b.WriteString(strconv.Itoa(step.index))
+			continue
+		}
+		b.WriteString(Escape(step.name))
 	}
 	p := b.String()
 	if len(p) > maxPointer {
@@ -110,7 +131,7 @@ func (s *scanner) value() *Fault {
 	}
 	switch c := s.in[s.at]; {
 	case c == '{':
-		return s.object()
+		return s.object(nil)
 	case c == '[':
 		return s.array()
 	case c == '"':
@@ -131,147 +152,4 @@ func (s *scanner) word() *Fault {
 		}
 	}
 	return s.wrong("is not a JSON value")
-}
-
-// number takes the grammar of RFC 8259 and, when strict, only integers of it.
-func (s *scanner) number() *Fault {
-	from := s.at
-	if s.in[s.at] == '-' {
-		s.at++
-	}
-	whole := s.digits()
-	switch {
-	case whole == 0:
-		return s.wrong("is not a number")
-	case whole > 1 && s.in[s.at-whole] == '0':
-		return s.wrong("must not have leading zeros")
-	}
-	integer := true
-	if s.peek() == '.' {
-		s.at++
-		integer = false
-		if s.digits() == 0 {
-			return s.wrong("is not a number")
-		}
-	}
-	if c := s.peek(); c == 'e' || c == 'E' {
-		s.at++
-		integer = false
-		if c := s.peek(); c == '+' || c == '-' {
-			s.at++
-		}
-		if s.digits() == 0 {
-			return s.wrong("is not a number")
-		}
-	}
-	if !s.strict {
-		return nil
-	}
-	if !integer {
-		return s.fault("must be an integer without fraction or exponent")
-	}
-	if string(s.in[from:s.at]) == "-0" {
-		return s.fault("must not be minus zero")
-	}
-	return nil
-}
-
-func (s *scanner) peek() byte {
-	if s.at < len(s.in) {
-		return s.in[s.at]
-	}
-	return 0
-}
-
-func (s *scanner) digits() int {
-	from := s.at
-	for s.at < len(s.in) && s.in[s.at] >= '0' && s.in[s.at] <= '9' {
-		s.at++
-	}
-	return s.at - from
-}
-
-func (s *scanner) array() *Fault {
-	if len(s.path) >= MaxDepth {
-		return s.fault("is nested too deeply")
-	}
-	s.at++
-	for i := 0; ; i++ {
-		s.space()
-		if i == 0 && s.peek() == ']' {
-			s.at++
-			return nil
-		}
-		if f := s.child(strconv.Itoa(i)); f != nil {
-			return f
-		}
-		s.space()
-		switch s.peek() {
-		case ',':
-			s.at++
-		case ']':
-			s.at++
-			return nil
-		default:
-			return s.wrong("needs a comma or the end of the array")
-		}
-	}
-}
-
-func (s *scanner) object() *Fault {
-	if len(s.path) >= MaxDepth {
-		return s.fault("is nested too deeply")
-	}
-	s.at++
-	var seen names
-	for i := 0; ; i++ {
-		s.space()
-		if i == 0 && s.peek() == '}' {
-			s.at++
-			return nil
-		}
-		if s.peek() != '"' {
-			return s.wrong("needs a member name in quotes")
-		}
-		name, f := s.text()
-		if f != nil {
-			return f
-		}
-		if s.strict && !seen.add(name) {
-			s.path = append(s.path, name)
-			return s.fault("is there twice")
-		}
-		if s.space(); s.peek() != ':' {
-			return s.wrong("needs a colon after a member name")
-		}
-		s.at++
-		s.space()
-		if f := s.child(name); f != nil {
-			return f
-		}
-		s.space()
-		switch s.peek() {
-		case ',':
-			s.at++
-		case '}':
-			s.at++
-			return nil
-		default:
-			return s.wrong("needs a comma or the end of the object")
-		}
-	}
-}
-
-// child reads a value below the present one.
-func (s *scanner) child(step string) *Fault {
-	s.path = append(s.path, step)
-	from := s.at
-	if f := s.value(); f != nil {
-		return f
-	}
-	s.path = s.path[:len(s.path)-1]
-	if s.visit != nil && len(s.path) == 0 {
-		s.visit(step, s.in[from:s.at])
-	}
-	return nil
 }

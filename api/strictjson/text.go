@@ -125,31 +125,3 @@ func (s *scanner) hex4() (rune, bool) {
 	s.at += 4
 	return r, true
 }
-
-// names remembers the members of one object: a short list first, since objects
-// are small, and a set once they are not.
-type names struct {
-	few  []string
-	many map[string]struct{}
-}
-
-// add reports whether the name is new.
-func (n *names) add(name string) bool {
-	if n.many != nil {
-		_, known := n.many[name]
-		n.many[name] = struct{}{}
-		return !known
-	}
-	for _, x := range n.few {
-		if x == name {
-			return false
-		}
-	}
-	if n.few = append(n.few, name); len(n.few) > 16 {
-		n.many = make(map[string]struct{}, 2*len(n.few))
-		for _, x := range n.few {
-			n.many[x] = struct{}{}
-		}
-	}
-	return true
-}

@@ -74,12 +74,12 @@ type Observer interface {
 	AckFailed(consumer string)
 }
 
-type silent struct{}
+type noObserver struct{}
 
-func (silent) Delivered(string, string, string) {}
-func (silent) Parked(string, string)            {}
-func (silent) Opened(string)                    {}
-func (silent) AckFailed(string)                 {}
+func (noObserver) Delivered(string, string, string) {}
+func (noObserver) Parked(string, string)            {}
+func (noObserver) Opened(string)                    {}
+func (noObserver) AckFailed(string)                 {}
 
 // Bridge feeds the door from one subscription: fetch, decode, accept as one group, acknowledge after a known COMMIT.
 // When the database is away it holds what it has and fetches nothing more. Start once, Stop once.
@@ -90,11 +90,11 @@ type Bridge struct {
 	limit   *rate.Limiter
 	tenants map[string]cachedTenant // used by the one working goroutine
 
-	soft  context.Context // ends with Stop: no new work
-	quit  context.CancelFunc
-	hard  context.Context // ends when Stop's time is over: what is under way is cut off
-	kill  context.CancelFunc
-	ended sync.WaitGroup
+	accepting     context.Context // ends with Stop: no new work
+	stopAccepting context.CancelFunc
+	running       context.Context // ends when Stop's time is over: what is under way is cut off
+	stopRunning   context.CancelFunc
+	ended         sync.WaitGroup
 
 	mu      sync.Mutex
 	current Source
@@ -122,11 +122,11 @@ func New(cfg Config) (*Bridge, error) {
 		cfg.Clock = time.Now
 	}
 	if cfg.Observe == nil {
-		cfg.Observe = silent{}
+		cfg.Observe = noObserver{}
 	}
 	b := &Bridge{cfg: cfg, log: cfg.Logger.With("bridge", cfg.Name, "broker", cfg.Broker), allowed: map[string]bool{}, tenants: map[string]cachedTenant{}, limit: rate.NewLimiter(rate.Inf, cfg.MaxBatch)}
-	b.soft, b.quit = context.WithCancel(context.Background())
-	b.hard, b.kill = context.WithCancel(context.Background())
+	b.accepting, b.stopAccepting = context.WithCancel(context.Background())
+	b.running, b.stopRunning = context.WithCancel(context.Background())
 	for _, code := range cfg.Allowed {
 		b.allowed[code] = true
 	}
@@ -157,8 +157,8 @@ func (b *Bridge) Start(context.Context) error {
 // Stop drains: what has been fetched is finished and acknowledged until ctx ends, then it is cut off and given back to the
 // broker. It returns when nothing of the bridge runs any more.
 func (b *Bridge) Stop(ctx context.Context) error {
-	b.quit()
-	defer b.kill()
+	b.stopAccepting()
+	defer b.stopRunning()
 	done := make(chan struct{})
 	go func() { b.ended.Wait(); close(done) }()
 	select {
@@ -166,7 +166,7 @@ func (b *Bridge) Stop(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	}
-	b.kill()
+	b.stopRunning()
 	<-done
 	return fmt.Errorf("bridge %s: still at work when the time to stop was over: %w", b.cfg.Name, ctx.Err())
 }
@@ -190,9 +190,9 @@ func (b *Bridge) Name() string { return b.cfg.Name }
 // supervise runs one incarnation after the other. A broken one is followed by a fresh one after a jittered, growing
 // pause; one that had worked starts the pauses anew.
 func (b *Bridge) supervise() {
-	for fails := 0; b.soft.Err() == nil; {
+	for fails := 0; b.accepting.Err() == nil; {
 		worked, err := b.incarnation()
-		if b.soft.Err() != nil {
+		if b.accepting.Err() != nil {
 			return
 		}
 		if worked {
@@ -201,7 +201,7 @@ func (b *Bridge) supervise() {
 		fails++
 		wait := backoff(b.cfg.Retry, fails)
 		b.log.Warn("incarnation over, opening another", "error", fmt.Sprint(err), "in", wait)
-		pause(b.soft, wait)
+		pause(b.accepting, wait)
 	}
 }
 
@@ -210,7 +210,7 @@ const closeTime = 5 * time.Second
 
 // incarnation opens a source and works until it breaks. worked: it was not broken from the start.
 func (b *Bridge) incarnation() (worked bool, err error) {
-	source, err := b.cfg.Open(b.soft)
+	source, err := b.cfg.Open(b.accepting)
 	if err != nil {
 		return false, err
 	}

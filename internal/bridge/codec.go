@@ -84,7 +84,7 @@ const maxTypeBytes = 128
 func structured(body []byte) (event.Event, map[string]string, []byte, error) {
 	members, fault := strictjson.Members(body)
 	if fault != nil {
-		return event.Event{}, loose(body), nil, undecodable(fault.Pointer, fault.Detail)
+		return event.Event{}, looseIdentity(body), nil, undecodable(fault.Pointer, fault.Detail)
 	}
 	attributes := map[string]string{}
 	var data []byte
@@ -100,7 +100,7 @@ func structured(body []byte) (event.Event, map[string]string, []byte, error) {
 			}
 		}
 	}
-	if err := named(attributes); err != nil {
+	if err := checkRequired(attributes); err != nil {
 		return event.Event{}, attributes, nil, err
 	}
 	var e event.Event
@@ -110,11 +110,11 @@ func structured(body []byte) (event.Event, map[string]string, []byte, error) {
 	if data == nil {
 		return event.Event{}, attributes, nil, undecodable("/data", "is required")
 	}
-	return e, attributes, data, valid(e)
+	return e, attributes, data, validate(e)
 }
 
-// loose reads what it can of the identity of a document that is refused anyway.
-func loose(body []byte) map[string]string {
+// looseIdentity reads what it can of the identity of a document that is refused anyway.
+func looseIdentity(body []byte) map[string]string {
 	out := map[string]string{}
 	for _, name := range []string{"source", "id", "type", "tenantid"} {
 		if text, ok := strictjson.Lookup(body, name); ok {
@@ -126,7 +126,7 @@ func loose(body []byte) map[string]string {
 
 // binary makes an event of attributes.
 func binary(attributes map[string]string) (event.Event, error) {
-	if err := named(attributes); err != nil {
+	if err := checkRequired(attributes); err != nil {
 		return event.Event{}, err
 	}
 	e := event.New(event.CloudEventsVersionV1)
@@ -155,12 +155,12 @@ func binary(attributes map[string]string) (event.Event, error) {
 			}
 		}
 	}
-	return e, valid(e)
+	return e, validate(e)
 }
 
-// named asks for the attributes that every event has, for the one version and
+// checkRequired asks for the attributes that every event has, for the one version and
 // for data in JSON.
-func named(attributes map[string]string) error {
+func checkRequired(attributes map[string]string) error {
 	for _, name := range []string{"specversion", "id", "source", "type"} {
 		if attributes[name] == "" {
 			return undecodable("/"+name, "is required")
@@ -176,10 +176,19 @@ func named(attributes map[string]string) error {
 	return nil
 }
 
-// valid is the SDK's judgement of the attributes.
-func valid(e event.Event) error {
+// validate is the SDK's judgement of the attributes.
+func validate(e event.Event) error {
 	if err := e.Validate(); err != nil {
 		return undecodable("", "has an attribute that CloudEvents 1.0 does not allow")
 	}
 	return nil
+}
+
+// parseTime reads RFC 3339; zero = the text is no time.
+func parseTime(s string) time.Time {
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
 }

@@ -35,6 +35,7 @@ func TestDecodeStructuredRefund(t *testing.T) {
 		Payment: &intake.PaymentSpec{OrderID: "ord_1", Amount: 10000, Currency: "USD", Account: "demo", Version: 3, RefundedElsewhere: 5,
 			PaidAt: time.Date(2026, 2, 28, 22, 59, 59, 123456000, time.UTC)},
 	}
+	want.ComputeIdentity()
 	if in.Refund == nil || !reflect.DeepEqual(*in.Refund, want) {
 		t.Errorf("content = %+v, want %+v", in.Refund, want)
 	}

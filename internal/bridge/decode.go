@@ -17,19 +17,19 @@ import (
 // decode makes an intake of a message, or says why it has to be parked. Its tenant is found later, by store. Whatever the
 // bytes do to a decoder, they do it to this message alone.
 func (b *Bridge) decode(m Message) (it *item) {
-	header, body := cleaned(m.Header()), m.Body()
-	park := &intake.Park{Position: placeOf(m.Position(), header, body), Headers: header, Body: body}
+	header, body := withoutEmpty(m.Header()), m.Body()
+	park := &intake.Park{Position: positionOf(m.Position(), header, body), Headers: header, Body: body}
 	it = &item{msg: m, in: intake.Intake{Park: park}}
 	defer func() {
 		if p := recover(); p != nil {
 			b.log.Error("decoding a message failed badly", "place", m.Position(), "panic", fmt.Sprint(p))
-			it.in, it.poison = intake.Intake{Park: park}, ParkUndecodable
+			it.in, it.parkReason = intake.Intake{Park: park}, ParkUndecodable
 		}
 		it.in.Event.Consumer, it.in.Park = b.cfg.Name, park
 		it.in.Actor, it.in.Transport = "system:bridge", b.cfg.Broker+":"+m.Position()
 	}()
 	if len(body) > b.cfg.MaxBody {
-		it.poison, it.code = ParkTooLarge, b.only()
+		it.parkReason, it.code = ParkTooLarge, b.soleTenant()
 		return it
 	}
 	in, code, err := Codec{Clock: b.cfg.Clock}.Decode(attributesOf(header), body)
@@ -43,15 +43,15 @@ func (b *Bridge) decode(m Message) (it *item) {
 	it.in = in
 	switch {
 	case err != nil && code == "":
-		it.poison, it.code = ParkUndecodable, b.only()
+		it.parkReason, it.code = ParkUndecodable, b.soleTenant()
 	case err != nil && b.allowed[code]:
-		it.poison, it.code = ParkUndecodable, code
+		it.parkReason, it.code = ParkUndecodable, code
 	case err != nil:
-		it.poison = ParkUndecodable
+		it.parkReason = ParkUndecodable
 	case !b.allowed[code]:
-		it.poison = ParkOtherTenant
+		it.parkReason = ParkOtherTenant
 	case in.OccurredAt.IsZero() && !b.cfg.Undated:
-		it.poison, it.code = ParkUndated, code
+		it.parkReason, it.code = ParkUndated, code
 	default:
 		it.code = code
 	}
@@ -69,17 +69,17 @@ func brokerTimeOf(h map[string][]string) time.Time {
 	return time.Time{}
 }
 
-// only is the tenant of a bridge that speaks for one: what names no tenant can only be that one's.
-func (b *Bridge) only() string {
+// soleTenant is the tenant of a bridge that speaks for one: what names no tenant can only be that one's.
+func (b *Bridge) soleTenant() string {
 	if len(b.cfg.Allowed) == 1 {
 		return b.cfg.Allowed[0]
 	}
 	return ""
 }
 
-// placeOf names a parked message: where it lies, and what it says. A broker that was emptied and counts from the start again
+// positionOf names a parked message: where it lies, and what it says. A broker that was emptied and counts from the start again
 // must not make one message of two.
-func placeOf(place string, header map[string][]string, body []byte) string {
+func positionOf(place string, header map[string][]string, body []byte) string {
 	h := sha256.New()
 	attributes := attributesOf(header)
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
@@ -89,8 +89,8 @@ func placeOf(place string, header map[string][]string, body []byte) string {
 	return place + "#" + hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// cleaned copies headers without empty entries.
-func cleaned(h map[string][]string) map[string][]string {
+// withoutEmpty copies headers without empty entries.
+func withoutEmpty(h map[string][]string) map[string][]string {
 	out := make(map[string][]string, len(h))
 	for name, values := range h {
 		if len(values) > 0 {
@@ -122,8 +122,8 @@ func (b *Bridge) findTenant(ctx context.Context, it *item) error {
 	switch {
 	case errors.Is(err, refund.ErrNotFound):
 		it.code = ""
-		if it.poison == "" {
-			it.poison = ParkOtherTenant
+		if it.parkReason == "" {
+			it.parkReason = ParkOtherTenant
 		}
 		return nil
 	case err != nil:

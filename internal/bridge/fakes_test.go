@@ -79,8 +79,8 @@ func (s *fakeSource) Fetch(ctx context.Context, most int) ([]Message, error) {
 		for _, m := range s.b.left {
 			if !s.b.given[m] && len(out) < most {
 				s.b.given[m] = true
-				m.times++
-				out = append(out, &fakeDelivery{fakeMessage: m, source: s, times: m.times})
+				m.delivered++
+				out = append(out, &fakeDelivery{fakeMessage: m, source: s, times: m.delivered})
 			}
 		}
 		var err error
@@ -111,10 +111,10 @@ func (s *fakeSource) Close(context.Context) error {
 
 // fakeMessage lies at the broker; fakeDelivery is one delivery of it.
 type fakeMessage struct {
-	place  string
-	body   []byte
-	header map[string][]string
-	times  int // delivered
+	position  string
+	body      []byte
+	header    map[string][]string
+	delivered int // delivered
 
 	undated bool // the broker keeps no time
 }
@@ -127,7 +127,7 @@ type fakeDelivery struct {
 
 func (m *fakeDelivery) Body() []byte                { return m.body }
 func (m *fakeDelivery) Header() map[string][]string { return m.header }
-func (m *fakeDelivery) Position() string            { return m.place }
+func (m *fakeDelivery) Position() string            { return m.position }
 func (m *fakeDelivery) Deliveries() int             { return m.times }
 
 func (m *fakeDelivery) Time() time.Time {
@@ -148,14 +148,14 @@ func (m *fakeDelivery) Ack(context.Context) error {
 		b.staleAcks++
 		return ErrStale
 	}
-	if b.ackErr[m.place] > 0 {
-		b.ackErr[m.place]--
+	if b.ackErr[m.position] > 0 {
+		b.ackErr[m.position]--
 		return errors.New("the broker hung up")
 	}
 	for i, left := range b.left {
 		if left == m.fakeMessage {
 			b.left = append(b.left[:i:i], b.left[i+1:]...)
-			b.acked = append(b.acked, m.place)
+			b.acked = append(b.acked, m.position)
 			return nil
 		}
 	}
@@ -174,8 +174,8 @@ type fakeDoor struct {
 	mu     sync.Mutex
 	known  map[string]int
 	groups [][]string
-	say    func(in intake.Intake, try int) *intake.Result // nil = the usual
-	all    func() error                                   // of the whole group
+	decide func(in intake.Intake, try int) *intake.Result // nil = the usual
+	fail   func() error                                   // of the whole group
 	tries  map[string]int
 }
 
@@ -184,8 +184,8 @@ func newFakeDoor() *fakeDoor { return &fakeDoor{known: map[string]int{}, tries: 
 func (d *fakeDoor) AcceptEach(_ context.Context, g []intake.Intake) ([]intake.Result, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.all != nil {
-		if err := d.all(); err != nil {
+	if d.fail != nil {
+		if err := d.fail(); err != nil {
 			return nil, err
 		}
 	}
@@ -195,8 +195,8 @@ func (d *fakeDoor) AcceptEach(_ context.Context, g []intake.Intake) ([]intake.Re
 		id := in.Refund.RefundID
 		names = append(names, id)
 		d.tries[id]++
-		if d.say != nil {
-			if r := d.say(in, d.tries[id]); r != nil {
+		if d.decide != nil {
+			if r := d.decide(in, d.tries[id]); r != nil {
 				out[i] = *r
 				continue
 			}
@@ -212,8 +212,8 @@ func (d *fakeDoor) AcceptEach(_ context.Context, g []intake.Intake) ([]intake.Re
 	return out, nil
 }
 
-// fakeLot keeps parked places and traces.
-type fakeLot struct {
+// fakeDeadLetters keeps parked places and traces.
+type fakeDeadLetters struct {
 	mu     sync.Mutex
 	parked map[string]string // place as parked: reason
 	tries  map[string]int
@@ -221,14 +221,16 @@ type fakeLot struct {
 	away   error
 }
 
-func newFakeLot() *fakeLot { return &fakeLot{parked: map[string]string{}, tries: map[string]int{}} }
+func newFakeDeadLetters() *fakeDeadLetters {
+	return &fakeDeadLetters{parked: map[string]string{}, tries: map[string]int{}}
+}
 
-func (l *fakeLot) ParkUndecodable(ctx context.Context, t refund.TenantID, ev intake.EventID, reason string, p intake.Park) error {
+func (l *fakeDeadLetters) ParkUndecodable(ctx context.Context, t refund.TenantID, ev intake.EventID, reason string, p intake.Park) error {
 	_, _, err := l.ParkBeforeRetry(ctx, t, ev, reason, p)
 	return err
 }
 
-func (l *fakeLot) ParkBeforeRetry(_ context.Context, _ refund.TenantID, _ intake.EventID, reason string, p intake.Park) (refund.RID, int, error) {
+func (l *fakeDeadLetters) ParkBeforeRetry(_ context.Context, _ refund.TenantID, _ intake.EventID, reason string, p intake.Park) (refund.RID, int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.away != nil {
@@ -239,14 +241,14 @@ func (l *fakeLot) ParkBeforeRetry(_ context.Context, _ refund.TenantID, _ intake
 	return refund.RID{9}, l.tries[p.Position], nil
 }
 
-func (l *fakeLot) Trace(_ context.Context, d []intake.Delivery) error {
+func (l *fakeDeadLetters) Trace(_ context.Context, d []intake.Delivery) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.traces = append(l.traces, d...)
 	return nil
 }
 
-func (l *fakeLot) reasons() map[string]int {
+func (l *fakeDeadLetters) reasons() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	out := map[string]int{}
@@ -266,18 +268,18 @@ func (fakeTenants) BridgeTenant(_ context.Context, code string) (refund.Tenant, 
 }
 
 // bench is a bridge with its fakes.
-type fakeBench struct {
+type harness struct {
 	*testing.T
 	*fakeBroker
 	door *fakeDoor
-	lot  *fakeLot
+	lot  *fakeDeadLetters
 	b    *Bridge
 }
 
 // runBridge starts a bridge that retries quickly; tune changes its configuration.
-func runBridge(t *testing.T, broker *fakeBroker, door *fakeDoor, tune func(*Config)) *fakeBench {
+func runBridge(t *testing.T, broker *fakeBroker, door *fakeDoor, tune func(*Config)) *harness {
 	t.Helper()
-	f := &fakeBench{T: t, fakeBroker: broker, door: door, lot: newFakeLot()}
+	f := &harness{T: t, fakeBroker: broker, door: door, lot: newFakeDeadLetters()}
 	cfg := Config{Name: "orders", Broker: "fake", Open: broker.open, Door: door, DeadLetters: f.lot, Tenants: fakeTenants{}, Allowed: []string{"demo"}, Retry: time.Millisecond, HoldEvery: 5 * time.Millisecond}
 	if tune != nil {
 		tune(&cfg)
@@ -293,7 +295,7 @@ func runBridge(t *testing.T, broker *fakeBroker, door *fakeDoor, tune func(*Conf
 	return f
 }
 
-func (f *fakeBench) stop() {
+func (f *harness) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	if err := f.b.Stop(ctx); err != nil {
@@ -301,8 +303,8 @@ func (f *fakeBench) stop() {
 	}
 }
 
-// until waits for a condition that is looked at under the broker's lock.
-func (f *fakeBench) until(what string, ok func() bool) {
+// waitFor waits for a condition that is looked at under the broker's lock.
+func (f *harness) waitFor(what string, ok func() bool) {
 	f.Helper()
 	end := time.NewTimer(20 * time.Second)
 	defer end.Stop()
@@ -323,20 +325,20 @@ func (f *fakeBench) until(what string, ok func() bool) {
 	}
 }
 
-func (f *fakeBench) drained() {
+func (f *harness) drained() {
 	f.Helper()
-	f.until("everything acknowledged", func() bool { return len(f.left) == 0 })
+	f.waitFor("everything acknowledged", func() bool { return len(f.left) == 0 })
 }
 
-// good is a refund.requested that decodes.
-func good(id string) *fakeMessage {
-	return &fakeMessage{place: "q/" + id, body: fmt.Appendf(nil, `{"specversion":"1.0","id":"evt-%[1]s","source":"/shop","type":"refund.requested","tenantid":"demo","data":{"refundId":"%[1]s","orderId":"o","paymentId":"p","amount":1,"currency":"USD"}}`, id)}
+// validMessage is a refund.requested that decodes.
+func validMessage(id string) *fakeMessage {
+	return &fakeMessage{position: "q/" + id, body: fmt.Appendf(nil, `{"specversion":"1.0","id":"evt-%[1]s","source":"/shop","type":"refund.requested","tenantid":"demo","data":{"refundId":"%[1]s","orderId":"o","paymentId":"p","amount":1,"currency":"USD"}}`, id)}
 }
 
-func goods(from, to int) []*fakeMessage {
+func validMessages(from, to int) []*fakeMessage {
 	var out []*fakeMessage
 	for i := from; i < to; i++ {
-		out = append(out, good(fmt.Sprintf("rf-%d", i)))
+		out = append(out, validMessage(fmt.Sprintf("rf-%d", i)))
 	}
 	return out
 }

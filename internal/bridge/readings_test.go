@@ -1,6 +1,7 @@
 package bridge_test
 
 import (
+	"regexp"
 	"testing"
 	"time"
 
@@ -9,8 +10,14 @@ import (
 	"github.com/refundry/refundry/internal/refundtest/bodies"
 )
 
+// longName is the place of an unknown member whose name is longer than 64 bytes: 64 bytes of it and an ellipsis.
+var longName = regexp.MustCompile(`(/data(?:/payment)?/)(?:[a-z]{64}|(?:\\u00e9){32})\\u2026\t`)
+
 // intended are the differences of events from what was recorded.
-var intended = []bodies.Intended{}
+var intended = []bodies.Intended{{
+	Why:  "A long name of an unknown member was left out of the place altogether. REST repeated its first 64 bytes; now one reader does so for both.",
+	Line: func(line string) string { return longName.ReplaceAllString(line, "${1}\\u2026\t") },
+}}
 
 // Whatever the readers are made of, they read the corpus as they did when it was recorded.
 func TestRequestsAreReadAsRecorded(t *testing.T) {

@@ -45,11 +45,11 @@ func newRun(b *Bridge, source Source) *run {
 
 // work returns when every hand is idle. The bridge's stop ends fetching; the other stages then drain. nil = drained.
 func (r *run) work() error {
-	r.ctx, r.abort = context.WithCancelCause(r.b.hard)
+	r.ctx, r.abort = context.WithCancelCause(r.b.running)
 	defer r.abort(nil)
 	holding, enough := context.WithCancel(r.ctx)
 	var holder sync.WaitGroup
-	holder.Go(func() { r.holding(holding) })
+	holder.Go(func() { r.renewing(holding) })
 	r.stages.Go(r.fetching)
 	r.stages.Go(r.acknowledging)
 	err := r.storing()
@@ -74,7 +74,7 @@ func (r *run) fetching() {
 	defer close(r.ending)
 	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
-	defer context.AfterFunc(r.b.soft, cancel)()
+	defer context.AfterFunc(r.b.accepting, cancel)()
 	for ctx.Err() == nil {
 		most, ok := r.b.allowance(ctx)
 		if !ok {
@@ -85,7 +85,7 @@ func (r *run) fetching() {
 			fault.Point(fault.BridgeFetched)
 		}
 		r.b.limit.AllowN(time.Now(), len(msgs))
-		if items := r.take(msgs); len(items) > 0 {
+		if items := r.decode(msgs); len(items) > 0 {
 			select {
 			case r.fetched <- items:
 			case <-r.ctx.Done():
@@ -120,8 +120,8 @@ func (b *Bridge) allowance(ctx context.Context) (int, bool) {
 	}
 }
 
-// take turns messages into items and holds them.
-func (r *run) take(msgs []Message) []*item {
+// decode turns messages into items and holds them.
+func (r *run) decode(msgs []Message) []*item {
 	items := make([]*item, 0, len(msgs))
 	for _, m := range msgs {
 		if m != nil {
@@ -148,7 +148,7 @@ func (r *run) storing() error {
 		}
 		err := r.b.store(r.ctx, group)
 		for tries := 1; err != nil; tries++ { // the database is away: hold, and fetch nothing
-			if group = r.deliver(group); !r.rest(backoff(r.b.cfg.Retry, tries), len(group), err) {
+			if group = r.deliver(group); !r.waitForDatabase(backoff(r.b.cfg.Retry, tries), len(group), err) {
 				return errGivenBack
 			}
 			err = r.b.store(r.ctx, group)
@@ -157,8 +157,8 @@ func (r *run) storing() error {
 	}
 }
 
-// rest waits before the next try of a group; false = it is given back.
-func (r *run) rest(d time.Duration, held int, err error) bool {
+// waitForDatabase waits before the next try of a group; false = it is given back.
+func (r *run) waitForDatabase(d time.Duration, held int, err error) bool {
 	r.b.log.Warn("messages held, the database does not take them", "messages", held, "again", d, "error", err.Error())
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -281,8 +281,8 @@ func (r *run) acknowledge(done []*item) error {
 	return nil
 }
 
-// holding renews everything that is held. A message that cannot be renewed comes again by itself: that is no failure.
-func (r *run) holding(ctx context.Context) {
+// renewing renews everything that is held. A message that cannot be renewed comes again by itself: that is no failure.
+func (r *run) renewing(ctx context.Context) {
 	for pause(ctx, r.b.cfg.HoldEvery) {
 		r.mu.Lock()
 		held := make([]*item, 0, len(r.held))
@@ -315,7 +315,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 func split(open []*item, now time.Time) (due []*item, wait time.Duration) {
 	wait = time.Hour
 	for _, it := range open {
-		left := it.again.Sub(now)
+		left := it.retryAt.Sub(now)
 		if left <= 0 {
 			due = append(due, it)
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 func TestEverythingIsTakenAndAcknowledgedInOrder(t *testing.T) {
-	f := runBridge(t, newFakeBroker(goods(0, 300)...), newFakeDoor(), func(c *Config) { c.MaxBatch = 50 })
+	f := runBridge(t, newFakeBroker(validMessages(0, 300)...), newFakeDoor(), func(c *Config) { c.MaxBatch = 50 })
 	f.drained()
 	f.stop()
 	var order []string
@@ -38,14 +38,14 @@ func TestEverythingIsTakenAndAcknowledgedInOrder(t *testing.T) {
 func TestZeroResultIsNoVerdict(t *testing.T) {
 	door := newFakeDoor()
 	var answer atomic.Bool
-	door.say = func(in intake.Intake, _ int) *intake.Result {
+	door.decide = func(in intake.Intake, _ int) *intake.Result {
 		if in.Refund.RefundID == "rf-1" && !answer.Load() {
 			return &intake.Result{}
 		}
 		return nil
 	}
-	f := runBridge(t, newFakeBroker(goods(0, 3)...), door, func(c *Config) { c.GiveUp = 1 << 20 })
-	f.until("the neighbours are acknowledged", func() bool { return len(f.acked) == 2 })
+	f := runBridge(t, newFakeBroker(validMessages(0, 3)...), door, func(c *Config) { c.GiveUp = 1 << 20 })
+	f.waitFor("the neighbours are acknowledged", func() bool { return len(f.acked) == 2 })
 	if slices.Contains(f.acked, "q/rf-1") {
 		t.Error("a zero result without an error was acknowledged")
 	}
@@ -60,15 +60,15 @@ func TestDatabaseAwayHoldsAndPauses(t *testing.T) {
 			door := newFakeDoor()
 			var back atomic.Bool
 			var tries atomic.Int32
-			door.all = func() error {
+			door.fail = func() error {
 				if tries.Add(1); back.Load() {
 					return nil
 				}
 				return away
 			}
-			f := runBridge(t, newFakeBroker(goods(0, 100)...), door, func(c *Config) { c.MaxBatch = 10 })
-			f.until("held more than once", func() bool { return f.holds > 40 && tries.Load() > 12 })
-			f.until("nothing lost", func() bool { return len(f.left) == 100 && len(f.acked) == 0 && len(f.given) <= 20 && f.openings == 1 })
+			f := runBridge(t, newFakeBroker(validMessages(0, 100)...), door, func(c *Config) { c.MaxBatch = 10 })
+			f.waitFor("held more than once", func() bool { return f.holds > 40 && tries.Load() > 12 })
+			f.waitFor("nothing lost", func() bool { return len(f.left) == 100 && len(f.acked) == 0 && len(f.given) <= 20 && f.openings == 1 })
 			back.Store(true)
 			f.drained()
 			if len(f.lot.parked) != 0 {
@@ -86,14 +86,14 @@ func TestDatabaseAwayHoldsAndPauses(t *testing.T) {
 func TestStopWhileTheDatabaseIsAwayGivesBack(t *testing.T) {
 	door := newFakeDoor()
 	tried := make(chan struct{}, 1000)
-	door.all = func() error {
+	door.fail = func() error {
 		select {
 		case tried <- struct{}{}:
 		default:
 		}
 		return refund.ErrUnavailable
 	}
-	f := runBridge(t, newFakeBroker(goods(0, 5)...), door, nil)
+	f := runBridge(t, newFakeBroker(validMessages(0, 5)...), door, nil)
 	<-tried
 	f.stop()
 	if len(f.left) != 5 || f.closes != 1 {
@@ -109,7 +109,7 @@ func TestStopCutsOffWhatHangs(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})
-	f := runBridge(t, newFakeBroker(good("rf-1")), door, func(c *Config) { c.Door = hang })
+	f := runBridge(t, newFakeBroker(validMessage("rf-1")), door, func(c *Config) { c.Door = hang })
 	<-reached
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -135,11 +135,11 @@ func TestStopFinishesTheGroupAtTheDoor(t *testing.T) {
 		<-goOn
 		return door.AcceptEach(ctx, g)
 	})
-	f := runBridge(t, newFakeBroker(goods(0, 3)...), door, func(c *Config) { c.Door = slow })
+	f := runBridge(t, newFakeBroker(validMessages(0, 3)...), door, func(c *Config) { c.Door = slow })
 	<-reached
 	stopped := make(chan struct{})
 	go func() { f.stop(); close(stopped) }()
-	<-f.b.soft.Done()
+	<-f.b.accepting.Done()
 	close(goOn)
 	<-stopped
 	if len(f.left) != 0 {
@@ -149,21 +149,21 @@ func TestStopFinishesTheGroupAtTheDoor(t *testing.T) {
 
 // M4, turned to brokers: what came together with an error is not skipped.
 func TestErrorTogetherWithMessages(t *testing.T) {
-	broker := newFakeBroker(goods(0, 5)...)
+	broker := newFakeBroker(validMessages(0, 5)...)
 	broker.fetchErr = []error{errors.New("half a batch, then the line broke"), nil, errors.New("again")}
 	broker.openErr = []error{nil, errors.New("not yet"), nil}
 	f := runBridge(t, broker, newFakeDoor(), nil)
 	f.drained()
-	f.publish(goods(5, 10)...)
+	f.publish(validMessages(5, 10)...)
 	f.drained()
-	f.until("every incarnation was closed and another opened", func() bool { return f.openings >= 3 })
+	f.waitFor("every incarnation was closed and another opened", func() bool { return f.openings >= 3 })
 	if len(f.door.known) != 10 {
 		t.Errorf("%d refunds, want 10", len(f.door.known))
 	}
 }
 
 func TestFailedAcknowledgementEndsTheIncarnation(t *testing.T) {
-	broker := newFakeBroker(goods(0, 5)...)
+	broker := newFakeBroker(validMessages(0, 5)...)
 	broker.ackErr["q/rf-2"] = 2
 	f := runBridge(t, broker, newFakeDoor(), nil)
 	f.drained()
@@ -184,12 +184,12 @@ func TestFailedAcknowledgementEndsTheIncarnation(t *testing.T) {
 
 // M6: headers of any kind; and what is no message at all.
 func TestOddMessages(t *testing.T) {
-	odd := good("rf-odd")
+	odd := validMessage("rf-odd")
 	odd.header = map[string][]string{"x-death": nil, "": {}, "x-count": {"1", "2"}, "bin\xff": {"\x00\xfe"}, "Content-Type": {"application/cloudevents+json"}, "ce-id": {"other"}}
-	binary := &fakeMessage{place: "q/binary", body: []byte(`{"refundId":"rf-bin","orderId":"o","paymentId":"p","amount":1,"currency":"USD"}`),
+	binary := &fakeMessage{position: "q/binary", body: []byte(`{"refundId":"rf-bin","orderId":"o","paymentId":"p","amount":1,"currency":"USD"}`),
 		header: map[string][]string{"ce-specversion": {"1.0"}, "CE-Id": {"b"}, "ce-source": {"/s"}, "ce-type": {"refund.requested"}, "ce-tenantid": {"demo"}}}
-	twice := &fakeMessage{place: "q/twice", body: binary.body, header: map[string][]string{"ce-specversion": {"1.0"}, "ce-id": {"b", "c"}, "ce-source": {"/s"}, "ce-type": {"refund.requested"}}}
-	f := runBridge(t, newFakeBroker(odd, &fakeMessage{place: "q/empty"}, binary, twice, good("rf-2"), &fakeMessage{}), newFakeDoor(), nil)
+	twice := &fakeMessage{position: "q/twice", body: binary.body, header: map[string][]string{"ce-specversion": {"1.0"}, "ce-id": {"b", "c"}, "ce-source": {"/s"}, "ce-type": {"refund.requested"}}}
+	f := runBridge(t, newFakeBroker(odd, &fakeMessage{position: "q/empty"}, binary, twice, validMessage("rf-2"), &fakeMessage{}), newFakeDoor(), nil)
 	f.drained()
 	f.stop()
 	if f.door.known["rf-odd"] != 1 || f.door.known["rf-bin"] != 1 || f.door.known["rf-2"] != 1 {
@@ -202,7 +202,7 @@ func TestOddMessages(t *testing.T) {
 
 // A broker that was emptied counts from the start again: the same place, another message.
 func TestSamePlaceOtherMessage(t *testing.T) {
-	f := runBridge(t, newFakeBroker(&fakeMessage{place: "q/1", body: []byte("junk")}, &fakeMessage{place: "q/1", body: []byte("other junk")}, &fakeMessage{place: "q/1", body: []byte("junk")}), newFakeDoor(), nil)
+	f := runBridge(t, newFakeBroker(&fakeMessage{position: "q/1", body: []byte("junk")}, &fakeMessage{position: "q/1", body: []byte("other junk")}, &fakeMessage{position: "q/1", body: []byte("junk")}), newFakeDoor(), nil)
 	f.drained()
 	if len(f.lot.parked) != 2 {
 		t.Errorf("%d places parked, want 2: the same bytes at the same place are one message, others are another", len(f.lot.parked))
@@ -211,7 +211,7 @@ func TestSamePlaceOtherMessage(t *testing.T) {
 
 func TestPoisonDoesNotBlockItsNeighbours(t *testing.T) {
 	door := newFakeDoor()
-	door.say = func(in intake.Intake, _ int) *intake.Result {
+	door.decide = func(in intake.Intake, _ int) *intake.Result {
 		switch in.Refund.RefundID {
 		case "rf-3":
 			return failure(errors.New("nobody knows what this is"))
@@ -226,8 +226,8 @@ func TestPoisonDoesNotBlockItsNeighbours(t *testing.T) {
 		}
 		return nil
 	}
-	f := runBridge(t, newFakeBroker(goods(0, 20)...), door, func(c *Config) { c.MaxBatch = 5 })
-	f.until("all but the busy one are acknowledged", func() bool { return len(f.left) == 1 && f.left[0].place == "q/rf-5" })
+	f := runBridge(t, newFakeBroker(validMessages(0, 20)...), door, func(c *Config) { c.MaxBatch = 5 })
+	f.waitFor("all but the busy one are acknowledged", func() bool { return len(f.left) == 1 && f.left[0].position == "q/rf-5" })
 	f.stop()
 	if got := f.lot.reasons(); got[ParkGivenUp] != 1 || got[ParkRefusedByDB] != 1 || len(f.lot.parked) != 2 {
 		t.Errorf("parked by the bridge %v, want one given up and one unstorable", got)
@@ -239,11 +239,11 @@ func TestPoisonDoesNotBlockItsNeighbours(t *testing.T) {
 
 // A message that was delivered too often may be the one that kills the process: it is parked before it is tried.
 func TestTriedOftenIsParkedFirst(t *testing.T) {
-	healthy, deadly := good("rf-healthy"), good("rf-deadly")
-	healthy.times, deadly.times = 1000, 20
+	healthy, deadly := validMessage("rf-healthy"), validMessage("rf-deadly")
+	healthy.delivered, deadly.delivered = 1000, 20
 	door := newFakeDoor()
 	var parkedBefore atomic.Bool
-	door.say = func(in intake.Intake, _ int) *intake.Result {
+	door.decide = func(in intake.Intake, _ int) *intake.Result {
 		if in.Refund.RefundID == "rf-healthy" {
 			parkedBefore.Store(!in.Parked.IsZero())
 		} else {
@@ -251,8 +251,8 @@ func TestTriedOftenIsParkedFirst(t *testing.T) {
 		}
 		return nil
 	}
-	f := &fakeBench{T: t, fakeBroker: newFakeBroker(healthy, deadly), door: door, lot: newFakeLot()}
-	f.lot.tries[placeOf(deadly.place, nil, deadly.body)] = trials
+	f := &harness{T: t, fakeBroker: newFakeBroker(healthy, deadly), door: door, lot: newFakeDeadLetters()}
+	f.lot.tries[positionOf(deadly.position, nil, deadly.body)] = maxParkedRetries
 	b, err := New(Config{Name: "orders", Broker: "fake", Open: f.open, Door: door, DeadLetters: f.lot, Tenants: fakeTenants{}, Allowed: []string{"demo"}})
 	if err != nil {
 		t.Fatal(err)
@@ -269,10 +269,10 @@ func TestTriedOftenIsParkedFirst(t *testing.T) {
 }
 
 func TestTenants(t *testing.T) {
-	other, none := good("rf-1"), good("rf-2")
+	other, none := validMessage("rf-1"), validMessage("rf-2")
 	other.body = []byte(`{"specversion":"1.0","id":"e","source":"/s","type":"refund.requested","tenantid":"rival","data":{"refundId":"r","orderId":"o","paymentId":"p","amount":1,"currency":"USD"}}`)
 	none.body = []byte(`{"specversion":"1.0","id":"e","source":"/s","type":"refund.requested","data":{"refundId":"r","orderId":"o","paymentId":"p","amount":1,"currency":"USD"}}`)
-	f := runBridge(t, newFakeBroker(other, none, good("rf-3")), newFakeDoor(), nil)
+	f := runBridge(t, newFakeBroker(other, none, validMessage("rf-3")), newFakeDoor(), nil)
 	f.drained()
 	if f.lot.reasons()[ParkOtherTenant] != 2 || len(f.door.known) != 1 {
 		t.Errorf("parked %v, decided %v; want two for other tenants parked and one decided", f.lot.reasons(), f.door.known)
@@ -280,9 +280,9 @@ func TestTenants(t *testing.T) {
 }
 
 func TestTooLargeIsParkedUnread(t *testing.T) {
-	big := good("rf-big")
+	big := validMessage("rf-big")
 	big.body = append(big.body, make([]byte, 2000)...)
-	f := runBridge(t, newFakeBroker(big, good("rf-1")), newFakeDoor(), func(c *Config) { c.MaxBody = 1000 })
+	f := runBridge(t, newFakeBroker(big, validMessage("rf-1")), newFakeDoor(), func(c *Config) { c.MaxBody = 1000 })
 	f.drained()
 	if f.lot.reasons()[ParkTooLarge] != 1 {
 		t.Errorf("parked %v, want the large one", f.lot.reasons())
@@ -291,10 +291,10 @@ func TestTooLargeIsParkedUnread(t *testing.T) {
 
 func TestReplayMark(t *testing.T) {
 	const id = "0190a7c8-1111-7111-8111-111111111111"
-	marked, beside := good("rf-1"), good("rf-2")
+	marked, beside := validMessage("rf-1"), validMessage("rf-2")
 	marked.body = []byte(`{"specversion":"1.0","id":"e1","source":"/s","type":"refund.requested","tenantid":"demo","replaybatchid":"` + id + `","data":{"refundId":"rf-1","orderId":"o","paymentId":"p","amount":1,"currency":"USD"}}`)
 	beside.header = map[string][]string{"Replaybatchid": {id}}
-	f := runBridge(t, newFakeBroker(marked, beside, good("rf-3")), newFakeDoor(), nil)
+	f := runBridge(t, newFakeBroker(marked, beside, validMessage("rf-3")), newFakeDoor(), nil)
 	f.drained()
 	f.stop()
 	var marks int
@@ -310,7 +310,7 @@ func TestReplayMark(t *testing.T) {
 
 func TestRateLimit(t *testing.T) {
 	begin := time.Now()
-	f := runBridge(t, newFakeBroker(goods(0, 30)...), newFakeDoor(), func(c *Config) { c.Rate, c.MaxBatch = 100, 10 })
+	f := runBridge(t, newFakeBroker(validMessages(0, 30)...), newFakeDoor(), func(c *Config) { c.Rate, c.MaxBatch = 100, 10 })
 	f.drained()
 	f.stop()
 	if took := time.Since(begin); took < 190*time.Millisecond {
@@ -324,7 +324,7 @@ func TestRateLimit(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	good := Config{Name: "orders", Open: newFakeBroker().open, Door: newFakeDoor(), DeadLetters: newFakeLot(), Tenants: fakeTenants{}, Allowed: []string{"demo"}}
+	good := Config{Name: "orders", Open: newFakeBroker().open, Door: newFakeDoor(), DeadLetters: newFakeDeadLetters(), Tenants: fakeTenants{}, Allowed: []string{"demo"}}
 	for name, change := range map[string]func(*Config){
 		"no name":       func(c *Config) { c.Name = "" },
 		"reserved name": func(c *Config) { c.Name = intake.ConsumerEvents },

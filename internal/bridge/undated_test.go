@@ -23,14 +23,14 @@ func TestUndatedEvents(t *testing.T) {
 		"none, allowed":                    {undated: true, allow: true},
 		"the broker's, undated ones taken": {allow: true, at: stored},
 	} {
-		m := good("rf-1")
+		m := validMessage("rf-1")
 		if m.undated = c.undated; c.own {
 			m.body = []byte(strings.Replace(string(m.body), `"source"`, `"time":"`+stored.Add(time.Hour).Format(time.RFC3339)+`","source"`, 1))
 		}
 		var mu sync.Mutex
 		var at []time.Time
 		door := newFakeDoor()
-		door.say = func(in intake.Intake, _ int) *intake.Result {
+		door.decide = func(in intake.Intake, _ int) *intake.Result {
 			mu.Lock()
 			defer mu.Unlock()
 			at = append(at, in.OccurredAt)
@@ -54,15 +54,15 @@ func TestUndatedEvents(t *testing.T) {
 // The broker's time is kept with a parked message: tried again, it is as old as it was.
 func TestBrokerTimeIsKeptWithParkedMessages(t *testing.T) {
 	f := runBridge(t, newFakeBroker(), newFakeDoor(), nil)
-	it := f.b.decode(&fakeDelivery{fakeMessage: good("rf-1")})
-	if it.poison != "" || !it.in.OccurredAt.Equal(stored) {
-		t.Fatalf("%q, happened at %s", it.poison, it.in.OccurredAt)
+	it := f.b.decode(&fakeDelivery{fakeMessage: validMessage("rf-1")})
+	if it.parkReason != "" || !it.in.OccurredAt.Equal(stored) {
+		t.Fatalf("%q, happened at %s", it.parkReason, it.in.OccurredAt)
 	}
 	again, err := Unpark(intake.ParkedMessage{Park: *it.in.Park})
 	if err != nil || !again.OccurredAt.Equal(stored) {
 		t.Errorf("tried again it happened at %s, %v", again.OccurredAt, err)
 	}
-	later := good("rf-1")
+	later := validMessage("rf-1")
 	later.undated = true
 	if other := f.b.decode(&fakeDelivery{fakeMessage: later}); other.in.Park.Position != it.in.Park.Position {
 		t.Errorf("the place is %s without the broker's time, %s with it", other.in.Park.Position, it.in.Park.Position)

@@ -32,14 +32,14 @@ const outcomeParked = "PARKED"
 
 // item is one message on its way. done: its fate is durable and it may be acknowledged.
 type item struct {
-	msg    Message
-	in     intake.Intake
-	code   string // of its tenant, "" = none that may be
-	poison string // reason of parking
-	tries  int    // that failed for reasons of its own
-	busy   int    // tries in a row that met a locked row
-	again  time.Time
-	trial  bool // parked before the try that may be its last
+	msg         Message
+	in          intake.Intake
+	code        string // of its tenant, "" = none that may be
+	parkReason  string // reason of parking
+	tries       int    // that failed for reasons of its own
+	busy        int    // tries in a row that met a locked row
+	retryAt     time.Time
+	parkedFirst bool // parked before the try that may be its last
 
 	done      bool
 	outcome   string     // for the trace
@@ -66,7 +66,7 @@ func (b *Bridge) store(ctx context.Context, items []*item) error {
 			return err
 		}
 		switch {
-		case it.poison != "":
+		case it.parkReason != "":
 			alone = append(alone, it)
 		case it.attempts() >= b.cfg.Alone:
 			alone = append(alone, it)
@@ -79,7 +79,7 @@ func (b *Bridge) store(ctx context.Context, items []*item) error {
 	}
 	for _, it := range alone {
 		var err error
-		if it.poison != "" {
+		if it.parkReason != "" {
 			err = b.park(ctx, it)
 		} else {
 			err = b.tryAlone(ctx, it)
@@ -91,25 +91,25 @@ func (b *Bridge) store(ctx context.Context, items []*item) error {
 	return nil
 }
 
-// trials is how many times a message is tried that has been given up: each of them may have killed a process.
-const trials = 3
+// maxParkedRetries is how many times a message is tried that has been given up: each of them may have killed a process.
+const maxParkedRetries = 3
 
 // tryAlone takes one message through the door by itself. Once it has been tried too often it is parked first; the try then
 // settles that row in its own transaction.
 func (b *Bridge) tryAlone(ctx context.Context, it *item) error {
-	if it.attempts() >= b.cfg.GiveUp && !it.trial {
+	if it.attempts() >= b.cfg.GiveUp && !it.parkedFirst {
 		id, tries, err := b.cfg.DeadLetters.ParkBeforeRetry(ctx, it.in.Tenant.ID, it.in.Event, ParkGivenUp, *it.in.Park)
 		switch {
-		case away(err):
+		case isOutage(err):
 			return err
 		case err != nil:
 			b.failed(it, err)
 			return nil
-		case tries > trials:
+		case tries > maxParkedRetries:
 			it.done, it.outcome, it.parked = true, outcomeParked, ParkGivenUp
 			return nil
 		}
-		it.trial, it.in.Parked = true, id
+		it.parkedFirst, it.in.Parked = true, id
 	}
 	return b.accept(ctx, []*item{it})
 }
@@ -127,7 +127,7 @@ func (b *Bridge) accept(ctx context.Context, group []*item) error {
 	if err == nil && len(results) != len(group) {
 		err = fmt.Errorf("the door gave %d results for %d messages", len(results), len(group))
 	}
-	if away(err) {
+	if isOutage(err) {
 		return err
 	}
 	var outage error
@@ -146,14 +146,14 @@ func (b *Bridge) accept(ctx context.Context, group []*item) error {
 // settle takes down what the door said of one message. Only a verdict that is listed here lets it be acknowledged.
 func (b *Bridge) settle(ctx context.Context, it *item, r intake.Result) error {
 	switch {
-	case away(r.Err):
+	case isOutage(r.Err):
 		return r.Err
 	case errors.Is(r.Err, refund.ErrBadData) && it.in.Parked.IsZero():
-		it.poison = ParkRefusedByDB
+		it.parkReason = ParkRefusedByDB
 		return b.park(ctx, it)
 	case errors.Is(r.Err, refund.ErrBusy), r.Err == nil && r.Verdict == intake.Busy:
 		it.busy++
-		it.again = b.cfg.Clock().Add(backoff(b.cfg.Retry, it.busy))
+		it.retryAt = b.cfg.Clock().Add(backoff(b.cfg.Retry, it.busy))
 		return nil
 	case r.Err != nil:
 		b.failed(it, r.Err)
@@ -199,29 +199,29 @@ func (b *Bridge) causeOf(it *item, o intake.Outcome) string {
 // failed counts a try that failed for reasons of the message's own. After too many the message stays in the parking lot.
 func (b *Bridge) failed(it *item, err error) {
 	it.tries++
-	it.again = b.cfg.Clock().Add(backoff(b.cfg.Retry, it.tries))
-	b.log.Error("a message fails", "place", it.msg.Position(), "attempts", it.attempts(), "again", it.again, "error", err.Error())
-	if it.trial { // it lies there already
+	it.retryAt = b.cfg.Clock().Add(backoff(b.cfg.Retry, it.tries))
+	b.log.Error("a message fails", "place", it.msg.Position(), "attempts", it.attempts(), "again", it.retryAt, "error", err.Error())
+	if it.parkedFirst { // it lies there already
 		it.done, it.outcome, it.parked = true, outcomeParked, ParkGivenUp
 	}
 }
 
 // park keeps a message that the door cannot take, in a transaction of its own. One that cannot be parked stays open.
 func (b *Bridge) park(ctx context.Context, it *item) error {
-	err := b.cfg.DeadLetters.ParkUndecodable(ctx, it.in.Tenant.ID, it.in.Event, it.poison, *it.in.Park)
+	err := b.cfg.DeadLetters.ParkUndecodable(ctx, it.in.Tenant.ID, it.in.Event, it.parkReason, *it.in.Park)
 	switch {
-	case away(err):
+	case isOutage(err):
 		return err
 	case err != nil:
 		b.failed(it, err)
 		return nil
 	}
-	it.done, it.outcome, it.cause, it.parked = true, outcomeParked, it.poison, it.poison
+	it.done, it.outcome, it.cause, it.parked = true, outcomeParked, it.parkReason, it.parkReason
 	return nil
 }
 
-// away says that an error is the database's or the moment's, not the message's: it is never counted against a message.
-func away(err error) bool {
+// isOutage says that an error is the database's or the moment's, not the message's: it is never counted against a message.
+func isOutage(err error) bool {
 	for _, class := range []error{refund.ErrUnavailable, refund.ErrOverloaded, refund.ErrCommitUnknown, context.DeadlineExceeded, context.Canceled} {
 		if errors.Is(err, class) {
 			return true

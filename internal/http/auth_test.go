@@ -12,21 +12,25 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// hand is a clock that the test moves.
-type hand struct {
+// manualClock is a clock that the test moves.
+type manualClock struct {
 	mu  sync.Mutex
 	now time.Time
 }
 
-func (h *hand) time() time.Time { h.mu.Lock(); defer h.mu.Unlock(); return h.now }
+func (h *manualClock) read() time.Time { h.mu.Lock(); defer h.mu.Unlock(); return h.now }
 
-func (h *hand) move(d time.Duration) { h.mu.Lock(); defer h.mu.Unlock(); h.now = h.now.Add(d) }
+func (h *manualClock) advance(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now = h.now.Add(d)
+}
 
 func TestRevokedKeyDiesWithinASecond(t *testing.T) {
 	t.Parallel()
-	clock := &hand{now: epoch}
-	w, c := serve(t, func(_ *world, cfg *httpapi.Config) {
-		cfg.Clock = clock.time
+	clock := &manualClock{now: epoch}
+	w, c := serve(t, func(_ *fakeBackend, cfg *httpapi.Config) {
+		cfg.Clock = clock.read
 		cfg.Limits.KeyTTL = time.Hour // is capped
 	})
 	for range 20 {
@@ -40,7 +44,7 @@ func TestRevokedKeyDiesWithinASecond(t *testing.T) {
 	k := w.keys["Writer01"]
 	k.RevokedAt = epoch
 	w.keys["Writer01"] = k
-	clock.move(time.Second)
+	clock.advance(time.Second)
 	if r := c.do("GET", "/v1/refunds", ""); r.status != 401 {
 		t.Errorf("a second after it was revoked: %d, want 401", r.status)
 	}
@@ -69,8 +73,8 @@ func TestKeysThatAreNoLongerGood(t *testing.T) {
 
 func TestUnknownPrefixesAreRememberedForAMoment(t *testing.T) {
 	t.Parallel()
-	clock := &hand{now: epoch}
-	w, c := serve(t, func(_ *world, cfg *httpapi.Config) { cfg.Clock = clock.time })
+	clock := &manualClock{now: epoch}
+	w, c := serve(t, func(_ *fakeBackend, cfg *httpapi.Config) { cfg.Clock = clock.read })
 	stranger := "Bearer " + strings.Replace(writerKey, "Writer01", "Nobody01", 1)
 	for range 5 {
 		c.do("GET", "/v1/refunds", "", "Authorization", stranger)
@@ -78,9 +82,9 @@ func TestUnknownPrefixesAreRememberedForAMoment(t *testing.T) {
 	if w.lookups != 1 {
 		t.Errorf("%d look-ups, want 1", w.lookups)
 	}
-	prefix, rec := record(t, strings.TrimPrefix(stranger, "Bearer "), refund.Tenant{ID: 1, Code: "demo"}, access.ScopeRefundsRead)
+	prefix, rec := keyRecord(t, strings.TrimPrefix(stranger, "Bearer "), refund.Tenant{ID: 1, Code: "demo"}, access.ScopeRefundsRead)
 	w.keys[prefix] = rec
-	clock.move(time.Second)
+	clock.advance(time.Second)
 	if r := c.do("GET", "/v1/refunds", "", "Authorization", stranger); r.status != 200 {
 		t.Errorf("a second after the key was made: %d %s", r.status, r.body)
 	}

@@ -15,15 +15,15 @@ import (
 
 // BenchmarkCreateRefund is what a POST costs besides the door and the network.
 func BenchmarkCreateRefund(b *testing.B) {
-	w := &world{keys: map[string]access.APIKeyRecord{}}
-	prefix, rec := record(b, writerKey, refund.Tenant{ID: 1, Code: "demo"}, access.ScopeRefundsWrite)
+	w := &fakeBackend{keys: map[string]access.APIKeyRecord{}}
+	prefix, rec := keyRecord(b, writerKey, refund.Tenant{ID: 1, Code: "demo"}, access.ScopeRefundsWrite)
 	w.keys[prefix] = rec
-	r := sample("rf_1001")
+	r := sampleRefund("rf_1001")
 	w.accept = func([]intake.Intake) ([]intake.Outcome, error) {
 		w.accepted, w.touched = w.accepted[:0], w.touched[:0]
 		return []intake.Outcome{{Verdict: intake.Taken, Refund: &r}}, nil
 	}
-	a, err := httpapi.New(httpapi.Config{Door: w, Refunds: w, Actions: w, Payments: w, Keys: w, Events: bridge.Codec{}, Parking: w})
+	a, err := httpapi.New(httpapi.Config{Door: w, Refunds: w, Actions: w, Payments: w, Keys: w, Events: bridge.Codec{}, Parking: w, Messages: w, Parked: w, Cases: &fakeCases{fakeBackend: w}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -60,10 +60,14 @@ func (s *service) prepared(w http.ResponseWriter, r *http.Request, op *operation
 	if err != nil {
 		return err
 	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	if op.bodyFaults != nil {
+		r.Body = rawBody{r.Body, string(body)}
+		return nil
+	}
 	if err := checkJSON(body, mediaType, op); err != nil {
 		return err
 	}
-	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	if op.events {
 		attributes, err := binaryAttributes(r.Header)
 		if err != nil {
@@ -73,6 +77,16 @@ func (s *service) prepared(w http.ResponseWriter, r *http.Request, op *operation
 	}
 	return nil
 }
+
+// rawBody is a body that its handler reads. The generated code binds what ValidatedValue returns (runtime.BindJSONBody) to a body
+// of type string, and so decodes nothing.
+type rawBody struct {
+	io.ReadCloser
+	text string
+}
+
+// ValidatedValue is the body as it came.
+func (b rawBody) ValidatedValue() any { return b.text }
 
 // knownQuery refuses parameters that the contract does not know, or that come twice.
 func knownQuery(r *http.Request, op *operation) error {

@@ -20,7 +20,7 @@ func (s *service) ListCases(ctx context.Context, req oapi.ListCasesRequestObject
 	p := req.Params
 	q := refund.CaseFilter{Closed: p.State != nil && *p.State == oapi.CaseStateClosed, Reason: refund.CaseReason(valueOf(p.Reason)),
 		RefundID: valueOf(p.RefundId), PaymentID: valueOf(p.PaymentId)}
-	filter := sumOf(q)
+	filter := queryDigest(q)
 	if p.Cursor != nil {
 		var err error
 		if q.After, err = readCaseCursor(*p.Cursor, filter); err != nil {
@@ -95,9 +95,9 @@ func (s *service) ProposeDecision(ctx context.Context, req oapi.ProposeDecisionR
 	case err != nil:
 		return nil, err
 	case created:
-		return oapi.ProposeDecision201JSONResponse(rulingOf(d)), nil
+		return oapi.ProposeDecision201JSONResponse(caseDecisionOf(d)), nil
 	}
-	return oapi.ProposeDecision200JSONResponse(rulingOf(d)), nil
+	return oapi.ProposeDecision200JSONResponse(caseDecisionOf(d)), nil
 }
 
 // JudgeDecision lets another person approve or reject it.
@@ -108,7 +108,7 @@ func (s *service) JudgeDecision(ctx context.Context, req oapi.JudgeDecisionReque
 	if err != nil {
 		return nil, err
 	}
-	return oapi.JudgeDecision200JSONResponse(rulingOf(d)), nil
+	return oapi.JudgeDecision200JSONResponse(caseDecisionOf(d)), nil
 }
 
 // actorName is the name without the journal's prefix.
@@ -135,10 +135,10 @@ func detailOf(v refund.CaseView) oapi.CaseDetail {
 		out.Choices[i] = choiceOf(c)
 	}
 	for i, d := range v.Decisions {
-		out.Decisions[i] = rulingOf(d)
+		out.Decisions[i] = caseDecisionOf(d)
 	}
 	if d, ok := v.Proposal(); ok {
-		proposal := rulingOf(d)
+		proposal := caseDecisionOf(d)
 		out.Proposal = &proposal
 	}
 	out.Lines = effectsOf(v.Lines)
@@ -154,7 +154,7 @@ func choiceOf(c refund.Choice) oapi.Choice {
 	return out
 }
 
-func rulingOf(d refund.Decision) oapi.Decision {
+func caseDecisionOf(d refund.Decision) oapi.Decision {
 	out := oapi.Decision{Id: uuid.UUID(d.ID), CaseId: uuid.UUID(d.CaseID), Action: oapi.DecisionAction(d.Action), Status: statusOf(d), Evidence: d.Evidence,
 		Maker: d.Maker, MadeAt: d.MadeAt.UTC(), ExpiresAt: d.ExpiresAt.UTC(), Checker: textOrNull(d.Checker), CheckedAt: timeOrNull(d.CheckedAt),
 		AppliedAt: timeOrNull(d.AppliedAt)}

@@ -16,9 +16,9 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// court answers for cases: it remembers what it was told and says what the test sets.
-type court struct {
-	*world
+// fakeCases answers for cases: it remembers what it was told and says what the test sets.
+type fakeCases struct {
+	*fakeBackend
 	mu        sync.Mutex
 	rows      []refund.CaseRow
 	view      refund.CaseView
@@ -29,7 +29,7 @@ type court struct {
 	approvals []refund.Approval
 }
 
-func (c *court) ListCases(_ context.Context, _ refund.TenantID, q refund.CaseFilter) ([]refund.CaseRow, error) {
+func (c *fakeCases) ListCases(_ context.Context, _ refund.TenantID, q refund.CaseFilter) ([]refund.CaseRow, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.query = q
@@ -42,14 +42,14 @@ func (c *court) ListCases(_ context.Context, _ refund.TenantID, q refund.CaseFil
 	return out, c.err
 }
 
-func (c *court) FindCase(_ context.Context, tenant refund.TenantID, id refund.RID) (refund.CaseView, error) {
+func (c *fakeCases) FindCase(_ context.Context, tenant refund.TenantID, id refund.RID) (refund.CaseView, error) {
 	if tenant != 1 || c.view.ID != id {
 		return refund.CaseView{}, refund.ErrNotFound
 	}
 	return c.view, c.err
 }
 
-func (c *court) Propose(_ context.Context, p refund.Proposal) (refund.Decision, bool, error) {
+func (c *fakeCases) Propose(_ context.Context, p refund.Proposal) (refund.Decision, bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.proposals = append(c.proposals, p)
@@ -57,7 +57,7 @@ func (c *court) Propose(_ context.Context, p refund.Proposal) (refund.Decision, 
 		MadeAt: epoch, ExpiresAt: epoch.Add(24 * time.Hour)}, c.created, c.err
 }
 
-func (c *court) Judge(_ context.Context, a refund.Approval) (refund.Decision, error) {
+func (c *fakeCases) Judge(_ context.Context, a refund.Approval) (refund.Decision, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.approvals = append(c.approvals, a)
@@ -70,14 +70,14 @@ const (
 	approveKey = "rfk_test_Approv01_" + "5123456789012345678901234567890123456789012"
 )
 
-func serveCourt(t *testing.T) (*court, *client) {
+func serveCases(t *testing.T) (*fakeCases, *client) {
 	t.Helper()
-	var at *court
-	_, c := serve(t, func(w *world, cfg *httpapi.Config) {
-		at = &court{world: w}
+	var at *fakeCases
+	_, c := serve(t, func(w *fakeBackend, cfg *httpapi.Config) {
+		at = &fakeCases{fakeBackend: w}
 		cfg.Cases = at
 		for key, scope := range map[string]string{decideKey: access.ScopeCasesDecide, approveKey: access.ScopeCasesApprove} {
-			prefix, rec := record(t, key, refund.Tenant{ID: 1, Code: "demo"}, scope)
+			prefix, rec := keyRecord(t, key, refund.Tenant{ID: 1, Code: "demo"}, scope)
 			w.keys[prefix] = rec
 		}
 	})
@@ -91,7 +91,7 @@ var (
 
 func TestListCases(t *testing.T) {
 	t.Parallel()
-	at, c := serveCourt(t)
+	at, c := serveCases(t)
 	for i := range 3 {
 		at.rows = append(at.rows, refund.CaseRow{CaseRef: refund.CaseRef{ID: refund.RID{15: byte(i + 1)}, OpenedAt: epoch.Add(time.Duration(i) * time.Minute)},
 			RefundID: "rf_1", PaymentID: "pay_77", State: refund.StateUnknown, Version: 4, Account: "demo", Amount: 1250, Currency: "USD", Reasons: []refund.CaseReason{refund.CaseNoStep}})
@@ -141,7 +141,7 @@ func TestListCases(t *testing.T) {
 
 func TestGetCase(t *testing.T) {
 	t.Parallel()
-	at, c := serveCourt(t)
+	at, c := serveCases(t)
 	at.view = refund.CaseView{CaseRow: refund.CaseRow{CaseRef: refund.CaseRef{ID: caseID, OpenedAt: epoch}, RefundID: "rf_1", PaymentID: "pay_77", State: refund.StateUnknown,
 		Version: 4, Account: "demo", Amount: 1250, Currency: "USD", Reasons: []refund.CaseReason{refund.CaseUnmatchedLine}},
 		Choices: []refund.Choice{{Action: refund.ActionConfirmSuccess, Allowed: true, From: epoch, Lines: []refund.RID{{15: 5}}}, {Action: refund.ActionResend, Why: refund.ObstacleCannotAsk}},
@@ -162,14 +162,14 @@ func TestGetCase(t *testing.T) {
 	if r := c.do("GET", "/v1/cases/1", ""); r.status != http.StatusBadRequest {
 		t.Errorf("%d", r.status)
 	}
-	if r := c.do("GET", casePath, "", "Authorization", "Bearer "+strayKey); r.status != http.StatusNotFound {
+	if r := c.do("GET", casePath, "", "Authorization", "Bearer "+otherTenantKey); r.status != http.StatusNotFound {
 		t.Errorf("another tenant: %d", r.status)
 	}
 }
 
 func TestProposeAndJudge(t *testing.T) {
 	t.Parallel()
-	at, c := serveCourt(t)
+	at, c := serveCases(t)
 	at.created = true
 	decide := func(body string) reply {
 		return c.do("POST", casePath+"/decision", body, "Authorization", "Bearer "+decideKey)
@@ -216,7 +216,7 @@ func TestProposeAndJudge(t *testing.T) {
 // Every error of the court has its code and status, and the contract lists it there (the client checks that).
 func TestCaseProblems(t *testing.T) {
 	t.Parallel()
-	at, c := serveCourt(t)
+	at, c := serveCases(t)
 	decide := func() reply {
 		return c.do("POST", casePath+"/decision", `{"action":"resend","evidence":"ticket 4711"}`, "Authorization", "Bearer "+decideKey)
 	}

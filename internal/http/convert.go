@@ -8,7 +8,6 @@ import (
 
 	"github.com/refundry/refundry/internal/http/oapi"
 	"github.com/refundry/refundry/internal/refund"
-	"github.com/refundry/refundry/internal/refund/intake"
 )
 
 // textOrNull and timeOrNull give null for what is not there.
@@ -123,81 +122,4 @@ func objectOr(data json.RawMessage, otherwise string) json.RawMessage {
 		return json.RawMessage(otherwise)
 	}
 	return data
-}
-
-// specOf turns a payment of a request into domain words. pointer is its place in the body.
-func specOf(p oapi.PaymentSnapshot, pointer string, now time.Time) (intake.PaymentSpec, error) {
-	currency, err := currencyOf(p.Currency, pointer+"/currency")
-	if err != nil {
-		return intake.PaymentSpec{}, err
-	}
-	if !refund.ValidAmount(p.Amount) {
-		return intake.PaymentSpec{}, badAmount(pointer + "/amount")
-	}
-	spec := intake.PaymentSpec{OrderID: p.OrderId, Amount: p.Amount, Currency: currency, Account: p.ChannelAccount}
-	if p.ChannelReference != nil {
-		spec.Reference = *p.ChannelReference
-	}
-	if p.Version != nil {
-		spec.Version = *p.Version
-	}
-	if p.RefundedElsewhere != nil {
-		spec.RefundedElsewhere = *p.RefundedElsewhere
-	}
-	if p.PaidAt != nil {
-		if spec.PaidAt = refund.NormalPaidAt(*p.PaidAt); !refund.ValidPaidAt(spec.PaidAt, now) {
-			return intake.PaymentSpec{}, invalid(atPointer(pointer+"/paidAt", "must not be before 2000 or in the future"))
-		}
-	}
-	return spec, nil
-}
-
-// requestOf turns the body of a refund request into domain words. The contract
-// has been checked; what it cannot say is checked here.
-func requestOf(b oapi.RefundRequest, now time.Time) (intake.Request, error) {
-	currency, err := currencyOf(b.Currency, "/currency")
-	if err != nil {
-		return intake.Request{}, err
-	}
-	if !refund.ValidAmount(b.Amount) {
-		return intake.Request{}, badAmount("/amount")
-	}
-	out := intake.Request{Params: refund.Params{RefundID: b.RefundId, OrderID: b.OrderId, PaymentID: b.PaymentId, Amount: b.Amount, Currency: currency}}
-	if b.Reason != nil {
-		out.Reason = *b.Reason
-	}
-	if b.Metadata != nil {
-		if out.Metadata, err = metadataOf(*b.Metadata); err != nil {
-			return intake.Request{}, err
-		}
-	}
-	if b.Payment != nil {
-		spec, err := specOf(*b.Payment, "/payment", now)
-		if err != nil {
-			return intake.Request{}, err
-		}
-		out.Payment = &spec
-	}
-	return out, nil
-}
-
-func metadataOf(m oapi.Metadata) (map[string]string, error) {
-	for name := range m {
-		if n := len([]rune(name)); n == 0 || n > 64 {
-			return nil, invalid(atPointer("/metadata", "must have names of 1 to 64 characters"))
-		}
-	}
-	return m, nil
-}
-
-func currencyOf(code, pointer string) (refund.Currency, error) {
-	c, err := refund.ParseCurrency(code)
-	if err != nil {
-		return "", invalid(atPointer(pointer, "must be an ISO 4217 currency"))
-	}
-	return c, nil
-}
-
-func badAmount(pointer string) error {
-	return invalid(atPointer(pointer, "must be from 1 to 9007199254740991"))
 }

@@ -46,7 +46,7 @@ func (s *service) ReceiveEvents(ctx context.Context, req oapi.ReceiveEventsReque
 	for i, raw := range items {
 		group[i] = s.decode(ctx, raw)
 	}
-	if err := s.parkPoison(ctx, group); err != nil {
+	if err := s.parkUndecodable(ctx, group); err != nil {
 		return nil, err
 	}
 	if err := s.acceptEvents(ctx, group); err != nil {
@@ -108,7 +108,7 @@ func (s *service) decode(ctx context.Context, raw rawEvent) eventItem {
 	who := principalOf(ctx)
 	in, tenantCode, err := s.events.Decode(raw.attributes, raw.body)
 	in.Tenant, in.Event.Consumer, in.Actor = who.Tenant, intake.ConsumerEvents, who.Actor
-	in.Transport, in.Park = "http:"+requestID(ctx), placeOf(raw)
+	in.Transport, in.Park = "http:"+requestID(ctx), parkOf(raw)
 	if err != nil {
 		return eventItem{in: in, fault: faultOf(err), reason: ParkUndecodable}
 	}
@@ -131,9 +131,9 @@ func faultOf(err error) *fieldError {
 	return &e
 }
 
-// placeOf names where an event lies if it has to be parked. HTTP has no place,
+// parkOf names where an event lies if it has to be parked. HTTP has no place,
 // so its bytes name it: the same event pushed again is parked once.
-func placeOf(raw rawEvent) *intake.Park {
+func parkOf(raw rawEvent) *intake.Park {
 	h := sha256.New()
 	headers := map[string][]string{}
 	for name, value := range raw.attributes {
@@ -144,7 +144,7 @@ func placeOf(raw rawEvent) *intake.Park {
 	return &intake.Park{Position: "http:" + hex.EncodeToString(h.Sum(nil)), Headers: headers, Body: raw.body}
 }
 
-func (s *service) parkPoison(ctx context.Context, group []eventItem) error {
+func (s *service) parkUndecodable(ctx context.Context, group []eventItem) error {
 	for _, it := range group {
 		if it.fault == nil {
 			continue

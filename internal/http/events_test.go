@@ -53,7 +53,7 @@ func TestBatchGetsAVerdictPerEvent(t *testing.T) {
 			if in.Event.Consumer != intake.ConsumerEvents || in.Park == nil || len(in.Park.Body) == 0 || in.Tenant.Code != "demo" {
 				t.Errorf("intake = %+v", in)
 			}
-			r := sample(in.Refund.RefundID)
+			r := sampleRefund(in.Refund.RefundID)
 			switch in.Event.ID {
 			case "e-new":
 				out[i] = intake.Outcome{Verdict: intake.Taken, Refund: &r}
@@ -141,7 +141,7 @@ func TestBusyEventsAreTriedAgain(t *testing.T) {
 		sizes = append(sizes, len(g))
 		out := make([]intake.Outcome, len(g))
 		for i, in := range g {
-			r := sample(in.Refund.RefundID)
+			r := sampleRefund(in.Refund.RefundID)
 			out[i] = intake.Outcome{Verdict: intake.Taken, Refund: &r}
 			if in.Event.ID == "e-2" && (always || len(sizes) == 1) {
 				out[i] = intake.Outcome{Verdict: intake.Busy}

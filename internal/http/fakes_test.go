@@ -18,9 +18,9 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// world stands behind the API in these tests: it remembers what it was told and
+// fakeBackend stands behind the API in these tests: it remembers what it was told and
 // answers what the test sets. The real rooms are tested with their database.
-type world struct {
+type fakeBackend struct {
 	mu       sync.Mutex
 	accepted []intake.Intake
 	poison   []intake.Park
@@ -49,7 +49,7 @@ type world struct {
 	redrive  func(id refund.RID, actor string) (intake.Redriven, error)
 }
 
-func (w *world) Accept(_ context.Context, g []intake.Intake) ([]intake.Outcome, error) {
+func (w *fakeBackend) Accept(_ context.Context, g []intake.Intake) ([]intake.Outcome, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.accepted = append(w.accepted, g...)
@@ -64,14 +64,14 @@ func (w *world) Accept(_ context.Context, g []intake.Intake) ([]intake.Outcome, 
 	for i, in := range g {
 		out[i] = intake.Outcome{Verdict: intake.Taken}
 		if in.Refund != nil {
-			r := sample(in.Refund.RefundID)
+			r := sampleRefund(in.Refund.RefundID)
 			out[i].Refund = &r
 		}
 	}
 	return out, nil
 }
 
-func (w *world) FindRefund(_ context.Context, tenant refund.TenantID, id string) (refund.Refund, error) {
+func (w *fakeBackend) FindRefund(_ context.Context, tenant refund.TenantID, id string) (refund.Refund, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.finds++
@@ -82,13 +82,13 @@ func (w *world) FindRefund(_ context.Context, tenant refund.TenantID, id string)
 	return r, nil
 }
 
-func (w *world) set(r refund.Refund) {
+func (w *fakeBackend) set(r refund.Refund) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.refunds[r.RefundID] = r
 }
 
-func (w *world) ListRefunds(_ context.Context, _ refund.TenantID, q httpapi.RefundQuery) ([]refund.Refund, error) {
+func (w *fakeBackend) ListRefunds(_ context.Context, _ refund.TenantID, q httpapi.RefundQuery) ([]refund.Refund, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.query = q
@@ -98,14 +98,14 @@ func (w *world) ListRefunds(_ context.Context, _ refund.TenantID, q httpapi.Refu
 	return w.list(q), nil
 }
 
-func (w *world) Timeline(_ context.Context, _ refund.TenantID, id string) (httpapi.Timeline, error) {
+func (w *fakeBackend) Timeline(_ context.Context, _ refund.TenantID, id string) (httpapi.Timeline, error) {
 	if w.timeline.Refund.RefundID != id {
 		return httpapi.Timeline{}, refund.ErrNotFound
 	}
 	return w.timeline, nil
 }
 
-func (w *world) doAct(name, id string) (refund.Refund, error) {
+func (w *fakeBackend) doAct(name, id string) (refund.Refund, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.touched = append(w.touched, name)
@@ -115,15 +115,15 @@ func (w *world) doAct(name, id string) (refund.Refund, error) {
 	return w.act(id)
 }
 
-func (w *world) Cancel(_ context.Context, _ refund.TenantID, id, _ string) (refund.Refund, error) {
+func (w *fakeBackend) Cancel(_ context.Context, _ refund.TenantID, id, _ string) (refund.Refund, error) {
 	return w.doAct("cancel", id)
 }
 
-func (w *world) Check(_ context.Context, _ refund.TenantID, id, _ string) (refund.Refund, error) {
+func (w *fakeBackend) Check(_ context.Context, _ refund.TenantID, id, _ string) (refund.Refund, error) {
 	return w.doAct("check", id)
 }
 
-func (w *world) PutPayment(_ context.Context, _ refund.Tenant, id string, spec intake.PaymentSpec, _ string) (refund.Payment, bool, error) {
+func (w *fakeBackend) PutPayment(_ context.Context, _ refund.Tenant, id string, spec intake.PaymentSpec, _ string) (refund.Payment, bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.touched = append(w.touched, "put")
@@ -134,14 +134,14 @@ func (w *world) PutPayment(_ context.Context, _ refund.Tenant, id string, spec i
 		KnownBy: refund.BySnapshot, Captured: spec.Amount, CreatedAt: epoch}, true, nil
 }
 
-func (w *world) FindPayment(_ context.Context, tenant refund.TenantID, id string) (httpapi.PaymentView, error) {
+func (w *fakeBackend) FindPayment(_ context.Context, tenant refund.TenantID, id string) (httpapi.PaymentView, error) {
 	if w.payment.Payment.PaymentID != id || w.payment.Payment.Tenant != tenant {
 		return httpapi.PaymentView{}, refund.ErrNotFound
 	}
 	return w.payment, nil
 }
 
-func (w *world) ParkUndecodable(_ context.Context, _ refund.TenantID, _ intake.EventID, _ string, p intake.Park) error {
+func (w *fakeBackend) ParkUndecodable(_ context.Context, _ refund.TenantID, _ intake.EventID, _ string, p intake.Park) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.parkErr != nil {
@@ -152,7 +152,7 @@ func (w *world) ParkUndecodable(_ context.Context, _ refund.TenantID, _ intake.E
 	return nil
 }
 
-func (w *world) Lookup(_ context.Context, prefix string) (access.APIKeyRecord, error) {
+func (w *fakeBackend) Lookup(_ context.Context, prefix string) (access.APIKeyRecord, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.lookups++
@@ -170,13 +170,13 @@ var epoch = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 
 // Keys of the tests: one of each kind.
 const (
-	writerKey = "rfk_test_Writer01_" + "0123456789012345678901234567890123456789012"
-	readerKey = "rfk_test_Reader01_" + "1123456789012345678901234567890123456789012"
-	closedKey = "rfk_test_Closed01_" + "2123456789012345678901234567890123456789012"
-	strayKey  = "rfk_test_Strayy01_" + "3123456789012345678901234567890123456789012"
+	writerKey      = "rfk_test_Writer01_" + "0123456789012345678901234567890123456789012"
+	readerKey      = "rfk_test_Reader01_" + "1123456789012345678901234567890123456789012"
+	closedKey      = "rfk_test_Closed01_" + "2123456789012345678901234567890123456789012"
+	otherTenantKey = "rfk_test_Strayy01_" + "3123456789012345678901234567890123456789012"
 )
 
-func record(t testing.TB, key string, tenant refund.Tenant, scopes ...string) (string, access.APIKeyRecord) {
+func keyRecord(t testing.TB, key string, tenant refund.Tenant, scopes ...string) (string, access.APIKeyRecord) {
 	k, err := access.ParseAPIKey(key)
 	if err != nil {
 		t.Fatal(err)
@@ -184,17 +184,17 @@ func record(t testing.TB, key string, tenant refund.Tenant, scopes ...string) (s
 	return k.Prefix, access.APIKeyRecord{SecretHash: sha256.Sum256([]byte(k.Secret)), Tenant: tenant, Mode: k.Mode, ActorName: "shop", Scopes: scopes}
 }
 
-// sample is a refund as the store would give it.
-func sample(id string) refund.Refund {
+// sampleRefund is a refund as the store would give it.
+func sampleRefund(id string) refund.Refund {
 	p := refund.Params{RefundID: id, OrderID: "ord_77", PaymentID: "pay_77", Amount: 1250, Currency: "USD"}
 	return refund.Refund{RefundRef: refund.RefundRef{Tenant: 1, RID: refund.RID{15: 1}}, Params: p, Account: "demo", Digest: p.Digest(), State: refund.StatePending,
 		PendingReason: refund.PendingQueued, NextActionAt: epoch, JournalSeq: 1, CreatedAt: epoch, UpdatedAt: epoch}
 }
 
 // serve starts the API over a fresh world on a real listener.
-func serve(t *testing.T, change func(*world, *httpapi.Config)) (*world, *client) {
+func serve(t *testing.T, change func(*fakeBackend, *httpapi.Config)) (*fakeBackend, *client) {
 	t.Helper()
-	w := &world{refunds: map[string]refund.Refund{}, keys: map[string]access.APIKeyRecord{}}
+	w := &fakeBackend{refunds: map[string]refund.Refund{}, keys: map[string]access.APIKeyRecord{}}
 	demo := refund.Tenant{ID: 1, Code: "demo"}
 	for _, k := range []struct {
 		key    string
@@ -204,12 +204,12 @@ func serve(t *testing.T, change func(*world, *httpapi.Config)) (*world, *client)
 		{writerKey, demo, []string{access.ScopeRefundsWrite, access.ScopeRefundsRead}},
 		{readerKey, demo, []string{access.ScopeRefundsRead}},
 		{closedKey, refund.Tenant{ID: 2, Code: "gone", Closed: true}, []string{access.ScopeRefundsWrite, access.ScopeRefundsRead}},
-		{strayKey, refund.Tenant{ID: 3, Code: "stray"}, []string{access.ScopeRefundsWrite, access.ScopeRefundsRead}},
+		{otherTenantKey, refund.Tenant{ID: 3, Code: "stray"}, []string{access.ScopeRefundsWrite, access.ScopeRefundsRead}},
 	} {
-		prefix, rec := record(t, k.key, k.tenant, k.scopes...)
+		prefix, rec := keyRecord(t, k.key, k.tenant, k.scopes...)
 		w.keys[prefix] = rec
 	}
-	cfg := httpapi.Config{Door: w, Refunds: w, Actions: w, Payments: w, Keys: w, Events: bridge.Codec{}, Parking: w, Messages: w, Parked: w, Cases: &court{world: w}}
+	cfg := httpapi.Config{Door: w, Refunds: w, Actions: w, Payments: w, Keys: w, Events: bridge.Codec{}, Parking: w, Messages: w, Parked: w, Cases: &fakeCases{fakeBackend: w}}
 	if change != nil {
 		change(w, &cfg)
 	}
@@ -263,12 +263,12 @@ func (c *client) do(method, path, body string, header ...string) reply {
 	return got
 }
 
-func (w *world) ListMessages(_ context.Context, _ refund.TenantID, q intake.MessageQuery) ([]intake.Message, error) {
+func (w *fakeBackend) ListMessages(_ context.Context, _ refund.TenantID, q intake.MessageQuery) ([]intake.Message, error) {
 	w.found = q
 	return w.messages[:min(q.Limit, len(w.messages))], nil
 }
 
-func (w *world) Messages(_ context.Context, tenant refund.TenantID, consumer, eventID, source string) ([]intake.Message, error) {
+func (w *fakeBackend) Messages(_ context.Context, tenant refund.TenantID, consumer, eventID, source string) ([]intake.Message, error) {
 	w.asked = consumer + " " + eventID + " " + source
 	if tenant != 1 || len(w.messages) == 0 {
 		return nil, nil
@@ -276,12 +276,12 @@ func (w *world) Messages(_ context.Context, tenant refund.TenantID, consumer, ev
 	return w.messages[:1], nil
 }
 
-func (w *world) ListParked(_ context.Context, _ refund.TenantID, q intake.ParkedFilter) ([]intake.ParkedView, error) {
+func (w *fakeBackend) ListParked(_ context.Context, _ refund.TenantID, q intake.ParkedFilter) ([]intake.ParkedView, error) {
 	w.sought = q
 	return w.parked[:min(q.Limit, len(w.parked))], nil
 }
 
-func (w *world) ParkedMessage(_ context.Context, tenant refund.TenantID, id refund.RID) (intake.ParkedView, error) {
+func (w *fakeBackend) ParkedMessage(_ context.Context, tenant refund.TenantID, id refund.RID) (intake.ParkedView, error) {
 	for _, p := range w.parked {
 		if p.ParkedMessage.ID == id && tenant == 1 {
 			return p, nil
@@ -290,14 +290,14 @@ func (w *world) ParkedMessage(_ context.Context, tenant refund.TenantID, id refu
 	return intake.ParkedView{}, refund.ErrNotFound
 }
 
-func (w *world) Redrive(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string) (intake.Redriven, error) {
+func (w *fakeBackend) Redrive(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string) (intake.Redriven, error) {
 	if _, err := w.ParkedMessage(ctx, tenant, id); err != nil {
 		return intake.Redriven{}, err
 	}
 	return w.redrive(id, actor)
 }
 
-func (w *world) Discard(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string) (intake.ParkedView, error) {
+func (w *fakeBackend) Discard(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string) (intake.ParkedView, error) {
 	p, err := w.ParkedMessage(ctx, tenant, id)
 	p.DoneAt, p.DoneHow, p.DoneBy = epoch, "discarded", actor
 	return p, err

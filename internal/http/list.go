@@ -20,7 +20,7 @@ func (s *service) ListRefunds(ctx context.Context, req oapi.ListRefundsRequestOb
 	if err != nil {
 		return nil, err
 	}
-	filter := filterSum(q)
+	filter := filterDigest(q)
 	size := defaultPage
 	if req.Params.Limit != nil {
 		size = *req.Params.Limit
@@ -82,14 +82,14 @@ type cursor struct {
 	Filter  string     `json:"f"`
 }
 
-// filterSum is a short digest of everything in a query but the page.
-func filterSum(q RefundQuery) string {
+// filterDigest is a short digest of everything in a query but the page.
+func filterDigest(q RefundQuery) string {
 	q.Before, q.Limit = refund.RID{}, 0
-	return sumOf(q)
+	return queryDigest(q)
 }
 
-// sumOf is a short digest of a query without its page.
-func sumOf(q any) string {
+// queryDigest is a short digest of a query without its page.
+func queryDigest(q any) string {
 	sum := sha256.Sum256(encodeJSON(q))
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// rows makes n refunds, the newest first, and a list function that pages over them.
-func rows(n int) func(httpapi.RefundQuery) []refund.Refund {
+// refundPages makes n refunds, the newest first, and a list function that pages over them.
+func refundPages(n int) func(httpapi.RefundQuery) []refund.Refund {
 	all := make([]refund.Refund, n)
 	for i := range all {
-		all[i] = sample(fmt.Sprintf("rf_%d", n-i))
+		all[i] = sampleRefund(fmt.Sprintf("rf_%d", n-i))
 		all[i].RID = refund.RID{14: byte((n - i) >> 8), 15: byte(n - i)}
 	}
 	return func(q httpapi.RefundQuery) []refund.Refund {
@@ -30,7 +30,7 @@ func rows(n int) func(httpapi.RefundQuery) []refund.Refund {
 func TestListPages(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
-	w.list = rows(7)
+	w.list = refundPages(7)
 	var got []string
 	path := "/v1/refunds?limit=3&state=PENDING,UNKNOWN"
 	for pages := 1; ; pages++ {
@@ -66,7 +66,7 @@ func TestListPages(t *testing.T) {
 func TestCursorBelongsToItsFilters(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
-	w.list = rows(3)
+	w.list = refundPages(3)
 	r := c.do("GET", "/v1/refunds?limit=1&paymentId=pay_77", "")
 	var page struct{ NextCursor string }
 	if err := json.Unmarshal([]byte(r.body), &page); err != nil {

@@ -17,7 +17,7 @@ func (s *service) ListMessages(ctx context.Context, req oapi.ListMessagesRequest
 	if p.Outcome != nil {
 		q.Outcome = string(*p.Outcome)
 	}
-	filter := sumOf(q)
+	filter := queryDigest(q)
 	var err error
 	if p.Cursor != nil {
 		if q.Before, err = readCursor(*p.Cursor, filter); err != nil {

@@ -17,10 +17,10 @@ import (
 
 const deciderKey = "rfk_test_Decider1_" + "4123456789012345678901234567890123456789012"
 
-func withDecider(t *testing.T) (*world, *client) {
+func serveWithDecider(t *testing.T) (*fakeBackend, *client) {
 	t.Helper()
-	return serve(t, func(w *world, _ *httpapi.Config) {
-		prefix, rec := record(t, deciderKey, refund.Tenant{ID: 1, Code: "demo"}, access.ScopeCasesDecide, access.ScopeRefundsRead)
+	return serve(t, func(w *fakeBackend, _ *httpapi.Config) {
+		prefix, rec := keyRecord(t, deciderKey, refund.Tenant{ID: 1, Code: "demo"}, access.ScopeCasesDecide, access.ScopeRefundsRead)
 		w.keys[prefix] = rec
 	})
 }
@@ -64,7 +64,7 @@ func TestMessages(t *testing.T) {
 	if r.status != 200 || w.asked != "orders evt/1 a /shop" || !strings.Contains(r.body, `"transport":"nats:S/1#2"`) {
 		t.Errorf("%d %q %s: want the event's id decoded once, and every delivery", r.status, w.asked, r.body)
 	}
-	if r := c.do("GET", "/v1/messages/orders/evt-1", "", "Authorization", "Bearer "+strayKey); r.status != 404 {
+	if r := c.do("GET", "/v1/messages/orders/evt-1", "", "Authorization", "Bearer "+otherTenantKey); r.status != 404 {
 		t.Errorf("%d: another tenant's message is not found", r.status)
 	}
 	for _, odd := range []string{"/v1/messages/orders/%00", "/v1/messages/orders/%FF", "/v1/messages/orders/evt-1?source=%00", "/v1/messages/orders/evt-1?source=%FF"} {
@@ -101,14 +101,14 @@ func TestParkedListAndBytes(t *testing.T) {
 	if r := c.do("GET", "/v1/parked/"+id, ""); r.status != 200 || !strings.Contains(r.body, base64.StdEncoding.EncodeToString([]byte("junk"))) {
 		t.Errorf("%d %s, want the bytes in base64", r.status, r.body)
 	}
-	if r := c.do("GET", "/v1/parked/"+id, "", "Authorization", "Bearer "+strayKey); r.status != 404 {
+	if r := c.do("GET", "/v1/parked/"+id, "", "Authorization", "Bearer "+otherTenantKey); r.status != 404 {
 		t.Errorf("%d: another tenant's message is not found", r.status)
 	}
 }
 
 func TestRedriveAndDiscard(t *testing.T) {
 	t.Parallel()
-	w, c := withDecider(t)
+	w, c := serveWithDecider(t)
 	w.parked = []intake.ParkedView{someParked(1, "amount-exceeds-refundable")}
 	path := "/v1/parked/" + refund.RID{15: 1}.String()
 	decider := []string{"Authorization", "Bearer " + deciderKey}
@@ -119,7 +119,7 @@ func TestRedriveAndDiscard(t *testing.T) {
 			return r, err
 		}
 	}
-	ref := sample("rf_1")
+	ref := sampleRefund("rf_1")
 	for name, x := range map[string]struct {
 		result intake.Redriven
 		err    error

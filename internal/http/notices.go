@@ -24,9 +24,9 @@ type Notices interface {
 
 const (
 	noticePath = "/v1/channels/{account}/notices"
-	// mostHeaders and longestHeader bound what is kept of a notice's headers.
-	mostHeaders   = 40
-	longestHeader = 1 << 10
+	// maxKeptHeaders and longestHeader bound what is kept of a notice's headers.
+	maxKeptHeaders = 40
+	maxKeptHeader  = 1 << 10
 )
 
 // noticeForged is the outcome of a notice of which nothing is kept; the others are refund.NoticeOutcome's.
@@ -55,7 +55,7 @@ func (s *service) receiveNotice(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case unreadable:
 		s.problems.log.ErrorContext(r.Context(), "a signed notice cannot be read; it is kept", "account", account, "requestId", requestID(r.Context()), "error", err.Error())
-		notices = []refund.Notice{{Digest: unreadableKey(body), Status: refund.Unknown}}
+		notices = []refund.Notice{{Digest: unreadableDigest(body), Status: refund.Unknown}}
 	case err != nil:
 		s.noticeSeen(account, noticeForged)
 		s.problems.log.WarnContext(r.Context(), "a notice was refused", "account", account, "requestId", requestID(r.Context()), "error", err.Error())
@@ -92,8 +92,8 @@ func (s *service) acknowledge(w http.ResponseWriter, reader refund.Notifier, sto
 	_, _ = w.Write(body) //nolint:gosec // the client's own fixed words, nothing of the request; a channel that went away repeats
 }
 
-// unreadableKey names bytes that nobody could read.
-func unreadableKey(body []byte) [32]byte {
+// unreadableDigest names bytes that nobody could read.
+func unreadableDigest(body []byte) [32]byte {
 	h := sha256.New()
 	h.Write([]byte("refundry/notice/unreadable"))
 	h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(body))))
@@ -105,11 +105,11 @@ func unreadableKey(body []byte) [32]byte {
 func keptHeaders(h http.Header) map[string][]string {
 	out := map[string][]string{}
 	for name, values := range h {
-		if secretHeaders[name] || len(out) >= mostHeaders {
+		if secretHeaders[name] || len(out) >= maxKeptHeaders {
 			continue
 		}
 		for _, v := range values {
-			out[name] = append(out[name], strings.ToValidUTF8(v[:min(len(v), longestHeader)], ""))
+			out[name] = append(out[name], strings.ToValidUTF8(v[:min(len(v), maxKeptHeader)], ""))
 		}
 	}
 	return out

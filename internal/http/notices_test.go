@@ -14,22 +14,22 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// noticeDesk stands for a channel's client and the store behind it. A body "good" is
+// fakeNotices stands for a channel's client and the store behind it. A body "good" is
 // signed well, "torn" is signed and unreadable, anything else is forged.
-type noticeDesk struct {
+type fakeNotices struct {
 	mu   sync.Mutex
 	err  error
 	kept []refund.KeptNotice
 	seen map[string]int // by outcome
 }
 
-func (d *noticeDesk) count(account, outcome string) {
+func (d *fakeNotices) count(account, outcome string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.seen[account+" "+outcome]++
 }
 
-func (d *noticeDesk) wantSeen(t *testing.T, want map[string]int) {
+func (d *fakeNotices) wantSeen(t *testing.T, want map[string]int) {
 	t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -38,9 +38,9 @@ func (d *noticeDesk) wantSeen(t *testing.T, want map[string]int) {
 	}
 }
 
-func (d *noticeDesk) Notifier(account string) (refund.Notifier, bool) { return d, account == "demo" }
+func (d *fakeNotices) Notifier(account string) (refund.Notifier, bool) { return d, account == "demo" }
 
-func (d *noticeDesk) ParseNotice(_ map[string][]string, body []byte) ([]refund.Notice, error) {
+func (d *fakeNotices) ParseNotice(_ map[string][]string, body []byte) ([]refund.Notice, error) {
 	switch string(body) {
 	case "good":
 		return []refund.Notice{{Digest: [32]byte{1}, Number: "n1", Status: refund.Succeeded}, {Digest: [32]byte{2}, Number: "n2", Status: refund.Reversed}}, nil
@@ -50,14 +50,14 @@ func (d *noticeDesk) ParseNotice(_ map[string][]string, body []byte) ([]refund.N
 	return nil, fmt.Errorf("%w: by a mile", refund.ErrNoticeForged)
 }
 
-func (d *noticeDesk) AckNotice(ok bool) (int, string, []byte) {
+func (d *fakeNotices) AckNotice(ok bool) (int, string, []byte) {
 	if !ok {
 		return http.StatusOK, "text/plain", []byte("fail") // a channel that looks at the word, not at the status
 	}
 	return http.StatusOK, "text/plain", []byte("success")
 }
 
-func (d *noticeDesk) ReceiveNotice(_ context.Context, _ string, n refund.KeptNotice) (refund.NoticeOutcome, error) {
+func (d *fakeNotices) ReceiveNotice(_ context.Context, _ string, n refund.KeptNotice) (refund.NoticeOutcome, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.err != nil {
@@ -70,10 +70,12 @@ func (d *noticeDesk) ReceiveNotice(_ context.Context, _ string, n refund.KeptNot
 	return refund.NoticeEntered, nil
 }
 
-func serveNotices(t *testing.T) (*noticeDesk, *client) {
+func serveNotices(t *testing.T) (*fakeNotices, *client) {
 	t.Helper()
-	d := &noticeDesk{seen: map[string]int{}}
-	_, c := serve(t, func(_ *world, cfg *httpapi.Config) { cfg.Notices, cfg.NoticeSeen, cfg.Limits.Notice = d, d.count, 64 })
+	d := &fakeNotices{seen: map[string]int{}}
+	_, c := serve(t, func(_ *fakeBackend, cfg *httpapi.Config) {
+		cfg.Notices, cfg.NoticeSeen, cfg.Limits.Notice = d, d.count, 64
+	})
 	return d, c
 }
 

@@ -26,8 +26,8 @@ func requestID(ctx context.Context) string {
 	return id
 }
 
-// saneRequestID takes ids that are safe in a log line and in a header.
-func saneRequestID(id string) bool {
+// safeRequestID takes ids that are safe in a log line and in a header.
+func safeRequestID(id string) bool {
 	if len(id) == 0 || len(id) > 128 {
 		return false
 	}
@@ -61,7 +61,7 @@ type outer struct {
 
 func (o *outer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := r.Header.Get("X-Request-Id")
-	if !saneRequestID(id) {
+	if !safeRequestID(id) {
 		id = newRequestID()
 	}
 	started := o.clock()

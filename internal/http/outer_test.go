@@ -43,7 +43,7 @@ func TestEveryAnswerIsGuarded(t *testing.T) {
 func TestPanicBecomesAProblem(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	w, c := serve(t, func(_ *world, cfg *httpapi.Config) { cfg.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
+	w, c := serve(t, func(_ *fakeBackend, cfg *httpapi.Config) { cfg.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
 	w.panics = true
 	r := c.do("POST", "/v1/refunds", refundBody, "Idempotency-Key", "k", "X-Request-Id", "req-panic")
 	if r.status != 500 || !strings.Contains(r.body, `"code":"internal"`) || strings.Contains(r.body, "bug") {
@@ -62,7 +62,7 @@ func TestPanicBecomesAProblem(t *testing.T) {
 func TestLogsHoldNoSecrets(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	_, c := serve(t, func(_ *world, cfg *httpapi.Config) {
+	_, c := serve(t, func(_ *fakeBackend, cfg *httpapi.Config) {
 		cfg.Log = slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
 	c.do("POST", "/v1/refunds", strings.Replace(refundBody, "damaged", "card 4111111111111111", 1), "Idempotency-Key", "k")
@@ -76,7 +76,7 @@ func TestLogsHoldNoSecrets(t *testing.T) {
 func TestReadiness(t *testing.T) {
 	t.Parallel()
 	var down error
-	_, c := serve(t, func(_ *world, cfg *httpapi.Config) {
+	_, c := serve(t, func(_ *fakeBackend, cfg *httpapi.Config) {
 		cfg.Ready = []httpapi.ReadyCheck{{Name: "database", Check: func(context.Context) error { return down }}}
 		cfg.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain")

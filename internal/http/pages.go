@@ -24,8 +24,8 @@ const (
 	docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 	// pagePolicy is for pages without script.
 	pagePolicy = "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
-	// anHour is how long the files of the pages may be kept.
-	anHour = "public, max-age=3600"
+	// cacheOneHour is how long the files of the pages may be kept.
+	cacheOneHour = "public, max-age=3600"
 )
 
 // mountPages serves the contract, the API reference and the meaning of
@@ -45,7 +45,7 @@ func (s *service) mountPages(root chi.Router) error {
 	assets := v5emb.New("Refundry API", "/openapi.yaml", "/docs/")
 	for _, name := range []string{"swagger-ui.css", "swagger-ui-bundle.js", "favicon-32x32.png"} {
 		root.Get("/docs/"+name, func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Cache-Control", anHour)
+			w.Header().Set("Cache-Control", cacheOneHour)
 			assets.ServeHTTP(w, r)
 		})
 	}
@@ -63,7 +63,7 @@ func (s *service) file(name, contentType, policy string) http.HandlerFunc {
 		}
 		w.Header().Set("Content-Type", contentType)
 		w.Header().Set("Content-Security-Policy", policy)
-		w.Header().Set("Cache-Control", anHour)
+		w.Header().Set("Cache-Control", cacheOneHour)
 		_, _ = w.Write(body)
 	}
 }
@@ -114,8 +114,8 @@ func wantsJSON(r *http.Request) bool {
 }
 
 func problemTypeOf(c CodeInfo) oapi.ProblemType {
-	return oapi.ProblemType{Code: string(c.Code), Status: c.Status, Title: c.Title, Meaning: plain(c.Meaning), Action: plain(c.Action), Retryable: c.Retryable}
+	return oapi.ProblemType{Code: string(c.Code), Status: c.Status, Title: c.Title, Meaning: withoutMarkup(c.Meaning), Action: withoutMarkup(c.Action), Retryable: c.Retryable}
 }
 
-// plain takes the Markdown out of a text of the catalog.
-func plain(s string) string { return strings.ReplaceAll(s, "`", "") }
+// withoutMarkup takes the Markdown out of a text of the catalog.
+func withoutMarkup(s string) string { return strings.ReplaceAll(s, "`", "") }

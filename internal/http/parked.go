@@ -15,7 +15,7 @@ import (
 func (s *service) ListParked(ctx context.Context, req oapi.ListParkedRequestObject) (oapi.ListParkedResponseObject, error) {
 	p := req.Params
 	q := intake.ParkedFilter{Done: p.State != nil && *p.State == oapi.ParkedStateDone, Reason: valueOf(p.Reason), Consumer: valueOf(p.Consumer)}
-	filter := sumOf(q)
+	filter := queryDigest(q)
 	var err error
 	if p.Cursor != nil {
 		if q.After, err = readCursor(*p.Cursor, filter); err != nil {

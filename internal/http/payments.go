@@ -6,17 +6,18 @@ import (
 
 	"github.com/refundry/refundry/internal/http/oapi"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/wire"
 )
 
 // PutPayment stores a snapshot of a payment. A closed tenant gets no new ones.
 func (s *service) PutPayment(ctx context.Context, req oapi.PutPaymentRequestObject) (oapi.PutPaymentResponseObject, error) {
 	who := principalOf(ctx)
-	if who.Tenant.Closed {
-		return nil, &Problem{Code: refund.CodeTenantClosed}
-	}
-	spec, err := specOf(*req.Body, "", s.clock())
+	spec, err := wire.Payment([]byte(*req.Body), s.clock())
 	if err != nil {
 		return nil, err
+	}
+	if who.Tenant.Closed {
+		return nil, &Problem{Code: refund.CodeTenantClosed}
 	}
 	p, created, err := s.payments.PutPayment(ctx, who.Tenant, req.PaymentId, spec, who.Actor)
 	if err != nil {

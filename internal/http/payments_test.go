@@ -74,7 +74,7 @@ func TestGetPayment(t *testing.T) {
 func TestTimeline(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
-	r := sample("rf_1001")
+	r := sampleRefund("rf_1001")
 	r.Case = &refund.Case{ID: refund.RID{15: 9}, Reasons: []refund.CaseReason{refund.CaseDeadline, refund.CaseExcess}, OpenedAt: epoch}
 	w.timeline = httpapi.Timeline{
 		Refund:     r,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/refundry/refundry/internal/http/oapi"
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/refund/wire"
 )
 
 // retryAfter is what we ask callers to wait, in seconds, whenever a repeat makes sense.
@@ -107,7 +108,10 @@ func (ps *problems) of(ctx context.Context, err error) *Problem {
 	var domain *refund.Problem
 	var tooLarge *http.MaxBytesError
 	var notAllowed *refund.NotAllowed
+	var refused *wire.Error
 	switch {
+	case errors.As(err, &refused):
+		return problemOfBody(refused)
 	case errors.As(err, &notAllowed):
 		return &Problem{Code: refund.CodeDecisionNotAllowed, Detail: notAllowed.Why.Text()}
 	case errors.As(err, &own):

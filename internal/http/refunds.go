@@ -10,6 +10,7 @@ import (
 	"github.com/refundry/refundry/internal/http/oapi"
 	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/refund/intake"
+	"github.com/refundry/refundry/internal/refund/wire"
 )
 
 // CreateRefund hands a refund request to the door. 202 for a new refund, also
@@ -20,13 +21,13 @@ func (s *service) CreateRefund(ctx context.Context, req oapi.CreateRefundRequest
 	if err != nil {
 		return nil, err
 	}
-	body, err := requestOf(*req.Body, s.clock())
+	body, err := wire.Request([]byte(*req.Body), s.clock())
 	if err != nil {
 		return nil, err
 	}
 	out, err := s.acceptOne(ctx, intake.Intake{
 		Tenant: who.Tenant, Event: intake.EventID{Consumer: intake.ConsumerREST, Source: intake.ConsumerREST, ID: key}, Type: intake.TypeRefundRequested,
-		Refund: &body, Actor: who.Actor, Transport: "http:" + requestID(ctx),
+		Refund: body, Actor: who.Actor, Transport: "http:" + requestID(ctx),
 	})
 	if err != nil {
 		return nil, err
@@ -39,7 +40,7 @@ func (s *service) CreateRefund(ctx context.Context, req oapi.CreateRefundRequest
 		return nil, fmt.Errorf("httpapi: the door said %s without a refund", out.Verdict)
 	}
 	wait, asked := preferredWait(req.Params.Prefer)
-	r, waited := s.await(ctx, who.Tenant.ID, *out.Refund, wait, settled)
+	r, waited := s.await(ctx, who.Tenant.ID, *out.Refund, wait, settledOrCase)
 	location := refundLocation(r.RefundID)
 	if out.Verdict == intake.Taken {
 		return oapi.CreateRefund202JSONResponse{Body: refundOf(r), Headers: oapi.CreateRefund202ResponseHeaders{
@@ -86,7 +87,7 @@ func (s *service) GetRefund(ctx context.Context, req oapi.GetRefundRequestObject
 	if err != nil {
 		return nil, err
 	}
-	done := settled
+	done := settledOrCase
 	if req.Params.IfNoneMatch != nil {
 		done = func(r refund.Refund) bool { return !matches(req.Params.IfNoneMatch, etag(r.JournalSeq)) }
 	}

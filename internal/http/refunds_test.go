@@ -85,7 +85,7 @@ func TestQuotedAndBareKeyAreOne(t *testing.T) {
 
 func TestOutcomesOfTheDoor(t *testing.T) {
 	t.Parallel()
-	known := sample("rf_1001")
+	known := sampleRefund("rf_1001")
 	known.State, known.JournalSeq, known.PendingReason, known.NextActionAt = refund.StateSuccess, 3, "", time.Time{}
 	for name, x := range map[string]struct {
 		out      intake.Outcome
@@ -154,8 +154,8 @@ func TestReplayedRefusalHasTheSameBody(t *testing.T) {
 	}
 }
 
-// until polls a condition; the tests never guess how long something takes.
-func until(t *testing.T, what string, ok func() bool) {
+// waitFor polls a condition; the tests never guess how long something takes.
+func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
 	for !ok() {
@@ -169,8 +169,8 @@ func until(t *testing.T, what string, ok func() bool) {
 func TestPreferWait(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
-	w.set(sample("rf_1001"))
-	done := sample("rf_1001")
+	w.set(sampleRefund("rf_1001"))
+	done := sampleRefund("rf_1001")
 	done.State, done.JournalSeq, done.PendingReason, done.NextActionAt = refund.StateSuccess, 3, "", time.Time{}
 
 	got := make(chan reply, 3)
@@ -179,7 +179,7 @@ func TestPreferWait(t *testing.T) {
 	}()
 	go func() { got <- c.do("GET", "/v1/refunds/rf_1001", "", "Prefer", "wait=60") }()
 	go func() { got <- c.do("GET", "/v1/refunds/rf_1001", "", "Prefer", "wait=60", "If-None-Match", `W/"1"`) }()
-	until(t, "the door got the refund", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return len(w.accepted) == 1 })
+	waitFor(t, "the door got the refund", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return len(w.accepted) == 1 })
 	w.set(done)
 	for range 3 {
 		r := <-got
@@ -191,8 +191,8 @@ func TestPreferWait(t *testing.T) {
 
 func TestWaitEnds(t *testing.T) {
 	t.Parallel()
-	w, c := serve(t, func(_ *world, cfg *httpapi.Config) { cfg.Limits.Waiters = 1 })
-	w.set(sample("rf_1001"))
+	w, c := serve(t, func(_ *fakeBackend, cfg *httpapi.Config) { cfg.Limits.Waiters = 1 })
+	w.set(sampleRefund("rf_1001"))
 
 	if r := c.do("GET", "/v1/refunds/rf_1001", "", "Prefer", "wait=1"); r.status != 200 || r.header.Get("Preference-Applied") != "wait=1" {
 		t.Errorf("after its time: %d %v", r.status, r.header)
@@ -210,7 +210,7 @@ func TestWaitEnds(t *testing.T) {
 	w.mu.Lock()
 	before := w.finds
 	w.mu.Unlock()
-	until(t, "a second look", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.finds >= before+3 })
+	waitFor(t, "a second look", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.finds >= before+3 })
 	// The one place is taken: another is answered at once, and says so.
 	if r := c.do("GET", "/v1/refunds/rf_1001", "", "Prefer", "wait=60"); r.status != 200 || r.header.Get("Preference-Applied") != "" {
 		t.Errorf("one too many: %d %q, want an answer at once", r.status, r.header.Get("Preference-Applied"))
@@ -227,7 +227,7 @@ func TestWaitEnds(t *testing.T) {
 func TestGetRefundMatches(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
-	w.set(sample("rf_1001"))
+	w.set(sampleRefund("rf_1001"))
 	for tag, want := range map[string]int{`W/"1"`: 304, `"1"`: 304, `"0", W/"1"`: 304, `*`: 304, `W/"2"`: 200, `1`: 200} {
 		if r := c.do("GET", "/v1/refunds/rf_1001", "", "If-None-Match", tag); r.status != want {
 			t.Errorf("If-None-Match: %s: %d, want %d", tag, r.status, want)
@@ -239,11 +239,11 @@ func TestGetRefundMatches(t *testing.T) {
 func TestOtherTenantsSeeNothing(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
-	w.set(sample("rf_1001"))
+	w.set(sampleRefund("rf_1001"))
 	w.payment = httpapi.PaymentView{Payment: refund.Payment{Tenant: 1, PaymentID: "pay_77", CreatedAt: epoch}}
 	for theirs, nobodys := range map[string]string{"/v1/refunds/rf_1001": "/v1/refunds/rf_none", "/v1/payments/pay_77": "/v1/payments/pay_none"} {
-		a := c.do("GET", theirs, "", "Authorization", "Bearer "+strayKey, "X-Request-Id", "same")
-		b := c.do("GET", nobodys, "", "Authorization", "Bearer "+strayKey, "X-Request-Id", "same")
+		a := c.do("GET", theirs, "", "Authorization", "Bearer "+otherTenantKey, "X-Request-Id", "same")
+		b := c.do("GET", nobodys, "", "Authorization", "Bearer "+otherTenantKey, "X-Request-Id", "same")
 		if a.status != 404 || a.body != b.body {
 			t.Errorf("%s: %d %s; %s: %s", theirs, a.status, a.body, nobodys, b.body)
 		}
@@ -253,7 +253,7 @@ func TestOtherTenantsSeeNothing(t *testing.T) {
 func TestCancelAndCheck(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
-	canceled := sample("rf_1001")
+	canceled := sampleRefund("rf_1001")
 	canceled.State, canceled.JournalSeq, canceled.PendingReason, canceled.NextActionAt = refund.StateCanceled, 2, "", time.Time{}
 	for name, x := range map[string]struct {
 		err    error

@@ -14,10 +14,10 @@ import (
 	httpapi "github.com/refundry/refundry/internal/http"
 )
 
-// started runs the real server over a fresh world.
-func started(t *testing.T, bodyTime time.Duration) (*world, *httpapi.Server) {
+// startServer runs the real server over a fresh world.
+func startServer(t *testing.T, bodyTime time.Duration) (*fakeBackend, *httpapi.Server) {
 	t.Helper()
-	w, c := serve(t, func(_ *world, cfg *httpapi.Config) { cfg.Limits.BodyTime = bodyTime })
+	w, c := serve(t, func(_ *fakeBackend, cfg *httpapi.Config) { cfg.Limits.BodyTime = bodyTime })
 	s, err := httpapi.NewServer(httpapi.ServerConfig{Listen: "127.0.0.1:0", Handler: c.api, API: c.api})
 	if err != nil {
 		t.Fatal(err)
@@ -33,9 +33,9 @@ func started(t *testing.T, bodyTime time.Duration) (*world, *httpapi.Server) {
 	return w, s
 }
 
-// raw sends bytes on a connection of its own and returns everything that comes
+// sendRaw sends bytes on a connection of its own and returns everything that comes
 // back until the server closes it.
-func raw(t *testing.T, s *httpapi.Server, text string) string {
+func sendRaw(t *testing.T, s *httpapi.Server, text string) string {
 	t.Helper()
 	var d net.Dialer
 	conn, err := d.DialContext(t.Context(), "tcp", s.Addr().String())
@@ -54,14 +54,14 @@ func raw(t *testing.T, s *httpapi.Server, text string) string {
 	return string(got)
 }
 
-func head(key string, length int) string {
+func requestHead(key string, length int) string {
 	return fmt.Sprintf("POST /v1/refunds HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", key, length)
 }
 
 func TestSlowBodyIsGivenUp(t *testing.T) {
 	t.Parallel()
-	w, s := started(t, 200*time.Millisecond)
-	got := raw(t, s, head(writerKey, 500)+`{"refundId":`)
+	w, s := startServer(t, 200*time.Millisecond)
+	got := sendRaw(t, s, requestHead(writerKey, 500)+`{"refundId":`)
 	if !strings.HasPrefix(got, "HTTP/1.1 400 ") || !strings.Contains(got, "invalid-request") || !strings.Contains(got, "did not arrive in time") {
 		t.Errorf("got %s", got)
 	}
@@ -69,20 +69,20 @@ func TestSlowBodyIsGivenUp(t *testing.T) {
 		t.Error("half a request reached the door")
 	}
 	// Who is turned away before the body is read cannot hold the connection either.
-	if got := raw(t, s, head("nonsense", 500)+`{"refundId":`); !strings.HasPrefix(got, "HTTP/1.1 401 ") {
+	if got := sendRaw(t, s, requestHead("nonsense", 500)+`{"refundId":`); !strings.HasPrefix(got, "HTTP/1.1 401 ") {
 		t.Errorf("got %s", got)
 	}
 }
 
 func TestBodyCutOff(t *testing.T) {
 	t.Parallel()
-	w, s := started(t, 5*time.Second)
+	w, s := startServer(t, 5*time.Second)
 	var d net.Dialer
 	conn, err := d.DialContext(t.Context(), "tcp", s.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _ = io.WriteString(conn, head(writerKey, 500)+`{"refundId":`)
+	_, _ = io.WriteString(conn, requestHead(writerKey, 500)+`{"refundId":`)
 	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestBodyCutOff(t *testing.T) {
 
 func TestLibraryRefusesWhatIsNotHTTP(t *testing.T) {
 	t.Parallel()
-	w, s := started(t, 5*time.Second)
+	w, s := startServer(t, 5*time.Second)
 	for text, want := range map[string]string{
 		"GET /v1/refunds HTTP/1.1\r\nHost: x\r\nX-Big: " + strings.Repeat("a", 32<<10) + "\r\n\r\n": "HTTP/1.1 431 ",
 		"nonsense\r\n\r\n":       "HTTP/1.1 400 ",
@@ -103,7 +103,7 @@ func TestLibraryRefusesWhatIsNotHTTP(t *testing.T) {
 		"POST /v1/refunds HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n":                      "HTTP/1.1 400 ",
 		"POST /v1/refunds HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx": "HTTP/1.1 400 ",
 	} {
-		if got := raw(t, s, text); !strings.HasPrefix(got, want) {
+		if got := sendRaw(t, s, text); !strings.HasPrefix(got, want) {
 			t.Errorf("%.40q: got %.60q, want %s", text, got, want)
 		}
 	}
@@ -115,14 +115,14 @@ func TestLibraryRefusesWhatIsNotHTTP(t *testing.T) {
 // A long wait outlives the time that bodies get.
 func TestWaitOutlivesTheBodyDeadline(t *testing.T) {
 	t.Parallel()
-	w, s := started(t, 200*time.Millisecond)
-	w.set(sample("rf_1001"))
+	w, s := startServer(t, 200*time.Millisecond)
+	w.set(sampleRefund("rf_1001"))
 	for _, text := range []string{
-		strings.Replace(head(writerKey, len(refundBody)), "Host: x", "Host: x\r\nPrefer: wait=1\r\nConnection: close", 1) + refundBody,
+		strings.Replace(requestHead(writerKey, len(refundBody)), "Host: x", "Host: x\r\nPrefer: wait=1\r\nConnection: close", 1) + refundBody,
 		"GET /v1/refunds/rf_1001 HTTP/1.1\r\nHost: x\r\nPrefer: wait=1\r\nConnection: close\r\nAuthorization: Bearer " + writerKey + "\r\n\r\n",
 	} {
 		began := time.Now()
-		got := raw(t, s, text)
+		got := sendRaw(t, s, text)
 		if took := time.Since(began); !strings.Contains(got, "Preference-Applied: wait=1") || took < 900*time.Millisecond {
 			t.Errorf("after %s: %s", took, got)
 		}
@@ -131,8 +131,8 @@ func TestWaitOutlivesTheBodyDeadline(t *testing.T) {
 
 func TestStopLetsRequestsFinish(t *testing.T) {
 	t.Parallel()
-	w, s := started(t, 5*time.Second)
-	w.set(sample("rf_1001"))
+	w, s := startServer(t, 5*time.Second)
+	w.set(sampleRefund("rf_1001"))
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Addr().String()+"/v1/refunds/rf_1001", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func TestStopLetsRequestsFinish(t *testing.T) {
 	if err := req.Write(conn); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the request is under way", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.lookups > 0 })
+	waitFor(t, "the request is under way", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.lookups > 0 })
 	if err := s.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}

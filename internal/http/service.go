@@ -199,6 +199,6 @@ func newService(c Config) (*service, error) {
 	if s.operations, err = operationsOf(spec); err != nil {
 		return nil, err
 	}
-	s.validators = newValidators(spec, s.problems)
+	s.validators = newValidators(spec, s.problems, s.clock)
 	return s, nil
 }

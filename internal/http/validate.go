@@ -8,16 +8,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	nethttpmiddleware "github.com/oapi-codegen/nethttp-middleware"
 
 	"github.com/refundry/refundry/api/strictjson"
+	"github.com/refundry/refundry/internal/refund/wire"
 )
 
-// validators holds the contract's checks of requests: of everything, and of
-// everything but the body, for events, which are judged one by one.
+// validators holds the contract's checks of requests: of everything, and of everything but the body. Events are judged one by
+// one, and other bodies are read by package wire.
 type validators struct {
 	whole, withoutBody func(http.Handler) http.Handler
 }
@@ -27,9 +29,14 @@ type validators struct {
 // The contract is OpenAPI 3.1, but the validator is told 3.0. For 3.1 it would
 // compile a schema anew for every value of every request, and its messages
 // would quote the values. What we check of requests says the same in both.
-func newValidators(spec *openapi3.T, ps *problems) validators {
+func newValidators(spec *openapi3.T, ps *problems, clock func() time.Time) validators {
 	spec.OpenAPI = "3.0.3"
 	spec.Servers = nil // else the Host header is compared
+	for _, item := range spec.Paths.Map() {
+		for _, op := range item.Operations() {
+			op.Security = openapi3.NewSecurityRequirements() // keys are checked already, and the validator would copy the body for it
+		}
+	}
 	build := func(withoutBody bool) func(http.Handler) http.Handler {
 		return nethttpmiddleware.OapiRequestValidatorWithOptions(spec, &nethttpmiddleware.Options{
 			Options: openapi3filter.Options{
@@ -38,7 +45,7 @@ func newValidators(spec *openapi3.T, ps *problems) validators {
 			},
 			DiscardValidatedValue: true,
 			ErrorHandlerWithOpts: func(_ context.Context, err error, w http.ResponseWriter, r *http.Request, _ nethttpmiddleware.ErrorHandlerOpts) {
-				ps.write(w, r, problemOfValidation(err))
+				ps.write(w, r, problemOfParameters(r, err, clock()))
 			},
 		})
 	}
@@ -49,7 +56,7 @@ func newValidators(spec *openapi3.T, ps *problems) validators {
 func (s *service) validate(next http.Handler) http.Handler {
 	whole, withoutBody := s.validators.whole(next), s.validators.withoutBody(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if op, _ := r.Context().Value(keyOperation).(*operation); op != nil && op.events {
+		if op, _ := r.Context().Value(keyOperation).(*operation); op != nil && (op.events || op.bodyFaults != nil) {
 			withoutBody.ServeHTTP(w, r)
 			return
 		}
@@ -57,21 +64,57 @@ func (s *service) validate(next http.Handler) http.Handler {
 	})
 }
 
-// problemOfValidation turns what the validator found into places and clauses of
-// ours. Its own texts hold schemas and values and never leave.
-func problemOfValidation(err error) *Problem {
-	var found []fieldError
-	collect(err, &found)
+// problemOfParameters is the problem of a request that the validator refuses. A body that the validator has not seen is read for
+// its faults, so that a caller learns of all of them at once.
+func problemOfParameters(r *http.Request, err error, now time.Time) *Problem {
+	found := faultsOfValidation(err)
+	op, _ := r.Context().Value(keyOperation).(*operation)
+	body, raw := r.Body.(rawBody)
+	var refused *wire.Error
+	if raw && op != nil && errors.As(op.bodyFaults([]byte(body.text), now), &refused) {
+		if refused.Malformed {
+			return problemOfBody(refused)
+		}
+		found = append(found, faultsOfBody(refused)...)
+	}
+	return problemWith(found)
+}
+
+// problemOfBody is the problem of a body that package wire refuses.
+func problemOfBody(refused *wire.Error) *Problem {
+	p := problemWith(faultsOfBody(refused))
+	if refused.Malformed {
+		p.Code = codeMalformedJSON
+	}
+	return p
+}
+
+func faultsOfBody(refused *wire.Error) []fieldError {
+	out := make([]fieldError, len(refused.Faults))
+	for i, f := range refused.Faults {
+		out[i] = atPointer(f.Pointer, f.Detail)
+	}
+	return out
+}
+
+func problemWith(found []fieldError) *Problem {
 	if len(found) == 0 {
 		return &Problem{Code: codeInvalidRequest}
 	}
-	slices.SortStableFunc(found, func(a, b fieldError) int { return strings.Compare(sentence(a), sentence(b)) })
-	found = slices.CompactFunc(found, func(a, b fieldError) bool { return sentence(a) == sentence(b) })
 	detail := sentence(found[0])
 	if len(found) > 1 {
 		detail += fmt.Sprintf(" %d more in errors.", min(len(found), maxFieldErrors)-1)
 	}
 	return &Problem{Code: codeInvalidRequest, Detail: detail, Errors: found}
+}
+
+// faultsOfValidation turns what the validator found into places and clauses of ours, in the order of their sentences. The
+// validator's own texts hold schemas and values and are not shown.
+func faultsOfValidation(err error) []fieldError {
+	var found []fieldError
+	collect(err, &found)
+	slices.SortStableFunc(found, func(a, b fieldError) int { return strings.Compare(sentence(a), sentence(b)) })
+	return slices.CompactFunc(found, func(a, b fieldError) bool { return sentence(a) == sentence(b) })
 }
 
 func collect(err error, into *[]fieldError) {

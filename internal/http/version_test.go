@@ -10,7 +10,7 @@ import (
 func TestVersionNeedsNoKey(t *testing.T) {
 	t.Parallel()
 	want := httpapi.Build{Version: "v0.1.0", Commit: "0123456789abcdef0123456789abcdef01234567", Go: "go1.27.3", OS: "linux", Arch: "amd64"}
-	_, c := serve(t, func(_ *world, cfg *httpapi.Config) { cfg.Build = want })
+	_, c := serve(t, func(_ *fakeBackend, cfg *httpapi.Config) { cfg.Build = want })
 	r := c.do("GET", "/version", "", "Authorization", "")
 	var got httpapi.Build
 	if err := json.Unmarshal([]byte(r.body), &got); err != nil || r.status != 200 || got != want {

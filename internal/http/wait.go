@@ -11,12 +11,12 @@ import (
 // Steps between two looks at a refund that somebody waits for. A waiting
 // request costs one read by key per step.
 const (
-	firstLook = 15 * time.Millisecond
-	lastLook  = 250 * time.Millisecond
+	firstPoll   = 15 * time.Millisecond
+	longestPoll = 250 * time.Millisecond
 )
 
-// settled is what a wait without If-None-Match waits for.
-func settled(r refund.Refund) bool { return r.State.Final() || r.Case != nil }
+// settledOrCase is what a wait without If-None-Match waits for.
+func settledOrCase(r refund.Refund) bool { return r.State.Final() || r.Case != nil }
 
 // await looks at a refund again and again until done says so, the wait is over,
 // the caller has gone or the process stops, and returns it as last seen. false:
@@ -37,13 +37,13 @@ func (s *service) await(ctx context.Context, tenant refund.TenantID, r refund.Re
 	}
 	end := time.NewTimer(wait)
 	defer end.Stop()
-	for step := firstLook; ; step = min(step*3/2, lastLook) {
+	for step := firstPoll; ; step = min(step*3/2, longestPoll) {
 		look := time.NewTimer(step/2 + rand.N(step))
 		select {
 		case <-look.C:
 		case <-end.C:
 			look.Stop()
-			return s.lastLook(ctx, tenant, r), true
+			return s.readOnce(ctx, tenant, r), true
 		case <-ctx.Done():
 			look.Stop()
 			return r, true
@@ -61,7 +61,7 @@ func (s *service) await(ctx context.Context, tenant refund.TenantID, r refund.Re
 	}
 }
 
-func (s *service) lastLook(ctx context.Context, tenant refund.TenantID, r refund.Refund) refund.Refund {
+func (s *service) readOnce(ctx context.Context, tenant refund.TenantID, r refund.Refund) refund.Refund {
 	if seen, err := s.refunds.FindRefund(ctx, tenant, r.RefundID); err == nil {
 		return seen
 	}

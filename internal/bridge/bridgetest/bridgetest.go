@@ -68,7 +68,7 @@ func sized[T any](short, long T) T {
 // row is one line of the table.
 type row struct {
 	name  string
-	test  func(*world)
+	test  func(*suite)
 	alone bool // it measures the process, so no other row runs beside it
 }
 
@@ -106,7 +106,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Broker) {
 			if !r.alone { // the parallel ones start when those that are not have ended
 				t.Parallel()
 			}
-			r.test(newWorld(t, fresh(t)))
+			r.test(newSuite(t, fresh(t)))
 		})
 	}
 }

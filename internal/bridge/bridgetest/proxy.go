@@ -10,10 +10,10 @@ import (
 type mode int
 
 const (
-	passing mode = iota
-	holed        // connections stay, nothing passes in either direction, and nothing is read
-	stalled      // what clients send is not read any more; what the broker sends still passes
-	cut          // connections are closed and new ones refused
+	passing    mode = iota
+	blackholed      // connections stay, nothing passes in either direction, and nothing is read
+	stalled         // what clients send is not read any more; what the broker sends still passes
+	cut             // connections are closed and new ones refused
 )
 
 // proxy is a TCP proxy in front of a broker that can be told to fail.
@@ -115,9 +115,9 @@ func (p *proxy) copy(to, from net.Conn, fromClient bool) {
 		delete(p.conns, from)
 	}()
 	buf := make([]byte, 32<<10)
-	for p.may(fromClient) {
+	for p.waitUntilAllowed(fromClient) {
 		n, err := from.Read(buf)
-		if n > 0 && p.may(fromClient) {
+		if n > 0 && p.waitUntilAllowed(fromClient) {
 			if _, err := to.Write(buf[:n]); err != nil {
 				return
 			}
@@ -128,11 +128,11 @@ func (p *proxy) copy(to, from net.Conn, fromClient bool) {
 	}
 }
 
-// may waits until bytes may pass; false = the connection is over.
-func (p *proxy) may(fromClient bool) bool {
+// waitUntilAllowed waits until bytes may pass; false = the connection is over.
+func (p *proxy) waitUntilAllowed(fromClient bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for !p.closed && (p.mode == holed || p.mode == stalled && fromClient) {
+	for !p.closed && (p.mode == blackholed || p.mode == stalled && fromClient) {
 		p.changed.Wait()
 	}
 	return !p.closed && p.mode != cut

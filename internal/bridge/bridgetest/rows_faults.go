@@ -11,91 +11,91 @@ import (
 	"github.com/refundry/refundry/internal/store/migrate"
 )
 
-func crashBeforeAck(w *world) { crashed(w, false) }
+func crashBeforeAck(w *suite) { crashed(w, false) }
 
-func crashAfterCommit(w *world) {
+func crashAfterCommit(w *suite) {
 	crashed(w, true)
-	if n := w.seen.of("cause redelivery"); n == 0 {
+	if n := w.seen.count("cause redelivery"); n == 0 {
 		w.Error("what was committed before the crash must come again as a redelivery and be a replay")
 	}
 }
 
-func crashed(w *world, after bool) {
+func crashed(w *suite, after bool) {
 	via := newProxy(w, w.broker.Addr())
-	w.publish(some(0, 20)...)
+	w.publish(messages(0, 20)...)
 	cfg := w.config(via.addr())
-	g := newGate(w.door, after)
+	g := newPausingDoor(w.door, after)
 	cfg.Door = g
 	first := w.start(cfg)
-	w.wait(g.reached, "a group at the door")
+	w.waitClosed(g.reached, "a group at the door")
 	w.crash(first, via)
 	if lag := w.broker.Lag(w, consumer); lag != 20 {
 		w.Errorf("%d messages wait at the broker, want 20: nothing is acknowledged before its COMMIT is known", lag)
 	}
 	w.start(w.config(""))
-	w.settled()
+	w.waitSettled()
 	w.want(20, 20, 0, 0)
 }
 
-func secondProcess(w *world) {
-	w.publish(some(0, 50)...)
+func secondProcess(w *suite) {
+	w.publish(messages(0, 50)...)
 	cfg := w.config("")
-	g := newGate(w.door, false)
+	g := newPausingDoor(w.door, false)
 	cfg.Door, cfg.MaxBatch = g, w.batch(20) // it holds three groups at most: at the door, behind it and being fetched
 	w.start(cfg)
-	w.wait(g.reached, "a group at the first process")
+	w.waitClosed(g.reached, "a group at the first process")
 	w.start(w.config(""))
-	w.publish(some(50, 100)...)
-	w.until("the second process works while the first one holds its group", func() bool { return w.refunds() >= 50 })
+	w.publish(messages(50, 100)...)
+	w.waitFor("the second process works while the first one holds its group", func() bool { return w.refunds() >= 50 })
 	close(g.goOn)
-	w.settled()
+	w.waitSettled()
 	w.want(100, 100, 0, 0)
 }
 
-func consumerDeleted(w *world) {
-	w.publish(some(0, 20)...)
+func consumerDeleted(w *suite) {
+	w.publish(messages(0, 20)...)
 	w.start(w.config(""))
-	w.settled()
+	w.waitSettled()
 	w.broker.DeleteConsumer(w, consumer)
-	w.publish(some(20, 40)...)
-	w.until("the bridge has made its consumer again", func() bool { return w.refunds() == 40 })
-	w.settled()
+	w.publish(messages(20, 40)...)
+	w.waitFor("the bridge has made its consumer again", func() bool { return w.refunds() == 40 })
+	w.waitSettled()
 	w.want(40, 40, 0, 0)
 }
 
-func brokerKilled(w *world) {
-	w.publish(some(0, 300)...)
+func brokerKilled(w *suite) {
+	w.publish(messages(0, 300)...)
 	w.start(w.config(""))
-	w.until("the bridge is in the middle", func() bool { return w.refunds() > 0 })
+	w.waitFor("the bridge is in the middle", func() bool { return w.refunds() > 0 })
 	w.broker.Kill(w)
 	w.broker.Start(w)
-	w.publish(some(300, 400)...)
-	w.settled()
+	w.publish(messages(300, 400)...)
+	w.waitSettled()
 	w.want(400, 400, 0, 0)
 }
 
-func blackHole(w *world) {
+func blackHole(w *suite) {
 	via := newProxy(w, w.broker.Addr())
 	w.start(w.config(via.addr()))
-	w.publish(some(0, 10)...)
-	w.settled()
-	via.set(holed)
-	w.publish(some(10, 20)...)
+	w.publish(messages(0, 10)...)
+	w.waitSettled()
+	via.set(blackholed)
+	w.publish(messages(10, 20)...)
 	dials := via.dialed()
-	w.until("the bridge notices and dials again", func() bool { return via.dialed() > dials })
+	w.waitFor("the bridge notices and dials again", func() bool { return via.dialed() > dials })
 	via.set(passing)
-	w.until("what came meanwhile is taken", func() bool { return w.refunds() == 20 })
-	w.settled()
+	w.waitFor("what came meanwhile is taken", func() bool { return w.refunds() == 20 })
+	w.waitSettled()
 	w.want(20, 20, 0, 0)
 }
 
 // A peer that stops reading: a producer's publish must end with an error, and what it repeats is one refund; the bridge's own
 // acknowledgements must not hang it.
-func publishHang(w *world) {
+func publishHang(w *suite) {
 	via := newProxy(w, w.broker.Addr())
 	w.start(w.config(via.addr()))
-	w.publish(some(0, 10)...)
-	w.settled()
+	w.publish(messages(0, 10)...)
+	w.waitSettled()
 	via.set(stalled)
 	fat := make([]Message, 0, 40)
 	for i := 10; i < 50; i++ {
@@ -109,30 +109,30 @@ func publishHang(w *world) {
 	if _, err := w.broker.Publish(ctx, via.addr(), fat...); err == nil {
 		w.Error("a publish that nobody reads must end with an error")
 	}
-	w.publish(some(50, 60)...)
+	w.publish(messages(50, 60)...)
 	via.set(passing)
 	w.publish(fat...)
-	w.until("the bridge goes on", func() bool { return w.refunds() == 60 })
-	w.settled()
+	w.waitFor("the bridge goes on", func() bool { return w.refunds() == 60 })
+	w.waitSettled()
 	w.want(60, 60, 0, 0)
 }
 
 // postgresDown takes the database away while messages come. The broker keeps them, nothing is parked, memory stays flat.
-func postgresDown(w *world) {
+func postgresDown(w *suite) {
 	db := dbtest.Server(w, nil)
 	if _, err := migrate.Up(w.Context(), migrate.Config{URL: db.URL()}); err != nil {
 		w.Fatal(err)
 	}
-	w.site = newSite(w, db.URL())
+	w.installation = newInstallation(w, db.URL())
 	b := w.start(w.config(""))
-	w.publish(some(0, 100)...)
-	w.settled()
+	w.publish(messages(0, 100)...)
+	w.waitSettled()
 	if err := db.Stop(w.Context()); err != nil {
 		w.Fatal(err)
 	}
 	before := heap()
 	more := sized(600, 3000)
-	w.publish(some(100, 100+more)...)
+	w.publish(messages(100, 100+more)...)
 	outage := time.NewTimer(max(3*w.broker.AckWait(), sized(0, time.Minute)))
 	<-outage.C
 	grown := heap() - before
@@ -147,13 +147,13 @@ func postgresDown(w *world) {
 	if err := db.Restart(ctx); err != nil {
 		w.Fatal(err)
 	}
-	w.until("everything is taken", func() bool { return w.refunds() == 100+more })
-	w.settled()
+	w.waitFor("everything is taken", func() bool { return w.refunds() == 100+more })
+	w.waitSettled()
 	w.want(100+more, 100+more, 0, 0)
 	if n := w.count(`SELECT count(*) FROM parked`); n != 0 {
 		w.Errorf("%d messages were parked by the outage, want none", n)
 	}
-	w.Logf("heap grew by %d KiB; %d deliveries were repeats", grown>>10, w.seen.of("REPLAYED"))
+	w.Logf("heap grew by %d KiB; %d deliveries were repeats", grown>>10, w.seen.count("REPLAYED"))
 	w.stop(b)
 }
 
@@ -164,26 +164,26 @@ func heap() int64 {
 	return int64(m.HeapAlloc) // #nosec G115 -- far below the limit
 }
 
-func gracefulStop(w *world) {
-	w.publish(some(0, 100)...)
+func gracefulStop(w *suite) {
+	w.publish(messages(0, 100)...)
 	cfg := w.config("")
-	g := newGate(w.door, false)
+	g := newPausingDoor(w.door, false)
 	cfg.Door = g
 	cfg.MaxBatch = w.batch(30)
 	b := w.start(cfg)
-	w.wait(g.reached, "a group at the door")
+	w.waitClosed(g.reached, "a group at the door")
 	stopped := make(chan struct{})
 	go func() { w.stop(b); close(stopped) }()
 	close(g.goOn)
-	w.wait(stopped, "the bridge has drained")
+	w.waitClosed(stopped, "the bridge has drained")
 	done := w.refunds()
 	if lag := w.broker.Lag(w, consumer); done == 0 || lag != 100-done {
 		w.Errorf("%d refunds and %d messages at the broker after the stop, want the rest of 100 and at least one group done", done, lag)
 	}
 	w.start(w.config(""))
-	w.settled()
+	w.waitSettled()
 	w.want(100, 100, 0, 0)
-	if n := w.seen.of("REPLAYED"); n != 0 {
+	if n := w.seen.count("REPLAYED"); n != 0 {
 		w.Errorf("%d replays, want 0: a graceful stop acknowledges what it has committed", n)
 	}
 }

@@ -5,64 +5,64 @@ import (
 	"fmt"
 )
 
-func duplicateNewTransport(w *world) {
+func duplicateNewTransport(w *suite) {
 	e := eventNo(1).message()
 	again := e
 	e.TransportID, again.TransportID = "t-1", "t-2"
 	w.publish(e, again, again)
 	w.start(w.config(""))
-	w.settled()
+	w.waitSettled()
 	w.want(1, 1, 0, 0)
-	if w.seen.of("REPLAYED") == 0 {
+	if w.seen.count("REPLAYED") == 0 {
 		w.Error("the repeat under another transport id must reach the door and be a replay")
 	}
 }
 
-func duplicateWindow(w *world) {
+func duplicateWindow(w *suite) {
 	e := eventNo(1).message()
 	e.TransportID = "t-1"
 	first := w.publish(e, e)
-	w.until("the window is over and the broker stores the repeat", func() bool { return w.broker.DuplicateWindow() == 0 || w.publish(e) == 1 })
+	w.waitFor("the window is over and the broker stores the repeat", func() bool { return w.broker.DuplicateWindow() == 0 || w.publish(e) == 1 })
 	w.start(w.config(""))
-	w.settled()
+	w.waitSettled()
 	w.want(1, 1, 0, 0)
-	if replays := w.seen.of("cause event"); replays == 0 && first == 1 {
+	if replays := w.seen.count("cause event"); replays == 0 && first == 1 {
 		w.Error("the repeat that came after the window must be a replay of the event")
 	}
 }
 
-func sameEventOtherAmount(w *world) {
+func sameEventOtherAmount(w *suite) {
 	good, other := eventNo(1), eventNo(1)
 	other.amount++
 	a, b := good.message(), other.message()
 	a.TransportID, b.TransportID = "t-1", "t-2"
 	w.publish(a, b, a, eventNo(2).message())
 	w.start(w.config(""))
-	w.settled()
+	w.waitSettled()
 	w.want(2, 2, 1, 1)
 	if w.parked("idempotency-key-reused") != 1 {
 		w.Error("the message with the other amount must lie parked with the code of its conflict")
 	}
 }
 
-func newEventKnownRefund(w *world) {
+func newEventKnownRefund(w *suite) {
 	first, same, other := eventNo(1), eventNo(1), eventNo(1)
 	same.id, other.id = "evt-same", "evt-other"
 	other.amount++
 	w.publish(first.message(), same.message(), other.message())
 	w.start(w.config(""))
-	w.settled()
+	w.waitSettled()
 	w.want(1, 3, 1, 1)
-	if w.parked("refund-parameters-conflict") != 1 || w.seen.of("cause refund") != 1 {
+	if w.parked("refund-parameters-conflict") != 1 || w.seen.count("cause refund") != 1 {
 		w.Errorf("same parameters are a replay by refund, others a parked conflict: %v", w.seen.counts)
 	}
 }
 
-func poisonMidBatch(w *world) {
-	msgs := append(some(0, 5), Message{Body: []byte(`{"specversion":"1.0","id":`)})
-	w.publish(append(msgs, some(5, 10)...)...)
+func poisonMidBatch(w *suite) {
+	msgs := append(messages(0, 5), Message{Body: []byte(`{"specversion":"1.0","id":`)})
+	w.publish(append(msgs, messages(5, 10)...)...)
 	w.start(w.config(""))
-	w.settled()
+	w.waitSettled()
 	w.want(10, 10, 0, 1)
 	if w.parked("undecodable") != 1 {
 		w.Error("the poison must lie parked as undecodable")
@@ -72,7 +72,7 @@ func poisonMidBatch(w *world) {
 	}
 }
 
-func largeBody(w *world) {
+func largeBody(w *suite) {
 	largest := w.broker.LargestBody()
 	if largest <= mostBody {
 		w.Fatalf("the broker carries %d bytes at most: the row wants a body that is longer than the %d that a bridge reads", largest, mostBody)
@@ -80,19 +80,19 @@ func largeBody(w *world) {
 	big := Message{Body: bytes.Repeat([]byte("x"), largest)}
 	w.publish(eventNo(0).message(), big, eventNo(1).message())
 	w.start(w.config(""))
-	w.settled()
+	w.waitSettled()
 	w.want(2, 2, 0, 1)
 	if w.count(`SELECT count(*) FROM parked WHERE reason = 'too-large' AND octet_length(body) = $1`, largest) != 1 {
 		w.Error("the large message must lie parked whole")
 	}
 }
 
-func unknownVersion(w *world) {
+func unknownVersion(w *suite) {
 	e := eventNo(1)
 	e.version = "9.9"
 	w.publish(eventNo(0).message(), e.message())
 	w.start(w.config(""))
-	w.settled()
+	w.waitSettled()
 	w.want(1, 1, 0, 1)
 	if w.count(`SELECT count(*) FROM parked WHERE reason = 'undecodable' AND event_id = 'evt-1' AND tenant_id = $1`, int64(w.tenant.ID)) != 1 {
 		w.Error("an event of an unknown version must lie parked under its tenant, with what could be read of its identity")
@@ -101,7 +101,7 @@ func unknownVersion(w *world) {
 
 // The broker counts a thousand deliveries of a message that nobody could acknowledge; and a producer sends one event a
 // thousand times.
-func manyRedeliveries(w *world) {
+func manyRedeliveries(w *suite) {
 	const times = 1000
 	w.publish(eventNo(0).message())
 	w.broker.Redeliver(w, consumer, times)
@@ -112,34 +112,34 @@ func manyRedeliveries(w *world) {
 	}
 	w.publish(again...)
 	w.start(w.config(""))
-	w.settled()
+	w.waitSettled()
 	w.want(2, 2, 0, 0)
-	if n := w.seen.of("REPLAYED"); n != times-1 {
+	if n := w.seen.count("REPLAYED"); n != times-1 {
 		w.Errorf("%d replays, want %d", n, times-1)
 	}
 }
 
 // The backlog is larger than what the broker hands out before it sees acknowledgements.
-func backlog(w *world) {
+func backlog(w *suite) {
 	n := max(sized(2000, 20000), 2*w.broker.Window())
-	w.publish(some(0, n)...)
+	w.publish(messages(0, n)...)
 	w.start(w.config(""))
-	w.settled()
+	w.waitSettled()
 	w.want(n, n, 0, 0)
 	if got := w.count(`SELECT count(*) FROM deliveries WHERE outcome = 'TAKEN' AND rid IS NOT NULL`); got != n {
 		w.Errorf("%d deliveries traced to their refund, want %d", got, n)
 	}
 }
 
-func twoConsumers(w *world) {
+func twoConsumers(w *suite) {
 	w.broker.Prepare(w, "audit")
-	w.publish(some(0, 20)...)
+	w.publish(messages(0, 20)...)
 	w.start(w.config(""))
 	second := w.config("")
 	second.Name, second.Open = "audit", w.broker.Opener(w, "audit", "")
 	w.start(second)
-	w.settled()
-	w.until("the second consumer is done", func() bool { return w.broker.Lag(w, "audit") == 0 })
+	w.waitSettled()
+	w.waitFor("the second consumer is done", func() bool { return w.broker.Lag(w, "audit") == 0 })
 	w.want(20, 40, 0, 0)
 	if n := w.count(`SELECT count(DISTINCT consumer) FROM receipts`); n != 2 {
 		w.Errorf("%d consumers have receipts, want 2: deduplication is per consumer", n)
@@ -147,22 +147,22 @@ func twoConsumers(w *world) {
 }
 
 // C30.
-func refundBeforePayment(w *world) {
+func refundBeforePayment(w *suite) {
 	early := eventNo(1)
 	early.bare = true
 	w.publish(early.message(), eventNo(200).message())
 	w.start(w.config(""))
-	w.settled()
+	w.waitSettled()
 	if w.refunds() != 1 || w.parked("waiting") != 1 {
 		w.Fatalf("%d refunds and %d waiting, want 1 and 1: an early request waits for its payment and holds up nobody", w.refunds(), w.parked("waiting"))
 	}
 	w.publish(captured("cap-evt", early.payment))
-	w.settled()
-	w.until("the waiting request is accepted", func() bool { w.wake(); return w.refunds() == 2 })
+	w.waitSettled()
+	w.waitFor("the waiting request is accepted", func() bool { w.wake(); return w.refunds() == 2 })
 	w.want(2, 3, 0, 0)
 }
 
-func otherTenant(w *world) {
+func otherTenant(w *suite) {
 	if _, err := w.store.AddTenant(w.Context(), "rival", "test"); err != nil {
 		w.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func otherTenant(w *world) {
 	foreign.tenant, nobody.tenant = "rival", ""
 	w.publish(foreign.message(), nobody.message(), eventNo(3).message())
 	w.start(w.config(""))
-	w.settled()
+	w.waitSettled()
 	w.want(1, 1, 0, 2)
 	if w.parked("other-tenant") != 2 || w.count(`SELECT count(*) FROM parked WHERE tenant_id <> 0`) != 0 {
 		w.Error("what is for a tenant that the bridge may not speak for lies parked, and under no tenant")

@@ -99,7 +99,7 @@ func (s *source) subscribe(ctx context.Context) error {
 		consumer, err = js.CreateConsumer(ctx, s.cfg.Stream, s.cfg.consumer())
 	case errors.Is(err, jetstream.ErrConsumerNotFound):
 		consumer, err = js.CreateConsumer(ctx, s.cfg.Stream, s.cfg.consumer())
-	case err == nil && !s.fits(consumer.CachedInfo().Config):
+	case err == nil && !s.matches(consumer.CachedInfo().Config):
 		consumer, err = js.UpdateConsumer(ctx, s.cfg.Stream, s.cfg.consumer())
 	}
 	if err != nil {
@@ -109,8 +109,8 @@ func (s *source) subscribe(ctx context.Context) error {
 	return nil
 }
 
-// fits says whether a consumer does what the bridge relies on. One that does not is changed, or refused by the server.
-func (s *source) fits(have jetstream.ConsumerConfig) bool {
+// matches says whether a consumer does what the bridge relies on. One that does not is changed, or refused by the server.
+func (s *source) matches(have jetstream.ConsumerConfig) bool {
 	want := s.cfg.consumer()
 	subjects := have.FilterSubjects
 	if have.FilterSubject != "" {
@@ -137,12 +137,12 @@ func (s *source) Fetch(ctx context.Context, most int) ([]bridge.Message, error) 
 	}
 	memory := max(s.cfg.Memory, int(s.conn.MaxPayload())+64<<10)
 	s.pending = 0 // unless a message says otherwise
-	more, err := s.pull(ctx, n, min(s.cfg.Wait, gather), jetstream.FetchMaxBytes(memory))
+	more, err := s.pull(ctx, n, min(s.cfg.Wait, gatherTime), jetstream.FetchMaxBytes(memory))
 	return append(out, more...), err
 }
 
-// gather bounds the wait for messages that lay at the server a moment ago: another process may have got them.
-const gather = 500 * time.Millisecond
+// gatherTime bounds the wait for messages that lay at the server a moment ago: another process may have got them.
+const gatherTime = 500 * time.Millisecond
 
 // pull is one request to the server. The end of ctx and an empty answer are no errors.
 func (s *source) pull(ctx context.Context, n int, longest time.Duration, option jetstream.FetchOpt) ([]bridge.Message, error) {
@@ -172,7 +172,7 @@ func (s *source) deliver(m jetstream.Msg) (bridge.Message, error) {
 		return nil, fmt.Errorf("a message without metadata: %w", err)
 	}
 	s.pending = meta.NumPending
-	one := &message{source: s, msg: m, place: fmt.Sprintf("%s/%d", meta.Stream, meta.Sequence.Stream), deliveries: int(min(meta.NumDelivered, 1<<30)), stored: meta.Timestamp} // #nosec G115 -- bounded
+	one := &message{source: s, msg: m, position: fmt.Sprintf("%s/%d", meta.Stream, meta.Sequence.Stream), deliveries: int(min(meta.NumDelivered, 1<<30)), stored: meta.Timestamp} // #nosec G115 -- bounded
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.out[one] = true
@@ -247,13 +247,13 @@ func (s *source) Close(ctx context.Context) error {
 type message struct {
 	source     *source
 	msg        jetstream.Msg
-	place      string
+	position   string
 	deliveries int
 	stored     time.Time
 }
 
 func (m *message) Body() []byte     { return m.msg.Data() }
-func (m *message) Position() string { return m.place }
+func (m *message) Position() string { return m.position }
 func (m *message) Deliveries() int  { return m.deliveries }
 
 // Header leaves out what the server and the client library write for themselves.

@@ -927,31 +927,7 @@ type Payment struct {
 }
 
 // PaymentSnapshot defines model for PaymentSnapshot.
-type PaymentSnapshot struct {
-	// Amount In the currency's smallest unit.
-	Amount Amount `json:"amount"`
-
-	// ChannelAccount Name of a configured channel account.
-	ChannelAccount AccountName `json:"channelAccount"`
-
-	// ChannelReference The channel's reference of the payment, in visible ASCII. May be left out where the channel does not need one.
-	ChannelReference *string `json:"channelReference,omitempty"`
-
-	// Currency ISO 4217, upper case.
-	Currency Currency `json:"currency"`
-
-	// OrderId Chosen by the caller; case-sensitive.
-	OrderId Id `json:"orderId"`
-
-	// PaidAt When the payer paid. The channel's refund window begins then, or, while it is not known, when the payment was announced. It may be sent later than the rest. Once set it never changes; another value is a conflict. Not before 2000, and at most 10 minutes in the future.
-	PaidAt *PaidAt `json:"paidAt,omitempty"`
-
-	// RefundedElsewhere What was refunded before the payment was announced; 0 when left out.
-	RefundedElsewhere *int64 `json:"refundedElsewhere,omitempty"`
-
-	// Version Increases with every change of the snapshot; 0 when left out.
-	Version *int64 `json:"version,omitempty"`
-}
+type PaymentSnapshot = string
 
 // Problem An error document of RFC 9457.
 type Problem struct {
@@ -1062,29 +1038,7 @@ type RefundPage struct {
 }
 
 // RefundRequest defines model for RefundRequest.
-type RefundRequest struct {
-	// Amount In the currency's smallest unit.
-	Amount Amount `json:"amount"`
-
-	// Currency ISO 4217, upper case.
-	Currency Currency `json:"currency"`
-
-	// Metadata The caller's own data, under names of 1 to 64 characters. Not part of the refund's identity.
-	Metadata *Metadata `json:"metadata,omitempty"`
-
-	// OrderId Chosen by the caller; case-sensitive.
-	OrderId Id               `json:"orderId"`
-	Payment *PaymentSnapshot `json:"payment,omitempty"`
-
-	// PaymentId Chosen by the caller; case-sensitive.
-	PaymentId Id `json:"paymentId"`
-
-	// Reason A text for people. Not part of the refund's identity.
-	Reason *string `json:"reason,omitempty"`
-
-	// RefundId Chosen by the caller; case-sensitive.
-	RefundId Id `json:"refundId"`
-}
+type RefundRequest = string
 
 // RefundState PENDING: stored; nothing has reached the channel. PROCESSING: being sent. ACCEPTED: the channel has acknowledged the
 // refund, and the result comes later. UNKNOWN: it may or may not have been carried out; queries or a person find out.
@@ -2499,40 +2453,16 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	}
 
 	r.Group(func(r chi.Router) {
-		r.Get(options.BaseURL+"/v1/refunds", wrapper.ListRefunds)
-	})
-	r.Group(func(r chi.Router) {
-		r.Post(options.BaseURL+"/v1/refunds", wrapper.CreateRefund)
-	})
-	r.Group(func(r chi.Router) {
-		r.Get(options.BaseURL+"/v1/refunds/{refundId}", wrapper.GetRefund)
-	})
-	r.Group(func(r chi.Router) {
-		r.Get(options.BaseURL+"/v1/refunds/{refundId}/timeline", wrapper.GetRefundTimeline)
-	})
-	r.Group(func(r chi.Router) {
-		r.Post(options.BaseURL+"/v1/refunds/{refundId}/cancel", wrapper.CancelRefund)
-	})
-	r.Group(func(r chi.Router) {
-		r.Post(options.BaseURL+"/v1/refunds/{refundId}/check", wrapper.CheckRefund)
-	})
-	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/cases", wrapper.ListCases)
 	})
 	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/cases/{caseId}", wrapper.GetCase)
 	})
 	r.Group(func(r chi.Router) {
-		r.Post(options.BaseURL+"/v1/cases/{caseId}/decision", wrapper.ProposeDecision)
-	})
-	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/v1/cases/{caseId}/approval", wrapper.JudgeDecision)
 	})
 	r.Group(func(r chi.Router) {
-		r.Get(options.BaseURL+"/v1/payments/{paymentId}", wrapper.GetPayment)
-	})
-	r.Group(func(r chi.Router) {
-		r.Put(options.BaseURL+"/v1/payments/{paymentId}", wrapper.PutPayment)
+		r.Post(options.BaseURL+"/v1/cases/{caseId}/decision", wrapper.ProposeDecision)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/v1/events", wrapper.ReceiveEvents)
@@ -2550,10 +2480,34 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/v1/parked/{parkedId}", wrapper.GetParked)
 	})
 	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/parked/{parkedId}/discard", wrapper.DiscardParked)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/v1/parked/{parkedId}/redrive", wrapper.RedriveParked)
 	})
 	r.Group(func(r chi.Router) {
-		r.Post(options.BaseURL+"/v1/parked/{parkedId}/discard", wrapper.DiscardParked)
+		r.Get(options.BaseURL+"/v1/payments/{paymentId}", wrapper.GetPayment)
+	})
+	r.Group(func(r chi.Router) {
+		r.Put(options.BaseURL+"/v1/payments/{paymentId}", wrapper.PutPayment)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/refunds", wrapper.ListRefunds)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/refunds", wrapper.CreateRefund)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/refunds/{refundId}", wrapper.GetRefund)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/refunds/{refundId}/cancel", wrapper.CancelRefund)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/refunds/{refundId}/check", wrapper.CheckRefund)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/refunds/{refundId}/timeline", wrapper.GetRefundTimeline)
 	})
 
 	return r
@@ -7026,125 +6980,125 @@ var swaggerSpec = []string{
 	"H+o5HzpNlHi4E5lY11dPsKE71rjaEjqbCjCI6Wuu+6hquqv6VGaCFGtqPKcpF34yEeOclZyUXvn+sJxC",
 	"vFZZv4Yi0kXh6Pp60R7WUFxaNzPfcjEH/A7e+E5WEyknq7/UJbNgMfa+FnR/lblRc9tLE93wiWujP3ex",
 	"81a5K0uFg2PJPsTYQZIdX56cnW2xN2StMXjGEPClxAib/CmFiFgql2Kcvtpa615SUmPeNWONBarWBvaC",
-	"9egyu1d3o95APV9voNpCAWcSroMSijIwBHpkybBm0MBE8nzSJS6nNz6t9ryTKFGxuUiGWQwsSsMZnkM6",
-	"ZhCMebS7d+ALGjZBkdXQ2GROAfTbmeDR/LfWMl/LuEnkWk/I6thtl9WxV8rq8MQzQPivqnaB0U7dOGM6",
-	"OuEPu73eH1uDoF1eyFEpL2Q5TNcpImQShnTwDDbfhDUdldfUOqXkcFFq5rbSaegkn9QxadvW2025xson",
-	"IipyluuZ9b4vjtbDmXcWtmvcCptvbhJZqE2er2FhAdmuk71UmGazuJs5/Lt9dC+ONAt1sgnr83HcA2m4",
-	"8P7o/rKh9QUb2Z2OWBJjk/3ENK2abDWVb96vKVmmP2+Sg+rq5zT0+xIZ8syVxuQnZnpNBJcw66pg+5YZ",
-	"VW3RctAKLevysyx+GIQxu3BqPTWnbr2j4CpPSbmNDYj75biCNfKajFu40Xky+LRpU3trRzvsrI5lfMOz",
-	"e2V8dgXjiBXLs/lmcYy72gPgKyIFInZBXY1vhlqU5Xlixa4VatASccLP1eRPVaMWzBEVlmg/+sEETRXa",
-	"WygEVUKgu7S0wwxsxtPsrRs8l+XvwF9WoUn5KOIC16k6QGUYf0eTIdVxuNUl1Sr29KivC8RTWbOP7PKv",
-	"x93B3j716cMZOoWSpY0qMN6saCvoONw56g+P+HhnfLh70xuLwf5ef6cX3ezu7PdvDvnR4a4QYW9nfHS4",
-	"f7C7F0bR+Oam34tudg6PelHv8DAa8KP9VbUwxkWCXTusMhl5q93AkxaRFHXy2bLnB00XYFmnYnM+k9tV",
-	"XASGw8hKc4jGblNPaS6wke1wZ3OjHVyBqZDQd7e5v8nF6fmrs/O/FI1K4lwNIb1tJqIOS9KH7g1PuAxF",
-	"h6kpD9ELncH+k3gS5+AHuskElEds6H3RPt6t8Im3eKEamreeSdPm7m6QPwM0cTaNNiYw+03K9yVItDIU",
-	"lZhY3ZnqV8rrYkJWmWcbJ85SWu1SBnChY7vGuxb6tmue08SvioKVy9kxnZEMgfGVGXHtcgXIHae5JSH1",
-	"HPazOhLpk1+eI7FcFuQTWyg3sM65rKA5KlCPW9+it04HMmvLXbePYlNgTw4cB6K7piKdJqJ98J4NJayU",
-	"//SVZ1+DJDbQg7Z0oB7VLv0dRTTDGeqyMEUVmDu0jHIq7OMUA2MX796enF5e4ks3AoYqIfMtdnxycnpx",
-	"VS3q46vddy1N1h+XkaOJMIqrI0ML+/H8+/O3P51jcC3wr5TaaYG52lsF7wVmgcdCUa1X3SkMyxqCHfRa",
-	"Xv54Agv31COiagTugyimWF4YgKt8AHenTPMtdnJ8fnKKw0NgxEmpiKhpvezUOLqW3iJH9lvlsjT6PCD8",
-	"18I56AQGuEEn0HAJOoHeUNAJaAMQUqwX55Y08gUkgOCVxP7AGOwr3J7CmlbrK3ptPLcmdLRZCkWb3IlD",
-	"p/DbOlPrV1b2nSzCF54pAAFELy2JtJ61lJG+snLP7yXWreFbzdKHsmMVfd+mzHMqBVoRW/Rb38zbutNC",
-	"mitEMnNaJUTrFJfPdXaWEi20jNbkAAWwi3CWxfn8EiCs7/U0/l6gCHAjeCay12Zr2fj+F/jALx/1/36h",
-	"QpcVRfl4lt+lWfwbJp4P2UuchMHLFNoGU/zfuVA5/in0r2517dKD3Z2lJyNIsLwXc7fOIcRYh3mKYjcc",
-	"IcXUmuah11KF6VSoIRsRtNXwIYtzMeoUP2SCY7Cc5pvOCFMt1Q4B2Koh5W4Uf+uqz6POtRxRuOcQ6CWn",
-	"SXg0iSX8YyLyLA7190CUYLg2FktdilUHwG+xU+isS1NA1DLZttH1gC+YVEspRKSIOeBFQZRFqBd4eJfn",
-	"02CxwPpS49RfPBYVyVi5rBLbD3UgLglj9NNxTlnGWGFal8iCgH9lwHgWjbQMNI4xzxXFJngZAvvZ6CwS",
-	"k2magwjS/V7MR9fSGc2LkjTHupKcLXeMDk3rdnGcRLHS4VoiKgaRmJMzvE8dxiuzXUtvhTp6HwqhX8tr",
-	"+ac/kWCs/vQnpBb6KtvcAiNKfaeYmvAkESpnMxnn7A/9wV6P/Xj5iv2Z9Qdbez0WpUnCM9Vh+ORvF//A",
-	"J3s9Nhfyj1sMcgEnPFGdayk+apqnK/ABGyZipYsKFXIXnEGK/mi9XGDVZrHgA93Z2TmCxf54daJHoJfO",
-	"HQJuUl0QPUQkM66U/4JaHqMt9jLjEpBQQoF/RHYQduBPNN6bDorg4BltsZE124+Y4nN1LR/uhG6jtNJh",
-	"RkuEujp/+hMhGCcIhHkyH7KZpDNMM51mLSI2EZMbqsZPRYmkTR4JsQP/CKSBEaIg0IcbzEehlzqYqUMd",
-	"X0nwsi5kgHwsP/AkjtiPV6+7hy78ATXrav/QKmAuKo1EO/oBru2f/kSy6JTfAhVSQkZsVOiAI8YVG4X6",
-	"3xRFNtJa4YihxX0m9BU3/UGDK6yDr++thivhDd1ghTcY23NrZ5jtJqadN1riz+bs+OLMYTvUFEr3k+TT",
-	"OBgGO1t97BM15fkdsontKA3hH4tOsA0k/Tf9b03e9F96gq05nyT6J+Osq/y5/QgIttC/khte//Ghv40U",
-	"Fj57KzzWwbemA73qII83ncAxCYOa65nHpUbh7Nj2gDQpe0bhSDP7kwnxSMem6faKnrzU54+oNshCAaDA",
-	"Ce7AKVelULatME/sDsz+gPgo0F3/R7xitAkM2I5hINaxCjq6LpKVG0hQatXaGd9YLDrVJWAsRFgEkeh2",
-	"AqAa133d2nTaf970z4Tv+6csZKJWk55F9ZO5mvB6s/nGFAe4TZc3aDHyB7C6ol6SCTVNpcbmQa+nW7Hl",
-	"2sTh0uJftTlCew3wjam2iaG9tmQO0xYgLdP/XFh/gNMs+4KCSEzS7k1CZYOKZrxAMktNdfUP1jQU/Hj5",
-	"imoTDoNe/3C8P94V3YOw1+se9Hq97iH8X8/+j3O36+UwGPQG+93eTrfXv+r3hr3esNf/Z8lYgcf1y8GB",
-	"2wrT7M02dv05WOosHbx31Y8gG//S7/X6VqYeOuqwJXO7cCCuSQ/2ilJSe0xGIyW+s1xuDw5rC+jobq9X",
-	"N5fFh+2X3Kn+G+z2+qtf+VFyLW1TDsRub2f1S6/T7CaOIoFdfXYHR6vfuErTN1zO9eoUvLfXZkdnwCFB",
-	"e8EXdlrt5wOPE3T8u+oJ4bNWTIzGRCJ08H7x3uWKQGuJfgWdIOe3yrTyV2SY1fymC9wGn2lW39UcNOjY",
-	"X0Jjn525YAbkSKeiO4mVIqtv4VfBx7HZNb5o99MJwFOYpDwCZWzhMrbtR+p2tajlcFdYdEY3bSg3MKbL",
-	"1Sm1AlJMpWzMMx2Zn2auGMBU/FE39VTMCGgk1E9TRZGhMsUa0B0Wj0Hig6TfOWUPW1Nnri1D1EUHnyhr",
-	"EDVrXeaFfxHICoMnU0IiXTUoZQbiFTUFANa61/almpxv9cXf7N7u6jfO0/x1qv0e/3ak4B1oEKZXnW7t",
-	"bjHcXpWNycQKqiDTvDtG2G5IIZZkxVXSCNKQYPHeS1q2TYthkiI2mhjTX2uoE00vMjaZqdyUt0DbNXiZ",
-	"X7D8IQWbjTIGGrLWgGZl/9pix74u8L6WyCCgX8t1m3+xP4wo+Ax1qqKnGJvJPE5gtaCOXxld9QNVObZk",
-	"k0/0Qq8lv+WxXLY9DHo90tLKNO9vs8ip+GODH1/q7N01iJ5eckkCNIA6ayeRRbpZIpUqtzOuIfYca0yy",
-	"NK1s0QRddfFk8m4ap60i8LZRoR7ffhvmzToab+D6b0fney3o/ImJEIYX+jutGANmlNELe212btsvvBFR",
-	"zKnB81fKhkoW4CofovsiyHT1K1IxRroNT1pynwlPwMUgou6vpGqvzY4Mfe7Gqmv6orosymB7F1sSOn//",
-	"OtONpixN68YSVnibCWXS6ru2qAWuxJ5sFzuqd3WE+PMJyttu4bVn5maXeZoJ5ZwRCtCDXXaXzqByz1nu",
-	"aUFpDI/E1tCZbRhZnNu2aw186lqWulSeoTx+k2LZUqooPsX2sdqoXY48GDKu6+yMuW5uQ8mcM2nydFFU",
-	"r+aCwVmrawl9dCzXs7uu53FFkR47eIlHlopdgiW0pkOs419/wUamyezIMaY295AtOs+ayvqjin+eur0s",
-	"OehfFBOr8vIpdpOcSwB82ip9T6GVWwkZ6c8UfpNS5zqFYYrXkoLBOmRotmCjMvRFPdE0oaw6NoJAPj0z",
-	"yq1gZkzS9B6brZn+fZX2OyO3jzC9fC2FrAThAt7MVcdKwpRPieeLr4Nte+RpQTwa4rlHGQe3KdOnR2eR",
-	"grHQhlDc8eha6ldNF52yIHSB6PI8opBMc1Oxw4pCJjfD13y56P4bvOTyngGB4kmHgcuFInkG7A3Pwrsh",
-	"XFUNs3RMLpyy1Wh9GeOTikqFnaylrHRhXng+YalMOsRHnYeDdnwUoAa9/le4LbsjuN/UD+ubNPhNGmwl",
-	"DVJ8QFUY1EiK1SEtFfw8IqAr7sGXumTld4U9GMKTJH0o/6zjgT1i4u8sFJJTQ20/cvJrLLZlmsehUIXr",
-	"EGt3EUHxinsnSTqLMNVKsf5Wj/I5/np1dTFEywS+Dq5llWezEB18bIIF3ji7AdkKpa3SyJtY8myOo9gf",
-	"RqHojnQvG/WCeDPV4yLpBtzQYHSYu+EpRQOyEZheU0XjzDv4fjpmo4u3l1cMNkmvqRGx91G1Z9lo61qi",
-	"CfljLiQaVUYUIBNHaApJpxRRjD310ICjjTc0yggS9xiEeC1tARRcCEixN4KpaRLn1P+GQN4hozP+QRKx",
-	"a1EBEQT8+SaykwwzsBgwojB9IChlUE37a0n1UtMIey1pisS0EUm75/HfFHxDbn8tm7xgUYpGKfS8oy8c",
-	"xdstttfbYRPBpf6WSif6JJWp93EtifIP7ctOIx8zjbteeI9eMRwQf7JiNHqOIfFM+WSkdyIU8QdBE7aW",
-	"kELAYlr3f/mYaWZz1gq7kUngKfsJq44+G6wN/9KOOZ+3zuN80z1l9JJN4GCV7WtfoviQd/tF0b1hsK3u",
-	"0uk2fh7goKYiLAcodAKDxNqdWcQ7Va/ROuatgiAgja+BchcvvxfW+UPqAPpnD6TBDmeroSDIQj79pR/U",
-	"uGl9BVaGQXhHgN/wxHRxTviyD+76jVrIE5yrhAZ94Z8FsTbHmToMeb8JirykQN4Knnj9VcgV4F+FMPCy",
-	"4BQvqPJYnmfxDZawBZIRii4r6hcWas6nA2x7GBQtbj+JUjOJP4oyvbKdCn9+LGOubpnZczK43a6tNu+a",
-	"IhmKXdPfDXhPkQM0rAnhS7ioV9N3V+M0jq1djRuyUIfOtCAnnr8Wmd1VDYpVDcqrMo1rndR0qkigUaxL",
-	"xeZUt1RzyVQiIb8PDgS+PaGaOFxSbbqSE8ZGSpUtUFulVH8K81h4gDJYDZTSKXkv93qYbTtmejTDU0gM",
-	"sFGYpk8yRHwYAce63HWnGB0ziouu9l/8whXKb+peWx80BoxX9b1LIXV7adfTrH/4VJoeyUWFfvd5tDFd",
-	"M6EhTlMKyL6o3A7dKF+XXe5o4y320AqFhMakGYnEkYnqtHHeRaotqBNOXyqKnbddifALVN+bommxjxXZ",
-	"ZONS7waMCc24usMIZYAf5YvoO4tvopYEj1RhKfQHfb4xEFkR91k0Kr3J4uhW1EVaurWp2wkq+gUqI+eJ",
-	"9lzRc823iKKSRrs1VNpneFZhwETqUyK0y6Mw8tcGnm4YJfpVx3XqXkZB0QnRrVo+DCxndH1k3B982fun",
-	"qdOkGWghHZg+JE6/qEDyXA2hBcn5q3f/2O43CiBFrwArGjldg+rWkvCGEXv/DNwVOh1SvGJUpb6NT9wr",
-	"tbgZDp4YD+p2W/kWEvplhYQa5gSkjoisy4/N0y8yRtQsbvvR3PLF9qO+XYtGZqvfLBguYT/RWbSXIZWN",
-	"I81Ty1wUpNZCYo0nwhrritgsmIgaINq+iJr5Qroamf10exanGgYYQJwPvWAjm6do013clM1UiuVauEtx",
-	"pUXf4UZmixkOLjogDAgytQkWphNEQQic9P5+b7C7Ir//GVhE1dn59XEENw375xUroC3VLcFL2hvW9R99",
-	"5OY8r+crXiDWMJs1Pz5ACeEr5IelvGrSzt+vzw9NO7caH6u5it/iqb+OeGrbNkkHkpT7+23KUD97NHWz",
-	"BoZePYj0ySnHlRR2642z7AOzOgtfron0KrdILsq+WUqMTAaSKb3KXdmY+lzK3pXh0N8pNorBtagbllWy",
-	"sk3TYjyaF2wqslCALVCi7628ocLqubSfomlS/XbWZaJaIpraPm1e0aesT5ZbYncYOOGMv9BxJKIApN12",
-	"1MVPd/AyjkQyWb4oZZj61X5bXnTtZM+hdlJiwcstNtLxbMaabVreiwgWZxv5PE9aqNuyBrGnOGWnf9nz",
-	"5IC6NW1r8zafwdrxdSdwmq6DOgXTJ9ChUEjPrXxBf7ZM0NwduN3JauWQoqteYAWbg//YGffDwXhPHPKj",
-	"m17Yj4oCb1WccdvUaSKAveh2CwnEyFEoHvY9Pd1gwBM1dKdD1TcF/ctS0HXUxqQwmX4Vyjkte/uR/ltW",
-	"yJc0VMsYnkhEfp3J+xIRoUaAAZd/n/GHP/85cJv2lfvqfSMqHqKyNgVpzg61ErIy3gXjwfim43wdOk6Z",
-	"GBXGMWyr+VWpOSvkmgtNtoLF+zqCtq3lzPVTbZzJm1JHDZRjxe7FVGfLYMGpHBNidIjdsR1o8kBMYXjb",
-	"nohSIkyiOsIcTZAyxWC9ZWn9FW3tuehyoZc0Bqzrz61LdFaQm2+05QsP/dbItkRevmR6UksUiPeKT0IU",
-	"XiH4VLlJNxABx00BscM64tq2yWQxtag0Qs0WuzDp/qTDlwiIqeCEZgCUC64lDIPZbYYc2gCIuNChUgU2",
-	"PV/RmP6d2yJDQIcMMg3FVBvPMbyOqpTsWlKYVNlOQelaGlO22Ovl9TsE0KkJhySzKJirW5mqOwhigP6i",
-	"JJBcS2tjqKOV3tBkPPPnopauMOcKs9+k1WZp1bX5lz+xHMe3TDFK0XsmEwEQDwdicbuVYXkmdtHrB4lt",
-	"EGh7Bmc7+tSwuLQcp4I19P+n52H9u7HHq2y+LHkj2f9MDBL+XerKX5fc9DROildZbT/qf60q+4SJAFjl",
-	"0tB07UTf6/Vsn9iqp97rHzdU5MmEGytxtpBy6XPriLnmDX8ypgka/ibnfh069NzWU62PCHfutn7ha1am",
-	"9Y0m2XbWVFzCNGKtRsRDDSQKehnpzJXCT2eqEsGvlYrI+vZ2TFUAIxKifHctl9/UdXLpNawCULjCqNkm",
-	"e0tNrUx+SYfpJEs80aLBMKnqWvX2Jf3PSpRn03x/5XRpXs6E0RlVnyJ7arE2ASuakHyKzJjfl/qiOoRL",
-	"eKGDxxRpTG51kg0z/nXToN9vbyAJi4etkvk8+CGlJdd9Qw/dtuMWiy+cQX3hGf+DNi9PszQUShGf+ndM",
-	"HDnW3cQLTtqeVT5/Bon+YE0TYfMUauY8dB3W/vTyADoRDXi5+AhEBu058CAM7ZOiZMFTRHN9HLXS+Hml",
-	"djiNp/qnKcNCS7rn+jhOcih6mI6Zgl94QnQR/UF6PJqHdIvC5RCSd3otK2NZsawYpt7RFzpMCXglh3ZD",
-	"cxamkwkvByH97JRCtu2C3sOAaZJGRt9vG1GyRnM1HVqCnbHO6LVDjPjRf/QrzWXg4uRzWDL2VwlqipXr",
-	"YyOxhkssiEvFk/5AITZ/1CUaKmOpvwWMkhBl88fapBsqV9u+dOxrPP36uJaiR9fvWdvcu9Vqb8CWBSGd",
-	"zrGLFaekeTzDZtkxlRGG47Fd073ropdeZ+mktKgW/Rvbrke35rJrWrGUlzj8uReDdt2iaRlljcYZXW2y",
-	"OZs+RbjQCZdzpkSYQmGymgVPYnlJI87k5dL1XWpcNOEf48lsEgx3+ns7+yRWT2JJv/WWGht9dVFWZHmt",
-	"rZLPi6jz1cpEyRrqdC6uDWqv6hqm2/AztQO2HX9pRW5rxjwO7wV86ap7FCy1261bcNtKApWWtQH1oXVN",
-	"4RGf8Fv9U0OR/qKrndOntW51trJDvxoVFoj53wZnv6Yfx/8drGWFtm1Hv0WHfVnRYZmVh4wIbH75ooLC",
-	"6jyax+iGg9pGA10vFMtzFsUjo1kG85GRd9DrFUX+odGZtv+4Tba0El7bGGvrWv4Ej0YXaKkZoofzz+cj",
-	"1ysIPyk2m4I4em74iHZtjmNppFYqJwqk8UWlVBNZ8wa9AVX41LQB+qST7qJc05YpguD2geqwWKpc8IjK",
-	"Wf1I1ax8NvKRz7R0gjSXrm2wrrXOiXoHLGzBngiUmj9tbMeKJ1NyeDpF4XQvWdOorFD42tZ8aaL17evB",
-	"tCHWcIsB6S6KvrzFRn4y2Niwg72ebwOVRR4Gpc6/T7PzHQZtPrjwgOUw8FYjWZunfNL6n7a6zCq7mVbD",
-	"qIJrsO4e6oxnBRFbQZGoxjBSFF3IzvTp02qwY3Q7veK3qwxuOGbRCdz0lXcrYGHedd6xryw6G9j6OsGF",
-	"NYV3j5uL1pu3izeKqvVoMB2sefK2ylG7k78gMe0TnLxmX0WB5XLjhScc7u96It+MuN+MuE8y4upV2saC",
-	"reXXFhbc2CF792LuiK7VJ/rd9a2+1YkyoQuG0eJXWIM/u63YTK17hTpcH/aIBlrD+N0fmmqd1ZqfNQQe",
-	"YhmlDwXE9M+hM6OIaq3VGK8GE6M48CzW6+1HI6/Uh5WQYnA27p6nUnTfABhAZmczSV7cyKHs5eL/O73d",
-	"LbaZXjHUXXer36XurOSO1hp9x9pn47xJHfGpBH8R+Yb6gJHuV+sBZ2PYwBsq/fh0Y1WkKzv8brLbE9jz",
-	"s7HaHQqbqRUySNW0ZYSL6iNVfMLGEV/Cjr6FKH3xIUprMuUvPwLJGqVtOs8yW9gOuQzFBn3gnMnr7Fw2",
-	"3h69bdTIGmvkFQ1v0L2RCY5daVAJJKWdPKpTQZHty33V2if1nOD+LBd4InUmaLXWsU7M8OdXssxKqON+",
-	"UXi1EFh0qtSmxG/xLaT630z/IGz8zJQO/k24+gnjqH107U6E95+ErF0CsZolGLhJvZvSsUu7nFZO+rra",
-	"PpU8USlYvksiLNxgHTdpG/djvyqiclqMjlVpRqWb9JKVTaYPL3TPL2BwClN89HhIRTIrxOWuQzwBiHW0",
-	"c7B2hk+7YEX63o969HNRTjqpWDGljy/6rHaob9T0342a/jcilHvvZfrweWjqZyKhpql3Y0bKr+kMvkGV",
-	"mkOeJMq0KDRgMS6AOLOdwGm0U1zSkEwrwHSoLR1ltBR96mw4l1tXMq4pTllTbxJSZaCM88pCkzBodaFJ",
-	"IjtXBlafxwBgP9eePDqveAmkOe1vGTVfg7qKvTBjlaeZrdD2b669mviex3qwIaD0/qu06p2JMcgE14nh",
-	"JA6bVp7VSuLKE2JKa1L4uolLMPnjcV5qMtVZqo9bUDkx2SpHlPq+9ZNJSzfdRWhGEOwms/CO6tz706i2",
-	"lkJCfR+4qoRfKJAqnQZoW5Xqfb45TniSUGyx/pCh+u7b5qegodh7OtYl+TWxn5Sq9mGVPp39Xsxrxnjm",
-	"/avgSX7XYRORZ3GoNHdKZZ7xMLcnMxFcQqZ8OmYiy1LtlZ4zKTCNHlucFZ+zlF8BSv6fAQA=",
+	"9egyu1d3o95APV9voNpCAWcSroMSijIwBHpkybBm0MBE8nzSJS6nNz6h9nw5xswRlYso9IohRjJMbWBR",
+	"Gs7wcNIxgwjNo929A18ksYmUrMbLJnOKqt/OBI/mv7UWBFsGUyIre0Kqx267VI+9UqqHJ8gBYoJVtTWM",
+	"9vTGGdMhC3/Y7fX+2BoE7ZJFjkrJIsuxu05lIZNFpCNqsCMnrOmovKbWeSaHi1KHt5WeRCcjpY5z217f",
+	"bh42lkMRUZHIXM/B933BtR52vbOwreRWGIJzk91CvfN8XQwLyHadlKbCXpvF3cxh6u1DfnGkWaiTYlif",
+	"pOMeiJdbO9dghfX1BRvZnY5YEmPn/cR0sppsNdV03q+pY6Y/bzKG6orqNDQBExky0pUW5iemf00ElzDr",
+	"qgj8lmlWbdFy0Aot65K2LH4YhDG7cApANedzvaOIK0+duY2tivvlYIM1kp2Mr7jRozL4tLlUe2uHQOys",
+	"DnB8w7N7ZRx5BeOIFcuz+WbBjbvaLeCrLAVyd0FdjcOG+pbleWJlsRW60RJxws/VJFVVQxnMERXmaT/6",
+	"wQRNZdtbaAlVQqBbt7TDDOzQ0+zCGzyXOfDAX2uhSSMpggXXKUVAtRl/RzsiFXe41XXWKkb2qK+rxlOt",
+	"s4/s8q/H3cHePjXvwxk6healLS0w3qxoK+g43DnqD4/4eGd8uHvTG4vB/l5/pxfd7O7s928O+dHhrhBh",
+	"b2d8dLh/sLsXRtH45qbfi252Do96Ue/wMBrwo/1VBTLGRdZdO6wyaXqrfcOTFuEVdfLZsjsI7RlgbqcK",
+	"dD473FVcRIvDyErHiMYWVE/pOLCRQXFnc0seXIGpkNCMt7npycXp+auz878U3UviXA0h520mog5L0ofu",
+	"DU+4DEWHqSkP0TWdwf6TeBLn4By6yQTUTGxoiNE+CK5wlLd4oRqvt56d0yb0bpBUAzRxNo02JjD7TRr5",
+	"JUi0MhSVQFndrupXSvZiQlaZZxvPzlKu7VJacKF4uxa9Fkq4a7PTxK+KgpXL2THtkgyB8dUecY11Bcgd",
+	"T7olIfUc9rN6F+mTX553sVwr5BObLTcw2bmsoDlUUI9b38y3Tlsya+Bdt7liU7RPDhwHQr6mIp0mon1E",
+	"n40vrNQE9dVsX4MkNtCDtnSgte3NJaXLYVbEhYa6gExRL+YObaicSgA5ZcPYxbu3J6eXl/jSjYChSsh8",
+	"ix2fnJxeXFXL//iq/F1Lkx/IZeSoJ4wi8Mj6wn48//787U/nGIYLTC2lxltg2PbWy3uB+eKxUFQVVvcU",
+	"wwKIYDG9lpc/nsDCPZWLqG6B+yCKKeoXBuAqH8AxKtN8i50cn5+c4vAQuHNSKjdqmjQ71ZCupbcckv1W",
+	"uYCNPg8IFLZwDjqBAW7QCTRcgk6gNxR0AtoABB/rxbnFj3yhCyCNJbE/hAY7ELcnu6Yp+4quHM+tHh1t",
+	"lmzRJsvi0CkRt87U+pWVHSqLQIdnClUAeUyLJ61nLeWur6zx83vJemt4YbP0oeyCRS+5KQidSoGmxRad",
+	"2Tfzy+60EPEKOc2cVgnROsXlc92ipZQMLbg1uUoB7CKcZXE+vwQI63s9jb8XKBfcCJ6J7LXZWja+/wU+",
+	"8MtH/b9fqCRmRXs+nuV3aRb/hinqQ/YSJ2HwMgXBwRT/dy5Ujn8K/atbh7v0YHdn6ckIUjHvxdytiAjR",
+	"2GGeoiwOR0jRt6bN6LVUYToVashGBG01fMjiXIw6xQ+Z4BhWp5mpM8LUVbVDALZqSFkexd+6PvSocy1H",
+	"FBg6BHrJaRIeTWIJ/5iIPItD/T2QLxiujcVSF23VofJb7BR68NIUEN9MBm/0R+ALJilTChEpYg54URBl",
+	"EeoFHt7l+TRYLLAS1Tj1l5lF7TJWLqvERkUdiGDCaP50nFM+Mtai1sW0IDVAGTCeRSMtGI1jzIhFWQpe",
+	"hhQANjqLxGSa5iCXdL8X89G1dEbzonjNsa45Zwsjo+vT+mIcz1GsdGCXiIpBJPvkDO9Th/HKbNfSW8uO",
+	"3oeS6dfyWv7pTyQtqz/9CamFvso2C8HIV98ppiY8SYTK2UzGOftDf7DXYz9evmJ/Zv3B1l6PRWmS8Ex1",
+	"GD7528U/8Mlej82F/OMWg6zBCU9U51qKj5rm6Vp9wIaJWOnyQ4XcBWeQoudaLxdYtVksOEZ3dnaOYLE/",
+	"Xp3oEei6c4eA71SXTg8RyYx/5b+g6sdoi73MuAQklNAKAJEdhB34Ey36ptcieH1GW2xkbfkjpvhcXcuH",
+	"O6EbLq30otESoQLPn/5ECMYJAmGezIdsJukM00wnZIuITcTkhur2U/kiadNMQuzVPwJpYIQoCPThBjNX",
+	"6KUO5vRQb1gSvKxfGSAfyw88iSP249Xr7qELf0DNuipBtAqYi4oo0Y5+gGv7pz+RLDrlt0CFlJARGxWK",
+	"4YhxxUah/jfFm420qjhiaIafCX3FTSfR4Aor5ut7q+FKeEM3WOENxkbe2kNm+45pj46W+LM5O744c9gO",
+	"tY/SnSf5NA6Gwc5WHztKTXl+h2xiO0pD+MeiE2wDSf9N/1uTN/2XnmBrzieJ/sl48Cp/bj8Cgi30r+Sb",
+	"13986G8jhYXP3gqPyfCt6VWvOsjjTc9wTNegNnzmcamlODu23SJNcp9RONLM/mSCQdKxac+9onsvdQQk",
+	"qg2yUAAocII7cApbKZRtK8wT+wizPyA+CvTh/xGvGG0CQ7tjGIgVr4KOrqBk5QYSlFo1gcY3FotOdQkY",
+	"IBEW4Sa68QDoy3Vft4ae9p83nTbh+/4pC5mo1aRnUf1krnq83my+McUBbtPlDVqM/AFMsaiXZEJNU6mx",
+	"edDr6aZtubZ7uLT4V22j0K4EfGOqDWVoxC3ZyLRZSMv0PxcmIeA0yw6iIBKTtHuTUIGhom0vkMxS+139",
+	"g7UXBT9evqIqhsOg1z8c7493Rfcg7PW6B71er3sI/9ez/+Pc7Y85DAa9wX63t9Pt9a/6vWGvN+z1/1my",
+	"YOBx/XJw4DbNNHuzLWB/DpZ6UAfvXfUjyMa/9Hu9vpWph446bMncLhyIa+eDvaKU1B6T0XKJ7ywX5oPD",
+	"2gI6utvr1c1l8WH7JXfqBAe7vf7qV36UXEvblC2x29tZ/dLrNLuJo0hg/5/dwdHqN67S9A2Xc706Be/t",
+	"tdnRGXBI0F7whZ1W+/nA4wSjAVz1hPBZKyZGYyIROni/eO9yRaC1RL+CTpDzW2Wa/iuy1mp+0wVug880",
+	"q+9qDhp07C+hMdrOXDADcqRT0Z3ESpEpuHC24OPY7BpftPvpBOA+TFIegTK2cBnb9iP1xVrUcrgrLE+j",
+	"2zuUWx3T5eqUmgYpplI25pmO4U8zVwxgKv6o238qZgQ0EuqnqaIYUplitegOi8cg8UF68JzyjK39M9eW",
+	"Ieq3g0+UtZKatS7zwr8IZIXBkykhka4alDID8YqaUgFr3Wv7Uk12uPrib3Zvd/Ub52n+OtXOkH87UvAO",
+	"NAjT1U43gbcYbq/KxmRiBVWQad4dI2w3pBBLsuIqaQRpSLB47yUt26YZMUkRG02MibI11ImmFxmbzFRu",
+	"CmGg7Rpczy9Y/pCCzUYZAw1Za0Czsn9tsWNfv3hf82QQ0K/lum3C2B9GFJGGOlXRfYzNZB4nsFpQx6+M",
+	"rvqB6iFbsskneqHXkt/yWC7bHga9HmlpZZr3t1nk1AayEZEvdZ7vGkRPL7kkARpAnbWTyCLdVpGKmtsZ",
+	"1xB7jjUmWZpWtmiCrrp4Mnk3LdZWEXjb0lCPb78N82YdjTdw/bej870WdP7EhA3DC/2dVowBc8/ohb02",
+	"O7eNGt6IKObUCvorZUMlC3CVD9F9EWS6+hWpGCPdhictuc+EJ+BiEFH3V1K112ZHhj53Y9U1HVRdFmWw",
+	"vYvNC52/f53pllSWpnVjCSu8zYQyCfhdW/4CV2JPtou917s6bPz5BOVtt0TbM3OzyzzNhHLOCAXowS67",
+	"S2dQ4+cs9zSrNIZHYmvozDaMLM5tg7YGPnUtS/0sz1Aev0mxwCnVHp9io1lt1C6HIwwZ1xV5xly3waG0",
+	"z5k0Gb0oqlezxuCs1bWEjjuW69ld1/O4opyPHbzEI0tlMcESWtNL1vGvv2Aj04525BhTm7vNFj1qTQ3+",
+	"UcU/T31hlhz0L4qJVXn5FNBJziUAPm2VvqfQyq2EjPRnCr9JqcedwtjFa0kRYh0yNFuwUcH6ovJomlD+",
+	"HRtBdJ+eGeVWMDMmaXqPbdlMp79Ko56R23GYXr6WQlYicwFv5qpjJWHKvMTzxdfBtj3yNCseDfHco4yD",
+	"25Tp06OzSMFYaEMo7nh0LfWrpt9OWRC6QHR5HlFIprmp7WFFIZOw4WvTXPQJDl5yec+AQPGkw8DlQuE9",
+	"A/aGZ+HdEK6qhlk6JhdO2Wq0vozxSUWlwk7WUla6MC88n7BUJh3io07OQTs+ClCDXv8r3JbdEdxv6pz1",
+	"TRr8Jg22kgYpPqAqDGokxTqSlgp+HhHQFffgS12y8rvCHgzhSZI+lH/WQcIeMfF3FgrJqaG2Hzn5NRbb",
+	"Ms3jUKjCdYhVvoigeMW9kySdRZh/pVh/q0dJHn+9uroYomUCXwfXssqzWYgOPjbBUnCc3YBshdJWaeRN",
+	"LHk2x1HsD6NQdEe66416QbyZKneRdANuaDA6zN3wlKJV2QhMr6miceYdfD8ds9HF28srBpuk19SI2Puo",
+	"2t1stHUt0YT8MRcSjSojCpCJIzSFpFMKM8bue2jA0cYbGmUEiXsMQryWtlQKLgSk2BvB1DSJc+qUQyDv",
+	"kNEZ/yCJ2LWogAgC/nwT2UmGGVgMGFGYPhCUMqj6/bWkyqpphF2ZNEVi2oik3fP4bwq+Ibe/lk1esChF",
+	"oxR63tEXjuLtFtvr7bCJ4FJ/S6UTfZLKVAa5lkT5h/Zlp+WPmcZdL7xHrxgOiD9ZMRo9x5CNpnwy0jsR",
+	"iviDoAlbS0ghYDGt+798zDSziWyF3chk9ZT9hFVHn43ghn9px5zPW+dxvunuM3rJJnCwyva1L1F8yLv9",
+	"ojzfMNhWd+l0Gz8PcFBTEZYDFDqBQWLtzizinarXaB3zVkEQkMbXQLmLl98L6/whdQD9swfSYIezdVMQ",
+	"ZCGf/tIPaty0vlIswyC8I8BveGK6jCd82Qd3/UYt5AnOVUKDvvDPglib40wdhrzfBEVeUiBvBU+8/irk",
+	"CvCvQhh4WXCKF1SjLM+z+AaL3QLJCEWXFZUOCzXn0wG2PQyKZrifRKmZxB9FmV7ZnoY/P5YxVzfX7Dlp",
+	"3W5/V5uMTZEMxa7p7wa8p8gBGtaE8CVc1Kvpu6txWszWrsYNWahDZ1qQE89fi8zuqgbFqgblVZkWt06+",
+	"OpUp0CjWpbJ0qluqzmTKk5DfBwcC355Q9RwuqYpdyQljI6XKFqitUv4/hXksPEAZrAZK6ZS8l3s9zLa9",
+	"NT2a4SkkBtgoTNNRGSI+jIBjXe66p4yOGcVFVzs1fuEK5Td1r60PGgPGq/repZC6EbXradY/fCpNj+Si",
+	"Qr/7PNqYLqTQEKcpBWRfVG6HbqmvCzR3tPEWu22FQkIL04xE4shEddo47yL/FtQJp4MVxc7b/kX4BaoE",
+	"TtG02PGKbLJxqcsDxoRmXN1hhDLAj/JF9J3FN1FLgkeqsBT6gz7fGIisiPssWpreZHF0K+oiLd0q1u0E",
+	"Ff0CFZzzRHuu6M7mW0RRXqPdGiqNNjyrMGAi9SkR2uVRGPlrA083jBL9quM6ddejoOiZ6NY3HwaWM7o+",
+	"Mu4Pvuz90xRv0gy0kA5MxxKns1Qgea6G0Kzk/NW7f2z3GwWQoquAFY2c/kJ1a0l4w4i9fwbuCp1eKl4x",
+	"qlL0xifulZrhDAdPjAd1+7J8Cwn9skJCDXMCUkdE1uXH5ukXGSNqFrf9aG75YvtR365FI7PVbxYMl7Cf",
+	"6Czay5DKxpHmqWUuClJrIbHGE2GNdUVsFkxErRJtB0XNfCFdjcx+upGLUyIDDCDOh16wkc1TtOkubspm",
+	"KsVy1dyluNKiQ3Ejs8UMBxcdEAYEmdoEC9MzoiAETs5/vzfYXZH0/wwsours/Po4gpuG/fOKFdCW6pbg",
+	"Je0N6/qPPnJzntfzFS8Qa5jNmh8foITwFfLDUl41aefv1+eHpvFbjY/VXMVv8dRfRzy1bbCkA0nKnQA3",
+	"ZaifPZq6WQNDrx5E+uSU40oKu/XGWfaBWZ2FL9dEepWbKRe14CwlRiYDyZRe5a5sTH0uZe/KcOjvFBvF",
+	"4FrUrc0qWdmmvTEezQs2FVkowBYo0fdW3lBh9VzaT9FeqX476zJRLRFNbUc3r+hT1ifLzbM7DJxwxl/o",
+	"OBJRANJuO+r3p3t9GUcimSxflDJM/Wq/rTm6drLnUDspsQrmFhvpeDZjzTbN8UUEi7Mtf54nLdRtboPY",
+	"U5yy0+nseXJA3UK3tXmbz2Dt+LoTOE1/Qp2C6RPoUCik51a+oD9bJmjuDtw+ZrVySNF/L7CCzcF/7Iz7",
+	"4WC8Jw750U0v7EdF1bcqzrgN7TQRwK51u4UEYuQoFA/7nu5vMOCJGrrTy+qbgv5lKeg6amNSmEy/CuWc",
+	"lr39SP8tK+RLGqplDE8kIr/O5H2JiFDLwIDLv8/4w5//HLjt/cod+L4RFQ9RWZuCNGeHWglZGe+C8WB8",
+	"03G+Dh2nTIwK4xg24Pyq1JwVcs2FJlvB4n0dQdvWcub6qTbO5E2powbKsWL3YqqzZbDgVI4JMTrE7tgO",
+	"NHkgplq8bWREKREmUR1hjiZImWKw3rK0/oq29lx0udBLGgPW9efWJToryM032vKFh35rZFsiL18yPakl",
+	"CsR7xSchCq8QfKrczhuIgOOmgNhhHXFtG2qymJpZGqFmi12YdH/S4UsExFRwQjMAygXXEobB7DZDDm0A",
+	"RFzoUKkCm56vaGH/zu2bIaBtBpmGYqqN5xheR1VKdi0pTKpsp6B0LY0pW+z18vodAujUhEOSWRTM1U1P",
+	"1R0EMUAnUhJIrqW1MdTRSm9oMp75c1FLV5hzhdlv0mqztOra/MufWI7jW6YYpeg9k4kAiIcDsbjdyrA8",
+	"E7vo9YPENgi0PYOzbX5qWFxajlPBwvr/0/Ow/t3Y41U2X5a8kex/JgYJ/y71769LbnoaJ8WrrLYf9b9W",
+	"lX3CRACscmlounai7/V6tqNs1VPv9Y8bKvJkwo2VOFtIufS5dcRc84Y/GdMEDX+Tc78OHXpu66nWR4Q7",
+	"d1u/8DUr0/pGk2w7ayouYVq2ViPioQYSBb2MdOZK4aczVYng10pFZH17O6YqgBEJUb67lstv6jq59BpW",
+	"AShcYdSBk72lTlcmv6TDdJIlnmjRiphUda16+5L+ZyXKs2m+v3L6OS9nwuiMqk+RPbVYm4AVnUk+RWbM",
+	"70t9UR3CJbzQwWOKNCa3OsmGGf+6k9DvtzeQhMXDVsl8HvyQ0pLrvqGHbttxi8UXzqC+8Iz/QZuXp1ka",
+	"CqWIT/07Jo4c677jBSdtzyqfP4NEf7Cms7B5CjVzHroOa396eQCdiAa8XHwEIoP2HHgQhvZJUbLgKaK5",
+	"Po5aafy8UjucxlP905RhoSXdnX0cJzkUPUzHTMEvPCG6iP4gPR7NQ7pv4XIIyTu9lpWxrFhWDFPv6Asd",
+	"pgS8kkO7oTkL08mEl4OQfnZKIdt2Qe9hwDRJI6Pvt40oWaPjmg4twXZZZ/TaIUb86D/6leYycHHyOSwZ",
+	"+6sENcXK9bGRWMMlFsSl4kl/oBCbP+oSDZWx1N8CRkmIsvljbdINlattXzr2NZ5+fVxL0bjr96xt7t1q",
+	"tWFgy4KQTjvZxYpT0jyeYQftmMoIw/HYVureddFLr7N0UlpUi6aObdejW3PZNa1Yyksc/tyLQbtu0bSM",
+	"skbjjK422ZxNnyJc6ITLOVMiTKEwWc2CJ7G8pBFn8nLp+i41Lprwj/FkNgmGO/29nX0SqyexpN96S42N",
+	"vrooK7K81lbJ50XU+WplomQNddoZ1wa1V3UN04L4mXoE2zbAtCK3X2Meh/cCvnTVPQqWevDWLbhtJYFK",
+	"H9uAmtO6pvCIT/it/qmhSH/R1c5p3lq3OlvZoV+NCgvE/G+Ds1/Tj+P/DtayQttepN+iw76s6LDMykNG",
+	"BDa/fFFBYXUezWN0w0Fto4GuF4rlOYvikdEsg/nIyDvo9Yoi/9DoTNt/3CZbWgmvbYy1dS1/gkejC7TU",
+	"DNHD+efzkesVhJ8Um01BHD03fES7NsexNFIrlRMF0viiUqqJrHmD3oAqfGraAM3TSXdRrmnLFEFw+0B1",
+	"WCxVLnhE5ax+pGpWPhv5yGdaOkGaS9c2WNda50S9Axa2YE8ESs2fNrZjxZMpOTydonC6waxpVFYofG1r",
+	"vjTR+vb1YNoQa7jFgHQXRbPeYiM/GWxs2MFez7eByiIPg1I74KfZ+Q6DNh9ceMByGHirkazNUz5p/U9b",
+	"XWaV3UyrYVTBNVh3D3XGs4KIraBIVGMYKYouZGf69Gk12DG6nV7x21UGNxyz6ARu+sq7FbAw7zrv2FcW",
+	"nQ1sfZ3gwprCu8fNRevN28UbRdV6NJgO1jx5W+Wo3clfkJj2CU5es6+iwHK58cITDvd3PZFvRtxvRtwn",
+	"GXH1Km1jwdbyawsLbuyQvXsxd0TX6hP97vpW3+pEmdAFw2jxK6zBn91WbKbWvUIdrg97RAOtYfzuD021",
+	"zmrNzxoCD7GM0ocCYvrn0JlRRLXWaoxXg4lRHHgW6/X2o5FX6sNKSDE4G3fPUym6bwAMILOzmSQvbuRQ",
+	"9nLx/53e7hbbTK8Y6q671e9Sd1ZyR2uNvmPts3HepI74VIK/iHxDfcBI96v1gLMxbOANlX58urEq0pUd",
+	"fjfZ7Qns+dlY7Q6FzdQKGaRq2jLCRfWRKj5h44gvYUffQpS++BClNZnylx+BZI3SNp1nmS1sh1yGYoM+",
+	"cM7kdXYuG2+P3jZqZI018oqGN+jeyATHrjSoBJLSTh7VqaDI9uW+au2Tek5wf5YLPJE6E7Ra61gnZvjz",
+	"K1lmJdRxvyi8WggsOlVqU+K3+BZS/W+mfxA2fmZKB/8mXP2EcdQ+unYnwvtPQtYugVjNEgzcpN5N6dil",
+	"XU4rJ31dbZ9KnqgULN8lERZusI6btI37sV8VUTktRseqNKPSTXrJyibThxe65xcwOIUpPno8pCKZFeJy",
+	"1yGeAMQ62jlYO8OnXbAife9HPfq5KCedVKyY0scXfVY71Ddq+u9GTf8bEcq99zJ9+Dw09TORUNPUuzEj",
+	"5dd0Bt+gSs0hTxJlWhQasBgXQJzZTuA02ikuaUimFWA61JaOMlqKPnU2nMutKxnXFKesqTcJqTJQxnll",
+	"oUkYtLrQJJGdKwOrz2MAsJ9rTx6dV7wE0pz2t4yar0FdxV6YscrTzFZo+zfXXk18z2M92BBQev9VWvXO",
+	"xBhkguvEcBKHTSvPaiVx5QkxpTUpfN3EJZj88TgvNZnqLNXHLaicmGyVI0p93/rJpKWb7iI0Iwh2k1l4",
+	"R3Xu/WlUW0shob4PXFXCLxRIlU4DtK1K9T7fHCc8SSi2WH/IUH33bfNT0FDsPR3rkvya2E9KVfuwSp/O",
+	"fi/mNWM88/5V8CS/67CJyLM4VJo7pTLPeJjbk5kILiFTPh0zkWWp9krPmRSYRo8tzorPWcqvACX/zwA=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"sort"
-	"time"
 
 	"github.com/refundry/refundry/internal/refund"
 )
@@ -31,26 +30,15 @@ func canonical(m map[string]any) string {
 	return text
 }
 
-// canonicalParams is what an intake asks, as canonical JSON: immutable parameters and the inline payment, nothing personal.
-func canonicalParams(in Intake) string {
-	if c := in.Capture; c != nil {
-		return canonical(withPaidAt(map[string]any{"paymentId": c.PaymentID, "captureId": c.CaptureID, "orderId": c.OrderID, "amount": c.Amount,
-			"currency": string(c.Currency), "channelAccount": c.Account, "channelReference": c.Reference}, c.PaidAt))
-	}
-	r := in.Refund
-	m := map[string]any{"refundId": r.RefundID, "orderId": r.OrderID, "paymentId": r.PaymentID, "amount": r.Amount, "currency": string(r.Currency)}
-	if s := r.Payment; s != nil {
-		m["payment"] = withPaidAt(map[string]any{"orderId": s.OrderID, "amount": s.Amount, "currency": string(s.Currency), "channelAccount": s.Account,
-			"channelReference": s.Reference, "version": s.Version, "refundedElsewhere": s.RefundedElsewhere}, s.PaidAt)
-	}
-	return canonical(m)
-}
-
 // differing names the parameters in which an intake differs from stored canonical ones, sorted. The inline payment and
 // the time of paying are none of them: they may be left out in a repeat.
 func differing(stored string, in Intake) []string {
+	asked := in.CanonicalParams()
+	if stored == asked {
+		return nil
+	}
 	var a, b map[string]json.RawMessage
-	if json.Unmarshal([]byte(stored), &a) != nil || json.Unmarshal([]byte(canonicalParams(in)), &b) != nil {
+	if json.Unmarshal([]byte(stored), &a) != nil || json.Unmarshal([]byte(asked), &b) != nil {
 		return []string{"params"}
 	}
 	for _, beside := range []string{"payment", "paidAt"} {
@@ -77,8 +65,12 @@ func sameInline(stored string, in Intake) bool {
 	if in.Refund == nil || in.Refund.Payment == nil {
 		return true
 	}
+	asked := in.CanonicalParams()
+	if stored == asked {
+		return true
+	}
 	var a, b map[string]json.RawMessage
-	return json.Unmarshal([]byte(stored), &a) == nil && json.Unmarshal([]byte(canonicalParams(in)), &b) == nil && string(a["payment"]) == string(b["payment"])
+	return json.Unmarshal([]byte(stored), &a) == nil && json.Unmarshal([]byte(asked), &b) == nil && string(a["payment"]) == string(b["payment"])
 }
 
 // paramsDiff names the immutable parameters that differ.
@@ -97,12 +89,4 @@ func paramsDiff(a, b refund.Params) []string {
 		out = append(out, "paymentId")
 	}
 	return out
-}
-
-// withPaidAt adds the time to canonical parameters, where it was said.
-func withPaidAt(m map[string]any, at time.Time) map[string]any {
-	if !at.IsZero() {
-		m["paidAt"] = at.UTC().Format(time.RFC3339Nano)
-	}
-	return m
 }

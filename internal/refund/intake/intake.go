@@ -45,6 +45,8 @@ type Request struct {
 	Reason   string            // free text, not in the digest, erasable
 	Metadata map[string]string // not in the digest, erasable
 	Payment  *PaymentSpec      // optional inline payment
+
+	identity *identity // nil = computed at every call
 }
 
 // Capture is the content of payment.captured.
@@ -54,11 +56,8 @@ type Capture struct {
 	Currency                      refund.Currency
 	Account, Reference            string
 	PaidAt                        time.Time // of the payment, see PaymentSpec
-}
 
-// Digest is the d1 digest of the capture.
-func (c Capture) Digest() refund.Digest {
-	return refund.CaptureDigest(c.PaymentID, c.CaptureID, c.Amount, c.Currency)
+	identity *identity // nil = computed at every call
 }
 
 // Intake is one request in front of the door, whatever way it came. Exactly one of Refund and Capture is set.
@@ -77,14 +76,6 @@ type Intake struct {
 	Redrive     bool       // somebody asks for it: a stored refusal is decided anew, and its receipt changed in place
 	ReplayBatch refund.RID
 	RID         refund.RID // id of the refund if this intake creates one; made once before the first try, so that a second try after a lost COMMIT knows its own work
-}
-
-// Digest is the digest of whatever the intake carries.
-func (in Intake) Digest() refund.Digest {
-	if in.Capture != nil {
-		return in.Capture.Digest()
-	}
-	return in.Refund.Digest()
 }
 
 // PaymentID is the payment that the intake is about.

@@ -47,7 +47,7 @@ type parkedSeen struct {
 
 // placeOf is where an item was parked: a place holds one message for ever.
 func placeOf(in Intake) parkedPlace {
-	return parkedPlace{in.Tenant.ID, in.Event.Consumer, in.Event.Source + "/" + in.Event.ID + " " + canonicalParams(in)}
+	return parkedPlace{in.Tenant.ID, in.Event.Consumer, in.Event.Source + "/" + in.Event.ID + " " + in.CanonicalParams()}
 }
 
 var acceptTime = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

@@ -52,7 +52,7 @@ func (p *planner) toldFields(in Intake, r Receipt) []string {
 
 // bind writes the receipt that binds the event id to this outcome.
 func (p *planner) bind(in Intake, o Outcome, rid refund.RID) Outcome {
-	rec := Receipt{Type: in.Type, Digest: in.Digest(), Params: canonicalParams(in), Outcome: o.Verdict, RID: rid, Code: o.Code}
+	rec := Receipt{Type: in.Type, Digest: in.Digest(), Params: in.CanonicalParams(), Outcome: o.Verdict, RID: rid, Code: o.Code}
 	if in.Refund != nil && !rid.IsZero() {
 		rec.RefundID = in.Refund.RefundID
 	}
@@ -68,7 +68,7 @@ func (p *planner) bind(in Intake, o Outcome, rid refund.RID) Outcome {
 
 // conflict notes the evidence. It binds nothing of itself.
 func (p *planner) conflict(in Intake, code refund.Code, kind ConflictKind, fields []string, rid refund.RID) Outcome {
-	got := canonicalParams(in)
+	got := in.CanonicalParams()
 	row := ConflictRow{EventRef: event(in), Kind: kind, PaymentID: in.PaymentID(), RID: rid, Got: got, GotDigest: sum256(got), Fields: fields, Transport: in.Transport}
 	if in.Refund != nil {
 		row.RefundID = in.Refund.RefundID

@@ -28,26 +28,26 @@ const consumer = "orders"
 // patience bounds every wait; machines that build and test at the same time are slow.
 const patience = 2 * time.Minute
 
-// world is what a row stands on: a broker, a database with one tenant, the door.
-type world struct {
+// suite is what a row stands on: a broker, a database with one tenant, the door.
+type suite struct {
 	*testing.T
 	broker Broker
-	*site
-	seen observed
+	*installation
+	seen outcomes
 }
 
-// site is a database with what stands on it.
-type site struct {
+// installation is a database with what stands on it.
+type installation struct {
 	store  *store.Store
 	door   *intake.Door
-	look   *pgxpool.Pool
+	pool   *pgxpool.Pool
 	tenant store.TenantRow
 	wakes  wakes
 }
 
-func newWorld(t *testing.T, b Broker) *world {
-	w := &world{T: t, broker: b}
-	w.site = newSite(t, dbtest.Template(t, "bridgetest", func(url string) error {
+func newSuite(t *testing.T, b Broker) *suite {
+	w := &suite{T: t, broker: b}
+	w.installation = newInstallation(t, dbtest.Template(t, "bridgetest", func(url string) error {
 		_, err := migrate.Up(context.Background(), migrate.Config{URL: url})
 		return err
 	}))
@@ -56,9 +56,9 @@ func newWorld(t *testing.T, b Broker) *world {
 	return w
 }
 
-func newSite(t testing.TB, url string) *site {
+func newInstallation(t testing.TB, url string) *installation {
 	t.Helper()
-	s := &site{}
+	s := &installation{}
 	var err error
 	if s.store, err = store.Open(context.Background(), store.Config{URL: url, Accounts: anyAccount{}, Enqueuer: &s.wakes}); err != nil {
 		t.Fatal(err)
@@ -69,10 +69,10 @@ func newSite(t testing.TB, url string) *site {
 	if s.tenant, err = s.store.AddTenant(context.Background(), "demo", access.ModeTest); err != nil {
 		t.Fatal(err)
 	}
-	if s.look, err = pg.OpenPool(context.Background(), url, "refundry", 4); err != nil {
+	if s.pool, err = pg.OpenPool(context.Background(), url, "refundry", 4); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.look.Close)
+	t.Cleanup(s.pool.Close)
 	return s
 }
 
@@ -103,7 +103,7 @@ func (w *wakes) EnqueueTx(_ context.Context, _ pgx.Tx, jobs []refund.Wakeup) err
 }
 
 // wake does what the jobs would do.
-func (w *world) wake() {
+func (w *suite) wake() {
 	w.wakes.mu.Lock()
 	pays := make([]string, 0, len(w.wakes.pays))
 	for p := range w.wakes.pays {
@@ -118,42 +118,42 @@ func (w *world) wake() {
 	}
 }
 
-// observed counts what bridges tell.
-type observed struct {
+// outcomes counts what bridges tell.
+type outcomes struct {
 	mu     sync.Mutex
 	counts map[string]int
 }
 
-func (o *observed) add(key string) {
+func (o *outcomes) add(key string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.counts[key]++
 }
 
-func (o *observed) of(key string) int {
+func (o *outcomes) count(key string) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.counts[key]
 }
 
-func (o *observed) Delivered(_, outcome, cause string) {
+func (o *outcomes) Delivered(_, outcome, cause string) {
 	o.add(outcome)
 	if cause != "" {
 		o.add("cause " + cause)
 	}
 }
-func (o *observed) Parked(_, reason string) { o.add("parked " + reason) }
-func (o *observed) Opened(string)           { o.add("opened") }
-func (o *observed) AckFailed(string)        { o.add("ack failed") }
+func (o *outcomes) Parked(_, reason string) { o.add("parked " + reason) }
+func (o *outcomes) Opened(string)           { o.add("opened") }
+func (o *outcomes) AckFailed(string)        { o.add("ack failed") }
 
 // config of a bridge, through addr.
-func (w *world) config(addr string) bridge.Config {
+func (w *suite) config(addr string) bridge.Config {
 	return bridge.Config{Name: consumer, Broker: "test", Open: w.broker.Opener(w, consumer, addr), Door: w.door, DeadLetters: w.store, Tenants: w.store, Allowed: []string{"demo"},
 		MaxBody: mostBody, HoldEvery: w.broker.AckWait() / 6, Retry: 50 * time.Millisecond, Observe: &w.seen}
 }
 
 // batch is n, or less where several bridges of one consumer with three groups each would not fit the broker's window.
-func (w *world) batch(n int) int {
+func (w *suite) batch(n int) int {
 	if window := w.broker.Window(); window > 0 {
 		return max(1, min(n, window/6))
 	}
@@ -161,7 +161,7 @@ func (w *world) batch(n int) int {
 }
 
 // start runs a bridge until the test ends.
-func (w *world) start(cfg bridge.Config) *bridge.Bridge {
+func (w *suite) start(cfg bridge.Config) *bridge.Bridge {
 	w.Helper()
 	b, err := bridge.New(cfg)
 	if err != nil {
@@ -175,7 +175,7 @@ func (w *world) start(cfg bridge.Config) *bridge.Bridge {
 }
 
 // stop drains a bridge.
-func (w *world) stop(b *bridge.Bridge) {
+func (w *suite) stop(b *bridge.Bridge) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := b.Stop(ctx); err != nil {
@@ -184,7 +184,7 @@ func (w *world) stop(b *bridge.Bridge) {
 }
 
 // crash ends a bridge without a word to the broker: its connection is cut first.
-func (w *world) crash(b *bridge.Bridge, via *proxy) {
+func (w *suite) crash(b *bridge.Bridge, via *proxy) {
 	via.set(cut)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -192,7 +192,7 @@ func (w *world) crash(b *bridge.Bridge, via *proxy) {
 }
 
 // publish sends messages directly.
-func (w *world) publish(msgs ...Message) int {
+func (w *suite) publish(msgs ...Message) int {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), patience)
 	defer cancel()
@@ -203,8 +203,8 @@ func (w *world) publish(msgs ...Message) int {
 	return stored
 }
 
-// until waits for a condition.
-func (w *world) until(what string, ok func() bool) {
+// waitFor waits for a condition.
+func (w *suite) waitFor(what string, ok func() bool) {
 	w.Helper()
 	end := time.NewTimer(patience)
 	defer end.Stop()
@@ -219,30 +219,30 @@ func (w *world) until(what string, ok func() bool) {
 	}
 }
 
-// settled waits until the broker has nothing more for the consumer.
-func (w *world) settled() {
+// waitSettled waits until the broker has nothing more for the consumer.
+func (w *suite) waitSettled() {
 	w.Helper()
-	w.until("everything acknowledged", func() bool { return w.broker.Lag(w, consumer) == 0 })
+	w.waitFor("everything acknowledged", func() bool { return w.broker.Lag(w, consumer) == 0 })
 }
 
 // count runs a counting query. -1 = the database does not answer.
-func (w *world) count(sql string, args ...any) int {
+func (w *suite) count(sql string, args ...any) int {
 	var n int
-	if err := w.look.QueryRow(w.Context(), sql, args...).Scan(&n); err != nil {
+	if err := w.pool.QueryRow(w.Context(), sql, args...).Scan(&n); err != nil {
 		return -1
 	}
 	return n
 }
 
-func (w *world) refunds() int { return w.count(`SELECT count(*) FROM refunds`) }
+func (w *suite) refunds() int { return w.count(`SELECT count(*) FROM refunds`) }
 
 // parked counts what lies open in the parking lot; "" = for any reason.
-func (w *world) parked(reason string) int {
+func (w *suite) parked(reason string) int {
 	return w.count(`SELECT count(*) FROM parked WHERE done_at IS NULL AND ($1 = '' OR reason = $1)`, reason)
 }
 
 // want compares what the database holds in the end. Reservations and receipts always fit the refunds.
-func (w *world) want(refunds, receipts, conflicts, parked int) {
+func (w *suite) want(refunds, receipts, conflicts, parked int) {
 	w.Helper()
 	for _, c := range []struct {
 		what string
@@ -287,8 +287,8 @@ func captured(id, payment string) Message {
 	return Message{Body: fmt.Appendf(nil, `{"specversion":"1.0","id":%q,"source":"/shop","type":"payment.captured","tenantid":"demo","data":{"paymentId":%q,"captureId":"cap_1","orderId":"ord_1","amount":1000000000,"currency":"USD","channelAccount":"demo"}}`, id, payment)}
 }
 
-// some gives the messages of events from..to-1.
-func some(from, to int) []Message {
+// messages gives the messages of events from..to-1.
+func messages(from, to int) []Message {
 	out := make([]Message, 0, to-from)
 	for i := from; i < to; i++ {
 		out = append(out, eventNo(i).message())
@@ -296,8 +296,8 @@ func some(from, to int) []Message {
 	return out
 }
 
-// gate stands in front of the door and lets a test stop a group before or after its COMMIT.
-type gate struct {
+// pausingDoor stands in front of the door and lets a test stop a group before or after its COMMIT.
+type pausingDoor struct {
 	bridge.Door
 	reached chan struct{} // closed at the first group
 	goOn    chan struct{} // closed by the test
@@ -305,11 +305,11 @@ type gate struct {
 	once    sync.Once
 }
 
-func newGate(d bridge.Door, after bool) *gate {
-	return &gate{Door: d, reached: make(chan struct{}), goOn: make(chan struct{}), after: after}
+func newPausingDoor(d bridge.Door, after bool) *pausingDoor {
+	return &pausingDoor{Door: d, reached: make(chan struct{}), goOn: make(chan struct{}), after: after}
 }
 
-func (g *gate) AcceptEach(ctx context.Context, in []intake.Intake) ([]intake.Result, error) {
+func (g *pausingDoor) AcceptEach(ctx context.Context, in []intake.Intake) ([]intake.Result, error) {
 	if g.after {
 		out, err := g.Door.AcceptEach(ctx, in)
 		return out, g.stop(ctx, err)
@@ -320,7 +320,7 @@ func (g *gate) AcceptEach(ctx context.Context, in []intake.Intake) ([]intake.Res
 	return g.Door.AcceptEach(ctx, in)
 }
 
-func (g *gate) stop(ctx context.Context, err error) error {
+func (g *pausingDoor) stop(ctx context.Context, err error) error {
 	g.once.Do(func() { close(g.reached) })
 	select {
 	case <-g.goOn:
@@ -330,8 +330,8 @@ func (g *gate) stop(ctx context.Context, err error) error {
 	}
 }
 
-// wait waits for the gate's first group.
-func (w *world) wait(c <-chan struct{}, what string) {
+// waitClosed waits for the gate's first group.
+func (w *suite) waitClosed(c <-chan struct{}, what string) {
 	w.Helper()
 	select {
 	case <-c:

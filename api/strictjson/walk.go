@@ -1,0 +1,51 @@
+package strictjson
+
+// Value is the value at which a walk stands. It is read at most once, while the
+// function that was given the Value runs. A value that is not read, or is read
+// as another kind than it is, is checked and passed over. Once the document has
+// a fault, every value is of no kind.
+type Value struct{ s *scanner }
+
+// Walk reads one whole document in one pass, strictly as Check, and gives its
+// value to read. It returns the first fault, or nil; after a fault, whatever
+// read has gathered is not to be used.
+func Walk(doc []byte, read func(Value)) *Fault {
+	s := &scanner{in: doc, strict: true, read: read}
+	return run(s)
+}
+
+// Null reports whether the value is null.
+func (v Value) Null() bool { return v.s.peek() == 'n' }
+
+// Text reads a string. ok is false for any other value.
+func (v Value) Text() (text string, ok bool) {
+	if v.s.failed != nil || v.s.peek() != '"' {
+		return "", false
+	}
+	text, f := v.s.text()
+	v.s.failed = f
+	return text, f == nil
+}
+
+// Integer reads a number and returns its digits, with the sign if there is one:
+// they may be too many for any type. ok is false for any other value.
+func (v Value) Integer() (digits []byte, ok bool) {
+	if c := v.s.peek(); v.s.failed != nil || c != '-' && (c < '0' || c > '9') {
+		return nil, false
+	}
+	from := v.s.at
+	f := v.s.number()
+	v.s.failed = f
+	return v.s.in[from:v.s.at], f == nil
+}
+
+// Object reads an object and gives its members to member, in the order of the
+// document. ok is false for any other value.
+func (v Value) Object(member func(name string, v Value)) (ok bool) {
+	if v.s.failed != nil || v.s.peek() != '{' {
+		return false
+	}
+	f := v.s.object(member)
+	v.s.failed = f
+	return f == nil
+}

@@ -1,0 +1,82 @@
+// Package wire reads what callers send as JSON: the bodies of refund requests and of payments, and the data of events. It is
+// the only reader of them, so that a request means the same on every way in. The contract is api/openapi.yaml.
+//
+// A document is walked once and read strictly (package strictjson). Members are taken by their exact names, and a member that
+// the contract does not name is a fault.
+package wire
+
+import (
+	"time"
+
+	"github.com/refundry/refundry/api/strictjson"
+	"github.com/refundry/refundry/internal/refund/intake"
+)
+
+// MaxFaults is how many faults of one document are reported.
+const MaxFaults = 20
+
+// Fault is one thing that is wrong with a document. It repeats names of members, clipped, and never values.
+type Fault struct {
+	Pointer string // JSON Pointer (RFC 6901), "" = the whole document
+	Detail  string // a clause that follows the name of the place, as "must be of type integer"
+}
+
+// Error is a document that is refused. It has one fault at least.
+//
+// Faults are in the order of the contract's members, each member's own faults after it; unknown members come last, by name.
+// Only the first MaxFaults are kept.
+type Error struct {
+	Malformed bool // the document is not the JSON that strictjson reads; Faults is the first place
+	Faults    []Fault
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	f := e.Faults[0]
+	if f.Pointer == "" {
+		return "wire: the document " + f.Detail
+	}
+	return "wire: " + f.Pointer + " " + f.Detail
+}
+
+// Request reads the body of POST /v1/refunds, which is also the data of refund.requested. The identity of the request is
+// computed. now is the clock for times that must have passed. Errors: *Error.
+func Request(doc []byte, now time.Time) (*intake.Request, error) {
+	out := &intake.Request{}
+	if err := read(doc, now, requestMembers, out); err != nil {
+		return nil, err
+	}
+	out.ComputeIdentity()
+	return out, nil
+}
+
+// Payment reads the body of PUT /v1/payments/{paymentId}. now is the clock for times that must have passed. Errors: *Error.
+func Payment(doc []byte, now time.Time) (intake.PaymentSpec, error) {
+	var out intake.PaymentSpec
+	if err := read(doc, now, paymentMembers, &out); err != nil {
+		return intake.PaymentSpec{}, err
+	}
+	return out, nil
+}
+
+// Capture reads the data of payment.captured. The identity of the capture is computed. now is the clock for times that must have
+// passed. Errors: *Error.
+func Capture(doc []byte, now time.Time) (*intake.Capture, error) {
+	out := &intake.Capture{}
+	if err := read(doc, now, captureMembers, out); err != nil {
+		return nil, err
+	}
+	out.ComputeIdentity()
+	return out, nil
+}
+
+func read[T any](doc []byte, now time.Time, members []member[T], into *T) error {
+	r := &reader{now: now}
+	if f := strictjson.Walk(doc, func(v strictjson.Value) { readObject(r, v, members, into) }); f != nil {
+		return &Error{Malformed: true, Faults: []Fault{{f.Pointer, f.Detail}}}
+	}
+	if len(r.faults) > 0 {
+		return &Error{Faults: r.faults}
+	}
+	return nil
+}
