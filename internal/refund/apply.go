@@ -28,27 +28,27 @@ func applyBy(rules []rule, r Record, f Fact, c Contract) (Change, error) {
 	}
 	s.d, s.ackBefore = d, d.Acknowledged
 	if f.Attempt != 0 {
-		if done, err := s.complete(); err != nil || done {
+		if done, err := s.completeAttempt(); err != nil || done {
 			ch.Known = done
 			return ch, err
 		}
 	}
-	s.record()
-	if f.Kind.keyed() && f.fromChannel() {
-		s.unpair(s.f.Dispatch)
+	s.storeEvidence()
+	if f.Kind.hasIdentity() && f.fromChannel() {
+		s.takeID(s.f.Dispatch)
 	}
-	s.enter(s.row())
-	s.settle()
-	s.finish()
+	s.applyRule(s.findRule())
+	s.leaveIfClear()
+	s.setTimer()
 	return ch, s.check()
 }
 
-// complete writes the attempt's answer, once. done: it had one, or its attempt was lost and it proves nothing.
-func (s *transition) complete() (done bool, err error) {
+// completeAttempt writes the attempt's answer, once. done: it had one, or its attempt was lost and it proves nothing.
+func (s *transition) completeAttempt() (done bool, err error) {
 	a, ok := s.r.Attempt(s.f.Attempt)
-	if s.f.lost(a) { // a restore has cut off the attempt: what the channel has of the number stands, what it has not proves nothing
+	if s.f.answersLostAttempt(a) { // a restore has cut off the attempt: what the channel has of the number stands, what it has not proves nothing
 		s.f.Attempt = 0
-		return !s.f.Kind.positive(), nil
+		return !s.f.Kind.provesRefund(), nil
 	}
 	if !ok {
 		return false, fmt.Errorf("refund: fact names attempt %d of %d", s.f.Attempt, s.r.AttemptNo)
@@ -73,8 +73,8 @@ func (s *transition) releaseLease() {
 	}
 }
 
-// record keeps what the fact says of its dispatch, whatever the state.
-func (s *transition) record() {
+// storeEvidence keeps what the fact says of its dispatch, whatever the state.
+func (s *transition) storeEvidence() {
 	d := s.d
 	switch s.f.Kind {
 	case Acknowledged, Reversed: // the channel has, or had, a refund of this number
@@ -89,16 +89,16 @@ func (s *transition) record() {
 		}
 	default: // the others say something of their attempt only, or of money, which book keeps
 	}
-	if s.f.Kind.keyed() && s.f.ChannelRefundID != "" && d.ChannelRefundID == "" && !s.ofAnother(s.f.ChannelRefundID) {
+	if s.f.Kind.hasIdentity() && s.f.ChannelRefundID != "" && d.ChannelRefundID == "" && !s.idOfAnother(s.f.ChannelRefundID) {
 		d.ChannelRefundID = s.f.ChannelRefundID
 		d.Acknowledged = true
 	}
-	s.change.Known = s.f.Kind.keyed() && s.f.fromChannel() && s.r.Facts[s.key()]
-	s.refold()
+	s.change.Known = s.f.Kind.hasIdentity() && s.f.fromChannel() && s.r.Facts[s.factKey()]
+	s.refoldExposure()
 }
 
-// ofAnother says whether the channel's id belongs to another number of this refund.
-func (s *transition) ofAnother(id string) bool {
+// idOfAnother says whether the channel's id belongs to another number of this refund.
+func (s *transition) idOfAnother(id string) bool {
 	for _, d := range s.r.Dispatches {
 		if d.Ordinal != s.f.Dispatch && d.ChannelRefundID == id {
 			return true
@@ -107,7 +107,7 @@ func (s *transition) ofAnother(id string) bool {
 	return false
 }
 
-func (s *transition) key() [32]byte {
+func (s *transition) factKey() [32]byte {
 	return FactKey(s.d.Number, string(s.f.Kind), s.f.ChannelRefundID, s.f.Amount, s.f.Currency)
 }
 

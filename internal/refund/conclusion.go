@@ -82,7 +82,7 @@ func (r *Record) concludeOpen(c Contract, now time.Time) (conclusion, bool) {
 		return conclusion{kind: Settled}, true
 	case !d.FinalNegativeAt.IsZero() || r.Case != nil || r.State.Final():
 		return conclusion{}, false
-	case now.Sub(r.StateSince) >= r.patience(c):
+	case now.Sub(r.StateSince) >= r.openWait(c):
 		return conclusion{kind: Deadline, reason: CaseDeadline}, true
 	}
 	return conclusion{kind: Deadline, reason: CaseNoStep}, r.noStepLeft(*d, c, now)

@@ -131,8 +131,8 @@ func (c Contract) Recovery() Recovery {
 	return RecoverByNobody
 }
 
-// asking is the terms of whatever can be asked: the query, else the list.
-func (c Contract) asking() QueryTerms {
+// questionTerms is the terms of whatever can be asked: the query, else the list.
+func (c Contract) questionTerms() QueryTerms {
 	if c.Query.Automatic() {
 		return c.Query
 	}

@@ -11,7 +11,7 @@ func (c Contract) Validate() error {
 	switch {
 	case c.Key.NumberLength < NumberLength:
 		return fmt.Errorf("refund: contract %s: numbers of %d characters are needed, the channel takes %d", c.Profile, NumberLength, c.Key.NumberLength)
-	case c.asking().Exists && c.asking().Readings < 1:
+	case c.questionTerms().Exists && c.questionTerms().Readings < 1:
 		return fmt.Errorf("refund: contract %s: readings must be at least 1", c.Profile)
 	case c.Waits.Pending <= 0 || c.Waits.Unknown <= 0 || c.Waits.Accepted <= 0:
 		return fmt.Errorf("refund: contract %s: every wait needs a deadline", c.Profile)

@@ -62,7 +62,7 @@ func (r *Record) resolve(c Contract, now time.Time) Step {
 		return r.replay(*d, c, now)
 	case RecoverByNotice:
 		if r.Case == nil {
-			return Step{Kind: StepWait, Until: r.StateSince.Add(r.patience(c))}
+			return Step{Kind: StepWait, Until: r.StateSince.Add(r.openWait(c))}
 		}
 	case RecoverByNobody:
 	}

@@ -10,7 +10,7 @@ import (
 func stepBreaks(r Record, c Contract, now time.Time, s Step) []string {
 	var out []string
 	say := func(format string, a ...any) { out = append(out, fmt.Sprintf(format, a...)) }
-	o := newOracle(r, Fact{}, c)
+	o := newReference(r, Fact{}, c)
 	o.r.Now = now
 	clear := o.clear()
 	switch s.Kind {
@@ -55,7 +55,7 @@ func stepBreaks(r Record, c Contract, now time.Time, s Step) []string {
 
 // sendBreaks: a send needs PENDING with nothing exposed, or a key replay that rule R6 of docs/rules.md allows; never a case, an open ask,
 // a dead key or another number than the live one. On a channel with neither key nor question never after doubt (P2).
-func sendBreaks(o *oracle, s Step, clear bool) []string {
+func sendBreaks(o *reference, s Step, clear bool) []string {
 	var out []string
 	r, c := o.r, o.c
 	say := func(format string, a ...any) { out = append(out, fmt.Sprintf(format, a...)) }

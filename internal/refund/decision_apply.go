@@ -20,16 +20,16 @@ func ApplyDecision(r Record, d Decision, c Contract) (Change, error) {
 	s := &transition{rules: decisionTable, r: &ch.After, c: c, now: r.Now, change: &ch, decided: &d}
 	s.f = Fact{Kind: FactKind(d.Action), Dispatch: s.r.DispatchNo, Source: "decision", Actor: "actor:" + d.Checker}
 	if d.Action == ActionConfirmSuccess {
-		s.f.Dispatch = s.r.doubtful()
+		s.f.Dispatch = s.r.numberToConfirm()
 	}
 	s.d, _ = s.r.Dispatch(s.f.Dispatch)
-	s.enter(s.row())
-	s.finish()
+	s.applyRule(s.findRule())
+	s.setTimer()
 	return ch, s.check()
 }
 
-// told is what the journal says of a decision. Its evidence is text of people and stays in its own row.
-func (d *Decision) told() map[string]any {
+// journalFields is what the journal says of a decision. Its evidence is text of people and stays in its own row.
+func (d *Decision) journalFields() map[string]any {
 	if d == nil {
 		return nil
 	}
@@ -40,9 +40,9 @@ func (d *Decision) told() map[string]any {
 	return out
 }
 
-// closes ends the case by the decision. What no decision can end stays: more excess than anybody has accepted, and a
+// closeCase ends the case by the decision. What no decision can end stays: more excess than anybody has accepted, and a
 // number that may still pay.
-func (s *transition) closes() {
+func (s *transition) closeCase() {
 	if s.decided == nil || s.r.Case == nil {
 		return
 	}

@@ -79,7 +79,7 @@ func Allowed(r Record, c Contract, now time.Time) []Choice {
 			choice.From = from
 		}
 		if choice.Allowed && a == ActionConfirmSuccess {
-			choice.Lines = r.lines(func(Effect) bool { return true })
+			choice.Lines = r.heldLines(func(Effect) bool { return true })
 		}
 		out = append(out, choice)
 	}
@@ -122,13 +122,13 @@ func (r *Record) obstacle(a Action, c Contract) Obstacle {
 	}
 	switch a {
 	case ActionConfirmSuccess:
-		return r.againstSuccess()
+		return r.obstacleToSuccess()
 	case ActionConfirmNotDone:
 		if r.State.Final() {
 			return ObstacleEnded
 		}
 	case ActionResend:
-		return r.againstResend(c)
+		return r.obstacleToResend(c)
 	case ActionAcceptAsIs:
 		if !r.State.Final() {
 			return ObstacleNotEnded
@@ -142,9 +142,9 @@ func (r *Record) obstacle(a Action, c Contract) Obstacle {
 	return ""
 }
 
-// againstSuccess: the number that would be booked must not be known to have ended negative.
-func (r *Record) againstSuccess() Obstacle {
-	no := r.doubtful()
+// obstacleToSuccess: the number that would be booked must not be known to have ended negative.
+func (r *Record) obstacleToSuccess() Obstacle {
+	no := r.numberToConfirm()
 	if no == 0 {
 		return ObstacleNothingExposed
 	}
@@ -154,10 +154,10 @@ func (r *Record) againstSuccess() Obstacle {
 	return ""
 }
 
-// doubtful is the number whose success a person can confirm: the exposed one that the channel has acknowledged, else one that
+// numberToConfirm is the number whose success a person can confirm: the exposed one that the channel has acknowledged, else one that
 // was sent, else the newest; the one that is being asked about, the live one of an open refund; of an ended one the number that
 // only a decree closed, when a held line may be its own. 0 = none.
-func (r *Record) doubtful() int {
+func (r *Record) numberToConfirm() int {
 	for _, likely := range []func(Dispatch) bool{
 		func(d Dispatch) bool { return d.Acknowledged },
 		func(d Dispatch) bool { _, sent := r.lastSend(d.Ordinal); return sent },
@@ -174,7 +174,7 @@ func (r *Record) doubtful() int {
 		return r.AskNo
 	case !r.State.Final():
 		return r.DispatchNo
-	case len(r.lines(r.hasAmount)) == 0:
+	case len(r.heldLines(r.hasAmount)) == 0:
 		return 0
 	}
 	for i := len(r.Dispatches) - 1; i >= 0; i-- {
@@ -185,9 +185,9 @@ func (r *Record) doubtful() int {
 	return 0
 }
 
-// againstResend: a second number may only follow where the first can still be asked about and nothing speaks for it. A
+// obstacleToResend: a second number may only follow where the first can still be asked about and nothing speaks for it. A
 // number that did nothing by proof needs no question.
-func (r *Record) againstResend(c Contract) Obstacle {
+func (r *Record) obstacleToResend(c Contract) Obstacle {
 	d, _ := r.Dispatch(r.DispatchNo)
 	switch {
 	case r.State.Final():
@@ -198,7 +198,7 @@ func (r *Record) againstResend(c Contract) Obstacle {
 		return ObstacleAcknowledged
 	case r.otherExposed(d.Ordinal):
 		return ObstacleAnotherExposed
-	case !c.asking().Exists && d.Exposed:
+	case !c.questionTerms().Exists && d.Exposed:
 		return ObstacleCannotAsk
 	}
 	return ""
@@ -213,8 +213,8 @@ func (r *Record) confirmedByPerson() bool {
 	return false
 }
 
-// lines are the payment's held lines that fit.
-func (r *Record) lines(fits func(Effect) bool) []RID {
+// heldLines are the payment's held lines that fit.
+func (r *Record) heldLines(fits func(Effect) bool) []RID {
 	var out []RID
 	for _, e := range r.Effects {
 		if e.Status == EffectHeld && fits(e) {
@@ -228,7 +228,7 @@ func (r *Record) lineObstacle(a Action, line RID) Obstacle {
 	if a != ActionConfirmSuccess {
 		return ObstacleLineElsewhere
 	}
-	if len(r.lines(func(e Effect) bool { return e.ID == line })) == 0 {
+	if len(r.heldLines(func(e Effect) bool { return e.ID == line })) == 0 {
 		return ObstacleNoSuchLine
 	}
 	return ""

@@ -24,12 +24,12 @@ func decisionRows() []rule {
 		{id: "decided/resend", fact: DecidedResend, in: states(StateUnknown), moves: to(StatePending, resend...), doc: "the next number; the channel is asked about the old one before anything is sent"},
 		{id: "decided/resend-pending", fact: DecidedResend, in: states(StatePending), moves: stay(resend...), doc: "as above"},
 		{id: "decided/accepted-as-is", fact: AcceptedAsIs, in: ended, moves: stay(overrideAll, adoptLines), doc: "a person accepts the end as it is, and the excess that it made"},
-		{id: "decided/confirmation-revoked-one", fact: ConfirmationRevoked, in: states(StateSuccess), when: when(anotherStands), moves: stay(unbook), doc: "what only a person had confirmed is un-booked; another effect stands"},
+		{id: "decided/confirmation-revoked-one", fact: ConfirmationRevoked, in: states(StateSuccess), when: when(anotherByChannel), moves: stay(unbook), doc: "what only a person had confirmed is un-booked; another effect stands"},
 		{id: "decided/confirmation-revoked", fact: ConfirmationRevoked, in: states(StateSuccess), moves: to(StateReversed, unbook), doc: "what only a person had confirmed is un-booked"},
 	}
 }
 
-var anotherStands = guard{"another effect stands", func(s *transition) bool {
+var anotherByChannel = guard{"another effect stands", func(s *transition) bool {
 	for i := range s.r.Effects {
 		if e := &s.r.Effects[i]; e.Ours && e.Status == EffectMoved && !e.ByPersonOnly() {
 			return true
@@ -41,10 +41,10 @@ var anotherStands = guard{"another effect stands", func(s *transition) bool {
 var (
 	bookDecided  = mutation{"book the effect", (*transition).bookDecided}
 	overrideAll  = mutation{"decree every number without an effect", (*transition).overrideAll}
-	overrideLive = mutation{"decree the live number", func(s *transition) { s.override(s.r.DispatchNo) }}
+	overrideLive = mutation{"decree the live number", func(s *transition) { s.overrideDispatch(s.r.DispatchNo) }}
 	adoptLines   = mutation{"adopt held lines", (*transition).adoptLines}
 	askLive      = mutation{"open the ask", (*transition).openAsk}
-	unbook       = mutation{"un-book what a person had confirmed", (*transition).unbook}
+	unbook       = mutation{"un-book what a person had confirmed", (*transition).unbookConfirmed}
 )
 
 // bookDecided books an effect without the channel's id, or makes the held line that the person names the refund's own.
@@ -61,19 +61,19 @@ func (s *transition) bookDecided() {
 			s.r.Payment.Refunded += e.Counted
 		}
 	}
-	s.refold()
+	s.refoldExposure()
 }
 
-func (s *transition) override(no int) {
+func (s *transition) overrideDispatch(no int) {
 	d, _ := s.r.Dispatch(no)
 	d.Overridden, d.Exposed = true, false
-	s.refold()
+	s.refoldExposure()
 }
 
 func (s *transition) overrideAll() {
 	for _, d := range s.r.Dispatches {
 		if !s.r.booked(d.Ordinal) {
-			s.override(d.Ordinal)
+			s.overrideDispatch(d.Ordinal)
 		}
 	}
 }
@@ -113,17 +113,17 @@ func (s *transition) nameEffect(line Effect) bool {
 // proof, at a channel that cannot be asked, needs no question.
 func (s *transition) openAsk() {
 	s.r.StateSince = s.now
-	if s.c.asking().Exists {
+	if s.c.questionTerms().Exists {
 		s.r.AskNo = s.r.DispatchNo
 	}
 }
 
-func (s *transition) unbook() {
+func (s *transition) unbookConfirmed() {
 	for i := range s.r.Effects {
 		if e := &s.r.Effects[i]; e.Ours && e.Status == EffectMoved && e.ByPersonOnly() {
 			e.Status, e.ReversedAt = EffectReversed, s.now
 			s.r.Payment.Refunded -= e.Counted
-			s.override(e.DispatchNo)
+			s.overrideDispatch(e.DispatchNo)
 		}
 	}
 }

@@ -1,27 +1,27 @@
 package refund
 
-// refold brings the flags in step with the answers. Exposure ends by evidence; it begins only with a send's claim, an
+// refoldExposure brings the flags in step with the answers. Exposure ends by evidence; it begins only with a send's claim, an
 // acknowledgement or an epoch mark, so that a contract's new terms cannot expose what was proven under the old ones. While
 // an epoch is open no answer ends it: sends that a restore has cut off may stand behind each of them.
-func (s *transition) refold() {
+func (s *transition) refoldExposure() {
 	for i := range s.r.Dispatches {
 		d := &s.r.Dispatches[i]
-		stays := s.heldOpen(*d) || s.r.Exposure(*d, s.c, s.now).Exposed
+		stays := s.heldByEpoch(*d) || s.r.Exposure(*d, s.c, s.now).Exposed
 		d.Exposed = (d.Exposed || (s.f.Kind == EpochMark && d.MarkedEpoch > 0)) && stays
 	}
 	s.r.Exposed = s.r.anyExposed()
 }
 
-// heldOpen says whether a dispatch that was exposed stays so because an epoch is open.
-func (s *transition) heldOpen(d Dispatch) bool {
+// heldByEpoch says whether a dispatch that was exposed stays so because an epoch is open.
+func (s *transition) heldByEpoch(d Dispatch) bool {
 	was, ok := s.change.Before.Dispatch(d.Ordinal)
 	return s.r.SendingHeld && ok && was.Exposed && !d.Overridden && !s.r.booked(d.Ordinal)
 }
 
-// flags derives what a row of the table must never forget: exposure under a final state, held money, excess, and the
+// deriveFlags derives what a row of the table must never forget: exposure under a final state, held money, excess, and the
 // reasons of a case that an end has answered.
-func (s *transition) flags() {
-	s.refold()
+func (s *transition) deriveFlags() {
+	s.refoldExposure()
 	switch moved := s.r.State == StateSuccess || s.r.State == StateReversed; {
 	case !s.r.State.Final():
 	case !s.r.Exposed:
@@ -36,9 +36,9 @@ func (s *transition) flags() {
 	*p = p.WithExcess()
 }
 
-// alarm opens the case of an excess that the whole fact has made, and ends the reason when nothing is left of it; what the
+// caseOfExcess opens the case of an excess that the whole fact has made, and ends the reason when nothing is left of it; what the
 // first transition adds the second may take back.
-func (s *transition) alarm() {
+func (s *transition) caseOfExcess() {
 	switch p := s.r.Payment; {
 	case p.Excess <= p.ExcessAccepted:
 		s.dropReason(CaseExcess)

@@ -5,24 +5,24 @@ package refund
 func (s *transition) sameEffect() *Effect {
 	for i := range s.r.Effects {
 		e := &s.r.Effects[i]
-		if s.speaksOf(e) && (e.Status == EffectMoved || (e.Status == EffectReversed && !e.ByPersonOnly())) {
+		if s.matches(e) && (e.Status == EffectMoved || (e.Status == EffectReversed && !e.ByPersonOnly())) {
 			return e
 		}
 	}
 	return nil
 }
 
-func (s *transition) speaksOf(e *Effect) bool {
+func (s *transition) matches(e *Effect) bool {
 	if s.f.ChannelRefundID != "" {
 		return e.Ours && e.ChannelRefundID == s.f.ChannelRefundID
 	}
 	return e.Ours && e.DispatchNo == s.f.Dispatch
 }
 
-// returned says whether a return that the fact could speak of is in the books.
-func (s *transition) returned() bool {
+// returnKnown says whether a return that the fact could speak of is in the books.
+func (s *transition) returnKnown() bool {
 	for i := range s.r.Effects {
-		if e := &s.r.Effects[i]; s.speaksOf(e) && e.Status == EffectReversed && !e.ByPersonOnly() {
+		if e := &s.r.Effects[i]; s.matches(e) && e.Status == EffectReversed && !e.ByPersonOnly() {
 			return true
 		}
 	}
@@ -70,8 +70,8 @@ func (s *transition) foreignEffect() *Effect {
 	return nil
 }
 
-// attached says whether a standing effect of the fact's dispatch is there by a line only, and the fact gives another id.
-func (s *transition) attached() bool {
+// hasEffectByLine says whether a standing effect of the fact's dispatch is there by a line only, and the fact gives another id.
+func (s *transition) hasEffectByLine() bool {
 	for i := range s.r.Effects {
 		if s.onlyByLine(&s.r.Effects[i]) {
 			return true
@@ -80,7 +80,7 @@ func (s *transition) attached() bool {
 	return false
 }
 
-func (s *transition) onlyAttached() bool {
+func (s *transition) noOtherEffect() bool {
 	for i := range s.r.Effects {
 		if e := &s.r.Effects[i]; e.Ours && e.Status == EffectMoved && !s.onlyByLine(e) {
 			return false
@@ -92,17 +92,17 @@ func (s *transition) onlyAttached() bool {
 // onlyByLine: the effect has another id than the fact gives to its dispatch, and the channel never told it of this number.
 func (s *transition) onlyByLine(e *Effect) bool {
 	return e.Ours && e.DispatchNo == s.f.Dispatch && e.Status == EffectMoved && e.ChannelRefundID != "" && s.f.ChannelRefundID != "" &&
-		e.ChannelRefundID != s.f.ChannelRefundID && !s.told(e)
+		e.ChannelRefundID != s.f.ChannelRefundID && !s.idFromChannel(e)
 }
 
-// told says whether the channel gave the effect's id to its number.
-func (s *transition) told(e *Effect) bool {
-	return s.d.ChannelRefundID == e.ChannelRefundID || s.toldAs(Succeeded, e.ChannelRefundID, e.Amount)
+// idFromChannel says whether the channel gave the effect's id to its number.
+func (s *transition) idFromChannel(e *Effect) bool {
+	return s.d.ChannelRefundID == e.ChannelRefundID || s.journalHas(Succeeded, e.ChannelRefundID, e.Amount)
 }
 
-// toldAs says whether the journal has such a word of the channel about the fact's number and a channel id, with the amount
+// journalHas says whether the journal has such a word of the channel about the fact's number and a channel id, with the amount
 // and currency that were asked for, that the fact says, or that are given, or without.
-func (s *transition) toldAs(kind FactKind, id string, amounts ...int64) bool {
+func (s *transition) journalHas(kind FactKind, id string, amounts ...int64) bool {
 	for _, amount := range append(amounts, 0, s.r.Amount, s.f.Amount) {
 		for _, cur := range []Currency{"", s.r.Currency, s.f.Currency} {
 			if s.r.Facts[FactKey(s.d.Number, string(kind), id, amount, cur)] {

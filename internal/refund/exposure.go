@@ -21,7 +21,7 @@ func (r *Record) Exposure(d Dispatch, c Contract, now time.Time) Exposure {
 	e := Exposure{Exposed: d.MarkedEpoch > 0, ActsUntil: d.MayActUntil}
 	if !d.MayActUntil.IsZero() {
 		e.ActsUntil = d.MayActUntil.Add(c.Horizon.D())
-		e.AbsenceFrom = e.ActsUntil.Add(c.asking().VisibilityLag.D())
+		e.AbsenceFrom = e.ActsUntil.Add(c.questionTerms().VisibilityLag.D())
 	}
 	last, _ := r.lastSend(d.Ordinal)
 	for _, a := range r.Attempts {
@@ -50,7 +50,7 @@ func (r *Record) Exposure(d Dispatch, c Contract, now time.Time) Exposure {
 func (e *Exposure) send(a Attempt, c Contract) {
 	acts := a.NotAfter.Add(c.Horizon.D())
 	e.ActsUntil = later(e.ActsUntil, acts)
-	e.AbsenceFrom = later(e.AbsenceFrom, acts.Add(c.asking().VisibilityLag.D()))
+	e.AbsenceFrom = later(e.AbsenceFrom, acts.Add(c.questionTerms().VisibilityLag.D()))
 	e.Readings, e.LastReading, e.Proven = 0, time.Time{}, false
 	if !Disproves(a.Answer) {
 		e.Exposed = true
@@ -58,15 +58,15 @@ func (e *Exposure) send(a Attempt, c Contract) {
 }
 
 func (e *Exposure) reading(a Attempt, c Contract) {
-	if !c.asking().Exists || e.AbsenceFrom.IsZero() || a.StartedAt.Before(e.AbsenceFrom) {
+	if !c.questionTerms().Exists || e.AbsenceFrom.IsZero() || a.StartedAt.Before(e.AbsenceFrom) {
 		return // nothing that this channel does not know is proof
 	}
-	if e.Readings > 0 && a.StartedAt.Sub(e.LastReading) < c.asking().ReadingGap.D() {
+	if e.Readings > 0 && a.StartedAt.Sub(e.LastReading) < c.questionTerms().ReadingGap.D() {
 		return
 	}
 	e.Readings++
 	e.LastReading = a.StartedAt
-	if e.Readings >= c.asking().Readings {
+	if e.Readings >= c.questionTerms().Readings {
 		e.Exposed, e.Proven = false, true
 	}
 }

@@ -73,23 +73,23 @@ func FactOf(a Attempt, ans Answer) Fact {
 		Source: source, Actor: "system:worker", Evidence: ans.Evidence}
 }
 
-// keyed says whether a kind has an identity: a status of a number or an effect. Answers that speak only of their own
+// hasIdentity says whether a kind has an identity: a status of a number or an effect. Answers that speak only of their own
 // attempt have none, else the second of them would look known and move nothing. A person's word has none either (see
 // fromChannel): the channel's own word must never look known because of it.
-func (k FactKind) keyed() bool {
+func (k FactKind) hasIdentity() bool {
 	return k == Succeeded || k == Acknowledged || k == FailedFinal || k == Reversed
 }
 
-// positive says whether a kind tells of a refund that the channel has or had.
-func (k FactKind) positive() bool { return k == Succeeded || k == Acknowledged || k == Reversed }
+// provesRefund says whether a kind tells of a refund that the channel has or had.
+func (k FactKind) provesRefund() bool { return k == Succeeded || k == Acknowledged || k == Reversed }
 
 // Disproves says whether this answer of a send proves that the send did nothing and never will.
 func Disproves(k FactKind) bool {
 	return k == NotSent || k == Retryable || k == RefusedClean || k == RefusedNewNumber
 }
 
-// lost says whether the attempt that the fact answers is not the one that has its ordinal now; nil = none has.
-func (f Fact) lost(a *Attempt) bool {
+// answersLostAttempt says whether the attempt that the fact answers is not the one that has its ordinal now; nil = none has.
+func (f Fact) answersLostAttempt(a *Attempt) bool {
 	return !f.AttemptAt.IsZero() && (a == nil || !a.StartedAt.Equal(f.AttemptAt))
 }
 

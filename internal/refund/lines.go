@@ -50,25 +50,25 @@ func (f *PaymentSet) Line(l ListedEffect, complete bool) (Change, bool, error) {
 		l.Currency = f.Payment.Currency
 	}
 	if i := slices.IndexFunc(f.Lines, func(e Effect) bool { return e.ChannelRefundID == l.ChannelRefundID && e.Status != EffectDropped }); i >= 0 {
-		return f.again(i, l)
+		return f.knownLine(i, l)
 	}
-	if f.known(l.ChannelRefundID) || l.Status != Succeeded {
+	if f.knowsID(l.ChannelRefundID) || l.Status != Succeeded {
 		return Change{}, false, nil
 	}
 	line := Effect{ChannelRefundID: l.ChannelRefundID, Amount: l.Amount, Currency: l.Currency, Counted: l.Amount, Status: EffectHeld, At: f.Now}
-	if i, no, ok := f.exposedLike(line); ok {
+	if i, no, ok := f.exposedMatch(line); ok {
 		return f.hold(i, no, line)
 	}
-	if i, no, ok := f.unnamedLike(line); ok {
+	if i, no, ok := f.effectWithoutID(line); ok {
 		return f.pair(i, no, line)
 	}
-	if i, no, ok := f.overriddenLike(line); ok {
+	if i, no, ok := f.overriddenMatch(line); ok {
 		return f.hold(i, no, line)
 	}
-	if !f.exposed() && !complete {
+	if !f.anyExposed() && !complete {
 		return Change{}, false, nil
 	}
-	if !f.exposed() {
+	if !f.anyExposed() {
 		line.Status = EffectMoved
 	}
 	return f.paymentOnly(func(p *Payment, lines []Effect) []Effect {
@@ -81,8 +81,8 @@ func (f *PaymentSet) Line(l ListedEffect, complete bool) (Change, bool, error) {
 	}), true, nil
 }
 
-// again is a line that we have already: only its end is news.
-func (f *PaymentSet) again(i int, l ListedEffect) (Change, bool, error) {
+// knownLine is a line that we have already: only its end is news.
+func (f *PaymentSet) knownLine(i int, l ListedEffect) (Change, bool, error) {
 	ended := l.Status == Reversed || (l.Status == FailedFinal && (f.Contract.Codes.LateFailure || f.Lines[i].Status == EffectHeld))
 	if !ended || f.Lines[i].Status == EffectReversed {
 		return Change{}, false, nil
@@ -108,22 +108,22 @@ func (f *PaymentSet) Settle() (Change, bool, error) {
 		if line.Status != EffectHeld {
 			continue
 		}
-		if f.known(line.ChannelRefundID) {
+		if f.knowsID(line.ChannelRefundID) {
 			return f.release(n, EffectDropped), true, nil
 		}
-		host, no, ok := f.exposedLike(line)
+		host, no, ok := f.exposedMatch(line)
 		if !ok {
-			if i, at, unnamed := f.unnamedLike(line); unnamed {
+			if i, at, unnamed := f.effectWithoutID(line); unnamed {
 				return f.pair(i, at, line)
 			}
-			host, no, ok = f.overriddenLike(line)
+			host, no, ok = f.overriddenMatch(line)
 		}
 		switch {
 		case ok && !f.Records[host].Case.Has(CaseUnmatchedLine):
 			return f.refundOnly(host, no, LineHeld, line, func(*transition) {}, CaseUnmatchedLine)
 		case ok:
 			wanted[f.Records[host].RID] = true
-		case !f.exposed():
+		case !f.anyExposed():
 			return f.release(n, EffectMoved), true, nil
 		}
 	}

@@ -65,11 +65,11 @@ func lineChange(r Record, c Contract, fact Fact, do func(*transition), reason Ca
 	s.d, _ = s.r.Dispatch(fact.Dispatch)
 	acts := []mutation{{JournalKind(fact.Kind), do}}
 	if reason != "" {
-		acts = append(acts, opens(reason))
+		acts = append(acts, openReason(reason))
 	}
-	s.enter(rule{id: "line/" + JournalKind(fact.Kind), fact: fact.Kind, in: anyState, moves: stay(acts...)})
-	s.settle()
-	s.finish()
+	s.applyRule(rule{id: "line/" + JournalKind(fact.Kind), fact: fact.Kind, in: anyState, moves: stay(acts...)})
+	s.leaveIfClear()
+	s.setTimer()
 	return ch, true, s.check()
 }
 
@@ -77,16 +77,16 @@ func lineChange(r Record, c Contract, fact Fact, do func(*transition), reason Ca
 // another refund's. false = the channel itself gave it, or nothing here has it.
 func Unpair(r Record, id string, c Contract) (Change, bool, error) {
 	for _, e := range r.Effects {
-		if e.Ours && e.ChannelRefundID == id && r.paired(e) {
+		if e.Ours && e.ChannelRefundID == id && r.idFromLine(e) {
 			return lineChange(r, c, Fact{Kind: LineUnpaired, Dispatch: e.DispatchNo, ChannelRefundID: id, Source: "list", Actor: "system:lines"},
-				func(s *transition) { s.unpair(0) }, "")
+				func(s *transition) { s.takeID(0) }, "")
 		}
 	}
 	return Change{}, false, nil
 }
 
-// paired: the effect has an id that the channel never told us for a number of this refund.
-func (r *Record) paired(e Effect) bool {
+// idFromLine: the effect has an id that the channel never told us for a number of this refund.
+func (r *Record) idFromLine(e Effect) bool {
 	d, ok := r.Dispatch(e.DispatchNo)
 	if !ok || e.ChannelRefundID == "" || d.ChannelRefundID != "" {
 		return false
@@ -99,14 +99,14 @@ func (r *Record) paired(e Effect) bool {
 	return true
 }
 
-// unpair frees the id that the fact gives from paired effects of other numbers than except.
-func (s *transition) unpair(except int) {
+// takeID frees the id that the fact gives from paired effects of other numbers than except.
+func (s *transition) takeID(except int) {
 	if s.f.ChannelRefundID == "" {
 		return
 	}
 	for i := range s.r.Effects {
 		e := &s.r.Effects[i]
-		if e.Ours && e.DispatchNo != except && e.ChannelRefundID == s.f.ChannelRefundID && s.r.paired(*e) {
+		if e.Ours && e.DispatchNo != except && e.ChannelRefundID == s.f.ChannelRefundID && s.r.idFromLine(*e) {
 			e.ChannelRefundID = ""
 		}
 	}

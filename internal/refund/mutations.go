@@ -6,11 +6,11 @@ type mutation struct {
 	do   func(s *transition)
 }
 
-func opens(r CaseReason) mutation {
+func openReason(r CaseReason) mutation {
 	return mutation{"case: " + string(r), func(s *transition) { s.addReason(r) }}
 }
 
-func drops(r CaseReason) mutation {
+func closeReason(r CaseReason) mutation {
 	return mutation{"answers " + string(r), func(s *transition) {
 		if !s.r.otherExposed(0) {
 			s.dropReason(r)
@@ -20,34 +20,34 @@ func drops(r CaseReason) mutation {
 
 // Consequences.
 var (
-	book   = mutation{"book the effect", (*transition).book}
-	mirror = mutation{"mirror the effect", (*transition).mirror}
-	detach = mutation{"give the line back", (*transition).detach}
-	pair   = mutation{"pair the effect", (*transition).pair}
+	book        = mutation{"book the effect", (*transition).book}
+	bookReturn  = mutation{"mirror the effect", (*transition).bookReturn}
+	releaseLine = mutation{"give the line back", (*transition).releaseLine}
+	giveID      = mutation{"pair the effect", (*transition).giveID}
 
 	nextNumber = mutation{"next number", (*transition).nextNumber}
-	answerAsk  = mutation{"answer the ask", func(s *transition) { s.r.AskNo = 0 }}
+	closeAsk   = mutation{"answer the ask", func(s *transition) { s.r.AskNo = 0 }}
 	markEpoch  = mutation{"mark exposed", (*transition).markEpoch}
 
-	openLate          = opens(CaseSuccessAfterEnd)
-	openMulti         = opens(CaseMultipleEffects)
-	openOther         = opens(CaseOtherNumberOpen)
-	openContradiction = opens(CaseContradiction)
-	openNoStep        = opens(CaseNoStep)
-	openAcknowledged  = opens(CaseAcknowledgedAfterEnd)
-	openGiven         = mutation{"case: the reason given", func(s *transition) { s.addReason(s.f.Reason) }}
-	dropOther         = drops(CaseOtherNumberOpen)
-	dropAcknowledged  = drops(CaseAcknowledgedAfterEnd)
+	openSuccessAfterEnd      = openReason(CaseSuccessAfterEnd)
+	openMultipleEffects      = openReason(CaseMultipleEffects)
+	openOtherNumber          = openReason(CaseOtherNumberOpen)
+	openContradiction        = openReason(CaseContradiction)
+	openNoStep               = openReason(CaseNoStep)
+	openAcknowledgedAfterEnd = openReason(CaseAcknowledgedAfterEnd)
+	openGivenReason          = mutation{"case: the reason given", func(s *transition) { s.addReason(s.f.Reason) }}
+	closeOtherNumber         = closeReason(CaseOtherNumberOpen)
+	closeAcknowledged        = closeReason(CaseAcknowledgedAfterEnd)
 )
 
-// pair gives the channel's id, and its voucher, to the effect that had none.
-func (s *transition) pair() {
+// giveID gives the channel's id, and its voucher, to the effect that had none.
+func (s *transition) giveID() {
 	e := s.effectWithoutID()
 	e.ChannelRefundID = s.f.ChannelRefundID
 	if text := VoucherText(s.f.Voucher); text != "" {
 		e.Voucher = text
 	}
-	s.dropHeld()
+	s.dropHeldLine()
 }
 
 // book adds the effect. Amounts that the channel did not say are the ones we asked for; other amounts stand as they are.
@@ -75,25 +75,25 @@ func (s *transition) book() {
 			Voucher: VoucherText(s.f.Voucher)})
 		s.r.Payment.Refunded += counted
 	}
-	s.dropHeld()
-	s.refold()
+	s.dropHeldLine()
+	s.refoldExposure()
 }
 
-// mirror takes the effect back: the amount is refundable again. An effect without an id learns it here, so that a
+// bookReturn takes the effect back: the amount is refundable again. An effect without an id learns it here, so that a
 // success that is told late is known.
-func (s *transition) mirror() {
+func (s *transition) bookReturn() {
 	e := s.movedEffect()
 	if e.ChannelRefundID == "" && s.foreignEffect() == nil {
 		e.ChannelRefundID = s.f.ChannelRefundID
 	}
 	e.Status, e.ReversedAt = EffectReversed, s.now
 	s.r.Payment.Refunded -= e.Counted
-	s.dropHeld()
+	s.dropHeldLine()
 }
 
-// detach makes the effects that only a line explains foreign again: the channel gives the dispatch another id. Their money
+// releaseLine makes the effects that only a line explains foreign again: the channel gives the dispatch another id. Their money
 // did move on the payment, so the balance stays.
-func (s *transition) detach() {
+func (s *transition) releaseLine() {
 	for i := range s.r.Effects {
 		if e := &s.r.Effects[i]; s.onlyByLine(e) {
 			e.Ours, e.DispatchNo = false, 0
@@ -101,8 +101,8 @@ func (s *transition) detach() {
 	}
 }
 
-// dropHeld ends the wait of a held line that was this refund all along: same id, counted elsewhere now.
-func (s *transition) dropHeld() {
+// dropHeldLine ends the wait of a held line that was this refund all along: same id, counted elsewhere now.
+func (s *transition) dropHeldLine() {
 	held := false
 	for i := range s.r.Effects {
 		e := &s.r.Effects[i]
@@ -156,5 +156,5 @@ func (s *transition) markEpoch() {
 		}
 		d.MayActUntil = later(d.MayActUntil, s.now.Add(LongestLease))
 	}
-	s.refold()
+	s.refoldExposure()
 }

@@ -96,7 +96,7 @@ func writeRows(b *strings.Builder, rows []rule) {
 	}
 	for _, f := range facts {
 		for _, w := range byFact[f] {
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", JournalKind(f), statesText(w.in), conditionsText(w), hopsText(w.moves), actsText(w.moves), w.doc)
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", JournalKind(f), statesText(w.in), conditionsText(w), movesText(w.moves), mutationsText(w.moves), w.doc)
 		}
 	}
 }
@@ -124,7 +124,7 @@ func conditionsText(w rule) string {
 	return strings.Join(names, "; ")
 }
 
-func hopsText(hops []move) string {
+func movesText(hops []move) string {
 	var names []string
 	for _, h := range hops {
 		if h.to != "" {
@@ -137,7 +137,7 @@ func hopsText(hops []move) string {
 	return strings.Join(names, ", then ")
 }
 
-func actsText(hops []move) string {
+func mutationsText(hops []move) string {
 	var names []string
 	for _, h := range hops {
 		for _, a := range h.do {

@@ -19,12 +19,12 @@ type transition struct {
 	decided   *Decision // the person's decision that takes effect, or nil
 }
 
-// row finds the table row that applies. A known fact has done its work, unless it answers an open ask, or is a return
+// findRule finds the table row that applies. A known fact has done its work, unless it answers an open ask, or is a return
 // whose effect was booked only later; what fits no row is kept as evidence, and a conclusion that does not hold any more
 // is forgotten.
-func (s *transition) row() rule {
-	late := s.f.Kind == Reversed && stands.ok(s) && !otherAmount.ok(s)
-	if s.change.Known && !answersAsk.ok(s) && !late {
+func (s *transition) findRule() rule {
+	late := s.f.Kind == Reversed && effectStands.ok(s) && !otherAmountOrCurrency.ok(s)
+	if s.change.Known && !answersOpenAsk.ok(s) && !late {
 		return rule{id: "known", moves: stay(), silent: true}
 	}
 	for _, w := range s.rules {
@@ -44,60 +44,60 @@ func (s *transition) holds(gs []guard) bool {
 	return true
 }
 
-// enter makes the row's transitions.
-func (s *transition) enter(w rule) {
+// applyRule makes the row's transitions.
+func (s *transition) applyRule(w rule) {
 	s.change.Rows = append(s.change.Rows, w.id)
 	caseBefore, askBefore := s.r.Case, s.r.AskNo
 	for i, h := range w.moves {
 		for _, a := range h.do {
 			a.do(s)
 		}
-		if s.refold(); s.over(h.to) {
+		if s.refoldExposure(); s.openButClear(h.to) {
 			continue // an open state with nothing exposed is none to write: settle takes it from here
 		}
 		from := s.r.State
-		s.move(h.to)
-		s.flags()
+		s.enterState(h.to)
+		s.deriveFlags()
 		if i == len(w.moves)-1 {
-			s.alarm()
-			s.closes()
+			s.caseOfExcess()
+			s.closeCase()
 		}
 		stays := from == s.r.State
 		if stays && (w.silent || s.change.Known) && s.r.Case == caseBefore && s.r.AskNo == askBefore {
 			continue
 		}
-		s.journal(from, s.hopKind(w, i))
+		s.journal(from, s.moveKind(w, i))
 	}
 }
 
-// hopKind: a return that nobody had told before is two facts, the success and its end.
-func (s *transition) hopKind(w rule, i int) FactKind {
+// moveKind: a return that nobody had told before is two facts, the success and its end.
+func (s *transition) moveKind(w rule, i int) FactKind {
 	if len(w.moves) == 2 {
 		return []FactKind{Succeeded, Reversed}[i]
 	}
 	return s.f.Kind
 }
 
-// over says whether a hop would stay among the open states although nothing is exposed any more.
-func (s *transition) over(to State) bool {
+// openButClear says whether a hop would stay among the open states although nothing is exposed any more.
+func (s *transition) openButClear(to State) bool {
 	return has(inFlight, s.r.State) && !s.r.anyExposed() && (to == "" || has(inFlight, to))
 }
 
-// settle leaves the open states when nothing is exposed any more: time or this fact ended it. The journal tells it
+// leaveIfClear leaves the open states when nothing is exposed any more: time or this fact ended it. The journal tells it
 // under the fact that came.
-func (s *transition) settle() {
-	if !s.over("") {
+func (s *transition) leaveIfClear() {
+	if !s.openButClear("") {
 		return
 	}
 	kind, known := s.f.Kind, s.change.Known
 	s.f.Kind, s.change.Known = Settled, false
-	w := s.row()
+	w := s.findRule()
 	s.f.Kind, s.change.Known = kind, known
-	s.enter(w)
+	s.applyRule(w)
 }
 
-// move changes the state and everything that depends on the state alone.
-func (s *transition) move(to State) {
+// enterState changes the state and everything that depends on the state alone.
+func (s *transition) enterState(to State) {
 	if to == "" || to == s.r.State {
 		return
 	}
@@ -138,7 +138,7 @@ func (s *transition) journal(from State, kind FactKind) {
 	if s.f.Attempt != 0 {
 		data["attempt"] = s.f.Attempt
 	}
-	for k, v := range s.decided.told() {
+	for k, v := range s.decided.journalFields() {
 		data[k] = v
 	}
 	if s.r.Case != nil {
@@ -153,7 +153,7 @@ func (s *transition) journal(from State, kind FactKind) {
 		text = "{}"
 	}
 	e := Entry{Kind: JournalKind(kind), From: from, To: s.r.State, Generation: s.r.Generation, Source: s.f.Source, Actor: s.f.Actor, Data: text}
-	if kind.keyed() && s.f.fromChannel() && !s.change.Known {
+	if kind.hasIdentity() && s.f.fromChannel() && !s.change.Known {
 		key := FactKey(s.d.Number, string(kind), s.f.ChannelRefundID, s.f.Amount, s.f.Currency)
 		if !s.r.Facts[key] {
 			e.FactKey = key[:]
@@ -169,8 +169,8 @@ func (s *transition) journal(from State, kind FactKind) {
 	s.change.VoidProposals = true
 }
 
-// finish sets the one timer by asking what comes next.
-func (s *transition) finish() {
+// setTimer sets the one timer by asking what comes next.
+func (s *transition) setTimer() {
 	step := Decide(s.change.After, s.c, s.now)
 	if s.r.State == StatePending {
 		s.r.PendingReason = PendingQueued

@@ -10,21 +10,21 @@ import (
 // that f went along. contracts finds what an attempt relied on. r.Effects holds
 // those of the refund that stand or were returned.
 func (f *Fold) Calls(r *refund.Record, contracts func(account string, version int) (refund.Contract, bool)) {
-	f.numbers(r)
-	f.attempts(r)
-	f.answered(r)
+	f.checkNumbers(r)
+	f.checkAttempts(r)
+	f.checkAnswers(r)
 	for _, a := range r.Attempts {
 		if _, ok := contracts(r.Account, a.ContractVersion); !ok {
 			f.a.report("P10", "contract-unknown", "attempt %d relied on contract version %d, which is not stored", a.No, a.ContractVersion)
 			return // without its terms nothing can be judged
 		}
 	}
-	f.repeats(r, contracts)
-	f.exposure(r, contracts)
+	f.checkRepeats(r, contracts)
+	f.checkExposure(r, contracts)
 }
 
-// numbers: the ordinals are whole, every number is the one that its refund must have, and each before the live one is dead.
-func (f *Fold) numbers(r *refund.Record) {
+// checkNumbers: the ordinals are whole, every number is the one that its refund must have, and each before the live one is dead.
+func (f *Fold) checkNumbers(r *refund.Record) {
 	exposed := false
 	for i, d := range r.Dispatches {
 		exposed = exposed || d.Exposed
@@ -55,8 +55,8 @@ func (f *Fold) numbers(r *refund.Record) {
 	}
 }
 
-// attempts: written with a claim, whole, and inside their times.
-func (f *Fold) attempts(r *refund.Record) {
+// checkAttempts: written with a claim, whole, and inside their times.
+func (f *Fold) checkAttempts(r *refund.Record) {
 	has := map[int]bool{} // generations that have an attempt
 	sent := map[int]int{} // generation → attempt of the send
 	for i, a := range r.Attempts {
@@ -74,7 +74,7 @@ func (f *Fold) attempts(r *refund.Record) {
 		if !f.sendClaims[a.Generation] {
 			f.a.report("P10", "send-without-claim", "attempt %d has no claim of generation %d in the journal", a.No, a.Generation)
 		}
-		f.times(r, a)
+		f.checkTimes(r, a)
 	}
 	if n := len(r.Attempts); n != r.AttemptNo {
 		f.a.report("P10", "attempt-count", "%d attempts, the refund says %d", n, r.AttemptNo)
@@ -100,7 +100,7 @@ func attemptOf(r *refund.Record, generation int) (refund.Attempt, bool) {
 	return refund.Attempt{}, false
 }
 
-func (f *Fold) times(r *refund.Record, a refund.Attempt) {
+func (f *Fold) checkTimes(r *refund.Record, a refund.Attempt) {
 	if a.NotAfter.Before(a.StartedAt) || a.NotAfter.Sub(a.StartedAt) > refund.LongestLease {
 		f.a.report("P10", "send-window", "attempt %d started %s and may leave until %s", a.No, stamp(a.StartedAt), stamp(a.NotAfter))
 	}
@@ -114,8 +114,8 @@ func (f *Fold) times(r *refund.Record, a refund.Attempt) {
 	}
 }
 
-// repeats judges every send by the earlier sends of its refund, as they were known when it was claimed.
-func (f *Fold) repeats(r *refund.Record, contracts func(string, int) (refund.Contract, bool)) {
+// checkRepeats judges every send by the earlier sends of its refund, as they were known when it was claimed.
+func (f *Fold) checkRepeats(r *refund.Record, contracts func(string, int) (refund.Contract, bool)) {
 	for i, later := range r.Attempts {
 		if later.Kind != refund.AttemptSend {
 			continue
@@ -125,13 +125,13 @@ func (f *Fold) repeats(r *refund.Record, contracts func(string, int) (refund.Con
 			if first.Kind != refund.AttemptSend || (refund.Disproves(first.Answer) && !first.AnsweredAt.After(later.StartedAt)) {
 				continue
 			}
-			f.repeat(r, c, first, later)
+			f.checkRepeat(r, c, first, later)
 		}
 	}
 }
 
-// repeat: first was ambiguous, or not answered, when later was claimed.
-func (f *Fold) repeat(r *refund.Record, c refund.Contract, first, later refund.Attempt) {
+// checkRepeat: first was ambiguous, or not answered, when later was claimed.
+func (f *Fold) checkRepeat(r *refund.Record, c refund.Contract, first, later refund.Attempt) {
 	if d, ok := r.Dispatch(first.DispatchNo); ok && later.DispatchNo > first.DispatchNo && (d.Overridden || d.MarkedEpoch > 0 || f.decided) {
 		return // a person decided, or an epoch asked about it: judged by their own rules
 	}
@@ -159,8 +159,8 @@ func endedNegative(r *refund.Record, no int, by time.Time) bool {
 	return ok && !d.FinalNegativeAt.IsZero() && !d.FinalNegativeAt.After(by)
 }
 
-// exposure: a number that counts as clear must be clear by its answers, under some contract that was relied on.
-func (f *Fold) exposure(r *refund.Record, contracts func(string, int) (refund.Contract, bool)) {
+// checkExposure: a number that counts as clear must be clear by its answers, under some contract that was relied on.
+func (f *Fold) checkExposure(r *refund.Record, contracts func(string, int) (refund.Contract, bool)) {
 	for _, d := range r.Dispatches {
 		if d.Exposed {
 			continue

@@ -51,17 +51,17 @@ type Fold struct {
 	rid  refund.RID
 	last StoredEntry
 
-	birth      StoredEntry
+	first      StoredEntry
 	sendClaims map[int]bool // generations of claims of sends
 	askClaims  map[int]bool
 	decided    bool // some row is a person's decision
 	broken     bool // the chain broke: one finding is enough
 
-	answers   []toldAnswer
-	few       [2]toldAnswer // room for the answers of most refunds
-	cases     []toldCase
-	inCase    bool // the last row that could tell of a case did
-	decisions []toldDecision
+	answers      []journalAnswer
+	answerBuffer [2]journalAnswer // room for the answers of most refunds
+	cases        []journalCase
+	inCase       bool // the last row that could tell of a case did
+	decisions    []journalDecision
 }
 
 // Fold begins with a refund's journal.
@@ -90,17 +90,17 @@ func (f *Fold) Add(e StoredEntry) {
 	if f.last.Seq > 0 && e.Pos <= f.last.Pos {
 		f.a.report("P7", "journal-position", "seq %d has position %d, the row before %d", e.Seq, e.Pos, f.last.Pos)
 	}
-	f.generation(e)
-	if f.birth.Seq == 0 {
-		f.birth = e
+	f.checkGeneration(e)
+	if f.first.Seq == 0 {
+		f.first = e
 	}
 	f.decided = f.decided || e.Source == "decision"
-	f.members(&e)
+	f.readMembers(&e)
 	f.last = e
 }
 
-// generation: it rises by one with a claim and never otherwise.
-func (f *Fold) generation(e StoredEntry) {
+// checkGeneration: it rises by one with a claim and never otherwise.
+func (f *Fold) checkGeneration(e StoredEntry) {
 	want := f.last.Generation
 	switch e.Kind {
 	case refund.JournalKind(refund.ClaimSend):
@@ -136,29 +136,29 @@ func (f *Fold) Close(r refund.Refund, tenantCode string) {
 	if refund.RefundDigest(r.OrderID, r.PaymentID, r.Amount, r.Currency) != r.Digest {
 		f.a.report("P6", "refund-digest", "the digest is not that of the refund's parameters")
 	}
-	if f.birth.Seq == 1 {
-		f.readBirth(r, tenantCode)
+	if f.first.Seq == 1 {
+		f.checkFirstRow(r, tenantCode)
 	}
 }
 
-// readBirth: the first row names the parameters, and is under the chain.
-func (f *Fold) readBirth(r refund.Refund, tenantCode string) {
+// checkFirstRow: the first row names the parameters, and is under the chain.
+func (f *Fold) checkFirstRow(r refund.Refund, tenantCode string) {
 	var told struct {
 		Tenant, RefundID, OrderID, PaymentID, Account *string
 		Currency                                      *refund.Currency
 		Amount                                        *int64
 	}
-	if err := json.Unmarshal([]byte(f.birth.Data), &told); err != nil {
+	if err := json.Unmarshal([]byte(f.first.Data), &told); err != nil {
 		f.a.report("P7", "journal-birth", "the first row's data cannot be read")
 		return
 	}
 	same := told.Tenant != nil && *told.Tenant == tenantCode && told.RefundID != nil && *told.RefundID == r.RefundID &&
-		orSame(told.OrderID, r.OrderID) && orSame(told.PaymentID, r.PaymentID) && orSame(told.Account, r.Account) &&
-		orSame(told.Currency, r.Currency) && orSame(told.Amount, r.Amount)
+		absentOrEqual(told.OrderID, r.OrderID) && absentOrEqual(told.PaymentID, r.PaymentID) && absentOrEqual(told.Account, r.Account) &&
+		absentOrEqual(told.Currency, r.Currency) && absentOrEqual(told.Amount, r.Amount)
 	if !same {
 		f.a.report("P7", "journal-birth", "the first row tells other parameters than the refund has")
 	}
 }
 
-// orSame: what was not told contradicts nothing.
-func orSame[T comparable](told *T, is T) bool { return told == nil || *told == is }
+// absentOrEqual: what was not told contradicts nothing.
+func absentOrEqual[T comparable](told *T, is T) bool { return told == nil || *told == is }

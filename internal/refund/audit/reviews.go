@@ -36,17 +36,17 @@ type StoredRetirement struct {
 
 // Rows of the journal that tell something which is stored elsewhere, too.
 type (
-	toldAnswer struct {
+	journalAnswer struct {
 		seq, attempt int
 		kind         string
 	}
-	toldCase struct {
+	journalCase struct {
 		seq     int
 		at      time.Time
 		opens   bool   // the row before told of none
 		reasons string // as JSON
 	}
-	toldDecision struct {
+	journalDecision struct {
 		seq                              int
 		at                               time.Time
 		kind                             string
@@ -54,14 +54,14 @@ type (
 	}
 )
 
-// members remembers what a row tells of attempts, cases and decisions. Its data is canonical JSON: a quote inside of a text is
+// readMembers remembers what a row tells of attempts, cases and decisions. Its data is canonical JSON: a quote inside of a text is
 // escaped, so a member's name with its quotes and colon stands nowhere else.
-func (f *Fold) members(e *StoredEntry) {
+func (f *Fold) readMembers(e *StoredEntry) {
 	if e.From == "" || e.Source == "worker" && strings.HasPrefix(e.Kind, "claim_") {
 		return // births and claims tell of none
 	}
 	if text, ok := member(e.Data, `"attempt":`); ok {
-		t := toldAnswer{seq: e.Seq, kind: e.Kind}
+		t := journalAnswer{seq: e.Seq, kind: e.Kind}
 		t.attempt, _ = strconv.Atoi(text[:digits(text)])
 		if row, two := member(e.Data, `"rule":"`); two {
 			if kind := f.a.twoRows[row[:max(0, strings.IndexByte(row, '"'))]]; kind != "" {
@@ -69,17 +69,17 @@ func (f *Fold) members(e *StoredEntry) {
 			}
 		}
 		if f.answers == nil {
-			f.answers = f.few[:0]
+			f.answers = f.answerBuffer[:0]
 		}
 		f.answers = append(f.answers, t)
 	}
 	reasons, open := member(e.Data, `"case":[`)
 	if open {
-		f.cases = append(f.cases, toldCase{seq: e.Seq, at: e.At, opens: !f.inCase, reasons: reasons[:max(0, strings.IndexByte(reasons, ']'))]})
+		f.cases = append(f.cases, journalCase{seq: e.Seq, at: e.At, opens: !f.inCase, reasons: reasons[:max(0, strings.IndexByte(reasons, ']'))]})
 	}
 	f.inCase = open
 	if e.Source == "decision" {
-		t := toldDecision{seq: e.Seq, at: e.At, kind: e.Kind}
+		t := journalDecision{seq: e.Seq, at: e.At, kind: e.Kind}
 		if err := json.Unmarshal([]byte(e.Data), &t); err != nil {
 			t.Decision = "" // found missing
 		}
@@ -99,8 +99,8 @@ func digits(s string) (n int) {
 	return n
 }
 
-// answered compares answers that the journal tells with those that the attempts keep.
-func (f *Fold) answered(r *refund.Record) {
+// checkAnswers compares answers that the journal tells with those that the attempts keep.
+func (f *Fold) checkAnswers(r *refund.Record) {
 	for _, t := range f.answers {
 		a, ok := r.Attempt(t.attempt)
 		switch {
@@ -126,12 +126,12 @@ func (f *Fold) People(r *refund.Record, contracts func(account string, version i
 		}
 	}
 	for _, t := range f.decisions {
-		f.decision(t, p)
+		f.checkDecision(t, p)
 	}
-	f.effects(r, contracts, p)
+	f.checkEffects(r, contracts, p)
 }
 
-func (f *Fold) decision(t toldDecision, p ReviewRecords) {
+func (f *Fold) checkDecision(t journalDecision, p ReviewRecords) {
 	i := slices.IndexFunc(p.Decisions, func(d refund.Decision) bool { return d.ID.String() == t.Decision })
 	if i < 0 {
 		f.a.report("P8", "decision-missing", "seq %d names decision %q, which is not there", t.seq, t.Decision)
@@ -163,15 +163,15 @@ func (f *Fold) Unproven(decisions []refund.Decision) {
 		if d.Verdict != refund.DecisionApproved || d.Checker == "" || d.Checker == d.Maker {
 			f.a.report("P8", "decision-unproven", "decision %s took effect without the approval of another actor", d.ID)
 		}
-		told := func(t toldDecision) bool { return t.Decision == d.ID.String() }
+		told := func(t journalDecision) bool { return t.Decision == d.ID.String() }
 		if d.Action != refund.ActionWait && !slices.ContainsFunc(f.decisions, told) {
 			f.a.report("P8", "decision-untold", "decision %s took effect and the journal does not tell it", d.ID)
 		}
 	}
 }
 
-// standing counts the effects that the channel has told, the numbers that they are of, and says when the last of them came.
-func standing(r *refund.Record) (n, numbers int, last time.Time) {
+// channelEffects counts the effects that the channel has told, the numbers that they are of, and says when the last of them came.
+func channelEffects(r *refund.Record) (n, numbers int, last time.Time) {
 	var seen []int
 	for i := range r.Effects {
 		e := &r.Effects[i]
@@ -189,10 +189,10 @@ func standing(r *refund.Record) (n, numbers int, last time.Time) {
 	return n, len(seen), last
 }
 
-// effects: two movements of money for one refund. A person who decided a resend, a number that could not be replayed since its key was
+// checkEffects: two movements of money for one refund. A person who decided a resend, a number that could not be replayed since its key was
 // dead, and what two people have judged afterwards are outside of the promise.
-func (f *Fold) effects(r *refund.Record, contracts func(account string, version int) (refund.Contract, bool), p ReviewRecords) {
-	n, numbers, last := standing(r)
+func (f *Fold) checkEffects(r *refund.Record, contracts func(account string, version int) (refund.Contract, bool), p ReviewRecords) {
+	n, numbers, last := channelEffects(r)
 	deduped := slices.ContainsFunc(r.Attempts, func(a refund.Attempt) bool {
 		c, _ := contracts(r.Account, a.ContractVersion)
 		return a.Kind == refund.AttemptSend && c.Key.Dedupes
@@ -201,20 +201,20 @@ func (f *Fold) effects(r *refund.Record, contracts func(account string, version 
 		d, ok := r.Dispatch(x.No)
 		return ok && (x.ByDecision || (d.MarkedEpoch == 0 && !d.KeyExpiresAt.IsZero() && d.KeyExpiresAt.Before(x.At)))
 	})
-	if n < 2 || !deduped || (numbers == n && opened) || f.acknowledged(p, last) {
+	if n < 2 || !deduped || (numbers == n && opened) || f.accepted(p, last) {
 		return
 	}
 	f.a.report("P1", "effects-per-refund", "%d effects for one refund", n)
 }
 
-// acknowledged: the case of a second or late effect was closed by a decision that was made when all of them were known.
-func (f *Fold) acknowledged(p ReviewRecords, last time.Time) bool {
+// accepted: the case of a second or late effect was closed by a decision that was made when all of them were known.
+func (f *Fold) accepted(p ReviewRecords, last time.Time) bool {
 	for _, d := range p.Decisions {
 		if d.Action != refund.ActionAcceptAsIs || d.Verdict != refund.DecisionApproved || d.AppliedAt.IsZero() || !d.MadeAt.After(last) {
 			continue
 		}
 		for _, c := range p.Cases {
-			about := func(t toldCase) bool {
+			about := func(t journalCase) bool {
 				return c.openAt(t.at) && (strings.Contains(t.reasons, `"`+string(refund.CaseMultipleEffects)+`"`) || strings.Contains(t.reasons, `"`+string(refund.CaseSuccessAfterEnd)+`"`))
 			}
 			if c.ID == d.CaseID && c.ClosedAt.Equal(d.AppliedAt) && slices.ContainsFunc(f.cases, about) {

@@ -17,7 +17,7 @@ func peopleFindings(rid refund.RID, r *refund.Record, rows []StoredEntry, p Revi
 	for _, e := range rows {
 		f.Add(e)
 	}
-	f.answered(r)
+	f.checkAnswers(r)
 	f.People(r, func(string, int) (refund.Contract, bool) {
 		return refund.Contract{Key: refund.IdempotencyTerms{Dedupes: true}}, true
 	}, p)

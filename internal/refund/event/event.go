@@ -58,8 +58,8 @@ type Event struct {
 // ContentType is the media type of Event.Body.
 const ContentType = "application/cloudevents+json"
 
-// told is what an event takes of a journal row's data.
-type told struct {
+// rowData is what an event takes of a journal row's data.
+type rowData struct {
 	Rule            *string  `json:"rule"`
 	ChannelRefundID string   `json:"channelRefundId"`
 	Code            string   `json:"code"`
@@ -74,9 +74,9 @@ func Cases(data string) (reasons []string, tells bool, err error) {
 	return d.Case, d.Rule != nil, err
 }
 
-func read(data string) (d told, err error) {
+func read(data string) (d rowData, err error) {
 	if err := json.Unmarshal([]byte(data), &d); err != nil {
-		return told{}, fmt.Errorf("%w: its data is not readable", ErrRow)
+		return rowData{}, fmt.Errorf("%w: its data is not readable", ErrRow)
 	}
 	return d, nil
 }
@@ -133,7 +133,7 @@ func WebhookID(eventID string) string {
 // Source is the CloudEvents source of all events of an installation.
 func Source(installation string) string { return "/refundry/" + installation }
 
-func encode(r Row, d told, t Type, reasons []string) (Event, error) {
+func encode(r Row, d rowData, t Type, reasons []string) (Event, error) {
 	data := map[string]any{
 		"refundId": r.Params.RefundID, "paymentId": r.Params.PaymentID, "orderId": r.Params.OrderID,
 		"amount": r.Params.Amount, "currency": string(r.Params.Currency),

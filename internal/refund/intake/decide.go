@@ -16,12 +16,12 @@ func DecideGroup(v View, g []Intake) Plan {
 	p := planner{v: v, touched: map[PaymentRef]bool{}, created: map[PaymentRef]bool{}, woken: map[PaymentRef]bool{}}
 	for i, in := range g {
 		o := Outcome{Verdict: Lost}
-		if v.Got[i] && !p.heldBack(in) {
-			o = p.item(in)
+		if v.Got[i] && !p.followsLost(in) {
+			o = p.decide(in)
 			p.park(in, o)
 		}
 		if o.Verdict == Lost {
-			p.holdBack(in)
+			p.noteLost(in)
 		}
 		p.plan.Outcomes = append(p.plan.Outcomes, o)
 	}
@@ -36,45 +36,45 @@ type planner struct {
 	created map[PaymentRef]bool
 	woken   map[PaymentRef]bool
 	paid    map[PaymentRef]bool // known payments whose time of paying became known; nil = none
-	held    map[any]bool        // names of lost items; nil = none was lost
+	lost    map[any]bool        // names of lost items; nil = none was lost
 }
 
-// names are the identities that an item binds. Two items that share only a payment need no order: what one takes of it
+// identities are the identities that an item binds. Two items that share only a payment need no order: what one takes of it
 // the other could have lost to a stranger all the same, and waiting for each other, groups would keep each other waiting.
-func names(in Intake) []any {
+func identities(in Intake) []any {
 	if in.Capture != nil {
 		return []any{event(in), CaptureRef{PaymentRef{in.Tenant.ID, in.Capture.PaymentID}, in.Capture.CaptureID}}
 	}
 	return []any{event(in), RefundKey{in.Tenant.ID, in.Refund.RefundID}}
 }
 
-func (p *planner) holdBack(in Intake) {
-	if p.held == nil {
-		p.held = map[any]bool{}
+func (p *planner) noteLost(in Intake) {
+	if p.lost == nil {
+		p.lost = map[any]bool{}
 	}
-	for _, key := range names(in) {
-		p.held[key] = true
+	for _, key := range identities(in) {
+		p.lost[key] = true
 	}
 }
 
-func (p *planner) heldBack(in Intake) bool {
-	if p.held == nil {
+func (p *planner) followsLost(in Intake) bool {
+	if p.lost == nil {
 		return false
 	}
-	for _, key := range names(in) {
-		if p.held[key] {
+	for _, key := range identities(in) {
+		if p.lost[key] {
 			return true
 		}
 	}
 	return false
 }
 
-func (p *planner) item(in Intake) Outcome {
+func (p *planner) decide(in Intake) Outcome {
 	if p.v.Parked[in.Parked] == ParkedTaken {
 		return Outcome{Verdict: Lost}
 	}
-	if r, known := p.v.Receipts[event(in)]; known && !anew(in, r) {
-		return p.again(in, r)
+	if r, known := p.v.Receipts[event(in)]; known && !decidedAnew(in, r) {
+		return p.repeated(in, r)
 	}
 	if p.v.Parked[in.Parked] == ParkedSettled {
 		return Outcome{Verdict: Replayed, Cause: CauseSettled}
@@ -88,7 +88,7 @@ func (p *planner) item(in Intake) Outcome {
 // request decides a refund whose event id is new.
 func (p *planner) request(in Intake) Outcome {
 	if known, ok := p.v.Refunds[RefundKey{in.Tenant.ID, in.Refund.RefundID}]; ok {
-		return p.known(in, known)
+		return p.existingRefund(in, known)
 	}
 	if in.Tenant.Closed {
 		return Outcome{Verdict: Refused, Code: refund.CodeTenantClosed} // binds nothing: it says nothing about the request
@@ -114,11 +114,11 @@ func (p *planner) request(in Intake) Outcome {
 		return p.bind(in, Outcome{Verdict: Refused, Code: code}, refund.RID{})
 	}
 	p.touched[ref] = true
-	return p.accept(in, p.keepPaid(pay.Payment, paidAt))
+	return p.accept(in, p.setPaidAt(pay.Payment, paidAt))
 }
 
-// known decides another event for a refund that exists.
-func (p *planner) known(in Intake, r refund.Refund) Outcome {
+// existingRefund decides another event for a refund that exists.
+func (p *planner) existingRefund(in Intake, r refund.Refund) Outcome {
 	if r.RID == in.RID {
 		return Outcome{Verdict: Taken, Refund: &r}
 	}
@@ -181,7 +181,7 @@ func (p *planner) accept(in Intake, pay refund.Payment) Outcome {
 	pay.Reserved += r.Amount
 	pay.Refunds++
 	pay.LastRID = r.RID
-	p.keep(pay)
+	p.setPayment(pay)
 	data := canonical(map[string]any{"tenant": in.Tenant.Code, "refundId": r.RefundID, "orderId": r.OrderID, "paymentId": r.PaymentID,
 		"amount": r.Amount, "currency": string(r.Currency), "account": r.Account, "digest": r.Digest.String(), "consumer": in.Event.Consumer})
 	p.plan.Refunds = append(p.plan.Refunds, NewRefund{Refund: r, Number: refund.DispatchNumber(p.v.Installation, in.Tenant.Code, r.RefundID, 1),

@@ -36,11 +36,11 @@ type DoorConfig struct {
 // Door is the one way in. Single requests gather into groups by themselves: whatever queued while the previous group
 // committed forms the next one, so an idle door adds no wait.
 type Door struct {
-	cfg     DoorConfig
-	waiting chan *request
-	direct  chan struct{}
-	stop    chan struct{}
-	done    sync.WaitGroup
+	cfg    DoorConfig
+	queue  chan *request
+	groups chan struct{}
+	stop   chan struct{}
+	done   sync.WaitGroup
 
 	mu     sync.RWMutex // held for reading while a ticket enters the queue
 	closed bool
@@ -75,10 +75,10 @@ func NewDoor(cfg DoorConfig) *Door {
 	if cfg.CommitUnknown == nil {
 		cfg.CommitUnknown = func() {}
 	}
-	d := &Door{cfg: cfg, waiting: make(chan *request, cfg.Queue), direct: make(chan struct{}, cfg.Direct), stop: make(chan struct{})}
+	d := &Door{cfg: cfg, queue: make(chan *request, cfg.Queue), groups: make(chan struct{}, cfg.Direct), stop: make(chan struct{})}
 	for range cfg.Flushers {
 		d.done.Add(1)
-		go d.flush()
+		go d.runQueue()
 	}
 	return d
 }
@@ -92,8 +92,8 @@ func (d *Door) Stop() {
 	}
 	d.mu.Unlock()
 	d.done.Wait()
-	for len(d.waiting) > 0 { // what was about to try again
-		(<-d.waiting).fail(refund.ErrUnavailable)
+	for len(d.queue) > 0 { // what was about to try again
+		(<-d.queue).fail(refund.ErrUnavailable)
 	}
 }
 
@@ -138,7 +138,7 @@ func (d *Door) AcceptEach(ctx context.Context, g []Intake) ([]Result, error) {
 	} else if err := d.submitGroup(ctx, tickets); err != nil {
 		return nil, err
 	}
-	return d.collect(ctx, tickets)
+	return d.await(ctx, tickets)
 }
 
 // enqueue puts a single request into the bounded queue.
@@ -149,7 +149,7 @@ func (d *Door) enqueue(t *request) error {
 		return refund.ErrUnavailable
 	}
 	select {
-	case d.waiting <- t:
+	case d.queue <- t:
 		return nil
 	default:
 		return refund.ErrOverloaded
@@ -158,13 +158,13 @@ func (d *Door) enqueue(t *request) error {
 
 // submitGroup takes a ready-made group through, as few transactions as its size allows, in order.
 func (d *Door) submitGroup(ctx context.Context, ts []*request) error {
-	if !d.enter() {
+	if !d.begin() {
 		return refund.ErrUnavailable
 	}
 	defer d.done.Done()
 	select {
-	case d.direct <- struct{}{}:
-		defer func() { <-d.direct }()
+	case d.groups <- struct{}{}:
+		defer func() { <-d.groups }()
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-d.stop:
@@ -183,8 +183,8 @@ func (d *Door) submitGroup(ctx context.Context, ts []*request) error {
 	return nil
 }
 
-// enter makes Stop wait for a group that walks in; false = the door is shut.
-func (d *Door) enter() bool {
+// begin makes Stop wait for a group that walks in; false = the door is shut.
+func (d *Door) begin() bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if !d.closed {
@@ -193,8 +193,8 @@ func (d *Door) enter() bool {
 	return !d.closed
 }
 
-// collect waits until every ticket is told.
-func (d *Door) collect(ctx context.Context, ts []*request) ([]Result, error) {
+// await waits until every ticket is told.
+func (d *Door) await(ctx context.Context, ts []*request) ([]Result, error) {
 	out := make([]Result, len(ts))
 	for i, t := range ts {
 		select {
@@ -207,12 +207,12 @@ func (d *Door) collect(ctx context.Context, ts []*request) ([]Result, error) {
 	return out, nil
 }
 
-// flush is one of the goroutines that turn the queue into groups.
-func (d *Door) flush() {
+// runQueue is one of the goroutines that turn the queue into groups.
+func (d *Door) runQueue() {
 	defer d.done.Done()
 	for {
 		select {
-		case t := <-d.waiting:
+		case t := <-d.queue:
 			d.retryLost(d.process(d.gather(t)))
 		case <-d.stop:
 			d.drain()
@@ -225,7 +225,7 @@ func (d *Door) gather(first *request) []*request {
 	ts := []*request{first}
 	for len(ts) < d.cfg.MaxGroup {
 		select {
-		case t := <-d.waiting:
+		case t := <-d.queue:
 			ts = append(ts, t)
 		default:
 			return ts
@@ -238,7 +238,7 @@ func (d *Door) gather(first *request) []*request {
 func (d *Door) drain() {
 	for {
 		select {
-		case t := <-d.waiting:
+		case t := <-d.queue:
 			failAll(d.process(d.gather(t)))
 		default:
 			return

@@ -15,16 +15,16 @@ import (
 // One item of a group is poison: it alone gets the error, and everybody else an answer, in few transactions.
 func TestDoorBisectsASurprise(t *testing.T) {
 	for _, poison := range []string{"r000", "r007", "r031"} {
-		gate := &scriptedGate{answer: func(_ int, g []Intake) ([]Outcome, error) {
+		gate := &scriptedAccepter{answer: func(_ int, g []Intake) ([]Outcome, error) {
 			if slices.Contains(refundIDs(g), poison) {
-				return nil, errSurprise
+				return nil, errUnexpected
 			}
 			return allAccepted(g, nil)
 		}}
 		var seen sync.Map
-		d := openDoor(t, DoorConfig{Accepter: gate, Observe: func(in Intake, o Outcome, _ time.Duration) { seen.Store(in.Refund.RefundID, o.Verdict) }})
+		d := newTestDoor(t, DoorConfig{Accepter: gate, Observe: func(in Intake, o Outcome, _ time.Duration) { seen.Store(in.Refund.RefundID, o.Verdict) }})
 		_, err := d.Accept(t.Context(), doorIntakes(32))
-		if !errors.Is(err, errSurprise) {
+		if !errors.Is(err, errUnexpected) {
 			t.Errorf("poison %s: error %v, want the surprise", poison, err)
 		}
 		n := 0
@@ -42,9 +42,9 @@ func TestDoorBisectsASurprise(t *testing.T) {
 func TestDoorKeepsTheOrderWhenItBisects(t *testing.T) {
 	tries := 0
 	var done []string
-	gate := &scriptedGate{answer: func(_ int, g []Intake) ([]Outcome, error) {
+	gate := &scriptedAccepter{answer: func(_ int, g []Intake) ([]Outcome, error) {
 		if len(g) > 2 {
-			return nil, errSurprise
+			return nil, errUnexpected
 		}
 		out, err := allAccepted(g, func(in Intake) bool {
 			if in.Refund.RefundID != "r000" {
@@ -60,8 +60,8 @@ func TestDoorKeepsTheOrderWhenItBisects(t *testing.T) {
 		}
 		return out, err
 	}}
-	d := openDoor(t, DoorConfig{Accepter: gate})
-	doorAccept(t, d, doorIntakes(4)...)
+	d := newTestDoor(t, DoorConfig{Accepter: gate})
+	mustAccept(t, d, doorIntakes(4)...)
 	if want := []string{"r001", "r000", "r002", "r003"}; !slices.Equal(done, want) {
 		t.Errorf("accepted in the order %v, want %v: r001 went with r000 and was free, the second half had to wait", done, want)
 	}
@@ -70,7 +70,7 @@ func TestDoorKeepsTheOrderWhenItBisects(t *testing.T) {
 // Lost items come again with the ids that they had, in their order, and nothing else comes twice.
 func TestDoorTriesLostItemsAgainInOrder(t *testing.T) {
 	rids := map[string]refund.RID{}
-	gate := &scriptedGate{answer: func(call int, g []Intake) ([]Outcome, error) {
+	gate := &scriptedAccepter{answer: func(call int, g []Intake) ([]Outcome, error) {
 		for _, in := range g {
 			if old, seen := rids[in.Refund.RefundID]; seen && old != in.RID {
 				return nil, fmt.Errorf("%s came with another rid", in.Refund.RefundID)
@@ -79,8 +79,8 @@ func TestDoorTriesLostItemsAgainInOrder(t *testing.T) {
 		}
 		return allAccepted(g, func(in Intake) bool { return call < 3 && in.Refund.RefundID >= "r002" && in.Refund.RefundID <= "r004" })
 	}}
-	d := openDoor(t, DoorConfig{Accepter: gate})
-	for i, o := range doorAccept(t, d, doorIntakes(8)...) {
+	d := newTestDoor(t, DoorConfig{Accepter: gate})
+	for i, o := range mustAccept(t, d, doorIntakes(8)...) {
 		if o.Verdict != Taken {
 			t.Errorf("item %d: %s", i, o.Verdict)
 		}
@@ -94,9 +94,9 @@ func TestDoorTriesLostItemsAgainInOrder(t *testing.T) {
 
 // A group longer than one transaction goes through in pieces, one behind the other.
 func TestDoorCutsLongGroups(t *testing.T) {
-	gate := &scriptedGate{answer: func(_ int, g []Intake) ([]Outcome, error) { return allAccepted(g, nil) }}
-	d := openDoor(t, DoorConfig{Accepter: gate, MaxGroup: 5})
-	if n := len(doorAccept(t, d, doorIntakes(12)...)); n != 12 {
+	gate := &scriptedAccepter{answer: func(_ int, g []Intake) ([]Outcome, error) { return allAccepted(g, nil) }}
+	d := newTestDoor(t, DoorConfig{Accepter: gate, MaxGroup: 5})
+	if n := len(mustAccept(t, d, doorIntakes(12)...)); n != 12 {
 		t.Errorf("%d outcomes, want 12", n)
 	}
 	var sizes []int
@@ -106,17 +106,17 @@ func TestDoorCutsLongGroups(t *testing.T) {
 	if !slices.Equal(sizes, []int{5, 5, 2}) {
 		t.Errorf("transactions of %v items, want 5, 5, 2", sizes)
 	}
-	if n := len(doorAccept(t, d)); n != 0 {
+	if n := len(mustAccept(t, d)); n != 0 {
 		t.Errorf("%d outcomes of nothing", n)
 	}
 }
 
 // The database is away: everybody is told so at once, nobody is bisected.
 func TestDoorTellsAllThatTheStoreIsUnavailable(t *testing.T) {
-	gate := &scriptedGate{answer: func(int, []Intake) ([]Outcome, error) {
+	gate := &scriptedAccepter{answer: func(int, []Intake) ([]Outcome, error) {
 		return nil, fmt.Errorf("%w: down", refund.ErrUnavailable)
 	}}
-	d := openDoor(t, DoorConfig{Accepter: gate})
+	d := newTestDoor(t, DoorConfig{Accepter: gate})
 	if _, err := d.Accept(t.Context(), doorIntakes(20)); !errors.Is(err, refund.ErrUnavailable) {
 		t.Errorf("group: %v, want ErrUnavailable", err)
 	}
@@ -132,15 +132,15 @@ func TestDoorTellsAllThatTheStoreIsUnavailable(t *testing.T) {
 func TestDoorRunsAgainAfterALostCommit(t *testing.T) {
 	var rids []refund.RID
 	unknown := 0
-	gate := &scriptedGate{answer: func(call int, g []Intake) ([]Outcome, error) {
+	gate := &scriptedAccepter{answer: func(call int, g []Intake) ([]Outcome, error) {
 		rids = append(rids, g[0].RID)
 		if call < 2 {
 			return nil, fmt.Errorf("%w: cut", refund.ErrCommitUnknown)
 		}
 		return allAccepted(g, nil)
 	}}
-	d := openDoor(t, DoorConfig{Accepter: gate, CommitUnknown: func() { unknown++ }})
-	wantDoor(t, doorAccept(t, d, doorIntakes(3)...), Taken, Taken, Taken)
+	d := newTestDoor(t, DoorConfig{Accepter: gate, CommitUnknown: func() { unknown++ }})
+	wantVerdicts(t, mustAccept(t, d, doorIntakes(3)...), Taken, Taken, Taken)
 	if len(rids) != 3 || rids[0] != rids[1] || rids[1] != rids[2] || rids[0].IsZero() {
 		t.Errorf("rids of the three runs: %v, want one", rids)
 	}
@@ -150,8 +150,8 @@ func TestDoorRunsAgainAfterALostCommit(t *testing.T) {
 }
 
 func TestDoorGivesUpOnCommitsThatStayUnknown(t *testing.T) {
-	gate := &scriptedGate{answer: func(int, []Intake) ([]Outcome, error) { return nil, refund.ErrCommitUnknown }}
-	d := openDoor(t, DoorConfig{Accepter: gate})
+	gate := &scriptedAccepter{answer: func(int, []Intake) ([]Outcome, error) { return nil, refund.ErrCommitUnknown }}
+	d := newTestDoor(t, DoorConfig{Accepter: gate})
 	if _, err := d.Accept(t.Context(), doorIntakes(2)); !errors.Is(err, refund.ErrUnavailable) {
 		t.Errorf("%v, want ErrUnavailable", err)
 	}
@@ -163,11 +163,11 @@ func TestDoorGivesUpOnCommitsThatStayUnknown(t *testing.T) {
 // An item whose locks stay held is Busy when its time is over, by the door's clock, and not before.
 func TestDoorBusyAfterTwoSeconds(t *testing.T) {
 	for _, n := range []int{1, 3} { // through the queue, and as a group of its own
-		clock := &steppingClock{}
-		gate := &scriptedGate{answer: func(_ int, g []Intake) ([]Outcome, error) {
+		clock := &manualClock{}
+		gate := &scriptedAccepter{answer: func(_ int, g []Intake) ([]Outcome, error) {
 			return allAccepted(g, func(in Intake) bool { return in.Refund.RefundID == "r000" })
 		}}
-		d := openDoor(t, DoorConfig{Accepter: gate, Clock: clock.now})
+		d := newTestDoor(t, DoorConfig{Accepter: gate, Clock: clock.now})
 		answer := make(chan []Outcome, 1)
 		go func() {
 			out, err := d.Accept(context.Background(), doorIntakes(n))
@@ -176,10 +176,10 @@ func TestDoorBusyAfterTwoSeconds(t *testing.T) {
 			}
 			answer <- out
 		}()
-		eventually(t, "the first try", func() bool { return len(gate.calls()) > 0 })
+		waitFor(t, "the first try", func() bool { return len(gate.calls()) > 0 })
 		clock.advance(1900 * time.Millisecond)
 		before := len(gate.calls())
-		eventually(t, "five more tries", func() bool { return len(gate.calls()) >= before+5 })
+		waitFor(t, "five more tries", func() bool { return len(gate.calls()) >= before+5 })
 		select {
 		case out := <-answer:
 			t.Fatalf("answered before its time: %v", out)
@@ -195,17 +195,17 @@ func TestDoorBusyAfterTwoSeconds(t *testing.T) {
 
 // A single item that meets a lock timeout is lost, not failed.
 func TestDoorTakesALockTimeoutForALoss(t *testing.T) {
-	gate := &scriptedGate{answer: func(call int, g []Intake) ([]Outcome, error) {
+	gate := &scriptedAccepter{answer: func(call int, g []Intake) ([]Outcome, error) {
 		if call < 2 {
 			return nil, fmt.Errorf("%w: lock timeout", refund.ErrBusy)
 		}
 		return allAccepted(g, nil)
 	}}
-	d := openDoor(t, DoorConfig{Accepter: gate})
-	wantDoor(t, doorAccept(t, d, doorIntake("r1")), Taken)
+	d := newTestDoor(t, DoorConfig{Accepter: gate})
+	wantVerdicts(t, mustAccept(t, d, doorIntake("r1")), Taken)
 }
 
-func wantDoor(t *testing.T, out []Outcome, want ...Verdict) {
+func wantVerdicts(t *testing.T, out []Outcome, want ...Verdict) {
 	t.Helper()
 	for i, w := range want {
 		if out[i].Verdict != w {

@@ -15,7 +15,7 @@ func (d *Door) process(ts []*request) []*request {
 	for i, t := range ts {
 		g[i] = t.in
 	}
-	outcomes, err := d.pass(g)
+	outcomes, err := d.acceptGroup(g)
 	switch {
 	case err == nil:
 		return d.reply(ts, outcomes)
@@ -36,8 +36,8 @@ func (d *Door) process(ts []*request) []*request {
 	return d.process(ts[half:])
 }
 
-// pass runs the gate until the outcome of its COMMIT is known: the same intakes with the same ids, on a new connection.
-func (d *Door) pass(g []Intake) ([]Outcome, error) {
+// acceptGroup runs the gate until the outcome of its COMMIT is known: the same intakes with the same ids, on a new connection.
+func (d *Door) acceptGroup(g []Intake) ([]Outcome, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.Patience)
 	defer cancel()
 	for try := 0; ; try++ {
@@ -108,7 +108,7 @@ func (d *Door) retryLost(lost []*request) {
 		pause(d.stop)
 		for _, t := range lost {
 			select {
-			case d.waiting <- t:
+			case d.queue <- t:
 			case <-d.stop:
 				t.fail(refund.ErrUnavailable)
 			}

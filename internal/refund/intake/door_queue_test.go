@@ -11,10 +11,10 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// heldGate answers only when it is let go.
-func heldGate() (gate *scriptedGate, letGo func()) {
+// blockedAccepter answers only when it is let go.
+func blockedAccepter() (gate *scriptedAccepter, letGo func()) {
 	open := make(chan struct{})
-	gate = &scriptedGate{answer: func(_ int, g []Intake) ([]Outcome, error) {
+	gate = &scriptedAccepter{answer: func(_ int, g []Intake) ([]Outcome, error) {
 		<-open
 		return allAccepted(g, nil)
 	}}
@@ -37,15 +37,15 @@ func acceptLater(d *Door, g ...Intake) <-chan doorAnswer {
 
 // What queues while a group commits forms the next one; what does not fit is told so at once.
 func TestDoorGathersAndRefusesWhenFull(t *testing.T) {
-	gate, letGo := heldGate()
+	gate, letGo := blockedAccepter()
 	defer letGo()
-	d := openDoor(t, DoorConfig{Accepter: gate, Queue: 8, Flushers: 1})
+	d := newTestDoor(t, DoorConfig{Accepter: gate, Queue: 8, Flushers: 1})
 	answers := []<-chan doorAnswer{acceptLater(d, doorIntake("first"))}
-	eventually(t, "the first is under way", func() bool { return len(gate.calls()) == 1 })
+	waitFor(t, "the first is under way", func() bool { return len(gate.calls()) == 1 })
 	for _, in := range doorIntakes(8) {
 		answers = append(answers, acceptLater(d, in))
 	}
-	eventually(t, "the queue is full", func() bool { return len(d.waiting) == 8 })
+	waitFor(t, "the queue is full", func() bool { return len(d.queue) == 8 })
 	if _, err := d.Accept(t.Context(), doorIntakes(1)); !errors.Is(err, refund.ErrOverloaded) {
 		t.Errorf("%v, want ErrOverloaded", err)
 	}
@@ -62,41 +62,41 @@ func TestDoorGathersAndRefusesWhenFull(t *testing.T) {
 
 // A caller that leaves gets its own error; its item goes through all the same.
 func TestDoorCommitsForACallerThatLeft(t *testing.T) {
-	gate, letGo := heldGate()
+	gate, letGo := blockedAccepter()
 	var seen sync.Map
-	d := openDoor(t, DoorConfig{Accepter: gate, Observe: func(in Intake, o Outcome, _ time.Duration) { seen.Store(in.Refund.RefundID, o.Verdict) }})
+	d := newTestDoor(t, DoorConfig{Accepter: gate, Observe: func(in Intake, o Outcome, _ time.Duration) { seen.Store(in.Refund.RefundID, o.Verdict) }})
 	ctx, leave := context.WithCancel(t.Context())
 	gone := make(chan error, 1)
 	go func() {
 		_, err := d.Accept(ctx, []Intake{doorIntake("r1")})
 		gone <- err
 	}()
-	eventually(t, "under way", func() bool { return len(gate.calls()) == 1 })
+	waitFor(t, "under way", func() bool { return len(gate.calls()) == 1 })
 	leave()
 	if err := <-gone; !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want context.Canceled", err)
 	}
 	letGo()
-	eventually(t, "the item is accepted", func() bool { v, ok := seen.Load("r1"); return ok && v == Taken })
+	waitFor(t, "the item is accepted", func() bool { v, ok := seen.Load("r1"); return ok && v == Taken })
 }
 
 // Stop waits for whatever is inside: the group under way, what queued behind it, and a walk-in group; nobody is left without
 // an answer, and nobody gets in afterwards.
 func TestDoorStopLosesNothing(t *testing.T) {
-	gate, letGo := heldGate()
-	d := openDoor(t, DoorConfig{Accepter: gate, Flushers: 1})
+	gate, letGo := blockedAccepter()
+	d := newTestDoor(t, DoorConfig{Accepter: gate, Flushers: 1})
 	under := acceptLater(d, doorIntake("under-way"))
-	eventually(t, "a group is under way", func() bool { return len(gate.calls()) == 1 })
+	waitFor(t, "a group is under way", func() bool { return len(gate.calls()) == 1 })
 	walkIn := acceptLater(d, doorIntakes(3)...)
-	eventually(t, "a walk-in group is under way", func() bool { return len(gate.calls()) == 2 })
+	waitFor(t, "a walk-in group is under way", func() bool { return len(gate.calls()) == 2 })
 	queued := acceptLater(d, doorIntake("queued"))
-	eventually(t, "one is queued", func() bool { return len(d.waiting) == 1 })
+	waitFor(t, "one is queued", func() bool { return len(d.queue) == 1 })
 	stopped := make(chan struct{})
 	go func() {
 		d.Stop()
 		close(stopped)
 	}()
-	eventually(t, "the door is shut", func() bool {
+	waitFor(t, "the door is shut", func() bool {
 		d.mu.RLock()
 		defer d.mu.RUnlock()
 		return d.closed
@@ -125,12 +125,12 @@ func TestDoorStopLosesNothing(t *testing.T) {
 
 // What would have to try again when the door shuts is told to come back, soon.
 func TestDoorStopEndsRetries(t *testing.T) {
-	gate := &scriptedGate{answer: func(_ int, g []Intake) ([]Outcome, error) {
+	gate := &scriptedAccepter{answer: func(_ int, g []Intake) ([]Outcome, error) {
 		return allAccepted(g, func(Intake) bool { return true })
 	}}
-	d := openDoor(t, DoorConfig{Accepter: gate, Clock: (&steppingClock{}).now})
+	d := newTestDoor(t, DoorConfig{Accepter: gate, Clock: (&manualClock{}).now})
 	single, group := acceptLater(d, doorIntake("single")), acceptLater(d, doorIntakes(3)...)
-	eventually(t, "both try again", func() bool { return len(gate.calls()) > 6 })
+	waitFor(t, "both try again", func() bool { return len(gate.calls()) > 6 })
 	d.Stop()
 	for what, a := range map[string]<-chan doorAnswer{"single": single, "group": group} {
 		if got := <-a; !errors.Is(got.err, refund.ErrUnavailable) {

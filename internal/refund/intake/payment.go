@@ -99,7 +99,7 @@ func (p *planner) capture(in Intake) Outcome {
 	default:
 		return p.bind(in, Outcome{Verdict: Refused, Code: code}, refund.RID{})
 	}
-	return p.captured(in, ref)
+	return p.bindCapture(in, ref)
 }
 
 func (p *planner) moreCaptured(in Intake, ref PaymentRef, pay refund.Payment) Outcome {
@@ -117,19 +117,19 @@ func (p *planner) moreCaptured(in Intake, ref PaymentRef, pay refund.Payment) Ou
 	case len(diff) > 0:
 		return p.bind(in, p.conflict(in, refund.CodePaymentConflict, ConflictPaymentParams, diff, refund.RID{}), refund.RID{})
 	case seen:
-		p.keepPaid(pay, c.PaidAt)
+		p.setPaidAt(pay, c.PaidAt)
 		return p.bind(in, Outcome{Verdict: Replayed, Cause: CauseRefund}, refund.RID{})
 	case pay.Captured > refund.MaxAmount-c.Amount:
 		return p.bind(in, Outcome{Verdict: Refused, Code: refund.CodeNotExpressible}, refund.RID{})
 	}
-	pay = p.keepPaid(pay, c.PaidAt)
+	pay = p.setPaidAt(pay, c.PaidAt)
 	pay.Captured += c.Amount
 	p.touched[ref] = true
-	p.keep(pay.WithExcess())
-	return p.captured(in, ref)
+	p.setPayment(pay.WithExcess())
+	return p.bindCapture(in, ref)
 }
 
-func (p *planner) captured(in Intake, ref PaymentRef) Outcome {
+func (p *planner) bindCapture(in Intake, ref PaymentRef) Outcome {
 	at := CaptureRef{ref, in.Capture.CaptureID}
 	p.v.Captures[at] = in.Capture.Amount
 	p.plan.Captures = append(p.plan.Captures, NewCapture{at, in.Capture.Amount})
@@ -140,15 +140,15 @@ func (p *planner) captured(in Intake, ref PaymentRef) Outcome {
 func (p *planner) create(ref PaymentRef, pay refund.Payment) {
 	p.created[ref] = true
 	p.v.References[ReferenceRef{pay.Account, pay.Reference}] = ref
-	p.keep(pay)
+	p.setPayment(pay)
 	if p.v.Waiters[ref] && !p.woken[ref] {
 		p.woken[ref] = true
 		p.plan.Wakes = append(p.plan.Wakes, refund.Wakeup{RefundRef: refund.RefundRef{Tenant: ref.Tenant}, PaymentID: ref.PaymentID})
 	}
 }
 
-// keep makes a payment's new balances visible to the items behind.
-func (p *planner) keep(pay refund.Payment) {
+// setPayment makes a payment's new balances visible to the items behind.
+func (p *planner) setPayment(pay refund.Payment) {
 	p.v.Payments[PaymentRef{pay.Tenant, pay.PaymentID}] = SeenPayment{Payment: pay, Locked: true}
 }
 
@@ -171,8 +171,8 @@ func (p *planner) balances(g []Intake) {
 	}
 }
 
-// keepPaid is paid for a known, locked payment: the plan stores what changed, and the items behind see it.
-func (p *planner) keepPaid(pay refund.Payment, at time.Time) refund.Payment {
+// setPaidAt is paid for a known, locked payment: the plan stores what changed, and the items behind see it.
+func (p *planner) setPaidAt(pay refund.Payment, at time.Time) refund.Payment {
 	next := pay.WithPaidAt(at)
 	if next == pay {
 		return pay
@@ -181,6 +181,6 @@ func (p *planner) keepPaid(pay refund.Payment, at time.Time) refund.Payment {
 		p.paid = map[PaymentRef]bool{}
 	}
 	p.paid[PaymentRef{pay.Tenant, pay.PaymentID}] = true
-	p.keep(next)
+	p.setPayment(next)
 	return next
 }

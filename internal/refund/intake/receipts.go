@@ -2,8 +2,8 @@ package intake
 
 import "github.com/refundry/refundry/internal/refund"
 
-// again answers an event id that is bound already.
-func (p *planner) again(in Intake, r Receipt) Outcome {
+// repeated answers an event id that is bound already.
+func (p *planner) repeated(in Intake, r Receipt) Outcome {
 	fields := differing(r.Params, in)
 	switch {
 	case r.Type != in.Type:
@@ -13,7 +13,7 @@ func (p *planner) again(in Intake, r Receipt) Outcome {
 	case r.Digest != in.Digest():
 		return p.conflict(in, refund.CodeKeyReused, ConflictEventParams, fields, r.RID)
 	case r.Outcome == Conflict || r.Outcome == Refused:
-		return Outcome{Verdict: r.Outcome, Code: r.Code, Fields: p.toldFields(in, r), Replayed: true}
+		return Outcome{Verdict: r.Outcome, Code: r.Code, Fields: p.repeatedFields(in, r), Replayed: true}
 	}
 	known, hasRefund := p.v.Refunds[RefundKey{in.Tenant.ID, r.RefundID}]
 	if hasRefund && !sameInline(r.Params, in) {
@@ -31,13 +31,13 @@ func (p *planner) again(in Intake, r Receipt) Outcome {
 	return o
 }
 
-// anew says whether a stored refusal is to be decided again: only on somebody's word, and only for exactly what was refused.
-func anew(in Intake, r Receipt) bool {
+// decidedAnew says whether a stored refusal is to be decided again: only on somebody's word, and only for exactly what was refused.
+func decidedAnew(in Intake, r Receipt) bool {
 	return in.Redrive && r.Outcome == Refused && r.Type == in.Type && r.Digest == in.Digest() && len(differing(r.Params, in)) == 0 && sameInline(r.Params, in)
 }
 
-// toldFields are the fields of a conflict that is told again: the same request meets the same stored values.
-func (p *planner) toldFields(in Intake, r Receipt) []string {
+// repeatedFields are the fields of a conflict that is told again: the same request meets the same stored values.
+func (p *planner) repeatedFields(in Intake, r Receipt) []string {
 	switch r.Code {
 	case refund.CodeRefundConflict:
 		if known, ok := p.v.Refunds[RefundKey{in.Tenant.ID, in.Refund.RefundID}]; ok {

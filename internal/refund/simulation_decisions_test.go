@@ -8,15 +8,15 @@ import (
 // People of a story: one proposes, another approves, and it takes effect later, when nothing sent can act any more and
 // nothing was learned since. Most look at the channel's books first; some guess.
 
-// bench is where a refund's decisions lie.
-type bench struct {
+// decisionState is where a refund's decisions lie.
+type decisionState struct {
 	proposal *Decision
 	resent   bool
-	erred    bool // a decision that took effect was not the truth
+	wrong    bool // a decision that took effect was not the truth
 }
 
-// truth is what the channel has of a refund, under all its numbers.
-type truth struct {
+// channelTruth is what the channel has of a refund, under all its numbers.
+type channelTruth struct {
 	moved    int64
 	standing int  // refunds whose money moved and stayed
 	ever     int  // refunds that ever moved money
@@ -24,7 +24,7 @@ type truth struct {
 	id       string
 }
 
-func (w *world) truth(i int) (t truth) {
+func (w *simulation) truth(i int) (t channelTruth) {
 	for _, r := range w.ch.made {
 		if owner, ok := w.owner(r.number); !ok || owner != i {
 			continue
@@ -38,14 +38,14 @@ func (w *world) truth(i int) (t truth) {
 		t.open = t.open || r.status == simPending
 	}
 	for _, c := range w.ch.calls {
-		t.open = t.open || (c.refund == i && !c.done && c.attempt.Kind == AttemptSend)
+		t.open = t.open || (c.refund == i && !c.executed && c.attempt.Kind == AttemptSend)
 	}
 	return t
 }
 
 // booked is what the books have of it, and how many effects that is. A person says that it moved, not how
 // much, and a channel that lies tells other amounts.
-func (w *world) booked(i int) (sum int64, effects int, byPerson bool) {
+func (w *simulation) booked(i int) (sum int64, effects int, byPerson bool) {
 	for _, e := range w.recs[i].Effects {
 		if e.Status == EffectMoved {
 			sum, effects, byPerson = sum+e.Amount, effects+1, byPerson || e.ByPerson
@@ -55,15 +55,15 @@ func (w *world) booked(i int) (sum int64, effects int, byPerson bool) {
 }
 
 // agrees says whether the books have what the channel has.
-func (w *world) agrees(i int) bool {
+func (w *simulation) agrees(i int) bool {
 	sum, effects, byPerson := w.booked(i)
 	t := w.truth(i)
-	return sum == t.moved || ((byPerson || w.liar) && effects == t.standing)
+	return sum == t.moved || ((byPerson || w.breaksContract) && effects == t.standing)
 }
 
 // propose puts a decision forward for a refund's case: the right one, or any that is possible.
-func (w *world) propose(i int, guess bool) {
-	r := w.full(i)
+func (w *simulation) propose(i int, guess bool) {
+	r := w.fullRecord(i)
 	if r.Case == nil {
 		return
 	}
@@ -73,22 +73,22 @@ func (w *world) propose(i int, guess bool) {
 			possible = append(possible, c)
 		}
 	}
-	chosen := w.right(i, possible)
+	chosen := w.correctChoice(i, possible)
 	if guess {
-		chosen = possible[w.pick(len(possible))]
+		chosen = possible[w.random(len(possible))]
 	}
 	d := &Decision{ID: w.newID(), CaseID: r.Case.ID, Action: chosen.Action, JournalSeq: r.JournalSeq, Excess: r.Payment.Excess, Evidence: "ticket 4711",
 		Maker: "ann", Checker: "bob", MadeAt: w.now(), Verdict: DecisionApproved}
 	if len(chosen.Lines) > 0 {
-		d.EffectID = w.line(i, chosen.Lines, guess)
+		d.EffectID = w.lineToAttach(i, chosen.Lines, guess)
 	}
-	w.people[i].proposal = d
+	w.decisions[i].proposal = d
 }
 
-// line is the held line that is attached: the refund's own, if it is there.
-func (w *world) line(i int, lines []RID, guess bool) RID {
+// lineToAttach is the held line that is attached: the refund's own, if it is there.
+func (w *simulation) lineToAttach(i int, lines []RID, guess bool) RID {
 	if guess && w.chance(50) {
-		return lines[w.pick(len(lines))]
+		return lines[w.random(len(lines))]
 	}
 	id := w.truth(i).id
 	for _, e := range w.lines {
@@ -99,8 +99,8 @@ func (w *world) line(i int, lines []RID, guess bool) RID {
 	return RID{}
 }
 
-// right is what somebody decides who knows the channel's books.
-func (w *world) right(i int, possible []Choice) Choice {
+// correctChoice is what somebody decides who knows the channel's books.
+func (w *simulation) correctChoice(i int, possible []Choice) Choice {
 	t := w.truth(i)
 	_, booked, _ := w.booked(i)
 	var wants Action
@@ -113,14 +113,14 @@ func (w *world) right(i int, possible []Choice) Choice {
 		wants = ActionRevokeConfirmation
 	case final:
 		wants = ActionAcceptAsIs
-	case !w.quiet && w.chance(50):
+	case !w.faultsOff && w.chance(50):
 		wants = ActionResend
 	default:
 		wants = ActionConfirmNotDone
 	}
 	has := func(a Action) int { return slices.IndexFunc(possible, func(c Choice) bool { return c.Action == a }) }
 	fallback := []Action{wants, ActionAcceptAsIs, ActionWait}
-	if w.quiet && w.liar && !t.open { // it said both of one number: nothing can be confirmed but what it said last
+	if w.faultsOff && w.breaksContract && !t.open { // it said both of one number: nothing can be confirmed but what it said last
 		fallback = []Action{wants, ActionAcceptAsIs, ActionConfirmNotDone, ActionWait}
 	}
 	for _, a := range fallback {
@@ -131,53 +131,53 @@ func (w *world) right(i int, possible []Choice) Choice {
 	return possible[0]
 }
 
-// takesEffect applies what was approved.
-func (w *world) takesEffect(i int) {
-	d := w.people[i].proposal
+// applyProposal applies what was approved.
+func (w *simulation) applyProposal(i int) {
+	d := w.decisions[i].proposal
 	if d == nil {
 		return
 	}
-	r := w.full(i)
+	r := w.fullRecord(i)
 	for n, other := range w.recs {
 		unnamed := slices.ContainsFunc(other.Effects, func(e Effect) bool { return e.Status == EffectMoved && e.ChannelRefundID == "" })
 		r.OthersMayPay = r.OthersMayPay || (n != i && (other.Exposed || unnamed))
 	}
-	ch, err := w.decides(r, *d)
+	ch, err := w.applyDecision(r, *d)
 	var void *Problem
 	var no *NotAllowed
 	switch {
 	case errors.Is(err, ErrTooEarly):
-		w.some("a decision came before the horizon")
+		w.count("a decision came before the horizon")
 		return
 	case errors.As(err, &void):
-		w.some("a decision was void")
-		w.people[i].proposal = nil
+		w.count("a decision was void")
+		w.decisions[i].proposal = nil
 		return
 	case errors.As(err, &no):
-		w.people[i].proposal = nil
+		w.decisions[i].proposal = nil
 		return
 	case err != nil:
 		w.fail("%s in %s: %v", d.Action, r.State, err)
 	}
-	w.people[i].proposal = nil
-	w.note("rf_%d %s: %s → %s exposed=%v case=%v", i+1, r.State, d.Action, ch.After.State, ch.After.Exposed, reasonsOf(ch.After.Case))
-	w.some("decided: " + string(d.Action))
-	w.people[i].resent = w.people[i].resent || d.Action == ActionResend
-	w.wrote(i, r, ch)
-	if w.play.mistake == linesLostWithCase && d.Action == ActionAcceptAsIs {
+	w.decisions[i].proposal = nil
+	w.trace("rf_%d %s: %s → %s exposed=%v case=%v", i+1, r.State, d.Action, ch.After.State, ch.After.Exposed, reasonsOf(ch.After.Case))
+	w.count("decided: " + string(d.Action))
+	w.decisions[i].resent = w.decisions[i].resent || d.Action == ActionResend
+	w.write(i, r, ch)
+	if w.subject.mistake == linesLostWithCase && d.Action == ActionAcceptAsIs {
 		w.lines = nil
 	}
-	if t := w.truth(i); (!w.quiet || d.Action == ActionConfirmNotDone) && d.Action != ActionWait && d.Action != ActionResend && (t.open || !w.agrees(i)) {
-		w.people[i].erred = true
-		w.some("a person erred")
+	if t := w.truth(i); (!w.faultsOff || d.Action == ActionConfirmNotDone) && d.Action != ActionWait && d.Action != ActionResend && (t.open || !w.agrees(i)) {
+		w.decisions[i].wrong = true
+		w.count("a person erred")
 	}
 }
 
 // acceptExcess closes the payment's own case.
-func (w *world) acceptExcess() {
+func (w *simulation) acceptExcess() {
 	if w.payCase {
 		p := w.recs[0].Payment
 		p.ExcessAccepted = max(p.ExcessAccepted, p.Excess)
-		w.paid(p)
+		w.setPayment(p)
 	}
 }

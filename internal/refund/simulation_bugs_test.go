@@ -20,9 +20,9 @@ const (
 	linesLostWithCase      = "a held line is forgotten with its case"
 )
 
-// claims makes the record's owner of the next call.
-func (w *world) claims(r Record, kind AttemptKind, no int) (Record, int, bool) {
-	switch w.play.mistake {
+// claim makes the record's owner of the next call.
+func (w *simulation) claim(r Record, kind AttemptKind, no int) (Record, int, bool) {
+	switch w.subject.mistake {
 	case twoOwners:
 		r.LeaseEndsAt = time.Time{}
 	case sendingNotHeld:
@@ -31,29 +31,29 @@ func (w *world) claims(r Record, kind AttemptKind, no int) (Record, int, bool) {
 	return claim(r, kind, no, w.c, w.now())
 }
 
-// leaves is until when a call's bytes may leave.
-func (w *world) leaves(a Attempt) time.Duration {
-	if w.play.mistake == windowWithoutEnd {
+// sendWindow is until when a call's bytes may leave.
+func (w *simulation) sendWindow(a Attempt) time.Duration {
+	if w.subject.mistake == windowWithoutEnd {
 		return a.NotAfter.Sub(w.now()) + time.Minute
 	}
 	return a.NotAfter.Sub(w.now()) - time.Millisecond
 }
 
-// decides applies a decision.
-func (w *world) decides(r Record, d Decision) (Change, error) {
+// applyDecision applies a decision.
+func (w *simulation) applyDecision(r Record, d Decision) (Change, error) {
 	ch, err := ApplyDecision(r, d, w.c)
-	if w.play.mistake == resendWithoutAsking {
+	if w.subject.mistake == resendWithoutAsking {
 		ch.After.AskNo = 0
 	}
 	return ch, err
 }
 
 // answerOf is what a caller makes of a call's answer.
-func (w *world) answerOf(call *simCall) Fact {
+func (w *simulation) answerOf(call *simCall) Fact {
 	f := FactOf(call.attempt, call.answer)
-	switch w.play.mistake {
+	switch w.subject.mistake {
 	case partialListProves:
-		if call.plan.partial && call.plan.answers && f.Kind == Unknown {
+		if call.plan.incompleteList && call.plan.answers && f.Kind == Unknown {
 			f.Kind = NotFound
 		}
 	case lostAttemptAnswered:
@@ -64,42 +64,42 @@ func (w *world) answerOf(call *simCall) Fact {
 	return f
 }
 
-// plantedOutside are the world's mistakes, and those of the two functions that need a channel, people or a restore to show.
-func plantedOutside() []planted {
-	var out []planted
+// plantedAroundCore are the world's mistakes, and those of the two functions that need a channel, people or a restore to show.
+func plantedAroundCore() []plantedBug {
+	var out []plantedBug
 	for _, m := range []string{onlyKnownNumbersMarked, reappearedNotMarked, sendingNotHeld, twoOwners, windowWithoutEnd, partialListProves,
 		lostAttemptAnswered, resendWithoutAsking, linesLostWithCase} {
-		p := planted{bug: m, mistake: m}
+		p := plantedBug{bug: m, mistake: m}
 		switch m {
 		case twoOwners:
 			p.decide = sendsBesideAnOwner
 		case lostAttemptAnswered:
-			p.unseen = "an ordinal is seldom used again while its first answer is on its way; told by hand in TestAnAnswerOfALostAttempt"
+			p.notInSimulation = "an ordinal is seldom used again while its first answer is on its way; told by hand in TestAnAnswerOfALostAttempt"
 		}
 		out = append(out, p)
 	}
 	return append(out,
-		planted{bug: "no visibility lag", apply: seen(func(r *Record, _ *Fact, c *Contract) { earlyAbsence(r, c, 0, c.Horizon.D()) }), decide: lens(func(_ *Record, c *Contract) { c.Query.VisibilityLag, c.List.VisibilityLag = 0, 0 })},
-		planted{bug: "no horizon", apply: seen(func(r *Record, _ *Fact, c *Contract) { earlyAbsence(r, c, c.asking().VisibilityLag.D(), 1) }), decide: lens(func(_ *Record, c *Contract) { c.Horizon = 1 })},
-		planted{bug: "a key that is kept only after a 2xx is replayed", decide: lens(func(_ *Record, c *Contract) {
+		plantedBug{bug: "no visibility lag", apply: altered(func(r *Record, _ *Fact, c *Contract) { earlyAbsence(r, c, 0, c.Horizon.D()) }), decide: alteredDecide(func(_ *Record, c *Contract) { c.Query.VisibilityLag, c.List.VisibilityLag = 0, 0 })},
+		plantedBug{bug: "no horizon", apply: altered(func(r *Record, _ *Fact, c *Contract) { earlyAbsence(r, c, c.questionTerms().VisibilityLag.D(), 1) }), decide: alteredDecide(func(_ *Record, c *Contract) { c.Horizon = 1 })},
+		plantedBug{bug: "a key that is kept only after a 2xx is replayed", decide: alteredDecide(func(_ *Record, c *Contract) {
 			if c.Key.After2xx {
 				c.Key.ReplaysState, c.List.Exists = true, false
 			}
 		})},
-		planted{bug: "the next number while the first may act", decide: func(r Record, c Contract, now time.Time) Step {
+		plantedBug{bug: "the next number while the first may act", decide: func(r Record, c Contract, now time.Time) Step {
 			if d, _ := r.Dispatch(r.DispatchNo); r.State == StateUnknown && r.Case == nil && r.DispatchNo == 1 && r.numberSpent(*d, c, now) {
 				return Step{Kind: StepSend, Dispatch: 1}
 			}
 			return Decide(r, c, now)
 		}},
-		planted{bug: "nobody takes over", apply: lacking("lease-end")},
-		planted{bug: "an epoch's exposure ends by an answer from before", apply: seen(func(r *Record, _ *Fact, _ *Contract) { r.SendingHeld = false })},
-		planted{bug: "the excess is not counted again", apply: func(r Record, f Fact, c Contract) (Change, error) {
+		plantedBug{bug: "nobody takes over", apply: withoutRules("lease-end")},
+		plantedBug{bug: "an epoch's exposure ends by an answer from before", apply: altered(func(r *Record, _ *Fact, _ *Contract) { r.SendingHeld = false })},
+		plantedBug{bug: "the excess is not counted again", apply: func(r Record, f Fact, c Contract) (Change, error) {
 			ch, err := Apply(r, f, c)
 			ch.After.Payment.Excess = r.Payment.Excess
 			return ch, err
 		}},
-		planted{bug: "no deadline", decide: func(r Record, c Contract, now time.Time) Step {
+		plantedBug{bug: "no deadline", decide: func(r Record, c Contract, now time.Time) Step {
 			if s := Decide(r, c, now); s.Kind != StepOpenCase {
 				return s
 			}
@@ -124,8 +124,8 @@ func earlyAbsence(r *Record, c *Contract, lag, horizon time.Duration) {
 	}
 }
 
-// lens is Decide looking through a lens.
-func lens(blur func(*Record, *Contract)) decideFunc {
+// alteredDecide is Decide looking through a lens.
+func alteredDecide(blur func(*Record, *Contract)) decideFunc {
 	return func(r Record, c Contract, now time.Time) Step {
 		blur(&r, &c)
 		return Decide(r, c, now)
@@ -139,13 +139,13 @@ const enough = 10_000
 func TestSimulationFindsPlantedBugs(t *testing.T) {
 	t.Parallel()
 	cs := contracts(t)
-	for _, p := range slices.Concat(plantedOutside(), plantedInEvidence(), plantedInTable(), plantedInDecide()) {
-		if p.unseen != "" {
+	for _, p := range slices.Concat(plantedAroundCore(), plantedInEvidence(), plantedInTable(), plantedInDecide()) {
+		if p.notInSimulation != "" {
 			continue
 		}
 		t.Run(p.bug, func(t *testing.T) {
 			t.Parallel()
-			play := rules{apply: Apply, decide: Decide, mistake: p.mistake}
+			play := implementation{apply: Apply, decide: Decide, mistake: p.mistake}
 			if p.apply != nil {
 				play.apply = p.apply
 			}
@@ -154,8 +154,8 @@ func TestSimulationFindsPlantedBugs(t *testing.T) {
 			}
 			for seed := range uint64(enough) {
 				c := cs[seed%uint64(len(cs))]
-				if s := tellStory(seed, c, play, map[string]int{}, -1, false); s.broke != "" {
-					t.Logf("story %d, %s: %s", seed, c.Profile, s.broke)
+				if s := runSimulation(seed, c, play, map[string]int{}, -1, false); s.violation != "" {
+					t.Logf("story %d, %s: %s", seed, c.Profile, s.violation)
 					return
 				}
 			}

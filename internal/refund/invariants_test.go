@@ -7,7 +7,7 @@ import (
 
 var madeTransitions = Transitions()
 
-const excessAlone = "excess above what was accepted without a case"
+const excessWithoutCase = "excess above what was accepted without a case"
 
 // broken names every promise that a change breaks. Each has its pair among the constraints and guards of the migrations.
 func broken(before Record, ch Change) []string {
@@ -128,7 +128,7 @@ func brokenMoney(rs ...Record) []string {
 		out = append(out, fmt.Sprintf("payments_excess_exact_ck: excess %d, should be %d", p.Excess, want))
 	}
 	if p.Excess > p.ExcessAccepted && cases == 0 {
-		out = append(out, excessAlone)
+		out = append(out, excessWithoutCase)
 	}
 	return append(out, brokenEffects(rs)...)
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// scriptedGate is a Gate whose answers a test writes.
-type scriptedGate struct {
+// scriptedAccepter is a Gate whose answers a test writes.
+type scriptedAccepter struct {
 	mu     sync.Mutex
 	groups [][]string // refund ids of every call, in order
 	answer func(call int, g []Intake) ([]Outcome, error)
 }
 
-func (s *scriptedGate) AcceptGroup(_ context.Context, g []Intake) ([]Outcome, error) {
+func (s *scriptedAccepter) AcceptGroup(_ context.Context, g []Intake) ([]Outcome, error) {
 	s.mu.Lock()
 	call := len(s.groups)
 	s.groups = append(s.groups, refundIDs(g))
@@ -30,7 +30,7 @@ func (s *scriptedGate) AcceptGroup(_ context.Context, g []Intake) ([]Outcome, er
 	return s.answer(call, g)
 }
 
-func (s *scriptedGate) calls() [][]string {
+func (s *scriptedAccepter) calls() [][]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([][]string(nil), s.groups...)
@@ -75,8 +75,8 @@ func countedRID() (rid refund.RID) {
 	return rid
 }
 
-// openDoor opens a door that ends with the test and leaves no goroutine behind.
-func openDoor(t *testing.T, cfg DoorConfig) *Door {
+// newTestDoor opens a door that ends with the test and leaves no goroutine behind.
+func newTestDoor(t *testing.T, cfg DoorConfig) *Door {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
 	cfg.NewRID = countedRID
@@ -88,14 +88,14 @@ func openDoor(t *testing.T, cfg DoorConfig) *Door {
 	return d
 }
 
-// steppingClock moves only when told.
-type steppingClock struct{ nanos atomic.Int64 }
+// manualClock moves only when told.
+type manualClock struct{ nanos atomic.Int64 }
 
-func (c *steppingClock) now() time.Time { return time.Unix(0, c.nanos.Load()) }
+func (c *manualClock) now() time.Time { return time.Unix(0, c.nanos.Load()) }
 
-func (c *steppingClock) advance(d time.Duration) { c.nanos.Add(int64(d)) }
+func (c *manualClock) advance(d time.Duration) { c.nanos.Add(int64(d)) }
 
-func doorAccept(t *testing.T, d *Door, g ...Intake) []Outcome {
+func mustAccept(t *testing.T, d *Door, g ...Intake) []Outcome {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -106,8 +106,8 @@ func doorAccept(t *testing.T, d *Door, g ...Intake) []Outcome {
 	return out
 }
 
-// eventually polls a condition that another goroutine is about to make true.
-func eventually(t *testing.T, what string, cond func() bool) {
+// waitFor polls a condition that another goroutine is about to make true.
+func waitFor(t *testing.T, what string, cond func() bool) {
 	t.Helper()
 	look := time.NewTicker(time.Millisecond)
 	defer look.Stop()
@@ -121,4 +121,4 @@ func eventually(t *testing.T, what string, cond func() bool) {
 	}
 }
 
-var errSurprise = errors.New("a value that the database refuses")
+var errUnexpected = errors.New("a value that the database refuses")

@@ -5,17 +5,17 @@ import "time"
 // What approved decisions do to a record. The code that takes decisions lives elsewhere and does the same; the table must
 // be right about every state that they lead to.
 
-func decree(r *Record, no int) {
+func overrideNumber(r *Record, no int) {
 	d, _ := r.Dispatch(no)
 	d.Overridden, d.Exposed = true, false
 	r.Exposed = r.anyExposed()
 }
 
-// personNotDone is confirm-not-done: every unbooked number is decreed, the refund has failed, the case is closed.
-func personNotDone(r Record) Record {
+// afterNotDone is confirm-not-done: every unbooked number is decreed, the refund has failed, the case is closed.
+func afterNotDone(r Record) Record {
 	r = clone(r)
 	for _, d := range r.Dispatches {
-		decree(&r, d.Ordinal)
+		overrideNumber(&r, d.Ordinal)
 	}
 	r.State, r.StateSince, r.FinalAt = StateFailed, r.Now, r.Now
 	r.Case, r.AskNo, r.PendingReason, r.NextActionAt, r.LeaseEndsAt = nil, 0, "", time.Time{}, time.Time{}
@@ -24,11 +24,11 @@ func personNotDone(r Record) Record {
 	return r
 }
 
-// personResend is resend: the live number is decreed, the next one waits for the channel's word about it.
-func personResend(r Record) Record {
+// afterResend is resend: the live number is decreed, the next one waits for the channel's word about it.
+func afterResend(r Record) Record {
 	r = clone(r)
 	old := r.DispatchNo
-	decree(&r, old)
+	overrideNumber(&r, old)
 	r.DispatchNo++
 	r.Dispatches = append(r.Dispatches, Dispatch{Ordinal: r.DispatchNo, Number: DispatchNumber(r.Installation, r.TenantCode, r.RefundID, r.DispatchNo)})
 	r.State, r.StateSince, r.PendingReason, r.AskNo = StatePending, r.Now, PendingQueued, old
@@ -36,19 +36,19 @@ func personResend(r Record) Record {
 	return r
 }
 
-// personSuccess is confirm-success: a fact of its own, without the channel's id.
-func personSuccess(r Record) Fact {
+// confirmedSuccess is confirm-success: a fact of its own, without the channel's id.
+func confirmedSuccess(r Record) Fact {
 	return Fact{Kind: Succeeded, Dispatch: r.DispatchNo, Source: "decision", Actor: "actor:ann"}
 }
 
-// personTakesBack is revoke-confirmation: what only a person had confirmed is un-booked.
-func personTakesBack(r Record) Record {
+// afterRevocation is revoke-confirmation: what only a person had confirmed is un-booked.
+func afterRevocation(r Record) Record {
 	r = clone(r)
 	for i := range r.Effects {
 		if e := &r.Effects[i]; e.Ours && e.ByPerson && e.ChannelRefundID == "" && e.Status == EffectMoved {
 			e.Status, e.ReversedAt = EffectReversed, r.Now
 			r.Payment.Refunded -= e.Counted
-			decree(&r, e.DispatchNo)
+			overrideNumber(&r, e.DispatchNo)
 		}
 	}
 	r.State, r.StateSince, r.Case, r.NextActionAt = StateReversed, r.Now, nil, time.Time{}
@@ -56,8 +56,8 @@ func personTakesBack(r Record) Record {
 	return r
 }
 
-// personAcknowledges closes the case of an end and accepts its excess.
-func personAcknowledges(r Record) Record {
+// afterAcceptance closes the case of an end and accepts its excess.
+func afterAcceptance(r Record) Record {
 	r = clone(r)
 	r.Case, r.NextActionAt = nil, time.Time{}
 	r.Payment.ExcessAccepted = r.Payment.Excess

@@ -10,15 +10,15 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// acceptWorld is a database in memory, as far as the door sees it. It is read and fed the way the store does it, and it
+// memoryStore is a database in memory, as far as the door sees it. It is read and fed the way the store does it, and it
 // refuses what the constraints of the schema refuse.
-type acceptWorld struct {
+type memoryStore struct {
 	receipts   map[EventRef]NewReceipt
 	refunds    map[RefundKey]NewRefund
 	payments   map[PaymentRef]refund.Payment
 	captures   map[CaptureRef]int64
-	conflicts  map[conflictIdentity]conflictSeen
-	parked     map[parkedPlace]*parkedSeen
+	conflicts  map[conflictIdentity]conflictRow
+	parked     map[parkedPosition]*parkedRow
 	wakes      map[string]int
 	violations []string
 }
@@ -29,36 +29,36 @@ type conflictIdentity struct {
 	Got      [32]byte
 }
 
-type conflictSeen struct {
+type conflictRow struct {
 	Kind   ConflictKind
 	Fields string
 	Times  int
 }
 
-type parkedPlace struct {
+type parkedPosition struct {
 	Tenant             refund.TenantID
 	Consumer, Position string
 }
 
-type parkedSeen struct {
+type parkedRow struct {
 	Reason, Wake, Done string
 	Tries              int
 }
 
-// placeOf is where an item was parked: a place holds one message for ever.
-func placeOf(in Intake) parkedPlace {
-	return parkedPlace{in.Tenant.ID, in.Event.Consumer, in.Event.Source + "/" + in.Event.ID + " " + in.CanonicalParams()}
+// positionOf is where an item was parked: a position holds one message.
+func positionOf(in Intake) parkedPosition {
+	return parkedPosition{in.Tenant.ID, in.Event.Consumer, in.Event.Source + "/" + in.Event.ID + " " + in.CanonicalParams()}
 }
 
 var acceptTime = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-func newAcceptWorld() *acceptWorld {
-	return &acceptWorld{receipts: map[EventRef]NewReceipt{}, refunds: map[RefundKey]NewRefund{}, payments: map[PaymentRef]refund.Payment{},
-		captures: map[CaptureRef]int64{}, conflicts: map[conflictIdentity]conflictSeen{}, parked: map[parkedPlace]*parkedSeen{}, wakes: map[string]int{}}
+func newMemoryStore() *memoryStore {
+	return &memoryStore{receipts: map[EventRef]NewReceipt{}, refunds: map[RefundKey]NewRefund{}, payments: map[PaymentRef]refund.Payment{},
+		captures: map[CaptureRef]int64{}, conflicts: map[conflictIdentity]conflictRow{}, parked: map[parkedPosition]*parkedRow{}, wakes: map[string]int{}}
 }
 
 // read is what one round trip to the database tells about a group, all mutexes obtained.
-func (w *acceptWorld) read(g []Intake) View {
+func (w *memoryStore) read(g []Intake) View {
 	v := View{Now: acceptTime, Installation: "018f6f4e-7c00-7000-8000-000000000001", Epoch: 1, Got: make([]bool, len(g)),
 		Receipts: map[EventRef]Receipt{}, Refunds: map[RefundKey]refund.Refund{}, Payments: map[PaymentRef]SeenPayment{},
 		References: map[ReferenceRef]PaymentRef{}, Captures: map[CaptureRef]int64{}, Waiters: map[PaymentRef]bool{}, Account: acceptAccounts}
@@ -86,7 +86,7 @@ func (w *acceptWorld) read(g []Intake) View {
 	return v
 }
 
-func (w *acceptWorld) readIdentities(v View, in Intake) {
+func (w *memoryStore) readIdentities(v View, in Intake) {
 	if r, ok := w.receipts[event(in)]; ok {
 		v.Receipts[event(in)] = r.Receipt
 		if known, ok := w.refunds[RefundKey{in.Tenant.ID, r.RefundID}]; ok {
@@ -118,12 +118,12 @@ func acceptAccounts(name string, _ refund.TenantID) (refund.Contract, bool, bool
 	return refund.Contract{}, false, false
 }
 
-func (w *acceptWorld) refuse(format string, args ...any) {
+func (w *memoryStore) refuse(format string, args ...any) {
 	w.violations = append(w.violations, fmt.Sprintf(format, args...))
 }
 
 // write applies a plan in the order in which the store sends it.
-func (w *acceptWorld) write(p Plan, g []Intake) {
+func (w *memoryStore) write(p Plan, g []Intake) {
 	for _, r := range p.Receipts {
 		if _, twice := w.receipts[r.EventRef]; twice {
 			w.refuse("receipts_pk: %v", r.EventRef)
@@ -152,7 +152,7 @@ func (w *acceptWorld) write(p Plan, g []Intake) {
 	}
 }
 
-func (w *acceptWorld) writeMoney(p Plan) {
+func (w *memoryStore) writeMoney(p Plan) {
 	for _, n := range p.Payments {
 		ref := PaymentRef{n.Tenant, n.PaymentID}
 		if _, twice := w.payments[ref]; twice {
@@ -191,9 +191,9 @@ func (w *acceptWorld) writeMoney(p Plan) {
 	}
 }
 
-func (w *acceptWorld) writeParked(p Plan, g []Intake) {
+func (w *memoryStore) writeParked(p Plan, g []Intake) {
 	for _, k := range p.Parked {
-		at := parkedPlace{k.Tenant, k.Consumer, k.Position}
+		at := parkedPosition{k.Tenant, k.Consumer, k.Position}
 		if known := w.parked[at]; known != nil {
 			known.Tries++
 			if k.WakePayment != "" {
@@ -201,11 +201,11 @@ func (w *acceptWorld) writeParked(p Plan, g []Intake) {
 			}
 			continue
 		}
-		w.parked[at] = &parkedSeen{Reason: k.Reason, Wake: k.WakePayment, Tries: 1}
+		w.parked[at] = &parkedRow{Reason: k.Reason, Wake: k.WakePayment, Tries: 1}
 	}
 	for _, u := range p.Unparked {
 		at := slices.IndexFunc(g, func(in Intake) bool { return in.Parked == u.ID })
-		k := w.parked[placeOf(g[at])]
+		k := w.parked[positionOf(g[at])]
 		if k == nil || k.Done != "" {
 			continue
 		}
@@ -217,8 +217,8 @@ func (w *acceptWorld) writeParked(p Plan, g []Intake) {
 	}
 }
 
-// balancesWrong lists payments whose counters are not the sum of their refunds and captures.
-func (w *acceptWorld) balancesWrong() []string {
+// wrongBalances lists payments whose counters are not the sum of their refunds and captures.
+func (w *memoryStore) wrongBalances() []string {
 	var out []string
 	for ref, p := range w.payments {
 		var reserved, captured int64
@@ -242,7 +242,7 @@ func (w *acceptWorld) balancesWrong() []string {
 }
 
 // rows is the whole world as text, so that two of them can be compared and a difference read.
-func (w *acceptWorld) rows() []string {
+func (w *memoryStore) rows() []string {
 	var out []string
 	for _, r := range w.receipts {
 		out = append(out, fmt.Sprintf("receipt %+v", r))

@@ -27,7 +27,7 @@ func askedSets() []askedSet {
 
 // setOf builds the record. Sends are a minute apart, questions follow the last one.
 func setOf(c Contract, sends []FactKind, asked askedSet) Record {
-	r := born()
+	r := newRecord()
 	d := &r.Dispatches[0]
 	now := day0
 	add := func(kind AttemptKind, answer FactKind) {
@@ -41,7 +41,7 @@ func setOf(c Contract, sends []FactKind, asked askedSet) Record {
 			if c.Key.Lifetime > 0 && d.KeyExpiresAt.IsZero() {
 				d.KeyExpiresAt = now.Add(c.Key.Lifetime.D())
 			}
-			d.AbsenceCountsFrom = a.NotAfter.Add(c.Horizon.D() + c.asking().VisibilityLag.D())
+			d.AbsenceCountsFrom = a.NotAfter.Add(c.Horizon.D() + c.questionTerms().VisibilityLag.D())
 			d.Acknowledged = d.Acknowledged || answer == Acknowledged
 			if answer == FailedFinal {
 				d.FinalNegativeAt = a.AnsweredAt
@@ -72,7 +72,7 @@ func setOf(c Contract, sends []FactKind, asked askedSet) Record {
 
 // stateOf gives a set the state that it must have.
 func stateOf(r Record, c Contract) Record {
-	o := newOracle(r, Fact{}, c)
+	o := newReference(r, Fact{}, c)
 	d := &r.Dispatches[0]
 	d.Exposed = o.exposedNo(1)
 	r.Exposed = d.Exposed
@@ -114,7 +114,7 @@ func TestEverySetOfAttempts(t *testing.T) {
 			made := 0
 			for i, sends := range sets {
 				for j, asked := range askedSets() {
-					if (i+j)%8 != 0 && len(sends) == maxSends && !*whole {
+					if (i+j)%8 != 0 && len(sends) == maxSends && !*exhaustive {
 						continue // of the longest sets one in eight
 					}
 					made++
@@ -136,11 +136,11 @@ func (x *explorer) judgeSet(n node) {
 			continue
 		}
 		for _, ans := range answersFor(a) {
-			x.enter(n, FactOf(a, ans))
+			x.applyAndCheck(n, FactOf(a, ans))
 		}
 	}
 	for _, f := range []Fact{{Kind: FailedFinal, Source: "notice"}, {Kind: Acknowledged, Source: "notice"}, {Kind: Succeeded, Source: "notice"},
 		{Kind: Settled, Generation: n.r.Generation}, {Kind: EpochMark}} {
-		x.enter(n, f)
+		x.applyAndCheck(n, f)
 	}
 }

@@ -8,11 +8,11 @@ import (
 
 // What the simulation has found, told by hand.
 
-// paidByLine: a success without the channel's id, and a line of equal amount that gave it one.
-func paidByLine(t *testing.T, class string) *story {
+// newLineScenario: a success without the channel's id, and a line of equal amount that gave it one.
+func newLineScenario(t *testing.T, class string) *scenario {
 	t.Helper()
-	s := tell(t, class)
-	s.says(s.send(), Succeeded)
+	s := newScenario(t, class)
+	s.answerWith(s.send(), Succeeded)
 	s.r.Effects[0].ChannelRefundID = "of a line"
 	return s
 }
@@ -22,45 +22,45 @@ func TestALineWasSomebodyElses(t *testing.T) {
 	t.Parallel()
 	t.Run("success", func(t *testing.T) {
 		t.Parallel()
-		s := paidByLine(t, "noticing")
-		s.answerNotice(Succeeded, "ch_1")
-		s.wants("more than was captured, but no second effect of ours", StateSuccess, false, CaseExcess)
-		s.balances("both moved", 0, 2000, 0)
+		s := newLineScenario(t, "noticing")
+		s.noticeOf1000(Succeeded, "ch_1")
+		s.expect("more than was captured, but no second effect of ours", StateSuccess, false, CaseExcess)
+		s.expectBalances("both moved", 0, 2000, 0)
 		if e := s.r.Effects[0]; e.Ours || e.ChannelRefundID != "of a line" || !s.r.Effects[1].Ours {
 			t.Errorf("effects %+v", s.r.Effects)
 		}
 	})
 	t.Run("return", func(t *testing.T) {
 		t.Parallel()
-		s := paidByLine(t, ProfileKeyedQueryable)
-		s.answerNotice(Reversed, "ch_1")
-		s.wants("ours came and went, the line stands", StateReversed, false)
-		s.balances("the line's money is gone", 0, 1000, 0)
+		s := newLineScenario(t, ProfileKeyedQueryable)
+		s.noticeOf1000(Reversed, "ch_1")
+		s.expect("ours came and went, the line stands", StateReversed, false)
+		s.expectBalances("the line's money is gone", 0, 1000, 0)
 	})
 	t.Run("final negative", func(t *testing.T) {
 		t.Parallel()
-		s := paidByLine(t, ProfileKeyedQueryable)
-		s.answerNotice(FailedFinal, "ch_1")
-		s.wants("a person looks: ours failed, the line stands for it", StateSuccess, false, CaseContradiction)
+		s := newLineScenario(t, ProfileKeyedQueryable)
+		s.noticeOf1000(FailedFinal, "ch_1")
+		s.expect("a person looks: ours failed, the line stands for it", StateSuccess, false, CaseContradiction)
 	})
 	t.Run("late failure", func(t *testing.T) {
 		t.Parallel()
-		s := paidByLine(t, "noticing")
-		s.answerNotice(FailedFinal, "ch_1")
-		s.wants("ours came and went", StateReversed, false)
-		s.balances("the line's money is gone", 0, 1000, 0)
+		s := newLineScenario(t, "noticing")
+		s.noticeOf1000(FailedFinal, "ch_1")
+		s.expect("ours came and went", StateReversed, false)
+		s.expectBalances("the line's money is gone", 0, 1000, 0)
 	})
 	t.Run("the line's own id", func(t *testing.T) {
 		t.Parallel()
-		s := paidByLine(t, "noticing")
-		s.answerNotice(Succeeded, "of a line")
-		s.wants("it was the right one", StateSuccess, false)
-		s.answerNotice(Succeeded, "ch_2")
-		s.wants("now a second effect is one", StateSuccess, false, CaseExcess, CaseMultipleEffects)
+		s := newLineScenario(t, "noticing")
+		s.noticeOf1000(Succeeded, "of a line")
+		s.expect("it was the right one", StateSuccess, false)
+		s.noticeOf1000(Succeeded, "ch_2")
+		s.expect("now a second effect is one", StateSuccess, false, CaseExcess, CaseMultipleEffects)
 	})
 }
 
-func (s *story) answerNotice(kind FactKind, id string) {
+func (s *scenario) noticeOf1000(kind FactKind, id string) {
 	s.t.Helper()
 	s.enter(Fact{Kind: kind, Dispatch: 1, ChannelRefundID: id, Amount: 1000, Currency: "USD", Source: "notice", Actor: "system:notices"})
 }
@@ -68,15 +68,15 @@ func (s *story) answerNotice(kind FactKind, id string) {
 // A line that explains an effect is not adopted beside it by whoever closes the case first.
 func TestAcknowledgedLineIsTheEffects(t *testing.T) {
 	t.Parallel()
-	s := tell(t, "listing")
+	s := newScenario(t, "listing")
 	attempt := s.send()
 	s.r.Effects = []Effect{{ID: RID{15: 1}, ChannelRefundID: "ch_1", Amount: 1000, Currency: "USD", Counted: 1000, Status: EffectHeld, At: s.now()}}
 	s.r.Payment.Held, s.r.Payment.Excess = 1000, 500
 	s.r.Case = &Case{Reasons: []CaseReason{CaseExcess, CaseUnmatchedLine}}
-	s.says(attempt, Succeeded)
-	s.decides(ActionAcceptAsIs)
-	s.wants("accepted", StateSuccess, false)
-	s.balances("once", 0, 1000, 0)
+	s.answerWith(attempt, Succeeded)
+	s.applyDecision(ActionAcceptAsIs)
+	s.expect("accepted", StateSuccess, false)
+	s.expectBalances("once", 0, 1000, 0)
 	if e := s.r.Effects; e[0].Status != EffectDropped || e[1].ChannelRefundID != "ch_1" {
 		t.Errorf("effects %+v", e)
 	}
@@ -87,38 +87,38 @@ func TestNothingEndsWhileAnEpochIsOpen(t *testing.T) {
 	t.Parallel()
 	t.Run("cancel", func(t *testing.T) {
 		t.Parallel()
-		s := tell(t, ProfileKeyedQueryable)
+		s := newScenario(t, ProfileKeyedQueryable)
 		s.r.SendingHeld = true
 		s.enter(Fact{Kind: Withdrawn, Source: "cancel"})
-		s.wants("may have been sent in the lost future", StatePending, false)
+		s.expect("may have been sent in the lost future", StatePending, false)
 	})
 	t.Run("refusal", func(t *testing.T) {
 		t.Parallel()
-		s := tell(t, ProfileKeyedQueryable)
+		s := newScenario(t, ProfileKeyedQueryable)
 		attempt := s.send()
 		s.r.SendingHeld = true
-		s.says(attempt, RefusedClean)
-		s.wants("another send may have followed", StateUnknown, true)
-		s.next("waits for the marking", StepWait)
+		s.answerWith(attempt, RefusedClean)
+		s.expect("another send may have followed", StateUnknown, true)
+		s.expectStep("waits for the marking", StepWait)
 		s.r.SendingHeld = false
-		s.next("nothing was lost after all", StepSettle)
+		s.expectStep("nothing was lost after all", StepSettle)
 	})
 	t.Run("final negative", func(t *testing.T) {
 		t.Parallel()
-		s := tell(t, ProfileKeyedQueryable)
-		s.says(s.send(), Acknowledged)
+		s := newScenario(t, ProfileKeyedQueryable)
+		s.answerWith(s.send(), Acknowledged)
 		s.r.SendingHeld = true
-		s.after(time.Hour)
+		s.wait(time.Hour)
 		s.notice(FailedFinal, 1, "")
-		s.wants("another number may have followed", StateAccepted, true)
+		s.expect("another number may have followed", StateAccepted, true)
 		s.r.SendingHeld = false
 		s.conclude(Settled, "")
-		s.wants("nothing was lost after all", StateFailed, false)
+		s.expect("nothing was lost after all", StateFailed, false)
 	})
 	t.Run("decision", func(t *testing.T) {
 		t.Parallel()
-		s := tell(t, ProfileBlind)
-		s.says(s.send(), Unknown)
+		s := newScenario(t, ProfileBlind)
+		s.answerWith(s.send(), Unknown)
 		s.conclude(Deadline, CaseNoStep)
 		d := s.decision(ActionConfirmNotDone)
 		s.r.Now, s.r.SendingHeld = later(s.now(), s.r.DecisionFrom(s.c)), true
@@ -132,10 +132,10 @@ func TestNothingEndsWhileAnEpochIsOpen(t *testing.T) {
 func TestAnAnswerOfALostAttempt(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[FactKind]State{Retryable: StateProcessing, NotSent: StateProcessing, FailedFinal: StateProcessing, Succeeded: StateSuccess, Acknowledged: StateAccepted} {
-		s := tell(t, ProfileKeyedQueryable)
+		s := newScenario(t, ProfileKeyedQueryable)
 		lost, _ := s.r.Attempt(s.send())
-		s = tell(t, ProfileKeyedQueryable)
-		s.after(time.Minute)
+		s = newScenario(t, ProfileKeyedQueryable)
+		s.wait(time.Minute)
 		now := s.send()
 		s.enter(FactOf(*lost, Answer{Kind: kind}))
 		if a, _ := s.r.Attempt(now); a.Answer != "" || s.r.State != want {
@@ -147,29 +147,29 @@ func TestAnAnswerOfALostAttempt(t *testing.T) {
 // A number behind the live one that ended at the channel was the live one once: its end is the refund's.
 func TestEndOfANumberThatWasLost(t *testing.T) {
 	t.Parallel()
-	s := tell(t, ProfileListAndMatch)
+	s := newScenario(t, ProfileListAndMatch)
 	s.r.Dispatches = append(s.r.Dispatches, Dispatch{Ordinal: 2, Number: "behind", Exposed: true, Retired: true, MarkedEpoch: 2, MayActUntil: s.now()})
 	s.r.Dispatches[0].MarkedEpoch, s.r.Dispatches[0].MayActUntil, s.r.Dispatches[0].KeyExpiresAt = 2, s.now(), s.now()
 	s.enter(Fact{Kind: EpochMark, Source: "epoch"})
 	s.notice(FailedFinal, 2, "ch_2")
-	s.after(5 * time.Minute)
+	s.wait(5 * time.Minute)
 	for range 2 {
-		s.says(s.query(1), NotFound)
-		s.after(time.Second)
+		s.answerWith(s.query(1), NotFound)
+		s.wait(time.Second)
 		s.r.LeaseEndsAt = time.Time{}
 	}
-	s.wants("no third number", StateFailed, false)
+	s.expect("no third number", StateFailed, false)
 }
 
 // After an epoch every number is exposed, and a person confirms the one that went out, not the one behind it.
 func TestConfirmedNumberIsTheOneThatWasSent(t *testing.T) {
 	t.Parallel()
-	s := tell(t, ProfileBlind)
-	s.says(s.send(), Unknown)
+	s := newScenario(t, ProfileBlind)
+	s.answerWith(s.send(), Unknown)
 	s.r.Dispatches = append(s.r.Dispatches, Dispatch{Ordinal: 2, Number: "behind", Exposed: true, Retired: true, MarkedEpoch: 2, MayActUntil: s.now()})
 	s.enter(Fact{Kind: EpochMark, Source: "epoch"})
 	s.conclude(Deadline, CaseNoStep)
-	s.decides(ActionConfirmSuccess)
+	s.applyDecision(ActionConfirmSuccess)
 	if e := s.r.Effects; len(e) != 1 || e[0].DispatchNo != 1 {
 		t.Errorf("booked %+v, want number 1", e)
 	}
@@ -178,8 +178,8 @@ func TestConfirmedNumberIsTheOneThatWasSent(t *testing.T) {
 // Somebody may wait at any time.
 func TestWaitIsNeverTooEarly(t *testing.T) {
 	t.Parallel()
-	s := tell(t, ProfileBlind)
-	s.says(s.send(), Unknown)
+	s := newScenario(t, ProfileBlind)
+	s.answerWith(s.send(), Unknown)
 	s.conclude(Deadline, CaseNoStep)
 	s.r.SendingHeld = true
 	if _, err := ApplyDecision(s.r, s.decision(ActionWait), s.c); err != nil {

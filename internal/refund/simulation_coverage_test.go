@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// interesting are states that the simulation must have reached; each row of the two tables is one more, and some rows are rare.
-var interesting = []string{
+// namedStates are states that the simulation must have reached; each row of the two tables is one more, and some rows are rare.
+var namedStates = []string{
 	"a caller gave up before the channel acted", "a decision came before the horizon", "a decision was void", "a held line proved to be ours", "a held line was adopted", "a hidden refund was not found",
 	"a key died in doubt", "a key was replayed", "a line of nobody's amount was held", "a line that was adopted proved to be ours", "a line was adopted at once",
 	"a line's id proved to be another refund's", "a new epoch", "a notice before the answer", "a notice came twice", "a number died before it was sent again",
@@ -24,8 +24,8 @@ var interesting = []string{
 	"ended CANCELED", "ended FAILED", "ended REVERSED", "ended SUCCESS",
 }
 
-// sometimes tells how often each interesting state was reached, and fails where one was not although it had to be.
-func sometimes(t *testing.T, seen map[string]int, stories uint64) {
+// reportCoverage tells how often each interesting state was reached, and fails where one was not although it had to be.
+func reportCoverage(t *testing.T, seen map[string]int, stories uint64) {
 	t.Helper()
 	reached, all := 0, 0
 	var lines []string
@@ -38,7 +38,7 @@ func sometimes(t *testing.T, seen map[string]int, stories uint64) {
 		}
 		lines = append(lines, fmt.Sprintf("%9d  %s", seen[name], name))
 	}
-	for _, name := range interesting {
+	for _, name := range namedStates {
 		count(name, stories >= seedsForStates)
 	}
 	for _, w := range slices.Concat(stateTable, decisionTable) {

@@ -44,7 +44,7 @@ func acceptIntake(t *rapid.T, label string) Intake {
 		}
 	}
 	if consumer != "rest" {
-		in.Park = &Park{Position: placeOf(in).Position, Body: []byte(label)}
+		in.Park = &Park{Position: positionOf(in).Position, Body: []byte(label)}
 	}
 	return in
 }
@@ -56,7 +56,7 @@ func drawRID(t *rapid.T, label string) refund.RID {
 	return rid
 }
 
-func tellOutcome(o Outcome) string {
+func outcomeText(o Outcome) string {
 	told := "no refund"
 	if o.Refund != nil {
 		told = fmt.Sprintf("%+v", *o.Refund)
@@ -64,20 +64,20 @@ func tellOutcome(o Outcome) string {
 	return fmt.Sprintf("%s %s %v replayed=%v cause=%s %s", o.Verdict, o.Code, o.Fields, o.Replayed, o.Cause, told)
 }
 
-func tellOutcomes(list []Outcome) (out []string) {
+func outcomeTexts(list []Outcome) (out []string) {
 	for _, o := range list {
-		out = append(out, tellOutcome(o))
+		out = append(out, outcomeText(o))
 	}
 	return out
 }
 
-func (w *acceptWorld) inOneGroup(g []Intake) []Outcome {
+func (w *memoryStore) inOneGroup(g []Intake) []Outcome {
 	plan := DecideGroup(w.read(g), g)
 	w.write(plan, g)
 	return plan.Outcomes
 }
 
-func (w *acceptWorld) oneByOne(g []Intake) (out []Outcome) {
+func (w *memoryStore) oneByOne(g []Intake) (out []Outcome) {
 	for _, in := range g {
 		out = append(out, w.inOneGroup([]Intake{in})...)
 	}
@@ -85,7 +85,7 @@ func (w *acceptWorld) oneByOne(g []Intake) (out []Outcome) {
 }
 
 // withLosses takes a group through the door when every try finds some mutexes and payment rows held by others.
-func (w *acceptWorld) withLosses(t *rapid.T, g []Intake) []Outcome {
+func (w *memoryStore) withLosses(t *rapid.T, g []Intake) []Outcome {
 	out := make([]Outcome, len(g))
 	left := make([]int, len(g))
 	for i := range left {
@@ -120,8 +120,8 @@ func (w *acceptWorld) withLosses(t *rapid.T, g []Intake) []Outcome {
 	return out
 }
 
-func compareWorlds(t *rapid.T, what string, a, b *acceptWorld, outA, outB []Outcome) {
-	told, want := tellOutcomes(outA), tellOutcomes(outB)
+func compareStores(t *rapid.T, what string, a, b *memoryStore, outA, outB []Outcome) {
+	told, want := outcomeTexts(outA), outcomeTexts(outB)
 	for i := range want {
 		if told[i] != want[i] {
 			t.Errorf("%s: item %d is\n  %s\none by one it is\n  %s", what, i, told[i], want[i])
@@ -129,14 +129,14 @@ func compareWorlds(t *rapid.T, what string, a, b *acceptWorld, outA, outB []Outc
 	}
 	rowsA, rowsB := a.rows(), b.rows()
 	if !slices.Equal(rowsA, rowsB) {
-		t.Errorf("%s: rows differ\n%s\none by one:\n%s", what, strings.Join(minus(rowsA, rowsB), "\n"), strings.Join(minus(rowsB, rowsA), "\n"))
+		t.Errorf("%s: rows differ\n%s\none by one:\n%s", what, strings.Join(missingFrom(rowsA, rowsB), "\n"), strings.Join(missingFrom(rowsB, rowsA), "\n"))
 	}
-	for _, wrong := range append(a.violations, a.balancesWrong()...) {
+	for _, wrong := range append(a.violations, a.wrongBalances()...) {
 		t.Errorf("%s: %s", what, wrong)
 	}
 }
 
-func minus(a, b []string) (out []string) {
+func missingFrom(a, b []string) (out []string) {
 	for _, s := range a {
 		if !slices.Contains(b, s) {
 			out = append(out, s)
@@ -149,24 +149,24 @@ func minus(a, b []string) (out []string) {
 // decided at once, against the same items one after another.
 func TestGroupEqualsSerial(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		grouped, serial := newAcceptWorld(), newAcceptWorld()
+		grouped, serial := newMemoryStore(), newMemoryStore()
 		for _, label := range []string{"first", "second"} {
 			g := acceptIntakes(t, label, 1, 14)
 			if label == "second" {
-				againFromParked(t, serial, g)
+				redriveSome(t, serial, g)
 			}
 			a, b := grouped.inOneGroup(g), serial.oneByOne(g)
-			compareWorlds(t, label+" group", grouped, serial, a, b)
+			compareStores(t, label+" group", grouped, serial, a, b)
 		}
 	})
 }
 
-// againFromParked makes some items of the group the second try of what lies parked.
-func againFromParked(t *rapid.T, w *acceptWorld, g []Intake) {
+// redriveSome makes some items of the group the second try of what lies parked.
+func redriveSome(t *rapid.T, w *memoryStore, g []Intake) {
 	for i := range g {
-		k := w.parked[placeOf(g[i])]
+		k := w.parked[positionOf(g[i])]
 		if k != nil && k.Done == "" && rapid.Bool().Draw(t, "again from parked") {
-			id := sum256(fmt.Sprint(placeOf(g[i])))
+			id := sum256(fmt.Sprint(positionOf(g[i])))
 			g[i].Parked = refund.RID(id[:16])
 		}
 	}
@@ -176,7 +176,7 @@ func againFromParked(t *rapid.T, w *acceptWorld, g []Intake) {
 // end as if they had come one after another: a lost item holds back those behind it. Here each refund has its own payment.
 func TestGroupWithLossesEqualsSerial(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		grouped, serial := newAcceptWorld(), newAcceptWorld()
+		grouped, serial := newMemoryStore(), newMemoryStore()
 		draw := func(label string, least, most int) (g []Intake) {
 			for _, in := range acceptIntakes(t, label, least, most) {
 				if in.Refund != nil {
@@ -194,7 +194,7 @@ func TestGroupWithLossesEqualsSerial(t *testing.T) {
 		serial.oneByOne(seed)
 		g := draw("group", 1, 10)
 		a, b := grouped.withLosses(t, g), serial.oneByOne(g)
-		compareWorlds(t, "group with losses", grouped, serial, a, b)
+		compareStores(t, "group with losses", grouped, serial, a, b)
 	})
 }
 
@@ -202,13 +202,13 @@ func TestGroupWithLossesEqualsSerial(t *testing.T) {
 // everybody gets an answer.
 func TestLossesBreakNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newAcceptWorld()
+		w := newMemoryStore()
 		for i, o := range w.withLosses(t, acceptIntakes(t, "group", 1, 14)) {
 			if o.Verdict == Lost || o.Verdict == "" {
 				t.Errorf("item %d has no answer", i)
 			}
 		}
-		for _, wrong := range append(w.violations, w.balancesWrong()...) {
+		for _, wrong := range append(w.violations, w.wrongBalances()...) {
 			t.Error(wrong)
 		}
 	})

@@ -1,55 +1,6 @@
 package refund
 
-// The columns of the oracle: each fact against each state, as rule R13 of docs/rules.md has them.
-
-// column is the table of facts and states.
-func (o *oracle) column() {
-	switch o.f.Kind {
-	case Succeeded:
-		o.succeeded()
-	case Acknowledged:
-		o.accepted()
-	case FailedFinal:
-		o.failedFinal()
-	case Reversed:
-		o.reversed()
-	case RefusedClean, RefusedNewNumber, Retryable, NotSent:
-		o.negative()
-	case RefusedEcho, Unknown:
-		if o.in(StateProcessing) && o.ofSend() && !o.newerSendOpen() {
-			o.r.State = StateUnknown
-		}
-	case NotFound:
-		o.notFound()
-	case LeaseEnd:
-		o.r.State = StateUnknown
-	case KeyExpired:
-		if o.in(StatePending) && o.isLive() && o.keyDead(o.live()) {
-			if o.r.DispatchNo == 1 {
-				o.newNumber()
-			} else {
-				o.open(CaseNoStep)
-			}
-		}
-	case Deadline:
-		o.open(o.f.Reason)
-	case Withdrawn:
-		if o.in(StatePending) && o.r.AskNo == 0 {
-			o.r.State = StateCanceled
-		}
-	case EpochMark:
-		o.epoch()
-	case Settled:
-		if o.in(StatePending) && !o.live().FinalNegativeAt.IsZero() {
-			o.r.State = StateFailed
-		}
-		if o.ended() && o.clear() {
-			o.answered(CaseAcknowledgedAfterEnd)
-		}
-	}
-}
-
-func (o *oracle) succeeded() {
+func (o *reference) succeeded() {
 	for _, e := range o.r.Effects {
 		same := e.Ours && (e.Status == EffectMoved || (e.Status == EffectReversed && !o.personOnly(e))) &&
 			((o.f.ChannelRefundID != "" && e.ChannelRefundID == o.f.ChannelRefundID) || (o.f.ChannelRefundID == "" && e.DispatchNo == o.f.Dispatch))
@@ -88,7 +39,7 @@ func (o *oracle) succeeded() {
 }
 
 // endedNegative: a known final negative of the same object, where the contract says that failed may follow succeeded.
-func (o *oracle) endedNegative() bool {
+func (o *reference) endedNegative() bool {
 	d := o.d()
 	if o.before.Facts[FactKey(d.Number, string(Reversed), o.f.ChannelRefundID, o.f.Amount, o.f.Currency)] {
 		return true // told before, when its amount was not ours
@@ -97,13 +48,13 @@ func (o *oracle) endedNegative() bool {
 	return o.c.Codes.LateFailure && !d.FinalNegativeAt.IsZero() && !other
 }
 
-func (o *oracle) compare(e Effect) {
+func (o *reference) compare(e Effect) {
 	if (o.f.Amount != 0 && o.f.Amount != e.Amount) || (o.f.Currency != "" && o.f.Currency != e.Currency) {
 		o.open(CaseContradiction)
 	}
 }
 
-func (o *oracle) book(foreign int, back bool) {
+func (o *reference) book(foreign int, back bool) {
 	e := Effect{Ours: true, DispatchNo: o.f.Dispatch, ChannelRefundID: o.f.ChannelRefundID, Amount: o.f.Amount, Currency: o.f.Currency,
 		Status: EffectMoved, ByPerson: o.f.Source == "decision"}
 	if e.Amount == 0 {
@@ -131,46 +82,8 @@ func (o *oracle) book(foreign int, back bool) {
 	was.Ours, was.DispatchNo, was.Status = true, o.f.Dispatch, e.Status
 }
 
-func (o *oracle) accepted() {
-	if o.ackWas || !o.exposedNo(o.f.Dispatch) {
-		return
-	}
-	switch {
-	case o.in(StatePending):
-		o.r.State = StateUnknown
-		o.open(CaseAcknowledgedAfterEnd)
-	case o.inFlight() && o.isLive():
-		o.r.State = StateAccepted
-	case o.inFlight(), o.in(StateFailed, StateCanceled):
-		o.open(CaseAcknowledgedAfterEnd)
-	} // under SUCCESS and REVERSED: the reason `other`, which close derives
-}
-
-func (o *oracle) failedFinal() {
-	switch {
-	case o.in(StatePending) && o.r.AskNo == o.f.Dispatch:
-		o.r.AskNo = 0
-		return
-	case o.inFlight() && o.clear() && o.isLive():
-		o.r.State = StateFailed
-	case o.in(StateSuccess):
-		if i, ok := o.standing(); ok {
-			switch {
-			case o.personOnly(o.r.Effects[i]):
-				o.open(CaseContradiction)
-			case o.c.Codes.LateFailure:
-				o.takeBack(i)
-			}
-			return
-		}
-	}
-	if o.clear() {
-		o.answered(CaseAcknowledgedAfterEnd)
-	}
-}
-
 // standing finds the moved effect that the fact speaks of: the same id, or its number's where one of them has no id.
-func (o *oracle) standing() (int, bool) {
+func (o *reference) standing() (int, bool) {
 	for _, e := range o.r.Effects {
 		if e.Ours && e.ChannelRefundID != "" && e.ChannelRefundID == o.f.ChannelRefundID && e.Status == EffectReversed {
 			return 0, false
@@ -193,7 +106,7 @@ func (o *oracle) standing() (int, bool) {
 }
 
 // takeBack mirrors one effect; with no other one standing the refund is REVERSED.
-func (o *oracle) takeBack(i int) {
+func (o *reference) takeBack(i int) {
 	e := &o.r.Effects[i]
 	e.Status = EffectReversed
 	if e.ChannelRefundID == "" {
@@ -207,7 +120,7 @@ func (o *oracle) takeBack(i int) {
 	o.r.State = StateReversed
 }
 
-func (o *oracle) reversed() {
+func (o *reference) reversed() {
 	for _, e := range o.r.Effects {
 		mine := (o.f.ChannelRefundID != "" && e.ChannelRefundID == o.f.ChannelRefundID) || (o.f.ChannelRefundID == "" && e.DispatchNo == o.f.Dispatch)
 		if e.Ours && mine && e.Status == EffectReversed && !o.personOnly(e) {
@@ -241,95 +154,8 @@ func (o *oracle) reversed() {
 	o.r.State = StateReversed
 }
 
-func (o *oracle) negative() {
-	if !o.ofSend() {
-		return
-	}
-	if o.in(StateSuccess) {
-		if i, ok := o.standing(); ok && o.personOnly(o.r.Effects[i]) {
-			o.open(CaseContradiction)
-		}
-		return
-	}
-	if !o.inFlight() || (o.in(StateProcessing) && o.newerSendOpen()) {
-		return
-	}
-	if !o.clear() {
-		refused := o.f.Kind == RefusedClean || o.f.Kind == RefusedNewNumber
-		if refused || o.in(StateProcessing) {
-			o.r.State = StateUnknown
-		}
-		return
-	}
-	switch {
-	case !o.live().FinalNegativeAt.IsZero(), o.f.Kind == RefusedClean:
-		o.r.State = StateFailed
-	case o.f.Kind == RefusedNewNumber && o.isLive() && o.r.DispatchNo == 1:
-		o.newNumber()
-	case o.f.Kind == RefusedNewNumber:
-		o.r.State = StateFailed
-	default:
-		o.r.State = StatePending
-	}
-}
-
-func (o *oracle) notFound() {
-	d := o.d()
-	if d.Acknowledged {
-		for _, a := range o.r.Attempts {
-			if a.DispatchNo == d.Ordinal && a.Answer == Acknowledged && o.inFlight() && o.asked != nil {
-				lag := o.c.Query.VisibilityLag.D()
-				if !o.c.Query.Exists {
-					lag = o.c.List.VisibilityLag.D()
-				}
-				if o.asked.StartedAt.After(a.AnsweredAt.Add(lag)) {
-					o.open(CaseContradiction)
-				}
-				return
-			}
-		}
-		return
-	}
-	if !o.absent(o.f.Dispatch) {
-		return
-	}
-	switch last, _ := o.lastSend(); {
-	case o.in(StatePending) && o.r.AskNo == o.f.Dispatch:
-		o.r.AskNo = 0
-	case !o.inFlight() || !o.clear():
-	case !o.live().FinalNegativeAt.IsZero():
-		o.r.State = StateFailed
-	case !o.isLive(): // leaveIfClear decides
-	case last == RefusedEcho:
-		o.r.State = StateFailed
-	case o.keyDead(o.live()) && o.r.DispatchNo == 1:
-		o.newNumber()
-	default:
-		o.r.State = StatePending
-	}
-}
-
-func (o *oracle) epoch() {
-	if o.ended() {
-		return
-	}
-	for i := range o.r.Dispatches {
-		d := &o.r.Dispatches[i]
-		d.MarkedEpoch = o.r.Epoch
-		if t := o.r.Now.Add(LongestLease); t.After(d.MayActUntil) {
-			d.MayActUntil = t
-		}
-		if d.KeyExpiresAt.IsZero() || d.KeyExpiresAt.After(o.r.Now) {
-			d.KeyExpiresAt = o.r.Now
-		}
-	}
-	if o.in(StatePending, StateProcessing) {
-		o.r.State = StateUnknown
-	}
-}
-
 // returnsNow: a known return whose effect was booked only after it was told.
-func (o *oracle) returnsNow() bool {
+func (o *reference) returnsNow() bool {
 	i, stands := o.standing()
 	if o.f.Kind != Reversed || !stands {
 		return false

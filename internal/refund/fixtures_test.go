@@ -5,17 +5,6 @@ import (
 	"time"
 )
 
-// The world of these tests: contracts of every class, records, and a claim as the store makes it, all without a database.
-
-var day0 = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-
-// Times of ownership, as the workflow uses them.
-const (
-	leaseTime   = 10 * time.Second
-	leaseMargin = 2 * time.Second
-	sendWindow  = 3 * time.Second
-)
-
 // classes are the kinds of promises that a channel can make: the shipped profiles, and contracts that mix their terms
 // differently or make them harder.
 func classes(tb testing.TB) map[string]Contract {
@@ -58,8 +47,8 @@ func classes(tb testing.TB) map[string]Contract {
 	return all
 }
 
-// born is a refund as the door leaves it: PENDING, its amount reserved, one number, nothing sent.
-func born() Record {
+// newRecord is a refund as the door leaves it: PENDING, its amount reserved, one number, nothing sent.
+func newRecord() Record {
 	r := Record{TenantCode: "demo", Installation: "018f6f4e-7c00-7000-8000-000000000001", Now: day0, Facts: map[[32]byte]bool{}}
 	r.Refund = Refund{RefundRef: RefundRef{Tenant: 1, RID: RID{15: 7}}, State: StatePending, PendingReason: PendingQueued, Epoch: 1, DispatchNo: 1, JournalSeq: 1,
 		NextActionAt: day0, CreatedAt: day0, StateSince: day0,
@@ -92,7 +81,7 @@ func claim(r Record, kind AttemptKind, no int, c Contract, now time.Time) (Recor
 			return r, 0, false
 		}
 		d.Exposed, r.Exposed = true, true
-		d.AbsenceCountsFrom = later(d.AbsenceCountsFrom, notAfter.Add(c.Horizon.D()+c.asking().VisibilityLag.D()))
+		d.AbsenceCountsFrom = later(d.AbsenceCountsFrom, notAfter.Add(c.Horizon.D()+c.questionTerms().VisibilityLag.D()))
 		if r.State == StatePending {
 			r.State, r.StateSince, r.PendingReason = StateProcessing, now, ""
 		}
@@ -127,130 +116,11 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// story drives one refund by hand in a named test and fails on the first thing that cannot happen.
-type story struct {
-	t *testing.T
-	r Record
-	c Contract
-}
+var day0 = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-func tell(t *testing.T, class string) *story {
-	t.Helper()
-	c, ok := classes(t)[class]
-	if !ok {
-		t.Fatalf("no class %q", class)
-	}
-	return &story{t: t, r: born(), c: c}
-}
-
-func (s *story) now() time.Time { return s.r.Now }
-
-func (s *story) after(d time.Duration) { s.r.Now = s.r.Now.Add(d) }
-
-// send claims a send of the live number and returns its attempt.
-func (s *story) send() int { s.t.Helper(); return s.claim(AttemptSend, s.r.DispatchNo) }
-
-// query claims a question about a number.
-func (s *story) query(no int) int {
-	s.t.Helper()
-	kind := AttemptQuery
-	if !s.c.Query.Exists {
-		kind = AttemptList
-	}
-	return s.claim(kind, no)
-}
-
-func (s *story) claim(kind AttemptKind, no int) int {
-	s.t.Helper()
-	next, attempt, ok := claim(s.r, kind, no, s.c, s.now())
-	if !ok {
-		s.t.Fatalf("no claim of %s in %s at %v", kind, s.r.State, s.now())
-	}
-	s.r = next
-	return attempt
-}
-
-// answer enters the answer of an attempt.
-func (s *story) answer(attempt int, a Answer) Change {
-	s.t.Helper()
-	at, ok := s.r.Attempt(attempt)
-	if !ok {
-		s.t.Fatalf("no attempt %d", attempt)
-	}
-	return s.enter(FactOf(*at, a))
-}
-
-func (s *story) says(attempt int, kind FactKind) Change {
-	s.t.Helper()
-	return s.answer(attempt, Answer{Kind: kind})
-}
-
-// notice enters a fact that came by itself.
-func (s *story) notice(kind FactKind, dispatch int, id string) Change {
-	s.t.Helper()
-	return s.enter(Fact{Kind: kind, Dispatch: dispatch, ChannelRefundID: id, Source: "notice", Actor: "system:notices"})
-}
-
-// conclude enters one of our own conclusions under the current generation.
-func (s *story) conclude(kind FactKind, reason CaseReason) Change {
-	s.t.Helper()
-	return s.enter(Fact{Kind: kind, Generation: s.r.Generation, Reason: reason, Source: "sweeper", Actor: "system:sweeper"})
-}
-
-func (s *story) enter(f Fact) Change {
-	s.t.Helper()
-	ch, err := Apply(s.r, f, s.c)
-	if err != nil {
-		s.t.Fatalf("%s in %s: %v", f.Kind, s.r.State, err)
-	}
-	for _, msg := range broken(s.r, ch) {
-		s.t.Errorf("%s in %s: %s", f.Kind, s.r.State, msg)
-	}
-	s.r = ch.After
-	return ch
-}
-
-// wants checks state, exposure and the reasons of the case in one line.
-func (s *story) wants(why string, state State, exposed bool, reasons ...CaseReason) {
-	s.t.Helper()
-	if s.r.State != state || s.r.Exposed != exposed || !sameReasons(s.r.Case, reasons) {
-		s.t.Errorf("%s: got %s exposed=%v case=%v, want %s exposed=%v case=%v", why, s.r.State, s.r.Exposed, reasonsOf(s.r.Case), state, exposed, reasons)
-	}
-}
-
-// next checks what Decide says now.
-func (s *story) next(why string, want StepKind) Step {
-	s.t.Helper()
-	got := Decide(s.r, s.c, s.now())
-	if got.Kind != want {
-		s.t.Errorf("%s: next step is %+v, want %s", why, got, want)
-	}
-	return got
-}
-
-func (s *story) balances(why string, reserved, refunded, held int64) {
-	s.t.Helper()
-	if p := s.r.Payment; p.Reserved != reserved || p.Refunded != refunded || p.Held != held {
-		s.t.Errorf("%s: reserved %d refunded %d held %d, want %d %d %d", why, p.Reserved, p.Refunded, p.Held, reserved, refunded, held)
-	}
-}
-
-func reasonsOf(c *Case) []CaseReason {
-	if c == nil {
-		return nil
-	}
-	return c.Reasons
-}
-
-func sameReasons(c *Case, want []CaseReason) bool {
-	got := reasonsOf(c)
-	if len(got) != len(want) {
-		return false
-	}
-	for _, w := range want {
-		if !c.Has(w) {
-			return false
-		}
-	}
-	return true
-}
+// Times of ownership, as the workflow uses them.
+const (
+	leaseTime   = 10 * time.Second
+	leaseMargin = 2 * time.Second
+	sendWindow  = 3 * time.Second
+)
