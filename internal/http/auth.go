@@ -16,28 +16,28 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// KeyStore finds keys. Errors of Lookup: refund.ErrNotFound for a prefix that
-// nobody has, refund.ErrUnavailable.
+// KeyStore finds API keys by their prefix. Errors of Lookup: refund.ErrNotFound
+// for an unknown prefix, refund.ErrUnavailable.
 type KeyStore interface {
 	Lookup(ctx context.Context, prefix string) (access.APIKeyRecord, error)
 }
 
-// principalOf returns who sends the request of ctx. Only operations behind the
-// key check ask, so it is always there.
+// principalOf returns the sender of the request of ctx. It is set for every
+// operation that needs a key.
 func principalOf(ctx context.Context) access.Principal {
 	p, _ := ctx.Value(keyPrincipal).(access.Principal)
 	return p
 }
 
-// authenticator checks keys and scopes.
+// authenticator checks API keys.
 type authenticator struct {
 	keys  *keyCache
 	clock func() time.Time
 }
 
-// check finds out who sends r. A key that is unknown costs the same work as one
-// whose secret is wrong, and both get the same answer. Errors: *Problem
-// unauthorized, or what the key store says.
+// check returns the sender of r. An unknown key and a wrong secret take the same
+// work and get the same answer. Errors: *Problem unauthorized, or the error of the
+// key store.
 func (a *authenticator) check(r *http.Request) (access.Principal, error) {
 	token, ok := bearer(r.Header)
 	if !ok {
@@ -64,8 +64,9 @@ func usable(k access.APIKeyRecord, mode string, now time.Time) bool {
 	return k.Mode == mode && !k.ActorDisabled && k.RevokedAt.IsZero() && (k.ExpiresAt.IsZero() || now.Before(k.ExpiresAt))
 }
 
-// bearer takes the token out of one Authorization header (RFC 6750 section 2.1).
-func bearer(h http.Header) (string, bool) {
+// bearer returns the token of the Authorization header (RFC 6750 section 2.1).
+// ok is false unless the header is there exactly once.
+func bearer(h http.Header) (token string, ok bool) {
 	values := h.Values("Authorization")
 	if len(values) != 1 {
 		return "", false
@@ -77,8 +78,9 @@ func bearer(h http.Header) (string, bool) {
 	return strings.TrimSpace(token), true
 }
 
-// admit is the middleware in front of every operation that needs a key: it
-// finds the operation, the sender and the scope.
+// admit is the middleware of every operation that needs a key. It puts the
+// operation and the sender into the context and refuses a sender without the
+// scopes of the operation.
 func (s *service) admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		op := s.operations[route{r.Method, chi.RouteContext(r.Context()).RoutePattern()}]

@@ -12,7 +12,7 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// manualClock is a clock that the test moves.
+// manualClock is a clock that the test sets.
 type manualClock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -26,12 +26,12 @@ func (h *manualClock) advance(d time.Duration) {
 	h.now = h.now.Add(d)
 }
 
-func TestRevokedKeyDiesWithinASecond(t *testing.T) {
+func TestRevokedKeyIsRefusedWithinASecond(t *testing.T) {
 	t.Parallel()
 	clock := &manualClock{now: epoch}
 	w, c := serve(t, func(_ *fakeBackend, cfg *httpapi.Config) {
 		cfg.Clock = clock.read
-		cfg.Limits.KeyTTL = time.Hour // is capped
+		cfg.Limits.KeyTTL = time.Hour // capped at a second
 	})
 	for range 20 {
 		if r := c.do("GET", "/v1/refunds", ""); r.status != 200 {
@@ -46,11 +46,11 @@ func TestRevokedKeyDiesWithinASecond(t *testing.T) {
 	w.keys["Writer01"] = k
 	clock.advance(time.Second)
 	if r := c.do("GET", "/v1/refunds", ""); r.status != 401 {
-		t.Errorf("a second after it was revoked: %d, want 401", r.status)
+		t.Errorf("status %d a second after the key was revoked, want 401", r.status)
 	}
 }
 
-func TestKeysThatAreNoLongerGood(t *testing.T) {
+func TestInvalidKeysGetTheAnswerOfUnknownKeys(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*access.APIKeyRecord){
 		"revoked":        func(k *access.APIKeyRecord) { k.RevokedAt = time.Now().Add(-time.Hour) },
@@ -63,15 +63,16 @@ func TestKeysThatAreNoLongerGood(t *testing.T) {
 		k := w.keys["Writer01"]
 		change(&k)
 		w.keys["Writer01"] = k
-		unknown := c.do("GET", "/v1/refunds", "", "Authorization", "Bearer "+strings.Replace(writerKey, "Writer01", "Nobody01", 1), "X-Request-Id", "same")
+		unknownKey := "Bearer " + strings.Replace(writerKey, "Writer01", "Nobody01", 1)
+		unknown := c.do("GET", "/v1/refunds", "", "Authorization", unknownKey, "X-Request-Id", "same")
 		r := c.do("GET", "/v1/refunds", "", "X-Request-Id", "same")
 		if r.status != 401 || r.body != unknown.body {
-			t.Errorf("%s: %d %s, want the answer that an unknown key gets: %s", name, r.status, r.body, unknown.body)
+			t.Errorf("%s: %d %s, want the answer of an unknown key: %s", name, r.status, r.body, unknown.body)
 		}
 	}
 }
 
-func TestUnknownPrefixesAreRememberedForAMoment(t *testing.T) {
+func TestUnknownPrefixesAreCachedForASecond(t *testing.T) {
 	t.Parallel()
 	clock := &manualClock{now: epoch}
 	w, c := serve(t, func(_ *fakeBackend, cfg *httpapi.Config) { cfg.Clock = clock.read })
@@ -86,31 +87,31 @@ func TestUnknownPrefixesAreRememberedForAMoment(t *testing.T) {
 	w.keys[prefix] = rec
 	clock.advance(time.Second)
 	if r := c.do("GET", "/v1/refunds", "", "Authorization", stranger); r.status != 200 {
-		t.Errorf("a second after the key was made: %d %s", r.status, r.body)
+		t.Errorf("%d %s a second after the key was created, want 200", r.status, r.body)
 	}
 }
 
-func TestKeyStoreAway(t *testing.T) {
+func TestUnavailableKeyStoreIs503(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
 	w.keyErr = refund.ErrUnavailable
 	if r := c.do("GET", "/v1/refunds", ""); r.status != 503 || r.header.Get("Retry-After") == "" {
-		t.Errorf("%d %v: a database that is away must not look like a bad key", r.status, r.header)
+		t.Errorf("%d %v, want 503 with Retry-After: an unavailable database must not look like a bad key", r.status, r.header)
 	}
 	w.mu.Lock()
 	w.keyErr = nil
 	w.mu.Unlock()
 	if r := c.do("GET", "/v1/refunds", ""); r.status != 200 {
-		t.Errorf("%d: an error must not be remembered", r.status)
+		t.Errorf("status %d, want 200: an error must not be cached", r.status)
 	}
 }
 
-func TestClosedTenant(t *testing.T) {
+func TestClosedTenantCannotWrite(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
 	w.accept = func(g []intake.Intake) ([]intake.Outcome, error) {
 		if !g[0].Tenant.Closed {
-			t.Error("the door was not told that the tenant is closed")
+			t.Error("the intake does not mark the tenant as closed")
 		}
 		return []intake.Outcome{{Verdict: intake.Refused, Code: refund.CodeTenantClosed}}, nil
 	}
@@ -126,6 +127,6 @@ func TestClosedTenant(t *testing.T) {
 		}
 	}
 	if r := c.do("GET", "/v1/refunds", "", closed...); r.status != 200 {
-		t.Errorf("reading: %d, want it to go on", r.status)
+		t.Errorf("GET: %d, want 200: a closed tenant can still read", r.status)
 	}
 }

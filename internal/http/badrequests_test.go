@@ -7,8 +7,8 @@ import (
 	"github.com/refundry/refundry/internal/http/badrequesttest"
 )
 
-// Every bad request gets its typed problem, and nothing behind the API hears of
-// it. Cases C9 and C14 of docs/cases.md are in the table.
+// Every bad request gets its problem and reaches nothing behind the API. Cases C9 and
+// C14 of docs/cases.md are in the table.
 func TestBadRequestsTouchNothing(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
@@ -26,13 +26,13 @@ func TestBadRequestsTouchNothing(t *testing.T) {
 	}})
 }
 
-// The table must not grow cases that say the same twice.
+// Names of cases are unique.
 func TestBadRequestNamesAreUnique(t *testing.T) {
 	t.Parallel()
 	var names []string
 	for _, c := range badrequesttest.Cases() {
 		if slices.Contains(names, c.Name) {
-			t.Errorf("two cases are named %q", c.Name)
+			t.Errorf("two cases have the name %q", c.Name)
 		}
 		names = append(names, c.Name)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// BenchmarkCreateRefund is what a POST costs besides the door and the network.
+// BenchmarkCreateRefund measures a POST without the Door and the network.
 func BenchmarkCreateRefund(b *testing.B) {
 	w := &fakeBackend{keys: map[string]access.APIKeyRecord{}}
 	prefix, rec := keyRecord(b, writerKey, refund.Tenant{ID: 1, Code: "demo"}, access.ScopeRefundsWrite)
@@ -23,7 +23,8 @@ func BenchmarkCreateRefund(b *testing.B) {
 		w.accepted, w.touched = w.accepted[:0], w.touched[:0]
 		return []intake.Outcome{{Verdict: intake.Taken, Refund: &r}}, nil
 	}
-	a, err := httpapi.New(httpapi.Config{Door: w, Refunds: w, Actions: w, Payments: w, Keys: w, Events: bridge.Codec{}, Parking: w, Messages: w, Parked: w, Cases: &fakeCases{fakeBackend: w}})
+	a, err := httpapi.New(httpapi.Config{Door: w, Refunds: w, Actions: w, Payments: w, Keys: w, Events: bridge.Codec{}, Parking: w,
+		Messages: w, Parked: w, Cases: &fakeCases{fakeBackend: w}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -20,9 +20,9 @@ import (
 // mediaEventBatch is the media type of several events in one body.
 const mediaEventBatch = "application/cloudevents-batch+json"
 
-// prepare reads a request before the generated code sees it: header syntax,
-// query names, media type, size, and the JSON itself. Bodies are read whole and
-// under a deadline; a request without a body may wait as long as its handler likes.
+// prepare is the middleware that checks a request before the generated code binds
+// it: syntax of headers, names in the query, media type, size, and the JSON itself.
+// Bodies are read whole and under a deadline.
 func (s *service) prepare(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		op, _ := r.Context().Value(keyOperation).(*operation)
@@ -78,8 +78,8 @@ func (s *service) prepared(w http.ResponseWriter, r *http.Request, op *operation
 	return nil
 }
 
-// rawBody is a body that its handler reads. The generated code binds what ValidatedValue returns (runtime.BindJSONBody) to a body
-// of type string, and so decodes nothing.
+// rawBody is a body that the handler reads itself. The generated code binds the result of ValidatedValue to a body of type
+// string (runtime.BindJSONBody) instead of decoding JSON.
 type rawBody struct {
 	io.ReadCloser
 	text string
@@ -88,7 +88,7 @@ type rawBody struct {
 // ValidatedValue is the body as it came.
 func (b rawBody) ValidatedValue() any { return b.text }
 
-// knownQuery refuses parameters that the contract does not know, or that come twice.
+// knownQuery refuses parameters that are not in the contract, empty or sent twice.
 func knownQuery(r *http.Request, op *operation) error {
 	if r.URL.RawQuery == "" {
 		return nil
@@ -110,8 +110,8 @@ func knownQuery(r *http.Request, op *operation) error {
 	return nil
 }
 
-// joinLists makes one header line of headers that are lists (RFC 9110 section
-// 5.3), since the generated code takes one line only.
+// joinLists joins the lines of headers that are lists (RFC 9110 section 5.3): the
+// generated code accepts one line only.
 func joinLists(h http.Header, names ...string) {
 	for _, name := range names {
 		if lines := h.Values(name); len(lines) > 1 {
@@ -127,7 +127,8 @@ func noBody(r *http.Request) error {
 	return nil
 }
 
-// mediaTypeOf returns the canonical media type, or unsupported-media-type.
+// mediaTypeOf returns the media type without parameters. Errors: *Problem
+// unsupported-media-type.
 func mediaTypeOf(h http.Header, op *operation) (string, error) {
 	wanted := slices.Sorted(slices.Values(op.mediaTypes))
 	refused := &Problem{Code: codeUnsupportedMedia, Detail: "Send " + strings.Join(wanted, " or ") + "."}
@@ -148,10 +149,10 @@ func mediaTypeOf(h http.Header, op *operation) (string, error) {
 	return mediaType, nil
 }
 
-// readBody reads a whole body of at most limit bytes, within the time that was
-// set when the request came. That deadline is lifted afterwards: the server
-// reads ahead to notice that a caller has gone, and must not take a long wait
-// for that.
+// readBody reads a whole body of at most limit bytes, before the read deadline that
+// was set when the request came. It removes the deadline afterwards: the server reads
+// on to notice a closed connection, and the deadline would end a long wait.
+// Errors: *Problem body-too-large, invalid-request.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if r.ContentLength > limit {
 		return nil, bodyTooLarge(limit)
@@ -176,9 +177,9 @@ func bodyTooLarge(limit int64) *Problem {
 	return &Problem{Code: codeTooLarge, Detail: fmt.Sprintf("The body may have at most %d bytes.", limit)}
 }
 
-// checkJSON reads the body strictly. Events only have to be JSON that can be
-// taken apart: each of them is judged by itself, so that one bad event in a
-// batch does not hold up the others.
+// checkJSON checks that the body is strict JSON. Bodies of events only have to be
+// JSON that can be split: each event is checked by itself, so that one bad event does
+// not block the others of its batch.
 func checkJSON(body []byte, mediaType string, op *operation) error {
 	fault := strictjson.Check
 	if op.events {
@@ -195,7 +196,7 @@ func checkJSON(body []byte, mediaType string, op *operation) error {
 	return &Problem{Code: codeMalformedJSON, Detail: sentence(e), Errors: []fieldError{e}}
 }
 
-// clip bounds a name that came from outside before it is told again.
+// clip bounds a name from outside to 64 bytes before it is repeated in a problem.
 func clip(s string) string {
 	const most = 64
 	if len(s) > most {

@@ -15,7 +15,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// ListCases gives one page of what waits for people, or of what did.
+// ListCases returns one page of open cases, or of closed ones.
 func (s *service) ListCases(ctx context.Context, req oapi.ListCasesRequestObject) (oapi.ListCasesResponseObject, error) {
 	p := req.Params
 	q := refund.CaseFilter{Closed: p.State != nil && *p.State == oapi.CaseStateClosed, Reason: refund.CaseReason(valueOf(p.Reason)),
@@ -44,7 +44,7 @@ func (s *service) ListCases(ctx context.Context, req oapi.ListCasesRequestObject
 	return oapi.ListCases200JSONResponse(page), nil
 }
 
-// caseCursor is where the next page of cases begins: open ones are in order of their opening.
+// caseCursor is the start of the next page of cases. Open cases are in the order of their opening.
 type caseCursor struct {
 	Version int        `json:"v"`
 	ID      refund.RID `json:"b"`
@@ -70,7 +70,7 @@ func readCaseCursor(text, filter string) (refund.CaseRef, error) {
 	return refund.CaseRef{ID: c.ID, OpenedAt: c.Opened}, nil
 }
 
-// GetCase tells a case with what may be decided and why not the rest.
+// GetCase returns a case with its possible decisions, and a reason for each one that is not possible.
 func (s *service) GetCase(ctx context.Context, req oapi.GetCaseRequestObject) (oapi.GetCaseResponseObject, error) {
 	v, err := s.cases.FindCase(ctx, principalOf(ctx).Tenant.ID, refund.RID(req.CaseId))
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *service) GetCase(ctx context.Context, req oapi.GetCaseRequestObject) (o
 	return oapi.GetCase200JSONResponse(detailOf(v)), nil
 }
 
-// ProposeDecision stores what one person wants to decide.
+// ProposeDecision stores the decision that one person proposes.
 func (s *service) ProposeDecision(ctx context.Context, req oapi.ProposeDecisionRequestObject) (oapi.ProposeDecisionResponseObject, error) {
 	who := principalOf(ctx)
 	p := refund.Proposal{Tenant: who.Tenant.ID, CaseID: refund.RID(req.CaseId), Action: refund.Action(req.Body.Action), Evidence: req.Body.Evidence,
@@ -100,7 +100,7 @@ func (s *service) ProposeDecision(ctx context.Context, req oapi.ProposeDecisionR
 	return oapi.ProposeDecision200JSONResponse(caseDecisionOf(d)), nil
 }
 
-// JudgeDecision lets another person approve or reject it.
+// JudgeDecision approves or rejects a proposal of another person.
 func (s *service) JudgeDecision(ctx context.Context, req oapi.JudgeDecisionRequestObject) (oapi.JudgeDecisionResponseObject, error) {
 	who := principalOf(ctx)
 	d, err := s.cases.Judge(ctx, refund.Approval{Tenant: who.Tenant.ID, CaseID: refund.RID(req.CaseId), DecisionID: refund.RID(req.Body.DecisionId),
@@ -111,7 +111,7 @@ func (s *service) JudgeDecision(ctx context.Context, req oapi.JudgeDecisionReque
 	return oapi.JudgeDecision200JSONResponse(caseDecisionOf(d)), nil
 }
 
-// actorName is the name without the journal's prefix.
+// actorName is the name of the actor without the prefix that the journal uses.
 func actorName(p access.Principal) string { return strings.TrimPrefix(p.Actor, "actor:") }
 
 func summaryOf(c refund.CaseRow) oapi.CaseSummary {

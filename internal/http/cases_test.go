@@ -1,88 +1,21 @@
 package httpapi_test
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/refundry/refundry/internal/access"
-	httpapi "github.com/refundry/refundry/internal/http"
 	"github.com/refundry/refundry/internal/refund"
 )
-
-// fakeCases answers for cases: it remembers what it was told and says what the test sets.
-type fakeCases struct {
-	*fakeBackend
-	mu        sync.Mutex
-	rows      []refund.CaseRow
-	view      refund.CaseView
-	err       error
-	created   bool
-	query     refund.CaseFilter
-	proposals []refund.Proposal
-	approvals []refund.Approval
-}
-
-func (c *fakeCases) ListCases(_ context.Context, _ refund.TenantID, q refund.CaseFilter) ([]refund.CaseRow, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.query = q
-	var out []refund.CaseRow
-	for _, r := range c.rows {
-		if len(out) < q.Limit && r.OpenedAt.After(q.After.OpenedAt) {
-			out = append(out, r)
-		}
-	}
-	return out, c.err
-}
-
-func (c *fakeCases) FindCase(_ context.Context, tenant refund.TenantID, id refund.RID) (refund.CaseView, error) {
-	if tenant != 1 || c.view.ID != id {
-		return refund.CaseView{}, refund.ErrNotFound
-	}
-	return c.view, c.err
-}
-
-func (c *fakeCases) Propose(_ context.Context, p refund.Proposal) (refund.Decision, bool, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.proposals = append(c.proposals, p)
-	return refund.Decision{ID: refund.RID{15: 2}, CaseID: p.CaseID, Action: p.Action, Evidence: p.Evidence, EffectID: p.EffectID, JournalSeq: 4, Maker: p.Actor,
-		MadeAt: epoch, ExpiresAt: epoch.Add(24 * time.Hour)}, c.created, c.err
-}
-
-func (c *fakeCases) Judge(_ context.Context, a refund.Approval) (refund.Decision, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.approvals = append(c.approvals, a)
-	return refund.Decision{ID: a.DecisionID, CaseID: a.CaseID, Action: refund.ActionAcceptAsIs, Excess: 7, Evidence: "ticket 4711", Maker: "ann", MadeAt: epoch,
-		ExpiresAt: epoch, Verdict: refund.DecisionApproved, Checker: a.Actor, CheckedAt: epoch, AppliedAt: epoch}, c.err
-}
 
 const (
 	decideKey  = "rfk_test_Decide01_" + "4123456789012345678901234567890123456789012"
 	approveKey = "rfk_test_Approv01_" + "5123456789012345678901234567890123456789012"
 )
-
-func serveCases(t *testing.T) (*fakeCases, *client) {
-	t.Helper()
-	var at *fakeCases
-	_, c := serve(t, func(w *fakeBackend, cfg *httpapi.Config) {
-		at = &fakeCases{fakeBackend: w}
-		cfg.Cases = at
-		for key, scope := range map[string]string{decideKey: access.ScopeCasesDecide, approveKey: access.ScopeCasesApprove} {
-			prefix, rec := keyRecord(t, key, refund.Tenant{ID: 1, Code: "demo"}, scope)
-			w.keys[prefix] = rec
-		}
-	})
-	return at, c
-}
 
 var (
 	caseID   = refund.RID{15: 0xaa}
@@ -93,10 +26,13 @@ func TestListCases(t *testing.T) {
 	t.Parallel()
 	at, c := serveCases(t)
 	for i := range 3 {
-		at.rows = append(at.rows, refund.CaseRow{CaseRef: refund.CaseRef{ID: refund.RID{15: byte(i + 1)}, OpenedAt: epoch.Add(time.Duration(i) * time.Minute)},
-			RefundID: "rf_1", PaymentID: "pay_77", State: refund.StateUnknown, Version: 4, Account: "demo", Amount: 1250, Currency: "USD", Reasons: []refund.CaseReason{refund.CaseNoStep}})
+		at.rows = append(at.rows, refund.CaseRow{
+			CaseRef:  refund.CaseRef{ID: refund.RID{15: byte(i + 1)}, OpenedAt: epoch.Add(time.Duration(i) * time.Minute)},
+			RefundID: "rf_1", PaymentID: "pay_77", State: refund.StateUnknown, Version: 4, Account: "demo", Amount: 1250, Currency: "USD",
+			Reasons: []refund.CaseReason{refund.CaseNoStep},
+		})
 	}
-	at.rows[2].RefundID, at.rows[2].State, at.rows[2].Version = "", "", 0 // a payment's
+	at.rows[2].RefundID, at.rows[2].State, at.rows[2].Version = "", "", 0 // a case of a payment
 	var page struct {
 		Items []struct {
 			ID       string
@@ -134,7 +70,8 @@ func TestListCases(t *testing.T) {
 	if r := c.do("GET", "/v1/cases?state=maybe", ""); r.status != http.StatusBadRequest {
 		t.Errorf("%d %s", r.status, r.body)
 	}
-	if c.do("GET", "/v1/cases?state=closed&refundId=rf_1&paymentId=pay_77", ""); !at.query.Closed || at.query.RefundID != "rf_1" || at.query.PaymentID != "pay_77" {
+	if c.do("GET", "/v1/cases?state=closed&refundId=rf_1&paymentId=pay_77", ""); !at.query.Closed || at.query.RefundID != "rf_1" ||
+		at.query.PaymentID != "pay_77" {
 		t.Errorf("%+v", at.query)
 	}
 }
@@ -142,15 +79,26 @@ func TestListCases(t *testing.T) {
 func TestGetCase(t *testing.T) {
 	t.Parallel()
 	at, c := serveCases(t)
-	at.view = refund.CaseView{CaseRow: refund.CaseRow{CaseRef: refund.CaseRef{ID: caseID, OpenedAt: epoch}, RefundID: "rf_1", PaymentID: "pay_77", State: refund.StateUnknown,
-		Version: 4, Account: "demo", Amount: 1250, Currency: "USD", Reasons: []refund.CaseReason{refund.CaseUnmatchedLine}},
-		Choices: []refund.Choice{{Action: refund.ActionConfirmSuccess, Allowed: true, From: epoch, Lines: []refund.RID{{15: 5}}}, {Action: refund.ActionResend, Why: refund.ObstacleCannotAsk}},
-		Decisions: []refund.Decision{{ID: refund.RID{15: 3}, CaseID: caseID, Action: refund.ActionWait, Evidence: "ticket 4711", Maker: "ann", MadeAt: epoch, ExpiresAt: epoch},
-			{ID: refund.RID{15: 2}, CaseID: caseID, Action: refund.ActionWait, Evidence: "ticket 4710", Maker: "ann", MadeAt: epoch, ExpiresAt: epoch, Verdict: refund.DecisionVoid, CheckedAt: epoch}},
-		Lines:   []refund.EffectRow{{Effect: refund.Effect{ID: refund.RID{15: 5}, ChannelRefundID: "re_1", Amount: 1250, Currency: "USD", Status: refund.EffectHeld, At: epoch}, Source: "list"}},
-		Payment: refund.Payment{PaymentID: "pay_77", OrderID: "ord_77", Currency: "USD", Account: "demo", Reference: "ch_77", KnownBy: refund.BySnapshot, Captured: 10000, CreatedAt: epoch}}
+	pending := refund.Decision{ID: refund.RID{15: 3}, CaseID: caseID, Action: refund.ActionWait, Evidence: "ticket 4711", Maker: "ann",
+		MadeAt: epoch, ExpiresAt: epoch}
+	void := pending
+	void.ID, void.Evidence, void.Verdict, void.CheckedAt = refund.RID{15: 2}, "ticket 4710", refund.DecisionVoid, epoch
+	at.view = refund.CaseView{
+		CaseRow: refund.CaseRow{CaseRef: refund.CaseRef{ID: caseID, OpenedAt: epoch}, RefundID: "rf_1", PaymentID: "pay_77", State: refund.StateUnknown,
+			Version: 4, Account: "demo", Amount: 1250, Currency: "USD", Reasons: []refund.CaseReason{refund.CaseUnmatchedLine}},
+		Choices: []refund.Choice{
+			{Action: refund.ActionConfirmSuccess, Allowed: true, From: epoch, Lines: []refund.RID{{15: 5}}},
+			{Action: refund.ActionResend, Why: refund.ObstacleCannotAsk},
+		},
+		Decisions: []refund.Decision{pending, void},
+		Lines: []refund.EffectRow{{Source: "list", Effect: refund.Effect{
+			ID: refund.RID{15: 5}, ChannelRefundID: "re_1", Amount: 1250, Currency: "USD", Status: refund.EffectHeld, At: epoch}}},
+		Payment: refund.Payment{PaymentID: "pay_77", OrderID: "ord_77", Currency: "USD", Account: "demo", Reference: "ch_77",
+			KnownBy: refund.BySnapshot, Captured: 10000, CreatedAt: epoch},
+	}
 	r := c.do("GET", casePath, "")
-	for _, part := range []string{`"proposal":{"id":"00000000-0000-0000-0000-000000000003"`, `"status":"void"`, `"why":"cannot-ask"`, `"detail":"The channel cannot be asked`,
+	for _, part := range []string{`"proposal":{"id":"00000000-0000-0000-0000-000000000003"`, `"status":"void"`, `"why":"cannot-ask"`,
+		`"detail":"The channel cannot be asked`,
 		`"effectIds":["00000000-0000-0000-0000-000000000005"]`, `"takesEffectAt":"2026-03-01T10:00:00Z"`, `"evidence":{}`} {
 		if r.status != http.StatusOK || !strings.Contains(r.body, part) {
 			t.Errorf("%d, %s is missing in %s", r.status, part, r.body)
@@ -163,7 +111,7 @@ func TestGetCase(t *testing.T) {
 		t.Errorf("%d", r.status)
 	}
 	if r := c.do("GET", casePath, "", "Authorization", "Bearer "+otherTenantKey); r.status != http.StatusNotFound {
-		t.Errorf("another tenant: %d", r.status)
+		t.Errorf("status %d for another tenant, want 404", r.status)
 	}
 }
 
@@ -183,18 +131,25 @@ func TestProposeAndJudge(t *testing.T) {
 	}
 	at.created = false
 	if r := decide(good); r.status != http.StatusOK {
-		t.Errorf("a repeat: %d", r.status)
+		t.Errorf("status %d of a repeat, want 200", r.status)
 	}
-	told := len(at.proposals)
-	for name, body := range map[string]string{"no evidence": `{"action":"wait"}`, "short evidence": `{"action":"wait","evidence":"because"}`,
-		"blanks": `{"action":"wait","evidence":"  because   "}`, "unknown action": `{"action":"shrug","evidence":"ticket 4711"}`, "unknown member": `{"action":"wait","evidence":"ticket 4711","force":true}`,
-		"no uuid": `{"action":"wait","evidence":"ticket 4711","effectId":"x"}`, "version 0": `{"action":"wait","evidence":"ticket 4711","version":0}`, "junk": `{`} {
+	before := len(at.proposals)
+	for name, body := range map[string]string{
+		"no evidence":    `{"action":"wait"}`,
+		"short evidence": `{"action":"wait","evidence":"because"}`,
+		"blanks":         `{"action":"wait","evidence":"  because   "}`,
+		"unknown action": `{"action":"shrug","evidence":"ticket 4711"}`,
+		"unknown member": `{"action":"wait","evidence":"ticket 4711","force":true}`,
+		"no uuid":        `{"action":"wait","evidence":"ticket 4711","effectId":"x"}`,
+		"version 0":      `{"action":"wait","evidence":"ticket 4711","version":0}`,
+		"no JSON":        `{`,
+	} {
 		if r := decide(body); r.status != http.StatusBadRequest {
 			t.Errorf("%s: %d %s", name, r.status, r.body)
 		}
 	}
-	if len(at.proposals) != told {
-		t.Error("a bad request went through")
+	if len(at.proposals) != before {
+		t.Error("a bad request reached the store")
 	}
 	approve := func(key string) reply {
 		return c.do("POST", casePath+"/approval", `{"verdict":"approve","decisionId":"018f6f4e-7c00-7000-8000-0000000000dd"}`, "Authorization", "Bearer "+key)
@@ -206,14 +161,14 @@ func TestProposeAndJudge(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	if r := approve(decideKey); r.status != http.StatusForbidden || !strings.Contains(r.body, "cases:approve") {
-		t.Errorf("each scope stands for itself: %d %s", r.status, r.body)
+		t.Errorf("%d %s, want 403: cases:decide does not include cases:approve", r.status, r.body)
 	}
 	if r := c.do("POST", casePath+"/decision", good, "Authorization", "Bearer "+approveKey); r.status != http.StatusForbidden {
-		t.Errorf("each scope stands for itself: %d", r.status)
+		t.Errorf("status %d, want 403: cases:approve does not include cases:decide", r.status)
 	}
 }
 
-// Every error of the court has its code and status, and the contract lists it there (the client checks that).
+// Every error has its code and status. The client checks that the contract lists them.
 func TestCaseProblems(t *testing.T) {
 	t.Parallel()
 	at, c := serveCases(t)
@@ -229,9 +184,10 @@ func TestCaseProblems(t *testing.T) {
 		status int
 		text   string
 	}{
-		"case closed":      {&refund.Problem{Code: refund.CodeCaseClosed}, decide, 409, "case-closed"},
-		"not allowed":      {&refund.NotAllowed{Action: refund.ActionResend, Why: refund.ObstacleAcknowledged}, decide, 409, "The channel has acknowledged this refund"},
-		"another waits":    {&refund.Problem{Code: refund.CodeDecisionPending}, decide, 409, "decision-pending"},
+		"case closed": {&refund.Problem{Code: refund.CodeCaseClosed}, decide, 409, "case-closed"},
+		"not allowed": {&refund.NotAllowed{Action: refund.ActionResend, Why: refund.ObstacleAcknowledged}, decide, 409,
+			"The channel has acknowledged this refund"},
+		"another pending":  {&refund.Problem{Code: refund.CodeDecisionPending}, decide, 409, "decision-pending"},
 		"older version":    {&refund.Problem{Code: refund.CodeDecisionVoid}, decide, 409, "decision-void"},
 		"no such case":     {refund.ErrNotFound, decide, 404, "not-found"},
 		"locked":           {refund.ErrBusy, decide, 409, "operation-in-progress"},
@@ -240,7 +196,7 @@ func TestCaseProblems(t *testing.T) {
 		"judged":           {&refund.Problem{Code: refund.CodeDecisionJudged}, judge, 409, "decision-judged"},
 		"no such decision": {refund.ErrNotFound, judge, 404, "not-found"},
 		"account unknown":  {refund.ErrNoChannel, judge, 503, "unavailable"},
-		"database away":    {refund.ErrUnavailable, judge, 503, "unavailable"},
+		"unavailable":      {refund.ErrUnavailable, judge, 503, "unavailable"},
 	} {
 		at.err = w.err
 		if r := w.do(); r.status != w.status || !strings.Contains(r.body, w.text) {

@@ -37,7 +37,7 @@ type loaded struct {
 	err    error
 }
 
-// loadContract reads it once for all tests; nobody changes it.
+// loadContract reads the contract once for all tests, which must not change it.
 var loadContract = sync.OnceValue(func() (l loaded) {
 	if l.spec, l.err = openapi3.NewLoader().LoadFromData(api.OpenAPI); l.err == nil {
 		l.router, l.err = gorillamux.NewRouter(l.spec)
@@ -45,13 +45,13 @@ var loadContract = sync.OnceValue(func() (l loaded) {
 	return l
 })
 
-// conforms fails the test if an answer is not what the contract promises.
+// conforms fails the test if an answer does not conform to the contract.
 func (c *client) conforms(req *http.Request, r reply) {
 	c.t.Helper()
 	_, router := contract(c.t)
 	route, params, err := router.FindRoute(req)
 	if err != nil {
-		return // the path or method is not in the contract: a plain 404 or 405
+		return // the path or method is not in the contract: 404 or 405
 	}
 	input := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: req, PathParams: params, Route: route},
@@ -59,7 +59,7 @@ func (c *client) conforms(req *http.Request, r reply) {
 		Options: &openapi3filter.Options{IncludeResponseStatus: true, ExcludeResponseBody: strings.HasPrefix(r.header.Get("Content-Type"), "text/html")},
 	}
 	if err := openapi3filter.ValidateResponse(c.t.Context(), input); err != nil {
-		c.t.Errorf("%s %s: the answer breaks the contract: %v", req.Method, req.URL.Path, err)
+		c.t.Errorf("%s %s: the answer does not conform to the contract: %v", req.Method, req.URL.Path, err)
 	}
 	if r.header.Get("Content-Type") == "application/problem+json" {
 		var p struct{ Code string }
@@ -67,7 +67,7 @@ func (c *client) conforms(req *http.Request, r reply) {
 			c.t.Fatal(err)
 		}
 		if !slices.Contains(codesOf(c.t, route.Operation), p.Code) {
-			c.t.Errorf("%s %s answers %s, which the contract does not list there", req.Method, route.Path, p.Code)
+			c.t.Errorf("%s %s answers %s, which the contract does not list for it", req.Method, route.Path, p.Code)
 		}
 	}
 }
@@ -98,8 +98,8 @@ func TestContractIsValidWithItsExamples(t *testing.T) {
 	}
 }
 
-// Every code of an operation is in the catalog, its status is answered there,
-// and every problem of the catalog has an example that says the same.
+// Every code of an operation is in the catalog, the operation has a response for its
+// status, and every problem of the catalog has an equal example.
 func TestContractAndCatalogAgree(t *testing.T) {
 	t.Parallel()
 	spec, _ := contract(t)
@@ -112,11 +112,11 @@ func TestContractAndCatalogAgree(t *testing.T) {
 			for _, code := range codesOf(t, op) {
 				info, ok := catalog[code]
 				if !ok {
-					t.Errorf("%s %s lists %s, which the catalog does not know", method, path, code)
+					t.Errorf("%s %s lists %s, which is not in the catalog", method, path, code)
 					continue
 				}
 				if op.Responses.Status(info.Status) == nil {
-					t.Errorf("%s %s lists %s and has no answer %d", method, path, code, info.Status)
+					t.Errorf("%s %s lists %s and has no response %d", method, path, code, info.Status)
 				}
 			}
 		}
@@ -142,7 +142,7 @@ func TestContractAndCatalogAgree(t *testing.T) {
 	}
 }
 
-// The codes that bad requests get are the ones that the contract lists.
+// The contract lists the codes of the bad requests.
 func TestBadRequestCodesAreInTheContract(t *testing.T) {
 	t.Parallel()
 	_, router := contract(t)
@@ -172,6 +172,6 @@ func TestErrorsDocIsUpToDate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want.Bytes()) {
-		t.Error("docs/errors.md is old; run go generate ./internal/http")
+		t.Error("docs/errors.md is stale; run go generate ./internal/http")
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// textOrNull and timeOrNull give null for what is not there.
+// textOrNull and timeOrNull return nil for zero values.
 func textOrNull(s string) *string {
 	if s == "" {
 		return nil
@@ -60,7 +60,8 @@ func effectsOf(rows []EffectRow) []oapi.Effect {
 	out := make([]oapi.Effect, len(rows))
 	for i, e := range rows {
 		out[i] = oapi.Effect{Id: uuid.UUID(e.ID), RefundId: textOrNull(e.RefundID), ChannelRefundId: textOrNull(e.ChannelRefundID), Amount: e.Amount,
-			Currency: string(e.Currency), Status: oapi.EffectStatus(e.Status), Source: e.Source, At: e.At.UTC(), ReversedAt: timeOrNull(e.ReversedAt), Voucher: voucherOf(e.Voucher)}
+			Currency: string(e.Currency), Status: oapi.EffectStatus(e.Status), Source: e.Source, At: e.At.UTC(),
+			ReversedAt: timeOrNull(e.ReversedAt), Voucher: voucherOf(e.Voucher)}
 		if e.DispatchNo > 0 {
 			no := e.DispatchNo
 			out[i].Dispatch = &no
@@ -69,7 +70,7 @@ func effectsOf(rows []EffectRow) []oapi.Effect {
 	return out
 }
 
-// voucherOf reads what the store keeps as text; what is none is null.
+// voucherOf decodes the stored text of a voucher; nil = there is none.
 func voucherOf(text string) *map[string]string {
 	var v map[string]string
 	if text == "" || json.Unmarshal([]byte(text), &v) != nil {
@@ -89,7 +90,8 @@ func paymentOf(p refund.Payment, effects []EffectRow, truncated bool) oapi.Payme
 
 func timelineOf(t Timeline) oapi.Timeline {
 	out := oapi.Timeline{
-		RefundId: t.Refund.RefundID, State: oapi.RefundState(t.Refund.State), Version: int64(t.Refund.JournalSeq), Case: caseOf(t.Refund.Case), Truncated: t.Truncated,
+		RefundId: t.Refund.RefundID, State: oapi.RefundState(t.Refund.State), Version: int64(t.Refund.JournalSeq),
+		Case: caseOf(t.Refund.Case), Truncated: t.Truncated,
 		Journal: make([]oapi.JournalEntry, len(t.Journal)), Dispatches: make([]oapi.Dispatch, len(t.Dispatches)),
 		Attempts: make([]oapi.Attempt, len(t.Attempts)), Effects: effectsOf(t.Effects), Deliveries: make([]oapi.Delivery, len(t.Deliveries)),
 	}
@@ -102,8 +104,9 @@ func timelineOf(t Timeline) oapi.Timeline {
 		}
 	}
 	for i, d := range t.Dispatches {
-		out.Dispatches[i] = oapi.Dispatch{Ordinal: d.Ordinal, Number: d.Number, ChannelAccount: t.Refund.Account, Exposed: d.Exposed, Acknowledged: d.Acknowledged,
-			ChannelRefundId: textOrNull(d.ChannelRefundID), KeyExpiresAt: timeOrNull(d.KeyExpiresAt), AbsenceCountsFrom: timeOrNull(d.AbsenceCountsFrom), CreatedAt: d.CreatedAt.UTC()}
+		out.Dispatches[i] = oapi.Dispatch{Ordinal: d.Ordinal, Number: d.Number, ChannelAccount: t.Refund.Account, Exposed: d.Exposed,
+			Acknowledged: d.Acknowledged, ChannelRefundId: textOrNull(d.ChannelRefundID), KeyExpiresAt: timeOrNull(d.KeyExpiresAt),
+			AbsenceCountsFrom: timeOrNull(d.AbsenceCountsFrom), CreatedAt: d.CreatedAt.UTC()}
 	}
 	for i, a := range t.Attempts {
 		out.Attempts[i] = oapi.Attempt{Ordinal: a.No, Dispatch: a.DispatchNo, Kind: oapi.AttemptKind(a.Kind), Generation: a.Generation,

@@ -1,8 +1,10 @@
-// Package httpapi serves the REST contract of api/openapi.yaml. A request passes,
-// in this order: request id and security headers, panic guard, routing, API key
-// and scope, media type, size, the strict JSON reader, the contract's schemas,
-// and then one handler per operation that turns it into domain words. Whatever
-// goes wrong on the way ends in one writer of RFC 9457 problems.
+// Package httpapi serves the REST contract of api/openapi.yaml. Its folder is named
+// after the protocol; the package is not named http because of net/http.
+//
+// A request passes, in this order: request id and security headers, panic guard,
+// routing, API key and scope, media type, size, strict JSON, the parameters of the
+// contract, the body (package wire, or the contract's schema), and one handler per
+// operation. Every error is written as an RFC 9457 problem by one function.
 package httpapi
 
 //go:generate go run ./errdoc ../../docs/errors.md

@@ -15,8 +15,9 @@ func WriteErrorsDoc(w io.Writer) error {
 		if c.Retryable {
 			again = "yes"
 		}
-		if _, err := fmt.Fprintf(w, "\n### `%s`\n\nStatus %d. %s.\n\n- Meaning: %s\n- What to do: %s\n- The same request may succeed later: %s\n",
-			c.Code, c.Status, c.Title, c.Meaning, c.Action, again); err != nil {
+		_, err := fmt.Fprintf(w, "\n### `%s`\n\nStatus %d. %s.\n\n- Meaning: %s\n- What to do: %s\n- The same request may succeed later: %s\n",
+			c.Code, c.Status, c.Title, c.Meaning, c.Action, again)
+		if err != nil {
 			return err
 		}
 	}

@@ -8,8 +8,8 @@ import (
 // etag is the weak entity tag of a refund's version.
 func etag(version int) string { return `W/"` + strconv.Itoa(version) + `"` }
 
-// matches compares If-None-Match with an entity tag, weakly (RFC 9110 section
-// 8.8.3.2): W/ is left out of account. "*" matches whatever exists.
+// matches reports whether If-None-Match contains an entity tag. The comparison is
+// weak (RFC 9110 section 8.8.3.2): it ignores W/. "*" matches every tag.
 func matches(ifNoneMatch *string, tag string) bool {
 	if ifNoneMatch == nil {
 		return false

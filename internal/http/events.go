@@ -18,22 +18,21 @@ import (
 )
 
 const (
-	// busyTries is how often events whose rows are locked are handed to the door
-	// again before the sender is asked to come back.
+	// busyTries is how often events whose rows are locked are tried before the
+	// sender is asked to send the body again.
 	busyTries = 3
 	busyPause = 50 * time.Millisecond
 )
 
-// Reasons of parked items that never reached the door.
+// Reasons of parked items that the Door has not seen.
 const (
 	ParkUndecodable = "undecodable"
 	ParkOtherTenant = "other-tenant"
 )
 
-// ReceiveEvents takes one CloudEvent or a batch. Once the body can be taken
-// apart, every event gets a verdict and the answer is 200, sent only when
-// everything is stored: a sender that repeats on other statuses must not be
-// kept repeating by one event that will never be taken.
+// ReceiveEvents accepts one CloudEvent or a batch. Once the body can be split, every
+// event gets a verdict, and the answer is 200 as soon as everything is stored. A sender
+// that repeats after other statuses must not repeat for ever because of one bad event.
 func (s *service) ReceiveEvents(ctx context.Context, req oapi.ReceiveEventsRequestObject) (oapi.ReceiveEventsResponseObject, error) {
 	if principalOf(ctx).Tenant.Closed {
 		return nil, &Problem{Code: refund.CodeTenantClosed}
@@ -62,17 +61,17 @@ func (s *service) ReceiveEvents(ctx context.Context, req oapi.ReceiveEventsReque
 	return oapi.ReceiveEvents200JSONResponse(out), nil
 }
 
-// rawEvent is one event as it came: attributes nil means that body is all of it.
+// rawEvent is one undecoded event. attributes nil = the body is the whole event.
 type rawEvent struct {
 	attributes map[string]string
 	body       []byte
 }
 
-// eventItem is one event on its way: exactly one of fault and outcome is set in the end.
+// eventItem is one event of a request. In the end either fault or outcome is set.
 type eventItem struct {
 	in      intake.Intake
 	fault   *fieldError
-	reason  string // of parking, when fault is set
+	reason  string // for parking, when fault is set
 	outcome intake.Outcome
 }
 
@@ -89,7 +88,7 @@ func (s *service) split(ctx context.Context, req oapi.ReceiveEventsRequestObject
 	case req.ApplicationCloudeventsBatchPlusJSONBody != nil:
 		parts, fault := strictjson.Elements(*req.ApplicationCloudeventsBatchPlusJSONBody)
 		if fault != nil {
-			return nil, fault // cannot be: the body was taken apart before
+			return nil, fault // impossible: prepare has split the body
 		}
 		if len(parts) > s.limits.Batch {
 			return nil, &Problem{Code: codeTooLarge, Detail: fmt.Sprintf("A batch may have at most %d events.", s.limits.Batch)}
@@ -103,7 +102,7 @@ func (s *service) split(ctx context.Context, req oapi.ReceiveEventsRequestObject
 	return nil, &Problem{Code: codeUnsupportedMedia}
 }
 
-// decode makes an intake of one event, or says why that is not possible.
+// decode makes an intake of one event, or sets the fault.
 func (s *service) decode(ctx context.Context, raw rawEvent) eventItem {
 	who := principalOf(ctx)
 	in, tenantCode, err := s.events.Decode(raw.attributes, raw.body)
@@ -119,7 +118,7 @@ func (s *service) decode(ctx context.Context, raw rawEvent) eventItem {
 	return eventItem{in: in}
 }
 
-// faultOf says what a decoder found wrong, and where.
+// faultOf is the fault that a decoder found, with its place.
 func faultOf(err error) *fieldError {
 	e := atPointer("", "is not a supported event")
 	if at, ok := err.(interface {
@@ -131,8 +130,8 @@ func faultOf(err error) *fieldError {
 	return &e
 }
 
-// parkOf names where an event lies if it has to be parked. HTTP has no place,
-// so its bytes name it: the same event pushed again is parked once.
+// parkOf is the event as it is parked. HTTP has no position in a log, so a digest of
+// the bytes is the position: the same event sent again is parked once.
 func parkOf(raw rawEvent) *intake.Park {
 	h := sha256.New()
 	headers := map[string][]string{}
@@ -156,8 +155,8 @@ func (s *service) parkUndecodable(ctx context.Context, group []eventItem) error 
 	return nil
 }
 
-// acceptEvents hands what could be decoded to the door as one group, and what
-// was busy again, a few times. It succeeds when every event has a verdict that lasts.
+// acceptEvents passes the decoded events to the Door as one group, and busy ones again,
+// up to busyTries times. It succeeds when every event has a final verdict.
 func (s *service) acceptEvents(ctx context.Context, group []eventItem) error {
 	var open []int
 	for i := range group {
@@ -183,7 +182,7 @@ func (s *service) acceptEvents(ctx context.Context, group []eventItem) error {
 			return err
 		}
 		if len(outs) != len(open) {
-			return fmt.Errorf("httpapi: the door gave %d outcomes for %d events", len(outs), len(open))
+			return fmt.Errorf("httpapi: the Door returned %d outcomes for %d events", len(outs), len(open))
 		}
 		var busy []int
 		for n, i := range open {
@@ -207,50 +206,9 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (s *service) verdict(index int, it eventItem) (oapi.EventVerdict, error) {
-	v := oapi.EventVerdict{Index: index, Source: textOrNull(it.in.Event.Source), Id: textOrNull(it.in.Event.ID), Type: textOrNull(string(it.in.Type))}
-	if it.in.Refund != nil {
-		v.RefundId = textOrNull(it.in.Refund.RefundID)
-	}
-	if it.fault != nil {
-		v.Outcome = oapi.EventOutcomeUndecodable
-		v.Problem = s.eventProblem(codeInvalidRequest, nil)
-		v.Problem.Detail, v.Problem.Errors = sentence(*it.fault), &[]fieldError{*it.fault}
-		return v, nil
-	}
-	if r := it.outcome.Refund; r != nil {
-		state := oapi.RefundState(r.State)
-		v.RefundId, v.State = &r.RefundID, &state
-	}
-	switch it.outcome.Verdict {
-	case intake.Taken:
-		v.Outcome = oapi.EventOutcomeAccepted
-	case intake.Replayed:
-		v.Outcome = oapi.EventOutcomeReplayed
-	case intake.Conflict:
-		v.Outcome, v.Problem = oapi.EventOutcomeConflict, s.eventProblem(it.outcome.Code, it.outcome.Fields)
-	case intake.Refused:
-		v.Outcome, v.Problem = oapi.EventOutcomeRefused, s.eventProblem(it.outcome.Code, it.outcome.Fields)
-	case intake.Waiting:
-		v.Outcome, v.Problem = oapi.EventOutcomeWaiting, s.eventProblem(refund.CodePaymentUnknown, nil)
-	default:
-		return v, fmt.Errorf("httpapi: the door said %q", it.outcome.Verdict)
-	}
-	return v, nil
-}
-
-func (s *service) eventProblem(code refund.Code, fields []string) *oapi.EventProblem {
-	info := s.problems.info(code)
-	p := &oapi.EventProblem{Code: string(info.Code), Detail: info.Detail, Retryable: info.Retryable}
-	if len(fields) > 0 {
-		p.Fields = &fields
-	}
-	return p
-}
-
 // binaryAttributes reads the ce- headers of CloudEvents' HTTP binding, whose
-// values are percent-encoded (section 3.1.3.2). A header that comes twice or is
-// not encoded well gives a fault.
+// values are percent-encoded (section 3.1.3.2). Errors: *Problem invalid-request for
+// a header that comes twice or is not well encoded.
 func binaryAttributes(h http.Header) (map[string]string, error) {
 	out := map[string]string{}
 	for name, values := range h {

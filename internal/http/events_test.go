@@ -42,9 +42,9 @@ func verdicts(t *testing.T, r reply) []verdict {
 	return out.Results
 }
 
-// One bad event does not hold up the others, and none is answered in a way that
-// makes a pusher repeat for ever.
-func TestBatchGetsAVerdictPerEvent(t *testing.T) {
+// A bad event does not block the others of its batch, and no event makes a sender
+// repeat for ever.
+func TestBatchGetsOneVerdictPerEvent(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
 	w.accept = func(g []intake.Intake) ([]intake.Outcome, error) {
@@ -72,12 +72,19 @@ func TestBatchGetsAVerdictPerEvent(t *testing.T) {
 	}
 	float := strings.Replace(refundBody, "1250", "12.50", 1)
 	twice := strings.Replace(refundBody, `"amount":1250`, `"amount":1250,"amount":1`, 1)
-	batch := "[" + strings.Join([]string{eventBody("e-new", refundBody), eventBody("e-float", float), eventBody("e-old", refundBody), `{"hello":"world"}`, eventBody("e-conflict", refundBody),
-		eventBody("e-refused", refundBody), eventBody("e-early", refundBody), eventBody("e-twice", twice), strings.Replace(eventBody("e-other", refundBody), `"demo"`, `"rich"`, 1), `17`}, ",") + "]"
+	batch := "[" + strings.Join([]string{
+		eventBody("e-new", refundBody), eventBody("e-float", float), eventBody("e-old", refundBody), `{"hello":"world"}`,
+		eventBody("e-conflict", refundBody), eventBody("e-refused", refundBody), eventBody("e-early", refundBody), eventBody("e-twice", twice),
+		strings.Replace(eventBody("e-other", refundBody), `"demo"`, `"rich"`, 1), `17`,
+	}, ",") + "]"
 	got := verdicts(t, c.do("POST", "/v1/events", batch, "Content-Type", typeBatch))
-	want := []struct{ outcome, code, pointer string }{{"accepted", "", ""}, {"undecodable", "invalid-request", "/data/amount"}, {"replayed", "", ""}, {"undecodable", "invalid-request", "/specversion"},
-		{"conflict", "refund-parameters-conflict", ""}, {"refused", "amount-exceeds-refundable", ""}, {"waiting", "payment-unknown", ""}, {"undecodable", "invalid-request", "/data/amount"},
-		{"undecodable", "invalid-request", "/tenantid"}, {"undecodable", "invalid-request", ""}}
+	want := []struct{ outcome, code, pointer string }{
+		{"accepted", "", ""}, {"undecodable", "invalid-request", "/data/amount"},
+		{"replayed", "", ""}, {"undecodable", "invalid-request", "/specversion"},
+		{"conflict", "refund-parameters-conflict", ""}, {"refused", "amount-exceeds-refundable", ""},
+		{"waiting", "payment-unknown", ""}, {"undecodable", "invalid-request", "/data/amount"},
+		{"undecodable", "invalid-request", "/tenantid"}, {"undecodable", "invalid-request", ""},
+	}
 	if len(got) != len(want) {
 		t.Fatalf("%d verdicts for %d events", len(got), len(want))
 	}
@@ -91,10 +98,10 @@ func TestBatchGetsAVerdictPerEvent(t *testing.T) {
 		}
 	}
 	if *got[2].State != "SUCCESS" || *got[2].RefundID != "rf_1001" {
-		t.Errorf("a replay tells the current state: %+v", got[2])
+		t.Errorf("verdict %+v, want the current state of the refund with a replay", got[2])
 	}
 	if len(w.poison) != 5 {
-		t.Errorf("%d events were parked as poison, want 5", len(w.poison))
+		t.Errorf("%d undecodable events were parked, want 5", len(w.poison))
 	}
 }
 
@@ -102,23 +109,25 @@ func TestSingleAndBinaryEvents(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
 	for _, contentType := range []string{typeEvent, "Application/CloudEvents+JSON; charset=UTF-8"} {
-		if v := verdicts(t, c.do("POST", "/v1/events", eventBody("e-1", refundBody), "Content-Type", contentType)); len(v) != 1 || v[0].Outcome != "accepted" || v[0].ID != "e-1" {
+		v := verdicts(t, c.do("POST", "/v1/events", eventBody("e-1", refundBody), "Content-Type", contentType))
+		if len(v) != 1 || v[0].Outcome != "accepted" || v[0].ID != "e-1" {
 			t.Errorf("%s: %+v", contentType, v)
 		}
 	}
-	v := verdicts(t, c.do("POST", "/v1/events", refundBody, "Content-Type", "application/json", "ce-specversion", "1.0", "ce-id", "e%20%E2%82%AC", "ce-source", "/shop", "ce-type", "refund.requested", "ce-tenantid", "demo"))
+	v := verdicts(t, c.do("POST", "/v1/events", refundBody, "Content-Type", "application/json", "ce-specversion", "1.0",
+		"ce-id", "e%20%E2%82%AC", "ce-source", "/shop", "ce-type", "refund.requested", "ce-tenantid", "demo"))
 	if len(v) != 1 || v[0].Outcome != "accepted" || v[0].ID != "e €" || v[0].Source != "/shop" {
 		t.Errorf("binary mode: %+v", v)
 	}
 	if len(w.accepted) != 3 || w.accepted[2].Refund.Params != w.accepted[0].Refund.Params {
-		t.Errorf("the three modes must mean the same: %+v", w.accepted)
+		t.Errorf("accepted %+v, want the same refund in all three modes", w.accepted)
 	}
 	if v := verdicts(t, c.do("POST", "/v1/events", "[]", "Content-Type", typeBatch)); len(v) != 0 {
-		t.Errorf("an empty batch: %+v", v)
+		t.Errorf("verdicts of an empty batch: %+v, want none", v)
 	}
 }
 
-// A whole batch goes to the door as one group, in its order.
+// A batch is one group of the Door, in the order of its events.
 func TestBatchIsOneGroup(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
@@ -128,11 +137,11 @@ func TestBatchIsOneGroup(t *testing.T) {
 	}
 	verdicts(t, c.do("POST", "/v1/events", "["+strings.Join(parts, ",")+"]", "Content-Type", typeBatch))
 	if len(w.touched) != 1 || len(w.accepted) != 300 || w.accepted[299].Event.ID != "e-299" {
-		t.Errorf("%d calls of the door with %d events", len(w.touched), len(w.accepted))
+		t.Errorf("%d calls of the Door with %d events, want one call with 300", len(w.touched), len(w.accepted))
 	}
 }
 
-func TestBusyEventsAreTriedAgain(t *testing.T) {
+func TestBusyEventsAreRetried(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
 	var sizes []int
@@ -151,35 +160,35 @@ func TestBusyEventsAreTriedAgain(t *testing.T) {
 	}
 	batch := "[" + eventBody("e-1", refundBody) + "," + eventBody("e-2", refundBody) + "," + eventBody("e-3", refundBody) + "]"
 	if v := verdicts(t, c.do("POST", "/v1/events", batch, "Content-Type", typeBatch)); v[1].Outcome != "accepted" || fmt.Sprint(sizes) != "[3 1]" {
-		t.Errorf("verdicts %+v, groups %v: only the busy one is tried again", v, sizes)
+		t.Errorf("verdicts %+v, groups %v, want only the busy event retried", v, sizes)
 	}
 	always = true
 	if r := c.do("POST", "/v1/events", batch, "Content-Type", typeBatch); r.status != 503 || r.header.Get("Retry-After") == "" {
-		t.Errorf("still busy: %d, want 503: not everything is stored", r.status)
+		t.Errorf("status %d while an event stays busy, want 503: not everything is stored", r.status)
 	}
 }
 
-func TestEventsAreAnsweredOnlyWhenStored(t *testing.T) {
+func TestEventsAreNotAnswered200BeforeTheyAreStored(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
 	w.parkErr = refund.ErrUnavailable
 	if r := c.do("POST", "/v1/events", `{"hello":"world"}`, "Content-Type", typeEvent); r.status != 503 {
-		t.Errorf("poison that could not be parked: %d, want 503", r.status)
+		t.Errorf("status %d for an undecodable event that could not be parked, want 503", r.status)
 	}
 	w.accept = func([]intake.Intake) ([]intake.Outcome, error) { return nil, refund.ErrCommitUnknown }
 	if r := c.do("POST", "/v1/events", eventBody("e-1", refundBody), "Content-Type", typeEvent); r.status != 503 {
-		t.Errorf("commit unknown: %d, want 503", r.status)
+		t.Errorf("status %d after a lost COMMIT, want 503", r.status)
 	}
 }
 
-// The same bytes pushed again lie in the same place, other bytes in another.
-func TestPoisonHasAPlaceOfItsOwn(t *testing.T) {
+// Equal bytes have the same parking position, others have another.
+func TestUndecodableEventsAreParkedByTheirBytes(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
 	for _, body := range []string{`{"hello":"world"}`, `{"hello":"world"}`, `{"hello":"moon"}`} {
 		c.do("POST", "/v1/events", body, "Content-Type", typeEvent)
 	}
 	if w.poison[0].Position != w.poison[1].Position || w.poison[0].Position == w.poison[2].Position || string(w.poison[2].Body) != `{"hello":"moon"}` {
-		t.Errorf("places %q", []string{w.poison[0].Position, w.poison[1].Position, w.poison[2].Position})
+		t.Errorf("positions %q, want the first two equal and the third different", []string{w.poison[0].Position, w.poison[1].Position, w.poison[2].Position})
 	}
 }

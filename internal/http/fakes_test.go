@@ -2,29 +2,22 @@ package httpapi_test
 
 import (
 	"context"
-	"crypto/sha256"
-	"io"
-	"net/http"
-	"net/http/httptest"
-	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/refundry/refundry/internal/access"
-	"github.com/refundry/refundry/internal/bridge"
 	httpapi "github.com/refundry/refundry/internal/http"
 	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// fakeBackend stands behind the API in these tests: it remembers what it was told and
-// answers what the test sets. The real rooms are tested with their database.
+// fakeBackend implements the interfaces of the API: it records calls and returns the
+// values that the test sets. The real ones are tested with their database.
 type fakeBackend struct {
 	mu       sync.Mutex
 	accepted []intake.Intake
 	poison   []intake.Park
-	touched  []string // names of calls that would have changed something
+	touched  []string // names of calls that change something
 	lookups  int
 	finds    int
 
@@ -168,7 +161,7 @@ func (w *fakeBackend) Lookup(_ context.Context, prefix string) (access.APIKeyRec
 
 var epoch = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 
-// Keys of the tests: one of each kind.
+// API keys of the tests.
 const (
 	writerKey      = "rfk_test_Writer01_" + "0123456789012345678901234567890123456789012"
 	readerKey      = "rfk_test_Reader01_" + "1123456789012345678901234567890123456789012"
@@ -176,91 +169,11 @@ const (
 	otherTenantKey = "rfk_test_Strayy01_" + "3123456789012345678901234567890123456789012"
 )
 
-func keyRecord(t testing.TB, key string, tenant refund.Tenant, scopes ...string) (string, access.APIKeyRecord) {
-	k, err := access.ParseAPIKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k.Prefix, access.APIKeyRecord{SecretHash: sha256.Sum256([]byte(k.Secret)), Tenant: tenant, Mode: k.Mode, ActorName: "shop", Scopes: scopes}
-}
-
-// sampleRefund is a refund as the store would give it.
+// sampleRefund is a refund as the store returns it.
 func sampleRefund(id string) refund.Refund {
 	p := refund.Params{RefundID: id, OrderID: "ord_77", PaymentID: "pay_77", Amount: 1250, Currency: "USD"}
-	return refund.Refund{RefundRef: refund.RefundRef{Tenant: 1, RID: refund.RID{15: 1}}, Params: p, Account: "demo", Digest: p.Digest(), State: refund.StatePending,
-		PendingReason: refund.PendingQueued, NextActionAt: epoch, JournalSeq: 1, CreatedAt: epoch, UpdatedAt: epoch}
-}
-
-// serve starts the API over a fresh world on a real listener.
-func serve(t *testing.T, change func(*fakeBackend, *httpapi.Config)) (*fakeBackend, *client) {
-	t.Helper()
-	w := &fakeBackend{refunds: map[string]refund.Refund{}, keys: map[string]access.APIKeyRecord{}}
-	demo := refund.Tenant{ID: 1, Code: "demo"}
-	for _, k := range []struct {
-		key    string
-		tenant refund.Tenant
-		scopes []string
-	}{
-		{writerKey, demo, []string{access.ScopeRefundsWrite, access.ScopeRefundsRead}},
-		{readerKey, demo, []string{access.ScopeRefundsRead}},
-		{closedKey, refund.Tenant{ID: 2, Code: "gone", Closed: true}, []string{access.ScopeRefundsWrite, access.ScopeRefundsRead}},
-		{otherTenantKey, refund.Tenant{ID: 3, Code: "stray"}, []string{access.ScopeRefundsWrite, access.ScopeRefundsRead}},
-	} {
-		prefix, rec := keyRecord(t, k.key, k.tenant, k.scopes...)
-		w.keys[prefix] = rec
-	}
-	cfg := httpapi.Config{Door: w, Refunds: w, Actions: w, Payments: w, Keys: w, Events: bridge.Codec{}, Parking: w, Messages: w, Parked: w, Cases: &fakeCases{fakeBackend: w}}
-	if change != nil {
-		change(w, &cfg)
-	}
-	a, err := httpapi.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv := httptest.NewServer(a)
-	t.Cleanup(srv.Close)
-	return w, &client{t: t, base: srv.URL, http: srv.Client(), api: a}
-}
-
-// client sends requests with the writer's key unless told otherwise.
-type client struct {
-	t    *testing.T
-	base string
-	http *http.Client
-	api  *httpapi.API
-}
-
-type reply struct {
-	status int
-	header http.Header
-	body   string
-}
-
-func (c *client) do(method, path, body string, header ...string) reply {
-	c.t.Helper()
-	req, err := http.NewRequestWithContext(c.t.Context(), method, c.base+path, strings.NewReader(body))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+writerKey)
-	if body != "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i+1 < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
-	}
-	res, err := c.http.Do(req)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	got := reply{res.StatusCode, res.Header, string(text)}
-	c.conforms(req, got)
-	return got
+	return refund.Refund{RefundRef: refund.RefundRef{Tenant: 1, RID: refund.RID{15: 1}}, Params: p, Account: "demo", Digest: p.Digest(),
+		State: refund.StatePending, PendingReason: refund.PendingQueued, NextActionAt: epoch, JournalSeq: 1, CreatedAt: epoch, UpdatedAt: epoch}
 }
 
 func (w *fakeBackend) ListMessages(_ context.Context, _ refund.TenantID, q intake.MessageQuery) ([]intake.Message, error) {

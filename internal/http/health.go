@@ -13,14 +13,14 @@ import (
 // readyTime bounds all checks of /readyz together.
 const readyTime = 3 * time.Second
 
-// livez says that the process runs and answers. It asks nothing else, so that a
-// database that is away does not get the process restarted.
+// livez reports that the process answers. It checks nothing else: the process must
+// not be restarted because the database is unavailable.
 func (s *service) livez(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, oapi.Health{Status: "ok", Checks: []oapi.HealthCheck{}})
 }
 
-// readyz runs the checks. While the process stops it says no at once, so that
-// no new requests are sent here.
+// readyz runs the checks. A process that stops is not ready, so that load balancers
+// send it no new requests.
 func (s *service) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTime)
 	defer cancel()
@@ -55,5 +55,5 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	_, _ = w.Write(body)
 }
 
-// kindOf names the type of an error, for a log line that must not hold its text.
+// kindOf is the type of an error, for a log line that must not contain its text.
 func kindOf(err error) string { return fmt.Sprintf("%T", err) }

@@ -7,10 +7,9 @@ import (
 
 const maxKeyLength = 255
 
-// IdempotencyKey reads the header Idempotency-Key. The quoted string of
-// RFC 8941 and the bare form name the same key, so that a client library that
-// begins to quote does not make its repeats new requests. A key is 1 to 255
-// visible ASCII characters. Errors: *Problem idempotency-key-missing,
+// IdempotencyKey reads the header Idempotency-Key. The quoted string of RFC 8941 and
+// the bare form are the same key: a client library that begins to quote must not turn
+// repeats into new requests. A key is 1 to 255 visible ASCII characters. Errors: *Problem idempotency-key-missing,
 // idempotency-key-invalid.
 func IdempotencyKey(h http.Header) (string, error) {
 	values := h.Values("Idempotency-Key")
@@ -44,7 +43,7 @@ func badKey(detail string) *Problem {
 }
 
 // unquote reads a String of RFC 8941 section 3.3.3: the only escapes are \" and \\.
-// Parameters after it are not taken.
+// Parameters after the string are refused.
 func unquote(s string) (string, bool) {
 	var b strings.Builder
 	for i := 1; i < len(s); i++ {

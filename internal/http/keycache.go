@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// maxKeyTTL is the longest that a revoked key can live on in a process.
+	// maxKeyTTL is the longest time for which a process accepts a revoked key.
 	maxKeyTTL = time.Second
 	// maxCachedKeys bounds each half of the cache; a full half is emptied.
 	maxCachedKeys = 4096
-	// keyLookupTimeout bounds a look-up, which no single request owns.
+	// keyLookupTimeout bounds a query, which several requests may share.
 	keyLookupTimeout = 3 * time.Second
 )
 
-// keyCache keeps rows of keys for up to a second, so that a busy key costs one
-// query per second. Prefixes that nobody has are kept apart: a flood of made-up
-// ones cannot push out the real ones.
+// keyCache caches rows of keys for up to a second, so that a busy key costs one query
+// per second. Unknown prefixes have a cache of their own: a flood of invented prefixes
+// cannot displace real keys.
 type keyCache struct {
 	store  KeyStore
 	ttl    time.Duration
@@ -44,8 +44,8 @@ func newKeyCache(store KeyStore, ttl time.Duration, clock func() time.Time) *key
 	return &keyCache{store: store, ttl: min(ttl, maxKeyTTL), clock: clock, known: map[string]cachedKey{}, absent: map[string]time.Time{}}
 }
 
-// lookup is KeyStore.Lookup behind the cache. Requests that ask for the same
-// prefix at the same time share one query. Its age counts from before the query.
+// lookup is KeyStore.Lookup with the cache. Concurrent requests for one prefix share a
+// query. The age of a result counts from the start of its query.
 func (c *keyCache) lookup(ctx context.Context, prefix string) (access.APIKeyRecord, error) {
 	now := c.clock()
 	if rec, err, hit := c.cached(prefix, now); hit {

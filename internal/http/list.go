@@ -14,7 +14,7 @@ import (
 
 const defaultPage = 50
 
-// ListRefunds gives one page, the newest first.
+// ListRefunds returns one page of refunds, the newest first.
 func (s *service) ListRefunds(ctx context.Context, req oapi.ListRefundsRequestObject) (oapi.ListRefundsResponseObject, error) {
 	q, err := queryOf(req.Params)
 	if err != nil {
@@ -74,21 +74,21 @@ func valueOf[T any](p *T) T {
 	return v
 }
 
-// cursor is where the next page begins. It carries a sum of the filters, since
-// under other filters it would skip rows in silence.
+// cursor is the start of the next page. It contains a digest of the filters, because
+// with other filters it would silently skip rows.
 type cursor struct {
 	Version int        `json:"v"`
 	Before  refund.RID `json:"b"`
 	Filter  string     `json:"f"`
 }
 
-// filterDigest is a short digest of everything in a query but the page.
+// filterDigest is a short digest of the filters of q.
 func filterDigest(q RefundQuery) string {
 	q.Before, q.Limit = refund.RID{}, 0
 	return queryDigest(q)
 }
 
-// queryDigest is a short digest of a query without its page.
+// queryDigest is a short digest of a query; the caller leaves out the page.
 func queryDigest(q any) string {
 	sum := sha256.Sum256(encodeJSON(q))
 	return base64.RawURLEncoding.EncodeToString(sum[:9])

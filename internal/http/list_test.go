@@ -11,7 +11,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// refundPages makes n refunds, the newest first, and a list function that pages over them.
+// refundPages returns a list function that pages over n refunds, the newest first.
 func refundPages(n int) func(httpapi.RefundQuery) []refund.Refund {
 	all := make([]refund.Refund, n)
 	for i := range all {
@@ -58,12 +58,12 @@ func TestListPages(t *testing.T) {
 		path = "/v1/refunds?limit=3&state=PENDING,UNKNOWN&cursor=" + *page.NextCursor
 	}
 	if fmt.Sprint(got) != "[rf_7 rf_6 rf_5 rf_4 rf_3 rf_2 rf_1]" {
-		t.Errorf("got %v, want each refund once, the newest first", got)
+		t.Errorf("refunds %v, want each one once, the newest first", got)
 	}
 }
 
-// A cursor under other filters would skip rows in silence.
-func TestCursorBelongsToItsFilters(t *testing.T) {
+// A cursor with other filters would silently skip rows.
+func TestCursorIsValidForItsFiltersOnly(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
 	w.list = refundPages(3)
@@ -73,11 +73,11 @@ func TestCursorBelongsToItsFilters(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := c.do("GET", "/v1/refunds?limit=2&paymentId=pay_77&cursor="+page.NextCursor, ""); r.status != 200 {
-		t.Errorf("another page size: %d %s, want 200", r.status, r.body)
+		t.Errorf("%d %s with another page size, want 200", r.status, r.body)
 	}
 	for _, other := range []string{"", "paymentId=pay_78&", "paymentId=pay_77&case=open&"} {
 		if r := c.do("GET", "/v1/refunds?limit=1&"+other+"cursor="+page.NextCursor, ""); r.status != 400 {
-			t.Errorf("under %q: %d, want 400", other, r.status)
+			t.Errorf("status %d with the filters %q, want 400", r.status, other)
 		}
 	}
 }
@@ -91,8 +91,9 @@ func TestListFilters(t *testing.T) {
 		t.Fatalf("%d %s", r.status, r.body)
 	}
 	got := w.query
-	if len(got.States) != 2 || got.States[0] != refund.StateUnknown || got.States[1] != refund.StateAccepted || got.HasCase == nil || !*got.HasCase || got.OrderID != "o:1" ||
-		got.PaymentID != "p+1" || got.Account != "demo" || !got.CreatedFrom.Equal(epoch) || !got.CreatedBefore.Equal(epoch.Add(24*time.Hour)) ||
+	if len(got.States) != 2 || got.States[0] != refund.StateUnknown || got.States[1] != refund.StateAccepted ||
+		got.HasCase == nil || !*got.HasCase || got.OrderID != "o:1" || got.PaymentID != "p+1" || got.Account != "demo" || !got.CreatedFrom.Equal(epoch) ||
+		!got.CreatedBefore.Equal(epoch.Add(24*time.Hour)) ||
 		got.MinAgeInState != time.Minute || got.Limit != 51 {
 		t.Errorf("query = %+v", got)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// ListMessages gives one page of what bridges brought, the message that came last first.
+// ListMessages returns one page of the messages of bridges. The message with the latest delivery is first.
 func (s *service) ListMessages(ctx context.Context, req oapi.ListMessagesRequestObject) (oapi.ListMessagesResponseObject, error) {
 	p := req.Params
 	q := intake.MessageQuery{Consumer: valueOf(p.Consumer), RefundID: valueOf(p.RefundId)}
@@ -41,11 +41,11 @@ func (s *service) ListMessages(ctx context.Context, req oapi.ListMessagesRequest
 	return oapi.ListMessages200JSONResponse(page), nil
 }
 
-// GetMessage tells everything of the events with one id.
+// GetMessage returns all messages with one event id.
 func (s *service) GetMessage(ctx context.Context, req oapi.GetMessageRequestObject) (oapi.GetMessageResponseObject, error) {
 	source := valueOf(req.Params.Source)
 	if refund.ValidEventID(source, req.EventId) != nil || refund.ValidEventID("", req.Consumer) != nil {
-		return nil, refund.ErrNotFound // nothing can have such a name
+		return nil, refund.ErrNotFound // no message can have such a name
 	}
 	rows, err := s.messages.Messages(ctx, principalOf(ctx).Tenant.ID, req.Consumer, req.EventId, source)
 	if err != nil {
@@ -76,16 +76,19 @@ func idOrNull(id refund.RID) *uuid.UUID {
 }
 
 func messageOf(m intake.Message) oapi.Message {
-	return oapi.Message{Consumer: m.Consumer, Source: textOrNull(m.Source), EventId: textOrNull(m.EventID), FirstSeen: m.FirstSeen.UTC(), LastSeen: m.LastSeen.UTC(),
-		TimesSeen: m.TimesSeen, Outcome: m.Outcome, Cause: textOrNull(m.Cause), RefundId: textOrNull(m.RefundID), ReplayBatchId: idOrNull(m.ReplayBatch), Decision: decisionOf(m.Decision)}
+	return oapi.Message{Consumer: m.Consumer, Source: textOrNull(m.Source), EventId: textOrNull(m.EventID), FirstSeen: m.FirstSeen.UTC(),
+		LastSeen: m.LastSeen.UTC(), TimesSeen: m.TimesSeen, Outcome: m.Outcome, Cause: textOrNull(m.Cause), RefundId: textOrNull(m.RefundID),
+		ReplayBatchId: idOrNull(m.ReplayBatch), Decision: decisionOf(m.Decision)}
 }
 
 func messageDetailOf(m intake.Message) oapi.MessageDetail {
-	out := oapi.MessageDetail{Consumer: m.Consumer, Source: textOrNull(m.Source), EventId: textOrNull(m.EventID), FirstSeen: m.FirstSeen.UTC(), LastSeen: m.LastSeen.UTC(),
-		TimesSeen: m.TimesSeen, Outcome: m.Outcome, Cause: textOrNull(m.Cause), RefundId: textOrNull(m.RefundID), ReplayBatchId: idOrNull(m.ReplayBatch), Decision: decisionOf(m.Decision),
+	out := oapi.MessageDetail{Consumer: m.Consumer, Source: textOrNull(m.Source), EventId: textOrNull(m.EventID), FirstSeen: m.FirstSeen.UTC(),
+		LastSeen: m.LastSeen.UTC(), TimesSeen: m.TimesSeen, Outcome: m.Outcome, Cause: textOrNull(m.Cause), RefundId: textOrNull(m.RefundID),
+		ReplayBatchId: idOrNull(m.ReplayBatch), Decision: decisionOf(m.Decision),
 		Deliveries: make([]oapi.MessageDelivery, len(m.Deliveries)), Truncated: m.Truncated}
 	for i, d := range m.Deliveries {
-		out.Deliveries[i] = oapi.MessageDelivery{At: d.At.UTC(), Transport: d.Transport, Outcome: d.Outcome, Cause: textOrNull(d.Cause), ReplayBatchId: idOrNull(d.ReplayBatch)}
+		out.Deliveries[i] = oapi.MessageDelivery{At: d.At.UTC(), Transport: d.Transport, Outcome: d.Outcome, Cause: textOrNull(d.Cause),
+			ReplayBatchId: idOrNull(d.ReplayBatch)}
 	}
 	return out
 }
@@ -94,5 +97,6 @@ func decisionOf(d *intake.MessageDecision) *oapi.MessageDecision {
 	if d == nil {
 		return nil
 	}
-	return &oapi.MessageDecision{At: d.At.UTC(), Type: string(d.Type), Outcome: string(d.Outcome), Code: textOrNull(string(d.Code)), Transport: textOrNull(d.Transport)}
+	return &oapi.MessageDecision{At: d.At.UTC(), Type: string(d.Type), Outcome: string(d.Outcome), Code: textOrNull(string(d.Code)),
+		Transport: textOrNull(d.Transport)}
 }

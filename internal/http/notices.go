@@ -13,10 +13,10 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// Notices is what the notice endpoint needs: who reads a channel's notices, and
-// where they are kept. Errors of ReceiveNotice: refund.ErrBusy, ErrUnavailable.
+// Notices parses and stores the notices of channels. Errors of ReceiveNotice:
+// refund.ErrBusy, ErrUnavailable.
 type Notices interface {
-	// Notifier is the account's reader; false = no such account, or its channel sends none.
+	// Notifier parses the notices of an account; false = no such account, or its channel sends none.
 	Notifier(account string) (refund.Notifier, bool)
 	// ReceiveNotice returns once the notice is committed.
 	ReceiveNotice(ctx context.Context, account string, n refund.KeptNotice) (refund.NoticeOutcome, error)
@@ -24,19 +24,19 @@ type Notices interface {
 
 const (
 	noticePath = "/v1/channels/{account}/notices"
-	// maxKeptHeaders and longestHeader bound what is kept of a notice's headers.
+	// maxKeptHeaders and maxKeptHeader bound the stored headers of a notice: their number, and the bytes of each value.
 	maxKeptHeaders = 40
 	maxKeptHeader  = 1 << 10
 )
 
-// noticeForged is the outcome of a notice of which nothing is kept; the others are refund.NoticeOutcome's.
+// noticeForged is the outcome of a notice that is not stored. Other outcomes are those of refund.NoticeOutcome.
 const noticeForged = "forged"
 
-// secretHeaders are never kept. A notice's own signature is not one: it is evidence.
+// secretHeaders are never stored. The signature of a notice is not among them: it is evidence.
 var secretHeaders = map[string]bool{"Authorization": true, "Proxy-Authorization": true, "Cookie": true, "X-Api-Key": true}
 
-// receiveNotice takes a channel's notice. It needs no key: the signature over the
-// raw bytes is checked before anything is read or written. The channel gets its own
+// receiveNotice receives a notice of a channel. It needs no key: the signature over the
+// raw bytes is checked before anything is parsed or stored. The channel gets its own
 // form of "received" only after COMMIT, and otherwise an answer after which it repeats.
 func (s *service) receiveNotice(w http.ResponseWriter, r *http.Request) {
 	account := chi.URLParam(r, "account")
@@ -54,18 +54,19 @@ func (s *service) receiveNotice(w http.ResponseWriter, r *http.Request) {
 	unreadable := errors.Is(err, refund.ErrNoticeUnreadable)
 	switch {
 	case unreadable:
-		s.problems.log.ErrorContext(r.Context(), "a signed notice cannot be read; it is kept", "account", account, "requestId", requestID(r.Context()), "error", err.Error())
+		s.problems.log.ErrorContext(r.Context(), "a signed notice cannot be parsed and is stored as it is", "account", account,
+			"requestId", requestID(r.Context()), "error", err.Error())
 		notices = []refund.Notice{{Digest: unreadableDigest(body), Status: refund.Unknown}}
 	case err != nil:
 		s.noticeSeen(account, noticeForged)
-		s.problems.log.WarnContext(r.Context(), "a notice was refused", "account", account, "requestId", requestID(r.Context()), "error", err.Error())
+		s.problems.log.WarnContext(r.Context(), "notice refused", "account", account, "requestId", requestID(r.Context()), "error", err.Error())
 		s.problems.write(w, r, &Problem{Code: codeUnauthorized, Detail: "The signature or the time of the notice is not valid."})
 		return
 	}
 	for _, n := range notices {
 		outcome, err := s.notices.ReceiveNotice(r.Context(), account, refund.KeptNotice{Notice: n, Headers: keptHeaders(r.Header), Body: body})
 		if err != nil {
-			s.problems.log.WarnContext(r.Context(), "a notice could not be stored; the channel has to repeat it", "account", account,
+			s.problems.log.WarnContext(r.Context(), "notice not stored; the channel has to repeat it", "account", account,
 				"requestId", requestID(r.Context()), "error", err.Error())
 			w.Header().Set("Retry-After", "1")
 			s.acknowledge(w, reader, false)
@@ -80,8 +81,8 @@ func (s *service) receiveNotice(w http.ResponseWriter, r *http.Request) {
 	s.acknowledge(w, reader, true)
 }
 
-// acknowledge answers in the channel's own form. Whatever a client's form is, what is
-// not stored is never answered with a 2xx.
+// acknowledge answers in the channel's own form. The status of a notice that is not
+// stored is never 2xx, whatever the client of the channel returns.
 func (s *service) acknowledge(w http.ResponseWriter, reader refund.Notifier, stored bool) {
 	status, contentType, body := reader.AckNotice(stored)
 	if !stored && status < 500 {
@@ -89,10 +90,10 @@ func (s *service) acknowledge(w http.ResponseWriter, reader refund.Notifier, sto
 	}
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(status)
-	_, _ = w.Write(body) //nolint:gosec // the client's own fixed words, nothing of the request; a channel that went away repeats
+	_, _ = w.Write(body) //nolint:gosec // a fixed text of the client, nothing of the request; a channel that did not get it repeats
 }
 
-// unreadableDigest names bytes that nobody could read.
+// unreadableDigest is the digest of a notice that could not be parsed.
 func unreadableDigest(body []byte) [32]byte {
 	h := sha256.New()
 	h.Write([]byte("refundry/notice/unreadable"))
@@ -101,7 +102,7 @@ func unreadableDigest(body []byte) [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
-// keptHeaders is what is stored beside a notice's bytes.
+// keptHeaders are the headers that are stored with a notice.
 func keptHeaders(h http.Header) map[string][]string {
 	out := map[string][]string{}
 	for name, values := range h {

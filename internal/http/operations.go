@@ -10,22 +10,22 @@ import (
 	"github.com/refundry/refundry/internal/refund/wire"
 )
 
-// operation is what the steps before a handler must know of an operation. It is
-// read from the contract, so that the two cannot differ.
+// operation is what the middleware needs to know of an operation. It is read from the
+// contract.
 type operation struct {
 	id         string
 	scopes     []string // all are needed
 	needsKey   bool     // Idempotency-Key is required
 	hasBody    bool
-	events     bool     // the body holds events, which are judged one by one
+	events     bool     // the body contains events, which are checked one by one
 	mediaTypes []string // of the request body, canonical
 	query      map[string]bool
 
-	// bodyFaults reads the body for its faults alone, where package wire reads it. nil = the contract's schema checks it.
+	// bodyFaults returns the faults of the body if package wire reads it. nil = the body is checked against its schema.
 	bodyFaults func(body []byte, now time.Time) error
 }
 
-// wireBodies are the operations whose body package wire reads, by the names of the generated code.
+// wireBodies are the operations whose bodies package wire reads, by operation id as the generated code writes it.
 var wireBodies = map[string]func(body []byte, now time.Time) error{
 	"CreateRefund": func(body []byte, now time.Time) error {
 		_, err := wire.Request(body, now)
@@ -37,10 +37,11 @@ var wireBodies = map[string]func(body []byte, now time.Time) error{
 	},
 }
 
-// route names an operation the way chi does: method and pattern.
+// route identifies an operation by method and chi pattern.
 type route struct{ method, pattern string }
 
-// operationsOf reads the operations that ask for a key.
+// operationsOf returns the operations of the contract. Errors: an operation without
+// exactly one list of scopes, a contract without an operation of wireBodies.
 func operationsOf(spec *openapi3.T) (map[route]*operation, error) {
 	out, read := map[route]*operation{}, 0
 	for pattern, item := range spec.Paths.Map() {
@@ -56,7 +57,7 @@ func operationsOf(spec *openapi3.T) (map[route]*operation, error) {
 		}
 	}
 	if read != len(wireBodies) {
-		return nil, fmt.Errorf("httpapi: the contract has %d of %d operations whose body is read here", read, len(wireBodies))
+		return nil, fmt.Errorf("httpapi: the contract has %d of the %d operations whose bodies are read by package wire", read, len(wireBodies))
 	}
 	return out, nil
 }
@@ -64,7 +65,7 @@ func operationsOf(spec *openapi3.T) (map[route]*operation, error) {
 func operationOf(op *openapi3.Operation, shared openapi3.Parameters) (*operation, error) {
 	o := &operation{id: op.OperationID, query: map[string]bool{}, bodyFaults: wireBodies[op.OperationID]}
 	if op.Security == nil || len(*op.Security) != 1 || len((*op.Security)[0]["apiKey"]) == 0 {
-		return nil, fmt.Errorf("operation %s names no scope", o.id)
+		return nil, fmt.Errorf("operation %s has no scope", o.id)
 	}
 	o.scopes = (*op.Security)[0]["apiKey"]
 	for _, list := range []openapi3.Parameters{shared, op.Parameters} {

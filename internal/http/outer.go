@@ -20,13 +20,13 @@ const (
 	keyAttributes
 )
 
-// requestID is the id of the request that ctx belongs to, "" outside of one.
+// requestID is the id of the request of ctx, "" outside of a request.
 func requestID(ctx context.Context) string {
 	id, _ := ctx.Value(keyRequestID).(string)
 	return id
 }
 
-// safeRequestID takes ids that are safe in a log line and in a header.
+// safeRequestID reports whether an id is safe in a log line and in a header.
 func safeRequestID(id string) bool {
 	if len(id) == 0 || len(id) > 128 {
 		return false
@@ -40,7 +40,7 @@ func safeRequestID(id string) bool {
 	return true
 }
 
-// newRequestID makes a uuid v7; where the system gives no randomness, the time alone.
+// newRequestID returns a UUID v7, or the time if the system has no randomness.
 func newRequestID() string {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -49,8 +49,8 @@ func newRequestID() string {
 	return id.String()
 }
 
-// outer wraps everything else: id, headers that every answer carries, the
-// panic guard, and one log line per request.
+// outer is the outermost handler: request id, security headers, panic guard, and one
+// log line per request.
 type outer struct {
 	next     http.Handler
 	problems *problems
@@ -70,7 +70,7 @@ func (o *outer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec.Header().Set("X-Request-Id", id)
 	r = r.WithContext(context.WithValue(r.Context(), keyRequestID, id))
 	if r.ContentLength != 0 {
-		// Also where nobody reads the body: the server drains what is left of it.
+		// Also for bodies that no handler reads: the server drains them.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(o.bodyTime))
 	}
 	defer func() {
@@ -80,7 +80,7 @@ func (o *outer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 			o.log.Error("panic in a handler", "requestId", id, "path", r.URL.Path, "cause", cause, "stack", string(debug.Stack()))
 			if rec.status != 0 {
-				panic(http.ErrAbortHandler) // half an answer must not look like a whole one
+				panic(http.ErrAbortHandler) // a partial answer must not look complete
 			}
 			o.problems.write(rec, r, &Problem{Code: codeInternal})
 		}
@@ -89,8 +89,8 @@ func (o *outer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o.next.ServeHTTP(rec, r)
 }
 
-// line logs a request: errors of ours loudly, the caller's quietly, the rest for debugging.
-// The query is left out, since it may hold what callers look for.
+// line logs a request: status 5xx as warning, 4xx as info, the rest for debugging. The
+// query is left out, because it may contain personal data.
 func (o *outer) line(r *http.Request, rec *recorder, id string, took time.Duration) {
 	level := slog.LevelDebug
 	switch {
@@ -106,7 +106,7 @@ func (o *outer) line(r *http.Request, rec *recorder, id string, took time.Durati
 		"status", rec.status, "bytes", rec.bytes, "took", took.String())
 }
 
-// secureHeaders sets what every answer carries; pages for people loosen the policy for themselves.
+// secureHeaders sets the security headers of every answer. Pages set a policy of their own.
 func secureHeaders(h http.Header) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
@@ -116,10 +116,10 @@ func secureHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// recorder remembers what was answered.
+// recorder records status and size of an answer.
 type recorder struct {
 	http.ResponseWriter
-	status int // 0 = nothing written yet
+	status int // 0 = nothing has been written
 	bytes  int64
 }
 
@@ -139,5 +139,5 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap lets http.ResponseController reach the connection.
+// Unwrap gives http.ResponseController access to the connection.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

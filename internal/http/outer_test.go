@@ -18,16 +18,16 @@ func TestRequestIDs(t *testing.T) {
 	t.Parallel()
 	_, c := serve(t, nil)
 	if r := c.do("GET", "/livez", "", "X-Request-Id", "my.req_1-A"); r.header.Get("X-Request-Id") != "my.req_1-A" {
-		t.Errorf("a sane id was not kept: %q", r.header.Get("X-Request-Id"))
+		t.Errorf("X-Request-Id %q, want the caller's", r.header.Get("X-Request-Id"))
 	}
 	for _, bad := range []string{"a b", `x"y`, strings.Repeat("a", 129), "é", "a;b"} {
 		if r := c.do("GET", "/livez", "", "X-Request-Id", bad); !regexp.MustCompile(`^[0-9a-f-]{36}$`).MatchString(r.header.Get("X-Request-Id")) {
-			t.Errorf("id %q became %q, want one of ours", bad, r.header.Get("X-Request-Id"))
+			t.Errorf("id %q became %q, want a generated id", bad, r.header.Get("X-Request-Id"))
 		}
 	}
 }
 
-func TestEveryAnswerIsGuarded(t *testing.T) {
+func TestEveryAnswerHasSecurityHeaders(t *testing.T) {
 	t.Parallel()
 	_, c := serve(t, nil)
 	for _, path := range []string{"/livez", "/v1/refunds", "/nothing", "/docs", "/problems", "/openapi.yaml"} {
@@ -39,7 +39,7 @@ func TestEveryAnswerIsGuarded(t *testing.T) {
 	}
 }
 
-// A bug in a handler is a problem like any other, and its text stays in the log.
+// A panic of a handler is answered with a problem; its text is only in the log.
 func TestPanicBecomesAProblem(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -54,11 +54,11 @@ func TestPanicBecomesAProblem(t *testing.T) {
 	}
 	w.panics = false
 	if r := c.do("POST", "/v1/refunds", refundBody, "Idempotency-Key", "k"); r.status != 202 {
-		t.Errorf("after a panic: %d, want the server to go on", r.status)
+		t.Errorf("status %d after a panic, want 202: the server goes on", r.status)
 	}
 }
 
-// Keys, bodies and query strings are in no log line, at any level.
+// No log line of any level contains keys, bodies or query strings.
 func TestLogsHoldNoSecrets(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -92,14 +92,14 @@ func TestReadiness(t *testing.T) {
 		t.Errorf("%d %s", r.status, r.body)
 	}
 	if r := c.do("GET", "/livez", "", "Authorization", ""); r.status != 200 {
-		t.Errorf("/livez must not look at the database: %d", r.status)
+		t.Errorf("/livez: %d, want 200: it must not depend on the database", r.status)
 	}
 	if r := c.do("GET", "/metrics", "", "Authorization", ""); r.status != 200 || r.body != "refundry_cases_open 0\n" {
 		t.Errorf("/metrics: %d %s", r.status, r.body)
 	}
 }
 
-// The pages load nothing from elsewhere and run nothing inline.
+// The pages load nothing from other hosts and run no inline scripts.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	_, c := serve(t, nil)
@@ -110,7 +110,8 @@ func TestPages(t *testing.T) {
 		t.Errorf("/openapi.yaml: %d %s", r.status, r.header.Get("Content-Type"))
 	}
 	docs := get("/docs")
-	if docs.status != 200 || strings.Contains(docs.body, "http:") || strings.Contains(docs.body, "https:") || strings.Contains(docs.body, "<script>") || strings.Contains(docs.body, "style=") {
+	if docs.status != 200 || strings.Contains(docs.body, "http:") || strings.Contains(docs.body, "https:") ||
+		strings.Contains(docs.body, "<script>") || strings.Contains(docs.body, "style=") {
 		t.Errorf("/docs: %d %s", docs.status, docs.body)
 	}
 	if csp := docs.header.Get("Content-Security-Policy"); !strings.Contains(csp, "script-src 'self';") {
@@ -122,7 +123,7 @@ func TestPages(t *testing.T) {
 		}
 	}
 	if r := get("/docs/../../etc/passwd"); r.status == 200 {
-		t.Errorf("a way out: %d", r.status)
+		t.Errorf("a path outside of the folder is served: %d", r.status)
 	}
 	for _, info := range httpapi.Catalog() {
 		path := "/problems/" + string(info.Code)
@@ -133,17 +134,17 @@ func TestPages(t *testing.T) {
 			t.Errorf("%s as a page: %d", path, r.status)
 		}
 		if !strings.Contains(get("/problems", "Accept", "text/html").body, path) {
-			t.Errorf("/problems does not lead to %s", path)
+			t.Errorf("/problems has no link to %s", path)
 		}
 	}
 }
 
-func TestMissingParts(t *testing.T) {
+func TestIncompleteConfigIsRefused(t *testing.T) {
 	t.Parallel()
 	if _, err := httpapi.New(httpapi.Config{}); err == nil {
-		t.Error("New without its parts must fail")
+		t.Error("New accepts an empty configuration, want an error")
 	}
 	if _, err := httpapi.NewServer(httpapi.ServerConfig{}); err == nil {
-		t.Error("NewServer without a handler must fail")
+		t.Error("NewServer accepts a configuration without a handler, want an error")
 	}
 }

@@ -19,17 +19,18 @@ import (
 var static embed.FS
 
 const (
-	// docsPolicy lets the API reference run its own script files and call this
-	// host. Its styles are set by script, so inline styles cannot be forbidden.
-	docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
-	// pagePolicy is for pages without script.
+	// docsPolicy allows the API reference to run its own script files and to call this
+	// host. Its scripts set styles, so inline styles have to be allowed.
+	docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; " +
+		"connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+	// pagePolicy is the policy of pages without script.
 	pagePolicy = "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
-	// cacheOneHour is how long the files of the pages may be kept.
+	// cacheOneHour is the cache policy of the files of pages.
 	cacheOneHour = "public, max-age=3600"
 )
 
-// mountPages serves the contract, the API reference and the meaning of
-// problems, all from inside the binary.
+// mountPages serves the contract, the API reference and the pages of problems. All
+// files are embedded.
 func (s *service) mountPages(root chi.Router) error {
 	pages, err := template.ParseFS(static, "static/problem.html", "static/problems.html")
 	if err != nil {
@@ -107,15 +108,16 @@ func (s *service) page(w http.ResponseWriter, r *http.Request, t *template.Templ
 	_, _ = w.Write(b.Bytes())
 }
 
-// wantsJSON tells programs from browsers: whoever names JSON, or does not name HTML, is a program.
+// wantsJSON reports whether to answer with JSON: the Accept header names JSON or does not name HTML.
 func wantsJSON(r *http.Request) bool {
 	accept := r.Header.Get("Accept")
 	return strings.Contains(accept, "json") || !strings.Contains(accept, "text/html")
 }
 
 func problemTypeOf(c CodeInfo) oapi.ProblemType {
-	return oapi.ProblemType{Code: string(c.Code), Status: c.Status, Title: c.Title, Meaning: withoutMarkup(c.Meaning), Action: withoutMarkup(c.Action), Retryable: c.Retryable}
+	return oapi.ProblemType{Code: string(c.Code), Status: c.Status, Title: c.Title, Meaning: withoutMarkup(c.Meaning),
+		Action: withoutMarkup(c.Action), Retryable: c.Retryable}
 }
 
-// withoutMarkup takes the Markdown out of a text of the catalog.
+// withoutMarkup removes the Markdown from a text of the catalog.
 func withoutMarkup(s string) string { return strings.ReplaceAll(s, "`", "") }

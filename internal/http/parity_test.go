@@ -13,8 +13,7 @@ import (
 	"github.com/refundry/refundry/internal/http/badrequesttest"
 )
 
-// What the REST door refuses as a body, the codec refuses as the data of an
-// event: two readers of one contract must not drift apart.
+// A body that REST refuses is refused as the data of an event, at the same place.
 func TestCodecRefusesWhatTheContractRefuses(t *testing.T) {
 	t.Parallel()
 	attributes := map[string]string{"specversion": "1.0", "id": "e-1", "source": "/shop", "type": "refund.requested"}
@@ -26,7 +25,7 @@ func TestCodecRefusesWhatTheContractRefuses(t *testing.T) {
 		n++
 		in, _, err := bridge.Codec{}.Decode(attributes, []byte(c.Body))
 		if err == nil {
-			t.Errorf("%s: the codec took %+v", c.Name, in.Refund)
+			t.Errorf("%s: the codec accepted %+v", c.Name, in.Refund)
 			continue
 		}
 		at, ok := err.(interface{ Pointer() string })
@@ -39,7 +38,7 @@ func TestCodecRefusesWhatTheContractRefuses(t *testing.T) {
 	}
 }
 
-// A code that the domain gives and the catalog does not know would be answered 500.
+// A code of the domain that is not in the catalog would be answered 500.
 func TestCatalogKnowsEveryCodeOfTheDomain(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}

@@ -11,7 +11,7 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// ListParked gives one page of the parking lot, the oldest first.
+// ListParked returns one page of parked messages, the oldest first.
 func (s *service) ListParked(ctx context.Context, req oapi.ListParkedRequestObject) (oapi.ListParkedResponseObject, error) {
 	p := req.Params
 	q := intake.ParkedFilter{Done: p.State != nil && *p.State == oapi.ParkedStateDone, Reason: valueOf(p.Reason), Consumer: valueOf(p.Consumer)}
@@ -39,7 +39,7 @@ func (s *service) ListParked(ctx context.Context, req oapi.ListParkedRequestObje
 	return oapi.ListParked200JSONResponse(page), nil
 }
 
-// GetParked gives a parked message with its bytes.
+// GetParked returns a parked message with its bytes.
 func (s *service) GetParked(ctx context.Context, req oapi.GetParkedRequestObject) (oapi.GetParkedResponseObject, error) {
 	m, err := s.parked.ParkedMessage(ctx, principalOf(ctx).Tenant.ID, refund.RID(req.ParkedId))
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *service) GetParked(ctx context.Context, req oapi.GetParkedRequestObject
 	return oapi.GetParked200JSONResponse(out), nil
 }
 
-// RedriveParked tries a parked message again.
+// RedriveParked processes a parked message again.
 func (s *service) RedriveParked(ctx context.Context, req oapi.RedriveParkedRequestObject) (oapi.RedriveParkedResponseObject, error) {
 	who := principalOf(ctx)
 	r, err := s.parked.Redrive(ctx, who.Tenant.ID, refund.RID(req.ParkedId), who.Actor)
@@ -75,7 +75,7 @@ func (s *service) RedriveParked(ctx context.Context, req oapi.RedriveParkedReque
 	return oapi.RedriveParked200JSONResponse(out), nil
 }
 
-// DiscardParked deals with a parked message without trying it.
+// DiscardParked closes a parked message without processing it.
 func (s *service) DiscardParked(ctx context.Context, req oapi.DiscardParkedRequestObject) (oapi.DiscardParkedResponseObject, error) {
 	who := principalOf(ctx)
 	m, err := s.parked.Discard(ctx, who.Tenant.ID, refund.RID(req.ParkedId), who.Actor)
@@ -86,8 +86,9 @@ func (s *service) DiscardParked(ctx context.Context, req oapi.DiscardParkedReque
 }
 
 func parkedOf(m intake.ParkedView) oapi.Parked {
-	out := oapi.Parked{Id: uuid.UUID(m.ParkedMessage.ID), Consumer: m.ParkedMessage.Consumer, Source: textOrNull(m.Source), EventId: textOrNull(m.EventID.ID), Position: m.Position,
-		Reason: m.Reason, WaitsForPayment: textOrNull(m.WakePayment), AlarmAt: timeOrNull(m.AlarmAt), Tries: m.Tries, ParkedAt: m.At.UTC(), Size: m.BodySize,
+	out := oapi.Parked{Id: uuid.UUID(m.ParkedMessage.ID), Consumer: m.ParkedMessage.Consumer, Source: textOrNull(m.Source),
+		EventId: textOrNull(m.EventID.ID), Position: m.Position, Reason: m.Reason, WaitsForPayment: textOrNull(m.WakePayment),
+		AlarmAt: timeOrNull(m.AlarmAt), Tries: m.Tries, ParkedAt: m.At.UTC(), Size: m.BodySize,
 		Redrivable: m.Redrivable() && m.DoneAt.IsZero()}
 	if !m.DoneAt.IsZero() {
 		out.Done = &oapi.ParkedDone{At: m.DoneAt.UTC(), How: m.DoneHow, By: m.DoneBy}

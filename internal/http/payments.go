@@ -9,7 +9,7 @@ import (
 	"github.com/refundry/refundry/internal/refund/wire"
 )
 
-// PutPayment stores a snapshot of a payment. A closed tenant gets no new ones.
+// PutPayment stores a snapshot of a payment. A closed tenant stores none.
 func (s *service) PutPayment(ctx context.Context, req oapi.PutPaymentRequestObject) (oapi.PutPaymentResponseObject, error) {
 	who := principalOf(ctx)
 	spec, err := wire.Payment([]byte(*req.Body), s.clock())
@@ -30,7 +30,7 @@ func (s *service) PutPayment(ctx context.Context, req oapi.PutPaymentRequestObje
 	return oapi.PutPayment200JSONResponse(body), nil
 }
 
-// GetPayment tells a payment and the money that moved.
+// GetPayment returns a payment with the money that moved.
 func (s *service) GetPayment(ctx context.Context, req oapi.GetPaymentRequestObject) (oapi.GetPaymentResponseObject, error) {
 	v, err := s.payments.FindPayment(ctx, principalOf(ctx).Tenant.ID, req.PaymentId)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 // MaxWait is the longest wait that a caller can ask for.
 const MaxWait = 60 * time.Second
 
-// preferredWait reads wait=N (seconds) from the Prefer header of RFC 7240 and
-// caps it at MaxWait. Other preferences and values that are no number are
-// ignored, as that text demands; of several waits the first counts.
+// preferredWait reads wait=N (seconds) from a Prefer header and caps it at MaxWait. Of
+// several waits the first counts. Other preferences and invalid values are ignored, as
+// RFC 7240 demands.
 func preferredWait(prefer *string) (time.Duration, bool) {
 	if prefer == nil {
 		return 0, false
@@ -32,7 +32,7 @@ func preferredWait(prefer *string) (time.Duration, bool) {
 	return 0, false
 }
 
-// applied says in Preference-Applied what was done.
+// applied is the value of Preference-Applied; nil = no wait was asked for.
 func applied(wait time.Duration, asked bool) *string {
 	if !asked {
 		return nil

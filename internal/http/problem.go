@@ -15,27 +15,27 @@ import (
 	"github.com/refundry/refundry/internal/refund/wire"
 )
 
-// retryAfter is what we ask callers to wait, in seconds, whenever a repeat makes sense.
+// retryAfter is the Retry-After of retryable problems, in seconds.
 const retryAfter = 1
 
-// maxFieldErrors bounds how many faults of one request are told.
+// maxFieldErrors bounds the faults in one problem document.
 const maxFieldErrors = 20
 
-// Problem is an error that may be shown to the caller. Status, title and the
-// sentence that stands in when Detail is empty come from the catalog.
+// Problem is an error that may be shown to the caller. Status, title and the default
+// of Detail come from the catalog.
 type Problem struct {
 	Code     refund.Code
-	Detail   string       // never holds stored values or secrets
+	Detail   string       // never contains stored values or secrets
 	Fields   []string     // names of differing parameters (409)
-	Errors   []fieldError // what is wrong where (400)
-	Replayed bool         // a decision of earlier, told again
+	Errors   []fieldError // the faults with their places (400)
+	Replayed bool         // the answer repeats an earlier decision
 	Allow    []string     // methods, for 405
 	Checks   []oapi.HealthCheck
 }
 
 func (p *Problem) Error() string { return "httpapi: " + string(p.Code) }
 
-// problems writes errors as RFC 9457 documents. It is the only code that does.
+// problems writes errors as RFC 9457 documents. No other code does.
 type problems struct {
 	table map[refund.Code]CodeInfo
 	log   *slog.Logger
@@ -49,8 +49,8 @@ func newProblems(log *slog.Logger) *problems {
 	return &problems{table: table, log: log}
 }
 
-// write ends a request with the problem that err stands for. An error that is
-// no problem of ours becomes a fixed sentence and a log line.
+// write answers a request with the problem of err. An unexpected error becomes a fixed
+// sentence and a log line.
 func (ps *problems) write(w http.ResponseWriter, r *http.Request, err error) {
 	p := ps.of(r.Context(), err)
 	info, known := ps.table[p.Code]
@@ -59,7 +59,7 @@ func (ps *problems) write(w http.ResponseWriter, r *http.Request, err error) {
 		p, info = &Problem{Code: codeInternal}, ps.table[codeInternal]
 	}
 	if rw, ok := w.(*recorder); ok && rw.status != 0 {
-		return // the answer has begun; nothing can be added to it
+		return // the answer has begun already
 	}
 	h := w.Header()
 	h.Del("ETag")
@@ -102,7 +102,7 @@ func (ps *problems) document(p *Problem, info CodeInfo, id string) oapi.Problem 
 	return doc
 }
 
-// of finds the problem in an error.
+// of returns the problem that stands for an error.
 func (ps *problems) of(ctx context.Context, err error) *Problem {
 	var own *Problem
 	var domain *refund.Problem
@@ -129,7 +129,7 @@ func (ps *problems) of(ctx context.Context, err error) *Problem {
 	case errors.Is(err, refund.ErrOverloaded):
 		return &Problem{Code: codeOverloaded}
 	case errors.Is(err, refund.ErrUnavailable), errors.Is(err, refund.ErrCommitUnknown), errors.Is(err, refund.ErrNoChannel):
-		ps.log.WarnContext(ctx, "not available", "error", err.Error(), "requestId", requestID(ctx))
+		ps.log.WarnContext(ctx, "dependency unavailable", "error", err.Error(), "requestId", requestID(ctx))
 		return &Problem{Code: codeUnavailable}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return &Problem{Code: codeUnavailable, Detail: "The answer took too long."}
@@ -138,7 +138,7 @@ func (ps *problems) of(ctx context.Context, err error) *Problem {
 	return &Problem{Code: codeInternal}
 }
 
-// info is the catalog's row of a code.
+// info returns the row of a code in the catalog, or that of internal.
 func (ps *problems) info(c refund.Code) CodeInfo {
 	if i, ok := ps.table[c]; ok {
 		return i
@@ -146,7 +146,7 @@ func (ps *problems) info(c refund.Code) CodeInfo {
 	return ps.table[codeInternal]
 }
 
-// encodeJSON writes a value that is known to have a JSON form, without HTML escapes.
+// encodeJSON encodes a value that has a JSON form, without HTML escapes.
 func encodeJSON(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -157,7 +157,7 @@ func encodeJSON(v any) []byte {
 	return b.Bytes()
 }
 
-// invalid is a request that the contract does not allow, with one place.
+// invalid is the problem of a request with one fault.
 func invalid(e fieldError) *Problem {
 	return &Problem{Code: codeInvalidRequest, Detail: sentence(e), Errors: []fieldError{e}}
 }
@@ -174,7 +174,7 @@ func atHeader(name, detail string) fieldError {
 	return fieldError{Header: &name, Detail: detail}
 }
 
-// sentence tells one fault in a line.
+// sentence is a fault as one sentence.
 func sentence(e fieldError) string {
 	switch {
 	case e.Header != nil:
@@ -187,5 +187,5 @@ func sentence(e fieldError) string {
 	return "The body " + e.Detail + "."
 }
 
-// fieldError is one fault of a request, as the contract shows it.
+// fieldError is one fault of a request with its place.
 type fieldError = oapi.FieldError

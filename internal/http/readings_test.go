@@ -74,7 +74,7 @@ func unknownCurrency(value json.RawMessage) bool {
 	return looks && err != nil
 }
 
-// recordingBackend takes every refund and payment and remembers the last one.
+// recordingBackend accepts every refund and payment and records the last one.
 type recordingBackend struct {
 	*fakeBackend
 	refund    *intake.Intake
@@ -93,7 +93,7 @@ func (k *recordingBackend) PutPayment(_ context.Context, _ refund.Tenant, id str
 	return refund.Payment{PaymentID: "pay_77", CreatedAt: epoch}, true, nil
 }
 
-// Whatever the readers are made of, they read the corpus as they did when it was recorded.
+// REST reads every request of the corpus as recorded.
 func TestRequestsAreReadAsRecorded(t *testing.T) {
 	t.Parallel()
 	k := &recordingBackend{}
@@ -112,7 +112,7 @@ func TestRequestsAreReadAsRecorded(t *testing.T) {
 func httpRequest(r bodies.Request) *http.Request {
 	var body io.Reader = strings.NewReader(r.Body)
 	if r.UnknownLength {
-		body = io.MultiReader(body) // hides the length
+		body = io.MultiReader(body) // without a known length
 	}
 	req := httptest.NewRequest(r.Method, r.Target, body)
 	req.Header.Set("Authorization", "Bearer "+writerKey)
@@ -122,14 +122,14 @@ func httpRequest(r bodies.Request) *http.Request {
 	return req
 }
 
-// reading tells what came through to the other side, or what the problem names.
+// reading is what the backend got, or the code and places of the problem.
 func reading(t *testing.T, r bodies.Request, k *recordingBackend, out *httptest.ResponseRecorder) bodies.Reading {
 	t.Helper()
 	got := bodies.Reading{Verdict: strconv.Itoa(out.Code/100) + "xx"}
 	if out.Code >= 300 {
 		got.Code, got.Places = problemIn(t, r, out.Body.Bytes())
 		if k.refund != nil || k.payment != nil {
-			t.Errorf("request %d is refused with %s, and still something was accepted", r.Index, got.Code)
+			t.Errorf("request %d is refused with %s and still accepted by the backend", r.Index, got.Code)
 		}
 		return got
 	}
@@ -141,7 +141,7 @@ func reading(t *testing.T, r bodies.Request, k *recordingBackend, out *httptest.
 		got.Params.Text("paymentId", k.paymentID)
 		paramsOfPayment(&got.Params, "", *k.payment)
 	default:
-		t.Errorf("request %d is answered %d, and nothing was accepted", r.Index, out.Code)
+		t.Errorf("request %d is answered %d and not accepted by the backend", r.Index, out.Code)
 	}
 	return got
 }
@@ -153,7 +153,7 @@ func problemIn(t *testing.T, r bodies.Request, body []byte) (code string, places
 		Errors []struct{ Pointer, Header, Parameter *string }
 	}
 	if err := json.Unmarshal(body, &problem); err != nil || problem.Code == "" {
-		t.Errorf("request %d is refused with %q, which is no problem: %v", r.Index, body, err)
+		t.Errorf("request %d is refused with %q, which is no problem document: %v", r.Index, body, err)
 	}
 	for _, e := range problem.Errors {
 		switch {
@@ -165,7 +165,7 @@ func problemIn(t *testing.T, r bodies.Request, body []byte) (code string, places
 			places = append(places, "parameter:"+*e.Parameter)
 		}
 	}
-	if len(places) == 20 { // as many as are told; which ones depends on the words
+	if len(places) == 20 { // the bound of a problem; which faults are listed depends on their order
 		places = []string{"many"}
 	}
 	return problem.Code, places

@@ -13,8 +13,8 @@ import (
 	"github.com/refundry/refundry/internal/refund/wire"
 )
 
-// CreateRefund hands a refund request to the door. 202 for a new refund, also
-// after a wait; 200 for a known one with its current state.
+// CreateRefund passes a refund request to the Door. The status is 202 for a new refund,
+// also after a wait, and 200 for a known one, with its current state.
 func (s *service) CreateRefund(ctx context.Context, req oapi.CreateRefundRequestObject) (oapi.CreateRefundResponseObject, error) {
 	who := principalOf(ctx)
 	key, err := IdempotencyKey(http.Header{"Idempotency-Key": {req.Params.IdempotencyKey}})
@@ -37,7 +37,7 @@ func (s *service) CreateRefund(ctx context.Context, req oapi.CreateRefundRequest
 		return nil, problemOf(out)
 	}
 	if out.Refund == nil {
-		return nil, fmt.Errorf("httpapi: the door said %s without a refund", out.Verdict)
+		return nil, fmt.Errorf("httpapi: verdict %s of the Door has no refund", out.Verdict)
 	}
 	wait, asked := preferredWait(req.Params.Prefer)
 	r, waited := s.await(ctx, who.Tenant.ID, *out.Refund, wait, settledOrCase)
@@ -51,20 +51,20 @@ func (s *service) CreateRefund(ctx context.Context, req oapi.CreateRefundRequest
 		Location: location, ETag: etag(r.JournalSeq), IdempotencyReplayed: &replayed, PreferenceApplied: applied(wait, asked && waited)}}, nil
 }
 
-// acceptOne is the door for one intake.
+// acceptOne passes one intake to the Door.
 func (s *service) acceptOne(ctx context.Context, in intake.Intake) (intake.Outcome, error) {
 	outs, err := s.door.Accept(ctx, []intake.Intake{in})
 	if err != nil {
 		return intake.Outcome{}, err
 	}
 	if len(outs) != 1 {
-		return intake.Outcome{}, fmt.Errorf("httpapi: the door gave %d outcomes for one intake", len(outs))
+		return intake.Outcome{}, fmt.Errorf("httpapi: the Door returned %d outcomes for one intake", len(outs))
 	}
 	return outs[0], nil
 }
 
-// problemOf turns an outcome that is no success into the problem that tells it.
-// Its text depends on the code alone, so that a stored no is told again word for word.
+// problemOf is the problem of an outcome other than success. Its text depends only on
+// the code, so that a repeated refusal has the same text.
 func problemOf(out intake.Outcome) error {
 	switch out.Verdict {
 	case intake.Conflict, intake.Refused:
@@ -74,13 +74,13 @@ func problemOf(out intake.Outcome) error {
 	case intake.Busy:
 		return refund.ErrBusy
 	default:
-		return fmt.Errorf("httpapi: the door said %q", out.Verdict)
+		return fmt.Errorf("httpapi: unexpected verdict %q of the Door", out.Verdict)
 	}
 }
 
 func refundLocation(refundID string) string { return "/v1/refunds/" + url.PathEscape(refundID) }
 
-// GetRefund tells the state of a refund, if wanted after a wait.
+// GetRefund returns a refund, after a wait if the caller asks for one.
 func (s *service) GetRefund(ctx context.Context, req oapi.GetRefundRequestObject) (oapi.GetRefundResponseObject, error) {
 	tenant := principalOf(ctx).Tenant.ID
 	r, err := s.refunds.FindRefund(ctx, tenant, req.RefundId)
@@ -100,7 +100,7 @@ func (s *service) GetRefund(ctx context.Context, req oapi.GetRefundRequestObject
 	return oapi.GetRefund200JSONResponse{Body: refundOf(r), Headers: oapi.GetRefund200ResponseHeaders{ETag: tag, PreferenceApplied: preference}}, nil
 }
 
-// GetRefundTimeline tells everything durable about a refund.
+// GetRefundTimeline returns everything that is stored about a refund.
 func (s *service) GetRefundTimeline(ctx context.Context, req oapi.GetRefundTimelineRequestObject) (oapi.GetRefundTimelineResponseObject, error) {
 	t, err := s.refunds.Timeline(ctx, principalOf(ctx).Tenant.ID, req.RefundId)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *service) GetRefundTimeline(ctx context.Context, req oapi.GetRefundTimel
 	return oapi.GetRefundTimeline200JSONResponse(timelineOf(t)), nil
 }
 
-// CancelRefund withdraws a refund that nothing of has reached the channel.
+// CancelRefund cancels a refund of which nothing has reached the channel.
 func (s *service) CancelRefund(ctx context.Context, req oapi.CancelRefundRequestObject) (oapi.CancelRefundResponseObject, error) {
 	who := principalOf(ctx)
 	r, err := s.actions.Cancel(ctx, who.Tenant.ID, req.RefundId, who.Actor)
@@ -119,12 +119,13 @@ func (s *service) CancelRefund(ctx context.Context, req oapi.CancelRefundRequest
 	return oapi.CancelRefund200JSONResponse{Body: refundOf(r), Headers: oapi.CancelRefund200ResponseHeaders{ETag: etag(r.JournalSeq)}}, nil
 }
 
-// CheckRefund makes somebody ask the channel now.
+// CheckRefund schedules a query of the channel now.
 func (s *service) CheckRefund(ctx context.Context, req oapi.CheckRefundRequestObject) (oapi.CheckRefundResponseObject, error) {
 	who := principalOf(ctx)
 	r, err := s.actions.Check(ctx, who.Tenant.ID, req.RefundId, who.Actor)
 	if err != nil {
 		return nil, err
 	}
-	return oapi.CheckRefund202JSONResponse{Body: refundOf(r), Headers: oapi.CheckRefund202ResponseHeaders{Location: refundLocation(r.RefundID), ETag: etag(r.JournalSeq)}}, nil
+	headers := oapi.CheckRefund202ResponseHeaders{Location: refundLocation(r.RefundID), ETag: etag(r.JournalSeq)}
+	return oapi.CheckRefund202JSONResponse{Body: refundOf(r), Headers: headers}, nil
 }

@@ -13,9 +13,10 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-const refundBody = `{"refundId":"rf_1001","orderId":"ord_77","paymentId":"pay_77","amount":1250,"currency":"USD","reason":"damaged","metadata":{"ticket":"T-9"}}`
+const refundBody = `{"refundId":"rf_1001","orderId":"ord_77","paymentId":"pay_77","amount":1250,"currency":"USD",` +
+	`"reason":"damaged","metadata":{"ticket":"T-9"}}`
 
-func TestCreateRefundHandsTheDoorDomainWords(t *testing.T) {
+func TestCreateRefundPassesAnIntakeToTheDoor(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
 	r := c.do("POST", "/v1/refunds", refundBody, "Idempotency-Key", "k-1", "X-Request-Id", "req.1")
@@ -23,7 +24,7 @@ func TestCreateRefundHandsTheDoorDomainWords(t *testing.T) {
 		t.Fatalf("answer %d %v %s", r.status, r.header, r.body)
 	}
 	if len(w.accepted) != 1 {
-		t.Fatalf("the door got %d intakes, want 1", len(w.accepted))
+		t.Fatalf("the Door got %d intakes, want 1", len(w.accepted))
 	}
 	in := w.accepted[0]
 	if in.Tenant != (refund.Tenant{ID: 1, Code: "demo"}) || in.Event != (intake.EventID{Consumer: "rest", Source: "rest", ID: "k-1"}) ||
@@ -36,7 +37,7 @@ func TestCreateRefundHandsTheDoorDomainWords(t *testing.T) {
 	}
 }
 
-// The shape of a refund in the API is a promise: every member is there, null where there is nothing.
+// A refund in the API has every member of the contract; absent values are null.
 func TestRefundShape(t *testing.T) {
 	t.Parallel()
 	_, c := serve(t, nil)
@@ -60,7 +61,7 @@ func TestRefundShape(t *testing.T) {
 	}
 }
 
-func TestQuotedAndBareKeyAreOne(t *testing.T) {
+func TestQuotedAndBareKeyAreEqual(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
 	for _, key := range []string{`abc-1`, `"abc-1"`, ` abc-1 `, ` "abc-1"`} {
@@ -79,7 +80,7 @@ func TestQuotedAndBareKeyAreOne(t *testing.T) {
 		}
 	}
 	if len(w.accepted) != 6 {
-		t.Errorf("the door got %d intakes, want 6", len(w.accepted))
+		t.Errorf("the Door got %d intakes, want 6", len(w.accepted))
 	}
 }
 
@@ -95,22 +96,25 @@ func TestOutcomesOfTheDoor(t *testing.T) {
 		replayed bool
 		retry    bool // Retry-After
 	}{
-		"replayed":         {out: intake.Outcome{Verdict: intake.Replayed, Refund: &known}, status: 200, replayed: true},
-		"key reused":       {out: intake.Outcome{Verdict: intake.Conflict, Code: refund.CodeKeyReused, Fields: []string{"amount"}}, status: 409, code: "idempotency-key-reused"},
-		"conflict again":   {out: intake.Outcome{Verdict: intake.Conflict, Code: refund.CodeRefundConflict, Fields: []string{"amount"}, Replayed: true}, status: 409, code: "refund-parameters-conflict", replayed: true},
-		"refused":          {out: intake.Outcome{Verdict: intake.Refused, Code: refund.CodeAmountExceeds}, status: 422, code: "amount-exceeds-refundable"},
-		"refused again":    {out: intake.Outcome{Verdict: intake.Refused, Code: refund.CodeAmountExceeds, Replayed: true}, status: 422, code: "amount-exceeds-refundable", replayed: true},
-		"tenant closed":    {out: intake.Outcome{Verdict: intake.Refused, Code: refund.CodeTenantClosed}, status: 403, code: "tenant-closed"},
-		"payment unknown":  {out: intake.Outcome{Verdict: intake.Waiting}, status: 422, code: "payment-unknown"},
-		"busy":             {out: intake.Outcome{Verdict: intake.Busy}, status: 409, code: "operation-in-progress", retry: true},
-		"lost escapes":     {out: intake.Outcome{Verdict: intake.Lost}, status: 500, code: "internal", retry: true},
-		"code of nobody":   {out: intake.Outcome{Verdict: intake.Refused, Code: "no-such-code"}, status: 500, code: "internal", retry: true},
-		"no refund":        {out: intake.Outcome{Verdict: intake.Taken}, status: 500, code: "internal", retry: true},
-		"unavailable":      {err: refund.ErrUnavailable, status: 503, code: "unavailable", retry: true},
-		"commit unknown":   {err: refund.ErrCommitUnknown, status: 503, code: "unavailable", retry: true},
-		"overloaded":       {err: refund.ErrOverloaded, status: 503, code: "overloaded", retry: true},
-		"took too long":    {err: context.DeadlineExceeded, status: 503, code: "unavailable", retry: true},
-		"error of a depth": {err: errors.New(`ERROR: relation "refunds" (SQLSTATE 42P01)`), status: 500, code: "internal", retry: true},
+		"replayed": {out: intake.Outcome{Verdict: intake.Replayed, Refund: &known}, status: 200, replayed: true},
+		"key reused": {out: intake.Outcome{Verdict: intake.Conflict, Code: refund.CodeKeyReused, Fields: []string{"amount"}}, status: 409,
+			code: "idempotency-key-reused"},
+		"conflict again": {out: intake.Outcome{Verdict: intake.Conflict, Code: refund.CodeRefundConflict, Fields: []string{"amount"}, Replayed: true},
+			status: 409, code: "refund-parameters-conflict", replayed: true},
+		"refused": {out: intake.Outcome{Verdict: intake.Refused, Code: refund.CodeAmountExceeds}, status: 422, code: "amount-exceeds-refundable"},
+		"refused again": {out: intake.Outcome{Verdict: intake.Refused, Code: refund.CodeAmountExceeds, Replayed: true}, status: 422,
+			code: "amount-exceeds-refundable", replayed: true},
+		"tenant closed":   {out: intake.Outcome{Verdict: intake.Refused, Code: refund.CodeTenantClosed}, status: 403, code: "tenant-closed"},
+		"payment unknown": {out: intake.Outcome{Verdict: intake.Waiting}, status: 422, code: "payment-unknown"},
+		"busy":            {out: intake.Outcome{Verdict: intake.Busy}, status: 409, code: "operation-in-progress", retry: true},
+		"lost verdict":    {out: intake.Outcome{Verdict: intake.Lost}, status: 500, code: "internal", retry: true},
+		"unknown code":    {out: intake.Outcome{Verdict: intake.Refused, Code: "no-such-code"}, status: 500, code: "internal", retry: true},
+		"no refund":       {out: intake.Outcome{Verdict: intake.Taken}, status: 500, code: "internal", retry: true},
+		"unavailable":     {err: refund.ErrUnavailable, status: 503, code: "unavailable", retry: true},
+		"commit unknown":  {err: refund.ErrCommitUnknown, status: 503, code: "unavailable", retry: true},
+		"overloaded":      {err: refund.ErrOverloaded, status: 503, code: "overloaded", retry: true},
+		"took too long":   {err: context.DeadlineExceeded, status: 503, code: "unavailable", retry: true},
+		"internal error":  {err: errors.New(`ERROR: relation "refunds" (SQLSTATE 42P01)`), status: 500, code: "internal", retry: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -132,13 +136,13 @@ func TestOutcomesOfTheDoor(t *testing.T) {
 				}
 			}
 			if strings.Contains(r.body, "SQLSTATE") || strings.Contains(r.body, "1250,\"stored") {
-				t.Errorf("the answer tells an inner error: %s", r.body)
+				t.Errorf("the answer contains an internal error: %s", r.body)
 			}
 		})
 	}
 }
 
-// A stored refusal must be told again word for word (C32).
+// A repeated refusal has the body of the first one (C32).
 func TestReplayedRefusalHasTheSameBody(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
@@ -150,93 +154,12 @@ func TestReplayedRefusalHasTheSameBody(t *testing.T) {
 	replayed = true
 	again := c.do("POST", "/v1/refunds", refundBody, "Idempotency-Key", "k-1", "X-Request-Id", "same")
 	if first.body != again.body || first.status != again.status {
-		t.Errorf("first %s, again %s: they must be equal", first.body, again.body)
+		t.Errorf("first %s, repeated %s, want equal answers", first.body, again.body)
 	}
 }
 
-// waitFor polls a condition; the tests never guess how long something takes.
-func waitFor(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for !ok() {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s did not happen", what)
-		}
-		<-time.After(time.Millisecond)
-	}
-}
-
-func TestPreferWait(t *testing.T) {
-	t.Parallel()
-	w, c := serve(t, nil)
-	w.set(sampleRefund("rf_1001"))
-	done := sampleRefund("rf_1001")
-	done.State, done.JournalSeq, done.PendingReason, done.NextActionAt = refund.StateSuccess, 3, "", time.Time{}
-
-	got := make(chan reply, 3)
-	go func() {
-		got <- c.do("POST", "/v1/refunds", refundBody, "Idempotency-Key", "k-1", "Prefer", "respond-async, wait=60")
-	}()
-	go func() { got <- c.do("GET", "/v1/refunds/rf_1001", "", "Prefer", "wait=60") }()
-	go func() { got <- c.do("GET", "/v1/refunds/rf_1001", "", "Prefer", "wait=60", "If-None-Match", `W/"1"`) }()
-	waitFor(t, "the door got the refund", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return len(w.accepted) == 1 })
-	w.set(done)
-	for range 3 {
-		r := <-got
-		if (r.status != 200 && r.status != 202) || !strings.Contains(r.body, `"state":"SUCCESS"`) || r.header.Get("Preference-Applied") != "wait=60" {
-			t.Errorf("answer %d %q %s, want the final state after the wait", r.status, r.header.Get("Preference-Applied"), r.body)
-		}
-	}
-}
-
-func TestWaitEnds(t *testing.T) {
-	t.Parallel()
-	w, c := serve(t, func(_ *fakeBackend, cfg *httpapi.Config) { cfg.Limits.Waiters = 1 })
-	w.set(sampleRefund("rf_1001"))
-
-	if r := c.do("GET", "/v1/refunds/rf_1001", "", "Prefer", "wait=1"); r.status != 200 || r.header.Get("Preference-Applied") != "wait=1" {
-		t.Errorf("after its time: %d %v", r.status, r.header)
-	}
-	if r := c.do("GET", "/v1/refunds/rf_1001", "", "Prefer", "wait=1", "If-None-Match", `"1"`); r.status != 304 || r.body != "" || r.header.Get("ETag") != `W/"1"` {
-		t.Errorf("nothing new: %d %q", r.status, r.body)
-	}
-	for _, prefer := range []string{"wait=soon", "wait=-1", "wait", "handling=strict", "wait=99999999999"} {
-		if r := c.do("GET", "/v1/refunds/rf_1001", "", "Prefer", prefer); r.status != 200 || r.header.Get("Preference-Applied") != "" {
-			t.Errorf("Prefer: %s: %d %q, want it ignored", prefer, r.status, r.header.Get("Preference-Applied"))
-		}
-	}
-	got := make(chan reply, 1)
-	go func() { got <- c.do("GET", "/v1/refunds/rf_1001", "", "Prefer", "wait=600") }()
-	w.mu.Lock()
-	before := w.finds
-	w.mu.Unlock()
-	waitFor(t, "a second look", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.finds >= before+3 })
-	// The one place is taken: another is answered at once, and says so.
-	if r := c.do("GET", "/v1/refunds/rf_1001", "", "Prefer", "wait=60"); r.status != 200 || r.header.Get("Preference-Applied") != "" {
-		t.Errorf("one too many: %d %q, want an answer at once", r.status, r.header.Get("Preference-Applied"))
-	}
-	c.api.Drain()
-	if r := <-got; r.status != 200 || r.header.Get("Preference-Applied") != "wait=60" {
-		t.Errorf("stopping ends a wait: %d %q", r.status, r.header.Get("Preference-Applied"))
-	}
-	if r := c.do("GET", "/readyz", ""); r.status != 503 {
-		t.Errorf("/readyz while stopping: %d, want 503", r.status)
-	}
-}
-
-func TestGetRefundMatches(t *testing.T) {
-	t.Parallel()
-	w, c := serve(t, nil)
-	w.set(sampleRefund("rf_1001"))
-	for tag, want := range map[string]int{`W/"1"`: 304, `"1"`: 304, `"0", W/"1"`: 304, `*`: 304, `W/"2"`: 200, `1`: 200} {
-		if r := c.do("GET", "/v1/refunds/rf_1001", "", "If-None-Match", tag); r.status != want {
-			t.Errorf("If-None-Match: %s: %d, want %d", tag, r.status, want)
-		}
-	}
-}
-
-// What another tenant has looks exactly like what nobody has.
-func TestOtherTenantsSeeNothing(t *testing.T) {
+// A refund or payment of another tenant is answered like one that does not exist.
+func TestResourcesOfOtherTenantsAreNotFound(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
 	w.set(sampleRefund("rf_1001"))
@@ -261,12 +184,12 @@ func TestCancelAndCheck(t *testing.T) {
 		check  int
 		code   string
 	}{
-		"done":       {nil, 200, 202, ""},
-		"unknown":    {refund.ErrNotFound, 404, 404, "not-found"},
-		"busy":       {refund.ErrBusy, 409, 409, "operation-in-progress"},
-		"overtaken":  {refund.ErrNotOwner, 409, 409, "operation-in-progress"},
-		"away":       {refund.ErrUnavailable, 503, 503, "unavailable"},
-		"unforeseen": {errors.New("boom"), 500, 500, "internal"},
+		"done":          {nil, 200, 202, ""},
+		"unknown":       {refund.ErrNotFound, 404, 404, "not-found"},
+		"busy":          {refund.ErrBusy, 409, 409, "operation-in-progress"},
+		"not the owner": {refund.ErrNotOwner, 409, 409, "operation-in-progress"},
+		"unavailable":   {refund.ErrUnavailable, 503, 503, "unavailable"},
+		"unforeseen":    {errors.New("boom"), 500, 500, "internal"},
 	} {
 		w.act = func(string) (refund.Refund, error) { return canceled, x.err }
 		if r := c.do("POST", "/v1/refunds/rf_1001/cancel", ""); r.status != x.cancel || !strings.Contains(r.body, x.code) {
@@ -278,6 +201,6 @@ func TestCancelAndCheck(t *testing.T) {
 	}
 	w.act = func(string) (refund.Refund, error) { return refund.Refund{}, refund.ErrNotCancelable }
 	if r := c.do("POST", "/v1/refunds/rf_1001/cancel", ""); r.status != 409 || !strings.Contains(r.body, "not-cancelable") {
-		t.Errorf("too late: %d %s", r.status, r.body)
+		t.Errorf("%d %s, want 409 not-cancelable", r.status, r.body)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/refundry/refundry/internal/http/oapi"
 )
 
-// mount builds the handler of everything that this package serves.
+// mount builds the handler of all paths.
 func (s *service) mount(c Config) (http.Handler, error) {
 	root := chi.NewRouter()
 	root.NotFound(func(w http.ResponseWriter, r *http.Request) {
@@ -41,15 +41,15 @@ func (s *service) mount(c Config) (http.Handler, error) {
 	return root, nil
 }
 
-// badRequest ends requests that the generated code cannot bind. The validator
-// has seen them before, so this is rare; the texts of those errors quote the
-// request and stay inside.
+// badRequest answers requests that the generated code cannot bind. This is rare,
+// because the validator has accepted them. The errors quote the request, so their texts
+// are neither shown nor logged.
 func (s *service) badRequest(w http.ResponseWriter, r *http.Request, err error) {
-	s.problems.log.InfoContext(r.Context(), "request passed validation and could not be bound", "requestId", requestID(r.Context()), "kind", kindOf(err))
+	s.problems.log.InfoContext(r.Context(), "a valid request could not be bound", "requestId", requestID(r.Context()), "kind", kindOf(err))
 	s.problems.write(w, r, &Problem{Code: codeInvalidRequest})
 }
 
-// timed bounds how long an answer may take: the usual time plus the wait that was asked for.
+// timed bounds the time of a request: the limit plus the wait that the caller asks for.
 func (s *service) timed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		most := s.limits.Request
@@ -66,7 +66,7 @@ func (s *service) timed(next http.Handler) http.Handler {
 	})
 }
 
-// allowed lists the methods that a path has.
+// allowed lists the methods of a path.
 func allowed(routes chi.Routes, path string) []string {
 	var out []string
 	for _, m := range []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPatch, http.MethodPost, http.MethodPut} {

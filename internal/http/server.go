@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Times and sizes of the server. An answer may take as long as the longest wait.
+// Timeouts and sizes of the server. writeTime covers the longest wait.
 const (
 	headerTime = 5 * time.Second
 	idleTime   = 90 * time.Second
@@ -24,8 +24,8 @@ type API struct {
 	stopping func()
 }
 
-// New builds the API. Errors: a missing part of the configuration, a contract
-// that names no scope for an operation.
+// New builds the API. Errors: a missing part of the configuration, an operation of the
+// contract without a scope.
 func New(c Config) (*API, error) {
 	s, err := newService(c)
 	if err != nil {
@@ -44,8 +44,8 @@ func New(c Config) (*API, error) {
 // ServeHTTP answers one request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.ServeHTTP(w, r) }
 
-// Drain makes /readyz say no and ends waits that callers have asked for; what
-// is on its way is still answered. It may be called more than once.
+// Drain makes /readyz fail and ends the waits of callers. Running requests are still
+// answered. It may be called more than once.
 func (a *API) Drain() { a.stopping() }
 
 // ServerConfig is what a Server needs.
@@ -56,7 +56,7 @@ type ServerConfig struct {
 	Log     *slog.Logger // default: discards
 }
 
-// Server listens and serves until it is stopped.
+// Server serves HTTP until it is stopped.
 type Server struct {
 	cfg  ServerConfig
 	http *http.Server
@@ -64,7 +64,7 @@ type Server struct {
 	done chan error
 }
 
-// NewServer prepares a server. It does not listen yet.
+// NewServer prepares a server, which listens after Start. Errors: no address, no handler.
 func NewServer(c ServerConfig) (*Server, error) {
 	if c.Handler == nil || c.Listen == "" {
 		return nil, errors.New("httpapi: a server needs an address and a handler")
@@ -72,12 +72,12 @@ func NewServer(c ServerConfig) (*Server, error) {
 	c.Log = or(c.Log, slog.New(slog.DiscardHandler))
 	return &Server{cfg: c, done: make(chan error, 1), http: &http.Server{
 		Handler: c.Handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, WriteTimeout: writeTime, MaxHeaderBytes: maxHeader,
-		ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug), // broken handshakes and the like: the other side's doing
+		ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug), // broken handshakes and other errors of clients
 	}}, nil
 }
 
-// Start listens and returns; requests are served in the background. Errors:
-// the address cannot be listened on.
+// Start listens and returns; requests are served in the background. Errors: the server
+// cannot listen on the address.
 func (s *Server) Start(ctx context.Context) error {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", s.cfg.Listen)
@@ -96,13 +96,13 @@ func (s *Server) Start(ctx context.Context) error {
 	return nil
 }
 
-// Addr is where the server listens, once it was started.
+// Addr is the address on which a started server listens.
 func (s *Server) Addr() net.Addr { return s.addr }
 
-// Done yields what ended the server: nil after Stop, else the error.
+// Done yields the error that ended the server, nil after Stop.
 func (s *Server) Done() <-chan error { return s.done }
 
-// Stop lets running requests finish until ctx ends, then cuts them off.
+// Stop waits for running requests until ctx ends, then closes their connections.
 func (s *Server) Stop(ctx context.Context) error {
 	if s.cfg.API != nil {
 		s.cfg.API.Drain()

@@ -14,7 +14,7 @@ import (
 	httpapi "github.com/refundry/refundry/internal/http"
 )
 
-// startServer runs the real server over a fresh world.
+// startServer runs the real server with a new fakeBackend.
 func startServer(t *testing.T, bodyTime time.Duration) (*fakeBackend, *httpapi.Server) {
 	t.Helper()
 	w, c := serve(t, func(_ *fakeBackend, cfg *httpapi.Config) { cfg.Limits.BodyTime = bodyTime })
@@ -33,8 +33,8 @@ func startServer(t *testing.T, bodyTime time.Duration) (*fakeBackend, *httpapi.S
 	return w, s
 }
 
-// sendRaw sends bytes on a connection of its own and returns everything that comes
-// back until the server closes it.
+// sendRaw sends bytes on a new connection and returns all bytes that the server sends
+// until it closes the connection.
 func sendRaw(t *testing.T, s *httpapi.Server, text string) string {
 	t.Helper()
 	var d net.Dialer
@@ -55,10 +55,11 @@ func sendRaw(t *testing.T, s *httpapi.Server, text string) string {
 }
 
 func requestHead(key string, length int) string {
-	return fmt.Sprintf("POST /v1/refunds HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", key, length)
+	return fmt.Sprintf("POST /v1/refunds HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nIdempotency-Key: k\r\n"+
+		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n", key, length)
 }
 
-func TestSlowBodyIsGivenUp(t *testing.T) {
+func TestSlowBodyIsRefused(t *testing.T) {
 	t.Parallel()
 	w, s := startServer(t, 200*time.Millisecond)
 	got := sendRaw(t, s, requestHead(writerKey, 500)+`{"refundId":`)
@@ -66,15 +67,15 @@ func TestSlowBodyIsGivenUp(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	if len(w.touched) > 0 {
-		t.Error("half a request reached the door")
+		t.Error("an incomplete request reached the Door")
 	}
-	// Who is turned away before the body is read cannot hold the connection either.
+	// A request that is refused before its body is read does not keep the connection open either.
 	if got := sendRaw(t, s, requestHead("nonsense", 500)+`{"refundId":`); !strings.HasPrefix(got, "HTTP/1.1 401 ") {
 		t.Errorf("got %s", got)
 	}
 }
 
-func TestBodyCutOff(t *testing.T) {
+func TestIncompleteBodyIsRefused(t *testing.T) {
 	t.Parallel()
 	w, s := startServer(t, 5*time.Second)
 	var d net.Dialer
@@ -93,7 +94,7 @@ func TestBodyCutOff(t *testing.T) {
 	}
 }
 
-func TestLibraryRefusesWhatIsNotHTTP(t *testing.T) {
+func TestInvalidHTTPIsRefused(t *testing.T) {
 	t.Parallel()
 	w, s := startServer(t, 5*time.Second)
 	for text, want := range map[string]string{
@@ -108,12 +109,12 @@ func TestLibraryRefusesWhatIsNotHTTP(t *testing.T) {
 		}
 	}
 	if len(w.touched) > 0 {
-		t.Error("something reached the door")
+		t.Error("an invalid request reached the Door")
 	}
 }
 
-// A long wait outlives the time that bodies get.
-func TestWaitOutlivesTheBodyDeadline(t *testing.T) {
+// A wait may take longer than the deadline of bodies.
+func TestWaitMayExceedTheBodyDeadline(t *testing.T) {
 	t.Parallel()
 	w, s := startServer(t, 200*time.Millisecond)
 	w.set(sampleRefund("rf_1001"))
@@ -129,7 +130,7 @@ func TestWaitOutlivesTheBodyDeadline(t *testing.T) {
 	}
 }
 
-func TestStopLetsRequestsFinish(t *testing.T) {
+func TestStopWaitsForRequests(t *testing.T) {
 	t.Parallel()
 	w, s := startServer(t, 5*time.Second)
 	w.set(sampleRefund("rf_1001"))
@@ -148,13 +149,13 @@ func TestStopLetsRequestsFinish(t *testing.T) {
 	if err := req.Write(conn); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the request is under way", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.lookups > 0 })
+	waitFor(t, "the request is running", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.lookups > 0 })
 	if err := s.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	res, err := http.ReadResponse(bufio.NewReader(conn), req)
 	if err != nil {
-		t.Fatalf("a running request was cut off: %v", err)
+		t.Fatalf("the running request was not answered: %v", err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {

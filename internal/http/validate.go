@@ -15,26 +15,25 @@ import (
 	nethttpmiddleware "github.com/oapi-codegen/nethttp-middleware"
 
 	"github.com/refundry/refundry/api/strictjson"
-	"github.com/refundry/refundry/internal/refund/wire"
 )
 
-// validators holds the contract's checks of requests: of everything, and of everything but the body. Events are judged one by
-// one, and other bodies are read by package wire.
+// validators check requests against the contract: whole checks everything, withoutBody everything but the body. Events are
+// checked one by one, and some bodies are read by package wire.
 type validators struct {
 	whole, withoutBody func(http.Handler) http.Handler
 }
 
-// newValidators prepares them. spec is changed: it must be the caller's own.
+// newValidators builds the validators. It changes spec, which the caller must not share.
 //
-// The contract is OpenAPI 3.1, but the validator is told 3.0. For 3.1 it would
-// compile a schema anew for every value of every request, and its messages
-// would quote the values. What we check of requests says the same in both.
+// The contract is OpenAPI 3.1, and the validator reads it as 3.0. For 3.1 it would
+// compile a schema for every value of every request, and its messages would quote the
+// values. The schemas of requests mean the same in both versions.
 func newValidators(spec *openapi3.T, ps *problems, clock func() time.Time) validators {
 	spec.OpenAPI = "3.0.3"
-	spec.Servers = nil // else the Host header is compared
+	spec.Servers = nil // the Host header is not compared
 	for _, item := range spec.Paths.Map() {
 		for _, op := range item.Operations() {
-			op.Security = openapi3.NewSecurityRequirements() // keys are checked already, and the validator would copy the body for it
+			op.Security = openapi3.NewSecurityRequirements() // keys are checked by admit; the validator would copy the body
 		}
 	}
 	build := func(withoutBody bool) func(http.Handler) http.Handler {
@@ -52,7 +51,7 @@ func newValidators(spec *openapi3.T, ps *problems, clock func() time.Time) valid
 	return validators{whole: build(false), withoutBody: build(true)}
 }
 
-// validate is the middleware that picks one of them.
+// validate is the middleware that runs the validator of the operation.
 func (s *service) validate(next http.Handler) http.Handler {
 	whole, withoutBody := s.validators.whole(next), s.validators.withoutBody(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -62,50 +61,6 @@ func (s *service) validate(next http.Handler) http.Handler {
 		}
 		whole.ServeHTTP(w, r)
 	})
-}
-
-// problemOfParameters is the problem of a request that the validator refuses. A body that the validator has not seen is read for
-// its faults, so that a caller learns of all of them at once.
-func problemOfParameters(r *http.Request, err error, now time.Time) *Problem {
-	found := faultsOfValidation(err)
-	op, _ := r.Context().Value(keyOperation).(*operation)
-	body, raw := r.Body.(rawBody)
-	var refused *wire.Error
-	if raw && op != nil && errors.As(op.bodyFaults([]byte(body.text), now), &refused) {
-		if refused.Malformed {
-			return problemOfBody(refused)
-		}
-		found = append(found, faultsOfBody(refused)...)
-	}
-	return problemWith(found)
-}
-
-// problemOfBody is the problem of a body that package wire refuses.
-func problemOfBody(refused *wire.Error) *Problem {
-	p := problemWith(faultsOfBody(refused))
-	if refused.Malformed {
-		p.Code = codeMalformedJSON
-	}
-	return p
-}
-
-func faultsOfBody(refused *wire.Error) []fieldError {
-	out := make([]fieldError, len(refused.Faults))
-	for i, f := range refused.Faults {
-		out[i] = atPointer(f.Pointer, f.Detail)
-	}
-	return out
-}
-
-func problemWith(found []fieldError) *Problem {
-	if len(found) == 0 {
-		return &Problem{Code: codeInvalidRequest}
-	}
-	detail := sentence(found[0])
-	if len(found) > 1 {
-		detail += fmt.Sprintf(" %d more in errors.", min(len(found), maxFieldErrors)-1)
-	}
-	return &Problem{Code: codeInvalidRequest, Detail: detail, Errors: found}
 }
 
 // faultsOfValidation turns what the validator found into places and clauses of ours, in the order of their sentences. The
@@ -169,8 +124,8 @@ func schemaErrors(err error) []*openapi3.SchemaError {
 	return nil
 }
 
-// unknownMembers names all members that the schema does not know; the
-// validator's error names the object only.
+// unknownMembers are the faults of all members that are not in the schema. The error of
+// the validator names the object only.
 func unknownMembers(s *openapi3.SchemaError) []fieldError {
 	members, _ := s.Value.(map[string]any)
 	var out []fieldError
@@ -191,7 +146,7 @@ func join(pointer []string) string {
 	return b.String()
 }
 
-// clause says what a schema wants. It quotes the contract, never the request.
+// clause is what a schema demands. It quotes the contract, never the request.
 func clause(s *openapi3.SchemaError) string {
 	c := s.Schema
 	switch s.SchemaField {

@@ -6,7 +6,7 @@ import (
 	"github.com/refundry/refundry/internal/http/oapi"
 )
 
-// Build describes the binary that serves. It is set at build time and never changes.
+// Build describes the running binary. It is set at build time.
 type Build struct {
 	Version string `json:"version"` // of the release, or of git describe between releases
 	Commit  string `json:"commit"`  // full hash
@@ -15,7 +15,7 @@ type Build struct {
 	Arch    string `json:"arch"`
 }
 
-// version answers GET /version. Like /livez it asks nothing else.
+// version answers GET /version. Like livez it checks nothing.
 func (s *service) version(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, oapi.Build{Version: s.build.Version, Commit: s.build.Commit, Go: s.build.Go, Os: s.build.OS, Arch: s.build.Arch})
 }

@@ -8,21 +8,23 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// Steps between two looks at a refund that somebody waits for. A waiting
-// request costs one read by key per step.
+// Bounds of the pause between two reads of a refund that a caller waits for. A waiting
+// request costs one read by key per pause.
 const (
 	firstPoll   = 15 * time.Millisecond
 	longestPoll = 250 * time.Millisecond
 )
 
-// settledOrCase is what a wait without If-None-Match waits for.
+// settledOrCase is the condition of a wait without If-None-Match.
 func settledOrCase(r refund.Refund) bool { return r.State.Final() || r.Case != nil }
 
-// await looks at a refund again and again until done says so, the wait is over,
-// the caller has gone or the process stops, and returns it as last seen. false:
-// the request did not wait, since it was not asked to or too many wait already.
-// A read that fails ends the wait: what is known is told.
-func (s *service) await(ctx context.Context, tenant refund.TenantID, r refund.Refund, wait time.Duration, done func(refund.Refund) bool) (refund.Refund, bool) {
+// await reads a refund repeatedly until done reports true, the wait is over, the caller
+// has gone or the process stops, and returns it as last read. waited is false if the
+// caller asked for no wait or too many requests wait already. A read that fails ends
+// the wait.
+func (s *service) await(
+	ctx context.Context, tenant refund.TenantID, r refund.Refund, wait time.Duration, done func(refund.Refund) bool,
+) (last refund.Refund, waited bool) {
 	if wait <= 0 {
 		return r, false
 	}
@@ -38,17 +40,17 @@ func (s *service) await(ctx context.Context, tenant refund.TenantID, r refund.Re
 	end := time.NewTimer(wait)
 	defer end.Stop()
 	for step := firstPoll; ; step = min(step*3/2, longestPoll) {
-		look := time.NewTimer(step/2 + rand.N(step))
+		pause := time.NewTimer(step/2 + rand.N(step))
 		select {
-		case <-look.C:
+		case <-pause.C:
 		case <-end.C:
-			look.Stop()
+			pause.Stop()
 			return s.readOnce(ctx, tenant, r), true
 		case <-ctx.Done():
-			look.Stop()
+			pause.Stop()
 			return r, true
 		case <-s.stopping:
-			look.Stop()
+			pause.Stop()
 			return r, true
 		}
 		seen, err := s.refunds.FindRefund(ctx, tenant, r.RefundID)

@@ -1,11 +1,11 @@
-// Package badrequesttest is a table of requests that must be refused before
-// anything is stored, with what they must be answered. It runs against any
-// server: one with fakes behind it, and the real one with its database.
+// Package badrequesttest is a table of bad requests with their answers. All of them are
+// refused before anything is stored. The table runs against a server with fakes and
+// against the real one with its database.
 package badrequesttest
 
 import "strings"
 
-// Who sends a request.
+// Who is the sender of a request.
 type Who int
 
 // The senders of the table.
@@ -31,7 +31,7 @@ type Case struct {
 
 	Status int
 	Code   string
-	Where  string // a pointer ("/amount"), "header:Name" or "parameter:name" that errors must name; "" = not looked at, "/" = the whole body
+	Where  string // a place in errors: a pointer ("/amount"), "header:Name" or "parameter:name"; "/" = the whole body, "" = not checked
 }
 
 const (
@@ -42,10 +42,11 @@ const (
 	batchType   = "application/cloudevents-batch+json"
 )
 
-// Cases returns the table. Every request is bad in exactly one way.
+// Cases returns the table. Every request has exactly one fault.
 func Cases() []Case {
 	var out []Case
-	for _, part := range [][]Case{amounts(), syntax(), members(), ids(), headers(), keys(), media(), sizes(), payments(), events(), queries(), paths(), senders()} {
+	for _, part := range [][]Case{amounts(), syntax(), members(), ids(), headers(), keys(), media(), sizes(), payments(), events(), queries(), paths(),
+		senders()} {
 		out = append(out, part...)
 	}
 	return out
@@ -160,13 +161,18 @@ func members() []Case {
 		refundWith("metadata with too many names", `"USD"`, many+"}", invalid, "/metadata"),
 		with("payment null", `"payment":null`, invalid, "/payment"),
 		with("payment empty", `"payment":{}`, invalid, "/payment/orderId"),
-		with("payment with a stranger", `"payment":{"orderId":"o","amount":1,"currency":"USD","channelAccount":"demo","paymentId":"p"}`, invalid, "/payment/paymentId"),
+		with("payment with an unknown member", `"payment":{"orderId":"o","amount":1,"currency":"USD","channelAccount":"demo","paymentId":"p"}`, invalid,
+			"/payment/paymentId"),
 		with("payment with a float", `"payment":{"orderId":"o","amount":1.5,"currency":"USD","channelAccount":"demo"}`, malformed, "/payment/amount"),
-		with("inline payment paid at no time", `"payment":{"orderId":"o","amount":1,"currency":"USD","channelAccount":"demo","paidAt":"yesterday"}`, invalid, "/payment/paidAt"),
-		with("inline payment paid at a number", `"payment":{"orderId":"o","amount":1,"currency":"USD","channelAccount":"demo","paidAt":7}`, invalid, "/payment/paidAt"),
-		with("inline payment paid in the future", `"payment":{"orderId":"o","amount":1,"currency":"USD","channelAccount":"demo","paidAt":"9999-01-01T00:00:00Z"}`, invalid, "/payment/paidAt"),
-		with("inline payment paid too long ago", `"payment":{"orderId":"o","amount":1,"currency":"USD","channelAccount":"demo","paidAt":"1999-12-31T23:59:59.999999Z"}`, invalid, "/payment/paidAt"),
-		with("payment with another money", `"payment":{"orderId":"o","amount":1,"currency":"XXY","channelAccount":"demo"}`, invalid, "/payment/currency"),
+		with("inline payment with an invalid time", `"payment":{"orderId":"o","amount":1,"currency":"USD","channelAccount":"demo","paidAt":"yesterday"}`,
+			invalid, "/payment/paidAt"),
+		with("inline payment paid at a number", `"payment":{"orderId":"o","amount":1,"currency":"USD","channelAccount":"demo","paidAt":7}`, invalid,
+			"/payment/paidAt"),
+		with("inline payment paid in the future",
+			`"payment":{"orderId":"o","amount":1,"currency":"USD","channelAccount":"demo","paidAt":"9999-01-01T00:00:00Z"}`, invalid, "/payment/paidAt"),
+		with("inline payment paid too long ago",
+			`"payment":{"orderId":"o","amount":1,"currency":"USD","channelAccount":"demo","paidAt":"1999-12-31T23:59:59.999999Z"}`, invalid, "/payment/paidAt"),
+		with("payment with an unknown currency", `"payment":{"orderId":"o","amount":1,"currency":"XXY","channelAccount":"demo"}`, invalid, "/payment/currency"),
 		refundWith("currency missing", `,"currency":"USD"`, "", invalid, "/currency"),
 		refundWith("currency in small letters", "USD", "usd", invalid, "/currency"),
 		refundWith("currency of two letters", "USD", "US", invalid, "/currency"),

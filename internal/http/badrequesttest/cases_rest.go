@@ -3,10 +3,11 @@ package badrequesttest
 import "strings"
 
 func refundHeader(name, header, value string, status int, code, where string) Case {
-	return Case{Name: name, Method: "POST", Path: "/v1/refunds", Body: goodRefund, Header: map[string]string{header: value}, Status: status, Code: code, Where: where}
+	return Case{Name: name, Method: "POST", Path: "/v1/refunds", Body: goodRefund, Header: map[string]string{header: value}, Status: status, Code: code,
+		Where: where}
 }
 
-// headers holds case C14 of docs/cases.md too: a request without a key is refused, never guessed to be new.
+// headers includes case C14 of docs/cases.md: a request without a key is refused.
 func headers() []Case {
 	const name = "Idempotency-Key"
 	key := func(what, value string) Case {
@@ -28,7 +29,7 @@ func headers() []Case {
 	}
 }
 
-// keys are API keys that do not open anything.
+// keys are invalid API keys.
 func keys() []Case {
 	send := func(name, value string) Case {
 		c := refundHeader(name, "Authorization", value, 401, "unauthorized", "")
@@ -42,8 +43,8 @@ func keys() []Case {
 		send("not one of our keys", "Bearer eyJhbGciOiJub25lIn0.e30."),
 		send("key cut off", "Bearer rfk_test_"+prefix+"_"+secret[:42]),
 		send("key too long", "Bearer rfk_test_"+prefix+"_"+secret+"0"),
-		send("key of another mode of ours", "Bearer rfk_prod_"+prefix+"_"+secret),
-		send("key with a strange character", "Bearer rfk_test_"+prefix+"_"+secret[:42]+"-"),
+		send("key of an unknown mode", "Bearer rfk_prod_"+prefix+"_"+secret),
+		send("key with an invalid character", "Bearer rfk_test_"+prefix+"_"+secret[:42]+"-"),
 		send("key with a parameter", "Bearer rfk_test_"+prefix+"_"+secret+", x=1"),
 	}
 }
@@ -52,13 +53,16 @@ func media() []Case {
 	send := func(name, contentType string) Case {
 		return refundHeader("media type "+name, "Content-Type", contentType, 415, "unsupported-media-type", "")
 	}
-	payment := Case{Name: "payment as text", Method: "PUT", Path: "/v1/payments/pay_bad", Body: goodPayment, Header: map[string]string{"Content-Type": "text/plain"}, Status: 415, Code: "unsupported-media-type"}
+	payment := Case{Name: "payment as text", Method: "PUT", Path: "/v1/payments/pay_bad", Body: goodPayment,
+		Header: map[string]string{"Content-Type": "text/plain"}, Status: 415, Code: "unsupported-media-type"}
 	return []Case{
 		send("missing", ""), send("text", "text/plain"), send("form", "application/x-www-form-urlencoded"), send("of patches", "application/merge-patch+json"),
-		send("that only begins so", "application/jsonp"), send("in another charset", "application/json; charset=iso-8859-1"), send("that is no media type", "json;;"),
+		send("that begins with application/json", "application/jsonp"),
+		send("in another charset", "application/json; charset=iso-8859-1"), send("that is no media type", "json;;"),
 		refundHeader("gzip", "Content-Encoding", "gzip", 415, "unsupported-media-type", ""),
 		payment,
-		{Name: "events as text", Method: "POST", Path: "/v1/events", Body: goodEvent, Header: map[string]string{"Content-Type": "text/plain"}, Status: 415, Code: "unsupported-media-type"},
+		{Name: "events as text", Method: "POST", Path: "/v1/events", Body: goodEvent, Header: map[string]string{"Content-Type": "text/plain"}, Status: 415,
+			Code: "unsupported-media-type"},
 	}
 }
 
@@ -70,36 +74,41 @@ func sizes() []Case {
 		{Name: "refund above 64 KiB in chunks", Method: "POST", Path: "/v1/refunds", Body: big, Chunks: true, Status: 413, Code: "body-too-large"},
 		{Name: "refund padded above 64 KiB", Method: "POST", Path: "/v1/refunds", Body: padded, Status: 413, Code: "body-too-large"},
 		{Name: "payment above 64 KiB", Method: "PUT", Path: "/v1/payments/pay_bad", Body: padded, Status: 413, Code: "body-too-large"},
-		{Name: "events above 4 MiB", Method: "POST", Path: "/v1/events", Header: map[string]string{"Content-Type": batchType}, Body: "[" + strings.Repeat(" ", 4<<20) + "]", Status: 413, Code: "body-too-large"},
-		{Name: "more than 1000 events", Method: "POST", Path: "/v1/events", Header: map[string]string{"Content-Type": batchType}, Body: "[" + strings.Repeat("{},", 1000) + "{}]", Status: 413, Code: "body-too-large"},
+		{Name: "events above 4 MiB", Method: "POST", Path: "/v1/events", Header: map[string]string{"Content-Type": batchType},
+			Body: "[" + strings.Repeat(" ", 4<<20) + "]", Status: 413, Code: "body-too-large"},
+		{Name: "more than 1000 events", Method: "POST", Path: "/v1/events", Header: map[string]string{"Content-Type": batchType},
+			Body: "[" + strings.Repeat("{},", 1000) + "{}]", Status: 413, Code: "body-too-large"},
 	}
 }
 
 func payments() []Case {
 	put := func(name, from, to, code, where string) Case {
-		return Case{Name: "payment " + name, Method: "PUT", Path: "/v1/payments/pay_bad", Body: strings.Replace(goodPayment, from, to, 1), Status: 400, Code: code, Where: where}
+		return Case{Name: "payment " + name, Method: "PUT", Path: "/v1/payments/pay_bad", Body: strings.Replace(goodPayment, from, to, 1), Status: 400,
+			Code: code, Where: where}
 	}
 	return []Case{
 		put("without an account", `,"channelAccount":"demo"`, "", invalid, "/channelAccount"),
 		put("of a float", "10000", "100.00", malformed, "/amount"),
-		put("of nothing", "10000", "0", invalid, "/amount"),
+		put("of amount zero", "10000", "0", invalid, "/amount"),
 		put("with its id in the body", `"orderId"`, `"paymentId":"pay_bad","orderId"`, invalid, "/paymentId"),
 		put("with a negative version", `"demo"`, `"demo","version":-1`, invalid, "/version"),
 		put("with a version of text", `"demo"`, `"demo","version":"1"`, invalid, "/version"),
 		put("with a negative refundedElsewhere", `"demo"`, `"demo","refundedElsewhere":-1`, invalid, "/refundedElsewhere"),
-		put("paid at no time", `"demo"`, `"demo","paidAt":"2026-03-01"`, invalid, "/paidAt"),
+		put("with an invalid time", `"demo"`, `"demo","paidAt":"2026-03-01"`, invalid, "/paidAt"),
 		put("paid in the future", `"demo"`, `"demo","paidAt":"9999-01-01T00:00:00Z"`, invalid, "/paidAt"),
 		put("with an empty reference", `"demo"`, `"demo","channelReference":""`, invalid, "/channelReference"),
 		put("with a reference of blanks", `"demo"`, `"demo","channelReference":"a b"`, invalid, "/channelReference"),
 		put("in a currency that does not exist", "USD", "QQQ", invalid, "/currency"),
 		{Name: "payment with a bad id", Method: "PUT", Path: "/v1/payments/pay%20bad", Body: goodPayment, Status: 400, Code: invalid, Where: "parameter:paymentId"},
-		{Name: "payment with a long id", Method: "PUT", Path: "/v1/payments/" + strings.Repeat("p", 65), Body: goodPayment, Status: 400, Code: invalid, Where: "parameter:paymentId"},
+		{Name: "payment with a long id", Method: "PUT", Path: "/v1/payments/" + strings.Repeat("p", 65), Body: goodPayment, Status: 400, Code: invalid,
+			Where: "parameter:paymentId"},
 	}
 }
 
 func events() []Case {
 	send := func(name, contentType, text, code, where string) Case {
-		return Case{Name: "events " + name, Method: "POST", Path: "/v1/events", Header: map[string]string{"Content-Type": contentType}, Body: text, Status: 400, Code: code, Where: where}
+		return Case{Name: "events " + name, Method: "POST", Path: "/v1/events", Header: map[string]string{"Content-Type": contentType}, Body: text,
+			Status: 400, Code: code, Where: where}
 	}
 	return []Case{
 		send("empty", eventType, "", malformed, "/"),
@@ -147,7 +156,7 @@ func paths() []Case {
 		{Name: "no such path", Method: "GET", Path: "/v1/nothing", Status: 404, Code: "not-found"},
 		{Name: "root", Method: "GET", Path: "/", Status: 404, Code: "not-found"},
 		{Name: "slash at the end", Method: "GET", Path: "/v1/refunds/", Status: 404, Code: "not-found"},
-		{Name: "way out of the tree", Method: "GET", Path: "/v1/refunds/..%2f..%2fetc%2fpasswd", Status: 400, Code: invalid, Where: "parameter:refundId"},
+		{Name: "path outside of the tree", Method: "GET", Path: "/v1/refunds/..%2f..%2fetc%2fpasswd", Status: 400, Code: invalid, Where: "parameter:refundId"},
 		{Name: "refund with a bad id", Method: "GET", Path: "/v1/refunds/rf%20bad", Status: 400, Code: invalid, Where: "parameter:refundId"},
 		{Name: "refund with a zero byte", Method: "GET", Path: "/v1/refunds/rf%00", Status: 400, Code: invalid, Where: "parameter:refundId"},
 		{Name: "cancel with a body", Method: "POST", Path: "/v1/refunds/rf_bad/cancel", Body: "{}", Status: 400, Code: invalid, Where: "/"},
@@ -159,7 +168,7 @@ func paths() []Case {
 		{Name: "GET of events", Method: "GET", Path: "/v1/events", Status: 405, Code: "method-not-allowed"},
 		{Name: "GET of cancel", Method: "GET", Path: "/v1/refunds/rf_bad/cancel", Status: 405, Code: "method-not-allowed"},
 		{Name: "POST of health", Method: "POST", Path: "/livez", Status: 405, Code: "method-not-allowed"},
-		{Name: "method that nobody knows", Method: "REFUND", Path: "/v1/refunds", Status: 405, Code: "method-not-allowed"},
+		{Name: "unknown method", Method: "REFUND", Path: "/v1/refunds", Status: 405, Code: "method-not-allowed"},
 		{Name: "problem that does not exist", Method: "GET", Path: "/problems/nonsense", Status: 404, Code: "not-found"},
 	}
 }
@@ -176,7 +185,8 @@ func senders() []Case {
 		post("Authorization twice", TwoHeaders, 401, "unauthorized"),
 		post("refund by a reader", Reader, 403, "scope-missing"),
 		{Name: "payment by a reader", Who: Reader, Method: "PUT", Path: "/v1/payments/pay_bad", Body: goodPayment, Status: 403, Code: "scope-missing"},
-		{Name: "events by a reader", Who: Reader, Method: "POST", Path: "/v1/events", Header: map[string]string{"Content-Type": eventType}, Body: goodEvent, Status: 403, Code: "scope-missing"},
+		{Name: "events by a reader", Who: Reader, Method: "POST", Path: "/v1/events", Header: map[string]string{"Content-Type": eventType}, Body: goodEvent,
+			Status: 403, Code: "scope-missing"},
 		{Name: "cancel by a reader", Who: Reader, Method: "POST", Path: "/v1/refunds/rf_bad/cancel", Status: 403, Code: "scope-missing"},
 		{Name: "check by a reader", Who: Reader, Method: "POST", Path: "/v1/refunds/rf_bad/check", Status: 403, Code: "scope-missing"},
 		{Name: "list by nobody", Who: Nobody, Method: "GET", Path: "/v1/refunds", Status: 401, Code: "unauthorized"},

@@ -14,8 +14,8 @@ type Target struct {
 	Client    *http.Client
 	WriterKey string // with refunds:write and refunds:read
 	ReaderKey string // of the same tenant, with refunds:read only
-	// Untouched is called after every case and fails the test if the request
-	// has left a trace.
+	// Untouched is called after every case and fails the test if the request has
+	// stored anything.
 	Untouched func(t *testing.T)
 }
 
@@ -30,7 +30,7 @@ func Run(t *testing.T, target Target) {
 	}
 }
 
-// answer is what came back.
+// answer is the answer to a case.
 type answer struct {
 	status int
 	header http.Header
@@ -44,7 +44,7 @@ func send(t *testing.T, target Target, c Case) answer {
 		body = strings.NewReader(c.Body)
 	}
 	if c.Chunks {
-		body = io.MultiReader(body) // hides the length
+		body = io.MultiReader(body) // without a known length
 	}
 	req, err := http.NewRequestWithContext(t.Context(), c.Method, target.BaseURL+c.Path, body)
 	if err != nil {
@@ -120,7 +120,7 @@ func check(t *testing.T, c Case, a answer) {
 	}
 	var d document
 	if err := json.Unmarshal(a.body, &d); err != nil {
-		t.Fatalf("the problem is no JSON: %v: %s", err, a.body)
+		t.Fatalf("the problem is not JSON: %v: %s", err, a.body)
 	}
 	if d.Code != c.Code || d.Type != "/problems/"+c.Code || d.Status != c.Status || d.Title == "" || d.Detail == "" || d.Retryable == nil {
 		t.Errorf("problem %s, want code %s with type, title, status, detail and retryable", a.body, c.Code)
@@ -139,7 +139,7 @@ func check(t *testing.T, c Case, a answer) {
 	}
 	for _, leak := range []string{"Schema:", "Value:", "rfk_", "panic", "goroutine", "SQLSTATE", ".go:"} {
 		if strings.Contains(string(a.body), leak) {
-			t.Errorf("the answer holds %q: %s", leak, a.body)
+			t.Errorf("the answer contains %q: %s", leak, a.body)
 		}
 	}
 }
