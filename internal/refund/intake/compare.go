@@ -22,7 +22,7 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// canonical is CanonicalJSON for values that are strings and integers only.
+// canonical returns the CanonicalJSON of a map with strings and integers only.
 func canonical(m map[string]any) string {
 	text, err := refund.CanonicalJSON(m)
 	if err != nil {
@@ -31,7 +31,8 @@ func canonical(m map[string]any) string {
 	return text
 }
 
-// canonicalParams is what an intake asks, as canonical JSON: immutable parameters and the inline payment, nothing personal.
+// canonicalParams returns the immutable parameters and the inline payment of an intake as canonical JSON, without personal
+// data.
 func canonicalParams(in Intake) string {
 	if c := in.Capture; c != nil {
 		return canonical(withPaidAt(map[string]any{"paymentId": c.PaymentID, "captureId": c.CaptureID, "orderId": c.OrderID, "amount": c.Amount,
@@ -46,8 +47,8 @@ func canonicalParams(in Intake) string {
 	return canonical(m)
 }
 
-// differing names the parameters in which an intake differs from stored canonical ones, sorted. The inline payment and
-// the time of paying are none of them: they may be left out in a repeat.
+// differing returns the sorted names of the parameters in which an intake differs from stored ones. The inline payment and
+// the time of payment are left out of the comparison, because a repeat may omit them.
 func differing(stored string, in Intake) []string {
 	var a, b map[string]json.RawMessage
 	if json.Unmarshal([]byte(stored), &a) != nil || json.Unmarshal([]byte(canonicalParams(in)), &b) != nil {
@@ -72,7 +73,7 @@ func differing(stored string, in Intake) []string {
 	return out
 }
 
-// sameInline says whether the inline payment is the one that the event brought the first time, or is left out.
+// sameInline reports whether the intake has no inline payment, or the same one as the stored parameters.
 func sameInline(stored string, in Intake) bool {
 	if in.Refund == nil || in.Refund.Payment == nil {
 		return true
@@ -81,7 +82,7 @@ func sameInline(stored string, in Intake) bool {
 	return json.Unmarshal([]byte(stored), &a) == nil && json.Unmarshal([]byte(canonicalParams(in)), &b) == nil && string(a["payment"]) == string(b["payment"])
 }
 
-// paramsDiff names the immutable parameters that differ.
+// paramsDiff returns the names of the immutable parameters that differ.
 func paramsDiff(a, b refund.Params) []string {
 	var out []string
 	if a.Amount != b.Amount {
@@ -99,7 +100,7 @@ func paramsDiff(a, b refund.Params) []string {
 	return out
 }
 
-// withPaidAt adds the time to canonical parameters, where it was said.
+// withPaidAt adds the time of payment to canonical parameters, if there is one.
 func withPaidAt(m map[string]any, at time.Time) map[string]any {
 	if !at.IsZero() {
 		m["paidAt"] = at.UTC().Format(time.RFC3339Nano)
