@@ -60,7 +60,7 @@ type IdempotencyTerms struct {
 	Dedupes         bool     `json:"dedupes"`         // same number = same refund
 	Lifetime        Duration `json:"lifetime"`        // from the first send; 0 = as long as the refund exists
 	ReplaysState    bool     `json:"replaysState"`    // a repeated send returns the current state, so it can serve as recovery
-	KeepsAnswer     bool     `json:"keepsAnswer"`     // a repeated send returns the first answer, errors included: an unclear first answer makes the number useless
+	KeepsAnswer     bool     `json:"keepsAnswer"`     // a repeated send returns the first answer, errors included: after an unclear one the number is useless
 	After2xx        bool     `json:"after2xx"`        // the key is kept only after a 2xx: before that a repeated send may be executed again
 	InFlightRefused bool     `json:"inFlightRefused"` // a repeat is refused while the first request is in flight
 	NumberLength    int      `json:"numberLength"`    // longest number that the channel takes; below 34 is refused
@@ -106,7 +106,7 @@ type LimitTerms struct {
 
 	Step            map[Currency]int64 `json:"step,omitempty"`            // amounts are multiples of it, in the channel's units; absent = 1
 	Exponent        map[Currency]int   `json:"exponent,omitempty"`        // decimals of the channel's units; absent = ISO 4217's
-	DuplicateWindow Duration           `json:"duplicateWindow,omitempty"` // an equal refund of one payment within it is a duplicate to the channel; 0 = there is no such rule
+	DuplicateWindow Duration           `json:"duplicateWindow,omitempty"` // an equal refund of one payment within it is a duplicate; 0 = no such rule
 	PerSecondErrors int                `json:"perSecondErrors,omitempty"` // failing calls of the account; 0 = no limit
 }
 

@@ -20,9 +20,10 @@ func (c Contract) Validate() error {
 	case c.Key.ReplaysState && !c.Key.Dedupes:
 		return fmt.Errorf("refund: contract %s: a key that does not deduplicate cannot be replayed", c.Profile)
 	case c.Key.ReplaysState && (c.Key.KeepsAnswer || c.Key.After2xx):
-		return fmt.Errorf("refund: contract %s: a repeated send returns the current state, or the first answer, or is executed again: only one of them is possible", c.Profile)
+		return fmt.Errorf("refund: contract %s: replaysState, keepsAnswer and after2xx exclude each other", c.Profile)
 	case c.Key.KeepsAnswer && len(c.Codes.LowBalance) > 0:
-		return fmt.Errorf("refund: contract %s: the channel keeps the first answer, so %q would be repeated for ever: list it under newNumber", c.Profile, c.Codes.LowBalance[0])
+		return fmt.Errorf("refund: contract %s: the channel keeps the first answer, so %q would be repeated for ever: list it under newNumber",
+			c.Profile, c.Codes.LowBalance[0])
 	case c.Key.Lifetime > 0 && c.Key.Lifetime.D() <= c.Horizon.D()+ClockMargin:
 		return fmt.Errorf("refund: contract %s: keys that live for %s expire before a first request could leave", c.Profile, c.Key.Lifetime.D())
 	case c.Limits.PerSecond < 0 || c.Limits.MaxRefunds < 0:

@@ -17,15 +17,24 @@ var decisionTable = decisionRows()
 func decisionRows() []rule {
 	resend := []mutation{overrideLive, askLive, nextNumber}
 	return []rule{
-		{id: "decided/success", fact: ConfirmedSuccess, in: states(StatePending, StateUnknown, StateAccepted), moves: to(StateSuccess, bookDecided), doc: "A person confirms that the money moved."},
-		{id: "decided/success-late", fact: ConfirmedSuccess, in: states(StateFailed, StateCanceled, StateReversed), moves: to(StateSuccess, bookDecided), doc: "A person confirms that the money moved after the refund was reported as not done."},
-		{id: "decided/success-again", fact: ConfirmedSuccess, in: states(StateSuccess), moves: stay(bookDecided), doc: "A person confirms a second movement of money."},
-		{id: "decided/not-done", fact: ConfirmedNotDone, in: states(StatePending, StateUnknown, StateAccepted), moves: to(StateFailed, overrideAll, adoptLines), doc: "A person confirms that no money moved. Every number without an effect is closed."},
-		{id: "decided/resend", fact: DecidedResend, in: states(StateUnknown), moves: to(StatePending, resend...), doc: "The next number is opened. The channel is asked about the old one before anything is sent."},
-		{id: "decided/resend-pending", fact: DecidedResend, in: states(StatePending), moves: stay(resend...), doc: "The next number is opened. The channel is asked about the old one before anything is sent."},
-		{id: "decided/accepted-as-is", fact: AcceptedAsIs, in: ended, moves: stay(overrideAll, adoptLines), doc: "A person accepts the end as it is, with the excess that it caused."},
-		{id: "decided/confirmation-revoked-one", fact: ConfirmationRevoked, in: states(StateSuccess), when: when(anotherByChannel), moves: stay(unbook), doc: "A person's confirmation is taken back; another movement of money stands."},
-		{id: "decided/confirmation-revoked", fact: ConfirmationRevoked, in: states(StateSuccess), moves: to(StateReversed, unbook), doc: "A person's confirmation is taken back; no other movement of money stands."},
+		{id: "decided/success", fact: ConfirmedSuccess, in: states(StatePending, StateUnknown, StateAccepted), moves: to(StateSuccess, bookDecided),
+			doc: "A person confirms that the money moved."},
+		{id: "decided/success-late", fact: ConfirmedSuccess, in: states(StateFailed, StateCanceled, StateReversed), moves: to(StateSuccess, bookDecided),
+			doc: "A person confirms that the money moved after the refund was reported as not done."},
+		{id: "decided/success-again", fact: ConfirmedSuccess, in: states(StateSuccess), moves: stay(bookDecided),
+			doc: "A person confirms a second movement of money."},
+		{id: "decided/not-done", fact: ConfirmedNotDone, in: states(StatePending, StateUnknown, StateAccepted), moves: to(StateFailed, overrideAll, adoptLines),
+			doc: "A person confirms that no money moved. Every number without an effect is closed."},
+		{id: "decided/resend", fact: DecidedResend, in: states(StateUnknown), moves: to(StatePending, resend...),
+			doc: "The next number is opened. The channel is asked about the old one before anything is sent."},
+		{id: "decided/resend-pending", fact: DecidedResend, in: states(StatePending), moves: stay(resend...),
+			doc: "The next number is opened. The channel is asked about the old one before anything is sent."},
+		{id: "decided/accepted-as-is", fact: AcceptedAsIs, in: ended, moves: stay(overrideAll, adoptLines),
+			doc: "A person accepts the end as it is, with the excess that it caused."},
+		{id: "decided/confirmation-revoked-one", fact: ConfirmationRevoked, in: states(StateSuccess), when: when(anotherByChannel), moves: stay(unbook),
+			doc: "A person's confirmation is taken back; another movement of money stands."},
+		{id: "decided/confirmation-revoked", fact: ConfirmationRevoked, in: states(StateSuccess), moves: to(StateReversed, unbook),
+			doc: "A person's confirmation is taken back; no other movement of money stands."},
 	}
 }
 

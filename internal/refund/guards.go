@@ -26,7 +26,10 @@ var (
 	answersQuestion = guard{"it answers a question", func(s *transition) bool { return s.attempt != nil && s.attempt.Kind != AttemptSend }}
 
 	newerSendOpen  = guard{"a newer send is in flight", func(s *transition) bool { return s.attempt != nil && s.newerSendOpen() }}
-	lastSendEchoed = guard{"the last send was answered with an echo", func(s *transition) bool { a, ok := s.r.lastSend(s.r.DispatchNo); return ok && a.Answer == RefusedEcho }}
+	lastSendEchoed = guard{"the last send was answered with an echo", func(s *transition) bool {
+		a, ok := s.r.lastSend(s.r.DispatchNo)
+		return ok && a.Answer == RefusedEcho
+	}}
 
 	lastSendRefused = guard{"the last send was refused", func(s *transition) bool {
 		a, ok := s.r.lastSend(s.r.DispatchNo)
@@ -45,10 +48,13 @@ var (
 	returnBooked    = guard{"this return is booked", (*transition).returnKnown}
 	effectStands    = guard{"its effect stands", func(s *transition) bool { return s.movedEffect() != nil }}
 	standsByChannel = guard{"its effect stands, confirmed by the channel", func(s *transition) bool { e := s.movedEffect(); return e != nil && !e.ByPersonOnly() }}
-	standsByPerson  = guard{"its effect stands, confirmed only by a person", func(s *transition) bool { e := s.movedEffect(); return e != nil && e.ByPersonOnly() }}
-	effectByLine    = guard{"its effect comes from a line with another id", (*transition).hasEffectByLine}
-	noOtherEffect   = guard{"no other effect stands", (*transition).noOtherEffect}
-	anotherStands   = guard{"another effect stands", func(s *transition) bool {
+	standsByPerson  = guard{"its effect stands, confirmed only by a person", func(s *transition) bool {
+		e := s.movedEffect()
+		return e != nil && e.ByPersonOnly()
+	}}
+	effectByLine  = guard{"its effect comes from a line with another id", (*transition).hasEffectByLine}
+	noOtherEffect = guard{"no other effect stands", (*transition).noOtherEffect}
+	anotherStands = guard{"another effect stands", func(s *transition) bool {
 		this := s.movedEffect()
 		for i := range s.r.Effects {
 			if e := &s.r.Effects[i]; e.Ours && e.Status == EffectMoved && e != this {

@@ -123,14 +123,15 @@ func (s *transition) nextNumber() {
 	d, _ := s.r.Dispatch(s.r.DispatchNo)
 	if !d.Retired {
 		d.Retired = true
-		death := Retirement{Dispatch: d.Ordinal, Rule: string(s.f.Kind), ByDecision: s.decided != nil}
+		retired := Retirement{Dispatch: d.Ordinal, Rule: string(s.f.Kind), ByDecision: s.decided != nil}
 		if s.decided == nil {
-			death.ProofAttempt = s.proof(d.Ordinal)
+			retired.ProofAttempt = s.proof(d.Ordinal)
 		}
-		s.change.Retirements = append(s.change.Retirements, death)
+		s.change.Retirements = append(s.change.Retirements, retired)
 	}
 	s.r.DispatchNo = len(s.r.Dispatches) + 1
-	s.r.Dispatches = append(s.r.Dispatches, Dispatch{Ordinal: s.r.DispatchNo, Number: DispatchNumber(s.r.Installation, s.r.TenantCode, s.r.RefundID, s.r.DispatchNo)})
+	number := DispatchNumber(s.r.Installation, s.r.TenantCode, s.r.RefundID, s.r.DispatchNo)
+	s.r.Dispatches = append(s.r.Dispatches, Dispatch{Ordinal: s.r.DispatchNo, Number: number})
 	s.r.ChannelRefundID = ""
 	s.d, _ = s.r.Dispatch(s.f.Dispatch) // the append may have moved it
 }

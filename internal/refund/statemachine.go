@@ -44,14 +44,18 @@ func StateMachineMarkdown() string {
 	b.WriteString("Generated from the tables in `internal/refund/table.go` and `decision_table.go`; do not edit. To generate it again:\n\n")
 	b.WriteString("    go test ./internal/refund -run StateMachine -update\n\n")
 	writeDiagram(&b)
-	b.WriteString("\nA case is not a state but a mark beside it: a person must review the refund. A final state is left only on proof that money moved or came back.\n")
+	b.WriteString("\nA case is not a state but a mark beside it: a person must review the refund. " +
+		"A final state is left only on proof that money moved or came back.\n")
 	b.WriteString("\n## The table\n\n")
-	b.WriteString("The rows of one fact are tried from the top, and the first that fits applies. A fact without a row is stored as evidence and changes no state.\n")
+	b.WriteString("The rows of one fact are tried from the top, and the first that fits applies. " +
+		"A fact without a row is stored as evidence and changes no state.\n")
 	b.WriteString("After each fact the exposure is computed again. When nothing is exposed any more, the rows of `settled` follow in the same transaction.\n")
-	b.WriteString("`lease_end`, `settled`, `key_expired` and `deadline` are our own conclusions from time and missing evidence. They are entered only if they still hold when the refund is locked.\n\n")
+	b.WriteString("`lease_end`, `settled`, `key_expired` and `deadline` are our own conclusions from time and missing evidence. " +
+		"They are entered only if they still hold when the refund is locked.\n\n")
 	writeRows(&b, stateTable)
 	b.WriteString("\n## Decisions of people\n\n")
-	b.WriteString("A decision is proposed by one actor for an open case and approved by another. It takes effect when no earlier request can be executed any more, and closes the case.\n\n")
+	b.WriteString("A decision is proposed by one actor for an open case and approved by another. " +
+		"It takes effect when no earlier request can be executed any more, and closes the case.\n\n")
 	writeRows(&b, decisionTable)
 	b.WriteString("\n## Allowed transitions\n\nThe database refuses every other transition.\n\n")
 	for _, t := range Transitions() {
@@ -126,11 +130,11 @@ func conditionsText(w rule) string {
 	return strings.Join(names, "; ")
 }
 
-func movesText(hops []move) string {
+func movesText(moves []move) string {
 	var names []string
-	for _, h := range hops {
-		if h.to != "" {
-			names = append(names, string(h.to))
+	for _, m := range moves {
+		if m.to != "" {
+			names = append(names, string(m.to))
 		}
 	}
 	if names == nil {
@@ -139,11 +143,11 @@ func movesText(hops []move) string {
 	return strings.Join(names, ", then ")
 }
 
-func mutationsText(hops []move) string {
+func mutationsText(moves []move) string {
 	var names []string
-	for _, h := range hops {
-		for _, a := range h.do {
-			names = append(names, a.name)
+	for _, m := range moves {
+		for _, x := range m.do {
+			names = append(names, x.name)
 		}
 	}
 	return strings.Join(names, "; ")

@@ -29,6 +29,9 @@ func states(s ...State) []State         { return s }
 func bookedAndReturned(then ...mutation) []move {
 	return []move{{to: StateSuccess, do: []mutation{book}}, {to: StateReversed, do: append([]mutation{bookReturn}, then...)}}
 }
+func lineReplacedAndReturned() []move {
+	return []move{{do: []mutation{releaseLine, book}}, {to: StateReversed, do: []mutation{bookReturn}}}
+}
 func bookedAndReturnedBeside() []move {
 	return []move{{do: []mutation{book, openMultipleEffects}}, {do: []mutation{bookReturn}}}
 }
@@ -62,75 +65,78 @@ func table() []rule {
 // ownRows are facts of our own: claims, cancels, conclusions, epoch marks.
 func ownRows() []rule {
 	return []rule{
-		{id: "claim-send/pending", fact: ClaimSend, in: states(StatePending), when: when(noCase, noOpenAsk), moves: to(StateProcessing), doc: "A worker owns the next send."},
-		{id: "claim-send/again", fact: ClaimSend, in: states(StateUnknown, StateAccepted), when: when(noCase), moves: stay(), doc: "The same number is sent again (key replay). The state stays."},
-		{id: "claim-ask", fact: ClaimAsk, in: states(StatePending, StateUnknown, StateAccepted), moves: stay(), doc: "A worker owns the next question to the channel."},
-		{id: "withdrawn", fact: Withdrawn, in: states(StatePending), when: when(noOpenAsk, nothingExposed, noEpochOpen), moves: to(StateCanceled), doc: "Canceled before anything was sent."},
-		{id: "lease-end", fact: LeaseEnd, in: states(StateProcessing), moves: to(StateUnknown), doc: "The owner has not answered in time. Its request may have been executed."},
-		{id: "settled/negative", fact: Settled, in: notEnded, when: when(nothingExposed, liveFinalNegative), moves: to(StateFailed), doc: "The number has ended negatively, and no request can be executed any more."},
-		{id: "settled/refused", fact: Settled, in: inFlight, when: when(nothingExposed, lastSendRefused), moves: to(StateFailed), doc: "The last send was refused, and nothing else is exposed any more."},
-		{id: "settled/pending", fact: Settled, in: notAcknowledged, when: when(nothingExposed), moves: to(StatePending), doc: "Nothing is exposed any more, so the refund waits for its next send."},
-		{id: "settled/final", fact: Settled, in: ended, when: when(nothingExposed), moves: stay(closeOtherNumber, closeAcknowledged), silent: true, doc: "A refund that has ended is not exposed any more."},
-		{id: "key-expired/first", fact: KeyExpired, in: states(StatePending), when: when(firstNumber), moves: stay(nextNumber), doc: "The number may not be used any more, so the next one is opened."},
-		{id: "key-expired/second", fact: KeyExpired, in: states(StatePending), moves: stay(openNoStep), doc: "The second number may not be used any more either. A person must decide."},
-		{id: "deadline", fact: Deadline, in: notEnded, moves: stay(openGivenReason), doc: "The refund is open for too long, or no automatic step is left. A person must decide; questions to the channel continue."},
-		{id: "epoch/pending", fact: EpochMark, in: states(StatePending), moves: to(StateUnknown, markEpoch), doc: "The refund may have been sent in the part of the history that a restore has removed."},
-		{id: "epoch/open", fact: EpochMark, in: states(StateProcessing), moves: to(StateUnknown, markEpoch), doc: "The refund may have been sent in the part of the history that a restore has removed."},
-		{id: "epoch/stay", fact: EpochMark, in: states(StateUnknown, StateAccepted), moves: stay(markEpoch), doc: "The refund may have been sent in the part of the history that a restore has removed."},
-	}
-}
-
-// moneyRows are facts about money that moved or came back. They are always recorded.
-func moneyRows() []rule {
-	return []rule{
-		{id: "succeeded/known-other", fact: Succeeded, in: anyState, when: when(effectBooked, otherAmountOrCurrency), moves: stay(openContradiction), doc: "The effect is booked with another amount. A person must review it."},
-		{id: "succeeded/known", fact: Succeeded, in: anyState, when: when(effectBooked), moves: stay(), silent: true, doc: "The effect is booked already."},
-		{id: "succeeded/pair-other", fact: Succeeded, in: anyState, when: when(effectLacksID, otherAmountOrCurrency), moves: stay(giveID, openContradiction), doc: "The booked effect gets the channel's refund id, and the amounts differ. A person must review it."},
-		{id: "succeeded/pair", fact: Succeeded, in: anyState, when: when(effectLacksID), moves: stay(giveID), doc: "The booked effect gets the channel's refund id."},
-		{id: "succeeded/dead-number", fact: Succeeded, in: notEnded, when: when(sameRefundEnded), moves: bookedAndReturned(), doc: "The money moved and came back: this channel refund is known to have ended negatively."},
-		{id: "succeeded/open", fact: Succeeded, in: notEnded, moves: to(StateSuccess, book), doc: "The money moved. The reservation is released."},
-		{id: "succeeded/again-dead", fact: Succeeded, in: states(StateSuccess), when: when(sameRefundEnded), moves: bookedAndReturnedBeside(), doc: "A second refund moved money and came back: it is known to have ended negatively."},
-		{id: "succeeded/attached", fact: Succeeded, in: states(StateSuccess), when: when(effectByLine), moves: stay(releaseLine, book), doc: "The booked line belongs to somebody else; this is the refund's own effect."},
-		{id: "succeeded/again", fact: Succeeded, in: states(StateSuccess), moves: stay(book, openMultipleEffects), doc: "A second movement of money for this refund."},
-		{id: "succeeded/late-dead", fact: Succeeded, in: endedUnpaid, when: when(sameRefundEnded), moves: bookedAndReturned(openSuccessAfterEnd), doc: "The money moved and came back after the refund was reported as not done."},
-		{id: "succeeded/late", fact: Succeeded, in: endedUnpaid, moves: to(StateSuccess, book, openSuccessAfterEnd), doc: "The money moved after the refund was reported as not done."},
-		{id: "succeeded/after-return-dead", fact: Succeeded, in: states(StateReversed), when: when(sameRefundEnded), moves: bookedAndReturned(openSuccessAfterEnd), doc: "After a return, another refund moved money and came back."},
-		{id: "succeeded/after-return", fact: Succeeded, in: states(StateReversed), moves: to(StateSuccess, book, openSuccessAfterEnd), doc: "After a return, another refund moved money."},
-
-		{id: "reversed/known", fact: Reversed, in: anyState, when: when(returnBooked), moves: stay(), silent: true, doc: "The return is booked already."},
-		{id: "reversed/partial-pending", fact: Reversed, in: states(StatePending), when: when(otherAmountOrCurrency, exposed), moves: to(StateUnknown, openContradiction), doc: "The channel has a refund that counted as not done, with another amount. Nothing is sent."},
-		{id: "reversed/partial", fact: Reversed, in: anyState, when: when(otherAmountOrCurrency), moves: stay(openContradiction), doc: "The returned amount is not that of the effect. A person must review it."},
-		{id: "reversed/one-of-two", fact: Reversed, in: states(StateSuccess), when: when(effectStands, anotherStands), moves: stay(bookReturn), doc: "The money of one effect came back; another effect stands."},
-		{id: "reversed/success", fact: Reversed, in: states(StateSuccess), when: when(effectStands), moves: to(StateReversed, bookReturn), doc: "The channel returned the money."},
-		{id: "reversed/attached", fact: Reversed, in: states(StateSuccess), when: when(effectByLine, noOtherEffect), moves: []move{{do: []mutation{releaseLine, book}}, {to: StateReversed, do: []mutation{bookReturn}}}, doc: "The refund's own money moved and came back; the booked line belongs to somebody else."},
-		{id: "reversed/beside", fact: Reversed, in: states(StateSuccess), moves: bookedAndReturnedBeside(), doc: "Another refund moved money and came back."},
-		{id: "reversed/after-return", fact: Reversed, in: states(StateReversed), moves: bookedAndReturned(openSuccessAfterEnd), doc: "After a return, another refund moved money and came back."},
-		{id: "reversed/open", fact: Reversed, in: notEnded, moves: bookedAndReturned(), doc: "The money moved and came back before its success was known."},
-		{id: "reversed/late", fact: Reversed, in: endedUnpaid, moves: bookedAndReturned(openSuccessAfterEnd), doc: "The money moved and came back after the refund was reported as not done."},
+		{id: "claim-send/pending", fact: ClaimSend, in: states(StatePending), when: when(noCase, noOpenAsk), moves: to(StateProcessing),
+			doc: "A worker owns the next send."},
+		{id: "claim-send/again", fact: ClaimSend, in: states(StateUnknown, StateAccepted), when: when(noCase), moves: stay(),
+			doc: "The same number is sent again (key replay). The state stays."},
+		{id: "claim-ask", fact: ClaimAsk, in: states(StatePending, StateUnknown, StateAccepted), moves: stay(),
+			doc: "A worker owns the next question to the channel."},
+		{id: "withdrawn", fact: Withdrawn, in: states(StatePending), when: when(noOpenAsk, nothingExposed, noEpochOpen), moves: to(StateCanceled),
+			doc: "Canceled before anything was sent."},
+		{id: "lease-end", fact: LeaseEnd, in: states(StateProcessing), moves: to(StateUnknown),
+			doc: "The owner has not answered in time. Its request may have been executed."},
+		{id: "settled/negative", fact: Settled, in: notEnded, when: when(nothingExposed, liveFinalNegative), moves: to(StateFailed),
+			doc: "The number has ended negatively, and no request can be executed any more."},
+		{id: "settled/refused", fact: Settled, in: inFlight, when: when(nothingExposed, lastSendRefused), moves: to(StateFailed),
+			doc: "The last send was refused, and nothing else is exposed any more."},
+		{id: "settled/pending", fact: Settled, in: notAcknowledged, when: when(nothingExposed), moves: to(StatePending),
+			doc: "Nothing is exposed any more, so the refund waits for its next send."},
+		{id: "settled/final", fact: Settled, in: ended, when: when(nothingExposed), moves: stay(closeOtherNumber, closeAcknowledged), silent: true,
+			doc: "A refund that has ended is not exposed any more."},
+		{id: "key-expired/first", fact: KeyExpired, in: states(StatePending), when: when(firstNumber), moves: stay(nextNumber),
+			doc: "The number may not be used any more, so the next one is opened."},
+		{id: "key-expired/second", fact: KeyExpired, in: states(StatePending), moves: stay(openNoStep),
+			doc: "The second number may not be used any more either. A person must decide."},
+		{id: "deadline", fact: Deadline, in: notEnded, moves: stay(openGivenReason),
+			doc: "The refund is open for too long, or no automatic step is left. A person must decide; questions to the channel continue."},
+		{id: "epoch/pending", fact: EpochMark, in: states(StatePending), moves: to(StateUnknown, markEpoch),
+			doc: "The refund may have been sent in the part of the history that a restore has removed."},
+		{id: "epoch/open", fact: EpochMark, in: states(StateProcessing), moves: to(StateUnknown, markEpoch),
+			doc: "The refund may have been sent in the part of the history that a restore has removed."},
+		{id: "epoch/stay", fact: EpochMark, in: states(StateUnknown, StateAccepted), moves: stay(markEpoch),
+			doc: "The refund may have been sent in the part of the history that a restore has removed."},
 	}
 }
 
 // progressRows are acknowledgements and negative ends of a number.
 func progressRows() []rule {
 	return []rule{
-		{id: "acknowledged/known", fact: Acknowledged, in: anyState, when: when(notFirstAck), moves: stay(), silent: true, doc: "The acknowledgement is known already."},
-		{id: "acknowledged/stale", fact: Acknowledged, in: anyState, when: when(notExposed), moves: stay(), doc: "The acknowledgement is older than the known end of the number."},
-		{id: "acknowledged/pending", fact: Acknowledged, in: states(StatePending), moves: to(StateUnknown, openAcknowledgedAfterEnd), doc: "The channel has a refund that counted as not done. Nothing is sent."},
-		{id: "acknowledged/live", fact: Acknowledged, in: inFlight, when: when(liveDispatch), moves: to(StateAccepted), doc: "The channel has the refund; the result comes later."},
-		{id: "acknowledged/other", fact: Acknowledged, in: inFlight, moves: stay(openAcknowledgedAfterEnd), doc: "The channel has an older number of this refund. A person must review it."},
-		{id: "acknowledged/success", fact: Acknowledged, in: states(StateSuccess, StateReversed), moves: stay(openOtherNumber), doc: "Another number of this refund may still pay."},
-		{id: "acknowledged/late", fact: Acknowledged, in: endedUnpaid, moves: stay(openAcknowledgedAfterEnd), doc: "The channel has a refund that was reported as not done. Its amount is held."},
+		{id: "acknowledged/known", fact: Acknowledged, in: anyState, when: when(notFirstAck), moves: stay(), silent: true,
+			doc: "The acknowledgement is known already."},
+		{id: "acknowledged/stale", fact: Acknowledged, in: anyState, when: when(notExposed), moves: stay(),
+			doc: "The acknowledgement is older than the known end of the number."},
+		{id: "acknowledged/pending", fact: Acknowledged, in: states(StatePending), moves: to(StateUnknown, openAcknowledgedAfterEnd),
+			doc: "The channel has a refund that counted as not done. Nothing is sent."},
+		{id: "acknowledged/live", fact: Acknowledged, in: inFlight, when: when(liveDispatch), moves: to(StateAccepted),
+			doc: "The channel has the refund; the result comes later."},
+		{id: "acknowledged/other", fact: Acknowledged, in: inFlight, moves: stay(openAcknowledgedAfterEnd),
+			doc: "The channel has an older number of this refund. A person must review it."},
+		{id: "acknowledged/success", fact: Acknowledged, in: states(StateSuccess, StateReversed), moves: stay(openOtherNumber),
+			doc: "Another number of this refund may still pay."},
+		{id: "acknowledged/late", fact: Acknowledged, in: endedUnpaid, moves: stay(openAcknowledgedAfterEnd),
+			doc: "The channel has a refund that was reported as not done. Its amount is held."},
 
-		{id: "failed/returned", fact: FailedFinal, in: states(StateSuccess), when: when(standsByChannel, failureMayFollow, anotherStands), moves: stay(bookReturn), doc: "One of two effects failed late: its money came back."},
-		{id: "failed/late", fact: FailedFinal, in: states(StateSuccess), when: when(standsByChannel, failureMayFollow), moves: to(StateReversed, bookReturn), doc: "The refund failed late: the money came back."},
-		{id: "failed/person", fact: FailedFinal, in: states(StateSuccess), when: when(standsByPerson), moves: stay(openContradiction), doc: "The channel contradicts a person's confirmation."},
-		{id: "failed/late-attached", fact: FailedFinal, in: states(StateSuccess), when: when(effectByLine, noOtherEffect, failureMayFollow), moves: []move{{do: []mutation{releaseLine, book}}, {to: StateReversed, do: []mutation{bookReturn}}}, doc: "The number's own refund failed late; the booked line belongs to somebody else."},
-		{id: "failed/attached", fact: FailedFinal, in: states(StateSuccess), when: when(effectByLine), moves: stay(openContradiction), doc: "A line was booked for this number, and the number has ended negatively."},
-		{id: "failed/booked", fact: FailedFinal, in: states(StateSuccess, StateReversed), when: when(standsByChannel), moves: stay(), doc: "The success stands: this contract has no late failure."},
-		{id: "failed/ask", fact: FailedFinal, in: states(StatePending), when: when(answersOpenAsk), moves: stay(closeAsk), doc: "The ask is answered: the old number did nothing."},
-		{id: "failed/live", fact: FailedFinal, in: inFlight, when: when(nothingExposed, liveDispatch), moves: to(StateFailed, closeAcknowledged), doc: "The refund was not executed and will not be."},
-		{id: "failed/stored", fact: FailedFinal, in: notEnded, moves: stay(closeAcknowledged), doc: "The end of the number is stored; something else is still exposed."},
-		{id: "failed/closed", fact: FailedFinal, in: ended, moves: stay(closeOtherNumber, closeAcknowledged), doc: "The end of the number answers the open question of the case."},
+		{id: "failed/returned", fact: FailedFinal, in: states(StateSuccess), when: when(standsByChannel, failureMayFollow, anotherStands), moves: stay(bookReturn),
+			doc: "One of two effects failed late: its money came back."},
+		{id: "failed/late", fact: FailedFinal, in: states(StateSuccess), when: when(standsByChannel, failureMayFollow), moves: to(StateReversed, bookReturn),
+			doc: "The refund failed late: the money came back."},
+		{id: "failed/person", fact: FailedFinal, in: states(StateSuccess), when: when(standsByPerson), moves: stay(openContradiction),
+			doc: "The channel contradicts a person's confirmation."},
+		{id: "failed/late-attached", fact: FailedFinal, in: states(StateSuccess), when: when(effectByLine, noOtherEffect, failureMayFollow),
+			moves: lineReplacedAndReturned(),
+			doc: "The number's own refund failed late; the booked line belongs to somebody else."},
+		{id: "failed/attached", fact: FailedFinal, in: states(StateSuccess), when: when(effectByLine), moves: stay(openContradiction),
+			doc: "A line was booked for this number, and the number has ended negatively."},
+		{id: "failed/booked", fact: FailedFinal, in: states(StateSuccess, StateReversed), when: when(standsByChannel), moves: stay(),
+			doc: "The success stands: this contract has no late failure."},
+		{id: "failed/ask", fact: FailedFinal, in: states(StatePending), when: when(answersOpenAsk), moves: stay(closeAsk),
+			doc: "The ask is answered: the old number did nothing."},
+		{id: "failed/live", fact: FailedFinal, in: inFlight, when: when(nothingExposed, liveDispatch), moves: to(StateFailed, closeAcknowledged),
+			doc: "The refund was not executed and will not be."},
+		{id: "failed/stored", fact: FailedFinal, in: notEnded, moves: stay(closeAcknowledged),
+			doc: "The end of the number is stored; something else is still exposed."},
+		{id: "failed/closed", fact: FailedFinal, in: ended, moves: stay(closeOtherNumber, closeAcknowledged),
+			doc: "The end of the number answers the open question of the case."},
 	}
 }
 
@@ -138,44 +144,76 @@ func progressRows() []rule {
 func negativeRows() []rule {
 	rows := []rule{}
 	for _, k := range []FactKind{RefusedClean, RefusedNewNumber, Retryable, NotSent} {
-		rows = append(rows, rule{id: JournalKind(k) + "/asked", fact: k, in: anyState, when: when(answersQuestion), moves: stay(), silent: true, doc: "The question was not answered."})
-		rows = append(rows, rule{id: JournalKind(k) + "/person", fact: k, in: states(StateSuccess), when: when(standsByPerson), moves: stay(openContradiction), doc: "The channel contradicts a person's confirmation."})
-		rows = append(rows, rule{id: JournalKind(k) + "/older", fact: k, in: states(StateProcessing), when: when(newerSendOpen), moves: stay(), doc: "A newer send is in flight, so the state stays."})
-		rows = append(rows, rule{id: JournalKind(k) + "/ended", fact: k, in: inFlight, when: when(nothingExposed, liveFinalNegative), moves: to(StateFailed), doc: "The number has ended negatively, and this send did nothing either."})
+		rows = append(rows, rule{id: JournalKind(k) + "/asked", fact: k, in: anyState, when: when(answersQuestion), moves: stay(), silent: true,
+			doc: "The question was not answered."})
+		rows = append(rows, rule{id: JournalKind(k) + "/person", fact: k, in: states(StateSuccess), when: when(standsByPerson), moves: stay(openContradiction),
+			doc: "The channel contradicts a person's confirmation."})
+		rows = append(rows, rule{id: JournalKind(k) + "/older", fact: k, in: states(StateProcessing), when: when(newerSendOpen), moves: stay(),
+			doc: "A newer send is in flight, so the state stays."})
+		rows = append(rows, rule{id: JournalKind(k) + "/ended", fact: k, in: inFlight, when: when(nothingExposed, liveFinalNegative), moves: to(StateFailed),
+			doc: "The number has ended negatively, and this send did nothing either."})
 	}
 	return append(rows, []rule{
-		{id: "refused/clear", fact: RefusedClean, in: inFlight, when: when(nothingExposed), moves: to(StateFailed), doc: "The send did nothing and never will."},
-		{id: "refused/exposed", fact: RefusedClean, in: inFlight, moves: to(StateUnknown), doc: "An earlier send is still exposed."},
-		{id: "refused_new_number/first", fact: RefusedNewNumber, in: notAcknowledged, when: when(nothingExposed, liveDispatch, firstNumber), moves: to(StatePending, nextNumber), doc: "The number is used up. The next one is opened, once per refund."},
-		{id: "refused_new_number/second", fact: RefusedNewNumber, in: inFlight, when: when(nothingExposed), moves: to(StateFailed), doc: "The second number is refused too."},
-		{id: "refused_new_number/exposed", fact: RefusedNewNumber, in: inFlight, moves: to(StateUnknown), doc: "An earlier send is still exposed."},
-		{id: "retryable/clear", fact: Retryable, in: notAcknowledged, when: when(nothingExposed), moves: to(StatePending), doc: "The send did nothing. The same number may be sent again."},
-		{id: "retryable/exposed", fact: Retryable, in: states(StateProcessing), moves: to(StateUnknown), doc: "An earlier send is still exposed."},
-		{id: "not_sent/clear", fact: NotSent, in: notAcknowledged, when: when(nothingExposed), moves: to(StatePending), doc: "No byte of the request left."},
-		{id: "not_sent/exposed", fact: NotSent, in: states(StateProcessing), moves: to(StateUnknown), doc: "An earlier send is still exposed."},
-		{id: "echo/asked", fact: RefusedEcho, in: anyState, when: when(answersQuestion), moves: stay(), silent: true, doc: "The question was not answered."},
-		{id: "echo/older", fact: RefusedEcho, in: states(StateProcessing), when: when(newerSendOpen), moves: stay(), doc: "A newer send is in flight, so the state stays."},
-		{id: "echo", fact: RefusedEcho, in: states(StateProcessing), moves: to(StateUnknown), doc: "Our own effect could have caused the refusal, so the channel is asked."},
-		{id: "unknown/older", fact: Unknown, in: states(StateProcessing), when: when(newerSendOpen), moves: stay(), doc: "A newer send is in flight, so the state stays."},
-		{id: "unknown", fact: Unknown, in: states(StateProcessing), when: when(answersSend), moves: to(StateUnknown), doc: "The send may have been executed."},
-		{id: "unknown/again", fact: Unknown, in: anyState, when: when(answersSend), moves: stay(), doc: "The answer is stored; the state stays."},
-		{id: "unknown/asked", fact: Unknown, in: anyState, moves: stay(), silent: true, doc: "An unclear answer to a question changes nothing."},
+		{id: "refused/clear", fact: RefusedClean, in: inFlight, when: when(nothingExposed), moves: to(StateFailed),
+			doc: "The send did nothing and never will."},
+		{id: "refused/exposed", fact: RefusedClean, in: inFlight, moves: to(StateUnknown),
+			doc: "An earlier send is still exposed."},
+		{id: "refused_new_number/first", fact: RefusedNewNumber, in: notAcknowledged, when: when(nothingExposed, liveDispatch, firstNumber),
+			moves: to(StatePending, nextNumber),
+			doc:   "The number is used up. The next one is opened, once per refund."},
+		{id: "refused_new_number/second", fact: RefusedNewNumber, in: inFlight, when: when(nothingExposed), moves: to(StateFailed),
+			doc: "The second number is refused too."},
+		{id: "refused_new_number/exposed", fact: RefusedNewNumber, in: inFlight, moves: to(StateUnknown),
+			doc: "An earlier send is still exposed."},
+		{id: "retryable/clear", fact: Retryable, in: notAcknowledged, when: when(nothingExposed), moves: to(StatePending),
+			doc: "The send did nothing. The same number may be sent again."},
+		{id: "retryable/exposed", fact: Retryable, in: states(StateProcessing), moves: to(StateUnknown),
+			doc: "An earlier send is still exposed."},
+		{id: "not_sent/clear", fact: NotSent, in: notAcknowledged, when: when(nothingExposed), moves: to(StatePending),
+			doc: "No byte of the request left."},
+		{id: "not_sent/exposed", fact: NotSent, in: states(StateProcessing), moves: to(StateUnknown),
+			doc: "An earlier send is still exposed."},
+		{id: "echo/asked", fact: RefusedEcho, in: anyState, when: when(answersQuestion), moves: stay(), silent: true,
+			doc: "The question was not answered."},
+		{id: "echo/older", fact: RefusedEcho, in: states(StateProcessing), when: when(newerSendOpen), moves: stay(),
+			doc: "A newer send is in flight, so the state stays."},
+		{id: "echo", fact: RefusedEcho, in: states(StateProcessing), moves: to(StateUnknown),
+			doc: "Our own effect could have caused the refusal, so the channel is asked."},
+		{id: "unknown/older", fact: Unknown, in: states(StateProcessing), when: when(newerSendOpen), moves: stay(),
+			doc: "A newer send is in flight, so the state stays."},
+		{id: "unknown", fact: Unknown, in: states(StateProcessing), when: when(answersSend), moves: to(StateUnknown),
+			doc: "The send may have been executed."},
+		{id: "unknown/again", fact: Unknown, in: anyState, when: when(answersSend), moves: stay(),
+			doc: "The answer is stored; the state stays."},
+		{id: "unknown/asked", fact: Unknown, in: anyState, moves: stay(), silent: true,
+			doc: "An unclear answer to a question changes nothing."},
 	}...)
 }
 
 // absenceRows are answers of a channel that does not know the number.
 func absenceRows() []rule {
 	return []rule{
-		{id: "absent/contradiction", fact: NotFound, in: inFlight, when: when(contradictsAck), moves: stay(openContradiction), doc: "The number was acknowledged, and the channel does not know it any more."},
-		{id: "absent/not-proven", fact: NotFound, in: anyState, when: when(notProven), moves: stay(), silent: true, doc: "The absence does not count, or more of them are needed."},
-		{id: "absent/ask", fact: NotFound, in: states(StatePending), when: when(answersOpenAsk), moves: stay(closeAsk), doc: "The ask is answered: the old number did nothing."},
-		{id: "absent/ended", fact: NotFound, in: inFlight, when: when(nothingExposed, liveFinalNegative), moves: to(StateFailed), doc: "The live number has ended negatively, and this number did nothing either."},
-		{id: "absent/echo", fact: NotFound, in: inFlight, when: when(nothingExposed, liveDispatch, lastSendEchoed), moves: to(StateFailed), doc: "The refusal is final: the absence proves that it was not caused by our own effect."},
-		{id: "absent/key-dead", fact: NotFound, in: notAcknowledged, when: when(nothingExposed, liveDispatch, numberSpent, firstNumber), moves: to(StatePending, nextNumber), doc: "The number did nothing and may not be used any more. The next one is opened."},
-		{id: "absent/clear", fact: NotFound, in: notAcknowledged, when: when(nothingExposed, liveDispatch), moves: to(StatePending), doc: "The number provably did nothing. It is sent again."},
-		{id: "absent/other", fact: NotFound, in: inFlight, moves: stay(), doc: "This number did nothing."},
-		{id: "absent/closed", fact: NotFound, in: ended, moves: stay(closeOtherNumber), doc: "The other number did nothing."},
-		{id: "absent/idle", fact: NotFound, in: states(StatePending), moves: stay(), silent: true, doc: "Nothing new was learned."},
+		{id: "absent/contradiction", fact: NotFound, in: inFlight, when: when(contradictsAck), moves: stay(openContradiction),
+			doc: "The number was acknowledged, and the channel does not know it any more."},
+		{id: "absent/not-proven", fact: NotFound, in: anyState, when: when(notProven), moves: stay(), silent: true,
+			doc: "The absence does not count, or more of them are needed."},
+		{id: "absent/ask", fact: NotFound, in: states(StatePending), when: when(answersOpenAsk), moves: stay(closeAsk),
+			doc: "The ask is answered: the old number did nothing."},
+		{id: "absent/ended", fact: NotFound, in: inFlight, when: when(nothingExposed, liveFinalNegative), moves: to(StateFailed),
+			doc: "The live number has ended negatively, and this number did nothing either."},
+		{id: "absent/echo", fact: NotFound, in: inFlight, when: when(nothingExposed, liveDispatch, lastSendEchoed), moves: to(StateFailed),
+			doc: "The refusal is final: the absence proves that it was not caused by our own effect."},
+		{id: "absent/key-dead", fact: NotFound, in: notAcknowledged, when: when(nothingExposed, liveDispatch, numberSpent, firstNumber),
+			moves: to(StatePending, nextNumber),
+			doc:   "The number did nothing and may not be used any more. The next one is opened."},
+		{id: "absent/clear", fact: NotFound, in: notAcknowledged, when: when(nothingExposed, liveDispatch), moves: to(StatePending),
+			doc: "The number provably did nothing. It is sent again."},
+		{id: "absent/other", fact: NotFound, in: inFlight, moves: stay(),
+			doc: "This number did nothing."},
+		{id: "absent/closed", fact: NotFound, in: ended, moves: stay(closeOtherNumber),
+			doc: "The other number did nothing."},
+		{id: "absent/idle", fact: NotFound, in: states(StatePending), moves: stay(), silent: true,
+			doc: "Nothing new was learned."},
 	}
 }
 

@@ -142,7 +142,8 @@ func (f *Fold) checkRepeat(r *refund.Record, c refund.Contract, first, later ref
 		f.a.report("P2", "blind-repeat", "attempt %d was sent although attempt %d may have been executed (%s)", later.No, first.No, answerWord(first))
 	case later.DispatchNo == first.DispatchNo && c.Key.Dedupes && !c.Key.After2xx:
 	case !absentBetween(r, first, later) && !endedNegative(r, first.DispatchNo, later.StartedAt):
-		f.a.report("P1", "repeat-without-proof", "attempt %d was sent although attempt %d may have been executed (%s) and no absence was read between them", later.No, first.No, answerWord(first))
+		f.a.report("P1", "repeat-without-proof", "attempt %d was sent although attempt %d may have been executed (%s) and no absence was read between them",
+			later.No, first.No, answerWord(first))
 	}
 }
 

@@ -217,7 +217,8 @@ func (f *Fold) accepted(p ReviewRecords, last time.Time) bool {
 		}
 		for _, c := range p.Cases {
 			about := func(t journalCase) bool {
-				return c.openAt(t.at) && (strings.Contains(t.reasons, `"`+string(refund.CaseMultipleEffects)+`"`) || strings.Contains(t.reasons, `"`+string(refund.CaseSuccessAfterEnd)+`"`))
+				has := func(reason refund.CaseReason) bool { return strings.Contains(t.reasons, `"`+string(reason)+`"`) }
+				return c.openAt(t.at) && (has(refund.CaseMultipleEffects) || has(refund.CaseSuccessAfterEnd))
 			}
 			if c.ID == d.CaseID && c.ClosedAt.Equal(d.AppliedAt) && slices.ContainsFunc(f.cases, about) {
 				return true

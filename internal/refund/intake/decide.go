@@ -176,8 +176,9 @@ func (p *planner) rules(in Intake, pay refund.Payment) refund.Code {
 
 // accept creates the refund and reserves its amount.
 func (p *planner) accept(in Intake, pay refund.Payment) Outcome {
-	r := refund.Refund{RefundRef: refund.RefundRef{Tenant: in.Tenant.ID, RID: in.RID}, Params: in.Refund.Params, Account: pay.Account, ChannelReference: pay.Reference,
-		Exponent: pay.Exponent, Digest: in.Digest(), Prev: pay.LastRID, Reason: in.Refund.Reason, Metadata: in.Refund.Metadata,
+	r := refund.Refund{RefundRef: refund.RefundRef{Tenant: in.Tenant.ID, RID: in.RID}, Params: in.Refund.Params, Account: pay.Account,
+		ChannelReference: pay.Reference,
+		Exponent:         pay.Exponent, Digest: in.Digest(), Prev: pay.LastRID, Reason: in.Refund.Reason, Metadata: in.Refund.Metadata,
 		State: refund.StatePending, PendingReason: refund.PendingQueued, Epoch: p.v.Epoch, DispatchNo: 1, JournalSeq: 1,
 		NextActionAt: p.v.Now.Add(refund.HandoutTTL), CreatedAt: p.v.Now, StateSince: p.v.Now, UpdatedAt: p.v.Now}
 	pay.Reserved += r.Amount

@@ -124,21 +124,21 @@ type Result struct {
 // AcceptEach is Accept for callers that can repeat single items: an item that the database refuses (ErrBadData) does not
 // hide the outcomes of the others. The returned error concerns all items.
 func (d *Door) AcceptEach(ctx context.Context, g []Intake) ([]Result, error) {
-	tickets := make([]*request, len(g))
+	requests := make([]*request, len(g))
 	for i, in := range g {
 		if in.RID.IsZero() {
 			in.RID = d.cfg.NewRID()
 		}
-		tickets[i] = &request{in: in, since: d.cfg.Clock(), answered: make(chan struct{})}
+		requests[i] = &request{in: in, since: d.cfg.Clock(), answered: make(chan struct{})}
 	}
-	if len(tickets) == 1 {
-		if err := d.enqueue(tickets[0]); err != nil {
+	if len(requests) == 1 {
+		if err := d.enqueue(requests[0]); err != nil {
 			return nil, err
 		}
-	} else if err := d.submitGroup(ctx, tickets); err != nil {
+	} else if err := d.submitGroup(ctx, requests); err != nil {
 		return nil, err
 	}
-	return d.await(ctx, tickets)
+	return d.await(ctx, requests)
 }
 
 // enqueue adds a single request to the bounded queue.
@@ -172,7 +172,7 @@ func (d *Door) submitGroup(ctx context.Context, ts []*request) error {
 	}
 	for len(ts) > 0 {
 		n := min(len(ts), d.cfg.MaxGroup)
-		for rest := d.process(ts[:n]); len(rest) > 0; rest = d.process(rest) { //nolint:contextcheck // a caller who leaves does not undo what his group shares with others
+		for rest := d.process(ts[:n]); len(rest) > 0; rest = d.process(rest) { //nolint:contextcheck // a group is completed although its caller has left
 			if !pause(d.stop) {
 				failAll(append(rest, ts[n:]...))
 				return nil

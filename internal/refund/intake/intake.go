@@ -77,7 +77,7 @@ type Intake struct {
 	Parked      refund.RID // set when a parked row is tried again: the same transaction settles that row
 	Redrive     bool       // a person asks to try again: a stored refusal is decided anew, and its receipt is replaced
 	ReplayBatch refund.RID
-	RID         refund.RID // id of the refund if this intake creates one; drawn once before the first try, so that a retry after a lost COMMIT recognises its own row
+	RID         refund.RID // of the refund that this intake may create; drawn once, so that a retry after a lost COMMIT recognises its row
 }
 
 // Digest returns the digest of the refund or capture.

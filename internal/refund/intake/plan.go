@@ -24,7 +24,8 @@ type Plan struct {
 
 // Writes reports whether the plan changes anything.
 func (p Plan) Writes() bool {
-	return len(p.Receipts)+len(p.Rebound)+len(p.Payments)+len(p.Touched)+len(p.Paid)+len(p.Refunds)+len(p.Captures)+len(p.Conflicts)+len(p.Parked)+len(p.Unparked) > 0
+	return len(p.Receipts)+len(p.Rebound)+len(p.Payments)+len(p.Touched)+len(p.Paid)+
+		len(p.Refunds)+len(p.Captures)+len(p.Conflicts)+len(p.Parked)+len(p.Unparked) > 0
 }
 
 // NewReceipt binds an event id.

@@ -70,7 +70,8 @@ func (p *planner) bind(in Intake, o Outcome, rid refund.RID) Outcome {
 // conflict adds the evidence to the plan. It binds nothing.
 func (p *planner) conflict(in Intake, code refund.Code, kind ConflictKind, fields []string, rid refund.RID) Outcome {
 	got := canonicalParams(in)
-	row := ConflictRow{EventRef: event(in), Kind: kind, PaymentID: in.PaymentID(), RID: rid, Got: got, GotDigest: sum256(got), Fields: fields, Transport: in.Transport}
+	row := ConflictRow{EventRef: event(in), Kind: kind, PaymentID: in.PaymentID(), RID: rid, Got: got,
+		GotDigest: sum256(got), Fields: fields, Transport: in.Transport}
 	if in.Refund != nil {
 		row.RefundID = in.Refund.RefundID
 	}
