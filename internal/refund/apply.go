@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// HandoutTTL is how long a job that was just handed out has before the sweeper hands it out again.
+// HandoutTTL is how long a job has for its step before the sweeper enqueues the step again.
 const HandoutTTL = 10 * time.Second
 
-// Apply enters one fact into a record that is held under its lock. It is pure: the same record, fact and contract give
-// the same change. r.Now is the time of the reading. Errors: ErrNotOwner when a conclusion does not hold any more: the record
-// has another generation, or time and evidence say something else; a plain error when the fact names what does not exist.
+// Apply enters one fact into a record that is held under its lock. It is pure: the same record, fact and contract give the
+// same change. r.Now is the time of the reading. Errors: ErrNotOwner when a conclusion does not hold on the record as it
+// stands; an error of no class when the fact names a dispatch or an attempt that does not exist.
 func Apply(r Record, f Fact, c Contract) (Change, error) { return applyBy(stateTable, r, f, c) }
 
 func applyBy(rules []rule, r Record, f Fact, c Contract) (Change, error) {
@@ -43,10 +43,11 @@ func applyBy(rules []rule, r Record, f Fact, c Contract) (Change, error) {
 	return ch, s.check()
 }
 
-// completeAttempt writes the attempt's answer, once. done: it had one, or its attempt was lost and it proves nothing.
+// completeAttempt stores the attempt's answer, once. done is true when the attempt was answered before, or when a restore
+// has removed it and the answer proves nothing.
 func (s *transition) completeAttempt() (done bool, err error) {
 	a, ok := s.r.Attempt(s.f.Attempt)
-	if s.f.answersLostAttempt(a) { // a restore has cut off the attempt: what the channel has of the number stands, what it has not proves nothing
+	if s.f.answersLostAttempt(a) { // a restore has removed the attempt: a refund at the channel stands, a missing one proves nothing
 		s.f.Attempt = 0
 		return !s.f.Kind.provesRefund(), nil
 	}
@@ -66,19 +67,19 @@ func (s *transition) completeAttempt() (done bool, err error) {
 	return false, nil
 }
 
-// releaseLease gives ownership back after the owner's answer. PROCESSING keeps the lease until it is left.
+// releaseLease ends the owner's lease after its answer. PROCESSING keeps the lease until the state is left.
 func (s *transition) releaseLease() {
 	if s.r.State != StateProcessing {
 		s.r.LeaseEndsAt = time.Time{}
 	}
 }
 
-// storeEvidence keeps what the fact says of its dispatch, whatever the state.
+// storeEvidence stores what the fact proves about its dispatch, in every state.
 func (s *transition) storeEvidence() {
 	d := s.d
 	switch s.f.Kind {
 	case Acknowledged, Reversed: // the channel has, or had, a refund of this number
-		if !s.ackBefore { // a decree that says "not done" is void
+		if !s.ackBefore { // the acknowledgement voids a decision that said "not done"
 			d.Overridden = false
 		}
 		d.Acknowledged = true
@@ -87,7 +88,7 @@ func (s *transition) storeEvidence() {
 		if d.FinalNegativeAt.IsZero() {
 			d.FinalNegativeAt = s.now
 		}
-	default: // the others say something of their attempt only, or of money, which book keeps
+	default: // other kinds are about their attempt only, or about money, which book stores
 	}
 	if s.f.Kind.hasIdentity() && s.f.ChannelRefundID != "" && d.ChannelRefundID == "" && !s.idOfAnother(s.f.ChannelRefundID) {
 		d.ChannelRefundID = s.f.ChannelRefundID
@@ -97,7 +98,7 @@ func (s *transition) storeEvidence() {
 	s.refoldExposure()
 }
 
-// idOfAnother says whether the channel's id belongs to another number of this refund.
+// idOfAnother reports whether the channel refund id belongs to another number of this refund.
 func (s *transition) idOfAnother(id string) bool {
 	for _, d := range s.r.Dispatches {
 		if d.Ordinal != s.f.Dispatch && d.ChannelRefundID == id {
@@ -111,7 +112,7 @@ func (s *transition) factKey() [32]byte {
 	return FactKey(s.d.Number, string(s.f.Kind), s.f.ChannelRefundID, s.f.Amount, s.f.Currency)
 }
 
-// check is the pair of the database's guards: a change that breaks a promise never leaves this package.
+// check repeats the constraints of the database, so that a change that breaks one is never returned.
 func (s *transition) check() error {
 	r := s.r
 	open := has(inFlight, r.State)
@@ -137,7 +138,7 @@ func has(in []State, s State) bool {
 	return false
 }
 
-// clone copies what Apply may write to.
+// clone copies the parts of a record that Apply changes.
 func clone(r Record) Record {
 	r.Dispatches = append([]Dispatch(nil), r.Dispatches...)
 	r.Attempts = append([]Attempt(nil), r.Attempts...)

@@ -2,15 +2,15 @@ package refund
 
 import "time"
 
-// ClockMargin is kept before a key's death, for clocks that differ.
+// ClockMargin is subtracted from a key's expiry, because clocks differ.
 const ClockMargin = 2 * time.Second
 
-// Exposure is what all stored answers of one dispatch say together. It is folded anew each time and never
-// overwritten by the last answer: one clean "no" does not undo an earlier timeout.
+// Exposure is what all stored answers of one dispatch prove together. It is computed from all of them each time: a later
+// clean refusal does not undo an earlier timeout.
 type Exposure struct {
 	Exposed     bool
-	ActsUntil   time.Time // until then a byte that left may still do something; zero = nothing sent
-	AbsenceFrom time.Time // an absence reading that starts earlier does not count; zero = nothing sent
+	ActsUntil   time.Time // until then a request that left may still be executed; zero = nothing sent
+	AbsenceFrom time.Time // an absence that was read earlier does not count; zero = nothing sent
 	Readings    int       // counting absences since the last send
 	LastReading time.Time
 	Proven      bool // absence was proven after the last send
@@ -30,7 +30,7 @@ func (r *Record) Exposure(d Dispatch, c Contract, now time.Time) Exposure {
 		}
 		if a.Kind == AttemptSend {
 			e.send(a, c)
-			if a.No == last.No { // what was promised when it was claimed stands, whatever the contract says now
+			if a.No == last.No { // the terms of the claim stay valid when the contract changes
 				e.AbsenceFrom = later(e.AbsenceFrom, d.AbsenceCountsFrom)
 			}
 		} else if a.Answer == NotFound && !d.Acknowledged {
@@ -59,7 +59,7 @@ func (e *Exposure) send(a Attempt, c Contract) {
 
 func (e *Exposure) reading(a Attempt, c Contract) {
 	if !c.questionTerms().Exists || e.AbsenceFrom.IsZero() || a.StartedAt.Before(e.AbsenceFrom) {
-		return // nothing that this channel does not know is proof
+		return // a channel that cannot be asked proves no absence
 	}
 	if e.Readings > 0 && a.StartedAt.Sub(e.LastReading) < c.questionTerms().ReadingGap.D() {
 		return
@@ -71,7 +71,7 @@ func (e *Exposure) reading(a Attempt, c Contract) {
 	}
 }
 
-// mayStillAct says whether a send without a definite answer may still do something.
+// mayStillAct reports whether a send without a definite answer may still be executed.
 func (r *Record) mayStillAct(d Dispatch, c Contract, now time.Time) bool {
 	if now.Before(d.MayActUntil.Add(c.Horizon.D())) && !d.MayActUntil.IsZero() {
 		return true
@@ -85,7 +85,7 @@ func (r *Record) mayStillAct(d Dispatch, c Contract, now time.Time) bool {
 	return false
 }
 
-// anyExposed says whether some dispatch is exposed, from the flags that Apply keeps in step with the fold.
+// anyExposed reports whether a dispatch is exposed, by the stored flags.
 func (r *Record) anyExposed() bool {
 	for _, d := range r.Dispatches {
 		if d.Exposed {
@@ -95,7 +95,7 @@ func (r *Record) anyExposed() bool {
 	return false
 }
 
-// otherExposed says whether a dispatch other than no is exposed.
+// otherExposed reports whether a dispatch other than no is exposed.
 func (r *Record) otherExposed(no int) bool {
 	for _, d := range r.Dispatches {
 		if d.Ordinal != no && d.Exposed {

@@ -2,7 +2,7 @@ package refund
 
 import "slices"
 
-// knowsID says whether the channel's id belongs to something of ours.
+// knowsID reports whether the channel refund id is one of ours.
 func (f *PaymentSet) knowsID(id string) bool {
 	for _, r := range f.Records {
 		for _, d := range r.Dispatches {
@@ -19,7 +19,7 @@ func (f *PaymentSet) knowsID(id string) bool {
 	return false
 }
 
-// anyExposed says whether any refund of the payment may still pay.
+// anyExposed reports whether a refund of the payment may still pay.
 func (f *PaymentSet) anyExposed() bool {
 	return slices.ContainsFunc(f.Records, func(r Record) bool { return r.anyExposed() })
 }
@@ -28,7 +28,7 @@ func (f *PaymentSet) exposedMatch(line Effect) (record, dispatch int, ok bool) {
 	return f.findDispatch(line, func(_ Record, d Dispatch) bool { return d.Exposed })
 }
 
-// overriddenMatch: a number that only a person's word closed may have paid after all.
+// overriddenMatch finds a number that only a decision closed: it may have paid after all.
 func (f *PaymentSet) overriddenMatch(line Effect) (record, dispatch int, ok bool) {
 	return f.findDispatch(line, func(r Record, d Dispatch) bool { return d.Overridden && !r.booked(d.Ordinal) })
 }

@@ -2,10 +2,12 @@ package refund
 
 import "time"
 
-// LongestLease bounds what an owner lost in another epoch may still do.
+// LongestLease bounds how long an owner lost in another epoch may still send.
 const LongestLease = time.Minute
 
-// transition is what a table row may look at and change: a working copy of the record with one fact in hand.
+// transition applies rules to a working copy of the record, with one fact. Its methods are here, in apply.go (evidence),
+// derive.go (flags, balances), guards.go and effect_match.go (conditions), mutations.go, decision_table.go,
+// decision_apply.go and lines_change.go (mutations), case.go (reasons).
 type transition struct {
 	rules     []rule
 	r         *Record
@@ -16,12 +18,11 @@ type transition struct {
 	attempt   *Attempt  // the one that the fact completes, or nil
 	ackBefore bool      // the dispatch was acknowledged before this fact
 	change    *Change
-	decided   *Decision // the person's decision that takes effect, or nil
+	decided   *Decision // the decision that takes effect, or nil
 }
 
-// findRule finds the table row that applies. A known fact has done its work, unless it answers an open ask, or is a return
-// whose effect was booked only later; what fits no row is kept as evidence, and a conclusion that does not hold any more
-// is forgotten.
+// findRule returns the first rule that fits. A known fact needs no rule, unless it answers an open ask, or is a return whose
+// effect was booked only later. A fact without a rule is stored as evidence.
 func (s *transition) findRule() rule {
 	late := s.f.Kind == Reversed && effectStands.ok(s) && !otherAmountOrCurrency.ok(s)
 	if s.change.Known && !answersOpenAsk.ok(s) && !late {
@@ -44,7 +45,7 @@ func (s *transition) holds(gs []guard) bool {
 	return true
 }
 
-// applyRule makes the row's transitions.
+// applyRule makes the moves of the rule.
 func (s *transition) applyRule(w rule) {
 	s.change.Rows = append(s.change.Rows, w.id)
 	caseBefore, askBefore := s.r.Case, s.r.AskNo
@@ -53,7 +54,7 @@ func (s *transition) applyRule(w rule) {
 			a.do(s)
 		}
 		if s.refoldExposure(); s.openButClear(h.to) {
-			continue // an open state with nothing exposed is none to write: settle takes it from here
+			continue // no row is written with an open state and nothing exposed; leaveIfClear follows
 		}
 		from := s.r.State
 		s.enterState(h.to)
@@ -70,7 +71,8 @@ func (s *transition) applyRule(w rule) {
 	}
 }
 
-// moveKind: a return that nobody had told before is two facts, the success and its end.
+// moveKind returns the journal kind of a move. A return of an effect that was not known is two facts: the success and its
+// end.
 func (s *transition) moveKind(w rule, i int) FactKind {
 	if len(w.moves) == 2 {
 		return []FactKind{Succeeded, Reversed}[i]
@@ -78,13 +80,12 @@ func (s *transition) moveKind(w rule, i int) FactKind {
 	return s.f.Kind
 }
 
-// openButClear says whether a hop would stay among the open states although nothing is exposed any more.
+// openButClear reports whether a move would stay among the open states although nothing is exposed any more.
 func (s *transition) openButClear(to State) bool {
 	return has(inFlight, s.r.State) && !s.r.anyExposed() && (to == "" || has(inFlight, to))
 }
 
-// leaveIfClear leaves the open states when nothing is exposed any more: time or this fact ended it. The journal tells it
-// under the fact that came.
+// leaveIfClear leaves the open states when nothing is exposed any more. The journal row has the kind of the fact that came.
 func (s *transition) leaveIfClear() {
 	if !s.openButClear("") {
 		return
@@ -121,7 +122,7 @@ func (s *transition) enterState(to State) {
 	}
 }
 
-// journal closes a transition: one journal row, and the refund's row as it stands now.
+// journal adds a step: one journal row, and the refund's row as it stands now.
 func (s *transition) journal(from State, kind FactKind) {
 	data := map[string]any{"dispatch": s.f.Dispatch, "rule": s.change.Rows[len(s.change.Rows)-1]}
 	put := func(k, v string) {
@@ -149,7 +150,7 @@ func (s *transition) journal(from State, kind FactKind) {
 		data["case"] = reasons
 	}
 	text, err := CanonicalJSON(data)
-	if err != nil { // only strings and integers go in
+	if err != nil { // the data has only strings and integers
 		text = "{}"
 	}
 	e := Entry{Kind: JournalKind(kind), From: from, To: s.r.State, Generation: s.r.Generation, Source: s.f.Source, Actor: s.f.Actor, Data: text}
@@ -169,7 +170,7 @@ func (s *transition) journal(from State, kind FactKind) {
 	s.change.VoidProposals = true
 }
 
-// setTimer sets the one timer by asking what comes next.
+// setTimer sets the one timer to the time of the next step.
 func (s *transition) setTimer() {
 	step := Decide(s.change.After, s.c, s.now)
 	if s.r.State == StatePending {
@@ -191,5 +192,5 @@ func (s *transition) setTimer() {
 	}
 }
 
-// idle: nothing will ever have to be done of itself.
+// idle reports that the refund needs no timer.
 func idle(r Refund) bool { return r.State.Final() && !r.Exposed && r.Case == nil }

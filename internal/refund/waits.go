@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Bounds of waiting. Steps between questions grow from 0 by doubling from 1 s; sends that may be repeated wait likewise.
+// Bounds of waits. The intervals between questions, and between repeated sends, double from 1 s.
 const (
 	firstBackoff   = time.Second
 	longestBackoff = 300 * time.Second
-	caseRecheck    = time.Hour // how often an open case is looked at when nothing can be asked
+	caseRecheck    = time.Hour // interval between two readings of an open case when the channel cannot be asked
 )
 
 func (r *Record) openWait(c Contract) time.Duration {
@@ -48,7 +48,8 @@ func (r *Record) questionDue(no int, c Contract, now time.Time) time.Time {
 	return due
 }
 
-// replayAt: a twin may only follow once nothing sent can still act, unless the channel refuses twins in flight.
+// replayAt returns when a number may be replayed: once no earlier send can be executed any more, or earlier if the channel
+// refuses repeats in flight.
 func (r *Record) replayAt(d Dispatch, c Contract, now time.Time) time.Time {
 	sends, last := 0, Attempt{}
 	for _, a := range r.Attempts {
@@ -63,7 +64,7 @@ func (r *Record) replayAt(d Dispatch, c Contract, now time.Time) time.Time {
 	return later(at, r.Exposure(d, c, now).ActsUntil)
 }
 
-// retryAt is when a send that did nothing may be repeated.
+// retryAt returns when a send that did nothing may be repeated.
 func (r *Record) retryAt(last Attempt, c Contract) time.Time {
 	sends := 0
 	for _, a := range r.Attempts {
@@ -90,7 +91,8 @@ func (c Contract) pendingReason(a Attempt) PendingReason {
 	return PendingRateLimit
 }
 
-// backoff is the wait before try n+1: 1, 2, 4 … 300 s, ± 20 % drawn from the refund's id so that it is the same each time it is computed.
+// backoff returns the wait before try n+1: 1, 2, 4 … 300 s, ± 20 % derived from the refund's id, so that it is the same each
+// time.
 func (r *Record) backoff(n int) time.Duration {
 	d := longestBackoff
 	if n < 10 {

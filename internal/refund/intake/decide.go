@@ -6,12 +6,13 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// ReceiptWindow is how long receipts are looked up; an older event may not create a refund.
+// ReceiptWindow is how long receipts are looked up. An older event may not create a refund.
 const ReceiptWindow = 395 * 24 * time.Hour
 
-// DecideGroup decides a group item by item, in order, each seeing what its elders did: the outcome of a group is that of
-// its items one after another. It is pure; v is used up. Items whose locks were not obtained are Lost, and so is every
-// later item with the same event or refund id: tried again, they are still in their order.
+// DecideGroup decides the items of a group in order; each item sees the results of the ones before it, so that the outcome
+// of a group is that of its items one after another. It is pure; v must not be used again. An item whose locks were not
+// obtained is Lost, and so is every later item with the same event or refund id, which keeps their order when they are tried
+// again.
 func DecideGroup(v View, g []Intake) Plan {
 	p := planner{v: v, touched: map[PaymentRef]bool{}, created: map[PaymentRef]bool{}, woken: map[PaymentRef]bool{}}
 	for i, in := range g {
@@ -35,12 +36,12 @@ type planner struct {
 	touched map[PaymentRef]bool
 	created map[PaymentRef]bool
 	woken   map[PaymentRef]bool
-	paid    map[PaymentRef]bool // known payments whose time of paying became known; nil = none
-	lost    map[any]bool        // names of lost items; nil = none was lost
+	paid    map[PaymentRef]bool // known payments whose time of payment became known; nil = none
+	lost    map[any]bool        // identities of lost items; nil = none was lost
 }
 
-// identities are the identities that an item binds. Two items that share only a payment need no order: what one takes of it
-// the other could have lost to a stranger all the same, and waiting for each other, groups would keep each other waiting.
+// identities returns the identities that an item binds. Items that share only a payment need no order: the amount that one
+// of them takes could equally be taken by another group, and waiting for each other could block groups.
 func identities(in Intake) []any {
 	if in.Capture != nil {
 		return []any{event(in), CaptureRef{PaymentRef{in.Tenant.ID, in.Capture.PaymentID}, in.Capture.CaptureID}}
@@ -91,7 +92,7 @@ func (p *planner) request(in Intake) Outcome {
 		return p.existingRefund(in, known)
 	}
 	if in.Tenant.Closed {
-		return Outcome{Verdict: Refused, Code: refund.CodeTenantClosed} // binds nothing: it says nothing about the request
+		return Outcome{Verdict: Refused, Code: refund.CodeTenantClosed} // binds nothing: the refusal is not about the request
 	}
 	ref := PaymentRef{in.Tenant.ID, in.Refund.PaymentID}
 	pay, known := p.v.Payments[ref]
@@ -131,7 +132,8 @@ func (p *planner) existingRefund(in Intake, r refund.Refund) Outcome {
 	return p.bind(in, Outcome{Verdict: Replayed, Cause: CauseRefund, Refund: &r}, r.RID)
 }
 
-// withNewPayment decides a refund that brings its payment along. The payment comes to be only with the refund.
+// withNewPayment decides a refund with an inline payment that is not known yet. The payment is created only together with
+// the refund.
 func (p *planner) withNewPayment(in Intake, ref PaymentRef) Outcome {
 	pay, code := p.newPayment(ref, in.Tenant, *in.Refund.Payment, refund.BySnapshot)
 	if code == refund.CodePaymentConflict {
@@ -147,7 +149,7 @@ func (p *planner) withNewPayment(in Intake, ref PaymentRef) Outcome {
 	return p.accept(in, pay)
 }
 
-// rules are the business rules, for new refunds only.
+// rules returns the code of the business rule that forbids a new refund, or "".
 func (p *planner) rules(in Intake, pay refund.Payment) refund.Code {
 	contract, known, allowed := p.v.Account(pay.Account, in.Tenant.ID)
 	r := in.Refund
@@ -172,10 +174,11 @@ func (p *planner) rules(in Intake, pay refund.Payment) refund.Code {
 	return ""
 }
 
-// accept makes the refund and takes its amount from the payment.
+// accept creates the refund and reserves its amount.
 func (p *planner) accept(in Intake, pay refund.Payment) Outcome {
-	r := refund.Refund{RefundRef: refund.RefundRef{Tenant: in.Tenant.ID, RID: in.RID}, Params: in.Refund.Params, Account: pay.Account, ChannelReference: pay.Reference,
-		Exponent: pay.Exponent, Digest: in.Digest(), Prev: pay.LastRID, Reason: in.Refund.Reason, Metadata: in.Refund.Metadata,
+	r := refund.Refund{RefundRef: refund.RefundRef{Tenant: in.Tenant.ID, RID: in.RID}, Params: in.Refund.Params, Account: pay.Account,
+		ChannelReference: pay.Reference,
+		Exponent:         pay.Exponent, Digest: in.Digest(), Prev: pay.LastRID, Reason: in.Refund.Reason, Metadata: in.Refund.Metadata,
 		State: refund.StatePending, PendingReason: refund.PendingQueued, Epoch: p.v.Epoch, DispatchNo: 1, JournalSeq: 1,
 		NextActionAt: p.v.Now.Add(refund.HandoutTTL), CreatedAt: p.v.Now, StateSince: p.v.Now, UpdatedAt: p.v.Now}
 	pay.Reserved += r.Amount

@@ -22,7 +22,7 @@ func (p *planner) repeated(in Intake, r Receipt) Outcome {
 		}
 	}
 	if !in.RID.IsZero() && r.RID == in.RID {
-		return Outcome{Verdict: Taken, Refund: &known} // our own work, whose COMMIT was lost
+		return Outcome{Verdict: Taken, Refund: &known} // our own row, whose COMMIT was lost
 	}
 	o := Outcome{Verdict: Replayed, Cause: CauseEvent}
 	if hasRefund {
@@ -31,12 +31,13 @@ func (p *planner) repeated(in Intake, r Receipt) Outcome {
 	return o
 }
 
-// decidedAnew says whether a stored refusal is to be decided again: only on somebody's word, and only for exactly what was refused.
+// decidedAnew reports whether a stored refusal is decided again: only on a person's request, and only for exactly the
+// refused parameters.
 func decidedAnew(in Intake, r Receipt) bool {
 	return in.Redrive && r.Outcome == Refused && r.Type == in.Type && r.Digest == in.Digest() && len(differing(r.Params, in)) == 0 && sameInline(r.Params, in)
 }
 
-// repeatedFields are the fields of a conflict that is told again: the same request meets the same stored values.
+// repeatedFields returns the fields of a stored conflict: the same request differs from the same stored values.
 func (p *planner) repeatedFields(in Intake, r Receipt) []string {
 	switch r.Code {
 	case refund.CodeRefundConflict:
@@ -50,14 +51,14 @@ func (p *planner) repeatedFields(in Intake, r Receipt) []string {
 	return nil
 }
 
-// bind writes the receipt that binds the event id to this outcome.
+// bind adds the receipt that binds the event id to this outcome.
 func (p *planner) bind(in Intake, o Outcome, rid refund.RID) Outcome {
 	rec := Receipt{Type: in.Type, Digest: in.Digest(), Params: in.CanonicalParams(), Outcome: o.Verdict, RID: rid, Code: o.Code}
 	if in.Refund != nil && !rid.IsZero() {
 		rec.RefundID = in.Refund.RefundID
 	}
 	row := NewReceipt{EventRef: event(in), Receipt: rec, Transport: in.Transport}
-	if _, bound := p.v.Receipts[event(in)]; bound { // a refusal, see anew
+	if _, bound := p.v.Receipts[event(in)]; bound { // a refusal, see decidedAnew
 		p.plan.Rebound = append(p.plan.Rebound, row)
 	} else {
 		p.plan.Receipts = append(p.plan.Receipts, row)
@@ -66,10 +67,11 @@ func (p *planner) bind(in Intake, o Outcome, rid refund.RID) Outcome {
 	return o
 }
 
-// conflict notes the evidence. It binds nothing of itself.
+// conflict adds the evidence to the plan. It binds nothing.
 func (p *planner) conflict(in Intake, code refund.Code, kind ConflictKind, fields []string, rid refund.RID) Outcome {
 	got := in.CanonicalParams()
-	row := ConflictRow{EventRef: event(in), Kind: kind, PaymentID: in.PaymentID(), RID: rid, Got: got, GotDigest: sum256(got), Fields: fields, Transport: in.Transport}
+	row := ConflictRow{EventRef: event(in), Kind: kind, PaymentID: in.PaymentID(), RID: rid, Got: got,
+		GotDigest: sum256(got), Fields: fields, Transport: in.Transport}
 	if in.Refund != nil {
 		row.RefundID = in.Refund.RefundID
 	}
