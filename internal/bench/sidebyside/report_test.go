@@ -62,12 +62,12 @@ func TestRenamedResultsAndFigures(t *testing.T) {
 	}
 	for _, bad := range []string{"door", "=x", "x="} {
 		if _, err := renames(bad); err == nil {
-			t.Errorf("-rename %q is taken", bad)
+			t.Errorf("-rename %q was accepted", bad)
 		}
 	}
 }
 
-// program writes a stand-in for a binary: it notes its call and prints a document.
+// program writes a script that stands for a binary: it records its call and prints a document.
 func program(t *testing.T, name, calls, doc string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -120,7 +120,7 @@ func TestFewRoundsAndFailures(t *testing.T) {
 	}
 	for _, args := range [][]string{{good, good}, {good, good, "--"}, {good, "--", "accept"}, {"-rounds", "1", good, good, "--", "accept"}} {
 		if err := compare(t.Context(), args, &out, &out); err == nil {
-			t.Errorf("%v is taken", args)
+			t.Errorf("%v was accepted", args)
 		}
 	}
 }
