@@ -106,8 +106,8 @@ func (s *restoreSite) post(path, key string, body any) (status int, answer map[s
 // ask posts a refund of a payment of its own. The account is that at the beginning of the id.
 func (s *restoreSite) ask(id, account string) {
 	s.t.Helper()
-	status, answer := s.post("/v1/refunds", "key-"+id, map[string]any{"refundId": id, "orderId": "ord_" + id, "paymentId": "pay_" + id, "amount": 100, "currency": "USD",
-		"payment": map[string]any{"orderId": "ord_" + id, "amount": 1000, "currency": "USD", "channelAccount": account}})
+	status, answer := s.post("/v1/refunds", "key-"+id, map[string]any{"refundId": id, "orderId": "ord_" + id, "paymentId": "pay_" + id, "amount": 100,
+		"currency": "USD", "payment": map[string]any{"orderId": "ord_" + id, "amount": 1000, "currency": "USD", "channelAccount": account}})
 	if status != http.StatusAccepted {
 		s.t.Fatalf("%s: %d %v", id, status, answer)
 	}

@@ -83,7 +83,9 @@ func TestVerifyAndExportOnARunningService(t *testing.T) {
 	if code(err) != 1 || !strings.Contains(out, `"id":"P3"`) || !strings.Contains(out, `"check":"reserved"`) {
 		t.Errorf("a violated promise: %v\n%s", err, out)
 	}
-	until(t, 2*time.Minute, "the continuous check reports it", func() bool { return strings.Contains(s.metrics(), `refundry_invariant_violations{promise="P3"} 1`) })
+	until(t, 2*time.Minute, "the continuous check reports it", func() bool {
+		return strings.Contains(s.metrics(), `refundry_invariant_violations{promise="P3"} 1`)
+	})
 }
 
 func (s *restoreSite) metrics() string {

@@ -231,7 +231,8 @@ func medians(list []Measure) Measure {
 
 // Print writes the medians as a table.
 func (r AcceptReport) Print(w io.Writer) {
-	_, _ = fmt.Fprintf(w, "PostgreSQL %s, fsync %s, %s each, medians of the rounds; CPU in ms per refund\n%8s  %-8s %10s %9s %9s %9s %9s %9s\n", r.Server, r.Fsync, r.Duration,
+	_, _ = fmt.Fprintf(w, "PostgreSQL %s, fsync %s, %s each, medians of the rounds; CPU in ms per refund\n%8s  %-8s %10s %9s %9s %9s %9s %9s\n",
+		r.Server, r.Fsync, r.Duration,
 		"callers", "", "refunds/s", "p50 ms", "p99 ms", "PG CPU", "own CPU", "× floor")
 	for _, x := range r.Results {
 		ratio := ""

@@ -97,7 +97,8 @@ func TestAccept(t *testing.T) {
 // few bytes. There are many payments, so that hardly any has an earlier refund, which the floor does not write.
 func TestFloorWritesTheSameRows(t *testing.T) {
 	url := dbtest.New(t)
-	cfg, err := AcceptConfig{URL: url, Migrate: migrator(url), Variants: []Variant{door(url, true)}, Duration: 3 * time.Second, Warmup: time.Millisecond, Payments: 20_000}.complete()
+	cfg, err := AcceptConfig{URL: url, Migrate: migrator(url), Variants: []Variant{door(url, true)}, Duration: 3 * time.Second, Warmup: time.Millisecond,
+		Payments: 20_000}.complete()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,8 @@ func Bridge(ctx context.Context, cfg BridgeConfig) (BridgeReport, error) {
 		}
 		round.Ratio = round.Bridge / round.Door
 		report.Rounds = append(report.Rounds, round)
-		_, _ = fmt.Fprintf(cfg.Progress, "round %d of %d: door %8.0f events/s, bridge %8.0f events/s, ratio %.2f\n", i+1, cfg.Rounds, round.Door, round.Bridge, round.Ratio)
+		_, _ = fmt.Fprintf(cfg.Progress, "round %d of %d: door %8.0f events/s, bridge %8.0f events/s, ratio %.2f\n", i+1, cfg.Rounds, round.Door,
+			round.Bridge, round.Ratio)
 	}
 	report.Median = BridgeRound{Door: middle(report.Rounds, func(r BridgeRound) float64 { return r.Door }),
 		Bridge: middle(report.Rounds, func(r BridgeRound) float64 { return r.Bridge }), Ratio: middle(report.Rounds, func(r BridgeRound) float64 { return r.Ratio })}
@@ -195,6 +196,7 @@ func cloudEvent(in intake.Intake) ([]byte, error) {
 
 // Print writes the medians.
 func (r BridgeReport) Print(w io.Writer) {
-	_, _ = fmt.Fprintf(w, "PostgreSQL %s, fsync %s, %d events in groups of %d, medians of %d rounds\n%10s %12s %8s\n%10.0f %12.0f %8.2f\n", r.Server, r.Fsync, r.Events, r.Group, len(r.Rounds),
+	_, _ = fmt.Fprintf(w, "PostgreSQL %s, fsync %s, %d events in groups of %d, medians of %d rounds\n%10s %12s %8s\n%10.0f %12.0f %8.2f\n", r.Server,
+		r.Fsync, r.Events, r.Group, len(r.Rounds),
 		"door/s", "bridge/s", "ratio", r.Median.Door, r.Median.Bridge, r.Median.Ratio)
 }

@@ -69,7 +69,8 @@ func program(told, name string) (string, error) {
 		return path, nil
 	}
 	var found []string
-	for _, pattern := range []string{"/usr/lib/postgresql/*/bin/", "/usr/pgsql-*/bin/", "/opt/homebrew/opt/postgresql@*/bin/", "/usr/local/opt/postgresql@*/bin/"} {
+	for _, pattern := range []string{"/usr/lib/postgresql/*/bin/", "/usr/pgsql-*/bin/", "/opt/homebrew/opt/postgresql@*/bin/",
+		"/usr/local/opt/postgresql@*/bin/"} {
 		list, err := filepath.Glob(pattern + name)
 		if err != nil {
 			return "", err

@@ -35,8 +35,8 @@ func (s *site) judge() verdict {
 	s.compare(moved)
 	db, ctx := s.dev.DB(), s.t.Context()
 	n := func(where string) int64 { return db.Int(ctx, `SELECT count(*) FROM refunds WHERE `+where) }
-	return verdict{refunds: n("true"), success: n("state = 'SUCCESS'"), failed: n("state = 'FAILED'"), canceled: n("state = 'CANCELED'"), reversed: n("state = 'REVERSED'"),
-		cases: n("case_id IS NOT NULL"), sends: sends, effects: int64(len(moved)), takeovers: db.Int(ctx, `SELECT count(*) FROM journal WHERE kind = 'lease_end'`)}
+	return verdict{refunds: n("true"), success: n("state = 'SUCCESS'"), failed: n("state = 'FAILED'"), canceled: n("state = 'CANCELED'"),
+		reversed: n("state = 'REVERSED'"), cases: n("case_id IS NOT NULL"), sends: sends, effects: int64(len(moved)), takeovers: db.Int(ctx, `SELECT count(*) FROM journal WHERE kind = 'lease_end'`)}
 }
 
 // promises runs `refundry verify`, which does not use the channel.

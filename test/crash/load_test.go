@@ -196,7 +196,8 @@ func (l *load) check(ctx context.Context, _ string) {
 
 // publish publishes events to the broker. An acknowledged event must become a refund.
 func (l *load) publish(url string) {
-	conn, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(200*time.Millisecond), nats.RetryOnFailedConnect(true), nats.NoCallbacksAfterClientClose())
+	conn, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(200*time.Millisecond), nats.RetryOnFailedConnect(true),
+		nats.NoCallbacksAfterClientClose())
 	if err != nil {
 		l.t.Error(err)
 		return

@@ -36,7 +36,8 @@ func (s *site) pairs(y *tally, round int) {
 	var p *pair
 	for try := range tries {
 		id := fmt.Sprintf("pair%d-%d", round, try)
-		p = &pair{s: s, account: "demo-key-after-2xx", payment: "p-" + id, mistaken: id + "-m", owner: id + "-o", neighbor: id + "-n", channel: s.channel(), people: peopleOf(s.dev)}
+		p = &pair{s: s, account: "demo-key-after-2xx", payment: "p-" + id, mistaken: id + "-m", owner: id + "-o", neighbor: id + "-n", channel: s.channel(),
+			people: peopleOf(s.dev)}
 		s.dev.LaunchArmed(fault.LinePairedWritten.String() + ":1")
 		p.rules(ctx)
 		if p.confirm(ctx) {
@@ -116,7 +117,8 @@ func (p *pair) confirm(ctx context.Context) bool {
 	}
 	var d struct{ ID string }
 	path := "/v1/cases/" + r.Case.ID
-	return p.people.say(ctx, p.s.t, p.people.maker, path+"/decision", proposal{Action: "confirm-success", Evidence: "the channel's record, page " + p.payment}, &d) &&
+	return p.people.say(ctx, p.s.t, p.people.maker, path+"/decision", proposal{Action: "confirm-success",
+		Evidence: "the channel's record, page " + p.payment}, &d) &&
 		p.people.say(ctx, p.s.t, p.people.checker, path+"/approval", map[string]string{"verdict": "approve", "decisionId": d.ID}, nil)
 }
 
@@ -139,5 +141,6 @@ func (p *pair) check(ctx context.Context, refundID string) {
 
 // claim requests the refund whose money the line has moved.
 func (p *pair) claim(ctx context.Context) {
-	_, _ = p.people.maker.Once(ctx, http.MethodPost, "/v1/refunds", harness.Headers{"Idempotency-Key": "key-" + p.owner}, request(p.owner, p.payment, p.account, 300, 0))
+	_, _ = p.people.maker.Once(ctx, http.MethodPost, "/v1/refunds", harness.Headers{"Idempotency-Key": "key-" + p.owner}, request(p.owner, p.payment,
+		p.account, 300, 0))
 }

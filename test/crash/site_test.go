@@ -49,7 +49,8 @@ func port(t *testing.T) string {
 func newSite(t *testing.T) *site {
 	t.Helper()
 	s := &site{t: t, api: port(t), sim: port(t), nats: port(t), anchors: filepath.Join(t.TempDir(), "anchors.jsonl"), byOthers: map[string]int{}}
-	s.dev = harness.NewDev(t, "--anchor-every", "1s", "--anchor-file", s.anchors, "--faults", channelFaults, "--open-case-after", "20s", "--listen", s.api, "--simulator", s.sim, "--nats", s.nats)
+	s.dev = harness.NewDev(t, "--anchor-every", "1s", "--anchor-file", s.anchors, "--faults", channelFaults, "--open-case-after", "20s", "--listen",
+		s.api, "--simulator", s.sim, "--nats", s.nats)
 	s.dev.Start()
 	return s
 }

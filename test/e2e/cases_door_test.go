@@ -191,13 +191,15 @@ func refusalStaysARefusal(ctx context.Context, t *testing.T, s site) {
 		}
 		again, _ := s.api.Post(ctx, c.key, c.r)
 		a, b := first.Problem(t), again.Problem(t)
-		if again.Status != c.status || !again.Replayed() || a.Code != b.Code || a.Detail != b.Detail || a.RequestID == b.RequestID || !slices.Equal(a.Fields, b.Fields) {
+		if again.Status != c.status || !again.Replayed() || a.Code != b.Code || a.Detail != b.Detail || a.RequestID == b.RequestID ||
+			!slices.Equal(a.Fields, b.Fields) {
 			t.Errorf("%s again: status %d replayed %t, want the same problem as a replay:\n%s\n%s", c.key, again.Status, again.Replayed(), first.Body, again.Body)
 		}
 	}
 	// The caller has acted on the refusal: the key stays refused when the amount has become free meanwhile.
 	s.paidOnce(ctx, t, "c32-a", 1, 30*time.Second)
-	res, _ := s.api.Send(ctx, http.MethodPut, "/v1/payments/pay-c32", nil, map[string]any{"orderId": "ord-pay-c32", "amount": 200, "currency": "USD", "channelAccount": "demo", "version": 1})
+	res, _ := s.api.Send(ctx, http.MethodPut, "/v1/payments/pay-c32", nil, map[string]any{"orderId": "ord-pay-c32", "amount": 200, "currency": "USD",
+		"channelAccount": "demo", "version": 1})
 	if res.Status >= 300 {
 		t.Fatalf("raise the payment: status %d: %s", res.Status, res.Body)
 	}

@@ -22,11 +22,12 @@ func TestContracts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []contractCase{
 		// C23.
-		{profile: "key-replay-only", oneCase: oneCase{name: "a replay's clean answers do not undo the timeout before them", run: replayAnsweredCleanly, rules: []harness.Rule{
-			{Fault: "lost-after", RefundID: "c23", Op: "send", Nth: 1},
-			{Fault: "rate-limited", RefundID: "c23", Op: "send", Nth: 2},
-			{Fault: "low-balance", RefundID: "c23", Op: "send", Nth: 3},
-		}}},
+		{profile: "key-replay-only", oneCase: oneCase{name: "a replay's clean answers do not undo the timeout before them", run: replayAnsweredCleanly,
+			rules: []harness.Rule{
+				{Fault: "lost-after", RefundID: "c23", Op: "send", Nth: 1},
+				{Fault: "rate-limited", RefundID: "c23", Op: "send", Nth: 2},
+				{Fault: "low-balance", RefundID: "c23", Op: "send", Nth: 3},
+			}}},
 		// C24.
 		{profile: "key-replay-only", oneCase: oneCase{name: "a replay that meets our own effect is no refusal", run: replayMeetsOurEffect, rules: []harness.Rule{
 			{Fault: "lost-after", RefundID: "c24", Op: "send", Nth: 1},
@@ -34,11 +35,12 @@ func TestContracts(t *testing.T) {
 			{Fault: "echo", RefundID: "c24", Op: "send", Nth: 3, Code: "amount_too_large"},
 		}}},
 		// The channel hides the refund for longer than it promises, so that a second send meets our own effect.
-		{profile: "keyed-queryable", oneCase: oneCase{name: "a send after a wrong absence that meets our own effect is no refusal", run: sendAfterAWrongAbsence, rules: []harness.Rule{
-			{Fault: "lost-after", RefundID: "c24", Op: "send", Nth: 1},
-			{Fault: "echo", RefundID: "c24", Op: "send", Nth: 2},
-			{Fault: "hidden", Op: "query"},
-		}}},
+		{profile: "keyed-queryable", oneCase: oneCase{name: "a send after a wrong absence that meets our own effect is no refusal",
+			run: sendAfterAWrongAbsence, rules: []harness.Rule{
+				{Fault: "lost-after", RefundID: "c24", Op: "send", Nth: 1},
+				{Fault: "echo", RefundID: "c24", Op: "send", Nth: 2},
+				{Fault: "hidden", Op: "query"},
+			}}},
 		// C34.
 		{profile: "list-and-match", oneCase: oneCase{name: "an incomplete list hides a refund and proves nothing", run: incompleteListHides, rules: []harness.Rule{
 			{Fault: "lost-after", RefundID: "c34", Op: "send", Nth: 1},

@@ -134,7 +134,8 @@ func Test1000EventsSurviveThreeKills(t *testing.T) {
 		}
 	}
 	t.Logf("%d events (%v), %d kills: all durable after %s, all %d refunds SUCCESS after %s; last verdicts %v; %d waited for their payment; clients repeated %d times",
-		n, s.counts, kills, pushed.Round(time.Millisecond), eventRefunds, time.Since(began).Round(time.Millisecond), outcomes, parked(`done_how IS NOT NULL`), client.Retries.Load())
+		n, s.counts, kills, pushed.Round(time.Millisecond), eventRefunds, time.Since(began).Round(time.Millisecond), outcomes,
+		parked(`done_how IS NOT NULL`), client.Retries.Load())
 }
 
 // push sends all events, kills the server at equal distances, and counts the verdicts.

@@ -89,7 +89,8 @@ func Test500RefundsSurviveFiveKills(t *testing.T) {
 	}
 	t.Logf("%d refunds, %d kills: all durable after %s, all SUCCESS after %s; %d effects; %d sends, %d queries, %d found by notices, %d takeovers; clients repeated %d times, %d answers were replays",
 		total, kills, accepted.Round(time.Millisecond), time.Since(began).Round(time.Millisecond), len(effects), calls("SEND"), calls("QUERY"),
-		db.Int(ctx, `SELECT count(*) FROM effects WHERE source = 'notice'`), db.Int(ctx, `SELECT count(*) FROM journal WHERE kind = 'lease_end'`), client.Retries.Load(), replays.Load())
+		db.Int(ctx, `SELECT count(*) FROM effects WHERE source = 'notice'`), db.Int(ctx, `SELECT count(*) FROM journal WHERE kind = 'lease_end'`),
+		client.Retries.Load(), replays.Load())
 }
 
 // hand sends the numbers to the producers.

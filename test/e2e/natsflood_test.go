@@ -80,7 +80,8 @@ func newFlood(t *testing.T, total int) *flood {
 		}
 		if len(waiting) > 20 || i == refunds-1 {
 			for _, w := range waiting {
-				add("cap-"+w.PaymentID, "payment.captured", harness.Capture{PaymentID: w.PaymentID, CaptureID: "c1", OrderID: w.OrderID, Amount: 1_000_000, Currency: "USD", ChannelAccount: "demo"})
+				add("cap-"+w.PaymentID, "payment.captured", harness.Capture{PaymentID: w.PaymentID, CaptureID: "c1", OrderID: w.OrderID, Amount: 1_000_000,
+					Currency: "USD", ChannelAccount: "demo"})
 			}
 			waiting = nil
 		}
@@ -105,7 +106,8 @@ func TestNATSFloodSurvivesKills(t *testing.T) {
 	harness.AddTenant(t, url, "demo")
 	channel := harness.StartSimulator(t)
 	config := harness.Account(channel, "demo", "keyed-queryable", "demo") +
-		fmt.Sprintf("bridges:\n  orders: {broker: nats, url: %q, stream: REFUNDRY, subjects: [\"refundry.in.>\"], tenants: [demo], createStream: true}\n", broker.url())
+		fmt.Sprintf("bridges:\n  orders: {broker: nats, url: %q, stream: REFUNDRY, subjects: [\"refundry.in.>\"], tenants: [demo], createStream: true}\n",
+			broker.url())
 	db := harness.OpenDB(t, url)
 
 	// The first process creates stream and consumer. Half of the messages are published then, of which a twentieth was
@@ -149,7 +151,8 @@ func TestNATSFloodSurvivesKills(t *testing.T) {
 	f.judge(ctx, t, db, channel.Sim())
 	harness.Verify(t, url)
 	t.Logf("%d messages (%d refunds, %d repeated in a new message, %d given back and redelivered, %d conflicts, %d poison, %d captures behind their refund); server killed 3 times, broker once: drained after %s, %d of %d refunds SUCCESS after %s; deliveries %s; publisher repeated %d",
-		len(f.msgs), len(f.first), f.again, total/20, f.conflicts, f.poison, f.late, drained.Round(time.Millisecond), len(f.first), len(f.first), done.Round(time.Millisecond),
+		len(f.msgs), len(f.first), f.again, total/20, f.conflicts, f.poison, f.late, drained.Round(time.Millisecond), len(f.first), len(f.first),
+		done.Round(time.Millisecond),
 		db.Text(ctx, `SELECT string_agg(o || ' ' || n, ', ') FROM (SELECT outcome || coalesce(' ' || cause, '') AS o, count(*) AS n FROM deliveries GROUP BY 1 ORDER BY 1) x`), broker.repeats.Load())
 }
 

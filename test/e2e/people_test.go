@@ -117,7 +117,8 @@ func TestPeopleDecide(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	p := people{t: t, ann: d.Client(), bob: d.ClientWith(d.Info().ApproverKey)}
-	d.Sim().SetRules(ctx, harness.Rule{Fault: "lost-after", Account: "demo-blind", RefundID: "moved"}, harness.Rule{Fault: "lost-before", Account: "demo-blind", RefundID: "nothing"})
+	d.Sim().SetRules(ctx, harness.Rule{Fault: "lost-after", Account: "demo-blind", RefundID: "moved"}, harness.Rule{Fault: "lost-before",
+		Account: "demo-blind", RefundID: "nothing"})
 
 	moved := p.stuck(ctx, "moved")
 	for _, choice := range moved.Choices {
@@ -126,8 +127,10 @@ func TestPeopleDecide(t *testing.T) {
 			t.Errorf("choice %+v, want it blocked by %q", choice, want)
 		}
 	}
-	p.refused(ctx, p.ann, "/v1/cases/"+moved.Case.ID+"/decision", map[string]any{"action": "resend", "evidence": "try it again"}, http.StatusConflict, "decision-not-allowed")
-	p.refused(ctx, p.ann, "/v1/cases/"+moved.Case.ID+"/decision", map[string]any{"action": "wait", "evidence": "ticket 4711", "version": moved.Case.Version + 1}, http.StatusConflict, "decision-void")
+	p.refused(ctx, p.ann, "/v1/cases/"+moved.Case.ID+"/decision", map[string]any{"action": "resend", "evidence": "try it again"}, http.StatusConflict,
+		"decision-not-allowed")
+	p.refused(ctx, p.ann, "/v1/cases/"+moved.Case.ID+"/decision", map[string]any{"action": "wait", "evidence": "ticket 4711",
+		"version": moved.Case.Version + 1}, http.StatusConflict, "decision-void")
 	p.decide(ctx, moved, "confirm-success")
 	p.ann.UntilState(ctx, "moved", "SUCCESS", 10*time.Second)
 	if pay := p.ann.Payment(ctx, "pay-moved"); pay.Refunded != 100 || pay.Reserved != 0 {
@@ -142,7 +145,8 @@ func TestPeopleDecide(t *testing.T) {
 	if effects := fmt.Sprint(len(d.Sim().EffectsOf(ctx, "moved")), len(d.Sim().EffectsOf(ctx, "nothing"))); effects != "1 0" {
 		t.Errorf("effects at the channel: %s, want 1 and 0", effects)
 	}
-	p.refused(ctx, p.bob, "/v1/cases/018f6f4e-7c00-7000-8000-0000000000aa/approval", map[string]any{"verdict": "reject", "decisionId": "018f6f4e-7c00-7000-8000-0000000000dd"}, http.StatusNotFound, "not-found")
+	p.refused(ctx, p.bob, "/v1/cases/018f6f4e-7c00-7000-8000-0000000000aa/approval", map[string]any{"verdict": "reject",
+		"decisionId": "018f6f4e-7c00-7000-8000-0000000000dd"}, http.StatusNotFound, "not-found")
 	d.DB().CheckPromises(ctx)
 	harness.Verify(t, d.Info().DatabaseURL)
 }

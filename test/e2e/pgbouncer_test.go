@@ -111,7 +111,8 @@ func TestPgBouncerRefused(t *testing.T) {
 	refused(t, direct, "migrate", "--database-url", p.through)
 	refused(t, direct, "verify", "--database-url", p.through)
 
-	lacks := []string{`role "` + p.role + `"`, "enable_seqscan is on, wanted off", "lock_timeout is 0, wanted 2000", "plan_cache_mode is auto, wanted force_generic_plan",
+	lacks := []string{`role "` + p.role + `"`, "enable_seqscan is on, wanted off", "lock_timeout is 0, wanted 2000",
+		"plan_cache_mode is auto, wanted force_generic_plan",
 		"search_path is ", "statement_timeout is 0, wanted 30000", "migrate --role " + p.role}
 	refused(t, lacks, append([]string{"serve", "--database-url", p.through}, p.flags()...)...)
 

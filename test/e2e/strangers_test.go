@@ -169,7 +169,8 @@ func anotherTenant(ctx context.Context, t *testing.T, dev *harness.Dev) {
 		t.Errorf("the neighbour's list has our refund: %s", res.Body)
 	}
 	// The neighbour can use the same names, but not our account.
-	if res, _ := other.Post(ctx, "key-mine", request("mine", 999, 999)); res.Status != http.StatusUnprocessableEntity || res.Problem(t).Code != "account-not-allowed" {
+	if res, _ := other.Post(ctx, "key-mine", request("mine", 999, 999)); res.Status != http.StatusUnprocessableEntity ||
+		res.Problem(t).Code != "account-not-allowed" {
 		t.Errorf("our account used by the neighbour: status %d: %s", res.Status, res.Body)
 	}
 	if after := api.Timeline(ctx, "mine"); len(after.Journal) != len(before.Journal) || len(after.Attempts) != len(before.Attempts) {

@@ -97,7 +97,8 @@ func TestBothSidesTakeTurns(t *testing.T) {
 		t.Errorf("calls:\n%swant:\n%s", got, want)
 	}
 	text := strings.Join(strings.Fields(out.String()), " ")
-	for _, want := range []string{"variant floor, callers 64", "variant intake, callers 64", "median OLD 6000 0.660", "median NEW 6600 0.660", "NEW/OLD 1.100 1.000",
+	for _, want := range []string{"variant floor, callers 64", "variant intake, callers 64", "median OLD 6000 0.660", "median NEW 6600 0.660",
+		"NEW/OLD 1.100 1.000",
 		"90 % from 1.100 1.000", "90 % to 1.100 1.000", "differs yes no", "only NEW has: p95Ms", "only OLD has: p50Ms"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, out.String())
