@@ -122,7 +122,9 @@ func TestFloorWritesTheSameRows(t *testing.T) {
 		}
 		out := map[string]string{}
 		for _, table := range []string{"receipts", "refund_keys", "refunds", "dispatches", "journal", "river_job"} {
-			size, err := b.psql(t.Context(), fmt.Sprintf(`SELECT (count(*) > 0)::text || ' ' || (count(*) - (SELECT sum(refunds) FROM %[1]s.payments)) || ' ' || round(avg(pg_column_size(x.*))) FROM %[1]s.%[2]s x`, schema, table))
+			size, err := b.psql(t.Context(), fmt.Sprintf(`SELECT (count(*) > 0)::text || ' ' ||
+				(count(*) - (SELECT sum(refunds) FROM %[1]s.payments)) || ' ' ||
+				round(avg(pg_column_size(x.*))) FROM %[1]s.%[2]s x`, schema, table))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -72,8 +72,9 @@ func (b *run) floor(ctx context.Context, schema string, tenant refund.Tenant, ca
 	if err := b.checkpoint(ctx); err != nil {
 		return Measure{}, err
 	}
-	seconds := int((b.cfg.Warmup+b.cfg.Duration)/time.Second) + 1                                                                               // pgbench counts whole seconds, including its start
-	cmd := exec.CommandContext(ctx, b.cfg.Pgbench, "-n", "-M", "prepared", "-c", strconv.Itoa(callers), "-j", "2", "-T", strconv.Itoa(seconds), // #nosec G204 -- the configured program
+	seconds := int((b.cfg.Warmup+b.cfg.Duration)/time.Second) + 1                     // pgbench counts whole seconds, including its start
+	cmd := exec.CommandContext(ctx, b.cfg.Pgbench, "-n", "-M", "prepared", "-j", "2", // #nosec G204 -- the configured program
+		"-c", strconv.Itoa(callers), "-T", strconv.Itoa(seconds),
 		"-D", "n=0", "-f", file, "-l", "--log-prefix", filepath.Join(dir, "log"), b.cfg.URL)
 	cmd.Env = append(os.Environ(), "PGOPTIONS=-c search_path="+schema)
 	before := b.readCPU(ctx)
