@@ -61,9 +61,9 @@ func (b *run) psql(ctx context.Context, sql string) (string, error) {
 
 // program returns the path of one of PostgreSQL's programs: the configured one, the one in PATH, or the newest one in the
 // folders of packages.
-func program(told, name string) (string, error) {
-	if told != "" {
-		return told, nil
+func program(configured, name string) (string, error) {
+	if configured != "" {
+		return configured, nil
 	}
 	if path, err := exec.LookPath(name); err == nil {
 		return path, nil

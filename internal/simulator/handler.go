@@ -84,11 +84,11 @@ func (s *Simulator) send(w http.ResponseWriter, r *http.Request) {
 			writeRefusal(w, staged.refusal)
 			return
 		}
-		told := staged.asOf
-		if told.IsZero() {
-			told = s.now()
+		asOf := staged.asOf
+		if asOf.IsZero() {
+			asOf = s.now()
 		}
-		writeJSON(w, http.StatusOK, staged.refund.view(told, p))
+		writeJSON(w, http.StatusOK, staged.refund.view(asOf, p))
 	})
 }
 

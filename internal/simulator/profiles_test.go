@@ -76,7 +76,7 @@ func TestListAndMatchRefusesConcurrentSends(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() { b.send("demo-list-and-match", "n1") })
 	eventually(t, "the first send is under way", func() bool { return len(b.effects("n1")) == 1 })
-	wantAnswer(t, "twin", b.send("demo-list-and-match", "n1"), 409, "code", "in_flight")
+	wantAnswer(t, "concurrent send", b.send("demo-list-and-match", "n1"), 409, "code", "in_flight")
 	b.wantEffects("n1", 1)
 	_ = b.sim.Close()
 	wg.Wait()

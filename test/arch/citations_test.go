@@ -23,7 +23,7 @@ func TestCitationsLeadSomewhere(t *testing.T) {
 	t.Logf("%d files, %d citations that lead nowhere", n, len(found))
 }
 
-// sound is a small repository in which every citation leads somewhere.
+// sound is a small repository in which every citation exists.
 var sound = map[string]string{
 	"docs/rules.md":        "**R1. One.** Text.\n\n**R2. Two.** See rule R1 and [the cases](cases.md#c1).\n",
 	"docs/cases.md":        "### C1. A case\n\n- **Tests:** `TestA/a part` in [internal/a/a_test.go](../internal/a/a_test.go)\n",

@@ -19,7 +19,7 @@ func (s *site) epochs(y *tally) {
 	ctx, db := s.t.Context(), s.dev.DB()
 	watched := func(at fault.Name, more ...string) {
 		s.dev.LaunchArmed(at.String()+":1", more...)
-		if s.died(place{at.String(), 1, time.Minute}) {
+		if s.waitKilled(place{at.String(), 1, time.Minute}) {
 			y.hit(at.String())
 		}
 	}

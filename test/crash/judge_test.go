@@ -132,8 +132,8 @@ func (s *site) compare(moved map[string]harness.Effect) {
 	}
 	for id, state := range states {
 		e, paid := moved[id]
-		told := state == "SUCCESS" || state == "REVERSED"
-		if told != paid && !(state == "FAILED" && e.Status == "returned") {
+		final := state == "SUCCESS" || state == "REVERSED"
+		if final != paid && !(state == "FAILED" && e.Status == "returned") {
 			s.t.Errorf("%s is %s, but the channel has moved its money: %t %+v", id, state, paid, e)
 		}
 	}

@@ -101,14 +101,14 @@ func (s *site) run(y *tally, mine []place, want, which int) {
 			if round > 0 {
 				n = 1 + (round*5+i)%p.most
 			}
-			if s.die(p, n) {
+			if s.runArmed(p, n) {
 				y.hit(p.name)
 			} else {
 				missed = append(missed, p)
 			}
 		}
 		for _, p := range missed { // once more: the load may only have been too late
-			if s.die(p, 1) {
+			if s.runArmed(p, 1) {
 				y.hit(p.name)
 			} else {
 				s.t.Logf("%s was not passed within %s, twice", p.name, p.wait)
@@ -173,11 +173,11 @@ func (s *site) setup(y *tally) {
 }
 
 // prefix returns the prefix of the key that a command has created.
-func (s *site) prefix(told string) string {
+func (s *site) prefix(printed string) string {
 	s.t.Helper()
 	var key struct{ Prefix string }
-	if err := json.Unmarshal([]byte(told), &key); err != nil {
-		s.t.Fatalf("key add: %v: %s", err, told)
+	if err := json.Unmarshal([]byte(printed), &key); err != nil {
+		s.t.Fatalf("key add: %v: %s", err, printed)
 	}
 	return key.Prefix
 }

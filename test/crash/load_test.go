@@ -35,19 +35,19 @@ type load struct {
 	people  people
 	channel *harness.Client
 
-	next   atomic.Int64
-	mu     sync.Mutex
-	shared []string        // refunds whose payments have foreign lines
-	told   map[string]bool // refund ids that were reported as accepted
-	ids    []string        // the same, in order
+	next     atomic.Int64
+	mu       sync.Mutex
+	shared   []string        // refunds whose payments have foreign lines
+	reported map[string]bool // refund ids that were reported as accepted
+	ids      []string        // the same, in order
 }
 
 // startLoad continues the load before, which can be nil.
 func startLoad(s *site, before *load, strangers bool) *load {
 	ctx, stop := context.WithCancel(s.t.Context())
-	l := &load{t: s.t, client: s.dev.Client(), people: peopleOf(s.dev), channel: s.channel(), ctx: ctx, stop: stop, told: map[string]bool{}}
+	l := &load{t: s.t, client: s.dev.Client(), people: peopleOf(s.dev), channel: s.channel(), ctx: ctx, stop: stop, reported: map[string]bool{}}
 	if before != nil {
-		l.told, l.ids, l.shared = before.told, before.ids, before.shared
+		l.reported, l.ids, l.shared = before.reported, before.ids, before.shared
 		l.next.Store(before.next.Load())
 	}
 	type work struct {
@@ -93,8 +93,8 @@ func (l *load) repeat(every time.Duration, do func(ctx context.Context, id strin
 func (l *load) accepted(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.told[id] {
-		l.told[id] = true
+	if !l.reported[id] {
+		l.reported[id] = true
 		l.ids = append(l.ids, id)
 	}
 }

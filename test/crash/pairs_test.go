@@ -85,7 +85,7 @@ func (s *site) provoke(ctx context.Context, do func(context.Context)) (done func
 func (s *site) fallen(y *tally, at fault.Name) {
 	s.t.Helper()
 	s.kills++
-	if s.died(place{at.String(), 1, time.Minute}) {
+	if s.waitKilled(place{at.String(), 1, time.Minute}) {
 		y.hit(at.String())
 	}
 }

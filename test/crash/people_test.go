@@ -91,8 +91,8 @@ func (c openCase) truth(moves bool) string {
 		return "accept-as-is"
 	}
 	if slices.Contains(final, c.Case.State) {
-		told := c.Case.State == "SUCCESS" || c.Case.State == "REVERSED"
-		if ok, settled := c.allowed("accept-as-is"); ok && settled && told == moves {
+		paid := c.Case.State == "SUCCESS" || c.Case.State == "REVERSED"
+		if ok, settled := c.allowed("accept-as-is"); ok && settled && paid == moves {
 			return "accept-as-is"
 		}
 		return "wait"

@@ -55,16 +55,16 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// die runs the program until it kills itself at the n-th pass of a point. false = it did not pass it so often and was
+// runArmed runs the program until it kills itself at the n-th pass of a point. false = it did not pass it so often and was
 // killed from outside.
-func (s *site) die(p place, n int) bool {
+func (s *site) runArmed(p place, n int) bool {
 	s.t.Helper()
 	s.dev.LaunchArmed(fmt.Sprintf("%s:%d", p.name, n))
-	return s.died(p)
+	return s.waitKilled(p)
 }
 
-// died waits for the end of a program that is armed.
-func (s *site) died(p place) bool {
+// waitKilled waits for the end of a program that is armed.
+func (s *site) waitKilled(p place) bool {
 	s.t.Helper()
 	proc := s.dev.Process()
 	s.kills++

@@ -86,11 +86,11 @@ func TestPgBouncerJobsAreNotified(t *testing.T) {
 	if _, err := listener.Exec(ctx, `LISTEN "refundry.river_insert"`); err != nil {
 		t.Fatal(err)
 	}
-	client.Accept(ctx, request("told", 100, 100))
+	client.Accept(ctx, request("notified", 100, 100))
 	if _, err := listener.WaitForNotification(ctx); err != nil {
 		t.Errorf("no notification of the new job: %v", err)
 	}
-	client.UntilState(ctx, "told", "SUCCESS", 30*time.Second)
+	client.UntilState(ctx, "notified", "SUCCESS", 30*time.Second)
 	db := harness.OpenDB(t, p.direct)
 	harness.Eventually(t, 30*time.Second, "a session of the jobs' pool listens", func() (bool, string) {
 		last := db.Text(ctx, `SELECT string_agg(query, '; ') FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'refundry-jobs'`)

@@ -96,14 +96,14 @@ func judge(ctx context.Context, t *testing.T, dev *harness.Dev) {
 			t.Errorf("%s: the channel moved money %d times", id, n)
 		}
 	}
-	for id, told := range states(ctx, db) {
+	for id, state := range states(ctx, db) {
 		switch {
-		case told == "SUCCESS" && moved[id] != 1:
+		case state == "SUCCESS" && moved[id] != 1:
 			t.Errorf("%s is SUCCESS, the channel made %d effects", id, moved[id])
-		case told == "REVERSED" && (moved[id] != 1 || standing[id] != 0):
+		case state == "REVERSED" && (moved[id] != 1 || standing[id] != 0):
 			t.Errorf("%s is REVERSED, the channel made %d effects of which %d stand", id, moved[id], standing[id])
-		case (told == "FAILED" || told == "CANCELED") && standing[id] != 0:
-			t.Errorf("%s is %s without a case, and the channel's money stands", id, told)
+		case (state == "FAILED" || state == "CANCELED") && standing[id] != 0:
+			t.Errorf("%s is %s without a case, and the money has moved at the channel", id, state)
 		}
 	}
 	var table strings.Builder
