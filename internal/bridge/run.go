@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/refundry/refundry/internal/clock"
 	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund/intake"
 )
@@ -114,7 +115,7 @@ func (b *Bridge) allowance(ctx context.Context) (int, bool) {
 		if tokens >= 1 {
 			return min(int(tokens), b.cfg.MaxBatch), true
 		}
-		if !pause(ctx, time.Duration((1-tokens)/float64(b.limit.Limit())*float64(time.Second))) {
+		if clock.Pause(ctx, time.Duration((1-tokens)/float64(b.limit.Limit())*float64(time.Second))) != nil {
 			return 0, false
 		}
 	}
@@ -148,7 +149,7 @@ func (r *run) storing() error {
 		}
 		err := r.b.store(r.ctx, group)
 		for tries := 1; err != nil; tries++ { // the database is away: hold, and fetch nothing
-			if group = r.deliver(group); !r.waitForDatabase(backoff(r.b.cfg.Retry, tries), len(group), err) {
+			if group = r.deliver(group); !r.waitForDatabase(r.b.backoff(tries), len(group), err) {
 				return errGivenBack
 			}
 			err = r.b.store(r.ctx, group)
@@ -283,7 +284,7 @@ func (r *run) acknowledge(done []*item) error {
 
 // renewing renews everything that is held. A message that cannot be renewed comes again by itself: that is no failure.
 func (r *run) renewing(ctx context.Context) {
-	for pause(ctx, r.b.cfg.HoldEvery) {
+	for clock.Pause(ctx, r.b.cfg.HoldEvery) == nil {
 		r.mu.Lock()
 		held := make([]*item, 0, len(r.held))
 		for it := range r.held {
@@ -296,18 +297,6 @@ func (r *run) renewing(ctx context.Context) {
 				break
 			}
 		}
-	}
-}
-
-// pause waits; false = ctx has ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

@@ -153,7 +153,7 @@ func (b *Bridge) settle(ctx context.Context, it *item, r intake.Result) error {
 		return b.park(ctx, it)
 	case errors.Is(r.Err, refund.ErrBusy), r.Err == nil && r.Verdict == intake.Busy:
 		it.busy++
-		it.retryAt = b.cfg.Clock().Add(backoff(b.cfg.Retry, it.busy))
+		it.retryAt = b.cfg.Clock().Add(b.backoff(it.busy))
 		return nil
 	case r.Err != nil:
 		b.failed(it, r.Err)
@@ -199,7 +199,7 @@ func (b *Bridge) causeOf(it *item, o intake.Outcome) string {
 // failed counts a try that failed for reasons of the message's own. After too many the message stays in the parking lot.
 func (b *Bridge) failed(it *item, err error) {
 	it.tries++
-	it.retryAt = b.cfg.Clock().Add(backoff(b.cfg.Retry, it.tries))
+	it.retryAt = b.cfg.Clock().Add(b.backoff(it.tries))
 	b.log.Error("a message fails", "place", it.msg.Position(), "attempts", it.attempts(), "again", it.retryAt, "error", err.Error())
 	if it.parkedFirst { // it lies there already
 		it.done, it.outcome, it.parked = true, outcomeParked, ParkGivenUp

@@ -15,18 +15,18 @@ import (
 	"time"
 )
 
-// delivery is one notice on its way.
+// delivery is one notice that is not acknowledged yet.
 type delivery struct {
 	account string
 	body    []byte
 	due     time.Time // by the simulator's clock
-	next    time.Time // by the real one: not before
+	next    time.Time // by the real clock: not before
 	tries   int
 	forged  bool
 }
 
-// courier sends notices in the background, once a target is set.
-type courier struct {
+// noticeSender sends notices in the background after SetNotices has set a target.
+type noticeSender struct {
 	mu      sync.Mutex
 	target  string
 	waiting []delivery
@@ -37,32 +37,32 @@ type courier struct {
 	client  *http.Client
 }
 
-// deliver sends what is due until the simulator is closed.
+// deliver sends the due notices until the simulator is closed.
 func (s *Simulator) deliver() {
 	tick := time.NewTicker(noticeTick)
 	defer tick.Stop()
 	for {
 		select {
-		case <-s.courier.run.Done():
+		case <-s.sender.run.Done():
 			return
 		case <-tick.C:
 		}
-		for _, d := range s.courier.take(s.now(), time.Now()) {
+		for _, d := range s.sender.take(s.now(), time.Now()) {
 			select {
-			case s.courier.slots <- struct{}{}:
-			case <-s.courier.run.Done():
+			case s.sender.slots <- struct{}{}:
+			case <-s.sender.run.Done():
 				return
 			}
-			s.courier.wg.Go(func() {
-				defer func() { <-s.courier.slots }()
+			s.sender.wg.Go(func() {
+				defer func() { <-s.sender.slots }()
 				s.try(d)
 			})
 		}
 	}
 }
 
-// take removes and returns what is due.
-func (c *courier) take(now, wall time.Time) []delivery {
+// take removes and returns the due notices.
+func (c *noticeSender) take(now, wall time.Time) []delivery {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var due, rest []delivery
@@ -77,34 +77,33 @@ func (c *courier) take(now, wall time.Time) []delivery {
 	return due
 }
 
-// try sends a notice once. What is not acknowledged with a 2xx comes again, up to
-// 40 times; a forger tries once.
+// try sends a notice once. A notice without a 2xx is repeated, up to 40 times; a forged one is not.
 func (s *Simulator) try(d delivery) {
 	status, err := s.post(d)
 	if err == nil && status >= 200 && status <= 299 || d.forged {
 		return
 	}
 	if d.tries++; d.tries >= noticeTries {
-		s.cfg.Logger.Warn("notice given up", "account", d.account, "status", status)
+		s.cfg.Logger.Warn("the notice was not acknowledged and is given up", "account", d.account, "status", status)
 		return
 	}
 	d.next = time.Now().Add(min(firstPause<<min(d.tries, 10), longestPause))
-	c := &s.courier
+	c := &s.sender
 	c.mu.Lock()
 	c.waiting = append(c.waiting, d)
 	c.mu.Unlock()
 }
 
 func (s *Simulator) post(d delivery) (int, error) {
-	s.courier.mu.Lock()
-	target := strings.ReplaceAll(s.courier.target, "{account}", url.PathEscape(d.account))
-	s.courier.mu.Unlock()
+	s.sender.mu.Lock()
+	target := strings.ReplaceAll(s.sender.target, "{account}", url.PathEscape(d.account))
+	s.sender.mu.Unlock()
 	acct, _ := s.account(d.account)
 	secret := acct.NoticeSecret
 	if d.forged {
 		secret = "guessed-" + secret[:len(secret)/2]
 	}
-	req, err := http.NewRequestWithContext(s.courier.run, http.MethodPost, target, bytes.NewReader(d.body))
+	req, err := http.NewRequestWithContext(s.sender.run, http.MethodPost, target, bytes.NewReader(d.body))
 	if err != nil {
 		return 0, err
 	}
@@ -112,7 +111,7 @@ func (s *Simulator) post(d delivery) (int, error) {
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set(headerTimestamp, stamp)
 	req.Header.Set(headerSignature, "v1="+sign(secret, stamp, d.body))
-	resp, err := s.courier.client.Do(req)
+	resp, err := s.sender.client.Do(req)
 	if err != nil {
 		return 0, err
 	}
@@ -128,8 +127,8 @@ func sign(secret, stamp string, body []byte) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// stop ends the sending; what waits is lost until the next start tells it again.
-func (c *courier) stop() {
+// stop ends the sending. Notices that wait are sent again after the next start.
+func (c *noticeSender) stop() {
 	c.mu.Lock()
 	started := c.client != nil
 	c.mu.Unlock()
