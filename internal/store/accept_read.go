@@ -11,7 +11,7 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-const (
+var (
 	sqlLock = `SELECT k, pg_try_advisory_xact_lock(k), now() FROM unnest($1::bigint[]) AS u(k)`
 	sqlNow  = `SELECT now()`
 

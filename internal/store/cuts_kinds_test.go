@@ -116,7 +116,7 @@ func (l *cutLane) wantCount(what string, want int, sql string, args ...any) {
 // ownershipKinds: claims are not repeated by anybody. Whether the cut one happened or not, the attempt and the state go together.
 func ownershipKinds() []cutKind {
 	return []cutKind{
-		{name: "the claim of a send", alone: claimSQL, once: true, prepare: func(l *cutLane, id string) (operation, look) {
+		{name: "the claim of a send", alone: claimSQL.SQL, once: true, prepare: func(l *cutLane, id string) (operation, look) {
 			k := l.refund(l.t, id)
 			return l.claimCut(k, refund.AttemptSend), func() {
 				r := l.load(l.t, k)
@@ -125,7 +125,7 @@ func ownershipKinds() []cutKind {
 				}
 			}
 		}},
-		{name: "the claim of a question", alone: claimSQL, once: true, prepare: func(l *cutLane, id string) (operation, look) {
+		{name: "the claim of a question", alone: claimSQL.SQL, once: true, prepare: func(l *cutLane, id string) (operation, look) {
 			k := l.refund(l.t, id)
 			l.enter(l.t, k, answered(l.claim(l.t, k, refund.AttemptSend, 10*time.Second), refund.Unknown))
 			return l.claimCut(k, refund.AttemptQuery), func() {

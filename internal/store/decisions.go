@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -11,9 +12,7 @@ import (
 )
 
 const (
-	caseSubjectSQL    = `SELECT c.rid, c.payment_id, c.closed_at IS NOT NULL FROM cases c WHERE c.tenant_id = $1 AND c.case_id = $2`
-	insertDecisionSQL = `INSERT INTO decisions (tenant_id, decision_id, case_id, action, journal_seq, excess, effect_id, evidence, maker, made_at, expires_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
+	caseSubjectSQL   = `SELECT c.rid, c.payment_id, c.closed_at IS NOT NULL FROM cases c WHERE c.tenant_id = $1 AND c.case_id = $2`
 	judgeDecisionSQL = `UPDATE decisions SET verdict = $3, checker = $4, checked_at = $5 WHERE tenant_id = $1 AND decision_id = $2 AND verdict IS NULL`
 	endDecisionSQL   = `UPDATE decisions SET verdict = $3, checked_at = $4 WHERE tenant_id = $1 AND decision_id = $2
     AND (verdict IS NULL OR (verdict = 'APPROVED' AND applied_at IS NULL))`
@@ -25,6 +24,25 @@ const (
     SELECT coalesce(bool_or(r.exposed OR EXISTS (SELECT FROM effects e WHERE (e.tenant_id, e.rid) = (r.tenant_id, r.rid) AND e.status = 'MOVED'
       AND e.channel_refund_id IS NULL)), false) FROM chain JOIN refunds r ON r.tenant_id = $1 AND r.rid = chain.rid WHERE r.rid <> $3`
 )
+
+var insertDecisionSQL = pg.Named[decisionArgs](`INSERT INTO decisions
+    (tenant_id, decision_id, case_id, action, journal_seq, excess, effect_id, evidence, maker, made_at, expires_at)
+  VALUES (@tenant, @id, @case_id, @action, @journal_seq, @excess, @effect_id, @evidence, @maker, @made_at, @expires_at)`)
+
+// decisionArgs are a row of decisions that nobody has judged.
+type decisionArgs struct {
+	Tenant     int64     `arg:"tenant"`
+	ID         [16]byte  `arg:"id"`
+	CaseID     [16]byte  `arg:"case_id"`
+	Action     string    `arg:"action"`
+	JournalSeq *int      `arg:"journal_seq"`
+	Excess     int64     `arg:"excess"`
+	EffectID   *[16]byte `arg:"effect_id"`
+	Evidence   string    `arg:"evidence"`
+	Maker      int64     `arg:"maker"`
+	MadeAt     time.Time `arg:"made_at"`
+	ExpiresAt  time.Time `arg:"expires_at"`
+}
 
 // Propose stores what a person wants to decide about a case, bound to the refund as it stands. The same proposal again is the one that
 // is there, with created = false. A newer proposal of the same maker takes the place of the older one.
@@ -189,8 +207,10 @@ func (c *decidedCase) propose(ctx context.Context, p refund.Proposal, made refun
 	if c.ofPayment() || p.Action == refund.ActionAcceptAsIs {
 		d.Excess = c.record.Payment.Excess
 	}
-	_, err := c.tx.Exec(ctx, insertDecisionSQL, int64(c.tenant), [16]byte(d.ID), [16]byte(c.id), string(d.Action), pg.Null(d.JournalSeq), d.Excess,
-		pg.NullRID(d.EffectID), d.Evidence, c.actor, d.MadeAt, d.ExpiresAt)
+	_, err := c.tx.Exec(ctx, insertDecisionSQL.SQL, insertDecisionSQL.Args(&decisionArgs{
+		Tenant: int64(c.tenant), ID: d.ID, CaseID: c.id, Action: string(d.Action), JournalSeq: pg.Null(d.JournalSeq), Excess: d.Excess,
+		EffectID: pg.NullRID(d.EffectID), Evidence: d.Evidence, Maker: c.actor, MadeAt: d.MadeAt, ExpiresAt: d.ExpiresAt,
+	})...)
 	return d, true, err
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // Locks are taken in one order everywhere: the refund, then its payment.
-const (
+var (
 	lockRefundSQL  = `SELECT FROM refunds r WHERE r.tenant_id = $1 AND r.rid = $2 FOR NO KEY UPDATE`
 	lockPaymentSQL = pg.LoadPaymentSQL + ` FOR NO KEY UPDATE`
 )

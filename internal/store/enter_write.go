@@ -26,17 +26,48 @@ const insertRetirementSQL = `INSERT INTO retired_dispatches (tenant_id, rid, no,
 const insertDispatchSQL = `INSERT INTO dispatches (tenant_id, rid, no, account, number, at) VALUES ($1, $2, $3, $4, $5, $6)`
 
 // moveRefundSQL is the one statement that changes a refund's state outside a claim: guarded by what was read under the lock, linked to
-// the journal row that tells it. $1 tenant, $2 rid, $3 generation, $4 seq before, $5 state before, $6 at, $7 digest, then the row.
-const moveRefundSQL = `WITH moved AS (
-    UPDATE refunds r SET state = $8, pending_reason = $9, failure_code = $10, failure_channel_code = $11, exposed = $12, case_id = $13, ask_no = $14,
-      lease_ends_at = $15, next_action_at = $16, dispatch_no = $17, epoch = greatest(r.epoch, $18), state_since = $19, final_at = $20,
-      updated_at = $6::timestamptz, journal_seq = r.journal_seq + 1,
-      journal_head = sha256(r.journal_head || uuid_send(r.rid) || int4send(r.journal_seq + 1) || timestamptz_send($6::timestamptz) || $7::bytea)
-    WHERE r.tenant_id = $1 AND r.rid = $2 AND r.generation = $3 AND r.journal_seq = $4 AND r.state = $5
+// the journal row that tells it.
+var moveRefundSQL = pg.Named[moveRefundArgs](`WITH moved AS (
+    UPDATE refunds r SET state = @state, pending_reason = @pending_reason, failure_code = @failure_code, failure_channel_code = @failure_channel_code, exposed = @exposed, case_id = @case_id, ask_no = @ask_no,
+      lease_ends_at = @lease_ends_at, next_action_at = @next_action_at, dispatch_no = @dispatch_no, epoch = greatest(r.epoch, @epoch), state_since = @state_since, final_at = @final_at,
+      updated_at = @at::timestamptz, journal_seq = r.journal_seq + 1,
+      journal_head = sha256(r.journal_head || uuid_send(r.rid) || int4send(r.journal_seq + 1) || timestamptz_send(@at::timestamptz) || @digest::bytea)
+    WHERE r.tenant_id = @tenant AND r.rid = @rid AND r.generation = @generation AND r.journal_seq = @seq_before AND r.state = @state_before
     RETURNING r.tenant_id, r.rid, r.journal_seq, r.journal_head, r.state, r.generation
   )
   INSERT INTO journal (tenant_id, rid, seq, kind, from_state, to_state, generation, source, actor, fact_key, at, data, digest, hash)
-  SELECT tenant_id, rid, journal_seq, $21, $5, state, generation, $22, $23, $24, $6::timestamptz, $25, $7::bytea, journal_head FROM moved`
+  SELECT tenant_id, rid, journal_seq, @kind, @state_before, state, generation, @source, @actor, @fact_key, @at::timestamptz, @data, @digest::bytea, journal_head FROM moved`)
+
+// moveRefundArgs are the parameters of moveRefundSQL.
+type moveRefundArgs struct {
+	Tenant      int64    `arg:"tenant"`
+	RID         [16]byte `arg:"rid"`
+	Generation  int      `arg:"generation"`
+	SeqBefore   int      `arg:"seq_before"`
+	StateBefore string   `arg:"state_before"`
+
+	State              string     `arg:"state"`
+	PendingReason      *string    `arg:"pending_reason"`
+	FailureCode        *string    `arg:"failure_code"`
+	FailureChannelCode *string    `arg:"failure_channel_code"`
+	Exposed            bool       `arg:"exposed"`
+	CaseID             *[16]byte  `arg:"case_id"`
+	AskNo              *int       `arg:"ask_no"`
+	LeaseEndsAt        *time.Time `arg:"lease_ends_at"`
+	NextActionAt       *time.Time `arg:"next_action_at"`
+	DispatchNo         int        `arg:"dispatch_no"`
+	Epoch              int        `arg:"epoch"`
+	StateSince         time.Time  `arg:"state_since"`
+	FinalAt            *time.Time `arg:"final_at"`
+
+	Kind    string    `arg:"kind"` // of the journal row, as all that follow
+	Source  string    `arg:"source"`
+	Actor   string    `arg:"actor"`
+	FactKey []byte    `arg:"fact_key"`
+	At      time.Time `arg:"at"`
+	Data    string    `arg:"data"`
+	Digest  []byte    `arg:"digest"`
+}
 
 // touchRefundSQL keeps timer, lease and exposure in step when nothing was told to the journal.
 const touchRefundSQL = `UPDATE refunds r SET exposed = $5, lease_ends_at = $6, next_action_at = $7, pending_reason = $8, updated_at = $9
@@ -129,10 +160,13 @@ func (w *writing) steps() {
 	seq, state, head := w.ch.Before.JournalSeq, w.ch.Before.State, w.ch.Before.JournalHead
 	for _, t := range w.ch.Steps {
 		r, e, digest := t.Row, t.Entry, t.Entry.Digest()
-		w.one("transition", moveRefundSQL, w.tenant, w.rid, r.Generation, seq, string(state), w.at, digest[:],
-			string(r.State), pg.Null(string(r.PendingReason)), pg.Null(r.Failure.Code), pg.Null(r.Failure.ChannelCode), r.Exposed, caseID(r.Case), pg.Null(r.AskNo),
-			pg.NullTime(r.LeaseEndsAt), pg.NullTime(r.NextActionAt), r.DispatchNo, r.Epoch, r.StateSince, pg.NullTime(r.FinalAt),
-			e.Kind, e.Source, e.Actor, e.FactKey, e.Data)
+		w.one("transition", moveRefundSQL.SQL, moveRefundSQL.Args(&moveRefundArgs{
+			Tenant: w.tenant, RID: w.rid, Generation: r.Generation, SeqBefore: seq, StateBefore: string(state),
+			State: string(r.State), PendingReason: pg.Null(string(r.PendingReason)), FailureCode: pg.Null(r.Failure.Code), FailureChannelCode: pg.Null(r.Failure.ChannelCode),
+			Exposed: r.Exposed, CaseID: caseID(r.Case), AskNo: pg.Null(r.AskNo), LeaseEndsAt: pg.NullTime(r.LeaseEndsAt), NextActionAt: pg.NullTime(r.NextActionAt),
+			DispatchNo: r.DispatchNo, Epoch: r.Epoch, StateSince: r.StateSince, FinalAt: pg.NullTime(r.FinalAt),
+			Kind: e.Kind, Source: e.Source, Actor: e.Actor, FactKey: e.FactKey, At: w.at, Data: e.Data, Digest: digest[:],
+		})...)
 		seq, state = seq+1, r.State
 		head = refund.JournalHash(head, r.RID, int32(seq), w.at, digest) // #nosec G115 -- the column is an int4
 	}

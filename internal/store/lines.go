@@ -11,8 +11,8 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-const (
-	heldLinesSQL = `SELECT e.effect_id, e.rid IS NOT NULL, e.dispatch_no, e.channel_refund_id, e.amount, e.currency, e.counted, e.status, e.source, e.at, e.reversed_at
+var (
+	heldLinesSQL = `SELECT ` + pg.EffectColumns + `
     FROM effects e WHERE e.tenant_id = $1 AND e.payment_id = $2 AND e.rid IS NULL ORDER BY e.effect_id`
 	familySQL = `WITH RECURSIVE chain (rid) AS (
       SELECT p.last_rid FROM payments p WHERE p.tenant_id = $1 AND p.payment_id = $2 AND p.last_rid IS NOT NULL
