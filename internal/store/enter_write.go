@@ -83,9 +83,9 @@ type writing struct {
 	f       refund.Fact
 	tenant  int64
 	rid     [16]byte
-	newCase refund.RID // id of a payment's case, if the change opens one
-	at      time.Time  // the reading that the change was computed from: the time of everything it writes
-	kept    []keptRow  // notices that waited for what the change names
+	newCase refund.RID     // id of a payment's case, if the change opens one
+	at      time.Time      // the reading that the change was computed from: the time of everything it writes
+	kept    []storedNotice // notices that waited for what the change names
 }
 
 // writeChange gives ids to what the change makes and sends it in one round trip. It fills After.JournalHead. Notices that waited for a number or an id that the

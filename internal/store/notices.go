@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/jackc/pgx/v5"
@@ -11,23 +10,6 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/store/pg"
 )
-
-// keepNoticeSQL stores a notice, tied to its refund where that is known, or counts a repeat of one.
-const keepNoticeSQL = `INSERT INTO notices (account, digest, number, channel_refund_id, headers, body, fact, tenant_id, rid)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-  ON CONFLICT ON CONSTRAINT notices_pk DO UPDATE SET times_seen = notices.times_seen + 1
-  RETURNING times_seen, rid IS NOT NULL`
-
-const matchNoticeSQL = `UPDATE notices SET tenant_id = $3, rid = $4 WHERE account = $1 AND digest = $2 AND rid IS NULL`
-
-// noticeFact is the stored form of what a notice says.
-type noticeFact struct {
-	Status          refund.FactKind `json:"status,omitempty"`
-	ChannelRefundID string          `json:"channelRefundId,omitempty"`
-	Amount          int64           `json:"amount,omitempty"`
-	Currency        refund.Currency `json:"currency,omitempty"`
-	Code            string          `json:"code,omitempty"`
-}
 
 // noticeTarget is the dispatch that a notice speaks of.
 type noticeTarget struct {
@@ -161,30 +143,6 @@ func noticeTargetIn(ctx context.Context, in pg.Querier, account string, n refund
 	}
 	t.Tenant, t.RID = refund.TenantID(tenant), rid
 	return &t, pg.Translate(err)
-}
-
-// keepNotice writes the row. seen counts this one; tied says whether the row has a refund now.
-func keepNotice(ctx context.Context, tx pgx.Tx, account string, n refund.KeptNotice, k *refund.RefundRef) (seen int, tied bool, err error) {
-	fact, err := json.Marshal(noticeFact{Status: n.Status, ChannelRefundID: n.ChannelRefundID, Amount: n.Amount,
-		Currency: refund.Currency(bounded(string(n.Currency), longestCode)), Code: bounded(n.Code, longestCode)})
-	if err != nil {
-		return 0, false, err
-	}
-	var tenant *int64
-	var rid *[16]byte
-	if k != nil {
-		id, row := int64(k.Tenant), [16]byte(k.RID)
-		tenant, rid = &id, &row
-	}
-	err = tx.QueryRow(ctx, keepNoticeSQL, account, n.Digest[:], pg.Null(n.Number), pg.Null(n.ChannelRefundID), storableHeaders(n.Headers), n.Body, string(fact),
-		tenant, rid).Scan(&seen, &tied)
-	return seen, tied, err
-}
-
-// tieNotice gives a kept notice its refund. false = it has one already.
-func tieNotice(ctx context.Context, tx pgx.Tx, account string, key [32]byte, k refund.RefundRef) (bool, error) {
-	tag, err := tx.Exec(ctx, matchNoticeSQL, account, key[:], int64(k.Tenant), [16]byte(k.RID))
-	return tag.RowsAffected() == 1, err
 }
 
 // enterNotice applies what a notice says to a record that is held under its lock.

@@ -29,9 +29,9 @@ const noticeTargetSQL = `SELECT o.tenant_id, o.rid, o.no FROM (SELECT $1::text A
 
 // keptNoticesSQL finds what was told of these numbers, or of these ids by notices that name no number. Every refund's end asks it, and
 // nearly always nothing is there, so whose they are is asked only of what it finds. $1 account, $2 numbers, $3 the channel's ids.
-const keptNoticesSQL = `SELECT n.digest, n.number, n.fact FROM notices n WHERE n.account = $1 AND n.rid IS NULL AND n.number = ANY($2::text[])
+var keptNoticesSQL = `SELECT ` + noticeColumns + ` FROM notices n WHERE n.account = $1 AND n.rid IS NULL AND n.number = ANY($2::text[])
   UNION ALL
-  SELECT n.digest, n.number, n.fact FROM notices n
+  SELECT ` + noticeColumns + ` FROM notices n
     WHERE n.account = $1 AND n.rid IS NULL AND n.number IS NULL AND n.channel_refund_id = ANY($3::text[])
   LIMIT 32`
 
@@ -39,7 +39,7 @@ const keptNoticesSQL = `SELECT n.digest, n.number, n.fact FROM notices n WHERE n
 const anyKeptSQL = `SELECT EXISTS (SELECT FROM notices n WHERE n.rid IS NULL AND n.number IS NOT NULL)`
 
 // matchableSQL finds kept notices whose refund is there after all. $1 limit, $2 keys to pass over.
-const matchableSQL = `SELECT n.account, n.digest, n.number, n.fact, o.tenant_id, o.rid, o.no
+var matchableSQL = `SELECT ` + noticeColumns + `, o.tenant_id, o.rid, o.no
   FROM notices n, ` + noticeOwnerSQL + ` WHERE n.rid IS NULL AND n.digest <> ALL($2::bytea[]) LIMIT $1`
 
 // A notice that names only the channel's id, and the transaction that stores this id, may not see each other: each looks before the
