@@ -50,10 +50,10 @@ func (s *Store) announce(e PipelineEnqueuer, queues []string) {
 		return
 	}
 	a.running = true
-	a.done.Go(func() { s.tellQueues(e) })
+	a.done.Go(func() { s.announceQueues(e) })
 }
 
-func (s *Store) tellQueues(e PipelineEnqueuer) {
+func (s *Store) announceQueues(e PipelineEnqueuer) {
 	for {
 		queues, more := s.announcer.take()
 		if !more {

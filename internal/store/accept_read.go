@@ -65,7 +65,7 @@ func (s *Store) readGroup(ctx context.Context, conn *pgxpool.Conn, g []intake.In
 		_, err := pgx.ForEachRow(rows, []any{&key, &ok, &v.Now}, func() error { got[key] = ok; return nil })
 		return err
 	})
-	b.Queue(anyKeptSQL).QueryRow(func(row pgx.Row) error { return row.Scan(&kept) })
+	b.Queue(anyKeptNoticeSQL).QueryRow(func(row pgx.Row) error { return row.Scan(&kept) })
 	b.Queue(sqlReceipts, k.eventTenants, k.consumers, k.sources, k.eventIDs).Query(func(rows pgx.Rows) error { return readReceipts(rows, v) })
 	b.Queue(sqlKnownRefunds, k.refundTenants, k.refundIDs).Query(func(rows pgx.Rows) error { return readRefunds(rows, v) })
 	b.Queue(sqlLockPayments, k.payTenants, k.payIDs, k.payRefunds).Query(func(rows pgx.Rows) error { return readPayments(rows, v, true) })

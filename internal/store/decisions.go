@@ -83,12 +83,12 @@ func (s *Store) Judge(ctx context.Context, a refund.Approval) (d refund.Decision
 		return s.withCase(ctx, u, caseRef{a.Tenant, a.CaseID}, a.Actor, func(ctx context.Context, c *decidedCase) error {
 			d, no, err = c.judge(ctx, a)
 			places = judgePoints(d, c.record.Now)
-			passWritten(places)
+			pointsWritten(places)
 			return err
 		})
 	})
 	if err == nil {
-		passCommitted(places)
+		pointsCommitted(places)
 		err = no
 	}
 	return d, err

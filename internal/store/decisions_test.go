@@ -14,7 +14,7 @@ import (
 
 func TestDecideNotDone(t *testing.T) {
 	t.Parallel()
-	c := newCourt(t, nil)
+	c := newDecisions(t, nil)
 	k := c.refund(t, "rf")
 	c.stuck(t, k)
 	d := c.propose(t, k, refund.ActionConfirmNotDone)
@@ -43,12 +43,12 @@ func TestDecideNotDone(t *testing.T) {
 	}
 	_, _, err = c.Propose(t.Context(), refund.Proposal{Tenant: k.Tenant, CaseID: d.CaseID, Action: refund.ActionWait, Evidence: "ticket 4711", Actor: "ann"})
 	wantProblem(t, "another one for a closed case", err, refund.CodeCaseClosed)
-	c.wantJust(t)
+	c.wantConsistent(t)
 }
 
 func TestDecideSuccessAndTakeBack(t *testing.T) {
 	t.Parallel()
-	c := newCourt(t, func(c *refund.Contract) { c.Notices = true; c.Waits.Unknown = 1 })
+	c := newDecisions(t, func(c *refund.Contract) { c.Notices = true; c.Waits.Unknown = 1 })
 	k := c.refund(t, "rf")
 	c.stuck(t, k)
 	r := c.decide(t, k, refund.ActionConfirmSuccess)
@@ -61,13 +61,13 @@ func TestDecideSuccessAndTakeBack(t *testing.T) {
 	if r.State != refund.StateReversed || r.Payment.Refunded != 0 || !r.Dispatches[0].Overridden || len(r.Effects) != 1 || r.Effects[0].Status != refund.EffectReversed {
 		t.Errorf("%s %+v %+v", r.State, r.Effects, r.Payment)
 	}
-	c.wantJust(t)
+	c.wantConsistent(t)
 }
 
 // A resend creates the next number with a death that names the decision, and asks before it sends.
 func TestDecideResend(t *testing.T) {
 	t.Parallel()
-	c := newCourt(t, func(c *refund.Contract) { listing(c); c.Waits.Unknown = 1 })
+	c := newDecisions(t, func(c *refund.Contract) { listing(c); c.Waits.Unknown = 1 })
 	k := c.refund(t, "rf")
 	c.stuck(t, k)
 	c.jobs.take()
@@ -104,12 +104,12 @@ func TestDecideResend(t *testing.T) {
 	}
 	c.send(t, k, refund.Succeeded, "re_2")
 	c.wantState(t, k, refund.StateSuccess)
-	c.wantJust(t)
+	c.wantConsistent(t)
 }
 
 func TestDecideWait(t *testing.T) {
 	t.Parallel()
-	c := newCourt(t, nil)
+	c := newDecisions(t, nil)
 	k := c.refund(t, "rf")
 	before := c.stuck(t, k)
 	after := c.decide(t, k, refund.ActionWait)
@@ -120,13 +120,13 @@ func TestDecideWait(t *testing.T) {
 	if after.State != refund.StateFailed {
 		t.Errorf("%s", after.State)
 	}
-	c.wantJust(t)
+	c.wantConsistent(t)
 }
 
 // Before the horizon an approval is only an approval: the sweep makes it take effect.
 func TestDecisionTakesEffectLater(t *testing.T) {
 	t.Parallel()
-	c := newCourt(t, func(c *refund.Contract) { c.Horizon = refund.Duration(400 * time.Millisecond) })
+	c := newDecisions(t, func(c *refund.Contract) { c.Horizon = refund.Duration(400 * time.Millisecond) })
 	k := c.refund(t, "rf")
 	claimed := c.send(t, k, refund.Unknown, "")
 	r := c.load(t, k)
@@ -161,13 +161,13 @@ func TestDecisionTakesEffectLater(t *testing.T) {
 	if decided != 1 {
 		t.Errorf("took effect %d times", decided)
 	}
-	c.wantJust(t)
+	c.wantConsistent(t)
 }
 
 // An approved decision that still waits is void once a fact comes.
 func TestApprovedDecisionIsVoidedByAFact(t *testing.T) {
 	t.Parallel()
-	c := newCourt(t, func(c *refund.Contract) { c.Horizon = refund.Duration(time.Hour) })
+	c := newDecisions(t, func(c *refund.Contract) { c.Horizon = refund.Duration(time.Hour) })
 	k := c.refund(t, "rf")
 	c.send(t, k, refund.Unknown, "")
 	r := c.load(t, k)
@@ -183,13 +183,13 @@ func TestApprovedDecisionIsVoidedByAFact(t *testing.T) {
 		t.Errorf("%+v %v", s, err)
 	}
 	c.wantState(t, k, refund.StateAccepted)
-	c.wantJust(t)
+	c.wantConsistent(t)
 }
 
 // C36: a proposal "not done", then a success notice, then the approval: void, SUCCESS stays.
 func TestStaleApprovalIsVoid(t *testing.T) {
 	t.Parallel()
-	c := newCourt(t, func(c *refund.Contract) { c.Notices = true; c.Waits.Unknown = 1 })
+	c := newDecisions(t, func(c *refund.Contract) { c.Notices = true; c.Waits.Unknown = 1 })
 	k := c.refund(t, "rf")
 	c.stuck(t, k)
 	d := c.propose(t, k, refund.ActionConfirmNotDone)
@@ -200,13 +200,13 @@ func TestStaleApprovalIsVoid(t *testing.T) {
 	if len(r.Effects) != 1 || r.Payment.Refunded != 100 {
 		t.Errorf("%+v", r.Effects)
 	}
-	c.wantJust(t)
+	c.wantConsistent(t)
 }
 
 // C26: confirmed "not done", then the money proves to have moved, and moved twice.
 func TestMoneyThatMovedAfterADecisionIsRecorded(t *testing.T) {
 	t.Parallel()
-	c := newCourt(t, func(c *refund.Contract) { c.Notices = true; c.Waits.Unknown = 1; c.Key.Dedupes = false })
+	c := newDecisions(t, func(c *refund.Contract) { c.Notices = true; c.Waits.Unknown = 1; c.Key.Dedupes = false })
 	k, _ := c.pair(t, "pay", 150, 100, 50)
 	c.stuck(t, k)
 	c.decide(t, k, refund.ActionConfirmNotDone)
@@ -222,19 +222,19 @@ func TestMoneyThatMovedAfterADecisionIsRecorded(t *testing.T) {
 	if p := r.Payment; p.Refunded != 200 || p.Reserved != 50 || p.Excess != 100 || p.ExcessAccepted != 0 {
 		t.Errorf("%+v", p)
 	}
-	c.wantJust(t)
+	c.wantConsistent(t)
 	r = c.decide(t, k, refund.ActionAcceptAsIs)
 	c.wantReasons(t, r)
 	if p := r.Payment; p.Excess != 100 || p.ExcessAccepted != 100 || !r.NextActionAt.IsZero() {
 		t.Errorf("%+v", p)
 	}
-	c.wantJust(t)
+	c.wantConsistent(t)
 }
 
 // C27: number 1 refused, number 2 paid, then number 1's late "failed": a no-op.
 func TestRetiredNumberReversesNothing(t *testing.T) {
 	t.Parallel()
-	c := newCourt(t, func(c *refund.Contract) { c.Notices = true; c.Codes.LateFailure = true })
+	c := newDecisions(t, func(c *refund.Contract) { c.Notices = true; c.Codes.LateFailure = true })
 	k := c.refund(t, "rf")
 	c.send(t, k, refund.RefusedNewNumber, "")
 	c.send(t, k, refund.Succeeded, "ch_2")
@@ -245,13 +245,13 @@ func TestRetiredNumberReversesNothing(t *testing.T) {
 	if r.Payment != before.Payment || len(r.Effects) != 1 || r.Effects[0].Status != refund.EffectMoved || !r.NextActionAt.IsZero() {
 		t.Errorf("%+v %+v", r.Payment, r.Effects)
 	}
-	c.wantJust(t)
+	c.wantConsistent(t)
 }
 
 // A hundred approvals at once are one.
 func TestConcurrentApprovalsAreOne(t *testing.T) {
 	t.Parallel()
-	c := newCourt(t, nil)
+	c := newDecisions(t, nil)
 	k := c.refund(t, "rf")
 	c.stuck(t, k)
 	d := c.propose(t, k, refund.ActionConfirmNotDone)
@@ -290,13 +290,13 @@ func TestConcurrentApprovalsAreOne(t *testing.T) {
 	if n := c.count(t, `SELECT count(*) FROM journal WHERE source = 'decision'`); n != 1 {
 		t.Errorf("%d journal rows of one decision", n)
 	}
-	c.wantJust(t)
+	c.wantConsistent(t)
 }
 
 // A hundred proposals at once leave one that waits.
 func TestConcurrentProposalsLeaveOne(t *testing.T) {
 	t.Parallel()
-	c := newCourt(t, nil)
+	c := newDecisions(t, nil)
 	k := c.refund(t, "rf")
 	r := c.stuck(t, k)
 	var wg sync.WaitGroup
@@ -314,12 +314,12 @@ func TestConcurrentProposalsLeaveOne(t *testing.T) {
 	if n := c.count(t, `SELECT count(*) FROM decisions`); n != 1 {
 		t.Errorf("%d proposals, want one", n)
 	}
-	c.wantJust(t)
+	c.wantConsistent(t)
 }
 
 func TestProposalsReplaceExpireAndRefuse(t *testing.T) {
 	t.Parallel()
-	c := newCourt(t, nil)
+	c := newDecisions(t, nil)
 	k := c.refund(t, "rf")
 	r := c.stuck(t, k)
 	first := c.propose(t, k, refund.ActionConfirmSuccess)
@@ -365,7 +365,7 @@ func TestProposalsReplaceExpireAndRefuse(t *testing.T) {
 	if s, err := c.Sweep(t.Context(), 10); err != nil || s.Expired != 1 {
 		t.Errorf("%+v %v", s, err)
 	}
-	c.wantJust(t)
+	c.wantConsistent(t)
 }
 
 // The COMMIT of a proposal and of an approval is lost, before and after it happened: the same call again tells.
@@ -374,7 +374,7 @@ func TestDecisionsSurviveLostCommits(t *testing.T) {
 	for _, when := range []cut{cutBefore, cutAfter} {
 		t.Run(fmt.Sprint(when), func(t *testing.T) {
 			t.Parallel()
-			c := newCourt(t, nil)
+			c := newDecisions(t, nil)
 			k := c.refund(t, "rf")
 			r := c.stuck(t, k)
 			behind, cutter := c.behindACutter(t)
@@ -393,14 +393,14 @@ func TestDecisionsSurviveLostCommits(t *testing.T) {
 			if n := c.count(t, `SELECT count(*) FROM decisions`); n != 1 {
 				t.Errorf("%d decisions", n)
 			}
-			c.wantJust(t)
+			c.wantConsistent(t)
 		})
 	}
 }
 
 func TestCasesAreListedAndShown(t *testing.T) {
 	t.Parallel()
-	c := newCourt(t, nil)
+	c := newDecisions(t, nil)
 	keys := c.refunds(t, "rf", 5)
 	for _, k := range keys {
 		c.stuck(t, k)

@@ -28,7 +28,7 @@ const enteredSQL = `SELECT EXISTS (SELECT FROM journal WHERE tenant_id = $1 AND 
 // Errors: ErrNotOwner (a conclusion that has been overtaken), ErrNotFound, ErrBusy, ErrUnavailable (also when a lost COMMIT could not
 // be cleared up; entering the same fact again is safe).
 func (s *Store) Enter(ctx context.Context, k refund.RefundRef, f refund.Fact, c refund.Contract) (refund.Change, error) {
-	f = recordable(f)
+	f = sanitize(f)
 	ch, err := s.enter(ctx, k, f, c)
 	if _, name := pg.Constraint(err); name == "effects_channel_uq" {
 		freed, e := s.unpair(ctx, k, f.ChannelRefundID)

@@ -31,7 +31,7 @@ const closePaymentCaseSQL = `UPDATE cases SET reasons = '{}', closed_at = $3, cl
 const sourceDecision = "decision"
 
 // cases closes, opens and changes what a person must look at, before the refund's row points elsewhere.
-func (w *writing) cases() {
+func (w *changeWriter) cases() {
 	old, next := w.ch.Before.Case, w.ch.After.Case
 	if old != nil && w.ch.VoidProposals {
 		w.any(voidDecisionsSQL, w.tenant, [16]byte(old.ID), w.at, pg.NullRID(w.ch.Decision))
@@ -52,7 +52,7 @@ func (w *writing) cases() {
 }
 
 // how tells by what a case is closed.
-func (w *writing) how() string {
+func (w *changeWriter) how() string {
 	if w.f.Source == sourceDecision {
 		return sourceDecision + ":" + strings.ToLower(string(w.f.Kind))
 	}
@@ -61,7 +61,7 @@ func (w *writing) how() string {
 
 // excess keeps the payment's own case in step: it is open while a line that is no refund of ours has made more excess than anybody
 // has accepted. What a refund's fact makes is told in that refund's case.
-func (w *writing) excess() {
+func (w *changeWriter) excess() {
 	b, a := w.ch.Before.Payment, w.ch.After.Payment
 	switch {
 	case a.Excess <= a.ExcessAccepted:
@@ -72,7 +72,7 @@ func (w *writing) excess() {
 }
 
 // made is the case that the change makes, also when one of its later steps answers it again.
-func (w *writing) made() *refund.Case {
+func (w *changeWriter) made() *refund.Case {
 	fresh := func(c *refund.Case) bool { return c != nil && (w.ch.Before.Case == nil || c.ID != w.ch.Before.Case.ID) }
 	if fresh(w.ch.After.Case) {
 		return w.ch.After.Case
@@ -86,7 +86,7 @@ func (w *writing) made() *refund.Case {
 }
 
 // caseEvidence says what opened it; the whole record is beside it.
-func (w *writing) caseEvidence() map[string]any {
+func (w *changeWriter) caseEvidence() map[string]any {
 	out := map[string]any{"fact": string(w.f.Kind), "source": w.f.Source, "rows": w.ch.Rows, "journalSeq": w.ch.After.JournalSeq,
 		"state": string(w.ch.After.State)}
 	if w.f.Amount != 0 || w.f.ChannelRefundID != "" {

@@ -44,7 +44,7 @@ const insertLedgerAccountsSQL = `INSERT INTO ledger_accounts (tenant_id, code, c
 const insertPostingSQL = `INSERT INTO postings (tenant_id, effect_id, kind, debit, credit, amount, currency, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 
 // effects writes what moved or returned, and its postings. Changed rows first: an id that leaves one effect may come to another.
-func (w *writing) effects() {
+func (w *changeWriter) effects() {
 	before := map[refund.RID]refund.Effect{}
 	for _, e := range w.ch.Before.Effects {
 		before[e.ID] = e
@@ -67,7 +67,7 @@ func (w *writing) effects() {
 }
 
 // effect is an effect as its row.
-func (w *writing) effect(e refund.Effect) *effectArgs {
+func (w *changeWriter) effect(e refund.Effect) *effectArgs {
 	return &effectArgs{
 		Tenant: w.tenant, Effect: e.ID, Account: w.ch.After.Account, Payment: w.ch.After.PaymentID, RID: w.owner(e), DispatchNo: pg.Null(e.DispatchNo),
 		ChannelRefundID: pg.Null(e.ChannelRefundID), Amount: e.Amount, Currency: string(e.Currency), Counted: e.Counted, Status: string(e.Status),
@@ -76,7 +76,7 @@ func (w *writing) effect(e refund.Effect) *effectArgs {
 }
 
 // effectEvent keeps the history of effects that no refund's journal tells: those that are, or were, of no refund.
-func (w *writing) effectEvent(e, old refund.Effect) {
+func (w *changeWriter) effectEvent(e, old refund.Effect) {
 	if old == e || (e.Ours && (old.ID.IsZero() || old.Ours)) {
 		return
 	}
@@ -98,14 +98,14 @@ func (w *writing) effectEvent(e, old refund.Effect) {
 	w.one("event of an effect", insertEffectEventSQL, w.tenant, [16]byte(e.ID), pg.Null(string(old.Status)), string(e.Status), w.f.Source, actor, text, w.at)
 }
 
-func (w *writing) owner(e refund.Effect) *[16]byte {
+func (w *changeWriter) owner(e refund.Effect) *[16]byte {
 	if !e.Ours {
 		return nil
 	}
 	return &w.rid
 }
 
-func (w *writing) source(e refund.Effect) string {
+func (w *changeWriter) source(e refund.Effect) string {
 	if e.ByPerson {
 		return pg.SourcePerson
 	}
@@ -113,7 +113,7 @@ func (w *writing) source(e refund.Effect) string {
 }
 
 // postings: money that moved takes from the channel's balance and is an expense; what returned is its mirror.
-func (w *writing) postings(e refund.Effect, before refund.EffectStatus) {
+func (w *changeWriter) postings(e refund.Effect, before refund.EffectStatus) {
 	expense, asset := "refunds:"+w.ch.After.Account, "channel:"+w.ch.After.Account
 	stood := before == refund.EffectMoved || before == refund.EffectReversed
 	stands := e.Status == refund.EffectMoved || e.Status == refund.EffectReversed

@@ -33,15 +33,15 @@ func enterPoints(k refund.FactKind) (written, committed fault.Name) {
 	}
 }
 
-// passWritten passes the places of what one transaction has written.
-func passWritten(places []fault.Name) {
+// pointsWritten passes the places of what one transaction has written.
+func pointsWritten(places []fault.Name) {
 	for _, written := range places {
 		fault.Point(written)
 	}
 }
 
-// passCommitted passes the places of its COMMIT: each stands behind that of what was written.
-func passCommitted(places []fault.Name) {
+// pointsCommitted passes the places of its COMMIT: each stands behind that of what was written.
+func pointsCommitted(places []fault.Name) {
 	for _, written := range places {
 		fault.Point(written + 1)
 	}

@@ -75,9 +75,9 @@ const touchRefundSQL = `UPDATE refunds r SET exposed = $5, lease_ends_at = $6, n
 
 const updateBalancesSQL = `UPDATE payments SET reserved = $3, refunded = $4, held = $5, excess = $6, excess_accepted = $7 WHERE tenant_id = $1 AND payment_id = $2`
 
-// writing is one change on its way into the transaction. Statements are queued in the order that the guards need, and every one of
+// changeWriter is one change on its way into the transaction. Statements are queued in the order that the guards need, and every one of
 // them must touch exactly the row it means.
-type writing struct {
+type changeWriter struct {
 	b       *pgx.Batch
 	ch      *refund.Change
 	f       refund.Fact
@@ -92,7 +92,7 @@ type writing struct {
 // change names are entered in the same transaction, after it.
 func (s *Store) writeChange(ctx context.Context, u *unit, tx pgx.Tx, ch *refund.Change, f refund.Fact) error {
 	s.name(ch)
-	w := &writing{b: &pgx.Batch{}, ch: ch, f: f, tenant: int64(ch.Before.Tenant), rid: ch.Before.RID, newCase: s.cfg.NewRID(), at: ch.Before.Now}
+	w := &changeWriter{b: &pgx.Batch{}, ch: ch, f: f, tenant: int64(ch.Before.Tenant), rid: ch.Before.RID, newCase: s.cfg.NewRID(), at: ch.Before.Now}
 	w.attempt()
 	w.dispatches()
 	w.effects()
@@ -116,14 +116,14 @@ func (s *Store) writeChange(ctx context.Context, u *unit, tx pgx.Tx, ch *refund.
 	return s.matchKept(ctx, u, tx, ch.Before.RefundRef, w.kept)
 }
 
-func (w *writing) one(what, sql string, args ...any) {
+func (w *changeWriter) one(what, sql string, args ...any) {
 	w.b.Queue(sql, args...).Exec(func(t pgconn.CommandTag) error { return pg.OneRow(t.RowsAffected(), what) })
 }
 
 // any is for statements that may find nothing to do.
-func (w *writing) any(sql string, args ...any) { w.b.Queue(sql, args...) }
+func (w *changeWriter) any(sql string, args ...any) { w.b.Queue(sql, args...) }
 
-func (w *writing) attempt() {
+func (w *changeWriter) attempt() {
 	a := w.ch.Attempt
 	if a == nil {
 		return
@@ -132,7 +132,7 @@ func (w *writing) attempt() {
 }
 
 // dispatches: exposure first, since the guards of deaths and of the refund's states look at it; a death before the number that it opens.
-func (w *writing) dispatches() {
+func (w *changeWriter) dispatches() {
 	before := w.ch.Before.Dispatches
 	for i, d := range w.ch.After.Dispatches {
 		if i < len(before) && d != before[i] {
@@ -156,7 +156,7 @@ func (w *writing) dispatches() {
 }
 
 // steps: one guarded UPDATE and one journal row each.
-func (w *writing) steps() {
+func (w *changeWriter) steps() {
 	seq, state, head := w.ch.Before.JournalSeq, w.ch.Before.State, w.ch.Before.JournalHead
 	for _, t := range w.ch.Steps {
 		r, e, digest := t.Row, t.Entry, t.Entry.Digest()
@@ -173,7 +173,7 @@ func (w *writing) steps() {
 	w.ch.After.JournalHead = head
 }
 
-func (w *writing) timers() {
+func (w *changeWriter) timers() {
 	b, a := w.ch.Before.Refund, w.ch.After.Refund
 	if len(w.ch.Steps) > 0 || (b.Exposed == a.Exposed && b.LeaseEndsAt.Equal(a.LeaseEndsAt) && b.NextActionAt.Equal(a.NextActionAt) && b.PendingReason == a.PendingReason) {
 		return
@@ -182,7 +182,7 @@ func (w *writing) timers() {
 		pg.Null(string(a.PendingReason)), w.at)
 }
 
-func (w *writing) balances() {
+func (w *changeWriter) balances() {
 	b, a := w.ch.Before.Payment, w.ch.After.Payment
 	if b.Reserved == a.Reserved && b.Refunded == a.Refunded && b.Held == a.Held && b.Excess == a.Excess && b.ExcessAccepted == a.ExcessAccepted {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/refundry/refundry/internal/store/verify"
 )
 
-func (f *flow) export(t *testing.T, id string) []byte {
+func (f *testWorkflow) export(t *testing.T, id string) []byte {
 	t.Helper()
 	v, err := verify.Open(t.Context(), verify.Config{URL: f.url})
 	if err != nil {
@@ -31,7 +31,7 @@ func (f *flow) export(t *testing.T, id string) []byte {
 // Whatever became of a refund, its document passes the checks by itself.
 func TestExportedEvidenceIsSound(t *testing.T) {
 	t.Parallel()
-	f := verifyWorld(t)
+	f := newVerifyFixture(t)
 	f.anchorer(t).once(t)
 	for _, id := range []string{"success_0", "unknown_0", "failed_0", "processing_0", "pending_0", "reversed_0", "accepted_0", "late_0", "renumbered_0", "decided_0", "doubled_0", "first", "second"} {
 		r, err := verify.CheckEvidence(f.export(t, id), 5)
@@ -64,7 +64,7 @@ func TestExportedEvidenceIsSound(t *testing.T) {
 // A document that was changed on its way is told by the promise that the change breaks.
 func TestExportedEvidenceShowsChanges(t *testing.T) {
 	t.Parallel()
-	f := verifyWorld(t)
+	f := newVerifyFixture(t)
 	raw := string(f.export(t, "reversed_0"))
 	for _, c := range []struct{ promise, check, from, to string }{
 		{"P7", "journal-digest", `"actor":"actor:test"`, `"actor":"actor:mallory"`},
@@ -100,7 +100,7 @@ func TestExportedEvidenceShowsChanges(t *testing.T) {
 // What people decided, what the channel answered and who owns the rows is told by the document itself.
 func TestExportedEvidenceShowsWhatIsLeftOut(t *testing.T) {
 	t.Parallel()
-	f := verifyWorld(t)
+	f := newVerifyFixture(t)
 	f.plant(t, `UPDATE refunds SET created_at = created_at - interval '400 days' WHERE rid = $failed`)
 	for _, c := range []struct {
 		id, promise, check string

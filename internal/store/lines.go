@@ -14,19 +14,19 @@ import (
 var (
 	heldLinesSQL = `SELECT ` + pg.EffectColumns + `
     FROM effects e WHERE e.tenant_id = $1 AND e.payment_id = $2 AND e.rid IS NULL ORDER BY e.effect_id`
-	familySQL = `WITH RECURSIVE chain (rid) AS (
+	refundsOfPaymentSQL = `WITH RECURSIVE chain (rid) AS (
       SELECT p.last_rid FROM payments p WHERE p.tenant_id = $1 AND p.payment_id = $2 AND p.last_rid IS NOT NULL
       UNION ALL
       SELECT x.prev_rid FROM chain JOIN refunds x ON x.tenant_id = $1 AND x.rid = chain.rid WHERE x.prev_rid IS NOT NULL)
     SELECT rid FROM chain ORDER BY rid`
-	lockFamilySQL = `SELECT FROM refunds r WHERE r.tenant_id = $1 AND r.rid = ANY($2) ORDER BY r.rid FOR NO KEY UPDATE`
-	takenIDsSQL   = `SELECT e.channel_refund_id FROM effects e WHERE e.account = $1 AND e.channel_refund_id = ANY($2) AND e.status <> 'DROPPED'
+	lockRefundsSQL = `SELECT FROM refunds r WHERE r.tenant_id = $1 AND r.rid = ANY($2) ORDER BY r.rid FOR NO KEY UPDATE`
+	takenIDsSQL    = `SELECT e.channel_refund_id FROM effects e WHERE e.account = $1 AND e.channel_refund_id = ANY($2) AND e.status <> 'DROPPED'
     AND (e.tenant_id, e.payment_id) <> ($3, $4)`
 	ownerOfIDSQL = `SELECT e.tenant_id, e.rid, e.payment_id FROM effects e JOIN refunds r ON r.account = e.account AND (r.tenant_id, r.rid) = ($1, $2)
     WHERE e.channel_refund_id = $3 AND e.status <> 'DROPPED' AND e.rid IS NOT NULL`
-	restlessSQL = `SELECT EXISTS (SELECT FROM effects e WHERE e.tenant_id = $1 AND e.payment_id = $2 AND e.rid IS NULL AND e.status = 'HELD')
+	linesToSettleSQL = `SELECT EXISTS (SELECT FROM effects e WHERE e.tenant_id = $1 AND e.payment_id = $2 AND e.rid IS NULL AND e.status = 'HELD')
     OR EXISTS (SELECT FROM cases c WHERE c.tenant_id = $1 AND c.payment_id = $2 AND c.closed_at IS NULL AND 'unmatched-line' = ANY(c.reasons))`
-	voidFamilySQL = `UPDATE decisions d SET verdict = 'VOID', checked_at = $3 FROM cases c
+	voidPaymentDecisionsSQL = `UPDATE decisions d SET verdict = 'VOID', checked_at = $3 FROM cases c
     WHERE c.tenant_id = $1 AND c.payment_id = $2 AND c.closed_at IS NULL AND (d.tenant_id, d.case_id) = (c.tenant_id, c.case_id)
       AND (d.verdict IS NULL OR (d.verdict = 'APPROVED' AND d.applied_at IS NULL))`
 )
@@ -34,11 +34,11 @@ var (
 // actorLines is who tells of lines.
 const actorLines = "system:lines"
 
-// familyTries bounds how often a payment is locked again because it has got another refund meanwhile.
-const familyTries = 3
+// paymentLockTries bounds how often a payment is locked again because it has got another refund meanwhile.
+const paymentLockTries = 3
 
-// errGrew: the payment has another refund than those that were locked.
-var errGrew = errors.New("store: the payment has got another refund")
+// errNewRefund: the payment has another refund than those that were locked.
+var errNewRefund = errors.New("store: the payment has got another refund")
 
 // EnterLines takes in the lines of a payment's list, or of a settlement file, that do not carry the number that was asked about. A line
 // with another number of ours is a fact about that number. What has none of ours is held, paired, adopted or left, in the fixed order of
@@ -56,7 +56,7 @@ func (s *Store) EnterLines(ctx context.Context, tenant refund.TenantID, paymentI
 		lines[i].Currency = refund.Currency(bounded(string(lines[i].Currency), longestCode))
 	}
 	facts := map[refund.RefundRef][]refund.Fact{}
-	err := s.withFamily(ctx, tenant, paymentID, source, c, func(ctx context.Context, f *family) error {
+	err := s.withPayment(ctx, tenant, paymentID, source, c, func(ctx context.Context, f *lockedPayment) error {
 		clear(facts)
 		taken, err := f.taken(ctx, lines)
 		if err != nil {
@@ -80,7 +80,7 @@ func (s *Store) EnterLines(ctx context.Context, tenant refund.TenantID, paymentI
 	})
 	for k, fs := range facts {
 		for _, fact := range fs {
-			if err == nil && told(fact.Kind) {
+			if err == nil && reportable(fact.Kind) {
 				_, err = s.Enter(ctx, k, fact, c)
 			}
 		}
@@ -88,22 +88,22 @@ func (s *Store) EnterLines(ctx context.Context, tenant refund.TenantID, paymentI
 	return err
 }
 
-// told lets through what a line can say of a number.
-func told(k refund.FactKind) bool {
+// reportable lets through what a line can say of a number.
+func reportable(k refund.FactKind) bool {
 	return k == refund.Succeeded || k == refund.Acknowledged || k == refund.FailedFinal || k == refund.Reversed
 }
 
 // SettleLines looks at the held lines of a payment again: what held them may be over. Errors: ErrBusy, ErrUnavailable.
 func (s *Store) SettleLines(ctx context.Context, tenant refund.TenantID, paymentID string) error {
 	var restless bool
-	if err := s.pool.QueryRow(ctx, restlessSQL, int64(tenant), paymentID).Scan(&restless); err != nil || !restless {
+	if err := s.pool.QueryRow(ctx, linesToSettleSQL, int64(tenant), paymentID).Scan(&restless); err != nil || !restless {
 		return pg.Translate(err)
 	}
-	return s.withFamily(ctx, tenant, paymentID, "list", refund.Contract{}, func(_ context.Context, f *family) error { return f.settle() })
+	return s.withPayment(ctx, tenant, paymentID, "list", refund.Contract{}, func(_ context.Context, f *lockedPayment) error { return f.settle() })
 }
 
-// family is a refund.Family in a transaction.
-type family struct {
+// lockedPayment is a refund.Family in a transaction.
+type lockedPayment struct {
 	refund.PaymentSet
 	s       *Store
 	u       *unit
@@ -114,16 +114,16 @@ type family struct {
 	wakes   map[refund.RefundRef]int
 }
 
-// withFamily runs fn under the locks of all refunds of a payment and of the payment. Refunds are locked in the order of their ids and
+// withPayment runs fn under the locks of all refunds of a payment and of the payment. Refunds are locked in the order of their ids and
 // before the payment, as everywhere. The zero contract stands for the account's own.
-func (s *Store) withFamily(ctx context.Context, tenant refund.TenantID, paymentID, source string, c refund.Contract, fn func(context.Context, *family) error) error {
-	err := errGrew
-	var f *family
-	for try := 0; errors.Is(err, errGrew) && try < familyTries; try++ {
+func (s *Store) withPayment(ctx context.Context, tenant refund.TenantID, paymentID, source string, c refund.Contract, fn func(context.Context, *lockedPayment) error) error {
+	err := errNewRefund
+	var f *lockedPayment
+	for try := 0; errors.Is(err, errNewRefund) && try < paymentLockTries; try++ {
 		u := s.newUnit()
 		err = u.run(ctx, "lines of payment "+paymentID, func() error {
 			return pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
-				f = &family{s: s, u: u, ctx: ctx, tx: tx, wakes: map[refund.RefundRef]int{}}
+				f = &lockedPayment{s: s, u: u, ctx: ctx, tx: tx, wakes: map[refund.RefundRef]int{}}
 				f.Source, f.Contract = source, c
 				if err := f.load(tenant, paymentID); err != nil {
 					return err
@@ -135,17 +135,17 @@ func (s *Store) withFamily(ctx context.Context, tenant refund.TenantID, paymentI
 			})
 		})
 	}
-	if errors.Is(err, errGrew) {
+	if errors.Is(err, errNewRefund) {
 		return refund.ErrBusy
 	}
 	if err == nil {
-		passCommitted(f.did)
+		pointsCommitted(f.did)
 	}
 	return err
 }
 
-func (f *family) load(tenant refund.TenantID, paymentID string) error {
-	rows, err := f.tx.Query(f.ctx, familySQL, int64(tenant), paymentID)
+func (f *lockedPayment) load(tenant refund.TenantID, paymentID string) error {
+	rows, err := f.tx.Query(f.ctx, refundsOfPaymentSQL, int64(tenant), paymentID)
 	if err != nil {
 		return err
 	}
@@ -153,14 +153,14 @@ func (f *family) load(tenant refund.TenantID, paymentID string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := f.tx.Exec(f.ctx, lockFamilySQL, int64(tenant), rids); err != nil {
+	if _, err := f.tx.Exec(f.ctx, lockRefundsSQL, int64(tenant), rids); err != nil {
 		return err
 	}
 	if f.Payment, err = pg.ScanPayment(f.tx.QueryRow(f.ctx, sqlLockPayment, int64(tenant), paymentID)); err != nil {
 		return err
 	}
 	if last := [16]byte(f.Payment.LastRID); len(rids) > 0 && last != rids[len(rids)-1] && !contains(rids, last) {
-		return errGrew
+		return errNewRefund
 	}
 	f.Records = make([]refund.Record, len(rids))
 	b := &pgx.Batch{}
@@ -210,7 +210,7 @@ func own(effects []refund.Effect) (out []refund.Effect) {
 }
 
 // taken are ids that another payment of the same account has in its books.
-func (f *family) taken(ctx context.Context, lines []refund.ListedEffect) (map[string]bool, error) {
+func (f *lockedPayment) taken(ctx context.Context, lines []refund.ListedEffect) (map[string]bool, error) {
 	var ids []string
 	for _, l := range lines {
 		if l.ChannelRefundID != "" {
@@ -230,7 +230,7 @@ func (f *family) taken(ctx context.Context, lines []refund.ListedEffect) (map[st
 }
 
 // settle goes on until nothing more is to be done about held lines.
-func (f *family) settle() error {
+func (f *lockedPayment) settle() error {
 	for {
 		ch, more, err := f.Settle()
 		if err != nil || !more {
@@ -243,7 +243,7 @@ func (f *family) settle() error {
 }
 
 // write puts a change into the transaction. It takes what Line and Settle give.
-func (f *family) write(ch refund.Change, changed bool, err error) error {
+func (f *lockedPayment) write(ch refund.Change, changed bool, err error) error {
 	if err != nil || !changed {
 		return err
 	}
@@ -261,11 +261,11 @@ func (f *family) write(ch refund.Change, changed bool, err error) error {
 }
 
 // close voids what was proposed for any case of the payment before these lines were known, and hands on what is due.
-func (f *family) close() error {
+func (f *lockedPayment) close() error {
 	if !f.changed {
 		return nil
 	}
-	if _, err := f.tx.Exec(f.ctx, voidFamilySQL, int64(f.Payment.Tenant), f.Payment.PaymentID, f.Now); err != nil {
+	if _, err := f.tx.Exec(f.ctx, voidPaymentDecisionsSQL, int64(f.Payment.Tenant), f.Payment.PaymentID, f.Now); err != nil {
 		return err
 	}
 	var due []refund.Wakeup
@@ -275,7 +275,7 @@ func (f *family) close() error {
 	if err := f.s.enqueue(f.ctx, f.tx, due...); err != nil {
 		return err
 	}
-	passWritten(f.did)
+	pointsWritten(f.did)
 	return nil
 }
 

@@ -151,7 +151,7 @@ func (s *Store) enterNotice(ctx context.Context, u *unit, tx pgx.Tx, r refund.Re
 	if !says || !configured {
 		return refund.NoticeUnusable, nil
 	}
-	f = recordable(f)
+	f = sanitize(f)
 	ch, err := refund.Apply(r, f, c)
 	if err != nil {
 		return "", err

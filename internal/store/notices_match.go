@@ -83,13 +83,13 @@ func (s *Store) matchGroup(ctx context.Context, u *unit, tx pgx.Tx, made []intak
 	return nil
 }
 
-// leftNotice is a kept notice whose refund is there.
-type leftNotice struct {
+// matchableNotice is a kept notice whose refund is there.
+type matchableNotice struct {
 	storedNotice
 	noticeTarget
 }
 
-func scanLeft(row pgx.CollectableRow) (f leftNotice, err error) {
+func scanMatchable(row pgx.CollectableRow) (f matchableNotice, err error) {
 	var tenant int64
 	var rid [16]byte
 	f.storedNotice, err = scanNotice(row, &tenant, &rid, &f.dispatch)
@@ -110,12 +110,12 @@ func (s *Store) MatchNotices(ctx context.Context) (int, error) {
 		if err != nil {
 			return done, pg.Translate(err)
 		}
-		list, err := pgx.CollectRows(rows, scanLeft)
+		list, err := pgx.CollectRows(rows, scanMatchable)
 		if err != nil {
 			return done, pg.Translate(err)
 		}
 		for _, f := range list {
-			entered, err := s.enterLeft(ctx, f)
+			entered, err := s.enterMatchable(ctx, f)
 			switch {
 			case err == nil && entered:
 				done++
@@ -137,21 +137,21 @@ func (s *Store) MatchNotices(ctx context.Context) (int, error) {
 	}
 }
 
-// enterLeft enters one, with the same ways out as ReceiveNotice when its id is another effect's.
-func (s *Store) enterLeft(ctx context.Context, f leftNotice) (entered bool, err error) {
-	entered, err = s.enterLeftOnce(ctx, f, false)
+// enterMatchable enters one, with the same ways out as ReceiveNotice when its id is another effect's.
+func (s *Store) enterMatchable(ctx context.Context, f matchableNotice) (entered bool, err error) {
+	entered, err = s.enterMatchableOnce(ctx, f, false)
 	if _, name := pg.Constraint(err); name == "effects_channel_uq" {
 		freed, e := s.unpair(ctx, f.RefundRef, f.ChannelRefundID)
 		if e != nil {
 			return false, e
 		}
-		entered, err = s.enterLeftOnce(ctx, f, !freed)
+		entered, err = s.enterMatchableOnce(ctx, f, !freed)
 	}
 	return entered, err
 }
 
-// enterLeftOnce is one transaction, run again after a lost COMMIT: a rerun finds the notice tied if an earlier run went through.
-func (s *Store) enterLeftOnce(ctx context.Context, f leftNotice, taken bool) (entered bool, err error) {
+// enterMatchableOnce is one transaction, run again after a lost COMMIT: a rerun finds the notice tied if an earlier run went through.
+func (s *Store) enterMatchableOnce(ctx context.Context, f matchableNotice, taken bool) (entered bool, err error) {
 	if _, configured := s.contractOf(f.account, f.Tenant); !configured {
 		return false, nil
 	}

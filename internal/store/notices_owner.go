@@ -35,8 +35,8 @@ var keptNoticesSQL = `SELECT ` + noticeColumns + ` FROM notices n WHERE n.accoun
     WHERE n.account = $1 AND n.rid IS NULL AND n.number IS NULL AND n.channel_refund_id = ANY($3::text[])
   LIMIT 32`
 
-// anyKeptSQL is asked by every group of intakes; nearly always nothing is waiting.
-const anyKeptSQL = `SELECT EXISTS (SELECT FROM notices n WHERE n.rid IS NULL AND n.number IS NOT NULL)`
+// anyKeptNoticeSQL is asked by every group of intakes; nearly always nothing is waiting.
+const anyKeptNoticeSQL = `SELECT EXISTS (SELECT FROM notices n WHERE n.rid IS NULL AND n.number IS NOT NULL)`
 
 // matchableSQL finds kept notices whose refund is there after all. $1 limit, $2 keys to pass over.
 var matchableSQL = `SELECT ` + noticeColumns + `, o.tenant_id, o.rid, o.no
@@ -91,7 +91,7 @@ func named(ch *refund.Change) (numbers, ids []string) {
 // keptNotices queues the look for notices that waited for what this change names. It costs no round trip. Two kinds of changes leave
 // what they name to MatchNotices: a payment's lines, whose transaction goes on with what it has read of all its refunds, and a
 // decision whose case stays open, since any fact of that refund voids what is being decided.
-func (s *Store) keptNotices(w *writing) {
+func (s *Store) keptNotices(w *changeWriter) {
 	numbers, ids := named(w.ch)
 	ofLines := w.f.Kind == refund.LineSettled
 	undecided := w.f.Source == sourceDecision && w.ch.After.Case != nil

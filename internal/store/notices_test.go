@@ -17,7 +17,7 @@ func notice(text, number, id string, status refund.FactKind) refund.KeptNotice {
 		Currency: "USD", Code: "as told"}, Headers: map[string][]string{"Content-Type": {"application/json"}}, Body: []byte(text)}
 }
 
-func (f *flow) receive(t *testing.T, n refund.KeptNotice, want refund.NoticeOutcome) {
+func (f *testWorkflow) receive(t *testing.T, n refund.KeptNotice, want refund.NoticeOutcome) {
 	t.Helper()
 	got, err := f.ReceiveNotice(t.Context(), "demo", n)
 	if err != nil || got != want {
@@ -25,13 +25,13 @@ func (f *flow) receive(t *testing.T, n refund.KeptNotice, want refund.NoticeOutc
 	}
 }
 
-func (f *flow) number(t *testing.T, k refund.RefundRef) string {
+func (f *testWorkflow) number(t *testing.T, k refund.RefundRef) string {
 	t.Helper()
 	r := f.load(t, k)
 	return r.Dispatches[r.DispatchNo-1].Number
 }
 
-func (f *flow) wantNotice(t *testing.T, text string, times int, matched bool) {
+func (f *testWorkflow) wantNotice(t *testing.T, text string, times int, matched bool) {
 	t.Helper()
 	var seen int
 	var tied bool
@@ -46,7 +46,7 @@ func (f *flow) wantNotice(t *testing.T, text string, times int, matched bool) {
 // row, and a hundred repeats, at the same time too, change nothing.
 func TestNoticeBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	k := f.refund(t, "rf")
 	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
 	n := notice("first", f.number(t, k), "ch_1", refund.Succeeded)
@@ -77,7 +77,7 @@ func TestNoticeBeforeTheAnswer(t *testing.T) {
 // C5: success, and days later a failure that is the channel's word for money that came back.
 func TestLateFailureByNotice(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	f.contract.Codes.LateFailure = true
 	f.cfg.Accounts = anyAccount{f.contract}
 	k := f.refund(t, "rf")
@@ -100,7 +100,7 @@ func TestLateFailureByNotice(t *testing.T) {
 // nobody is told a success.
 func TestRefundHeldByTheChannelIsNeitherDoneNorFailed(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	k := f.refund(t, "rf")
 	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
 	f.enter(t, k, answered(c, refund.Acknowledged))
@@ -121,7 +121,7 @@ func TestRefundHeldByTheChannelIsNeitherDoneNorFailed(t *testing.T) {
 // A notice in any order: the return is told before the success.
 func TestNoticesOutOfOrder(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	k := f.refund(t, "rf")
 	f.claim(t, k, refund.AttemptSend, 10*time.Second)
 	number := f.number(t, k)
@@ -140,7 +140,7 @@ func TestNoticesOutOfOrder(t *testing.T) {
 // gets its refund a second time, and the channel has done it already.
 func TestNoticeWaitsForItsNumber(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	number := refund.DispatchNumber(f.Installation(), "demo", "early_0", 1)
 	f.receive(t, notice("early", number, "ch_9", refund.Succeeded), refund.NoticeKept)
 	f.receive(t, notice("early", number, "ch_9", refund.Succeeded), refund.NoticeKept)
@@ -160,7 +160,7 @@ func TestNoticeWaitsForItsNumber(t *testing.T) {
 // A notice that names only the channel's id waits until we know that id.
 func TestNoticeWaitsForItsChannelID(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	k := f.refund(t, "rf")
 	f.receive(t, notice("returned", "", "ch_1", refund.Reversed), refund.NoticeKept)
 	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
@@ -177,7 +177,7 @@ func TestNoticeWaitsForItsChannelID(t *testing.T) {
 // What cannot be read, or has a status that nobody knows, is kept and moves nothing.
 func TestNoticeThatSaysNothing(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	k := f.refund(t, "rf")
 	f.claim(t, k, refund.AttemptSend, 10*time.Second)
 	before := f.load(t, k).JournalSeq
@@ -193,7 +193,7 @@ func TestNoticeThatSaysNothing(t *testing.T) {
 // A notice of another account's number finds nothing, and one id for two refunds books the money without the id.
 func TestNoticesKeepToTheirAccount(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	keys := f.refunds(t, "rf", 2)
 	for i, k := range keys {
 		f.claim(t, k, refund.AttemptSend, 10*time.Second)
@@ -211,7 +211,7 @@ func TestNoticesKeepToTheirAccount(t *testing.T) {
 // Two transactions that did not see each other leave a notice behind; the housekeeping finds it.
 func TestMatchNoticesFindsWhatWasLeft(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	number := refund.DispatchNumber(f.Installation(), "demo", "rf_0", 1)
 	f.receive(t, notice("left", number, "ch_1", refund.Succeeded), refund.NoticeKept)
 	key := sha256.Sum256([]byte("left"))
@@ -237,7 +237,7 @@ func TestMatchNoticesFindsWhatWasLeft(t *testing.T) {
 // The key's end counts from the first send, and a later contract only makes it earlier.
 func TestClaimTightensTheKey(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	f.contract.Key.Lifetime = refund.Duration(time.Hour)
 	k := f.refund(t, "rf")
 	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
@@ -260,7 +260,7 @@ func TestClaimTightensTheKey(t *testing.T) {
 // sender gets ErrUnavailable, and its repeat finds the notice stored.
 func TestNoticeWhoseCommitIsLost(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	w, through := newWireCutter(t, f.url)
 	second := f.openSecond(t, through)
 	for i, c := range []struct {

@@ -17,7 +17,7 @@ import (
 
 func TestVerifyFindsNothingInASoundWorld(t *testing.T) {
 	t.Parallel()
-	r := verifyWorld(t).verify(t)
+	r := newVerifyFixture(t).verify(t)
 	wantBroken(t, r, "", "")
 	if len(r.Promises) != len(audit.Promises()) || r.Refunds != 13 || r.Rows < 20 {
 		t.Errorf("%d promises, %d refunds, %d rows", len(r.Promises), r.Refunds, r.Rows)
@@ -28,7 +28,7 @@ func TestVerifyFindsNothingInASoundWorld(t *testing.T) {
 type planted struct {
 	promise, check string
 	sql            string // $name is the rid of that refund
-	do             func(t *testing.T, f *flow)
+	do             func(t *testing.T, f *testWorkflow)
 }
 
 const (
@@ -40,8 +40,8 @@ const (
 )
 
 // again claims another send of a refund that may have been sent already, under another contract.
-func again(version int) func(t *testing.T, f *flow) {
-	return func(t *testing.T, f *flow) {
+func again(version int) func(t *testing.T, f *testWorkflow) {
+	return func(t *testing.T, f *testWorkflow) {
 		k, _ := f.reader().FindRefund(t.Context(), f.tenant.ID, "unknown_0")
 		f.contract = verifyContracts()[version-1]
 		f.claim(t, k.RefundRef, refund.AttemptSend, 10*time.Second)
@@ -99,7 +99,7 @@ var plants = []planted{
 	{"P7", "state-fold", `UPDATE refunds SET state = 'UNKNOWN' WHERE rid = $accepted`, nil},
 	{"P7", "generation-fold", `UPDATE refunds SET generation = 1 WHERE rid = $pending`, nil},
 	{"P7", "journal-head-seq", ``, tailAdded},
-	{"P7", "journal-birth", ``, bornAnew},
+	{"P7", "journal-birth", ``, rebuiltRefund},
 	{"P7", "journal-orphan", `INSERT INTO journal (tenant_id, rid, seq, kind, to_state, generation, source, actor, at, data, digest, hash)
 		SELECT tenant_id, ` + somebody + `, 1, kind, to_state, generation, source, actor, at, data, digest, sha256('x') FROM journal WHERE rid = $pending`, nil},
 	{"P7", "journal-head-seq", `DELETE FROM journal WHERE rid = $pending`, nil},
@@ -171,7 +171,7 @@ func (p plantedTx) Snapshot(ctx context.Context) (pgx.Tx, error) { return p.Begi
 // One world serves all plants that are statements: each is verified inside its transaction, which is then taken back.
 func TestVerifyFindsWhatIsPlanted(t *testing.T) {
 	t.Parallel()
-	f := verifyWorld(t)
+	f := newVerifyFixture(t)
 	v, err := verify.Open(t.Context(), verify.Config{URL: f.url, Overdue: 100 * time.Hour, Samples: 30, Page: 4})
 	if err != nil {
 		t.Fatal(err)
@@ -213,7 +213,7 @@ func TestVerifyFindsWhatIsMade(t *testing.T) {
 		}
 		t.Run(fmt.Sprintf("%s_%s_%d", p.promise, p.check, i), func(t *testing.T) {
 			t.Parallel()
-			f := verifyWorld(t)
+			f := newVerifyFixture(t)
 			f.plant(t, p.sql)
 			p.do(t, f)
 			wantBroken(t, f.verify(t), p.promise, p.check)
@@ -236,7 +236,7 @@ func TestVerifyEveryCheckIsPlanted(t *testing.T) {
 }
 
 // plant runs statements that neither triggers nor foreign keys see.
-func (f *flow) plant(t *testing.T, sql string) {
+func (f *testWorkflow) plant(t *testing.T, sql string) {
 	t.Helper()
 	if sql == "" {
 		return
@@ -264,7 +264,7 @@ func planting(sql string) string {
 }
 
 // tailAdded writes a journal row that is right in itself, but that no change of the refund goes with.
-func tailAdded(t *testing.T, f *flow) {
+func tailAdded(t *testing.T, f *testWorkflow) {
 	r, err := f.reader().FindRefund(t.Context(), f.tenant.ID, "pending_0")
 	if err != nil {
 		t.Fatal(err)
@@ -279,8 +279,8 @@ func tailAdded(t *testing.T, f *flow) {
 	}
 }
 
-// bornAnew rewrites the whole journal of a refund with another amount, chain and head included.
-func bornAnew(t *testing.T, f *flow) {
+// rebuiltRefund rewrites the whole journal of a refund with another amount, chain and head included.
+func rebuiltRefund(t *testing.T, f *testWorkflow) {
 	r, err := f.reader().FindRefund(t.Context(), f.tenant.ID, "pending_0")
 	if err != nil {
 		t.Fatal(err)
@@ -298,15 +298,15 @@ func bornAnew(t *testing.T, f *flow) {
 }
 
 // numberOf gives the dispatch the number that it must have, so that only its ordinal is wrong.
-func numberOf(id string, no int) func(t *testing.T, f *flow) {
-	return func(t *testing.T, f *flow) {
+func numberOf(id string, no int) func(t *testing.T, f *testWorkflow) {
+	return func(t *testing.T, f *testWorkflow) {
 		f.plant(t, fmt.Sprintf(`UPDATE dispatches SET number = '%s' WHERE rid = $pending`, refund.DispatchNumber(f.Installation(), f.tenant.Code, id, no)))
 	}
 }
 
 func TestVerifyOneTenant(t *testing.T) {
 	t.Parallel()
-	f := verifyWorld(t)
+	f := newVerifyFixture(t)
 	f.addTenant(t, "other")
 	f.plant(t, `UPDATE payments SET reserved = reserved + 1 WHERE payment_id = 'pay_pending_0'; UPDATE journal SET data = '{}' WHERE rid = $pending`)
 	if r := f.verify(t, func(c *verify.Config) { c.Tenant = "other" }); !r.OK || r.Refunds != 0 {

@@ -11,7 +11,7 @@ import (
 
 func TestEnterSuccessBooksOnce(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	k := f.refund(t, "rf")
 	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
 	ch := f.enter(t, k, succeeded(c, "ch_1"))
@@ -40,7 +40,7 @@ func TestEnterSuccessBooksOnce(t *testing.T) {
 
 func TestEnterFollowUpJobs(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	k := f.refund(t, "rf")
 	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
 	f.enter(t, k, answered(c, refund.Unknown))
@@ -59,7 +59,7 @@ func TestEnterFollowUpJobs(t *testing.T) {
 
 func TestEnterNegativeAnswers(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	for _, c := range []struct {
 		answer   refund.FactKind
 		code     string
@@ -96,7 +96,7 @@ func TestEnterNegativeAnswers(t *testing.T) {
 
 func TestEnterReturnAndContradiction(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	k := f.refund(t, "rf")
 	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
 	f.enter(t, k, answered(c, refund.RefusedClean))
@@ -130,7 +130,7 @@ func TestEnterReturnAndContradiction(t *testing.T) {
 // An owner whose lease has lapsed changes nothing by what it concludes: after the lapse, against a new owner, after the end.
 func TestEnterStaleOwner(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	keys := f.refunds(t, "rf", 100)
 	for i, k := range keys {
 		old := f.claim(t, k, refund.AttemptSend, 30*time.Millisecond)
@@ -170,7 +170,7 @@ func TestEnterStaleOwner(t *testing.T) {
 // C25: the owner's lease ends while its call is in flight, and the success arrives after the take-over. It is kept, and booked once.
 func TestEnterLateSuccessAfterTakeover(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	f.contract.Query = refund.QueryTerms{}
 	f.contract.Key = refund.IdempotencyTerms{NumberLength: 64} // neither key nor query
 	f.cfg.Accounts = anyAccount{f.contract}
@@ -199,7 +199,7 @@ func TestEnterLateSuccessAfterTakeover(t *testing.T) {
 // Two facts at the same moment: one waits for the other, both are kept, the money is counted once per channel refund.
 func TestEnterConcurrentFacts(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	for round := range 20 {
 		k := f.refunds(t, "rf"+string(rune('a'+round)), 1)[0]
 		c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
@@ -232,7 +232,7 @@ func TestEnterConcurrentFacts(t *testing.T) {
 // Whatever a channel says can be stored: bytes that the database refuses, numbers beyond it, endless text.
 func TestEnterHostileAnswers(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	long := string(make([]byte, 5000))
 	for i, ans := range []refund.Answer{
 		{Kind: refund.Succeeded, ChannelRefundID: "id\x00\xff", Amount: 100, Currency: "USD", Code: "a\x00b", Rule: "r\xc3\x28"},
@@ -258,7 +258,7 @@ func TestEnterHostileAnswers(t *testing.T) {
 // A channel that gives one refund id twice: the second refund's success stands, the id is booked once.
 func TestEnterChannelRefundIDTwice(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	keys := f.refunds(t, "rf", 2)
 	for _, k := range keys {
 		f.enter(t, k, succeeded(f.claim(t, k, refund.AttemptSend, 10*time.Second), "ch_same"))
@@ -273,7 +273,7 @@ func TestEnterChannelRefundIDTwice(t *testing.T) {
 
 func TestEnterVoidsProposals(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	k := f.refund(t, "rf")
 	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
 	f.enter(t, k, answered(c, refund.RefusedClean))
@@ -298,7 +298,7 @@ func TestEnterVoidsProposals(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	k := f.refund(t, "rf")
 	for range 2 { // a repeat is no error and changes nothing
 		if r, err := f.Cancel(t.Context(), k, "actor:ann"); err != nil || r.State != refund.StateCanceled || r.JournalSeq != 2 {

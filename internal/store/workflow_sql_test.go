@@ -26,14 +26,14 @@ func workflowStatements() map[string]string {
 		"judgeDecisionSQL": judgeDecisionSQL, "endDecisionSQL": endDecisionSQL, "applyDecisionSQL": applyDecisionSQL, "othersExposedSQL": othersExposedSQL,
 		"acceptExcessSQL": acceptExcessSQL, "expireDecisionsSQL": expireDecisionsSQL, "approvedSQL": approvedSQL, "settledPaymentsSQL": settledPaymentsSQL,
 		"orphansSQL":   orphansSQL,
-		"heldLinesSQL": heldLinesSQL, "familySQL": familySQL, "lockFamilySQL": lockFamilySQL, "takenIDsSQL": takenIDsSQL, "ownerOfIDSQL": ownerOfIDSQL,
-		"restlessSQL": restlessSQL, "voidFamilySQL": voidFamilySQL,
+		"heldLinesSQL": heldLinesSQL, "refundsOfPaymentSQL": refundsOfPaymentSQL, "lockRefundsSQL": lockRefundsSQL, "takenIDsSQL": takenIDsSQL, "ownerOfIDSQL": ownerOfIDSQL,
+		"linesToSettleSQL": linesToSettleSQL, "voidPaymentDecisionsSQL": voidPaymentDecisionsSQL,
 	}
 }
 
 func TestWorkflowStatementsPrepare(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newTestStore(t)
 	conn, err := b.pool.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)

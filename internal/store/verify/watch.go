@@ -14,12 +14,12 @@ import (
 
 // WatchConfig of Watch. Everything has a default.
 type WatchConfig struct {
-	Every time.Duration // between two small pieces of work; default 1 s
-	Page  int           // refunds checked in one piece, walking through all of them; default 100
-	Fresh int           // refunds changed lately that are checked in one piece; default 20
-	Cheap time.Duration // between two rounds of the checks that look at open rows only; default 15 s
-	Whole time.Duration // between two checks of a whole table, each in its turn; default 60 s
-	Tell  func(WatchReport)
+	Every  time.Duration // between two small pieces of work; default 1 s
+	Page   int           // refunds checked in one piece, walking through all of them; default 100
+	Fresh  int           // refunds changed lately that are checked in one piece; default 20
+	Cheap  time.Duration // between two rounds of the checks that look at open rows only; default 15 s
+	Whole  time.Duration // between two checks of a whole table, each in its turn; default 60 s
+	Report func(WatchReport)
 }
 
 // WatchReport is what is known after a piece of work.
@@ -79,8 +79,8 @@ func (v *Verifier) Watch(ctx context.Context, cfg WatchConfig) {
 		if err := w.piece(ctx); err != nil && ctx.Err() == nil {
 			v.cfg.Logger.WarnContext(ctx, "promises not checked", "error", err.Error())
 		}
-		if w.cfg.Tell != nil {
-			w.cfg.Tell(w.told())
+		if w.cfg.Report != nil {
+			w.cfg.Report(w.summary())
 		}
 		select {
 		case <-tick.C:
@@ -257,8 +257,8 @@ func (w *watch) log(ctx context.Context, t *tally) {
 	}
 }
 
-// told sums up.
-func (w *watch) told() WatchReport {
+// summary gives the report of the latest passes.
+func (w *watch) summary() WatchReport {
 	out := w.report
 	out.Violations = map[string]int64{}
 	for _, p := range audit.Promises() {

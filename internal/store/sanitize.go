@@ -17,9 +17,9 @@ const (
 	longestEvidence = 32 << 10
 )
 
-// recordable gives the fact in a form that the tables always take. An amount that no refund can have makes the answer unusable: it
+// sanitize gives the fact in a form that the tables always take. An amount that no refund can have makes the answer unusable: it
 // proves nothing, and its words stay as evidence.
-func recordable(f refund.Fact) refund.Fact {
+func sanitize(f refund.Fact) refund.Fact {
 	if f.Amount < 0 || f.Amount > refund.MaxAmount {
 		f.Kind, f.Rule, f.Amount, f.Currency, f.ChannelRefundID = refund.Unknown, "impossible-amount", 0, "", ""
 	}

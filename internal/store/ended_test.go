@@ -40,7 +40,7 @@ func (l *endedLog) want(t *testing.T, what string, states ...refund.State) {
 
 func TestEveryEndIsReportedOnce(t *testing.T) {
 	t.Parallel()
-	c := newCourt(t, func(c *refund.Contract) { c.Codes.LateFailure = true })
+	c := newDecisions(t, func(c *refund.Contract) { c.Codes.LateFailure = true })
 	var log endedLog
 	c.cfg.Ended = log.ended
 
@@ -75,13 +75,13 @@ func TestEveryEndIsReportedOnce(t *testing.T) {
 		t.Fatalf("state %s, want FAILED by the decision", r.State)
 	}
 	log.want(t, "a person's decision", refund.StateFailed)
-	c.wantJust(t)
+	c.wantConsistent(t)
 }
 
 // An early notice waits for the number of a refund: the transaction that creates the refund also ends it.
 func TestAnEndAtAcceptanceIsReported(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	var log endedLog
 	f.cfg.Ended = log.ended
 	number := refund.DispatchNumber(f.Installation(), f.tenant.Code, "early_0", 1)
@@ -94,7 +94,7 @@ func TestAnEndAtAcceptanceIsReported(t *testing.T) {
 
 func TestAnEndIsReportedOnceAfterLostCommits(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	w, url := newWireCutter(t, f.url)
 	s := f.openSecond(t, url)
 	var log endedLog
