@@ -125,7 +125,8 @@ func TestAcceptCasesOfRefusals(t *testing.T) {
 		refusedIn, conflictIn := b.request("e2", "rf_2", "pay_1", 60, nil), b.request("e3", "rf_1", "pay_1", 50, nil)
 		first := b.accept(t, refusedIn, conflictIn)
 		wantVerdicts(t, first, intake.Refused, intake.Conflict)
-		if _, _, err := b.PutPayment(t.Context(), b.tenant, "pay_1", intake.PaymentSpec{OrderID: "ord_1", Amount: 1000, Currency: "USD", Account: "demo", Version: 1}, "actor:test"); err != nil {
+		if _, _, err := b.PutPayment(t.Context(), b.tenant, "pay_1", intake.PaymentSpec{OrderID: "ord_1", Amount: 1000, Currency: "USD", Account: "demo",
+			Version: 1}, "actor:test"); err != nil {
 			t.Fatal(err)
 		}
 		for i, o := range b.accept(t, refusedIn, conflictIn) { // now there would be enough

@@ -15,9 +15,11 @@ var (
 	sqlLock = `SELECT k, pg_try_advisory_xact_lock(k), now() FROM unnest($1::bigint[]) AS u(k)`
 	sqlNow  = `SELECT now()`
 
-	sqlReceipts = `SELECT x.tenant_id, x.consumer, x.source, x.event_id, x.type, x.digest, x.params::text, x.outcome, x.rid, coalesce(x.code, ''), coalesce(r.refund_id, '')
+	sqlReceipts = `SELECT x.tenant_id, x.consumer, x.source, x.event_id, x.type, x.digest, x.params::text, x.outcome, x.rid, coalesce(x.code, ''),
+    coalesce(r.refund_id, '')
 FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS w(tenant_id, consumer, source, event_id)
-JOIN receipts x ON x.tenant_id = w.tenant_id AND x.consumer = w.consumer AND x.source = w.source AND x.event_id = w.event_id AND x.month >= (now() - interval '427 days')::date
+JOIN receipts x ON x.tenant_id = w.tenant_id AND x.consumer = w.consumer AND x.source = w.source AND x.event_id = w.event_id
+    AND x.month >= (now() - interval '427 days')::date
 LEFT JOIN refunds r ON r.tenant_id = x.tenant_id AND r.rid = x.rid`
 
 	sqlKnownRefunds = `SELECT ` + pg.RefundColumns + `
@@ -36,7 +38,8 @@ JOIN payments p ON p.tenant_id = w.tenant_id AND p.payment_id = w.payment_id`
 	sqlReferences = `SELECT p.account, p.channel_reference, p.tenant_id, p.payment_id FROM unnest($1::text[], $2::text[]) AS w(account, reference)
 JOIN payments p ON p.account = w.account AND p.channel_reference = w.reference`
 
-	sqlCaptures = `SELECT c.tenant_id, c.payment_id, c.capture_id, c.amount FROM unnest($1::bigint[], $2::text[], $3::text[]) AS w(tenant_id, payment_id, capture_id)
+	sqlCaptures = `SELECT c.tenant_id, c.payment_id, c.capture_id, c.amount FROM unnest($1::bigint[], $2::text[], $3::text[]) AS w(tenant_id, payment_id,
+    capture_id)
 JOIN captures c ON c.tenant_id = w.tenant_id AND c.payment_id = w.payment_id AND c.capture_id = w.capture_id`
 
 	sqlParkedRows = `SELECT k.parked_id, k.done_at IS NULL FROM parked k
@@ -107,12 +110,13 @@ func readReceipts(rows pgx.Rows, v intake.View) error {
 		rid     *[16]byte
 		code    string
 	)
-	_, err := pgx.ForEachRow(rows, []any{&tenant, &e.Consumer, &e.Source, &e.ID, &typ, &digest, &r.Params, &outcome, &rid, &code, &r.RefundID}, func() (err error) {
-		e.Tenant, r.Type, r.Outcome, r.RID, r.Code = refund.TenantID(tenant), intake.EventType(typ), intake.Verdict(outcome), pg.Deref(rid), refund.Code(code)
-		r.Digest, err = refund.DigestFromBytes(digest)
-		v.Receipts[e] = r
-		return err
-	})
+	_, err := pgx.ForEachRow(rows, []any{&tenant, &e.Consumer, &e.Source, &e.ID, &typ, &digest, &r.Params, &outcome, &rid, &code, &r.RefundID},
+		func() (err error) {
+			e.Tenant, r.Type, r.Outcome, r.RID, r.Code = refund.TenantID(tenant), intake.EventType(typ), intake.Verdict(outcome), pg.Deref(rid), refund.Code(code)
+			r.Digest, err = refund.DigestFromBytes(digest)
+			v.Receipts[e] = r
+			return err
+		})
 	return err
 }
 

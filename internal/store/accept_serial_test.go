@@ -81,19 +81,23 @@ func drawSerialItem(t *rapid.T, label string) serialItem {
 }
 
 func (s serialItem) in(w serialRun, check int) intake.Intake {
-	in := intake.Intake{Tenant: w.tenants[s.tenant], Event: intake.EventID{Consumer: s.consumer, Source: s.source, ID: s.event}, Actor: "actor:test", Transport: "t", RID: s.rid}
+	in := intake.Intake{Tenant: w.tenants[s.tenant], Event: intake.EventID{Consumer: s.consumer, Source: s.source, ID: s.event}, Actor: "actor:test",
+		Transport: "t", RID: s.rid}
 	reference := s.reference
 	if reference != "" {
 		reference = fmt.Sprintf("%s-%s-%d", reference, w.name, check)
 	}
 	if s.capture {
 		in.Type = intake.TypePaymentCaptured
-		in.Capture = &intake.Capture{PaymentID: s.payment, CaptureID: "c-" + s.event, OrderID: s.order, Amount: s.amount, Currency: refund.Currency(s.currency), Account: s.account, Reference: reference}
+		in.Capture = &intake.Capture{PaymentID: s.payment, CaptureID: "c-" + s.event, OrderID: s.order, Amount: s.amount, Currency: refund.Currency(s.currency),
+			Account: s.account, Reference: reference}
 	} else {
 		in.Type = intake.TypeRefundRequested
-		in.Refund = &intake.Request{Params: refund.Params{RefundID: s.refundID, OrderID: s.order, PaymentID: s.payment, Amount: s.amount, Currency: refund.Currency(s.currency)}}
+		in.Refund = &intake.Request{Params: refund.Params{RefundID: s.refundID, OrderID: s.order, PaymentID: s.payment, Amount: s.amount,
+			Currency: refund.Currency(s.currency)}}
 		if s.inline {
-			in.Refund.Payment = &intake.PaymentSpec{OrderID: s.order, Amount: s.captured, Currency: refund.Currency(s.currency), Account: s.account, Reference: reference, RefundedElsewhere: s.elsewhere}
+			in.Refund.Payment = &intake.PaymentSpec{OrderID: s.order, Amount: s.captured, Currency: refund.Currency(s.currency), Account: s.account,
+				Reference: reference, RefundedElsewhere: s.elsewhere}
 		}
 	}
 	if s.consumer != "rest" {

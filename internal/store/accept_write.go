@@ -1,8 +1,6 @@
 package store
 
 import (
-	"encoding/json"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -13,13 +11,17 @@ import (
 )
 
 var (
-	sqlInsertReceipts = pg.Named[receiptArrays](`INSERT INTO receipts (tenant_id, consumer, source, event_id, month, type, digest, params, outcome, rid, code, transport, at)
+	sqlInsertReceipts = pg.Named[receiptArrays](`INSERT INTO receipts (tenant_id, consumer, source, event_id, month, type, digest, params, outcome, rid, code,
+    transport, at)
 SELECT t, c, s, e, date_trunc('month', @now::timestamptz AT TIME ZONE 'UTC')::date, ty, d, p::json, o, r, nullif(co, ''), nullif(tr, ''), @now
-FROM unnest(@tenants::bigint[], @consumers::text[], @sources::text[], @events::text[], @types::text[], @digests::bytea[], @params::text[], @outcomes::text[], @rids::uuid[], @codes::text[], @transports::text[]) AS u(t, c, s, e, ty, d, p, o, r, co, tr)`)
+FROM unnest(@tenants::bigint[], @consumers::text[], @sources::text[], @events::text[], @types::text[], @digests::bytea[], @params::text[],
+    @outcomes::text[], @rids::uuid[], @codes::text[], @transports::text[]) AS u(t, c, s, e, ty, d, p, o, r, co, tr)`)
 
-	sqlInsertPayment = pg.Named[paymentArgs](`INSERT INTO payments (tenant_id, payment_id, order_id, account, channel_reference, currency, exponent, known_by, version,
+	sqlInsertPayment = pg.Named[paymentArgs](`INSERT INTO payments (tenant_id, payment_id, order_id, account, channel_reference, currency, exponent, known_by,
+    version,
   captured, reserved, refunded_elsewhere, excess, refunds, last_rid, window_ends_at, created_at, paid_at)
-VALUES (@tenant, @payment, @order_id, @account, @reference, @currency, @exponent, @known_by, @version, @captured, @reserved, @refunded_elsewhere, @excess, @refunds, @last_rid, @window_ends_at, @created_at, @paid_at)`)
+VALUES (@tenant, @payment, @order_id, @account, @reference, @currency, @exponent, @known_by, @version, @captured, @reserved, @refunded_elsewhere, @excess,
+    @refunds, @last_rid, @window_ends_at, @created_at, @paid_at)`)
 
 	sqlPaid = `UPDATE payments SET paid_at = $3, window_ends_at = $4 WHERE tenant_id = $1 AND payment_id = $2`
 
@@ -27,38 +29,50 @@ VALUES (@tenant, @payment, @order_id, @account, @reference, @currency, @exponent
 FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::int[], $7::uuid[]) AS u(t, p, c, r, x, n, l)
 WHERE p.tenant_id = u.t AND p.payment_id = u.p`
 
-	sqlInsertKeys = pg.Named[refundArrays](`INSERT INTO refund_keys (tenant_id, refund_id, rid) SELECT * FROM unnest(@tenants::bigint[], @ids::text[], @rids::uuid[])`)
+	sqlInsertKeys = pg.Named[refundArrays](`INSERT INTO refund_keys (tenant_id, refund_id, rid) SELECT *
+    FROM unnest(@tenants::bigint[], @ids::text[], @rids::uuid[])`)
 
-	sqlInsertRefunds = pg.Named[refundArrays](`INSERT INTO refunds (tenant_id, rid, refund_id, payment_id, order_id, account, channel_reference, currency, exponent, amount, digest,
+	sqlInsertRefunds = pg.Named[refundArrays](`INSERT INTO refunds (tenant_id, rid, refund_id, payment_id, order_id, account, channel_reference, currency,
+    exponent, amount, digest,
   prev_rid, reason, metadata, state, pending_reason, epoch, next_action_at, journal_seq, journal_head, created_at, state_since, updated_at)
 SELECT t, r, ri, pi, oi, a, cr, cu, ex, am, d, pr, nullif(re, ''), nullif(me, '')::jsonb, 'PENDING', 'queued', @epoch, @next_action_at, 1, h, @now, @now, @now
-FROM unnest(@tenants::bigint[], @rids::uuid[], @ids::text[], @payments::text[], @orders::text[], @accounts::text[], @references::text[], @currencies::text[], @exponents::smallint[], @amounts::bigint[], @digests::bytea[],
-  @prev::uuid[], @reasons::text[], @metadata::text[], @heads::bytea[], @ord::int[]) AS u(t, r, ri, pi, oi, a, cr, cu, ex, am, d, pr, re, me, h, ord) ORDER BY ord`)
+FROM unnest(@tenants::bigint[], @rids::uuid[], @ids::text[], @payments::text[], @orders::text[], @accounts::text[], @references::text[],
+    @currencies::text[], @exponents::smallint[], @amounts::bigint[], @digests::bytea[],
+  @prev::uuid[], @reasons::text[], @metadata::text[], @heads::bytea[], @ord::int[]) AS u(t, r, ri, pi, oi, a, cr, cu, ex, am, d, pr, re, me, h,
+    ord) ORDER BY ord`)
 
-	sqlInsertDispatches = pg.Named[refundArrays](`INSERT INTO dispatches (tenant_id, rid, no, account, number, at) SELECT t, r, 1, a, n, @now FROM unnest(@tenants::bigint[], @rids::uuid[], @accounts::text[], @numbers::text[]) AS u(t, r, a, n)`)
+	sqlInsertDispatches = pg.Named[refundArrays](`INSERT INTO dispatches (tenant_id, rid, no, account, number, at) SELECT t, r, 1, a, n, @now
+    FROM unnest(@tenants::bigint[], @rids::uuid[], @accounts::text[], @numbers::text[]) AS u(t, r, a, n)`)
 
-	sqlInsertJournal = pg.Named[refundArrays](`INSERT INTO journal (tenant_id, rid, seq, kind, to_state, generation, source, actor, at, data, digest, hash, replay_batch)
-SELECT t, r, 1, k, 'PENDING', 0, s, ac, @now, da, di, h, b FROM unnest(@tenants::bigint[], @rids::uuid[], @kinds::text[], @sources::text[], @actors::text[], @data::text[], @entries::bytea[], @heads::bytea[], @batches::uuid[]) AS u(t, r, k, s, ac, da, di, h, b)`)
+	sqlInsertJournal = pg.Named[refundArrays](`INSERT INTO journal (tenant_id, rid, seq, kind, to_state, generation, source, actor, at, data, digest, hash,
+    replay_batch)
+SELECT t, r, 1, k, 'PENDING', 0, s, ac, @now, da, di, h, b FROM unnest(@tenants::bigint[], @rids::uuid[], @kinds::text[], @sources::text[],
+    @actors::text[], @data::text[], @entries::bytea[], @heads::bytea[], @batches::uuid[]) AS u(t, r, k, s, ac, da, di, h, b)`)
 
 	sqlInsertCapture = `INSERT INTO captures (tenant_id, payment_id, capture_id, amount, at) VALUES ($1, $2, $3, $4, $5)`
 
-	sqlConflict = pg.Named[conflictArgs](`INSERT INTO conflicts (tenant_id, conflict_id, kind, consumer, source, event_id, refund_id, payment_id, rid, got_digest, got, fields, transport, at, last_at)
+	sqlConflict = pg.Named[conflictArgs](`INSERT INTO conflicts (tenant_id, conflict_id, kind, consumer, source, event_id, refund_id, payment_id, rid,
+    got_digest, got, fields, transport, at, last_at)
 VALUES (@tenant, @id, @kind, @consumer, @source, @event, @refund, @payment, @rid, @got_digest, @got::text::json, @fields, @transport, @now, @now)
 ON CONFLICT ON CONSTRAINT conflicts_same_uq DO UPDATE SET times = conflicts.times + 1, last_at = excluded.last_at`)
 
-	sqlPark = pg.Named[parkArgs](`INSERT INTO parked (tenant_id, parked_id, consumer, source, event_id, position, headers, body, reason, wake_payment, alarm_at, tries, at)
+	sqlPark = pg.Named[parkArgs](`INSERT INTO parked (tenant_id, parked_id, consumer, source, event_id, position, headers, body, reason, wake_payment,
+    alarm_at, tries, at)
 VALUES (@tenant, @id, @consumer, @source, @event, @position, @headers, @body, @reason, @wake_payment, @alarm_at, 1, @now)
 ON CONFLICT ON CONSTRAINT parked_position_uq DO UPDATE SET tries = parked.tries + 1,
   reason = CASE WHEN excluded.wake_payment IS NULL THEN parked.reason ELSE excluded.reason END,
   wake_payment = coalesce(excluded.wake_payment, parked.wake_payment), alarm_at = coalesce(parked.alarm_at, excluded.alarm_at)`)
 
 	sqlRebindReceipts = pg.Named[receiptArrays](`UPDATE receipts x SET outcome = u.o, rid = u.r, code = nullif(u.co, ''), transport = nullif(u.tr, '')
-FROM unnest(@tenants::bigint[], @consumers::text[], @sources::text[], @events::text[], @outcomes::text[], @rids::uuid[], @codes::text[], @transports::text[]) AS u(t, c, s, e, o, r, co, tr)
-WHERE x.tenant_id = u.t AND x.consumer = u.c AND x.source = u.s AND x.event_id = u.e AND x.outcome = 'REFUSED' AND x.month >= (@now::timestamptz - interval '427 days')::date`)
+FROM unnest(@tenants::bigint[], @consumers::text[], @sources::text[], @events::text[], @outcomes::text[], @rids::uuid[], @codes::text[],
+    @transports::text[]) AS u(t, c, s, e, o, r, co, tr)
+WHERE x.tenant_id = u.t AND x.consumer = u.c AND x.source = u.s AND x.event_id = u.e AND x.outcome = 'REFUSED'
+    AND x.month >= (@now::timestamptz - interval '427 days')::date`)
 
 	sqlUnparkDone = `UPDATE parked SET done_at = $3, done_how = $4, done_by = $5, tries = tries + 1 WHERE tenant_id = $1 AND parked_id = $2 AND done_at IS NULL`
 
-	sqlUnparkStay = `UPDATE parked SET reason = $3, wake_payment = $4, alarm_at = coalesce(alarm_at, $5), tries = tries + 1 WHERE tenant_id = $1 AND parked_id = $2 AND done_at IS NULL`
+	sqlUnparkStay = `UPDATE parked SET reason = $3, wake_payment = $4, alarm_at = coalesce(alarm_at, $5), tries = tries + 1
+    WHERE tenant_id = $1 AND parked_id = $2 AND done_at IS NULL`
 )
 
 // receiptArrays are the columns of a group's receipts.
@@ -160,154 +174,8 @@ func queueTouched(b *pgx.Batch, ps []refund.Payment) {
 	b.Queue(sqlTouchPayments, tenants, ids, captured, reserved, excess, counts, last)
 }
 
-// queueRefunds inserts keys, refunds, first dispatches and first journal rows. The hash chain starts from zeros.
-func queueRefunds(b *pgx.Batch, v intake.View, rs []intake.NewRefund) {
-	if len(rs) == 0 {
-		return
-	}
-	c := refundArrays{Epoch: v.Epoch, NextActionAt: v.Now.Add(refund.HandoutTTL), Now: v.Now}
-	for i, r := range rs {
-		c.add(i, r)
-	}
-	for _, s := range []pg.Statement[refundArrays]{sqlInsertKeys, sqlInsertRefunds, sqlInsertDispatches, sqlInsertJournal} {
-		b.Queue(s.SQL, s.Args(&c)...)
-	}
-}
-
-// refundArrays are the columns of a group's new refunds.
-type refundArrays struct {
-	Tenants      []int64     `arg:"tenants"`
-	RIDs         [][16]byte  `arg:"rids"`
-	IDs          []string    `arg:"ids"`
-	Payments     []string    `arg:"payments"`
-	Orders       []string    `arg:"orders"`
-	Accounts     []string    `arg:"accounts"`
-	References   []string    `arg:"references"`
-	Currencies   []string    `arg:"currencies"`
-	Exponents    []int16     `arg:"exponents"`
-	Amounts      []int64     `arg:"amounts"`
-	Digests      [][]byte    `arg:"digests"`
-	Prev         []*[16]byte `arg:"prev"`
-	Reasons      []string    `arg:"reasons"`
-	Metadata     []string    `arg:"metadata"`
-	Numbers      []string    `arg:"numbers"`
-	Order        []int       `arg:"ord"`
-	Epoch        int         `arg:"epoch"`
-	NextActionAt time.Time   `arg:"next_action_at"`
-	Now          time.Time   `arg:"now"`
-
-	Kinds   []string    `arg:"kinds"` // of the journal rows, as all that follow
-	Sources []string    `arg:"sources"`
-	Actors  []string    `arg:"actors"`
-	Data    []string    `arg:"data"`
-	Entries [][]byte    `arg:"entries"` // digests
-	Heads   [][]byte    `arg:"heads"`   // hashes
-	Batches []*[16]byte `arg:"batches"`
-}
-
-func (c *refundArrays) add(i int, r intake.NewRefund) {
-	digest := r.Entry.Digest()
-	head := refund.JournalHash([32]byte{}, r.RID, 1, c.Now, digest)
-	c.Tenants, c.RIDs, c.IDs = append(c.Tenants, int64(r.Tenant)), append(c.RIDs, r.RID), append(c.IDs, r.RefundID)
-	c.Payments, c.Orders = append(c.Payments, r.PaymentID), append(c.Orders, r.OrderID)
-	c.Accounts, c.References = append(c.Accounts, r.Account), append(c.References, r.ChannelReference)
-	c.Currencies, c.Exponents = append(c.Currencies, string(r.Currency)), append(c.Exponents, int16(r.Exponent)) // #nosec G115 -- 0..4
-	c.Amounts, c.Digests, c.Prev = append(c.Amounts, r.Amount), append(c.Digests, r.Digest.Bytes()), append(c.Prev, pg.NullRID(r.Prev))
-	c.Reasons, c.Metadata = append(c.Reasons, r.Reason), append(c.Metadata, metadataText(r.Metadata))
-	c.Numbers, c.Order = append(c.Numbers, r.Number), append(c.Order, i)
-	c.Kinds, c.Sources, c.Actors = append(c.Kinds, r.Entry.Kind), append(c.Sources, r.Entry.Source), append(c.Actors, r.Entry.Actor)
-	c.Data, c.Entries, c.Heads = append(c.Data, r.Entry.Data), append(c.Entries, digest[:]), append(c.Heads, head[:])
-	c.Batches = append(c.Batches, pg.NullRID(r.Replay))
-}
-
-func metadataText(m map[string]string) string {
-	if len(m) == 0 {
-		return ""
-	}
-	text, err := json.Marshal(m)
-	if err != nil { // a map of strings always marshals
-		return ""
-	}
-	return string(text)
-}
-
 func queueCaptures(b *pgx.Batch, v intake.View, cs []intake.NewCapture) {
 	for _, c := range cs {
 		b.Queue(sqlInsertCapture, int64(c.Tenant), c.PaymentID, c.CaptureID, c.Amount, v.Now)
 	}
-}
-
-// conflictArgs are a row of conflicts.
-type conflictArgs struct {
-	Tenant    int64     `arg:"tenant"`
-	ID        [16]byte  `arg:"id"`
-	Kind      string    `arg:"kind"`
-	Consumer  string    `arg:"consumer"`
-	Source    *string   `arg:"source"`
-	Event     *string   `arg:"event"`
-	Refund    *string   `arg:"refund"`
-	Payment   *string   `arg:"payment"`
-	RID       *[16]byte `arg:"rid"`
-	GotDigest []byte    `arg:"got_digest"`
-	Got       string    `arg:"got"`
-	Fields    []string  `arg:"fields"`
-	Transport *string   `arg:"transport"`
-	Now       time.Time `arg:"now"`
-}
-
-func queueConflicts(b *pgx.Batch, v intake.View, cs []intake.ConflictRow, id func() refund.RID) {
-	for _, c := range cs {
-		b.Queue(sqlConflict.SQL, sqlConflict.Args(&conflictArgs{
-			Tenant: int64(c.Tenant), ID: id(), Kind: string(c.Kind), Consumer: c.Consumer, Source: pg.Null(c.Source), Event: pg.Null(c.ID),
-			Refund: pg.Null(c.RefundID), Payment: pg.Null(c.PaymentID), RID: pg.NullRID(c.RID), GotDigest: c.GotDigest[:], Got: c.Got,
-			Fields: append([]string{}, c.Fields...), Transport: pg.Null(c.Transport), Now: v.Now,
-		})...)
-	}
-}
-
-// parkArgs are a row of parked.
-type parkArgs struct {
-	Tenant      int64               `arg:"tenant"`
-	ID          [16]byte            `arg:"id"`
-	Consumer    string              `arg:"consumer"`
-	Source      *string             `arg:"source"`
-	Event       *string             `arg:"event"`
-	Position    string              `arg:"position"`
-	Headers     map[string][]string `arg:"headers"`
-	Body        []byte              `arg:"body"`
-	Reason      string              `arg:"reason"`
-	WakePayment *string             `arg:"wake_payment"`
-	AlarmAt     *time.Time          `arg:"alarm_at"`
-	Now         time.Time           `arg:"now"`
-}
-
-func queueParked(b *pgx.Batch, v intake.View, p intake.Plan, id func() refund.RID) {
-	for _, k := range p.Parked {
-		b.Queue(sqlPark.SQL, sqlPark.Args(&parkArgs{
-			Tenant: int64(k.Tenant), ID: id(), Consumer: k.Consumer, Source: pg.Null(k.Source), Event: pg.Null(k.ID), Position: storable(k.Position),
-			Headers: storableHeaders(k.Headers), Body: k.Body, Reason: k.Reason, WakePayment: pg.Null(k.WakePayment), AlarmAt: pg.NullTime(k.AlarmAt), Now: v.Now,
-		})...)
-	}
-	for _, u := range p.Unparked {
-		if u.How != "" {
-			b.Queue(sqlUnparkDone, int64(u.Tenant), [16]byte(u.ID), v.Now, u.How, u.By)
-		} else {
-			b.Queue(sqlUnparkStay, int64(u.Tenant), [16]byte(u.ID), u.Reason, pg.Null(u.WakePayment), pg.Null(u.AlarmAt))
-		}
-	}
-}
-
-// storable makes text of strangers fit for the database: no NUL, valid UTF-8. The body keeps the bytes as they came.
-func storable(s string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
-}
-
-func storableHeaders(h map[string][]string) map[string][]string {
-	out := make(map[string][]string, len(h))
-	for k, vs := range h {
-		for _, v := range vs {
-			out[storable(k)] = append(out[storable(k)], storable(v))
-		}
-	}
-	return out
 }

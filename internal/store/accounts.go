@@ -30,7 +30,8 @@ type SyncedAccount struct {
 }
 
 const (
-	sqlAddAccount     = `INSERT INTO accounts (account, adapter) VALUES ($1, $2) ON CONFLICT (account) DO UPDATE SET adapter = excluded.adapter, disabled_at = NULL`
+	sqlAddAccount = `INSERT INTO accounts (account, adapter) VALUES ($1, $2) ON CONFLICT (account) DO UPDATE
+    SET adapter = excluded.adapter, disabled_at = NULL`
 	sqlAllowTenant    = `INSERT INTO account_tenants (account, tenant_id) SELECT $1, tenant_id FROM tenants WHERE code = $2 ON CONFLICT DO NOTHING`
 	sqlDisallow       = `DELETE FROM account_tenants a USING tenants t WHERE a.tenant_id = t.tenant_id AND a.account = $1 AND NOT t.code = ANY($2::text[])`
 	sqlAllowed        = `SELECT a.tenant_id, t.code FROM account_tenants a JOIN tenants t USING (tenant_id) WHERE a.account = $1`

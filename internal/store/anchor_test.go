@@ -104,7 +104,8 @@ func (f *testWorkflow) chained(t *testing.T, conn *pgx.Conn, id string) {
 	for _, e := range entries {
 		digest := e.Entry.Digest()
 		head = refund.JournalHash(head, r.RID, int32(e.Seq), e.At, digest)
-		if _, err := conn.Exec(t.Context(), `UPDATE journal SET digest = $3, hash = $4 WHERE rid = $1 AND seq = $2`, [16]byte(r.RID), e.Seq, digest[:], head[:]); err != nil {
+		if _, err := conn.Exec(t.Context(), `UPDATE journal SET digest = $3, hash = $4 WHERE rid = $1 AND seq = $2`, [16]byte(r.RID), e.Seq, digest[:],
+			head[:]); err != nil {
 			t.Fatal(err)
 		}
 	}

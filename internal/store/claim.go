@@ -78,7 +78,8 @@ const claimMovePart = `
     SELECT y.*, y.at + @lease::interval AS lease_ends_at,
       CASE WHEN @kind::text <> 'SEND' THEN NULL WHEN @key_lifetime::interval = interval '0' THEN y.key_expires_at
         ELSE least(y.key_expires_at, coalesce((SELECT min(a.started_at) FROM attempts a
-          WHERE (a.tenant_id, a.rid) = (y.tenant_id, y.rid) AND a.dispatch_no = @dispatch AND a.kind = 'SEND'), y.at) + @key_lifetime::interval) END AS key_ends_at
+          WHERE (a.tenant_id, a.rid) = (y.tenant_id, y.rid) AND a.dispatch_no = @dispatch AND a.kind = 'SEND'),
+          y.at) + @key_lifetime::interval) END AS key_ends_at
     FROM ready y
   ), fenced AS MATERIALIZED (
     SELECT k.*, least(k.at + @send_window::interval, k.lease_ends_at - @margin::interval, k.key_ends_at - @key_margin::interval) AS not_after
@@ -98,9 +99,11 @@ const claimMovePart = `
     SELECT tenant_id, rid, attempt_no, epoch, @dispatch, @kind::text, generation, @contract, @request::bytea, at, not_after FROM moved
   ), told AS (
     INSERT INTO journal (tenant_id, rid, seq, kind, from_state, to_state, generation, source, actor, at, data, digest, hash)
-    SELECT tenant_id, rid, journal_seq, @entry_kind, @state, @state_after, generation, 'worker', 'system:worker', at, @entry_data, @entry_digest::bytea, journal_head FROM moved
+    SELECT tenant_id, rid, journal_seq, @entry_kind, @state, @state_after, generation, 'worker', 'system:worker', at, @entry_data, @entry_digest::bytea,
+    journal_head FROM moved
   ), exposed AS (
-    UPDATE dispatches d SET exposed = true, key_expires_at = m.key_ends_at, absence_counts_from = greatest(d.absence_counts_from, m.not_after + @absence_lag::interval)
+    UPDATE dispatches d SET exposed = true, key_expires_at = m.key_ends_at, absence_counts_from = greatest(d.absence_counts_from,
+    m.not_after + @absence_lag::interval)
     FROM moved m WHERE @kind::text = 'SEND' AND (d.tenant_id, d.rid, d.no) = (m.tenant_id, m.rid, @dispatch)
   ), spaced AS (
     UPDATE payments p SET next_send_at = m.at + @spacing::interval

@@ -66,7 +66,8 @@ func lineKinds() []cutKind {
 			}
 		}},
 		{name: "an excess that is accepted", prepare: func(l *cutRun, id string) (operation, look) {
-			d, _, err := l.Propose(l.t.Context(), refund.Proposal{Tenant: l.tenant.ID, CaseID: l.tooMuch(id), Action: refund.ActionAcceptAsIs, Evidence: "ticket 4711", Actor: "ann"})
+			d, _, err := l.Propose(l.t.Context(), refund.Proposal{Tenant: l.tenant.ID, CaseID: l.tooMuch(id), Action: refund.ActionAcceptAsIs,
+				Evidence: "ticket 4711", Actor: "ann"})
 			if err != nil {
 				l.t.Fatal(err)
 			}
@@ -115,7 +116,8 @@ func (l *cutRun) tooMuch(id string) (of refund.RID) {
 	l.t.Helper()
 	l.refund(l.t, id)
 	l.lines(l.t, l.payment(id), true, foreign("re_"+id, 5_000))
-	if err := l.pool.QueryRow(l.t.Context(), `SELECT case_id FROM cases WHERE payment_id = $1 AND rid IS NULL AND closed_at IS NULL`, l.payment(id)).Scan((*[16]byte)(&of)); err != nil {
+	if err := l.pool.QueryRow(l.t.Context(), `SELECT case_id FROM cases WHERE payment_id = $1 AND rid IS NULL AND closed_at IS NULL`,
+		l.payment(id)).Scan((*[16]byte)(&of)); err != nil {
 		l.t.Fatal(err)
 	}
 	return of

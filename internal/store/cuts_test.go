@@ -74,7 +74,8 @@ func TestEveryCommitMayBeCut(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d COMMITs cut in %s: %d kinds of transactions, before and after, and at the repeat", made.Load(), time.Since(began).Round(time.Second), len(cutKinds)+1)
+	t.Logf("%d COMMITs cut in %s: %d kinds of transactions, before and after, and at the repeat", made.Load(), time.Since(began).Round(time.Second),
+		len(cutKinds)+1)
 }
 
 func newCutRun(t *testing.T) *cutRun {

@@ -21,7 +21,8 @@ func upkeepKinds() []cutKind {
 			a := l.anchorer(l.t, func(c *verify.AnchorConfig) { c.Pool, c.MaxRows = l.cut.Pool(), 0 })
 			whole := l.anchorer(l.t, func(c *verify.AnchorConfig) { c.File, c.MaxRows = a.file, 0 })
 			return func() error { return a.Once(l.t.Context()) }, func() {
-				for end := time.Now().Add(10 * time.Second); l.count(l.t, `SELECT count(*) FROM journal WHERE pos > (SELECT coalesce(max(upto_pos), 0) FROM journal_anchors)`) > 0; {
+				for end := time.Now().Add(10 * time.Second); l.count(l.t,
+					`SELECT count(*) FROM journal WHERE pos > (SELECT coalesce(max(upto_pos), 0) FROM journal_anchors)`) > 0; {
 					if time.Now().After(end) { // a connection that was cut may hold the lock for a moment
 						l.t.Fatal("the journal has rows without an anchor")
 					}

@@ -35,9 +35,11 @@ func TestDeadlinesEndInACase(t *testing.T) {
 			c.enter(t, k, refund.Fact{Kind: refund.LeaseEnd, Generation: claimed.Generation, Source: "sweeper"})
 		}, refund.StateUnknown, refund.CaseNoStep, refund.StepWait},
 		"ACCEPTED": {func(c *refund.Contract) { c.Notices = true; c.Waits.Accepted = soon },
-			func(t *testing.T, c *testDecisions, k refund.RefundRef) { c.send(t, k, refund.Acknowledged, "ch_1") }, refund.StateAccepted, refund.CaseDeadline, refund.StepWait},
+			func(t *testing.T, c *testDecisions, k refund.RefundRef) { c.send(t, k, refund.Acknowledged, "ch_1") }, refund.StateAccepted, refund.CaseDeadline,
+			refund.StepWait},
 		"ACCEPTED, nothing to wait for": {nil,
-			func(t *testing.T, c *testDecisions, k refund.RefundRef) { c.send(t, k, refund.Acknowledged, "ch_1") }, refund.StateAccepted, refund.CaseNoStep, refund.StepWait},
+			func(t *testing.T, c *testDecisions, k refund.RefundRef) { c.send(t, k, refund.Acknowledged, "ch_1") }, refund.StateAccepted, refund.CaseNoStep,
+			refund.StepWait},
 		"PENDING, the ask is not answered": {func(c *refund.Contract) { listing(c); c.Waits.Unknown, c.Waits.Pending = soon, soon },
 			func(t *testing.T, c *testDecisions, k refund.RefundRef) {
 				c.stuck(t, k)

@@ -67,7 +67,8 @@ func (c *testDecisions) stuck(t *testing.T, k refund.RefundRef) refund.Record {
 	t.Helper()
 	claimed := c.send(t, k, refund.Unknown, "")
 	r := c.load(t, k)
-	c.enter(t, k, refund.Fact{Kind: refund.Deadline, Reason: refund.Decide(r, c.contract, r.Now).Reason, Generation: r.Generation, Source: "worker", Actor: "system:worker"})
+	c.enter(t, k, refund.Fact{Kind: refund.Deadline, Reason: refund.Decide(r, c.contract, r.Now).Reason, Generation: r.Generation, Source: "worker",
+		Actor: "system:worker"})
 	c.waitUntil(t, claimed.NotAfter.Add(c.contract.Horizon.D()))
 	return c.load(t, k)
 }

@@ -99,7 +99,8 @@ func TestAnEndIsReportedOnceAfterLostCommits(t *testing.T) {
 	s := f.openSecond(t, url)
 	var log endedLog
 	s.cfg.Ended = log.ended
-	for name, cuts := range map[string][]cut{"before": {cutBefore}, "after": {cutAfter}, "before-after": {cutBefore, cutAfter}, "after-after": {cutAfter, cutAfter}} {
+	for name, cuts := range map[string][]cut{"before": {cutBefore}, "after": {cutAfter}, "before-after": {cutBefore, cutAfter},
+		"after-after": {cutAfter, cutAfter}} {
 		canceled, noticed, answered := f.refund(t, "c-"+name), f.refund(t, "n-"+name), f.refund(t, "a-"+name)
 		w.arm(cuts...)
 		if _, err := s.Cancel(t.Context(), canceled, "actor:ann"); err != nil {

@@ -21,22 +21,26 @@ const updateDispatchSQL = `UPDATE dispatches SET exposed = $4, final_negative_at
 const markDispatchSQL = `UPDATE dispatches SET exposed = $4, key_expires_at = least(key_expires_at, $5), may_act_until = $6, marked_epoch = $7
   WHERE tenant_id = $1 AND rid = $2 AND no = $3`
 
-const insertRetirementSQL = `INSERT INTO retired_dispatches (tenant_id, rid, no, proof_attempt, epoch, rule, at, decision_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+const insertRetirementSQL = `INSERT INTO retired_dispatches (tenant_id, rid, no, proof_attempt, epoch, rule, at, decision_id)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 
 const insertDispatchSQL = `INSERT INTO dispatches (tenant_id, rid, no, account, number, at) VALUES ($1, $2, $3, $4, $5, $6)`
 
 // moveRefundSQL is the one statement that changes a refund's state outside a claim: guarded by what was read under the lock, linked to
 // the journal row that tells it.
 var moveRefundSQL = pg.Named[moveRefundArgs](`WITH moved AS (
-    UPDATE refunds r SET state = @state, pending_reason = @pending_reason, failure_code = @failure_code, failure_channel_code = @failure_channel_code, exposed = @exposed, case_id = @case_id, ask_no = @ask_no,
-      lease_ends_at = @lease_ends_at, next_action_at = @next_action_at, dispatch_no = @dispatch_no, epoch = greatest(r.epoch, @epoch), state_since = @state_since, final_at = @final_at,
+    UPDATE refunds r SET state = @state, pending_reason = @pending_reason, failure_code = @failure_code, failure_channel_code = @failure_channel_code,
+    exposed = @exposed, case_id = @case_id, ask_no = @ask_no,
+      lease_ends_at = @lease_ends_at, next_action_at = @next_action_at, dispatch_no = @dispatch_no, epoch = greatest(r.epoch, @epoch),
+      state_since = @state_since, final_at = @final_at,
       updated_at = @at::timestamptz, journal_seq = r.journal_seq + 1,
       journal_head = sha256(r.journal_head || uuid_send(r.rid) || int4send(r.journal_seq + 1) || timestamptz_send(@at::timestamptz) || @digest::bytea)
     WHERE r.tenant_id = @tenant AND r.rid = @rid AND r.generation = @generation AND r.journal_seq = @seq_before AND r.state = @state_before
     RETURNING r.tenant_id, r.rid, r.journal_seq, r.journal_head, r.state, r.generation
   )
   INSERT INTO journal (tenant_id, rid, seq, kind, from_state, to_state, generation, source, actor, fact_key, at, data, digest, hash)
-  SELECT tenant_id, rid, journal_seq, @kind, @state_before, state, generation, @source, @actor, @fact_key, @at::timestamptz, @data, @digest::bytea, journal_head FROM moved`)
+  SELECT tenant_id, rid, journal_seq, @kind, @state_before, state, generation, @source, @actor, @fact_key, @at::timestamptz, @data, @digest::bytea,
+    journal_head FROM moved`)
 
 // moveRefundArgs are the parameters of moveRefundSQL.
 type moveRefundArgs struct {
@@ -73,7 +77,8 @@ type moveRefundArgs struct {
 const touchRefundSQL = `UPDATE refunds r SET exposed = $5, lease_ends_at = $6, next_action_at = $7, pending_reason = $8, updated_at = $9
   WHERE r.tenant_id = $1 AND r.rid = $2 AND r.generation = $3 AND r.journal_seq = $4`
 
-const updateBalancesSQL = `UPDATE payments SET reserved = $3, refunded = $4, held = $5, excess = $6, excess_accepted = $7 WHERE tenant_id = $1 AND payment_id = $2`
+const updateBalancesSQL = `UPDATE payments SET reserved = $3, refunded = $4, held = $5, excess = $6, excess_accepted = $7
+    WHERE tenant_id = $1 AND payment_id = $2`
 
 // changeWriter is one change on its way into the transaction. Statements are queued in the order that the guards need, and every one of
 // them must touch exactly the row it means.
@@ -136,7 +141,8 @@ func (w *changeWriter) dispatches() {
 	before := w.ch.Before.Dispatches
 	for i, d := range w.ch.After.Dispatches {
 		if i < len(before) && d != before[i] {
-			w.one("dispatch", updateDispatchSQL, w.tenant, w.rid, d.Ordinal, d.Exposed, pg.NullTime(d.FinalNegativeAt), d.Acknowledged, pg.Null(d.ChannelRefundID), d.Overridden, pg.NullRID(w.ch.Decision))
+			w.one("dispatch", updateDispatchSQL, w.tenant, w.rid, d.Ordinal, d.Exposed, pg.NullTime(d.FinalNegativeAt), d.Acknowledged, pg.Null(d.ChannelRefundID),
+				d.Overridden, pg.NullRID(w.ch.Decision))
 			if d.MarkedEpoch != before[i].MarkedEpoch {
 				w.one("epoch mark", markDispatchSQL, w.tenant, w.rid, d.Ordinal, d.Exposed, pg.NullTime(d.KeyExpiresAt), pg.NullTime(d.MayActUntil), d.MarkedEpoch)
 			}
@@ -148,7 +154,8 @@ func (w *changeWriter) dispatches() {
 		if !x.ByDecision {
 			decision = refund.RID{}
 		}
-		w.one("death of a number", insertRetirementSQL, w.tenant, w.rid, x.Dispatch, pg.Null(x.ProofAttempt), pg.Null(d.MarkedEpoch), x.Rule, w.at, pg.NullRID(decision))
+		w.one("death of a number", insertRetirementSQL, w.tenant, w.rid, x.Dispatch, pg.Null(x.ProofAttempt), pg.Null(d.MarkedEpoch), x.Rule, w.at,
+			pg.NullRID(decision))
 	}
 	for _, d := range w.ch.After.Dispatches[len(before):] {
 		w.one("new number", insertDispatchSQL, w.tenant, w.rid, d.Ordinal, w.ch.After.Account, d.Number, w.at)
@@ -162,9 +169,11 @@ func (w *changeWriter) steps() {
 		r, e, digest := t.Row, t.Entry, t.Entry.Digest()
 		w.one("transition", moveRefundSQL.SQL, moveRefundSQL.Args(&moveRefundArgs{
 			Tenant: w.tenant, RID: w.rid, Generation: r.Generation, SeqBefore: seq, StateBefore: string(state),
-			State: string(r.State), PendingReason: pg.Null(string(r.PendingReason)), FailureCode: pg.Null(r.Failure.Code), FailureChannelCode: pg.Null(r.Failure.ChannelCode),
-			Exposed: r.Exposed, CaseID: caseID(r.Case), AskNo: pg.Null(r.AskNo), LeaseEndsAt: pg.NullTime(r.LeaseEndsAt), NextActionAt: pg.NullTime(r.NextActionAt),
-			DispatchNo: r.DispatchNo, Epoch: r.Epoch, StateSince: r.StateSince, FinalAt: pg.NullTime(r.FinalAt),
+			State: string(r.State), PendingReason: pg.Null(string(r.PendingReason)), FailureCode: pg.Null(r.Failure.Code),
+			FailureChannelCode: pg.Null(r.Failure.ChannelCode),
+			Exposed:            r.Exposed, CaseID: caseID(r.Case), AskNo: pg.Null(r.AskNo), LeaseEndsAt: pg.NullTime(r.LeaseEndsAt),
+			NextActionAt: pg.NullTime(r.NextActionAt),
+			DispatchNo:   r.DispatchNo, Epoch: r.Epoch, StateSince: r.StateSince, FinalAt: pg.NullTime(r.FinalAt),
 			Kind: e.Kind, Source: e.Source, Actor: e.Actor, FactKey: e.FactKey, At: w.at, Data: e.Data, Digest: digest[:],
 		})...)
 		seq, state = seq+1, r.State
@@ -175,7 +184,8 @@ func (w *changeWriter) steps() {
 
 func (w *changeWriter) timers() {
 	b, a := w.ch.Before.Refund, w.ch.After.Refund
-	if len(w.ch.Steps) > 0 || (b.Exposed == a.Exposed && b.LeaseEndsAt.Equal(a.LeaseEndsAt) && b.NextActionAt.Equal(a.NextActionAt) && b.PendingReason == a.PendingReason) {
+	if len(w.ch.Steps) > 0 || (b.Exposed == a.Exposed && b.LeaseEndsAt.Equal(a.LeaseEndsAt) && b.NextActionAt.Equal(a.NextActionAt) &&
+		b.PendingReason == a.PendingReason) {
 		return
 	}
 	w.one("timer", touchRefundSQL, w.tenant, w.rid, b.Generation, b.JournalSeq, a.Exposed, pg.NullTime(a.LeaseEndsAt), pg.NullTime(a.NextActionAt),

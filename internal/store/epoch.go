@@ -37,10 +37,12 @@ const epochSQL = `SELECT i.installation_id::text, i.epoch, i.system_identifier, 
   FROM installation i, pg_control_system() s, pg_control_checkpoint() c`
 
 const (
-	holdSQL   = `UPDATE installation SET sending_held_since = clock_timestamp() WHERE sending_held_since IS NULL RETURNING sending_held_since`
-	adoptSQL  = `UPDATE installation SET system_identifier = $1, timeline = $2 WHERE sending_held_since IS NULL AND (system_identifier, timeline) IS DISTINCT FROM ($1, $2)`
+	holdSQL  = `UPDATE installation SET sending_held_since = clock_timestamp() WHERE sending_held_since IS NULL RETURNING sending_held_since`
+	adoptSQL = `UPDATE installation SET system_identifier = $1, timeline = $2 WHERE sending_held_since IS NULL AND (system_identifier,
+    timeline) IS DISTINCT FROM ($1, $2)`
 	openSQL   = `SELECT count(*), count(*) FILTER (WHERE ` + unmarkedCond + `) FROM refunds r WHERE r.final_at IS NULL`
-	resumeSQL = `UPDATE installation SET epoch = $1, system_identifier = $2, timeline = $3, sending_held_since = NULL, mark_new_until = clock_timestamp() + $4::interval
+	resumeSQL = `UPDATE installation SET epoch = $1, system_identifier = $2, timeline = $3, sending_held_since = NULL,
+    mark_new_until = clock_timestamp() + $4::interval
   WHERE epoch = $1 - 1 AND NOT EXISTS (SELECT FROM refunds r WHERE r.final_at IS NULL AND ` + unmarkedCond + `)`
 	markNewSQL = `UPDATE installation SET mark_new_until = clock_timestamp() + $1::interval WHERE sending_held_since IS NULL`
 
@@ -55,7 +57,8 @@ const (
 )
 
 func readEpoch(ctx context.Context, q pg.Querier) (e EpochState, err error) {
-	err = q.QueryRow(ctx, epochSQL).Scan(&e.Installation, &e.Epoch, &e.SystemIdentifier, &e.Timeline, &e.HeldSince, &e.MarkNewUntil, &e.ActualSystem, &e.ActualTimeline)
+	err = q.QueryRow(ctx, epochSQL).Scan(&e.Installation, &e.Epoch, &e.SystemIdentifier, &e.Timeline, &e.HeldSince, &e.MarkNewUntil, &e.ActualSystem,
+		&e.ActualTimeline)
 	e.Moved = e.SystemIdentifier != e.ActualSystem || e.Timeline != e.ActualTimeline
 	return e, err
 }

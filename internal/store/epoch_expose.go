@@ -174,9 +174,11 @@ func newestContract(versions map[int]refund.Contract) (c refund.Contract) {
 }
 
 const (
-	markNumbersSQL = `UPDATE dispatches SET exposed = overridden_by IS NULL, key_expires_at = least(key_expires_at, $3::timestamptz), may_act_until = greatest(may_act_until, $3::timestamptz + $4::interval),
+	markNumbersSQL = `UPDATE dispatches SET exposed = overridden_by IS NULL, key_expires_at = least(key_expires_at, $3::timestamptz),
+    may_act_until = greatest(may_act_until, $3::timestamptz + $4::interval),
     marked_epoch = $5 WHERE tenant_id = $1 AND rid = $2`
-	epochRetirementsSQL = `INSERT INTO retired_dispatches (tenant_id, rid, no, epoch, rule, at) SELECT tenant_id, rid, no, $3, 'EPOCH_MARK', $4 FROM dispatches WHERE tenant_id = $1 AND rid = $2
+	epochRetirementsSQL = `INSERT INTO retired_dispatches (tenant_id, rid, no, epoch, rule, at) SELECT tenant_id, rid, no, $3, 'EPOCH_MARK', $4
+    FROM dispatches WHERE tenant_id = $1 AND rid = $2
   ON CONFLICT DO NOTHING`
 	nextMarkedSQL = `INSERT INTO dispatches (tenant_id, rid, no, account, number, exposed, key_expires_at, may_act_until, marked_epoch, at)
   VALUES ($1, $2, $3, $4, $5, true, $6::timestamptz, $6::timestamptz + $7::interval, $8, $6)`

@@ -47,7 +47,8 @@ var errNewRefund = errors.New("store: the payment has got another refund")
 // again change nothing.
 //
 // Errors: ErrNotFound, ErrBusy, ErrUnavailable.
-func (s *Store) EnterLines(ctx context.Context, tenant refund.TenantID, paymentID, source string, lines []refund.ListedEffect, complete bool, c refund.Contract) error {
+func (s *Store) EnterLines(ctx context.Context, tenant refund.TenantID, paymentID, source string, lines []refund.ListedEffect, complete bool,
+	c refund.Contract) error {
 	if len(lines) == 0 {
 		return nil
 	}
@@ -116,7 +117,8 @@ type lockedPayment struct {
 
 // withPayment runs fn under the locks of all refunds of a payment and of the payment. Refunds are locked in the order of their ids and
 // before the payment, as everywhere. The zero contract stands for the account's own.
-func (s *Store) withPayment(ctx context.Context, tenant refund.TenantID, paymentID, source string, c refund.Contract, fn func(context.Context, *lockedPayment) error) error {
+func (s *Store) withPayment(ctx context.Context, tenant refund.TenantID, paymentID, source string, c refund.Contract,
+	fn func(context.Context, *lockedPayment) error) error {
 	err := errNewRefund
 	var f *lockedPayment
 	for try := 0; errors.Is(err, errNewRefund) && try < paymentLockTries; try++ {
@@ -142,91 +144,6 @@ func (s *Store) withPayment(ctx context.Context, tenant refund.TenantID, payment
 		pointsCommitted(f.did)
 	}
 	return err
-}
-
-func (f *lockedPayment) load(tenant refund.TenantID, paymentID string) error {
-	rows, err := f.tx.Query(f.ctx, refundsOfPaymentSQL, int64(tenant), paymentID)
-	if err != nil {
-		return err
-	}
-	rids, err := pgx.CollectRows(rows, pgx.RowTo[[16]byte])
-	if err != nil {
-		return err
-	}
-	if _, err := f.tx.Exec(f.ctx, lockRefundsSQL, int64(tenant), rids); err != nil {
-		return err
-	}
-	if f.Payment, err = pg.ScanPayment(f.tx.QueryRow(f.ctx, sqlLockPayment, int64(tenant), paymentID)); err != nil {
-		return err
-	}
-	if last := [16]byte(f.Payment.LastRID); len(rids) > 0 && last != rids[len(rids)-1] && !contains(rids, last) {
-		return errNewRefund
-	}
-	f.Records = make([]refund.Record, len(rids))
-	b := &pgx.Batch{}
-	for i, rid := range rids {
-		f.s.queueRecord(b, refund.RefundRef{Tenant: tenant, RID: rid}, pg.LoadPaymentSQL, &f.Records[i])
-	}
-	b.Queue(heldLinesSQL, int64(tenant), paymentID).Query(func(rows pgx.Rows) (err error) {
-		f.Lines, err = pgx.CollectRows(rows, pg.ScanEffect)
-		return err
-	})
-	if err := f.tx.SendBatch(f.ctx, b).Close(); err != nil {
-		return err
-	}
-	if f.Now, err = txNow(f.ctx, f.tx); err != nil {
-		return err
-	}
-	for i := range f.Records {
-		f.u.found(&f.Records[i].Refund)
-		f.Records[i].Effects = own(f.Records[i].Effects)
-		if f.Records[i].Now.After(f.Now) {
-			f.Now = f.Records[i].Now
-		}
-	}
-	if f.Contract.Profile == "" {
-		f.Contract, _ = f.s.contractOf(f.Payment.Account, tenant)
-	}
-	return nil
-}
-
-func contains(rids [][16]byte, rid [16]byte) bool {
-	for _, r := range rids {
-		if r == rid {
-			return true
-		}
-	}
-	return false
-}
-
-// own keeps the refund's effects and leaves the payment's lines.
-func own(effects []refund.Effect) (out []refund.Effect) {
-	for _, e := range effects {
-		if e.Ours {
-			out = append(out, e)
-		}
-	}
-	return out
-}
-
-// taken are ids that another payment of the same account has in its books.
-func (f *lockedPayment) taken(ctx context.Context, lines []refund.ListedEffect) (map[string]bool, error) {
-	var ids []string
-	for _, l := range lines {
-		if l.ChannelRefundID != "" {
-			ids = append(ids, l.ChannelRefundID)
-		}
-	}
-	rows, err := f.tx.Query(ctx, takenIDsSQL, f.Payment.Account, ids, int64(f.Payment.Tenant), f.Payment.PaymentID)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]bool{}
-	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	for _, id := range found {
-		out[id] = true
-	}
-	return out, err
 }
 
 // settle goes on until nothing more is to be done about held lines.
@@ -277,52 +194,4 @@ func (f *lockedPayment) close() error {
 	}
 	pointsWritten(f.did)
 	return nil
-}
-
-// unpairFor is unpair for the refund that a notice names.
-func (s *Store) unpairFor(ctx context.Context, account string, n refund.KeptNotice) (freed bool, err error) {
-	target, err := s.noticeTarget(ctx, account, n)
-	if err != nil || target == nil {
-		return false, err
-	}
-	return s.unpair(ctx, target.RefundRef, n.ChannelRefundID)
-}
-
-// unpair frees a channel refund id that only a line had given to an effect of another refund than k. The freed effect may be paired
-// again, with another line. false = nobody has the id by a line alone.
-func (s *Store) unpair(ctx context.Context, k refund.RefundRef, id string) (freed bool, err error) {
-	var tenant int64
-	var rid [16]byte
-	var payment string
-	if err := s.pool.QueryRow(ctx, ownerOfIDSQL, int64(k.Tenant), [16]byte(k.RID), id).Scan(&tenant, &rid, &payment); err != nil {
-		if errors.Is(err, pgx.ErrNoRows) { // it is a line of the payment, or gone again
-			return false, nil
-		}
-		return false, pg.Translate(err)
-	}
-	owner := refund.RefundRef{Tenant: refund.TenantID(tenant), RID: rid}
-	if owner == k {
-		return false, nil
-	}
-	u := s.newUnit()
-	err = u.run(ctx, "channel refund id of "+owner.RID.String(), func() error {
-		return s.withRecord(ctx, u, owner, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
-			c, _ := s.contractOf(r.Account, r.Tenant)
-			ch, ok, err := refund.Unpair(r, id, c)
-			if err != nil || !ok {
-				return err
-			}
-			freed = true // stays so in a rerun, which finds the id free if an earlier run went through
-			if err := s.writeChange(ctx, u, tx, &ch, refund.Fact{Kind: refund.LineUnpaired, Source: "list", Actor: actorLines}); err != nil {
-				return err
-			}
-			err = s.enqueue(ctx, tx, refund.Wakeup{RefundRef: refund.RefundRef{Tenant: owner.Tenant}, PaymentID: payment})
-			fault.Point(fault.LineUnpairedWritten)
-			return err
-		})
-	})
-	if freed && err == nil {
-		fault.Point(fault.LineUnpairedCommitted)
-	}
-	return freed && err == nil, err
 }

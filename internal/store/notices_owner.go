@@ -17,15 +17,18 @@ const noticeOwnerSQL = `LATERAL (
     UNION ALL
     SELECT e.tenant_id, e.rid, e.dispatch_no, CASE WHEN EXISTS (SELECT FROM dispatches t
         WHERE (t.tenant_id, t.rid, t.no) = (e.tenant_id, e.rid, e.dispatch_no) AND t.channel_refund_id IS NOT NULL) THEN 2 ELSE 4 END
-      FROM effects e WHERE n.number IS NULL AND e.account = n.account AND e.channel_refund_id = n.channel_refund_id AND e.status <> 'DROPPED' AND e.rid IS NOT NULL
+      FROM effects e WHERE n.number IS NULL AND e.account = n.account AND e.channel_refund_id = n.channel_refund_id AND e.status <> 'DROPPED'
+      AND e.rid IS NOT NULL
     UNION ALL
     SELECT d.tenant_id, d.rid, d.no, 3 FROM dispatches d
       WHERE n.number IS NULL AND d.account = n.account AND d.channel_refund_id = n.channel_refund_id
-        AND NOT EXISTS (SELECT FROM dispatches x WHERE x.account = d.account AND x.channel_refund_id = d.channel_refund_id AND (x.tenant_id, x.rid) <> (d.tenant_id, d.rid))
+        AND NOT EXISTS (SELECT FROM dispatches x WHERE x.account = d.account AND x.channel_refund_id = d.channel_refund_id AND (x.tenant_id,
+        x.rid) <> (d.tenant_id, d.rid))
     ORDER BY rank LIMIT 1) o`
 
 // noticeTargetSQL finds the dispatch that a notice speaks of. $1 account, $2 number, $3 the channel's id.
-const noticeTargetSQL = `SELECT o.tenant_id, o.rid, o.no FROM (SELECT $1::text AS account, $2::text AS number, $3::text AS channel_refund_id) n, ` + noticeOwnerSQL
+const noticeTargetSQL = `SELECT o.tenant_id, o.rid, o.no FROM (SELECT $1::text AS account, $2::text AS number, $3::text AS channel_refund_id) n, ` +
+	noticeOwnerSQL
 
 // keptNoticesSQL finds what was told of these numbers, or of these ids by notices that name no number. Every refund's end asks it, and
 // nearly always nothing is there, so whose they are is asked only of what it finds. $1 account, $2 numbers, $3 the channel's ids.

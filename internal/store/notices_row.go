@@ -61,7 +61,8 @@ type storedNotice struct {
 func scanNotice(row pgx.Row, more ...any) (storedNotice, error) {
 	r, err := pg.Scan[noticeRow](row, more...)
 	n := storedNotice{account: r.Account, Notice: refund.Notice{
-		Number: pg.Deref(r.Number), ChannelRefundID: pg.Deref(r.ChannelRefundID), Status: r.Fact.Status, Amount: r.Fact.Amount, Currency: r.Fact.Currency, Code: r.Fact.Code,
+		Number: pg.Deref(r.Number), ChannelRefundID: pg.Deref(r.ChannelRefundID), Status: r.Fact.Status, Amount: r.Fact.Amount, Currency: r.Fact.Currency,
+		Code: r.Fact.Code,
 	}}
 	copy(n.Digest[:], r.Digest) // 32 bytes by constraint
 	return n, err
@@ -73,7 +74,8 @@ func scanKept(row pgx.CollectableRow) (storedNotice, error) { return scanNotice(
 // keepNotice writes the row. seen counts this notice too; tied reports whether the row has a refund now.
 func keepNotice(ctx context.Context, tx pgx.Tx, account string, n refund.KeptNotice, k *refund.RefundRef) (seen int, tied bool, err error) {
 	row := noticeArgs{
-		Account: account, Digest: n.Digest[:], Number: pg.Null(n.Number), ChannelRefundID: pg.Null(n.ChannelRefundID), Headers: storableHeaders(n.Headers), Body: n.Body,
+		Account: account, Digest: n.Digest[:], Number: pg.Null(n.Number), ChannelRefundID: pg.Null(n.ChannelRefundID), Headers: storableHeaders(n.Headers),
+		Body: n.Body,
 		Fact: noticeFact{Status: n.Status, ChannelRefundID: n.ChannelRefundID, Amount: n.Amount,
 			Currency: refund.Currency(bounded(string(n.Currency), longestCode)), Code: bounded(n.Code, longestCode)},
 	}

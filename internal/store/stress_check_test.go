@@ -53,7 +53,8 @@ func (w *stressStore) judge(t *testing.T) {
 	if poisoned == 0 {
 		t.Error("no poison at all")
 	}
-	for _, must := range []string{"TAKEN", "REPLAYED", "CONFLICT idempotency-key-reused", "CONFLICT refund-parameters-conflict", "REFUSED amount-exceeds-refundable", "WAITING payment-unknown"} {
+	for _, must := range []string{"TAKEN", "REPLAYED", "CONFLICT idempotency-key-reused", "CONFLICT refund-parameters-conflict",
+		"REFUSED amount-exceeds-refundable", "WAITING payment-unknown"} {
 		if verdicts[must] == 0 {
 			t.Errorf("no %s at all: the test does not reach it", must)
 		}

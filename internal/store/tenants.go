@@ -37,8 +37,10 @@ const (
 	sqlActor       = `SELECT actor_id FROM actors WHERE tenant_id = $1 AND name = $2 AND disabled_at IS NULL`
 	sqlAddKey      = `INSERT INTO api_keys (prefix, tenant_id, actor_id, secret_hash, scopes, expires_at) VALUES ($1, $2, $3, $4, $5, $6)`
 	sqlRevokeKey   = `UPDATE api_keys SET revoked_at = coalesce(revoked_at, now()) WHERE prefix = $1`
-	sqlKeys        = `SELECT k.prefix, a.name, k.scopes, k.created_at, k.expires_at, k.revoked_at FROM api_keys k JOIN actors a USING (tenant_id, actor_id) WHERE k.tenant_id = $1 ORDER BY k.created_at, k.prefix`
-	sqlLookupKey   = `SELECT k.secret_hash, t.tenant_id, t.code, t.closed_at IS NOT NULL, t.mode, a.name, a.disabled_at IS NOT NULL, k.scopes, k.expires_at, k.revoked_at
+	sqlKeys        = `SELECT k.prefix, a.name, k.scopes, k.created_at, k.expires_at, k.revoked_at FROM api_keys k
+    JOIN actors a USING (tenant_id, actor_id) WHERE k.tenant_id = $1 ORDER BY k.created_at, k.prefix`
+	sqlLookupKey = `SELECT k.secret_hash, t.tenant_id, t.code, t.closed_at IS NOT NULL, t.mode, a.name, a.disabled_at IS NOT NULL, k.scopes, k.expires_at,
+    k.revoked_at
 FROM api_keys k JOIN tenants t USING (tenant_id) JOIN actors a USING (tenant_id, actor_id) WHERE k.prefix = $1`
 )
 
@@ -166,7 +168,8 @@ func (s *Store) Lookup(ctx context.Context, prefix string) (access.APIKeyRecord,
 	var hash []byte
 	var tenant int64
 	var expires, revoked *time.Time
-	err := s.pool.QueryRow(ctx, sqlLookupKey, prefix).Scan(&hash, &tenant, &k.Tenant.Code, &k.Tenant.Closed, &k.Mode, &k.ActorName, &k.ActorDisabled, &k.Scopes, &expires, &revoked)
+	err := s.pool.QueryRow(ctx, sqlLookupKey, prefix).Scan(&hash, &tenant, &k.Tenant.Code, &k.Tenant.Closed, &k.Mode, &k.ActorName, &k.ActorDisabled,
+		&k.Scopes, &expires, &revoked)
 	k.Tenant.ID = refund.TenantID(tenant)
 	copy(k.SecretHash[:], hash)
 	k.ExpiresAt, k.RevokedAt = pg.Deref(expires), pg.Deref(revoked)

@@ -68,7 +68,8 @@ func (f *testWorkflow) fillVerifyFixture(t *testing.T) error {
 		if err != nil {
 			return err
 		}
-		if _, err := f.pool.Exec(t.Context(), `INSERT INTO contracts (account, version, contract, digest) VALUES ('demo', $1, $2::text::json, sha256('x'))`, c.Version, string(text)); err != nil {
+		if _, err := f.pool.Exec(t.Context(), `INSERT INTO contracts (account, version, contract, digest) VALUES ('demo', $1, $2::text::json, sha256('x'))`,
+			c.Version, string(text)); err != nil {
 			return err
 		}
 	}
@@ -97,7 +98,8 @@ func (f *testWorkflow) fillVerifyFixture(t *testing.T) error {
 	notice(k, refund.Succeeded, "ch_late")
 	send("renumbered", refund.RefusedNewNumber)
 	f.makeJudged(t)
-	capture := intake.Intake{Tenant: f.tenant, Event: intake.EventID{Consumer: "events", Source: "s", ID: "cap"}, Type: intake.TypePaymentCaptured, RID: pg.NewRID(), Actor: "actor:test",
+	capture := intake.Intake{Tenant: f.tenant, Event: intake.EventID{Consumer: "events", Source: "s", ID: "cap"}, Type: intake.TypePaymentCaptured,
+		RID: pg.NewRID(), Actor: "actor:test",
 		Capture: &intake.Capture{PaymentID: "pay_cap", CaptureID: "cap_1", OrderID: "ord_1", Amount: 500, Currency: "USD", Account: "demo"}}
 	for i, o := range f.accept(t, f.request("first", "first", "pay_two", 100, inlinePayment(1000)), f.request("second", "second", "pay_two", 50, nil), capture) {
 		if o.Verdict != intake.Taken {

@@ -238,7 +238,8 @@ func TestAskNeedsNoOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := f.load(t, k)
-	if asked.No != 2 || asked.Generation != before.Generation || !r.LeaseEndsAt.IsZero() || r.Generation != before.Generation || r.JournalSeq != before.JournalSeq {
+	if asked.No != 2 || asked.Generation != before.Generation || !r.LeaseEndsAt.IsZero() || r.Generation != before.Generation ||
+		r.JournalSeq != before.JournalSeq {
 		t.Errorf("asked %+v, refund %+v", asked, r.Refund)
 	}
 	ch := f.enter(t, k, succeeded(asked, "ch_1"))

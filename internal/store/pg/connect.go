@@ -59,7 +59,8 @@ func explainConnect(ctx context.Context, cc *pgx.ConnConfig, use connectionUse, 
 			"role or the database, is used up. Raise it, run fewer processes, or put a pooler in front (docs/operations.md): %w", Translate(err))
 	case pg.Code == stateProtocolViolation && connectsWithoutParams(ctx, cc):
 		advice := map[connectionUse]string{useHot: adviceHot, useRole: adviceRole, useOwn: adviceOwn}[use]
-		return fmt.Errorf("store: the database URL leads to a pooler (PgBouncer or the like) that refuses settings when a connection starts. %s %w", advice, Translate(err))
+		return fmt.Errorf("store: the database URL leads to a pooler (PgBouncer or the like) that refuses settings when a connection starts. %s %w", advice,
+			Translate(err))
 	}
 	return Translate(err)
 }

@@ -31,7 +31,8 @@ var LoadEffectsSQL = `SELECT ` + EffectColumns + `
     SELECT * FROM effects WHERE tenant_id = $1 AND rid = $2 AND status = 'MOVED'
     UNION ALL
     SELECT * FROM effects WHERE tenant_id = $1 AND rid = $2 AND status = 'REVERSED'
-      AND EXISTS (SELECT FROM journal WHERE tenant_id = $1 AND rid = $2 AND (to_state = 'REVERSED' OR kind IN ('reversed', 'failed_final', 'revoke-confirmation')))
+      AND EXISTS (SELECT FROM journal WHERE tenant_id = $1 AND rid = $2 AND (to_state = 'REVERSED' OR kind IN ('reversed', 'failed_final',
+      'revoke-confirmation')))
     UNION ALL
     SELECT * FROM effects WHERE tenant_id = $1 AND payment_id = (SELECT payment_id FROM refunds WHERE tenant_id = $1 AND rid = $2) AND rid IS NULL
   ) e ORDER BY e.effect_id`

@@ -19,9 +19,10 @@ type Backlog struct {
 
 // All three are answered from indexes of open rows, whose size is that of the work at hand, not of the history.
 const (
-	sqlBacklogRefunds = `SELECT state, count(*), extract(epoch FROM clock_timestamp() - min(state_since))::float8 FROM refunds WHERE next_action_at IS NOT NULL GROUP BY state`
-	sqlBacklogParked  = `SELECT reason, count(*) FROM parked WHERE done_at IS NULL GROUP BY reason`
-	sqlBacklogCases   = `SELECT count(*) FROM cases WHERE closed_at IS NULL`
+	sqlBacklogRefunds = `SELECT state, count(*), extract(epoch FROM clock_timestamp() - min(state_since))::float8 FROM refunds
+    WHERE next_action_at IS NOT NULL GROUP BY state`
+	sqlBacklogParked = `SELECT reason, count(*) FROM parked WHERE done_at IS NULL GROUP BY reason`
+	sqlBacklogCases  = `SELECT count(*) FROM cases WHERE closed_at IS NULL`
 )
 
 // Backlog counts what is open. Errors: refund.ErrUnavailable.

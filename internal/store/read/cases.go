@@ -103,7 +103,8 @@ func scanCase(row pgx.Row) (refund.CaseRow, json.RawMessage, error) {
 	var proposed bool
 	c, err := pg.Scan[caseRow](row, &proposed)
 	return refund.CaseRow{
-		CaseRef: refund.CaseRef{ID: c.ID, OpenedAt: c.OpenedAt}, RID: pg.Deref(c.RID), RefundID: c.RefundID, PaymentID: c.PaymentID, State: refund.State(c.State), Version: c.JournalSeq,
+		CaseRef: refund.CaseRef{ID: c.ID, OpenedAt: c.OpenedAt}, RID: pg.Deref(c.RID), RefundID: c.RefundID, PaymentID: c.PaymentID, State: refund.State(c.State),
+		Version: c.JournalSeq,
 		Account: c.Account, Amount: c.Amount, Currency: refund.Currency(c.Currency), Reasons: pg.CaseReasons(c.Reasons),
 		ClosedAt: pg.Deref(c.ClosedAt), ClosedHow: c.ClosedHow, Proposed: proposed,
 	}, c.Evidence, err

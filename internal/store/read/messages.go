@@ -40,12 +40,15 @@ type messageRow struct {
 var sqlMessages = `SELECT ` + pg.Columns[messageRow]() + `
 FROM deliveries d
 LEFT JOIN refunds r ON r.tenant_id = d.tenant_id AND r.rid = d.rid
-LEFT JOIN LATERAL (SELECT min(s.at) AS first, count(*) AS times, (array_agg(s.replay_batch ORDER BY s.delivery_id DESC) FILTER (WHERE s.replay_batch IS NOT NULL))[1] AS batch
+LEFT JOIN LATERAL (SELECT min(s.at) AS first, count(*) AS times, (array_agg(s.replay_batch
+    ORDER BY s.delivery_id DESC) FILTER (WHERE s.replay_batch IS NOT NULL))[1] AS batch
   FROM deliveries s WHERE s.tenant_id = d.tenant_id AND s.consumer = d.consumer AND s.event_id = d.event_id AND s.source = d.source) m ON d.event_id IS NOT NULL
-LEFT JOIN receipts x ON x.tenant_id = d.tenant_id AND x.consumer = d.consumer AND x.source = d.source AND x.event_id = d.event_id AND x.month >= (now() - interval '427 days')::date
+LEFT JOIN receipts x ON x.tenant_id = d.tenant_id AND x.consumer = d.consumer AND x.source = d.source AND x.event_id = d.event_id
+    AND x.month >= (now() - interval '427 days')::date
 WHERE d.tenant_id = $1 AND ($2 = '' OR d.consumer = $2) AND ($3 = '' OR d.outcome = $3) AND ($4::uuid IS NULL OR d.delivery_id < $4)
   AND ($5 = '' OR d.rid = (SELECT k.rid FROM refund_keys k WHERE k.tenant_id = $1 AND k.refund_id = $5))
-  AND NOT EXISTS (SELECT 1 FROM deliveries n WHERE n.tenant_id = d.tenant_id AND n.consumer = d.consumer AND n.event_id = d.event_id AND n.source = d.source AND n.delivery_id > d.delivery_id)
+  AND NOT EXISTS (SELECT 1 FROM deliveries n WHERE n.tenant_id = d.tenant_id AND n.consumer = d.consumer AND n.event_id = d.event_id
+    AND n.source = d.source AND n.delivery_id > d.delivery_id)
 ORDER BY d.delivery_id DESC LIMIT $6`
 
 const (
@@ -56,7 +59,8 @@ WHERE x.tenant_id = $1 AND x.consumer = $2 AND x.source = ANY($3) AND x.event_id
 	sqlMessageSources = `SELECT DISTINCT source FROM (
   SELECT d.source FROM deliveries d WHERE d.tenant_id = $1 AND d.consumer = $2 AND d.event_id = $3
   UNION ALL
-  SELECT x.source FROM receipts x WHERE x.tenant_id = $1 AND x.consumer = $2 AND ($4 = '' OR x.source = $4) AND x.event_id = $3 AND x.month >= (now() - interval '427 days')::date) s
+  SELECT x.source FROM receipts x WHERE x.tenant_id = $1 AND x.consumer = $2 AND ($4 = '' OR x.source = $4) AND x.event_id = $3
+    AND x.month >= (now() - interval '427 days')::date) s
 WHERE source IS NOT NULL AND ($4 = '' OR source = $4) ORDER BY source LIMIT 100`
 
 	sqlMessageDeliveries = `SELECT d.source, d.at, d.transport, d.outcome, coalesce(d.cause, ''), d.replay_batch, d.delivery_id, coalesce(r.refund_id, ''),
@@ -107,7 +111,10 @@ func (r *Reader) Messages(ctx context.Context, tenant refund.TenantID, consumer,
 			found[name] = &intake.Message{Consumer: consumer, Source: name, EventID: eventID}
 		}
 		b.Queue(sqlMessageReceipts, int64(tenant), consumer, sources, eventID).Query(func(rows pgx.Rows) error { return readDecisions(rows, found) })
-		b.Queue(sqlMessageDeliveries, int64(tenant), consumer, eventID, source, messageDeliveries).Query(func(rows pgx.Rows) error { return readDeliveries(rows, found) })
+		b.Queue(sqlMessageDeliveries, int64(tenant), consumer, eventID, source, messageDeliveries).Query(func(rows pgx.Rows) error {
+			return readDeliveries(rows,
+				found)
+		})
 	})
 	if err != nil || len(sources) == 0 {
 		return nil, err

@@ -34,11 +34,13 @@ var parkedColumns = pg.Columns[parkedRow]()
 
 var (
 	// The open ones have an index of their own, in order of time; so the position of a page is a row's time and id.
-	sqlParkedOpen = `SELECT ` + parkedColumns + ` FROM parked k WHERE k.tenant_id = $1 AND k.done_at IS NULL AND ($2 = '' OR k.reason = $2) AND ($3 = '' OR k.consumer = $3)
+	sqlParkedOpen = `SELECT ` + parkedColumns + ` FROM parked k WHERE k.tenant_id = $1 AND k.done_at IS NULL AND ($2 = '' OR k.reason = $2) AND ($3 = ''
+    OR k.consumer = $3)
   AND (k.at, k.parked_id) > (coalesce((SELECT a.at FROM parked a WHERE a.tenant_id = $1 AND a.parked_id = $4), '-infinity'), $4)
 ORDER BY k.at, k.parked_id LIMIT $5`
 
-	sqlParkedDone = `SELECT ` + parkedColumns + ` FROM parked k WHERE k.tenant_id = $1 AND k.done_at IS NOT NULL AND ($2 = '' OR k.reason = $2) AND ($3 = '' OR k.consumer = $3)
+	sqlParkedDone = `SELECT ` + parkedColumns + ` FROM parked k WHERE k.tenant_id = $1 AND k.done_at IS NOT NULL AND ($2 = '' OR k.reason = $2)
+    AND ($3 = '' OR k.consumer = $3)
   AND k.parked_id > $4 ORDER BY k.parked_id LIMIT $5`
 
 	sqlParkedOne = `SELECT ` + parkedColumns + `, k.headers, k.body, t.code, t.closed_at IS NOT NULL FROM parked k JOIN tenants t USING (tenant_id)

@@ -187,7 +187,8 @@ func (a *Anchorer) common(ctx context.Context, have *anchorFile) (pos int64, err
 	for i := len(have.anchors) - 1; i >= 0; i-- {
 		l := have.anchors[i]
 		var same bool
-		if err := a.cfg.Pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM journal_anchors WHERE upto_pos = $1 AND hash = $2)`, l.UptoPos, []byte(l.Hash)).Scan(&same); err != nil {
+		if err := a.cfg.Pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM journal_anchors WHERE upto_pos = $1 AND hash = $2)`, l.UptoPos,
+			[]byte(l.Hash)).Scan(&same); err != nil {
 			return 0, pg.Translate(err)
 		}
 		if same {
@@ -219,7 +220,8 @@ func (a *Anchorer) copyToFile(ctx context.Context) error {
 	switch {
 	case kept == have.upto():
 	case epoch > have.epoch:
-		lines = append(lines, anchorLine{Installation: a.installation, Epoch: epoch, KeptUpTo: &kept, Signature: a.sign(audit.AnchorEpochStatement(a.installation, epoch, kept)), At: time.Now().UTC()})
+		lines = append(lines, anchorLine{Installation: a.installation, Epoch: epoch, KeptUpTo: &kept,
+			Signature: a.sign(audit.AnchorEpochStatement(a.installation, epoch, kept)), At: time.Now().UTC()})
 		have.keep(epoch, kept)
 	default:
 		return fmt.Errorf("store: %s has anchors behind position %d that the database does not have: it was restored or changed", a.cfg.File, kept)

@@ -18,13 +18,15 @@ const (
 	reviewCasesSQL = `SELECT k.tenant_id, k.rid, c.case_id, c.opened_at, c.closed_at FROM ` + reviewKeys + ` JOIN cases c USING (tenant_id, rid)`
 
 	// An actor that is missing has no name, which no decision may have.
-	reviewDecisionsSQL = `SELECT k.tenant_id, k.rid, d.decision_id, d.case_id, d.action, d.journal_seq, d.excess, d.effect_id, d.evidence, coalesce(m.name, ''), x.name,
+	reviewDecisionsSQL = `SELECT k.tenant_id, k.rid, d.decision_id, d.case_id, d.action, d.journal_seq, d.excess, d.effect_id, d.evidence, coalesce(m.name,
+    ''), x.name,
     d.made_at, d.expires_at, d.checked_at, d.applied_at, d.verdict
   FROM ` + reviewKeys + ` JOIN cases c USING (tenant_id, rid) JOIN decisions d USING (tenant_id, case_id)
     LEFT JOIN actors m ON (m.tenant_id, m.actor_id) = (d.tenant_id, d.maker) LEFT JOIN actors x ON (x.tenant_id, x.actor_id) = (d.tenant_id, d.checker)
   ORDER BY d.decision_id`
 
-	reviewRetirementsSQL = `SELECT k.tenant_id, k.rid, x.no, x.decision_id IS NOT NULL, x.at FROM ` + reviewKeys + ` JOIN retired_dispatches x USING (tenant_id, rid) ORDER BY x.no`
+	reviewRetirementsSQL = `SELECT k.tenant_id, k.rid, x.no, x.decision_id IS NOT NULL, x.at FROM ` + reviewKeys +
+		` JOIN retired_dispatches x USING (tenant_id, rid) ORDER BY x.no`
 )
 
 // people judges what could not be judged without papers, in the page's snapshot.
@@ -58,7 +60,8 @@ func (w *pageWalk) people(ctx context.Context, tx pgx.Tx) error {
 }
 
 // eachReviewRow scans rows that begin with tenant and rid.
-func eachReviewRow[T any](rows pgx.Rows, papers map[refund.RefundRef]*audit.ReviewRecords, scan func(pgx.CollectableRow) (T, error), keep func(*audit.ReviewRecords, T)) error {
+func eachReviewRow[T any](rows pgx.Rows, papers map[refund.RefundRef]*audit.ReviewRecords, scan func(pgx.CollectableRow) (T, error),
+	keep func(*audit.ReviewRecords, T)) error {
 	defer rows.Close()
 	for rows.Next() {
 		var tenant int64
