@@ -50,9 +50,9 @@ ORDER BY k.parked_id FOR NO KEY UPDATE OF k SKIP LOCKED`
 JOIN parked k ON k.tenant_id = w.tenant_id AND k.wake_payment = w.payment_id AND k.done_at IS NULL`
 )
 
-// readGroup begins the transaction, takes the group's mutexes as far as they are free, and reads everything that the
-// decision needs. The reads are statements of their own, younger than the mutexes: they see what former holders committed.
-// kept says whether any notice waits for a number that does not exist yet.
+// readGroup begins the transaction, tries the group's mutexes and reads everything that the decision needs. Each read is a statement of
+// its own after the mutexes, so it sees the commits of their former holders. kept reports whether any notice waits for a number that does
+// not exist yet.
 func (s *Store) readGroup(ctx context.Context, conn *pgxpool.Conn, g []intake.Intake) (v intake.View, kept bool, tx pgx.Tx, err error) {
 	k := s.keysOf(g)
 	v = intake.View{Installation: s.identity.installation, Epoch: s.identity.epoch, Account: s.account,
@@ -132,7 +132,8 @@ func readRefunds(rows pgx.Rows, v intake.View) error {
 	return rows.Err()
 }
 
-// readPayments: the locked reading comes first and is not overwritten by the second one, which only tells locked from unknown.
+// readPayments keeps the locked rows, which are read first. The second, unlocked read only tells rows that are locked elsewhere from
+// unknown payments.
 func readPayments(rows pgx.Rows, v intake.View, locked bool) error {
 	defer rows.Close()
 	for rows.Next() {
@@ -169,7 +170,7 @@ func readWaiters(rows pgx.Rows, v intake.View) error {
 	return err
 }
 
-// parkedOf are the parked rows that a group tries again. Until they are read they count as taken.
+// parkedOf returns the parked rows that a group tries again. A row counts as taken until it is read.
 func parkedOf(g []intake.Intake, v intake.View) (tenants []int64, ids [][16]byte) {
 	for _, in := range g {
 		if !in.Parked.IsZero() && v.Parked[in.Parked] == "" {

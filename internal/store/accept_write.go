@@ -109,14 +109,14 @@ func queueReceipts(b *pgx.Batch, v intake.View, rs []intake.NewReceipt) {
 	}
 }
 
-// queueRebound changes refusals that were decided anew, under the event's mutex: the only change that a receipt ever sees.
+// queueRebound updates receipts of refusals that were decided again, under the event's mutex. A receipt never changes otherwise.
 func queueRebound(b *pgx.Batch, v intake.View, rs []intake.NewReceipt) {
 	if len(rs) > 0 {
 		b.Queue(sqlRebindReceipts.SQL, sqlRebindReceipts.Args(receiptColumns(rs, v.Now))...)
 	}
 }
 
-// paymentArgs are a row of payments.
+// paymentArgs are a new row of payments.
 type paymentArgs struct {
 	Tenant            int64      `arg:"tenant"`
 	Payment           string     `arg:"payment"`
@@ -152,12 +152,12 @@ func queuePayments(b *pgx.Batch, p intake.Plan) {
 	}
 }
 
-// queuePaid stores when a known payment, which this transaction holds locked, was paid.
+// queuePaid stores the time of payment of a known payment, whose row this transaction has locked.
 func queuePaid(b *pgx.Batch, p refund.Payment) {
 	b.Queue(sqlPaid, int64(p.Tenant), p.PaymentID, pg.Null(p.PaidAt), pg.Null(p.WindowEndsAt))
 }
 
-// queueTouched updates payments that this transaction holds locked; rows of payments are never deleted.
+// queueTouched updates payments whose rows this transaction has locked. Rows of payments are never deleted.
 func queueTouched(b *pgx.Batch, ps []refund.Payment) {
 	if len(ps) == 0 {
 		return

@@ -71,7 +71,7 @@ func queueParked(b *pgx.Batch, v intake.View, p intake.Plan, id func() refund.RI
 	}
 }
 
-// storable makes text of strangers fit for the database: no NUL, valid UTF-8. The body keeps the bytes as they came.
+// storable makes foreign text storable: valid UTF-8 without NUL. The stored body keeps the original bytes.
 func storable(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }

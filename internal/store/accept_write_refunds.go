@@ -11,7 +11,7 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// queueRefunds inserts keys, refunds, first dispatches and first journal rows. The hash chain starts from zeros.
+// queueRefunds inserts keys, refunds, first dispatches and first journal rows. The hash chain starts from 32 zero bytes.
 func queueRefunds(b *pgx.Batch, v intake.View, rs []intake.NewRefund) {
 	if len(rs) == 0 {
 		return

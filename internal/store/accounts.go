@@ -41,9 +41,9 @@ const (
 	lockAccounts      = "accounts"
 )
 
-// SyncAccounts writes the configured accounts. A contract with another digest than the newest one is the next version.
-// Replicas that start at once take turns. It refuses a configuration that leaves out an account with open refunds, and
-// one that names a tenant that does not exist.
+// SyncAccounts stores the configured accounts. A contract whose digest differs from the newest stored one becomes the next version. An
+// advisory lock serializes replicas that start at once. Errors: an account with open refunds that is missing from the configuration, a
+// tenant that does not exist.
 func (s *Store) SyncAccounts(ctx context.Context, accounts []AccountConfig) (map[string]SyncedAccount, error) {
 	out := map[string]SyncedAccount{}
 	err := pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {

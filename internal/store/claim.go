@@ -13,16 +13,16 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// claimSQL makes the caller the owner of a refund's next call, and writes that the call is about to happen: one statement, one
-// transaction, one round trip. It gives no row when the refund is not as the caller saw it, somebody holds its row, its lease or (for
-// sends) its payment's turn, sending is held, a case is open, or the key would be dead before the first byte could leave. The key's
-// end is frozen by the first send; another lifetime in a later contract counts from that send too, and only ever makes it earlier.
+// claimSQL makes the caller the owner of a refund's next call and records the call before it happens: one statement, one transaction, one
+// round trip. It returns no row if the refund differs from what the caller saw, its row is locked, its lease or (for sends) its payment's
+// spacing has not ended, sending is held, a case is open, or the key would expire before the first byte could leave. The first send fixes
+// when the key expires; a later contract with another lifetime counts from that send too and can only shorten it.
 //
 // The parameters are the fields of claimArgs.
 var claimSQL = pg.Named[claimArgs](claimReadyPart + claimMovePart)
 
-// claimPooledSQL is claimSQL for connections through a pooler, which stay open when the database behind it moves: a send is claimed only
-// on the cluster and timeline that the installation agreed to be on, in the same statement.
+// claimPooledSQL is claimSQL for connections through a pooler, which stay open when the database behind it moves. In the same statement it
+// checks that the server is still the cluster and timeline that the installation has agreed to.
 var claimPooledSQL = pg.Named[claimArgs](claimReadyPart + `
       AND (@kind::text <> 'SEND' OR EXISTS (SELECT FROM pg_control_system() s, pg_control_checkpoint() c WHERE s.system_identifier::text = i.system_identifier
         AND i.timeline = greatest(c.timeline_id, ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int)))` + claimMovePart)
@@ -31,7 +31,7 @@ var claimPooledSQL = pg.Named[claimArgs](claimReadyPart + `
 type claimArgs struct {
 	Tenant     int64    `arg:"tenant"`
 	RID        [16]byte `arg:"rid"`
-	State      string   `arg:"state"` // with generation and journal seq: what the caller saw
+	State      string   `arg:"state"` // as the caller saw it, like generation and journal seq
 	Generation int      `arg:"generation"`
 	JournalSeq int      `arg:"journal_seq"`
 	Kind       string   `arg:"kind"`
@@ -111,9 +111,9 @@ const claimMovePart = `
   )
   SELECT attempt_no, epoch, generation, at, not_after FROM moved`
 
-// Claim takes the next call of a refund as its contract allows: generation + 1, lease, attempt row, exposure, journal row. The times
-// are the database's; what comes back for the local clock is a duration. Errors: ErrNotOwner (whatever the reason, the caller stops or
-// looks again), ErrBusy, ErrUnavailable. After any error nothing may be sent: if the claim did happen, its lease ends by itself.
+// Claim takes the next call of a refund as its contract allows: generation + 1, lease, attempt row, exposure, journal row. All times are
+// the database's; Claimed.Send is a duration for the local clock. Errors: ErrNotOwner (for any reason; the caller stops or reads again),
+// ErrBusy, ErrUnavailable. After an error nothing may be sent: the lease of a claim that did commit ends by itself.
 func (s *Store) Claim(ctx context.Context, c refund.Claim) (refund.Claimed, error) {
 	send := c.Kind == refund.AttemptSend
 	to := c.State
@@ -157,7 +157,7 @@ func (s *Store) Claim(ctx context.Context, c refund.Claim) (refund.Claimed, erro
 	return out, nil
 }
 
-// claimStatement is claimSQL, or claimPooledSQL where a new connection is no sign of a move that holdIfMoved could see.
+// claimStatement returns claimPooledSQL where new connections do not reveal a move (see holdIfMoved), else claimSQL.
 func (s *Store) claimStatement() pg.Statement[claimArgs] {
 	if s.cfg.Params == pg.ParamsRole && s.cfg.HoldOnFailover {
 		return claimPooledSQL
@@ -165,7 +165,7 @@ func (s *Store) claimStatement() pg.Statement[claimArgs] {
 	return claimSQL
 }
 
-// claimEntry is the claim's journal row. The attempt's number is not in it: it is drawn inside the statement.
+// claimEntry is the claim's journal row. It does not contain the attempt's number, which the statement assigns.
 func claimEntry(c refund.Claim, kind refund.FactKind, to refund.State) (refund.Entry, error) {
 	data, err := refund.CanonicalJSON(map[string]any{"dispatch": c.Dispatch, "call": string(c.Kind), "contract": c.Contract.Version})
 	if err != nil {
@@ -175,7 +175,7 @@ func claimEntry(c refund.Claim, kind refund.FactKind, to refund.State) (refund.E
 	return refund.Entry{Kind: names[kind], From: c.State, To: to, Generation: c.Generation + 1, Source: "worker", Actor: "system:worker", Data: data}, nil
 }
 
-// visibilityLag is how long a done refund may be hidden from whatever can be asked: the query, else the list.
+// visibilityLag is how long the channel may hide a refund that it has executed: from its query, or from its list where it has no query.
 func visibilityLag(c refund.Contract) time.Duration {
 	if c.Query.Automatic() {
 		return c.Query.VisibilityLag.D()
@@ -183,7 +183,7 @@ func visibilityLag(c refund.Contract) time.Duration {
 	return c.List.VisibilityLag.D()
 }
 
-// requestDigest keeps the column's promise of never being null for callers that send nothing worth a digest.
+// requestDigest returns an empty digest instead of nil: the column is never NULL.
 func requestDigest(b []byte) []byte {
 	if b == nil {
 		return []byte{}

@@ -29,7 +29,7 @@ var insertDecisionSQL = pg.Named[decisionArgs](`INSERT INTO decisions
     (tenant_id, decision_id, case_id, action, journal_seq, excess, effect_id, evidence, maker, made_at, expires_at)
   VALUES (@tenant, @id, @case_id, @action, @journal_seq, @excess, @effect_id, @evidence, @maker, @made_at, @expires_at)`)
 
-// decisionArgs are a row of decisions that nobody has judged.
+// decisionArgs are a new row of decisions.
 type decisionArgs struct {
 	Tenant     int64     `arg:"tenant"`
 	ID         [16]byte  `arg:"id"`
@@ -44,16 +44,16 @@ type decisionArgs struct {
 	ExpiresAt  time.Time `arg:"expires_at"`
 }
 
-// Propose stores what a person wants to decide about a case, bound to the refund as it stands. The same proposal again is the one that
-// is there, with created = false. A newer proposal of the same maker takes the place of the older one.
+// Propose stores a person's proposal for a case, bound to the refund as it stands. The same proposal again returns the stored one with
+// created = false. A newer proposal of the same maker replaces the older one.
 //
-// Errors: *refund.Problem (case-closed, decision-pending when another one waits, decision-void when Version has passed),
+// Errors: *refund.Problem (case-closed; decision-pending if another proposal is open; decision-void if the refund has moved past Version),
 // *refund.NotAllowed, refund.ErrNotFound, ErrNoChannel, ErrBusy, ErrUnavailable.
 func (s *Store) Propose(ctx context.Context, p refund.Proposal) (d refund.Decision, created bool, err error) {
 	if !refund.ValidEvidence(p.Evidence) {
 		return d, false, refund.ErrBadData
 	}
-	made := s.cfg.NewRID() // once, so that a second try after a lost COMMIT knows its own work
+	made := s.cfg.NewRID() // drawn once, so that a rerun after a lost COMMIT recognises its own row
 	u := s.newUnit()
 	err = u.run(ctx, "proposal for case "+p.CaseID.String(), func() error {
 		return s.withCase(ctx, u, caseRef{p.Tenant, p.CaseID}, p.Actor, func(ctx context.Context, c *decidedCase) error {
@@ -71,8 +71,8 @@ func (s *Store) Propose(ctx context.Context, p refund.Proposal) (d refund.Decisi
 	return d, created, err
 }
 
-// Judge approves or rejects a proposal. An approved one takes effect at once, or as soon as nothing sent can act any more: then the
-// sweep applies it. The same verdict of the same actor again changes nothing.
+// Judge approves or rejects a proposal. An approved decision takes effect at once, or through the sweep when no earlier request can still
+// execute. The same verdict of the same actor again changes nothing.
 //
 // Errors: *refund.Problem (approver-is-maker, decision-void, decision-judged), refund.ErrNotFound, ErrNoChannel, ErrBusy, ErrUnavailable.
 func (s *Store) Judge(ctx context.Context, a refund.Approval) (d refund.Decision, err error) {
@@ -100,7 +100,8 @@ type caseRef struct {
 	id     refund.RID
 }
 
-// decidedCase is a case under the locks of its refund and payment, with an actor who wants something of it.
+// decidedCase is a case under the locks of its refund and payment, with the actor of a request. Its methods are in decisions.go,
+// decisions_judge.go and decisions_apply.go.
 type decidedCase struct {
 	s        *Store
 	u        *unit
@@ -108,16 +109,16 @@ type decidedCase struct {
 	id       refund.RID
 	tenant   refund.TenantID
 	actor    int64
-	record   refund.Record // of a payment's case only Payment and Now
+	record   refund.Record // only Payment and Now if the case belongs to a payment
 	closed   bool
 	contract refund.Contract
-	known    bool // the contract is
+	known    bool // the contract is configured
 	past     []refund.Decision
 }
 
 func (c *decidedCase) ofPayment() bool { return c.record.RID.IsZero() }
 
-// withCase finds what the case is about and runs fn under its locks. actor "" = nobody, the sweep.
+// withCase finds the refund or payment of a case and runs fn under its locks. actor "" means the sweep.
 func (s *Store) withCase(ctx context.Context, u *unit, ref caseRef, actor string, fn func(context.Context, *decidedCase) error) error {
 	tenant, id := ref.tenant, ref.id
 	var rid *[16]byte
@@ -150,7 +151,7 @@ func (s *Store) withCase(ctx context.Context, u *unit, ref caseRef, actor string
 	})
 }
 
-// read reads, under the locks, whether the case is still open, who acts, and what was decided before.
+// read reads under the locks: whether the case is still open, the actor, and earlier decisions.
 func (c *decidedCase) read(ctx context.Context, actor string) error {
 	var rid *[16]byte
 	var payment *string

@@ -7,7 +7,8 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// judge gives the decision as it is afterwards. no is an answer that commits: what was found void or expired is marked so.
+// judge returns the decision as it is afterwards. no is a refusal whose transaction commits all the same, because it stores that the
+// decision is void or expired.
 func (c *decidedCase) judge(ctx context.Context, a refund.Approval) (d refund.Decision, no, err error) {
 	d, err = c.find(a.DecisionID)
 	if err != nil {
@@ -83,7 +84,7 @@ func (c *decidedCase) verdict(ctx context.Context, d refund.Decision) error {
 	return pg.OneRow(tag.RowsAffected(), "verdict")
 }
 
-// end closes a decision that nobody judges any more.
+// end closes an open decision with a verdict that no person gave.
 func (c *decidedCase) end(ctx context.Context, d refund.Decision, v refund.DecisionVerdict) error {
 	_, err := c.tx.Exec(ctx, endDecisionSQL, int64(c.tenant), [16]byte(d.ID), string(v), c.record.Now)
 	return err

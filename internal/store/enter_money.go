@@ -43,13 +43,14 @@ const insertLedgerAccountsSQL = `INSERT INTO ledger_accounts (tenant_id, code, c
 
 const insertPostingSQL = `INSERT INTO postings (tenant_id, effect_id, kind, debit, credit, amount, currency, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 
-// effects writes what moved or returned, and its postings. Changed rows first: an id that leaves one effect may come to another.
+// effects writes effects that moved or returned, with their postings. Changed rows come first, because one effect may take the channel
+// refund id of another.
 func (w *changeWriter) effects() {
 	before := map[refund.RID]refund.Effect{}
 	for _, e := range w.ch.Before.Effects {
 		before[e.ID] = e
 	}
-	for _, frees := range []bool{true, false} { // whoever gives an id away goes before whoever gets it
+	for _, frees := range []bool{true, false} { // an effect that loses its id comes before the effect that takes it
 		for _, e := range w.ch.After.Effects {
 			old, known := before[e.ID]
 			if gives := e.Status == refund.EffectDropped || e.ChannelRefundID == ""; known && old != e && gives == frees {
@@ -66,7 +67,7 @@ func (w *changeWriter) effects() {
 	}
 }
 
-// effect is an effect as its row.
+// effect returns the row of an effect.
 func (w *changeWriter) effect(e refund.Effect) *effectArgs {
 	return &effectArgs{
 		Tenant: w.tenant, Effect: e.ID, Account: w.ch.After.Account, Payment: w.ch.After.PaymentID, RID: w.owner(e), DispatchNo: pg.Null(e.DispatchNo),
@@ -75,7 +76,7 @@ func (w *changeWriter) effect(e refund.Effect) *effectArgs {
 	}
 }
 
-// effectEvent keeps the history of effects that no refund's journal tells: those that are, or were, of no refund.
+// effectEvent keeps the history of effects that belong, or belonged, to no refund: no journal has it.
 func (w *changeWriter) effectEvent(e, old refund.Effect) {
 	if old == e || (e.Ours && (old.ID.IsZero() || old.Ours)) {
 		return
@@ -88,7 +89,7 @@ func (w *changeWriter) effectEvent(e, old refund.Effect) {
 		data["decision"] = w.ch.Decision.String()
 	}
 	text, err := refund.CanonicalJSON(data)
-	if err != nil { // only strings and integers go in
+	if err != nil { // strings and integers always marshal
 		text = "{}"
 	}
 	actor := w.f.Actor
@@ -112,7 +113,7 @@ func (w *changeWriter) source(e refund.Effect) string {
 	return w.f.Source
 }
 
-// postings: money that moved takes from the channel's balance and is an expense; what returned is its mirror.
+// postings books money that moved as an expense against the channel's balance, and money that returned as the mirror of that.
 func (w *changeWriter) postings(e refund.Effect, before refund.EffectStatus) {
 	expense, asset := "refunds:"+w.ch.After.Account, "channel:"+w.ch.After.Account
 	stood := before == refund.EffectMoved || before == refund.EffectReversed

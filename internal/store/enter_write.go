@@ -26,8 +26,8 @@ const insertRetirementSQL = `INSERT INTO retired_dispatches (tenant_id, rid, no,
 
 const insertDispatchSQL = `INSERT INTO dispatches (tenant_id, rid, no, account, number, at) VALUES ($1, $2, $3, $4, $5, $6)`
 
-// moveRefundSQL is the one statement that changes a refund's state outside a claim: guarded by what was read under the lock, linked to
-// the journal row that tells it.
+// moveRefundSQL is the only statement besides a claim that changes a refund's state. It is guarded by the values that were read under the
+// lock and linked to its journal row.
 var moveRefundSQL = pg.Named[moveRefundArgs](`WITH moved AS (
     UPDATE refunds r SET state = @state, pending_reason = @pending_reason, failure_code = @failure_code, failure_channel_code = @failure_channel_code,
     exposed = @exposed, case_id = @case_id, ask_no = @ask_no,
@@ -73,28 +73,28 @@ type moveRefundArgs struct {
 	Digest  []byte    `arg:"digest"`
 }
 
-// touchRefundSQL keeps timer, lease and exposure in step when nothing was told to the journal.
+// touchRefundSQL updates timer, lease and exposure of a change without a journal row.
 const touchRefundSQL = `UPDATE refunds r SET exposed = $5, lease_ends_at = $6, next_action_at = $7, pending_reason = $8, updated_at = $9
   WHERE r.tenant_id = $1 AND r.rid = $2 AND r.generation = $3 AND r.journal_seq = $4`
 
 const updateBalancesSQL = `UPDATE payments SET reserved = $3, refunded = $4, held = $5, excess = $6, excess_accepted = $7
     WHERE tenant_id = $1 AND payment_id = $2`
 
-// changeWriter is one change on its way into the transaction. Statements are queued in the order that the guards need, and every one of
-// them must touch exactly the row it means.
+// changeWriter queues one change for the transaction, in the order that the guards of the schema need. Every statement must touch exactly
+// one row. Its methods are in enter_write.go, enter_money.go, enter_cases.go and notices_owner.go.
 type changeWriter struct {
 	b       *pgx.Batch
 	ch      *refund.Change
 	f       refund.Fact
 	tenant  int64
 	rid     [16]byte
-	newCase refund.RID     // id of a payment's case, if the change opens one
-	at      time.Time      // the reading that the change was computed from: the time of everything it writes
-	kept    []storedNotice // notices that waited for what the change names
+	newCase refund.RID     // id of the payment's case that the change may open
+	at      time.Time      // database time of the record; every row of the change has it
+	kept    []storedNotice // notices that waited for a number or id of the change
 }
 
-// writeChange gives ids to what the change makes and sends it in one round trip. It fills After.JournalHead. Notices that waited for a number or an id that the
-// change names are entered in the same transaction, after it.
+// writeChange gives ids to new effects and cases and sends the change in one round trip. It fills After.JournalHead. Then, in the same
+// transaction, it enters notices that waited for a number or an id that the change names.
 func (s *Store) writeChange(ctx context.Context, u *unit, tx pgx.Tx, ch *refund.Change, f refund.Fact) error {
 	s.name(ch)
 	w := &changeWriter{b: &pgx.Batch{}, ch: ch, f: f, tenant: int64(ch.Before.Tenant), rid: ch.Before.RID, newCase: s.cfg.NewRID(), at: ch.Before.Now}
@@ -113,7 +113,7 @@ func (s *Store) writeChange(ctx context.Context, u *unit, tx pgx.Tx, ch *refund.
 		return err
 	}
 	u.changed(ch)
-	if len(ch.Steps) > 0 && f.Kind != refund.LineSettled && anyHeld(ch.Before.Effects) { // what held a line may be over
+	if len(ch.Steps) > 0 && f.Kind != refund.LineSettled && anyHeld(ch.Before.Effects) { // a held line may be free now
 		if err := s.enqueue(ctx, tx, refund.Wakeup{RefundRef: refund.RefundRef{Tenant: ch.Before.Tenant}, PaymentID: ch.Before.PaymentID}); err != nil {
 			return err
 		}
@@ -125,7 +125,7 @@ func (w *changeWriter) one(what, sql string, args ...any) {
 	w.b.Queue(sql, args...).Exec(func(t pgconn.CommandTag) error { return pg.OneRow(t.RowsAffected(), what) })
 }
 
-// any is for statements that may find nothing to do.
+// any queues a statement that may touch no row.
 func (w *changeWriter) any(sql string, args ...any) { w.b.Queue(sql, args...) }
 
 func (w *changeWriter) attempt() {
@@ -136,7 +136,8 @@ func (w *changeWriter) attempt() {
 	w.one("answer of an attempt", answerAttemptSQL, w.tenant, w.rid, a.No, w.at, string(a.Answer), pg.Null(a.Rule), a.Late, a.Evidence)
 }
 
-// dispatches: exposure first, since the guards of deaths and of the refund's states look at it; a death before the number that it opens.
+// dispatches writes exposure first, because the guards of retirements and of the refund's states read it, and a retirement before the
+// dispatch that it allows.
 func (w *changeWriter) dispatches() {
 	before := w.ch.Before.Dispatches
 	for i, d := range w.ch.After.Dispatches {
@@ -154,15 +155,15 @@ func (w *changeWriter) dispatches() {
 		if !x.ByDecision {
 			decision = refund.RID{}
 		}
-		w.one("death of a number", insertRetirementSQL, w.tenant, w.rid, x.Dispatch, pg.Null(x.ProofAttempt), pg.Null(d.MarkedEpoch), x.Rule, w.at,
+		w.one("retirement of a dispatch", insertRetirementSQL, w.tenant, w.rid, x.Dispatch, pg.Null(x.ProofAttempt), pg.Null(d.MarkedEpoch), x.Rule, w.at,
 			pg.NullRID(decision))
 	}
 	for _, d := range w.ch.After.Dispatches[len(before):] {
-		w.one("new number", insertDispatchSQL, w.tenant, w.rid, d.Ordinal, w.ch.After.Account, d.Number, w.at)
+		w.one("new dispatch", insertDispatchSQL, w.tenant, w.rid, d.Ordinal, w.ch.After.Account, d.Number, w.at)
 	}
 }
 
-// steps: one guarded UPDATE and one journal row each.
+// steps writes one guarded UPDATE and one journal row for each step.
 func (w *changeWriter) steps() {
 	seq, state, head := w.ch.Before.JournalSeq, w.ch.Before.State, w.ch.Before.JournalHead
 	for _, t := range w.ch.Steps {

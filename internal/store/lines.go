@@ -31,20 +31,20 @@ var (
       AND (d.verdict IS NULL OR (d.verdict = 'APPROVED' AND d.applied_at IS NULL))`
 )
 
-// actorLines is who tells of lines.
+// actorLines is the journal's actor for lines.
 const actorLines = "system:lines"
 
-// paymentLockTries bounds how often a payment is locked again because it has got another refund meanwhile.
+// paymentLockTries bounds how often a payment is locked again because it got another refund meanwhile.
 const paymentLockTries = 3
 
-// errNewRefund: the payment has another refund than those that were locked.
+// errNewRefund: the payment has a refund that was not locked.
 var errNewRefund = errors.New("store: the payment has got another refund")
 
-// EnterLines takes in the lines of a payment's list, or of a settlement file, that do not carry the number that was asked about. A line
-// with another number of ours is a fact about that number. What has none of ours is held, paired, adopted or left, in the fixed order of
-// refund.Family, in one transaction under the locks of all refunds of the payment; what becomes of a held one later is looked at by
-// SettleLines. complete: the list has everything; of any other one nothing is adopted. source is list or settlement. The same lines
-// again change nothing.
+// EnterLines enters lines of a payment's list, or of a settlement file, that do not carry the number that was asked about. A line with
+// another number of ours is a fact about that dispatch. A line without one is held, paired, adopted or left, in the fixed order of
+// refund.PaymentSet, in one transaction under the locks of all refunds of the payment; SettleLines looks at held lines again later.
+// complete means that the list has every refund of the payment; nothing is adopted from any other list. source is list or settlement. The
+// same lines again change nothing.
 //
 // Errors: ErrNotFound, ErrBusy, ErrUnavailable.
 func (s *Store) EnterLines(ctx context.Context, tenant refund.TenantID, paymentID, source string, lines []refund.ListedEffect, complete bool,
@@ -70,7 +70,7 @@ func (s *Store) EnterLines(ctx context.Context, tenant refund.TenantID, paymentI
 				continue
 			}
 			if taken[l.ChannelRefundID] {
-				s.log.WarnContext(ctx, "a line of one payment has the id of another payment's refund", "payment", paymentID, "channelRefundId", l.ChannelRefundID)
+				s.log.WarnContext(ctx, "a line of a payment has the channel refund id of another payment's refund", "payment", paymentID, "channelRefundId", l.ChannelRefundID)
 				continue
 			}
 			if err := f.write(f.Line(l, complete)); err != nil {
@@ -89,12 +89,12 @@ func (s *Store) EnterLines(ctx context.Context, tenant refund.TenantID, paymentI
 	return err
 }
 
-// reportable lets through what a line can say of a number.
+// reportable reports whether a line can prove a fact of this kind.
 func reportable(k refund.FactKind) bool {
 	return k == refund.Succeeded || k == refund.Acknowledged || k == refund.FailedFinal || k == refund.Reversed
 }
 
-// SettleLines looks at the held lines of a payment again: what held them may be over. Errors: ErrBusy, ErrUnavailable.
+// SettleLines settles held lines of a payment whose obstacle is gone. Errors: ErrBusy, ErrUnavailable.
 func (s *Store) SettleLines(ctx context.Context, tenant refund.TenantID, paymentID string) error {
 	var restless bool
 	if err := s.pool.QueryRow(ctx, linesToSettleSQL, int64(tenant), paymentID).Scan(&restless); err != nil || !restless {
@@ -103,7 +103,8 @@ func (s *Store) SettleLines(ctx context.Context, tenant refund.TenantID, payment
 	return s.withPayment(ctx, tenant, paymentID, "list", refund.Contract{}, func(_ context.Context, f *lockedPayment) error { return f.settle() })
 }
 
-// lockedPayment is a refund.Family in a transaction.
+// lockedPayment is a refund.PaymentSet in a transaction that holds the locks of the payment and its refunds. Its methods are in lines.go
+// and lines_load.go.
 type lockedPayment struct {
 	refund.PaymentSet
 	s       *Store
@@ -111,12 +112,12 @@ type lockedPayment struct {
 	ctx     context.Context
 	tx      pgx.Tx
 	changed bool
-	did     []fault.Name // the places of what was written
+	did     []fault.Name // fault points of what was written
 	wakes   map[refund.RefundRef]int
 }
 
-// withPayment runs fn under the locks of all refunds of a payment and of the payment. Refunds are locked in the order of their ids and
-// before the payment, as everywhere. The zero contract stands for the account's own.
+// withPayment runs fn under the locks of all refunds of a payment and of the payment itself. Refunds are locked in the order of their ids
+// and before the payment, as everywhere. The zero contract stands for the account's own.
 func (s *Store) withPayment(ctx context.Context, tenant refund.TenantID, paymentID, source string, c refund.Contract,
 	fn func(context.Context, *lockedPayment) error) error {
 	err := errNewRefund
@@ -146,7 +147,7 @@ func (s *Store) withPayment(ctx context.Context, tenant refund.TenantID, payment
 	return err
 }
 
-// settle goes on until nothing more is to be done about held lines.
+// settle settles held lines until no more can be settled.
 func (f *lockedPayment) settle() error {
 	for {
 		ch, more, err := f.Settle()
@@ -159,7 +160,7 @@ func (f *lockedPayment) settle() error {
 	}
 }
 
-// write puts a change into the transaction. It takes what Line and Settle give.
+// write writes a change of Line or Settle, whose results it takes.
 func (f *lockedPayment) write(ch refund.Change, changed bool, err error) error {
 	if err != nil || !changed {
 		return err
@@ -177,7 +178,7 @@ func (f *lockedPayment) write(ch refund.Change, changed bool, err error) error {
 	return nil
 }
 
-// close voids what was proposed for any case of the payment before these lines were known, and hands on what is due.
+// close voids decisions about the payment's cases that were made before these lines were known, and enqueues follow-up jobs.
 func (f *lockedPayment) close() error {
 	if !f.changed {
 		return nil

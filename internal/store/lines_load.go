@@ -64,7 +64,7 @@ func contains(rids [][16]byte, rid [16]byte) bool {
 	return false
 }
 
-// own keeps the refund's effects and leaves the payment's lines.
+// own returns the refund's effects without the payment's lines.
 func own(effects []refund.Effect) (out []refund.Effect) {
 	for _, e := range effects {
 		if e.Ours {
@@ -74,7 +74,7 @@ func own(effects []refund.Effect) (out []refund.Effect) {
 	return out
 }
 
-// taken are ids that another payment of the same account has in its books.
+// taken returns the ids that effects of other payments of the account have.
 func (f *lockedPayment) taken(ctx context.Context, lines []refund.ListedEffect) (map[string]bool, error) {
 	var ids []string
 	for _, l := range lines {

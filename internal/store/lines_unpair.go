@@ -20,14 +20,14 @@ func (s *Store) unpairFor(ctx context.Context, account string, n refund.KeptNoti
 	return s.unpair(ctx, target.RefundRef, n.ChannelRefundID)
 }
 
-// unpair frees a channel refund id that only a line had given to an effect of another refund than k. The freed effect may be paired
-// again, with another line. false = nobody has the id by a line alone.
+// unpair frees a channel refund id that an effect of another refund than k has from a line alone. The effect may be paired with another
+// line afterwards. It returns false if no effect has the id by a line alone.
 func (s *Store) unpair(ctx context.Context, k refund.RefundRef, id string) (freed bool, err error) {
 	var tenant int64
 	var rid [16]byte
 	var payment string
 	if err := s.pool.QueryRow(ctx, ownerOfIDSQL, int64(k.Tenant), [16]byte(k.RID), id).Scan(&tenant, &rid, &payment); err != nil {
-		if errors.Is(err, pgx.ErrNoRows) { // it is a line of the payment, or gone again
+		if errors.Is(err, pgx.ErrNoRows) { // the id belongs to a line of the payment, or to no effect any more
 			return false, nil
 		}
 		return false, pg.Translate(err)

@@ -11,11 +11,11 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// matchPage is how many notices MatchNotices reads at once. What one transaction takes in by itself is bounded in keptNoticesSQL.
+// matchPage is how many notices MatchNotices reads at once. keptNoticesSQL bounds how many one transaction enters.
 const matchPage = 256
 
-// matchKept enters kept notices into the refund that tx holds locked. The record is read anew for each. A notice never stands in the
-// way of what the transaction is for: one that cannot be entered leaves no trace in it, and is left to MatchNotices.
+// matchKept enters kept notices into the refund that tx has locked, and reads the record again for each. A notice that cannot be entered
+// is rolled back to a savepoint and left to MatchNotices; the transaction goes on.
 func (s *Store) matchKept(ctx context.Context, u *unit, tx pgx.Tx, k refund.RefundRef, kept []storedNotice) error {
 	for _, n := range kept {
 		before := len(u.written)
@@ -26,7 +26,7 @@ func (s *Store) matchKept(ctx context.Context, u *unit, tx pgx.Tx, k refund.Refu
 			return err
 		default:
 			u.written = u.written[:before]
-			s.log.WarnContext(ctx, "a notice that came early could not be entered yet", "rid", k.RID.String(), "status", string(n.Status), "error", err.Error())
+			s.log.WarnContext(ctx, "an early notice was not entered", "rid", k.RID.String(), "status", string(n.Status), "error", err.Error())
 		}
 	}
 	return nil
@@ -38,25 +38,25 @@ func (s *Store) matchOne(ctx context.Context, u *unit, tx pgx.Tx, k refund.Refun
 		return err
 	}
 	if _, configured := s.contractOf(r.Account, r.Tenant); !configured {
-		return nil // a process that does not know the account cannot judge what its channel says
+		return nil // without the account's contract the notice has no meaning
 	}
 	target, err := noticeTargetIn(ctx, tx, r.Account, refund.KeptNotice{Notice: n.Notice})
 	if err != nil || target == nil || target.RefundRef != k {
-		return err // the id is known to somebody else too, and does not mean this refund
+		return err // the id belongs to another refund
 	}
 	tied, err := tieNotice(ctx, tx, r.Account, n.Digest, k)
 	if err != nil || !tied {
-		return err // a notice before it, in this transaction, has brought it along
+		return err // tied by an earlier notice of this transaction
 	}
 	f, says := n.Fact(target.dispatch)
 	if _, err := s.enterNotice(ctx, u, tx, r, f, says); err != nil {
 		return err
 	}
-	s.log.InfoContext(ctx, "a notice that came early has found its refund", "rid", k.RID.String(), "status", string(n.Status))
+	s.log.InfoContext(ctx, "an early notice was matched to its refund", "rid", k.RID.String(), "status", string(n.Status))
 	return nil
 }
 
-// readAgain reads the record inside a transaction that holds the refund.
+// readAgain reads the record inside a transaction that holds the refund's lock.
 func (s *Store) readAgain(ctx context.Context, tx pgx.Tx, k refund.RefundRef) (refund.Record, error) {
 	var rec refund.Record
 	b := &pgx.Batch{}
@@ -83,7 +83,7 @@ func (s *Store) matchGroup(ctx context.Context, u *unit, tx pgx.Tx, made []intak
 	return nil
 }
 
-// matchableNotice is a kept notice whose refund is there.
+// matchableNotice is a kept notice whose refund exists.
 type matchableNotice struct {
 	storedNotice
 	noticeTarget
@@ -97,10 +97,10 @@ func scanMatchable(row pgx.CollectableRow) (f matchableNotice, err error) {
 	return f, err
 }
 
-// MatchNotices looks through kept notices for those whose refund is there, and enters them. It is the net below what transactions
-// match by themselves: it finds what a payment's lines have named, what came with more than one transaction takes, what could not be
-// entered there, and the notice of a number that was made at the same moment. One that cannot be entered is told in the log and
-// tried again by the next pass; it holds up no other. It returns how many were entered. Errors: ErrBusy, ErrUnavailable.
+// MatchNotices enters kept notices that their refund's transactions could not match: notices of ids that a payment's lines have named,
+// those beyond the limit of one transaction, those that failed there, and notices of a number that was created at the same moment. A
+// notice that cannot be entered is logged, tried again by the next pass, and delays no other. It returns how many were entered. Errors:
+// ErrBusy, ErrUnavailable.
 func (s *Store) MatchNotices(ctx context.Context) (int, error) {
 	done := 0
 	var busy error
@@ -119,7 +119,7 @@ func (s *Store) MatchNotices(ctx context.Context) (int, error) {
 			switch {
 			case err == nil && entered:
 				done++
-			case err == nil: // somebody was faster, or its account is not configured here
+			case err == nil: // entered by another process, or of an account that is not configured here
 			case errors.Is(err, refund.ErrBusy):
 				busy = err
 			case errors.Is(err, refund.ErrUnavailable), ctx.Err() != nil:
@@ -137,7 +137,7 @@ func (s *Store) MatchNotices(ctx context.Context) (int, error) {
 	}
 }
 
-// enterMatchable enters one, with the same ways out as ReceiveNotice when its id is another effect's.
+// enterMatchable enters one notice. If its channel refund id belongs to another effect, it proceeds as ReceiveNotice does.
 func (s *Store) enterMatchable(ctx context.Context, f matchableNotice) (entered bool, err error) {
 	entered, err = s.enterMatchableOnce(ctx, f, false)
 	if _, name := pg.Constraint(err); name == "effects_channel_uq" {
@@ -150,7 +150,7 @@ func (s *Store) enterMatchable(ctx context.Context, f matchableNotice) (entered 
 	return entered, err
 }
 
-// enterMatchableOnce is one transaction, run again after a lost COMMIT: a rerun finds the notice tied if an earlier run went through.
+// enterMatchableOnce is one transaction, run again after a lost COMMIT. A rerun finds the notice tied if an earlier run went through.
 func (s *Store) enterMatchableOnce(ctx context.Context, f matchableNotice, taken bool) (entered bool, err error) {
 	if _, configured := s.contractOf(f.account, f.Tenant); !configured {
 		return false, nil

@@ -87,7 +87,7 @@ func keepNotice(ctx context.Context, tx pgx.Tx, account string, n refund.KeptNot
 	return seen, tied, err
 }
 
-// tieNotice gives a kept notice its refund. false = it has one already.
+// tieNotice gives a kept notice its refund. It returns false if the notice has one.
 func tieNotice(ctx context.Context, tx pgx.Tx, account string, digest [32]byte, k refund.RefundRef) (bool, error) {
 	tag, err := tx.Exec(ctx, matchNoticeSQL, account, digest[:], int64(k.Tenant), [16]byte(k.RID))
 	return tag.RowsAffected() == 1, err

@@ -31,7 +31,7 @@ type caseRow struct {
 	Evidence   []byte     `sql:"c.evidence"`
 }
 
-// caseColumns are read by scanCase; the last one tells whether a decision is open.
+// caseColumns are read by scanCase. The last one is whether a decision is open.
 var caseColumns = pg.Columns[caseRow]() + `,
   EXISTS (SELECT FROM decisions d WHERE (d.tenant_id, d.case_id) = (c.tenant_id, c.case_id) AND c.closed_at IS NULL
     AND (d.verdict IS NULL OR (d.verdict = 'APPROVED' AND d.action <> 'wait' AND d.applied_at IS NULL)))`
@@ -60,7 +60,7 @@ func (r *Reader) ListCases(ctx context.Context, tenant refund.TenantID, q refund
 	return out, pg.Translate(err)
 }
 
-// casesQuery is the text and the arguments of a list; every value is a parameter.
+// casesQuery builds the text and the arguments of a list; every value is a parameter.
 func casesQuery(tenant refund.TenantID, q refund.CaseFilter) (string, []any) {
 	args := []any{int64(tenant)}
 	param := func(v any) string {
@@ -110,7 +110,8 @@ func scanCase(row pgx.Row) (refund.CaseRow, json.RawMessage, error) {
 	}, c.Evidence, err
 }
 
-// FindCase reads a case with what may be decided about it and why not the rest. Errors: refund.ErrNotFound, refund.ErrUnavailable.
+// FindCase reads a case with the actions that are allowed on it and the obstacles of the others, all from one snapshot. Errors:
+// refund.ErrNotFound, refund.ErrUnavailable.
 func (r *Reader) FindCase(ctx context.Context, tenant refund.TenantID, id refund.RID) (refund.CaseView, error) {
 	var v refund.CaseView
 	var record refund.Record // of the refund of an open case

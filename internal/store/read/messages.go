@@ -92,9 +92,8 @@ func scanMessage(row pgx.CollectableRow) (intake.Message, error) {
 	return m, err
 }
 
-// Messages gives everything known of the events with this id that a consumer took, one for each source, with their
-// deliveries. source "" = of any. An event that no bridge brought has a decision and no deliveries. No event is an empty
-// answer. Errors: refund.ErrUnavailable.
+// Messages returns the events with this id that a consumer took, one for each source, with their deliveries. source "" means any. An event
+// that no bridge brought has a decision and no deliveries. An unknown event gives an empty list. Errors: refund.ErrUnavailable.
 func (r *Reader) Messages(ctx context.Context, tenant refund.TenantID, consumer, eventID, source string) ([]intake.Message, error) {
 	var sources []string
 	found := map[string]*intake.Message{}
@@ -126,7 +125,7 @@ func (r *Reader) Messages(ctx context.Context, tenant refund.TenantID, consumer,
 	return out, nil
 }
 
-// timely puts deliveries into order of time and lets the receipt speak for what was not traced.
+// timely orders deliveries by time and takes what was not traced from the receipt.
 func timely(m intake.Message) intake.Message {
 	slices.Reverse(m.Deliveries)
 	m.Truncated = m.TimesSeen > len(m.Deliveries)

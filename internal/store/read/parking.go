@@ -33,7 +33,7 @@ type parkedRow struct {
 var parkedColumns = pg.Columns[parkedRow]()
 
 var (
-	// The open ones have an index of their own, in order of time; so the position of a page is a row's time and id.
+	// Open messages have an index in order of time, so the position of a page is a row's time and id.
 	sqlParkedOpen = `SELECT ` + parkedColumns + ` FROM parked k WHERE k.tenant_id = $1 AND k.done_at IS NULL AND ($2 = '' OR k.reason = $2) AND ($3 = ''
     OR k.consumer = $3)
   AND (k.at, k.parked_id) > (coalesce((SELECT a.at FROM parked a WHERE a.tenant_id = $1 AND a.parked_id = $4), '-infinity'), $4)

@@ -20,7 +20,7 @@ func (r *Reader) FindRefund(ctx context.Context, tenant refund.TenantID, refundI
 	return found, pg.Translate(err)
 }
 
-// Chains of refunds: from a payment's newest refund back along prev_rid. There is no index for it, and none is needed.
+// sqlChain walks from a payment's newest refund back along prev_rid, without an index of its own.
 var sqlChain = `WITH RECURSIVE chain (rid) AS (
   SELECT p.last_rid FROM payments p WHERE p.tenant_id = $1 AND %s AND p.last_rid IS NOT NULL
   UNION ALL
@@ -29,7 +29,7 @@ SELECT ` + pg.RefundColumns + ` FROM chain JOIN refunds r ON r.tenant_id = $1 AN
 
 var sqlList = `SELECT ` + pg.RefundColumns + ` FROM refunds r` + pg.RefundSides + ` WHERE r.tenant_id = $1`
 
-// listQuery is the text and the arguments of a list; every value is a parameter.
+// listQuery builds the text and the arguments of a list; every value is a parameter.
 func listQuery(tenant refund.TenantID, q refund.RefundFilter) (string, []any) {
 	args := []any{int64(tenant)}
 	param := func(v any) string {

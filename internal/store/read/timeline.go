@@ -69,7 +69,7 @@ func queueTimeline(b *pgx.Batch, t *refund.Timeline) {
 	})
 }
 
-// newest turns a list that was read from its end into order of time, without the row that only told that there is more.
+// newest puts a list that was read from its end in order of time, and drops the extra row that shows that there are more.
 func newest[T any](rows []T, truncated *bool) []T {
 	if len(rows) > timelineRows {
 		rows, *truncated = rows[:timelineRows], true

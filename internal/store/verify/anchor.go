@@ -198,8 +198,8 @@ func (a *Anchorer) common(ctx context.Context, have *anchorFile) (pos int64, err
 	return 0, nil
 }
 
-// copyToFile appends the anchors that the file does not have. A file that knows more than the database tells of a restore: nothing
-// is added until a new epoch says what still holds.
+// copyToFile appends the anchors that the file lacks. A file with anchors that the database lacks shows a restore: nothing is appended
+// until a new epoch states which anchors still hold.
 func (a *Anchorer) copyToFile(ctx context.Context) error {
 	if a.cfg.File == "" {
 		return nil

@@ -108,9 +108,9 @@ func (c *evidenceCheck) read() error {
 	c.refund(refunds[0], cases)
 	c.owners(refunds[0])
 	c.people(cases, decisions, actors)
-	dead := map[int]bool{}
+	retired := map[int]bool{}
 	for _, d := range deaths {
-		dead[d.No] = true
+		retired[d.No] = true
 		c.papers.Retirements = append(c.papers.Retirements, audit.StoredRetirement{No: d.No, ByDecision: d.Decision != nil, At: d.At})
 	}
 	for _, d := range dispatches {
@@ -118,7 +118,7 @@ func (c *evidenceCheck) read() error {
 			AbsenceCountsFrom: pg.Deref(d.AbsenceCountsFrom),
 			Exposed:           d.Exposed, Overridden: d.OverriddenBy != nil, FinalNegativeAt: pg.Deref(d.FinalNegativeAt), MayActUntil: pg.Deref(d.MayActUntil),
 			MarkedEpoch:  pg.Deref(d.MarkedEpoch),
-			Acknowledged: d.Acknowledged, ChannelRefundID: pg.Deref(d.ChannelRefundID), Retired: dead[d.No]})
+			Acknowledged: d.Acknowledged, ChannelRefundID: pg.Deref(d.ChannelRefundID), Retired: retired[d.No]})
 	}
 	for _, a := range attempts {
 		c.r.Attempts = append(c.r.Attempts, refund.Attempt{No: a.No, DispatchNo: a.DispatchNo, Kind: refund.AttemptKind(a.Kind), Epoch: a.Epoch,

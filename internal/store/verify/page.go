@@ -56,7 +56,7 @@ const (
     x.hash`
 )
 
-// page checks the refunds behind at. done says that the last one was among them.
+// page checks the refunds behind at. done reports that no refund follows.
 func (v *Verifier) page(ctx context.Context, at pageCursor, t *tally) (next pageCursor, done bool, err error) {
 	tx, err := v.db.Snapshot(ctx)
 	if err != nil {
@@ -128,7 +128,7 @@ type pageWalk struct {
 	at      int // first refund of the page that has not begun
 	key     refund.RefundRef
 	fold    *audit.Fold
-	later   []refund.RefundRef // those whose journal tells of people, or with more than one effect
+	later   []refund.RefundRef // refunds with decisions in their journal, or with more than one effect
 	folds   map[refund.RefundRef]*audit.Fold
 }
 
@@ -160,7 +160,7 @@ func (w *pageWalk) begin(k refund.RefundRef) {
 	}
 }
 
-// close judges the refund whose last row has gone by.
+// close checks the refund whose last row has been read.
 func (w *pageWalk) close() {
 	if w.fold == nil {
 		return

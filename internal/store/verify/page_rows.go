@@ -41,7 +41,7 @@ func (v *Verifier) scanPage(rows pgx.Rows, p *pageOf) error {
 		}
 		r.RefundRef = refund.RefundRef{Tenant: refund.TenantID(tenant), RID: rid}
 		r.Currency, r.State, r.TenantCode = refund.Currency(currency), refund.State(state), v.tenants[tenant]
-		copy(r.Digest[:], digest) // another length or version differs from what is computed, and is told so
+		copy(r.Digest[:], digest) // another length or version differs from the computed digest and is reported
 		copy(r.JournalHead[:], head)
 		if hasCase {
 			r.Case = &refund.Case{}
@@ -52,7 +52,8 @@ func (v *Verifier) scanPage(rows pgx.Rows, p *pageOf) error {
 	return rows.Err()
 }
 
-// eachOf scans rows that begin with tenant and rid. Rows of no refund cannot be: they have foreign keys, and a check of their own.
+// eachOf scans rows that begin with tenant and rid. Rows without a refund are skipped: foreign keys exclude them, and another check looks
+// for them.
 func eachOf[T any](rows pgx.Rows, p *pageOf, scan func(pgx.CollectableRow) (T, error), keep func(*refund.Record, T)) error {
 	defer rows.Close()
 	for rows.Next() {
@@ -69,7 +70,7 @@ func eachOf[T any](rows pgx.Rows, p *pageOf, scan func(pgx.CollectableRow) (T, e
 	return rows.Err()
 }
 
-// behind scans columns that stand before those that the caller names.
+// behind scans columns in front of those of the caller.
 type behind struct {
 	pgx.CollectableRow
 	first []any
@@ -94,7 +95,7 @@ func ScanEntry(row pgx.Row) (refund.RefundRef, audit.StoredEntry, error) {
 	return refund.RefundRef{Tenant: refund.TenantID(tenant), RID: rid}, e, err
 }
 
-// pageOf is what one snapshot says of a range of refunds.
+// pageOf is a range of refunds as one snapshot has them.
 type pageOf struct {
 	order   []refund.RefundRef
 	records map[refund.RefundRef]*refund.Record

@@ -11,7 +11,7 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// Few refunds have anything to do with people, so their papers are read for those alone, behind the page's journal. $1 tenants, $2 rids.
+// Few refunds have cases or decisions, so these are read for those refunds alone, after the page's journal. $1 tenants, $2 rids.
 const (
 	reviewKeys = `(SELECT * FROM unnest($1::bigint[], $2::uuid[]) AS k (tenant_id, rid)) k`
 
@@ -29,7 +29,7 @@ const (
 		` JOIN retired_dispatches x USING (tenant_id, rid) ORDER BY x.no`
 )
 
-// people judges what could not be judged without papers, in the page's snapshot.
+// people checks the refunds of the page that need their review records, in the page's snapshot.
 func (w *pageWalk) people(ctx context.Context, tx pgx.Tx) error {
 	if len(w.later) == 0 {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"github.com/refundry/refundry/internal/refund/audit"
 )
 
-// Progress tells how far a run is.
+// Progress reports how far a run is.
 type Progress struct {
 	Phase string // check by check, then "journal"
 	Done  int64  // journal rows so far
@@ -41,7 +41,7 @@ type Report struct {
 	OK       bool            `json:"ok"`
 }
 
-// tally collects.
+// tally collects violations by promise.
 type tally struct {
 	samples          int
 	by               map[string]*PromiseReport

@@ -35,9 +35,9 @@ type Verifier struct {
 	tenants      map[int64]string
 	contracts    map[string]map[int]refund.Contract
 	installation string
-	tenant       *int64 // the only one looked at
+	tenant       *int64 // the only one that is checked; nil = all
 
-	onRefund  func(refund.RefundRef) // tells which refunds a page looks at, and what it finds; nil = nobody asks
+	onRefund  func(refund.RefundRef) // called for each refund of a page and for each finding; nil = not called
 	onFinding func(refund.RefundRef, audit.Finding)
 }
 
@@ -87,8 +87,8 @@ func (v *Verifier) Within(db Database) *Verifier {
 // Close gives the connection back.
 func (v *Verifier) Close() { v.pool.Close() }
 
-// learn reads what all checks need: who the tenants are, what the contracts say, which installation this is. Every page reads it
-// again in its own snapshot: tenants and contracts may be added while a run goes on.
+// learn reads what all checks need: tenants, contracts and the installation. Every page reads it again in its own snapshot, because
+// tenants and contracts may be added during a run.
 func (v *Verifier) learn(ctx context.Context, q pg.Querier) error {
 	if err := q.QueryRow(ctx, `SELECT installation_id::text FROM installation`).Scan(&v.installation); err != nil {
 		return fmt.Errorf("store: the schema %q cannot be verified (is it migrated?): %w", v.cfg.Schema, pg.Translate(err))
@@ -135,7 +135,7 @@ func (v *Verifier) contract(account string, version int) (refund.Contract, bool)
 	return c, ok
 }
 
-// Run checks everything. Errors say that it could not be checked; broken promises are in the report.
+// Run checks everything. An error means that a check could not run; broken promises are in the report.
 func (v *Verifier) Run(ctx context.Context) (Report, error) {
 	began := time.Now()
 	t := newVerifyTally(v.cfg.Samples)

@@ -40,20 +40,20 @@ func (c WatchConfig) withDefaults() WatchConfig {
 	return c
 }
 
-// longestWatched bounds one statement of the watch: a check that takes longer is left to `refundry verify`.
+// longestWatched bounds one statement of the watch, in ms. A check that takes longer is left to `refundry verify`.
 const longestWatched = "60000"
 
-// maxBroken bounds what the watch remembers; more than so many broken refunds need no exact count.
+// maxBroken bounds how many broken refunds the watch remembers.
 const maxBroken = 100_000
 
-// watch is the state between two pieces of work.
+// watch is the state between two pieces of work. Its methods are in watch.go and watch_report.go.
 type watch struct {
 	v      *Verifier
 	cfg    WatchConfig
 	checks []check
 	counts map[string]int64              // latest count by check
 	broken map[refund.RefundRef][]string // promises that a refund breaks, once per finding
-	at     pageCursor                    // of the walk through all refunds
+	at     pageCursor                    // of the pass over all refunds
 	pos    int64                         // of the journal's fresh rows
 	next   int                           // whole check whose turn comes
 	turns  int                           // whole checks so far
@@ -148,7 +148,7 @@ func (w *watch) run(ctx context.Context, c check) error {
 	return nil
 }
 
-// walk goes on along all refunds.
+// walk checks the next page of the pass over all refunds.
 func (w *watch) walk(ctx context.Context) error {
 	w.v.cfg.Page = w.cfg.Page
 	next, last, err := w.pages(ctx, w.at)
@@ -188,7 +188,7 @@ const (
     ORDER BY pos LIMIT 1000) x GROUP BY 1, 2 ORDER BY 3 DESC LIMIT $2`
 )
 
-// fresh looks at refunds that changed since the last piece, at most a few: the walk comes by all the others.
+// fresh checks a few refunds that changed since the last piece; the pass over all refunds covers the rest.
 func (w *watch) fresh(ctx context.Context) error {
 	if w.pos == 0 {
 		return pg.Translate(w.v.pool.QueryRow(ctx, freshTopSQL).Scan(&w.pos))
@@ -215,7 +215,7 @@ func (w *watch) fresh(ctx context.Context) error {
 	return nil
 }
 
-// before is the key right below, so that a page behind it begins with this one.
+// before is the next lower key, so that a page behind it begins with this one.
 func (c pageCursor) before() pageCursor {
 	hi, lo := binary.BigEndian.Uint64(c.rid[:8]), binary.BigEndian.Uint64(c.rid[8:])
 	if lo == 0 {

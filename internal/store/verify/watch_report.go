@@ -9,14 +9,14 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// WatchReport is what is known after a piece of work.
+// WatchReport is the state of the checks after a piece of work.
 type WatchReport struct {
 	Violations map[string]int64 // by promise, every promise of Promises
 	MostMoved  int64            // effects that stand for one refund, at most
 	Excess     map[string]int64 // minor units by currency
 }
 
-// log tells the first place of every promise that a piece found broken.
+// log writes the first place of every promise that a piece found broken.
 func (w *watch) log(ctx context.Context, t *tally) {
 	for _, p := range t.by {
 		for _, s := range p.Samples {
