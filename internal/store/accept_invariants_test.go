@@ -43,7 +43,7 @@ var acceptInvariants = map[string]string{
 		JOIN refunds r ON r.tenant_id = k.tenant_id AND r.rid = k.rid WHERE x.outcome IN ('TAKEN', 'REPLAYED') AND x.type = 'refund.requested' AND x.rid <> r.rid`,
 }
 
-func (b *testBench) wantNoViolations(t *testing.T) {
+func (b *testStore) wantNoViolations(t *testing.T) {
 	t.Helper()
 	for name, sql := range acceptInvariants {
 		if n := b.count(t, sql); n != 0 {

@@ -16,9 +16,9 @@ import (
 // cutsWanted is how many COMMITs are cut; 0 = every kind with every pattern once.
 var cutsWanted = flag.Int("cuts", 0, "how many COMMITs TestEveryCommitMayBeCut cuts; 0 = each kind and pattern once")
 
-// cutLane is a database of its own with a store whose connections can be cut.
-type cutLane struct {
-	*court
+// cutRun is a database of its own with a store whose connections can be cut.
+type cutRun struct {
+	*testDecisions
 	t      *testing.T
 	cut    *Store
 	cutter *wireCutter
@@ -32,14 +32,14 @@ type cutKind struct {
 	alone   string // the statement that commits by itself; "" = a transaction with COMMIT
 	skip    int    // COMMITs before the one that is meant
 	once    bool   // nobody repeats it: the caller gives up, and the database has to be right either way
-	prepare func(l *cutLane, id string) (op func() error, done func())
+	prepare func(l *cutRun, id string) (op func() error, done func())
 }
 
 // cutPatterns: one cut, and cuts of the repeat too.
 var cutPatterns = [][]cut{{cutBefore}, {cutAfter}, {cutBefore, cutAfter}, {cutAfter, cutBefore}, {cutAfter, cutAfter}}
 
-// cutLanes work at the same time.
-const cutLanes = 3
+// parallelCutRuns work at the same time.
+const parallelCutRuns = 3
 
 // TestEveryCommitMayBeCut cuts the connection before and after the COMMIT of every kind of transaction, and again at the
 // repeat. Whoever called repeats as it does in the program; afterwards the result is the one of an uncut run, and no promise
@@ -48,13 +48,13 @@ func TestEveryCommitMayBeCut(t *testing.T) {
 	began := time.Now()
 	var made atomic.Int64
 	t.Run("lanes", func(t *testing.T) {
-		for i := range cutLanes {
+		for i := range parallelCutRuns {
 			t.Run(fmt.Sprint(i+1), func(t *testing.T) {
 				t.Parallel()
-				l := newCutLane(t)
+				l := newCutRun(t)
 				for round := 0; round == 0 || int(made.Load()) < *cutsWanted; round++ {
 					for at, k := range cutKinds {
-						if *cutsWanted == 0 && at%cutLanes != i {
+						if *cutsWanted == 0 && at%parallelCutRuns != i {
 							continue
 						}
 						for _, p := range cutPatterns {
@@ -64,35 +64,36 @@ func TestEveryCommitMayBeCut(t *testing.T) {
 							made.Add(l.one(k, p))
 						}
 					}
-					l.wantJust(t)
+					l.wantConsistent(t)
 					if t.Failed() {
 						return
 					}
 				}
 				made.Add(l.epochs())
-				l.wantJust(t)
+				l.wantConsistent(t)
 			})
 		}
 	})
-	t.Logf("%d COMMITs cut in %s: %d kinds of transactions, before and after, and at the repeat", made.Load(), time.Since(began).Round(time.Second), len(cutKinds)+1)
+	t.Logf("%d COMMITs cut in %s: %d kinds of transactions, before and after, and at the repeat", made.Load(), time.Since(began).Round(time.Second),
+		len(cutKinds)+1)
 }
 
-func newCutLane(t *testing.T) *cutLane {
+func newCutRun(t *testing.T) *cutRun {
 	t.Helper()
-	c := newCourt(t, func(c *refund.Contract) {
+	c := newDecisions(t, func(c *refund.Contract) {
 		c.Query = refund.QueryTerms{Exists: true, Readings: 1}
 		c.Codes.LateFailure = true
 		c.Waits.Unknown = refund.Duration(time.Hour)
 	})
 	w, url := newWireCutter(t, c.url)
-	l := &cutLane{court: c, t: t, cut: c.openSecond(t, url), cutter: w}
+	l := &cutRun{testDecisions: c, t: t, cut: c.openSecond(t, url), cutter: w}
 	l.door = intake.NewDoor(intake.DoorConfig{Accepter: l.cut, NewRID: pg.NewRID})
 	t.Cleanup(l.door.Stop)
 	return l
 }
 
 // one prepares, cuts, repeats and looks. It returns how many cuts were made.
-func (l *cutLane) one(k cutKind, pattern []cut) int64 {
+func (l *cutRun) one(k cutKind, pattern []cut) int64 {
 	l.t.Helper()
 	l.n++
 	id := fmt.Sprintf("c%d", l.n)
@@ -127,7 +128,7 @@ func transient(err error) bool {
 }
 
 // epochs marks everything that is open after a restore, with every other COMMIT cut.
-func (l *cutLane) epochs() int64 {
+func (l *cutRun) epochs() int64 {
 	l.t.Helper()
 	const open = 10
 	l.refunds(l.t, "epoch", open)

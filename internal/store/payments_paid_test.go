@@ -12,7 +12,7 @@ import (
 )
 
 // paidOf is what is stored of a payment's time of paying, and the end of its window.
-func (b *testBench) paidOf(t *testing.T, payment string) (paid, ends time.Time) {
+func (b *testStore) paidOf(t *testing.T, payment string) (paid, ends time.Time) {
 	t.Helper()
 	v, err := b.reader().FindPayment(t.Context(), b.tenant.ID, payment)
 	if err != nil {
@@ -24,7 +24,7 @@ func (b *testBench) paidOf(t *testing.T, payment string) (paid, ends time.Time) 
 // The time of paying is stored by each of the three ways, also after the payment became known, once; the window follows it.
 func TestPaidAtIsStored(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newTestStore(t)
 	contract := testContract()
 	contract.Limits.Window = refund.Duration(30 * 24 * time.Hour)
 	b.cfg.Accounts = anyAccount{contract}
@@ -86,7 +86,7 @@ func must(t *testing.T, err error) {
 // What the channel gives the payer is kept with the effect, and shown with it; what is wrong with it refuses no success.
 func TestVouchersAreStored(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	k := f.refund(t, "rf")
 	fact := succeeded(f.claim(t, k, refund.AttemptSend, 10*time.Second), "ch_1")
 	fact.Voucher = map[string]string{"arn": "74537604221222132710572", "bad\x00": "\xff"}

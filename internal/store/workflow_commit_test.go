@@ -16,7 +16,7 @@ import (
 // A COMMIT whose answer is lost is an unknown outcome, whether or not it happened; the driver's own opinion on retrying is not asked.
 func TestCommitUnknown(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	w, url := newWireCutter(t, f.url)
 	s := f.openSecond(t, url)
 	for code, c := range map[string]cut{"before": cutBefore, "after": cutAfter} {
@@ -40,7 +40,7 @@ func TestCommitUnknown(t *testing.T) {
 // Enter gives a definite and right answer when the answer to its COMMIT is lost, however often.
 func TestEnterCommitLost(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	w, url := newWireCutter(t, f.url)
 	s := f.openSecond(t, url)
 	for i, c := range []struct {
@@ -82,7 +82,7 @@ func TestEnterCommitLost(t *testing.T) {
 
 func TestCancelCommitLost(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	w, url := newWireCutter(t, f.url)
 	s := f.openSecond(t, url)
 	for id, c := range map[string]cut{"b": cutBefore, "a": cutAfter} {
@@ -98,7 +98,7 @@ func TestCancelCommitLost(t *testing.T) {
 // When nobody can say, the caller is told that, and entering again later gives the right answer.
 func TestEnterCommitLostForGood(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	w, url := newWireCutter(t, f.url)
 	s := f.openSecond(t, url)
 	k := f.refund(t, "rf")

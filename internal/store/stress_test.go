@@ -14,48 +14,48 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// Sizes of the brutal test. The long run is brutalIntakes = 400 (25,600 intakes).
+// Sizes of the stress test. The long run is stressIntakes = 400 (25,600 intakes).
 const (
-	brutalCallers  = 64
-	brutalIntakes  = 100 // of each caller
-	brutalRefunds  = 400
-	brutalPayments = 40
-	brutalWorkers  = 4
+	stressCallers  = 64
+	stressIntakes  = 100 // of each caller
+	stressRefunds  = 400
+	stressPayments = 40
+	stressWorkers  = 4
 )
 
-// brutalWorld is everything that comes at the database at once, and what it was told.
-type brutalWorld struct {
-	*testBench
+// stressStore is everything that comes at the database at once, and what it was told.
+type stressStore struct {
+	*testStore
 	tenants []refund.Tenant
 	doors   []*intake.Door
 	known   atomic.Bool // the late payment has been told
 
 	mu   sync.Mutex
-	told []brutalAnswer
+	told []stressAnswer
 }
 
-type brutalAnswer struct {
+type stressAnswer struct {
 	in     intake.Intake
 	out    intake.Outcome
 	err    error
 	poison bool
 }
 
-// TestBrutal: callers of two replicas bring the same few refunds again and again, alone and in groups, with the right and with
+// TestAcceptUnderStress: callers of two replicas bring the same few refunds again and again, alone and in groups, with the right and with
 // other amounts, under their own and under foreign event ids, with values that the database refuses; meanwhile workers claim
 // and finish, an operator holds payment rows, and a payment becomes known late. Afterwards every answer is judged by what is
 // stored, and the invariants must all be 0.
-func TestBrutal(t *testing.T) {
-	w := newBrutalWorld(t)
+func TestAcceptUnderStress(t *testing.T) {
+	w := newStressStore(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var around sync.WaitGroup
 	around.Go(func() { w.operator(ctx, t) })
-	for i := range brutalWorkers {
+	for i := range stressWorkers {
 		around.Go(func() { w.worker(ctx, t, i) })
 	}
 	var callers sync.WaitGroup
 	var done atomic.Int64
-	for c := range brutalCallers {
+	for c := range stressCallers {
 		callers.Go(func() { w.caller(t, c, &done) })
 	}
 	callers.Wait()
@@ -68,15 +68,15 @@ func TestBrutal(t *testing.T) {
 	}
 }
 
-func newBrutalWorld(t *testing.T) *brutalWorld {
-	b := newBench(t)
-	w := &brutalWorld{testBench: b, tenants: []refund.Tenant{b.tenant, b.addTenant(t, "two"), b.addTenant(t, "three")}, doors: b.doors(t, 2)}
+func newStressStore(t *testing.T) *stressStore {
+	b := newTestStore(t)
+	w := &stressStore{testStore: b, tenants: []refund.Tenant{b.tenant, b.addTenant(t, "two"), b.addTenant(t, "three")}, doors: b.doors(t, 2)}
 	for _, tenant := range w.tenants {
-		for p := range brutalPayments {
+		for p := range stressPayments {
 			if p%8 == 7 {
 				continue // comes inline
 			}
-			spec := intake.PaymentSpec{OrderID: "ord_1", Amount: brutalCaptured, Currency: "USD", Account: "demo"}
+			spec := intake.PaymentSpec{OrderID: "ord_1", Amount: stressCaptured, Currency: "USD", Account: "demo"}
 			if _, _, err := w.PutPayment(t.Context(), tenant, fmt.Sprintf("pay_%d", p), spec, "actor:test"); err != nil {
 				t.Fatal(err)
 			}
@@ -85,16 +85,16 @@ func newBrutalWorld(t *testing.T) *brutalWorld {
 	return w
 }
 
-const brutalCaptured = 300 // less than the refunds of a payment ask for: the last ones are refused
+const stressCaptured = 300 // less than the refunds of a payment ask for: the last ones are refused
 
 // caller brings its intakes, one by one or in small groups.
-func (w *brutalWorld) caller(t *testing.T, c int, done *atomic.Int64) {
+func (w *stressStore) caller(t *testing.T, c int, done *atomic.Int64) {
 	rnd := rand.New(rand.NewPCG(uint64(c), 1)) // #nosec G404 -- a test that repeats itself
 	door := w.doors[c%2]
-	for n := 0; n < brutalIntakes; {
+	for n := 0; n < stressIntakes; {
 		size := 1
 		if c%4 == 0 {
-			size = min(1+rnd.IntN(12), brutalIntakes-n)
+			size = min(1+rnd.IntN(12), stressIntakes-n)
 		}
 		var g []intake.Intake
 		for range size {
@@ -107,19 +107,19 @@ func (w *brutalWorld) caller(t *testing.T, c int, done *atomic.Int64) {
 		}
 		w.mu.Lock()
 		for i, r := range results {
-			w.told = append(w.told, brutalAnswer{in: g[i], out: r.Outcome, err: r.Err, poison: g[i].Refund != nil && g[i].Refund.Reason != ""})
+			w.told = append(w.told, stressAnswer{in: g[i], out: r.Outcome, err: r.Err, poison: g[i].Refund != nil && g[i].Refund.Reason != ""})
 		}
 		w.mu.Unlock()
 		n += size
-		if total := done.Add(int64(size)); total > brutalCallers*brutalIntakes/2 && w.known.CompareAndSwap(false, true) {
+		if total := done.Add(int64(size)); total > stressCallers*stressIntakes/2 && w.known.CompareAndSwap(false, true) {
 			w.tellLatePayment(t)
 		}
 	}
 }
 
-func (w *brutalWorld) tellLatePayment(t *testing.T) {
+func (w *stressStore) tellLatePayment(t *testing.T) {
 	for _, tenant := range w.tenants {
-		in := w.captured("late", "pay_late", "cap_1", brutalCaptured)
+		in := w.captured("late", "pay_late", "cap_1", stressCaptured)
 		in.Tenant = tenant
 		out, err := w.doors[0].Accept(context.Background(), []intake.Intake{in})
 		if err != nil || out[0].Verdict != intake.Taken {
@@ -129,16 +129,16 @@ func (w *brutalWorld) tellLatePayment(t *testing.T) {
 }
 
 // intake draws one of few refunds. Everything about it follows from its number, except what makes it a conflict.
-func (w *brutalWorld) intake(rnd *rand.Rand) intake.Intake {
-	k := rnd.IntN(brutalRefunds)
-	payment := k % brutalPayments
+func (w *stressStore) intake(rnd *rand.Rand) intake.Intake {
+	k := rnd.IntN(stressRefunds)
+	payment := k % stressPayments
 	in := w.request(fmt.Sprintf("e%d-%d", k, rnd.IntN(3)), fmt.Sprintf("rf_%d", k), fmt.Sprintf("pay_%d", payment), 10+int64(k%70), nil)
 	in.Tenant = w.tenants[rnd.IntN(len(w.tenants))]
 	switch {
 	case k%50 == 49:
 		in.Refund.PaymentID = "pay_late"
 	case payment%8 == 7:
-		in.Refund.Payment = inlinePayment(brutalCaptured)
+		in.Refund.Payment = inlinePayment(stressCaptured)
 	}
 	if rnd.IntN(3) == 0 {
 		in.Event.Consumer, in.Event.Source = "orders", "shop"
@@ -148,7 +148,7 @@ func (w *brutalWorld) intake(rnd *rand.Rand) intake.Intake {
 	case 0:
 		in.Refund.Amount++ // other parameters
 	case 1:
-		in.Event.ID = fmt.Sprintf("e%d-0", rnd.IntN(brutalRefunds)) // another refund's event
+		in.Event.ID = fmt.Sprintf("e%d-0", rnd.IntN(stressRefunds)) // another refund's event
 	case 2:
 		in.Event.ID = fmt.Sprintf("poison-%d", rnd.Int64())
 		in.Refund.RefundID = fmt.Sprintf("poison_%d", rnd.Int64()&0xffff)
@@ -158,13 +158,13 @@ func (w *brutalWorld) intake(rnd *rand.Rand) intake.Intake {
 }
 
 // operator holds payment rows for 300 ms, as somebody at a psql prompt does.
-func (w *brutalWorld) operator(ctx context.Context, t *testing.T) {
+func (w *stressStore) operator(ctx context.Context, t *testing.T) {
 	for i := 0; ctx.Err() == nil; i++ {
 		tx, err := w.pool.Begin(ctx)
 		if err != nil {
 			return
 		}
-		_, err = tx.Exec(ctx, `SELECT FROM payments WHERE payment_id = $1 FOR UPDATE`, fmt.Sprintf("pay_%d", i%brutalPayments))
+		_, err = tx.Exec(ctx, `SELECT FROM payments WHERE payment_id = $1 FOR UPDATE`, fmt.Sprintf("pay_%d", i%stressPayments))
 		if err == nil {
 			_, err = tx.Exec(ctx, `SELECT pg_sleep(0.3)`)
 		}
@@ -176,7 +176,7 @@ func (w *brutalWorld) operator(ctx context.Context, t *testing.T) {
 }
 
 // worker claims refunds and enters answers of a channel that mostly succeeds.
-func (w *brutalWorld) worker(ctx context.Context, t *testing.T, n int) {
+func (w *stressStore) worker(ctx context.Context, t *testing.T, n int) {
 	rnd := rand.New(rand.NewPCG(uint64(n), 2)) // #nosec G404 -- a test that repeats itself
 	for ctx.Err() == nil {
 		rows, err := w.pool.Query(ctx, `SELECT tenant_id, rid FROM refunds WHERE state = 'PENDING' AND next_action_at IS NOT NULL ORDER BY random() LIMIT 8`)
@@ -208,13 +208,14 @@ func (w *brutalWorld) worker(ctx context.Context, t *testing.T, n int) {
 }
 
 // step is one claim and its answer; somebody else's refund is no error.
-func (w *brutalWorld) step(ctx context.Context, k refund.RefundRef, luck int) error {
+func (w *stressStore) step(ctx context.Context, k refund.RefundRef, luck int) error {
 	contract := testContract()
 	r, err := w.Load(ctx, k)
 	if err != nil || r.State != refund.StatePending {
 		return err
 	}
-	c, err := w.Claim(ctx, refund.Claim{RefundRef: k, State: r.State, Generation: r.Generation, JournalSeq: r.JournalSeq, Kind: refund.AttemptSend, Dispatch: r.DispatchNo,
+	c, err := w.Claim(ctx, refund.Claim{RefundRef: k, State: r.State, Generation: r.Generation, JournalSeq: r.JournalSeq, Kind: refund.AttemptSend,
+		Dispatch: r.DispatchNo,
 		Contract: contract, Lease: 10 * time.Second, Margin: 2 * time.Second, SendWindow: 3 * time.Second, ClockSkew: refund.ClockMargin, Request: []byte("digest")})
 	if errors.Is(err, refund.ErrNotOwner) {
 		return nil

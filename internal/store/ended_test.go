@@ -40,7 +40,7 @@ func (l *endedLog) want(t *testing.T, what string, states ...refund.State) {
 
 func TestEveryEndIsReportedOnce(t *testing.T) {
 	t.Parallel()
-	c := newCourt(t, func(c *refund.Contract) { c.Codes.LateFailure = true })
+	c := newDecisions(t, func(c *refund.Contract) { c.Codes.LateFailure = true })
 	var log endedLog
 	c.cfg.Ended = log.ended
 
@@ -75,13 +75,13 @@ func TestEveryEndIsReportedOnce(t *testing.T) {
 		t.Fatalf("state %s, want FAILED by the decision", r.State)
 	}
 	log.want(t, "a person's decision", refund.StateFailed)
-	c.wantJust(t)
+	c.wantConsistent(t)
 }
 
 // An early notice waits for the number of a refund: the transaction that creates the refund also ends it.
 func TestAnEndAtAcceptanceIsReported(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	var log endedLog
 	f.cfg.Ended = log.ended
 	number := refund.DispatchNumber(f.Installation(), f.tenant.Code, "early_0", 1)
@@ -94,12 +94,13 @@ func TestAnEndAtAcceptanceIsReported(t *testing.T) {
 
 func TestAnEndIsReportedOnceAfterLostCommits(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	w, url := newWireCutter(t, f.url)
 	s := f.openSecond(t, url)
 	var log endedLog
 	s.cfg.Ended = log.ended
-	for name, cuts := range map[string][]cut{"before": {cutBefore}, "after": {cutAfter}, "before-after": {cutBefore, cutAfter}, "after-after": {cutAfter, cutAfter}} {
+	for name, cuts := range map[string][]cut{"before": {cutBefore}, "after": {cutAfter}, "before-after": {cutBefore, cutAfter},
+		"after-after": {cutAfter, cutAfter}} {
 		canceled, noticed, answered := f.refund(t, "c-"+name), f.refund(t, "n-"+name), f.refund(t, "a-"+name)
 		w.arm(cuts...)
 		if _, err := s.Cancel(t.Context(), canceled, "actor:ann"); err != nil {

@@ -9,12 +9,12 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// court is a flow with people: ann proposes, bob and others approve. Its contract waits for moments where others wait for hours.
-type court struct{ *flow }
+// testDecisions is a testWorkflow with actors: ann proposes, bob and others approve. Its contract waits for moments where others wait for hours.
+type testDecisions struct{ *testWorkflow }
 
-func newCourt(t *testing.T, change func(*refund.Contract)) *court {
+func newDecisions(t *testing.T, change func(*refund.Contract)) *testDecisions {
 	t.Helper()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	f.contract.Horizon = refund.Duration(20 * time.Millisecond)
 	f.contract.Query = refund.QueryTerms{}
 	if change != nil {
@@ -34,7 +34,7 @@ func newCourt(t *testing.T, change func(*refund.Contract)) *court {
 			t.Fatal(err)
 		}
 	}
-	return &court{f}
+	return &testDecisions{f}
 }
 
 func listing(c *refund.Contract) {
@@ -43,7 +43,7 @@ func listing(c *refund.Contract) {
 }
 
 // pair accepts two refunds on one payment.
-func (c *court) pair(t *testing.T, payment string, captured, first, second int64) (a, b refund.RefundRef) {
+func (c *testDecisions) pair(t *testing.T, payment string, captured, first, second int64) (a, b refund.RefundRef) {
 	t.Helper()
 	out := c.accept(t, c.request("e_"+payment+"_1", payment+"_1", payment, first, inlinePayment(captured)),
 		c.request("e_"+payment+"_2", payment+"_2", payment, second, inlinePayment(captured)))
@@ -53,7 +53,7 @@ func (c *court) pair(t *testing.T, payment string, captured, first, second int64
 }
 
 // send claims a send and gives it an answer; "" leaves it open.
-func (c *court) send(t *testing.T, k refund.RefundRef, answer refund.FactKind, id string) refund.Claimed {
+func (c *testDecisions) send(t *testing.T, k refund.RefundRef, answer refund.FactKind, id string) refund.Claimed {
 	t.Helper()
 	claimed := c.claim(t, k, refund.AttemptSend, 50*time.Millisecond)
 	if answer != "" {
@@ -63,21 +63,22 @@ func (c *court) send(t *testing.T, k refund.RefundRef, answer refund.FactKind, i
 }
 
 // stuck brings a refund to UNKNOWN under a case, its send past everything it can do.
-func (c *court) stuck(t *testing.T, k refund.RefundRef) refund.Record {
+func (c *testDecisions) stuck(t *testing.T, k refund.RefundRef) refund.Record {
 	t.Helper()
 	claimed := c.send(t, k, refund.Unknown, "")
 	r := c.load(t, k)
-	c.enter(t, k, refund.Fact{Kind: refund.Deadline, Reason: refund.Decide(r, c.contract, r.Now).Reason, Generation: r.Generation, Source: "worker", Actor: "system:worker"})
+	c.enter(t, k, refund.Fact{Kind: refund.Deadline, Reason: refund.Decide(r, c.contract, r.Now).Reason, Generation: r.Generation, Source: "worker",
+		Actor: "system:worker"})
 	c.waitUntil(t, claimed.NotAfter.Add(c.contract.Horizon.D()))
 	return c.load(t, k)
 }
 
-func (c *court) notice(t *testing.T, k refund.RefundRef, kind refund.FactKind, dispatch int, id string) refund.Change {
+func (c *testDecisions) notice(t *testing.T, k refund.RefundRef, kind refund.FactKind, dispatch int, id string) refund.Change {
 	t.Helper()
 	return c.enter(t, k, refund.Fact{Kind: kind, Dispatch: dispatch, ChannelRefundID: id, Source: "notice", Actor: "system:notices"})
 }
 
-func (c *court) propose(t *testing.T, k refund.RefundRef, a refund.Action) refund.Decision {
+func (c *testDecisions) propose(t *testing.T, k refund.RefundRef, a refund.Action) refund.Decision {
 	t.Helper()
 	r := c.load(t, k)
 	if r.Case == nil {
@@ -90,13 +91,13 @@ func (c *court) propose(t *testing.T, k refund.RefundRef, a refund.Action) refun
 	return d
 }
 
-func (c *court) judge(t *testing.T, d refund.Decision, approve bool, actor string) (refund.Decision, error) {
+func (c *testDecisions) judge(t *testing.T, d refund.Decision, approve bool, actor string) (refund.Decision, error) {
 	t.Helper()
 	return c.Judge(t.Context(), refund.Approval{Tenant: c.tenant.ID, CaseID: d.CaseID, DecisionID: d.ID, Approve: approve, Actor: actor})
 }
 
 // decide proposes and approves, and expects that it takes effect at once.
-func (c *court) decide(t *testing.T, k refund.RefundRef, a refund.Action) refund.Record {
+func (c *testDecisions) decide(t *testing.T, k refund.RefundRef, a refund.Action) refund.Record {
 	t.Helper()
 	d, err := c.judge(t, c.propose(t, k, a), true, "bob")
 	if err != nil || d.AppliedAt.IsZero() {
@@ -113,7 +114,7 @@ func wantProblem(t *testing.T, what string, err error, code refund.Code) {
 	}
 }
 
-func (c *court) wantReasons(t *testing.T, r refund.Record, want ...refund.CaseReason) {
+func (c *testDecisions) wantReasons(t *testing.T, r refund.Record, want ...refund.CaseReason) {
 	t.Helper()
 	var got []refund.CaseReason
 	if r.Case != nil {
@@ -130,8 +131,8 @@ func (c *court) wantReasons(t *testing.T, r refund.Record, want ...refund.CaseRe
 	}
 }
 
-// wantJust is wantSound, all promises, and what people and lines add to them.
-func (c *court) wantJust(t *testing.T) {
+// wantConsistent is wantSound, all promises, and what people and lines add to them.
+func (c *testDecisions) wantConsistent(t *testing.T) {
 	t.Helper()
 	c.wantSound(t)
 	wantBroken(t, c.verify(t), "", "")

@@ -28,21 +28,21 @@ func verifyContracts() []refund.Contract {
 	return []refund.Contract{testContract(), asked, blind}
 }
 
-// verifyWorld gives a database of its own with that world.
-func verifyWorld(t *testing.T) *flow {
+// newVerifyFixture gives a database of its own with that world.
+func newVerifyFixture(t *testing.T) *testWorkflow {
 	t.Helper()
-	return openFlow(t, dbtest.Template(t, "verify-world", func(url string) (err error) {
+	return openWorkflow(t, dbtest.Template(t, "verify-world", func(url string) (err error) {
 		if _, err := migrate.Up(context.Background(), migrate.Config{URL: url}); err != nil {
 			return err
 		}
-		f := openFlow(t, url)
+		f := openWorkflow(t, url)
 		defer f.Close()
-		return f.makeWorld(t)
+		return f.fillVerifyFixture(t)
 	}))
 }
 
-// openFlow opens a flow on a migrated database; a second Close does nothing.
-func openFlow(t *testing.T, url string) *flow {
+// openWorkflow opens a testWorkflow on a migrated database; a second Close does nothing.
+func openWorkflow(t *testing.T, url string) *testWorkflow {
 	t.Helper()
 	jobs := &jobLog{}
 	s, err := Open(t.Context(), Config{URL: url, Accounts: anyAccount{testContract()}, Enqueuer: jobs, MaxConns: 4})
@@ -50,7 +50,7 @@ func openFlow(t *testing.T, url string) *flow {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	f := &flow{testBench: &testBench{Store: s, url: url}, jobs: jobs, contract: testContract()}
+	f := &testWorkflow{testStore: &testStore{Store: s, url: url}, jobs: jobs, contract: testContract()}
 	var id int64
 	if err := s.pool.QueryRow(t.Context(), `SELECT tenant_id FROM tenants WHERE code = 'demo'`).Scan(&id); err == nil {
 		f.tenant = refund.Tenant{ID: refund.TenantID(id), Code: "demo"}
@@ -58,7 +58,7 @@ func openFlow(t *testing.T, url string) *flow {
 	return f
 }
 
-func (f *flow) makeWorld(t *testing.T) error {
+func (f *testWorkflow) fillVerifyFixture(t *testing.T) error {
 	f.tenant = f.addTenant(t, "demo")
 	if _, err := f.pool.Exec(t.Context(), `INSERT INTO accounts (account, adapter) VALUES ('demo', 'plain')`); err != nil {
 		return err
@@ -68,7 +68,8 @@ func (f *flow) makeWorld(t *testing.T) error {
 		if err != nil {
 			return err
 		}
-		if _, err := f.pool.Exec(t.Context(), `INSERT INTO contracts (account, version, contract, digest) VALUES ('demo', $1, $2::text::json, sha256('x'))`, c.Version, string(text)); err != nil {
+		if _, err := f.pool.Exec(t.Context(), `INSERT INTO contracts (account, version, contract, digest) VALUES ('demo', $1, $2::text::json, sha256('x'))`,
+			c.Version, string(text)); err != nil {
 			return err
 		}
 	}
@@ -97,7 +98,8 @@ func (f *flow) makeWorld(t *testing.T) error {
 	notice(k, refund.Succeeded, "ch_late")
 	send("renumbered", refund.RefusedNewNumber)
 	f.makeJudged(t)
-	capture := intake.Intake{Tenant: f.tenant, Event: intake.EventID{Consumer: "events", Source: "s", ID: "cap"}, Type: intake.TypePaymentCaptured, RID: pg.NewRID(), Actor: "actor:test",
+	capture := intake.Intake{Tenant: f.tenant, Event: intake.EventID{Consumer: "events", Source: "s", ID: "cap"}, Type: intake.TypePaymentCaptured,
+		RID: pg.NewRID(), Actor: "actor:test",
 		Capture: &intake.Capture{PaymentID: "pay_cap", CaptureID: "cap_1", OrderID: "ord_1", Amount: 500, Currency: "USD", Account: "demo"}}
 	for i, o := range f.accept(t, f.request("first", "first", "pay_two", 100, inlinePayment(1000)), f.request("second", "second", "pay_two", 50, nil), capture) {
 		if o.Verdict != intake.Taken {
@@ -108,8 +110,8 @@ func (f *flow) makeWorld(t *testing.T) error {
 }
 
 // makeJudged makes what people have judged: money that moved late, and money that moved twice.
-func (f *flow) makeJudged(t *testing.T) {
-	c := &court{f}
+func (f *testWorkflow) makeJudged(t *testing.T) {
+	c := &testDecisions{f}
 	for _, name := range []string{"ann", "bob", "cid"} {
 		if _, err := f.pool.Exec(t.Context(), sqlAddActor, int64(f.tenant.ID), name, "person"); err != nil {
 			t.Fatal(err)
@@ -126,7 +128,7 @@ func (f *flow) makeJudged(t *testing.T) {
 }
 
 // verify runs all checks. Timers of the world are as old as its template, so they may be late.
-func (f *flow) verify(t *testing.T, change ...func(*verify.Config)) verify.Report {
+func (f *testWorkflow) verify(t *testing.T, change ...func(*verify.Config)) verify.Report {
 	t.Helper()
 	cfg := verify.Config{URL: f.url, Overdue: 100 * time.Hour, Samples: 30, Page: 4}
 	for _, c := range change {

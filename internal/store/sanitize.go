@@ -10,16 +10,16 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// What a channel did must be recordable however wrong it is told. These bounds keep a hostile or broken answer from making its own
-// transaction fail: PostgreSQL's text and jsonb take neither NUL nor lone surrogates, jsonb not every number, indexes not every length.
+// The answer of a channel must be storable however wrong it is. These bounds keep a hostile or broken answer from failing its own
+// transaction: PostgreSQL's text and jsonb refuse NUL and lone surrogates, jsonb refuses some numbers, and indexes refuse long values.
 const (
 	longestCode     = 200
 	longestEvidence = 32 << 10
 )
 
-// recordable gives the fact in a form that the tables always take. An amount that no refund can have makes the answer unusable: it
-// proves nothing, and its words stay as evidence.
-func recordable(f refund.Fact) refund.Fact {
+// sanitize returns the fact in a form that the tables always accept. An amount that no refund can have makes the answer Unknown: it proves
+// nothing, and its text stays as evidence.
+func sanitize(f refund.Fact) refund.Fact {
 	if f.Amount < 0 || f.Amount > refund.MaxAmount {
 		f.Kind, f.Rule, f.Amount, f.Currency, f.ChannelRefundID = refund.Unknown, "impossible-amount", 0, "", ""
 	}
@@ -30,7 +30,7 @@ func recordable(f refund.Fact) refund.Fact {
 	return f
 }
 
-// bounded removes what text columns refuse. What is too long keeps its beginning and becomes unique again by its hash.
+// bounded removes what text columns refuse. A longer text keeps its beginning and ends with its hash, so that it stays unique.
 func bounded(s string, limit int) string {
 	s = clean(s)
 	if len(s) <= limit {
@@ -44,7 +44,7 @@ func clean(s string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "�"), "�")
 }
 
-// evidence is the attempt's jsonb: what the channel's client saw, with our own two keys that Load reads back.
+// evidence is the attempt's jsonb: what the channel's client saw, with the two keys that Load reads back.
 func evidence(f refund.Fact) json.RawMessage {
 	seen := map[string]any{}
 	if len(f.Evidence) > longestEvidence {
@@ -72,7 +72,7 @@ func evidence(f refund.Fact) json.RawMessage {
 	return out
 }
 
-// plain copies a decoded JSON value in a form that jsonb takes: numbers that are not short become text.
+// plain copies a decoded JSON value in a form that jsonb accepts: long numbers become text.
 func plain(v any, depth int) any {
 	if depth > 20 {
 		return "nested too deep"

@@ -19,7 +19,7 @@ type storedReceipt struct {
 }
 
 // judge compares every answer that was given with what is stored now: names are bound for ever, so it must fit.
-func (w *brutalWorld) judge(t *testing.T) {
+func (w *stressStore) judge(t *testing.T) {
 	t.Helper()
 	receipts, refunds := w.storedReceipts(t), w.storedRefunds(t)
 	accepted := map[intake.RefundKey]int{}
@@ -35,7 +35,7 @@ func (w *brutalWorld) judge(t *testing.T) {
 		if a.poison && a.out.Verdict != intake.Refused && a.out.Verdict != intake.Waiting { // said before the database had to take it
 			t.Errorf("poison was %s", a.out.Verdict)
 		}
-		verdicts[tellVerdict(a.out)]++
+		verdicts[verdictText(a.out)]++
 		ref := intake.RefundKey{Tenant: a.in.Tenant.ID, RefundID: a.in.Refund.RefundID}
 		if a.out.Verdict == intake.Taken {
 			accepted[ref]++
@@ -53,15 +53,16 @@ func (w *brutalWorld) judge(t *testing.T) {
 	if poisoned == 0 {
 		t.Error("no poison at all")
 	}
-	for _, must := range []string{"TAKEN", "REPLAYED", "CONFLICT idempotency-key-reused", "CONFLICT refund-parameters-conflict", "REFUSED amount-exceeds-refundable", "WAITING payment-unknown"} {
+	for _, must := range []string{"TAKEN", "REPLAYED", "CONFLICT idempotency-key-reused", "CONFLICT refund-parameters-conflict",
+		"REFUSED amount-exceeds-refundable", "WAITING payment-unknown"} {
 		if verdicts[must] == 0 {
-			t.Errorf("no %s at all: the test is not brutal enough", must)
+			t.Errorf("no %s at all: the test does not reach it", must)
 		}
 	}
 }
 
 // wrongAnswer says what does not fit between an answer and the rows.
-func wrongAnswer(a brutalAnswer, receipts map[intake.EventRef]storedReceipt, stored refund.Refund, late bool) string {
+func wrongAnswer(a stressAnswer, receipts map[intake.EventRef]storedReceipt, stored refund.Refund, late bool) string {
 	bound, isBound := receipts[intake.EventRef{Tenant: a.in.Tenant.ID, EventID: a.in.Event}]
 	same := isBound && bound.digest == a.in.Digest().String()
 	switch a.out.Verdict {
@@ -95,7 +96,7 @@ func wrongAnswer(a brutalAnswer, receipts map[intake.EventRef]storedReceipt, sto
 	return ""
 }
 
-func (w *brutalWorld) storedReceipts(t *testing.T) map[intake.EventRef]storedReceipt {
+func (w *stressStore) storedReceipts(t *testing.T) map[intake.EventRef]storedReceipt {
 	t.Helper()
 	rows, err := w.pool.Query(t.Context(), `SELECT tenant_id, consumer, source, event_id, outcome, coalesce(code, ''), coalesce(rid, '00000000-0000-0000-0000-000000000000'), digest FROM receipts`)
 	if err != nil {
@@ -120,7 +121,7 @@ func (w *brutalWorld) storedReceipts(t *testing.T) map[intake.EventRef]storedRec
 	return out
 }
 
-func (w *brutalWorld) storedRefunds(t *testing.T) map[intake.RefundKey]refund.Refund {
+func (w *stressStore) storedRefunds(t *testing.T) map[intake.RefundKey]refund.Refund {
 	t.Helper()
 	rows, err := w.pool.Query(t.Context(), `SELECT `+pg.RefundColumns+` FROM refunds r`+pg.RefundSides)
 	if err != nil {
