@@ -75,18 +75,23 @@ func lineKinds() []cutKind {
 				l.wantCount("the case is closed", 1, `SELECT count(*) FROM cases WHERE case_id = $1 AND closed_how = 'decision:accept-as-is'`, [16]byte(d.CaseID))
 			}
 		}},
-		{name: "a case that is over, by the sweep", alone: settledPaymentsSQL, prepare: func(l *cutRun, id string) (operation, look) {
-			is := l.tooMuch(id)
-			spec := *inlinePayment(10_000)
-			spec.Version = 10_000
-			if _, _, err := l.PutPayment(l.t.Context(), l.tenant, l.payment(id), spec, "actor:test"); err != nil {
-				l.t.Fatal(err)
-			}
-			return l.sweep, func() {
-				l.wantCount("the case is closed", 1, `SELECT count(*) FROM cases WHERE case_id = $1 AND closed_how = 'fact:captured'`, [16]byte(is))
-			}
-		}},
+		settledCase(),
 	}
+}
+
+// settledCase is the case of a payment whose excess a later snapshot has taken away.
+func settledCase() cutKind {
+	return cutKind{name: "a case that is over, by the sweep", alone: settledPaymentsSQL, prepare: func(l *cutRun, id string) (operation, look) {
+		is := l.tooMuch(id)
+		spec := *inlinePayment(10_000)
+		spec.Version = 10_000
+		if _, _, err := l.PutPayment(l.t.Context(), l.tenant, l.payment(id), spec, "actor:test"); err != nil {
+			l.t.Fatal(err)
+		}
+		return l.sweep, func() {
+			l.wantCount("the case is closed", 1, `SELECT count(*) FROM cases WHERE case_id = $1 AND closed_how = 'fact:captured'`, [16]byte(is))
+		}
+	}}
 }
 
 // payment is that of the refund that refund makes.
