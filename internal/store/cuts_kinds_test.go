@@ -18,7 +18,7 @@ type (
 	look      = func()
 )
 
-// through is a group that goes through the door.
+// through is a kind that submits a group to the Door.
 func through(name string, group func(l *cutRun, id string) []intake.Intake, want ...intake.Verdict) cutKind {
 	return cutKind{name: name, prepare: func(l *cutRun, id string) (operation, look) {
 		g := group(l, id)

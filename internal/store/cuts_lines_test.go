@@ -92,7 +92,7 @@ func lineKinds() []cutKind {
 // payment is that of the refund that refund makes.
 func (l *cutRun) payment(id string) string { return "pay_" + id + "_0" }
 
-// listed is a whole list with one line that nobody has asked for.
+// listed is a complete list with one line that none of our requests caused.
 func (l *cutRun) listed(id, channelID string, amount int64) operation {
 	return func() error {
 		return l.cut.EnterLines(l.t.Context(), l.tenant.ID, l.payment(id), "list", []refund.ListedEffect{foreign(channelID, amount)}, true, l.contract)
@@ -111,7 +111,7 @@ func (l *cutRun) wantVerdict(d refund.Decision, want refund.DecisionVerdict) {
 	l.wantCount("the verdict "+string(want), 1, `SELECT count(*) FROM decisions WHERE decision_id = $1 AND verdict = $2`, [16]byte(d.ID), string(want))
 }
 
-// tooMuch is the case of a payment of which somebody else has refunded more than there was.
+// tooMuch is the case of a payment that was refunded outside by more than was captured.
 func (l *cutRun) tooMuch(id string) (of refund.RID) {
 	l.t.Helper()
 	l.refund(l.t, id)
