@@ -11,7 +11,7 @@ import (
 )
 
 // cutKinds are all kinds of transactions of the store; the marking of an epoch is beside them.
-var cutKinds = slices.Concat(acceptKinds(), ownershipKinds(), factKinds(), peopleKinds(), lineKinds(), upkeepKinds())
+var cutKinds = slices.Concat(acceptKinds(), ownershipKinds(), factKinds(), peopleKinds(), lineKinds(), verdictKinds(), upkeepKinds())
 
 type (
 	operation = func() error

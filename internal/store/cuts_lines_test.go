@@ -42,6 +42,12 @@ func lineKinds() []cutKind {
 				l.wantCount("whose it is", 1, `SELECT count(*) FROM effects WHERE channel_refund_id = $1 AND rid = $2`, "re_"+id, [16]byte(owner.RID))
 			}
 		}},
+	}
+}
+
+// verdictKinds are verdicts on decisions, and the end of a case.
+func verdictKinds() []cutKind {
+	return []cutKind{
 		{name: "a rejection", prepare: func(l *cutRun, id string) (operation, look) {
 			r := l.inDoubt(id)
 			d := l.propose(l.t, r.RefundRef, refund.ActionConfirmNotDone)
