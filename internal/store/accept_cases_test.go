@@ -131,7 +131,7 @@ func TestAcceptCasesOfRefusals(t *testing.T) {
 		}
 		for i, o := range b.accept(t, refusedIn, conflictIn) { // now there would be enough
 			if o.Verdict != first[i].Verdict || o.Code != first[i].Code || !slices.Equal(o.Fields, first[i].Fields) || !o.Replayed || first[i].Replayed {
-				t.Errorf("told again: %+v, first: %+v", o, first[i])
+				t.Errorf("repeated: %+v, first: %+v", o, first[i])
 			}
 		}
 		wantVerdicts(t, b.accept(t, b.request("e4", "rf_2", "pay_1", 60, nil)), intake.Taken) // a new event may try again

@@ -49,9 +49,9 @@ func TestAcceptCommitUnknown(t *testing.T) {
 	}
 }
 
-// Through the door a cut COMMIT is no matter of the caller's: its own work is Accepted, everything else is what it was, and
-// each refund is there once.
-func TestDoorAnswersAfterLostCommits(t *testing.T) {
+// A cut COMMIT does not change the outcomes of Door.Accept: new intakes are Taken, the others keep their outcome, and each refund exists
+// once.
+func TestAcceptAnswersAfterLostCommits(t *testing.T) {
 	for i, cuts := range [][]cut{{cutBefore}, {cutAfter}, {cutAfter, cutAfter}, {cutBefore, cutAfter, cutBefore}} {
 		for _, single := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%v single=%v", cuts, single), func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestDoorAnswersAfterLostCommits(t *testing.T) {
 					t.Error("the accepted refund is not the caller's own")
 				}
 				if unknown == 0 || unknown > len(cuts) {
-					t.Errorf("case %d: %d unknown commits told, %d cut", i, unknown, len(cuts))
+					t.Errorf("case %d: %d unknown commits reported, %d cut", i, unknown, len(cuts))
 				}
 				if n := b.count(t, `SELECT count(*) FROM refunds`); n != 2 {
 					t.Errorf("%d refunds, want 2", n)

@@ -2,7 +2,7 @@ package store
 
 import "testing"
 
-// acceptInvariants must give 0 whatever went through the door and the workflow. Each counts its violations.
+// acceptInvariants count violations. Each must be 0 after any intakes and workflow.
 var acceptInvariants = map[string]string{
 	"reserved is the sum of open refunds": `SELECT count(*) FROM payments p WHERE p.reserved <> (SELECT coalesce(sum(r.amount), 0) FROM refunds r
 		WHERE r.tenant_id = p.tenant_id AND r.payment_id = p.payment_id AND r.final_at IS NULL)

@@ -93,7 +93,7 @@ func TestIdenticalRequestsAtOnce(t *testing.T) {
 	b.wantNoViolations(t)
 }
 
-// Half of the callers ask for another amount: one set of parameters wins, every loser is told and recorded.
+// Half of the callers ask for another amount: one set of parameters wins, and every loser gets a recorded conflict.
 func TestOneRefundTwoAmountsAtOnce(t *testing.T) {
 	b := newTestStore(t)
 	var g []intake.Intake
@@ -118,7 +118,7 @@ func TestHundredRefundsOf60On100(t *testing.T) {
 	b.wantNoViolations(t)
 }
 
-// A hot payment of 100,000 takes exactly 3,333 refunds of 30, whoever comes in whatever group.
+// A payment of 100,000 takes exactly 3,333 concurrent refunds of 30, in groups of any size.
 func TestHotPayment(t *testing.T) {
 	b := newTestStore(t)
 	b.accept(t, b.captured("c1", "hot", "cap_1", 100_000))
@@ -154,7 +154,7 @@ func TestHotPayment(t *testing.T) {
 	b.wantNoViolations(t)
 }
 
-// Groups that overlap in events, refunds and payments, in opposite orders: nobody deadlocks, each identity is decided once.
+// Groups that overlap in events, refunds and payments, in opposite orders, do not deadlock; each identity is decided once.
 func TestOverlappingGroups(t *testing.T) {
 	b := newTestStore(t)
 	doors := b.doors(t, 2)

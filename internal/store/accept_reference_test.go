@@ -63,8 +63,8 @@ func (b *testStore) halted(t *testing.T, g ...intake.Intake) (goOn func() []inta
 	}
 }
 
-// Two payments that claim one channel reference at the same moment: nobody waits, nobody meets the unique index; the second
-// one is told of the conflict when the first is committed.
+// Two payments that claim one channel reference at the same moment: neither waits or violates the unique index; the second one gets a
+// conflict once the first is committed.
 func TestReferenceIsTakenUnderAMutex(t *testing.T) {
 	b := newTestStore(t)
 	two := b.addTenant(t, "two")

@@ -14,7 +14,7 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// serialRun is two tenants of a database, for one way of bringing the same items.
+// serialRun is two tenants of a database that get the same items in one way.
 type serialRun struct {
 	name    string
 	tenants []refund.Tenant
@@ -59,7 +59,7 @@ func TestGroupEqualsSerialInPostgres(t *testing.T) {
 	b.wantNoViolations(t)
 }
 
-// serialItem is drawn once and brought twice.
+// serialItem is drawn once and submitted twice.
 type serialItem struct {
 	tenant                                       int
 	consumer, source, event, refundID            string
@@ -114,7 +114,7 @@ func acceptedText(o intake.Outcome) string {
 	return told
 }
 
-// rowsOf is everything that the door wrote for the tenants of a world, without ids and times of its own making.
+// rowsOf returns all rows of the run's tenants that intakes wrote, without generated ids and times.
 func (b *testStore) rowsOf(t *testing.T, w serialRun) (out []string) {
 	t.Helper()
 	for i, tenant := range w.tenants {

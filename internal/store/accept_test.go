@@ -122,7 +122,7 @@ func TestAcceptGroupDecidesInOrder(t *testing.T) {
 		b.request("e1", "rf_1", "pay_1", 60, inlinePayment(100)))
 	wantVerdicts(t, again, intake.Refused, intake.Conflict, intake.Replayed)
 	if !again[0].Replayed || !again[1].Replayed || len(again[1].Fields) != 1 || again[1].Fields[0] != "amount" {
-		t.Errorf("a stored refusal or conflict must be told again as it was: %+v %+v", again[0], again[1])
+		t.Errorf("a stored refusal or conflict must be repeated unchanged: %+v %+v", again[0], again[1])
 	}
 	if n := b.count(t, `SELECT count(*) FROM refunds`); n != 1 {
 		t.Errorf("%d refunds, want 1", n)
@@ -131,7 +131,7 @@ func TestAcceptGroupDecidesInOrder(t *testing.T) {
 		t.Errorf("reserved %d, want 60", n)
 	}
 	if n := b.count(t, `SELECT sum(times) FROM conflicts`); n != 2 {
-		t.Errorf("%d conflicts noted, want 2: a conflict told again adds none", n)
+		t.Errorf("%d conflicts stored, want 2: a repeated conflict adds none", n)
 	}
 	if n := b.count(t, `SELECT count(*) FROM refunds r JOIN journal j USING (tenant_id, rid) WHERE j.hash = sha256(decode(repeat('00', 32), 'hex') || uuid_send(j.rid) || int4send(j.seq) || timestamptz_send(j.at) || j.digest) AND r.journal_head = j.hash`); n != 1 {
 		t.Errorf("the first journal row's hash is not what the database computes")

@@ -23,7 +23,7 @@ func wakesOf(jobs []refund.Wakeup) (payments []string) {
 	return payments
 }
 
-// retry brings what is parked for a payment through the door again, as the wake job does.
+// retry submits what is parked for a payment again, as the wake job does.
 func (b *testStore) retry(t *testing.T, payment string, same func(intake.ParkedMessage) intake.Intake) []intake.Outcome {
 	t.Helper()
 	list, err := b.Waiting(t.Context(), b.tenant.ID, payment, 100)
@@ -88,7 +88,7 @@ func TestWaitingOnRESTParksNothing(t *testing.T) {
 	}
 }
 
-// In one group the message lies before its payment: the group itself wakes what it parks.
+// A message comes before its payment in the same group: the group enqueues the wake job of the message that it parks.
 func TestWaitingAndItsPaymentInOneGroup(t *testing.T) {
 	b, jobs := newWaitingStore(t)
 	early := b.event("m1", "rf_1", "pay_1", 60, nil)
@@ -99,8 +99,8 @@ func TestWaitingAndItsPaymentInOneGroup(t *testing.T) {
 	wantVerdicts(t, b.retry(t, "pay_1", func(intake.ParkedMessage) intake.Intake { return early }), intake.Taken)
 }
 
-// The payment commits after a group has found it unknown and before that group has parked: nobody saw a waiter, so no job
-// was written. The sweeper finds the pair.
+// The payment commits after a group has found it unknown and before that group has parked: no waiter was visible, so no job was written.
+// The sweeper finds the pair.
 func TestPaymentKnownBetweenUnknownAndParking(t *testing.T) {
 	b, jobs := newWaitingStore(t)
 	early := b.event("m1", "rf_1", "pay_1", 60, nil)
@@ -108,7 +108,7 @@ func TestPaymentKnownBetweenUnknownAndParking(t *testing.T) {
 	goOn := b.halted(t, early, other)
 	wantVerdicts(t, b.accept(t, b.captured("c1", "pay_1", "cap_1", 100)), intake.Taken)
 	if got := wakesOf(jobs.take()); len(got) != 0 {
-		t.Fatalf("wake jobs %v, but nobody was parked yet", got)
+		t.Fatalf("wake jobs %v, want none: nothing was parked yet", got)
 	}
 	wantVerdicts(t, goOn(), intake.Waiting, intake.Taken)
 	swept, err := b.Sweep(t.Context(), 100)
@@ -135,7 +135,7 @@ func TestWaitingEndsInARefusal(t *testing.T) {
 }
 
 // A place that was parked for another reason, and whose message waits now, is woken like any other.
-func TestPoisonedPlaceMayWait(t *testing.T) {
+func TestMessageParkedForAnotherReasonMayWait(t *testing.T) {
 	b, jobs := newWaitingStore(t)
 	early := b.event("m1", "rf_1", "pay_1", 60, nil)
 	if err := b.ParkUndecodable(t.Context(), b.tenant.ID, early.Event, "malformed-json", *early.Park); err != nil {

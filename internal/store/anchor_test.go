@@ -82,7 +82,7 @@ func TestAnchorsCoverTheJournal(t *testing.T) {
 	}
 }
 
-// chained rewrites the hashes of a refund's journal and its head, as somebody with the database in hand would.
+// chained rewrites the hashes of a refund's journal and its head, as an attacker with write access to the database would.
 func (f *testWorkflow) chained(t *testing.T, conn *pgx.Conn, id string) {
 	t.Helper()
 	r, err := f.reader().FindRefund(t.Context(), f.tenant.ID, id)
@@ -119,7 +119,7 @@ func (f *testWorkflow) chained(t *testing.T, conn *pgx.Conn, id string) {
 const gone = `DELETE FROM journal WHERE rid = @; DELETE FROM dispatches WHERE rid = @; DELETE FROM receipts WHERE rid = @; DELETE FROM refund_keys WHERE rid = @;
 	UPDATE payments SET reserved = 0, refunds = 0, last_rid = NULL WHERE last_rid = @; DELETE FROM refunds WHERE rid = @`
 
-// Five ways to change history that leave every chain whole: without anchors nobody would know.
+// Five ways to change history that keep every hash chain valid: only anchors reveal them.
 func TestAnchorsFindAChangedHistory(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -183,7 +183,7 @@ func (f *testWorkflow) rechain(t *testing.T, ids []string) {
 	}
 }
 
-// Whoever rewrites the anchors too has no key, and the file knows better.
+// An attacker who rewrites the anchors too lacks the key, and the file has the old anchors.
 func TestAnchorsCannotBeRewritten(t *testing.T) {
 	t.Parallel()
 	f := newVerifyFixture(t)
@@ -202,7 +202,7 @@ func TestAnchorsCannotBeRewritten(t *testing.T) {
 	wantBroken(t, f.verify(t, func(c *verify.Config) { c.Anchors.File = a.file }), "P7", "anchor-file")
 }
 
-// A writer that has drawn its position and commits late is waited for: its row is in the anchor or behind it, never below unseen.
+// The anchorer waits for a writer that has drawn its position and commits late: its row is in an anchor or after it.
 func TestAnchorsWaitForLateCommits(t *testing.T) {
 	t.Parallel()
 	f := newVerifyFixture(t)
@@ -238,7 +238,7 @@ func TestAnchorsWaitForLateCommits(t *testing.T) {
 	wantBroken(t, f.verify(t, trusting(a)), "P7", "journal-orphan") // the row itself is of no refund; the anchors are right
 }
 
-// A restore takes anchors away that the file has. Until an epoch says so, nothing is added; from then on the file goes on.
+// A restore removes anchors that the file has. Nothing is appended until a new epoch; then the file continues after its old lines.
 func TestAnchorFileAfterARestore(t *testing.T) {
 	t.Parallel()
 	f := newVerifyFixture(t)
@@ -259,7 +259,7 @@ func TestAnchorFileAfterARestore(t *testing.T) {
 	restored.once(t)
 	after, err := os.ReadFile(a.file)
 	if err != nil || !bytes.HasPrefix(after, before) || bytes.Count(after, []byte(`"keptUpTo"`)) != 1 {
-		t.Fatalf("%v: the file goes on behind what was there, and tells of one epoch:\n%s", err, after)
+		t.Fatalf("%v: want the old lines, then one new epoch:\n%s", err, after)
 	}
 	wantBroken(t, f.verify(t, trusting(a)), "", "")
 }

@@ -11,14 +11,14 @@ import (
 )
 
 // cutKinds are all kinds of transactions of the store; the marking of an epoch is beside them.
-var cutKinds = slices.Concat(acceptKinds(), ownershipKinds(), factKinds(), peopleKinds(), lineKinds(), upkeepKinds())
+var cutKinds = slices.Concat(acceptKinds(), ownershipKinds(), factKinds(), peopleKinds(), lineKinds(), verdictKinds(), upkeepKinds())
 
 type (
 	operation = func() error
 	look      = func()
 )
 
-// through is a group that goes through the door.
+// through is a kind that submits a group to the Door.
 func through(name string, group func(l *cutRun, id string) []intake.Intake, want ...intake.Verdict) cutKind {
 	return cutKind{name: name, prepare: func(l *cutRun, id string) (operation, look) {
 		g := group(l, id)

@@ -42,6 +42,12 @@ func lineKinds() []cutKind {
 				l.wantCount("whose it is", 1, `SELECT count(*) FROM effects WHERE channel_refund_id = $1 AND rid = $2`, "re_"+id, [16]byte(owner.RID))
 			}
 		}},
+	}
+}
+
+// verdictKinds are verdicts on decisions, and the end of a case.
+func verdictKinds() []cutKind {
+	return []cutKind{
 		{name: "a rejection", prepare: func(l *cutRun, id string) (operation, look) {
 			r := l.inDoubt(id)
 			d := l.propose(l.t, r.RefundRef, refund.ActionConfirmNotDone)
@@ -97,7 +103,7 @@ func settledCase() cutKind {
 // payment is that of the refund that refund makes.
 func (l *cutRun) payment(id string) string { return "pay_" + id + "_0" }
 
-// listed is a whole list with one line that nobody has asked for.
+// listed is a complete list with one line that none of our requests caused.
 func (l *cutRun) listed(id, channelID string, amount int64) operation {
 	return func() error {
 		return l.cut.EnterLines(l.t.Context(), l.tenant.ID, l.payment(id), "list", []refund.ListedEffect{foreign(channelID, amount)}, true, l.contract)
@@ -116,7 +122,7 @@ func (l *cutRun) wantVerdict(d refund.Decision, want refund.DecisionVerdict) {
 	l.wantCount("the verdict "+string(want), 1, `SELECT count(*) FROM decisions WHERE decision_id = $1 AND verdict = $2`, [16]byte(d.ID), string(want))
 }
 
-// tooMuch is the case of a payment of which somebody else has refunded more than there was.
+// tooMuch is the case of a payment that was refunded outside by more than was captured.
 func (l *cutRun) tooMuch(id string) (of refund.RID) {
 	l.t.Helper()
 	l.refund(l.t, id)

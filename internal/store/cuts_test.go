@@ -26,24 +26,23 @@ type cutRun struct {
 	n      int
 }
 
-// cutKind is one kind of transaction. prepare brings a refund there and gives what is to be cut; done looks afterwards.
+// cutKind is one kind of transaction. prepare sets a refund up and returns the operation to cut; done checks afterwards.
 type cutKind struct {
 	name    string
 	alone   string // the statement that commits by itself; "" = a transaction with COMMIT
 	skip    int    // COMMITs before the one that is meant
-	once    bool   // nobody repeats it: the caller gives up, and the database has to be right either way
+	once    bool   // the caller does not repeat it; the database must be right either way
 	prepare func(l *cutRun, id string) (op func() error, done func())
 }
 
-// cutPatterns: one cut, and cuts of the repeat too.
+// cutPatterns are one cut, and cuts of the reruns too.
 var cutPatterns = [][]cut{{cutBefore}, {cutAfter}, {cutBefore, cutAfter}, {cutAfter, cutBefore}, {cutAfter, cutAfter}}
 
-// parallelCutRuns work at the same time.
+// parallelCutRuns run at the same time.
 const parallelCutRuns = 3
 
-// TestEveryCommitMayBeCut cuts the connection before and after the COMMIT of every kind of transaction, and again at the
-// repeat. Whoever called repeats as it does in the program; afterwards the result is the one of an uncut run, and no promise
-// is broken.
+// TestEveryCommitMayBeCut cuts the connection before and after the COMMIT of every kind of transaction, and again at the rerun. Callers
+// repeat as they do in the program. Afterwards the result is that of an uncut run, and no promise is broken.
 func TestEveryCommitMayBeCut(t *testing.T) {
 	began := time.Now()
 	var made atomic.Int64
@@ -92,7 +91,7 @@ func newCutRun(t *testing.T) *cutRun {
 	return l
 }
 
-// one prepares, cuts, repeats and looks. It returns how many cuts were made.
+// one prepares, cuts, repeats and checks. It returns how many cuts were made.
 func (l *cutRun) one(k cutKind, pattern []cut) int64 {
 	l.t.Helper()
 	l.n++
@@ -122,7 +121,7 @@ func (l *cutRun) one(k cutKind, pattern []cut) int64 {
 	return int64(l.cutter.cuts() - before)
 }
 
-// transient are the errors that callers answer with a repeat.
+// transient reports the errors after which callers repeat.
 func transient(err error) bool {
 	return errors.Is(err, refund.ErrUnavailable) || errors.Is(err, refund.ErrCommitUnknown) || errors.Is(err, refund.ErrBusy)
 }

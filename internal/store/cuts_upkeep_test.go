@@ -95,7 +95,7 @@ func upkeepKinds() []cutKind {
 	}...)
 }
 
-// parked is a message that nobody could read.
+// parked is a message that could not be decoded.
 func (l *cutRun) parked(id string) refund.RID {
 	l.t.Helper()
 	is := pg.NewRID()

@@ -77,7 +77,7 @@ func TestDeadlinesEndInACase(t *testing.T) {
 	}
 }
 
-// P4: a timer that nobody kept is found, counted, and kept from then on; one that is a little late is not called so.
+// P4: an overdue timer is found, counted and moved on; a timer that is a little late does not count.
 func TestSweepCountsAndRepairsWhatIsOverdue(t *testing.T) {
 	t.Parallel()
 	f := newWorkflow(t)

@@ -47,7 +47,7 @@ func TestConcurrentApprovalsAreOne(t *testing.T) {
 	}
 	wg.Wait()
 	if len(approved) != 1 || others == 0 {
-		t.Errorf("approved by %v, told %d others", approved, others)
+		t.Errorf("approved by %v, %d others got the answer", approved, others)
 	}
 	c.wantState(t, k, refund.StateFailed)
 	if n := c.count(t, `SELECT count(*) FROM journal WHERE source = 'decision'`); n != 1 {
@@ -80,7 +80,7 @@ func TestConcurrentProposalsLeaveOne(t *testing.T) {
 	c.wantConsistent(t)
 }
 
-// The COMMIT of a proposal and of an approval is lost, before and after it happened: the same call again tells.
+// The COMMIT of a proposal and of an approval is lost, before and after it took effect: the call returns the stored result.
 func TestDecisionsSurviveLostCommits(t *testing.T) {
 	t.Parallel()
 	for _, when := range []cut{cutBefore, cutAfter} {

@@ -45,7 +45,7 @@ func TestDecideNotDone(t *testing.T) {
 	c.wantConsistent(t)
 }
 
-func TestDecideSuccessAndTakeBack(t *testing.T) {
+func TestDecideSuccessAndRevoke(t *testing.T) {
 	t.Parallel()
 	c := newDecisions(t, func(c *refund.Contract) { c.Notices = true; c.Waits.Unknown = 1 })
 	k := c.refund(t, "rf")
@@ -64,7 +64,7 @@ func TestDecideSuccessAndTakeBack(t *testing.T) {
 	c.wantConsistent(t)
 }
 
-// A resend creates the next number with a death that names the decision, and asks before it sends.
+// A resend retires the dispatch by the decision, creates the next one, and queries before it sends.
 func TestDecideResend(t *testing.T) {
 	t.Parallel()
 	c := newDecisions(t, func(c *refund.Contract) { listing(c); c.Waits.Unknown = 1 })

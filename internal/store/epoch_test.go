@@ -101,7 +101,7 @@ func TestEpochExposeMarksEveryOpenRefund(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e.Epoch != 2 || e.HeldSince != nil || e.Moved || e.Unmarked != 0 || e.Open != open.Open || told != open.Open || e.MarkNewUntil == nil {
-		t.Errorf("after expose: %+v, progress told %d", e, told)
+		t.Errorf("after expose: %+v, progress reported %d", e, told)
 	}
 	for sql, want := range map[string]int{
 		`SELECT count(*) FROM refunds WHERE state IN ('PENDING', 'PROCESSING')`:                                                                          0,
@@ -120,8 +120,8 @@ func TestEpochExposeMarksEveryOpenRefund(t *testing.T) {
 	f.wantSound(t)
 }
 
-// After the marking everything is asked; once nothing is known of any number, the refund is sent under one that nobody can have used.
-func TestEpochThenAskedThenSentUnderANewNumber(t *testing.T) {
+// After the marking every dispatch is queried. If the channel knows none of them, the refund is sent under a number that was never used.
+func TestEpochQueriesThenSendsUnderANewNumber(t *testing.T) {
 	t.Parallel()
 	f := newVerifyFixture(t)
 	k := f.refund(t, "rf")
@@ -192,7 +192,7 @@ func TestEpochExposeIsResumable(t *testing.T) {
 }
 
 // Refunds that come while it goes on, and after it, are marked before anything is sent for them.
-func TestEpochMarksWhatComesAgain(t *testing.T) {
+func TestEpochMarksReappearingRefunds(t *testing.T) {
 	t.Parallel()
 	f := newVerifyFixture(t)
 	f.elsewhere(t)

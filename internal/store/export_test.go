@@ -63,7 +63,7 @@ func TestExportedEvidenceIsSound(t *testing.T) {
 	}
 }
 
-// A document that was changed on its way is told by the promise that the change breaks.
+// A document that was changed after the export breaks the promise that covers the change.
 func TestExportedEvidenceShowsChanges(t *testing.T) {
 	t.Parallel()
 	f := newVerifyFixture(t)
@@ -102,7 +102,7 @@ func TestExportedEvidenceShowsChanges(t *testing.T) {
 	}
 }
 
-// What people decided, what the channel answered and who owns the rows is told by the document itself.
+// The document itself shows missing decisions, answers and owners.
 func TestExportedEvidenceShowsWhatIsLeftOut(t *testing.T) {
 	t.Parallel()
 	f := newVerifyFixture(t)

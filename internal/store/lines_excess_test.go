@@ -6,7 +6,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// More has gone back outside than was captured: a case of the payment itself, which somebody accepts.
+// More was refunded outside than was captured: the payment gets a case of its own, which a person accepts.
 func TestExcessOfAPayment(t *testing.T) {
 	t.Parallel()
 	c := newDecisions(t, listing)

@@ -162,7 +162,8 @@ func TestPairedIDMovesToItsRefund(t *testing.T) {
 	c.wantConsistent(t)
 }
 
-// C19: the channel refuses because somebody has refunded outside. The refund fails by proof, and the balance knows the foreign one.
+// C19: the channel refuses because the payment was refunded outside. The refund fails by proof, and the balance includes the foreign
+// refund.
 func TestRefundedOutsideFailsByProof(t *testing.T) {
 	t.Parallel()
 	c := newDecisions(t, listing)

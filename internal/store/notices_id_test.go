@@ -36,7 +36,7 @@ func TestNoticeFindsTheAcceptedID(t *testing.T) {
 }
 
 // The id becomes known after the notice: each way matches it in its own transaction, and a second delivery finds it matched.
-func TestNoticeWaitsForTheIDWhicheverWayItComes(t *testing.T) {
+func TestNoticeWaitsForTheIDFromAnySource(t *testing.T) {
 	t.Parallel()
 	for name, learn := range map[string]func(t *testing.T, f *testWorkflow, k refund.RefundRef, id string){
 		"an answer that accepts": func(t *testing.T, f *testWorkflow, k refund.RefundRef, id string) {
@@ -133,7 +133,7 @@ func (a twoAccounts) Account(name string, _ refund.TenantID) (refund.Contract, b
 	return a.c, known, known
 }
 
-// An id says something in its own account only, whatever the tenant, and one that nobody ever told us stays where it is.
+// A channel refund id is valid in its own account only, for any tenant. A notice with an unknown id stays unmatched.
 func TestNoticeIDsKeepToTheirAccount(t *testing.T) {
 	t.Parallel()
 	f := newWorkflow(t)
@@ -173,7 +173,7 @@ func TestNoticeIDsKeepToTheirAccount(t *testing.T) {
 	f.wantSound(t)
 }
 
-// An id that the channel told for two refunds points at neither until money tells them apart.
+// An id that the channel gave to two refunds identifies neither until an effect has it.
 func TestNoticeWithAnIDOfTwoRefunds(t *testing.T) {
 	t.Parallel()
 	f := newWorkflow(t)
@@ -190,8 +190,8 @@ func TestNoticeWithAnIDOfTwoRefunds(t *testing.T) {
 	f.wantSound(t)
 }
 
-// A line's id on another refund is a guess: the number that the channel told the id for is the one that is meant.
-func TestNoticeGoesWhereTheChannelSaidNotWhereALineWas(t *testing.T) {
+// An id that an effect has from a line is a guess: the dispatch that got the id from the channel takes precedence.
+func TestNoticePrefersTheIDFromTheChannelToThatOfALine(t *testing.T) {
 	t.Parallel()
 	c := newDecisions(t, func(c *refund.Contract) { listing(c); c.Waits.Unknown = 1 })
 	a, b := c.pair(t, "pay", 1000, 100, 100)
@@ -208,7 +208,7 @@ func TestNoticeGoesWhereTheChannelSaidNotWhereALineWas(t *testing.T) {
 }
 
 // A kept notice that cannot be entered holds up neither the refund that it waits for nor the other notices.
-func TestNoticeThatCannotBeEnteredHoldsUpNothing(t *testing.T) {
+func TestNoticeThatCannotBeEnteredDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	f := newWorkflow(t)
 	first := f.refund(t, "first")

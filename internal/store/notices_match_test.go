@@ -11,7 +11,7 @@ import (
 )
 
 // Two transactions that did not see each other leave a notice behind; the housekeeping finds it.
-func TestMatchNoticesFindsWhatWasLeft(t *testing.T) {
+func TestMatchNoticesEntersLeftNotices(t *testing.T) {
 	t.Parallel()
 	f := newWorkflow(t)
 	number := refund.DispatchNumber(f.Installation(), "demo", "rf_0", 1)

@@ -14,7 +14,7 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// waitsForALock returns when somebody waits for an advisory lock.
+// waitsForALock returns when a session waits for an advisory lock.
 func (f *testWorkflow) waitsForALock(t *testing.T) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; {
@@ -22,13 +22,13 @@ func (f *testWorkflow) waitsForALock(t *testing.T) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatal("nobody waits")
+			t.Fatal("no session waits for an advisory lock")
 		}
 	}
 }
 
-// The notice and the answer that tells its id are under way at the same moment. Whoever comes second waits and sees the other.
-func TestNoticeMeetsTheAnswerThatTellsItsID(t *testing.T) {
+// The notice and the answer with its id are under way at the same moment. The second one waits and sees the first.
+func TestNoticeConcurrentWithTheAnswerWithItsID(t *testing.T) {
 	t.Parallel()
 	f := newWorkflow(t)
 	n := notice("done", "", "ch_1", refund.Succeeded)

@@ -11,7 +11,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// notice is one that was signed well; its text stands for its bytes.
+// notice is a notice with a valid signature; text stands for its bytes.
 func notice(text, number, id string, status refund.FactKind) refund.KeptNotice {
 	return refund.KeptNotice{Notice: refund.Notice{Digest: sha256.Sum256([]byte(text)), Number: number, ChannelRefundID: id, Status: status, Amount: 100,
 		Currency: "USD", Code: "as told"}, Headers: map[string][]string{"Content-Type": {"application/json"}}, Body: []byte(text)}
@@ -42,8 +42,8 @@ func (f *testWorkflow) wantNotice(t *testing.T, text string, times int, matched 
 	}
 }
 
-// C4: the notice comes before the synchronous answer is stored. Both meet on one dispatch: one effect, no second journal
-// row, and a hundred repeats, at the same time too, change nothing.
+// C4: the notice comes before the synchronous answer is stored. Both concern one dispatch: one effect, no second journal row, and
+// concurrent repeats change nothing.
 func TestNoticeBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	f := newWorkflow(t)
@@ -74,7 +74,7 @@ func TestNoticeBeforeTheAnswer(t *testing.T) {
 	f.wantSound(t)
 }
 
-// C5: success, and days later a failure that is the channel's word for money that came back.
+// C5: success, and days later a failure by which the channel means that the money came back.
 func TestLateFailureByNotice(t *testing.T) {
 	t.Parallel()
 	f := newWorkflow(t)
@@ -97,8 +97,7 @@ func TestLateFailureByNotice(t *testing.T) {
 	f.wantSound(t)
 }
 
-// C6: a low balance makes the channel hold the refund for days. It is neither done nor failed, nothing is sent again, and
-// nobody is told a success.
+// C6: because of a low balance the channel holds the refund for days. It is neither final nor sent again, and no success is reported.
 func TestRefundHeldByTheChannelIsNeitherDoneNorFailed(t *testing.T) {
 	t.Parallel()
 	f := newWorkflow(t)
@@ -119,7 +118,7 @@ func TestRefundHeldByTheChannelIsNeitherDoneNorFailed(t *testing.T) {
 	f.wantSound(t)
 }
 
-// A notice in any order: the return is told before the success.
+// Notices arrive in another order: the return before the success.
 func TestNoticesOutOfOrder(t *testing.T) {
 	t.Parallel()
 	f := newWorkflow(t)
@@ -137,8 +136,8 @@ func TestNoticesOutOfOrder(t *testing.T) {
 	f.wantSound(t)
 }
 
-// A notice whose number does not exist yet is kept and enters with the refund that makes the number: a restored database
-// gets its refund a second time, and the channel has done it already.
+// A notice with a number that does not exist yet is kept, and entered when the refund with that number is created: a restored database
+// gets the refund a second time, and the channel has executed it already.
 func TestNoticeWaitsForItsNumber(t *testing.T) {
 	t.Parallel()
 	f := newWorkflow(t)
@@ -158,7 +157,7 @@ func TestNoticeWaitsForItsNumber(t *testing.T) {
 	f.wantSound(t)
 }
 
-// A notice that names only the channel's id waits until we know that id.
+// A notice with the channel's id alone waits until the id is known.
 func TestNoticeWaitsForItsChannelID(t *testing.T) {
 	t.Parallel()
 	f := newWorkflow(t)
@@ -175,8 +174,8 @@ func TestNoticeWaitsForItsChannelID(t *testing.T) {
 	f.wantSound(t)
 }
 
-// What cannot be read, or has a status that nobody knows, is kept and moves nothing.
-func TestNoticeThatSaysNothing(t *testing.T) {
+// An unreadable notice, or one with an unknown status, is kept and changes nothing.
+func TestNoticeWithoutAFactIsKept(t *testing.T) {
 	t.Parallel()
 	f := newWorkflow(t)
 	k := f.refund(t, "rf")
@@ -191,7 +190,7 @@ func TestNoticeThatSaysNothing(t *testing.T) {
 	}
 }
 
-// A notice of another account's number finds nothing, and one id for two refunds books the money without the id.
+// A notice with a number of another account matches nothing. If one id belongs to two refunds, the money is booked without the id.
 func TestNoticesKeepToTheirAccount(t *testing.T) {
 	t.Parallel()
 	f := newWorkflow(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// paidOf is what is stored of a payment's time of paying, and the end of its window.
+// paidOf returns the stored time of payment and the end of its window.
 func (b *testStore) paidOf(t *testing.T, payment string) (paid, ends time.Time) {
 	t.Helper()
 	v, err := b.reader().FindPayment(t.Context(), b.tenant.ID, payment)
@@ -21,7 +21,7 @@ func (b *testStore) paidOf(t *testing.T, payment string) (paid, ends time.Time) 
 	return v.Payment.PaidAt.UTC(), v.Payment.WindowEndsAt.UTC()
 }
 
-// The time of paying is stored by each of the three ways, also after the payment became known, once; the window follows it.
+// The time of payment is stored once, by each of the three ways, also after the payment became known. The window follows it.
 func TestPaidAtIsStored(t *testing.T) {
 	t.Parallel()
 	b := newTestStore(t)
@@ -83,7 +83,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// What the channel gives the payer is kept with the effect, and shown with it; what is wrong with it refuses no success.
+// A voucher of the channel is stored and shown with its effect; a faulty voucher does not refuse the success.
 func TestVouchersAreStored(t *testing.T) {
 	t.Parallel()
 	f := newWorkflow(t)

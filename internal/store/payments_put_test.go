@@ -12,7 +12,7 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// put is one PUT of pay_1 and what it must answer.
+// put is one PUT of pay_1 and its expected result.
 type put struct {
 	spec      intake.PaymentSpec
 	code      refund.Code // "" = stored or no-op
@@ -106,7 +106,7 @@ func (b *testStore) wantPut(t *testing.T, i int, want put) {
 	}
 }
 
-// A capture for a payment that is told by snapshots is a conflict, and the other way round the first kind decides.
+// A capture for a payment that is known by snapshots is a conflict, and vice versa.
 func TestCapturesAndSnapshotsDoNotMix(t *testing.T) {
 	b := newTestStore(t)
 	b.wantPut(t, 0, put{spec: snapshot(1, 100, 0), created: true, captured: 100, version: 1})
@@ -124,7 +124,7 @@ func TestCapturesAndSnapshotsDoNotMix(t *testing.T) {
 	b.wantNoViolations(t)
 }
 
-// The channel's name of a payment belongs to one payment, whoever's it is.
+// A channel reference belongs to one payment, across tenants.
 func TestPutReferenceTaken(t *testing.T) {
 	b := newTestStore(t)
 	two := b.addTenant(t, "two")
@@ -147,7 +147,7 @@ func TestPutReferenceTaken(t *testing.T) {
 	}
 }
 
-// Many snapshots at once: the highest version is what stays, and one caller is told that it created the payment.
+// Many snapshots at once: the highest version is stored, and one caller learns that it created the payment.
 func TestPutPaymentAtOnce(t *testing.T) {
 	b := newTestStore(t)
 	var wg sync.WaitGroup

@@ -18,7 +18,7 @@ type storedReceipt struct {
 	digest        string
 }
 
-// judge compares every answer that was given with what is stored now: names are bound for ever, so it must fit.
+// judge compares every answer with the stored rows. Identities are bound for ever, so they must agree.
 func (w *stressStore) judge(t *testing.T) {
 	t.Helper()
 	receipts, refunds := w.storedReceipts(t), w.storedRefunds(t)
@@ -61,7 +61,7 @@ func (w *stressStore) judge(t *testing.T) {
 	}
 }
 
-// wrongAnswer says what does not fit between an answer and the rows.
+// wrongAnswer describes how an answer differs from the rows; "" = they agree.
 func wrongAnswer(a stressAnswer, receipts map[intake.EventRef]storedReceipt, stored refund.Refund, late bool) string {
 	bound, isBound := receipts[intake.EventRef{Tenant: a.in.Tenant.ID, EventID: a.in.Event}]
 	same := isBound && bound.digest == a.in.Digest().String()

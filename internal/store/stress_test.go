@@ -23,7 +23,7 @@ const (
 	stressWorkers  = 4
 )
 
-// stressStore is everything that comes at the database at once, and what it was told.
+// stressStore is a store under load, with the answers that callers got.
 type stressStore struct {
 	*testStore
 	tenants []refund.Tenant
@@ -41,10 +41,10 @@ type stressAnswer struct {
 	poison bool
 }
 
-// TestAcceptUnderStress: callers of two replicas bring the same few refunds again and again, alone and in groups, with the right and with
-// other amounts, under their own and under foreign event ids, with values that the database refuses; meanwhile workers claim
-// and finish, an operator holds payment rows, and a payment becomes known late. Afterwards every answer is judged by what is
-// stored, and the invariants must all be 0.
+// TestAcceptUnderStress: callers of two replicas submit the same few refunds again and again, alone and in groups, with the right and with
+// other amounts, under their own and under foreign event ids, with values that the database refuses. Meanwhile workers claim and finish,
+// an operator locks payment rows, and a payment becomes known late. Afterwards every answer must agree with the stored rows, and the
+// invariants must be 0.
 func TestAcceptUnderStress(t *testing.T) {
 	w := newStressStore(t)
 	ctx, stop := context.WithCancel(t.Context())
@@ -87,7 +87,7 @@ func newStressStore(t *testing.T) *stressStore {
 
 const stressCaptured = 300 // less than the refunds of a payment ask for: the last ones are refused
 
-// caller brings its intakes, one by one or in small groups.
+// caller submits its intakes, one by one or in small groups.
 func (w *stressStore) caller(t *testing.T, c int, done *atomic.Int64) {
 	rnd := rand.New(rand.NewPCG(uint64(c), 1)) // #nosec G404 -- a test that repeats itself
 	door := w.doors[c%2]
@@ -128,7 +128,7 @@ func (w *stressStore) tellLatePayment(t *testing.T) {
 	}
 }
 
-// intake draws one of few refunds. Everything about it follows from its number, except what makes it a conflict.
+// intake draws one of few refunds. Its number determines everything about it except the faults that make it a conflict.
 func (w *stressStore) intake(rnd *rand.Rand) intake.Intake {
 	k := rnd.IntN(stressRefunds)
 	payment := k % stressPayments
@@ -157,7 +157,7 @@ func (w *stressStore) intake(rnd *rand.Rand) intake.Intake {
 	return in
 }
 
-// operator holds payment rows for 300 ms, as somebody at a psql prompt does.
+// operator locks payment rows for 300 ms, as a person at a psql prompt may.
 func (w *stressStore) operator(ctx context.Context, t *testing.T) {
 	for i := 0; ctx.Err() == nil; i++ {
 		tx, err := w.pool.Begin(ctx)
@@ -207,7 +207,7 @@ func (w *stressStore) worker(ctx context.Context, t *testing.T, n int) {
 	}
 }
 
-// step is one claim and its answer; somebody else's refund is no error.
+// step is one claim and its answer. A refund that another worker owns is no error.
 func (w *stressStore) step(ctx context.Context, k refund.RefundRef, luck int) error {
 	contract := testContract()
 	r, err := w.Load(ctx, k)

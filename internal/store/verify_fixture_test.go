@@ -14,12 +14,11 @@ import (
 	"github.com/refundry/refundry/internal/store/verify"
 )
 
-// The world of the verify tests: refunds of every kind, made by the code that makes them in production. Each is named by what became
-// of it: success, unknown, failed, processing, pending, reversed, accepted, late, renumbered; decided and doubled, whose late and second
-// effects two people have accepted; first and second share a payment; pay_cap
-// is told by captures.
+// The fixture of the verify tests has refunds of every kind, made by the code that makes them in production. Each is named by its end:
+// success, unknown, failed, processing, pending, reversed, accepted, late, renumbered; decided and doubled, whose late and second effects
+// two people have accepted; first and second share a payment; pay_cap is known by captures.
 
-// verifyContracts are stored for account demo: 1 dedupes and can be asked, 2 can only be asked, 3 neither.
+// verifyContracts are stored for account demo: version 1 dedupes and has a query, 2 has only a query, 3 has neither.
 func verifyContracts() []refund.Contract {
 	asked := testContract()
 	asked.Version, asked.Key.Dedupes = 2, false
@@ -28,7 +27,7 @@ func verifyContracts() []refund.Contract {
 	return []refund.Contract{testContract(), asked, blind}
 }
 
-// newVerifyFixture gives a database of its own with that world.
+// newVerifyFixture returns the fixture in a database of its own.
 func newVerifyFixture(t *testing.T) *testWorkflow {
 	t.Helper()
 	return openWorkflow(t, dbtest.Template(t, "verify-world", func(url string) (err error) {
@@ -109,7 +108,7 @@ func (f *testWorkflow) fillVerifyFixture(t *testing.T) error {
 	return nil
 }
 
-// makeJudged makes what people have judged: money that moved late, and money that moved twice.
+// makeJudged makes refunds with decisions: money that moved late, and money that moved twice.
 func (f *testWorkflow) makeJudged(t *testing.T) {
 	c := &testDecisions{f}
 	for _, name := range []string{"ann", "bob", "cid"} {
@@ -127,7 +126,7 @@ func (f *testWorkflow) makeJudged(t *testing.T) {
 	c.decide(t, doubled, refund.ActionAcceptAsIs)
 }
 
-// verify runs all checks. Timers of the world are as old as its template, so they may be late.
+// verify runs all checks. Timers of the fixture are as old as its template, so they may be late.
 func (f *testWorkflow) verify(t *testing.T, change ...func(*verify.Config)) verify.Report {
 	t.Helper()
 	cfg := verify.Config{URL: f.url, Overdue: 100 * time.Hour, Samples: 30, Page: 4}
@@ -146,7 +145,7 @@ func (f *testWorkflow) verify(t *testing.T, change ...func(*verify.Config)) veri
 	return r
 }
 
-// wantBroken insists that exactly this promise is broken, and by this check among others.
+// wantBroken checks that this promise alone is broken, and by this check among others; "" = none is broken.
 func wantBroken(t *testing.T, r verify.Report, promise, check string) {
 	t.Helper()
 	found := false

@@ -12,7 +12,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// plant runs statements that neither triggers nor foreign keys see.
+// plant runs statements without triggers and foreign keys.
 func (f *testWorkflow) plant(t *testing.T, sql string) {
 	t.Helper()
 	if sql == "" {
@@ -28,7 +28,7 @@ func (f *testWorkflow) plant(t *testing.T, sql string) {
 	}
 }
 
-// planting is the text of a plant: names are filled in, guards look away.
+// planting completes the text of a plant: it fills in names and disables triggers.
 func planting(sql string) string {
 	var names []string
 	for _, name := range []string{"success", "unknown", "failed", "processing", "pending", "reversed", "accepted", "late", "renumbered", "decided", "doubled"} {
@@ -40,7 +40,7 @@ func planting(sql string) string {
 	return `SET search_path = refundry; SET session_replication_role = replica; ` + strings.NewReplacer(names...).Replace(sql)
 }
 
-// tailAdded writes a journal row that is right in itself, but that no change of the refund goes with.
+// tailAdded writes a valid journal row without a change of the refund.
 func tailAdded(t *testing.T, f *testWorkflow) {
 	r, err := f.reader().FindRefund(t.Context(), f.tenant.ID, "pending_0")
 	if err != nil {
@@ -92,7 +92,7 @@ func again(version int) func(t *testing.T, f *testWorkflow) {
 	}
 }
 
-// planted is one violation, put in behind the database's back: triggers and foreign keys do not see it.
+// planted is one violation, stored without triggers and foreign keys.
 type planted struct {
 	promise, check string
 	sql            string // $name is the rid of that refund

@@ -13,7 +13,7 @@ import (
 	"github.com/refundry/refundry/internal/store/verify"
 )
 
-func TestVerifyFindsNothingInASoundWorld(t *testing.T) {
+func TestVerifyFindsNothingInASoundDatabase(t *testing.T) {
 	t.Parallel()
 	r := newVerifyFixture(t).verify(t)
 	wantBroken(t, r, "", "")
@@ -147,7 +147,7 @@ var plants = []planted{
 	{"P12", "payment-differs", `UPDATE payments SET order_id = 'other' WHERE payment_id = 'pay_pending_0'`, nil},
 }
 
-// One world serves all plants that are statements: each is verified inside its transaction, which is then taken back.
+// One fixture serves all plants that are statements: each is verified inside its transaction, which is then rolled back.
 func TestVerifyFindsWhatIsPlanted(t *testing.T) {
 	t.Parallel()
 	f := newVerifyFixture(t)
@@ -183,7 +183,7 @@ func TestVerifyFindsWhatIsPlanted(t *testing.T) {
 	}
 }
 
-// What takes more than a statement has a world of its own.
+// Plants that take more than a statement have a fixture of their own.
 func TestVerifyFindsWhatIsMade(t *testing.T) {
 	t.Parallel()
 	for i, p := range plants {
@@ -220,13 +220,13 @@ func TestVerifyOneTenant(t *testing.T) {
 	f.addTenant(t, "other")
 	f.plant(t, `UPDATE payments SET reserved = reserved + 1 WHERE payment_id = 'pay_pending_0'; UPDATE journal SET data = '{}' WHERE rid = $pending`)
 	if r := f.verify(t, func(c *verify.Config) { c.Tenant = "other" }); !r.OK || r.Refunds != 0 {
-		t.Errorf("another tenant's faults are told: %+v", r)
+		t.Errorf("faults of another tenant are reported: %+v", r)
 	}
 	if r := f.verify(t, func(c *verify.Config) { c.Tenant, c.Samples = "demo", 1 }); r.OK || r.Promises[2].Violations != 1 || r.Promises[6].Violations < 2 ||
 		len(r.Promises[6].Samples) != 1 {
 		t.Errorf("the tenant's faults: %+v", r)
 	}
 	if _, err := verify.Open(t.Context(), verify.Config{URL: f.url, Tenant: "nobody"}); err == nil {
-		t.Error("a tenant that does not exist is no sound tenant")
+		t.Error("no error for a tenant that does not exist")
 	}
 }

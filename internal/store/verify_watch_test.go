@@ -8,8 +8,8 @@ import (
 	"github.com/refundry/refundry/internal/store/verify"
 )
 
-// The watch comes by everything in time: changed refunds, all refunds, open rows, whole tables, money.
-func TestWatchTellsWhatBreaksAndWhatIsMended(t *testing.T) {
+// The watch checks everything in time: changed refunds, all refunds, open rows, whole tables, money.
+func TestWatchReportsBrokenAndMendedPromises(t *testing.T) {
 	t.Parallel()
 	f := newVerifyFixture(t)
 	v, err := verify.Open(t.Context(), verify.Config{URL: f.url, Overdue: 100 * time.Hour})
@@ -36,7 +36,7 @@ func TestWatchTellsWhatBreaksAndWhatIsMended(t *testing.T) {
 				return
 			}
 		}
-		t.Fatalf("never told: %s", what)
+		t.Fatalf("never reported: %s", what)
 	}
 	clean := func(r verify.WatchReport) bool {
 		for _, n := range r.Violations {

@@ -31,7 +31,7 @@ func TestClaimWritesIntentBeforeTheCall(t *testing.T) {
 		t.Errorf("lease %s, timer %s, want both %s", r.LeaseEndsAt, r.NextActionAt, want)
 	}
 	if want := a.StartedAt.Add(24 * time.Hour); !d.KeyExpiresAt.Equal(want) {
-		t.Errorf("key dies %s, want %s: frozen at the first send", d.KeyExpiresAt, want)
+		t.Errorf("key expires %s, want %s: fixed at the first send", d.KeyExpiresAt, want)
 	}
 	if want := a.NotAfter.Add(f.contract.Horizon.D()); !d.AbsenceCountsFrom.Equal(want) {
 		t.Errorf("absence counts from %s, want %s", d.AbsenceCountsFrom, want)
@@ -80,7 +80,7 @@ func TestClaimRefusedWhileHeldOrUnderCase(t *testing.T) {
 	}
 	r := f.load(t, k)
 	if !r.SendingHeld {
-		t.Error("the record must tell that sending is held")
+		t.Error("SendingHeld is false, want true")
 	}
 	if _, err := f.Claim(t.Context(), f.claimOf(r, refund.AttemptSend, 10*time.Second)); !errors.Is(err, refund.ErrNotOwner) {
 		t.Errorf("a send while sending is held: %v", err)
@@ -160,8 +160,8 @@ func TestClaimRace(t *testing.T) {
 	f.wantSound(t)
 }
 
-// C16: recovery, another worker, an operator and the late answer of the first owner meet on the same refunds. Each intent needs the
-// one generation; the answer needs none and is never lost.
+// C16: recovery, another worker, an operator and the late answer of the first owner concern the same refunds. Each intent needs the
+// current generation; the answer needs none and is never lost.
 func TestEveryActionNeedsTheClaim(t *testing.T) {
 	t.Parallel()
 	f := newWorkflow(t)

@@ -87,7 +87,7 @@ func TestEnterNegativeAnswers(t *testing.T) {
 			t.Errorf("%s: failure %+v", c.answer, r.Failure)
 		}
 		if c.dispatch == 2 && (!r.Dispatches[0].Retired || r.Dispatches[1].Number == r.Dispatches[0].Number) {
-			t.Errorf("dispatches %+v, want the first dead and a new number", r.Dispatches)
+			t.Errorf("dispatches %+v, want the first retired and a new one", r.Dispatches)
 		}
 	}
 	f.wantSound(t)
@@ -104,7 +104,7 @@ func TestEnterReturnAndContradiction(t *testing.T) {
 	f.enter(t, k, notice)
 	r := f.wantState(t, k, refund.StateSuccess)
 	if !r.Case.Has(refund.CaseSuccessAfterEnd) || r.Case.ID.IsZero() || r.NextActionAt.IsZero() {
-		t.Errorf("case %+v: money moved against what was told, a person must look", r.Case)
+		t.Errorf("case %+v: want an open case: money moved against the reported state", r.Case)
 	}
 	back := notice
 	back.Kind = refund.Reversed
@@ -126,7 +126,7 @@ func TestEnterReturnAndContradiction(t *testing.T) {
 	f.wantSound(t)
 }
 
-// Whatever a channel says can be stored: bytes that the database refuses, numbers beyond it, endless text.
+// Any answer of a channel can be stored: bytes that the database refuses, numbers out of range, endless text.
 func TestEnterHostileAnswers(t *testing.T) {
 	t.Parallel()
 	f := newWorkflow(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// jobLog is an Enqueuer that remembers what was enqueued. It does not know what was rolled back.
+// jobLog is an Enqueuer that remembers enqueued jobs, also those of rolled-back transactions.
 type jobLog struct {
 	mu   sync.Mutex
 	jobs []refund.Wakeup
@@ -26,7 +26,7 @@ func (l *jobLog) EnqueueTx(_ context.Context, _ pgx.Tx, w []refund.Wakeup) error
 	return nil
 }
 
-// take gives what came since the last call.
+// take returns the jobs since the last call.
 func (l *jobLog) take() []refund.Wakeup {
 	l.mu.Lock()
 	defer l.mu.Unlock()

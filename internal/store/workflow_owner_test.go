@@ -9,7 +9,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// An owner whose lease has lapsed changes nothing by what it concludes: after the lapse, against a new owner, after the end.
+// An owner whose lease has ended changes nothing by its conclusions: after the lease, under a new owner, after the final state.
 func TestEnterStaleOwner(t *testing.T) {
 	t.Parallel()
 	f := newWorkflow(t)
@@ -78,7 +78,7 @@ func TestEnterLateSuccessAfterTakeover(t *testing.T) {
 	f.wantSound(t)
 }
 
-// Two facts at the same moment: one waits for the other, both are kept, the money is counted once per channel refund.
+// Two facts at the same moment: one waits for the other, both are kept, and the money counts once per channel refund.
 func TestEnterConcurrentFacts(t *testing.T) {
 	t.Parallel()
 	f := newWorkflow(t)

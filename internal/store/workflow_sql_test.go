@@ -49,7 +49,7 @@ func TestWorkflowStatementsPrepare(t *testing.T) {
 	}
 }
 
-// Every constant …SQL of these files is in the list above: a new statement cannot be forgotten.
+// Every statement …SQL of these files is in the list above.
 func TestWorkflowStatementsAreListed(t *testing.T) {
 	t.Parallel()
 	listed := workflowStatements()

@@ -95,7 +95,7 @@ func TestSweepTakesOverEndedLeases(t *testing.T) {
 	f.wantSound(t)
 }
 
-// The payment became known between the look at it and the parking of what waits for it: nobody was told, so the sweep must find it.
+// The payment became known between the search for it and the parking of its message: no job was written, so the sweep must find the pair.
 func TestSweepWakesParked(t *testing.T) {
 	t.Parallel()
 	f := newWorkflow(t)

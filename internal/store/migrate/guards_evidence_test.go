@@ -54,7 +54,7 @@ func TestSchemaDispatchesAndAttempts(t *testing.T) {
 	})
 }
 
-// A further number needs the death of the one before it, and a death needs a proof.
+// A further dispatch needs the retirement of the one before it, and a retirement needs a proof.
 func TestSchemaRetirements(t *testing.T) {
 	t.Parallel()
 	claimed := schemaReach("PROCESSING")

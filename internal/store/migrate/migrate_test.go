@@ -75,7 +75,7 @@ func TestMigrateInstallation(t *testing.T) {
 		t.Fatal(err)
 	}
 	if res := mustMigrate(t, Config{URL: url}); !res.ClusterChanged {
-		t.Error("another timeline must be told")
+		t.Error("ClusterChanged is false on another timeline, want true")
 	}
 }
 
