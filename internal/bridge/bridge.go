@@ -15,62 +15,62 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// Door takes whole groups. One result per intake, in order.
+// Door decides groups of intakes. It returns one result per intake, in order.
 type Door interface {
 	AcceptEach(ctx context.Context, g []intake.Intake) ([]intake.Result, error)
 }
 
-// DeadLetters keeps what the door cannot take, and the trace of deliveries.
+// DeadLetters stores messages that the Door cannot decide, and the trace of deliveries.
 type DeadLetters interface {
-	// ParkUndecodable keeps a message in a transaction of its own; the same place again counts up.
+	// ParkUndecodable stores a message in a transaction of its own. Parking a position again increments its count.
 	ParkUndecodable(ctx context.Context, tenant refund.TenantID, ev intake.EventID, reason string, p intake.Park) error
-	// ParkBeforeRetry is ParkPoison before a try that may kill the process. It tells the row, which the try settles, and how often
-	// the place has been parked by now.
+	// ParkBeforeRetry stores a message before a try that may crash the process. It returns the row, which the try closes, and how
+	// often the position has been parked.
 	ParkBeforeRetry(ctx context.Context, tenant refund.TenantID, ev intake.EventID, reason string, p intake.Park) (id refund.RID, tries int, err error)
-	// Trace notes deliveries. Losing a row loses trace, never a refund.
+	// Trace stores deliveries. They are for people only.
 	Trace(ctx context.Context, d []intake.Delivery) error
 }
 
-// Tenants finds the tenants that a bridge may speak for.
+// Tenants finds the tenants of a bridge.
 type Tenants interface {
-	// BridgeTenant gives a tenant by code. refund.ErrNotFound, refund.ErrUnavailable.
+	// BridgeTenant returns a tenant by code. Errors: refund.ErrNotFound, refund.ErrUnavailable.
 	BridgeTenant(ctx context.Context, code string) (refund.Tenant, error)
 }
 
-// Config of a Bridge. The first block is needed.
+// Config of a Bridge. The fields of the first block are required.
 type Config struct {
-	Name        string // the consumer's name: part of every event's identity, never to be changed
-	Broker      string // for logs and transports: nats, …
+	Name        string // the consumer: part of the identity of every event, must never change
+	Broker      string // name of the broker's kind, for logs and transports: nats, …
 	Open        Opener
 	Door        Door
 	DeadLetters DeadLetters
 	Tenants     Tenants
-	Allowed     []string // codes of the tenants that it may speak for
+	Allowed     []string // codes of the tenants whose events are accepted
 
-	MaxBatch  int           // messages of a group; default 128. Three groups are in memory at most
-	MaxBody   int           // bytes of a body that is read; a longer one is parked as it is; default 1 MiB
-	HoldEvery time.Duration // how often everything that we hold is renewed at the broker; default 20 s
+	MaxBatch  int           // messages of a group; default 128. At most three groups are in memory
+	MaxBody   int           // bytes of a body that is decoded; a longer one is parked; default 1 MiB
+	HoldEvery time.Duration // interval at which held messages are renewed at the broker; default 20 s
 	Rate      float64       // messages a second; 0 = no limit
-	Undated   bool          // events that neither they nor the broker give a time are taken; default: parked
-	Retry     time.Duration // first pause when the database is away, doubling to 30 times of it; default 200 ms
-	Patience  time.Duration // of one transaction, and of the acknowledgements of a group; default 30 s
-	Alone     int           // tries from which a message is tried alone; default 6
-	GiveUp    int           // tries from which a message that failed again is parked; default 11
+	Undated   bool          // accept events without a time of their own or of the broker; default: park them
+	Retry     time.Duration // first pause while the database is unavailable, doubling up to 30 times of it; default 200 ms
+	Patience  time.Duration // timeout of one transaction, and of the acknowledgements of a group; default 30 s
+	Alone     int           // tries after which a message is tried in a group of its own; default 6
+	GiveUp    int           // tries after which a message is parked before the next one; default 11
 	Logger    *slog.Logger
 	Clock     func() time.Time
-	// Observe is told what the bridge does, for metrics; nil = nobody.
+	// Observe counts for metrics; nil = not counted.
 	Observe Observer
 }
 
 // Observer counts what a bridge does. Its methods may be called from several goroutines.
 type Observer interface {
-	// Delivered: one delivery whose fate is durable. cause is that of a replay, else "".
+	// Delivered counts a delivery whose outcome is stored. cause is that of a replay, else "".
 	Delivered(consumer, outcome, cause string)
-	// Parked: a message came to the parking lot.
+	// Parked counts a parked message.
 	Parked(consumer, reason string)
-	// Opened: an incarnation began.
+	// Opened counts an opened Source.
 	Opened(consumer string)
-	// AckFailed: the broker did not take an acknowledgement; it will deliver again.
+	// AckFailed counts an acknowledgement that the broker did not confirm; it will deliver again.
 	AckFailed(consumer string)
 }
 
@@ -81,14 +81,16 @@ func (noObserver) Parked(string, string)            {}
 func (noObserver) Opened(string)                    {}
 func (noObserver) AckFailed(string)                 {}
 
-// Bridge feeds the door from one subscription: fetch, decode, accept as one group, acknowledge after a known COMMIT.
-// When the database is away it holds what it has and fetches nothing more. Start once, Stop once.
+// Bridge processes the messages of one subscription: it fetches a group, decodes it, passes it to the Door and acknowledges it after
+// a known COMMIT. While the database is unavailable it holds its messages and fetches no others. Start and Stop are called once.
+//
+// Its methods are in bridge.go (life cycle), decode.go (decoding) and work.go (deciding and parking).
 type Bridge struct {
 	cfg     Config
 	log     *slog.Logger
 	allowed map[string]bool
 	limit   *rate.Limiter
-	tenants map[string]cachedTenant // used by the one working goroutine
+	tenants map[string]cachedTenant // used by the storing goroutine only
 
 	accepting     context.Context // ends with Stop: no new work
 	stopAccepting context.CancelFunc
@@ -100,10 +102,10 @@ type Bridge struct {
 	current Source
 }
 
-// New checks the configuration; nothing runs before Start.
+// New checks the configuration and applies defaults. Nothing runs before Start.
 func New(cfg Config) (*Bridge, error) {
 	if cfg.Name == "" || cfg.Open == nil || cfg.Door == nil || cfg.DeadLetters == nil || cfg.Tenants == nil || len(cfg.Allowed) == 0 {
-		return nil, errors.New("bridge: name, source, door, lot, tenants and at least one allowed tenant are needed")
+		return nil, errors.New("bridge: Name, Open, Door, DeadLetters, Tenants and at least one allowed tenant are required")
 	}
 	if cfg.Name == intake.ConsumerREST || cfg.Name == intake.ConsumerEvents {
 		return nil, fmt.Errorf("bridge: the name %q is reserved", cfg.Name)
@@ -124,7 +126,8 @@ func New(cfg Config) (*Bridge, error) {
 	if cfg.Observe == nil {
 		cfg.Observe = noObserver{}
 	}
-	b := &Bridge{cfg: cfg, log: cfg.Logger.With("bridge", cfg.Name, "broker", cfg.Broker), allowed: map[string]bool{}, tenants: map[string]cachedTenant{}, limit: rate.NewLimiter(rate.Inf, cfg.MaxBatch)}
+	b := &Bridge{cfg: cfg, log: cfg.Logger.With("bridge", cfg.Name, "broker", cfg.Broker), allowed: map[string]bool{},
+		tenants: map[string]cachedTenant{}, limit: rate.NewLimiter(rate.Inf, cfg.MaxBatch)}
 	b.accepting, b.stopAccepting = context.WithCancel(context.Background())
 	b.running, b.stopRunning = context.WithCancel(context.Background())
 	for _, code := range cfg.Allowed {
@@ -148,14 +151,14 @@ func orDuration(v *time.Duration, d time.Duration) {
 	}
 }
 
-// Start begins to consume. It does not wait for the broker and never fails: a broker that is away is tried again until Stop.
+// Start begins to consume. It does not wait for the broker and returns nil: an unavailable broker is retried until Stop.
 func (b *Bridge) Start(context.Context) error {
 	b.ended.Go(b.supervise)
 	return nil
 }
 
-// Stop drains: what has been fetched is finished and acknowledged until ctx ends, then it is cut off and given back to the
-// broker. It returns when nothing of the bridge runs any more.
+// Stop drains the bridge: fetched messages are processed and acknowledged until ctx ends; the rest is returned to the broker. It
+// returns when no goroutine of the bridge runs. Errors: the bridge was not drained in time.
 func (b *Bridge) Stop(ctx context.Context) error {
 	b.stopAccepting()
 	defer b.stopRunning()
@@ -168,10 +171,10 @@ func (b *Bridge) Stop(ctx context.Context) error {
 	}
 	b.stopRunning()
 	<-done
-	return fmt.Errorf("bridge %s: still at work when the time to stop was over: %w", b.cfg.Name, ctx.Err())
+	return fmt.Errorf("bridge %s: not drained in time: %w", b.cfg.Name, ctx.Err())
 }
 
-// Lag is how many messages wait at the broker; ok = false when there is no incarnation that could tell.
+// Lag is the number of messages that wait at the broker. ok is false without a Source that can count them.
 func (b *Bridge) Lag(ctx context.Context) (pending int64, ok bool) {
 	b.mu.Lock()
 	source := b.current
@@ -187,8 +190,7 @@ func (b *Bridge) Lag(ctx context.Context) (pending int64, ok bool) {
 // Name is the consumer's name.
 func (b *Bridge) Name() string { return b.cfg.Name }
 
-// supervise runs one incarnation after the other. A broken one is followed by a fresh one after a jittered, growing
-// pause; one that had worked starts the pauses anew.
+// supervise opens one Source after the other. Between two it pauses; the pauses are jittered and grow until a Source has worked.
 func (b *Bridge) supervise() {
 	for fails := 0; b.accepting.Err() == nil; {
 		worked, err := b.incarnation()
@@ -200,15 +202,15 @@ func (b *Bridge) supervise() {
 		}
 		fails++
 		wait := b.backoff(fails)
-		b.log.Warn("incarnation over, opening another", "error", fmt.Sprint(err), "in", wait)
+		b.log.Warn("source closed, opening another", "error", fmt.Sprint(err), "in", wait)
 		_ = clock.Pause(b.accepting, wait) // the loop ends with the context
 	}
 }
 
-// closeTime bounds the farewell to a broker.
+// closeTime is the timeout of Source.Close.
 const closeTime = 5 * time.Second
 
-// incarnation opens a source and works until it breaks. worked: it was not broken from the start.
+// incarnation opens a source and works until it fails or the bridge stops. worked reports that the source worked for a while.
 func (b *Bridge) incarnation() (worked bool, err error) {
 	source, err := b.cfg.Open(b.accepting)
 	if err != nil {
@@ -233,7 +235,7 @@ func (b *Bridge) setCurrent(s Source) {
 	b.current = s
 }
 
-// backoff returns the pause after so many failures in a row: it doubles from Retry to 30 times of it, ± 50 %.
+// backoff returns the pause after so many failures in a row: it doubles from Retry up to 30 times of it, with a jitter of ± 50 %.
 func (b *Bridge) backoff(failures int) time.Duration {
 	return clock.Backoff{First: b.cfg.Retry, Longest: 30 * b.cfg.Retry, Share: 0.5}.After(failures)
 }

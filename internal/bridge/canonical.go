@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// nativePrefixes are how brokers' bindings of CloudEvents mark attributes in binary mode: Kafka, AMQP 1.0, and AMQP where a
-// colon is not allowed. "ce-" is ours, HTTP's and NATS's.
+// nativePrefixes are the prefixes of attributes in binary mode: of HTTP and NATS, Kafka, AMQP 1.0, and AMQP where a colon is not
+// allowed.
 var nativePrefixes = []string{"ce-", "ce_", "cloudevents:", "cloudevents_"}
 
-// Canonical gives the attributes of an event one name for all brokers: "ce-…" in lower case, and "content-type". Every
-// Source applies it before it hands headers out, so that parked messages are read again without knowing their broker.
-// What had another name keeps it beside. An attribute that comes under two names with different values has both of them
-// then, and so none that is read.
+// Canonical adds the attributes of an event under the names that all brokers share: "ce-…" in lower case, and "content-type". Every
+// Source applies it to the headers that it returns, so that parked messages can be decoded without knowledge of their broker. Native
+// names are kept. An attribute that comes under two names with different values gets both values and is not decoded.
 func Canonical(native map[string][]string) map[string][]string {
 	out := make(map[string][]string, len(native))
 	for _, name := range slices.Sorted(maps.Keys(native)) {
@@ -32,7 +31,7 @@ func Canonical(native map[string][]string) map[string][]string {
 	return out
 }
 
-// canonicalName is the name of an attribute's header, "" for any other header.
+// canonicalName is the canonical name of the header of an attribute, "" for other headers.
 func canonicalName(name string) string {
 	lower := strings.ToLower(name)
 	if lower == "content-type" {

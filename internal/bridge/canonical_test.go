@@ -10,8 +10,9 @@ func TestCanonicalHeaders(t *testing.T) {
 	t.Parallel()
 	type headers = map[string][]string
 	for name, c := range map[string]struct{ native, want headers }{
-		"nothing":           {nil, headers{}},
-		"not ours":          {headers{"x-count": {"1", "2"}, "ce": {"x"}, "ce-": {"x"}, "cloudEvents:": {"y"}}, headers{"x-count": {"1", "2"}, "ce": {"x"}, "ce-": {"x"}, "cloudEvents:": {"y"}}},
+		"nothing": {nil, headers{}},
+		"not ours": {headers{"x-count": {"1", "2"}, "ce": {"x"}, "ce-": {"x"}, "cloudEvents:": {"y"}},
+			headers{"x-count": {"1", "2"}, "ce": {"x"}, "ce-": {"x"}, "cloudEvents:": {"y"}}},
 		"already canonical": {headers{"ce-id": {"a"}, "content-type": {"t"}}, headers{"ce-id": {"a"}, "content-type": {"t"}}},
 		"spelled otherwise": {headers{"CE-Id": {"a"}, "Content-Type": {"t"}}, headers{"ce-id": {"a"}, "content-type": {"t"}}},
 		"Kafka":             {headers{"ce_id": {"a"}, "ce_source": {"/s"}}, headers{"ce_id": {"a"}, "ce_source": {"/s"}, "ce-id": {"a"}, "ce-source": {"/s"}}},

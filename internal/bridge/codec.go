@@ -11,14 +11,14 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// Codec reads CloudEvents 1.0 whose data is JSON. Types: refund.requested, with
-// the body of POST /v1/refunds as data, and payment.captured.
+// Codec decodes CloudEvents 1.0 with JSON data. Types: refund.requested, whose data is
+// the body of POST /v1/refunds, and payment.captured.
 type Codec struct {
 	Clock func() time.Time // for times that must have passed; nil = time.Now
 }
 
-// Undecodable says why a message is no event that we read: what is wrong, and
-// where. It never quotes the message.
+// Undecodable is the fault of a message that is not a known event, with its place. It
+// never quotes the message.
 type Undecodable struct {
 	pointer, detail string
 }
@@ -28,8 +28,8 @@ func (u *Undecodable) Error() string {
 	return "bridge: undecodable event: " + strings.TrimSpace(u.pointer+" "+u.detail)
 }
 
-// Pointer is the place as JSON Pointer into the event in its JSON form, in
-// binary mode too: attributes are members, the message's body is /data.
+// Pointer is the place of the fault as JSON Pointer into the event in its JSON format, in
+// binary mode too: attributes are members, the body is /data.
 func (u *Undecodable) Pointer() string { return u.pointer }
 
 // Detail is a clause that follows the name of the place.
@@ -37,14 +37,14 @@ func (u *Undecodable) Detail() string { return u.detail }
 
 func undecodable(pointer, detail string) error { return &Undecodable{pointer, detail} }
 
-// Decode reads one event. attributes nil: body is the whole event in the JSON
-// format. Else it is binary mode: attributes are the event's, in lower case and
-// without the prefix of their transport, and body is the data.
+// Decode decodes one event. attributes nil = body is the whole event in the JSON format.
+// Otherwise the event is in binary mode: attributes are in lower case and without the
+// prefix of their transport, and body is the data.
 //
-// The intake has source, id, type, time, mark of a replay (extension "replaybatchid") and content; tenant, consumer, actor,
-// transport, parking place and RID are for the caller, who also compares
-// tenantCode, the extension "tenantid", "" when it is absent. Errors:
-// *Undecodable; the intake then holds what of the identity could be read.
+// The intake has source, id, type, time, replay batch (extension "replaybatchid") and
+// content. The caller sets tenant, consumer, actor, transport, parking position and RID,
+// and compares tenantCode, the extension "tenantid" ("" = absent). Errors: *Undecodable;
+// the intake then has the parts of the identity that could be read, and no content.
 func (c Codec) Decode(attributes map[string]string, body []byte) (in intake.Intake, tenantCode string, err error) {
 	var e event.Event
 	var data []byte
@@ -76,11 +76,11 @@ func (c Codec) Decode(attributes map[string]string, body []byte) (in intake.Inta
 	return in, attributes["tenantid"], err
 }
 
-// maxTypeBytes bounds the type of an event that is told again.
+// maxTypeBytes bounds the type of an event that is stored.
 const maxTypeBytes = 128
 
-// structured reads the JSON format. The SDK judges the attributes; source, id
-// and data are taken as they were written, since they are identity and content.
+// structured decodes the JSON format. The SDK validates the attributes. Source, id and
+// data are used exactly as they were written, because they are identity and content.
 func structured(body []byte) (event.Event, map[string]string, []byte, error) {
 	members, fault := strictjson.Members(body)
 	if fault != nil {
@@ -113,7 +113,7 @@ func structured(body []byte) (event.Event, map[string]string, []byte, error) {
 	return e, attributes, data, validate(e)
 }
 
-// looseIdentity reads what it can of the identity of a document that is refused anyway.
+// looseIdentity reads the identity of a document that is refused, as far as possible.
 func looseIdentity(body []byte) map[string]string {
 	out := map[string]string{}
 	for _, name := range []string{"source", "id", "type", "tenantid"} {
@@ -124,7 +124,7 @@ func looseIdentity(body []byte) map[string]string {
 	return out
 }
 
-// binary makes an event of attributes.
+// binary decodes the attributes of binary mode.
 func binary(attributes map[string]string) (event.Event, error) {
 	if err := checkRequired(attributes); err != nil {
 		return event.Event{}, err
@@ -158,8 +158,7 @@ func binary(attributes map[string]string) (event.Event, error) {
 	return e, validate(e)
 }
 
-// checkRequired asks for the attributes that every event has, for the one version and
-// for data in JSON.
+// checkRequired checks the required attributes, the version, and that the data is JSON.
 func checkRequired(attributes map[string]string) error {
 	for _, name := range []string{"specversion", "id", "source", "type"} {
 		if attributes[name] == "" {
@@ -176,7 +175,7 @@ func checkRequired(attributes map[string]string) error {
 	return nil
 }
 
-// validate is the SDK's judgement of the attributes.
+// validate validates the attributes with the SDK.
 func validate(e event.Event) error {
 	if err := e.Validate(); err != nil {
 		return undecodable("", "has an attribute that CloudEvents 1.0 does not allow")

@@ -14,15 +14,15 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// decode makes an intake of a message, or says why it has to be parked. Its tenant is found later, by store. Whatever the
-// bytes do to a decoder, they do it to this message alone.
+// decode makes an intake of a message, or sets the reason for parking it. Its tenant is found later, by findTenant. A panic of the
+// decoder affects this message only.
 func (b *Bridge) decode(m Message) (it *item) {
 	header, body := withoutEmpty(m.Header()), m.Body()
 	park := &intake.Park{Position: positionOf(m.Position(), header, body), Headers: header, Body: body}
 	it = &item{msg: m, in: intake.Intake{Park: park}}
 	defer func() {
 		if p := recover(); p != nil {
-			b.log.Error("decoding a message failed badly", "place", m.Position(), "panic", fmt.Sprint(p))
+			b.log.Error("decoder panicked", "position", m.Position(), "panic", fmt.Sprint(p))
 			it.in, it.parkReason = intake.Intake{Park: park}, ParkUndecodable
 		}
 		it.in.Event.Consumer, it.in.Park = b.cfg.Name, park
@@ -58,10 +58,10 @@ func (b *Bridge) decode(m Message) (it *item) {
 	return it
 }
 
-// brokerTimeHeader keeps the broker's time beside a parked message whose event tells none.
+// brokerTimeHeader stores the broker's time with a parked message whose event has no time.
 const brokerTimeHeader = "refundry-broker-time"
 
-// brokerTimeOf finds it again; zero = it was not there, or is no time.
+// brokerTimeOf reads brokerTimeHeader; zero = it is missing or invalid.
 func brokerTimeOf(h map[string][]string) time.Time {
 	if values := h[brokerTimeHeader]; len(values) == 1 {
 		return parseTime(values[0])
@@ -69,7 +69,7 @@ func brokerTimeOf(h map[string][]string) time.Time {
 	return time.Time{}
 }
 
-// soleTenant is the tenant of a bridge that speaks for one: what names no tenant can only be that one's.
+// soleTenant is the tenant of a bridge with one allowed tenant, else "". Undecodable messages are parked for it.
 func (b *Bridge) soleTenant() string {
 	if len(b.cfg.Allowed) == 1 {
 		return b.cfg.Allowed[0]
@@ -77,8 +77,8 @@ func (b *Bridge) soleTenant() string {
 	return ""
 }
 
-// positionOf names a parked message: where it lies, and what it says. A broker that was emptied and counts from the start again
-// must not make one message of two.
+// positionOf identifies a parked message by the broker's position and a digest of its content: after a broker was emptied, the same
+// position may belong to another message.
 func positionOf(place string, header map[string][]string, body []byte) string {
 	h := sha256.New()
 	attributes := attributesOf(header)
@@ -89,7 +89,7 @@ func positionOf(place string, header map[string][]string, body []byte) string {
 	return place + "#" + hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// withoutEmpty copies headers without empty entries.
+// withoutEmpty copies headers without those that have no value.
 func withoutEmpty(h map[string][]string) map[string][]string {
 	out := make(map[string][]string, len(h))
 	for name, values := range h {
@@ -100,7 +100,7 @@ func withoutEmpty(h map[string][]string) map[string][]string {
 	return out
 }
 
-// tenantTTL is how long a tenant's row is believed.
+// tenantTTL is how long the row of a tenant is cached.
 const tenantTTL = 5 * time.Second
 
 type cachedTenant struct {
@@ -108,8 +108,8 @@ type cachedTenant struct {
 	until  time.Time
 }
 
-// findTenant fills in who the event is for. An event for a tenant that does not exist is poison. Poison is kept under its
-// tenant, if that is known. The error is about the database.
+// findTenant sets the tenant of an item. An event for a tenant that does not exist is parked. Undecodable messages are parked under
+// their tenant if it is known. Errors: those of the database.
 func (b *Bridge) findTenant(ctx context.Context, it *item) error {
 	if it.code == "" || it.in.Tenant.ID != 0 {
 		return nil

@@ -6,27 +6,27 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Kind is everything that an installation needs of one kind of broker. Each broker's folder exports one.
+// Kind describes one kind of broker. The folder of each broker exports one.
 type Kind struct {
-	// Name stands in the configuration and in the trace of deliveries: never to be changed.
+	// Name is used in the configuration and in the trace of deliveries. It must never change.
 	Name string
-	// Settings reads the settings of one subscription. The error lists every fault, see config.Faults.
+	// Settings reads the settings of one subscription. The error lists all faults, see config.Faults.
 	Settings func(yaml.Node) (Settings, error)
-	// Open reads the secrets and returns what opens the subscription. It dials nothing.
+	// Open reads the secrets and returns the Opener of the subscription. It does not connect.
 	Open func(Settings, Deps) (Opener, error)
 }
 
-// Settings are the valid settings of one subscription. They hold no secret, only where the secrets are.
+// Settings are the valid settings of one subscription. They contain the places of secrets, not the secrets.
 type Settings interface {
-	// Readable reads every secret and every file once. The error lists those that cannot be read and never holds the content of one.
+	// Readable reads every secret and every file once. The error lists those that cannot be read, without any content.
 	Readable() error
-	// Summary shows the settings to a person on one line, without secrets.
+	// Summary describes the settings on one line, without secrets.
 	Summary() string
 }
 
-// Deps are what a subscription needs beside its settings.
+// Deps are the dependencies of a subscription.
 type Deps struct {
-	Consumer string // the bridge's name; the subscription keeps its position at the broker under it
+	Consumer string // the name of the bridge, under which the broker stores the position of the subscription
 	Logger   *slog.Logger
 }
 

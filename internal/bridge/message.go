@@ -6,48 +6,47 @@ import (
 	"time"
 )
 
-// Message is one delivery of a broker. Its methods belong to the incarnation of the Source that gave it: once that is
-// closed, Ack and Hold do nothing but return ErrStale, and the broker delivers again.
+// Message is one delivery of a broker. After its Source was closed, Ack and Hold return ErrStale, and the broker delivers the
+// message again.
 type Message interface {
 	Body() []byte
-	// Header is what the broker carries beside the body, in the form of Canonical; never nil-valued entries.
+	// Header are the headers of the message in the form of Canonical. Every entry has a value.
 	Header() map[string][]string
-	// Time is the broker's own time of the message, the same for every delivery: when it was published or stored. Zero = it
-	// keeps none. It stands in for the time of an event that tells none.
+	// Time is when the broker stored the message, or when it was published. It is the same for every delivery; zero = the broker has
+	// none. It is used for events without a time of their own.
 	Time() time.Time
-	// Position names where the message lies at the broker, the same for every delivery of it.
+	// Position identifies the message at the broker. It is the same for every delivery.
 	Position() string
-	// Deliveries is the broker's count of deliveries, from 1; 0 = it does not count. A hint for causes, never a proof.
+	// Deliveries is the broker's count of deliveries, from 1; 0 = the broker does not count. It is a hint that decides no outcome.
 	Deliveries() int
-	// Ack tells the broker that the message is done with. It is called after a known COMMIT only.
+	// Ack acknowledges the message. It is called after a known COMMIT only, and returns nil only if the broker has confirmed.
 	Ack(ctx context.Context) error
-	// Hold tells the broker that the message is still worked on.
+	// Hold extends the time after which the broker delivers the message again.
 	Hold(ctx context.Context) error
 }
 
-// Source is one incarnation of a subscription. A broken one is closed and opened anew; it is never repaired.
+// Source is one connection of a subscription. A Source that has failed is closed and replaced by a new one.
 type Source interface {
-	// Fetch waits for messages and gives at most max of them. No message within the source's own waiting time is an empty
-	// answer. An error ends the incarnation, after what came with it is done. The end of ctx is not a failure: what has come
-	// is given.
+	// Fetch waits for messages and returns at most max of them, none after the Source's own waiting time. The messages returned with
+	// an error are processed before the Source is closed. The end of ctx is not an error: the messages that have come are returned.
 	Fetch(ctx context.Context, max int) ([]Message, error)
-	// Close gives everything back that was not acknowledged.
+	// Close returns unacknowledged messages to the broker.
 	Close(ctx context.Context) error
 }
 
-// GroupAcker is a Source that acknowledges many messages faster together than one by one. The first error ends the
-// incarnation; what became of the others is then unknown to us, and a redelivery tells.
+// GroupAcker is a Source that acknowledges a group faster than its messages one by one. After an error the Source is closed, and
+// some of the other messages may have been acknowledged.
 type GroupAcker interface {
 	AckAll(ctx context.Context, msgs []Message) error
 }
 
-// Opener makes an incarnation.
+// Opener opens a Source.
 type Opener func(ctx context.Context) (Source, error)
 
-// Lagger is a Source that can say how many messages wait at the broker, by the broker's own count.
+// Lagger is a Source that knows the broker's count of waiting messages.
 type Lagger interface {
 	Lag(ctx context.Context) (pending int64, err error)
 }
 
-// ErrStale: the message's incarnation is over.
-var ErrStale = errors.New("bridge: the delivery belongs to an incarnation that is over")
+// ErrStale means that the Source of a message has been closed.
+var ErrStale = errors.New("bridge: the source of the message has been closed")

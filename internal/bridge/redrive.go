@@ -8,15 +8,15 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// ErrNotRedrivable: the parked message is a conflict. Its parameters differ from what is bound.
+// ErrNotRedrivable means that a parked message is a conflict: its parameters differ from the stored ones.
 var ErrNotRedrivable error = &refund.Problem{Code: refund.CodeNotRedrivable}
 
-// Redriver tries parked messages again on somebody's word: those that were refused, wait, or were never decided.
+// Redriver processes parked messages again at the wish of a person: refused, waiting and undecided ones.
 type Redriver struct {
 	Lot interface {
-		// ParkedMessage reads one with its bytes. refund.ErrNotFound.
+		// ParkedMessage returns a message with its bytes. Errors: refund.ErrNotFound.
 		ParkedMessage(ctx context.Context, tenant refund.TenantID, id refund.RID) (intake.ParkedView, error)
-		// StillParked counts a try that changed nothing.
+		// StillParked counts a failed try.
 		StillParked(ctx context.Context, tenant refund.TenantID, id refund.RID) error
 	}
 	Door   Door
@@ -24,9 +24,8 @@ type Redriver struct {
 	Log    *slog.Logger
 }
 
-// Redrive tries one parked message. Its event id, refund id and consumer are those that it came with; actor is "actor:<name>".
-// The transaction that decides it also settles its row, and changes the receipt of a refusal in place. One that has been dealt
-// with is told as it is, so repeating is harmless. Errors: ErrNotRedrivable, refund.ErrNotFound, refund.ErrBusy,
+// Redrive processes one parked message with its original event id, refund id and consumer; actor is "actor:<name>". The transaction
+// that decides it also closes its row, and replaces the receipt of a refusal. A closed message is returned as it is. Errors: ErrNotRedrivable, refund.ErrNotFound, refund.ErrBusy,
 // refund.ErrUnavailable, refund.ErrOverloaded.
 func (r Redriver) Redrive(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string) (intake.Redriven, error) {
 	var out intake.Redriven
@@ -44,7 +43,8 @@ func (r Redriver) Redrive(ctx context.Context, tenant refund.TenantID, id refund
 	if out.Outcome, out.Fault, err = r.try(ctx, p, actor, &out); err != nil {
 		return out, err
 	}
-	r.Log.InfoContext(ctx, "parked message tried again", "parked", id.String(), "actor", actor, "outcome", string(out.Outcome.Verdict), "readable", out.Fault == nil)
+	r.Log.InfoContext(ctx, "parked message processed again", "parked", id.String(), "actor", actor,
+		"outcome", string(out.Outcome.Verdict), "readable", out.Fault == nil)
 	out.Parked, err = r.Lot.ParkedMessage(ctx, tenant, id)
 	return out, err
 }
@@ -52,7 +52,7 @@ func (r Redriver) Redrive(ctx context.Context, tenant refund.TenantID, id refund
 func (r Redriver) try(ctx context.Context, p intake.ParkedView, actor string, out *intake.Redriven) (o intake.Outcome, fault, err error) {
 	in, code, fault := unpark(p.ParkedMessage)
 	if fault == nil && code != "" && code != p.Tenant.Code {
-		fault = undecodable("/tenantid", "is not the tenant of the parking lot")
+		fault = undecodable("/tenantid", "is not the tenant of the parked message")
 	}
 	if fault != nil {
 		return o, fault, r.Lot.StillParked(ctx, p.Tenant.ID, p.ParkedMessage.ID)

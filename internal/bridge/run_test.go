@@ -55,7 +55,8 @@ func TestZeroResultIsNoVerdict(t *testing.T) {
 
 // M5: the database is away, in every way it can say so. Nothing is acknowledged, nothing is given up, nothing more is fetched.
 func TestDatabaseAwayHoldsAndPauses(t *testing.T) {
-	for name, away := range map[string]error{"unavailable": refund.ErrUnavailable, "overloaded": refund.ErrOverloaded, "commit unknown": refund.ErrCommitUnknown, "deadline": context.DeadlineExceeded} {
+	for name, away := range map[string]error{"unavailable": refund.ErrUnavailable, "overloaded": refund.ErrOverloaded,
+		"commit unknown": refund.ErrCommitUnknown, "deadline": context.DeadlineExceeded} {
 		t.Run(name, func(t *testing.T) {
 			door := newFakeDoor()
 			var back atomic.Bool
@@ -182,132 +183,6 @@ func TestFailedAcknowledgementEndsTheIncarnation(t *testing.T) {
 	}
 }
 
-// M6: headers of any kind; and what is no message at all.
-func TestOddMessages(t *testing.T) {
-	odd := validMessage("rf-odd")
-	odd.header = map[string][]string{"x-death": nil, "": {}, "x-count": {"1", "2"}, "bin\xff": {"\x00\xfe"}, "Content-Type": {"application/cloudevents+json"}, "ce-id": {"other"}}
-	binary := &fakeMessage{position: "q/binary", body: []byte(`{"refundId":"rf-bin","orderId":"o","paymentId":"p","amount":1,"currency":"USD"}`),
-		header: map[string][]string{"ce-specversion": {"1.0"}, "CE-Id": {"b"}, "ce-source": {"/s"}, "ce-type": {"refund.requested"}, "ce-tenantid": {"demo"}}}
-	twice := &fakeMessage{position: "q/twice", body: binary.body, header: map[string][]string{"ce-specversion": {"1.0"}, "ce-id": {"b", "c"}, "ce-source": {"/s"}, "ce-type": {"refund.requested"}}}
-	f := runBridge(t, newFakeBroker(odd, &fakeMessage{position: "q/empty"}, binary, twice, validMessage("rf-2"), &fakeMessage{}), newFakeDoor(), nil)
-	f.drained()
-	f.stop()
-	if f.door.known["rf-odd"] != 1 || f.door.known["rf-bin"] != 1 || f.door.known["rf-2"] != 1 {
-		t.Errorf("decided %v, want rf-odd, rf-bin and rf-2: headers are no reason to refuse, a content type decides the mode", f.door.known)
-	}
-	if got := f.lot.reasons(); got[ParkUndecodable] != 3 {
-		t.Errorf("parked %v, want the two empty ones and the one whose id came twice", got)
-	}
-}
-
-// A broker that was emptied counts from the start again: the same place, another message.
-func TestSamePlaceOtherMessage(t *testing.T) {
-	f := runBridge(t, newFakeBroker(&fakeMessage{position: "q/1", body: []byte("junk")}, &fakeMessage{position: "q/1", body: []byte("other junk")}, &fakeMessage{position: "q/1", body: []byte("junk")}), newFakeDoor(), nil)
-	f.drained()
-	if len(f.lot.parked) != 2 {
-		t.Errorf("%d places parked, want 2: the same bytes at the same place are one message, others are another", len(f.lot.parked))
-	}
-}
-
-func TestPoisonDoesNotBlockItsNeighbours(t *testing.T) {
-	door := newFakeDoor()
-	door.decide = func(in intake.Intake, _ int) *intake.Result {
-		switch in.Refund.RefundID {
-		case "rf-3":
-			return failure(errors.New("nobody knows what this is"))
-		case "rf-4":
-			return failure(fmt.Errorf("%w: a value", refund.ErrBadData))
-		case "rf-5":
-			return verdict(intake.Busy, refund.CodeInProgress)
-		case "rf-6":
-			return verdict(intake.Conflict, refund.CodeKeyReused)
-		case "rf-7":
-			return verdict(intake.Waiting, refund.CodePaymentUnknown)
-		}
-		return nil
-	}
-	f := runBridge(t, newFakeBroker(validMessages(0, 20)...), door, func(c *Config) { c.MaxBatch = 5 })
-	f.waitFor("all but the busy one are acknowledged", func() bool { return len(f.left) == 1 && f.left[0].position == "q/rf-5" })
-	f.stop()
-	if got := f.lot.reasons(); got[ParkGivenUp] != 1 || got[ParkRefusedByDB] != 1 || len(f.lot.parked) != 2 {
-		t.Errorf("parked by the bridge %v, want one given up and one unstorable", got)
-	}
-	if n := door.tries["rf-3"]; n != 11 {
-		t.Errorf("the failing message was tried %d times, want 11", n)
-	}
-}
-
-// A message that was delivered too often may be the one that kills the process: it is parked before it is tried.
-func TestTriedOftenIsParkedFirst(t *testing.T) {
-	healthy, deadly := validMessage("rf-healthy"), validMessage("rf-deadly")
-	healthy.delivered, deadly.delivered = 1000, 20
-	door := newFakeDoor()
-	var parkedBefore atomic.Bool
-	door.decide = func(in intake.Intake, _ int) *intake.Result {
-		if in.Refund.RefundID == "rf-healthy" {
-			parkedBefore.Store(!in.Parked.IsZero())
-		} else {
-			t.Errorf("%s was tried, although it has been parked three times already", in.Refund.RefundID)
-		}
-		return nil
-	}
-	f := &harness{T: t, fakeBroker: newFakeBroker(healthy, deadly), door: door, lot: newFakeDeadLetters()}
-	f.lot.tries[positionOf(deadly.position, nil, deadly.body)] = maxParkedRetries
-	b, err := New(Config{Name: "orders", Broker: "fake", Open: f.open, Door: door, DeadLetters: f.lot, Tenants: fakeTenants{}, Allowed: []string{"demo"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.b = b
-	if err := b.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	f.drained()
-	f.stop()
-	if !parkedBefore.Load() || door.known["rf-healthy"] != 1 {
-		t.Error("a message that was delivered a thousand times must be tried, parked first")
-	}
-}
-
-func TestTenants(t *testing.T) {
-	other, none := validMessage("rf-1"), validMessage("rf-2")
-	other.body = []byte(`{"specversion":"1.0","id":"e","source":"/s","type":"refund.requested","tenantid":"rival","data":{"refundId":"r","orderId":"o","paymentId":"p","amount":1,"currency":"USD"}}`)
-	none.body = []byte(`{"specversion":"1.0","id":"e","source":"/s","type":"refund.requested","data":{"refundId":"r","orderId":"o","paymentId":"p","amount":1,"currency":"USD"}}`)
-	f := runBridge(t, newFakeBroker(other, none, validMessage("rf-3")), newFakeDoor(), nil)
-	f.drained()
-	if f.lot.reasons()[ParkOtherTenant] != 2 || len(f.door.known) != 1 {
-		t.Errorf("parked %v, decided %v; want two for other tenants parked and one decided", f.lot.reasons(), f.door.known)
-	}
-}
-
-func TestTooLargeIsParkedUnread(t *testing.T) {
-	big := validMessage("rf-big")
-	big.body = append(big.body, make([]byte, 2000)...)
-	f := runBridge(t, newFakeBroker(big, validMessage("rf-1")), newFakeDoor(), func(c *Config) { c.MaxBody = 1000 })
-	f.drained()
-	if f.lot.reasons()[ParkTooLarge] != 1 {
-		t.Errorf("parked %v, want the large one", f.lot.reasons())
-	}
-}
-
-func TestReplayMark(t *testing.T) {
-	const id = "0190a7c8-1111-7111-8111-111111111111"
-	marked, beside := validMessage("rf-1"), validMessage("rf-2")
-	marked.body = []byte(`{"specversion":"1.0","id":"e1","source":"/s","type":"refund.requested","tenantid":"demo","replaybatchid":"` + id + `","data":{"refundId":"rf-1","orderId":"o","paymentId":"p","amount":1,"currency":"USD"}}`)
-	beside.header = map[string][]string{"Replaybatchid": {id}}
-	f := runBridge(t, newFakeBroker(marked, beside, validMessage("rf-3")), newFakeDoor(), nil)
-	f.drained()
-	f.stop()
-	var marks int
-	for _, d := range f.lot.traces {
-		if d.ReplayBatch.String() == id {
-			marks++
-		}
-	}
-	if marks != 2 {
-		t.Errorf("%d deliveries carry the mark of the replay, want 2: an extension of the event, and a header", marks)
-	}
-}
-
 func TestRateLimit(t *testing.T) {
 	begin := time.Now()
 	f := runBridge(t, newFakeBroker(validMessages(0, 30)...), newFakeDoor(), func(c *Config) { c.Rate, c.MaxBatch = 100, 10 })
@@ -324,7 +199,8 @@ func TestRateLimit(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	good := Config{Name: "orders", Open: newFakeBroker().open, Door: newFakeDoor(), DeadLetters: newFakeDeadLetters(), Tenants: fakeTenants{}, Allowed: []string{"demo"}}
+	good := Config{Name: "orders", Open: newFakeBroker().open, Door: newFakeDoor(), DeadLetters: newFakeDeadLetters(), Tenants: fakeTenants{},
+		Allowed: []string{"demo"}}
 	for name, change := range map[string]func(*Config){
 		"no name":       func(c *Config) { c.Name = "" },
 		"reserved name": func(c *Config) { c.Name = intake.ConsumerEvents },

@@ -12,13 +12,13 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// wakeBatch is how many waiting messages are tried again in one group.
+// wakeBatch is the number of waiting messages in one group.
 const wakeBatch = 100
 
-// Waker tries parked messages again once their payment is known.
+// Waker processes waiting messages once their payment is known.
 type Waker struct {
 	Lot interface {
-		// Waiting reads messages that wait for a payment, the oldest first.
+		// Waiting returns messages that wait for a payment, the oldest first.
 		Waiting(ctx context.Context, tenant refund.TenantID, paymentID string, limit int) ([]intake.ParkedMessage, error)
 	}
 	Door interface {
@@ -27,8 +27,8 @@ type Waker struct {
 	Log *slog.Logger
 }
 
-// WakePayment hands everything that waits for this payment to the door again. The same transaction that decides an item
-// settles its parked row, so a message is never tried into two results. Running twice is harmless.
+// WakePayment passes all messages that wait for a payment to the Door. The transaction that decides a message also closes its parked
+// row, so a message never has two results. It may run twice. Errors: a busy refund, which is to be retried; those of the database.
 func (w Waker) WakePayment(ctx context.Context, tenant refund.TenantID, paymentID string) error {
 	for {
 		waiting, err := w.Lot.Waiting(ctx, tenant, paymentID, wakeBatch)
@@ -38,8 +38,8 @@ func (w Waker) WakePayment(ctx context.Context, tenant refund.TenantID, paymentI
 		group := make([]intake.Intake, 0, len(waiting))
 		for _, m := range waiting {
 			in, err := Unpark(m)
-			if err != nil { // it was readable when it was parked
-				return fmt.Errorf("bridge: parked message %s cannot be read any more: %w", m.ID, err)
+			if err != nil { // it could be decoded when it was parked
+				return fmt.Errorf("bridge: parked message %s cannot be decoded any more: %w", m.ID, err)
 			}
 			group = append(group, in)
 		}
@@ -51,17 +51,17 @@ func (w Waker) WakePayment(ctx context.Context, tenant refund.TenantID, paymentI
 		fault.Point(fault.WakeDecided)
 		for _, o := range out {
 			if o.Verdict == intake.Waiting {
-				return nil // the payment is not there after all: somebody else wakes them
+				return nil // the payment is not stored after all; the transaction that stores it will wake them
 			}
 			if o.Verdict == intake.Busy {
-				return errors.New("bridge: a refund of a parked message is busy, again later")
+				return errors.New("bridge: the refund of a parked message is busy")
 			}
 		}
-		w.Log.InfoContext(ctx, "parked messages tried again", "payment", paymentID, "messages", len(group))
+		w.Log.InfoContext(ctx, "waiting messages processed", "payment", paymentID, "messages", len(group))
 	}
 }
 
-// Unpark makes an intake of a parked message, as its consumer had made it.
+// Unpark decodes a parked message to the intake that its consumer had made. Errors: *Undecodable.
 func Unpark(m intake.ParkedMessage) (intake.Intake, error) {
 	in, _, err := unpark(m)
 	return in, err
@@ -79,8 +79,8 @@ func unpark(m intake.ParkedMessage) (in intake.Intake, tenantCode string, err er
 	return in, tenantCode, err
 }
 
-// attributesOf finds the attributes of binary mode among headers; nil = the body is the whole event. A content type of
-// CloudEvents decides, else one header "ce-…" does.
+// attributesOf returns the attributes of binary mode; nil = the body is the whole event. The mode is structured if the content type
+// is that of CloudEvents or no header begins with "ce-".
 func attributesOf(h map[string][]string) map[string]string {
 	var out map[string]string
 	for name, values := range h {
@@ -100,10 +100,10 @@ func attributesOf(h map[string][]string) map[string]string {
 	return out
 }
 
-// replayAttribute marks what somebody sends again on purpose, as an extension of the event or a header beside it.
+// replayAttribute marks messages of a deliberate replay, as an extension of the event or as a header.
 const replayAttribute = "replaybatchid"
 
-// replayBatchOf finds the mark of a replay among headers. What is no id is no mark: it decides nothing.
+// replayBatchOf reads the header replayAttribute; zero = it is missing or no id.
 func replayBatchOf(h map[string][]string) refund.RID {
 	for name, values := range h {
 		if strings.EqualFold(name, replayAttribute) && len(values) == 1 {

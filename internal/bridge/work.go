@@ -10,50 +10,50 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// Reasons of parked messages that the door never decided.
+// Reasons of parked messages that the Door has not decided.
 const (
-	ParkUndecodable = "undecodable"  // not an event that we read
-	ParkTooLarge    = "too-large"    // its body is over the limit
-	ParkOtherTenant = "other-tenant" // for a tenant that this bridge may not speak for, or none
-	ParkRefusedByDB = "unstorable"   // the database refuses a value
-	ParkGivenUp     = "given-up"     // failed at every try, alone too
+	ParkUndecodable = "undecodable"  // no event of a known type
+	ParkTooLarge    = "too-large"    // the body exceeds the limit
+	ParkOtherTenant = "other-tenant" // the tenant is missing or not allowed for this bridge
+	ParkRefusedByDB = "unstorable"   // the database rejects a value
+	ParkGivenUp     = "given-up"     // every try has failed, in a group of its own too
 
-	ParkUndated = string(refund.CodeEventUndated) // neither it nor the broker tells when it happened
+	ParkUndated = string(refund.CodeEventUndated) // neither the event nor the broker has a time
 )
 
-// Causes of a replay that only a bridge can tell; refund.CauseEvent is left for those of producers.
+// Causes of a replay that a bridge detects. intake.CauseEvent remains for repeats of producers.
 const (
 	CauseRedelivery = "redelivery" // the broker delivered the same message again
-	CauseReplay     = "replay"     // somebody replays
+	CauseReplay     = "replay"     // a deliberate replay
 )
 
-// outcomeParked is the outcome of a message that the door never decided.
+// outcomeParked is the outcome of a message that the Door has not decided.
 const outcomeParked = "PARKED"
 
-// item is one message on its way. done: its fate is durable and it may be acknowledged.
+// item is one message in progress.
 type item struct {
 	msg         Message
 	in          intake.Intake
-	code        string // of its tenant, "" = none that may be
-	parkReason  string // reason of parking
-	tries       int    // that failed for reasons of its own
-	busy        int    // tries in a row that met a locked row
+	code        string // of its tenant, "" = missing or not allowed
+	parkReason  string // "" = to be decided by the Door
+	tries       int    // failed ones, for reasons of its own
+	busy        int    // consecutive tries that met a locked row
 	retryAt     time.Time
-	parkedFirst bool // parked before the try that may be its last
+	parkedFirst bool // parked before this try, which may crash the process
 
-	done      bool
+	done      bool       // its outcome is stored: it may be acknowledged
 	outcome   string     // for the trace
 	cause     string     // for the trace: of a replay, or the code of a refusal
-	duplicate string     // for metrics: of a replay only
-	parked    string     // reason, when it was parked now
-	rid       refund.RID // the refund that it led to
+	duplicate string     // for metrics: the cause of a replay
+	parked    string     // the reason, if this delivery was parked
+	rid       refund.RID // of the refund, if there is one
 }
 
-// attempts counts the broker's deliveries and our own tries.
+// attempts is the number of tries: the broker's deliveries and the failed tries of this delivery.
 func (it *item) attempts() int { return max(it.msg.Deliveries(), 1) + it.tries }
 
-// store tries to make the fate of every message durable. A message that fails for reasons of its own stays open and says when
-// it is due again. The error is about the database: nothing more can be stored now.
+// store decides or parks every open message. A message that fails for a reason of its own stays open with the time of its next try.
+// Errors: an outage of the database.
 func (b *Bridge) store(ctx context.Context, items []*item) error {
 	ctx, cancel := context.WithTimeout(ctx, b.cfg.Patience)
 	defer cancel()
@@ -91,11 +91,11 @@ func (b *Bridge) store(ctx context.Context, items []*item) error {
 	return nil
 }
 
-// maxParkedRetries is how many times a message is tried that has been given up: each of them may have killed a process.
+// maxParkedRetries is how often a message is tried after it was parked as given up: each try may have crashed a process.
 const maxParkedRetries = 3
 
-// tryAlone takes one message through the door by itself. Once it has been tried too often it is parked first; the try then
-// settles that row in its own transaction.
+// tryAlone passes one message to the Door. After too many tries the message is parked first, and the transaction of the try closes
+// that row. Errors: an outage of the database.
 func (b *Bridge) tryAlone(ctx context.Context, it *item) error {
 	if it.attempts() >= b.cfg.GiveUp && !it.parkedFirst {
 		id, tries, err := b.cfg.DeadLetters.ParkBeforeRetry(ctx, it.in.Tenant.ID, it.in.Event, ParkGivenUp, *it.in.Park)
@@ -114,7 +114,7 @@ func (b *Bridge) tryAlone(ctx context.Context, it *item) error {
 	return b.accept(ctx, []*item{it})
 }
 
-// accept hands a group to the door and takes down each verdict.
+// accept passes a group to the Door and settles each result. Errors: an outage of the database.
 func (b *Bridge) accept(ctx context.Context, group []*item) error {
 	if len(group) == 0 {
 		return nil
@@ -125,7 +125,7 @@ func (b *Bridge) accept(ctx context.Context, group []*item) error {
 	}
 	results, err := b.cfg.Door.AcceptEach(ctx, intakes)
 	if err == nil && len(results) != len(group) {
-		err = fmt.Errorf("the door gave %d results for %d messages", len(results), len(group))
+		err = fmt.Errorf("the Door returned %d results for %d messages", len(results), len(group))
 	}
 	if isOutage(err) {
 		return err
@@ -143,7 +143,8 @@ func (b *Bridge) accept(ctx context.Context, group []*item) error {
 	return outage
 }
 
-// settle takes down what the door said of one message. Only a verdict that is listed here lets it be acknowledged.
+// settle applies the Door's result to one message. A message is acknowledged only after one of the verdicts listed here. Errors: an
+// outage of the database.
 func (b *Bridge) settle(ctx context.Context, it *item, r intake.Result) error {
 	switch {
 	case isOutage(r.Err):
@@ -157,7 +158,7 @@ func (b *Bridge) settle(ctx context.Context, it *item, r intake.Result) error {
 		return nil
 	case r.Err != nil:
 		b.failed(it, r.Err)
-		return nil //nolint:nilerr // it is the message's, and counted
+		return nil //nolint:nilerr // the error concerns this message only and is counted
 	}
 	switch r.Verdict {
 	case intake.Taken:
@@ -169,11 +170,11 @@ func (b *Bridge) settle(ctx context.Context, it *item, r intake.Result) error {
 		if it.parked = it.cause; r.Verdict == intake.Waiting {
 			it.parked = intake.ParkedWaiting
 		}
-		if r.Replayed { // told again: the first telling was parked
+		if r.Replayed { // the first delivery was parked
 			it.parked, it.duplicate = "", b.causeOf(it, intake.Outcome{Cause: intake.CauseEvent})
 		}
 	default:
-		b.failed(it, fmt.Errorf("the door said %q", r.Verdict))
+		b.failed(it, fmt.Errorf("unexpected verdict %q of the Door", r.Verdict))
 		return nil
 	}
 	it.done, it.outcome = true, string(r.Verdict)
@@ -183,7 +184,7 @@ func (b *Bridge) settle(ctx context.Context, it *item, r intake.Result) error {
 	return nil
 }
 
-// causeOf says who made a duplicate, as far as the broker's count tells.
+// causeOf is the cause of a duplicate, as far as the broker's count shows it.
 func (b *Bridge) causeOf(it *item, o intake.Outcome) string {
 	switch {
 	case o.Cause != intake.CauseEvent:
@@ -196,17 +197,18 @@ func (b *Bridge) causeOf(it *item, o intake.Outcome) string {
 	return o.Cause
 }
 
-// failed counts a try that failed for reasons of the message's own. After too many the message stays in the parking lot.
+// failed counts a try that failed for a reason of the message's own. A message that was parked before the try stays parked.
 func (b *Bridge) failed(it *item, err error) {
 	it.tries++
 	it.retryAt = b.cfg.Clock().Add(b.backoff(it.tries))
-	b.log.Error("a message fails", "place", it.msg.Position(), "attempts", it.attempts(), "again", it.retryAt, "error", err.Error())
-	if it.parkedFirst { // it lies there already
+	b.log.Error("message failed", "position", it.msg.Position(), "attempts", it.attempts(), "again", it.retryAt, "error", err.Error())
+	if it.parkedFirst {
 		it.done, it.outcome, it.parked = true, outcomeParked, ParkGivenUp
 	}
 }
 
-// park keeps a message that the door cannot take, in a transaction of its own. One that cannot be parked stays open.
+// park stores a message that the Door cannot decide, in a transaction of its own. A message that cannot be parked stays open.
+// Errors: an outage of the database.
 func (b *Bridge) park(ctx context.Context, it *item) error {
 	err := b.cfg.DeadLetters.ParkUndecodable(ctx, it.in.Tenant.ID, it.in.Event, it.parkReason, *it.in.Park)
 	switch {
@@ -220,7 +222,7 @@ func (b *Bridge) park(ctx context.Context, it *item) error {
 	return nil
 }
 
-// isOutage says that an error is the database's or the moment's, not the message's: it is never counted against a message.
+// isOutage reports that an error does not concern the message. Such an error is not counted as a try.
 func isOutage(err error) bool {
 	for _, class := range []error{refund.ErrUnavailable, refund.ErrOverloaded, refund.ErrCommitUnknown, context.DeadlineExceeded, context.Canceled} {
 		if errors.Is(err, class) {

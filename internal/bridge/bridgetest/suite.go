@@ -2,24 +2,14 @@ package bridgetest
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-
-	"github.com/refundry/refundry/internal/access"
 	"github.com/refundry/refundry/internal/bridge"
 	"github.com/refundry/refundry/internal/devdb/dbtest"
-	"github.com/refundry/refundry/internal/refund"
-	"github.com/refundry/refundry/internal/refund/intake"
-	"github.com/refundry/refundry/internal/refundtest"
-	"github.com/refundry/refundry/internal/store"
 	"github.com/refundry/refundry/internal/store/migrate"
-	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // consumer is the bridge's name in every row.
@@ -36,15 +26,6 @@ type suite struct {
 	seen outcomes
 }
 
-// installation is a database with what stands on it.
-type installation struct {
-	store  *store.Store
-	door   *intake.Door
-	pool   *pgxpool.Pool
-	tenant store.TenantRow
-	wakes  wakes
-}
-
 func newSuite(t *testing.T, b Broker) *suite {
 	w := &suite{T: t, broker: b}
 	w.installation = newInstallation(t, dbtest.Template(t, "bridgetest", func(url string) error {
@@ -54,52 +35,6 @@ func newSuite(t *testing.T, b Broker) *suite {
 	w.seen.counts = map[string]int{}
 	b.Prepare(t, consumer)
 	return w
-}
-
-func newInstallation(t testing.TB, url string) *installation {
-	t.Helper()
-	s := &installation{}
-	var err error
-	if s.store, err = store.Open(context.Background(), store.Config{URL: url, Accounts: anyAccount{}, Enqueuer: &s.wakes}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.store.Close)
-	s.door = intake.NewDoor(intake.DoorConfig{Accepter: s.store, NewRID: pg.NewRID})
-	t.Cleanup(s.door.Stop)
-	if s.tenant, err = s.store.AddTenant(context.Background(), "demo", access.ModeTest); err != nil {
-		t.Fatal(err)
-	}
-	if s.pool, err = pg.OpenPool(context.Background(), url, "refundry", 4); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.pool.Close)
-	return s
-}
-
-type anyAccount struct{}
-
-func (anyAccount) Account(name string, _ refund.TenantID) (refund.Contract, bool, bool) {
-	return refundtest.Contract(), name == "demo", true
-}
-
-// wakes collects the payments that something was parked for.
-type wakes struct {
-	mu   sync.Mutex
-	pays map[string]bool
-}
-
-func (w *wakes) EnqueueTx(_ context.Context, _ pgx.Tx, jobs []refund.Wakeup) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, j := range jobs {
-		if j.PaymentID != "" {
-			if w.pays == nil {
-				w.pays = map[string]bool{}
-			}
-			w.pays[j.PaymentID] = true
-		}
-	}
-	return nil
 }
 
 // wake does what the jobs would do.
@@ -148,7 +83,8 @@ func (o *outcomes) AckFailed(string)        { o.add("ack failed") }
 
 // config of a bridge, through addr.
 func (w *suite) config(addr string) bridge.Config {
-	return bridge.Config{Name: consumer, Broker: "test", Open: w.broker.Opener(w, consumer, addr), Door: w.door, DeadLetters: w.store, Tenants: w.store, Allowed: []string{"demo"},
+	return bridge.Config{Name: consumer, Broker: "test", Open: w.broker.Opener(w, consumer, addr), Door: w.door, DeadLetters: w.store, Tenants: w.store,
+		Allowed: []string{"demo"},
 		MaxBody: mostBody, HoldEvery: w.broker.AckWait() / 6, Retry: 50 * time.Millisecond, Observe: &w.seen}
 }
 
@@ -253,80 +189,14 @@ func (w *suite) want(refunds, receipts, conflicts, parked int) {
 		{"receipts", w.count(`SELECT count(*) FROM receipts`), receipts},
 		{"conflicts", w.count(`SELECT count(*) FROM conflicts`), conflicts},
 		{"parked messages", w.parked(""), parked},
-		{"refunds without an accepted receipt", w.count(`SELECT count(*) FROM refunds r WHERE NOT EXISTS (SELECT 1 FROM receipts x WHERE x.tenant_id = r.tenant_id AND x.rid = r.rid AND x.outcome = 'TAKEN')`), 0},
-		{"payments that reserve another sum than their refunds", w.count(`SELECT count(*) FROM payments p WHERE p.reserved <> (SELECT coalesce(sum(amount), 0) FROM refunds r WHERE r.tenant_id = p.tenant_id AND r.payment_id = p.payment_id)`), 0},
+		{"refunds without an accepted receipt",
+			w.count(`SELECT count(*) FROM refunds r WHERE NOT EXISTS (SELECT 1 FROM receipts x WHERE x.tenant_id = r.tenant_id AND x.rid = r.rid AND x.outcome = 'TAKEN')`), 0},
+		{"payments that reserve another sum than their refunds",
+			w.count(`SELECT count(*) FROM payments p WHERE p.reserved <> (SELECT coalesce(sum(amount), 0) FROM refunds r WHERE r.tenant_id = p.tenant_id AND r.payment_id = p.payment_id)`), 0},
 	} {
 		if c.got != c.want {
 			w.Errorf("%d %s, want %d", c.got, c.what, c.want)
 		}
-	}
-}
-
-// event is a refund.requested with a payment of its own hundred.
-type event struct {
-	id, refundID, payment string
-	amount                int
-	tenant, version       string
-	bare                  bool // without the inline payment
-}
-
-func eventNo(i int) event {
-	return event{id: fmt.Sprintf("evt-%d", i), refundID: fmt.Sprintf("rf_%d", i), payment: fmt.Sprintf("pay_%d", i/100), amount: 100 + i%7, tenant: "demo", version: "1.0"}
-}
-
-func (e event) message() Message {
-	inline := ""
-	if !e.bare {
-		inline = fmt.Sprintf(`,"payment":{"orderId":"ord_1","amount":1000000000,"currency":"USD","channelAccount":"demo","channelReference":"ch_%s"}`, e.payment)
-	}
-	return Message{Body: fmt.Appendf(nil, `{"specversion":%q,"id":%q,"source":"/shop","type":"refund.requested","tenantid":%q,"data":{"refundId":%q,"orderId":"ord_1","paymentId":%q,"amount":%d,"currency":"USD"%s}}`,
-		e.version, e.id, e.tenant, e.refundID, e.payment, e.amount, inline)}
-}
-
-func captured(id, payment string) Message {
-	return Message{Body: fmt.Appendf(nil, `{"specversion":"1.0","id":%q,"source":"/shop","type":"payment.captured","tenantid":"demo","data":{"paymentId":%q,"captureId":"cap_1","orderId":"ord_1","amount":1000000000,"currency":"USD","channelAccount":"demo"}}`, id, payment)}
-}
-
-// messages gives the messages of events from..to-1.
-func messages(from, to int) []Message {
-	out := make([]Message, 0, to-from)
-	for i := from; i < to; i++ {
-		out = append(out, eventNo(i).message())
-	}
-	return out
-}
-
-// pausingDoor stands in front of the door and lets a test stop a group before or after its COMMIT.
-type pausingDoor struct {
-	bridge.Door
-	reached chan struct{} // closed at the first group
-	goOn    chan struct{} // closed by the test
-	after   bool          // stop after the COMMIT
-	once    sync.Once
-}
-
-func newPausingDoor(d bridge.Door, after bool) *pausingDoor {
-	return &pausingDoor{Door: d, reached: make(chan struct{}), goOn: make(chan struct{}), after: after}
-}
-
-func (g *pausingDoor) AcceptEach(ctx context.Context, in []intake.Intake) ([]intake.Result, error) {
-	if g.after {
-		out, err := g.Door.AcceptEach(ctx, in)
-		return out, g.stop(ctx, err)
-	}
-	if err := g.stop(ctx, nil); err != nil {
-		return nil, err
-	}
-	return g.Door.AcceptEach(ctx, in)
-}
-
-func (g *pausingDoor) stop(ctx context.Context, err error) error {
-	g.once.Do(func() { close(g.reached) })
-	select {
-	case <-g.goOn:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 

@@ -1,16 +1,15 @@
-// Package nats feeds a bridge from NATS JetStream: a durable pull consumer, acknowledged message by message after COMMIT, each
-// acknowledgement confirmed by the server.
+// Package nats consumes NATS JetStream with a durable pull consumer. Each message is acknowledged after COMMIT, and the server
+// confirms each acknowledgement.
 //
-// What is built on, as seen with nats-server 2.15 and nats.go 1.55:
+// Behaviour of nats-server 2.15 and nats.go 1.55 that the package relies on:
 //
-//   - An acknowledgement is not bound to a connection; one that comes after AckWait is still taken. That is harmless here, since
-//     a message is acknowledged only when its fate is durable.
-//   - With MaxDeliver set, a message that was delivered so often is never delivered again and nobody is told. So it is -1, and
-//     tries are counted by the bridge.
-//   - A pull request that waits at a server dies with that server or with the connection. Missing heartbeats tell; the
-//     incarnation ends and a new one asks again.
-//   - The server's window against duplicates (Nats-Msg-Id) drops a message with a known id silently, whatever its body. It is
-//     no part of any guarantee here.
+//   - An acknowledgement is not bound to a connection; one that comes after AckWait is still accepted. This is harmless, because a
+//     message is acknowledged only after its outcome is stored.
+//   - With MaxDeliver set, the server silently stops delivering a message after so many deliveries. Therefore it is -1, and the
+//     bridge counts tries.
+//   - A pull request that waits at a server is lost with that server or with the connection. Missing heartbeats reveal this; the
+//     Source fails, and the next one sends a new request.
+//   - The server silently drops a message whose Nats-Msg-Id it knows, whatever its body. No guarantee of the bridge depends on it.
 package nats
 
 import (
@@ -23,30 +22,30 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Config of a subscription. The first block is needed.
+// Config of a subscription. The fields of the first block are required.
 type Config struct {
 	URL      string   // nats://host:port or tls://host:port, several separated by commas; without a user
 	Stream   string   // JetStream stream
 	Durable  string   // consumer at the server, "refundry-<bridge>"
 	Subjects []string // of the stream that are consumed
 
-	CreateStream bool // make the stream, with file storage and these subjects, when it is not there. The consumer is always made
+	CreateStream bool // create a missing stream with file storage and these subjects. A missing consumer is always created
 	TLS          TLS
 	Credentials  Credentials
 
-	AckWait time.Duration // after which the server delivers again what was neither acknowledged nor held; default 60 s
-	Wait    time.Duration // how long a fetch waits for a first message; default 10 s. Heartbeats come four times as often
-	Dial    time.Duration // of a connection, and of a single request to the server; default 5 s
-	Memory  int           // bytes of the messages of one fetch; default 16 MiB, at least the server's largest message
+	AckWait time.Duration // after which the server delivers a message again that was neither acknowledged nor held; default 60 s
+	Wait    time.Duration // how long a fetch waits for a first message; default 10 s. The heartbeat is a quarter of it
+	Dial    time.Duration // timeout of connecting, and of a single request to the server; default 5 s
+	Memory  int           // bytes of the messages of one fetch; default 16 MiB, at least the largest message of the server
 	Logger  *slog.Logger
 }
 
-// TLS names files. Empty = the system's certificates and no client certificate.
+// TLS are the paths of files. Empty = the system's certificates and no client certificate.
 type TLS struct {
 	CAFile, CertFile, KeyFile string
 }
 
-// Credentials says who we are. At most one kind is set. The texts are secrets, read from their places by the caller.
+// Credentials of the bridge. At most one kind is set. Token and Password are secrets.
 type Credentials struct {
 	File           string // a .creds file with a JWT and its seed
 	NKeyFile       string // a seed of an nkey
@@ -56,7 +55,7 @@ type Credentials struct {
 
 func (c Config) complete() (Config, error) {
 	if c.URL == "" || c.Stream == "" || c.Durable == "" || len(c.Subjects) == 0 {
-		return c, errors.New("nats: url, stream, durable and subjects are needed")
+		return c, errors.New("nats: url, stream, durable and subjects are required")
 	}
 	def := func(d *time.Duration, v time.Duration) {
 		if *d <= 0 {
@@ -75,7 +74,7 @@ func (c Config) complete() (Config, error) {
 	return c, nil
 }
 
-// options of the connection: it reconnects for ever, and no write hangs for ever.
+// options are the options of the connection. It reconnects for ever, and every write has a timeout.
 func (c Config) options() ([]nats.Option, error) {
 	out := []nats.Option{
 		nats.Name("refundry " + c.Durable), nats.Timeout(c.Dial), nats.FlusherTimeout(c.Dial),
@@ -83,11 +82,11 @@ func (c Config) options() ([]nats.Option, error) {
 		nats.PingInterval(2 * c.Dial), nats.MaxPingsOutstanding(2),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.Logger.Warn("nats", "error", err.Error()) }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
-			if err != nil { // without one it was closed by us
+			if err != nil { // nil = closed by us
 				c.Logger.Warn("nats connection lost", "error", err.Error())
 			}
 		}),
-		nats.ReconnectHandler(func(*nats.Conn) { c.Logger.Info("nats connection is back") }),
+		nats.ReconnectHandler(func(*nats.Conn) { c.Logger.Info("nats connection restored") }),
 	}
 	if c.TLS.CAFile != "" {
 		out = append(out, nats.RootCAs(c.TLS.CAFile))
@@ -115,11 +114,12 @@ func (c Config) options() ([]nats.Option, error) {
 	return out, nil
 }
 
-// MaxAckPending bounds what the server hands out before acknowledgements come: three groups of two replicas and some.
+// MaxAckPending bounds the messages that the server delivers before acknowledgements come. It allows three groups of two replicas and
+// some more.
 const MaxAckPending = 1000
 
-// consumer is the durable as we want it. It starts with the first message of the stream: one that was deleted and is made again
-// delivers everything anew, and what was known is a replay.
+// consumer is the configuration of the durable consumer. It starts with the first message of the stream: a consumer that was deleted
+// and created again delivers all messages again, and known events are replays.
 func (c Config) consumer() jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		Durable: c.Durable, Description: "refundry bridge", FilterSubjects: c.Subjects,

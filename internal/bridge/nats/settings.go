@@ -16,24 +16,24 @@ import (
 // Kind is NATS JetStream.
 var Kind = bridge.Kind{Name: "nats", Settings: readSettings, Open: openKind}
 
-// Settings of a subscription, as the configuration names them.
+// Settings of a subscription in the configuration.
 type Settings struct {
 	URL          string              `yaml:"url"`          // nats:// or tls://, several separated by commas
 	Stream       string              `yaml:"stream"`       // JetStream stream
 	Subjects     []string            `yaml:"subjects"`     // of it
-	CreateStream bool                `yaml:"createStream"` // make the stream when it is not there
+	CreateStream bool                `yaml:"createStream"` // create a missing stream
 	TLS          *TLSSettings        `yaml:"tls"`
 	Credentials  *CredentialSettings `yaml:"credentials"`
 }
 
-// TLSSettings names files of certificates.
+// TLSSettings are the paths of certificates.
 type TLSSettings struct {
 	CA   string `yaml:"ca"`   // absent = the system's
 	Cert string `yaml:"cert"` // of the client
 	Key  string `yaml:"key"`
 }
 
-// CredentialSettings says who the bridge is, and where its secrets are. One kind only.
+// CredentialSettings are the credentials of the bridge, with the places of secrets. Exactly one kind is set.
 type CredentialSettings struct {
 	File     string         `yaml:"file"` // a .creds file
 	NKey     string         `yaml:"nkey"` // a file with an nkey's seed
@@ -47,7 +47,8 @@ func readSettings(node yaml.Node) (bridge.Settings, error) {
 	faults := config.Decode(node, &s)
 	for one := range strings.SplitSeq(s.URL, ",") {
 		u, err := url.Parse(strings.TrimSpace(one))
-		faults.Note(err != nil || (u.Scheme != "nats" && u.Scheme != "tls") || u.Host == "" || u.User != nil, ".url: must be nats:// or tls:// without a user")
+		bad := err != nil || (u.Scheme != "nats" && u.Scheme != "tls") || u.Host == "" || u.User != nil
+		faults.Note(bad, ".url: must be nats:// or tls:// without a user")
 	}
 	faults.Note(s.Stream == "" || strings.ContainsAny(s.Stream, " .*>/\\\t"), ".stream: must be the name of a stream")
 	faults.Note(len(s.Subjects) == 0, ".subjects: at least one subject")
@@ -107,7 +108,7 @@ func (s Settings) Summary() string {
 	return fmt.Sprintf("%s, stream %s, %s", s.URL, s.Stream, strings.Join(s.Subjects, " "))
 }
 
-// secrets reads the texts of the credentials.
+// secrets reads the secrets of the credentials.
 func (s Settings) secrets() (out Credentials, faults config.Faults) {
 	c := s.Credentials
 	if c == nil {
@@ -123,7 +124,7 @@ func (s Settings) secrets() (out Credentials, faults config.Faults) {
 func openKind(settings bridge.Settings, d bridge.Deps) (bridge.Opener, error) {
 	s, ok := settings.(Settings)
 	if !ok {
-		return nil, errors.New("nats: the settings are those of another broker")
+		return nil, errors.New("nats: the settings are those of another kind of broker")
 	}
 	login, faults := s.secrets()
 	if err := faults.Err(); err != nil {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,7 +14,7 @@ import (
 	"github.com/refundry/refundry/internal/bridge"
 )
 
-// Opener checks the configuration and gives what opens incarnations of the subscription.
+// Opener returns the bridge.Opener of a subscription. Errors: an invalid configuration.
 func Opener(cfg Config) (bridge.Opener, error) {
 	cfg, err := cfg.complete()
 	if err != nil {
@@ -28,16 +26,16 @@ func Opener(cfg Config) (bridge.Opener, error) {
 	return func(ctx context.Context) (bridge.Source, error) { return open(ctx, cfg) }, nil
 }
 
-// source is one incarnation: a connection of its own and the durable consumer.
+// source is a bridge.Source with a connection of its own.
 type source struct {
 	cfg      Config
 	conn     *nats.Conn
 	consumer jetstream.Consumer
-	pending  uint64 // messages that waited at the server after the last one that came; used by Fetch only
+	pending  uint64 // messages at the server after the last delivered one; used by Fetch only
 	closed   atomic.Bool
 
 	mu  sync.Mutex
-	out map[*message]bool // delivered and not acknowledged
+	out map[*message]bool // delivered and not acknowledged yet
 }
 
 func open(ctx context.Context, cfg Config) (bridge.Source, error) {
@@ -57,71 +55,8 @@ func open(ctx context.Context, cfg Config) (bridge.Source, error) {
 	return s, nil
 }
 
-// connect dials, and gives up when ctx ends.
-func connect(ctx context.Context, cfg Config, options []nats.Option) (*nats.Conn, error) {
-	type result struct {
-		conn *nats.Conn
-		err  error
-	}
-	dialed := make(chan result, 1)
-	go func() {
-		conn, err := nats.Connect(cfg.URL, options...)
-		dialed <- result{conn, err}
-	}()
-	select {
-	case r := <-dialed:
-		return r.conn, r.err
-	case <-ctx.Done():
-		go func() {
-			if r := <-dialed; r.conn != nil {
-				r.conn.Close()
-			}
-		}()
-		return nil, ctx.Err()
-	}
-}
-
-// subscribe finds the stream and the consumer, and makes what is missing and may be made.
-func (s *source) subscribe(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*s.cfg.Dial)
-	defer cancel()
-	js, err := jetstream.New(s.conn)
-	if err != nil {
-		return err
-	}
-	consumer, err := js.Consumer(ctx, s.cfg.Stream, s.cfg.Durable)
-	switch {
-	case errors.Is(err, jetstream.ErrStreamNotFound) && s.cfg.CreateStream:
-		if _, err := js.CreateStream(ctx, s.cfg.stream()); err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			return fmt.Errorf("make stream %s: %w", s.cfg.Stream, err)
-		}
-		s.cfg.Logger.Info("stream made", "stream", s.cfg.Stream, "subjects", s.cfg.Subjects)
-		consumer, err = js.CreateConsumer(ctx, s.cfg.Stream, s.cfg.consumer())
-	case errors.Is(err, jetstream.ErrConsumerNotFound):
-		consumer, err = js.CreateConsumer(ctx, s.cfg.Stream, s.cfg.consumer())
-	case err == nil && !s.matches(consumer.CachedInfo().Config):
-		consumer, err = js.UpdateConsumer(ctx, s.cfg.Stream, s.cfg.consumer())
-	}
-	if err != nil {
-		return fmt.Errorf("consumer %s of stream %s: %w", s.cfg.Durable, s.cfg.Stream, err)
-	}
-	s.consumer = consumer
-	return nil
-}
-
-// matches says whether a consumer does what the bridge relies on. One that does not is changed, or refused by the server.
-func (s *source) matches(have jetstream.ConsumerConfig) bool {
-	want := s.cfg.consumer()
-	subjects := have.FilterSubjects
-	if have.FilterSubject != "" {
-		subjects = []string{have.FilterSubject}
-	}
-	return have.AckPolicy == want.AckPolicy && have.MaxDeliver == want.MaxDeliver && have.AckWait == want.AckWait && len(have.BackOff) == 0 &&
-		slices.Equal(subjects, want.FilterSubjects)
-}
-
-// Fetch implements bridge.Source. It waits for one message and takes with it what else lies at the server, so that an idle
-// stream adds no delay and a full one gives full groups. The bytes of a group are bounded.
+// Fetch implements bridge.Source. It waits for one message and then pulls those that are at the server already, so that a single
+// message is not delayed and a backlog gives full groups. The bytes of a group are bounded.
 func (s *source) Fetch(ctx context.Context, most int) ([]bridge.Message, error) {
 	var out []bridge.Message
 	if s.pending == 0 {
@@ -136,15 +71,15 @@ func (s *source) Fetch(ctx context.Context, most int) ([]bridge.Message, error) 
 		n = int(s.pending)
 	}
 	memory := max(s.cfg.Memory, int(s.conn.MaxPayload())+64<<10)
-	s.pending = 0 // unless a message says otherwise
+	s.pending = 0 // updated by each message
 	more, err := s.pull(ctx, n, min(s.cfg.Wait, gatherTime), jetstream.FetchMaxBytes(memory))
 	return append(out, more...), err
 }
 
-// gatherTime bounds the wait for messages that lay at the server a moment ago: another process may have got them.
+// gatherTime bounds the wait for messages that were at the server a moment ago: another process may have pulled them.
 const gatherTime = 500 * time.Millisecond
 
-// pull is one request to the server. The end of ctx and an empty answer are no errors.
+// pull sends one request to the server. The end of ctx and an empty answer are not errors.
 func (s *source) pull(ctx context.Context, n int, longest time.Duration, option jetstream.FetchOpt) ([]bridge.Message, error) {
 	wait, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
@@ -169,17 +104,18 @@ func (s *source) pull(ctx context.Context, n int, longest time.Duration, option 
 func (s *source) deliver(m jetstream.Msg) (bridge.Message, error) {
 	meta, err := m.Metadata()
 	if err != nil {
-		return nil, fmt.Errorf("a message without metadata: %w", err)
+		return nil, fmt.Errorf("message without metadata: %w", err)
 	}
 	s.pending = meta.NumPending
-	one := &message{source: s, msg: m, position: fmt.Sprintf("%s/%d", meta.Stream, meta.Sequence.Stream), deliveries: int(min(meta.NumDelivered, 1<<30)), stored: meta.Timestamp} // #nosec G115 -- bounded
+	one := &message{source: s, msg: m, position: fmt.Sprintf("%s/%d", meta.Stream, meta.Sequence.Stream), deliveries: int(min(meta.NumDelivered, 1<<30)),
+		stored: meta.Timestamp} // #nosec G115 -- bounded
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.out[one] = true
 	return one, nil
 }
 
-// AckAll implements bridge.GroupAcker: each message is confirmed by the server, all of them at once.
+// AckAll implements bridge.GroupAcker. The server confirms each acknowledgement; they are sent concurrently.
 func (s *source) AckAll(ctx context.Context, msgs []bridge.Message) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -203,7 +139,7 @@ func (s *source) AckAll(ctx context.Context, msgs []bridge.Message) error {
 	return first
 }
 
-// Lag implements bridge.Lagger: what was not delivered yet, and what was delivered and not acknowledged.
+// Lag implements bridge.Lagger. It counts undelivered and unacknowledged messages.
 func (s *source) Lag(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Dial)
 	defer cancel()
@@ -214,8 +150,7 @@ func (s *source) Lag(ctx context.Context) (int64, error) {
 	return int64(min(info.NumPending, 1<<62)) + int64(info.NumAckPending), nil // #nosec G115 -- bounded
 }
 
-// Close implements bridge.Source. What was delivered and not acknowledged is given back once, so that another process need
-// not wait for AckWait.
+// Close implements bridge.Source. It naks unacknowledged messages once, so that another process does not wait for AckWait.
 func (s *source) Close(ctx context.Context) error {
 	if s.closed.Swap(true) {
 		return nil
@@ -232,64 +167,13 @@ func (s *source) Close(ctx context.Context) error {
 	}
 	for _, m := range left {
 		if err := m.msg.Nak(); err != nil {
-			return fmt.Errorf("nats: giving back: %w", err)
+			return fmt.Errorf("nats: returning messages: %w", err)
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(s.cfg.Dial, 2*time.Second))
 	defer cancel()
 	if err := s.conn.FlushWithContext(ctx); err != nil {
-		return fmt.Errorf("nats: giving back: %w", err)
+		return fmt.Errorf("nats: returning messages: %w", err)
 	}
 	return nil
-}
-
-// message is one delivery.
-type message struct {
-	source     *source
-	msg        jetstream.Msg
-	position   string
-	deliveries int
-	stored     time.Time
-}
-
-func (m *message) Body() []byte     { return m.msg.Data() }
-func (m *message) Position() string { return m.position }
-func (m *message) Deliveries() int  { return m.deliveries }
-
-// Header leaves out what the server and the client library write for themselves.
-func (m *message) Header() map[string][]string {
-	out := map[string][]string{}
-	for name, values := range m.msg.Headers() {
-		if len(values) > 0 && !strings.HasPrefix(strings.ToLower(name), "nats-expected-") {
-			out[name] = values
-		}
-	}
-	return bridge.Canonical(out)
-}
-
-// Time is when the server stored the message.
-func (m *message) Time() time.Time { return m.stored }
-
-// Ack waits for the server's word as long as for any request: a server that died meanwhile has forgotten the question.
-func (m *message) Ack(ctx context.Context) error {
-	if m.source.closed.Load() {
-		return bridge.ErrStale
-	}
-	ctx, cancel := context.WithTimeout(ctx, m.source.cfg.Dial)
-	defer cancel()
-	err := m.msg.DoubleAck(ctx)
-	if err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
-		return err
-	}
-	m.source.mu.Lock()
-	defer m.source.mu.Unlock()
-	delete(m.source.out, m)
-	return nil
-}
-
-func (m *message) Hold(context.Context) error {
-	if m.source.closed.Load() {
-		return bridge.ErrStale
-	}
-	return m.msg.InProgress()
 }

@@ -1,0 +1,75 @@
+package bridge
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// bench is a bridge with its fakes.
+type harness struct {
+	*testing.T
+	*fakeBroker
+	door *fakeDoor
+	lot  *fakeDeadLetters
+	b    *Bridge
+}
+
+// runBridge starts a bridge that retries quickly; tune changes its configuration.
+func runBridge(t *testing.T, broker *fakeBroker, door *fakeDoor, tune func(*Config)) *harness {
+	t.Helper()
+	f := &harness{T: t, fakeBroker: broker, door: door, lot: newFakeDeadLetters()}
+	cfg := Config{Name: "orders", Broker: "fake", Open: broker.open, Door: door, DeadLetters: f.lot, Tenants: fakeTenants{}, Allowed: []string{"demo"},
+		Retry: time.Millisecond, HoldEvery: 5 * time.Millisecond}
+	if tune != nil {
+		tune(&cfg)
+	}
+	var err error
+	if f.b, err = New(cfg); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.b.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.stop() })
+	return f
+}
+
+func (f *harness) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := f.b.Stop(ctx); err != nil {
+		f.Errorf("stop: %v", err)
+	}
+}
+
+// waitFor waits for a condition that is looked at under the broker's lock.
+func (f *harness) waitFor(what string, ok func() bool) {
+	f.Helper()
+	end := time.NewTimer(20 * time.Second)
+	defer end.Stop()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		f.mu.Lock()
+		done := ok()
+		f.mu.Unlock()
+		if done {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-end.C:
+			f.Fatalf("never happened: %s (left %d, acked %v, parked %v)", what, len(f.left), f.acked, f.lot.reasons())
+		}
+	}
+}
+
+func (f *harness) drained() {
+	f.Helper()
+	f.waitFor("everything acknowledged", func() bool { return len(f.left) == 0 })
+}
