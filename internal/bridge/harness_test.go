@@ -10,20 +10,20 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bench is a bridge with its fakes.
+// harness is a bridge with its fakes.
 type harness struct {
 	*testing.T
 	*fakeBroker
-	door *fakeDoor
-	lot  *fakeDeadLetters
-	b    *Bridge
+	door        *fakeDoor
+	deadLetters *fakeDeadLetters
+	b           *Bridge
 }
 
-// runBridge starts a bridge that retries quickly; tune changes its configuration.
+// runBridge starts a bridge with short pauses; tune changes its configuration.
 func runBridge(t *testing.T, broker *fakeBroker, door *fakeDoor, tune func(*Config)) *harness {
 	t.Helper()
-	f := &harness{T: t, fakeBroker: broker, door: door, lot: newFakeDeadLetters()}
-	cfg := Config{Name: "orders", Broker: "fake", Open: broker.open, Door: door, DeadLetters: f.lot, Tenants: fakeTenants{}, Allowed: []string{"demo"},
+	f := &harness{T: t, fakeBroker: broker, door: door, deadLetters: newFakeDeadLetters()}
+	cfg := Config{Name: "orders", Broker: "fake", Open: broker.open, Door: door, DeadLetters: f.deadLetters, Tenants: fakeTenants{}, Allowed: []string{"demo"},
 		Retry: time.Millisecond, HoldEvery: 5 * time.Millisecond}
 	if tune != nil {
 		tune(&cfg)
@@ -47,7 +47,7 @@ func (f *harness) stop() {
 	}
 }
 
-// waitFor waits for a condition that is looked at under the broker's lock.
+// waitFor waits for a condition, which is evaluated under the broker's lock.
 func (f *harness) waitFor(what string, ok func() bool) {
 	f.Helper()
 	end := time.NewTimer(20 * time.Second)
@@ -64,12 +64,12 @@ func (f *harness) waitFor(what string, ok func() bool) {
 		select {
 		case <-tick.C:
 		case <-end.C:
-			f.Fatalf("never happened: %s (left %d, acked %v, parked %v)", what, len(f.left), f.acked, f.lot.reasons())
+			f.Fatalf("timeout waiting for: %s (left %d, acked %v, parked %v)", what, len(f.left), f.acked, f.deadLetters.reasons())
 		}
 	}
 }
 
-func (f *harness) drained() {
+func (f *harness) waitDrained() {
 	f.Helper()
-	f.waitFor("everything acknowledged", func() bool { return len(f.left) == 0 })
+	f.waitFor("all messages are acknowledged", func() bool { return len(f.left) == 0 })
 }
