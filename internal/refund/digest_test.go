@@ -14,14 +14,12 @@ import (
 )
 
 func fieldLists() *rapid.Generator[[]string] {
-	// A small alphabet makes lists collide if anything can; the zero bytes
-	// imitate length prefixes inside of fields.
+	// A small alphabet makes collisions likely if they are possible; the zero bytes imitate length prefixes inside of fields.
 	field := rapid.OneOf(rapid.StringOfN(rapid.SampledFrom([]rune{'a', 'b', 0, 1, 2}), 0, 6, -1), rapid.String())
 	return rapid.SliceOfN(field, 0, 5)
 }
 
-// LP is injective because it can be read back: the test's own reader gets the
-// fields again from the bytes alone.
+// LP is injective: the test's own reader gets the fields back from the bytes alone.
 func TestLPCanBeReadBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -59,8 +57,7 @@ func TestLPAppends(t *testing.T) {
 	})
 }
 
-// Any changed parameter changes the digest, also when the characters merely
-// move from one field to the next.
+// Any changed parameter changes the digest, also when characters only move from one field to the next.
 func TestRefundDigestTellsParametersApart(t *testing.T) {
 	t.Parallel()
 	type params struct {

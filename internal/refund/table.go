@@ -124,7 +124,7 @@ func progressRows() []rule {
 			doc: "The channel contradicts a person's confirmation."},
 		{id: "failed/late-attached", fact: FailedFinal, in: states(StateSuccess), when: when(effectByLine, noOtherEffect, failureMayFollow),
 			moves: lineReplacedAndReturned(),
-			doc: "The number's own refund failed late; the booked line belongs to somebody else."},
+			doc:   "The number's own refund failed late; the booked line belongs to somebody else."},
 		{id: "failed/attached", fact: FailedFinal, in: states(StateSuccess), when: when(effectByLine), moves: stay(openContradiction),
 			doc: "A line was booked for this number, and the number has ended negatively."},
 		{id: "failed/booked", fact: FailedFinal, in: states(StateSuccess, StateReversed), when: when(standsByChannel), moves: stay(),

@@ -10,7 +10,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// The values were computed outside of Go; docs/bytes.md tells how.
+// The values were computed outside of Go, as docs/bytes.md describes.
 func TestAnchorBytes(t *testing.T) {
 	t.Parallel()
 	const installation = "018f6f4e-7c00-7000-8000-000000000001"

@@ -7,7 +7,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// journalOf makes a journal as it is stored: linked, numbered, in order.
+// journalOf returns a stored journal: linked, numbered, in order.
 func journalOf(rid refund.RID, entries ...refund.Entry) []StoredEntry {
 	var out []StoredEntry
 	var head [32]byte
@@ -41,7 +41,7 @@ func TestFoldReadsWhatWasWritten(t *testing.T) {
 	r := refund.Refund{Params: refund.Params{RefundID: "rf", OrderID: "o", PaymentID: "p", Amount: 100, Currency: "USD"}, State: refund.StateSuccess, Generation: 1, JournalSeq: 3, JournalHead: rows[2].Hash,
 		Digest: refund.RefundDigest("o", "p", 100, "USD")}
 	if got := findings(rid, r, rows); len(got) != 0 {
-		t.Fatalf("a sound journal: %v", got)
+		t.Fatalf("a valid journal: %v", got)
 	}
 	for want, change := range map[string]func(*refund.Refund, []StoredEntry) []StoredEntry{
 		"P7 journal-gap":    func(_ *refund.Refund, e []StoredEntry) []StoredEntry { return append(e[:1], e[2]) },
