@@ -39,7 +39,8 @@ func at(answer refund.FactKind, dies time.Time) refund.Record {
 	var r refund.Record
 	r.State, r.DispatchNo, r.AttemptNo, r.NextActionAt = refund.StatePending, 1, 1, begin
 	r.Dispatches = []refund.Dispatch{{Ordinal: 1, KeyExpiresAt: dies}}
-	r.Attempts = []refund.Attempt{{No: 1, DispatchNo: 1, Kind: refund.AttemptSend, StartedAt: begin, NotAfter: begin.Add(3 * time.Second), AnsweredAt: begin, Answer: answer}}
+	r.Attempts = []refund.Attempt{{No: 1, DispatchNo: 1, Kind: refund.AttemptSend, StartedAt: begin, NotAfter: begin.Add(3 * time.Second),
+		AnsweredAt: begin, Answer: answer}}
 	return r
 }
 
@@ -78,7 +79,8 @@ func TestLaterContractOnlyTightensAKey(t *testing.T) {
 func TestKeptAnswersSpendANumber(t *testing.T) {
 	t.Parallel()
 	c, _ := refund.Profile(refund.ProfileListAndMatch)
-	for answer, do := range map[refund.FactKind]refund.StepKind{refund.Unknown: refund.StepRetireKey, "": refund.StepRetireKey, refund.Retryable: refund.StepSend, refund.NotSent: refund.StepSend} {
+	for answer, do := range map[refund.FactKind]refund.StepKind{refund.Unknown: refund.StepRetireKey, "": refund.StepRetireKey,
+		refund.Retryable: refund.StepSend, refund.NotSent: refund.StepSend} {
 		if got := refund.Decide(at(answer, begin.Add(24*time.Hour)), c, begin.Add(time.Minute)); got.Kind != do {
 			t.Errorf("after %q: %+v, want %s", answer, got, do)
 		}

@@ -61,7 +61,8 @@ func sendBreaks(o *reference, s Step, clear bool) []string {
 	r, c := o.r, o.c
 	say := func(format string, a ...any) { out = append(out, fmt.Sprintf(format, a...)) }
 	if r.Case != nil || r.AskNo != 0 || s.Dispatch != r.DispatchNo || r.SendingHeld || o.keyDead(o.live()) {
-		say("sends %d with case %v, ask %d, live %d, held %v, key expired %v", s.Dispatch, reasonsOf(r.Case), r.AskNo, r.DispatchNo, r.SendingHeld, o.keyDead(o.live()))
+		say("sends %d with case %v, ask %d, live %d, held %v, key expired %v", s.Dispatch, reasonsOf(r.Case), r.AskNo, r.DispatchNo, r.SendingHeld,
+			o.keyDead(o.live()))
 	}
 	if !o.live().FinalNegativeAt.IsZero() {
 		say("sends a number that has ended")

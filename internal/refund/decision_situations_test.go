@@ -113,9 +113,10 @@ func endedSituations() []situation {
 			refused: refusedFor(ObstacleEnded, notByPerson, ActionConfirmNotDone, ActionResend),
 			after:   map[Action]outcome{ActionConfirmSuccess: paid, ActionAcceptAsIs: failed}},
 		{name: "SUCCESS after it was reported as not done", class: ProfileKeyedQueryable,
-			build:   func(s *scenario) { s.answerWith(s.send(), RefusedClean); s.notice(Succeeded, 1, "ch_1") },
-			refused: refusedFor(ObstacleEnded, map[Action]Obstacle{ActionRevokeConfirmation: ObstacleNotByPerson, ActionConfirmSuccess: ObstacleNothingExposed}, ActionConfirmNotDone, ActionResend),
-			after:   map[Action]outcome{ActionAcceptAsIs: paid}},
+			build: func(s *scenario) { s.answerWith(s.send(), RefusedClean); s.notice(Succeeded, 1, "ch_1") },
+			refused: refusedFor(ObstacleEnded, map[Action]Obstacle{ActionRevokeConfirmation: ObstacleNotByPerson,
+				ActionConfirmSuccess: ObstacleNothingExposed}, ActionConfirmNotDone, ActionResend),
+			after: map[Action]outcome{ActionAcceptAsIs: paid}},
 		{name: "SUCCESS, another number may still pay", class: ProfileKeyedQueryable,
 			build: func(s *scenario) {
 				s.answerWith(s.send(), RefusedNewNumber)
@@ -131,8 +132,9 @@ func endedSituations() []situation {
 				s.answer(s.send(), Answer{Kind: Succeeded, ChannelRefundID: "ch_2"})
 				s.notice(Succeeded, 1, "ch_1")
 			},
-			refused: refusedFor(ObstacleEnded, map[Action]Obstacle{ActionRevokeConfirmation: ObstacleNotByPerson, ActionConfirmSuccess: ObstacleNothingExposed}, ActionConfirmNotDone, ActionResend),
-			after:   map[Action]outcome{ActionAcceptAsIs: {state: StateSuccess, refunded: 2000, excessAllowed: 500}}},
+			refused: refusedFor(ObstacleEnded, map[Action]Obstacle{ActionRevokeConfirmation: ObstacleNotByPerson,
+				ActionConfirmSuccess: ObstacleNothingExposed}, ActionConfirmNotDone, ActionResend),
+			after: map[Action]outcome{ActionAcceptAsIs: {state: StateSuccess, refunded: 2000, excessAllowed: 500}}},
 		{name: "SUCCESS by a person, then ended negatively", class: "noticing",
 			build: func(s *scenario) {
 				s.answerWith(s.send(), Unknown)
@@ -207,7 +209,8 @@ func (at situation) check(t *testing.T, s *scenario, a Action) {
 	if s.r.AskNo != want.ask || s.r.Payment.ExcessAccepted != want.excessAllowed {
 		t.Errorf("%s: ask %d, excess accepted %d, want %d and %d", a, s.r.AskNo, s.r.Payment.ExcessAccepted, want.ask, want.excessAllowed)
 	}
-	if len(ch.Steps) != 1 || !strings.Contains(ch.Steps[0].Entry.Data, `"checker":"bob"`) || ch.Steps[0].Entry.Source != "decision" || ch.Steps[0].Entry.FactKey != nil {
+	if len(ch.Steps) != 1 || !strings.Contains(ch.Steps[0].Entry.Data, `"checker":"bob"`) || ch.Steps[0].Entry.Source != "decision" ||
+		ch.Steps[0].Entry.FactKey != nil {
 		t.Errorf("%s: the journal must name the checker, and the row is no fact of the channel: %+v", a, ch.Steps)
 	}
 }

@@ -105,7 +105,8 @@ func TestDigestForms(t *testing.T) {
 	same(t, "IsZero", refund.Digest{}.IsZero() && !d.IsZero(), true)
 
 	text := d.String()
-	for _, bad := range []string{"", "d1:", text[3:], "d2:" + text[3:], text[:66], text + "0", "D1:" + text[3:], "d1:" + strings.ToUpper(text[3:]), text[:66] + "g"} {
+	for _, bad := range []string{"", "d1:", text[3:], "d2:" + text[3:], text[:66], text + "0", "D1:" + text[3:], "d1:" + strings.ToUpper(text[3:]),
+		text[:66] + "g"} {
 		if _, err := refund.ParseDigest(bad); !errors.Is(err, refund.ErrDigest) {
 			t.Errorf("ParseDigest(%q): %v, want ErrDigest", bad, err)
 		}

@@ -22,7 +22,8 @@ func (x *explorer) possibleFacts(n node) []Fact {
 	for _, d := range n.r.Dispatches {
 		for _, id := range []string{"", "A", "B"} {
 			for _, m := range []Fact{{}, {Amount: 1000, Currency: "USD"}, {Amount: 999, Currency: "USD"}, {Amount: 1000, Currency: "EUR"}} {
-				out = append(out, Fact{Kind: Succeeded, ChannelRefundID: id, Amount: m.Amount, Currency: m.Currency}, Fact{Kind: Reversed, ChannelRefundID: id, Amount: m.Amount, Currency: m.Currency})
+				out = append(out, Fact{Kind: Succeeded, ChannelRefundID: id, Amount: m.Amount, Currency: m.Currency},
+					Fact{Kind: Reversed, ChannelRefundID: id, Amount: m.Amount, Currency: m.Currency})
 			}
 			out = append(out, Fact{Kind: Acknowledged, ChannelRefundID: id}, Fact{Kind: FailedFinal, ChannelRefundID: id})
 		}

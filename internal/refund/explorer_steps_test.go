@@ -103,7 +103,8 @@ func (x *explorer) growExtras(n node) {
 	for _, f := range []Fact{
 		{Kind: Succeeded, ChannelRefundID: "A", Source: "notice"}, {Kind: Succeeded, Source: "notice"},
 		{Kind: Acknowledged, Source: "notice"}, {Kind: FailedFinal, Source: "notice"}, {Kind: FailedFinal, ChannelRefundID: "A", Source: "notice"},
-		{Kind: Reversed, ChannelRefundID: "A", Source: "notice"}, {Kind: Reversed, ChannelRefundID: "A", Amount: 999, Currency: "USD", Source: "notice"}, {Kind: EpochMark, Source: "epoch"}, {Kind: Withdrawn, Source: "cancel"},
+		{Kind: Reversed, ChannelRefundID: "A", Source: "notice"}, {Kind: Reversed, ChannelRefundID: "A", Amount: 999, Currency: "USD",
+			Source: "notice"}, {Kind: EpochMark, Source: "epoch"}, {Kind: Withdrawn, Source: "cancel"},
 	} {
 		for _, d := range n.r.Dispatches {
 			if f.Dispatch = d.Ordinal; (f.Kind == EpochMark || f.Kind == Withdrawn) && d.Ordinal > 1 {

@@ -58,7 +58,8 @@ type explorer struct {
 }
 
 func newExplorer(tb testing.TB, c Contract) *explorer {
-	return &explorer{tb: tb, c: c, starts: []Record{newRecord()}, apply: Apply, decide: Decide, seen: map[string]bool{}, states: map[State]int{}, rows: map[string]int{},
+	return &explorer{tb: tb, c: c, starts: []Record{newRecord()}, apply: Apply, decide: Decide, seen: map[string]bool{}, states: map[State]int{},
+		rows:     map[string]int{},
 		sampling: sample, maxExtra: 1}
 }
 

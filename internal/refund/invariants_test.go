@@ -170,7 +170,8 @@ func brokenNumbers(before Record, ch Change) []string {
 	for _, death := range ch.Retirements {
 		d, ok := r.Dispatch(death.Dispatch)
 		a, proven := r.Attempt(death.ProofAttempt)
-		if !ok || d.Exposed || (d.MarkedEpoch == 0 && !death.ByDecision && (!proven || a.DispatchNo != d.Ordinal || !(Disproves(a.Answer) || a.Answer == NotFound || a.Answer == FailedFinal))) {
+		if !ok || d.Exposed || (d.MarkedEpoch == 0 && !death.ByDecision &&
+			(!proven || a.DispatchNo != d.Ordinal || !(Disproves(a.Answer) || a.Answer == NotFound || a.Answer == FailedFinal))) {
 			out = append(out, fmt.Sprintf("retired_dispatches_proof: dispatch %d, attempt %d", death.Dispatch, death.ProofAttempt))
 		}
 	}
@@ -186,7 +187,8 @@ func brokenNumbers(before Record, ch Change) []string {
 	for _, e := range before.Effects {
 		found := false
 		for _, x := range r.Effects {
-			found = found || (x.At.Equal(e.At) && x.Amount == e.Amount && x.Counted == e.Counted && (e.ChannelRefundID == "" || x.ChannelRefundID == e.ChannelRefundID || slices.Contains(ch.Rows, "line/line_unpaired")))
+			found = found || (x.At.Equal(e.At) && x.Amount == e.Amount && x.Counted == e.Counted &&
+				(e.ChannelRefundID == "" || x.ChannelRefundID == e.ChannelRefundID || slices.Contains(ch.Rows, "line/line_unpaired")))
 		}
 		if !found {
 			out = append(out, fmt.Sprintf("effects_immutable: effect %+v vanished", e))

@@ -130,7 +130,8 @@ func TestHeldLinesAreSettled(t *testing.T) {
 			s.r = ch.After
 		})
 		k.settle()
-		if e := k.f.Records[0].Effects; len(e) != 1 || e[0].ID != (RID{15: 42}) || k.f.Payment.Refunded != 400 || k.f.Payment.Held != 0 || k.f.Records[0].Case != nil {
+		if e := k.f.Records[0].Effects; len(e) != 1 || e[0].ID != (RID{15: 42}) || k.f.Payment.Refunded != 400 || k.f.Payment.Held != 0 ||
+			k.f.Records[0].Case != nil {
 			t.Errorf("effects %+v, payment %+v", e, k.f.Payment)
 		}
 	})
@@ -187,7 +188,8 @@ func TestPairedIDMoves(t *testing.T) {
 		t.Error("nothing has the id any more")
 	}
 	f.Absorb(free)
-	if ch, ok, err = f.Line(ListedEffect{ChannelRefundID: "re_10", Status: Succeeded, Amount: 1000, Currency: "USD"}, true); err != nil || !ok || ch.After.Effects[0].ChannelRefundID != "re_10" {
+	if ch, ok, err = f.Line(ListedEffect{ChannelRefundID: "re_10", Status: Succeeded, Amount: 1000, Currency: "USD"}, true); err != nil || !ok ||
+		ch.After.Effects[0].ChannelRefundID != "re_10" {
 		t.Errorf("paired again: %v %v %+v", ok, err, ch.After.Effects)
 	}
 	told := ch.After
@@ -202,8 +204,10 @@ func TestPairedIDMoves(t *testing.T) {
 func TestLinesThatChangeNothing(t *testing.T) {
 	t.Parallel()
 	k := newPaymentScenario(t)
-	for _, l := range []ListedEffect{{Status: Succeeded, Amount: 10, Currency: "USD"}, {ChannelRefundID: "a", Status: Succeeded, Amount: 0}, {ChannelRefundID: "b", Status: Succeeded, Amount: -1},
-		{ChannelRefundID: "c", Status: Acknowledged, Amount: 10}, {ChannelRefundID: "d", Status: FailedFinal, Amount: 10}, {ChannelRefundID: "e", Status: Reversed, Amount: 10}} {
+	for _, l := range []ListedEffect{{Status: Succeeded, Amount: 10, Currency: "USD"}, {ChannelRefundID: "a", Status: Succeeded, Amount: 0},
+		{ChannelRefundID: "b", Status: Succeeded, Amount: -1},
+		{ChannelRefundID: "c", Status: Acknowledged, Amount: 10}, {ChannelRefundID: "d", Status: FailedFinal, Amount: 10}, {ChannelRefundID: "e",
+			Status: Reversed, Amount: 10}} {
 		if _, changed, err := k.f.Line(l, true); changed || err != nil {
 			t.Errorf("%+v: changed=%v %v", l, changed, err)
 		}

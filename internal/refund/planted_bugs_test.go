@@ -103,7 +103,8 @@ func plantedInEvidence() []plantedBug {
 				a.Answer = ""
 			}
 		})},
-		{bug: "the generation fences nothing", notInSimulation: "the simulation enters its conclusions at once", apply: altered(func(r *Record, f *Fact, _ *Contract) { f.Generation = r.Generation })},
+		{bug: "the generation fences nothing", notInSimulation: "the simulation enters its conclusions at once",
+			apply: altered(func(r *Record, f *Fact, _ *Contract) { f.Generation = r.Generation })},
 		{bug: "a known fact acts again", apply: altered(func(r *Record, _ *Fact, _ *Contract) { r.Facts = map[[32]byte]bool{} })},
 	}
 }

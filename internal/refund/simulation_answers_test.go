@@ -74,8 +74,9 @@ func (ch *simChannel) known(number string) *simRefund {
 
 func (ch *simChannel) create(call *simCall) *simRefund {
 	p := call.plan
-	r := &simRefund{number: call.number, id: ch.newID(), asked: call.amount, at: call.executesAt, amount: call.amount + p.amountError, visibleFrom: call.executesAt.Add(p.hiddenFor),
-		keyed: ch.c.Key.Dedupes && (!ch.c.Key.After2xx || p.remembersKey)}
+	r := &simRefund{number: call.number, id: ch.newID(), asked: call.amount, at: call.executesAt, amount: call.amount + p.amountError,
+		visibleFrom: call.executesAt.Add(p.hiddenFor),
+		keyed:       ch.c.Key.Dedupes && (!ch.c.Key.After2xx || p.remembersKey)}
 	if ch.c.Key.Lifetime > 0 {
 		r.keyEnds = call.executesAt.Add(ch.c.Key.Lifetime.D())
 	}

@@ -80,8 +80,10 @@ func plantedAroundCore() []plantedBug {
 		out = append(out, p)
 	}
 	return append(out,
-		plantedBug{bug: "no visibility lag", apply: altered(func(r *Record, _ *Fact, c *Contract) { earlyAbsence(r, c, 0, c.Horizon.D()) }), decide: alteredDecide(func(_ *Record, c *Contract) { c.Query.VisibilityLag, c.List.VisibilityLag = 0, 0 })},
-		plantedBug{bug: "no horizon", apply: altered(func(r *Record, _ *Fact, c *Contract) { earlyAbsence(r, c, c.questionTerms().VisibilityLag.D(), 1) }), decide: alteredDecide(func(_ *Record, c *Contract) { c.Horizon = 1 })},
+		plantedBug{bug: "no visibility lag", apply: altered(func(r *Record, _ *Fact, c *Contract) { earlyAbsence(r, c, 0, c.Horizon.D()) }),
+			decide: alteredDecide(func(_ *Record, c *Contract) { c.Query.VisibilityLag, c.List.VisibilityLag = 0, 0 })},
+		plantedBug{bug: "no horizon", apply: altered(func(r *Record, _ *Fact, c *Contract) { earlyAbsence(r, c, c.questionTerms().VisibilityLag.D(), 1) }),
+			decide: alteredDecide(func(_ *Record, c *Contract) { c.Horizon = 1 })},
 		plantedBug{bug: "a key that is kept only after a 2xx is replayed", decide: alteredDecide(func(_ *Record, c *Contract) {
 			if c.Key.After2xx {
 				c.Key.ReplaysState, c.List.Exists = true, false

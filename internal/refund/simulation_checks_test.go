@@ -161,7 +161,8 @@ func (w *simulation) runUntil(rounds int, done func() bool) bool {
 }
 
 func (w *simulation) sweepLines() {
-	if slices.ContainsFunc(w.lines, func(e Effect) bool { return e.Status == EffectHeld }) || slices.ContainsFunc(w.recs, func(r Record) bool { return r.Case.Has(CaseUnmatchedLine) }) {
+	if slices.ContainsFunc(w.lines, func(e Effect) bool { return e.Status == EffectHeld }) ||
+		slices.ContainsFunc(w.recs, func(r Record) bool { return r.Case.Has(CaseUnmatchedLine) }) {
 		w.settleLines(w.paymentSet("list"))
 	}
 }

@@ -131,7 +131,8 @@ func TestNothingEndsWhileAnEpochIsOpen(t *testing.T) {
 // The answer of an attempt that a restore has removed never completes the one that has its ordinal now.
 func TestAnswerOfALostAttempt(t *testing.T) {
 	t.Parallel()
-	for kind, want := range map[FactKind]State{Retryable: StateProcessing, NotSent: StateProcessing, FailedFinal: StateProcessing, Succeeded: StateSuccess, Acknowledged: StateAccepted} {
+	for kind, want := range map[FactKind]State{Retryable: StateProcessing, NotSent: StateProcessing, FailedFinal: StateProcessing,
+		Succeeded: StateSuccess, Acknowledged: StateAccepted} {
 		s := newScenario(t, ProfileKeyedQueryable)
 		lost, _ := s.r.Attempt(s.send())
 		s = newScenario(t, ProfileKeyedQueryable)

@@ -16,7 +16,8 @@ func (w *simulation) enterLines(lines []ListedEffect, source string, complete bo
 	w.settleLines(f)
 	for _, l := range lines {
 		if k, no, ok := f.Owner(l.Number); ok {
-			w.enter(int(k.RID[15]-7), Fact{Kind: l.Status, Dispatch: no, ChannelRefundID: l.ChannelRefundID, Amount: l.Amount, Currency: l.Currency, Source: source, Actor: "system:lines"})
+			w.enter(int(k.RID[15]-7), Fact{Kind: l.Status, Dispatch: no, ChannelRefundID: l.ChannelRefundID, Amount: l.Amount, Currency: l.Currency,
+				Source: source, Actor: "system:lines"})
 		}
 	}
 }

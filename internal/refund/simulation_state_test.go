@@ -50,7 +50,8 @@ type implementation struct {
 type violation struct{ what string }
 
 func newSimulation(seed uint64, c Contract, code implementation, seen map[string]int) *simulation {
-	w := &simulation{rng: rand.New(rand.NewPCG(seed, 0x5eed)), c: c, epoch: 1, backup: &simBackup{}, seen: seen, subject: code, traceHash: 14695981039346656037} // #nosec G404 -- a story, from its seed
+	w := &simulation{rng: rand.New(rand.NewPCG(seed, 0x5eed)), c: c, epoch: 1, backup: &simBackup{}, seen: seen, subject: code,
+		traceHash: 14695981039346656037} // #nosec G404 -- a story, from its seed
 	w.ch = &simChannel{c: c, now: day0, firstAnswers: map[string]simAnswer{}}
 	w.amounts = [][2]int64{{1000, 500}, {700, 700}, {1000, 300}}[w.random(3)]
 	w.breaksContract, w.lostAnswers = w.random(5) == 0, []int{40, 40, 40, 85}[w.random(4)]

@@ -29,7 +29,8 @@ func TestAnchorBytes(t *testing.T) {
 		t.Errorf("anchor %s of %d rows", got, a.Rows())
 	}
 	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
-	if got := hex.EncodeToString(ed25519.Sign(key, AnchorStatement(installation, 42, 1, sum))); got != "eb37094f4116175a607061f0ee7f0ae148cfcfe7b72b051575bb5fff1c083b9531af6fea8ab5182aa6b7b5c50c2b488a23960510dbe0fdf439f8d4c2aa0f5a09" {
+	const signature = "eb37094f4116175a607061f0ee7f0ae148cfcfe7b72b051575bb5fff1c083b9531af6fea8ab5182aa6b7b5c50c2b488a23960510dbe0fdf439f8d4c2aa0f5a09"
+	if got := hex.EncodeToString(ed25519.Sign(key, AnchorStatement(installation, 42, 1, sum))); got != signature {
 		t.Errorf("signature %s", got)
 	}
 	epoch := sha256.Sum256(AnchorEpochStatement(installation, 2, 42))

@@ -32,7 +32,8 @@ func TestFoldComparesAnswers(t *testing.T) {
 	step := func(kind, data string) refund.Entry {
 		return refund.Entry{Kind: kind, From: refund.StatePending, To: refund.StatePending, Source: "answer", Actor: "system:worker", Data: data}
 	}
-	rows := journalOf(rid, refund.Entry{Kind: "requested", To: refund.StatePending, Data: `{"attempt":7}`}, refund.Entry{Kind: "claim_send", From: refund.StatePending, To: refund.StatePending, Source: "worker", Data: `{}`},
+	rows := journalOf(rid, refund.Entry{Kind: "requested", To: refund.StatePending, Data: `{"attempt":7}`},
+		refund.Entry{Kind: "claim_send", From: refund.StatePending, To: refund.StatePending, Source: "worker", Data: `{}`},
 		step("succeeded", `{"attempt":1,"code":"\"attempt\":5","rule":"failed/late-attached"}`), step("reversed", `{"attempt":1,"rule":"failed/late-attached"}`),
 		step("refused", `{"attempt":2,"rule":"refused/open"}`), step("known", `{"dispatch":1}`))
 	for _, c := range []struct {
@@ -49,7 +50,8 @@ func TestFoldComparesAnswers(t *testing.T) {
 			t.Errorf("%s, %s: %v, want %q", c.first, c.second, got, c.want)
 		}
 	}
-	if got := peopleFindings(rid, &refund.Record{Attempts: []refund.Attempt{{No: 1, Answer: refund.FailedFinal}}}, rows, ReviewRecords{}); !got["attempt-missing"] {
+	first := &refund.Record{Attempts: []refund.Attempt{{No: 1, Answer: refund.FailedFinal}}}
+	if got := peopleFindings(rid, first, rows, ReviewRecords{}); !got["attempt-missing"] {
 		t.Errorf("no second attempt: %v", got)
 	}
 }
@@ -58,8 +60,10 @@ func TestFoldComparesAnswers(t *testing.T) {
 func TestFoldIgnoresAcceptedEffects(t *testing.T) {
 	t.Parallel()
 	rid, id, caseID := refund.RID{15: 9}, refund.RID{15: 10}, refund.RID{15: 11}
-	open := refund.Entry{Kind: "succeeded", From: refund.StateSuccess, To: refund.StateSuccess, Source: "notice", Data: `{"case":["multiple-effects"],"dispatch":1}`}
-	judged := refund.Entry{Kind: "accept-as-is", From: refund.StateSuccess, To: refund.StateSuccess, Source: "decision", Actor: "actor:bob", Data: `{"checker":"bob","decision":"` + id.String() + `","dispatch":1,"maker":"ann"}`}
+	open := refund.Entry{Kind: "succeeded", From: refund.StateSuccess, To: refund.StateSuccess, Source: "notice",
+		Data: `{"case":["multiple-effects"],"dispatch":1}`}
+	judged := refund.Entry{Kind: "accept-as-is", From: refund.StateSuccess, To: refund.StateSuccess, Source: "decision", Actor: "actor:bob",
+		Data: `{"checker":"bob","decision":"` + id.String() + `","dispatch":1,"maker":"ann"}`}
 	rows := journalOf(rid, refund.Entry{Kind: "requested", To: refund.StateSuccess, Data: "{}"}, open, judged)
 	opened, applied := rows[1].At, rows[2].At
 	sound := func() (*refund.Record, ReviewRecords) {

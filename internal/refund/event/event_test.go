@@ -171,7 +171,8 @@ func TestLongestEvent(t *testing.T) {
 	t.Parallel()
 	id := strings.Repeat("x", 64)
 	said := strings.Repeat("\x01", 200)
-	reasons := []string{"success-after-end", "multiple-effects", "other-number-open", "excess", "contradiction", "unmatched-line", "deadline", "no-automatic-step", "acknowledged-after-end"}
+	reasons := []string{"success-after-end", "multiple-effects", "other-number-open", "excess", "contradiction", "unmatched-line", "deadline",
+		"no-automatic-step", "acknowledged-after-end"}
 	data, err := refund.CanonicalJSON(map[string]any{"rule": "x", "case": reasons, "code": said + said, "channelRefundId": said + said})
 	if err != nil {
 		t.Fatal(err)

@@ -57,7 +57,8 @@ func TestWindowRunsFromPaidAt(t *testing.T) {
 		switch got := plan.Outcomes[0]; {
 		case got.Code != c.code:
 			t.Errorf("%s: %+v, want code %q", name, got, c.code)
-		case c.code == "" && (len(plan.Payments) != 1 || !plan.Payments[0].WindowEndsAt.Equal(c.ends) || !plan.Payments[0].PaidAt.Equal(c.paidAt) || len(plan.Paid) != 0):
+		case c.code == "" && (len(plan.Payments) != 1 || !plan.Payments[0].WindowEndsAt.Equal(c.ends) || !plan.Payments[0].PaidAt.Equal(c.paidAt) ||
+			len(plan.Paid) != 0):
 			t.Errorf("%s: %+v, paid %+v, want a window until %s", name, plan.Payments, plan.Paid, c.ends)
 		}
 	}
@@ -66,7 +67,8 @@ func TestWindowRunsFromPaidAt(t *testing.T) {
 // The time of payment of a known payment is set once: by a refund that is accepted, a capture, or a snapshot.
 func TestPaidAtIsSetOnce(t *testing.T) {
 	t.Parallel()
-	known := refund.Payment{Tenant: 1, PaymentID: "p", OrderID: "o", Account: "a", Reference: "t:p", Currency: "USD", Exponent: 2, KnownBy: refund.BySnapshot, Captured: 100,
+	known := refund.Payment{Tenant: 1, PaymentID: "p", OrderID: "o", Account: "a", Reference: "t:p", Currency: "USD", Exponent: 2,
+		KnownBy: refund.BySnapshot, Captured: 100,
 		CreatedAt: acceptTime.Add(-24 * time.Hour), WindowEndsAt: acceptTime.Add(window - 24*time.Hour)}
 	paid := acceptTime.Add(-3 * 24 * time.Hour)
 	plan := decideAll(viewOfPayment(known), requestPaidAt(1, paid), requestPaidAt(2, paid), requestPaidAt(3, time.Time{}), requestPaidAt(4, paid.Add(1000)))

@@ -24,7 +24,8 @@ func acceptIntakes(t *rapid.T, label string, least, most int) []Intake {
 func pick[T any](t *rapid.T, what string, of ...T) T { return rapid.SampledFrom(of).Draw(t, what) }
 
 func acceptIntake(t *rapid.T, label string) Intake {
-	tenant := pick(t, label+" tenant", refund.Tenant{ID: 1, Code: "one"}, refund.Tenant{ID: 1, Code: "one"}, refund.Tenant{ID: 2, Code: "two"}, refund.Tenant{ID: 3, Code: "shut", Closed: true})
+	tenant := pick(t, label+" tenant", refund.Tenant{ID: 1, Code: "one"}, refund.Tenant{ID: 1, Code: "one"}, refund.Tenant{ID: 2, Code: "two"},
+		refund.Tenant{ID: 3, Code: "shut", Closed: true})
 	consumer := pick(t, label+" consumer", "rest", "events", "orders")
 	in := Intake{Tenant: tenant, Event: EventID{Consumer: consumer, Source: pick(t, label+" source", "s", "s", "foreign"),
 		ID: pick(t, label+" event", "e1", "e2", "e3", "e4", "e5", "e6", "e7", "e8")}, Actor: "actor:test", Transport: label}
@@ -34,12 +35,15 @@ func acceptIntake(t *rapid.T, label string) Intake {
 	account, reference := pick(t, label+" account", "demo", "demo", "capped", "other", "none"), pick(t, label+" reference", "", "", "ref")
 	if rapid.IntRange(0, 4).Draw(t, label+" kind") == 0 {
 		in.Type = TypePaymentCaptured
-		in.Capture = &Capture{PaymentID: payment, CaptureID: pick(t, label+" capture", "c1", "c2"), OrderID: order, Amount: amount, Currency: currency, Account: account, Reference: reference}
+		in.Capture = &Capture{PaymentID: payment, CaptureID: pick(t, label+" capture", "c1", "c2"), OrderID: order, Amount: amount, Currency: currency,
+			Account: account, Reference: reference}
 	} else {
 		in.Type = TypeRefundRequested
-		in.Refund = &Request{Params: refund.Params{RefundID: pick(t, label+" refund", "r1", "r2", "r3", "r4", "r5"), OrderID: order, PaymentID: payment, Amount: amount, Currency: currency}}
+		in.Refund = &Request{Params: refund.Params{RefundID: pick(t, label+" refund", "r1", "r2", "r3", "r4", "r5"), OrderID: order, PaymentID: payment,
+			Amount: amount, Currency: currency}}
 		if rapid.Bool().Draw(t, label+" inline") {
-			in.Refund.Payment = &PaymentSpec{OrderID: order, Amount: pick(t, label+" captured", int64(100), 100, 120), Currency: currency, Account: account, Reference: reference,
+			in.Refund.Payment = &PaymentSpec{OrderID: order, Amount: pick(t, label+" captured", int64(100), 100, 120), Currency: currency, Account: account,
+				Reference:         reference,
 				RefundedElsewhere: pick(t, label+" elsewhere", int64(0), 0, 10, 500)}
 		}
 	}
