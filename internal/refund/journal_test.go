@@ -67,7 +67,7 @@ func TestFactKeyCoversEveryPart(t *testing.T) {
 	}
 }
 
-// jsonTrees draws what journal data may hold, at most three levels deep.
+// jsonTrees draws values of journal data, at most three levels deep.
 func jsonTrees(depth int) *rapid.Generator[any] {
 	leaves := []*rapid.Generator[any]{rapid.Just[any](nil), rapid.Bool().AsAny(), rapid.Int64().AsAny(), rapid.String().AsAny()}
 	if depth > 0 {
@@ -78,8 +78,7 @@ func jsonTrees(depth int) *rapid.Generator[any] {
 	return rapid.OneOf(leaves...)
 }
 
-// Canonical text is ASCII, reads back as the same value, and two values share
-// a text only if they are equal.
+// Canonical text is ASCII, reads back as the same value, and two values share a text only if they are equal.
 func TestCanonicalJSONRoundTrip(t *testing.T) {
 	t.Parallel()
 	objects := rapid.MapOfN(rapid.String(), jsonTrees(2), 0, 4)

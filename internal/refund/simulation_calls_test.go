@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// runJob does the next thing for a refund, as a job does.
+// runJob makes the next step of a refund, as a job does.
 func (w *simulation) runJob(i int) {
 	r := w.fullRecord(i)
 	next := w.subject.decide(r, w.c, r.Now)
@@ -14,13 +14,13 @@ func (w *simulation) runJob(i int) {
 	case StepSend, StepQuery, StepList:
 		w.startCall(i, kinds[next.Kind], next.Dispatch)
 	case StepOpenCase, StepSettle, StepRetireKey:
-		w.countIf(next.Kind == StepRetireKey, "a number died before it was sent again")
+		w.countIf(next.Kind == StepRetireKey, "a number expired before it was sent again")
 		w.enter(i, conclusionOf(next, r.Generation))
 	case StepWait, StepDone:
 	}
 }
 
-// startCall claims, or asks where nobody has to own the call, and puts the bytes on their way.
+// startCall claims the call, or adds a question without ownership, and sends the request.
 func (w *simulation) startCall(i int, kind AttemptKind, no int) {
 	r := w.recs[i]
 	d, _ := r.Dispatch(no)
@@ -51,14 +51,14 @@ func (w *simulation) startCall(i int, kind AttemptKind, no int) {
 	call.executesAt = call.sentAt
 	if kind == AttemptSend {
 		call.executesAt = call.executesAt.Add(w.randomDuration(w.c.Horizon.D()))
-		w.countIf(call.executesAt.After(a.NotAfter), "bytes acted after their owner's time")
+		w.countIf(call.executesAt.After(a.NotAfter), "a request was executed after its owner's time")
 	}
 	w.trace("rf_%d %s %s %d#%d: %+v acts %s", i+1, r.State, kind, no, attempt, call.plan, call.executesAt.Format("15:04:05.000"))
 	w.mix(i, attempt, no, int(call.executesAt.UnixMilli()))
 	w.ch.calls = append(w.ch.calls, call)
 }
 
-// plan draws what will become of a call.
+// plan draws the fate of a call.
 func (w *simulation) plan(kind AttemptKind) simPlan {
 	p := simPlan{answers: !w.chance(w.lostAnswers), sayID: !w.chance(35), sayMoney: !w.chance(20), remembersKey: true}
 	p.breaksContract, p.misreports = w.breaksContract && w.chance(20), w.breaksContract && w.chance(10)
@@ -74,7 +74,7 @@ func (w *simulation) plan(kind AttemptKind) simPlan {
 		return p
 	}
 	p.outcome = []FactKind{"", "", "", "", Unknown, Unknown, Retryable, NotSent, RefusedEcho, RefusedClean, RefusedNewNumber}[w.random(11)]
-	if p.breaksContract && w.chance(50) { // it says no, and has it all the same
+	if p.breaksContract && w.chance(50) { // it refuses the request and executes it all the same
 		p.outcome = []FactKind{RefusedClean, RefusedNewNumber}[w.random(2)]
 		p.acknowledges, p.fails = w.chance(70), w.chance(60)
 	}
@@ -86,7 +86,8 @@ func (w *simulation) plan(kind AttemptKind) simPlan {
 	return p
 }
 
-// deliverAnswer brings the answer of a call that has come back, or that its caller has given up, whoever owns the refund now.
+// deliverAnswer enters the answer of a call that has returned, or of which the caller has given up, whoever owns the refund
+// now.
 func (w *simulation) deliverAnswer(call *simCall) {
 	gaveUp := !call.executed && !call.plan.answers && !w.now().Before(call.sentAt)
 	if call.abandoned || (!call.executed && !gaveUp) {
@@ -94,17 +95,17 @@ func (w *simulation) deliverAnswer(call *simCall) {
 	}
 	if gaveUp {
 		call.answer = Answer{Kind: Unknown}
-		w.count("a caller gave up before the channel acted")
+		w.count("a caller gave up before the channel executed the request")
 	}
 	call.abandoned = !w.chance(8)
 	w.countIf(!call.abandoned, "an answer was entered twice")
 	if call.refund >= len(w.recs) {
-		w.count("an answer for a refund that a restore has cut off")
+		w.count("an answer for a refund that a restore has removed")
 		return
 	}
 	i, f := call.refund, w.answerOf(call)
 	if _, ok := w.recs[i].Dispatch(f.Dispatch); !ok {
-		w.count("an answer for a number that a restore has cut off")
+		w.count("an answer for a number that a restore has removed")
 		return
 	}
 	w.countAnswer(call)
@@ -118,7 +119,7 @@ func (w *simulation) deliverAnswer(call *simCall) {
 	}
 }
 
-// deliverNotice enters one of the channel's notices. One that names nothing of ours is kept and comes again.
+// deliverNotice enters one of the channel's notices. One about an unknown number stays and is sent again.
 func (w *simulation) deliverNotice(n *simNotice) {
 	i, ok := w.owner(n.number)
 	if !ok || i >= len(w.recs) {
@@ -129,7 +130,7 @@ func (w *simulation) deliverNotice(n *simNotice) {
 			if n.delivered {
 				w.count("a notice came twice")
 			} else if n.fact.Kind == w.ch.word(n.of) && len(w.recs[i].Dispatches) == 1 {
-				w.decisions[i].wrong = false // the channel's last word: now it has to be right
+				w.decisions[i].wrong = false // the channel's last notice: now the books must agree
 			}
 			n.delivered = true
 			f := n.fact

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// What must be true, at every moment and in the end.
+// Promises that must hold after every step and in the end.
 
-// checkPayments: never more than one movement for one refund, whatever fails and whoever errs. Only a person may have it sent again,
-// and then the first one has come back before.
+// checkPayments: no refund moves money more than once, whatever fails and whoever errs. Only a decision may send it again,
+// after the first money came back.
 func (w *simulation) checkPayments() {
 	for i := range w.recs {
 		t := w.truth(i)
@@ -19,7 +19,8 @@ func (w *simulation) checkPayments() {
 	w.countIf(len(w.recs) > 1 && w.recs[0].Exposed && w.recs[len(w.recs)-1].Exposed, "two refunds of a payment exposed at once")
 }
 
-// checkCaseOpened: what money did against what people were told, or twice, is never silent. A person's own decision calls nobody.
+// checkCaseOpened: money that moved twice, or after the refund was reported as not done, opens a case, except by a person's
+// own decision.
 func (w *simulation) checkCaseOpened(before Record, ch Change) {
 	after := ch.After
 	moved := func(r Record) (n int) {
@@ -32,40 +33,40 @@ func (w *simulation) checkCaseOpened(before Record, ch Change) {
 	}
 	switch {
 	case (after.State == StateSuccess) != (moved(after) > 0):
-		w.fail("%s with %d effects that stand", after.State, moved(after))
+		w.fail("%s with %d standing effects", after.State, moved(after))
 	case after.Case != nil || !ch.Decision.IsZero():
 	case moved(after) > 1 && moved(after) > moved(before):
-		w.fail("two effects, and nobody is called")
+		w.fail("two effects, and no case")
 	case (before.State == StateFailed || before.State == StateCanceled) && after.State == StateSuccess:
-		w.fail("money moved against what was told, and nobody is called")
+		w.fail("money moved after the refund was reported as not done, and there is no case")
 	}
 }
 
-// countAnswer counts what an answer's fate shows.
+// countAnswer counts the states that an answer shows.
 func (w *simulation) countAnswer(call *simCall) {
 	r := w.recs[call.refund]
 	a, ok := r.Attempt(call.attempt.No)
-	w.countIf(!ok || !a.StartedAt.Equal(call.attempt.StartedAt), "an answer whose attempt a restore has cut off")
+	w.countIf(!ok || !a.StartedAt.Equal(call.attempt.StartedAt), "an answer whose attempt a restore has removed")
 	w.countIf(ok && a.Generation != r.Generation, "an answer after another owner")
 	w.countIf(r.State.Final(), "an answer after the end")
 	hidden := slices.ContainsFunc(w.ch.made, func(m *simRefund) bool { return m.number == call.number })
 	w.countIf(call.answer.Kind == NotFound && hidden, "a hidden refund was not found")
 }
 
-// countFact counts what a fact has shown.
+// countFact counts the states that a fact shows.
 func (w *simulation) countFact(r Record, f Fact, ch Change) {
 	after := ch.After
 	w.countIf(f.Source == "notice" && r.State == StateProcessing, "a notice before the answer")
-	w.countIf(f.Kind == Succeeded && f.Amount != 0 && f.Amount != r.Amount, "another amount than asked for")
-	w.countIf(f.Kind == KeyExpired || (r.State == StateUnknown && after.DispatchNo > r.DispatchNo), "a key died in doubt")
+	w.countIf(f.Kind == Succeeded && f.Amount != 0 && f.Amount != r.Amount, "another amount than requested")
+	w.countIf(f.Kind == KeyExpired || (r.State == StateUnknown && after.DispatchNo > r.DispatchNo), "a key expired in doubt")
 	w.countIf(r.AskNo != 0 && after.AskNo == 0 && after.State == StatePending, "an ask was answered: not done")
-	w.countIf(r.AskNo != 0 && after.State == StateSuccess, "an ask found the money")
-	w.countIf(r.State == StateFailed && after.State == StateSuccess && w.overridden(r), "money moved against a person's word")
+	w.countIf(r.AskNo != 0 && after.State == StateSuccess, "an ask was answered: moved")
+	w.countIf(r.State == StateFailed && after.State == StateSuccess && w.overridden(r), "money moved after a decision said not done")
 	w.countIf(after.Payment.Excess > 0, "more than was captured")
 	w.countIf(slices.ContainsFunc(r.Effects, func(e Effect) bool {
 		return !e.Ours && e.Status == EffectMoved && e.ChannelRefundID == f.ChannelRefundID
 	}) &&
-		f.Kind == Succeeded && f.ChannelRefundID != "", "a line that was adopted proved to be ours")
+		f.Kind == Succeeded && f.ChannelRefundID != "", "an adopted line proved to be ours")
 }
 
 func (w *simulation) overridden(r Record) bool {
@@ -84,14 +85,14 @@ func (w *simulation) countLines(f *PaymentSet, ch Change) {
 		if i < len(f.Lines) {
 			was = f.Lines[i].Status
 		}
-		w.countIf(was == "" && e.Status == EffectHeld, "a line of nobody's amount was held")
+		w.countIf(was == "" && e.Status == EffectHeld, "a line of an unknown amount was held")
 		w.countIf(was == "" && e.Status == EffectMoved, "a line was adopted at once")
 		w.countIf(was == EffectHeld && e.Status == EffectMoved, "a held line was adopted")
 		w.countIf(was == EffectHeld && e.Status == EffectDropped, "a held line proved to be ours")
 	}
 }
 
-// runToRest lets everything that is on its way arrive and every notice be told, and works on until nothing moves.
+// runToRest delivers all answers and notices, and runs jobs until nothing changes.
 func (w *simulation) runToRest() {
 	w.faultsOff = true
 	for i := range w.decisions {
@@ -101,11 +102,11 @@ func (w *simulation) runToRest() {
 		w.acceptSecond()
 	}
 	if !w.runUntil(3000, func() bool { return !slices.ContainsFunc(w.recs, func(r Record) bool { return !endedOrWithCase(r) }) }) {
-		w.fail("not everything came to an end or to a person")
+		w.fail("not everything came to an end or to a case")
 	}
 }
 
-// people close every case, now that all has come to rest and they look before they decide.
+// closeCases lets people close every case after everything has come to rest.
 func (w *simulation) closeCases() {
 	closed := w.runUntil(400, func() bool {
 		open := w.payCase
@@ -122,7 +123,7 @@ func (w *simulation) closeCases() {
 	}
 }
 
-// runUntil works on, a second or a wait at a time, until all is at rest and done says so; false = it never came to that.
+// runUntil runs, a second or a wait at a time, until nothing changes and done returns true; false = that never happened.
 func (w *simulation) runUntil(rounds int, done func() bool) bool {
 	for range rounds {
 		w.advance(time.Second)
@@ -160,7 +161,8 @@ func (w *simulation) runUntil(rounds int, done func() bool) bool {
 }
 
 func (w *simulation) sweepLines() {
-	if slices.ContainsFunc(w.lines, func(e Effect) bool { return e.Status == EffectHeld }) || slices.ContainsFunc(w.recs, func(r Record) bool { return r.Case.Has(CaseUnmatchedLine) }) {
+	if slices.ContainsFunc(w.lines, func(e Effect) bool { return e.Status == EffectHeld }) ||
+		slices.ContainsFunc(w.recs, func(r Record) bool { return r.Case.Has(CaseUnmatchedLine) }) {
 		w.settleLines(w.paymentSet("list"))
 	}
 }
@@ -172,7 +174,7 @@ func (w *simulation) busy() bool {
 	return pending || slices.ContainsFunc(w.ch.calls, func(c *simCall) bool { return !c.executed })
 }
 
-// advanceToNextTimer jumps to the next time at which anything is due.
+// advanceToNextTimer advances to the next due time.
 func (w *simulation) advanceToNextTimer() {
 	var next time.Time
 	for i := range w.recs {
@@ -190,7 +192,7 @@ func (w *simulation) advanceToNextTimer() {
 	}
 }
 
-// compareWithChannel compares the books with the truth, once before people close the cases and once after.
+// compareWithChannel compares the books with the channel, once before people close the cases and once after.
 func (w *simulation) compareWithChannel(closed bool) {
 	w.checkPayments()
 	for i, r := range w.recs {
@@ -199,14 +201,14 @@ func (w *simulation) compareWithChannel(closed bool) {
 		lost := w.backup.taken && w.backup.final[i]
 		switch {
 		case w.agrees(i):
-		case !closed && (r.Exposed || r.Case != nil): // a person is looking, the amount is reserved or held
-		case lost: // its end was told before the backup; what the channel told later went with the restore
-		case w.backup.taken && effects == t.ever: // it came back, and that was told before the restore
-		case byPerson: // what a person confirmed got its id from a line of equal amount, and is not taken back any more
-		case w.decisions[i].wrong: // and the channel has told nothing since
-		case w.amountMisreported: // a return of another amount than was said before is booked by nobody
-		case w.breaksContract && (!w.c.Notices || w.backup.taken): // nothing tells what it did against its promises
-		case booked > t.moved && !w.c.Notices: // it came back, and this channel tells nobody
+		case !closed && (r.Exposed || r.Case != nil): // a case is open, the amount is reserved or held
+		case lost: // it ended before the backup; a later notice of the channel was lost with the restore
+		case w.backup.taken && effects == t.ever: // the money came back, and that was reported before the restore
+		case byPerson: // a confirmed effect got its id from a line of equal amount, and is not taken back any more
+		case w.decisions[i].wrong: // and the channel has sent no notice since
+		case w.amountMisreported: // a return of another amount than reported before is not booked
+		case w.breaksContract && (!w.c.Notices || w.backup.taken): // nothing reports what it did against its contract
+		case booked > t.moved && !w.c.Notices: // the money came back, and this channel has no notices
 		default:
 			w.fail("rf_%d: the channel moved %d, the books say %d in %s with case %v", i+1, t.moved, booked, r.State, reasonsOf(r.Case))
 		}

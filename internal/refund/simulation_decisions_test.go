@@ -5,22 +5,22 @@ import (
 	"slices"
 )
 
-// People of a story: one proposes, another approves, and it takes effect later, when nothing sent can act any more and
-// nothing was learned since. Most look at the channel's books first; some guess.
+// Decisions in the simulation: one person proposes, another approves, and the decision takes effect later, when no request
+// can be executed any more and the refund has not changed. Most people read the channel's books first; some guess.
 
-// decisionState is where a refund's decisions lie.
+// decisionState is the open proposal of a refund and its past decisions.
 type decisionState struct {
 	proposal *Decision
 	resent   bool
-	wrong    bool // a decision that took effect was not the truth
+	wrong    bool // a decision that took effect was wrong
 }
 
-// channelTruth is what the channel has of a refund, under all its numbers.
+// channelTruth is the channel's state of a refund, under all its numbers.
 type channelTruth struct {
 	moved    int64
 	standing int  // refunds whose money moved and stayed
 	ever     int  // refunds that ever moved money
-	open     bool // something may still become of it
+	open     bool // its state may still change
 	id       string
 }
 
@@ -43,8 +43,8 @@ func (w *simulation) truth(i int) (t channelTruth) {
 	return t
 }
 
-// booked is what the books have of it, and how many effects that is. A person says that it moved, not how
-// much, and a channel that lies tells other amounts.
+// booked returns the booked amount and number of effects. A decision confirms a movement without its amount, and a channel
+// that breaks its contract reports other amounts.
 func (w *simulation) booked(i int) (sum int64, effects int, byPerson bool) {
 	for _, e := range w.recs[i].Effects {
 		if e.Status == EffectMoved {
@@ -54,14 +54,14 @@ func (w *simulation) booked(i int) (sum int64, effects int, byPerson bool) {
 	return sum, effects, byPerson
 }
 
-// agrees says whether the books have what the channel has.
+// agrees reports whether books and channel agree.
 func (w *simulation) agrees(i int) bool {
 	sum, effects, byPerson := w.booked(i)
 	t := w.truth(i)
 	return sum == t.moved || ((byPerson || w.breaksContract) && effects == t.standing)
 }
 
-// propose puts a decision forward for a refund's case: the right one, or any that is possible.
+// propose proposes a decision for a refund's case: the correct one, or any possible one.
 func (w *simulation) propose(i int, guess bool) {
 	r := w.fullRecord(i)
 	if r.Case == nil {
@@ -85,7 +85,7 @@ func (w *simulation) propose(i int, guess bool) {
 	w.decisions[i].proposal = d
 }
 
-// lineToAttach is the held line that is attached: the refund's own, if it is there.
+// lineToAttach returns the held line to attach: the refund's own, if there is one.
 func (w *simulation) lineToAttach(i int, lines []RID, guess bool) RID {
 	if guess && w.chance(50) {
 		return lines[w.random(len(lines))]
@@ -99,7 +99,7 @@ func (w *simulation) lineToAttach(i int, lines []RID, guess bool) RID {
 	return RID{}
 }
 
-// correctChoice is what somebody decides who knows the channel's books.
+// correctChoice returns the decision of somebody who knows the channel's books.
 func (w *simulation) correctChoice(i int, possible []Choice) Choice {
 	t := w.truth(i)
 	_, booked, _ := w.booked(i)
@@ -120,7 +120,7 @@ func (w *simulation) correctChoice(i int, possible []Choice) Choice {
 	}
 	has := func(a Action) int { return slices.IndexFunc(possible, func(c Choice) bool { return c.Action == a }) }
 	fallback := []Action{wants, ActionAcceptAsIs, ActionWait}
-	if w.faultsOff && w.breaksContract && !t.open { // it said both of one number: nothing can be confirmed but what it said last
+	if w.faultsOff && w.breaksContract && !t.open { // the channel reported both ends of one number: only the last one can be confirmed
 		fallback = []Action{wants, ActionAcceptAsIs, ActionConfirmNotDone, ActionWait}
 	}
 	for _, a := range fallback {
@@ -131,7 +131,7 @@ func (w *simulation) correctChoice(i int, possible []Choice) Choice {
 	return possible[0]
 }
 
-// applyProposal applies what was approved.
+// applyProposal applies an approved decision.
 func (w *simulation) applyProposal(i int) {
 	d := w.decisions[i].proposal
 	if d == nil {
@@ -169,7 +169,7 @@ func (w *simulation) applyProposal(i int) {
 	}
 	if t := w.truth(i); (!w.faultsOff || d.Action == ActionConfirmNotDone) && d.Action != ActionWait && d.Action != ActionResend && (t.open || !w.agrees(i)) {
 		w.decisions[i].wrong = true
-		w.count("a person erred")
+		w.count("a decision was wrong")
 	}
 }
 

@@ -2,7 +2,7 @@ package refund
 
 import "slices"
 
-// enterLines brings lines of the payment in as the store does.
+// enterLines enters lines of the payment as the store does.
 func (w *simulation) enterLines(lines []ListedEffect, source string, complete bool) {
 	if len(lines) == 0 {
 		return
@@ -16,7 +16,8 @@ func (w *simulation) enterLines(lines []ListedEffect, source string, complete bo
 	w.settleLines(f)
 	for _, l := range lines {
 		if k, no, ok := f.Owner(l.Number); ok {
-			w.enter(int(k.RID[15]-7), Fact{Kind: l.Status, Dispatch: no, ChannelRefundID: l.ChannelRefundID, Amount: l.Amount, Currency: l.Currency, Source: source, Actor: "system:lines"})
+			w.enter(int(k.RID[15]-7), Fact{Kind: l.Status, Dispatch: no, ChannelRefundID: l.ChannelRefundID, Amount: l.Amount, Currency: l.Currency,
+				Source: source, Actor: "system:lines"})
 		}
 	}
 }
@@ -25,16 +26,16 @@ func (w *simulation) paymentSet(source string) *PaymentSet {
 	return &PaymentSet{Payment: w.recs[0].Payment, Records: slices.Clone(w.recs), Lines: slices.Clone(w.lines), Contract: w.c, Source: source, Now: w.now()}
 }
 
-// settleLines goes on until nothing more is to be done about held lines.
+// settleLines settles held lines until nothing changes.
 func (w *simulation) settleLines(f *PaymentSet) {
 	for n := 0; w.writeLineChange(f, f.Settle); n++ {
 		if n > 20 {
-			w.fail("held lines never come to rest")
+			w.fail("held lines are never settled")
 		}
 	}
 }
 
-// writeLineChange writes one change of the payment's family.
+// writeLineChange writes one change of the payment's refunds and lines.
 func (w *simulation) writeLineChange(f *PaymentSet, do func() (Change, bool, error)) bool {
 	before := f.Payment
 	ch, ok, err := do()
@@ -48,7 +49,7 @@ func (w *simulation) writeLineChange(f *PaymentSet, do func() (Change, bool, err
 	w.countLines(f, ch)
 	f.Absorb(ch)
 	for i := range w.decisions {
-		w.decisions[i].proposal = nil // nothing that was proposed before these lines were known stands
+		w.decisions[i].proposal = nil // the proposals were made before these lines were known
 	}
 	w.trace("lines: %v refunded %d held %d excess %d", ch.Rows, f.Payment.Refunded, f.Payment.Held, f.Payment.Excess)
 	if p := f.Payment; p.Excess > before.Excess && p.Excess > p.ExcessAccepted && ch.After.RID.IsZero() {
@@ -68,7 +69,8 @@ func (w *simulation) writeLineChange(f *PaymentSet, do func() (Change, bool, err
 	return true
 }
 
-// freeID says whether a channel's id can be booked for the refund; an id that only a line had given away is taken back.
+// freeID reports whether a channel's id can be booked for the refund; an id that only a line has given to another one is
+// taken back.
 func (w *simulation) freeID(i int, id string) bool {
 	for n := range w.recs {
 		for _, e := range w.recs[n].Effects {

@@ -2,8 +2,8 @@ package refund
 
 import "slices"
 
-// A restore: the database is again what it was at the time of a backup, while the channel, and the calls of processes that
-// are still alive, go on. Sending is held until every open refund is marked; one that is first seen again is marked, too.
+// A restore: the database has the state of a backup again, while the channel and the calls of living processes continue.
+// Sending is held until every open refund is marked; a refund that is accepted again is marked, too.
 
 // simBackup is a backup.
 type simBackup struct {
@@ -30,11 +30,11 @@ func (w *simulation) restore() {
 		return
 	}
 	b.taken, w.epochOpen = true, true
-	w.countIf(slices.ContainsFunc(w.ch.calls, func(c *simCall) bool { return !c.executed && c.attempt.Kind == AttemptSend }), "a restore with a send on its way")
-	w.countIf(len(w.recs) > len(b.recs), "a restore that lost a refund")
+	w.countIf(slices.ContainsFunc(w.ch.calls, func(c *simCall) bool { return !c.executed && c.attempt.Kind == AttemptSend }), "a restore with a send in flight")
+	w.countIf(len(w.recs) > len(b.recs), "a restore removed a refund")
 	for i := range b.recs {
-		w.countIf(b.recs[i].State == StatePending && w.recs[i].State == StateSuccess, "a restore to before a success was sent")
-		w.countIf(len(w.recs[i].Dispatches) > len(b.recs[i].Dispatches), "a restore that lost a number")
+		w.countIf(b.recs[i].State == StatePending && w.recs[i].State == StateSuccess, "a restore removed a success")
+		w.countIf(len(w.recs[i].Dispatches) > len(b.recs[i].Dispatches), "a restore removed a number")
 	}
 	w.trace("RESTORED")
 	w.recs, w.lines, w.payCase = slices.Clone(b.recs), slices.Clone(b.lines), b.payCase
@@ -47,7 +47,7 @@ func (w *simulation) restore() {
 	}
 }
 
-// markNext exposes the next refund that is not marked yet; when there is none, sending goes on in the new epoch.
+// markNext exposes the next refund that is not marked yet; without one, sending continues in the new epoch.
 func (w *simulation) markNext() {
 	if !w.epochOpen {
 		return
@@ -65,10 +65,10 @@ func (w *simulation) markNext() {
 	w.count("a new epoch")
 }
 
-// mark does to a refund what the store does before it enters the mark.
+// mark makes the store's changes before it enters the mark.
 func (w *simulation) mark(i, epoch int) {
 	r := w.fullRecord(i)
-	w.countIf(r.State == StateAccepted, "marked while the channel had it")
+	w.countIf(r.State == StateAccepted, "marked while ACCEPTED")
 	r.Dispatches = slices.Clone(r.Dispatches)
 	r.Dispatches = append(r.Dispatches, Dispatch{Ordinal: len(r.Dispatches) + 1, Number: w.number(i, len(r.Dispatches)+1), Exposed: true, Retired: true})
 	for n := range r.Dispatches {
@@ -92,7 +92,7 @@ func (w *simulation) mark(i, epoch int) {
 	w.recs[i].SendingHeld = w.epochOpen
 }
 
-// acceptSecond takes the second refund in: for the first time, or again because its caller was never told, or was and repeats it.
+// acceptSecond accepts the second refund: for the first time, or again because its caller repeats it.
 func (w *simulation) acceptSecond() {
 	if len(w.recs) > 1 || w.recs[0].Payment.Refundable() < w.amounts[1] {
 		return
@@ -103,7 +103,7 @@ func (w *simulation) acceptSecond() {
 		return
 	}
 	if w.secondRequested {
-		w.count("a refund was seen again after a restore")
+		w.count("a refund was accepted again after a restore")
 	}
 	w.recs[1].SendingHeld = w.subject.mistake != sendingNotHeld
 	if !w.epochOpen && w.subject.mistake != reappearedNotMarked {

@@ -8,48 +8,50 @@ import (
 	"time"
 )
 
-// One story: two refunds of one payment, driven from a seed against the channel of sim_channel_test.go. Crashes, pauses,
-// lost and late answers, takeovers, notices in any order, lines without our number, money that comes back, people who err,
-// and at most one restore. The same seed tells the same story.
+// One run: two refunds of one payment, driven from a seed against the simulated channel. Crashes, pauses, lost and late
+// answers, takeovers, notices in any order, lines without our number, money that comes back, people who err, and at most one
+// restore. The same seed gives the same run.
 
-// simulation is everything that a story is about. The payment and its lines are in both records, as under their locks.
+// simulation is the state of a run. The payment and its lines are in both records, as under their locks. Its methods are in
+// simulation_*_test.go.
 type simulation struct {
 	rng               *rand.Rand
 	c                 Contract
 	ch                *simChannel
-	recs              []Record // born ones, each with its own effects only
+	recs              []Record // accepted ones, each with its own effects only
 	lines             []Effect // of the payment, of no refund
-	payCase           bool     // the payment's own case: excess that no refund has made
+	payCase           bool     // the payment's own case: excess without a refund that caused it
 	decisions         [2]decisionState
 	amounts           [2]int64
 	backup            *simBackup
 	epoch             int
 	epochOpen         bool // the epoch has not been ended: nothing is sent
-	secondRequested   bool // the second refund was asked for, and is asked for again until it is there
-	breaksContract    bool // the channel breaks its contract now and then; what it says is booked all the same
+	secondRequested   bool // the second refund was requested, and is requested again until it is accepted
+	breaksContract    bool // the channel sometimes breaks its contract; its answers are booked all the same
 	lostAnswers       int  // percent of the answers that are lost
-	amountMisreported bool // it told another amount than it moved, once at least
-	faultsOff         bool // no more faults: every call is heard and tells the truth
+	amountMisreported bool // it reported another amount than it moved, at least once
+	faultsOff         bool // no more faults: every answer is delivered and true
 	ids               byte
 	traceHash         uint64
 	seen              map[string]int
-	keepHistory       bool // keep the history
+	keepHistory       bool
 	history           []string
 	subject           implementation
 }
 
-// implementation are what the story is played by: the code as it is, or with a mistake planted.
+// implementation is the code under test: as it is, or with a planted bug.
 type implementation struct {
 	apply   applyFunc
 	decide  decideFunc
-	mistake string // one that the world makes itself, see sim_mistakes_test.go
+	mistake string // one of the simulation itself, see simulation_bugs_test.go
 }
 
-// violation ends a story: a promise does not hold.
+// violation ends a run: a promise is broken.
 type violation struct{ what string }
 
-func newSimulation(seed uint64, c Contract, play implementation, seen map[string]int) *simulation {
-	w := &simulation{rng: rand.New(rand.NewPCG(seed, 0x5eed)), c: c, epoch: 1, backup: &simBackup{}, seen: seen, subject: play, traceHash: 14695981039346656037} // #nosec G404 -- a story, from its seed
+func newSimulation(seed uint64, c Contract, code implementation, seen map[string]int) *simulation {
+	w := &simulation{rng: rand.New(rand.NewPCG(seed, 0x5eed)), c: c, epoch: 1, backup: &simBackup{}, seen: seen, subject: code,
+		traceHash: 14695981039346656037} // #nosec G404 -- a story, from its seed
 	w.ch = &simChannel{c: c, now: day0, firstAnswers: map[string]simAnswer{}}
 	w.amounts = [][2]int64{{1000, 500}, {700, 700}, {1000, 300}}[w.random(3)]
 	w.breaksContract, w.lostAnswers = w.random(5) == 0, []int{40, 40, 40, 85}[w.random(4)]
@@ -57,7 +59,7 @@ func newSimulation(seed uint64, c Contract, play implementation, seen map[string
 	return w
 }
 
-// acceptRefund accepts the next refund as the door does.
+// acceptRefund accepts the next refund.
 func (w *simulation) acceptRefund(p Payment) {
 	i := len(w.recs)
 	r := newRecord()
@@ -70,7 +72,7 @@ func (w *simulation) acceptRefund(p Payment) {
 	w.storeRecord(i, r)
 }
 
-// numbers are all that the two refunds of any story can get, and whose they are.
+// numbers are all possible numbers of the two refunds, and owners their refunds.
 var numbers, owners = func() (all [2][16]string, of map[string]int) {
 	of = map[string]int{}
 	r := newRecord()
@@ -85,7 +87,7 @@ var numbers, owners = func() (all [2][16]string, of map[string]int) {
 
 func (w *simulation) number(i, no int) string { return numbers[i][no-1] }
 
-// owner is the refund whose number it is, one that a restore has cut off included.
+// owner returns the refund of a number, also of one that a restore has removed.
 func (w *simulation) owner(number string) (int, bool) {
 	i, ok := owners[number]
 	return i, ok
@@ -98,7 +100,7 @@ func (w *simulation) count(name string)         { w.seen[name]++ }
 func (w *simulation) now() time.Time            { return w.ch.now }
 func (w *simulation) countIf(ok bool, n string) { w.seen[n] += map[bool]int{true: 1}[ok] }
 
-// randomDuration is a time up to a limit.
+// randomDuration returns a random duration up to a limit.
 func (w *simulation) randomDuration(limit time.Duration) time.Duration {
 	if w.faultsOff || limit <= 0 {
 		return 0
@@ -108,7 +110,7 @@ func (w *simulation) randomDuration(limit time.Duration) time.Duration {
 
 func (w *simulation) fail(format string, a ...any) { panic(violation{fmt.Sprintf(format, a...)}) }
 
-// trace adds to the trace, and to the history where somebody wants to read it.
+// trace adds to the history, if it is kept.
 func (w *simulation) trace(format string, a ...any) {
 	if w.keepHistory {
 		w.history = append(w.history, w.now().Format("02 15:04:05.000 ")+fmt.Sprintf(format, a...))
@@ -127,7 +129,7 @@ func (w *simulation) mixText(s string) {
 	}
 }
 
-// fullRecord is a record as the store reads it, with the payment's lines beside its own effects.
+// fullRecord returns a record as the store reads it, with the payment's lines beside its own effects.
 func (w *simulation) fullRecord(i int) Record {
 	r := w.recs[i]
 	r.Effects = append(slices.Clone(r.Effects), w.lines...)
@@ -135,7 +137,7 @@ func (w *simulation) fullRecord(i int) Record {
 	return r
 }
 
-// storeRecord takes a written record apart again.
+// storeRecord stores a record and its lines.
 func (w *simulation) storeRecord(i int, r Record) {
 	var own, lines []Effect
 	for _, e := range r.Effects {
@@ -164,7 +166,7 @@ func (w *simulation) newID() RID {
 	return RID{0: 1, 15: w.ids}
 }
 
-// nameRows gives ids to what a change makes, as the store does.
+// nameRows gives ids to new rows, as the store does.
 func (w *simulation) nameRows(ch *Change) {
 	for i := range ch.After.Effects {
 		if ch.After.Effects[i].ID.IsZero() {
@@ -178,13 +180,13 @@ func (w *simulation) nameRows(ch *Change) {
 	}
 }
 
-// enter brings a fact in as the store does: an id that a line has given to another refund is freed first. A conclusion that
-// does not hold any more changes nothing.
+// enter enters a fact as the store does: an id that a line has given to another refund is freed first. A conclusion that
+// does not hold changes nothing.
 func (w *simulation) enter(i int, f Fact) {
 	r := w.fullRecord(i)
 	if f.Kind.hasIdentity() && f.ChannelRefundID != "" && !w.freeID(i, f.ChannelRefundID) {
-		f.ChannelRefundID = "" // a person gave it to another refund; what is said of the number stands
-		w.count("the channel's id was another refund's by a person's word")
+		f.ChannelRefundID = "" // a decision gave it to another refund; the fact about the number stands
+		w.count("the channel's id was another refund's by decision")
 	}
 	ch, err := w.subject.apply(r, f, w.c)
 	if errors.Is(err, ErrNotOwner) {
@@ -199,7 +201,7 @@ func (w *simulation) enter(i int, f Fact) {
 	w.write(i, r, ch)
 }
 
-// write writes a change, and checks what the database checks.
+// write stores a change, and checks the constraints of the database.
 func (w *simulation) write(i int, before Record, ch Change) {
 	w.nameRows(&ch)
 	for _, id := range ch.Rows {
@@ -223,7 +225,7 @@ func (w *simulation) brokenBalance() []string {
 	})
 }
 
-// advance lets time go by for everybody.
+// advance moves the clock.
 func (w *simulation) advance(d time.Duration) {
 	w.ch.advance(w.now().Add(d))
 	for i := range w.recs {
