@@ -115,7 +115,7 @@ func (s *transition) factKey() [32]byte {
 // check repeats the constraints of the database, so that a change that breaks one is never returned.
 func (s *transition) check() error {
 	r := s.r
-	open := has(inFlight, r.State)
+	open := has(exposedStates, r.State)
 	switch {
 	case open && !r.Exposed:
 		return fmt.Errorf("refund: %s with nothing exposed", r.State)
