@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// HandoutTTL is how long a job has for its step before the sweeper enqueues the step again.
+// HandoutTTL is how long a job has for its step before the sweeper enqueues the step again. A refund that waits for the end
+// of an epoch is read again at the same interval (heldRecheck).
 const HandoutTTL = 10 * time.Second
 
 // Apply enters one fact into a record that is held under its lock. It is pure: the same record, fact and contract give the

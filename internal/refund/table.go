@@ -95,7 +95,7 @@ func ownRows() []rule {
 		{id: "key-expired/second", fact: KeyExpired, in: states(StatePending), moves: stay(openNoStep),
 			doc: "The second number is spent too. A person must decide."},
 		{id: "deadline", fact: Deadline, in: notFinal, moves: stay(openGivenReason),
-			doc: "The refund is open for too long, or no automatic step is left. A person must decide; questions to the channel continue, except while an epoch is open."},
+			doc: "The refund is open for too long, or no automatic step is left. A person must decide; questions continue, except while an epoch is open."},
 		{id: "epoch/pending", fact: EpochMark, in: states(StatePending), moves: to(StateUnknown, markEpoch),
 			doc: "The refund may have been sent in the part of the history that a restore has removed."},
 		{id: "epoch/open", fact: EpochMark, in: states(StateProcessing), moves: to(StateUnknown, markEpoch),
