@@ -9,7 +9,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// process accepts one group and answers its requests. It returns the requests that have to be tried again.
+// process accepts one group and answers its intakes. It returns those that have to be tried again.
 func (d *Door) process(ts []*request) []*request {
 	g := make([]Intake, len(ts))
 	for i, t := range ts {
@@ -27,7 +27,7 @@ func (d *Door) process(ts []*request) []*request {
 		}
 		return nil
 	}
-	// One item causes the error (a race that only a constraint detected, a value that the database refuses): the others must
+	// One intake causes the error (a race that only a constraint detected, a value that the database refuses): the others must
 	// not fail with it.
 	d.cfg.Logger.Warn("group failed, bisecting", "items", len(ts), "error", err)
 	half := len(ts) / 2
@@ -40,7 +40,7 @@ func (d *Door) process(ts []*request) []*request {
 // acceptGroup runs the transaction until the outcome of its COMMIT is known, with the same intakes and ids on a new
 // connection.
 func (d *Door) acceptGroup(g []Intake) ([]Outcome, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.TransactionTimeout)
 	defer cancel()
 	for try := 0; ; try++ {
 		out, err := d.cfg.Accepter.AcceptGroup(ctx, g)
@@ -99,7 +99,7 @@ func pause(stop <-chan struct{}) bool {
 	}
 }
 
-// retryLost queues lost items again after a pause.
+// retryLost queues lost intakes again after a pause.
 func (d *Door) retryLost(lost []*request) {
 	if len(lost) == 0 {
 		return
