@@ -156,7 +156,9 @@ func TestGoldenJournal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, "JournalDigest", refund.JournalDigest(v.Kind, v.From, v.To, v.Generation, v.Source, v.Actor, key, v.Data), goldenHash(t, v.Digest))
+		e := refund.Entry{Kind: v.Kind, From: refund.State(v.From), To: refund.State(v.To), Generation: v.Generation, Source: v.Source, Actor: v.Actor,
+			FactKey: key, Data: v.Data}
+		same(t, "Digest", e.Digest(), goldenHash(t, v.Digest))
 	}
 	var prev [32]byte
 	for _, v := range g.JournalHash {

@@ -15,12 +15,6 @@ import (
 // (https://www.postgresql.org/docs/15/datatype-datetime.html).
 const postgresEpoch = 946_684_800_000_000
 
-// JournalDigest covers all columns of one journal row except its place in the chain (see JournalHash). from is "" for the
-// first row; factKey is nil when the row has no fact key; data is the row's JSON exactly as stored.
-func JournalDigest(kind, from, to string, generation int, source, actor string, factKey []byte, data string) [32]byte {
-	return sumLP(domainJournal, kind, from, to, strconv.Itoa(generation), source, actor, hex.EncodeToString(factKey), data)
-}
-
 // JournalHash chains a row to the one before it. prev is all zeros for seq 1.
 // The database computes the same under the row lock as
 //
@@ -74,7 +68,8 @@ type JournalStep struct {
 	Entry Entry
 }
 
-// Digest returns the content digest that the hash chain links.
+// Digest returns the digest that the hash chain links. It covers all columns of the row except its place in the chain (see
+// JournalHash): From is "" for the first row, FactKey is nil when the row has no fact key, Data is the JSON exactly as stored.
 func (e Entry) Digest() [32]byte {
-	return JournalDigest(e.Kind, string(e.From), string(e.To), e.Generation, e.Source, e.Actor, e.FactKey, e.Data)
+	return sumLP(domainJournal, e.Kind, string(e.From), string(e.To), strconv.Itoa(e.Generation), e.Source, e.Actor, hex.EncodeToString(e.FactKey), e.Data)
 }

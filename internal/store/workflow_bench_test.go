@@ -203,7 +203,8 @@ func (f *flow) wantChain(t *testing.T) {
 		if seq == 1 {
 			prev = [32]byte{}
 		}
-		want := refund.JournalDigest(kind, from, to, generation, src, by, key, data)
+		want := refund.Entry{Kind: kind, From: refund.State(from), To: refund.State(to), Generation: generation, Source: src, Actor: by,
+			FactKey: key, Data: data}.Digest()
 		prev = refund.JournalHash(prev, rid, int32(seq), at, want)
 		if string(digest) != string(want[:]) || string(hash) != string(prev[:]) {
 			t.Fatalf("refund %s seq %d (%s): digest or hash is not what its columns give", refund.RID(rid), seq, kind)
