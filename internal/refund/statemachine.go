@@ -28,10 +28,10 @@ func Transitions() []string {
 func (row rule) transitions(yield func(from, to State)) {
 	for _, in := range row.in {
 		at := in
-		for _, h := range row.moves {
-			if h.to != "" && h.to != at {
-				yield(at, h.to)
-				at = h.to
+		for _, m := range row.moves {
+			if m.to != "" && m.to != at {
+				yield(at, m.to)
+				at = m.to
 			}
 		}
 	}

@@ -10,10 +10,10 @@ const LongestLease = time.Minute
 // decision_apply.go and lines_change.go (mutations), case.go (reasons).
 type transition struct {
 	rules     []rule
-	r         *Record
+	r         *Record // the working copy
 	c         Contract
 	f         Fact
-	now       time.Time
+	now       time.Time // of the reading
 	d         *Dispatch // the one that the fact names
 	attempt   *Attempt  // the one that the fact completes, or nil
 	ackBefore bool      // the dispatch was acknowledged before this fact
@@ -49,15 +49,15 @@ func (s *transition) holds(gs []guard) bool {
 func (s *transition) applyRule(row rule) {
 	s.change.Rows = append(s.change.Rows, row.id)
 	caseBefore, askBefore := s.r.Case, s.r.AskNo
-	for i, h := range row.moves {
-		for _, a := range h.do {
-			a.do(s)
+	for i, m := range row.moves {
+		for _, x := range m.do {
+			x.do(s)
 		}
-		if s.refoldExposure(); s.openButClear(h.to) {
+		if s.refoldExposure(); s.openButClear(m.to) {
 			continue // no row is written with an open state and nothing exposed; leaveIfClear follows
 		}
 		from := s.r.State
-		s.enterState(h.to)
+		s.enterState(m.to)
 		s.deriveFlags()
 		if i == len(row.moves)-1 {
 			s.caseOfExcess()
