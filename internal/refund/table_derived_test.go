@@ -70,14 +70,14 @@ func TestDatabaseAllowsTheTablesTransitions(t *testing.T) {
 func TestNoClaimStartsInAFinalState(t *testing.T) {
 	t.Parallel()
 	claimed := map[State]bool{}
-	for _, w := range table() {
-		if w.fact != ClaimSend && w.fact != ClaimAsk {
+	for _, row := range table() {
+		if row.fact != ClaimSend && row.fact != ClaimAsk {
 			continue
 		}
-		for _, s := range w.in {
+		for _, s := range row.in {
 			claimed[s] = true
 		}
-		w.transitions(func(_, to State) { claimed[to] = true })
+		row.transitions(func(_, to State) { claimed[to] = true })
 	}
 	for _, s := range States() {
 		if s.Final() == claimed[s] {
@@ -90,13 +90,13 @@ func TestNoClaimStartsInAFinalState(t *testing.T) {
 func TestRulesAreComplete(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	for _, w := range table() {
-		if w.id == "" || w.doc == "" || w.fact == "" || len(w.in) == 0 || len(w.moves) == 0 || seen[w.id] {
-			t.Errorf("rule %q of %q is incomplete or a duplicate", w.id, w.fact)
+	for _, row := range table() {
+		if row.id == "" || row.doc == "" || row.fact == "" || len(row.in) == 0 || len(row.moves) == 0 || seen[row.id] {
+			t.Errorf("rule %q of %q is incomplete or a duplicate", row.id, row.fact)
 		}
-		if strings.ContainsAny(w.doc, "|\n") {
-			t.Errorf("rule %q: its text breaks the page", w.id)
+		if strings.ContainsAny(row.doc, "|\n") {
+			t.Errorf("rule %q: its text breaks the page", row.id)
 		}
-		seen[w.id] = true
+		seen[row.id] = true
 	}
 }
