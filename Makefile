@@ -1,4 +1,4 @@
-# The verbs of the house. `make help` lists them.
+# The commands of this repository; `make help` lists them.
 SHELL := bash
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
@@ -11,7 +11,7 @@ CUTS ?= 1000
 .DEFAULT_GOAL := help
 .PHONY: help run test lint conformance audit build generate bench model simulation crash fmt
 
-help: ## List the verbs
+help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## Build and run everything on this machine: API, worker, PostgreSQL, simulated channel (RUN_FLAGS='--listen …')
@@ -20,37 +20,37 @@ run: ## Build and run everything on this machine: API, worker, PostgreSQL, simul
 	@$(MAKE) --no-print-directory build
 	@exec bin/refundry dev $(RUN_FLAGS)
 
-test: ## Vet, staticcheck, generated files, the released API, all tests with the race detector on real PostgreSQL
+test: ## Run vet, staticcheck, the checks of generated files and of the released API, and all tests with the race detector on real PostgreSQL
 	@scripts/test
 
-lint: ## golangci-lint, with the import fences
+lint: ## Run golangci-lint, including the import fences
 	go tool -modfile=tools/go.mod golangci-lint run ./...
 
-conformance: ## The brokers' conformance suite at full length, the flood and all recorded readings, as a table (RACE=-race for the detector)
+conformance: ## Run the conformance suite of brokers at full length, the flood and all recorded requests, and print a table (RACE=-race: with the race detector)
 	@scripts/conformance $(RACE)
 
-audit: ## Known vulnerabilities (govulncheck on a pinned database) and module checksums
+audit: ## Search for known vulnerabilities (govulncheck with a pinned database) and check the module checksums
 	@scripts/audit
 
-build: ## Build bin/refundry: static, and the same bytes from the same source (scripts/reproducible checks)
+build: ## Build bin/refundry, static and reproducible (scripts/reproducible checks it)
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w -buildid= -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/refundry ./cmd/server
 
-generate: ## Make the generated code and documents anew
+generate: ## Regenerate the generated code and documents
 	go generate ./...
 
-bench: build ## Measure accepting and the whole life of refunds on this machine
+bench: build ## Measure accepted and completed refunds per second on this machine
 	@scripts/deps postgres
 	bin/refundry bench accept
 	bin/refundry bench lifecycle
 
-model: ## Explore the model of claim, lease, send, query and late answer (Spin), and the mistakes planted in it
+model: ## Explore the Spin model of claim, lease, send, query and late answer, and its planted mistakes
 	@scripts/deps model
 	@test/model/run
 
-simulation: ## Tell stories of the pure core from seeds, with and without planted bugs, and print what was reached (SEEDS=…)
+simulation: ## Simulate random histories of the core, with and without planted bugs, and print what was covered (SEEDS=…)
 	go test -count=1 -v -timeout 60m -run '^Test(Simulation|SameSeed)' ./internal/refund -seeds=$(SEEDS)
 
-crash: ## Kill the program 600 times at every named place, cut 1,000 COMMITs, and check every promise (KILLS=…, CUTS=…)
+crash: ## Kill the program 600 times at the fault points, cut 1,000 COMMITs, and check every promise (KILLS=…, CUTS=…)
 	@scripts/deps postgres
 	go test -count=1 -v -timeout 120m -run TestEveryPlaceIsSurvived ./test/crash -kills=$(KILLS)
 	go test -count=1 -v -timeout 60m -run TestEveryCommitMayBeCut ./internal/store -cuts=$(CUTS)

@@ -16,11 +16,11 @@ func TestEnvironmentStandsForFlags(t *testing.T) {
 	env := map[string]string{"REFUNDRY_DATABASE_URL": "postgres://x", "REFUNDRY_PORT": "3"}
 	lookup := func(k string) (string, bool) { v, ok := env[k]; return v, ok }
 	if err := bindEnv(flags, lookup); err != nil || *url != "postgres://x" || *port != 2 {
-		t.Errorf("url %q port %d err %v: the environment fills in what the command line left out", *url, *port, err)
+		t.Errorf("url %q port %d err %v: want the environment for the flags that the command line leaves out", *url, *port, err)
 	}
 	env["REFUNDRY_NUMBER"] = "seven"
 	flags.Int("number", 0, "")
 	if err := bindEnv(flags, lookup); err == nil {
-		t.Error("a value that does not fit its flag must be an error")
+		t.Error("a value that is not valid for its flag was accepted")
 	}
 }

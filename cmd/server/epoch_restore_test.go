@@ -17,7 +17,7 @@ import (
 	"github.com/refundry/refundry/internal/devdb/dbtest"
 )
 
-// backedUp is a PostgreSQL whose WAL is archived, so that it can be taken back to a point in time.
+// backedUp is a PostgreSQL with archived WAL, which can be restored to a point in time.
 type backedUp struct {
 	t            *testing.T
 	dir, archive string
@@ -71,10 +71,10 @@ func (b *backedUp) start(dir string, settings map[string]string) *devdb.DB {
 	return db
 }
 
-// one runs a statement that gives one value.
+// one runs a statement that returns one value.
 func one[T any](t *testing.T, url, sql string, args ...any) (v T) {
 	t.Helper()
-	ctx := context.WithoutCancel(t.Context()) // clean-ups ask, too
+	ctx := context.WithoutCancel(t.Context()) // cleanups use it too
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func one[T any](t *testing.T, url, sql string, args ...any) (v T) {
 	return v
 }
 
-// backup takes a base backup into a folder that devdb can start from.
+// backup makes a base backup in a folder that devdb can start from.
 func (b *backedUp) backup() string {
 	b.t.Helper()
 	to := b.folder()
@@ -114,7 +114,7 @@ func (b *backedUp) backup() string {
 	return to
 }
 
-// restore starts a backup, taken forward to a named point of the archive, and returns when it is a server of its own.
+// restore starts a backup, recovered to a named point of the archive, and returns when the recovery has ended.
 func (b *backedUp) restore(dir, point string) *devdb.DB {
 	b.t.Helper()
 	home := filepath.Join(dir, "postgres")
@@ -140,7 +140,7 @@ func (b *backedUp) restore(dir, point string) *devdb.DB {
 	return db
 }
 
-// archived closes the WAL file at hand and waits until it is in the archive.
+// archived closes the current WAL file and waits until it is in the archive.
 func (b *backedUp) archived() {
 	b.t.Helper()
 	name := one[string](b.t, b.db.URL(), `SELECT pg_walfile_name(pg_switch_wal())`)
@@ -149,7 +149,7 @@ func (b *backedUp) archived() {
 	})
 }
 
-// until polls a condition.
+// until polls a condition until it holds, and ends the test after patience.
 func until(t *testing.T, patience time.Duration, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)

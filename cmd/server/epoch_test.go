@@ -8,11 +8,12 @@ import (
 	"github.com/refundry/refundry/internal/store"
 )
 
-// restoredAccounts: half of them can be asked.
+// restoredAccounts are accounts of which half can be queried.
 var restoredAccounts = []string{"demo", "demo", "demo-list-and-match", "demo-key-replay-only", "demo-blind"}
 
-// C35: a backup is restored to a point before 50 sends, and the service started on it. Requests that the restore has lost come again,
-// some before and some after sending is let go on. Nothing is sent for any of them: the channel is asked, or a person.
+// TestRestoredBackupSendsNothingTwice restores a backup to a point before 50 sends and starts the service on it. Requests
+// that the restore has lost are repeated, some before and some after sending resumes. None of them is sent: the channel is
+// queried, or a case is opened. C35.
 func TestRestoredBackupSendsNothingTwice(t *testing.T) {
 	t.Parallel()
 	b := startBackedUp(t)
@@ -20,9 +21,9 @@ func TestRestoredBackupSendsNothingTwice(t *testing.T) {
 	url := s.sendAndRestore(b)
 	t.Cleanup(s.start(url, true))
 	if !one[bool](t, url, `SELECT sending_held_since IS NOT NULL FROM installation`) {
-		t.Fatal("another timeline, and sending is not held")
+		t.Fatal("the timeline has changed, but sending is not held")
 	}
-	s.askAll("lost", 0, 20) // intake goes on; the client cannot know
+	s.askAll("lost", 0, 20) // requests are still accepted
 	until(t, time.Minute, "every refund waits for the epoch", func() bool {
 		return one[int](t, url, `SELECT count(*) FROM refunds WHERE state = 'PENDING' AND pending_reason = 'sending-held'`) == 45
 	})
@@ -36,8 +37,8 @@ func TestRestoredBackupSendsNothingTwice(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &e); err != nil || e.Epoch != 2 || e.Moved || e.HeldSince != nil || e.Unmarked != 0 {
 		t.Fatalf("after expose: %v %s", err, out)
 	}
-	s.askAll("lost", 20, 25) // sending goes on, but nobody may trust that this id is new
-	s.ask("new", "demo")     // and this one is
+	s.askAll("lost", 20, 25) // sending has resumed, but this id may not be new
+	s.ask("new", "demo")     // this one is new
 	s.wantEnds(url)
 	for sql, want := range map[string]int{
 		`SELECT count(*) FROM refunds WHERE state = 'SUCCESS' AND case_id IS NULL AND account IN ('demo', 'demo-list-and-match')`:            31,
@@ -54,11 +55,11 @@ func TestRestoredBackupSendsNothingTwice(t *testing.T) {
 	s.wantPromises(url)
 }
 
-// sendAndRestore makes 50 sends after a backup's point in time, ends that server, and gives the address of the restored one. It knows of
-// 25 refunds that nothing was sent for, and nothing of the others.
+// sendAndRestore makes 50 sends after the backup's point in time, stops the server, and returns the URL of the restored
+// one, which has 25 of the refunds, without their sends.
 func (s *restoreSite) sendAndRestore(b *backedUp) (url string) {
 	t := s.t
-	stop := s.start(b.db.URL(), false) // takes requests, sends nothing
+	stop := s.start(b.db.URL(), false) // accepts requests, sends nothing
 	s.askAll("old", 0, 25)
 	backup := b.backup()
 	one[string](t, b.db.URL(), `SELECT pg_create_restore_point('before')::text`)
@@ -76,7 +77,7 @@ func (s *restoreSite) sendAndRestore(b *backedUp) (url string) {
 	}
 	url = b.restore(backup, "before").URL()
 	if n := one[int](t, url, `SELECT count(*) FROM refunds WHERE state = 'PENDING' AND attempt_no = 0`); n != 25 {
-		t.Fatalf("%d refunds are back, want 25 that nothing is known to be sent for", n)
+		t.Fatalf("%d refunds are restored, want 25 without a known send", n)
 	}
 	return url
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/refundry/refundry/internal/config"
 )
 
-// TestKinds checks what every channel and every broker on the lists must offer: a name of its own and contracts that can be used.
+// TestKinds checks every kind of channel and broker: a name of its own, and valid contracts.
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	name := regexp.MustCompile(`^[a-z][a-z0-9]{0,31}$`)
@@ -27,7 +27,7 @@ func TestKinds(t *testing.T) {
 		}
 		for _, profile := range k.Profiles() {
 			if c, ok := k.Contract(profile); !ok || profile == "" || c.Version != 0 || c.Validate() != nil {
-				t.Errorf("channel %s, profile %q: version %d, %v: want a valid contract that nobody has numbered", k.Name, profile, c.Version, c.Validate())
+				t.Errorf("channel %s, profile %q: version %d, %v: want a valid contract without a version", k.Name, profile, c.Version, c.Validate())
 			}
 		}
 	}
@@ -48,7 +48,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestConfigCheck shows a file whose secrets can be read, and names every secret that cannot, never its content.
+// TestConfigCheck checks a file whose secrets can be read, and one with unreadable secrets, which are reported without
+// their content.
 func TestConfigCheck(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -91,7 +92,7 @@ bridges:
 		}
 	}
 	if err != nil && strings.Contains(err.Error(), "hush") {
-		t.Errorf("config check tells a secret: %v", err)
+		t.Errorf("config check prints a secret: %v", err)
 	}
 	both := strings.NewReplacer("endpoint:", "endpiont:", "stream:", "steam:").Replace(good)
 	_, err = run("config", "check", write("both.yaml", both))
@@ -103,7 +104,7 @@ bridges:
 	}
 }
 
-// TestDemoConfigIsValid holds the configuration of dev, which no file is read for, against the checks of a file.
+// TestDemoConfigIsValid applies the checks of a file to the configuration of dev, which is not read from a file.
 func TestDemoConfigIsValid(t *testing.T) {
 	t.Parallel()
 	f, err := demoConfig("http://127.0.0.1:1", "nats://127.0.0.1:2", filepath.Join(t.TempDir(), "secret"), 0)

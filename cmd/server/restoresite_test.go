@@ -18,7 +18,7 @@ import (
 	"github.com/refundry/refundry/internal/store/verify"
 )
 
-// restoreSite is a service in this process: its database may be changed under it, its channel stays.
+// restoreSite is a service in this process whose database can be replaced, while its channel stays.
 type restoreSite struct {
 	t    *testing.T
 	dir  string
@@ -50,7 +50,7 @@ func newRestoreSite(t *testing.T, url string) *restoreSite {
 	return s
 }
 
-// start runs the service; the returned function stops it.
+// start starts the service and returns a function that stops it.
 func (s *restoreSite) start(url string, worker bool) func() {
 	s.t.Helper()
 	secret := filepath.Join(s.dir, "secret")
@@ -103,17 +103,17 @@ func (s *restoreSite) post(path, key string, body any) (status int, answer map[s
 	return res.StatusCode, answer
 }
 
-// ask posts a refund on a payment of its own. The account is told by the id's beginning.
+// ask posts a refund of a payment of its own. The account is that at the beginning of the id.
 func (s *restoreSite) ask(id, account string) {
 	s.t.Helper()
-	status, answer := s.post("/v1/refunds", "key-"+id, map[string]any{"refundId": id, "orderId": "ord_" + id, "paymentId": "pay_" + id, "amount": 100, "currency": "USD",
-		"payment": map[string]any{"orderId": "ord_" + id, "amount": 1000, "currency": "USD", "channelAccount": account}})
+	status, answer := s.post("/v1/refunds", "key-"+id, map[string]any{"refundId": id, "orderId": "ord_" + id, "paymentId": "pay_" + id, "amount": 100,
+		"currency": "USD", "payment": map[string]any{"orderId": "ord_" + id, "amount": 1000, "currency": "USD", "channelAccount": account}})
 	if status != http.StatusAccepted {
 		s.t.Fatalf("%s: %d %v", id, status, answer)
 	}
 }
 
-// sends is what the channel's own record says: how many sends it saw, and its effects by refund.
+// sends returns the channel's record: the number of sends, and the effects by refund.
 func (s *restoreSite) sends() (requests int, effects map[string]int) {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.sim.url()+"/effects", nil)
@@ -148,7 +148,7 @@ func (s *restoreSite) askAll(prefix string, from, to int) {
 	}
 }
 
-// wantEnds waits until nothing is left that is neither ended nor with a person, and tells what is.
+// wantEnds waits until every refund is final or has a case, and logs the others.
 func (s *restoreSite) wantEnds(url string) {
 	s.t.Helper()
 	s.t.Cleanup(func() {
@@ -163,7 +163,7 @@ func (s *restoreSite) wantEnds(url string) {
 	})
 }
 
-// wantSends: so many sends, each of another refund.
+// wantSends checks the number of sends, each of another refund.
 func (s *restoreSite) wantSends(n int) {
 	s.t.Helper()
 	requests, effects := s.sends()

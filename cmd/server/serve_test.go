@@ -9,13 +9,13 @@ import (
 	"github.com/refundry/refundry/internal/devdb/dbtest"
 )
 
-// TestTakenAddressClaimsNothing starts a worker process whose address is taken while a refund waits for a worker. The process must fail
-// before a worker of it has begun; a process that can listen then works the refund.
+// TestTakenAddressClaimsNothing starts a worker process whose address is taken while a refund waits for a worker. The
+// process fails before its workers start; a process that can listen then works the refund.
 func TestTakenAddressClaimsNothing(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
 	s := newRestoreSite(t, url)
-	defer s.start(url, false)() // takes requests, sends nothing
+	defer s.start(url, false)() // accepts requests, sends nothing
 	s.ask("rf_1", "demo")
 
 	cfg := s.app.cfg
@@ -32,7 +32,7 @@ func TestTakenAddressClaimsNothing(t *testing.T) {
 	}
 	const begun = `SELECT (SELECT count(*) FROM river_queue) + (SELECT count(*) FROM attempts)`
 	if n := one[int](t, url, begun); n != 0 {
-		t.Errorf("%d queues and attempts, want none: the workers started although nobody can listen", n)
+		t.Errorf("%d queues and attempts, want none: the workers started although the address is taken", n)
 	}
 
 	cfg.listen = "127.0.0.1:0"
@@ -46,7 +46,7 @@ func TestTakenAddressClaimsNothing(t *testing.T) {
 		return one[int](t, url, `SELECT count(*) FROM refunds WHERE state = 'SUCCESS'`) == 1
 	})
 	if n := one[int](t, url, begun); n < 2 {
-		t.Errorf("%d queues and attempts, want at least one of each: then the check above sees whether workers have started", n)
+		t.Errorf("%d queues and attempts, want at least one of each: otherwise the check above proves nothing", n)
 	}
 	if err := a.stop(); err != nil {
 		t.Errorf("stop: %v", err)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// callLog notes what services do, in order.
+// callLog records the calls of the services, in order.
 type callLog struct {
 	mu    sync.Mutex
 	lines []string
@@ -21,7 +21,7 @@ func (l *callLog) write(line string) {
 	l.lines = append(l.lines, line)
 }
 
-// scripted is a service that does what a test wants.
+// scripted is a service whose methods the test defines.
 type scripted struct {
 	name  string
 	calls *callLog
@@ -58,7 +58,7 @@ func TestGroupsStopInReverseOrder(t *testing.T) {
 	if err := s.stop(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.stop(); err != nil { // nothing runs any more
+	if err := s.stop(); err != nil { // nothing is running
 		t.Fatal(err)
 	}
 	want := []string{"start base", "start middle", "start top", "stop top", "stop middle", "stop base"}
@@ -67,8 +67,8 @@ func TestGroupsStopInReverseOrder(t *testing.T) {
 	}
 }
 
-// TestSlowMemberLeavesTheOthersTheirTime stops a group in which one member uses up its budget: the members stop side by side, and those
-// of the group below get a budget of their own.
+// TestSlowMemberLeavesTheOthersTheirTime stops a group in which one member uses up its budget. The members stop at the same
+// time, and those of the group before have a budget of their own.
 func TestSlowMemberLeavesTheOthersTheirTime(t *testing.T) {
 	t.Parallel()
 	d := &callLog{}
@@ -80,7 +80,7 @@ func TestSlowMemberLeavesTheOthersTheirTime(t *testing.T) {
 	}
 	quickStopped := make(chan struct{})
 	slow := func(ctx context.Context) error {
-		<-quickStopped // side by side: one after the other this would never end
+		<-quickStopped // at the same time: one after the other would never end
 		<-ctx.Done()
 		return ctx.Err()
 	}
@@ -99,7 +99,7 @@ func TestSlowMemberLeavesTheOthersTheirTime(t *testing.T) {
 	}
 }
 
-// TestFailedStartStopsWhatRuns stops exactly the services that were started before one that could not be.
+// TestFailedStartStopsWhatRuns stops exactly the services that were started before the one that failed.
 func TestFailedStartStopsWhatRuns(t *testing.T) {
 	t.Parallel()
 	d := &callLog{}
@@ -114,7 +114,7 @@ func TestFailedStartStopsWhatRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := []string{"start base", "start listener", "stop base"}; !slices.Equal(d.lines, want) {
-		t.Errorf("%v, want %v: no worker runs where nobody can listen", d.lines, want)
+		t.Errorf("%v, want %v: no worker runs where the address is taken", d.lines, want)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 func tenantCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "tenant", Short: "Add, list and close tenants",
-		Long: "A tenant is never deleted, and its code is never reused: the code is part of the refund numbers that channels know."}
+		Long: "A tenant is never deleted, and its code is never reused: the code is part of the refund numbers at the channels."}
 	cmd.AddCommand(tenantAddCommand(), tenantListCommand(), tenantCloseCommand())
 	return cmd
 }

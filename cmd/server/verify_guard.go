@@ -76,7 +76,7 @@ func (a *app) openGuard(ctx context.Context) error {
 // watchPromises checks all promises, one piece at a time, until ctx ends.
 func (a *app) watchPromises(ctx context.Context) {
 	every := a.cfg.guard.verifyEvery
-	a.guard.verifier.Watch(ctx, verify.WatchConfig{Every: every, Cheap: 15 * every, Whole: 60 * every, Tell: func(r verify.WatchReport) {
+	a.guard.verifier.Watch(ctx, verify.WatchConfig{Every: every, Cheap: 15 * every, Whole: 60 * every, Report: func(r verify.WatchReport) {
 		a.metrics.SetPromises(r.Violations, r.MostMoved, r.Excess)
 	}})
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/refundry/refundry/internal/store/verify"
 )
 
-// code is the exit code that main gives an error.
+// code returns the exit code of an error.
 func code(err error) int {
 	var e exitError
 	switch {
@@ -33,7 +33,8 @@ func code(err error) int {
 	return 1
 }
 
-// One refund goes through the whole service, is verified, exported and verified again; then the database is changed behind its back.
+// TestVerifyAndExportOnARunningService verifies and exports a refund of a running service and verifies the export. Then it
+// changes the database directly.
 func TestVerifyAndExportOnARunningService(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
@@ -80,9 +81,11 @@ func TestVerifyAndExportOnARunningService(t *testing.T) {
 	}
 	out, err = run("verify", "--json", "--database-url", url)
 	if code(err) != 1 || !strings.Contains(out, `"id":"P3"`) || !strings.Contains(out, `"check":"reserved"`) {
-		t.Errorf("a broken promise: %v\n%s", err, out)
+		t.Errorf("a violated promise: %v\n%s", err, out)
 	}
-	until(t, 2*time.Minute, "the watch tells it", func() bool { return strings.Contains(s.metrics(), `refundry_invariant_violations{promise="P3"} 1`) })
+	until(t, 2*time.Minute, "the continuous check reports it", func() bool {
+		return strings.Contains(s.metrics(), `refundry_invariant_violations{promise="P3"} 1`)
+	})
 }
 
 func (s *restoreSite) metrics() string {
@@ -169,10 +172,10 @@ func TestAnchorKeys(t *testing.T) {
 	}
 	for _, from := range []string{open, "file:" + filepath.Join(dir, "none"), "env:REFUNDRY_TEST_NONE", "plain", "file:"} {
 		if _, err := readSigningKey(from); err == nil {
-			t.Errorf("%s is no signing key", from)
+			t.Errorf("%s was accepted as a signing key", from)
 		}
 	}
 	if _, err := readPublicKey(secret); err == nil {
-		t.Error("a private key is no public one")
+		t.Error("a private key was accepted as a public one")
 	}
 }

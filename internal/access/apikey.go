@@ -24,8 +24,7 @@ const (
 	ModeTest = "test"
 )
 
-// ErrAPIKey says that a text is not a well-formed API key. It never quotes the
-// text, which may be a secret.
+// ErrAPIKey reports a text that is not a well-formed API key. It never quotes the text, which may be a secret.
 var ErrAPIKey = errors.New("refund: not an API key")
 
 // APIKey is a bearer key of an actor. Only Prefix and SecretHash are stored.
@@ -55,9 +54,8 @@ func NewAPIKey(random io.Reader, mode string) (APIKey, error) {
 	return APIKey{Mode: mode, Prefix: prefix, Secret: secret}, nil
 }
 
-// randomBase62 draws n digits, each equally likely: a byte of 248 (4 × 62) and
-// above is thrown away instead of folded. A source that only yields such bytes
-// is broken, and the bound turns it into an error.
+// randomBase62 draws n digits, each with the same probability: bytes of 248 (4 × 62) and above are skipped. A source with no
+// other bytes is broken, and the bound makes it an error.
 func randomBase62(random io.Reader, n int) (string, error) {
 	out := make([]byte, 0, n)
 	buf := make([]byte, 64)
@@ -77,9 +75,8 @@ func randomBase62(random io.Reader, n int) (string, error) {
 	return "", io.ErrNoProgress
 }
 
-// ParseAPIKey takes a key apart. It says nothing about whether the key exists:
-// find the row by Prefix and compare SecretHash in constant time. Errors:
-// ErrAPIKey.
+// ParseAPIKey splits a key into its parts. It does not check that the key exists: find the row by Prefix and compare
+// SecretHash in constant time. Errors: ErrAPIKey.
 func ParseAPIKey(s string) (APIKey, error) {
 	parts := strings.Split(s, "_")
 	if len(parts) != 4 || parts[0] != apiKeyWord {

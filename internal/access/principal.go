@@ -2,9 +2,9 @@ package access
 
 import "github.com/refundry/refundry/internal/refund"
 
-// Principal is who sends a request.
+// Principal is the authenticated sender of a request.
 type Principal struct {
 	Tenant refund.Tenant
-	Actor  string // "actor:<name>", as the journal wants it
+	Actor  string // "actor:<name>", the form of the journal
 	Scopes []string
 }

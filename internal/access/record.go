@@ -6,7 +6,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// APIKeyRecord is what is stored about an API key, with its tenant and actor.
+// APIKeyRecord is a stored API key with its tenant and actor.
 type APIKeyRecord struct {
 	SecretHash    [32]byte // SHA-256 of the secret
 	Tenant        refund.Tenant
@@ -15,5 +15,5 @@ type APIKeyRecord struct {
 	ActorDisabled bool
 	Scopes        []string
 	ExpiresAt     time.Time // zero = never
-	RevokedAt     time.Time // zero = not
+	RevokedAt     time.Time // zero = not revoked
 }

@@ -1,6 +1,6 @@
 package access
 
-// Scopes of keys. The list is final: the database refuses any other.
+// Scopes of keys. The list is complete: the database refuses any other.
 const (
 	ScopeRefundsWrite  = "refunds:write"
 	ScopeRefundsRead   = "refunds:read"
@@ -13,7 +13,7 @@ const (
 	ScopeMetricsRead   = "metrics:read"
 )
 
-// Scopes lists what a key can be allowed to do. The database knows the same ones.
+// Scopes returns all scopes. The database has the same list.
 func Scopes() []string {
 	return []string{ScopeRefundsWrite, ScopeRefundsRead, ScopePaymentsWrite, ScopeEvidenceRead, ScopeCasesDecide, ScopeCasesApprove,
 		ScopeParkedOperate, ScopeAdmin, ScopeMetricsRead}

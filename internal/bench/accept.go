@@ -12,41 +12,42 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// Target is something that accepts refunds.
+// Target accepts refunds.
 type Target struct {
-	// Accept brings one refund and returns nil when it is durably accepted. It is called by many goroutines at once.
+	// Accept accepts one refund and returns nil when it is durable. Many goroutines call it at the same time.
 	Accept func(ctx context.Context, in intake.Intake) error
-	// Close ends it; may be nil.
+	// Close closes the target; can be nil.
 	Close func()
 }
 
-// Variant is a way to the database that is measured.
+// Variant is one way of accepting refunds.
 type Variant struct {
 	Name string // "door", "http"
-	// Open makes the target that works in a schema, which Migrate has prepared. tenant is the schema's only tenant.
+	// Open returns the target in a schema that Migrate has prepared. tenant is the only tenant of the schema.
 	Open func(ctx context.Context, schema string, tenant refund.Tenant) (Target, error)
 }
 
-// AcceptConfig says what is measured. URL, Migrate and Variants are needed.
+// AcceptConfig configures Accept. URL, Migrate and Variants are required.
 type AcceptConfig struct {
-	// URL of a scratch database (postgres://…) whose role may make schemas, CHECKPOINT and drop what it made.
+	// URL of a scratch database (postgres://…) whose role can create and drop schemas and run CHECKPOINT.
 	URL string
-	// Schema is the beginning of the names of the schemas that are made and dropped. Default "bench".
+	// Schema begins the names of the schemas. Default "bench".
 	Schema string
 	// Migrate fills an empty schema.
 	Migrate  func(ctx context.Context, schema string) error
 	Variants []Variant
 
-	Callers  []int         // closed loops at once; default 64, 16
+	Callers  []int         // that wait for an answer before the next refund; default 64, 16
 	Duration time.Duration // of one measurement; default 5 s
-	Warmup   time.Duration // before it, same load; default 1 s
+	Warmup   time.Duration // with the same load before it; default 1 s
 	Rounds   int           // default 3
-	// Verify checks a schema and says how many journal rows that were and how long their chain and fold took; nil = not measured.
+	// Verify checks a schema and returns the number of its journal rows and the time of checking their chain and fold; nil =
+	// not measured.
 	Verify   func(ctx context.Context, schema string) (rows int64, took time.Duration, err error)
-	Payments int       // that refunds are spread over; default 20,000
+	Payments int       // over which the refunds are distributed; default 20,000
 	Account  string    // channel account of the payments; default "demo"
-	Progress io.Writer // gets a line per measurement; nil = nobody
-	Pgbench  string    // program; default: found in PATH and where packages put it
+	Progress io.Writer // gets a line per measurement; nil = none
+	Pgbench  string    // program; default: searched in PATH and in the folders of packages
 	Psql     string    // likewise
 }
 
@@ -55,27 +56,27 @@ type Measure struct {
 	PerSecond float64 `json:"perSecond"`
 	P50       float64 `json:"p50Ms"`
 	P99       float64 `json:"p99Ms"`
-	// Ratio is PerSecond by that of the floor in the same round.
+	// Ratio is PerSecond divided by that of the floor in the same round.
 	Ratio float64 `json:"ratio,omitempty"`
-	// CPU of the whole run, warm-up included: what stays comparable on a machine that is busy with other things.
+	// CPU of the whole run, including the warm-up. It can be compared also on a machine with other work.
 	CPU CPU `json:"cpuMs"`
 }
 
 // CPU is processor time per refund in milliseconds.
 type CPU struct {
-	Postgres float64 `json:"postgres"` // 0 = cannot be seen: another machine, another system
+	Postgres float64 `json:"postgres"` // 0 = not available: on another machine or another system
 	Client   float64 `json:"client"`   // of this process and pgbench
 }
 
-// AcceptResult is one variant at one number of callers.
+// AcceptResult has the measurements of one variant with one number of callers.
 type AcceptResult struct {
 	Variant string    `json:"variant"`
 	Callers int       `json:"callers"`
-	Median  Measure   `json:"median"` // each field by itself
+	Median  Measure   `json:"median"` // of each field separately
 	Rounds  []Measure `json:"rounds"`
 }
 
-// AcceptReport is what was measured. The floor is a variant of its own, named "floor".
+// AcceptReport is the result of Accept. The floor is a variant with the name "floor".
 type AcceptReport struct {
 	Server   string         `json:"server"` // version of PostgreSQL
 	Fsync    string         `json:"fsync"`
@@ -83,12 +84,12 @@ type AcceptReport struct {
 	Results  []AcceptResult `json:"results"`
 }
 
-// Floor is the name of the floor among the results.
+// Floor is the name of the floor in the results.
 const Floor = "floor"
 
 func (c AcceptConfig) complete() (AcceptConfig, error) {
 	if c.URL == "" || c.Migrate == nil || len(c.Variants) == 0 {
-		return c, errors.New("bench: URL, Migrate and at least one variant are needed")
+		return c, errors.New("bench: URL, Migrate and at least one variant are required")
 	}
 	def := func(v *string, d string) {
 		if *v == "" {
@@ -123,9 +124,8 @@ func (c AcceptConfig) complete() (AcceptConfig, error) {
 	return c, err
 }
 
-// Accept measures all variants and the floor, in rounds whose order is turned each time. The schemas that it makes are gone
-// when it returns. Errors: programs that are missing, whatever the database or a target says; one refund that is not
-// accepted ends it.
+// Accept measures all variants and the floor in rounds, whose order is reversed each time. It drops its schemas. Errors:
+// missing programs, errors of the database or of a target; a refund that is not accepted ends the measurement.
 func Accept(ctx context.Context, cfg AcceptConfig) (AcceptReport, error) {
 	cfg, err := cfg.complete()
 	if err != nil {
@@ -190,7 +190,7 @@ func (b *run) rounds(ctx context.Context, callers int) ([]AcceptResult, error) {
 	return results, nil
 }
 
-// one makes a schema, measures one variant in it and drops it.
+// one creates a schema, measures one variant in it and drops it.
 func (b *run) one(ctx context.Context, v Variant, callers int) (m Measure, err error) {
 	schema, tenant, err := b.prepare(ctx)
 	if err != nil {
@@ -231,7 +231,8 @@ func medians(list []Measure) Measure {
 
 // Print writes the medians as a table.
 func (r AcceptReport) Print(w io.Writer) {
-	_, _ = fmt.Fprintf(w, "PostgreSQL %s, fsync %s, %s each, medians of the rounds; CPU in ms per refund\n%8s  %-8s %10s %9s %9s %9s %9s %9s\n", r.Server, r.Fsync, r.Duration,
+	_, _ = fmt.Fprintf(w, "PostgreSQL %s, fsync %s, %s each, medians of the rounds; CPU in ms per refund\n%8s  %-8s %10s %9s %9s %9s %9s %9s\n",
+		r.Server, r.Fsync, r.Duration,
 		"callers", "", "refunds/s", "p50 ms", "p99 ms", "PG CPU", "own CPU", "× floor")
 	for _, x := range r.Results {
 		ratio := ""

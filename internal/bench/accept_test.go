@@ -23,7 +23,7 @@ func (oneAccount) Account(name string, _ refund.TenantID) (refund.Contract, bool
 	return refund.Contract{Profile: "bench", Version: 1}, name == "demo", true
 }
 
-// door is the way to the store without HTTP, with River's job for each refund if enqueue is set.
+// door is the store's door without HTTP, with River's job for each refund if enqueue is set.
 func door(url string, enqueue bool) Variant {
 	name := "door"
 	if !enqueue {
@@ -60,12 +60,12 @@ func migrator(url string) func(ctx context.Context, schema string) error {
 	}
 }
 
-// A short run: both sides write, the ratio is theirs, the schemas are gone afterwards.
+// TestAccept runs a short measurement. Both sides write, the ratio is that of their figures, and the schemas are dropped.
 func TestAccept(t *testing.T) {
 	url := dbtest.New(t)
-	var told strings.Builder
+	var progress strings.Builder
 	r, err := Accept(t.Context(), AcceptConfig{URL: url, Migrate: migrator(url), Variants: []Variant{door(url, true)}, Callers: []int{4},
-		Duration: 3 * time.Second, Warmup: 200 * time.Millisecond, Rounds: 1, Payments: 100, Progress: &told})
+		Duration: 3 * time.Second, Warmup: 200 * time.Millisecond, Rounds: 1, Payments: 100, Progress: &progress})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,8 +80,8 @@ func TestAccept(t *testing.T) {
 	if got, want := r.Results[1].Median.Ratio, r.Results[1].Median.PerSecond/r.Results[0].Median.PerSecond; got != want {
 		t.Errorf("ratio %v, want %v", got, want)
 	}
-	if n := strings.Count(told.String(), "\n"); n != 2 {
-		t.Errorf("%d lines of progress, want 2:\n%s", n, told.String())
+	if n := strings.Count(progress.String(), "\n"); n != 2 {
+		t.Errorf("%d lines of progress, want 2:\n%s", n, progress.String())
 	}
 	b := &run{}
 	b.cfg.URL = url
@@ -93,11 +93,12 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// The floor writes what the door writes: as many rows in each table, of the same size within a few bytes. Payments are
-// many, so that hardly any refund has one before it: the floor knows no predecessor.
+// TestFloorWritesTheSameRows checks that the floor writes as many rows in each table as the door, of the same size within a
+// few bytes. There are many payments, so that hardly any has an earlier refund, which the floor does not write.
 func TestFloorWritesTheSameRows(t *testing.T) {
 	url := dbtest.New(t)
-	cfg, err := AcceptConfig{URL: url, Migrate: migrator(url), Variants: []Variant{door(url, true)}, Duration: 3 * time.Second, Warmup: time.Millisecond, Payments: 20_000}.complete()
+	cfg, err := AcceptConfig{URL: url, Migrate: migrator(url), Variants: []Variant{door(url, true)}, Duration: 3 * time.Second, Warmup: time.Millisecond,
+		Payments: 20_000}.complete()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,9 @@ func TestFloorWritesTheSameRows(t *testing.T) {
 		}
 		out := map[string]string{}
 		for _, table := range []string{"receipts", "refund_keys", "refunds", "dispatches", "journal", "river_job"} {
-			size, err := b.psql(t.Context(), fmt.Sprintf(`SELECT (count(*) > 0)::text || ' ' || (count(*) - (SELECT sum(refunds) FROM %[1]s.payments)) || ' ' || round(avg(pg_column_size(x.*))) FROM %[1]s.%[2]s x`, schema, table))
+			size, err := b.psql(t.Context(), fmt.Sprintf(`SELECT (count(*) > 0)::text || ' ' ||
+				(count(*) - (SELECT sum(refunds) FROM %[1]s.payments)) || ' ' ||
+				round(avg(pg_column_size(x.*))) FROM %[1]s.%[2]s x`, schema, table))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,29 +13,29 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// BridgeConfig says what is measured: the same events handed to the door in groups, and fed to it by a bridge from a broker.
-// Of AcceptConfig, URL and Migrate are needed.
+// BridgeConfig configures Bridge, which measures the same events given to the door in groups and delivered to it by a
+// bridge. Of AcceptConfig, URL and Migrate are required.
 type BridgeConfig struct {
 	AcceptConfig
 	Events int // of one measurement; default 10,000
-	Group  int // items of a group at the door; default 128, as a bridge's
-	// Door opens the door in a schema, Feed a broker with a bridge in front of the same kind of door.
+	Group  int // items per group at the door; default 128, that of a bridge
+	// Door opens the door in a schema; Feed opens a broker whose bridge uses such a door.
 	Door func(ctx context.Context, schema string, tenant refund.Tenant) (GroupTarget, error)
 	Feed func(ctx context.Context, schema string, tenant refund.Tenant) (Feed, error)
 }
 
 // GroupTarget accepts whole groups.
 type GroupTarget struct {
-	// Accept returns nil when all of them are durably accepted.
+	// Accept returns nil when all of them are durable.
 	Accept func(ctx context.Context, g []intake.Intake) error
 	Close  func()
 }
 
-// Feed is a broker with a bridge that is not running yet.
+// Feed is a broker with a bridge that does not run yet.
 type Feed struct {
-	// Publish puts CloudEvents into the broker.
+	// Publish publishes CloudEvents to the broker.
 	Publish func(ctx context.Context, events [][]byte) error
-	// Drain runs the bridge until the broker has nothing more.
+	// Drain runs the bridge until the broker has no more messages.
 	Drain func(ctx context.Context) error
 	Close func()
 }
@@ -47,20 +47,20 @@ type BridgeRound struct {
 	Ratio  float64 `json:"ratio"`
 }
 
-// BridgeReport is what was measured.
+// BridgeReport is the result of Bridge.
 type BridgeReport struct {
 	Server string        `json:"server"`
 	Fsync  string        `json:"fsync"`
 	Events int           `json:"events"`
 	Group  int           `json:"group"`
-	Median BridgeRound   `json:"median"` // each field by itself
+	Median BridgeRound   `json:"median"` // of each field separately
 	Rounds []BridgeRound `json:"rounds"`
 }
 
-// Bridge measures both ways in turns, the order turned each round. The schemas that it makes are gone when it returns.
+// Bridge measures both ways in turns, whose order is reversed each round. It drops its schemas.
 func Bridge(ctx context.Context, cfg BridgeConfig) (BridgeReport, error) {
 	if cfg.Door == nil || cfg.Feed == nil {
-		return BridgeReport{}, errors.New("bench: Door and Feed are needed")
+		return BridgeReport{}, errors.New("bench: Door and Feed are required")
 	}
 	if cfg.Events <= 0 {
 		cfg.Events = 10_000
@@ -68,7 +68,7 @@ func Bridge(ctx context.Context, cfg BridgeConfig) (BridgeReport, error) {
 	if cfg.Group <= 0 {
 		cfg.Group = 128
 	}
-	cfg.Variants = []Variant{{Name: "door"}, {Name: "bridge"}} // opened here
+	cfg.Variants = []Variant{{Name: "door"}, {Name: "bridge"}} // opened below
 	var err error
 	if cfg.AcceptConfig, err = cfg.complete(); err != nil {
 		return BridgeReport{}, err
@@ -97,7 +97,8 @@ func Bridge(ctx context.Context, cfg BridgeConfig) (BridgeReport, error) {
 		}
 		round.Ratio = round.Bridge / round.Door
 		report.Rounds = append(report.Rounds, round)
-		_, _ = fmt.Fprintf(cfg.Progress, "round %d of %d: door %8.0f events/s, bridge %8.0f events/s, ratio %.2f\n", i+1, cfg.Rounds, round.Door, round.Bridge, round.Ratio)
+		_, _ = fmt.Fprintf(cfg.Progress, "round %d of %d: door %8.0f events/s, bridge %8.0f events/s, ratio %.2f\n", i+1, cfg.Rounds, round.Door,
+			round.Bridge, round.Ratio)
 	}
 	report.Median = BridgeRound{Door: middle(report.Rounds, func(r BridgeRound) float64 { return r.Door }),
 		Bridge: middle(report.Rounds, func(r BridgeRound) float64 { return r.Bridge }), Ratio: middle(report.Rounds, func(r BridgeRound) float64 { return r.Ratio })}
@@ -114,7 +115,7 @@ func middle[T any](rounds []T, field func(T) float64) float64 {
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
-// inSchema runs one measurement in a schema of its own.
+// inSchema runs one measurement in a new schema.
 func (b *run) inSchema(ctx context.Context, do func(schema string, tenant refund.Tenant) (time.Duration, error)) (took time.Duration, err error) {
 	schema, tenant, err := b.prepare(ctx)
 	if err != nil {
@@ -186,7 +187,7 @@ func (b *run) fed(ctx context.Context, cfg BridgeConfig) (perSecond float64, err
 	return float64(cfg.Events) / took.Seconds(), err
 }
 
-// cloudEvent is an intake as its producer would send it.
+// cloudEvent returns an intake as its producer would send it.
 func cloudEvent(in intake.Intake) ([]byte, error) {
 	p := in.Refund.Params
 	return json.Marshal(map[string]any{"specversion": "1.0", "id": in.Event.ID, "source": "/bench", "type": string(in.Type), "tenantid": in.Tenant.Code,
@@ -195,6 +196,7 @@ func cloudEvent(in intake.Intake) ([]byte, error) {
 
 // Print writes the medians.
 func (r BridgeReport) Print(w io.Writer) {
-	_, _ = fmt.Fprintf(w, "PostgreSQL %s, fsync %s, %d events in groups of %d, medians of %d rounds\n%10s %12s %8s\n%10.0f %12.0f %8.2f\n", r.Server, r.Fsync, r.Events, r.Group, len(r.Rounds),
+	_, _ = fmt.Fprintf(w, "PostgreSQL %s, fsync %s, %d events in groups of %d, medians of %d rounds\n%10s %12s %8s\n%10.0f %12.0f %8.2f\n", r.Server,
+		r.Fsync, r.Events, r.Group, len(r.Rounds),
 		"door/s", "bridge/s", "ratio", r.Median.Door, r.Median.Bridge, r.Median.Ratio)
 }

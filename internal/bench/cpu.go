@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// cpu is processor time used so far: by PostgreSQL, and by us with our ended children (pgbench).
+// cpu is the processor time used so far, by PostgreSQL and by this process with its ended children (pgbench).
 type cpu struct{ postgres, client time.Duration }
 
-// ticks of /proc's times in a second; Linux shows 100 on every platform that Go runs on (proc(5), sysconf(_SC_CLK_TCK)).
+// ticks per second of the times in /proc; Linux uses 100 on every platform of Go (proc(5), sysconf(_SC_CLK_TCK)).
 const ticks = 100
 
-// readCPU reads what Linux tells of a server on this machine. Elsewhere, or of a server that is not ours to see, it is 0.
+// readCPU reads the times of a server on this machine, on Linux. Elsewhere, and for a server of another user, they are 0.
 func (b *run) readCPU(ctx context.Context) (c cpu) {
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
 		var u syscall.Rusage
@@ -57,7 +57,7 @@ func readStat(name string) (pid, parent int, own, reaped time.Duration, err erro
 	if err != nil {
 		return 0, 0, 0, 0, err
 	}
-	end := bytes.LastIndexByte(text, ')') // of the name, which may hold anything
+	end := bytes.LastIndexByte(text, ')') // the name can contain anything
 	fields := strings.Fields(string(text[end+1:]))
 	if end < 0 || len(fields) < 15 {
 		return 0, 0, 0, 0, fmt.Errorf("bench: %s cannot be read", name)
@@ -73,7 +73,7 @@ func readStat(name string) (pid, parent int, own, reaped time.Duration, err erro
 	return pid, parent, time.Duration(utime+stime) * tick, time.Duration(cutime+cstime) * tick, nil
 }
 
-// perRefund is the time that each of n refunds took since before, in milliseconds.
+// perRefund returns the time per refund since before, in milliseconds.
 func (c cpu) perRefund(before cpu, n int) CPU {
 	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) / float64(max(n, 1)) }
 	out := CPU{Client: ms(c.client - before.client)}

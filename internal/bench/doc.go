@@ -1,8 +1,8 @@
-// Package bench measures what the door takes, beside a floor: pgbench writing the same rows into the same tables on the same
-// machine, one transaction per refund, each in one pipeline. A ratio to the floor means something on any machine; refunds per
-// second alone do not.
+// Package bench measures how many refunds the door accepts, in turns with a baseline, the floor: pgbench writes the same
+// rows into the same tables on the same machine, one transaction per refund, each in one pipeline. The ratio to the floor
+// can be compared between machines; refunds per second cannot.
 //
-// Door and floor take turns, each in a fresh schema, after a CHECKPOINT, so that neither meets the other's leftovers; what is
-// told is the median of the rounds. It knows neither the store nor the server: how a schema is made and how a refund is
-// accepted is told to it.
+// Door and floor alternate, each in a new schema after a CHECKPOINT, so that neither has to handle the other's data. The
+// result is the median of the rounds. The package depends neither on the store nor on the server: its callers supply the
+// schema and the way in which a refund is accepted.
 package bench

@@ -14,11 +14,11 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// floorScript writes what the door writes for one new refund: receipt, key, refund, dispatch, journal row, balance, job; the
-// same columns, values of the same length. It reads nothing and decides nothing. pgbench takes a colon before a letter or a
-// digit for a variable, in literals too: JSON has a space behind its colons here.
+// floorScript writes what the door writes for one new refund: receipt, key, refund, dispatch, journal row, balance, job;
+// the same columns with values of the same length. It reads and decides nothing. pgbench takes a colon before a letter or a
+// digit for a variable, also in literals: JSON has a space after its colons here.
 //
-// tenant, account, payments are put in by us; n counts in each client.
+// tenant, account and payments are substituted; n counts in each client.
 const floorScript = `\set n :n + 1
 \set hi :n / 65536
 \set low :n % 65536
@@ -50,13 +50,13 @@ COMMIT;
 \endpipeline
 `
 
-// floorRID rises with time like a uuid version 7.
+// floorRID increases with time like a uuid of version 7.
 const (
 	floorRID    = `('018f6f4e-' || lpad(to_hex(:hi::int), 4, '0') || '-7' || lpad(to_hex(:mid::int), 3, '0') || '-8000-' || lpad(to_hex(:client_id::int), 8, '0') || lpad(to_hex(:low::int), 4, '0'))::uuid`
 	floorRefund = `'rf-' || lpad(:n::text, 10, '0') || '-' || lpad(:client_id::text, 3, '0')`
 )
 
-// floor lets pgbench run and reads its log: the warm-up's transactions do not count.
+// floor runs pgbench and reads its log; the transactions of the warm-up do not count.
 func (b *run) floor(ctx context.Context, schema string, tenant refund.Tenant, callers int) (Measure, error) {
 	dir, err := os.MkdirTemp("", "refundry-floor-")
 	if err != nil {
@@ -72,8 +72,9 @@ func (b *run) floor(ctx context.Context, schema string, tenant refund.Tenant, ca
 	if err := b.checkpoint(ctx); err != nil {
 		return Measure{}, err
 	}
-	seconds := int((b.cfg.Warmup+b.cfg.Duration)/time.Second) + 1                                                                               // pgbench counts in seconds, its start included
-	cmd := exec.CommandContext(ctx, b.cfg.Pgbench, "-n", "-M", "prepared", "-c", strconv.Itoa(callers), "-j", "2", "-T", strconv.Itoa(seconds), // #nosec G204 -- the configured program
+	seconds := int((b.cfg.Warmup+b.cfg.Duration)/time.Second) + 1                     // pgbench counts whole seconds, including its start
+	cmd := exec.CommandContext(ctx, b.cfg.Pgbench, "-n", "-M", "prepared", "-j", "2", // #nosec G204 -- the configured program
+		"-c", strconv.Itoa(callers), "-T", strconv.Itoa(seconds),
 		"-D", "n=0", "-f", file, "-l", "--log-prefix", filepath.Join(dir, "log"), b.cfg.URL)
 	cmd.Env = append(os.Environ(), "PGOPTIONS=-c search_path="+schema)
 	before := b.readCPU(ctx)
@@ -87,8 +88,8 @@ func (b *run) floor(ctx context.Context, schema string, tenant refund.Tenant, ca
 }
 
 // readFloor reads pgbench's log of transactions: client, number, microseconds, script, second and microsecond of its end
-// (https://www.postgresql.org/docs/15/pgbench.html, "Per-Transaction Logging"). What is measured begins a warm-up after the first
-// of them: how long pgbench took to connect is nobody's speed.
+// (https://www.postgresql.org/docs/15/pgbench.html, "Per-Transaction Logging"). The measurement begins a warm-up after the
+// first transaction, so that the time of connecting does not count.
 func readFloor(dir string, warmup, d time.Duration) (m Measure, all int, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "log.*"))
 	if err != nil {
@@ -130,7 +131,7 @@ func readFloor(dir string, warmup, d time.Duration) (m Measure, all int, err err
 		}
 	}
 	if len(latencies) == 0 {
-		return m, 0, fmt.Errorf("pgbench ended no transaction in the time that is measured; %d before it", len(done))
+		return m, 0, fmt.Errorf("pgbench ended no transaction within the measured time; %d before it", len(done))
 	}
 	return measure(latencies, d), len(done), nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/refundry/refundry/internal/clock"
 )
 
-// LifecycleReport is what Lifecycle measured.
+// LifecycleReport is the result of Lifecycle.
 type LifecycleReport struct {
 	Server  string            `json:"server"`
 	Fsync   string            `json:"fsync"`
@@ -22,7 +22,7 @@ type LifecycleReport struct {
 // LifecycleResult is one number of callers: refunds from acceptance to SUCCESS.
 type LifecycleResult struct {
 	Callers int                `json:"callers"`
-	Median  LifecycleMeasure   `json:"median"` // each field by itself
+	Median  LifecycleMeasure   `json:"median"` // of each field separately
 	Rounds  []LifecycleMeasure `json:"rounds"`
 }
 
@@ -30,22 +30,22 @@ type LifecycleResult struct {
 type LifecycleMeasure struct {
 	Refunds          int     `json:"refunds"`
 	AcceptedPerSec   float64 `json:"acceptedPerSecond"`
-	SuccessPerSecond float64 `json:"successPerSecond"` // all refunds by the time until the last one is SUCCESS
+	SuccessPerSecond float64 `json:"successPerSecond"` // all refunds divided by the time until the last one is SUCCESS
 	AcceptP50        float64 `json:"acceptP50Ms"`
 	AcceptP99        float64 `json:"acceptP99Ms"`
-	LifeP50          float64 `json:"acceptToSuccessP50Ms"` // of a closed loop that outruns the workers: mostly waiting in line
+	LifeP50          float64 `json:"acceptToSuccessP50Ms"` // callers are faster than the workers, so most of it is waiting
 	LifeP99          float64 `json:"acceptToSuccessP99Ms"`
-	FloorPerSecond   float64 `json:"floorPerSecond"`             // pgbench writing only what acceptance writes
-	Ratio            float64 `json:"ratio"`                      // SuccessPerSecond by FloorPerSecond
+	FloorPerSecond   float64 `json:"floorPerSecond"`             // pgbench writing the rows of acceptance only
+	Ratio            float64 `json:"ratio"`                      // SuccessPerSecond divided by FloorPerSecond
 	VerifyPerSecond  float64 `json:"verifyJournalRowsPerSecond"` // hash chain and fold of what the round has written
-	CopyPerSecond    float64 `json:"copyJournalRowsPerSecond"`   // the same rows by COPY to psql, which looks at nothing
+	CopyPerSecond    float64 `json:"copyJournalRowsPerSecond"`   // the same rows by COPY to psql, without a check
 }
 
-// lifecycleWait bounds the wait for the last refund.
+// lifecycleWait limits the wait for the last refund.
 const lifecycleWait = 5 * time.Minute
 
-// Lifecycle measures whole lives: closed loops of callers, until every refund is SUCCESS. The one variant's target must work
-// its refunds as well as accept them. The floor of acceptance runs in the same round.
+// Lifecycle measures refunds from acceptance to SUCCESS, with callers that wait for each answer. The target of its one
+// variant must also work the refunds. The floor of acceptance runs in the same round.
 func Lifecycle(ctx context.Context, cfg AcceptConfig) (LifecycleReport, error) {
 	cfg, err := cfg.complete()
 	if err != nil {
@@ -120,7 +120,7 @@ func (b *run) life(ctx context.Context, callers int) (m LifecycleMeasure, err er
 	return m, b.verified(ctx, schema, &m)
 }
 
-// verified checks what the round has written, and reads the same journal by COPY beside it.
+// verified checks what the round has written, and reads the same journal by COPY for comparison.
 func (b *run) verified(ctx context.Context, schema string, m *LifecycleMeasure) error {
 	if b.cfg.Verify == nil {
 		return nil
@@ -137,7 +137,7 @@ func (b *run) verified(ctx context.Context, schema string, m *LifecycleMeasure) 
 	return nil
 }
 
-// untilSuccess waits until no refund is open; one that ended otherwise is an error.
+// untilSuccess waits until no refund is open. A refund in another final state is an error.
 func (b *run) untilSuccess(ctx context.Context, schema string) error {
 	ctx, cancel := context.WithTimeout(ctx, lifecycleWait)
 	defer cancel()

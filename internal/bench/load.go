@@ -13,7 +13,7 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// load runs closed loops: each caller brings its next refund when the last one is accepted.
+// load runs the callers: each sends its next refund when the last one is accepted.
 func (b *run) load(ctx context.Context, target Target, tenant refund.Tenant, callers int) (Measure, error) {
 	if err := b.checkpoint(ctx); err != nil {
 		return Measure{}, err
@@ -55,7 +55,8 @@ func (b *run) load(ctx context.Context, target Target, tenant refund.Tenant, cal
 	return m, nil
 }
 
-// intake is a refund as a shop sends it: a random Idempotency-Key, a refund id that rises with time, one of many payments.
+// intake returns a refund as a shop sends it: a random Idempotency-Key, a refund id that increases with time, one of many
+// payments.
 func (b *run) intake(tenant refund.Tenant, caller, n, payment int) intake.Intake {
 	return intake.Intake{Tenant: tenant, Type: intake.TypeRefundRequested, Actor: "actor:bench", Transport: "bench",
 		Event: intake.EventID{Consumer: intake.ConsumerREST, Source: "rest", ID: eventID(caller, n)},
@@ -63,7 +64,7 @@ func (b *run) intake(tenant refund.Tenant, caller, n, payment int) intake.Intake
 			PaymentID: paymentID(payment), Amount: refundAmount, Currency: "USD"}}}
 }
 
-// Names and amounts of the data. The floor's script and the schema's payments are made of the same.
+// Names and amounts of the data, also for the floor's script and the payments of the schema.
 const (
 	refundAmount    = 10
 	capturedAmount  = 1_000_000_000
@@ -74,7 +75,7 @@ const (
 func paymentID(n int) string { return fmt.Sprintf(paymentIDFormat, n) }
 func orderID(n int) string   { return fmt.Sprintf(orderIDFormat, n) }
 
-// eventID scatters like a random key and is never drawn twice: the finaliser of SplitMix64 is one to one.
+// eventID returns ids that are distributed like random keys and never repeat: the finaliser of SplitMix64 is one to one.
 func eventID(caller, n int) string {
 	z := uint64(caller)<<40 | uint64(n) // #nosec G115 -- not negative
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9

@@ -13,7 +13,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// prepare makes the next schema: migrated, one tenant, the payments.
+// prepare creates the next schema: migrated, with one tenant and the payments.
 func (b *run) prepare(ctx context.Context) (schema string, tenant refund.Tenant, err error) {
 	b.schemas++
 	schema = fmt.Sprintf("%s_%d_%d", b.cfg.Schema, os.Getpid(), b.schemas)
@@ -38,7 +38,7 @@ func (b *run) prepare(ctx context.Context) (schema string, tenant refund.Tenant,
 	return schema, refund.Tenant{ID: refund.TenantID(n), Code: "bench"}, err
 }
 
-// drop takes the schema away in two steps: all its tables at once would need more locks than a server has by default.
+// drop drops the schema in two steps: dropping all its tables at once needs more locks than a server has by default.
 func (b *run) drop(ctx context.Context, schema string) error {
 	_, err := b.psql(ctx, fmt.Sprintf(`DROP SCHEMA IF EXISTS %s CASCADE`, schema))
 	return err
@@ -59,16 +59,18 @@ func (b *run) psql(ctx context.Context, sql string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// program finds one of PostgreSQL's programs: as told, in PATH, or where packages put it, the newest first.
-func program(told, name string) (string, error) {
-	if told != "" {
-		return told, nil
+// program returns the path of one of PostgreSQL's programs: the configured one, the one in PATH, or the newest one in the
+// folders of packages.
+func program(configured, name string) (string, error) {
+	if configured != "" {
+		return configured, nil
 	}
 	if path, err := exec.LookPath(name); err == nil {
 		return path, nil
 	}
 	var found []string
-	for _, pattern := range []string{"/usr/lib/postgresql/*/bin/", "/usr/pgsql-*/bin/", "/opt/homebrew/opt/postgresql@*/bin/", "/usr/local/opt/postgresql@*/bin/"} {
+	for _, pattern := range []string{"/usr/lib/postgresql/*/bin/", "/usr/pgsql-*/bin/", "/opt/homebrew/opt/postgresql@*/bin/",
+		"/usr/local/opt/postgresql@*/bin/"} {
 		list, err := filepath.Glob(pattern + name)
 		if err != nil {
 			return "", err

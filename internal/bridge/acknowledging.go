@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/refundry/refundry/internal/clock"
 	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund/intake"
 )
@@ -77,7 +78,7 @@ func (r *run) acknowledge(done []*item) error {
 
 // renewing renews all held messages at intervals. A message that cannot be renewed is delivered again, which is not an error.
 func (r *run) renewing(ctx context.Context) {
-	for pause(ctx, r.b.cfg.HoldEvery) {
+	for clock.Pause(ctx, r.b.cfg.HoldEvery) == nil {
 		r.mu.Lock()
 		held := make([]*item, 0, len(r.held))
 		for it := range r.held {

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 
+	"github.com/refundry/refundry/internal/clock"
 	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/refund/intake"
 )
@@ -201,9 +201,9 @@ func (b *Bridge) supervise() {
 			fails = 0
 		}
 		fails++
-		wait := backoff(b.cfg.Retry, fails)
+		wait := b.backoff(fails)
 		b.log.Warn("source closed, opening another", "error", fmt.Sprint(err), "in", wait)
-		pause(b.accepting, wait)
+		_ = clock.Pause(b.accepting, wait) // the loop ends with the context
 	}
 }
 
@@ -235,8 +235,7 @@ func (b *Bridge) setCurrent(s Source) {
 	b.current = s
 }
 
-// backoff is the pause after n failures: it doubles from first up to 30 times of it, with a jitter of ± 50 %.
-func backoff(first time.Duration, n int) time.Duration {
-	d := min(first<<min(n-1, 10), 30*first)
-	return d/2 + rand.N(d)
+// backoff returns the pause after so many failures in a row: it doubles from Retry up to 30 times of it, with a jitter of ± 50 %.
+func (b *Bridge) backoff(failures int) time.Duration {
+	return clock.Backoff{First: b.cfg.Retry, Longest: 30 * b.cfg.Retry, Share: 0.5}.After(failures)
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/refundry/refundry/internal/clock"
 	"github.com/refundry/refundry/internal/fault"
 )
 
@@ -113,7 +114,7 @@ func (b *Bridge) allowance(ctx context.Context) (int, bool) {
 		if tokens >= 1 {
 			return min(int(tokens), b.cfg.MaxBatch), true
 		}
-		if !pause(ctx, time.Duration((1-tokens)/float64(b.limit.Limit())*float64(time.Second))) {
+		if clock.Pause(ctx, time.Duration((1-tokens)/float64(b.limit.Limit())*float64(time.Second))) != nil {
 			return 0, false
 		}
 	}
@@ -133,16 +134,4 @@ func (r *run) decode(msgs []Message) []*item {
 		r.held[it] = true
 	}
 	return items
-}
-
-// pause waits for d. false = ctx has ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

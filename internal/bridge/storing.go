@@ -16,7 +16,7 @@ func (r *run) storing() error {
 		}
 		err := r.b.store(r.ctx, group)
 		for tries := 1; err != nil; tries++ { // the database is unavailable: hold the group, fetch no other
-			if group = r.deliver(group); !r.waitForDatabase(backoff(r.b.cfg.Retry, tries), len(group), err) {
+			if group = r.deliver(group); !r.waitForDatabase(r.b.backoff(tries), len(group), err) {
 				return errGivenBack
 			}
 			err = r.b.store(r.ctx, group)

@@ -154,7 +154,7 @@ func (b *Bridge) settle(ctx context.Context, it *item, r intake.Result) error {
 		return b.park(ctx, it)
 	case errors.Is(r.Err, refund.ErrBusy), r.Err == nil && r.Verdict == intake.Busy:
 		it.busy++
-		it.retryAt = b.cfg.Clock().Add(backoff(b.cfg.Retry, it.busy))
+		it.retryAt = b.cfg.Clock().Add(b.backoff(it.busy))
 		return nil
 	case r.Err != nil:
 		b.failed(it, r.Err)
@@ -200,7 +200,7 @@ func (b *Bridge) causeOf(it *item, o intake.Outcome) string {
 // failed counts a try that failed for a reason of the message's own. A message that was parked before the try stays parked.
 func (b *Bridge) failed(it *item, err error) {
 	it.tries++
-	it.retryAt = b.cfg.Clock().Add(backoff(b.cfg.Retry, it.tries))
+	it.retryAt = b.cfg.Clock().Add(b.backoff(it.tries))
 	b.log.Error("message failed", "position", it.msg.Position(), "attempts", it.attempts(), "again", it.retryAt, "error", err.Error())
 	if it.parkedFirst {
 		it.done, it.outcome, it.parked = true, outcomeParked, ParkGivenUp

@@ -1,5 +1,5 @@
 // Package clock has what every waiting loop needs: a pause that ends with its context, pauses that grow, and jitter.
-// It knows the standard library only.
+// It imports the standard library only.
 package clock
 
 import (

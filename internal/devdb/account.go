@@ -14,22 +14,21 @@ import (
 	"time"
 )
 
-// DefaultName is the folder that DefaultDir proposes in the working directory.
+// DefaultName is the name of the folder that DefaultDir returns in the working directory.
 const DefaultName = ".refundry"
 
-// systemDir takes its place when the server's user cannot reach the former.
+// systemDir replaces it when the server's user has no access to the working directory.
 const systemDir = "/var/lib/refundry"
 
-// DefaultDir is the folder of a local server when no other is configured, as an
-// absolute path: .refundry in the working directory, or /var/lib/refundry when
-// this process is root and PostgreSQL's user cannot enter the working directory
-// (a clone under root's home, for example).
+// DefaultDir returns the folder of a local server without a configured one, as an absolute path: .refundry in the working
+// directory, or /var/lib/refundry when this process is root and PostgreSQL's user cannot enter the working directory, for
+// example a clone below root's home.
 func DefaultDir() string { return defaultDir(context.Background()) }
 
 func defaultDir(ctx context.Context) string {
 	dir, err := filepath.Abs(DefaultName)
 	if err != nil {
-		return systemDir // the working directory is gone
+		return systemDir // the working directory does not exist any more
 	}
 	acct, err := serverAccount()
 	if err != nil {
@@ -45,8 +44,8 @@ func defaultDir(ctx context.Context) string {
 	return dir
 }
 
-// account is the user that the server's processes run as. PostgreSQL refuses to
-// run as root, so root borrows another user; anybody else uses their own.
+// account is the user of the server's processes. PostgreSQL refuses to run as root, so root uses another user; everybody
+// else is the user.
 type account struct {
 	name     string
 	uid, gid int
@@ -72,8 +71,8 @@ func serverAccount() (account, error) {
 	return account{}, errors.New("PostgreSQL does not run as root, and this system has neither a user postgres nor a user nobody")
 }
 
-// sysProcAttr starts a child as the account, in a session of its own: a Ctrl-C
-// on the terminal must reach Refundry first, which drains and then stops it.
+// sysProcAttr starts a child as the account, in a session of its own: a Ctrl-C on the terminal must reach Refundry only,
+// which drains and then stops the server.
 func (a account) sysProcAttr() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	if a.borrowed {
@@ -82,7 +81,7 @@ func (a account) sysProcAttr() *syscall.SysProcAttr {
 	return attr
 }
 
-// own gives path to the account. For a normal user it is theirs already.
+// own makes the account the owner of path. A normal user owns it already.
 func (a account) own(path string) error {
 	if !a.borrowed {
 		return nil
@@ -90,10 +89,9 @@ func (a account) own(path string) error {
 	return os.Chown(path, a.uid, a.gid)
 }
 
-// enter tells whether the account can make dir its working directory. It asks
-// the kernel by trying, since mode bits alone do not know about ACLs or mounts:
-// a child changes its user first and its directory second. The path is made
-// absolute: a child inherits the working directory, so "." can always be entered.
+// enter returns an error when the account cannot make dir its working directory. It tries with a child, since mode bits do
+// not include ACLs and mounts; the child changes its user first and its directory second. The path is made absolute, since
+// a child can always enter the inherited ".".
 func (a account) enter(ctx context.Context, dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -112,8 +110,8 @@ func (a account) enter(ctx context.Context, dir string) error {
 	return nil
 }
 
-// serverEnv is the environment of the server's programs: ours without PG…
-// (PGDATA or PGPORT of a shell must not steer this server) and in one locale.
+// serverEnv returns the environment of the server's programs: ours without the PG variables, such as PGDATA, and with one
+// locale.
 func serverEnv() []string {
 	var env []string
 	for _, kv := range os.Environ() {

@@ -1,23 +1,20 @@
-// Package devdb runs a PostgreSQL of one's own on the programs that the system
-// has installed: the database of `refundry dev` and of the tests.
+// Package devdb runs a PostgreSQL with the programs that are installed on the system, as the database of `refundry dev` and
+// of the tests.
 //
-// It binds 127.0.0.1 only, asks for a generated password (scram-sha-256), keeps
-// fsync on, works as root (the server then runs as user postgres, else nobody)
-// and as a normal user, and never deletes a data directory.
+// It listens on 127.0.0.1 only, requires a generated password (scram-sha-256), keeps fsync on, works as root (the server
+// then runs as user postgres, otherwise nobody) and as a normal user, and never deletes a data directory.
 //
-// Everything lives in Dir/postgres, a folder that only the server's user and root can enter:
+// The files are in Dir/postgres, a folder that only the server's user and root can enter:
 //
 //	data/        the data directory
-//	password     password of user "refundry", mode 0600
+//	password     the password of user "refundry", mode 0600
 //	port         the TCP port, kept from run to run
-//	server.log   what the server says
-//	start.lock   held while one process starts or stops the server
+//	server.log   the server's log
+//	start.lock   held while a process starts or stops the server
 //	owner.lock   held by the process whose Stop stops the server
 //
-// Who stops it: the first process to Start on a Dir owns the server for as long
-// as that process lives. A second one attaches as a guest, and its Stop leaves
-// the server running. When the owner dies without Stop (kill -9), the server
-// goes on, and the next Start finds it, attaches and is the owner.
+// The first process that calls Start on a Dir owns the server while it runs. A second process attaches as a guest, and its Stop
+// leaves the server running. When the owner is killed, the server continues, and the next Start attaches and becomes the owner.
 package devdb
 
 import (
@@ -34,33 +31,31 @@ import (
 )
 
 const (
-	// Database is the database that Start makes and URL names.
+	// Database is the name of the database that Start creates.
 	Database = "refundry"
-	// Role is the superuser that owns it.
+	// Role is the superuser that owns the database.
 	Role = "refundry"
 )
 
-// Config says where and how the server runs.
+// Config configures Start.
 type Config struct {
-	// Dir is the folder of this server; it is made when missing. Default: DefaultDir().
+	// Dir is the folder of the server; it is created when missing. Default: DefaultDir().
 	Dir string
-	// Port on 127.0.0.1. 0 takes the port of the last run; the first time, and
-	// when a stranger has taken that one meanwhile, a free one is picked.
+	// Port on 127.0.0.1. 0 = the port of the last run; a free one on the first run, and when another program uses that port.
 	Port int
-	// Logger hears about starts, attaches and stops. Default: none of it is logged.
+	// Logger logs starts, attaches and stops. Default: no log.
 	Logger *slog.Logger
-	// Settings are server parameters, name to value. They take effect when this
-	// call starts the server, not when it attaches to a running one. Address,
-	// port and sockets cannot be set here.
+	// Settings are server parameters by name. They take effect when this call starts the server, not when it attaches to a
+	// running one. Address, port and sockets cannot be set.
 	Settings map[string]string
-	// BinDir holds postgres and initdb. Default: $PG_BIN_DIR, then PATH and the
-	// folders of the usual packages; the newest version that fits is taken.
+	// BinDir is the folder of postgres and initdb. Default: $PG_BIN_DIR, then PATH and the folders of the usual packages; the
+	// newest suitable version is used.
 	BinDir string
-	// StartTimeout bounds Start, crash recovery included. Default 60 s.
+	// StartTimeout limits Start, including crash recovery. Default 60 s.
 	StartTimeout time.Duration
 }
 
-// reserved settings are those on which finding and guarding the server depends.
+// reserved settings are those that finding and protecting the server depends on.
 var reserved = []string{"listen_addresses", "port", "unix_socket_directories", "data_directory", "hba_file"}
 
 func (c Config) complete(ctx context.Context) (Config, error) {
@@ -80,7 +75,7 @@ func (c Config) complete(ctx context.Context) (Config, error) {
 	}
 	for _, name := range reserved {
 		if _, set := c.Settings[name]; set {
-			return c, fmt.Errorf("devdb: setting %q belongs to the launcher", name)
+			return c, fmt.Errorf("devdb: setting %q is set by the launcher", name)
 		}
 	}
 	if c.StartTimeout <= 0 {
@@ -89,7 +84,7 @@ func (c Config) complete(ctx context.Context) (Config, error) {
 	return c, nil
 }
 
-// DB is a running server. Its methods may be called from several goroutines.
+// DB is a running server. Its methods can be called from several goroutines. They are in devdb.go, server.go and launch.go.
 type DB struct {
 	cfg      Config
 	files    files
@@ -99,15 +94,13 @@ type DB struct {
 	mu      sync.Mutex
 	port    int
 	pid     int
-	started bool  // by this DB, not found running
-	owner   *Lock // nil for a guest
+	started bool  // this DB started it
+	owner   *Lock // nil = guest
 }
 
-// Start finds the server of cfg.Dir running and attaches to it, or starts it, with
-// a new data directory the first time. It returns when the server answers and has
-// the database. Errors say what to do: no PostgreSQL (ErrNotInstalled), data of
-// another major version, a folder that the server's user cannot enter, a port in
-// other hands (ErrPortTaken), a server that does not come up.
+// Start attaches to the running server of cfg.Dir or starts it, the first time with a new data directory. It returns when
+// the server answers and has the database. The errors say what to do: no PostgreSQL (ErrNotInstalled), data of another
+// major version, a folder that the server's user cannot enter, a port in use (ErrPortTaken), a server that does not start.
 func Start(ctx context.Context, cfg Config) (*DB, error) {
 	cfg, err := cfg.complete(ctx)
 	if err != nil {
@@ -130,7 +123,7 @@ func Start(ctx context.Context, cfg Config) (*DB, error) {
 	return db, nil
 }
 
-// URL is the connection string of the database:
+// URL returns the connection string of the database:
 // postgres://refundry:<password>@127.0.0.1:<port>/refundry?sslmode=disable.
 func (db *DB) URL() string { return db.urlOf(Database) }
 
@@ -140,25 +133,23 @@ func (db *DB) urlOf(database string) string {
 	return connString(db.port, db.password, database)
 }
 
-// Pid is the process id of the server's main process.
+// Pid returns the process id of the server's main process.
 func (db *DB) Pid() int {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	return db.pid
 }
 
-// Port is the TCP port on 127.0.0.1.
+// Port returns the TCP port on 127.0.0.1.
 func (db *DB) Port() int {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	return db.port
 }
 
-// Stop ends the server, letting running statements be cut (PostgreSQL's "fast"
-// mode), when this DB owns it or started it; a guest's Stop only lets go. When
-// ctx ends first the server is told to drop everything at once, which its log
-// makes good at the next start, and the end of ctx is returned. A second Stop
-// does nothing.
+// Stop ends the server in PostgreSQL's "fast" mode, which cuts off running statements, if this DB owns or started it. A
+// guest's Stop only detaches. When ctx ends first, the server is stopped at once, recovers at its next start, and Stop
+// returns the error of ctx. A second Stop does nothing.
 func (db *DB) Stop(ctx context.Context) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -180,8 +171,7 @@ func (db *DB) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Restart brings the server back on the same port after Stop or a crash. On a
-// running server it only makes sure that it answers.
+// Restart starts the server on the same port after Stop or a crash. On a running server it only checks that it answers.
 func (db *DB) Restart(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, db.cfg.StartTimeout)
 	defer cancel()

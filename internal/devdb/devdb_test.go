@@ -47,7 +47,7 @@ func TestStartStopStartAgain(t *testing.T) {
 
 	again := start(t, devdb.Config{Dir: dir})
 	if again.URL() != url {
-		t.Errorf("URL changed from %s to %s: scripts would break", url, again.URL())
+		t.Errorf("the URL changed from %s to %s, want the same one", url, again.URL())
 	}
 	if n := query[int](t, again.URL(), "SELECT n FROM kept"); n != 7 {
 		t.Errorf("kept row = %d, want 7", n)
@@ -82,7 +82,7 @@ func TestGuestLeavesTheOwnersServer(t *testing.T) {
 		t.Fatal("the guest's Stop ended the owner's server")
 	}
 	if err := guest.Kill(); err == nil {
-		t.Error("a guest may not kill the server")
+		t.Error("a guest could kill the server")
 	}
 	stop(t, owner)
 	if reachable(owner.URL()) {
@@ -140,21 +140,21 @@ func TestDataOfAnotherMajorVersionIsLeftAlone(t *testing.T) {
 
 func TestUnreadableStatesAreErrorsAndTouchNothing(t *testing.T) {
 	t.Parallel()
-	t.Run("a data folder that is none", func(t *testing.T) {
+	t.Run("a folder that is no data directory", func(t *testing.T) {
 		t.Parallel()
 		dir := newDir(t)
 		note := filepath.Join(dir, "postgres", "data", "diary.txt")
 		if err := os.MkdirAll(filepath.Dir(note), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(note, []byte("dear diary"), 0o600); err != nil {
+		if err := os.WriteFile(note, []byte("another file"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := devdb.Start(t.Context(), devdb.Config{Dir: dir}); err == nil {
 			t.Error("started on a folder that is no data directory")
 		}
 		if _, err := os.Stat(note); err != nil {
-			t.Errorf("a stranger's file: %v", err)
+			t.Errorf("the file of another program: %v", err)
 		}
 	})
 	t.Run("password gone", func(t *testing.T) {
@@ -173,10 +173,10 @@ func TestUnreadableStatesAreErrorsAndTouchNothing(t *testing.T) {
 		t.Parallel()
 		_, err := devdb.Start(t.Context(), devdb.Config{Dir: newDir(t), Settings: map[string]string{"no_such_thing": "1"}})
 		if err == nil || !strings.Contains(err.Error(), "no_such_thing") {
-			t.Errorf("unknown setting: %v, want the server's own words", err)
+			t.Errorf("unknown setting: %v, want the server's message", err)
 		}
 	})
-	t.Run("a setting that is the launcher's", func(t *testing.T) {
+	t.Run("a setting of the launcher", func(t *testing.T) {
 		t.Parallel()
 		_, err := devdb.Start(t.Context(), devdb.Config{Dir: newDir(t), Settings: map[string]string{"listen_addresses": "*"}})
 		if err == nil || !strings.Contains(err.Error(), "launcher") {

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// files are the places of one server.
+// files are the paths of one server.
 type files struct {
 	dir, home, data, password, port, log, startLock, ownerLock string
 }
@@ -31,9 +31,9 @@ func filesIn(dir string) files {
 	}
 }
 
-// prepare makes the folders and sees to it that the server's user gets in.
+// prepare creates the folders and checks that the server's user can enter them.
 func (f files) prepare(ctx context.Context, acct account) error {
-	if err := os.MkdirAll(f.dir, 0o755); err != nil { //nolint:gosec // others pass through to reach home, which is closed to them
+	if err := os.MkdirAll(f.dir, 0o755); err != nil { //nolint:gosec // the server's user passes it on the way to home, which only that user can enter
 		return err
 	}
 	err := os.Mkdir(f.home, 0o700)
@@ -46,13 +46,12 @@ func (f files) prepare(ctx context.Context, acct account) error {
 	return acct.enter(ctx, f.home)
 }
 
-// readMajor is the major version that the data directory belongs to; 0 when
-// there is none yet.
+// readMajor returns the major version of the data directory; 0 when there is none yet.
 func (f files) readMajor() (int, error) {
 	b, err := os.ReadFile(filepath.Join(f.data, "PG_VERSION"))
 	if errors.Is(err, os.ErrNotExist) {
 		if entries, dirErr := os.ReadDir(f.data); dirErr == nil {
-			return 0, fmt.Errorf("%s exists (%d entries) but is no PostgreSQL data directory; move it away, nothing here deletes it",
+			return 0, fmt.Errorf("%s exists (%d entries) but is no PostgreSQL data directory; move it away; it is never deleted",
 				f.data, len(entries))
 		}
 		return 0, nil
@@ -75,8 +74,8 @@ func (f files) readPassword() (string, error) {
 	return strings.TrimSpace(string(b)), nil
 }
 
-// ensurePassword reads the password, or makes one while there is no data that
-// could already know another.
+// ensurePassword reads the password. It creates one only while there is no data directory, which would have another
+// password.
 func (f files) ensurePassword(acct account, hasData bool) (string, error) {
 	password, err := f.readPassword()
 	if err == nil && password != "" {
@@ -86,7 +85,7 @@ func (f files) ensurePassword(acct account, hasData bool) (string, error) {
 		return "", err
 	}
 	if hasData {
-		return "", fmt.Errorf("the password file %s is gone or empty while the data is there; put it back "+
+		return "", fmt.Errorf("the password file %s is missing or empty, but there is data; restore it "+
 			"(user %s), or set another password with the server in single-user mode", f.password, Role)
 	}
 	raw := make([]byte, 24)
@@ -94,11 +93,11 @@ func (f files) ensurePassword(acct account, hasData bool) (string, error) {
 		return "", err
 	}
 	password = hex.EncodeToString(raw)
-	// The server's user owns it because initdb reads it.
+	// initdb reads the file as the server's user.
 	return password, writeWhole(f.password, password+"\n", acct)
 }
 
-// readPort is the port of the last run, 0 when none is remembered.
+// readPort returns the port of the last run; 0 when there is none.
 func (f files) readPort() int {
 	b, err := os.ReadFile(f.port)
 	if err != nil {
@@ -111,8 +110,7 @@ func (f files) readPort() int {
 	return n
 }
 
-// pidFile is what a server writes into its data directory while it runs, and
-// leaves there when it is killed.
+// pidFile is postmaster.pid, which a server writes while it runs and leaves behind when it is killed.
 type pidFile struct{ pid, port int }
 
 // readPidFile reads postmaster.pid: process id in line 1, port in line 4
@@ -134,7 +132,7 @@ func (f files) readPidFile() (pidFile, bool) {
 	return pidFile{pid: pid, port: port}, true
 }
 
-// logTail is the end of the server's log from offset on, for error messages.
+// logTail returns the end of the server's log from offset on, for error messages.
 func (f files) logTail(offset int64) string {
 	b, err := os.ReadFile(f.log)
 	if err != nil || int64(len(b)) <= offset {
@@ -148,10 +146,9 @@ func (f files) logTail(offset int64) string {
 	return strings.TrimSpace(string(b))
 }
 
-// writeWhole replaces a file of mode 0600 so that a crash leaves the old or the
-// new content, never a part.
+// writeWhole replaces a file of mode 0600 so that a crash leaves either the old or the new content.
 func writeWhole(path, content string, acct account) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // made with mode 0600
+	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // created with mode 0600
 	if err != nil {
 		return err
 	}
@@ -166,7 +163,7 @@ func writeWhole(path, content string, acct account) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// syncDir makes a rename in the folder survive a power cut.
+// syncDir makes a rename in the folder durable.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

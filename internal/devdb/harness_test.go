@@ -14,8 +14,7 @@ import (
 	"github.com/refundry/refundry/internal/devdb/dbtest"
 )
 
-// The launcher's own child: started by TestOwnerDies, it brings the server up,
-// says so and waits to be killed.
+// childDir makes the test program start a server, report its URL and wait to be killed. It is set by TestOwnerDies.
 const childDir = "DEVDB_TEST_CHILD_DIR"
 
 func TestMain(m *testing.M) {
@@ -34,7 +33,7 @@ func runChild(dir string) int {
 	if _, err := os.Stdout.WriteString("ready " + db.URL() + "\n"); err != nil {
 		return 1
 	}
-	_, _ = os.Stdin.Read(make([]byte, 1)) // until the parent kills us or ends
+	_, _ = os.Stdin.Read(make([]byte, 1)) // until the parent kills this process or ends
 	return 0
 }
 

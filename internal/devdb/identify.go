@@ -16,18 +16,18 @@ import (
 	"github.com/refundry/refundry/internal/clock"
 )
 
-// ErrPortTaken means that the port is in other hands; the text says whose.
+// ErrPortTaken means that another program uses the port; the text says which kind.
 var ErrPortTaken = errors.New("the port is taken")
 
-// identity is what answers on a port.
+// identity is the kind of program that answers on a port.
 type identity int
 
 const (
 	nobody   identity = iota // connection refused
 	ours                     // our server with our data directory, ready
-	notReady                 // a PostgreSQL that starts, stops or has no connection left
-	otherPG                  // a PostgreSQL that is not ours
-	unclear                  // anything else: a foreign protocol, or a server that just went down
+	notReady                 // a PostgreSQL that starts, stops or has no free connection
+	otherPG                  // another PostgreSQL
+	unclear                  // anything else: another protocol, or a server that stops
 )
 
 func (i identity) String() string {
@@ -35,9 +35,8 @@ func (i identity) String() string {
 		"another PostgreSQL", "something that does not speak PostgreSQL"}[i]
 }
 
-// identify connects and asks for the data directory. Process ids and lock files
-// can be stale; only a server that lets us in with our password and names our
-// data directory is ours. The error is the reason for any other answer.
+// identify connects and asks for the data directory. Process ids and lock files can be stale; the server is ours only if it
+// accepts our password and has our data directory. The error is the reason for any other result.
 func identify(ctx context.Context, port int, password, dataDir string) (identity, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -73,9 +72,8 @@ func classify(err error) identity {
 	return unclear
 }
 
-// settle asks until the answer is final: nobody, ours or otherPG. A server that
-// is not ready is waited for until ctx ends; an unclear answer is believed after
-// two seconds, because a server that goes down cuts connections too.
+// settle repeats identify until the result is final: nobody, ours or otherPG. It waits for a server that is not ready until
+// ctx ends, and accepts unclear after two seconds, since a server that stops cuts connections too.
 func settle(ctx context.Context, port int, password, dataDir string) (identity, error) {
 	unclearUntil := time.Now().Add(2 * time.Second)
 	for {
@@ -95,25 +93,24 @@ func settle(ctx context.Context, port int, password, dataDir string) (identity, 
 	}
 }
 
-// samePath compares two folders with symbolic links resolved.
+// samePath reports whether two folders are the same after resolving symbolic links.
 func samePath(a, b string) bool {
 	ra, errA := filepath.EvalSymlinks(a)
 	rb, errB := filepath.EvalSymlinks(b)
 	return errA == nil && errB == nil && ra == rb
 }
 
-// portFree tells whether a server could bind the port now.
+// portFree reports whether a server could listen on the port now.
 func portFree(port int) bool {
-	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))) //nolint:noctx // binds and lets go, never blocks
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))) //nolint:noctx // listening does not block
 	if err != nil {
 		return false
 	}
 	return l.Close() == nil
 }
 
-// pickPort takes a free port below the range from which systems draw the local
-// ports of outgoing connections, so that none of these sits on it next time.
-// The search starts at a place that depends on the folder: two folders rarely race for one port.
+// pickPort returns a free port below the range of the local ports of outgoing connections, so that none of these occupies
+// it later. The search starts at a port that depends on the folder, so that two servers rarely choose the same one.
 func pickPort(dir string, after int) (int, error) {
 	const first, count = 20000, 10000
 	start := 0

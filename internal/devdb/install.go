@@ -17,16 +17,16 @@ import (
 // MinMajor is the oldest PostgreSQL major version that Refundry runs on.
 const MinMajor = 15
 
-// ErrNotInstalled is wrapped by every error that means "no usable PostgreSQL
-// programs on this machine"; its text names the package to install.
+// ErrNotInstalled is wrapped by every error that means that this machine has no usable PostgreSQL programs. The text has
+// the package to install.
 var ErrNotInstalled = errors.New(`PostgreSQL is not installed
   Debian, Ubuntu:  apt-get install postgresql
   Fedora, RHEL:    dnf install postgresql-server
   macOS:           brew install postgresql@17
   elsewhere:       set PG_BIN_DIR to the folder that holds postgres and initdb`)
 
-// binGlobs are the folders in which packages put the server programs. Debian
-// and Red Hat keep them off PATH so that several versions can live together.
+// binGlobs are the folders in which packages install the server programs. Debian and Red Hat leave them out of PATH, so
+// that several versions can be installed.
 var binGlobs = []string{
 	"/usr/lib/postgresql/*/bin",
 	"/usr/pgsql-*/bin",
@@ -43,16 +43,15 @@ type installation struct {
 	major int
 }
 
-// Available reports whether this machine has PostgreSQL programs that Start can
-// use. The error wraps ErrNotInstalled and says which package to install.
+// Available returns nil if this machine has PostgreSQL programs that Start can use. The error wraps ErrNotInstalled and has
+// the package to install.
 func Available() error {
 	_, err := chooseInstallation(context.Background(), "", 0)
 	return err
 }
 
-// chooseInstallation returns the newest usable installation, or, when major is
-// not 0, the one of exactly that major version: the files of a data directory
-// can be read by no other. A given binDir is the only place looked at.
+// chooseInstallation returns the newest usable installation or, when major is not 0, the one of this major version, since
+// no other can read the data directory. If binDir is given, it searches nowhere else.
 func chooseInstallation(ctx context.Context, binDir string, major int) (installation, error) {
 	found := findInstallations(ctx, binDir)
 	var seen []string
@@ -68,8 +67,8 @@ func chooseInstallation(ctx context.Context, binDir string, major int) (installa
 		if len(seen) > 0 {
 			have = strings.Join(seen, ", ")
 		}
-		return installation{}, fmt.Errorf("the data was made by PostgreSQL %d, which is not here (found: %s); "+
-			"install that version or move the data with pg_upgrade; the data is untouched: %w", major, have, ErrNotInstalled)
+		return installation{}, fmt.Errorf("the data was made by PostgreSQL %d, which is not installed (found: %s); "+
+			"install that version or move the data with pg_upgrade; the data was not changed: %w", major, have, ErrNotInstalled)
 	case len(seen) > 0:
 		return installation{}, fmt.Errorf("PostgreSQL %d or newer is needed, found only %s: %w",
 			MinMajor, strings.Join(seen, ", "), ErrNotInstalled)
@@ -79,8 +78,8 @@ func chooseInstallation(ctx context.Context, binDir string, major int) (installa
 	return installation{}, ErrNotInstalled
 }
 
-// findInstallations lists what is installed, newest major first; of equal ones
-// the first found stays first, so PATH wins over the package folders.
+// findInstallations returns the installations, newest major version first. Of equal versions the first found is first, so
+// PATH precedes the package folders.
 func findInstallations(ctx context.Context, binDir string) []installation {
 	var dirs []string
 	if binDir == "" {
@@ -95,7 +94,7 @@ func findInstallations(ctx context.Context, binDir string) []installation {
 		for _, g := range binGlobs {
 			m, err := filepath.Glob(g)
 			if err != nil {
-				continue // only a malformed pattern, and these are constants
+				continue // only a malformed pattern is an error, and the patterns are constants
 			}
 			dirs = append(dirs, m...)
 		}
@@ -113,8 +112,7 @@ func findInstallations(ctx context.Context, binDir string) []installation {
 	return found
 }
 
-// inspect resolves links (a package may link only postgres into PATH) and asks
-// the program for its version.
+// inspect resolves links, since a package may link only postgres into PATH, and asks the program for its version.
 func inspect(ctx context.Context, dir string) (installation, bool) {
 	real, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres"))
 	if err != nil {
@@ -140,8 +138,8 @@ func inspect(ctx context.Context, dir string) (installation, bool) {
 	return installation{bin: bin, major: major}, true
 }
 
-// versionPattern takes release, beta and development versions:
-// "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)", "… 19beta1".
+// versionPattern matches releases, betas and development versions: "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)",
+// "… 19beta1".
 var versionPattern = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
 
 func parseMajor(out string) (int, error) {

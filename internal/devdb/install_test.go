@@ -22,11 +22,11 @@ func TestParseMajor(t *testing.T) {
 		}
 	}
 	if _, err := parseMajor("mysqld  Ver 8"); err == nil {
-		t.Error("another program's version is taken")
+		t.Error("the version of another program was accepted")
 	}
 }
 
-// fakeInstallation makes a folder with programs that only know their version.
+// fakeInstallation creates a folder with programs that only print their version.
 func fakeInstallation(t *testing.T, version string) string {
 	t.Helper()
 	dir := t.TempDir()

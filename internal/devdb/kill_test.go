@@ -32,20 +32,20 @@ func TestRestartAfterKill(t *testing.T) {
 		t.Error("the pid did not change")
 	}
 	if db.URL() != url {
-		t.Errorf("URL changed from %s to %s", url, db.URL())
+		t.Errorf("the URL changed from %s to %s", url, db.URL())
 	}
 	if n := query[int](t, url, "SELECT n FROM kept"); n != 7 {
 		t.Errorf("committed row = %d, want 7", n)
 	}
 }
 
-// The owner dies without Stop; the server goes on, and the next Start owns it. Then both die.
+// TestOwnerDies kills the owner. The server continues, and the next Start owns it. Then both are killed.
 func TestOwnerDies(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t)
 	url := startAndKillChild(t, dir)
 	if !reachable(url) {
-		t.Fatal("the server ended with the process that had started it")
+		t.Fatal("the server ended with the process that started it")
 	}
 	db := start(t, devdb.Config{Dir: dir})
 	if db.URL() != url {
@@ -65,7 +65,7 @@ func TestOwnerDies(t *testing.T) {
 	if first, _, _ := strings.Cut(string(pidText), "\n"); first == "" {
 		t.Fatal("no pid in postmaster.pid")
 	}
-	if err := db.Kill(); err != nil { // not our child: found running
+	if err := db.Kill(); err != nil { // not a child of this process
 		t.Fatal(err)
 	}
 	if err := db.Restart(t.Context()); err != nil {
@@ -117,7 +117,7 @@ func TestStopWithEndedContextStillStops(t *testing.T) {
 	defer cancel()
 	err := db.Stop(ctx)
 	if err == nil {
-		return // it was fast enough
+		return // it stopped in time
 	}
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("stop: %v, want the end of the context", err)

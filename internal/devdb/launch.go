@@ -14,14 +14,14 @@ import (
 	"github.com/refundry/refundry/internal/clock"
 )
 
-// launch starts the server and waits until it answers. No goroutine is left
-// behind and no pipe is held: the server must be able to outlive this process.
+// launch starts the server and waits until it answers. It leaves no goroutine and no pipe, since the server can outlive
+// this process.
 func (db *DB) launch(ctx context.Context, in installation, port int) (int, error) {
 	log, offset, err := openLog(db.files.log)
 	if err != nil {
 		return 0, err
 	}
-	cmd := exec.Command(filepath.Join(in.bin, "postgres"), serverArgs(db.files.data, port, db.cfg.Settings)...) //nolint:noctx // outlives ctx on purpose
+	cmd := exec.Command(filepath.Join(in.bin, "postgres"), serverArgs(db.files.data, port, db.cfg.Settings)...) //nolint:noctx // the server outlives ctx
 	cmd.Dir = db.files.home
 	cmd.Env = serverEnv()
 	cmd.SysProcAttr = db.acct.sysProcAttr()
@@ -56,7 +56,7 @@ func (db *DB) launch(ctx context.Context, in installation, port int) (int, error
 func serverArgs(data string, port int, settings map[string]string) []string {
 	args := []string{"-D", data, "-p", strconv.Itoa(port),
 		"-c", "listen_addresses=127.0.0.1",
-		"-c", "unix_socket_directories=", // no socket: its path may be too long, and TCP asks for the password
+		"-c", "unix_socket_directories=", // no socket: its path may be too long, and TCP requires the password
 		"-c", "password_encryption=scram-sha-256",
 		"-c", "log_line_prefix=%m [%p] %d ",
 	}
@@ -71,8 +71,7 @@ func serverArgs(data string, port int, settings map[string]string) []string {
 	return args
 }
 
-// openLog opens the log for appending and returns its length. Past 10 MB it
-// starts anew and keeps the one before.
+// openLog opens the log for appending and returns its length. It starts a new log at 10 MB and keeps the last one.
 func openLog(path string) (*os.File, int64, error) {
 	if st, err := os.Stat(path); err == nil && st.Size() > 10<<20 {
 		if err := os.Rename(path, path+".old"); err != nil {

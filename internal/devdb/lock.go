@@ -11,15 +11,13 @@ import (
 	"github.com/refundry/refundry/internal/clock"
 )
 
-// Lock is an advisory lock on a file. The kernel releases it when the process
-// ends, however it ends, so no lock is ever left behind by a kill -9.
+// Lock is an advisory lock on a file. The kernel releases it when the process ends, also after a kill -9.
 type Lock struct{ f *os.File }
 
-// ErrLocked means that another process, or another part of this one, holds the lock.
+// ErrLocked means that another process, or another part of this process, holds the lock.
 var ErrLocked = errors.New("locked by another process")
 
-// TryLock takes the lock at path or returns ErrLocked at once. Several shared
-// holders go together; an exclusive one is alone.
+// TryLock takes the lock at path or returns ErrLocked at once. A lock has several shared holders or one exclusive holder.
 func TryLock(path string, shared bool) (*Lock, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -40,7 +38,7 @@ func TryLock(path string, shared bool) (*Lock, error) {
 	return &Lock{f: f}, nil
 }
 
-// WaitLock takes the exclusive lock at path, waiting for it until ctx ends.
+// WaitLock takes the lock at path, exclusive unless shared, and waits for it until ctx ends.
 func WaitLock(ctx context.Context, path string, shared bool) (*Lock, error) {
 	for {
 		l, err := TryLock(path, shared)
@@ -53,7 +51,7 @@ func WaitLock(ctx context.Context, path string, shared bool) (*Lock, error) {
 	}
 }
 
-// Release gives the lock back. A nil lock is none.
+// Release releases the lock. A nil lock does nothing.
 func (l *Lock) Release() error {
 	if l == nil || l.f == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/refundry/refundry/internal/devdb/dbtest"
 )
 
-func TestPortInOtherHands(t *testing.T) {
+func TestPortOfAnotherProgram(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -20,7 +20,7 @@ func TestPortInOtherHands(t *testing.T) {
 	}
 	defer func() { _ = l.Close() }()
 	done := make(chan struct{})
-	go func() { // speaks, but not PostgreSQL
+	go func() { // a server of another protocol
 		defer close(done)
 		for {
 			c, err := l.Accept()
@@ -38,7 +38,7 @@ func TestPortInOtherHands(t *testing.T) {
 	port := addr.Port
 	_, err = devdb.Start(t.Context(), devdb.Config{Dir: newDir(t), Port: port})
 	if !errors.Is(err, devdb.ErrPortTaken) || !strings.Contains(err.Error(), "does not speak PostgreSQL") {
-		t.Errorf("a foreign process on the port: %v, want ErrPortTaken that says so", err)
+		t.Errorf("another program on the port: %v, want ErrPortTaken with its kind", err)
 	}
 	_ = l.Close()
 	<-done
@@ -47,13 +47,13 @@ func TestPortInOtherHands(t *testing.T) {
 	dir := newDir(t)
 	_, err = devdb.Start(t.Context(), devdb.Config{Dir: dir, Port: other.Port()})
 	if !errors.Is(err, devdb.ErrPortTaken) || !strings.Contains(err.Error(), "another PostgreSQL") {
-		t.Errorf("a foreign PostgreSQL on the port: %v, want ErrPortTaken that says so", err)
+		t.Errorf("another PostgreSQL on the port: %v, want ErrPortTaken with its kind", err)
 	}
 	if !reachable(other.URL()) {
-		t.Fatal("the foreign PostgreSQL was disturbed")
+		t.Fatal("the other PostgreSQL does not answer any more")
 	}
 
-	// The same port only remembered, not asked for: the server moves.
+	// A port that is only remembered is given up for another one.
 	portFile := filepath.Join(dir, "postgres", "port")
 	if err := os.WriteFile(portFile, []byte(cfgPort(t, other.URL())), 0o600); err != nil {
 		t.Fatal(err)

@@ -12,9 +12,8 @@ import (
 	"github.com/refundry/refundry/internal/clock"
 )
 
-// stopServer asks the server with this pid to end and waits until it has. It
-// signals only while the pid file of the data directory names that process, or
-// while the process is a child that has not got so far as to write the file.
+// stopServer stops the server with this pid and waits for its end. It signals only while the pid file of the data directory
+// has this pid, or while the process is a child that has not written the file yet.
 func stopServer(ctx context.Context, f files, pid int) error {
 	if !serves(f, pid) {
 		return nil
@@ -30,8 +29,8 @@ func stopServer(ctx context.Context, f files, pid int) error {
 	return nil
 }
 
-// stopAtOnce is for a server that does not end in time. SIGQUIT makes it leave
-// without a checkpoint; committed work is in its log.
+// stopAtOnce stops a server that does not end in time. SIGQUIT makes it exit without a checkpoint; committed work is in its
+// log.
 func stopAtOnce(ctx context.Context, f files, pid int) error {
 	if err := signal(pid, syscall.SIGQUIT); err != nil {
 		return err
@@ -46,7 +45,7 @@ func stopAtOnce(ctx context.Context, f files, pid int) error {
 	return nil
 }
 
-// serves tells whether pid lives and is the server of the data directory.
+// serves reports whether pid is running and is the server of the data directory.
 func serves(f files, pid int) bool {
 	if !alive(pid) {
 		return false
@@ -55,8 +54,8 @@ func serves(f files, pid int) bool {
 	if ok {
 		return pf.pid == pid
 	}
-	// Without the file, only a child of ours is known to be the server: it has
-	// not written the file yet, or has removed it and is about to end.
+	// Without the file, only a child of this process is known to be the server: it has not written the file yet, or has
+	// removed it and is about to end.
 	return isChild(pid)
 }
 
@@ -68,8 +67,8 @@ func signal(pid int, sig syscall.Signal) error {
 	return nil
 }
 
-// alive tells whether the process runs. A zombie does not; one of our own is
-// reaped by the way, since nothing else here waits for the server.
+// alive reports whether the process runs. A zombie does not. It also reaps a child, since nothing else waits for the
+// server.
 func alive(pid int) bool {
 	if reap(pid) {
 		return false
@@ -80,27 +79,27 @@ func alive(pid int) bool {
 	return !zombie(pid)
 }
 
-// reap collects an ended child and reports whether it did.
+// reap reaps an ended child and reports whether it did.
 func reap(pid int) bool {
 	var status syscall.WaitStatus
 	got, err := syscall.Wait4(pid, &status, syscall.WNOHANG, nil)
 	return err == nil && got == pid
 }
 
-// isChild tells whether pid is a running child of this process.
+// isChild reports whether pid is a running child of this process.
 func isChild(pid int) bool {
 	var status syscall.WaitStatus
 	got, err := syscall.Wait4(pid, &status, syscall.WNOHANG, nil)
 	return err == nil && got == 0
 }
 
-// zombie reads the state that Linux gives; elsewhere nobody is one.
+// zombie reports whether the process is a zombie, on Linux; elsewhere it returns false.
 func zombie(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return false
 	}
-	// "pid (name) state …", and the name may hold anything.
+	// "pid (name) state …"; the name can contain anything.
 	i := bytes.LastIndexByte(b, ')')
 	return i >= 0 && i+2 < len(b) && b[i+2] == 'Z'
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/refundry/refundry/internal/clock"
 )
 
-// lockAndBringUp lets one process at a time look at the server and start it.
+// lockAndBringUp attaches to the server or starts it, in one process at a time.
 func (db *DB) lockAndBringUp(ctx context.Context) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -28,7 +28,7 @@ func (db *DB) lockAndBringUp(ctx context.Context) error {
 	if db.owner == nil {
 		db.owner, err = TryLock(db.files.ownerLock, false)
 		if errors.Is(err, ErrLocked) {
-			err = nil // somebody alive owns it: we are a guest
+			err = nil // a running process owns it: this one is a guest
 		}
 	}
 	if err == nil {
@@ -56,7 +56,7 @@ func (db *DB) bringUp(ctx context.Context) error {
 	}
 	left, leftover := db.files.readPidFile()
 	if leftover {
-		reap(left.pid) // a killed child of this very process stays a zombie, and looks alive, until it is waited for
+		reap(left.pid) // a killed child of this process is a zombie, which looks alive until it is reaped
 		attached, err := db.attach(ctx, left)
 		if err != nil || attached {
 			return err
@@ -78,25 +78,24 @@ func (db *DB) bringUp(ctx context.Context) error {
 func (db *DB) attach(ctx context.Context, pf pidFile) (bool, error) {
 	who, why := settle(ctx, pf.port, db.password, db.files.data)
 	if who == notReady {
-		return false, fmt.Errorf("the server on port %d does not get ready: %w", pf.port, why)
+		return false, fmt.Errorf("the server on port %d does not become ready: %w", pf.port, why)
 	}
 	if who != ours {
 		return false, nil
 	}
 	if db.cfg.Port != 0 && db.cfg.Port != pf.port {
-		return false, fmt.Errorf("the server of %s already runs on port %d (pid %d), not on %d: stop it first, or ask for no port",
+		return false, fmt.Errorf("the server of %s already runs on port %d (pid %d), not on %d: stop it first, or give no port",
 			db.cfg.Dir, pf.port, pf.pid, db.cfg.Port)
 	}
 	db.port, db.pid, db.started = pf.port, pf.pid, db.started && db.pid == pf.pid
-	db.cfg.Logger.Info("PostgreSQL is running already", "dir", db.cfg.Dir, "port", db.port, "pid", db.pid, "owner", db.owner != nil)
+	db.cfg.Logger.Info("PostgreSQL is already running", "dir", db.cfg.Dir, "port", db.port, "pid", db.pid, "owner", db.owner != nil)
 	return true, nil
 }
 
-// initCluster makes the data directory in another place and moves it when it is
-// whole: a start that is killed half-way never leaves half a data directory. The
-// remains of such a start (initdb-…) stay, since nothing here deletes data.
+// initCluster creates the data directory in another folder and moves it when it is complete, so that a killed start leaves
+// no incomplete data directory. The remains of such a start (initdb-…) stay, since no data is ever deleted.
 func (db *DB) initCluster(ctx context.Context, in installation) error {
-	tmp, err := os.MkdirTemp(db.files.home, "initdb-") // made with mode 0700
+	tmp, err := os.MkdirTemp(db.files.home, "initdb-") // created with mode 0700
 	if err != nil {
 		return err
 	}
@@ -121,12 +120,11 @@ func (db *DB) initCluster(ctx context.Context, in installation) error {
 	return syncDir(db.files.home)
 }
 
-// startServer runs the server on the wanted port. Two things are tried again: a
-// port that somebody grabs first, when the choice is ours, and a start right
-// after a crash, when the dying processes of the last server are still there.
+// startServer starts the server on the chosen port. It tries again when another program takes the port first, if the port
+// can be changed, and directly after a crash, when processes of the last server may still run.
 func (db *DB) startServer(ctx context.Context, in installation, afterCrash bool) error {
 	if afterCrash {
-		db.cfg.Logger.Info("the last PostgreSQL did not end properly; starting with recovery", "dir", db.cfg.Dir)
+		db.cfg.Logger.Info("the last PostgreSQL was not stopped properly; starting with recovery", "dir", db.cfg.Dir)
 	}
 	for try := 1; ; try++ {
 		port, err := db.choosePort(ctx)
@@ -154,12 +152,11 @@ func (db *DB) startServer(ctx context.Context, in installation, afterCrash bool)
 	}
 }
 
-// choosePort returns the wanted port when it is free; the remembered one can be
-// given up for another, an explicit one cannot.
+// choosePort returns the wanted port if it is free. A remembered port is replaced by another one, an explicit one is not.
 func (db *DB) choosePort(ctx context.Context) (int, error) {
 	port := db.cfg.Port
 	if port == 0 && db.port != 0 {
-		port = db.port // a restart: clients know this one
+		port = db.port // a restart: clients use this one
 	}
 	fixed := port != 0
 	if port == 0 {
@@ -173,7 +170,7 @@ func (db *DB) choosePort(ctx context.Context) (int, error) {
 	}
 	who, why := settle(ctx, port, db.password, db.files.data)
 	if who == nobody {
-		return port, nil // it was let go in between
+		return port, nil // it was freed meanwhile
 	}
 	if fixed {
 		return 0, fmt.Errorf("port %d on 127.0.0.1: %w: %s answers there (%w); stop it or choose another port",
@@ -181,12 +178,12 @@ func (db *DB) choosePort(ctx context.Context) (int, error) {
 	}
 	other, err := pickPort(db.cfg.Dir, port)
 	if err == nil {
-		db.cfg.Logger.Warn("the port of the last run is taken; moving", "taken", port, "by", who.String(), "port", other)
+		db.cfg.Logger.Warn("the port of the last run is taken; using another one", "taken", port, "by", who.String(), "port", other)
 	}
 	return other, err
 }
 
-// ensureDatabase makes the database on a server that does not have it.
+// ensureDatabase creates the database if it does not exist.
 func ensureDatabase(ctx context.Context, adminURL string) (err error) {
 	conn, err := pgx.Connect(ctx, adminURL)
 	if err != nil {
@@ -202,8 +199,8 @@ func ensureDatabase(ctx context.Context, adminURL string) (err error) {
 	return err
 }
 
-// Kill ends the server like a power cut: SIGKILL to its main process, whose
-// children follow. It returns when that process is gone. For tests; refused to a guest.
+// Kill ends the server like a power cut: SIGKILL to its main process, whose children then end. It returns when that process
+// has ended. For tests; a guest gets an error.
 func (db *DB) Kill() error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -217,7 +214,7 @@ func (db *DB) Kill() error {
 	defer cancel()
 	for alive(db.pid) {
 		if err := clock.Pause(ctx, 5*time.Millisecond); err != nil {
-			return fmt.Errorf("devdb: process %d survives SIGKILL: %w", db.pid, err)
+			return fmt.Errorf("devdb: process %d has not ended after SIGKILL: %w", db.pid, err)
 		}
 	}
 	return nil

@@ -9,8 +9,9 @@ import (
 	"github.com/refundry/refundry/internal/devdb"
 )
 
-// The working directory is open, its parent is closed, as for a clone under root's home: only the absolute path shows that
-// PostgreSQL's user cannot enter it. As a normal user the server's user is oneself, who can.
+// TestWorkingDirectoryThatTheServersUserCannotEnter has an open working directory in a closed parent, like a clone below
+// root's home: only the absolute path shows that PostgreSQL's user cannot enter it. A normal user is the server's user and
+// can.
 func TestWorkingDirectoryThatTheServersUserCannotEnter(t *testing.T) {
 	closed := t.TempDir()
 	checkout := filepath.Join(closed, "checkout")

@@ -1,5 +1,5 @@
-// Package devnats runs a real nats-server with JetStream inside this process: the broker of `refundry dev` and of tests. It
-// listens on loopback only, and every message is on disk before its publisher is told so.
+// Package devnats runs a nats-server with JetStream in this process, as the broker of `refundry dev` and of tests. It
+// listens on loopback only, and a message is on disk before its publisher gets the acknowledgement.
 package devnats
 
 import (
@@ -15,14 +15,14 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Config says where the server runs. Dir is needed.
+// Config configures Start. Dir is required.
 type Config struct {
-	Dir        string        // its data lies in Dir/nats and is found again by the next run
+	Dir        string        // the data is in Dir/nats, also for the next run
 	Listen     string        // host:port on loopback; default 127.0.0.1:4222; port 0 = any free one
 	AnyPort    bool          // a free port when the one of Listen is taken
 	MaxPayload int           // bytes of a message; default 1 MiB
-	Patience   time.Duration // of the start; default 20 s
-	Logger     *slog.Logger  // hears errors and warnings; default: nobody
+	Patience   time.Duration // limit of the start; default 20 s
+	Logger     *slog.Logger  // logs errors and warnings; default: no log
 }
 
 // Server is a running server.
@@ -30,10 +30,10 @@ type Server struct {
 	server *server.Server
 }
 
-// Start returns when clients can connect. An address that somebody else uses is an error that says so.
+// Start starts a server and returns when clients can connect. It returns an error when the address is in use.
 func Start(cfg Config) (*Server, error) {
 	if cfg.Dir == "" {
-		return nil, errors.New("devnats: a folder is needed")
+		return nil, errors.New("devnats: Dir is required")
 	}
 	if cfg.Listen == "" {
 		cfg.Listen = "127.0.0.1:4222"
@@ -55,13 +55,13 @@ func Start(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s, err := run(cfg, host, port)
-	if err != nil && cfg.AnyPort && port != server.RANDOM_PORT { // somebody was faster between our look and the server's listening
+	if err != nil && cfg.AnyPort && port != server.RANDOM_PORT { // another program took the port between the check and the start
 		s, err = run(cfg, host, server.RANDOM_PORT)
 	}
 	return s, err
 }
 
-// run starts a server and returns when clients can connect, or as soon as it is clear that they never will.
+// run starts a server. It returns when clients can connect, or as soon as the server has failed.
 func run(cfg Config, host string, port int) (*Server, error) {
 	s, err := server.NewServer(&server.Options{
 		ServerName: "refundry-dev", Host: host, Port: port, JetStream: true, StoreDir: filepath.Join(cfg.Dir, "nats"), SyncAlways: true,
@@ -90,12 +90,13 @@ func run(cfg Config, host string, port int) (*Server, error) {
 	return &Server{s}, nil
 }
 
-// readyLook is how long one look at a starting server waits.
+// readyLook is how long one check of a starting server waits.
 const readyLook = 100 * time.Millisecond
 
 var errTaken = errors.New("is in use")
 
-// loopback takes an address apart and sees that it is free. nats-server itself ends the process when it cannot listen.
+// loopback parses the address and checks that it is a free loopback address, since nats-server ends the process when it
+// cannot listen.
 func loopback(listen string) (host string, port int, err error) {
 	host, text, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -107,9 +108,9 @@ func loopback(listen string) (host string, port int, err error) {
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return "", 0, fmt.Errorf("nats: %s is not a loopback address: the broker of dev is for this machine only", host)
 	}
-	l, err := net.Listen("tcp", listen) //nolint:noctx // bound and let go at once
+	l, err := net.Listen("tcp", listen) //nolint:noctx // listening does not block
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return host, 0, fmt.Errorf("nats: %s %w (another broker, or another dev): choose another address with --nats, port 0 takes any free one", listen, errTaken)
+		return host, 0, fmt.Errorf("nats: %s %w (by another broker, or another dev): choose another address with --nats; port 0 = any free port", listen, errTaken)
 	}
 	if err != nil {
 		return "", 0, fmt.Errorf("nats: %w", err)
@@ -120,19 +121,19 @@ func loopback(listen string) (host string, port int, err error) {
 	return host, port, l.Close()
 }
 
-// URL is where clients connect.
+// URL returns the URL for clients.
 func (s *Server) URL() string { return "nats://" + s.Addr() }
 
-// Addr is host:port.
+// Addr returns host:port.
 func (s *Server) Addr() string { return s.server.Addr().String() }
 
-// Stop ends the server; what it was told is on disk.
+// Stop ends the server; acknowledged messages are on disk.
 func (s *Server) Stop() {
 	s.server.Shutdown()
 	s.server.WaitForShutdown()
 }
 
-// logger writes what the server says to ours, and tells whoever starts it that it has given up.
+// logger writes the server's log to the injected one, and reports a fatal error to run.
 type logger struct {
 	log   *slog.Logger
 	fatal chan<- string
@@ -152,7 +153,7 @@ func (l logger) Fatalf(format string, v ...any) {
 	l.log.Error("nats-server", "says", why)
 	select {
 	case l.fatal <- why:
-	default: // the first reason is the one
+	default: // only the first error counts
 	}
 }
 func (l logger) Debugf(string, ...any) {}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// freePort is a port that nobody used a moment ago.
+// freePort returns a port that was free a moment ago.
 func freePort(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -21,7 +21,7 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// Several processes that start at once all find a port, although each has seen the same one free.
+// TestManyStartOnOnePort starts several servers that have all seen the same free port. Each gets a port.
 func TestManyStartOnOnePort(t *testing.T) {
 	t.Parallel()
 	const servers = 6
@@ -49,8 +49,8 @@ func TestManyStartOnOnePort(t *testing.T) {
 	}
 }
 
-// A server that loses its port between the look and the listening says so at once.
-func TestLostPortIsToldAtOnce(t *testing.T) {
+// TestLostPortIsReportedAtOnce has another program take the port between the check and the start.
+func TestLostPortIsReportedAtOnce(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

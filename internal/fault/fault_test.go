@@ -42,19 +42,19 @@ func TestEveryWrittenPointIsFollowedByItsCommit(t *testing.T) {
 func TestKillsAtTheChosenPass(t *testing.T) {
 	disarm(t)
 	var out bytes.Buffer
-	died := make(chan struct{})
-	if err := Arm(Config{Spec: DoorRead.String() + ":2", Out: &out, Kill: func() { close(died) }}); err != nil {
+	killed := make(chan struct{})
+	if err := Arm(Config{Spec: DoorRead.String() + ":2", Out: &out, Kill: func() { close(killed) }}); err != nil {
 		t.Fatal(err)
 	}
 	Point(DoorRead)
 	Point(DoorBegin)
 	select {
-	case <-died:
+	case <-killed:
 		t.Fatal("killed at the first pass, or at another point")
 	default:
 	}
 	go Point(DoorRead) // a goroutine that is killed here never returns
-	<-died
+	<-killed
 	if text, ok := Killed(out.String()); !ok || text != DoorRead.String() {
 		t.Errorf("wrote %q, want the name of the point", out.String())
 	}

@@ -37,19 +37,17 @@ Every error is an RFC 9457 document of the type ` + "`application/problem+json`"
 ` + "```" + `
 
 - Branch on ` + "`code`" + `. Titles and details are for people and may be reworded.
-- ` + "`retryable`" + ` says whether the very same request, with the same key, may succeed later. ` + "`Retry-After`" + ` says when to try.
+- ` + "`retryable`" + ` says whether the same request, with the same key, may succeed later. ` + "`Retry-After`" + ` says when to try again.
 - ` + "`fields`" + ` names the parameters that differ in a conflict. Stored values and balances are never shown.
-- ` + "`errors`" + ` lists the faults with their places: ` + "`pointer`" + ` is a JSON Pointer into the body, ` + "`parameter`" + ` and ` + "`header`" + ` are
-  names. Submitted values are never repeated.
-- ` + "`requestId`" + ` equals the header ` + "`X-Request-Id`" + ` and finds the request in the log. A request may bring its own, of 1 to 128
-  characters A–Z a–z 0–9 . _ -.
-- ` + "`Idempotency-Replayed: true`" + ` on a 409 or 422 says that the answer repeats an earlier decision.
+- ` + "`errors`" + ` lists the faults and their places: ` + "`pointer`" + ` is a JSON Pointer into the body, ` + "`parameter`" + ` and ` + "`header`" + ` are names. Submitted values are never repeated.
+- ` + "`requestId`" + ` equals the header ` + "`X-Request-Id`" + ` and identifies the request in the log. A request may set its own, of 1 to 128 characters A–Z a–z 0–9 . _ -.
+- ` + "`Idempotency-Replayed: true`" + ` on a 409 or 422 means that the decision was made earlier.
 
 400, 401, 403, 404, 405, 413, 415 and 429 store nothing and leave the Idempotency-Key free. After 500 and 503 the request may or may not be stored:
-send it again with the same key and read the answer. A 409 or 422 is the final answer to that key, unless it is retryable.
+send it again with the same key, and the answer shows its outcome. A 409 or 422 is the answer to that key for good, except those that are retryable.
 
-The HTTP library itself answers two kinds of broken requests, in plain text: request lines and headers that are not HTTP (400), and headers larger
-than 16 KiB (431).
+The HTTP library answers two kinds of invalid requests in plain text, before our code runs: request lines and headers that are not HTTP (400), and
+headers larger than 16 KiB (431).
 
 ## Codes
 `

@@ -65,7 +65,8 @@ func (r *Runner) claim(rec refund.Record, kind refund.AttemptKind, no int, c ref
 }
 
 // attempt makes the call and enters the answer. The end of the lease does not cut off a call under way.
-func (r *Runner) attempt(ctx context.Context, rec refund.Record, at refund.Claimed, start time.Time, req refund.Call, ch refund.Channel, c refund.Contract) error {
+func (r *Runner) attempt(ctx context.Context, rec refund.Record, at refund.Claimed, start time.Time, req refund.Call,
+	ch refund.Channel, c refund.Contract) error {
 	began := r.cfg.Clock()
 	got := callResult{facts: []refund.Fact{refund.FactOf(at.Attempt, refund.Answer{Kind: refund.NotSent, Rule: "past-not-after"})}}
 	if inTime(start, began, at.Send) {

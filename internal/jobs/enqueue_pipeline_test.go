@@ -19,7 +19,8 @@ func TestPipelineWritesRiversRow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := []refund.Wakeup{{RefundRef: refund.RefundRef{Tenant: 7, RID: refund.RID{1, 2, 3}}}, {RefundRef: refund.RefundRef{Tenant: 7, RID: refund.RID{4}}, Generation: 3}, {RefundRef: refund.RefundRef{Tenant: 7}, PaymentID: "pay_\"1"}}
+	w := []refund.Wakeup{{RefundRef: refund.RefundRef{Tenant: 7, RID: refund.RID{1, 2, 3}}}, {RefundRef: refund.RefundRef{Tenant: 7, RID: refund.RID{4}},
+		Generation: 3}, {RefundRef: refund.RefundRef{Tenant: 7}, PaymentID: "pay_\"1"}}
 	conn, err := pgx.ConnectConfig(t.Context(), b.pool.Config().ConnConfig)
 	if err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func TestLimiterDelaysWithoutAnAttempt(t *testing.T) {
 			limiter.open.Store(true)
 			b.wantAll(t, []refund.RefundRef{k}, refund.StateSuccess)
 			if got := <-limiter.reported; got != refund.Succeeded {
-				t.Errorf("the limiter was told %q", got)
+				t.Errorf("the limiter got %q", got)
 			}
 			if r := b.load(t, k); r.AttemptNo != 1 {
 				t.Errorf("%d attempts, want the one that was admitted", r.AttemptNo)

@@ -51,7 +51,8 @@ func TestRunnerQueriesUnderACase(t *testing.T) {
 		}
 	}
 	r := b.load(t, k)
-	d, _, err := b.store.Propose(t.Context(), refund.Proposal{Tenant: k.Tenant, CaseID: r.Case.ID, Action: refund.ActionConfirmNotDone, Evidence: "ticket 4711", Actor: "ann"})
+	d, _, err := b.store.Propose(t.Context(), refund.Proposal{Tenant: k.Tenant, CaseID: r.Case.ID, Action: refund.ActionConfirmNotDone,
+		Evidence: "ticket 4711", Actor: "ann"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,8 +62,8 @@ func TestRunnerTakesOver(t *testing.T) {
 	b := newBench(t, testContract())
 	k := b.accept(t, 1)[0]
 	r := b.load(t, k)
-	if _, err := b.store.Claim(t.Context(), refund.Claim{RefundRef: k, State: r.State, Generation: r.Generation, JournalSeq: r.JournalSeq, Kind: refund.AttemptSend,
-		Dispatch: 1, Contract: testContract(), Lease: 200 * time.Millisecond, Margin: 10 * time.Millisecond, SendWindow: 50 * time.Millisecond}); err != nil {
+	if _, err := b.store.Claim(t.Context(), refund.Claim{RefundRef: k, State: r.State, Generation: r.Generation, JournalSeq: r.JournalSeq,
+		Kind: refund.AttemptSend, Dispatch: 1, Contract: testContract(), Lease: 200 * time.Millisecond, Margin: 10 * time.Millisecond, SendWindow: 50 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.pool.Exec(t.Context(), `DELETE FROM river_job`); err != nil {

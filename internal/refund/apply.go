@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// HandoutTTL is how long a job that was just handed out has before the sweeper hands it out again.
+// HandoutTTL is how long a job has for its step before the sweeper enqueues the step again.
 const HandoutTTL = 10 * time.Second
 
-// Apply enters one fact into a record that is held under its lock. It is pure: the same record, fact and contract give
-// the same change. r.Now is the time of the reading. Errors: ErrNotOwner when a conclusion does not hold any more: the record
-// has another generation, or time and evidence say something else; a plain error when the fact names what does not exist.
+// Apply enters one fact into a record that is held under its lock. It is pure: the same record, fact and contract give the
+// same change. r.Now is the time of the reading. Errors: ErrNotOwner when a conclusion does not hold on the record as it
+// stands; an error of no class when the fact names a dispatch or an attempt that does not exist.
 func Apply(r Record, f Fact, c Contract) (Change, error) { return applyBy(stateTable, r, f, c) }
 
 func applyBy(rules []rule, r Record, f Fact, c Contract) (Change, error) {
@@ -28,27 +28,28 @@ func applyBy(rules []rule, r Record, f Fact, c Contract) (Change, error) {
 	}
 	s.d, s.ackBefore = d, d.Acknowledged
 	if f.Attempt != 0 {
-		if done, err := s.complete(); err != nil || done {
+		if done, err := s.completeAttempt(); err != nil || done {
 			ch.Known = done
 			return ch, err
 		}
 	}
-	s.record()
-	if f.Kind.keyed() && f.fromChannel() {
-		s.unpair(s.f.Dispatch)
+	s.storeEvidence()
+	if f.Kind.hasIdentity() && f.fromChannel() {
+		s.takeID(s.f.Dispatch)
 	}
-	s.enter(s.row())
-	s.settle()
-	s.finish()
+	s.applyRule(s.findRule())
+	s.leaveIfClear()
+	s.setTimer()
 	return ch, s.check()
 }
 
-// complete writes the attempt's answer, once. done: it had one, or its attempt was lost and it proves nothing.
-func (s *transition) complete() (done bool, err error) {
+// completeAttempt stores the attempt's answer, once. done is true when the attempt was answered before, or when a restore
+// has removed it and the answer proves nothing.
+func (s *transition) completeAttempt() (done bool, err error) {
 	a, ok := s.r.Attempt(s.f.Attempt)
-	if s.f.lost(a) { // a restore has cut off the attempt: what the channel has of the number stands, what it has not proves nothing
+	if s.f.answersLostAttempt(a) { // a restore has removed the attempt: a refund at the channel stands, a missing one proves nothing
 		s.f.Attempt = 0
-		return !s.f.Kind.positive(), nil
+		return !s.f.Kind.provesRefund(), nil
 	}
 	if !ok {
 		return false, fmt.Errorf("refund: fact names attempt %d of %d", s.f.Attempt, s.r.AttemptNo)
@@ -66,19 +67,19 @@ func (s *transition) complete() (done bool, err error) {
 	return false, nil
 }
 
-// releaseLease gives ownership back after the owner's answer. PROCESSING keeps the lease until it is left.
+// releaseLease ends the owner's lease after its answer. PROCESSING keeps the lease until the state is left.
 func (s *transition) releaseLease() {
 	if s.r.State != StateProcessing {
 		s.r.LeaseEndsAt = time.Time{}
 	}
 }
 
-// record keeps what the fact says of its dispatch, whatever the state.
-func (s *transition) record() {
+// storeEvidence stores what the fact proves about its dispatch, in every state.
+func (s *transition) storeEvidence() {
 	d := s.d
 	switch s.f.Kind {
 	case Acknowledged, Reversed: // the channel has, or had, a refund of this number
-		if !s.ackBefore { // a decree that says "not done" is void
+		if !s.ackBefore { // the acknowledgement voids a decision that said "not done"
 			d.Overridden = false
 		}
 		d.Acknowledged = true
@@ -87,18 +88,18 @@ func (s *transition) record() {
 		if d.FinalNegativeAt.IsZero() {
 			d.FinalNegativeAt = s.now
 		}
-	default: // the others say something of their attempt only, or of money, which book keeps
+	default: // other kinds are about their attempt only, or about money, which book stores
 	}
-	if s.f.Kind.keyed() && s.f.ChannelRefundID != "" && d.ChannelRefundID == "" && !s.ofAnother(s.f.ChannelRefundID) {
+	if s.f.Kind.hasIdentity() && s.f.ChannelRefundID != "" && d.ChannelRefundID == "" && !s.idOfAnother(s.f.ChannelRefundID) {
 		d.ChannelRefundID = s.f.ChannelRefundID
 		d.Acknowledged = true
 	}
-	s.change.Known = s.f.Kind.keyed() && s.f.fromChannel() && s.r.Facts[s.key()]
-	s.refold()
+	s.change.Known = s.f.Kind.hasIdentity() && s.f.fromChannel() && s.r.Facts[s.factKey()]
+	s.refoldExposure()
 }
 
-// ofAnother says whether the channel's id belongs to another number of this refund.
-func (s *transition) ofAnother(id string) bool {
+// idOfAnother reports whether the channel refund id belongs to another number of this refund.
+func (s *transition) idOfAnother(id string) bool {
 	for _, d := range s.r.Dispatches {
 		if d.Ordinal != s.f.Dispatch && d.ChannelRefundID == id {
 			return true
@@ -107,11 +108,11 @@ func (s *transition) ofAnother(id string) bool {
 	return false
 }
 
-func (s *transition) key() [32]byte {
+func (s *transition) factKey() [32]byte {
 	return FactKey(s.d.Number, string(s.f.Kind), s.f.ChannelRefundID, s.f.Amount, s.f.Currency)
 }
 
-// check is the pair of the database's guards: a change that breaks a promise never leaves this package.
+// check repeats the constraints of the database, so that a change that breaks one is never returned.
 func (s *transition) check() error {
 	r := s.r
 	open := has(inFlight, r.State)
@@ -137,7 +138,7 @@ func has(in []State, s State) bool {
 	return false
 }
 
-// clone copies what Apply may write to.
+// clone copies the parts of a record that Apply changes.
 func clone(r Record) Record {
 	r.Dispatches = append([]Dispatch(nil), r.Dispatches...)
 	r.Attempts = append([]Attempt(nil), r.Attempts...)

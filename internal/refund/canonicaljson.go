@@ -12,8 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxJSONDepth bounds nesting in journal data; ours needs three levels, and a
-// map that holds itself must end as an error.
+// maxJSONDepth bounds nesting in journal data. Ours needs three levels; the bound makes a map that contains itself an error.
 const maxJSONDepth = 16
 
 // ErrCanonicalJSON says that a value has no canonical form.
@@ -62,7 +61,7 @@ func appendJSON(b []byte, v reflect.Value, depth int) ([]byte, error) {
 		return strconv.AppendUint(b, v.Uint(), 10), nil
 	case reflect.String:
 		if v.Type() == jsonNumber {
-			break // could be 1.0 or 1e3: not one spelling per value
+			break // 1.0 and 1e3 are possible: a value could have two spellings
 		}
 		return appendJSONString(b, v.String())
 	case reflect.Slice:

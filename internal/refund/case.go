@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// CaseReason is one reason why a person must look. A fact removes only the reason that it answers.
+// CaseReason is a reason why a person must review a refund. A fact removes only the reason that it answers.
 type CaseReason string
 
 // Reasons of cases.
 const (
-	CaseSuccessAfterEnd      CaseReason = "success-after-end"      // money moved after we had told people it did not
+	CaseSuccessAfterEnd      CaseReason = "success-after-end"      // money moved after the refund was reported as not done
 	CaseMultipleEffects      CaseReason = "multiple-effects"       // more than one effect
-	CaseOtherNumberOpen      CaseReason = "other-number-open"      // another dispatch may still act
+	CaseOtherNumberOpen      CaseReason = "other-number-open"      // the refund has ended, and another dispatch may still pay
 	CaseExcess               CaseReason = "excess"                 // more refunded than captured
 	CaseContradiction        CaseReason = "contradiction"          // the channel contradicts itself or us
-	CaseUnmatchedLine        CaseReason = "unmatched-line"         // a line that may be ours
+	CaseUnmatchedLine        CaseReason = "unmatched-line"         // a held line may be this refund
 	CaseDeadline             CaseReason = "deadline"               // open for too long
-	CaseNoStep               CaseReason = "no-automatic-step"      // the contract allows nothing more
-	CaseAcknowledgedAfterEnd CaseReason = "acknowledged-after-end" // the channel has a refund that we held for not done
+	CaseNoStep               CaseReason = "no-automatic-step"      // the contract allows no further step
+	CaseAcknowledgedAfterEnd CaseReason = "acknowledged-after-end" // the channel has a refund that counted as not done
 )
 
-// Case is the open case of a refund.
+// Case is the open case of a refund. Transitions add reasons to it and remove them.
 type Case struct {
 	ID       RID
 	Reasons  []CaseReason // sorted, at least one while open
 	OpenedAt time.Time
 }
 
-// Has says whether the case holds a reason. A nil case holds none.
+// Has reports whether the case has a reason. A nil case has none.
 func (c *Case) Has(r CaseReason) bool {
 	if c == nil {
 		return false
@@ -54,7 +54,7 @@ func (s *transition) addReason(r CaseReason) {
 	s.r.Case = next
 }
 
-// dropReason removes one reason; the last one closes the case.
+// dropReason removes one reason. Removing the last one closes the case.
 func (s *transition) dropReason(r CaseReason) {
 	if !s.r.Case.Has(r) {
 		return

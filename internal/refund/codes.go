@@ -1,11 +1,11 @@
 package refund
 
-// Code is a stable, documented problem code. Clients branch on it; its text never changes meaning.
-// internal/http maps every code to a status; docs/errors.md lists them.
+// Code is a stable, documented problem code. Clients branch on it; its meaning never changes. internal/http maps every code
+// to a status; docs/errors.md lists them.
 type Code string
 
-// Codes that the door gives. The first group are conflicts (the key is bound to other parameters),
-// the second refusals (a business rule says no), the third says "not now".
+// Codes of acceptance. The first group are conflicts (the key is bound to other parameters), the second refusals (a business
+// rule forbids the refund); the last one asks the caller to try again.
 const (
 	CodeKeyReused       Code = "idempotency-key-reused"
 	CodeRefundConflict  Code = "refund-parameters-conflict"

@@ -2,29 +2,29 @@ package refund
 
 import "time"
 
-// conclusion is a fact of our own: it follows from time and from evidence that is missing, not from an answer of the channel.
-// Record.conclude is the only place that says when one holds. Decide proposes what it says, and Apply accepts nothing else.
+// conclusion is a fact of our own: it follows from time and from missing evidence, without an answer of the channel.
+// Record.conclude alone decides when one holds: Decide proposes its result, and Apply accepts nothing else.
 type conclusion struct {
 	kind     FactKind   // LeaseEnd, Settled, KeyExpired or Deadline
 	dispatch int        // KeyExpired: the number that has expired
-	reason   CaseReason // Deadline: why a person must look
+	reason   CaseReason // Deadline: why a person must review the refund
 }
 
-// Conclusion reports whether facts of this kind are conclusions. The generation fences them, unlike evidence.
+// Conclusion reports whether facts of this kind are conclusions. The generation fences them; it never fences evidence.
 func (k FactKind) Conclusion() bool {
 	return k == LeaseEnd || k == Settled || k == KeyExpired || k == Deadline
 }
 
-// concludes reports whether the conclusion f holds on the record as it stands: nobody has claimed the refund since f was
-// proposed, and f would be proposed again.
+// concludes reports whether the conclusion f holds on the record as it stands: the generation is that of the proposal, and
+// the same conclusion would be proposed again.
 func (r *Record) concludes(f Fact, c Contract) bool {
 	holds, ok := r.conclude(c, r.Now)
 	return ok && f.Generation == r.Generation && f.Kind == holds.kind && f.Reason == holds.reason &&
 		(holds.dispatch == 0 || f.Dispatch == holds.dispatch)
 }
 
-// conclude returns the conclusion that holds at a time, if one does. None holds while an owner is at work, nor while an
-// epoch is open: sends that a restore has cut off could contradict it.
+// conclude returns the conclusion that holds at a time, if there is one. There is none while an owner is at work, and none
+// while an epoch is open: sends that a restore has removed could contradict it.
 func (r *Record) conclude(c Contract, now time.Time) (conclusion, bool) {
 	switch {
 	case idle(r.Refund) || r.LeaseEndsAt.After(now):
@@ -41,7 +41,7 @@ func (r *Record) conclude(c Contract, now time.Time) (conclusion, bool) {
 	return r.concludeOpen(c, now)
 }
 
-// concludeAsk is for a resend that waits for the channel's answer about the old number. Asking goes on under a case.
+// concludeAsk is for a resend that waits for the channel's answer about the old number. Asking continues under a case.
 func (r *Record) concludeAsk(c Contract, now time.Time) (conclusion, bool) {
 	switch {
 	case r.Case != nil:
@@ -57,7 +57,7 @@ func (r *Record) concludePending(c Contract, now time.Time) (conclusion, bool) {
 	d, _ := r.Dispatch(r.DispatchNo)
 	since := r.firstTry(r.DispatchNo)
 	if since.IsZero() && r.PendingReason != "" && r.PendingReason != PendingQueued && r.PendingReason != PendingHeld {
-		since = r.StateSince // something prevents even the first try; a refund that is only queued has no deadline
+		since = r.StateSince // something prevents even the first send; a refund that is only queued has no deadline
 	}
 	switch {
 	case r.Case != nil:
@@ -70,7 +70,7 @@ func (r *Record) concludePending(c Contract, now time.Time) (conclusion, bool) {
 	return conclusion{kind: KeyExpired, dispatch: d.Ordinal}, r.numberSpent(*d, c, now)
 }
 
-// concludeOpen is for a refund of which a dispatch was exposed when it was last written, and for a case on a final state.
+// concludeOpen is for a refund whose last row has an exposed dispatch, and for a final state with an open case.
 func (r *Record) concludeOpen(c Contract, now time.Time) (conclusion, bool) {
 	target, exposed := r.exposedTarget()
 	if !exposed {
@@ -82,13 +82,14 @@ func (r *Record) concludeOpen(c Contract, now time.Time) (conclusion, bool) {
 		return conclusion{kind: Settled}, true
 	case !d.FinalNegativeAt.IsZero() || r.Case != nil || r.State.Final():
 		return conclusion{}, false
-	case now.Sub(r.StateSince) >= r.patience(c):
+	case now.Sub(r.StateSince) >= r.openWait(c):
 		return conclusion{kind: Deadline, reason: CaseDeadline}, true
 	}
 	return conclusion{kind: Deadline, reason: CaseNoStep}, r.noStepLeft(*d, c, now)
 }
 
-// noStepLeft reports whether the contract allows neither a question nor a replay about an exposed dispatch, and no notice will come.
+// noStepLeft reports whether the contract allows neither a question nor a replay about an exposed dispatch, and no notice
+// can resolve it.
 func (r *Record) noStepLeft(d Dispatch, c Contract, now time.Time) bool {
 	switch c.Recovery() {
 	case RecoverByReplay:
@@ -100,7 +101,7 @@ func (r *Record) noStepLeft(d Dispatch, c Contract, now time.Time) bool {
 	}
 }
 
-// step is how Decide proposes the conclusion.
+// step returns the step by which Decide proposes the conclusion.
 func (k conclusion) step() Step {
 	switch k.kind {
 	case Settled:

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Duration is a time.Duration that reads and writes as "1.5s" in contracts.
+// Duration is a time.Duration that is written as "1.5s" in contracts.
 type Duration time.Duration
 
-// D is the plain duration.
+// D returns the time.Duration.
 func (d Duration) D() time.Duration { return time.Duration(d) }
 
-// MarshalText writes "1.5s".
+// MarshalText implements encoding.TextMarshaler with the form of time.Duration.String.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// UnmarshalText reads what time.ParseDuration reads, not negative.
+// UnmarshalText implements encoding.TextUnmarshaler. It accepts the input of time.ParseDuration and refuses negative values.
 func (d *Duration) UnmarshalText(b []byte) error {
 	v, err := time.ParseDuration(string(b))
 	if err != nil || v < 0 {
@@ -25,19 +25,20 @@ func (d *Duration) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Recovery is how an exposed dispatch may be resolved without a person.
+// Recovery is the way in which an exposed dispatch can be resolved without a person.
 type Recovery string
 
-// From the strongest evidence to none.
+// Ways of recovery, from the strongest evidence to none.
 const (
-	RecoverByQuery  Recovery = "query"  // ask under our own number
+	RecoverByQuery  Recovery = "query"  // query by our own number
 	RecoverByList   Recovery = "list"   // list the payment's refunds and match our number
 	RecoverByReplay Recovery = "replay" // send again with the same key while it lives
-	RecoverByNotice Recovery = "notice" // wait for a notice or file
-	RecoverByNobody Recovery = "none"   // a person
+	RecoverByNotice Recovery = "notice" // wait for a notice or a settlement file
+	RecoverByNobody Recovery = "none"   // a person decides
 )
 
-// Contract is what a channel promises, as data. Every change is a new version; an attempt stores the version it relied on.
+// Contract is a channel's promises, as data. Every change is a new version, and an attempt stores the version that it relied
+// on. Its methods are in contract.go and contract_validate.go, those about steps and waits in decide.go and waits.go.
 type Contract struct {
 	Profile string `json:"profile"`
 	Version int    `json:"-"`
@@ -49,55 +50,55 @@ type Contract struct {
 	Codes   CodeTerms        `json:"codes"`
 	Limits  LimitTerms       `json:"limits"`
 	Waits   WaitTerms        `json:"waits"`
-	Horizon Duration         `json:"inFlightHorizon"` // how long a byte that left may still act
+	Horizon Duration         `json:"inFlightHorizon"` // how long a request that has left may still be executed
 
-	LateFailureHorizon Duration `json:"lateFailureHorizon,omitempty"` // how long after a success "failed" may follow; 0 = not said
+	LateFailureHorizon Duration `json:"lateFailureHorizon,omitempty"` // how long after a success "failed" may follow; 0 = not documented
 }
 
-// IdempotencyTerms say what a repeated send under the same number does.
+// IdempotencyTerms describe the effect of a repeated send under the same number.
 type IdempotencyTerms struct {
 	Dedupes         bool     `json:"dedupes"`         // same number = same refund
 	Lifetime        Duration `json:"lifetime"`        // from the first send; 0 = as long as the refund exists
-	ReplaysState    bool     `json:"replaysState"`    // a re-send tells the current state, so it can serve as recovery
-	KeepsAnswer     bool     `json:"keepsAnswer"`     // a re-send tells the first answer, errors included: a number with an unclear one is spent
-	After2xx        bool     `json:"after2xx"`        // the key is kept only once a 2xx was given: before that a re-send may act again
-	InFlightRefused bool     `json:"inFlightRefused"` // a twin in flight is refused, not executed
-	NumberLength    int      `json:"numberLength"`    // longest number the channel takes; below 34 is refused
+	ReplaysState    bool     `json:"replaysState"`    // a repeated send returns the current state, so it can serve as recovery
+	KeepsAnswer     bool     `json:"keepsAnswer"`     // a repeated send returns the first answer, errors included: after an unclear one the number is useless
+	After2xx        bool     `json:"after2xx"`        // the key is kept only after a 2xx: before that a repeated send may be executed again
+	InFlightRefused bool     `json:"inFlightRefused"` // a repeat is refused while the first request is in flight
+	NumberLength    int      `json:"numberLength"`    // longest number that the channel takes; below 34 is refused
 
-	Scope    KeyScope `json:"scope,omitempty"`    // within what a number means one refund; "" = not said
-	Compares []string `json:"compares,omitempty"` // parameters that a repeat is compared by: amount, currency, payment, reason, noticeUrl
+	Scope    KeyScope `json:"scope,omitempty"`    // the scope in which a number names one refund; "" = not documented
+	Compares []string `json:"compares,omitempty"` // parameters that the channel compares in a repeat: amount, currency, payment, reason, noticeUrl
 }
 
 // QueryTerms describe a query by number, or a list by payment.
 type QueryTerms struct {
 	Exists        bool     `json:"exists"`
-	VisibilityLag Duration `json:"visibilityLag"` // how long a done refund may be hidden
-	Readings      int      `json:"readings"`      // counting absences needed
-	ReadingGap    Duration `json:"readingGap"`    // between them
+	VisibilityLag Duration `json:"visibilityLag"` // how long an executed refund may be missing from answers
+	Readings      int      `json:"readings"`      // absences needed as proof
+	ReadingGap    Duration `json:"readingGap"`    // between two of them
 	FirstDelay    Duration `json:"firstDelay"`    // before the first query after a send
 
-	Effects QueryEffects `json:"effects,omitempty"` // "" = asking changes nothing
+	Effects QueryEffects `json:"effects,omitempty"` // "" = a query changes nothing
 }
 
-// CodeTerms list the channel's codes by meaning. A code in no list is Unknown.
+// CodeTerms list the channel's codes by meaning. An unlisted code is an unknown outcome.
 type CodeTerms struct {
-	Refused     []string `json:"refused"`     // did nothing, never will
-	NewNumber   []string `json:"newNumber"`   // did nothing; another number may pass
-	Echo        []string `json:"echo"`        // our own effect could cause it: proves nothing
-	Retryable   []string `json:"retryable"`   // did nothing, same number may be sent again
-	LowBalance  []string `json:"lowBalance"`  // retryable, and PENDING says why
-	LateFailure bool     `json:"lateFailure"` // "failed" after "succeeded" means: returned
+	Refused     []string `json:"refused"`     // not done, and never will be
+	NewNumber   []string `json:"newNumber"`   // not done; another number may pass
+	Echo        []string `json:"echo"`        // our own effect could have caused it: proves nothing
+	Retryable   []string `json:"retryable"`   // not done; the same number may be sent again
+	LowBalance  []string `json:"lowBalance"`  // part of Retryable: the balance is too low, and pendingReason says so
+	LateFailure bool     `json:"lateFailure"` // "failed" after "succeeded" means that the money came back
 
 	Attention   []string            `json:"attention,omitempty"`   // acknowledged, and only a person can move it on
-	PassesLater []string            `json:"passesLater,omitempty"` // refused because something equal was just done: proves nothing, the same number may pass later
-	Resubmit    map[string]Resubmit `json:"resubmit,omitempty"`    // how a refund that met the code may be asked for again
+	PassesLater []string            `json:"passesLater,omitempty"` // refused because an equal refund was just made: proves nothing, the same number may pass later
+	Resubmit    map[string]Resubmit `json:"resubmit,omitempty"`    // how a refund that met the code may be requested again
 }
 
-// LimitTerms are rules that refuse or delay.
+// LimitTerms are the channel's limits. Requests beyond them are refused or delayed.
 type LimitTerms struct {
 	Spacing    Duration   `json:"spacing"`    // between sends of one payment
 	PerSecond  int        `json:"perSecond"`  // calls of the account, by each process; 0 = no limit
-	Window     Duration   `json:"window"`     // refunds are possible this long after the payment (paidAt, else its first knowledge); 0 = no end
+	Window     Duration   `json:"window"`     // refunds are possible this long after the payment (paidAt, else the time it became known); 0 = no end
 	MaxRefunds int        `json:"maxRefunds"` // per payment; 0 = no limit
 	Currencies []Currency `json:"currencies"` // empty = all
 	MinAmount  int64      `json:"minAmount"`
@@ -105,18 +106,18 @@ type LimitTerms struct {
 
 	Step            map[Currency]int64 `json:"step,omitempty"`            // amounts are multiples of it, in the channel's units; absent = 1
 	Exponent        map[Currency]int   `json:"exponent,omitempty"`        // decimals of the channel's units; absent = ISO 4217's
-	DuplicateWindow Duration           `json:"duplicateWindow,omitempty"` // an equal refund of one payment within it counts as a duplicate; 0 = none does
+	DuplicateWindow Duration           `json:"duplicateWindow,omitempty"` // an equal refund of one payment within it is a duplicate; 0 = no such rule
 	PerSecondErrors int                `json:"perSecondErrors,omitempty"` // failing calls of the account; 0 = no limit
 }
 
-// WaitTerms are the deadlines after which a case opens. Polling goes on.
+// WaitTerms are the deadlines after which a case opens. Polling continues under the case.
 type WaitTerms struct {
 	Pending  Duration `json:"pending"`
 	Unknown  Duration `json:"unknown"`
 	Accepted Duration `json:"accepted"`
 }
 
-// Recovery is the strongest way that the contract offers.
+// Recovery returns the strongest way that the contract offers.
 func (c Contract) Recovery() Recovery {
 	switch {
 	case c.Query.Automatic():
@@ -131,18 +132,18 @@ func (c Contract) Recovery() Recovery {
 	return RecoverByNobody
 }
 
-// asking is the terms of whatever can be asked: the query, else the list.
-func (c Contract) asking() QueryTerms {
+// questionTerms returns the terms of the query, or those of the list where there is no query.
+func (c Contract) questionTerms() QueryTerms {
 	if c.Query.Automatic() {
 		return c.Query
 	}
 	return c.List
 }
 
-// Encode is the contract's stored form; its bytes make the digest that tells one version from the next.
+// Encode returns the contract's stored form. The digest of its bytes identifies a version.
 func (c Contract) Encode() ([]byte, error) { return json.Marshal(c) }
 
-// Expresses says whether the channel can express the amount.
+// Expresses reports whether the channel can express the amount.
 func (c Contract) Expresses(amount int64, cur Currency) bool {
 	if !c.Limits.whole(amount, cur) || amount < c.Limits.MinAmount || (c.Limits.MaxAmount > 0 && amount > c.Limits.MaxAmount) {
 		return false

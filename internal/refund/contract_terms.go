@@ -1,28 +1,28 @@
 package refund
 
-// KeyScope is within what a number means one refund at a channel.
+// KeyScope is the scope in which a number names one refund at a channel.
 type KeyScope string
 
-// The scopes.
+// Scopes of keys.
 const (
 	ScopeMerchant KeyScope = "merchant" // within the merchant account
 	ScopeTrade    KeyScope = "trade"    // within one payment
 	ScopeCompany  KeyScope = "company"  // within all accounts of the company
 )
 
-// QueryEffects says what asking may do.
+// QueryEffects describes the side effects of a query.
 type QueryEffects string
 
-// QueryActs: the question may itself start or change a refund.
+// QueryActs marks a query that may itself start or change a refund.
 const QueryActs QueryEffects = "acts"
 
-// Automatic reports whether the channel may be asked without a person: the question exists and changes nothing.
+// Automatic reports whether the channel may be queried without a person: the query exists and changes nothing.
 func (q QueryTerms) Automatic() bool { return q.Exists && q.Effects == "" }
 
-// Resubmit is how a refund that met a code may be asked for again.
+// Resubmit is how a refund that met a code may be requested again.
 type Resubmit string
 
-// The ways.
+// Ways to request again.
 const (
 	ResubmitSame  Resubmit = "same"  // under the same number
 	ResubmitNew   Resubmit = "new"   // under a new number only

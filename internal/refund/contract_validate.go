@@ -6,25 +6,26 @@ import (
 	"slices"
 )
 
-// Validate says what makes a contract unusable. It refuses rather than guesses.
+// Validate returns an error for a contract that cannot be used: terms that are missing, impossible or contradictory.
 func (c Contract) Validate() error {
 	switch {
 	case c.Key.NumberLength < NumberLength:
-		return fmt.Errorf("refund: contract %s: numbers of %d characters are needed, the channel takes %d", c.Profile, NumberLength, c.Key.NumberLength)
-	case c.asking().Exists && c.asking().Readings < 1:
+		return fmt.Errorf("refund: contract %s: the channel takes numbers of %[3]d characters, %[2]d are needed", c.Profile, NumberLength, c.Key.NumberLength)
+	case c.questionTerms().Exists && c.questionTerms().Readings < 1:
 		return fmt.Errorf("refund: contract %s: readings must be at least 1", c.Profile)
 	case c.Waits.Pending <= 0 || c.Waits.Unknown <= 0 || c.Waits.Accepted <= 0:
 		return fmt.Errorf("refund: contract %s: every wait needs a deadline", c.Profile)
 	case c.Horizon <= 0:
 		return fmt.Errorf("refund: contract %s: inFlightHorizon must be above 0", c.Profile)
 	case c.Key.ReplaysState && !c.Key.Dedupes:
-		return fmt.Errorf("refund: contract %s: a key that does not dedupe cannot be replayed", c.Profile)
+		return fmt.Errorf("refund: contract %s: a key that does not deduplicate cannot be replayed", c.Profile)
 	case c.Key.ReplaysState && (c.Key.KeepsAnswer || c.Key.After2xx):
-		return fmt.Errorf("refund: contract %s: a re-send tells the current state, or the first answer, or acts again: only one of them", c.Profile)
+		return fmt.Errorf("refund: contract %s: replaysState, keepsAnswer and after2xx exclude each other", c.Profile)
 	case c.Key.KeepsAnswer && len(c.Codes.LowBalance) > 0:
-		return fmt.Errorf("refund: contract %s: a channel that keeps the first answer would say %q of the number for ever: list it under newNumber", c.Profile, c.Codes.LowBalance[0])
+		return fmt.Errorf("refund: contract %s: the channel keeps the first answer, so %q would be repeated for ever: list it under newNumber",
+			c.Profile, c.Codes.LowBalance[0])
 	case c.Key.Lifetime > 0 && c.Key.Lifetime.D() <= c.Horizon.D()+ClockMargin:
-		return fmt.Errorf("refund: contract %s: keys that live %s are dead before a first byte could leave", c.Profile, c.Key.Lifetime.D())
+		return fmt.Errorf("refund: contract %s: keys that live for %s expire before a first request could leave", c.Profile, c.Key.Lifetime.D())
 	case c.Limits.PerSecond < 0 || c.Limits.MaxRefunds < 0:
 		return fmt.Errorf("refund: contract %s: limits must not be negative", c.Profile)
 	}
@@ -34,7 +35,7 @@ func (c Contract) Validate() error {
 	return nil
 }
 
-// validTerms refuses terms that contradict themselves or say what nobody knows.
+// validTerms returns an error for optional terms that contradict themselves or are not known.
 func (c Contract) validTerms() error {
 	for _, check := range []func() error{c.validKey, c.validCodes, c.validResubmit, c.validLimits} {
 		if err := check(); err != nil {
@@ -50,22 +51,23 @@ func (c Contract) validKey() error {
 		return fmt.Errorf("key.scope %q is not merchant, trade or company", k.Scope)
 	}
 	if !k.Dedupes && (k.Scope != "" || len(k.Compares) > 0) {
-		return errors.New("key.scope and key.compares are about a key that dedupes")
+		return errors.New("key.scope and key.compares need key.dedupes")
 	}
 	for i, word := range k.Compares {
 		if !slices.Contains(comparedParameters, word) || slices.Contains(k.Compares[:i], word) {
-			return fmt.Errorf("key.compares: %q is not known, or stands there twice", word)
+			return fmt.Errorf("key.compares: %q is not known, or is listed twice", word)
 		}
 	}
 	for _, q := range []QueryTerms{c.Query, c.List} {
 		if q.Effects != "" && (q.Effects != QueryActs || !q.Exists) {
-			return fmt.Errorf("effects %q of a question is not acts, or the question does not exist", q.Effects)
+			return fmt.Errorf("effects %q is not acts, or the query does not exist", q.Effects)
 		}
 	}
 	return nil
 }
 
-// codeLists are the lists in which a code has a meaning, each code in one of them. LowBalance is a part of Retryable.
+// codeLists returns the lists that give a code its meaning. A code is in one of them at most; LowBalance is a part of
+// Retryable.
 func (t CodeTerms) codeLists() map[string][]string {
 	return map[string][]string{"refused": t.Refused, "newNumber": t.NewNumber, "echo": t.Echo, "retryable": t.Retryable,
 		"attention": t.Attention, "passesLater": t.PassesLater}
@@ -77,21 +79,21 @@ func (c Contract) validCodes() error {
 	for _, name := range []string{"refused", "newNumber", "echo", "retryable", "attention", "passesLater"} {
 		for _, code := range lists[name] {
 			if before, twice := seen[code]; twice || code == "" {
-				return fmt.Errorf("code %q stands in codes.%s and codes.%s", code, before, name)
+				return fmt.Errorf("code %q is listed in codes.%s and codes.%s", code, before, name)
 			}
 			seen[code] = name
 		}
 	}
 	switch {
 	case c.Key.KeepsAnswer && len(c.Codes.PassesLater) > 0:
-		return fmt.Errorf("a channel that keeps the first answer would say %q of the number for ever: it cannot pass later", c.Codes.PassesLater[0])
+		return fmt.Errorf("the channel keeps the first answer, so %q would be repeated for ever: it cannot pass later", c.Codes.PassesLater[0])
 	case c.LateFailureHorizon < 0 || c.LateFailureHorizon > 0 && !c.Codes.LateFailure:
-		return errors.New("lateFailureHorizon is about codes.lateFailure, and not negative")
+		return errors.New("lateFailureHorizon needs codes.lateFailure and must not be negative")
 	}
 	return nil
 }
 
-// validResubmit compares the rules for people with what the lists say of the same codes.
+// validResubmit compares the rules for people with the lists that have the same codes.
 func (c Contract) validResubmit() error {
 	for code, how := range c.Codes.Resubmit {
 		bad := ""
@@ -135,7 +137,7 @@ func (c Contract) validLimits() error {
 	return nil
 }
 
-// comparedParameters are the words of KeyTerms.Compares.
+// comparedParameters are the values that IdempotencyTerms.Compares may have.
 var comparedParameters = []string{"amount", "currency", "payment", "reason", "noticeUrl"}
 
-const maxExponent = 4 // of any currency
+const maxExponent = 4 // maxExponent is the highest number of decimals of any currency.

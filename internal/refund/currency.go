@@ -10,16 +10,13 @@ import (
 // from ParseCurrency; the zero value is no currency.
 type Currency string
 
-// ErrCurrency says that a text is not a currency that money can be refunded
-// in. The text of the error says which of the reasons applies.
+// ErrCurrency reports a text that names no usable currency. The wrapping error says why.
 var ErrCurrency = errors.New("refund: currency not usable")
 
-// The active codes of ISO 4217 by number of decimals ("minor unit"), source:
-// list one of the maintenance agency,
+// The active codes of ISO 4217 by number of decimals ("minor unit"), source: list one of the maintenance agency,
 // https://www.six-group.com/en/products-services/financial-information/data-standards.html
-// Fund and unit-of-account codes stand here too when the list gives them a
-// minor unit: whether a channel pays in one is for its contract to say.
-// Currencies that ended (HRK, BGN, ANG, …) are not here: no channel pays them.
+// Fund and unit-of-account codes are included when the list gives them a minor unit; the contract decides whether a channel
+// pays in one. Currencies that ended (HRK, BGN, ANG, …) are not included: no channel pays them.
 const (
 	isoExponent0 = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"
 	isoExponent2 = "AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BMD BND BOB BOV BRL BSD BTN BWP BYN BZD " +
@@ -72,8 +69,7 @@ func (c Currency) Exponent() int {
 
 func (c Currency) known() bool { return c.Exponent() >= 0 }
 
-// isoHas looks a three-letter code up in a list of codes four bytes apart.
-// Letters never match across a space, so a plain search finds whole codes only.
+// isoHas reports whether a three-letter code is in a list of codes separated by spaces.
 func isoHas(list, code string) bool { return strings.Contains(list, code) }
 
 func isUpper(s string) bool {

@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// Decide says what comes next for a refund. It is pure: record, contract and time in, one step out.
-// It never says Send for a dispatch that is exposed unless the contract lets a number be replayed.
+// Decide returns the next step of a refund. It is pure. It returns StepSend for an exposed dispatch only if the contract
+// allows a replay of the number.
 func Decide(r Record, c Contract, now time.Time) Step {
 	concluded, ok := r.conclude(c, now)
 	switch {
@@ -14,7 +14,7 @@ func Decide(r Record, c Contract, now time.Time) Step {
 	case r.LeaseEndsAt.After(now):
 		return Step{Kind: StepWait, Until: r.LeaseEndsAt}
 	case r.State == StateProcessing:
-		return Step{Kind: StepWait, Until: now.Add(time.Second)} // the sweeper enters the lease's end
+		return Step{Kind: StepWait, Until: now.Add(time.Second)} // the sweeper enters the end of the lease
 	case ok:
 		return concluded.step()
 	case r.SendingHeld && r.State == StatePending:
@@ -29,7 +29,7 @@ func Decide(r Record, c Contract, now time.Time) Step {
 	return r.resolve(c, now)
 }
 
-// send is the next send of the live number, or what it waits for.
+// send returns the next send of the live number, or the wait before it.
 func (r *Record) send(c Contract, now time.Time) Step {
 	if r.Case != nil {
 		return recheck(now)
@@ -45,14 +45,15 @@ func (r *Record) send(c Contract, now time.Time) Step {
 	return Step{Kind: StepSend, Dispatch: r.DispatchNo}
 }
 
-// resolve works on what is exposed: it asks, else it replays the key while it lives, else it waits for a notice or a person.
+// resolve returns the next step for what is exposed: a question, else a replay while the key lives, else a wait for a notice
+// or a person.
 func (r *Record) resolve(c Contract, now time.Time) Step {
 	target, exposed := r.exposedTarget()
 	if !exposed {
 		return recheck(now)
 	}
 	d, _ := r.Dispatch(target)
-	if !d.FinalNegativeAt.IsZero() { // its end is known, only time is missing
+	if !d.FinalNegativeAt.IsZero() { // the number's end is known, only time is missing
 		return Step{Kind: StepWait, Until: r.Exposure(*d, c, now).ActsUntil}
 	}
 	switch c.Recovery() {
@@ -62,14 +63,14 @@ func (r *Record) resolve(c Contract, now time.Time) Step {
 		return r.replay(*d, c, now)
 	case RecoverByNotice:
 		if r.Case == nil {
-			return Step{Kind: StepWait, Until: r.StateSince.Add(r.patience(c))}
+			return Step{Kind: StepWait, Until: r.StateSince.Add(r.openWait(c))}
 		}
 	case RecoverByNobody:
 	}
 	return recheck(now)
 }
 
-// exposedTarget is the exposed dispatch to work on: the live one, else the newest.
+// exposedTarget returns the exposed dispatch to resolve next: the live one, else the newest.
 func (r *Record) exposedTarget() (int, bool) {
 	for i := len(r.Dispatches) - 1; i >= 0; i-- {
 		if r.Dispatches[i].Exposed {
@@ -79,8 +80,8 @@ func (r *Record) exposedTarget() (int, bool) {
 	return 0, false
 }
 
-// ask is the next question about a dispatch, by query or list: at once, then in growing steps, and as soon as an absence
-// counts. Where the channel cannot be asked it waits for a person.
+// ask returns the next query or list about a dispatch: at once, then in growing intervals, and as soon as an absence counts.
+// Where the channel cannot be asked, it waits for a person.
 func (r *Record) ask(no int, c Contract, now time.Time) Step {
 	if !c.canAsk() {
 		return recheck(now)
@@ -99,7 +100,7 @@ func (c Contract) canAsk() bool {
 	return c.Recovery() == RecoverByQuery || c.Recovery() == RecoverByList
 }
 
-// replay sends the same number again as soon as no earlier send of it can still execute.
+// replay sends the same number again as soon as no earlier send of it can still be executed.
 func (r *Record) replay(d Dispatch, c Contract, now time.Time) Step {
 	if r.Case != nil || r.State.Final() || !r.replayable(d) {
 		return recheck(now)
@@ -110,8 +111,8 @@ func (r *Record) replay(d Dispatch, c Contract, now time.Time) Step {
 	return Step{Kind: StepSend, Dispatch: d.Ordinal}
 }
 
-// replayable reports whether a replay is the way to resolve the dispatch. Older numbers are never sent again.
+// replayable reports whether a replay can resolve the dispatch. Older numbers are never sent again.
 func (r *Record) replayable(d Dispatch) bool { return d.Ordinal == r.DispatchNo || d.MarkedEpoch > 0 }
 
-// recheck waits for a person, and looks at the case now and then.
+// recheck waits for a person and reads the case again after caseRecheck.
 func recheck(now time.Time) Step { return Step{Kind: StepWait, Until: now.Add(caseRecheck)} }

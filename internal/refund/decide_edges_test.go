@@ -5,109 +5,109 @@ import (
 	"time"
 )
 
-// A resend starts its own clock: the days that the first number took do not end it.
+// A resend has its own deadline: the days of the first number do not count.
 func TestResendHasItsOwnDeadline(t *testing.T) {
 	t.Parallel()
-	s := tell(t, ProfileKeyedQueryable)
-	s.unsure()
-	s.after(48 * time.Hour)
+	s := newScenario(t, ProfileKeyedQueryable)
+	s.loseAnswer()
+	s.wait(48 * time.Hour)
 	s.resend()
 	s.notice(FailedFinal, 1, "")
-	s.wants("the ask is answered", StatePending, false)
-	s.next("the new number is sent", StepSend)
+	s.expect("the ask is answered", StatePending, false)
+	s.expectStep("the new number is sent", StepSend)
 }
 
-// An open ask that nothing can answer ends at a person, and one that is not answered does too.
-func TestAskEndsAtAPerson(t *testing.T) {
+// An open ask that cannot be answered ends with a case, and so does one without an answer.
+func TestOpenAskEndsWithACase(t *testing.T) {
 	t.Parallel()
-	s := tell(t, ProfileBlind)
-	s.unsure()
+	s := newScenario(t, ProfileBlind)
+	s.loseAnswer()
 	s.resend()
-	if got := s.next("nobody can be asked", StepOpenCase); got.Reason != CaseNoStep {
+	if got := s.expectStep("nobody can be asked", StepOpenCase); got.Reason != CaseNoStep {
 		t.Errorf("reason %s", got.Reason)
 	}
-	s = tell(t, ProfileKeyedQueryable)
-	s.unsure()
+	s = newScenario(t, ProfileKeyedQueryable)
+	s.loseAnswer()
 	s.resend()
-	s.next("the channel is asked first", StepQuery)
-	s.after(25 * time.Hour)
-	if got := s.next("asked for a day in vain", StepOpenCase); got.Reason != CaseDeadline {
+	s.expectStep("the channel is asked first", StepQuery)
+	s.wait(25 * time.Hour)
+	if got := s.expectStep("asked for a day without an answer", StepOpenCase); got.Reason != CaseDeadline {
 		t.Errorf("reason %s", got.Reason)
 	}
 	s.conclude(Deadline, CaseDeadline)
-	s.next("asking goes on under the case", StepQuery)
+	s.expectStep("asking goes on under the case", StepQuery)
 }
 
-// Once the number's end is known only time is missing: no question, no twin, no person.
+// Once the number's end is known, the refund waits for the horizon: no question, no replay, no case.
 func TestKnownEndWaitsForTheHorizon(t *testing.T) {
 	t.Parallel()
 	for class := range classes(t) {
-		s := tell(t, class)
-		s.unsure()
+		s := newScenario(t, class)
+		s.loseAnswer()
 		s.notice(FailedFinal, 1, "")
-		s.wants(class+": the silent send may still act", StateUnknown, true)
-		step := s.next(class, StepWait)
+		s.expect(class+": the silent send may still be executed", StateUnknown, true)
+		step := s.expectStep(class, StepWait)
 		s.r.Now = step.Until
-		s.next(class+": nothing can act any more", StepSettle)
+		s.expectStep(class+": nothing can be executed any more", StepSettle)
 		s.conclude(Settled, "")
-		s.wants(class, StateFailed, false)
+		s.expect(class, StateFailed, false)
 	}
 }
 
-// A contract that shortens its terms does not shorten what was promised when the send was claimed.
+// A contract that shortens its terms does not shorten those of an earlier claim.
 func TestStoredAbsenceTimeStands(t *testing.T) {
 	t.Parallel()
-	s := tell(t, ProfileKeyedQueryable)
-	s.unsure()
+	s := newScenario(t, ProfileKeyedQueryable)
+	s.loseAnswer()
 	from := s.r.Dispatches[0].AbsenceCountsFrom
 	s.c.Query.VisibilityLag, s.c.Query.Readings, s.c.Version = 0, 1, 2
 	s.r.Now = from.Add(-time.Second)
-	s.says(s.query(1), NotFound)
-	s.wants("too early by the terms of the send", StateUnknown, true)
+	s.answerWith(s.query(1), NotFound)
+	s.expect("too early by the terms of the send", StateUnknown, true)
 	s.r.Now = from
-	s.says(s.query(1), NotFound)
-	s.wants("now it counts", StatePending, false)
+	s.answerWith(s.query(1), NotFound)
+	s.expect("now it counts", StatePending, false)
 }
 
-// A late answer of an owner before does not take the lease of the one that asks now.
+// A late answer of a former owner does not release the lease of the present one.
 func TestLateAnswerKeepsTheNewOwnersLease(t *testing.T) {
 	t.Parallel()
-	s := tell(t, ProfileKeyedQueryable)
+	s := newScenario(t, ProfileKeyedQueryable)
 	first := s.send()
-	s.after(leaseTime)
+	s.wait(leaseTime)
 	s.conclude(LeaseEnd, "")
 	s.query(1)
 	lease := s.r.LeaseEndsAt
-	s.says(first, Unknown)
+	s.answerWith(first, Unknown)
 	if lease.IsZero() || !s.r.LeaseEndsAt.Equal(lease) {
 		t.Errorf("the lease of the new owner ends at %v, want %v", s.r.LeaseEndsAt, lease)
 	}
-	s.next("the new owner's question is under way", StepWait)
+	s.expectStep("the present owner's question is in flight", StepWait)
 }
 
-// What the channel asks for is waited for before the same number is sent again, and the payment's turn too.
+// A send is repeated after the channel's wait, and after the wait between sends of one payment.
 func TestWaitsBeforeASendIsRepeated(t *testing.T) {
 	t.Parallel()
-	s := tell(t, ProfileKeyedQueryable)
+	s := newScenario(t, ProfileKeyedQueryable)
 	s.answer(s.send(), Answer{Kind: Retryable, RetryAfter: 10 * time.Minute})
-	if step := s.next("the channel asked for ten minutes", StepWait); !step.Until.Equal(s.now().Add(10*time.Minute)) || step.Why != PendingRateLimit {
+	if step := s.expectStep("the channel asked for ten minutes", StepWait); !step.Until.Equal(s.now().Add(10*time.Minute)) || step.Why != PendingRateLimit {
 		t.Errorf("%+v", step)
 	}
-	s = tell(t, ProfileKeyReplayOnly)
+	s = newScenario(t, ProfileKeyReplayOnly)
 	s.r.Payment.NextSendAt = s.now().Add(time.Second)
-	if step := s.next("another refund of the payment was sent just now", StepWait); !step.Until.Equal(s.r.Payment.NextSendAt) || step.Why != PendingSpacing {
+	if step := s.expectStep("another refund of the payment was sent just now", StepWait); !step.Until.Equal(s.r.Payment.NextSendAt) || step.Why != PendingSpacing {
 		t.Errorf("%+v", step)
 	}
 }
 
-// What was never tried has a deadline as soon as something other than the queue keeps it away.
-func TestNeverTriedHasADeadline(t *testing.T) {
+// A refund that was never sent has a deadline as soon as anything but the queue prevents its first send.
+func TestRefundThatWasNeverSentHasADeadline(t *testing.T) {
 	t.Parallel()
-	s := tell(t, ProfileKeyedQueryable)
-	s.after(25 * time.Hour)
-	s.next("merely queued", StepSend)
+	s := newScenario(t, ProfileKeyedQueryable)
+	s.wait(25 * time.Hour)
+	s.expectStep("only queued", StepSend)
 	s.r.PendingReason = PendingBreaker
-	if step := s.next("kept away for a day", StepOpenCase); step.Reason != CaseDeadline {
+	if step := s.expectStep("prevented for a day", StepOpenCase); step.Reason != CaseDeadline {
 		t.Errorf("%+v", step)
 	}
 }
@@ -115,16 +115,16 @@ func TestNeverTriedHasADeadline(t *testing.T) {
 // A number that was acknowledged cannot be absent, however often it is not found.
 func TestAcknowledgedIsNeverAbsent(t *testing.T) {
 	t.Parallel()
-	s := tell(t, ProfileKeyedQueryable)
-	s.says(s.send(), Acknowledged)
-	s.after(time.Hour)
+	s := newScenario(t, ProfileKeyedQueryable)
+	s.answerWith(s.send(), Acknowledged)
+	s.wait(time.Hour)
 	for range 3 {
-		s.says(s.query(1), NotFound)
-		s.after(time.Minute)
+		s.answerWith(s.query(1), NotFound)
+		s.wait(time.Minute)
 		s.r.LeaseEndsAt = time.Time{}
 	}
 	d, _ := s.r.Dispatch(1)
 	if e := s.r.Exposure(*d, s.c, s.now()); e.Readings != 0 || e.Proven || !e.Exposed {
-		t.Errorf("%+v, want no reading", e)
+		t.Errorf("%+v, want no counting absence", e)
 	}
 }

@@ -6,20 +6,20 @@ import (
 	"unicode/utf8"
 )
 
-// Action is what a person may decide about a case.
+// Action is a decision that a person may make about a case.
 type Action string
 
-// The six decisions.
+// The six actions.
 const (
 	ActionConfirmSuccess     Action = "confirm-success"     // the money moved: books it, or attaches a held line
-	ActionConfirmNotDone     Action = "confirm-not-done"    // it did not and will not: FAILED
+	ActionConfirmNotDone     Action = "confirm-not-done"    // the refund was not executed and will not be: FAILED
 	ActionResend             Action = "resend"              // the old number did nothing: the next one, once the channel was asked again
-	ActionWait               Action = "wait"                // somebody has looked; the case stays open
-	ActionAcceptAsIs         Action = "accept-as-is"        // an end stays as it is, and what it cost is accepted
-	ActionRevokeConfirmation Action = "revoke-confirmation" // a success that only a person had confirmed was none
+	ActionWait               Action = "wait"                // somebody has reviewed the case; it stays open
+	ActionAcceptAsIs         Action = "accept-as-is"        // an ended refund stays as it is, and its excess is accepted
+	ActionRevokeConfirmation Action = "revoke-confirmation" // undoes a success that only a person had confirmed
 )
 
-// Actions lists them in the order in which people see them.
+// Actions returns the actions in the order in which people see them.
 func Actions() []Action {
 	return []Action{ActionConfirmSuccess, ActionConfirmNotDone, ActionResend, ActionWait, ActionAcceptAsIs, ActionRevokeConfirmation}
 }
@@ -27,22 +27,23 @@ func Actions() []Action {
 // ApprovalTime is how long a proposal can be approved.
 const ApprovalTime = 24 * time.Hour
 
-// Bounds of the evidence that a decision needs: a text or a reference.
+// Bounds of a decision's evidence, a text or a reference, in characters.
 const (
 	MinEvidence = 8
 	MaxEvidence = 4000
 )
 
-// ValidEvidence says whether a text can be the evidence of a decision: 8 to 4,000 characters besides blanks at its ends.
+// ValidEvidence reports whether a text can be the evidence of a decision: valid UTF-8 of at most 4,000 characters, 8 of them
+// or more without the blanks at its ends.
 func ValidEvidence(s string) bool {
 	n := utf8.RuneCountInString(strings.TrimSpace(s))
 	return utf8.ValidString(s) && !strings.ContainsRune(s, 0) && n >= MinEvidence && utf8.RuneCountInString(s) <= MaxEvidence
 }
 
-// DecisionVerdict is what became of a proposal.
+// DecisionVerdict is the outcome of a proposal.
 type DecisionVerdict string
 
-// Verdicts; "" = proposed and not judged yet.
+// Verdicts; "" = not judged yet.
 const (
 	DecisionApproved DecisionVerdict = "APPROVED"
 	DecisionRejected DecisionVerdict = "REJECTED"
@@ -50,7 +51,8 @@ const (
 	DecisionVoid     DecisionVerdict = "VOID"
 )
 
-// Decision is what one person proposes for a case and another one approves. It is bound to what its maker saw.
+// Decision is proposed by one person for a case and approved by another. It is bound to the version of the refund that its
+// maker saw. Its methods are in decision.go and decision_apply.go.
 type Decision struct {
 	ID, CaseID           RID
 	Action               Action
@@ -64,28 +66,28 @@ type Decision struct {
 	Verdict              DecisionVerdict
 }
 
-// Stale says whether the refund has moved on since the decision was made.
+// Stale reports whether the refund has changed since the decision was made.
 func (d Decision) Stale(r Record) bool {
 	return d.JournalSeq != r.JournalSeq || (d.Action == ActionAcceptAsIs && d.Excess != r.Payment.Excess)
 }
 
-// Same says whether a proposal says what d says. Repeats are idempotent by it.
+// Same reports whether a proposal repeats d. Repeats are idempotent.
 func (d Decision) Same(p Proposal) bool {
 	return d.Action == p.Action && d.Evidence == p.Evidence && d.EffectID == p.EffectID && d.Maker == p.Actor
 }
 
-// Proposal is a decision as its maker asks for it.
+// Proposal is a decision as its maker requests it.
 type Proposal struct {
 	Tenant   TenantID
 	CaseID   RID
 	Action   Action
 	Evidence string
 	EffectID RID    // confirm-success: the held line to attach; zero = none
-	Version  int    // the refund's version that the maker saw; 0 = whatever it is now
+	Version  int    // the refund's version that the maker saw; 0 = the present one
 	Actor    string // name
 }
 
-// Approval is what another actor says of a proposal.
+// Approval is another actor's verdict on a proposal.
 type Approval struct {
 	Tenant     TenantID
 	CaseID     RID
@@ -94,12 +96,12 @@ type Approval struct {
 	Actor      string // name
 }
 
-// Open says whether a decision still waits: for its approval, or approved for its time.
+// Open reports whether a decision waits for its approval, or is approved and has not taken effect yet.
 func (d Decision) Open() bool {
 	return d.Verdict == "" || (d.Verdict == DecisionApproved && d.AppliedAt.IsZero())
 }
 
-// Due says whether an approved decision may take effect at a time, as far as time decides it.
+// Due reports whether an approved decision may take effect at a time.
 func (d Decision) Due(r Record, c Contract, now time.Time) bool {
 	return d.Verdict == DecisionApproved && d.AppliedAt.IsZero() && !r.SendingHeld && !now.Before(r.DecisionFrom(c))
 }

@@ -1,8 +1,8 @@
 package refund
 
-// ApplyDecision makes an approved decision take effect on the record that is held under its lock. Like Apply it is pure.
-// Errors: *Problem with CodeDecisionVoid when the refund has moved on or its case is closed, *NotAllowed when the state
-// forbids it, ErrTooEarly before DecisionFrom and while an epoch is open.
+// ApplyDecision makes an approved decision take effect on a record that is held under its lock. Like Apply it is pure.
+// Errors: *Problem with CodeDecisionVoid when the refund has changed or its case is closed, *NotAllowed when the state
+// forbids the decision, ErrTooEarly before DecisionFrom and while an epoch is open.
 func ApplyDecision(r Record, d Decision, c Contract) (Change, error) {
 	switch {
 	case r.Case == nil || r.Case.ID != d.CaseID || d.Stale(r):
@@ -20,16 +20,17 @@ func ApplyDecision(r Record, d Decision, c Contract) (Change, error) {
 	s := &transition{rules: decisionTable, r: &ch.After, c: c, now: r.Now, change: &ch, decided: &d}
 	s.f = Fact{Kind: FactKind(d.Action), Dispatch: s.r.DispatchNo, Source: "decision", Actor: "actor:" + d.Checker}
 	if d.Action == ActionConfirmSuccess {
-		s.f.Dispatch = s.r.doubtful()
+		s.f.Dispatch = s.r.numberToConfirm()
 	}
 	s.d, _ = s.r.Dispatch(s.f.Dispatch)
-	s.enter(s.row())
-	s.finish()
+	s.applyRule(s.findRule())
+	s.setTimer()
 	return ch, s.check()
 }
 
-// told is what the journal says of a decision. Its evidence is text of people and stays in its own row.
-func (d *Decision) told() map[string]any {
+// journalFields returns the decision's part of the journal data. Its evidence is personal text and stays in the decision's
+// own row.
+func (d *Decision) journalFields() map[string]any {
 	if d == nil {
 		return nil
 	}
@@ -40,9 +41,9 @@ func (d *Decision) told() map[string]any {
 	return out
 }
 
-// closes ends the case by the decision. What no decision can end stays: more excess than anybody has accepted, and a
+// closeCase ends the case by the decision. Reasons that no decision can end stay: excess above the accepted amount, and a
 // number that may still pay.
-func (s *transition) closes() {
+func (s *transition) closeCase() {
 	if s.decided == nil || s.r.Case == nil {
 		return
 	}

@@ -26,26 +26,26 @@ const (
 
 var obstacleTexts = map[Obstacle]string{
 	ObstacleNoCase:          "No case is open, so there is nothing to decide.",
-	ObstacleInFlight:        "A call to the channel is under way. Its answer, or the end of its time, comes first.",
+	ObstacleInFlight:        "A call to the channel is in flight. Its answer, or the end of its time, comes first.",
 	ObstacleFinalNegative:   "The channel has said that this number ended without money moving.",
-	ObstacleEnded:           "The refund has told its end already.",
-	ObstacleNotEnded:        "The refund has not come to its end yet.",
-	ObstacleNothingExposed:  "The refund has ended and nothing of it can have moved money.",
+	ObstacleEnded:           "The refund has ended already.",
+	ObstacleNotEnded:        "The refund has not ended yet.",
+	ObstacleNothingExposed:  "The refund has ended, and none of its numbers can have moved money.",
 	ObstacleAcknowledged:    "The channel has acknowledged this refund: another number could pay a second time.",
 	ObstacleAnotherExposed:  "Another number of this refund may still pay.",
-	ObstacleAskOpen:         "A resend waits for the channel's answer about the number before it.",
+	ObstacleAskOpen:         "A resend waits for the channel's answer about the previous number.",
 	ObstacleCannotAsk:       "The channel cannot be asked whether the first try did anything. Confirm that it was not done, then ask for a new refund.",
-	ObstacleNotByPerson:     "No success of this refund rests on a person's word alone.",
+	ObstacleNotByPerson:     "No success of this refund was confirmed by a person alone.",
 	ObstacleOfPayment:       "The case is about a payment, not about a refund.",
 	ObstacleNoSuchLine:      "No held line of this payment has this id.",
 	ObstacleLineElsewhere:   "Only confirm-success attaches a line.",
 	ObstacleAccountNotKnown: "This process does not know the account's contract.",
 }
 
-// Text says it in a sentence.
+// Text returns the obstacle as a sentence.
 func (o Obstacle) Text() string { return obstacleTexts[o] }
 
-// NotAllowed is the error of a decision that is not possible in the present state.
+// NotAllowed is the error of a decision that the present state forbids.
 type NotAllowed struct {
 	Action Action
 	Why    Obstacle
@@ -55,7 +55,7 @@ func (e *NotAllowed) Error() string {
 	return "refund: " + string(e.Action) + " is not possible: " + string(e.Why)
 }
 
-// Choice tells of one decision whether it is possible now, and why not.
+// Choice says of one action whether it is possible now, and why not.
 type Choice struct {
 	Action  Action
 	Allowed bool
@@ -64,8 +64,8 @@ type Choice struct {
 	Lines   []RID // confirm-success: held lines that can be attached
 }
 
-// Allowed says for each of the six decisions whether it is possible for the refund as it stands. From of a choice is when
-// the decision could take effect at the earliest: before that something sent may still act. It is zero when that time is over.
+// Allowed returns for each action whether it is possible for the refund as it stands. Choice.From is the earliest time at
+// which the decision can take effect, because a request may still be executed before; it is zero when that time has passed.
 func Allowed(r Record, c Contract, now time.Time) []Choice {
 	from := r.DecisionFrom(c)
 	if !from.After(now) {
@@ -79,14 +79,14 @@ func Allowed(r Record, c Contract, now time.Time) []Choice {
 			choice.From = from
 		}
 		if choice.Allowed && a == ActionConfirmSuccess {
-			choice.Lines = r.lines(func(Effect) bool { return true })
+			choice.Lines = r.heldLines(func(Effect) bool { return true })
 		}
 		out = append(out, choice)
 	}
 	return out
 }
 
-// AllowedForPayment is the same for a case that is about a payment's excess.
+// AllowedForPayment returns the choices of a case about a payment's excess.
 func AllowedForPayment() []Choice {
 	var out []Choice
 	for _, a := range Actions() {
@@ -99,7 +99,7 @@ func AllowedForPayment() []Choice {
 	return out
 }
 
-// Obstructed says what is in the way of a decision. Errors: *NotAllowed.
+// Obstructed returns the obstacle to a decision as *NotAllowed, or nil.
 func Obstructed(r Record, a Action, line RID, c Contract) error {
 	why := r.obstacle(a, c)
 	if why == "" && !line.IsZero() {
@@ -122,13 +122,13 @@ func (r *Record) obstacle(a Action, c Contract) Obstacle {
 	}
 	switch a {
 	case ActionConfirmSuccess:
-		return r.againstSuccess()
+		return r.obstacleToSuccess()
 	case ActionConfirmNotDone:
 		if r.State.Final() {
 			return ObstacleEnded
 		}
 	case ActionResend:
-		return r.againstResend(c)
+		return r.obstacleToResend(c)
 	case ActionAcceptAsIs:
 		if !r.State.Final() {
 			return ObstacleNotEnded
@@ -137,14 +137,14 @@ func (r *Record) obstacle(a Action, c Contract) Obstacle {
 		if r.State != StateSuccess || !r.confirmedByPerson() {
 			return ObstacleNotByPerson
 		}
-	case ActionWait: // always allowed, see above
+	case ActionWait: // handled above
 	}
 	return ""
 }
 
-// againstSuccess: the number that would be booked must not be known to have ended negative.
-func (r *Record) againstSuccess() Obstacle {
-	no := r.doubtful()
+// obstacleToSuccess forbids booking a number that is known to have ended negatively.
+func (r *Record) obstacleToSuccess() Obstacle {
+	no := r.numberToConfirm()
 	if no == 0 {
 		return ObstacleNothingExposed
 	}
@@ -154,10 +154,10 @@ func (r *Record) againstSuccess() Obstacle {
 	return ""
 }
 
-// doubtful is the number whose success a person can confirm: the exposed one that the channel has acknowledged, else one that
-// was sent, else the newest; the one that is being asked about, the live one of an open refund; of an ended one the number that
-// only a decree closed, when a held line may be its own. 0 = none.
-func (r *Record) doubtful() int {
+// numberToConfirm returns the number whose success a person can confirm. It is an exposed one: acknowledged by the channel,
+// else sent, else the newest. With nothing exposed it is the number of the open ask, else the live one of an open refund; of
+// an ended refund it is a number that only a decision closed, if a held line may be its own. 0 = none.
+func (r *Record) numberToConfirm() int {
 	for _, likely := range []func(Dispatch) bool{
 		func(d Dispatch) bool { return d.Acknowledged },
 		func(d Dispatch) bool { _, sent := r.lastSend(d.Ordinal); return sent },
@@ -174,7 +174,7 @@ func (r *Record) doubtful() int {
 		return r.AskNo
 	case !r.State.Final():
 		return r.DispatchNo
-	case len(r.lines(r.hasAmount)) == 0:
+	case len(r.heldLines(r.hasAmount)) == 0:
 		return 0
 	}
 	for i := len(r.Dispatches) - 1; i >= 0; i-- {
@@ -185,9 +185,9 @@ func (r *Record) doubtful() int {
 	return 0
 }
 
-// againstResend: a second number may only follow where the first can still be asked about and nothing speaks for it. A
-// number that did nothing by proof needs no question.
-func (r *Record) againstResend(c Contract) Obstacle {
+// obstacleToResend allows a second number only if the channel can be asked about the first one and nothing shows that it has
+// it. A number that provably did nothing needs no question.
+func (r *Record) obstacleToResend(c Contract) Obstacle {
 	d, _ := r.Dispatch(r.DispatchNo)
 	switch {
 	case r.State.Final():
@@ -198,7 +198,7 @@ func (r *Record) againstResend(c Contract) Obstacle {
 		return ObstacleAcknowledged
 	case r.otherExposed(d.Ordinal):
 		return ObstacleAnotherExposed
-	case !c.asking().Exists && d.Exposed:
+	case !c.questionTerms().Exists && d.Exposed:
 		return ObstacleCannotAsk
 	}
 	return ""
@@ -213,8 +213,8 @@ func (r *Record) confirmedByPerson() bool {
 	return false
 }
 
-// lines are the payment's held lines that fit.
-func (r *Record) lines(fits func(Effect) bool) []RID {
+// heldLines returns the payment's held lines that fit.
+func (r *Record) heldLines(fits func(Effect) bool) []RID {
 	var out []RID
 	for _, e := range r.Effects {
 		if e.Status == EffectHeld && fits(e) {
@@ -228,14 +228,14 @@ func (r *Record) lineObstacle(a Action, line RID) Obstacle {
 	if a != ActionConfirmSuccess {
 		return ObstacleLineElsewhere
 	}
-	if len(r.lines(func(e Effect) bool { return e.ID == line })) == 0 {
+	if len(r.heldLines(func(e Effect) bool { return e.ID == line })) == 0 {
 		return ObstacleNoSuchLine
 	}
 	return ""
 }
 
-// DecisionFrom is when the last byte that was ever sent for the refund can no longer do anything: the latest time of all
-// sends, and of owners lost in another epoch, plus the horizon. No decision takes effect before it.
+// DecisionFrom returns when no request of the refund can be executed any more: the latest last moment of all sends, and of
+// owners lost in another epoch, plus the horizon. No decision takes effect before it.
 func (r *Record) DecisionFrom(c Contract) time.Time {
 	var at time.Time
 	for _, a := range r.Attempts {

@@ -1,8 +1,7 @@
 package refund
 
-// What decisions do, as rows like those of the state table: a person is one more source of facts, and nothing but a row
-// moves a refund.
-// A decision's fact carries the action's own name, so a decision is spelled one way in the API, the tables and the journal.
+// Facts of decisions. A fact has its action's own name, so that a decision is spelled one way in the API, the table and the
+// journal.
 const (
 	ConfirmedSuccess    = FactKind(ActionConfirmSuccess)
 	ConfirmedNotDone    = FactKind(ActionConfirmNotDone)
@@ -11,25 +10,35 @@ const (
 	ConfirmationRevoked = FactKind(ActionRevokeConfirmation)
 )
 
-// decisionTable is what ApplyDecision reads. Nothing writes to it.
+// decisionTable is the table of ApplyDecision: a person is one more source of facts, and only a rule moves a refund. It is
+// never written to.
 var decisionTable = decisionRows()
 
 func decisionRows() []rule {
 	resend := []mutation{overrideLive, askLive, nextNumber}
 	return []rule{
-		{id: "decided/success", fact: ConfirmedSuccess, in: states(StatePending, StateUnknown, StateAccepted), moves: to(StateSuccess, bookDecided), doc: "a person confirms that the money moved"},
-		{id: "decided/success-late", fact: ConfirmedSuccess, in: states(StateFailed, StateCanceled, StateReversed), moves: to(StateSuccess, bookDecided), doc: "a person confirms that the money moved against what we had told"},
-		{id: "decided/success-again", fact: ConfirmedSuccess, in: states(StateSuccess), moves: stay(bookDecided), doc: "a person confirms a second effect"},
-		{id: "decided/not-done", fact: ConfirmedNotDone, in: states(StatePending, StateUnknown, StateAccepted), moves: to(StateFailed, overrideAll, adoptLines), doc: "a person confirms that nothing moved; every number without an effect is closed"},
-		{id: "decided/resend", fact: DecidedResend, in: states(StateUnknown), moves: to(StatePending, resend...), doc: "the next number; the channel is asked about the old one before anything is sent"},
-		{id: "decided/resend-pending", fact: DecidedResend, in: states(StatePending), moves: stay(resend...), doc: "as above"},
-		{id: "decided/accepted-as-is", fact: AcceptedAsIs, in: ended, moves: stay(overrideAll, adoptLines), doc: "a person accepts the end as it is, and the excess that it made"},
-		{id: "decided/confirmation-revoked-one", fact: ConfirmationRevoked, in: states(StateSuccess), when: when(anotherStands), moves: stay(unbook), doc: "what only a person had confirmed is un-booked; another effect stands"},
-		{id: "decided/confirmation-revoked", fact: ConfirmationRevoked, in: states(StateSuccess), moves: to(StateReversed, unbook), doc: "what only a person had confirmed is un-booked"},
+		{id: "decided/success", fact: ConfirmedSuccess, in: states(StatePending, StateUnknown, StateAccepted), moves: to(StateSuccess, bookDecided),
+			doc: "A person confirms that the money moved."},
+		{id: "decided/success-late", fact: ConfirmedSuccess, in: states(StateFailed, StateCanceled, StateReversed), moves: to(StateSuccess, bookDecided),
+			doc: "A person confirms that the money moved after the refund was reported as not done."},
+		{id: "decided/success-again", fact: ConfirmedSuccess, in: states(StateSuccess), moves: stay(bookDecided),
+			doc: "A person confirms a second movement of money."},
+		{id: "decided/not-done", fact: ConfirmedNotDone, in: states(StatePending, StateUnknown, StateAccepted), moves: to(StateFailed, overrideAll, adoptLines),
+			doc: "A person confirms that no money moved. Every number without an effect is closed."},
+		{id: "decided/resend", fact: DecidedResend, in: states(StateUnknown), moves: to(StatePending, resend...),
+			doc: "The next number is opened. The channel is asked about the old one before anything is sent."},
+		{id: "decided/resend-pending", fact: DecidedResend, in: states(StatePending), moves: stay(resend...),
+			doc: "The next number is opened. The channel is asked about the old one before anything is sent."},
+		{id: "decided/accepted-as-is", fact: AcceptedAsIs, in: ended, moves: stay(overrideAll, adoptLines),
+			doc: "A person accepts the end as it is, with the excess that it caused."},
+		{id: "decided/confirmation-revoked-one", fact: ConfirmationRevoked, in: states(StateSuccess), when: when(anotherByChannel), moves: stay(unbook),
+			doc: "A person's confirmation is taken back; another movement of money stands."},
+		{id: "decided/confirmation-revoked", fact: ConfirmationRevoked, in: states(StateSuccess), moves: to(StateReversed, unbook),
+			doc: "A person's confirmation is taken back; no other movement of money stands."},
 	}
 }
 
-var anotherStands = guard{"another effect stands", func(s *transition) bool {
+var anotherByChannel = guard{"another effect confirmed by the channel stands", func(s *transition) bool {
 	for i := range s.r.Effects {
 		if e := &s.r.Effects[i]; e.Ours && e.Status == EffectMoved && !e.ByPersonOnly() {
 			return true
@@ -40,11 +49,11 @@ var anotherStands = guard{"another effect stands", func(s *transition) bool {
 
 var (
 	bookDecided  = mutation{"book the effect", (*transition).bookDecided}
-	overrideAll  = mutation{"decree every number without an effect", (*transition).overrideAll}
-	overrideLive = mutation{"decree the live number", func(s *transition) { s.override(s.r.DispatchNo) }}
+	overrideAll  = mutation{"close every number without an effect by decision", (*transition).overrideAll}
+	overrideLive = mutation{"close the live number by decision", func(s *transition) { s.overrideDispatch(s.r.DispatchNo) }}
 	adoptLines   = mutation{"adopt held lines", (*transition).adoptLines}
-	askLive      = mutation{"open the ask", (*transition).openAsk}
-	unbook       = mutation{"un-book what a person had confirmed", (*transition).unbook}
+	askLive      = mutation{"ask about the old number first", (*transition).openAsk}
+	unbook       = mutation{"take back what a person had confirmed", (*transition).unbookConfirmed}
 )
 
 // bookDecided books an effect without the channel's id, or makes the held line that the person names the refund's own.
@@ -61,26 +70,26 @@ func (s *transition) bookDecided() {
 			s.r.Payment.Refunded += e.Counted
 		}
 	}
-	s.refold()
+	s.refoldExposure()
 }
 
-func (s *transition) override(no int) {
+func (s *transition) overrideDispatch(no int) {
 	d, _ := s.r.Dispatch(no)
 	d.Overridden, d.Exposed = true, false
-	s.refold()
+	s.refoldExposure()
 }
 
 func (s *transition) overrideAll() {
 	for _, d := range s.r.Dispatches {
 		if !s.r.booked(d.Ordinal) {
-			s.override(d.Ordinal)
+			s.overrideDispatch(d.Ordinal)
 		}
 	}
 }
 
-// adoptLines: the held lines that could have been this refund are somebody else's, unless one of them explains an effect of
-// it that has no id yet. While another refund of the payment may still pay, or has such an effect, they stay held: nothing is
-// adopted that could be ours.
+// adoptLines ends the wait of held lines that could have been this refund: a line that explains an effect without id is
+// dropped, the others are adopted. They stay held while another refund of the payment may still pay or has an effect without
+// id, because they could be its own.
 func (s *transition) adoptLines() {
 	for i := range s.r.Effects {
 		e := &s.r.Effects[i]
@@ -97,7 +106,7 @@ func (s *transition) adoptLines() {
 	}
 }
 
-// nameEffect gives a line's id to a standing effect of the refund that has none, and says whether there was one.
+// nameEffect gives a line's id to a standing effect of the refund without one. It reports whether there was one.
 func (s *transition) nameEffect(line Effect) bool {
 	for i := range s.r.Effects {
 		e := &s.r.Effects[i]
@@ -109,21 +118,21 @@ func (s *transition) nameEffect(line Effect) bool {
 	return false
 }
 
-// openAsk: nothing is sent before the channel was asked about the old number once more. A number that did nothing by
-// proof, at a channel that cannot be asked, needs no question.
+// openAsk makes the next send wait until the channel was asked about the old number once more. Where the channel cannot be
+// asked, the old number provably did nothing.
 func (s *transition) openAsk() {
 	s.r.StateSince = s.now
-	if s.c.asking().Exists {
+	if s.c.questionTerms().Exists {
 		s.r.AskNo = s.r.DispatchNo
 	}
 }
 
-func (s *transition) unbook() {
+func (s *transition) unbookConfirmed() {
 	for i := range s.r.Effects {
 		if e := &s.r.Effects[i]; e.Ours && e.Status == EffectMoved && e.ByPersonOnly() {
 			e.Status, e.ReversedAt = EffectReversed, s.now
 			s.r.Payment.Refunded -= e.Counted
-			s.override(e.DispatchNo)
+			s.overrideDispatch(e.DispatchNo)
 		}
 	}
 }

@@ -1,27 +1,28 @@
 package refund
 
-// refold brings the flags in step with the answers. Exposure ends by evidence; it begins only with a send's claim, an
-// acknowledgement or an epoch mark, so that a contract's new terms cannot expose what was proven under the old ones. While
-// an epoch is open no answer ends it: sends that a restore has cut off may stand behind each of them.
-func (s *transition) refold() {
+// refoldExposure brings the exposure flags in step with the answers. Exposure ends by evidence. It begins only with a send's
+// claim, an acknowledgement or an epoch mark, so that new terms of a contract cannot expose what was disproved under the old
+// ones.
+func (s *transition) refoldExposure() {
 	for i := range s.r.Dispatches {
 		d := &s.r.Dispatches[i]
-		stays := s.heldOpen(*d) || s.r.Exposure(*d, s.c, s.now).Exposed
+		stays := s.heldByEpoch(*d) || s.r.Exposure(*d, s.c, s.now).Exposed
 		d.Exposed = (d.Exposed || (s.f.Kind == EpochMark && d.MarkedEpoch > 0)) && stays
 	}
 	s.r.Exposed = s.r.anyExposed()
 }
 
-// heldOpen says whether a dispatch that was exposed stays so because an epoch is open.
-func (s *transition) heldOpen(d Dispatch) bool {
+// heldByEpoch reports whether a dispatch stays exposed because an epoch is open: a restore may have removed sends that
+// followed the answers.
+func (s *transition) heldByEpoch(d Dispatch) bool {
 	was, ok := s.change.Before.Dispatch(d.Ordinal)
 	return s.r.SendingHeld && ok && was.Exposed && !d.Overridden && !s.r.booked(d.Ordinal)
 }
 
-// flags derives what a row of the table must never forget: exposure under a final state, held money, excess, and the
-// reasons of a case that an end has answered.
-func (s *transition) flags() {
-	s.refold()
+// deriveFlags derives what holds after every rule: the case of an exposed final state, the held amount, the excess, and the
+// case reasons that an end has answered.
+func (s *transition) deriveFlags() {
+	s.refoldExposure()
 	switch moved := s.r.State == StateSuccess || s.r.State == StateReversed; {
 	case !s.r.State.Final():
 	case !s.r.Exposed:
@@ -36,9 +37,9 @@ func (s *transition) flags() {
 	*p = p.WithExcess()
 }
 
-// alarm opens the case of an excess that the whole fact has made, and ends the reason when nothing is left of it; what the
-// first transition adds the second may take back.
-func (s *transition) alarm() {
+// caseOfExcess opens the case of an excess that the whole fact has caused, and removes the reason when the excess is gone.
+// It runs after the last move, because a second move may return what the first one added.
+func (s *transition) caseOfExcess() {
 	switch p := s.r.Payment; {
 	case p.Excess <= p.ExcessAccepted:
 		s.dropReason(CaseExcess)
@@ -47,7 +48,7 @@ func (s *transition) alarm() {
 	}
 }
 
-// underFinal is what a refund holds of its payment because something is exposed although it told its end.
+// underFinal returns the amount that a refund holds of its payment because it is exposed although it has ended.
 func underFinal(r Refund) int64 {
 	if r.State.Final() && r.Exposed {
 		return r.Amount
@@ -55,7 +56,7 @@ func underFinal(r Refund) int64 {
 	return 0
 }
 
-// heldSoFar is what the last written row of this refund holds.
+// heldSoFar returns the amount that the last written row of this refund holds.
 func (s *transition) heldSoFar() int64 {
 	if n := len(s.change.Steps); n > 0 {
 		return underFinal(s.change.Steps[n-1].Row)
@@ -63,7 +64,7 @@ func (s *transition) heldSoFar() int64 {
 	return underFinal(s.change.Before.Refund)
 }
 
-// failureCode says in our words why a refund failed.
+// failureCode returns our own code of a failure.
 func failureCode(r *Record, k FactKind) string {
 	a, ok := r.lastSend(r.DispatchNo)
 	switch {

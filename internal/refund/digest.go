@@ -24,7 +24,7 @@ const (
 	digestPrefix1  = "d1:"
 )
 
-// ErrDigest says that a text or byte string is not a digest of a known version.
+// ErrDigest reports a text or byte string that is not a digest of a known version.
 var ErrDigest = errors.New("refund: not a digest of a known version")
 
 // LP appends every field to dst as its length in bytes (uint32, big-endian)
@@ -120,11 +120,9 @@ func ReportDigest(account, numberOrID, outcome string, amount int64, currency Cu
 	return digest1(domainReport, account, numberOrID, outcome, decimal(amount), string(currency))
 }
 
-// AdvisoryKey gives the 64-bit key under which PostgreSQL's advisory locks
-// serialise work on one identity: the first 8 bytes of the hash, big-endian.
-// kind keeps locks of different meaning apart, cell (the schema) keeps cells
-// of one database apart. A collision only makes two strangers wait for each
-// other.
+// AdvisoryKey gives the 64-bit key of PostgreSQL's advisory locks that serialises work on one identity: the first 8 bytes of
+// the hash, big-endian. kind separates locks of different meaning, cell (the schema) separates cells of one database. A
+// collision only makes two unrelated requests wait for each other.
 func AdvisoryKey(cell, kind string, tenant TenantID, id string) int64 {
 	h := sumLP(cell, kind, decimal(int64(tenant)), id)
 	return int64(binary.BigEndian.Uint64(h[:8]))

@@ -2,20 +2,21 @@ package refund
 
 import "time"
 
-// Dispatch is one identity at the channel below a refund. Number, account and ordinal never change.
+// Dispatch is one identity of a refund at its channel. Number, account and ordinal never change. Its methods are in this
+// file.
 type Dispatch struct {
 	Ordinal           int
 	Number            string
 	KeyExpiresAt      time.Time // zero = the key has no end, or nothing was sent yet
 	AbsenceCountsFrom time.Time // max(not_after) of the sends + horizon + visibility lag; zero = nothing sent
 	Exposed           bool
-	Overridden        bool // a person's approved decision says: not done
+	Overridden        bool // an approved decision says: not done
 	FinalNegativeAt   time.Time
-	MayActUntil       time.Time // set by an epoch marking
+	MayActUntil       time.Time // set by an epoch mark
 	MarkedEpoch       int
-	Acknowledged      bool // Accepted seen, or the channel's id known
+	Acknowledged      bool // ACKNOWLEDGED was answered, or the channel's id is known
 	ChannelRefundID   string
-	Retired           bool // a death with proof exists: the way to the next number is open
+	Retired           bool // the number has ended with proof: the next one may follow
 }
 
 // AttemptKind is what an attempt asks of the channel.
@@ -28,7 +29,7 @@ const (
 	AttemptList  AttemptKind = "LIST"
 )
 
-// Attempt is one call to the channel. Its row exists before the call; Answer is written once.
+// Attempt is one call to the channel. Its row is committed before the call; Answer is written once.
 type Attempt struct {
 	No, DispatchNo      int
 	Kind                AttemptKind
@@ -41,7 +42,7 @@ type Attempt struct {
 	Code                string // the channel's code
 }
 
-// Dispatch finds a dispatch by ordinal.
+// Dispatch returns a dispatch by ordinal.
 func (r *Record) Dispatch(no int) (*Dispatch, bool) {
 	for i := range r.Dispatches {
 		if r.Dispatches[i].Ordinal == no {
@@ -51,7 +52,7 @@ func (r *Record) Dispatch(no int) (*Dispatch, bool) {
 	return nil, false
 }
 
-// Attempt finds an attempt by ordinal.
+// Attempt returns an attempt by ordinal.
 func (r *Record) Attempt(no int) (*Attempt, bool) {
 	for i := range r.Attempts {
 		if r.Attempts[i].No == no {
@@ -61,7 +62,7 @@ func (r *Record) Attempt(no int) (*Attempt, bool) {
 	return nil, false
 }
 
-// lastSend is the newest send of a dispatch.
+// lastSend returns the newest send of a dispatch.
 func (r *Record) lastSend(no int) (Attempt, bool) {
 	for i := len(r.Attempts) - 1; i >= 0; i-- {
 		if a := r.Attempts[i]; a.DispatchNo == no && a.Kind == AttemptSend {
@@ -71,7 +72,7 @@ func (r *Record) lastSend(no int) (Attempt, bool) {
 	return Attempt{}, false
 }
 
-// firstTry is when a number's first send started; zero = never.
+// firstTry returns when a number's first send started; zero = never.
 func (r *Record) firstTry(no int) time.Time {
 	for _, a := range r.Attempts {
 		if a.DispatchNo == no && a.Kind == AttemptSend {
@@ -81,13 +82,13 @@ func (r *Record) firstTry(no int) time.Time {
 	return time.Time{}
 }
 
-// keyExpired says whether the number may not be sent any more.
+// keyExpired reports whether the number may not be sent any more.
 func (d Dispatch) keyExpired(c Contract, now time.Time) bool {
 	return !d.KeyExpiresAt.IsZero() && !now.Before(d.KeyExpiresAt.Add(-c.Horizon.D()-ClockMargin))
 }
 
-// numberSpent says whether the live way of a number is over: its key dies, or the channel would only repeat an answer
-// that tells nothing. Whoever asks must know that nothing is exposed before the next number is used.
+// numberSpent reports whether a send under the number is useless: its key expires, or the channel would only repeat an
+// unclear answer. The next number may follow only if nothing is exposed, which the caller checks.
 func (r *Record) numberSpent(d Dispatch, c Contract, now time.Time) bool {
 	if c.Key.KeepsAnswer {
 		if a, ok := r.lastSend(d.Ordinal); ok && (a.Answer == "" || a.Answer == Unknown || a.Answer == RefusedEcho) {
@@ -97,8 +98,8 @@ func (r *Record) numberSpent(d Dispatch, c Contract, now time.Time) bool {
 	return r.tightened(d, c).keyExpired(c, now)
 }
 
-// tightened is the dispatch with the end of its key as a later contract may have moved it: only ever earlier than what
-// the first send has frozen.
+// tightened returns the dispatch with the key expiry of the present contract, if that is earlier than the one that the first
+// send has fixed.
 func (r *Record) tightened(d Dispatch, c Contract) Dispatch {
 	first := r.firstTry(d.Ordinal)
 	if c.Key.Lifetime <= 0 || first.IsZero() {
@@ -110,8 +111,8 @@ func (r *Record) tightened(d Dispatch, c Contract) Dispatch {
 	return d
 }
 
-// MarkedIn says whether the refund was marked in this epoch: each of its numbers, and the one behind, may have been used in
-// a future that a restore has cut off.
+// MarkedIn reports whether the refund was marked in an epoch: its numbers, and the next one, may have been used in a future
+// that a restore has removed.
 func (r *Record) MarkedIn(epoch int) bool {
 	for _, d := range r.Dispatches {
 		if d.MarkedEpoch == epoch {

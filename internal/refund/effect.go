@@ -2,7 +2,7 @@ package refund
 
 import "time"
 
-// EffectStatus is where a channel refund stands. It only rises.
+// EffectStatus is the status of a channel refund. It only moves forward.
 type EffectStatus string
 
 // Statuses of effects.
@@ -13,7 +13,7 @@ const (
 	EffectDropped  EffectStatus = "DROPPED"
 )
 
-// Effect is money that moved at the channel: one per channel refund, ours or foreign.
+// Effect is a refund that exists at the channel, ours or foreign. There is one per channel refund.
 type Effect struct {
 	ID              RID
 	Ours            bool // belongs to this refund; else a held or foreign line of its payment
@@ -28,10 +28,11 @@ type Effect struct {
 	Voucher         string // JSON object of texts by which the payer finds the money; "" = none, or not read
 }
 
-// ByPersonOnly: booked by a decision, and the channel never gave it an id.
+// ByPersonOnly reports whether only a decision has booked the effect: the channel never gave it an id.
 func (e *Effect) ByPersonOnly() bool { return e.ByPerson && e.ChannelRefundID == "" }
 
-// booked says whether money of this dispatch is in the books, moved or returned. What a person took back is not.
+// booked reports whether the books have money of this dispatch, moved or returned. A confirmation that was taken back does
+// not count.
 func (r *Record) booked(no int) bool {
 	for _, e := range r.Effects {
 		if e.Ours && e.DispatchNo == no && (e.Status == EffectMoved || (e.Status == EffectReversed && !e.ByPersonOnly())) {
@@ -41,5 +42,5 @@ func (r *Record) booked(no int) bool {
 	return false
 }
 
-// hasAmount says whether a line may be this refund: it has the amount and the currency that were asked for.
+// hasAmount reports whether a line may be this refund: it has the requested amount and currency.
 func (r *Record) hasAmount(e Effect) bool { return e.Amount == r.Amount && e.Currency == r.Currency }

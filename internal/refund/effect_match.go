@@ -1,42 +1,42 @@
 package refund
 
-// sameEffect is the effect of ours that the fact speaks of: same channel id, or no id said and the same dispatch. What a
-// person took back is none: nobody but a person ever said that it moved.
+// sameEffect returns the refund's effect that the fact is about: with the same channel id, or with the same dispatch where
+// the fact has no id. A confirmation that was taken back does not count.
 func (s *transition) sameEffect() *Effect {
 	for i := range s.r.Effects {
 		e := &s.r.Effects[i]
-		if s.speaksOf(e) && (e.Status == EffectMoved || (e.Status == EffectReversed && !e.ByPersonOnly())) {
+		if s.matches(e) && (e.Status == EffectMoved || (e.Status == EffectReversed && !e.ByPersonOnly())) {
 			return e
 		}
 	}
 	return nil
 }
 
-func (s *transition) speaksOf(e *Effect) bool {
+func (s *transition) matches(e *Effect) bool {
 	if s.f.ChannelRefundID != "" {
 		return e.Ours && e.ChannelRefundID == s.f.ChannelRefundID
 	}
 	return e.Ours && e.DispatchNo == s.f.Dispatch
 }
 
-// returned says whether a return that the fact could speak of is in the books.
-func (s *transition) returned() bool {
+// returnKnown reports whether the books have a return that the fact could be about.
+func (s *transition) returnKnown() bool {
 	for i := range s.r.Effects {
-		if e := &s.r.Effects[i]; s.speaksOf(e) && e.Status == EffectReversed && !e.ByPersonOnly() {
+		if e := &s.r.Effects[i]; s.matches(e) && e.Status == EffectReversed && !e.ByPersonOnly() {
 			return true
 		}
 	}
 	return false
 }
 
-// movedEffect is the standing effect that the fact speaks of, else any standing one of its dispatch.
+// movedEffect returns the standing effect that the fact is about, else a standing one of its dispatch.
 func (s *transition) movedEffect() *Effect {
 	if e := s.sameEffect(); e != nil {
 		if e.Status == EffectMoved {
 			return e
 		}
 		if s.f.ChannelRefundID != "" {
-			return nil // it speaks of that one, and that one has been returned
+			return nil // the fact is about that effect, which has been returned
 		}
 	}
 	for i := range s.r.Effects {
@@ -48,7 +48,7 @@ func (s *transition) movedEffect() *Effect {
 	return nil
 }
 
-// effectWithoutID is a standing effect of the fact's dispatch that has no channel id yet.
+// effectWithoutID returns a standing effect of the fact's dispatch that has no channel id yet.
 func (s *transition) effectWithoutID() *Effect {
 	for i := range s.r.Effects {
 		e := &s.r.Effects[i]
@@ -59,7 +59,7 @@ func (s *transition) effectWithoutID() *Effect {
 	return nil
 }
 
-// foreignEffect is a line of the payment that we adopted as foreign under the id that the fact now gives.
+// foreignEffect returns a line of the payment that was adopted as foreign under the fact's channel id.
 func (s *transition) foreignEffect() *Effect {
 	for i := range s.r.Effects {
 		e := &s.r.Effects[i]
@@ -70,8 +70,9 @@ func (s *transition) foreignEffect() *Effect {
 	return nil
 }
 
-// attached says whether a standing effect of the fact's dispatch is there by a line only, and the fact gives another id.
-func (s *transition) attached() bool {
+// hasEffectByLine reports whether a standing effect of the fact's dispatch comes from a line only, and the fact gives
+// another id.
+func (s *transition) hasEffectByLine() bool {
 	for i := range s.r.Effects {
 		if s.onlyByLine(&s.r.Effects[i]) {
 			return true
@@ -80,7 +81,7 @@ func (s *transition) attached() bool {
 	return false
 }
 
-func (s *transition) onlyAttached() bool {
+func (s *transition) noOtherEffect() bool {
 	for i := range s.r.Effects {
 		if e := &s.r.Effects[i]; e.Ours && e.Status == EffectMoved && !s.onlyByLine(e) {
 			return false
@@ -89,20 +90,21 @@ func (s *transition) onlyAttached() bool {
 	return true
 }
 
-// onlyByLine: the effect has another id than the fact gives to its dispatch, and the channel never told it of this number.
+// onlyByLine reports whether the effect has another id than the fact gives to its dispatch, and the channel never gave that
+// id to this number.
 func (s *transition) onlyByLine(e *Effect) bool {
 	return e.Ours && e.DispatchNo == s.f.Dispatch && e.Status == EffectMoved && e.ChannelRefundID != "" && s.f.ChannelRefundID != "" &&
-		e.ChannelRefundID != s.f.ChannelRefundID && !s.told(e)
+		e.ChannelRefundID != s.f.ChannelRefundID && !s.idFromChannel(e)
 }
 
-// told says whether the channel gave the effect's id to its number.
-func (s *transition) told(e *Effect) bool {
-	return s.d.ChannelRefundID == e.ChannelRefundID || s.toldAs(Succeeded, e.ChannelRefundID, e.Amount)
+// idFromChannel reports whether the channel gave the effect's id to its number.
+func (s *transition) idFromChannel(e *Effect) bool {
+	return s.d.ChannelRefundID == e.ChannelRefundID || s.journalHas(Succeeded, e.ChannelRefundID, e.Amount)
 }
 
-// toldAs says whether the journal has such a word of the channel about the fact's number and a channel id, with the amount
-// and currency that were asked for, that the fact says, or that are given, or without.
-func (s *transition) toldAs(kind FactKind, id string, amounts ...int64) bool {
+// journalHas reports whether the journal has a fact of the channel about this number and a channel id, with one of the given
+// amounts, the requested one, that of this fact, or none.
+func (s *transition) journalHas(kind FactKind, id string, amounts ...int64) bool {
 	for _, amount := range append(amounts, 0, s.r.Amount, s.f.Amount) {
 		for _, cur := range []Currency{"", s.r.Currency, s.f.Currency} {
 			if s.r.Facts[FactKey(s.d.Number, string(kind), id, amount, cur)] {

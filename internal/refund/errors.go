@@ -2,14 +2,14 @@ package refund
 
 import "errors"
 
-// The few classes into which every error of a store or channel is translated at the edge.
+// Classes of errors. Every error of a store or a channel is translated into one of them where it occurs.
 var (
-	// ErrUnavailable: the database cannot be reached or said "try later". Nothing was decided.
+	// ErrUnavailable: the database cannot be reached or asks to try later. Nothing was decided.
 	ErrUnavailable = errors.New("refund: store unavailable")
-	// ErrCommitUnknown: COMMIT was sent and its answer was lost. The transaction may or may not have
-	// happened; only running the same transaction again tells.
+	// ErrCommitUnknown: COMMIT was sent and its answer was lost. The transaction may have been committed; running the same
+	// transaction again is the only way to find out.
 	ErrCommitUnknown = errors.New("refund: outcome of commit unknown")
-	// ErrOverloaded: the bounded queue in front of the door is full.
+	// ErrOverloaded: the bounded queue of acceptance is full.
 	ErrOverloaded = errors.New("refund: too many requests are waiting")
 	// ErrNotOwner: a guarded write found another generation, state or journal position. The caller stops.
 	ErrNotOwner = errors.New("refund: no longer the owner")
@@ -17,17 +17,17 @@ var (
 	ErrNotFound = errors.New("refund: not found")
 	// ErrBusy: the row is locked for longer than the caller may wait.
 	ErrBusy = errors.New("refund: row is locked")
-	// ErrBadData: the database refuses a value that passed our own checks. It will refuse it again.
+	// ErrBadData: the database refuses a value that our own checks accepted. A repeat is refused too.
 	ErrBadData = errors.New("refund: refused by the database")
 	// ErrNotCancelable: the refund is not PENDING, or its ask is open.
 	ErrNotCancelable = errors.New("refund: cannot be canceled any more")
-	// ErrTooEarly: something sent may still act, so the decision cannot take effect yet.
-	ErrTooEarly = errors.New("refund: something sent may still act")
+	// ErrTooEarly: a request may still be executed, so the decision cannot take effect yet.
+	ErrTooEarly = errors.New("refund: a request may still be executed")
 	// ErrNoChannel: the account is not configured in this process.
 	ErrNoChannel = errors.New("refund: account not configured")
 )
 
-// Problem is an error with a code that may be shown to the caller, and the request fields it is about.
+// Problem is an error with a code that the caller may see, and the request fields that it is about.
 type Problem struct {
 	Code   Code
 	Fields []string

@@ -2,15 +2,15 @@ package refund
 
 import "time"
 
-// ClockMargin is kept before a key's death, for clocks that differ.
+// ClockMargin is subtracted from a key's expiry, because clocks differ.
 const ClockMargin = 2 * time.Second
 
-// Exposure is what all stored answers of one dispatch say together. It is folded anew each time and never
-// overwritten by the last answer: one clean "no" does not undo an earlier timeout.
+// Exposure is what all stored answers of one dispatch prove together. It is computed from all of them each time: a later
+// clean refusal does not undo an earlier timeout.
 type Exposure struct {
 	Exposed     bool
-	ActsUntil   time.Time // until then a byte that left may still do something; zero = nothing sent
-	AbsenceFrom time.Time // an absence reading that starts earlier does not count; zero = nothing sent
+	ActsUntil   time.Time // until then a request that left may still be executed; zero = nothing sent
+	AbsenceFrom time.Time // an absence that was read earlier does not count; zero = nothing sent
 	Readings    int       // counting absences since the last send
 	LastReading time.Time
 	Proven      bool // absence was proven after the last send
@@ -21,7 +21,7 @@ func (r *Record) Exposure(d Dispatch, c Contract, now time.Time) Exposure {
 	e := Exposure{Exposed: d.MarkedEpoch > 0, ActsUntil: d.MayActUntil}
 	if !d.MayActUntil.IsZero() {
 		e.ActsUntil = d.MayActUntil.Add(c.Horizon.D())
-		e.AbsenceFrom = e.ActsUntil.Add(c.asking().VisibilityLag.D())
+		e.AbsenceFrom = e.ActsUntil.Add(c.questionTerms().VisibilityLag.D())
 	}
 	last, _ := r.lastSend(d.Ordinal)
 	for _, a := range r.Attempts {
@@ -30,7 +30,7 @@ func (r *Record) Exposure(d Dispatch, c Contract, now time.Time) Exposure {
 		}
 		if a.Kind == AttemptSend {
 			e.send(a, c)
-			if a.No == last.No { // what was promised when it was claimed stands, whatever the contract says now
+			if a.No == last.No { // the terms of the claim stay valid when the contract changes
 				e.AbsenceFrom = later(e.AbsenceFrom, d.AbsenceCountsFrom)
 			}
 		} else if a.Answer == NotFound && !d.Acknowledged {
@@ -50,7 +50,7 @@ func (r *Record) Exposure(d Dispatch, c Contract, now time.Time) Exposure {
 func (e *Exposure) send(a Attempt, c Contract) {
 	acts := a.NotAfter.Add(c.Horizon.D())
 	e.ActsUntil = later(e.ActsUntil, acts)
-	e.AbsenceFrom = later(e.AbsenceFrom, acts.Add(c.asking().VisibilityLag.D()))
+	e.AbsenceFrom = later(e.AbsenceFrom, acts.Add(c.questionTerms().VisibilityLag.D()))
 	e.Readings, e.LastReading, e.Proven = 0, time.Time{}, false
 	if !Disproves(a.Answer) {
 		e.Exposed = true
@@ -58,20 +58,20 @@ func (e *Exposure) send(a Attempt, c Contract) {
 }
 
 func (e *Exposure) reading(a Attempt, c Contract) {
-	if !c.asking().Exists || e.AbsenceFrom.IsZero() || a.StartedAt.Before(e.AbsenceFrom) {
-		return // nothing that this channel does not know is proof
+	if !c.questionTerms().Exists || e.AbsenceFrom.IsZero() || a.StartedAt.Before(e.AbsenceFrom) {
+		return // a channel that cannot be asked proves no absence
 	}
-	if e.Readings > 0 && a.StartedAt.Sub(e.LastReading) < c.asking().ReadingGap.D() {
+	if e.Readings > 0 && a.StartedAt.Sub(e.LastReading) < c.questionTerms().ReadingGap.D() {
 		return
 	}
 	e.Readings++
 	e.LastReading = a.StartedAt
-	if e.Readings >= c.asking().Readings {
+	if e.Readings >= c.questionTerms().Readings {
 		e.Exposed, e.Proven = false, true
 	}
 }
 
-// mayStillAct says whether a send without a definite answer may still do something.
+// mayStillAct reports whether a send without a definite answer may still be executed.
 func (r *Record) mayStillAct(d Dispatch, c Contract, now time.Time) bool {
 	if now.Before(d.MayActUntil.Add(c.Horizon.D())) && !d.MayActUntil.IsZero() {
 		return true
@@ -85,7 +85,7 @@ func (r *Record) mayStillAct(d Dispatch, c Contract, now time.Time) bool {
 	return false
 }
 
-// anyExposed says whether some dispatch is exposed, from the flags that Apply keeps in step with the fold.
+// anyExposed reports whether a dispatch is exposed, by the stored flags.
 func (r *Record) anyExposed() bool {
 	for _, d := range r.Dispatches {
 		if d.Exposed {
@@ -95,7 +95,7 @@ func (r *Record) anyExposed() bool {
 	return false
 }
 
-// otherExposed says whether a dispatch other than no is exposed.
+// otherExposed reports whether a dispatch other than no is exposed.
 func (r *Record) otherExposed(no int) bool {
 	for _, d := range r.Dispatches {
 		if d.Ordinal != no && d.Exposed {

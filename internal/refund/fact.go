@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// FactKind is what was learned. The values of the first group are also the answers an attempt can have.
+// FactKind is the kind of a fact. Kinds of the first group are also the answers that an attempt can have. Methods: here, in
+// conclusion.go.
 type FactKind string
 
-// What a channel can say (docs/rules.md; Unknown is the default for everything not listed by the contract).
+// Answers of a channel (docs/rules.md). Unknown is the default for everything that the contract does not list.
 const (
 	Succeeded        FactKind = "SUCCEEDED"
 	Acknowledged     FactKind = "ACKNOWLEDGED"
@@ -23,22 +24,22 @@ const (
 	Unknown          FactKind = "UNKNOWN"
 )
 
-// What we conclude ourselves from time and missing evidence; these carry the generation.
+// Our own conclusions, and two of our own actions. The generation fences conclusions.
 const (
-	LeaseEnd   FactKind = "LEASE_END"   // an owner stopped answering
-	Settled    FactKind = "SETTLED"     // exposure ended by time alone
-	KeyExpired FactKind = "KEY_EXPIRED" // the live number may not be used any more
-	Deadline   FactKind = "DEADLINE"    // open for too long, or no automatic step is allowed
+	LeaseEnd   FactKind = "LEASE_END"   // conclusion: the owner's time is over
+	Settled    FactKind = "SETTLED"     // conclusion: exposure has ended with time
+	KeyExpired FactKind = "KEY_EXPIRED" // conclusion: the live number may not be sent any more
+	Deadline   FactKind = "DEADLINE"    // conclusion: open for too long, or no automatic step is left
 	Withdrawn  FactKind = "WITHDRAWN"   // cancel
-	EpochMark  FactKind = "EPOCH_MARK"  // restored or failed over: may have been sent in a lost future
+	EpochMark  FactKind = "EPOCH_MARK"  // after a restore or failover: a lost send is possible
 )
 
-// Answer is a channel's answer to one call, already classified by the contract.
+// Answer is a channel's answer to one call, classified by the contract.
 type Answer struct {
 	Kind            FactKind
 	ChannelRefundID string
-	Amount          int64    // 0 = not said
-	Currency        Currency // "" = not said
+	Amount          int64    // 0 = not given
+	Currency        Currency // "" = not given
 	Code            string   // the channel's code, as evidence
 	Rule            string   // the contract rule that classified it
 	RetryAfter      time.Duration
@@ -46,16 +47,16 @@ type Answer struct {
 	Evidence        json.RawMessage   // JSON object; no card data, no secrets; nil allowed
 }
 
-// Fact is something learned about a dispatch of a refund, by whatever way.
+// Fact is something learned about a dispatch of a refund, from any source.
 type Fact struct {
 	Kind            FactKind
 	Dispatch        int       // ordinal
-	Attempt         int       // the attempt that it completes; 0 = none (notice, file, person, our own conclusion)
-	AttemptAt       time.Time // when that attempt started: after a restore another one may have its ordinal; zero = not checked
+	Attempt         int       // the attempt that it completes; 0 = none (notice, file, person, conclusion)
+	AttemptAt       time.Time // start of that attempt: after a restore another one may have its ordinal; zero = not checked
 	ChannelRefundID string
 	Amount          int64
 	Currency        Currency
-	Generation      int        // of a conclusion from missing evidence; checked against the row
+	Generation      int        // of a conclusion; compared with the row
 	Reason          CaseReason // of Deadline
 	Code, Rule      string
 	RetryAfter      time.Duration
@@ -65,7 +66,7 @@ type Fact struct {
 	Evidence        json.RawMessage
 }
 
-// FactOf turns an attempt's answer into a fact.
+// FactOf returns the fact of an attempt's answer.
 func FactOf(a Attempt, ans Answer) Fact {
 	source := map[AttemptKind]string{AttemptSend: "answer", AttemptQuery: "query", AttemptList: "list"}[a.Kind]
 	return Fact{Kind: ans.Kind, Dispatch: a.DispatchNo, Attempt: a.No, AttemptAt: a.StartedAt, ChannelRefundID: ans.ChannelRefundID,
@@ -73,23 +74,23 @@ func FactOf(a Attempt, ans Answer) Fact {
 		Source: source, Actor: "system:worker", Evidence: ans.Evidence}
 }
 
-// keyed says whether a kind has an identity: a status of a number or an effect. Answers that speak only of their own
-// attempt have none, else the second of them would look known and move nothing. A person's word has none either (see
-// fromChannel): the channel's own word must never look known because of it.
-func (k FactKind) keyed() bool {
+// hasIdentity reports whether facts of this kind have a key: the status of a number or of an effect. An answer about its own
+// attempt only has none, because a second one is news. Neither has a decision (see fromChannel), because the channel's own
+// fact must not count as known after it.
+func (k FactKind) hasIdentity() bool {
 	return k == Succeeded || k == Acknowledged || k == FailedFinal || k == Reversed
 }
 
-// positive says whether a kind tells of a refund that the channel has or had.
-func (k FactKind) positive() bool { return k == Succeeded || k == Acknowledged || k == Reversed }
+// provesRefund reports whether facts of this kind prove that the channel has, or had, a refund.
+func (k FactKind) provesRefund() bool { return k == Succeeded || k == Acknowledged || k == Reversed }
 
-// Disproves says whether this answer of a send proves that the send did nothing and never will.
+// Disproves reports whether this answer of a send proves that the send did nothing and never will.
 func Disproves(k FactKind) bool {
 	return k == NotSent || k == Retryable || k == RefusedClean || k == RefusedNewNumber
 }
 
-// lost says whether the attempt that the fact answers is not the one that has its ordinal now; nil = none has.
-func (f Fact) lost(a *Attempt) bool {
+// answersLostAttempt reports whether the fact answers another attempt than a, which has its ordinal now; nil = none has.
+func (f Fact) answersLostAttempt(a *Attempt) bool {
 	return !f.AttemptAt.IsZero() && (a == nil || !a.StartedAt.Equal(f.AttemptAt))
 }
 

@@ -1,54 +1,60 @@
 package refund
 
-// guard is a named condition of a table row.
+// guard is a named condition of a rule.
 type guard struct {
 	name string
 	ok   func(s *transition) bool
 }
 
-// Conditions about ownership and exposure. Exposure has the fact at hand folded in already.
+// Conditions about ownership and exposure. The fact is already part of the exposure.
 var (
-	noCase     = guard{"no open case", func(s *transition) bool { return s.r.Case == nil }}
-	noAsk      = guard{"no open ask", func(s *transition) bool { return s.r.AskNo == 0 }}
-	notHeld    = guard{"no epoch is open", func(s *transition) bool { return !s.r.SendingHeld }}
-	answersAsk = guard{"answers the open ask", func(s *transition) bool { return s.r.AskNo != 0 && s.r.AskNo == s.f.Dispatch }}
-	clear      = guard{"nothing exposed", func(s *transition) bool { return !s.r.anyExposed() }}
-	notExposed = guard{"its dispatch is not exposed", func(s *transition) bool { return !s.d.Exposed }}
-	exposed    = guard{"its dispatch is exposed", func(s *transition) bool { return s.d.Exposed }}
-	isLive     = guard{"live dispatch", func(s *transition) bool { return s.f.Dispatch == s.r.DispatchNo }}
+	noCase         = guard{"no case is open", func(s *transition) bool { return s.r.Case == nil }}
+	noOpenAsk      = guard{"no ask is open", func(s *transition) bool { return s.r.AskNo == 0 }}
+	noEpochOpen    = guard{"no epoch is open", func(s *transition) bool { return !s.r.SendingHeld }}
+	answersOpenAsk = guard{"it answers the open ask", func(s *transition) bool { return s.r.AskNo != 0 && s.r.AskNo == s.f.Dispatch }}
+	nothingExposed = guard{"nothing is exposed", func(s *transition) bool { return !s.r.anyExposed() }}
+	notExposed     = guard{"its number is not exposed", func(s *transition) bool { return !s.d.Exposed }}
+	exposed        = guard{"its number is exposed", func(s *transition) bool { return s.d.Exposed }}
+	liveDispatch   = guard{"it is about the live number", func(s *transition) bool { return s.f.Dispatch == s.r.DispatchNo }}
 
-	firstNumber     = guard{"first number", func(s *transition) bool { return s.r.DispatchNo == 1 }}
-	liveNumberSpent = guard{"key dead", func(s *transition) bool { return s.r.numberSpent(*s.d, s.c, s.now) }}
-	notFirstAck     = guard{"acknowledged before", func(s *transition) bool { return s.ackBefore }}
-	notProven       = guard{"absence not proven", func(s *transition) bool { return !s.r.Exposure(*s.d, s.c, s.now).Proven }}
+	firstNumber = guard{"the live number is the first", func(s *transition) bool { return s.r.DispatchNo == 1 }}
+	numberSpent = guard{"the number may not be used any more", func(s *transition) bool { return s.r.numberSpent(*s.d, s.c, s.now) }}
+	notFirstAck = guard{"the number was acknowledged before", func(s *transition) bool { return s.ackBefore }}
+	notProven   = guard{"absence is not proven", func(s *transition) bool { return !s.r.Exposure(*s.d, s.c, s.now).Proven }}
 
-	bySend     = guard{"answer of a send", func(s *transition) bool { return s.attempt == nil || s.attempt.Kind == AttemptSend }}
-	byQuestion = guard{"answer of a question", func(s *transition) bool { return s.attempt != nil && s.attempt.Kind != AttemptSend }}
+	answersSend     = guard{"it answers a send", func(s *transition) bool { return s.attempt == nil || s.attempt.Kind == AttemptSend }}
+	answersQuestion = guard{"it answers a question", func(s *transition) bool { return s.attempt != nil && s.attempt.Kind != AttemptSend }}
 
-	newerSendOpen = guard{"a newer send is open", func(s *transition) bool { return s.attempt != nil && s.newerSendOpen() }}
-	lastSendEcho  = guard{"last send answered echo", func(s *transition) bool { a, ok := s.r.lastSend(s.r.DispatchNo); return ok && a.Answer == RefusedEcho }}
+	newerSendOpen  = guard{"a newer send is in flight", func(s *transition) bool { return s.attempt != nil && s.newerSendOpen() }}
+	lastSendEchoed = guard{"the last send was answered with an echo", func(s *transition) bool {
+		a, ok := s.r.lastSend(s.r.DispatchNo)
+		return ok && a.Answer == RefusedEcho
+	}}
 
-	lastSendRefused = guard{"last send refused", func(s *transition) bool {
+	lastSendRefused = guard{"the last send was refused", func(s *transition) bool {
 		a, ok := s.r.lastSend(s.r.DispatchNo)
 		return ok && (a.Answer == RefusedClean || a.Answer == RefusedNewNumber || a.Answer == RefusedEcho)
 	}}
-	liveFinalNegative = guard{"live number ended negative", func(s *transition) bool { return s.r.endedNegatively() }}
-	lateFailure       = guard{"contract: failed may follow success", func(s *transition) bool { return s.c.Codes.LateFailure }}
+	liveFinalNegative = guard{"the live number has ended negatively", func(s *transition) bool { return s.r.endedNegatively() }}
+	failureMayFollow  = guard{"contract: \"failed\" may follow \"succeeded\"", func(s *transition) bool { return s.c.Codes.LateFailure }}
 )
 
-// Conditions about money in the books.
+// Conditions about booked money.
 var (
-	bookedSame = guard{"this effect is booked", func(s *transition) bool { return s.sameEffect() != nil }}
-	pairs      = guard{"an effect of the dispatch has no id yet", func(s *transition) bool {
+	effectBooked  = guard{"this effect is booked", func(s *transition) bool { return s.sameEffect() != nil }}
+	effectLacksID = guard{"an effect of the number has no channel refund id yet", func(s *transition) bool {
 		return s.f.ChannelRefundID != "" && s.effectWithoutID() != nil && s.foreignEffect() == nil
 	}}
-	mirroredSame   = guard{"this return is booked", (*transition).returned}
-	stands         = guard{"its effect stands", func(s *transition) bool { return s.movedEffect() != nil }}
-	bookedMoved    = guard{"its effect stands by the channel's word", func(s *transition) bool { e := s.movedEffect(); return e != nil && !e.ByPersonOnly() }}
-	bookedByPerson = guard{"its effect stands by a person's word", func(s *transition) bool { e := s.movedEffect(); return e != nil && e.ByPersonOnly() }}
-	attached       = guard{"its effect has an id that the channel never gave to this number", (*transition).attached}
-	onlyAttached   = guard{"no other effect stands", (*transition).onlyAttached}
-	anotherMoved   = guard{"another effect stands", func(s *transition) bool {
+	returnBooked    = guard{"this return is booked", (*transition).returnKnown}
+	effectStands    = guard{"its effect stands", func(s *transition) bool { return s.movedEffect() != nil }}
+	standsByChannel = guard{"its effect stands, confirmed by the channel", func(s *transition) bool { e := s.movedEffect(); return e != nil && !e.ByPersonOnly() }}
+	standsByPerson  = guard{"its effect stands, confirmed only by a person", func(s *transition) bool {
+		e := s.movedEffect()
+		return e != nil && e.ByPersonOnly()
+	}}
+	effectByLine  = guard{"its effect comes from a line with another id", (*transition).hasEffectByLine}
+	noOtherEffect = guard{"no other effect stands", (*transition).noOtherEffect}
+	anotherStands = guard{"another effect stands", func(s *transition) bool {
 		this := s.movedEffect()
 		for i := range s.r.Effects {
 			if e := &s.r.Effects[i]; e.Ours && e.Status == EffectMoved && e != this {
@@ -57,8 +63,8 @@ var (
 		}
 		return false
 	}}
-	// what is booked, else what was asked for; a fact that does not say an amount or a currency says no other one
-	otherAmount = guard{"not the amount or currency known", func(s *transition) bool {
+	// the known amount is the booked one, else the requested one; a fact without amount or currency differs from neither
+	otherAmountOrCurrency = guard{"amount or currency differ from the known ones", func(s *transition) bool {
 		amount, cur := s.r.Amount, s.r.Currency
 		e := s.sameEffect()
 		if e == nil {
@@ -69,17 +75,17 @@ var (
 		}
 		return (s.f.Amount != 0 && s.f.Amount != amount) || (s.f.Currency != "" && s.f.Currency != cur)
 	}}
-	// where "failed" may follow a success, it is the end of the object whichever of the two is told first; a return that
-	// could not be booked because its amount was not ours is one, too
-	finalNegativeSameObject = guard{"this object ended negative", func(s *transition) bool {
+	// where "failed" may follow a success, it ends the refund in either order; so does a return that was not booked because its
+	// amount was another one
+	sameRefundEnded = guard{"this channel refund has ended negatively", func(s *transition) bool {
 		if s.r.Facts[FactKey(s.d.Number, string(Reversed), s.f.ChannelRefundID, s.f.Amount, s.f.Currency)] {
 			return true
 		}
 		mine := s.d.ChannelRefundID == "" || s.d.ChannelRefundID == s.f.ChannelRefundID
-		same := s.f.ChannelRefundID == "" || s.toldAs(FailedFinal, s.f.ChannelRefundID) || (mine && s.toldAs(FailedFinal, ""))
+		same := s.f.ChannelRefundID == "" || s.journalHas(FailedFinal, s.f.ChannelRefundID) || (mine && s.journalHas(FailedFinal, ""))
 		return !s.d.FinalNegativeAt.IsZero() && same && s.c.Codes.LateFailure
 	}}
-	contradictsAck = guard{"asked after it was acknowledged and visible", func(s *transition) bool {
+	contradictsAck = guard{"the question left after the acknowledged refund had to be visible", func(s *transition) bool {
 		return s.d.Acknowledged && s.attempt != nil && s.askedAfterAck()
 	}}
 )
@@ -93,18 +99,18 @@ func (s *transition) newerSendOpen() bool {
 	return false
 }
 
-// askedAfterAck says whether the question left after the acknowledgement had to be visible.
+// askedAfterAck reports whether the question left after the acknowledged refund had to be visible.
 func (s *transition) askedAfterAck() bool {
 	for _, a := range s.r.Attempts {
 		if a.DispatchNo == s.d.Ordinal && a.Answer == Acknowledged {
-			return s.attempt.StartedAt.After(a.AnsweredAt.Add(s.c.asking().VisibilityLag.D()))
+			return s.attempt.StartedAt.After(a.AnsweredAt.Add(s.c.questionTerms().VisibilityLag.D()))
 		}
 	}
 	return false
 }
 
-// endedNegatively says whether the end of the live number is known, or of one behind it: only an epoch marks such a number,
-// and the channel knows it only if it was used in a future that a restore has cut off.
+// endedNegatively reports whether the live number is known to have ended negatively, or a number behind it: only an epoch
+// marks such a number, and the channel knows it only if it was used in a future that a restore has removed.
 func (r *Record) endedNegatively() bool {
 	for _, d := range r.Dispatches {
 		if d.Ordinal >= r.DispatchNo && !d.FinalNegativeAt.IsZero() {

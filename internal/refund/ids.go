@@ -17,7 +17,7 @@ const (
 	maxEventIDBytes     = 1024
 )
 
-// Errors of this page. They never quote the value, which comes from outside.
+// Errors of identities. They never quote the value, which comes from outside.
 var (
 	ErrRID     = errors.New("refund: not a uuid in its 36-character lower-case form")
 	ErrEventID = errors.New("refund: event identity not usable")
@@ -71,8 +71,7 @@ func (r *RID) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// ParseRID reads the 36-character lower-case form and nothing else: one id has
-// one spelling. Anything else is ErrRID.
+// ParseRID reads the 36-character lower-case form and nothing else, so that one id has one spelling. Errors: ErrRID.
 func ParseRID(s string) (RID, error) {
 	var r RID
 	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {

@@ -15,13 +15,6 @@ import (
 // (https://www.postgresql.org/docs/15/datatype-datetime.html).
 const postgresEpoch = 946_684_800_000_000
 
-// JournalDigest covers everything that one journal row says, except its place
-// in the chain (see JournalHash). from is "" for the first row; factKey is nil
-// when the row carries no fact; data is the row's JSON exactly as stored.
-func JournalDigest(kind, from, to string, generation int, source, actor string, factKey []byte, data string) [32]byte {
-	return sumLP(domainJournal, kind, from, to, strconv.Itoa(generation), source, actor, hex.EncodeToString(factKey), data)
-}
-
 // JournalHash chains a row to the one before it. prev is all zeros for seq 1.
 // The database computes the same under the row lock as
 //
@@ -40,32 +33,29 @@ func JournalHash(prev [32]byte, rid RID, seq int32, at time.Time, digest [32]byt
 	return sha256.Sum256(b)
 }
 
-// FactKey is the identity of something learned about a dispatch or an effect:
-// the same fact by whatever way (answer, query, notice, file) has the same
-// key, and a known key is a no-op. subject is the dispatch number or the
-// effect's id. Absence readings and the answers Unknown, NotSent and Retryable
-// carry no key, since each of them is news every time.
+// FactKey is the identity of a fact about a dispatch or an effect: the same fact from any source (answer, query, notice,
+// file) has the same key, and a known key changes nothing. subject is the dispatch number or the effect's id. Absences and
+// the answers Unknown, NotSent and Retryable have no key, because each of them is news.
 func FactKey(subject, outcome, channelRefundID string, amount int64, currency Currency) [32]byte {
 	return sumLP(domainFact, subject, outcome, channelRefundID, decimal(amount), string(currency))
 }
 
-// PersonalMAC is how personal text (a reason, a person's evidence) appears in
-// journal data: HMAC-SHA-256 under a random salt of its own, in lower-case
-// hex. Text and salt stay outside the chain and can be erased; a bare hash
-// would not do, since short texts can be guessed.
+// PersonalMAC is the form of personal text (a reason, a person's evidence) in journal data: HMAC-SHA-256 under a random salt
+// of its own, in lower-case hex. Text and salt stay outside the chain and can be erased; short texts could be guessed from a
+// hash without salt.
 func PersonalMAC(salt [32]byte, text string) string {
 	m := hmac.New(sha256.New, salt[:])
 	m.Write([]byte(text))
 	return hex.EncodeToString(m.Sum(nil))
 }
 
-// JournalKind is how the journal spells a fact: its name in lower case.
+// JournalKind is the spelling of a fact's kind in the journal: lower case.
 func JournalKind(k FactKind) string { return strings.ToLower(string(k)) }
 
-// Entry is a journal row before the store gives it seq, time and hash.
+// Entry is a journal row before the store adds seq, time and hash.
 type Entry struct {
 	Kind          string
-	From, To      State // From "" = birth
+	From, To      State // From "" = first row
 	Generation    int
 	Source, Actor string
 	FactKey       []byte // 32 bytes or nil
@@ -78,7 +68,8 @@ type JournalStep struct {
 	Entry Entry
 }
 
-// Digest is the content digest that the hash chain links.
+// Digest covers all columns of a journal row except its place in the chain (see JournalHash). From is "" for the first row; FactKey is
+// nil when the row carries no fact; Data is the row's JSON exactly as stored.
 func (e Entry) Digest() [32]byte {
-	return JournalDigest(e.Kind, string(e.From), string(e.To), e.Generation, e.Source, e.Actor, e.FactKey, e.Data)
+	return sumLP(domainJournal, e.Kind, string(e.From), string(e.To), strconv.Itoa(e.Generation), e.Source, e.Actor, hex.EncodeToString(e.FactKey), e.Data)
 }

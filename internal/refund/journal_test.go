@@ -34,16 +34,16 @@ func TestJournalHashCoversEveryPart(t *testing.T) {
 
 func TestJournalDigestCoversEveryPart(t *testing.T) {
 	t.Parallel()
-	base := refund.JournalDigest("k", "f", "t", 1, "s", "a", nil, "{}")
+	base := refund.Entry{Kind: "k", From: "f", To: "t", Generation: 1, Source: "s", Actor: "a", FactKey: nil, Data: "{}"}.Digest()
 	for name, other := range map[string][32]byte{
-		"kind":       refund.JournalDigest("K", "f", "t", 1, "s", "a", nil, "{}"),
-		"from":       refund.JournalDigest("k", "", "t", 1, "s", "a", nil, "{}"),
-		"to":         refund.JournalDigest("k", "f", "T", 1, "s", "a", nil, "{}"),
-		"generation": refund.JournalDigest("k", "f", "t", 2, "s", "a", nil, "{}"),
-		"source":     refund.JournalDigest("k", "f", "t", 1, "S", "a", nil, "{}"),
-		"actor":      refund.JournalDigest("k", "f", "t", 1, "s", "A", nil, "{}"),
-		"fact key":   refund.JournalDigest("k", "f", "t", 1, "s", "a", make([]byte, 32), "{}"),
-		"data":       refund.JournalDigest("k", "f", "t", 1, "s", "a", nil, "{} "),
+		"kind":       refund.Entry{Kind: "K", From: "f", To: "t", Generation: 1, Source: "s", Actor: "a", FactKey: nil, Data: "{}"}.Digest(),
+		"from":       refund.Entry{Kind: "k", From: "", To: "t", Generation: 1, Source: "s", Actor: "a", FactKey: nil, Data: "{}"}.Digest(),
+		"to":         refund.Entry{Kind: "k", From: "f", To: "T", Generation: 1, Source: "s", Actor: "a", FactKey: nil, Data: "{}"}.Digest(),
+		"generation": refund.Entry{Kind: "k", From: "f", To: "t", Generation: 2, Source: "s", Actor: "a", FactKey: nil, Data: "{}"}.Digest(),
+		"source":     refund.Entry{Kind: "k", From: "f", To: "t", Generation: 1, Source: "S", Actor: "a", FactKey: nil, Data: "{}"}.Digest(),
+		"actor":      refund.Entry{Kind: "k", From: "f", To: "t", Generation: 1, Source: "s", Actor: "A", FactKey: nil, Data: "{}"}.Digest(),
+		"fact key":   refund.Entry{Kind: "k", From: "f", To: "t", Generation: 1, Source: "s", Actor: "a", FactKey: make([]byte, 32), Data: "{}"}.Digest(),
+		"data":       refund.Entry{Kind: "k", From: "f", To: "t", Generation: 1, Source: "s", Actor: "a", FactKey: nil, Data: "{} "}.Digest(),
 	} {
 		if other == base {
 			t.Errorf("another %s gives the same digest", name)
@@ -67,7 +67,7 @@ func TestFactKeyCoversEveryPart(t *testing.T) {
 	}
 }
 
-// jsonTrees draws what journal data may hold, at most three levels deep.
+// jsonTrees draws values of journal data, at most three levels deep.
 func jsonTrees(depth int) *rapid.Generator[any] {
 	leaves := []*rapid.Generator[any]{rapid.Just[any](nil), rapid.Bool().AsAny(), rapid.Int64().AsAny(), rapid.String().AsAny()}
 	if depth > 0 {
@@ -78,8 +78,7 @@ func jsonTrees(depth int) *rapid.Generator[any] {
 	return rapid.OneOf(leaves...)
 }
 
-// Canonical text is ASCII, reads back as the same value, and two values share
-// a text only if they are equal.
+// Canonical text is ASCII, reads back as the same value, and two values share a text only if they are equal.
 func TestCanonicalJSONRoundTrip(t *testing.T) {
 	t.Parallel()
 	objects := rapid.MapOfN(rapid.String(), jsonTrees(2), 0, 4)

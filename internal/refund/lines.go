@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// Lines that carry none of our numbers: a channel's list, or a settlement file, tells of money that moved on a payment and
-// not by whose wish. Such a line is held, paired, adopted or dropped in one fixed order (rule R19 of docs/rules.md); it is never adopted while it could
-// be ours, never booked twice and never forgotten.
+// Lines without our number: a list of the channel, or a settlement file, shows money that moved on a payment, but not which
+// request caused it. Such a line is held, paired, adopted or dropped in one fixed order (rule R19 of docs/rules.md). It is
+// never adopted while it could be ours, never booked twice and never forgotten.
 
-// What a line does to a refund. None of these carries a fact key: the channel's own word must never look known because of
-// a line that only seemed to be the same.
+// Facts of lines. None of them has a fact key, because a line only seems to be the channel's own fact.
 const (
-	LineHeld     FactKind = "LINE_HELD"     // it may be this refund: a person must look
-	LinePaired   FactKind = "LINE_PAIRED"   // it gives the channel's id to an effect that had none
-	LineUnpaired FactKind = "LINE_UNPAIRED" // the id proved to belong elsewhere
+	LineHeld     FactKind = "LINE_HELD"     // it may be this refund: a person must review it
+	LinePaired   FactKind = "LINE_PAIRED"   // it gives the channel refund id to an effect without one
+	LineUnpaired FactKind = "LINE_UNPAIRED" // the id belongs to another refund
 	LineSettled  FactKind = "LINE_SETTLED"  // no held line may be this refund any more
 )
 
-// PaymentSet is a payment with everything that may explain a line of it, read under the locks of all its refunds.
+// PaymentSet is a payment with everything that may explain a line of it, read under the locks of all its refunds. Its
+// methods are in lines.go, lines_match.go and lines_change.go.
 type PaymentSet struct {
 	Payment  Payment
 	Records  []Record // each with its own effects only
@@ -28,7 +28,7 @@ type PaymentSet struct {
 	Now      time.Time
 }
 
-// Owner finds the refund and the number that a line names.
+// Owner returns the refund and the dispatch of a number.
 func (f *PaymentSet) Owner(number string) (k RefundRef, dispatch int, ok bool) {
 	for _, r := range f.Records {
 		for _, d := range r.Dispatches {
@@ -40,35 +40,36 @@ func (f *PaymentSet) Owner(number string) (k RefundRef, dispatch int, ok bool) {
 	return RefundRef{}, 0, false
 }
 
-// Line decides about one line without our number. complete: the list that it stands in has everything; of any other one
-// nothing is adopted. false = nothing changes. The caller writes the change and gives it to Take before the next line.
+// Line decides about one line without our number. complete says that its list has all refunds; a line of an incomplete list
+// is not adopted. The result is false when nothing changes. The caller writes the change and passes it to Absorb before the
+// next line.
 func (f *PaymentSet) Line(l ListedEffect, complete bool) (Change, bool, error) {
 	if l.Amount <= 0 || l.Amount > MaxAmount || l.ChannelRefundID == "" {
-		return Change{}, false, nil // cannot be told from another one
+		return Change{}, false, nil // a line without id cannot be told from another one
 	}
 	if l.Currency == "" {
 		l.Currency = f.Payment.Currency
 	}
 	if i := slices.IndexFunc(f.Lines, func(e Effect) bool { return e.ChannelRefundID == l.ChannelRefundID && e.Status != EffectDropped }); i >= 0 {
-		return f.again(i, l)
+		return f.knownLine(i, l)
 	}
-	if f.known(l.ChannelRefundID) || l.Status != Succeeded {
+	if f.knowsID(l.ChannelRefundID) || l.Status != Succeeded {
 		return Change{}, false, nil
 	}
 	line := Effect{ChannelRefundID: l.ChannelRefundID, Amount: l.Amount, Currency: l.Currency, Counted: l.Amount, Status: EffectHeld, At: f.Now}
-	if i, no, ok := f.exposedLike(line); ok {
+	if i, no, ok := f.exposedMatch(line); ok {
 		return f.hold(i, no, line)
 	}
-	if i, no, ok := f.unnamedLike(line); ok {
+	if i, no, ok := f.effectWithoutID(line); ok {
 		return f.pair(i, no, line)
 	}
-	if i, no, ok := f.overriddenLike(line); ok {
+	if i, no, ok := f.overriddenMatch(line); ok {
 		return f.hold(i, no, line)
 	}
-	if !f.exposed() && !complete {
+	if !f.anyExposed() && !complete {
 		return Change{}, false, nil
 	}
-	if !f.exposed() {
+	if !f.anyExposed() {
 		line.Status = EffectMoved
 	}
 	return f.paymentOnly(func(p *Payment, lines []Effect) []Effect {
@@ -81,8 +82,8 @@ func (f *PaymentSet) Line(l ListedEffect, complete bool) (Change, bool, error) {
 	}), true, nil
 }
 
-// again is a line that we have already: only its end is news.
-func (f *PaymentSet) again(i int, l ListedEffect) (Change, bool, error) {
+// knownLine handles a line that is stored already: only its end is new.
+func (f *PaymentSet) knownLine(i int, l ListedEffect) (Change, bool, error) {
 	ended := l.Status == Reversed || (l.Status == FailedFinal && (f.Contract.Codes.LateFailure || f.Lines[i].Status == EffectHeld))
 	if !ended || f.Lines[i].Status == EffectReversed {
 		return Change{}, false, nil
@@ -100,30 +101,30 @@ func (f *PaymentSet) again(i int, l ListedEffect) (Change, bool, error) {
 	}), true, nil
 }
 
-// Settle is the next thing to do about the lines that are held: what held them may have come to its end. false = nothing.
-// The caller writes the change, gives it to Take and asks again.
+// Settle returns the next change about held lines, because the reason to hold one may have ended; false = none. The caller
+// writes the change, passes it to Absorb and calls Settle again.
 func (f *PaymentSet) Settle() (Change, bool, error) {
 	wanted := map[RID]bool{}
 	for n, line := range f.Lines {
 		if line.Status != EffectHeld {
 			continue
 		}
-		if f.known(line.ChannelRefundID) {
+		if f.knowsID(line.ChannelRefundID) {
 			return f.release(n, EffectDropped), true, nil
 		}
-		host, no, ok := f.exposedLike(line)
+		host, no, ok := f.exposedMatch(line)
 		if !ok {
-			if i, at, unnamed := f.unnamedLike(line); unnamed {
+			if i, at, unnamed := f.effectWithoutID(line); unnamed {
 				return f.pair(i, at, line)
 			}
-			host, no, ok = f.overriddenLike(line)
+			host, no, ok = f.overriddenMatch(line)
 		}
 		switch {
 		case ok && !f.Records[host].Case.Has(CaseUnmatchedLine):
 			return f.refundOnly(host, no, LineHeld, line, func(*transition) {}, CaseUnmatchedLine)
 		case ok:
 			wanted[f.Records[host].RID] = true
-		case !f.exposed():
+		case !f.anyExposed():
 			return f.release(n, EffectMoved), true, nil
 		}
 	}
@@ -136,7 +137,7 @@ func (f *PaymentSet) Settle() (Change, bool, error) {
 			if held {
 				s.dropReason(CaseUnmatchedLine)
 			}
-			if excess { // a held line counts beside the refund that it may be; that was all
+			if excess { // the held line was counted beside the refund itself, which caused the whole excess
 				s.dropReason(CaseExcess)
 			}
 		}, "")
@@ -144,7 +145,7 @@ func (f *PaymentSet) Settle() (Change, bool, error) {
 	return Change{}, false, nil
 }
 
-// Absorb brings the family in step with a change that was written.
+// Absorb updates the set with a change that was written.
 func (f *PaymentSet) Absorb(ch Change) {
 	f.Payment = ch.After.Payment
 	var own []Effect

@@ -2,7 +2,7 @@ package refund
 
 import "slices"
 
-// hold sets the line aside and calls a person to the refund that it may be.
+// hold stores the line as held and opens a case of the refund that it may be.
 func (f *PaymentSet) hold(i, no int, line Effect) (Change, bool, error) {
 	return f.refundOnly(i, no, LineHeld, line, func(s *transition) {
 		s.r.Effects = append(s.r.Effects, line)
@@ -10,7 +10,7 @@ func (f *PaymentSet) hold(i, no int, line Effect) (Change, bool, error) {
 	}, CaseUnmatchedLine)
 }
 
-// pair gives the line's id to the effect that had none. It books nothing: the effect is in the books.
+// pair gives the line's id to the effect without one. It books nothing, because the effect is booked.
 func (f *PaymentSet) pair(i, no int, line Effect) (Change, bool, error) {
 	return f.refundOnly(i, no, LinePaired, line, func(s *transition) {
 		given := false
@@ -27,7 +27,7 @@ func (f *PaymentSet) pair(i, no int, line Effect) (Change, bool, error) {
 	}, "")
 }
 
-// release ends the wait of a held line without touching a refund.
+// release ends the wait of a held line without changing a refund.
 func (f *PaymentSet) release(n int, to EffectStatus) Change {
 	return f.paymentOnly(func(p *Payment, lines []Effect) []Effect {
 		e := &lines[n]
@@ -40,7 +40,7 @@ func (f *PaymentSet) release(n int, to EffectStatus) Change {
 	})
 }
 
-// paymentOnly is a change that concerns the payment and none of its refunds; its record has no RID.
+// paymentOnly returns a change of the payment that concerns none of its refunds; its record has no RID.
 func (f *PaymentSet) paymentOnly(do func(p *Payment, lines []Effect) []Effect) Change {
 	r := Record{Payment: f.Payment, Effects: slices.Clone(f.Lines), Now: f.Now}
 	r.Tenant, r.PaymentID, r.Account, r.Currency = f.Payment.Tenant, f.Payment.PaymentID, f.Payment.Account, f.Payment.Currency
@@ -50,7 +50,7 @@ func (f *PaymentSet) paymentOnly(do func(p *Payment, lines []Effect) []Effect) C
 	return ch
 }
 
-// refundOnly is a change of one refund: it goes through the same steps as a fact, and its journal tells it.
+// refundOnly returns a change of one refund, with the steps of a fact and a journal row.
 func (f *PaymentSet) refundOnly(i, no int, kind FactKind, line Effect, do func(*transition), reason CaseReason) (Change, bool, error) {
 	r := f.Records[i]
 	r.Effects = append(slices.Clone(r.Effects), f.Lines...)
@@ -65,28 +65,28 @@ func lineChange(r Record, c Contract, fact Fact, do func(*transition), reason Ca
 	s.d, _ = s.r.Dispatch(fact.Dispatch)
 	acts := []mutation{{JournalKind(fact.Kind), do}}
 	if reason != "" {
-		acts = append(acts, opens(reason))
+		acts = append(acts, openReason(reason))
 	}
-	s.enter(rule{id: "line/" + JournalKind(fact.Kind), fact: fact.Kind, in: anyState, moves: stay(acts...)})
-	s.settle()
-	s.finish()
+	s.applyRule(rule{id: "line/" + JournalKind(fact.Kind), fact: fact.Kind, in: anyState, moves: stay(acts...)})
+	s.leaveIfClear()
+	s.setTimer()
 	return ch, true, s.check()
 }
 
-// Unpair takes the channel's id from an effect that only a line had given it, because the channel says that the id is
-// another refund's. false = the channel itself gave it, or nothing here has it.
+// Unpair takes the channel refund id from an effect that has it from a line only, because the channel gives the id to
+// another refund. false = the channel itself gave it, or no effect here has it.
 func Unpair(r Record, id string, c Contract) (Change, bool, error) {
 	for _, e := range r.Effects {
-		if e.Ours && e.ChannelRefundID == id && r.paired(e) {
+		if e.Ours && e.ChannelRefundID == id && r.idFromLine(e) {
 			return lineChange(r, c, Fact{Kind: LineUnpaired, Dispatch: e.DispatchNo, ChannelRefundID: id, Source: "list", Actor: "system:lines"},
-				func(s *transition) { s.unpair(0) }, "")
+				func(s *transition) { s.takeID(0) }, "")
 		}
 	}
 	return Change{}, false, nil
 }
 
-// paired: the effect has an id that the channel never told us for a number of this refund.
-func (r *Record) paired(e Effect) bool {
+// idFromLine reports whether the effect has an id that the channel never gave to a number of this refund.
+func (r *Record) idFromLine(e Effect) bool {
 	d, ok := r.Dispatch(e.DispatchNo)
 	if !ok || e.ChannelRefundID == "" || d.ChannelRefundID != "" {
 		return false
@@ -99,14 +99,14 @@ func (r *Record) paired(e Effect) bool {
 	return true
 }
 
-// unpair frees the id that the fact gives from paired effects of other numbers than except.
-func (s *transition) unpair(except int) {
+// takeID removes the fact's id from effects of other numbers than except that have it from a line only.
+func (s *transition) takeID(except int) {
 	if s.f.ChannelRefundID == "" {
 		return
 	}
 	for i := range s.r.Effects {
 		e := &s.r.Effects[i]
-		if e.Ours && e.DispatchNo != except && e.ChannelRefundID == s.f.ChannelRefundID && s.r.paired(*e) {
+		if e.Ours && e.DispatchNo != except && e.ChannelRefundID == s.f.ChannelRefundID && s.r.idFromLine(*e) {
 			e.ChannelRefundID = ""
 		}
 	}

@@ -2,8 +2,8 @@ package refund
 
 import "slices"
 
-// known says whether the channel's id belongs to something of ours.
-func (f *PaymentSet) known(id string) bool {
+// knowsID reports whether the channel refund id is one of ours.
+func (f *PaymentSet) knowsID(id string) bool {
 	for _, r := range f.Records {
 		for _, d := range r.Dispatches {
 			if d.ChannelRefundID == id {
@@ -19,21 +19,21 @@ func (f *PaymentSet) known(id string) bool {
 	return false
 }
 
-// exposed says whether any refund of the payment may still pay.
-func (f *PaymentSet) exposed() bool {
+// anyExposed reports whether a refund of the payment may still pay.
+func (f *PaymentSet) anyExposed() bool {
 	return slices.ContainsFunc(f.Records, func(r Record) bool { return r.anyExposed() })
 }
 
-func (f *PaymentSet) exposedLike(line Effect) (record, dispatch int, ok bool) {
-	return f.numberLike(line, func(_ Record, d Dispatch) bool { return d.Exposed })
+func (f *PaymentSet) exposedMatch(line Effect) (record, dispatch int, ok bool) {
+	return f.findDispatch(line, func(_ Record, d Dispatch) bool { return d.Exposed })
 }
 
-// overriddenLike: a number that only a person's word closed may have paid after all.
-func (f *PaymentSet) overriddenLike(line Effect) (record, dispatch int, ok bool) {
-	return f.numberLike(line, func(r Record, d Dispatch) bool { return d.Overridden && !r.booked(d.Ordinal) })
+// overriddenMatch finds a number that only a decision closed: it may have paid after all.
+func (f *PaymentSet) overriddenMatch(line Effect) (record, dispatch int, ok bool) {
+	return f.findDispatch(line, func(r Record, d Dispatch) bool { return d.Overridden && !r.booked(d.Ordinal) })
 }
 
-func (f *PaymentSet) numberLike(line Effect, fits func(Record, Dispatch) bool) (record, dispatch int, ok bool) {
+func (f *PaymentSet) findDispatch(line Effect, fits func(Record, Dispatch) bool) (record, dispatch int, ok bool) {
 	for i, r := range f.Records {
 		for n := len(r.Dispatches) - 1; n >= 0; n-- {
 			if d := r.Dispatches[n]; r.hasAmount(line) && fits(r, d) {
@@ -44,7 +44,7 @@ func (f *PaymentSet) numberLike(line Effect, fits func(Record, Dispatch) bool) (
 	return 0, 0, false
 }
 
-func (f *PaymentSet) unnamedLike(line Effect) (record, dispatch int, ok bool) {
+func (f *PaymentSet) effectWithoutID(line Effect) (record, dispatch int, ok bool) {
 	for i, r := range f.Records {
 		for _, e := range r.Effects {
 			if e.Status == EffectMoved && e.ChannelRefundID == "" && e.Amount == line.Amount && e.Currency == line.Currency {

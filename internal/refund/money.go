@@ -31,11 +31,9 @@ func ValidAmount(n int64) bool { return n >= 1 && n <= MaxAmount }
 // String returns the decimal and the code, as "12.50 USD", for people and logs.
 func (m Money) String() string { return m.Decimal() + " " + string(m.Currency) }
 
-// Decimal returns the amount in whole units with exactly as many decimals as
-// the currency has: "12.50" for USD, "500" for JPY, "1.250" for KWD. Negative
-// amounts, which occur in ledger entries, begin with "-". A currency that did
-// not come from ParseCurrency gives "": there is no right answer, and a wrong
-// one would move money.
+// Decimal returns the amount in whole units with exactly as many decimals as the currency has: "12.50" for USD, "500" for
+// JPY, "1.250" for KWD. Negative amounts, which occur in ledger entries, begin with "-". A currency that did not come from
+// ParseCurrency gives "", because a guess could move money.
 func (m Money) Decimal() string {
 	exp := m.Currency.Exponent()
 	if exp < 0 {
@@ -56,13 +54,10 @@ func (m Money) Decimal() string {
 	return sign + digits[:point] + "." + digits[point:]
 }
 
-// ParseDecimal reads what Decimal writes, for channels whose unit is the whole
-// unit, and returns minor units. It takes only the one spelling that an amount
-// has: no sign, no spaces, no grouping, no exponent, no superfluous leading
-// zero, and exactly as many decimals as the currency has ("12.5" and "12.500"
-// are refused for USD, "500.00" for JPY). A channel that spells otherwise has
-// its own reader beside its adapter. Errors: ErrCurrency, ErrAmount (spelling,
-// zero, above MaxAmount).
+// ParseDecimal reads the output of Decimal, for channels whose unit is the whole unit, and returns minor units. It accepts
+// the one spelling of an amount: no sign, no spaces, no grouping, no exponent, no superfluous leading zero, and exactly as
+// many decimals as the currency has ("12.5" and "12.500" are refused for USD, "500.00" for JPY). A channel with another
+// spelling has its own reader beside its client. Errors: ErrCurrency, ErrAmount (spelling, zero, above MaxAmount).
 func ParseDecimal(s string, c Currency) (int64, error) {
 	exp := c.Exponent()
 	if exp < 0 {
@@ -82,12 +77,10 @@ func ParseDecimal(s string, c Currency) (int64, error) {
 	return n, nil
 }
 
-// InUnit converts to a channel that counts whole numbers of 10^−exponent of
-// the currency's unit, whatever ISO 4217 says: a channel that counts krónur in
-// hundredths has exponent 2 for ISK and takes 500 as 50000. What the channel
-// cannot express is never rounded. Errors: ErrCurrency, ErrNotExpressible
-// (a remainder, or a result above MaxAmount; an exponent outside 0 to 4),
-// ErrAmount (outside 1 to MaxAmount).
+// InUnit converts to a channel that counts whole numbers of 10^−exponent of the currency's unit, whatever ISO 4217 says: a
+// channel that counts krónur in hundredths has exponent 2 for ISK and takes 500 as 50000. Amounts are never rounded. Errors:
+// ErrCurrency, ErrNotExpressible (a remainder, a result above MaxAmount, or an exponent outside 0 to 4), ErrAmount (outside
+// 1 to MaxAmount).
 func (m Money) InUnit(exponent int) (int64, error) {
 	own := m.Currency.Exponent()
 	if own < 0 {
@@ -99,8 +92,7 @@ func (m Money) InUnit(exponent int) (int64, error) {
 	return rescale(m.Amount, own, exponent)
 }
 
-// FromUnit is the way back of InUnit: what a channel calls n is how many minor
-// units of c. Errors as InUnit.
+// FromUnit is the inverse of InUnit: it returns the minor units of c for n units of the channel. Errors as InUnit.
 func FromUnit(n int64, exponent int, c Currency) (int64, error) {
 	own := c.Exponent()
 	if own < 0 {

@@ -1,56 +1,56 @@
 package refund
 
-// mutation is a named consequence of a table row.
+// mutation is a named change of the record, made by a rule.
 type mutation struct {
 	name string
 	do   func(s *transition)
 }
 
-func opens(r CaseReason) mutation {
-	return mutation{"case: " + string(r), func(s *transition) { s.addReason(r) }}
+func openReason(r CaseReason) mutation {
+	return mutation{"open case: " + string(r), func(s *transition) { s.addReason(r) }}
 }
 
-func drops(r CaseReason) mutation {
-	return mutation{"answers " + string(r), func(s *transition) {
+func closeReason(r CaseReason) mutation {
+	return mutation{"close reason: " + string(r), func(s *transition) {
 		if !s.r.otherExposed(0) {
 			s.dropReason(r)
 		}
 	}}
 }
 
-// Consequences.
+// Mutations of the state table.
 var (
-	book   = mutation{"book the effect", (*transition).book}
-	mirror = mutation{"mirror the effect", (*transition).mirror}
-	detach = mutation{"give the line back", (*transition).detach}
-	pair   = mutation{"pair the effect", (*transition).pair}
+	book        = mutation{"book the effect", (*transition).book}
+	bookReturn  = mutation{"book its return", (*transition).bookReturn}
+	releaseLine = mutation{"release the line", (*transition).releaseLine}
+	giveID      = mutation{"store the channel refund id", (*transition).giveID}
 
-	nextNumber = mutation{"next number", (*transition).nextNumber}
-	answerAsk  = mutation{"answer the ask", func(s *transition) { s.r.AskNo = 0 }}
-	markEpoch  = mutation{"mark exposed", (*transition).markEpoch}
+	nextNumber = mutation{"open the next number", (*transition).nextNumber}
+	closeAsk   = mutation{"close the ask", func(s *transition) { s.r.AskNo = 0 }}
+	markEpoch  = mutation{"expose every number", (*transition).markEpoch}
 
-	openLate          = opens(CaseSuccessAfterEnd)
-	openMulti         = opens(CaseMultipleEffects)
-	openOther         = opens(CaseOtherNumberOpen)
-	openContradiction = opens(CaseContradiction)
-	openNoStep        = opens(CaseNoStep)
-	openAcknowledged  = opens(CaseAcknowledgedAfterEnd)
-	openGiven         = mutation{"case: the reason given", func(s *transition) { s.addReason(s.f.Reason) }}
-	dropOther         = drops(CaseOtherNumberOpen)
-	dropAcknowledged  = drops(CaseAcknowledgedAfterEnd)
+	openSuccessAfterEnd      = openReason(CaseSuccessAfterEnd)
+	openMultipleEffects      = openReason(CaseMultipleEffects)
+	openOtherNumber          = openReason(CaseOtherNumberOpen)
+	openContradiction        = openReason(CaseContradiction)
+	openNoStep               = openReason(CaseNoStep)
+	openAcknowledgedAfterEnd = openReason(CaseAcknowledgedAfterEnd)
+	openGivenReason          = mutation{"open case: the given reason", func(s *transition) { s.addReason(s.f.Reason) }}
+	closeOtherNumber         = closeReason(CaseOtherNumberOpen)
+	closeAcknowledged        = closeReason(CaseAcknowledgedAfterEnd)
 )
 
-// pair gives the channel's id, and its voucher, to the effect that had none.
-func (s *transition) pair() {
+// giveID gives the channel refund id, and its voucher, to the effect without id.
+func (s *transition) giveID() {
 	e := s.effectWithoutID()
 	e.ChannelRefundID = s.f.ChannelRefundID
 	if text := VoucherText(s.f.Voucher); text != "" {
 		e.Voucher = text
 	}
-	s.dropHeld()
+	s.dropHeldLine()
 }
 
-// book adds the effect. Amounts that the channel did not say are the ones we asked for; other amounts stand as they are.
+// book adds the effect. An amount that the channel did not give is the requested one; another amount is booked as given.
 func (s *transition) book() {
 	amount, cur := s.f.Amount, s.f.Currency
 	if amount == 0 {
@@ -66,7 +66,7 @@ func (s *transition) book() {
 	if amount != s.r.Amount || cur != s.r.Currency {
 		s.addReason(CaseContradiction)
 	}
-	if e := s.foreignEffect(); e != nil { // a line that we had adopted as foreign is ours after all: the balance has it already
+	if e := s.foreignEffect(); e != nil { // the line was adopted as foreign and is ours after all: the balance includes it already
 		e.Ours, e.DispatchNo = true, s.d.Ordinal
 		s.addReason(CaseContradiction)
 	} else {
@@ -75,25 +75,25 @@ func (s *transition) book() {
 			Voucher: VoucherText(s.f.Voucher)})
 		s.r.Payment.Refunded += counted
 	}
-	s.dropHeld()
-	s.refold()
+	s.dropHeldLine()
+	s.refoldExposure()
 }
 
-// mirror takes the effect back: the amount is refundable again. An effect without an id learns it here, so that a
-// success that is told late is known.
-func (s *transition) mirror() {
+// bookReturn marks the effect as returned, so that its amount is refundable again. An effect without id gets the fact's id,
+// so that a later success with it is known.
+func (s *transition) bookReturn() {
 	e := s.movedEffect()
 	if e.ChannelRefundID == "" && s.foreignEffect() == nil {
 		e.ChannelRefundID = s.f.ChannelRefundID
 	}
 	e.Status, e.ReversedAt = EffectReversed, s.now
 	s.r.Payment.Refunded -= e.Counted
-	s.dropHeld()
+	s.dropHeldLine()
 }
 
-// detach makes the effects that only a line explains foreign again: the channel gives the dispatch another id. Their money
-// did move on the payment, so the balance stays.
-func (s *transition) detach() {
+// releaseLine makes effects foreign that come from a line only, because the channel gives the dispatch another id. Their
+// money did move on the payment, so the balance stays.
+func (s *transition) releaseLine() {
 	for i := range s.r.Effects {
 		if e := &s.r.Effects[i]; s.onlyByLine(e) {
 			e.Ours, e.DispatchNo = false, 0
@@ -101,8 +101,8 @@ func (s *transition) detach() {
 	}
 }
 
-// dropHeld ends the wait of a held line that was this refund all along: same id, counted elsewhere now.
-func (s *transition) dropHeld() {
+// dropHeldLine drops a held line that was this refund: it has the same id, and the effect is counted now.
+func (s *transition) dropHeldLine() {
 	held := false
 	for i := range s.r.Effects {
 		e := &s.r.Effects[i]
@@ -117,25 +117,26 @@ func (s *transition) dropHeld() {
 	}
 }
 
-// nextNumber closes the live number with its proof and opens the next ordinal that nobody can have used. A number that an epoch has
-// marked is dead already, and so is the one behind it. The number itself is computed by whoever knows the installation.
+// nextNumber retires the live number with its proof and opens the next unused ordinal. A number that an epoch has marked is
+// retired already, and so is the one behind it.
 func (s *transition) nextNumber() {
 	d, _ := s.r.Dispatch(s.r.DispatchNo)
 	if !d.Retired {
 		d.Retired = true
-		death := Retirement{Dispatch: d.Ordinal, Rule: string(s.f.Kind), ByDecision: s.decided != nil}
+		retired := Retirement{Dispatch: d.Ordinal, Rule: string(s.f.Kind), ByDecision: s.decided != nil}
 		if s.decided == nil {
-			death.ProofAttempt = s.proof(d.Ordinal)
+			retired.ProofAttempt = s.proof(d.Ordinal)
 		}
-		s.change.Retirements = append(s.change.Retirements, death)
+		s.change.Retirements = append(s.change.Retirements, retired)
 	}
 	s.r.DispatchNo = len(s.r.Dispatches) + 1
-	s.r.Dispatches = append(s.r.Dispatches, Dispatch{Ordinal: s.r.DispatchNo, Number: DispatchNumber(s.r.Installation, s.r.TenantCode, s.r.RefundID, s.r.DispatchNo)})
+	number := DispatchNumber(s.r.Installation, s.r.TenantCode, s.r.RefundID, s.r.DispatchNo)
+	s.r.Dispatches = append(s.r.Dispatches, Dispatch{Ordinal: s.r.DispatchNo, Number: number})
 	s.r.ChannelRefundID = ""
 	s.d, _ = s.r.Dispatch(s.f.Dispatch) // the append may have moved it
 }
 
-// proof is the attempt whose answer shows that the number did nothing.
+// proof returns the attempt whose answer shows that the number did nothing; 0 = none.
 func (s *transition) proof(no int) int {
 	for i := len(s.r.Attempts) - 1; i >= 0; i-- {
 		a := s.r.Attempts[i]
@@ -146,7 +147,7 @@ func (s *transition) proof(no int) int {
 	return 0
 }
 
-// markEpoch says of every number that it may have been used in a future that a restore has cut off.
+// markEpoch exposes every number, because it may have been used in a future that a restore has removed.
 func (s *transition) markEpoch() {
 	for i := range s.r.Dispatches {
 		d := &s.r.Dispatches[i]
@@ -156,5 +157,5 @@ func (s *transition) markEpoch() {
 		}
 		d.MayActUntil = later(d.MayActUntil, s.now.Add(LongestLease))
 	}
-	s.refold()
+	s.refoldExposure()
 }

@@ -2,22 +2,22 @@ package refund
 
 import "time"
 
-// PaidAtSkew is how far in the future a caller's clock may put the time of paying.
+// PaidAtSkew is how far in the future a caller's clock may put the time of payment.
 const PaidAtSkew = 10 * time.Minute
 
-// earliestPaidAt: no payment that can still be refunded is older.
+// earliestPaidAt is earlier than every payment that can still be refunded.
 var earliestPaidAt = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// ValidPaidAt reports whether a payment can have been paid at t, for somebody whose clock says now.
+// ValidPaidAt reports whether a payment can have been paid at t, given the present time.
 func ValidPaidAt(t, now time.Time) bool {
 	return !t.Before(earliestPaidAt) && !t.After(now.Add(PaidAtSkew))
 }
 
-// NormalPaidAt is the time in the precision and the zone in which it is stored and compared.
+// NormalPaidAt returns t in the stored form: UTC, whole microseconds.
 func NormalPaidAt(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
-// WithPaidAt is the payment after a caller said when the payer paid. The first value stays; the refund window runs from it and
-// keeps the length that it had when the payment became known.
+// WithPaidAt returns the payment with the time at which the payer paid. The first value stays. The refund window starts at
+// that time and keeps its length.
 func (p Payment) WithPaidAt(at time.Time) Payment {
 	if at.IsZero() || !p.PaidAt.IsZero() {
 		return p
@@ -43,24 +43,24 @@ type Payment struct {
 	Refunds                                         int
 	LastRID                                         RID
 	NextSendAt, WindowEndsAt, CreatedAt             time.Time
-	PaidAt                                          time.Time // when the payer paid; zero = not said
+	PaidAt                                          time.Time // when the payer paid; zero = not given
 }
 
-// KnownBy says how a payment is told to us; the first kind decides.
+// KnownBy says how a payment became known: by snapshots or by captures. The first message decides.
 type KnownBy string
 
-// The two ways.
+// Ways in which payments become known.
 const (
 	BySnapshot KnownBy = "snapshot"
 	ByCaptures KnownBy = "captures"
 )
 
-// Refundable is what a new refund may still take, never below 0.
+// Refundable returns the largest amount of a new refund, never below 0.
 func (p Payment) Refundable() int64 {
 	return max(0, p.Captured-p.Reserved-p.Refunded-p.RefundedElsewhere-p.Held)
 }
 
-// WithExcess recomputes the excess; every fact path ends with it.
+// WithExcess returns the payment with its excess computed from the balances.
 func (p Payment) WithExcess() Payment {
 	p.Excess = max(0, p.Reserved+p.Refunded+p.RefundedElsewhere+p.Held-p.Captured)
 	return p

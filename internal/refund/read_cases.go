@@ -11,17 +11,17 @@ type CaseFilter struct {
 	Reason    CaseReason
 	RefundID  string
 	PaymentID string
-	After     CaseRef // the last one of the page before
+	After     CaseRef // the last case of the page before
 	Limit     int     // rows, at least 1
 }
 
-// CaseRef is a case's place in a list.
+// CaseRef is the position of a case in a list.
 type CaseRef struct {
 	ID       RID
 	OpenedAt time.Time
 }
 
-// CaseRow is a case as lists show it.
+// CaseRow is a case in a list.
 type CaseRow struct {
 	CaseRef
 	RID       RID // zero = about a payment
@@ -35,20 +35,20 @@ type CaseRow struct {
 	Reasons   []CaseReason // empty once closed
 	ClosedAt  time.Time
 	ClosedHow string
-	Proposed  bool // a proposal waits for its approval, or an approved one for its time
+	Proposed  bool // a proposal waits for its approval, or an approved decision for its time
 }
 
-// CaseView is a case with everything that a person needs to decide.
+// CaseView is a case with all data that a person needs to decide it.
 type CaseView struct {
 	CaseRow
-	Evidence  json.RawMessage // what was known when it opened
+	Evidence  json.RawMessage // evidence of the time when it opened
 	Choices   []Choice
 	Decisions []Decision  // newest first
 	Lines     []EffectRow // held lines of the payment
 	Payment   Payment
 }
 
-// Proposal is the decision that waits for its approval, or for the time when it may take effect.
+// Proposal returns the decision that waits for its approval or for its time.
 func (v CaseView) Proposal() (Decision, bool) {
 	for _, d := range v.Decisions {
 		if d.Open() {

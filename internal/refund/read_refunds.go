@@ -14,13 +14,13 @@ type RefundFilter struct {
 	Account       string
 	CreatedFrom   time.Time     // inclusive
 	CreatedBefore time.Time     // exclusive
-	MinAgeInState time.Duration // in its state for at least so long
+	MinAgeInState time.Duration // least time in its state
 	Before        RID           // older than this one, for the next page
 	Limit         int           // rows, at least 1
 }
 
-// Timeline is everything durable about a refund, for reading. Its lists are in
-// order of time and hold the newest rows when there are too many.
+// Timeline is everything that is stored about a refund, for reading. Its lists are ordered by time; a list that is too long
+// has the newest rows.
 type Timeline struct {
 	Refund     Refund
 	Journal    []JournalRow
@@ -28,22 +28,22 @@ type Timeline struct {
 	Attempts   []AttemptRow
 	Effects    []EffectRow
 	Deliveries []DeliveryRow
-	Truncated  bool // older rows of some list were left out
+	Truncated  bool // older rows of a list were left out
 }
 
-// JournalRow is one entry of the journal.
+// JournalRow is one row of the journal.
 type JournalRow struct {
 	Seq        int
 	At         time.Time
 	Kind       string
-	From, To   State // From "" = birth
+	From, To   State // From "" = first row
 	Generation int
 	Source     string
 	Actor      string
 	Data       json.RawMessage // a JSON object, exactly as hashed
 }
 
-// DispatchRow is a dispatch with what only readers want.
+// DispatchRow is a dispatch with the columns for readers.
 type DispatchRow struct {
 	Dispatch
 	CreatedAt time.Time
@@ -57,14 +57,14 @@ type AttemptRow struct {
 	Evidence json.RawMessage // a JSON object, or nil
 }
 
-// EffectRow is an effect with where it was learned.
+// EffectRow is an effect with its source.
 type EffectRow struct {
 	Effect
-	RefundID string // "" = not one of ours
+	RefundID string // "" = no refund of ours
 	Source   string
 }
 
-// DeliveryRow is one time that a message about the refund came in.
+// DeliveryRow is one delivery of a message about the refund.
 type DeliveryRow struct {
 	At              time.Time
 	Consumer        string
@@ -73,9 +73,9 @@ type DeliveryRow struct {
 	Outcome, Cause  string // Cause "" = none
 }
 
-// PaymentView is a payment with the money that moved.
+// PaymentView is a payment with its effects.
 type PaymentView struct {
 	Payment   Payment
-	Effects   []EffectRow // in order of time, the newest when there are too many
+	Effects   []EffectRow // ordered by time; the newest when there are too many
 	Truncated bool
 }

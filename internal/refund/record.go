@@ -4,35 +4,35 @@ import (
 	"time"
 )
 
-// RefundRef finds a refund's row.
+// RefundRef is the key of a refund's row.
 type RefundRef struct {
 	Tenant TenantID
 	RID    RID
 }
 
-// Refund is the aggregate's row: identity, immutable parameters, state, ownership, journal head.
+// Refund is the refund's row: identity, immutable parameters, state, ownership, journal head.
 type Refund struct {
 	RefundRef
 	Params
-	Account, ChannelReference string // frozen from the payment
+	Account, ChannelReference string // fixed by the payment
 	Exponent                  int
 	Digest                    Digest
-	Prev                      RID // the payment's refund before this one
+	Prev                      RID // the refund of the payment before this one
 	Reason                    string
 	Metadata                  map[string]string
 
 	State         State
 	PendingReason PendingReason // only in PENDING
 	Failure       Failure       // only in FAILED
-	Exposed       bool          // some dispatch is exposed
-	Case          *Case         // the open case
-	AskNo         int           // a resend's open ask: the dispatch to be asked once more before anything is sent; 0 = none
+	Exposed       bool          // a dispatch is exposed
+	Case          *Case         // the open case; nil = none
+	AskNo         int           // the dispatch that must be asked about before a resend is sent; 0 = none
 
 	Epoch, Generation     int
 	LeaseEndsAt           time.Time // zero = no lease
 	NextActionAt          time.Time // the one timer; zero only when final, not exposed and without a case
 	DispatchNo, AttemptNo int       // highest ordinals so far
-	JournalSeq            int       // the API's version
+	JournalSeq            int       // the version of the API
 	JournalHead           [32]byte
 	CreatedAt, StateSince time.Time
 	UpdatedAt, FinalAt    time.Time
@@ -57,17 +57,19 @@ const (
 	PendingHeld       PendingReason = "sending-held"
 )
 
-// Record is everything durable about one refund that a decision may need, read under its lock or as a snapshot.
+// Record is everything that is stored about one refund and may matter to a decision, read under its lock or as a snapshot.
+// Its methods are in the files of what they are about: dispatch.go, effect.go, exposure.go, conclusion.go, decide.go,
+// waits.go, guards.go, decision_obstacles.go and lines_change.go.
 type Record struct {
 	Refund
 	TenantCode   string
 	Installation string
-	Dispatches   []Dispatch // by No, from 1
-	Attempts     []Attempt  // by No, from 1
+	Dispatches   []Dispatch // by ordinal, from 1
+	Attempts     []Attempt  // by ordinal, from 1
 	Effects      []Effect
 	Payment      Payment
-	Facts        map[[32]byte]bool // fact keys in the journal
-	SendingHeld  bool              // the epoch forbids sending
-	OthersMayPay bool              // another refund of the payment is exposed, or has an effect without the channel's id; known only where lines are decided
+	Facts        map[[32]byte]bool // keys of the facts in the journal
+	SendingHeld  bool              // an epoch is open: nothing is sent
+	OthersMayPay bool              // another refund of the payment is exposed, or has an effect without the channel's id; set only where lines are decided
 	Now          time.Time         // database time of the reading
 }

@@ -1,13 +1,13 @@
 package refund
 
-// State is where a refund stands.
+// State is the state of a refund.
 type State string
 
-// The states. Which fact moves which state where is the table in table.go; "final" is derived from it.
+// States. The table in table.go has the transitions; "final" is derived from it.
 const (
 	StatePending    State = "PENDING"
 	StateProcessing State = "PROCESSING"
-	StateAccepted   State = "ACCEPTED" // the channel positively acknowledged it
+	StateAccepted   State = "ACCEPTED" // the channel has acknowledged it
 	StateUnknown    State = "UNKNOWN"
 	StateSuccess    State = "SUCCESS"
 	StateFailed     State = "FAILED"
@@ -15,13 +15,13 @@ const (
 	StateReversed   State = "REVERSED"
 )
 
-// States lists all of them in the order of a refund's life.
+// States returns all states in the order of a refund's progress.
 func States() []State {
 	return []State{StatePending, StateProcessing, StateAccepted, StateUnknown, StateSuccess, StateFailed, StateCanceled, StateReversed}
 }
 
-// Final says whether a refund in this state has told its end: no claim starts from it.
-// Facts still move it (a proof of new money is never refused).
+// Final reports whether a refund in this state has ended: no claim starts from it. Facts still move it, because proof of
+// moved money is never refused.
 func (s State) Final() bool {
 	return s == StateSuccess || s == StateFailed || s == StateCanceled || s == StateReversed
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Transitions lists every change of state that the table can make, as "FROM>TO", in the order of a refund's life. The
-// database allows exactly these (refunds_transitions in the migrations).
+// Transitions returns every change of state that the table can make, as "FROM>TO". The database allows exactly these
+// (refunds_transitions in the migrations).
 func Transitions() []string {
 	seen := map[string]bool{}
 	for _, w := range stateTable {
@@ -24,42 +24,47 @@ func Transitions() []string {
 	return out
 }
 
-// transitions tells every change of state that the row can make.
-func (w rule) transitions(tell func(from, to State)) {
+// transitions passes every change of state that the rule can make to yield.
+func (w rule) transitions(yield func(from, to State)) {
 	for _, in := range w.in {
 		at := in
 		for _, h := range w.moves {
 			if h.to != "" && h.to != at {
-				tell(at, h.to)
+				yield(at, h.to)
 				at = h.to
 			}
 		}
 	}
 }
 
-// StateMachineMarkdown is docs/state-machine.md: the table of this package, for people.
+// StateMachineMarkdown returns docs/state-machine.md: the tables of this package, for people.
 func StateMachineMarkdown() string {
 	var b strings.Builder
 	b.WriteString("# The states of a refund\n\n")
-	b.WriteString("Made from the state table in `internal/refund/table.go`; do not edit. To make it again:\n\n")
+	b.WriteString("Generated from the tables in `internal/refund/table.go` and `decision_table.go`; do not edit. To generate it again:\n\n")
 	b.WriteString("    go test ./internal/refund -run StateMachine -update\n\n")
 	writeDiagram(&b)
-	b.WriteString("\nA case is not a state but a flag beside it: a person must look. Final states are left only when money proves to have moved, or to have come back.\n")
+	b.WriteString("\nA case is not a state but a mark beside it: a person must review the refund. " +
+		"A final state is left only on proof that money moved or came back.\n")
 	b.WriteString("\n## The table\n\n")
-	b.WriteString("Rows of one fact are tried from the top, the first that fits applies. If none fits, the fact is kept as evidence and moves nothing.\n")
-	b.WriteString("After each fact the exposure is folded anew; when nothing is exposed any more, the rows of `settled` follow in the same transaction.\n\n")
+	b.WriteString("The rows of one fact are tried from the top, and the first that fits applies. " +
+		"A fact without a row is stored as evidence and changes no state.\n")
+	b.WriteString("After each fact the exposure is computed again. When nothing is exposed any more, the rows of `settled` follow in the same transaction.\n")
+	b.WriteString("`lease_end`, `settled`, `key_expired` and `deadline` are our own conclusions from time and missing evidence. " +
+		"They are entered only if they still hold when the refund is locked.\n\n")
 	writeRows(&b, stateTable)
 	b.WriteString("\n## Decisions of people\n\n")
-	b.WriteString("What one actor proposes for an open case and another one approves takes effect when nothing that was sent can act any more, and closes the case.\n\n")
+	b.WriteString("A decision is proposed by one actor for an open case and approved by another. " +
+		"It takes effect when no earlier request can be executed any more, and closes the case.\n\n")
 	writeRows(&b, decisionTable)
-	b.WriteString("\n## Allowed transitions\n\nThe database refuses every other one.\n\n")
+	b.WriteString("\n## Allowed transitions\n\nThe database refuses every other transition.\n\n")
 	for _, t := range Transitions() {
 		fmt.Fprintf(&b, "- %s\n", strings.Replace(t, ">", " → ", 1))
 	}
 	return b.String()
 }
 
-// writeDiagram draws one arrow per transition, labelled with the facts that cause it.
+// writeDiagram writes one arrow per transition, labelled with the facts that cause it.
 func writeDiagram(b *strings.Builder) {
 	causes := map[string][]string{}
 	for _, w := range stateTable {
@@ -83,9 +88,9 @@ func writeDiagram(b *strings.Builder) {
 	b.WriteString("```\n")
 }
 
-// writeRows prints the table, rows of one fact together and in the order in which they are tried.
+// writeRows writes a table, the rules of one fact together and in the order in which they are tried.
 func writeRows(b *strings.Builder, rows []rule) {
-	b.WriteString("| fact | in | when | to | and | says |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| fact | in state | when | new state | also | meaning |\n|---|---|---|---|---|---|\n")
 	var facts []FactKind
 	byFact := map[FactKind][]rule{}
 	for _, w := range rows {
@@ -96,7 +101,7 @@ func writeRows(b *strings.Builder, rows []rule) {
 	}
 	for _, f := range facts {
 		for _, w := range byFact[f] {
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", JournalKind(f), statesText(w.in), conditionsText(w), hopsText(w.moves), actsText(w.moves), w.doc)
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", JournalKind(f), statesText(w.in), conditionsText(w), movesText(w.moves), mutationsText(w.moves), w.doc)
 		}
 	}
 }
@@ -112,7 +117,8 @@ func statesText(in []State) string {
 	return strings.Join(names, ", ")
 }
 
-// conditionsText names the conditions of a rule. A conclusion is accepted before its rule is looked for; settled also follows from other facts.
+// conditionsText returns the conditions of a rule. A conclusion is accepted before its rule is chosen; settled also follows
+// from other facts.
 func conditionsText(w rule) string {
 	var names []string
 	if w.fact.Conclusion() && w.fact != Settled {
@@ -124,11 +130,11 @@ func conditionsText(w rule) string {
 	return strings.Join(names, "; ")
 }
 
-func hopsText(hops []move) string {
+func movesText(moves []move) string {
 	var names []string
-	for _, h := range hops {
-		if h.to != "" {
-			names = append(names, string(h.to))
+	for _, m := range moves {
+		if m.to != "" {
+			names = append(names, string(m.to))
 		}
 	}
 	if names == nil {
@@ -137,11 +143,11 @@ func hopsText(hops []move) string {
 	return strings.Join(names, ", then ")
 }
 
-func actsText(hops []move) string {
+func mutationsText(moves []move) string {
 	var names []string
-	for _, h := range hops {
-		for _, a := range h.do {
-			names = append(names, a.name)
+	for _, m := range moves {
+		for _, x := range m.do {
+			names = append(names, x.name)
 		}
 	}
 	return strings.Join(names, "; ")

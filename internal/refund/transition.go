@@ -2,10 +2,12 @@ package refund
 
 import "time"
 
-// LongestLease bounds what an owner lost in another epoch may still do.
+// LongestLease bounds how long an owner lost in another epoch may still send.
 const LongestLease = time.Minute
 
-// transition is what a table row may look at and change: a working copy of the record with one fact in hand.
+// transition applies rules to a working copy of the record, with one fact. Its methods are here, in apply.go (evidence),
+// derive.go (flags, balances), guards.go and effect_match.go (conditions), mutations.go, decision_table.go,
+// decision_apply.go and lines_change.go (mutations), case.go (reasons).
 type transition struct {
 	rules     []rule
 	r         *Record
@@ -16,15 +18,14 @@ type transition struct {
 	attempt   *Attempt  // the one that the fact completes, or nil
 	ackBefore bool      // the dispatch was acknowledged before this fact
 	change    *Change
-	decided   *Decision // the person's decision that takes effect, or nil
+	decided   *Decision // the decision that takes effect, or nil
 }
 
-// row finds the table row that applies. A known fact has done its work, unless it answers an open ask, or is a return
-// whose effect was booked only later; what fits no row is kept as evidence, and a conclusion that does not hold any more
-// is forgotten.
-func (s *transition) row() rule {
-	late := s.f.Kind == Reversed && stands.ok(s) && !otherAmount.ok(s)
-	if s.change.Known && !answersAsk.ok(s) && !late {
+// findRule returns the first rule that fits. A known fact needs no rule, unless it answers an open ask, or is a return whose
+// effect was booked only later. A fact without a rule is stored as evidence.
+func (s *transition) findRule() rule {
+	late := s.f.Kind == Reversed && effectStands.ok(s) && !otherAmountOrCurrency.ok(s)
+	if s.change.Known && !answersOpenAsk.ok(s) && !late {
 		return rule{id: "known", moves: stay(), silent: true}
 	}
 	for _, w := range s.rules {
@@ -44,60 +45,60 @@ func (s *transition) holds(gs []guard) bool {
 	return true
 }
 
-// enter makes the row's transitions.
-func (s *transition) enter(w rule) {
+// applyRule makes the moves of the rule.
+func (s *transition) applyRule(w rule) {
 	s.change.Rows = append(s.change.Rows, w.id)
 	caseBefore, askBefore := s.r.Case, s.r.AskNo
 	for i, h := range w.moves {
 		for _, a := range h.do {
 			a.do(s)
 		}
-		if s.refold(); s.over(h.to) {
-			continue // an open state with nothing exposed is none to write: settle takes it from here
+		if s.refoldExposure(); s.openButClear(h.to) {
+			continue // no row is written with an open state and nothing exposed; leaveIfClear follows
 		}
 		from := s.r.State
-		s.move(h.to)
-		s.flags()
+		s.enterState(h.to)
+		s.deriveFlags()
 		if i == len(w.moves)-1 {
-			s.alarm()
-			s.closes()
+			s.caseOfExcess()
+			s.closeCase()
 		}
 		stays := from == s.r.State
 		if stays && (w.silent || s.change.Known) && s.r.Case == caseBefore && s.r.AskNo == askBefore {
 			continue
 		}
-		s.journal(from, s.hopKind(w, i))
+		s.journal(from, s.moveKind(w, i))
 	}
 }
 
-// hopKind: a return that nobody had told before is two facts, the success and its end.
-func (s *transition) hopKind(w rule, i int) FactKind {
+// moveKind returns the journal kind of a move. A return of an effect that was not known is two facts: the success and its
+// end.
+func (s *transition) moveKind(w rule, i int) FactKind {
 	if len(w.moves) == 2 {
 		return []FactKind{Succeeded, Reversed}[i]
 	}
 	return s.f.Kind
 }
 
-// over says whether a hop would stay among the open states although nothing is exposed any more.
-func (s *transition) over(to State) bool {
+// openButClear reports whether a move would stay among the open states although nothing is exposed any more.
+func (s *transition) openButClear(to State) bool {
 	return has(inFlight, s.r.State) && !s.r.anyExposed() && (to == "" || has(inFlight, to))
 }
 
-// settle leaves the open states when nothing is exposed any more: time or this fact ended it. The journal tells it
-// under the fact that came.
-func (s *transition) settle() {
-	if !s.over("") {
+// leaveIfClear leaves the open states when nothing is exposed any more. The journal row has the kind of the fact that came.
+func (s *transition) leaveIfClear() {
+	if !s.openButClear("") {
 		return
 	}
 	kind, known := s.f.Kind, s.change.Known
 	s.f.Kind, s.change.Known = Settled, false
-	w := s.row()
+	w := s.findRule()
 	s.f.Kind, s.change.Known = kind, known
-	s.enter(w)
+	s.applyRule(w)
 }
 
-// move changes the state and everything that depends on the state alone.
-func (s *transition) move(to State) {
+// enterState changes the state and everything that depends on the state alone.
+func (s *transition) enterState(to State) {
 	if to == "" || to == s.r.State {
 		return
 	}
@@ -121,7 +122,7 @@ func (s *transition) move(to State) {
 	}
 }
 
-// journal closes a transition: one journal row, and the refund's row as it stands now.
+// journal adds a step: one journal row, and the refund's row as it stands now.
 func (s *transition) journal(from State, kind FactKind) {
 	data := map[string]any{"dispatch": s.f.Dispatch, "rule": s.change.Rows[len(s.change.Rows)-1]}
 	put := func(k, v string) {
@@ -138,7 +139,7 @@ func (s *transition) journal(from State, kind FactKind) {
 	if s.f.Attempt != 0 {
 		data["attempt"] = s.f.Attempt
 	}
-	for k, v := range s.decided.told() {
+	for k, v := range s.decided.journalFields() {
 		data[k] = v
 	}
 	if s.r.Case != nil {
@@ -149,11 +150,11 @@ func (s *transition) journal(from State, kind FactKind) {
 		data["case"] = reasons
 	}
 	text, err := CanonicalJSON(data)
-	if err != nil { // only strings and integers go in
+	if err != nil { // the data has only strings and integers
 		text = "{}"
 	}
 	e := Entry{Kind: JournalKind(kind), From: from, To: s.r.State, Generation: s.r.Generation, Source: s.f.Source, Actor: s.f.Actor, Data: text}
-	if kind.keyed() && s.f.fromChannel() && !s.change.Known {
+	if kind.hasIdentity() && s.f.fromChannel() && !s.change.Known {
 		key := FactKey(s.d.Number, string(kind), s.f.ChannelRefundID, s.f.Amount, s.f.Currency)
 		if !s.r.Facts[key] {
 			e.FactKey = key[:]
@@ -169,8 +170,8 @@ func (s *transition) journal(from State, kind FactKind) {
 	s.change.VoidProposals = true
 }
 
-// finish sets the one timer by asking what comes next.
-func (s *transition) finish() {
+// setTimer sets the one timer to the time of the next step.
+func (s *transition) setTimer() {
 	step := Decide(s.change.After, s.c, s.now)
 	if s.r.State == StatePending {
 		s.r.PendingReason = PendingQueued
@@ -191,5 +192,5 @@ func (s *transition) finish() {
 	}
 }
 
-// idle: nothing will ever have to be done of itself.
+// idle reports that the refund needs no timer.
 func idle(r Refund) bool { return r.State.Final() && !r.Exposed && r.Case == nil }

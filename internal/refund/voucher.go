@@ -8,16 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of a voucher. The database keeps the same number of bytes.
+// Bounds of a voucher, in bytes. The database has the same bound.
 const (
 	maxVoucher      = 4096
 	maxVoucherName  = 64
 	maxVoucherValue = 512
 )
 
-// VoucherText is a voucher as it is stored: a flat JSON object, names in order, at most 4096 bytes in PostgreSQL's
-// spelling; "" for none. What a channel gives must not make its own success unrecordable: text is cut or left out,
-// never refused. Names and values without content are left out.
+// VoucherText returns a voucher in its stored form: a flat JSON object, names sorted, at most 4096 bytes in PostgreSQL's
+// spelling; "" for none. A success must be recorded whatever its voucher is, so text is shortened or left out, never
+// refused. Names and values without content are left out.
 func VoucherText(v map[string]string) string {
 	kept := map[string]string{}
 	text := ""
@@ -29,7 +29,7 @@ func VoucherText(v map[string]string) string {
 		before, twice := kept[key]
 		kept[key] = value
 		next, err := json.Marshal(kept)
-		if err == nil && len(next)+2*len(kept) <= maxVoucher { // PostgreSQL puts a space behind each colon and comma
+		if err == nil && len(next)+2*len(kept) <= maxVoucher { // PostgreSQL adds a space after each colon and comma
 			text = string(next)
 			continue
 		}

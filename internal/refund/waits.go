@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Bounds of waiting. Steps between questions grow from 0 by doubling from 1 s; sends that may be repeated wait likewise.
+// Bounds of waits. The intervals between questions, and between repeated sends, double from 1 s.
 const (
-	firstStep   = time.Second
-	longestStep = 300 * time.Second
-	caseRecheck = time.Hour // how often an open case is looked at when nothing can be asked
+	firstBackoff   = time.Second
+	longestBackoff = 300 * time.Second
+	caseRecheck    = time.Hour // interval between two readings of an open case when the channel cannot be asked
 )
 
-func (r *Record) patience(c Contract) time.Duration {
+func (r *Record) openWait(c Contract) time.Duration {
 	if r.State == StateAccepted {
 		return c.Waits.Accepted.D()
 	}
@@ -31,9 +31,9 @@ func (r *Record) questionDue(no int, c Contract, now time.Time) time.Time {
 		}
 	}
 	if asked == 0 {
-		return sent.Add(c.asking().FirstDelay.D())
+		return sent.Add(c.questionTerms().FirstDelay.D())
 	}
-	due := last.Add(r.step(asked))
+	due := last.Add(r.backoff(asked))
 	d, _ := r.Dispatch(no)
 	e := r.Exposure(*d, c, now)
 	if d.Acknowledged || e.AbsenceFrom.IsZero() {
@@ -42,13 +42,14 @@ func (r *Record) questionDue(no int, c Contract, now time.Time) time.Time {
 	if last.Before(e.AbsenceFrom) && e.AbsenceFrom.Before(due) {
 		return e.AbsenceFrom
 	}
-	if again := e.LastReading.Add(c.asking().ReadingGap.D()); e.Readings > 0 && again.Before(due) {
+	if again := e.LastReading.Add(c.questionTerms().ReadingGap.D()); e.Readings > 0 && again.Before(due) {
 		return again
 	}
 	return due
 }
 
-// replayAt: a twin may only follow once nothing sent can still act, unless the channel refuses twins in flight.
+// replayAt returns when a number may be replayed: once no earlier send can be executed any more, or earlier if the channel
+// refuses repeats in flight.
 func (r *Record) replayAt(d Dispatch, c Contract, now time.Time) time.Time {
 	sends, last := 0, Attempt{}
 	for _, a := range r.Attempts {
@@ -56,14 +57,14 @@ func (r *Record) replayAt(d Dispatch, c Contract, now time.Time) time.Time {
 			sends, last = sends+1, a
 		}
 	}
-	at := last.StartedAt.Add(r.step(sends))
+	at := last.StartedAt.Add(r.backoff(sends))
 	if c.Key.InFlightRefused && last.Answer != "" {
 		return at
 	}
 	return later(at, r.Exposure(d, c, now).ActsUntil)
 }
 
-// retryAt is when a send that did nothing may be repeated.
+// retryAt returns when a send that did nothing may be repeated.
 func (r *Record) retryAt(last Attempt, c Contract) time.Time {
 	sends := 0
 	for _, a := range r.Attempts {
@@ -71,7 +72,7 @@ func (r *Record) retryAt(last Attempt, c Contract) time.Time {
 			sends++
 		}
 	}
-	wait := r.step(sends)
+	wait := r.backoff(sends)
 	if last.RetryAfter > wait {
 		wait = min(last.RetryAfter, time.Hour)
 	}
@@ -90,11 +91,12 @@ func (c Contract) pendingReason(a Attempt) PendingReason {
 	return PendingRateLimit
 }
 
-// step is the wait before try n+1: 1, 2, 4 … 300 s, ± 20 % drawn from the refund's id so that it is the same each time it is computed.
-func (r *Record) step(n int) time.Duration {
-	d := longestStep
+// backoff returns the wait before try n+1: 1, 2, 4 … 300 s, ± 20 % derived from the refund's id, so that it is the same each
+// time.
+func (r *Record) backoff(n int) time.Duration {
+	d := longestBackoff
 	if n < 10 {
-		d = min(firstStep<<(max(n, 1)-1), longestStep)
+		d = min(firstBackoff<<(max(n, 1)-1), longestBackoff)
 	}
 	draw := binary.BigEndian.Uint16(r.RID[14:]) ^ uint16(n*0x9e37&0xffff) // #nosec G115 -- masked to 16 bits
 	return d + time.Duration(int64(d)*(int64(draw)-0x8000)/0x8000/5)

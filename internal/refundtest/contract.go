@@ -1,4 +1,4 @@
-// Package refundtest builds what the tests of several rooms need from the domain.
+// Package refundtest builds domain values for the tests of several packages.
 package refundtest
 
 import (

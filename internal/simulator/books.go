@@ -2,8 +2,7 @@ package simulator
 
 import "time"
 
-// Statuses of a refund. They only rise: pending, succeeded, returned; or
-// pending, failed.
+// The statuses of a refund. They change from pending to succeeded to returned, or from pending to failed.
 const (
 	statusPending   = "pending"
 	statusSucceeded = "succeeded"
@@ -11,7 +10,7 @@ const (
 	statusReturned  = "returned"
 )
 
-// refund is one refund that a send made, with the send's identity.
+// refund is one refund of the channel, with the parameters of the send that made it.
 type refund struct {
 	made
 	seq      int64 // its line in the record
@@ -22,7 +21,7 @@ type refund struct {
 	keyKnown bool // a 2xx was given for it; matters where keys are kept only then
 }
 
-// status at a moment; everything it depends on was fixed when it was recorded.
+// status returns the status at a moment. Everything it depends on was fixed when the refund was recorded.
 func (r *refund) status(now time.Time) string {
 	switch {
 	case now.Before(r.SettlesAt):
@@ -35,11 +34,11 @@ func (r *refund) status(now time.Time) string {
 	return statusSucceeded
 }
 
-// moved says whether the money has moved by now, whether or not it came back.
+// moved reports whether the money has moved by now, also if it came back.
 func (r *refund) moved(now time.Time) bool { return !r.Fails && !now.Before(r.SettlesAt) }
 
-// told is the status as callers of the profile see it.
-func (r *refund) told(now time.Time, p profile) string {
+// reported returns the status that callers of the profile get.
+func (r *refund) reported(now time.Time, p profile) string {
 	status := r.status(now)
 	if status == statusReturned && p.lateIsFailed {
 		return statusFailed
@@ -49,24 +48,23 @@ func (r *refund) told(now time.Time, p profile) string {
 
 func (r *refund) visible(now time.Time) bool { return r.VisibleAt == nil || !now.Before(*r.VisibleAt) }
 
-// sameAs compares what a keyed channel compares under one number.
+// sameAs reports whether a send has the parameters that a keyed channel compares under one number.
 func (r *refund) sameAs(q sendRequest) bool {
 	return r.refundID == q.RefundID && r.PaymentReference == q.PaymentReference &&
 		r.Asked == q.Amount && r.Currency == q.Currency
 }
 
-// at names something inside an account: a number, a payment, a refund id.
+// at identifies something within an account: a number, a payment, a refund id.
 type at struct{ account, name string }
 
-// counter names a count of queries or lists.
+// counter identifies a count of queries or lists.
 type counter struct {
 	op Op
 	at
 }
 
-// books is everything the channel knows, rebuilt from the record at start. The
-// simulator's lock guards it. Refunds whose line is not on the disk yet are in
-// here too; readers leave them out.
+// books is everything that the channel knows, rebuilt from the record at start. The simulator's lock guards it. It contains
+// refunds whose line is not on disk yet, which readers leave out.
 type books struct {
 	all       []*refund
 	byNumber  map[at][]*refund
@@ -101,7 +99,7 @@ func newBooks() *books {
 	}
 }
 
-// enter takes in one recorded send.
+// enter adds one recorded send.
 func (b *books) enter(e entry) {
 	number := at{e.Account, e.Number}
 	b.sends[number]++
@@ -132,7 +130,7 @@ func (b *books) enter(e entry) {
 	b.byPayment[payment] = append(b.byPayment[payment], r)
 }
 
-// read counts a query or a list and returns what the rules match against.
+// read counts a query or a list and returns the request for the rules.
 func (b *books) read(op Op, account, subject string) request {
 	q := request{op: op, account: account, subject: subject}
 	if op == OpQuery {
@@ -144,7 +142,7 @@ func (b *books) read(op Op, account, subject string) request {
 	if q.refundID == "" {
 		return q
 	}
-	// Kept apart from numbers by a byte that no number contains.
+	// The separator is a byte that no number contains.
 	byID := counter{op, at{account, "\x00" + q.refundID}}
 	b.reads[byID]++
 	q.nthOfID = b.reads[byID]

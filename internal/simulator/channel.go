@@ -7,36 +7,32 @@ import (
 	"time"
 )
 
-// stagedSend is a send that has been decided and is waiting for its line to
-// reach the disk. It is answered by refusal if that is set, else by the refund as
-// it stood at told (zero: as it stands then). rule is the fault that breaks the
-// answer, if any.
+// stagedSend is a decided send whose line is not on disk yet. The answer is refusal, if set, otherwise the refund with its
+// status at the time asOf (zero: at the time of the answer). rule is the fault that breaks the answer, if any.
 type stagedSend struct {
 	seq     int64
 	number  at
 	profile profile
 	refund  *refund
-	told    time.Time
+	asOf    time.Time
 	refusal *refusal
 	rule    *Rule
-	fresh   bool // this send made the refund
+	fresh   bool // this send has made the refund
 }
 
-// acts says whether the channel does its work under the answer fault.
+// acts reports whether the channel makes the refund under the answer fault.
 func (r *Rule) acts() bool {
 	return r == nil || r.Fault == LostAfter || r.Fault == ErrorAfter || r.Fault == Slow
 }
 
-// onTheWay says whether the fault concerns the way of the request or its answer,
-// not what the channel thinks of it.
+// onTheWay reports whether the fault concerns the transport of the request or of its answer, and not the channel's
+// decision.
 func (r *Rule) onTheWay() bool {
 	return slices.Contains([]Fault{LostAfter, LostBefore, Slow, RateLimited}, r.Fault)
 }
 
-// stageSend decides what a send does and puts it into the record, in one step
-// under the lock: two sends with one number cannot both make a refund, and the
-// lines stand in the order of the decisions. The send is in flight until answered
-// is called.
+// stageSend decides a send and adds it to the record, in one step under the lock: two sends of one number cannot both make
+// a refund, and the lines have the order of the decisions. The send is in flight until answered is called.
 func (s *Simulator) stageSend(q sendRequest, p profile) (stagedSend, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,8 +58,7 @@ func (s *Simulator) stageSend(q sendRequest, p profile) (stagedSend, error) {
 	return staged, nil
 }
 
-// answered ends the flight of a send. Where keys are kept only after a 2xx, they are
-// from here on.
+// answered ends the flight of a send. Where keys are kept only after a 2xx, the key is kept from now on.
 func (s *Simulator) answered(staged stagedSend) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,8 +70,8 @@ func (s *Simulator) answered(staged stagedSend) {
 	}
 }
 
-// decide fills in what the send does: first what its key knows, then what breaks it,
-// then what the channel refuses, and if nothing did, a refund.
+// decide decides the send: first by its key, then by the faults, then by the rules of the channel. If none of them applies,
+// the send makes a refund.
 func (s *Simulator) decide(staged *stagedSend, e *entry, q sendRequest, req request) {
 	p, rule := staged.profile, staged.rule
 	if rule != nil {
@@ -112,12 +107,12 @@ func (s *Simulator) decide(staged *stagedSend, e *entry, q sendRequest, req requ
 		if e.Refund == nil {
 			e.Asked = &asked{q.PaymentReference, q.Amount, q.Currency}
 		} else {
-			staged.told = e.At
+			staged.asOf = e.At
 		}
 	}
 }
 
-// fromKey answers from what is known under the number, if its key lives.
+// fromKey answers from the number's earlier send, if its key has not expired.
 func (s *Simulator) fromKey(staged *stagedSend, q sendRequest, req request) bool {
 	p, now := staged.profile, s.now()
 	alive := func(since time.Time) bool { return p.lifetime == 0 || now.Before(since.Add(p.lifetime)) }
@@ -134,12 +129,12 @@ func (s *Simulator) fromKey(staged *stagedSend, q sendRequest, req request) bool
 	case p.keepsAnswer && !kept.sameAs(q), !p.keepsAnswer && !known[0].sameAs(q):
 		staged.refusal = reused
 	case p.keepsAnswer:
-		staged.refund, staged.told = kept.refund, kept.at
+		staged.refund, staged.asOf = kept.refund, kept.at
 		if broke := (Rule{Fault: kept.fault, Code: kept.code}); kept.fault != "" && !broke.onTheWay() {
 			staged.refusal = broke.refusal()
 		}
 		if staged.rule != nil && !staged.rule.onTheWay() {
-			staged.rule = nil // what the channel thought of it was settled the first time
+			staged.rule = nil // the first send has settled the decision of the channel
 		}
 		return true
 	default:
@@ -155,7 +150,7 @@ func (s *Simulator) fromKey(staged *stagedSend, q sendRequest, req request) bool
 	return true
 }
 
-// broken is the channel's own rule that the send breaks, or nil.
+// broken returns the rule of the channel that the send breaks, or nil.
 func (s *Simulator) broken(q sendRequest, req request, now time.Time) *Rule {
 	payment := at{q.Account, q.PaymentReference}
 	soon := func(r *Rule) bool {
@@ -179,8 +174,8 @@ func (s *Simulator) broken(q sendRequest, req request, now time.Time) *Rule {
 	return nil
 }
 
-// make fixes everything about a new refund: when its money moves, how much of
-// it, when it shows and whether it comes back.
+// make returns a new refund with everything fixed: when and how much money moves, when the refund is visible, and whether
+// the money comes back.
 func (s *Simulator) make(q sendRequest, req request, now time.Time, p profile) *made {
 	m := &made{
 		ID:               fmt.Sprintf("pr_%s_%d", s.instance, len(s.books.all)+1),
@@ -211,7 +206,7 @@ func (s *Simulator) make(q sendRequest, req request, now time.Time, p profile) *
 	return m
 }
 
-// wrongAmount is one unit too much, the error that hurts, where there is room.
+// wrongAmount returns one minor unit too much, where the limit allows it.
 func wrongAmount(asked int64) int64 {
 	if asked == maxAmount {
 		return asked - 1

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// effects answers GET /effects, the channel's record of what really happened.
+// effects answers GET /effects, the record of the money that moved.
 func (s *Simulator) effects(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, s.moved(r.URL.Query().Get("number")))
 }
@@ -41,7 +41,7 @@ func (s *Simulator) deleteFaults(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// parseFaults reads {"spec":SPEC} or {"rules":[…],"seed":N}.
+// parseFaults decodes {"spec":SPEC} or {"rules":[…],"seed":N}.
 func parseFaults(body []byte) (Rules, error) {
 	o, err := parseObject(body)
 	if err != nil {
@@ -69,7 +69,7 @@ func parseFaults(body []byte) (Rules, error) {
 func parseRules(list json.RawMessage) ([]Rule, error) {
 	var raw []json.RawMessage
 	if json.Unmarshal(list, &raw) != nil || raw == nil || len(raw) > maxRules {
-		return nil, invalid("rules is not a list of at most %d", maxRules)
+		return nil, invalid("rules must be a list of at most %d", maxRules)
 	}
 	rules := make([]Rule, 0, len(raw))
 	for i, one := range raw {
@@ -111,7 +111,7 @@ func parseRule(raw []byte) (Rule, error) {
 	if share, ok := o.take("share", false); ok {
 		rule.Share, err = strconv.ParseFloat(string(share), 64)
 		if err != nil {
-			o.fail("field share is not a number")
+			o.fail("field share must be a number")
 		}
 	}
 	if err := o.end(); err != nil {

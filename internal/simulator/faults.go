@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// faultSet holds the rules in force and how often each one hit. The simulator's
-// lock guards it.
+// faultSet has the current rules and their hits. The simulator's lock guards it.
 type faultSet struct {
 	rules Rules
 	hits  []int
@@ -18,7 +17,7 @@ func newFaultSet(rules Rules) *faultSet {
 	return &faultSet{rules: rules, hits: make([]int, len(rules.List))}
 }
 
-// request is what the rules are matched against.
+// request is what the rules are matched with.
 type request struct {
 	op       Op
 	account  string
@@ -28,17 +27,14 @@ type request struct {
 	nthOfID  int    // count of this op for refundID, this one included
 }
 
-// pick returns the rule of one class that hits the request, or nil, and counts
-// the hit. One draw decides among all rules of the class, so that shares are
-// shares of all matching requests. The draw depends on nothing but the seed and
-// the request's identity and count: the same run repeats itself, and a retry
-// draws again.
+// pick returns the rule of one class that hits the request, or nil, and counts the hit. One draw decides among all rules of
+// the class, so that their shares are shares of all matching requests. The draw depends only on the seed and on the
+// identity and count of the request: the same run repeats itself, and a retry draws again.
 func (f *faultSet) pick(class string, q request) *Rule {
 	return f.pickIf(class, q, func(*Rule) bool { return true })
 }
 
-// pickIf is pick for a rule that must be broken as well: what does not break it is
-// no hit.
+// pickIf is pick for rules that only hit requests that break them.
 func (f *faultSet) pickIf(class string, q request, broken func(*Rule) bool) *Rule {
 	draw, sum := -1.0, 0.0
 	for i := range f.rules.List {
@@ -87,7 +83,7 @@ func uniform(seed int64, class string, q request) float64 {
 	return float64(binary.BigEndian.Uint64(h.Sum(nil))>>11) / (1 << 53)
 }
 
-// delay is the rule's own delay, or else the configured one.
+// delay returns the rule's own delay, or the configured one.
 func (r *Rule) delay(otherwise time.Duration) time.Duration {
 	if r.DelayMS > 0 {
 		return time.Duration(r.DelayMS) * time.Millisecond
@@ -95,7 +91,7 @@ func (r *Rule) delay(otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
-// limit is the rule's own limit, or else 2.
+// limit returns the rule's own limit, or 2.
 func (r *Rule) limit() int {
 	if r.Limit > 0 {
 		return r.Limit
@@ -103,7 +99,7 @@ func (r *Rule) limit() int {
 	return 2
 }
 
-// ruleView is one rule with its count, as GET /faults shows it.
+// ruleView is one rule with its hits in GET /faults.
 type ruleView struct {
 	Rule
 	Hits int `json:"hits"`

@@ -8,7 +8,7 @@ import (
 	"github.com/refundry/refundry/internal/simulator"
 )
 
-// Every fault that decides an answer: what the caller sees and whether money moved.
+// TestAnswerFaults checks the answer and the effects of every fault that decides an answer.
 func TestAnswerFaults(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -38,7 +38,7 @@ func TestAnswerFaults(t *testing.T) {
 					t.Errorf("answer: %v, want lost %v status %d code %q", a, c.lost, c.status, c.code)
 				}
 				b.wantEffects("n1", c.effects)
-				// The rule named the first request: the second goes through.
+				// The rule hits the first request only.
 				if a := b.send(account, "n1"); a.status != 200 {
 					t.Errorf("second send: %v, want 200", a)
 				}
@@ -55,8 +55,8 @@ func TestAnswerFaults(t *testing.T) {
 	}
 }
 
-// hits sums the counts of GET /faults, by fault and under "*".
-func (b *bench) hits() map[string]int {
+// hits returns the counts of GET /faults, by fault, and their sum under "*".
+func (b *fixture) hits() map[string]int {
 	b.t.Helper()
 	var v struct {
 		Rules []struct {
@@ -118,13 +118,13 @@ func TestLateFailureReturnsTheMoney(t *testing.T) {
 	if q := b.query("demo", "n1"); q.field("status") != "returned" {
 		t.Errorf("query: %v, want returned", q)
 	}
-	// The money did move: the effect stays, marked.
+	// The money has moved: the effect remains, marked as returned.
 	if e := b.effects("n1"); len(e) != 1 || e[0].Status != "returned" {
 		t.Errorf("effects %+v, want one, returned", e)
 	}
 }
 
-func TestHiddenRefundExistsButDoesNotShow(t *testing.T) {
+func TestHiddenRefundIsNotInQueriesAndLists(t *testing.T) {
 	t.Parallel()
 	b := start(t, simulator.Config{Faults: "hidden=1", HiddenDelay: time.Minute})
 	b.send("demo", "n1")
@@ -149,11 +149,11 @@ func TestWrongAmountIsWhatMoves(t *testing.T) {
 		t.Errorf("effects %+v, want one of 1251", e)
 	}
 	if again := b.send("demo", "n1"); again.status != 200 {
-		t.Errorf("the parameters that were asked for are still the number's: %v", again)
+		t.Errorf("the number still has the parameters of the send: %v", again)
 	}
 }
 
-func TestIncompleteListSaysSo(t *testing.T) {
+func TestIncompleteListIsMarked(t *testing.T) {
 	t.Parallel()
 	b := start(t, simulator.Config{Faults: "incomplete-list=1"})
 	b.send("demo", "n1")
@@ -186,7 +186,7 @@ func TestFaultsOfQueries(t *testing.T) {
 	}
 }
 
-// Faults of different kinds meet in one refund.
+// TestFaultsCombine has faults of different classes hit one refund.
 func TestFaultsCombine(t *testing.T) {
 	t.Parallel()
 	b := start(t, simulator.Config{})
@@ -201,7 +201,7 @@ func TestFaultsCombine(t *testing.T) {
 	}
 }
 
-// The count of sends is in the record: a restart does not draw the same lot again.
+// TestNthGoesOnAfterRestart restarts the simulator. The count of sends is in the record, so the draw is not repeated.
 func TestNthGoesOnAfterRestart(t *testing.T) {
 	t.Parallel()
 	b := start(t, simulator.Config{})
@@ -220,7 +220,7 @@ func TestCloseEndsSlowAnswers(t *testing.T) {
 	answered := make(chan answer, 1)
 	go func() { answered <- b.send("demo", "n1") }()
 	deadline := time.Now().Add(10 * time.Second)
-	for len(b.effects("n1")) == 0 { // its effect does not wait for the answer
+	for len(b.effects("n1")) == 0 { // the effect comes before the answer
 		if time.Now().After(deadline) {
 			t.Fatal("a slow send never had its effect")
 		}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Handler serves the channel protocol and the control endpoints; api/simulator.yaml
-// is their contract. Faults that cut connections need an HTTP/1.1 server.
+// Handler serves the channel protocol and the control endpoints of api/simulator.yaml. Faults that cut connections need an
+// HTTP/1.1 server.
 func (s *Simulator) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for path, methods := range map[string]map[string]http.HandlerFunc{
@@ -25,8 +25,8 @@ func (s *Simulator) Handler() http.Handler {
 		mux.Handle(path, byMethod(methods))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		// Not the code not_found: that one says something about a refund.
-		writeRefusal(w, &refusal{http.StatusNotFound, "no_such_endpoint", "there is nothing here"})
+		// The code not_found is about a refund and is not used here.
+		writeRefusal(w, &refusal{http.StatusNotFound, "no_such_endpoint", "there is no such endpoint"})
 	})
 	return mux
 }
@@ -41,7 +41,7 @@ func byMethod(methods map[string]http.HandlerFunc) http.Handler {
 			}
 			slices.Sort(allowed)
 			w.Header().Set("Allow", strings.Join(allowed, ", "))
-			writeRefusal(w, &refusal{http.StatusMethodNotAllowed, "method_not_allowed", "this method does nothing here"})
+			writeRefusal(w, &refusal{http.StatusMethodNotAllowed, "method_not_allowed", "the endpoint does not have this method"})
 			return
 		}
 		handle(w, r)
@@ -60,7 +60,7 @@ func (s *Simulator) send(w http.ResponseWriter, r *http.Request) {
 		p, err = s.admit(r, q.Account)
 	}
 	if key := r.Header.Get("Idempotency-Key"); err == nil && p.keyed && key != q.Number {
-		err = invalid("the Idempotency-Key header has to carry the number")
+		err = invalid("the Idempotency-Key header must be the number")
 	}
 	var staged stagedSend
 	if err == nil {
@@ -84,11 +84,11 @@ func (s *Simulator) send(w http.ResponseWriter, r *http.Request) {
 			writeRefusal(w, staged.refusal)
 			return
 		}
-		told := staged.told
-		if told.IsZero() {
-			told = s.now()
+		asOf := staged.asOf
+		if asOf.IsZero() {
+			asOf = s.now()
 		}
-		writeJSON(w, http.StatusOK, staged.refund.view(told, p))
+		writeJSON(w, http.StatusOK, staged.refund.view(asOf, p))
 	})
 }
 
@@ -100,7 +100,7 @@ func (s *Simulator) query(w http.ResponseWriter, r *http.Request) {
 		err = invalid("this is not a number")
 	}
 	if err == nil && !p.queryable {
-		err = &refusal{http.StatusMethodNotAllowed, "query_not_supported", "refunds of this account cannot be asked for"}
+		err = &refusal{http.StatusMethodNotAllowed, "query_not_supported", "refunds of this account cannot be queried"}
 	}
 	if err != nil {
 		writeRefusal(w, err)
@@ -134,7 +134,7 @@ func (s *Simulator) list(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, r, rule, func() {}, func() { writeJSON(w, http.StatusOK, listed) })
 }
 
-// admit resolves the account and checks its secret.
+// admit returns the profile of the account and checks its secret.
 func (s *Simulator) admit(r *http.Request, name string) (profile, error) {
 	acct, ok := s.account(name)
 	if !ok {
@@ -145,13 +145,13 @@ func (s *Simulator) admit(r *http.Request, name string) (profile, error) {
 	}
 	secret, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !bearer || subtle.ConstantTimeCompare([]byte(secret), []byte(acct.Secret)) != 1 {
-		return profile{}, &refusal{http.StatusUnauthorized, "unauthorized", "the account's secret is needed"}
+		return profile{}, &refusal{http.StatusUnauthorized, "unauthorized", "the account's secret is required"}
 	}
 	return s.profile(name), nil
 }
 
-// answer gives the answer unless the rule breaks it. Whatever the request did
-// has happened and is recorded by now. ends ends its flight, before a caller can know that it has ended.
+// answer writes the answer, unless the rule breaks it. The effects of the request are recorded by now. ends is called
+// before the caller can receive anything, and ends the flight of the request.
 func (s *Simulator) answer(w http.ResponseWriter, r *http.Request, rule *Rule, ends, give func()) {
 	if rule == nil {
 		ends()
@@ -180,9 +180,8 @@ func (s *Simulator) answer(w http.ResponseWriter, r *http.Request, rule *Rule, e
 	}
 }
 
-// hangUp closes the connection without having written a byte. A plain close is
-// the nasty one: on a connection used before, HTTP clients take it for a server
-// that closed an idle connection, and send again.
+// hangUp closes the connection without writing a byte. On a reused connection, HTTP clients take this for a server that
+// closed an idle connection, and repeat the request.
 func hangUp(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -191,12 +190,12 @@ func hangUp(w http.ResponseWriter) {
 	_ = conn.Close()
 }
 
-// refusal is the error answer of an answer fault.
+// refusal returns the error answer of an answer fault.
 func (r *Rule) refusal() *refusal {
 	var e *refusal
 	switch r.Fault {
 	case Refused:
-		e = &refusal{http.StatusUnprocessableEntity, "not_refundable_window", "the time for refunds of this payment is over"}
+		e = &refusal{http.StatusUnprocessableEntity, "not_refundable_window", "the refund window of this payment has ended"}
 	case Echo:
 		e = &refusal{http.StatusConflict, "already_refunded", "the payment has been refunded"}
 	case RateLimited:
@@ -204,9 +203,9 @@ func (r *Rule) refusal() *refusal {
 	case Spacing:
 		e = &refusal{http.StatusTooManyRequests, "too_soon", "the last refund of this payment is too recent"}
 	case CountLimit:
-		e = &refusal{http.StatusUnprocessableEntity, "refund_count_exceeded", "the payment has as many refunds as it may have"}
+		e = &refusal{http.StatusUnprocessableEntity, "refund_count_exceeded", "the payment has the largest number of refunds"}
 	case DuplicateWindow:
-		e = &refusal{http.StatusConflict, "duplicate_refund", "an equal refund of this payment was made just before"}
+		e = &refusal{http.StatusConflict, "duplicate_refund", "an equal refund of this payment was made a moment ago"}
 	case LowBalance:
 		e = &refusal{http.StatusPaymentRequired, "insufficient_balance", "the account's balance does not cover the refund"}
 	default:

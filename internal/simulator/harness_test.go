@@ -25,20 +25,20 @@ import (
 
 const contractPath = "../../api/simulator.yaml"
 
-// contract loads api/simulator.yaml once; it is read only.
+// contract loads api/simulator.yaml once.
 var contract = sync.OnceValues(func() (routers.Router, error) {
 	doc, err := openapi3.NewLoader().LoadFromFile(contractPath)
 	if err != nil {
 		return nil, err
 	}
-	doc.Servers = nil // the tests listen elsewhere
+	doc.Servers = nil // the tests use other addresses
 	if err := doc.Validate(context.Background()); err != nil {
 		return nil, err
 	}
 	return gorillamux.NewRouter(doc)
 })
 
-// clock is a time that tests move by hand.
+// clock is a clock that the tests move.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -58,9 +58,8 @@ func (c *clock) Add(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// bench is a simulator behind a real HTTP server, with a client that holds every
-// answer against the contract.
-type bench struct {
+// fixture is a simulator behind an HTTP server, with a client that checks every answer with the contract.
+type fixture struct {
 	t      *testing.T
 	sim    *simulator.Simulator
 	server *httptest.Server
@@ -68,9 +67,9 @@ type bench struct {
 	dir    string
 }
 
-func start(t *testing.T, cfg simulator.Config) *bench {
+func start(t *testing.T, cfg simulator.Config) *fixture {
 	t.Helper()
-	b := &bench{t: t, clock: newClock(), dir: cfg.Dir}
+	b := &fixture{t: t, clock: newClock(), dir: cfg.Dir}
 	if b.dir == "" {
 		b.dir = t.TempDir()
 	}
@@ -85,13 +84,13 @@ func start(t *testing.T, cfg simulator.Config) *bench {
 	return b
 }
 
-func (b *bench) stop() {
+func (b *fixture) stop() {
 	_ = b.sim.Close() // first, so that slow answers end
 	b.server.Close()
 }
 
-// restart closes the simulator and opens its record again, keeping the clock.
-func (b *bench) restart(cfg simulator.Config) *bench {
+// restart closes the simulator and opens its record again, with the same clock.
+func (b *fixture) restart(cfg simulator.Config) *fixture {
 	b.t.Helper()
 	b.stop()
 	cfg.Dir = b.dir
@@ -100,7 +99,7 @@ func (b *bench) restart(cfg simulator.Config) *bench {
 	return next
 }
 
-// answer is a response; lost means that none came.
+// answer is a response; lost means that there was none.
 type answer struct {
 	status int
 	body   []byte
@@ -111,7 +110,7 @@ func (a answer) String() string {
 	return fmt.Sprintf("status %d lost %v body %s", a.status, a.lost, a.body)
 }
 
-// field reads a top-level string of the body.
+// field returns a top-level string of the body.
 func (a answer) field(name string) string {
 	var m map[string]any
 	_ = json.Unmarshal(a.body, &m)
@@ -119,7 +118,7 @@ func (a answer) field(name string) string {
 	return s
 }
 
-func (b *bench) do(method, path string, header http.Header, body string) answer {
+func (b *fixture) do(method, path string, header http.Header, body string) answer {
 	b.t.Helper()
 	req, err := http.NewRequest(method, b.server.URL+path, bytes.NewReader([]byte(body)))
 	if err != nil {
@@ -129,7 +128,7 @@ func (b *bench) do(method, path string, header http.Header, body string) answer 
 		req.Header[k] = v
 	}
 	req.Header.Set("Content-Type", "application/json")
-	// A transport of its own: a broken connection is never used a second time.
+	// A transport of its own, so that a broken connection is not used again.
 	tr := &http.Transport{DisableKeepAlives: true}
 	defer tr.CloseIdleConnections()
 	resp, err := tr.RoundTrip(req)
@@ -145,8 +144,8 @@ func (b *bench) do(method, path string, header http.Header, body string) answer 
 	return answer{status: resp.StatusCode, body: raw}
 }
 
-// check holds the answer against api/simulator.yaml.
-func (b *bench) check(req *http.Request, resp *http.Response, raw []byte) {
+// check checks the answer with api/simulator.yaml.
+func (b *fixture) check(req *http.Request, resp *http.Response, raw []byte) {
 	b.t.Helper()
 	router, err := contract()
 	if err != nil {
@@ -154,7 +153,7 @@ func (b *bench) check(req *http.Request, resp *http.Response, raw []byte) {
 	}
 	route, params, err := router.FindRoute(req)
 	if err != nil {
-		return // a path or method outside the contract; its answer is tested by itself
+		return // the contract does not have the path or method; a test checks its answer
 	}
 	input := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: req, PathParams: params, Route: route},
@@ -168,25 +167,25 @@ func (b *bench) check(req *http.Request, resp *http.Response, raw []byte) {
 	}
 }
 
-// send posts a refund of 1250 USD on ch_77.
-func (b *bench) send(account, number string) answer {
+// send posts a refund of 1250 USD of ch_77.
+func (b *fixture) send(account, number string) answer {
 	b.t.Helper()
 	return b.sendAmount(account, number, "1250")
 }
 
-func (b *bench) sendAmount(account, number, amount string) answer {
+func (b *fixture) sendAmount(account, number, amount string) answer {
 	b.t.Helper()
 	body := fmt.Sprintf(`{"number":%q,"refundId":%q,"account":%q,"paymentReference":"ch_77","amount":%s,"currency":"USD"}`,
 		number, "rf-"+number, account, amount)
 	return b.do("POST", "/v1/refunds", http.Header{"Idempotency-Key": {number}}, body)
 }
 
-func (b *bench) query(account, number string) answer {
+func (b *fixture) query(account, number string) answer {
 	b.t.Helper()
 	return b.do("GET", "/v1/refunds/"+number+"?account="+account, nil, "")
 }
 
-func (b *bench) list(account, reference string) (refunds int, complete bool) {
+func (b *fixture) list(account, reference string) (refunds int, complete bool) {
 	b.t.Helper()
 	a := b.do("GET", "/v1/payments/"+reference+"/refunds?account="+account, nil, "")
 	var v struct {
@@ -206,7 +205,7 @@ type effect struct {
 	At                                                            time.Time
 }
 
-func (b *bench) effects(number string) []effect {
+func (b *fixture) effects(number string) []effect {
 	b.t.Helper()
 	a := b.do("GET", "/effects?number="+number, nil, "")
 	var v []effect
@@ -216,15 +215,15 @@ func (b *bench) effects(number string) []effect {
 	return v
 }
 
-// faults sets rules by POST and wants them accepted.
-func (b *bench) faults(body string) {
+// faults sets the rules by POST, which must accept them.
+func (b *fixture) faults(body string) {
 	b.t.Helper()
 	if a := b.do("POST", "/faults", nil, body); a.status != 200 {
 		b.t.Fatalf("POST /faults %s: %v", body, a)
 	}
 }
 
-func (b *bench) wantEffects(number string, want int) {
+func (b *fixture) wantEffects(number string, want int) {
 	b.t.Helper()
 	if got := b.effects(number); len(got) != want {
 		b.t.Errorf("number %s has %d effects, want %d: %+v", number, len(got), want, got)

@@ -1,45 +1,44 @@
 package simulator
 
-// Fault names one way in which the channel misbehaves.
+// Fault is one way in which the channel misbehaves.
 type Fault string
 
-// The faults. Those of the first group decide how a request is answered, and at
-// most one of them hits a request; the others change what happens to a refund
-// that is made and combine freely.
+// The faults. Those of the first group decide the answer to a request, and at most one of them hits a request. The others
+// change what happens to a refund, and combine.
 const (
 	LostAfter   Fault = "lost-after"   // acts, then closes the connection without a byte
 	LostBefore  Fault = "lost-before"  // closes the connection without a byte and without acting
 	ErrorAfter  Fault = "error-after"  // acts, then answers 500 internal_error
 	ErrorBefore Fault = "error-before" // answers 500 internal_error without acting
 	Slow        Fault = "slow"         // acts, then answers late
-	Refused     Fault = "refused"      // 422 not_refundable_window, did nothing and never will
+	Refused     Fault = "refused"      // 422 not_refundable_window, without acting
 	Echo        Fault = "echo"         // answers as if the refund had been made before, without acting
-	RateLimited Fault = "rate-limited" // 429 rate_limited, did nothing
-	LowBalance  Fault = "low-balance"  // 402 insufficient_balance, did nothing
+	RateLimited Fault = "rate-limited" // 429 rate_limited, without acting
+	LowBalance  Fault = "low-balance"  // 402 insufficient_balance, without acting
 
 	Pending        Fault = "pending"         // accepted now, money moves later
 	PendingFailed  Fault = "pending-failed"  // accepted now, fails for good later, money never moves
-	WrongAmount    Fault = "wrong-amount"    // moves (and reports) another amount than asked
+	WrongAmount    Fault = "wrong-amount"    // moves and reports another amount than requested
 	LateFailure    Fault = "late-failure"    // succeeds, later the money comes back: status returned
-	Hidden         Fault = "hidden"          // queries and lists do not see the refund for a while
-	IncompleteList Fault = "incomplete-list" // a list leaves out its newest entry and says so
+	Hidden         Fault = "hidden"          // the refund is missing in queries and lists for a while
+	IncompleteList Fault = "incomplete-list" // a list lacks its newest entry and is marked as incomplete
 
-	// Rules of channels, which hit only what breaks them. They are answered with an error and counted.
-	KeyExpired      Fault = "key-expired"      // the number's key is forgotten: the send is a new one
+	// Rules of channels, which hit only requests that break them. These get an error and are counted.
+	KeyExpired      Fault = "key-expired"      // the key of the number is forgotten: the send counts as new
 	Spacing         Fault = "spacing"          // 429 too_soon: less than delayMs (1 s) after the payment's last refund
 	CountLimit      Fault = "count-limit"      // 422 refund_count_exceeded: the payment has limit (2) refunds
 	DuplicateWindow Fault = "duplicate-window" // 409 duplicate_refund: same payment and amount within delayMs (30 s)
 
-	NoticeLate   Fault = "notice-late"   // told later, and so perhaps after what came after it
-	NoticeTwice  Fault = "notice-twice"  // told limit (2) times
-	NoticeForged Fault = "notice-forged" // before it comes one that tells another end, with a signature that does not fit
-	NoticeLost   Fault = "notice-lost"   // never told
+	NoticeLate   Fault = "notice-late"   // sent later, possibly after a later notice
+	NoticeTwice  Fault = "notice-twice"  // sent limit (2) times
+	NoticeForged Fault = "notice-forged" // a notice with another result and a wrong signature is sent first
+	NoticeLost   Fault = "notice-lost"   // never sent
 )
 
-// Op names what a caller asked for.
+// Op is an operation of the protocol.
 type Op string
 
-// The operations of the protocol.
+// The operations.
 const (
 	OpSend  Op = "send"  // POST /v1/refunds
 	OpQuery Op = "query" // GET /v1/refunds/{number}
@@ -48,8 +47,8 @@ const (
 	OpNotice Op = "notice" // a notice that the channel sends
 )
 
-// faultKind says where a fault may strike. The first operation is the one that a
-// rule without an op means. Faults of one class exclude each other.
+// faultKind says which operations a fault applies to. The first operation is that of a rule without an op. Faults of one
+// class exclude each other.
 type faultKind struct {
 	class string
 	ops   []Op
@@ -57,7 +56,7 @@ type faultKind struct {
 
 const classAnswer = "answer"
 
-// kinds is the whole knowledge about which fault fits which operation.
+// kinds has the operations and the class of every fault.
 var kinds = map[Fault]faultKind{
 	LostAfter:      {classAnswer, []Op{OpSend, OpQuery, OpList}},
 	LostBefore:     {classAnswer, []Op{OpSend, OpQuery, OpList}},

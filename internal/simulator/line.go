@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// entry is one line of the record: the first opens it, every other is one send.
+// entry is one line of the record: the first line opens it, every other line is one send.
 type entry struct {
 	Seq int64     `json:"seq"` // 1, 2, 3, … without a gap
 	At  time.Time `json:"at"`
@@ -22,21 +22,21 @@ type entry struct {
 	Number   string `json:"number,omitempty"`
 	RefundID string `json:"refundId,omitempty"`
 	Fault    Fault  `json:"fault,omitempty"`  // the fault that decided the answer
-	Code     string `json:"code,omitempty"`   // that fault's own code, when the rule named one
+	Code     string `json:"code,omitempty"`   // the code of the rule, if it has one
 	Keeps    bool   `json:"keeps,omitempty"`  // the answer is kept under the key
-	Asked    *asked `json:"asked,omitempty"`  // with Keeps and without a refund: what the key was used for
+	Asked    *asked `json:"asked,omitempty"`  // with Keeps and without a refund: the parameters of the key
 	Refund   *made  `json:"refund,omitempty"` // set when this send made a refund
 }
 
-// asked are the parameters that a key stands for.
+// asked are the parameters of a key.
 type asked struct {
 	PaymentReference string `json:"paymentReference"`
 	Amount           int64  `json:"amount"`
 	Currency         string `json:"currency"`
 }
 
-// made is a refund as it was fixed when it was recorded. Asked is what the
-// caller wanted, Amount what moves.
+// made is a refund with everything that was fixed when it was recorded. Asked is the requested amount, Amount the one that
+// moves.
 type made struct {
 	ID               string     `json:"channelRefundId"`
 	PaymentReference string     `json:"paymentReference"`
@@ -54,8 +54,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // sumLen is the length of ,"sum":"01234567"} at the end of a line.
 const sumLen = len(`,"sum":"01234567"}`)
 
-// encodeLine writes the entry as one JSON object whose last member is the CRC-32C
-// of all bytes before that member.
+// encodeLine returns the entry as one JSON object whose last member is the CRC-32C of all bytes before it.
 func encodeLine(e entry) ([]byte, error) {
 	body, err := json.Marshal(e)
 	if err != nil {
@@ -67,11 +66,11 @@ func encodeLine(e entry) ([]byte, error) {
 
 func decodeLine(line []byte) (entry, error) {
 	if len(line) <= sumLen {
-		return entry{}, errors.New("too short")
+		return entry{}, errors.New("the line is too short")
 	}
 	body, tail := line[:len(line)-sumLen], line[len(line)-sumLen:]
 	if want := fmt.Sprintf(`,"sum":"%08x"}`, crc32.Checksum(body, castagnoli)); string(tail) != want {
-		return entry{}, errors.New("checksum does not fit")
+		return entry{}, errors.New("the checksum does not match")
 	}
 	var e entry
 	whole := append(bytes.Clone(body), '}')

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Headers of a notice. The signature is HMAC-SHA-256 with the account's notice
-// secret over the time stamp, a dot and the body.
+// Headers of a notice. The signature is the HMAC-SHA-256, with the account's notice secret, of the time stamp, a dot and
+// the body.
 const (
 	headerTimestamp = "Plain-Timestamp"
 	headerSignature = "Plain-Signature"
@@ -24,12 +24,12 @@ const (
 	noticeTimeout  = 10 * time.Second
 	firstPause     = 100 * time.Millisecond
 	longestPause   = 5 * time.Second
-	noticesKeptFor = 10 * time.Minute // what a restart tells again
+	noticesKeptFor = 10 * time.Minute // a restart sends these notices again
 )
 
 // noticeView is the body of a notice: one change of one refund.
 type noticeView struct {
-	ID               string    `json:"id"` // the same however often it is sent
+	ID               string    `json:"id"` // the same in every repeat
 	Account          string    `json:"account"`
 	Number           string    `json:"number"`
 	RefundID         string    `json:"refundId"`
@@ -41,15 +41,15 @@ type noticeView struct {
 	OccurredAt       time.Time `json:"occurredAt"`
 }
 
-// SetNotices says where notices go: a URL in which {account} stands for the
-// account's name, for example http://127.0.0.1:8080/v1/channels/{account}/notices.
-// The changes of the last ten minutes are told again. It may be called again.
+// SetNotices sets the URL of the notices, in which {account} stands for the account's name, for example
+// http://127.0.0.1:8080/v1/channels/{account}/notices. It sends the notices of the last ten minutes again. It can be called
+// again.
 func (s *Simulator) SetNotices(target string) error {
 	u, err := url.Parse(strings.ReplaceAll(target, "{account}", "a"))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return fmt.Errorf("simulator: %q is no place for notices", target)
+		return fmt.Errorf("simulator: %q is not a URL for notices", target)
 	}
-	c := &s.courier
+	c := &s.sender
 	c.mu.Lock()
 	c.target = target
 	if c.client == nil {
@@ -72,11 +72,11 @@ func (s *Simulator) SetNotices(target string) error {
 	return nil
 }
 
-// announce puts the notices of a refund in line, each for its moment.
+// announce queues the notices of a refund, each for its time.
 func (s *Simulator) announce(r *refund) {
-	s.courier.mu.Lock()
-	active := s.courier.target != ""
-	s.courier.mu.Unlock()
+	s.sender.mu.Lock()
+	active := s.sender.target != ""
+	s.sender.mu.Unlock()
 	acct, ok := s.account(r.account)
 	p := s.profile(r.account)
 	if !active || !ok || acct.NoticeSecret == "" || !p.notices {
@@ -92,16 +92,15 @@ func (s *Simulator) announce(r *refund) {
 		line = append(line, s.noticesOf(r, i+1, at, p)...)
 	}
 	s.mu.Unlock()
-	s.courier.mu.Lock()
-	s.courier.waiting = append(s.courier.waiting, line...)
-	s.courier.mu.Unlock()
+	s.sender.mu.Lock()
+	s.sender.waiting = append(s.sender.waiting, line...)
+	s.sender.mu.Unlock()
 }
 
-// noticesOf makes the nth notice of a refund as the rules want it. The simulator's
-// lock is held.
+// noticesOf returns the nth notice of a refund as the rules change it. The caller holds the simulator's lock.
 func (s *Simulator) noticesOf(r *refund, nth int, at time.Time, p profile) []delivery {
 	v := noticeView{ID: fmt.Sprintf("%s-%d", r.ID, nth), Account: r.account, Number: r.number, RefundID: r.refundID, ChannelRefundID: r.ID,
-		PaymentReference: r.PaymentReference, Status: r.told(at, p), Amount: r.Amount, Currency: r.Currency, OccurredAt: at}
+		PaymentReference: r.PaymentReference, Status: r.reported(at, p), Amount: r.Amount, Currency: r.Currency, OccurredAt: at}
 	q := request{op: OpNotice, account: r.account, subject: r.number, refundID: r.refundID, nth: nth, nthOfID: nth}
 	d := delivery{account: r.account, body: encode(v), due: at}
 	var line []delivery
@@ -125,7 +124,7 @@ func (s *Simulator) noticesOf(r *refund, nth int, at time.Time, p profile) []del
 	return line
 }
 
-// encode writes a notice; its fields are plain texts and numbers.
+// encode returns the body of a notice.
 func encode(v noticeView) []byte {
 	body, err := json.Marshal(v)
 	if err != nil {

@@ -17,11 +17,11 @@ import (
 
 const noticeSecret = "whsec-of-the-simulator"
 
-// inbox is a receiver of notices that can refuse.
+// inbox is a receiver of notices that can refuse them.
 type inbox struct {
 	t      *testing.T
 	mu     sync.Mutex
-	refuse int // so many are answered 503 first
+	refuse int // the first so many get a 503
 	got    []got
 }
 
@@ -55,7 +55,7 @@ func (i *inbox) all() []got {
 	return append([]got(nil), i.got...)
 }
 
-func startWithInbox(t *testing.T) (*bench, *inbox) {
+func startWithInbox(t *testing.T) (*fixture, *inbox) {
 	t.Helper()
 	i := &inbox{t: t}
 	server := httptest.NewServer(i)
@@ -67,8 +67,8 @@ func startWithInbox(t *testing.T) (*bench, *inbox) {
 	return b, i
 }
 
-// Every result is told, signed, and again until it is acknowledged.
-func TestNoticesAreToldUntilTheyAreTaken(t *testing.T) {
+// TestNoticesAreRepeatedUntilAcknowledged checks that every result is sent, signed, and repeated until a 2xx.
+func TestNoticesAreRepeatedUntilAcknowledged(t *testing.T) {
 	t.Parallel()
 	b, i := startWithInbox(t)
 	i.refuse = 2
@@ -89,12 +89,12 @@ func TestNoticesAreToldUntilTheyAreTaken(t *testing.T) {
 	eventually(t, "return", func() bool { return len(i.all()) == 5 })
 	for n, status := range map[int]string{3: "succeeded", 4: "returned"} {
 		if g := i.all()[n]; g.number != "n4" || g.status != status {
-			t.Errorf("notice %d: %+v, want %s of n4: a blind account and a lost one tell nothing", n, g, status)
+			t.Errorf("notice %d: %+v, want %s of n4: a blind account and a lost notice send nothing", n, g, status)
 		}
 	}
 }
 
-func TestNoticesGoWrong(t *testing.T) {
+func TestNoticeFaults(t *testing.T) {
 	t.Parallel()
 	b, i := startWithInbox(t)
 	b.faults(`{"rules":[{"fault":"notice-twice","limit":3},{"fault":"notice-forged"}]}`)
@@ -112,7 +112,7 @@ func TestNoticesGoWrong(t *testing.T) {
 	if forged != 1 {
 		t.Errorf("%d forged notices, want 1", forged)
 	}
-	// Late: the return is told before the success.
+	// The success is late: the return is sent first.
 	b.faults(`{"rules":[{"fault":"late-failure","delayMs":1000},{"fault":"notice-late","nth":1,"delayMs":5000}]}`)
 	b.send("demo", "n2")
 	b.clock.Add(time.Second)
@@ -120,27 +120,27 @@ func TestNoticesGoWrong(t *testing.T) {
 	b.clock.Add(5 * time.Second)
 	eventually(t, "the success", func() bool { return len(i.all()) == 6 })
 	if all := i.all(); all[4].status != "returned" || all[5].status != "succeeded" {
-		t.Errorf("told %s, then %s: the success was to be late", all[4].status, all[5].status)
+		t.Errorf("got %s, then %s: want the success late", all[4].status, all[5].status)
 	}
 }
 
-// What happened just before a restart is told again.
+// TestNoticesAfterARestart checks that notices from just before a restart are sent again.
 func TestNoticesAfterARestart(t *testing.T) {
 	t.Parallel()
 	b, i := startWithInbox(t)
 	b.send("demo", "old")
-	eventually(t, "old is told", func() bool { return len(i.all()) == 1 })
+	eventually(t, "the old notice", func() bool { return len(i.all()) == 1 })
 	b.clock.Add(time.Hour)
 	b.send("demo", "new")
-	eventually(t, "new is told", func() bool { return len(i.all()) == 2 })
+	eventually(t, "the new notice", func() bool { return len(i.all()) == 2 })
 	server := httptest.NewServer(i)
 	defer server.Close()
 	b = b.restart(simulator.Config{NoticeSecret: noticeSecret})
 	if err := b.sim.SetNotices(server.URL + "/of/{account}"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "new is told again", func() bool { return len(i.all()) == 3 })
+	eventually(t, "the new notice again", func() bool { return len(i.all()) == 3 })
 	if g := i.all()[2]; g.number != "new" || g.id != i.all()[1].id {
-		t.Errorf("told again: %+v", g)
+		t.Errorf("repeated: %+v", g)
 	}
 }

@@ -2,7 +2,7 @@ package simulator
 
 import "time"
 
-// Profile says what the channel promises for an account.
+// Profile is what the channel promises for an account.
 type Profile string
 
 // The profiles, see the package comment.
@@ -17,21 +17,20 @@ const (
 
 const day = 24 * time.Hour
 
-// profile is what a Profile means for the protocol. A further profile is a
-// further row.
+// profile has the rules of a Profile. A new profile is a new row.
 type profile struct {
 	name         Profile
-	keyed        bool          // a number whose key is known is not done again; the Idempotency-Key header is required
+	keyed        bool          // a number with a kept key does not act again; the Idempotency-Key header is required
 	lifetime     time.Duration // of a key, from its first send; 0 = for ever
-	keepsAnswer  bool          // the first answer is given again, errors included
-	after2xx     bool          // a key is known only once a 2xx was given for it: twins in flight both act
+	keepsAnswer  bool          // the first answer is repeated, errors included
+	after2xx     bool          // a key is kept only after a 2xx: concurrent sends both act
 	refusesTwins bool          // 409 in_flight while another send of the number is not answered
 	queryable    bool          // GET /v1/refunds/{number}
 	listable     bool          // GET /v1/payments/{reference}/refunds
-	notices      bool          // results are told by notices, where a target and a secret are set
-	acknowledges bool          // a send is only ever acknowledged, the result comes later
+	notices      bool          // results are sent as notices, if a target and a secret are set
+	acknowledges bool          // a send is only acknowledged, the result comes later
 	holds        bool          // a low balance holds the refund instead of refusing it
-	lateIsFailed bool          // money that came back is told as failed
+	lateIsFailed bool          // money that came back is reported as failed
 }
 
 var profiles = []profile{
@@ -43,7 +42,7 @@ var profiles = []profile{
 	{name: Blind},
 }
 
-// Profiles lists the profiles that exist.
+// Profiles returns all profiles.
 func Profiles() []Profile {
 	names := make([]Profile, len(profiles))
 	for i, p := range profiles {

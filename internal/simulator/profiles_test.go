@@ -16,7 +16,8 @@ func wantAnswer(t *testing.T, what string, a answer, status int, field, value st
 	}
 }
 
-// The first answer stands for 24 hours, a 500 too, whether or not money moved; a restart does not forget it.
+// TestListAndMatchKeepsTheFirstAnswer repeats numbers for 24 hours. The first answer is kept, a 500 too, whether or not
+// money moved, and also after a restart.
 func TestListAndMatchKeepsTheFirstAnswer(t *testing.T) {
 	t.Parallel()
 	b := start(t, simulator.Config{})
@@ -42,8 +43,8 @@ func TestListAndMatchKeepsTheFirstAnswer(t *testing.T) {
 	b.clock.Add(time.Hour)
 	wantAnswer(t, "the first answer, not the state", b.send(account, "busy"), 200, "status", "pending")
 	b.clock.Add(24 * time.Hour)
-	wantAnswer(t, "the key has died", b.send(account, "no"), 200, "status", "succeeded")
-	wantAnswer(t, "the key has died", b.send(account, "error-after"), 200, "status", "succeeded")
+	wantAnswer(t, "the key has expired", b.send(account, "no"), 200, "status", "succeeded")
+	wantAnswer(t, "the key has expired", b.send(account, "error-after"), 200, "status", "succeeded")
 	b.wantEffects("error-after", 2)
 	if n, complete := b.list(account, "ch_77"); n != 4 || !complete {
 		t.Errorf("the list has %d refunds, complete %v, want 4", n, complete)
@@ -66,21 +67,22 @@ func TestListAndMatchHoldsAndReturns(t *testing.T) {
 	}
 }
 
-// A twin is refused while the first send is not answered, and does nothing.
-func TestListAndMatchRefusesTwins(t *testing.T) {
+// TestListAndMatchRefusesConcurrentSends sends a number while its first send has no answer yet. The second send is refused
+// and does nothing.
+func TestListAndMatchRefusesConcurrentSends(t *testing.T) {
 	t.Parallel()
 	b := start(t, simulator.Config{SlowDelay: time.Hour})
 	b.faults(`{"rules":[{"fault":"slow","nth":1}]}`)
 	var wg sync.WaitGroup
 	wg.Go(func() { b.send("demo-list-and-match", "n1") })
 	eventually(t, "the first send is under way", func() bool { return len(b.effects("n1")) == 1 })
-	wantAnswer(t, "twin", b.send("demo-list-and-match", "n1"), 409, "code", "in_flight")
+	wantAnswer(t, "concurrent send", b.send("demo-list-and-match", "n1"), 409, "code", "in_flight")
 	b.wantEffects("n1", 1)
 	_ = b.sim.Close()
 	wg.Wait()
 }
 
-func TestKeyReplayTellsTheStateOfNow(t *testing.T) {
+func TestKeyReplayReturnsTheCurrentState(t *testing.T) {
 	t.Parallel()
 	b := start(t, simulator.Config{Faults: "pending=1"})
 	const account = "demo-key-replay-only"
@@ -89,12 +91,13 @@ func TestKeyReplayTellsTheStateOfNow(t *testing.T) {
 	wantAnswer(t, "again", b.send(account, "n1"), 200, "status", "succeeded")
 	wantAnswer(t, "query", b.query(account, "n1"), 405, "code", "query_not_supported")
 	b.clock.Add(45 * 24 * time.Hour)
-	wantAnswer(t, "the key has died", b.send(account, "n1"), 200, "status", "pending")
+	wantAnswer(t, "the key has expired", b.send(account, "n1"), 200, "status", "pending")
 	b.clock.Add(2 * time.Second)
 	b.wantEffects("n1", 2)
 }
 
-// A key is known only once a 2xx was given: after an error the same number acts again, and so do twins in flight.
+// TestKeyAfter2xx checks that a key is kept only after a 2xx: after an error the same number acts again, and so do
+// concurrent sends.
 func TestKeyAfter2xx(t *testing.T) {
 	t.Parallel()
 	b := start(t, simulator.Config{SlowDelay: time.Hour})
@@ -107,12 +110,12 @@ func TestKeyAfter2xx(t *testing.T) {
 	if a := b.send(account, "l"); !a.lost {
 		t.Errorf("lost: %v", a)
 	}
-	wantAnswer(t, "a 2xx that was lost is one", b.send(account, "l"), 200, "status", "succeeded")
+	wantAnswer(t, "a lost 2xx counts", b.send(account, "l"), 200, "status", "succeeded")
 	b.wantEffects("l", 1)
 	var wg sync.WaitGroup
 	wg.Go(func() { b.send(account, "s") })
 	eventually(t, "the slow send is under way", func() bool { return len(b.effects("s")) == 1 })
-	wantAnswer(t, "twin in flight", b.send(account, "s"), 200, "status", "succeeded")
+	wantAnswer(t, "concurrent send", b.send(account, "s"), 200, "status", "succeeded")
 	b.wantEffects("s", 2)
 	_ = b.sim.Close()
 	wg.Wait()
@@ -130,7 +133,7 @@ func TestNoticeOnlyOnlyAcknowledges(t *testing.T) {
 	wantAnswer(t, "query", b.query(account, "n1"), 405, "code", "query_not_supported")
 }
 
-// The channel's own rules refuse what breaks them, and count it.
+// TestRulesOfChannels checks that the rules of channels refuse and count the requests that break them.
 func TestRulesOfChannels(t *testing.T) {
 	t.Parallel()
 	b := start(t, simulator.Config{})
@@ -143,7 +146,7 @@ func TestRulesOfChannels(t *testing.T) {
 	b.faults(`{"rules":[{"fault":"spacing","delayMs":60000}]}`)
 	wantAnswer(t, "first", b.send("demo", "s1"), 200, "status", "succeeded")
 	wantAnswer(t, "too soon", b.send("demo", "s2"), 429, "code", "too_soon")
-	wantAnswer(t, "a known number is no refund", b.send("demo", "s1"), 200, "status", "succeeded")
+	wantAnswer(t, "a known number makes no new refund", b.send("demo", "s1"), 200, "status", "succeeded")
 	wantHits("1")
 	b.clock.Add(time.Minute)
 	wantAnswer(t, "in time", b.send("demo", "s2"), 200, "status", "succeeded")
@@ -172,5 +175,5 @@ func eventually(t *testing.T, what string, ok func() bool) {
 		}
 		<-time.After(5 * time.Millisecond)
 	}
-	t.Fatalf("not seen: %s", what)
+	t.Fatalf("not within the time: %s", what)
 }

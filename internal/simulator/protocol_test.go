@@ -53,7 +53,7 @@ func TestBlindTwoSendsAreTwoEffects(t *testing.T) {
 	}
 }
 
-func TestConcurrentTwinsAreOneEffect(t *testing.T) {
+func TestConcurrentSendsAreOneEffect(t *testing.T) {
 	t.Parallel()
 	b := start(t, simulator.Config{})
 	var wg sync.WaitGroup
@@ -64,7 +64,7 @@ func TestConcurrentTwinsAreOneEffect(t *testing.T) {
 	wg.Wait()
 	for _, id := range ids {
 		if id == "" || id != ids[0] {
-			t.Fatalf("twins were given %q", ids)
+			t.Fatalf("concurrent sends got the ids %q", ids)
 		}
 	}
 	if e := b.effects("n1"); len(e) != 1 || e[0].Requests != len(ids) {

@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// find looks a refund up by number; nil means not found, or not seen yet.
+// find returns the refund with a number; nil when there is none or it is not visible yet.
 func (s *Simulator) find(account, number string) (*refundView, *Rule) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,7 +41,7 @@ func (s *Simulator) listed(account, reference string) (listView, *Rule) {
 	return v, rule
 }
 
-// moved returns the effects, oldest line first: all, or those of one number.
+// moved returns the effects in the order of their lines: all, or those of one number.
 func (s *Simulator) moved(number string) []effectView {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +60,7 @@ func (s *Simulator) moved(number string) []effectView {
 	return effects
 }
 
-// onDisk cuts off the refunds whose line is not on the disk yet: they stand last.
+// onDisk leaves out the refunds whose line is not on disk yet, which are the last ones.
 func (s *Simulator) onDisk(refunds []*refund) []*refund {
 	durable := s.record.durableSeq()
 	end := len(refunds)

@@ -20,29 +20,26 @@ const (
 	maxLine       = 64 << 10
 )
 
-// ErrCorrupt is wrapped by New when the record is damaged anywhere but in an
-// unfinished last line.
+// ErrCorrupt is wrapped by New when the record is damaged anywhere but in an unfinished last line.
 var ErrCorrupt = errors.New("simulator record is corrupt")
 
 var errClosed = errors.New("simulator is closed")
 
-// record is the append-only file. Callers stage lines in order and then commit
-// them; whoever finds no flush running writes and fsyncs everything staged so
-// far, so concurrent sends share one fsync.
+// record is the append-only file. Callers stage lines in order and then commit them. A caller that finds no flush running
+// writes and fsyncs everything that is staged, so concurrent sends share one fsync.
 type record struct {
 	mu       sync.Mutex
 	done     *sync.Cond
 	file     *os.File
 	staged   []byte
-	seq      int64 // last staged
-	durable  int64 // last one known to be on the disk
+	seq      int64 // the last staged one
+	durable  int64 // the last one that is on disk
 	flushing bool
-	err      error // once set, nothing is accepted any more
+	err      error // once set, every commit fails
 }
 
-// openRecord locks and replays the record in dir, creating both when missing.
-// Each entry is handed to replay in order. A torn last line is cut off and its
-// length returned.
+// openRecord locks and replays the record in dir, and creates both when missing. It calls replay with each entry in order.
+// It cuts off an unfinished last line and returns its length.
 func openRecord(dir string, replay func(entry) error) (*record, int64, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, 0, fmt.Errorf("simulator record: %w", err)
@@ -61,7 +58,7 @@ func openRecord(dir string, replay func(entry) error) (*record, int64, error) {
 }
 
 func (r *record) load(dir string, replay func(entry) error) (int64, error) {
-	// Two writers would interleave their lines. The lock dies with the process.
+	// Two writers would interleave their lines. The lock ends with the process.
 	if err := syscall.Flock(int(r.file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return 0, fmt.Errorf("simulator record in %s is in use: %w", dir, err)
 	}
@@ -71,23 +68,22 @@ func (r *record) load(dir string, replay func(entry) error) (int64, error) {
 	}
 	if torn > 0 {
 		if err := r.file.Truncate(good); err != nil {
-			return 0, fmt.Errorf("simulator record: cut off torn line: %w", err)
+			return 0, fmt.Errorf("simulator record: cut off an unfinished line: %w", err)
 		}
 	}
 	if _, err := r.file.Seek(good, io.SeekStart); err != nil {
 		return 0, fmt.Errorf("simulator record: %w", err)
 	}
 	r.durable = r.seq
-	// What a crashed predecessor wrote but did not sync counts from here on.
+	// Lines that a crashed process wrote but did not sync count from now on.
 	if err := r.file.Sync(); err != nil {
 		return 0, fmt.Errorf("simulator record: %w", err)
 	}
 	return torn, syncDir(dir)
 }
 
-// replay reads whole lines; good is the offset behind the last one and torn the
-// number of bytes after it. Only a line without its newline is torn: the newline
-// is the last byte of every write, so a whole line was meant to be there.
+// replay reads whole lines. good is the offset after the last one, torn the number of bytes after it. Only a line without
+// its newline is torn, since every write ends with the newline.
 func (r *record) replay(apply func(entry) error) (good, torn int64, err error) {
 	in := bufio.NewReaderSize(r.file, maxLine)
 	for {
@@ -100,7 +96,7 @@ func (r *record) replay(apply func(entry) error) (good, torn int64, err error) {
 		}
 		e, err := decodeLine(line[:len(line)-1])
 		if err == nil && e.Seq != r.seq+1 {
-			err = fmt.Errorf("number %d where %d belongs", e.Seq, r.seq+1)
+			err = fmt.Errorf("the line has number %d, want %d", e.Seq, r.seq+1)
 		}
 		if err == nil {
 			err = apply(e)
@@ -112,7 +108,7 @@ func (r *record) replay(apply func(entry) error) (good, torn int64, err error) {
 	}
 }
 
-// stage puts an entry in line for the next flush and returns its number.
+// stage queues an entry for the next flush and returns its number.
 func (r *record) stage(e entry) (int64, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,8 +125,8 @@ func (r *record) stage(e entry) (int64, error) {
 	return e.Seq, nil
 }
 
-// commit returns once the entry is on the disk. After one failed write or fsync
-// the state of the file is unknown, so every later commit fails too.
+// commit returns when the entry is on disk. After a failed write or fsync the state of the file is unknown, so every later
+// commit fails too.
 func (r *record) commit(seq int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -147,7 +143,7 @@ func (r *record) commit(seq int64) error {
 	return nil
 }
 
-// flush writes what is staged. The caller holds mu, which is let go meanwhile.
+// flush writes the staged lines. The caller holds mu, which is released meanwhile.
 func (r *record) flush() {
 	r.flushing = true
 	lines, upTo := r.staged, r.seq
@@ -176,7 +172,7 @@ func (r *record) durableSeq() int64 {
 	return r.durable
 }
 
-// close flushes what is staged and closes the file. A second call is a no-op.
+// close flushes the staged lines and closes the file. A second call does nothing.
 func (r *record) close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -195,9 +191,8 @@ func (r *record) close() error {
 	return errors.Join(failed, release(r.file))
 }
 
-// release unlocks and closes the file. Closing alone is not enough: a process
-// that is being forked elsewhere holds a copy of the descriptor, and with it the
-// lock, until it runs its program.
+// release unlocks and closes the file. Closing alone is not enough: a process that is being forked at this moment has a
+// copy of the descriptor, and with it the lock, until it runs its program.
 func release(file *os.File) error {
 	return errors.Join(syscall.Flock(int(file.Fd()), syscall.LOCK_UN), file.Close())
 }

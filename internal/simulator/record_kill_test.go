@@ -16,8 +16,7 @@ import (
 
 const childDir = "SIMULATOR_TEST_CHILD_DIR"
 
-// TestMain turns the test program into a simulator of its own when a test
-// starts it as a child to be killed.
+// TestMain runs a simulator when a test starts the test program as a child.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childDir); dir != "" {
 		fmt.Fprintln(os.Stderr, serveChild(dir))
@@ -39,7 +38,7 @@ func serveChild(dir string) error {
 	return http.Serve(listener, sim.Handler())
 }
 
-// A kill -9 under load loses nothing that was answered and invents nothing.
+// TestKillNineKeepsWhatWasAnswered kills a simulator under load. Every answered refund exists afterwards, and no other one.
 func TestKillNineKeepsWhatWasAnswered(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -59,8 +58,7 @@ func TestKillNineKeepsWhatWasAnswered(t *testing.T) {
 	}
 }
 
-// killUnderLoad starts a child on dir, sends from four goroutines and kills it
-// once enough answers came.
+// killUnderLoad starts a child on dir, sends from four goroutines, and kills the child after enough answers.
 func killUnderLoad(t *testing.T, dir string, round int, answered map[string]string) {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
@@ -107,8 +105,7 @@ func killUnderLoad(t *testing.T, dir string, round int, answered map[string]stri
 	wg.Wait()
 }
 
-// sendTo returns the channel refund id; "" for a lost answer; gone when nobody
-// listens any more.
+// sendTo returns the channel refund id; "" for a lost answer; gone when nothing listens any more.
 func sendTo(url, number string) (id string, gone bool) {
 	body := fmt.Sprintf(`{"number":%q,"refundId":"r","account":"demo","paymentReference":"p","amount":1,"currency":"USD"}`, number)
 	req, err := http.NewRequest(http.MethodPost, url+"/v1/refunds", strings.NewReader(body))

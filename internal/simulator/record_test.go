@@ -38,7 +38,7 @@ func TestTornLastLineIsDropped(t *testing.T) {
 		}
 		b := start(t, simulator.Config{Dir: dir})
 		b.wantEffects("n2", 1)
-		b.wantEffects("n3", 0) // nobody was answered from a line that was not finished
+		b.wantEffects("n3", 0) // an unfinished line was not answered
 		if a := b.send("demo", "n4"); a.status != 200 {
 			t.Errorf("send after a torn line: %v", a)
 		}
@@ -88,7 +88,7 @@ func TestDamageIsRefused(t *testing.T) {
 	}
 }
 
-func TestOneRecordOneProcess(t *testing.T) {
+func TestARecordHasOneProcess(t *testing.T) {
 	t.Parallel()
 	b := start(t, simulator.Config{})
 	if sim, err := simulator.New(simulator.Config{Dir: b.dir}); err == nil {
@@ -97,7 +97,7 @@ func TestOneRecordOneProcess(t *testing.T) {
 	}
 }
 
-// The machine's clock may be set back, also between two runs.
+// TestClockSteppingBackUndoesNothing sets the clock back, also between two runs.
 func TestClockSteppingBackUndoesNothing(t *testing.T) {
 	t.Parallel()
 	b := start(t, simulator.Config{Faults: "pending=1", PendingDelay: time.Minute})

@@ -20,32 +20,32 @@ type Account struct {
 	NoticeSecret string
 }
 
-// Config is what New needs. Only Dir is required.
+// Config configures New. Only Dir is required.
 type Config struct {
-	// Dir holds the record; created when missing.
+	// Dir is the folder of the record; it is created when missing.
 	Dir string
-	// Accounts by name. Besides these, the account demo has the profile
-	// keyed-queryable, and demo-<profile> has that profile, without a secret.
+	// Accounts by name. In addition, the account demo has the profile keyed-queryable, and demo-<profile> has that profile,
+	// both without a secret.
 	Accounts map[string]Account
 	// NoticeSecret of the demo accounts; without one they send no notices.
 	NoticeSecret string
-	// Faults is the rule set to start with, in the form of ParseSpec.
+	// Faults has the first rules, in the form of ParseSpec.
 	Faults string
 	// Logger; default: discards.
 	Logger *slog.Logger
-	// Clock decides when a refund settles, shows and returns; default: time.Now.
+	// Clock is the time by which refunds settle, become visible and return; default: time.Now.
 	Clock func() time.Time
-	// PendingDelay between acceptance and result under pending; default 2 s.
+	// PendingDelay is the time from acceptance to the result under pending; default 2 s.
 	PendingDelay time.Duration
-	// HiddenDelay from settling to visibility under hidden; default 2 s.
+	// HiddenDelay is the time from settling to visibility under hidden; default 2 s.
 	HiddenDelay time.Duration
-	// LateFailureDelay from settling to the return of the money; default 3 s.
+	// LateFailureDelay is the time from settling to the return of the money; default 3 s.
 	LateFailureDelay time.Duration
-	// SlowDelay of an answer under slow, in real time; default 10 s.
+	// SlowDelay is the delay of an answer under slow, in real time; default 10 s.
 	SlowDelay time.Duration
-	// NoticeDelay of a notice under notice-late; default 3 s.
+	// NoticeDelay is the delay of a notice under notice-late; default 3 s.
 	NoticeDelay time.Duration
-	// KeyLifetime of every profile whose keys die, instead of the profile's own.
+	// KeyLifetime replaces the lifetime of the keys in every profile whose keys expire.
 	KeyLifetime time.Duration
 }
 
@@ -73,26 +73,26 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Simulator is a running channel. Its methods may be called from any goroutine.
+// Simulator is a running channel. Its methods can be called from any goroutine. They are in simulator.go, handler.go,
+// channel.go, read.go, control.go, notices.go and sender.go.
 type Simulator struct {
 	cfg    Config
 	record *record
 	closed chan struct{}
 	once   sync.Once
-	latest atomic.Int64 // the latest moment seen, Unix microseconds
+	latest atomic.Int64 // the latest time seen, Unix microseconds
 
 	mu       sync.Mutex
 	instance string
 	faults   *faultSet
 	books    *books
-	inFlight map[at]int // sends that are not answered yet, by number
+	inFlight map[at]int // sends without an answer, by number
 
-	courier courier
+	sender noticeSender
 }
 
-// New opens the record in cfg.Dir and takes up where it ended. It fails on an
-// unknown profile, a bad fault spec, a record in use by another process, and
-// with ErrCorrupt on a damaged record.
+// New opens the record in cfg.Dir and continues from it. It returns an error for an unknown profile, a wrong fault
+// specification, a record in use by another process, and ErrCorrupt for a damaged record.
 func New(cfg Config) (*Simulator, error) {
 	cfg = cfg.withDefaults()
 	for name, a := range cfg.Accounts {
@@ -111,7 +111,7 @@ func New(cfg Config) (*Simulator, error) {
 	}
 	s.record = rec
 	if torn > 0 {
-		cfg.Logger.Warn("simulator record ended in an unfinished line, dropped", "bytes", torn)
+		cfg.Logger.Warn("an unfinished line at the end of the simulator record was dropped", "bytes", torn)
 	}
 	if s.instance == "" {
 		err = s.begin()
@@ -119,12 +119,11 @@ func New(cfg Config) (*Simulator, error) {
 	if err != nil {
 		return nil, errors.Join(err, rec.close())
 	}
-	cfg.Logger.Info("simulator record open", "refunds", len(s.books.all), "lines", rec.durable)
+	cfg.Logger.Info("the simulator record is open", "refunds", len(s.books.all), "lines", rec.durable)
 	return s, nil
 }
 
-// begin writes the first line of a new record. Its random instance keeps the
-// channel refund ids of two records apart.
+// begin writes the first line of a new record. Its random instance makes the channel refund ids of two records different.
 func (s *Simulator) begin() error {
 	var raw [6]byte
 	if _, err := rand.Read(raw[:]); err != nil {
@@ -156,8 +155,8 @@ func (s *Simulator) replay(e entry) error {
 	return nil
 }
 
-// SetFaults replaces all rules by those of the spec (see ParseSpec). Their hits
-// start at 0; the counts of requests go on.
+// SetFaults replaces all rules by those of the specification (see ParseSpec). Their hits start at 0; the counts of requests
+// continue.
 func (s *Simulator) SetFaults(spec string) error {
 	rules, err := ParseSpec(spec)
 	if err != nil {
@@ -173,17 +172,16 @@ func (s *Simulator) setRules(rules Rules) {
 	s.faults = newFaultSet(rules)
 }
 
-// Close ends slow answers and notices, writes what is staged and closes the
-// record. Sends that come later are answered 503. The HTTP server is the caller's to stop,
-// best before.
+// Close ends slow answers and notices, writes the staged lines and closes the record. Later sends get a 503. The caller
+// stops the HTTP server, preferably before.
 func (s *Simulator) Close() error {
 	s.once.Do(func() { close(s.closed) })
-	s.courier.stop()
+	s.sender.stop()
 	return s.record.close()
 }
 
-// now is the clock to the microsecond, but never earlier than any moment seen
-// before, the record's included: a clock that steps back must not undo an effect.
+// now returns the clock in microseconds, but never earlier than any time seen before, also in the record: a clock that is
+// set back must not undo an effect.
 func (s *Simulator) now() time.Time {
 	now := s.cfg.Clock().UnixMicro()
 	for {
@@ -197,7 +195,7 @@ func (s *Simulator) now() time.Time {
 	}
 }
 
-// account resolves a name to its settings.
+// account returns the settings of an account.
 func (s *Simulator) account(name string) (Account, bool) {
 	if a, ok := s.cfg.Accounts[name]; ok {
 		return a, true
@@ -212,7 +210,7 @@ func (s *Simulator) account(name string) (Account, bool) {
 	return a, ok && known
 }
 
-// profile is what an account's profile means here and now.
+// profile returns the profile of an account, with KeyLifetime applied.
 func (s *Simulator) profile(account string) profile {
 	a, _ := s.account(account)
 	p, _ := profileOf(a.Profile)

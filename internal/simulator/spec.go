@@ -7,12 +7,10 @@ import (
 	"strings"
 )
 
-// Rule says which requests a fault hits. Empty fields match everything.
+// Rule selects the requests that a fault hits. Empty fields match everything.
 //
-// Nth counts the requests for the refund that RefundID names, or, without
-// RefundID, the requests with the same number (for lists: the same payment).
-// Sends are counted from the first one ever recorded, the others since the
-// simulator was started.
+// Nth counts the requests for the refund of RefundID or, without RefundID, the requests with the same number (for lists:
+// the same payment). Sends are counted from the first one ever recorded, other requests from the start of the simulator.
 type Rule struct {
 	Fault    Fault   `json:"fault"`
 	Account  string  `json:"account,omitempty"`
@@ -23,11 +21,11 @@ type Rule struct {
 	Times    int     `json:"times,omitempty"`   // at most so many hits; 0 = no limit
 	Share    float64 `json:"share"`             // 0..1 of the matching requests; absent on input: 1
 	Code     string  `json:"code,omitempty"`    // answers with this code instead of the fault's own
-	DelayMS  int64   `json:"delayMs,omitempty"` // for faults and rules that know a time: instead of the default
+	DelayMS  int64   `json:"delayMs,omitempty"` // for faults and rules with a time: instead of the default
 	Limit    int     `json:"limit,omitempty"`   // for count-limit and notice-twice; default 2
 }
 
-// Rules is a whole set of rules and the seed that decides their shares.
+// Rules is a set of rules with the seed that decides their shares.
 type Rules struct {
 	Seed int64
 	List []Rule
@@ -41,11 +39,10 @@ const (
 	maxLimit    = 10_000
 )
 
-// ParseSpec reads the short form "name=share,name@account=share,…,seed=N", for
-// example "lost-after=0.2,hidden@demo=0.5,seed=7". The empty string is no rule.
-// A rule for an account replaces the general one of the same name there.
-// It fails on unknown names, shares outside 0..1, a name given twice, and shares
-// of answer faults that add up to more than 1 for an account.
+// ParseSpec parses the short form "name=share,name@account=share,…,seed=N", for example
+// "lost-after=0.2,hidden@demo=0.5,seed=7". The empty string has no rule. A rule for an account replaces the general rule of
+// the same name for this account. Errors: unknown names, shares outside 0..1, a name given twice, and shares of answer
+// faults with a sum above 1 for an account.
 func ParseSpec(spec string) (Rules, error) {
 	rules := Rules{Seed: defaultSeed}
 	seeded := false
@@ -54,7 +51,7 @@ func ParseSpec(spec string) (Rules, error) {
 	}
 	for part := range strings.SplitSeq(spec, ",") {
 		part = strings.TrimSpace(part)
-		// An account may contain '=', a share may not: the last one divides.
+		// An account can contain '=', a share cannot: the last one separates them.
 		eq := strings.LastIndexByte(part, '=')
 		if eq < 0 {
 			return Rules{}, fmt.Errorf("fault spec: %q is not name=share", part)
@@ -63,7 +60,7 @@ func ParseSpec(spec string) (Rules, error) {
 		if name == "seed" {
 			seed, err := strconv.ParseInt(value, 10, 64)
 			if err != nil || seeded {
-				return Rules{}, fmt.Errorf("fault spec: %q: want one whole number as seed", part)
+				return Rules{}, fmt.Errorf("fault spec: %q: want one integer as seed", part)
 			}
 			rules.Seed, seeded = seed, true
 			continue
@@ -93,7 +90,7 @@ func parseShare(name, value string) (Rule, error) {
 	return rule, rule.complete()
 }
 
-// complete fills in the operation and checks every field.
+// complete sets the operation and checks every field.
 func (r *Rule) complete() error {
 	kind, known := kinds[r.Fault]
 	if !known {
@@ -124,7 +121,7 @@ func (r *Rule) complete() error {
 	return nil
 }
 
-// plain says that the rule is a bare share, as the short form writes it.
+// plain reports whether the rule is a share only, as in the short form.
 func (r *Rule) plain() bool {
 	return r.RefundID == "" && r.Number == "" && r.Nth == 0 && r.Times == 0
 }
@@ -133,8 +130,7 @@ func (r *Rule) sameTarget(o Rule) bool {
 	return r.Fault == o.Fault && r.Account == o.Account && r.Op == o.Op && r.plain() && o.plain()
 }
 
-// checkShares refuses shares that cannot all be met: answer faults exclude each
-// other, so together they may not exceed the whole.
+// checkShares returns an error when the shares of faults that exclude each other have a sum above 1.
 func (rs *Rules) checkShares() error {
 	accounts := []string{""}
 	for _, r := range rs.List {
@@ -156,8 +152,8 @@ func (rs *Rules) checkShares() error {
 	return nil
 }
 
-// applies says whether a rule concerns an account: its own rules, and the
-// general ones that no rule of its own replaces.
+// applies reports whether a rule applies to an account: the rules of the account, and the general ones that none of them
+// replaces.
 func (rs *Rules) applies(r *Rule, account string) bool {
 	if r.Account != "" || account == "" || !r.plain() {
 		return r.Account == "" || r.Account == account

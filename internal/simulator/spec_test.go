@@ -36,8 +36,8 @@ func TestExactRulesSelect(t *testing.T) {
 	}
 }
 
-// outcomes sends every number up to three times and notes what came back.
-func outcomes(b *bench, count int) string {
+// outcomes sends every number up to three times and returns the answers.
+func outcomes(b *fixture, count int) string {
 	var s strings.Builder
 	for i := range count {
 		for range 3 {
@@ -48,7 +48,7 @@ func outcomes(b *bench, count int) string {
 	return s.String()
 }
 
-func TestSharesAreRepeatableAndRetriesAreNotDoomed(t *testing.T) {
+func TestSharesAreRepeatableAndRetriesDrawAgain(t *testing.T) {
 	t.Parallel()
 	const spec = "lost-before=0.3,error-before=0.2,seed=11"
 	b := start(t, simulator.Config{Faults: spec})
@@ -59,13 +59,13 @@ func TestSharesAreRepeatableAndRetriesAreNotDoomed(t *testing.T) {
 	if other := outcomes(start(t, simulator.Config{Faults: "lost-before=0.3,error-before=0.2,seed=12"}), 100); other == first {
 		t.Error("another seed gave the same run")
 	}
-	// 300 sends: 90 lost and 60 errors expected; six standard deviations of room.
+	// Of 300 sends about 90 are lost and 60 get an error; the bounds are six standard deviations.
 	if hits := b.hits(); hits["lost-before"] < 42 || hits["lost-before"] > 138 || hits["error-before"] < 18 || hits["error-before"] > 102 {
 		t.Errorf("hits %v, want about 90 and 60 of 300", hits)
 	}
-	// Three tries fail together with probability 1/8: most numbers get through.
+	// All three tries fail with probability 1/8: most numbers succeed.
 	if e := b.effects(""); len(e) < 70 {
-		t.Errorf("%d of 100 numbers got through in three tries", len(e))
+		t.Errorf("%d of 100 numbers succeeded in three tries", len(e))
 	}
 }
 
@@ -89,11 +89,11 @@ func TestParseSpec(t *testing.T) {
 		"lost-after@=0.1", "lost-after@a b=0.1", "lost-after=0.6,error-after=0.6", "lost-after=0.6,error-after@demo=0.6",
 	} {
 		if rules, err := simulator.ParseSpec(bad); err == nil {
-			t.Errorf("%q was taken as %+v", bad, rules)
+			t.Errorf("%q was accepted as %+v", bad, rules)
 		}
 	}
 	if _, err := simulator.ParseSpec("lost-after=0.9,lost-after@demo=1,pending=0.9"); err != nil {
-		t.Errorf("an account's rule replaces the general one, and pending excludes no answer: %v", err)
+		t.Errorf("a rule of an account replaces the general one, and pending excludes no answer: %v", err)
 	}
 }
 
@@ -127,7 +127,7 @@ func TestBadFaultsAreRefusedAndChangeNothing(t *testing.T) {
 		}
 	}
 	if a := b.send("demo", "n1"); a.status != 422 {
-		t.Errorf("the old rules are gone: %v", a)
+		t.Errorf("the old rules do not apply any more: %v", a)
 	}
 	b.faults(`{"spec":""}`)
 	if a := b.send("demo", "n1"); a.status != 200 {

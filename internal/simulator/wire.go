@@ -40,7 +40,7 @@ type sendRequest struct {
 	Currency         string
 }
 
-// refundView is a refund as callers of the channel see it.
+// refundView is a refund in the answers of the channel.
 type refundView struct {
 	Number           string    `json:"number"`
 	RefundID         string    `json:"refundId"`
@@ -57,7 +57,7 @@ type refundView struct {
 func (r *refund) view(now time.Time, p profile) refundView {
 	v := refundView{
 		Number: r.number, RefundID: r.refundID, ChannelRefundID: r.ID, PaymentReference: r.PaymentReference,
-		Status: r.told(now, p), Amount: r.Amount, Currency: r.Currency, CreatedAt: r.at,
+		Status: r.reported(now, p), Amount: r.Amount, Currency: r.Currency, CreatedAt: r.at,
 	}
 	if r.moved(now) {
 		v.Voucher = r.voucher()
@@ -65,7 +65,8 @@ func (r *refund) view(now time.Time, p profile) refundView {
 	return v
 }
 
-// voucher is what a payer's bank finds the refund by: 23 digits, always the same ones for a refund.
+// voucher returns the reference by which the payer's bank finds the refund: 23 digits that are always the same for a
+// refund.
 func (r *refund) voucher() map[string]string {
 	sum := sha256.Sum256([]byte(r.ID))
 	digits := make([]byte, 23)
@@ -80,7 +81,7 @@ type listView struct {
 	Complete bool         `json:"complete"`
 }
 
-// effectView is one movement of money as GET /effects shows it.
+// effectView is one movement of money in GET /effects.
 type effectView struct {
 	Number           string    `json:"number"`
 	RefundID         string    `json:"refundId"`
@@ -114,19 +115,19 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // a caller that went away gets nothing
+	_, _ = w.Write(body) // the caller may have gone
 }
 
 func writeRefusal(w http.ResponseWriter, err error) {
 	var e *refusal
 	if !errors.As(err, &e) {
-		e = &refusal{http.StatusServiceUnavailable, "unavailable", "the channel cannot record anything now"}
+		e = &refusal{http.StatusServiceUnavailable, "unavailable", "the channel's record is not available"}
 	}
 	if e.status == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", "1")
 	}
 	if e.status == http.StatusMethodNotAllowed && w.Header().Get("Allow") == "" {
-		w.Header().Set("Allow", "") // the account allows no method at all here
+		w.Header().Set("Allow", "") // the account has no method here
 	}
 	writeJSON(w, e.status, e)
 }
@@ -159,8 +160,8 @@ func parseSend(body []byte) (sendRequest, error) {
 	return q, o.end()
 }
 
-// object is a JSON object taken apart strictly: names as written, none twice,
-// every one used. Its first complaint is kept and returned by end.
+// object decodes a JSON object strictly: names as written, none twice, every one used. It keeps the first error, which end
+// returns.
 type object struct {
 	fields map[string]json.RawMessage
 	err    error
@@ -169,7 +170,7 @@ type object struct {
 func parseObject(data []byte) (*object, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
-		return nil, invalid("want one JSON object")
+		return nil, invalid("the body must be one JSON object")
 	}
 	o := &object{fields: map[string]json.RawMessage{}}
 	for dec.More() {
@@ -177,13 +178,13 @@ func parseObject(data []byte) (*object, error) {
 		if err != nil {
 			return nil, invalid("malformed JSON")
 		}
-		key, _ := name.(string) // the decoder allows nothing else as a name
+		key, _ := name.(string) // the decoder accepts only strings as names
 		var value json.RawMessage
 		if err := dec.Decode(&value); err != nil {
 			return nil, invalid("malformed JSON")
 		}
 		if _, twice := o.fields[key]; twice {
-			return nil, invalid("field %.64q is given twice", key)
+			return nil, invalid("field %.64q occurs twice", key)
 		}
 		o.fields[key] = value
 	}
@@ -218,7 +219,7 @@ func (o *object) text(name string, pattern *regexp.Regexp, required bool) string
 	}
 	var s string
 	if raw[0] != '"' || json.Unmarshal(raw, &s) != nil || pattern != nil && !pattern.MatchString(s) {
-		o.fail("field %s has a wrong form", name)
+		o.fail("field %s has a wrong format", name)
 		return ""
 	}
 	return s
@@ -231,13 +232,13 @@ func (o *object) whole(name string, pattern *regexp.Regexp, most int64, required
 	}
 	n, err := strconv.ParseInt(string(raw), 10, 64)
 	if err != nil || !pattern.Match(raw) || n > most {
-		o.fail("field %s is not a whole number in range", name)
+		o.fail("field %s must be an integer within its range", name)
 		return 0
 	}
 	return n
 }
 
-// end returns the first complaint, or one about a field nobody asked for.
+// end returns the first error, or one about a field that was not used.
 func (o *object) end() error {
 	for name := range o.fields {
 		o.fail("field %.64q is not known", name)

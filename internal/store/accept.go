@@ -12,9 +12,10 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// AcceptGroup is refund.Gate: one transaction for the whole group, one round trip to lock and read, one to write and
-// commit (an Enqueuer that does not fit into a pipeline has its own between them). Nothing in it waits for a lock: what is not obtained is Lost.
-// Errors: refund.ErrUnavailable, refund.ErrCommitUnknown; anything else is a surprise about the group as a whole.
+// AcceptGroup decides and stores a group of intakes in one transaction: one round trip locks and reads, one writes and commits. An
+// Enqueuer that does not fit into a pipeline has a round trip of its own between them. AcceptGroup never waits for a lock: an intake whose
+// locks are taken gets the outcome Lost. Errors: refund.ErrUnavailable, refund.ErrCommitUnknown; any other error concerns the group as a
+// whole.
 func (s *Store) AcceptGroup(ctx context.Context, g []intake.Intake) ([]intake.Outcome, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
@@ -32,7 +33,7 @@ func (s *Store) AcceptGroup(ctx context.Context, g []intake.Intake) ([]intake.Ou
 	fault.Point(fault.DoorRead)
 	plan := intake.DecideGroup(view, g)
 	if !plan.Writes() {
-		return plan.Outcomes, pg.Translate(tx.Rollback(ctx)) // nothing to keep: the locks go with it
+		return plan.Outcomes, pg.Translate(tx.Rollback(ctx)) // nothing to store; the rollback releases the locks
 	}
 	b := s.queueGroup(view, plan)
 	committed, err := s.queueJobs(ctx, tx, b, plan.Wakes)
@@ -61,18 +62,18 @@ func (s *Store) AcceptGroup(ctx context.Context, g []intake.Intake) ([]intake.Ou
 	return plan.Outcomes, nil
 }
 
-// queueJobs adds the group's jobs to its pipeline, or else to its transaction at once. committed is to be called after COMMIT.
+// queueJobs adds the group's jobs to its pipeline, or inserts them in its transaction at once. The caller runs committed after COMMIT.
 func (s *Store) queueJobs(ctx context.Context, tx pgx.Tx, b *pgx.Batch, w []refund.Wakeup) (committed func(), err error) {
 	e, fits := s.cfg.Enqueuer.(PipelineEnqueuer)
 	if !fits {
 		return func() {}, s.enqueue(ctx, tx, w...)
 	}
 	queues, err := e.QueueJobs(b, w)
-	return func() { s.announce(e, queues) }, err //nolint:contextcheck // told later than the caller stays
+	return func() { s.announce(e, queues) }, err //nolint:contextcheck // announced after the caller has returned
 }
 
-// writeGroup sends every INSERT and UPDATE of a plan and COMMIT in one pipeline. All of them are plain: whatever fails
-// stops the pipeline before COMMIT. The error of a lost COMMIT is refund.ErrCommitUnknown.
+// writeGroup sends every INSERT and UPDATE of a plan and COMMIT in one pipeline. The first statement that fails stops the pipeline before
+// COMMIT. Errors: refund.ErrCommitUnknown for a lost COMMIT.
 func (s *Store) writeGroup(ctx context.Context, conn *pgxpool.Conn, b *pgx.Batch) error {
 	b.Queue(sqlCommit)
 	fault.Point(fault.DoorWrite)
@@ -81,7 +82,8 @@ func (s *Store) writeGroup(ctx context.Context, conn *pgxpool.Conn, b *pgx.Batch
 	return pg.CommitError(sent.Close())
 }
 
-// writeGroupNoticed is the slower way while notices wait for numbers: those that name a new refund's are entered before COMMIT.
+// writeGroupNoticed writes a group while notices wait for numbers: notices that name the number of a new refund are entered before COMMIT.
+// It takes more round trips than writeGroup.
 func (s *Store) writeGroupNoticed(ctx context.Context, tx pgx.Tx, b *pgx.Batch, rs []intake.NewRefund) error {
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return pg.Translate(err)

@@ -11,23 +11,23 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// PipelineEnqueuer is an Enqueuer whose jobs fit into a pipeline that is sent anyway, and whose workers are told afterwards:
-// the accepting transaction gets no round trip more for its jobs, and its COMMIT waits for no other's announcement.
+// PipelineEnqueuer is an Enqueuer whose jobs travel in the pipeline of the accepting transaction. Workers are notified after COMMIT, off
+// the request path, so that COMMIT waits for no notification of another transaction.
 type PipelineEnqueuer interface {
 	Enqueuer
 	// QueueJobs adds the insert of the jobs to b and names their queues.
 	QueueJobs(b *pgx.Batch, w []refund.Wakeup) (queues []string, err error)
-	// Announce tells fetchers about new jobs in queues. Without it they find them at their next look.
+	// Announce notifies the fetchers of queues. A fetcher that misses it finds the jobs with its next poll.
 	Announce(ctx context.Context, conn *pgx.Conn, queues []string) error
 }
 
-// announceEvery is the shortest time between two announcements; what commits in between is told by the next one.
+// announceEvery is the shortest time between two announcements. The next announcement covers the commits in between.
 const announceEvery = 10 * time.Millisecond
 
-// announcer tells fetchers of committed jobs, behind the back of those who wait for the commit.
+// announcer notifies fetchers of committed jobs, off the request path.
 type announcer struct {
 	mu      sync.Mutex
-	queues  []string // to be told
+	queues  []string // to be announced
 	running bool
 	closed  bool
 	stop    chan struct{}
@@ -36,7 +36,7 @@ type announcer struct {
 
 func newAnnouncer() *announcer { return &announcer{stop: make(chan struct{})} }
 
-// announce notes queues with new jobs. One goroutine at a time tells them, and ends when there is nothing more to tell.
+// announce notes queues with new jobs. At most one goroutine announces at a time; it ends when nothing is left.
 func (s *Store) announce(e PipelineEnqueuer, queues []string) {
 	a := s.announcer
 	a.mu.Lock()
@@ -50,10 +50,10 @@ func (s *Store) announce(e PipelineEnqueuer, queues []string) {
 		return
 	}
 	a.running = true
-	a.done.Go(func() { s.tellQueues(e) })
+	a.done.Go(func() { s.announceQueues(e) })
 }
 
-func (s *Store) tellQueues(e PipelineEnqueuer) {
+func (s *Store) announceQueues(e PipelineEnqueuer) {
 	for {
 		queues, more := s.announcer.take()
 		if !more {
@@ -67,7 +67,7 @@ func (s *Store) tellQueues(e PipelineEnqueuer) {
 		}
 		cancel()
 		if err != nil {
-			s.log.Warn("new jobs not announced, workers find them at their next look", "error", err)
+			s.log.Warn("new jobs not announced; workers find them with their next poll", "error", err)
 		}
 		timer := time.NewTimer(announceEvery)
 		select {
@@ -78,7 +78,7 @@ func (s *Store) tellQueues(e PipelineEnqueuer) {
 	}
 }
 
-// take gives what is to be told, or ends the telling.
+// take returns the queues to announce. more is false when nothing is left or the announcer is closed.
 func (a *announcer) take() (queues []string, more bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -87,7 +87,7 @@ func (a *announcer) take() (queues []string, more bool) {
 	return queues, a.running
 }
 
-// close ends it; jobs that were not announced are found all the same.
+// close stops the announcer and waits for it. Workers find jobs that were not announced with their next poll.
 func (a *announcer) close() {
 	a.mu.Lock()
 	if !a.closed {

@@ -13,20 +13,20 @@ import (
 )
 
 // event is a refund request that came by a bridge: it has a place to be parked in.
-func (b *testBench) event(id, refundID, payment string, amount int64, inline *intake.PaymentSpec) intake.Intake {
+func (b *testStore) event(id, refundID, payment string, amount int64, inline *intake.PaymentSpec) intake.Intake {
 	in := b.request(id, refundID, payment, amount, inline)
 	in.Event.Consumer, in.Event.Source = "orders", "shop"
 	in.Park = &intake.Park{Position: "orders/" + id, Headers: map[string][]string{"ce-id": {id}}, Body: []byte(`{"id":"` + id + `"}`)}
 	return in
 }
 
-func (b *testBench) captured(id, payment, captureID string, amount int64) intake.Intake {
+func (b *testStore) captured(id, payment, captureID string, amount int64) intake.Intake {
 	return intake.Intake{Tenant: b.tenant, Event: intake.EventID{Consumer: "orders", Source: "shop", ID: id}, Type: intake.TypePaymentCaptured,
 		Capture: &intake.Capture{PaymentID: payment, CaptureID: captureID, OrderID: "ord_1", Amount: amount, Currency: "USD", Account: "demo"},
 		Actor:   "system:orders", Transport: "t", RID: pg.NewRID(), Park: &intake.Park{Position: "orders/" + id, Body: []byte("{}")}}
 }
 
-func (b *testBench) text(t *testing.T, sql string, args ...any) string {
+func (b *testStore) text(t *testing.T, sql string, args ...any) string {
 	t.Helper()
 	var s *string
 	if err := b.pool.QueryRow(t.Context(), sql, args...).Scan(&s); err != nil && !errors.Is(err, pgx.ErrNoRows) {
@@ -37,7 +37,7 @@ func (b *testBench) text(t *testing.T, sql string, args ...any) string {
 
 func TestAcceptCases(t *testing.T) {
 	t.Run("two of 60 on a payment of 100, over REST and as an event", func(t *testing.T) { // C1
-		b := newBench(t)
+		b := newTestStore(t)
 		out := b.accept(t, b.request("e1", "rf_1", "pay_1", 60, inlinePayment(100)), b.event("m1", "rf_2", "pay_1", 60, nil))
 		wantVerdicts(t, out, intake.Taken, intake.Refused)
 		if n := b.count(t, `SELECT reserved FROM payments`); n != 60 {
@@ -46,7 +46,7 @@ func TestAcceptCases(t *testing.T) {
 		b.wantNoViolations(t)
 	})
 	t.Run("one click, two requests with two keys", func(t *testing.T) { // C12
-		b := newBench(t)
+		b := newTestStore(t)
 		first := b.accept(t, b.request("key-1", "rf_1", "pay_1", 60, inlinePayment(100)))
 		second := b.accept(t, b.request("key-2", "rf_1", "pay_1", 60, inlinePayment(100)))
 		wantVerdicts(t, second, intake.Replayed)
@@ -58,7 +58,7 @@ func TestAcceptCases(t *testing.T) {
 		}
 	})
 	t.Run("a second partial refund of the same payment is another refund", func(t *testing.T) { // C15
-		b := newBench(t)
+		b := newTestStore(t)
 		out := b.accept(t, b.request("e1", "rf_1", "pay_1", 40, inlinePayment(100)), b.request("e2", "rf_2", "pay_1", 40, nil))
 		wantVerdicts(t, out, intake.Taken, intake.Taken)
 		wantVerdicts(t, b.accept(t, b.request("e3", "rf_3", "pay_1", 20, nil)), intake.Taken)
@@ -68,7 +68,7 @@ func TestAcceptCases(t *testing.T) {
 		b.wantNoViolations(t)
 	})
 	t.Run("an open refund's amount cannot be used again", func(t *testing.T) { // C17
-		b := newBench(t)
+		b := newTestStore(t)
 		b.accept(t, b.request("e1", "rf_1", "pay_1", 100, inlinePayment(100)))
 		out := b.accept(t, b.request("e2", "rf_2", "pay_1", 1, nil))
 		wantVerdicts(t, out, intake.Refused)
@@ -80,7 +80,7 @@ func TestAcceptCases(t *testing.T) {
 
 func TestAcceptCasesOfRefusals(t *testing.T) {
 	t.Run("the evidence of a conflict commits although the write is refused", func(t *testing.T) { // C18
-		b := newBench(t)
+		b := newTestStore(t)
 		b.accept(t, b.event("m1", "rf_1", "pay_1", 60, inlinePayment(100)))
 		again := b.event("m1", "rf_1", "pay_1", 61, inlinePayment(100))
 		for range 2 {
@@ -98,7 +98,7 @@ func TestAcceptCasesOfRefusals(t *testing.T) {
 		}
 	})
 	t.Run("nothing is written for an amount that cannot be sent", func(t *testing.T) { // C22
-		b := newBench(t)
+		b := newTestStore(t)
 		in := b.request("e1", "rf_1", "pay_1", 60, inlinePayment(100))
 		in.Refund.Payment.Account = "unknown"
 		wantVerdicts(t, b.accept(t, in), intake.Refused)
@@ -107,7 +107,7 @@ func TestAcceptCasesOfRefusals(t *testing.T) {
 		}
 	})
 	t.Run("a refusal and its parked bytes are one transaction", func(t *testing.T) { // C31
-		b := newBench(t)
+		b := newTestStore(t)
 		b.accept(t, b.event("m1", "rf_1", "pay_1", 60, inlinePayment(100)))
 		out := b.accept(t, b.event("m2", "rf_2", "pay_1", 60, nil))
 		wantVerdicts(t, out, intake.Refused)
@@ -120,17 +120,18 @@ func TestAcceptCasesOfRefusals(t *testing.T) {
 		}
 	})
 	t.Run("a refusal and a conflict stay what they were", func(t *testing.T) { // C32
-		b := newBench(t)
+		b := newTestStore(t)
 		b.accept(t, b.request("e1", "rf_1", "pay_1", 60, inlinePayment(100)))
 		refusedIn, conflictIn := b.request("e2", "rf_2", "pay_1", 60, nil), b.request("e3", "rf_1", "pay_1", 50, nil)
 		first := b.accept(t, refusedIn, conflictIn)
 		wantVerdicts(t, first, intake.Refused, intake.Conflict)
-		if _, _, err := b.PutPayment(t.Context(), b.tenant, "pay_1", intake.PaymentSpec{OrderID: "ord_1", Amount: 1000, Currency: "USD", Account: "demo", Version: 1}, "actor:test"); err != nil {
+		if _, _, err := b.PutPayment(t.Context(), b.tenant, "pay_1", intake.PaymentSpec{OrderID: "ord_1", Amount: 1000, Currency: "USD", Account: "demo",
+			Version: 1}, "actor:test"); err != nil {
 			t.Fatal(err)
 		}
 		for i, o := range b.accept(t, refusedIn, conflictIn) { // now there would be enough
 			if o.Verdict != first[i].Verdict || o.Code != first[i].Code || !slices.Equal(o.Fields, first[i].Fields) || !o.Replayed || first[i].Replayed {
-				t.Errorf("told again: %+v, first: %+v", o, first[i])
+				t.Errorf("repeated: %+v, first: %+v", o, first[i])
 			}
 		}
 		wantVerdicts(t, b.accept(t, b.request("e4", "rf_2", "pay_1", 60, nil)), intake.Taken) // a new event may try again
@@ -138,7 +139,7 @@ func TestAcceptCasesOfRefusals(t *testing.T) {
 }
 
 func TestTenantsDoNotMeet(t *testing.T) {
-	b := newBench(t)
+	b := newTestStore(t)
 	two := b.addTenant(t, "two")
 	mine := b.request("e1", "rf_17", "pay_1", 60, inlinePayment(100))
 	theirs := b.request("e1", "rf_17", "pay_1", 70, inlinePayment(100))

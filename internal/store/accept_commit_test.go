@@ -12,7 +12,7 @@ import (
 )
 
 // behindACutter opens a store whose COMMITs can be cut.
-func (b *testBench) behindACutter(t *testing.T) (*Store, *wireCutter) {
+func (b *testStore) behindACutter(t *testing.T) (*Store, *wireCutter) {
 	t.Helper()
 	w, url := newWireCutter(t, b.url)
 	s, err := Open(t.Context(), Config{URL: url, Accounts: anyAccount{testContract()}, MaxConns: 4})
@@ -29,7 +29,7 @@ func TestAcceptCommitUnknown(t *testing.T) {
 		committed int
 	}{"before COMMIT": {cutBefore, 0}, "after COMMIT": {cutAfter, 1}} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newTestStore(t)
 			s, w := b.behindACutter(t)
 			w.arm(c.at)
 			_, err := s.AcceptGroup(t.Context(), []intake.Intake{b.request("e1", "rf_1", "pay_1", 60, inlinePayment(100))})
@@ -49,13 +49,13 @@ func TestAcceptCommitUnknown(t *testing.T) {
 	}
 }
 
-// Through the door a cut COMMIT is no matter of the caller's: its own work is Accepted, everything else is what it was, and
-// each refund is there once.
-func TestDoorAnswersAfterLostCommits(t *testing.T) {
+// A cut COMMIT does not change the outcomes of Door.Accept: new intakes are Taken, the others keep their outcome, and each refund exists
+// once.
+func TestAcceptAnswersAfterLostCommits(t *testing.T) {
 	for i, cuts := range [][]cut{{cutBefore}, {cutAfter}, {cutAfter, cutAfter}, {cutBefore, cutAfter, cutBefore}} {
 		for _, single := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%v single=%v", cuts, single), func(t *testing.T) {
-				b := newBench(t)
+				b := newTestStore(t)
 				s, w := b.behindACutter(t)
 				unknown := 0
 				d := intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: pg.NewRID, CommitUnknown: func() { unknown++ }})
@@ -76,7 +76,7 @@ func TestDoorAnswersAfterLostCommits(t *testing.T) {
 					t.Error("the accepted refund is not the caller's own")
 				}
 				if unknown == 0 || unknown > len(cuts) {
-					t.Errorf("case %d: %d unknown commits told, %d cut", i, unknown, len(cuts))
+					t.Errorf("case %d: %d unknown commits reported, %d cut", i, unknown, len(cuts))
 				}
 				if n := b.count(t, `SELECT count(*) FROM refunds`); n != 2 {
 					t.Errorf("%d refunds, want 2", n)
@@ -93,7 +93,7 @@ func TestDoorAnswersAfterLostCommits(t *testing.T) {
 // PutPayment through a cut COMMIT says whether it created the payment, and stores it once.
 func TestPutPaymentAfterLostCommit(t *testing.T) {
 	for _, c := range []cut{cutBefore, cutAfter} {
-		b := newBench(t)
+		b := newTestStore(t)
 		s, w := b.behindACutter(t)
 		w.arm(c)
 		p, created, err := s.PutPayment(t.Context(), b.tenant, "pay_1", *inlinePayment(100), "actor:test")

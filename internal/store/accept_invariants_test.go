@@ -2,7 +2,7 @@ package store
 
 import "testing"
 
-// acceptInvariants must give 0 whatever went through the door and the workflow. Each counts its violations.
+// acceptInvariants count violations. Each must be 0 after any intakes and workflow.
 var acceptInvariants = map[string]string{
 	"reserved is the sum of open refunds": `SELECT count(*) FROM payments p WHERE p.reserved <> (SELECT coalesce(sum(r.amount), 0) FROM refunds r
 		WHERE r.tenant_id = p.tenant_id AND r.payment_id = p.payment_id AND r.final_at IS NULL)
@@ -43,7 +43,7 @@ var acceptInvariants = map[string]string{
 		JOIN refunds r ON r.tenant_id = k.tenant_id AND r.rid = k.rid WHERE x.outcome IN ('TAKEN', 'REPLAYED') AND x.type = 'refund.requested' AND x.rid <> r.rid`,
 }
 
-func (b *testBench) wantNoViolations(t *testing.T) {
+func (b *testStore) wantNoViolations(t *testing.T) {
 	t.Helper()
 	for name, sql := range acceptInvariants {
 		if n := b.count(t, sql); n != 0 {

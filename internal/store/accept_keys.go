@@ -7,10 +7,10 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// groupKeys are the look-up keys of a group, each once, as the arrays that the statements take.
+// groupKeys are the distinct look-up keys of a group, as the arrays that the statements take.
 type groupKeys struct {
 	mutexes []int64
-	items   [][]int64 // per item: the mutexes that it needs
+	items   [][]int64 // mutexes of each item
 
 	eventTenants                 []int64
 	consumers, sources, eventIDs []string
@@ -19,7 +19,7 @@ type groupKeys struct {
 	refundIDs     []string
 
 	payTenants         []int64
-	payIDs, payRefunds []string // payRefunds: the refund that wants the payment; "" for a capture, which always does
+	payIDs, payRefunds []string // payRefunds: the refund of the payment; "" for a capture
 
 	accounts, references []string // of payments that the group may create
 
@@ -27,7 +27,7 @@ type groupKeys struct {
 	capturePays, captureIDs []string
 }
 
-// Kinds of advisory keys. Groups try them, whoever waits for them takes them in this order.
+// Kinds of advisory keys. A group only tries them; whoever waits for several takes them in this order.
 const (
 	lockEvent     = "event"
 	lockRefund    = "refund"
@@ -73,7 +73,7 @@ func (s *Store) keysOf(g []intake.Intake) *groupKeys {
 			k.mutex(i, s.reference(k.reference(in, *in.Refund.Payment, first)), first)
 		}
 	}
-	slices.Sort(k.mutexes) // of two groups with the same keys one is ahead and gets them all, instead of half each
+	slices.Sort(k.mutexes) // one of two groups with the same keys gets them all, instead of half each
 	return k
 }
 
@@ -81,7 +81,8 @@ func (s *Store) advisory(kind string, t refund.TenantID, id string) int64 {
 	return refund.AdvisoryKey(s.cfg.Schema, kind, t, id)
 }
 
-// reference is the mutex of a channel reference: two payments that claim it at once would else meet in the unique index and wait.
+// reference is the mutex of a channel reference. Without it two payments that claim one reference would wait for each other in the unique
+// index.
 func (s *Store) reference(at intake.ReferenceRef) int64 {
 	return s.advisory(lockReference, 0, at.Account+"\x00"+at.Reference)
 }
@@ -114,7 +115,7 @@ func (k *groupKeys) reference(in intake.Intake, s intake.PaymentSpec, first func
 	return at
 }
 
-// got says of each item whether all its mutexes were obtained.
+// got reports for each item whether all its mutexes were obtained.
 func (k *groupKeys) got(free map[int64]bool) []bool {
 	out := make([]bool, len(k.items))
 	for i, keys := range k.items {

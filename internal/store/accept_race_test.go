@@ -11,8 +11,8 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// doors opens n doors on the bench's database, each with a store and a pool of its own, like n replicas.
-func (b *testBench) doors(t *testing.T, n int) []*intake.Door {
+// doors opens n doors on the test store's database, each with a store and a pool of its own, like n replicas.
+func (b *testStore) doors(t *testing.T, n int) []*intake.Door {
 	t.Helper()
 	var out []*intake.Door
 	for range n {
@@ -43,7 +43,7 @@ func (c *tally) add(key string) {
 	c.n[key]++
 }
 
-func tellVerdict(o intake.Outcome) string {
+func verdictText(o intake.Outcome) string {
 	if o.Code != "" {
 		return string(o.Verdict) + " " + string(o.Code)
 	}
@@ -64,7 +64,7 @@ func allAtOnce(t *testing.T, doors []*intake.Door, g []intake.Intake) *tally {
 				t.Errorf("%s: %v", in.Event.ID, err)
 				return
 			}
-			c.add(tellVerdict(out[0]))
+			c.add(verdictText(out[0]))
 		})
 	}
 	close(start)
@@ -80,7 +80,7 @@ func (c *tally) want(t *testing.T, want map[string]int) {
 }
 
 func TestIdenticalRequestsAtOnce(t *testing.T) {
-	b := newBench(t)
+	b := newTestStore(t)
 	var g []intake.Intake
 	for range 200 {
 		in := b.request("one-key", "rf_1", "pay_1", 60, inlinePayment(100))
@@ -93,9 +93,9 @@ func TestIdenticalRequestsAtOnce(t *testing.T) {
 	b.wantNoViolations(t)
 }
 
-// Half of the callers ask for another amount: one set of parameters wins, every loser is told and recorded.
+// Half of the callers ask for another amount: one set of parameters wins, and every loser gets a recorded conflict.
 func TestOneRefundTwoAmountsAtOnce(t *testing.T) {
-	b := newBench(t)
+	b := newTestStore(t)
 	var g []intake.Intake
 	for i := range 200 {
 		g = append(g, b.request(fmt.Sprintf("e%d", i), "rf_1", "pay_1", 50+int64(i%2), inlinePayment(1000)))
@@ -108,7 +108,7 @@ func TestOneRefundTwoAmountsAtOnce(t *testing.T) {
 }
 
 func TestHundredRefundsOf60On100(t *testing.T) {
-	b := newBench(t)
+	b := newTestStore(t)
 	b.accept(t, b.captured("c1", "pay_1", "cap_1", 100))
 	var g []intake.Intake
 	for i := range 100 {
@@ -118,9 +118,9 @@ func TestHundredRefundsOf60On100(t *testing.T) {
 	b.wantNoViolations(t)
 }
 
-// A hot payment of 100,000 takes exactly 3,333 refunds of 30, whoever comes in whatever group.
+// A payment of 100,000 takes exactly 3,333 concurrent refunds of 30, in groups of any size.
 func TestHotPayment(t *testing.T) {
-	b := newBench(t)
+	b := newTestStore(t)
 	b.accept(t, b.captured("c1", "hot", "cap_1", 100_000))
 	doors := b.doors(t, 2)
 	const callers, each, size = 16, 250, 40 // 4,000 items in groups of 1 to 40
@@ -141,7 +141,7 @@ func TestHotPayment(t *testing.T) {
 					return
 				}
 				for _, o := range out {
-					c.add(tellVerdict(o))
+					c.add(verdictText(o))
 				}
 			}
 		})
@@ -154,9 +154,9 @@ func TestHotPayment(t *testing.T) {
 	b.wantNoViolations(t)
 }
 
-// Groups that overlap in events, refunds and payments, in opposite orders: nobody deadlocks, each identity is decided once.
+// Groups that overlap in events, refunds and payments, in opposite orders, do not deadlock; each identity is decided once.
 func TestOverlappingGroups(t *testing.T) {
-	b := newBench(t)
+	b := newTestStore(t)
 	doors := b.doors(t, 2)
 	const callers, rounds, width = 8, 12, 20
 	var c tally
@@ -179,7 +179,7 @@ func TestOverlappingGroups(t *testing.T) {
 					return
 				}
 				for _, o := range out {
-					c.add(tellVerdict(o))
+					c.add(verdictText(o))
 				}
 			}
 		})

@@ -11,13 +11,15 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-const (
+var (
 	sqlLock = `SELECT k, pg_try_advisory_xact_lock(k), now() FROM unnest($1::bigint[]) AS u(k)`
 	sqlNow  = `SELECT now()`
 
-	sqlReceipts = `SELECT x.tenant_id, x.consumer, x.source, x.event_id, x.type, x.digest, x.params::text, x.outcome, x.rid, coalesce(x.code, ''), coalesce(r.refund_id, '')
+	sqlReceipts = `SELECT x.tenant_id, x.consumer, x.source, x.event_id, x.type, x.digest, x.params::text, x.outcome, x.rid, coalesce(x.code, ''),
+    coalesce(r.refund_id, '')
 FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS w(tenant_id, consumer, source, event_id)
-JOIN receipts x ON x.tenant_id = w.tenant_id AND x.consumer = w.consumer AND x.source = w.source AND x.event_id = w.event_id AND x.month >= (now() - interval '427 days')::date
+JOIN receipts x ON x.tenant_id = w.tenant_id AND x.consumer = w.consumer AND x.source = w.source AND x.event_id = w.event_id
+    AND x.month >= (now() - interval '427 days')::date
 LEFT JOIN refunds r ON r.tenant_id = x.tenant_id AND r.rid = x.rid`
 
 	sqlKnownRefunds = `SELECT ` + pg.RefundColumns + `
@@ -36,7 +38,8 @@ JOIN payments p ON p.tenant_id = w.tenant_id AND p.payment_id = w.payment_id`
 	sqlReferences = `SELECT p.account, p.channel_reference, p.tenant_id, p.payment_id FROM unnest($1::text[], $2::text[]) AS w(account, reference)
 JOIN payments p ON p.account = w.account AND p.channel_reference = w.reference`
 
-	sqlCaptures = `SELECT c.tenant_id, c.payment_id, c.capture_id, c.amount FROM unnest($1::bigint[], $2::text[], $3::text[]) AS w(tenant_id, payment_id, capture_id)
+	sqlCaptures = `SELECT c.tenant_id, c.payment_id, c.capture_id, c.amount FROM unnest($1::bigint[], $2::text[], $3::text[]) AS w(tenant_id, payment_id,
+    capture_id)
 JOIN captures c ON c.tenant_id = w.tenant_id AND c.payment_id = w.payment_id AND c.capture_id = w.capture_id`
 
 	sqlParkedRows = `SELECT k.parked_id, k.done_at IS NULL FROM parked k
@@ -47,9 +50,9 @@ ORDER BY k.parked_id FOR NO KEY UPDATE OF k SKIP LOCKED`
 JOIN parked k ON k.tenant_id = w.tenant_id AND k.wake_payment = w.payment_id AND k.done_at IS NULL`
 )
 
-// readGroup begins the transaction, takes the group's mutexes as far as they are free, and reads everything that the
-// decision needs. The reads are statements of their own, younger than the mutexes: they see what former holders committed.
-// kept says whether any notice waits for a number that does not exist yet.
+// readGroup begins the transaction, tries the group's mutexes and reads everything that the decision needs. Each read is a statement of
+// its own after the mutexes, so it sees the commits of their former holders. kept reports whether any notice waits for a number that does
+// not exist yet.
 func (s *Store) readGroup(ctx context.Context, conn *pgxpool.Conn, g []intake.Intake) (v intake.View, kept bool, tx pgx.Tx, err error) {
 	k := s.keysOf(g)
 	v = intake.View{Installation: s.identity.installation, Epoch: s.identity.epoch, Account: s.account,
@@ -65,7 +68,7 @@ func (s *Store) readGroup(ctx context.Context, conn *pgxpool.Conn, g []intake.In
 		_, err := pgx.ForEachRow(rows, []any{&key, &ok, &v.Now}, func() error { got[key] = ok; return nil })
 		return err
 	})
-	b.Queue(anyKeptSQL).QueryRow(func(row pgx.Row) error { return row.Scan(&kept) })
+	b.Queue(anyKeptNoticeSQL).QueryRow(func(row pgx.Row) error { return row.Scan(&kept) })
 	b.Queue(sqlReceipts, k.eventTenants, k.consumers, k.sources, k.eventIDs).Query(func(rows pgx.Rows) error { return readReceipts(rows, v) })
 	b.Queue(sqlKnownRefunds, k.refundTenants, k.refundIDs).Query(func(rows pgx.Rows) error { return readRefunds(rows, v) })
 	b.Queue(sqlLockPayments, k.payTenants, k.payIDs, k.payRefunds).Query(func(rows pgx.Rows) error { return readPayments(rows, v, true) })
@@ -107,12 +110,13 @@ func readReceipts(rows pgx.Rows, v intake.View) error {
 		rid     *[16]byte
 		code    string
 	)
-	_, err := pgx.ForEachRow(rows, []any{&tenant, &e.Consumer, &e.Source, &e.ID, &typ, &digest, &r.Params, &outcome, &rid, &code, &r.RefundID}, func() (err error) {
-		e.Tenant, r.Type, r.Outcome, r.RID, r.Code = refund.TenantID(tenant), intake.EventType(typ), intake.Verdict(outcome), pg.Deref(rid), refund.Code(code)
-		r.Digest, err = refund.DigestFromBytes(digest)
-		v.Receipts[e] = r
-		return err
-	})
+	_, err := pgx.ForEachRow(rows, []any{&tenant, &e.Consumer, &e.Source, &e.ID, &typ, &digest, &r.Params, &outcome, &rid, &code, &r.RefundID},
+		func() (err error) {
+			e.Tenant, r.Type, r.Outcome, r.RID, r.Code = refund.TenantID(tenant), intake.EventType(typ), intake.Verdict(outcome), pg.Deref(rid), refund.Code(code)
+			r.Digest, err = refund.DigestFromBytes(digest)
+			v.Receipts[e] = r
+			return err
+		})
 	return err
 }
 
@@ -128,7 +132,8 @@ func readRefunds(rows pgx.Rows, v intake.View) error {
 	return rows.Err()
 }
 
-// readPayments: the locked reading comes first and is not overwritten by the second one, which only tells locked from unknown.
+// readPayments keeps the locked rows, which are read first. The second, unlocked read only tells rows that are locked elsewhere from
+// unknown payments.
 func readPayments(rows pgx.Rows, v intake.View, locked bool) error {
 	defer rows.Close()
 	for rows.Next() {
@@ -165,7 +170,7 @@ func readWaiters(rows pgx.Rows, v intake.View) error {
 	return err
 }
 
-// parkedOf are the parked rows that a group tries again. Until they are read they count as taken.
+// parkedOf returns the parked rows that a group tries again. A row counts as taken until it is read.
 func parkedOf(g []intake.Intake, v intake.View) (tenants []int64, ids [][16]byte) {
 	for _, in := range g {
 		if !in.Parked.IsZero() && v.Parked[in.Parked] == "" {

@@ -30,7 +30,7 @@ func (h *haltingEnqueuer) EnqueueTx(ctx context.Context, _ pgx.Tx, _ []refund.Wa
 }
 
 // halted runs a group up to the point between its decision and its writes. goOn lets it finish.
-func (b *testBench) halted(t *testing.T, g ...intake.Intake) (goOn func() []intake.Outcome) {
+func (b *testStore) halted(t *testing.T, g ...intake.Intake) (goOn func() []intake.Outcome) {
 	t.Helper()
 	h := newHaltingEnqueuer()
 	other, err := Open(t.Context(), Config{URL: b.url, Accounts: anyAccount{testContract()}, Enqueuer: h})
@@ -63,10 +63,10 @@ func (b *testBench) halted(t *testing.T, g ...intake.Intake) (goOn func() []inta
 	}
 }
 
-// Two payments that claim one channel reference at the same moment: nobody waits, nobody meets the unique index; the second
-// one is told of the conflict when the first is committed.
+// Two payments that claim one channel reference at the same moment: neither waits or violates the unique index; the second one gets a
+// conflict once the first is committed.
 func TestReferenceIsTakenUnderAMutex(t *testing.T) {
-	b := newBench(t)
+	b := newTestStore(t)
 	two := b.addTenant(t, "two")
 	spec := func() *intake.PaymentSpec {
 		s := inlinePayment(100)

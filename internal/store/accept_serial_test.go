@@ -14,8 +14,8 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// serialWorld is two tenants of a database, for one way of bringing the same items.
-type serialWorld struct {
+// serialRun is two tenants of a database that get the same items in one way.
+type serialRun struct {
 	name    string
 	tenants []refund.Tenant
 }
@@ -23,12 +23,12 @@ type serialWorld struct {
 // TestGroupEqualsSerialInPostgres: the same random items, for two tenants as one group and for two other tenants one after
 // another, leave equal answers and equal rows.
 func TestGroupEqualsSerialInPostgres(t *testing.T) {
-	b := newBench(t)
+	b := newTestStore(t)
 	n := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		n++
-		grouped, serial := serialWorld{name: "g"}, serialWorld{name: "s"}
-		for _, w := range []*serialWorld{&grouped, &serial} {
+		grouped, serial := serialRun{name: "g"}, serialRun{name: "s"}
+		for _, w := range []*serialRun{&grouped, &serial} {
 			for i := range 2 {
 				w.tenants = append(w.tenants, b.addTenant(t, fmt.Sprintf("%s-%d-%d", w.name, n, i)))
 			}
@@ -46,7 +46,7 @@ func TestGroupEqualsSerialInPostgres(t *testing.T) {
 			}
 			a = b.accept(t, g...)
 			for i := range items {
-				if one, other := tellAccepted(a[i]), tellAccepted(z[i]); one != other {
+				if one, other := acceptedText(a[i]), acceptedText(z[i]); one != other {
 					rt.Errorf("item %d (%+v)\n  in a group: %s\n  one by one: %s", i, items[i], one, other)
 				}
 			}
@@ -59,7 +59,7 @@ func TestGroupEqualsSerialInPostgres(t *testing.T) {
 	b.wantNoViolations(t)
 }
 
-// serialItem is drawn once and brought twice.
+// serialItem is drawn once and submitted twice.
 type serialItem struct {
 	tenant                                       int
 	consumer, source, event, refundID            string
@@ -80,20 +80,24 @@ func drawSerialItem(t *rapid.T, label string) serialItem {
 		inline: rapid.Bool().Draw(t, label+" inline"), capture: rapid.IntRange(0, 4).Draw(t, label+" kind") == 0, rid: pg.NewRID()}
 }
 
-func (s serialItem) in(w serialWorld, check int) intake.Intake {
-	in := intake.Intake{Tenant: w.tenants[s.tenant], Event: intake.EventID{Consumer: s.consumer, Source: s.source, ID: s.event}, Actor: "actor:test", Transport: "t", RID: s.rid}
+func (s serialItem) in(w serialRun, check int) intake.Intake {
+	in := intake.Intake{Tenant: w.tenants[s.tenant], Event: intake.EventID{Consumer: s.consumer, Source: s.source, ID: s.event}, Actor: "actor:test",
+		Transport: "t", RID: s.rid}
 	reference := s.reference
 	if reference != "" {
 		reference = fmt.Sprintf("%s-%s-%d", reference, w.name, check)
 	}
 	if s.capture {
 		in.Type = intake.TypePaymentCaptured
-		in.Capture = &intake.Capture{PaymentID: s.payment, CaptureID: "c-" + s.event, OrderID: s.order, Amount: s.amount, Currency: refund.Currency(s.currency), Account: s.account, Reference: reference}
+		in.Capture = &intake.Capture{PaymentID: s.payment, CaptureID: "c-" + s.event, OrderID: s.order, Amount: s.amount, Currency: refund.Currency(s.currency),
+			Account: s.account, Reference: reference}
 	} else {
 		in.Type = intake.TypeRefundRequested
-		in.Refund = &intake.Request{Params: refund.Params{RefundID: s.refundID, OrderID: s.order, PaymentID: s.payment, Amount: s.amount, Currency: refund.Currency(s.currency)}}
+		in.Refund = &intake.Request{Params: refund.Params{RefundID: s.refundID, OrderID: s.order, PaymentID: s.payment, Amount: s.amount,
+			Currency: refund.Currency(s.currency)}}
 		if s.inline {
-			in.Refund.Payment = &intake.PaymentSpec{OrderID: s.order, Amount: s.captured, Currency: refund.Currency(s.currency), Account: s.account, Reference: reference, RefundedElsewhere: s.elsewhere}
+			in.Refund.Payment = &intake.PaymentSpec{OrderID: s.order, Amount: s.captured, Currency: refund.Currency(s.currency), Account: s.account,
+				Reference: reference, RefundedElsewhere: s.elsewhere}
 		}
 	}
 	if s.consumer != "rest" {
@@ -102,7 +106,7 @@ func (s serialItem) in(w serialWorld, check int) intake.Intake {
 	return in
 }
 
-func tellAccepted(o intake.Outcome) string {
+func acceptedText(o intake.Outcome) string {
 	told := fmt.Sprintf("%s %s %v replayed=%v %s", o.Verdict, o.Code, o.Fields, o.Replayed, o.Cause)
 	if o.Refund != nil {
 		told += fmt.Sprintf(" %s %s %+v %s", o.Refund.RID, o.Refund.State, o.Refund.Params, o.Refund.Prev)
@@ -110,8 +114,8 @@ func tellAccepted(o intake.Outcome) string {
 	return told
 }
 
-// rowsOf is everything that the door wrote for the tenants of a world, without ids and times of its own making.
-func (b *testBench) rowsOf(t *testing.T, w serialWorld) (out []string) {
+// rowsOf returns all rows of the run's tenants that intakes wrote, without generated ids and times.
+func (b *testStore) rowsOf(t *testing.T, w serialRun) (out []string) {
 	t.Helper()
 	for i, tenant := range w.tenants {
 		for _, sql := range []string{

@@ -16,8 +16,8 @@ import (
 	"github.com/refundry/refundry/internal/store/read"
 )
 
-// bench is what a test of the store stands on: a migrated database of its own, one tenant, one account.
-type testBench struct {
+// testStore is a store on a migrated database of its own, with one tenant and one account.
+type testStore struct {
 	*Store
 	url    string
 	tenant refund.Tenant
@@ -36,7 +36,7 @@ func testContract() refund.Contract {
 		Waits: refund.WaitTerms{Pending: refund.Duration(24 * time.Hour), Unknown: refund.Duration(time.Hour), Accepted: refund.Duration(168 * time.Hour)}}
 }
 
-func newBench(t *testing.T) *testBench {
+func newTestStore(t *testing.T) *testStore {
 	t.Helper()
 	url := dbtest.Template(t, "store", func(url string) error {
 		_, err := migrate.Up(context.Background(), migrate.Config{URL: url})
@@ -47,15 +47,15 @@ func newBench(t *testing.T) *testBench {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	b := &testBench{Store: s, url: url}
+	b := &testStore{Store: s, url: url}
 	b.tenant = b.addTenant(t, "demo")
 	return b
 }
 
 // reader reads what the API reads.
-func (b *testBench) reader() *read.Reader { return read.New(b.pool, b.cfg.Accounts) }
+func (b *testStore) reader() *read.Reader { return read.New(b.pool, b.cfg.Accounts) }
 
-func (b *testBench) addTenant(t *testing.T, code string) refund.Tenant {
+func (b *testStore) addTenant(t *testing.T, code string) refund.Tenant {
 	t.Helper()
 	var id int64
 	if err := b.pool.QueryRow(t.Context(), `INSERT INTO tenants (code) VALUES ($1) RETURNING tenant_id`, code).Scan(&id); err != nil {
@@ -64,7 +64,7 @@ func (b *testBench) addTenant(t *testing.T, code string) refund.Tenant {
 	return refund.Tenant{ID: refund.TenantID(id), Code: code}
 }
 
-func (b *testBench) request(event, refundID, payment string, amount int64, inline *intake.PaymentSpec) intake.Intake {
+func (b *testStore) request(event, refundID, payment string, amount int64, inline *intake.PaymentSpec) intake.Intake {
 	return intake.Intake{Tenant: b.tenant, Event: intake.EventID{Consumer: "rest", Source: "rest", ID: event}, Type: intake.TypeRefundRequested,
 		Refund: &intake.Request{Params: refund.Params{RefundID: refundID, OrderID: "ord_1", PaymentID: payment, Amount: amount, Currency: "USD"}, Payment: inline},
 		Actor:  "actor:test", Transport: "t", RID: pg.NewRID()}
@@ -74,7 +74,7 @@ func inlinePayment(amount int64) *intake.PaymentSpec {
 	return &intake.PaymentSpec{OrderID: "ord_1", Amount: amount, Currency: "USD", Account: "demo"}
 }
 
-func (b *testBench) accept(t *testing.T, g ...intake.Intake) []intake.Outcome {
+func (b *testStore) accept(t *testing.T, g ...intake.Intake) []intake.Outcome {
 	t.Helper()
 	out, err := b.AcceptGroup(t.Context(), g)
 	if err != nil {
@@ -83,7 +83,7 @@ func (b *testBench) accept(t *testing.T, g ...intake.Intake) []intake.Outcome {
 	return out
 }
 
-func (b *testBench) count(t *testing.T, sql string, args ...any) int {
+func (b *testStore) count(t *testing.T, sql string, args ...any) int {
 	t.Helper()
 	var n int
 	if err := b.pool.QueryRow(t.Context(), sql, args...).Scan(&n); err != nil && !errors.Is(err, pgx.ErrNoRows) {
@@ -102,7 +102,7 @@ func wantVerdicts(t *testing.T, out []intake.Outcome, want ...intake.Verdict) {
 }
 
 func TestAcceptGroupDecidesInOrder(t *testing.T) {
-	b := newBench(t)
+	b := newTestStore(t)
 	out := b.accept(t,
 		b.request("e1", "rf_1", "pay_1", 60, inlinePayment(100)),
 		b.request("e2", "rf_2", "pay_1", 60, inlinePayment(100)), // C1: only one of two 60 on 100
@@ -122,7 +122,7 @@ func TestAcceptGroupDecidesInOrder(t *testing.T) {
 		b.request("e1", "rf_1", "pay_1", 60, inlinePayment(100)))
 	wantVerdicts(t, again, intake.Refused, intake.Conflict, intake.Replayed)
 	if !again[0].Replayed || !again[1].Replayed || len(again[1].Fields) != 1 || again[1].Fields[0] != "amount" {
-		t.Errorf("a stored refusal or conflict must be told again as it was: %+v %+v", again[0], again[1])
+		t.Errorf("a stored refusal or conflict must be repeated unchanged: %+v %+v", again[0], again[1])
 	}
 	if n := b.count(t, `SELECT count(*) FROM refunds`); n != 1 {
 		t.Errorf("%d refunds, want 1", n)
@@ -131,7 +131,7 @@ func TestAcceptGroupDecidesInOrder(t *testing.T) {
 		t.Errorf("reserved %d, want 60", n)
 	}
 	if n := b.count(t, `SELECT sum(times) FROM conflicts`); n != 2 {
-		t.Errorf("%d conflicts noted, want 2: a conflict told again adds none", n)
+		t.Errorf("%d conflicts stored, want 2: a repeated conflict adds none", n)
 	}
 	if n := b.count(t, `SELECT count(*) FROM refunds r JOIN journal j USING (tenant_id, rid) WHERE j.hash = sha256(decode(repeat('00', 32), 'hex') || uuid_send(j.rid) || int4send(j.seq) || timestamptz_send(j.at) || j.digest) AND r.journal_head = j.hash`); n != 1 {
 		t.Errorf("the first journal row's hash is not what the database computes")

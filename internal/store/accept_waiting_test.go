@@ -7,9 +7,9 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-func newWaitingBench(t *testing.T) (*testBench, *jobLog) {
+func newWaitingStore(t *testing.T) (*testStore, *jobLog) {
 	t.Helper()
-	b, jobs := newBench(t), &jobLog{}
+	b, jobs := newTestStore(t), &jobLog{}
 	b.cfg.Enqueuer = jobs
 	return b, jobs
 }
@@ -23,8 +23,8 @@ func wakesOf(jobs []refund.Wakeup) (payments []string) {
 	return payments
 }
 
-// retry brings what is parked for a payment through the door again, as the wake job does.
-func (b *testBench) retry(t *testing.T, payment string, same func(intake.ParkedMessage) intake.Intake) []intake.Outcome {
+// retry submits what is parked for a payment again, as the wake job does.
+func (b *testStore) retry(t *testing.T, payment string, same func(intake.ParkedMessage) intake.Intake) []intake.Outcome {
 	t.Helper()
 	list, err := b.Waiting(t.Context(), b.tenant.ID, payment, 100)
 	if err != nil {
@@ -43,19 +43,19 @@ func (b *testBench) retry(t *testing.T, payment string, same func(intake.ParkedM
 }
 
 func TestRefundBeforeItsPayment(t *testing.T) {
-	for name, make := range map[string]func(*testing.T, *testBench){
-		"payment.captured": func(t *testing.T, b *testBench) { b.accept(t, b.captured("c1", "pay_1", "cap_1", 100)) },
-		"inline payment": func(t *testing.T, b *testBench) {
+	for name, make := range map[string]func(*testing.T, *testStore){
+		"payment.captured": func(t *testing.T, b *testStore) { b.accept(t, b.captured("c1", "pay_1", "cap_1", 100)) },
+		"inline payment": func(t *testing.T, b *testStore) {
 			b.accept(t, b.request("e9", "rf_9", "pay_1", 10, inlinePayment(100)))
 		},
-		"PUT payment": func(t *testing.T, b *testBench) {
+		"PUT payment": func(t *testing.T, b *testStore) {
 			if _, created, err := b.PutPayment(t.Context(), b.tenant, "pay_1", *inlinePayment(100), "actor:test"); err != nil || !created {
 				t.Fatal(created, err)
 			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, jobs := newWaitingBench(t)
+			b, jobs := newWaitingStore(t)
 			early := b.event("m1", "rf_1", "pay_1", 60, nil)
 			wantVerdicts(t, b.accept(t, early), intake.Waiting)
 			if got := b.text(t, `SELECT concat_ws(' ', reason, wake_payment, alarm_at - at) FROM parked`); got != "waiting pay_1 00:15:00" {
@@ -80,7 +80,7 @@ func TestRefundBeforeItsPayment(t *testing.T) {
 }
 
 func TestWaitingOnRESTParksNothing(t *testing.T) {
-	b, _ := newWaitingBench(t)
+	b, _ := newWaitingStore(t)
 	out := b.accept(t, b.request("e1", "rf_1", "pay_1", 60, nil))
 	wantVerdicts(t, out, intake.Waiting)
 	if out[0].Code != refund.CodePaymentUnknown || b.count(t, `SELECT count(*) FROM parked`)+b.count(t, `SELECT count(*) FROM receipts`) != 0 {
@@ -88,9 +88,9 @@ func TestWaitingOnRESTParksNothing(t *testing.T) {
 	}
 }
 
-// In one group the message lies before its payment: the group itself wakes what it parks.
+// A message comes before its payment in the same group: the group enqueues the wake job of the message that it parks.
 func TestWaitingAndItsPaymentInOneGroup(t *testing.T) {
-	b, jobs := newWaitingBench(t)
+	b, jobs := newWaitingStore(t)
 	early := b.event("m1", "rf_1", "pay_1", 60, nil)
 	wantVerdicts(t, b.accept(t, early, b.captured("c1", "pay_1", "cap_1", 100)), intake.Waiting, intake.Taken)
 	if got := wakesOf(jobs.take()); len(got) != 1 {
@@ -99,16 +99,16 @@ func TestWaitingAndItsPaymentInOneGroup(t *testing.T) {
 	wantVerdicts(t, b.retry(t, "pay_1", func(intake.ParkedMessage) intake.Intake { return early }), intake.Taken)
 }
 
-// The payment commits after a group has found it unknown and before that group has parked: nobody saw a waiter, so no job
-// was written. The sweeper finds the pair.
+// The payment commits after a group has found it unknown and before that group has parked: no waiter was visible, so no job was written.
+// The sweeper finds the pair.
 func TestPaymentKnownBetweenUnknownAndParking(t *testing.T) {
-	b, jobs := newWaitingBench(t)
+	b, jobs := newWaitingStore(t)
 	early := b.event("m1", "rf_1", "pay_1", 60, nil)
 	other := b.request("e2", "rf_2", "pay_2", 1, inlinePayment(100)) // gives the halted group a job to stop at
 	goOn := b.halted(t, early, other)
 	wantVerdicts(t, b.accept(t, b.captured("c1", "pay_1", "cap_1", 100)), intake.Taken)
 	if got := wakesOf(jobs.take()); len(got) != 0 {
-		t.Fatalf("wake jobs %v, but nobody was parked yet", got)
+		t.Fatalf("wake jobs %v, want none: nothing was parked yet", got)
 	}
 	wantVerdicts(t, goOn(), intake.Waiting, intake.Taken)
 	swept, err := b.Sweep(t.Context(), 100)
@@ -124,7 +124,7 @@ func TestPaymentKnownBetweenUnknownAndParking(t *testing.T) {
 
 // A retried message that is refused now stays parked under its new reason, and is not woken again.
 func TestWaitingEndsInARefusal(t *testing.T) {
-	b, _ := newWaitingBench(t)
+	b, _ := newWaitingStore(t)
 	early := b.event("m1", "rf_1", "pay_1", 600, nil)
 	b.accept(t, early)
 	b.accept(t, b.captured("c1", "pay_1", "cap_1", 100))
@@ -135,8 +135,8 @@ func TestWaitingEndsInARefusal(t *testing.T) {
 }
 
 // A place that was parked for another reason, and whose message waits now, is woken like any other.
-func TestPoisonedPlaceMayWait(t *testing.T) {
-	b, jobs := newWaitingBench(t)
+func TestMessageParkedForAnotherReasonMayWait(t *testing.T) {
+	b, jobs := newWaitingStore(t)
 	early := b.event("m1", "rf_1", "pay_1", 60, nil)
 	if err := b.ParkUndecodable(t.Context(), b.tenant.ID, early.Event, "malformed-json", *early.Park); err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestPoisonedPlaceMayWait(t *testing.T) {
 
 // An inline payment that another group is about to make is not "unknown": its mutex is held.
 func TestInlinePaymentUnderWayIsLostNotUnknown(t *testing.T) {
-	b, _ := newWaitingBench(t)
+	b, _ := newWaitingStore(t)
 	goOn := b.halted(t, b.request("e1", "rf_1", "pay_1", 60, inlinePayment(100)))
 	second := b.request("e2", "rf_2", "pay_1", 60, inlinePayment(100))
 	wantVerdicts(t, b.accept(t, second), intake.Lost)

@@ -30,7 +30,8 @@ type SyncedAccount struct {
 }
 
 const (
-	sqlAddAccount     = `INSERT INTO accounts (account, adapter) VALUES ($1, $2) ON CONFLICT (account) DO UPDATE SET adapter = excluded.adapter, disabled_at = NULL`
+	sqlAddAccount = `INSERT INTO accounts (account, adapter) VALUES ($1, $2) ON CONFLICT (account) DO UPDATE
+    SET adapter = excluded.adapter, disabled_at = NULL`
 	sqlAllowTenant    = `INSERT INTO account_tenants (account, tenant_id) SELECT $1, tenant_id FROM tenants WHERE code = $2 ON CONFLICT DO NOTHING`
 	sqlDisallow       = `DELETE FROM account_tenants a USING tenants t WHERE a.tenant_id = t.tenant_id AND a.account = $1 AND NOT t.code = ANY($2::text[])`
 	sqlAllowed        = `SELECT a.tenant_id, t.code FROM account_tenants a JOIN tenants t USING (tenant_id) WHERE a.account = $1`
@@ -40,9 +41,9 @@ const (
 	lockAccounts      = "accounts"
 )
 
-// SyncAccounts writes the configured accounts. A contract with another digest than the newest one is the next version.
-// Replicas that start at once take turns. It refuses a configuration that leaves out an account with open refunds, and
-// one that names a tenant that does not exist.
+// SyncAccounts stores the configured accounts. A contract whose digest differs from the newest stored one becomes the next version. An
+// advisory lock serializes replicas that start at once. Errors: an account with open refunds that is missing from the configuration, a
+// tenant that does not exist.
 func (s *Store) SyncAccounts(ctx context.Context, accounts []AccountConfig) (map[string]SyncedAccount, error) {
 	out := map[string]SyncedAccount{}
 	err := pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {

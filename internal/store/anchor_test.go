@@ -28,7 +28,7 @@ type testAnchorer struct {
 	file string
 }
 
-func (f *flow) anchorer(t *testing.T, change ...func(*verify.AnchorConfig)) testAnchorer {
+func (f *testWorkflow) anchorer(t *testing.T, change ...func(*verify.AnchorConfig)) testAnchorer {
 	t.Helper()
 	cfg := verify.AnchorConfig{Pool: f.pool, Key: anchorKey, File: filepath.Join(t.TempDir(), "anchors"), MaxRows: 10}
 	for _, c := range change {
@@ -54,7 +54,7 @@ func trusting(a testAnchorer) func(*verify.Config) {
 
 func TestAnchorsCoverTheJournal(t *testing.T) {
 	t.Parallel()
-	f := verifyWorld(t)
+	f := newVerifyFixture(t)
 	a := f.anchorer(t)
 	a.once(t)
 	r := f.verify(t, trusting(a))
@@ -82,8 +82,8 @@ func TestAnchorsCoverTheJournal(t *testing.T) {
 	}
 }
 
-// chained rewrites the hashes of a refund's journal and its head, as somebody with the database in hand would.
-func (f *flow) chained(t *testing.T, conn *pgx.Conn, id string) {
+// chained rewrites the hashes of a refund's journal and its head, as an attacker with write access to the database would.
+func (f *testWorkflow) chained(t *testing.T, conn *pgx.Conn, id string) {
 	t.Helper()
 	r, err := f.reader().FindRefund(t.Context(), f.tenant.ID, id)
 	if err != nil {
@@ -104,7 +104,8 @@ func (f *flow) chained(t *testing.T, conn *pgx.Conn, id string) {
 	for _, e := range entries {
 		digest := e.Entry.Digest()
 		head = refund.JournalHash(head, r.RID, int32(e.Seq), e.At, digest)
-		if _, err := conn.Exec(t.Context(), `UPDATE journal SET digest = $3, hash = $4 WHERE rid = $1 AND seq = $2`, [16]byte(r.RID), e.Seq, digest[:], head[:]); err != nil {
+		if _, err := conn.Exec(t.Context(), `UPDATE journal SET digest = $3, hash = $4 WHERE rid = $1 AND seq = $2`, [16]byte(r.RID), e.Seq, digest[:],
+			head[:]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -118,7 +119,7 @@ func (f *flow) chained(t *testing.T, conn *pgx.Conn, id string) {
 const gone = `DELETE FROM journal WHERE rid = @; DELETE FROM dispatches WHERE rid = @; DELETE FROM receipts WHERE rid = @; DELETE FROM refund_keys WHERE rid = @;
 	UPDATE payments SET reserved = 0, refunds = 0, last_rid = NULL WHERE last_rid = @; DELETE FROM refunds WHERE rid = @`
 
-// Five ways to change history that leave every chain whole: without anchors nobody would know.
+// Five ways to change history that keep every hash chain valid: only anchors reveal them.
 func TestAnchorsFindAChangedHistory(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -136,7 +137,7 @@ func TestAnchorsFindAChangedHistory(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			f := verifyWorld(t)
+			f := newVerifyFixture(t)
 			switch c.name {
 			case "delete":
 				f.refund(t, "victim")
@@ -167,7 +168,7 @@ func TestAnchorsFindAChangedHistory(t *testing.T) {
 	}
 }
 
-func (f *flow) rechain(t *testing.T, ids []string) {
+func (f *testWorkflow) rechain(t *testing.T, ids []string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), f.url)
 	if err != nil {
@@ -182,10 +183,10 @@ func (f *flow) rechain(t *testing.T, ids []string) {
 	}
 }
 
-// Whoever rewrites the anchors too has no key, and the file knows better.
+// An attacker who rewrites the anchors too lacks the key, and the file has the old anchors.
 func TestAnchorsCannotBeRewritten(t *testing.T) {
 	t.Parallel()
-	f := verifyWorld(t)
+	f := newVerifyFixture(t)
 	a := f.anchorer(t)
 	a.once(t)
 	f.plant(t, `UPDATE journal SET actor = 'actor:mallory' WHERE rid = $pending; DELETE FROM journal_anchors`)
@@ -201,10 +202,10 @@ func TestAnchorsCannotBeRewritten(t *testing.T) {
 	wantBroken(t, f.verify(t, func(c *verify.Config) { c.Anchors.File = a.file }), "P7", "anchor-file")
 }
 
-// A writer that has drawn its position and commits late is waited for: its row is in the anchor or behind it, never below unseen.
+// The anchorer waits for a writer that has drawn its position and commits late: its row is in an anchor or after it.
 func TestAnchorsWaitForLateCommits(t *testing.T) {
 	t.Parallel()
-	f := verifyWorld(t)
+	f := newVerifyFixture(t)
 	tx, err := f.pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -237,10 +238,10 @@ func TestAnchorsWaitForLateCommits(t *testing.T) {
 	wantBroken(t, f.verify(t, trusting(a)), "P7", "journal-orphan") // the row itself is of no refund; the anchors are right
 }
 
-// A restore takes anchors away that the file has. Until an epoch says so, nothing is added; from then on the file goes on.
+// A restore removes anchors that the file has. Nothing is appended until a new epoch; then the file continues after its old lines.
 func TestAnchorFileAfterARestore(t *testing.T) {
 	t.Parallel()
-	f := verifyWorld(t)
+	f := newVerifyFixture(t)
 	a := f.anchorer(t)
 	a.once(t)
 	f.plant(t, `DELETE FROM journal_anchors WHERE upto_pos = (SELECT max(upto_pos) FROM journal_anchors)`)
@@ -258,7 +259,7 @@ func TestAnchorFileAfterARestore(t *testing.T) {
 	restored.once(t)
 	after, err := os.ReadFile(a.file)
 	if err != nil || !bytes.HasPrefix(after, before) || bytes.Count(after, []byte(`"keptUpTo"`)) != 1 {
-		t.Fatalf("%v: the file goes on behind what was there, and tells of one epoch:\n%s", err, after)
+		t.Fatalf("%v: want the old lines, then one new epoch:\n%s", err, after)
 	}
 	wantBroken(t, f.verify(t, trusting(a)), "", "")
 }
@@ -266,7 +267,7 @@ func TestAnchorFileAfterARestore(t *testing.T) {
 // A crash in the middle of a line loses nothing: the anchor is in the database.
 func TestAnchorFileEndsInAHalfLine(t *testing.T) {
 	t.Parallel()
-	f := verifyWorld(t)
+	f := newVerifyFixture(t)
 	a := f.anchorer(t)
 	a.once(t)
 	whole, err := os.ReadFile(a.file)

@@ -12,8 +12,8 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// askSQL writes the attempt row of a question that needs no owner: it cannot move money, so it takes no lease and no generation.
-// $1 tenant, $2 rid, $3 dispatch, $4 kind, $5 send window, $6 contract version, $7 request digest.
+// askSQL writes the attempt row of a query or list without ownership: it cannot move money, so it takes no lease and no generation. $1
+// tenant, $2 rid, $3 dispatch, $4 kind, $5 send window, $6 contract version, $7 request digest.
 const askSQL = `WITH asked AS (
     UPDATE refunds r SET attempt_no = r.attempt_no + 1
     WHERE r.tenant_id = $1 AND r.rid = $2 AND EXISTS (SELECT FROM dispatches d WHERE d.tenant_id = $1 AND d.rid = $2 AND d.no = $3)
@@ -23,12 +23,11 @@ const askSQL = `WITH asked AS (
   SELECT tenant_id, rid, attempt_no, epoch, $3, $4, generation, $6, $7, at, at + $5::interval FROM asked
   RETURNING no, epoch, generation, started_at, not_after`
 
-// Ask writes the attempt of a query or list outside ownership: for states that have told their end, and for a person who wants to
-// know now. Of the claim only key, kind, dispatch, contract, send window and request are used. Errors: ErrNotFound, ErrBusy,
-// ErrUnavailable.
+// Ask writes the attempt of a query or list outside ownership: for refunds in a final state, and for a check that a person asks for. It
+// uses the claim's key, kind, dispatch, contract, send window and request. Errors: ErrNotFound, ErrBusy, ErrUnavailable.
 func (s *Store) Ask(ctx context.Context, c refund.Claim) (refund.Claimed, error) {
 	if c.Kind != refund.AttemptQuery && c.Kind != refund.AttemptList {
-		return refund.Claimed{}, fmt.Errorf("store: %s is not a question", c.Kind)
+		return refund.Claimed{}, fmt.Errorf("store: %s is neither a query nor a list", c.Kind)
 	}
 	fault.Point(fault.AskBefore)
 	out := refund.Claimed{Attempt: refund.Attempt{DispatchNo: c.Dispatch, Kind: c.Kind, ContractVersion: c.Contract.Version}}

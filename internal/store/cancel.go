@@ -9,9 +9,9 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// Cancel withdraws a refund that nothing was sent for. A refund that is CANCELED already stays so without an error. actor is
-// "actor:<name>". It returns the refund as it stands afterwards. Errors: ErrNotCancelable (not PENDING, something may have reached the
-// channel, or a decided resend is open), ErrNotFound, ErrBusy, ErrUnavailable.
+// Cancel cancels a refund that was never sent. A refund that is already CANCELED is no error. actor is "actor:<name>". It returns the
+// refund as it stands afterwards. Errors: ErrNotCancelable (not PENDING, something may have reached the channel, or a decided resend is
+// open), ErrNotFound, ErrBusy, ErrUnavailable.
 func (s *Store) Cancel(ctx context.Context, k refund.RefundRef, actor string) (refund.Refund, error) {
 	f := refund.Fact{Kind: refund.Withdrawn, Source: "cancel", Actor: actor}
 	u := s.newUnit()
@@ -33,7 +33,7 @@ func (s *Store) cancelOnce(ctx context.Context, u *unit, k refund.RefundRef, f r
 		if r.State != refund.StatePending || r.Exposed || r.AskNo != 0 {
 			return refund.ErrNotCancelable
 		}
-		c, _ := s.contractOf(r.Account, r.Tenant) // nothing is exposed: no term of it matters
+		c, _ := s.contractOf(r.Account, r.Tenant) // without an exposed dispatch no term of the contract applies
 		ch, err := refund.Apply(r, f, c)
 		if err != nil {
 			return err

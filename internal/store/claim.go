@@ -13,81 +13,107 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// claimSQL makes the caller the owner of a refund's next call, and writes that the call is about to happen: one statement, one
-// transaction, one round trip. It gives no row when the refund is not as the caller saw it, somebody holds its row, its lease or (for
-// sends) its payment's turn, sending is held, a case is open, or the key would be dead before the first byte could leave. The key's
-// end is frozen by the first send; another lifetime in a later contract counts from that send too, and only ever makes it earlier.
+// claimSQL makes the caller the owner of a refund's next call and records the call before it happens: one statement, one transaction, one
+// round trip. It returns no row if the refund differs from what the caller saw, its row is locked, its lease or (for sends) its payment's
+// spacing has not ended, sending is held, a case is open, or the key would expire before the first byte could leave. The first send fixes
+// when the key expires; a later contract with another lifetime counts from that send too and can only shorten it.
 //
-// $1 tenant, $2 rid, $3 state, $4 generation, $5 journal seq: what the caller saw. $6 kind, $7 dispatch, $8 state after, $9 lease,
-// $10 margin before its end, $11 send window, $12 key lifetime (0 = no end), $13 what a key's death is kept away from (horizon and clock
-// margin), $14 horizon and visibility lag, $15 spacing of sends (0 = none), $16 contract version, $17 request digest, $18 journal
-// kind, $19 journal data, $20 journal digest.
-const claimSQL = claimReadyPart + claimMovePart
+// The parameters are the fields of claimArgs.
+var claimSQL = pg.Named[claimArgs](claimReadyPart + claimMovePart)
 
-// claimPooledSQL is claimSQL for connections through a pooler, which stay open when the database behind it moves: a send is claimed only
-// on the cluster and timeline that the installation agreed to be on, in the same statement.
-const claimPooledSQL = claimReadyPart + `
-      AND ($6::text <> 'SEND' OR EXISTS (SELECT FROM pg_control_system() s, pg_control_checkpoint() c WHERE s.system_identifier::text = i.system_identifier
-        AND i.timeline = greatest(c.timeline_id, ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int)))` + claimMovePart
+// claimPooledSQL is claimSQL for connections through a pooler, which stay open when the database behind it moves. In the same statement it
+// checks that the server is still the cluster and timeline that the installation has agreed to.
+var claimPooledSQL = pg.Named[claimArgs](claimReadyPart + `
+      AND (@kind::text <> 'SEND' OR EXISTS (SELECT FROM pg_control_system() s, pg_control_checkpoint() c WHERE s.system_identifier::text = i.system_identifier
+        AND i.timeline = greatest(c.timeline_id, ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int)))` + claimMovePart)
+
+// claimArgs are the parameters of a claim.
+type claimArgs struct {
+	Tenant     int64    `arg:"tenant"`
+	RID        [16]byte `arg:"rid"`
+	State      string   `arg:"state"` // as the caller saw it, like generation and journal seq
+	Generation int      `arg:"generation"`
+	JournalSeq int      `arg:"journal_seq"`
+	Kind       string   `arg:"kind"`
+	Dispatch   int      `arg:"dispatch"`
+	StateAfter string   `arg:"state_after"`
+	Contract   int      `arg:"contract"` // its version
+	Request    []byte   `arg:"request"`  // digest of what is sent
+
+	Lease       time.Duration `arg:"lease"`
+	Margin      time.Duration `arg:"margin"` // before the lease's end
+	SendWindow  time.Duration `arg:"send_window"`
+	KeyLifetime time.Duration `arg:"key_lifetime"` // 0 = no end
+	KeyMargin   time.Duration `arg:"key_margin"`   // before the key's end: horizon and clock margin
+	AbsenceLag  time.Duration `arg:"absence_lag"`  // horizon and visibility lag
+	Spacing     time.Duration `arg:"spacing"`      // of a payment's sends; 0 = none
+
+	EntryKind   string `arg:"entry_kind"` // of the journal row
+	EntryData   string `arg:"entry_data"`
+	EntryDigest []byte `arg:"entry_digest"`
+}
 
 const claimReadyPart = `WITH seen AS MATERIALIZED (
     SELECT r.tenant_id, r.rid, r.payment_id, r.attempt_no, r.epoch
     FROM refunds r
-    WHERE r.tenant_id = $1 AND r.rid = $2 AND r.state = $3 AND r.generation = $4 AND r.journal_seq = $5
+    WHERE r.tenant_id = @tenant AND r.rid = @rid AND r.state = @state AND r.generation = @generation AND r.journal_seq = @journal_seq
       AND (r.lease_ends_at IS NULL OR r.lease_ends_at <= clock_timestamp())
-      AND ($6::text <> 'SEND' OR (r.case_id IS NULL AND r.ask_no IS NULL AND r.dispatch_no = $7))
+      AND (@kind::text <> 'SEND' OR (r.case_id IS NULL AND r.ask_no IS NULL AND r.dispatch_no = @dispatch))
     FOR NO KEY UPDATE SKIP LOCKED
   ), turn AS MATERIALIZED (
     SELECT p.tenant_id, p.payment_id
     FROM seen s JOIN payments p ON (p.tenant_id, p.payment_id) = (s.tenant_id, s.payment_id)
-    WHERE $15::interval > interval '0' AND (p.next_send_at IS NULL OR p.next_send_at <= clock_timestamp())
+    WHERE @spacing::interval > interval '0' AND (p.next_send_at IS NULL OR p.next_send_at <= clock_timestamp())
     FOR NO KEY UPDATE OF p
   ), ready AS MATERIALIZED (
     SELECT s.*, greatest(s.epoch, i.epoch) AS new_epoch, d.key_expires_at, clock_timestamp() AS at
     FROM seen s
-      JOIN dispatches d ON (d.tenant_id, d.rid, d.no) = (s.tenant_id, s.rid, $7)
+      JOIN dispatches d ON (d.tenant_id, d.rid, d.no) = (s.tenant_id, s.rid, @dispatch)
       JOIN installation i ON i.one
       LEFT JOIN turn t ON t.tenant_id = s.tenant_id
-    WHERE ($6::text <> 'SEND' OR i.sending_held_since IS NULL) AND ($15::interval = interval '0' OR t.tenant_id IS NOT NULL)`
+    WHERE (@kind::text <> 'SEND' OR i.sending_held_since IS NULL) AND (@spacing::interval = interval '0' OR t.tenant_id IS NOT NULL)`
 
 const claimMovePart = `
   ), keyed AS MATERIALIZED (
-    SELECT y.*, y.at + $9::interval AS lease_ends_at,
-      CASE WHEN $6::text <> 'SEND' THEN NULL WHEN $12::interval = interval '0' THEN y.key_expires_at
+    SELECT y.*, y.at + @lease::interval AS lease_ends_at,
+      CASE WHEN @kind::text <> 'SEND' THEN NULL WHEN @key_lifetime::interval = interval '0' THEN y.key_expires_at
         ELSE least(y.key_expires_at, coalesce((SELECT min(a.started_at) FROM attempts a
-          WHERE (a.tenant_id, a.rid) = (y.tenant_id, y.rid) AND a.dispatch_no = $7 AND a.kind = 'SEND'), y.at) + $12::interval) END AS key_ends_at
+          WHERE (a.tenant_id, a.rid) = (y.tenant_id, y.rid) AND a.dispatch_no = @dispatch AND a.kind = 'SEND'),
+          y.at) + @key_lifetime::interval) END AS key_ends_at
     FROM ready y
   ), fenced AS MATERIALIZED (
-    SELECT k.*, least(k.at + $11::interval, k.lease_ends_at - $10::interval, k.key_ends_at - $13::interval) AS not_after
+    SELECT k.*, least(k.at + @send_window::interval, k.lease_ends_at - @margin::interval, k.key_ends_at - @key_margin::interval) AS not_after
     FROM keyed k
   ), moved AS (
-    UPDATE refunds r SET state = $8, exposed = r.exposed OR $6::text = 'SEND',
-      pending_reason = CASE WHEN $8 = 'PENDING' THEN r.pending_reason END,
+    UPDATE refunds r SET state = @state_after, exposed = r.exposed OR @kind::text = 'SEND',
+      pending_reason = CASE WHEN @state_after = 'PENDING' THEN r.pending_reason END,
       epoch = f.new_epoch, generation = r.generation + 1, lease_ends_at = f.lease_ends_at, next_action_at = f.lease_ends_at,
       attempt_no = r.attempt_no + 1, journal_seq = r.journal_seq + 1,
-      journal_head = sha256(r.journal_head || uuid_send(r.rid) || int4send(r.journal_seq + 1) || timestamptz_send(f.at) || $20::bytea),
-      state_since = CASE WHEN r.state = $8 THEN r.state_since ELSE f.at END, updated_at = f.at
+      journal_head = sha256(r.journal_head || uuid_send(r.rid) || int4send(r.journal_seq + 1) || timestamptz_send(f.at) || @entry_digest::bytea),
+      state_since = CASE WHEN r.state = @state_after THEN r.state_since ELSE f.at END, updated_at = f.at
     FROM fenced f
     WHERE (r.tenant_id, r.rid) = (f.tenant_id, f.rid) AND f.not_after > f.at
     RETURNING r.tenant_id, r.rid, r.epoch, r.generation, r.attempt_no, r.journal_seq, r.journal_head, f.payment_id, f.at, f.not_after, f.key_ends_at
   ), written AS (
     INSERT INTO attempts (tenant_id, rid, no, epoch, dispatch_no, kind, generation, contract_version, request_digest, started_at, not_after)
-    SELECT tenant_id, rid, attempt_no, epoch, $7, $6::text, generation, $16, $17::bytea, at, not_after FROM moved
+    SELECT tenant_id, rid, attempt_no, epoch, @dispatch, @kind::text, generation, @contract, @request::bytea, at, not_after FROM moved
   ), told AS (
     INSERT INTO journal (tenant_id, rid, seq, kind, from_state, to_state, generation, source, actor, at, data, digest, hash)
-    SELECT tenant_id, rid, journal_seq, $18, $3, $8, generation, 'worker', 'system:worker', at, $19, $20::bytea, journal_head FROM moved
+    SELECT tenant_id, rid, journal_seq, @entry_kind, @state, @state_after, generation, 'worker', 'system:worker', at, @entry_data, @entry_digest::bytea,
+    journal_head FROM moved
   ), exposed AS (
-    UPDATE dispatches d SET exposed = true, key_expires_at = m.key_ends_at, absence_counts_from = greatest(d.absence_counts_from, m.not_after + $14::interval)
-    FROM moved m WHERE $6::text = 'SEND' AND (d.tenant_id, d.rid, d.no) = (m.tenant_id, m.rid, $7)
+    UPDATE dispatches d SET exposed = true, key_expires_at = m.key_ends_at, absence_counts_from = greatest(d.absence_counts_from,
+    m.not_after + @absence_lag::interval)
+    FROM moved m WHERE @kind::text = 'SEND' AND (d.tenant_id, d.rid, d.no) = (m.tenant_id, m.rid, @dispatch)
   ), spaced AS (
-    UPDATE payments p SET next_send_at = m.at + $15::interval
-    FROM moved m WHERE $15::interval > interval '0' AND (p.tenant_id, p.payment_id) = (m.tenant_id, m.payment_id)
+    UPDATE payments p SET next_send_at = m.at + @spacing::interval
+    FROM moved m WHERE @spacing::interval > interval '0' AND (p.tenant_id, p.payment_id) = (m.tenant_id, m.payment_id)
   )
   SELECT attempt_no, epoch, generation, at, not_after FROM moved`
 
-// Claim takes the next call of a refund as its contract allows: generation + 1, lease, attempt row, exposure, journal row. The times
-// are the database's; what comes back for the local clock is a duration. Errors: ErrNotOwner (whatever the reason, the caller stops or
-// looks again), ErrBusy, ErrUnavailable. After any error nothing may be sent: if the claim did happen, its lease ends by itself.
+// Claim takes the next call of a refund as its contract allows: generation + 1, lease, attempt row, exposure, journal row. All times are
+// the database's; Claimed.Send is a duration for the local clock. Errors: ErrNotOwner (for any reason; the caller stops or reads again),
+// ErrBusy, ErrUnavailable. After an error nothing may be sent: the lease of a claim that did commit ends by itself.
 func (s *Store) Claim(ctx context.Context, c refund.Claim) (refund.Claimed, error) {
 	send := c.Kind == refund.AttemptSend
 	to := c.State
@@ -109,9 +135,16 @@ func (s *Store) Claim(ctx context.Context, c refund.Claim) (refund.Claimed, erro
 	}
 	fault.Point(before)
 	out := refund.Claimed{Attempt: refund.Attempt{DispatchNo: c.Dispatch, Kind: c.Kind, ContractVersion: c.Contract.Version}}
-	row := s.pool.QueryRow(ctx, s.claimStatement(), int64(c.Tenant), [16]byte(c.RID), string(c.State), c.Generation, c.JournalSeq,
-		string(c.Kind), c.Dispatch, string(to), c.Lease, c.Margin, c.SendWindow, c.Contract.Key.Lifetime.D(), c.Contract.Horizon.D()+c.ClockSkew,
-		c.Contract.Horizon.D()+visibilityLag(c.Contract), spacing, c.Contract.Version, requestDigest(c.Request), entry.Kind, entry.Data, digest[:])
+	args := claimArgs{
+		Tenant: int64(c.Tenant), RID: c.RID, State: string(c.State), Generation: c.Generation, JournalSeq: c.JournalSeq,
+		Kind: string(c.Kind), Dispatch: c.Dispatch, StateAfter: string(to), Contract: c.Contract.Version, Request: requestDigest(c.Request),
+		Lease: c.Lease, Margin: c.Margin, SendWindow: c.SendWindow,
+		KeyLifetime: c.Contract.Key.Lifetime.D(), KeyMargin: c.Contract.Horizon.D() + c.ClockSkew,
+		AbsenceLag: c.Contract.Horizon.D() + visibilityLag(c.Contract), Spacing: spacing,
+		EntryKind: entry.Kind, EntryData: entry.Data, EntryDigest: digest[:],
+	}
+	statement := s.claimStatement()
+	row := s.pool.QueryRow(ctx, statement.SQL, statement.Args(&args)...)
 	err = row.Scan(&out.No, &out.Epoch, &out.Generation, &out.StartedAt, &out.NotAfter)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return refund.Claimed{}, fmt.Errorf("%w: claim of %s", refund.ErrNotOwner, c.RID)
@@ -124,15 +157,15 @@ func (s *Store) Claim(ctx context.Context, c refund.Claim) (refund.Claimed, erro
 	return out, nil
 }
 
-// claimStatement is claimSQL, or claimPooledSQL where a new connection is no sign of a move that holdIfMoved could see.
-func (s *Store) claimStatement() string {
+// claimStatement returns claimPooledSQL where new connections do not reveal a move (see holdIfMoved), else claimSQL.
+func (s *Store) claimStatement() pg.Statement[claimArgs] {
 	if s.cfg.Params == pg.ParamsRole && s.cfg.HoldOnFailover {
 		return claimPooledSQL
 	}
 	return claimSQL
 }
 
-// claimEntry is the claim's journal row. The attempt's number is not in it: it is drawn inside the statement.
+// claimEntry is the claim's journal row. It does not contain the attempt's number, which the statement assigns.
 func claimEntry(c refund.Claim, kind refund.FactKind, to refund.State) (refund.Entry, error) {
 	data, err := refund.CanonicalJSON(map[string]any{"dispatch": c.Dispatch, "call": string(c.Kind), "contract": c.Contract.Version})
 	if err != nil {
@@ -142,7 +175,7 @@ func claimEntry(c refund.Claim, kind refund.FactKind, to refund.State) (refund.E
 	return refund.Entry{Kind: names[kind], From: c.State, To: to, Generation: c.Generation + 1, Source: "worker", Actor: "system:worker", Data: data}, nil
 }
 
-// visibilityLag is how long a done refund may be hidden from whatever can be asked: the query, else the list.
+// visibilityLag is how long the channel may hide a refund that it has executed: from its query, or from its list where it has no query.
 func visibilityLag(c refund.Contract) time.Duration {
 	if c.Query.Automatic() {
 		return c.Query.VisibilityLag.D()
@@ -150,7 +183,7 @@ func visibilityLag(c refund.Contract) time.Duration {
 	return c.List.VisibilityLag.D()
 }
 
-// requestDigest keeps the column's promise of never being null for callers that send nothing worth a digest.
+// requestDigest returns an empty digest instead of nil: the column is never NULL.
 func requestDigest(b []byte) []byte {
 	if b == nil {
 		return []byte{}

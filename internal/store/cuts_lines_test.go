@@ -9,7 +9,7 @@ import (
 // lineKinds: what becomes of a line later, and the decisions that peopleKinds leaves out.
 func lineKinds() []cutKind {
 	return []cutKind{
-		{name: "a line that may be ours", prepare: func(l *cutLane, id string) (operation, look) {
+		{name: "a line that may be ours", prepare: func(l *cutRun, id string) (operation, look) {
 			k := l.refund(l.t, id)
 			l.unclear(k)
 			return l.listed(id, "re_"+id, 100), func() {
@@ -17,7 +17,7 @@ func lineKinds() []cutKind {
 				l.wantReasons(l.t, l.load(l.t, k), refund.CaseUnmatchedLine)
 			}
 		}},
-		{name: "a held line that is nobody's any more", prepare: func(l *cutLane, id string) (operation, look) {
+		{name: "a held line that is nobody's any more", prepare: func(l *cutRun, id string) (operation, look) {
 			k := l.refund(l.t, id)
 			l.unclear(k)
 			l.lines(l.t, l.payment(id), true, foreign("re_"+id, 100))
@@ -27,13 +27,13 @@ func lineKinds() []cutKind {
 				l.wantReasons(l.t, l.load(l.t, k))
 			}
 		}},
-		{name: "a line that gives its id", prepare: func(l *cutLane, id string) (operation, look) {
+		{name: "a line that gives its id", prepare: func(l *cutRun, id string) (operation, look) {
 			l.decide(l.t, l.inDoubt(id).RefundRef, refund.ActionConfirmSuccess)
 			return l.listed(id, "re_"+id, 100), func() {
 				l.wantCount("the effect with an id", 1, `SELECT count(*) FROM effects WHERE channel_refund_id = $1 AND rid IS NOT NULL`, "re_"+id)
 			}
 		}},
-		{name: "an id that is taken back", prepare: func(l *cutLane, id string) (operation, look) {
+		{name: "an id that is taken back", prepare: func(l *cutRun, id string) (operation, look) {
 			l.decide(l.t, l.inDoubt(id).RefundRef, refund.ActionConfirmSuccess)
 			l.lines(l.t, l.payment(id), true, foreign("re_"+id, 100))
 			owner := l.refund(l.t, id+"o")
@@ -42,7 +42,13 @@ func lineKinds() []cutKind {
 				l.wantCount("whose it is", 1, `SELECT count(*) FROM effects WHERE channel_refund_id = $1 AND rid = $2`, "re_"+id, [16]byte(owner.RID))
 			}
 		}},
-		{name: "a rejection", prepare: func(l *cutLane, id string) (operation, look) {
+	}
+}
+
+// verdictKinds are verdicts on decisions, and the end of a case.
+func verdictKinds() []cutKind {
+	return []cutKind{
+		{name: "a rejection", prepare: func(l *cutRun, id string) (operation, look) {
 			r := l.inDoubt(id)
 			d := l.propose(l.t, r.RefundRef, refund.ActionConfirmNotDone)
 			return l.judging(d, false), func() {
@@ -50,7 +56,7 @@ func lineKinds() []cutKind {
 				l.wantState(l.t, r.RefundRef, refund.StateUnknown)
 			}
 		}},
-		{name: "an approval that has to wait", prepare: func(l *cutLane, id string) (operation, look) {
+		{name: "an approval that has to wait", prepare: func(l *cutRun, id string) (operation, look) {
 			k := l.refund(l.t, id)
 			claimed := l.claim(l.t, k, refund.AttemptSend, 3*time.Second)
 			l.enter(l.t, k, answered(claimed, refund.Unknown))
@@ -65,8 +71,9 @@ func lineKinds() []cutKind {
 				l.wantState(l.t, k, refund.StateFailed)
 			}
 		}},
-		{name: "an excess that is accepted", prepare: func(l *cutLane, id string) (operation, look) {
-			d, _, err := l.Propose(l.t.Context(), refund.Proposal{Tenant: l.tenant.ID, CaseID: l.tooMuch(id), Action: refund.ActionAcceptAsIs, Evidence: "ticket 4711", Actor: "ann"})
+		{name: "an excess that is accepted", prepare: func(l *cutRun, id string) (operation, look) {
+			d, _, err := l.Propose(l.t.Context(), refund.Proposal{Tenant: l.tenant.ID, CaseID: l.tooMuch(id), Action: refund.ActionAcceptAsIs,
+				Evidence: "ticket 4711", Actor: "ann"})
 			if err != nil {
 				l.t.Fatal(err)
 			}
@@ -74,48 +81,54 @@ func lineKinds() []cutKind {
 				l.wantCount("the case is closed", 1, `SELECT count(*) FROM cases WHERE case_id = $1 AND closed_how = 'decision:accept-as-is'`, [16]byte(d.CaseID))
 			}
 		}},
-		{name: "a case that is over, by the sweep", alone: settledPaymentsSQL, prepare: func(l *cutLane, id string) (operation, look) {
-			is := l.tooMuch(id)
-			spec := *inlinePayment(10_000)
-			spec.Version = 10_000
-			if _, _, err := l.PutPayment(l.t.Context(), l.tenant, l.payment(id), spec, "actor:test"); err != nil {
-				l.t.Fatal(err)
-			}
-			return l.sweep, func() {
-				l.wantCount("the case is closed", 1, `SELECT count(*) FROM cases WHERE case_id = $1 AND closed_how = 'fact:captured'`, [16]byte(is))
-			}
-		}},
+		settledCase(),
 	}
 }
 
-// payment is that of the refund that refund makes.
-func (l *cutLane) payment(id string) string { return "pay_" + id + "_0" }
+// settledCase is the case of a payment whose excess a later snapshot has taken away.
+func settledCase() cutKind {
+	return cutKind{name: "a case that is over, by the sweep", alone: settledPaymentsSQL, prepare: func(l *cutRun, id string) (operation, look) {
+		is := l.tooMuch(id)
+		spec := *inlinePayment(10_000)
+		spec.Version = 10_000
+		if _, _, err := l.PutPayment(l.t.Context(), l.tenant, l.payment(id), spec, "actor:test"); err != nil {
+			l.t.Fatal(err)
+		}
+		return l.sweep, func() {
+			l.wantCount("the case is closed", 1, `SELECT count(*) FROM cases WHERE case_id = $1 AND closed_how = 'fact:captured'`, [16]byte(is))
+		}
+	}}
+}
 
-// listed is a whole list with one line that nobody has asked for.
-func (l *cutLane) listed(id, channelID string, amount int64) operation {
+// payment is that of the refund that refund makes.
+func (l *cutRun) payment(id string) string { return "pay_" + id + "_0" }
+
+// listed is a complete list with one line that none of our requests caused.
+func (l *cutRun) listed(id, channelID string, amount int64) operation {
 	return func() error {
 		return l.cut.EnterLines(l.t.Context(), l.tenant.ID, l.payment(id), "list", []refund.ListedEffect{foreign(channelID, amount)}, true, l.contract)
 	}
 }
 
-func (l *cutLane) judging(d refund.Decision, approve bool) operation {
+func (l *cutRun) judging(d refund.Decision, approve bool) operation {
 	return func() error {
 		_, err := l.cut.Judge(l.t.Context(), refund.Approval{Tenant: l.tenant.ID, CaseID: d.CaseID, DecisionID: d.ID, Approve: approve, Actor: "bob"})
 		return err
 	}
 }
 
-func (l *cutLane) wantVerdict(d refund.Decision, want refund.DecisionVerdict) {
+func (l *cutRun) wantVerdict(d refund.Decision, want refund.DecisionVerdict) {
 	l.t.Helper()
 	l.wantCount("the verdict "+string(want), 1, `SELECT count(*) FROM decisions WHERE decision_id = $1 AND verdict = $2`, [16]byte(d.ID), string(want))
 }
 
-// tooMuch is the case of a payment of which somebody else has refunded more than there was.
-func (l *cutLane) tooMuch(id string) (of refund.RID) {
+// tooMuch is the case of a payment that was refunded outside by more than was captured.
+func (l *cutRun) tooMuch(id string) (of refund.RID) {
 	l.t.Helper()
 	l.refund(l.t, id)
 	l.lines(l.t, l.payment(id), true, foreign("re_"+id, 5_000))
-	if err := l.pool.QueryRow(l.t.Context(), `SELECT case_id FROM cases WHERE payment_id = $1 AND rid IS NULL AND closed_at IS NULL`, l.payment(id)).Scan((*[16]byte)(&of)); err != nil {
+	if err := l.pool.QueryRow(l.t.Context(), `SELECT case_id FROM cases WHERE payment_id = $1 AND rid IS NULL AND closed_at IS NULL`,
+		l.payment(id)).Scan((*[16]byte)(&of)); err != nil {
 		l.t.Fatal(err)
 	}
 	return of

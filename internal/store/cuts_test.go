@@ -16,9 +16,9 @@ import (
 // cutsWanted is how many COMMITs are cut; 0 = every kind with every pattern once.
 var cutsWanted = flag.Int("cuts", 0, "how many COMMITs TestEveryCommitMayBeCut cuts; 0 = each kind and pattern once")
 
-// cutLane is a database of its own with a store whose connections can be cut.
-type cutLane struct {
-	*court
+// cutRun is a database of its own with a store whose connections can be cut.
+type cutRun struct {
+	*testDecisions
 	t      *testing.T
 	cut    *Store
 	cutter *wireCutter
@@ -26,35 +26,34 @@ type cutLane struct {
 	n      int
 }
 
-// cutKind is one kind of transaction. prepare brings a refund there and gives what is to be cut; done looks afterwards.
+// cutKind is one kind of transaction. prepare sets a refund up and returns the operation to cut; done checks afterwards.
 type cutKind struct {
 	name    string
 	alone   string // the statement that commits by itself; "" = a transaction with COMMIT
 	skip    int    // COMMITs before the one that is meant
-	once    bool   // nobody repeats it: the caller gives up, and the database has to be right either way
-	prepare func(l *cutLane, id string) (op func() error, done func())
+	once    bool   // the caller does not repeat it; the database must be right either way
+	prepare func(l *cutRun, id string) (op func() error, done func())
 }
 
-// cutPatterns: one cut, and cuts of the repeat too.
+// cutPatterns are one cut, and cuts of the reruns too.
 var cutPatterns = [][]cut{{cutBefore}, {cutAfter}, {cutBefore, cutAfter}, {cutAfter, cutBefore}, {cutAfter, cutAfter}}
 
-// cutLanes work at the same time.
-const cutLanes = 3
+// parallelCutRuns run at the same time.
+const parallelCutRuns = 3
 
-// TestEveryCommitMayBeCut cuts the connection before and after the COMMIT of every kind of transaction, and again at the
-// repeat. Whoever called repeats as it does in the program; afterwards the result is the one of an uncut run, and no promise
-// is broken.
+// TestEveryCommitMayBeCut cuts the connection before and after the COMMIT of every kind of transaction, and again at the rerun. Callers
+// repeat as they do in the program. Afterwards the result is that of an uncut run, and no promise is broken.
 func TestEveryCommitMayBeCut(t *testing.T) {
 	began := time.Now()
 	var made atomic.Int64
 	t.Run("lanes", func(t *testing.T) {
-		for i := range cutLanes {
+		for i := range parallelCutRuns {
 			t.Run(fmt.Sprint(i+1), func(t *testing.T) {
 				t.Parallel()
-				l := newCutLane(t)
+				l := newCutRun(t)
 				for round := 0; round == 0 || int(made.Load()) < *cutsWanted; round++ {
 					for at, k := range cutKinds {
-						if *cutsWanted == 0 && at%cutLanes != i {
+						if *cutsWanted == 0 && at%parallelCutRuns != i {
 							continue
 						}
 						for _, p := range cutPatterns {
@@ -64,35 +63,36 @@ func TestEveryCommitMayBeCut(t *testing.T) {
 							made.Add(l.one(k, p))
 						}
 					}
-					l.wantJust(t)
+					l.wantConsistent(t)
 					if t.Failed() {
 						return
 					}
 				}
 				made.Add(l.epochs())
-				l.wantJust(t)
+				l.wantConsistent(t)
 			})
 		}
 	})
-	t.Logf("%d COMMITs cut in %s: %d kinds of transactions, before and after, and at the repeat", made.Load(), time.Since(began).Round(time.Second), len(cutKinds)+1)
+	t.Logf("%d COMMITs cut in %s: %d kinds of transactions, before and after, and at the repeat", made.Load(), time.Since(began).Round(time.Second),
+		len(cutKinds)+1)
 }
 
-func newCutLane(t *testing.T) *cutLane {
+func newCutRun(t *testing.T) *cutRun {
 	t.Helper()
-	c := newCourt(t, func(c *refund.Contract) {
+	c := newDecisions(t, func(c *refund.Contract) {
 		c.Query = refund.QueryTerms{Exists: true, Readings: 1}
 		c.Codes.LateFailure = true
 		c.Waits.Unknown = refund.Duration(time.Hour)
 	})
 	w, url := newWireCutter(t, c.url)
-	l := &cutLane{court: c, t: t, cut: c.openSecond(t, url), cutter: w}
+	l := &cutRun{testDecisions: c, t: t, cut: c.openSecond(t, url), cutter: w}
 	l.door = intake.NewDoor(intake.DoorConfig{Accepter: l.cut, NewRID: pg.NewRID})
 	t.Cleanup(l.door.Stop)
 	return l
 }
 
-// one prepares, cuts, repeats and looks. It returns how many cuts were made.
-func (l *cutLane) one(k cutKind, pattern []cut) int64 {
+// one prepares, cuts, repeats and checks. It returns how many cuts were made.
+func (l *cutRun) one(k cutKind, pattern []cut) int64 {
 	l.t.Helper()
 	l.n++
 	id := fmt.Sprintf("c%d", l.n)
@@ -121,13 +121,13 @@ func (l *cutLane) one(k cutKind, pattern []cut) int64 {
 	return int64(l.cutter.cuts() - before)
 }
 
-// transient are the errors that callers answer with a repeat.
+// transient reports the errors after which callers repeat.
 func transient(err error) bool {
 	return errors.Is(err, refund.ErrUnavailable) || errors.Is(err, refund.ErrCommitUnknown) || errors.Is(err, refund.ErrBusy)
 }
 
 // epochs marks everything that is open after a restore, with every other COMMIT cut.
-func (l *cutLane) epochs() int64 {
+func (l *cutRun) epochs() int64 {
 	l.t.Helper()
 	const open = 10
 	l.refunds(l.t, "epoch", open)

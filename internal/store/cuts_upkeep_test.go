@@ -16,12 +16,13 @@ import (
 // upkeepKinds: what the verbs of operators write, and what the service writes for itself.
 func upkeepKinds() []cutKind {
 	return append(epochKinds(), []cutKind{
-		{name: "an anchor", prepare: func(l *cutLane, id string) (operation, look) {
+		{name: "an anchor", prepare: func(l *cutRun, id string) (operation, look) {
 			l.refund(l.t, id)
 			a := l.anchorer(l.t, func(c *verify.AnchorConfig) { c.Pool, c.MaxRows = l.cut.Pool(), 0 })
 			whole := l.anchorer(l.t, func(c *verify.AnchorConfig) { c.File, c.MaxRows = a.file, 0 })
 			return func() error { return a.Once(l.t.Context()) }, func() {
-				for end := time.Now().Add(10 * time.Second); l.count(l.t, `SELECT count(*) FROM journal WHERE pos > (SELECT coalesce(max(upto_pos), 0) FROM journal_anchors)`) > 0; {
+				for end := time.Now().Add(10 * time.Second); l.count(l.t,
+					`SELECT count(*) FROM journal WHERE pos > (SELECT coalesce(max(upto_pos), 0) FROM journal_anchors)`) > 0; {
 					if time.Now().After(end) { // a connection that was cut may hold the lock for a moment
 						l.t.Fatal("the journal has rows without an anchor")
 					}
@@ -33,19 +34,19 @@ func upkeepKinds() []cutKind {
 				}
 			}
 		}},
-		{name: "a parked message that is discarded", alone: sqlDiscard, prepare: func(l *cutLane, id string) (operation, look) {
+		{name: "a parked message that is discarded", alone: sqlDiscard, prepare: func(l *cutRun, id string) (operation, look) {
 			is := l.parked(id)
 			return func() error { return l.cut.Discard(l.t.Context(), l.tenant.ID, is, "actor:ann") }, func() {
 				l.wantCount("discarded", 1, `SELECT count(*) FROM parked WHERE parked_id = $1 AND done_how = 'discarded' AND done_by = 'actor:ann'`, [16]byte(is))
 			}
 		}},
-		{name: "a parked message that was tried in vain", alone: sqlStillParked, once: true, prepare: func(l *cutLane, id string) (operation, look) {
+		{name: "a parked message that was tried in vain", alone: sqlStillParked, once: true, prepare: func(l *cutRun, id string) (operation, look) {
 			is := l.parked(id)
 			return func() error { return l.cut.StillParked(l.t.Context(), l.tenant.ID, is) }, func() {
 				l.wantCount("counted once or not", 1, `SELECT count(*) FROM parked WHERE parked_id = $1 AND tries IN (1, 2) AND done_at IS NULL`, [16]byte(is))
 			}
 		}},
-		{name: "deliveries", alone: sqlTrace, once: true, prepare: func(l *cutLane, id string) (operation, look) {
+		{name: "deliveries", alone: sqlTrace, once: true, prepare: func(l *cutRun, id string) (operation, look) {
 			d := intake.Delivery{Tenant: l.tenant.ID, Event: intake.EventID{Consumer: "orders", Source: "/s", ID: id}, Transport: "nats:" + id, Outcome: "TAKEN"}
 			return func() error { return l.cut.Trace(l.t.Context(), []intake.Delivery{d, d}) }, func() {
 				if n := l.count(l.t, `SELECT count(*) FROM deliveries WHERE event_id = $1`, id); n != 0 && n != 2 {
@@ -53,13 +54,13 @@ func upkeepKinds() []cutKind {
 				}
 			}
 		}},
-		{name: "the end of a tenant", alone: sqlCloseTenant, prepare: func(l *cutLane, id string) (operation, look) {
+		{name: "the end of a tenant", alone: sqlCloseTenant, prepare: func(l *cutRun, id string) (operation, look) {
 			l.addTenant(l.t, "end-"+id)
 			return func() error { return l.cut.CloseTenant(l.t.Context(), "end-"+id) }, func() {
 				l.wantCount("closed", 1, `SELECT count(*) FROM tenants WHERE code = $1 AND closed_at IS NOT NULL`, "end-"+id)
 			}
 		}},
-		{name: "the end of a key", alone: sqlRevokeKey, prepare: func(l *cutLane, id string) (operation, look) {
+		{name: "the end of a key", alone: sqlRevokeKey, prepare: func(l *cutRun, id string) (operation, look) {
 			row, err := l.AddTenant(l.t.Context(), "rev-"+id, access.ModeTest)
 			if err != nil {
 				l.t.Fatal(err)
@@ -75,7 +76,7 @@ func upkeepKinds() []cutKind {
 				l.wantCount("revoked", 1, `SELECT count(*) FROM api_keys WHERE prefix = $1 AND revoked_at IS NOT NULL`, key.Prefix)
 			}
 		}},
-		{name: "a partition", prepare: func(l *cutLane, _ string) (operation, look) {
+		{name: "a partition", prepare: func(l *cutRun, _ string) (operation, look) {
 			cfg := migrate.PartitionsConfig{Days: 7 + l.n}
 			if _, err := migrate.EnsurePartitions(l.t.Context(), l.pool, migrate.PartitionsConfig{Days: 6 + l.n}); err != nil {
 				l.t.Fatal(err)
@@ -94,8 +95,8 @@ func upkeepKinds() []cutKind {
 	}...)
 }
 
-// parked is a message that nobody could read.
-func (l *cutLane) parked(id string) refund.RID {
+// parked is a message that could not be decoded.
+func (l *cutRun) parked(id string) refund.RID {
 	l.t.Helper()
 	is := pg.NewRID()
 	if _, err := l.pool.Exec(l.t.Context(), `INSERT INTO parked (tenant_id, parked_id, consumer, position, headers, body, reason, tries)
@@ -108,7 +109,7 @@ func (l *cutLane) parked(id string) refund.RID {
 // epochKinds leave the installation as they found it: sending.
 func epochKinds() []cutKind {
 	return []cutKind{
-		{name: "sending is held", alone: holdSQL, prepare: func(l *cutLane, _ string) (operation, look) {
+		{name: "sending is held", alone: holdSQL, prepare: func(l *cutRun, _ string) (operation, look) {
 			l.elsewhere(l.t)
 			return func() error { _, err := l.cut.WatchEpoch(l.t.Context(), false); return err }, func() {
 				if l.epoch(l.t).HeldSince == nil {
@@ -117,7 +118,7 @@ func epochKinds() []cutKind {
 				l.resumed()
 			}
 		}},
-		{name: "a new place without loss", alone: adoptSQL, prepare: func(l *cutLane, _ string) (operation, look) {
+		{name: "a new place without loss", alone: adoptSQL, prepare: func(l *cutRun, _ string) (operation, look) {
 			l.elsewhere(l.t)
 			before := l.epoch(l.t).Epoch
 			return func() error { _, err := l.cut.WatchEpoch(l.t.Context(), true); return err }, func() {
@@ -126,7 +127,7 @@ func epochKinds() []cutKind {
 				}
 			}
 		}},
-		{name: "the beginning of an epoch", alone: resumeSQL, prepare: func(l *cutLane, id string) (operation, look) {
+		{name: "the beginning of an epoch", alone: resumeSQL, prepare: func(l *cutRun, id string) (operation, look) {
 			l.refund(l.t, id)
 			l.elsewhere(l.t)
 			before := l.epoch(l.t).Epoch
@@ -143,7 +144,7 @@ func epochKinds() []cutKind {
 					l.resumed()
 				}
 		}},
-		{name: "how long new refunds are marked", alone: markNewSQL, prepare: func(l *cutLane, _ string) (operation, look) {
+		{name: "how long new refunds are marked", alone: markNewSQL, prepare: func(l *cutRun, _ string) (operation, look) {
 			return func() error { return l.cut.SetMarkNew(l.t.Context(), time.Hour) }, func() {
 				l.wantCount("an hour", 1, `SELECT count(*) FROM installation WHERE mark_new_until > now() + interval '50 min'`)
 				l.resumed()
@@ -153,7 +154,7 @@ func epochKinds() []cutKind {
 }
 
 // resumed lets the installation send, and marks no new refund.
-func (l *cutLane) resumed() {
+func (l *cutRun) resumed() {
 	l.t.Helper()
 	e := l.epoch(l.t)
 	var err error

@@ -16,34 +16,39 @@ func TestDeadlinesEndInACase(t *testing.T) {
 	}
 	for name, w := range map[string]struct {
 		contract func(*refund.Contract)
-		reach    func(*testing.T, *court, refund.RefundRef)
+		reach    func(*testing.T, *testDecisions, refund.RefundRef)
 		state    refund.State
 		reason   refund.CaseReason
 		then     refund.StepKind
 	}{
 		"PENDING, may be sent again": {func(c *refund.Contract) { c.Waits.Pending = soon },
-			func(t *testing.T, c *court, k refund.RefundRef) { c.send(t, k, refund.Retryable, "") }, refund.StatePending, refund.CaseDeadline, refund.StepWait},
+			func(t *testing.T, c *testDecisions, k refund.RefundRef) { c.send(t, k, refund.Retryable, "") }, refund.StatePending, refund.CaseDeadline, refund.StepWait},
 		"UNKNOWN, can be asked": {func(c *refund.Contract) { query(c); c.Waits.Unknown = soon },
-			func(t *testing.T, c *court, k refund.RefundRef) { c.send(t, k, refund.Unknown, "") }, refund.StateUnknown, refund.CaseDeadline, refund.StepWait},
+			func(t *testing.T, c *testDecisions, k refund.RefundRef) { c.send(t, k, refund.Unknown, "") }, refund.StateUnknown, refund.CaseDeadline, refund.StepWait},
 		"UNKNOWN, only notices": {func(c *refund.Contract) { c.Notices = true; c.Waits.Unknown = soon },
-			func(t *testing.T, c *court, k refund.RefundRef) { c.send(t, k, refund.Unknown, "") }, refund.StateUnknown, refund.CaseDeadline, refund.StepWait},
+			func(t *testing.T, c *testDecisions, k refund.RefundRef) { c.send(t, k, refund.Unknown, "") }, refund.StateUnknown, refund.CaseDeadline, refund.StepWait},
 		"UNKNOWN, nothing to wait for": {nil,
-			func(t *testing.T, c *court, k refund.RefundRef) { c.send(t, k, refund.Unknown, "") }, refund.StateUnknown, refund.CaseNoStep, refund.StepWait},
-		"UNKNOWN, the lease ended": {nil, func(t *testing.T, c *court, k refund.RefundRef) {
+			func(t *testing.T, c *testDecisions, k refund.RefundRef) { c.send(t, k, refund.Unknown, "") }, refund.StateUnknown, refund.CaseNoStep, refund.StepWait},
+		"UNKNOWN, the lease ended": {nil, func(t *testing.T, c *testDecisions, k refund.RefundRef) {
 			claimed := c.send(t, k, "", "")
 			c.waitUntil(t, c.load(t, k).LeaseEndsAt)
 			c.enter(t, k, refund.Fact{Kind: refund.LeaseEnd, Generation: claimed.Generation, Source: "sweeper"})
 		}, refund.StateUnknown, refund.CaseNoStep, refund.StepWait},
 		"ACCEPTED": {func(c *refund.Contract) { c.Notices = true; c.Waits.Accepted = soon },
-			func(t *testing.T, c *court, k refund.RefundRef) { c.send(t, k, refund.Acknowledged, "ch_1") }, refund.StateAccepted, refund.CaseDeadline, refund.StepWait},
+			func(t *testing.T, c *testDecisions, k refund.RefundRef) { c.send(t, k, refund.Acknowledged, "ch_1") }, refund.StateAccepted, refund.CaseDeadline,
+			refund.StepWait},
 		"ACCEPTED, nothing to wait for": {nil,
-			func(t *testing.T, c *court, k refund.RefundRef) { c.send(t, k, refund.Acknowledged, "ch_1") }, refund.StateAccepted, refund.CaseNoStep, refund.StepWait},
+			func(t *testing.T, c *testDecisions, k refund.RefundRef) { c.send(t, k, refund.Acknowledged, "ch_1") }, refund.StateAccepted, refund.CaseNoStep,
+			refund.StepWait},
 		"PENDING, the ask is not answered": {func(c *refund.Contract) { listing(c); c.Waits.Unknown, c.Waits.Pending = soon, soon },
-			func(t *testing.T, c *court, k refund.RefundRef) { c.stuck(t, k); c.decide(t, k, refund.ActionResend) }, refund.StatePending, refund.CaseDeadline, refund.StepList},
+			func(t *testing.T, c *testDecisions, k refund.RefundRef) {
+				c.stuck(t, k)
+				c.decide(t, k, refund.ActionResend)
+			}, refund.StatePending, refund.CaseDeadline, refund.StepList},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := newCourt(t, w.contract)
+			c := newDecisions(t, w.contract)
 			k := c.refund(t, "rf")
 			w.reach(t, c, k)
 			r := c.wantState(t, k, w.state)
@@ -67,15 +72,15 @@ func TestDeadlinesEndInACase(t *testing.T) {
 			if n := c.count(t, `SELECT count(*) FROM cases WHERE closed_at IS NULL`); n != 1 {
 				t.Errorf("%d open cases", n)
 			}
-			c.wantJust(t)
+			c.wantConsistent(t)
 		})
 	}
 }
 
-// P4: a timer that nobody kept is found, counted, and kept from then on; one that is a little late is not called so.
+// P4: an overdue timer is found, counted and moved on; a timer that is a little late does not count.
 func TestSweepCountsAndRepairsWhatIsOverdue(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	keys := f.refunds(t, "rf", 3)
 	for i, late := range []time.Duration{overdueAfter + time.Minute, overdueAfter / 2, -time.Minute} {
 		if _, err := f.pool.Exec(t.Context(), `UPDATE refunds SET next_action_at = now() - $2::interval WHERE rid = $1`, [16]byte(keys[i].RID), late); err != nil {

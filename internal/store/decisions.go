@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -11,9 +12,7 @@ import (
 )
 
 const (
-	caseSubjectSQL    = `SELECT c.rid, c.payment_id, c.closed_at IS NOT NULL FROM cases c WHERE c.tenant_id = $1 AND c.case_id = $2`
-	insertDecisionSQL = `INSERT INTO decisions (tenant_id, decision_id, case_id, action, journal_seq, excess, effect_id, evidence, maker, made_at, expires_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
+	caseSubjectSQL   = `SELECT c.rid, c.payment_id, c.closed_at IS NOT NULL FROM cases c WHERE c.tenant_id = $1 AND c.case_id = $2`
 	judgeDecisionSQL = `UPDATE decisions SET verdict = $3, checker = $4, checked_at = $5 WHERE tenant_id = $1 AND decision_id = $2 AND verdict IS NULL`
 	endDecisionSQL   = `UPDATE decisions SET verdict = $3, checked_at = $4 WHERE tenant_id = $1 AND decision_id = $2
     AND (verdict IS NULL OR (verdict = 'APPROVED' AND applied_at IS NULL))`
@@ -26,16 +25,35 @@ const (
       AND e.channel_refund_id IS NULL)), false) FROM chain JOIN refunds r ON r.tenant_id = $1 AND r.rid = chain.rid WHERE r.rid <> $3`
 )
 
-// Propose stores what a person wants to decide about a case, bound to the refund as it stands. The same proposal again is the one that
-// is there, with created = false. A newer proposal of the same maker takes the place of the older one.
+var insertDecisionSQL = pg.Named[decisionArgs](`INSERT INTO decisions
+    (tenant_id, decision_id, case_id, action, journal_seq, excess, effect_id, evidence, maker, made_at, expires_at)
+  VALUES (@tenant, @id, @case_id, @action, @journal_seq, @excess, @effect_id, @evidence, @maker, @made_at, @expires_at)`)
+
+// decisionArgs are a new row of decisions.
+type decisionArgs struct {
+	Tenant     int64     `arg:"tenant"`
+	ID         [16]byte  `arg:"id"`
+	CaseID     [16]byte  `arg:"case_id"`
+	Action     string    `arg:"action"`
+	JournalSeq *int      `arg:"journal_seq"`
+	Excess     int64     `arg:"excess"`
+	EffectID   *[16]byte `arg:"effect_id"`
+	Evidence   string    `arg:"evidence"`
+	Maker      int64     `arg:"maker"`
+	MadeAt     time.Time `arg:"made_at"`
+	ExpiresAt  time.Time `arg:"expires_at"`
+}
+
+// Propose stores a person's proposal for a case, bound to the refund as it stands. The same proposal again returns the stored one with
+// created = false. A newer proposal of the same maker replaces the older one.
 //
-// Errors: *refund.Problem (case-closed, decision-pending when another one waits, decision-void when Version has passed),
+// Errors: *refund.Problem (case-closed; decision-pending if another proposal is open; decision-void if the refund has moved past Version),
 // *refund.NotAllowed, refund.ErrNotFound, ErrNoChannel, ErrBusy, ErrUnavailable.
 func (s *Store) Propose(ctx context.Context, p refund.Proposal) (d refund.Decision, created bool, err error) {
 	if !refund.ValidEvidence(p.Evidence) {
 		return d, false, refund.ErrBadData
 	}
-	made := s.cfg.NewRID() // once, so that a second try after a lost COMMIT knows its own work
+	made := s.cfg.NewRID() // drawn once, so that a rerun after a lost COMMIT recognises its own row
 	u := s.newUnit()
 	err = u.run(ctx, "proposal for case "+p.CaseID.String(), func() error {
 		return s.withCase(ctx, u, caseRef{p.Tenant, p.CaseID}, p.Actor, func(ctx context.Context, c *decidedCase) error {
@@ -53,8 +71,8 @@ func (s *Store) Propose(ctx context.Context, p refund.Proposal) (d refund.Decisi
 	return d, created, err
 }
 
-// Judge approves or rejects a proposal. An approved one takes effect at once, or as soon as nothing sent can act any more: then the
-// sweep applies it. The same verdict of the same actor again changes nothing.
+// Judge approves or rejects a proposal. An approved decision takes effect at once, or through the sweep when no earlier request can still
+// execute. The same verdict of the same actor again changes nothing.
 //
 // Errors: *refund.Problem (approver-is-maker, decision-void, decision-judged), refund.ErrNotFound, ErrNoChannel, ErrBusy, ErrUnavailable.
 func (s *Store) Judge(ctx context.Context, a refund.Approval) (d refund.Decision, err error) {
@@ -65,12 +83,12 @@ func (s *Store) Judge(ctx context.Context, a refund.Approval) (d refund.Decision
 		return s.withCase(ctx, u, caseRef{a.Tenant, a.CaseID}, a.Actor, func(ctx context.Context, c *decidedCase) error {
 			d, no, err = c.judge(ctx, a)
 			places = judgePoints(d, c.record.Now)
-			passWritten(places)
+			pointsWritten(places)
 			return err
 		})
 	})
 	if err == nil {
-		passCommitted(places)
+		pointsCommitted(places)
 		err = no
 	}
 	return d, err
@@ -82,7 +100,8 @@ type caseRef struct {
 	id     refund.RID
 }
 
-// decidedCase is a case under the locks of its refund and payment, with an actor who wants something of it.
+// decidedCase is a case under the locks of its refund and payment, with the actor of a request. Its methods are in decisions.go,
+// decisions_judge.go and decisions_apply.go.
 type decidedCase struct {
 	s        *Store
 	u        *unit
@@ -90,16 +109,16 @@ type decidedCase struct {
 	id       refund.RID
 	tenant   refund.TenantID
 	actor    int64
-	record   refund.Record // of a payment's case only Payment and Now
+	record   refund.Record // only Payment and Now if the case belongs to a payment
 	closed   bool
 	contract refund.Contract
-	known    bool // the contract is
+	known    bool // the contract is configured
 	past     []refund.Decision
 }
 
 func (c *decidedCase) ofPayment() bool { return c.record.RID.IsZero() }
 
-// withCase finds what the case is about and runs fn under its locks. actor "" = nobody, the sweep.
+// withCase finds the refund or payment of a case and runs fn under its locks. actor "" means the sweep.
 func (s *Store) withCase(ctx context.Context, u *unit, ref caseRef, actor string, fn func(context.Context, *decidedCase) error) error {
 	tenant, id := ref.tenant, ref.id
 	var rid *[16]byte
@@ -132,7 +151,7 @@ func (s *Store) withCase(ctx context.Context, u *unit, ref caseRef, actor string
 	})
 }
 
-// read reads, under the locks, whether the case is still open, who acts, and what was decided before.
+// read reads under the locks: whether the case is still open, the actor, and earlier decisions.
 func (c *decidedCase) read(ctx context.Context, actor string) error {
 	var rid *[16]byte
 	var payment *string
@@ -149,129 +168,5 @@ func (c *decidedCase) read(ctx context.Context, actor string) error {
 		return err
 	}
 	c.past, err = pgx.CollectRows(rows, pg.ScanDecision)
-	return err
-}
-
-func (c *decidedCase) propose(ctx context.Context, p refund.Proposal, made refund.RID) (refund.Decision, bool, error) {
-	for _, d := range c.past {
-		lives := d.Verdict == "" && d.ExpiresAt.After(c.record.Now) && !c.stale(d)
-		if d.Same(p) && (lives || (d.Verdict == refund.DecisionApproved && d.Action != refund.ActionWait)) {
-			return d, false, nil
-		}
-	}
-	if c.closed {
-		return refund.Decision{}, false, &refund.Problem{Code: refund.CodeCaseClosed}
-	}
-	for _, d := range c.past {
-		if !d.Open() {
-			continue
-		}
-		verdict := refund.DecisionVoid
-		switch {
-		case c.stale(d) || (d.Verdict == "" && d.Maker == p.Actor):
-		case d.Verdict == "" && !d.ExpiresAt.After(c.record.Now):
-			verdict = refund.DecisionExpired
-		default:
-			return refund.Decision{}, false, &refund.Problem{Code: refund.CodeDecisionPending}
-		}
-		if err := c.end(ctx, d, verdict); err != nil {
-			return refund.Decision{}, false, err
-		}
-	}
-	if p.Version != 0 && p.Version != c.record.JournalSeq {
-		return refund.Decision{}, false, &refund.Problem{Code: refund.CodeDecisionVoid}
-	}
-	if err := c.obstructed(p.Action, p.EffectID); err != nil {
-		return refund.Decision{}, false, err
-	}
-	d := refund.Decision{ID: made, CaseID: c.id, Action: p.Action, JournalSeq: c.record.JournalSeq, EffectID: p.EffectID, Evidence: p.Evidence,
-		Maker: p.Actor, MadeAt: c.record.Now, ExpiresAt: c.record.Now.Add(refund.ApprovalTime)}
-	if c.ofPayment() || p.Action == refund.ActionAcceptAsIs {
-		d.Excess = c.record.Payment.Excess
-	}
-	_, err := c.tx.Exec(ctx, insertDecisionSQL, int64(c.tenant), [16]byte(d.ID), [16]byte(c.id), string(d.Action), pg.Null(d.JournalSeq), d.Excess,
-		pg.NullRID(d.EffectID), d.Evidence, c.actor, d.MadeAt, d.ExpiresAt)
-	return d, true, err
-}
-
-// judge gives the decision as it is afterwards. no is an answer that commits: what was found void or expired is marked so.
-func (c *decidedCase) judge(ctx context.Context, a refund.Approval) (d refund.Decision, no, err error) {
-	d, err = c.find(a.DecisionID)
-	if err != nil {
-		return d, nil, err
-	}
-	void := &refund.Problem{Code: refund.CodeDecisionVoid}
-	switch {
-	case d.Maker == a.Actor:
-		return d, &refund.Problem{Code: refund.CodeApproverIsMaker}, nil
-	case d.Verdict == refund.DecisionVoid || d.Verdict == refund.DecisionExpired:
-		return d, void, nil
-	case d.Verdict != "" && d.Checker == a.Actor && (d.Verdict == refund.DecisionApproved) == a.Approve:
-		return d, nil, nil
-	case d.Verdict != "":
-		return d, &refund.Problem{Code: refund.CodeDecisionJudged}, nil
-	case !d.ExpiresAt.After(c.record.Now):
-		return d, void, c.end(ctx, d, refund.DecisionExpired)
-	case !a.Approve:
-		d.Verdict, d.Checker, d.CheckedAt = refund.DecisionRejected, a.Actor, c.record.Now
-		return d, nil, c.verdict(ctx, d)
-	case c.closed || c.stale(d) || c.obstructed(d.Action, d.EffectID) != nil:
-		if !c.known {
-			return d, nil, refund.ErrNoChannel
-		}
-		return d, void, c.end(ctx, d, refund.DecisionVoid)
-	}
-	d.Verdict, d.Checker, d.CheckedAt = refund.DecisionApproved, a.Actor, c.record.Now
-	if err := c.verdict(ctx, d); err != nil {
-		return d, nil, err
-	}
-	if !c.ofPayment() && d.Action != refund.ActionWait && !d.Due(c.record, c.contract, c.record.Now) {
-		return d, nil, nil
-	}
-	return c.apply(ctx, d)
-}
-
-func (c *decidedCase) find(id refund.RID) (refund.Decision, error) {
-	for _, d := range c.past {
-		if d.ID == id {
-			return d, nil
-		}
-	}
-	return refund.Decision{}, refund.ErrNotFound
-}
-
-func (c *decidedCase) stale(d refund.Decision) bool {
-	if c.ofPayment() {
-		return d.Excess != c.record.Payment.Excess
-	}
-	return d.Stale(c.record)
-}
-
-func (c *decidedCase) obstructed(a refund.Action, line refund.RID) error {
-	switch {
-	case c.ofPayment():
-		for _, choice := range refund.AllowedForPayment() {
-			if choice.Action == a && !choice.Allowed {
-				return &refund.NotAllowed{Action: a, Why: choice.Why}
-			}
-		}
-		return nil
-	case !c.known:
-		return refund.ErrNoChannel
-	}
-	return refund.Obstructed(c.record, a, line, c.contract)
-}
-
-func (c *decidedCase) verdict(ctx context.Context, d refund.Decision) error {
-	tag, err := c.tx.Exec(ctx, judgeDecisionSQL, int64(c.tenant), [16]byte(d.ID), string(d.Verdict), c.actor, d.CheckedAt)
-	if err != nil {
-		return err
-	}
-	return pg.OneRow(tag.RowsAffected(), "verdict")
-}
-
-// end closes a decision that nobody judges any more.
-func (c *decidedCase) end(ctx context.Context, d refund.Decision, v refund.DecisionVerdict) error {
-	_, err := c.tx.Exec(ctx, endDecisionSQL, int64(c.tenant), [16]byte(d.ID), string(v), c.record.Now)
 	return err
 }

@@ -15,20 +15,20 @@ import (
 const (
 	acceptExcessSQL    = `UPDATE payments SET excess_accepted = greatest(excess_accepted, excess) WHERE tenant_id = $1 AND payment_id = $2`
 	expireDecisionsSQL = `UPDATE decisions SET verdict = 'EXPIRED', checked_at = now() WHERE verdict IS NULL AND expires_at <= now()`
-	// settledPaymentsSQL closes payments' cases whose excess a capture or a snapshot has taken away.
+	// settledPaymentsSQL closes cases of payments whose excess a capture or a snapshot has removed.
 	settledPaymentsSQL = `UPDATE cases c SET reasons = '{}', closed_at = now(), closed_how = 'fact:captured' FROM payments p
     WHERE c.closed_at IS NULL AND c.rid IS NULL AND (p.tenant_id, p.payment_id) = (c.tenant_id, c.payment_id) AND p.excess <= p.excess_accepted`
-	// orphansSQL ends proposals whose case was closed by something else.
+	// orphansSQL voids proposals whose case was closed otherwise.
 	orphansSQL = `UPDATE decisions d SET verdict = 'VOID', checked_at = now() FROM cases c
     WHERE d.verdict IS NULL AND (c.tenant_id, c.case_id) = (d.tenant_id, d.case_id) AND c.closed_at IS NOT NULL`
-	// approvedSQL finds approved decisions whose refund has no send that may still leave; the horizon is looked at under the lock.
+	// approvedSQL finds approved decisions whose refund has no send that may still leave. The horizon is checked under the lock.
 	approvedSQL = `SELECT d.tenant_id, d.case_id, d.decision_id FROM decisions d JOIN cases c ON (c.tenant_id, c.case_id) = (d.tenant_id, d.case_id)
     WHERE d.verdict = 'APPROVED' AND d.action <> 'wait' AND d.applied_at IS NULL
       AND NOT EXISTS (SELECT FROM attempts a WHERE (a.tenant_id, a.rid) = (c.tenant_id, c.rid) AND a.kind = 'SEND' AND a.not_after > clock_timestamp())
     ORDER BY d.checked_at LIMIT $1`
 )
 
-// apply makes an approved decision take effect. no is an answer that commits.
+// apply makes an approved decision take effect. no is a refusal whose transaction commits all the same.
 func (c *decidedCase) apply(ctx context.Context, d refund.Decision) (out refund.Decision, no, err error) {
 	if c.ofPayment() {
 		err = c.applyToPayment(ctx, d)
@@ -92,8 +92,8 @@ func anyHeld(effects []refund.Effect) bool {
 	return false
 }
 
-// sweepDecisions applies what was approved and is due by now, and ends proposals that nobody has approved in time or whose case is
-// closed. People approve few decisions, so all that wait are looked at in every pass.
+// sweepDecisions applies approved decisions that are due, and ends proposals that have expired or whose case is closed. Approved decisions
+// are few, so every pass reads all of them.
 func (s *Store) sweepDecisions(ctx context.Context, limit int, out *refund.Swept) error {
 	b := &pgx.Batch{}
 	b.Queue(settledPaymentsSQL)
@@ -141,7 +141,7 @@ func (s *Store) sweepDecisions(ctx context.Context, limit int, out *refund.Swept
 		case errors.Is(err, refund.ErrUnavailable):
 			return err
 		case err != nil && !errors.Is(err, refund.ErrBusy):
-			s.log.ErrorContext(ctx, "an approved decision could not take effect", "decision", a.decision.String(), "error", err)
+			s.log.ErrorContext(ctx, "an approved decision was not applied", "decision", a.decision.String(), "error", err)
 		}
 	}
 	return nil
@@ -150,7 +150,7 @@ func (s *Store) sweepDecisions(ctx context.Context, limit int, out *refund.Swept
 func (c *decidedCase) applyDue(ctx context.Context, id refund.RID) (done bool, err error) {
 	d, err := c.find(id)
 	if err != nil || !c.known || !d.Due(c.record, c.contract, c.record.Now) {
-		return false, err // another replica was first, or its time has not come
+		return false, err // applied by another replica, or not due yet
 	}
 	d, no, err := c.apply(ctx, d)
 	if !d.AppliedAt.IsZero() {

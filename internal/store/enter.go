@@ -11,23 +11,23 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// Locks are taken in one order everywhere: the refund, then its payment.
-const (
+// Locks are taken in one order everywhere: first the refund, then its payment.
+var (
 	lockRefundSQL  = `SELECT FROM refunds r WHERE r.tenant_id = $1 AND r.rid = $2 FOR NO KEY UPDATE`
 	lockPaymentSQL = pg.LoadPaymentSQL + ` FOR NO KEY UPDATE`
 )
 
-// enteredSQL finds out whether a transition that we sent with a lost COMMIT is in the journal.
+// enteredSQL reports whether the journal has a transition that was sent with a lost COMMIT.
 const enteredSQL = `SELECT EXISTS (SELECT FROM journal WHERE tenant_id = $1 AND rid = $2 AND seq = $3 AND at = $4 AND digest = $5)`
 
-// Enter locks the refund and its payment, reads the record, applies the fact by the state table, writes the change and its follow-up
-// job. An answer whose attempt is completed already, and a fact that the journal knows, change nothing. A conclusion from missing
-// evidence must still hold under the lock.
+// Enter locks the refund and its payment, reads the record, applies the fact by the state table, and writes the change with its follow-up
+// job. An answer to an attempt that has one, and a fact that the journal has, change nothing. A conclusion from missing evidence must
+// still hold under the lock.
 //
-// Errors: ErrNotOwner (a conclusion that has been overtaken), ErrNotFound, ErrBusy, ErrUnavailable (also when a lost COMMIT could not
-// be cleared up; entering the same fact again is safe).
+// Errors: ErrNotOwner (a conclusion that no longer holds), ErrNotFound, ErrBusy, ErrUnavailable (also if the outcome of a lost COMMIT
+// stayed unknown). Entering the same fact again is safe.
 func (s *Store) Enter(ctx context.Context, k refund.RefundRef, f refund.Fact, c refund.Contract) (refund.Change, error) {
-	f = recordable(f)
+	f = sanitize(f)
 	ch, err := s.enter(ctx, k, f, c)
 	if _, name := pg.Constraint(err); name == "effects_channel_uq" {
 		freed, e := s.unpair(ctx, k, f.ChannelRefundID)
@@ -43,14 +43,14 @@ func (s *Store) Enter(ctx context.Context, k refund.RefundRef, f refund.Fact, c 
 	return ch, err
 }
 
-// enter is one transaction, run again after a lost COMMIT: whatever the earlier run did is found under the row lock.
+// enter is one transaction, run again after a lost COMMIT. A rerun finds the work of an earlier run under the row lock.
 func (s *Store) enter(ctx context.Context, k refund.RefundRef, f refund.Fact, c refund.Contract) (refund.Change, error) {
 	u := s.newUnit()
 	var ch refund.Change
 	var sent *refund.Change // of the last run whose COMMIT was not answered
 	err := u.run(ctx, "fact "+string(f.Kind)+" of "+k.RID.String(), func() (err error) {
 		if ch, err = s.enterOnce(ctx, u, factInput{k, f, c, sent}); errors.Is(err, refund.ErrCommitUnknown) {
-			last := ch // this run held the row, so the one before it ended without effect, or it is the one that was found
+			last := ch // this run held the row lock, so the run before it either failed or is this change
 			sent = &last
 		}
 		return err
@@ -61,8 +61,7 @@ func (s *Store) enter(ctx context.Context, k refund.RefundRef, f refund.Fact, c 
 	return ch, nil
 }
 
-// factInput is a fact on its way into a refund. sent is the change of an earlier run with an unknown outcome: if the journal has it, it
-// is the result.
+// factInput is a fact for a refund. sent is the change of an earlier run with an unknown outcome; it is the result if the journal has it.
 type factInput struct {
 	ref      refund.RefundRef
 	fact     refund.Fact
@@ -70,7 +69,7 @@ type factInput struct {
 	sent     *refund.Change
 }
 
-// enterOnce is one transaction. With ErrCommitUnknown the change that was sent comes back too.
+// enterOnce is one transaction. With ErrCommitUnknown it also returns the change that was sent.
 func (s *Store) enterOnce(ctx context.Context, u *unit, e factInput) (refund.Change, error) {
 	var ch refund.Change
 	f := e.fact
@@ -104,8 +103,8 @@ func (s *Store) enterOnce(ctx context.Context, u *unit, e factInput) (refund.Cha
 	return ch, err
 }
 
-// withRecord runs fn in a transaction that holds the refund and its payment, with the whole record as it stands under the locks.
-// BEGIN, locks and reads are one round trip. Each read is a statement of its own, so that it sees what the lock waited for.
+// withRecord runs fn in a transaction that holds the locks of the refund and its payment, with the whole record as read under them. BEGIN,
+// locks and reads are one round trip. Each read is a statement of its own, so that it sees what the lock waited for.
 func (s *Store) withRecord(ctx context.Context, u *unit, k refund.RefundRef, fn func(ctx context.Context, tx pgx.Tx, r refund.Record) error) error {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
@@ -131,14 +130,13 @@ func (s *Store) withRecord(ctx context.Context, u *unit, k refund.RefundRef, fn 
 	return pg.CommitError(tx.Commit(ctx))
 }
 
-// moves says whether a follow-up may run at once. A conclusion that changed nothing is left to the timer, so that it can never go
-// round in circles.
+// moves reports whether a follow-up job may run at once. A conclusion that changed nothing is left to the timer, so that it cannot loop.
 func moves(ch refund.Change, f refund.Fact) bool {
 	b, a := ch.Before.Refund, ch.After.Refund
 	return !f.Kind.Conclusion() || b.State != a.State || b.DispatchNo != a.DispatchNo || b.Exposed != a.Exposed || (b.Case == nil) != (a.Case == nil)
 }
 
-// entered says whether an earlier try is in the journal. A change without a journal row is simply applied again.
+// entered reports whether the journal has the change of an earlier run. A change without a journal row is applied again.
 func entered(ctx context.Context, tx pgx.Tx, ch refund.Change) (bool, error) {
 	if len(ch.Steps) == 0 {
 		return false, nil
@@ -149,7 +147,7 @@ func entered(ctx context.Context, tx pgx.Tx, ch refund.Change) (bool, error) {
 	return done, err
 }
 
-// name gives ids to what the change makes: effects and the case. An id is drawn once, so every step of the change sees the same.
+// name gives ids to new effects and to the new case. Every step of the change has the same ids.
 func (s *Store) name(ch *refund.Change) {
 	for i := range ch.After.Effects {
 		if ch.After.Effects[i].ID.IsZero() {
@@ -174,8 +172,8 @@ func (s *Store) name(ch *refund.Change) {
 	ch.After.Case = give(ch.After.Case)
 }
 
-// withoutTakenID is the fact of a success whose channel refund id belongs to another effect already. What the channel said of our number
-// stands; the id cannot be booked twice, so it stays in the evidence only, and the log calls for somebody.
+// withoutTakenID returns the fact without its channel refund id, which belongs to another effect and cannot be booked twice. The channel's
+// statement about the dispatch stands; the id stays in the evidence, and the log asks for an operator.
 func (s *Store) withoutTakenID(ctx context.Context, k refund.RefundRef, f refund.Fact) refund.Fact {
 	s.log.ErrorContext(ctx, "the channel gave one refund id to two refunds", "rid", k.RID.String(), "channelRefundId", f.ChannelRefundID)
 	f.Rule, f.Code, f.ChannelRefundID = "channel-refund-id-taken", bounded("id "+f.ChannelRefundID, longestCode), ""

@@ -15,23 +15,23 @@ const openCaseSQL = `INSERT INTO cases (tenant_id, case_id, rid, payment_id, rea
 
 const updateCaseSQL = `UPDATE cases SET reasons = $3 WHERE tenant_id = $1 AND case_id = $2 AND closed_at IS NULL`
 
-// voidDecisionsSQL: whatever was proposed, or approved and not applied yet, was made on a record that has moved on.
+// voidDecisionsSQL voids open proposals and approved decisions that were not applied: the record has changed since.
 const voidDecisionsSQL = `UPDATE decisions SET verdict = 'VOID', checked_at = $3
   WHERE tenant_id = $1 AND case_id = $2 AND (verdict IS NULL OR (verdict = 'APPROVED' AND applied_at IS NULL)) AND decision_id IS DISTINCT FROM $4`
 
-// openPaymentCaseSQL calls a person to a payment whose excess no fact of a refund has made. One case per payment is enough.
+// openPaymentCaseSQL opens a payment's case for excess that no fact of a refund explains. A payment has at most one open case.
 const openPaymentCaseSQL = `INSERT INTO cases (tenant_id, case_id, payment_id, reasons, evidence, opened_at) VALUES ($1, $2, $3, '{excess}', $4, $5)
   ON CONFLICT (tenant_id, payment_id) WHERE closed_at IS NULL AND rid IS NULL DO NOTHING`
 
-// closePaymentCaseSQL: the excess is gone, or somebody has accepted it.
+// closePaymentCaseSQL closes the case when the excess is gone or accepted.
 const closePaymentCaseSQL = `UPDATE cases SET reasons = '{}', closed_at = $3, closed_how = $4
   WHERE tenant_id = $1 AND payment_id = $2 AND rid IS NULL AND closed_at IS NULL`
 
-// sourceDecision is the source of facts that are a decision taking effect: it voids the others, not itself.
+// sourceDecision is the source of the facts of applied decisions. Such a fact voids the other decisions of its case.
 const sourceDecision = "decision"
 
-// cases closes, opens and changes what a person must look at, before the refund's row points elsewhere.
-func (w *writing) cases() {
+// cases closes, opens and changes cases before the refund's row refers to another one.
+func (w *changeWriter) cases() {
 	old, next := w.ch.Before.Case, w.ch.After.Case
 	if old != nil && w.ch.VoidProposals {
 		w.any(voidDecisionsSQL, w.tenant, [16]byte(old.ID), w.at, pg.NullRID(w.ch.Decision))
@@ -51,17 +51,17 @@ func (w *writing) cases() {
 	}
 }
 
-// how tells by what a case is closed.
-func (w *writing) how() string {
+// how names the reason for closing a case.
+func (w *changeWriter) how() string {
 	if w.f.Source == sourceDecision {
 		return sourceDecision + ":" + strings.ToLower(string(w.f.Kind))
 	}
 	return "fact:" + strings.ToLower(string(w.f.Kind))
 }
 
-// excess keeps the payment's own case in step: it is open while a line that is no refund of ours has made more excess than anybody
-// has accepted. What a refund's fact makes is told in that refund's case.
-func (w *writing) excess() {
+// excess opens the payment's own case when a line that is no refund of ours has raised the excess above the accepted amount, and closes it
+// when the excess is accepted or gone. Excess by a refund's fact belongs to that refund's case.
+func (w *changeWriter) excess() {
 	b, a := w.ch.Before.Payment, w.ch.After.Payment
 	switch {
 	case a.Excess <= a.ExcessAccepted:
@@ -71,8 +71,8 @@ func (w *writing) excess() {
 	}
 }
 
-// made is the case that the change makes, also when one of its later steps answers it again.
-func (w *writing) made() *refund.Case {
+// made is the case that the change opens, even if a later step of the change closes it.
+func (w *changeWriter) made() *refund.Case {
 	fresh := func(c *refund.Case) bool { return c != nil && (w.ch.Before.Case == nil || c.ID != w.ch.Before.Case.ID) }
 	if fresh(w.ch.After.Case) {
 		return w.ch.After.Case
@@ -85,8 +85,8 @@ func (w *writing) made() *refund.Case {
 	return nil
 }
 
-// caseEvidence says what opened it; the whole record is beside it.
-func (w *writing) caseEvidence() map[string]any {
+// caseEvidence summarises the fact that opened the case.
+func (w *changeWriter) caseEvidence() map[string]any {
 	out := map[string]any{"fact": string(w.f.Kind), "source": w.f.Source, "rows": w.ch.Rows, "journalSeq": w.ch.After.JournalSeq,
 		"state": string(w.ch.After.State)}
 	if w.f.Amount != 0 || w.f.ChannelRefundID != "" {

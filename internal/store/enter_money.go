@@ -1,16 +1,39 @@
 package store
 
 import (
+	"time"
+
 	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-const insertEffectSQL = `INSERT INTO effects (tenant_id, effect_id, account, payment_id, rid, dispatch_no, channel_refund_id, amount, currency,
-    counted, status, source, at, reversed_at, voucher)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15::text::jsonb)`
+var insertEffectSQL = pg.Named[effectArgs](`INSERT INTO effects (tenant_id, effect_id, account, payment_id, rid, dispatch_no, channel_refund_id,
+    amount, currency, counted, status, source, at, reversed_at, voucher)
+  VALUES (@tenant, @effect, @account, @payment, @rid, @dispatch_no, @channel_refund_id, @amount, @currency, @counted, @status, @source, @at, @reversed_at,
+    @voucher::text::jsonb)`)
 
-const updateEffectSQL = `UPDATE effects SET rid = $3, dispatch_no = $4, channel_refund_id = $5, status = $6, reversed_at = $7, voucher = coalesce($8::text::jsonb, voucher)
-  WHERE tenant_id = $1 AND effect_id = $2`
+var updateEffectSQL = pg.Named[effectArgs](`UPDATE effects SET rid = @rid, dispatch_no = @dispatch_no, channel_refund_id = @channel_refund_id, status = @status,
+    reversed_at = @reversed_at, voucher = coalesce(@voucher::text::jsonb, voucher)
+  WHERE tenant_id = @tenant AND effect_id = @effect`)
+
+// effectArgs are a row of effects.
+type effectArgs struct {
+	Tenant          int64      `arg:"tenant"`
+	Effect          [16]byte   `arg:"effect"`
+	Account         string     `arg:"account"`
+	Payment         string     `arg:"payment"`
+	RID             *[16]byte  `arg:"rid"`
+	DispatchNo      *int       `arg:"dispatch_no"`
+	ChannelRefundID *string    `arg:"channel_refund_id"`
+	Amount          int64      `arg:"amount"`
+	Currency        string     `arg:"currency"`
+	Counted         int64      `arg:"counted"`
+	Status          string     `arg:"status"`
+	Source          string     `arg:"source"`
+	At              time.Time  `arg:"at"`
+	ReversedAt      *time.Time `arg:"reversed_at"`
+	Voucher         *string    `arg:"voucher"`
+}
 
 const insertEffectEventSQL = `INSERT INTO effect_events (tenant_id, effect_id, n, from_status, to_status, source, actor, data, at)
   SELECT $1, $2, coalesce(max(n), 0) + 1, $3, $4, $5, $6, $7, $8 FROM effect_events WHERE tenant_id = $1 AND effect_id = $2`
@@ -20,32 +43,41 @@ const insertLedgerAccountsSQL = `INSERT INTO ledger_accounts (tenant_id, code, c
 
 const insertPostingSQL = `INSERT INTO postings (tenant_id, effect_id, kind, debit, credit, amount, currency, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 
-// effects writes what moved or returned, and its postings. Changed rows first: an id that leaves one effect may come to another.
-func (w *writing) effects() {
+// effects writes effects that moved or returned, with their postings. Changed rows come first, because one effect may take the channel
+// refund id of another.
+func (w *changeWriter) effects() {
 	before := map[refund.RID]refund.Effect{}
 	for _, e := range w.ch.Before.Effects {
 		before[e.ID] = e
 	}
-	for _, frees := range []bool{true, false} { // whoever gives an id away goes before whoever gets it
+	for _, frees := range []bool{true, false} { // an effect that loses its id comes before the effect that takes it
 		for _, e := range w.ch.After.Effects {
 			old, known := before[e.ID]
 			if gives := e.Status == refund.EffectDropped || e.ChannelRefundID == ""; known && old != e && gives == frees {
-				w.one("effect", updateEffectSQL, w.tenant, [16]byte(e.ID), w.owner(e), pg.Null(e.DispatchNo), pg.Null(e.ChannelRefundID), string(e.Status), pg.NullTime(e.ReversedAt), pg.Null(e.Voucher))
+				w.one("effect", updateEffectSQL.SQL, updateEffectSQL.Args(w.effect(e))...)
 			}
 		}
 	}
 	for _, e := range w.ch.After.Effects {
 		if _, known := before[e.ID]; !known {
-			w.one("new effect", insertEffectSQL, w.tenant, [16]byte(e.ID), w.ch.After.Account, w.ch.After.PaymentID, w.owner(e), pg.Null(e.DispatchNo),
-				pg.Null(e.ChannelRefundID), e.Amount, string(e.Currency), e.Counted, string(e.Status), w.source(e), w.at, pg.NullTime(e.ReversedAt), pg.Null(e.Voucher))
+			w.one("new effect", insertEffectSQL.SQL, insertEffectSQL.Args(w.effect(e))...)
 		}
 		w.postings(e, before[e.ID].Status)
 		w.effectEvent(e, before[e.ID])
 	}
 }
 
-// effectEvent keeps the history of effects that no refund's journal tells: those that are, or were, of no refund.
-func (w *writing) effectEvent(e, old refund.Effect) {
+// effect returns the row of an effect.
+func (w *changeWriter) effect(e refund.Effect) *effectArgs {
+	return &effectArgs{
+		Tenant: w.tenant, Effect: e.ID, Account: w.ch.After.Account, Payment: w.ch.After.PaymentID, RID: w.owner(e), DispatchNo: pg.Null(e.DispatchNo),
+		ChannelRefundID: pg.Null(e.ChannelRefundID), Amount: e.Amount, Currency: string(e.Currency), Counted: e.Counted, Status: string(e.Status),
+		Source: w.source(e), At: w.at, ReversedAt: pg.NullTime(e.ReversedAt), Voucher: pg.Null(e.Voucher),
+	}
+}
+
+// effectEvent keeps the history of effects that belong, or belonged, to no refund: no journal has it.
+func (w *changeWriter) effectEvent(e, old refund.Effect) {
 	if old == e || (e.Ours && (old.ID.IsZero() || old.Ours)) {
 		return
 	}
@@ -57,7 +89,7 @@ func (w *writing) effectEvent(e, old refund.Effect) {
 		data["decision"] = w.ch.Decision.String()
 	}
 	text, err := refund.CanonicalJSON(data)
-	if err != nil { // only strings and integers go in
+	if err != nil { // strings and integers always marshal
 		text = "{}"
 	}
 	actor := w.f.Actor
@@ -67,22 +99,22 @@ func (w *writing) effectEvent(e, old refund.Effect) {
 	w.one("event of an effect", insertEffectEventSQL, w.tenant, [16]byte(e.ID), pg.Null(string(old.Status)), string(e.Status), w.f.Source, actor, text, w.at)
 }
 
-func (w *writing) owner(e refund.Effect) *[16]byte {
+func (w *changeWriter) owner(e refund.Effect) *[16]byte {
 	if !e.Ours {
 		return nil
 	}
 	return &w.rid
 }
 
-func (w *writing) source(e refund.Effect) string {
+func (w *changeWriter) source(e refund.Effect) string {
 	if e.ByPerson {
 		return pg.SourcePerson
 	}
 	return w.f.Source
 }
 
-// postings: money that moved takes from the channel's balance and is an expense; what returned is its mirror.
-func (w *writing) postings(e refund.Effect, before refund.EffectStatus) {
+// postings books money that moved as an expense against the channel's balance, and money that returned as the mirror of that.
+func (w *changeWriter) postings(e refund.Effect, before refund.EffectStatus) {
 	expense, asset := "refunds:"+w.ch.After.Account, "channel:"+w.ch.After.Account
 	stood := before == refund.EffectMoved || before == refund.EffectReversed
 	stands := e.Status == refund.EffectMoved || e.Status == refund.EffectReversed

@@ -7,7 +7,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// enterPoints are the places of a fact's transaction: everything is written, and it is committed.
+// enterPoints are the fault points of a fact's transaction: after its last write, and after COMMIT.
 func enterPoints(k refund.FactKind) (written, committed fault.Name) {
 	switch k {
 	case refund.Succeeded:
@@ -28,26 +28,26 @@ func enterPoints(k refund.FactKind) (written, committed fault.Name) {
 		return fault.LeaseEndWritten, fault.LeaseEndCommitted
 	case refund.Deadline:
 		return fault.DeadlineWritten, fault.DeadlineCommitted
-	default: // Unknown, and what time alone concludes
+	default: // Unknown, and conclusions from time
 		return fault.AmbiguousWritten, fault.AmbiguousCommitted
 	}
 }
 
-// passWritten passes the places of what one transaction has written.
-func passWritten(places []fault.Name) {
+// pointsWritten passes the fault points after the last write of a transaction.
+func pointsWritten(places []fault.Name) {
 	for _, written := range places {
 		fault.Point(written)
 	}
 }
 
-// passCommitted passes the places of its COMMIT: each stands behind that of what was written.
-func passCommitted(places []fault.Name) {
+// pointsCommitted passes the fault points after COMMIT. Each is the number after its point of pointsWritten.
+func pointsCommitted(places []fault.Name) {
 	for _, written := range places {
 		fault.Point(written + 1)
 	}
 }
 
-// linePoint is the place of a change by a line.
+// linePoint is the fault point of a change by a line.
 func linePoint(ch refund.Change) fault.Name {
 	if ch.After.RID.IsZero() || len(ch.Steps) == 0 {
 		return fault.LineAloneWritten
@@ -62,10 +62,10 @@ func linePoint(ch refund.Change) fault.Name {
 	}
 }
 
-// judgePoints are the places of a verdict that was given now.
+// judgePoints are the fault points of a verdict that was given in this transaction.
 func judgePoints(d refund.Decision, now time.Time) (places []fault.Name) {
 	if !d.CheckedAt.Equal(now) {
-		return nil // an answer that changes nothing, or only what is void
+		return nil // nothing was written, or the decision was void
 	}
 	if d.Verdict == refund.DecisionRejected {
 		return []fault.Name{fault.RejectionWritten}

@@ -13,23 +13,23 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// markTries bounds how often a refund whose row is locked by somebody else is marked again. Each try waits for the lock timeout.
+// markTries bounds how often a refund whose row is locked is tried again. Each try waits for the lock timeout.
 const markTries = 3
 
-// shortestMarkNew covers acceptances that began before sending was resumed and commit after it.
+// shortestMarkNew covers intakes whose transaction began before sending was resumed and commits after it.
 const shortestMarkNew = 2 * time.Minute
 
 // ExposeConfig of ExposeEpoch.
 type ExposeConfig struct {
-	MarkNew  time.Duration // how long from the end of the marking on new refunds may be ones that were lost; at least 2 min
+	MarkNew  time.Duration // how long after the marking a new refund may be one that was lost; at least 2 min
 	Batch    int           // refunds read at once; default 500
 	Workers  int           // refunds marked at once; default 4
 	Progress func(marked, open int64)
 }
 
-// ExposeEpoch begins the next epoch: it holds sending, marks every open refund, moves the installation to where it is now, and lets
-// sending go on. Each refund is a transaction of its own, so a run that was broken off goes on where it was. The accounts' newest
-// stored contracts are used. Errors: refund.ErrUnavailable, refund.ErrBusy; running it again is always safe.
+// ExposeEpoch begins the next epoch: it holds sending, marks every open refund under the newest stored contract of its account, agrees to
+// the present server and resumes sending. Each refund has a transaction of its own, so a later run continues an interrupted one. Errors:
+// refund.ErrUnavailable, refund.ErrBusy; running it again is always safe.
 func (s *Store) ExposeEpoch(ctx context.Context, cfg ExposeConfig) (EpochState, error) {
 	if cfg.Batch <= 0 {
 		cfg.Batch = 500
@@ -58,17 +58,17 @@ func (s *Store) ExposeEpoch(ctx context.Context, cfg ExposeConfig) (EpochState, 
 		}
 		if tag.RowsAffected() == 1 {
 			fault.Point(fault.EpochResumeCommitted)
-			s.log.WarnContext(ctx, "a new epoch has begun, sending goes on", "epoch", target, "marked", marked)
+			s.log.WarnContext(ctx, "a new epoch has begun, sending is resumed", "epoch", target, "marked", marked)
 			return s.EpochState(ctx)
 		}
 		now, err := s.EpochState(ctx)
-		if err != nil || now.Epoch >= target { // somebody else has ended it
+		if err != nil || now.Epoch >= target { // another process has finished it
 			return now, err
 		}
 	}
 }
 
-// SetMarkNew changes how long new refunds are taken for ones that may have been lost, counted from now; 0 = no longer.
+// SetMarkNew changes how long from now a new refund counts as one that may have been lost; 0 ends it.
 func (s *Store) SetMarkNew(ctx context.Context, d time.Duration) error {
 	fault.Point(fault.EpochMarkNewBefore)
 	_, err := s.pool.Exec(ctx, markNewSQL, d)
@@ -120,7 +120,7 @@ func (s *Store) readUnmarked(ctx context.Context, sql string, args ...any) ([]un
 	return out, pg.Translate(err)
 }
 
-// markBatch marks several at once; the first error ends it.
+// markBatch marks refunds concurrently and stops at the first error.
 func (s *Store) markBatch(ctx context.Context, todo []unmarked, epoch, workers int, contracts map[string]map[int]refund.Contract) error {
 	next := make(chan unmarked)
 	faults := make([]error, workers)
@@ -146,7 +146,8 @@ func (s *Store) markBatch(ctx context.Context, todo []unmarked, epoch, workers i
 	return errors.Join(faults...)
 }
 
-// MarkReappeared marks new refunds that may be ones which a restore has lost; it is for the sweeper's passes. n is how many it marked.
+// MarkReappeared marks new refunds that a restore may have lost, at most limit of them. The epoch watcher runs it. n counts the marked
+// refunds.
 func (s *Store) MarkReappeared(ctx context.Context, limit int) (n int, err error) {
 	e, err := readEpoch(ctx, s.pool)
 	if err != nil || e.MarkNewUntil == nil || e.HeldSince != nil {
@@ -163,7 +164,7 @@ func (s *Store) MarkReappeared(ctx context.Context, limit int) (n int, err error
 	return len(todo), s.markBatch(ctx, todo, e.Epoch, 2, contracts)
 }
 
-// newestContract is the version that was stored last; the zero contract, under which nothing can be asked, for an unknown account.
+// newestContract is the version that was stored last. An unknown account has the zero contract, which allows no query.
 func newestContract(versions map[int]refund.Contract) (c refund.Contract) {
 	for _, x := range versions {
 		if x.Version > c.Version {
@@ -174,16 +175,19 @@ func newestContract(versions map[int]refund.Contract) (c refund.Contract) {
 }
 
 const (
-	markNumbersSQL = `UPDATE dispatches SET exposed = overridden_by IS NULL, key_expires_at = least(key_expires_at, $3::timestamptz), may_act_until = greatest(may_act_until, $3::timestamptz + $4::interval),
+	markNumbersSQL = `UPDATE dispatches SET exposed = overridden_by IS NULL, key_expires_at = least(key_expires_at, $3::timestamptz),
+    may_act_until = greatest(may_act_until, $3::timestamptz + $4::interval),
     marked_epoch = $5 WHERE tenant_id = $1 AND rid = $2`
-	epochRetirementsSQL = `INSERT INTO retired_dispatches (tenant_id, rid, no, epoch, rule, at) SELECT tenant_id, rid, no, $3, 'EPOCH_MARK', $4 FROM dispatches WHERE tenant_id = $1 AND rid = $2
+	epochRetirementsSQL = `INSERT INTO retired_dispatches (tenant_id, rid, no, epoch, rule, at) SELECT tenant_id, rid, no, $3, 'EPOCH_MARK', $4
+    FROM dispatches WHERE tenant_id = $1 AND rid = $2
   ON CONFLICT DO NOTHING`
 	nextMarkedSQL = `INSERT INTO dispatches (tenant_id, rid, no, account, number, exposed, key_expires_at, may_act_until, marked_epoch, at)
   VALUES ($1, $2, $3, $4, $5, true, $6::timestamptz, $6::timestamptz + $7::interval, $8, $6)`
 )
 
-// mark marks one refund: all its numbers and the next one are exposed, dead as keys, and may be acted on by a lost owner for the
-// longest lease. A number beyond the live one may have been used after what a restore brought back; it is asked about like the others.
+// mark marks one refund: all its dispatches and the next one count as exposed, their keys as expired, and a lost owner may act on them for
+// the longest lease. A dispatch after the live one may have been used after the state that a restore brought back, so it is queried like
+// the others.
 func (s *Store) mark(ctx context.Context, k refund.RefundRef, epoch int, c refund.Contract) error {
 	f := refund.Fact{Kind: refund.EpochMark, Source: "epoch", Actor: "system:epoch"}
 	u := s.newUnit()
@@ -224,7 +228,7 @@ func (s *Store) markOnce(ctx context.Context, u *unit, k refund.RefundRef, epoch
 	return err
 }
 
-// markNumbers writes the marks and reads the numbers back into the record, which belongs to the new epoch from here on.
+// markNumbers writes the marks and reads the dispatches back into the record, which belongs to the new epoch from here on.
 func (s *Store) markNumbers(ctx context.Context, tx pgx.Tx, r *refund.Record, epoch int) error {
 	tenant, rid, no := int64(r.Tenant), [16]byte(r.RID), len(r.Dispatches)+1
 	b := &pgx.Batch{}

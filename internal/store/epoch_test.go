@@ -12,14 +12,14 @@ import (
 )
 
 // elsewhere makes the installation believe that it last agreed to be on another timeline, as after a restore.
-func (f *flow) elsewhere(t *testing.T) {
+func (f *testWorkflow) elsewhere(t *testing.T) {
 	t.Helper()
 	if _, err := f.pool.Exec(t.Context(), `UPDATE installation SET timeline = timeline + 7`); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (f *flow) epoch(t *testing.T) EpochState {
+func (f *testWorkflow) epoch(t *testing.T) EpochState {
 	t.Helper()
 	e, err := f.EpochState(t.Context())
 	if err != nil {
@@ -30,7 +30,7 @@ func (f *flow) epoch(t *testing.T) EpochState {
 
 func TestEpochHoldsSending(t *testing.T) {
 	t.Parallel()
-	f := verifyWorld(t)
+	f := newVerifyFixture(t)
 	if e, err := f.WatchEpoch(t.Context(), false); err != nil || e.Moved || e.HeldSince != nil {
 		t.Fatalf("a database that is where it was: %v %+v", err, e)
 	}
@@ -54,7 +54,7 @@ func TestEpochHoldsSending(t *testing.T) {
 
 func TestEpochLosslessFailoverGoesOn(t *testing.T) {
 	t.Parallel()
-	f := verifyWorld(t)
+	f := newVerifyFixture(t)
 	f.elsewhere(t)
 	if _, err := f.WatchEpoch(t.Context(), true); err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestEpochLosslessFailoverGoesOn(t *testing.T) {
 // A serving process never has a connection on which something could be claimed before the move was seen.
 func TestEpochIsSeenByEveryNewConnection(t *testing.T) {
 	t.Parallel()
-	f := verifyWorld(t)
+	f := newVerifyFixture(t)
 	k := f.refund(t, "rf")
 	f.elsewhere(t)
 	s, err := Open(t.Context(), Config{URL: f.url, Accounts: anyAccount{f.contract}, HoldOnFailover: true, MaxConns: 2})
@@ -85,7 +85,7 @@ func TestEpochIsSeenByEveryNewConnection(t *testing.T) {
 
 func TestEpochExposeMarksEveryOpenRefund(t *testing.T) {
 	t.Parallel()
-	f := verifyWorld(t)
+	f := newVerifyFixture(t)
 	f.elsewhere(t)
 	held, err := f.WatchEpoch(t.Context(), false)
 	if err != nil || held.HeldSince == nil {
@@ -101,7 +101,7 @@ func TestEpochExposeMarksEveryOpenRefund(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e.Epoch != 2 || e.HeldSince != nil || e.Moved || e.Unmarked != 0 || e.Open != open.Open || told != open.Open || e.MarkNewUntil == nil {
-		t.Errorf("after expose: %+v, progress told %d", e, told)
+		t.Errorf("after expose: %+v, progress reported %d", e, told)
 	}
 	for sql, want := range map[string]int{
 		`SELECT count(*) FROM refunds WHERE state IN ('PENDING', 'PROCESSING')`:                                                                          0,
@@ -120,10 +120,10 @@ func TestEpochExposeMarksEveryOpenRefund(t *testing.T) {
 	f.wantSound(t)
 }
 
-// After the marking everything is asked; once nothing is known of any number, the refund is sent under one that nobody can have used.
-func TestEpochThenAskedThenSentUnderANewNumber(t *testing.T) {
+// After the marking every dispatch is queried. If the channel knows none of them, the refund is sent under a number that was never used.
+func TestEpochQueriesThenSendsUnderANewNumber(t *testing.T) {
 	t.Parallel()
-	f := verifyWorld(t)
+	f := newVerifyFixture(t)
 	k := f.refund(t, "rf")
 	if _, err := f.ExposeEpoch(t.Context(), ExposeConfig{}); err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func TestEpochThenAskedThenSentUnderANewNumber(t *testing.T) {
 // A run that is broken off goes on where it was, and several at once do no harm.
 func TestEpochExposeIsResumable(t *testing.T) {
 	t.Parallel()
-	f := verifyWorld(t)
+	f := newVerifyFixture(t)
 	f.refunds(t, "many", 60)
 	f.elsewhere(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -192,9 +192,9 @@ func TestEpochExposeIsResumable(t *testing.T) {
 }
 
 // Refunds that come while it goes on, and after it, are marked before anything is sent for them.
-func TestEpochMarksWhatComesAgain(t *testing.T) {
+func TestEpochMarksReappearingRefunds(t *testing.T) {
 	t.Parallel()
-	f := verifyWorld(t)
+	f := newVerifyFixture(t)
 	f.elsewhere(t)
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {

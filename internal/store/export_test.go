@@ -10,7 +10,7 @@ import (
 	"github.com/refundry/refundry/internal/store/verify"
 )
 
-func (f *flow) export(t *testing.T, id string) []byte {
+func (f *testWorkflow) export(t *testing.T, id string) []byte {
 	t.Helper()
 	v, err := verify.Open(t.Context(), verify.Config{URL: f.url})
 	if err != nil {
@@ -31,9 +31,10 @@ func (f *flow) export(t *testing.T, id string) []byte {
 // Whatever became of a refund, its document passes the checks by itself.
 func TestExportedEvidenceIsSound(t *testing.T) {
 	t.Parallel()
-	f := verifyWorld(t)
+	f := newVerifyFixture(t)
 	f.anchorer(t).once(t)
-	for _, id := range []string{"success_0", "unknown_0", "failed_0", "processing_0", "pending_0", "reversed_0", "accepted_0", "late_0", "renumbered_0", "decided_0", "doubled_0", "first", "second"} {
+	for _, id := range []string{"success_0", "unknown_0", "failed_0", "processing_0", "pending_0", "reversed_0", "accepted_0", "late_0", "renumbered_0",
+		"decided_0", "doubled_0", "first", "second"} {
 		r, err := verify.CheckEvidence(f.export(t, id), 5)
 		if err != nil || !r.OK || r.Rows == 0 {
 			t.Errorf("%s: %v %+v", id, err, r)
@@ -43,7 +44,8 @@ func TestExportedEvidenceIsSound(t *testing.T) {
 	if err := json.Unmarshal(f.export(t, "reversed_0"), &e); err != nil {
 		t.Fatal(err)
 	}
-	for table, want := range map[string]int{"refunds": 1, "payments": 1, "journal": 4, "dispatches": 1, "attempts": 1, "effects": 1, "postings": 2, "receipts": 1, "contracts": 1, "cases": 0} {
+	for table, want := range map[string]int{"refunds": 1, "payments": 1, "journal": 4, "dispatches": 1, "attempts": 1, "effects": 1, "postings": 2,
+		"receipts": 1, "contracts": 1, "cases": 0} {
 		if got := len(e.Tables[table]); got != want {
 			t.Errorf("%d rows of %s, want %d", got, table, want)
 		}
@@ -61,15 +63,16 @@ func TestExportedEvidenceIsSound(t *testing.T) {
 	}
 }
 
-// A document that was changed on its way is told by the promise that the change breaks.
+// A document that was changed after the export breaks the promise that covers the change.
 func TestExportedEvidenceShowsChanges(t *testing.T) {
 	t.Parallel()
-	f := verifyWorld(t)
+	f := newVerifyFixture(t)
 	raw := string(f.export(t, "reversed_0"))
 	for _, c := range []struct{ promise, check, from, to string }{
 		{"P7", "journal-digest", `"actor":"actor:test"`, `"actor":"actor:mallory"`},
 		{"P7", "state-fold", `"state":"REVERSED"`, `"state":"SUCCESS"`},
-		{"P6", "refund-digest", `"order_id":"ord_1","account":"demo","channel_reference":"demo:pay_reversed_0","currency":"USD","exponent":2,"amount":100,`, `"order_id":"ord_1","account":"demo","channel_reference":"demo:pay_reversed_0","currency":"USD","exponent":2,"amount":900,`},
+		{"P6", "refund-digest", `"order_id":"ord_1","account":"demo","channel_reference":"demo:pay_reversed_0","currency":"USD","exponent":2,"amount":100,`,
+			`"order_id":"ord_1","account":"demo","channel_reference":"demo:pay_reversed_0","currency":"USD","exponent":2,"amount":900,`},
 		{"P9", "posting-missing", `"kind":"REVERSAL"`, `"kind":"REFUND"`},
 		{"P10", "send-without-claim", `"kind":"SEND","generation":1`, `"kind":"SEND","generation":7`},
 		{"P1", "dispatch-number", `"number":"R1`, `"number":"R2`},
@@ -90,17 +93,19 @@ func TestExportedEvidenceShowsChanges(t *testing.T) {
 			t.Errorf("%s was not found: %v %+v", c.check, err, r)
 		}
 	}
-	for _, bad := range []string{raw + raw, raw + "x", strings.Replace(raw, `"actors":`, `"players":`, 1), ``, `{}`, `[]`, `{"format":"refundry/evidence/3"}`, `{"format":"refundry/evidence/1","tables":{}}`, `{"format":"refundry/evidence/2","tables":{}}`, strings.Replace(raw, `"refundId":"reversed_0"`, `"refundId":"other"`, 1)} {
+	for _, bad := range []string{raw + raw, raw + "x", strings.Replace(raw, `"actors":`, `"players":`, 1), ``, `{}`, `[]`, `{"format":"refundry/evidence/3"}`,
+		`{"format":"refundry/evidence/1","tables":{}}`, `{"format":"refundry/evidence/2","tables":{}}`, strings.Replace(raw, `"refundId":"reversed_0"`,
+			`"refundId":"other"`, 1)} {
 		if _, err := verify.CheckEvidence([]byte(bad), 1); !errors.Is(err, verify.ErrEvidence) || strings.Contains(err.Error(), "%!") {
 			t.Errorf("%.40s: %v", bad, err)
 		}
 	}
 }
 
-// What people decided, what the channel answered and who owns the rows is told by the document itself.
+// The document itself shows missing decisions, answers and owners.
 func TestExportedEvidenceShowsWhatIsLeftOut(t *testing.T) {
 	t.Parallel()
-	f := verifyWorld(t)
+	f := newVerifyFixture(t)
 	f.plant(t, `UPDATE refunds SET created_at = created_at - interval '400 days' WHERE rid = $failed`)
 	for _, c := range []struct {
 		id, promise, check string

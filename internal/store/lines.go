@@ -11,43 +11,44 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-const (
-	heldLinesSQL = `SELECT e.effect_id, e.rid IS NOT NULL, e.dispatch_no, e.channel_refund_id, e.amount, e.currency, e.counted, e.status, e.source, e.at, e.reversed_at
+var (
+	heldLinesSQL = `SELECT ` + pg.EffectColumns + `
     FROM effects e WHERE e.tenant_id = $1 AND e.payment_id = $2 AND e.rid IS NULL ORDER BY e.effect_id`
-	familySQL = `WITH RECURSIVE chain (rid) AS (
+	refundsOfPaymentSQL = `WITH RECURSIVE chain (rid) AS (
       SELECT p.last_rid FROM payments p WHERE p.tenant_id = $1 AND p.payment_id = $2 AND p.last_rid IS NOT NULL
       UNION ALL
       SELECT x.prev_rid FROM chain JOIN refunds x ON x.tenant_id = $1 AND x.rid = chain.rid WHERE x.prev_rid IS NOT NULL)
     SELECT rid FROM chain ORDER BY rid`
-	lockFamilySQL = `SELECT FROM refunds r WHERE r.tenant_id = $1 AND r.rid = ANY($2) ORDER BY r.rid FOR NO KEY UPDATE`
-	takenIDsSQL   = `SELECT e.channel_refund_id FROM effects e WHERE e.account = $1 AND e.channel_refund_id = ANY($2) AND e.status <> 'DROPPED'
+	lockRefundsSQL = `SELECT FROM refunds r WHERE r.tenant_id = $1 AND r.rid = ANY($2) ORDER BY r.rid FOR NO KEY UPDATE`
+	takenIDsSQL    = `SELECT e.channel_refund_id FROM effects e WHERE e.account = $1 AND e.channel_refund_id = ANY($2) AND e.status <> 'DROPPED'
     AND (e.tenant_id, e.payment_id) <> ($3, $4)`
 	ownerOfIDSQL = `SELECT e.tenant_id, e.rid, e.payment_id FROM effects e JOIN refunds r ON r.account = e.account AND (r.tenant_id, r.rid) = ($1, $2)
     WHERE e.channel_refund_id = $3 AND e.status <> 'DROPPED' AND e.rid IS NOT NULL`
-	restlessSQL = `SELECT EXISTS (SELECT FROM effects e WHERE e.tenant_id = $1 AND e.payment_id = $2 AND e.rid IS NULL AND e.status = 'HELD')
+	linesToSettleSQL = `SELECT EXISTS (SELECT FROM effects e WHERE e.tenant_id = $1 AND e.payment_id = $2 AND e.rid IS NULL AND e.status = 'HELD')
     OR EXISTS (SELECT FROM cases c WHERE c.tenant_id = $1 AND c.payment_id = $2 AND c.closed_at IS NULL AND 'unmatched-line' = ANY(c.reasons))`
-	voidFamilySQL = `UPDATE decisions d SET verdict = 'VOID', checked_at = $3 FROM cases c
+	voidPaymentDecisionsSQL = `UPDATE decisions d SET verdict = 'VOID', checked_at = $3 FROM cases c
     WHERE c.tenant_id = $1 AND c.payment_id = $2 AND c.closed_at IS NULL AND (d.tenant_id, d.case_id) = (c.tenant_id, c.case_id)
       AND (d.verdict IS NULL OR (d.verdict = 'APPROVED' AND d.applied_at IS NULL))`
 )
 
-// actorLines is who tells of lines.
+// actorLines is the journal's actor for lines.
 const actorLines = "system:lines"
 
-// familyTries bounds how often a payment is locked again because it has got another refund meanwhile.
-const familyTries = 3
+// paymentLockTries bounds how often a payment is locked again because it got another refund meanwhile.
+const paymentLockTries = 3
 
-// errGrew: the payment has another refund than those that were locked.
-var errGrew = errors.New("store: the payment has got another refund")
+// errNewRefund: the payment has a refund that was not locked.
+var errNewRefund = errors.New("store: the payment has got another refund")
 
-// EnterLines takes in the lines of a payment's list, or of a settlement file, that do not carry the number that was asked about. A line
-// with another number of ours is a fact about that number. What has none of ours is held, paired, adopted or left, in the fixed order of
-// refund.Family, in one transaction under the locks of all refunds of the payment; what becomes of a held one later is looked at by
-// SettleLines. complete: the list has everything; of any other one nothing is adopted. source is list or settlement. The same lines
-// again change nothing.
+// EnterLines enters lines of a payment's list, or of a settlement file, that do not carry the number that was asked about. A line with
+// another number of ours is a fact about that dispatch. A line without one is held, paired, adopted or left, in the fixed order of
+// refund.PaymentSet, in one transaction under the locks of all refunds of the payment; SettleLines looks at held lines again later.
+// complete means that the list has every refund of the payment; nothing is adopted from any other list. source is list or settlement. The
+// same lines again change nothing.
 //
 // Errors: ErrNotFound, ErrBusy, ErrUnavailable.
-func (s *Store) EnterLines(ctx context.Context, tenant refund.TenantID, paymentID, source string, lines []refund.ListedEffect, complete bool, c refund.Contract) error {
+func (s *Store) EnterLines(ctx context.Context, tenant refund.TenantID, paymentID, source string, lines []refund.ListedEffect, complete bool,
+	c refund.Contract) error {
 	if len(lines) == 0 {
 		return nil
 	}
@@ -56,7 +57,7 @@ func (s *Store) EnterLines(ctx context.Context, tenant refund.TenantID, paymentI
 		lines[i].Currency = refund.Currency(bounded(string(lines[i].Currency), longestCode))
 	}
 	facts := map[refund.RefundRef][]refund.Fact{}
-	err := s.withFamily(ctx, tenant, paymentID, source, c, func(ctx context.Context, f *family) error {
+	err := s.withPayment(ctx, tenant, paymentID, source, c, func(ctx context.Context, f *lockedPayment) error {
 		clear(facts)
 		taken, err := f.taken(ctx, lines)
 		if err != nil {
@@ -69,7 +70,7 @@ func (s *Store) EnterLines(ctx context.Context, tenant refund.TenantID, paymentI
 				continue
 			}
 			if taken[l.ChannelRefundID] {
-				s.log.WarnContext(ctx, "a line of one payment has the id of another payment's refund", "payment", paymentID, "channelRefundId", l.ChannelRefundID)
+				s.log.WarnContext(ctx, "a line of a payment has the channel refund id of another payment's refund", "payment", paymentID, "channelRefundId", l.ChannelRefundID)
 				continue
 			}
 			if err := f.write(f.Line(l, complete)); err != nil {
@@ -80,7 +81,7 @@ func (s *Store) EnterLines(ctx context.Context, tenant refund.TenantID, paymentI
 	})
 	for k, fs := range facts {
 		for _, fact := range fs {
-			if err == nil && told(fact.Kind) {
+			if err == nil && reportable(fact.Kind) {
 				_, err = s.Enter(ctx, k, fact, c)
 			}
 		}
@@ -88,42 +89,44 @@ func (s *Store) EnterLines(ctx context.Context, tenant refund.TenantID, paymentI
 	return err
 }
 
-// told lets through what a line can say of a number.
-func told(k refund.FactKind) bool {
+// reportable reports whether a line can prove a fact of this kind.
+func reportable(k refund.FactKind) bool {
 	return k == refund.Succeeded || k == refund.Acknowledged || k == refund.FailedFinal || k == refund.Reversed
 }
 
-// SettleLines looks at the held lines of a payment again: what held them may be over. Errors: ErrBusy, ErrUnavailable.
+// SettleLines settles held lines of a payment whose obstacle is gone. Errors: ErrBusy, ErrUnavailable.
 func (s *Store) SettleLines(ctx context.Context, tenant refund.TenantID, paymentID string) error {
 	var restless bool
-	if err := s.pool.QueryRow(ctx, restlessSQL, int64(tenant), paymentID).Scan(&restless); err != nil || !restless {
+	if err := s.pool.QueryRow(ctx, linesToSettleSQL, int64(tenant), paymentID).Scan(&restless); err != nil || !restless {
 		return pg.Translate(err)
 	}
-	return s.withFamily(ctx, tenant, paymentID, "list", refund.Contract{}, func(_ context.Context, f *family) error { return f.settle() })
+	return s.withPayment(ctx, tenant, paymentID, "list", refund.Contract{}, func(_ context.Context, f *lockedPayment) error { return f.settle() })
 }
 
-// family is a refund.Family in a transaction.
-type family struct {
+// lockedPayment is a refund.PaymentSet in a transaction that holds the locks of the payment and its refunds. Its methods are in lines.go
+// and lines_load.go.
+type lockedPayment struct {
 	refund.PaymentSet
 	s       *Store
 	u       *unit
 	ctx     context.Context
 	tx      pgx.Tx
 	changed bool
-	did     []fault.Name // the places of what was written
+	did     []fault.Name // fault points of what was written
 	wakes   map[refund.RefundRef]int
 }
 
-// withFamily runs fn under the locks of all refunds of a payment and of the payment. Refunds are locked in the order of their ids and
-// before the payment, as everywhere. The zero contract stands for the account's own.
-func (s *Store) withFamily(ctx context.Context, tenant refund.TenantID, paymentID, source string, c refund.Contract, fn func(context.Context, *family) error) error {
-	err := errGrew
-	var f *family
-	for try := 0; errors.Is(err, errGrew) && try < familyTries; try++ {
+// withPayment runs fn under the locks of all refunds of a payment and of the payment itself. Refunds are locked in the order of their ids
+// and before the payment, as everywhere. The zero contract stands for the account's own.
+func (s *Store) withPayment(ctx context.Context, tenant refund.TenantID, paymentID, source string, c refund.Contract,
+	fn func(context.Context, *lockedPayment) error) error {
+	err := errNewRefund
+	var f *lockedPayment
+	for try := 0; errors.Is(err, errNewRefund) && try < paymentLockTries; try++ {
 		u := s.newUnit()
 		err = u.run(ctx, "lines of payment "+paymentID, func() error {
 			return pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
-				f = &family{s: s, u: u, ctx: ctx, tx: tx, wakes: map[refund.RefundRef]int{}}
+				f = &lockedPayment{s: s, u: u, ctx: ctx, tx: tx, wakes: map[refund.RefundRef]int{}}
 				f.Source, f.Contract = source, c
 				if err := f.load(tenant, paymentID); err != nil {
 					return err
@@ -135,102 +138,17 @@ func (s *Store) withFamily(ctx context.Context, tenant refund.TenantID, paymentI
 			})
 		})
 	}
-	if errors.Is(err, errGrew) {
+	if errors.Is(err, errNewRefund) {
 		return refund.ErrBusy
 	}
 	if err == nil {
-		passCommitted(f.did)
+		pointsCommitted(f.did)
 	}
 	return err
 }
 
-func (f *family) load(tenant refund.TenantID, paymentID string) error {
-	rows, err := f.tx.Query(f.ctx, familySQL, int64(tenant), paymentID)
-	if err != nil {
-		return err
-	}
-	rids, err := pgx.CollectRows(rows, pgx.RowTo[[16]byte])
-	if err != nil {
-		return err
-	}
-	if _, err := f.tx.Exec(f.ctx, lockFamilySQL, int64(tenant), rids); err != nil {
-		return err
-	}
-	if f.Payment, err = pg.ScanPayment(f.tx.QueryRow(f.ctx, sqlLockPayment, int64(tenant), paymentID)); err != nil {
-		return err
-	}
-	if last := [16]byte(f.Payment.LastRID); len(rids) > 0 && last != rids[len(rids)-1] && !contains(rids, last) {
-		return errGrew
-	}
-	f.Records = make([]refund.Record, len(rids))
-	b := &pgx.Batch{}
-	for i, rid := range rids {
-		f.s.queueRecord(b, refund.RefundRef{Tenant: tenant, RID: rid}, pg.LoadPaymentSQL, &f.Records[i])
-	}
-	b.Queue(heldLinesSQL, int64(tenant), paymentID).Query(func(rows pgx.Rows) (err error) {
-		f.Lines, err = pgx.CollectRows(rows, pg.ScanEffect)
-		return err
-	})
-	if err := f.tx.SendBatch(f.ctx, b).Close(); err != nil {
-		return err
-	}
-	if f.Now, err = txNow(f.ctx, f.tx); err != nil {
-		return err
-	}
-	for i := range f.Records {
-		f.u.found(&f.Records[i].Refund)
-		f.Records[i].Effects = own(f.Records[i].Effects)
-		if f.Records[i].Now.After(f.Now) {
-			f.Now = f.Records[i].Now
-		}
-	}
-	if f.Contract.Profile == "" {
-		f.Contract, _ = f.s.contractOf(f.Payment.Account, tenant)
-	}
-	return nil
-}
-
-func contains(rids [][16]byte, rid [16]byte) bool {
-	for _, r := range rids {
-		if r == rid {
-			return true
-		}
-	}
-	return false
-}
-
-// own keeps the refund's effects and leaves the payment's lines.
-func own(effects []refund.Effect) (out []refund.Effect) {
-	for _, e := range effects {
-		if e.Ours {
-			out = append(out, e)
-		}
-	}
-	return out
-}
-
-// taken are ids that another payment of the same account has in its books.
-func (f *family) taken(ctx context.Context, lines []refund.ListedEffect) (map[string]bool, error) {
-	var ids []string
-	for _, l := range lines {
-		if l.ChannelRefundID != "" {
-			ids = append(ids, l.ChannelRefundID)
-		}
-	}
-	rows, err := f.tx.Query(ctx, takenIDsSQL, f.Payment.Account, ids, int64(f.Payment.Tenant), f.Payment.PaymentID)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]bool{}
-	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	for _, id := range found {
-		out[id] = true
-	}
-	return out, err
-}
-
-// settle goes on until nothing more is to be done about held lines.
-func (f *family) settle() error {
+// settle settles held lines until no more can be settled.
+func (f *lockedPayment) settle() error {
 	for {
 		ch, more, err := f.Settle()
 		if err != nil || !more {
@@ -242,8 +160,8 @@ func (f *family) settle() error {
 	}
 }
 
-// write puts a change into the transaction. It takes what Line and Settle give.
-func (f *family) write(ch refund.Change, changed bool, err error) error {
+// write writes a change of Line or Settle, whose results it takes.
+func (f *lockedPayment) write(ch refund.Change, changed bool, err error) error {
 	if err != nil || !changed {
 		return err
 	}
@@ -260,12 +178,12 @@ func (f *family) write(ch refund.Change, changed bool, err error) error {
 	return nil
 }
 
-// close voids what was proposed for any case of the payment before these lines were known, and hands on what is due.
-func (f *family) close() error {
+// close voids decisions about the payment's cases that were made before these lines were known, and enqueues follow-up jobs.
+func (f *lockedPayment) close() error {
 	if !f.changed {
 		return nil
 	}
-	if _, err := f.tx.Exec(f.ctx, voidFamilySQL, int64(f.Payment.Tenant), f.Payment.PaymentID, f.Now); err != nil {
+	if _, err := f.tx.Exec(f.ctx, voidPaymentDecisionsSQL, int64(f.Payment.Tenant), f.Payment.PaymentID, f.Now); err != nil {
 		return err
 	}
 	var due []refund.Wakeup
@@ -275,54 +193,6 @@ func (f *family) close() error {
 	if err := f.s.enqueue(f.ctx, f.tx, due...); err != nil {
 		return err
 	}
-	passWritten(f.did)
+	pointsWritten(f.did)
 	return nil
-}
-
-// unpairFor is unpair for the refund that a notice names.
-func (s *Store) unpairFor(ctx context.Context, account string, n refund.KeptNotice) (freed bool, err error) {
-	target, err := s.noticeTarget(ctx, account, n)
-	if err != nil || target == nil {
-		return false, err
-	}
-	return s.unpair(ctx, target.RefundRef, n.ChannelRefundID)
-}
-
-// unpair frees a channel refund id that only a line had given to an effect of another refund than k. The freed effect may be paired
-// again, with another line. false = nobody has the id by a line alone.
-func (s *Store) unpair(ctx context.Context, k refund.RefundRef, id string) (freed bool, err error) {
-	var tenant int64
-	var rid [16]byte
-	var payment string
-	if err := s.pool.QueryRow(ctx, ownerOfIDSQL, int64(k.Tenant), [16]byte(k.RID), id).Scan(&tenant, &rid, &payment); err != nil {
-		if errors.Is(err, pgx.ErrNoRows) { // it is a line of the payment, or gone again
-			return false, nil
-		}
-		return false, pg.Translate(err)
-	}
-	owner := refund.RefundRef{Tenant: refund.TenantID(tenant), RID: rid}
-	if owner == k {
-		return false, nil
-	}
-	u := s.newUnit()
-	err = u.run(ctx, "channel refund id of "+owner.RID.String(), func() error {
-		return s.withRecord(ctx, u, owner, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
-			c, _ := s.contractOf(r.Account, r.Tenant)
-			ch, ok, err := refund.Unpair(r, id, c)
-			if err != nil || !ok {
-				return err
-			}
-			freed = true // stays so in a rerun, which finds the id free if an earlier run went through
-			if err := s.writeChange(ctx, u, tx, &ch, refund.Fact{Kind: refund.LineUnpaired, Source: "list", Actor: actorLines}); err != nil {
-				return err
-			}
-			err = s.enqueue(ctx, tx, refund.Wakeup{RefundRef: refund.RefundRef{Tenant: owner.Tenant}, PaymentID: payment})
-			fault.Point(fault.LineUnpairedWritten)
-			return err
-		})
-	})
-	if freed && err == nil {
-		fault.Point(fault.LineUnpairedCommitted)
-	}
-	return freed && err == nil, err
 }

@@ -12,7 +12,7 @@ func foreign(id string, amount int64) refund.ListedEffect {
 	return refund.ListedEffect{ChannelRefundID: id, Status: refund.Succeeded, Amount: amount, Currency: "USD"}
 }
 
-func (c *court) lines(t *testing.T, payment string, complete bool, lines ...refund.ListedEffect) {
+func (c *testDecisions) lines(t *testing.T, payment string, complete bool, lines ...refund.ListedEffect) {
 	t.Helper()
 	if err := c.EnterLines(t.Context(), c.tenant.ID, payment, "list", lines, complete, c.contract); err != nil {
 		t.Fatal(err)
@@ -20,7 +20,7 @@ func (c *court) lines(t *testing.T, payment string, complete bool, lines ...refu
 }
 
 // settle does what payment_wake jobs do.
-func (c *court) settle(t *testing.T) {
+func (c *testDecisions) settle(t *testing.T) {
 	t.Helper()
 	for _, w := range c.jobs.take() {
 		if w.PaymentID != "" {
@@ -32,7 +32,7 @@ func (c *court) settle(t *testing.T) {
 }
 
 // wantLine checks a line of a payment by its channel id, and the payment's balances.
-func (c *court) wantLine(t *testing.T, why, payment, id string, status refund.EffectStatus, refunded, held int64) {
+func (c *testDecisions) wantLine(t *testing.T, why, payment, id string, status refund.EffectStatus, refunded, held int64) {
 	t.Helper()
 	if got := c.text(t, `SELECT coalesce((SELECT status FROM effects WHERE channel_refund_id = $1 AND rid IS NULL), '-')`, id); got != string(status) {
 		t.Errorf("%s: line %s is %s, want %s", why, id, got, status)
@@ -41,13 +41,13 @@ func (c *court) wantLine(t *testing.T, why, payment, id string, status refund.Ef
 	if err != nil || v.Payment.Refunded != refunded || v.Payment.Held != held {
 		t.Errorf("%s: refunded %d, held %d, %v, want %d and %d", why, v.Payment.Refunded, v.Payment.Held, err, refunded, held)
 	}
-	c.wantJust(t)
+	c.wantConsistent(t)
 }
 
 // The order of rule R19 of docs/rules.md on real rows, with the history of every line.
 func TestLinesHeldPairedAdopted(t *testing.T) {
 	t.Parallel()
-	c := newCourt(t, func(c *refund.Contract) { listing(c); c.Waits.Unknown = 1 })
+	c := newDecisions(t, func(c *refund.Contract) { listing(c); c.Waits.Unknown = 1 })
 	a, b := c.pair(t, "pay", 1000, 100, 200)
 	c.lines(t, "pay", false, foreign("re_0", 100))
 	c.wantLine(t, "an incomplete list adopts nothing", "pay", "re_0", "-", 0, 0)
@@ -75,7 +75,8 @@ func TestLinesHeldPairedAdopted(t *testing.T) {
 	c.decide(t, b, refund.ActionConfirmSuccess)
 	c.lines(t, "pay", true, foreign("re_3", 200))
 	c.wantLine(t, "paired: no line of its own", "pay", "re_3", "-", 525, 0)
-	if r := c.load(t, b); len(r.Effects) == 0 || len(r.Facts) != 0 || c.count(t, `SELECT count(*) FROM effects WHERE rid IS NOT NULL AND channel_refund_id = 're_3'`) != 1 {
+	if r := c.load(t, b); len(r.Effects) == 0 || len(r.Facts) != 0 ||
+		c.count(t, `SELECT count(*) FROM effects WHERE rid IS NOT NULL AND channel_refund_id = 're_3'`) != 1 {
 		t.Errorf("%+v", r.Effects)
 	}
 	c.lines(t, "pay", true, refund.ListedEffect{ChannelRefundID: "re_0", Status: refund.Reversed, Amount: 70, Currency: "USD"})
@@ -88,7 +89,7 @@ func TestLinesHeldPairedAdopted(t *testing.T) {
 // A held line that was ours all along is dropped, one that a person attaches becomes the effect, one that he disowns is adopted.
 func TestHeldLinesAndPeople(t *testing.T) {
 	t.Parallel()
-	c := newCourt(t, func(c *refund.Contract) { listing(c); c.Waits.Unknown = 1 })
+	c := newDecisions(t, func(c *refund.Contract) { listing(c); c.Waits.Unknown = 1 })
 	for i, name := range []string{"ours", "attached", "disowned", "by-name"} {
 		payment := "pay_" + name
 		k, _ := c.pair(t, payment, 1000, 100, 50)
@@ -106,7 +107,8 @@ func TestHeldLinesAndPeople(t *testing.T) {
 		case 1:
 			r := c.load(t, k)
 			line := r.Effects[0].ID
-			d, _, err := c.Propose(t.Context(), refund.Proposal{Tenant: k.Tenant, CaseID: r.Case.ID, Action: refund.ActionConfirmSuccess, Evidence: "ticket 4711", EffectID: line, Actor: "ann"})
+			d, _, err := c.Propose(t.Context(), refund.Proposal{Tenant: k.Tenant, CaseID: r.Case.ID, Action: refund.ActionConfirmSuccess, Evidence: "ticket 4711",
+				EffectID: line, Actor: "ann"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,19 +131,20 @@ func TestHeldLinesAndPeople(t *testing.T) {
 			}
 		case 3:
 			r := c.load(t, k)
-			c.lines(t, payment, true, refund.ListedEffect{Number: r.Dispatches[0].Number, ChannelRefundID: "re_mine", Status: refund.Succeeded, Amount: 100, Currency: "USD"})
+			c.lines(t, payment, true, refund.ListedEffect{Number: r.Dispatches[0].Number, ChannelRefundID: "re_mine", Status: refund.Succeeded, Amount: 100,
+				Currency: "USD"})
 			c.settle(t)
 			c.wantState(t, k, refund.StateSuccess)
 			c.wantLine(t, "told by its number", payment, "re_"+name, refund.EffectMoved, 200, 0)
 		}
-		c.wantJust(t)
+		c.wantConsistent(t)
 	}
 }
 
 // An id that only a line had given to one refund proves to be another's: it moves there, and the freed effect is paired again.
 func TestPairedIDMovesToItsRefund(t *testing.T) {
 	t.Parallel()
-	c := newCourt(t, func(c *refund.Contract) { listing(c); c.Waits.Unknown = 1 })
+	c := newDecisions(t, func(c *refund.Contract) { listing(c); c.Waits.Unknown = 1 })
 	a, b := c.pair(t, "pay", 1000, 100, 100)
 	c.stuck(t, a)
 	c.decide(t, a, refund.ActionConfirmSuccess)
@@ -156,13 +159,14 @@ func TestPairedIDMovesToItsRefund(t *testing.T) {
 	if got := c.text(t, `SELECT coalesce(channel_refund_id, '-') FROM effects WHERE rid = $1`, [16]byte(a.RID)); got != "re_2" {
 		t.Errorf("a is paired with %s, want re_2", got)
 	}
-	c.wantJust(t)
+	c.wantConsistent(t)
 }
 
-// C19: the channel refuses because somebody has refunded outside. The refund fails by proof, and the balance knows the foreign one.
+// C19: the channel refuses because the payment was refunded outside. The refund fails by proof, and the balance includes the foreign
+// refund.
 func TestRefundedOutsideFailsByProof(t *testing.T) {
 	t.Parallel()
-	c := newCourt(t, listing)
+	c := newDecisions(t, listing)
 	k, _ := c.pair(t, "pay", 150, 100, 50)
 	claimed := c.send(t, k, refund.RefusedEcho, "")
 	c.waitUntil(t, claimed.NotAfter.Add(c.contract.Horizon.D()))
@@ -182,103 +186,10 @@ func TestRefundedOutsideFailsByProof(t *testing.T) {
 	}
 }
 
-// More has gone back outside than was captured: a case of the payment itself, which somebody accepts.
-func TestExcessOfAPayment(t *testing.T) {
-	t.Parallel()
-	c := newCourt(t, listing)
-	_, open := c.pair(t, "pay", 150, 50, 60)
-	c.lines(t, "pay", true, foreign("re_out", 120))
-	rows, err := c.reader().ListCases(t.Context(), c.tenant.ID, refund.CaseFilter{Limit: 10})
-	if err != nil || len(rows) != 1 || !rows[0].RID.IsZero() || rows[0].PaymentID != "pay" || rows[0].Amount != 80 {
-		t.Fatalf("%+v %v", rows, err)
-	}
-	c.lines(t, "pay", true, foreign("re_out", 120))
-	c.wantJust(t)
-	propose := func(a refund.Action) (refund.Decision, error) {
-		d, _, err := c.Propose(t.Context(), refund.Proposal{Tenant: c.tenant.ID, CaseID: rows[0].ID, Action: a, Evidence: "ticket 4711", Actor: "ann"})
-		return d, err
-	}
-	if _, err := propose(refund.ActionConfirmNotDone); err == nil {
-		t.Error("a payment's case is no refund's")
-	}
-	d, err := propose(refund.ActionAcceptAsIs)
-	if err != nil || d.Excess != 80 {
-		t.Fatalf("%+v %v", d, err)
-	}
-	if _, err := c.Cancel(t.Context(), open, "actor:ann"); err != nil { // the excess is another one now
-		t.Fatal(err)
-	}
-	_, err = c.judge(t, d, true, "bob")
-	wantProblem(t, "made on another excess", err, refund.CodeDecisionVoid)
-	if d, err = propose(refund.ActionAcceptAsIs); err != nil || d.Excess != 20 {
-		t.Fatalf("%+v %v", d, err)
-	}
-	if d, err = c.judge(t, d, true, "bob"); err != nil || d.AppliedAt.IsZero() {
-		t.Fatalf("%+v %v", d, err)
-	}
-	v, err := c.reader().FindPayment(t.Context(), c.tenant.ID, "pay")
-	if err != nil || v.Payment.Excess != 20 || v.Payment.ExcessAccepted != 20 {
-		t.Errorf("%+v %v", v.Payment, err)
-	}
-	if n := c.count(t, `SELECT count(*) FROM cases WHERE closed_at IS NULL`); n != 0 {
-		t.Errorf("%d cases are open", n)
-	}
-	c.lines(t, "pay", true, foreign("re_more", 5))
-	if n := c.count(t, `SELECT count(*) FROM cases WHERE closed_at IS NULL AND rid IS NULL`); n != 1 {
-		t.Errorf("%d cases for more excess than was accepted", n)
-	}
-	c.lines(t, "pay", true, refund.ListedEffect{ChannelRefundID: "re_more", Status: refund.Reversed, Amount: 5, Currency: "USD"})
-	if n := c.count(t, `SELECT count(*) FROM cases WHERE closed_at IS NULL`); n != 0 {
-		t.Errorf("%d cases although the excess went back", n)
-	}
-	c.wantJust(t)
-
-	c.lines(t, "pay", true, foreign("re_again", 9))
-	if d, err = proposeToAccept(t, c); err != nil {
-		t.Fatal(err)
-	}
-	spec := *inlinePayment(200) // more was captured than we knew
-	spec.Version = 1
-	if _, _, err := c.PutPayment(t.Context(), c.tenant, "pay", spec, "actor:ann"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Sweep(t.Context(), 10); err != nil {
-		t.Fatal(err)
-	}
-	if v := c.text(t, `SELECT d.verdict || ' ' || c.closed_how FROM decisions d JOIN cases c USING (tenant_id, case_id) WHERE d.decision_id = $1`, [16]byte(d.ID)); v != "VOID fact:captured" {
-		t.Errorf("%s, want the case closed by the capture", v)
-	}
-	c.wantJust(t)
-}
-
-// proposeToAccept proposes to accept the excess of the one payment that has an open case.
-func proposeToAccept(t *testing.T, c *court) (refund.Decision, error) {
-	t.Helper()
-	rows, err := c.reader().ListCases(t.Context(), c.tenant.ID, refund.CaseFilter{Limit: 10})
-	if err != nil || len(rows) != 1 {
-		t.Fatalf("%+v %v", rows, err)
-	}
-	d, _, err := c.Propose(t.Context(), refund.Proposal{Tenant: c.tenant.ID, CaseID: rows[0].ID, Action: refund.ActionAcceptAsIs, Evidence: "ticket 4711", Actor: "ann"})
-	return d, err
-}
-
-// A line voids what was proposed before anybody knew of it.
-func TestLineVoidsProposals(t *testing.T) {
-	t.Parallel()
-	c := newCourt(t, func(c *refund.Contract) { listing(c); c.Waits.Unknown = 1 })
-	k, _ := c.pair(t, "pay", 1000, 100, 50)
-	c.stuck(t, k)
-	d := c.propose(t, k, refund.ActionConfirmNotDone)
-	c.lines(t, "pay", true, foreign("re_1", 77))
-	_, err := c.judge(t, d, true, "bob")
-	wantProblem(t, "a line came", err, refund.CodeDecisionVoid)
-	c.wantJust(t)
-}
-
 // The same list comes to many readers at once, while facts of both refunds are entered: each line is in the books once.
 func TestLinesAtOnce(t *testing.T) {
 	t.Parallel()
-	c := newCourt(t, listing)
+	c := newDecisions(t, listing)
 	a, b := c.pair(t, "pay", 1000, 100, 200)
 	c.send(t, a, refund.Unknown, "")
 	c.send(t, b, refund.Unknown, "")
@@ -296,13 +207,15 @@ func TestLinesAtOnce(t *testing.T) {
 	}
 	for range 10 {
 		until(func() error {
-			return c.EnterLines(t.Context(), c.tenant.ID, "pay", "list", []refund.ListedEffect{foreign("re_1", 100), foreign("re_2", 33), foreign("re_3", 200)}, true, c.contract)
+			return c.EnterLines(t.Context(), c.tenant.ID, "pay", "list", []refund.ListedEffect{foreign("re_1", 100), foreign("re_2", 33), foreign("re_3", 200)},
+				true, c.contract)
 		})
 		until(func() error { return c.SettleLines(t.Context(), c.tenant.ID, "pay") })
 	}
 	for i, k := range []refund.RefundRef{a, b} {
 		until(func() error {
-			_, err := c.Enter(t.Context(), k, refund.Fact{Kind: refund.Succeeded, Dispatch: 1, ChannelRefundID: []string{"re_1", "re_b"}[i], Source: "notice"}, c.contract)
+			_, err := c.Enter(t.Context(), k, refund.Fact{Kind: refund.Succeeded, Dispatch: 1, ChannelRefundID: []string{"re_1", "re_b"}[i], Source: "notice"},
+				c.contract)
 			return err
 		})
 	}
@@ -314,5 +227,5 @@ func TestLinesAtOnce(t *testing.T) {
 	if err != nil || v.Payment.Held != 0 || v.Payment.Refunded != 100+200+33+200 {
 		t.Errorf("%+v %v, want re_1 and re_b ours, re_2 and re_3 adopted", v.Payment, err)
 	}
-	c.wantJust(t)
+	c.wantConsistent(t)
 }

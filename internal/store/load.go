@@ -19,7 +19,7 @@ func (s *Store) Load(ctx context.Context, k refund.RefundRef) (refund.Record, er
 	return rec, nil
 }
 
-// queueRecord queues the reads that fill rec. A writer gives lockPaymentSQL, which takes the payment's row lock.
+// queueRecord queues the reads that fill rec. A writer passes lockPaymentSQL, which locks the payment's row.
 func (s *Store) queueRecord(b *pgx.Batch, k refund.RefundRef, paymentSQL string, rec *refund.Record) {
 	rec.Installation = s.identity.installation
 	pg.QueueRecord(b, k, paymentSQL, rec)

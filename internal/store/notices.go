@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/jackc/pgx/v5"
@@ -12,33 +11,15 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// keepNoticeSQL stores a notice, tied to its refund where that is known, or counts a repeat of one.
-const keepNoticeSQL = `INSERT INTO notices (account, digest, number, channel_refund_id, headers, body, fact, tenant_id, rid)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-  ON CONFLICT ON CONSTRAINT notices_pk DO UPDATE SET times_seen = notices.times_seen + 1
-  RETURNING times_seen, rid IS NOT NULL`
-
-const matchNoticeSQL = `UPDATE notices SET tenant_id = $3, rid = $4 WHERE account = $1 AND digest = $2 AND rid IS NULL`
-
-// noticeFact is the stored form of what a notice says.
-type noticeFact struct {
-	Status          refund.FactKind `json:"status,omitempty"`
-	ChannelRefundID string          `json:"channelRefundId,omitempty"`
-	Amount          int64           `json:"amount,omitempty"`
-	Currency        refund.Currency `json:"currency,omitempty"`
-	Code            string          `json:"code,omitempty"`
-}
-
-// noticeTarget is the dispatch that a notice speaks of.
+// noticeTarget is the dispatch that a notice names.
 type noticeTarget struct {
 	refund.RefundRef
 	dispatch int
 }
 
-// ReceiveNotice keeps a notice whose signature was checked, and enters what it says into the refund that it names, in one
-// transaction under the refund's lock. A notice that names nothing of ours is kept: it is matched when a dispatch with its
-// number is made, or its channel refund id becomes known, whichever way. Whatever the error, the notice may simply be given again.
-// Errors: ErrBusy, ErrUnavailable.
+// ReceiveNotice stores a notice whose signature was checked and enters its fact into the refund that it names, in one transaction under
+// the refund's lock. A notice that names no refund of ours is kept and matched when a dispatch with its number is created or its channel
+// refund id becomes known. The channel may repeat the notice after any error. Errors: ErrBusy, ErrUnavailable.
 func (s *Store) ReceiveNotice(ctx context.Context, account string, n refund.KeptNotice) (refund.NoticeOutcome, error) {
 	n.Number, n.ChannelRefundID = bounded(n.Number, longestCode), bounded(n.ChannelRefundID, longestCode)
 	out, err := s.receive(ctx, account, n, false)
@@ -54,8 +35,7 @@ func (s *Store) ReceiveNotice(ctx context.Context, account string, n refund.Kept
 	return out, err
 }
 
-// receive is receiveOnce, run again after a lost COMMIT. The outcome is that of the run that was committed: a rerun which finds the row
-// of an earlier run knows the notice.
+// receive is receiveOnce, run again after a lost COMMIT. A rerun that finds the row of an earlier run returns the outcome of that run.
 func (s *Store) receive(ctx context.Context, account string, n refund.KeptNotice, taken bool) (refund.NoticeOutcome, error) {
 	u := s.newUnit()
 	var out, sent refund.NoticeOutcome
@@ -74,8 +54,8 @@ func (s *Store) receive(ctx context.Context, account string, n refund.KeptNotice
 	return out, nil
 }
 
-// receiveOnce is one transaction. taken: the id that the notice gives belongs to another effect, so it stays in the evidence only. With
-// ErrCommitUnknown the outcome that was sent comes back too.
+// receiveOnce is one transaction. taken means that the channel refund id of the notice belongs to another effect, so it stays in the
+// evidence only. With ErrCommitUnknown it also returns the outcome that was sent.
 func (s *Store) receiveOnce(ctx context.Context, u *unit, account string, n refund.KeptNotice, taken bool) (refund.NoticeOutcome, error) {
 	target, err := s.noticeTarget(ctx, account, n)
 	if err == nil && target == nil {
@@ -90,7 +70,7 @@ func (s *Store) receiveOnce(ctx context.Context, u *unit, account string, n refu
 	var out refund.NoticeOutcome
 	err = s.withRecord(ctx, u, target.RefundRef, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
 		seen, tied, err := keepNotice(ctx, tx, account, n, &target.RefundRef)
-		if err == nil && seen > 1 && !tied { // it was kept until now
+		if err == nil && seen > 1 && !tied { // kept until now
 			tied, err = tieNotice(ctx, tx, account, n.Digest, target.RefundRef)
 			seen = 1
 		}
@@ -112,11 +92,11 @@ func (s *Store) receiveOnce(ctx context.Context, u *unit, account string, n refu
 	return out, err
 }
 
-// errIDKnown: the id that a notice names became known while it waited for the lock.
-var errIDKnown = errors.New("store: the notice's refund is known by now")
+// errIDKnown: the channel refund id of a notice became known while the notice waited for the lock.
+var errIDKnown = errors.New("store: the refund of the notice is known meanwhile")
 
-// keep stores a notice that names no refund of ours, unless its refund has become known meanwhile: then target is it, and nothing is
-// written.
+// keep stores a notice that names no refund of ours. If its refund has become known meanwhile, keep writes nothing and returns it as
+// target.
 func (s *Store) keep(ctx context.Context, account string, n refund.KeptNotice) (out refund.NoticeOutcome, target *noticeTarget, err error) {
 	err = pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) (err error) {
 		if n.Number == "" && n.ChannelRefundID != "" {
@@ -163,37 +143,13 @@ func noticeTargetIn(ctx context.Context, in pg.Querier, account string, n refund
 	return &t, pg.Translate(err)
 }
 
-// keepNotice writes the row. seen counts this one; tied says whether the row has a refund now.
-func keepNotice(ctx context.Context, tx pgx.Tx, account string, n refund.KeptNotice, k *refund.RefundRef) (seen int, tied bool, err error) {
-	fact, err := json.Marshal(noticeFact{Status: n.Status, ChannelRefundID: n.ChannelRefundID, Amount: n.Amount,
-		Currency: refund.Currency(bounded(string(n.Currency), longestCode)), Code: bounded(n.Code, longestCode)})
-	if err != nil {
-		return 0, false, err
-	}
-	var tenant *int64
-	var rid *[16]byte
-	if k != nil {
-		id, row := int64(k.Tenant), [16]byte(k.RID)
-		tenant, rid = &id, &row
-	}
-	err = tx.QueryRow(ctx, keepNoticeSQL, account, n.Digest[:], pg.Null(n.Number), pg.Null(n.ChannelRefundID), storableHeaders(n.Headers), n.Body, string(fact),
-		tenant, rid).Scan(&seen, &tied)
-	return seen, tied, err
-}
-
-// tieNotice gives a kept notice its refund. false = it has one already.
-func tieNotice(ctx context.Context, tx pgx.Tx, account string, key [32]byte, k refund.RefundRef) (bool, error) {
-	tag, err := tx.Exec(ctx, matchNoticeSQL, account, key[:], int64(k.Tenant), [16]byte(k.RID))
-	return tag.RowsAffected() == 1, err
-}
-
-// enterNotice applies what a notice says to a record that is held under its lock.
-func (s *Store) enterNotice(ctx context.Context, u *unit, tx pgx.Tx, r refund.Record, f refund.Fact, says bool) (refund.NoticeOutcome, error) {
+// enterNotice applies the fact of a notice to a record that is held under its lock. reports is false for a status that proves nothing.
+func (s *Store) enterNotice(ctx context.Context, u *unit, tx pgx.Tx, r refund.Record, f refund.Fact, reports bool) (refund.NoticeOutcome, error) {
 	c, configured := s.contractOf(r.Account, r.Tenant)
-	if !says || !configured {
+	if !reports || !configured {
 		return refund.NoticeUnusable, nil
 	}
-	f = recordable(f)
+	f = sanitize(f)
 	ch, err := refund.Apply(r, f, c)
 	if err != nil {
 		return "", err

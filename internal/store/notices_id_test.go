@@ -1,22 +1,15 @@
 package store
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/refund/intake"
-	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // acked sends the refund and lets the channel answer that it has it, under this id.
-func (f *flow) acked(t *testing.T, k refund.RefundRef, id string) {
+func (f *testWorkflow) acked(t *testing.T, k refund.RefundRef, id string) {
 	t.Helper()
 	a := answered(f.claim(t, k, refund.AttemptSend, 10*time.Second), refund.Acknowledged)
 	a.ChannelRefundID = id
@@ -27,7 +20,7 @@ func (f *flow) acked(t *testing.T, k refund.RefundRef, id string) {
 // The channel's id alone is enough once the channel has answered with it, also before any money is booked.
 func TestNoticeFindsTheAcceptedID(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	k := f.refund(t, "rf")
 	f.acked(t, k, "ch_1")
 	f.receive(t, notice("failed", "", "ch_1", refund.Unknown), refund.NoticeUnusable)
@@ -43,25 +36,25 @@ func TestNoticeFindsTheAcceptedID(t *testing.T) {
 }
 
 // The id becomes known after the notice: each way matches it in its own transaction, and a second delivery finds it matched.
-func TestNoticeWaitsForTheIDWhicheverWayItComes(t *testing.T) {
+func TestNoticeWaitsForTheIDFromAnySource(t *testing.T) {
 	t.Parallel()
-	for name, learn := range map[string]func(t *testing.T, f *flow, k refund.RefundRef, id string){
-		"an answer that accepts": func(t *testing.T, f *flow, k refund.RefundRef, id string) {
+	for name, learn := range map[string]func(t *testing.T, f *testWorkflow, k refund.RefundRef, id string){
+		"an answer that accepts": func(t *testing.T, f *testWorkflow, k refund.RefundRef, id string) {
 			a := answered(f.claim(t, k, refund.AttemptSend, 10*time.Second), refund.Acknowledged)
 			a.ChannelRefundID = id
 			f.enter(t, k, a)
 		},
-		"a query": func(t *testing.T, f *flow, k refund.RefundRef, id string) {
+		"a query": func(t *testing.T, f *testWorkflow, k refund.RefundRef, id string) {
 			f.enter(t, k, answered(f.claim(t, k, refund.AttemptSend, 50*time.Millisecond), refund.Unknown))
 			a := answered(f.claim(t, k, refund.AttemptQuery, 10*time.Second), refund.Acknowledged)
 			a.ChannelRefundID = id
 			f.enter(t, k, a)
 		},
-		"a notice with number and id": func(t *testing.T, f *flow, k refund.RefundRef, id string) {
+		"a notice with number and id": func(t *testing.T, f *testWorkflow, k refund.RefundRef, id string) {
 			f.claim(t, k, refund.AttemptSend, 10*time.Second)
 			f.receive(t, notice("accepted "+id, f.number(t, k), id, refund.Acknowledged), refund.NoticeEntered)
 		},
-		"a line with our number": func(t *testing.T, f *flow, k refund.RefundRef, id string) {
+		"a line with our number": func(t *testing.T, f *testWorkflow, k refund.RefundRef, id string) {
 			f.claim(t, k, refund.AttemptSend, 10*time.Second)
 			r := f.load(t, k)
 			line := refund.ListedEffect{Number: f.number(t, k), ChannelRefundID: id, Status: refund.Acknowledged, Amount: 100, Currency: "USD"}
@@ -69,14 +62,14 @@ func TestNoticeWaitsForTheIDWhicheverWayItComes(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		"a success under a second id": func(t *testing.T, f *flow, k refund.RefundRef, id string) {
+		"a success under a second id": func(t *testing.T, f *testWorkflow, k refund.RefundRef, id string) {
 			f.acked(t, k, "first_"+id)
 			f.enter(t, k, refund.Fact{Kind: refund.Succeeded, ChannelRefundID: id, Amount: 100, Currency: "USD", Source: "settlement", Actor: "system:settlement"})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newFlow(t)
+			f := newWorkflow(t)
 			k := f.refund(t, "rf")
 			f.receive(t, notice("returned", "", "ch_1", refund.Reversed), refund.NoticeKept)
 			f.receive(t, notice("returned", "", "ch_1", refund.Reversed), refund.NoticeKept)
@@ -98,7 +91,7 @@ func TestNoticeWaitsForTheIDWhicheverWayItComes(t *testing.T) {
 // A line whose money a person makes ours gives us its id; one that is paired gives it too, and the housekeeping sees that.
 func TestNoticeWaitsForTheIDOfALine(t *testing.T) {
 	t.Parallel()
-	c := newCourt(t, func(c *refund.Contract) { listing(c); c.Waits.Unknown = 1 })
+	c := newDecisions(t, func(c *refund.Contract) { listing(c); c.Waits.Unknown = 1 })
 	for name, left := range map[string]int{"attached": 0, "paired": 1} {
 		payment := "pay_" + name
 		k, _ := c.pair(t, payment, 1000, 100, 50)
@@ -112,7 +105,8 @@ func TestNoticeWaitsForTheIDOfALine(t *testing.T) {
 			c.lines(t, payment, true, foreign("re_"+name, 100))
 			c.waitUntil(t, claimed.NotAfter.Add(c.contract.Horizon.D()))
 			r := c.load(t, k)
-			d, _, err := c.Propose(t.Context(), refund.Proposal{Tenant: k.Tenant, CaseID: r.Case.ID, Action: refund.ActionConfirmSuccess, Evidence: "ticket 4711", EffectID: r.Effects[0].ID, Actor: "ann"})
+			d, _, err := c.Propose(t.Context(), refund.Proposal{Tenant: k.Tenant, CaseID: r.Case.ID, Action: refund.ActionConfirmSuccess, Evidence: "ticket 4711",
+				EffectID: r.Effects[0].ID, Actor: "ann"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,7 +121,7 @@ func TestNoticeWaitsForTheIDOfALine(t *testing.T) {
 			t.Errorf("%s: refunded %d, effects %+v", name, r.Payment.Refunded, r.Effects)
 		}
 		c.wantNotice(t, "returned "+name, 1, true)
-		c.wantJust(t)
+		c.wantConsistent(t)
 	}
 }
 
@@ -139,10 +133,10 @@ func (a twoAccounts) Account(name string, _ refund.TenantID) (refund.Contract, b
 	return a.c, known, known
 }
 
-// An id says something in its own account only, whatever the tenant, and one that nobody ever told us stays where it is.
+// A channel refund id is valid in its own account only, for any tenant. A notice with an unknown id stays unmatched.
 func TestNoticeIDsKeepToTheirAccount(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	f.cfg.Accounts = twoAccounts{f.contract}
 	spec := inlinePayment(1000)
 	spec.Account = "elsewhere"
@@ -179,26 +173,27 @@ func TestNoticeIDsKeepToTheirAccount(t *testing.T) {
 	f.wantSound(t)
 }
 
-// An id that the channel told for two refunds points at neither until money tells them apart.
+// An id that the channel gave to two refunds identifies neither until an effect has it.
 func TestNoticeWithAnIDOfTwoRefunds(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	keys := f.refunds(t, "rf", 2)
 	for _, k := range keys {
 		f.acked(t, k, "ch_same")
 	}
 	f.receive(t, notice("returned", "", "ch_same", refund.Reversed), refund.NoticeKept)
-	f.enter(t, keys[1], refund.Fact{Kind: refund.Succeeded, ChannelRefundID: "ch_same", Amount: 100, Currency: "USD", Source: "settlement", Actor: "system:settlement"})
+	f.enter(t, keys[1], refund.Fact{Kind: refund.Succeeded, ChannelRefundID: "ch_same", Amount: 100, Currency: "USD", Source: "settlement",
+		Actor: "system:settlement"})
 	f.wantState(t, keys[0], refund.StateAccepted)
 	f.wantState(t, keys[1], refund.StateReversed)
 	f.wantNotice(t, "returned", 1, true)
 	f.wantSound(t)
 }
 
-// A line's id on another refund is a guess: the number that the channel told the id for is the one that is meant.
-func TestNoticeGoesWhereTheChannelSaidNotWhereALineWas(t *testing.T) {
+// An id that an effect has from a line is a guess: the dispatch that got the id from the channel takes precedence.
+func TestNoticePrefersTheIDFromTheChannelToThatOfALine(t *testing.T) {
 	t.Parallel()
-	c := newCourt(t, func(c *refund.Contract) { listing(c); c.Waits.Unknown = 1 })
+	c := newDecisions(t, func(c *refund.Contract) { listing(c); c.Waits.Unknown = 1 })
 	a, b := c.pair(t, "pay", 1000, 100, 100)
 	c.stuck(t, a)
 	c.decide(t, a, refund.ActionConfirmSuccess)
@@ -209,13 +204,13 @@ func TestNoticeGoesWhereTheChannelSaidNotWhereALineWas(t *testing.T) {
 	if got := c.text(t, `SELECT coalesce(channel_refund_id, '-') FROM effects WHERE rid = $1`, [16]byte(a.RID)); got != "-" {
 		t.Errorf("a keeps %s", got)
 	}
-	c.wantJust(t)
+	c.wantConsistent(t)
 }
 
 // A kept notice that cannot be entered holds up neither the refund that it waits for nor the other notices.
-func TestNoticeThatCannotBeEnteredHoldsUpNothing(t *testing.T) {
+func TestNoticeThatCannotBeEnteredDelaysNoOther(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	first := f.refund(t, "first")
 	f.enter(t, first, succeeded(f.claim(t, first, refund.AttemptSend, 10*time.Second), "ch_same"))
 	f.receive(t, notice("taken", refund.DispatchNumber(f.Installation(), "demo", "early_0", 1), "ch_same", refund.Succeeded), refund.NoticeKept)
@@ -231,115 +226,5 @@ func TestNoticeThatCannotBeEnteredHoldsUpNothing(t *testing.T) {
 		t.Errorf("effects %+v: the money, without the id that is another's", r.Effects)
 	}
 	f.wantNotice(t, "taken", 1, true)
-	f.wantSound(t)
-}
-
-// waitsForALock returns when somebody waits for an advisory lock.
-func (f *flow) waitsForALock(t *testing.T) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; {
-		if f.count(t, `SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE l.locktype = 'advisory' AND NOT l.granted AND d.datname = current_database()`) > 0 {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatal("nobody waits")
-		}
-	}
-}
-
-// The notice and the answer that tells its id are under way at the same moment. Whoever comes second waits and sees the other.
-func TestNoticeMeetsTheAnswerThatTellsItsID(t *testing.T) {
-	t.Parallel()
-	f := newFlow(t)
-	n := notice("done", "", "ch_1", refund.Succeeded)
-	inTx := func(do func(tx pgx.Tx) error, meanwhile func() error) {
-		t.Helper()
-		done := make(chan error, 1)
-		err := pg.InTx(t.Context(), f.pool, func(_ context.Context, tx pgx.Tx) error {
-			if err := do(tx); err != nil {
-				return err
-			}
-			go func() { done <- meanwhile() }()
-			f.waitsForALock(t)
-			return nil
-		})
-		if err = errors.Join(err, <-done); err != nil {
-			t.Fatal(err)
-		}
-	}
-	answerFirst := f.refund(t, "answer")
-	f.claim(t, answerFirst, refund.AttemptSend, 10*time.Second)
-	inTx(func(tx pgx.Tx) error {
-		_, err := tx.Exec(t.Context(), `UPDATE dispatches SET acknowledged = true, channel_refund_id = 'ch_1' WHERE rid = $1`, [16]byte(answerFirst.RID))
-		if err == nil {
-			_, err = tx.Exec(t.Context(), lockIDsSharedSQL, []int64{f.channelIDKey("demo", "ch_1")})
-		}
-		return err
-	}, func() error {
-		got, err := f.ReceiveNotice(t.Context(), "demo", n)
-		if err == nil && got != refund.NoticeEntered {
-			err = fmt.Errorf("the notice is %s", got)
-		}
-		return err
-	})
-	f.wantState(t, answerFirst, refund.StateSuccess)
-
-	noticeFirst := f.refund(t, "notice")
-	a := answered(f.claim(t, noticeFirst, refund.AttemptSend, 10*time.Second), refund.Acknowledged)
-	a.ChannelRefundID = "ch_2"
-	n = notice("done too", "", "ch_2", refund.Succeeded)
-	inTx(func(tx pgx.Tx) error {
-		_, err := tx.Exec(t.Context(), lockIDAloneSQL, f.channelIDKey("demo", "ch_2"))
-		if err == nil {
-			_, _, err = keepNotice(t.Context(), tx, "demo", n, nil)
-		}
-		return err
-	}, func() error {
-		_, err := f.Enter(t.Context(), noticeFirst, a, f.contract)
-		return err
-	})
-	f.wantState(t, noticeFirst, refund.StateSuccess)
-	f.wantNotice(t, "done too", 1, true)
-	f.wantSound(t)
-}
-
-// The same, many times and without help: no notice is left for the housekeeping.
-func TestNoticesAndAnswersAtOnce(t *testing.T) {
-	t.Parallel()
-	f := newFlow(t)
-	keys := f.refunds(t, "rf", 60)
-	var wg sync.WaitGroup
-	for i, k := range keys {
-		id := fmt.Sprint("ch_", i)
-		a := answered(f.claim(t, k, refund.AttemptSend, 30*time.Second), refund.Acknowledged)
-		a.ChannelRefundID = id
-		start := make(chan struct{})
-		wg.Go(func() {
-			<-start
-			if _, err := f.Enter(t.Context(), k, a, f.contract); err != nil {
-				t.Errorf("answer %s: %v", id, err)
-			}
-		})
-		for range 2 {
-			wg.Go(func() {
-				<-start
-				_, err := f.ReceiveNotice(t.Context(), "demo", notice(id, "", id, refund.Succeeded))
-				for end := time.Now().Add(20 * time.Second); err != nil && time.Now().Before(end); { // a channel repeats what was not taken
-					_, err = f.ReceiveNotice(t.Context(), "demo", notice(id, "", id, refund.Succeeded))
-				}
-				if err != nil {
-					t.Errorf("notice %s: %v", id, err)
-				}
-			})
-		}
-		close(start)
-	}
-	wg.Wait()
-	for _, k := range keys {
-		f.wantState(t, k, refund.StateSuccess)
-	}
-	if n := f.count(t, `SELECT count(*) FROM notices WHERE rid IS NULL`); n != 0 {
-		t.Errorf("%d notices were left", n)
-	}
 	f.wantSound(t)
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/jackc/pgx/v5"
@@ -12,37 +11,12 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// matchPage is how many notices MatchNotices reads at once. What one transaction takes in by itself is bounded in keptNoticesSQL.
+// matchPage is how many notices MatchNotices reads at once. keptNoticesSQL bounds how many one transaction enters.
 const matchPage = 256
 
-// keptRow is a notice that was kept until its refund was there.
-type keptRow struct {
-	key    [32]byte
-	number string
-	fact   noticeFact
-}
-
-func (k keptRow) notice() refund.Notice {
-	return refund.Notice{Digest: k.key, Number: k.number, ChannelRefundID: k.fact.ChannelRefundID, Status: k.fact.Status, Amount: k.fact.Amount,
-		Currency: k.fact.Currency, Code: k.fact.Code}
-}
-
-func scanKept(row pgx.CollectableRow) (keptRow, error) {
-	var k keptRow
-	var key []byte
-	var number *string
-	var fact []byte
-	if err := row.Scan(&key, &number, &fact); err != nil {
-		return k, err
-	}
-	copy(k.key[:], key) // 32 bytes by constraint
-	k.number = pg.Deref(number)
-	return k, json.Unmarshal(fact, &k.fact)
-}
-
-// matchKept enters kept notices into the refund that tx holds locked. The record is read anew for each. A notice never stands in the
-// way of what the transaction is for: one that cannot be entered leaves no trace in it, and is left to MatchNotices.
-func (s *Store) matchKept(ctx context.Context, u *unit, tx pgx.Tx, k refund.RefundRef, kept []keptRow) error {
+// matchKept enters kept notices into the refund that tx has locked, and reads the record again for each. A notice that cannot be entered
+// is rolled back to a savepoint and left to MatchNotices; the transaction goes on.
+func (s *Store) matchKept(ctx context.Context, u *unit, tx pgx.Tx, k refund.RefundRef, kept []storedNotice) error {
 	for _, n := range kept {
 		before := len(u.written)
 		err := pgx.BeginFunc(ctx, tx, func(inner pgx.Tx) error { return s.matchOne(ctx, u, inner, k, n) })
@@ -52,37 +26,37 @@ func (s *Store) matchKept(ctx context.Context, u *unit, tx pgx.Tx, k refund.Refu
 			return err
 		default:
 			u.written = u.written[:before]
-			s.log.WarnContext(ctx, "a notice that came early could not be entered yet", "rid", k.RID.String(), "status", string(n.fact.Status), "error", err.Error())
+			s.log.WarnContext(ctx, "an early notice was not entered", "rid", k.RID.String(), "status", string(n.Status), "error", err.Error())
 		}
 	}
 	return nil
 }
 
-func (s *Store) matchOne(ctx context.Context, u *unit, tx pgx.Tx, k refund.RefundRef, n keptRow) error {
+func (s *Store) matchOne(ctx context.Context, u *unit, tx pgx.Tx, k refund.RefundRef, n storedNotice) error {
 	r, err := s.readAgain(ctx, tx, k)
 	if err != nil {
 		return err
 	}
 	if _, configured := s.contractOf(r.Account, r.Tenant); !configured {
-		return nil // a process that does not know the account cannot judge what its channel says
+		return nil // without the account's contract the notice has no meaning
 	}
-	target, err := noticeTargetIn(ctx, tx, r.Account, refund.KeptNotice{Notice: n.notice()})
+	target, err := noticeTargetIn(ctx, tx, r.Account, refund.KeptNotice{Notice: n.Notice})
 	if err != nil || target == nil || target.RefundRef != k {
-		return err // the id is known to somebody else too, and does not mean this refund
+		return err // the id belongs to another refund
 	}
-	tied, err := tieNotice(ctx, tx, r.Account, n.key, k)
+	tied, err := tieNotice(ctx, tx, r.Account, n.Digest, k)
 	if err != nil || !tied {
-		return err // a notice before it, in this transaction, has brought it along
+		return err // tied by an earlier notice of this transaction
 	}
-	f, says := n.notice().Fact(target.dispatch)
+	f, says := n.Fact(target.dispatch)
 	if _, err := s.enterNotice(ctx, u, tx, r, f, says); err != nil {
 		return err
 	}
-	s.log.InfoContext(ctx, "a notice that came early has found its refund", "rid", k.RID.String(), "status", string(n.fact.Status))
+	s.log.InfoContext(ctx, "an early notice was matched to its refund", "rid", k.RID.String(), "status", string(n.Status))
 	return nil
 }
 
-// readAgain reads the record inside a transaction that holds the refund.
+// readAgain reads the record inside a transaction that holds the refund's lock.
 func (s *Store) readAgain(ctx context.Context, tx pgx.Tx, k refund.RefundRef) (refund.Record, error) {
 	var rec refund.Record
 	b := &pgx.Batch{}
@@ -109,31 +83,24 @@ func (s *Store) matchGroup(ctx context.Context, u *unit, tx pgx.Tx, made []intak
 	return nil
 }
 
-// leftNotice is a kept notice whose refund is there.
-type leftNotice struct {
-	keptRow
+// matchableNotice is a kept notice whose refund exists.
+type matchableNotice struct {
+	storedNotice
 	noticeTarget
-	account string
 }
 
-func scanLeft(row pgx.CollectableRow) (leftNotice, error) {
-	var f leftNotice
-	var key, fact []byte
-	var number *string
+func scanMatchable(row pgx.CollectableRow) (f matchableNotice, err error) {
 	var tenant int64
 	var rid [16]byte
-	if err := row.Scan(&f.account, &key, &number, &fact, &tenant, &rid, &f.dispatch); err != nil {
-		return f, err
-	}
-	copy(f.key[:], key)
-	f.number, f.Tenant, f.RID = pg.Deref(number), refund.TenantID(tenant), rid
-	return f, json.Unmarshal(fact, &f.fact)
+	f.storedNotice, err = scanNotice(row, &tenant, &rid, &f.dispatch)
+	f.Tenant, f.RID = refund.TenantID(tenant), rid
+	return f, err
 }
 
-// MatchNotices looks through kept notices for those whose refund is there, and enters them. It is the net below what transactions
-// match by themselves: it finds what a payment's lines have named, what came with more than one transaction takes, what could not be
-// entered there, and the notice of a number that was made at the same moment. One that cannot be entered is told in the log and
-// tried again by the next pass; it holds up no other. It returns how many were entered. Errors: ErrBusy, ErrUnavailable.
+// MatchNotices enters kept notices that their refund's transactions could not match: notices of ids that a payment's lines have named,
+// those beyond the limit of one transaction, those that failed there, and notices of a number that was created at the same moment. A
+// notice that cannot be entered is logged, tried again by the next pass, and delays no other. It returns how many were entered. Errors:
+// ErrBusy, ErrUnavailable.
 func (s *Store) MatchNotices(ctx context.Context) (int, error) {
 	done := 0
 	var busy error
@@ -143,16 +110,16 @@ func (s *Store) MatchNotices(ctx context.Context) (int, error) {
 		if err != nil {
 			return done, pg.Translate(err)
 		}
-		list, err := pgx.CollectRows(rows, scanLeft)
+		list, err := pgx.CollectRows(rows, scanMatchable)
 		if err != nil {
 			return done, pg.Translate(err)
 		}
 		for _, f := range list {
-			entered, err := s.enterLeft(ctx, f)
+			entered, err := s.enterMatchable(ctx, f)
 			switch {
 			case err == nil && entered:
 				done++
-			case err == nil: // somebody was faster, or its account is not configured here
+			case err == nil: // entered by another process, or of an account that is not configured here
 			case errors.Is(err, refund.ErrBusy):
 				busy = err
 			case errors.Is(err, refund.ErrUnavailable), ctx.Err() != nil:
@@ -161,7 +128,7 @@ func (s *Store) MatchNotices(ctx context.Context) (int, error) {
 				s.log.ErrorContext(ctx, "a kept notice cannot be entered", "rid", f.RID.String(), "account", f.account, "error", err.Error())
 			}
 			if !entered {
-				passed = append(passed, f.key[:])
+				passed = append(passed, f.Digest[:])
 			}
 		}
 		if len(list) < matchPage {
@@ -170,33 +137,33 @@ func (s *Store) MatchNotices(ctx context.Context) (int, error) {
 	}
 }
 
-// enterLeft enters one, with the same ways out as ReceiveNotice when its id is another effect's.
-func (s *Store) enterLeft(ctx context.Context, f leftNotice) (entered bool, err error) {
-	entered, err = s.enterLeftOnce(ctx, f, false)
+// enterMatchable enters one notice. If its channel refund id belongs to another effect, it proceeds as ReceiveNotice does.
+func (s *Store) enterMatchable(ctx context.Context, f matchableNotice) (entered bool, err error) {
+	entered, err = s.enterMatchableOnce(ctx, f, false)
 	if _, name := pg.Constraint(err); name == "effects_channel_uq" {
-		freed, e := s.unpair(ctx, f.RefundRef, f.fact.ChannelRefundID)
+		freed, e := s.unpair(ctx, f.RefundRef, f.ChannelRefundID)
 		if e != nil {
 			return false, e
 		}
-		entered, err = s.enterLeftOnce(ctx, f, !freed)
+		entered, err = s.enterMatchableOnce(ctx, f, !freed)
 	}
 	return entered, err
 }
 
-// enterLeftOnce is one transaction, run again after a lost COMMIT: a rerun finds the notice tied if an earlier run went through.
-func (s *Store) enterLeftOnce(ctx context.Context, f leftNotice, taken bool) (entered bool, err error) {
+// enterMatchableOnce is one transaction, run again after a lost COMMIT. A rerun finds the notice tied if an earlier run went through.
+func (s *Store) enterMatchableOnce(ctx context.Context, f matchableNotice, taken bool) (entered bool, err error) {
 	if _, configured := s.contractOf(f.account, f.Tenant); !configured {
 		return false, nil
 	}
 	u := s.newUnit()
 	err = u.run(ctx, "kept notice of "+f.RID.String(), func() error {
 		return s.withRecord(ctx, u, f.RefundRef, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
-			tied, err := tieNotice(ctx, tx, f.account, f.key, f.RefundRef)
+			tied, err := tieNotice(ctx, tx, f.account, f.Digest, f.RefundRef)
 			if err != nil || !tied {
 				return err
 			}
 			entered = true
-			fact, says := f.notice().Fact(f.dispatch)
+			fact, says := f.Fact(f.dispatch)
 			if taken {
 				fact = s.withoutTakenID(ctx, f.RefundRef, fact)
 			}

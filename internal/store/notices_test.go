@@ -11,13 +11,13 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// notice is one that was signed well; its text stands for its bytes.
+// notice is a notice with a valid signature; text stands for its bytes.
 func notice(text, number, id string, status refund.FactKind) refund.KeptNotice {
 	return refund.KeptNotice{Notice: refund.Notice{Digest: sha256.Sum256([]byte(text)), Number: number, ChannelRefundID: id, Status: status, Amount: 100,
 		Currency: "USD", Code: "as told"}, Headers: map[string][]string{"Content-Type": {"application/json"}}, Body: []byte(text)}
 }
 
-func (f *flow) receive(t *testing.T, n refund.KeptNotice, want refund.NoticeOutcome) {
+func (f *testWorkflow) receive(t *testing.T, n refund.KeptNotice, want refund.NoticeOutcome) {
 	t.Helper()
 	got, err := f.ReceiveNotice(t.Context(), "demo", n)
 	if err != nil || got != want {
@@ -25,13 +25,13 @@ func (f *flow) receive(t *testing.T, n refund.KeptNotice, want refund.NoticeOutc
 	}
 }
 
-func (f *flow) number(t *testing.T, k refund.RefundRef) string {
+func (f *testWorkflow) number(t *testing.T, k refund.RefundRef) string {
 	t.Helper()
 	r := f.load(t, k)
 	return r.Dispatches[r.DispatchNo-1].Number
 }
 
-func (f *flow) wantNotice(t *testing.T, text string, times int, matched bool) {
+func (f *testWorkflow) wantNotice(t *testing.T, text string, times int, matched bool) {
 	t.Helper()
 	var seen int
 	var tied bool
@@ -42,11 +42,11 @@ func (f *flow) wantNotice(t *testing.T, text string, times int, matched bool) {
 	}
 }
 
-// C4: the notice comes before the synchronous answer is stored. Both meet on one dispatch: one effect, no second journal
-// row, and a hundred repeats, at the same time too, change nothing.
+// C4: the notice comes before the synchronous answer is stored. Both concern one dispatch: one effect, no second journal row, and
+// concurrent repeats change nothing.
 func TestNoticeBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	k := f.refund(t, "rf")
 	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
 	n := notice("first", f.number(t, k), "ch_1", refund.Succeeded)
@@ -74,10 +74,10 @@ func TestNoticeBeforeTheAnswer(t *testing.T) {
 	f.wantSound(t)
 }
 
-// C5: success, and days later a failure that is the channel's word for money that came back.
+// C5: success, and days later a failure by which the channel means that the money came back.
 func TestLateFailureByNotice(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	f.contract.Codes.LateFailure = true
 	f.cfg.Accounts = anyAccount{f.contract}
 	k := f.refund(t, "rf")
@@ -90,17 +90,17 @@ func TestLateFailureByNotice(t *testing.T) {
 		t.Errorf("payment %+v, effects %+v: the whole amount is refundable again", p, r.Effects)
 	}
 	var postings, sum int
-	if err := f.pool.QueryRow(t.Context(), `SELECT count(*), sum(CASE kind WHEN 'REFUND' THEN amount ELSE -amount END) FROM postings`).Scan(&postings, &sum); err != nil || postings != 2 || sum != 0 {
+	if err := f.pool.QueryRow(t.Context(), `SELECT count(*), sum(CASE kind WHEN 'REFUND' THEN amount ELSE -amount END) FROM postings`).Scan(&postings,
+		&sum); err != nil || postings != 2 || sum != 0 {
 		t.Errorf("%d postings that sum to %d, %v: want a posting and its mirror", postings, sum, err)
 	}
 	f.wantSound(t)
 }
 
-// C6: a low balance makes the channel hold the refund for days. It is neither done nor failed, nothing is sent again, and
-// nobody is told a success.
+// C6: because of a low balance the channel holds the refund for days. It is neither final nor sent again, and no success is reported.
 func TestRefundHeldByTheChannelIsNeitherDoneNorFailed(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	k := f.refund(t, "rf")
 	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
 	f.enter(t, k, answered(c, refund.Acknowledged))
@@ -118,10 +118,10 @@ func TestRefundHeldByTheChannelIsNeitherDoneNorFailed(t *testing.T) {
 	f.wantSound(t)
 }
 
-// A notice in any order: the return is told before the success.
+// Notices arrive in another order: the return before the success.
 func TestNoticesOutOfOrder(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	k := f.refund(t, "rf")
 	f.claim(t, k, refund.AttemptSend, 10*time.Second)
 	number := f.number(t, k)
@@ -136,11 +136,11 @@ func TestNoticesOutOfOrder(t *testing.T) {
 	f.wantSound(t)
 }
 
-// A notice whose number does not exist yet is kept and enters with the refund that makes the number: a restored database
-// gets its refund a second time, and the channel has done it already.
+// A notice with a number that does not exist yet is kept, and entered when the refund with that number is created: a restored database
+// gets the refund a second time, and the channel has executed it already.
 func TestNoticeWaitsForItsNumber(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	number := refund.DispatchNumber(f.Installation(), "demo", "early_0", 1)
 	f.receive(t, notice("early", number, "ch_9", refund.Succeeded), refund.NoticeKept)
 	f.receive(t, notice("early", number, "ch_9", refund.Succeeded), refund.NoticeKept)
@@ -157,10 +157,10 @@ func TestNoticeWaitsForItsNumber(t *testing.T) {
 	f.wantSound(t)
 }
 
-// A notice that names only the channel's id waits until we know that id.
+// A notice with the channel's id alone waits until the id is known.
 func TestNoticeWaitsForItsChannelID(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	k := f.refund(t, "rf")
 	f.receive(t, notice("returned", "", "ch_1", refund.Reversed), refund.NoticeKept)
 	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
@@ -174,10 +174,10 @@ func TestNoticeWaitsForItsChannelID(t *testing.T) {
 	f.wantSound(t)
 }
 
-// What cannot be read, or has a status that nobody knows, is kept and moves nothing.
-func TestNoticeThatSaysNothing(t *testing.T) {
+// An unreadable notice, or one with an unknown status, is kept and changes nothing.
+func TestNoticeWithoutAFactIsKept(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	k := f.refund(t, "rf")
 	f.claim(t, k, refund.AttemptSend, 10*time.Second)
 	before := f.load(t, k).JournalSeq
@@ -190,10 +190,10 @@ func TestNoticeThatSaysNothing(t *testing.T) {
 	}
 }
 
-// A notice of another account's number finds nothing, and one id for two refunds books the money without the id.
+// A notice with a number of another account matches nothing. If one id belongs to two refunds, the money is booked without the id.
 func TestNoticesKeepToTheirAccount(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	keys := f.refunds(t, "rf", 2)
 	for i, k := range keys {
 		f.claim(t, k, refund.AttemptSend, 10*time.Second)
@@ -204,101 +204,6 @@ func TestNoticesKeepToTheirAccount(t *testing.T) {
 		f.wantState(t, k, refund.StateProcessing)
 		f.receive(t, n, refund.NoticeEntered)
 		f.wantState(t, k, refund.StateSuccess)
-	}
-	f.wantSound(t)
-}
-
-// Two transactions that did not see each other leave a notice behind; the housekeeping finds it.
-func TestMatchNoticesFindsWhatWasLeft(t *testing.T) {
-	t.Parallel()
-	f := newFlow(t)
-	number := refund.DispatchNumber(f.Installation(), "demo", "rf_0", 1)
-	f.receive(t, notice("left", number, "ch_1", refund.Succeeded), refund.NoticeKept)
-	key := sha256.Sum256([]byte("left"))
-	// The notice does not show while the refund is accepted, as if it were not committed yet.
-	if _, err := f.pool.Exec(t.Context(), `UPDATE notices SET number = NULL WHERE digest = $1`, key[:]); err != nil {
-		t.Fatal(err)
-	}
-	k := f.refund(t, "rf")
-	if _, err := f.pool.Exec(t.Context(), `UPDATE notices SET number = $2 WHERE digest = $1`, key[:], number); err != nil {
-		t.Fatal(err)
-	}
-	f.wantState(t, k, refund.StatePending)
-	for _, want := range []int{1, 0} {
-		if n, err := f.MatchNotices(t.Context()); err != nil || n != want {
-			t.Errorf("matched %d, %v, want %d", n, err, want)
-		}
-	}
-	f.wantState(t, k, refund.StateSuccess)
-	f.wantNotice(t, "left", 1, true)
-	f.wantSound(t)
-}
-
-// The key's end counts from the first send, and a later contract only makes it earlier.
-func TestClaimTightensTheKey(t *testing.T) {
-	t.Parallel()
-	f := newFlow(t)
-	f.contract.Key.Lifetime = refund.Duration(time.Hour)
-	k := f.refund(t, "rf")
-	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
-	f.enter(t, k, answered(c, refund.NotSent))
-	first := f.load(t, k).Dispatches[0].KeyExpiresAt
-	if want := c.StartedAt.Add(time.Hour); !first.Equal(want) {
-		t.Errorf("key dies %s, want %s", first, want)
-	}
-	for _, x := range []struct{ lifetime, dies time.Duration }{{2 * time.Hour, time.Hour}, {0, time.Hour}, {30 * time.Minute, 30 * time.Minute}, {time.Hour, 30 * time.Minute}} {
-		f.contract.Key.Lifetime = refund.Duration(x.lifetime)
-		again := f.claim(t, k, refund.AttemptSend, 10*time.Second)
-		f.enter(t, k, answered(again, refund.NotSent))
-		if got, want := f.load(t, k).Dispatches[0].KeyExpiresAt, c.StartedAt.Add(x.dies); !got.Equal(want) {
-			t.Errorf("with a lifetime of %s: key dies %s, want %s", x.lifetime, got, want)
-		}
-	}
-}
-
-// C21: the connection breaks around COMMIT. The transaction is run again and finds what the first run did. If every run is cut, the
-// sender gets ErrUnavailable, and its repeat finds the notice stored.
-func TestNoticeWhoseCommitIsLost(t *testing.T) {
-	t.Parallel()
-	f := newFlow(t)
-	w, through := newWireCutter(t, f.url)
-	second := f.openSecond(t, through)
-	for i, c := range []struct {
-		cuts  []cut
-		named bool // the notice names the refund's number
-		want  refund.NoticeOutcome
-	}{
-		{[]cut{cutBefore}, true, refund.NoticeEntered},
-		{[]cut{cutAfter}, true, refund.NoticeEntered},
-		{[]cut{cutBefore}, false, refund.NoticeKept},
-		{[]cut{cutAfter}, false, refund.NoticeKept},
-		{[]cut{cutAfter, cutBefore, cutBefore, cutBefore}, true, refund.NoticeKnown},
-	} {
-		k := f.refund(t, fmt.Sprint("rf", i))
-		f.claim(t, k, refund.AttemptSend, 10*time.Second)
-		n := notice(fmt.Sprint("told ", i), f.number(t, k), fmt.Sprint("ch_", i), refund.Succeeded)
-		state := refund.StateSuccess
-		if !c.named {
-			n.Number, state = "nobody's", refund.StateProcessing
-		}
-		w.arm(c.cuts...)
-		got, err := second.ReceiveNotice(t.Context(), "demo", n)
-		w.disarm()
-		if len(c.cuts) > 1 {
-			if !errors.Is(err, refund.ErrUnavailable) {
-				t.Fatalf("cuts %v: %v, want ErrUnavailable", c.cuts, err)
-			}
-			got, err = second.ReceiveNotice(t.Context(), "demo", n)
-		}
-		if err != nil || got != c.want {
-			t.Fatalf("cuts %v: %s, %v, want %s", c.cuts, got, err, c.want)
-		}
-		if rows := f.count(t, `SELECT count(*) FROM notices WHERE digest = $1`, n.Digest[:]); rows != 1 {
-			t.Errorf("cuts %v: %d rows, want 1", c.cuts, rows)
-		}
-		if r := f.wantState(t, k, state); c.named && len(r.Effects) != 1 {
-			t.Errorf("cuts %v: effects %+v, want one", c.cuts, r.Effects)
-		}
 	}
 	f.wantSound(t)
 }

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	sqlWaiting = `SELECT k.parked_id, k.consumer, k.position, k.headers, k.body, t.tenant_id, t.code, t.closed_at IS NOT NULL FROM parked k JOIN tenants t USING (tenant_id)
+	sqlWaiting = `SELECT k.parked_id, k.consumer, k.position, k.headers, k.body, t.tenant_id, t.code, t.closed_at IS NOT NULL FROM parked k
+    JOIN tenants t USING (tenant_id)
 WHERE k.tenant_id = $1 AND k.wake_payment = $2 AND k.done_at IS NULL ORDER BY k.at, k.parked_id LIMIT $3`
 
 	sqlParkedPlace = `SELECT parked_id, tries FROM parked WHERE tenant_id = $1 AND consumer = $2 AND position = $3`
@@ -23,16 +24,17 @@ WHERE k.tenant_id = $1 AND k.wake_payment = $2 AND k.done_at IS NULL ORDER BY k.
 	sqlStillParked = `UPDATE parked SET tries = tries + 1 WHERE tenant_id = $1 AND parked_id = $2 AND done_at IS NULL`
 )
 
-// ParkUndecodable keeps a message that the door cannot even look at, in a transaction of its own. The same place again counts up.
-// Errors: refund.ErrUnavailable, refund.ErrCommitUnknown, refund.ErrBadData; repeating it is harmless.
+// ParkUndecodable parks a message that cannot be decoded, in a transaction of its own. The same position again counts up. Errors:
+// refund.ErrUnavailable, refund.ErrCommitUnknown, refund.ErrBadData; repeating it is harmless.
 func (s *Store) ParkUndecodable(ctx context.Context, tenant refund.TenantID, ev intake.EventID, reason string, p intake.Park) error {
 	_, _, err := s.ParkBeforeRetry(ctx, tenant, ev, reason, p)
 	return err
 }
 
-// ParkBeforeRetry is ParkPoison for a message that is about to be tried once more. It tells the row, and how often the place has been
-// parked or tried by now.
-func (s *Store) ParkBeforeRetry(ctx context.Context, tenant refund.TenantID, ev intake.EventID, reason string, p intake.Park) (id refund.RID, tries int, err error) {
+// ParkBeforeRetry is ParkUndecodable for a message that is about to be tried once more. It returns the row and how often the position has
+// been parked or tried.
+func (s *Store) ParkBeforeRetry(ctx context.Context, tenant refund.TenantID, ev intake.EventID, reason string, p intake.Park) (id refund.RID, tries int,
+	err error) {
 	err = pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
 		now, err := txNow(ctx, tx)
 		if err != nil {
@@ -71,8 +73,8 @@ func (s *Store) Waiting(ctx context.Context, tenant refund.TenantID, paymentID s
 	return out, pg.Translate(err)
 }
 
-// Discard settles a parked message without trying it; by is the journal's name of who says so. A message that is dealt with
-// already stays as it is, and one that does not exist is no error. Errors: refund.ErrUnavailable.
+// Discard settles a parked message without trying it; by is the journal's name of the actor. A message that is settled already stays as it
+// is, and one that does not exist is no error. Errors: refund.ErrUnavailable.
 func (s *Store) Discard(ctx context.Context, tenant refund.TenantID, id refund.RID, by string) error {
 	fault.Point(fault.ParkedDiscardBefore)
 	_, err := s.pool.Exec(ctx, sqlDiscard, int64(tenant), [16]byte(id), by)
@@ -80,7 +82,7 @@ func (s *Store) Discard(ctx context.Context, tenant refund.TenantID, id refund.R
 	return pg.Translate(err)
 }
 
-// StillParked counts a try of a parked message that changed nothing. Errors: refund.ErrUnavailable.
+// StillParked counts a try that left the message parked. Errors: refund.ErrUnavailable.
 func (s *Store) StillParked(ctx context.Context, tenant refund.TenantID, id refund.RID) error {
 	fault.Point(fault.ParkedTryBefore)
 	_, err := s.pool.Exec(ctx, sqlStillParked, int64(tenant), [16]byte(id))

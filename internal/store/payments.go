@@ -13,7 +13,7 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-const (
+var (
 	sqlMutex       = `SELECT pg_advisory_xact_lock($1)` // waits no longer than lock_timeout
 	sqlLockPayment = `SELECT ` + pg.PaymentColumns + ` FROM payments p WHERE p.tenant_id = $1 AND p.payment_id = $2 FOR NO KEY UPDATE`
 	sqlSnapshot    = `UPDATE payments SET captured = $3, refunded_elsewhere = $4, excess = $5, version = $6 WHERE tenant_id = $1 AND payment_id = $2`
@@ -23,7 +23,8 @@ const (
 // the same version with other content, or other immutable fields = payment-parameters-conflict; below what is already
 // reserved or refunded = payment-below-refunded. Errors: *refund.Problem with one of these codes, account-not-allowed or
 // amount-not-expressible; refund.ErrBusy, refund.ErrUnavailable.
-func (s *Store) PutPayment(ctx context.Context, tenant refund.Tenant, paymentID string, spec intake.PaymentSpec, actor string) (p refund.Payment, created bool, err error) {
+func (s *Store) PutPayment(ctx context.Context, tenant refund.Tenant, paymentID string, spec intake.PaymentSpec, actor string) (p refund.Payment,
+	created bool, err error) {
 	err = pg.Rerun(ctx, s.log, "snapshot of payment "+paymentID, func() error {
 		return pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
 			stored, isNew, err := s.putPayment(ctx, tx, tenant, paymentID, spec)
@@ -71,7 +72,8 @@ func (s *Store) putPayment(ctx context.Context, tx pgx.Tx, tenant refund.Tenant,
 	return next, false, pg.OneRow(ct.RowsAffected(), "time of paying")
 }
 
-func (s *Store) newPayment(ctx context.Context, tx pgx.Tx, tenant refund.Tenant, paymentID string, spec intake.PaymentSpec, now time.Time) (refund.Payment, bool, error) {
+func (s *Store) newPayment(ctx context.Context, tx pgx.Tx, tenant refund.Tenant, paymentID string, spec intake.PaymentSpec, now time.Time) (refund.Payment,
+	bool, error) {
 	ref := intake.PaymentRef{Tenant: tenant.ID, PaymentID: paymentID}
 	p, code := intake.NewPayment(ref, tenant, spec, refund.BySnapshot, intake.View{Now: now, Account: s.account})
 	if code != "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// paidOf is what is stored of a payment's time of paying, and the end of its window.
-func (b *testBench) paidOf(t *testing.T, payment string) (paid, ends time.Time) {
+// paidOf returns the stored time of payment and the end of its window.
+func (b *testStore) paidOf(t *testing.T, payment string) (paid, ends time.Time) {
 	t.Helper()
 	v, err := b.reader().FindPayment(t.Context(), b.tenant.ID, payment)
 	if err != nil {
@@ -21,10 +21,10 @@ func (b *testBench) paidOf(t *testing.T, payment string) (paid, ends time.Time) 
 	return v.Payment.PaidAt.UTC(), v.Payment.WindowEndsAt.UTC()
 }
 
-// The time of paying is stored by each of the three ways, also after the payment became known, once; the window follows it.
+// The time of payment is stored once, by each of the three ways, also after the payment became known. The window follows it.
 func TestPaidAtIsStored(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newTestStore(t)
 	contract := testContract()
 	contract.Limits.Window = refund.Duration(30 * 24 * time.Hour)
 	b.cfg.Accounts = anyAccount{contract}
@@ -83,10 +83,10 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// What the channel gives the payer is kept with the effect, and shown with it; what is wrong with it refuses no success.
+// A voucher of the channel is stored and shown with its effect; a faulty voucher does not refuse the success.
 func TestVouchersAreStored(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	k := f.refund(t, "rf")
 	fact := succeeded(f.claim(t, k, refund.AttemptSend, 10*time.Second), "ch_1")
 	fact.Voucher = map[string]string{"arn": "74537604221222132710572", "bad\x00": "\xff"}

@@ -12,7 +12,7 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// put is one PUT of pay_1 and what it must answer.
+// put is one PUT of pay_1 and its expected result.
 type put struct {
 	spec      intake.PaymentSpec
 	code      refund.Code // "" = stored or no-op
@@ -33,17 +33,17 @@ func with(s intake.PaymentSpec, change func(*intake.PaymentSpec)) intake.Payment
 }
 
 func TestPutPayment(t *testing.T) {
-	reserve := func(t *testing.T, b *testBench) {
+	reserve := func(t *testing.T, b *testStore) {
 		wantVerdicts(t, b.accept(t, b.request("e1", "rf_1", "pay_1", 60, nil)), intake.Taken)
 	}
-	capture := func(t *testing.T, b *testBench) {
+	capture := func(t *testing.T, b *testStore) {
 		wantVerdicts(t, b.accept(t, b.captured("c1", "pay_1", "cap_1", 60), b.captured("c2", "pay_1", "cap_2", 40)), intake.Taken, intake.Taken)
 	}
 	immutable := func(field string, change func(*intake.PaymentSpec)) put {
 		return put{spec: with(snapshot(9, 100, 0), change), code: refund.CodePaymentConflict, fields: []string{field}}
 	}
 	for name, c := range map[string]struct {
-		before, between func(*testing.T, *testBench)
+		before, between func(*testing.T, *testStore)
 		puts            []put
 	}{
 		"a new payment": {puts: []put{{spec: snapshot(1, 100, 10), created: true, captured: 100, elsewhere: 10, version: 1}}},
@@ -66,12 +66,13 @@ func TestPutPayment(t *testing.T) {
 			{spec: snapshot(2, 100, 41), code: refund.CodeBelowRefunded, fields: []string{"refundedElsewhere"}},
 			{spec: snapshot(2, 60, 0), captured: 60, version: 2}}},
 		"more elsewhere than captured": {puts: []put{{spec: snapshot(1, 100, 101), code: refund.CodeNotExpressible}}},
-		"an account that is not ours":  {puts: []put{{spec: with(snapshot(1, 100, 0), func(s *intake.PaymentSpec) { s.Account = "x" }), code: refund.CodeAccountNotAllowed}}},
-		"told by captures, equal sum":  {before: capture, puts: []put{{spec: snapshot(1, 100, 0), captured: 100}}},
-		"told by captures, other sum":  {before: capture, puts: []put{{spec: snapshot(1, 101, 0), code: refund.CodePaymentConflict, fields: []string{"amount"}}}},
+		"an account that is not ours": {puts: []put{{spec: with(snapshot(1, 100, 0), func(s *intake.PaymentSpec) { s.Account = "x" }),
+			code: refund.CodeAccountNotAllowed}}},
+		"told by captures, equal sum": {before: capture, puts: []put{{spec: snapshot(1, 100, 0), captured: 100}}},
+		"told by captures, other sum": {before: capture, puts: []put{{spec: snapshot(1, 101, 0), code: refund.CodePaymentConflict, fields: []string{"amount"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newTestStore(t)
 			if c.before != nil {
 				c.before(t, b)
 			}
@@ -86,7 +87,7 @@ func TestPutPayment(t *testing.T) {
 	}
 }
 
-func (b *testBench) wantPut(t *testing.T, i int, want put) {
+func (b *testStore) wantPut(t *testing.T, i int, want put) {
 	t.Helper()
 	p, created, err := b.PutPayment(t.Context(), b.tenant, "pay_1", want.spec, "actor:test")
 	var problem *refund.Problem
@@ -105,9 +106,9 @@ func (b *testBench) wantPut(t *testing.T, i int, want put) {
 	}
 }
 
-// A capture for a payment that is told by snapshots is a conflict, and the other way round the first kind decides.
+// A capture for a payment that is known by snapshots is a conflict, and vice versa.
 func TestCapturesAndSnapshotsDoNotMix(t *testing.T) {
-	b := newBench(t)
+	b := newTestStore(t)
 	b.wantPut(t, 0, put{spec: snapshot(1, 100, 0), created: true, captured: 100, version: 1})
 	out := b.accept(t, b.captured("c1", "pay_1", "cap_1", 10))
 	wantVerdicts(t, out, intake.Conflict)
@@ -123,9 +124,9 @@ func TestCapturesAndSnapshotsDoNotMix(t *testing.T) {
 	b.wantNoViolations(t)
 }
 
-// The channel's name of a payment belongs to one payment, whoever's it is.
+// A channel reference belongs to one payment, across tenants.
 func TestPutReferenceTaken(t *testing.T) {
-	b := newBench(t)
+	b := newTestStore(t)
 	two := b.addTenant(t, "two")
 	taken := with(snapshot(1, 100, 0), func(s *intake.PaymentSpec) { s.Reference = "ch_1" })
 	if _, _, err := b.PutPayment(t.Context(), b.tenant, "pay_1", taken, "actor:test"); err != nil {
@@ -146,9 +147,9 @@ func TestPutReferenceTaken(t *testing.T) {
 	}
 }
 
-// Many snapshots at once: the highest version is what stays, and one caller is told that it created the payment.
+// Many snapshots at once: the highest version is stored, and one caller learns that it created the payment.
 func TestPutPaymentAtOnce(t *testing.T) {
-	b := newBench(t)
+	b := newTestStore(t)
 	var wg sync.WaitGroup
 	var created tally
 	for v := range 40 {

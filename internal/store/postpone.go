@@ -8,12 +8,13 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// postponeSQL moves the timer and says why a PENDING refund waits. A timer that is not running stays so.
+// postponeSQL moves a running timer and stores why a PENDING refund waits.
 const postponeSQL = `UPDATE refunds r SET next_action_at = coalesce($4, clock_timestamp() + $6::interval), updated_at = clock_timestamp(),
     pending_reason = CASE WHEN r.state = 'PENDING' THEN coalesce($5, r.pending_reason) END
   WHERE r.tenant_id = $1 AND r.rid = $2 AND r.generation = $3 AND r.next_action_at IS NOT NULL`
 
-// Reschedule moves the timer of a refund that has to wait until st.Until, zero = a moment. Errors: ErrNotOwner, ErrBusy, ErrUnavailable.
+// Reschedule moves the timer of a waiting refund to st.Until; zero means refund.HandoutTTL from now. Errors: ErrNotOwner, ErrBusy,
+// ErrUnavailable.
 func (s *Store) Reschedule(ctx context.Context, k refund.RefundRef, generation int, st refund.Step) error {
 	fault.Point(fault.PostponeBefore)
 	tag, err := s.pool.Exec(ctx, postponeSQL, int64(k.Tenant), [16]byte(k.RID), generation, pg.NullTime(st.Until), pg.Null(string(st.Why)), refund.HandoutTTL)

@@ -11,8 +11,8 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// byRole opens the bench's database again with the settings of its role, for a process that serves, on one connection.
-func (b *testBench) byRole(t *testing.T) *Store {
+// byRole opens the test store's database again with the settings of its role, for a process that serves, on one connection.
+func (b *testStore) byRole(t *testing.T) *Store {
 	t.Helper()
 	role := b.pool.Config().ConnConfig.User
 	if _, err := pg.SetRole(t.Context(), b.url, role, "refundry"); err != nil {
@@ -29,7 +29,7 @@ func (b *testBench) byRole(t *testing.T) *Store {
 // TestRoleLacksSettings: every setting that differs is named, and a process that runs stops connecting when the role loses one.
 func TestRoleLacksSettings(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newTestStore(t)
 	_, err := Open(t.Context(), Config{URL: b.url, Params: pg.ParamsRole})
 	var lacks *pg.SettingsError
 	if !errors.As(err, &lacks) || !errors.Is(err, refund.ErrUnavailable) {
@@ -60,7 +60,7 @@ func TestRoleLacksSettings(t *testing.T) {
 // TestOwnSessionsKeepThePlannersDefaults: also where the role has the settings of the hot path.
 func TestOwnSessionsKeepThePlannersDefaults(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newTestStore(t)
 	b.byRole(t)
 	pool, err := pg.OpenPool(t.Context(), b.url, "refundry", 1)
 	if err != nil {
@@ -81,7 +81,7 @@ func TestOwnSessionsKeepThePlannersDefaults(t *testing.T) {
 // failed over, before anybody has held sending.
 func TestClaimThroughAPoolerWhenTheDatabaseMoved(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	s := f.byRole(t)
 	ask, send := f.refund(t, "rf_ask"), f.refund(t, "rf_send")
 	f.enter(t, ask, answered(f.claim(t, ask, refund.AttemptSend, 10*time.Second), refund.Unknown))

@@ -1,5 +1,5 @@
-// Package store owns every line of SQL and every transaction. It turns rows into domain values and back,
-// and database errors into the few classes of package refund.
+// Package store has the hot path and every write: it turns rows into domain values and back, and database errors into the classes of
+// package refund. Its sub-packages read, verify, migrate and share code (pg).
 package store
 
 import (
@@ -15,37 +15,38 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// Enqueuer puts jobs into the transaction that makes them due.
+// Enqueuer inserts jobs in the transaction that makes them due.
 type Enqueuer interface {
 	EnqueueTx(ctx context.Context, tx pgx.Tx, w []refund.Wakeup) error
 }
 
-// Config of a store. URL and Schema are needed, the rest has defaults.
+// Config configures a Store. URL and Schema are required.
 type Config struct {
 	URL          string
 	Schema       string        // default "refundry"; also the cell's name in advisory keys
 	MaxConns     int32         // default 16
 	Params       pg.Params     // how connections get their settings; default ParamsStartup
-	Enqueuer     Enqueuer      // nil = no jobs (tools, tests of the bare door)
+	Enqueuer     Enqueuer      // nil = no jobs (tools, tests of intakes alone)
 	Accounts     Accounts      // nil = none
 	Logger       *slog.Logger  // default: discards
 	LockTimeout  time.Duration // default 2 s: longer = refund.ErrBusy
 	NewRID       func() refund.RID
 	ProbeTimeout time.Duration // default 2 s, of the ping before a pooled connection is reused
-	// Ended is called after COMMIT for every refund that entered a final state for the first time, with its age then; nil = nobody. It
-	// must return at once. A process that dies after COMMIT, and an acceptance whose COMMIT is not answered, leave theirs uncalled.
+	// Ended is called after COMMIT for every refund that entered a final state for the first time, with its age; nil = nobody. It must return
+	// at once. It is not called if the process ends right after COMMIT, nor for an intake whose COMMIT was not answered.
 	Ended func(state refund.State, took time.Duration)
-	// HoldOnFailover holds all sending as soon as a connection finds the database restored or failed over. For processes that serve.
+	// HoldOnFailover holds all sending as soon as a connection finds that the database was restored or has failed over. Processes that serve
+	// set it.
 	HoldOnFailover bool
 }
 
-// Accounts tells which channel accounts this process is configured with. refund.Channels' configuration side.
+// Accounts gives the channel accounts that this process is configured with.
 type Accounts interface {
 	// Account gives an account's contract, and whether the tenant may use it.
 	Account(name string, tenant refund.TenantID) (c refund.Contract, known, allowed bool)
 }
 
-// Store is the database behind refund.Gate and refund.Store.
+// Store implements intake.Accepter and refund.Store. Each file of the package has the methods of one subject.
 type Store struct {
 	pool     *pgxpool.Pool
 	cfg      Config
@@ -55,7 +56,7 @@ type Store struct {
 	announcer *announcer
 }
 
-// identity is what the installation row says; it never changes while we run.
+// identity is the installation row as Open read it. It is not read again.
 type identity struct {
 	installation string
 	epoch        int
@@ -103,10 +104,10 @@ func (s *Store) Close() {
 	s.pool.Close()
 }
 
-// Pool is for the parts that need their own statements in our database: River and readiness.
+// Pool is the hot path's pool, for parts that need statements of their own: the reader, the migrations' check, anchors.
 func (s *Store) Pool() *pgxpool.Pool { return s.pool }
 
-// Ping says whether the database answers. Errors: refund.ErrUnavailable.
+// Ping checks that the database answers. Errors: refund.ErrUnavailable.
 func (s *Store) Ping(ctx context.Context) error { return pg.Translate(s.pool.Ping(ctx)) }
 
 func (s *Store) readIdentity(ctx context.Context) error {

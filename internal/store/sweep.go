@@ -12,9 +12,9 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// sweepDueSQL takes what is due and nobody else is at, and moves its timers on so that the next pass, here or on another replica,
-// finds other rows: by a job's grace, or by a moment for sends whose lease has ended. $1 limit, $2 grace, $3 moment,
-// $4 how late is overdue.
+// sweepDueSQL takes due refunds whose rows are not locked, and moves their timers on so that the next pass, here or on another replica,
+// finds other rows: by the grace of a job, or by a moment for sends whose lease has ended. $1 limit, $2 grace, $3 moment, $4 when a timer
+// counts as overdue.
 const sweepDueSQL = `WITH due AS MATERIALIZED (
     SELECT r.tenant_id, r.rid, r.state = 'PROCESSING' AND r.lease_ends_at <= clock_timestamp() AS ended, r.next_action_at < now() - $4::interval AS overdue
     FROM refunds r WHERE r.next_action_at <= now()
@@ -24,9 +24,9 @@ const sweepDueSQL = `WITH due AS MATERIALIZED (
   FROM due WHERE (r.tenant_id, r.rid) = (due.tenant_id, due.rid)
   RETURNING r.tenant_id, r.rid, r.generation, r.account, due.ended, due.overdue`
 
-// sweepParkedSQL finds messages that wait for a payment which exists: the payment became known between the look and the parking. What
-// was parked just now is looked at every time, older rows in one pass of eight, and rows that were woken in vain ten times in one of
-// fifty more. $1 limit, $2 which eighth.
+// sweepParkedSQL finds messages that wait for a payment that exists: it became known while the message was being parked. Every pass looks
+// at messages parked within the last minute, one pass of eight at older ones, and one of fifty more at those that were woken ten times in
+// vain. $1 limit, $2 which eighth.
 const sweepParkedSQL = `WITH ready AS MATERIALIZED (
     SELECT p.tenant_id, p.parked_id FROM parked p
     WHERE p.done_at IS NULL AND p.wake_payment IS NOT NULL
@@ -39,13 +39,13 @@ const sweepParkedSQL = `WITH ready AS MATERIALIZED (
   WHERE (p.tenant_id, p.parked_id) = (ready.tenant_id, ready.parked_id)
   RETURNING p.tenant_id, p.wake_payment`
 
-// overdueAfter is the bound of a timer: later than that nobody was looking, or nobody came back. The pass that finds it repairs it.
+// overdueAfter is when a timer counts as overdue: no pass has run, or no worker came back. The pass that finds it repairs it.
 const overdueAfter = 30 * time.Second
 
 // takeoverGrace is how long a failed take-over waits for the next try.
 const takeoverGrace = 2 * time.Second
 
-// dueRow is what a pass found.
+// dueRow is a due refund.
 type dueRow struct {
 	key        refund.RefundRef
 	generation int
@@ -54,9 +54,9 @@ type dueRow struct {
 	overdue    bool
 }
 
-// Sweep is one bounded pass over everything that time makes due: refunds get a job, sends whose owner is silent are taken over, approved
-// decisions take effect, parked waiters whose payment is known are woken. Any number of replicas may sweep at once. Errors: ErrUnavailable; what one refund's
-// take-over met is logged and tried again.
+// Sweep is one bounded pass over everything that time makes due: due refunds get a job, sends with an ended lease are taken over, approved
+// decisions are applied, parked messages whose payment is known are woken. Any number of replicas may sweep at once. Errors:
+// ErrUnavailable; an error of one take-over is logged and the next pass tries it again.
 func (s *Store) Sweep(ctx context.Context, limit int) (refund.Swept, error) {
 	var out refund.Swept
 	ended, err := s.sweepDue(ctx, limit, &out)
@@ -119,7 +119,7 @@ func (s *Store) sweepDue(ctx context.Context, limit int, out *refund.Swept) (end
 	return ended, err
 }
 
-// takeOver ends the lease of a silent owner: the send may have happened, and its follow-up job is in the same transaction.
+// takeOver ends the lease of an owner that did not report. Its send may have happened; the follow-up job is in the same transaction.
 func (s *Store) takeOver(ctx context.Context, d dueRow) error {
 	c, ok := s.contractOf(d.account, d.key.Tenant)
 	if !ok {
@@ -129,7 +129,7 @@ func (s *Store) takeOver(ctx context.Context, d dueRow) error {
 	return err
 }
 
-// contractOf is the account's contract in this process.
+// contractOf returns the account's contract as this process is configured.
 func (s *Store) contractOf(account string, tenant refund.TenantID) (refund.Contract, bool) {
 	if s.cfg.Accounts == nil {
 		return refund.Contract{}, false

@@ -22,7 +22,7 @@ type TenantRow struct {
 	ClosedAt  *time.Time      `json:"closedAt"`
 }
 
-// Tenant is the tenant as the door knows it.
+// Tenant converts the row to the tenant of an intake.
 func (t TenantRow) Tenant() refund.Tenant {
 	return refund.Tenant{ID: t.ID, Code: t.Code, Closed: t.ClosedAt != nil}
 }
@@ -37,8 +37,10 @@ const (
 	sqlActor       = `SELECT actor_id FROM actors WHERE tenant_id = $1 AND name = $2 AND disabled_at IS NULL`
 	sqlAddKey      = `INSERT INTO api_keys (prefix, tenant_id, actor_id, secret_hash, scopes, expires_at) VALUES ($1, $2, $3, $4, $5, $6)`
 	sqlRevokeKey   = `UPDATE api_keys SET revoked_at = coalesce(revoked_at, now()) WHERE prefix = $1`
-	sqlKeys        = `SELECT k.prefix, a.name, k.scopes, k.created_at, k.expires_at, k.revoked_at FROM api_keys k JOIN actors a USING (tenant_id, actor_id) WHERE k.tenant_id = $1 ORDER BY k.created_at, k.prefix`
-	sqlLookupKey   = `SELECT k.secret_hash, t.tenant_id, t.code, t.closed_at IS NOT NULL, t.mode, a.name, a.disabled_at IS NOT NULL, k.scopes, k.expires_at, k.revoked_at
+	sqlKeys        = `SELECT k.prefix, a.name, k.scopes, k.created_at, k.expires_at, k.revoked_at FROM api_keys k
+    JOIN actors a USING (tenant_id, actor_id) WHERE k.tenant_id = $1 ORDER BY k.created_at, k.prefix`
+	sqlLookupKey = `SELECT k.secret_hash, t.tenant_id, t.code, t.closed_at IS NOT NULL, t.mode, a.name, a.disabled_at IS NOT NULL, k.scopes, k.expires_at,
+    k.revoked_at
 FROM api_keys k JOIN tenants t USING (tenant_id) JOIN actors a USING (tenant_id, actor_id) WHERE k.prefix = $1`
 )
 
@@ -50,7 +52,7 @@ func scanTenant(row pgx.CollectableRow) (TenantRow, error) {
 	return t, err
 }
 
-// AddTenant makes a tenant, or finds the one that has this code and mode. Codes are never given to another tenant.
+// AddTenant creates a tenant, or returns the one with this code and mode. A code is never given to another tenant.
 func (s *Store) AddTenant(ctx context.Context, code, mode string) (TenantRow, error) {
 	if !refund.ValidTenantCode(code) {
 		return TenantRow{}, fmt.Errorf("tenant code %q: use a-z, 0-9 and -, at most 63 characters, not starting with -", code)
@@ -87,7 +89,8 @@ func (s *Store) Tenants(ctx context.Context) ([]TenantRow, error) {
 	return out, pg.Translate(err)
 }
 
-// CloseTenant shuts a tenant's door; what is open is recovered, nothing is deleted. Closing twice is one closing.
+// CloseTenant stops a tenant's intakes. Open refunds are finished and nothing is deleted. Closing again is no error. Errors:
+// refund.ErrNotFound.
 func (s *Store) CloseTenant(ctx context.Context, code string) error {
 	fault.Point(fault.TenantCloseBefore)
 	ct, err := s.pool.Exec(ctx, sqlCloseTenant, code)
@@ -108,7 +111,7 @@ type KeyRow struct {
 	RevokedAt *time.Time `json:"revokedAt"`
 }
 
-// NewKey is what a key is made of. Kind is that of the actor if it does not exist yet: person or system.
+// NewKey describes a key to add. Kind is the kind of the actor if it does not exist yet: person or system.
 type NewKey struct {
 	Tenant      TenantRow
 	Actor, Kind string
@@ -116,7 +119,7 @@ type NewKey struct {
 	ExpiresAt   time.Time // zero = never
 }
 
-// AddKey stores a key of an actor, making the actor if it is new. The caller shows the key once.
+// AddKey stores the hash of an actor's key and creates the actor if it is new. The caller shows the key once.
 func (s *Store) AddKey(ctx context.Context, n NewKey, key access.APIKey) error {
 	fault.Point(fault.KeyBefore)
 	err := pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
@@ -135,7 +138,7 @@ func (s *Store) AddKey(ctx context.Context, n NewKey, key access.APIKey) error {
 	return err
 }
 
-// RevokeKey ends a key. Revoking twice is one end. Errors: refund.ErrNotFound.
+// RevokeKey revokes a key. Revoking again is no error. Errors: refund.ErrNotFound.
 func (s *Store) RevokeKey(ctx context.Context, prefix string) error {
 	fault.Point(fault.KeyRevokeBefore)
 	ct, err := s.pool.Exec(ctx, sqlRevokeKey, prefix)
@@ -166,7 +169,8 @@ func (s *Store) Lookup(ctx context.Context, prefix string) (access.APIKeyRecord,
 	var hash []byte
 	var tenant int64
 	var expires, revoked *time.Time
-	err := s.pool.QueryRow(ctx, sqlLookupKey, prefix).Scan(&hash, &tenant, &k.Tenant.Code, &k.Tenant.Closed, &k.Mode, &k.ActorName, &k.ActorDisabled, &k.Scopes, &expires, &revoked)
+	err := s.pool.QueryRow(ctx, sqlLookupKey, prefix).Scan(&hash, &tenant, &k.Tenant.Code, &k.Tenant.Closed, &k.Mode, &k.ActorName, &k.ActorDisabled,
+		&k.Scopes, &expires, &revoked)
 	k.Tenant.ID = refund.TenantID(tenant)
 	copy(k.SecretHash[:], hash)
 	k.ExpiresAt, k.RevokedAt = pg.Deref(expires), pg.Deref(revoked)

@@ -10,9 +10,10 @@ import (
 
 const sqlTrace = `INSERT INTO deliveries (day, tenant_id, delivery_id, consumer, source, event_id, transport, outcome, cause, rid, replay_batch, at)
 SELECT (now() AT TIME ZONE 'UTC')::date, t, d, c, nullif(s, ''), nullif(e, ''), tr, o, nullif(ca, ''), r, b, now()
-FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::uuid[], $10::uuid[]) AS u(t, d, c, s, e, tr, o, ca, r, b)`
+FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::uuid[], $10::uuid[]) AS u(t, d, c, s, e,
+    tr, o, ca, r, b)`
 
-// Trace notes deliveries in one statement. Losing them loses trace, never a refund.
+// Trace stores deliveries in one statement. A lost delivery row loses no refund.
 func (s *Store) Trace(ctx context.Context, ds []intake.Delivery) error {
 	if len(ds) == 0 {
 		return nil

@@ -3,32 +3,23 @@ package store
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/refund/audit"
 	"github.com/refundry/refundry/internal/store/pg"
 	"github.com/refundry/refundry/internal/store/verify"
 )
 
-func TestVerifyFindsNothingInASoundWorld(t *testing.T) {
+func TestVerifyFindsNothingInASoundDatabase(t *testing.T) {
 	t.Parallel()
-	r := verifyWorld(t).verify(t)
+	r := newVerifyFixture(t).verify(t)
 	wantBroken(t, r, "", "")
 	if len(r.Promises) != len(audit.Promises()) || r.Refunds != 13 || r.Rows < 20 {
 		t.Errorf("%d promises, %d refunds, %d rows", len(r.Promises), r.Refunds, r.Rows)
 	}
-}
-
-// planted is one violation, put in behind the database's back: triggers and foreign keys do not see it.
-type planted struct {
-	promise, check string
-	sql            string // $name is the rid of that refund
-	do             func(t *testing.T, f *flow)
 }
 
 const (
@@ -38,15 +29,6 @@ const (
 	secondOf  = `INSERT INTO attempts SELECT tenant_id, rid, no + 1, epoch, dispatch_no, kind, generation, contract_version, request_digest, started_at, not_after FROM attempts WHERE rid = `
 	moreMoney = `UPDATE payments p SET refunded = refunded + 100 FROM refunds r WHERE r.payment_id = p.payment_id AND r.refund_id = `
 )
-
-// again claims another send of a refund that may have been sent already, under another contract.
-func again(version int) func(t *testing.T, f *flow) {
-	return func(t *testing.T, f *flow) {
-		k, _ := f.reader().FindRefund(t.Context(), f.tenant.ID, "unknown_0")
-		f.contract = verifyContracts()[version-1]
-		f.claim(t, k.RefundRef, refund.AttemptSend, 10*time.Second)
-	}
-}
 
 var plants = []planted{
 	{"P1", "effects-per-refund", `INSERT INTO effects SELECT tenant_id, gen_random_uuid(), account, payment_id, rid, dispatch_no, 'ch_twice', amount, currency, counted, status, source FROM effects WHERE rid = $success;
@@ -99,7 +81,7 @@ var plants = []planted{
 	{"P7", "state-fold", `UPDATE refunds SET state = 'UNKNOWN' WHERE rid = $accepted`, nil},
 	{"P7", "generation-fold", `UPDATE refunds SET generation = 1 WHERE rid = $pending`, nil},
 	{"P7", "journal-head-seq", ``, tailAdded},
-	{"P7", "journal-birth", ``, bornAnew},
+	{"P7", "journal-birth", ``, rebuiltRefund},
 	{"P7", "journal-orphan", `INSERT INTO journal (tenant_id, rid, seq, kind, to_state, generation, source, actor, at, data, digest, hash)
 		SELECT tenant_id, ` + somebody + `, 1, kind, to_state, generation, source, actor, at, data, digest, sha256('x') FROM journal WHERE rid = $pending`, nil},
 	{"P7", "journal-head-seq", `DELETE FROM journal WHERE rid = $pending`, nil},
@@ -117,7 +99,8 @@ var plants = []planted{
 	{"P8", "state-without-effect", `UPDATE effects SET rid = $first, dispatch_no = 1, payment_id = 'pay_two' WHERE rid = $success; UPDATE payments SET refunded = 0 WHERE payment_id = 'pay_success_0';
 		UPDATE payments SET refunded = 100 WHERE payment_id = 'pay_two'`, nil},
 	{"P8", "notice-of-nothing", `INSERT INTO notices (account, digest, tenant_id, rid, headers, body) SELECT account, sha256('x'), tenant_id, ` + somebody + `, '{}', '' FROM refunds WHERE rid = $pending`, nil},
-	{"P8", "case-of-nothing", `INSERT INTO cases (tenant_id, case_id, rid, reasons, evidence, closed_at, closed_how) SELECT tenant_id, gen_random_uuid(), ` + somebody + `, '{}', '{}', now(), 'x' FROM refunds WHERE rid = $pending`, nil},
+	{"P8", "case-of-nothing", `INSERT INTO cases (tenant_id, case_id, rid, reasons, evidence, closed_at, closed_how) SELECT tenant_id, gen_random_uuid(), ` +
+		somebody + `, '{}', '{}', now(), 'x' FROM refunds WHERE rid = $pending`, nil},
 	{"P8", "decision-unproven", `ALTER TABLE decisions DROP CONSTRAINT decisions_applied_ck; INSERT INTO decisions (tenant_id, decision_id, case_id, action, evidence, maker, expires_at, applied_at)
 		SELECT tenant_id, gen_random_uuid(), case_id, 'accept-as-is', 'because of it', 1, now(), now() FROM cases WHERE rid = $late`, nil},
 
@@ -128,7 +111,8 @@ var plants = []planted{
 	{"P8", "decision-differs", `UPDATE decisions SET applied_at = NULL WHERE case_id IN (SELECT case_id FROM cases WHERE rid = $decided)`, nil},
 	{"P8", "decision-differs", `UPDATE decisions SET action = 'confirm-success' WHERE case_id IN (SELECT case_id FROM cases WHERE rid = $decided)`, nil},
 	{"P8", "decision-untold", `INSERT INTO decisions (tenant_id, decision_id, case_id, action, evidence, maker, expires_at, checker, checked_at, verdict, applied_at)
-		SELECT tenant_id, gen_random_uuid(), case_id, 'accept-as-is', 'because of it', ` + cid + `, now(), (SELECT actor_id FROM actors WHERE name = 'bob'), now(), 'APPROVED', now() FROM cases WHERE rid = $late`, nil},
+		SELECT tenant_id, gen_random_uuid(), case_id, 'accept-as-is', 'because of it', ` + cid +
+		`, now(), (SELECT actor_id FROM actors WHERE name = 'bob'), now(), 'APPROVED', now() FROM cases WHERE rid = $late`, nil},
 	{"P8", "case-missing", `DELETE FROM decisions WHERE case_id IN (SELECT case_id FROM cases WHERE rid = $decided); DELETE FROM cases WHERE rid = $decided`, nil},
 	{"P8", "answer-differs", `UPDATE attempts SET answer = 'NOT_SENT' WHERE rid = $failed`, nil},
 	{"P8", "answer-differs", `UPDATE attempts SET answer = NULL, answered_at = NULL WHERE rid = $unknown`, nil},
@@ -163,15 +147,10 @@ var plants = []planted{
 	{"P12", "payment-differs", `UPDATE payments SET order_id = 'other' WHERE payment_id = 'pay_pending_0'`, nil},
 }
 
-// plantedTx lets a Verifier read inside the transaction that planted something.
-type plantedTx struct{ pgx.Tx }
-
-func (p plantedTx) Snapshot(ctx context.Context) (pgx.Tx, error) { return p.Begin(ctx) }
-
-// One world serves all plants that are statements: each is verified inside its transaction, which is then taken back.
+// One fixture serves all plants that are statements: each is verified inside its transaction, which is then rolled back.
 func TestVerifyFindsWhatIsPlanted(t *testing.T) {
 	t.Parallel()
-	f := verifyWorld(t)
+	f := newVerifyFixture(t)
 	v, err := verify.Open(t.Context(), verify.Config{URL: f.url, Overdue: 100 * time.Hour, Samples: 30, Page: 4})
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +183,7 @@ func TestVerifyFindsWhatIsPlanted(t *testing.T) {
 	}
 }
 
-// What takes more than a statement has a world of its own.
+// Plants that take more than a statement have a fixture of their own.
 func TestVerifyFindsWhatIsMade(t *testing.T) {
 	t.Parallel()
 	for i, p := range plants {
@@ -213,7 +192,7 @@ func TestVerifyFindsWhatIsMade(t *testing.T) {
 		}
 		t.Run(fmt.Sprintf("%s_%s_%d", p.promise, p.check, i), func(t *testing.T) {
 			t.Parallel()
-			f := verifyWorld(t)
+			f := newVerifyFixture(t)
 			f.plant(t, p.sql)
 			p.do(t, f)
 			wantBroken(t, f.verify(t), p.promise, p.check)
@@ -235,87 +214,19 @@ func TestVerifyEveryCheckIsPlanted(t *testing.T) {
 	}
 }
 
-// plant runs statements that neither triggers nor foreign keys see.
-func (f *flow) plant(t *testing.T, sql string) {
-	t.Helper()
-	if sql == "" {
-		return
-	}
-	conn, err := pgx.Connect(t.Context(), f.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(t.Context()) }()
-	if _, err := conn.Exec(t.Context(), planting(sql)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// planting is the text of a plant: names are filled in, guards look away.
-func planting(sql string) string {
-	var names []string
-	for _, name := range []string{"success", "unknown", "failed", "processing", "pending", "reversed", "accepted", "late", "renumbered", "decided", "doubled"} {
-		names = append(names, "$"+name, "(SELECT rid FROM refunds WHERE refund_id = '"+name+"_0')")
-	}
-	for _, name := range []string{"first", "second"} {
-		names = append(names, "$"+name, "(SELECT rid FROM refunds WHERE refund_id = '"+name+"')")
-	}
-	return `SET search_path = refundry; SET session_replication_role = replica; ` + strings.NewReplacer(names...).Replace(sql)
-}
-
-// tailAdded writes a journal row that is right in itself, but that no change of the refund goes with.
-func tailAdded(t *testing.T, f *flow) {
-	r, err := f.reader().FindRefund(t.Context(), f.tenant.ID, "pending_0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := refund.Entry{Kind: "withdrawn", From: refund.StatePending, To: refund.StatePending, Source: "cancel", Actor: "actor:test", Data: "{}"}
-	at := time.Now().Truncate(time.Microsecond)
-	digest := e.Digest()
-	hash := refund.JournalHash(r.JournalHead, r.RID, 2, at, digest)
-	if _, err := f.pool.Exec(t.Context(), `INSERT INTO journal (tenant_id, rid, seq, kind, from_state, to_state, generation, source, actor, at, data, digest, hash)
-		VALUES ($1, $2, 2, $3, $4, $5, 0, $6, $7, $8, '{}', $9, $10)`, int64(r.Tenant), [16]byte(r.RID), e.Kind, string(e.From), string(e.To), e.Source, e.Actor, at, digest[:], hash[:]); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// bornAnew rewrites the whole journal of a refund with another amount, chain and head included.
-func bornAnew(t *testing.T, f *flow) {
-	r, err := f.reader().FindRefund(t.Context(), f.tenant.ID, "pending_0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := refund.Entry{To: refund.StatePending}
-	var at time.Time
-	if err := f.pool.QueryRow(t.Context(), `SELECT kind, source, actor, data, at FROM journal WHERE rid = $1`, [16]byte(r.RID)).Scan(&e.Kind, &e.Source, &e.Actor, &e.Data, &at); err != nil {
-		t.Fatal(err)
-	}
-	e.Data = strings.Replace(e.Data, `"amount":100`, `"amount":900`, 1)
-	digest := e.Digest()
-	hash := refund.JournalHash([32]byte{}, r.RID, 1, at, digest)
-	f.plant(t, fmt.Sprintf(`UPDATE journal SET data = '%s', digest = '\x%x', hash = '\x%x' WHERE rid = $pending; UPDATE refunds SET journal_head = '\x%x' WHERE rid = $pending`,
-		e.Data, digest, hash, hash))
-}
-
-// numberOf gives the dispatch the number that it must have, so that only its ordinal is wrong.
-func numberOf(id string, no int) func(t *testing.T, f *flow) {
-	return func(t *testing.T, f *flow) {
-		f.plant(t, fmt.Sprintf(`UPDATE dispatches SET number = '%s' WHERE rid = $pending`, refund.DispatchNumber(f.Installation(), f.tenant.Code, id, no)))
-	}
-}
-
 func TestVerifyOneTenant(t *testing.T) {
 	t.Parallel()
-	f := verifyWorld(t)
+	f := newVerifyFixture(t)
 	f.addTenant(t, "other")
 	f.plant(t, `UPDATE payments SET reserved = reserved + 1 WHERE payment_id = 'pay_pending_0'; UPDATE journal SET data = '{}' WHERE rid = $pending`)
 	if r := f.verify(t, func(c *verify.Config) { c.Tenant = "other" }); !r.OK || r.Refunds != 0 {
-		t.Errorf("another tenant's faults are told: %+v", r)
+		t.Errorf("faults of another tenant are reported: %+v", r)
 	}
-	if r := f.verify(t, func(c *verify.Config) { c.Tenant, c.Samples = "demo", 1 }); r.OK || r.Promises[2].Violations != 1 || r.Promises[6].Violations < 2 || len(r.Promises[6].Samples) != 1 {
+	if r := f.verify(t, func(c *verify.Config) { c.Tenant, c.Samples = "demo", 1 }); r.OK || r.Promises[2].Violations != 1 || r.Promises[6].Violations < 2 ||
+		len(r.Promises[6].Samples) != 1 {
 		t.Errorf("the tenant's faults: %+v", r)
 	}
 	if _, err := verify.Open(t.Context(), verify.Config{URL: f.url, Tenant: "nobody"}); err == nil {
-		t.Error("a tenant that does not exist is no sound tenant")
+		t.Error("no error for a tenant that does not exist")
 	}
 }

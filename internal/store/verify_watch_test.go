@@ -8,10 +8,10 @@ import (
 	"github.com/refundry/refundry/internal/store/verify"
 )
 
-// The watch comes by everything in time: changed refunds, all refunds, open rows, whole tables, money.
-func TestWatchTellsWhatBreaksAndWhatIsMended(t *testing.T) {
+// The watch checks everything in time: changed refunds, all refunds, open rows, whole tables, money.
+func TestWatchReportsBrokenAndMendedPromises(t *testing.T) {
 	t.Parallel()
-	f := verifyWorld(t)
+	f := newVerifyFixture(t)
 	v, err := verify.Open(t.Context(), verify.Config{URL: f.url, Overdue: 100 * time.Hour})
 	if err != nil {
 		t.Fatal(err)
@@ -22,7 +22,7 @@ func TestWatchTellsWhatBreaksAndWhatIsMended(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		v.Watch(ctx, verify.WatchConfig{Every: time.Millisecond, Page: 3, Cheap: time.Millisecond, Whole: time.Millisecond, Tell: func(r verify.WatchReport) {
+		v.Watch(ctx, verify.WatchConfig{Every: time.Millisecond, Page: 3, Cheap: time.Millisecond, Whole: time.Millisecond, Report: func(r verify.WatchReport) {
 			select {
 			case told <- r:
 			case <-ctx.Done():
@@ -36,7 +36,7 @@ func TestWatchTellsWhatBreaksAndWhatIsMended(t *testing.T) {
 				return
 			}
 		}
-		t.Fatalf("never told: %s", what)
+		t.Fatalf("never reported: %s", what)
 	}
 	clean := func(r verify.WatchReport) bool {
 		for _, n := range r.Violations {

@@ -22,8 +22,8 @@ const (
 	cutAfter             // the server has committed and answered; the answer never reaches the client
 )
 
-// wireCutter is a proxy in front of PostgreSQL that understands the protocol's frames and breaks a connection at its COMMIT. Every
-// connection goes through until a cut is armed; each armed cut is used once.
+// wireCutter is a proxy in front of PostgreSQL that parses the protocol's frames and breaks a connection at its COMMIT. Every connection
+// passes until a cut is armed; each armed cut is used once.
 type wireCutter struct {
 	t        *testing.T
 	listener net.Listener
@@ -37,7 +37,7 @@ type wireCutter struct {
 	wg    sync.WaitGroup
 }
 
-// newWireCutter stands in front of the server of dsn and returns the connection string through it.
+// newWireCutter starts a proxy in front of the server of dsn and returns the connection string through it.
 func newWireCutter(t *testing.T, dsn string) (*wireCutter, string) {
 	t.Helper()
 	u, err := url.Parse(dsn)
@@ -191,7 +191,7 @@ func (l *wire) requests() {
 	}
 }
 
-// cutAt tells where to cut at this frame, and whether it is a statement that commits by itself.
+// cutAt reports where to cut at this frame, and whether it is a statement that commits by itself.
 func (l *wire) cutAt(b []byte, named statements) (at cut, alone bool) {
 	if isCommit(b) {
 		return l.w.next(), false

@@ -12,7 +12,7 @@ import (
 
 func TestClaimWritesIntentBeforeTheCall(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	f.contract.Key.Lifetime = refund.Duration(24 * time.Hour)
 	k := f.refund(t, "rf")
 	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
@@ -31,7 +31,7 @@ func TestClaimWritesIntentBeforeTheCall(t *testing.T) {
 		t.Errorf("lease %s, timer %s, want both %s", r.LeaseEndsAt, r.NextActionAt, want)
 	}
 	if want := a.StartedAt.Add(24 * time.Hour); !d.KeyExpiresAt.Equal(want) {
-		t.Errorf("key dies %s, want %s: frozen at the first send", d.KeyExpiresAt, want)
+		t.Errorf("key expires %s, want %s: fixed at the first send", d.KeyExpiresAt, want)
 	}
 	if want := a.NotAfter.Add(f.contract.Horizon.D()); !d.AbsenceCountsFrom.Equal(want) {
 		t.Errorf("absence counts from %s, want %s", d.AbsenceCountsFrom, want)
@@ -41,7 +41,7 @@ func TestClaimWritesIntentBeforeTheCall(t *testing.T) {
 
 func TestClaimFence(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	for name, c := range map[string]struct {
 		change func(*refund.Claim)
 		send   time.Duration // 0 = refused
@@ -73,14 +73,14 @@ func TestClaimFence(t *testing.T) {
 
 func TestClaimRefusedWhileHeldOrUnderCase(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	k := f.refund(t, "rf")
 	if _, err := f.pool.Exec(t.Context(), `UPDATE installation SET sending_held_since = now()`); err != nil {
 		t.Fatal(err)
 	}
 	r := f.load(t, k)
 	if !r.SendingHeld {
-		t.Error("the record must tell that sending is held")
+		t.Error("SendingHeld is false, want true")
 	}
 	if _, err := f.Claim(t.Context(), f.claimOf(r, refund.AttemptSend, 10*time.Second)); !errors.Is(err, refund.ErrNotOwner) {
 		t.Errorf("a send while sending is held: %v", err)
@@ -100,7 +100,7 @@ func TestClaimRefusedWhileHeldOrUnderCase(t *testing.T) {
 
 func TestClaimSpacesSendsOfAPayment(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	f.contract.Limits.Spacing = refund.Duration(time.Hour)
 	out := f.accept(t, f.request("e1", "rf_1", "pay", 100, inlinePayment(1000)), f.request("e2", "rf_2", "pay", 100, nil))
 	f.claim(t, out[0].Refund.RefundRef, refund.AttemptSend, 10*time.Second)
@@ -117,7 +117,7 @@ func TestClaimSpacesSendsOfAPayment(t *testing.T) {
 // Eight owners race for 300 refunds: each gets exactly one owner, and each owner's answer ends exactly one.
 func TestClaimRace(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	keys := f.refunds(t, "rf", 300)
 	var claims, ends, lost atomic.Int64
 	var wg sync.WaitGroup
@@ -160,11 +160,11 @@ func TestClaimRace(t *testing.T) {
 	f.wantSound(t)
 }
 
-// C16: recovery, another worker, an operator and the late answer of the first owner meet on the same refunds. Each intent needs the
-// one generation; the answer needs none and is never lost.
+// C16: recovery, another worker, an operator and the late answer of the first owner concern the same refunds. Each intent needs the
+// current generation; the answer needs none and is never lost.
 func TestEveryActionNeedsTheClaim(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	keys := f.refunds(t, "rf", 60)
 	owned := make([]refund.Claimed, len(keys))
 	for i, k := range keys {
@@ -228,7 +228,7 @@ func TestEveryActionNeedsTheClaim(t *testing.T) {
 
 func TestAskNeedsNoOwner(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	k := f.refund(t, "rf")
 	c := f.claim(t, k, refund.AttemptSend, 10*time.Second)
 	f.enter(t, k, succeeded(c, "ch_1"))
@@ -238,7 +238,8 @@ func TestAskNeedsNoOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := f.load(t, k)
-	if asked.No != 2 || asked.Generation != before.Generation || !r.LeaseEndsAt.IsZero() || r.Generation != before.Generation || r.JournalSeq != before.JournalSeq {
+	if asked.No != 2 || asked.Generation != before.Generation || !r.LeaseEndsAt.IsZero() || r.Generation != before.Generation ||
+		r.JournalSeq != before.JournalSeq {
 		t.Errorf("asked %+v, refund %+v", asked, r.Refund)
 	}
 	ch := f.enter(t, k, succeeded(asked, "ch_1"))

@@ -13,10 +13,10 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// A COMMIT whose answer is lost is an unknown outcome, whether or not it happened; the driver's own opinion on retrying is not asked.
+// A COMMIT whose answer is lost has an unknown outcome, whether or not it happened and whatever the driver says about retrying.
 func TestCommitUnknown(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	w, url := newWireCutter(t, f.url)
 	s := f.openSecond(t, url)
 	for code, c := range map[string]cut{"before": cutBefore, "after": cutAfter} {
@@ -37,10 +37,10 @@ func TestCommitUnknown(t *testing.T) {
 	}
 }
 
-// Enter gives a definite and right answer when the answer to its COMMIT is lost, however often.
+// Enter returns the right result when answers to its COMMITs are lost.
 func TestEnterCommitLost(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	w, url := newWireCutter(t, f.url)
 	s := f.openSecond(t, url)
 	for i, c := range []struct {
@@ -70,7 +70,7 @@ func TestEnterCommitLost(t *testing.T) {
 			}
 			r := f.wantState(t, k, want)
 			if ch.After.State != want || ch.After.JournalSeq != r.JournalSeq || r.JournalSeq != 3 {
-				t.Errorf("%s, %s: told %s at %d, the row says %s at %d", c.name, kind, ch.After.State, ch.After.JournalSeq, r.State, r.JournalSeq)
+				t.Errorf("%s, %s: returned %s at %d, the row has %s at %d", c.name, kind, ch.After.State, ch.After.JournalSeq, r.State, r.JournalSeq)
 			}
 		}
 	}
@@ -82,7 +82,7 @@ func TestEnterCommitLost(t *testing.T) {
 
 func TestCancelCommitLost(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	w, url := newWireCutter(t, f.url)
 	s := f.openSecond(t, url)
 	for id, c := range map[string]cut{"b": cutBefore, "a": cutAfter} {
@@ -95,10 +95,10 @@ func TestCancelCommitLost(t *testing.T) {
 	f.wantSound(t)
 }
 
-// When nobody can say, the caller is told that, and entering again later gives the right answer.
+// If every rerun fails, Enter returns ErrUnavailable, and entering again later gives the right result.
 func TestEnterCommitLostForGood(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	w, url := newWireCutter(t, f.url)
 	s := f.openSecond(t, url)
 	k := f.refund(t, "rf")

@@ -10,7 +10,7 @@ import (
 
 func TestSweepWakesDueRefundsOnce(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	keys := f.refunds(t, "rf", 50)
 	if _, err := f.pool.Exec(t.Context(), `UPDATE refunds SET next_action_at = now() - interval '1 s'`); err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestSweepWakesDueRefundsOnce(t *testing.T) {
 
 func TestSweepSaysWhenThereIsMore(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	f.refunds(t, "rf", 5)
 	if _, err := f.pool.Exec(t.Context(), `UPDATE refunds SET next_action_at = now() - interval '1 s'`); err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func TestSweepSaysWhenThereIsMore(t *testing.T) {
 
 func TestSweepTakesOverEndedLeases(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	dead, alive := f.refund(t, "dead"), f.refund(t, "alive")
 	old := f.claim(t, dead, refund.AttemptSend, 50*time.Millisecond)
 	f.claim(t, alive, refund.AttemptSend, time.Minute)
@@ -95,10 +95,10 @@ func TestSweepTakesOverEndedLeases(t *testing.T) {
 	f.wantSound(t)
 }
 
-// The payment became known between the look at it and the parking of what waits for it: nobody was told, so the sweep must find it.
+// The payment became known between the search for it and the parking of its message: no job was written, so the sweep must find the pair.
 func TestSweepWakesParked(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t)
+	f := newWorkflow(t)
 	f.refund(t, "rf") // makes pay_rf_0
 	for _, p := range []string{"pay_rf_0", "pay_rf_0", "pay_unknown"} {
 		if _, err := f.pool.Exec(t.Context(), `INSERT INTO parked (tenant_id, parked_id, consumer, position, headers, body, reason, wake_payment, tries)

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Pages that define what other files cite by number.
+// The pages whose numbers other files cite.
 const (
 	rulesPage    = "docs/rules.md"
 	casesPage    = "docs/cases.md"
 	promisesPage = "docs/promises.md"
 	verifyPage   = "docs/verify.md"
 
-	planted = "test/arch/citations_test.go" // cites what does not exist, on purpose
+	planted = "test/arch/citations_test.go" // cites what does not exist
 )
 
 var (
@@ -36,8 +36,8 @@ var (
 	testPlace = regexp.MustCompile(`^ in \[([^\]]+)\]\(\.\./([^)]+)\)`)
 )
 
-// Citations reads all text files below root and returns what they cite and the repository does not have: documents,
-// rules, cases, promises, and the tests that docs/cases.md names. It also returns how many files it has read.
+// Citations reads all text files below root and returns the citations that do not exist: documents, rules, cases, promises,
+// and the tests of docs/cases.md. It also returns the number of files.
 func Citations(root fs.FS) ([]Violation, int, error) {
 	l := &library{root: root, defined: map[string]bool{}, literals: map[string]bool{}}
 	if err := fs.WalkDir(root, ".", l.read); err != nil {
@@ -58,8 +58,8 @@ func Citations(root fs.FS) ([]Violation, int, error) {
 	return l.found, len(l.files), nil
 }
 
-// documents finds paths below docs/, names of Markdown files and relative links that lead nowhere. In Go a bare file name
-// counts in comments only: strings are parts of paths.
+// documents reports paths below docs/, names of Markdown files and relative links that do not exist. In Go a bare file name
+// counts in comments only, since strings are parts of paths.
 func (l *library) documents(f source) {
 	isGo := path.Ext(f.name) == ".go"
 	remarks := strings.Split(f.comments, "\n")
@@ -84,7 +84,8 @@ func (l *library) documents(f source) {
 	}
 }
 
-// paths are the paths below docs/ in a line and, when bare, every name of a Markdown file. URLs and absolute paths are none.
+// paths returns the paths below docs/ in a line and, if bare, every name of a Markdown file. URLs and absolute paths do not
+// count.
 func paths(line string, bare bool) (out []string) {
 	if !strings.Contains(line, "docs/") && !strings.Contains(line, ".md") {
 		return nil
@@ -102,7 +103,7 @@ func paths(line string, bare bool) (out []string) {
 	return out
 }
 
-// numbers finds rules, cases and promises that are cited and not defined. In Go only comments cite cases and promises.
+// numbers reports cited rules, cases and promises that are not defined. In Go only comments cite cases and promises.
 func (l *library) numbers(f source) {
 	cites := f.text
 	if path.Ext(f.name) == ".go" {
@@ -129,8 +130,9 @@ func (l *library) known(file string, line int, rule, page string, ids []string) 
 	}
 }
 
-// tests looks for each test that the page names: the function in the linked file or beside it, and the subtest's name as a
-// string of the test code, since tables and suites hold these names elsewhere. One of both is in the linked file.
+// tests reports the tests of the page that do not exist. The function must be in the linked file or beside it, and the name
+// of the subtest must be a string of the test code, since tables and suites elsewhere contain it. One of both must be in
+// the linked file.
 func (l *library) tests(page source) {
 	for i, line := range strings.Split(page.text, "\n") {
 		for _, at := range testNamed.FindAllStringSubmatchIndex(line, -1) {

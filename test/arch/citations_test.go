@@ -23,7 +23,7 @@ func TestCitationsLeadSomewhere(t *testing.T) {
 	t.Logf("%d files, %d citations that lead nowhere", n, len(found))
 }
 
-// sound is a small repository in which every citation leads somewhere.
+// sound is a small repository in which every citation exists.
 var sound = map[string]string{
 	"docs/rules.md":        "**R1. One.** Text.\n\n**R2. Two.** See rule R1 and [the cases](cases.md#c1).\n",
 	"docs/cases.md":        "### C1. A case\n\n- **Tests:** `TestA/a part` in [internal/a/a_test.go](../internal/a/a_test.go)\n",
@@ -51,7 +51,8 @@ func TestCitationsThatLeadNowhere(t *testing.T) {
 		{"a case twice", "docs/cases.md", "### C1. A case", "### C1. A case\n\n### C1. Again", "case"},
 		{"a test that is not there", "internal/a/a_test.go", "func TestA", "func TestB", "test"},
 		{"a subtest that is not there", "internal/a/a_test.go", "a part", "another part", "test"},
-		{"a test in a file that is not there", "docs/cases.md", "[internal/a/a_test.go](../internal/a/a_test.go)", "[internal/a/b_test.go](../internal/a/b_test.go)", "document test"},
+		{"a test in a file that is not there", "docs/cases.md", "[internal/a/a_test.go](../internal/a/a_test.go)",
+			"[internal/a/b_test.go](../internal/a/b_test.go)", "document test"},
 		{"a test without its file", "docs/cases.md", " in [internal/a/a_test.go](../internal/a/a_test.go)", "", "test"},
 	}
 	for _, c := range cases {

@@ -14,12 +14,12 @@ import (
 // source is one text file of the repository.
 type source struct {
 	name, text string
-	comments   string          // of a Go file: its comments, each line where it stands in the file
+	comments   string          // of a Go file: its comments, each on its line of the file
 	funcs      map[string]bool // of a Go file: its functions
 	literals   []string        // of test code: its strings
 }
 
-// library is what the citations are checked against.
+// library is what the citations are compared with.
 type library struct {
 	root     fs.FS
 	files    []source
@@ -28,7 +28,7 @@ type library struct {
 	found    []Violation
 }
 
-// read keeps the text files. Go files are parsed for their comments, functions and strings.
+// read adds a text file. It parses Go files for their comments, functions and strings.
 func (l *library) read(name string, d fs.DirEntry, err error) error {
 	if err != nil {
 		return err
@@ -97,8 +97,8 @@ func (f *source) parse() {
 	})
 }
 
-// define reads what the three pages define. Rules and promises are numbered without a gap, and a promise has the same
-// title where `verify` explains it.
+// define reads the definitions of the three pages. Rules and promises are numbered without a gap, and a promise has the
+// same title in both of its pages.
 func (l *library) define() {
 	titles := map[string]string{}
 	for _, m := range promiseTitle.FindAllStringSubmatch(l.text(verifyPage), -1) {
@@ -115,7 +115,7 @@ func (l *library) define() {
 	}
 	for _, m := range caseDefined.FindAllStringSubmatch(l.text(casesPage), -1) {
 		if l.defined[m[1]] {
-			l.fail("case", casesPage, 0, "%s is there twice", m[1])
+			l.fail("case", casesPage, 0, "%s is defined twice", m[1])
 		}
 		l.defined[m[1]] = true
 	}
@@ -123,7 +123,7 @@ func (l *library) define() {
 
 func (l *library) inOrder(page, id, letter string, n int) {
 	if want := letter + strconv.Itoa(n); id != want {
-		l.fail("number", page, 0, "%s stands where %s belongs", id, want)
+		l.fail("number", page, 0, "%s is in the place of %s", id, want)
 	}
 	l.defined[id] = true
 }

@@ -2,8 +2,8 @@ package arch
 
 import "go/ast"
 
-// checkSkips finds Skip, Skipf and SkipNow, and testing.Short, which leads to
-// them. The same methods of rapid's T throw one generated input away and are fine.
+// checkSkips reports Skip, Skipf, SkipNow, and testing.Short, which leads to them. The same methods of rapid's T discard
+// one generated input and are allowed.
 func (f file) checkSkips() []Violation {
 	if !f.test {
 		return nil
@@ -13,10 +13,10 @@ func (f file) checkSkips() []Violation {
 	return found
 }
 
-// skipVisitor walks one scope: a function sees the parameters of those around it.
+// skipVisitor visits one scope: a function has the parameters of the functions around it.
 type skipVisitor struct {
 	f     file
-	rapid map[string]bool // names that are a *rapid.T here
+	rapid map[string]bool // names of type *rapid.T
 	found *[]Violation
 }
 
@@ -32,7 +32,7 @@ func (v skipVisitor) Visit(n ast.Node) ast.Visitor {
 	return v
 }
 
-// inside is the visitor of a function's body: its parameters hide outer names.
+// inside returns the visitor of a function's body, whose parameters hide outer names.
 func (v skipVisitor) inside(fn *ast.FuncType) skipVisitor {
 	inner := map[string]bool{}
 	for name, is := range v.rapid {

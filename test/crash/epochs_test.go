@@ -9,17 +9,17 @@ import (
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
-// moved makes the installation believe that its database was another one: what a restore or a failover looks like from inside.
+// moved makes the installation see another database, as after a restore or a failover.
 const moved = `UPDATE installation SET timeline = timeline + 7`
 
-// epochs kills whoever notices that the database has moved, and the verb that lets it send again, each where it can die. The load
-// goes on meanwhile: what it asks for is accepted and not sent.
+// epochs kills the process that notices the other database, and the command that lets it send again, at each of their
+// points. The load continues: its requests are accepted and not sent.
 func (s *site) epochs(y *tally) {
 	s.t.Helper()
 	ctx, db := s.t.Context(), s.dev.DB()
 	watched := func(at fault.Name, more ...string) {
 		s.dev.LaunchArmed(at.String()+":1", more...)
-		if s.died(place{at.String(), 1, time.Minute}) {
+		if s.waitKilled(place{at.String(), 1, time.Minute}) {
 			y.hit(at.String())
 		}
 	}
@@ -42,7 +42,7 @@ func (s *site) epochs(y *tally) {
 	s.kills++
 }
 
-// markNew ends early the time in which new refunds are marked too.
+// markNew ends the time in which new refunds are marked.
 func (s *site) markNew(ctx context.Context, y *tally) {
 	s.t.Helper()
 	s.expose(y, fault.EpochMarkNewBefore, "--mark-new-for", "0")
@@ -52,7 +52,7 @@ func (s *site) markNew(ctx context.Context, y *tally) {
 	}
 }
 
-// expose kills `refundry epoch expose` at a place.
+// expose kills `refundry epoch expose` at a point.
 func (s *site) expose(y *tally, at fault.Name, more ...string) {
 	s.t.Helper()
 	s.kills++
@@ -62,5 +62,5 @@ func (s *site) expose(y *tally, at fault.Name, more ...string) {
 		y.hit(name)
 		return
 	}
-	s.t.Errorf("refundry %s did not die at %s: exit %d: %s", strings.Join(args[:2], " "), at, res.Exit, res.Stderr)
+	s.t.Errorf("refundry %s was not killed at %s: exit %d: %s", strings.Join(args[:2], " "), at, res.Exit, res.Stderr)
 }

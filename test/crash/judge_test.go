@@ -15,18 +15,18 @@ import (
 // send is one line of the simulator's record: a send that reached the channel.
 type send struct {
 	Account, Number, RefundID, Fault string
-	Refund                           *struct { // set when it made a refund
-		Fails bool // and its money never moves
+	Refund                           *struct { // set if it made a refund
+		Fails bool // its money never moves
 	}
 }
 
-// verdict is what the witnesses said.
+// verdict has the figures of the three sources.
 type verdict struct {
 	refunds, success, failed, canceled, reversed, cases int64
 	sends, effects, takeovers                           int64
 }
 
-// judge compares what callers were told, what is in the database and what the channel did.
+// judge compares the answers to the callers, the database and the record of the channel.
 func (s *site) judge() verdict {
 	s.t.Helper()
 	s.promises()
@@ -35,11 +35,11 @@ func (s *site) judge() verdict {
 	s.compare(moved)
 	db, ctx := s.dev.DB(), s.t.Context()
 	n := func(where string) int64 { return db.Int(ctx, `SELECT count(*) FROM refunds WHERE `+where) }
-	return verdict{refunds: n("true"), success: n("state = 'SUCCESS'"), failed: n("state = 'FAILED'"), canceled: n("state = 'CANCELED'"), reversed: n("state = 'REVERSED'"),
-		cases: n("case_id IS NOT NULL"), sends: sends, effects: int64(len(moved)), takeovers: db.Int(ctx, `SELECT count(*) FROM journal WHERE kind = 'lease_end'`)}
+	return verdict{refunds: n("true"), success: n("state = 'SUCCESS'"), failed: n("state = 'FAILED'"), canceled: n("state = 'CANCELED'"),
+		reversed: n("state = 'REVERSED'"), cases: n("case_id IS NOT NULL"), sends: sends, effects: int64(len(moved)), takeovers: db.Int(ctx, `SELECT count(*) FROM journal WHERE kind = 'lease_end'`)}
 }
 
-// promises asks `refundry verify`, which knows nothing of the channel.
+// promises runs `refundry verify`, which does not use the channel.
 func (s *site) promises() {
 	s.t.Helper()
 	res := harness.Verb(s.t, nil, "verify", "--json", "--database-url", s.dev.Info().DatabaseURL, "--anchor-file", s.anchors)
@@ -59,7 +59,8 @@ func (s *site) promises() {
 	s.dev.DB().CheckPromises(s.t.Context())
 }
 
-// moved is what the channel did, by refund id. Nothing may have moved twice, whatever the contract.
+// moved returns the refunds whose money moved at the channel, by refund id. No money may have moved twice, whatever the
+// contract.
 func (s *site) moved() map[string]harness.Effect {
 	s.t.Helper()
 	out := map[string]harness.Effect{}
@@ -75,10 +76,12 @@ func (s *site) moved() map[string]harness.Effect {
 	return out
 }
 
-// definite answers of the simulator say that a send did nothing; after any other a blind channel must not be asked again.
+// definite answers of the simulator prove that a send did nothing. After any other answer a blind channel must not get
+// another send.
 var definite = []string{"rate-limited", "low-balance"}
 
-// sends reads the record of the channel: no send without its attempt, and no repeat on a channel with neither key nor query.
+// sends reads the record of the channel and checks that every send has an attempt, and that a channel with neither keys nor
+// queries gets no repeat.
 func (s *site) sends() int64 {
 	s.t.Helper()
 	raw, err := os.ReadFile(recordOf(s.dev))
@@ -117,8 +120,9 @@ func (s *site) sends() int64 {
 	return total
 }
 
-// compare: what is told to be over is over at the channel too. A refund with a case is a person's business. Money that came back
-// before anybody heard that it had moved may be told as FAILED: where "failed" can follow a success, the channel says no more.
+// compare checks that a refund in a final state is final at the channel too. A refund with a case is left out. Money that
+// came back before its movement was noticed may be reported as FAILED: where "failed" can follow a success, the channel
+// does not say more.
 func (s *site) compare(moved map[string]harness.Effect) {
 	s.t.Helper()
 	var states map[string]string
@@ -128,8 +132,8 @@ func (s *site) compare(moved map[string]harness.Effect) {
 	}
 	for id, state := range states {
 		e, paid := moved[id]
-		told := state == "SUCCESS" || state == "REVERSED"
-		if told != paid && !(state == "FAILED" && e.Status == "returned") {
+		final := state == "SUCCESS" || state == "REVERSED"
+		if final != paid && !(state == "FAILED" && e.Status == "returned") {
 			s.t.Errorf("%s is %s, but the channel has moved its money: %t %+v", id, state, paid, e)
 		}
 	}

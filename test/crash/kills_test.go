@@ -14,10 +14,10 @@ import (
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
-// sites work at the same time: what is killed waits for leases, locks and starts more than it computes.
+// sites run at the same time, since a killed program mostly waits for leases, locks and starts.
 const sites = 3
 
-// tally is what all sites together have seen.
+// tally has the figures of all sites.
 type tally struct {
 	mu    sync.Mutex
 	hits  map[string]int
@@ -38,9 +38,9 @@ func (y *tally) add(kills int, v verdict) {
 	y.all = y.all.plus(v)
 }
 
-// TestEveryPlaceIsSurvived kills the program at every place, under load and with a channel that loses answers. Afterwards all
-// that was accepted is final or a person's business, no promise is broken, and nothing was paid twice. A place that was never
-// reached fails the test: it would prove nothing.
+// TestEveryPlaceIsSurvived kills the program at every fault point, under load, with a channel that loses answers.
+// Afterwards every accepted refund is final or has a case, no promise is violated, and nothing was paid twice. A point that
+// was never passed fails the test, since it would prove nothing.
 func TestEveryPlaceIsSurvived(t *testing.T) {
 	began := time.Now()
 	y := &tally{hits: map[string]int{}}
@@ -60,13 +60,13 @@ func TestEveryPlaceIsSurvived(t *testing.T) {
 	})
 	missing := missing(y.hits)
 	if len(missing) > 0 {
-		t.Errorf("never reached: %s", strings.Join(missing, ", "))
+		t.Errorf("never passed: %s", strings.Join(missing, ", "))
 	}
 	at := 0
 	for _, n := range y.hits {
 		at += n
 	}
-	t.Logf("%d places, %d of them reached; %d kills, %d of them at a place; %s; %s", len(fault.Points()), len(fault.Points())-len(missing), y.kills, at,
+	t.Logf("%d points, %d of them passed; %d kills, %d of them at a point; %s; %s", len(fault.Points()), len(fault.Points())-len(missing), y.kills, at,
 		time.Since(began).Round(time.Second), y.all)
 }
 
@@ -79,13 +79,13 @@ func missing(hits map[string]int) (out []string) {
 	return out
 }
 
-// run kills at each of the places, and then again at later passes until there were enough kills. After every round over all
-// places everything has to be in order.
+// run kills the program at each of the points, and again at later passes until there are enough kills. After every round
+// over all points it checks everything.
 func (s *site) run(y *tally, mine []place, want, which int) {
 	for round := 0; round == 0 || s.kills < want; round++ {
 		before := s.kills
 		if round == 0 {
-			s.dev.Kill() // the start that made the folder
+			s.dev.Kill() // the run that created the folder
 			s.kills++
 		}
 		if which == 1 {
@@ -101,14 +101,14 @@ func (s *site) run(y *tally, mine []place, want, which int) {
 			if round > 0 {
 				n = 1 + (round*5+i)%p.most
 			}
-			if s.die(p, n) {
+			if s.runArmed(p, n) {
 				y.hit(p.name)
 			} else {
 				missed = append(missed, p)
 			}
 		}
-		for _, p := range missed { // once more: what leads there may just not have come in time
-			if s.die(p, 1) {
+		for _, p := range missed { // once more: the load may only have been too late
+			if s.runArmed(p, 1) {
 				y.hit(p.name)
 			} else {
 				s.t.Logf("%s was not passed within %s, twice", p.name, p.wait)
@@ -126,7 +126,7 @@ func (s *site) run(y *tally, mine []place, want, which int) {
 	}
 }
 
-// setup kills the short verbs that make a new installation, each where it can die, and finishes it then.
+// setup kills the commands that create a new installation at each of their points, and then completes them.
 func (s *site) setup(y *tally) {
 	s.t.Helper()
 	admin, err := pgx.Connect(s.t.Context(), s.dev.Info().DatabaseURL)
@@ -153,9 +153,9 @@ func (s *site) setup(y *tally) {
 			y.hit(p.Text)
 			killed = append(killed, p.Text)
 		} else {
-			s.t.Errorf("%v did not die at %s: exit %d: %s", verb, p.Text, res.Exit, res.Stderr)
+			s.t.Errorf("%v was not killed at %s: exit %d: %s", verb, p.Text, res.Exit, res.Stderr)
 		}
-		// each verb is finished before the next one's turn; a repeat after a kill must go through
+		// Each command is completed before the next one. A repeat after a kill must succeed.
 		if strings.HasSuffix(p.Text, ".done") || strings.HasSuffix(p.Text, ".committed") {
 			res := harness.Verb(s.t, []string{"REFUNDRY_DATABASE_URL=" + url}, verb...)
 			if res.Exit != 0 {
@@ -169,15 +169,15 @@ func (s *site) setup(y *tally) {
 	if res := harness.Verb(s.t, nil, "verify", "--json", "--database-url", url); res.Exit != 0 {
 		s.t.Errorf("verify of the new installation: exit %d: %s%s", res.Exit, res.Stdout, res.Stderr)
 	}
-	s.t.Logf("setting up: killed at %v", killed)
+	s.t.Logf("setup: killed at %v", killed)
 }
 
-// prefix is the name of the key that a verb has made.
-func (s *site) prefix(told string) string {
+// prefix returns the prefix of the key that a command has created.
+func (s *site) prefix(printed string) string {
 	s.t.Helper()
 	var key struct{ Prefix string }
-	if err := json.Unmarshal([]byte(told), &key); err != nil {
-		s.t.Fatalf("key add: %v: %s", err, told)
+	if err := json.Unmarshal([]byte(printed), &key); err != nil {
+		s.t.Fatalf("key add: %v: %s", err, printed)
 	}
 	return key.Prefix
 }

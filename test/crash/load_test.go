@@ -17,14 +17,14 @@ import (
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
-// accounts of `refundry dev`, one for each way in which channels differ.
+// accounts of `refundry dev`, one for each profile.
 var accounts = []string{"demo", "demo-list-and-match", "demo-key-replay-only", "demo-key-after-2xx", "demo-notice-only", "demo-blind"}
 
-// channelFaults is how the channel misbehaves meanwhile.
+// channelFaults are the faults of the channel under load.
 const channelFaults = "lost-after=0.08,lost-before=0.05,error-after=0.05,error-before=0.03,rate-limited=0.05,low-balance=0.05,refused=0.04,echo=0.02," +
 	"pending=0.1,pending-failed=0.06,late-failure=0.05,late-failure@demo=0.3,hidden=0.05,notice-lost=0.4,notice-twice=0.1,notice-forged=0.05,seed=11"
 
-// load is what callers do all the time, whatever happens to the program: they repeat until they are told.
+// load sends requests all the time and repeats each until it is decided.
 type load struct {
 	t      *testing.T
 	client *harness.Client
@@ -35,19 +35,19 @@ type load struct {
 	people  people
 	channel *harness.Client
 
-	next   atomic.Int64
-	mu     sync.Mutex
-	shared []string        // refunds whose payments have lines of others
-	told   map[string]bool // refund ids that somebody was told to be accepted
-	ids    []string        // the same, in order
+	next     atomic.Int64
+	mu       sync.Mutex
+	shared   []string        // refunds whose payments have foreign lines
+	reported map[string]bool // refund ids that were reported as accepted
+	ids      []string        // the same, in order
 }
 
-// startLoad goes on where the load before has ended; before may be nil.
+// startLoad continues the load before, which can be nil.
 func startLoad(s *site, before *load, strangers bool) *load {
 	ctx, stop := context.WithCancel(s.t.Context())
-	l := &load{t: s.t, client: s.dev.Client(), people: peopleOf(s.dev), channel: s.channel(), ctx: ctx, stop: stop, told: map[string]bool{}}
+	l := &load{t: s.t, client: s.dev.Client(), people: peopleOf(s.dev), channel: s.channel(), ctx: ctx, stop: stop, reported: map[string]bool{}}
 	if before != nil {
-		l.told, l.ids, l.shared = before.told, before.ids, before.shared
+		l.reported, l.ids, l.shared = before.reported, before.ids, before.shared
 		l.next.Store(before.next.Load())
 	}
 	type work struct {
@@ -68,7 +68,7 @@ func startLoad(s *site, before *load, strangers bool) *load {
 	return l
 }
 
-// end stops asking for more and waits until everything that was begun is decided.
+// end starts no more requests and waits until all are decided.
 func (l *load) end() {
 	l.stop()
 	l.wg.Wait()
@@ -82,7 +82,7 @@ func (l *load) repeat(every time.Duration, do func(ctx context.Context, id strin
 		case <-l.ctx.Done():
 			return
 		case <-tick.C:
-			// what was begun is carried through, also when the load ends meanwhile
+			// A request that was started is repeated until it is decided, also when the load ends.
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), 3*time.Minute)
 			do(ctx, fmt.Sprintf("c%06d", l.next.Add(1)))
 			cancel()
@@ -93,13 +93,13 @@ func (l *load) repeat(every time.Duration, do func(ctx context.Context, id strin
 func (l *load) accepted(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.told[id] {
-		l.told[id] = true
+	if !l.reported[id] {
+		l.reported[id] = true
 		l.ids = append(l.ids, id)
 	}
 }
 
-// some is one of the refunds that were accepted lately.
+// some returns a refund that was accepted lately.
 func (l *load) some() (string, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,14 +120,14 @@ func request(id, payment, account string, amount, captured int64) harness.Reques
 	return r
 }
 
-// post asks for a refund until it is decided. Only a yes counts.
+// post requests a refund until it is decided. It must be accepted.
 func (l *load) post(ctx context.Context, r harness.Request) bool {
 	res, ok := l.client.Post(ctx, "key-"+r.RefundID, r)
 	if ok && (res.Status == http.StatusAccepted || res.Status == http.StatusOK) {
 		l.accepted(r.RefundID)
 		return true
 	}
-	l.t.Errorf("%s: status %d, want a yes: %s", r.RefundID, res.Status, res.Body)
+	l.t.Errorf("%s: status %d, want it accepted: %s", r.RefundID, res.Status, res.Body)
 	return false
 }
 
@@ -135,7 +135,7 @@ func (l *load) refund(ctx context.Context, id string) {
 	l.post(ctx, request(id, "p-"+id, pick(accounts), 100+rand.Int64N(900), 1000)) // #nosec G404 -- load
 }
 
-// threeOfOne: refunds of one payment on a channel that wants a second between them; the last one is withdrawn.
+// threeOfOne requests refunds of one payment on a channel that requires a second between them, and cancels the last one.
 func (l *load) threeOfOne(ctx context.Context, id string) {
 	for i := range 3 {
 		if !l.post(ctx, request(fmt.Sprintf("%s-%d", id, i), "p-"+id, "demo-key-replay-only", 300, 1000)) {
@@ -158,10 +158,10 @@ func (l *load) payment(ctx context.Context, id string) {
 	}
 }
 
-// events: a refund before its capture, one after it, and a message that nobody can read.
+// events sends a refund before its capture, one after it, and an undecodable message.
 func (l *load) events(ctx context.Context, id string) {
 	early, late := request(id+"-e", "p-"+id+"-e", "", 70, 0), request(id+"-l", "p-"+id+"-l", "", 80, 0)
-	// two pushes: in one group the capture would be known before anything is parked
+	// Two requests: within one group the capture would be known before the refund is parked.
 	l.push(ctx, harness.NewEvent("ask-"+early.RefundID, "refund.requested", early), map[string]any{"id": "poison-" + id, "source": "/crash"})
 	l.push(ctx, capture(early), capture(late), harness.NewEvent("ask-"+late.RefundID, "refund.requested", late))
 }
@@ -182,21 +182,22 @@ func (l *load) push(ctx context.Context, events ...any) {
 			}
 		case "undecodable":
 		default:
-			l.t.Errorf("event %d: %q, want a yes: %+v", i, v.Outcome, v.Problem)
+			l.t.Errorf("event %d: %q, want it accepted: %+v", i, v.Outcome, v.Problem)
 		}
 	}
 }
 
-// check asks the channel about something old: what was told as final may have been returned.
+// check queries the channel about an old refund, since a final one may have been returned.
 func (l *load) check(ctx context.Context, _ string) {
 	if id, ok := l.some(); ok {
 		l.ask(ctx, id)
 	}
 }
 
-// publish puts events into the broker. Once the broker has acknowledged one it must become a refund.
+// publish publishes events to the broker. An acknowledged event must become a refund.
 func (l *load) publish(url string) {
-	conn, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(200*time.Millisecond), nats.RetryOnFailedConnect(true), nats.NoCallbacksAfterClientClose())
+	conn, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(200*time.Millisecond), nats.RetryOnFailedConnect(true),
+		nats.NoCallbacksAfterClientClose())
 	if err != nil {
 		l.t.Error(err)
 		return
@@ -226,7 +227,7 @@ func (l *load) publish(url string) {
 				return
 			}
 			if l.ctx.Err() != nil {
-				return // nobody was told
+				return // not acknowledged
 			}
 		}
 	})

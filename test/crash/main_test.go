@@ -1,6 +1,5 @@
-// Package crash kills the program at every place that internal/fault names, under load, and judges afterwards by three
-// witnesses that do not know each other: what the callers were told, what `refundry verify` finds in the database, and the
-// record of the channel.
+// Package crash kills the program at every fault point, under load, and then checks three independent sources: the answers
+// to the callers, the result of `refundry verify` on the database, and the record of the channel.
 package crash
 
 import (
@@ -10,10 +9,10 @@ import (
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
-// kills is how many are wanted; 0 = each place once.
-var kills = flag.Int("kills", 0, "how often the program is killed; 0 = once at each place")
+// kills is the number of kills; 0 = one at each point.
+var kills = flag.Int("kills", 0, "number of kills; 0 = one at each fault point")
 
 func TestMain(m *testing.M) {
-	harness.Plain() // the program is started for every kill
+	harness.Plain() // without the race detector: the program is started for every kill
 	harness.Main(m)
 }

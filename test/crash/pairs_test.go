@@ -11,12 +11,12 @@ import (
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
-// pair is a payment on which a line is taken for a refund that it is not, until the channel itself says whose it is.
+// pair is a payment with a line that is taken for the wrong refund until the channel reports its owner.
 //
-// mistaken moved its money, but our call was cut off and the list does not show it for a moment. The list does show a refund of the
-// same amount that somebody else has made: under the number that owner will have, which nobody has asked us for yet. So a person
-// confirms mistaken, and the line gives its id to an effect that has none. When owner is asked for, the channel answers with
-// that id: the line was owner's.
+// mistaken moved its money, but the call was cut off and the list does not show it for a moment. The list shows a refund of
+// the same amount that another party has made, under the number that owner will get, which is not requested yet. A person
+// therefore confirms mistaken, and the id of the line is assigned to an effect without one. When owner is requested, the
+// channel answers with that id: the line belongs to owner.
 type pair struct {
 	s                         *site
 	account, payment          string
@@ -25,10 +25,10 @@ type pair struct {
 	people                    people
 }
 
-// tries bounds how often the list may be too late: a machine was slow.
+// tries limits how often the list may come too late on a slow machine.
 const tries = 4
 
-// pairs kills the program where a line is paired, and where it is taken away again, on payments of their own.
+// pairs kills the program where a line is paired and where it is unpaired, on payments of their own.
 func (s *site) pairs(y *tally, round int) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 4*time.Minute)
@@ -36,7 +36,8 @@ func (s *site) pairs(y *tally, round int) {
 	var p *pair
 	for try := range tries {
 		id := fmt.Sprintf("pair%d-%d", round, try)
-		p = &pair{s: s, account: "demo-key-after-2xx", payment: "p-" + id, mistaken: id + "-m", owner: id + "-o", neighbor: id + "-n", channel: s.channel(), people: peopleOf(s.dev)}
+		p = &pair{s: s, account: "demo-key-after-2xx", payment: "p-" + id, mistaken: id + "-m", owner: id + "-o", neighbor: id + "-n", channel: s.channel(),
+			people: peopleOf(s.dev)}
 		s.dev.LaunchArmed(fault.LinePairedWritten.String() + ":1")
 		p.rules(ctx)
 		if p.confirm(ctx) {
@@ -62,7 +63,7 @@ func (s *site) pairs(y *tally, round int) {
 	}
 }
 
-// provoke does something again and again until done is called: the answer may be lost with the program.
+// provoke repeats an action until done is called, since the answer may be lost with the program.
 func (s *site) provoke(ctx context.Context, do func(context.Context)) (done func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -80,16 +81,16 @@ func (s *site) provoke(ctx context.Context, do func(context.Context)) (done func
 	return func() { cancel(); <-ended }
 }
 
-// fallen waits for the death of the program at a place.
+// fallen waits until the program is killed at a point.
 func (s *site) fallen(y *tally, at fault.Name) {
 	s.t.Helper()
 	s.kills++
-	if s.died(place{at.String(), 1, time.Minute}) {
+	if s.waitKilled(place{at.String(), 1, time.Minute}) {
 		y.hit(at.String())
 	}
 }
 
-// confirm brings mistaken into the hands of people, who confirm it. false = the list was too late.
+// confirm leads mistaken into a case, which people confirm. false = the list came too late.
 func (p *pair) confirm(ctx context.Context) bool {
 	p.s.t.Helper()
 	cut := harness.Rule{Fault: "lost-after", RefundID: p.mistaken}
@@ -99,14 +100,14 @@ func (p *pair) confirm(ctx context.Context) bool {
 	number := refund.DispatchNumber(installation, "demo", p.owner, 1)
 	p.s.byOthers[number]++
 	if (strangeSend{number, p.owner, p.account, reference(p.payment), 300, "USD"}).make(ctx, p.channel) == "" {
-		p.s.t.Fatal("the channel does not do what others ask it for")
+		p.s.t.Fatal("the channel did not make the foreign refund")
 	}
 	p.people.maker.Accept(ctx, request(p.neighbor, p.payment, p.account, 200, 5000))
 	p.people.maker.UntilState(ctx, p.neighbor, "SUCCESS", 30*time.Second)
 	p.people.maker.Accept(ctx, request(p.mistaken, p.payment, p.account, 300, 0))
 	p.people.maker.UntilState(ctx, p.mistaken, "UNKNOWN", 30*time.Second)
 	p.check(ctx, p.neighbor)
-	p.rules(ctx, cut, late, harness.Rule{Fault: "lost-before", Op: "list", Account: p.account}) // from here on nobody sees the list
+	p.rules(ctx, cut, late, harness.Rule{Fault: "lost-before", Op: "list", Account: p.account}) // from now on the list is lost
 	r := p.people.maker.Refund(ctx, p.mistaken)
 	if r.State != "UNKNOWN" || r.Case == nil {
 		return false
@@ -116,28 +117,30 @@ func (p *pair) confirm(ctx context.Context) bool {
 	}
 	var d struct{ ID string }
 	path := "/v1/cases/" + r.Case.ID
-	return p.people.say(ctx, p.s.t, p.people.maker, path+"/decision", proposal{Action: "confirm-success", Evidence: "the channel's record, page " + p.payment}, &d) &&
+	return p.people.say(ctx, p.s.t, p.people.maker, path+"/decision", proposal{Action: "confirm-success",
+		Evidence: "the channel's record, page " + p.payment}, &d) &&
 		p.people.say(ctx, p.s.t, p.people.checker, path+"/approval", map[string]string{"verdict": "approve", "decisionId": d.ID}, nil)
 }
 
-// rules sets what the channel does, as soon as it is there: before the service is, so it never tells of the two by a notice.
+// rules sets the rules of the channel as soon as it runs, before the service does, so that it sends no notice of the two.
 func (p *pair) rules(ctx context.Context, rules ...harness.Rule) {
 	p.s.t.Helper()
 	for _, quiet := range []string{p.mistaken, p.owner} {
 		rules = append(rules, harness.Rule{Fault: "notice-lost", RefundID: quiet})
 	}
-	harness.Eventually(p.s.t, time.Minute, "the channel takes rules", func() (bool, string) {
+	harness.Eventually(p.s.t, time.Minute, "the channel accepts rules", func() (bool, string) {
 		res, err := p.channel.Once(ctx, http.MethodPost, "/faults", nil, map[string]any{"rules": rules})
 		return err == nil && res.Status == http.StatusOK, fmt.Sprint(err, string(res.Body))
 	})
 }
 
-// check has the payment listed. Nobody may be there to do it.
+// check queries the payment's list. The program may not be running.
 func (p *pair) check(ctx context.Context, refundID string) {
 	_, _ = p.people.maker.Once(ctx, http.MethodPost, "/v1/refunds/"+refundID+"/check", nil, nil)
 }
 
-// claim asks for the refund whose money the line has moved.
+// claim requests the refund whose money the line has moved.
 func (p *pair) claim(ctx context.Context) {
-	_, _ = p.people.maker.Once(ctx, http.MethodPost, "/v1/refunds", harness.Headers{"Idempotency-Key": "key-" + p.owner}, request(p.owner, p.payment, p.account, 300, 0))
+	_, _ = p.people.maker.Once(ctx, http.MethodPost, "/v1/refunds", harness.Headers{"Idempotency-Key": "key-" + p.owner}, request(p.owner, p.payment,
+		p.account, 300, 0))
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
-// people decide what waits for them: one proposes, another judges. They know no more than the channel's own record, and say nothing
-// that is not true there.
+// people decide the open cases: one proposes, another approves. They use the record of the channel only, and every
+// statement of theirs is true there.
 type people struct {
 	maker, checker *harness.Client
 	record         string // the file
@@ -27,7 +27,7 @@ func peopleOf(d *harness.Dev) people {
 
 func recordOf(d *harness.Dev) string { return filepath.Join(d.Dir, "simulator", "simulator.jsonl") }
 
-// openCase is the part of a case that people look at.
+// openCase is the part of a case that people use.
 type openCase struct {
 	Case struct {
 		ID, State string
@@ -42,14 +42,14 @@ type openCase struct {
 	}
 }
 
-// proposal is what somebody wants to decide.
+// proposal is a proposed decision.
 type proposal struct {
 	Action   string `json:"action"`
 	Evidence string `json:"evidence"`
 	Version  int64  `json:"version,omitempty"`
 }
 
-// moves tells whether the channel has moved the money of a refund, or will: a line of its record says so.
+// moves reports whether the channel has moved the money of a refund, or will, by its record.
 func (p people) moves(refundID string) (bool, error) {
 	raw, err := os.ReadFile(p.record)
 	if err != nil {
@@ -61,7 +61,7 @@ func (p people) moves(refundID string) (bool, error) {
 	}
 	for line := range bytes.Lines(raw) {
 		var one send
-		if !bytes.Contains(line, id) || json.Unmarshal(line, &one) != nil { // the last line may not be whole yet
+		if !bytes.Contains(line, id) || json.Unmarshal(line, &one) != nil { // the last line may be incomplete
 			continue
 		}
 		if one.RefundID == refundID && one.Refund != nil && !one.Refund.Fails {
@@ -71,7 +71,7 @@ func (p people) moves(refundID string) (bool, error) {
 	return false, nil
 }
 
-// allowed says whether a decision is possible; settled, whether nothing that was sent can act any more.
+// allowed reports whether a decision is possible; settled, whether no earlier request can execute any more.
 func (c openCase) allowed(action string) (ok, settled bool) {
 	for _, choice := range c.Choices {
 		if choice.Action == action {
@@ -81,18 +81,18 @@ func (c openCase) allowed(action string) (ok, settled bool) {
 	return false, false
 }
 
-// final are the states that tell an end.
+// final are the final states.
 var final = []string{"SUCCESS", "FAILED", "CANCELED", "REVERSED"}
 
-// truth is the decision that the channel's record backs; "wait" when there is none. What was read of the case comes before what
-// was read of the record, so a proposal that is bound to the version of that reading cannot have overlooked a send.
+// truth returns the decision that the channel's record supports; "wait" when there is none. The case is read before the
+// record, so a proposal with the version of that reading cannot have missed a send.
 func (c openCase) truth(moves bool) string {
 	if c.Case.RefundID == nil { // a payment's excess can only be acknowledged
 		return "accept-as-is"
 	}
 	if slices.Contains(final, c.Case.State) {
-		told := c.Case.State == "SUCCESS" || c.Case.State == "REVERSED"
-		if ok, settled := c.allowed("accept-as-is"); ok && settled && told == moves {
+		paid := c.Case.State == "SUCCESS" || c.Case.State == "REVERSED"
+		if ok, settled := c.allowed("accept-as-is"); ok && settled && paid == moves {
 			return "accept-as-is"
 		}
 		return "wait"
@@ -109,7 +109,7 @@ func (c openCase) truth(moves bool) string {
 	return "wait"
 }
 
-// decide takes one of the open cases. Every fifth proposal is rejected first, and every one that decides nothing.
+// decide decides one of the open cases. It rejects every fifth proposal first, and every one that decides nothing.
 func (l *load) decide(ctx context.Context, id string) {
 	var page struct{ Items []struct{ ID string } }
 	if !l.read(ctx, "/v1/cases?limit=100", &page) || len(page.Items) == 0 {
@@ -146,14 +146,14 @@ func (l *load) decide(ctx context.Context, id string) {
 	}
 }
 
-// say posts until it is answered. Whatever happened to the refund meanwhile may stand in the way: then it is 409, and false.
+// say posts until there is an answer. A change of the refund meanwhile is a 409, and false.
 func (p people) say(ctx context.Context, t errorer, c *harness.Client, path string, body, into any) bool {
 	res, ok := c.Send(ctx, http.MethodPost, path, nil, body)
 	switch {
 	case !ok || res.Status == http.StatusConflict:
 		return false
 	case res.Status != http.StatusOK && res.Status != http.StatusCreated:
-		t.Errorf("POST %s: status %d, want a yes or 409: %s", path, res.Status, res.Body)
+		t.Errorf("POST %s: status %d, want it accepted or 409: %s", path, res.Status, res.Body)
 		return false
 	case into == nil:
 		return true
@@ -169,7 +169,7 @@ type errorer interface {
 	Errorf(format string, args ...any)
 }
 
-// read asks for something that has to be there.
+// read gets a resource that must exist.
 func (l *load) read(ctx context.Context, path string, into any) bool {
 	res, ok := l.client.Send(ctx, http.MethodGet, path, nil, nil)
 	if !ok {
@@ -182,7 +182,7 @@ func (l *load) read(ctx context.Context, path string, into any) bool {
 	return true
 }
 
-// tidy looks after the parking lot: what nobody can read is tried again, in vain, and discarded.
+// tidy works the parked messages: it retries the undecodable ones, without success, and discards them.
 func (l *load) tidy(ctx context.Context, _ string) {
 	var page struct{ Items []struct{ ID string } }
 	if !l.read(ctx, "/v1/parked?reason=undecodable&limit=20", &page) || len(page.Items) == 0 {

@@ -8,15 +8,15 @@ import (
 	"github.com/refundry/refundry/internal/fault"
 )
 
-// place is where the program dies, and how that is brought about.
+// place is a fault point, and how the load leads to it.
 type place struct {
 	name string
-	most int           // the latest pass at which it dies; 1 = always the first
-	wait time.Duration // how long the load may take to lead there
+	most int           // the latest pass with a kill; 1 = always the first
+	wait time.Duration // how long the load may take to pass it
 }
 
-// rare places are passed seldom, or need something before: a lease that ends, a new leader of the jobs. Everything else is
-// passed all the time under load, so a kill may come at a later pass too.
+// rare points are passed seldom, or need a condition: the end of a lease, a new leader of the jobs. The load passes all
+// others continually, so a kill can come at a later pass too.
 var rare = map[fault.Name]time.Duration{
 	fault.SweepWritten: 60 * time.Second, fault.SweepCommitted: 60 * time.Second, fault.NoticeWritten: 60 * time.Second, fault.NoticeCommitted: 60 * time.Second,
 	fault.LeaseEndWritten: 60 * time.Second, fault.LeaseEndCommitted: 60 * time.Second,
@@ -44,23 +44,23 @@ var rare = map[fault.Name]time.Duration{
 	fault.AppliedLaterWritten: 60 * time.Second, fault.AppliedLaterCommitted: 60 * time.Second,
 }
 
-// setup places are passed by short verbs on an empty database.
+// setup reports whether a point is passed by the commands that create an installation.
 func setup(name string) bool {
 	return slices.Contains([]string{"migrate", "tenant", "key", "tenant-close", "key-revoke"}, strings.Split(name, ".")[0])
 }
 
-// staged places are passed only when somebody brings that about: see epochs and pairs.
+// staged reports whether a point is passed only on purpose: see epochs and pairs.
 func staged(name string) bool {
 	return strings.HasPrefix(name, "epoch-") || strings.HasPrefix(name, "line-paired.") || strings.HasPrefix(name, "line-unpaired.")
 }
 
-// strangers says whether these places need refunds that somebody else makes at the channel: lines that nobody asked for, and notices
-// of numbers that we do not have. While those are kept the door takes another way, so there are none elsewhere.
+// strangers reports whether these points need foreign refunds at the channel: lines that belong to no request, and notices
+// of unknown numbers. While such notices are kept the door takes another way, so the load makes none elsewhere.
 func strangers(of []place) bool {
 	return slices.ContainsFunc(of, func(p place) bool { return strings.HasPrefix(p.name, "line-") || p.name == fault.DoorNoticed.String() })
 }
 
-// places are those of the running program. What needs a kill elsewhere before it stands right behind that one.
+// places are the points of the running program. A point that needs an earlier kill elsewhere follows that one directly.
 func places() []place {
 	var all []place
 	for i, p := range fault.Points() {
@@ -80,7 +80,7 @@ func places() []place {
 	return all
 }
 
-// after moves places right behind another one.
+// after moves points directly behind another one.
 func after(all []place, first fault.Name, next ...fault.Name) {
 	for i := len(next) - 1; i >= 0; i-- {
 		from := slices.IndexFunc(all, func(p place) bool { return p.name == next[i].String() })

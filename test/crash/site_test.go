@@ -14,7 +14,7 @@ import (
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
-// site is one `refundry dev` that is killed again and again, and its callers.
+// site is one `refundry dev` that is killed many times, with its callers.
 type site struct {
 	t     *testing.T
 	dev   *harness.Dev
@@ -25,10 +25,11 @@ type site struct {
 	kills int
 
 	anchors  string         // the file
-	byOthers map[string]int // sends that others have made under a number of ours
+	byOthers map[string]int // foreign sends under a number of ours
 }
 
-// ports hands out ports below those that systems give to clients: while the program is dead, nobody else takes its place.
+// ports returns ports below the range of outgoing connections, so that no other program takes one while the program is
+// down.
 var ports atomic.Int64
 
 func port(t *testing.T) string {
@@ -41,28 +42,29 @@ func port(t *testing.T) string {
 			return addr
 		}
 	}
-	t.Fatal("no free port")
+	t.Fatal("there is no free port")
 	return ""
 }
 
 func newSite(t *testing.T) *site {
 	t.Helper()
 	s := &site{t: t, api: port(t), sim: port(t), nats: port(t), anchors: filepath.Join(t.TempDir(), "anchors.jsonl"), byOthers: map[string]int{}}
-	s.dev = harness.NewDev(t, "--anchor-every", "1s", "--anchor-file", s.anchors, "--faults", channelFaults, "--open-case-after", "20s", "--listen", s.api, "--simulator", s.sim, "--nats", s.nats)
+	s.dev = harness.NewDev(t, "--anchor-every", "1s", "--anchor-file", s.anchors, "--faults", channelFaults, "--open-case-after", "20s", "--listen",
+		s.api, "--simulator", s.sim, "--nats", s.nats)
 	s.dev.Start()
 	return s
 }
 
-// die runs the program until it kills itself at the n-th pass of a place. false: it was never passed so often, and the
-// program was killed from outside.
-func (s *site) die(p place, n int) bool {
+// runArmed runs the program until it kills itself at the n-th pass of a point. false = it did not pass it so often and was
+// killed from outside.
+func (s *site) runArmed(p place, n int) bool {
 	s.t.Helper()
 	s.dev.LaunchArmed(fmt.Sprintf("%s:%d", p.name, n))
-	return s.died(p)
+	return s.waitKilled(p)
 }
 
-// died waits for the end of a program that has orders to kill itself.
-func (s *site) died(p place) bool {
+// waitKilled waits for the end of a program that is armed.
+func (s *site) waitKilled(p place) bool {
 	s.t.Helper()
 	proc := s.dev.Process()
 	s.kills++
@@ -79,13 +81,13 @@ func (s *site) died(p place) bool {
 	return false
 }
 
-// channel is a caller of the channel that is not us.
+// channel is another caller of the channel.
 func (s *site) channel() *harness.Client {
 	return harness.NewClient(s.t, func() string { return "http://" + s.sim }, "none")
 }
 
-// settle starts the program without orders, ends the load and waits until everything that somebody was told to be accepted is there
-// (P5), and every refund is final or a person's business.
+// settle starts the program unarmed, ends the load and waits until every refund that was reported as accepted exists (P5),
+// and every refund is final or has a case.
 func (s *site) settle() time.Duration {
 	s.t.Helper()
 	began := time.Now()
@@ -96,13 +98,13 @@ func (s *site) settle() time.Duration {
 		open := db.Text(ctx, `SELECT string_agg(account || ' ' || state || ' ' || n, ', ') FROM
 			(SELECT account, state, count(*) n FROM refunds WHERE case_id IS NULL AND (final_at IS NULL OR exposed) GROUP BY 1, 2) x`)
 		waiting := db.Int(ctx, `SELECT count(*) FROM parked WHERE wake_payment IS NOT NULL AND done_at IS NULL`)
-		lost := s.lost() // what the broker had handed to a process that died comes again after a while
-		return open == "" && waiting == 0 && len(lost) == 0, fmt.Sprintf("open: %s; waiting: %d; told, but not there: %v", open, waiting, lost)
+		lost := s.lost() // the broker redelivers the messages of a killed process after a while
+		return open == "" && waiting == 0 && len(lost) == 0, fmt.Sprintf("open: %s; waiting: %d; reported as accepted, but missing: %v", open, waiting, lost)
 	})
 	return time.Since(began)
 }
 
-// lost are refunds that somebody was told to be accepted and that are not in the database, the first ten.
+// lost returns the refunds that were reported as accepted and are not in the database, the first ten.
 func (s *site) lost() []string {
 	s.t.Helper()
 	s.load.mu.Lock()

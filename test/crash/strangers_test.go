@@ -10,10 +10,10 @@ import (
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
-// strange begins the ids of refunds that nobody has asked us for: somebody makes them at the channel itself.
+// strange begins the ids of refunds that another party makes at the channel.
 const strange = "strange-"
 
-// strangeSend is what the channel is asked by somebody else.
+// strangeSend is the request of another party to the channel.
 type strangeSend struct {
 	Number           string `json:"number"`
 	RefundID         string `json:"refundId"`
@@ -23,7 +23,7 @@ type strangeSend struct {
 	Currency         string `json:"currency"`
 }
 
-// make asks the channel once. "" = it was away, or did not do it.
+// make sends the request once. "" = the channel did not answer or did not make a refund.
 func (o strangeSend) make(ctx context.Context, channel *harness.Client) (channelRefundID string) {
 	res, err := channel.Once(ctx, http.MethodPost, "/v1/refunds", harness.Headers{"Idempotency-Key": o.Number}, o)
 	var got struct{ ChannelRefundID string }
@@ -33,13 +33,14 @@ func (o strangeSend) make(ctx context.Context, channel *harness.Client) (channel
 	return got.ChannelRefundID
 }
 
-// reference is the channel's name for a payment of ours.
+// reference returns the channel's reference of a payment.
 func reference(payment string) string { return "demo:" + payment }
 
-// listed are the accounts whose payments are listed.
+// listed are the accounts with lists of payments.
 var listed = []string{"demo-list-and-match", "demo-key-after-2xx"}
 
-// stranger refunds what we refund, too, in the same amount: the list of the payment has a line that may be ours.
+// stranger requests a refund that another party also makes, of the same amount: the payment's list has a line that may be
+// ours.
 func (l *load) stranger(ctx context.Context, id string) {
 	account := pick(listed)
 	one, two := request(id+"-s", "p-"+id+"-s", account, 300, 2000), request(id+"-t", "p-"+id+"-s", account, 200, 0)
@@ -56,7 +57,7 @@ func (l *load) stranger(ctx context.Context, id string) {
 	l.shared = append(l.shared, one.RefundID, two.RefundID)
 }
 
-// look asks again about a payment with a line of somebody else.
+// look queries a payment with a foreign line again.
 func (l *load) look(ctx context.Context, _ string) {
 	l.mu.Lock()
 	recent := l.shared[max(0, len(l.shared)-30):]
@@ -66,7 +67,7 @@ func (l *load) look(ctx context.Context, _ string) {
 	}
 }
 
-// ask has the channel asked about a refund.
+// ask queries the channel about a refund.
 func (l *load) ask(ctx context.Context, refundID string) {
 	res, ok := l.client.Send(ctx, http.MethodPost, "/v1/refunds/"+refundID+"/check", nil, nil)
 	if ok && res.Status >= http.StatusInternalServerError {

@@ -9,7 +9,7 @@ import (
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
-// ambiguousCases are answers that seem to say more than they do.
+// ambiguousCases have answers that prove less than they seem to.
 func ambiguousCases() []oneCase {
 	return []oneCase{
 		{name: "a clean answer after a timeout does not undo the timeout", run: cleanAnswerAfterATimeout, rules: []harness.Rule{ // C23
@@ -37,7 +37,7 @@ func cleanAnswerAfterATimeout(ctx context.Context, t *testing.T, s site) {
 	s.payment(ctx, t, "pay-c23", 100, 0)
 	tl := s.paidOnce(ctx, t, "c23", 1, time.Minute)
 	if got, want := tl.Answers("QUERY"), []string{"UNKNOWN", "UNKNOWN", "UNKNOWN", "SUCCEEDED"}; !slices.Equal(got, want) {
-		t.Errorf("the queries proved %v, want %v: a refused question says nothing about the refund", got, want)
+		t.Errorf("the queries proved %v, want %v: a refused query proves nothing about the refund", got, want)
 	}
 	never(t, tl, "FAILED", "PENDING")
 	s.payment(ctx, t, "pay-c23", 0, 100)

@@ -9,7 +9,7 @@ import (
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
-// channelCases are answers that get lost.
+// channelCases have lost answers.
 func channelCases() []oneCase {
 	return []oneCase{
 		{name: "what timed out is found by our own number", run: foundByOurNumber, // C3
@@ -24,7 +24,7 @@ func channelCases() []oneCase {
 func foundByOurNumber(ctx context.Context, t *testing.T, s site) {
 	r := s.api.Accept(ctx, request("c3", 100, 100))
 	if r.ChannelRefundID != nil {
-		t.Errorf("the channel's id is %s before anything was sent", *r.ChannelRefundID)
+		t.Errorf("the channel's id is %s before any send", *r.ChannelRefundID)
 	}
 	tl := s.paidOnce(ctx, t, "c3", 1, time.Minute)
 	if got := tl.Answers("SEND"); !slices.Equal(got, []string{"UNKNOWN"}) {
@@ -34,10 +34,10 @@ func foundByOurNumber(ctx context.Context, t *testing.T, s site) {
 		t.Errorf("the queries proved %v, the last one wants SUCCEEDED", got)
 	}
 	if r := s.api.Refund(ctx, "c3"); r.ChannelRefundID == nil {
-		t.Error("the channel's id was not filled in")
+		t.Error("the channel's id was not stored")
 	}
 	if d := tl.Dispatches[0]; !d.CreatedAt.Before(tl.Attempts[0].StartedAt) || d.Number != s.sim.EffectsOf(ctx, "c3")[0].Number {
-		t.Errorf("number %s of %s, want the one at the channel, from before the first call", d.Number, d.CreatedAt)
+		t.Errorf("number %s of %s, want that of the channel, from before the first call", d.Number, d.CreatedAt)
 	}
 	never(t, tl, "FAILED", "PENDING")
 }
@@ -46,7 +46,7 @@ func neitherKeyNorQuery(ctx context.Context, t *testing.T, s site) {
 	s.api.Accept(ctx, on("demo-blind", request("c13", 100, 100)))
 	r := s.api.Until(ctx, "c13", 30*time.Second, "has a case", func(r harness.Refund) bool { return r.Case != nil })
 	if r.State != "UNKNOWN" || !slices.Contains(r.Case.Reasons, "no-automatic-step") {
-		t.Errorf("%s, want UNKNOWN with the case that no step is left", r)
+		t.Errorf("%s, want UNKNOWN with a case of reason no-step", r)
 	}
 	s.payment(ctx, t, "pay-c13", 100, 0)
 	tl := s.api.Timeline(ctx, "c13")
@@ -58,7 +58,7 @@ func neitherKeyNorQuery(ctx context.Context, t *testing.T, s site) {
 	}
 }
 
-// The account does not dedupe: a second send on the wire would be a second effect.
+// The account does not deduplicate: a second send would be a second effect.
 func oneCallIsOneSend(ctx context.Context, t *testing.T, s site) {
 	for _, id := range []string{"c28-warm-1", "c28-warm-2", "c28-warm-3"} {
 		s.api.Accept(ctx, on("demo-blind", request(id, 100, 100)))
@@ -75,6 +75,6 @@ func oneCallIsOneSend(ctx context.Context, t *testing.T, s site) {
 		t.Errorf("the channel has %+v, want one effect after one send", got)
 	}
 	if got := s.sim.EffectsOf(ctx, "c28-before"); len(got) != 0 {
-		t.Errorf("the channel has %+v for a send that it dropped: somebody sent again", got)
+		t.Errorf("the channel has %+v for a send that it dropped: it was sent again", got)
 	}
 }

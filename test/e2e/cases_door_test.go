@@ -10,7 +10,7 @@ import (
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
-// doorCases are about who may ask for what, and about asking again.
+// doorCases are about accepting, refusing and repeating requests.
 func doorCases() []oneCase {
 	return []oneCase{
 		{name: "a definite refusal releases the amount", run: refusalReleasesTheAmount, // C11
@@ -94,7 +94,7 @@ func openAmountIsNotFree(ctx context.Context, t *testing.T, s site) {
 	s.payment(ctx, t, "pay-c17", 60, 0)
 	res, _ := s.api.Post(ctx, "c17-b", partial("c17-b", "pay-c17", 41, 100))
 	if res.Status != http.StatusUnprocessableEntity || res.Problem(t).Code != "amount-exceeds-refundable" {
-		t.Errorf("41 of the 40 that are left: status %d: %s", res.Status, res.Body)
+		t.Errorf("41 of the remaining 40: status %d: %s", res.Status, res.Body)
 	}
 	s.api.Accept(ctx, partial("c17-c", "pay-c17", 40, 100))
 	never(t, s.paidOnce(ctx, t, "c17-a", 1, time.Minute), "PENDING", "FAILED")
@@ -102,22 +102,22 @@ func openAmountIsNotFree(ctx context.Context, t *testing.T, s site) {
 	s.payment(ctx, t, "pay-c17", 0, 100)
 }
 
-// Stopped before the channel: by a rule of ours, and by the caller while the channel says "not now".
+// Refused by our own rules before anything is sent, and canceled by the caller while the channel answers "not now".
 func nothingWasSent(ctx context.Context, t *testing.T, s site) {
 	res, _ := s.api.Post(ctx, "c22-a", on("nobody", request("c22-a", 100, 100)))
 	if res.Status != http.StatusUnprocessableEntity || res.Problem(t).Code != "account-not-allowed" {
-		t.Errorf("an account that is not there: status %d: %s", res.Status, res.Body)
+		t.Errorf("an unknown account: status %d: %s", res.Status, res.Body)
 	}
 	db := s.dev.DB()
 	if n := db.Int(ctx, `SELECT (SELECT count(*) FROM refunds WHERE refund_id = 'c22-a') + (SELECT count(*) FROM payments WHERE payment_id = 'pay-c22-a')`); n != 0 {
-		t.Errorf("%d rows of a refund that was refused at the door", n)
+		t.Errorf("%d rows of a refused refund", n)
 	}
 	s.api.Accept(ctx, request("c22-b", 100, 100))
-	s.api.Until(ctx, "c22-b", 30*time.Second, "waits for the channel's balance", func(r harness.Refund) bool {
+	s.api.Until(ctx, "c22-b", 30*time.Second, "waits for the balance at the channel", func(r harness.Refund) bool {
 		return r.State == "PENDING" && r.PendingReason != nil && *r.PendingReason == "low-balance"
 	})
 	s.payment(ctx, t, "pay-c22-b", 100, 0)
-	harness.Eventually(t, 30*time.Second, "the refund is withdrawn", func() (bool, string) { // a send that is on its way right now comes first
+	harness.Eventually(t, 30*time.Second, "the refund is canceled", func() (bool, string) { // a send under way ends first
 		res, _ := s.api.Send(ctx, http.MethodPost, "/v1/refunds/c22-b/cancel", nil, nil)
 		return res.Status == http.StatusOK, string(res.Body)
 	})
@@ -126,7 +126,7 @@ func nothingWasSent(ctx context.Context, t *testing.T, s site) {
 	}
 	s.payment(ctx, t, "pay-c22-b", 0, 0)
 	if n := len(s.sim.EffectsOf(ctx, "c22-b")); n != 0 {
-		t.Errorf("%d effects of a refund that was withdrawn", n)
+		t.Errorf("%d effects of a canceled refund", n)
 	}
 }
 
@@ -170,7 +170,7 @@ func refusedEventIsParked(ctx context.Context, t *testing.T, s site) {
 		t.Errorf("%d receipts and %d parked messages, want one of each", receipts, parked)
 	}
 	if n := db.Int(ctx, `SELECT count(*) FROM refund_keys WHERE refund_id = 'c31-b'`); n != 0 {
-		t.Error("a refused event has taken the refund id")
+		t.Error("a refused event has used the refund id")
 	}
 }
 
@@ -191,13 +191,15 @@ func refusalStaysARefusal(ctx context.Context, t *testing.T, s site) {
 		}
 		again, _ := s.api.Post(ctx, c.key, c.r)
 		a, b := first.Problem(t), again.Problem(t)
-		if again.Status != c.status || !again.Replayed() || a.Code != b.Code || a.Detail != b.Detail || a.RequestID == b.RequestID || !slices.Equal(a.Fields, b.Fields) {
+		if again.Status != c.status || !again.Replayed() || a.Code != b.Code || a.Detail != b.Detail || a.RequestID == b.RequestID ||
+			!slices.Equal(a.Fields, b.Fields) {
 			t.Errorf("%s again: status %d replayed %t, want the same problem as a replay:\n%s\n%s", c.key, again.Status, again.Replayed(), first.Body, again.Body)
 		}
 	}
-	// The caller has acted on the no: the same key stays refused when the amount has become free meanwhile.
+	// The caller has acted on the refusal: the key stays refused when the amount has become free meanwhile.
 	s.paidOnce(ctx, t, "c32-a", 1, 30*time.Second)
-	res, _ := s.api.Send(ctx, http.MethodPut, "/v1/payments/pay-c32", nil, map[string]any{"orderId": "ord-pay-c32", "amount": 200, "currency": "USD", "channelAccount": "demo", "version": 1})
+	res, _ := s.api.Send(ctx, http.MethodPut, "/v1/payments/pay-c32", nil, map[string]any{"orderId": "ord-pay-c32", "amount": 200, "currency": "USD",
+		"channelAccount": "demo", "version": 1})
 	if res.Status >= 300 {
 		t.Fatalf("raise the payment: status %d: %s", res.Status, res.Body)
 	}

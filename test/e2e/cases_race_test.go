@@ -10,7 +10,7 @@ import (
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
-// raceCases are many callers at one moment.
+// raceCases have many callers at the same time.
 func raceCases() []oneCase {
 	return []oneCase{
 		{name: "100 refunds of 60 on a payment of 100, over REST and as events: one is accepted", run: hundredOf60On100}, // C1
@@ -19,7 +19,7 @@ func raceCases() []oneCase {
 	}
 }
 
-// together calls fn for 0 … n-1 at the same moment and waits for all.
+// together calls fn for 0 … n-1 at the same time and waits for all.
 func together(n int, fn func(i int)) {
 	var wg sync.WaitGroup
 	begin := make(chan struct{})

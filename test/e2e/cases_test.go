@@ -8,21 +8,21 @@ import (
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
-// site is the one server that all cases share; each uses refunds of its own.
+// site is the server that all cases share; each case has refunds of its own.
 type site struct {
 	dev *harness.Dev
 	api *harness.Client
 	sim *harness.Sim
 }
 
-// oneCase is a failure of other systems and the faults that bring it about here.
+// oneCase is a failure of other systems, and the faults that cause it here.
 type oneCase struct {
 	name  string
 	rules []harness.Rule
 	run   func(ctx context.Context, t *testing.T, s site)
 }
 
-// TestCases shows the failures of other systems not happening here, each by its number in docs/cases.md.
+// TestCases shows that the failures of other systems do not happen here; docs/cases.md describes each by its number.
 func TestCases(t *testing.T) {
 	t.Parallel()
 	ctx := bounded(t, 3*time.Minute)
@@ -36,7 +36,7 @@ func TestCases(t *testing.T) {
 		rules = append(rules, c.rules...)
 	}
 	dev.Sim().SetRules(ctx, rules...)
-	t.Run("all", func(t *testing.T) { // returns when every parallel case is through
+	t.Run("all", func(t *testing.T) { // returns when every parallel case has ended
 		for _, c := range all {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
@@ -47,14 +47,14 @@ func TestCases(t *testing.T) {
 	dev.DB().CheckPromises(ctx)
 	harness.Verify(t, dev.Info().DatabaseURL)
 	sim := dev.Sim()
-	for _, id := range []string{"c13", "c28"} { // by now the sweeper has come by many times
+	for _, id := range []string{"c13", "c28"} { // the sweeper has passed many times by now
 		if n := len(sim.EffectsOf(ctx, id)); n != 1 {
-			t.Errorf("%s: %d effects at the end, want 1: nothing is sent again on a channel that offers neither key nor query", id, n)
+			t.Errorf("%s: %d effects at the end, want 1: nothing is sent again on a channel with neither keys nor queries", id, n)
 		}
 	}
 }
 
-// paidOnce waits for SUCCESS and looks that the channel moved the money once, with so many sends on the wire.
+// paidOnce waits for SUCCESS and checks that the channel moved the money once, with so many sends.
 func (s site) paidOnce(ctx context.Context, t *testing.T, id string, sends int, within time.Duration) harness.Timeline {
 	t.Helper()
 	s.api.UntilState(ctx, id, "SUCCESS", within)
@@ -82,7 +82,8 @@ func (s site) payment(ctx context.Context, t *testing.T, id string, reserved, re
 	t.Helper()
 	p := s.api.Payment(ctx, id)
 	if p.Reserved != reserved || p.Refunded != refunded || p.Refundable != p.Captured-reserved-refunded {
-		t.Errorf("payment %s: reserved %d refunded %d refundable %d of %d, want %d and %d and the rest", id, p.Reserved, p.Refunded, p.Refundable, p.Captured, reserved, refunded)
+		t.Errorf("payment %s: reserved %d refunded %d refundable %d of %d, want %d and %d and the rest", id, p.Reserved, p.Refunded,
+			p.Refundable, p.Captured, reserved, refunded)
 	}
 }
 

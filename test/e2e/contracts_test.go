@@ -17,16 +17,17 @@ type contractCase struct {
 	profile string
 }
 
-// TestContracts: what an ambiguous send may be followed by depends on what the channel promises.
+// TestContracts checks what can follow an ambiguous send, which depends on the promises of the channel.
 func TestContracts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []contractCase{
 		// C23.
-		{profile: "key-replay-only", oneCase: oneCase{name: "a replay's clean answers do not undo the timeout before them", run: replayAnsweredCleanly, rules: []harness.Rule{
-			{Fault: "lost-after", RefundID: "c23", Op: "send", Nth: 1},
-			{Fault: "rate-limited", RefundID: "c23", Op: "send", Nth: 2},
-			{Fault: "low-balance", RefundID: "c23", Op: "send", Nth: 3},
-		}}},
+		{profile: "key-replay-only", oneCase: oneCase{name: "a replay's clean answers do not undo the timeout before them", run: replayAnsweredCleanly,
+			rules: []harness.Rule{
+				{Fault: "lost-after", RefundID: "c23", Op: "send", Nth: 1},
+				{Fault: "rate-limited", RefundID: "c23", Op: "send", Nth: 2},
+				{Fault: "low-balance", RefundID: "c23", Op: "send", Nth: 3},
+			}}},
 		// C24.
 		{profile: "key-replay-only", oneCase: oneCase{name: "a replay that meets our own effect is no refusal", run: replayMeetsOurEffect, rules: []harness.Rule{
 			{Fault: "lost-after", RefundID: "c24", Op: "send", Nth: 1},
@@ -34,12 +35,12 @@ func TestContracts(t *testing.T) {
 			{Fault: "echo", RefundID: "c24", Op: "send", Nth: 3, Code: "amount_too_large"},
 		}}},
 		// The channel hides the refund for longer than it promises, so that a second send meets our own effect.
-		// C24.
-		{profile: "keyed-queryable", oneCase: oneCase{name: "a send after a wrong absence that meets our own effect is no refusal", run: sendAfterAWrongAbsence, rules: []harness.Rule{
-			{Fault: "lost-after", RefundID: "c24", Op: "send", Nth: 1},
-			{Fault: "echo", RefundID: "c24", Op: "send", Nth: 2},
-			{Fault: "hidden", Op: "query"},
-		}}},
+		{profile: "keyed-queryable", oneCase: oneCase{name: "a send after a wrong absence that meets our own effect is no refusal",
+			run: sendAfterAWrongAbsence, rules: []harness.Rule{
+				{Fault: "lost-after", RefundID: "c24", Op: "send", Nth: 1},
+				{Fault: "echo", RefundID: "c24", Op: "send", Nth: 2},
+				{Fault: "hidden", Op: "query"},
+			}}},
 		// C34.
 		{profile: "list-and-match", oneCase: oneCase{name: "an incomplete list hides a refund and proves nothing", run: incompleteListHides, rules: []harness.Rule{
 			{Fault: "lost-after", RefundID: "c34", Op: "send", Nth: 1},
@@ -55,7 +56,7 @@ func TestContracts(t *testing.T) {
 	}
 }
 
-// contractSite is a server whose one account has the case's contract; the simulator serves all of them under its name demo.
+// contractSite is a server whose one account has the contract of the case; the simulator serves all of them as demo.
 func contractSite(t *testing.T, c contractCase) site {
 	t.Helper()
 	url := dbtest.New(t)
@@ -112,7 +113,7 @@ func sendAfterAWrongAbsence(ctx context.Context, t *testing.T, s site) {
 func incompleteListHides(ctx context.Context, t *testing.T, s site) {
 	s.api.Accept(ctx, request("c34", 100, 100))
 	tl := s.paidOnce(ctx, t, "c34", 1, time.Minute)
-	// The first list is from before visibility, two leave the refund out and say that they are incomplete.
+	// The first list is from before the visibility; two lack the refund and are marked as incomplete.
 	if got, want := tl.Answers("LIST"), []string{"NOT_FOUND", "UNKNOWN", "UNKNOWN", "SUCCEEDED"}; !slices.Equal(got, want) {
 		t.Errorf("the lists proved %v, want %v", got, want)
 	}

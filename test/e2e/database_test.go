@@ -15,8 +15,8 @@ import (
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
-// TestDatabaseAway: PostgreSQL ends in the middle of work, without a word, and comes back. Callers hear 503 meanwhile,
-// nothing is lost, and the server goes on without a restart and without a goroutine more.
+// TestDatabaseAway stops PostgreSQL abruptly under load and starts it again. Callers get a 503 meanwhile, nothing is lost,
+// and the server continues without a restart and without a leaked goroutine.
 func TestDatabaseAway(t *testing.T) {
 	t.Parallel()
 	postgres := dbtest.Server(t, nil)
@@ -24,7 +24,8 @@ func TestDatabaseAway(t *testing.T) {
 	databaseAway(t, postgres, postgres.URL())
 }
 
-// databaseAway has a server on the migrated database work through another URL, with more flags, while PostgreSQL goes and comes back.
+// databaseAway runs a server on the migrated database through another URL, with more flags, while PostgreSQL stops and
+// starts.
 func databaseAway(t *testing.T, postgres *devdb.DB, through string, flags ...string) {
 	t.Helper()
 	const total, first = 120, 40
@@ -35,7 +36,7 @@ func databaseAway(t *testing.T, postgres *devdb.DB, through string, flags ...str
 	channel := harness.StartSimulator(t)
 	server := harness.Serve(t, through, harness.Account(channel, "demo", "keyed-queryable", "shop"), "api,worker", flags...)
 	client := server.Client(key)
-	for i := range 20 { // every pool is warm
+	for i := range 20 { // every pool has connections
 		client.Accept(ctx, request(name("warm", i), 100, 100))
 	}
 	client.UntilState(ctx, name("warm", 19), "SUCCESS", 30*time.Second)
@@ -61,7 +62,7 @@ func databaseAway(t *testing.T, postgres *devdb.DB, through string, flags ...str
 			}
 		})
 	}
-	harness.Eventually(t, time.Minute, "work is on its way", func() (bool, string) { return decided.Load() >= first, fmt.Sprint(decided.Load()) })
+	harness.Eventually(t, time.Minute, "requests are being decided", func() (bool, string) { return decided.Load() >= first, fmt.Sprint(decided.Load()) })
 	if err := syscall.Kill(postgres.Pid(), syscall.SIGQUIT); err != nil { // what `pg_ctl stop -m immediate` sends
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func databaseAway(t *testing.T, postgres *devdb.DB, through string, flags ...str
 	harness.OpenDB(t, url).CheckPromises(ctx)
 	harness.Verify(t, url)
 	var after float64
-	const idle = 24 // eight workers keep a connection to the channel each, with two goroutines, and a few more may come and go
+	const idle = 24 // eight workers keep a connection to the channel with two goroutines each, and a few more are short-lived
 	harness.Eventually(t, time.Minute, fmt.Sprintf("about as many goroutines as the %.0f of before", before), func() (bool, string) {
 		client.HTTP().CloseIdleConnections() // each has a goroutine in the server
 		after, _ = client.Metric(ctx, "go_goroutines")
@@ -99,15 +100,15 @@ func databaseAway(t *testing.T, postgres *devdb.DB, through string, flags ...str
 		answers.Sub(back).Round(time.Millisecond), ready.Round(time.Millisecond), before, during, after, client.Retries.Load())
 }
 
-// whileAway looks at the answers of a server whose database is gone.
+// whileAway checks the answers of a server without its database.
 func whileAway(ctx context.Context, t *testing.T, client *harness.Client) {
 	t.Helper()
-	harness.Eventually(t, 30*time.Second, "/readyz says no", func() (bool, string) {
+	harness.Eventually(t, 30*time.Second, "/readyz is not ready", func() (bool, string) {
 		res, err := client.Once(ctx, http.MethodGet, "/readyz", nil, nil)
 		return err == nil && res.Status == http.StatusServiceUnavailable, fmt.Sprint(err, " ", res.Status)
 	})
 	if res, err := client.Once(ctx, http.MethodGet, "/livez", nil, nil); err != nil || res.Status != http.StatusOK {
-		t.Errorf("/livez: %v status %d, want 200: the process lives", err, res.Status)
+		t.Errorf("/livez: %v status %d, want 200, since the process runs", err, res.Status)
 	}
 	const callers = 200
 	together(callers, func(i int) {
@@ -121,7 +122,7 @@ func whileAway(ctx context.Context, t *testing.T, client *harness.Client) {
 		began := time.Now()
 		res, err := client.Once(ctx, method, path, harness.Headers{"Idempotency-Key": name("away", i)}, body)
 		if err != nil || res.Status != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
-			t.Errorf("%s %s: %v status %d Retry-After %q, want 503 with a time: %s", method, path, err, res.Status, res.Header.Get("Retry-After"), res.Body)
+			t.Errorf("%s %s: %v status %d Retry-After %q, want 503 with Retry-After: %s", method, path, err, res.Status, res.Header.Get("Retry-After"), res.Body)
 			return
 		}
 		if p := res.Problem(t); !p.Retryable || (p.Code != "unavailable" && p.Code != "overloaded") {

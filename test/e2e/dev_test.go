@@ -14,7 +14,8 @@ import (
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
-// TestDrainAndSecondRun: SIGTERM answers what is on its way and stops everything; a second run finds the data and the keys.
+// TestDrainAndSecondRun sends SIGTERM: the requests under way are answered and everything stops. A second run finds the
+// data and the keys.
 func TestDrainAndSecondRun(t *testing.T) {
 	t.Parallel()
 	const callers = 20
@@ -40,7 +41,7 @@ func TestDrainAndSecondRun(t *testing.T) {
 			answers[i], errs[i] = client.Once(ctx, http.MethodPost, "/v1/refunds", harness.Headers{"Idempotency-Key": r.RefundID, "Prefer": "wait=30"}, r)
 		})
 	}
-	for i := range callers { // all accepted, all callers waiting for the end
+	for i := range callers { // all accepted, with callers that wait for the result
 		dev.Sim().UntilMoved(ctx, name("rf", i), time.Minute)
 	}
 	began := time.Now()
@@ -55,7 +56,7 @@ func TestDrainAndSecondRun(t *testing.T) {
 		}
 	}
 	if dev.DatabaseAnswers() {
-		t.Error("PostgreSQL still listens after an orderly end")
+		t.Error("PostgreSQL still listens after the drain")
 	}
 	dev.Start()
 	if second := dev.Info(); second.APIKey != first.APIKey || second.ApproverKey != first.ApproverKey || second.DatabaseURL != first.DatabaseURL {
@@ -67,14 +68,14 @@ func TestDrainAndSecondRun(t *testing.T) {
 		client.UntilState(ctx, name("rf", i), "SUCCESS", time.Minute)
 	}
 	onceEach(t, dev.Sim().Effects(ctx), want)
-	// Nobody had to take over: the answers that were on their way were waited for.
+	// No takeover was necessary, since the drain waited for the answers under way.
 	if n := dev.DB().Int(ctx, `SELECT count(*) FROM journal WHERE kind = 'lease_end'`); n != 0 {
-		t.Errorf("%d refunds had to be taken over after an orderly end", n)
+		t.Errorf("%d refunds were taken over after the drain", n)
 	}
 	t.Logf("drained in %s", took.Round(time.Millisecond))
 }
 
-// TestDevRefuses: what dev cannot do it says, and leaves nothing running.
+// TestDevRefuses checks that dev reports what it cannot do and leaves nothing running.
 func TestDevRefuses(t *testing.T) {
 	t.Parallel()
 	t.Run("a port that is taken", func(t *testing.T) {
@@ -87,13 +88,13 @@ func TestDevRefuses(t *testing.T) {
 		dir := harness.NewDir(t)
 		r := harness.Verb(t, nil, "dev", "--listen", l.Addr().String(), "--data", dir, "--json")
 		if r.Exit != 1 || !strings.Contains(r.Stderr, l.Addr().String()) || !strings.Contains(r.Stderr, "address already in use") || r.Stdout != "" {
-			t.Errorf("exit %d, said %q and %q; want 1 and which address is taken", r.Exit, r.Stdout, last(r.Stderr))
+			t.Errorf("exit %d, printed %q and %q; want 1 and the taken address", r.Exit, r.Stdout, last(r.Stderr))
 		}
 		if _, err := os.Stat(filepath.Join(dir, "postgres", "data", "postmaster.pid")); !os.IsNotExist(err) {
 			t.Errorf("PostgreSQL was left running: %v", err)
 		}
 	})
-	t.Run("a database of somebody else", func(t *testing.T) {
+	t.Run("a database that is given", func(t *testing.T) {
 		t.Parallel()
 		dir := harness.NewDir(t)
 		r := harness.Verb(t, []string{"REFUNDRY_DATABASE_URL=postgres://elsewhere/production"}, "dev", "--data", dir)
@@ -101,7 +102,7 @@ func TestDevRefuses(t *testing.T) {
 			t.Errorf("exit %d: %q, want 1 and the variable named", r.Exit, r.Stderr)
 		}
 		if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
-			t.Errorf("it has begun all the same: %v %v", left, err)
+			t.Errorf("it has started nevertheless: %v %v", left, err)
 		}
 	})
 	t.Run("a variable that it does not know", func(t *testing.T) {
@@ -124,7 +125,7 @@ func TestDevRefuses(t *testing.T) {
 	})
 }
 
-// last is the last line of a text.
+// last returns the last line of a text.
 func last(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return lines[len(lines)-1]

@@ -12,7 +12,7 @@ import (
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
-// stream is what is pushed, for each pusher in the order in which its events have to arrive, and what has to come of it.
+// stream has the events, for each pusher in their order, and the expected results.
 type stream struct {
 	pushers [][]any
 	want    map[string]int64 // refund id → amount
@@ -28,7 +28,7 @@ const (
 	eventsTotal     = 2*eventRefunds + eventDuplicates + eventConflicts + eventPoison
 )
 
-// mixed makes the stream. Everything about one payment goes through one pusher, so that its order is known.
+// mixed returns the stream. All events of one payment have one pusher, so that their order is known.
 func mixed(rng *rand.Rand, pushers int) stream {
 	s := stream{pushers: make([][]any, pushers), want: map[string]int64{}, counts: map[string]int{}}
 	add := func(p int, what string, e any) {
@@ -58,7 +58,7 @@ func mixed(rng *rand.Rand, pushers int) stream {
 		}
 		if i >= eventRefunds-eventConflicts {
 			other := asked
-			if i%2 == 1 { // else the same event id with another amount
+			if i%2 == 1 { // otherwise the same event id with another amount
 				other.ID += "-other"
 			}
 			r.Amount++
@@ -72,7 +72,7 @@ func mixed(rng *rand.Rand, pushers int) stream {
 	return s
 }
 
-// poison is an event that nobody can read, in one of several ways.
+// poison returns an undecodable event of one of several kinds.
 func poison(rng *rand.Rand, i int) any {
 	id := fmt.Sprintf("poison-%d", i)
 	switch rng.IntN(4) {
@@ -86,8 +86,8 @@ func poison(rng *rand.Rand, i int) any {
 	return []any{"no event", i}
 }
 
-// Test1000EventsSurviveThreeKills: duplicates, conflicts, poison and captures that come too late, pushed in batches at a
-// server that is killed three times: the effects are the distinct valid refunds, and what is wrong is parked.
+// Test1000EventsSurviveThreeKills pushes events in batches, with duplicates, conflicts, undecodable ones and late captures,
+// to a server that is killed three times. The effects are the distinct valid refunds, and everything invalid is parked.
 func Test1000EventsSurviveThreeKills(t *testing.T) {
 	t.Parallel()
 	const kills, pushers, batch = 3, 4, 10
@@ -134,10 +134,11 @@ func Test1000EventsSurviveThreeKills(t *testing.T) {
 		}
 	}
 	t.Logf("%d events (%v), %d kills: all durable after %s, all %d refunds SUCCESS after %s; last verdicts %v; %d waited for their payment; clients repeated %d times",
-		n, s.counts, kills, pushed.Round(time.Millisecond), eventRefunds, time.Since(began).Round(time.Millisecond), outcomes, parked(`done_how IS NOT NULL`), client.Retries.Load())
+		n, s.counts, kills, pushed.Round(time.Millisecond), eventRefunds, time.Since(began).Round(time.Millisecond), outcomes,
+		parked(`done_how IS NOT NULL`), client.Retries.Load())
 }
 
-// push sends everything, kills the server at even distances meanwhile, and counts the verdicts.
+// push sends all events, kills the server at equal distances, and counts the verdicts.
 func push(ctx context.Context, t *testing.T, dev *harness.Dev, client *harness.Client, s stream, kills, batch int) map[string]int64 {
 	t.Helper()
 	var sent atomic.Int64
@@ -160,7 +161,7 @@ func push(ctx context.Context, t *testing.T, dev *harness.Dev, client *harness.C
 		})
 	}
 	for k := 1; k <= kills; k++ {
-		harness.Eventually(t, time.Minute, "the pushers get on", func() (bool, string) {
+		harness.Eventually(t, time.Minute, "the pushers make progress", func() (bool, string) {
 			return sent.Load() >= int64(k*eventsTotal/(kills+2)), fmt.Sprint(sent.Load())
 		})
 		dev.Kill()

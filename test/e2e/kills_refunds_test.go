@@ -11,8 +11,8 @@ import (
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
-// Test500RefundsSurviveFiveKills: with a channel that loses four answers in ten and half of its notices and a server that is killed
-// five times meanwhile, every refund is paid once.
+// Test500RefundsSurviveFiveKills has a channel that loses four of ten answers and half of its notices, and a server that is
+// killed five times. Every refund is paid once.
 func Test500RefundsSurviveFiveKills(t *testing.T) {
 	t.Parallel()
 	const total, kills, producers = 500, 5, 16
@@ -43,7 +43,7 @@ func Test500RefundsSurviveFiveKills(t *testing.T) {
 		})
 	}
 	for i := range total {
-		// A kill comes while requests are on their way: nobody waits for the decisions of those before it.
+		// Each kill comes during requests; it does not wait for the decisions of those before it.
 		if i > 0 && i%(total/(kills+1)) == 0 && i/(total/(kills+1)) <= kills {
 			dev.Kill()
 			dev.Start()
@@ -51,7 +51,7 @@ func Test500RefundsSurviveFiveKills(t *testing.T) {
 		r := request(name("rf", i), int64(100+i), int64(100+i))
 		want[r.RefundID] = r.Amount
 		if !hand(ctx, work, r) {
-			t.Fatal("the producers do not get on")
+			t.Fatal("the producers make no progress")
 		}
 	}
 	close(work)
@@ -89,10 +89,11 @@ func Test500RefundsSurviveFiveKills(t *testing.T) {
 	}
 	t.Logf("%d refunds, %d kills: all durable after %s, all SUCCESS after %s; %d effects; %d sends, %d queries, %d found by notices, %d takeovers; clients repeated %d times, %d answers were replays",
 		total, kills, accepted.Round(time.Millisecond), time.Since(began).Round(time.Millisecond), len(effects), calls("SEND"), calls("QUERY"),
-		db.Int(ctx, `SELECT count(*) FROM effects WHERE source = 'notice'`), db.Int(ctx, `SELECT count(*) FROM journal WHERE kind = 'lease_end'`), client.Retries.Load(), replays.Load())
+		db.Int(ctx, `SELECT count(*) FROM effects WHERE source = 'notice'`), db.Int(ctx, `SELECT count(*) FROM journal WHERE kind = 'lease_end'`),
+		client.Retries.Load(), replays.Load())
 }
 
-// hand gives work to whoever takes it.
+// hand sends the numbers to the producers.
 func hand[T any](ctx context.Context, to chan<- T, v T) bool {
 	select {
 	case to <- v:

@@ -11,16 +11,16 @@ import (
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
-// TestKilledWhileTheChannelActs kills the server between the channel's act and the storing of its answer.
+// TestKilledWhileTheChannelActs kills the server between the effect at the channel and the storing of its answer.
 func TestKilledWhileTheChannelActs(t *testing.T) {
 	t.Parallel()
 	ctx := bounded(t, 3*time.Minute)
-	dev := harness.StartDev(t, "--faults", "notice-lost=1") // nobody tells us: we have to ask
+	dev := harness.StartDev(t, "--faults", "notice-lost=1") // without notices the server has to query
 	api, sim := dev.Client(), dev.Sim()
 	s := site{dev, api, sim}
 	rules := []harness.Rule{{Fault: "notice-lost"}}
 	for _, id := range []string{"c2", "c10", "c13-killed"} {
-		rules = append(rules, harness.Rule{Fault: "slow", RefundID: id, DelayMS: 60_000}) // acts at once, answers too late for us
+		rules = append(rules, harness.Rule{Fault: "slow", RefundID: id, DelayMS: 60_000}) // acts at once and answers after the kill
 	}
 	sim.SetRules(ctx, rules...)
 	api.Accept(ctx, partial("c2", "pay-c2", 60, 100))
@@ -33,7 +33,7 @@ func TestKilledWhileTheChannelActs(t *testing.T) {
 	killed := time.Now()
 	dev.Start()
 
-	// One after another: each looks at what the kill has left.
+	// In order: each part uses the state that the kill has left.
 	t.Run("age alone is no failure and the amount stays reserved", func(t *testing.T) { // C2
 		if p := api.Payment(ctx, "pay-c2"); p.Reserved+p.Refunded != 60 {
 			t.Errorf("reserved %d and refunded %d after the kill, want 60 together", p.Reserved, p.Refunded)
@@ -42,7 +42,7 @@ func TestKilledWhileTheChannelActs(t *testing.T) {
 			t.Errorf("a second 60 of 100: status %d, want 422: %s", res.Status, res.Body)
 		}
 		if res, _ := api.Post(ctx, "key-c2", partial("c2", "pay-c2", 60, 100)); res.Status != http.StatusOK || !res.Replayed() {
-			t.Errorf("somebody asks again: status %d, want a replay: %s", res.Status, res.Body)
+			t.Errorf("the repeated request: status %d, want a replay: %s", res.Status, res.Body)
 		}
 		never(t, s.paidOnce(ctx, t, "c2", 1, time.Minute), "FAILED", "PENDING")
 		s.payment(ctx, t, "pay-c2", 0, 60)
@@ -67,7 +67,7 @@ func TestKilledWhileTheChannelActs(t *testing.T) {
 	harness.Verify(t, dev.Info().DatabaseURL)
 }
 
-// TestKilledAtRandomMoments: ten times a refund is asked for and the server killed a moment later, every third time together
+// TestKilledAtRandomMoments requests a refund and kills the server a moment later, ten times, every third time together
 // with its PostgreSQL.
 func TestKilledAtRandomMoments(t *testing.T) {
 	t.Parallel()
@@ -100,8 +100,8 @@ func TestKilledAtRandomMoments(t *testing.T) {
 	t.Logf("%d kills; clients repeated %d times", kills, client.Retries.Load())
 }
 
-// TestKilledWhileStarting: the first start is killed over and over, in the middle of making the database, its schema and its
-// keys. Each next one goes on from there.
+// TestKilledWhileStarting kills the first start several times while it creates the database, the schema and the keys. Each
+// next start continues from there.
 func TestKilledWhileStarting(t *testing.T) {
 	t.Parallel()
 	const kills = 8
@@ -109,7 +109,7 @@ func TestKilledWhileStarting(t *testing.T) {
 	dev := harness.NewDev(t)
 	for i := range kills {
 		dev.Launch()
-		// Each a bit later than the last, so that every phase of the start is met on slow machines and fast ones.
+		// Each kill is later than the last one, so that every phase of the start is hit on slow and fast machines.
 		moment := time.NewTimer(time.Duration(i)*200*time.Millisecond + rand.N(300*time.Millisecond)) // #nosec G404 -- any moment will do
 		<-moment.C
 		dev.Kill()

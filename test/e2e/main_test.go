@@ -1,5 +1,5 @@
-// Package e2e proves the promises of the service on the real program: processes that are killed, a real PostgreSQL, and
-// a channel that loses answers and keeps a record of what it really did.
+// Package e2e proves the promises of the service on the real program: with processes that are killed, a real PostgreSQL,
+// and a channel that loses answers and records what it did.
 package e2e
 
 import (
@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// bounded is the context of one test.
+// bounded returns the context of one test.
 func bounded(t *testing.T, limit time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -21,18 +21,18 @@ func bounded(t *testing.T, limit time.Duration) context.Context {
 	return ctx
 }
 
-// request is a refund of the payment that belongs to name, which the request makes known.
+// request returns a refund of the payment of name, including the payment.
 func request(name string, amount, captured int64) harness.Request {
 	return partial(name, "pay-"+name, amount, captured)
 }
 
-// partial is one refund of a payment that may have several.
+// partial returns one of several refunds of a payment.
 func partial(name, payment string, amount, captured int64) harness.Request {
 	return harness.Request{RefundID: name, OrderID: "ord-" + payment, PaymentID: payment, Amount: amount, Currency: "USD",
 		Payment: &harness.Snapshot{OrderID: "ord-" + payment, Amount: captured, Currency: "USD", ChannelAccount: "demo"}}
 }
 
-// on moves a request to another account.
+// on returns the request for another account.
 func on(account string, r harness.Request) harness.Request {
 	p := *r.Payment
 	p.ChannelAccount = account
@@ -57,5 +57,5 @@ func onceEach(t *testing.T, effects []harness.Effect, want map[string]int64) {
 	}
 }
 
-// name numbers things.
+// name returns a numbered name.
 func name(prefix string, i int) string { return fmt.Sprintf("%s-%04d", prefix, i) }

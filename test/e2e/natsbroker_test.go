@@ -77,13 +77,13 @@ func (b *natsBroker) consumer(ctx context.Context) (jetstream.Consumer, error) {
 
 func (b *natsBroker) untilStream(ctx context.Context, t *testing.T) {
 	t.Helper()
-	harness.Eventually(t, time.Minute, "the bridge has made stream and consumer", func() (bool, string) {
+	harness.Eventually(t, time.Minute, "the bridge has created stream and consumer", func() (bool, string) {
 		_, err := b.consumer(ctx)
 		return err == nil, fmt.Sprint(err)
 	})
 }
 
-// giveBack takes n messages as the bridge's consumer would and gives each back.
+// giveBack fetches n messages as the bridge's consumer and returns each of them to the broker.
 func (b *natsBroker) giveBack(ctx context.Context, t *testing.T, n int) {
 	t.Helper()
 	c, err := b.consumer(ctx)
@@ -102,7 +102,7 @@ func (b *natsBroker) giveBack(ctx context.Context, t *testing.T, n int) {
 		}
 	}
 	if err := b.conn.FlushWithContext(ctx); err != nil || got != n {
-		t.Fatalf("%d of %d messages given back, %v", got, n, err)
+		t.Fatalf("%d of %d messages were returned, %v", got, n, err)
 	}
 }
 
@@ -121,7 +121,7 @@ func (b *natsBroker) untilDrained(ctx context.Context, t *testing.T) {
 	})
 }
 
-// publish sends messages until the broker has every one of them, however often it dies meanwhile.
+// publish publishes messages until the broker has all of them, also when it is killed meanwhile.
 func publish(ctx context.Context, t *testing.T, b *natsBroker, msgs []*nats.Msg) {
 	for len(msgs) > 0 && ctx.Err() == nil {
 		part := msgs[:min(len(msgs), 500)]

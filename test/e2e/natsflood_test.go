@@ -17,11 +17,11 @@ import (
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
-// flood is what is published and what has to come of it.
+// flood has the published messages and the expected results.
 type flood struct {
 	msgs []*nats.Msg // in order
-	// refund ids that must be paid once; a refund with a conflict may have been decided by either of its messages first, since
-	// what a killed process held comes again behind its successors.
+	// Refund ids that must be paid once. A refund with a conflict may have been decided by either of its messages, since the
+	// messages of a killed process are redelivered after later ones.
 	first, other map[string]int64
 	conflicts    int
 	poison       int
@@ -35,8 +35,8 @@ type tenantEvent struct {
 	TenantID string `json:"tenantid"`
 }
 
-// newFlood mixes total messages: 5 % repeat an event in a new message, 1 % conflict, 0.5 % are poison, 5 % are captures that
-// come after their refund. Another 5 % of redeliveries are made at the broker.
+// newFlood mixes total messages: 5 % repeat an event in a new message, 1 % conflict, 0.5 % are undecodable, 5 % are
+// captures after their refund. Another 5 % are redelivered by the broker.
 func newFlood(t *testing.T, total int) *flood {
 	f := &flood{first: map[string]int64{}, other: map[string]int64{}, again: total / 20, conflicts: total / 100, poison: total / 200, late: total / 20}
 	refunds := total - f.again - f.conflicts - f.poison - f.late
@@ -80,7 +80,8 @@ func newFlood(t *testing.T, total int) *flood {
 		}
 		if len(waiting) > 20 || i == refunds-1 {
 			for _, w := range waiting {
-				add("cap-"+w.PaymentID, "payment.captured", harness.Capture{PaymentID: w.PaymentID, CaptureID: "c1", OrderID: w.OrderID, Amount: 1_000_000, Currency: "USD", ChannelAccount: "demo"})
+				add("cap-"+w.PaymentID, "payment.captured", harness.Capture{PaymentID: w.PaymentID, CaptureID: "c1", OrderID: w.OrderID, Amount: 1_000_000,
+					Currency: "USD", ChannelAccount: "demo"})
 			}
 			waiting = nil
 		}
@@ -88,9 +89,9 @@ func newFlood(t *testing.T, total int) *flood {
 	return f
 }
 
-// TestNATSFloodSurvivesKills: a stream of events with duplicates, redeliveries, conflicts, poison and late captures; the
-// server is killed three times and the broker once. The effects are the distinct valid refunds, conflicts and poison lie
-// parked, and nothing else.
+// TestNATSFloodSurvivesKills has a stream of events with duplicates, redeliveries, conflicts, undecodable messages and late
+// captures, while the server is killed three times and the broker once. The effects are the distinct valid refunds;
+// conflicts and undecodable messages are parked, and nothing else.
 func TestNATSFloodSurvivesKills(t *testing.T) {
 	t.Parallel()
 	total, limit := 2000, 6*time.Minute
@@ -105,11 +106,12 @@ func TestNATSFloodSurvivesKills(t *testing.T) {
 	harness.AddTenant(t, url, "demo")
 	channel := harness.StartSimulator(t)
 	config := harness.Account(channel, "demo", "keyed-queryable", "demo") +
-		fmt.Sprintf("bridges:\n  orders: {broker: nats, url: %q, stream: REFUNDRY, subjects: [\"refundry.in.>\"], tenants: [demo], createStream: true}\n", broker.url())
+		fmt.Sprintf("bridges:\n  orders: {broker: nats, url: %q, stream: REFUNDRY, subjects: [\"refundry.in.>\"], tenants: [demo], createStream: true}\n",
+			broker.url())
 	db := harness.OpenDB(t, url)
 
-	// The first process makes stream and consumer; then half of the flood lies there, and a twentieth of it has been delivered
-	// to somebody who gave it back.
+	// The first process creates stream and consumer. Half of the messages are published then, of which a twentieth was
+	// delivered and returned.
 	server := harness.Serve(t, url, config, "api,worker,bridge")
 	broker.untilStream(ctx, t)
 	server.Kill()
@@ -117,7 +119,7 @@ func TestNATSFloodSurvivesKills(t *testing.T) {
 	broker.giveBack(ctx, t, total/20)
 
 	began := time.Now()
-	for range total / 8000 { // more hands for a large flood
+	for range total / 8000 { // more workers for many messages
 		harness.Serve(t, url, config, "worker")
 	}
 	server = harness.Serve(t, url, config, "api,worker,bridge")
@@ -125,7 +127,7 @@ func TestNATSFloodSurvivesKills(t *testing.T) {
 	published.Go(func() { publish(ctx, t, broker, f.msgs[len(f.msgs)/2:]) })
 	accepted := func() int64 { return db.Int(ctx, `SELECT count(*) FROM refunds`) }
 	reach := func(part float64) {
-		harness.Eventually(t, 2*time.Minute, "the flood goes on", func() (bool, string) {
+		harness.Eventually(t, 2*time.Minute, "messages are being decided", func() (bool, string) {
 			return float64(accepted()) >= part*float64(len(f.first)), fmt.Sprint(accepted())
 		})
 	}
@@ -149,11 +151,12 @@ func TestNATSFloodSurvivesKills(t *testing.T) {
 	f.judge(ctx, t, db, channel.Sim())
 	harness.Verify(t, url)
 	t.Logf("%d messages (%d refunds, %d repeated in a new message, %d given back and redelivered, %d conflicts, %d poison, %d captures behind their refund); server killed 3 times, broker once: drained after %s, %d of %d refunds SUCCESS after %s; deliveries %s; publisher repeated %d",
-		len(f.msgs), len(f.first), f.again, total/20, f.conflicts, f.poison, f.late, drained.Round(time.Millisecond), len(f.first), len(f.first), done.Round(time.Millisecond),
+		len(f.msgs), len(f.first), f.again, total/20, f.conflicts, f.poison, f.late, drained.Round(time.Millisecond), len(f.first), len(f.first),
+		done.Round(time.Millisecond),
 		db.Text(ctx, `SELECT string_agg(o || ' ' || n, ', ') FROM (SELECT outcome || coalesce(' ' || cause, '') AS o, count(*) AS n FROM deliveries GROUP BY 1 ORDER BY 1) x`), broker.repeats.Load())
 }
 
-// judge compares the channel's record and the database with what was published.
+// judge compares the channel's record and the database with the published messages.
 func (f *flood) judge(ctx context.Context, t *testing.T, db *harness.DB, sim *harness.Sim) {
 	t.Helper()
 	want := map[string]int64{}
@@ -187,8 +190,8 @@ func (f *flood) judge(ctx context.Context, t *testing.T, db *harness.DB, sim *ha
 	}
 }
 
-// conflictsOf counts the messages that differ from what was decided. A refund whose other message was decided first has its
-// first message, and the repeat of it, among the conflicts.
+// conflictsOf counts the messages that differ from what was decided. If the other message of a refund was decided first,
+// its first message and the repeat of it are conflicts.
 func (f *flood) conflictsOf(ctx context.Context, db *harness.DB) int {
 	n := 0
 	for id, other := range f.other {

@@ -19,7 +19,8 @@ const (
 	natsDir    = "E2E_NATS_DIR"
 )
 
-// TestNATSServerProcess is a nats-server when startNATSProcess starts this binary again, and nothing in an ordinary run.
+// TestNATSServerProcess is a nats-server when startNATSProcess starts the test program again; in an ordinary run it does
+// nothing.
 func TestNATSServerProcess(t *testing.T) {
 	listen := os.Getenv(natsListen)
 	if listen == "" {
@@ -36,7 +37,7 @@ func TestNATSServerProcess(t *testing.T) {
 	s.Stop()
 }
 
-// natsProcess is that process.
+// natsProcess is the process of the nats-server.
 type natsProcess struct {
 	cmd  *exec.Cmd
 	addr string
@@ -70,7 +71,7 @@ func startNATSProcess(t *testing.T, dir, listen string) *natsProcess {
 	return nil
 }
 
-// kill ends it as kill -9 does.
+// kill kills the process with SIGKILL.
 func (p *natsProcess) kill() {
 	_ = p.cmd.Process.Kill()
 	_ = p.cmd.Wait()

@@ -10,7 +10,7 @@ import (
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
-// caseShape is the part of GET /v1/cases/{id} that people look at.
+// caseShape is the part of GET /v1/cases/{id} that people use.
 type caseShape struct {
 	Case struct {
 		ID, RefundID, State string
@@ -32,7 +32,7 @@ type decisionShape struct {
 	Checker           *string
 }
 
-// people are two actors at one service: ann decides, bob approves.
+// people are two actors: ann decides, bob approves.
 type people struct {
 	t        *testing.T
 	ann, bob *harness.Client
@@ -57,7 +57,7 @@ func (p people) refused(ctx context.Context, c *harness.Client, path string, bod
 	}
 }
 
-// stuck asks for a refund at a channel that tells nothing, and finds the case that it ends in.
+// stuck requests a refund at a channel that proves nothing, and returns the resulting case.
 func (p people) stuck(ctx context.Context, id string) caseShape {
 	p.t.Helper()
 	p.ann.Accept(ctx, on("demo-blind", request(id, 100, 100)))
@@ -76,7 +76,7 @@ func (p people) look(ctx context.Context, id string) (out caseShape) {
 	return out
 }
 
-// decide lets ann propose and bob approve, and waits until it has taken effect.
+// decide has ann propose and bob approve, and waits until the decision has taken effect.
 func (p people) decide(ctx context.Context, c caseShape, action string) {
 	p.t.Helper()
 	path := "/v1/cases/" + c.Case.ID
@@ -93,7 +93,7 @@ func (p people) decide(ctx context.Context, c caseShape, action string) {
 	approval := map[string]any{"verdict": "approve", "decisionId": d.ID}
 	p.refused(ctx, p.ann, path+"/approval", approval, http.StatusForbidden, "approver-is-maker")
 	p.must(ctx, p.bob, http.MethodPost, path+"/approval", approval, http.StatusOK, &d)
-	for end := time.Now().Add(30 * time.Second); d.Status != "applied"; { // waits until nothing sent can act any more
+	for end := time.Now().Add(30 * time.Second); d.Status != "applied"; { // it waits until no earlier request can execute any more
 		if d.Status != "approved" || time.Now().After(end) {
 			p.t.Fatalf("%s of %s is %+v", action, c.Case.RefundID, d)
 		}
@@ -109,24 +109,28 @@ func (p people) decide(ctx context.Context, c caseShape, action string) {
 	p.refused(ctx, p.ann, path+"/decision", map[string]any{"action": "wait", "evidence": "bank portal, export 4712"}, http.StatusConflict, "case-closed")
 }
 
-// Two people decide what no channel can tell: over REST, on the real service, against the simulator's record.
+// TestPeopleDecide has two people decide over REST what no channel can prove, and compares the result with the simulator's
+// record.
 func TestPeopleDecide(t *testing.T) {
 	t.Parallel()
 	d := harness.StartDev(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	p := people{t: t, ann: d.Client(), bob: d.ClientWith(d.Info().ApproverKey)}
-	d.Sim().SetRules(ctx, harness.Rule{Fault: "lost-after", Account: "demo-blind", RefundID: "moved"}, harness.Rule{Fault: "lost-before", Account: "demo-blind", RefundID: "nothing"})
+	d.Sim().SetRules(ctx, harness.Rule{Fault: "lost-after", Account: "demo-blind", RefundID: "moved"}, harness.Rule{Fault: "lost-before",
+		Account: "demo-blind", RefundID: "nothing"})
 
 	moved := p.stuck(ctx, "moved")
 	for _, choice := range moved.Choices {
 		want := map[string]string{"resend": "cannot-ask", "accept-as-is": "not-ended", "revoke-confirmation": "not-confirmed-by-person"}[choice.Action]
 		if choice.Allowed != (want == "") || (want != "" && (choice.Why == nil || *choice.Why != want || choice.Detail == nil)) {
-			t.Errorf("choice %+v, want %q in the way", choice, want)
+			t.Errorf("choice %+v, want it blocked by %q", choice, want)
 		}
 	}
-	p.refused(ctx, p.ann, "/v1/cases/"+moved.Case.ID+"/decision", map[string]any{"action": "resend", "evidence": "try it again"}, http.StatusConflict, "decision-not-allowed")
-	p.refused(ctx, p.ann, "/v1/cases/"+moved.Case.ID+"/decision", map[string]any{"action": "wait", "evidence": "ticket 4711", "version": moved.Case.Version + 1}, http.StatusConflict, "decision-void")
+	p.refused(ctx, p.ann, "/v1/cases/"+moved.Case.ID+"/decision", map[string]any{"action": "resend", "evidence": "try it again"}, http.StatusConflict,
+		"decision-not-allowed")
+	p.refused(ctx, p.ann, "/v1/cases/"+moved.Case.ID+"/decision", map[string]any{"action": "wait", "evidence": "ticket 4711",
+		"version": moved.Case.Version + 1}, http.StatusConflict, "decision-void")
 	p.decide(ctx, moved, "confirm-success")
 	p.ann.UntilState(ctx, "moved", "SUCCESS", 10*time.Second)
 	if pay := p.ann.Payment(ctx, "pay-moved"); pay.Refunded != 100 || pay.Reserved != 0 {
@@ -141,7 +145,8 @@ func TestPeopleDecide(t *testing.T) {
 	if effects := fmt.Sprint(len(d.Sim().EffectsOf(ctx, "moved")), len(d.Sim().EffectsOf(ctx, "nothing"))); effects != "1 0" {
 		t.Errorf("effects at the channel: %s, want 1 and 0", effects)
 	}
-	p.refused(ctx, p.bob, "/v1/cases/018f6f4e-7c00-7000-8000-0000000000aa/approval", map[string]any{"verdict": "reject", "decisionId": "018f6f4e-7c00-7000-8000-0000000000dd"}, http.StatusNotFound, "not-found")
+	p.refused(ctx, p.bob, "/v1/cases/018f6f4e-7c00-7000-8000-0000000000aa/approval", map[string]any{"verdict": "reject",
+		"decisionId": "018f6f4e-7c00-7000-8000-0000000000dd"}, http.StatusNotFound, "not-found")
 	d.DB().CheckPromises(ctx)
 	harness.Verify(t, d.Info().DatabaseURL)
 }

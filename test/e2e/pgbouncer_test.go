@@ -14,7 +14,7 @@ import (
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
-// pooled is a migrated database with a PgBouncer in transaction mode in front of it.
+// pooled is a migrated database behind a PgBouncer in transaction mode.
 type pooled struct{ direct, through, role string }
 
 func newPooled(t *testing.T, settings ...string) pooled {
@@ -28,12 +28,12 @@ func newPooled(t *testing.T, settings ...string) pooled {
 	return pooled{direct, harness.StartBouncer(t, direct, settings...).URL(), u.User.Username()}
 }
 
-// flags of a process that works through the pooler, beside --database-url.
+// flags returns the flags for the pooler, besides --database-url.
 func (p pooled) flags() []string {
 	return []string{"--database-params", "role", "--database-url-direct", p.direct}
 }
 
-// refused runs a verb that has to fail, and looks for what its message has to say.
+// refused runs a command that must fail and checks its message.
 func refused(t *testing.T, says []string, args ...string) {
 	t.Helper()
 	r := harness.Verb(t, nil, args...)
@@ -47,8 +47,8 @@ func refused(t *testing.T, says []string, args ...string) {
 	}
 }
 
-// TestPgBouncer: the whole life of refunds, shared work, takeovers and late answers with transactions spread over the pooler's server
-// connections.
+// TestPgBouncer runs whole refunds, shared work, takeovers and late answers with transactions that use different server
+// connections of the pooler.
 func TestPgBouncer(t *testing.T) {
 	t.Parallel()
 	p := newPooled(t)
@@ -57,7 +57,7 @@ func TestPgBouncer(t *testing.T) {
 	shareWork(t, p.direct, replicas{url: p.through, flags: p.flags()})
 }
 
-// TestPgBouncerDatabaseAway: PostgreSQL ends behind the pooler and comes back.
+// TestPgBouncerDatabaseAway stops PostgreSQL behind the pooler and starts it again.
 func TestPgBouncerDatabaseAway(t *testing.T) {
 	t.Parallel()
 	postgres := dbtest.Server(t, nil)
@@ -68,7 +68,7 @@ func TestPgBouncerDatabaseAway(t *testing.T) {
 	databaseAway(t, postgres, p.through, p.flags()...)
 }
 
-// TestPgBouncerJobsAreNotified: the notification of a new job comes through, it is not found by polling alone.
+// TestPgBouncerJobsAreNotified checks that the notification of a new job arrives, so that it is not found by polling only.
 func TestPgBouncerJobsAreNotified(t *testing.T) {
 	t.Parallel()
 	p := newPooled(t)
@@ -86,11 +86,11 @@ func TestPgBouncerJobsAreNotified(t *testing.T) {
 	if _, err := listener.Exec(ctx, `LISTEN "refundry.river_insert"`); err != nil {
 		t.Fatal(err)
 	}
-	client.Accept(ctx, request("told", 100, 100))
+	client.Accept(ctx, request("notified", 100, 100))
 	if _, err := listener.WaitForNotification(ctx); err != nil {
 		t.Errorf("no notification of the new job: %v", err)
 	}
-	client.UntilState(ctx, "told", "SUCCESS", 30*time.Second)
+	client.UntilState(ctx, "notified", "SUCCESS", 30*time.Second)
 	db := harness.OpenDB(t, p.direct)
 	harness.Eventually(t, 30*time.Second, "a session of the jobs' pool listens", func() (bool, string) {
 		last := db.Text(ctx, `SELECT string_agg(query, '; ') FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'refundry-jobs'`)
@@ -98,7 +98,8 @@ func TestPgBouncerJobsAreNotified(t *testing.T) {
 	})
 }
 
-// TestPgBouncerRefused: what would run with other settings, or without a session where one is needed, does not start and says what to do.
+// TestPgBouncerRefused starts what would have wrong settings, or no session where one is needed. It does not run, and the
+// message says what to do.
 func TestPgBouncerRefused(t *testing.T) {
 	t.Parallel()
 	p := newPooled(t)
@@ -110,12 +111,13 @@ func TestPgBouncerRefused(t *testing.T) {
 	refused(t, direct, "migrate", "--database-url", p.through)
 	refused(t, direct, "verify", "--database-url", p.through)
 
-	lacks := []string{`role "` + p.role + `"`, "enable_seqscan is on, wanted off", "lock_timeout is 0, wanted 2000", "plan_cache_mode is auto, wanted force_generic_plan",
+	lacks := []string{`role "` + p.role + `"`, "enable_seqscan is on, wanted off", "lock_timeout is 0, wanted 2000",
+		"plan_cache_mode is auto, wanted force_generic_plan",
 		"search_path is ", "statement_timeout is 0, wanted 30000", "migrate --role " + p.role}
 	refused(t, lacks, append([]string{"serve", "--database-url", p.through}, p.flags()...)...)
 
 	printed := harness.MustVerb(t, "migrate", "--role", p.role, "--print", "--database-url", p.direct)
-	refused(t, lacks, append([]string{"serve", "--database-url", p.through}, p.flags()...)...) // printing changes nothing
+	refused(t, lacks, append([]string{"serve", "--database-url", p.through}, p.flags()...)...) // --print has changed nothing
 	conn, err := pgx.Connect(t.Context(), p.direct)
 	if err != nil {
 		t.Fatal(err)
@@ -126,12 +128,13 @@ func TestPgBouncerRefused(t *testing.T) {
 	if err := conn.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	fresh := harness.StartBouncer(t, p.direct).URL() // the other one has connections that began before
+	fresh := harness.StartBouncer(t, p.direct).URL() // the other pooler has older connections
 	harness.MustVerb(t, "tenant", "list", "--database-url", fresh, "--database-params", "role")
-	refused(t, direct, "serve", "--database-url", fresh, "--database-params", "role") // nothing to listen with
+	refused(t, direct, "serve", "--database-url", fresh, "--database-params", "role") // no session for LISTEN
 }
 
-// TestPgBouncerThatDropsSettings: with ignore_startup_parameters the pooler lets everybody in and drops what was sent.
+// TestPgBouncerThatDropsSettings has a pooler with ignore_startup_parameters, which accepts all connections and drops their
+// settings.
 func TestPgBouncerThatDropsSettings(t *testing.T) {
 	t.Parallel()
 	p := newPooled(t, "ignore_startup_parameters = search_path, plan_cache_mode, enable_seqscan, enable_hashjoin, enable_mergejoin, jit, join_collapse_limit, "+
@@ -146,7 +149,7 @@ func TestPgBouncerThatDropsSettings(t *testing.T) {
 	refused(t, []string{"enable_seqscan is off, wanted on", "--database-url-direct"}, "migrate", "--database-url", fresh)
 }
 
-// TestNoFreeConnection: a full server is told from one that is away.
+// TestNoFreeConnection checks that a full server gets another message than one that is down.
 func TestNoFreeConnection(t *testing.T) {
 	t.Parallel()
 	direct := dbtest.New(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
-// The worst day of a channel: every way to lose, delay or contradict that the simulator knows, at once.
+// The faults of the worst day of a channel: every way to lose, delay or contradict an answer, at once.
 const (
 	worstAnswers = "lost-after=0.12,lost-before=0.08,error-after=0.08,error-before=0.05,rate-limited=0.06,low-balance=0.05,refused=0.05,echo=0.05,slow=0.01"
 	worstResults = "pending=0.2,pending-failed=0.05,hidden=0.25,late-failure=0.06,wrong-amount=0.02,incomplete-list=0.3"
@@ -22,8 +22,8 @@ const (
 
 const refundsEach = 300
 
-// TestProfilesUnderFaults: whatever a channel promises and however badly it keeps its answers to itself, every refund
-// comes to its end or before a person, and no refund is paid twice.
+// TestProfilesUnderFaults checks that every refund becomes final or gets a case, and that none is paid twice, for every
+// profile and whatever answers are lost.
 func TestProfilesUnderFaults(t *testing.T) {
 	ctx := bounded(t, 8*time.Minute)
 	dev := harness.StartDev(t, "--faults", strings.Join([]string{worstAnswers, worstResults, worstNotices, "seed=11"}, ","), "--open-case-after", "30s")
@@ -42,11 +42,11 @@ func TestProfilesUnderFaults(t *testing.T) {
 	}
 	for i := range refundsEach {
 		for _, profile := range plain.Kind.Profiles() {
-			// Three refunds of the same amount share a payment, so that a line of a list can be mistaken for another.
+			// Three refunds of the same amount have one payment, so that a line of a list can be mistaken for another one.
 			r := partial(name(profile, i), fmt.Sprintf("pay-%s-%d", profile, i/3), 100, 1000)
 			r.Payment.ChannelAccount = accountOf(profile)
 			if !hand(ctx, work, r) {
-				t.Fatal("the producers do not get on")
+				t.Fatal("the producers make no progress")
 			}
 		}
 	}
@@ -61,10 +61,10 @@ func TestProfilesUnderFaults(t *testing.T) {
 			FROM refunds WHERE final_at IS NULL AND case_id IS NULL GROUP BY account, state ORDER BY 1) x`)
 	})
 	if forged := db.Int(ctx, `SELECT count(*) FROM notices WHERE fact = '{}'`); forged != 0 {
-		t.Errorf("%d notices are kept that nobody can read: forged ones must leave nothing", forged)
+		t.Errorf("%d unreadable notices are kept: forged ones must leave nothing", forged)
 	}
 	if n := db.Int(ctx, `SELECT count(*) FROM journal WHERE source = 'notice'`); n == 0 {
-		t.Error("no notice has moved anything")
+		t.Error("no notice has changed a refund")
 	}
 	judge(ctx, t, dev)
 	db.CheckPromises(ctx)
@@ -78,7 +78,7 @@ func accountOf(profile string) string {
 	return "demo-" + profile
 }
 
-// judge compares what we tell with what the channel did, and prints the table.
+// judge compares our states with the effects at the channel, and prints the table.
 func judge(ctx context.Context, t *testing.T, dev *harness.Dev) {
 	t.Helper()
 	db := dev.DB()
@@ -96,14 +96,14 @@ func judge(ctx context.Context, t *testing.T, dev *harness.Dev) {
 			t.Errorf("%s: the channel moved money %d times", id, n)
 		}
 	}
-	for id, told := range states(ctx, db) {
+	for id, state := range states(ctx, db) {
 		switch {
-		case told == "SUCCESS" && moved[id] != 1:
+		case state == "SUCCESS" && moved[id] != 1:
 			t.Errorf("%s is SUCCESS, the channel made %d effects", id, moved[id])
-		case told == "REVERSED" && (moved[id] != 1 || standing[id] != 0):
+		case state == "REVERSED" && (moved[id] != 1 || standing[id] != 0):
 			t.Errorf("%s is REVERSED, the channel made %d effects of which %d stand", id, moved[id], standing[id])
-		case (told == "FAILED" || told == "CANCELED") && standing[id] != 0:
-			t.Errorf("%s is %s without a case, and the channel's money stands", id, told)
+		case (state == "FAILED" || state == "CANCELED") && standing[id] != 0:
+			t.Errorf("%s is %s without a case, and the money has moved at the channel", id, state)
 		}
 	}
 	var table strings.Builder
@@ -124,7 +124,7 @@ func judge(ctx context.Context, t *testing.T, dev *harness.Dev) {
 	t.Log("\n" + table.String())
 }
 
-// states tells what we say of every refund that is not in front of a person.
+// states returns the state of every refund without a case.
 func states(ctx context.Context, db *harness.DB) map[string]string {
 	out := map[string]string{}
 	for line := range strings.SplitSeq(db.Text(ctx, `SELECT string_agg(refund_id || ' ' || state, ',') FROM refunds WHERE case_id IS NULL`), ",") {

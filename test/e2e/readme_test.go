@@ -14,8 +14,8 @@ import (
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
-// TestReadmeTour does what the README's tour shows, on a new server, and compares what comes out. The curl lines are read,
-// not run: a machine that tests need not have curl and jq.
+// TestReadmeTour runs the tour of the README on a new server and compares the output. It parses the curl lines instead of
+// running them, since a test machine may have neither curl nor jq.
 func TestReadmeTour(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../README.md")
@@ -44,7 +44,7 @@ func TestReadmeTour(t *testing.T) {
 	}
 }
 
-// tour finds the lines of the two blocks between the marks of the tour: what is typed, and what is printed.
+// tour returns the lines of the two blocks of the tour: the commands and the output.
 func tour(page string) (commands, printed []string) {
 	_, page, _ = strings.Cut(page, "<!-- tour:begin -->")
 	page, _, _ = strings.Cut(page, "<!-- tour:end -->")
@@ -59,17 +59,17 @@ func tour(page string) (commands, printed []string) {
 	return lines(blocks[1]), lines(blocks[3])
 }
 
-// curl is a request as a line of the page asks for it.
+// curl is a request as a line of the page describes it.
 type curl struct {
 	method, path, body string
 	header             harness.Headers
 	filter             string // of jq; "" = none
 }
 
-// word is one word of a shell line: bare, in single quotes, or in double quotes.
+// word matches one word of a shell line: bare, in single quotes, or in double quotes.
 var word = regexp.MustCompile(`'([^']*)'|"([^"]*)"|([^\s'"]+)`)
 
-// readCurl understands the few forms that a page needs: curl -s URL -H … -d … | jq -c FILTER, with $NAME outside single quotes.
+// readCurl parses the few forms that the page uses: curl -s URL -H … -d … | jq -c FILTER, with $NAME outside single quotes.
 func readCurl(line string, vars map[string]string) (curl, error) {
 	c := curl{method: http.MethodGet, header: harness.Headers{}}
 	var words []string
@@ -115,12 +115,12 @@ var (
 	each = regexp.MustCompile(`^\[\.([A-Za-z0-9]+)\[\]\|\.([A-Za-z0-9]+)\]$`) // [.a[]|.b]
 )
 
-// shows compares a printed line with an answer, seen through a filter of jq.
+// shows compares a printed line with an answer after a filter of jq.
 func shows(line, filter string, body []byte) error {
 	var want any
 	var got map[string]any
 	if err := json.Unmarshal([]byte(line), &want); err != nil {
-		return fmt.Errorf("the printed line is no JSON: %w", err)
+		return fmt.Errorf("the printed line is not JSON: %w", err)
 	}
 	if err := json.Unmarshal(body, &got); err != nil {
 		return err
@@ -145,7 +145,7 @@ func shows(line, filter string, body []byte) error {
 	}
 	if !reflect.DeepEqual(seen, want) {
 		text, _ := json.Marshal(seen)
-		return fmt.Errorf("is not what comes out:\n%s", text)
+		return fmt.Errorf("is not the output:\n%s", text)
 	}
 	return nil
 }

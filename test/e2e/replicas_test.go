@@ -14,7 +14,7 @@ import (
 
 const caller = "refunds:write,refunds:read"
 
-// TestMigrate: three replicas at once, and again later.
+// TestMigrate migrates with three replicas at once, and once more later.
 func TestMigrate(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
@@ -45,7 +45,7 @@ func (r replicas) worker(t *testing.T) *harness.Replica {
 	return harness.Serve(t, r.url, r.config, "worker", r.flags...)
 }
 
-// TestReplicas: processes share the work of one database, and one takes over what another one had begun.
+// TestReplicas checks that processes share the work of one database, and that one takes over from another.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
@@ -53,7 +53,7 @@ func TestReplicas(t *testing.T) {
 	shareWork(t, url, replicas{url: url})
 }
 
-// shareWork runs processes as r says on the migrated database at url.
+// shareWork runs the tests of r on the migrated database at url.
 func shareWork(t *testing.T, url string, r replicas) {
 	t.Helper()
 	ctx := bounded(t, 3*time.Minute)
@@ -87,13 +87,13 @@ func rolesShare(ctx context.Context, t *testing.T, r replicas) {
 	r.a.UntilState(ctx, "roles", "SUCCESS", 30*time.Second)
 	w.Terminate()
 	if code, err := w.Wait(harness.Patience); err != nil || code != 0 {
-		t.Errorf("a worker that was told to end: exit %d, %v", code, err)
+		t.Errorf("a worker after SIGTERM: exit %d, %v", code, err)
 	}
 }
 
 func sharedAccount(ctx context.Context, t *testing.T, r replicas) {
 	r.worker(t)
-	r.sim.SetRules(ctx, harness.Rule{Fault: "refused", RefundID: "r-17", Nth: 2}) // the second send for this id is b's
+	r.sim.SetRules(ctx, harness.Rule{Fault: "refused", RefundID: "r-17", Nth: 2}) // the second send of this id is that of b
 	r.a.Accept(ctx, partial("r-17", "pay-a", 100, 100))
 	r.a.UntilState(ctx, "r-17", "SUCCESS", 30*time.Second)
 	r.b.Accept(ctx, partial("r-17", "pay-b", 70, 70))
@@ -148,15 +148,15 @@ func formerOwnerWakes(ctx context.Context, t *testing.T, r replicas) {
 	before := r.a.Refund(ctx, "slept")
 	sleeper.Resume()
 	var first harness.Attempt
-	harness.Eventually(t, time.Minute, "the answer that the sleeper had got is kept", func() (bool, string) {
+	harness.Eventually(t, time.Minute, "the answer of the paused worker is stored", func() (bool, string) {
 		first = r.a.Timeline(ctx, "slept").Attempts[0]
 		return first.Answer != nil, "no answer yet"
 	})
 	if !first.Late || *first.Answer != "SUCCEEDED" {
-		t.Errorf("the first attempt says %s, late %t; want the channel's own word, late", *first.Answer, first.Late)
+		t.Errorf("the first attempt says %s, late %t; want the channel's answer, late", *first.Answer, first.Late)
 	}
 	if after := r.a.Refund(ctx, "slept"); after.State != "SUCCESS" || len(r.a.Timeline(ctx, "slept").Effects) != 1 {
-		t.Errorf("%s before and %s after the sleeper woke", before, after)
+		t.Errorf("%s before and %s after the worker continued", before, after)
 	}
 	r.once(ctx, t, "slept")
 }
@@ -172,11 +172,11 @@ func unreachableAfterATimeout(ctx context.Context, t *testing.T, r replicas) {
 	r.a.Until(ctx, "never-sent", 30*time.Second, "was tried and is PENDING again", func(f harness.Refund) bool {
 		return f.State == "PENDING" && f.Version >= 3
 	})
-	r.a.Until(ctx, "c23-dial", 30*time.Second, "was asked about in vain", func(harness.Refund) bool {
+	r.a.Until(ctx, "c23-dial", 30*time.Second, "was queried without an answer", func(harness.Refund) bool {
 		return len(r.a.Timeline(ctx, "c23-dial").Attempts) > asked+1
 	})
 	if f := r.a.Refund(ctx, "c23-dial"); f.State != "UNKNOWN" {
-		t.Errorf("%s while the channel is away, want UNKNOWN", f)
+		t.Errorf("%s while the channel is down, want UNKNOWN", f)
 	}
 	r.channel.Start(r.channel.Addr())
 	for _, id := range []string{"c23-dial", "never-sent"} {

@@ -14,7 +14,8 @@ import (
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
-// TestStrangersLeaveNoTrace: bad requests, senders that never finish, and callers of another tenant, on the real server.
+// TestStrangersLeaveNoTrace sends bad requests, incomplete ones, and requests of another tenant to a real server. They
+// leave no row.
 func TestStrangersLeaveNoTrace(t *testing.T) {
 	t.Parallel()
 	ctx := bounded(t, 3*time.Minute)
@@ -50,11 +51,11 @@ func TestStrangersLeaveNoTrace(t *testing.T) {
 	t.Run("another tenant", func(t *testing.T) { anotherTenant(ctx, t, dev) })
 }
 
-// tables that a request could write to.
+// tables are those that a request could write to.
 var tables = []string{"payments", "captures", "refund_keys", "refunds", "receipts", "conflicts", "dispatches", "attempts", "effects", "postings", "journal",
 	"cases", "decisions", "notices", "deliveries", "parked"}
 
-// rows counts everything that a request could have written.
+// rows counts the rows of these tables.
 func rows(ctx context.Context, db *harness.DB) string {
 	parts := []string{`'jobs ' || (SELECT count(*) FROM river_job WHERE kind <> 'maintenance')`}
 	for _, table := range tables {
@@ -63,7 +64,7 @@ func rows(ctx context.Context, db *harness.DB) string {
 	return db.Text(ctx, "SELECT concat_ws(', ', "+strings.Join(parts, ", ")+")")
 }
 
-// slowSender begins a request and then sends next to nothing.
+// slowSender is a request that is sent very slowly.
 type slowSender struct {
 	name, begin string
 	check       func(t *testing.T, answer string)
@@ -92,7 +93,7 @@ func slowSenders(key string) []slowSender {
 	}
 }
 
-// trickle sends the beginning and then a byte now and then until the server has had enough, and returns what it said.
+// trickle sends the beginning and then single bytes until the server closes the connection, and returns the answer.
 func trickle(ctx context.Context, t *testing.T, addr, begin string) string {
 	t.Helper()
 	const limit = 20 * time.Second
@@ -134,7 +135,8 @@ func trickle(ctx context.Context, t *testing.T, addr, begin string) string {
 	return answer.String()
 }
 
-// anotherTenant looks from outside: what is not yours is not there, in the same words.
+// anotherTenant reads the resources of a tenant with the key of another one: the answers are those of resources that do not
+// exist.
 func anotherTenant(ctx context.Context, t *testing.T, dev *harness.Dev) {
 	harness.AddTenant(t, dev.Info().DatabaseURL, "neighbour")
 	api := dev.ClientFor(t)
@@ -166,9 +168,10 @@ func anotherTenant(ctx context.Context, t *testing.T, dev *harness.Dev) {
 	if res, _ := other.Send(ctx, http.MethodGet, "/v1/refunds", nil, nil); strings.Contains(string(res.Body), "mine") {
 		t.Errorf("the neighbour's list has our refund: %s", res.Body)
 	}
-	// The same names are free for the neighbour, whose account is not ours.
-	if res, _ := other.Post(ctx, "key-mine", request("mine", 999, 999)); res.Status != http.StatusUnprocessableEntity || res.Problem(t).Code != "account-not-allowed" {
-		t.Errorf("our account in the neighbour's hands: status %d: %s", res.Status, res.Body)
+	// The neighbour can use the same names, but not our account.
+	if res, _ := other.Post(ctx, "key-mine", request("mine", 999, 999)); res.Status != http.StatusUnprocessableEntity ||
+		res.Problem(t).Code != "account-not-allowed" {
+		t.Errorf("our account used by the neighbour: status %d: %s", res.Status, res.Body)
 	}
 	if after := api.Timeline(ctx, "mine"); len(after.Journal) != len(before.Journal) || len(after.Attempts) != len(before.Attempts) {
 		t.Errorf("our refund has changed: %+v", after)

@@ -20,7 +20,7 @@ import (
 
 // side is one of the two binaries.
 type side struct {
-	name   string // how it is called in the output
+	name   string // its name in the output
 	binary string
 }
 
@@ -28,7 +28,7 @@ type config struct {
 	sides  [2]side
 	args   []string // of the binary
 	rounds int
-	rename string // "old=new,…": words of the first binary's figures and what the second one calls them
+	rename string // "old=new,…": names in the first binary's figures and those of the second one
 }
 
 func main() {
@@ -41,14 +41,14 @@ func main() {
 	}
 }
 
-// parse reads the command line: [flags] OLD NEW -- VERB ARGS.
+// parse parses the command line: [flags] OLD NEW -- VERB ARGS.
 func parse(args []string) (config, error) {
 	var c config
 	fs := flag.NewFlagSet("sidebyside", flag.ContinueOnError)
-	fs.IntVar(&c.rounds, "rounds", 9, "how often each binary runs")
-	fs.StringVar(&c.rename, "rename", "", "old=new,…: what the figures of OLD are called by NEW")
-	oldName := fs.String("old-name", "", "how OLD is called in the output")
-	newName := fs.String("new-name", "", "how NEW is called in the output")
+	fs.IntVar(&c.rounds, "rounds", 9, "runs of each binary")
+	fs.StringVar(&c.rename, "rename", "", "old=new,…: names of figures in OLD and in NEW")
+	oldName := fs.String("old-name", "", "name of OLD in the output")
+	newName := fs.String("new-name", "", "name of NEW in the output")
 	if err := fs.Parse(args); err != nil {
 		return c, err
 	}
@@ -64,7 +64,7 @@ func parse(args []string) (config, error) {
 	if rest[3] == "bench" {
 		c.args = rest[3:]
 	}
-	// One round of the verb is one of ours, unless the caller wants medians of several.
+	// One round of the verb is one round here, unless the caller wants medians of several.
 	if !slices.ContainsFunc(c.args, func(a string) bool { return a == "--rounds" || strings.HasPrefix(a, "--rounds=") }) {
 		c.args = append(c.args, "--rounds=1")
 	}
@@ -111,11 +111,11 @@ func compare(ctx context.Context, args []string, out, progress io.Writer) error 
 	return printTables(out, runs[0], runs[1])
 }
 
-// measure runs a binary once and reads the document that it prints.
+// measure runs a binary once and parses the document that it prints.
 func measure(ctx context.Context, s side, args []string) (report, error) {
 	cmd := exec.CommandContext(ctx, s.binary, args...) // #nosec G204 -- the caller names the program
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = time.Minute // it stops its PostgreSQL and drops its schemas meanwhile
+	cmd.WaitDelay = time.Minute // for stopping its PostgreSQL and dropping its schemas
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {

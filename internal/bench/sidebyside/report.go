@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// report is what one run of a bench verb measured.
+// report is the result of one run of a bench verb.
 type report struct {
 	facts  string // "server 17.2, fsync on"
 	groups []group
 }
 
-// group holds the figures of one result, for example of one number of callers.
+// group has the figures of one result, for example of one number of callers.
 type group struct {
 	label   string // "variant http, callers 64"; "" when the verb has one result only
 	figures []figure
@@ -45,7 +45,7 @@ func (o object) get(key string) any {
 	return nil
 }
 
-// parseReport reads the document of `refundry bench … --json`: results with labels and medians, or one median.
+// parseReport parses the document of `refundry bench … --json`: results with labels and medians, or one median.
 func parseReport(doc []byte) (report, error) {
 	d := json.NewDecoder(bytes.NewReader(doc))
 	d.UseNumber()
@@ -80,7 +80,7 @@ func parseReport(doc []byte) (report, error) {
 	return r, nil
 }
 
-// decode reads one value and keeps the order of fields.
+// decode decodes one value and keeps the order of the fields.
 func decode(d *json.Decoder) (any, error) {
 	t, err := d.Token()
 	if err != nil {
@@ -120,7 +120,7 @@ func decode(d *json.Decoder) (any, error) {
 	return list, nil
 }
 
-// labels joins the fields that are no lists and no objects.
+// labels joins the fields that are neither lists nor objects.
 func labels(o object) string {
 	var out []string
 	for _, m := range o {
@@ -132,7 +132,7 @@ func labels(o object) string {
 	return strings.Join(out, ", ")
 }
 
-// leaves lists the numbers of an object and of the objects in it.
+// leaves returns the numbers of an object and of the objects in it.
 func leaves(prefix string, o object) ([]figure, error) {
 	var out []figure
 	for _, m := range o {
@@ -154,7 +154,7 @@ func leaves(prefix string, o object) ([]figure, error) {
 	return out, nil
 }
 
-// renames reads "old=new,…".
+// renames parses "old=new,…".
 func renames(text string) (map[string]string, error) {
 	out := map[string]string{}
 	for pair := range strings.SplitSeq(text, ",") {
@@ -190,7 +190,7 @@ func (r *report) rename(names map[string]string) {
 	}
 }
 
-// find gives the figures of a label.
+// find returns the figures of a label.
 func (r report) find(label string) (group, bool) {
 	i := slices.IndexFunc(r.groups, func(g group) bool { return g.label == label })
 	if i < 0 {
@@ -199,7 +199,7 @@ func (r report) find(label string) (group, bool) {
 	return r.groups[i], true
 }
 
-// find gives the value of a figure.
+// find returns the value of a figure.
 func (g group) find(name string) (float64, bool) {
 	i := slices.IndexFunc(g.figures, func(f figure) bool { return f.name == name })
 	if i < 0 {

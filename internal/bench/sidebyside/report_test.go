@@ -62,12 +62,12 @@ func TestRenamedResultsAndFigures(t *testing.T) {
 	}
 	for _, bad := range []string{"door", "=x", "x="} {
 		if _, err := renames(bad); err == nil {
-			t.Errorf("-rename %q is taken", bad)
+			t.Errorf("-rename %q was accepted", bad)
 		}
 	}
 }
 
-// program writes a stand-in for a binary: it notes its call and prints a document.
+// program writes a script that stands for a binary: it records its call and prints a document.
 func program(t *testing.T, name, calls, doc string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -97,7 +97,8 @@ func TestBothSidesTakeTurns(t *testing.T) {
 		t.Errorf("calls:\n%swant:\n%s", got, want)
 	}
 	text := strings.Join(strings.Fields(out.String()), " ")
-	for _, want := range []string{"variant floor, callers 64", "variant intake, callers 64", "median OLD 6000 0.660", "median NEW 6600 0.660", "NEW/OLD 1.100 1.000",
+	for _, want := range []string{"variant floor, callers 64", "variant intake, callers 64", "median OLD 6000 0.660", "median NEW 6600 0.660",
+		"NEW/OLD 1.100 1.000",
 		"90 % from 1.100 1.000", "90 % to 1.100 1.000", "differs yes no", "only NEW has: p95Ms", "only OLD has: p50Ms"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, out.String())
@@ -120,7 +121,7 @@ func TestFewRoundsAndFailures(t *testing.T) {
 	}
 	for _, args := range [][]string{{good, good}, {good, good, "--"}, {good, "--", "accept"}, {"-rounds", "1", good, good, "--", "accept"}} {
 		if err := compare(t.Context(), args, &out, &out); err == nil {
-			t.Errorf("%v is taken", args)
+			t.Errorf("%v was accepted", args)
 		}
 	}
 }

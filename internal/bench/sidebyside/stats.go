@@ -28,9 +28,9 @@ func median(values []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// compareMedians gives median(after)/median(before) with its 90 % percentile bootstrap interval. A resample draws whole rounds:
-// the two measurements of a round stand beside each other in time, so what slows the machine down hits both of them. The same
-// values and the same seed give the same interval.
+// compareMedians returns median(after)/median(before) with its 90 % percentile bootstrap interval. A resample draws whole
+// rounds: the two measurements of a round are close in time, so a disturbance of the machine affects both. The same values
+// and seed give the same interval.
 func compareMedians(before, after []float64, seed uint64) ratio {
 	r := ratio{value: median(after) / median(before), low: math.NaN(), high: math.NaN()}
 	if math.IsNaN(r.value) || math.IsInf(r.value, 0) || slices.ContainsFunc(slices.Concat(before, after), math.IsNaN) {

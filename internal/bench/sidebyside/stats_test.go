@@ -73,7 +73,8 @@ func TestNoRatioWithoutNumbers(t *testing.T) {
 	}
 }
 
-// Nine rounds of two equal programs: about nine intervals of ten must contain 1. Fewer would report differences that are noise.
+// TestTheIntervalContainsTheTruthAsOftenAsItSays compares nine rounds of equal programs many times: about nine intervals of
+// ten must contain 1. Fewer would report noise as differences.
 func TestTheIntervalContainsTheTruthAsOftenAsItSays(t *testing.T) {
 	t.Parallel()
 	const trials = 200
@@ -89,7 +90,7 @@ func TestTheIntervalContainsTheTruthAsOftenAsItSays(t *testing.T) {
 	t.Logf("%d of %d intervals contain the true ratio", contained, trials)
 }
 
-// noisy gives n values around center, 5 % apart.
+// noisy returns n values around center with a standard deviation of 5 %.
 func noisy(seed uint64, n int, center float64) []float64 {
 	source := rand.New(rand.NewPCG(seed, 99)) // #nosec G404 -- a test's noise
 	out := make([]float64, n)

@@ -8,14 +8,14 @@ import (
 	"text/tabwriter"
 )
 
-// seed of the resampling: two readings of the same rounds show the same intervals.
+// seed of the resampling, so that the same rounds always give the same intervals.
 const seed = 1
 
-// enoughRounds is the least number of rounds with which "differs" is answered. With fewer, intervals are far too narrow.
+// enoughRounds is the least number of rounds for which "differs" is answered. With fewer, intervals are far too narrow.
 const enoughRounds = 9
 
-// printTables writes a table for each result: the rounds, the medians, and NEW/OLD with its interval. A result or a figure that
-// only one side has is named, since it cannot be compared.
+// printTables prints a table for each result: the rounds, the medians, and NEW/OLD with its interval. It names the results
+// and figures that only one side has, which cannot be compared.
 func printTables(out io.Writer, before, after []report) error {
 	for _, g := range after[0].groups {
 		old, ok := before[0].find(g.label)
@@ -80,7 +80,7 @@ func printGroup(out io.Writer, g, old group, before, after []report) error {
 	return oneSided(out, g, old)
 }
 
-// oneSided names the figures that only one side has.
+// oneSided prints the figures that only one side has.
 func oneSided(out io.Writer, g, old group) error {
 	for _, x := range []struct {
 		side    string
@@ -98,7 +98,7 @@ func oneSided(out io.Writer, g, old group) error {
 	return nil
 }
 
-// series gives for each figure its values, round by round; NaN where a round has none.
+// series returns the values of each figure, one per round; NaN where a round has none.
 func series(runs []report, label string, names []string) [][]float64 {
 	out := make([][]float64, len(names))
 	for i, name := range names {
@@ -123,7 +123,7 @@ func printRow(w io.Writer, round, side string, columns [][]float64, value func([
 	_, _ = fmt.Fprintln(w)
 }
 
-// number shows three digits behind the point for small values and none for large ones; "-" where there is no number.
+// number formats small values with three decimals and large ones with none; "-" for no number.
 func number(v float64) string {
 	switch {
 	case math.IsNaN(v):

@@ -112,7 +112,8 @@ func TestNoticeIsForged(t *testing.T) {
 			t.Errorf("%s: %v, %v, want it forged", what, got, err)
 		}
 	}
-	if got, err := noticeClientWithout(t).ParseNotice(noticeHeader(stamp, signature("", stamp, noticeBody)), []byte(noticeBody)); !errors.Is(err, refund.ErrNoticeForged) {
+	unsigned := noticeHeader(stamp, signature("", stamp, noticeBody))
+	if got, err := noticeClientWithout(t).ParseNotice(unsigned, []byte(noticeBody)); !errors.Is(err, refund.ErrNoticeForged) {
 		t.Errorf("an account without a secret took %v, %v", got, err)
 	}
 }

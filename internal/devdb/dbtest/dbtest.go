@@ -1,16 +1,13 @@
 // Package dbtest gives tests real PostgreSQL databases.
 //
-// New and Template use one server that all test packages of a user share,
-// however many processes `go test` starts at once: the first one that needs it
-// starts it, the others attach. It lives in <temp>/refundry-test-<uid> and stays
-// up between runs; `go run ./internal/devdb/dbtest/stopserver` stops it.
+// New and Template use one server that all test packages of a user share, in any number of processes: the first one starts
+// it, the others attach. It is in <temp>/refundry-test-<uid> and runs on between test runs; `go run
+// ./internal/devdb/dbtest/stopserver` stops it.
 //
-// The shared server runs with fsync off: its databases end with their test, so
-// they need not survive a power cut. A commit is otherwise what it is in
-// production. Tests that kill or stop PostgreSQL, or look at durability, take a
-// server of their own from Server, which keeps fsync on.
+// The shared server has fsync off: its databases end with their test, so they need not survive a power cut. Otherwise a
+// commit is that of production. Tests that kill or stop PostgreSQL, or check durability, use Server, which keeps fsync on.
 //
-// A machine without PostgreSQL fails the tests; it does not skip them.
+// A machine without PostgreSQL fails the tests; they are not skipped.
 package dbtest
 
 import (
@@ -33,35 +30,32 @@ import (
 	"github.com/refundry/refundry/internal/devdb"
 )
 
-// patience bounds every single thing done here; machines that build and test at
-// the same time are slow.
+// patience limits every single operation; machines that build and test at the same time are slow.
 const patience = 2 * time.Minute
 
-// settings of the shared server.
+// settings are those of the shared server.
 var settings = map[string]string{
 	"fsync":                      "off", // see the package comment
-	"full_page_writes":           "off", // guards against what fsync=off gives up anyway
+	"full_page_writes":           "off", // of no use with fsync=off
 	"max_connections":            "300",
 	"shared_buffers":             "128MB",
 	"max_wal_size":               "2GB",
 	"checkpoint_timeout":         "30min",
-	"autovacuum_naptime":         "10min", // hundreds of short-lived databases, none worth a visit
+	"autovacuum_naptime":         "10min", // the hundreds of databases are too short-lived for it
 	"log_min_duration_statement": "-1",
 	"log_checkpoints":            "off",
 }
 
-// New makes an empty database for this test and returns its connection string.
-// It is dropped when the test ends, with whatever is still connected to it.
+// New creates an empty database for this test and returns its connection string. It is dropped when the test ends, also
+// while connections are open.
 func New(t testing.TB) string {
 	t.Helper()
 	return server(t).create(t, "template0")
 }
 
-// Template returns a copy of a database that build has prepared: migrations run
-// once, every test gets the result. build receives the connection string of an
-// empty database and must close its connections. The prepared database serves
-// every test that names it and runs from the same test binary, so a changed
-// migration, being part of the binary, never meets an old preparation.
+// Template returns a copy of a database that build has prepared, so that the migrations run once for all tests. build gets
+// the connection string of an empty database and must close its connections. The prepared database is used by all tests
+// with the same name and test binary; a changed migration, being part of the binary, gets a new one.
 func Template(t testing.TB, name string, build func(url string) error) string {
 	t.Helper()
 	s := server(t)
@@ -74,9 +68,8 @@ func Template(t testing.TB, name string, build func(url string) error) string {
 	return s.create(t, tmpl)
 }
 
-// Server starts a PostgreSQL for this test alone, with fsync on unless settings
-// say otherwise, to be stopped, killed and restarted at will. It ends with the
-// test, and its folder is removed.
+// Server starts a PostgreSQL for this test alone, with fsync on unless settings change it. The test can stop, kill and
+// restart it. It ends with the test, and its folder is removed.
 func Server(t testing.TB, settings map[string]string) *devdb.DB {
 	t.Helper()
 	dir, err := Dir()
@@ -108,8 +101,8 @@ func Server(t testing.TB, settings map[string]string) *devdb.DB {
 	return db
 }
 
-// Dir makes a new folder that the server's user can enter, for a test that calls
-// devdb.Start itself; t.TempDir is closed to other users. The caller removes it.
+// Dir creates a folder that the server's user can enter, for a test that calls devdb.Start; t.TempDir is closed to other
+// users. The caller removes it.
 func Dir() (string, error) {
 	dir, err := os.MkdirTemp("", "refundry-pg-")
 	if err != nil {
@@ -118,13 +111,13 @@ func Dir() (string, error) {
 	return dir, os.Chmod(dir, 0o711)
 }
 
-// shared is the connection to the server that test processes share.
+// shared is the connection of this process to the shared server.
 type shared struct {
 	db    *devdb.DB
-	users *devdb.Lock // held, shared, as long as this process lives: stopserver leaves the server alone
+	users *devdb.Lock // held, shared, while this process runs, so that stopserver does not stop the server
 }
 
-// attachShared runs once for a test process: its result is the same for all tests in it.
+// attachShared attaches once per process; all tests of the process get its result.
 var attachShared = sync.OnceValues(startShared)
 
 func server(t testing.TB) *shared {
@@ -136,12 +129,12 @@ func server(t testing.TB) *shared {
 	return s
 }
 
-// SharedDir is the folder of the shared server.
+// SharedDir returns the folder of the shared server.
 func SharedDir() string {
 	return filepath.Join(os.TempDir(), "refundry-test-"+strconv.Itoa(os.Getuid()))
 }
 
-// usersLock is held by everybody who uses the shared server.
+// usersLock is the lock that every user of the shared server holds.
 func usersLock() string { return filepath.Join(SharedDir(), "users.lock") }
 
 func startShared() (*shared, error) {
@@ -157,7 +150,7 @@ func startShared() (*shared, error) {
 	}
 	db, err := devdb.Start(ctx, devdb.Config{Dir: dir, Settings: settings, StartTimeout: patience})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%w\n(if a power cut has damaged it, remove %s: it holds nothing but test data)", err, dir), users.Release())
+		return nil, errors.Join(fmt.Errorf("%w\n(if a power cut has damaged it, remove %s: it has test data only)", err, dir), users.Release())
 	}
 	s := &shared{db: db, users: users}
 	if _, err := s.drop(ctx, time.Now().Add(-leftoverAge)); err != nil {
@@ -166,8 +159,7 @@ func startShared() (*shared, error) {
 	return s, nil
 }
 
-// ownFolder makes the folder, and refuses one that somebody else may have laid
-// out under a name that can be guessed.
+// ownFolder creates the folder. It returns an error for one that another user may have created under this predictable name.
 func ownFolder(dir string) error {
 	err := os.Mkdir(dir, 0o755)
 	if err != nil && !errors.Is(err, os.ErrExist) {
@@ -179,12 +171,12 @@ func ownFolder(dir string) error {
 	}
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	if !st.IsDir() || !ok || int(sys.Uid) != os.Getuid() || st.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("%s is not a folder of our own (%s): remove it, or set TMPDIR", dir, st.Mode())
+		return fmt.Errorf("%s is not a folder of this user (%s): remove it, or set TMPDIR", dir, st.Mode())
 	}
 	return nil
 }
 
-// create makes a database from a template and drops it when the test ends.
+// create creates a database from a template and drops it when the test ends.
 func (s *shared) create(t testing.TB, from string) string {
 	t.Helper()
 	name := databaseName(time.Now())
@@ -225,14 +217,14 @@ func (s *shared) url(database string) string { return Sibling(s.db.URL(), databa
 // databasePart is what Sibling replaces.
 var databasePart = regexp.MustCompile(`/[^/?]*(\?|$)`)
 
-// Sibling is the connection string of another database on the same server.
+// Sibling returns the connection string of another database on the same server.
 func Sibling(url, database string) string {
 	return databasePart.ReplaceAllString(url, "/"+database+"$1")
 }
 
-// databaseName tells when the database was made, for drop: PostgreSQL does not.
+// databaseName returns a new name with the time of creation, which PostgreSQL does not store, for drop.
 func databaseName(now time.Time) string {
 	raw := make([]byte, 8)
-	_, _ = rand.Read(raw) // never fails, see its documentation
+	_, _ = rand.Read(raw) // it never fails, see its documentation
 	return fmt.Sprintf("t_%010d_%s", now.Unix(), hex.EncodeToString(raw))
 }

@@ -19,7 +19,7 @@ import (
 const childMode = "DBTEST_TEST_CHILD"
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m) // nothing of the shared server may stay in the process
+	goleak.VerifyTestMain(m) // the shared server leaves nothing in the process
 }
 
 func run(url, sql string, into ...any) error {
@@ -62,7 +62,7 @@ func TestDatabaseIsDroppedAtTheEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = conn.Close(context.Background()) })
-		if err := conn.Ping(t.Context()); err != nil { // stays connected past the drop
+		if err := conn.Ping(t.Context()); err != nil { // it stays connected during the drop
 			t.Fatal(err)
 		}
 	})
@@ -78,7 +78,7 @@ func TestTemplateIsBuiltOnceAndCopied(t *testing.T) {
 		built.Add(1)
 		return run(url, "CREATE TABLE seed AS SELECT 1 AS n")
 	}
-	// Another name in every run, as the server may live on from the last one.
+	// A new name in every run, since the server may be that of the last run.
 	name := "Once, and copied " + time.Now().String()
 	urls := make(chan string)
 	for range 4 {
@@ -96,7 +96,7 @@ func TestTemplateIsBuiltOnceAndCopied(t *testing.T) {
 	}
 }
 
-// Several processes that start at once, as `go test ./...` does, meet on one server.
+// TestManyProcessesAtOnce starts several processes at once, as `go test ./...` does. They use one server.
 func TestManyProcessesAtOnce(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -129,11 +129,11 @@ func TestManyProcessesAtOnce(t *testing.T) {
 		servers[at] = true
 	}
 	if len(servers) != 1 || servers[""] {
-		t.Errorf("children met %d servers: %v, want 1", len(servers), servers)
+		t.Errorf("the children used %d servers: %v, want 1", len(servers), servers)
 	}
 }
 
-// TestChild is what TestManyProcessesAtOnce runs; on its own it is a short look at the server.
+// TestChild is run by TestManyProcessesAtOnce; on its own it reads the start time of the server.
 func TestChild(t *testing.T) {
 	var at string
 	if err := run(dbtest.New(t), "SELECT pg_postmaster_start_time()::text", &at); err != nil {
@@ -146,10 +146,10 @@ func TestChild(t *testing.T) {
 
 func TestStopLeavesAServerInUse(t *testing.T) {
 	t.Parallel()
-	url := dbtest.New(t) // from here on this process is a user
+	url := dbtest.New(t) // from now on this process is a user
 	did, err := dbtest.StopShared(t.Context())
 	if err != nil || !strings.Contains(did, "in use") {
-		t.Errorf("StopShared: %q, %v; want to hear that it is in use", did, err)
+		t.Errorf("StopShared: %q, %v; want that it is in use", did, err)
 	}
 	if err := run(url, "SELECT 1"); err != nil {
 		t.Errorf("the server in use was stopped: %v", err)

@@ -8,20 +8,18 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// leftoverAge is far more than any test run takes: what is older belongs to tests
-// that were killed, or to test binaries that are no more.
+// leftoverAge is much longer than any test run: older databases belong to killed tests or to old test binaries.
 const leftoverAge = 2 * time.Hour
 
-// leftovers finds the databases made before a time: those of tests tell it in
-// their name, finished templates in their comment, a template under construction
-// ends with _new and is looked after by its next builder.
+// leftovers selects the databases created before a time. Those of tests have it in their name, finished templates in their
+// comment. A template under construction ends with _new and is dropped by its next builder.
 const leftovers = `
 SELECT datname FROM pg_database
 WHERE (datname LIKE 't\_%' AND split_part(datname, '_', 2) < $1)
    OR (datname LIKE 'tpl\_%' AND shobj_description(oid, 'pg_database') < $1)`
 
-// drop removes the databases made before a time and counts them. Only one
-// process at a time does so; for the others there is nothing to do.
+// drop drops the databases created before a time and returns their number. Only one process does so at a time; for the
+// others it returns 0.
 func (s *shared) drop(ctx context.Context, before time.Time) (int, error) {
 	dropped := 0
 	err := s.with(ctx, func(conn *pgx.Conn) error {
@@ -38,7 +36,7 @@ func (s *shared) drop(ctx context.Context, before time.Time) (int, error) {
 			return err
 		}
 		for _, name := range names {
-			// IF EXISTS: a test that runs for long may end just now.
+			// IF EXISTS, since a long test may end at this moment.
 			if _, err := conn.Exec(ctx, "DROP DATABASE IF EXISTS "+pgx.Identifier{name}.Sanitize()+" WITH (FORCE)"); err != nil {
 				return err
 			}

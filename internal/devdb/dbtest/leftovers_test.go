@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Databases of tests that were killed go after two hours; those of today stay.
+// TestLeftoversAreDropped checks that databases of killed tests are dropped after two hours, and newer ones are not.
 func TestLeftoversAreDropped(t *testing.T) {
 	t.Parallel()
 	s := server(t)
@@ -19,7 +19,7 @@ func TestLeftoversAreDropped(t *testing.T) {
 		}
 	}
 	deadline := time.Now().Add(patience)
-	for exists(t, s, old) { // another process may be dropping, and then we do nothing
+	for exists(t, s, old) { // while another process drops databases, this one does nothing
 		if time.Now().After(deadline) {
 			t.Fatal("a database of three hours ago is still there")
 		}

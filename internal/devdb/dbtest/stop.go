@@ -10,9 +10,8 @@ import (
 	"github.com/refundry/refundry/internal/devdb"
 )
 
-// StopShared drops what killed tests have left on the shared server, and its
-// templates, and stops it. While any test process uses the server it does nothing.
-// The text says what was done.
+// StopShared drops the databases that killed tests left on the shared server, and its templates, and stops the server. It
+// does nothing while a test process uses the server. The text says what was done.
 func StopShared(ctx context.Context) (did string, err error) {
 	if _, err := os.Stat(SharedDir()); errors.Is(err, os.ErrNotExist) {
 		return "no PostgreSQL for tests has run yet", nil
@@ -38,9 +37,8 @@ func StopShared(ctx context.Context) (did string, err error) {
 		dropped, time.Since(begin).Round(time.Millisecond)), nil
 }
 
-// dropAndStop starts the server when it is down, since what a crash has left is
-// to go too: the folder does not grow from run to run. Alone with the server, it
-// is the owner, so its Stop ends it.
+// dropAndStop starts the server if it is stopped, to drop what a crash has left, so that the folder does not grow from run
+// to run. Without other users it is the owner, so its Stop ends the server.
 func dropAndStop(ctx context.Context) (int, error) {
 	db, err := devdb.Start(ctx, devdb.Config{Dir: SharedDir(), Settings: settings, StartTimeout: patience})
 	if err != nil {

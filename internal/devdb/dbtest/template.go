@@ -16,7 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// binaryDigest identifies the running test binary by its content, once for the process.
+// binaryDigest identifies the running test binary by its content. It is computed once per process.
 var binaryDigest = sync.OnceValues(func() (digest []byte, err error) {
 	path, err := os.Executable()
 	if err != nil {
@@ -34,8 +34,8 @@ var binaryDigest = sync.OnceValues(func() (digest []byte, err error) {
 	return h.Sum(nil), nil
 })
 
-// templateName is unique for the name and the test binary, and fits the 63 bytes
-// that PostgreSQL allows.
+// templateName returns a name that is unique for the template and the test binary, within the 63 bytes that PostgreSQL
+// allows.
 func templateName(name string) (string, error) {
 	bin, err := binaryDigest()
 	if err != nil {
@@ -51,8 +51,8 @@ func templateName(name string) (string, error) {
 	return "tpl_" + clean[:min(len(clean), 24)] + "_" + hex.EncodeToString(sum[:12]), nil
 }
 
-// template makes sure that the template database exists and returns its name.
-// The advisory lock lets one process build while the others wait for it.
+// template creates the template database if it is missing and returns its name. The advisory lock lets one process build it
+// while the others wait.
 func (s *shared) template(ctx context.Context, name string, build func(url string) error) (string, error) {
 	tmpl, err := templateName(name)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *shared) template(ctx context.Context, name string, build func(url strin
 	sum := sha256.Sum256([]byte(tmpl))
 	key := int64(binary.BigEndian.Uint64(sum[:8]))
 	err = s.with(ctx, func(conn *pgx.Conn) error {
-		// A session lock: it goes with the connection, also when this process is killed.
+		// A session lock ends with the connection, also when this process is killed.
 		if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", key); err != nil {
 			return err
 		}
@@ -75,8 +75,8 @@ func (s *shared) template(ctx context.Context, name string, build func(url strin
 	return tmpl, err
 }
 
-// buildTemplate builds under another name and renames at the end, so that a
-// database of the final name is always whole.
+// buildTemplate builds under another name and renames at the end, so that a database with the final name is always
+// complete.
 func (s *shared) buildTemplate(ctx context.Context, conn *pgx.Conn, tmpl string, build func(url string) error) error {
 	draft := tmpl + "_new"
 	drop := "DROP DATABASE IF EXISTS " + draft + " WITH (FORCE)"
@@ -89,8 +89,8 @@ func (s *shared) buildTemplate(ctx context.Context, conn *pgx.Conn, tmpl string,
 		_, dropErr := conn.Exec(ctx, drop)
 		return errors.Join(fmt.Errorf("build: %w", err), dropErr)
 	}
-	// A connection left open would make every copy fail later; say it here. The
-	// server needs a moment to notice a closed one, and waits for that itself.
+	// A connection that is still open would make every copy fail later; the rename reports it now. The server needs a moment
+	// to notice a closed connection, and waits for it.
 	if _, err := conn.Exec(ctx, "ALTER DATABASE "+draft+" RENAME TO "+tmpl); err != nil {
 		return fmt.Errorf("the builder must close its connections: %w", err)
 	}

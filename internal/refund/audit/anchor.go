@@ -16,7 +16,7 @@ const (
 	domainAnchorEpoch = "refundry/a1/epoch"
 )
 
-// AnchorRow is what an anchor covers of one journal row. Its hash stands for everything else that the row says.
+// AnchorRow is the part of a journal row that an anchor covers. Its hash covers the other columns.
 type AnchorRow struct {
 	Pos  int64
 	Key  refund.RefundRef
@@ -24,13 +24,13 @@ type AnchorRow struct {
 	Hash [32]byte
 }
 
-// AnchorHash sums up a range of the journal, in order of position, and the anchor before it (docs/bytes.md).
+// AnchorHash hashes a range of the journal, ordered by position, together with the previous anchor (docs/bytes.md).
 type AnchorHash struct {
 	h    hash.Hash
 	rows int64
 }
 
-// NewAnchorHash begins a range. prev is the hash of the anchor before, zeros for the first one.
+// NewAnchorHash starts a range. prev is the hash of the previous anchor, zeros for the first one.
 func NewAnchorHash(prev [32]byte) *AnchorHash {
 	a := &AnchorHash{h: sha256.New()}
 	a.h.Write(refund.LP(nil, domainAnchor))
@@ -38,7 +38,7 @@ func NewAnchorHash(prev [32]byte) *AnchorHash {
 	return a
 }
 
-// Add takes the next row.
+// Add adds the next row.
 func (a *AnchorHash) Add(r AnchorRow) {
 	b := make([]byte, 0, 8+8+16+4+32)
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Pos))        // #nosec G115 -- the same 64 bits
@@ -49,10 +49,10 @@ func (a *AnchorHash) Add(r AnchorRow) {
 	a.rows++
 }
 
-// Rows is how many rows were added.
+// Rows returns the number of added rows.
 func (a *AnchorHash) Rows() int64 { return a.rows }
 
-// Sum ends the range at a position that no row of it lies behind.
+// Sum ends the range at a position at or above those of all its rows.
 func (a *AnchorHash) Sum(uptoPos int64) (sum [32]byte) {
 	b := binary.BigEndian.AppendUint64(nil, uint64(uptoPos))    // #nosec G115 -- the same 64 bits
 	a.h.Write(binary.BigEndian.AppendUint64(b, uint64(a.rows))) // #nosec G115
@@ -60,12 +60,12 @@ func (a *AnchorHash) Sum(uptoPos int64) (sum [32]byte) {
 	return sum
 }
 
-// AnchorStatement is what a leader signs: this installation's journal up to this position is this.
+// AnchorStatement returns the bytes to be signed for an anchor: installation, position, number of rows, hash.
 func AnchorStatement(installation string, uptoPos, rows int64, hash [32]byte) []byte {
 	return refund.LP(nil, domainAnchorSign, installation, strconv.FormatInt(uptoPos, 10), strconv.FormatInt(rows, 10), hex.EncodeToString(hash[:]))
 }
 
-// AnchorEpochStatement is what is signed when an epoch begins: of the anchors so far, those up to this position still hold.
+// AnchorEpochStatement returns the bytes to be signed when an epoch begins: the anchors up to this position still hold.
 func AnchorEpochStatement(installation string, epoch int, keptUpTo int64) []byte {
 	return refund.LP(nil, domainAnchorEpoch, installation, strconv.Itoa(epoch), strconv.FormatInt(keptUpTo, 10))
 }

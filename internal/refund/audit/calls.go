@@ -6,25 +6,26 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// Calls checks what is stored about a refund's numbers and calls: dispatches, attempts and effects of r, and the journal
-// that f went along. contracts finds what an attempt relied on. r.Effects holds
-// those of the refund that stand or were returned.
+// Calls checks the stored numbers and calls of a refund: dispatches, attempts and effects of r, against each other and the
+// folded journal. contracts returns the contract that an attempt relied on. r.Effects must be those of the refund that stand
+// or were returned.
 func (f *Fold) Calls(r *refund.Record, contracts func(account string, version int) (refund.Contract, bool)) {
-	f.numbers(r)
-	f.attempts(r)
-	f.answered(r)
+	f.checkNumbers(r)
+	f.checkAttempts(r)
+	f.checkAnswers(r)
 	for _, a := range r.Attempts {
 		if _, ok := contracts(r.Account, a.ContractVersion); !ok {
 			f.a.report("P10", "contract-unknown", "attempt %d relied on contract version %d, which is not stored", a.No, a.ContractVersion)
-			return // without its terms nothing can be judged
+			return // without its terms no call can be checked
 		}
 	}
-	f.repeats(r, contracts)
-	f.exposure(r, contracts)
+	f.checkRepeats(r, contracts)
+	f.checkExposure(r, contracts)
 }
 
-// numbers: the ordinals are whole, every number is the one that its refund must have, and each before the live one is dead.
-func (f *Fold) numbers(r *refund.Record) {
+// checkNumbers checks that the ordinals have no gap, that every number is the computed one, and that each number before the
+// live one is retired.
+func (f *Fold) checkNumbers(r *refund.Record) {
 	exposed := false
 	for i, d := range r.Dispatches {
 		exposed = exposed || d.Exposed
@@ -32,7 +33,7 @@ func (f *Fold) numbers(r *refund.Record) {
 			f.a.report("P8", "dispatch-gap", "dispatch %d follows %d", d.Ordinal, i)
 		}
 		if d.Ordinal < r.DispatchNo && !d.Retired {
-			f.a.report("P8", "not-retired", "dispatch %d has a successor and no proof of its death", d.Ordinal)
+			f.a.report("P8", "not-retired", "dispatch %d has a successor and no proof of its retirement", d.Ordinal)
 		}
 		if want := refund.DispatchNumber(r.Installation, r.TenantCode, r.RefundID, d.Ordinal); d.Number != want {
 			f.a.report("P1", "dispatch-number", "dispatch %d has number %s, not %s", d.Ordinal, d.Number, want)
@@ -55,8 +56,8 @@ func (f *Fold) numbers(r *refund.Record) {
 	}
 }
 
-// attempts: written with a claim, whole, and inside their times.
-func (f *Fold) attempts(r *refund.Record) {
+// checkAttempts checks that every attempt has its claim and respects its times.
+func (f *Fold) checkAttempts(r *refund.Record) {
 	has := map[int]bool{} // generations that have an attempt
 	sent := map[int]int{} // generation → attempt of the send
 	for i, a := range r.Attempts {
@@ -74,7 +75,7 @@ func (f *Fold) attempts(r *refund.Record) {
 		if !f.sendClaims[a.Generation] {
 			f.a.report("P10", "send-without-claim", "attempt %d has no claim of generation %d in the journal", a.No, a.Generation)
 		}
-		f.times(r, a)
+		f.checkTimes(r, a)
 	}
 	if n := len(r.Attempts); n != r.AttemptNo {
 		f.a.report("P10", "attempt-count", "%d attempts, the refund says %d", n, r.AttemptNo)
@@ -100,7 +101,7 @@ func attemptOf(r *refund.Record, generation int) (refund.Attempt, bool) {
 	return refund.Attempt{}, false
 }
 
-func (f *Fold) times(r *refund.Record, a refund.Attempt) {
+func (f *Fold) checkTimes(r *refund.Record, a refund.Attempt) {
 	if a.NotAfter.Before(a.StartedAt) || a.NotAfter.Sub(a.StartedAt) > refund.LongestLease {
 		f.a.report("P10", "send-window", "attempt %d started %s and may leave until %s", a.No, stamp(a.StartedAt), stamp(a.NotAfter))
 	}
@@ -108,14 +109,15 @@ func (f *Fold) times(r *refund.Record, a refund.Attempt) {
 	switch {
 	case !ok:
 	case d.MarkedEpoch > 0 && a.Epoch >= d.MarkedEpoch:
-		f.a.report("P10", "send-of-marked-number", "attempt %d sent dispatch %d, whose key was declared dead in epoch %d", a.No, d.Ordinal, d.MarkedEpoch)
+		f.a.report("P10", "send-of-marked-number", "attempt %d sent dispatch %d, whose key was ended by epoch %d", a.No, d.Ordinal, d.MarkedEpoch)
 	case d.MarkedEpoch == 0 && !d.KeyExpiresAt.IsZero() && a.NotAfter.After(d.KeyExpiresAt):
-		f.a.report("P10", "send-after-key", "attempt %d may leave until %s, the key dies %s", a.No, stamp(a.NotAfter), stamp(d.KeyExpiresAt))
+		f.a.report("P10", "send-after-key", "attempt %d may leave until %s, the key expires %s", a.No, stamp(a.NotAfter), stamp(d.KeyExpiresAt))
 	}
 }
 
-// repeats judges every send by the earlier sends of its refund, as they were known when it was claimed.
-func (f *Fold) repeats(r *refund.Record, contracts func(string, int) (refund.Contract, bool)) {
+// checkRepeats checks every send against the earlier sends of its refund, with the answers that were known when it was
+// claimed.
+func (f *Fold) checkRepeats(r *refund.Record, contracts func(string, int) (refund.Contract, bool)) {
 	for i, later := range r.Attempts {
 		if later.Kind != refund.AttemptSend {
 			continue
@@ -125,26 +127,28 @@ func (f *Fold) repeats(r *refund.Record, contracts func(string, int) (refund.Con
 			if first.Kind != refund.AttemptSend || (refund.Disproves(first.Answer) && !first.AnsweredAt.After(later.StartedAt)) {
 				continue
 			}
-			f.repeat(r, c, first, later)
+			f.checkRepeat(r, c, first, later)
 		}
 	}
 }
 
-// repeat: first was ambiguous, or not answered, when later was claimed.
-func (f *Fold) repeat(r *refund.Record, c refund.Contract, first, later refund.Attempt) {
+// checkRepeat checks two sends, the first of which was ambiguous or not answered when the later one was claimed.
+func (f *Fold) checkRepeat(r *refund.Record, c refund.Contract, first, later refund.Attempt) {
 	if d, ok := r.Dispatch(first.DispatchNo); ok && later.DispatchNo > first.DispatchNo && (d.Overridden || d.MarkedEpoch > 0 || f.decided) {
-		return // a person decided, or an epoch asked about it: judged by their own rules
+		return // after a decision, or a question about an epoch: other rules apply
 	}
 	switch {
 	case !c.Key.Dedupes && !c.Query.Automatic() && !c.List.Automatic():
-		f.a.report("P2", "blind-repeat", "attempt %d was sent although attempt %d may have acted (%s)", later.No, first.No, answerWord(first))
+		f.a.report("P2", "blind-repeat", "attempt %d was sent although attempt %d may have been executed (%s)", later.No, first.No, answerWord(first))
 	case later.DispatchNo == first.DispatchNo && c.Key.Dedupes && !c.Key.After2xx:
 	case !absentBetween(r, first, later) && !endedNegative(r, first.DispatchNo, later.StartedAt):
-		f.a.report("P1", "repeat-without-proof", "attempt %d was sent although attempt %d may have acted (%s) and no absence was read between", later.No, first.No, answerWord(first))
+		f.a.report("P1", "repeat-without-proof", "attempt %d was sent although attempt %d may have been executed (%s) and no absence was read between them",
+			later.No, first.No, answerWord(first))
 	}
 }
 
-// absentBetween: some absence of the number was read after the first send could leave and before the later one began.
+// absentBetween reports whether an absence of the number was read after the first send could leave and before the later one
+// began.
 func absentBetween(r *refund.Record, first, later refund.Attempt) bool {
 	for _, q := range r.Attempts {
 		if q.DispatchNo == first.DispatchNo && q.Answer == refund.NotFound && !q.StartedAt.Before(first.NotAfter) && !q.AnsweredAt.After(later.StartedAt) {
@@ -159,8 +163,8 @@ func endedNegative(r *refund.Record, no int, by time.Time) bool {
 	return ok && !d.FinalNegativeAt.IsZero() && !d.FinalNegativeAt.After(by)
 }
 
-// exposure: a number that counts as clear must be clear by its answers, under some contract that was relied on.
-func (f *Fold) exposure(r *refund.Record, contracts func(string, int) (refund.Contract, bool)) {
+// checkExposure checks that a number that is not exposed is disproved by its answers, under a contract that was relied on.
+func (f *Fold) checkExposure(r *refund.Record, contracts func(string, int) (refund.Contract, bool)) {
 	for _, d := range r.Dispatches {
 		if d.Exposed {
 			continue
@@ -174,7 +178,7 @@ func (f *Fold) exposure(r *refund.Record, contracts func(string, int) (refund.Co
 			judged, proven = true, proven || !r.Exposure(d, c, r.Now).Exposed
 		}
 		if judged && !proven {
-			f.a.report("P8", "clear-without-proof", "dispatch %d counts as not exposed, its answers do not say so", d.Ordinal)
+			f.a.report("P8", "clear-without-proof", "dispatch %d is stored as not exposed, but its answers do not disprove it", d.Ordinal)
 		}
 	}
 }

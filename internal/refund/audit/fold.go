@@ -12,10 +12,10 @@ import (
 type Finding struct {
 	Promise string // P1 … P12
 	Check   string // stable name of the check
-	What    string // what is wrong, without personal data
+	What    string // the violation, without personal data
 }
 
-// StoredEntry is a journal row as it is stored.
+// StoredEntry is a stored journal row.
 type StoredEntry struct {
 	refund.Entry
 	Seq          int
@@ -24,15 +24,15 @@ type StoredEntry struct {
 	Digest, Hash [32]byte
 }
 
-// Auditor checks stored records with the same code that made them. It keeps nothing between refunds and may be used by
-// one goroutine at a time.
+// Auditor checks stored records with the code that made them. It keeps no state between refunds. It is not safe for
+// concurrent use.
 type Auditor struct {
 	transitions map[string]bool
-	twoRows     map[string]string // table rows that write two journal rows: the kind of the one answer that they tell
+	twoRows     map[string]string // rules that write two journal rows for one answer, with the answer's kind
 	found       func(Finding)
 }
 
-// NewAuditor makes an Auditor that tells its findings to found.
+// NewAuditor returns an Auditor that passes its findings to found.
 func NewAuditor(found func(Finding)) *Auditor {
 	a := &Auditor{transitions: map[string]bool{}, twoRows: refund.TwoStepRules(), found: found}
 	for _, t := range refund.Transitions() {
@@ -45,31 +45,31 @@ func (a *Auditor) report(promise, check, format string, args ...any) {
 	a.found(Finding{Promise: promise, Check: check, What: fmt.Sprintf(format, args...)})
 }
 
-// Fold goes along the journal of one refund, row by row, in order of seq.
+// Fold reads the journal of one refund, row by row, ordered by seq. Its methods are in fold.go, calls.go and reviews.go.
 type Fold struct {
 	a    *Auditor
 	rid  refund.RID
 	last StoredEntry
 
-	birth      StoredEntry
+	first      StoredEntry
 	sendClaims map[int]bool // generations of claims of sends
 	askClaims  map[int]bool
-	decided    bool // some row is a person's decision
+	decided    bool // a row is a person's decision
 	broken     bool // the chain broke: one finding is enough
 
-	answers   []toldAnswer
-	few       [2]toldAnswer // room for the answers of most refunds
-	cases     []toldCase
-	inCase    bool // the last row that could tell of a case did
-	decisions []toldDecision
+	answers      []journalAnswer
+	answerBuffer [2]journalAnswer // avoids an allocation for most refunds
+	cases        []journalCase
+	inCase       bool // the last row that mentions cases had one
+	decisions    []journalDecision
 }
 
-// Fold begins with a refund's journal.
+// Fold starts a refund's journal.
 func (a *Auditor) Fold(rid refund.RID) *Fold {
 	return &Fold{a: a, rid: rid, sendClaims: map[int]bool{}, askClaims: map[int]bool{}}
 }
 
-// Add takes the next row.
+// Add adds the next row.
 func (f *Fold) Add(e StoredEntry) {
 	if e.Seq != f.last.Seq+1 {
 		f.a.report("P7", "journal-gap", "seq %d follows %d", e.Seq, f.last.Seq)
@@ -90,17 +90,17 @@ func (f *Fold) Add(e StoredEntry) {
 	if f.last.Seq > 0 && e.Pos <= f.last.Pos {
 		f.a.report("P7", "journal-position", "seq %d has position %d, the row before %d", e.Seq, e.Pos, f.last.Pos)
 	}
-	f.generation(e)
-	if f.birth.Seq == 0 {
-		f.birth = e
+	f.checkGeneration(e)
+	if f.first.Seq == 0 {
+		f.first = e
 	}
 	f.decided = f.decided || e.Source == "decision"
-	f.members(&e)
+	f.readMembers(&e)
 	f.last = e
 }
 
-// generation: it rises by one with a claim and never otherwise.
-func (f *Fold) generation(e StoredEntry) {
+// checkGeneration checks that the generation rises by one with a claim and never otherwise.
+func (f *Fold) checkGeneration(e StoredEntry) {
 	want := f.last.Generation
 	switch e.Kind {
 	case refund.JournalKind(refund.ClaimSend):
@@ -115,11 +115,10 @@ func (f *Fold) generation(e StoredEntry) {
 	}
 }
 
-// Rows is how many rows were added.
+// Rows returns the number of added rows.
 func (f *Fold) Rows() int { return f.last.Seq }
 
-// Close compares the end of the journal with the refund's row, and the row's parameters with what the journal's first
-// row told about them.
+// Close compares the end of the journal with the refund's row, and the row's parameters with the first journal row.
 func (f *Fold) Close(r refund.Refund, tenantCode string) {
 	if f.last.Seq != r.JournalSeq {
 		f.a.report("P7", "journal-head-seq", "the journal ends at %d, the refund says %d", f.last.Seq, r.JournalSeq)
@@ -136,29 +135,29 @@ func (f *Fold) Close(r refund.Refund, tenantCode string) {
 	if refund.RefundDigest(r.OrderID, r.PaymentID, r.Amount, r.Currency) != r.Digest {
 		f.a.report("P6", "refund-digest", "the digest is not that of the refund's parameters")
 	}
-	if f.birth.Seq == 1 {
-		f.readBirth(r, tenantCode)
+	if f.first.Seq == 1 {
+		f.checkFirstRow(r, tenantCode)
 	}
 }
 
-// readBirth: the first row names the parameters, and is under the chain.
-func (f *Fold) readBirth(r refund.Refund, tenantCode string) {
+// checkFirstRow compares the parameters of the first row, which the chain protects, with those of the refund.
+func (f *Fold) checkFirstRow(r refund.Refund, tenantCode string) {
 	var told struct {
 		Tenant, RefundID, OrderID, PaymentID, Account *string
 		Currency                                      *refund.Currency
 		Amount                                        *int64
 	}
-	if err := json.Unmarshal([]byte(f.birth.Data), &told); err != nil {
+	if err := json.Unmarshal([]byte(f.first.Data), &told); err != nil {
 		f.a.report("P7", "journal-birth", "the first row's data cannot be read")
 		return
 	}
 	same := told.Tenant != nil && *told.Tenant == tenantCode && told.RefundID != nil && *told.RefundID == r.RefundID &&
-		orSame(told.OrderID, r.OrderID) && orSame(told.PaymentID, r.PaymentID) && orSame(told.Account, r.Account) &&
-		orSame(told.Currency, r.Currency) && orSame(told.Amount, r.Amount)
+		absentOrEqual(told.OrderID, r.OrderID) && absentOrEqual(told.PaymentID, r.PaymentID) && absentOrEqual(told.Account, r.Account) &&
+		absentOrEqual(told.Currency, r.Currency) && absentOrEqual(told.Amount, r.Amount)
 	if !same {
-		f.a.report("P7", "journal-birth", "the first row tells other parameters than the refund has")
+		f.a.report("P7", "journal-birth", "the first row has other parameters than the refund")
 	}
 }
 
-// orSame: what was not told contradicts nothing.
-func orSame[T comparable](told *T, is T) bool { return told == nil || *told == is }
+// absentOrEqual reports whether an optional value agrees; an absent one does.
+func absentOrEqual[T comparable](told *T, is T) bool { return told == nil || *told == is }

@@ -1,12 +1,12 @@
 package audit
 
-// Promise is one of the sentences that the service stands for, and that its durable records can be checked against.
+// Promise is a guarantee of the service that its stored records can be checked against (docs/promises.md).
 type Promise struct {
 	ID    string // P1 … P12
 	Title string
 }
 
-// Promises lists them in order. A check names the promise that it is about.
+// Promises returns them in order. A check names its promise.
 func Promises() []Promise {
 	return []Promise{
 		{"P1", "at most one effect per refund where the channel dedupes by key; elsewhere a repeat only on proven absence"},

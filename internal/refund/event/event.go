@@ -18,30 +18,29 @@ import (
 // MaxBytes bounds the body of an event.
 const MaxBytes = 4096
 
-// maxText bounds, in bytes, what a channel has said. The store keeps no more of
-// it either; an event never grows with it.
+// maxText bounds, in bytes, a text of the channel. The store has the same bound.
 const maxText = 200
 
-// Errors of Of. A row that gives one cannot be told, by any later try either.
+// Errors of Of. They are permanent: a row that gives one has no event.
 var (
-	ErrRow      = errors.New("event: the journal row cannot be told")
+	ErrRow      = errors.New("event: the journal row is unusable")
 	ErrTooLarge = errors.New("event: larger than an event may be")
 )
 
-// Row is a journal row with what an event needs beside it.
+// Row is a journal row with the other data of its event.
 type Row struct {
 	Installation string        // uuid in 36 lower-case characters
 	Tenant       string        // tenant code
 	Params       refund.Params // immutable
 	Seq          int
 	Kind         string
-	From, To     refund.State // From "" = birth
+	From, To     refund.State // From "" = first row
 	Source       string
 	At           time.Time
 	Data         string   // canonical JSON as stored
 	Hash         [32]byte // of the row, in the chain
 	ReplayBatch  refund.RID
-	// CaseBefore is what the newest earlier row that tells of cases gave (see Cases); nil at birth.
+	// CaseBefore is the result of Cases for the newest earlier row that mentions cases; nil for the first row.
 	CaseBefore []string
 }
 
@@ -58,32 +57,30 @@ type Event struct {
 // ContentType is the media type of Event.Body.
 const ContentType = "application/cloudevents+json"
 
-// told is what an event takes of a journal row's data.
-type told struct {
+// rowData is the part of a journal row's data that events use.
+type rowData struct {
 	Rule            *string  `json:"rule"`
 	ChannelRefundID string   `json:"channelRefundId"`
 	Code            string   `json:"code"`
 	Case            []string `json:"case"`
 }
 
-// Cases gives the reasons of the open case after a row with this data, empty
-// for none. tells is false for rows that say nothing of cases, births and
-// claims: the case is then as it was before. Error: ErrRow.
+// Cases returns the reasons of the open case after a row with this data, empty for none. tells is false for rows that do not
+// mention cases (first rows, claims): the case is unchanged by them. Errors: ErrRow.
 func Cases(data string) (reasons []string, tells bool, err error) {
 	d, err := read(data)
 	return d.Case, d.Rule != nil, err
 }
 
-func read(data string) (d told, err error) {
+func read(data string) (d rowData, err error) {
 	if err := json.Unmarshal([]byte(data), &d); err != nil {
-		return told{}, fmt.Errorf("%w: its data is not readable", ErrRow)
+		return rowData{}, fmt.Errorf("%w: its data is not readable", ErrRow)
 	}
 	return d, nil
 }
 
-// Of gives the events of a row: none, one, or two when the row changes the
-// state and opens or closes a case; the state's event comes first. The same row
-// gives the same bytes every time. Errors: ErrRow, ErrTooLarge.
+// Of returns the events of a row: none, one, or two when the row changes the state and opens or closes a case; the state's
+// event comes first. The same row gives the same bytes every time. Errors: ErrRow, ErrTooLarge.
 func Of(r Row) ([]Event, error) {
 	state, known := stateType(r)
 	if !known {
@@ -111,9 +108,8 @@ func Of(r Row) ([]Event, error) {
 	return out, nil
 }
 
-// ID is the identity of an event: tenant code, refundId, seq and the first 12
-// hex digits of the journal row's hash; an event about a case ends in "/c".
-// The hash tells apart what was written before and after a restore.
+// ID returns the identity of an event: tenant code, refundId, seq and the first 12 hex digits of the journal row's hash; the
+// id of a case event ends in "/c". The hash separates rows from before and after a restore.
 func ID(tenant, refundID string, seq int, hash [32]byte, aboutCase bool) string {
 	id := tenant + "/" + refundID + "/" + strconv.Itoa(seq) + "-" + hex.EncodeToString(hash[:6])
 	if aboutCase {
@@ -122,18 +118,17 @@ func ID(tenant, refundID string, seq int, hash [32]byte, aboutCase bool) string 
 	return id
 }
 
-// WebhookID is the webhook-id header of an event: "wh_" and the first 32
-// digits of the event id's SHA-256 in base32 (RFC 4648, lower case). It has no
-// character that Standard Webhooks gives a meaning to.
+// WebhookID returns the webhook-id header of an event: "wh_" and the first 32 digits of the event id's SHA-256 in base32
+// (RFC 4648, lower case). None of its characters has a meaning in Standard Webhooks.
 func WebhookID(eventID string) string {
 	sum := sha256.Sum256([]byte(eventID))
 	return "wh_" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:32])
 }
 
-// Source is the CloudEvents source of all events of an installation.
+// Source returns the CloudEvents source of all events of an installation.
 func Source(installation string) string { return "/refundry/" + installation }
 
-func encode(r Row, d told, t Type, reasons []string) (Event, error) {
+func encode(r Row, d rowData, t Type, reasons []string) (Event, error) {
 	data := map[string]any{
 		"refundId": r.Params.RefundID, "paymentId": r.Params.PaymentID, "orderId": r.Params.OrderID,
 		"amount": r.Params.Amount, "currency": string(r.Params.Currency),
@@ -167,10 +162,10 @@ func encode(r Row, d told, t Type, reasons []string) (Event, error) {
 	return e, nil
 }
 
-// stamp writes a time in UTC with the microseconds that are stored.
+// stamp returns a time in UTC with the stored microseconds.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
-// clip cuts a text to maxText bytes at the end of a character.
+// clip shortens a text to maxText bytes, at the end of a character.
 func clip(s string) string {
 	if len(s) <= maxText {
 		return s

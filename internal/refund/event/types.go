@@ -5,7 +5,7 @@ import "github.com/refundry/refundry/internal/refund"
 // Type is the CloudEvents type of a public event. Names are never changed.
 type Type string
 
-// The types. Each names what a refund has entered: a state, or an open case.
+// Types of events. Each names a state that a refund has entered, or a case.
 const (
 	Created      Type = "refund.created"
 	Acknowledged Type = "refund.acknowledged" // the channel has it, the result comes later
@@ -18,14 +18,13 @@ const (
 	CaseClosed   Type = "refund.case_closed"
 )
 
-// Types lists all of them.
+// Types returns all types.
 func Types() []Type {
 	return []Type{Created, Acknowledged, Succeeded, Failed, Unknown, Reversed, Canceled, CaseOpened, CaseClosed}
 }
 
-// entered is the table of events by the state that a row enters. Every state
-// stands here; "" means that entering it is not told: work in progress and the
-// return to the queue concern nobody outside.
+// entered is the event of each state that a row enters. Every state is listed; "" = no event, because work in progress and
+// the return to the queue are internal.
 var entered = map[refund.State]Type{
 	"PENDING":    "",
 	"PROCESSING": "",
@@ -37,7 +36,7 @@ var entered = map[refund.State]Type{
 	"REVERSED":   Reversed,
 }
 
-// stateType is the event of the row's state, "" for none.
+// stateType returns the event of the row's state, "" for none.
 func stateType(r Row) (t Type, known bool) {
 	if _, known = entered[r.To]; !known {
 		return "", false
@@ -51,8 +50,7 @@ func stateType(r Row) (t Type, known bool) {
 	return entered[r.To], true
 }
 
-// caseType is the event of the row's case, "" for none. A change of reasons
-// under an open case is none.
+// caseType returns the event of the row's case, "" for none. A change of reasons under an open case has no event.
 func caseType(before, after []string) Type {
 	switch {
 	case len(before) == 0 && len(after) > 0:

@@ -21,7 +21,7 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// canonical is CanonicalJSON for values that are strings and integers only.
+// canonical returns the CanonicalJSON of a map with strings and integers only.
 func canonical(m map[string]any) string {
 	text, err := refund.CanonicalJSON(m)
 	if err != nil {
@@ -30,8 +30,8 @@ func canonical(m map[string]any) string {
 	return text
 }
 
-// differing names the parameters in which an intake differs from stored canonical ones, sorted. The inline payment and
-// the time of paying are none of them: they may be left out in a repeat.
+// differing returns the sorted names of the parameters in which an intake differs from stored ones. The inline payment and
+// the time of payment are left out of the comparison, because a repeat may omit them.
 func differing(stored string, in Intake) []string {
 	asked := in.CanonicalParams()
 	if stored == asked {
@@ -60,7 +60,7 @@ func differing(stored string, in Intake) []string {
 	return out
 }
 
-// sameInline says whether the inline payment is the one that the event brought the first time, or is left out.
+// sameInline reports whether the intake has no inline payment, or the same one as the stored parameters.
 func sameInline(stored string, in Intake) bool {
 	if in.Refund == nil || in.Refund.Payment == nil {
 		return true
@@ -73,7 +73,7 @@ func sameInline(stored string, in Intake) bool {
 	return json.Unmarshal([]byte(stored), &a) == nil && json.Unmarshal([]byte(asked), &b) == nil && string(a["payment"]) == string(b["payment"])
 }
 
-// paramsDiff names the immutable parameters that differ.
+// paramsDiff returns the names of the immutable parameters that differ.
 func paramsDiff(a, b refund.Params) []string {
 	var out []string
 	if a.Amount != b.Amount {

@@ -6,22 +6,23 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// ReceiptWindow is how long receipts are looked up; an older event may not create a refund.
+// ReceiptWindow is how long receipts are looked up. An older event may not create a refund.
 const ReceiptWindow = 395 * 24 * time.Hour
 
-// DecideGroup decides a group item by item, in order, each seeing what its elders did: the outcome of a group is that of
-// its items one after another. It is pure; v is used up. Items whose locks were not obtained are Lost, and so is every
-// later item with the same event or refund id: tried again, they are still in their order.
+// DecideGroup decides the items of a group in order; each item sees the results of the ones before it, so that the outcome
+// of a group is that of its items one after another. It is pure; v must not be used again. An item whose locks were not
+// obtained is Lost, and so is every later item with the same event or refund id, which keeps their order when they are tried
+// again.
 func DecideGroup(v View, g []Intake) Plan {
 	p := planner{v: v, touched: map[PaymentRef]bool{}, created: map[PaymentRef]bool{}, woken: map[PaymentRef]bool{}}
 	for i, in := range g {
 		o := Outcome{Verdict: Lost}
-		if v.Got[i] && !p.heldBack(in) {
-			o = p.item(in)
+		if v.Got[i] && !p.followsLost(in) {
+			o = p.decide(in)
 			p.park(in, o)
 		}
 		if o.Verdict == Lost {
-			p.holdBack(in)
+			p.noteLost(in)
 		}
 		p.plan.Outcomes = append(p.plan.Outcomes, o)
 	}
@@ -35,46 +36,46 @@ type planner struct {
 	touched map[PaymentRef]bool
 	created map[PaymentRef]bool
 	woken   map[PaymentRef]bool
-	paid    map[PaymentRef]bool // known payments whose time of paying became known; nil = none
-	held    map[any]bool        // names of lost items; nil = none was lost
+	paid    map[PaymentRef]bool // known payments whose time of payment became known; nil = none
+	lost    map[any]bool        // identities of lost items; nil = none was lost
 }
 
-// names are the identities that an item binds. Two items that share only a payment need no order: what one takes of it
-// the other could have lost to a stranger all the same, and waiting for each other, groups would keep each other waiting.
-func names(in Intake) []any {
+// identities returns the identities that an item binds. Items that share only a payment need no order: the amount that one
+// of them takes could equally be taken by another group, and waiting for each other could block groups.
+func identities(in Intake) []any {
 	if in.Capture != nil {
 		return []any{event(in), CaptureRef{PaymentRef{in.Tenant.ID, in.Capture.PaymentID}, in.Capture.CaptureID}}
 	}
 	return []any{event(in), RefundKey{in.Tenant.ID, in.Refund.RefundID}}
 }
 
-func (p *planner) holdBack(in Intake) {
-	if p.held == nil {
-		p.held = map[any]bool{}
+func (p *planner) noteLost(in Intake) {
+	if p.lost == nil {
+		p.lost = map[any]bool{}
 	}
-	for _, key := range names(in) {
-		p.held[key] = true
+	for _, key := range identities(in) {
+		p.lost[key] = true
 	}
 }
 
-func (p *planner) heldBack(in Intake) bool {
-	if p.held == nil {
+func (p *planner) followsLost(in Intake) bool {
+	if p.lost == nil {
 		return false
 	}
-	for _, key := range names(in) {
-		if p.held[key] {
+	for _, key := range identities(in) {
+		if p.lost[key] {
 			return true
 		}
 	}
 	return false
 }
 
-func (p *planner) item(in Intake) Outcome {
+func (p *planner) decide(in Intake) Outcome {
 	if p.v.Parked[in.Parked] == ParkedTaken {
 		return Outcome{Verdict: Lost}
 	}
-	if r, known := p.v.Receipts[event(in)]; known && !anew(in, r) {
-		return p.again(in, r)
+	if r, known := p.v.Receipts[event(in)]; known && !decidedAnew(in, r) {
+		return p.repeated(in, r)
 	}
 	if p.v.Parked[in.Parked] == ParkedSettled {
 		return Outcome{Verdict: Replayed, Cause: CauseSettled}
@@ -88,10 +89,10 @@ func (p *planner) item(in Intake) Outcome {
 // request decides a refund whose event id is new.
 func (p *planner) request(in Intake) Outcome {
 	if known, ok := p.v.Refunds[RefundKey{in.Tenant.ID, in.Refund.RefundID}]; ok {
-		return p.known(in, known)
+		return p.existingRefund(in, known)
 	}
 	if in.Tenant.Closed {
-		return Outcome{Verdict: Refused, Code: refund.CodeTenantClosed} // binds nothing: it says nothing about the request
+		return Outcome{Verdict: Refused, Code: refund.CodeTenantClosed} // binds nothing: the refusal is not about the request
 	}
 	ref := PaymentRef{in.Tenant.ID, in.Refund.PaymentID}
 	pay, known := p.v.Payments[ref]
@@ -114,11 +115,11 @@ func (p *planner) request(in Intake) Outcome {
 		return p.bind(in, Outcome{Verdict: Refused, Code: code}, refund.RID{})
 	}
 	p.touched[ref] = true
-	return p.accept(in, p.keepPaid(pay.Payment, paidAt))
+	return p.accept(in, p.setPaidAt(pay.Payment, paidAt))
 }
 
-// known decides another event for a refund that exists.
-func (p *planner) known(in Intake, r refund.Refund) Outcome {
+// existingRefund decides another event for a refund that exists.
+func (p *planner) existingRefund(in Intake, r refund.Refund) Outcome {
 	if r.RID == in.RID {
 		return Outcome{Verdict: Taken, Refund: &r}
 	}
@@ -131,7 +132,8 @@ func (p *planner) known(in Intake, r refund.Refund) Outcome {
 	return p.bind(in, Outcome{Verdict: Replayed, Cause: CauseRefund, Refund: &r}, r.RID)
 }
 
-// withNewPayment decides a refund that brings its payment along. The payment comes to be only with the refund.
+// withNewPayment decides a refund with an inline payment that is not known yet. The payment is created only together with
+// the refund.
 func (p *planner) withNewPayment(in Intake, ref PaymentRef) Outcome {
 	pay, code := p.newPayment(ref, in.Tenant, *in.Refund.Payment, refund.BySnapshot)
 	if code == refund.CodePaymentConflict {
@@ -147,7 +149,7 @@ func (p *planner) withNewPayment(in Intake, ref PaymentRef) Outcome {
 	return p.accept(in, pay)
 }
 
-// rules are the business rules, for new refunds only.
+// rules returns the code of the business rule that forbids a new refund, or "".
 func (p *planner) rules(in Intake, pay refund.Payment) refund.Code {
 	contract, known, allowed := p.v.Account(pay.Account, in.Tenant.ID)
 	r := in.Refund
@@ -172,16 +174,17 @@ func (p *planner) rules(in Intake, pay refund.Payment) refund.Code {
 	return ""
 }
 
-// accept makes the refund and takes its amount from the payment.
+// accept creates the refund and reserves its amount.
 func (p *planner) accept(in Intake, pay refund.Payment) Outcome {
-	r := refund.Refund{RefundRef: refund.RefundRef{Tenant: in.Tenant.ID, RID: in.RID}, Params: in.Refund.Params, Account: pay.Account, ChannelReference: pay.Reference,
-		Exponent: pay.Exponent, Digest: in.Digest(), Prev: pay.LastRID, Reason: in.Refund.Reason, Metadata: in.Refund.Metadata,
+	r := refund.Refund{RefundRef: refund.RefundRef{Tenant: in.Tenant.ID, RID: in.RID}, Params: in.Refund.Params, Account: pay.Account,
+		ChannelReference: pay.Reference,
+		Exponent:         pay.Exponent, Digest: in.Digest(), Prev: pay.LastRID, Reason: in.Refund.Reason, Metadata: in.Refund.Metadata,
 		State: refund.StatePending, PendingReason: refund.PendingQueued, Epoch: p.v.Epoch, DispatchNo: 1, JournalSeq: 1,
 		NextActionAt: p.v.Now.Add(refund.HandoutTTL), CreatedAt: p.v.Now, StateSince: p.v.Now, UpdatedAt: p.v.Now}
 	pay.Reserved += r.Amount
 	pay.Refunds++
 	pay.LastRID = r.RID
-	p.keep(pay)
+	p.setPayment(pay)
 	data := canonical(map[string]any{"tenant": in.Tenant.Code, "refundId": r.RefundID, "orderId": r.OrderID, "paymentId": r.PaymentID,
 		"amount": r.Amount, "currency": string(r.Currency), "account": r.Account, "digest": r.Digest.String(), "consumer": in.Event.Consumer})
 	p.plan.Refunds = append(p.plan.Refunds, NewRefund{Refund: r, Number: refund.DispatchNumber(p.v.Installation, in.Tenant.Code, r.RefundID, 1),

@@ -9,44 +9,44 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// GroupAccepter accepts one group in one transaction. Lost outcomes are to be tried again with the same intakes.
-// Errors: ErrCommitUnknown, ErrUnavailable; any other error is surprising and concerns the group as a whole.
+// GroupAccepter accepts one group in one transaction. Items with the outcome Lost must be tried again with the same intakes.
+// Errors: ErrCommitUnknown, ErrUnavailable; any other error is unexpected and concerns the whole group.
 type GroupAccepter interface {
 	AcceptGroup(ctx context.Context, g []Intake) ([]Outcome, error)
 }
 
-// DoorConfig configures a Door. Gate and NewRID are needed.
+// DoorConfig configures a Door. Accepter and NewRID are required.
 type DoorConfig struct {
 	Accepter  GroupAccepter
 	NewRID    func() refund.RID
 	MaxGroup  int           // items of one transaction; default 128
-	Queue     int           // single requests that may wait; default 4096, more = ErrOverloaded
-	Flushers  int           // groups under way at once; default 2
-	Direct    int           // ready-made groups under way at once; default 4
-	BusyAfter time.Duration // a row locked for longer makes an item Busy; default 2 s
-	Patience  time.Duration // of one transaction; default 10 s
+	Queue     int           // single requests that may wait; default 4096, beyond it ErrOverloaded
+	Flushers  int           // groups from the queue in progress at once; default 2
+	Direct    int           // groups of callers in progress at once; default 4
+	BusyAfter time.Duration // an item whose row is locked for longer is Busy; default 2 s
+	Patience  time.Duration // timeout of one transaction; default 10 s
 	Clock     func() time.Time
 	Logger    *slog.Logger
-	// Observe is told every outcome that leaves the door and how long it took; nil = nobody.
+	// Observe is called with every outcome and its duration; nil = not called.
 	Observe func(in Intake, o Outcome, took time.Duration)
-	// CommitUnknown is told when a COMMIT's answer was lost; nil = nobody.
+	// CommitUnknown is called when the answer of a COMMIT was lost; nil = not called.
 	CommitUnknown func()
 }
 
-// Door is the one way in. Single requests gather into groups by themselves: whatever queued while the previous group
-// committed forms the next one, so an idle door adds no wait.
+// Door accepts all intakes, from every transport. Single requests form groups: the requests that arrived while the previous
+// group was committed are the next group, so that an idle Door adds no wait. Its methods are here and in door_groups.go.
 type Door struct {
-	cfg     DoorConfig
-	waiting chan *request
-	direct  chan struct{}
-	stop    chan struct{}
-	done    sync.WaitGroup
+	cfg    DoorConfig
+	queue  chan *request
+	groups chan struct{}
+	stop   chan struct{}
+	done   sync.WaitGroup
 
-	mu     sync.RWMutex // held for reading while a ticket enters the queue
+	mu     sync.RWMutex // held for reading while a request enters the queue
 	closed bool
 }
 
-// NewDoor opens a door; Stop shuts it.
+// NewDoor returns a Door that accepts intakes until Stop.
 func NewDoor(cfg DoorConfig) *Door {
 	def := func(v *int, d int) {
 		if *v <= 0 {
@@ -75,15 +75,15 @@ func NewDoor(cfg DoorConfig) *Door {
 	if cfg.CommitUnknown == nil {
 		cfg.CommitUnknown = func() {}
 	}
-	d := &Door{cfg: cfg, waiting: make(chan *request, cfg.Queue), direct: make(chan struct{}, cfg.Direct), stop: make(chan struct{})}
+	d := &Door{cfg: cfg, queue: make(chan *request, cfg.Queue), groups: make(chan struct{}, cfg.Direct), stop: make(chan struct{})}
 	for range cfg.Flushers {
 		d.done.Add(1)
-		go d.flush()
+		go d.runQueue()
 	}
 	return d
 }
 
-// Stop lets what is inside finish and refuses what comes later with ErrUnavailable.
+// Stop completes the intakes in progress and refuses later ones with ErrUnavailable.
 func (d *Door) Stop() {
 	d.mu.Lock()
 	if !d.closed {
@@ -92,14 +92,14 @@ func (d *Door) Stop() {
 	}
 	d.mu.Unlock()
 	d.done.Wait()
-	for len(d.waiting) > 0 { // what was about to try again
-		(<-d.waiting).fail(refund.ErrUnavailable)
+	for len(d.queue) > 0 { // requests that were about to be tried again
+		(<-d.queue).fail(refund.ErrUnavailable)
 	}
 }
 
-// Accept takes intakes through the door and returns one outcome for each, in order. No outcome is ever Lost.
-// An error means that nothing is known to be decided: ErrUnavailable, ErrOverloaded, or the caller's context. The
-// caller may repeat the same intakes; that is what they carry identities for.
+// Accept decides intakes and returns one outcome for each, in order. No outcome is Lost. An error means that no decision is
+// known: ErrUnavailable, ErrOverloaded, or that of the context. The caller may repeat the same intakes, because their
+// identities make repeats safe.
 func (d *Door) Accept(ctx context.Context, g []Intake) ([]Outcome, error) {
 	results, err := d.AcceptEach(ctx, g)
 	if err != nil {
@@ -108,40 +108,40 @@ func (d *Door) Accept(ctx context.Context, g []Intake) ([]Outcome, error) {
 	out := make([]Outcome, len(results))
 	for i, r := range results {
 		if r.Err != nil {
-			return nil, r.Err // a group's caller repeats the whole group
+			return nil, r.Err // the caller repeats the whole group
 		}
 		out[i] = r.Outcome
 	}
 	return out, nil
 }
 
-// Result is the fate of one item: an outcome, or the error that kept it from having one.
+// Result is the outcome of one item, or the error that prevented one.
 type Result struct {
 	Outcome
 	Err error
 }
 
 // AcceptEach is Accept for callers that can repeat single items: an item that the database refuses (ErrBadData) does not
-// hide what became of its neighbours. The error is about all of them.
+// hide the outcomes of the others. The returned error concerns all items.
 func (d *Door) AcceptEach(ctx context.Context, g []Intake) ([]Result, error) {
-	tickets := make([]*request, len(g))
+	requests := make([]*request, len(g))
 	for i, in := range g {
 		if in.RID.IsZero() {
 			in.RID = d.cfg.NewRID()
 		}
-		tickets[i] = &request{in: in, since: d.cfg.Clock(), answered: make(chan struct{})}
+		requests[i] = &request{in: in, since: d.cfg.Clock(), answered: make(chan struct{})}
 	}
-	if len(tickets) == 1 {
-		if err := d.enqueue(tickets[0]); err != nil {
+	if len(requests) == 1 {
+		if err := d.enqueue(requests[0]); err != nil {
 			return nil, err
 		}
-	} else if err := d.submitGroup(ctx, tickets); err != nil {
+	} else if err := d.submitGroup(ctx, requests); err != nil {
 		return nil, err
 	}
-	return d.collect(ctx, tickets)
+	return d.await(ctx, requests)
 }
 
-// enqueue puts a single request into the bounded queue.
+// enqueue adds a single request to the bounded queue.
 func (d *Door) enqueue(t *request) error {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -149,22 +149,22 @@ func (d *Door) enqueue(t *request) error {
 		return refund.ErrUnavailable
 	}
 	select {
-	case d.waiting <- t:
+	case d.queue <- t:
 		return nil
 	default:
 		return refund.ErrOverloaded
 	}
 }
 
-// submitGroup takes a ready-made group through, as few transactions as its size allows, in order.
+// submitGroup processes a caller's group in order, in as few transactions as its size allows.
 func (d *Door) submitGroup(ctx context.Context, ts []*request) error {
-	if !d.enter() {
+	if !d.begin() {
 		return refund.ErrUnavailable
 	}
 	defer d.done.Done()
 	select {
-	case d.direct <- struct{}{}:
-		defer func() { <-d.direct }()
+	case d.groups <- struct{}{}:
+		defer func() { <-d.groups }()
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-d.stop:
@@ -172,7 +172,7 @@ func (d *Door) submitGroup(ctx context.Context, ts []*request) error {
 	}
 	for len(ts) > 0 {
 		n := min(len(ts), d.cfg.MaxGroup)
-		for rest := d.process(ts[:n]); len(rest) > 0; rest = d.process(rest) { //nolint:contextcheck // a caller who leaves does not undo what his group shares with others
+		for rest := d.process(ts[:n]); len(rest) > 0; rest = d.process(rest) { //nolint:contextcheck // a group is completed although its caller has left
 			if !pause(d.stop) {
 				failAll(append(rest, ts[n:]...))
 				return nil
@@ -183,8 +183,8 @@ func (d *Door) submitGroup(ctx context.Context, ts []*request) error {
 	return nil
 }
 
-// enter makes Stop wait for a group that walks in; false = the door is shut.
-func (d *Door) enter() bool {
+// begin makes Stop wait for a caller's group. It returns false after Stop.
+func (d *Door) begin() bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if !d.closed {
@@ -193,8 +193,8 @@ func (d *Door) enter() bool {
 	return !d.closed
 }
 
-// collect waits until every ticket is told.
-func (d *Door) collect(ctx context.Context, ts []*request) ([]Result, error) {
+// await waits until every request is answered.
+func (d *Door) await(ctx context.Context, ts []*request) ([]Result, error) {
 	out := make([]Result, len(ts))
 	for i, t := range ts {
 		select {
@@ -207,12 +207,12 @@ func (d *Door) collect(ctx context.Context, ts []*request) ([]Result, error) {
 	return out, nil
 }
 
-// flush is one of the goroutines that turn the queue into groups.
-func (d *Door) flush() {
+// runQueue forms groups from the queue until Stop.
+func (d *Door) runQueue() {
 	defer d.done.Done()
 	for {
 		select {
-		case t := <-d.waiting:
+		case t := <-d.queue:
 			d.retryLost(d.process(d.gather(t)))
 		case <-d.stop:
 			d.drain()
@@ -225,7 +225,7 @@ func (d *Door) gather(first *request) []*request {
 	ts := []*request{first}
 	for len(ts) < d.cfg.MaxGroup {
 		select {
-		case t := <-d.waiting:
+		case t := <-d.queue:
 			ts = append(ts, t)
 		default:
 			return ts
@@ -234,11 +234,11 @@ func (d *Door) gather(first *request) []*request {
 	return ts
 }
 
-// drain answers what is still queued when the door shuts.
+// drain answers the requests that are still queued at Stop.
 func (d *Door) drain() {
 	for {
 		select {
-		case t := <-d.waiting:
+		case t := <-d.queue:
 			failAll(d.process(d.gather(t)))
 		default:
 			return

@@ -9,13 +9,13 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// process runs one group through the gate and tells its tickets. It returns those that have to try again.
+// process accepts one group and answers its requests. It returns the requests that have to be tried again.
 func (d *Door) process(ts []*request) []*request {
 	g := make([]Intake, len(ts))
 	for i, t := range ts {
 		g[i] = t.in
 	}
-	outcomes, err := d.pass(g)
+	outcomes, err := d.acceptGroup(g)
 	switch {
 	case err == nil:
 		return d.reply(ts, outcomes)
@@ -27,17 +27,19 @@ func (d *Door) process(ts []*request) []*request {
 		}
 		return nil
 	}
-	// One of them is a surprise (a race that only a constraint saw, a value that the database refuses): the others must not suffer.
+	// One item causes the error (a race that only a constraint detected, a value that the database refuses): the others must
+	// not fail with it.
 	d.cfg.Logger.Warn("group failed, bisecting", "items", len(ts), "error", err)
 	half := len(ts) / 2
 	if lost := d.process(ts[:half]); len(lost) > 0 {
-		return append(lost, ts[half:]...) // in their order: the second half does not overtake them
+		return append(lost, ts[half:]...) // in their order: the second half must not overtake them
 	}
 	return d.process(ts[half:])
 }
 
-// pass runs the gate until the outcome of its COMMIT is known: the same intakes with the same ids, on a new connection.
-func (d *Door) pass(g []Intake) ([]Outcome, error) {
+// acceptGroup runs the transaction until the outcome of its COMMIT is known, with the same intakes and ids on a new
+// connection.
+func (d *Door) acceptGroup(g []Intake) ([]Outcome, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.Patience)
 	defer cancel()
 	for try := 0; ; try++ {
@@ -78,14 +80,14 @@ func (t *request) fail(err error) {
 	close(t.answered)
 }
 
-// failAll tells tickets that the door shuts before their locks are free.
+// failAll answers requests that Stop has interrupted before their locks were free.
 func failAll(ts []*request) {
 	for _, t := range ts {
 		t.fail(refund.ErrUnavailable)
 	}
 }
 
-// pause waits 1 to 3 ms; false = the door shuts.
+// pause waits 1 to 3 ms. It returns false when Stop was called.
 func pause(stop <-chan struct{}) bool {
 	timer := time.NewTimer(time.Millisecond + rand.N(2*time.Millisecond))
 	defer timer.Stop()
@@ -97,7 +99,7 @@ func pause(stop <-chan struct{}) bool {
 	}
 }
 
-// retryLost queues lost items once more after a moment.
+// retryLost queues lost items again after a pause.
 func (d *Door) retryLost(lost []*request) {
 	if len(lost) == 0 {
 		return
@@ -108,7 +110,7 @@ func (d *Door) retryLost(lost []*request) {
 		pause(d.stop)
 		for _, t := range lost {
 			select {
-			case d.waiting <- t:
+			case d.queue <- t:
 			case <-d.stop:
 				t.fail(refund.ErrUnavailable)
 			}
@@ -116,7 +118,7 @@ func (d *Door) retryLost(lost []*request) {
 	}()
 }
 
-// request is one intake on its way through the door.
+// request is one intake in the Door.
 type request struct {
 	in       Intake
 	since    time.Time

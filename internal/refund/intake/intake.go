@@ -6,28 +6,29 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// EventType names what an intake asks for. It is the CloudEvents type.
+// EventType is what an intake asks for. It is the CloudEvents type.
 type EventType string
 
-// The types that the door takes.
+// Types of intakes.
 const (
 	TypeRefundRequested EventType = "refund.requested"
 	TypePaymentCaptured EventType = "payment.captured"
 )
 
-// Reserved consumers. A bridge's consumer is its configured name.
+// Reserved consumers. The consumer of a bridge is its configured name.
 const (
 	ConsumerREST   = "rest"
 	ConsumerEvents = "events"
 )
 
-// EventID names one business fact of one producer, stable over re-publishing.
-// REST: consumer "rest", source "rest", id = the Idempotency-Key.
+// EventID names one business fact of one producer. It is the same in every delivery of the fact. REST: consumer "rest",
+// source "rest", id = the Idempotency-Key.
 type EventID struct {
 	Consumer, Source, ID string
 }
 
-// PaymentSpec is what a caller says about a payment (PUT, inline in a refund). It is compared, never merged.
+// PaymentSpec is a caller's description of a payment (PUT, inline in a refund). It is compared with the stored payment,
+// never merged.
 type PaymentSpec struct {
 	OrderID           string
 	Amount            int64 // captured, minor units
@@ -35,8 +36,8 @@ type PaymentSpec struct {
 	Account           string    // channel account
 	Reference         string    // the channel's name for the payment; "" = "<tenant code>:<payment id>"
 	Version           int64     // of a snapshot; absent = 0
-	RefundedElsewhere int64     // refunded before or beside us
-	PaidAt            time.Time // when the payer paid, in whole microseconds of UTC; zero = not said. Set once, never changed
+	RefundedElsewhere int64     // refunded outside of Refundry
+	PaidAt            time.Time // when the payer paid, in whole microseconds of UTC; zero = not given. Set once, never changed
 }
 
 // Request is the content of refund.requested and of POST /v1/refunds.
@@ -60,8 +61,8 @@ type Capture struct {
 	identity *identity // nil = computed at every call
 }
 
-// Intake is one request in front of the door, whatever way it came. Exactly one of Refund and Capture is set.
-// Its fields are validated by whoever makes it (internal/http, internal/bridge); the door decides, it does not parse.
+// Intake is one request, from whichever transport. Exactly one of Refund and Capture is set. Its maker (internal/http,
+// internal/bridge) has validated the fields; acceptance decides and does not parse.
 type Intake struct {
 	Tenant      refund.Tenant
 	Event       EventID
@@ -70,15 +71,15 @@ type Intake struct {
 	Capture     *Capture
 	Actor       string    // "actor:<name>" or "system:<role>", for the journal
 	Transport   string    // evidence: request id, topic/partition/offset. Decides nothing
-	OccurredAt  time.Time // CloudEvents time; zero = not said
+	OccurredAt  time.Time // CloudEvents time; zero = not given
 	Park        *Park
 	Parked      refund.RID // set when a parked row is tried again: the same transaction settles that row
-	Redrive     bool       // somebody asks for it: a stored refusal is decided anew, and its receipt changed in place
+	Redrive     bool       // a person asks to try again: a stored refusal is decided anew, and its receipt is replaced
 	ReplayBatch refund.RID
-	RID         refund.RID // id of the refund if this intake creates one; made once before the first try, so that a second try after a lost COMMIT knows its own work
+	RID         refund.RID // of the refund that this intake may create; drawn once, so that a retry after a lost COMMIT recognises its row
 }
 
-// PaymentID is the payment that the intake is about.
+// PaymentID returns the id of the payment that the intake is about.
 func (in Intake) PaymentID() string {
 	if in.Capture != nil {
 		return in.Capture.PaymentID

@@ -10,15 +10,15 @@ import (
 type MessageQuery struct {
 	Consumer string
 	Outcome  string     // of the last delivery
-	RefundID string     // that they led to
+	RefundID string     // that it led to
 	Before   refund.RID // last delivery older than this one, for the next page
 	Limit    int        // rows, at least 1
 }
 
-// Message is what is known of one event of one consumer: every delivery that was traced, and the decision that binds it.
+// Message is one event of one consumer: its traced deliveries, and the decision that binds it.
 type Message struct {
 	Consumer            string
-	Source, EventID     string // "" = could not be read: a message of its own
+	Source, EventID     string // "" = unreadable: a message of its own
 	FirstSeen, LastSeen time.Time
 	TimesSeen           int
 	Outcome, Cause      string     // of the last delivery; Cause "" = none
@@ -26,11 +26,11 @@ type Message struct {
 	ReplayBatch         refund.RID // of the last delivery that had one
 	LastDelivery        refund.RID // position in the list
 	Decision            *MessageDecision
-	Deliveries          []MessageDelivery // oldest first, the newest when there are too many; not in lists
+	Deliveries          []MessageDelivery // oldest first; the newest when there are too many; not in lists
 	Truncated           bool
 }
 
-// MessageDecision is the receipt: the first decision binds the event, a redrive of a refusal may replace it.
+// MessageDecision is the receipt. The first decision binds the event; the redrive of a refusal may replace it.
 type MessageDecision struct {
 	At        time.Time
 	Type      EventType
@@ -39,7 +39,7 @@ type MessageDecision struct {
 	Transport string // of the delivery that was decided
 }
 
-// MessageDelivery is one time that a message came.
+// MessageDelivery is one delivery of a message.
 type MessageDelivery struct {
 	At             time.Time
 	Transport      string // broker:place#delivery

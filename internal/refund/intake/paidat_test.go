@@ -11,8 +11,8 @@ import (
 
 const window = 180 * 24 * time.Hour
 
-// paidView is a group's view of one locked payment whose account refunds for 180 days.
-func paidView(pay refund.Payment) View {
+// viewOfPayment returns a group's view of one locked payment whose account refunds for 180 days.
+func viewOfPayment(pay refund.Payment) View {
 	account := func(string, refund.TenantID) (refund.Contract, bool, bool) {
 		c := refundtest.Contract()
 		c.Limits.Window = refund.Duration(window)
@@ -26,13 +26,13 @@ func paidView(pay refund.Payment) View {
 	return v
 }
 
-func paidRequest(n byte, paidAt time.Time) Intake {
+func requestPaidAt(n byte, paidAt time.Time) Intake {
 	return Intake{Tenant: refund.Tenant{ID: 1, Code: "t"}, Event: EventID{"c", "s", string('a' + rune(n))}, Type: TypeRefundRequested, RID: refund.RID{n},
 		Refund: &Request{Params: refund.Params{RefundID: string('a' + rune(n)), OrderID: "o", PaymentID: "p", Amount: 10, Currency: "USD"},
 			Payment: &PaymentSpec{OrderID: "o", Amount: 100, Currency: "USD", Account: "a", PaidAt: paidAt}}}
 }
 
-func decideOne(v View, g ...Intake) Plan {
+func decideAll(v View, g ...Intake) Plan {
 	v.Got = make([]bool, len(g))
 	for i := range v.Got {
 		v.Got[i] = true
@@ -40,7 +40,7 @@ func decideOne(v View, g ...Intake) Plan {
 	return DecideGroup(v, g)
 }
 
-// The window runs from the time of paying where it is known, else from the payment's first knowledge.
+// The window starts at the time of payment where it is known, else when the payment became known.
 func TestWindowRunsFromPaidAt(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -48,28 +48,30 @@ func TestWindowRunsFromPaidAt(t *testing.T) {
 		ends   time.Time
 		code   refund.Code
 	}{
-		"not said":             {time.Time{}, acceptTime.Add(window), ""},
+		"not given":            {time.Time{}, acceptTime.Add(window), ""},
 		"paid a week ago":      {acceptTime.Add(-7 * 24 * time.Hour), acceptTime.Add(window - 7*24*time.Hour), ""},
 		"paid half a year":     {acceptTime.Add(-window), time.Time{}, refund.CodeWindowClosed},
-		"clock a bit in front": {acceptTime.Add(time.Minute), acceptTime.Add(window + time.Minute), ""},
+		"clock slightly ahead": {acceptTime.Add(time.Minute), acceptTime.Add(window + time.Minute), ""},
 	} {
-		plan := decideOne(paidView(refund.Payment{}), paidRequest(1, c.paidAt))
+		plan := decideAll(viewOfPayment(refund.Payment{}), requestPaidAt(1, c.paidAt))
 		switch got := plan.Outcomes[0]; {
 		case got.Code != c.code:
 			t.Errorf("%s: %+v, want code %q", name, got, c.code)
-		case c.code == "" && (len(plan.Payments) != 1 || !plan.Payments[0].WindowEndsAt.Equal(c.ends) || !plan.Payments[0].PaidAt.Equal(c.paidAt) || len(plan.Paid) != 0):
+		case c.code == "" && (len(plan.Payments) != 1 || !plan.Payments[0].WindowEndsAt.Equal(c.ends) || !plan.Payments[0].PaidAt.Equal(c.paidAt) ||
+			len(plan.Paid) != 0):
 			t.Errorf("%s: %+v, paid %+v, want a window until %s", name, plan.Payments, plan.Paid, c.ends)
 		}
 	}
 }
 
-// A known payment learns its time of paying once: from a refund that is accepted, from a capture, or from a snapshot.
+// The time of payment of a known payment is set once: by a refund that is accepted, a capture, or a snapshot.
 func TestPaidAtIsSetOnce(t *testing.T) {
 	t.Parallel()
-	known := refund.Payment{Tenant: 1, PaymentID: "p", OrderID: "o", Account: "a", Reference: "t:p", Currency: "USD", Exponent: 2, KnownBy: refund.BySnapshot, Captured: 100,
+	known := refund.Payment{Tenant: 1, PaymentID: "p", OrderID: "o", Account: "a", Reference: "t:p", Currency: "USD", Exponent: 2,
+		KnownBy: refund.BySnapshot, Captured: 100,
 		CreatedAt: acceptTime.Add(-24 * time.Hour), WindowEndsAt: acceptTime.Add(window - 24*time.Hour)}
 	paid := acceptTime.Add(-3 * 24 * time.Hour)
-	plan := decideOne(paidView(known), paidRequest(1, paid), paidRequest(2, paid), paidRequest(3, time.Time{}), paidRequest(4, paid.Add(1000)))
+	plan := decideAll(viewOfPayment(known), requestPaidAt(1, paid), requestPaidAt(2, paid), requestPaidAt(3, time.Time{}), requestPaidAt(4, paid.Add(1000)))
 	for i, want := range []Verdict{Taken, Taken, Taken, Conflict} {
 		if plan.Outcomes[i].Verdict != want {
 			t.Errorf("request %d: %+v, want %s", i, plan.Outcomes[i], want)
@@ -82,8 +84,8 @@ func TestPaidAtIsSetOnce(t *testing.T) {
 		t.Errorf("paid %+v, touched %+v", plan.Paid, plan.Touched)
 	}
 
-	late := paidRequest(5, acceptTime.Add(-window))
-	if plan = decideOne(paidView(known), late); plan.Outcomes[0].Code != refund.CodeWindowClosed || len(plan.Paid) != 0 {
+	late := requestPaidAt(5, acceptTime.Add(-window))
+	if plan = decideAll(viewOfPayment(known), late); plan.Outcomes[0].Code != refund.CodeWindowClosed || len(plan.Paid) != 0 {
 		t.Errorf("a refused refund changed the payment: %+v %+v", plan.Outcomes[0], plan.Paid)
 	}
 
@@ -92,7 +94,7 @@ func TestPaidAtIsSetOnce(t *testing.T) {
 		return Intake{Tenant: refund.Tenant{ID: 1, Code: "t"}, Event: EventID{"c", "s", string('a' + rune(n))}, Type: TypePaymentCaptured,
 			Capture: &Capture{PaymentID: "p", CaptureID: id, OrderID: "o", Amount: 5, Currency: "USD", Account: "a", PaidAt: at}}
 	}
-	plan = decideOne(paidView(known), capture(1, "c1", time.Time{}), capture(2, "c1", paid), capture(3, "c2", paid), capture(4, "c3", paid.Add(1000)))
+	plan = decideAll(viewOfPayment(known), capture(1, "c1", time.Time{}), capture(2, "c1", paid), capture(3, "c2", paid), capture(4, "c3", paid.Add(1000)))
 	for i, want := range []Verdict{Taken, Replayed, Taken, Conflict} {
 		if plan.Outcomes[i].Verdict != want {
 			t.Errorf("capture %d: %+v, want %s", i, plan.Outcomes[i], want)
@@ -103,21 +105,21 @@ func TestPaidAtIsSetOnce(t *testing.T) {
 	}
 }
 
-// A repeat under the same key may leave the time out or say it again; another one is told.
+// A repeat under the same key may omit the time or repeat it; another time is a conflict.
 func TestPaidAtInRepeats(t *testing.T) {
 	t.Parallel()
 	paid := acceptTime.Add(-24 * time.Hour)
-	first := paidRequest(1, paid)
-	if first.Digest() != paidRequest(1, time.Time{}).Digest() {
-		t.Error("the time of paying is part of the digest")
+	first := requestPaidAt(1, paid)
+	if first.Digest() != requestPaidAt(1, time.Time{}).Digest() {
+		t.Error("the time of payment is part of the digest")
 	}
 	for name, c := range map[string]struct {
 		again time.Time
 		want  Verdict
 	}{"again": {paid, Replayed}, "left out": {time.Time{}, Replayed}, "another": {paid.Add(time.Second), Conflict}} {
-		repeat := paidRequest(1, c.again)
+		repeat := requestPaidAt(1, c.again)
 		repeat.RID = refund.RID{9}
-		plan := decideOne(paidView(refund.Payment{}), first, repeat)
+		plan := decideAll(viewOfPayment(refund.Payment{}), first, repeat)
 		if got := plan.Outcomes[1]; got.Verdict != c.want {
 			t.Errorf("%s: %+v, want %s", name, got, c.want)
 		}

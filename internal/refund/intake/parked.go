@@ -8,14 +8,14 @@ import (
 
 // ParkedFilter selects parked messages of a tenant.
 type ParkedFilter struct {
-	Done     bool       // those that are dealt with, instead of those that wait for somebody
+	Done     bool       // settled ones instead of open ones
 	Reason   string     // "" = any
 	Consumer string     // "" = any
 	After    refund.RID // for the next page; zero = from the start
 	Limit    int        // rows, at least 1
 }
 
-// ParkedView is a parked message as people see it. Lists leave out its bytes.
+// ParkedView is a parked message for people. Lists leave out its bytes.
 type ParkedView struct {
 	ParkedMessage
 	EventID
@@ -30,8 +30,8 @@ type ParkedView struct {
 	BodySize    int
 }
 
-// Redrivable says whether a parked message may be tried again on somebody's word: it was refused, waits, or was never
-// decided. A conflict is not: its parameters differ from what is bound, and trying again cannot change that.
+// Redrivable reports whether a person may try the message again: it was refused, it waits, or it was never decided. A
+// conflict cannot be redriven, because the stored parameters stay.
 func (p ParkedView) Redrivable() bool {
 	switch refund.Code(p.Reason) {
 	case refund.CodeKeyReused, refund.CodeRefundConflict, refund.CodePaymentConflict:
@@ -41,16 +41,16 @@ func (p ParkedView) Redrivable() bool {
 	}
 }
 
-// Redriven is what became of a parked message that somebody had tried again.
+// Redriven is the result of a redrive.
 type Redriven struct {
 	Parked  ParkedView
-	Tried   bool       // false: it had been dealt with before
+	Tried   bool       // false: it was settled before
 	Outcome Outcome    // when Tried and without a Fault
-	Batch   refund.RID // marks what the try led to; zero = it did not come to one
-	Fault   error      // it still cannot be read; methods Pointer and Detail say where and what
+	Batch   refund.RID // marks everything that the try led to; zero = nothing was tried
+	Fault   error      // the message is still unreadable; methods Pointer and Detail say where and why
 }
 
-// ParkedMessage is a parked item with the bytes that it came with, to be read and tried again.
+// ParkedMessage is a parked item with its original bytes, to be read and tried again.
 type ParkedMessage struct {
 	ID       refund.RID
 	Tenant   refund.Tenant
@@ -58,9 +58,9 @@ type ParkedMessage struct {
 	Park
 }
 
-// Park is what the door needs to keep an item that it may not accept. nil on REST: there the caller has the answer.
+// Park is the data with which an item that is not accepted can be stored. nil over REST, where the caller gets the answer.
 type Park struct {
-	Position string // stable name of the item's place at its transport; one parked row per (tenant, consumer, place)
+	Position string // stable name of the item's position at its transport; one parked row per (tenant, consumer, position)
 	Headers  map[string][]string
 	Body     []byte
 }

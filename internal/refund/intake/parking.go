@@ -2,7 +2,7 @@ package intake
 
 import "time"
 
-// park keeps what a caller without a waiting ear would lose.
+// park stores an item whose sender gets no synchronous answer.
 func (p *planner) park(in Intake, o Outcome) {
 	stays := o.Verdict == Conflict || o.Verdict == Refused || o.Verdict == Waiting
 	reason := string(o.Code)
@@ -31,11 +31,12 @@ func (p *planner) park(in Intake, o Outcome) {
 	}
 }
 
-// wait makes the items behind wake this one, if they bring its payment, and tells when somebody has to be told.
+// wait registers the item for its payment, so that a later item with the payment wakes it, and returns the time of the
+// alarm.
 func (p *planner) wait(in Intake) (paymentID string, alarm time.Time) {
 	p.v.Waiters[PaymentRef{in.Tenant.ID, in.PaymentID()}] = true
 	return in.PaymentID(), p.v.Now.Add(WaitingAlarm)
 }
 
-// WaitingAlarm is how long an item may wait for its payment before somebody is told.
+// WaitingAlarm is how long an item may wait for its payment before an alarm.
 const WaitingAlarm = 15 * time.Minute

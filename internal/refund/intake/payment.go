@@ -6,8 +6,8 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// newPayment makes a payment's row from what a caller says of it. Codes: CodeAccountNotAllowed, CodeNotExpressible,
-// CodePaymentConflict (its channel reference belongs to another payment).
+// newPayment returns the row of a new payment. Codes: CodeAccountNotAllowed, CodeNotExpressible, CodePaymentConflict (its
+// channel reference belongs to another payment).
 func (p *planner) newPayment(ref PaymentRef, t refund.Tenant, s PaymentSpec, by refund.KnownBy) (refund.Payment, refund.Code) {
 	pay, code := NewPayment(ref, t, s, by, p.v)
 	if code != "" {
@@ -19,7 +19,8 @@ func (p *planner) newPayment(ref PaymentRef, t refund.Tenant, s PaymentSpec, by 
 	return pay, ""
 }
 
-// NewPayment is the row of a payment that is not known yet. It does not look for other owners of the reference.
+// NewPayment returns the row of a payment that is not known yet. It does not look for another payment with the same
+// reference.
 func NewPayment(ref PaymentRef, t refund.Tenant, s PaymentSpec, by refund.KnownBy, v View) (refund.Payment, refund.Code) {
 	contract, known, allowed := v.Account(s.Account, t.ID)
 	if !known || !allowed {
@@ -37,7 +38,7 @@ func NewPayment(ref PaymentRef, t refund.Tenant, s PaymentSpec, by refund.KnownB
 	return pay.WithPaidAt(s.PaidAt), ""
 }
 
-// ReferenceFor is the channel's name for the payment; without one it is made of ours.
+// ReferenceFor returns the channel's name for the payment; the default is made of tenant code and payment id.
 func (s PaymentSpec) ReferenceFor(t refund.Tenant, paymentID string) string {
 	if s.Reference != "" {
 		return s.Reference
@@ -45,7 +46,7 @@ func (s PaymentSpec) ReferenceFor(t refund.Tenant, paymentID string) string {
 	return t.Code + ":" + paymentID
 }
 
-// Differs names the fields in which what a caller says differs from the stored payment.
+// Differs returns the names of the fields that differ from the stored payment.
 func (s PaymentSpec) Differs(t refund.Tenant, pay refund.Payment) []string {
 	var out []string
 	note := func(differs bool, field string) {
@@ -62,7 +63,7 @@ func (s PaymentSpec) Differs(t refund.Tenant, pay refund.Payment) []string {
 	return out
 }
 
-// paymentDiff compares an inline payment with the stored one. Absent or not stored = equal.
+// paymentDiff returns the fields in which an inline payment differs from the stored one; nil if either is absent.
 func (p *planner) paymentDiff(in Intake) []string {
 	if in.Refund == nil || in.Refund.Payment == nil {
 		return nil
@@ -99,7 +100,7 @@ func (p *planner) capture(in Intake) Outcome {
 	default:
 		return p.bind(in, Outcome{Verdict: Refused, Code: code}, refund.RID{})
 	}
-	return p.captured(in, ref)
+	return p.bindCapture(in, ref)
 }
 
 func (p *planner) moreCaptured(in Intake, ref PaymentRef, pay refund.Payment) Outcome {
@@ -107,7 +108,7 @@ func (p *planner) moreCaptured(in Intake, ref PaymentRef, pay refund.Payment) Ou
 	spec := PaymentSpec{OrderID: c.OrderID, Amount: pay.Captured, Currency: c.Currency, Account: c.Account, Reference: c.Reference, PaidAt: c.PaidAt}
 	diff := spec.Differs(in.Tenant, pay)
 	if pay.KnownBy != refund.ByCaptures {
-		diff = append(diff, "captureId") // the payment is told by snapshots
+		diff = append(diff, "captureId") // the payment is known by snapshots
 	}
 	amount, seen := p.v.Captures[CaptureRef{ref, c.CaptureID}]
 	if seen && amount != c.Amount {
@@ -117,42 +118,42 @@ func (p *planner) moreCaptured(in Intake, ref PaymentRef, pay refund.Payment) Ou
 	case len(diff) > 0:
 		return p.bind(in, p.conflict(in, refund.CodePaymentConflict, ConflictPaymentParams, diff, refund.RID{}), refund.RID{})
 	case seen:
-		p.keepPaid(pay, c.PaidAt)
+		p.setPaidAt(pay, c.PaidAt)
 		return p.bind(in, Outcome{Verdict: Replayed, Cause: CauseRefund}, refund.RID{})
 	case pay.Captured > refund.MaxAmount-c.Amount:
 		return p.bind(in, Outcome{Verdict: Refused, Code: refund.CodeNotExpressible}, refund.RID{})
 	}
-	pay = p.keepPaid(pay, c.PaidAt)
+	pay = p.setPaidAt(pay, c.PaidAt)
 	pay.Captured += c.Amount
 	p.touched[ref] = true
-	p.keep(pay.WithExcess())
-	return p.captured(in, ref)
+	p.setPayment(pay.WithExcess())
+	return p.bindCapture(in, ref)
 }
 
-func (p *planner) captured(in Intake, ref PaymentRef) Outcome {
+func (p *planner) bindCapture(in Intake, ref PaymentRef) Outcome {
 	at := CaptureRef{ref, in.Capture.CaptureID}
 	p.v.Captures[at] = in.Capture.Amount
 	p.plan.Captures = append(p.plan.Captures, NewCapture{at, in.Capture.Amount})
 	return p.bind(in, Outcome{Verdict: Taken}, refund.RID{})
 }
 
-// create notes a payment that comes to be with this group, and wakes what waits for it.
+// create adds a new payment to the plan and wakes the messages that wait for it.
 func (p *planner) create(ref PaymentRef, pay refund.Payment) {
 	p.created[ref] = true
 	p.v.References[ReferenceRef{pay.Account, pay.Reference}] = ref
-	p.keep(pay)
+	p.setPayment(pay)
 	if p.v.Waiters[ref] && !p.woken[ref] {
 		p.woken[ref] = true
 		p.plan.Wakes = append(p.plan.Wakes, refund.Wakeup{RefundRef: refund.RefundRef{Tenant: ref.Tenant}, PaymentID: ref.PaymentID})
 	}
 }
 
-// keep makes a payment's new balances visible to the items behind.
-func (p *planner) keep(pay refund.Payment) {
+// setPayment makes a payment's new balances visible to later items.
+func (p *planner) setPayment(pay refund.Payment) {
 	p.v.Payments[PaymentRef{pay.Tenant, pay.PaymentID}] = SeenPayment{Payment: pay, Locked: true}
 }
 
-// balances puts the payments' last state into the plan, in the order in which the items named them.
+// balances adds the payments' final state to the plan, in the order in which the items named them.
 func (p *planner) balances(g []Intake) {
 	for _, in := range g {
 		ref := PaymentRef{in.Tenant.ID, in.PaymentID()}
@@ -171,8 +172,8 @@ func (p *planner) balances(g []Intake) {
 	}
 }
 
-// keepPaid is paid for a known, locked payment: the plan stores what changed, and the items behind see it.
-func (p *planner) keepPaid(pay refund.Payment, at time.Time) refund.Payment {
+// setPaidAt sets the time of payment of a known, locked payment, in the plan and for later items.
+func (p *planner) setPaidAt(pay refund.Payment, at time.Time) refund.Payment {
 	next := pay.WithPaidAt(at)
 	if next == pay {
 		return pay
@@ -181,6 +182,6 @@ func (p *planner) keepPaid(pay refund.Payment, at time.Time) refund.Payment {
 		p.paid = map[PaymentRef]bool{}
 	}
 	p.paid[PaymentRef{pay.Tenant, pay.PaymentID}] = true
-	p.keep(next)
+	p.setPayment(next)
 	return next
 }

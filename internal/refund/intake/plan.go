@@ -6,14 +6,14 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// Plan is what a group's transaction writes, and what its items are answered.
+// Plan is what a group's transaction writes, with the outcomes of its items.
 type Plan struct {
 	Outcomes  []Outcome
 	Receipts  []NewReceipt
 	Rebound   []NewReceipt     // refusals that were decided anew
 	Payments  []refund.Payment // new ones, balances with this group's reservations
 	Touched   []refund.Payment // known ones with new balances
-	Paid      []refund.Payment // known ones whose time of paying became known
+	Paid      []refund.Payment // known ones whose time of payment became known
 	Refunds   []NewRefund
 	Captures  []NewCapture
 	Conflicts []ConflictRow
@@ -22,9 +22,10 @@ type Plan struct {
 	Wakes     []refund.Wakeup
 }
 
-// Writes says whether the plan changes anything at all.
+// Writes reports whether the plan changes anything.
 func (p Plan) Writes() bool {
-	return len(p.Receipts)+len(p.Rebound)+len(p.Payments)+len(p.Touched)+len(p.Paid)+len(p.Refunds)+len(p.Captures)+len(p.Conflicts)+len(p.Parked)+len(p.Unparked) > 0
+	return len(p.Receipts)+len(p.Rebound)+len(p.Payments)+len(p.Touched)+len(p.Paid)+
+		len(p.Refunds)+len(p.Captures)+len(p.Conflicts)+len(p.Parked)+len(p.Unparked) > 0
 }
 
 // NewReceipt binds an event id.
@@ -34,7 +35,7 @@ type NewReceipt struct {
 	Transport string
 }
 
-// NewRefund is a refund's birth: its row, its first number and its first journal row.
+// NewRefund is a refund's first row, its first number and its first journal row.
 type NewRefund struct {
 	refund.Refund
 	Number string
@@ -42,13 +43,13 @@ type NewRefund struct {
 	Replay refund.RID
 }
 
-// NewCapture adds to a payment.
+// NewCapture adds an amount to a payment.
 type NewCapture struct {
 	CaptureRef
 	Amount int64
 }
 
-// ConflictKind says which identity met other parameters.
+// ConflictKind says which identity was used with other parameters.
 type ConflictKind string
 
 // Kinds of conflicts.
@@ -60,7 +61,7 @@ const (
 	ConflictPaymentParams ConflictKind = "PAYMENT_PARAMS"
 )
 
-// ConflictRow is the evidence of a conflict. It commits although the write was refused.
+// ConflictRow is the evidence of a conflict. It is committed although the request is not accepted.
 type ConflictRow struct {
 	EventRef
 	Kind                ConflictKind
@@ -72,7 +73,7 @@ type ConflictRow struct {
 	Transport           string
 }
 
-// ParkedRow keeps an item that could not be accepted, with its bytes.
+// ParkedRow stores an item that could not be accepted, with its bytes.
 type ParkedRow struct {
 	EventRef
 	Park
@@ -84,13 +85,13 @@ type ParkedRow struct {
 // ParkedWaiting is the reason of a parked item whose payment is not known yet.
 const ParkedWaiting = "waiting"
 
-// UnparkedRow settles a parked row that was tried again, or tells why it stays.
+// UnparkedRow settles a parked row that was tried again, or says why it stays parked.
 type UnparkedRow struct {
 	Tenant      refund.TenantID
 	ID          refund.RID
 	How         string // done: accepted or replayed; "" = stays parked with Reason
-	By          string // who tried
+	By          string // who tried again
 	Reason      string
-	WakePayment string // set = stays until this payment is known
+	WakePayment string // set = stays parked until this payment is known
 	AlarmAt     time.Time
 }

@@ -2,8 +2,8 @@ package intake
 
 import "github.com/refundry/refundry/internal/refund"
 
-// again answers an event id that is bound already.
-func (p *planner) again(in Intake, r Receipt) Outcome {
+// repeated answers an event id that is bound already.
+func (p *planner) repeated(in Intake, r Receipt) Outcome {
 	fields := differing(r.Params, in)
 	switch {
 	case r.Type != in.Type:
@@ -13,7 +13,7 @@ func (p *planner) again(in Intake, r Receipt) Outcome {
 	case r.Digest != in.Digest():
 		return p.conflict(in, refund.CodeKeyReused, ConflictEventParams, fields, r.RID)
 	case r.Outcome == Conflict || r.Outcome == Refused:
-		return Outcome{Verdict: r.Outcome, Code: r.Code, Fields: p.toldFields(in, r), Replayed: true}
+		return Outcome{Verdict: r.Outcome, Code: r.Code, Fields: p.repeatedFields(in, r), Replayed: true}
 	}
 	known, hasRefund := p.v.Refunds[RefundKey{in.Tenant.ID, r.RefundID}]
 	if hasRefund && !sameInline(r.Params, in) {
@@ -22,7 +22,7 @@ func (p *planner) again(in Intake, r Receipt) Outcome {
 		}
 	}
 	if !in.RID.IsZero() && r.RID == in.RID {
-		return Outcome{Verdict: Taken, Refund: &known} // our own work, whose COMMIT was lost
+		return Outcome{Verdict: Taken, Refund: &known} // our own row, whose COMMIT was lost
 	}
 	o := Outcome{Verdict: Replayed, Cause: CauseEvent}
 	if hasRefund {
@@ -31,13 +31,14 @@ func (p *planner) again(in Intake, r Receipt) Outcome {
 	return o
 }
 
-// anew says whether a stored refusal is to be decided again: only on somebody's word, and only for exactly what was refused.
-func anew(in Intake, r Receipt) bool {
+// decidedAnew reports whether a stored refusal is decided again: only on a person's request, and only for exactly the
+// refused parameters.
+func decidedAnew(in Intake, r Receipt) bool {
 	return in.Redrive && r.Outcome == Refused && r.Type == in.Type && r.Digest == in.Digest() && len(differing(r.Params, in)) == 0 && sameInline(r.Params, in)
 }
 
-// toldFields are the fields of a conflict that is told again: the same request meets the same stored values.
-func (p *planner) toldFields(in Intake, r Receipt) []string {
+// repeatedFields returns the fields of a stored conflict: the same request differs from the same stored values.
+func (p *planner) repeatedFields(in Intake, r Receipt) []string {
 	switch r.Code {
 	case refund.CodeRefundConflict:
 		if known, ok := p.v.Refunds[RefundKey{in.Tenant.ID, in.Refund.RefundID}]; ok {
@@ -50,14 +51,14 @@ func (p *planner) toldFields(in Intake, r Receipt) []string {
 	return nil
 }
 
-// bind writes the receipt that binds the event id to this outcome.
+// bind adds the receipt that binds the event id to this outcome.
 func (p *planner) bind(in Intake, o Outcome, rid refund.RID) Outcome {
 	rec := Receipt{Type: in.Type, Digest: in.Digest(), Params: in.CanonicalParams(), Outcome: o.Verdict, RID: rid, Code: o.Code}
 	if in.Refund != nil && !rid.IsZero() {
 		rec.RefundID = in.Refund.RefundID
 	}
 	row := NewReceipt{EventRef: event(in), Receipt: rec, Transport: in.Transport}
-	if _, bound := p.v.Receipts[event(in)]; bound { // a refusal, see anew
+	if _, bound := p.v.Receipts[event(in)]; bound { // a refusal, see decidedAnew
 		p.plan.Rebound = append(p.plan.Rebound, row)
 	} else {
 		p.plan.Receipts = append(p.plan.Receipts, row)
@@ -66,10 +67,11 @@ func (p *planner) bind(in Intake, o Outcome, rid refund.RID) Outcome {
 	return o
 }
 
-// conflict notes the evidence. It binds nothing of itself.
+// conflict adds the evidence to the plan. It binds nothing.
 func (p *planner) conflict(in Intake, code refund.Code, kind ConflictKind, fields []string, rid refund.RID) Outcome {
 	got := in.CanonicalParams()
-	row := ConflictRow{EventRef: event(in), Kind: kind, PaymentID: in.PaymentID(), RID: rid, Got: got, GotDigest: sum256(got), Fields: fields, Transport: in.Transport}
+	row := ConflictRow{EventRef: event(in), Kind: kind, PaymentID: in.PaymentID(), RID: rid, Got: got,
+		GotDigest: sum256(got), Fields: fields, Transport: in.Transport}
 	if in.Refund != nil {
 		row.RefundID = in.Refund.RefundID
 	}

@@ -2,14 +2,14 @@ package intake
 
 import "github.com/refundry/refundry/internal/refund"
 
-// ApplySnapshot is the payment after a caller told what it knows of it. Equal to p = nothing changes.
-// Errors: *Problem with CodePaymentConflict, CodeBelowRefunded or CodeNotExpressible.
+// ApplySnapshot returns the payment after a caller's snapshot. The result equals p when nothing changes. Errors: *Problem
+// with CodePaymentConflict, CodeBelowRefunded or CodeNotExpressible.
 func ApplySnapshot(p refund.Payment, t refund.Tenant, s PaymentSpec) (refund.Payment, error) {
 	diff := s.Differs(t, p)
 	if p.KnownBy == refund.BySnapshot {
 		diff = without(diff, "amount")
 	} else if len(diff) == 0 {
-		return p.WithPaidAt(s.PaidAt), nil // told by captures, and the sum agrees
+		return p.WithPaidAt(s.PaidAt), nil // known by captures, and the sum agrees
 	}
 	if len(diff) > 0 {
 		return p, &refund.Problem{Code: refund.CodePaymentConflict, Fields: diff}

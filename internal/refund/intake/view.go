@@ -6,29 +6,29 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// Names of rows as a group's view and plan use them.
+// Keys of rows in a group's view and plan.
 type (
-	// EventRef names a receipt.
+	// EventRef is the key of a receipt.
 	EventRef struct {
 		Tenant refund.TenantID
 		EventID
 	}
-	// RefundKey names a refund by the id that its caller chose.
+	// RefundKey is the id that the caller chose for a refund.
 	RefundKey struct {
 		Tenant   refund.TenantID
 		RefundID string
 	}
-	// PaymentRef names a payment.
+	// PaymentRef is the key of a payment.
 	PaymentRef struct {
 		Tenant    refund.TenantID
 		PaymentID string
 	}
-	// CaptureRef names a capture.
+	// CaptureRef is the key of a capture.
 	CaptureRef struct {
 		PaymentRef
 		CaptureID string
 	}
-	// ReferenceRef is a payment as its channel account knows it.
+	// ReferenceRef is a payment's name at its channel account.
 	ReferenceRef struct {
 		Account, Reference string
 	}
@@ -38,20 +38,20 @@ type (
 type Receipt struct {
 	Type     EventType
 	Digest   refund.Digest
-	Params   string // canonical JSON of what was asked
+	Params   string // canonical JSON of the parameters
 	Outcome  Verdict
 	RID      refund.RID
 	RefundID string // of RID; "" = none
 	Code     refund.Code
 }
 
-// SeenPayment is a payment as a group saw it. Its balances may only be used when Locked.
+// SeenPayment is a payment as it was read. Its balances may only be used when Locked.
 type SeenPayment struct {
 	refund.Payment
 	Locked bool
 }
 
-// View is what the database says about a group, read in one round trip under the group's locks.
+// View is the part of the database that a group needs, read in one round trip under the group's locks.
 type View struct {
 	Now          time.Time // database time
 	Installation string
@@ -62,17 +62,17 @@ type View struct {
 	Payments     map[PaymentRef]SeenPayment
 	References   map[ReferenceRef]PaymentRef // of payments that the group may create
 	Captures     map[CaptureRef]int64        // amounts
-	Waiters      map[PaymentRef]bool         // something is parked until this payment is known
-	Parked       map[refund.RID]ParkedState  // of the rows that are tried again; absent = as it should be
-	// Account gives an account's contract and whether the tenant may use it.
+	Waiters      map[PaymentRef]bool         // a message is parked until this payment is known
+	Parked       map[refund.RID]ParkedState  // of the rows that are tried again; absent = it may be tried
+	// Account returns an account's contract and whether the tenant may use it.
 	Account func(name string, t refund.TenantID) (c refund.Contract, known, allowed bool)
 }
 
-// ParkedState says what keeps a parked row from being tried again.
+// ParkedState is what prevents a parked row from being tried again.
 type ParkedState string
 
-// States of parked rows that are to be tried again.
+// States of parked rows that are tried again.
 const (
-	ParkedTaken   ParkedState = "TAKEN"   // another transaction is at it
-	ParkedSettled ParkedState = "SETTLED" // it has been dealt with
+	ParkedTaken   ParkedState = "TAKEN"   // another transaction holds it
+	ParkedSettled ParkedState = "SETTLED" // it is settled
 )

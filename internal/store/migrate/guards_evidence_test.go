@@ -14,20 +14,25 @@ func TestSchemaDispatchesAndAttempts(t *testing.T) {
 	runSchemaCases(t, []schemaCase{
 		refused("dispatches_append_only", "another number", set(`number = 'R1BBBBBBBBBBBBBBBBBBBB'`)),
 		refused("dispatches_append_only", "delete", `DELETE FROM dispatches`),
-		refused("dispatches_number_ck", "a number that is easy to guess", `INSERT INTO dispatches (tenant_id, rid, no, account, number) VALUES (1, `+schemaR1+`, 1, 'demo', 'short')`),
+		refused("dispatches_number_ck", "a number that is easy to guess", `INSERT INTO dispatches (tenant_id, rid, no, account, number) VALUES (1, `+schemaR1+
+			`, 1, 'demo', 'short')`),
 		refused("dispatches_no_ck", "ordinal 0", schemaDispatch(0, "R1BBBBBBBBBBBBBBBBBBBB")),
-		twice("dispatches_number_uq", "a number that is in use", `INSERT INTO dispatches (tenant_id, rid, no, account, number) VALUES (1, `+schemaR2+`, 1, 'demo', 'R1AAAAAAAAAAAAAAAAAAAA')`),
+		twice("dispatches_number_uq", "a number that is in use", `INSERT INTO dispatches (tenant_id, rid, no, account, number) VALUES (1, `+schemaR2+
+			`, 1, 'demo', 'R1AAAAAAAAAAAAAAAAAAAA')`),
 		twice("dispatches_pk", "the same ordinal again", schemaDispatch(1, "R1BBBBBBBBBBBBBBBBBBBB")),
-		orphan("dispatches_refund_fk", "of no refund", `INSERT INTO dispatches (tenant_id, rid, no, account, number) VALUES (1, `+schemaR2+`, 1, 'demo', 'R1BBBBBBBBBBBBBBBBBBBB')`),
+		orphan("dispatches_refund_fk", "of no refund", `INSERT INTO dispatches (tenant_id, rid, no, account, number) VALUES (1, `+schemaR2+
+			`, 1, 'demo', 'R1BBBBBBBBBBBBBBBBBBBB')`),
 		legal("the key's life is tightened", set(`key_expires_at = key_expires_at - interval '1 h'`), processing...),
 		refused("dispatches_append_only", "the key's life grows", set(`key_expires_at = key_expires_at + interval '1 s'`), processing...),
 		refused("dispatches_append_only", "the key's end is forgotten", set(`key_expires_at = NULL`), processing...),
 		legal("absence counts later", set(`absence_counts_from = absence_counts_from + interval '5 s'`), processing...),
 		refused("dispatches_append_only", "absence counts earlier", set(`absence_counts_from = absence_counts_from - interval '1 s'`), processing...),
 		refused("dispatches_append_only", "when absence counts is forgotten", set(`absence_counts_from = NULL`), processing...),
-		refused("dispatches_append_only", "one time moves well, the other is forgotten", set(`absence_counts_from = absence_counts_from + interval '5 s', key_expires_at = NULL`), processing...),
+		refused("dispatches_append_only", "one time moves well, the other is forgotten",
+			set(`absence_counts_from = absence_counts_from + interval '5 s', key_expires_at = NULL`), processing...),
 		refused("dispatches_append_only", "an acknowledgement is taken back", set(`acknowledged = false`), set(`acknowledged = true`)),
-		legal("an id that belonged elsewhere takes its acknowledgement along", set(`acknowledged = false, channel_refund_id = NULL`), set(`acknowledged = true, channel_refund_id = 're_1'`)),
+		legal("an id that belonged elsewhere takes its acknowledgement along", set(`acknowledged = false, channel_refund_id = NULL`),
+			set(`acknowledged = true, channel_refund_id = 're_1'`)),
 		refused("dispatches_override_ck", "decreed while exposed", set(`overridden_by = `+schemaD1), decided...),
 		legal("decreed and no longer exposed", set(`overridden_by = `+schemaD1+`, exposed = false`), decided...),
 		orphan("dispatches_override_fk", "decreed by nobody", set(`overridden_by = `+schemaD1)),
@@ -49,7 +54,7 @@ func TestSchemaDispatchesAndAttempts(t *testing.T) {
 	})
 }
 
-// A further number needs the death of the one before it, and a death needs a proof.
+// A further dispatch needs the retirement of the one before it, and a retirement needs a proof.
 func TestSchemaRetirements(t *testing.T) {
 	t.Parallel()
 	claimed := schemaReach("PROCESSING")
@@ -65,20 +70,24 @@ func TestSchemaRetirements(t *testing.T) {
 	otherRefund := []string{
 		schemaRefund("PENDING", "rid="+schemaR2),
 		`INSERT INTO cases (tenant_id, case_id, rid, reasons, evidence) VALUES (1, ` + schemaC2 + `, ` + schemaR2 + `, '{late}', '{}')`,
-		`INSERT INTO decisions (tenant_id, decision_id, case_id, action, journal_seq, evidence, maker, expires_at) VALUES (1, ` + schemaD1 + `, ` + schemaC2 + `, 'resend', 1, 'ticket 12345', 1, now() + interval '1 day')`,
+		`INSERT INTO decisions (tenant_id, decision_id, case_id, action, journal_seq, evidence, maker, expires_at) VALUES (1, ` + schemaD1 + `, ` + schemaC2 +
+			`, 'resend', 1, 'ticket 12345', 1, now() + interval '1 day')`,
 		schemaApprove, schemaClear,
 	}
 	cases := []schemaCase{
 		orphan("dispatches_predecessor_retired_fk", "a second number beside a living one", second),
 		legal("a second number after a proven death", second, answered("REFUSED_NEW_NUMBER", schemaClear, proof)...),
-		orphan("dispatches_predecessor_retired_fk", "a third number after the death of the first", schemaDispatch(3, "R1BBBBBBBBBBBBBBBBBBBB"), answered("REFUSED", schemaClear, proof)...),
-		refused("retired_dispatches_proof_ck", "no proof named", schemaRetirement(1, "NULL", "NULL", "NULL"), `DROP TRIGGER retired_dispatches_guard ON retired_dispatches`),
+		orphan("dispatches_predecessor_retired_fk", "a third number after the death of the first", schemaDispatch(3, "R1BBBBBBBBBBBBBBBBBBBB"),
+			answered("REFUSED", schemaClear, proof)...),
+		refused("retired_dispatches_proof_ck", "no proof named", schemaRetirement(1, "NULL", "NULL", "NULL"),
+			`DROP TRIGGER retired_dispatches_guard ON retired_dispatches`),
 		refused("retired_dispatches_proof", "no proof named, by the guard", schemaRetirement(1, "NULL", "NULL", "NULL")),
 		refused("retired_dispatches_proof", "an attempt that nobody answered", proof, append(slices.Clone(claimed), schemaClear)...),
 		refused("retired_dispatches_proof", "a proof while it is exposed", proof, answered("NOT_FOUND")...),
 		refused("retired_dispatches_proof", "an attempt that does not exist", schemaRetirement(1, "7", "NULL", "NULL"), answered("REFUSED", schemaClear)...),
 		orphan("retired_dispatches_dispatch_fk", "of no dispatch", schemaRetirement(2, "1", "NULL", "NULL"), answered("REFUSED", schemaClear)...),
-		refused("retired_dispatches_proof", "a proof of another dispatch", schemaRetirement(2, "1", "NULL", "NULL"), answered("REFUSED", schemaClear, proof, second)...),
+		refused("retired_dispatches_proof", "a proof of another dispatch", schemaRetirement(2, "1", "NULL", "NULL"),
+			answered("REFUSED", schemaClear, proof, second)...),
 		legal("an approved resend", decree, decided("resend", schemaApprove, schemaClear)...),
 		refused("retired_dispatches_proof", "an approved resend while it is exposed", decree, decided("resend", schemaApprove)...),
 		refused("retired_dispatches_proof", "a resend that nobody approved", decree, decided("resend", schemaClear)...),
@@ -86,9 +95,12 @@ func TestSchemaRetirements(t *testing.T) {
 		refused("retired_dispatches_proof", "a resend of another refund", decree, otherRefund...),
 		legal("an epoch's mark, still exposed", schemaRetirement(1, "NULL", "NULL", "2"), `UPDATE dispatches SET exposed = true, marked_epoch = 2`),
 		refused("retired_dispatches_proof", "an epoch that never marked it", schemaRetirement(1, "NULL", "NULL", "2")),
-		refused("retired_dispatches_proof", "another epoch than the one that marked it", schemaRetirement(1, "NULL", "NULL", "3"), `UPDATE dispatches SET exposed = true, marked_epoch = 2`),
-		orphan("retired_dispatches_attempt_fk", "a mark that names an attempt that does not exist", schemaRetirement(1, "7", "NULL", "2"), `UPDATE dispatches SET marked_epoch = 2`),
-		orphan("retired_dispatches_decision_fk", "a mark that names a decision that does not exist", schemaRetirement(1, "NULL", schemaD2, "2"), `UPDATE dispatches SET marked_epoch = 2`),
+		refused("retired_dispatches_proof", "another epoch than the one that marked it", schemaRetirement(1, "NULL", "NULL", "3"),
+			`UPDATE dispatches SET exposed = true, marked_epoch = 2`),
+		orphan("retired_dispatches_attempt_fk", "a mark that names an attempt that does not exist", schemaRetirement(1, "7", "NULL", "2"),
+			`UPDATE dispatches SET marked_epoch = 2`),
+		orphan("retired_dispatches_decision_fk", "a mark that names a decision that does not exist", schemaRetirement(1, "NULL", schemaD2, "2"),
+			`UPDATE dispatches SET marked_epoch = 2`),
 		twice("retired_dispatches_pk", "dead twice", proof, answered("REFUSED", schemaClear, proof)...),
 		refused("retired_dispatches_append_only", "a death is taken back", `DELETE FROM retired_dispatches`, answered("REFUSED", schemaClear, proof)...),
 		refused("retired_dispatches_append_only", "another reason", `UPDATE retired_dispatches SET rule = 'x'`, answered("REFUSED", schemaClear, proof)...),
@@ -117,16 +129,19 @@ func TestSchemaEffectsAndLedger(t *testing.T) {
 	foreign := effect(schemaE1, "NULL", "NULL", "'re_1'", "MOVED")
 	set := func(s string) string { return `UPDATE effects SET ` + s }
 	posting := func(kind, debit, amount string) string {
-		return `INSERT INTO postings (tenant_id, effect_id, kind, debit, credit, amount, currency) VALUES (1, ` + schemaE1 + `, '` + kind + `', '` + debit + `', 'clearing', ` + amount + `, 'USD')`
+		return `INSERT INTO postings (tenant_id, effect_id, kind, debit, credit, amount, currency) VALUES (1, ` + schemaE1 + `, '` + kind + `', '` + debit +
+			`', 'clearing', ` + amount + `, 'USD')`
 	}
 	refundPosting := posting("REFUND", "refunds", "1250")
-	history := `INSERT INTO effect_events (tenant_id, effect_id, n, to_status, source, actor, data) VALUES (1, ` + schemaE1 + `, 1, 'HELD', 'list', 'system:recon', '{}')`
+	history := `INSERT INTO effect_events (tenant_id, effect_id, n, to_status, source, actor, data) VALUES (1, ` + schemaE1 +
+		`, 1, 'HELD', 'list', 'system:recon', '{}')`
 	runSchemaCases(t, []schemaCase{
 		legal("ours", ours),
 		legal("foreign", foreign),
 		legal("a second effect of a dispatch under its own id", effect(schemaE2, schemaR1, "1", "'re_2'", "MOVED"), ours),
 		twice("effects_channel_uq", "one channel refund booked twice", effect(schemaE2, "NULL", "NULL", "'re_1'", "MOVED"), ours),
-		twice("effects_dispatch_uq", "one dispatch booked twice without ids", effect(schemaE2, schemaR1, "1", "NULL", "MOVED"), effect(schemaE1, schemaR1, "1", "NULL", "MOVED")),
+		twice("effects_dispatch_uq", "one dispatch booked twice without ids", effect(schemaE2, schemaR1, "1", "NULL", "MOVED"),
+			effect(schemaE1, schemaR1, "1", "NULL", "MOVED")),
 		legal("a dropped line leaves its id free", effect(schemaE2, schemaR1, "1", "'re_1'", "MOVED"), held, set(`status = 'DROPPED'`)),
 		twice("effects_pk", "the same effect again", effect(schemaE1, "NULL", "NULL", "'re_2'", "MOVED"), ours),
 		legal("a voucher, also later", set(`voucher = '{"arn":"7"}'`), ours),
@@ -180,7 +195,8 @@ func TestSchemaJournal(t *testing.T) {
 		legal("a reading without identity may repeat", schemaJournal(3, "'PENDING'", "PENDING", "NULL"), schemaJournal(2, "'PENDING'", "PENDING", "NULL")),
 		refused("journal_seq_ck", "place 0", schemaJournal(0, "'PENDING'", "PENDING", "NULL")),
 		refused("journal_birth_ck", "a birth in the middle", schemaJournal(2, "NULL", "PENDING", "NULL")),
-		refused("journal_birth_ck", "a first row that comes from somewhere", `INSERT INTO journal SELECT (jsonb_populate_record(j, '{"rid":"00000000-0000-7000-8000-0000000000a2","pos":99,"from_state":"PENDING"}')).* FROM journal j`),
+		refused("journal_birth_ck", "a first row that comes from somewhere",
+			`INSERT INTO journal SELECT (jsonb_populate_record(j, '{"rid":"00000000-0000-7000-8000-0000000000a2","pos":99,"from_state":"PENDING"}')).* FROM journal j`),
 		refused("journal_fact_key_ck", "a short fact key", schemaJournal(2, "'PENDING'", "PENDING", `'\x00'`)),
 		refused("journal_digest_ck", "a short digest", `INSERT INTO journal SELECT (jsonb_populate_record(j, '{"seq":2,"pos":99,"from_state":"PENDING","digest":"\\x00"}')).* FROM journal j`),
 		refused("journal_hash_ck", "a short hash", `INSERT INTO journal SELECT (jsonb_populate_record(j, '{"seq":2,"pos":99,"from_state":"PENDING","hash":"\\x00"}')).* FROM journal j`),

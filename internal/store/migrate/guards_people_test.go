@@ -24,7 +24,8 @@ func schemaDecided(setup []string, action string) []string {
 func TestSchemaCases(t *testing.T) {
 	t.Parallel()
 	open := func(id, rid, payment, reasons string) string {
-		return `INSERT INTO cases (tenant_id, case_id, rid, payment_id, reasons, evidence) VALUES (1, ` + id + `, ` + rid + `, ` + payment + `, ` + reasons + `, '{}')`
+		return `INSERT INTO cases (tenant_id, case_id, rid, payment_id, reasons, evidence) VALUES (1, ` + id + `, ` + rid + `, ` + payment + `, ` + reasons +
+			`, '{}')`
 	}
 	const closeIt = `UPDATE cases SET closed_at = now(), closed_how = 'fact', reasons = '{}'`
 	runSchemaCases(t, []schemaCase{
@@ -59,7 +60,8 @@ func TestSchemaDecisions(t *testing.T) {
 	paymentCase := []string{
 		`INSERT INTO cases (tenant_id, case_id, payment_id, reasons, evidence) VALUES (1, ` + schemaC1 + `, 'p1', '{excess}', '{}')`,
 		`UPDATE payments SET refunded = 10000, excess = 1250`,
-		`INSERT INTO decisions (tenant_id, decision_id, case_id, action, excess, evidence, maker, expires_at) VALUES (1, ` + schemaD1 + `, ` + schemaC1 + `, 'accept-as-is', 1250, 'ticket 12345', 1, now() + interval '1 day')`,
+		`INSERT INTO decisions (tenant_id, decision_id, case_id, action, excess, evidence, maker, expires_at) VALUES (1, ` + schemaD1 + `, ` + schemaC1 +
+			`, 'accept-as-is', 1250, 'ticket 12345', 1, now() + interval '1 day')`,
 	}
 	runSchemaCases(t, []schemaCase{
 		legal("approved by another actor", schemaApprove, proposed...),
@@ -68,14 +70,16 @@ func TestSchemaDecisions(t *testing.T) {
 		refused("decisions_verdict_both_ck", "approved by nobody", verdict("APPROVED", "NULL"), proposed...),
 		refused("decisions_verdict_both_ck", "approved at no time", set(`verdict = 'APPROVED', checker = 2`), proposed...),
 		refused("decisions_verdict_both_ck", "checked without a verdict", set(`checked_at = now()`), proposed...),
-		refused("decisions_verdict_both_ck", "approved after it expired", set(`verdict = 'APPROVED', checker = 2, checked_at = expires_at + interval '1 s'`), proposed...),
+		refused("decisions_verdict_both_ck", "approved after it expired", set(`verdict = 'APPROVED', checker = 2, checked_at = expires_at + interval '1 s'`),
+			proposed...),
 		legal("expired by itself", verdict("EXPIRED", "NULL"), proposed...),
 		refused("decisions_verdict_ck", "a verdict that does not exist", verdict("MAYBE", "2"), proposed...),
 		orphan("decisions_checker_fk", "approved by somebody unknown", verdict("APPROVED", "9"), proposed...),
 		refused("decisions_fresh", "approved after a later fact", schemaApprove, with(schemaMove(`pending_reason = 'spacing'`))...),
 		legal("rejected after a later fact", verdict("REJECTED", "2"), with(schemaMove(`pending_reason = 'spacing'`))...),
 		legal("a payment's excess as it was", schemaApprove, paymentCase...),
-		refused("decisions_fresh", "a payment's excess has grown", schemaApprove, append(slices.Clone(paymentCase), `UPDATE payments SET refunded = 10001, excess = 1251`)...),
+		refused("decisions_fresh", "a payment's excess has grown", schemaApprove,
+			append(slices.Clone(paymentCase), `UPDATE payments SET refunded = 10001, excess = 1251`)...),
 		refused("decisions_append_only", "a second verdict", verdict("REJECTED", "2"), with(schemaApprove)...),
 		refused("decisions_append_only", "a verdict is taken back", set(`verdict = NULL, checked_at = NULL, checker = NULL`), with(schemaApprove)...),
 		refused("decisions_append_only", "a rejected one is approved", schemaApprove, with(verdict("REJECTED", "2"))...),
@@ -95,7 +99,9 @@ func TestSchemaDecisions(t *testing.T) {
 		refused("decisions_evidence_ck", "evidence of blanks", `INSERT INTO decisions (tenant_id, decision_id, case_id, action, evidence, maker, expires_at) VALUES (1, `+schemaD1+`, `+schemaC1+`, 'wait', '          ', 1, now())`, schemaCase1),
 		refused("decisions_action_ck", "an action that does not exist", schemaPropose(schemaD1, "SHRUG"), schemaCase1),
 		twice("decisions_one_pending_uq", "two proposals", schemaPropose(schemaD2, "wait"), proposed...),
-		twice("decisions_one_approved_uq", "two approved ones wait", `UPDATE decisions SET verdict = 'APPROVED', checker = 2, checked_at = now() WHERE decision_id = `+schemaD2, with(schemaApprove, schemaPropose(schemaD2, "resend"))...),
+		twice("decisions_one_approved_uq", "two approved ones wait",
+			`UPDATE decisions SET verdict = 'APPROVED', checker = 2, checked_at = now() WHERE decision_id = `+schemaD2,
+			with(schemaApprove, schemaPropose(schemaD2, "resend"))...),
 	})
 }
 
@@ -123,11 +129,15 @@ func TestSchemaReceiptsAndConflicts(t *testing.T) {
 		refused("receipts_outcome_ck", "an outcome that binds nothing", receipt("'e1'", "WAITING", "NULL", "'payment-unknown'")),
 		refused("receipts_event_ck", "an event without an id", receipt("''", "ACCEPTED", schemaR1, "NULL")),
 		refused("receipts_event_ck", "an event with a book for an id", receipt("repeat('a', 1021)", "ACCEPTED", schemaR1, "NULL")),
-		refused("receipts_digest_ck", "a digest without its version", `INSERT INTO receipts (tenant_id, consumer, source, event_id, type, digest, params, outcome) VALUES (1, 'rest', 'rest', 'e1', 't', `+schemaHash+`, '{}', 'TAKEN')`),
+		refused("receipts_digest_ck", "a digest without its version",
+			`INSERT INTO receipts (tenant_id, consumer, source, event_id, type, digest, params, outcome) VALUES (1, 'rest', 'rest', 'e1', 't', `+schemaHash+
+				`, '{}', 'TAKEN')`),
 		refused("receipts_append_only", "an accepted one is bound again", `UPDATE receipts SET outcome = 'REFUSED', code = 'x'`, accepted),
-		refused("receipts_append_only", "a conflict is bound again", `UPDATE receipts SET outcome = 'TAKEN', rid = `+schemaR1, receipt("'e1'", "CONFLICT", schemaR1, "'idempotency-key-reused'")),
+		refused("receipts_append_only", "a conflict is bound again", `UPDATE receipts SET outcome = 'TAKEN', rid = `+schemaR1,
+			receipt("'e1'", "CONFLICT", schemaR1, "'idempotency-key-reused'")),
 		legal("a refused one is bound by a redrive", `UPDATE receipts SET outcome = 'TAKEN', code = NULL, rid = `+schemaR1, refusedOne),
-		refused("receipts_append_only", "a bound one after a redrive", `UPDATE receipts SET rid = `+schemaR2, refusedOne, `UPDATE receipts SET outcome = 'TAKEN', code = NULL, rid = `+schemaR1),
+		refused("receipts_append_only", "a bound one after a redrive", `UPDATE receipts SET rid = `+schemaR2, refusedOne,
+			`UPDATE receipts SET outcome = 'TAKEN', code = NULL, rid = `+schemaR1),
 		refused("receipts_append_only", "other parameters at a redrive", `UPDATE receipts SET digest = '\x02'::bytea || sha256('x')`, refusedOne),
 		refused("receipts_append_only", "another event id", `UPDATE receipts SET event_id = 'e2'`, refusedOne),
 		refused("receipts_append_only", "delete", `DELETE FROM receipts`, accepted),
@@ -135,7 +145,8 @@ func TestSchemaReceiptsAndConflicts(t *testing.T) {
 		twice("conflicts_same_uq", "the same conflict as a second row", conflict("'e1'"), conflict("'e1'")),
 		twice("conflicts_same_uq", "the same conflict without an event", conflict("NULL"), conflict("NULL")),
 		refused("conflicts_append_only", "delete the evidence", `DELETE FROM conflicts`, conflict("'e1'")),
-		refused("conflicts_kind_ck", "a kind that does not exist", `INSERT INTO conflicts (tenant_id, conflict_id, kind, consumer, got_digest, got, fields) VALUES (1, gen_random_uuid(), 'X', 'rest', '', '{}', '{}')`),
+		refused("conflicts_kind_ck", "a kind that does not exist",
+			`INSERT INTO conflicts (tenant_id, conflict_id, kind, consumer, got_digest, got, fields) VALUES (1, gen_random_uuid(), 'X', 'rest', '', '{}', '{}')`),
 	})
 }
 
@@ -149,7 +160,8 @@ func TestSchemaWhoAndWhere(t *testing.T) {
 	parked := `INSERT INTO parked (tenant_id, parked_id, consumer, position, headers, body, reason, tries) VALUES (0, gen_random_uuid(), 'orders', 'q/1', '{}', '', 'malformed-json', 1)`
 	runSchemaCases(t, []schemaCase{
 		twice("installation_pk", "a second installation", `INSERT INTO installation (installation_id, system_identifier, timeline) VALUES (gen_random_uuid(), '1', 1)`),
-		refused("installation_one_ck", "a second installation beside the first", `INSERT INTO installation (one, installation_id, system_identifier, timeline) VALUES (false, gen_random_uuid(), '1', 1)`),
+		refused("installation_one_ck", "a second installation beside the first",
+			`INSERT INTO installation (one, installation_id, system_identifier, timeline) VALUES (false, gen_random_uuid(), '1', 1)`),
 		refused("installation_append_only", "another identity", `UPDATE installation SET installation_id = gen_random_uuid()`),
 		refused("installation_append_only", "an earlier epoch", `UPDATE installation SET epoch = 0`),
 		refused("installation_append_only", "delete", `DELETE FROM installation`),

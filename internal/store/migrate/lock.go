@@ -18,12 +18,12 @@ const (
 	migrateUnlockWait = 10 * time.Second
 )
 
-// underSchemaLock lets one replica at a time work on a schema, and makes the schema as the first thing under the lock. The lock is an
-// advisory one of a session of its own and goes with it if the process dies. It is taken around goose, not by goose: goose looks for
-// pending steps, and makes its version table, before it would take a lock.
+// underSchemaLock lets one replica at a time work on a schema, and creates the schema first. The lock is an advisory lock of a session of
+// its own and ends with it, also when the process is killed. It encloses goose, because goose searches for pending steps and creates its
+// version table before it would take a lock.
 //
-// It asks again and again instead of waiting inside the server: a waiting statement holds a snapshot, and an index that is built
-// concurrently would wait for it for ever.
+// It polls instead of waiting inside the server: a waiting statement holds a snapshot, and an index that is built concurrently would wait
+// for that snapshot for ever.
 func underSchemaLock(ctx context.Context, pool *pgxpool.Pool, cfg Config, work func(context.Context) error) (err error) {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
@@ -75,8 +75,8 @@ func unlockSchema(ctx context.Context, conn *pgxpool.Conn, schema string) error 
 	return nil
 }
 
-// makeSchema looks before it creates: CREATE SCHEMA IF NOT EXISTS wants the right to create one even where it exists, and the role of a
-// cell need not have it.
+// makeSchema checks before it creates: CREATE SCHEMA IF NOT EXISTS needs the right to create a schema even where it exists, which the role
+// of a cell may lack.
 func makeSchema(ctx context.Context, conn *pgxpool.Conn, schema string) error {
 	var exists bool
 	err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)`, schema).Scan(&exists)

@@ -26,14 +26,14 @@ const (
 	versionTable      = "schema_version"
 	draftVersionTable = "goose_db_version" // of databases made before the first release
 	minServer         = 150000             // UNIQUE NULLS NOT DISTINCT came with PostgreSQL 15
-	lockTimeout       = "30000"            // ms; a step that cannot get its locks gives way instead of stopping everybody behind it
+	lockTimeout       = "30000"            // ms; a step that does not get its locks fails instead of blocking every statement behind it
 )
 
 // Config says what Migrate works on. One of URL and Pool is needed.
 type Config struct {
 	// URL of the database (postgres://…). Used when Pool is nil.
 	URL string
-	// Pool lends its connection settings; Migrate opens a small pool of its own, because it changes the search path of its sessions.
+	// Pool gives its connection settings. Up opens a small pool of its own, because it changes the search path of its sessions.
 	Pool *pgxpool.Pool
 	// Schema that holds everything, River's tables too; lower-case letters, digits and underscores, at most 46. Default "refundry".
 	Schema string

@@ -22,8 +22,8 @@ type PartitionsConfig struct {
 	Months int
 	// Days of deliveries after today. Default 7.
 	Days int
-	// LockTimeout bounds the wait for each partition's locks. Making one locks the default partition for a moment, and whoever reads
-	// receipts stands behind it in the queue. Default 2 s.
+	// LockTimeout bounds the wait for each partition's locks. Creating one locks the default partition for a moment, and readers of receipts
+	// queue behind the request. Default 2 s.
 	LockTimeout time.Duration
 	// Now is the clock; months and days are counted in UTC. Default: the database's.
 	Now func() time.Time
@@ -33,9 +33,10 @@ type PartitionsConfig struct {
 type PartitionsResult struct {
 	// Created were made now.
 	Created []string
-	// Blocked cannot be made: the default partition holds rows of that month or day. Nothing is lost, but somebody must move them.
+	// Blocked were not created because the default partition holds rows of that month or day. Nothing is lost; an operator must move the
+	// rows.
 	Blocked []string
-	// Postponed were not made because a lock was not obtained in time (a dump, a long read). The next call tries again.
+	// Postponed were not created because a lock was not obtained in time (a dump, a long read). The next call tries again.
 	Postponed []string
 }
 

@@ -95,7 +95,8 @@ func schemaJournal(seq int, from, to, factKey string) string {
 
 // schemaMove changes r1 with a journal step; set is added to the SET list.
 func schemaMove(set string) string {
-	return `UPDATE refunds SET journal_seq = journal_seq + 1, journal_head = sha256((journal_seq + 1)::text::bytea), updated_at = now(), ` + set + ` WHERE rid = ` + schemaR1
+	return `UPDATE refunds SET journal_seq = journal_seq + 1, journal_head = sha256((journal_seq + 1)::text::bytea), updated_at = now(), ` + set +
+		` WHERE rid = ` + schemaR1
 }
 
 // schemaEnter is the SET list of a correct change to state, nothing exposed at the end where that is possible.

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// connectionUse is what a connection is for, and so how it gets its settings.
+// connectionUse is the purpose of a connection, which decides how it gets its settings.
 type connectionUse int
 
 const (
@@ -33,8 +33,8 @@ const (
 	stateTooManyConnections = "53300"
 )
 
-// firstConnection makes the pool's first connection and compares its settings with what was sent. Errors: refund.ErrUnavailable with
-// an explanation of what is in the way, *SettingsError.
+// firstConnection opens the pool's first connection and compares its settings with those that were sent. Errors: refund.ErrUnavailable
+// with an explanation, *SettingsError.
 func firstConnection(ctx context.Context, pool *pgxpool.Pool, use connectionUse, sent map[string]string) error {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
@@ -47,7 +47,7 @@ func firstConnection(ctx context.Context, pool *pgxpool.Pool, use connectionUse,
 	return compareSettings(ctx, conn.Conn(), use, sent)
 }
 
-// explainConnect translates why no connection was made, and says what to do where that is known.
+// explainConnect translates the error of a connection attempt and adds a remedy where one is known.
 func explainConnect(ctx context.Context, cc *pgx.ConnConfig, use connectionUse, err error) error {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
@@ -59,12 +59,14 @@ func explainConnect(ctx context.Context, cc *pgx.ConnConfig, use connectionUse, 
 			"role or the database, is used up. Raise it, run fewer processes, or put a pooler in front (docs/operations.md): %w", Translate(err))
 	case pg.Code == stateProtocolViolation && connectsWithoutParams(ctx, cc):
 		advice := map[connectionUse]string{useHot: adviceHot, useRole: adviceRole, useOwn: adviceOwn}[use]
-		return fmt.Errorf("store: the database URL leads to a pooler (PgBouncer or the like) that refuses settings when a connection starts. %s %w", advice, Translate(err))
+		return fmt.Errorf("store: the database URL leads to a pooler (PgBouncer or the like) that refuses settings when a connection starts. %s %w", advice,
+			Translate(err))
 	}
 	return Translate(err)
 }
 
-// connectsWithoutParams tries the same connection with no startup parameters. A pooler that refused them lets this one in.
+// connectsWithoutParams reports whether the same connection succeeds without startup parameters, as it does through a pooler that refuses
+// them.
 func connectsWithoutParams(ctx context.Context, cc *pgx.ConnConfig) bool {
 	if len(cc.RuntimeParams) == 0 {
 		return false

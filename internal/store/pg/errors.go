@@ -14,8 +14,8 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// Translate turns a driver error into a class of package refund, by SQLSTATE and type, never by text.
-// What fits no class comes back as it is: a surprise.
+// Translate turns a driver error into a class of package refund, by SQLSTATE and type, never by text. An error of no class comes back
+// unchanged.
 func Translate(err error) error {
 	if err == nil || classified(err) {
 		return err
@@ -46,7 +46,7 @@ func translateState(pg *pgconn.PgError, err error) error {
 	return err
 }
 
-// unavailable lists what passes by itself: connection exceptions (08), shutdowns and start-up (57P0x), a full server (53),
+// unavailable reports errors that pass by themselves: connection exceptions (08), shutdown and start-up (57P0x), a full server (53),
 // serialization failures and deadlocks (40), a canceled statement (57014).
 func unavailable(code string) bool {
 	return strings.HasPrefix(code, "08") || strings.HasPrefix(code, "57P0") || strings.HasPrefix(code, "53") ||
@@ -62,8 +62,8 @@ func classified(err error) bool {
 	return false
 }
 
-// CommitError says what an error of COMMIT means. Only a PgError outside classes 08, 57P0x and 40003 proves that
-// nothing was committed; everything else leaves the outcome open, whatever the driver says of retrying.
+// CommitError classifies an error of COMMIT. Only a PgError outside classes 08, 57P0x and 40003 proves that nothing was committed. Any
+// other error is refund.ErrCommitUnknown, even if the driver calls it safe to retry.
 func CommitError(err error) error {
 	var pg *pgconn.PgError
 	switch {
@@ -77,7 +77,7 @@ func CommitError(err error) error {
 	return fmt.Errorf("%w: %w", refund.ErrCommitUnknown, err)
 }
 
-// Constraint gives the SQLSTATE and constraint name of an integrity error, "" if it is none.
+// Constraint returns the SQLSTATE and constraint name of an integrity error, and "" for any other error.
 func Constraint(err error) (code, name string) {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && strings.HasPrefix(pg.Code, "23") {
@@ -86,13 +86,13 @@ func Constraint(err error) (code, name string) {
 	return "", ""
 }
 
-// IsMissingRelation is true for undefined_table and invalid_schema_name.
+// IsMissingRelation reports undefined_table and invalid_schema_name.
 func IsMissingRelation(err error) bool {
 	var pe *pgconn.PgError
 	return errors.As(err, &pe) && (pe.Code == "42P01" || pe.Code == "3F000")
 }
 
-// brokenConnection says whether an error means that the connection is gone.
+// brokenConnection reports errors of a lost connection.
 func brokenConnection(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, pgconn.ErrConnClosed) || pgconn.Timeout(err)
 }

@@ -8,19 +8,19 @@ import (
 
 const (
 	journalTopSQL = `SELECT last_value FROM journal_pos_seq`
-	// who may still write a position that was drawn before
+	// transactions that may still write a position drawn before
 	journalWritersSQL = `SELECT coalesce(array_agg(virtualtransaction), '{}') FROM pg_locks WHERE locktype = 'relation' AND mode = 'RowExclusiveLock' AND granted
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND relation = 'journal'::regclass AND pid IS DISTINCT FROM pg_backend_pid()`
 	journalStillSQL = `SELECT count(*) FROM pg_locks WHERE locktype = 'relation' AND mode = 'RowExclusiveLock' AND granted
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND relation = 'journal'::regclass AND virtualtransaction = ANY($1)`
 )
 
-// ErrFenceBusy says that a writer of the journal did not end within the fence's patience. A reader waits and shows how far it is
-// behind; it never skips.
-var ErrFenceBusy = errors.New("store: a writer of the journal has been at it for too long")
+// ErrFenceBusy reports that a writer of the journal did not end within the fence's patience. A reader waits and reports its lag; it never
+// skips a row.
+var ErrFenceBusy = errors.New("store: a transaction that writes the journal has been open for too long")
 
-// Fence gives a position up to which nothing more will appear: whoever had drawn one before it was read has ended.
-// Errors: ErrFenceBusy, the database's own.
+// Fence returns a position below which no further journal row can appear: every transaction that had drawn a lower one has ended. Errors:
+// ErrFenceBusy, the database's own.
 func Fence(ctx context.Context, q Querier, patience time.Duration) (top int64, err error) {
 	if err := q.QueryRow(ctx, journalTopSQL).Scan(&top); err != nil {
 		return 0, err

@@ -8,7 +8,7 @@ import (
 
 // LoadRefundSQL reads a refund's row with the tenant's code, whether sending is held (for all refunds, or for this one because a
 // restore may have lost it and no epoch has marked it), and the database's clock. $1 tenant, $2 rid, as in all statements of this file.
-const LoadRefundSQL = `SELECT ` + RefundColumns + `,
+var LoadRefundSQL = `SELECT ` + RefundColumns + `,
     (SELECT t.code FROM tenants t WHERE t.tenant_id = r.tenant_id),
     (SELECT i.sending_held_since IS NOT NULL OR coalesce(r.created_at < i.mark_new_until AND r.final_at IS NULL AND NOT EXISTS (
         SELECT FROM dispatches m WHERE m.tenant_id = r.tenant_id AND m.rid = r.rid AND m.marked_epoch = i.epoch), false) FROM installation i),
@@ -16,30 +16,29 @@ const LoadRefundSQL = `SELECT ` + RefundColumns + `,
   FROM refunds r` + RefundSides + ` WHERE r.tenant_id = $1 AND r.rid = $2`
 
 // LoadDispatchesSQL reads a refund's dispatches for ScanDispatch.
-const LoadDispatchesSQL = `SELECT d.no, d.number, d.key_expires_at, d.absence_counts_from, d.exposed, d.overridden_by IS NOT NULL, d.final_negative_at,
-    d.may_act_until, d.marked_epoch, d.acknowledged, d.channel_refund_id, x.no IS NOT NULL
+var LoadDispatchesSQL = `SELECT ` + Columns[dispatchRow]() + `
   FROM dispatches d LEFT JOIN retired_dispatches x ON (x.tenant_id, x.rid, x.no) = (d.tenant_id, d.rid, d.no)
   WHERE d.tenant_id = $1 AND d.rid = $2 ORDER BY d.no`
 
 // LoadAttemptsSQL reads a refund's attempts for ScanAttempt.
-const LoadAttemptsSQL = `SELECT a.no, a.dispatch_no, a.kind, a.epoch, a.generation, a.contract_version, a.started_at, a.not_after, a.answered_at,
-    a.answer, a.evidence->>'code', (a.evidence->>'retryAfterMs')::bigint
+var LoadAttemptsSQL = `SELECT ` + Columns[attemptRow]() + `
   FROM attempts a WHERE a.tenant_id = $1 AND a.rid = $2 ORDER BY a.no`
 
 // LoadEffectsSQL reads the refund's own effects, and the payment's lines that belong to no refund. Only standing effects have an index
 // by refund, so returned ones are read only if the journal has a row that can return an effect.
-const LoadEffectsSQL = `SELECT e.effect_id, e.rid IS NOT NULL, e.dispatch_no, e.channel_refund_id, e.amount, e.currency, e.counted, e.status, e.source, e.at, e.reversed_at
+var LoadEffectsSQL = `SELECT ` + EffectColumns + `
   FROM (
     SELECT * FROM effects WHERE tenant_id = $1 AND rid = $2 AND status = 'MOVED'
     UNION ALL
     SELECT * FROM effects WHERE tenant_id = $1 AND rid = $2 AND status = 'REVERSED'
-      AND EXISTS (SELECT FROM journal WHERE tenant_id = $1 AND rid = $2 AND (to_state = 'REVERSED' OR kind IN ('reversed', 'failed_final', 'revoke-confirmation')))
+      AND EXISTS (SELECT FROM journal WHERE tenant_id = $1 AND rid = $2 AND (to_state = 'REVERSED' OR kind IN ('reversed', 'failed_final',
+      'revoke-confirmation')))
     UNION ALL
     SELECT * FROM effects WHERE tenant_id = $1 AND payment_id = (SELECT payment_id FROM refunds WHERE tenant_id = $1 AND rid = $2) AND rid IS NULL
   ) e ORDER BY e.effect_id`
 
 // LoadPaymentSQL reads a refund's payment for ScanPayment.
-const LoadPaymentSQL = `SELECT ` + PaymentColumns + ` FROM payments p
+var LoadPaymentSQL = `SELECT ` + PaymentColumns + ` FROM payments p
   WHERE p.tenant_id = $1 AND p.payment_id = (SELECT payment_id FROM refunds WHERE tenant_id = $1 AND rid = $2)`
 
 // LoadFactsSQL reads the keys of the facts that a refund's journal knows.

@@ -6,7 +6,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// Deref is the value behind a pointer, or the zero value: NULL and "not there" are one thing in the domain.
+// Deref returns the value behind a pointer, or the zero value for nil: the domain has no NULL.
 func Deref[T any](p *T) T {
 	if p == nil {
 		var zero T
@@ -15,7 +15,7 @@ func Deref[T any](p *T) T {
 	return *p
 }
 
-// Null is the other way: the zero value is stored as NULL.
+// Null stores the zero value as NULL.
 func Null[T comparable](v T) *T {
 	var zero T
 	if v == zero {

@@ -18,14 +18,15 @@ func TestRerun(t *testing.T) {
 		answers []error
 		want    []error // nil = no error
 	}{
-		"an answered COMMIT runs once":              {[]error{nil}, nil},
-		"another error runs once":                   {[]error{other}, []error{other}},
-		"busy at first runs once":                   {[]error{refund.ErrBusy}, []error{refund.ErrBusy}},
-		"one lost COMMIT":                           {[]error{lost, nil}, nil},
-		"a rerun that is busy or unavailable":       {[]error{lost, refund.ErrBusy, refund.ErrUnavailable, nil}, nil},
-		"a rerun that fails":                        {[]error{lost, other}, []error{other}},
-		"every COMMIT lost":                         {[]error{lost, lost, lost, lost}, []error{refund.ErrUnavailable, refund.ErrCommitUnknown}},
-		"the database is away after a lost COMMIT":  {[]error{lost, refund.ErrBusy, refund.ErrBusy, refund.ErrBusy}, []error{refund.ErrUnavailable, refund.ErrCommitUnknown}},
+		"an answered COMMIT runs once":        {[]error{nil}, nil},
+		"another error runs once":             {[]error{other}, []error{other}},
+		"busy at first runs once":             {[]error{refund.ErrBusy}, []error{refund.ErrBusy}},
+		"one lost COMMIT":                     {[]error{lost, nil}, nil},
+		"a rerun that is busy or unavailable": {[]error{lost, refund.ErrBusy, refund.ErrUnavailable, nil}, nil},
+		"a rerun that fails":                  {[]error{lost, other}, []error{other}},
+		"every COMMIT lost":                   {[]error{lost, lost, lost, lost}, []error{refund.ErrUnavailable, refund.ErrCommitUnknown}},
+		"the database is away after a lost COMMIT": {[]error{lost, refund.ErrBusy, refund.ErrBusy, refund.ErrBusy},
+			[]error{refund.ErrUnavailable, refund.ErrCommitUnknown}},
 		"a lost COMMIT, then another, then settled": {[]error{lost, lost, nil}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,66 +8,120 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-func ScanDispatch(row pgx.CollectableRow) (refund.Dispatch, error) {
-	var (
-		d                                    refund.Dispatch
-		keyDies, absence, negative, actUntil *time.Time
-		marked                               *int
-		channelID                            *string
-	)
-	err := row.Scan(&d.Ordinal, &d.Number, &keyDies, &absence, &d.Exposed, &d.Overridden, &negative, &actUntil, &marked, &d.Acknowledged, &channelID, &d.Retired)
-	d.KeyExpiresAt, d.AbsenceCountsFrom, d.FinalNegativeAt, d.MayActUntil = Deref(keyDies), Deref(absence), Deref(negative), Deref(actUntil)
-	d.MarkedEpoch, d.ChannelRefundID = Deref(marked), Deref(channelID)
-	return d, err
+// dispatchRow is a row of dispatches d; x is its row of retired_dispatches.
+type dispatchRow struct {
+	Ordinal           int        `sql:"d.no"`
+	Number            string     `sql:"d.number"`
+	KeyExpiresAt      *time.Time `sql:"d.key_expires_at"`
+	AbsenceCountsFrom *time.Time `sql:"d.absence_counts_from"`
+	Exposed           bool       `sql:"d.exposed"`
+	Overridden        bool       `sql:"d.overridden_by IS NOT NULL"`
+	FinalNegativeAt   *time.Time `sql:"d.final_negative_at"`
+	MayActUntil       *time.Time `sql:"d.may_act_until"`
+	MarkedEpoch       *int       `sql:"d.marked_epoch"`
+	Acknowledged      bool       `sql:"d.acknowledged"`
+	ChannelRefundID   *string    `sql:"d.channel_refund_id"`
+	Retired           bool       `sql:"x.no IS NOT NULL"`
 }
 
+// ScanDispatch reads a row of LoadDispatchesSQL.
+func ScanDispatch(row pgx.CollectableRow) (refund.Dispatch, error) {
+	d, err := Scan[dispatchRow](row)
+	return refund.Dispatch{
+		Ordinal: d.Ordinal, Number: d.Number, KeyExpiresAt: Deref(d.KeyExpiresAt), AbsenceCountsFrom: Deref(d.AbsenceCountsFrom),
+		Exposed: d.Exposed, Overridden: d.Overridden, FinalNegativeAt: Deref(d.FinalNegativeAt), MayActUntil: Deref(d.MayActUntil),
+		MarkedEpoch: Deref(d.MarkedEpoch), Acknowledged: d.Acknowledged, ChannelRefundID: Deref(d.ChannelRefundID), Retired: d.Retired,
+	}, err
+}
+
+// attemptRow is a row of attempts a.
+type attemptRow struct {
+	No              int        `sql:"a.no"`
+	DispatchNo      int        `sql:"a.dispatch_no"`
+	Kind            string     `sql:"a.kind"`
+	Epoch           int        `sql:"a.epoch"`
+	Generation      int        `sql:"a.generation"`
+	ContractVersion int        `sql:"a.contract_version"`
+	StartedAt       time.Time  `sql:"a.started_at"`
+	NotAfter        time.Time  `sql:"a.not_after"`
+	AnsweredAt      *time.Time `sql:"a.answered_at"`
+	Answer          *string    `sql:"a.answer"`
+	Code            *string    `sql:"a.evidence->>'code'"`
+	RetryAfterMs    *int64     `sql:"(a.evidence->>'retryAfterMs')::bigint"`
+}
+
+// ScanAttempt reads a row of LoadAttemptsSQL.
 func ScanAttempt(row pgx.CollectableRow) (refund.Attempt, error) {
-	var (
-		a            refund.Attempt
-		kind         string
-		answered     *time.Time
-		answer, code *string
-		retryAfterMs *int64
-	)
-	err := row.Scan(&a.No, &a.DispatchNo, &kind, &a.Epoch, &a.Generation, &a.ContractVersion, &a.StartedAt, &a.NotAfter, &answered,
-		&answer, &code, &retryAfterMs)
-	a.Kind, a.Answer, a.AnsweredAt = refund.AttemptKind(kind), refund.FactKind(Deref(answer)), Deref(answered)
-	a.Code, a.RetryAfter = Deref(code), time.Duration(Deref(retryAfterMs))*time.Millisecond
-	return a, err
+	a, err := Scan[attemptRow](row)
+	return refund.Attempt{
+		No: a.No, DispatchNo: a.DispatchNo, Kind: refund.AttemptKind(a.Kind), Epoch: a.Epoch, Generation: a.Generation, ContractVersion: a.ContractVersion,
+		StartedAt: a.StartedAt, NotAfter: a.NotAfter, AnsweredAt: Deref(a.AnsweredAt), Answer: refund.FactKind(Deref(a.Answer)),
+		Code: Deref(a.Code), RetryAfter: time.Duration(Deref(a.RetryAfterMs)) * time.Millisecond,
+	}, err
 }
 
 // SourcePerson marks effects that a decision booked; the domain calls the source of such facts "decision".
 const SourcePerson = "person"
 
-func ScanEffect(row pgx.CollectableRow) (refund.Effect, error) {
-	var (
-		e                        refund.Effect
-		id                       [16]byte
-		dispatch                 *int
-		channelID                *string
-		currency, status, source string
-		reversed                 *time.Time
-	)
-	err := row.Scan(&id, &e.Ours, &dispatch, &channelID, &e.Amount, &currency, &e.Counted, &status, &source, &e.At, &reversed)
-	e.ID, e.DispatchNo, e.ChannelRefundID, e.ReversedAt = id, Deref(dispatch), Deref(channelID), Deref(reversed)
-	e.Currency, e.Status, e.ByPerson = refund.Currency(currency), refund.EffectStatus(status), source == SourcePerson
-	return e, err
+// effectRow is a row of effects e.
+type effectRow struct {
+	ID              [16]byte   `sql:"e.effect_id"`
+	Ours            bool       `sql:"e.rid IS NOT NULL"`
+	DispatchNo      *int       `sql:"e.dispatch_no"`
+	ChannelRefundID *string    `sql:"e.channel_refund_id"`
+	Amount          int64      `sql:"e.amount"`
+	Currency        string     `sql:"e.currency"`
+	Counted         int64      `sql:"e.counted"`
+	Status          string     `sql:"e.status"`
+	Source          string     `sql:"e.source"`
+	At              time.Time  `sql:"e.at"`
+	ReversedAt      *time.Time `sql:"e.reversed_at"`
 }
 
+// EffectColumns are read by ScanEffect from effects e.
+var EffectColumns = Columns[effectRow]()
+
+// ScanEffect reads EffectColumns.
+func ScanEffect(row pgx.CollectableRow) (refund.Effect, error) {
+	e, err := Scan[effectRow](row)
+	return refund.Effect{
+		ID: e.ID, Ours: e.Ours, DispatchNo: Deref(e.DispatchNo), ChannelRefundID: Deref(e.ChannelRefundID), Amount: e.Amount, Currency: refund.Currency(e.Currency),
+		Counted: e.Counted, Status: refund.EffectStatus(e.Status), ByPerson: e.Source == SourcePerson, At: e.At, ReversedAt: Deref(e.ReversedAt),
+	}, err
+}
+
+// decisionRow is a row of decisions d with the names of its maker m and its checker k.
+type decisionRow struct {
+	ID         [16]byte   `sql:"d.decision_id"`
+	CaseID     [16]byte   `sql:"d.case_id"`
+	Action     string     `sql:"d.action"`
+	JournalSeq *int       `sql:"d.journal_seq"`
+	Excess     *int64     `sql:"d.excess"`
+	EffectID   *[16]byte  `sql:"d.effect_id"`
+	Evidence   string     `sql:"d.evidence"`
+	Maker      string     `sql:"m.name"`
+	Checker    *string    `sql:"k.name"`
+	MadeAt     time.Time  `sql:"d.made_at"`
+	ExpiresAt  time.Time  `sql:"d.expires_at"`
+	CheckedAt  *time.Time `sql:"d.checked_at"`
+	AppliedAt  *time.Time `sql:"d.applied_at"`
+	Verdict    *string    `sql:"d.verdict"`
+}
+
+// DecisionsSQL reads a case's decisions for ScanDecision, the newest first. $1 tenant, $2 case, $3 limit.
+var DecisionsSQL = `SELECT ` + Columns[decisionRow]() + ` FROM decisions d JOIN actors m ON (m.tenant_id, m.actor_id) = (d.tenant_id, d.maker)
+  LEFT JOIN actors k ON (k.tenant_id, k.actor_id) = (d.tenant_id, d.checker)
+  WHERE d.tenant_id = $1 AND d.case_id = $2 ORDER BY d.decision_id DESC LIMIT $3`
+
+// MostDecisions bounds how many decisions of one case are read.
+const MostDecisions = 100
+
+// ScanDecision reads a row of DecisionsSQL.
 func ScanDecision(row pgx.CollectableRow) (refund.Decision, error) {
-	var (
-		d                refund.Decision
-		id, caseID       [16]byte
-		effect           *[16]byte
-		action           string
-		seq              *int
-		excess           *int64
-		checker, verdict *string
-		checked, applied *time.Time
-	)
-	err := row.Scan(&id, &caseID, &action, &seq, &excess, &effect, &d.Evidence, &d.Maker, &checker, &d.MadeAt, &d.ExpiresAt, &checked, &applied, &verdict)
-	d.Action = refund.Action(action)
-	d.ID, d.CaseID, d.JournalSeq, d.Excess, d.EffectID = id, caseID, Deref(seq), Deref(excess), Deref(effect)
-	d.Checker, d.Verdict, d.CheckedAt, d.AppliedAt = Deref(checker), refund.DecisionVerdict(Deref(verdict)), Deref(checked), Deref(applied)
-	return d, err
+	d, err := Scan[decisionRow](row)
+	return refund.Decision{
+		ID: d.ID, CaseID: d.CaseID, Action: refund.Action(d.Action), JournalSeq: Deref(d.JournalSeq), Excess: Deref(d.Excess), EffectID: Deref(d.EffectID),
+		Evidence: d.Evidence, Maker: d.Maker, Checker: Deref(d.Checker), MadeAt: d.MadeAt, ExpiresAt: d.ExpiresAt,
+		CheckedAt: Deref(d.CheckedAt), AppliedAt: Deref(d.AppliedAt), Verdict: refund.DecisionVerdict(Deref(d.Verdict)),
+	}, err
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// Params says how the connections of the hot path get their settings.
+// Params selects how the connections of the hot path get their settings.
 type Params string
 
 const (
@@ -73,7 +73,7 @@ func OwnSettings(schema string, more map[string]string) map[string]string {
 	return out
 }
 
-// SettingDifference is a setting of a connection that is not as it should be.
+// SettingDifference is a setting of a connection with another value than wanted.
 type SettingDifference struct{ Name, Has, Wants string }
 
 // SettingsError says that a connection does not have the settings that were asked for. It counts as refund.ErrUnavailable: a running

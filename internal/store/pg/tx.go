@@ -11,13 +11,13 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// Querier is what a pool and a transaction have in common.
+// Querier is implemented by pools, connections and transactions.
 type Querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// Undo rolls back for at most a moment: a connection that does not answer is thrown away by the pool.
+// Undo rolls back within 2 s. The pool discards a connection that does not answer.
 func Undo(ctx context.Context, tx pgx.Tx) {
 	if tx == nil {
 		return
@@ -27,7 +27,7 @@ func Undo(ctx context.Context, tx pgx.Tx) {
 	_ = tx.Rollback(ctx)
 }
 
-// OneRow insists that a guarded UPDATE touched exactly one row.
+// OneRow returns refund.ErrNotOwner unless a guarded UPDATE touched exactly one row.
 func OneRow(n int64, what string) error {
 	if n != 1 {
 		return fmt.Errorf("%w: %s touched %d rows", refund.ErrNotOwner, what, n)
@@ -35,7 +35,7 @@ func OneRow(n int64, what string) error {
 	return nil
 }
 
-// InTx runs fn in one READ COMMITTED transaction on a connection of the pool. Errors come back translated; a lost COMMIT is
+// InTx runs fn in one READ COMMITTED transaction on a connection of the pool. Errors are translated; a lost COMMIT is
 // refund.ErrCommitUnknown.
 func InTx(ctx context.Context, pool *pgxpool.Pool, fn func(ctx context.Context, tx pgx.Tx) error) error {
 	conn, err := pool.Acquire(ctx)

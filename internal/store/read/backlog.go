@@ -11,17 +11,18 @@ import (
 
 // Backlog is how much is open, for the gauges.
 type Backlog struct {
-	Refunds map[string]int           // by state, not done with
-	Oldest  map[string]time.Duration // by state: age in it
+	Refunds map[string]int           // by state: refunds with a timer
+	Oldest  map[string]time.Duration // by state: age of the oldest in that state
 	Parked  map[string]int           // by reason
 	Cases   int
 }
 
-// All three are answered from indexes of open rows, whose size is that of the work at hand, not of the history.
+// All three are answered from indexes of open rows, whose size does not grow with the history.
 const (
-	sqlBacklogRefunds = `SELECT state, count(*), extract(epoch FROM clock_timestamp() - min(state_since))::float8 FROM refunds WHERE next_action_at IS NOT NULL GROUP BY state`
-	sqlBacklogParked  = `SELECT reason, count(*) FROM parked WHERE done_at IS NULL GROUP BY reason`
-	sqlBacklogCases   = `SELECT count(*) FROM cases WHERE closed_at IS NULL`
+	sqlBacklogRefunds = `SELECT state, count(*), extract(epoch FROM clock_timestamp() - min(state_since))::float8 FROM refunds
+    WHERE next_action_at IS NOT NULL GROUP BY state`
+	sqlBacklogParked = `SELECT reason, count(*) FROM parked WHERE done_at IS NULL GROUP BY reason`
+	sqlBacklogCases  = `SELECT count(*) FROM cases WHERE closed_at IS NULL`
 )
 
 // Backlog counts what is open. Errors: refund.ErrUnavailable.

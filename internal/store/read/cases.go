@@ -13,19 +13,36 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// caseColumns read a case with what it is about, for lists; scanCase takes them in this order.
-const caseColumns = `c.case_id, c.opened_at, c.rid, coalesce(r.refund_id, ''), coalesce(c.payment_id, r.payment_id), coalesce(r.state, ''), coalesce(r.journal_seq, 0),
-  p.account, coalesce(r.amount, p.excess), p.currency, c.reasons, c.closed_at, coalesce(c.closed_how, ''),
+// caseRow is a row of caseFrom, for lists.
+type caseRow struct {
+	ID         [16]byte   `sql:"c.case_id"`
+	OpenedAt   time.Time  `sql:"c.opened_at"`
+	RID        *[16]byte  `sql:"c.rid"`
+	RefundID   string     `sql:"coalesce(r.refund_id, '')"`
+	PaymentID  string     `sql:"coalesce(c.payment_id, r.payment_id)"`
+	State      string     `sql:"coalesce(r.state, '')"`
+	JournalSeq int        `sql:"coalesce(r.journal_seq, 0)"`
+	Account    string     `sql:"p.account"`
+	Amount     int64      `sql:"coalesce(r.amount, p.excess)"`
+	Currency   string     `sql:"p.currency"`
+	Reasons    []string   `sql:"c.reasons"`
+	ClosedAt   *time.Time `sql:"c.closed_at"`
+	ClosedHow  string     `sql:"coalesce(c.closed_how, '')"`
+	Evidence   []byte     `sql:"c.evidence"`
+}
+
+// caseColumns are read by scanCase. The last one is whether a decision is open.
+var caseColumns = pg.Columns[caseRow]() + `,
   EXISTS (SELECT FROM decisions d WHERE (d.tenant_id, d.case_id) = (c.tenant_id, c.case_id) AND c.closed_at IS NULL
-    AND (d.verdict IS NULL OR (d.verdict = 'APPROVED' AND d.action <> 'wait' AND d.applied_at IS NULL))), c.evidence`
+    AND (d.verdict IS NULL OR (d.verdict = 'APPROVED' AND d.action <> 'wait' AND d.applied_at IS NULL)))`
 
 const caseFrom = `cases c LEFT JOIN refunds r ON (r.tenant_id, r.rid) = (c.tenant_id, c.rid)
   JOIN payments p ON p.tenant_id = c.tenant_id AND p.payment_id = coalesce(c.payment_id, r.payment_id)`
 
-const (
+var (
 	sqlInstallation = `SELECT installation_id::text FROM installation`
 	caseSQL         = `SELECT ` + caseColumns + ` FROM ` + caseFrom + ` WHERE c.tenant_id = $1 AND c.case_id = $2`
-	caseLinesSQL    = `SELECT e.effect_id, e.dispatch_no, coalesce(e.channel_refund_id, ''), e.amount, e.currency, e.counted, e.status, e.source, e.at, e.reversed_at, e.voucher
+	caseLinesSQL    = `SELECT ` + effectColumns + `
     FROM effects e WHERE e.tenant_id = $1 AND e.payment_id = $2 AND e.rid IS NULL AND e.status = 'HELD' ORDER BY e.effect_id`
 )
 
@@ -43,7 +60,7 @@ func (r *Reader) ListCases(ctx context.Context, tenant refund.TenantID, q refund
 	return out, pg.Translate(err)
 }
 
-// casesQuery is the text and the arguments of a list; every value is a parameter.
+// casesQuery builds the text and the arguments of a list; every value is a parameter.
 func casesQuery(tenant refund.TenantID, q refund.CaseFilter) (string, []any) {
 	args := []any{int64(tenant)}
 	param := func(v any) string {
@@ -83,23 +100,18 @@ func casesQuery(tenant refund.TenantID, q refund.CaseFilter) (string, []any) {
 }
 
 func scanCase(row pgx.Row) (refund.CaseRow, json.RawMessage, error) {
-	var (
-		c               refund.CaseRow
-		id              [16]byte
-		rid             *[16]byte
-		state, currency string
-		reasons         []string
-		closed          *time.Time
-		evidence        []byte
-	)
-	err := row.Scan(&id, &c.OpenedAt, &rid, &c.RefundID, &c.PaymentID, &state, &c.Version, &c.Account, &c.Amount, &currency, &reasons, &closed,
-		&c.ClosedHow, &c.Proposed, &evidence)
-	c.ID, c.RID, c.State, c.Currency = id, pg.Deref(rid), refund.State(state), refund.Currency(currency)
-	c.Reasons, c.ClosedAt = pg.CaseReasons(reasons), pg.Deref(closed)
-	return c, evidence, err
+	var proposed bool
+	c, err := pg.Scan[caseRow](row, &proposed)
+	return refund.CaseRow{
+		CaseRef: refund.CaseRef{ID: c.ID, OpenedAt: c.OpenedAt}, RID: pg.Deref(c.RID), RefundID: c.RefundID, PaymentID: c.PaymentID, State: refund.State(c.State),
+		Version: c.JournalSeq,
+		Account: c.Account, Amount: c.Amount, Currency: refund.Currency(c.Currency), Reasons: pg.CaseReasons(c.Reasons),
+		ClosedAt: pg.Deref(c.ClosedAt), ClosedHow: c.ClosedHow, Proposed: proposed,
+	}, c.Evidence, err
 }
 
-// FindCase reads a case with what may be decided about it and why not the rest. Errors: refund.ErrNotFound, refund.ErrUnavailable.
+// FindCase reads a case with the actions that are allowed on it and the obstacles of the others, all from one snapshot. Errors:
+// refund.ErrNotFound, refund.ErrUnavailable.
 func (r *Reader) FindCase(ctx context.Context, tenant refund.TenantID, id refund.RID) (refund.CaseView, error) {
 	var v refund.CaseView
 	var record refund.Record // of the refund of an open case

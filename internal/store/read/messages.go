@@ -15,20 +15,43 @@ import (
 // messageDeliveries bounds the deliveries that one message shows; the newest are kept.
 const messageDeliveries = 1000
 
-const (
-	// Of each message the last delivery, newest first; a delivery whose event could not be read is a message of its own.
-	sqlMessages = `SELECT d.consumer, coalesce(d.source, ''), coalesce(d.event_id, ''), d.at, d.outcome, coalesce(d.cause, ''), d.delivery_id, coalesce(r.refund_id, ''),
-  coalesce(m.first, d.at), coalesce(m.times, 1), m.batch, x.at, x.type, x.outcome, x.code, x.transport
+// messageRow is the last delivery d of a message, with its refund r, all its deliveries m and its receipt x.
+type messageRow struct {
+	Consumer  string     `sql:"d.consumer"`
+	Source    string     `sql:"coalesce(d.source, '')"`
+	EventID   string     `sql:"coalesce(d.event_id, '')"`
+	LastSeen  time.Time  `sql:"d.at"`
+	Outcome   string     `sql:"d.outcome"`
+	Cause     string     `sql:"coalesce(d.cause, '')"`
+	Last      [16]byte   `sql:"d.delivery_id"`
+	RefundID  string     `sql:"coalesce(r.refund_id, '')"`
+	FirstSeen time.Time  `sql:"coalesce(m.first, d.at)"`
+	TimesSeen int        `sql:"coalesce(m.times, 1)"`
+	Batch     *[16]byte  `sql:"m.batch"`
+	DecidedAt *time.Time `sql:"x.at"`
+	Type      *string    `sql:"x.type"`
+	Verdict   *string    `sql:"x.outcome"`
+	Code      *string    `sql:"x.code"`
+	Transport *string    `sql:"x.transport"`
+}
+
+// sqlMessages reads the last delivery of each message, the newest first. A delivery whose event could not be read is a message of its
+// own.
+var sqlMessages = `SELECT ` + pg.Columns[messageRow]() + `
 FROM deliveries d
 LEFT JOIN refunds r ON r.tenant_id = d.tenant_id AND r.rid = d.rid
-LEFT JOIN LATERAL (SELECT min(s.at) AS first, count(*) AS times, (array_agg(s.replay_batch ORDER BY s.delivery_id DESC) FILTER (WHERE s.replay_batch IS NOT NULL))[1] AS batch
+LEFT JOIN LATERAL (SELECT min(s.at) AS first, count(*) AS times, (array_agg(s.replay_batch
+    ORDER BY s.delivery_id DESC) FILTER (WHERE s.replay_batch IS NOT NULL))[1] AS batch
   FROM deliveries s WHERE s.tenant_id = d.tenant_id AND s.consumer = d.consumer AND s.event_id = d.event_id AND s.source = d.source) m ON d.event_id IS NOT NULL
-LEFT JOIN receipts x ON x.tenant_id = d.tenant_id AND x.consumer = d.consumer AND x.source = d.source AND x.event_id = d.event_id AND x.month >= (now() - interval '427 days')::date
+LEFT JOIN receipts x ON x.tenant_id = d.tenant_id AND x.consumer = d.consumer AND x.source = d.source AND x.event_id = d.event_id
+    AND x.month >= (now() - interval '427 days')::date
 WHERE d.tenant_id = $1 AND ($2 = '' OR d.consumer = $2) AND ($3 = '' OR d.outcome = $3) AND ($4::uuid IS NULL OR d.delivery_id < $4)
   AND ($5 = '' OR d.rid = (SELECT k.rid FROM refund_keys k WHERE k.tenant_id = $1 AND k.refund_id = $5))
-  AND NOT EXISTS (SELECT 1 FROM deliveries n WHERE n.tenant_id = d.tenant_id AND n.consumer = d.consumer AND n.event_id = d.event_id AND n.source = d.source AND n.delivery_id > d.delivery_id)
+  AND NOT EXISTS (SELECT 1 FROM deliveries n WHERE n.tenant_id = d.tenant_id AND n.consumer = d.consumer AND n.event_id = d.event_id
+    AND n.source = d.source AND n.delivery_id > d.delivery_id)
 ORDER BY d.delivery_id DESC LIMIT $6`
 
+const (
 	sqlMessageReceipts = `SELECT x.source, x.at, x.type, x.outcome, coalesce(x.code, ''), coalesce(x.transport, ''), coalesce(r.refund_id, '')
 FROM receipts x LEFT JOIN refunds r ON r.tenant_id = x.tenant_id AND r.rid = x.rid
 WHERE x.tenant_id = $1 AND x.consumer = $2 AND x.source = ANY($3) AND x.event_id = $4 AND x.month >= (now() - interval '427 days')::date`
@@ -36,7 +59,8 @@ WHERE x.tenant_id = $1 AND x.consumer = $2 AND x.source = ANY($3) AND x.event_id
 	sqlMessageSources = `SELECT DISTINCT source FROM (
   SELECT d.source FROM deliveries d WHERE d.tenant_id = $1 AND d.consumer = $2 AND d.event_id = $3
   UNION ALL
-  SELECT x.source FROM receipts x WHERE x.tenant_id = $1 AND x.consumer = $2 AND ($4 = '' OR x.source = $4) AND x.event_id = $3 AND x.month >= (now() - interval '427 days')::date) s
+  SELECT x.source FROM receipts x WHERE x.tenant_id = $1 AND x.consumer = $2 AND ($4 = '' OR x.source = $4) AND x.event_id = $3
+    AND x.month >= (now() - interval '427 days')::date) s
 WHERE source IS NOT NULL AND ($4 = '' OR source = $4) ORDER BY source LIMIT 100`
 
 	sqlMessageDeliveries = `SELECT d.source, d.at, d.transport, d.outcome, coalesce(d.cause, ''), d.replay_batch, d.delivery_id, coalesce(r.refund_id, ''),
@@ -57,24 +81,19 @@ func (r *Reader) ListMessages(ctx context.Context, tenant refund.TenantID, q int
 }
 
 func scanMessage(row pgx.CollectableRow) (intake.Message, error) {
-	var m intake.Message
-	var last [16]byte
-	var batch *[16]byte
-	var at *time.Time
-	var typ, outcome, code, transport *string
-	err := row.Scan(&m.Consumer, &m.Source, &m.EventID, &m.LastSeen, &m.Outcome, &m.Cause, &last, &m.RefundID, &m.FirstSeen, &m.TimesSeen, &batch,
-		&at, &typ, &outcome, &code, &transport)
-	m.LastDelivery, m.ReplayBatch = last, pg.Deref(batch)
-	if at != nil {
-		m.Decision = &intake.MessageDecision{At: *at, Type: intake.EventType(pg.Deref(typ)), Outcome: intake.Verdict(pg.Deref(outcome)),
-			Code: refund.Code(pg.Deref(code)), Transport: pg.Deref(transport)}
+	r, err := pg.Scan[messageRow](row)
+	m := intake.Message{Consumer: r.Consumer, Source: r.Source, EventID: r.EventID}
+	m.LastSeen, m.Outcome, m.Cause, m.LastDelivery = r.LastSeen, r.Outcome, r.Cause, r.Last
+	m.RefundID, m.FirstSeen, m.TimesSeen, m.ReplayBatch = r.RefundID, r.FirstSeen, r.TimesSeen, pg.Deref(r.Batch)
+	if r.DecidedAt != nil {
+		m.Decision = &intake.MessageDecision{At: *r.DecidedAt, Type: intake.EventType(pg.Deref(r.Type)), Outcome: intake.Verdict(pg.Deref(r.Verdict)),
+			Code: refund.Code(pg.Deref(r.Code)), Transport: pg.Deref(r.Transport)}
 	}
 	return m, err
 }
 
-// Messages gives everything known of the events with this id that a consumer took, one for each source, with their
-// deliveries. source "" = of any. An event that no bridge brought has a decision and no deliveries. No event is an empty
-// answer. Errors: refund.ErrUnavailable.
+// Messages returns the events with this id that a consumer took, one for each source, with their deliveries. source "" means any. An event
+// that no bridge brought has a decision and no deliveries. An unknown event gives an empty list. Errors: refund.ErrUnavailable.
 func (r *Reader) Messages(ctx context.Context, tenant refund.TenantID, consumer, eventID, source string) ([]intake.Message, error) {
 	var sources []string
 	found := map[string]*intake.Message{}
@@ -91,7 +110,10 @@ func (r *Reader) Messages(ctx context.Context, tenant refund.TenantID, consumer,
 			found[name] = &intake.Message{Consumer: consumer, Source: name, EventID: eventID}
 		}
 		b.Queue(sqlMessageReceipts, int64(tenant), consumer, sources, eventID).Query(func(rows pgx.Rows) error { return readDecisions(rows, found) })
-		b.Queue(sqlMessageDeliveries, int64(tenant), consumer, eventID, source, messageDeliveries).Query(func(rows pgx.Rows) error { return readDeliveries(rows, found) })
+		b.Queue(sqlMessageDeliveries, int64(tenant), consumer, eventID, source, messageDeliveries).Query(func(rows pgx.Rows) error {
+			return readDeliveries(rows,
+				found)
+		})
 	})
 	if err != nil || len(sources) == 0 {
 		return nil, err
@@ -103,7 +125,7 @@ func (r *Reader) Messages(ctx context.Context, tenant refund.TenantID, consumer,
 	return out, nil
 }
 
-// timely puts deliveries into order of time and lets the receipt speak for what was not traced.
+// timely orders deliveries by time and takes what was not traced from the receipt.
 func timely(m intake.Message) intake.Message {
 	slices.Reverse(m.Deliveries)
 	m.Truncated = m.TimesSeen > len(m.Deliveries)

@@ -12,16 +12,35 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-const (
-	parkedColumns = `k.parked_id, k.consumer, coalesce(k.source, ''), coalesce(k.event_id, ''), k.position, k.reason, coalesce(k.wake_payment, ''), k.alarm_at, k.tries, k.at,
-  k.done_at, coalesce(k.done_how, ''), coalesce(k.done_by, ''), octet_length(k.body)`
+// parkedRow is a row of parked k.
+type parkedRow struct {
+	ID          [16]byte   `sql:"k.parked_id"`
+	Consumer    string     `sql:"k.consumer"`
+	Source      string     `sql:"coalesce(k.source, '')"`
+	EventID     string     `sql:"coalesce(k.event_id, '')"`
+	Position    string     `sql:"k.position"`
+	Reason      string     `sql:"k.reason"`
+	WakePayment string     `sql:"coalesce(k.wake_payment, '')"`
+	AlarmAt     *time.Time `sql:"k.alarm_at"`
+	Tries       int        `sql:"k.tries"`
+	At          time.Time  `sql:"k.at"`
+	DoneAt      *time.Time `sql:"k.done_at"`
+	DoneHow     string     `sql:"coalesce(k.done_how, '')"`
+	DoneBy      string     `sql:"coalesce(k.done_by, '')"`
+	BodySize    int        `sql:"octet_length(k.body)"`
+}
 
-	// The open ones have an index of their own, in order of time; so the position of a page is a row's time and id.
-	sqlParkedOpen = `SELECT ` + parkedColumns + ` FROM parked k WHERE k.tenant_id = $1 AND k.done_at IS NULL AND ($2 = '' OR k.reason = $2) AND ($3 = '' OR k.consumer = $3)
+var parkedColumns = pg.Columns[parkedRow]()
+
+var (
+	// Open messages have an index in order of time, so the position of a page is a row's time and id.
+	sqlParkedOpen = `SELECT ` + parkedColumns + ` FROM parked k WHERE k.tenant_id = $1 AND k.done_at IS NULL AND ($2 = '' OR k.reason = $2) AND ($3 = ''
+    OR k.consumer = $3)
   AND (k.at, k.parked_id) > (coalesce((SELECT a.at FROM parked a WHERE a.tenant_id = $1 AND a.parked_id = $4), '-infinity'), $4)
 ORDER BY k.at, k.parked_id LIMIT $5`
 
-	sqlParkedDone = `SELECT ` + parkedColumns + ` FROM parked k WHERE k.tenant_id = $1 AND k.done_at IS NOT NULL AND ($2 = '' OR k.reason = $2) AND ($3 = '' OR k.consumer = $3)
+	sqlParkedDone = `SELECT ` + parkedColumns + ` FROM parked k WHERE k.tenant_id = $1 AND k.done_at IS NOT NULL AND ($2 = '' OR k.reason = $2)
+    AND ($3 = '' OR k.consumer = $3)
   AND k.parked_id > $4 ORDER BY k.parked_id LIMIT $5`
 
 	sqlParkedOne = `SELECT ` + parkedColumns + `, k.headers, k.body, t.code, t.closed_at IS NOT NULL FROM parked k JOIN tenants t USING (tenant_id)
@@ -42,15 +61,14 @@ func (r *Reader) ListParked(ctx context.Context, tenant refund.TenantID, q intak
 	return out, pg.Translate(err)
 }
 
-// scanParked reads a row of parkedColumns, and what more it has.
+// scanParked reads parkedColumns, then the further columns of the query into more.
 func scanParked(row pgx.Row, tenant refund.TenantID, more ...any) (intake.ParkedView, error) {
+	k, err := pg.Scan[parkedRow](row, more...)
 	var p intake.ParkedView
-	var id [16]byte
-	var alarm, done *time.Time
-	to := append([]any{&id, &p.EventID.Consumer, &p.Source, &p.EventID.ID, &p.Position, &p.Reason, &p.WakePayment, &alarm, &p.Tries, &p.At, &done, &p.DoneHow, &p.DoneBy, &p.BodySize}, more...)
-	err := row.Scan(to...)
-	p.ParkedMessage.ID, p.Tenant.ID, p.ParkedMessage.Consumer = id, tenant, p.EventID.Consumer
-	p.AlarmAt, p.DoneAt = pg.Deref(alarm), pg.Deref(done)
+	p.ParkedMessage.ID, p.Tenant.ID, p.ParkedMessage.Consumer, p.Position = k.ID, tenant, k.Consumer, k.Position
+	p.EventID.Consumer, p.Source, p.EventID.ID = k.Consumer, k.Source, k.EventID
+	p.Reason, p.WakePayment, p.AlarmAt, p.Tries, p.At = k.Reason, k.WakePayment, pg.Deref(k.AlarmAt), k.Tries, k.At
+	p.DoneAt, p.DoneHow, p.DoneBy, p.BodySize = pg.Deref(k.DoneAt), k.DoneHow, k.DoneBy, k.BodySize
 	return p, err
 }
 

@@ -9,9 +9,9 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-const (
+var (
 	sqlFindPayment = `SELECT ` + pg.PaymentColumns + ` FROM payments p WHERE p.tenant_id = $1 AND p.payment_id = $2`
-	sqlPayEffects  = `SELECT e.effect_id, e.dispatch_no, coalesce(e.channel_refund_id, ''), e.amount, e.currency, e.counted, e.status, e.source, e.at, e.reversed_at, e.voucher, coalesce(r.refund_id, '')
+	sqlPayEffects  = `SELECT ` + effectColumns + `, coalesce(r.refund_id, '')
 FROM effects e LEFT JOIN refunds r ON r.tenant_id = e.tenant_id AND r.rid = e.rid WHERE e.tenant_id = $1 AND e.payment_id = $2 ORDER BY e.at DESC LIMIT $3`
 )
 
@@ -37,16 +37,7 @@ func (r *Reader) FindPayment(ctx context.Context, tenant refund.TenantID, paymen
 }
 
 func scanPaymentEffect(row pgx.CollectableRow) (refund.EffectRow, error) {
-	var owner string
-	e, err := scanEffectRow("")(withMore{row, &owner})
-	e.RefundID = owner
-	return e, err
+	var refundID string
+	e, err := pg.Scan[effectRow](row, &refundID)
+	return e.effect(refundID), err
 }
-
-// withMore scans one more column behind those that the caller names.
-type withMore struct {
-	pgx.CollectableRow
-	more any
-}
-
-func (w withMore) Scan(dest ...any) error { return w.CollectableRow.Scan(append(dest, w.more)...) }

@@ -11,7 +11,7 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-const sqlFindRefund = `SELECT ` + pg.RefundColumns + ` FROM refund_keys k JOIN refunds r ON r.tenant_id = k.tenant_id AND r.rid = k.rid` + pg.RefundSides + `
+var sqlFindRefund = `SELECT ` + pg.RefundColumns + ` FROM refund_keys k JOIN refunds r ON r.tenant_id = k.tenant_id AND r.rid = k.rid` + pg.RefundSides + `
 WHERE k.tenant_id = $1 AND k.refund_id = $2`
 
 // FindRefund reads one refund of a tenant. Errors: refund.ErrNotFound, refund.ErrUnavailable.
@@ -20,16 +20,16 @@ func (r *Reader) FindRefund(ctx context.Context, tenant refund.TenantID, refundI
 	return found, pg.Translate(err)
 }
 
-// Chains of refunds: from a payment's newest refund back along prev_rid. There is no index for it, and none is needed.
-const sqlChain = `WITH RECURSIVE chain (rid) AS (
+// sqlChain walks from a payment's newest refund back along prev_rid, without an index of its own.
+var sqlChain = `WITH RECURSIVE chain (rid) AS (
   SELECT p.last_rid FROM payments p WHERE p.tenant_id = $1 AND %s AND p.last_rid IS NOT NULL
   UNION ALL
   SELECT x.prev_rid FROM chain JOIN refunds x ON x.tenant_id = $1 AND x.rid = chain.rid WHERE x.prev_rid IS NOT NULL)
 SELECT ` + pg.RefundColumns + ` FROM chain JOIN refunds r ON r.tenant_id = $1 AND r.rid = chain.rid` + pg.RefundSides + ` WHERE true`
 
-const sqlList = `SELECT ` + pg.RefundColumns + ` FROM refunds r` + pg.RefundSides + ` WHERE r.tenant_id = $1`
+var sqlList = `SELECT ` + pg.RefundColumns + ` FROM refunds r` + pg.RefundSides + ` WHERE r.tenant_id = $1`
 
-// listQuery is the text and the arguments of a list; every value is a parameter.
+// listQuery builds the text and the arguments of a list; every value is a parameter.
 func listQuery(tenant refund.TenantID, q refund.RefundFilter) (string, []any) {
 	args := []any{int64(tenant)}
 	param := func(v any) string {

@@ -15,16 +15,15 @@ import (
 // timelineRows bounds each list of a timeline; the newest rows are kept.
 const timelineRows = 1000
 
-const (
+var (
 	sqlTimelineJournal = `SELECT seq, at, kind, coalesce(from_state, ''), to_state, generation, source, actor, data FROM journal
 WHERE tenant_id = $1 AND rid = $2 ORDER BY seq DESC LIMIT $3`
-	sqlTimelineDispatches = `SELECT no, number, key_expires_at, absence_counts_from, exposed, overridden_by IS NOT NULL, final_negative_at, acknowledged, coalesce(channel_refund_id, ''), at,
-  EXISTS (SELECT 1 FROM retired_dispatches x WHERE (x.tenant_id, x.rid, x.no) = (d.tenant_id, d.rid, d.no))
-FROM dispatches d WHERE tenant_id = $1 AND rid = $2 ORDER BY no`
-	sqlTimelineAttempts = `SELECT no, dispatch_no, kind, epoch, generation, contract_version, started_at, not_after, answered_at, coalesce(answer, ''), coalesce(rule, ''), late, evidence
-FROM attempts WHERE tenant_id = $1 AND rid = $2 ORDER BY no DESC LIMIT $3`
-	sqlTimelineEffects = `SELECT effect_id, dispatch_no, coalesce(channel_refund_id, ''), amount, currency, counted, status, source, at, reversed_at, voucher
-FROM effects WHERE tenant_id = $1 AND payment_id = $2 AND rid = $3 ORDER BY at`
+	sqlTimelineDispatches = `SELECT ` + pg.Columns[dispatchRow]() + `
+FROM dispatches d WHERE d.tenant_id = $1 AND d.rid = $2 ORDER BY d.no`
+	sqlTimelineAttempts = `SELECT ` + pg.Columns[attemptRow]() + `
+FROM attempts a WHERE a.tenant_id = $1 AND a.rid = $2 ORDER BY a.no DESC LIMIT $3`
+	sqlTimelineEffects = `SELECT ` + effectColumns + `
+FROM effects e WHERE e.tenant_id = $1 AND e.payment_id = $2 AND e.rid = $3 ORDER BY e.at`
 	sqlTimelineReceipts = `SELECT at, consumer, source, event_id, coalesce(transport, ''), outcome FROM receipts
 WHERE tenant_id = $1 AND rid = $2 AND at >= $3 ORDER BY at DESC LIMIT $4`
 )
@@ -70,7 +69,7 @@ func queueTimeline(b *pgx.Batch, t *refund.Timeline) {
 	})
 }
 
-// newest turns a list that was read from its end into order of time, without the row that only told that there is more.
+// newest puts a list that was read from its end in order of time, and drops the extra row that shows that there are more.
 func newest[T any](rows []T, truncated *bool) []T {
 	if len(rows) > timelineRows {
 		rows, *truncated = rows[:timelineRows], true
@@ -85,44 +84,6 @@ func scanJournalRow(row pgx.CollectableRow) (refund.JournalRow, error) {
 	err := row.Scan(&j.Seq, &j.At, &j.Kind, &from, &to, &j.Generation, &j.Source, &j.Actor, &data)
 	j.From, j.To, j.Data = refund.State(from), refund.State(to), json.RawMessage(data)
 	return j, err
-}
-
-func scanDispatchRow(row pgx.CollectableRow) (refund.DispatchRow, error) {
-	var d refund.DispatchRow
-	var dies, absence, negative *time.Time
-	err := row.Scan(&d.Ordinal, &d.Number, &dies, &absence, &d.Exposed, &d.Overridden, &negative, &d.Acknowledged, &d.ChannelRefundID, &d.CreatedAt, &d.Retired)
-	d.KeyExpiresAt, d.AbsenceCountsFrom, d.FinalNegativeAt = pg.Deref(dies), pg.Deref(absence), pg.Deref(negative)
-	return d, err
-}
-
-func scanAttemptRow(row pgx.CollectableRow) (refund.AttemptRow, error) {
-	var a refund.AttemptRow
-	var kind, answer string
-	var answered *time.Time
-	var evidence []byte
-	err := row.Scan(&a.No, &a.DispatchNo, &kind, &a.Epoch, &a.Generation, &a.ContractVersion, &a.StartedAt, &a.NotAfter, &answered, &answer, &a.Rule, &a.Late, &evidence)
-	a.Kind, a.Answer, a.AnsweredAt = refund.AttemptKind(kind), refund.FactKind(answer), pg.Deref(answered)
-	if evidence != nil {
-		a.Evidence = json.RawMessage(evidence)
-	}
-	return a, err
-}
-
-// scanEffectRow reads an effect of the refund with this id; "" = of none of ours.
-func scanEffectRow(refundID string) func(pgx.CollectableRow) (refund.EffectRow, error) {
-	return func(row pgx.CollectableRow) (refund.EffectRow, error) {
-		e := refund.EffectRow{RefundID: refundID}
-		var id [16]byte
-		var no *int
-		var currency, status string
-		var reversed *time.Time
-		var voucher []byte
-		err := row.Scan(&id, &no, &e.ChannelRefundID, &e.Amount, &currency, &e.Counted, &status, &e.Source, &e.At, &reversed, &voucher)
-		e.ID, e.Ours, e.DispatchNo = id, no != nil, pg.Deref(no)
-		e.Currency, e.Status, e.ReversedAt = refund.Currency(currency), refund.EffectStatus(status), pg.Deref(reversed)
-		e.Voucher = string(voucher)
-		return e, err
-	}
 }
 
 func scanDeliveryRow(row pgx.CollectableRow) (refund.DeliveryRow, error) {

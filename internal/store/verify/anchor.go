@@ -90,7 +90,7 @@ func (a *Anchorer) Once(ctx context.Context) error {
 			return err
 		}
 		if !more {
-			return a.CopyToFile(ctx)
+			return a.copyToFile(ctx)
 		}
 	}
 }
@@ -187,7 +187,8 @@ func (a *Anchorer) common(ctx context.Context, have *anchorFile) (pos int64, err
 	for i := len(have.anchors) - 1; i >= 0; i-- {
 		l := have.anchors[i]
 		var same bool
-		if err := a.cfg.Pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM journal_anchors WHERE upto_pos = $1 AND hash = $2)`, l.UptoPos, []byte(l.Hash)).Scan(&same); err != nil {
+		if err := a.cfg.Pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM journal_anchors WHERE upto_pos = $1 AND hash = $2)`, l.UptoPos,
+			[]byte(l.Hash)).Scan(&same); err != nil {
 			return 0, pg.Translate(err)
 		}
 		if same {
@@ -197,9 +198,9 @@ func (a *Anchorer) common(ctx context.Context, have *anchorFile) (pos int64, err
 	return 0, nil
 }
 
-// CopyToFile appends the anchors that the file does not have. A file that knows more than the database tells of a restore: nothing
-// is added until a new epoch says what still holds.
-func (a *Anchorer) CopyToFile(ctx context.Context) error {
+// copyToFile appends the anchors that the file lacks. A file with anchors that the database lacks shows a restore: nothing is appended
+// until a new epoch states which anchors still hold.
+func (a *Anchorer) copyToFile(ctx context.Context) error {
 	if a.cfg.File == "" {
 		return nil
 	}
@@ -219,7 +220,8 @@ func (a *Anchorer) CopyToFile(ctx context.Context) error {
 	switch {
 	case kept == have.upto():
 	case epoch > have.epoch:
-		lines = append(lines, anchorLine{Installation: a.installation, Epoch: epoch, KeptUpTo: &kept, Signature: a.sign(audit.AnchorEpochStatement(a.installation, epoch, kept)), At: time.Now().UTC()})
+		lines = append(lines, anchorLine{Installation: a.installation, Epoch: epoch, KeptUpTo: &kept,
+			Signature: a.sign(audit.AnchorEpochStatement(a.installation, epoch, kept)), At: time.Now().UTC()})
 		have.keep(epoch, kept)
 	default:
 		return fmt.Errorf("store: %s has anchors behind position %d that the database does not have: it was restored or changed", a.cfg.File, kept)

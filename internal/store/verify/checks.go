@@ -39,25 +39,33 @@ func checks(overdue, farthest time.Duration) []check {
 }
 
 var balanceChecks = []check{
-	{"P3", "reserved", false, `SELECT p.tenant_id, NULL::uuid, 'payment ' || p.payment_id, format('reserved %s, open refunds add up to %s', p.reserved, coalesce(s.open, 0))
-  FROM payments p LEFT JOIN (SELECT tenant_id, payment_id, sum(amount) AS open FROM refunds WHERE final_at IS NULL GROUP BY 1, 2) s USING (tenant_id, payment_id)
+	{"P3", "reserved", false, `SELECT p.tenant_id, NULL::uuid, 'payment ' || p.payment_id, format('reserved %s, open refunds add up to %s', p.reserved,
+    coalesce(s.open, 0))
+  FROM payments p LEFT JOIN (SELECT tenant_id, payment_id, sum(amount) AS open FROM refunds WHERE final_at IS NULL GROUP BY 1, 2) s USING (tenant_id,
+    payment_id)
   WHERE p.reserved <> coalesce(s.open, 0)`},
-	{"P3", "refunded", false, `SELECT p.tenant_id, NULL::uuid, 'payment ' || p.payment_id, format('refunded %s, moved effects add up to %s', p.refunded, coalesce(s.moved, 0))
-  FROM payments p LEFT JOIN (SELECT tenant_id, payment_id, sum(counted) AS moved FROM effects WHERE status = 'MOVED' GROUP BY 1, 2) s USING (tenant_id, payment_id)
+	{"P3", "refunded", false, `SELECT p.tenant_id, NULL::uuid, 'payment ' || p.payment_id, format('refunded %s, moved effects add up to %s', p.refunded,
+    coalesce(s.moved, 0))
+  FROM payments p LEFT JOIN (SELECT tenant_id, payment_id, sum(counted) AS moved FROM effects WHERE status = 'MOVED' GROUP BY 1, 2) s USING (tenant_id,
+    payment_id)
   WHERE p.refunded <> coalesce(s.moved, 0)`},
-	{"P3", "held", false, `SELECT p.tenant_id, NULL::uuid, 'payment ' || p.payment_id, format('held %s, lines and exposed ends add up to %s', p.held, coalesce(l.held, 0) + coalesce(s.held, 0))
+	{"P3", "held", false, `SELECT p.tenant_id, NULL::uuid, 'payment ' || p.payment_id, format('held %s, lines and exposed ends add up to %s', p.held,
+    coalesce(l.held, 0) + coalesce(s.held, 0))
   FROM payments p
     LEFT JOIN (SELECT tenant_id, payment_id, sum(counted) AS held FROM effects WHERE status = 'HELD' GROUP BY 1, 2) l USING (tenant_id, payment_id)
-    LEFT JOIN (SELECT tenant_id, payment_id, sum(amount) AS held FROM refunds WHERE final_at IS NOT NULL AND exposed GROUP BY 1, 2) s USING (tenant_id, payment_id)
+    LEFT JOIN (SELECT tenant_id, payment_id, sum(amount) AS held FROM refunds WHERE final_at IS NOT NULL AND exposed GROUP BY 1, 2) s USING (tenant_id,
+    payment_id)
   WHERE p.held <> coalesce(l.held, 0) + coalesce(s.held, 0)`},
 	{"P3", "excess", false, `SELECT tenant_id, NULL::uuid, 'payment ' || payment_id, format('excess %s of %s captured', excess, captured)
   FROM payments WHERE excess <> greatest(0, reserved + refunded + refunded_elsewhere + held - captured)`},
-	{"P3", "excess-case", false, `SELECT p.tenant_id, NULL::uuid, 'payment ' || p.payment_id, format('excess %s, acknowledged %s, no open case', p.excess, p.excess_accepted)
+	{"P3", "excess-case", false, `SELECT p.tenant_id, NULL::uuid, 'payment ' || p.payment_id, format('excess %s, acknowledged %s, no open case', p.excess,
+    p.excess_accepted)
   FROM payments p WHERE p.excess > p.excess_accepted
     AND NOT EXISTS (SELECT FROM cases c WHERE (c.tenant_id, c.payment_id) = (p.tenant_id, p.payment_id) AND c.closed_at IS NULL)
     AND NOT EXISTS (SELECT FROM cases c JOIN refunds r ON (r.tenant_id, r.rid) = (c.tenant_id, c.rid)
       WHERE (r.tenant_id, r.payment_id) = (p.tenant_id, p.payment_id) AND c.closed_at IS NULL)`},
-	{"P3", "captured", false, `SELECT p.tenant_id, NULL::uuid, 'payment ' || p.payment_id, format('captured %s, its captures add up to %s', p.captured, coalesce(s.captured, 0))
+	{"P3", "captured", false, `SELECT p.tenant_id, NULL::uuid, 'payment ' || p.payment_id, format('captured %s, its captures add up to %s', p.captured,
+    coalesce(s.captured, 0))
   FROM payments p LEFT JOIN (SELECT tenant_id, payment_id, sum(amount) AS captured FROM captures GROUP BY 1, 2) s USING (tenant_id, payment_id)
   WHERE (p.known_by = 'captures' AND p.captured <> coalesce(s.captured, 0)) OR (p.known_by <> 'captures' AND s.captured IS NOT NULL)`},
 	{"P3", "payment-chain", false, `WITH RECURSIVE c (tenant_id, payment_id, rid) AS (
@@ -67,7 +75,8 @@ var balanceChecks = []check{
     CASE WHEN r.rid IS NULL THEN 'the payment''s chain leads to no refund of it' ELSE 'the payment''s chain does not reach it' END
   FROM refunds r FULL JOIN c ON (c.tenant_id, c.rid, c.payment_id) = (r.tenant_id, r.rid, r.payment_id) WHERE r.rid IS NULL OR c.rid IS NULL`},
 	{"P3", "refund-count", false, `SELECT p.tenant_id, NULL::uuid, 'payment ' || p.payment_id, format('%s refunds, its count says %s', coalesce(s.n, 0), p.refunds)
-  FROM payments p LEFT JOIN (SELECT tenant_id, payment_id, count(*) AS n FROM refunds GROUP BY 1, 2) s USING (tenant_id, payment_id) WHERE p.refunds <> coalesce(s.n, 0)`},
+  FROM payments p LEFT JOIN (SELECT tenant_id, payment_id, count(*) AS n FROM refunds GROUP BY 1, 2) s USING (tenant_id, payment_id)
+    WHERE p.refunds <> coalesce(s.n, 0)`},
 }
 
 // openChecks are about what is not done with. All are answered from the indexes of open rows.
@@ -75,20 +84,26 @@ func openChecks(overdue, farthest time.Duration) []check {
 	return []check{
 		{"P4", "timer", false, `SELECT tenant_id, rid, NULL::text, state || CASE WHEN next_action_at IS NULL THEN ' without a timer' ELSE ' with nothing left to do and a timer' END
   FROM refunds WHERE (next_action_at IS NULL) <> (state IN ('SUCCESS','FAILED','CANCELED','REVERSED') AND NOT exposed AND case_id IS NULL)`},
-		{"P4", "overdue", true, fmt.Sprintf(`SELECT tenant_id, rid, NULL::text, format('%%s, due %%s ago', state, date_trunc('second', clock_timestamp() - next_action_at))
+		{"P4", "overdue", true, fmt.Sprintf(`SELECT tenant_id, rid, NULL::text, format('%%s, due %%s ago', state, date_trunc('second',
+    clock_timestamp() - next_action_at))
   FROM refunds WHERE next_action_at < clock_timestamp() - interval '%d seconds'`, int64(overdue/time.Second))},
-		{"P4", "timer-far", true, fmt.Sprintf(`SELECT tenant_id, rid, NULL::text, format('%%s without a case, looked at next in %%s', state, date_trunc('second', next_action_at - clock_timestamp()))
+		{"P4", "timer-far", true, fmt.Sprintf(`SELECT tenant_id, rid, NULL::text, format('%%s without a case, looked at next in %%s', state, date_trunc('second',
+    next_action_at - clock_timestamp()))
   FROM refunds WHERE case_id IS NULL AND next_action_at > clock_timestamp() + interval '%d seconds'`, int64(farthest/time.Second))},
-		{"P4", "lease-long", false, fmt.Sprintf(`SELECT tenant_id, rid, NULL::text, format('owned for another %%s', date_trunc('second', lease_ends_at - clock_timestamp()))
+		{"P4", "lease-long", false, fmt.Sprintf(`SELECT tenant_id, rid, NULL::text, format('owned for another %%s', date_trunc('second',
+    lease_ends_at - clock_timestamp()))
   FROM refunds WHERE lease_ends_at > clock_timestamp() + interval '%d seconds'`, int64(refund.LongestLease/time.Second))},
-		{"P4", "case-of-refund", true, `SELECT r.tenant_id, r.rid, NULL::text, 'points to a case that is ' || CASE WHEN c.case_id IS NULL THEN 'missing' WHEN c.closed_at IS NOT NULL THEN 'closed' ELSE 'of another refund' END
+		{"P4", "case-of-refund", true, `SELECT r.tenant_id, r.rid, NULL::text,
+    'points to a case that is ' || CASE WHEN c.case_id IS NULL THEN 'missing' WHEN c.closed_at IS NOT NULL THEN 'closed' ELSE 'of another refund' END
   FROM refunds r LEFT JOIN cases c ON (c.tenant_id, c.case_id) = (r.tenant_id, r.case_id)
   WHERE r.case_id IS NOT NULL AND r.next_action_at IS NOT NULL AND (c.case_id IS NULL OR c.closed_at IS NOT NULL OR c.rid IS DISTINCT FROM r.rid)`},
 		{"P4", "case-without-flag", true, `SELECT c.tenant_id, c.rid, 'case ' || c.case_id, 'an open case that its refund does not show'
   FROM cases c LEFT JOIN refunds r ON (r.tenant_id, r.rid) = (c.tenant_id, c.rid)
   WHERE c.closed_at IS NULL AND c.rid IS NOT NULL AND r.case_id IS DISTINCT FROM c.case_id`},
-		{"P4", "cases-per-refund", true, `SELECT tenant_id, rid, NULL::text, count(*) || ' open cases' FROM cases WHERE closed_at IS NULL AND rid IS NOT NULL GROUP BY 1, 2 HAVING count(*) > 1`},
-		{"P4", "case-without-reason", true, `SELECT tenant_id, rid, 'case ' || case_id, 'open without a reason' FROM cases WHERE closed_at IS NULL AND cardinality(reasons) = 0`},
+		{"P4", "cases-per-refund", true, `SELECT tenant_id, rid, NULL::text, count(*) || ' open cases' FROM cases
+    WHERE closed_at IS NULL AND rid IS NOT NULL GROUP BY 1, 2 HAVING count(*) > 1`},
+		{"P4", "case-without-reason", true, `SELECT tenant_id, rid, 'case ' || case_id, 'open without a reason' FROM cases
+    WHERE closed_at IS NULL AND cardinality(reasons) = 0`},
 	}
 }
 
@@ -102,13 +117,15 @@ var intakeChecks = []check{
 	{"P5", "receipt-of-nothing", false, `SELECT x.tenant_id, x.rid, x.consumer || '/' || x.event_id, 'a receipt names a refund that does not exist'
   FROM receipts x LEFT JOIN refunds r ON (r.tenant_id, r.rid) = (x.tenant_id, x.rid) WHERE x.rid IS NOT NULL AND r.rid IS NULL`},
 	{"P5", "refund-without-receipt", false, `SELECT r.tenant_id, r.rid, NULL::text, coalesce(x.n, 0) || ' receipts made it'
-  FROM refunds r LEFT JOIN (SELECT tenant_id, rid, count(*) AS n FROM receipts WHERE outcome = 'TAKEN' AND rid IS NOT NULL GROUP BY 1, 2) x USING (tenant_id, rid)
+  FROM refunds r LEFT JOIN (SELECT tenant_id, rid, count(*) AS n FROM receipts WHERE outcome = 'TAKEN' AND rid IS NOT NULL GROUP BY 1,
+    2) x USING (tenant_id, rid)
   WHERE coalesce(x.n, 0) <> 1 AND (x.n > 1 OR r.created_at > now() - ` + receiptWindow + `)`},
 	{"P5", "refund-without-key", false, `SELECT r.tenant_id, r.rid, NULL::text, 'no key under its refund id'
   FROM refunds r LEFT JOIN refund_keys k ON (k.tenant_id, k.refund_id, k.rid) = (r.tenant_id, r.refund_id, r.rid) WHERE k.rid IS NULL`},
 	{"P5", "key-without-refund", false, `SELECT k.tenant_id, NULL::uuid, 'refund ' || k.refund_id, 'a key leads to no refund'
   FROM refund_keys k LEFT JOIN refunds r ON (r.tenant_id, r.rid) = (k.tenant_id, k.rid) WHERE r.rid IS NULL`},
-	{"P6", "event-twice", false, `SELECT tenant_id, NULL::uuid, consumer || '/' || event_id, count(*) || ' receipts of one event' FROM receipts GROUP BY tenant_id, consumer, source, event_id HAVING count(*) > 1`},
+	{"P6", "event-twice", false, `SELECT tenant_id, NULL::uuid, consumer || '/' || event_id, count(*) || ' receipts of one event'
+    FROM receipts GROUP BY tenant_id, consumer, source, event_id HAVING count(*) > 1`},
 	{"P6", "receipt-digest", false, `SELECT x.tenant_id, x.rid, x.consumer || '/' || x.event_id, 'receipt and refund have other parameters'
   FROM receipts x JOIN refunds r ON (r.tenant_id, r.rid) = (x.tenant_id, x.rid) WHERE x.outcome IN ('TAKEN','REPLAYED') AND x.digest <> r.digest`},
 	{"P6", "receipt-other-refund", false, `SELECT x.tenant_id, x.rid, x.consumer || '/' || x.event_id, 'the receipt is bound to another refund than it names'
@@ -117,13 +134,16 @@ var intakeChecks = []check{
 }
 
 var evidenceChecks = []check{
-	{"P8", "effect-without-dispatch", false, `SELECT e.tenant_id, e.rid, 'effect ' || e.effect_id, 'belongs to dispatch ' || e.dispatch_no || ', which does not exist'
+	{"P8", "effect-without-dispatch", false, `SELECT e.tenant_id, e.rid, 'effect ' || e.effect_id,
+    'belongs to dispatch ' || e.dispatch_no || ', which does not exist'
   FROM effects e LEFT JOIN dispatches d ON (d.tenant_id, d.rid, d.no) = (e.tenant_id, e.rid, e.dispatch_no) WHERE e.rid IS NOT NULL AND d.no IS NULL`},
 	{"P8", "effect-of-other-payment", false, `SELECT e.tenant_id, e.rid, 'effect ' || e.effect_id, 'its refund is of another payment or account'
   FROM effects e JOIN refunds r ON (r.tenant_id, r.rid) = (e.tenant_id, e.rid) WHERE (r.payment_id, r.account) <> (e.payment_id, e.account)`},
 	{"P8", "success-unbooked", false, `SELECT a.tenant_id, a.rid, NULL::text, 'attempt ' || a.no || ' was answered with success and nothing is booked'
-  FROM attempts a LEFT JOIN (SELECT DISTINCT tenant_id, rid FROM effects WHERE rid IS NOT NULL) e USING (tenant_id, rid) WHERE a.answer = 'SUCCEEDED' AND e.rid IS NULL`},
-	{"P8", "state-without-effect", false, `SELECT r.tenant_id, r.rid, NULL::text, format('%s with %s effects that stand and %s that were returned', r.state, coalesce(e.moved, 0), coalesce(e.back, 0))
+  FROM attempts a LEFT JOIN (SELECT DISTINCT tenant_id, rid FROM effects WHERE rid IS NOT NULL) e USING (tenant_id, rid)
+    WHERE a.answer = 'SUCCEEDED' AND e.rid IS NULL`},
+	{"P8", "state-without-effect", false, `SELECT r.tenant_id, r.rid, NULL::text, format('%s with %s effects that stand and %s that were returned', r.state,
+    coalesce(e.moved, 0), coalesce(e.back, 0))
   FROM refunds r LEFT JOIN (SELECT tenant_id, rid, count(*) FILTER (WHERE status = 'MOVED') AS moved, count(*) FILTER (WHERE status = 'REVERSED') AS back
     FROM effects WHERE rid IS NOT NULL GROUP BY 1, 2) e USING (tenant_id, rid)
   WHERE (r.state = 'SUCCESS') <> (coalesce(e.moved, 0) > 0) OR (r.state = 'REVERSED' AND coalesce(e.back, 0) = 0)`},
@@ -141,33 +161,43 @@ var evidenceChecks = []check{
 }
 
 var ledgerChecks = []check{
-	{"P9", "posting-missing", false, `SELECT e.tenant_id, e.rid, 'effect ' || e.effect_id, format('%s, but posted %s times and mirrored %s times', e.status, coalesce(g.made, 0), coalesce(g.back, 0))
+	{"P9", "posting-missing", false, `SELECT e.tenant_id, e.rid, 'effect ' || e.effect_id, format('%s, but posted %s times and mirrored %s times', e.status,
+    coalesce(g.made, 0), coalesce(g.back, 0))
   FROM effects e LEFT JOIN (SELECT tenant_id, effect_id, count(*) FILTER (WHERE kind = 'REFUND') AS made, count(*) FILTER (WHERE kind = 'REVERSAL') AS back
     FROM postings GROUP BY 1, 2) g USING (tenant_id, effect_id)
-  WHERE coalesce(g.made, 0) <> CASE WHEN e.status IN ('MOVED','REVERSED') THEN 1 ELSE 0 END OR coalesce(g.back, 0) <> CASE WHEN e.status = 'REVERSED' THEN 1 ELSE 0 END`},
+  WHERE coalesce(g.made, 0) <> CASE WHEN e.status IN ('MOVED','REVERSED') THEN 1 ELSE 0 END OR coalesce(g.back,
+    0) <> CASE WHEN e.status = 'REVERSED' THEN 1 ELSE 0 END`},
 	{"P9", "posting-amount", false, `SELECT g.tenant_id, e.rid, 'effect ' || g.effect_id, format('%s posted as %s %s', g.kind, g.amount, g.currency)
   FROM postings g LEFT JOIN effects e USING (tenant_id, effect_id) WHERE e.effect_id IS NULL OR (g.amount, g.currency) <> (e.amount, e.currency)`},
 	{"P9", "posting-mirror", false, `SELECT b.tenant_id, NULL::uuid, 'effect ' || b.effect_id, 'the mirror does not take back what was posted'
-  FROM postings b JOIN postings a USING (tenant_id, effect_id) WHERE b.kind = 'REVERSAL' AND a.kind = 'REFUND' AND (b.debit, b.credit, b.amount, b.currency) <> (a.credit, a.debit, a.amount, a.currency)`},
+  FROM postings b JOIN postings a USING (tenant_id, effect_id) WHERE b.kind = 'REVERSAL' AND a.kind = 'REFUND' AND (b.debit, b.credit, b.amount,
+    b.currency) <> (a.credit, a.debit, a.amount, a.currency)`},
 	{"P9", "posting-accounts", false, `SELECT g.tenant_id, e.rid, 'effect ' || g.effect_id, format('%s takes from %s and gives to %s', g.kind, g.debit, g.credit)
   FROM postings g JOIN effects e USING (tenant_id, effect_id) LEFT JOIN refunds r ON (r.tenant_id, r.rid) = (e.tenant_id, e.rid)
   WHERE (CASE g.kind WHEN 'REFUND' THEN g.debit ELSE g.credit END, CASE g.kind WHEN 'REFUND' THEN g.credit ELSE g.debit END)
     <> ('refunds:' || coalesce(r.account, e.account), 'channel:' || coalesce(r.account, e.account))`},
-	{"P9", "posting-sum", false, `SELECT tenant_id, NULL::uuid, 'effect ' || effect_id, kind || ' adds up to ' || sum(amount) FROM ledger_entries GROUP BY tenant_id, effect_id, kind, currency HAVING sum(amount) <> 0`},
+	{"P9", "posting-sum", false, `SELECT tenant_id, NULL::uuid, 'effect ' || effect_id, kind || ' adds up to ' || sum(amount)
+    FROM ledger_entries GROUP BY tenant_id, effect_id, kind, currency HAVING sum(amount) <> 0`},
 	{"P9", "ledger-account", false, `SELECT l.tenant_id, NULL::uuid, 'account ' || l.account, 'posted to, but not in the list of accounts'
-  FROM (SELECT DISTINCT tenant_id, account, currency FROM ledger_entries) l LEFT JOIN ledger_accounts a ON (a.tenant_id, a.code, a.currency) = (l.tenant_id, l.account, l.currency) WHERE a.code IS NULL`},
+  FROM (SELECT DISTINCT tenant_id, account, currency FROM ledger_entries) l
+    LEFT JOIN ledger_accounts a ON (a.tenant_id, a.code, a.currency) = (l.tenant_id, l.account, l.currency) WHERE a.code IS NULL`},
 }
 
 var otherChecks = []check{
 	{"P10", "attempt-of-nothing", false, `SELECT a.tenant_id, a.rid, NULL::text, 'attempt ' || a.no || ' of dispatch ' || a.dispatch_no || ', which does not exist'
   FROM attempts a LEFT JOIN dispatches d ON (d.tenant_id, d.rid, d.no) = (a.tenant_id, a.rid, a.dispatch_no) WHERE d.no IS NULL`},
-	{"P10", "answer-before-call", false, `SELECT tenant_id, rid, NULL::text, 'attempt ' || no || ' was answered before it was written' FROM attempts WHERE answered_at < started_at`},
-	{"P10", "attempt-of-later-epoch", false, `SELECT tenant_id, rid, NULL::text, format('attempt %s is of epoch %s', no, epoch) FROM attempts WHERE epoch > (SELECT epoch FROM installation)`},
-	{"P11", "reader-ahead", true, `SELECT NULL::bigint, NULL::uuid, 'reader ' || name, format('cursor %s, the journal has reached %s', cursor, s.last_value) FROM readers, journal_pos_seq s WHERE cursor > s.last_value`},
+	{"P10", "answer-before-call", false, `SELECT tenant_id, rid, NULL::text, 'attempt ' || no || ' was answered before it was written' FROM attempts
+    WHERE answered_at < started_at`},
+	{"P10", "attempt-of-later-epoch", false, `SELECT tenant_id, rid, NULL::text, format('attempt %s is of epoch %s', no, epoch) FROM attempts
+    WHERE epoch > (SELECT epoch FROM installation)`},
+	{"P11", "reader-ahead", true, `SELECT NULL::bigint, NULL::uuid, 'reader ' || name, format('cursor %s, the journal has reached %s', cursor,
+    s.last_value) FROM readers, journal_pos_seq s WHERE cursor > s.last_value`},
 	{"P12", "tenant-unknown", false, `SELECT x.tenant_id, NULL::uuid, x.what, 'rows of a tenant that does not exist' FROM (
-    SELECT DISTINCT tenant_id, 'refunds' FROM refunds UNION SELECT DISTINCT tenant_id, 'payments' FROM payments UNION SELECT DISTINCT tenant_id, 'receipts' FROM receipts
+    SELECT DISTINCT tenant_id, 'refunds' FROM refunds UNION SELECT DISTINCT tenant_id, 'payments'
+    FROM payments UNION SELECT DISTINCT tenant_id, 'receipts' FROM receipts
     UNION SELECT DISTINCT tenant_id, 'effects' FROM effects) AS x (tenant_id, what) LEFT JOIN tenants t USING (tenant_id) WHERE t.tenant_id IS NULL`},
-	{"P12", "payment-differs", false, `SELECT r.tenant_id, r.rid, 'payment ' || r.payment_id, 'is not a payment of its tenant with the same order, account, reference and currency'
+	{"P12", "payment-differs", false, `SELECT r.tenant_id, r.rid, 'payment ' || r.payment_id,
+    'is not a payment of its tenant with the same order, account, reference and currency'
   FROM refunds r LEFT JOIN payments p ON (p.tenant_id, p.payment_id) = (r.tenant_id, r.payment_id)
   WHERE p.payment_id IS NULL OR (p.order_id, p.account, p.channel_reference, p.currency) <> (r.order_id, r.account, r.channel_reference, r.currency)`},
 }

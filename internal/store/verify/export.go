@@ -50,18 +50,26 @@ var evidenceTables = []struct{ name, sql string }{
 	{"retired_dispatches", `SELECT row_to_json(x) FROM retired_dispatches x WHERE tenant_id = $1 AND rid = $2 AND $3::text <> '' ORDER BY no`},
 	{"attempts", `SELECT row_to_json(x) FROM attempts x WHERE tenant_id = $1 AND rid = $2 AND $3::text <> '' ORDER BY no`},
 	{"effects", `SELECT row_to_json(x) FROM effects x WHERE tenant_id = $1 AND payment_id = $3 AND (rid = $2 OR rid IS NULL) ORDER BY at, effect_id`},
-	{"effect_events", `SELECT row_to_json(x) FROM effect_events x JOIN effects e USING (tenant_id, effect_id) WHERE x.tenant_id = $1 AND e.payment_id = $3 AND (e.rid = $2 OR e.rid IS NULL) ORDER BY x.effect_id, x.n`},
-	{"postings", `SELECT row_to_json(x) FROM postings x JOIN effects e USING (tenant_id, effect_id) WHERE x.tenant_id = $1 AND e.payment_id = $3 AND (e.rid = $2 OR e.rid IS NULL) ORDER BY x.effect_id, x.kind DESC`},
+	{"effect_events", `SELECT row_to_json(x) FROM effect_events x JOIN effects e USING (tenant_id, effect_id) WHERE x.tenant_id = $1 AND e.payment_id = $3
+    AND (e.rid = $2 OR e.rid IS NULL) ORDER BY x.effect_id, x.n`},
+	{"postings", `SELECT row_to_json(x) FROM postings x JOIN effects e USING (tenant_id, effect_id) WHERE x.tenant_id = $1 AND e.payment_id = $3
+    AND (e.rid = $2 OR e.rid IS NULL) ORDER BY x.effect_id, x.kind DESC`},
 	{"cases", `SELECT row_to_json(x) FROM cases x WHERE tenant_id = $1 AND (rid = $2 OR (rid IS NULL AND payment_id = $3)) ORDER BY opened_at`},
-	{"decisions", `SELECT row_to_json(x) FROM decisions x JOIN cases c USING (tenant_id, case_id) WHERE x.tenant_id = $1 AND (c.rid = $2 OR (c.rid IS NULL AND c.payment_id = $3)) ORDER BY x.made_at`},
-	{"actors", `SELECT row_to_json(x) FROM (SELECT tenant_id, actor_id, name FROM actors) x WHERE x.tenant_id = $1 AND x.actor_id IN (SELECT unnest(ARRAY[d.maker, d.checker])
-		FROM decisions d JOIN cases c USING (tenant_id, case_id) WHERE d.tenant_id = $1 AND (c.rid = $2 OR (c.rid IS NULL AND c.payment_id = $3))) ORDER BY x.actor_id`},
+	{"decisions", `SELECT row_to_json(x) FROM decisions x JOIN cases c USING (tenant_id, case_id) WHERE x.tenant_id = $1 AND (c.rid = $2 OR (c.rid IS NULL
+    AND c.payment_id = $3)) ORDER BY x.made_at`},
+	{"actors", `SELECT row_to_json(x) FROM (SELECT tenant_id, actor_id, name FROM actors) x
+    WHERE x.tenant_id = $1 AND x.actor_id IN (SELECT unnest(ARRAY[d.maker, d.checker])
+		FROM decisions d JOIN cases c USING (tenant_id, case_id) WHERE d.tenant_id = $1 AND (c.rid = $2 OR (c.rid IS NULL AND c.payment_id = $3)))
+		ORDER BY x.actor_id`},
 	{"receipts", `SELECT row_to_json(x) FROM receipts x WHERE tenant_id = $1 AND rid = $2 AND $3::text <> '' ORDER BY at`},
-	{"conflicts", `SELECT row_to_json(x) FROM conflicts x WHERE tenant_id = $1 AND (rid = $2 OR refund_id = (SELECT refund_id FROM refunds r WHERE r.tenant_id = $1 AND r.rid = $2)) AND $3::text <> '' ORDER BY at`},
+	{"conflicts", `SELECT row_to_json(x) FROM conflicts x WHERE tenant_id = $1 AND (rid = $2 OR refund_id = (SELECT refund_id FROM refunds r
+    WHERE r.tenant_id = $1 AND r.rid = $2)) AND $3::text <> '' ORDER BY at`},
 	{"notices", `SELECT row_to_json(x) FROM notices x WHERE tenant_id = $1 AND rid = $2 AND $3::text <> '' ORDER BY at`},
-	{"contracts", `SELECT row_to_json(x) FROM contracts x WHERE (account, version) IN (SELECT r.account, a.contract_version FROM attempts a JOIN refunds r USING (tenant_id, rid)
+	{"contracts", `SELECT row_to_json(x) FROM contracts x WHERE (account, version) IN (SELECT r.account, a.contract_version FROM attempts a
+    JOIN refunds r USING (tenant_id, rid)
 		WHERE a.tenant_id = $1 AND a.rid = $2) AND $3::text <> '' ORDER BY version`},
-	{"journal_anchors", `SELECT row_to_json(x) FROM journal_anchors x WHERE upto_pos IN (SELECT (SELECT min(upto_pos) FROM journal_anchors n WHERE n.upto_pos >= j.pos)
+	{"journal_anchors", `SELECT row_to_json(x) FROM journal_anchors x WHERE upto_pos IN (SELECT (SELECT min(upto_pos) FROM journal_anchors n
+    WHERE n.upto_pos >= j.pos)
 		FROM journal j WHERE j.tenant_id = $1 AND j.rid = $2) AND $3::text <> '' ORDER BY upto_pos`},
 }
 

@@ -54,7 +54,8 @@ func CheckEvidence(raw []byte, samples int) (Report, error) {
 		return Report{}, fmt.Errorf("%w: it cannot be read: %w", ErrEvidence, err)
 	}
 	if c.doc.Format == draftEvidenceFormat {
-		return Report{}, fmt.Errorf("%w: format %q was written by a build before v0.1.0, whose stored words differ; export the refund again", ErrEvidence, c.doc.Format)
+		return Report{}, fmt.Errorf("%w: format %q was written by a build before v0.1.0, whose stored words differ; export the refund again", ErrEvidence,
+			c.doc.Format)
 	}
 	if c.doc.Format != EvidenceFormat {
 		return Report{}, fmt.Errorf("%w: format %q, want %q", ErrEvidence, c.doc.Format, EvidenceFormat)
@@ -95,7 +96,8 @@ func (c *evidenceCheck) read() error {
 	c.postings, c.receipts = postings, evidenceRows[evReceipt](c.doc, "receipts", &faults)
 	dispatches, deaths := evidenceRows[evidenceDispatch](c.doc, "dispatches", &faults), evidenceRows[evidenceRetirement](c.doc, "retired_dispatches", &faults)
 	attempts := evidenceRows[evAttempt](c.doc, "attempts", &faults)
-	cases, decisions, actors := evidenceRows[evCase](c.doc, "cases", &faults), evidenceRows[evDecision](c.doc, "decisions", &faults), evidenceRows[evActor](c.doc, "actors", &faults)
+	cases, decisions, actors := evidenceRows[evCase](c.doc, "cases", &faults), evidenceRows[evDecision](c.doc, "decisions", &faults),
+		evidenceRows[evActor](c.doc, "actors", &faults)
 	contracts := evidenceRows[evContract](c.doc, "contracts", &faults)
 	if len(faults) > 0 {
 		return errors.Join(faults...)
@@ -106,24 +108,30 @@ func (c *evidenceCheck) read() error {
 	c.refund(refunds[0], cases)
 	c.owners(refunds[0])
 	c.people(cases, decisions, actors)
-	dead := map[int]bool{}
+	retired := map[int]bool{}
 	for _, d := range deaths {
-		dead[d.No] = true
+		retired[d.No] = true
 		c.papers.Retirements = append(c.papers.Retirements, audit.StoredRetirement{No: d.No, ByDecision: d.Decision != nil, At: d.At})
 	}
 	for _, d := range dispatches {
-		c.r.Dispatches = append(c.r.Dispatches, refund.Dispatch{Ordinal: d.No, Number: d.Number, KeyExpiresAt: pg.Deref(d.KeyExpiresAt), AbsenceCountsFrom: pg.Deref(d.AbsenceCountsFrom),
-			Exposed: d.Exposed, Overridden: d.OverriddenBy != nil, FinalNegativeAt: pg.Deref(d.FinalNegativeAt), MayActUntil: pg.Deref(d.MayActUntil), MarkedEpoch: pg.Deref(d.MarkedEpoch),
-			Acknowledged: d.Acknowledged, ChannelRefundID: pg.Deref(d.ChannelRefundID), Retired: dead[d.No]})
+		c.r.Dispatches = append(c.r.Dispatches, refund.Dispatch{Ordinal: d.No, Number: d.Number, KeyExpiresAt: pg.Deref(d.KeyExpiresAt),
+			AbsenceCountsFrom: pg.Deref(d.AbsenceCountsFrom),
+			Exposed:           d.Exposed, Overridden: d.OverriddenBy != nil, FinalNegativeAt: pg.Deref(d.FinalNegativeAt), MayActUntil: pg.Deref(d.MayActUntil),
+			MarkedEpoch:  pg.Deref(d.MarkedEpoch),
+			Acknowledged: d.Acknowledged, ChannelRefundID: pg.Deref(d.ChannelRefundID), Retired: retired[d.No]})
 	}
 	for _, a := range attempts {
-		c.r.Attempts = append(c.r.Attempts, refund.Attempt{No: a.No, DispatchNo: a.DispatchNo, Kind: refund.AttemptKind(a.Kind), Epoch: a.Epoch, Generation: a.Generation,
-			ContractVersion: a.ContractVersion, StartedAt: a.StartedAt, NotAfter: a.NotAfter, AnsweredAt: pg.Deref(a.AnsweredAt), Answer: refund.FactKind(pg.Deref(a.Answer))})
+		c.r.Attempts = append(c.r.Attempts, refund.Attempt{No: a.No, DispatchNo: a.DispatchNo, Kind: refund.AttemptKind(a.Kind), Epoch: a.Epoch,
+			Generation:      a.Generation,
+			ContractVersion: a.ContractVersion, StartedAt: a.StartedAt, NotAfter: a.NotAfter, AnsweredAt: pg.Deref(a.AnsweredAt),
+			Answer: refund.FactKind(pg.Deref(a.Answer))})
 	}
 	for _, e := range effects {
 		if e.RID != nil { // the others are lines of the payment
-			c.r.Effects = append(c.r.Effects, refund.Effect{ID: e.ID, Ours: true, DispatchNo: pg.Deref(e.DispatchNo), ChannelRefundID: pg.Deref(e.ChannelRefundID), Amount: e.Amount,
-				Currency: e.Currency, Counted: e.Counted, Status: refund.EffectStatus(e.Status), ByPerson: e.Source == pg.SourcePerson, At: e.At, ReversedAt: pg.Deref(e.ReversedAt)})
+			c.r.Effects = append(c.r.Effects, refund.Effect{ID: e.ID, Ours: true, DispatchNo: pg.Deref(e.DispatchNo), ChannelRefundID: pg.Deref(e.ChannelRefundID),
+				Amount:   e.Amount,
+				Currency: e.Currency, Counted: e.Counted, Status: refund.EffectStatus(e.Status), ByPerson: e.Source == pg.SourcePerson, At: e.At,
+				ReversedAt: pg.Deref(e.ReversedAt)})
 		}
 	}
 	c.contracts = map[int]refund.Contract{}

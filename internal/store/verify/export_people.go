@@ -8,8 +8,8 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// people turns cases and decisions into the papers that the fold knows. A decision whose case is not there is judged with those of
-// the refund: whatever the journal says of it must hold.
+// people turns cases and decisions into the review records of the fold. A decision without its case is checked with those of the refund:
+// the journal must agree with it all the same.
 func (c *evidenceCheck) people(cases []evCase, decisions []evDecision, actors []evActor) {
 	names, ofPayment := map[int64]string{}, map[refund.RID]bool{}
 	for _, a := range actors {
@@ -22,8 +22,9 @@ func (c *evidenceCheck) people(cases []evCase, decisions []evDecision, actors []
 		}
 	}
 	for _, x := range decisions {
-		d := refund.Decision{ID: x.ID, CaseID: x.CaseID, Action: refund.Action(x.Action), EffectID: pg.Deref(x.EffectID), Maker: names[x.Maker], MadeAt: x.MadeAt, AppliedAt: pg.Deref(x.AppliedAt),
-			Verdict: refund.DecisionVerdict(pg.Deref(x.Verdict))}
+		d := refund.Decision{ID: x.ID, CaseID: x.CaseID, Action: refund.Action(x.Action), EffectID: pg.Deref(x.EffectID), Maker: names[x.Maker], MadeAt: x.MadeAt,
+			AppliedAt: pg.Deref(x.AppliedAt),
+			Verdict:   refund.DecisionVerdict(pg.Deref(x.Verdict))}
 		if x.Checker != nil {
 			d.Checker = names[*x.Checker]
 		}

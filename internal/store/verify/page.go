@@ -32,9 +32,11 @@ const (
     x.case_id IS NOT NULL, x.epoch, x.generation, x.dispatch_no, x.attempt_no, x.journal_seq, x.journal_head, clock_timestamp()
   FROM refunds x WHERE ` + pageRange + ` ORDER BY x.tenant_id, x.rid`
 
-	pageDispatchesSQL = `SELECT x.tenant_id, x.rid, x.no, x.number, x.key_expires_at, x.absence_counts_from, x.exposed, x.overridden_by IS NOT NULL, x.final_negative_at,
+	pageDispatchesSQL = `SELECT x.tenant_id, x.rid, x.no, x.number, x.key_expires_at, x.absence_counts_from, x.exposed, x.overridden_by IS NOT NULL,
+    x.final_negative_at,
     x.may_act_until, x.marked_epoch, x.acknowledged, x.channel_refund_id, y.no IS NOT NULL
-  FROM dispatches x LEFT JOIN retired_dispatches y ON (y.tenant_id, y.rid, y.no) = (x.tenant_id, x.rid, x.no) WHERE ` + pageRange + ` ORDER BY x.tenant_id, x.rid, x.no`
+  FROM dispatches x LEFT JOIN retired_dispatches y ON (y.tenant_id, y.rid, y.no) = (x.tenant_id, x.rid, x.no) WHERE ` + pageRange +
+		` ORDER BY x.tenant_id, x.rid, x.no`
 
 	pageAttemptsSQL = `SELECT x.tenant_id, x.rid, x.no, x.dispatch_no, x.kind, x.epoch, x.generation, x.contract_version, x.started_at, x.not_after, x.answered_at,
     x.answer, NULL::text, NULL::bigint
@@ -44,21 +46,17 @@ const (
 	pageEffectsSQL = `SELECT * FROM (` + pageEffectColumns + ` AND x.status = 'MOVED' UNION ALL ` + pageEffectColumns + ` AND x.status = 'REVERSED') e
   ORDER BY 1, 2, 3`
 
-	pageEffectColumns = `SELECT x.tenant_id, x.rid, x.effect_id, true, x.dispatch_no, x.channel_refund_id, x.amount, x.currency, x.counted, x.status, x.source, x.at, x.reversed_at
+	pageEffectColumns = `SELECT x.tenant_id, x.rid, x.effect_id, true, x.dispatch_no, x.channel_refund_id, x.amount, x.currency, x.counted, x.status,
+    x.source, x.at, x.reversed_at
   FROM effects x WHERE ` + pageRange + ` AND x.rid IS NOT NULL`
 
 	pageJournalSQL = `SELECT ` + EntryColumns + ` FROM journal x WHERE ` + pageRange + ` ORDER BY x.tenant_id, x.rid, x.seq`
 
-	EntryColumns = `x.tenant_id, x.rid, x.seq, x.pos, x.kind, x.from_state, x.to_state, x.generation, x.source, x.actor, x.fact_key, x.at, x.data, x.digest, x.hash`
+	EntryColumns = `x.tenant_id, x.rid, x.seq, x.pos, x.kind, x.from_state, x.to_state, x.generation, x.source, x.actor, x.fact_key, x.at, x.data, x.digest,
+    x.hash`
 )
 
-// pageOf is what one snapshot says of a range of refunds.
-type pageOf struct {
-	order   []refund.RefundRef
-	records map[refund.RefundRef]*refund.Record
-}
-
-// page checks the refunds behind at. done says that the last one was among them.
+// page checks the refunds behind at. done reports that no refund follows.
 func (v *Verifier) page(ctx context.Context, at pageCursor, t *tally) (next pageCursor, done bool, err error) {
 	tx, err := v.db.Snapshot(ctx)
 	if err != nil {
@@ -93,75 +91,6 @@ func (v *Verifier) pageBound(ctx context.Context, tx pgx.Tx, at pageCursor) (nex
 	return next, n < v.cfg.Page, err
 }
 
-func (v *Verifier) readPage(ctx context.Context, tx pgx.Tx, args []any) (*pageOf, error) {
-	p := &pageOf{records: map[refund.RefundRef]*refund.Record{}}
-	b := &pgx.Batch{}
-	b.Queue(pageRefundsSQL, args...).Query(func(rows pgx.Rows) error { return v.scanPage(rows, p) })
-	b.Queue(pageDispatchesSQL, args...).Query(func(rows pgx.Rows) error {
-		return eachOf(rows, p, pg.ScanDispatch, func(r *refund.Record, d refund.Dispatch) { r.Dispatches = append(r.Dispatches, d) })
-	})
-	b.Queue(pageAttemptsSQL, args...).Query(func(rows pgx.Rows) error {
-		return eachOf(rows, p, pg.ScanAttempt, func(r *refund.Record, a refund.Attempt) { r.Attempts = append(r.Attempts, a) })
-	})
-	b.Queue(pageEffectsSQL, args...).Query(func(rows pgx.Rows) error {
-		return eachOf(rows, p, pg.ScanEffect, func(r *refund.Record, e refund.Effect) { r.Effects = append(r.Effects, e) })
-	})
-	return p, tx.SendBatch(ctx, b).Close()
-}
-
-func (v *Verifier) scanPage(rows pgx.Rows, p *pageOf) error {
-	defer rows.Close()
-	for rows.Next() {
-		r := &refund.Record{Installation: v.installation}
-		var tenant int64
-		var rid [16]byte
-		var currency, state string
-		var digest, head []byte
-		var hasCase bool
-		if err := rows.Scan(&tenant, &rid, &r.RefundID, &r.PaymentID, &r.OrderID, &r.Account, &currency, &r.Amount, &digest, &state, &r.Exposed,
-			&hasCase, &r.Epoch, &r.Generation, &r.DispatchNo, &r.AttemptNo, &r.JournalSeq, &head, &r.Now); err != nil {
-			return err
-		}
-		r.RefundRef = refund.RefundRef{Tenant: refund.TenantID(tenant), RID: rid}
-		r.Currency, r.State, r.TenantCode = refund.Currency(currency), refund.State(state), v.tenants[tenant]
-		copy(r.Digest[:], digest) // another length or version differs from what is computed, and is told so
-		copy(r.JournalHead[:], head)
-		if hasCase {
-			r.Case = &refund.Case{}
-		}
-		p.order = append(p.order, r.RefundRef)
-		p.records[r.RefundRef] = r
-	}
-	return rows.Err()
-}
-
-// eachOf scans rows that begin with tenant and rid. Rows of no refund cannot be: they have foreign keys, and a check of their own.
-func eachOf[T any](rows pgx.Rows, p *pageOf, scan func(pgx.CollectableRow) (T, error), keep func(*refund.Record, T)) error {
-	defer rows.Close()
-	for rows.Next() {
-		var tenant int64
-		var rid [16]byte
-		one, err := scan(behind{rows, []any{&tenant, &rid}})
-		if err != nil {
-			return err
-		}
-		if r, ok := p.records[refund.RefundRef{Tenant: refund.TenantID(tenant), RID: rid}]; ok {
-			keep(r, one)
-		}
-	}
-	return rows.Err()
-}
-
-// behind scans columns that stand before those that the caller names.
-type behind struct {
-	pgx.CollectableRow
-	first []any
-}
-
-func (b behind) Scan(dest ...any) error {
-	return b.CollectableRow.Scan(append(append([]any{}, b.first...), dest...)...)
-}
-
 // walkPage streams the page's journal and closes every refund behind its last row.
 func (v *Verifier) walkPage(ctx context.Context, tx pgx.Tx, args []any, p *pageOf, t *tally) error {
 	rows, err := tx.Query(ctx, pageJournalSQL, args...)
@@ -190,21 +119,6 @@ func (v *Verifier) walkPage(ctx context.Context, tx pgx.Tx, args []any, p *pageO
 	return w.people(ctx, tx)
 }
 
-// ScanEntry reads EntryColumns.
-func ScanEntry(row pgx.Row) (refund.RefundRef, audit.StoredEntry, error) {
-	var e audit.StoredEntry
-	var tenant int64
-	var rid [16]byte
-	var from *string
-	var to string
-	var digest, hash []byte
-	err := row.Scan(&tenant, &rid, &e.Seq, &e.Pos, &e.Kind, &from, &to, &e.Generation, &e.Source, &e.Actor, &e.FactKey, &e.At, &e.Data, &digest, &hash)
-	e.From, e.To = refund.State(pg.Deref(from)), refund.State(to)
-	copy(e.Digest[:], digest)
-	copy(e.Hash[:], hash)
-	return refund.RefundRef{Tenant: refund.TenantID(tenant), RID: rid}, e, err
-}
-
 // pageWalk is the merge of a page's refunds and journal rows, both in order of the key.
 type pageWalk struct {
 	v       *Verifier
@@ -214,7 +128,7 @@ type pageWalk struct {
 	at      int // first refund of the page that has not begun
 	key     refund.RefundRef
 	fold    *audit.Fold
-	later   []refund.RefundRef // those whose journal tells of people, or with more than one effect
+	later   []refund.RefundRef // refunds with decisions in their journal, or with more than one effect
 	folds   map[refund.RefundRef]*audit.Fold
 }
 
@@ -246,7 +160,7 @@ func (w *pageWalk) begin(k refund.RefundRef) {
 	}
 }
 
-// close judges the refund whose last row has gone by.
+// close checks the refund whose last row has been read.
 func (w *pageWalk) close() {
 	if w.fold == nil {
 		return

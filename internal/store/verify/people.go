@@ -11,23 +11,25 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// Few refunds have anything to do with people, so their papers are read for those alone, behind the page's journal. $1 tenants, $2 rids.
+// Few refunds have cases or decisions, so these are read for those refunds alone, after the page's journal. $1 tenants, $2 rids.
 const (
-	paperKeys = `(SELECT * FROM unnest($1::bigint[], $2::uuid[]) AS k (tenant_id, rid)) k`
+	reviewKeys = `(SELECT * FROM unnest($1::bigint[], $2::uuid[]) AS k (tenant_id, rid)) k`
 
-	paperCasesSQL = `SELECT k.tenant_id, k.rid, c.case_id, c.opened_at, c.closed_at FROM ` + paperKeys + ` JOIN cases c USING (tenant_id, rid)`
+	reviewCasesSQL = `SELECT k.tenant_id, k.rid, c.case_id, c.opened_at, c.closed_at FROM ` + reviewKeys + ` JOIN cases c USING (tenant_id, rid)`
 
 	// An actor that is missing has no name, which no decision may have.
-	paperDecisionsSQL = `SELECT k.tenant_id, k.rid, d.decision_id, d.case_id, d.action, d.journal_seq, d.excess, d.effect_id, d.evidence, coalesce(m.name, ''), x.name,
+	reviewDecisionsSQL = `SELECT k.tenant_id, k.rid, d.decision_id, d.case_id, d.action, d.journal_seq, d.excess, d.effect_id, d.evidence, coalesce(m.name,
+    ''), x.name,
     d.made_at, d.expires_at, d.checked_at, d.applied_at, d.verdict
-  FROM ` + paperKeys + ` JOIN cases c USING (tenant_id, rid) JOIN decisions d USING (tenant_id, case_id)
+  FROM ` + reviewKeys + ` JOIN cases c USING (tenant_id, rid) JOIN decisions d USING (tenant_id, case_id)
     LEFT JOIN actors m ON (m.tenant_id, m.actor_id) = (d.tenant_id, d.maker) LEFT JOIN actors x ON (x.tenant_id, x.actor_id) = (d.tenant_id, d.checker)
   ORDER BY d.decision_id`
 
-	reviewRetirementsSQL = `SELECT k.tenant_id, k.rid, x.no, x.decision_id IS NOT NULL, x.at FROM ` + paperKeys + ` JOIN retired_dispatches x USING (tenant_id, rid) ORDER BY x.no`
+	reviewRetirementsSQL = `SELECT k.tenant_id, k.rid, x.no, x.decision_id IS NOT NULL, x.at FROM ` + reviewKeys +
+		` JOIN retired_dispatches x USING (tenant_id, rid) ORDER BY x.no`
 )
 
-// people judges what could not be judged without papers, in the page's snapshot.
+// people checks the refunds of the page that need their review records, in the page's snapshot.
 func (w *pageWalk) people(ctx context.Context, tx pgx.Tx) error {
 	if len(w.later) == 0 {
 		return nil
@@ -38,14 +40,14 @@ func (w *pageWalk) people(ctx context.Context, tx pgx.Tx) error {
 		tenants[i], rids[i], papers[k] = int64(k.Tenant), k.RID, &audit.ReviewRecords{}
 	}
 	b := &pgx.Batch{}
-	b.Queue(paperCasesSQL, tenants, rids).Query(func(rows pgx.Rows) error {
-		return eachPaper(rows, papers, scanStoredCase, func(p *audit.ReviewRecords, c audit.StoredCase) { p.Cases = append(p.Cases, c) })
+	b.Queue(reviewCasesSQL, tenants, rids).Query(func(rows pgx.Rows) error {
+		return eachReviewRow(rows, papers, scanStoredCase, func(p *audit.ReviewRecords, c audit.StoredCase) { p.Cases = append(p.Cases, c) })
 	})
-	b.Queue(paperDecisionsSQL, tenants, rids).Query(func(rows pgx.Rows) error {
-		return eachPaper(rows, papers, pg.ScanDecision, func(p *audit.ReviewRecords, d refund.Decision) { p.Decisions = append(p.Decisions, d) })
+	b.Queue(reviewDecisionsSQL, tenants, rids).Query(func(rows pgx.Rows) error {
+		return eachReviewRow(rows, papers, pg.ScanDecision, func(p *audit.ReviewRecords, d refund.Decision) { p.Decisions = append(p.Decisions, d) })
 	})
 	b.Queue(reviewRetirementsSQL, tenants, rids).Query(func(rows pgx.Rows) error {
-		return eachPaper(rows, papers, scanStoredRetirement, func(p *audit.ReviewRecords, d audit.StoredRetirement) { p.Retirements = append(p.Retirements, d) })
+		return eachReviewRow(rows, papers, scanStoredRetirement, func(p *audit.ReviewRecords, d audit.StoredRetirement) { p.Retirements = append(p.Retirements, d) })
 	})
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return err
@@ -57,8 +59,9 @@ func (w *pageWalk) people(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// eachPaper scans rows that begin with tenant and rid.
-func eachPaper[T any](rows pgx.Rows, papers map[refund.RefundRef]*audit.ReviewRecords, scan func(pgx.CollectableRow) (T, error), keep func(*audit.ReviewRecords, T)) error {
+// eachReviewRow scans rows that begin with tenant and rid.
+func eachReviewRow[T any](rows pgx.Rows, papers map[refund.RefundRef]*audit.ReviewRecords, scan func(pgx.CollectableRow) (T, error),
+	keep func(*audit.ReviewRecords, T)) error {
 	defer rows.Close()
 	for rows.Next() {
 		var tenant int64

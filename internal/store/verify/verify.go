@@ -27,41 +27,6 @@ type Config struct {
 	Anchors  AnchorTrust // what anchors are checked against
 }
 
-// Progress tells how far a run is.
-type Progress struct {
-	Phase string // check by check, then "journal"
-	Done  int64  // journal rows so far
-	Total int64  // about so many; 0 = not known
-}
-
-// Violation is one broken promise at one place.
-type Violation struct {
-	Tenant   string `json:"tenant,omitempty"`   // code, or its id where no such tenant exists
-	RefundID string `json:"refundId,omitempty"` // refund, or rid: where no such refund exists
-	Subject  string `json:"subject,omitempty"`  // payment, event, effect … where it is not about one refund
-	Check    string `json:"check"`
-	What     string `json:"what"`
-}
-
-// PromiseReport is the outcome for one promise.
-type PromiseReport struct {
-	ID         string      `json:"id"`
-	Title      string      `json:"title"`
-	Violations int64       `json:"violations"`
-	Samples    []Violation `json:"samples"`
-}
-
-// Report is the outcome of a run.
-type Report struct {
-	Promises []PromiseReport `json:"promises"`
-	Refunds  int64           `json:"refunds"`
-	Rows     int64           `json:"rows"` // of the journal
-	Anchors  int64           `json:"anchors"`
-	Seconds  float64         `json:"seconds"`
-	Streamed float64         `json:"journalSeconds"` // of them, for the hash chain and the fold
-	OK       bool            `json:"ok"`
-}
-
 // Verifier checks the promises from the database's rows alone. It writes nothing.
 type Verifier struct {
 	cfg          Config
@@ -70,9 +35,9 @@ type Verifier struct {
 	tenants      map[int64]string
 	contracts    map[string]map[int]refund.Contract
 	installation string
-	tenant       *int64 // the only one looked at
+	tenant       *int64 // the only one that is checked; nil = all
 
-	onRefund  func(refund.RefundRef) // tells which refunds a page looks at, and what it finds; nil = nobody asks
+	onRefund  func(refund.RefundRef) // called for each refund of a page and for each finding; nil = not called
 	onFinding func(refund.RefundRef, audit.Finding)
 }
 
@@ -122,8 +87,8 @@ func (v *Verifier) Within(db Database) *Verifier {
 // Close gives the connection back.
 func (v *Verifier) Close() { v.pool.Close() }
 
-// learn reads what all checks need: who the tenants are, what the contracts say, which installation this is. Every page reads it
-// again in its own snapshot: tenants and contracts may be added while a run goes on.
+// learn reads what all checks need: tenants, contracts and the installation. Every page reads it again in its own snapshot, because
+// tenants and contracts may be added during a run.
 func (v *Verifier) learn(ctx context.Context, q pg.Querier) error {
 	if err := q.QueryRow(ctx, `SELECT installation_id::text FROM installation`).Scan(&v.installation); err != nil {
 		return fmt.Errorf("store: the schema %q cannot be verified (is it migrated?): %w", v.cfg.Schema, pg.Translate(err))
@@ -170,7 +135,7 @@ func (v *Verifier) contract(account string, version int) (refund.Contract, bool)
 	return c, ok
 }
 
-// Run checks everything. Errors say that it could not be checked; broken promises are in the report.
+// Run checks everything. An error means that a check could not run; broken promises are in the report.
 func (v *Verifier) Run(ctx context.Context) (Report, error) {
 	began := time.Now()
 	t := newVerifyTally(v.cfg.Samples)
@@ -259,44 +224,4 @@ func (v *Verifier) code(tenant int64) string {
 		return ""
 	}
 	return fmt.Sprintf("id:%d", tenant)
-}
-
-// tally collects.
-type tally struct {
-	samples          int
-	by               map[string]*PromiseReport
-	refunds, rows, n int64
-	streamed         time.Duration
-}
-
-func newVerifyTally(samples int) *tally {
-	t := &tally{samples: samples, by: map[string]*PromiseReport{}}
-	for _, p := range audit.Promises() {
-		t.by[p.ID] = &PromiseReport{ID: p.ID, Title: p.Title, Samples: []Violation{}}
-	}
-	return t
-}
-
-func (t *tally) count(promise string, n int64) { t.by[promise].Violations += n }
-
-func (t *tally) sample(promise string, s Violation) {
-	if p := t.by[promise]; len(p.Samples) < t.samples {
-		p.Samples = append(p.Samples, s)
-	}
-}
-
-// add counts one violation and keeps it as a sample while there is room.
-func (t *tally) add(promise string, s Violation) {
-	t.count(promise, 1)
-	t.sample(promise, s)
-}
-
-func (t *tally) report(took time.Duration) Report {
-	out := Report{Refunds: t.refunds, Rows: t.rows, Anchors: t.n, Seconds: took.Seconds(), Streamed: t.streamed.Seconds(), OK: true}
-	for _, p := range audit.Promises() {
-		r := *t.by[p.ID]
-		out.OK = out.OK && r.Violations == 0
-		out.Promises = append(out.Promises, r)
-	}
-	return out
 }

@@ -14,19 +14,12 @@ import (
 
 // WatchConfig of Watch. Everything has a default.
 type WatchConfig struct {
-	Every time.Duration // between two small pieces of work; default 1 s
-	Page  int           // refunds checked in one piece, walking through all of them; default 100
-	Fresh int           // refunds changed lately that are checked in one piece; default 20
-	Cheap time.Duration // between two rounds of the checks that look at open rows only; default 15 s
-	Whole time.Duration // between two checks of a whole table, each in its turn; default 60 s
-	Tell  func(WatchReport)
-}
-
-// WatchReport is what is known after a piece of work.
-type WatchReport struct {
-	Violations map[string]int64 // by promise, every promise of Promises
-	MostMoved  int64            // effects that stand for one refund, at most
-	Excess     map[string]int64 // minor units by currency
+	Every  time.Duration // between two small pieces of work; default 1 s
+	Page   int           // refunds checked in one piece, walking through all of them; default 100
+	Fresh  int           // refunds changed lately that are checked in one piece; default 20
+	Cheap  time.Duration // between two rounds of the checks that look at open rows only; default 15 s
+	Whole  time.Duration // between two checks of a whole table, each in its turn; default 60 s
+	Report func(WatchReport)
 }
 
 func (c WatchConfig) withDefaults() WatchConfig {
@@ -47,20 +40,20 @@ func (c WatchConfig) withDefaults() WatchConfig {
 	return c
 }
 
-// longestWatched bounds one statement of the watch: a check that takes longer is left to `refundry verify`.
+// longestWatched bounds one statement of the watch, in ms. A check that takes longer is left to `refundry verify`.
 const longestWatched = "60000"
 
-// maxBroken bounds what the watch remembers; more than so many broken refunds need no exact count.
+// maxBroken bounds how many broken refunds the watch remembers.
 const maxBroken = 100_000
 
-// watch is the state between two pieces of work.
+// watch is the state between two pieces of work. Its methods are in watch.go and watch_report.go.
 type watch struct {
 	v      *Verifier
 	cfg    WatchConfig
 	checks []check
 	counts map[string]int64              // latest count by check
 	broken map[refund.RefundRef][]string // promises that a refund breaks, once per finding
-	at     pageCursor                    // of the walk through all refunds
+	at     pageCursor                    // of the pass over all refunds
 	pos    int64                         // of the journal's fresh rows
 	next   int                           // whole check whose turn comes
 	turns  int                           // whole checks so far
@@ -79,8 +72,8 @@ func (v *Verifier) Watch(ctx context.Context, cfg WatchConfig) {
 		if err := w.piece(ctx); err != nil && ctx.Err() == nil {
 			v.cfg.Logger.WarnContext(ctx, "promises not checked", "error", err.Error())
 		}
-		if w.cfg.Tell != nil {
-			w.cfg.Tell(w.told())
+		if w.cfg.Report != nil {
+			w.cfg.Report(w.summary())
 		}
 		select {
 		case <-tick.C:
@@ -155,7 +148,7 @@ func (w *watch) run(ctx context.Context, c check) error {
 	return nil
 }
 
-// walk goes on along all refunds.
+// walk checks the next page of the pass over all refunds.
 func (w *watch) walk(ctx context.Context) error {
 	w.v.cfg.Page = w.cfg.Page
 	next, last, err := w.pages(ctx, w.at)
@@ -191,10 +184,11 @@ func (w *watch) pages(ctx context.Context, at pageCursor) (pageCursor, bool, err
 
 const (
 	freshTopSQL = `SELECT coalesce(max(pos), 0) FROM journal`
-	freshSQL    = `SELECT tenant_id, rid, max(pos) FROM (SELECT tenant_id, rid, pos FROM journal WHERE pos > $1 ORDER BY pos LIMIT 1000) x GROUP BY 1, 2 ORDER BY 3 DESC LIMIT $2`
+	freshSQL    = `SELECT tenant_id, rid, max(pos) FROM (SELECT tenant_id, rid, pos FROM journal WHERE pos > $1
+    ORDER BY pos LIMIT 1000) x GROUP BY 1, 2 ORDER BY 3 DESC LIMIT $2`
 )
 
-// fresh looks at refunds that changed since the last piece, at most a few: the walk comes by all the others.
+// fresh checks a few refunds that changed since the last piece; the pass over all refunds covers the rest.
 func (w *watch) fresh(ctx context.Context) error {
 	if w.pos == 0 {
 		return pg.Translate(w.v.pool.QueryRow(ctx, freshTopSQL).Scan(&w.pos))
@@ -221,7 +215,7 @@ func (w *watch) fresh(ctx context.Context) error {
 	return nil
 }
 
-// before is the key right below, so that a page behind it begins with this one.
+// before is the next lower key, so that a page behind it begins with this one.
 func (c pageCursor) before() pageCursor {
 	hi, lo := binary.BigEndian.Uint64(c.rid[:8]), binary.BigEndian.Uint64(c.rid[8:])
 	if lo == 0 {
@@ -230,47 +224,4 @@ func (c pageCursor) before() pageCursor {
 	binary.BigEndian.PutUint64(c.rid[:8], hi)
 	binary.BigEndian.PutUint64(c.rid[8:], lo-1)
 	return c
-}
-
-func (w *watch) money(ctx context.Context) error {
-	if err := w.v.pool.QueryRow(ctx, `SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM effects WHERE rid IS NOT NULL AND status = 'MOVED' GROUP BY tenant_id, rid) x`).Scan(&w.report.MostMoved); err != nil {
-		return pg.Translate(err)
-	}
-	rows, err := w.v.pool.Query(ctx, `SELECT currency, sum(excess)::bigint FROM payments GROUP BY currency HAVING sum(excess) > 0`)
-	if err != nil {
-		return pg.Translate(err)
-	}
-	excess := map[string]int64{}
-	var currency string
-	var sum int64
-	_, err = pgx.ForEachRow(rows, []any{&currency, &sum}, func() error { excess[currency] = sum; return nil })
-	w.report.Excess = excess
-	return pg.Translate(err)
-}
-
-// log tells the first place of every promise that a piece found broken.
-func (w *watch) log(ctx context.Context, t *tally) {
-	for _, p := range t.by {
-		for _, s := range p.Samples {
-			w.v.cfg.Logger.ErrorContext(ctx, "a promise is broken", "promise", p.ID, "check", s.Check, "tenant", s.Tenant, "refund", s.RefundID, "subject", s.Subject, "what", s.What)
-		}
-	}
-}
-
-// told sums up.
-func (w *watch) told() WatchReport {
-	out := w.report
-	out.Violations = map[string]int64{}
-	for _, p := range audit.Promises() {
-		out.Violations[p.ID] = 0
-	}
-	for _, c := range w.checks {
-		out.Violations[c.promise] += w.counts[c.promise+"/"+c.name]
-	}
-	for _, promises := range w.broken {
-		for _, p := range promises {
-			out.Violations[p]++
-		}
-	}
-	return out
 }

@@ -1,7 +1,7 @@
-// Package harness runs the program for end-to-end tests as its users do: as processes of its own that can be killed at any
-// moment, talked to over HTTP, with a simulated channel whose record is the judge of what really happened.
+// Package harness runs the program for end-to-end tests as its users do: as processes that can be killed at any time,
+// called over HTTP, with a simulated channel whose record shows what really happened.
 //
-// Everything that a test starts here ends with the test, by process id, also when it fails.
+// Everything that a test starts ends with the test, by process id, also when the test fails.
 package harness
 
 import (
@@ -21,13 +21,13 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Patience bounds every single step of starting and stopping; machines that build and test at the same time are slow.
+// Patience limits every single step of starting and stopping; machines that build and test at the same time are slow.
 const Patience = 90 * time.Second
 
-// sitesAtOnce is how many tests run at the same time: they wait for leases and visibility more than they compute.
+// sitesAtOnce is the number of tests that run at the same time; they mostly wait for leases and visibility.
 const sitesAtOnce = "8"
 
-// Main runs the tests of a package and removes the program that Binary built. A goroutine that is left over fails the run.
+// Main runs the tests of a package and removes the program that Binary built. A leaked goroutine fails the run.
 func Main(m *testing.M) {
 	flag.Parse()
 	chosen := false
@@ -46,7 +46,7 @@ func Main(m *testing.M) {
 	}))
 }
 
-// built is the program of this test process.
+// built is the program, built once per test process.
 var built struct {
 	once sync.Once
 	dir  string
@@ -54,7 +54,7 @@ var built struct {
 	err  error
 }
 
-// Binary builds cmd/server, once, and returns the path of the program.
+// Binary builds cmd/server once and returns the path of the program.
 func Binary(t testing.TB) string {
 	t.Helper()
 	built.once.Do(func() { built.err = build() })
@@ -78,19 +78,19 @@ func build() (err error) {
 	return nil
 }
 
-// environment is the caller's without our own variables, which would change what the program does.
+// environment returns the environment without the REFUNDRY_ variables, which would change what the program does.
 func environment(extra []string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "REFUNDRY_") })
 	return append(env, extra...)
 }
 
-// Result is what a verb that ends by itself has said.
+// Result is the output of a command that ended by itself.
 type Result struct {
 	Exit           int
 	Stdout, Stderr string
 }
 
-// Verb runs the program to its end. env are additional variables, NAME=value.
+// Verb runs a command of the program to its end. env are additional variables, NAME=value.
 func Verb(t testing.TB, env []string, args ...string) Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
@@ -107,7 +107,7 @@ func Verb(t testing.TB, env []string, args ...string) Result {
 	return Result{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
 }
 
-// MustVerb is Verb for one that has to succeed; it returns what it printed.
+// MustVerb runs a command that must succeed and returns its output.
 func MustVerb(t testing.TB, args ...string) string {
 	t.Helper()
 	r := Verb(t, nil, args...)

@@ -13,42 +13,42 @@ import (
 	"time"
 )
 
-// Client is a caller of the API that behaves well: it names what it wants by an Idempotency-Key and, when it does not know
-// what became of a request, sends the same again.
+// Client is a well-behaved caller of the API: it sends an Idempotency-Key, and repeats the same request while its outcome
+// is unknown.
 type Client struct {
 	t    testing.TB
-	base func() string // asked for every request: a restarted server may have moved
+	base func() string // called for every request: a restarted server can have another address
 	key  string
 	http *http.Client
 
-	// Retries counts requests that had to be sent again.
+	// Retries counts the repeated requests.
 	Retries atomic.Int64
 }
 
-// tryTime bounds one try of a request, waits that the caller asks for included.
+// tryTime limits one try of a request, including the waits that the caller asks for.
 const tryTime = 40 * time.Second
 
-// NewClient makes a client for one API key.
+// NewClient returns a client with an API key.
 func NewClient(t testing.TB, base func() string, key string) *Client {
 	transport := &http.Transport{MaxIdleConnsPerHost: 256}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &Client{t: t, base: base, key: key, http: &http.Client{Transport: transport, Timeout: tryTime}}
 }
 
-// HTTP is the client below, for requests of another form.
+// HTTP returns the HTTP client, for other requests.
 func (c *Client) HTTP() *http.Client { return c.http }
 
-// Base is where the API is now.
+// Base returns the current URL of the API.
 func (c *Client) Base() string { return c.base() }
 
-// Response is one whole answer.
+// Response is a complete answer.
 type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// Into decodes the body, or ends the test.
+// Into decodes the body and ends the test if it cannot.
 func (r Response) Into(t testing.TB, v any) {
 	t.Helper()
 	if err := json.Unmarshal(r.Body, v); err != nil {
@@ -56,7 +56,7 @@ func (r Response) Into(t testing.TB, v any) {
 	}
 }
 
-// Problem decodes a problem document, or ends the test.
+// Problem decodes a problem document and ends the test if it cannot.
 func (r Response) Problem(t testing.TB) Problem {
 	t.Helper()
 	if got := r.Header.Get("Content-Type"); got != "application/problem+json" {
@@ -67,13 +67,13 @@ func (r Response) Problem(t testing.TB) Problem {
 	return p
 }
 
-// Replayed tells whether the answer says that it was decided earlier.
+// Replayed reports whether the answer repeats an earlier decision.
 func (r Response) Replayed() bool { return r.Header.Get("Idempotency-Replayed") == "true" }
 
-// Headers of a request, beside those that every request has.
+// Headers are additional headers of a request.
 type Headers map[string]string
 
-// Once sends a request one time. An error means that no whole answer came.
+// Once sends a request once. An error means that there was no complete answer.
 func (c *Client) Once(ctx context.Context, method, path string, h Headers, body any) (Response, error) {
 	var text []byte
 	switch b := body.(type) {
@@ -108,8 +108,8 @@ func (c *Client) Once(ctx context.Context, method, path string, h Headers, body 
 	return Response{res.StatusCode, res.Header, got}, err
 }
 
-// Send sends a request until it is decided: again after a connection error, a 503, and an operation that is in progress.
-// It fails the test and returns false when ctx ends first.
+// Send sends a request until it is decided: it repeats after a connection error, a 503, and an operation in progress. It
+// fails the test and returns false when ctx ends first.
 func (c *Client) Send(ctx context.Context, method, path string, h Headers, body any) (Response, bool) {
 	c.t.Helper()
 	wait := 20 * time.Millisecond
@@ -141,7 +141,7 @@ func tryAgain(t testing.TB, r Response) bool {
 	return false
 }
 
-// Post asks for a refund under a key and sends until it is decided.
+// Post requests a refund under a key until it is decided.
 func (c *Client) Post(ctx context.Context, key string, r Request, more ...Headers) (Response, bool) {
 	c.t.Helper()
 	h := Headers{"Idempotency-Key": key}
@@ -151,7 +151,7 @@ func (c *Client) Post(ctx context.Context, key string, r Request, more ...Header
 	return c.Send(ctx, http.MethodPost, "/v1/refunds", h, r)
 }
 
-// Accept asks for a refund that has to be accepted now.
+// Accept requests a refund that must be accepted.
 func (c *Client) Accept(ctx context.Context, r Request) Refund {
 	c.t.Helper()
 	res, ok := c.Post(ctx, "key-"+r.RefundID, r)
@@ -163,8 +163,8 @@ func (c *Client) Accept(ctx context.Context, r Request) Refund {
 	return out
 }
 
-// Events pushes events and returns their verdicts, in order. May be called from any goroutine: when it fails the test, all
-// verdicts are empty.
+// Events posts events and returns their verdicts, in order. It can be called from any goroutine: when it fails the test,
+// all verdicts are empty.
 func (c *Client) Events(ctx context.Context, events ...any) []Verdict {
 	c.t.Helper()
 	var out struct{ Results []Verdict }
@@ -176,17 +176,17 @@ func (c *Client) Events(ctx context.Context, events ...any) []Verdict {
 	return out.Results
 }
 
-// Refund reads a refund.
+// Refund returns a refund.
 func (c *Client) Refund(ctx context.Context, id string) Refund {
 	return get[Refund](ctx, c, "/v1/refunds/"+id)
 }
 
-// Timeline reads all that is known of a refund.
+// Timeline returns everything that is stored about a refund.
 func (c *Client) Timeline(ctx context.Context, id string) Timeline {
 	return get[Timeline](ctx, c, "/v1/refunds/"+id+"/timeline")
 }
 
-// Payment reads a payment.
+// Payment returns a payment.
 func (c *Client) Payment(ctx context.Context, id string) Payment {
 	return get[Payment](ctx, c, "/v1/payments/"+id)
 }
@@ -201,7 +201,7 @@ func get[T any](ctx context.Context, c *Client, path string) (out T) {
 	return out
 }
 
-// Until reads a refund until done says so, or ends the test.
+// Until reads a refund until done returns true, and ends the test after within.
 func (c *Client) Until(ctx context.Context, id string, within time.Duration, what string, done func(Refund) bool) Refund {
 	c.t.Helper()
 	var last Refund
@@ -212,7 +212,7 @@ func (c *Client) Until(ctx context.Context, id string, within time.Duration, wha
 	return last
 }
 
-// UntilState reads a refund until it has this state.
+// UntilState reads a refund until it has the state.
 func (c *Client) UntilState(ctx context.Context, id, state string, within time.Duration) Refund {
 	c.t.Helper()
 	return c.Until(ctx, id, within, "is "+state, func(r Refund) bool { return r.State == state })

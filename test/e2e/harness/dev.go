@@ -27,7 +27,7 @@ type Info struct {
 	API, APIKey, ApproverKey, Tenant, ChannelAccount, Simulator, DatabaseURL string
 }
 
-// Dev is `refundry dev` on a folder of its own. Its addresses change with every start; Client and Sim follow them.
+// Dev is `refundry dev` on a folder of its own. Its addresses change with every start; Client and Sim use the current ones.
 type Dev struct {
 	t    testing.TB
 	Dir  string
@@ -38,7 +38,7 @@ type Dev struct {
 	pool *pgxpool.Pool
 }
 
-// NewDir makes a folder that the user of PostgreSQL can enter, and removes it with the test.
+// NewDir creates a folder that the user of PostgreSQL can enter, and removes it with the test.
 func NewDir(t testing.TB) string {
 	t.Helper()
 	dir, err := dbtest.Dir()
@@ -53,8 +53,8 @@ func NewDir(t testing.TB) string {
 	return dir
 }
 
-// StartDev starts `refundry dev` with more arguments and waits until it is ready. With the test end the process and its
-// PostgreSQL, and the folder goes.
+// StartDev starts `refundry dev` with more arguments and waits until it is ready. The process, its PostgreSQL and the
+// folder end with the test.
 func StartDev(t testing.TB, args ...string) *Dev {
 	t.Helper()
 	d := NewDev(t, args...)
@@ -62,7 +62,7 @@ func StartDev(t testing.TB, args ...string) *Dev {
 	return d
 }
 
-// NewDev prepares a folder for `refundry dev` and starts nothing yet.
+// NewDev prepares a folder for `refundry dev` and starts nothing.
 func NewDev(t testing.TB, args ...string) *Dev {
 	t.Helper()
 	d := &Dev{t: t, Dir: NewDir(t), args: args}
@@ -76,14 +76,14 @@ func NewDev(t testing.TB, args ...string) *Dev {
 	return d
 }
 
-// Launch runs `refundry dev` on the folder and does not wait until it is ready.
+// Launch starts `refundry dev` on the folder without waiting until it is ready.
 func (d *Dev) Launch() {
 	d.t.Helper()
 	args := slices.Concat([]string{"dev", "--listen", "127.0.0.1:0", "--nats", "127.0.0.1:0", "--data", d.Dir, "--json", "--log-level", "warn"}, d.args)
 	d.proc = start(d.t, "refundry dev", func(line string) bool { return strings.HasPrefix(line, `{"api":`) }, args...)
 }
 
-// Start runs `refundry dev`, or runs it again, on the folder and waits until it is ready.
+// Start starts `refundry dev` on the folder, for the first time or again, and waits until it is ready.
 func (d *Dev) Start() {
 	d.t.Helper()
 	d.Launch()
@@ -94,21 +94,21 @@ func (d *Dev) Start() {
 	d.info.Store(&info)
 }
 
-// Process is the run of the moment.
+// Process returns the current process.
 func (d *Dev) Process() *Process { return d.proc }
 
-// Info is what the last start has told.
+// Info returns the line that the last start has printed.
 func (d *Dev) Info() Info { return *d.info.Load() }
 
-// Kill ends the server at once. PostgreSQL goes on, and the next start attaches to it.
+// Kill kills the server. PostgreSQL keeps running, and the next start attaches to it.
 func (d *Dev) Kill() { d.proc.Kill() }
 
-// KillAll ends the server and its PostgreSQL at once, as a power cut would that leaves the disk alone.
+// KillAll kills the server and its PostgreSQL, like a power cut that keeps the disk.
 func (d *Dev) KillAll() {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
-	db, err := devdb.Start(ctx, devdb.Config{Dir: d.Dir}) // attaches: the server owns it, so nothing of it is ours
+	db, err := devdb.Start(ctx, devdb.Config{Dir: d.Dir}) // attaches as a guest: the server owns it
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -129,36 +129,36 @@ func (d *Dev) Stop() int {
 	return code
 }
 
-// Client calls the API with the key of the demo tenant.
+// Client returns a client with the key of the demo tenant.
 func (d *Dev) Client() *Client { return d.ClientWith(d.Info().APIKey) }
 
-// ClientWith calls the API with another key.
+// ClientWith returns a client with another key.
 func (d *Dev) ClientWith(key string) *Client {
 	return NewClient(d.t, func() string { return d.Info().API }, key)
 }
 
-// ClientFor is Client for a subtest: it fails that one.
+// ClientFor is Client for a subtest, which it fails.
 func (d *Dev) ClientFor(t testing.TB) *Client {
 	return NewClient(t, func() string { return d.Info().API }, d.Info().APIKey)
 }
 
-// SimFor is Sim for a subtest: it fails that one.
+// SimFor is Sim for a subtest, which it fails.
 func (d *Dev) SimFor(t testing.TB) *Sim {
 	return NewSim(t, func() string { return d.Info().Simulator })
 }
 
-// Sim is the channel.
+// Sim returns the channel.
 func (d *Dev) Sim() *Sim { return NewSim(d.t, func() string { return d.Info().Simulator }) }
 
-// DB is the database, with our schema as search path. PostgreSQL keeps its port from run to run, so the pool survives
-// restarts of the server.
+// DB returns the database, with the program's schema as search path. PostgreSQL keeps its port between runs, so the pool
+// survives restarts of the server.
 func (d *Dev) DB() *DB {
 	d.t.Helper()
 	d.open.Do(func() { d.pool = openPool(d.t, d.Info().DatabaseURL) })
 	return &DB{d.t, d.pool}
 }
 
-// DatabaseAnswers tells whether something listens on the port of PostgreSQL.
+// DatabaseAnswers reports whether the port of PostgreSQL accepts connections.
 func (d *Dev) DatabaseAnswers() bool {
 	u, err := url.Parse(d.Info().DatabaseURL)
 	if err != nil {
@@ -172,7 +172,7 @@ func (d *Dev) DatabaseAnswers() bool {
 	return true
 }
 
-// stopAtEnd ends the server in an orderly way if a test has left it running.
+// stopAtEnd stops the server properly if the test has left it running.
 func (d *Dev) stopAtEnd() {
 	if d.proc == nil {
 		return
@@ -184,7 +184,7 @@ func (d *Dev) stopAtEnd() {
 	}
 }
 
-// endDatabase ends a PostgreSQL that outlived its server.
+// endDatabase stops a PostgreSQL that outlived its server.
 func (d *Dev) endDatabase() {
 	if _, err := os.Stat(filepath.Join(d.Dir, "postgres", "data", "postmaster.pid")); errors.Is(err, os.ErrNotExist) {
 		return

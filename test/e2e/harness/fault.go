@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Plain builds the program without the race detector also for tests that have it: for many starts. Call it before Main.
+// Plain builds the program without the race detector also for tests that use it, for many starts. Call it before Main.
 func Plain() { buildFlags = nil }
 
-// LaunchArmed runs `refundry dev` on the folder with orders to kill itself at a place, as internal/fault names it ("name:n"),
-// and more arguments, and does not wait until it is ready.
+// LaunchArmed starts `refundry dev` on the folder so that it kills itself at a fault point ("name:n"), with more arguments,
+// without waiting until it is ready.
 func (d *Dev) LaunchArmed(spec string, more ...string) {
 	d.t.Helper()
 	plain := d.args

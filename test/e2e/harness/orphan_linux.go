@@ -2,5 +2,5 @@ package harness
 
 import "syscall"
 
-// endWithParent asks Linux to drain a process when the test process dies before it could stop it.
+// endWithParent makes Linux drain the process when the test process is killed before it could stop it.
 func endWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM} }

@@ -4,5 +4,5 @@ package harness
 
 import "syscall"
 
-// endWithParent: other systems have no such request.
+// endWithParent does nothing: only Linux has such a signal.
 func endWithParent() *syscall.SysProcAttr { return nil }

@@ -20,7 +20,7 @@ type Bouncer struct {
 	url string
 }
 
-// bouncerConfig has few server connections, so that transactions of one client do land on different ones.
+// bouncerConfig has few server connections, so that the transactions of one client use different ones.
 const bouncerConfig = `[databases]
 %s = host=%s port=%s dbname=%s
 [pgbouncer]
@@ -35,8 +35,8 @@ max_client_conn = 500
 server_tls_sslmode = disable
 `
 
-// StartBouncer starts PgBouncer in front of the database of databaseURL, with more lines for its section [pgbouncer]. It ends with the
-// test. A machine without PgBouncer fails the test: scripts/deps pgbouncer installs it.
+// StartBouncer starts PgBouncer in front of the database of databaseURL, with more lines for its section [pgbouncer]. It
+// ends with the test. A machine without PgBouncer fails the test: scripts/deps pgbouncer installs it.
 func StartBouncer(t testing.TB, databaseURL string, settings ...string) *Bouncer {
 	t.Helper()
 	program, err := bouncerProgram()
@@ -47,7 +47,7 @@ func StartBouncer(t testing.TB, databaseURL string, settings ...string) *Bouncer
 	if err != nil {
 		t.Fatal(err)
 	}
-	for try := 1; ; try++ { // somebody else may be faster to take the port
+	for try := 1; ; try++ { // another program may take the port first
 		b, err := startBouncer(t, program, to, settings)
 		if err == nil {
 			return b
@@ -92,10 +92,11 @@ func startBouncer(t testing.TB, program string, to *url.URL, settings []string) 
 	return b, nil
 }
 
-// URL leads to the database through the pooler.
+// URL returns the URL of the database through the pooler.
 func (b *Bouncer) URL() string { return b.url }
 
-// bouncerProgram looks where the packages put it, too: /usr/sbin is in no user's path.
+// bouncerProgram returns the path of PgBouncer. It also searches /usr/sbin, where packages install it and which is in no
+// user's PATH.
 func bouncerProgram() (string, error) {
 	for _, name := range []string{"pgbouncer", "/usr/sbin/pgbouncer", "/opt/homebrew/bin/pgbouncer"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -105,7 +106,8 @@ func bouncerProgram() (string, error) {
 	return "", fmt.Errorf("PgBouncer is not installed: scripts/deps pgbouncer")
 }
 
-// bouncerAccount is whom PgBouncer runs as, since it refuses to run as root, and gives a file to them.
+// bouncerAccount returns the user of PgBouncer, which refuses to run as root, and a function that makes this user the owner
+// of a file.
 func bouncerAccount() (attr *syscall.SysProcAttr, own func(path string) error, err error) {
 	if attr = endWithParent(); attr == nil {
 		attr = &syscall.SysProcAttr{}

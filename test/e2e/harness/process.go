@@ -15,26 +15,26 @@ import (
 	"time"
 )
 
-// Process is one run of the program that stays until it is told to end.
+// Process is one run of the program that continues until it is stopped.
 type Process struct {
 	t     testing.TB
 	name  string
 	cmd   *exec.Cmd
-	ready chan string   // the line that says so, once
-	ended chan struct{} // closed when the process is gone and its output read
+	ready chan string   // the ready line, once
+	ended chan struct{} // closed when the process has ended and its output is read
 
 	mu    sync.Mutex
 	tail  []string // the last lines of both outputs
-	alarm string   // the first line that no run may write
+	alarm string   // the first line with an alarm
 }
 
-// alarms in the output fail the test whatever else happens: the race detector's report, and what nobody has caught.
+// alarms in the output fail the test in any case: the race detector's report, and panics.
 var alarms = []string{"WARNING: DATA RACE", "panic: ", "fatal error: ", `"panic in a handler"`, "client-panic"}
 
-// tailLines is how much of a process's output a failed test shows.
+// tailLines is the number of output lines that a failed test prints.
 const tailLines = 60
 
-// start runs the program and watches its output for the line that isReady knows. The process is killed with the test.
+// start starts the program and waits in its output for the line of isReady. The process is killed with the test.
 func start(t testing.TB, name string, isReady func(line string) bool, args ...string) *Process {
 	t.Helper()
 	cmd := exec.Command(Binary(t), args...)
@@ -78,7 +78,7 @@ func (p *Process) run(out, errs io.Reader, isReady func(string) bool) error {
 	}
 	go func() {
 		read.Wait()
-		_ = p.cmd.Wait() // the exit code tells the rest
+		_ = p.cmd.Wait() // the exit code has the result
 		close(p.ended)
 	}()
 	return nil
@@ -99,13 +99,13 @@ func (p *Process) watch(r io.Reader, isReady func(string) bool) {
 			}
 		}
 	}
-	_, _ = io.Copy(io.Discard, r) // a longer line than the scanner takes must not block the process
+	_, _ = io.Copy(io.Discard, r) // a line that is too long for the scanner must not block the process
 }
 
-// keep remembers a line; the lock is held.
+// keep stores a line; the caller holds the lock.
 func (p *Process) keep(line string) {
 	p.tail = append(p.tail, line)
-	if len(p.tail) > 4*tailLines && p.alarm == "" { // after an alarm everything is of interest
+	if len(p.tail) > 4*tailLines && p.alarm == "" { // after an alarm all lines are kept
 		p.tail = append([]string(nil), p.tail[len(p.tail)-tailLines:]...)
 	}
 	if p.alarm == "" && slices.ContainsFunc(alarms, func(a string) bool { return strings.Contains(line, a) }) {
@@ -113,7 +113,7 @@ func (p *Process) keep(line string) {
 	}
 }
 
-// waitReady returns the line that says that the process is ready, or ends the test.
+// waitReady returns the line of a ready process, and ends the test if there is none.
 func (p *Process) waitReady() string {
 	p.t.Helper()
 	line, err := p.readyLine()
@@ -136,10 +136,10 @@ func (p *Process) readyLine() (string, error) {
 	}
 }
 
-// Pid is the process id.
+// Pid returns the process id.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Tail is the last lines that the process has written.
+// Tail returns the last lines of the process.
 func (p *Process) Tail() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -149,19 +149,19 @@ func (p *Process) Tail() string {
 	return strings.Join(p.tail[max(0, len(p.tail)-tailLines):], "\n")
 }
 
-// Kill ends the process at once (SIGKILL) and returns when it is gone.
+// Kill ends the process with SIGKILL and returns when it has ended.
 func (p *Process) Kill() {
 	p.signal(syscall.SIGKILL)
 	<-p.ended
 }
 
-// Terminate asks the process to end and does not wait for it.
+// Terminate sends SIGTERM and does not wait.
 func (p *Process) Terminate() { p.signal(syscall.SIGTERM) }
 
-// Pause stops the process in the middle of whatever it does, as a suspended machine would; Resume lets it go on.
+// Pause stops the process at any point, like a suspended machine; Resume continues it.
 func (p *Process) Pause() { p.signal(syscall.SIGSTOP) }
 
-// Resume ends a Pause.
+// Resume continues a paused process.
 func (p *Process) Resume() { p.signal(syscall.SIGCONT) }
 
 // Wait waits for the end of the process and returns its exit code; -1 = ended by a signal.
@@ -176,14 +176,14 @@ func (p *Process) Wait(within time.Duration) (int, error) {
 	}
 }
 
-// Ended is closed when the process is gone.
+// Ended returns a channel that is closed when the process has ended.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
 func (p *Process) exit() int { return p.cmd.ProcessState.ExitCode() }
 
 func (p *Process) signal(s syscall.Signal) {
 	select {
-	case <-p.ended: // its id may belong to somebody else by now
+	case <-p.ended: // another process may have its id by now
 		return
 	default:
 	}

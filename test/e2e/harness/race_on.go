@@ -2,5 +2,5 @@
 
 package harness
 
-// buildFlags make the program like the tests: races inside it end it with an error.
+// buildFlags build the program with the race detector if the tests have it: a race ends the program with an error.
 var buildFlags = []string{"-race"}

@@ -19,7 +19,7 @@ type Simulator struct {
 	base atomic.Pointer[string]
 }
 
-// StartSimulator runs a channel with an empty record.
+// StartSimulator starts a channel with an empty record.
 func StartSimulator(t testing.TB) *Simulator {
 	t.Helper()
 	s := &Simulator{t: t, dir: t.TempDir()}
@@ -27,7 +27,7 @@ func StartSimulator(t testing.TB) *Simulator {
 	return s
 }
 
-// Start runs the simulator again on the same record.
+// Start starts the simulator again with the same record.
 func (s *Simulator) Start(listen string) {
 	s.t.Helper()
 	s.proc = start(s.t, "refundry simulate", func(line string) bool { return strings.HasPrefix(line, `{"simulator":`) },
@@ -39,13 +39,13 @@ func (s *Simulator) Start(listen string) {
 	s.base.Store(&said.Simulator)
 }
 
-// Kill ends the channel at once.
+// Kill kills the channel.
 func (s *Simulator) Kill() { s.proc.Kill() }
 
-// Addr is the host and port of the last start.
+// Addr returns host and port of the last start.
 func (s *Simulator) Addr() string { return strings.TrimPrefix(*s.base.Load(), "http://") }
 
-// Sim talks to the channel.
+// Sim returns a client of the channel.
 func (s *Simulator) Sim() *Sim { return NewSim(s.t, func() string { return *s.base.Load() }) }
 
 // Replica is one `refundry serve`.
@@ -55,7 +55,8 @@ type Replica struct {
 	api string // "" for one without the role api
 }
 
-// Serve starts a replica on a migrated database. config is the YAML file's text, roles as in --roles, more are further flags.
+// Serve starts a replica on a migrated database. config is the text of the YAML file, roles those of --roles, more are
+// further flags.
 func Serve(t testing.TB, databaseURL, config, roles string, more ...string) *Replica {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "refundry.yaml")
@@ -73,18 +74,18 @@ func Serve(t testing.TB, databaseURL, config, roles string, more ...string) *Rep
 	return r
 }
 
-// Client calls the API of this replica.
+// Client returns a client of this replica.
 func (r *Replica) Client(key string) *Client {
 	return NewClient(r.t, func() string { return r.api }, key)
 }
 
-// Account is a configuration with one account at the simulator, for these tenants.
+// Account returns a configuration with one account at the simulator, for these tenants.
 func Account(s *Simulator, name, profile string, tenants ...string) string {
 	return fmt.Sprintf("accounts:\n  %s: {channel: plain, endpoint: %s, tenants: [%s], contract: {profile: %s}}\n",
 		name, *s.base.Load(), strings.Join(tenants, ", "), profile)
 }
 
-// Verify has the program check every promise from the database.
+// Verify checks every promise with `refundry verify`.
 func Verify(t testing.TB, databaseURL string) {
 	t.Helper()
 	if r := Verb(t, nil, "verify", "--database-url", databaseURL); r.Exit != 0 {
@@ -92,13 +93,13 @@ func Verify(t testing.TB, databaseURL string) {
 	}
 }
 
-// AddTenant makes a test tenant with the program's own verbs.
+// AddTenant creates a test tenant with the program's commands.
 func AddTenant(t testing.TB, databaseURL, code string) {
 	t.Helper()
 	MustVerb(t, "tenant", "add", code, "--test", "--database-url", databaseURL)
 }
 
-// AddKey makes a key of a tenant with the program's own verbs and returns it.
+// AddKey creates a key of a tenant with the program's commands and returns it.
 func AddKey(t testing.TB, databaseURL, tenant, actor, scopes string) string {
 	t.Helper()
 	var said struct{ Key string }

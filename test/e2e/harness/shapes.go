@@ -15,7 +15,7 @@ type Request struct {
 	Payment   *Snapshot `json:"payment,omitempty"`
 }
 
-// Snapshot is a payment as PUT and inline.
+// Snapshot is a payment in PUT and inside a refund request.
 type Snapshot struct {
 	OrderID        string `json:"orderId"`
 	Amount         int64  `json:"amount"`
@@ -23,7 +23,7 @@ type Snapshot struct {
 	ChannelAccount string `json:"channelAccount"`
 }
 
-// Refund is what the API tells of one.
+// Refund is a refund of the API.
 type Refund struct {
 	RefundID, State, OrderID, PaymentID, Currency, ChannelAccount, Digest string
 	Amount                                                                int64
@@ -54,7 +54,7 @@ type Case struct {
 	Reasons    []string
 }
 
-// Timeline is all that is known of a refund.
+// Timeline is everything that is stored about a refund.
 type Timeline struct {
 	RefundID, State string
 	Journal         []struct {
@@ -93,10 +93,10 @@ type Attempt struct {
 	Evidence                 map[string]any
 }
 
-// Calls counts the attempts of one kind: SEND, QUERY or LIST.
+// Calls returns the number of attempts of one kind: SEND, QUERY or LIST.
 func (t Timeline) Calls(kind string) int { return len(t.Answers(kind)) }
 
-// Answers lists what the attempts of one kind proved, in order; "" = no answer came.
+// Answers returns what the attempts of one kind proved, in order; "" = no answer.
 func (t Timeline) Answers(kind string) []string {
 	out := []string{}
 	for _, a := range t.Attempts {
@@ -112,7 +112,7 @@ func (t Timeline) Answers(kind string) []string {
 	return out
 }
 
-// States lists the states that the refund went through; staying in one counts once.
+// States returns the states of the refund in order; staying in one counts once.
 func (t Timeline) States() []string {
 	var out []string
 	for _, j := range t.Journal {
@@ -123,7 +123,7 @@ func (t Timeline) States() []string {
 	return out
 }
 
-// Payment is what the API tells of one.
+// Payment is a payment of the API.
 type Payment struct {
 	PaymentID, OrderID, Currency, KnownBy                                     string
 	Captured, Reserved, Refunded, RefundedElsewhere, Held, Excess, Refundable int64
@@ -137,7 +137,7 @@ type Problem struct {
 	Fields                               []string
 }
 
-// Verdict is what became of one event.
+// Verdict is the outcome of one event.
 type Verdict struct {
 	Index                int
 	ID, Source, RefundID *string
@@ -158,7 +158,7 @@ type Event struct {
 	Data        any    `json:"data"`
 }
 
-// NewEvent makes an event of the given type.
+// NewEvent returns an event of the type.
 func NewEvent(id, kind string, data any) Event {
 	return Event{SpecVersion: "1.0", ID: id, Source: "/e2e", Type: kind, Data: data}
 }

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Sim is the simulated channel. What it has recorded is the truth.
+// Sim is the simulated channel, whose record shows what really happened.
 type Sim struct{ c *Client }
 
-// NewSim talks to a simulator.
+// NewSim returns a client of a simulator.
 func NewSim(t testing.TB, base func() string) *Sim { return &Sim{NewClient(t, base, "none")} }
 
-// Effect is one movement of money that really happened.
+// Effect is one movement of money at the channel.
 type Effect struct {
 	Number, RefundID, Account, PaymentReference, Currency, Status string
 	Amount                                                        int64
@@ -32,13 +32,13 @@ type Rule struct {
 	DelayMS  int64  `json:"delayMs,omitempty"`
 }
 
-// Effects lists everything that really happened.
+// Effects returns all movements of money.
 func (s *Sim) Effects(ctx context.Context) []Effect {
 	s.c.t.Helper()
 	return get[[]Effect](ctx, s.c, "/effects")
 }
 
-// EffectsOf lists what really happened for one refund id.
+// EffectsOf returns the movements of money for one refund id.
 func (s *Sim) EffectsOf(ctx context.Context, refundID string) []Effect {
 	s.c.t.Helper()
 	var out []Effect
@@ -58,13 +58,13 @@ func (s *Sim) UntilMoved(ctx context.Context, refundID string, within time.Durat
 	})
 }
 
-// SetRules replaces all faults. They are gone after a restart of the simulator.
+// SetRules replaces all faults. A restart of the simulator removes them.
 func (s *Sim) SetRules(ctx context.Context, rules ...Rule) {
 	s.c.t.Helper()
 	s.set(ctx, http.MethodPost, map[string]any{"rules": append([]Rule{}, rules...)}, http.StatusOK)
 }
 
-// Clear ends all faults.
+// Clear removes all faults.
 func (s *Sim) Clear(ctx context.Context) {
 	s.c.t.Helper()
 	s.set(ctx, http.MethodDelete, nil, http.StatusNoContent)

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// lookEvery is the pause between two looks at a condition.
-const lookEvery = 25 * time.Millisecond
+// pollEvery is the pause between two checks of a condition.
+const pollEvery = 25 * time.Millisecond
 
-// Eventually looks until done says so and ends the test when that takes too long. done also says what it saw.
+// Eventually polls done until it returns true, and ends the test after within. done also returns what it saw.
 func Eventually(t testing.TB, within time.Duration, what string, done func() (ok bool, saw string)) {
 	t.Helper()
 	deadline := time.Now().Add(within)
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
 		ok, saw := done()
@@ -35,7 +35,7 @@ func Eventually(t testing.TB, within time.Duration, what string, done func() (ok
 	}
 }
 
-// Metric reads one value of /metrics, name with its labels as they are written there. false: not there.
+// Metric returns one value of /metrics. name includes the labels as they are written there. false = there is no such value.
 func (c *Client) Metric(ctx context.Context, name string) (float64, bool) {
 	c.t.Helper()
 	res, ok := c.Send(ctx, http.MethodGet, "/metrics", nil, nil)

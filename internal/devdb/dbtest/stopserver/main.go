@@ -1,5 +1,4 @@
-// Command stopserver stops the PostgreSQL that the tests share, unless tests are
-// running. `make test` calls it at its end.
+// Command stopserver stops the PostgreSQL of the tests, unless tests are running. `make test` calls it at its end.
 package main
 
 import (

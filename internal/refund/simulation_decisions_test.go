@@ -1,0 +1,183 @@
+package refund
+
+import (
+	"errors"
+	"slices"
+)
+
+// Decisions in the simulation: one person proposes, another approves, and the decision takes effect later, when no request
+// can be executed any more and the refund has not changed. Most people read the channel's books first; some guess.
+
+// decisionState is the open proposal of a refund and its past decisions.
+type decisionState struct {
+	proposal *Decision
+	resent   bool
+	wrong    bool // a decision that took effect was wrong
+}
+
+// channelTruth is the channel's state of a refund, under all its numbers.
+type channelTruth struct {
+	moved    int64
+	standing int  // refunds whose money moved and stayed
+	ever     int  // refunds that ever moved money
+	open     bool // its state may still change
+	id       string
+}
+
+func (w *simulation) truth(i int) (t channelTruth) {
+	for _, r := range w.ch.made {
+		if owner, ok := w.owner(r.number); !ok || owner != i {
+			continue
+		}
+		if r.status == simMoved {
+			t.moved, t.standing, t.id = t.moved+r.amount, t.standing+1, r.id
+		}
+		if r.everMoved {
+			t.ever++
+		}
+		t.open = t.open || r.status == simPending
+	}
+	for _, c := range w.ch.calls {
+		t.open = t.open || (c.refund == i && !c.executed && c.attempt.Kind == AttemptSend)
+	}
+	return t
+}
+
+// booked returns the booked amount and number of effects. A decision confirms a movement without its amount, and a channel
+// that breaks its contract reports other amounts.
+func (w *simulation) booked(i int) (sum int64, effects int, byPerson bool) {
+	for _, e := range w.recs[i].Effects {
+		if e.Status == EffectMoved {
+			sum, effects, byPerson = sum+e.Amount, effects+1, byPerson || e.ByPerson
+		}
+	}
+	return sum, effects, byPerson
+}
+
+// agrees reports whether books and channel agree.
+func (w *simulation) agrees(i int) bool {
+	sum, effects, byPerson := w.booked(i)
+	t := w.truth(i)
+	return sum == t.moved || ((byPerson || w.breaksContract) && effects == t.standing)
+}
+
+// propose proposes a decision for a refund's case: the correct one, or any possible one.
+func (w *simulation) propose(i int, guess bool) {
+	r := w.fullRecord(i)
+	if r.Case == nil {
+		return
+	}
+	var possible []Choice
+	for _, c := range Allowed(r, w.c, w.now()) {
+		if c.Allowed {
+			possible = append(possible, c)
+		}
+	}
+	chosen := w.correctChoice(i, possible)
+	if guess {
+		chosen = possible[w.random(len(possible))]
+	}
+	d := &Decision{ID: w.newID(), CaseID: r.Case.ID, Action: chosen.Action, JournalSeq: r.JournalSeq, Excess: r.Payment.Excess, Evidence: "ticket 4711",
+		Maker: "ann", Checker: "bob", MadeAt: w.now(), Verdict: DecisionApproved}
+	if len(chosen.Lines) > 0 {
+		d.EffectID = w.lineToAttach(i, chosen.Lines, guess)
+	}
+	w.decisions[i].proposal = d
+}
+
+// lineToAttach returns the held line to attach: the refund's own, if there is one.
+func (w *simulation) lineToAttach(i int, lines []RID, guess bool) RID {
+	if guess && w.chance(50) {
+		return lines[w.random(len(lines))]
+	}
+	id := w.truth(i).id
+	for _, e := range w.lines {
+		if e.ChannelRefundID == id && slices.Contains(lines, e.ID) {
+			return e.ID
+		}
+	}
+	return RID{}
+}
+
+// correctChoice returns the decision of somebody who knows the channel's books.
+func (w *simulation) correctChoice(i int, possible []Choice) Choice {
+	t := w.truth(i)
+	_, booked, _ := w.booked(i)
+	var wants Action
+	switch final := w.recs[i].State.Final(); {
+	case t.open:
+		wants = ActionWait
+	case booked < t.standing:
+		wants = ActionConfirmSuccess
+	case final && booked > t.standing:
+		wants = ActionRevokeConfirmation
+	case final:
+		wants = ActionAcceptAsIs
+	case !w.faultsOff && w.chance(50):
+		wants = ActionResend
+	default:
+		wants = ActionConfirmNotDone
+	}
+	has := func(a Action) int { return slices.IndexFunc(possible, func(c Choice) bool { return c.Action == a }) }
+	fallback := []Action{wants, ActionAcceptAsIs, ActionWait}
+	if w.faultsOff && w.breaksContract && !t.open { // the channel reported both ends of one number: only the last one can be confirmed
+		fallback = []Action{wants, ActionAcceptAsIs, ActionConfirmNotDone, ActionWait}
+	}
+	for _, a := range fallback {
+		if n := has(a); n >= 0 && !(a == ActionAcceptAsIs && t.open) {
+			return possible[n]
+		}
+	}
+	return possible[0]
+}
+
+// applyProposal applies an approved decision.
+func (w *simulation) applyProposal(i int) {
+	d := w.decisions[i].proposal
+	if d == nil {
+		return
+	}
+	r := w.fullRecord(i)
+	for n, other := range w.recs {
+		unnamed := slices.ContainsFunc(other.Effects, func(e Effect) bool { return e.Status == EffectMoved && e.ChannelRefundID == "" })
+		r.OthersMayPay = r.OthersMayPay || (n != i && (other.Exposed || unnamed))
+	}
+	ch, err := w.applyDecision(r, *d)
+	var void *Problem
+	var no *NotAllowed
+	switch {
+	case errors.Is(err, ErrTooEarly):
+		w.count("a decision came before the horizon")
+		return
+	case errors.As(err, &void):
+		w.count("a decision was void")
+		w.decisions[i].proposal = nil
+		return
+	case errors.As(err, &no):
+		w.decisions[i].proposal = nil
+		return
+	case err != nil:
+		w.fail("%s in %s: %v", d.Action, r.State, err)
+	}
+	w.decisions[i].proposal = nil
+	w.trace("rf_%d %s: %s → %s exposed=%v case=%v", i+1, r.State, d.Action, ch.After.State, ch.After.Exposed, reasonsOf(ch.After.Case))
+	w.count("decided: " + string(d.Action))
+	w.decisions[i].resent = w.decisions[i].resent || d.Action == ActionResend
+	w.write(i, r, ch)
+	if w.subject.mistake == linesLostWithCase && d.Action == ActionAcceptAsIs {
+		w.lines = nil
+	}
+	if t := w.truth(i); (!w.faultsOff || d.Action == ActionConfirmNotDone) && d.Action != ActionWait && d.Action != ActionResend && (t.open || !w.agrees(i)) {
+		w.decisions[i].wrong = true
+		w.count("a decision was wrong")
+	}
+}
+
+// acceptExcess closes the payment's own case.
+func (w *simulation) acceptExcess() {
+	if w.payCase {
+		p := w.recs[0].Payment
+		p.ExcessAccepted = max(p.ExcessAccepted, p.Excess)
+		w.setPayment(p)
+	}
+}

@@ -1,0 +1,60 @@
+package store
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/refundry/refundry/internal/fault"
+	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/store/pg"
+)
+
+// unpairFor is unpair for the refund that a notice names.
+func (s *Store) unpairFor(ctx context.Context, account string, n refund.KeptNotice) (freed bool, err error) {
+	target, err := s.noticeTarget(ctx, account, n)
+	if err != nil || target == nil {
+		return false, err
+	}
+	return s.unpair(ctx, target.RefundRef, n.ChannelRefundID)
+}
+
+// unpair frees a channel refund id that an effect of another refund than k has from a line alone. The effect may be paired with another
+// line afterwards. It returns false if no effect has the id by a line alone.
+func (s *Store) unpair(ctx context.Context, k refund.RefundRef, id string) (freed bool, err error) {
+	var tenant int64
+	var rid [16]byte
+	var payment string
+	if err := s.pool.QueryRow(ctx, ownerOfIDSQL, int64(k.Tenant), [16]byte(k.RID), id).Scan(&tenant, &rid, &payment); err != nil {
+		if errors.Is(err, pgx.ErrNoRows) { // the id belongs to a line of the payment, or to no effect any more
+			return false, nil
+		}
+		return false, pg.Translate(err)
+	}
+	owner := refund.RefundRef{Tenant: refund.TenantID(tenant), RID: rid}
+	if owner == k {
+		return false, nil
+	}
+	u := s.newUnit()
+	err = u.run(ctx, "channel refund id of "+owner.RID.String(), func() error {
+		return s.withRecord(ctx, u, owner, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
+			c, _ := s.contractOf(r.Account, r.Tenant)
+			ch, ok, err := refund.Unpair(r, id, c)
+			if err != nil || !ok {
+				return err
+			}
+			freed = true // stays so in a rerun, which finds the id free if an earlier run went through
+			if err := s.writeChange(ctx, u, tx, &ch, refund.Fact{Kind: refund.LineUnpaired, Source: "list", Actor: actorLines}); err != nil {
+				return err
+			}
+			err = s.enqueue(ctx, tx, refund.Wakeup{RefundRef: refund.RefundRef{Tenant: owner.Tenant}, PaymentID: payment})
+			fault.Point(fault.LineUnpairedWritten)
+			return err
+		})
+	})
+	if freed && err == nil {
+		fault.Point(fault.LineUnpairedCommitted)
+	}
+	return freed && err == nil, err
+}
