@@ -156,9 +156,9 @@ func TestGoldenJournal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		entry := refund.Entry{Kind: v.Kind, From: refund.State(v.From), To: refund.State(v.To), Generation: v.Generation, Source: v.Source,
-			Actor: v.Actor, FactKey: key, Data: v.Data}
-		same(t, "JournalDigest", entry.Digest(), goldenHash(t, v.Digest))
+		e := refund.Entry{Kind: v.Kind, From: refund.State(v.From), To: refund.State(v.To), Generation: v.Generation, Source: v.Source, Actor: v.Actor,
+			FactKey: key, Data: v.Data}
+		same(t, "Digest", e.Digest(), goldenHash(t, v.Digest))
 	}
 	var prev [32]byte
 	for _, v := range g.JournalHash {

@@ -35,10 +35,10 @@ func TestInvalidContractsAreRefused(t *testing.T) {
 var begin = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // at is a PENDING record whose number was sent once, at begin, and is not exposed any more.
-func at(answer refund.FactKind, dies time.Time) refund.Record {
+func at(answer refund.FactKind, expires time.Time) refund.Record {
 	var r refund.Record
 	r.State, r.DispatchNo, r.AttemptNo, r.NextActionAt = refund.StatePending, 1, 1, begin
-	r.Dispatches = []refund.Dispatch{{Ordinal: 1, KeyExpiresAt: dies}}
+	r.Dispatches = []refund.Dispatch{{Ordinal: 1, KeyExpiresAt: expires}}
 	r.Attempts = []refund.Attempt{{No: 1, DispatchNo: 1, Kind: refund.AttemptSend, StartedAt: begin, NotAfter: begin.Add(3 * time.Second),
 		AnsweredAt: begin, Answer: answer}}
 	return r
@@ -63,12 +63,12 @@ func TestLaterContractOnlyTightensAKey(t *testing.T) {
 		{"had an end, has none now", 5 * time.Minute, 0, 10 * time.Minute, refund.StepRetireKey},
 		{"never had one", 0, 0, 10 * time.Minute, refund.StepSend},
 	} {
-		dies := time.Time{}
+		expires := time.Time{}
 		if x.frozen > 0 {
-			dies = begin.Add(x.frozen)
+			expires = begin.Add(x.frozen)
 		}
 		c.Key.Lifetime = refund.Duration(x.lifetime)
-		if got := refund.Decide(at(refund.Retryable, dies), c, begin.Add(x.after)); got.Kind != x.do {
+		if got := refund.Decide(at(refund.Retryable, expires), c, begin.Add(x.after)); got.Kind != x.do {
 			t.Errorf("%s: %+v, want %s", x.what, got, x.do)
 		}
 	}

@@ -29,7 +29,7 @@ func stepBreaks(r Record, c Contract, now time.Time, s Step) []string {
 			say("settles what is exposed")
 		}
 	case StepRetireKey:
-		if !clear || r.State != StatePending || !o.keyDead(o.live()) {
+		if !clear || r.State != StatePending || !o.keyExpired(o.live()) {
 			say("opens a next number in %s, clear=%v", r.State, clear)
 		}
 	case StepOpenCase:
@@ -60,9 +60,9 @@ func sendBreaks(o *reference, s Step, clear bool) []string {
 	var out []string
 	r, c := o.r, o.c
 	say := func(format string, a ...any) { out = append(out, fmt.Sprintf(format, a...)) }
-	if r.Case != nil || r.AskNo != 0 || s.Dispatch != r.DispatchNo || r.SendingHeld || o.keyDead(o.live()) {
+	if r.Case != nil || r.AskNo != 0 || s.Dispatch != r.DispatchNo || r.SendingHeld || o.keyExpired(o.live()) {
 		say("sends %d with case %v, ask %d, live %d, held %v, key expired %v", s.Dispatch, reasonsOf(r.Case), r.AskNo, r.DispatchNo, r.SendingHeld,
-			o.keyDead(o.live()))
+			o.keyExpired(o.live()))
 	}
 	if !o.live().FinalNegativeAt.IsZero() {
 		say("sends a number that has ended")

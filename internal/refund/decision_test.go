@@ -162,10 +162,10 @@ func TestMoneyMovedAfterRevocation(t *testing.T) {
 func TestDecisionsMakeKnownTransitions(t *testing.T) {
 	t.Parallel()
 	allowed := Transitions()
-	for _, w := range decisionTable {
-		w.transitions(func(from, to State) {
+	for _, row := range decisionTable {
+		row.transitions(func(from, to State) {
 			if !slices.Contains(allowed, string(from)+">"+string(to)) {
-				t.Errorf("%s makes %s>%s", w.id, from, to)
+				t.Errorf("%s makes %s>%s", row.id, from, to)
 			}
 		})
 	}

@@ -38,10 +38,10 @@ func TestEverySequenceAgainstTheReference(t *testing.T) {
 	if ran < len(classes(t)) {
 		return // a part of the classes cannot meet every rule
 	}
-	for _, w := range stateTable {
-		byLine := strings.HasSuffix(w.id, "attached") // there are no lines here: see TestBookedLineOfAnotherRefund
-		if rows[w.id] == 0 && w.fact != ClaimSend && w.fact != ClaimAsk && !byLine {
-			t.Errorf("no fact ever met rule %q: it is unreachable, or the test misses it", w.id)
+	for _, row := range stateTable {
+		byLine := strings.HasSuffix(row.id, "attached") // there are no lines here: see TestBookedLineOfAnotherRefund
+		if rows[row.id] == 0 && row.fact != ClaimSend && row.fact != ClaimAsk && !byLine {
+			t.Errorf("no fact ever met rule %q: it is unreachable, or the test misses it", row.id)
 		}
 	}
 }

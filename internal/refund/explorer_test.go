@@ -37,7 +37,8 @@ type node struct {
 	waits  int
 }
 
-// explorer visits the states of one class.
+// explorer visits the states of one class. Its methods are in explorer_*_test.go; checkStep is in decide_invariants_test.go and
+// judgeSet in attempt_sets_test.go.
 type explorer struct {
 	tb        testing.TB
 	c         Contract

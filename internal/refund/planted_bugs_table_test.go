@@ -17,18 +17,18 @@ func plantedInTable() []plantedBug {
 	}}
 	return []plantedBug{
 		{bug: "late success is dropped", apply: withoutRules("succeeded/late", "succeeded/late-dead")},
-		{bug: "a retired number reverses the refund", apply: withRule("failed/closed", func(w *rule) {
-			w.in, w.moves = states(StateSuccess),
+		{bug: "a retired number reverses the refund", apply: withRule("failed/closed", func(row *rule) {
+			row.in, row.moves = states(StateSuccess),
 				to(StateReversed, mirrorAny)
 		})},
-		{bug: "a second effect is not booked", apply: withRule("succeeded/again", func(w *rule) { w.moves = stay(openMultipleEffects) })},
-		{bug: "a second effect opens no case", apply: withRule("succeeded/again", func(w *rule) { w.moves = stay(book) })},
+		{bug: "a second effect is not booked", apply: withRule("succeeded/again", func(row *rule) { row.moves = stay(openMultipleEffects) })},
+		{bug: "a second effect opens no case", apply: withRule("succeeded/again", func(row *rule) { row.moves = stay(book) })},
 		{bug: "a pair is booked twice", apply: withoutRules("succeeded/pair", "succeeded/pair-other")},
-		{bug: "an ambiguous answer releases the amount", apply: withRule("unknown", func(w *rule) { w.moves = to(StateUnknown, release) })},
-		{bug: "the end of a lease counts as not done", apply: withRule("lease-end", func(w *rule) { w.moves = to(StatePending) })},
+		{bug: "an ambiguous answer releases the amount", apply: withRule("unknown", func(row *rule) { row.moves = to(StateUnknown, release) })},
+		{bug: "the end of a lease counts as not done", apply: withRule("lease-end", func(row *rule) { row.moves = to(StatePending) })},
 		{bug: "a late negative overtakes the newer send", notInSimulation: "exposure is folded from sends, so it only comes early to UNKNOWN",
 			class: "listing", start: newerSendStart, apply: withoutRules("refused/older", "retryable/older", "not_sent/older", "refused_new_number/older")},
-		{bug: "Retryable while exposed leads back to PENDING", apply: withRule("retryable/exposed", func(w *rule) { w.moves = to(StatePending) })},
+		{bug: "Retryable while exposed leads back to PENDING", apply: withRule("retryable/exposed", func(row *rule) { row.moves = to(StatePending) })},
 		{bug: "a refused question moves the refund", notInSimulation: "exposure is folded from sends, so it only changes the state's name",
 			apply: withoutRules("refused/asked", "retryable/asked", "not_sent/asked")},
 		{bug: "an acknowledgement after FAILED is ignored", notInSimulation: "the exposure alone opens a case", apply: withoutRules("acknowledged/late")},
@@ -38,10 +38,10 @@ func plantedInTable() []plantedBug {
 			apply: withoutRules("reversed/partial", "reversed/partial-pending")},
 		{bug: "a return of one effect reverses both", notInSimulation: "two effects of a refund are too rare in the simulation", class: "noticing",
 			start: twoEffectsStart, apply: withoutRules("reversed/one-of-two")},
-		{bug: "the next number needs no retirement", apply: withRule("refused_new_number/first", func(w *rule) { w.moves = to(StatePending, renumber) })},
+		{bug: "the next number needs no retirement", apply: withRule("refused_new_number/first", func(row *rule) { row.moves = to(StatePending, renumber) })},
 		{bug: "an epoch mark leaves out PENDING", apply: withoutRules("epoch/pending")},
 		{bug: "an ask is never answered", apply: withoutRules("absent/ask", "failed/ask")},
-		{bug: "cancel after an open ask", apply: withRule("withdrawn", func(w *rule) { w.when = when(nothingExposed) })},
+		{bug: "cancel after an open ask", apply: withRule("withdrawn", func(row *rule) { row.when = when(nothingExposed) })},
 		{bug: "a number with a known end is sent again", apply: withoutRules("settled/negative", "failed/live")},
 	}
 }

@@ -15,7 +15,7 @@ type decideFunc = func(Record, Contract, time.Time) Step
 // withoutRules is Apply with a table that lacks rules.
 func withoutRules(ids ...string) applyFunc {
 	return func(r Record, f Fact, c Contract) (Change, error) {
-		return applyBy(slices.DeleteFunc(slices.Clone(stateTable), func(w rule) bool { return slices.Contains(ids, w.id) }), r, f, c)
+		return applyBy(slices.DeleteFunc(slices.Clone(stateTable), func(row rule) bool { return slices.Contains(ids, row.id) }), r, f, c)
 	}
 }
 

@@ -130,7 +130,7 @@ func (o *reference) lastSend() (FactKind, bool) {
 	return k, found
 }
 
-func (o *reference) keyDead(d *Dispatch) bool {
+func (o *reference) keyExpired(d *Dispatch) bool {
 	if o.c.Key.KeepsAnswer { // the channel would only repeat an unclear answer
 		if last, sent := o.lastSend(); sent && slices.Contains([]FactKind{"", Unknown, RefusedEcho}, last) {
 			return true

@@ -24,7 +24,7 @@ func (o *reference) column() {
 	case LeaseEnd:
 		o.r.State = StateUnknown
 	case KeyExpired:
-		if o.in(StatePending) && o.isLive() && o.keyDead(o.live()) {
+		if o.in(StatePending) && o.isLive() && o.keyExpired(o.live()) {
 			if o.r.DispatchNo == 1 {
 				o.newNumber()
 			} else {
@@ -148,7 +148,7 @@ func (o *reference) notFound() {
 	case !o.isLive(): // leaveIfClear decides
 	case last == RefusedEcho:
 		o.r.State = StateFailed
-	case o.keyDead(o.live()) && o.r.DispatchNo == 1:
+	case o.keyExpired(o.live()) && o.r.DispatchNo == 1:
 		o.newNumber()
 	default:
 		o.r.State = StatePending

@@ -25,6 +25,8 @@ import (
 //  10. A decision is no fact of the channel: the same fact from the channel later is not known.
 //  11. A return without an id of an effect that only a person had confirmed has the result of a later revoke-confirmation;
 //     it does not expose again.
+//
+// Its methods are in reference_*_test.go.
 type reference struct {
 	r       Record
 	c       Contract

@@ -7,7 +7,7 @@ import (
 
 // Scenarios: one refund, its contract and a claim as the store makes it, without a database.
 
-// scenario drives one refund in a test and fails on the first impossible step.
+// scenario drives one refund in a test and fails on the first impossible step. noticeOf1000 is in simulation_findings_test.go.
 type scenario struct {
 	t *testing.T
 	r Record

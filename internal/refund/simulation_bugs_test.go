@@ -21,43 +21,43 @@ const (
 )
 
 // claim makes the record's owner of the next call.
-func (w *simulation) claim(r Record, kind AttemptKind, no int) (Record, int, bool) {
-	switch w.subject.mistake {
+func (sim *simulation) claim(r Record, kind AttemptKind, no int) (Record, int, bool) {
+	switch sim.subject.mistake {
 	case twoOwners:
 		r.LeaseEndsAt = time.Time{}
 	case sendingNotHeld:
 		r.SendingHeld = false
 	}
-	return claim(r, kind, no, w.c, w.now())
+	return claim(r, kind, no, sim.c, sim.now())
 }
 
 // sendWindow returns how long a request may leave.
-func (w *simulation) sendWindow(a Attempt) time.Duration {
-	if w.subject.mistake == windowWithoutEnd {
-		return a.NotAfter.Sub(w.now()) + time.Minute
+func (sim *simulation) sendWindow(a Attempt) time.Duration {
+	if sim.subject.mistake == windowWithoutEnd {
+		return a.NotAfter.Sub(sim.now()) + time.Minute
 	}
-	return a.NotAfter.Sub(w.now()) - time.Millisecond
+	return a.NotAfter.Sub(sim.now()) - time.Millisecond
 }
 
 // applyDecision applies a decision.
-func (w *simulation) applyDecision(r Record, d Decision) (Change, error) {
-	ch, err := ApplyDecision(r, d, w.c)
-	if w.subject.mistake == resendWithoutAsking {
+func (sim *simulation) applyDecision(r Record, d Decision) (Change, error) {
+	ch, err := ApplyDecision(r, d, sim.c)
+	if sim.subject.mistake == resendWithoutAsking {
 		ch.After.AskNo = 0
 	}
 	return ch, err
 }
 
 // answerOf returns the fact of a call's answer.
-func (w *simulation) answerOf(call *simCall) Fact {
+func (sim *simulation) answerOf(call *simCall) Fact {
 	f := FactOf(call.attempt, call.answer)
-	switch w.subject.mistake {
+	switch sim.subject.mistake {
 	case partialListProves:
 		if call.plan.incompleteList && call.plan.answers && f.Kind == Unknown {
 			f.Kind = NotFound
 		}
 	case lostAttemptAnswered:
-		if _, ok := w.recs[call.refund].Attempt(f.Attempt); ok {
+		if _, ok := sim.recs[call.refund].Attempt(f.Attempt); ok {
 			f.AttemptAt = time.Time{}
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The simulated channel. It knows no records, rules or exposure: it gets numbers and amounts, makes refunds, hides them for
+// The simulated channel, with its answers in simulation_answers_test.go. It knows no records, rules or exposure: it gets numbers and amounts, makes refunds, hides them for
 // a while, loses answers, and sends notices late and twice. It keeps the promises of its contract: a request is executed
 // within the horizon, a refund is visible within the lag, keys deduplicate as long as they live.
 

@@ -44,9 +44,9 @@ func reportCoverage(t *testing.T, seen map[string]int, runs uint64) {
 	for _, name := range namedStates {
 		count(name, runs >= seedsForStates)
 	}
-	for _, w := range slices.Concat(stateTable, decisionTable) {
-		if !strings.HasPrefix(w.id, "claim-") { // claims are written by the store's statement, not by Apply
-			count(w.id, runs >= seedsForRows)
+	for _, sim := range slices.Concat(stateTable, decisionTable) {
+		if !strings.HasPrefix(sim.id, "claim-") { // claims are written by the store's statement, not by Apply
+			count(sim.id, runs >= seedsForRows)
 		}
 	}
 	t.Logf("%d of %d states reached:\n%s", reached, all, strings.Join(lines, "\n"))

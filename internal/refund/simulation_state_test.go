@@ -50,26 +50,26 @@ type implementation struct {
 type violation struct{ what string }
 
 func newSimulation(seed uint64, c Contract, code implementation, seen map[string]int) *simulation {
-	w := &simulation{rng: rand.New(rand.NewPCG(seed, 0x5eed)), c: c, epoch: 1, backup: &simBackup{}, seen: seen, subject: code,
+	sim := &simulation{rng: rand.New(rand.NewPCG(seed, 0x5eed)), c: c, epoch: 1, backup: &simBackup{}, seen: seen, subject: code,
 		traceHash: 14695981039346656037} // #nosec G404 -- a story, from its seed
-	w.ch = &simChannel{c: c, now: day0, firstAnswers: map[string]simAnswer{}}
-	w.amounts = [][2]int64{{1000, 500}, {700, 700}, {1000, 300}}[w.random(3)]
-	w.breaksContract, w.lostAnswers = w.random(5) == 0, []int{40, 40, 40, 85}[w.random(4)]
-	w.acceptRefund(Payment{Tenant: 1, PaymentID: "pay_1", Currency: "USD", Captured: []int64{1500, 1500, 4000}[w.random(3)]})
-	return w
+	sim.ch = &simChannel{c: c, now: day0, firstAnswers: map[string]simAnswer{}}
+	sim.amounts = [][2]int64{{1000, 500}, {700, 700}, {1000, 300}}[sim.random(3)]
+	sim.breaksContract, sim.lostAnswers = sim.random(5) == 0, []int{40, 40, 40, 85}[sim.random(4)]
+	sim.acceptRefund(Payment{Tenant: 1, PaymentID: "pay_1", Currency: "USD", Captured: []int64{1500, 1500, 4000}[sim.random(3)]})
+	return sim
 }
 
 // acceptRefund accepts the next refund.
-func (w *simulation) acceptRefund(p Payment) {
-	i := len(w.recs)
+func (sim *simulation) acceptRefund(p Payment) {
+	i := len(sim.recs)
 	r := newRecord()
-	r.RID[15], r.RefundID, r.Amount = byte(7+i), fmt.Sprintf("rf_%d", i+1), w.amounts[i]
-	r.Dispatches[0].Number = w.number(i, 1)
-	r.Now, r.CreatedAt, r.StateSince, r.Epoch = w.ch.now, w.ch.now, w.ch.now, w.epoch
+	r.RID[15], r.RefundID, r.Amount = byte(7+i), fmt.Sprintf("rf_%d", i+1), sim.amounts[i]
+	r.Dispatches[0].Number = sim.number(i, 1)
+	r.Now, r.CreatedAt, r.StateSince, r.Epoch = sim.ch.now, sim.ch.now, sim.ch.now, sim.epoch
 	p.Reserved, p.Refunds = p.Reserved+r.Amount, i+1
-	r.Payment, r.Effects = p.WithExcess(), slices.Clone(w.lines)
-	w.recs = append(w.recs, r)
-	w.storeRecord(i, r)
+	r.Payment, r.Effects = p.WithExcess(), slices.Clone(sim.lines)
+	sim.recs = append(sim.recs, r)
+	sim.storeRecord(i, r)
 }
 
 // numbers are all possible numbers of the two refunds, and owners their refunds.
@@ -85,60 +85,60 @@ var numbers, owners = func() (all [2][16]string, of map[string]int) {
 	return all, of
 }()
 
-func (w *simulation) number(i, no int) string { return numbers[i][no-1] }
+func (sim *simulation) number(i, no int) string { return numbers[i][no-1] }
 
 // owner returns the refund of a number, also of one that a restore has removed.
-func (w *simulation) owner(number string) (int, bool) {
+func (sim *simulation) owner(number string) (int, bool) {
 	i, ok := owners[number]
 	return i, ok
 }
 
-func (w *simulation) random(n int) int          { return w.rng.IntN(n) }
-func (w *simulation) randomRefund() int         { return w.random(len(w.recs)) }
-func (w *simulation) chance(percent int) bool   { return !w.faultsOff && w.random(100) < percent }
-func (w *simulation) count(name string)         { w.seen[name]++ }
-func (w *simulation) now() time.Time            { return w.ch.now }
-func (w *simulation) countIf(ok bool, n string) { w.seen[n] += map[bool]int{true: 1}[ok] }
+func (sim *simulation) random(n int) int          { return sim.rng.IntN(n) }
+func (sim *simulation) randomRefund() int         { return sim.random(len(sim.recs)) }
+func (sim *simulation) chance(percent int) bool   { return !sim.faultsOff && sim.random(100) < percent }
+func (sim *simulation) count(name string)         { sim.seen[name]++ }
+func (sim *simulation) now() time.Time            { return sim.ch.now }
+func (sim *simulation) countIf(ok bool, n string) { sim.seen[n] += map[bool]int{true: 1}[ok] }
 
 // randomDuration returns a random duration up to a limit.
-func (w *simulation) randomDuration(limit time.Duration) time.Duration {
-	if w.faultsOff || limit <= 0 {
+func (sim *simulation) randomDuration(limit time.Duration) time.Duration {
+	if sim.faultsOff || limit <= 0 {
 		return 0
 	}
-	return time.Duration(w.rng.Int64N(int64(limit)/int64(time.Millisecond)+1)) * time.Millisecond
+	return time.Duration(sim.rng.Int64N(int64(limit)/int64(time.Millisecond)+1)) * time.Millisecond
 }
 
-func (w *simulation) fail(format string, a ...any) { panic(violation{fmt.Sprintf(format, a...)}) }
+func (sim *simulation) fail(format string, a ...any) { panic(violation{fmt.Sprintf(format, a...)}) }
 
 // trace adds to the history, if it is kept.
-func (w *simulation) trace(format string, a ...any) {
-	if w.keepHistory {
-		w.history = append(w.history, w.now().Format("02 15:04:05.000 ")+fmt.Sprintf(format, a...))
+func (sim *simulation) trace(format string, a ...any) {
+	if sim.keepHistory {
+		sim.history = append(sim.history, sim.now().Format("02 15:04:05.000 ")+fmt.Sprintf(format, a...))
 	}
 }
 
-func (w *simulation) mix(words ...int) {
+func (sim *simulation) mix(words ...int) {
 	for _, x := range words {
-		w.traceHash = (w.traceHash ^ uint64(x)) * 1099511628211 // #nosec G115 -- a hash
+		sim.traceHash = (sim.traceHash ^ uint64(x)) * 1099511628211 // #nosec G115 -- a hash
 	}
 }
 
-func (w *simulation) mixText(s string) {
+func (sim *simulation) mixText(s string) {
 	for i := range len(s) {
-		w.mix(int(s[i]))
+		sim.mix(int(s[i]))
 	}
 }
 
 // fullRecord returns a record as the store reads it, with the payment's lines beside its own effects.
-func (w *simulation) fullRecord(i int) Record {
-	r := w.recs[i]
-	r.Effects = append(slices.Clone(r.Effects), w.lines...)
-	r.Now = w.now()
+func (sim *simulation) fullRecord(i int) Record {
+	r := sim.recs[i]
+	r.Effects = append(slices.Clone(r.Effects), sim.lines...)
+	r.Now = sim.now()
 	return r
 }
 
 // storeRecord stores a record and its lines.
-func (w *simulation) storeRecord(i int, r Record) {
+func (sim *simulation) storeRecord(i int, r Record) {
 	var own, lines []Effect
 	for _, e := range r.Effects {
 		if e.Ours {
@@ -147,88 +147,88 @@ func (w *simulation) storeRecord(i int, r Record) {
 			lines = append(lines, e)
 		}
 	}
-	r.Effects, w.lines = own, lines
-	w.recs[i] = r
-	w.setPayment(r.Payment)
+	r.Effects, sim.lines = own, lines
+	sim.recs[i] = r
+	sim.setPayment(r.Payment)
 }
 
-func (w *simulation) setPayment(p Payment) {
-	for i := range w.recs {
-		w.recs[i].Payment = p
+func (sim *simulation) setPayment(p Payment) {
+	for i := range sim.recs {
+		sim.recs[i].Payment = p
 	}
 	if p.Excess <= p.ExcessAccepted {
-		w.payCase = false
+		sim.payCase = false
 	}
 }
 
-func (w *simulation) newID() RID {
-	w.ids++
-	return RID{0: 1, 15: w.ids}
+func (sim *simulation) newID() RID {
+	sim.ids++
+	return RID{0: 1, 15: sim.ids}
 }
 
 // nameRows gives ids to new rows, as the store does.
-func (w *simulation) nameRows(ch *Change) {
+func (sim *simulation) nameRows(ch *Change) {
 	for i := range ch.After.Effects {
 		if ch.After.Effects[i].ID.IsZero() {
-			ch.After.Effects[i].ID = w.newID()
+			ch.After.Effects[i].ID = sim.newID()
 		}
 	}
 	if c := ch.After.Case; c != nil && c.ID.IsZero() {
 		named := *c
-		named.ID = w.newID()
+		named.ID = sim.newID()
 		ch.After.Case = &named
 	}
 }
 
 // enter enters a fact as the store does: an id that a line has given to another refund is freed first. A conclusion that
 // does not hold changes nothing.
-func (w *simulation) enter(i int, f Fact) {
-	r := w.fullRecord(i)
-	if f.Kind.hasIdentity() && f.ChannelRefundID != "" && !w.freeID(i, f.ChannelRefundID) {
+func (sim *simulation) enter(i int, f Fact) {
+	r := sim.fullRecord(i)
+	if f.Kind.hasIdentity() && f.ChannelRefundID != "" && !sim.freeID(i, f.ChannelRefundID) {
 		f.ChannelRefundID = "" // a decision gave it to another refund; the fact about the number stands
-		w.count("the channel's id was another refund's by decision")
+		sim.count("the channel's id was another refund's by decision")
 	}
-	ch, err := w.subject.apply(r, f, w.c)
+	ch, err := sim.subject.apply(r, f, sim.c)
 	if errors.Is(err, ErrNotOwner) {
 		return
 	}
 	if err != nil {
-		w.fail("%s in %s: %v", f.Kind, r.State, err)
+		sim.fail("%s in %s: %v", f.Kind, r.State, err)
 	}
-	w.trace("rf_%d %s: %s(%d#%d %s %d) → %s exposed=%v case=%v %v", i+1, r.State, f.Kind, f.Dispatch, f.Attempt, f.ChannelRefundID, f.Amount,
+	sim.trace("rf_%d %s: %s(%d#%d %s %d) → %s exposed=%v case=%v %v", i+1, r.State, f.Kind, f.Dispatch, f.Attempt, f.ChannelRefundID, f.Amount,
 		ch.After.State, ch.After.Exposed, reasonsOf(ch.After.Case), ch.Rows)
-	w.countFact(r, f, ch)
-	w.write(i, r, ch)
+	sim.countFact(r, f, ch)
+	sim.write(i, r, ch)
 }
 
 // write stores a change, and checks the constraints of the database.
-func (w *simulation) write(i int, before Record, ch Change) {
-	w.nameRows(&ch)
+func (sim *simulation) write(i int, before Record, ch Change) {
+	sim.nameRows(&ch)
 	for _, id := range ch.Rows {
-		w.seen[id]++
-		w.mixText(id)
+		sim.seen[id]++
+		sim.mixText(id)
 	}
-	w.mix(i, len(ch.Steps), ch.After.JournalSeq, int(ch.After.Payment.Refunded), int(w.now().UnixMilli()))
-	w.mixText(string(ch.After.State))
-	w.storeRecord(i, ch.After)
-	w.checkCaseOpened(before, ch)
-	if wrong := slices.Concat(brokenRow(before, ch), w.brokenBalance()); len(wrong) > 0 {
-		w.fail("rf_%d from %s to %s by %v: %v", i+1, before.State, ch.After.State, ch.Rows, wrong)
+	sim.mix(i, len(ch.Steps), ch.After.JournalSeq, int(ch.After.Payment.Refunded), int(sim.now().UnixMilli()))
+	sim.mixText(string(ch.After.State))
+	sim.storeRecord(i, ch.After)
+	sim.checkCaseOpened(before, ch)
+	if wrong := slices.Concat(brokenRow(before, ch), sim.brokenBalance()); len(wrong) > 0 {
+		sim.fail("rf_%d from %s to %s by %v: %v", i+1, before.State, ch.After.State, ch.Rows, wrong)
 	}
 }
 
-func (w *simulation) brokenBalance() []string {
-	rs := slices.Clone(w.recs)
-	rs[0] = w.fullRecord(0)
+func (sim *simulation) brokenBalance() []string {
+	rs := slices.Clone(sim.recs)
+	rs[0] = sim.fullRecord(0)
 	return slices.DeleteFunc(brokenMoney(rs...), func(msg string) bool {
-		return w.payCase && msg == excessWithoutCase
+		return sim.payCase && msg == excessWithoutCase
 	})
 }
 
 // advance moves the clock.
-func (w *simulation) advance(d time.Duration) {
-	w.ch.advance(w.now().Add(d))
-	for i := range w.recs {
-		w.recs[i].Now = w.now()
+func (sim *simulation) advance(d time.Duration) {
+	sim.ch.advance(sim.now().Add(d))
+	for i := range sim.recs {
+		sim.recs[i].Now = sim.now()
 	}
 }

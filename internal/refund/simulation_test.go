@@ -30,85 +30,85 @@ var pauses = []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 500
 	20 * time.Minute, 2 * time.Hour, 2 * time.Hour, 30 * time.Hour}
 
 // randomStep makes one random step.
-func (w *simulation) randomStep() {
-	switch n := w.random(100); {
+func (sim *simulation) randomStep() {
+	switch n := sim.random(100); {
 	case n < 34:
-		w.runJob(w.randomRefund())
+		sim.runJob(sim.randomRefund())
 	case n < 50:
-		w.advance(pauses[w.random(len(pauses))])
+		sim.advance(pauses[sim.random(len(pauses))])
 	case n < 55:
-		w.takeOver(w.randomRefund())
+		sim.takeOver(sim.randomRefund())
 	case n < 70:
-		if len(w.ch.calls) > 0 {
-			w.deliverAnswer(w.ch.calls[w.random(len(w.ch.calls))])
+		if len(sim.ch.calls) > 0 {
+			sim.deliverAnswer(sim.ch.calls[sim.random(len(sim.ch.calls))])
 		}
 	case n < 73:
-		if len(w.ch.calls) > 0 {
-			w.ch.calls[w.random(len(w.ch.calls))].abandoned = true
-			w.count("a process was killed with a call in flight")
+		if len(sim.ch.calls) > 0 {
+			sim.ch.calls[sim.random(len(sim.ch.calls))].abandoned = true
+			sim.count("a process was killed with a call in flight")
 		}
 	case n < 79:
-		if len(w.ch.notices) > 0 && w.c.Notices {
-			w.deliverNotice(w.ch.notices[w.random(len(w.ch.notices))])
+		if len(sim.ch.notices) > 0 && sim.c.Notices {
+			sim.deliverNotice(sim.ch.notices[sim.random(len(sim.ch.notices))])
 		}
 	case n < 84:
-		w.proposeRandomly(w.randomRefund())
+		sim.proposeRandomly(sim.randomRefund())
 	case n < 89:
-		w.applyProposal(w.randomRefund())
+		sim.applyProposal(sim.randomRefund())
 	case n < 92:
-		w.acceptSecond()
+		sim.acceptSecond()
 	case n < 94:
-		w.markNext()
+		sim.markNext()
 	default:
-		w.rareStep()
+		sim.rareStep()
 	}
-	w.checkPayments()
+	sim.checkPayments()
 }
 
-func (w *simulation) proposeRandomly(i int) {
-	w.propose(i, w.chance(40))
-	if w.chance(10) {
-		w.acceptExcess()
+func (sim *simulation) proposeRandomly(i int) {
+	sim.propose(i, sim.chance(40))
+	if sim.chance(10) {
+		sim.acceptExcess()
 	}
 }
 
 // rareStep makes one of the rare steps.
-func (w *simulation) rareStep() {
-	switch w.random(9) {
+func (sim *simulation) rareStep() {
+	switch sim.random(9) {
 	case 0, 1:
-		for _, r := range w.ch.made {
-			if r.status == simMoved && w.chance(15) {
-				w.count("money came back")
-				w.ch.returnMoney(r)
+		for _, r := range sim.ch.made {
+			if r.status == simMoved && sim.chance(15) {
+				sim.count("money came back")
+				sim.ch.returnMoney(r)
 			}
 		}
 	case 2, 3:
-		if i := w.randomRefund(); w.recs[i].State == StatePending && w.chance(60) {
-			w.enter(i, Fact{Kind: Withdrawn, Source: "cancel", Actor: "actor:shop"})
+		if i := sim.randomRefund(); sim.recs[i].State == StatePending && sim.chance(60) {
+			sim.enter(i, Fact{Kind: Withdrawn, Source: "cancel", Actor: "actor:shop"})
 		}
 	case 4, 5:
-		if len(w.ch.made) < 6 && w.chance(40) {
-			w.ch.foreign(w.amounts[w.random(2)])
-			w.count("somebody else refunded")
+		if len(sim.ch.made) < 6 && sim.chance(40) {
+			sim.ch.foreign(sim.amounts[sim.random(2)])
+			sim.count("somebody else refunded")
 		}
 	default:
-		w.settlementFile()
+		sim.settlementFile()
 	}
 }
 
 // settlementFile enters some lines of a settlement file, with our numbers or without.
-func (w *simulation) settlementFile() {
+func (sim *simulation) settlementFile() {
 	var lines []ListedEffect
-	for _, r := range w.ch.made {
-		if r.status == simMoved && !r.visibleFrom.After(w.now()) && w.chance(50) {
+	for _, r := range sim.ch.made {
+		if r.status == simMoved && !r.visibleFrom.After(sim.now()) && sim.chance(50) {
 			number := r.number
-			if w.chance(50) {
+			if sim.chance(50) {
 				number = ""
 			}
-			lines = append(lines, w.ch.line(r, number))
+			lines = append(lines, sim.ch.line(r, number))
 		}
 	}
-	w.enterLines(lines, "settlement", false)
+	sim.enterLines(lines, "settlement", false)
 }
 
 // simResult is the result of one run.
@@ -121,8 +121,8 @@ type simResult struct {
 
 // runSimulation runs a seed under a contract. steps < 0 = as many steps as the seed draws.
 func runSimulation(seed uint64, c Contract, code implementation, seen map[string]int, steps int, keepHistory bool) (out simResult) {
-	w := newSimulation(seed, c, code, seen)
-	w.keepHistory = keepHistory
+	sim := newSimulation(seed, c, code, seen)
+	sim.keepHistory = keepHistory
 	defer func() {
 		if p := recover(); p != nil {
 			b, ok := p.(violation)
@@ -131,25 +131,25 @@ func runSimulation(seed uint64, c Contract, code implementation, seen map[string
 			}
 			out.violation = b.what
 		}
-		out.traceHash, out.history = w.traceHash, w.history
+		out.traceHash, out.history = sim.traceHash, sim.history
 	}()
-	if n := 30 + w.random(90); steps < 0 || n < steps {
+	if n := 30 + sim.random(90); steps < 0 || n < steps {
 		steps = n
 	}
-	saved, restored := w.random(80), 1+w.random(80) // a restore needs an earlier backup, and happens in some runs only
+	saved, restored := sim.random(80), 1+sim.random(80) // a restore needs an earlier backup, and happens in some runs only
 	for out.events = range steps {
 		if out.events == saved {
-			w.backUp()
+			sim.backUp()
 		}
 		if out.events == saved+restored {
-			w.restore()
+			sim.restore()
 		}
-		w.randomStep()
+		sim.randomStep()
 	}
-	w.runToRest()
-	w.compareWithChannel(false)
-	w.closeCases()
-	w.compareWithChannel(true)
+	sim.runToRest()
+	sim.compareWithChannel(false)
+	sim.closeCases()
+	sim.compareWithChannel(true)
 	return out
 }
 

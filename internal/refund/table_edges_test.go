@@ -111,12 +111,12 @@ func TestEpochMarkNeverExtendsAKey(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, "replaying")
 	s.loseAnswer()
-	dies := s.r.Dispatches[0].KeyExpiresAt
+	expires := s.r.Dispatches[0].KeyExpiresAt
 	s.wait(time.Hour)
 	s.enter(Fact{Kind: EpochMark, Source: "epoch"})
 	s.expect("marked", StateUnknown, true)
-	if d := s.r.Dispatches[0]; !d.KeyExpiresAt.Equal(dies) {
-		t.Errorf("the key expired at %v, now %v", dies, d.KeyExpiresAt)
+	if d := s.r.Dispatches[0]; !d.KeyExpiresAt.Equal(expires) {
+		t.Errorf("the key expired at %v, now %v", expires, d.KeyExpiresAt)
 	}
 }
 

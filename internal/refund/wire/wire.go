@@ -1,8 +1,8 @@
-// Package wire reads what callers send as JSON: the bodies of refund requests and of payments, and the data of events. It is
-// the only reader of them, so that a request means the same on every way in. The contract is api/openapi.yaml.
+// Package wire decodes the JSON that callers send: bodies of refund requests and payments, and data of events. It is their only
+// decoder, so that a request means the same over REST, from a broker and in a file. The contract is api/openapi.yaml.
 //
-// A document is walked once and read strictly (package strictjson). Members are taken by their exact names, and a member that
-// the contract does not name is a fault.
+// A document is walked once and read strictly (package strictjson). Names of members are compared exactly, and a member that is not in
+// the contract is a fault.
 package wire
 
 import (
@@ -15,18 +15,18 @@ import (
 // MaxFaults is how many faults of one document are reported.
 const MaxFaults = 20
 
-// Fault is one thing that is wrong with a document. It repeats names of members, clipped, and never values.
+// Fault is one fault of a document. It contains names of members, clipped, and never values.
 type Fault struct {
 	Pointer string // JSON Pointer (RFC 6901), "" = the whole document
-	Detail  string // a clause that follows the name of the place, as "must be of type integer"
+	Detail  string // a clause that follows the place, as "must be of type integer"
 }
 
-// Error is a document that is refused. It has one fault at least.
+// Error is a refused document. It has at least one fault.
 //
-// Faults are in the order of the contract's members, each member's own faults after it; unknown members come last, by name.
-// Only the first MaxFaults are kept.
+// Faults are in the order of the members in the contract, whatever the order of the document is. Unknown members come last in their
+// object, in the order of their names. At most MaxFaults are kept.
 type Error struct {
-	Malformed bool // the document is not the JSON that strictjson reads; Faults is the first place
+	Malformed bool // the document is not strict JSON; Faults has the first fault only
 	Faults    []Fault
 }
 
@@ -39,8 +39,8 @@ func (e *Error) Error() string {
 	return "wire: " + f.Pointer + " " + f.Detail
 }
 
-// Request reads the body of POST /v1/refunds, which is also the data of refund.requested. The identity of the request is
-// computed. now is the clock for times that must have passed. Errors: *Error.
+// Request decodes the body of POST /v1/refunds, which is also the data of refund.requested, and computes the identity of the request.
+// now bounds the time of paying. Errors: *Error.
 func Request(doc []byte, now time.Time) (*intake.Request, error) {
 	out := &intake.Request{}
 	if err := read(doc, now, requestMembers, out); err != nil {
@@ -50,7 +50,7 @@ func Request(doc []byte, now time.Time) (*intake.Request, error) {
 	return out, nil
 }
 
-// Payment reads the body of PUT /v1/payments/{paymentId}. now is the clock for times that must have passed. Errors: *Error.
+// Payment decodes the body of PUT /v1/payments/{paymentId}. now bounds the time of paying. Errors: *Error.
 func Payment(doc []byte, now time.Time) (intake.PaymentSpec, error) {
 	var out intake.PaymentSpec
 	if err := read(doc, now, paymentMembers, &out); err != nil {
@@ -59,8 +59,8 @@ func Payment(doc []byte, now time.Time) (intake.PaymentSpec, error) {
 	return out, nil
 }
 
-// Capture reads the data of payment.captured. The identity of the capture is computed. now is the clock for times that must have
-// passed. Errors: *Error.
+// Capture decodes the data of payment.captured and computes the identity of the capture. now bounds the time of paying. Errors:
+// *Error.
 func Capture(doc []byte, now time.Time) (*intake.Capture, error) {
 	out := &intake.Capture{}
 	if err := read(doc, now, captureMembers, out); err != nil {
