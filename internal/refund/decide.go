@@ -63,7 +63,7 @@ func (r *Record) resolve(c Contract, now time.Time) Step {
 	}
 	d, _ := r.Dispatch(target)
 	if !d.FinalNegativeAt.IsZero() { // the number's end is known, only time is missing
-		return Step{Kind: StepWait, Until: r.Exposure(*d, c, now).ActsUntil}
+		return Step{Kind: StepWait, Until: r.Exposure(*d, c, now).ExecutableUntil}
 	}
 	switch c.Recovery() {
 	case RecoverByQuery, RecoverByList:

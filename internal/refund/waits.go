@@ -62,7 +62,7 @@ func (r *Record) replayAt(d Dispatch, c Contract, now time.Time) time.Time {
 	if c.Key.InFlightRefused && last.Answer != "" {
 		return at
 	}
-	return later(at, r.Exposure(d, c, now).ActsUntil)
+	return later(at, r.Exposure(d, c, now).ExecutableUntil)
 }
 
 // retryAt returns when a send that did nothing may be repeated.
