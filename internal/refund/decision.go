@@ -14,7 +14,7 @@ const (
 	ActionConfirmSuccess     Action = "confirm-success"     // the money moved: books it, or attaches a held line
 	ActionConfirmNotDone     Action = "confirm-not-done"    // the refund was not executed and will not be: FAILED
 	ActionResend             Action = "resend"              // the old number did nothing: the next one, once the channel was asked again
-	ActionWait               Action = "wait"                // somebody has reviewed the case; it stays open
+	ActionWait               Action = "wait"                // somebody has reviewed the case; nothing changes, and it stays open
 	ActionAcceptAsIs         Action = "accept-as-is"        // an ended refund stays as it is, and its excess is accepted
 	ActionRevokeConfirmation Action = "revoke-confirmation" // undoes a success that only a person had confirmed
 )
@@ -51,12 +51,13 @@ const (
 	DecisionVoid     DecisionVerdict = "VOID"
 )
 
-// Decision is proposed by one person for a case and approved by another. It is bound to the version of the refund that its
-// maker saw. Its methods are in decision.go and decision_apply.go.
+// Decision is proposed by one actor for a case and approved by another one (rules R27 and R28 of docs/rules.md). Both may be of
+// either kind, person or system; their keys need the scopes cases:decide and cases:approve. A decision is bound to the version
+// of the refund that its maker saw. Its methods are in decision.go and decision_apply.go.
 type Decision struct {
 	ID, CaseID           RID
 	Action               Action
-	JournalSeq           int   // of the refund; 0 for a payment's case
+	JournalSeq           int   // the refund's version that the maker saw (Refund.JournalSeq); 0 for a payment's case
 	Excess               int64 // of the payment, where the decision accepts it
 	EffectID             RID   // the held line that confirm-success attaches; zero = none
 	Evidence             string
@@ -66,7 +67,8 @@ type Decision struct {
 	Verdict              DecisionVerdict
 }
 
-// Stale reports whether the refund has changed since the decision was made.
+// Stale reports whether the refund has a newer version than the one that the decision is bound to, or the payment another
+// excess than the one that it accepts.
 func (d Decision) Stale(r Record) bool {
 	return d.JournalSeq != r.JournalSeq || (d.Action == ActionAcceptAsIs && d.Excess != r.Payment.Excess)
 }
@@ -83,7 +85,7 @@ type Proposal struct {
 	Action   Action
 	Evidence string
 	EffectID RID    // confirm-success: the held line to attach; zero = none
-	Version  int    // the refund's version that the maker saw; 0 = the present one
+	Version  int    // the refund's version that the maker saw (Refund.JournalSeq); 0 = the present one
 	Actor    string // name
 }
 
@@ -101,14 +103,15 @@ func (d Decision) Open() bool {
 	return d.Verdict == "" || (d.Verdict == DecisionApproved && d.AppliedAt.IsZero())
 }
 
-// Due reports whether an approved decision may take effect at a time.
-func (d Decision) Due(r Record, c Contract, now time.Time) bool {
-	return d.Verdict == DecisionApproved && d.AppliedAt.IsZero() && !r.SendingHeld && !now.Before(r.DecisionFrom(c))
+// MayTakeEffect reports whether an approved decision may take effect at a time (rule R28 of docs/rules.md): it has not done so
+// yet, no epoch is open, and no request can be executed any more. Wait changes nothing: it takes effect with its approval.
+func (d Decision) MayTakeEffect(r Record, c Contract, now time.Time) bool {
+	return d.Verdict == DecisionApproved && d.AppliedAt.IsZero() && !r.SendingHeld && !now.Before(r.TakesEffectFrom(c))
 }
 
-// DecisionFrom returns when no request of the refund can be executed any more: the latest last moment of all sends, and of
-// owners lost in another epoch, plus the horizon. No decision takes effect before it.
-func (r *Record) DecisionFrom(c Contract) time.Time {
+// TakesEffectFrom returns when no request of the refund can be executed any more: the latest last moment of all sends, and of
+// owners lost in another epoch, plus the horizon. No decision but wait takes effect before it (rule R28 of docs/rules.md).
+func (r *Record) TakesEffectFrom(c Contract) time.Time {
 	var at time.Time
 	for _, a := range r.Attempts {
 		if a.Kind == AttemptSend { // a question moves no money

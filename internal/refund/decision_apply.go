@@ -2,12 +2,12 @@ package refund
 
 // ApplyDecision makes an approved decision take effect on a record that is held under its lock. Like Apply it is pure.
 // Errors: *Problem with CodeDecisionVoid when the refund has changed or its case is closed, *NotAllowed when the state
-// forbids the decision, ErrTooEarly before DecisionFrom and while an epoch is open.
+// forbids the decision, ErrTooEarly before TakesEffectFrom and while an epoch is open.
 func ApplyDecision(r Record, d Decision, c Contract) (Change, error) {
 	switch {
 	case r.Case == nil || r.Case.ID != d.CaseID || d.Stale(r):
 		return Change{}, &Problem{Code: CodeDecisionVoid}
-	case d.Action != ActionWait && (r.SendingHeld || r.Now.Before(r.DecisionFrom(c))):
+	case d.Action != ActionWait && (r.SendingHeld || r.Now.Before(r.TakesEffectFrom(c))):
 		return Change{}, ErrTooEarly
 	}
 	if err := Obstructed(r, d.Action, d.EffectID, c); err != nil {

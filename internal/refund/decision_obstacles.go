@@ -67,7 +67,7 @@ type Choice struct {
 // Allowed returns for each action whether it is possible for the refund as it stands. Choice.From is the earliest time at
 // which the decision can take effect, because a request may still be executed before; it is zero when that time has passed.
 func Allowed(r Record, c Contract, now time.Time) []Choice {
-	from := r.DecisionFrom(c)
+	from := r.TakesEffectFrom(c)
 	if !from.After(now) {
 		from = time.Time{}
 	}

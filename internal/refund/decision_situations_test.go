@@ -176,7 +176,7 @@ func TestDecisionsInEveryState(t *testing.T) {
 					t.Errorf("%s: allowed=%v because of %q, want %q", a, got.Allowed, got.Why, why)
 				}
 				if refused {
-					s.r.Now = later(s.now(), s.r.DecisionFrom(s.c))
+					s.r.Now = later(s.now(), s.r.TakesEffectFrom(s.c))
 					_, err := ApplyDecision(s.r, s.decision(a), s.c)
 					var no *NotAllowed
 					if !errors.As(err, &no) || no.Why != why || why.Text() == "" {

@@ -39,7 +39,7 @@ func TestDecisionWaitsAndIsBound(t *testing.T) {
 	}
 	d := s.decision(ActionConfirmNotDone)
 	s.r.Now = from.Add(-time.Nanosecond)
-	if _, err := ApplyDecision(s.r, d, s.c); !errors.Is(err, ErrTooEarly) || d.Due(s.r, s.c, s.now()) {
+	if _, err := ApplyDecision(s.r, d, s.c); !errors.Is(err, ErrTooEarly) || d.MayTakeEffect(s.r, s.c, s.now()) {
 		t.Errorf("before the horizon: %v", err)
 	}
 	s.r.Now = from

@@ -120,7 +120,7 @@ func TestHeldLinesAreSettled(t *testing.T) {
 		k := heldAt(t)
 		k.f.Lines[0].ID = RID{15: 42}
 		k.change(0, func(s *scenario) {
-			s.r.Now = s.r.DecisionFrom(s.c)
+			s.r.Now = s.r.TakesEffectFrom(s.c)
 			d := s.decision(ActionConfirmSuccess)
 			d.EffectID = RID{15: 42}
 			ch, err := ApplyDecision(s.r, d, s.c)

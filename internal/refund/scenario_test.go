@@ -160,7 +160,7 @@ func (s *scenario) loseAnswer() int {
 // applyDecision waits for the horizon and applies a decision.
 func (s *scenario) applyDecision(a Action) Change {
 	s.t.Helper()
-	s.r.Now = later(s.now(), s.r.DecisionFrom(s.c))
+	s.r.Now = later(s.now(), s.r.TakesEffectFrom(s.c))
 	ch, err := ApplyDecision(s.r, s.decision(a), s.c)
 	if err != nil {
 		s.t.Fatalf("%s in %s: %v", a, s.r.State, err)

@@ -121,8 +121,8 @@ func TestNothingEndsWhileAnEpochIsOpen(t *testing.T) {
 		s.answerWith(s.send(), Unknown)
 		s.conclude(Deadline, CaseNoStep)
 		d := s.decision(ActionConfirmNotDone)
-		s.r.Now, s.r.SendingHeld = later(s.now(), s.r.DecisionFrom(s.c)), true
-		if _, err := ApplyDecision(s.r, d, s.c); !errors.Is(err, ErrTooEarly) || d.Due(s.r, s.c, s.now()) {
+		s.r.Now, s.r.SendingHeld = later(s.now(), s.r.TakesEffectFrom(s.c)), true
+		if _, err := ApplyDecision(s.r, d, s.c); !errors.Is(err, ErrTooEarly) || d.MayTakeEffect(s.r, s.c, s.now()) {
 			t.Errorf("%v, want too early", err)
 		}
 	})

@@ -149,7 +149,7 @@ func (s *Store) sweepDecisions(ctx context.Context, limit int, out *refund.Swept
 
 func (c *decidedCase) applyDue(ctx context.Context, id refund.RID) (done bool, err error) {
 	d, err := c.find(id)
-	if err != nil || !c.known || !d.Due(c.record, c.contract, c.record.Now) {
+	if err != nil || !c.known || !d.MayTakeEffect(c.record, c.contract, c.record.Now) {
 		return false, err // applied by another replica, or not due yet
 	}
 	d, no, err := c.apply(ctx, d)

@@ -39,7 +39,7 @@ func (c *decidedCase) judge(ctx context.Context, a refund.Approval) (d refund.De
 	if err := c.verdict(ctx, d); err != nil {
 		return d, nil, err
 	}
-	if !c.ofPayment() && d.Action != refund.ActionWait && !d.Due(c.record, c.contract, c.record.Now) {
+	if !c.ofPayment() && d.Action != refund.ActionWait && !d.MayTakeEffect(c.record, c.contract, c.record.Now) {
 		return d, nil, nil
 	}
 	return c.apply(ctx, d)

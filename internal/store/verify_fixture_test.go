@@ -121,7 +121,7 @@ func (f *testWorkflow) makeJudged(t *testing.T) {
 	c.notice(t, decided, refund.Succeeded, 1, "ch_decided")
 	c.send(t, doubled, refund.Succeeded, "ch_doubled")
 	last := c.notice(t, doubled, refund.Succeeded, 1, "ch_doubled_again").After
-	f.waitUntil(t, last.DecisionFrom(f.contract))
+	f.waitUntil(t, last.TakesEffectFrom(f.contract))
 	c.decide(t, decided, refund.ActionAcceptAsIs)
 	c.decide(t, doubled, refund.ActionAcceptAsIs)
 }
