@@ -3,16 +3,16 @@ package refund
 import "slices"
 
 // hold stores the line as held and opens a case of the refund that it may be.
-func (f *PaymentSet) hold(i, no int, line Effect) (Change, bool, error) {
-	return f.refundOnly(i, no, LineHeld, line, func(s *transition) {
+func (set *PaymentSet) hold(i, no int, line Effect) (Change, bool, error) {
+	return set.refundOnly(i, no, LineHeld, line, func(s *transition) {
 		s.r.Effects = append(s.r.Effects, line)
 		s.r.Payment.Held += line.Counted
 	}, CaseUnmatchedLine)
 }
 
 // pair gives the line's id to the effect without one. It books nothing, because the effect is booked.
-func (f *PaymentSet) pair(i, no int, line Effect) (Change, bool, error) {
-	return f.refundOnly(i, no, LinePaired, line, func(s *transition) {
+func (set *PaymentSet) pair(i, no int, line Effect) (Change, bool, error) {
+	return set.refundOnly(i, no, LinePaired, line, func(s *transition) {
 		given := false
 		for n := range s.r.Effects {
 			e := &s.r.Effects[n]
@@ -28,8 +28,8 @@ func (f *PaymentSet) pair(i, no int, line Effect) (Change, bool, error) {
 }
 
 // release ends the wait of a held line without changing a refund.
-func (f *PaymentSet) release(n int, to EffectStatus) Change {
-	return f.paymentOnly(func(p *Payment, lines []Effect) []Effect {
+func (set *PaymentSet) release(n int, to EffectStatus) Change {
+	return set.paymentOnly(func(p *Payment, lines []Effect) []Effect {
 		e := &lines[n]
 		e.Status = to
 		p.Held -= e.Counted
@@ -41,9 +41,9 @@ func (f *PaymentSet) release(n int, to EffectStatus) Change {
 }
 
 // paymentOnly returns a change of the payment that concerns none of its refunds; its record has no RID.
-func (f *PaymentSet) paymentOnly(do func(p *Payment, lines []Effect) []Effect) Change {
-	r := Record{Payment: f.Payment, Effects: slices.Clone(f.Lines), Now: f.Now}
-	r.Tenant, r.PaymentID, r.Account, r.Currency = f.Payment.Tenant, f.Payment.PaymentID, f.Payment.Account, f.Payment.Currency
+func (set *PaymentSet) paymentOnly(do func(p *Payment, lines []Effect) []Effect) Change {
+	r := Record{Payment: set.Payment, Effects: slices.Clone(set.Lines), Now: set.Now}
+	r.Tenant, r.PaymentID, r.Account, r.Currency = set.Payment.Tenant, set.Payment.PaymentID, set.Payment.Account, set.Payment.Currency
 	ch := Change{Before: r, After: clone(r), VoidProposals: true}
 	ch.After.Effects = do(&ch.After.Payment, ch.After.Effects)
 	ch.After.Payment = ch.After.Payment.WithExcess()
@@ -51,12 +51,12 @@ func (f *PaymentSet) paymentOnly(do func(p *Payment, lines []Effect) []Effect) C
 }
 
 // refundOnly returns a change of one refund, with the steps of a fact and a journal row.
-func (f *PaymentSet) refundOnly(i, no int, kind FactKind, line Effect, do func(*transition), reason CaseReason) (Change, bool, error) {
-	r := f.Records[i]
-	r.Effects = append(slices.Clone(r.Effects), f.Lines...)
-	r.Payment, r.Now = f.Payment, f.Now
-	return lineChange(r, f.Contract, Fact{Kind: kind, Dispatch: no, ChannelRefundID: line.ChannelRefundID, Amount: line.Amount,
-		Currency: line.Currency, Source: f.Source, Actor: "system:lines"}, do, reason)
+func (set *PaymentSet) refundOnly(i, no int, kind FactKind, line Effect, do func(*transition), reason CaseReason) (Change, bool, error) {
+	r := set.Records[i]
+	r.Effects = append(slices.Clone(r.Effects), set.Lines...)
+	r.Payment, r.Now = set.Payment, set.Now
+	return lineChange(r, set.Contract, Fact{Kind: kind, Dispatch: no, ChannelRefundID: line.ChannelRefundID, Amount: line.Amount,
+		Currency: line.Currency, Source: set.Source, Actor: "system:lines"}, do, reason)
 }
 
 func lineChange(r Record, c Contract, fact Fact, do func(*transition), reason CaseReason) (Change, bool, error) {

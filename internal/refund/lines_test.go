@@ -176,7 +176,7 @@ func TestPairedIDMoves(t *testing.T) {
 	s.conclude(Deadline, CaseDeadline)
 	s.applyDecision(ActionConfirmSuccess)
 	f := PaymentSet{Payment: s.r.Payment, Records: []Record{s.r}, Contract: s.c, Source: "list", Now: s.now()}
-	ch, ok, err := f.Line(ListedEffect{ChannelRefundID: "re_9", Status: Succeeded, Amount: 1000, Currency: "USD"}, true)
+	ch, ok, err := f.DecideLine(ListedEffect{ChannelRefundID: "re_9", Status: Succeeded, Amount: 1000, Currency: "USD"}, true)
 	if err != nil || !ok || ch.After.Effects[0].ChannelRefundID != "re_9" {
 		t.Fatalf("%v %v %+v", ok, err, ch.After.Effects)
 	}
@@ -188,7 +188,7 @@ func TestPairedIDMoves(t *testing.T) {
 		t.Error("nothing has the id any more")
 	}
 	f.Absorb(free)
-	if ch, ok, err = f.Line(ListedEffect{ChannelRefundID: "re_10", Status: Succeeded, Amount: 1000, Currency: "USD"}, true); err != nil || !ok ||
+	if ch, ok, err = f.DecideLine(ListedEffect{ChannelRefundID: "re_10", Status: Succeeded, Amount: 1000, Currency: "USD"}, true); err != nil || !ok ||
 		ch.After.Effects[0].ChannelRefundID != "re_10" {
 		t.Errorf("paired again: %v %v %+v", ok, err, ch.After.Effects)
 	}
@@ -208,12 +208,12 @@ func TestLinesThatChangeNothing(t *testing.T) {
 		{ChannelRefundID: "b", Status: Succeeded, Amount: -1},
 		{ChannelRefundID: "c", Status: Acknowledged, Amount: 10}, {ChannelRefundID: "d", Status: FailedFinal, Amount: 10}, {ChannelRefundID: "e",
 			Status: Reversed, Amount: 10}} {
-		if _, changed, err := k.f.Line(l, true); changed || err != nil {
+		if _, changed, err := k.f.DecideLine(l, true); changed || err != nil {
 			t.Errorf("%+v: changed=%v %v", l, changed, err)
 		}
 	}
 	k.line("re_9", 100, true)
-	ch, changed, err := k.f.Line(ListedEffect{ChannelRefundID: "re_9", Status: Reversed, Amount: 100}, true)
+	ch, changed, err := k.f.DecideLine(ListedEffect{ChannelRefundID: "re_9", Status: Reversed, Amount: 100}, true)
 	if err != nil || !changed || ch.After.Payment.Refunded != 0 || ch.After.Effects[0].Status != EffectReversed {
 		t.Errorf("%v %v %+v", changed, err, ch.After.Effects)
 	}

@@ -73,7 +73,7 @@ func (k *paymentScenario) confirmSuccess(i int) {
 // line enters a line and everything that follows from it.
 func (k *paymentScenario) line(id string, amount int64, complete bool) bool {
 	k.t.Helper()
-	ch, changed, err := k.f.Line(ListedEffect{ChannelRefundID: id, Status: Succeeded, Amount: amount, Currency: "USD"}, complete)
+	ch, changed, err := k.f.DecideLine(ListedEffect{ChannelRefundID: id, Status: Succeeded, Amount: amount, Currency: "USD"}, complete)
 	if err != nil {
 		k.t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ func (sim *simulation) enterLines(lines []ListedEffect, source string, complete 
 	f := sim.paymentSet(source)
 	for _, l := range lines {
 		if _, _, ok := f.Owner(l.Number); !ok {
-			sim.writeLineChange(f, func() (Change, bool, error) { return f.Line(l, complete) })
+			sim.writeLineChange(f, func() (Change, bool, error) { return f.DecideLine(l, complete) })
 		}
 	}
 	sim.settleLines(f)

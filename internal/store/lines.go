@@ -73,7 +73,7 @@ func (s *Store) EnterLines(ctx context.Context, tenant refund.TenantID, paymentI
 				s.log.WarnContext(ctx, "a line of a payment has the channel refund id of another payment's refund", "payment", paymentID, "channelRefundId", l.ChannelRefundID)
 				continue
 			}
-			if err := f.write(f.Line(l, complete)); err != nil {
+			if err := f.write(f.DecideLine(l, complete)); err != nil {
 				return err
 			}
 		}
