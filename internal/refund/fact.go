@@ -5,11 +5,23 @@ import (
 	"time"
 )
 
-// FactKind is the kind of a fact. Kinds of the first group are also the answers that an attempt can have. Methods: here, in
-// conclusion.go.
+// FactKind is the kind of a fact. Kinds of the first group are also the answers that an attempt can have. The kinds of claims
+// are in table.go, of lines in lines.go, of decisions in decision_table.go. Methods: here, in conclusion.go.
+//
+// A new kind concerns these places, which must agree:
+//
+//   - what it proves: hasIdentity, provesRefund, Disproves (here), Conclusion (conclusion.go);
+//   - the rules of the table, and storeEvidence (apply.go) if it says something lasting about its number;
+//   - as an answer of a send: stillExecutable (exposure.go) and numberSpent (dispatch.go) if it is unclear, lastSendRefused
+//     (guards.go) and failureCode (derive.go) if it is a refusal, proof (mutations.go) if it proves that the number did nothing;
+//   - where it may come from: the codes of the contract (internal/channel), Notice.Fact (notice.go), lists (reportable in
+//     internal/store), the breaker (outcome in internal/channel);
+//   - the constraint attempts_answer_ck of the migrations, if it is an answer;
+//   - the oracle (reference_facts_test.go), docs/rules.md, docs/glossary.md and docs/state-machine.md.
 type FactKind string
 
-// Answers of a channel (docs/rules.md). Unknown is the default for everything that the contract does not list.
+// Answers of a channel (docs/rules.md). Unknown is the default for everything that the contract does not list; it says that one
+// call showed nothing, while StateUnknown says that the refund may have been executed.
 const (
 	Succeeded        FactKind = "SUCCEEDED"
 	Acknowledged     FactKind = "ACKNOWLEDGED"
@@ -28,7 +40,7 @@ const (
 const (
 	LeaseEnd   FactKind = "LEASE_END"   // conclusion: the owner's time is over
 	Settled    FactKind = "SETTLED"     // conclusion: exposure has ended with time
-	KeyExpired FactKind = "KEY_EXPIRED" // conclusion: the live number may not be sent any more
+	KeyExpired FactKind = "KEY_EXPIRED" // conclusion: the live number is spent (see numberSpent)
 	Deadline   FactKind = "DEADLINE"    // conclusion: open for too long, or no automatic step is left
 	Withdrawn  FactKind = "WITHDRAWN"   // cancel
 	EpochMark  FactKind = "EPOCH_MARK"  // after a restore or failover: a lost send is possible

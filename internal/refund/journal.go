@@ -59,8 +59,8 @@ func JournalHash(prev [32]byte, rid RID, seq int32, at time.Time, digest [32]byt
 }
 
 // FactKey is the identity of a fact about a dispatch or an effect: the same fact from any source (answer, query, notice,
-// file) has the same key, and a known key changes nothing. subject is the dispatch number or the effect's id. Absences and
-// the answers Unknown, NotSent and Retryable have no key, because each of them is news.
+// file) has the same key, and a known key changes nothing. subject is the dispatch number or the effect's id. Absences,
+// refusals and the answers Unknown, NotSent and Retryable have no key, because each of them is news (see hasIdentity).
 func FactKey(subject, outcome, channelRefundID string, amount int64, currency Currency) [32]byte {
 	return sumLP(domainFact, subject, outcome, channelRefundID, decimal(amount), string(currency))
 }
