@@ -9,7 +9,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// Cancel cancels a refund that was never sent. A refund that is already CANCELED is no error. actor is "actor:<name>". It returns the
+// Cancel cancels a PENDING refund, of which nothing is exposed. A refund that is already CANCELED is no error. actor is "actor:<name>". It returns the
 // refund as it stands afterwards. Errors: ErrNotCancelable (not PENDING, something may have reached the channel, or a decided resend is
 // open), ErrNotFound, ErrBusy, ErrUnavailable.
 func (s *Store) Cancel(ctx context.Context, k refund.RefundRef, actor string) (refund.Refund, error) {
