@@ -13,7 +13,7 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// jobLog is an Enqueuer that remembers what was enqueued. It does not know what was rolled back.
+// jobLog is an Enqueuer that remembers enqueued jobs, also those of rolled-back transactions.
 type jobLog struct {
 	mu   sync.Mutex
 	jobs []refund.Wakeup
@@ -26,7 +26,7 @@ func (l *jobLog) EnqueueTx(_ context.Context, _ pgx.Tx, w []refund.Wakeup) error
 	return nil
 }
 
-// take gives what came since the last call.
+// take returns the jobs since the last call.
 func (l *jobLog) take() []refund.Wakeup {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -35,23 +35,23 @@ func (l *jobLog) take() []refund.Wakeup {
 	return out
 }
 
-// flow is a bench with the workflow's side of the store: jobs are logged, times are the defaults.
-type flow struct {
-	*testBench
+// testWorkflow is a testStore with the side of the store that workers use: jobs are logged, times are the defaults.
+type testWorkflow struct {
+	*testStore
 	jobs     *jobLog
 	contract refund.Contract
 }
 
-func newFlow(t *testing.T) *flow {
+func newWorkflow(t *testing.T) *testWorkflow {
 	t.Helper()
-	b := newBench(t)
-	f := &flow{testBench: b, jobs: &jobLog{}, contract: testContract()}
+	b := newTestStore(t)
+	f := &testWorkflow{testStore: b, jobs: &jobLog{}, contract: testContract()}
 	f.cfg.Enqueuer = f.jobs
 	return f
 }
 
 // openSecond opens another store on the same database, by another address.
-func (f *flow) openSecond(t *testing.T, url string) *Store {
+func (f *testWorkflow) openSecond(t *testing.T, url string) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), Config{URL: url, Accounts: anyAccount{f.contract}, Enqueuer: f.jobs, MaxConns: 4})
 	if err != nil {
@@ -62,7 +62,7 @@ func (f *flow) openSecond(t *testing.T, url string) *Store {
 }
 
 // refunds accepts n refunds of 100, each on a payment of its own of 1000.
-func (f *flow) refunds(t *testing.T, prefix string, n int) []refund.RefundRef {
+func (f *testWorkflow) refunds(t *testing.T, prefix string, n int) []refund.RefundRef {
 	t.Helper()
 	var keys []refund.RefundRef
 	for from := 0; from < n; from += 100 {
@@ -82,9 +82,11 @@ func (f *flow) refunds(t *testing.T, prefix string, n int) []refund.RefundRef {
 	return keys
 }
 
-func (f *flow) refund(t *testing.T, id string) refund.RefundRef { return f.refunds(t, id, 1)[0] }
+func (f *testWorkflow) refund(t *testing.T, id string) refund.RefundRef {
+	return f.refunds(t, id, 1)[0]
+}
 
-func (f *flow) load(t *testing.T, k refund.RefundRef) refund.Record {
+func (f *testWorkflow) load(t *testing.T, k refund.RefundRef) refund.Record {
 	t.Helper()
 	r, err := f.Load(t.Context(), k)
 	if err != nil {
@@ -94,12 +96,12 @@ func (f *flow) load(t *testing.T, k refund.RefundRef) refund.Record {
 }
 
 // claimOf is the claim that a worker would send for the record.
-func (f *flow) claimOf(r refund.Record, kind refund.AttemptKind, lease time.Duration) refund.Claim {
+func (f *testWorkflow) claimOf(r refund.Record, kind refund.AttemptKind, lease time.Duration) refund.Claim {
 	return refund.Claim{RefundRef: r.RefundRef, State: r.State, Generation: r.Generation, JournalSeq: r.JournalSeq, Kind: kind, Dispatch: r.DispatchNo,
 		Contract: f.contract, Lease: lease, Margin: lease / 5, SendWindow: 3 * time.Second, ClockSkew: refund.ClockMargin, Request: []byte("digest")}
 }
 
-func (f *flow) claim(t *testing.T, k refund.RefundRef, kind refund.AttemptKind, lease time.Duration) refund.Claimed {
+func (f *testWorkflow) claim(t *testing.T, k refund.RefundRef, kind refund.AttemptKind, lease time.Duration) refund.Claimed {
 	t.Helper()
 	c, err := f.Claim(t.Context(), f.claimOf(f.load(t, k), kind, lease))
 	if err != nil {
@@ -108,7 +110,7 @@ func (f *flow) claim(t *testing.T, k refund.RefundRef, kind refund.AttemptKind, 
 	return c
 }
 
-func (f *flow) enter(t *testing.T, k refund.RefundRef, fact refund.Fact) refund.Change {
+func (f *testWorkflow) enter(t *testing.T, k refund.RefundRef, fact refund.Fact) refund.Change {
 	t.Helper()
 	ch, err := f.Enter(t.Context(), k, fact, f.contract)
 	if err != nil {
@@ -125,7 +127,7 @@ func answered(c refund.Claimed, kind refund.FactKind) refund.Fact {
 	return refund.FactOf(c.Attempt, refund.Answer{Kind: kind, Rule: "test"})
 }
 
-func (f *flow) wantState(t *testing.T, k refund.RefundRef, want refund.State) refund.Record {
+func (f *testWorkflow) wantState(t *testing.T, k refund.RefundRef, want refund.State) refund.Record {
 	t.Helper()
 	r := f.load(t, k)
 	if r.State != want {
@@ -135,7 +137,7 @@ func (f *flow) wantState(t *testing.T, k refund.RefundRef, want refund.State) re
 }
 
 // waitUntil polls the database's clock past a time: leases end by it.
-func (f *flow) waitUntil(t *testing.T, at time.Time) {
+func (f *testWorkflow) waitUntil(t *testing.T, at time.Time) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
 		var past bool
@@ -150,7 +152,7 @@ func (f *flow) waitUntil(t *testing.T, at time.Time) {
 }
 
 // wantSound checks what must hold after anything: balances, ledger, journal chain, heads, attempts.
-func (f *flow) wantSound(t *testing.T) {
+func (f *testWorkflow) wantSound(t *testing.T) {
 	t.Helper()
 	for name, sql := range map[string]string{
 		"reserved is the sum of open refunds": `SELECT count(*) FROM payments p WHERE p.reserved <> (SELECT coalesce(sum(r.amount), 0) FROM refunds r
@@ -180,7 +182,7 @@ func (f *flow) wantSound(t *testing.T) {
 }
 
 // wantChain recomputes digests and hashes in Go from the stored columns.
-func (f *flow) wantChain(t *testing.T) {
+func (f *testWorkflow) wantChain(t *testing.T) {
 	t.Helper()
 	rows, err := f.pool.Query(t.Context(), `SELECT rid, seq, kind, coalesce(from_state, ''), to_state, generation, source, actor, fact_key, at, data, digest, hash
 		FROM journal ORDER BY tenant_id, rid, seq`)
@@ -203,8 +205,7 @@ func (f *flow) wantChain(t *testing.T) {
 		if seq == 1 {
 			prev = [32]byte{}
 		}
-		want := refund.Entry{Kind: kind, From: refund.State(from), To: refund.State(to), Generation: generation, Source: src, Actor: by,
-			FactKey: key, Data: data}.Digest()
+		want := refund.Entry{Kind: kind, From: refund.State(from), To: refund.State(to), Generation: generation, Source: src, Actor: by, FactKey: key, Data: data}.Digest()
 		prev = refund.JournalHash(prev, rid, int32(seq), at, want)
 		if string(digest) != string(want[:]) || string(hash) != string(prev[:]) {
 			t.Fatalf("refund %s seq %d (%s): digest or hash is not what its columns give", refund.RID(rid), seq, kind)
