@@ -109,14 +109,14 @@ func (l *loop) Stop(ctx context.Context) error {
 	}
 }
 
-// standing is a Service that runs already and only needs a stop.
-type standing struct{ stop func() }
+// stopOnly is a Service that runs already and only needs a stop.
+type stopOnly struct{ stop func() }
 
 // Start implements Service.
-func (standing) Start(context.Context) error { return nil }
+func (stopOnly) Start(context.Context) error { return nil }
 
 // Stop implements Service.
-func (s standing) Stop(context.Context) error {
+func (s stopOnly) Stop(context.Context) error {
 	s.stop()
 	return nil
 }

@@ -13,9 +13,9 @@ import (
 // A step whose row another transaction changes or holds, such as an approval at the same moment, reads it again so often, after 10, 20,
 // 40 … ms ± 20 %; no transaction holds the row for longer than all these pauses together.
 const (
-	maxRereads   = 7
+	maxLooks     = 7
 	firstPause   = 10 * time.Millisecond
-	longestPause = firstPause << (maxRereads - 2)
+	longestPause = firstPause << (maxLooks - 2)
 )
 
 // noChannelWait is how long a refund waits when this process does not have its account, which another replica may have.
@@ -25,7 +25,7 @@ const noChannelWait = 30 * time.Second
 // further step due inserts its job. Errors: ErrNotFound, ErrUnavailable, ErrBusy.
 func (r *Runner) step(ctx context.Context, k refund.RefundRef, generation int) error {
 	reread := clock.Backoff{First: firstPause, Longest: longestPause, Share: jitter}
-	for look := range maxRereads {
+	for look := range maxLooks {
 		rec, err := r.cfg.Store.Load(ctx, k)
 		if err != nil {
 			return err
@@ -37,7 +37,7 @@ func (r *Runner) step(ctx context.Context, k refund.RefundRef, generation int) e
 		if !errors.Is(err, refund.ErrNotOwner) {
 			return err
 		}
-		if look == maxRereads-1 {
+		if look == maxLooks-1 {
 			break // the sweeper enqueues the refund again
 		}
 		// The row has changed, another refund of the payment is first, or a transaction holds the row: read it again.

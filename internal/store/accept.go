@@ -104,13 +104,13 @@ func (s *Store) writeGroupNoticed(ctx context.Context, tx pgx.Tx, b *pgx.Batch, 
 func (s *Store) queueGroup(v intake.View, p intake.Plan) *pgx.Batch {
 	b := &pgx.Batch{}
 	queueReceipts(b, v, p.Receipts)
-	queueRebound(b, v, p.Rebound)
+	queueReceiptUpdates(b, v, p.Rebound)
 	queuePayments(b, p)
 	queueRefunds(b, v, p.Refunds)
 	queueCaptures(b, v, p.Captures)
 	queueConflicts(b, v, p.Conflicts, s.cfg.NewRID)
 	queueParked(b, v, p, s.cfg.NewRID)
-	queueTouched(b, p.Touched)
+	queueBalances(b, p.Touched)
 	return b
 }
 

@@ -29,16 +29,16 @@ var claimPooledSQL = pg.Named[claimArgs](claimReadyPart + `
 
 // claimArgs are the parameters of a claim.
 type claimArgs struct {
-	Tenant     int64    `arg:"tenant"`
-	RID        [16]byte `arg:"rid"`
-	State      string   `arg:"state"` // as the caller saw it, like generation and journal seq
-	Generation int      `arg:"generation"`
-	JournalSeq int      `arg:"journal_seq"`
-	Kind       string   `arg:"kind"`
-	Dispatch   int      `arg:"dispatch"`
-	StateAfter string   `arg:"state_after"`
-	Contract   int      `arg:"contract"` // its version
-	Request    []byte   `arg:"request"`  // digest of what is sent
+	Tenant        int64    `arg:"tenant"`
+	RID           [16]byte `arg:"rid"`
+	State         string   `arg:"state"` // as the caller saw it, like generation and journal seq
+	Generation    int      `arg:"generation"`
+	JournalSeq    int      `arg:"journal_seq"`
+	Kind          string   `arg:"kind"`
+	Dispatch      int      `arg:"dispatch"`
+	StateAfter    string   `arg:"state_after"`
+	Contract      int      `arg:"contract"`       // its version
+	RequestDigest []byte   `arg:"request_digest"` // digest of what is sent
 
 	Lease       time.Duration `arg:"lease"`
 	Margin      time.Duration `arg:"margin"` // before the lease's end
@@ -96,7 +96,7 @@ const claimMovePart = `
     RETURNING r.tenant_id, r.rid, r.epoch, r.generation, r.attempt_no, r.journal_seq, r.journal_head, f.payment_id, f.at, f.not_after, f.key_ends_at
   ), written AS (
     INSERT INTO attempts (tenant_id, rid, no, epoch, dispatch_no, kind, generation, contract_version, request_digest, started_at, not_after)
-    SELECT tenant_id, rid, attempt_no, epoch, @dispatch, @kind::text, generation, @contract, @request::bytea, at, not_after FROM moved
+    SELECT tenant_id, rid, attempt_no, epoch, @dispatch, @kind::text, generation, @contract, @request_digest::bytea, at, not_after FROM moved
   ), told AS (
     INSERT INTO journal (tenant_id, rid, seq, kind, from_state, to_state, generation, source, actor, at, data, digest, hash)
     SELECT tenant_id, rid, journal_seq, @entry_kind, @state, @state_after, generation, 'worker', 'system:worker', at, @entry_data, @entry_digest::bytea,
@@ -137,9 +137,9 @@ func (s *Store) Claim(ctx context.Context, c refund.Claim) (refund.Claimed, erro
 	out := refund.Claimed{Attempt: refund.Attempt{DispatchNo: c.Dispatch, Kind: c.Kind, ContractVersion: c.Contract.Version}}
 	args := claimArgs{
 		Tenant: int64(c.Tenant), RID: c.RID, State: string(c.State), Generation: c.Generation, JournalSeq: c.JournalSeq,
-		Kind: string(c.Kind), Dispatch: c.Dispatch, StateAfter: string(to), Contract: c.Contract.Version, Request: requestDigest(c.Request),
+		Kind: string(c.Kind), Dispatch: c.Dispatch, StateAfter: string(to), Contract: c.Contract.Version, RequestDigest: emptyIfNil(c.RequestDigest),
 		Lease: c.Lease, Margin: c.Margin, SendWindow: c.SendWindow,
-		KeyLifetime: c.Contract.Key.Lifetime.D(), KeyMargin: c.Contract.Horizon.D() + c.ClockSkew,
+		KeyLifetime: c.Contract.Key.Lifetime.D(), KeyMargin: c.Contract.Horizon.D() + c.ClockMargin,
 		AbsenceLag: c.Contract.Horizon.D() + visibilityLag(c.Contract), Spacing: spacing,
 		EntryKind: entry.Kind, EntryData: entry.Data, EntryDigest: digest[:],
 	}
@@ -183,8 +183,8 @@ func visibilityLag(c refund.Contract) time.Duration {
 	return c.List.VisibilityLag.D()
 }
 
-// requestDigest returns an empty digest instead of nil: the column is never NULL.
-func requestDigest(b []byte) []byte {
+// emptyIfNil returns an empty digest instead of nil: the column is never NULL.
+func emptyIfNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}
 	}

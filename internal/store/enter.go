@@ -89,7 +89,7 @@ func (s *Store) enterOnce(ctx context.Context, u *unit, e factInput) (refund.Cha
 		if err := s.writeChange(ctx, u, tx, &ch, f); err != nil {
 			return err
 		}
-		if ch.WakeNow && moves(ch, f) {
+		if ch.WakeNow && mayFollowAtOnce(ch, f) {
 			if err := s.enqueue(ctx, tx, refund.Wakeup{RefundRef: e.ref, Generation: ch.After.Generation}); err != nil {
 				return err
 			}
@@ -130,8 +130,8 @@ func (s *Store) withRecord(ctx context.Context, u *unit, k refund.RefundRef, fn 
 	return pg.CommitError(tx.Commit(ctx))
 }
 
-// moves reports whether a follow-up job may run at once. A conclusion that changed nothing is left to the timer, so that it cannot loop.
-func moves(ch refund.Change, f refund.Fact) bool {
+// mayFollowAtOnce reports whether a follow-up job may run at once. A conclusion that changed nothing is left to the timer, so that it cannot loop.
+func mayFollowAtOnce(ch refund.Change, f refund.Fact) bool {
 	b, a := ch.Before.Refund, ch.After.Refund
 	return !f.Kind.Conclusion() || b.State != a.State || b.DispatchNo != a.DispatchNo || b.Exposed != a.Exposed || (b.Case == nil) != (a.Case == nil)
 }
@@ -147,8 +147,8 @@ func entered(ctx context.Context, tx pgx.Tx, ch refund.Change) (bool, error) {
 	return done, err
 }
 
-// name gives ids to new effects and to the new case. Every step of the change has the same ids.
-func (s *Store) name(ch *refund.Change) {
+// assignIDs gives ids to new effects and to the new case. Every step of the change has the same ids.
+func (s *Store) assignIDs(ch *refund.Change) {
 	for i := range ch.After.Effects {
 		if ch.After.Effects[i].ID.IsZero() {
 			ch.After.Effects[i].ID = s.cfg.NewRID()

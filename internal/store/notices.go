@@ -157,7 +157,7 @@ func (s *Store) enterNotice(ctx context.Context, u *unit, tx pgx.Tx, r refund.Re
 	if err := s.writeChange(ctx, u, tx, &ch, f); err != nil {
 		return "", err
 	}
-	if ch.WakeNow && moves(ch, f) {
+	if ch.WakeNow && mayFollowAtOnce(ch, f) {
 		if err := s.enqueue(ctx, tx, refund.Wakeup{RefundRef: r.RefundRef, Generation: ch.After.Generation}); err != nil {
 			return "", err
 		}

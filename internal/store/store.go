@@ -32,9 +32,9 @@ type Config struct {
 	LockTimeout  time.Duration // default 2 s: longer = refund.ErrBusy
 	NewRID       func() refund.RID
 	ProbeTimeout time.Duration // default 2 s, of the ping before a pooled connection is reused
-	// Ended is called after COMMIT for every refund that entered a final state for the first time, with its age; nil = nobody. It must return
+	// RefundEnded is called after COMMIT for every refund that entered a final state for the first time, with its age; nil = nobody. It must return
 	// at once. It is not called if the process ends right after COMMIT, nor for an intake whose COMMIT was not answered.
-	Ended func(state refund.State, took time.Duration)
+	RefundEnded func(state refund.State, took time.Duration)
 	// HoldOnFailover holds all sending as soon as a connection finds that the database was restored or has failed over. Processes that serve
 	// set it.
 	HoldOnFailover bool

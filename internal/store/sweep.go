@@ -42,8 +42,8 @@ const sweepParkedSQL = `WITH ready AS MATERIALIZED (
 // overdueAfter is when a timer counts as overdue: no pass has run, or no worker came back. The pass that finds it repairs it.
 const overdueAfter = 30 * time.Second
 
-// takeoverGrace is how long a failed take-over waits for the next try.
-const takeoverGrace = 2 * time.Second
+// takeOverPause is how long a failed take-over waits for the next try.
+const takeOverPause = 2 * time.Second
 
 // dueRow is a due refund.
 type dueRow struct {
@@ -81,7 +81,7 @@ func (s *Store) Sweep(ctx context.Context, limit int) (refund.Swept, error) {
 
 func (s *Store) sweepDue(ctx context.Context, limit int, out *refund.Swept) (ended []dueRow, err error) {
 	err = pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, sweepDueSQL, limit, refund.HandoutTTL, takeoverGrace, overdueAfter)
+		rows, err := tx.Query(ctx, sweepDueSQL, limit, refund.HandoutTTL, takeOverPause, overdueAfter)
 		if err != nil {
 			return err
 		}

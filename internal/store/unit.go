@@ -52,9 +52,9 @@ func (u *unit) failed(err error) {
 
 // committed reports the refunds that the committed run has made final, or has found final by an earlier run of this unit.
 func (u *unit) committed() {
-	if u.s.cfg.Ended != nil {
+	if u.s.cfg.RefundEnded != nil {
 		for _, e := range u.written {
-			u.s.cfg.Ended(e.state, e.took)
+			u.s.cfg.RefundEnded(e.state, e.took)
 		}
 	}
 	u.written = nil

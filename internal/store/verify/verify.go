@@ -143,7 +143,7 @@ func (v *Verifier) Run(ctx context.Context) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	for _, c := range checks(v.cfg.Overdue, v.farthest()) {
+	for _, c := range checks(v.cfg.Overdue, v.timerLimit()) {
 		v.progress(c.name, 0, total)
 		if err := v.check(ctx, c, t); err != nil {
 			return Report{}, fmt.Errorf("check %s: %w", c.name, err)
@@ -166,12 +166,12 @@ func (v *Verifier) Run(ctx context.Context) (Report, error) {
 	return t.report(time.Since(began)), nil
 }
 
-// shortestFarthest is what a timer may be ahead at least: the longest wait that a contract has by default is a week.
-const shortestFarthest = 8 * 24 * time.Hour
+// minTimerLimit is what a timer may be ahead at least: the longest wait that a contract has by default is a week.
+const minTimerLimit = 8 * 24 * time.Hour
 
-// farthest is how far ahead the timer of a refund may be that waits for no person: a day more than the longest wait of any contract.
-func (v *Verifier) farthest() time.Duration {
-	out := shortestFarthest
+// timerLimit is how far ahead the timer of a refund may be that waits for no person: a day more than the longest wait of any contract.
+func (v *Verifier) timerLimit() time.Duration {
+	out := minTimerLimit
 	for _, versions := range v.contracts {
 		for _, c := range versions {
 			w := max(c.Waits.Pending.D(), c.Waits.Unknown.D(), c.Waits.Accepted.D(), c.Horizon.D()+c.Query.VisibilityLag.D(), c.Horizon.D()+c.List.VisibilityLag.D())
