@@ -17,7 +17,7 @@ type Claim struct {
 	Lease         time.Duration // of the owner
 	Margin        time.Duration // before the end of the lease, in which no request leaves
 	SendWindow    time.Duration // longest time between claim and first byte
-	ClockMargin   time.Duration // subtracted from the key's expiry
+	ClockMargin   time.Duration // subtracted from the key's expiry, because clocks differ
 	RequestDigest []byte        // digest of the request to be sent
 }
 
