@@ -23,7 +23,7 @@ type noticeTarget struct {
 func (s *Store) ReceiveNotice(ctx context.Context, account string, n refund.KeptNotice) (refund.NoticeOutcome, error) {
 	n.Number, n.ChannelRefundID = bounded(n.Number, longestCode), bounded(n.ChannelRefundID, longestCode)
 	out, err := s.receive(ctx, account, n, false)
-	if _, name := pg.Constraint(err); name == "effects_channel_uq" {
+	if isIDTaken(err) {
 		freed, e := s.unpairFor(ctx, account, n)
 		if err = e; e == nil {
 			out, err = s.receive(ctx, account, n, !freed)

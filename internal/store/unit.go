@@ -9,8 +9,8 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// unit is a unit of work on refunds: one transaction and its reruns. It reports every refund that the unit has made final to
-// Config.Ended, once, after COMMIT.
+// unit is a unit of work on refunds: one transaction and its reruns after lost COMMITs. It collects the refunds that the transaction makes
+// final, and reports each to Config.RefundEnded once, after COMMIT. A caller that does not use run calls committed itself.
 type unit struct {
 	s       *Store
 	written []ending // by the run under way
