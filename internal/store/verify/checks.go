@@ -29,7 +29,8 @@ func Checks() []Check {
 	return out
 }
 
-// checks lists them. overdue is how late a timer may be, timerLimit how far ahead of a refund that waits for no person.
+// checks lists the checks that are statements. overdue is how late a timer may be, timerLimit how far in the future that of a refund without
+// a case may be.
 func checks(overdue, timerLimit time.Duration) []check {
 	var out []check
 	for _, part := range [][]check{balanceChecks, openChecks(overdue, timerLimit), intakeChecks, evidenceChecks, ledgerChecks, otherChecks} {
