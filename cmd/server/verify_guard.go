@@ -36,13 +36,13 @@ func (g *guardConfig) bind(cmd *cobra.Command) {
 		"append-only copy of the anchors, best on a disk that the database cannot write (default: no copy)")
 }
 
-// guard has the open checks; nil = off.
+// guard has the checks that run beside the service; nil = off.
 type guard struct {
 	continuousCheck *verify.Verifier
 	anchorer        *verify.Anchorer
 }
 
-// openGuard checks the epoch before anything can be sent, and opens the anchorer and the verifier.
+// openGuard checks the epoch before anything can be sent, and opens the anchorer and the continuous check.
 func (a *app) openGuard(ctx context.Context) error {
 	g := a.cfg.guard
 	if err := a.watchEpoch(ctx); err != nil {
@@ -73,7 +73,7 @@ func (a *app) openGuard(ctx context.Context) error {
 	return nil
 }
 
-// runContinuousCheck checks all promises, one piece at a time, until ctx ends.
+// runContinuousCheck checks all promises, one piece at a time, and sets their gauges, until ctx ends.
 func (a *app) runContinuousCheck(ctx context.Context) {
 	every := a.cfg.guard.verifyEvery
 	a.guard.continuousCheck.Watch(ctx, verify.WatchConfig{Every: every, Cheap: 15 * every, Whole: 60 * every, Report: func(r verify.WatchReport) {

@@ -40,15 +40,16 @@ type appConfig struct {
 
 func (c appConfig) direct() string { return cmp.Or(c.directURL, c.databaseURL) }
 
-// app is one running process: enqueuer → store → door → channels → runner → API. Only this file connects them. Its methods are also in
-// serve.go (run), channels.go, bridges.go, observe.go and verify_guard.go.
+// app is one running process. newApp creates its parts in this order, because each needs some before it: enqueuer, store, reader, epoch check
+// with anchors and continuous check, channels, door, runner, bridges, API. Only this file connects them. Its methods are also in serve.go
+// (run), channels.go, bridges.go, observe.go and verify_guard.go.
 type app struct {
 	cfg       appConfig
 	log       *slog.Logger
 	metrics   *telemetry.Metrics
 	store     *store.Store  // writes
 	reader    *read.Reader  // reads, on the store's pool
-	riverPool *pgxpool.Pool // River's
+	riverPool *pgxpool.Pool // of River, in the runner; the store has a pool of its own
 	door      *intake.Door
 	runner    *jobs.Runner
 	api       *httpapi.API
@@ -60,7 +61,8 @@ type app struct {
 	closers  []func() // close what newApp opened, called in reverse order
 }
 
-// newApp opens and connects everything. Nothing runs before start.
+// newApp opens and connects everything. Before start only the Door runs, and nothing submits to it. After an error the parts that were opened
+// are closed again.
 func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 	a = &app{cfg: cfg, log: cfg.log, metrics: telemetry.New()}
 	a.metrics.SetBuild(thisBuild().Version, thisBuild().Commit, thisBuild().Go)
@@ -161,8 +163,9 @@ func (a *app) openAPI(channels *channel.Registry) (err error) {
 	return err
 }
 
-// groupServices puts the services into groups: the door, the watchers, and those that bring work. The API listens before the workers claim
-// anything, so that a process whose address is taken does no work.
+// groupServices puts the services into groups: the door, the watchers, and those that bring work. The groups start in this order and stop in
+// the reverse order. The API listens before the workers claim anything, so that a process whose address is taken does no work. A watcher is
+// a loop: it runs until its Stop cancels the context of its work, and Stop then waits for it.
 func (a *app) groupServices() {
 	a.services.group(member{"door", stopTime, stopOnly{a.door.Stop}})
 	watchers := []member{{"backlog watcher", watcherStopTime, newLoop(a.watchBacklog)}, {"epoch watcher", watcherStopTime, newLoop(a.watchEpochs)}}
