@@ -62,13 +62,13 @@ func (a *app) measureLag(ctx context.Context) {
 
 // parkingLot is what the API needs of parked messages: the store keeps them, the redriver tries them again.
 type parkingLot struct {
-	rows
+	storeAndReader
 	bridge.Redriver
 }
 
 // Discard settles a parked message and returns it as it stands afterwards. Errors: refund.ErrNotFound, refund.ErrUnavailable.
 func (p parkingLot) Discard(ctx context.Context, tenant refund.TenantID, id refund.RID, by string) (intake.ParkedView, error) {
-	if err := p.rows.Discard(ctx, tenant, id, by); err != nil {
+	if err := p.storeAndReader.Discard(ctx, tenant, id, by); err != nil {
 		return intake.ParkedView{}, err
 	}
 	return p.ParkedMessage(ctx, tenant, id)
