@@ -22,7 +22,7 @@ type fakeBroker struct {
 	fetchErr  []error // of the next fetches, given together with messages
 	openErr   []error
 	ackErr    map[string]int // place: how many acknowledgements fail
-	staleAcks int            // acknowledgements of messages of a closed incarnation
+	staleAcks int            // acknowledgements of messages of a closed Source
 }
 
 func newFakeBroker(msgs ...*fakeMessage) *fakeBroker {
@@ -57,7 +57,7 @@ func (b *fakeBroker) publish(msgs ...*fakeMessage) {
 	b.touch()
 }
 
-// fakeSource is one incarnation.
+// fakeSource is one bridge.Source.
 type fakeSource struct {
 	b      *fakeBroker
 	closed bool

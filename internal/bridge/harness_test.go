@@ -10,20 +10,21 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bench is a bridge with its fakes.
+// harness is a bridge with its fakes.
 type harness struct {
 	*testing.T
 	*fakeBroker
-	door *fakeDoor
-	lot  *fakeDeadLetters
-	b    *Bridge
+	door  *fakeDoor
+	store *fakeStore
+	b     *Bridge
 }
 
 // runBridge starts a bridge that retries quickly; tune changes its configuration.
 func runBridge(t *testing.T, broker *fakeBroker, door *fakeDoor, tune func(*Config)) *harness {
 	t.Helper()
-	f := &harness{T: t, fakeBroker: broker, door: door, lot: newFakeDeadLetters()}
-	cfg := Config{Name: "orders", Broker: "fake", Open: broker.open, Door: door, DeadLetters: f.lot, Tenants: fakeTenants{}, Allowed: []string{"demo"},
+	f := &harness{T: t, fakeBroker: broker, door: door, store: newFakeStore()}
+	cfg := Config{Name: "orders", Broker: "fake", Open: broker.open, Door: door,
+		ParkedMessages: f.store, Deliveries: f.store, Tenants: fakeTenants{}, Allowed: []string{"demo"},
 		Retry: time.Millisecond, HoldEvery: 5 * time.Millisecond}
 	if tune != nil {
 		tune(&cfg)
@@ -64,7 +65,7 @@ func (f *harness) waitFor(what string, ok func() bool) {
 		select {
 		case <-tick.C:
 		case <-end.C:
-			f.Fatalf("never happened: %s (left %d, acked %v, parked %v)", what, len(f.left), f.acked, f.lot.reasons())
+			f.Fatalf("never happened: %s (left %d, acked %v, parked %v)", what, len(f.left), f.acked, f.store.reasons())
 		}
 	}
 }

@@ -25,7 +25,7 @@ func TestOddMessages(t *testing.T) {
 	if f.door.known["rf-odd"] != 1 || f.door.known["rf-bin"] != 1 || f.door.known["rf-2"] != 1 {
 		t.Errorf("decided %v, want rf-odd, rf-bin and rf-2: headers are no reason to refuse, a content type decides the mode", f.door.known)
 	}
-	if got := f.lot.reasons(); got[ParkUndecodable] != 3 {
+	if got := f.store.reasons(); got[ParkUndecodable] != 3 {
 		t.Errorf("parked %v, want the two empty ones and the one whose id came twice", got)
 	}
 }
@@ -35,8 +35,8 @@ func TestSamePlaceOtherMessage(t *testing.T) {
 	f := runBridge(t, newFakeBroker(&fakeMessage{position: "q/1", body: []byte("junk")}, &fakeMessage{position: "q/1", body: []byte("other junk")},
 		&fakeMessage{position: "q/1", body: []byte("junk")}), newFakeDoor(), nil)
 	f.drained()
-	if len(f.lot.parked) != 2 {
-		t.Errorf("%d places parked, want 2: the same bytes at the same place are one message, others are another", len(f.lot.parked))
+	if len(f.store.parked) != 2 {
+		t.Errorf("%d places parked, want 2: the same bytes at the same place are one message, others are another", len(f.store.parked))
 	}
 }
 
@@ -60,7 +60,7 @@ func TestPoisonDoesNotBlockItsNeighbours(t *testing.T) {
 	f := runBridge(t, newFakeBroker(validMessages(0, 20)...), door, func(c *Config) { c.MaxBatch = 5 })
 	f.waitFor("all but the busy one are acknowledged", func() bool { return len(f.left) == 1 && f.left[0].position == "q/rf-5" })
 	f.stop()
-	if got := f.lot.reasons(); got[ParkGivenUp] != 1 || got[ParkRefusedByDB] != 1 || len(f.lot.parked) != 2 {
+	if got := f.store.reasons(); got[ParkGivenUp] != 1 || got[ParkRefusedByDB] != 1 || len(f.store.parked) != 2 {
 		t.Errorf("parked by the bridge %v, want one given up and one unstorable", got)
 	}
 	if n := door.tries["rf-3"]; n != 11 {
@@ -82,9 +82,10 @@ func TestTriedOftenIsParkedFirst(t *testing.T) {
 		}
 		return nil
 	}
-	f := &harness{T: t, fakeBroker: newFakeBroker(healthy, deadly), door: door, lot: newFakeDeadLetters()}
-	f.lot.tries[positionOf(deadly.position, nil, deadly.body)] = maxParkedRetries
-	b, err := New(Config{Name: "orders", Broker: "fake", Open: f.open, Door: door, DeadLetters: f.lot, Tenants: fakeTenants{}, Allowed: []string{"demo"}})
+	f := &harness{T: t, fakeBroker: newFakeBroker(healthy, deadly), door: door, store: newFakeStore()}
+	f.store.tries[positionOf(deadly.position, nil, deadly.body)] = maxParkedRetries
+	b, err := New(Config{Name: "orders", Broker: "fake", Open: f.open, Door: door,
+		ParkedMessages: f.store, Deliveries: f.store, Tenants: fakeTenants{}, Allowed: []string{"demo"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,8 +106,8 @@ func TestTenants(t *testing.T) {
 	none.body = []byte(`{"specversion":"1.0","id":"e","source":"/s","type":"refund.requested","data":{"refundId":"r","orderId":"o","paymentId":"p","amount":1,"currency":"USD"}}`)
 	f := runBridge(t, newFakeBroker(other, none, validMessage("rf-3")), newFakeDoor(), nil)
 	f.drained()
-	if f.lot.reasons()[ParkOtherTenant] != 2 || len(f.door.known) != 1 {
-		t.Errorf("parked %v, decided %v; want two for other tenants parked and one decided", f.lot.reasons(), f.door.known)
+	if f.store.reasons()[ParkOtherTenant] != 2 || len(f.door.known) != 1 {
+		t.Errorf("parked %v, decided %v; want two for other tenants parked and one decided", f.store.reasons(), f.door.known)
 	}
 }
 
@@ -115,8 +116,8 @@ func TestTooLargeIsParkedUnread(t *testing.T) {
 	big.body = append(big.body, make([]byte, 2000)...)
 	f := runBridge(t, newFakeBroker(big, validMessage("rf-1")), newFakeDoor(), func(c *Config) { c.MaxBody = 1000 })
 	f.drained()
-	if f.lot.reasons()[ParkTooLarge] != 1 {
-		t.Errorf("parked %v, want the large one", f.lot.reasons())
+	if f.store.reasons()[ParkTooLarge] != 1 {
+		t.Errorf("parked %v, want the large one", f.store.reasons())
 	}
 }
 
@@ -130,7 +131,7 @@ func TestReplayMark(t *testing.T) {
 	f.drained()
 	f.stop()
 	var marks int
-	for _, d := range f.lot.traces {
+	for _, d := range f.store.deliveries {
 		if d.ReplayBatch.String() == id {
 			marks++
 		}

@@ -68,7 +68,7 @@ func newLot(t *testing.T) *lot {
 	l := &lot{T: t, store: s, reader: read.New(s.Pool(), demoAccount{}), door: intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: pg.NewRID}),
 		tenant: row.Tenant()}
 	t.Cleanup(l.door.Stop)
-	l.drive = bridge.Redriver{Lot: database{s, l.reader}, Door: l.door, NewRID: pg.NewRID, Log: slog.New(slog.DiscardHandler)}
+	l.drive = bridge.Redriver{ParkedMessages: database{s, l.reader}, Door: l.door, NewRID: pg.NewRID, Log: slog.New(slog.DiscardHandler)}
 	return l
 }
 
@@ -190,7 +190,7 @@ func TestRedriveOfWhatCouldNotBeRead(t *testing.T) {
 		t.Fatalf("%+v %v, want that it waits for its payment", waits, err)
 	}
 	l.pay("pay_2", "cap_1", 100)
-	waker := bridge.Waker{Lot: l.store, Door: l.door, Log: slog.New(slog.DiscardHandler)}
+	waker := bridge.Waker{ParkedMessages: l.store, Door: l.door, Log: slog.New(slog.DiscardHandler)}
 	if err := waker.WakePayment(t.Context(), l.tenant.ID, "pay_2"); err != nil {
 		t.Fatal(err)
 	}

@@ -29,8 +29,8 @@ func TestEverythingIsTakenAndAcknowledgedInOrder(t *testing.T) {
 			t.Fatalf("refund %d at the door is %s, want %s: groups enter in the broker's order", i, id, want)
 		}
 	}
-	if len(f.lot.traces) != 300 || f.lot.traces[0].RID.IsZero() || f.lot.traces[0].Transport != "fake:q/rf-0#1" {
-		t.Errorf("%d deliveries traced, first %+v; want 300, each with its refund and its transport id", len(f.lot.traces), f.lot.traces[0])
+	if len(f.store.deliveries) != 300 || f.store.deliveries[0].RID.IsZero() || f.store.deliveries[0].Transport != "fake:q/rf-0#1" {
+		t.Errorf("%d deliveries recorded, first %+v; want 300, each with its refund and its transport id", len(f.store.deliveries), f.store.deliveries[0])
 	}
 }
 
@@ -72,10 +72,10 @@ func TestDatabaseAwayHoldsAndPauses(t *testing.T) {
 			f.waitFor("nothing lost", func() bool { return len(f.left) == 100 && len(f.acked) == 0 && len(f.given) <= 20 && f.openings == 1 })
 			back.Store(true)
 			f.drained()
-			if len(f.lot.parked) != 0 {
-				t.Errorf("parked %v during an outage, want nothing", f.lot.parked)
+			if len(f.store.parked) != 0 {
+				t.Errorf("parked %v during an outage, want nothing", f.store.parked)
 			}
-			for _, m := range f.lot.traces {
+			for _, m := range f.store.deliveries {
 				if m.Outcome != string(intake.Taken) {
 					t.Errorf("%+v, want accepted at the first delivery", m)
 				}
@@ -157,29 +157,29 @@ func TestErrorTogetherWithMessages(t *testing.T) {
 	f.drained()
 	f.publish(validMessages(5, 10)...)
 	f.drained()
-	f.waitFor("every incarnation was closed and another opened", func() bool { return f.openings >= 3 })
+	f.waitFor("every Source was closed and another opened", func() bool { return f.openings >= 3 })
 	if len(f.door.known) != 10 {
 		t.Errorf("%d refunds, want 10", len(f.door.known))
 	}
 }
 
-func TestFailedAcknowledgementEndsTheIncarnation(t *testing.T) {
+func TestFailedAcknowledgementEndsTheSource(t *testing.T) {
 	broker := newFakeBroker(validMessages(0, 5)...)
 	broker.ackErr["q/rf-2"] = 2
 	f := runBridge(t, broker, newFakeDoor(), nil)
 	f.drained()
 	f.stop()
 	if f.openings != 3 || f.staleAcks != 0 {
-		t.Errorf("%d incarnations, %d stale acknowledgements; want 3 and 0", f.openings, f.staleAcks)
+		t.Errorf("%d Sources, %d stale acknowledgements; want 3 and 0", f.openings, f.staleAcks)
 	}
 	var redelivered int
-	for _, d := range f.lot.traces {
+	for _, d := range f.store.deliveries {
 		if d.Outcome == string(intake.Replayed) && d.Cause == CauseRedelivery {
 			redelivered++
 		}
 	}
 	if redelivered == 0 || f.door.known["rf-0"] != 1 {
-		t.Errorf("%d redeliveries traced, rf-0 decided %d times; want some, and once: it had been acknowledged", redelivered, f.door.known["rf-0"])
+		t.Errorf("%d redeliveries recorded, rf-0 decided %d times; want some, and once: it had been acknowledged", redelivered, f.door.known["rf-0"])
 	}
 }
 
@@ -199,8 +199,8 @@ func TestRateLimit(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	good := Config{Name: "orders", Open: newFakeBroker().open, Door: newFakeDoor(), DeadLetters: newFakeDeadLetters(), Tenants: fakeTenants{},
-		Allowed: []string{"demo"}}
+	good := Config{Name: "orders", Open: newFakeBroker().open, Door: newFakeDoor(), ParkedMessages: newFakeStore(), Deliveries: newFakeStore(),
+		Tenants: fakeTenants{}, Allowed: []string{"demo"}}
 	for name, change := range map[string]func(*Config){
 		"no name":       func(c *Config) { c.Name = "" },
 		"reserved name": func(c *Config) { c.Name = intake.ConsumerEvents },
