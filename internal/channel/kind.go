@@ -23,7 +23,7 @@ type Kind struct {
 
 // Settings are the valid settings of one account. They have no secret, only the places of secrets.
 type Settings interface {
-	// CheckSecrets reads every secret once. The error lists those that cannot be read, without their content.
+	// CheckSecrets reads every secret once and keeps none. The error lists those that cannot be read, without their content.
 	CheckSecrets() error
 	// Summary describes the settings on one line, without secrets.
 	Summary() string
