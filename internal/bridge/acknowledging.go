@@ -11,8 +11,8 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// acknowledging records the deliveries of stored messages and acknowledges the messages. The first failed acknowledgement ends the run: unacknowledged messages are
-// delivered again and are replays.
+// acknowledging records the deliveries of stored messages and acknowledges the messages. The first failed acknowledgement ends the
+// run: unacknowledged messages are delivered again and are replays.
 func (r *run) acknowledging() {
 	for done := range r.stored {
 		if r.ctx.Err() != nil {
