@@ -27,7 +27,7 @@ func (s *scanner) array() *Fault {
 	}
 }
 
-// object reads an object; member, when set, gets every member to read its value.
+// object reads an object. member, when set, reads the values of its members.
 func (s *scanner) object(member func(name string, v Value)) *Fault {
 	if len(s.path) >= MaxDepth {
 		return s.fault("is nested too deeply")
@@ -93,8 +93,8 @@ func (s *scanner) child(at step, member func(name string, v Value)) *Fault {
 	return nil
 }
 
-// rest ends a value that a function has been given to read: one that is still
-// unread is checked and passed over.
+// rest ends the value at from, which a function was to read: an unread value is checked
+// and skipped.
 func (s *scanner) rest(from int) *Fault {
 	if s.failed != nil {
 		return s.failed
@@ -105,8 +105,7 @@ func (s *scanner) rest(from int) *Fault {
 	return nil
 }
 
-// names remembers the members of one object: a short list first, since objects
-// are small, and a set once they are not.
+// names is the set of the names of one object: a list while it is short, then a map.
 type names struct {
 	few  []string
 	many map[string]struct{}

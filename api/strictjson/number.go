@@ -1,6 +1,6 @@
 package strictjson
 
-// number takes the grammar of RFC 8259 and, when strict, only integers of it.
+// number reads a number of RFC 8259; when strict, an integer without fraction and exponent.
 func (s *scanner) number() *Fault {
 	from := s.at
 	if s.in[s.at] == '-' {

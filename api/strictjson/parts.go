@@ -5,15 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// Member is one member of an object: its name as it is meant, its value as it
-// was written.
+// Member is one member of an object: its decoded name and the bytes of its value.
 type Member struct {
 	Name string
 	Raw  []byte
 }
 
-// Members takes an object apart, in the order of the document, strictly as
-// Check. A document that is no object is a fault.
+// Members returns the members of an object in the order of the document, strictly as
+// Check. A document that is not an object is a fault.
 func Members(doc []byte) ([]Member, *Fault) {
 	if !begins(doc, '{') {
 		if f := Check(doc); f != nil {
@@ -29,9 +28,8 @@ func Members(doc []byte) ([]Member, *Fault) {
 	return out, nil
 }
 
-// Elements takes an array apart without judging more than the syntax of its
-// elements, so that one bad element does not condemn the others. The slices
-// point into doc.
+// Elements returns the elements of an array. It checks only their syntax, so that one
+// bad element does not affect the others. The slices share the memory of doc.
 func Elements(doc []byte) ([][]byte, *Fault) {
 	if !begins(doc, '[') {
 		if f := CheckSyntax(doc); f != nil {
@@ -52,7 +50,7 @@ func begins(doc []byte, with byte) bool {
 	return len(trimmed) > 0 && trimmed[0] == with
 }
 
-// Text reads a JSON string that Check has passed. ok is false for other values.
+// Text decodes a JSON string that Check has accepted. ok is false for other values.
 func Text(raw []byte) (text string, ok bool) {
 	if len(raw) == 0 || raw[0] != '"' {
 		return "", false
@@ -62,9 +60,8 @@ func Text(raw []byte) (text string, ok bool) {
 	return text, f == nil && s.at == len(raw)
 }
 
-// Lookup reads a text member of the outermost object of a document that may be
-// wrong elsewhere: the first one of that name. It is for telling a refused
-// document apart from others, never for deciding anything.
+// Lookup returns the first text member of that name in the outermost object of a
+// document that may have faults. It identifies refused documents and decides nothing.
 func Lookup(doc []byte, name string) (string, bool) {
 	if !begins(doc, '{') || !utf8.Valid(doc) {
 		return "", false

@@ -1,7 +1,7 @@
-// Package strictjson reads JSON documents that move money. It refuses what
-// encoding/json lets pass in silence: repeated members, numbers that are not
-// plain integers, data after the document, lone surrogates, U+0000, deep
-// nesting. What it refuses it names by JSON Pointer (RFC 6901) and never quotes.
+// Package strictjson reads JSON documents that move money. It refuses documents that
+// encoding/json silently accepts: repeated members, numbers that are not plain
+// integers, data after the document, lone surrogates, U+0000, deep nesting. A fault
+// has a JSON Pointer (RFC 6901) and never quotes the document.
 package strictjson
 
 import (
@@ -16,11 +16,11 @@ const MaxDepth = 20
 // maxPointer bounds the pointer of a fault in bytes: names in it come from outside.
 const maxPointer = 256
 
-// Fault is the first thing that is wrong with a document.
+// Fault is the first fault of a document.
 type Fault struct {
 	Pointer string // JSON Pointer, "" = the whole document
 	Detail  string // a clause that follows the name of the place, as "must be an integer"
-	Syntax  bool   // the text is not JSON at all; else JSON that we do not take
+	Syntax  bool   // the text is not JSON; false = it is JSON that is refused
 }
 
 func (f *Fault) Error() string {
@@ -34,9 +34,8 @@ func (f *Fault) Error() string {
 // must be integers without sign of zero, fraction or exponent.
 func Check(doc []byte) *Fault { return run(&scanner{in: doc, strict: true}) }
 
-// CheckSyntax reads one whole document like Check but only asks whether it is
-// JSON in UTF-8 and not nested too deeply, so that it can be taken apart
-// without losing a byte of what it holds.
+// CheckSyntax is Check for JSON in general: it checks only that a document is JSON in
+// UTF-8 and not nested too deeply, so that it can be split without loss.
 func CheckSyntax(doc []byte) *Fault { return run(&scanner{in: doc}) }
 
 func run(s *scanner) *Fault {
@@ -70,10 +69,10 @@ type scanner struct {
 	failed *Fault // of the value that was read last
 }
 
-// step is one reference token: a member's name or an element's index.
+// step is one reference token of a pointer: the name of a member or the index of an element.
 type step struct {
 	name  string
-	index int // -1 = name counts
+	index int // of an element; -1 = name is set
 }
 
 func (s *scanner) root() *Fault {
@@ -96,7 +95,7 @@ func (s *scanner) space() {
 	}
 }
 
-// fault names the present place; wrong makes one that says JSON itself is broken.
+// fault is a fault of the present value; wrong is one of the syntax.
 func (s *scanner) fault(detail string) *Fault { return &Fault{Pointer: s.pointer(), Detail: detail} }
 
 func (s *scanner) wrong(detail string) *Fault {

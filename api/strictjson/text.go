@@ -5,8 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// text reads a string and returns what it means. The slice of the input is
-// returned as it stands when nothing in it is escaped.
+// text reads a string and returns its decoded form.
 func (s *scanner) text() (string, *Fault) {
 	s.at++
 	from := s.at
@@ -26,7 +25,7 @@ func (s *scanner) text() (string, *Fault) {
 	return "", s.wrong("ends within a string")
 }
 
-// escaped goes on with a string whose first backslash is at s.at.
+// escaped continues a string whose first backslash is at s.at.
 func (s *scanner) escaped(from int) (string, *Fault) {
 	out := append([]byte(nil), s.in[from:s.at]...)
 	for s.at < len(s.in) {
@@ -50,7 +49,7 @@ func (s *scanner) escaped(from int) (string, *Fault) {
 	return "", s.wrong("ends within a string")
 }
 
-// simple maps the one-letter escapes of RFC 8259 to what they mean.
+// simple decodes the one-letter escapes of RFC 8259; -1 = no such escape.
 func simple(c byte) rune {
 	switch c {
 	case '"', '\\', '/':

@@ -1,14 +1,13 @@
 package strictjson
 
-// Value is the value at which a walk stands. It is read at most once, while the
-// function that was given the Value runs. A value that is not read, or is read
-// as another kind than it is, is checked and passed over. Once the document has
-// a fault, every value is of no kind.
+// Value is the present value of a walk. It is read at most once, before the function
+// that got it returns. A value that is not read, or read as another type than it has, is
+// checked and skipped. After a fault of the document, values have no type.
 type Value struct{ s *scanner }
 
-// Walk reads one whole document in one pass, strictly as Check, and gives its
-// value to read. It returns the first fault, or nil; after a fault, whatever
-// read has gathered is not to be used.
+// Walk reads one whole document in one pass, strictly as Check, and passes its value to
+// read. It returns the first fault, or nil. After a fault, the caller must discard the
+// values that read has collected.
 func Walk(doc []byte, read func(Value)) *Fault {
 	s := &scanner{in: doc, strict: true, read: read}
 	return run(s)
@@ -27,8 +26,8 @@ func (v Value) Text() (text string, ok bool) {
 	return text, f == nil
 }
 
-// Integer reads a number and returns its digits, with the sign if there is one:
-// they may be too many for any type. ok is false for any other value.
+// Integer reads a number and returns its digits, with the sign if there is one. They
+// may exceed every integer type. ok is false for any other value.
 func (v Value) Integer() (digits []byte, ok bool) {
 	if c := v.s.peek(); v.s.failed != nil || c != '-' && (c < '0' || c > '9') {
 		return nil, false
@@ -39,7 +38,7 @@ func (v Value) Integer() (digits []byte, ok bool) {
 	return v.s.in[from:v.s.at], f == nil
 }
 
-// Object reads an object and gives its members to member, in the order of the
+// Object reads an object and passes its members to member, in the order of the
 // document. ok is false for any other value.
 func (v Value) Object(member func(name string, v Value)) (ok bool) {
 	if v.s.failed != nil || v.s.peek() != '{' {

@@ -11,7 +11,7 @@ func TestCanonicalHeaders(t *testing.T) {
 	type headers = map[string][]string
 	for name, c := range map[string]struct{ native, want headers }{
 		"nothing": {nil, headers{}},
-		"not ours": {headers{"x-count": {"1", "2"}, "ce": {"x"}, "ce-": {"x"}, "cloudEvents:": {"y"}},
+		"other headers": {headers{"x-count": {"1", "2"}, "ce": {"x"}, "ce-": {"x"}, "cloudEvents:": {"y"}},
 			headers{"x-count": {"1", "2"}, "ce": {"x"}, "ce-": {"x"}, "cloudEvents:": {"y"}}},
 		"already canonical": {headers{"ce-id": {"a"}, "content-type": {"t"}}, headers{"ce-id": {"a"}, "content-type": {"t"}}},
 		"spelled otherwise": {headers{"CE-Id": {"a"}, "Content-Type": {"t"}}, headers{"ce-id": {"a"}, "content-type": {"t"}}},
@@ -27,12 +27,12 @@ func TestCanonicalHeaders(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 		if again := Canonical(got); !maps.EqualFunc(again, got, slices.Equal) && name != "two ways, unequal" {
-			t.Errorf("%s: what is canonical changed to %v", name, again)
+			t.Errorf("%s: canonical headers changed to %v", name, again)
 		}
 	}
 }
 
-// Each binding's headers are one event; an id that comes with two values is none.
+// The headers of every binding are decoded; an event whose id has two values is refused.
 func TestNativeHeadersAreRead(t *testing.T) {
 	t.Parallel()
 	for _, prefix := range []string{"ce-", "ce_", "cloudEvents:", "cloudEvents_", "CE-"} {
@@ -46,7 +46,7 @@ func TestNativeHeadersAreRead(t *testing.T) {
 		}
 		native["CE_ID"] = []string{"another"}
 		if _, _, err := (Codec{}).Decode(attributesOf(Canonical(native)), []byte(`{}`)); err == nil {
-			t.Errorf("%s: an event with two ids was read", prefix)
+			t.Errorf("%s: an event with two ids was decoded", prefix)
 		}
 	}
 }

@@ -24,7 +24,8 @@ func envelope(typ, data string) string {
 func TestDecodeStructuredRefund(t *testing.T) {
 	t.Parallel()
 	data := `{"refundId":"rf_1","orderId":"ord_1","paymentId":"pay_1","amount":1250,"currency":"USD","reason":"broken \u00e9","metadata":{"ticket":"T-9"},
-		"payment":{"orderId":"ord_1","amount":10000,"currency":"USD","channelAccount":"demo","version":3,"refundedElsewhere":5,"paidAt":"2026-02-28T23:59:59.1234567+01:00"}}`
+		"payment":{"orderId":"ord_1","amount":10000,"currency":"USD","channelAccount":"demo","version":3,"refundedElsewhere":5,
+			"paidAt":"2026-02-28T23:59:59.1234567+01:00"}}`
 	in, tenant, err := bridge.Codec{}.Decode(nil, []byte(envelope("refund.requested", data)))
 	if err != nil {
 		t.Fatal(err)
@@ -59,14 +60,14 @@ func TestDecodeBinaryCaptureEqualsStructured(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(one, two) || tenant != "demo" {
-		t.Errorf("binary mode gave %+v, structured mode %+v: they must mean the same", two, one)
+		t.Errorf("binary mode %+v, structured mode %+v, want equal intakes", two, one)
 	}
 	if one.Capture == nil || one.Digest() != refund.CaptureDigest("pay_1", "cap_1", 10000, "USD") {
 		t.Errorf("capture = %+v", one.Capture)
 	}
 }
 
-// The identity of an event is what its producer wrote, not a tidied form of it.
+// The identity of an event is the source as its producer wrote it, without normalisation.
 func TestDecodeKeepsSourceAsWritten(t *testing.T) {
 	t.Parallel()
 	for _, source := range []string{"HTTP://Shop/%7Ea?b=%20", "urn:shop:1", "//host/", "a b"} {
@@ -110,13 +111,13 @@ func TestDecodeRefuses(t *testing.T) {
 		"AMOUNT":                    {envelope("refund.requested", swap(`"amount":1250`, `"amount":1250,"AMOUNT":1`)), "/data/AMOUNT"},
 		"amount missing":            {envelope("refund.requested", swap(`"amount":1250,`, "")), "/data/amount"},
 		"currency in small letters": {envelope("refund.requested", swap("USD", "usd")), "/data/currency"},
-		"currency of nobody":        {envelope("refund.requested", swap("USD", "ABC")), "/data/currency"},
+		"unknown currency":          {envelope("refund.requested", swap("USD", "ABC")), "/data/currency"},
 		"id with a space":           {envelope("refund.requested", swap("rf_1", "rf 1")), "/data/refundId"},
 		"reason is empty":           {envelope("refund.requested", swap(`"USD"`, `"USD","reason":""`)), "/data/reason"},
 		"reason holds U+0000":       {envelope("refund.requested", swap(`"USD"`, `"USD","reason":"\u0000"`)), "/data/reason"},
 		"metadata holds a number":   {envelope("refund.requested", swap(`"USD"`, `"USD","metadata":{"a":1}`)), "/data/metadata/a"},
 		"metadata is an array":      {envelope("refund.requested", swap(`"USD"`, `"USD","metadata":[]`)), "/data/metadata"},
-		"payment has a stranger": {envelope("refund.requested",
+		"payment, unknown member": {envelope("refund.requested",
 			swap(`"USD"`, `"USD","payment":{"orderId":"o","amount":1,"currency":"USD","channelAccount":"demo","x":1}`)), "/data/payment/x"},
 		"payment lacks the account": {envelope("refund.requested", swap(`"USD"`, `"USD","payment":{"orderId":"o","amount":1,"currency":"USD"}`)),
 			"/data/payment/channelAccount"},
@@ -128,24 +129,24 @@ func TestDecodeRefuses(t *testing.T) {
 		in, _, err := bridge.Codec{}.Decode(nil, []byte(c.body))
 		var u *bridge.Undecodable
 		if !errors.As(err, &u) {
-			t.Errorf("%s: got %+v %v, want it undecodable", name, in, err)
+			t.Errorf("%s: %+v %v, want *Undecodable", name, in, err)
 			continue
 		}
 		if u.Pointer() != c.pointer {
 			t.Errorf("%s: pointer %q (%s), want %q", name, u.Pointer(), u.Detail(), c.pointer)
 		}
 		if in.Refund != nil || in.Capture != nil {
-			t.Errorf("%s: an undecodable event must carry no content", name)
+			t.Errorf("%s: the intake of an undecodable event has content", name)
 		}
 	}
 }
 
-// What is refused can still be told apart in the parking lot.
+// Undecodable events keep their identity, so that people can distinguish them.
 func TestDecodeKeepsIdentityOfTheUndecodable(t *testing.T) {
 	t.Parallel()
 	in, tenant, err := bridge.Codec{}.Decode(nil, []byte(envelope("refund.requested", `{"amount":1.5}`)))
 	if err == nil || in.Event.ID != "e-1" || in.Event.Source != "/shop" || tenant != "demo" {
-		t.Errorf("got %+v %q %v, want the identity of a refused event", in.Event, tenant, err)
+		t.Errorf("%+v %q %v, want the identity of the undecodable event", in.Event, tenant, err)
 	}
 }
 
@@ -165,7 +166,7 @@ func TestBinaryRefuses(t *testing.T) {
 		a := good()
 		change(a)
 		if _, _, err := (bridge.Codec{}).Decode(a, []byte(requestData)); err == nil {
-			t.Errorf("%s: was taken, want it undecodable", name)
+			t.Errorf("%s: accepted, want *Undecodable", name)
 		}
 	}
 	if in, _, err := (bridge.Codec{}).Decode(good(), []byte(requestData)); err != nil || in.Refund == nil {

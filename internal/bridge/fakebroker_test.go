@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// fakeBroker redelivers what is not acknowledged, as brokers do, and misbehaves as it is told.
+// fakeBroker redelivers unacknowledged messages, and fails as the test configures it.
 type fakeBroker struct {
 	mu        sync.Mutex
 	left      []*fakeMessage // not acknowledged, in order
@@ -21,8 +21,8 @@ type fakeBroker struct {
 	changed   chan struct{}
 	fetchErr  []error // of the next fetches, given together with messages
 	openErr   []error
-	ackErr    map[string]int // place: how many acknowledgements fail
-	staleAcks int            // acknowledgements of messages of a closed Source
+	ackErr    map[string]int // by position: how many acknowledgements fail
+	staleAcks int            // acknowledgements of messages of a closed source
 }
 
 func newFakeBroker(msgs ...*fakeMessage) *fakeBroker {
@@ -57,7 +57,7 @@ func (b *fakeBroker) publish(msgs ...*fakeMessage) {
 	b.touch()
 }
 
-// fakeSource is one bridge.Source.
+// fakeSource is one Source of a fakeBroker.
 type fakeSource struct {
 	b      *fakeBroker
 	closed bool
@@ -101,14 +101,14 @@ func (s *fakeSource) Close(context.Context) error {
 	return nil
 }
 
-// fakeMessage lies at the broker; fakeDelivery is one delivery of it.
+// fakeMessage is a message of the broker; fakeDelivery is one delivery of it.
 type fakeMessage struct {
 	position  string
 	body      []byte
 	header    map[string][]string
 	delivered int // delivered
 
-	undated bool // the broker keeps no time
+	undated bool // the broker has no time
 }
 
 type fakeDelivery struct {
@@ -129,7 +129,7 @@ func (m *fakeDelivery) Time() time.Time {
 	return stored
 }
 
-// stored is when the fake broker stored everything.
+// stored is the time at which the broker stored every message.
 var stored = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 
 func (m *fakeDelivery) Ack(context.Context) error {
@@ -142,7 +142,7 @@ func (m *fakeDelivery) Ack(context.Context) error {
 	}
 	if b.ackErr[m.position] > 0 {
 		b.ackErr[m.position]--
-		return errors.New("the broker hung up")
+		return errors.New("connection lost")
 	}
 	for i, left := range b.left {
 		if left == m.fakeMessage {
@@ -161,10 +161,11 @@ func (m *fakeDelivery) Hold(context.Context) error {
 	return nil
 }
 
-// validMessage is a refund.requested that decodes.
+// validMessage is a refund.requested that can be decoded.
 func validMessage(id string) *fakeMessage {
 	return &fakeMessage{position: "q/" + id,
-		body: fmt.Appendf(nil, `{"specversion":"1.0","id":"evt-%[1]s","source":"/shop","type":"refund.requested","tenantid":"demo","data":{"refundId":"%[1]s","orderId":"o","paymentId":"p","amount":1,"currency":"USD"}}`, id)}
+		body: fmt.Appendf(nil, `{"specversion":"1.0","id":"evt-%[1]s","source":"/shop","type":"refund.requested","tenantid":"demo",`+
+			`"data":{"refundId":"%[1]s","orderId":"o","paymentId":"p","amount":1,"currency":"USD"}}`, id)}
 }
 
 func validMessages(from, to int) []*fakeMessage {

@@ -8,13 +8,13 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// fakeDoor decides by refund id. Unknown ids are accepted once and replayed from then on.
+// fakeDoor decides by refund id: the first intake of an id is accepted, later ones are replays.
 type fakeDoor struct {
 	mu     sync.Mutex
 	known  map[string]int
 	groups [][]string
-	decide func(in intake.Intake, try int) *intake.Result // nil = the usual
-	fail   func() error                                   // of the whole group
+	decide func(in intake.Intake, try int) *intake.Result // nil = the default
+	fail   func() error                                   // fails the whole group
 	tries  map[string]int
 }
 
@@ -51,10 +51,10 @@ func (d *fakeDoor) AcceptEach(_ context.Context, g []intake.Intake) ([]intake.Re
 	return out, nil
 }
 
-// fakeStore keeps parked positions and deliveries.
+// fakeStore records parked positions and deliveries.
 type fakeStore struct {
 	mu         sync.Mutex
-	parked     map[string]string // place as parked: reason
+	parked     map[string]string // reasons by position
 	tries      map[string]int
 	deliveries []intake.Delivery
 	away       error

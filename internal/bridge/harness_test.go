@@ -19,7 +19,7 @@ type harness struct {
 	b     *Bridge
 }
 
-// runBridge starts a bridge that retries quickly; tune changes its configuration.
+// runBridge starts a bridge with short pauses; tune changes its configuration.
 func runBridge(t *testing.T, broker *fakeBroker, door *fakeDoor, tune func(*Config)) *harness {
 	t.Helper()
 	f := &harness{T: t, fakeBroker: broker, door: door, store: newFakeStore()}
@@ -48,7 +48,7 @@ func (f *harness) stop() {
 	}
 }
 
-// waitFor waits for a condition that is looked at under the broker's lock.
+// waitFor waits for a condition, which is evaluated under the broker's lock.
 func (f *harness) waitFor(what string, ok func() bool) {
 	f.Helper()
 	end := time.NewTimer(20 * time.Second)
@@ -65,12 +65,12 @@ func (f *harness) waitFor(what string, ok func() bool) {
 		select {
 		case <-tick.C:
 		case <-end.C:
-			f.Fatalf("never happened: %s (left %d, acked %v, parked %v)", what, len(f.left), f.acked, f.store.reasons())
+			f.Fatalf("timeout waiting for: %s (left %d, acked %v, parked %v)", what, len(f.left), f.acked, f.store.reasons())
 		}
 	}
 }
 
-func (f *harness) drained() {
+func (f *harness) waitDrained() {
 	f.Helper()
-	f.waitFor("everything acknowledged", func() bool { return len(f.left) == 0 })
+	f.waitFor("all messages are acknowledged", func() bool { return len(f.left) == 0 })
 }

@@ -10,7 +10,7 @@ import (
 	out "github.com/refundry/refundry/internal/refund/event"
 )
 
-// Receivers read our events with libraries of their own: the CloudEvents SDK takes every type and finds in it what was meant.
+// The CloudEvents SDK, which receivers use, accepts every type of our events and reads the same values.
 func TestCloudEventsReadersTakeOurEvents(t *testing.T) {
 	t.Parallel()
 	seen := map[out.Type]bool{}
@@ -42,6 +42,6 @@ func TestCloudEventsReadersTakeOurEvents(t *testing.T) {
 		}
 	}
 	if len(seen) != len(out.Types()) {
-		t.Errorf("%d of %d types came up", len(seen), len(out.Types()))
+		t.Errorf("%d of %d event types were produced, want all", len(seen), len(out.Types()))
 	}
 }

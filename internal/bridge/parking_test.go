@@ -10,8 +10,8 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// M6: headers of any kind; and what is no message at all.
-func TestOddMessages(t *testing.T) {
+// M6: messages with any headers, and empty messages.
+func TestMessagesWithUnusualHeaders(t *testing.T) {
 	odd := validMessage("rf-odd")
 	odd.header = map[string][]string{"x-death": nil, "": {}, "x-count": {"1", "2"}, "bin\xff": {"\x00\xfe"},
 		"Content-Type": {"application/cloudevents+json"}, "ce-id": {"other"}}
@@ -20,32 +20,32 @@ func TestOddMessages(t *testing.T) {
 	twice := &fakeMessage{position: "q/twice", body: binary.body,
 		header: map[string][]string{"ce-specversion": {"1.0"}, "ce-id": {"b", "c"}, "ce-source": {"/s"}, "ce-type": {"refund.requested"}}}
 	f := runBridge(t, newFakeBroker(odd, &fakeMessage{position: "q/empty"}, binary, twice, validMessage("rf-2"), &fakeMessage{}), newFakeDoor(), nil)
-	f.drained()
+	f.waitDrained()
 	f.stop()
 	if f.door.known["rf-odd"] != 1 || f.door.known["rf-bin"] != 1 || f.door.known["rf-2"] != 1 {
-		t.Errorf("decided %v, want rf-odd, rf-bin and rf-2: headers are no reason to refuse, a content type decides the mode", f.door.known)
+		t.Errorf("decided %v, want rf-odd, rf-bin and rf-2: headers are never refused, and the content type decides the mode", f.door.known)
 	}
 	if got := f.store.reasons(); got[ParkUndecodable] != 3 {
-		t.Errorf("parked %v, want the two empty ones and the one whose id came twice", got)
+		t.Errorf("parked %v, want the two empty messages and the one with two ids", got)
 	}
 }
 
-// A broker that was emptied counts from the start again: the same place, another message.
-func TestSamePlaceOtherMessage(t *testing.T) {
+// After a broker was emptied, the same position may belong to another message.
+func TestParkedMessagesDifferByPositionAndBytes(t *testing.T) {
 	f := runBridge(t, newFakeBroker(&fakeMessage{position: "q/1", body: []byte("junk")}, &fakeMessage{position: "q/1", body: []byte("other junk")},
 		&fakeMessage{position: "q/1", body: []byte("junk")}), newFakeDoor(), nil)
-	f.drained()
+	f.waitDrained()
 	if len(f.store.parked) != 2 {
-		t.Errorf("%d places parked, want 2: the same bytes at the same place are one message, others are another", len(f.store.parked))
+		t.Errorf("%d messages parked, want 2: equal bytes at the same position are one message, other bytes are another", len(f.store.parked))
 	}
 }
 
-func TestPoisonDoesNotBlockItsNeighbours(t *testing.T) {
+func TestFailingMessageDoesNotBlockOthers(t *testing.T) {
 	door := newFakeDoor()
 	door.decide = func(in intake.Intake, _ int) *intake.Result {
 		switch in.Refund.RefundID {
 		case "rf-3":
-			return failure(errors.New("nobody knows what this is"))
+			return failure(errors.New("unexpected error"))
 		case "rf-4":
 			return failure(fmt.Errorf("%w: a value", refund.ErrBadData))
 		case "rf-5":
@@ -58,32 +58,32 @@ func TestPoisonDoesNotBlockItsNeighbours(t *testing.T) {
 		return nil
 	}
 	f := runBridge(t, newFakeBroker(validMessages(0, 20)...), door, func(c *Config) { c.MaxBatch = 5 })
-	f.waitFor("all but the busy one are acknowledged", func() bool { return len(f.left) == 1 && f.left[0].position == "q/rf-5" })
+	f.waitFor("all messages but the busy one are acknowledged", func() bool { return len(f.left) == 1 && f.left[0].position == "q/rf-5" })
 	f.stop()
 	if got := f.store.reasons(); got[ParkGivenUp] != 1 || got[ParkRefusedByDB] != 1 || len(f.store.parked) != 2 {
-		t.Errorf("parked by the bridge %v, want one given up and one unstorable", got)
+		t.Errorf("parked %v, want one given-up and one unstorable", got)
 	}
 	if n := door.tries["rf-3"]; n != 11 {
 		t.Errorf("the failing message was tried %d times, want 11", n)
 	}
 }
 
-// A message that was delivered too often may be the one that kills the process: it is parked before it is tried.
-func TestTriedOftenIsParkedFirst(t *testing.T) {
-	healthy, deadly := validMessage("rf-healthy"), validMessage("rf-deadly")
-	healthy.delivered, deadly.delivered = 1000, 20
+// A message that was delivered often may crash the process, so it is parked before it is tried.
+func TestMessageIsParkedBeforeALateTry(t *testing.T) {
+	healthy, crashing := validMessage("rf-healthy"), validMessage("rf-crashing")
+	healthy.delivered, crashing.delivered = 1000, 20
 	door := newFakeDoor()
 	var parkedBefore atomic.Bool
 	door.decide = func(in intake.Intake, _ int) *intake.Result {
 		if in.Refund.RefundID == "rf-healthy" {
 			parkedBefore.Store(!in.Parked.IsZero())
 		} else {
-			t.Errorf("%s was tried, although it has been parked three times already", in.Refund.RefundID)
+			t.Errorf("%s was tried, want it only parked: it has been parked three times", in.Refund.RefundID)
 		}
 		return nil
 	}
-	f := &harness{T: t, fakeBroker: newFakeBroker(healthy, deadly), door: door, store: newFakeStore()}
-	f.store.tries[positionOf(deadly.position, nil, deadly.body)] = maxParkedRetries
+	f := &harness{T: t, fakeBroker: newFakeBroker(healthy, crashing), door: door, store: newFakeStore()}
+	f.store.tries[positionOf(crashing.position, nil, crashing.body)] = maxParkedRetries
 	b, err := New(Config{Name: "orders", Broker: "fake", Open: f.open, Door: door,
 		ParkedMessages: f.store, Deliveries: f.store, Tenants: fakeTenants{}, Allowed: []string{"demo"}})
 	if err != nil {
@@ -93,31 +93,33 @@ func TestTriedOftenIsParkedFirst(t *testing.T) {
 	if err := b.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	f.drained()
+	f.waitDrained()
 	f.stop()
 	if !parkedBefore.Load() || door.known["rf-healthy"] != 1 {
-		t.Error("a message that was delivered a thousand times must be tried, parked first")
+		t.Error("a message that was delivered a thousand times was not parked first and then decided once")
 	}
 }
 
 func TestTenants(t *testing.T) {
 	other, none := validMessage("rf-1"), validMessage("rf-2")
-	other.body = []byte(`{"specversion":"1.0","id":"e","source":"/s","type":"refund.requested","tenantid":"rival","data":{"refundId":"r","orderId":"o","paymentId":"p","amount":1,"currency":"USD"}}`)
-	none.body = []byte(`{"specversion":"1.0","id":"e","source":"/s","type":"refund.requested","data":{"refundId":"r","orderId":"o","paymentId":"p","amount":1,"currency":"USD"}}`)
+	other.body = []byte(`{"specversion":"1.0","id":"e","source":"/s","type":"refund.requested","tenantid":"rival",` +
+		`"data":{"refundId":"r","orderId":"o","paymentId":"p","amount":1,"currency":"USD"}}`)
+	none.body = []byte(`{"specversion":"1.0","id":"e","source":"/s","type":"refund.requested",` +
+		`"data":{"refundId":"r","orderId":"o","paymentId":"p","amount":1,"currency":"USD"}}`)
 	f := runBridge(t, newFakeBroker(other, none, validMessage("rf-3")), newFakeDoor(), nil)
-	f.drained()
+	f.waitDrained()
 	if f.store.reasons()[ParkOtherTenant] != 2 || len(f.door.known) != 1 {
-		t.Errorf("parked %v, decided %v; want two for other tenants parked and one decided", f.store.reasons(), f.door.known)
+		t.Errorf("parked %v and decided %v, want two parked for other tenants and one decided", f.store.reasons(), f.door.known)
 	}
 }
 
-func TestTooLargeIsParkedUnread(t *testing.T) {
+func TestTooLargeMessageIsParked(t *testing.T) {
 	big := validMessage("rf-big")
 	big.body = append(big.body, make([]byte, 2000)...)
 	f := runBridge(t, newFakeBroker(big, validMessage("rf-1")), newFakeDoor(), func(c *Config) { c.MaxBody = 1000 })
-	f.drained()
+	f.waitDrained()
 	if f.store.reasons()[ParkTooLarge] != 1 {
-		t.Errorf("parked %v, want the large one", f.store.reasons())
+		t.Errorf("parked %v, want the large message", f.store.reasons())
 	}
 }
 
@@ -128,7 +130,7 @@ func TestReplayMark(t *testing.T) {
 		`","data":{"refundId":"rf-1","orderId":"o","paymentId":"p","amount":1,"currency":"USD"}}`)
 	beside.header = map[string][]string{"Replaybatchid": {id}}
 	f := runBridge(t, newFakeBroker(marked, beside, validMessage("rf-3")), newFakeDoor(), nil)
-	f.drained()
+	f.waitDrained()
 	f.stop()
 	var marks int
 	for _, d := range f.store.deliveries {
@@ -137,6 +139,6 @@ func TestReplayMark(t *testing.T) {
 		}
 	}
 	if marks != 2 {
-		t.Errorf("%d deliveries carry the mark of the replay, want 2: an extension of the event, and a header", marks)
+		t.Errorf("%d deliveries have the replay batch, want 2: one from an extension of the event, one from a header", marks)
 	}
 }

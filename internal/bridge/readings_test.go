@@ -19,7 +19,7 @@ var intended = []bodies.Intended{{
 	Line: func(line string) string { return longName.ReplaceAllString(line, "${1}\\u2026\t") },
 }}
 
-// Whatever the readers are made of, they read the corpus as they did when it was recorded.
+// Codec decodes every event of the corpus as recorded.
 func TestRequestsAreReadAsRecorded(t *testing.T) {
 	t.Parallel()
 	bodies.Check(t, bodies.Events, intended, func(r bodies.Request) bodies.Reading {
@@ -33,7 +33,7 @@ func TestRequestsAreReadAsRecorded(t *testing.T) {
 			got.Verdict = "undecodable"
 			at, ok := err.(interface{ Pointer() string })
 			if !ok {
-				t.Fatalf("request %d: %v names no place", r.Index, err)
+				t.Fatalf("request %d: error %v has no pointer", r.Index, err)
 			}
 			got.Places = []string{at.Pointer()}
 			return got

@@ -25,8 +25,8 @@ type Redriver struct {
 }
 
 // Redrive processes one parked message with its original event id, refund id and consumer; actor is "actor:<name>". The transaction
-// that decides it also closes its row, and replaces the receipt of a refusal. A closed message is returned as it is. Errors:
-// ErrNotRedrivable, refund.ErrNotFound, refund.ErrBusy, refund.ErrUnavailable, refund.ErrOverloaded.
+// that decides it also closes its row, and replaces the receipt of a refusal. A closed message is returned as it is.
+// Errors: ErrNotRedrivable, refund.ErrNotFound, refund.ErrBusy, refund.ErrUnavailable, refund.ErrOverloaded.
 func (r Redriver) Redrive(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string) (intake.Redriven, error) {
 	var out intake.Redriven
 	p, err := r.ParkedMessages.ParkedMessage(ctx, tenant, id)

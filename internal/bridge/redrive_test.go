@@ -20,14 +20,14 @@ import (
 	"github.com/refundry/refundry/internal/store/read"
 )
 
-// lot is a parking lot in a real database with a door in front of it.
-type lot struct {
+// fixture is a real database with a Door and a Redriver.
+type fixture struct {
 	*testing.T
-	store  *store.Store
-	reader *read.Reader
-	door   *intake.Door
-	tenant refund.Tenant
-	drive  bridge.Redriver
+	store    *store.Store
+	reader   *read.Reader
+	door     *intake.Door
+	tenant   refund.Tenant
+	redriver bridge.Redriver
 }
 
 // database is what a Redriver uses of it.
@@ -37,7 +37,7 @@ type database struct {
 }
 
 // discard settles a parked message and reads it back.
-func (l *lot) discard(tenant refund.TenantID, id refund.RID, by string) (intake.ParkedView, error) {
+func (l *fixture) discard(tenant refund.TenantID, id refund.RID, by string) (intake.ParkedView, error) {
 	if err := l.store.Discard(l.Context(), tenant, id, by); err != nil {
 		return intake.ParkedView{}, err
 	}
@@ -50,7 +50,7 @@ func (demoAccount) Account(name string, _ refund.TenantID) (refund.Contract, boo
 	return refundtest.Contract(), name == "demo", true
 }
 
-func newLot(t *testing.T) *lot {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	url := dbtest.Template(t, "redrive", func(url string) error {
 		_, err := migrate.Up(context.Background(), migrate.Config{URL: url})
@@ -65,20 +65,21 @@ func newLot(t *testing.T) *lot {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &lot{T: t, store: s, reader: read.New(s.Pool(), demoAccount{}), door: intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: pg.NewRID}),
+	l := &fixture{T: t, store: s, reader: read.New(s.Pool(), demoAccount{}), door: intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: pg.NewRID}),
 		tenant: row.Tenant()}
 	t.Cleanup(l.door.Stop)
-	l.drive = bridge.Redriver{ParkedMessages: database{s, l.reader}, Door: l.door, NewRID: pg.NewRID, Log: slog.New(slog.DiscardHandler)}
+	l.redriver = bridge.Redriver{ParkedMessages: database{s, l.reader}, Door: l.door, NewRID: pg.NewRID, Log: slog.New(slog.DiscardHandler)}
 	return l
 }
 
-// event gives a message body; amount 0 leaves the amount out.
+// event is the body of a refund.requested.
 func event(id, refundID, payment string, amount int) []byte {
-	return fmt.Appendf(nil, `{"specversion":"1.0","id":%q,"source":"/shop","type":"refund.requested","tenantid":"demo","data":{"refundId":%q,"orderId":"ord_1","paymentId":%q,"amount":%d,"currency":"USD"}}`, id, refundID, payment, amount)
+	return fmt.Appendf(nil, `{"specversion":"1.0","id":%q,"source":"/shop","type":"refund.requested","tenantid":"demo",`+
+		`"data":{"refundId":%q,"orderId":"ord_1","paymentId":%q,"amount":%d,"currency":"USD"}}`, id, refundID, payment, amount)
 }
 
-// bring takes a message through the door as a bridge does.
-func (l *lot) bring(body []byte) intake.Outcome {
+// accept passes a message to the Door as a bridge does.
+func (l *fixture) accept(body []byte) intake.Outcome {
 	l.Helper()
 	in, _, err := bridge.Codec{}.Decode(nil, body)
 	if err != nil {
@@ -93,67 +94,68 @@ func (l *lot) bring(body []byte) intake.Outcome {
 	return out[0]
 }
 
-// pay makes a payment known, or tells a new sum of it.
-func (l *lot) pay(id, capture string, amount int) {
+// captured sends a payment.captured.
+func (l *fixture) captured(id, capture string, amount int) {
 	l.Helper()
-	body := fmt.Appendf(nil, `{"specversion":"1.0","id":"evt-%[1]s-%[2]s","source":"/shop","type":"payment.captured","tenantid":"demo","data":{"paymentId":%[1]q,"captureId":%[2]q,"orderId":"ord_1","amount":%[3]d,"currency":"USD","channelAccount":"demo"}}`, id, capture, amount)
-	if o := l.bring(body); o.Verdict != intake.Taken {
+	body := fmt.Appendf(nil, `{"specversion":"1.0","id":"evt-%[1]s-%[2]s","source":"/shop","type":"payment.captured","tenantid":"demo",`+
+		`"data":{"paymentId":%[1]q,"captureId":%[2]q,"orderId":"ord_1","amount":%[3]d,"currency":"USD","channelAccount":"demo"}}`, id, capture, amount)
+	if o := l.accept(body); o.Verdict != intake.Taken {
 		l.Fatalf("capture: %+v", o)
 	}
 }
 
-func (l *lot) only() intake.ParkedView {
+func (l *fixture) onlyParked() intake.ParkedView {
 	l.Helper()
 	open, err := l.reader.ListParked(l.Context(), l.tenant.ID, intake.ParkedFilter{Limit: 10})
 	if err != nil || len(open) != 1 {
-		l.Fatalf("%d parked, %v; want one", len(open), err)
+		l.Fatalf("%d parked messages (%v), want one", len(open), err)
 	}
 	return open[0]
 }
 
 func TestRedriveOfARefusal(t *testing.T) {
-	l := newLot(t)
-	l.pay("pay_1", "cap_1", 50)
+	l := newFixture(t)
+	l.captured("pay_1", "cap_1", 50)
 	body := event("e1", "rf_1", "pay_1", 60)
-	if o := l.bring(body); o.Code != refund.CodeAmountExceeds {
+	if o := l.accept(body); o.Code != refund.CodeAmountExceeds {
 		t.Fatalf("%+v, want a refusal", o)
 	}
-	p := l.only()
-	again, err := l.drive.Redrive(t.Context(), l.tenant.ID, p.ParkedMessage.ID, "actor:maria")
+	p := l.onlyParked()
+	again, err := l.redriver.Redrive(t.Context(), l.tenant.ID, p.ParkedMessage.ID, "actor:maria")
 	if err != nil || again.Outcome.Verdict != intake.Refused || again.Outcome.Replayed || !again.Parked.DoneAt.IsZero() {
-		t.Fatalf("%+v %v: nothing has changed, so it is refused anew and stays", again, err)
+		t.Fatalf("%+v %v, want a new refusal: nothing has changed", again, err)
 	}
-	l.pay("pay_1", "cap_2", 50)
-	if o := l.bring(body); o.Verdict != intake.Refused || !o.Replayed {
-		t.Fatalf("%+v: the caller has acted on the no, a redelivery is never re-evaluated", o)
+	l.captured("pay_1", "cap_2", 50)
+	if o := l.accept(body); o.Verdict != intake.Refused || !o.Replayed {
+		t.Fatalf("%+v, want the stored refusal: a redelivery is never evaluated again", o)
 	}
-	done, err := l.drive.Redrive(t.Context(), l.tenant.ID, p.ParkedMessage.ID, "actor:maria")
+	done, err := l.redriver.Redrive(t.Context(), l.tenant.ID, p.ParkedMessage.ID, "actor:maria")
 	if err != nil || done.Outcome.Verdict != intake.Taken || done.Parked.DoneHow != "accepted" || done.Parked.DoneBy != "actor:maria" || done.Batch.IsZero() {
-		t.Fatalf("%+v %v, want accepted, settled by the actor and marked", done, err)
+		t.Fatalf("%+v %v, want accepted, closed by the actor and with a replay batch", done, err)
 	}
-	if o := l.bring(body); o.Verdict != intake.Replayed || o.Refund == nil || o.Refund.RefundID != "rf_1" {
-		t.Errorf("%+v: the event's receipt says accepted from now on", o)
+	if o := l.accept(body); o.Verdict != intake.Replayed || o.Refund == nil || o.Refund.RefundID != "rf_1" {
+		t.Errorf("%+v, want a replay: the receipt of the event is accepted now", o)
 	}
-	told, err := l.drive.Redrive(t.Context(), l.tenant.ID, p.ParkedMessage.ID, "actor:maria")
-	if err != nil || told.Tried {
-		t.Errorf("%+v %v: a repeat tells the row and tries nothing", told, err)
+	repeated, err := l.redriver.Redrive(t.Context(), l.tenant.ID, p.ParkedMessage.ID, "actor:maria")
+	if err != nil || repeated.Tried {
+		t.Errorf("%+v %v, want no try: the message is closed", repeated, err)
 	}
 	m, err := l.reader.Messages(t.Context(), l.tenant.ID, "orders", "e1", "")
 	if err != nil || len(m) != 1 || m[0].Decision == nil || m[0].Decision.Outcome != intake.Taken || m[0].RefundID != "rf_1" {
-		t.Errorf("%+v %v, want one message whose decision is the new one", m, err)
+		t.Errorf("%+v %v, want one message with the new decision", m, err)
 	}
 }
 
-func TestRedriveNeverTriesAConflict(t *testing.T) {
-	l := newLot(t)
-	l.pay("pay_1", "cap_1", 100)
-	l.bring(event("e1", "rf_1", "pay_1", 60))
-	if o := l.bring(event("e1", "rf_1", "pay_1", 61)); o.Verdict != intake.Conflict {
+func TestConflictIsNotRedriven(t *testing.T) {
+	l := newFixture(t)
+	l.captured("pay_1", "cap_1", 100)
+	l.accept(event("e1", "rf_1", "pay_1", 60))
+	if o := l.accept(event("e1", "rf_1", "pay_1", 61)); o.Verdict != intake.Conflict {
 		t.Fatalf("%+v", o)
 	}
-	p := l.only()
-	if _, err := l.drive.Redrive(t.Context(), l.tenant.ID, p.ParkedMessage.ID, "actor:maria"); !errors.Is(err, bridge.ErrNotRedrivable) {
-		t.Errorf("%v, want that a conflict is not tried again", err)
+	p := l.onlyParked()
+	if _, err := l.redriver.Redrive(t.Context(), l.tenant.ID, p.ParkedMessage.ID, "actor:maria"); !errors.Is(err, bridge.ErrNotRedrivable) {
+		t.Errorf("%v, want ErrNotRedrivable", err)
 	}
 	gone, err := l.discard(l.tenant.ID, p.ParkedMessage.ID, "actor:maria")
 	if err != nil || gone.DoneHow != "discarded" || gone.DoneBy != "actor:maria" {
@@ -161,15 +163,15 @@ func TestRedriveNeverTriesAConflict(t *testing.T) {
 	}
 	twice, err := l.discard(l.tenant.ID, p.ParkedMessage.ID, "actor:john")
 	if err != nil || twice.DoneBy != "actor:maria" || !twice.DoneAt.Equal(gone.DoneAt) {
-		t.Errorf("%+v %v: the first discard stands", twice, err)
+		t.Errorf("%+v %v, want the first discard unchanged", twice, err)
 	}
 	if _, err := l.discard(l.tenant.ID+1, p.ParkedMessage.ID, "actor:eve"); !errors.Is(err, refund.ErrNotFound) {
-		t.Errorf("%v: another tenant finds nothing", err)
+		t.Errorf("%v, want ErrNotFound for another tenant", err)
 	}
 }
 
-func TestRedriveOfWhatCouldNotBeRead(t *testing.T) {
-	l := newLot(t)
+func TestRedriveOfAnUndecodableMessage(t *testing.T) {
+	l := newFixture(t)
 	park := func(place string, body []byte) refund.RID {
 		id, _, err := l.store.ParkBeforeRetry(t.Context(), l.tenant.ID, intake.EventID{Consumer: "orders"}, bridge.ParkUndecodable,
 			intake.Park{Position: place, Body: body})
@@ -179,39 +181,39 @@ func TestRedriveOfWhatCouldNotBeRead(t *testing.T) {
 		return id
 	}
 	junk := park("S/1", []byte("junk"))
-	still, err := l.drive.Redrive(t.Context(), l.tenant.ID, junk, "actor:maria")
+	still, err := l.redriver.Redrive(t.Context(), l.tenant.ID, junk, "actor:maria")
 	if err != nil || still.Fault == nil || still.Parked.Tries != 2 || !still.Parked.DoneAt.IsZero() {
-		t.Errorf("%+v %v, want that it still cannot be read, counted and parked", still, err)
+		t.Errorf("%+v %v, want it undecodable, counted and parked", still, err)
 	}
-	// An older program could not read this one; this program can. Its payment is not known yet.
+	// An older version could not decode this message; this version can. Its payment is unknown.
 	readable := park("S/2", event("e2", "rf_2", "pay_2", 10))
-	waits, err := l.drive.Redrive(t.Context(), l.tenant.ID, readable, "actor:maria")
+	waits, err := l.redriver.Redrive(t.Context(), l.tenant.ID, readable, "actor:maria")
 	if err != nil || waits.Outcome.Verdict != intake.Waiting || waits.Parked.WakePayment != "pay_2" || waits.Parked.Reason != intake.ParkedWaiting {
-		t.Fatalf("%+v %v, want that it waits for its payment", waits, err)
+		t.Fatalf("%+v %v, want it waiting for its payment", waits, err)
 	}
-	l.pay("pay_2", "cap_1", 100)
+	l.captured("pay_2", "cap_1", 100)
 	waker := bridge.Waker{ParkedMessages: l.store, Door: l.door, Log: slog.New(slog.DiscardHandler)}
 	if err := waker.WakePayment(t.Context(), l.tenant.ID, "pay_2"); err != nil {
 		t.Fatal(err)
 	}
 	if p, err := l.reader.ParkedMessage(t.Context(), l.tenant.ID, readable); err != nil || p.DoneHow != "accepted" || p.DoneBy != "system:wake" {
-		t.Errorf("%+v %v, want accepted by the wake", p, err)
+		t.Errorf("%+v %v, want accepted by the waker", p, err)
 	}
 }
 
-// Many at once, and a discard between them: one refund or none, never both answers.
+// Concurrent redrives and a discard give one refund or none, and the row says which.
 func TestRedriveAndDiscardRace(t *testing.T) {
-	l := newLot(t)
+	l := newFixture(t)
 	for i := range 10 {
 		id, payment := fmt.Sprintf("rf_%d", i), fmt.Sprintf("pay_%d", i)
-		l.pay(payment, "cap_1", 10)
-		l.bring(event("e"+id, id, payment, 20))
-		p := l.only()
-		l.pay(payment, "cap_2", 10)
+		l.captured(payment, "cap_1", 10)
+		l.accept(event("e"+id, id, payment, 20))
+		p := l.onlyParked()
+		l.captured(payment, "cap_2", 10)
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {
-				if _, err := l.drive.Redrive(t.Context(), l.tenant.ID, p.ParkedMessage.ID, "actor:maria"); err != nil && !errors.Is(err, refund.ErrBusy) {
+				if _, err := l.redriver.Redrive(t.Context(), l.tenant.ID, p.ParkedMessage.ID, "actor:maria"); err != nil && !errors.Is(err, refund.ErrBusy) {
 					t.Errorf("redrive: %v", err)
 				}
 			})
@@ -228,7 +230,7 @@ func TestRedriveAndDiscardRace(t *testing.T) {
 		}
 		_, err = l.reader.FindRefund(t.Context(), l.tenant.ID, id)
 		if found := err == nil; found != (end.DoneHow == "accepted") {
-			t.Errorf("round %d: settled as %q, refund found: %v", i, end.DoneHow, found)
+			t.Errorf("round %d: closed as %q, refund found: %v", i, end.DoneHow, found)
 		}
 	}
 }

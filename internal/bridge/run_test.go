@@ -13,29 +13,29 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-func TestEverythingIsTakenAndAcknowledgedInOrder(t *testing.T) {
+func TestMessagesAreDecidedAndAcknowledgedInOrder(t *testing.T) {
 	f := runBridge(t, newFakeBroker(validMessages(0, 300)...), newFakeDoor(), func(c *Config) { c.MaxBatch = 50 })
-	f.drained()
+	f.waitDrained()
 	f.stop()
 	var order []string
 	for _, g := range f.door.groups {
 		if len(g) > 50 {
-			t.Errorf("a group of %d, want at most 50", len(g))
+			t.Errorf("group of %d, want at most 50", len(g))
 		}
 		order = append(order, g...)
 	}
 	for i, id := range order {
 		if want := fmt.Sprintf("rf-%d", i); id != want {
-			t.Fatalf("refund %d at the door is %s, want %s: groups enter in the broker's order", i, id, want)
+			t.Fatalf("refund %d at the Door is %s, want %s: groups are decided in the broker's order", i, id, want)
 		}
 	}
 	if len(f.store.deliveries) != 300 || f.store.deliveries[0].RID.IsZero() || f.store.deliveries[0].Transport != "fake:q/rf-0#1" {
-		t.Errorf("%d deliveries recorded, first %+v; want 300, each with its refund and its transport id", len(f.store.deliveries), f.store.deliveries[0])
+		t.Errorf("%d deliveries recorded, first %+v; want 300, each with its refund and its transport", len(f.store.deliveries), f.store.deliveries[0])
 	}
 }
 
-// M5: only a verdict that is known lets a message be acknowledged.
-func TestZeroResultIsNoVerdict(t *testing.T) {
+// M5: a message is acknowledged only after a known verdict.
+func TestZeroResultIsNotAcknowledged(t *testing.T) {
 	door := newFakeDoor()
 	var answer atomic.Bool
 	door.decide = func(in intake.Intake, _ int) *intake.Result {
@@ -45,16 +45,16 @@ func TestZeroResultIsNoVerdict(t *testing.T) {
 		return nil
 	}
 	f := runBridge(t, newFakeBroker(validMessages(0, 3)...), door, func(c *Config) { c.GiveUp = 1 << 20 })
-	f.waitFor("the neighbours are acknowledged", func() bool { return len(f.acked) == 2 })
+	f.waitFor("the other messages are acknowledged", func() bool { return len(f.acked) == 2 })
 	if slices.Contains(f.acked, "q/rf-1") {
 		t.Error("a zero result without an error was acknowledged")
 	}
 	answer.Store(true)
-	f.drained()
+	f.waitDrained()
 }
 
-// M5: the database is away, in every way it can say so. Nothing is acknowledged, nothing is given up, nothing more is fetched.
-func TestDatabaseAwayHoldsAndPauses(t *testing.T) {
+// M5: with every error of an unavailable database, no message is acknowledged, given up or fetched.
+func TestMessagesAreHeldWhileTheDatabaseIsUnavailable(t *testing.T) {
 	for name, away := range map[string]error{"unavailable": refund.ErrUnavailable, "overloaded": refund.ErrOverloaded,
 		"commit unknown": refund.ErrCommitUnknown, "deadline": context.DeadlineExceeded} {
 		t.Run(name, func(t *testing.T) {
@@ -68,23 +68,23 @@ func TestDatabaseAwayHoldsAndPauses(t *testing.T) {
 				return away
 			}
 			f := runBridge(t, newFakeBroker(validMessages(0, 100)...), door, func(c *Config) { c.MaxBatch = 10 })
-			f.waitFor("held more than once", func() bool { return f.holds > 40 && tries.Load() > 12 })
-			f.waitFor("nothing lost", func() bool { return len(f.left) == 100 && len(f.acked) == 0 && len(f.given) <= 20 && f.openings == 1 })
+			f.waitFor("messages are renewed more than once", func() bool { return f.holds > 40 && tries.Load() > 12 })
+			f.waitFor("no message is lost", func() bool { return len(f.left) == 100 && len(f.acked) == 0 && len(f.given) <= 20 && f.openings == 1 })
 			back.Store(true)
-			f.drained()
+			f.waitDrained()
 			if len(f.store.parked) != 0 {
-				t.Errorf("parked %v during an outage, want nothing", f.store.parked)
+				t.Errorf("parked %v during an outage, want none", f.store.parked)
 			}
 			for _, m := range f.store.deliveries {
 				if m.Outcome != string(intake.Taken) {
-					t.Errorf("%+v, want accepted at the first delivery", m)
+					t.Errorf("delivery %+v, want TAKEN at the first delivery", m)
 				}
 			}
 		})
 	}
 }
 
-func TestStopWhileTheDatabaseIsAwayGivesBack(t *testing.T) {
+func TestStopReturnsMessagesThatCannotBeStored(t *testing.T) {
 	door := newFakeDoor()
 	tried := make(chan struct{}, 1000)
 	door.fail = func() error {
@@ -98,11 +98,11 @@ func TestStopWhileTheDatabaseIsAwayGivesBack(t *testing.T) {
 	<-tried
 	f.stop()
 	if len(f.left) != 5 || f.closes != 1 {
-		t.Errorf("%d of 5 messages left, %d sources closed, want all and one", len(f.left), f.closes)
+		t.Errorf("%d of 5 messages left and %d sources closed, want 5 and 1", len(f.left), f.closes)
 	}
 }
 
-func TestStopCutsOffWhatHangs(t *testing.T) {
+func TestStopEndsAHangingDoor(t *testing.T) {
 	door := newFakeDoor()
 	reached := make(chan struct{})
 	hang := doorFunc(func(ctx context.Context, g []intake.Intake) ([]intake.Result, error) {
@@ -115,10 +115,10 @@ func TestStopCutsOffWhatHangs(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := f.b.Stop(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("stop: %v, want that its time was over", err)
+		t.Errorf("Stop: %v, want context.Canceled", err)
 	}
 	if len(f.left) != 1 {
-		t.Error("what hung at the door was acknowledged")
+		t.Error("a message that was not decided is acknowledged")
 	}
 }
 
@@ -144,33 +144,33 @@ func TestStopFinishesTheGroupAtTheDoor(t *testing.T) {
 	close(goOn)
 	<-stopped
 	if len(f.left) != 0 {
-		t.Errorf("%d messages left after a graceful stop, want none: they had been committed", len(f.left))
+		t.Errorf("%d messages left after a graceful stop, want none: all were committed", len(f.left))
 	}
 }
 
-// M4, turned to brokers: what came together with an error is not skipped.
-func TestErrorTogetherWithMessages(t *testing.T) {
+// M4 for brokers: messages that came together with an error are not skipped.
+func TestMessagesThatCameWithAnErrorAreProcessed(t *testing.T) {
 	broker := newFakeBroker(validMessages(0, 5)...)
-	broker.fetchErr = []error{errors.New("half a batch, then the line broke"), nil, errors.New("again")}
+	broker.fetchErr = []error{errors.New("connection lost within a batch"), nil, errors.New("again")}
 	broker.openErr = []error{nil, errors.New("not yet"), nil}
 	f := runBridge(t, broker, newFakeDoor(), nil)
-	f.drained()
+	f.waitDrained()
 	f.publish(validMessages(5, 10)...)
-	f.drained()
-	f.waitFor("every Source was closed and another opened", func() bool { return f.openings >= 3 })
+	f.waitDrained()
+	f.waitFor("failed sources are replaced", func() bool { return f.openings >= 3 })
 	if len(f.door.known) != 10 {
 		t.Errorf("%d refunds, want 10", len(f.door.known))
 	}
 }
 
-func TestFailedAcknowledgementEndsTheSource(t *testing.T) {
+func TestFailedAcknowledgementClosesTheSource(t *testing.T) {
 	broker := newFakeBroker(validMessages(0, 5)...)
 	broker.ackErr["q/rf-2"] = 2
 	f := runBridge(t, broker, newFakeDoor(), nil)
-	f.drained()
+	f.waitDrained()
 	f.stop()
 	if f.openings != 3 || f.staleAcks != 0 {
-		t.Errorf("%d Sources, %d stale acknowledgements; want 3 and 0", f.openings, f.staleAcks)
+		t.Errorf("%d sources and %d stale acknowledgements, want 3 and 0", f.openings, f.staleAcks)
 	}
 	var redelivered int
 	for _, d := range f.store.deliveries {
@@ -179,26 +179,26 @@ func TestFailedAcknowledgementEndsTheSource(t *testing.T) {
 		}
 	}
 	if redelivered == 0 || f.door.known["rf-0"] != 1 {
-		t.Errorf("%d redeliveries recorded, rf-0 decided %d times; want some, and once: it had been acknowledged", redelivered, f.door.known["rf-0"])
+		t.Errorf("%d redeliveries recorded and rf-0 decided %d times, want some and once: it was acknowledged", redelivered, f.door.known["rf-0"])
 	}
 }
 
 func TestRateLimit(t *testing.T) {
 	begin := time.Now()
 	f := runBridge(t, newFakeBroker(validMessages(0, 30)...), newFakeDoor(), func(c *Config) { c.Rate, c.MaxBatch = 100, 10 })
-	f.drained()
+	f.waitDrained()
 	f.stop()
 	if took := time.Since(begin); took < 190*time.Millisecond {
 		t.Errorf("30 messages at 100 a second, the first 10 at once, took %s; want 0.2 s at least", took)
 	}
 	for _, g := range f.door.groups {
 		if len(g) > 10 {
-			t.Errorf("a group of %d, more than the rate allows at once", len(g))
+			t.Errorf("group of %d, want at most 10: the rate allows no more at once", len(g))
 		}
 	}
 }
 
-func TestNewRefuses(t *testing.T) {
+func TestIncompleteConfigIsRefused(t *testing.T) {
 	good := Config{Name: "orders", Open: newFakeBroker().open, Door: newFakeDoor(), ParkedMessages: newFakeStore(), Deliveries: newFakeStore(),
 		Tenants: fakeTenants{}, Allowed: []string{"demo"}}
 	for name, change := range map[string]func(*Config){

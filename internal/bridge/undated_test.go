@@ -9,7 +9,7 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// An event's own time counts, else the broker's; without both it is parked, unless the bridge is told to take it.
+// The time of an event is its own, else the broker's. Without both it is parked, unless the bridge accepts undated events.
 func TestUndatedEvents(t *testing.T) {
 	for name, c := range map[string]struct {
 		own, undated, allow bool
@@ -37,7 +37,7 @@ func TestUndatedEvents(t *testing.T) {
 			return nil
 		}
 		f := runBridge(t, newFakeBroker(m), door, func(cfg *Config) { cfg.Undated = c.allow })
-		f.drained()
+		f.waitDrained()
 		f.stop()
 		if c.parked != "" {
 			if got := f.store.reasons(); got[c.parked] != 1 || len(at) != 0 {
@@ -46,25 +46,25 @@ func TestUndatedEvents(t *testing.T) {
 			continue
 		}
 		if len(at) != 1 || !at[0].Equal(c.at) {
-			t.Errorf("%s: happened at %v, want %s", name, at, c.at)
+			t.Errorf("%s: time %v, want %s", name, at, c.at)
 		}
 	}
 }
 
-// The broker's time is kept with a parked message: tried again, it is as old as it was.
+// The broker's time is stored with a parked message, so that the message is as old when it is processed again.
 func TestBrokerTimeIsKeptWithParkedMessages(t *testing.T) {
 	f := runBridge(t, newFakeBroker(), newFakeDoor(), nil)
 	it := f.b.decode(&fakeDelivery{fakeMessage: validMessage("rf-1")})
 	if it.parkReason != "" || !it.in.OccurredAt.Equal(stored) {
-		t.Fatalf("%q, happened at %s", it.parkReason, it.in.OccurredAt)
+		t.Fatalf("parked for %q with time %s, want the broker's time", it.parkReason, it.in.OccurredAt)
 	}
 	again, err := Unpark(intake.ParkedMessage{Park: *it.in.Park})
 	if err != nil || !again.OccurredAt.Equal(stored) {
-		t.Errorf("tried again it happened at %s, %v", again.OccurredAt, err)
+		t.Errorf("time %s of the unparked message (%v), want the broker's", again.OccurredAt, err)
 	}
 	later := validMessage("rf-1")
 	later.undated = true
 	if other := f.b.decode(&fakeDelivery{fakeMessage: later}); other.in.Park.Position != it.in.Park.Position {
-		t.Errorf("the place is %s without the broker's time, %s with it", other.in.Park.Position, it.in.Park.Position)
+		t.Errorf("position %s without the broker's time and %s with it, want the same", other.in.Park.Position, it.in.Park.Position)
 	}
 }

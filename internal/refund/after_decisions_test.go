@@ -2,8 +2,8 @@ package refund
 
 import "time"
 
-// What approved decisions do to a record. The code that takes decisions lives elsewhere and does the same; the table must
-// be right about every state that they lead to.
+// Effects of approved decisions on a record, written a second time. The table must be right in every state that they lead
+// to.
 
 func overrideNumber(r *Record, no int) {
 	d, _ := r.Dispatch(no)
@@ -11,7 +11,7 @@ func overrideNumber(r *Record, no int) {
 	r.Exposed = r.anyExposed()
 }
 
-// afterNotDone is confirm-not-done: every unbooked number is decreed, the refund has failed, the case is closed.
+// afterNotDone is confirm-not-done: every number without an effect is closed, the refund has failed, the case is closed.
 func afterNotDone(r Record) Record {
 	r = clone(r)
 	for _, d := range r.Dispatches {
@@ -24,7 +24,7 @@ func afterNotDone(r Record) Record {
 	return r
 }
 
-// afterResend is resend: the live number is decreed, the next one waits for the channel's word about it.
+// afterResend is resend: the live number is closed, the next one waits for the channel's answer about it.
 func afterResend(r Record) Record {
 	r = clone(r)
 	old := r.DispatchNo
@@ -36,12 +36,12 @@ func afterResend(r Record) Record {
 	return r
 }
 
-// confirmedSuccess is confirm-success: a fact of its own, without the channel's id.
+// confirmedSuccess is confirm-success: a fact without the channel's id.
 func confirmedSuccess(r Record) Fact {
 	return Fact{Kind: Succeeded, Dispatch: r.DispatchNo, Source: "decision", Actor: "actor:ann"}
 }
 
-// afterRevocation is revoke-confirmation: what only a person had confirmed is un-booked.
+// afterRevocation is revoke-confirmation: effects that only a person had confirmed are taken back.
 func afterRevocation(r Record) Record {
 	r = clone(r)
 	for i := range r.Effects {
@@ -56,7 +56,7 @@ func afterRevocation(r Record) Record {
 	return r
 }
 
-// afterAcceptance closes the case of an end and accepts its excess.
+// afterAcceptance closes the case of an ended refund and accepts its excess.
 func afterAcceptance(r Record) Record {
 	r = clone(r)
 	r.Case, r.NextActionAt = nil, time.Time{}

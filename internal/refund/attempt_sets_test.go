@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Sets of attempts, made directly and not by driving: up to three sends of one number with every answer that leaves the
-// refund open, silence included, and readings at every time; then every late answer, in the state that the oracle gives the set.
+// Sets of attempts, built directly: up to three sends of one number with every answer that leaves the refund open, silence
+// included, and absences at every time; then every late answer, in the state that the reference gives the set.
 
-// askedSet is what was asked after the sends: the answer, and whether it left when an absence counts.
+// askedSet is the questions after the sends: their answers, and whether they left when an absence counts.
 type askedSet struct {
 	answers []FactKind
 	counts  bool
@@ -70,7 +70,7 @@ func setOf(c Contract, sends []FactKind, asked askedSet) Record {
 	return stateOf(r, c)
 }
 
-// stateOf gives a set the state that it must have.
+// stateOf returns the set in the state that it must have.
 func stateOf(r Record, c Contract) Record {
 	o := newReference(r, Fact{}, c)
 	d := &r.Dispatches[0]
@@ -115,13 +115,13 @@ func TestEverySetOfAttempts(t *testing.T) {
 			for i, sends := range sets {
 				for j, asked := range askedSets() {
 					if (i+j)%8 != 0 && len(sends) == maxSends && !*exhaustive {
-						continue // of the longest sets one in eight
+						continue // one in eight of the longest sets
 					}
 					made++
 					x.judgeSet(node{r: setOf(c, sends, asked), path: fmt.Sprintf("%v %v", sends, asked)})
 				}
 			}
-			t.Logf("%d sets, %d facts judged", made, x.applied)
+			t.Logf("%d sets, %d facts checked", made, x.applied)
 			if x.failures > 0 {
 				t.Errorf("%d disagreements, the first: %s", x.failures, x.firstFail)
 			}

@@ -12,11 +12,9 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// golden holds testdata/golden.json. Its values were computed outside of Go
-// (hashlib, hmac and json of Python's standard library), and the journal
-// hashes also by PostgreSQL 15 with the expression that JournalHash's comment
-// quotes. They are promises: after a release a changed value here means that
-// stored rows can no longer be verified.
+// golden is testdata/golden.json. Its values were computed outside of Go (hashlib, hmac and json of Python's standard
+// library), the journal hashes also by PostgreSQL 15 with the expression in JournalHash's comment. They are promises: if a
+// value changes after a release, stored rows can no longer be verified.
 type golden struct {
 	LP []struct {
 		Fields []string
@@ -121,12 +119,11 @@ func TestGoldenDigests(t *testing.T) {
 		same(t, "AdvisoryKey", refund.AdvisoryKey(v.Cell, v.Kind, v.Tenant, v.ID), v.Key)
 	}
 	if len(g.LP)*len(g.RefundDigest)*len(g.CaptureDigest)*len(g.ReportDigest)*len(g.AdvisoryKey) == 0 {
-		t.Error("the golden file lacks a section: a value that nobody checks can change unseen")
+		t.Error("the golden file lacks a section, so its values are not checked")
 	}
 }
 
-// The three values below stand in docs/bytes.md as text; they are repeated here
-// so that a regenerated golden file cannot move them.
+// The three values below are in docs/bytes.md as text. They are repeated here so that a new golden file cannot change them.
 func TestGoldenValuesOfTheBytesPage(t *testing.T) {
 	t.Parallel()
 	same(t, "refund digest", refund.RefundDigest("ord_77", "pay_77", 1250, "USD").String(),
@@ -159,9 +156,9 @@ func TestGoldenJournal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		entry := refund.Entry{Kind: v.Kind, From: refund.State(v.From), To: refund.State(v.To), Generation: v.Generation, Source: v.Source,
-			Actor: v.Actor, FactKey: key, Data: v.Data}
-		same(t, "JournalDigest", entry.Digest(), goldenHash(t, v.Digest))
+		e := refund.Entry{Kind: v.Kind, From: refund.State(v.From), To: refund.State(v.To), Generation: v.Generation, Source: v.Source, Actor: v.Actor,
+			FactKey: key, Data: v.Data}
+		same(t, "Digest", e.Digest(), goldenHash(t, v.Digest))
 	}
 	var prev [32]byte
 	for _, v := range g.JournalHash {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A conclusion holds on the record under its lock, or it is refused and changes nothing.
+// A conclusion that does not hold under the lock is refused and changes nothing.
 func TestConclusionThatDoesNotHoldIsRefused(t *testing.T) {
 	t.Parallel()
 	refused := func(s *scenario, f Fact) {
@@ -71,14 +71,14 @@ func TestConclusionThatDoesNotHoldIsRefused(t *testing.T) {
 	})
 }
 
-// An end that is known too early to be the last word becomes one with time, under a final state too.
+// A number's end that is known before the horizon becomes final with time, under a final state too.
 func TestExposureUnderAFinalStateEndsWithTime(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, ProfileKeyedQueryable)
 	earlyEndStart(s)
-	s.expect("number 1 may still act, and its amount is held", StateSuccess, true, CaseOtherNumberOpen, CaseExcess)
+	s.expect("number 1 may still be executed, and its amount is held", StateSuccess, true, CaseOtherNumberOpen, CaseExcess)
 	s.r.Now = s.expectStep("only time is missing", StepWait).Until
-	s.expectStep("nothing can act any more", StepSettle)
+	s.expectStep("nothing can be executed any more", StepSettle)
 	s.conclude(Settled, "")
 	s.expect("the question is answered", StateSuccess, false)
 }

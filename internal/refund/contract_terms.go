@@ -16,9 +16,6 @@ type QueryEffects string
 // QueryActs marks a query that may itself start or change a refund.
 const QueryActs QueryEffects = "acts"
 
-// Automatic reports whether the channel may be queried without a person: the query exists and changes nothing.
-func (q QueryTerms) Automatic() bool { return q.Exists && q.Effects == "" }
-
 // Resubmit is how a refund that met a code may be requested again.
 type Resubmit string
 

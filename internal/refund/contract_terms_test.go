@@ -11,7 +11,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// A profile whose bytes change gives every account that uses it a new contract version at the next start.
+// If the bytes of a profile change, every account that uses it gets a new contract version at the next start.
 func TestGoldenProfiles(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
@@ -33,7 +33,7 @@ func TestGoldenProfiles(t *testing.T) {
 	}
 }
 
-// full is a contract in which every optional term is set.
+// full is a contract with every optional term.
 func full() refund.Contract {
 	c, _ := refund.Profile(refund.ProfileKeyedQueryable)
 	c.Key.Scope, c.Key.Compares = refund.ScopeTrade, []string{"amount", "reason"}
@@ -48,7 +48,7 @@ func full() refund.Contract {
 	return c
 }
 
-// Stored contracts are read again: every term survives.
+// A stored contract is read back with every term.
 func TestContractsComeBackWhole(t *testing.T) {
 	t.Parallel()
 	c := full()
@@ -68,24 +68,24 @@ func TestContractsComeBackWhole(t *testing.T) {
 	}
 }
 
-func TestTermsThatContradict(t *testing.T) {
+func TestContradictoryTermsAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(*refund.Contract){
 		"unknown scope":                func(c *refund.Contract) { c.Key.Scope = "world" },
-		"scope of no key":              func(c *refund.Contract) { c.Key.Dedupes, c.Key.Compares = false, nil },
+		"scope without a key":          func(c *refund.Contract) { c.Key.Dedupes, c.Key.Compares = false, nil },
 		"compares with no key":         func(c *refund.Contract) { c.Key.Dedupes, c.Key.Scope = false, "" },
 		"unknown parameter":            func(c *refund.Contract) { c.Key.Compares = []string{"mood"} },
-		"parameter twice":              func(c *refund.Contract) { c.Key.Compares = []string{"amount", "amount"} },
+		"parameter listed twice":       func(c *refund.Contract) { c.Key.Compares = []string{"amount", "amount"} },
 		"unknown effects":              func(c *refund.Contract) { c.Query.Effects = "sometimes" },
-		"effects of no question":       func(c *refund.Contract) { c.List.Exists = false },
+		"effects without a query":      func(c *refund.Contract) { c.List.Exists = false },
 		"attention and refused":        func(c *refund.Contract) { c.Codes.Attention = c.Codes.Refused },
 		"refused and echo":             func(c *refund.Contract) { c.Codes.Echo = c.Codes.Refused },
 		"passes later and retryable":   func(c *refund.Contract) { c.Codes.PassesLater = []string{"rate_limited"} },
-		"passes later twice":           func(c *refund.Contract) { c.Codes.PassesLater = []string{"a", "a"} },
+		"passes later, listed twice":   func(c *refund.Contract) { c.Codes.PassesLater = []string{"a", "a"} },
 		"empty code":                   func(c *refund.Contract) { c.Codes.Attention = []string{""} },
 		"passes later, answer kept":    func(c *refund.Contract) { c.Key.KeepsAnswer, c.Codes.LowBalance, c.Codes.Resubmit = true, nil, nil },
 		"unknown way to resubmit":      func(c *refund.Contract) { c.Codes.Resubmit["x"] = "maybe" },
-		"resubmit of no code":          func(c *refund.Contract) { c.Codes.Resubmit[""] = refund.ResubmitNew },
+		"resubmit of an empty code":    func(c *refund.Contract) { c.Codes.Resubmit[""] = refund.ResubmitNew },
 		"same number, answer kept":     func(c *refund.Contract) { c.Key.KeepsAnswer, c.Codes.LowBalance, c.Codes.PassesLater = true, nil, nil },
 		"same number after a refusal":  func(c *refund.Contract) { c.Codes.Resubmit["invalid_request"] = refund.ResubmitSame },
 		"never, but retryable":         func(c *refund.Contract) { c.Codes.Resubmit["rate_limited"] = refund.ResubmitNever },
@@ -96,21 +96,21 @@ func TestTermsThatContradict(t *testing.T) {
 		"same, but only a new one passes": func(c *refund.Contract) {
 			c.Codes.NewNumber, c.Codes.Resubmit["n"] = []string{"n"}, refund.ResubmitSame
 		},
-		"step of nothing":                 func(c *refund.Contract) { c.Limits.Step["KWD"] = 0 },
-		"step of no currency":             func(c *refund.Contract) { c.Limits.Step["ZZZ"] = 1 },
+		"step of zero":                    func(c *refund.Contract) { c.Limits.Step["KWD"] = 0 },
+		"step of an unknown currency":     func(c *refund.Contract) { c.Limits.Step["ZZZ"] = 1 },
 		"negative exponent":               func(c *refund.Contract) { c.Limits.Exponent["MGA"] = -1 },
-		"exponent out of the world":       func(c *refund.Contract) { c.Limits.Exponent["MGA"] = 5 },
-		"exponent of no currency":         func(c *refund.Contract) { c.Limits.Exponent["zzz"] = 1 },
+		"exponent too large":              func(c *refund.Contract) { c.Limits.Exponent["MGA"] = 5 },
+		"exponent of an unknown currency": func(c *refund.Contract) { c.Limits.Exponent["zzz"] = 1 },
 		"negative duplicate window":       func(c *refund.Contract) { c.Limits.DuplicateWindow = -1 },
-		"negative errors a second":        func(c *refund.Contract) { c.Limits.PerSecondErrors = -1 },
+		"negative errors per second":      func(c *refund.Contract) { c.Limits.PerSecondErrors = -1 },
 		"more errors than calls":          func(c *refund.Contract) { c.Limits.PerSecondErrors = 11 },
 		"negative late failures":          func(c *refund.Contract) { c.LateFailureHorizon = -1 },
-		"late failures that never happen": func(c *refund.Contract) { c.Codes.LateFailure = false },
+		"late failures without the term":  func(c *refund.Contract) { c.Codes.LateFailure = false },
 	} {
 		c := full()
 		spoil(&c)
 		if c.Validate() == nil {
-			t.Errorf("%s: the contract was taken", name)
+			t.Errorf("%s: the contract was accepted", name)
 		}
 	}
 }
@@ -129,7 +129,7 @@ func TestAmountsInSteps(t *testing.T) {
 		{1050, "MGA", false}, // the channel has no decimals
 		{1100, "MGA", true},
 		{1, "USD", true},
-		{refund.MaxAmount, "ISK", false}, // more than the channel's numbers can say
+		{refund.MaxAmount, "ISK", false}, // above the largest number of the channel
 	} {
 		if got := c.Expresses(x.amount, x.cur); got != x.want {
 			t.Errorf("%d %s: expressible %v, want %v", x.amount, x.cur, got, x.want)
@@ -137,8 +137,8 @@ func TestAmountsInSteps(t *testing.T) {
 	}
 }
 
-// A question that may itself refund is never asked of ourselves: the way of recovery is the next best one.
-func TestQuestionsThatAct(t *testing.T) {
+// A query with side effects is never sent automatically: the next way of recovery is used.
+func TestQueryWithSideEffectsIsNotUsed(t *testing.T) {
 	t.Parallel()
 	c, _ := refund.Profile(refund.ProfileKeyedQueryable)
 	c.Query.Effects = refund.QueryActs

@@ -6,6 +6,12 @@ import (
 	"slices"
 )
 
+// comparedParameters are the values that IdempotencyTerms.Compares may have.
+var comparedParameters = []string{"amount", "currency", "payment", "reason", "noticeUrl"}
+
+// maxExponent is the highest number of decimals of any currency.
+const maxExponent = 4
+
 // Validate returns an error for a contract that cannot be used: terms that are missing, impossible or contradictory.
 func (c Contract) Validate() error {
 	switch {
@@ -64,13 +70,6 @@ func (c Contract) validKey() error {
 		}
 	}
 	return nil
-}
-
-// codeLists returns the lists that give a code its meaning. A code is in one of them at most; LowBalance is a part of
-// Retryable.
-func (t CodeTerms) codeLists() map[string][]string {
-	return map[string][]string{"refused": t.Refused, "newNumber": t.NewNumber, "echo": t.Echo, "retryable": t.Retryable,
-		"attention": t.Attention, "passesLater": t.PassesLater}
 }
 
 func (c Contract) validCodes() error {
@@ -136,8 +135,3 @@ func (c Contract) validLimits() error {
 	}
 	return nil
 }
-
-// comparedParameters are the values that IdempotencyTerms.Compares may have.
-var comparedParameters = []string{"amount", "currency", "payment", "reason", "noticeUrl"}
-
-const maxExponent = 4 // maxExponent is the highest number of decimals of any currency.

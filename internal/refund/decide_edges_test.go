@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A resend starts its own clock: the days that the first number took do not end it.
+// A resend has its own deadline: the days of the first number do not count.
 func TestResendHasItsOwnDeadline(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, ProfileKeyedQueryable)
@@ -17,8 +17,8 @@ func TestResendHasItsOwnDeadline(t *testing.T) {
 	s.expectStep("the new number is sent", StepSend)
 }
 
-// An open ask that nothing can answer ends at a person, and one that is not answered does too.
-func TestAskEndsAtAPerson(t *testing.T) {
+// An open ask that cannot be answered ends with a case, and so does one without an answer.
+func TestOpenAskEndsWithACase(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, ProfileBlind)
 	s.loseAnswer()
@@ -31,30 +31,30 @@ func TestAskEndsAtAPerson(t *testing.T) {
 	s.resend()
 	s.expectStep("the channel is asked first", StepQuery)
 	s.wait(25 * time.Hour)
-	if got := s.expectStep("asked for a day in vain", StepOpenCase); got.Reason != CaseDeadline {
+	if got := s.expectStep("asked for a day without an answer", StepOpenCase); got.Reason != CaseDeadline {
 		t.Errorf("reason %s", got.Reason)
 	}
 	s.conclude(Deadline, CaseDeadline)
 	s.expectStep("asking goes on under the case", StepQuery)
 }
 
-// Once the number's end is known only time is missing: no question, no twin, no person.
+// Once the number's end is known, the refund waits for the horizon: no question, no replay, no case.
 func TestKnownEndWaitsForTheHorizon(t *testing.T) {
 	t.Parallel()
 	for class := range classes(t) {
 		s := newScenario(t, class)
 		s.loseAnswer()
 		s.notice(FailedFinal, 1, "")
-		s.expect(class+": the silent send may still act", StateUnknown, true)
+		s.expect(class+": the silent send may still be executed", StateUnknown, true)
 		step := s.expectStep(class, StepWait)
 		s.r.Now = step.Until
-		s.expectStep(class+": nothing can act any more", StepSettle)
+		s.expectStep(class+": nothing can be executed any more", StepSettle)
 		s.conclude(Settled, "")
 		s.expect(class, StateFailed, false)
 	}
 }
 
-// A contract that shortens its terms does not shorten what was promised when the send was claimed.
+// A contract that shortens its terms does not shorten those of an earlier claim.
 func TestStoredAbsenceTimeStands(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, ProfileKeyedQueryable)
@@ -69,7 +69,7 @@ func TestStoredAbsenceTimeStands(t *testing.T) {
 	s.expect("now it counts", StatePending, false)
 }
 
-// A late answer of an owner before does not take the lease of the one that asks now.
+// A late answer of a former owner does not release the lease of the present one.
 func TestLateAnswerKeepsTheNewOwnersLease(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, ProfileKeyedQueryable)
@@ -82,10 +82,10 @@ func TestLateAnswerKeepsTheNewOwnersLease(t *testing.T) {
 	if lease.IsZero() || !s.r.LeaseEndsAt.Equal(lease) {
 		t.Errorf("the lease of the new owner ends at %v, want %v", s.r.LeaseEndsAt, lease)
 	}
-	s.expectStep("the new owner's question is under way", StepWait)
+	s.expectStep("the present owner's question is in flight", StepWait)
 }
 
-// What the channel asks for is waited for before the same number is sent again, and the payment's turn too.
+// A send is repeated after the channel's wait, and after the wait between sends of one payment.
 func TestWaitsBeforeASendIsRepeated(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, ProfileKeyedQueryable)
@@ -100,14 +100,14 @@ func TestWaitsBeforeASendIsRepeated(t *testing.T) {
 	}
 }
 
-// What was never tried has a deadline as soon as something other than the queue keeps it away.
-func TestNeverTriedHasADeadline(t *testing.T) {
+// A refund that was never sent has a deadline as soon as anything but the queue prevents its first send.
+func TestRefundThatWasNeverSentHasADeadline(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, ProfileKeyedQueryable)
 	s.wait(25 * time.Hour)
-	s.expectStep("merely queued", StepSend)
+	s.expectStep("only queued", StepSend)
 	s.r.PendingReason = PendingBreaker
-	if step := s.expectStep("kept away for a day", StepOpenCase); step.Reason != CaseDeadline {
+	if step := s.expectStep("prevented for a day", StepOpenCase); step.Reason != CaseDeadline {
 		t.Errorf("%+v", step)
 	}
 }
@@ -125,6 +125,6 @@ func TestAcknowledgedIsNeverAbsent(t *testing.T) {
 	}
 	d, _ := s.r.Dispatch(1)
 	if e := s.r.Exposure(*d, s.c, s.now()); e.Readings != 0 || e.Proven || !e.Exposed {
-		t.Errorf("%+v, want no reading", e)
+		t.Errorf("%+v, want no counting absence", e)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// stepBreaks names every promise that a step would break. It asks the oracle what is exposed, not the code.
+// stepBreaks returns the promises that a step would break. The reference, not the code, says what is exposed.
 func stepBreaks(r Record, c Contract, now time.Time, s Step) []string {
 	var out []string
 	say := func(format string, a ...any) { out = append(out, fmt.Sprintf(format, a...)) }
@@ -18,7 +18,7 @@ func stepBreaks(r Record, c Contract, now time.Time, s Step) []string {
 		out = append(out, sendBreaks(o, s, clear)...)
 	case StepQuery, StepList:
 		if (s.Kind == StepQuery && !c.Query.Exists) || (s.Kind == StepList && !c.List.Exists) {
-			say("%s is asked of a channel that has none", s.Kind)
+			say("%s is used at a channel that has none", s.Kind)
 		}
 		if r.State == StateProcessing {
 			say("asks while the send is in flight")
@@ -29,12 +29,12 @@ func stepBreaks(r Record, c Contract, now time.Time, s Step) []string {
 			say("settles what is exposed")
 		}
 	case StepRetireKey:
-		if !clear || r.State != StatePending || !o.keyDead(o.live()) {
-			say("a next number in %s, clear=%v", r.State, clear)
+		if !clear || r.State != StatePending || !o.keyExpired(o.live()) {
+			say("opens a next number in %s, clear=%v", r.State, clear)
 		}
 	case StepOpenCase:
 		if r.Case != nil || r.State.Final() {
-			say("a case beside %v in %s", reasonsOf(r.Case), r.State)
+			say("opens a case beside %v in %s", reasonsOf(r.Case), r.State)
 		}
 	case StepDone:
 		if !r.State.Final() || !clear || r.Case != nil {
@@ -45,7 +45,7 @@ func stepBreaks(r Record, c Contract, now time.Time, s Step) []string {
 			say("waits for ever")
 		}
 		if s.Until.Sub(now) > 8*24*time.Hour {
-			say("waits %v", s.Until.Sub(now))
+			say("waits for %v", s.Until.Sub(now))
 		}
 	default:
 		say("unknown step %q", s.Kind)
@@ -53,14 +53,16 @@ func stepBreaks(r Record, c Contract, now time.Time, s Step) []string {
 	return out
 }
 
-// sendBreaks: a send needs PENDING with nothing exposed, or a key replay that rule R6 of docs/rules.md allows; never a case, an open ask,
-// a dead key or another number than the live one. On a channel with neither key nor question never after doubt (P2).
+// sendBreaks checks a send. It needs PENDING with nothing exposed, or a key replay that rule R6 of docs/rules.md allows. It
+// is wrong with a case, an open ask, an expired key or another number than the live one, and after an ambiguous send at a
+// channel with neither key nor question (P2).
 func sendBreaks(o *reference, s Step, clear bool) []string {
 	var out []string
 	r, c := o.r, o.c
 	say := func(format string, a ...any) { out = append(out, fmt.Sprintf(format, a...)) }
-	if r.Case != nil || r.AskNo != 0 || s.Dispatch != r.DispatchNo || r.SendingHeld || o.keyDead(o.live()) {
-		say("sends %d with case %v, ask %d, live %d, held %v, key dead %v", s.Dispatch, reasonsOf(r.Case), r.AskNo, r.DispatchNo, r.SendingHeld, o.keyDead(o.live()))
+	if r.Case != nil || r.AskNo != 0 || s.Dispatch != r.DispatchNo || r.SendingHeld || o.keyExpired(o.live()) {
+		say("sends %d with case %v, ask %d, live %d, held %v, key expired %v", s.Dispatch, reasonsOf(r.Case), r.AskNo, r.DispatchNo, r.SendingHeld,
+			o.keyExpired(o.live()))
 	}
 	if !o.live().FinalNegativeAt.IsZero() {
 		say("sends a number that has ended")
@@ -91,7 +93,7 @@ func sendBreaks(o *reference, s Step, clear bool) []string {
 	return out
 }
 
-// checkStep judges what Decide says now and at later times.
+// checkStep checks the steps of Decide now and at later times.
 func (x *explorer) checkStep(n node) {
 	for _, d := range []time.Duration{0, time.Second, 15 * time.Second, 5 * time.Minute, 2 * time.Hour, 30 * time.Hour, 200 * time.Hour} {
 		now := n.r.Now.Add(d)

@@ -105,3 +105,20 @@ func (d Decision) Open() bool {
 func (d Decision) Due(r Record, c Contract, now time.Time) bool {
 	return d.Verdict == DecisionApproved && d.AppliedAt.IsZero() && !r.SendingHeld && !now.Before(r.DecisionFrom(c))
 }
+
+// DecisionFrom returns when no request of the refund can be executed any more: the latest last moment of all sends, and of
+// owners lost in another epoch, plus the horizon. No decision takes effect before it.
+func (r *Record) DecisionFrom(c Contract) time.Time {
+	var at time.Time
+	for _, a := range r.Attempts {
+		if a.Kind == AttemptSend { // a question moves no money
+			at = later(at, a.NotAfter.Add(c.Horizon.D()))
+		}
+	}
+	for _, d := range r.Dispatches {
+		if !d.MayActUntil.IsZero() {
+			at = later(at, d.MayActUntil.Add(c.Horizon.D()))
+		}
+	}
+	return at
+}

@@ -233,20 +233,3 @@ func (r *Record) lineObstacle(a Action, line RID) Obstacle {
 	}
 	return ""
 }
-
-// DecisionFrom returns when no request of the refund can be executed any more: the latest last moment of all sends, and of
-// owners lost in another epoch, plus the horizon. No decision takes effect before it.
-func (r *Record) DecisionFrom(c Contract) time.Time {
-	var at time.Time
-	for _, a := range r.Attempts {
-		if a.Kind == AttemptSend { // a question moves no money
-			at = later(at, a.NotAfter.Add(c.Horizon.D()))
-		}
-	}
-	for _, d := range r.Dispatches {
-		if !d.MayActUntil.IsZero() {
-			at = later(at, d.MayActUntil.Add(c.Horizon.D()))
-		}
-	}
-	return at
-}

@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// situation is a record under a case, with the decisions that it allows. What is not named is refused with the obstacle given.
+// situation is a record with a case, and the decisions that it allows. A decision that is not listed as refused is allowed.
 type situation struct {
 	name    string
 	class   string
 	build   func(*scenario)
 	refused map[Action]Obstacle // the rest is allowed
-	after   map[Action]outcome  // what each allowed decision leads to; wait changes nothing
+	after   map[Action]outcome  // the result of each allowed decision; wait changes nothing
 }
 
 type outcome struct {
 	state                    State
 	exposed                  bool
-	reasons                  []CaseReason // that stay
+	reasons                  []CaseReason // that stay open
 	reserved, refunded, held int64
 	ask                      int
 	excessAllowed            int64
 }
 
-// refusedAll names one obstacle for several decisions.
+// refusedFor adds one obstacle for several decisions.
 func refusedFor(why Obstacle, more map[Action]Obstacle, actions ...Action) map[Action]Obstacle {
 	out := map[Action]Obstacle{}
 	for a, o := range more {
@@ -51,7 +51,7 @@ var (
 
 func situations() []situation { return append(openSituations(), endedSituations()...) }
 
-// openSituations are refunds that have not come to their end.
+// openSituations are refunds that have not ended.
 func openSituations() []situation {
 	paid, failed, resent := paidOnce, hasFailed, willBeResent
 	return []situation{
@@ -94,7 +94,7 @@ func openSituations() []situation {
 			},
 			refused: refusedFor(ObstacleAskOpen, openBlind, ActionResend),
 			after:   map[Action]outcome{ActionConfirmSuccess: paid, ActionConfirmNotDone: failed}},
-		{name: "PROCESSING, an older number alive", class: ProfileKeyedQueryable,
+		{name: "PROCESSING, an older number acknowledged", class: ProfileKeyedQueryable,
 			build: func(s *scenario) {
 				s.answerWith(s.send(), RefusedNewNumber)
 				s.send()
@@ -104,7 +104,7 @@ func openSituations() []situation {
 	}
 }
 
-// endedSituations are refunds that had told an end, or whose number had.
+// endedSituations are refunds that have ended, or whose number has.
 func endedSituations() []situation {
 	paid, failed := paidOnce, hasFailed
 	return []situation{
@@ -112,10 +112,11 @@ func endedSituations() []situation {
 			build:   func(s *scenario) { s.answerWith(s.send(), RefusedClean); s.notice(Acknowledged, 1, "") },
 			refused: refusedFor(ObstacleEnded, notByPerson, ActionConfirmNotDone, ActionResend),
 			after:   map[Action]outcome{ActionConfirmSuccess: paid, ActionAcceptAsIs: failed}},
-		{name: "SUCCESS against what was told", class: ProfileKeyedQueryable,
-			build:   func(s *scenario) { s.answerWith(s.send(), RefusedClean); s.notice(Succeeded, 1, "ch_1") },
-			refused: refusedFor(ObstacleEnded, map[Action]Obstacle{ActionRevokeConfirmation: ObstacleNotByPerson, ActionConfirmSuccess: ObstacleNothingExposed}, ActionConfirmNotDone, ActionResend),
-			after:   map[Action]outcome{ActionAcceptAsIs: paid}},
+		{name: "SUCCESS after it was reported as not done", class: ProfileKeyedQueryable,
+			build: func(s *scenario) { s.answerWith(s.send(), RefusedClean); s.notice(Succeeded, 1, "ch_1") },
+			refused: refusedFor(ObstacleEnded, map[Action]Obstacle{ActionRevokeConfirmation: ObstacleNotByPerson,
+				ActionConfirmSuccess: ObstacleNothingExposed}, ActionConfirmNotDone, ActionResend),
+			after: map[Action]outcome{ActionAcceptAsIs: paid}},
 		{name: "SUCCESS, another number may still pay", class: ProfileKeyedQueryable,
 			build: func(s *scenario) {
 				s.answerWith(s.send(), RefusedNewNumber)
@@ -131,9 +132,10 @@ func endedSituations() []situation {
 				s.answer(s.send(), Answer{Kind: Succeeded, ChannelRefundID: "ch_2"})
 				s.notice(Succeeded, 1, "ch_1")
 			},
-			refused: refusedFor(ObstacleEnded, map[Action]Obstacle{ActionRevokeConfirmation: ObstacleNotByPerson, ActionConfirmSuccess: ObstacleNothingExposed}, ActionConfirmNotDone, ActionResend),
-			after:   map[Action]outcome{ActionAcceptAsIs: {state: StateSuccess, refunded: 2000, excessAllowed: 500}}},
-		{name: "SUCCESS by a person, then ended negative", class: "noticing",
+			refused: refusedFor(ObstacleEnded, map[Action]Obstacle{ActionRevokeConfirmation: ObstacleNotByPerson,
+				ActionConfirmSuccess: ObstacleNothingExposed}, ActionConfirmNotDone, ActionResend),
+			after: map[Action]outcome{ActionAcceptAsIs: {state: StateSuccess, refunded: 2000, excessAllowed: 500}}},
+		{name: "SUCCESS by a person, then ended negatively", class: "noticing",
 			build: func(s *scenario) {
 				s.answerWith(s.send(), Unknown)
 				s.wait(2 * time.Hour)
@@ -143,7 +145,7 @@ func endedSituations() []situation {
 			},
 			refused: refusedFor(ObstacleEnded, map[Action]Obstacle{ActionConfirmSuccess: ObstacleNothingExposed}, ActionConfirmNotDone, ActionResend),
 			after:   map[Action]outcome{ActionAcceptAsIs: paid, ActionRevokeConfirmation: {state: StateReversed}}},
-		{name: "UNKNOWN, the number's end known, a send open", class: ProfileBlind,
+		{name: "UNKNOWN, the number's end known, a send unanswered", class: ProfileBlind,
 			build: func(s *scenario) {
 				s.answerWith(s.send(), Unknown)
 				s.conclude(Deadline, CaseNoStep)
@@ -154,8 +156,8 @@ func endedSituations() []situation {
 	}
 }
 
-// Every decision in every situation: the possible ones lead where rule R29 of docs/rules.md says, the others are refused with their reason
-// and nothing else.
+// Every decision in every situation: an allowed one has the result of rule R29 of docs/rules.md, another one is refused with
+// its obstacle.
 func TestDecisionsInEveryState(t *testing.T) {
 	t.Parallel()
 	for _, at := range situations() {
@@ -207,7 +209,8 @@ func (at situation) check(t *testing.T, s *scenario, a Action) {
 	if s.r.AskNo != want.ask || s.r.Payment.ExcessAccepted != want.excessAllowed {
 		t.Errorf("%s: ask %d, excess accepted %d, want %d and %d", a, s.r.AskNo, s.r.Payment.ExcessAccepted, want.ask, want.excessAllowed)
 	}
-	if len(ch.Steps) != 1 || !strings.Contains(ch.Steps[0].Entry.Data, `"checker":"bob"`) || ch.Steps[0].Entry.Source != "decision" || ch.Steps[0].Entry.FactKey != nil {
-		t.Errorf("%s: the journal must tell who decided, and never as the channel's word: %+v", a, ch.Steps)
+	if len(ch.Steps) != 1 || !strings.Contains(ch.Steps[0].Entry.Data, `"checker":"bob"`) || ch.Steps[0].Entry.Source != "decision" ||
+		ch.Steps[0].Entry.FactKey != nil {
+		t.Errorf("%s: the journal must name the checker, and the row is no fact of the channel: %+v", a, ch.Steps)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Without a case there is nothing to decide, in any state.
+// Without a case no decision is possible, in any state.
 func TestNoDecisionWithoutACase(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, ProfileKeyedQueryable)
@@ -27,7 +27,7 @@ func TestNoDecisionWithoutACase(t *testing.T) {
 	}
 }
 
-// A decision waits until nothing sent can act any more, and is void once anything has happened.
+// A decision waits until no request can be executed any more, and is void once the refund has changed.
 func TestDecisionWaitsAndIsBound(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, ProfileBlind)
@@ -60,7 +60,7 @@ func TestDecisionWaitsAndIsBound(t *testing.T) {
 	}
 }
 
-// A resend asks before it sends; the answer decides.
+// A resend asks the channel before it sends; the answer decides.
 func TestResendAsksFirst(t *testing.T) {
 	t.Parallel()
 	unsure := func(t *testing.T) *scenario {
@@ -87,7 +87,7 @@ func TestResendAsksFirst(t *testing.T) {
 			t.Errorf("sends %d", step.Dispatch)
 		}
 	})
-	t.Run("it had moved", func(t *testing.T) {
+	t.Run("the money had moved", func(t *testing.T) {
 		t.Parallel()
 		s := unsure(t)
 		s.answer(s.query(1), Answer{Kind: Succeeded, ChannelRefundID: "ch_1"})
@@ -98,7 +98,7 @@ func TestResendAsksFirst(t *testing.T) {
 		t.Parallel()
 		s := unsure(t)
 		s.answerWith(s.query(1), Acknowledged)
-		s.expect("the decree is void, nothing is sent", StateUnknown, true, CaseAcknowledgedAfterEnd)
+		s.expect("the decision is void, nothing is sent", StateUnknown, true, CaseAcknowledgedAfterEnd)
 	})
 }
 
@@ -117,10 +117,10 @@ func TestStaleDecisionIsVoid(t *testing.T) {
 	if _, err := ApplyDecision(s.r, d, s.c); !errors.As(err, &p) || p.Code != CodeDecisionVoid {
 		t.Errorf("%v, want void", err)
 	}
-	s.expect("the channel's word stands", StateSuccess, false)
+	s.expect("the channel's success stands", StateSuccess, false)
 }
 
-// C26: a person confirmed "not done", then the money proves to have moved, and moved twice.
+// C26: a person confirmed "not done", then the money proves to have moved, twice.
 func TestMoneyMovedAfterAll(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, "noticing")
@@ -130,10 +130,10 @@ func TestMoneyMovedAfterAll(t *testing.T) {
 	s.applyDecision(ActionConfirmNotDone)
 	s.expect("decided", StateFailed, false)
 	s.notice(Succeeded, 1, "ch_1")
-	s.expect("booked at once, never hidden", StateSuccess, false, CaseSuccessAfterEnd)
+	s.expect("booked at once", StateSuccess, false, CaseSuccessAfterEnd)
 	s.notice(Succeeded, 1, "ch_2")
-	s.expect("a second one too", StateSuccess, false, CaseSuccessAfterEnd, CaseMultipleEffects, CaseExcess)
-	s.expectBalances("both count", 0, 2000, 0)
+	s.expect("the second one too", StateSuccess, false, CaseSuccessAfterEnd, CaseMultipleEffects, CaseExcess)
+	s.expectBalances("both are counted", 0, 2000, 0)
 	s.applyDecision(ActionAcceptAsIs)
 	s.expect("accepted", StateSuccess, false)
 	if p := s.r.Payment; p.Excess != 500 || p.ExcessAccepted != 500 {
@@ -141,8 +141,8 @@ func TestMoneyMovedAfterAll(t *testing.T) {
 	}
 }
 
-// A success that a person took back can still prove true, and is booked then.
-func TestTakenBackAndMovedAfterAll(t *testing.T) {
+// A confirmation that was taken back can still prove true, and is booked then.
+func TestMoneyMovedAfterRevocation(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, "noticing")
 	s.answerWith(s.send(), Unknown)
@@ -155,17 +155,17 @@ func TestTakenBackAndMovedAfterAll(t *testing.T) {
 	s.expectBalances("refundable again", 0, 0, 0)
 	s.c.Codes.LateFailure = false
 	s.notice(Succeeded, 1, "ch_1")
-	s.expect("the channel's word", StateSuccess, false, CaseSuccessAfterEnd)
+	s.expect("the channel's success counts", StateSuccess, false, CaseSuccessAfterEnd)
 }
 
-// People move refunds only along the transitions that the state table has, so the database allows each of them.
+// Decisions use only the transitions of the state table, so that the database allows each of them.
 func TestDecisionsMakeKnownTransitions(t *testing.T) {
 	t.Parallel()
 	allowed := Transitions()
-	for _, w := range decisionTable {
-		w.transitions(func(from, to State) {
+	for _, row := range decisionTable {
+		row.transitions(func(from, to State) {
 			if !slices.Contains(allowed, string(from)+">"+string(to)) {
-				t.Errorf("%s makes %s>%s", w.id, from, to)
+				t.Errorf("%s makes %s>%s", row.id, from, to)
 			}
 		})
 	}

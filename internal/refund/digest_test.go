@@ -14,14 +14,12 @@ import (
 )
 
 func fieldLists() *rapid.Generator[[]string] {
-	// A small alphabet makes lists collide if anything can; the zero bytes
-	// imitate length prefixes inside of fields.
+	// A small alphabet makes collisions likely if they are possible; the zero bytes imitate length prefixes inside of fields.
 	field := rapid.OneOf(rapid.StringOfN(rapid.SampledFrom([]rune{'a', 'b', 0, 1, 2}), 0, 6, -1), rapid.String())
 	return rapid.SliceOfN(field, 0, 5)
 }
 
-// LP is injective because it can be read back: the test's own reader gets the
-// fields again from the bytes alone.
+// LP is injective: the test's own reader gets the fields back from the bytes alone.
 func TestLPCanBeReadBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -59,8 +57,7 @@ func TestLPAppends(t *testing.T) {
 	})
 }
 
-// Any changed parameter changes the digest, also when the characters merely
-// move from one field to the next.
+// Any changed parameter changes the digest, also when characters only move from one field to the next.
 func TestRefundDigestTellsParametersApart(t *testing.T) {
 	t.Parallel()
 	type params struct {
@@ -108,7 +105,8 @@ func TestDigestForms(t *testing.T) {
 	same(t, "IsZero", refund.Digest{}.IsZero() && !d.IsZero(), true)
 
 	text := d.String()
-	for _, bad := range []string{"", "d1:", text[3:], "d2:" + text[3:], text[:66], text + "0", "D1:" + text[3:], "d1:" + strings.ToUpper(text[3:]), text[:66] + "g"} {
+	for _, bad := range []string{"", "d1:", text[3:], "d2:" + text[3:], text[:66], text + "0", "D1:" + text[3:], "d1:" + strings.ToUpper(text[3:]),
+		text[:66] + "g"} {
 		if _, err := refund.ParseDigest(bad); !errors.Is(err, refund.ErrDigest) {
 			t.Errorf("ParseDigest(%q): %v, want ErrDigest", bad, err)
 		}

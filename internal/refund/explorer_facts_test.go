@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// answersFor are the answers that an attempt can get.
+// answersFor returns the possible answers of an attempt.
 func answersFor(a Attempt) []Answer {
 	out := []Answer{{Kind: Succeeded, ChannelRefundID: "A", Amount: 1000, Currency: "USD"}, {Kind: Succeeded}, {Kind: Acknowledged},
 		{Kind: Acknowledged, ChannelRefundID: "A"}, {Kind: FailedFinal}, {Kind: Reversed, ChannelRefundID: "A", Amount: 1000, Currency: "USD"},
@@ -16,13 +16,14 @@ func answersFor(a Attempt) []Answer {
 	return out
 }
 
-// possibleFacts are all facts that may be told about a state.
+// possibleFacts returns all facts that may be entered in a state.
 func (x *explorer) possibleFacts(n node) []Fact {
 	var out []Fact
 	for _, d := range n.r.Dispatches {
 		for _, id := range []string{"", "A", "B"} {
 			for _, m := range []Fact{{}, {Amount: 1000, Currency: "USD"}, {Amount: 999, Currency: "USD"}, {Amount: 1000, Currency: "EUR"}} {
-				out = append(out, Fact{Kind: Succeeded, ChannelRefundID: id, Amount: m.Amount, Currency: m.Currency}, Fact{Kind: Reversed, ChannelRefundID: id, Amount: m.Amount, Currency: m.Currency})
+				out = append(out, Fact{Kind: Succeeded, ChannelRefundID: id, Amount: m.Amount, Currency: m.Currency},
+					Fact{Kind: Reversed, ChannelRefundID: id, Amount: m.Amount, Currency: m.Currency})
 			}
 			out = append(out, Fact{Kind: Acknowledged, ChannelRefundID: id}, Fact{Kind: FailedFinal, ChannelRefundID: id})
 		}
@@ -40,7 +41,8 @@ func (x *explorer) possibleFacts(n node) []Fact {
 	return append(out, Fact{Kind: EpochMark}, Fact{Kind: Withdrawn})
 }
 
-// checkAsked asks the channel once more, owner or not, now and when an absence would count, and enters every answer.
+// checkAsked asks the channel once more, with or without an owner, now and when an absence would count, and enters every
+// answer.
 func (x *explorer) checkAsked(n node, draw uint32) {
 	for _, d := range n.r.Dispatches {
 		for _, at := range []time.Time{n.r.Now, later(n.r.Now, d.AbsenceCountsFrom.Add(time.Minute))} {
@@ -56,7 +58,7 @@ func (x *explorer) checkAsked(n node, draw uint32) {
 	}
 }
 
-// checkAnswered gives an answered attempt another answer.
+// checkAnswered enters another answer of an answered attempt.
 func (x *explorer) checkAnswered(n node) {
 	for _, a := range n.r.Attempts {
 		if a.Answer != "" {

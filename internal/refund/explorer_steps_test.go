@@ -16,7 +16,7 @@ func (x *explorer) grow(n node) {
 	x.growPeople(n)
 }
 
-// growAnswers: each silent attempt may be answered now, its owner's time over or not.
+// growAnswers enters every answer of every silent attempt, within its owner's time or later.
 func (x *explorer) growAnswers(n node) {
 	for _, a := range n.r.Attempts {
 		if a.Answer != "" {
@@ -30,7 +30,7 @@ func (x *explorer) growAnswers(n node) {
 	}
 }
 
-// growStep does what Decide says, as long as calls are left.
+// growStep makes the step of Decide, as long as calls are left.
 func (x *explorer) growStep(n node) {
 	step := x.decide(n.r, x.c, n.r.Now)
 	sends, asks := calls(n.r)
@@ -42,12 +42,12 @@ func (x *explorer) growStep(n node) {
 			return
 		}
 		r, no, ok := claim(n.r, kind, step.Dispatch, x.c, n.r.Now)
-		if n.r.State.Final() { // an end has no owner
+		if n.r.State.Final() { // a final state has no owner
 			r, no = ask(n.r, step.Dispatch, x.c, n.r.Now)
 			ok = kind != AttemptSend
 		}
 		if !ok {
-			x.fail(n.path, fmt.Sprintf("Decide says %+v but there is no such claim", step))
+			x.fail(n.path, fmt.Sprintf("Decide returns %+v but there is no such claim", step))
 			return
 		}
 		next.r, next.path = r, fmt.Sprintf("%s %s%d#%d", n.path, kind, step.Dispatch, no)
@@ -69,7 +69,7 @@ func (x *explorer) growStep(n node) {
 			return
 		}
 		if again := x.decide(r, x.c, r.Now); again == step {
-			x.fail(n.path, fmt.Sprintf("after %s Decide says the same again: %+v", f.Kind, step))
+			x.fail(n.path, fmt.Sprintf("after %s Decide returns the same again: %+v", f.Kind, step))
 		}
 		next.r, next.path = r, n.path+" "+string(step.Kind)
 	default:
@@ -78,7 +78,7 @@ func (x *explorer) growStep(n node) {
 	x.push(next)
 }
 
-// growClock lets the lease end, and jumps to the times that matter: an absence counts, the key dies.
+// growClock ends the lease, and jumps to the times that matter: an absence counts, the key expires.
 func (x *explorer) growClock(n node) {
 	if n.r.State == StateProcessing {
 		late := n
@@ -98,12 +98,13 @@ func (x *explorer) growClock(n node) {
 	}
 }
 
-// growExtras: what comes by itself, and what people decide.
+// growExtras adds notices, epoch marks and cancels.
 func (x *explorer) growExtras(n node) {
 	for _, f := range []Fact{
 		{Kind: Succeeded, ChannelRefundID: "A", Source: "notice"}, {Kind: Succeeded, Source: "notice"},
 		{Kind: Acknowledged, Source: "notice"}, {Kind: FailedFinal, Source: "notice"}, {Kind: FailedFinal, ChannelRefundID: "A", Source: "notice"},
-		{Kind: Reversed, ChannelRefundID: "A", Source: "notice"}, {Kind: Reversed, ChannelRefundID: "A", Amount: 999, Currency: "USD", Source: "notice"}, {Kind: EpochMark, Source: "epoch"}, {Kind: Withdrawn, Source: "cancel"},
+		{Kind: Reversed, ChannelRefundID: "A", Source: "notice"}, {Kind: Reversed, ChannelRefundID: "A", Amount: 999, Currency: "USD",
+			Source: "notice"}, {Kind: EpochMark, Source: "epoch"}, {Kind: Withdrawn, Source: "cancel"},
 	} {
 		for _, d := range n.r.Dispatches {
 			if f.Dispatch = d.Ordinal; (f.Kind == EpochMark || f.Kind == Withdrawn) && d.Ordinal > 1 {
@@ -123,7 +124,7 @@ func (x *explorer) growPeople(n node) {
 	if n.extras >= x.maxExtra || !has(states(StateUnknown, StateAccepted), n.r.State) {
 		return
 	}
-	n.r.Now = actsUntil(n.r, x.c) // a decision takes effect only when nothing sent can still act
+	n.r.Now = actsUntil(n.r, x.c) // a decision takes effect only when no request can be executed any more
 	add := func(what string, r Record, extra int) {
 		x.push(node{r: r, path: n.path + " " + what, extras: n.extras + extra, waits: n.waits})
 	}

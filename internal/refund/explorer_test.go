@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// Every class of contract is driven the way the workflow does it (Decide, claim, answer, Apply) through every sequence of
-// up to three sends and two questions with every answer, silence included, answers late and in any order, with one notice
-// or decision in between; and in every state so reached every fact is entered. The oracle judges each step.
+// Every class of contract is driven as by the workflow (Decide, claim, answer, Apply) through every sequence of up to three
+// sends and two questions with every answer, silence included, answers late and in any order, with one notice or decision in
+// between. Every fact is entered in every state that is reached. The reference checks each step.
 
 const (
 	maxSends = 3
 	maxAsks  = 2
 )
 
-// sampling says which part of what is found is looked at.
+// sampling is the part of the found states that is checked.
 type sampling struct {
-	all    int    // so many states are all kept, shortest stories first
-	nodes  uint32 // then one of so many ends, and of the open ones, from which stories go on, one of opens
+	all    int    // that many states are all kept, shortest sequences first
+	nodes  uint32 // then one in nodes of the final states, and one in opens of the others, which have successors
 	opens  uint32
-	facts  uint32 // in each state one of so many facts is entered; moves are all made
-	states int    // no more states than this
+	facts  uint32 // one in that many facts is entered in each state
+	states int    // at most that many states
 }
 
 var sample = sampling{all: 400, nodes: 8, opens: 3, facts: 6, states: 800}
@@ -37,7 +37,8 @@ type node struct {
 	waits  int
 }
 
-// explorer walks one class.
+// explorer visits the states of one class. Its methods are in explorer_*_test.go; checkStep is in decide_invariants_test.go and
+// judgeSet in attempt_sets_test.go.
 type explorer struct {
 	tb        testing.TB
 	c         Contract
@@ -58,7 +59,8 @@ type explorer struct {
 }
 
 func newExplorer(tb testing.TB, c Contract) *explorer {
-	return &explorer{tb: tb, c: c, starts: []Record{newRecord()}, apply: Apply, decide: Decide, seen: map[string]bool{}, states: map[State]int{}, rows: map[string]int{},
+	return &explorer{tb: tb, c: c, starts: []Record{newRecord()}, apply: Apply, decide: Decide, seen: map[string]bool{}, states: map[State]int{},
+		rows:     map[string]int{},
 		sampling: sample, maxExtra: 1}
 }
 
@@ -69,7 +71,7 @@ func (x *explorer) fail(path, msg string) {
 	}
 }
 
-// applyAndCheck applies a fact and lets oracle and invariants judge it.
+// applyAndCheck applies a fact and compares the result with reference and invariants.
 func (x *explorer) applyAndCheck(n node, f Fact) (Record, bool) {
 	x.applied++
 	path := fmt.Sprintf("%s %s(%d%s%s a%d)", n.path, f.Kind, f.Dispatch, f.ChannelRefundID, amountText(f), f.Attempt)
@@ -93,7 +95,7 @@ func (x *explorer) applyAndCheck(n node, f Fact) (Record, bool) {
 	return ch.After, true
 }
 
-// run explores breadth first: short stories before long ones.
+// run explores breadth first: short sequences before long ones.
 func (x *explorer) run() {
 	for _, r := range x.starts {
 		x.push(node{r: r})
@@ -138,7 +140,7 @@ func drawOf(s string) uint32 {
 	return h.Sum32()
 }
 
-// key tells states apart by everything that rules may look at, times by what they mean now.
+// key identifies a state by everything that rules may read; times count by their present meaning.
 func (x *explorer) key(n node) string {
 	if x.until > 0 && len(n.r.Attempts) > 12 { // a planted bug may send without end
 		return "endless"

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// classes are the kinds of promises that a channel can make: the shipped profiles, and contracts that mix their terms
-// differently or make them harder.
+// classes are the kinds of contracts: the profiles, and contracts that mix their terms differently or make them harder.
 func classes(tb testing.TB) map[string]Contract {
 	tb.Helper()
 	all := map[string]Contract{}
@@ -26,7 +25,7 @@ func classes(tb testing.TB) map[string]Contract {
 	replay := base("replaying")
 	replay.Key.Dedupes, replay.Key.ReplaysState, replay.Key.Lifetime = true, true, Duration(30*time.Second)
 
-	// The key is kept only after a 2xx: after an ambiguous send it proves nothing, so the contract does not count on it.
+	// The key is kept only after a 2xx. After an ambiguous send it proves nothing, so the contract does not rely on it.
 	after2xx := base("kept-after-2xx")
 	after2xx.Key.Lifetime = Duration(24 * time.Hour)
 	after2xx.List = QueryTerms{Exists: true, VisibilityLag: Duration(2 * time.Second), Readings: 2, ReadingGap: Duration(time.Second)}
@@ -47,7 +46,7 @@ func classes(tb testing.TB) map[string]Contract {
 	return all
 }
 
-// newRecord is a refund as the door leaves it: PENDING, its amount reserved, one number, nothing sent.
+// newRecord is a refund after its acceptance: PENDING, its amount reserved, one number, nothing sent.
 func newRecord() Record {
 	r := Record{TenantCode: "demo", Installation: "018f6f4e-7c00-7000-8000-000000000001", Now: day0, Facts: map[[32]byte]bool{}}
 	r.Refund = Refund{RefundRef: RefundRef{Tenant: 1, RID: RID{15: 7}}, State: StatePending, PendingReason: PendingQueued, Epoch: 1, DispatchNo: 1, JournalSeq: 1,
@@ -58,7 +57,7 @@ func newRecord() Record {
 	return r
 }
 
-// claim makes the record's owner of the next call, as the store's one statement does it. false = the store gives no row.
+// claim makes the caller the owner of the next call, as the store's statement does. false = no row was updated.
 func claim(r Record, kind AttemptKind, no int, c Contract, now time.Time) (Record, int, bool) {
 	if r.LeaseEndsAt.After(now) {
 		return r, 0, false
@@ -95,7 +94,7 @@ func claim(r Record, kind AttemptKind, no int, c Contract, now time.Time) (Recor
 	return r, r.AttemptNo, true
 }
 
-// ask writes the attempt of a question outside ownership, as "check" does it in any state.
+// ask adds the attempt of a question without ownership, as "check" does in any state.
 func ask(r Record, no int, c Contract, now time.Time) (Record, int) {
 	r = clone(r)
 	kind := AttemptQuery

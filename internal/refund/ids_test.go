@@ -12,7 +12,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// The table's constraint, as the database has it.
+// The constraint of the database.
 var idPattern = regexp.MustCompile(`\A[A-Za-z0-9._:~@=+-]{1,64}\z`)
 
 func TestValidIDEqualsTheConstraint(t *testing.T) {
@@ -120,7 +120,7 @@ func TestRIDForms(t *testing.T) {
 		"018f6f4e+7c00-7abc-8def-0123456789ab", "018f6f4e-7c00-7abc-8def-0123456789ag", "018f6f4-e7c00-7abc-8def-0123456789ab", "urn:uuid:" + text} {
 		keep := r
 		if err := keep.UnmarshalText([]byte(bad)); !errors.Is(err, refund.ErrRID) || keep != r {
-			t.Errorf("%q: got %v and %s; it has to be ErrRID and leave the id alone", bad, err, keep)
+			t.Errorf("%q: got %v and %s; want ErrRID and an unchanged id", bad, err, keep)
 		}
 	}
 }

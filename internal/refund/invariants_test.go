@@ -9,12 +9,12 @@ var madeTransitions = Transitions()
 
 const excessWithoutCase = "excess above what was accepted without a case"
 
-// broken names every promise that a change breaks. Each has its pair among the constraints and guards of the migrations.
+// broken returns the promises that a change breaks. Each of them is also a constraint or a trigger of the migrations.
 func broken(before Record, ch Change) []string {
 	return append(brokenRow(before, ch), brokenMoney(ch.After)...)
 }
 
-// brokenRow is about the refund alone; its payment may have others.
+// brokenRow checks the refund alone; its payment may have others.
 func brokenRow(before Record, ch Change) []string {
 	var out []string
 	say := func(format string, a ...any) { out = append(out, fmt.Sprintf(format, a...)) }
@@ -23,7 +23,7 @@ func brokenRow(before Record, ch Change) []string {
 	for _, d := range r.Dispatches {
 		exposed = exposed || d.Exposed
 		if d.Exposed && d.Overridden {
-			say("dispatches_override_ck: dispatch %d is exposed and decreed", d.Ordinal)
+			say("dispatches_override_ck: dispatch %d is exposed and overridden", d.Ordinal)
 		}
 	}
 	if r.Exposed != exposed {
@@ -63,14 +63,14 @@ func brokenRow(before Record, ch Change) []string {
 	return append(out, brokenNumbers(before, ch)...)
 }
 
-// brokenSteps looks at every written row of the refund, one after another.
+// brokenSteps checks every written row of the refund, in order.
 func brokenSteps(before Record, ch Change) []string {
 	var out []string
 	state, seq := before.State, before.JournalSeq
 	for i, s := range ch.Steps {
 		e := s.Entry
 		if e.From != state || e.To != s.Row.State {
-			out = append(out, fmt.Sprintf("step %d tells %s>%s, the row went %s>%s", i, e.From, e.To, state, s.Row.State))
+			out = append(out, fmt.Sprintf("step %d is written as %s>%s, the row went %s>%s", i, e.From, e.To, state, s.Row.State))
 		}
 		if e.From != e.To && !slices.Contains(madeTransitions, string(e.From)+">"+string(e.To)) {
 			out = append(out, fmt.Sprintf("refunds_transition: %s>%s is not in the list", e.From, e.To))
@@ -92,7 +92,7 @@ func brokenSteps(before Record, ch Change) []string {
 	return out
 }
 
-// brokenMoney: the payment's counters are exactly what its refunds and their effects say.
+// brokenMoney checks that the payment's balances are the sums of its refunds and effects.
 func brokenMoney(rs ...Record) []string {
 	var out []string
 	reserved, refunded, held, cases := int64(0), int64(0), int64(0), 0
@@ -133,7 +133,7 @@ func brokenMoney(rs ...Record) []string {
 	return append(out, brokenEffects(rs)...)
 }
 
-// brokenEffects: no channel id twice, and no number with two standing effects of one id.
+// brokenEffects checks that no channel id is used twice, and that no number has two standing effects of one id.
 func brokenEffects(rs []Record) []string {
 	var out []string
 	seen := map[string]bool{}
@@ -156,7 +156,7 @@ func brokenEffects(rs []Record) []string {
 	return out
 }
 
-// brokenNumbers: every number but the live one died with a proof, and nothing that a key's or number's life promised moved back.
+// brokenNumbers checks that every number but the live one was retired with a proof, and that no key was extended.
 func brokenNumbers(before Record, ch Change) []string {
 	var out []string
 	r := ch.After
@@ -165,19 +165,20 @@ func brokenNumbers(before Record, ch Change) []string {
 		out = append(out, fmt.Sprintf("dispatch_no is %d, numbers are %d", r.DispatchNo, len(r.Dispatches)))
 	}
 	if live, _ := before.Dispatch(before.DispatchNo); r.DispatchNo > before.DispatchNo && !live.Retired && len(ch.Retirements) != 1 {
-		out = append(out, "dispatches_predecessor_retired_fk: a number without its predecessor's death")
+		out = append(out, "dispatches_predecessor_retired_fk: a number whose predecessor is not retired")
 	}
 	for _, death := range ch.Retirements {
 		d, ok := r.Dispatch(death.Dispatch)
 		a, proven := r.Attempt(death.ProofAttempt)
-		if !ok || d.Exposed || (d.MarkedEpoch == 0 && !death.ByDecision && (!proven || a.DispatchNo != d.Ordinal || !(Disproves(a.Answer) || a.Answer == NotFound || a.Answer == FailedFinal))) {
+		if !ok || d.Exposed || (d.MarkedEpoch == 0 && !death.ByDecision &&
+			(!proven || a.DispatchNo != d.Ordinal || !(Disproves(a.Answer) || a.Answer == NotFound || a.Answer == FailedFinal))) {
 			out = append(out, fmt.Sprintf("retired_dispatches_proof: dispatch %d, attempt %d", death.Dispatch, death.ProofAttempt))
 		}
 	}
 	for _, d := range before.Dispatches {
 		now, _ := r.Dispatch(d.Ordinal)
 		if !d.KeyExpiresAt.IsZero() && (now.KeyExpiresAt.IsZero() || now.KeyExpiresAt.After(d.KeyExpiresAt)) {
-			out = append(out, fmt.Sprintf("dispatches_times: the key of %d lives longer than frozen", d.Ordinal))
+			out = append(out, fmt.Sprintf("dispatches_times: the key of %d lives longer than fixed", d.Ordinal))
 		}
 		if d.Acknowledged && !now.Acknowledged {
 			out = append(out, fmt.Sprintf("dispatches_acknowledged: %d", d.Ordinal))
@@ -186,7 +187,8 @@ func brokenNumbers(before Record, ch Change) []string {
 	for _, e := range before.Effects {
 		found := false
 		for _, x := range r.Effects {
-			found = found || (x.At.Equal(e.At) && x.Amount == e.Amount && x.Counted == e.Counted && (e.ChannelRefundID == "" || x.ChannelRefundID == e.ChannelRefundID || slices.Contains(ch.Rows, "line/line_unpaired")))
+			found = found || (x.At.Equal(e.At) && x.Amount == e.Amount && x.Counted == e.Counted &&
+				(e.ChannelRefundID == "" || x.ChannelRefundID == e.ChannelRefundID || slices.Contains(ch.Rows, "line/line_unpaired")))
 		}
 		if !found {
 			out = append(out, fmt.Sprintf("effects_immutable: effect %+v vanished", e))

@@ -10,6 +10,31 @@ import (
 	"time"
 )
 
+// Entry is a journal row before the store adds seq, time and hash.
+type Entry struct {
+	Kind          string
+	From, To      State // From "" = first row
+	Generation    int
+	Source, Actor string
+	FactKey       []byte // 32 bytes or nil
+	Data          string // canonical JSON
+}
+
+// Digest returns the digest that the hash chain links. It covers all columns of the row except its place in the chain (see
+// JournalHash): From is "" for the first row, FactKey is nil when the row has no fact key, Data is the JSON exactly as stored.
+func (e Entry) Digest() [32]byte {
+	return sumLP(domainJournal, e.Kind, string(e.From), string(e.To), strconv.Itoa(e.Generation), e.Source, e.Actor, hex.EncodeToString(e.FactKey), e.Data)
+}
+
+// JournalStep is one journal row and the refund row as it stands after it.
+type JournalStep struct {
+	Row   Refund
+	Entry Entry
+}
+
+// JournalKind is the spelling of a fact's kind in the journal: lower case.
+func JournalKind(k FactKind) string { return strings.ToLower(string(k)) }
+
 // postgresEpoch is 2000-01-01 00:00:00 UTC in microseconds since 1970, the
 // zero of PostgreSQL's timestamptz
 // (https://www.postgresql.org/docs/15/datatype-datetime.html).
@@ -47,29 +72,4 @@ func PersonalMAC(salt [32]byte, text string) string {
 	m := hmac.New(sha256.New, salt[:])
 	m.Write([]byte(text))
 	return hex.EncodeToString(m.Sum(nil))
-}
-
-// JournalKind is the spelling of a fact's kind in the journal: lower case.
-func JournalKind(k FactKind) string { return strings.ToLower(string(k)) }
-
-// Entry is a journal row before the store adds seq, time and hash.
-type Entry struct {
-	Kind          string
-	From, To      State // From "" = first row
-	Generation    int
-	Source, Actor string
-	FactKey       []byte // 32 bytes or nil
-	Data          string // canonical JSON
-}
-
-// JournalStep is one journal row and the refund row as it stands after it.
-type JournalStep struct {
-	Row   Refund
-	Entry Entry
-}
-
-// Digest covers all columns of a journal row except its place in the chain (see JournalHash). From is "" for the first row; FactKey is
-// nil when the row carries no fact; Data is the row's JSON exactly as stored.
-func (e Entry) Digest() [32]byte {
-	return sumLP(domainJournal, e.Kind, string(e.From), string(e.To), strconv.Itoa(e.Generation), e.Source, e.Actor, hex.EncodeToString(e.FactKey), e.Data)
 }

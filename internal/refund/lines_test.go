@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The fixed order, rule by rule.
+// The fixed order of rule R19 of docs/rules.md.
 func TestLinesInTheirOrder(t *testing.T) {
 	t.Parallel()
 	t.Run("1 the id is known", func(t *testing.T) {
@@ -14,11 +14,11 @@ func TestLinesInTheirOrder(t *testing.T) {
 		k := newPaymentScenario(t)
 		k.change(0, func(s *scenario) { s.answer(s.send(), Answer{Kind: Succeeded, ChannelRefundID: "re_1"}) })
 		if k.line("re_1", 400, true) {
-			t.Error("a known id is no news")
+			t.Error("a known id changes nothing")
 		}
 		k.change(1, func(s *scenario) { s.answer(s.send(), Answer{Kind: Acknowledged, ChannelRefundID: "re_2"}) })
 		if k.line("re_2", 300, true) {
-			t.Error("nor is one that the channel only acknowledged")
+			t.Error("nor does an id that the channel only acknowledged")
 		}
 	})
 	t.Run("2 the amount of something exposed", func(t *testing.T) {
@@ -26,7 +26,7 @@ func TestLinesInTheirOrder(t *testing.T) {
 		k := newPaymentScenario(t)
 		k.loseAnswer(1)
 		k.line("re_9", 300, true)
-		k.expect("held, and a person is called", EffectHeld, 0, 300, 1)
+		k.expect("held, and a case opens", EffectHeld, 0, 300, 1)
 	})
 	t.Run("3 an effect without an id", func(t *testing.T) {
 		t.Parallel()
@@ -38,19 +38,19 @@ func TestLinesInTheirOrder(t *testing.T) {
 			t.Errorf("paired: %+v, payment %+v", e, k.f.Payment)
 		}
 		if facts := k.f.Records[0].Facts; len(facts) != 0 {
-			t.Errorf("a line carries no fact key: %d", len(facts))
+			t.Errorf("a line has no fact key: %d", len(facts))
 		}
 		if k.line("re_9", 400, true) {
 			t.Error("known from now on")
 		}
 	})
-	t.Run("4 closed by a decree only", func(t *testing.T) {
+	t.Run("4 closed by a decision only", func(t *testing.T) {
 		t.Parallel()
 		k := newPaymentScenario(t)
 		k.loseAnswer(0)
 		k.confirmNotDone(0)
 		k.line("re_9", 400, true)
-		k.expect("held, and a person is called to the ended refund", EffectHeld, 0, 400, 0)
+		k.expect("held, and a case opens on the ended refund", EffectHeld, 0, 400, 0)
 	})
 	t.Run("5 another amount while something is exposed", func(t *testing.T) {
 		t.Parallel()
@@ -63,7 +63,7 @@ func TestLinesInTheirOrder(t *testing.T) {
 		t.Parallel()
 		k := newPaymentScenario(t)
 		if k.line("re_9", 400, false) {
-			t.Error("C34: an incomplete list adopts nothing")
+			t.Error("an incomplete list adopts nothing")
 		}
 		k.line("re_9", 400, true)
 		k.expect("adopted", EffectMoved, 400, 0)
@@ -73,8 +73,8 @@ func TestLinesInTheirOrder(t *testing.T) {
 	})
 }
 
-// What held a line comes to its end.
-func TestHeldLinesComeToRest(t *testing.T) {
+// A held line comes to its end when the reason to hold it ends.
+func TestHeldLinesAreSettled(t *testing.T) {
 	t.Parallel()
 	heldAt := func(t *testing.T) *paymentScenario {
 		k := newPaymentScenario(t)
@@ -130,7 +130,8 @@ func TestHeldLinesComeToRest(t *testing.T) {
 			s.r = ch.After
 		})
 		k.settle()
-		if e := k.f.Records[0].Effects; len(e) != 1 || e[0].ID != (RID{15: 42}) || k.f.Payment.Refunded != 400 || k.f.Payment.Held != 0 || k.f.Records[0].Case != nil {
+		if e := k.f.Records[0].Effects; len(e) != 1 || e[0].ID != (RID{15: 42}) || k.f.Payment.Refunded != 400 || k.f.Payment.Held != 0 ||
+			k.f.Records[0].Case != nil {
 			t.Errorf("effects %+v, payment %+v", e, k.f.Payment)
 		}
 	})
@@ -142,7 +143,7 @@ func TestHeldLinesComeToRest(t *testing.T) {
 		k.settle()
 		k.expect("and it stays so", EffectMoved, 400, 0)
 	})
-	t.Run("never adopted while a sibling may pay", func(t *testing.T) {
+	t.Run("never adopted while another refund of the payment may pay", func(t *testing.T) {
 		t.Parallel()
 		k := heldAt(t)
 		k.loseAnswer(1)
@@ -153,7 +154,7 @@ func TestHeldLinesComeToRest(t *testing.T) {
 	})
 }
 
-// A foreign line that proves to be ours is re-attributed: the balance has it already, and a person must look.
+// A foreign line that proves to be ours is attributed to the refund: the balance includes it already, and a case opens.
 func TestAdoptedLineProvesToBeOurs(t *testing.T) {
 	t.Parallel()
 	k := newPaymentScenario(t)
@@ -166,7 +167,7 @@ func TestAdoptedLineProvesToBeOurs(t *testing.T) {
 	}
 }
 
-// A paired id that the channel then gives to another number moves there, and the freed effect can be paired again.
+// A paired id that the channel then gives to another number moves there, and the effect can be paired again.
 func TestPairedIDMoves(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, "listing")
@@ -187,23 +188,26 @@ func TestPairedIDMoves(t *testing.T) {
 		t.Error("nothing has the id any more")
 	}
 	f.Absorb(free)
-	if ch, ok, err = f.Line(ListedEffect{ChannelRefundID: "re_10", Status: Succeeded, Amount: 1000, Currency: "USD"}, true); err != nil || !ok || ch.After.Effects[0].ChannelRefundID != "re_10" {
+	if ch, ok, err = f.Line(ListedEffect{ChannelRefundID: "re_10", Status: Succeeded, Amount: 1000, Currency: "USD"}, true); err != nil || !ok ||
+		ch.After.Effects[0].ChannelRefundID != "re_10" {
 		t.Errorf("paired again: %v %v %+v", ok, err, ch.After.Effects)
 	}
 	told := ch.After
 	told.Dispatches = slices.Clone(told.Dispatches)
 	told.Dispatches[0].ChannelRefundID = "re_10"
 	if _, ok, _ := Unpair(told, "re_10", s.c); ok {
-		t.Error("what the channel itself gave stays")
+		t.Error("an id from the channel itself stays")
 	}
 }
 
-// Lines that cannot be told apart, or that say nothing of money that stands, change nothing; the end of a foreign one does.
-func TestLinesThatAreNoNewsAndEnds(t *testing.T) {
+// Lines that cannot be identified, or that report no standing money, change nothing; the end of a foreign line does.
+func TestLinesThatChangeNothing(t *testing.T) {
 	t.Parallel()
 	k := newPaymentScenario(t)
-	for _, l := range []ListedEffect{{Status: Succeeded, Amount: 10, Currency: "USD"}, {ChannelRefundID: "a", Status: Succeeded, Amount: 0}, {ChannelRefundID: "b", Status: Succeeded, Amount: -1},
-		{ChannelRefundID: "c", Status: Acknowledged, Amount: 10}, {ChannelRefundID: "d", Status: FailedFinal, Amount: 10}, {ChannelRefundID: "e", Status: Reversed, Amount: 10}} {
+	for _, l := range []ListedEffect{{Status: Succeeded, Amount: 10, Currency: "USD"}, {ChannelRefundID: "a", Status: Succeeded, Amount: 0},
+		{ChannelRefundID: "b", Status: Succeeded, Amount: -1},
+		{ChannelRefundID: "c", Status: Acknowledged, Amount: 10}, {ChannelRefundID: "d", Status: FailedFinal, Amount: 10}, {ChannelRefundID: "e",
+			Status: Reversed, Amount: 10}} {
 		if _, changed, err := k.f.Line(l, true); changed || err != nil {
 			t.Errorf("%+v: changed=%v %v", l, changed, err)
 		}

@@ -54,8 +54,7 @@ func TestDecimalRoundTrip(t *testing.T) {
 	})
 }
 
-// Whatever text ParseDecimal takes is the one text that Decimal writes, so a
-// second spelling of an amount cannot get in.
+// Every text that ParseDecimal accepts is the output of Decimal, so that an amount has one spelling.
 func TestDecimalHasOneSpelling(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -66,13 +65,12 @@ func TestDecimalHasOneSpelling(t *testing.T) {
 			return
 		}
 		if back := (refund.Money{Amount: n, Currency: c}).Decimal(); back != s {
-			t.Fatalf("%q was taken as %d %s, which is written %q", s, n, c, back)
+			t.Fatalf("%q was accepted as %d %s, which is written %q", s, n, c, back)
 		}
 	})
 }
 
-// C9: commas, exponents, too many digits and signs turn into another amount
-// when they are guessed at.
+// C9: guessing at commas, exponents, too many digits and signs gives another amount.
 func TestDecimalRefusesEverythingElse(t *testing.T) {
 	t.Parallel()
 	for currency, texts := range map[refund.Currency][]string{
@@ -85,7 +83,7 @@ func TestDecimalRefusesEverythingElse(t *testing.T) {
 	} {
 		for _, s := range texts {
 			if n, err := refund.ParseDecimal(s, currency); !errors.Is(err, refund.ErrAmount) || n != 0 {
-				t.Errorf("ParseDecimal(%q, %s) = %d, %v; it has to refuse with ErrAmount", s, currency, n, err)
+				t.Errorf("ParseDecimal(%q, %s) = %d, %v; want ErrAmount", s, currency, n, err)
 			}
 		}
 	}
@@ -139,7 +137,7 @@ func TestChannelUnitRoundTrip(t *testing.T) {
 		exponent := rapid.IntRange(0, 4).Draw(t, "channel's exponent")
 		n, err := m.InUnit(exponent)
 		if err != nil {
-			return // not expressible is an answer too, a rounded amount is not
+			return // an amount may be inexpressible, it is never rounded
 		}
 		back, err := refund.FromUnit(n, exponent, m.Currency)
 		if err != nil || back != m.Amount {

@@ -2,33 +2,6 @@ package refund
 
 import "time"
 
-// PaidAtSkew is how far in the future a caller's clock may put the time of payment.
-const PaidAtSkew = 10 * time.Minute
-
-// earliestPaidAt is earlier than every payment that can still be refunded.
-var earliestPaidAt = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// ValidPaidAt reports whether a payment can have been paid at t, given the present time.
-func ValidPaidAt(t, now time.Time) bool {
-	return !t.Before(earliestPaidAt) && !t.After(now.Add(PaidAtSkew))
-}
-
-// NormalPaidAt returns t in the stored form: UTC, whole microseconds.
-func NormalPaidAt(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
-
-// WithPaidAt returns the payment with the time at which the payer paid. The first value stays. The refund window starts at
-// that time and keeps its length.
-func (p Payment) WithPaidAt(at time.Time) Payment {
-	if at.IsZero() || !p.PaidAt.IsZero() {
-		return p
-	}
-	p.PaidAt = at
-	if !p.WindowEndsAt.IsZero() {
-		p.WindowEndsAt = at.Add(p.WindowEndsAt.Sub(p.CreatedAt))
-	}
-	return p
-}
-
 // Payment holds the balances that refunds draw on.
 type Payment struct {
 	Tenant                                          TenantID
@@ -65,3 +38,30 @@ func (p Payment) WithExcess() Payment {
 	p.Excess = max(0, p.Reserved+p.Refunded+p.RefundedElsewhere+p.Held-p.Captured)
 	return p
 }
+
+// WithPaidAt returns the payment with the time at which the payer paid. The first value stays. The refund window starts at
+// that time and keeps its length.
+func (p Payment) WithPaidAt(at time.Time) Payment {
+	if at.IsZero() || !p.PaidAt.IsZero() {
+		return p
+	}
+	p.PaidAt = at
+	if !p.WindowEndsAt.IsZero() {
+		p.WindowEndsAt = at.Add(p.WindowEndsAt.Sub(p.CreatedAt))
+	}
+	return p
+}
+
+// PaidAtSkew is how far in the future a caller's clock may put the time of payment.
+const PaidAtSkew = 10 * time.Minute
+
+// earliestPaidAt is earlier than every payment that can still be refunded.
+var earliestPaidAt = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// ValidPaidAt reports whether a payment can have been paid at t, given the present time.
+func ValidPaidAt(t, now time.Time) bool {
+	return !t.Before(earliestPaidAt) && !t.After(now.Add(PaidAtSkew))
+}
+
+// NormalPaidAt returns t in the stored form: UTC, whole microseconds.
+func NormalPaidAt(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// paymentScenario drives a payment with two refunds of 400 and 300 of 1,000 captured, and lines of its list.
+// paymentScenario drives a payment of 1,000 captured with refunds of 400 and 300, and lines of its list.
 type paymentScenario struct {
 	t *testing.T
 	f PaymentSet
@@ -22,7 +22,7 @@ func newPaymentScenario(t *testing.T) *paymentScenario {
 	return &paymentScenario{t: t, f: PaymentSet{Payment: pay, Records: []Record{a, b}, Contract: classes(t)["listing"], Source: "list", Now: day0}}
 }
 
-// change changes one refund as its own facts do it, on a payment without the other one; what it did to the balances is added to theirs.
+// change applies facts to one refund as if its payment had no other one, and adds the difference to the shared balances.
 func (k *paymentScenario) change(i int, do func(s *scenario)) {
 	k.t.Helper()
 	r := k.f.Records[i]
@@ -70,7 +70,7 @@ func (k *paymentScenario) confirmSuccess(i int) {
 	})
 }
 
-// line tells a line and everything that follows from it.
+// line enters a line and everything that follows from it.
 func (k *paymentScenario) line(id string, amount int64, complete bool) bool {
 	k.t.Helper()
 	ch, changed, err := k.f.Line(ListedEffect{ChannelRefundID: id, Status: Succeeded, Amount: amount, Currency: "USD"}, complete)
@@ -95,7 +95,7 @@ func (k *paymentScenario) settle() {
 		}
 		k.absorb(ch)
 	}
-	k.t.Fatal("the held lines never come to rest")
+	k.t.Fatal("the held lines are never settled")
 }
 
 func (k *paymentScenario) absorb(ch Change) {
@@ -116,7 +116,7 @@ func (k *paymentScenario) absorb(ch Change) {
 		}
 		if e.ChannelRefundID != "" && e.Status != EffectDropped {
 			if ids[e.ChannelRefundID] {
-				k.t.Errorf("id %s is in the books twice", e.ChannelRefundID)
+				k.t.Errorf("id %s is booked twice", e.ChannelRefundID)
 			}
 			ids[e.ChannelRefundID] = true
 		}

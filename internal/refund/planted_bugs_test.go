@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// Planted bugs: each one is a copy of the table with rows taken out or changed, or a lens through which the real code sees
-// a record, a fact or a contract. Oracle and invariants must notice every one of them.
+// Planted bugs: copies of the table with rules removed or changed, or the real code with an altered record, fact or
+// contract. Reference and invariants must find every one of them.
 
 type applyFunc = func(Record, Fact, Contract) (Change, error)
 type decideFunc = func(Record, Contract, time.Time) Step
 
-// withoutRules is Apply on a table that lacks rows.
+// withoutRules is Apply with a table that lacks rules.
 func withoutRules(ids ...string) applyFunc {
 	return func(r Record, f Fact, c Contract) (Change, error) {
-		return applyBy(slices.DeleteFunc(slices.Clone(stateTable), func(w rule) bool { return slices.Contains(ids, w.id) }), r, f, c)
+		return applyBy(slices.DeleteFunc(slices.Clone(stateTable), func(row rule) bool { return slices.Contains(ids, row.id) }), r, f, c)
 	}
 }
 
-// withRule is Apply on a table in which one row does something else.
+// withRule is Apply with a table in which one rule is changed.
 func withRule(id string, change func(*rule)) applyFunc {
 	rules := slices.Clone(stateTable)
 	for i := range rules {
@@ -30,7 +30,7 @@ func withRule(id string, change func(*rule)) applyFunc {
 	return func(r Record, f Fact, c Contract) (Change, error) { return applyBy(rules, r, f, c) }
 }
 
-// altered is Apply looking through a lens. What the lens hides of numbers and attempts is given back afterwards.
+// altered is Apply with an altered input. Altered numbers and answered attempts are restored afterwards.
 func altered(lens func(*Record, *Fact, *Contract)) applyFunc {
 	return func(r Record, f Fact, c Contract) (Change, error) {
 		blurred := clone(r)
@@ -52,7 +52,7 @@ func altered(lens func(*Record, *Fact, *Contract)) applyFunc {
 	}
 }
 
-// keepLastSend hides every send of a number but its last one: exposure as if only the last answer counted.
+// keepLastSend makes every send of a number but its last one disproved: exposure as if only the last answer counted.
 func keepLastSend(r *Record) {
 	last := map[int]int{}
 	for i, a := range r.Attempts {
@@ -69,31 +69,31 @@ func keepLastSend(r *Record) {
 
 type plantedBug struct {
 	bug    string
-	class  string          // where to look first; "" = anywhere
-	start  func(*scenario) // how the story begins; nil = with nothing sent
+	class  string          // the first class to try; "" = any
+	start  func(*scenario) // start of the sequence; nil = nothing sent
 	apply  applyFunc
 	decide decideFunc
 
-	mistake         string // of the simulation's world
-	notInSimulation string // why no story shows it; "" = one must
+	mistake         string // a bug of the simulation itself
+	notInSimulation string // why the simulation does not find it; "" = it must
 }
 
 func plantedInEvidence() []plantedBug {
 	return []plantedBug{
-		{bug: "sticky exposure dropped", class: "replaying", apply: altered(func(r *Record, _ *Fact, _ *Contract) { keepLastSend(r) })},
-		{bug: "echo refusal final", apply: altered(func(_ *Record, f *Fact, _ *Contract) {
+		{bug: "exposure follows the last answer", class: "replaying", apply: altered(func(r *Record, _ *Fact, _ *Contract) { keepLastSend(r) })},
+		{bug: "an echo is a final refusal", apply: altered(func(_ *Record, f *Fact, _ *Contract) {
 			if f.Kind == RefusedEcho {
 				f.Kind = RefusedClean
 			}
 		})},
-		{bug: "NotFound counted too early", apply: altered(func(r *Record, _ *Fact, c *Contract) {
+		{bug: "NotFound counts too early", apply: altered(func(r *Record, _ *Fact, c *Contract) {
 			c.Query.VisibilityLag, c.List.VisibilityLag, c.Horizon = 0, 0, 1
 			for i := range r.Dispatches {
 				r.Dispatches[i].AbsenceCountsFrom = time.Time{}
 			}
 		})},
 		{bug: "one NotFound is enough", apply: altered(func(_ *Record, _ *Fact, c *Contract) { c.Query.Readings, c.List.Readings = 1, 1 })},
-		{bug: "NotFound after Accepted is absence", apply: altered(func(r *Record, f *Fact, _ *Contract) {
+		{bug: "NotFound after an acknowledgement is absence", apply: altered(func(r *Record, f *Fact, _ *Contract) {
 			for i := range r.Dispatches {
 				r.Dispatches[i].Acknowledged = r.Dispatches[i].Acknowledged && f.Kind != NotFound
 			}
@@ -103,24 +103,25 @@ func plantedInEvidence() []plantedBug {
 				a.Answer = ""
 			}
 		})},
-		{bug: "the generation fences nothing", notInSimulation: "a story enters its conclusions at once; under the lock they would be checked again", apply: altered(func(r *Record, f *Fact, _ *Contract) { f.Generation = r.Generation })},
+		{bug: "the generation fences nothing", notInSimulation: "the simulation enters its conclusions at once",
+			apply: altered(func(r *Record, f *Fact, _ *Contract) { f.Generation = r.Generation })},
 		{bug: "a known fact acts again", apply: altered(func(r *Record, _ *Fact, _ *Contract) { r.Facts = map[[32]byte]bool{} })},
 	}
 }
 
 func plantedInDecide() []plantedBug {
 	return []plantedBug{
-		{bug: "doubt is sent again", decide: func(r Record, c Contract, now time.Time) Step {
+		{bug: "an ambiguous send is repeated", decide: func(r Record, c Contract, now time.Time) Step {
 			if r.State == StateUnknown && r.Case == nil {
 				return Step{Kind: StepSend, Dispatch: r.DispatchNo}
 			}
 			return Decide(r, c, now)
 		}},
-		{bug: "a twin follows while the first may act", class: "replaying", decide: func(r Record, c Contract, now time.Time) Step {
+		{bug: "a replay follows while the first send may be executed", class: "replaying", decide: func(r Record, c Contract, now time.Time) Step {
 			c.Key.InFlightRefused = true
 			return Decide(r, c, now)
 		}},
-		{bug: "a dead key is replayed", class: "replaying", decide: func(r Record, c Contract, now time.Time) Step {
+		{bug: "an expired key is replayed", class: "replaying", decide: func(r Record, c Contract, now time.Time) Step {
 			r.Dispatches = slices.Clone(r.Dispatches)
 			for i := range r.Dispatches {
 				r.Dispatches[i].KeyExpiresAt = time.Time{}
@@ -139,7 +140,7 @@ func plantedInDecide() []plantedBug {
 	}
 }
 
-// finds says whether some class notices the bug, and by which sentence.
+// finds returns the class that finds the bug, and the message.
 func (p plantedBug) finds(t *testing.T) (string, string) {
 	names := []string{ProfileKeyedQueryable, "noticing", "replaying", "listing", ProfileBlind, "kept-after-2xx"}
 	if p.class != "" {

@@ -2,8 +2,8 @@ package refund
 
 import "time"
 
-// Names of the contracts that the tests of the core are about, one for each way in which channels differ. They are built here
-// because the core knows no channel: what ships with the plain protocol stands in its folder.
+// Names of the contracts in the core's tests, one for each way in which channels differ. They are built here because the
+// core knows no channel; the shipped ones are in the folder of the plain protocol.
 const (
 	ProfileKeyedQueryable = "keyed-queryable"
 	ProfileListAndMatch   = "list-and-match"
@@ -25,10 +25,10 @@ var profiles = []struct {
 	{ProfileKeyReplayOnly, keyReplayOnly},
 	{ProfileKeyAfter2xx, keyAfter2xx},
 	{ProfileNoticeOnly, noticeOnly},
-	{ProfileBlind, func(*Contract) {}}, // every send is a new refund and nothing can be asked: what is ambiguous goes to a person
+	{ProfileBlind, func(*Contract) {}}, // every send is a new refund and nothing can be asked: an ambiguous send goes to a person
 }
 
-// Profiles lists the names that Profile knows.
+// Profiles returns the names that Profile knows.
 func Profiles() []string {
 	names := make([]string, len(profiles))
 	for i, p := range profiles {
@@ -37,7 +37,7 @@ func Profiles() []string {
 	return names
 }
 
-// Profile is a contract by name. Version is left at 0: whoever stores contracts numbers them. false = no contract of this name.
+// Profile returns a contract by name, with Version 0; false = no contract of this name.
 func Profile(name string) (Contract, bool) {
 	for _, p := range profiles {
 		if p.name == name {
@@ -49,8 +49,8 @@ func Profile(name string) (Contract, bool) {
 	return Contract{}, false
 }
 
-// asked is how the plain protocol answers questions: a refund may be hidden until it has settled (2 s in the simulator)
-// and for 2 s more, hence the lag of 4 s.
+// asked returns the terms of queries in the plain protocol: a refund may be hidden until it has settled (2 s in the
+// simulator) and for 2 s more, hence the lag of 4 s.
 func asked() QueryTerms {
 	return QueryTerms{Exists: true, VisibilityLag: Duration(4 * time.Second), Readings: 2, ReadingGap: Duration(500 * time.Millisecond)}
 }
@@ -62,9 +62,9 @@ func keyedQueryable(c *Contract) {
 	c.Notices = true
 }
 
-// listAndMatch: keys live 24 h and give the first answer again, errors included, so a number with an unclear answer
-// tells nothing more; twins in flight are refused. The payment's list shows every refund with our number. A low balance
-// holds the refund, "failed" may follow "succeeded", and a code that was kept cannot be retried under the same number.
+// listAndMatch: keys live 24 h and return the first answer, errors included, so that a number with an unclear answer is
+// useless; repeats in flight are refused. The payment's list shows every refund with our number. A low balance holds the
+// refund, "failed" may follow "succeeded", and a code that was kept cannot be retried under the same number.
 func listAndMatch(c *Contract) {
 	c.Key = IdempotencyTerms{Dedupes: true, Lifetime: Duration(day), KeepsAnswer: true, InFlightRefused: true, NumberLength: 64}
 	c.List = asked()
@@ -75,24 +75,24 @@ func listAndMatch(c *Contract) {
 	c.Codes.LateFailure = true
 }
 
-// keyReplayOnly: nothing can be asked, but a re-send of the same key tells the refund's state of now, for 45 days. Sends
-// for one payment keep a second between them.
+// keyReplayOnly: nothing can be asked, but a repeated send returns the refund's present state, for 45 days. Sends for one
+// payment are a second apart.
 func keyReplayOnly(c *Contract) {
 	c.Key.Dedupes, c.Key.ReplaysState, c.Key.Lifetime = true, true, Duration(45*day)
 	c.Limits.Spacing = Duration(time.Second)
 	c.Notices = true
 }
 
-// keyAfter2xx: a key is kept for 24 h, but only once a 2xx was given for it, and twins in flight both act. So an
-// ambiguous send is repeated only after the payment's list has proven that it did nothing.
+// keyAfter2xx: a key is kept for 24 h, but only after a 2xx, and repeats in flight are executed. An ambiguous send is
+// repeated only after the payment's list has proven that it did nothing.
 func keyAfter2xx(c *Contract) {
 	c.Key.Dedupes, c.Key.After2xx, c.Key.Lifetime = true, true, Duration(day)
 	c.List = asked()
 	c.Notices = true
 }
 
-// noticeOnly: a send is only ever acknowledged, nothing can be asked, the result comes as a notice. A low balance is kept as
-// the number's answer, so that only the next number can pass.
+// noticeOnly: a send is only acknowledged, nothing can be asked, the result comes as a notice. A low balance is kept as the
+// number's answer, so that only the next number can pass.
 func noticeOnly(c *Contract) {
 	c.Key.Dedupes, c.Key.KeepsAnswer, c.Key.Lifetime = true, true, Duration(7*day)
 	c.Notices = true
@@ -101,8 +101,8 @@ func noticeOnly(c *Contract) {
 	c.Codes.NewNumber = []string{"insufficient_balance"}
 }
 
-// plain is what every account of the plain protocol has in common. Codes that api/simulator.yaml documents as "nothing
-// happened" are listed by what may follow; a code in no list is unknown.
+// plain returns the common terms of the plain protocol. Codes that api/simulator.yaml documents as "nothing happened" are
+// listed by what may follow; an unlisted code is unknown.
 func plain(name string) Contract {
 	return Contract{
 		Profile: name,

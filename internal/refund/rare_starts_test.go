@@ -1,8 +1,11 @@
 package refund
 
-import "time"
+import (
+	"testing"
+	"time"
+)
 
-// newerSendStart: the first send stays silent, its absence is proven, the second one is on its way.
+// newerSendStart: the first send stays unanswered, its absence is proven, the second one is in flight.
 func newerSendStart(s *scenario) {
 	s.send()
 	s.wait(leaseTime)
@@ -17,7 +20,7 @@ func twoEffectsStart(s *scenario) {
 	s.notice(Succeeded, 1, "B")
 }
 
-// confirmedStart: a silent send, and a person who says that it did happen.
+// confirmedStart: an unanswered send, and a person's confirmation that it was executed.
 func confirmedStart(s *scenario) {
 	s.send()
 	s.wait(leaseTime)
@@ -31,7 +34,7 @@ func secondNumberStart(s *scenario) {
 	s.answerWith(s.send(), Retryable)
 }
 
-// twoMarkedStart: the first number was refused, the second is on its way when a restore puts both in doubt.
+// twoMarkedStart: the first number was refused, the second is in flight when an epoch marks both.
 func twoMarkedStart(s *scenario) {
 	s.answerWith(s.send(), RefusedNewNumber)
 	s.send()
@@ -40,11 +43,28 @@ func twoMarkedStart(s *scenario) {
 	s.r.LeaseEndsAt = time.Time{}
 }
 
-// earlyEndStart: the second number has paid, and the first has ended, while a send that a restore has cut off may still act.
+// earlyEndStart: the second number has paid, and the first has ended, while a send that a restore has removed may still be
+// executed.
 func earlyEndStart(s *scenario) {
 	s.answerWith(s.send(), RefusedNewNumber)
 	second := s.send()
 	s.enter(Fact{Kind: EpochMark, Source: "epoch"})
 	s.answerWith(second, Succeeded)
 	s.notice(FailedFinal, 1, "")
+}
+
+// rareStarts are states that a sample of the long sequences would seldom reach.
+func rareStarts(t *testing.T, class string) []Record {
+	begin := func(steps ...func(*scenario)) Record {
+		s := newScenario(t, class)
+		for _, f := range steps {
+			f(s)
+		}
+		return s.r
+	}
+	out := []Record{begin(twoEffectsStart), begin(confirmedStart), begin(twoMarkedStart), begin(secondNumberStart), begin(earlyEndStart)}
+	if class == "listing" {
+		out = append(out, begin(newerSendStart))
+	}
+	return out
 }

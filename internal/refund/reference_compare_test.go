@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// close derives what hangs on state, exposure and effects: reasons, ask, balances.
+// close derives reasons, ask and balances from state, exposure and effects.
 func (o *reference) close(before Record) {
 	clear := o.clear()
 	if o.r.State != StatePending {
@@ -40,7 +40,7 @@ func (o *reference) close(before Record) {
 	}
 }
 
-// differences says in what a change is not what the oracle wants.
+// differences returns the differences between a change and the reference.
 func (o *reference) differences(ch Change) []string {
 	var out []string
 	got := ch.After
@@ -61,7 +61,7 @@ func (o *reference) differences(ch Change) []string {
 			exposed = o.exposedNo(d.Ordinal)
 		}
 		if want := [4]bool{exposed, d.Overridden, d.Acknowledged, d.FinalNegativeAt.IsZero()}; has != want {
-			add(fmt.Sprintf("number %d: exposed, decreed, acknowledged, without end", d.Ordinal), has, want)
+			add(fmt.Sprintf("number %d: exposed, overridden, acknowledged, without end", d.Ordinal), has, want)
 		}
 	}
 	var want []CaseReason

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// exposedNo is rule R2 of docs/rules.md: what may have reached the channel under this number, and has not been disproved.
+// exposedNo is rule R2 of docs/rules.md: a request of this number may have reached the channel and is not disproved.
 func (o *reference) exposedNo(no int) bool {
 	d, _ := o.r.Dispatch(no)
 	for _, e := range o.r.Effects {
@@ -26,7 +26,7 @@ func (o *reference) exposedNo(no int) bool {
 	return d.Acknowledged || maybe > 0
 }
 
-// exposedAgain: after a revoke-confirmation only a new word of the channel exposes.
+// exposedAgain: after a revoke-confirmation only a new answer of the channel exposes.
 func (o *reference) exposedAgain(no int) bool {
 	for _, e := range o.before.Effects {
 		if e.DispatchNo == no && o.personOnly(e) && e.Status == EffectReversed {
@@ -85,7 +85,7 @@ func (o *reference) evidence(no int) (maybe, absences int) {
 	return maybe, absences
 }
 
-// mayAct: a send without a definite answer, or one of a lost future, may still do something.
+// mayAct reports whether a send without a definite answer, or one of a lost future, may still be executed.
 func (o *reference) mayAct(no int) bool {
 	d, _ := o.r.Dispatch(no)
 	h := o.c.Horizon.D()
@@ -130,8 +130,8 @@ func (o *reference) lastSend() (FactKind, bool) {
 	return k, found
 }
 
-func (o *reference) keyDead(d *Dispatch) bool {
-	if o.c.Key.KeepsAnswer { // the channel would only repeat an answer that tells nothing
+func (o *reference) keyExpired(d *Dispatch) bool {
+	if o.c.Key.KeepsAnswer { // the channel would only repeat an unclear answer
 		if last, sent := o.lastSend(); sent && slices.Contains([]FactKind{"", Unknown, RefusedEcho}, last) {
 			return true
 		}

@@ -1,8 +1,8 @@
 package refund
 
-// The columns of the oracle: each fact against each state, as rule R13 of docs/rules.md has them.
+// Each fact in each state, as in rule R13 of docs/rules.md.
 
-// column is the table of facts and states.
+// column applies the fact.
 func (o *reference) column() {
 	switch o.f.Kind {
 	case Succeeded:
@@ -24,7 +24,7 @@ func (o *reference) column() {
 	case LeaseEnd:
 		o.r.State = StateUnknown
 	case KeyExpired:
-		if o.in(StatePending) && o.isLive() && o.keyDead(o.live()) {
+		if o.in(StatePending) && o.isLive() && o.keyExpired(o.live()) {
 			if o.r.DispatchNo == 1 {
 				o.newNumber()
 			} else {
@@ -61,7 +61,7 @@ func (o *reference) accepted() {
 		o.r.State = StateAccepted
 	case o.inFlight(), o.in(StateFailed, StateCanceled):
 		o.open(CaseAcknowledgedAfterEnd)
-	} // under SUCCESS and REVERSED: the reason `other`, which close derives
+	} // under SUCCESS and REVERSED: other-number-open, which close derives
 }
 
 func (o *reference) failedFinal() {
@@ -148,7 +148,7 @@ func (o *reference) notFound() {
 	case !o.isLive(): // leaveIfClear decides
 	case last == RefusedEcho:
 		o.r.State = StateFailed
-	case o.keyDead(o.live()) && o.r.DispatchNo == 1:
+	case o.keyExpired(o.live()) && o.r.DispatchNo == 1:
 		o.newNumber()
 	default:
 		o.r.State = StatePending

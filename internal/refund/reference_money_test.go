@@ -38,11 +38,11 @@ func (o *reference) succeeded() {
 	}
 }
 
-// endedNegative: a known final negative of the same object, where the contract says that failed may follow succeeded.
+// endedNegative reports a known final negative of the same refund, where the contract says that failed may follow succeeded.
 func (o *reference) endedNegative() bool {
 	d := o.d()
 	if o.before.Facts[FactKey(d.Number, string(Reversed), o.f.ChannelRefundID, o.f.Amount, o.f.Currency)] {
-		return true // told before, when its amount was not ours
+		return true // known before, with another amount than ours
 	}
 	other := o.f.ChannelRefundID != "" && d.ChannelRefundID != "" && o.f.ChannelRefundID != d.ChannelRefundID
 	return o.c.Codes.LateFailure && !d.FinalNegativeAt.IsZero() && !other
@@ -82,7 +82,7 @@ func (o *reference) book(foreign int, back bool) {
 	was.Ours, was.DispatchNo, was.Status = true, o.f.Dispatch, e.Status
 }
 
-// standing finds the moved effect that the fact speaks of: the same id, or its number's where one of them has no id.
+// standing returns the moved effect that the fact is about: the same id, or its number's where one of them has no id.
 func (o *reference) standing() (int, bool) {
 	for _, e := range o.r.Effects {
 		if e.Ours && e.ChannelRefundID != "" && e.ChannelRefundID == o.f.ChannelRefundID && e.Status == EffectReversed {
@@ -105,7 +105,7 @@ func (o *reference) standing() (int, bool) {
 	return 0, false
 }
 
-// takeBack mirrors one effect; with no other one standing the refund is REVERSED.
+// takeBack books the return of one effect; with no other one standing the refund is REVERSED.
 func (o *reference) takeBack(i int) {
 	e := &o.r.Effects[i]
 	e.Status = EffectReversed
@@ -154,7 +154,7 @@ func (o *reference) reversed() {
 	o.r.State = StateReversed
 }
 
-// returnsNow: a known return whose effect was booked only after it was told.
+// returnsNow reports a known return whose effect was booked only after it.
 func (o *reference) returnsNow() bool {
 	i, stands := o.standing()
 	if o.f.Kind != Reversed || !stands {

@@ -5,26 +5,28 @@ import (
 	"slices"
 )
 
-// The oracle: docs/rules.md written a second time, fact by fact and column by column, without a look at the table
-// of the code. Where the rules leave room it takes the safer reading:
+// The reference: docs/rules.md written a second time, fact by fact and state by state, independently of the table. Where the
+// rules leave room it takes the safer reading:
 //
-//  1. Retryable and NotSent while ACCEPTED and still exposed: ACCEPTED stays (an acknowledgement is not forgotten because
-//     a twin did nothing); a refusal makes it UNKNOWN.
-//  2. An Accepted that is told after the number's known end is older news, unless something sent can still act.
-//  3. FailedFinal is "the same object" as a success unless both give ids and these differ; without a contract in which
-//     failed may follow succeeded, the success stands, whichever is told first.
-//  4. The same effect told with another amount or currency: the books stand, a person looks. A pair likewise.
-//  5. A return of another amount books nothing. It proves that the channel has the refund: exposed, a case, no send. A
+//  1. Retryable and NotSent while ACCEPTED and still exposed: ACCEPTED stays, because a repeat that did nothing does not
+//     revoke an acknowledgement. A refusal leads to UNKNOWN.
+//  2. An acknowledgement after the number's known end is older than that end, unless a request can still be executed.
+//  3. FailedFinal and a success are about the same refund unless both have ids and these differ. Without a contract in which
+//     failed may follow succeeded, the success stands, in either order.
+//  4. The same effect with another amount or currency: the books stand and a case opens. So does a pair.
+//  5. A return of another amount is not booked. It proves that the channel has the refund: exposed, a case, no send. A
 //     return without an id is known if any return of its number is.
-//  6. A return of an unbooked effect while REVERSED is booked and mirrored, with a case.
-//  7. `other` is a reason exactly while something is exposed under SUCCESS or REVERSED. `deadline` and
-//     `no-automatic-step` are answered by an end without exposure, not by going back to PENDING.
-//  8. FailedFinal answers what an Accepted had opened in every state, once nothing is exposed.
-//  9. A reading counts from absence_counts_from on, the instant itself included; the later of the stored time and of what
-//     the contract says now.
+//  6. A return of an unbooked effect while REVERSED is booked with its effect, and a case opens.
+//  7. other-number-open is a reason exactly while something is exposed under SUCCESS or REVERSED. An end without exposure
+//     answers deadline and no-automatic-step; going back to PENDING does not.
+//  8. FailedFinal answers the case of an acknowledgement in every state, once nothing is exposed.
+//  9. An absence counts from absence_counts_from on, that instant included; the later of the stored time and of the present
+//     contract's.
+//  10. A decision is no fact of the channel: the same fact from the channel later is not known.
+//  11. A return without an id of an effect that only a person had confirmed has the result of a later revoke-confirmation;
+//     it does not expose again.
 //
-// 10. A person's word is not the channel's: the channel's same words later are no known fact.
-//  11. A return without an id of what only a person had confirmed looks like a revoke-confirmation later; it does not expose again.
+// Its methods are in reference_*_test.go.
 type reference struct {
 	r       Record
 	c       Contract
@@ -33,14 +35,14 @@ type reference struct {
 	asked   *Attempt
 	ackWas  bool
 	before  Record
-	nothing bool // not even time is looked at
+	nothing bool // the change is not even dated
 }
 
 func newReference(r Record, f Fact, c Contract) *reference {
 	return &reference{r: clone(r), c: c, f: f, reasons: map[CaseReason]bool{}, before: r}
 }
 
-// expectedChange says what the record must look like after the fact. Times of the row and its journal are not the oracle's.
+// expectedChange returns the record after the fact. Times of the row and its journal are not part of the comparison.
 func expectedChange(before Record, f Fact, c Contract) (*reference, error) {
 	o := newReference(before, f, c)
 	for _, x := range reasonsOf(before.Case) {
@@ -93,8 +95,8 @@ func expectedChange(before Record, f Fact, c Contract) (*reference, error) {
 	return o, nil
 }
 
-// proposed says whether a conclusion would be drawn again: a lease's end by the sweeper, the others by Decide, whose steps
-// stepBreaks judges.
+// proposed reports whether a conclusion would be proposed again: a lease's end by the sweeper, the others by Decide, whose
+// steps stepBreaks checks.
 func proposed(r Record, f Fact, c Contract) bool {
 	if f.Kind == LeaseEnd {
 		return r.State == StateProcessing && !r.LeaseEndsAt.After(r.Now)
@@ -125,7 +127,7 @@ func (o *reference) newNumber() {
 	o.r.State = StatePending
 }
 
-// leaveIfClear: UNKNOWN, ACCEPTED and PROCESSING are left as soon as nothing is exposed, by whatever ended it.
+// leaveIfClear: UNKNOWN, ACCEPTED and PROCESSING are left as soon as nothing is exposed, whatever ended it.
 func (o *reference) leaveIfClear() {
 	if !o.inFlight() || !o.clear() {
 		return

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// The world of these tests: contracts of every class, records, and a claim as the store makes it, all without a database.
+// Scenarios: one refund, its contract and a claim as the store makes it, without a database.
 
-// scenario drives one refund by hand in a named test and fails on the first thing that cannot happen.
+// scenario drives one refund in a test and fails on the first impossible step. noticeOf1000 is in simulation_findings_test.go.
 type scenario struct {
 	t *testing.T
 	r Record
@@ -65,13 +65,13 @@ func (s *scenario) answerWith(attempt int, kind FactKind) Change {
 	return s.answer(attempt, Answer{Kind: kind})
 }
 
-// notice enters a fact that came by itself.
+// notice enters a notice.
 func (s *scenario) notice(kind FactKind, dispatch int, id string) Change {
 	s.t.Helper()
 	return s.enter(Fact{Kind: kind, Dispatch: dispatch, ChannelRefundID: id, Source: "notice", Actor: "system:notices"})
 }
 
-// conclude enters one of our own conclusions under the current generation.
+// conclude enters a conclusion under the current generation.
 func (s *scenario) conclude(kind FactKind, reason CaseReason) Change {
 	s.t.Helper()
 	return s.enter(Fact{Kind: kind, Generation: s.r.Generation, Reason: reason, Source: "sweeper", Actor: "system:sweeper"})
@@ -90,7 +90,7 @@ func (s *scenario) enter(f Fact) Change {
 	return ch
 }
 
-// expect checks state, exposure and the reasons of the case in one line.
+// expect checks state, exposure and the reasons of the case.
 func (s *scenario) expect(why string, state State, exposed bool, reasons ...CaseReason) {
 	s.t.Helper()
 	if s.r.State != state || s.r.Exposed != exposed || !sameReasons(s.r.Case, reasons) {
@@ -98,7 +98,7 @@ func (s *scenario) expect(why string, state State, exposed bool, reasons ...Case
 	}
 }
 
-// expectStep checks what Decide says now.
+// expectStep checks the present step of Decide.
 func (s *scenario) expectStep(why string, want StepKind) Step {
 	s.t.Helper()
 	got := Decide(s.r, s.c, s.now())
@@ -141,7 +141,7 @@ func (s *scenario) resend() { s.r = afterResend(s.r) }
 
 func (s *scenario) revokeConfirmation() { s.r = afterRevocation(s.r) }
 
-// confirmSuccess stands for that decision: an effect without the channel's id. The case is closed.
+// confirmSuccess is that decision: an effect without the channel's id. The case is closed.
 func (s *scenario) confirmSuccess() {
 	s.t.Helper()
 	s.enter(confirmedSuccess(s.r))
@@ -157,7 +157,7 @@ func (s *scenario) loseAnswer() int {
 	return send
 }
 
-// applyDecision lets the horizon pass and makes a decision take effect.
+// applyDecision waits for the horizon and applies a decision.
 func (s *scenario) applyDecision(a Action) Change {
 	s.t.Helper()
 	s.r.Now = later(s.now(), s.r.DecisionFrom(s.c))

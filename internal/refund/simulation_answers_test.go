@@ -2,7 +2,7 @@ package refund
 
 import "fmt"
 
-// arrive carries out a call whose bytes have reached the channel.
+// arrive executes a call whose request has reached the channel.
 func (ch *simChannel) arrive(call *simCall) {
 	call.executed = true
 	switch {
@@ -20,8 +20,8 @@ func (ch *simChannel) arrive(call *simCall) {
 	}
 }
 
-// send answers a send. Where keys keep the first answer, it is given again, errors that prove something included. A lie is
-// to act although it is said, or promised, that nothing is done.
+// send answers a send. Where keys keep the first answer, it is repeated, errors that prove something included. A channel
+// that breaks its contract executes a request although it refuses it, or has promised not to.
 func (ch *simChannel) send(call *simCall) Answer {
 	if call.plan.breaksContract {
 		made := ch.create(call)
@@ -31,18 +31,18 @@ func (ch *simChannel) send(call *simCall) Answer {
 		return Answer{Kind: call.plan.outcome}
 	}
 	switch does := call.plan.outcome; does {
-	case NotSent, Unknown, Retryable: // before anything is remembered
+	case NotSent, Unknown, Retryable: // before anything is stored
 		return Answer{Kind: does}
 	case "":
 		if known := ch.known(call.number); known != nil && !ch.c.Key.KeepsAnswer {
-			if call.sentAt.Before(known.at) && !ch.c.Key.InFlightRefused { // twins in flight: both act
+			if call.sentAt.Before(known.at) && !ch.c.Key.InFlightRefused { // repeats in flight: both are executed
 				known = ch.create(call)
 			}
 			return ch.answer(known, call.plan)
 		}
 	default:
 		if known := ch.known(call.number); known != nil && !ch.c.Key.KeepsAnswer {
-			return Answer{Kind: RefusedEcho} // a refund of the number exists: only an echo can be said of another try
+			return Answer{Kind: RefusedEcho} // a refund of the number exists: another try can only be answered with an echo
 		}
 	}
 	first, ok := ch.firstAnswers[call.number]
@@ -62,7 +62,7 @@ func (ch *simChannel) send(call *simCall) Answer {
 	return a
 }
 
-// known finds the refund that a key of a living number leads to.
+// known returns the refund of a number whose key is alive.
 func (ch *simChannel) known(number string) *simRefund {
 	for _, r := range ch.made {
 		if r.number == number && r.keyed && (r.keyEnds.IsZero() || ch.now.Before(r.keyEnds)) {
@@ -74,8 +74,9 @@ func (ch *simChannel) known(number string) *simRefund {
 
 func (ch *simChannel) create(call *simCall) *simRefund {
 	p := call.plan
-	r := &simRefund{number: call.number, id: ch.newID(), asked: call.amount, at: call.executesAt, amount: call.amount + p.amountError, visibleFrom: call.executesAt.Add(p.hiddenFor),
-		keyed: ch.c.Key.Dedupes && (!ch.c.Key.After2xx || p.remembersKey)}
+	r := &simRefund{number: call.number, id: ch.newID(), asked: call.amount, at: call.executesAt, amount: call.amount + p.amountError,
+		visibleFrom: call.executesAt.Add(p.hiddenFor),
+		keyed:       ch.c.Key.Dedupes && (!ch.c.Key.After2xx || p.remembersKey)}
 	if ch.c.Key.Lifetime > 0 {
 		r.keyEnds = call.executesAt.Add(ch.c.Key.Lifetime.D())
 	}
@@ -94,7 +95,7 @@ func (ch *simChannel) create(call *simCall) *simRefund {
 
 func (ch *simChannel) newID() string { return fmt.Sprintf("cr_%d", len(ch.made)+1) }
 
-// query answers a question as of when it left: what is hidden then is not there.
+// query answers a question as of the time when it left: a refund that was hidden then is not found.
 func (ch *simChannel) query(call *simCall) Answer {
 	for _, r := range ch.made {
 		if r.number == call.number && !r.visibleFrom.After(call.executesAt) && !call.plan.breaksContract && !ch.missesOnce(r, call.plan) {
@@ -104,7 +105,7 @@ func (ch *simChannel) query(call *simCall) Answer {
 	return Answer{Kind: NotFound}
 }
 
-// list shows the payment's refunds. An incomplete one shows every other line and proves no absence.
+// list returns the payment's refunds. An incomplete one has every other line and proves no absence.
 func (ch *simChannel) list(call *simCall) (Answer, []ListedEffect) {
 	var lines []ListedEffect
 	a := Answer{Kind: NotFound}
@@ -124,7 +125,7 @@ func (ch *simChannel) list(call *simCall) (Answer, []ListedEffect) {
 	return a, lines
 }
 
-// missesOnce: a question misses what is there, at most once less than absences are needed.
+// missesOnce reports whether a question misses a visible refund, at most one time less than absences are needed.
 func (ch *simChannel) missesOnce(r *simRefund, p simPlan) bool {
 	if !p.misses || r.missed >= ch.c.questionTerms().Readings-1 {
 		return false

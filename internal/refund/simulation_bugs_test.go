@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Mistakes in what surrounds the two pure functions: claims, calls, decisions, lines, epochs. The world of a story makes one
-// of them when it is told to; none is made of itself.
+// Bugs around the two pure functions: claims, calls, decisions, lines, epochs. A simulation makes at most one of them, on
+// request.
 const (
 	onlyKnownNumbersMarked = "an epoch marks only the numbers that it knows"
 	reappearedNotMarked    = "a refund that is seen again is not marked"
 	sendingNotHeld         = "sending is not held while an epoch is open"
-	twoOwners              = "a lease keeps nobody out"
+	twoOwners              = "a lease excludes nobody"
 	windowWithoutEnd       = "a send may leave after its time"
 	partialListProves      = "an incomplete list proves absence"
 	lostAttemptAnswered    = "the answer of a lost attempt completes the one that has its ordinal"
@@ -21,50 +21,51 @@ const (
 )
 
 // claim makes the record's owner of the next call.
-func (w *simulation) claim(r Record, kind AttemptKind, no int) (Record, int, bool) {
-	switch w.subject.mistake {
+func (sim *simulation) claim(r Record, kind AttemptKind, no int) (Record, int, bool) {
+	switch sim.subject.mistake {
 	case twoOwners:
 		r.LeaseEndsAt = time.Time{}
 	case sendingNotHeld:
 		r.SendingHeld = false
 	}
-	return claim(r, kind, no, w.c, w.now())
+	return claim(r, kind, no, sim.c, sim.now())
 }
 
-// sendWindow is until when a call's bytes may leave.
-func (w *simulation) sendWindow(a Attempt) time.Duration {
-	if w.subject.mistake == windowWithoutEnd {
-		return a.NotAfter.Sub(w.now()) + time.Minute
+// sendWindow returns how long a request may leave.
+func (sim *simulation) sendWindow(a Attempt) time.Duration {
+	if sim.subject.mistake == windowWithoutEnd {
+		return a.NotAfter.Sub(sim.now()) + time.Minute
 	}
-	return a.NotAfter.Sub(w.now()) - time.Millisecond
+	return a.NotAfter.Sub(sim.now()) - time.Millisecond
 }
 
 // applyDecision applies a decision.
-func (w *simulation) applyDecision(r Record, d Decision) (Change, error) {
-	ch, err := ApplyDecision(r, d, w.c)
-	if w.subject.mistake == resendWithoutAsking {
+func (sim *simulation) applyDecision(r Record, d Decision) (Change, error) {
+	ch, err := ApplyDecision(r, d, sim.c)
+	if sim.subject.mistake == resendWithoutAsking {
 		ch.After.AskNo = 0
 	}
 	return ch, err
 }
 
-// answerOf is what a caller makes of a call's answer.
-func (w *simulation) answerOf(call *simCall) Fact {
+// answerOf returns the fact of a call's answer.
+func (sim *simulation) answerOf(call *simCall) Fact {
 	f := FactOf(call.attempt, call.answer)
-	switch w.subject.mistake {
+	switch sim.subject.mistake {
 	case partialListProves:
 		if call.plan.incompleteList && call.plan.answers && f.Kind == Unknown {
 			f.Kind = NotFound
 		}
 	case lostAttemptAnswered:
-		if _, ok := w.recs[call.refund].Attempt(f.Attempt); ok {
+		if _, ok := sim.recs[call.refund].Attempt(f.Attempt); ok {
 			f.AttemptAt = time.Time{}
 		}
 	}
 	return f
 }
 
-// plantedAroundCore are the world's mistakes, and those of the two functions that need a channel, people or a restore to show.
+// plantedAroundCore returns the bugs of the simulation, and those of the two functions that need a channel, people or a
+// restore to show.
 func plantedAroundCore() []plantedBug {
 	var out []plantedBug
 	for _, m := range []string{onlyKnownNumbersMarked, reappearedNotMarked, sendingNotHeld, twoOwners, windowWithoutEnd, partialListProves,
@@ -74,19 +75,21 @@ func plantedAroundCore() []plantedBug {
 		case twoOwners:
 			p.decide = sendsBesideAnOwner
 		case lostAttemptAnswered:
-			p.notInSimulation = "an ordinal is seldom used again while its first answer is on its way; told by hand in TestAnAnswerOfALostAttempt"
+			p.notInSimulation = "an ordinal is seldom reused while its first answer is in flight; TestAnswerOfALostAttempt has the case"
 		}
 		out = append(out, p)
 	}
 	return append(out,
-		plantedBug{bug: "no visibility lag", apply: altered(func(r *Record, _ *Fact, c *Contract) { earlyAbsence(r, c, 0, c.Horizon.D()) }), decide: alteredDecide(func(_ *Record, c *Contract) { c.Query.VisibilityLag, c.List.VisibilityLag = 0, 0 })},
-		plantedBug{bug: "no horizon", apply: altered(func(r *Record, _ *Fact, c *Contract) { earlyAbsence(r, c, c.questionTerms().VisibilityLag.D(), 1) }), decide: alteredDecide(func(_ *Record, c *Contract) { c.Horizon = 1 })},
+		plantedBug{bug: "no visibility lag", apply: altered(func(r *Record, _ *Fact, c *Contract) { earlyAbsence(r, c, 0, c.Horizon.D()) }),
+			decide: alteredDecide(func(_ *Record, c *Contract) { c.Query.VisibilityLag, c.List.VisibilityLag = 0, 0 })},
+		plantedBug{bug: "no horizon", apply: altered(func(r *Record, _ *Fact, c *Contract) { earlyAbsence(r, c, c.questionTerms().VisibilityLag.D(), 1) }),
+			decide: alteredDecide(func(_ *Record, c *Contract) { c.Horizon = 1 })},
 		plantedBug{bug: "a key that is kept only after a 2xx is replayed", decide: alteredDecide(func(_ *Record, c *Contract) {
 			if c.Key.After2xx {
 				c.Key.ReplaysState, c.List.Exists = true, false
 			}
 		})},
-		plantedBug{bug: "the next number while the first may act", decide: func(r Record, c Contract, now time.Time) Step {
+		plantedBug{bug: "the next number while the first may be executed", decide: func(r Record, c Contract, now time.Time) Step {
 			if d, _ := r.Dispatch(r.DispatchNo); r.State == StateUnknown && r.Case == nil && r.DispatchNo == 1 && r.numberSpent(*d, c, now) {
 				return Step{Kind: StepSend, Dispatch: 1}
 			}
@@ -108,7 +111,7 @@ func plantedAroundCore() []plantedBug {
 	)
 }
 
-// sendsBesideAnOwner decides for a refund that somebody owns as if nobody did.
+// sendsBesideAnOwner ignores the owner of a refund.
 func sendsBesideAnOwner(r Record, c Contract, now time.Time) Step {
 	if r.State == StateProcessing && r.LeaseEndsAt.After(now) && r.Case == nil {
 		return Step{Kind: StepSend, Dispatch: r.DispatchNo}
@@ -116,7 +119,7 @@ func sendsBesideAnOwner(r Record, c Contract, now time.Time) Step {
 	return Decide(r, c, now)
 }
 
-// earlyAbsence lets an absence count as if lag and horizon were these.
+// earlyAbsence makes an absence count as if lag and horizon were these.
 func earlyAbsence(r *Record, c *Contract, lag, horizon time.Duration) {
 	c.Query.VisibilityLag, c.List.VisibilityLag, c.Horizon = Duration(lag), Duration(lag), Duration(horizon)
 	for i := range r.Dispatches {
@@ -124,7 +127,7 @@ func earlyAbsence(r *Record, c *Contract, lag, horizon time.Duration) {
 	}
 }
 
-// alteredDecide is Decide looking through a lens.
+// alteredDecide is Decide with an altered input.
 func alteredDecide(blur func(*Record, *Contract)) decideFunc {
 	return func(r Record, c Contract, now time.Time) Step {
 		blur(&r, &c)
@@ -132,10 +135,10 @@ func alteredDecide(blur func(*Record, *Contract)) decideFunc {
 	}
 }
 
-// enough is within how many stories a planted bug must show.
+// enough is the number of runs within which a planted bug must show.
 const enough = 10_000
 
-// TestSimulationFindsPlantedBugs: each rule switched off once breaks a promise in some story, and soon.
+// TestSimulationFindsPlantedBugs: each rule that is switched off breaks a promise in some run, within enough of them.
 func TestSimulationFindsPlantedBugs(t *testing.T) {
 	t.Parallel()
 	cs := contracts(t)
@@ -145,21 +148,21 @@ func TestSimulationFindsPlantedBugs(t *testing.T) {
 		}
 		t.Run(p.bug, func(t *testing.T) {
 			t.Parallel()
-			play := implementation{apply: Apply, decide: Decide, mistake: p.mistake}
+			code := implementation{apply: Apply, decide: Decide, mistake: p.mistake}
 			if p.apply != nil {
-				play.apply = p.apply
+				code.apply = p.apply
 			}
 			if p.decide != nil {
-				play.decide = p.decide
+				code.decide = p.decide
 			}
 			for seed := range uint64(enough) {
 				c := cs[seed%uint64(len(cs))]
-				if s := runSimulation(seed, c, play, map[string]int{}, -1, false); s.violation != "" {
-					t.Logf("story %d, %s: %s", seed, c.Profile, s.violation)
+				if s := runSimulation(seed, c, code, map[string]int{}, -1, false); s.violation != "" {
+					t.Logf("run %d, %s: %s", seed, c.Profile, s.violation)
 					return
 				}
 			}
-			t.Errorf("%d stories, and nothing noticed it", enough)
+			t.Errorf("%d runs did not find it", enough)
 		})
 	}
 }

@@ -5,144 +5,145 @@ import (
 	"time"
 )
 
-// runJob does the next thing for a refund, as a job does.
-func (w *simulation) runJob(i int) {
-	r := w.fullRecord(i)
-	next := w.subject.decide(r, w.c, r.Now)
+// runJob makes the next step of a refund, as a job does.
+func (sim *simulation) runJob(i int) {
+	r := sim.fullRecord(i)
+	next := sim.subject.decide(r, sim.c, r.Now)
 	kinds := map[StepKind]AttemptKind{StepSend: AttemptSend, StepQuery: AttemptQuery, StepList: AttemptList}
 	switch next.Kind {
 	case StepSend, StepQuery, StepList:
-		w.startCall(i, kinds[next.Kind], next.Dispatch)
+		sim.startCall(i, kinds[next.Kind], next.Dispatch)
 	case StepOpenCase, StepSettle, StepRetireKey:
-		w.countIf(next.Kind == StepRetireKey, "a number died before it was sent again")
-		w.enter(i, conclusionOf(next, r.Generation))
+		sim.countIf(next.Kind == StepRetireKey, "a number expired before it was sent again")
+		sim.enter(i, conclusionOf(next, r.Generation))
 	case StepWait, StepDone:
 	}
 }
 
-// startCall claims, or asks where nobody has to own the call, and puts the bytes on their way.
-func (w *simulation) startCall(i int, kind AttemptKind, no int) {
-	r := w.recs[i]
+// startCall claims the call, or adds a question without ownership, and sends the request.
+func (sim *simulation) startCall(i int, kind AttemptKind, no int) {
+	r := sim.recs[i]
 	d, _ := r.Dispatch(no)
 	resent, again := kind == AttemptSend && r.State != StatePending, r.DispatchNo > 1
 	var attempt int
 	ok := true
 	switch {
 	case r.State.Final() || (r.Case != nil && kind != AttemptSend):
-		r, attempt = ask(r, no, w.c, w.now())
-	case kind == AttemptSend && w.c.Limits.Spacing > 0 && r.Payment.NextSendAt.After(w.now()):
+		r, attempt = ask(r, no, sim.c, sim.now())
+	case kind == AttemptSend && sim.c.Limits.Spacing > 0 && r.Payment.NextSendAt.After(sim.now()):
 		return
 	default:
-		r, attempt, ok = w.claim(r, kind, no)
+		r, attempt, ok = sim.claim(r, kind, no)
 	}
 	if !ok {
 		return
 	}
 	a, _ := r.Attempt(attempt)
 	if kind == AttemptSend {
-		r.Payment.NextSendAt = w.now().Add(w.c.Limits.Spacing.D())
-		w.countIf(resent, "a key was replayed")
-		w.countIf(again, "a second number was sent")
+		r.Payment.NextSendAt = sim.now().Add(sim.c.Limits.Spacing.D())
+		sim.countIf(resent, "a key was replayed")
+		sim.countIf(again, "a second number was sent")
 	}
-	r.Effects = append(slices.Clone(r.Effects), w.lines...)
-	w.storeRecord(i, r)
-	call := &simCall{refund: i, attempt: *a, number: d.Number, amount: r.Amount, plan: w.plan(kind)}
-	call.sentAt = w.now().Add(w.randomDuration(w.sendWindow(*a)))
+	r.Effects = append(slices.Clone(r.Effects), sim.lines...)
+	sim.storeRecord(i, r)
+	call := &simCall{refund: i, attempt: *a, number: d.Number, amount: r.Amount, plan: sim.plan(kind)}
+	call.sentAt = sim.now().Add(sim.randomDuration(sim.sendWindow(*a)))
 	call.executesAt = call.sentAt
 	if kind == AttemptSend {
-		call.executesAt = call.executesAt.Add(w.randomDuration(w.c.Horizon.D()))
-		w.countIf(call.executesAt.After(a.NotAfter), "bytes acted after their owner's time")
+		call.executesAt = call.executesAt.Add(sim.randomDuration(sim.c.Horizon.D()))
+		sim.countIf(call.executesAt.After(a.NotAfter), "a request was executed after its owner's time")
 	}
-	w.trace("rf_%d %s %s %d#%d: %+v acts %s", i+1, r.State, kind, no, attempt, call.plan, call.executesAt.Format("15:04:05.000"))
-	w.mix(i, attempt, no, int(call.executesAt.UnixMilli()))
-	w.ch.calls = append(w.ch.calls, call)
+	sim.trace("rf_%d %s %s %d#%d: %+v acts %s", i+1, r.State, kind, no, attempt, call.plan, call.executesAt.Format("15:04:05.000"))
+	sim.mix(i, attempt, no, int(call.executesAt.UnixMilli()))
+	sim.ch.calls = append(sim.ch.calls, call)
 }
 
-// plan draws what will become of a call.
-func (w *simulation) plan(kind AttemptKind) simPlan {
-	p := simPlan{answers: !w.chance(w.lostAnswers), sayID: !w.chance(35), sayMoney: !w.chance(20), remembersKey: true}
-	p.breaksContract, p.misreports = w.breaksContract && w.chance(20), w.breaksContract && w.chance(10)
-	w.amountMisreported = w.amountMisreported || p.misreports
+// plan draws the fate of a call.
+func (sim *simulation) plan(kind AttemptKind) simPlan {
+	p := simPlan{answers: !sim.chance(sim.lostAnswers), sayID: !sim.chance(35), sayMoney: !sim.chance(20), remembersKey: true}
+	p.breaksContract, p.misreports = sim.breaksContract && sim.chance(20), sim.breaksContract && sim.chance(10)
+	sim.amountMisreported = sim.amountMisreported || p.misreports
 	if kind != AttemptSend {
-		p.misses = w.chance(25)
-		if p.incompleteList = w.chance(35); w.chance(5) {
-			p.outcome = []FactKind{RefusedClean, RefusedNewNumber, Retryable, NotSent, RefusedEcho}[w.random(5)]
+		p.misses = sim.chance(25)
+		if p.incompleteList = sim.chance(35); sim.chance(5) {
+			p.outcome = []FactKind{RefusedClean, RefusedNewNumber, Retryable, NotSent, RefusedEcho}[sim.random(5)]
 		}
 		return p
 	}
-	if w.faultsOff {
+	if sim.faultsOff {
 		return p
 	}
-	p.outcome = []FactKind{"", "", "", "", Unknown, Unknown, Retryable, NotSent, RefusedEcho, RefusedClean, RefusedNewNumber}[w.random(11)]
-	if p.breaksContract && w.chance(50) { // it says no, and has it all the same
-		p.outcome = []FactKind{RefusedClean, RefusedNewNumber}[w.random(2)]
-		p.acknowledges, p.fails = w.chance(70), w.chance(60)
+	p.outcome = []FactKind{"", "", "", "", Unknown, Unknown, Retryable, NotSent, RefusedEcho, RefusedClean, RefusedNewNumber}[sim.random(11)]
+	if p.breaksContract && sim.chance(50) { // it refuses the request and executes it all the same
+		p.outcome = []FactKind{RefusedClean, RefusedNewNumber}[sim.random(2)]
+		p.acknowledges, p.fails = sim.chance(70), sim.chance(60)
 	}
-	p.acknowledges, p.fails, p.remembersKey, p.echoes = w.chance(30), w.chance(30), w.chance(50), w.chance(50)
-	if w.chance(5) {
+	p.acknowledges, p.fails, p.remembersKey, p.echoes = sim.chance(30), sim.chance(30), sim.chance(50), sim.chance(50)
+	if sim.chance(5) {
 		p.amountError = 1
 	}
-	p.hiddenFor, p.settlesAfter = w.randomDuration(w.c.questionTerms().VisibilityLag.D()), w.randomDuration(3*time.Minute)
+	p.hiddenFor, p.settlesAfter = sim.randomDuration(sim.c.questionTerms().VisibilityLag.D()), sim.randomDuration(3*time.Minute)
 	return p
 }
 
-// deliverAnswer brings the answer of a call that has come back, or that its caller has given up, whoever owns the refund now.
-func (w *simulation) deliverAnswer(call *simCall) {
-	gaveUp := !call.executed && !call.plan.answers && !w.now().Before(call.sentAt)
+// deliverAnswer enters the answer of a call that has returned, or of which the caller has given up, whoever owns the refund
+// now.
+func (sim *simulation) deliverAnswer(call *simCall) {
+	gaveUp := !call.executed && !call.plan.answers && !sim.now().Before(call.sentAt)
 	if call.abandoned || (!call.executed && !gaveUp) {
 		return
 	}
 	if gaveUp {
 		call.answer = Answer{Kind: Unknown}
-		w.count("a caller gave up before the channel acted")
+		sim.count("a caller gave up before the channel executed the request")
 	}
-	call.abandoned = !w.chance(8)
-	w.countIf(!call.abandoned, "an answer was entered twice")
-	if call.refund >= len(w.recs) {
-		w.count("an answer for a refund that a restore has cut off")
+	call.abandoned = !sim.chance(8)
+	sim.countIf(!call.abandoned, "an answer was entered twice")
+	if call.refund >= len(sim.recs) {
+		sim.count("an answer for a refund that a restore has removed")
 		return
 	}
-	i, f := call.refund, w.answerOf(call)
-	if _, ok := w.recs[i].Dispatch(f.Dispatch); !ok {
-		w.count("an answer for a number that a restore has cut off")
+	i, f := call.refund, sim.answerOf(call)
+	if _, ok := sim.recs[i].Dispatch(f.Dispatch); !ok {
+		sim.count("an answer for a number that a restore has removed")
 		return
 	}
-	w.countAnswer(call)
+	sim.countAnswer(call)
 	found := call.answer.Kind != NotFound && call.answer.Kind != Unknown
 	if !found {
-		w.enterLines(call.lines, "list", !call.plan.incompleteList)
+		sim.enterLines(call.lines, "list", !call.plan.incompleteList)
 	}
-	w.enter(i, f)
+	sim.enter(i, f)
 	if found {
-		w.enterLines(call.lines, "list", !call.plan.incompleteList)
+		sim.enterLines(call.lines, "list", !call.plan.incompleteList)
 	}
 }
 
-// deliverNotice enters one of the channel's notices. One that names nothing of ours is kept and comes again.
-func (w *simulation) deliverNotice(n *simNotice) {
-	i, ok := w.owner(n.number)
-	if !ok || i >= len(w.recs) {
+// deliverNotice enters one of the channel's notices. One about an unknown number stays and is sent again.
+func (sim *simulation) deliverNotice(n *simNotice) {
+	i, ok := sim.owner(n.number)
+	if !ok || i >= len(sim.recs) {
 		return
 	}
-	for _, d := range w.recs[i].Dispatches {
+	for _, d := range sim.recs[i].Dispatches {
 		if d.Number == n.number {
 			if n.delivered {
-				w.count("a notice came twice")
-			} else if n.fact.Kind == w.ch.word(n.of) && len(w.recs[i].Dispatches) == 1 {
-				w.decisions[i].wrong = false // the channel's last word: now it has to be right
+				sim.count("a notice came twice")
+			} else if n.fact.Kind == sim.ch.word(n.of) && len(sim.recs[i].Dispatches) == 1 {
+				sim.decisions[i].wrong = false // the channel's last notice: now the books must agree
 			}
 			n.delivered = true
 			f := n.fact
 			f.Dispatch = d.Ordinal
-			w.enter(i, f)
+			sim.enter(i, f)
 			return
 		}
 	}
 }
 
-func (w *simulation) takeOver(i int) {
-	if r := w.recs[i]; r.State == StateProcessing && !r.LeaseEndsAt.After(w.now()) {
-		w.count("a silent owner was taken over")
-		w.enter(i, Fact{Kind: LeaseEnd, Generation: r.Generation, Source: "sweeper", Actor: "system:sweeper"})
+func (sim *simulation) takeOver(i int) {
+	if r := sim.recs[i]; r.State == StateProcessing && !r.LeaseEndsAt.After(sim.now()) {
+		sim.count("a silent owner was taken over")
+		sim.enter(i, Fact{Kind: LeaseEnd, Generation: r.Generation, Source: "sweeper", Actor: "system:sweeper"})
 	}
 }

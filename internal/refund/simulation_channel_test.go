@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// A channel that holds the truth. It knows nothing of records, tables or exposure: it sees numbers and amounts, makes
-// refunds, hides them for a while, loses answers and tells things late and twice. Its promises are the contract's: what
-// left acts within the horizon, what was done shows within the lag, keys dedupe as long as they live.
+// The simulated channel, with its answers in simulation_answers_test.go. It knows no records, rules or exposure: it gets numbers and amounts, makes refunds, hides them for
+// a while, loses answers, and sends notices late and twice. It keeps the promises of its contract: a request is executed
+// within the horizon, a refund is visible within the lag, keys deduplicate as long as they live.
 
 type simStatus int
 
@@ -25,25 +25,25 @@ type simRefund struct {
 	status      simStatus
 	visibleFrom time.Time
 	settlesAt   time.Time // PENDING until then
-	settlesAs   simStatus // what it becomes when it settles
-	asked       int64     // the amount that was asked for
+	settlesAs   simStatus // status after that
+	asked       int64     // requested amount
 	at          time.Time // when it was made
-	missed      int       // how often it was not shown although it had to be; fewer times than absences count
-	keyed       bool      // its number is remembered
+	missed      int       // how often a visible refund was missed; less often than absences count
+	keyed       bool      // its key is stored
 	keyEnds     time.Time // zero = for ever
 	everMoved   bool
 }
 
-// simPlan is what happens to a send: drawn when it is claimed, carried out when its bytes arrive.
+// simPlan is the fate of a send: drawn when it is claimed, carried out when its request arrives.
 type simPlan struct {
-	outcome        FactKind // "" = it acts, or answers; Unknown = nothing happens; else the refusal that is said
-	misreports     bool     // … and tells another amount than it moved
+	outcome        FactKind // "" = executed, or answered; Unknown = nothing happens; else the refusal
+	misreports     bool     // … and reports another amount than it moved
 	breaksContract bool     // the channel breaks its contract
 	answers        bool     // false: the answer is lost
-	acknowledges   bool     // the refund is accepted first and settles later
+	acknowledges   bool     // the refund is acknowledged first and settles later
 	fails          bool     // … and then fails
-	echoes         bool     // an echo is said of what this very send did
-	misses         bool     // not shown this once
+	echoes         bool     // an echo is the answer to an executed send
+	misses         bool     // missed this once
 	amountError    int64    // added to the amount
 	sayID          bool
 	sayMoney       bool
@@ -53,7 +53,7 @@ type simPlan struct {
 	settlesAfter   time.Duration
 }
 
-// simCall is a call on its way. Who made it keeps its attempt in mind, whatever becomes of the row.
+// simCall is a call in flight. Its caller keeps the attempt, even if a restore removes the row.
 type simCall struct {
 	refund     int
 	attempt    Attempt
@@ -62,13 +62,13 @@ type simCall struct {
 	sentAt     time.Time
 	executesAt time.Time
 	plan       simPlan
-	executed   bool           // its bytes have arrived
-	answer     Answer         // valid once done
-	lines      []ListedEffect // of a list, valid once done
-	abandoned  bool           // nobody waits for the answer, or it was heard
+	executed   bool           // its request has arrived
+	answer     Answer         // valid once executed
+	lines      []ListedEffect // of a list, valid once executed
+	abandoned  bool           // nobody waits for the answer, or it was delivered
 }
 
-// simNotice is what the channel will tell by itself; it tells it until somebody has acknowledged it, and sometimes again.
+// simNotice is a notice that the channel sends until it is acknowledged, and sometimes again.
 type simNotice struct {
 	number    string
 	fact      Fact
@@ -90,7 +90,7 @@ type simAnswer struct {
 	ends   time.Time
 }
 
-// advance moves the channel's clock: bytes arrive, refunds settle.
+// advance moves the channel's clock: requests arrive, refunds settle.
 func (ch *simChannel) advance(to time.Time) {
 	for {
 		var next *simCall
@@ -130,7 +130,7 @@ func (ch *simChannel) queueNotice(r *simRefund) {
 	}
 }
 
-// fact is the truth about a refund in the words of the protocol.
+// fact returns the refund's true status as a fact.
 func (ch *simChannel) fact(r *simRefund) Fact {
 	return Fact{Kind: ch.word(r), ChannelRefundID: r.id, Amount: r.amount, Currency: "USD", Source: "notice", Actor: "system:notices"}
 }
@@ -151,7 +151,7 @@ func (ch *simChannel) word(r *simRefund) FactKind {
 	return Acknowledged
 }
 
-// foreign is somebody else's refund of the same payment, made beside us.
+// foreign makes somebody else's refund of the same payment.
 func (ch *simChannel) foreign(amount int64) {
 	r := &simRefund{id: ch.newID(), asked: amount, amount: amount, visibleFrom: ch.now}
 	ch.made = append(ch.made, r)

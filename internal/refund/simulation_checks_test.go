@@ -5,22 +5,23 @@ import (
 	"time"
 )
 
-// What must be true, at every moment and in the end.
+// Promises that must hold after every step and in the end.
 
-// checkPayments: never more than one movement for one refund, whatever fails and whoever errs. Only a person may have it sent again,
-// and then the first one has come back before.
-func (w *simulation) checkPayments() {
-	for i := range w.recs {
-		t := w.truth(i)
-		if (t.standing > 1 || (t.ever > 1 && !w.decisions[i].resent)) && !w.breaksContract {
-			w.fail("rf_%d was paid %d times", i+1, t.ever)
+// checkPayments: no refund moves money more than once, whatever fails and whoever errs. Only a decision may send it again,
+// after the first money came back.
+func (sim *simulation) checkPayments() {
+	for i := range sim.recs {
+		t := sim.truth(i)
+		if (t.standing > 1 || (t.ever > 1 && !sim.decisions[i].resent)) && !sim.breaksContract {
+			sim.fail("rf_%d was paid %d times", i+1, t.ever)
 		}
 	}
-	w.countIf(len(w.recs) > 1 && w.recs[0].Exposed && w.recs[len(w.recs)-1].Exposed, "two refunds of a payment exposed at once")
+	sim.countIf(len(sim.recs) > 1 && sim.recs[0].Exposed && sim.recs[len(sim.recs)-1].Exposed, "two refunds of a payment exposed at once")
 }
 
-// checkCaseOpened: what money did against what people were told, or twice, is never silent. A person's own decision calls nobody.
-func (w *simulation) checkCaseOpened(before Record, ch Change) {
+// checkCaseOpened: money that moved twice, or after the refund was reported as not done, opens a case, except by a person's
+// own decision.
+func (sim *simulation) checkCaseOpened(before Record, ch Change) {
 	after := ch.After
 	moved := func(r Record) (n int) {
 		for _, e := range r.Effects {
@@ -32,49 +33,49 @@ func (w *simulation) checkCaseOpened(before Record, ch Change) {
 	}
 	switch {
 	case (after.State == StateSuccess) != (moved(after) > 0):
-		w.fail("%s with %d effects that stand", after.State, moved(after))
+		sim.fail("%s with %d standing effects", after.State, moved(after))
 	case after.Case != nil || !ch.Decision.IsZero():
 	case moved(after) > 1 && moved(after) > moved(before):
-		w.fail("two effects, and nobody is called")
+		sim.fail("two effects, and no case")
 	case (before.State == StateFailed || before.State == StateCanceled) && after.State == StateSuccess:
-		w.fail("money moved against what was told, and nobody is called")
+		sim.fail("money moved after the refund was reported as not done, and there is no case")
 	}
 }
 
-// countAnswer counts what an answer's fate shows.
-func (w *simulation) countAnswer(call *simCall) {
-	r := w.recs[call.refund]
+// countAnswer counts the states that an answer shows.
+func (sim *simulation) countAnswer(call *simCall) {
+	r := sim.recs[call.refund]
 	a, ok := r.Attempt(call.attempt.No)
-	w.countIf(!ok || !a.StartedAt.Equal(call.attempt.StartedAt), "an answer whose attempt a restore has cut off")
-	w.countIf(ok && a.Generation != r.Generation, "an answer after another owner")
-	w.countIf(r.State.Final(), "an answer after the end")
-	hidden := slices.ContainsFunc(w.ch.made, func(m *simRefund) bool { return m.number == call.number })
-	w.countIf(call.answer.Kind == NotFound && hidden, "a hidden refund was not found")
+	sim.countIf(!ok || !a.StartedAt.Equal(call.attempt.StartedAt), "an answer whose attempt a restore has removed")
+	sim.countIf(ok && a.Generation != r.Generation, "an answer after another owner")
+	sim.countIf(r.State.Final(), "an answer after the end")
+	hidden := slices.ContainsFunc(sim.ch.made, func(m *simRefund) bool { return m.number == call.number })
+	sim.countIf(call.answer.Kind == NotFound && hidden, "a hidden refund was not found")
 }
 
-// countFact counts what a fact has shown.
-func (w *simulation) countFact(r Record, f Fact, ch Change) {
+// countFact counts the states that a fact shows.
+func (sim *simulation) countFact(r Record, f Fact, ch Change) {
 	after := ch.After
-	w.countIf(f.Source == "notice" && r.State == StateProcessing, "a notice before the answer")
-	w.countIf(f.Kind == Succeeded && f.Amount != 0 && f.Amount != r.Amount, "another amount than asked for")
-	w.countIf(f.Kind == KeyExpired || (r.State == StateUnknown && after.DispatchNo > r.DispatchNo), "a key died in doubt")
-	w.countIf(r.AskNo != 0 && after.AskNo == 0 && after.State == StatePending, "an ask was answered: not done")
-	w.countIf(r.AskNo != 0 && after.State == StateSuccess, "an ask found the money")
-	w.countIf(r.State == StateFailed && after.State == StateSuccess && w.overridden(r), "money moved against a person's word")
-	w.countIf(after.Payment.Excess > 0, "more than was captured")
-	w.countIf(slices.ContainsFunc(r.Effects, func(e Effect) bool {
+	sim.countIf(f.Source == "notice" && r.State == StateProcessing, "a notice before the answer")
+	sim.countIf(f.Kind == Succeeded && f.Amount != 0 && f.Amount != r.Amount, "another amount than requested")
+	sim.countIf(f.Kind == KeyExpired || (r.State == StateUnknown && after.DispatchNo > r.DispatchNo), "a key expired in doubt")
+	sim.countIf(r.AskNo != 0 && after.AskNo == 0 && after.State == StatePending, "an ask was answered: not done")
+	sim.countIf(r.AskNo != 0 && after.State == StateSuccess, "an ask was answered: moved")
+	sim.countIf(r.State == StateFailed && after.State == StateSuccess && sim.overridden(r), "money moved after a decision said not done")
+	sim.countIf(after.Payment.Excess > 0, "more than was captured")
+	sim.countIf(slices.ContainsFunc(r.Effects, func(e Effect) bool {
 		return !e.Ours && e.Status == EffectMoved && e.ChannelRefundID == f.ChannelRefundID
 	}) &&
-		f.Kind == Succeeded && f.ChannelRefundID != "", "a line that was adopted proved to be ours")
+		f.Kind == Succeeded && f.ChannelRefundID != "", "an adopted line proved to be ours")
 }
 
-func (w *simulation) overridden(r Record) bool {
+func (sim *simulation) overridden(r Record) bool {
 	return slices.ContainsFunc(r.Dispatches, func(d Dispatch) bool { return d.Overridden })
 }
 
-func (w *simulation) countLines(f *PaymentSet, ch Change) {
+func (sim *simulation) countLines(f *PaymentSet, ch Change) {
 	for _, id := range ch.Rows {
-		w.count(id)
+		sim.count(id)
 	}
 	if !ch.After.RID.IsZero() {
 		return
@@ -84,100 +85,101 @@ func (w *simulation) countLines(f *PaymentSet, ch Change) {
 		if i < len(f.Lines) {
 			was = f.Lines[i].Status
 		}
-		w.countIf(was == "" && e.Status == EffectHeld, "a line of nobody's amount was held")
-		w.countIf(was == "" && e.Status == EffectMoved, "a line was adopted at once")
-		w.countIf(was == EffectHeld && e.Status == EffectMoved, "a held line was adopted")
-		w.countIf(was == EffectHeld && e.Status == EffectDropped, "a held line proved to be ours")
+		sim.countIf(was == "" && e.Status == EffectHeld, "a line of an unknown amount was held")
+		sim.countIf(was == "" && e.Status == EffectMoved, "a line was adopted at once")
+		sim.countIf(was == EffectHeld && e.Status == EffectMoved, "a held line was adopted")
+		sim.countIf(was == EffectHeld && e.Status == EffectDropped, "a held line proved to be ours")
 	}
 }
 
-// runToRest lets everything that is on its way arrive and every notice be told, and works on until nothing moves.
-func (w *simulation) runToRest() {
-	w.faultsOff = true
-	for i := range w.decisions {
-		w.decisions[i].proposal = nil
+// runToRest delivers all answers and notices, and runs jobs until nothing changes.
+func (sim *simulation) runToRest() {
+	sim.faultsOff = true
+	for i := range sim.decisions {
+		sim.decisions[i].proposal = nil
 	}
-	if w.secondRequested {
-		w.acceptSecond()
+	if sim.secondRequested {
+		sim.acceptSecond()
 	}
-	if !w.runUntil(3000, func() bool { return !slices.ContainsFunc(w.recs, func(r Record) bool { return !endedOrWithCase(r) }) }) {
-		w.fail("not everything came to an end or to a person")
+	if !sim.runUntil(3000, func() bool { return !slices.ContainsFunc(sim.recs, func(r Record) bool { return !endedOrWithCase(r) }) }) {
+		sim.fail("not everything came to an end or to a case")
 	}
 }
 
-// people close every case, now that all has come to rest and they look before they decide.
-func (w *simulation) closeCases() {
-	closed := w.runUntil(400, func() bool {
-		open := w.payCase
-		w.acceptExcess()
-		for i := range w.recs {
-			w.propose(i, false)
-			w.applyProposal(i)
-			open = open || w.recs[i].Case != nil || !endedOrWithCase(w.recs[i])
+// closeCases lets people close every case after everything has come to rest.
+func (sim *simulation) closeCases() {
+	closed := sim.runUntil(400, func() bool {
+		open := sim.payCase
+		sim.acceptExcess()
+		for i := range sim.recs {
+			sim.propose(i, false)
+			sim.applyProposal(i)
+			open = open || sim.recs[i].Case != nil || !endedOrWithCase(sim.recs[i])
 		}
 		return !open
 	})
 	if !closed {
-		w.fail("people who know everything cannot close a case")
+		sim.fail("people who know everything cannot close a case")
 	}
 }
 
-// runUntil works on, a second or a wait at a time, until all is at rest and done says so; false = it never came to that.
-func (w *simulation) runUntil(rounds int, done func() bool) bool {
+// runUntil runs, a second or a wait at a time, until nothing changes and done returns true; false = that never happened.
+func (sim *simulation) runUntil(rounds int, done func() bool) bool {
 	for range rounds {
-		w.advance(time.Second)
-		w.markNext()
-		for _, call := range w.ch.calls {
-			w.deliverAnswer(call)
+		sim.advance(time.Second)
+		sim.markNext()
+		for _, call := range sim.ch.calls {
+			sim.deliverAnswer(call)
 		}
-		if w.c.Notices {
-			for _, n := range w.ch.notices {
+		if sim.c.Notices {
+			for _, n := range sim.ch.notices {
 				if !n.delivered {
-					w.deliverNotice(n)
+					sim.deliverNotice(n)
 				}
 			}
 		}
 		before := 0
-		for i := range w.recs {
-			before += w.recs[i].JournalSeq
-			w.takeOver(i)
-			w.runJob(i)
+		for i := range sim.recs {
+			before += sim.recs[i].JournalSeq
+			sim.takeOver(i)
+			sim.runJob(i)
 		}
-		w.sweepLines()
+		sim.sweepLines()
 		now := 0
-		for i := range w.recs {
-			now += w.recs[i].JournalSeq
+		for i := range sim.recs {
+			now += sim.recs[i].JournalSeq
 		}
-		busy := w.busy()
-		if before == now && !busy && !w.epochOpen && done() {
+		busy := sim.busy()
+		if before == now && !busy && !sim.epochOpen && done() {
 			return true
 		}
 		if !busy {
-			w.advanceToNextTimer()
+			sim.advanceToNextTimer()
 		}
 	}
 	return false
 }
 
-func (w *simulation) sweepLines() {
-	if slices.ContainsFunc(w.lines, func(e Effect) bool { return e.Status == EffectHeld }) || slices.ContainsFunc(w.recs, func(r Record) bool { return r.Case.Has(CaseUnmatchedLine) }) {
-		w.settleLines(w.paymentSet("list"))
+func (sim *simulation) sweepLines() {
+	if slices.ContainsFunc(sim.lines, func(e Effect) bool { return e.Status == EffectHeld }) ||
+		slices.ContainsFunc(sim.recs, func(r Record) bool { return r.Case.Has(CaseUnmatchedLine) }) {
+		sim.settleLines(sim.paymentSet("list"))
 	}
 }
 
 func endedOrWithCase(r Record) bool { return (r.State.Final() && !r.Exposed) || r.Case != nil }
 
-func (w *simulation) busy() bool {
-	pending := slices.ContainsFunc(w.ch.made, func(r *simRefund) bool { return r.status == simPending })
-	return pending || slices.ContainsFunc(w.ch.calls, func(c *simCall) bool { return !c.executed })
+func (sim *simulation) busy() bool {
+	pending := slices.ContainsFunc(sim.ch.made, func(r *simRefund) bool { return r.status == simPending })
+	return pending || slices.ContainsFunc(sim.ch.calls, func(c *simCall) bool { return !c.executed })
 }
 
-// advanceToNextTimer jumps to the next time at which anything is due.
-func (w *simulation) advanceToNextTimer() {
+// advanceToNextTimer advances to the next due time.
+func (sim *simulation) advanceToNextTimer() {
 	var next time.Time
-	for i := range w.recs {
-		r := w.fullRecord(i)
-		if step := w.subject.decide(r, w.c, r.Now); step.Kind == StepWait {
+	for i := range sim.recs {
+		r := sim.fullRecord(i)
+		if step := sim.subject.decide(r, sim.c, r.Now); step.Kind == StepWait {
 			if next.IsZero() || step.Until.Before(next) {
 				next = step.Until
 			}
@@ -185,31 +187,31 @@ func (w *simulation) advanceToNextTimer() {
 			return
 		}
 	}
-	if next.After(w.now()) {
-		w.advance(next.Sub(w.now()))
+	if next.After(sim.now()) {
+		sim.advance(next.Sub(sim.now()))
 	}
 }
 
-// compareWithChannel compares the books with the truth, once before people close the cases and once after.
-func (w *simulation) compareWithChannel(closed bool) {
-	w.checkPayments()
-	for i, r := range w.recs {
-		booked, effects, byPerson := w.booked(i)
-		t := w.truth(i)
-		lost := w.backup.taken && w.backup.final[i]
+// compareWithChannel compares the books with the channel, once before people close the cases and once after.
+func (sim *simulation) compareWithChannel(closed bool) {
+	sim.checkPayments()
+	for i, r := range sim.recs {
+		booked, effects, byPerson := sim.booked(i)
+		t := sim.truth(i)
+		lost := sim.backup.taken && sim.backup.final[i]
 		switch {
-		case w.agrees(i):
-		case !closed && (r.Exposed || r.Case != nil): // a person is looking, the amount is reserved or held
-		case lost: // its end was told before the backup; what the channel told later went with the restore
-		case w.backup.taken && effects == t.ever: // it came back, and that was told before the restore
-		case byPerson: // what a person confirmed got its id from a line of equal amount, and is not taken back any more
-		case w.decisions[i].wrong: // and the channel has told nothing since
-		case w.amountMisreported: // a return of another amount than was said before is booked by nobody
-		case w.breaksContract && (!w.c.Notices || w.backup.taken): // nothing tells what it did against its promises
-		case booked > t.moved && !w.c.Notices: // it came back, and this channel tells nobody
+		case sim.agrees(i):
+		case !closed && (r.Exposed || r.Case != nil): // a case is open, the amount is reserved or held
+		case lost: // it ended before the backup; a later notice of the channel was lost with the restore
+		case sim.backup.taken && effects == t.ever: // the money came back, and that was reported before the restore
+		case byPerson: // a confirmed effect got its id from a line of equal amount, and is not taken back any more
+		case sim.decisions[i].wrong: // and the channel has sent no notice since
+		case sim.amountMisreported: // a return of another amount than reported before is not booked
+		case sim.breaksContract && (!sim.c.Notices || sim.backup.taken): // nothing reports what it did against its contract
+		case booked > t.moved && !sim.c.Notices: // the money came back, and this channel has no notices
 		default:
-			w.fail("rf_%d: the channel moved %d, the books say %d in %s with case %v", i+1, t.moved, booked, r.State, reasonsOf(r.Case))
+			sim.fail("rf_%d: the channel moved %d, the books say %d in %s with case %v", i+1, t.moved, booked, r.State, reasonsOf(r.Case))
 		}
-		w.seen["ended "+string(r.State)]++
+		sim.seen["ended "+string(r.State)]++
 	}
 }

@@ -5,28 +5,28 @@ import (
 	"slices"
 )
 
-// People of a story: one proposes, another approves, and it takes effect later, when nothing sent can act any more and
-// nothing was learned since. Most look at the channel's books first; some guess.
+// Decisions in the simulation: one person proposes, another approves, and the decision takes effect later, when no request
+// can be executed any more and the refund has not changed. Most people read the channel's books first; some guess.
 
-// decisionState is where a refund's decisions lie.
+// decisionState is the open proposal of a refund and its past decisions.
 type decisionState struct {
 	proposal *Decision
 	resent   bool
-	wrong    bool // a decision that took effect was not the truth
+	wrong    bool // a decision that took effect was wrong
 }
 
-// channelTruth is what the channel has of a refund, under all its numbers.
+// channelTruth is the channel's state of a refund, under all its numbers.
 type channelTruth struct {
 	moved    int64
 	standing int  // refunds whose money moved and stayed
 	ever     int  // refunds that ever moved money
-	open     bool // something may still become of it
+	open     bool // its state may still change
 	id       string
 }
 
-func (w *simulation) truth(i int) (t channelTruth) {
-	for _, r := range w.ch.made {
-		if owner, ok := w.owner(r.number); !ok || owner != i {
+func (sim *simulation) truth(i int) (t channelTruth) {
+	for _, r := range sim.ch.made {
+		if owner, ok := sim.owner(r.number); !ok || owner != i {
 			continue
 		}
 		if r.status == simMoved {
@@ -37,16 +37,16 @@ func (w *simulation) truth(i int) (t channelTruth) {
 		}
 		t.open = t.open || r.status == simPending
 	}
-	for _, c := range w.ch.calls {
+	for _, c := range sim.ch.calls {
 		t.open = t.open || (c.refund == i && !c.executed && c.attempt.Kind == AttemptSend)
 	}
 	return t
 }
 
-// booked is what the books have of it, and how many effects that is. A person says that it moved, not how
-// much, and a channel that lies tells other amounts.
-func (w *simulation) booked(i int) (sum int64, effects int, byPerson bool) {
-	for _, e := range w.recs[i].Effects {
+// booked returns the booked amount and number of effects. A decision confirms a movement without its amount, and a channel
+// that breaks its contract reports other amounts.
+func (sim *simulation) booked(i int) (sum int64, effects int, byPerson bool) {
+	for _, e := range sim.recs[i].Effects {
 		if e.Status == EffectMoved {
 			sum, effects, byPerson = sum+e.Amount, effects+1, byPerson || e.ByPerson
 		}
@@ -54,44 +54,44 @@ func (w *simulation) booked(i int) (sum int64, effects int, byPerson bool) {
 	return sum, effects, byPerson
 }
 
-// agrees says whether the books have what the channel has.
-func (w *simulation) agrees(i int) bool {
-	sum, effects, byPerson := w.booked(i)
-	t := w.truth(i)
-	return sum == t.moved || ((byPerson || w.breaksContract) && effects == t.standing)
+// agrees reports whether books and channel agree.
+func (sim *simulation) agrees(i int) bool {
+	sum, effects, byPerson := sim.booked(i)
+	t := sim.truth(i)
+	return sum == t.moved || ((byPerson || sim.breaksContract) && effects == t.standing)
 }
 
-// propose puts a decision forward for a refund's case: the right one, or any that is possible.
-func (w *simulation) propose(i int, guess bool) {
-	r := w.fullRecord(i)
+// propose proposes a decision for a refund's case: the correct one, or any possible one.
+func (sim *simulation) propose(i int, guess bool) {
+	r := sim.fullRecord(i)
 	if r.Case == nil {
 		return
 	}
 	var possible []Choice
-	for _, c := range Allowed(r, w.c, w.now()) {
+	for _, c := range Allowed(r, sim.c, sim.now()) {
 		if c.Allowed {
 			possible = append(possible, c)
 		}
 	}
-	chosen := w.correctChoice(i, possible)
+	chosen := sim.correctChoice(i, possible)
 	if guess {
-		chosen = possible[w.random(len(possible))]
+		chosen = possible[sim.random(len(possible))]
 	}
-	d := &Decision{ID: w.newID(), CaseID: r.Case.ID, Action: chosen.Action, JournalSeq: r.JournalSeq, Excess: r.Payment.Excess, Evidence: "ticket 4711",
-		Maker: "ann", Checker: "bob", MadeAt: w.now(), Verdict: DecisionApproved}
+	d := &Decision{ID: sim.newID(), CaseID: r.Case.ID, Action: chosen.Action, JournalSeq: r.JournalSeq, Excess: r.Payment.Excess, Evidence: "ticket 4711",
+		Maker: "ann", Checker: "bob", MadeAt: sim.now(), Verdict: DecisionApproved}
 	if len(chosen.Lines) > 0 {
-		d.EffectID = w.lineToAttach(i, chosen.Lines, guess)
+		d.EffectID = sim.lineToAttach(i, chosen.Lines, guess)
 	}
-	w.decisions[i].proposal = d
+	sim.decisions[i].proposal = d
 }
 
-// lineToAttach is the held line that is attached: the refund's own, if it is there.
-func (w *simulation) lineToAttach(i int, lines []RID, guess bool) RID {
-	if guess && w.chance(50) {
-		return lines[w.random(len(lines))]
+// lineToAttach returns the held line to attach: the refund's own, if there is one.
+func (sim *simulation) lineToAttach(i int, lines []RID, guess bool) RID {
+	if guess && sim.chance(50) {
+		return lines[sim.random(len(lines))]
 	}
-	id := w.truth(i).id
-	for _, e := range w.lines {
+	id := sim.truth(i).id
+	for _, e := range sim.lines {
 		if e.ChannelRefundID == id && slices.Contains(lines, e.ID) {
 			return e.ID
 		}
@@ -99,12 +99,12 @@ func (w *simulation) lineToAttach(i int, lines []RID, guess bool) RID {
 	return RID{}
 }
 
-// correctChoice is what somebody decides who knows the channel's books.
-func (w *simulation) correctChoice(i int, possible []Choice) Choice {
-	t := w.truth(i)
-	_, booked, _ := w.booked(i)
+// correctChoice returns the decision of somebody who knows the channel's books.
+func (sim *simulation) correctChoice(i int, possible []Choice) Choice {
+	t := sim.truth(i)
+	_, booked, _ := sim.booked(i)
 	var wants Action
-	switch final := w.recs[i].State.Final(); {
+	switch final := sim.recs[i].State.Final(); {
 	case t.open:
 		wants = ActionWait
 	case booked < t.standing:
@@ -113,14 +113,14 @@ func (w *simulation) correctChoice(i int, possible []Choice) Choice {
 		wants = ActionRevokeConfirmation
 	case final:
 		wants = ActionAcceptAsIs
-	case !w.faultsOff && w.chance(50):
+	case !sim.faultsOff && sim.chance(50):
 		wants = ActionResend
 	default:
 		wants = ActionConfirmNotDone
 	}
 	has := func(a Action) int { return slices.IndexFunc(possible, func(c Choice) bool { return c.Action == a }) }
 	fallback := []Action{wants, ActionAcceptAsIs, ActionWait}
-	if w.faultsOff && w.breaksContract && !t.open { // it said both of one number: nothing can be confirmed but what it said last
+	if sim.faultsOff && sim.breaksContract && !t.open { // the channel reported both ends of one number: only the last one can be confirmed
 		fallback = []Action{wants, ActionAcceptAsIs, ActionConfirmNotDone, ActionWait}
 	}
 	for _, a := range fallback {
@@ -131,53 +131,54 @@ func (w *simulation) correctChoice(i int, possible []Choice) Choice {
 	return possible[0]
 }
 
-// applyProposal applies what was approved.
-func (w *simulation) applyProposal(i int) {
-	d := w.decisions[i].proposal
+// applyProposal applies an approved decision.
+func (sim *simulation) applyProposal(i int) {
+	d := sim.decisions[i].proposal
 	if d == nil {
 		return
 	}
-	r := w.fullRecord(i)
-	for n, other := range w.recs {
+	r := sim.fullRecord(i)
+	for n, other := range sim.recs {
 		unnamed := slices.ContainsFunc(other.Effects, func(e Effect) bool { return e.Status == EffectMoved && e.ChannelRefundID == "" })
 		r.OthersMayPay = r.OthersMayPay || (n != i && (other.Exposed || unnamed))
 	}
-	ch, err := w.applyDecision(r, *d)
+	ch, err := sim.applyDecision(r, *d)
 	var void *Problem
 	var no *NotAllowed
 	switch {
 	case errors.Is(err, ErrTooEarly):
-		w.count("a decision came before the horizon")
+		sim.count("a decision came before the horizon")
 		return
 	case errors.As(err, &void):
-		w.count("a decision was void")
-		w.decisions[i].proposal = nil
+		sim.count("a decision was void")
+		sim.decisions[i].proposal = nil
 		return
 	case errors.As(err, &no):
-		w.decisions[i].proposal = nil
+		sim.decisions[i].proposal = nil
 		return
 	case err != nil:
-		w.fail("%s in %s: %v", d.Action, r.State, err)
+		sim.fail("%s in %s: %v", d.Action, r.State, err)
 	}
-	w.decisions[i].proposal = nil
-	w.trace("rf_%d %s: %s → %s exposed=%v case=%v", i+1, r.State, d.Action, ch.After.State, ch.After.Exposed, reasonsOf(ch.After.Case))
-	w.count("decided: " + string(d.Action))
-	w.decisions[i].resent = w.decisions[i].resent || d.Action == ActionResend
-	w.write(i, r, ch)
-	if w.subject.mistake == linesLostWithCase && d.Action == ActionAcceptAsIs {
-		w.lines = nil
+	sim.decisions[i].proposal = nil
+	sim.trace("rf_%d %s: %s → %s exposed=%v case=%v", i+1, r.State, d.Action, ch.After.State, ch.After.Exposed, reasonsOf(ch.After.Case))
+	sim.count("decided: " + string(d.Action))
+	sim.decisions[i].resent = sim.decisions[i].resent || d.Action == ActionResend
+	sim.write(i, r, ch)
+	if sim.subject.mistake == linesLostWithCase && d.Action == ActionAcceptAsIs {
+		sim.lines = nil
 	}
-	if t := w.truth(i); (!w.faultsOff || d.Action == ActionConfirmNotDone) && d.Action != ActionWait && d.Action != ActionResend && (t.open || !w.agrees(i)) {
-		w.decisions[i].wrong = true
-		w.count("a person erred")
+	if t := sim.truth(i); (!sim.faultsOff || d.Action == ActionConfirmNotDone) && d.Action != ActionWait && d.Action != ActionResend &&
+		(t.open || !sim.agrees(i)) {
+		sim.decisions[i].wrong = true
+		sim.count("a decision was wrong")
 	}
 }
 
 // acceptExcess closes the payment's own case.
-func (w *simulation) acceptExcess() {
-	if w.payCase {
-		p := w.recs[0].Payment
+func (sim *simulation) acceptExcess() {
+	if sim.payCase {
+		p := sim.recs[0].Payment
 		p.ExcessAccepted = max(p.ExcessAccepted, p.Excess)
-		w.setPayment(p)
+		sim.setPayment(p)
 	}
 }

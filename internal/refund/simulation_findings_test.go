@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What the simulation has found, told by hand.
+// Cases that the simulation has found.
 
 // newLineScenario: a success without the channel's id, and a line of equal amount that gave it one.
 func newLineScenario(t *testing.T, class string) *scenario {
@@ -17,8 +17,8 @@ func newLineScenario(t *testing.T, class string) *scenario {
 	return s
 }
 
-// The channel names the number's refund, and it is not the line that was taken for it: that one was somebody else's.
-func TestALineWasSomebodyElses(t *testing.T) {
+// The channel names the number's refund, and the booked line is another one: that line was somebody else's.
+func TestBookedLineOfAnotherRefund(t *testing.T) {
 	t.Parallel()
 	t.Run("success", func(t *testing.T) {
 		t.Parallel()
@@ -34,29 +34,29 @@ func TestALineWasSomebodyElses(t *testing.T) {
 		t.Parallel()
 		s := newLineScenario(t, ProfileKeyedQueryable)
 		s.noticeOf1000(Reversed, "ch_1")
-		s.expect("ours came and went, the line stands", StateReversed, false)
+		s.expect("ours moved and came back, the line stands", StateReversed, false)
 		s.expectBalances("the line's money is gone", 0, 1000, 0)
 	})
 	t.Run("final negative", func(t *testing.T) {
 		t.Parallel()
 		s := newLineScenario(t, ProfileKeyedQueryable)
 		s.noticeOf1000(FailedFinal, "ch_1")
-		s.expect("a person looks: ours failed, the line stands for it", StateSuccess, false, CaseContradiction)
+		s.expect("a case opens: ours failed, the line stands for it", StateSuccess, false, CaseContradiction)
 	})
 	t.Run("late failure", func(t *testing.T) {
 		t.Parallel()
 		s := newLineScenario(t, "noticing")
 		s.noticeOf1000(FailedFinal, "ch_1")
-		s.expect("ours came and went", StateReversed, false)
+		s.expect("ours moved and came back", StateReversed, false)
 		s.expectBalances("the line's money is gone", 0, 1000, 0)
 	})
 	t.Run("the line's own id", func(t *testing.T) {
 		t.Parallel()
 		s := newLineScenario(t, "noticing")
 		s.noticeOf1000(Succeeded, "of a line")
-		s.expect("it was the right one", StateSuccess, false)
+		s.expect("the line was the refund's own", StateSuccess, false)
 		s.noticeOf1000(Succeeded, "ch_2")
-		s.expect("now a second effect is one", StateSuccess, false, CaseExcess, CaseMultipleEffects)
+		s.expect("a second effect is one now", StateSuccess, false, CaseExcess, CaseMultipleEffects)
 	})
 }
 
@@ -65,8 +65,8 @@ func (s *scenario) noticeOf1000(kind FactKind, id string) {
 	s.enter(Fact{Kind: kind, Dispatch: 1, ChannelRefundID: id, Amount: 1000, Currency: "USD", Source: "notice", Actor: "system:notices"})
 }
 
-// A line that explains an effect is not adopted beside it by whoever closes the case first.
-func TestAcknowledgedLineIsTheEffects(t *testing.T) {
+// A line that explains an effect is not adopted beside it when the case is closed.
+func TestAcceptedLineNamesTheEffect(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, "listing")
 	attempt := s.send()
@@ -82,7 +82,7 @@ func TestAcknowledgedLineIsTheEffects(t *testing.T) {
 	}
 }
 
-// While an epoch is open nothing comes to an end by what is known: sends that a restore has cut off may stand behind it.
+// While an epoch is open nothing ends by the known answers: a restore may have removed sends that followed them.
 func TestNothingEndsWhileAnEpochIsOpen(t *testing.T) {
 	t.Parallel()
 	t.Run("cancel", func(t *testing.T) {
@@ -128,10 +128,11 @@ func TestNothingEndsWhileAnEpochIsOpen(t *testing.T) {
 	})
 }
 
-// The answer of an attempt that a restore has cut off never completes the one that has its ordinal now.
-func TestAnAnswerOfALostAttempt(t *testing.T) {
+// The answer of an attempt that a restore has removed never completes the one that has its ordinal now.
+func TestAnswerOfALostAttempt(t *testing.T) {
 	t.Parallel()
-	for kind, want := range map[FactKind]State{Retryable: StateProcessing, NotSent: StateProcessing, FailedFinal: StateProcessing, Succeeded: StateSuccess, Acknowledged: StateAccepted} {
+	for kind, want := range map[FactKind]State{Retryable: StateProcessing, NotSent: StateProcessing, FailedFinal: StateProcessing,
+		Succeeded: StateSuccess, Acknowledged: StateAccepted} {
 		s := newScenario(t, ProfileKeyedQueryable)
 		lost, _ := s.r.Attempt(s.send())
 		s = newScenario(t, ProfileKeyedQueryable)
@@ -144,8 +145,8 @@ func TestAnAnswerOfALostAttempt(t *testing.T) {
 	}
 }
 
-// A number behind the live one that ended at the channel was the live one once: its end is the refund's.
-func TestEndOfANumberThatWasLost(t *testing.T) {
+// A number behind the live one that ended at the channel was the live one before the restore: its end is the refund's.
+func TestNegativeEndOfALostNumber(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, ProfileListAndMatch)
 	s.r.Dispatches = append(s.r.Dispatches, Dispatch{Ordinal: 2, Number: "behind", Exposed: true, Retired: true, MarkedEpoch: 2, MayActUntil: s.now()})
@@ -161,7 +162,7 @@ func TestEndOfANumberThatWasLost(t *testing.T) {
 	s.expect("no third number", StateFailed, false)
 }
 
-// After an epoch every number is exposed, and a person confirms the one that went out, not the one behind it.
+// After an epoch every number is exposed, and a person confirms the one that was sent, not the one behind it.
 func TestConfirmedNumberIsTheOneThatWasSent(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, ProfileBlind)
@@ -175,7 +176,7 @@ func TestConfirmedNumberIsTheOneThatWasSent(t *testing.T) {
 	}
 }
 
-// Somebody may wait at any time.
+// A decision to wait is possible at any time.
 func TestWaitIsNeverTooEarly(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, ProfileBlind)

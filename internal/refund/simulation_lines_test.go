@@ -2,89 +2,92 @@ package refund
 
 import "slices"
 
-// enterLines brings lines of the payment in as the store does.
-func (w *simulation) enterLines(lines []ListedEffect, source string, complete bool) {
+// enterLines enters lines of the payment as the store does.
+func (sim *simulation) enterLines(lines []ListedEffect, source string, complete bool) {
 	if len(lines) == 0 {
 		return
 	}
-	f := w.paymentSet(source)
+	f := sim.paymentSet(source)
 	for _, l := range lines {
 		if _, _, ok := f.Owner(l.Number); !ok {
-			w.writeLineChange(f, func() (Change, bool, error) { return f.Line(l, complete) })
+			sim.writeLineChange(f, func() (Change, bool, error) { return f.Line(l, complete) })
 		}
 	}
-	w.settleLines(f)
+	sim.settleLines(f)
 	for _, l := range lines {
 		if k, no, ok := f.Owner(l.Number); ok {
-			w.enter(int(k.RID[15]-7), Fact{Kind: l.Status, Dispatch: no, ChannelRefundID: l.ChannelRefundID, Amount: l.Amount, Currency: l.Currency, Source: source, Actor: "system:lines"})
+			sim.enter(int(k.RID[15]-7), Fact{Kind: l.Status, Dispatch: no, ChannelRefundID: l.ChannelRefundID, Amount: l.Amount, Currency: l.Currency,
+				Source: source, Actor: "system:lines"})
 		}
 	}
 }
 
-func (w *simulation) paymentSet(source string) *PaymentSet {
-	return &PaymentSet{Payment: w.recs[0].Payment, Records: slices.Clone(w.recs), Lines: slices.Clone(w.lines), Contract: w.c, Source: source, Now: w.now()}
+func (sim *simulation) paymentSet(source string) *PaymentSet {
+	return &PaymentSet{Payment: sim.recs[0].Payment, Records: slices.Clone(sim.recs), Lines: slices.Clone(sim.lines), Contract: sim.c, Source: source,
+		Now: sim.now()}
 }
 
-// settleLines goes on until nothing more is to be done about held lines.
-func (w *simulation) settleLines(f *PaymentSet) {
-	for n := 0; w.writeLineChange(f, f.Settle); n++ {
+// settleLines settles held lines until nothing changes.
+func (sim *simulation) settleLines(f *PaymentSet) {
+	for n := 0; sim.writeLineChange(f, f.Settle); n++ {
 		if n > 20 {
-			w.fail("held lines never come to rest")
+			sim.fail("held lines are never settled")
 		}
 	}
 }
 
-// writeLineChange writes one change of the payment's family.
-func (w *simulation) writeLineChange(f *PaymentSet, do func() (Change, bool, error)) bool {
+// writeLineChange writes one change of the payment's refunds and lines.
+func (sim *simulation) writeLineChange(f *PaymentSet, do func() (Change, bool, error)) bool {
 	before := f.Payment
 	ch, ok, err := do()
 	if err != nil {
-		w.fail("lines: %v", err)
+		sim.fail("lines: %v", err)
 	}
 	if !ok {
 		return false
 	}
-	w.nameRows(&ch)
-	w.countLines(f, ch)
+	sim.nameRows(&ch)
+	sim.countLines(f, ch)
 	f.Absorb(ch)
-	for i := range w.decisions {
-		w.decisions[i].proposal = nil // nothing that was proposed before these lines were known stands
+	for i := range sim.decisions {
+		sim.decisions[i].proposal = nil // the proposals were made before these lines were known
 	}
-	w.trace("lines: %v refunded %d held %d excess %d", ch.Rows, f.Payment.Refunded, f.Payment.Held, f.Payment.Excess)
+	sim.trace("lines: %v refunded %d held %d excess %d", ch.Rows, f.Payment.Refunded, f.Payment.Held, f.Payment.Excess)
 	if p := f.Payment; p.Excess > before.Excess && p.Excess > p.ExcessAccepted && ch.After.RID.IsZero() {
-		w.payCase = true
-		w.count("a payment's own case")
+		sim.payCase = true
+		sim.count("a payment's own case")
 	}
-	w.lines = slices.Clone(f.Lines)
+	sim.lines = slices.Clone(f.Lines)
 	if ch.After.RID.IsZero() {
-		w.setPayment(f.Payment)
-		if wrong := w.brokenBalance(); len(wrong) > 0 {
-			w.fail("lines: %v", wrong)
+		sim.setPayment(f.Payment)
+		if wrong := sim.brokenBalance(); len(wrong) > 0 {
+			sim.fail("lines: %v", wrong)
 		}
 	} else {
 		i := int(ch.After.RID[15] - 7)
-		w.write(i, ch.Before, ch)
+		sim.write(i, ch.Before, ch)
 	}
 	return true
 }
 
-// freeID says whether a channel's id can be booked for the refund; an id that only a line had given away is taken back.
-func (w *simulation) freeID(i int, id string) bool {
-	for n := range w.recs {
-		for _, e := range w.recs[n].Effects {
+// freeID reports whether a channel's id can be booked for the refund; an id that only a line has given to another one is
+// taken back.
+func (sim *simulation) freeID(i int, id string) bool {
+	for n := range sim.recs {
+		for _, e := range sim.recs[n].Effects {
 			if n == i || e.ChannelRefundID != id || e.Status == EffectDropped {
 				continue
 			}
-			r := w.fullRecord(n)
-			ch, ok, err := Unpair(r, id, w.c)
+			r := sim.fullRecord(n)
+			ch, ok, err := Unpair(r, id, sim.c)
 			if err != nil {
-				w.fail("unpair: %v", err)
+				sim.fail("unpair: %v", err)
 			}
 			if !ok {
 				return false
 			}
-			w.count("a line's id proved to be another refund's")
-			w.write(n, r, ch)
+			sim.count("a line's id proved to be another refund's")
+			sim.write(n, r, ch)
 		}
 	}
 	return true

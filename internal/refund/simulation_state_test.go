@@ -8,69 +8,71 @@ import (
 	"time"
 )
 
-// One story: two refunds of one payment, driven from a seed against the channel of sim_channel_test.go. Crashes, pauses,
-// lost and late answers, takeovers, notices in any order, lines without our number, money that comes back, people who err,
-// and at most one restore. The same seed tells the same story.
+// One run: two refunds of one payment, driven from a seed against the simulated channel. Crashes, pauses, lost and late
+// answers, takeovers, notices in any order, lines without our number, money that comes back, people who err, and at most one
+// restore. The same seed gives the same run.
 
-// simulation is everything that a story is about. The payment and its lines are in both records, as under their locks.
+// simulation is the state of a run. The payment and its lines are in both records, as under their locks. Its methods are in
+// simulation_*_test.go.
 type simulation struct {
 	rng               *rand.Rand
 	c                 Contract
 	ch                *simChannel
-	recs              []Record // born ones, each with its own effects only
+	recs              []Record // accepted ones, each with its own effects only
 	lines             []Effect // of the payment, of no refund
-	payCase           bool     // the payment's own case: excess that no refund has made
+	payCase           bool     // the payment's own case: excess without a refund that caused it
 	decisions         [2]decisionState
 	amounts           [2]int64
 	backup            *simBackup
 	epoch             int
 	epochOpen         bool // the epoch has not been ended: nothing is sent
-	secondRequested   bool // the second refund was asked for, and is asked for again until it is there
-	breaksContract    bool // the channel breaks its contract now and then; what it says is booked all the same
+	secondRequested   bool // the second refund was requested, and is requested again until it is accepted
+	breaksContract    bool // the channel sometimes breaks its contract; its answers are booked all the same
 	lostAnswers       int  // percent of the answers that are lost
-	amountMisreported bool // it told another amount than it moved, once at least
-	faultsOff         bool // no more faults: every call is heard and tells the truth
+	amountMisreported bool // it reported another amount than it moved, at least once
+	faultsOff         bool // no more faults: every answer is delivered and true
 	ids               byte
 	traceHash         uint64
 	seen              map[string]int
-	keepHistory       bool // keep the history
+	keepHistory       bool
 	history           []string
 	subject           implementation
 }
 
-// implementation are what the story is played by: the code as it is, or with a mistake planted.
+// implementation is the code under test: as it is, or with a planted bug.
 type implementation struct {
 	apply   applyFunc
 	decide  decideFunc
-	mistake string // one that the world makes itself, see sim_mistakes_test.go
+	mistake string // one of the simulation itself, see simulation_bugs_test.go
 }
 
-// violation ends a story: a promise does not hold.
+// violation ends a run: a promise is broken.
 type violation struct{ what string }
 
-func newSimulation(seed uint64, c Contract, play implementation, seen map[string]int) *simulation {
-	w := &simulation{rng: rand.New(rand.NewPCG(seed, 0x5eed)), c: c, epoch: 1, backup: &simBackup{}, seen: seen, subject: play, traceHash: 14695981039346656037} // #nosec G404 -- a story, from its seed
-	w.ch = &simChannel{c: c, now: day0, firstAnswers: map[string]simAnswer{}}
-	w.amounts = [][2]int64{{1000, 500}, {700, 700}, {1000, 300}}[w.random(3)]
-	w.breaksContract, w.lostAnswers = w.random(5) == 0, []int{40, 40, 40, 85}[w.random(4)]
-	w.acceptRefund(Payment{Tenant: 1, PaymentID: "pay_1", Currency: "USD", Captured: []int64{1500, 1500, 4000}[w.random(3)]})
-	return w
+func newSimulation(seed uint64, c Contract, code implementation, seen map[string]int) *simulation {
+	sim := &simulation{rng: rand.New(rand.NewPCG(seed, 0x5eed)), c: c, epoch: 1, backup: &simBackup{}, seen: seen, subject: code,
+		traceHash: 14695981039346656037} // #nosec G404 -- a story, from its seed
+	sim.ch = &simChannel{c: c, now: day0, firstAnswers: map[string]simAnswer{}}
+	sim.amounts = [][2]int64{{1000, 500}, {700, 700}, {1000, 300}}[sim.random(3)]
+	sim.breaksContract, sim.lostAnswers = sim.random(5) == 0, []int{40, 40, 40, 85}[sim.random(4)]
+	sim.acceptRefund(Payment{Tenant: 1, PaymentID: "pay_1", Currency: "USD", Captured: []int64{1500, 1500, 4000}[sim.random(3)]})
+	return sim
 }
 
-// acceptRefund accepts the next refund as the door does.
-func (w *simulation) acceptRefund(p Payment) {
-	i := len(w.recs)
+// acceptRefund accepts the next refund.
+func (sim *simulation) acceptRefund(p Payment) {
+	i := len(sim.recs)
 	r := newRecord()
-	r.RID[15], r.RefundID, r.Amount = byte(7+i), fmt.Sprintf("rf_%d", i+1), w.amounts[i]
-	r.Dispatches[0].Number = w.number(i, 1)
-	r.Now, r.CreatedAt, r.StateSince, r.Epoch = w.ch.now, w.ch.now, w.ch.now, w.epoch
+	r.RID[15], r.RefundID, r.Amount = byte(7+i), fmt.Sprintf("rf_%d", i+1), sim.amounts[i]
+	r.Dispatches[0].Number = sim.number(i, 1)
+	r.Now, r.CreatedAt, r.StateSince, r.Epoch = sim.ch.now, sim.ch.now, sim.ch.now, sim.epoch
 	p.Reserved, p.Refunds = p.Reserved+r.Amount, i+1
-	r.Payment, r.Effects = p.WithExcess(), slices.Clone(w.lines)
-	w.recs = append(w.recs, r)
-	w.storeRecord(i, r)
+	r.Payment, r.Effects = p.WithExcess(), slices.Clone(sim.lines)
+	sim.recs = append(sim.recs, r)
+	sim.storeRecord(i, r)
 }
 
-// numbers are all that the two refunds of any story can get, and whose they are.
+// numbers are all possible numbers of the two refunds, and owners their refunds.
 var numbers, owners = func() (all [2][16]string, of map[string]int) {
 	of = map[string]int{}
 	r := newRecord()
@@ -83,60 +85,60 @@ var numbers, owners = func() (all [2][16]string, of map[string]int) {
 	return all, of
 }()
 
-func (w *simulation) number(i, no int) string { return numbers[i][no-1] }
+func (sim *simulation) number(i, no int) string { return numbers[i][no-1] }
 
-// owner is the refund whose number it is, one that a restore has cut off included.
-func (w *simulation) owner(number string) (int, bool) {
+// owner returns the refund of a number, also of one that a restore has removed.
+func (sim *simulation) owner(number string) (int, bool) {
 	i, ok := owners[number]
 	return i, ok
 }
 
-func (w *simulation) random(n int) int          { return w.rng.IntN(n) }
-func (w *simulation) randomRefund() int         { return w.random(len(w.recs)) }
-func (w *simulation) chance(percent int) bool   { return !w.faultsOff && w.random(100) < percent }
-func (w *simulation) count(name string)         { w.seen[name]++ }
-func (w *simulation) now() time.Time            { return w.ch.now }
-func (w *simulation) countIf(ok bool, n string) { w.seen[n] += map[bool]int{true: 1}[ok] }
+func (sim *simulation) random(n int) int          { return sim.rng.IntN(n) }
+func (sim *simulation) randomRefund() int         { return sim.random(len(sim.recs)) }
+func (sim *simulation) chance(percent int) bool   { return !sim.faultsOff && sim.random(100) < percent }
+func (sim *simulation) count(name string)         { sim.seen[name]++ }
+func (sim *simulation) now() time.Time            { return sim.ch.now }
+func (sim *simulation) countIf(ok bool, n string) { sim.seen[n] += map[bool]int{true: 1}[ok] }
 
-// randomDuration is a time up to a limit.
-func (w *simulation) randomDuration(limit time.Duration) time.Duration {
-	if w.faultsOff || limit <= 0 {
+// randomDuration returns a random duration up to a limit.
+func (sim *simulation) randomDuration(limit time.Duration) time.Duration {
+	if sim.faultsOff || limit <= 0 {
 		return 0
 	}
-	return time.Duration(w.rng.Int64N(int64(limit)/int64(time.Millisecond)+1)) * time.Millisecond
+	return time.Duration(sim.rng.Int64N(int64(limit)/int64(time.Millisecond)+1)) * time.Millisecond
 }
 
-func (w *simulation) fail(format string, a ...any) { panic(violation{fmt.Sprintf(format, a...)}) }
+func (sim *simulation) fail(format string, a ...any) { panic(violation{fmt.Sprintf(format, a...)}) }
 
-// trace adds to the trace, and to the history where somebody wants to read it.
-func (w *simulation) trace(format string, a ...any) {
-	if w.keepHistory {
-		w.history = append(w.history, w.now().Format("02 15:04:05.000 ")+fmt.Sprintf(format, a...))
+// trace adds to the history, if it is kept.
+func (sim *simulation) trace(format string, a ...any) {
+	if sim.keepHistory {
+		sim.history = append(sim.history, sim.now().Format("02 15:04:05.000 ")+fmt.Sprintf(format, a...))
 	}
 }
 
-func (w *simulation) mix(words ...int) {
+func (sim *simulation) mix(words ...int) {
 	for _, x := range words {
-		w.traceHash = (w.traceHash ^ uint64(x)) * 1099511628211 // #nosec G115 -- a hash
+		sim.traceHash = (sim.traceHash ^ uint64(x)) * 1099511628211 // #nosec G115 -- a hash
 	}
 }
 
-func (w *simulation) mixText(s string) {
+func (sim *simulation) mixText(s string) {
 	for i := range len(s) {
-		w.mix(int(s[i]))
+		sim.mix(int(s[i]))
 	}
 }
 
-// fullRecord is a record as the store reads it, with the payment's lines beside its own effects.
-func (w *simulation) fullRecord(i int) Record {
-	r := w.recs[i]
-	r.Effects = append(slices.Clone(r.Effects), w.lines...)
-	r.Now = w.now()
+// fullRecord returns a record as the store reads it, with the payment's lines beside its own effects.
+func (sim *simulation) fullRecord(i int) Record {
+	r := sim.recs[i]
+	r.Effects = append(slices.Clone(r.Effects), sim.lines...)
+	r.Now = sim.now()
 	return r
 }
 
-// storeRecord takes a written record apart again.
-func (w *simulation) storeRecord(i int, r Record) {
+// storeRecord stores a record and its lines.
+func (sim *simulation) storeRecord(i int, r Record) {
 	var own, lines []Effect
 	for _, e := range r.Effects {
 		if e.Ours {
@@ -145,88 +147,88 @@ func (w *simulation) storeRecord(i int, r Record) {
 			lines = append(lines, e)
 		}
 	}
-	r.Effects, w.lines = own, lines
-	w.recs[i] = r
-	w.setPayment(r.Payment)
+	r.Effects, sim.lines = own, lines
+	sim.recs[i] = r
+	sim.setPayment(r.Payment)
 }
 
-func (w *simulation) setPayment(p Payment) {
-	for i := range w.recs {
-		w.recs[i].Payment = p
+func (sim *simulation) setPayment(p Payment) {
+	for i := range sim.recs {
+		sim.recs[i].Payment = p
 	}
 	if p.Excess <= p.ExcessAccepted {
-		w.payCase = false
+		sim.payCase = false
 	}
 }
 
-func (w *simulation) newID() RID {
-	w.ids++
-	return RID{0: 1, 15: w.ids}
+func (sim *simulation) newID() RID {
+	sim.ids++
+	return RID{0: 1, 15: sim.ids}
 }
 
-// nameRows gives ids to what a change makes, as the store does.
-func (w *simulation) nameRows(ch *Change) {
+// nameRows gives ids to new rows, as the store does.
+func (sim *simulation) nameRows(ch *Change) {
 	for i := range ch.After.Effects {
 		if ch.After.Effects[i].ID.IsZero() {
-			ch.After.Effects[i].ID = w.newID()
+			ch.After.Effects[i].ID = sim.newID()
 		}
 	}
 	if c := ch.After.Case; c != nil && c.ID.IsZero() {
 		named := *c
-		named.ID = w.newID()
+		named.ID = sim.newID()
 		ch.After.Case = &named
 	}
 }
 
-// enter brings a fact in as the store does: an id that a line has given to another refund is freed first. A conclusion that
-// does not hold any more changes nothing.
-func (w *simulation) enter(i int, f Fact) {
-	r := w.fullRecord(i)
-	if f.Kind.hasIdentity() && f.ChannelRefundID != "" && !w.freeID(i, f.ChannelRefundID) {
-		f.ChannelRefundID = "" // a person gave it to another refund; what is said of the number stands
-		w.count("the channel's id was another refund's by a person's word")
+// enter enters a fact as the store does: an id that a line has given to another refund is freed first. A conclusion that
+// does not hold changes nothing.
+func (sim *simulation) enter(i int, f Fact) {
+	r := sim.fullRecord(i)
+	if f.Kind.hasIdentity() && f.ChannelRefundID != "" && !sim.freeID(i, f.ChannelRefundID) {
+		f.ChannelRefundID = "" // a decision gave it to another refund; the fact about the number stands
+		sim.count("the channel's id was another refund's by decision")
 	}
-	ch, err := w.subject.apply(r, f, w.c)
+	ch, err := sim.subject.apply(r, f, sim.c)
 	if errors.Is(err, ErrNotOwner) {
 		return
 	}
 	if err != nil {
-		w.fail("%s in %s: %v", f.Kind, r.State, err)
+		sim.fail("%s in %s: %v", f.Kind, r.State, err)
 	}
-	w.trace("rf_%d %s: %s(%d#%d %s %d) → %s exposed=%v case=%v %v", i+1, r.State, f.Kind, f.Dispatch, f.Attempt, f.ChannelRefundID, f.Amount,
+	sim.trace("rf_%d %s: %s(%d#%d %s %d) → %s exposed=%v case=%v %v", i+1, r.State, f.Kind, f.Dispatch, f.Attempt, f.ChannelRefundID, f.Amount,
 		ch.After.State, ch.After.Exposed, reasonsOf(ch.After.Case), ch.Rows)
-	w.countFact(r, f, ch)
-	w.write(i, r, ch)
+	sim.countFact(r, f, ch)
+	sim.write(i, r, ch)
 }
 
-// write writes a change, and checks what the database checks.
-func (w *simulation) write(i int, before Record, ch Change) {
-	w.nameRows(&ch)
+// write stores a change, and checks the constraints of the database.
+func (sim *simulation) write(i int, before Record, ch Change) {
+	sim.nameRows(&ch)
 	for _, id := range ch.Rows {
-		w.seen[id]++
-		w.mixText(id)
+		sim.seen[id]++
+		sim.mixText(id)
 	}
-	w.mix(i, len(ch.Steps), ch.After.JournalSeq, int(ch.After.Payment.Refunded), int(w.now().UnixMilli()))
-	w.mixText(string(ch.After.State))
-	w.storeRecord(i, ch.After)
-	w.checkCaseOpened(before, ch)
-	if wrong := slices.Concat(brokenRow(before, ch), w.brokenBalance()); len(wrong) > 0 {
-		w.fail("rf_%d from %s to %s by %v: %v", i+1, before.State, ch.After.State, ch.Rows, wrong)
+	sim.mix(i, len(ch.Steps), ch.After.JournalSeq, int(ch.After.Payment.Refunded), int(sim.now().UnixMilli()))
+	sim.mixText(string(ch.After.State))
+	sim.storeRecord(i, ch.After)
+	sim.checkCaseOpened(before, ch)
+	if wrong := slices.Concat(brokenRow(before, ch), sim.brokenBalance()); len(wrong) > 0 {
+		sim.fail("rf_%d from %s to %s by %v: %v", i+1, before.State, ch.After.State, ch.Rows, wrong)
 	}
 }
 
-func (w *simulation) brokenBalance() []string {
-	rs := slices.Clone(w.recs)
-	rs[0] = w.fullRecord(0)
+func (sim *simulation) brokenBalance() []string {
+	rs := slices.Clone(sim.recs)
+	rs[0] = sim.fullRecord(0)
 	return slices.DeleteFunc(brokenMoney(rs...), func(msg string) bool {
-		return w.payCase && msg == excessWithoutCase
+		return sim.payCase && msg == excessWithoutCase
 	})
 }
 
-// advance lets time go by for everybody.
-func (w *simulation) advance(d time.Duration) {
-	w.ch.advance(w.now().Add(d))
-	for i := range w.recs {
-		w.recs[i].Now = w.now()
+// advance moves the clock.
+func (sim *simulation) advance(d time.Duration) {
+	sim.ch.advance(sim.now().Add(d))
+	for i := range sim.recs {
+		sim.recs[i].Now = sim.now()
 	}
 }

@@ -13,104 +13,105 @@ import (
 )
 
 var (
-	seeds   = flag.Uint64("seeds", 4000, "how many stories the simulation tells")
-	oneSeed = flag.Uint64("seed", 0, "tell this one story, with its history")
+	seeds   = flag.Uint64("seeds", 4000, "number of the simulation's runs")
+	oneSeed = flag.Uint64("seed", 0, "make this one run, with its history")
 )
 
-// From so many stories on, every interesting state must have been reached, and every row of the tables.
+// From that many runs on, every named state, and every rule of the tables, must have been reached.
 const (
 	seedsForStates = 100_000
 	seedsForRows   = 400_000
 )
 
-// pauses is how long nothing happens: mostly moments, sometimes longer than leases and keys live, rarely than deadlines.
+// pauses are the times in which nothing happens: mostly moments, sometimes longer than leases and keys live, rarely than
+// deadlines.
 var pauses = []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, time.Second, time.Second, 2 * time.Second, 3 * time.Second,
 	5 * time.Second, 5 * time.Second, 8 * time.Second, 11 * time.Second, 11 * time.Second, 15 * time.Second, 40 * time.Second, time.Minute, 3 * time.Minute,
 	20 * time.Minute, 2 * time.Hour, 2 * time.Hour, 30 * time.Hour}
 
-// randomStep does one thing at random.
-func (w *simulation) randomStep() {
-	switch n := w.random(100); {
+// randomStep makes one random step.
+func (sim *simulation) randomStep() {
+	switch n := sim.random(100); {
 	case n < 34:
-		w.runJob(w.randomRefund())
+		sim.runJob(sim.randomRefund())
 	case n < 50:
-		w.advance(pauses[w.random(len(pauses))])
+		sim.advance(pauses[sim.random(len(pauses))])
 	case n < 55:
-		w.takeOver(w.randomRefund())
+		sim.takeOver(sim.randomRefund())
 	case n < 70:
-		if len(w.ch.calls) > 0 {
-			w.deliverAnswer(w.ch.calls[w.random(len(w.ch.calls))])
+		if len(sim.ch.calls) > 0 {
+			sim.deliverAnswer(sim.ch.calls[sim.random(len(sim.ch.calls))])
 		}
 	case n < 73:
-		if len(w.ch.calls) > 0 {
-			w.ch.calls[w.random(len(w.ch.calls))].abandoned = true
-			w.count("a process died with a call on its way")
+		if len(sim.ch.calls) > 0 {
+			sim.ch.calls[sim.random(len(sim.ch.calls))].abandoned = true
+			sim.count("a process was killed with a call in flight")
 		}
 	case n < 79:
-		if len(w.ch.notices) > 0 && w.c.Notices {
-			w.deliverNotice(w.ch.notices[w.random(len(w.ch.notices))])
+		if len(sim.ch.notices) > 0 && sim.c.Notices {
+			sim.deliverNotice(sim.ch.notices[sim.random(len(sim.ch.notices))])
 		}
 	case n < 84:
-		w.proposeRandomly(w.randomRefund())
+		sim.proposeRandomly(sim.randomRefund())
 	case n < 89:
-		w.applyProposal(w.randomRefund())
+		sim.applyProposal(sim.randomRefund())
 	case n < 92:
-		w.acceptSecond()
+		sim.acceptSecond()
 	case n < 94:
-		w.markNext()
+		sim.markNext()
 	default:
-		w.rareStep()
+		sim.rareStep()
 	}
-	w.checkPayments()
+	sim.checkPayments()
 }
 
-func (w *simulation) proposeRandomly(i int) {
-	w.propose(i, w.chance(40))
-	if w.chance(10) {
-		w.acceptExcess()
+func (sim *simulation) proposeRandomly(i int) {
+	sim.propose(i, sim.chance(40))
+	if sim.chance(10) {
+		sim.acceptExcess()
 	}
 }
 
-// rareStep does what is not the daily business.
-func (w *simulation) rareStep() {
-	switch w.random(9) {
+// rareStep makes one of the rare steps.
+func (sim *simulation) rareStep() {
+	switch sim.random(9) {
 	case 0, 1:
-		for _, r := range w.ch.made {
-			if r.status == simMoved && w.chance(15) {
-				w.count("money came back")
-				w.ch.returnMoney(r)
+		for _, r := range sim.ch.made {
+			if r.status == simMoved && sim.chance(15) {
+				sim.count("money came back")
+				sim.ch.returnMoney(r)
 			}
 		}
 	case 2, 3:
-		if i := w.randomRefund(); w.recs[i].State == StatePending && w.chance(60) {
-			w.enter(i, Fact{Kind: Withdrawn, Source: "cancel", Actor: "actor:shop"})
+		if i := sim.randomRefund(); sim.recs[i].State == StatePending && sim.chance(60) {
+			sim.enter(i, Fact{Kind: Withdrawn, Source: "cancel", Actor: "actor:shop"})
 		}
 	case 4, 5:
-		if len(w.ch.made) < 6 && w.chance(40) {
-			w.ch.foreign(w.amounts[w.random(2)])
-			w.count("somebody else refunded")
+		if len(sim.ch.made) < 6 && sim.chance(40) {
+			sim.ch.foreign(sim.amounts[sim.random(2)])
+			sim.count("somebody else refunded")
 		}
 	default:
-		w.settlementFile()
+		sim.settlementFile()
 	}
 }
 
-// settlementFile brings some lines of a settlement file, with our numbers or without.
-func (w *simulation) settlementFile() {
+// settlementFile enters some lines of a settlement file, with our numbers or without.
+func (sim *simulation) settlementFile() {
 	var lines []ListedEffect
-	for _, r := range w.ch.made {
-		if r.status == simMoved && !r.visibleFrom.After(w.now()) && w.chance(50) {
+	for _, r := range sim.ch.made {
+		if r.status == simMoved && !r.visibleFrom.After(sim.now()) && sim.chance(50) {
 			number := r.number
-			if w.chance(50) {
+			if sim.chance(50) {
 				number = ""
 			}
-			lines = append(lines, w.ch.line(r, number))
+			lines = append(lines, sim.ch.line(r, number))
 		}
 	}
-	w.enterLines(lines, "settlement", false)
+	sim.enterLines(lines, "settlement", false)
 }
 
-// simResult is one story and what became of it.
+// simResult is the result of one run.
 type simResult struct {
 	traceHash uint64
 	violation string
@@ -118,10 +119,10 @@ type simResult struct {
 	events    int
 }
 
-// runSimulation tells the story of a seed under a contract. steps < 0 = as long as the seed wants.
-func runSimulation(seed uint64, c Contract, play implementation, seen map[string]int, steps int, tells bool) (out simResult) {
-	w := newSimulation(seed, c, play, seen)
-	w.keepHistory = tells
+// runSimulation runs a seed under a contract. steps < 0 = as many steps as the seed draws.
+func runSimulation(seed uint64, c Contract, code implementation, seen map[string]int, steps int, keepHistory bool) (out simResult) {
+	sim := newSimulation(seed, c, code, seen)
+	sim.keepHistory = keepHistory
 	defer func() {
 		if p := recover(); p != nil {
 			b, ok := p.(violation)
@@ -130,41 +131,41 @@ func runSimulation(seed uint64, c Contract, play implementation, seen map[string
 			}
 			out.violation = b.what
 		}
-		out.traceHash, out.history = w.traceHash, w.history
+		out.traceHash, out.history = sim.traceHash, sim.history
 	}()
-	if n := 30 + w.random(90); steps < 0 || n < steps {
+	if n := 30 + sim.random(90); steps < 0 || n < steps {
 		steps = n
 	}
-	saved, restored := w.random(80), 1+w.random(80) // a restore needs a backup before it, and comes in some stories only
+	saved, restored := sim.random(80), 1+sim.random(80) // a restore needs an earlier backup, and happens in some runs only
 	for out.events = range steps {
 		if out.events == saved {
-			w.backUp()
+			sim.backUp()
 		}
 		if out.events == saved+restored {
-			w.restore()
+			sim.restore()
 		}
-		w.randomStep()
+		sim.randomStep()
 	}
-	w.runToRest()
-	w.compareWithChannel(false)
-	w.closeCases()
-	w.compareWithChannel(true)
+	sim.runToRest()
+	sim.compareWithChannel(false)
+	sim.closeCases()
+	sim.compareWithChannel(true)
 	return out
 }
 
-// shortest makes a broken story as short as it stays broken, and tells it with its history.
-func shortest(seed uint64, c Contract, play implementation) string {
+// shortest returns the history of a broken run, with as few steps as it takes.
+func shortest(seed uint64, c Contract, code implementation) string {
 	steps := 1
 	for ; steps < 120; steps++ {
-		if runSimulation(seed, c, play, map[string]int{}, steps, false).violation != "" {
+		if runSimulation(seed, c, code, map[string]int{}, steps, false).violation != "" {
 			break
 		}
 	}
-	s := runSimulation(seed, c, play, map[string]int{}, steps, true)
+	s := runSimulation(seed, c, code, map[string]int{}, steps, true)
 	return fmt.Sprintf("seed %d, %s, %d steps: %s\n%s", seed, c.Profile, steps, s.violation, strings.Join(s.history, "\n"))
 }
 
-// contracts are the classes in a fixed order, and one more whose bytes act late: story n is told under the n-th of them.
+// contracts returns the classes in a fixed order, and one more with a long horizon. Seed n uses the n-th of them.
 func contracts(tb testing.TB) []Contract {
 	tb.Helper()
 	all := classes(tb)
@@ -182,14 +183,14 @@ func contracts(tb testing.TB) []Contract {
 	return append(out, slow)
 }
 
-// TestSimulation tells many stories and checks every promise in each of them, by an independent channel that holds the
-// truth. go test -args -seeds=N sets their number, -seed=N tells one with its history.
+// TestSimulation makes many runs and checks every promise in each of them, by an independent channel that knows the truth.
+// go test -args -seeds=N sets their number, -seed=N makes one with its history.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
-	play, cs := implementation{apply: Apply, decide: Decide}, contracts(t)
+	code, cs := implementation{apply: Apply, decide: Decide}, contracts(t)
 	if *oneSeed > 0 {
 		c := cs[*oneSeed%uint64(len(cs))]
-		t.Log(shortest(*oneSeed, c, play))
+		t.Log(shortest(*oneSeed, c, code))
 		return
 	}
 	began := time.Now()
@@ -203,13 +204,13 @@ func TestSimulation(t *testing.T) {
 			mine, hash := map[string]int{}, uint64(0)
 			for seed := next.Add(1); seed <= *seeds; seed = next.Add(1) {
 				c := cs[seed%uint64(len(cs))]
-				s := runSimulation(seed, c, play, mine, -1, false)
+				s := runSimulation(seed, c, code, mine, -1, false)
 				hash += s.traceHash * (2*seed + 1)
 				events.Add(uint64(s.events)) // #nosec G115 -- never negative
 				if s.violation != "" {
 					mu.Lock()
 					if broken++; broken <= 3 {
-						t.Error(shortest(seed, c, play))
+						t.Error(shortest(seed, c, code))
 					}
 					mu.Unlock()
 				}
@@ -223,19 +224,19 @@ func TestSimulation(t *testing.T) {
 		})
 	}
 	group.Wait()
-	t.Logf("%d stories under %d contracts, %d broken, %s; trace %016x", *seeds, len(cs), broken, time.Since(began).Round(time.Second), all)
+	t.Logf("%d runs under %d contracts, %d broken, %s; trace %016x", *seeds, len(cs), broken, time.Since(began).Round(time.Second), all)
 	reportCoverage(t, seen, *seeds)
 }
 
-// TestSameSeedSameStory: a story can be told again, whatever else runs.
-func TestSameSeedSameStory(t *testing.T) {
+// TestSameSeedGivesTheSameRun: a run can be repeated, whatever else runs.
+func TestSameSeedGivesTheSameRun(t *testing.T) {
 	t.Parallel()
-	play := implementation{apply: Apply, decide: Decide}
+	code := implementation{apply: Apply, decide: Decide}
 	for seed, c := range contracts(t) {
 		for n := range uint64(20) {
 			n = n*1000 + uint64(seed) // #nosec G115 -- small
-			first, second := runSimulation(n, c, play, map[string]int{}, -1, false), runSimulation(n, c, play, map[string]int{}, -1, true)
-			if first.traceHash != second.traceHash || first.traceHash == runSimulation(n+1, c, play, map[string]int{}, -1, false).traceHash {
+			first, second := runSimulation(n, c, code, map[string]int{}, -1, false), runSimulation(n, c, code, map[string]int{}, -1, true)
+			if first.traceHash != second.traceHash || first.traceHash == runSimulation(n+1, c, code, map[string]int{}, -1, false).traceHash {
 				t.Errorf("%s, seed %d: trace %x, then %x", c.Profile, n, first.traceHash, second.traceHash)
 			}
 		}

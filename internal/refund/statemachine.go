@@ -10,8 +10,8 @@ import (
 // (refunds_transitions in the migrations).
 func Transitions() []string {
 	seen := map[string]bool{}
-	for _, w := range stateTable {
-		w.transitions(func(from, to State) { seen[string(from)+">"+string(to)] = true })
+	for _, row := range stateTable {
+		row.transitions(func(from, to State) { seen[string(from)+">"+string(to)] = true })
 	}
 	var out []string
 	for _, from := range States() {
@@ -25,13 +25,13 @@ func Transitions() []string {
 }
 
 // transitions passes every change of state that the rule can make to yield.
-func (w rule) transitions(yield func(from, to State)) {
-	for _, in := range w.in {
+func (row rule) transitions(yield func(from, to State)) {
+	for _, in := range row.in {
 		at := in
-		for _, h := range w.moves {
-			if h.to != "" && h.to != at {
-				yield(at, h.to)
-				at = h.to
+		for _, m := range row.moves {
+			if m.to != "" && m.to != at {
+				yield(at, m.to)
+				at = m.to
 			}
 		}
 	}
@@ -67,10 +67,10 @@ func StateMachineMarkdown() string {
 // writeDiagram writes one arrow per transition, labelled with the facts that cause it.
 func writeDiagram(b *strings.Builder) {
 	causes := map[string][]string{}
-	for _, w := range stateTable {
-		w.transitions(func(from, to State) {
+	for _, row := range stateTable {
+		row.transitions(func(from, to State) {
 			k := string(from) + ">" + string(to)
-			if f := JournalKind(w.fact); !slices.Contains(causes[k], f) {
+			if f := JournalKind(row.fact); !slices.Contains(causes[k], f) {
 				causes[k] = append(causes[k], f)
 			}
 		})
@@ -93,15 +93,16 @@ func writeRows(b *strings.Builder, rows []rule) {
 	b.WriteString("| fact | in state | when | new state | also | meaning |\n|---|---|---|---|---|---|\n")
 	var facts []FactKind
 	byFact := map[FactKind][]rule{}
-	for _, w := range rows {
-		if byFact[w.fact] == nil {
-			facts = append(facts, w.fact)
+	for _, row := range rows {
+		if byFact[row.fact] == nil {
+			facts = append(facts, row.fact)
 		}
-		byFact[w.fact] = append(byFact[w.fact], w)
+		byFact[row.fact] = append(byFact[row.fact], row)
 	}
 	for _, f := range facts {
-		for _, w := range byFact[f] {
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", JournalKind(f), statesText(w.in), conditionsText(w), movesText(w.moves), mutationsText(w.moves), w.doc)
+		for _, row := range byFact[f] {
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", JournalKind(f), statesText(row.in), conditionsText(row), movesText(row.moves),
+				mutationsText(row.moves), row.doc)
 		}
 	}
 }
@@ -119,12 +120,12 @@ func statesText(in []State) string {
 
 // conditionsText returns the conditions of a rule. A conclusion is accepted before its rule is chosen; settled also follows
 // from other facts.
-func conditionsText(w rule) string {
+func conditionsText(row rule) string {
 	var names []string
-	if w.fact.Conclusion() && w.fact != Settled {
+	if row.fact.Conclusion() && row.fact != Settled {
 		names = append(names, "the conclusion still holds")
 	}
-	for _, g := range w.when {
+	for _, g := range row.when {
 		names = append(names, g.name)
 	}
 	return strings.Join(names, "; ")

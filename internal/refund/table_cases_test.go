@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// Failures that other refund systems had, told at the level of the rules (docs/cases.md): what the record must say after each step.
+// Failures of other refund systems (docs/cases.md), as facts and the record after each of them.
 
 func TestCasesOfTheRules(t *testing.T) {
 	t.Parallel()
-	for name, tells := range map[string]func(*testing.T){
-		"age alone never fails a refund":                        caseAge,        // C2
-		"a timed-out send is asked for under our own number":    caseTimeout,    // C3
-		"a definite refusal frees the amount":                   caseRefusal,    // C11
-		"a later clean answer does not hide an earlier timeout": caseHidden,     // C23
-		"our own effect read as a refusal":                      caseEcho,       // C24
-		"the proof arrives after the owner has lost its lease":  caseTakeover,   // C25
-		"money that moved is booked against what was told":      caseAgainst,    // C26
-		"a retired number does not reverse the live one":        caseDeadNumber, // C27
+	for name, test := range map[string]func(*testing.T){
+		"age alone never fails a refund":                        caseAge,              // C2
+		"a timed-out send is asked for under our own number":    caseTimeout,          // C3
+		"a definite refusal frees the amount":                   caseRefusal,          // C11
+		"a later clean answer does not hide an earlier timeout": caseEarlierTimeout,   // C23
+		"our own effect read as a refusal":                      caseEcho,             // C24
+		"the proof arrives after the owner has lost its lease":  caseTakeover,         // C25
+		"money that moved is booked against what was told":      caseMovedAfterReport, // C26
+		"a retired number does not reverse the live one":        caseRetiredNumber,    // C27
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tells(t)
+			test(t)
 		})
 	}
 }
@@ -39,7 +39,7 @@ func caseAge(t *testing.T) {
 	s.expectBalances("the amount stays reserved", 1000, 0, 0)
 	s.expectStep("asking goes on", StepQuery)
 	s.answer(s.query(1), Answer{Kind: Succeeded, ChannelRefundID: "X"})
-	s.expect("the truth ends it", StateSuccess, false)
+	s.expect("the channel's answer ends it", StateSuccess, false)
 	s.expectBalances("paid once", 0, 1000, 0)
 }
 
@@ -75,11 +75,11 @@ func caseRefusal(t *testing.T) {
 	s.expectStep("nothing is left to do", StepDone)
 }
 
-// The second send can only follow where a key may be replayed, or where another process still held a claim.
-func caseHidden(t *testing.T) {
+// A second send can only follow where a key may be replayed, or where another process still had a claim.
+func caseEarlierTimeout(t *testing.T) {
 	for _, clean := range []FactKind{Retryable, NotSent, RefusedClean, RefusedNewNumber} {
 		s := newScenario(t, "replaying")
-		s.answerWith(s.send(), Unknown) // it did act
+		s.answerWith(s.send(), Unknown) // it was executed
 		s.wait(10 * time.Second)
 		s.expectStep("the same key may be sent again", StepSend)
 		s.answerWith(s.send(), clean)
@@ -87,28 +87,28 @@ func caseHidden(t *testing.T) {
 		s.expectBalances("the amount stays reserved", 1000, 0, 0)
 		s.wait(5 * time.Second)
 		s.answer(s.send(), Answer{Kind: Succeeded, ChannelRefundID: "X"})
-		s.expect("the replay tells", StateSuccess, false)
+		s.expect("the replay returns the state", StateSuccess, false)
 		s.expectBalances("one effect", 0, 1000, 0)
 	}
 	s := newScenario(t, ProfileBlind)
 	s.answerWith(s.send(), Retryable)
 	s.wait(5 * time.Second)
 	s.answerWith(s.send(), Unknown)
-	s.expectStep("nothing may be repeated, whatever the first one said", StepOpenCase)
+	s.expectStep("nothing may be repeated, whatever the first answer was", StepOpenCase)
 	s.conclude(Deadline, CaseNoStep)
-	s.expect("a person must look", StateUnknown, true, CaseNoStep)
+	s.expect("a case opens", StateUnknown, true, CaseNoStep)
 }
 
 func caseEcho(t *testing.T) {
 	t.Run("it was our own", func(t *testing.T) {
 		s := newScenario(t, "replaying")
 		s.c.Query, s.c.Key.ReplaysState = classes(t)[ProfileKeyedQueryable].Query, true
-		s.answerWith(s.send(), Unknown) // it did act
+		s.answerWith(s.send(), Unknown) // it was executed
 		s.r.Now = s.r.Dispatches[0].AbsenceCountsFrom.Add(-time.Second)
-		s.answerWith(s.query(1), NotFound) // hidden still
+		s.answerWith(s.query(1), NotFound) // still hidden
 		s.expect("too early to prove anything", StateUnknown, true)
-		s.answerWith(s.send(), RefusedEcho) // an owner elsewhere replayed the key
-		s.expect("already refunded: by whom?", StateUnknown, true)
+		s.answerWith(s.send(), RefusedEcho) // another owner replayed the key
+		s.expect("\"already refunded\" may be our own", StateUnknown, true)
 		s.expectStep("asks", StepQuery)
 		s.answer(s.query(1), Answer{Kind: Succeeded, ChannelRefundID: "X"})
 		s.expect("it was ours", StateSuccess, false)
@@ -151,22 +151,22 @@ func caseTakeover(t *testing.T) {
 	}
 }
 
-func caseAgainst(t *testing.T) {
+func caseMovedAfterReport(t *testing.T) {
 	t.Run("FAILED, then the money proves to have moved", func(t *testing.T) {
 		s := newScenario(t, ProfileKeyedQueryable)
 		s.answerWith(s.send(), RefusedClean)
-		s.r.Payment.Reserved += 900 // meanwhile another refund has taken what was free
+		s.r.Payment.Reserved += 900 // meanwhile another refund has reserved the free amount
 		ch, err := Apply(s.r, Fact{Kind: Succeeded, Dispatch: 1, ChannelRefundID: "X", Source: "notice"}, s.c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.r = ch.After
-		s.expect("booked at once, a person must look", StateSuccess, false, CaseExcess, CaseSuccessAfterEnd)
+		s.expect("booked at once, with a case", StateSuccess, false, CaseExcess, CaseSuccessAfterEnd)
 		if p := s.r.Payment; p.Excess != 400 || p.Refunded != 1000 {
 			t.Errorf("the balances must be true: %+v", p)
 		}
 	})
-	t.Run("confirmed not done, then a file proves it", func(t *testing.T) {
+	t.Run("confirmed not done, then a settlement file proves it", func(t *testing.T) {
 		s := newScenario(t, ProfileBlind)
 		s.loseAnswer()
 		s.confirmNotDone()
@@ -190,18 +190,18 @@ func caseAgainst(t *testing.T) {
 	})
 }
 
-func caseDeadNumber(t *testing.T) {
-	s := newScenario(t, "listing") // failed may follow succeeded here
+func caseRetiredNumber(t *testing.T) {
+	s := newScenario(t, "listing") // "failed" may follow "succeeded" here
 	s.answerWith(s.send(), RefusedNewNumber)
-	s.expect("the first number is dead", StatePending, false)
+	s.expect("the first number is used up", StatePending, false)
 	s.answer(s.send(), Answer{Kind: Succeeded, ChannelRefundID: "B"})
 	s.expect("the second paid", StateSuccess, false)
 	s.notice(FailedFinal, 1, "A")
-	s.expect("says nothing of the second", StateSuccess, false)
+	s.expect("it is not about the second number", StateSuccess, false)
 	s.notice(FailedFinal, 1, "")
-	s.expect("nor does this", StateSuccess, false)
+	s.expect("nor is this one", StateSuccess, false)
 	s.expectBalances("it stands", 0, 1000, 0)
 	s.notice(FailedFinal, 2, "B")
-	s.expect("its own late failure does", StateReversed, false)
+	s.expect("the second number's own late failure counts", StateReversed, false)
 	s.expectBalances("refundable again", 0, 0, 0)
 }

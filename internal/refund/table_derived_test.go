@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "write generated files instead of comparing them")
 
-// The page for people is made from the table and may not differ from it.
+// The page for people is generated from the table.
 func TestStateMachinePage(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join("..", "..", "docs", "state-machine.md")
@@ -27,11 +27,11 @@ func TestStateMachinePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(got) != want {
-		t.Errorf("%s is not what the table says; run: go test ./internal/refund -run StateMachine -update", path)
+		t.Errorf("%s differs from the table; run: go test ./internal/refund -run StateMachine -update", path)
 	}
 }
 
-// The database's list of transitions and the table's are the same list.
+// The transitions of the database and of the table are the same.
 func TestDatabaseAllowsTheTablesTransitions(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("..", "..", "migrations", "*.sql"))
@@ -51,7 +51,7 @@ func TestDatabaseAllowsTheTablesTransitions(t *testing.T) {
 	}
 	allowed := regexp.MustCompile(`[A-Z]+>[A-Z]+`).FindAllString(body, -1)
 	if len(allowed) == 0 {
-		t.Fatal("the migrations hold no refunds_transitions()")
+		t.Fatal("the migrations have no refunds_transitions()")
 	}
 	made := Transitions()
 	for _, m := range made {
@@ -61,23 +61,23 @@ func TestDatabaseAllowsTheTablesTransitions(t *testing.T) {
 	}
 	for _, a := range allowed {
 		if !slices.Contains(made, a) {
-			t.Errorf("the database allows %s, no row of the table makes it", a)
+			t.Errorf("the database allows %s, no rule of the table makes it", a)
 		}
 	}
 }
 
-// A state is final when no claim starts in it and no claim leads into it (PROCESSING is a claim that goes on).
-func TestFinalIsWhereNoClaimIs(t *testing.T) {
+// A state is final when no claim starts in it and no claim leads to it (PROCESSING is a claim in progress).
+func TestNoClaimStartsInAFinalState(t *testing.T) {
 	t.Parallel()
 	claimed := map[State]bool{}
-	for _, w := range table() {
-		if w.fact != ClaimSend && w.fact != ClaimAsk {
+	for _, row := range table() {
+		if row.fact != ClaimSend && row.fact != ClaimAsk {
 			continue
 		}
-		for _, s := range w.in {
+		for _, s := range row.in {
 			claimed[s] = true
 		}
-		w.transitions(func(_, to State) { claimed[to] = true })
+		row.transitions(func(_, to State) { claimed[to] = true })
 	}
 	for _, s := range States() {
 		if s.Final() == claimed[s] {
@@ -86,17 +86,17 @@ func TestFinalIsWhereNoClaimIs(t *testing.T) {
 	}
 }
 
-// Every row can be named: journal rows and coverage speak of rows by id.
-func TestRowsHaveNames(t *testing.T) {
+// Every rule has an id: journal rows and coverage name it.
+func TestRulesAreComplete(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	for _, w := range table() {
-		if w.id == "" || w.doc == "" || w.fact == "" || len(w.in) == 0 || len(w.moves) == 0 || seen[w.id] {
-			t.Errorf("row %q of %q is incomplete or twice", w.id, w.fact)
+	for _, row := range table() {
+		if row.id == "" || row.doc == "" || row.fact == "" || len(row.in) == 0 || len(row.moves) == 0 || seen[row.id] {
+			t.Errorf("rule %q of %q is incomplete or a duplicate", row.id, row.fact)
 		}
-		if strings.ContainsAny(w.doc, "|\n") {
-			t.Errorf("row %q: its sentence breaks the page", w.id)
+		if strings.ContainsAny(row.doc, "|\n") {
+			t.Errorf("rule %q: its text breaks the page", row.id)
 		}
-		seen[w.id] = true
+		seen[row.id] = true
 	}
 }

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// Corners of the table, each one told as it happens.
+// Edge cases of the table.
 
 func TestAcknowledgedVoidsAnOverride(t *testing.T) {
 	t.Parallel()
-	t.Run("of a refund told FAILED", func(t *testing.T) {
+	t.Run("of a refund reported as FAILED", func(t *testing.T) {
 		t.Parallel()
 		s := newScenario(t, "noticing")
 		s.loseAnswer()
 		s.confirmNotDone()
 		s.notice(Acknowledged, 1, "")
-		s.expect("the channel has what a person held for not done", StateFailed, true, CaseAcknowledgedAfterEnd)
+		s.expect("the channel has a refund that a person confirmed as not done", StateFailed, true, CaseAcknowledgedAfterEnd)
 		s.expectBalances("its amount is held again", 0, 0, 1000)
 		s.wait(time.Hour)
 		s.notice(FailedFinal, 1, "")
@@ -28,7 +28,7 @@ func TestAcknowledgedVoidsAnOverride(t *testing.T) {
 		s.loseAnswer()
 		s.resend()
 		s.notice(Acknowledged, 1, "")
-		s.expect("do not send", StateUnknown, true, CaseAcknowledgedAfterEnd)
+		s.expect("nothing is sent", StateUnknown, true, CaseAcknowledgedAfterEnd)
 	})
 }
 
@@ -37,9 +37,9 @@ func TestFailedFinalBeforeTheAnswer(t *testing.T) {
 	s := newScenario(t, ProfileKeyedQueryable)
 	send := s.send()
 	s.notice(FailedFinal, 1, "")
-	s.expect("the send in flight may still act", StateProcessing, true)
+	s.expect("the send in flight may still be executed", StateProcessing, true)
 	s.answerWith(send, Acknowledged)
-	s.expect("an older status changes nothing: the number ended negative", StateFailed, false)
+	s.expect("an older acknowledgement changes nothing: the number has ended negatively", StateFailed, false)
 }
 
 func TestFailedFinalWhilePending(t *testing.T) {
@@ -51,11 +51,11 @@ func TestFailedFinalWhilePending(t *testing.T) {
 	s.expect("stored", StatePending, false)
 	s.expectStep("an ended number is not sent", StepSettle)
 	s.conclude(Settled, "")
-	s.expect("ended negative", StateFailed, false)
+	s.expect("ended negatively", StateFailed, false)
 	s.expectStep("nothing is left to do", StepDone)
 }
 
-// The number's end is known and only one silent send could still act; its late answer says that it did not.
+// The number's end is known and only one unanswered send could still be executed; its late answer says that it was not.
 func TestLateNegativeAfterTheNumbersEnd(t *testing.T) {
 	t.Parallel()
 	for _, late := range []FactKind{Retryable, NotSent, RefusedClean, RefusedNewNumber} {
@@ -66,15 +66,15 @@ func TestLateNegativeAfterTheNumbersEnd(t *testing.T) {
 		s.conclude(LeaseEnd, "")
 		second := s.send()
 		s.answerWith(second, Acknowledged)
-		s.expect("the second send was accepted", StateAccepted, true)
+		s.expect("the second send was acknowledged", StateAccepted, true)
 		s.notice(FailedFinal, 1, "")
-		s.expect("the first send may still act", StateAccepted, true)
+		s.expect("the first send may still be executed", StateAccepted, true)
 		s.answerWith(first, late)
-		s.expect(string(late)+": the number has ended, and nothing can act", StateFailed, false)
+		s.expect(string(late)+": the number has ended, and nothing can be executed", StateFailed, false)
 	}
 }
 
-func TestOtherIsAReasonOfItsOwn(t *testing.T) {
+func TestOtherNumberOpenIsAnIndependentReason(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, ProfileKeyedQueryable)
 	s.loseAnswer()
@@ -88,7 +88,7 @@ func TestOtherIsAReasonOfItsOwn(t *testing.T) {
 	s.expect("number 1 has ended", StateSuccess, false, CaseContradiction)
 }
 
-func TestAQuestionsNegativeSaysNothingOfTheSend(t *testing.T) {
+func TestNegativeAnswerToAQuestionLeavesTheSend(t *testing.T) {
 	t.Parallel()
 	for _, k := range []FactKind{RefusedClean, RefusedNewNumber, Retryable, NotSent, RefusedEcho} {
 		s := newScenario(t, ProfileKeyedQueryable)
@@ -107,20 +107,20 @@ func TestAQuestionsNegativeSaysNothingOfTheSend(t *testing.T) {
 	}
 }
 
-func TestEpochMarkNeverRevivesAKey(t *testing.T) {
+func TestEpochMarkNeverExtendsAKey(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, "replaying")
 	s.loseAnswer()
-	dies := s.r.Dispatches[0].KeyExpiresAt
+	expires := s.r.Dispatches[0].KeyExpiresAt
 	s.wait(time.Hour)
 	s.enter(Fact{Kind: EpochMark, Source: "epoch"})
 	s.expect("marked", StateUnknown, true)
-	if d := s.r.Dispatches[0]; !d.KeyExpiresAt.Equal(dies) {
-		t.Errorf("the key died at %v, now %v", dies, d.KeyExpiresAt)
+	if d := s.r.Dispatches[0]; !d.KeyExpiresAt.Equal(expires) {
+		t.Errorf("the key expired at %v, now %v", expires, d.KeyExpiresAt)
 	}
 }
 
-// A reading of an older number clears that number only; what the live one's last send was told still stands.
+// An absence of an older number clears that number only; the answer to the live number's last send still counts.
 func TestAbsenceOfAnOlderNumber(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, "listing")
@@ -138,10 +138,10 @@ func TestAbsenceOfAnOlderNumber(t *testing.T) {
 	s.expect("the live number was refused, the older one did nothing", StateFailed, false)
 }
 
-// UNKNOWN, ACCEPTED and PROCESSING with nothing exposed are rows that the database refuses, even between two transitions.
-func TestNoRowIsWrittenOpenAndClear(t *testing.T) {
+// The database refuses rows in UNKNOWN, ACCEPTED and PROCESSING with nothing exposed, even between two transitions.
+func TestNoRowIsOpenWithNothingExposed(t *testing.T) {
 	t.Parallel()
-	t.Run("the silent send's answer comes after the horizon", func(t *testing.T) {
+	t.Run("the unanswered send's answer comes after the horizon", func(t *testing.T) {
 		t.Parallel()
 		s := newScenario(t, ProfileKeyedQueryable)
 		send := s.send()
@@ -158,16 +158,16 @@ func TestNoRowIsWrittenOpenAndClear(t *testing.T) {
 		s := newScenario(t, ProfileKeyedQueryable)
 		s.answerWith(s.send(), RefusedNewNumber)
 		s.notice(Acknowledged, 1, "")
-		s.expect("an older number is alive", StateUnknown, true, CaseAcknowledgedAfterEnd)
+		s.expect("an older number is acknowledged", StateUnknown, true, CaseAcknowledgedAfterEnd)
 		ch := s.notice(FailedFinal, 1, "")
 		s.expect("and has ended", StatePending, false)
 		if len(ch.Steps) != 1 || ch.Steps[0].Entry.FactKey == nil {
-			t.Errorf("one row must tell the fact with its key, got %+v", ch.Steps)
+			t.Errorf("one row must have the fact with its key, got %+v", ch.Steps)
 		}
 	})
 }
 
-// On a channel that cannot be asked, "not found" is no reading.
+// A channel that cannot be asked proves no absence.
 func TestNotFoundNeedsAQuestion(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, ProfileBlind)

@@ -20,7 +20,7 @@ func TestReturnOfWhatAPersonConfirmed(t *testing.T) {
 	}
 }
 
-func TestSuccessAfterTakeBack(t *testing.T) {
+func TestSuccessAfterRevocation(t *testing.T) {
 	t.Parallel()
 	for _, id := range []string{"", "X"} {
 		s := newScenario(t, "noticing")
@@ -28,13 +28,13 @@ func TestSuccessAfterTakeBack(t *testing.T) {
 		s.confirmSuccess()
 		s.revokeConfirmation()
 		s.notice(Succeeded, 1, id)
-		s.expect("it did happen after all", StateSuccess, false, CaseSuccessAfterEnd)
+		s.expect("the money had moved", StateSuccess, false, CaseSuccessAfterEnd)
 		s.expectBalances("booked", 0, 1000, 0)
 	}
 }
 
-// Once the channel has confirmed what a person had confirmed, it is the channel's effect.
-func TestPairedEffectIsTheChannels(t *testing.T) {
+// Once the channel has confirmed a person's confirmation, the effect is the channel's.
+func TestPairedEffectIsConfirmedByTheChannel(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, "noticing") // its "failed" may follow a success
 	s.loseAnswer()
@@ -50,9 +50,9 @@ func TestOtherAmountOfAKnownEffect(t *testing.T) {
 	for _, first := range []string{"", "X"} {
 		s := newScenario(t, ProfileKeyedQueryable)
 		s.answer(s.send(), Answer{Kind: Succeeded, ChannelRefundID: first})
-		s.expect("no amount said", StateSuccess, false)
+		s.expect("no amount given", StateSuccess, false)
 		s.enter(Fact{Kind: Succeeded, Dispatch: 1, ChannelRefundID: "X", Amount: 999, Currency: "USD", Source: "notice"})
-		s.expect("the channel says another amount of the same refund", StateSuccess, false, CaseContradiction)
+		s.expect("the channel reports another amount of the same refund", StateSuccess, false, CaseContradiction)
 		s.expectBalances("what is booked stands", 0, 1000, 0)
 	}
 	s := newScenario(t, ProfileKeyedQueryable)
@@ -61,7 +61,7 @@ func TestOtherAmountOfAKnownEffect(t *testing.T) {
 	s.expect("another currency came back", StateSuccess, false, CaseContradiction)
 }
 
-func TestReturnsBesideAnEnd(t *testing.T) {
+func TestReturnAfterAReturn(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, ProfileKeyedQueryable)
 	s.loseAnswer()
@@ -71,22 +71,22 @@ func TestReturnsBesideAnEnd(t *testing.T) {
 	s.notice(Reversed, 2, "B")
 	s.expect("returned", StateReversed, false)
 	s.notice(Reversed, 1, "A")
-	s.expect("another one came and went", StateReversed, false, CaseSuccessAfterEnd)
+	s.expect("another refund moved and came back", StateReversed, false, CaseSuccessAfterEnd)
 	s.expectBalances("nothing stands", 0, 0, 0)
 	if len(s.r.Effects) != 2 {
 		t.Errorf("both moved at the channel, books hold %d", len(s.r.Effects))
 	}
 }
 
-// "Failed" may follow a success here, so a success that is told after it is booked and mirrored, in every state.
-func TestSuccessToldAfterItsLateFailure(t *testing.T) {
+// "Failed" may follow a success here: a success that arrives after it is booked with its return, in every state.
+func TestSuccessAfterItsLateFailure(t *testing.T) {
 	t.Parallel()
 	for _, id := range []string{"", "A"} {
 		s := newScenario(t, "noticing")
 		s.loseAnswer()
 		s.notice(FailedFinal, 1, id)
 		s.notice(Succeeded, 1, id)
-		s.expect("open: booked and mirrored", StateReversed, false)
+		s.expect("open: booked with its return", StateReversed, false)
 	}
 	s := newScenario(t, "noticing")
 	s.loseAnswer()
@@ -113,7 +113,7 @@ func TestHeldLineOfTheSameRefund(t *testing.T) {
 	s.expectBalances("counted once", 0, 1000, 0)
 }
 
-// An id that is in the books as foreign cannot be given to a second effect.
+// An id that is booked as foreign cannot be given to a second effect.
 func TestForeignLineIsNotPaired(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, "noticing")
@@ -122,32 +122,32 @@ func TestForeignLineIsNotPaired(t *testing.T) {
 	s.r.Effects = append(s.r.Effects, Effect{ChannelRefundID: "X", Amount: 400, Currency: "USD", Counted: 400, Status: EffectMoved, At: s.now()})
 	s.r.Payment.Refunded += 400
 	s.enter(Fact{Kind: Succeeded, Dispatch: 1, ChannelRefundID: "X", Amount: 400, Currency: "USD", Source: "notice"})
-	s.expect("attributed, and a person must look", StateSuccess, false, CaseContradiction, CaseMultipleEffects)
+	s.expect("attributed, with a case", StateSuccess, false, CaseContradiction, CaseMultipleEffects)
 	s.expectBalances("counted as before", 0, 1400, 0)
 }
 
-// A return of an amount that is not ours is not booked; once its success is told, both are.
-func TestReturnToldBeforeItsOddSuccess(t *testing.T) {
+// A return of another amount is not booked; once its success is known, both are.
+func TestReturnBeforeASuccessOfAnotherAmount(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, ProfileKeyedQueryable)
 	s.loseAnswer()
 	odd := Fact{Kind: Reversed, Dispatch: 1, ChannelRefundID: "A", Amount: 1001, Currency: "USD", Source: "notice"}
 	s.enter(odd)
-	s.expect("a person must look", StateUnknown, true, CaseContradiction)
+	s.expect("a case opens", StateUnknown, true, CaseContradiction)
 	odd.Kind = Succeeded
 	s.enter(odd)
 	s.expect("moved and returned", StateReversed, false, CaseContradiction)
-	s.expectBalances("nothing is out", 0, 0, 0)
+	s.expectBalances("nothing stands", 0, 0, 0)
 
-	s = newScenario(t, ProfileKeyedQueryable) // the success is told without an id first, and the return once more
+	s = newScenario(t, ProfileKeyedQueryable) // the success arrives without an id first, and the return once more
 	s.loseAnswer()
 	odd.Kind = Reversed
 	s.enter(odd)
 	s.enter(Fact{Kind: Succeeded, Dispatch: 1, Amount: 1001, Currency: "USD", Source: "query"})
 	s.enter(Fact{Kind: Succeeded, Dispatch: 1, Amount: 1001, Currency: "USD", ChannelRefundID: "A", Source: "notice"})
-	s.expect("nobody has said since that it came back", StateSuccess, false, CaseContradiction)
+	s.expect("no return was reported since", StateSuccess, false, CaseContradiction)
 	s.enter(odd)
-	s.expect("now it is known whose return that was", StateReversed, false, CaseContradiction)
+	s.expect("the return is attributed now", StateReversed, false, CaseContradiction)
 }
 
 func TestAKnownFactOpensNoCaseAgain(t *testing.T) {
@@ -157,25 +157,26 @@ func TestAKnownFactOpensNoCaseAgain(t *testing.T) {
 	part := Fact{Kind: Reversed, Dispatch: 1, ChannelRefundID: "X", Amount: 10, Currency: "USD", Source: "notice"}
 	s.enter(part)
 	s.expect("a part came back", StateSuccess, false, CaseContradiction)
-	s.r.Case, s.r.NextActionAt = nil, time.Time{} // a person has acknowledged it
+	s.r.Case, s.r.NextActionAt = nil, time.Time{} // a person has accepted it
 	s.enter(part)
 	s.expect("the same notice again", StateSuccess, false)
 }
 
-// A channel id that one number has is never read as another number's.
+// A channel id of one number never counts as another number's.
 func TestAnIDBelongsToOneNumber(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, "noticing")
 	s.answerWith(s.send(), RefusedNewNumber)
 	s.answerWith(s.send(), Succeeded)
 	s.notice(Reversed, 1, "A")
-	s.expect("the dead number came and went beside the live one", StateSuccess, false, CaseMultipleEffects)
+	s.expect("the first number's refund moved and came back beside the live one", StateSuccess, false, CaseMultipleEffects)
 	s.notice(FailedFinal, 2, "A")
-	s.expect("that id is the other number's, and has been returned", StateSuccess, false, CaseMultipleEffects)
+	s.expect("the id is the other number's, which has been returned", StateSuccess, false, CaseMultipleEffects)
 	s.expectBalances("the live number's effect stands", 0, 1000, 0)
 }
 
-// A return, even of another amount, proves that the channel has the refund: nothing may be sent, whatever a person says of the case.
+// A return, even of another amount, proves that the channel has the refund: nothing may be sent, whatever a person decides
+// about the case.
 func TestAPartialReturnStopsTheSend(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, ProfileKeyedQueryable)

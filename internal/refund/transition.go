@@ -10,10 +10,10 @@ const LongestLease = time.Minute
 // decision_apply.go and lines_change.go (mutations), case.go (reasons).
 type transition struct {
 	rules     []rule
-	r         *Record
+	r         *Record // the working copy
 	c         Contract
 	f         Fact
-	now       time.Time
+	now       time.Time // of the reading
 	d         *Dispatch // the one that the fact names
 	attempt   *Attempt  // the one that the fact completes, or nil
 	ackBefore bool      // the dispatch was acknowledged before this fact
@@ -28,9 +28,9 @@ func (s *transition) findRule() rule {
 	if s.change.Known && !answersOpenAsk.ok(s) && !late {
 		return rule{id: "known", moves: stay(), silent: true}
 	}
-	for _, w := range s.rules {
-		if w.fact == s.f.Kind && has(w.in, s.r.State) && s.holds(w.when) {
-			return w
+	for _, row := range s.rules {
+		if row.fact == s.f.Kind && has(row.in, s.r.State) && s.holds(row.when) {
+			return row
 		}
 	}
 	return rule{id: "evidence", moves: stay(), silent: s.f.Kind.Conclusion()}
@@ -46,35 +46,35 @@ func (s *transition) holds(gs []guard) bool {
 }
 
 // applyRule makes the moves of the rule.
-func (s *transition) applyRule(w rule) {
-	s.change.Rows = append(s.change.Rows, w.id)
+func (s *transition) applyRule(row rule) {
+	s.change.Rows = append(s.change.Rows, row.id)
 	caseBefore, askBefore := s.r.Case, s.r.AskNo
-	for i, h := range w.moves {
-		for _, a := range h.do {
-			a.do(s)
+	for i, m := range row.moves {
+		for _, x := range m.do {
+			x.do(s)
 		}
-		if s.refoldExposure(); s.openButClear(h.to) {
+		if s.refoldExposure(); s.openButClear(m.to) {
 			continue // no row is written with an open state and nothing exposed; leaveIfClear follows
 		}
 		from := s.r.State
-		s.enterState(h.to)
+		s.enterState(m.to)
 		s.deriveFlags()
-		if i == len(w.moves)-1 {
+		if i == len(row.moves)-1 {
 			s.caseOfExcess()
 			s.closeCase()
 		}
 		stays := from == s.r.State
-		if stays && (w.silent || s.change.Known) && s.r.Case == caseBefore && s.r.AskNo == askBefore {
+		if stays && (row.silent || s.change.Known) && s.r.Case == caseBefore && s.r.AskNo == askBefore {
 			continue
 		}
-		s.journal(from, s.moveKind(w, i))
+		s.journal(from, s.moveKind(row, i))
 	}
 }
 
 // moveKind returns the journal kind of a move. A return of an effect that was not known is two facts: the success and its
 // end.
-func (s *transition) moveKind(w rule, i int) FactKind {
-	if len(w.moves) == 2 {
+func (s *transition) moveKind(row rule, i int) FactKind {
+	if len(row.moves) == 2 {
 		return []FactKind{Succeeded, Reversed}[i]
 	}
 	return s.f.Kind
@@ -92,9 +92,9 @@ func (s *transition) leaveIfClear() {
 	}
 	kind, known := s.f.Kind, s.change.Known
 	s.f.Kind, s.change.Known = Settled, false
-	w := s.findRule()
+	row := s.findRule()
 	s.f.Kind, s.change.Known = kind, known
-	s.applyRule(w)
+	s.applyRule(row)
 }
 
 // enterState changes the state and everything that depends on the state alone.

@@ -1,11 +1,11 @@
-/* One refund, its durable record, two workers, a sweeper and a payment channel. docs/model.md says what is modelled.
+/* One refund, its durable record, two workers, a sweeper and a payment channel. docs/model.md describes the model.
  *
  * The class of the contract:   -DKEY=0|1   a repeated number makes no second refund, while the key lives
  *                              -DQUERY=0|1 the channel can be asked for our number
  * One planted mistake:         -DBLIND_RESEND, -DEARLY_ABSENCE, ... (see the list in ./run)
  *
- * Each atomic block is one transaction of the database, or one thing that happens at the channel. Between two of them a
- * worker may stand still for ever, or be killed.
+ * Each atomic block is one transaction of the database, or one event at the channel. Between two of them a worker may be
+ * paused for ever, or be killed.
  */
 #ifndef KEY
 #define KEY 1
@@ -23,13 +23,13 @@
 #define ASKS 3      /* then the deadline */
 #endif
 
-/* Time is counted in ticks that run down. A send may leave while its timer is above H+V, may act while it is above V,
- * and what it made may be hidden from a query while it is above 0. */
+/* Time is counted down in ticks. A send may leave while its timer is above H+V, may be executed while it is above V, and its
+ * refund may be hidden from a query while it is above 0. */
 #define W 1         /* send window */
 #define H 1         /* in-flight horizon */
 #define V 1         /* visibility lag */
 #define LEASE 2     /* longer than the window, by the margin */
-#define KEYLIFE 8   /* of a key, from the first send on; only where nothing can be asked, elsewhere keys live for ever */
+#define KEYLIFE 8   /* of a key, from the first send; only where the channel cannot be asked, elsewhere keys do not expire */
 
 #define MAY_LEAVE(i) (t[i] > H+V)
 #define MAY_ACT(i)   (t[i] > V)
@@ -55,7 +55,7 @@
 #define AMBIGUOUS 8   /* timeout, broken connection, unreadable */
 #define NOTFOUND  9
 
-/* what a worker does next */
+/* next steps of a worker */
 #define DO_SEND   1
 #define DO_ASK    2
 #define DO_SETTLE 3
@@ -64,32 +64,32 @@
 /* ---- the durable record ---- */
 byte state = PENDING;
 bit  case_open;
-bit  exposed;            /* the fold of all answers, kept by every transaction */
-bit  acknowledged;       /* of the number: Accepted seen */
-bit  ended_negative;     /* of the number: its final negative status is known */
+bit  exposed;            /* computed from all answers in every transaction */
+bit  acknowledged;       /* the number was acknowledged */
+bit  ended_negative;     /* the number's final negative status is known */
 byte lease;              /* ticks */
-bit  owner;              /* who won the last claim */
+bit  owner;              /* of the last claim */
 byte sends;              /* attempts that are sends, in order */
 byte asks;
 byte ans[3];             /* their answers */
-bit  cleared[3];         /* a counting absence has spoken of it */
+bit  cleared[3];         /* disproved by a counting absence */
 byte key_left = KEYLIFE;
 bit  key_started;
 
 /* ---- time ---- */
 byte t[3];
 
-/* ---- the channel, which holds the truth ---- */
-#define ON_ITS_WAY 1
+/* ---- the channel ---- */
+#define IN_FLIGHT 1
 #define ARRIVED    2
 byte net[3];             /* requests */
-byte reply[3];           /* answers on their way back */
-byte effects;            /* money moved, how often */
+byte reply[3];           /* answers that are returning */
+byte effects;            /* how often money moved */
 byte object;             /* the channel's record of our number: 0 none, 1 pending, 2 succeeded, 3 failed */
 byte object_of;          /* the send that made it */
 
-/* ---- the workers' memory that others must know for the judgement ---- */
-bit  waiting[3];         /* a live worker may still send, or waits for the answer */
+/* ---- the workers' memory, as far as the assertions need it ---- */
+bit  waiting[3];         /* a running worker may still send, or waits for the answer */
 bit  fresh[2];           /* the record is as the worker has read it */
 byte crashes = CRASHES;
 #ifdef WIRE_TWICE
@@ -115,8 +115,8 @@ bit  again;
 #define LAST_REFUSED (sends > 0 && (ans[sends-1] == REFUSED || ans[sends-1] == ECHO))
 #define NEWER_OPEN(i) ((i < 1 && sends > 1 && ans[1] == NONE) || (i < 2 && sends > 2 && ans[2] == NONE))
 
-/* The judgement of what the record says by what is true: nothing of ours was done, is being done or can still be done. */
-#define CAN_HAPPEN(i) (sends > i && ((net[i] == ON_ITS_WAY && MAY_ACT(i)) || (waiting[i] && net[i] == 0 && MAY_LEAVE(i))))
+/* What is true, whatever the record says: no request of ours was executed, is in flight or can still leave. */
+#define CAN_HAPPEN(i) (sends > i && ((net[i] == IN_FLIGHT && MAY_ACT(i)) || (waiting[i] && net[i] == 0 && MAY_LEAVE(i))))
 #define NOTHING_DONE  (effects == 0 && object != 1 && !CAN_HAPPEN(0) && !CAN_HAPPEN(1) && !CAN_HAPPEN(2))
 
 inline touched() { fresh[0] = 0; fresh[1] = 0; owner = (lease > 0 -> owner : 0) }
@@ -125,7 +125,7 @@ inline fold() {
   exposed = (FOLD || acknowledged) && !(ended_negative && !ACTING) && state != SUCCESS
 }
 
-/* enter a state; PENDING and FAILED are judged */
+/* enter a state; the assertions compare it with what is true */
 inline enter(to) {
   state = to;
   if
@@ -206,7 +206,7 @@ inline clear_sends(n) {
   cleared[2] = cleared[2] || n > 2
 }
 
-/* the answer to a question that left when `counts` sends could not act and would be visible */
+/* the answer to a question that left when `counts` sends could not be executed any more and would be visible */
 inline asked(what, counts) {
   if
   :: what == OK || what == ACC || what == NEGATIVE -> fact(what)
@@ -233,10 +233,10 @@ inline asked(what, counts) {
 #define ALL_VISIBLE  (!(sends > 0 && HIDDEN(0)) && !(sends > 1 && HIDDEN(1)) && !(sends > 2 && HIDDEN(2)))
 
 #if KEY && !QUERY
-#ifdef DEAD_KEY
+#ifdef EXPIRED_KEY
 #define KEY_USABLE 1
 #else
-#define KEY_USABLE (!key_started || key_left >= W+H+1) /* not_after = the key's death - horizon - margin */
+#define KEY_USABLE (!key_started || key_left >= W+H+1) /* not_after = key expiry - horizon - margin */
 #endif
 #define KEY_ALIVE  (!key_started || key_left > 0)
 #else
@@ -244,7 +244,7 @@ inline asked(what, counts) {
 #define KEY_ALIVE  1
 #endif
 
-/* there is something to do now; else the worker waits */
+/* a step is due; else the worker waits */
 #ifdef BLIND_RESEND
 #define DUE (lease == 0 && (state == PENDING || state == UNKNOWN || state == ACCEPTED))
 #else
@@ -255,7 +255,7 @@ inline asked(what, counts) {
 #endif
 #endif
 
-/* the pure decision, on the record as it was read */
+/* Decide, on the record as it was read */
 inline decide() {
   fold();
   if
@@ -281,8 +281,8 @@ inline decide() {
   fi
 }
 
-/* the claim itself computes not_after anew: the worker may have looked long ago */
-#ifdef CLAIM_BY_OLD_LOOK
+/* the claim computes not_after anew, because the worker may have read the record long ago */
+#ifdef CLAIM_BY_OLD_TIME
 #define CLAIMABLE 1
 #else
 #define CLAIMABLE KEY_USABLE
@@ -295,8 +295,8 @@ inline decide() {
 #endif
 
 proctype worker(bit me) {
-  byte what;    /* first what to do, then what was answered */
-  byte mine;    /* our send, or how many sends the question can speak of */
+  byte what;    /* first the step, then the answer */
+  byte mine;    /* our send, or the number of sends that the question covers */
 idle:
   atomic {
     do
@@ -312,7 +312,7 @@ idle:
   fi;
   atomic { fresh[me] = 0; what = 0; goto idle };
 
-send: /* claim: the attempt is durable, and with it the exposure, before anything leaves */
+send: /* claim: attempt and exposure are committed before anything leaves */
   atomic {
     if
     :: !OWNED || case_open || sends >= SENDS || !CLAIMABLE -> fresh[me] = 0; what = 0; mine = 0; goto idle
@@ -333,9 +333,9 @@ send: /* claim: the attempt is durable, and with it the exposure, before anythin
   if
   :: atomic { crashes > 0 -> crashes--; waiting[mine] = 0; what = 0; mine = 0; goto idle }
 #ifdef NO_NOT_AFTER
-  :: atomic { net[mine] == 0 -> t[mine] = W+H+V; net[mine] = ON_ITS_WAY }
+  :: atomic { net[mine] == 0 -> t[mine] = W+H+V; net[mine] = IN_FLIGHT }
 #else
-  :: atomic { MAY_LEAVE(mine) -> net[mine] = ON_ITS_WAY }
+  :: atomic { MAY_LEAVE(mine) -> net[mine] = IN_FLIGHT }
   :: atomic { !MAY_LEAVE(mine) -> what = NOTSENT; goto enter_answer }
 #endif
   fi;
@@ -393,7 +393,7 @@ stop:
 }
 
 proctype sweeper() {
-  bit me; /* the sweeper owns nothing; the inlines want the name */
+  bit me; /* the sweeper owns nothing; the inlines need the name */
 end_sweeper:
   do
   :: atomic { state == PROCESSING && lease == 0 ->
@@ -419,12 +419,12 @@ inline act(i) {
 /* one request reaches the channel */
 inline arrive(i) {
 #ifdef WIRE_TWICE
-  net[i] = (again -> ARRIVED : ON_ITS_WAY); again = 1;
+  net[i] = (again -> ARRIVED : IN_FLIGHT); again = 1;
 #else
   net[i] = ARRIVED;
 #endif
   if
-  :: KEY && KEY_ALIVE && object != 0 -> /* the number is known: nothing is done again */
+  :: KEY && KEY_ALIVE && object != 0 -> /* the number is known: nothing is executed again */
     if
     :: object == 1 -> give(i, ACC)
     :: object == 2 -> give(i, OK)
@@ -446,15 +446,15 @@ inline arrive(i) {
 proctype channel() {
 end_channel:
   do
-  :: atomic { net[0] == ON_ITS_WAY && MAY_ACT(0) -> arrive(0) }
-  :: atomic { net[1] == ON_ITS_WAY && MAY_ACT(1) -> arrive(1) }
-  :: atomic { net[2] == ON_ITS_WAY && MAY_ACT(2) -> arrive(2) }
+  :: atomic { net[0] == IN_FLIGHT && MAY_ACT(0) -> arrive(0) }
+  :: atomic { net[1] == IN_FLIGHT && MAY_ACT(1) -> arrive(1) }
+  :: atomic { net[2] == IN_FLIGHT && MAY_ACT(2) -> arrive(2) }
   :: atomic { object == 1 -> if :: object = 2; act(object_of) :: object = 3 fi }
   od
 }
 
 #if KEY || QUERY
-/* the channel tells by itself, once, at any time after the effect, or never */
+/* the channel sends a notice once, at any time after the effect, or never */
 proctype notice() {
   bit me;
 end_notice:
@@ -467,7 +467,7 @@ end_notice:
 #endif
 
 #define MINUS(x) x = (x > 0 -> x-1 : 0)
-#define LOST(i)  net[i] = (net[i] == ON_ITS_WAY && !MAY_ACT(i) -> ARRIVED : net[i])
+#define LOST(i)  net[i] = (net[i] == IN_FLIGHT && !MAY_ACT(i) -> ARRIVED : net[i])
 
 proctype clock() {
 end_clock:
@@ -486,7 +486,7 @@ end_clock:
 }
 
 #ifdef WITNESS
-/* A state that has to be reachable: reaching it is the "error" that ./run asks for. */
+/* A state that must be reachable: reaching it is the "error" that ./run expects. */
 #if WITNESS == 1
 #define REACHED (state == SUCCESS && sends == 2 && cleared[0])
 #elif WITNESS == 2

@@ -1,6 +1,6 @@
-// Package bridgetest is the conformance suite of brokers: what a bridge must make of what a broker, a producer, an
-// administrator or a crash does to it, on the real broker, the real door and a real PostgreSQL. A broker runs it with a Broker
-// that can be told to publish, to die and to come back.
+// Package bridgetest is the conformance suite of brokers. Its rows check a bridge against the behaviour of brokers, producers and
+// administrators, and against crashes, with the real broker, the real Door and a real PostgreSQL. The test of a broker passes a Broker
+// that can publish, be killed and be restarted.
 package bridgetest
 
 import (
@@ -14,48 +14,49 @@ import (
 
 // Message is one message for a broker.
 type Message struct {
-	TransportID string // by which the broker may know a repeat; "" = none
+	TransportID string // by which the broker may recognise a repeat; "" = none
 	Header      map[string]string
 	Body        []byte
 }
 
-// Broker is a running broker, for one row. Addresses are host:port; "" stands for the broker's own.
+// Broker is a running broker for one row. Addresses are host:port; "" = the broker's own.
 type Broker interface {
 	Addr() string
-	// Prepare creates an empty topic and whatever the consumers need to miss nothing that is published from now on: stream,
-	// topic, queues. The suite calls it before it publishes or opens anything, and again for consumers that come later.
+	// Prepare creates an empty topic and everything that the consumers need to get all messages published from now on: stream, topic,
+	// queues. The suite calls it before it publishes or opens anything, and again for later consumers.
 	Prepare(t testing.TB, consumers ...string)
-	// Opener subscribes the consumer, through addr.
+	// Opener returns the Opener of a consumer that connects to addr.
 	Opener(t testing.TB, consumer, addr string) bridge.Opener
-	// Publish sends messages in order through addr and returns when the broker has all of them. stored = how many of them
-	// it did not know already.
+	// Publish sends messages in order to addr and returns when the broker has stored all of them. stored is the number of messages that
+	// the broker did not drop as duplicates.
 	Publish(ctx context.Context, addr string, msgs ...Message) (stored int, err error)
-	// Kill ends the broker as hard as this kind allows; Start brings it back with its data on the same address.
+	// Kill ends the broker as abruptly as this kind allows. Start restarts it with its data on the same address.
 	Kill(t testing.TB)
 	Start(t testing.TB)
-	// DeleteConsumer removes the subscription and its position.
+	// DeleteConsumer deletes the subscription with its position.
 	DeleteConsumer(t testing.TB, consumer string)
-	// Redeliver makes the broker deliver its oldest message times times, without anybody acknowledging it.
+	// Redeliver makes the broker deliver its oldest message so many times without an acknowledgement.
 	Redeliver(t testing.TB, consumer string, times int)
-	// Lag is the broker's own count of what the consumer has not acknowledged.
+	// Lag is the broker's count of messages that the consumer has not acknowledged.
 	Lag(t testing.TB, consumer string) int
 
-	// Window is how many messages of one consumer the broker hands out at most before acknowledgements come; 0 = no bound.
+	// Window is the largest number of unacknowledged messages that the broker delivers to one consumer; 0 = no bound.
 	Window() int
-	// AckWait is after how long the broker delivers again what was neither acknowledged nor held. A few seconds keep the suite short.
+	// AckWait is the time after which the broker delivers a message again that was neither acknowledged nor held. A few seconds keep
+	// the suite short.
 	AckWait() time.Duration
-	// DuplicateWindow is how long the broker drops a message whose TransportID it knows; 0 = it knows none.
+	// DuplicateWindow is how long the broker drops repeats of a TransportID; 0 = never.
 	DuplicateWindow() time.Duration
-	// LargestBody is the largest body in bytes that the broker carries, more than a bridge reads (1 MiB). About 10 MiB where the
-	// broker can.
+	// LargestBody is the largest body in bytes that the broker accepts. It exceeds the 1 MiB that a bridge decodes, and is about 10 MiB
+	// where the broker allows it.
 	LargestBody() int
 }
 
-// mostBody is the body in bytes that a bridge reads with the suite's configuration. A longer one is parked as it is.
+// mostBody is the largest body in bytes that a bridge of the suite decodes. A longer one is parked.
 const mostBody = 1 << 20
 
-// full says whether the rows run at their full length, as `make conformance` does. Otherwise those that are only long are
-// shortened: the outage of PostgreSQL and the backlog.
+// full reports whether the rows run at full length, as in `make conformance`. Otherwise the outage of PostgreSQL and the backlog are
+// shorter.
 func full() bool { return os.Getenv("CONFORMANCE") == "full" }
 
 func sized[T any](short, long T) T {
@@ -69,7 +70,7 @@ func sized[T any](short, long T) T {
 type row struct {
 	name  string
 	test  func(*suite)
-	alone bool // it measures the process, so no other row runs beside it
+	alone bool // it measures the process, so no other row runs at the same time
 }
 
 func rows() []row {
@@ -98,12 +99,12 @@ func rows() []row {
 	}
 }
 
-// Run runs the suite; fresh gives each row a broker of its own, which ends with the row's test.
+// Run runs the suite. fresh returns a new broker for each row, which ends with the row's test.
 func Run(t *testing.T, fresh func(t *testing.T) Broker) {
 	t.Helper()
 	for _, r := range rows() {
 		t.Run(r.name, func(t *testing.T) {
-			if !r.alone { // the parallel ones start when those that are not have ended
+			if !r.alone { // parallel rows start after the others have ended
 				t.Parallel()
 			}
 			r.test(newSuite(t, fresh(t)))

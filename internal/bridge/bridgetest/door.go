@@ -8,7 +8,7 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// pausingDoor stands in front of the door and lets a test stop a group before or after its COMMIT.
+// pausingDoor is a Door that stops its first group before or after COMMIT until the test continues.
 type pausingDoor struct {
 	bridge.Door
 	reached chan struct{} // closed at the first group

@@ -16,7 +16,7 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// installation is a database with what stands on it.
+// installation is a database with its store and its Door.
 type installation struct {
 	store  *store.Store
 	door   *intake.Door
@@ -51,7 +51,7 @@ func (anyAccount) Account(name string, _ refund.TenantID) (refund.Contract, bool
 	return refundtest.Contract(), name == "demo", true
 }
 
-// wakes collects the payments that something was parked for.
+// wakes collects payments for which messages wait.
 type wakes struct {
 	mu   sync.Mutex
 	pays map[string]bool

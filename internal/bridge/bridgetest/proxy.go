@@ -6,17 +6,17 @@ import (
 	"testing"
 )
 
-// mode is what a proxy does with bytes.
+// mode is the behaviour of a proxy.
 type mode int
 
 const (
 	passing    mode = iota
-	blackholed      // connections stay, nothing passes in either direction, and nothing is read
-	stalled         // what clients send is not read any more; what the broker sends still passes
+	blackholed      // connections stay open, and no bytes are read or passed on
+	stalled         // bytes of clients are not read; bytes of the broker are passed on
 	cut             // connections are closed and new ones refused
 )
 
-// proxy is a TCP proxy in front of a broker that can be told to fail.
+// proxy is a TCP proxy in front of a broker. Its mode simulates failures of the network.
 type proxy struct {
 	target string
 	listen net.Listener
@@ -51,7 +51,7 @@ func newProxy(t testing.TB, target string) *proxy {
 
 func (p *proxy) addr() string { return p.listen.Addr().String() }
 
-// dialed is how often clients have connected.
+// dialed is the number of connections of clients.
 func (p *proxy) dialed() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,7 +105,7 @@ func (p *proxy) keep(conns ...net.Conn) bool {
 	return true
 }
 
-// copy passes bytes on while the mode allows it.
+// copy passes bytes on as long as the mode allows it.
 func (p *proxy) copy(to, from net.Conn, fromClient bool) {
 	defer func() {
 		_, _ = to.Close(), from.Close()
@@ -128,7 +128,7 @@ func (p *proxy) copy(to, from net.Conn, fromClient bool) {
 	}
 }
 
-// waitUntilAllowed waits until bytes may pass; false = the connection is over.
+// waitUntilAllowed waits until the mode allows bytes to pass. false = the connection is closed.
 func (p *proxy) waitUntilAllowed(fromClient bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

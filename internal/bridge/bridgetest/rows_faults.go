@@ -16,7 +16,7 @@ func crashBeforeAck(w *suite) { crashed(w, false) }
 func crashAfterCommit(w *suite) {
 	crashed(w, true)
 	if n := w.seen.count("cause redelivery"); n == 0 {
-		w.Error("what was committed before the crash must come again as a redelivery and be a replay")
+		w.Error("no replay by redelivery, want the messages that were committed before the crash to be delivered again")
 	}
 }
 
@@ -27,10 +27,10 @@ func crashed(w *suite, after bool) {
 	g := newPausingDoor(w.door, after)
 	cfg.Door = g
 	first := w.start(cfg)
-	w.waitClosed(g.reached, "a group at the door")
+	w.waitClosed(g.reached, "a group reaches the Door")
 	w.crash(first, via)
 	if lag := w.broker.Lag(w, consumer); lag != 20 {
-		w.Errorf("%d messages wait at the broker, want 20: nothing is acknowledged before its COMMIT is known", lag)
+		w.Errorf("%d messages wait at the broker, want 20: no message is acknowledged before its COMMIT is known", lag)
 	}
 	w.start(w.config(""))
 	w.waitSettled()
@@ -41,12 +41,12 @@ func secondProcess(w *suite) {
 	w.publish(messages(0, 50)...)
 	cfg := w.config("")
 	g := newPausingDoor(w.door, false)
-	cfg.Door, cfg.MaxBatch = g, w.batch(20) // it holds three groups at most: at the door, behind it and being fetched
+	cfg.Door, cfg.MaxBatch = g, w.batch(20) // it holds at most three groups: deciding, acknowledging, fetching
 	w.start(cfg)
-	w.waitClosed(g.reached, "a group at the first process")
+	w.waitClosed(g.reached, "a group reaches the Door of the first process")
 	w.start(w.config(""))
 	w.publish(messages(50, 100)...)
-	w.waitFor("the second process works while the first one holds its group", func() bool { return w.refunds() >= 50 })
+	w.waitFor("the second process works while the first one holds its groups", func() bool { return w.refunds() >= 50 })
 	close(g.goOn)
 	w.waitSettled()
 	w.want(100, 100, 0, 0)
@@ -58,7 +58,7 @@ func consumerDeleted(w *suite) {
 	w.waitSettled()
 	w.broker.DeleteConsumer(w, consumer)
 	w.publish(messages(20, 40)...)
-	w.waitFor("the bridge has made its consumer again", func() bool { return w.refunds() == 40 })
+	w.waitFor("the bridge has created its consumer again", func() bool { return w.refunds() == 40 })
 	w.waitSettled()
 	w.want(40, 40, 0, 0)
 }
@@ -66,7 +66,7 @@ func consumerDeleted(w *suite) {
 func brokerKilled(w *suite) {
 	w.publish(messages(0, 300)...)
 	w.start(w.config(""))
-	w.waitFor("the bridge is in the middle", func() bool { return w.refunds() > 0 })
+	w.waitFor("the bridge has decided some messages", func() bool { return w.refunds() > 0 })
 	w.broker.Kill(w)
 	w.broker.Start(w)
 	w.publish(messages(300, 400)...)
@@ -82,15 +82,15 @@ func blackHole(w *suite) {
 	via.set(blackholed)
 	w.publish(messages(10, 20)...)
 	dials := via.dialed()
-	w.waitFor("the bridge notices and dials again", func() bool { return via.dialed() > dials })
+	w.waitFor("the bridge connects again", func() bool { return via.dialed() > dials })
 	via.set(passing)
-	w.waitFor("what came meanwhile is taken", func() bool { return w.refunds() == 20 })
+	w.waitFor("the messages published meanwhile are decided", func() bool { return w.refunds() == 20 })
 	w.waitSettled()
 	w.want(20, 20, 0, 0)
 }
 
-// A peer that stops reading: a producer's publish must end with an error, and what it repeats is one refund; the bridge's own
-// acknowledgements must not hang it.
+// publishHang is a peer that stops reading. Publishing ends with an error, repeated events are replays, and the acknowledgements of
+// the bridge do not hang.
 func publishHang(w *suite) {
 	via := newProxy(w, w.broker.Addr())
 	w.start(w.config(via.addr()))
@@ -107,17 +107,17 @@ func publishHang(w *suite) {
 	ctx, cancel := context.WithTimeout(w.Context(), 5*time.Second)
 	defer cancel()
 	if _, err := w.broker.Publish(ctx, via.addr(), fat...); err == nil {
-		w.Error("a publish that nobody reads must end with an error")
+		w.Error("publishing to a peer that does not read succeeded, want an error")
 	}
 	w.publish(messages(50, 60)...)
 	via.set(passing)
 	w.publish(fat...)
-	w.waitFor("the bridge goes on", func() bool { return w.refunds() == 60 })
+	w.waitFor("the bridge continues", func() bool { return w.refunds() == 60 })
 	w.waitSettled()
 	w.want(60, 60, 0, 0)
 }
 
-// postgresDown takes the database away while messages come. The broker keeps them, nothing is parked, memory stays flat.
+// postgresDown stops the database while messages arrive. The broker keeps them, none is parked, and memory does not grow.
 func postgresDown(w *suite) {
 	db := dbtest.Server(w, nil)
 	if _, err := migrate.Up(w.Context(), migrate.Config{URL: db.URL()}); err != nil {
@@ -137,23 +137,23 @@ func postgresDown(w *suite) {
 	<-outage.C
 	grown := heap() - before
 	if lag := w.broker.Lag(w, consumer); lag != more {
-		w.Errorf("%d messages wait at the broker, want %d: nothing is acknowledged while the database is away", lag, more)
+		w.Errorf("%d messages wait at the broker, want %d: no message is acknowledged while the database is unavailable", lag, more)
 	}
 	if grown > 32<<20 {
-		w.Errorf("the heap grew by %d bytes during the outage: it must stay flat", grown)
+		w.Errorf("the heap grew by %d bytes during the outage, want at most 32 MiB", grown)
 	}
 	ctx, cancel := context.WithTimeout(w.Context(), patience)
 	defer cancel()
 	if err := db.Restart(ctx); err != nil {
 		w.Fatal(err)
 	}
-	w.waitFor("everything is taken", func() bool { return w.refunds() == 100+more })
+	w.waitFor("all messages are decided", func() bool { return w.refunds() == 100+more })
 	w.waitSettled()
 	w.want(100+more, 100+more, 0, 0)
 	if n := w.count(`SELECT count(*) FROM parked`); n != 0 {
-		w.Errorf("%d messages were parked by the outage, want none", n)
+		w.Errorf("%d messages were parked during the outage, want none", n)
 	}
-	w.Logf("heap grew by %d KiB; %d deliveries were repeats", grown>>10, w.seen.count("REPLAYED"))
+	w.Logf("the heap grew by %d KiB; %d deliveries were replays", grown>>10, w.seen.count("REPLAYED"))
 	w.stop(b)
 }
 
@@ -171,7 +171,7 @@ func gracefulStop(w *suite) {
 	cfg.Door = g
 	cfg.MaxBatch = w.batch(30)
 	b := w.start(cfg)
-	w.waitClosed(g.reached, "a group at the door")
+	w.waitClosed(g.reached, "a group reaches the Door")
 	stopped := make(chan struct{})
 	go func() { w.stop(b); close(stopped) }()
 	close(g.goOn)
@@ -184,6 +184,6 @@ func gracefulStop(w *suite) {
 	w.waitSettled()
 	w.want(100, 100, 0, 0)
 	if n := w.seen.count("REPLAYED"); n != 0 {
-		w.Errorf("%d replays, want 0: a graceful stop acknowledges what it has committed", n)
+		w.Errorf("%d replays, want 0: a graceful stop acknowledges all committed messages", n)
 	}
 }

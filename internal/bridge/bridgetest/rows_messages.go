@@ -14,7 +14,7 @@ func duplicateNewTransport(w *suite) {
 	w.waitSettled()
 	w.want(1, 1, 0, 0)
 	if w.seen.count("REPLAYED") == 0 {
-		w.Error("the repeat under another transport id must reach the door and be a replay")
+		w.Error("no replay, want the repeat with another transport id to reach the Door")
 	}
 }
 
@@ -22,12 +22,12 @@ func duplicateWindow(w *suite) {
 	e := eventNo(1).message()
 	e.TransportID = "t-1"
 	first := w.publish(e, e)
-	w.waitFor("the window is over and the broker stores the repeat", func() bool { return w.broker.DuplicateWindow() == 0 || w.publish(e) == 1 })
+	w.waitFor("the window has ended and the broker stores the repeat", func() bool { return w.broker.DuplicateWindow() == 0 || w.publish(e) == 1 })
 	w.start(w.config(""))
 	w.waitSettled()
 	w.want(1, 1, 0, 0)
 	if replays := w.seen.count("cause event"); replays == 0 && first == 1 {
-		w.Error("the repeat that came after the window must be a replay of the event")
+		w.Error("no replay, want the repeat after the window to be a replay of the event")
 	}
 }
 
@@ -41,7 +41,7 @@ func sameEventOtherAmount(w *suite) {
 	w.waitSettled()
 	w.want(2, 2, 1, 1)
 	if w.parked("idempotency-key-reused") != 1 {
-		w.Error("the message with the other amount must lie parked with the code of its conflict")
+		w.Error("the message with the other amount is not parked with the code of its conflict")
 	}
 }
 
@@ -54,7 +54,7 @@ func newEventKnownRefund(w *suite) {
 	w.waitSettled()
 	w.want(1, 3, 1, 1)
 	if w.parked("refund-parameters-conflict") != 1 || w.seen.count("cause refund") != 1 {
-		w.Errorf("same parameters are a replay by refund, others a parked conflict: %v", w.seen.counts)
+		w.Errorf("outcomes %v, want a replay by refund for equal parameters and a parked conflict for others", w.seen.counts)
 	}
 }
 
@@ -65,17 +65,17 @@ func poisonMidBatch(w *suite) {
 	w.waitSettled()
 	w.want(10, 10, 0, 1)
 	if w.parked("undecodable") != 1 {
-		w.Error("the poison must lie parked as undecodable")
+		w.Error("the undecodable message is not parked")
 	}
 	if w.count(`SELECT count(*) FROM parked WHERE body = $1`, msgs[5].Body) != 1 {
-		w.Error("the parked body must be the bytes as they came")
+		w.Error("the parked body is not that of the message")
 	}
 }
 
 func largeBody(w *suite) {
 	largest := w.broker.LargestBody()
 	if largest <= mostBody {
-		w.Fatalf("the broker carries %d bytes at most: the row wants a body that is longer than the %d that a bridge reads", largest, mostBody)
+		w.Fatalf("the broker accepts %d bytes, want more than the %d that a bridge decodes", largest, mostBody)
 	}
 	big := Message{Body: bytes.Repeat([]byte("x"), largest)}
 	w.publish(eventNo(0).message(), big, eventNo(1).message())
@@ -83,7 +83,7 @@ func largeBody(w *suite) {
 	w.waitSettled()
 	w.want(2, 2, 0, 1)
 	if w.count(`SELECT count(*) FROM parked WHERE reason = 'too-large' AND octet_length(body) = $1`, largest) != 1 {
-		w.Error("the large message must lie parked whole")
+		w.Error("the large message is not parked with all its bytes")
 	}
 }
 
@@ -95,12 +95,11 @@ func unknownVersion(w *suite) {
 	w.waitSettled()
 	w.want(1, 1, 0, 1)
 	if w.count(`SELECT count(*) FROM parked WHERE reason = 'undecodable' AND event_id = 'evt-1' AND tenant_id = $1`, int64(w.tenant.ID)) != 1 {
-		w.Error("an event of an unknown version must lie parked under its tenant, with what could be read of its identity")
+		w.Error("the event of an unknown version is not parked with its tenant and its event id")
 	}
 }
 
-// The broker counts a thousand deliveries of a message that nobody could acknowledge; and a producer sends one event a
-// thousand times.
+// manyRedeliveries is a message with a thousand unacknowledged deliveries, and an event that its producer sends a thousand times.
 func manyRedeliveries(w *suite) {
 	const times = 1000
 	w.publish(eventNo(0).message())
@@ -119,7 +118,7 @@ func manyRedeliveries(w *suite) {
 	}
 }
 
-// The backlog is larger than what the broker hands out before it sees acknowledgements.
+// backlog has more messages than the broker delivers before acknowledgements.
 func backlog(w *suite) {
 	n := max(sized(2000, 20000), 2*w.broker.Window())
 	w.publish(messages(0, n)...)
@@ -139,14 +138,14 @@ func twoConsumers(w *suite) {
 	second.Name, second.Open = "audit", w.broker.Opener(w, "audit", "")
 	w.start(second)
 	w.waitSettled()
-	w.waitFor("the second consumer is done", func() bool { return w.broker.Lag(w, "audit") == 0 })
+	w.waitFor("the second consumer has acknowledged all messages", func() bool { return w.broker.Lag(w, "audit") == 0 })
 	w.want(20, 40, 0, 0)
 	if n := w.count(`SELECT count(DISTINCT consumer) FROM receipts`); n != 2 {
 		w.Errorf("%d consumers have receipts, want 2: deduplication is per consumer", n)
 	}
 }
 
-// C30.
+// refundBeforePayment is case C30.
 func refundBeforePayment(w *suite) {
 	early := eventNo(1)
 	early.bare = true
@@ -154,7 +153,7 @@ func refundBeforePayment(w *suite) {
 	w.start(w.config(""))
 	w.waitSettled()
 	if w.refunds() != 1 || w.parked("waiting") != 1 {
-		w.Fatalf("%d refunds and %d waiting, want 1 and 1: an early request waits for its payment and holds up nobody", w.refunds(), w.parked("waiting"))
+		w.Fatalf("%d refunds and %d waiting, want 1 and 1: an early request waits for its payment and does not block others", w.refunds(), w.parked("waiting"))
 	}
 	w.publish(captured("cap-evt", early.payment))
 	w.waitSettled()
@@ -173,6 +172,6 @@ func otherTenant(w *suite) {
 	w.waitSettled()
 	w.want(1, 1, 0, 2)
 	if w.parked("other-tenant") != 2 || w.count(`SELECT count(*) FROM parked WHERE tenant_id <> 0`) != 0 {
-		w.Error("what is for a tenant that the bridge may not speak for lies parked, and under no tenant")
+		w.Error("events for other tenants are not parked without a tenant")
 	}
 }

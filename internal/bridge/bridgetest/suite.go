@@ -15,10 +15,10 @@ import (
 // consumer is the bridge's name in every row.
 const consumer = "orders"
 
-// patience bounds every wait; machines that build and test at the same time are slow.
+// patience is the timeout of every wait, generous for slow machines.
 const patience = 2 * time.Minute
 
-// suite is what a row stands on: a broker, a database with one tenant, the door.
+// suite is the environment of a row: a broker, and a database with one tenant and a Door.
 type suite struct {
 	*testing.T
 	broker Broker
@@ -37,7 +37,7 @@ func newSuite(t *testing.T, b Broker) *suite {
 	return w
 }
 
-// wake does what the jobs would do.
+// wake runs the Waker, as jobs do.
 func (w *suite) wake() {
 	w.wakes.mu.Lock()
 	pays := make([]string, 0, len(w.wakes.pays))
@@ -53,7 +53,7 @@ func (w *suite) wake() {
 	}
 }
 
-// outcomes counts what bridges tell.
+// outcomes counts as a bridge.Observer.
 type outcomes struct {
 	mu     sync.Mutex
 	counts map[string]int
@@ -89,7 +89,7 @@ func (w *suite) config(addr string) bridge.Config {
 		MaxBody: mostBody, HoldEvery: w.broker.AckWait() / 6, Retry: 50 * time.Millisecond, Observe: &w.seen}
 }
 
-// batch is n, or less where several bridges of one consumer with three groups each would not fit the broker's window.
+// batch is n, or less if the three groups of several bridges would exceed the window of the broker.
 func (w *suite) batch(n int) int {
 	if window := w.broker.Window(); window > 0 {
 		return max(1, min(n, window/6))
@@ -111,7 +111,7 @@ func (w *suite) start(cfg bridge.Config) *bridge.Bridge {
 	return b
 }
 
-// stop drains a bridge.
+// stop stops a bridge gracefully.
 func (w *suite) stop(b *bridge.Bridge) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -120,7 +120,7 @@ func (w *suite) stop(b *bridge.Bridge) {
 	}
 }
 
-// crash ends a bridge without a word to the broker: its connection is cut first.
+// crash ends a bridge after cutting its connection to the broker.
 func (w *suite) crash(b *bridge.Bridge, via *proxy) {
 	via.set(cut)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -128,7 +128,7 @@ func (w *suite) crash(b *bridge.Bridge, via *proxy) {
 	_ = b.Stop(ctx)
 }
 
-// publish sends messages directly.
+// publish sends messages without the proxy and returns how many the broker has stored.
 func (w *suite) publish(msgs ...Message) int {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), patience)
@@ -151,18 +151,18 @@ func (w *suite) waitFor(what string, ok func() bool) {
 		select {
 		case <-tick.C:
 		case <-end.C:
-			w.Fatalf("still not after %s: %s (refunds %d, lag %d, seen %v)", patience, what, w.refunds(), w.broker.Lag(w, consumer), w.seen.counts)
+			w.Fatalf("timeout after %s waiting for: %s (refunds %d, lag %d, outcomes %v)", patience, what, w.refunds(), w.broker.Lag(w, consumer), w.seen.counts)
 		}
 	}
 }
 
-// waitSettled waits until the broker has nothing more for the consumer.
+// waitSettled waits until all messages of the consumer are acknowledged.
 func (w *suite) waitSettled() {
 	w.Helper()
-	w.waitFor("everything acknowledged", func() bool { return w.broker.Lag(w, consumer) == 0 })
+	w.waitFor("all messages are acknowledged", func() bool { return w.broker.Lag(w, consumer) == 0 })
 }
 
-// count runs a counting query. -1 = the database does not answer.
+// count runs a counting query; -1 = the database does not answer.
 func (w *suite) count(sql string, args ...any) int {
 	var n int
 	if err := w.pool.QueryRow(w.Context(), sql, args...).Scan(&n); err != nil {
@@ -173,12 +173,12 @@ func (w *suite) count(sql string, args ...any) int {
 
 func (w *suite) refunds() int { return w.count(`SELECT count(*) FROM refunds`) }
 
-// parked counts what lies open in the parking lot; "" = for any reason.
+// parked counts open parked messages; reason "" = any.
 func (w *suite) parked(reason string) int {
 	return w.count(`SELECT count(*) FROM parked WHERE done_at IS NULL AND ($1 = '' OR reason = $1)`, reason)
 }
 
-// want compares what the database holds in the end. Reservations and receipts always fit the refunds.
+// want compares the counts of rows in the database. It also checks that reservations and receipts match the refunds.
 func (w *suite) want(refunds, receipts, conflicts, parked int) {
 	w.Helper()
 	for _, c := range []struct {
@@ -191,9 +191,11 @@ func (w *suite) want(refunds, receipts, conflicts, parked int) {
 		{"conflicts", w.count(`SELECT count(*) FROM conflicts`), conflicts},
 		{"parked messages", w.parked(""), parked},
 		{"refunds without an accepted receipt",
-			w.count(`SELECT count(*) FROM refunds r WHERE NOT EXISTS (SELECT 1 FROM receipts x WHERE x.tenant_id = r.tenant_id AND x.rid = r.rid AND x.outcome = 'TAKEN')`), 0},
+			w.count(`SELECT count(*) FROM refunds r WHERE NOT EXISTS
+				(SELECT 1 FROM receipts x WHERE x.tenant_id = r.tenant_id AND x.rid = r.rid AND x.outcome = 'TAKEN')`), 0},
 		{"payments that reserve another sum than their refunds",
-			w.count(`SELECT count(*) FROM payments p WHERE p.reserved <> (SELECT coalesce(sum(amount), 0) FROM refunds r WHERE r.tenant_id = p.tenant_id AND r.payment_id = p.payment_id)`), 0},
+			w.count(`SELECT count(*) FROM payments p WHERE p.reserved <>
+				(SELECT coalesce(sum(amount), 0) FROM refunds r WHERE r.tenant_id = p.tenant_id AND r.payment_id = p.payment_id)`), 0},
 	} {
 		if c.got != c.want {
 			w.Errorf("%d %s, want %d", c.got, c.what, c.want)
@@ -207,6 +209,6 @@ func (w *suite) waitClosed(c <-chan struct{}, what string) {
 	select {
 	case <-c:
 	case <-time.After(patience):
-		w.Fatalf("never happened: %s", what)
+		w.Fatalf("timeout waiting for: %s", what)
 	}
 }

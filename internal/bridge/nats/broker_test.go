@@ -20,7 +20,7 @@ const (
 	subject  = "refundry.in.demo.refund.requested"
 )
 
-// What the broker of the suite is like.
+// Settings of the broker in the suite.
 const (
 	ackWait         = 3 * time.Second
 	duplicateWindow = 300 * time.Millisecond
@@ -28,7 +28,7 @@ const (
 	payload         = largestBody + 1<<20 // with its headers
 )
 
-// broker is a server and the connection of its administrator.
+// broker is a server with the connection of an administrator.
 type broker struct {
 	server server
 	addr   string
@@ -51,7 +51,7 @@ func newBroker(t *testing.T, s server) *broker {
 	return b
 }
 
-// Prepare makes the stream. A consumer starts with its first message, so that nothing has to be made for it.
+// Prepare creates the stream. Consumers start with the first message of the stream and need no preparation.
 func (b *broker) Prepare(t testing.TB, _ ...string) {
 	if _, err := b.js.CreateOrUpdateStream(t.Context(),
 		jetstream.StreamConfig{Name: stream, Subjects: []string{subjects}, Storage: jetstream.FileStorage, Duplicates: duplicateWindow}); err != nil {
@@ -82,7 +82,7 @@ func (b *broker) Opener(t testing.TB, consumer, addr string) bridge.Opener {
 	return open
 }
 
-// Publish sends through a connection of its own when addr is not the broker's.
+// Publish uses a new connection if addr is not the broker's own.
 func (b *broker) Publish(ctx context.Context, addr string, msgs ...bridgetest.Message) (stored int, err error) {
 	js := b.js
 	if addr != "" {
@@ -130,15 +130,15 @@ func (b *broker) Kill(t testing.TB) { b.server.kill(t) }
 
 func (b *broker) Start(t testing.TB) {
 	if addr := b.server.start(t, b.addr); addr != b.addr {
-		t.Fatalf("the broker is back on %s, was on %s", addr, b.addr)
+		t.Fatalf("the restarted broker listens on %s, want %s", addr, b.addr)
 	}
-	b.retry(t, "the broker is back", func(ctx context.Context) error {
+	b.retry(t, "restart of the broker", func(ctx context.Context) error {
 		_, err := b.js.Stream(ctx, stream)
 		return err
 	})
 }
 
-// retry repeats what may meet a connection that is being made again.
+// retry repeats a request that may fail while the connection is restored.
 func (b *broker) retry(t testing.TB, what string, do func(ctx context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -161,10 +161,10 @@ func (b *broker) retry(t testing.TB, what string, do func(ctx context.Context) e
 }
 
 func (b *broker) DeleteConsumer(t testing.TB, consumer string) {
-	b.retry(t, "delete the consumer", func(ctx context.Context) error { return b.js.DeleteConsumer(ctx, stream, "refundry-"+consumer) })
+	b.retry(t, "deletion of the consumer", func(ctx context.Context) error { return b.js.DeleteConsumer(ctx, stream, "refundry-"+consumer) })
 }
 
-// Redeliver makes the bridge's consumer if it is not there, and refuses its oldest message times times.
+// Redeliver creates a missing consumer and naks its oldest message so many times.
 func (b *broker) Redeliver(t testing.TB, consumer string, times int) {
 	source, err := b.Opener(t, consumer, "")(t.Context())
 	if err != nil {
@@ -189,12 +189,12 @@ func (b *broker) Redeliver(t testing.TB, consumer string, times int) {
 }
 
 func (b *broker) Lag(t testing.TB, consumer string) (lag int) {
-	b.retry(t, "the broker's count", func(ctx context.Context) error {
+	b.retry(t, "count of the broker", func(ctx context.Context) error {
 		info, err := b.js.Stream(ctx, stream)
 		if err != nil {
 			return err
 		}
-		lag = int(info.CachedInfo().State.LastSeq) // without a consumer: all of it
+		lag = int(info.CachedInfo().State.LastSeq) // without a consumer, all messages
 		c, err := info.Consumer(ctx, "refundry-"+consumer)
 		if errors.Is(err, jetstream.ErrConsumerNotFound) {
 			return nil

@@ -14,13 +14,13 @@ import (
 	"github.com/refundry/refundry/internal/devnats"
 )
 
-// server is a nats-server that can be killed and started again on its data and its address.
+// server is a nats-server that can be killed and restarted with its data and its address.
 type server interface {
 	start(t testing.TB, listen string) (addr string)
 	kill(t testing.TB)
 }
 
-// embedded runs in the test's process.
+// embedded is a server in the process of the test.
 type embedded struct {
 	dir     string
 	running *devnats.Server
@@ -36,7 +36,7 @@ func (e *embedded) start(t testing.TB, listen string) string {
 
 func (e *embedded) kill(testing.TB) { e.running.Stop() }
 
-// process is a process of its own: this test binary, started again as TestServerProcess.
+// process is a server in a process of its own: this test binary, run as TestServerProcess.
 type process struct {
 	dir string
 	cmd *exec.Cmd
@@ -44,7 +44,7 @@ type process struct {
 
 const listenVar = "NATS_TEST_LISTEN"
 
-// TestServerProcess is the nats-server of process, and nothing in an ordinary run.
+// TestServerProcess is the server of process. It does nothing in an ordinary run.
 func TestServerProcess(t *testing.T) {
 	listen := os.Getenv(listenVar)
 	if listen == "" {
@@ -83,7 +83,7 @@ func (p *process) start(t testing.TB, listen string) string {
 		}
 	}
 	_ = p.cmd.Wait()
-	t.Fatalf("the nats-server process ended before it was ready")
+	t.Fatalf("the nats-server process has ended before it was ready")
 	return ""
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// journalOf makes a journal as it is stored: linked, numbered, in order.
+// journalOf returns a stored journal: linked, numbered, in order.
 func journalOf(rid refund.RID, entries ...refund.Entry) []StoredEntry {
 	var out []StoredEntry
 	var head [32]byte
@@ -34,14 +34,18 @@ func findings(rid refund.RID, r refund.Refund, rows []StoredEntry) map[string]bo
 func TestFoldReadsWhatWasWritten(t *testing.T) {
 	t.Parallel()
 	rid := refund.RID{15: 9}
-	born := refund.Entry{Kind: "requested", To: refund.StatePending, Source: "rest", Actor: "actor:a", Data: `{"amount":100,"currency":"USD","orderId":"o","paymentId":"p","refundId":"rf","tenant":"demo"}`}
-	claim := refund.Entry{Kind: "claim_send", From: refund.StatePending, To: refund.StateProcessing, Generation: 1, Source: "worker", Actor: "system:worker", Data: "{}"}
-	done := refund.Entry{Kind: "succeeded", From: refund.StateProcessing, To: refund.StateSuccess, Generation: 1, Source: "answer", Actor: "system:worker", Data: "{}"}
+	born := refund.Entry{Kind: "requested", To: refund.StatePending, Source: "rest", Actor: "actor:a",
+		Data: `{"amount":100,"currency":"USD","orderId":"o","paymentId":"p","refundId":"rf","tenant":"demo"}`}
+	claim := refund.Entry{Kind: "claim_send", From: refund.StatePending, To: refund.StateProcessing, Generation: 1, Source: "worker",
+		Actor: "system:worker", Data: "{}"}
+	done := refund.Entry{Kind: "succeeded", From: refund.StateProcessing, To: refund.StateSuccess, Generation: 1, Source: "answer",
+		Actor: "system:worker", Data: "{}"}
 	rows := journalOf(rid, born, claim, done)
-	r := refund.Refund{Params: refund.Params{RefundID: "rf", OrderID: "o", PaymentID: "p", Amount: 100, Currency: "USD"}, State: refund.StateSuccess, Generation: 1, JournalSeq: 3, JournalHead: rows[2].Hash,
+	r := refund.Refund{Params: refund.Params{RefundID: "rf", OrderID: "o", PaymentID: "p", Amount: 100, Currency: "USD"}, State: refund.StateSuccess,
+		Generation: 1, JournalSeq: 3, JournalHead: rows[2].Hash,
 		Digest: refund.RefundDigest("o", "p", 100, "USD")}
 	if got := findings(rid, r, rows); len(got) != 0 {
-		t.Fatalf("a sound journal: %v", got)
+		t.Fatalf("a valid journal: %v", got)
 	}
 	for want, change := range map[string]func(*refund.Refund, []StoredEntry) []StoredEntry{
 		"P7 journal-gap":    func(_ *refund.Refund, e []StoredEntry) []StoredEntry { return append(e[:1], e[2]) },

@@ -25,14 +25,15 @@ func peopleFindings(rid refund.RID, r *refund.Record, rows []StoredEntry, p Revi
 	return out
 }
 
-// A table row with two steps tells one answer under two names; a row under the claim's name tells none.
+// A rule with two steps writes one answer under two kinds; a row with a claim's kind has none.
 func TestFoldComparesAnswers(t *testing.T) {
 	t.Parallel()
 	rid := refund.RID{15: 9}
 	step := func(kind, data string) refund.Entry {
 		return refund.Entry{Kind: kind, From: refund.StatePending, To: refund.StatePending, Source: "answer", Actor: "system:worker", Data: data}
 	}
-	rows := journalOf(rid, refund.Entry{Kind: "requested", To: refund.StatePending, Data: `{"attempt":7}`}, refund.Entry{Kind: "claim_send", From: refund.StatePending, To: refund.StatePending, Source: "worker", Data: `{}`},
+	rows := journalOf(rid, refund.Entry{Kind: "requested", To: refund.StatePending, Data: `{"attempt":7}`},
+		refund.Entry{Kind: "claim_send", From: refund.StatePending, To: refund.StatePending, Source: "worker", Data: `{}`},
 		step("succeeded", `{"attempt":1,"code":"\"attempt\":5","rule":"failed/late-attached"}`), step("reversed", `{"attempt":1,"rule":"failed/late-attached"}`),
 		step("refused", `{"attempt":2,"rule":"refused/open"}`), step("known", `{"dispatch":1}`))
 	for _, c := range []struct {
@@ -49,17 +50,20 @@ func TestFoldComparesAnswers(t *testing.T) {
 			t.Errorf("%s, %s: %v, want %q", c.first, c.second, got, c.want)
 		}
 	}
-	if got := peopleFindings(rid, &refund.Record{Attempts: []refund.Attempt{{No: 1, Answer: refund.FailedFinal}}}, rows, ReviewRecords{}); !got["attempt-missing"] {
+	first := &refund.Record{Attempts: []refund.Attempt{{No: 1, Answer: refund.FailedFinal}}}
+	if got := peopleFindings(rid, first, rows, ReviewRecords{}); !got["attempt-missing"] {
 		t.Errorf("no second attempt: %v", got)
 	}
 }
 
-// Two effects are what two people have judged only while nothing came behind their decision.
-func TestFoldLeavesOutWhatWasAcknowledged(t *testing.T) {
+// Two effects are accepted by a decision only if nothing followed it.
+func TestFoldIgnoresAcceptedEffects(t *testing.T) {
 	t.Parallel()
 	rid, id, caseID := refund.RID{15: 9}, refund.RID{15: 10}, refund.RID{15: 11}
-	open := refund.Entry{Kind: "succeeded", From: refund.StateSuccess, To: refund.StateSuccess, Source: "notice", Data: `{"case":["multiple-effects"],"dispatch":1}`}
-	judged := refund.Entry{Kind: "accept-as-is", From: refund.StateSuccess, To: refund.StateSuccess, Source: "decision", Actor: "actor:bob", Data: `{"checker":"bob","decision":"` + id.String() + `","dispatch":1,"maker":"ann"}`}
+	open := refund.Entry{Kind: "succeeded", From: refund.StateSuccess, To: refund.StateSuccess, Source: "notice",
+		Data: `{"case":["multiple-effects"],"dispatch":1}`}
+	judged := refund.Entry{Kind: "accept-as-is", From: refund.StateSuccess, To: refund.StateSuccess, Source: "decision", Actor: "actor:bob",
+		Data: `{"checker":"bob","decision":"` + id.String() + `","dispatch":1,"maker":"ann"}`}
 	rows := journalOf(rid, refund.Entry{Kind: "requested", To: refund.StateSuccess, Data: "{}"}, open, judged)
 	opened, applied := rows[1].At, rows[2].At
 	sound := func() (*refund.Record, ReviewRecords) {
@@ -73,22 +77,22 @@ func TestFoldLeavesOutWhatWasAcknowledged(t *testing.T) {
 	}
 	r, p := sound()
 	if got := peopleFindings(rid, r, rows, p); len(got) > 0 {
-		t.Errorf("a sound case: %v", got)
+		t.Errorf("a valid case: %v", got)
 	}
 	for name, c := range map[string]struct {
 		change func(r *refund.Record, p *ReviewRecords)
 		want   string
 	}{
-		"an effect behind the decision": {func(r *refund.Record, _ *ReviewRecords) { r.Effects[1].At = applied }, "effects-per-refund"},
-		"not closed by it":              {func(_ *refund.Record, p *ReviewRecords) { p.Cases[0].ClosedAt = applied.Add(time.Second) }, "effects-per-refund"},
-		"no decision":                   {func(_ *refund.Record, p *ReviewRecords) { p.Decisions = nil }, "decision-missing"},
-		"no case":                       {func(_ *refund.Record, p *ReviewRecords) { p.Cases = nil }, "case-missing"},
-		"one actor":                     {func(_ *refund.Record, p *ReviewRecords) { p.Decisions[0].Checker = "ann" }, "decision-unproven"},
-		"another maker":                 {func(_ *refund.Record, p *ReviewRecords) { p.Decisions[0].Maker = "cid" }, "decision-differs"},
-		"another action":                {func(_ *refund.Record, p *ReviewRecords) { p.Decisions[0].Action = refund.ActionResend }, "decision-differs"},
-		"another time":                  {func(_ *refund.Record, p *ReviewRecords) { p.Decisions[0].AppliedAt = opened }, "decision-differs"},
-		"another case":                  {func(_ *refund.Record, p *ReviewRecords) { p.Decisions[0].CaseID = id }, "decision-differs"},
-		"an untold one": {func(_ *refund.Record, p *ReviewRecords) {
+		"an effect after the decision": {func(r *refund.Record, _ *ReviewRecords) { r.Effects[1].At = applied }, "effects-per-refund"},
+		"closed at another time":       {func(_ *refund.Record, p *ReviewRecords) { p.Cases[0].ClosedAt = applied.Add(time.Second) }, "effects-per-refund"},
+		"no decision":                  {func(_ *refund.Record, p *ReviewRecords) { p.Decisions = nil }, "decision-missing"},
+		"no case":                      {func(_ *refund.Record, p *ReviewRecords) { p.Cases = nil }, "case-missing"},
+		"one actor":                    {func(_ *refund.Record, p *ReviewRecords) { p.Decisions[0].Checker = "ann" }, "decision-unproven"},
+		"another maker":                {func(_ *refund.Record, p *ReviewRecords) { p.Decisions[0].Maker = "cid" }, "decision-differs"},
+		"another action":               {func(_ *refund.Record, p *ReviewRecords) { p.Decisions[0].Action = refund.ActionResend }, "decision-differs"},
+		"another time":                 {func(_ *refund.Record, p *ReviewRecords) { p.Decisions[0].AppliedAt = opened }, "decision-differs"},
+		"another case":                 {func(_ *refund.Record, p *ReviewRecords) { p.Decisions[0].CaseID = id }, "decision-differs"},
+		"a decision without a journal row": {func(_ *refund.Record, p *ReviewRecords) {
 			d := p.Decisions[0]
 			d.ID = caseID
 			p.Decisions = append(p.Decisions, d)

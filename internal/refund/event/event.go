@@ -65,9 +65,9 @@ type rowData struct {
 	Case            []string `json:"case"`
 }
 
-// Cases returns the reasons of the open case after a row with this data, empty for none. tells is false for rows that do not
+// Cases returns the reasons of the open case after a row with this data, empty for none. mentioned is false for rows that do not
 // mention cases (first rows, claims): the case is unchanged by them. Errors: ErrRow.
-func Cases(data string) (reasons []string, tells bool, err error) {
+func Cases(data string) (reasons []string, mentioned bool, err error) {
 	d, err := read(data)
 	return d.Case, d.Rule != nil, err
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/refundry/refundry/internal/refund/event"
 )
 
-// golden is testdata/golden.json. Its values were computed outside of Go (json, hashlib and base64 of Python's standard library).
-// Receivers keep the ids and compare the bytes: after a release a changed value here makes them take one event for two.
+// golden is testdata/golden.json. Its values were computed outside of Go (json, hashlib and base64 of Python's standard
+// library). Receivers store the ids and compare the bytes: if a value changes after a release, they take one event for two.
 type golden struct {
 	Installation, Tenant, RefundID, PaymentID, OrderID string
 	Amount                                             int64
@@ -70,7 +70,7 @@ func TestGoldenEvents(t *testing.T) {
 	}
 }
 
-// plain is a row that every test bends.
+// plain is a valid row that the tests change.
 func plain() event.Row {
 	return event.Row{Installation: "018f6f4e-7c00-7000-8000-000000000001", Tenant: "demo", Seq: 2, Kind: "x", From: "UNKNOWN", To: "UNKNOWN", Source: "query",
 		At: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), Data: `{"rule":"x"}`,
@@ -94,7 +94,8 @@ func typesOf(t *testing.T, r event.Row) (out []event.Type) {
 	return out
 }
 
-// Every transition that the state table can make has its event or is silent on purpose: a new one fails here until somebody says which.
+// Every transition of the state table has its event, or is listed as one without. A new transition fails here until it is
+// listed.
 func TestEveryLegalTransition(t *testing.T) {
 	t.Parallel()
 	want := map[string]event.Type{
@@ -112,7 +113,7 @@ func TestEveryLegalTransition(t *testing.T) {
 		r.From, r.To = refund.State(from), refund.State(to)
 		told, listed := want[step]
 		if !listed {
-			t.Errorf("%s: nothing says whether it is told", step)
+			t.Errorf("%s: the list does not say whether it has an event", step)
 			continue
 		}
 		var state []event.Type
@@ -141,17 +142,17 @@ func TestEveryLegalTransition(t *testing.T) {
 	}
 }
 
-func TestRowsThatStay(t *testing.T) {
+func TestRowsWithoutAChangeOfState(t *testing.T) {
 	t.Parallel()
 	for _, s := range refund.States() {
 		r := plain()
 		r.From, r.To = s, s
 		if got := typesOf(t, r); len(got) > 0 {
-			t.Errorf("a fact that moved nothing in %s gave %v", s, got)
+			t.Errorf("a fact without a change in %s gave %v", s, got)
 		}
 		r.Seq, r.From, r.Data = 1, "", `{"tenant":"demo"}`
 		if got := typesOf(t, r); !slices.Equal(got, []event.Type{event.Created}) {
-			t.Errorf("the birth in %s gave %v, want refund.created alone", s, got)
+			t.Errorf("the first row in %s gave %v, want refund.created alone", s, got)
 		}
 	}
 	for _, bend := range []func(*event.Row){
@@ -160,17 +161,18 @@ func TestRowsThatStay(t *testing.T) {
 		r := plain()
 		bend(&r)
 		if _, err := event.Of(r); !errors.Is(err, event.ErrRow) {
-			t.Errorf("a row that cannot be read gave %v", err)
+			t.Errorf("an unreadable row gave %v", err)
 		}
 	}
 }
 
-// The longest values that the tables take fit, and every encoding of a row gives the same bytes.
+// The longest values of the tables fit into an event, and every encoding of a row gives the same bytes.
 func TestLongestEvent(t *testing.T) {
 	t.Parallel()
 	id := strings.Repeat("x", 64)
 	said := strings.Repeat("\x01", 200)
-	reasons := []string{"success-after-end", "multiple-effects", "other-number-open", "excess", "contradiction", "unmatched-line", "deadline", "no-automatic-step", "acknowledged-after-end"}
+	reasons := []string{"success-after-end", "multiple-effects", "other-number-open", "excess", "contradiction", "unmatched-line", "deadline",
+		"no-automatic-step", "acknowledged-after-end"}
 	data, err := refund.CanonicalJSON(map[string]any{"rule": "x", "case": reasons, "code": said + said, "channelRefundId": said + said})
 	if err != nil {
 		t.Fatal(err)

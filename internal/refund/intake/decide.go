@@ -30,6 +30,7 @@ func DecideGroup(v View, g []Intake) Plan {
 	return p.plan
 }
 
+// planner decides the items of one group and collects the plan. Its methods are in decide.go, payment.go, receipts.go and parking.go.
 type planner struct {
 	v       View
 	plan    Plan

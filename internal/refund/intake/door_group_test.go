@@ -12,37 +12,37 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// One item of a group is poison: it alone gets the error, and everybody else an answer, in few transactions.
-func TestDoorBisectsASurprise(t *testing.T) {
-	for _, poison := range []string{"r000", "r007", "r031"} {
-		gate := &scriptedAccepter{answer: func(_ int, g []Intake) ([]Outcome, error) {
-			if slices.Contains(refundIDs(g), poison) {
+// One item of a group causes an unexpected error: it alone gets the error, and all others an answer, in few transactions.
+func TestDoorBisectsAfterAnUnexpectedError(t *testing.T) {
+	for _, bad := range []string{"r000", "r007", "r031"} {
+		accepter := &scriptedAccepter{answer: func(_ int, g []Intake) ([]Outcome, error) {
+			if slices.Contains(refundIDs(g), bad) {
 				return nil, errUnexpected
 			}
 			return allAccepted(g, nil)
 		}}
 		var seen sync.Map
-		d := newTestDoor(t, DoorConfig{Accepter: gate, Observe: func(in Intake, o Outcome, _ time.Duration) { seen.Store(in.Refund.RefundID, o.Verdict) }})
+		d := newTestDoor(t, DoorConfig{Accepter: accepter, Observe: func(in Intake, o Outcome, _ time.Duration) { seen.Store(in.Refund.RefundID, o.Verdict) }})
 		_, err := d.Accept(t.Context(), doorIntakes(32))
 		if !errors.Is(err, errUnexpected) {
-			t.Errorf("poison %s: error %v, want the surprise", poison, err)
+			t.Errorf("item %s: error %v, want the unexpected one", bad, err)
 		}
 		n := 0
 		seen.Range(func(any, any) bool { n++; return true })
 		if n != 31 {
-			t.Errorf("poison %s: %d items were answered, want the 31 others", poison, n)
+			t.Errorf("item %s: %d items were answered, want the 31 others", bad, n)
 		}
-		if calls := len(gate.calls()); calls > 11 { // 1 + 2 for each halving of 32
-			t.Errorf("poison %s: %d transactions, want at most 11", poison, calls)
+		if calls := len(accepter.calls()); calls > 11 { // 1 + 2 for each halving of 32
+			t.Errorf("item %s: %d transactions, want at most 11", bad, calls)
 		}
 	}
 }
 
-// While a half waits for a lock, the half behind it does not overtake it.
+// While one half waits for a lock, the other half does not overtake it.
 func TestDoorKeepsTheOrderWhenItBisects(t *testing.T) {
 	tries := 0
 	var done []string
-	gate := &scriptedAccepter{answer: func(_ int, g []Intake) ([]Outcome, error) {
+	accepter := &scriptedAccepter{answer: func(_ int, g []Intake) ([]Outcome, error) {
 		if len(g) > 2 {
 			return nil, errUnexpected
 		}
@@ -60,17 +60,17 @@ func TestDoorKeepsTheOrderWhenItBisects(t *testing.T) {
 		}
 		return out, err
 	}}
-	d := newTestDoor(t, DoorConfig{Accepter: gate})
+	d := newTestDoor(t, DoorConfig{Accepter: accepter})
 	mustAccept(t, d, doorIntakes(4)...)
 	if want := []string{"r001", "r000", "r002", "r003"}; !slices.Equal(done, want) {
 		t.Errorf("accepted in the order %v, want %v: r001 went with r000 and was free, the second half had to wait", done, want)
 	}
 }
 
-// Lost items come again with the ids that they had, in their order, and nothing else comes twice.
+// Lost items are tried again with their ids and in their order, and nothing else is tried twice.
 func TestDoorTriesLostItemsAgainInOrder(t *testing.T) {
 	rids := map[string]refund.RID{}
-	gate := &scriptedAccepter{answer: func(call int, g []Intake) ([]Outcome, error) {
+	accepter := &scriptedAccepter{answer: func(call int, g []Intake) ([]Outcome, error) {
 		for _, in := range g {
 			if old, seen := rids[in.Refund.RefundID]; seen && old != in.RID {
 				return nil, fmt.Errorf("%s came with another rid", in.Refund.RefundID)
@@ -79,28 +79,28 @@ func TestDoorTriesLostItemsAgainInOrder(t *testing.T) {
 		}
 		return allAccepted(g, func(in Intake) bool { return call < 3 && in.Refund.RefundID >= "r002" && in.Refund.RefundID <= "r004" })
 	}}
-	d := newTestDoor(t, DoorConfig{Accepter: gate})
+	d := newTestDoor(t, DoorConfig{Accepter: accepter})
 	for i, o := range mustAccept(t, d, doorIntakes(8)...) {
 		if o.Verdict != Taken {
 			t.Errorf("item %d: %s", i, o.Verdict)
 		}
 	}
-	for i, ids := range gate.calls()[1:] {
+	for i, ids := range accepter.calls()[1:] {
 		if want := []string{"r002", "r003", "r004"}; !slices.Equal(ids, want) {
 			t.Errorf("try %d held %v, want %v", i+2, ids, want)
 		}
 	}
 }
 
-// A group longer than one transaction goes through in pieces, one behind the other.
+// A group longer than one transaction is processed in parts, in order.
 func TestDoorCutsLongGroups(t *testing.T) {
-	gate := &scriptedAccepter{answer: func(_ int, g []Intake) ([]Outcome, error) { return allAccepted(g, nil) }}
-	d := newTestDoor(t, DoorConfig{Accepter: gate, MaxGroup: 5})
+	accepter := &scriptedAccepter{answer: func(_ int, g []Intake) ([]Outcome, error) { return allAccepted(g, nil) }}
+	d := newTestDoor(t, DoorConfig{Accepter: accepter, MaxGroup: 5})
 	if n := len(mustAccept(t, d, doorIntakes(12)...)); n != 12 {
 		t.Errorf("%d outcomes, want 12", n)
 	}
 	var sizes []int
-	for _, ids := range gate.calls() {
+	for _, ids := range accepter.calls() {
 		sizes = append(sizes, len(ids))
 	}
 	if !slices.Equal(sizes, []int{5, 5, 2}) {
@@ -111,16 +111,16 @@ func TestDoorCutsLongGroups(t *testing.T) {
 	}
 }
 
-// The database is away: everybody is told so at once, nobody is bisected.
-func TestDoorTellsAllThatTheStoreIsUnavailable(t *testing.T) {
-	gate := &scriptedAccepter{answer: func(int, []Intake) ([]Outcome, error) {
+// The database is unavailable: everybody gets the error at once, and no group is bisected.
+func TestDoorAnswersAllWhenTheStoreIsUnavailable(t *testing.T) {
+	accepter := &scriptedAccepter{answer: func(int, []Intake) ([]Outcome, error) {
 		return nil, fmt.Errorf("%w: down", refund.ErrUnavailable)
 	}}
-	d := newTestDoor(t, DoorConfig{Accepter: gate})
+	d := newTestDoor(t, DoorConfig{Accepter: accepter})
 	if _, err := d.Accept(t.Context(), doorIntakes(20)); !errors.Is(err, refund.ErrUnavailable) {
 		t.Errorf("group: %v, want ErrUnavailable", err)
 	}
-	if n := len(gate.calls()); n != 1 {
+	if n := len(accepter.calls()); n != 1 {
 		t.Errorf("%d transactions for one group, want 1", n)
 	}
 	if _, err := d.Accept(t.Context(), doorIntakes(1)); !errors.Is(err, refund.ErrUnavailable) {
@@ -128,46 +128,46 @@ func TestDoorTellsAllThatTheStoreIsUnavailable(t *testing.T) {
 	}
 }
 
-// COMMIT's answer is lost: the same intakes with the same ids run again, and only that run answers.
+// The answer of COMMIT is lost: the same intakes run again with the same ids, and only that run answers.
 func TestDoorRunsAgainAfterALostCommit(t *testing.T) {
 	var rids []refund.RID
 	unknown := 0
-	gate := &scriptedAccepter{answer: func(call int, g []Intake) ([]Outcome, error) {
+	accepter := &scriptedAccepter{answer: func(call int, g []Intake) ([]Outcome, error) {
 		rids = append(rids, g[0].RID)
 		if call < 2 {
 			return nil, fmt.Errorf("%w: cut", refund.ErrCommitUnknown)
 		}
 		return allAccepted(g, nil)
 	}}
-	d := newTestDoor(t, DoorConfig{Accepter: gate, CommitUnknown: func() { unknown++ }})
+	d := newTestDoor(t, DoorConfig{Accepter: accepter, CommitUnknown: func() { unknown++ }})
 	wantVerdicts(t, mustAccept(t, d, doorIntakes(3)...), Taken, Taken, Taken)
 	if len(rids) != 3 || rids[0] != rids[1] || rids[1] != rids[2] || rids[0].IsZero() {
 		t.Errorf("rids of the three runs: %v, want one", rids)
 	}
 	if unknown != 2 {
-		t.Errorf("%d unknown commits told, want 2", unknown)
+		t.Errorf("%d unknown commits reported, want 2", unknown)
 	}
 }
 
 func TestDoorGivesUpOnCommitsThatStayUnknown(t *testing.T) {
-	gate := &scriptedAccepter{answer: func(int, []Intake) ([]Outcome, error) { return nil, refund.ErrCommitUnknown }}
-	d := newTestDoor(t, DoorConfig{Accepter: gate})
+	accepter := &scriptedAccepter{answer: func(int, []Intake) ([]Outcome, error) { return nil, refund.ErrCommitUnknown }}
+	d := newTestDoor(t, DoorConfig{Accepter: accepter})
 	if _, err := d.Accept(t.Context(), doorIntakes(2)); !errors.Is(err, refund.ErrUnavailable) {
 		t.Errorf("%v, want ErrUnavailable", err)
 	}
-	if n := len(gate.calls()); n != 5 {
+	if n := len(accepter.calls()); n != 5 {
 		t.Errorf("%d runs, want 5 of the whole group and no bisecting", n)
 	}
 }
 
-// An item whose locks stay held is Busy when its time is over, by the door's clock, and not before.
+// An item whose locks stay held is Busy after BusyAfter, by the Door's clock, and not before.
 func TestDoorBusyAfterTwoSeconds(t *testing.T) {
-	for _, n := range []int{1, 3} { // through the queue, and as a group of its own
+	for _, n := range []int{1, 3} { // through the queue, and as a caller's group
 		clock := &manualClock{}
-		gate := &scriptedAccepter{answer: func(_ int, g []Intake) ([]Outcome, error) {
+		accepter := &scriptedAccepter{answer: func(_ int, g []Intake) ([]Outcome, error) {
 			return allAccepted(g, func(in Intake) bool { return in.Refund.RefundID == "r000" })
 		}}
-		d := newTestDoor(t, DoorConfig{Accepter: gate, Clock: clock.now})
+		d := newTestDoor(t, DoorConfig{Accepter: accepter, Clock: clock.now})
 		answer := make(chan []Outcome, 1)
 		go func() {
 			out, err := d.Accept(context.Background(), doorIntakes(n))
@@ -176,10 +176,10 @@ func TestDoorBusyAfterTwoSeconds(t *testing.T) {
 			}
 			answer <- out
 		}()
-		waitFor(t, "the first try", func() bool { return len(gate.calls()) > 0 })
+		waitFor(t, "the first try", func() bool { return len(accepter.calls()) > 0 })
 		clock.advance(1900 * time.Millisecond)
-		before := len(gate.calls())
-		waitFor(t, "five more tries", func() bool { return len(gate.calls()) >= before+5 })
+		before := len(accepter.calls())
+		waitFor(t, "five more tries", func() bool { return len(accepter.calls()) >= before+5 })
 		select {
 		case out := <-answer:
 			t.Fatalf("answered before its time: %v", out)
@@ -193,15 +193,15 @@ func TestDoorBusyAfterTwoSeconds(t *testing.T) {
 	}
 }
 
-// A single item that meets a lock timeout is lost, not failed.
-func TestDoorTakesALockTimeoutForALoss(t *testing.T) {
-	gate := &scriptedAccepter{answer: func(call int, g []Intake) ([]Outcome, error) {
+// A single item that meets a lock timeout is tried again.
+func TestDoorTriesAgainAfterALockTimeout(t *testing.T) {
+	accepter := &scriptedAccepter{answer: func(call int, g []Intake) ([]Outcome, error) {
 		if call < 2 {
 			return nil, fmt.Errorf("%w: lock timeout", refund.ErrBusy)
 		}
 		return allAccepted(g, nil)
 	}}
-	d := newTestDoor(t, DoorConfig{Accepter: gate})
+	d := newTestDoor(t, DoorConfig{Accepter: accepter})
 	wantVerdicts(t, mustAccept(t, d, doorIntake("r1")), Taken)
 }
 

@@ -9,6 +9,27 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
+// request is one intake in the Door.
+type request struct {
+	in       Intake
+	since    time.Time
+	outcome  Outcome
+	err      error
+	answered chan struct{} // closed when outcome or err is set
+}
+
+func (t *request) fail(err error) {
+	t.err = err
+	close(t.answered)
+}
+
+// failAll answers requests that Stop has interrupted before their locks were free.
+func failAll(ts []*request) {
+	for _, t := range ts {
+		t.fail(refund.ErrUnavailable)
+	}
+}
+
 // process accepts one group and answers its requests. It returns the requests that have to be tried again.
 func (d *Door) process(ts []*request) []*request {
 	g := make([]Intake, len(ts))
@@ -75,30 +96,6 @@ func (d *Door) reply(ts []*request, out []Outcome) []*request {
 	return lost
 }
 
-func (t *request) fail(err error) {
-	t.err = err
-	close(t.answered)
-}
-
-// failAll answers requests that Stop has interrupted before their locks were free.
-func failAll(ts []*request) {
-	for _, t := range ts {
-		t.fail(refund.ErrUnavailable)
-	}
-}
-
-// pause waits 1 to 3 ms. It returns false when Stop was called.
-func pause(stop <-chan struct{}) bool {
-	timer := time.NewTimer(time.Millisecond + rand.N(2*time.Millisecond))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-stop:
-		return false
-	}
-}
-
 // retryLost queues lost items again after a pause.
 func (d *Door) retryLost(lost []*request) {
 	if len(lost) == 0 {
@@ -118,11 +115,14 @@ func (d *Door) retryLost(lost []*request) {
 	}()
 }
 
-// request is one intake in the Door.
-type request struct {
-	in       Intake
-	since    time.Time
-	outcome  Outcome
-	err      error
-	answered chan struct{} // closed when outcome or err is set
+// pause waits 1 to 3 ms. It returns false when Stop was called.
+func pause(stop <-chan struct{}) bool {
+	timer := time.NewTimer(time.Millisecond + rand.N(2*time.Millisecond))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-stop:
+		return false
+	}
 }

@@ -27,8 +27,8 @@ type EventID struct {
 	Consumer, Source, ID string
 }
 
-// PaymentSpec is a caller's description of a payment (PUT, inline in a refund). It is compared with the stored payment,
-// never merged.
+// PaymentSpec is a caller's description of a payment (PUT, inline in a refund). It is compared with the stored payment, never
+// merged. Its methods are in payment.go.
 type PaymentSpec struct {
 	OrderID           string
 	Amount            int64 // captured, minor units

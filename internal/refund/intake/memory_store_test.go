@@ -10,8 +10,8 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// memoryStore is a database in memory, as far as the door sees it. It is read and fed the way the store does it, and it
-// refuses what the constraints of the schema refuse.
+// memoryStore is the database in memory, as far as acceptance reads it. It is read and written as by the store, and it
+// reports violations of the schema's constraints.
 type memoryStore struct {
 	receipts   map[EventRef]NewReceipt
 	refunds    map[RefundKey]NewRefund
@@ -45,7 +45,7 @@ type parkedRow struct {
 	Tries              int
 }
 
-// positionOf is where an item was parked: a position holds one message.
+// positionOf returns where an item was parked. A position has one message for ever.
 func positionOf(in Intake) parkedPosition {
 	return parkedPosition{in.Tenant.ID, in.Event.Consumer, in.Event.Source + "/" + in.Event.ID + " " + in.CanonicalParams()}
 }
@@ -57,7 +57,7 @@ func newMemoryStore() *memoryStore {
 		captures: map[CaptureRef]int64{}, conflicts: map[conflictIdentity]conflictRow{}, parked: map[parkedPosition]*parkedRow{}, wakes: map[string]int{}}
 }
 
-// read is what one round trip to the database tells about a group, all mutexes obtained.
+// read returns a group's view with all mutexes obtained.
 func (w *memoryStore) read(g []Intake) View {
 	v := View{Now: acceptTime, Installation: "018f6f4e-7c00-7000-8000-000000000001", Epoch: 1, Got: make([]bool, len(g)),
 		Receipts: map[EventRef]Receipt{}, Refunds: map[RefundKey]refund.Refund{}, Payments: map[PaymentRef]SeenPayment{},
@@ -105,7 +105,7 @@ func (w *memoryStore) readIdentities(v View, in Intake) {
 	}
 }
 
-// acceptAccounts: "demo" is everybody's, "capped" takes three refunds of a payment and no more, "other" belongs to somebody else.
+// acceptAccounts: everybody may use "demo", "capped" allows three refunds of a payment, "other" belongs to another tenant.
 func acceptAccounts(name string, _ refund.TenantID) (refund.Contract, bool, bool) {
 	switch name {
 	case "demo":
@@ -122,7 +122,7 @@ func (w *memoryStore) refuse(format string, args ...any) {
 	w.violations = append(w.violations, fmt.Sprintf(format, args...))
 }
 
-// write applies a plan in the order in which the store sends it.
+// write applies a plan in the order of the store.
 func (w *memoryStore) write(p Plan, g []Intake) {
 	for _, r := range p.Receipts {
 		if _, twice := w.receipts[r.EventRef]; twice {
@@ -217,7 +217,7 @@ func (w *memoryStore) writeParked(p Plan, g []Intake) {
 	}
 }
 
-// wrongBalances lists payments whose counters are not the sum of their refunds and captures.
+// wrongBalances returns payments whose balances are not the sum of their refunds and captures.
 func (w *memoryStore) wrongBalances() []string {
 	var out []string
 	for ref, p := range w.payments {
@@ -241,7 +241,7 @@ func (w *memoryStore) wrongBalances() []string {
 	return out
 }
 
-// rows is the whole world as text, so that two of them can be compared and a difference read.
+// rows returns all rows as text, for comparison.
 func (w *memoryStore) rows() []string {
 	var out []string
 	for _, r := range w.receipts {

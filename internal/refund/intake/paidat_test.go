@@ -11,7 +11,7 @@ import (
 
 const window = 180 * 24 * time.Hour
 
-// viewOfPayment is a group's view of one locked payment whose account refunds for 180 days.
+// viewOfPayment returns a group's view of one locked payment whose account refunds for 180 days.
 func viewOfPayment(pay refund.Payment) View {
 	account := func(string, refund.TenantID) (refund.Contract, bool, bool) {
 		c := refundtest.Contract()
@@ -40,7 +40,7 @@ func decideAll(v View, g ...Intake) Plan {
 	return DecideGroup(v, g)
 }
 
-// The window runs from the time of paying where it is known, else from the payment's first knowledge.
+// The window starts at the time of payment where it is known, else when the payment became known.
 func TestWindowRunsFromPaidAt(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -48,25 +48,27 @@ func TestWindowRunsFromPaidAt(t *testing.T) {
 		ends   time.Time
 		code   refund.Code
 	}{
-		"not said":             {time.Time{}, acceptTime.Add(window), ""},
+		"not given":            {time.Time{}, acceptTime.Add(window), ""},
 		"paid a week ago":      {acceptTime.Add(-7 * 24 * time.Hour), acceptTime.Add(window - 7*24*time.Hour), ""},
 		"paid half a year":     {acceptTime.Add(-window), time.Time{}, refund.CodeWindowClosed},
-		"clock a bit in front": {acceptTime.Add(time.Minute), acceptTime.Add(window + time.Minute), ""},
+		"clock slightly ahead": {acceptTime.Add(time.Minute), acceptTime.Add(window + time.Minute), ""},
 	} {
 		plan := decideAll(viewOfPayment(refund.Payment{}), requestPaidAt(1, c.paidAt))
 		switch got := plan.Outcomes[0]; {
 		case got.Code != c.code:
 			t.Errorf("%s: %+v, want code %q", name, got, c.code)
-		case c.code == "" && (len(plan.Payments) != 1 || !plan.Payments[0].WindowEndsAt.Equal(c.ends) || !plan.Payments[0].PaidAt.Equal(c.paidAt) || len(plan.Paid) != 0):
+		case c.code == "" && (len(plan.Payments) != 1 || !plan.Payments[0].WindowEndsAt.Equal(c.ends) || !plan.Payments[0].PaidAt.Equal(c.paidAt) ||
+			len(plan.Paid) != 0):
 			t.Errorf("%s: %+v, paid %+v, want a window until %s", name, plan.Payments, plan.Paid, c.ends)
 		}
 	}
 }
 
-// A known payment learns its time of paying once: from a refund that is accepted, from a capture, or from a snapshot.
+// The time of payment of a known payment is set once: by a refund that is accepted, a capture, or a snapshot.
 func TestPaidAtIsSetOnce(t *testing.T) {
 	t.Parallel()
-	known := refund.Payment{Tenant: 1, PaymentID: "p", OrderID: "o", Account: "a", Reference: "t:p", Currency: "USD", Exponent: 2, KnownBy: refund.BySnapshot, Captured: 100,
+	known := refund.Payment{Tenant: 1, PaymentID: "p", OrderID: "o", Account: "a", Reference: "t:p", Currency: "USD", Exponent: 2,
+		KnownBy: refund.BySnapshot, Captured: 100,
 		CreatedAt: acceptTime.Add(-24 * time.Hour), WindowEndsAt: acceptTime.Add(window - 24*time.Hour)}
 	paid := acceptTime.Add(-3 * 24 * time.Hour)
 	plan := decideAll(viewOfPayment(known), requestPaidAt(1, paid), requestPaidAt(2, paid), requestPaidAt(3, time.Time{}), requestPaidAt(4, paid.Add(1000)))
@@ -103,13 +105,13 @@ func TestPaidAtIsSetOnce(t *testing.T) {
 	}
 }
 
-// A repeat under the same key may leave the time out or say it again; another one is told.
+// A repeat under the same key may omit the time or repeat it; another time is a conflict.
 func TestPaidAtInRepeats(t *testing.T) {
 	t.Parallel()
 	paid := acceptTime.Add(-24 * time.Hour)
 	first := requestPaidAt(1, paid)
 	if first.Digest() != requestPaidAt(1, time.Time{}).Digest() {
-		t.Error("the time of paying is part of the digest")
+		t.Error("the time of payment is part of the digest")
 	}
 	for name, c := range map[string]struct {
 		again time.Time

@@ -6,6 +6,21 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
+// Park is the data with which an item that is not accepted can be stored. nil over REST, where the caller gets the answer.
+type Park struct {
+	Position string // stable name of the item's position at its transport; one parked row per (tenant, consumer, position)
+	Headers  map[string][]string
+	Body     []byte
+}
+
+// ParkedMessage is a parked item with its original bytes, to be read and tried again.
+type ParkedMessage struct {
+	ID       refund.RID
+	Tenant   refund.Tenant
+	Consumer string
+	Park
+}
+
 // ParkedFilter selects parked messages of a tenant.
 type ParkedFilter struct {
 	Done     bool       // settled ones instead of open ones
@@ -48,19 +63,4 @@ type Redriven struct {
 	Outcome Outcome    // when Tried and without a Fault
 	Batch   refund.RID // marks everything that the try led to; zero = nothing was tried
 	Fault   error      // the message is still unreadable; methods Pointer and Detail say where and why
-}
-
-// ParkedMessage is a parked item with its original bytes, to be read and tried again.
-type ParkedMessage struct {
-	ID       refund.RID
-	Tenant   refund.Tenant
-	Consumer string
-	Park
-}
-
-// Park is the data with which an item that is not accepted can be stored. nil over REST, where the caller gets the answer.
-type Park struct {
-	Position string // stable name of the item's position at its transport; one parked row per (tenant, consumer, position)
-	Headers  map[string][]string
-	Body     []byte
 }

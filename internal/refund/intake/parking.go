@@ -2,6 +2,9 @@ package intake
 
 import "time"
 
+// WaitingAlarm is how long an item may wait for its payment before an alarm.
+const WaitingAlarm = 15 * time.Minute
+
 // park stores an item whose sender gets no synchronous answer.
 func (p *planner) park(in Intake, o Outcome) {
 	stays := o.Verdict == Conflict || o.Verdict == Refused || o.Verdict == Waiting
@@ -37,6 +40,3 @@ func (p *planner) wait(in Intake) (paymentID string, alarm time.Time) {
 	p.v.Waiters[PaymentRef{in.Tenant.ID, in.PaymentID()}] = true
 	return in.PaymentID(), p.v.Now.Add(WaitingAlarm)
 }
-
-// WaitingAlarm is how long an item may wait for its payment before an alarm.
-const WaitingAlarm = 15 * time.Minute

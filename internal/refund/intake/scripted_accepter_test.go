@@ -15,7 +15,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// scriptedAccepter is a Gate whose answers a test writes.
+// scriptedAccepter is a GroupAccepter with scripted answers.
 type scriptedAccepter struct {
 	mu     sync.Mutex
 	groups [][]string // refund ids of every call, in order
@@ -43,7 +43,7 @@ func refundIDs(g []Intake) (out []string) {
 	return out
 }
 
-// allAccepted answers every item Accepted, except those for which lost says so.
+// allAccepted answers every item with Taken, except those that are lost.
 func allAccepted(g []Intake, lost func(Intake) bool) ([]Outcome, error) {
 	out := make([]Outcome, len(g))
 	for i, in := range g {
@@ -75,7 +75,7 @@ func countedRID() (rid refund.RID) {
 	return rid
 }
 
-// newTestDoor opens a door that ends with the test and leaves no goroutine behind.
+// newTestDoor returns a Door that is stopped with the test and leaves no goroutine behind.
 func newTestDoor(t *testing.T, cfg DoorConfig) *Door {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
@@ -88,7 +88,7 @@ func newTestDoor(t *testing.T, cfg DoorConfig) *Door {
 	return d
 }
 
-// manualClock moves only when told.
+// manualClock only moves by advance.
 type manualClock struct{ nanos atomic.Int64 }
 
 func (c *manualClock) now() time.Time { return time.Unix(0, c.nanos.Load()) }
@@ -106,7 +106,7 @@ func mustAccept(t *testing.T, d *Door, g ...Intake) []Outcome {
 	return out
 }
 
-// waitFor polls a condition that another goroutine is about to make true.
+// waitFor polls a condition that another goroutine makes true.
 func waitFor(t *testing.T, what string, cond func() bool) {
 	t.Helper()
 	look := time.NewTicker(time.Millisecond)

@@ -11,7 +11,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// acceptIntakes draws a group over few names, so that its items meet each other all the time.
+// acceptIntakes draws a group over few names, so that its items share identities often.
 func acceptIntakes(t *rapid.T, label string, least, most int) []Intake {
 	n := rapid.IntRange(least, most).Draw(t, label+" items")
 	g := make([]Intake, n)
@@ -24,7 +24,8 @@ func acceptIntakes(t *rapid.T, label string, least, most int) []Intake {
 func pick[T any](t *rapid.T, what string, of ...T) T { return rapid.SampledFrom(of).Draw(t, what) }
 
 func acceptIntake(t *rapid.T, label string) Intake {
-	tenant := pick(t, label+" tenant", refund.Tenant{ID: 1, Code: "one"}, refund.Tenant{ID: 1, Code: "one"}, refund.Tenant{ID: 2, Code: "two"}, refund.Tenant{ID: 3, Code: "shut", Closed: true})
+	tenant := pick(t, label+" tenant", refund.Tenant{ID: 1, Code: "one"}, refund.Tenant{ID: 1, Code: "one"}, refund.Tenant{ID: 2, Code: "two"},
+		refund.Tenant{ID: 3, Code: "shut", Closed: true})
 	consumer := pick(t, label+" consumer", "rest", "events", "orders")
 	in := Intake{Tenant: tenant, Event: EventID{Consumer: consumer, Source: pick(t, label+" source", "s", "s", "foreign"),
 		ID: pick(t, label+" event", "e1", "e2", "e3", "e4", "e5", "e6", "e7", "e8")}, Actor: "actor:test", Transport: label}
@@ -34,12 +35,15 @@ func acceptIntake(t *rapid.T, label string) Intake {
 	account, reference := pick(t, label+" account", "demo", "demo", "capped", "other", "none"), pick(t, label+" reference", "", "", "ref")
 	if rapid.IntRange(0, 4).Draw(t, label+" kind") == 0 {
 		in.Type = TypePaymentCaptured
-		in.Capture = &Capture{PaymentID: payment, CaptureID: pick(t, label+" capture", "c1", "c2"), OrderID: order, Amount: amount, Currency: currency, Account: account, Reference: reference}
+		in.Capture = &Capture{PaymentID: payment, CaptureID: pick(t, label+" capture", "c1", "c2"), OrderID: order, Amount: amount, Currency: currency,
+			Account: account, Reference: reference}
 	} else {
 		in.Type = TypeRefundRequested
-		in.Refund = &Request{Params: refund.Params{RefundID: pick(t, label+" refund", "r1", "r2", "r3", "r4", "r5"), OrderID: order, PaymentID: payment, Amount: amount, Currency: currency}}
+		in.Refund = &Request{Params: refund.Params{RefundID: pick(t, label+" refund", "r1", "r2", "r3", "r4", "r5"), OrderID: order, PaymentID: payment,
+			Amount: amount, Currency: currency}}
 		if rapid.Bool().Draw(t, label+" inline") {
-			in.Refund.Payment = &PaymentSpec{OrderID: order, Amount: pick(t, label+" captured", int64(100), 100, 120), Currency: currency, Account: account, Reference: reference,
+			in.Refund.Payment = &PaymentSpec{OrderID: order, Amount: pick(t, label+" captured", int64(100), 100, 120), Currency: currency, Account: account,
+				Reference:         reference,
 				RefundedElsewhere: pick(t, label+" elsewhere", int64(0), 0, 10, 500)}
 		}
 	}
@@ -84,7 +88,7 @@ func (w *memoryStore) oneByOne(g []Intake) (out []Outcome) {
 	return out
 }
 
-// withLosses takes a group through the door when every try finds some mutexes and payment rows held by others.
+// withLosses decides a group while some mutexes and payment rows are held by others in each of the first tries.
 func (w *memoryStore) withLosses(t *rapid.T, g []Intake) []Outcome {
 	out := make([]Outcome, len(g))
 	left := make([]int, len(g))
@@ -97,7 +101,7 @@ func (w *memoryStore) withLosses(t *rapid.T, g []Intake) []Outcome {
 			now = append(now, g[i])
 		}
 		v := w.read(now)
-		if try < 4 { // then they are free
+		if try < 4 { // then all are free
 			for i := range now {
 				v.Got[i] = rapid.IntRange(0, 3).Draw(t, "mutex held") > 0
 			}
@@ -145,8 +149,8 @@ func missingFrom(a, b []string) (out []string) {
 	return out
 }
 
-// TestGroupEqualsSerial: two groups in a row, the second met by what the first left behind (receipts, parked rows), each
-// decided at once, against the same items one after another.
+// TestGroupEqualsSerial: two groups in a row, each decided at once, against the same items one after another. The second one
+// meets the receipts and parked rows of the first.
 func TestGroupEqualsSerial(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		grouped, serial := newMemoryStore(), newMemoryStore()
@@ -161,19 +165,20 @@ func TestGroupEqualsSerial(t *testing.T) {
 	})
 }
 
-// redriveSome makes some items of the group the second try of what lies parked.
+// redriveSome makes some items of the group the redrive of a parked one.
 func redriveSome(t *rapid.T, w *memoryStore, g []Intake) {
 	for i := range g {
 		k := w.parked[positionOf(g[i])]
-		if k != nil && k.Done == "" && rapid.Bool().Draw(t, "again from parked") {
+		if k != nil && k.Done == "" && rapid.Bool().Draw(t, "redriven") {
 			id := sum256(fmt.Sprint(positionOf(g[i])))
 			g[i].Parked = refund.RID(id[:16])
 		}
 	}
 }
 
-// TestGroupWithLossesEqualsSerial: whatever locks a group does not obtain at first, items that share an event or a refund id
-// end as if they had come one after another: a lost item holds back those behind it. Here each refund has its own payment.
+// TestGroupWithLossesEqualsSerial: whatever locks a group does not obtain at first, items with a common event or refund id
+// end as if they had come one after another, because a lost item holds back those behind it. Here each refund has its own
+// payment.
 func TestGroupWithLossesEqualsSerial(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		grouped, serial := newMemoryStore(), newMemoryStore()
@@ -198,8 +203,8 @@ func TestGroupWithLossesEqualsSerial(t *testing.T) {
 	})
 }
 
-// TestLossesBreakNothing: items that share payments may overtake lost ones; constraints and sums hold all the same, and
-// everybody gets an answer.
+// TestLossesBreakNothing: items that share payments may overtake lost ones. Constraints and sums hold all the same, and
+// every item gets an answer.
 func TestLossesBreakNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newMemoryStore()

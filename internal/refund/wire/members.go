@@ -5,14 +5,14 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// member is one member of an object of the contract.
+// member is one member of an object of the contract. read sets its value, or notes its faults.
 type member[T any] struct {
 	name     string
 	optional bool
 	read     func(r *reader, v strictjson.Value, into *T)
 }
 
-// requestMembers are RefundRequest of the contract.
+// requestMembers are the members of RefundRequest in the contract.
 var requestMembers = []member[intake.Request]{
 	{"refundId", false, func(r *reader, v strictjson.Value, into *intake.Request) { into.RefundID = r.id(v) }},
 	{"orderId", false, func(r *reader, v strictjson.Value, into *intake.Request) { into.OrderID = r.id(v) }},
@@ -27,7 +27,7 @@ var requestMembers = []member[intake.Request]{
 	}},
 }
 
-// paymentMembers are PaymentSnapshot of the contract.
+// paymentMembers are the members of PaymentSnapshot in the contract.
 var paymentMembers = []member[intake.PaymentSpec]{
 	{"orderId", false, func(r *reader, v strictjson.Value, into *intake.PaymentSpec) { into.OrderID = r.id(v) }},
 	{"amount", false, func(r *reader, v strictjson.Value, into *intake.PaymentSpec) { into.Amount = r.amount(v) }},
@@ -39,7 +39,7 @@ var paymentMembers = []member[intake.PaymentSpec]{
 	{"paidAt", true, func(r *reader, v strictjson.Value, into *intake.PaymentSpec) { into.PaidAt = r.paidAt(v) }},
 }
 
-// captureMembers are CapturedPayment of the contract.
+// captureMembers are the members of CapturedPayment in the contract.
 var captureMembers = []member[intake.Capture]{
 	{"paymentId", false, func(r *reader, v strictjson.Value, into *intake.Capture) { into.PaymentID = r.id(v) }},
 	{"captureId", false, func(r *reader, v strictjson.Value, into *intake.Capture) { into.CaptureID = r.id(v) }},

@@ -8,14 +8,14 @@ import (
 	"github.com/refundry/refundry/api/strictjson"
 )
 
-// maxName is how many bytes of a member's name a pointer repeats: names come from outside.
+// maxName bounds the name of a member in a pointer, in bytes: names come from outside.
 const maxName = 64
 
 // reader collects the faults of one document.
 type reader struct {
 	now    time.Time
 	path   []string // names above the present value, clipped
-	faults []Fault  // of the member that is being read; of the document in the end
+	faults []Fault  // of the present member; in the end, of the document
 }
 
 // wrong notes a fault of the present value.
@@ -50,7 +50,7 @@ func clip(name string) string {
 	return name
 }
 
-// wrongKind notes that the present value is not of the kind that the contract asks for.
+// wrongKind notes that the present value is not of the type of the contract.
 func (r *reader) wrongKind(v strictjson.Value, kind string) {
 	if v.Null() {
 		r.wrong("must not be null")
@@ -59,17 +59,17 @@ func (r *reader) wrongKind(v strictjson.Value, kind string) {
 	r.wrong("must be of type " + kind)
 }
 
-// readObject reads the present value as an object with these members. Their faults are noted in the order of members, whatever
-// the order of the document is.
+// readObject reads the present value as an object with these members. Faults are noted in the order of members, whatever the order
+// of the document is.
 func readObject[T any](r *reader, v strictjson.Value, members []member[T], into *T) {
 	before := r.faults
 	seen := make([]bool, len(members))
 	faults := make([][]Fault, len(members))
-	var strangers firstNames
+	var unknown firstNames
 	ok := v.Object(func(name string, v strictjson.Value) {
 		i := slices.IndexFunc(members, func(m member[T]) bool { return m.name == name })
 		if i < 0 {
-			strangers.add(clip(name))
+			unknown.add(clip(name))
 			return
 		}
 		r.path, r.faults = append(r.path, name), nil
@@ -88,12 +88,12 @@ func readObject[T any](r *reader, v strictjson.Value, members []member[T], into 
 			r.wrongMember(m.name, "is required")
 		}
 	}
-	for _, name := range strangers {
+	for _, name := range unknown {
 		r.wrongMember(name, "is not a known member")
 	}
 }
 
-// firstNames are different names in their order, no more than can become faults.
+// firstNames are the MaxFaults first of the names that were added, sorted and without duplicates.
 type firstNames []string
 
 func (l *firstNames) add(name string) {

@@ -11,7 +11,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// Bounds of the contract, in characters where nothing else is said.
+// Bounds of the contract, in characters unless a unit is given.
 const (
 	maxReason       = 500
 	maxMetadata     = 50 // members
@@ -122,7 +122,7 @@ func parseTime(text string) (time.Time, bool) {
 	return t, true
 }
 
-// metadata reads texts by name. Faults of the whole come first, then those of its texts in the order of the document.
+// metadata reads texts by name. Faults of the object come first, then those of its texts in the order of the document.
 func (r *reader) metadata(v strictjson.Value) map[string]string {
 	before := r.faults
 	r.faults = nil

@@ -1,5 +1,5 @@
-// Package wire reads what callers send as JSON: the bodies of refund requests and of payments, and the data of events. It is
-// the only reader of them, so that a request means the same on every way in. The contract is api/openapi.yaml.
+// Package wire decodes the JSON that callers send: bodies of refund requests and payments, and data of events. It is their only
+// decoder, so that a request means the same over REST, from a broker and in a file. The contract is api/openapi.yaml.
 //
 // A document is read once, by package strictjson, which accepts less than encoding/json. A document that strictjson refuses is
 // malformed: one that is not JSON or not UTF-8, is empty, is followed by more data, nests deeper than strictjson.MaxDepth, has a
@@ -19,10 +19,10 @@ import (
 // MaxFaults is how many faults of one document are reported.
 const MaxFaults = 20
 
-// Fault is one thing that is wrong with a document. It repeats names of members, clipped, and never values.
+// Fault is one fault of a document. It contains names of members, clipped, and never values.
 type Fault struct {
 	Pointer string // JSON Pointer (RFC 6901), "" = the whole document
-	Detail  string // a clause that follows the name of the place, as "must be of type integer"
+	Detail  string // a clause that follows the place, as "must be of type integer"
 }
 
 // Error is a document that is refused.
@@ -45,8 +45,8 @@ func (e *Error) Error() string {
 	return "wire: " + f.Pointer + " " + f.Detail
 }
 
-// Request reads the body of POST /v1/refunds, which is also the data of refund.requested. The identity of the request is
-// computed. now is the clock for times that must have passed. Errors: *Error.
+// Request decodes the body of POST /v1/refunds, which is also the data of refund.requested, and computes the identity of the request.
+// now bounds the time of paying. Errors: *Error.
 func Request(doc []byte, now time.Time) (*intake.Request, error) {
 	out := &intake.Request{}
 	if err := read(doc, now, requestMembers, out); err != nil {
@@ -56,7 +56,7 @@ func Request(doc []byte, now time.Time) (*intake.Request, error) {
 	return out, nil
 }
 
-// Payment reads the body of PUT /v1/payments/{paymentId}. now is the clock for times that must have passed. Errors: *Error.
+// Payment decodes the body of PUT /v1/payments/{paymentId}. now bounds the time of paying. Errors: *Error.
 func Payment(doc []byte, now time.Time) (intake.PaymentSpec, error) {
 	var out intake.PaymentSpec
 	if err := read(doc, now, paymentMembers, &out); err != nil {
@@ -65,8 +65,8 @@ func Payment(doc []byte, now time.Time) (intake.PaymentSpec, error) {
 	return out, nil
 }
 
-// Capture reads the data of payment.captured. The identity of the capture is computed. now is the clock for times that must have
-// passed. Errors: *Error.
+// Capture decodes the data of payment.captured and computes the identity of the capture. now bounds the time of paying. Errors:
+// *Error.
 func Capture(doc []byte, now time.Time) (*intake.Capture, error) {
 	out := &intake.Capture{}
 	if err := read(doc, now, captureMembers, out); err != nil {

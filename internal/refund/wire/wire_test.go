@@ -166,7 +166,8 @@ func BenchmarkRequest(b *testing.B) {
 		fmt.Fprintf(&bad, `,"x%d":{"a":0}`, i)
 	}
 	for name, doc := range map[string]string{
-		"good":            `{"refundId":"rf_1001","orderId":"ord_77","paymentId":"pay_77","amount":1250,"currency":"USD","reason":"damaged","metadata":{"ticket":"T-9"}}`,
+		"good": `{"refundId":"rf_1001","orderId":"ord_77","paymentId":"pay_77","amount":1250,"currency":"USD",` +
+			`"reason":"damaged","metadata":{"ticket":"T-9"}}`,
 		"unknown-members": `{` + bad.String()[1:] + `}`,
 		"array":           `[` + strings.Repeat("[],", 21000) + `1]`,
 	} {

@@ -1,5 +1,5 @@
-// Package bodies generates requests for the readers of the service, from good ones to hopeless ones, and compares what the
-// readers make of them with what was recorded. Request i depends on i alone. The package imports the standard library only
+// Package bodies generates valid and invalid requests for the readers of the service, and compares their readings with recorded
+// ones. Request i depends on i alone. The package imports the standard library only
 // and nothing that it is used to check.
 package bodies
 
@@ -58,7 +58,7 @@ func At(i int) Request {
 // the library makes numbers of them.
 type gen struct {
 	*rand.PCG
-	single bool // metadata have one wrong text at most: of several, the reader of events tells any
+	single bool // metadata have at most one invalid text: an event reports its first fault only, in an order that was not fixed once
 }
 
 // below returns a number from 0 to n-1.
