@@ -115,7 +115,8 @@ func (a *app) openRunner(ctx context.Context, channels *channel.Registry) (err e
 	}
 	a.opened(a.riverPool.Close)
 	a.runner, err = jobs.New(jobs.Config{Pool: a.riverPool, Schema: a.cfg.schema, Store: a.store, Channels: channels,
-		Waker: bridge.Waker{Lot: a.store, Door: a.door, Log: a.log}, Maintain: housekeeping{a.store, a.cfg.schema}, Observer: a.metrics.Workers(),
+		Waker:    bridge.Waker{ParkedMessages: a.store, Door: a.door, Log: a.log},
+		Maintain: housekeeping{a.store, a.cfg.schema}, Observer: a.metrics.Workers(),
 		CallLimiter: channel.NewCallLimiter(channels, channel.CallLimiterConfig{BreakerChanged: a.logBreaker}),
 		Budget: func(ctx context.Context, start time.Time, send time.Duration) context.Context {
 			return channel.WithBudget(ctx, channel.Budget{Start: start, Send: send})
@@ -149,7 +150,8 @@ func (a *app) openAPI(channels *channel.Registry) (err error) {
 	rows := storeAndReader{a.store, a.reader}
 	a.api, err = httpapi.New(httpapi.Config{Door: a.door, Refunds: a.reader, Actions: actions{rows, a.runner, a.log}, Payments: rows,
 		Keys: a.store, Cases: rows, Events: bridge.Codec{}, Parking: a.store, Messages: a.reader,
-		Parked: parkingLot{rows, bridge.Redriver{Lot: rows, Door: a.door, NewRID: pg.NewRID, Log: a.log}}, Notices: notices{channels, a.store},
+		Parked:     parkedMessages{rows, bridge.Redriver{ParkedMessages: rows, Door: a.door, NewRID: pg.NewRID, Log: a.log}},
+		Notices:    notices{channels, a.store},
 		NoticeSeen: a.metrics.Notice,
 		Metrics:    a.metrics.Handler(), Build: thisBuild(), Log: a.log,
 		Ready: []httpapi.ReadyCheck{

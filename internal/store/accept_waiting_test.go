@@ -161,7 +161,7 @@ func TestWaitingEndsInARefusal(t *testing.T) {
 func TestMessageParkedForAnotherReasonMayWait(t *testing.T) {
 	b, jobs := newWaitingStore(t)
 	early := b.event("m1", "rf_1", "pay_1", 60, nil)
-	if err := b.ParkUndecodable(t.Context(), b.tenant.ID, early.Event, "malformed-json", *early.Park); err != nil {
+	if err := b.Park(t.Context(), b.tenant.ID, early.Event, "malformed-json", *early.Park); err != nil {
 		t.Fatal(err)
 	}
 	wantVerdicts(t, b.accept(t, early), intake.Waiting)

@@ -49,7 +49,7 @@ func acceptKinds() []cutKind {
 		}},
 		{name: "an unreadable message", prepare: func(l *cutRun, id string) (operation, look) {
 			return func() error {
-					return l.cut.ParkUndecodable(l.t.Context(), l.tenant.ID, intake.EventID{Consumer: "orders"}, "undecodable",
+					return l.cut.Park(l.t.Context(), l.tenant.ID, intake.EventID{Consumer: "orders"}, "undecodable",
 						intake.Park{Position: "poison/" + id, Body: []byte("?")})
 				}, func() {
 					l.wantCount("one parked message", 1, `SELECT count(*) FROM parked WHERE position = $1`, "poison/"+id)
