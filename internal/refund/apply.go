@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// HandoutTTL is how long a job has for its step before the sweeper enqueues the step again.
+// HandoutTTL is how long a job has for its step before the sweeper enqueues the step again. A refund that waits for the end
+// of an epoch is read again at the same interval (heldRecheck).
 const HandoutTTL = 10 * time.Second
 
 // Apply enters one fact into a record that is held under its lock. It is pure: the same record, fact and contract give the
@@ -115,7 +116,7 @@ func (s *transition) factKey() [32]byte {
 // check repeats the constraints of the database, so that a change that breaks one is never returned.
 func (s *transition) check() error {
 	r := s.r
-	open := has(inFlight, r.State)
+	open := has(exposedStates, r.State)
 	switch {
 	case open && !r.Exposed:
 		return fmt.Errorf("refund: %s with nothing exposed", r.State)

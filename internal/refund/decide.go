@@ -4,10 +4,19 @@ import (
 	"time"
 )
 
-// Decide returns the next step of a refund. It is pure. It returns StepSend for an exposed dispatch only if the contract
-// allows a replay of the number.
+// Decide returns the next step of a refund. It is pure. It never returns StepSend
+//   - for a final refund, or while a send is in flight (PROCESSING) or a lease runs;
+//   - while an epoch is open, a case is open, or an ask is open;
+//   - while a conclusion holds: the live number is spent or has ended negatively, or a deadline has passed;
+//   - for an older number, or for one that an epoch has marked;
+//   - for a PENDING refund, before the wait after a send that did nothing and the payment's spacing are over;
+//   - for an exposed number, unless the contract's Recovery is a replay and the wait before it is over (rule R6 of
+//     docs/rules.md).
+//
+// While an epoch is open (SendingHeld), a refund that is not final is not asked about either. Questions about a final refund
+// that is exposed continue.
 func Decide(r Record, c Contract, now time.Time) Step {
-	concluded, ok := r.conclude(c, now)
+	concluded, hasConclusion := r.conclude(c, now)
 	switch {
 	case idle(r.Refund):
 		return Step{Kind: StepDone}
@@ -15,12 +24,12 @@ func Decide(r Record, c Contract, now time.Time) Step {
 		return Step{Kind: StepWait, Until: r.LeaseEndsAt}
 	case r.State == StateProcessing:
 		return Step{Kind: StepWait, Until: now.Add(time.Second)} // the sweeper enters the end of the lease
-	case ok:
+	case hasConclusion:
 		return concluded.step()
 	case r.SendingHeld && r.State == StatePending:
-		return Step{Kind: StepWait, Until: now.Add(HandoutTTL), Why: PendingHeld}
+		return Step{Kind: StepWait, Until: now.Add(heldRecheck), Why: PendingHeld}
 	case r.SendingHeld && !r.State.Final():
-		return Step{Kind: StepWait, Until: now.Add(HandoutTTL)}
+		return Step{Kind: StepWait, Until: now.Add(heldRecheck)}
 	case r.State == StatePending && r.AskNo != 0:
 		return r.ask(r.AskNo, c, now)
 	case r.State == StatePending:
@@ -45,8 +54,8 @@ func (r *Record) send(c Contract, now time.Time) Step {
 	return Step{Kind: StepSend, Dispatch: r.DispatchNo}
 }
 
-// resolve returns the next step for what is exposed: a question, else a replay while the key lives, else a wait for a notice
-// or a person.
+// resolve returns the next step for what is exposed, by the strongest way that the contract offers (see Recovery): a
+// question, or a replay of the number, or a wait for a notice, or a wait for a person.
 func (r *Record) resolve(c Contract, now time.Time) Step {
 	target, exposed := r.exposedTarget()
 	if !exposed {
@@ -54,7 +63,7 @@ func (r *Record) resolve(c Contract, now time.Time) Step {
 	}
 	d, _ := r.Dispatch(target)
 	if !d.FinalNegativeAt.IsZero() { // the number's end is known, only time is missing
-		return Step{Kind: StepWait, Until: r.Exposure(*d, c, now).ActsUntil}
+		return Step{Kind: StepWait, Until: r.Exposure(*d, c, now).ExecutableUntil}
 	}
 	switch c.Recovery() {
 	case RecoverByQuery, RecoverByList:
@@ -111,7 +120,9 @@ func (r *Record) replay(d Dispatch, c Contract, now time.Time) Step {
 	return Step{Kind: StepSend, Dispatch: d.Ordinal}
 }
 
-// replayable reports whether a replay can resolve the dispatch. Older numbers are never sent again.
+// replayable reports whether only a replay, or a person instead of it, can resolve the dispatch: it is live, or an epoch has
+// marked it. A marked number is never sent: noStepLeft makes conclude open a case first. An older number that is not marked
+// waits for a notice, a line or the deadline.
 func (r *Record) replayable(d Dispatch) bool { return d.Ordinal == r.DispatchNo || d.MarkedEpoch > 0 }
 
 // recheck waits for a person and reads the case again after caseRecheck.

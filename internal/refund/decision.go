@@ -116,8 +116,8 @@ func (r *Record) DecisionFrom(c Contract) time.Time {
 		}
 	}
 	for _, d := range r.Dispatches {
-		if !d.MayActUntil.IsZero() {
-			at = later(at, d.MayActUntil.Add(c.Horizon.D()))
+		if !d.LostSendUntil.IsZero() {
+			at = later(at, d.LostSendUntil.Add(c.Horizon.D()))
 		}
 	}
 	return at

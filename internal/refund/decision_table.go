@@ -29,7 +29,7 @@ func decisionRows() []rule {
 			doc: "The next number is opened. The channel is asked about the old one before anything is sent."},
 		{id: "decided/resend-pending", fact: DecidedResend, in: states(StatePending), moves: stay(resend...),
 			doc: "The next number is opened. The channel is asked about the old one before anything is sent."},
-		{id: "decided/accepted-as-is", fact: AcceptedAsIs, in: ended, moves: stay(overrideAll, adoptLines),
+		{id: "decided/accepted-as-is", fact: AcceptedAsIs, in: finalStates, moves: stay(overrideAll, adoptLines),
 			doc: "A person accepts the end as it is, with the excess that it caused."},
 		{id: "decided/confirmation-revoked-one", fact: ConfirmationRevoked, in: states(StateSuccess), when: when(anotherByChannel), moves: stay(unbook),
 			doc: "A person's confirmation is taken back; another movement of money stands."},

@@ -10,11 +10,11 @@ type Dispatch struct {
 	KeyExpiresAt      time.Time // zero = the key has no end, or nothing was sent yet
 	AbsenceCountsFrom time.Time // max(not_after) of the sends + horizon + visibility lag; zero = nothing sent
 	Exposed           bool
-	Overridden        bool // an approved decision says: not done
+	Overridden        bool // confirm-not-done, resend, accept-as-is or revoke-confirmation says: not done
 	FinalNegativeAt   time.Time
-	MayActUntil       time.Time // set by an epoch mark
-	MarkedEpoch       int
-	Acknowledged      bool // ACKNOWLEDGED was answered, or the channel's id is known
+	LostSendUntil     time.Time // the last moment of a send whose attempt a restore may have removed (column may_act_until); zero = not marked
+	MarkedEpoch       int       // the last epoch that marked it; 0 = none
+	Acknowledged      bool      // ACKNOWLEDGED was answered, or the channel's id is known
 	ChannelRefundID   string
 	Retired           bool // the number has ended with proof: the next one may follow
 }
@@ -82,13 +82,16 @@ func (r *Record) firstTry(no int) time.Time {
 	return time.Time{}
 }
 
-// keyExpired reports whether the number may not be sent any more.
+// ClockMargin is subtracted from a key's expiry, because clocks differ.
+const ClockMargin = 2 * time.Second
+
+// keyExpired reports whether the key ends before a send that leaves now is over: horizon and ClockMargin before the expiry.
 func (d Dispatch) keyExpired(c Contract, now time.Time) bool {
 	return !d.KeyExpiresAt.IsZero() && !now.Before(d.KeyExpiresAt.Add(-c.Horizon.D()-ClockMargin))
 }
 
-// numberSpent reports whether a send under the number is useless: its key expires, or the channel would only repeat an
-// unclear answer. The next number may follow only if nothing is exposed, which the caller checks.
+// numberSpent reports whether the number may not be sent any more: its key expires, or the channel keeps the first answer of a
+// key and that answer is unclear. The next number may follow only if nothing is exposed, which the caller checks.
 func (r *Record) numberSpent(d Dispatch, c Contract, now time.Time) bool {
 	if c.Key.KeepsAnswer {
 		if a, ok := r.lastSend(d.Ordinal); ok && (a.Answer == "" || a.Answer == Unknown || a.Answer == RefusedEcho) {

@@ -149,7 +149,7 @@ func actsUntil(r Record, c Contract) time.Time {
 		t = later(t, later(a.NotAfter, r.LeaseEndsAt).Add(c.Horizon.D()))
 	}
 	for _, d := range r.Dispatches {
-		t = later(t, d.MayActUntil.Add(c.Horizon.D()))
+		t = later(t, d.LostSendUntil.Add(c.Horizon.D()))
 	}
 	return t
 }

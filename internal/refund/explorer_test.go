@@ -150,7 +150,7 @@ func (x *explorer) key(n node) string {
 	fmt.Fprintf(&b, "%s%v%d%d%v%v|", r.State, reasonsOf(r.Case), r.AskNo, n.extras, r.LeaseEndsAt.After(r.Now), n.waits >= 4)
 	for _, d := range r.Dispatches {
 		fmt.Fprintf(&b, "%v%v%v%v%s%v%v%v|", d.Exposed, d.Overridden, d.Acknowledged, d.FinalNegativeAt.IsZero(), d.ChannelRefundID,
-			r.Now.Before(d.AbsenceCountsFrom), d.keyExpired(x.c, r.Now), r.Now.Before(d.MayActUntil))
+			r.Now.Before(d.AbsenceCountsFrom), d.keyExpired(x.c, r.Now), r.Now.Before(d.LostSendUntil))
 	}
 	for _, a := range r.Attempts {
 		d, _ := r.Dispatch(a.DispatchNo)

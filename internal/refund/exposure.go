@@ -2,26 +2,33 @@ package refund
 
 import "time"
 
-// ClockMargin is subtracted from a key's expiry, because clocks differ.
-const ClockMargin = 2 * time.Second
-
 // Exposure is what all stored answers of one dispatch prove together. It is computed from all of them each time: a later
 // clean refusal does not undo an earlier timeout.
 type Exposure struct {
-	Exposed     bool
-	ActsUntil   time.Time // until then a request that left may still be executed; zero = nothing sent
-	AbsenceFrom time.Time // an absence that was read earlier does not count; zero = nothing sent
-	Readings    int       // counting absences since the last send
-	LastReading time.Time
-	Proven      bool // absence was proven after the last send
+	Exposed         bool
+	ExecutableUntil time.Time // until then a request that left may still be executed; zero = nothing sent, nothing marked
+	AbsenceFrom     time.Time // an absence that was read earlier does not count; zero = nothing sent, nothing marked
+	Readings        int       // counting absences since the last send
+	LastReading     time.Time
+	Proven          bool // absence was proven after the last send
 }
 
-// Exposure folds the attempts of a dispatch (rules R2 and R8 of docs/rules.md).
+// Exposure folds the attempts of a dispatch (rules R1 to R3 and R8 of docs/rules.md). A dispatch that was sent, acknowledged or
+// marked is exposed until one of five things ends it (rule R2):
+//
+//  1. Each of its sends was answered with a kind that disproves it (see Disproves), the channel never acknowledged the number,
+//     and no epoch marked it.
+//  2. Enough absences were read late enough after the last send (rule R8), and the channel never acknowledged the number.
+//  3. The channel has given the number a final negative status, and no send of it is still executable.
+//  4. An effect of the number is booked.
+//  5. An approved decision overrides the number.
+//
+// The result is what the answers prove. It ends the stored flag Dispatch.Exposed and never sets it (see refoldExposure).
 func (r *Record) Exposure(d Dispatch, c Contract, now time.Time) Exposure {
-	e := Exposure{Exposed: d.MarkedEpoch > 0, ActsUntil: d.MayActUntil}
-	if !d.MayActUntil.IsZero() {
-		e.ActsUntil = d.MayActUntil.Add(c.Horizon.D())
-		e.AbsenceFrom = e.ActsUntil.Add(c.questionTerms().VisibilityLag.D())
+	e := Exposure{Exposed: d.MarkedEpoch > 0, ExecutableUntil: d.LostSendUntil}
+	if !d.LostSendUntil.IsZero() {
+		e.ExecutableUntil = d.LostSendUntil.Add(c.Horizon.D())
+		e.AbsenceFrom = e.ExecutableUntil.Add(c.questionTerms().VisibilityLag.D())
 	}
 	last, _ := r.lastSend(d.Ordinal)
 	for _, a := range r.Attempts {
@@ -38,7 +45,7 @@ func (r *Record) Exposure(d Dispatch, c Contract, now time.Time) Exposure {
 		}
 	}
 	e.Exposed = e.Exposed || d.Acknowledged
-	if !d.FinalNegativeAt.IsZero() && !r.mayStillAct(d, c, now) {
+	if !d.FinalNegativeAt.IsZero() && !r.stillExecutable(d, c, now) {
 		e.Exposed = false
 	}
 	if d.Overridden || r.booked(d.Ordinal) {
@@ -47,9 +54,10 @@ func (r *Record) Exposure(d Dispatch, c Contract, now time.Time) Exposure {
 	return e
 }
 
+// send adds a send. It starts the count of absences again.
 func (e *Exposure) send(a Attempt, c Contract) {
 	acts := a.NotAfter.Add(c.Horizon.D())
-	e.ActsUntil = later(e.ActsUntil, acts)
+	e.ExecutableUntil = later(e.ExecutableUntil, acts)
 	e.AbsenceFrom = later(e.AbsenceFrom, acts.Add(c.questionTerms().VisibilityLag.D()))
 	e.Readings, e.LastReading, e.Proven = 0, time.Time{}, false
 	if !Disproves(a.Answer) {
@@ -57,9 +65,10 @@ func (e *Exposure) send(a Attempt, c Contract) {
 	}
 }
 
+// reading adds an absence, if it counts.
 func (e *Exposure) reading(a Attempt, c Contract) {
 	if !c.questionTerms().Exists || e.AbsenceFrom.IsZero() || a.StartedAt.Before(e.AbsenceFrom) {
-		return // a channel that cannot be asked proves no absence
+		return // the channel cannot be asked, nothing was sent or marked, or the question left too early
 	}
 	if e.Readings > 0 && a.StartedAt.Sub(e.LastReading) < c.questionTerms().ReadingGap.D() {
 		return
@@ -71,9 +80,10 @@ func (e *Exposure) reading(a Attempt, c Contract) {
 	}
 }
 
-// mayStillAct reports whether a send without a definite answer may still be executed.
-func (r *Record) mayStillAct(d Dispatch, c Contract, now time.Time) bool {
-	if now.Before(d.MayActUntil.Add(c.Horizon.D())) && !d.MayActUntil.IsZero() {
+// stillExecutable reports whether a send may still be executed: one without an answer or with an unclear one, or one whose attempt
+// a restore has removed.
+func (r *Record) stillExecutable(d Dispatch, c Contract, now time.Time) bool {
+	if now.Before(d.LostSendUntil.Add(c.Horizon.D())) && !d.LostSendUntil.IsZero() {
 		return true
 	}
 	for _, a := range r.Attempts {

@@ -18,7 +18,7 @@ var (
 	liveDispatch   = guard{"it is about the live number", func(s *transition) bool { return s.f.Dispatch == s.r.DispatchNo }}
 
 	firstNumber = guard{"the live number is the first", func(s *transition) bool { return s.r.DispatchNo == 1 }}
-	numberSpent = guard{"the number may not be used any more", func(s *transition) bool { return s.r.numberSpent(*s.d, s.c, s.now) }}
+	numberSpent = guard{"the number is spent", func(s *transition) bool { return s.r.numberSpent(*s.d, s.c, s.now) }}
 	notFirstAck = guard{"the number was acknowledged before", func(s *transition) bool { return s.ackBefore }}
 	notProven   = guard{"absence is not proven", func(s *transition) bool { return !s.r.Exposure(*s.d, s.c, s.now).Proven }}
 

@@ -44,7 +44,7 @@ func brokenRow(before Record, ch Change) []string {
 	switch {
 	case r.Exposed && (r.State == StatePending || (r.State.Final() && r.Case == nil)):
 		say("refunds_exposed_ck: %s exposed with case %v", r.State, reasonsOf(r.Case))
-	case !r.Exposed && has(inFlight, r.State):
+	case !r.Exposed && has(exposedStates, r.State):
 		say("refunds_exposed_ck: %s with nothing exposed", r.State)
 	}
 	if r.State != StatePending && (r.PendingReason != "" || r.AskNo != 0) {
@@ -81,7 +81,7 @@ func brokenSteps(before Record, ch Change) []string {
 		if e.From != e.To && (e.To == StatePending || e.To == StateFailed || e.To == StateCanceled) && s.Row.Exposed {
 			out = append(out, fmt.Sprintf("refunds_entered_exposed: %s", e.To))
 		}
-		if has(inFlight, s.Row.State) != (s.Row.Exposed && !s.Row.State.Final()) || (s.Row.State.Final() && s.Row.Exposed && s.Row.Case == nil) {
+		if has(exposedStates, s.Row.State) != (s.Row.Exposed && !s.Row.State.Final()) || (s.Row.State.Final() && s.Row.Exposed && s.Row.Case == nil) {
 			out = append(out, fmt.Sprintf("refunds_exposed_ck: step %d writes %s with exposed=%v", i, s.Row.State, s.Row.Exposed))
 		}
 		state, seq = e.To, s.Row.JournalSeq

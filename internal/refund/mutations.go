@@ -155,7 +155,7 @@ func (s *transition) markEpoch() {
 		if d.KeyExpiresAt.IsZero() || d.KeyExpiresAt.After(s.now) {
 			d.KeyExpiresAt = s.now
 		}
-		d.MayActUntil = later(d.MayActUntil, s.now.Add(LongestLease))
+		d.LostSendUntil = later(d.LostSendUntil, s.now.Add(LongestLease))
 	}
 	s.refoldExposure()
 }

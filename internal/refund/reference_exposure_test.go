@@ -48,7 +48,7 @@ func (o *reference) evidence(no int) (maybe, absences int) {
 	delay := o.c.Horizon.D() + terms.VisibilityLag.D()
 	var from, last time.Time
 	if d.MarkedEpoch > 0 {
-		maybe, from = 1, d.MayActUntil.Add(delay)
+		maybe, from = 1, d.LostSendUntil.Add(delay)
 	}
 	sendsLeft := 0
 	for _, a := range o.r.Attempts {
@@ -89,7 +89,7 @@ func (o *reference) evidence(no int) (maybe, absences int) {
 func (o *reference) mayAct(no int) bool {
 	d, _ := o.r.Dispatch(no)
 	h := o.c.Horizon.D()
-	if !d.MayActUntil.IsZero() && o.r.Now.Before(d.MayActUntil.Add(h)) {
+	if !d.LostSendUntil.IsZero() && o.r.Now.Before(d.LostSendUntil.Add(h)) {
 		return true
 	}
 	for _, a := range o.r.Attempts {

@@ -162,8 +162,8 @@ func (o *reference) epoch() {
 	for i := range o.r.Dispatches {
 		d := &o.r.Dispatches[i]
 		d.MarkedEpoch = o.r.Epoch
-		if t := o.r.Now.Add(LongestLease); t.After(d.MayActUntil) {
-			d.MayActUntil = t
+		if t := o.r.Now.Add(LongestLease); t.After(d.LostSendUntil) {
+			d.LostSendUntil = t
 		}
 		if d.KeyExpiresAt.IsZero() || d.KeyExpiresAt.After(o.r.Now) {
 			d.KeyExpiresAt = o.r.Now

@@ -78,7 +78,7 @@ func (sim *simulation) mark(i, epoch int) {
 		if d.KeyExpiresAt.IsZero() || d.KeyExpiresAt.After(sim.now()) {
 			d.KeyExpiresAt = sim.now()
 		}
-		d.MayActUntil = later(d.MayActUntil, sim.now().Add(LongestLease))
+		d.LostSendUntil = later(d.LostSendUntil, sim.now().Add(LongestLease))
 	}
 	if sim.subject.mistake == onlyKnownNumbersMarked {
 		r.Dispatches = r.Dispatches[:len(r.Dispatches)-1]

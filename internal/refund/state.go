@@ -3,12 +3,12 @@ package refund
 // State is the state of a refund.
 type State string
 
-// States. The table in table.go has the transitions; "final" is derived from it.
+// States. The table in table.go has the transitions; a test derives "final" from it.
 const (
 	StatePending    State = "PENDING"
 	StateProcessing State = "PROCESSING"
 	StateAccepted   State = "ACCEPTED" // the channel has acknowledged it
-	StateUnknown    State = "UNKNOWN"
+	StateUnknown    State = "UNKNOWN"  // it may have been executed; unlike the answer Unknown, which is about one call
 	StateSuccess    State = "SUCCESS"
 	StateFailed     State = "FAILED"
 	StateCanceled   State = "CANCELED"
@@ -20,8 +20,8 @@ func States() []State {
 	return []State{StatePending, StateProcessing, StateAccepted, StateUnknown, StateSuccess, StateFailed, StateCanceled, StateReversed}
 }
 
-// Final reports whether a refund in this state has ended: no claim starts from it. Facts still move it, because proof of
-// moved money is never refused.
+// Final reports whether a refund in this state has ended: no send starts from it. While one of its numbers is exposed, the
+// channel is still asked. Facts still move it, because proof of moved money is never refused.
 func (s State) Final() bool {
 	return s == StateSuccess || s == StateFailed || s == StateCanceled || s == StateReversed
 }

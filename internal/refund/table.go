@@ -2,8 +2,11 @@ package refund
 
 // The state table: the fact, the states and the conditions of each rule, its moves and their mutations. The rules of one
 // fact are tried from the top, and the first that fits applies; a fact without a rule is stored as evidence. Everything that
-// must agree with the table is derived from it: the diagram of the docs, the transitions that the database allows, "final",
-// and the decisions that people may make.
+// must agree with the table is derived from it: the diagram of the docs, the transitions that the database allows, and
+// "final". The rules about money are in table_money.go, those of decisions in decision_table.go; lines have no rules (see
+// lines_change.go). FactKind lists the places that a new kind of fact concerns.
+//
+// The ids of rules are stored in the journal, so an id stays when its text gets better words.
 
 // rule is one line of the table.
 type rule struct {
@@ -12,7 +15,7 @@ type rule struct {
 	in     []State
 	when   []guard // all must hold
 	moves  []move  // usually one; two where one fact means two transitions
-	silent bool    // nothing was learned: no journal row
+	silent bool    // no journal row is written, unless the state, the case or the open ask changes
 	doc    string
 }
 
@@ -37,18 +40,20 @@ func bookedAndReturnedBeside() []move {
 }
 
 var (
-	anyState        = States()
-	inFlight        = states(StateProcessing, StateUnknown, StateAccepted)
-	notEnded        = states(StatePending, StateProcessing, StateUnknown, StateAccepted)
+	anyState = States()
+	// PROCESSING, UNKNOWN and ACCEPTED: something of the refund is exposed (see Exposure). In PENDING nothing is.
+	exposedStates   = states(StateProcessing, StateUnknown, StateAccepted)
+	notFinal        = states(StatePending, StateProcessing, StateUnknown, StateAccepted)
 	notAcknowledged = states(StateProcessing, StateUnknown) // without ACCEPTED, which is never left for PENDING: an acknowledged refund does not vanish
-	ended           = states(StateSuccess, StateFailed, StateCanceled, StateReversed)
-	endedUnpaid     = states(StateFailed, StateCanceled)
+	finalStates     = states(StateSuccess, StateFailed, StateCanceled, StateReversed)
+	finalUnpaid     = states(StateFailed, StateCanceled)
 )
 
 // stateTable is the table of Apply. It is never written to.
 var stateTable = table()
 
-// Facts of claims: a worker takes the next call. They define "final": a state is final when no claim starts in it.
+// Facts of claims: a worker takes the next call. The store's statement writes them, Apply never gets one. They define
+// "final": a state is final when no send starts in it. A final refund that is exposed is still asked about.
 const (
 	ClaimSend FactKind = "CLAIM_SEND"
 	ClaimAsk  FactKind = "CLAIM_ASK"
@@ -71,24 +76,26 @@ func ownRows() []rule {
 			doc: "The same number is sent again (key replay). The state stays."},
 		{id: "claim-ask", fact: ClaimAsk, in: states(StatePending, StateUnknown, StateAccepted), moves: stay(),
 			doc: "A worker owns the next question to the channel."},
+		{id: "claim-ask/final", fact: ClaimAsk, in: finalStates, when: when(exposed), moves: stay(),
+			doc: "A worker owns the next question about a number that may still pay although the refund is final."},
 		{id: "withdrawn", fact: Withdrawn, in: states(StatePending), when: when(noOpenAsk, nothingExposed, noEpochOpen), moves: to(StateCanceled),
-			doc: "Canceled before anything was sent."},
+			doc: "Canceled while nothing was exposed: nothing was sent, or all that was sent provably did nothing."},
 		{id: "lease-end", fact: LeaseEnd, in: states(StateProcessing), moves: to(StateUnknown),
 			doc: "The owner has not answered in time. Its request may have been executed."},
-		{id: "settled/negative", fact: Settled, in: notEnded, when: when(nothingExposed, liveFinalNegative), moves: to(StateFailed),
+		{id: "settled/negative", fact: Settled, in: notFinal, when: when(nothingExposed, liveFinalNegative), moves: to(StateFailed),
 			doc: "The number has ended negatively, and no request can be executed any more."},
-		{id: "settled/refused", fact: Settled, in: inFlight, when: when(nothingExposed, lastSendRefused), moves: to(StateFailed),
+		{id: "settled/refused", fact: Settled, in: exposedStates, when: when(nothingExposed, lastSendRefused), moves: to(StateFailed),
 			doc: "The last send was refused, and nothing else is exposed any more."},
 		{id: "settled/pending", fact: Settled, in: notAcknowledged, when: when(nothingExposed), moves: to(StatePending),
 			doc: "Nothing is exposed any more, so the refund waits for its next send."},
-		{id: "settled/final", fact: Settled, in: ended, when: when(nothingExposed), moves: stay(closeOtherNumber, closeAcknowledged), silent: true,
-			doc: "A refund that has ended is not exposed any more."},
+		{id: "settled/final", fact: Settled, in: finalStates, when: when(nothingExposed), moves: stay(closeOtherNumber, closeAcknowledged), silent: true,
+			doc: "A final refund is not exposed any more. A row is written where this closes a reason of the case."},
 		{id: "key-expired/first", fact: KeyExpired, in: states(StatePending), when: when(firstNumber), moves: stay(nextNumber),
-			doc: "The number may not be used any more, so the next one is opened."},
+			doc: "The live number is spent, so the next one is opened."},
 		{id: "key-expired/second", fact: KeyExpired, in: states(StatePending), moves: stay(openNoStep),
-			doc: "The second number may not be used any more either. A person must decide."},
-		{id: "deadline", fact: Deadline, in: notEnded, moves: stay(openGivenReason),
-			doc: "The refund is open for too long, or no automatic step is left. A person must decide; questions to the channel continue."},
+			doc: "The second number is spent too. A person must decide."},
+		{id: "deadline", fact: Deadline, in: notFinal, moves: stay(openGivenReason),
+			doc: "The refund is open for too long, or no automatic step is left. A person must decide; questions continue, except while an epoch is open."},
 		{id: "epoch/pending", fact: EpochMark, in: states(StatePending), moves: to(StateUnknown, markEpoch),
 			doc: "The refund may have been sent in the part of the history that a restore has removed."},
 		{id: "epoch/open", fact: EpochMark, in: states(StateProcessing), moves: to(StateUnknown, markEpoch),
@@ -107,13 +114,13 @@ func progressRows() []rule {
 			doc: "The acknowledgement is older than the known end of the number."},
 		{id: "acknowledged/pending", fact: Acknowledged, in: states(StatePending), moves: to(StateUnknown, openAcknowledgedAfterEnd),
 			doc: "The channel has a refund that counted as not done. Nothing is sent."},
-		{id: "acknowledged/live", fact: Acknowledged, in: inFlight, when: when(liveDispatch), moves: to(StateAccepted),
+		{id: "acknowledged/live", fact: Acknowledged, in: exposedStates, when: when(liveDispatch), moves: to(StateAccepted),
 			doc: "The channel has the refund; the result comes later."},
-		{id: "acknowledged/other", fact: Acknowledged, in: inFlight, moves: stay(openAcknowledgedAfterEnd),
+		{id: "acknowledged/other", fact: Acknowledged, in: exposedStates, moves: stay(openAcknowledgedAfterEnd),
 			doc: "The channel has an older number of this refund. A person must review it."},
 		{id: "acknowledged/success", fact: Acknowledged, in: states(StateSuccess, StateReversed), moves: stay(openOtherNumber),
 			doc: "Another number of this refund may still pay."},
-		{id: "acknowledged/late", fact: Acknowledged, in: endedUnpaid, moves: stay(openAcknowledgedAfterEnd),
+		{id: "acknowledged/late", fact: Acknowledged, in: finalUnpaid, moves: stay(openAcknowledgedAfterEnd),
 			doc: "The channel has a refund that was reported as not done. Its amount is held."},
 
 		{id: "failed/returned", fact: FailedFinal, in: states(StateSuccess), when: when(standsByChannel, failureMayFollow, anotherStands), moves: stay(bookReturn),
@@ -131,11 +138,11 @@ func progressRows() []rule {
 			doc: "The success stands: this contract has no late failure."},
 		{id: "failed/ask", fact: FailedFinal, in: states(StatePending), when: when(answersOpenAsk), moves: stay(closeAsk),
 			doc: "The ask is answered: the old number did nothing."},
-		{id: "failed/live", fact: FailedFinal, in: inFlight, when: when(nothingExposed, liveDispatch), moves: to(StateFailed, closeAcknowledged),
+		{id: "failed/live", fact: FailedFinal, in: exposedStates, when: when(nothingExposed, liveDispatch), moves: to(StateFailed, closeAcknowledged),
 			doc: "The refund was not executed and will not be."},
-		{id: "failed/stored", fact: FailedFinal, in: notEnded, moves: stay(closeAcknowledged),
+		{id: "failed/stored", fact: FailedFinal, in: notFinal, moves: stay(closeAcknowledged),
 			doc: "The end of the number is stored; something else is still exposed."},
-		{id: "failed/closed", fact: FailedFinal, in: ended, moves: stay(closeOtherNumber, closeAcknowledged),
+		{id: "failed/closed", fact: FailedFinal, in: finalStates, moves: stay(closeOtherNumber, closeAcknowledged),
 			doc: "The end of the number answers the open question of the case."},
 	}
 }
@@ -150,20 +157,20 @@ func negativeRows() []rule {
 			doc: "The channel contradicts a person's confirmation."})
 		rows = append(rows, rule{id: JournalKind(k) + "/older", fact: k, in: states(StateProcessing), when: when(newerSendOpen), moves: stay(),
 			doc: "A newer send is in flight, so the state stays."})
-		rows = append(rows, rule{id: JournalKind(k) + "/ended", fact: k, in: inFlight, when: when(nothingExposed, liveFinalNegative), moves: to(StateFailed),
+		rows = append(rows, rule{id: JournalKind(k) + "/ended", fact: k, in: exposedStates, when: when(nothingExposed, liveFinalNegative), moves: to(StateFailed),
 			doc: "The number has ended negatively, and this send did nothing either."})
 	}
 	return append(rows, []rule{
-		{id: "refused/clear", fact: RefusedClean, in: inFlight, when: when(nothingExposed), moves: to(StateFailed),
+		{id: "refused/clear", fact: RefusedClean, in: exposedStates, when: when(nothingExposed), moves: to(StateFailed),
 			doc: "The send did nothing and never will."},
-		{id: "refused/exposed", fact: RefusedClean, in: inFlight, moves: to(StateUnknown),
+		{id: "refused/exposed", fact: RefusedClean, in: exposedStates, moves: to(StateUnknown),
 			doc: "An earlier send is still exposed."},
 		{id: "refused_new_number/first", fact: RefusedNewNumber, in: notAcknowledged, when: when(nothingExposed, liveDispatch, firstNumber),
 			moves: to(StatePending, nextNumber),
-			doc:   "The number is used up. The next one is opened, once per refund."},
-		{id: "refused_new_number/second", fact: RefusedNewNumber, in: inFlight, when: when(nothingExposed), moves: to(StateFailed),
+			doc:   "The number is spent. The next one is opened, once per refund."},
+		{id: "refused_new_number/second", fact: RefusedNewNumber, in: exposedStates, when: when(nothingExposed), moves: to(StateFailed),
 			doc: "The second number is refused too."},
-		{id: "refused_new_number/exposed", fact: RefusedNewNumber, in: inFlight, moves: to(StateUnknown),
+		{id: "refused_new_number/exposed", fact: RefusedNewNumber, in: exposedStates, moves: to(StateUnknown),
 			doc: "An earlier send is still exposed."},
 		{id: "retryable/clear", fact: Retryable, in: notAcknowledged, when: when(nothingExposed), moves: to(StatePending),
 			doc: "The send did nothing. The same number may be sent again."},
@@ -182,9 +189,9 @@ func negativeRows() []rule {
 		{id: "unknown/older", fact: Unknown, in: states(StateProcessing), when: when(newerSendOpen), moves: stay(),
 			doc: "A newer send is in flight, so the state stays."},
 		{id: "unknown", fact: Unknown, in: states(StateProcessing), when: when(answersSend), moves: to(StateUnknown),
-			doc: "The send may have been executed."},
+			doc: "The answer of the send is unclear: it may have been executed."},
 		{id: "unknown/again", fact: Unknown, in: anyState, when: when(answersSend), moves: stay(),
-			doc: "The answer is stored; the state stays."},
+			doc: "An unclear answer of a send that PROCESSING does not wait for is stored; the state stays."},
 		{id: "unknown/asked", fact: Unknown, in: anyState, moves: stay(), silent: true,
 			doc: "An unclear answer to a question changes nothing."},
 	}...)
@@ -193,24 +200,24 @@ func negativeRows() []rule {
 // absenceRows are answers of a channel that does not know the number.
 func absenceRows() []rule {
 	return []rule{
-		{id: "absent/contradiction", fact: NotFound, in: inFlight, when: when(contradictsAck), moves: stay(openContradiction),
+		{id: "absent/contradiction", fact: NotFound, in: exposedStates, when: when(contradictsAck), moves: stay(openContradiction),
 			doc: "The number was acknowledged, and the channel does not know it any more."},
 		{id: "absent/not-proven", fact: NotFound, in: anyState, when: when(notProven), moves: stay(), silent: true,
 			doc: "The absence does not count, or more of them are needed."},
 		{id: "absent/ask", fact: NotFound, in: states(StatePending), when: when(answersOpenAsk), moves: stay(closeAsk),
 			doc: "The ask is answered: the old number did nothing."},
-		{id: "absent/ended", fact: NotFound, in: inFlight, when: when(nothingExposed, liveFinalNegative), moves: to(StateFailed),
+		{id: "absent/ended", fact: NotFound, in: exposedStates, when: when(nothingExposed, liveFinalNegative), moves: to(StateFailed),
 			doc: "The live number has ended negatively, and this number did nothing either."},
-		{id: "absent/echo", fact: NotFound, in: inFlight, when: when(nothingExposed, liveDispatch, lastSendEchoed), moves: to(StateFailed),
+		{id: "absent/echo", fact: NotFound, in: exposedStates, when: when(nothingExposed, liveDispatch, lastSendEchoed), moves: to(StateFailed),
 			doc: "The refusal is final: the absence proves that it was not caused by our own effect."},
 		{id: "absent/key-dead", fact: NotFound, in: notAcknowledged, when: when(nothingExposed, liveDispatch, numberSpent, firstNumber),
 			moves: to(StatePending, nextNumber),
-			doc:   "The number did nothing and may not be used any more. The next one is opened."},
+			doc:   "The number did nothing and is spent. The next one is opened."},
 		{id: "absent/clear", fact: NotFound, in: notAcknowledged, when: when(nothingExposed, liveDispatch), moves: to(StatePending),
 			doc: "The number provably did nothing. It is sent again."},
-		{id: "absent/other", fact: NotFound, in: inFlight, moves: stay(),
-			doc: "This number did nothing."},
-		{id: "absent/closed", fact: NotFound, in: ended, moves: stay(closeOtherNumber),
+		{id: "absent/other", fact: NotFound, in: exposedStates, moves: stay(),
+			doc: "This number did nothing; another one may have done something. If none is exposed any more, the rows of settled follow."},
+		{id: "absent/closed", fact: NotFound, in: finalStates, moves: stay(closeOtherNumber),
 			doc: "The other number did nothing."},
 		{id: "absent/idle", fact: NotFound, in: states(StatePending), moves: stay(), silent: true,
 			doc: "Nothing new was learned."},

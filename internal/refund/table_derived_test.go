@@ -66,12 +66,12 @@ func TestDatabaseAllowsTheTablesTransitions(t *testing.T) {
 	}
 }
 
-// A state is final when no claim starts in it and no claim leads to it (PROCESSING is a claim in progress).
-func TestNoClaimStartsInAFinalState(t *testing.T) {
+// A state is final when no send starts in it and no send leads to it (PROCESSING is a send in progress).
+func TestNoSendStartsInAFinalState(t *testing.T) {
 	t.Parallel()
 	claimed := map[State]bool{}
 	for _, row := range table() {
-		if row.fact != ClaimSend && row.fact != ClaimAsk {
+		if row.fact != ClaimSend {
 			continue
 		}
 		for _, s := range row.in {

@@ -9,7 +9,8 @@ import (
 const (
 	firstBackoff   = time.Second
 	longestBackoff = 300 * time.Second
-	caseRecheck    = time.Hour // interval between two readings of an open case when the channel cannot be asked
+	heldRecheck    = HandoutTTL // interval between two readings of a refund while an epoch is open
+	caseRecheck    = time.Hour  // interval between two readings of an open case when the channel cannot be asked
 )
 
 func (r *Record) openWait(c Contract) time.Duration {
@@ -61,7 +62,7 @@ func (r *Record) replayAt(d Dispatch, c Contract, now time.Time) time.Time {
 	if c.Key.InFlightRefused && last.Answer != "" {
 		return at
 	}
-	return later(at, r.Exposure(d, c, now).ActsUntil)
+	return later(at, r.Exposure(d, c, now).ExecutableUntil)
 }
 
 // retryAt returns when a send that did nothing may be repeated.

@@ -21,7 +21,7 @@ func (b *testStore) doors(t *testing.T, n int) []*intake.Door {
 			t.Fatal(err)
 		}
 		t.Cleanup(s.Close)
-		d := intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: pg.NewRID, BusyAfter: 20 * time.Second, Patience: 30 * time.Second})
+		d := intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: pg.NewRID, BusyAfter: 20 * time.Second, TransactionTimeout: 30 * time.Second})
 		t.Cleanup(d.Stop)
 		out = append(out, d)
 	}

@@ -145,7 +145,7 @@ func (w *changeWriter) dispatches() {
 			w.one("dispatch", updateDispatchSQL, w.tenant, w.rid, d.Ordinal, d.Exposed, pg.NullTime(d.FinalNegativeAt), d.Acknowledged, pg.Null(d.ChannelRefundID),
 				d.Overridden, pg.NullRID(w.ch.Decision))
 			if d.MarkedEpoch != before[i].MarkedEpoch {
-				w.one("epoch mark", markDispatchSQL, w.tenant, w.rid, d.Ordinal, d.Exposed, pg.NullTime(d.KeyExpiresAt), pg.NullTime(d.MayActUntil), d.MarkedEpoch)
+				w.one("epoch mark", markDispatchSQL, w.tenant, w.rid, d.Ordinal, d.Exposed, pg.NullTime(d.KeyExpiresAt), pg.NullTime(d.LostSendUntil), d.MarkedEpoch)
 			}
 		}
 	}

@@ -9,10 +9,10 @@ import (
 // ReceiptWindow is how long receipts are looked up. An older event may not create a refund.
 const ReceiptWindow = 395 * 24 * time.Hour
 
-// DecideGroup decides the items of a group in order; each item sees the results of the ones before it, so that the outcome
-// of a group is that of its items one after another. It is pure; v must not be used again. An item whose locks were not
-// obtained is Lost, and so is every later item with the same event or refund id, which keeps their order when they are tried
-// again.
+// DecideGroup decides the intakes of a group in order; each sees the results of the ones before it, so that the outcome of a
+// group is that of its intakes one after another. It is pure; v must not be used again. An intake whose locks were not
+// obtained is Lost: it is not decided, nothing is stored for it, and the Door tries it again. So is every later intake with
+// the same event or refund id, which keeps their order.
 func DecideGroup(v View, g []Intake) Plan {
 	p := planner{v: v, touched: map[PaymentRef]bool{}, created: map[PaymentRef]bool{}, woken: map[PaymentRef]bool{}}
 	for i, in := range g {
@@ -38,11 +38,11 @@ type planner struct {
 	created map[PaymentRef]bool
 	woken   map[PaymentRef]bool
 	paid    map[PaymentRef]bool // known payments whose time of payment became known; nil = none
-	lost    map[any]bool        // identities of lost items; nil = none was lost
+	lost    map[any]bool        // identities of lost intakes; nil = none was lost
 }
 
-// identities returns the identities that an item binds. Items that share only a payment need no order: the amount that one
-// of them takes could equally be taken by another group, and waiting for each other could block groups.
+// identities returns the identities that an intake binds. Intakes that share only a payment need no order: the amount that
+// one of them takes could equally be taken by another group, and waiting for each other could block groups.
 func identities(in Intake) []any {
 	if in.Capture != nil {
 		return []any{event(in), CaptureRef{PaymentRef{in.Tenant.ID, in.Capture.PaymentID}, in.Capture.CaptureID}}
@@ -72,13 +72,13 @@ func (p *planner) followsLost(in Intake) bool {
 }
 
 func (p *planner) decide(in Intake) Outcome {
-	if p.v.Parked[in.Parked] == ParkedTaken {
+	if p.v.Parked[in.Parked] == ParkedTaken { // another transaction tries the same parked message: its result comes first
 		return Outcome{Verdict: Lost}
 	}
 	if r, known := p.v.Receipts[event(in)]; known && !decidedAnew(in, r) {
 		return p.repeated(in, r)
 	}
-	if p.v.Parked[in.Parked] == ParkedSettled {
+	if p.v.Parked[in.Parked] == ParkedSettled { // accepted or discarded before; nothing is decided again
 		return Outcome{Verdict: Replayed, Cause: CauseSettled}
 	}
 	if in.Capture != nil {
@@ -106,14 +106,14 @@ func (p *planner) request(in Intake) Outcome {
 		return Outcome{Verdict: Lost}
 	}
 	if diff := p.paymentDiff(in); len(diff) > 0 {
-		return p.bind(in, p.conflict(in, refund.CodePaymentConflict, ConflictPaymentParams, diff, refund.RID{}), refund.RID{})
+		return p.storeReceipt(in, p.conflict(in, refund.CodePaymentConflict, ConflictPaymentParams, diff, refund.RID{}), refund.RID{})
 	}
 	var paidAt time.Time
 	if in.Refund.Payment != nil {
 		paidAt = in.Refund.Payment.PaidAt
 	}
 	if code := p.rules(in, pay.Payment.WithPaidAt(paidAt)); code != "" {
-		return p.bind(in, Outcome{Verdict: Refused, Code: code}, refund.RID{})
+		return p.storeReceipt(in, Outcome{Verdict: Refused, Code: code}, refund.RID{})
 	}
 	p.touched[ref] = true
 	return p.accept(in, p.setPaidAt(pay.Payment, paidAt))
@@ -121,16 +121,16 @@ func (p *planner) request(in Intake) Outcome {
 
 // existingRefund decides another event for a refund that exists.
 func (p *planner) existingRefund(in Intake, r refund.Refund) Outcome {
-	if r.RID == in.RID {
+	if r.RID == in.RID { // created by an earlier run of this intake: the answer of its COMMIT was lost
 		return Outcome{Verdict: Taken, Refund: &r}
 	}
 	if diff := paramsDiff(r.Params, in.Refund.Params); len(diff) > 0 {
-		return p.bind(in, p.conflict(in, refund.CodeRefundConflict, ConflictRefundParams, diff, r.RID), r.RID)
+		return p.storeReceipt(in, p.conflict(in, refund.CodeRefundConflict, ConflictRefundParams, diff, r.RID), r.RID)
 	}
 	if diff := p.paymentDiff(in); len(diff) > 0 {
-		return p.bind(in, p.conflict(in, refund.CodePaymentConflict, ConflictPaymentParams, diff, r.RID), r.RID)
+		return p.storeReceipt(in, p.conflict(in, refund.CodePaymentConflict, ConflictPaymentParams, diff, r.RID), r.RID)
 	}
-	return p.bind(in, Outcome{Verdict: Replayed, Cause: CauseRefund, Refund: &r}, r.RID)
+	return p.storeReceipt(in, Outcome{Verdict: Replayed, Cause: CauseRefund, Refund: &r}, r.RID)
 }
 
 // withNewPayment decides a refund with an inline payment that is not known yet. The payment is created only together with
@@ -138,13 +138,13 @@ func (p *planner) existingRefund(in Intake, r refund.Refund) Outcome {
 func (p *planner) withNewPayment(in Intake, ref PaymentRef) Outcome {
 	pay, code := p.newPayment(ref, in.Tenant, *in.Refund.Payment, refund.BySnapshot)
 	if code == refund.CodePaymentConflict {
-		return p.bind(in, p.conflict(in, code, ConflictPaymentParams, []string{"payment.channelReference"}, refund.RID{}), refund.RID{})
+		return p.storeReceipt(in, p.conflict(in, code, ConflictPaymentParams, []string{"payment.channelReference"}, refund.RID{}), refund.RID{})
 	}
 	if code == "" {
 		code = p.rules(in, pay)
 	}
 	if code != "" {
-		return p.bind(in, Outcome{Verdict: Refused, Code: code}, refund.RID{})
+		return p.storeReceipt(in, Outcome{Verdict: Refused, Code: code}, refund.RID{})
 	}
 	p.create(ref, pay)
 	return p.accept(in, pay)
@@ -193,5 +193,5 @@ func (p *planner) accept(in Intake, pay refund.Payment) Outcome {
 		Replay: in.ReplayBatch})
 	p.plan.Wakes = append(p.plan.Wakes, refund.Wakeup{RefundRef: r.RefundRef})
 	p.v.Refunds[RefundKey{in.Tenant.ID, r.RefundID}] = r
-	return p.bind(in, Outcome{Verdict: Taken, Refund: &r}, r.RID)
+	return p.storeReceipt(in, Outcome{Verdict: Taken, Refund: &r}, r.RID)
 }

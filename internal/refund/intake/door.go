@@ -9,7 +9,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// GroupAccepter accepts one group in one transaction. Items with the outcome Lost must be tried again with the same intakes.
+// GroupAccepter accepts one group in one transaction. Intakes with the outcome Lost must be tried again unchanged.
 // Errors: ErrCommitUnknown, ErrUnavailable; any other error is unexpected and concerns the whole group.
 type GroupAccepter interface {
 	AcceptGroup(ctx context.Context, g []Intake) ([]Outcome, error)
@@ -17,24 +17,24 @@ type GroupAccepter interface {
 
 // DoorConfig configures a Door. Accepter and NewRID are required.
 type DoorConfig struct {
-	Accepter  GroupAccepter
-	NewRID    func() refund.RID
-	MaxGroup  int           // items of one transaction; default 128
-	Queue     int           // single requests that may wait; default 4096, beyond it ErrOverloaded
-	Flushers  int           // groups from the queue in progress at once; default 2
-	Direct    int           // groups of callers in progress at once; default 4
-	BusyAfter time.Duration // an item whose row is locked for longer is Busy; default 2 s
-	Patience  time.Duration // timeout of one transaction; default 10 s
-	Clock     func() time.Time
-	Logger    *slog.Logger
+	Accepter           GroupAccepter
+	NewRID             func() refund.RID
+	MaxGroup           int           // intakes of one transaction; default 128
+	Queue              int           // single intakes that may wait; default 4096, beyond it ErrOverloaded
+	QueueWorkers       int           // groups from the queue in progress at once; default 2
+	CallerGroups       int           // groups of callers in progress at once; default 4
+	BusyAfter          time.Duration // an intake whose row is locked for longer is Busy; default 2 s
+	TransactionTimeout time.Duration // timeout of one transaction; default 10 s
+	Clock              func() time.Time
+	Logger             *slog.Logger
 	// Observe is called with every outcome and its duration; nil = not called.
 	Observe func(in Intake, o Outcome, took time.Duration)
 	// CommitUnknown is called when the answer of a COMMIT was lost; nil = not called.
 	CommitUnknown func()
 }
 
-// Door accepts all intakes, from every transport. Single requests form groups: the requests that arrived while the previous
-// group was committed are the next group, so that an idle Door adds no wait. Its methods are here and in door_groups.go.
+// Door accepts all intakes, from every transport. Single intakes form groups: those that arrived while the previous group was
+// committed are the next group, so that an idle Door adds no wait. Its methods are here and in door_groups.go.
 type Door struct {
 	cfg    DoorConfig
 	queue  chan *request
@@ -42,7 +42,7 @@ type Door struct {
 	stop   chan struct{}
 	done   sync.WaitGroup
 
-	mu     sync.RWMutex // held for reading while a request enters the queue
+	mu     sync.RWMutex // held for reading while an intake enters the queue
 	closed bool
 }
 
@@ -55,13 +55,13 @@ func NewDoor(cfg DoorConfig) *Door {
 	}
 	def(&cfg.MaxGroup, 128)
 	def(&cfg.Queue, 4096)
-	def(&cfg.Flushers, 2)
-	def(&cfg.Direct, 4)
+	def(&cfg.QueueWorkers, 2)
+	def(&cfg.CallerGroups, 4)
 	if cfg.BusyAfter <= 0 {
 		cfg.BusyAfter = 2 * time.Second
 	}
-	if cfg.Patience <= 0 {
-		cfg.Patience = 10 * time.Second
+	if cfg.TransactionTimeout <= 0 {
+		cfg.TransactionTimeout = 10 * time.Second
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
@@ -75,8 +75,8 @@ func NewDoor(cfg DoorConfig) *Door {
 	if cfg.CommitUnknown == nil {
 		cfg.CommitUnknown = func() {}
 	}
-	d := &Door{cfg: cfg, queue: make(chan *request, cfg.Queue), groups: make(chan struct{}, cfg.Direct), stop: make(chan struct{})}
-	for range cfg.Flushers {
+	d := &Door{cfg: cfg, queue: make(chan *request, cfg.Queue), groups: make(chan struct{}, cfg.CallerGroups), stop: make(chan struct{})}
+	for range cfg.QueueWorkers {
 		d.done.Add(1)
 		go d.runQueue()
 	}
@@ -92,14 +92,17 @@ func (d *Door) Stop() {
 	}
 	d.mu.Unlock()
 	d.done.Wait()
-	for len(d.queue) > 0 { // requests that were about to be tried again
+	for len(d.queue) > 0 { // intakes that were about to be tried again
 		(<-d.queue).fail(refund.ErrUnavailable)
 	}
 }
 
-// Accept decides intakes and returns one outcome for each, in order. No outcome is Lost. An error means that no decision is
-// known: ErrUnavailable, ErrOverloaded, or that of the context. The caller may repeat the same intakes, because their
-// identities make repeats safe.
+// Accept decides intakes and returns one outcome for each, in order. No outcome is Lost. Errors: ErrUnavailable,
+// ErrOverloaded, ErrBadData, that of the context, or an unexpected one of the accepter. After an error each intake may or may
+// not have been accepted. Except after ErrBadData the caller may repeat the same intakes: their event ids make repeats safe.
+//
+// A COMMIT whose outcome is unknown is repeated inside. Only when the repeats fail too, the error is ErrUnavailable joined
+// with ErrCommitUnknown.
 func (d *Door) Accept(ctx context.Context, g []Intake) ([]Outcome, error) {
 	results, err := d.AcceptEach(ctx, g)
 	if err != nil {
@@ -115,14 +118,15 @@ func (d *Door) Accept(ctx context.Context, g []Intake) ([]Outcome, error) {
 	return out, nil
 }
 
-// Result is the outcome of one item, or the error that prevented one.
+// Result is the outcome of one intake, or the error that prevented one.
 type Result struct {
 	Outcome
 	Err error
 }
 
-// AcceptEach is Accept for callers that can repeat single items: an item that the database refuses (ErrBadData) does not
-// hide the outcomes of the others. The returned error concerns all items.
+// AcceptEach is Accept for callers that can repeat single intakes: one that the database refuses (ErrBadData) does not hide
+// the outcomes of the others. The returned error concerns all intakes. An intake without RID gets one in the Door's copy, which
+// is the same in all its tries; the caller's intake stays unchanged.
 func (d *Door) AcceptEach(ctx context.Context, g []Intake) ([]Result, error) {
 	requests := make([]*request, len(g))
 	for i, in := range g {
@@ -141,7 +145,7 @@ func (d *Door) AcceptEach(ctx context.Context, g []Intake) ([]Result, error) {
 	return d.await(ctx, requests)
 }
 
-// enqueue adds a single request to the bounded queue.
+// enqueue adds a single intake to the bounded queue.
 func (d *Door) enqueue(t *request) error {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -193,7 +197,7 @@ func (d *Door) begin() bool {
 	return !d.closed
 }
 
-// await waits until every request is answered.
+// await waits until every intake is answered.
 func (d *Door) await(ctx context.Context, ts []*request) ([]Result, error) {
 	out := make([]Result, len(ts))
 	for i, t := range ts {
@@ -234,7 +238,7 @@ func (d *Door) gather(first *request) []*request {
 	return ts
 }
 
-// drain answers the requests that are still queued at Stop.
+// drain answers the intakes that are still queued at Stop.
 func (d *Door) drain() {
 	for {
 		select {

@@ -9,7 +9,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// request is one intake in the Door.
+// request is one intake in the Door, with its answer.
 type request struct {
 	in       Intake
 	since    time.Time
@@ -23,14 +23,14 @@ func (t *request) fail(err error) {
 	close(t.answered)
 }
 
-// failAll answers requests that Stop has interrupted before their locks were free.
+// failAll answers intakes that Stop has interrupted before their locks were free.
 func failAll(ts []*request) {
 	for _, t := range ts {
 		t.fail(refund.ErrUnavailable)
 	}
 }
 
-// process accepts one group and answers its requests. It returns the requests that have to be tried again.
+// process accepts one group and answers its intakes. It returns those that have to be tried again.
 func (d *Door) process(ts []*request) []*request {
 	g := make([]Intake, len(ts))
 	for i, t := range ts {
@@ -48,7 +48,7 @@ func (d *Door) process(ts []*request) []*request {
 		}
 		return nil
 	}
-	// One item causes the error (a race that only a constraint detected, a value that the database refuses): the others must
+	// One intake causes the error (a race that only a constraint detected, a value that the database refuses): the others must
 	// not fail with it.
 	d.cfg.Logger.Warn("group failed, bisecting", "items", len(ts), "error", err)
 	half := len(ts) / 2
@@ -61,7 +61,7 @@ func (d *Door) process(ts []*request) []*request {
 // acceptGroup runs the transaction until the outcome of its COMMIT is known, with the same intakes and ids on a new
 // connection.
 func (d *Door) acceptGroup(g []Intake) ([]Outcome, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.TransactionTimeout)
 	defer cancel()
 	for try := 0; ; try++ {
 		out, err := d.cfg.Accepter.AcceptGroup(ctx, g)
@@ -96,7 +96,7 @@ func (d *Door) reply(ts []*request, out []Outcome) []*request {
 	return lost
 }
 
-// retryLost queues lost items again after a pause.
+// retryLost queues lost intakes again after a pause.
 func (d *Door) retryLost(lost []*request) {
 	if len(lost) == 0 {
 		return

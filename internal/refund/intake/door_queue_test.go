@@ -39,7 +39,7 @@ func acceptLater(d *Door, g ...Intake) <-chan doorAnswer {
 func TestDoorGathersAndRefusesWhenFull(t *testing.T) {
 	accepter, release := blockedAccepter()
 	defer release()
-	d := newTestDoor(t, DoorConfig{Accepter: accepter, Queue: 8, Flushers: 1})
+	d := newTestDoor(t, DoorConfig{Accepter: accepter, Queue: 8, QueueWorkers: 1})
 	answers := []<-chan doorAnswer{acceptLater(d, doorIntake("first"))}
 	waitFor(t, "the first is in progress", func() bool { return len(accepter.calls()) == 1 })
 	for _, in := range doorIntakes(8) {
@@ -84,7 +84,7 @@ func TestDoorCompletesTheIntakeOfACallerThatLeft(t *testing.T) {
 // gets an answer, and later requests are refused.
 func TestDoorStopLosesNothing(t *testing.T) {
 	accepter, release := blockedAccepter()
-	d := newTestDoor(t, DoorConfig{Accepter: accepter, Flushers: 1})
+	d := newTestDoor(t, DoorConfig{Accepter: accepter, QueueWorkers: 1})
 	under := acceptLater(d, doorIntake("under-way"))
 	waitFor(t, "a group is in progress", func() bool { return len(accepter.calls()) == 1 })
 	group := acceptLater(d, doorIntakes(3)...)

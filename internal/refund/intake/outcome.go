@@ -2,7 +2,17 @@ package intake
 
 import "github.com/refundry/refundry/internal/refund"
 
-// Verdict is the result of an intake's decision.
+// Verdict is the result of an intake's decision. Its codes are:
+//
+//	CONFLICT  idempotency-key-reused        the event id is bound to another type, refund or parameters
+//	          refund-parameters-conflict    the refund id is bound to other parameters
+//	          payment-parameters-conflict   the payment is stored with other parameters, or its reference is another payment's
+//	REFUSED   tenant-closed                 binds nothing
+//	          account-not-allowed, order-mismatch, currency-mismatch, event-expired, amount-not-expressible,
+//	          refund-window-closed, refund-count-exceeded, amount-exceeds-refundable
+//	          in this order: the first that applies
+//	WAITING   payment-unknown
+//	BUSY      operation-in-progress
 type Verdict string
 
 // Verdicts. Only the first four bind the event id.

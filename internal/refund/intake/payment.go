@@ -96,11 +96,11 @@ func (p *planner) capture(in Intake) Outcome {
 	case "":
 		p.create(ref, made)
 	case refund.CodePaymentConflict:
-		return p.bind(in, p.conflict(in, code, ConflictPaymentParams, []string{"channelReference"}, refund.RID{}), refund.RID{})
+		return p.storeReceipt(in, p.conflict(in, code, ConflictPaymentParams, []string{"channelReference"}, refund.RID{}), refund.RID{})
 	default:
-		return p.bind(in, Outcome{Verdict: Refused, Code: code}, refund.RID{})
+		return p.storeReceipt(in, Outcome{Verdict: Refused, Code: code}, refund.RID{})
 	}
-	return p.bindCapture(in, ref)
+	return p.takeCapture(in, ref)
 }
 
 func (p *planner) moreCaptured(in Intake, ref PaymentRef, pay refund.Payment) Outcome {
@@ -116,25 +116,25 @@ func (p *planner) moreCaptured(in Intake, ref PaymentRef, pay refund.Payment) Ou
 	}
 	switch {
 	case len(diff) > 0:
-		return p.bind(in, p.conflict(in, refund.CodePaymentConflict, ConflictPaymentParams, diff, refund.RID{}), refund.RID{})
+		return p.storeReceipt(in, p.conflict(in, refund.CodePaymentConflict, ConflictPaymentParams, diff, refund.RID{}), refund.RID{})
 	case seen:
 		p.setPaidAt(pay, c.PaidAt)
-		return p.bind(in, Outcome{Verdict: Replayed, Cause: CauseRefund}, refund.RID{})
+		return p.storeReceipt(in, Outcome{Verdict: Replayed, Cause: CauseRefund}, refund.RID{})
 	case pay.Captured > refund.MaxAmount-c.Amount:
-		return p.bind(in, Outcome{Verdict: Refused, Code: refund.CodeNotExpressible}, refund.RID{})
+		return p.storeReceipt(in, Outcome{Verdict: Refused, Code: refund.CodeNotExpressible}, refund.RID{})
 	}
 	pay = p.setPaidAt(pay, c.PaidAt)
 	pay.Captured += c.Amount
 	p.touched[ref] = true
 	p.setPayment(pay.WithExcess())
-	return p.bindCapture(in, ref)
+	return p.takeCapture(in, ref)
 }
 
-func (p *planner) bindCapture(in Intake, ref PaymentRef) Outcome {
+func (p *planner) takeCapture(in Intake, ref PaymentRef) Outcome {
 	at := CaptureRef{ref, in.Capture.CaptureID}
 	p.v.Captures[at] = in.Capture.Amount
 	p.plan.Captures = append(p.plan.Captures, NewCapture{at, in.Capture.Amount})
-	return p.bind(in, Outcome{Verdict: Taken}, refund.RID{})
+	return p.storeReceipt(in, Outcome{Verdict: Taken}, refund.RID{})
 }
 
 // create adds a new payment to the plan and wakes the messages that wait for it.

@@ -31,8 +31,8 @@ func (p *planner) repeated(in Intake, r Receipt) Outcome {
 	return o
 }
 
-// decidedAnew reports whether a stored refusal is decided again: only on a person's request, and only for exactly the
-// refused parameters.
+// decidedAnew reports whether a stored refusal is decided again: only when a person redrives the parked message, and only for
+// exactly the refused parameters. It is the one exception to the rule that a receipt never changes.
 func decidedAnew(in Intake, r Receipt) bool {
 	return in.Redrive && r.Outcome == Refused && r.Type == in.Type && r.Digest == in.Digest() && len(differing(r.Params, in)) == 0 && sameInline(r.Params, in)
 }
@@ -51,8 +51,8 @@ func (p *planner) repeatedFields(in Intake, r Receipt) []string {
 	return nil
 }
 
-// bind adds the receipt that binds the event id to this outcome.
-func (p *planner) bind(in Intake, o Outcome, rid refund.RID) Outcome {
+// storeReceipt adds the receipt of this outcome, which binds the event id: from now on a repeat of the event gets the same outcome.
+func (p *planner) storeReceipt(in Intake, o Outcome, rid refund.RID) Outcome {
 	rec := Receipt{Type: in.Type, Digest: in.Digest(), Params: in.CanonicalParams(), Outcome: o.Verdict, RID: rid, Code: o.Code}
 	if in.Refund != nil && !rid.IsZero() {
 		rec.RefundID = in.Refund.RefundID

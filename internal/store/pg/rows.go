@@ -29,7 +29,7 @@ func ScanDispatch(row pgx.CollectableRow) (refund.Dispatch, error) {
 	d, err := Scan[dispatchRow](row)
 	return refund.Dispatch{
 		Ordinal: d.Ordinal, Number: d.Number, KeyExpiresAt: Deref(d.KeyExpiresAt), AbsenceCountsFrom: Deref(d.AbsenceCountsFrom),
-		Exposed: d.Exposed, Overridden: d.Overridden, FinalNegativeAt: Deref(d.FinalNegativeAt), MayActUntil: Deref(d.MayActUntil),
+		Exposed: d.Exposed, Overridden: d.Overridden, FinalNegativeAt: Deref(d.FinalNegativeAt), LostSendUntil: Deref(d.MayActUntil),
 		MarkedEpoch: Deref(d.MarkedEpoch), Acknowledged: d.Acknowledged, ChannelRefundID: Deref(d.ChannelRefundID), Retired: d.Retired,
 	}, err
 }

@@ -116,7 +116,7 @@ func (c *evidenceCheck) read() error {
 	for _, d := range dispatches {
 		c.r.Dispatches = append(c.r.Dispatches, refund.Dispatch{Ordinal: d.No, Number: d.Number, KeyExpiresAt: pg.Deref(d.KeyExpiresAt),
 			AbsenceCountsFrom: pg.Deref(d.AbsenceCountsFrom),
-			Exposed:           d.Exposed, Overridden: d.OverriddenBy != nil, FinalNegativeAt: pg.Deref(d.FinalNegativeAt), MayActUntil: pg.Deref(d.MayActUntil),
+			Exposed:           d.Exposed, Overridden: d.OverriddenBy != nil, FinalNegativeAt: pg.Deref(d.FinalNegativeAt), LostSendUntil: pg.Deref(d.MayActUntil),
 			MarkedEpoch:  pg.Deref(d.MarkedEpoch),
 			Acknowledged: d.Acknowledged, ChannelRefundID: pg.Deref(d.ChannelRefundID), Retired: retired[d.No]})
 	}
