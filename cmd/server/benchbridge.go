@@ -109,7 +109,8 @@ func (p *benchPlace) openFeed(ctx context.Context, schema string, tenant refund.
 	if err != nil {
 		return out, err
 	}
-	f.cfg = bridge.Config{Name: "bench", Broker: "nats", Open: open, Door: f.door, DeadLetters: f.store, Tenants: f.store,
+	f.cfg = bridge.Config{Name: "bench", Broker: "nats", Open: open, Door: f.door,
+		ParkedMessages: f.store, Deliveries: f.store, Tenants: f.store,
 		Allowed: []string{tenant.Code}, Observe: f}
 	return bench.Feed{Publish: f.publish, Drain: f.drain, Close: f.close}, nil
 }

@@ -122,7 +122,7 @@ func (p *benchPlace) openHTTP(work bool) func(ctx context.Context, schema string
 		if err != nil {
 			return target, err
 		}
-		settings, err := config.SettingsOf(plain.Settings{Endpoint: sim.url()})
+		settings, err := config.RawSettingsOf(plain.Settings{Endpoint: sim.url()})
 		if err != nil {
 			return target, err
 		}

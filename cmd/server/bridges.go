@@ -23,7 +23,8 @@ func (a *app) openBridges() error {
 		if err != nil {
 			return config.At("bridges."+name, err)
 		}
-		b, err := bridge.New(bridge.Config{Name: name, Broker: c.Broker, Open: open, Door: a.door, DeadLetters: a.store, Tenants: a.store,
+		b, err := bridge.New(bridge.Config{Name: name, Broker: c.Broker, Open: open, Door: a.door,
+			ParkedMessages: a.store, Deliveries: a.store, Tenants: a.store,
 			Allowed:  c.Tenants,
 			MaxBatch: c.Batch, Rate: c.Rate, Undated: c.Undated == config.UndatedAllow, Logger: a.log, Observe: a.metrics.Bridges()})
 		if err != nil {
@@ -39,7 +40,7 @@ func (a *app) openBroker(name string, c config.Bridge) (bridge.Opener, error) {
 	if !known {
 		return nil, fmt.Errorf("there is no broker %q", c.Broker)
 	}
-	settings, err := kind.Settings(c.Settings.Node())
+	settings, err := kind.DecodeSettings(c.Settings.Node())
 	if err != nil {
 		return nil, err
 	}
@@ -60,15 +61,15 @@ func (a *app) measureLag(ctx context.Context) {
 	}
 }
 
-// parkingLot is what the API needs of parked messages: the store keeps them, the redriver tries them again.
-type parkingLot struct {
-	rows
+// parkedMessages is what the API needs of parked messages: the store keeps them, the redriver tries them again.
+type parkedMessages struct {
+	storeAndReader
 	bridge.Redriver
 }
 
 // Discard settles a parked message and returns it as it stands afterwards. Errors: refund.ErrNotFound, refund.ErrUnavailable.
-func (p parkingLot) Discard(ctx context.Context, tenant refund.TenantID, id refund.RID, by string) (intake.ParkedView, error) {
-	if err := p.rows.Discard(ctx, tenant, id, by); err != nil {
+func (p parkedMessages) Discard(ctx context.Context, tenant refund.TenantID, id refund.RID, by string) (intake.ParkedView, error) {
+	if err := p.storeAndReader.Discard(ctx, tenant, id, by); err != nil {
 		return intake.ParkedView{}, err
 	}
 	return p.ParkedMessage(ctx, tenant, id)

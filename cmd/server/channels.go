@@ -45,7 +45,7 @@ func (a *app) openChannels(ctx context.Context, book *accountBook) (*channel.Reg
 
 func openAccount(name string, c config.Account, contract refund.Contract, client *http.Client) (refund.Channel, error) {
 	kind, _ := channelKind(c.Channel)
-	settings, err := kind.Settings(c.Settings.Node())
+	settings, err := kind.DecodeSettings(c.Settings.Node())
 	if err != nil {
 		return nil, err
 	}

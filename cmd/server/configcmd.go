@@ -51,21 +51,21 @@ func readSettings(f config.File) (accounts, bridges [][]any, err error) {
 	for _, name := range slices.Sorted(maps.Keys(f.Accounts)) {
 		a := f.Accounts[name]
 		kind, _ := channelKind(a.Channel)
-		s, err := kind.Settings(a.Settings.Node())
+		s, err := kind.DecodeSettings(a.Settings.Node())
 		if err != nil {
 			return nil, nil, config.At("accounts."+name, err)
 		}
-		faults = append(faults, config.At("accounts."+name, s.Readable()))
+		faults = append(faults, config.At("accounts."+name, s.CheckSecrets()))
 		accounts = append(accounts, []any{name, a.Channel, a.Tenants, a.Contract.Profile, s.Summary()})
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Bridges)) {
 		b := f.Bridges[name]
 		kind, _ := brokerKind(b.Broker)
-		s, err := kind.Settings(b.Settings.Node())
+		s, err := kind.DecodeSettings(b.Settings.Node())
 		if err != nil {
 			return nil, nil, config.At("bridges."+name, err)
 		}
-		faults = append(faults, config.At("bridges."+name, s.Readable()))
+		faults = append(faults, config.At("bridges."+name, s.CheckSecrets()))
 		bridges = append(bridges, []any{name, b.Broker, b.Tenants, s.Summary()})
 	}
 	return accounts, bridges, errors.Join(faults...)

@@ -177,7 +177,7 @@ const (
 
 // demoConfig returns a configuration with one bridge and one account per profile: demo for the first, demo-<profile> for the others.
 func demoConfig(endpoint, broker, noticeSecretFile string, caseAfter time.Duration) (config.File, error) {
-	account, err := config.SettingsOf(plain.Settings{Endpoint: endpoint, NoticeSecrets: []config.Secret{{File: noticeSecretFile}}})
+	account, err := config.RawSettingsOf(plain.Settings{Endpoint: endpoint, NoticeSecrets: []config.Secret{{File: noticeSecretFile}}})
 	if err != nil {
 		return config.File{}, err
 	}
@@ -190,7 +190,7 @@ func demoConfig(endpoint, broker, noticeSecretFile string, caseAfter time.Durati
 		accounts[name] = config.Account{Channel: plain.Kind.Name, Settings: account, Tenants: []string{demoTenant},
 			Contract: config.Contract{Profile: profile, Waits: config.Waits{Pending: caseAfter, Unknown: caseAfter, Accepted: caseAfter}}}
 	}
-	subscription, err := config.SettingsOf(nats.Settings{URL: broker, Stream: demoStream, CreateStream: true, Subjects: []string{demoSubjects}})
+	subscription, err := config.RawSettingsOf(nats.Settings{URL: broker, Stream: demoStream, CreateStream: true, Subjects: []string{demoSubjects}})
 	if err != nil {
 		return config.File{}, err
 	}

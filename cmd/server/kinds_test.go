@@ -18,7 +18,7 @@ func TestKinds(t *testing.T) {
 	name := regexp.MustCompile(`^[a-z][a-z0-9]{0,31}$`)
 	seen := map[string]bool{}
 	for _, k := range channelKinds() {
-		if !name.MatchString(k.Name) || seen[k.Name] || k.Settings == nil || k.Open == nil {
+		if !name.MatchString(k.Name) || seen[k.Name] || k.DecodeSettings == nil || k.Open == nil {
 			t.Errorf("channel %q: a kind has a name of its own, settings and a client", k.Name)
 		}
 		seen[k.Name] = true
@@ -41,7 +41,7 @@ func TestKinds(t *testing.T) {
 		if _, err := k.Open(nil, bridge.Deps{}); err == nil {
 			t.Errorf("broker %s opens with settings that are not its own", k.Name)
 		}
-		if !name.MatchString(k.Name) || seen[k.Name] || k.Settings == nil || k.Open == nil {
+		if !name.MatchString(k.Name) || seen[k.Name] || k.DecodeSettings == nil || k.Open == nil {
 			t.Errorf("broker %q: a kind has a name of its own, settings and a source", k.Name)
 		}
 		seen[k.Name] = true

@@ -43,24 +43,24 @@ func (h housekeeping) Maintain(ctx context.Context) error {
 
 // actions are what a caller can do to a refund besides reading it.
 type actions struct {
-	rows   rows
+	db     storeAndReader
 	runner *jobs.Runner
 	log    *slog.Logger
 }
 
 func (a actions) Cancel(ctx context.Context, tenant refund.TenantID, refundID, actor string) (refund.Refund, error) {
-	r, err := a.rows.FindRefund(ctx, tenant, refundID)
+	r, err := a.db.FindRefund(ctx, tenant, refundID)
 	if err != nil {
 		return r, err
 	}
-	if _, err := a.rows.Cancel(ctx, r.RefundRef, actor); err != nil {
+	if _, err := a.db.Cancel(ctx, r.RefundRef, actor); err != nil {
 		return r, err
 	}
-	return a.rows.FindRefund(ctx, tenant, refundID)
+	return a.db.FindRefund(ctx, tenant, refundID)
 }
 
 func (a actions) Check(ctx context.Context, tenant refund.TenantID, refundID, actor string) (refund.Refund, error) {
-	r, err := a.rows.FindRefund(ctx, tenant, refundID)
+	r, err := a.db.FindRefund(ctx, tenant, refundID)
 	if err != nil {
 		return r, err
 	}
@@ -69,7 +69,7 @@ func (a actions) Check(ctx context.Context, tenant refund.TenantID, refundID, ac
 		return r, err
 	}
 	a.log.InfoContext(ctx, "check", "refund", refundID, "actor", actor, "asked", asked)
-	return a.rows.FindRefund(ctx, tenant, refundID)
+	return a.db.FindRefund(ctx, tenant, refundID)
 }
 
 const (

@@ -76,7 +76,8 @@ func (m member) end() error {
 	return nil
 }
 
-// loop is a Service whose work runs until Stop cancels its context.
+// loop is a Service whose work runs in one goroutine until Stop cancels its context. Stop waits until work has returned, at most until its
+// own context ends.
 type loop struct {
 	work   func(ctx context.Context) // returns soon after ctx has ended
 	cancel context.CancelFunc
@@ -109,14 +110,14 @@ func (l *loop) Stop(ctx context.Context) error {
 	}
 }
 
-// standing is a Service that runs already and only needs a stop.
-type standing struct{ stop func() }
+// stopOnly is a Service that runs since it was created, and only has to be stopped. Its stop is not cut off by a context.
+type stopOnly struct{ stop func() }
 
 // Start implements Service.
-func (standing) Start(context.Context) error { return nil }
+func (stopOnly) Start(context.Context) error { return nil }
 
 // Stop implements Service.
-func (s standing) Stop(context.Context) error {
+func (s stopOnly) Stop(context.Context) error {
 	s.stop()
 	return nil
 }

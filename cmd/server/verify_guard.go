@@ -36,13 +36,13 @@ func (g *guardConfig) bind(cmd *cobra.Command) {
 		"append-only copy of the anchors, best on a disk that the database cannot write (default: no copy)")
 }
 
-// guard has the open checks; nil = off.
+// guard has the checks that run beside the service; nil = off.
 type guard struct {
-	verifier *verify.Verifier
-	anchorer *verify.Anchorer
+	continuousCheck *verify.Verifier
+	anchorer        *verify.Anchorer
 }
 
-// openGuard checks the epoch before anything can be sent, and opens the anchorer and the verifier.
+// openGuard checks the epoch before anything can be sent, and opens the anchorer and the continuous check.
 func (a *app) openGuard(ctx context.Context) error {
 	g := a.cfg.guard
 	if err := a.watchEpoch(ctx); err != nil {
@@ -65,18 +65,18 @@ func (a *app) openGuard(ctx context.Context) error {
 	}
 	if g.verifyEvery > 0 {
 		var err error
-		if a.guard.verifier, err = verify.Open(ctx, verify.Config{URL: a.cfg.direct(), Schema: a.cfg.schema, Logger: a.log}); err != nil {
+		if a.guard.continuousCheck, err = verify.Open(ctx, verify.Config{URL: a.cfg.direct(), Schema: a.cfg.schema, Logger: a.log}); err != nil {
 			return err
 		}
-		a.opened(a.guard.verifier.Close)
+		a.opened(a.guard.continuousCheck.Close)
 	}
 	return nil
 }
 
-// watchPromises checks all promises, one piece at a time, until ctx ends.
-func (a *app) watchPromises(ctx context.Context) {
+// runContinuousCheck checks all promises, one piece at a time, and sets their gauges, until ctx ends.
+func (a *app) runContinuousCheck(ctx context.Context) {
 	every := a.cfg.guard.verifyEvery
-	a.guard.verifier.Watch(ctx, verify.WatchConfig{Every: every, Cheap: 15 * every, Whole: 60 * every, Report: func(r verify.WatchReport) {
+	a.guard.continuousCheck.Watch(ctx, verify.WatchConfig{Every: every, Cheap: 15 * every, Whole: 60 * every, Report: func(r verify.WatchReport) {
 		a.metrics.SetPromises(r.Violations, r.MostMoved, r.Excess)
 	}})
 }

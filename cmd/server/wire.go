@@ -40,27 +40,29 @@ type appConfig struct {
 
 func (c appConfig) direct() string { return cmp.Or(c.directURL, c.databaseURL) }
 
-// app is one running process: enqueuer → store → door → channels → runner → API. Only this file connects them. Its methods are also in
-// serve.go (run), channels.go, bridges.go, observe.go and verify_guard.go.
+// app is one running process. newApp creates its parts in this order, because each needs some before it: enqueuer, store, reader, epoch check
+// with anchors and continuous check, channels, door, runner, bridges, API. Only this file connects them. Its methods are also in serve.go
+// (run), channels.go, bridges.go, observe.go and verify_guard.go.
 type app struct {
-	cfg     appConfig
-	log     *slog.Logger
-	metrics *telemetry.Metrics
-	store   *store.Store  // writes
-	reader  *read.Reader  // reads, on the store's pool
-	pool    *pgxpool.Pool // River's
-	door    *intake.Door
-	runner  *jobs.Runner
-	api     *httpapi.API
-	server  *httpapi.Server
-	bridges []*bridge.Bridge
-	guard   guard
+	cfg       appConfig
+	log       *slog.Logger
+	metrics   *telemetry.Metrics
+	store     *store.Store  // writes
+	reader    *read.Reader  // reads, on the store's pool
+	riverPool *pgxpool.Pool // of River, in the runner; the store has a pool of its own
+	door      *intake.Door
+	runner    *jobs.Runner
+	api       *httpapi.API
+	server    *httpapi.Server
+	bridges   []*bridge.Bridge
+	guard     guard
 
 	services services
 	closers  []func() // close what newApp opened, called in reverse order
 }
 
-// newApp opens and connects everything. Nothing runs before start.
+// newApp opens and connects everything. Before start only the Door runs, and nothing submits to it. After an error the parts that were opened
+// are closed again.
 func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 	a = &app{cfg: cfg, log: cfg.log, metrics: telemetry.New()}
 	a.metrics.SetBuild(thisBuild().Version, thisBuild().Commit, thisBuild().Go)
@@ -75,7 +77,7 @@ func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 	}
 	accounts := &accountBook{}
 	a.store, err = store.Open(ctx, store.Config{URL: cfg.databaseURL, Schema: cfg.schema, Params: cfg.params, Enqueuer: enqueuer,
-		Accounts: accounts, Logger: cfg.log, Ended: a.metrics.Ended, HoldOnFailover: !cfg.guard.lossless})
+		Accounts: accounts, Logger: cfg.log, RefundEnded: a.metrics.Ended, HoldOnFailover: !cfg.guard.lossless})
 	if err != nil {
 		return a, err
 	}
@@ -103,18 +105,19 @@ func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 	if err := a.openAPI(registry); err != nil {
 		return a, err
 	}
-	a.list()
+	a.groupServices()
 	return a, nil
 }
 
 func (a *app) openRunner(ctx context.Context, channels *channel.Registry) (err error) {
-	if a.pool, err = pg.OpenPool(ctx, a.cfg.direct(), a.cfg.schema, int32(a.cfg.workers+8)); err != nil { // #nosec G115 -- a checked small number
+	if a.riverPool, err = pg.OpenPool(ctx, a.cfg.direct(), a.cfg.schema, int32(a.cfg.workers+8)); err != nil { // #nosec G115 -- a checked small number
 		return err
 	}
-	a.opened(a.pool.Close)
-	a.runner, err = jobs.New(jobs.Config{Pool: a.pool, Schema: a.cfg.schema, Store: a.store, Channels: channels,
-		Waker: bridge.Waker{Lot: a.store, Door: a.door, Log: a.log}, Maintain: housekeeping{a.store, a.cfg.schema}, Observer: a.metrics.Workers(),
-		CallLimiter: channel.NewCallLimiter(channels, channel.CallLimiterConfig{Turned: a.logBreaker}),
+	a.opened(a.riverPool.Close)
+	a.runner, err = jobs.New(jobs.Config{Pool: a.riverPool, Schema: a.cfg.schema, Store: a.store, Channels: channels,
+		Waker:    bridge.Waker{ParkedMessages: a.store, Door: a.door, Log: a.log},
+		Maintain: housekeeping{a.store, a.cfg.schema}, Observer: a.metrics.Workers(),
+		CallLimiter: channel.NewCallLimiter(channels, channel.CallLimiterConfig{BreakerChanged: a.logBreaker}),
 		Budget: func(ctx context.Context, start time.Time, send time.Duration) context.Context {
 			return channel.WithBudget(ctx, channel.Budget{Start: start, Send: send})
 		},
@@ -128,8 +131,8 @@ func (a *app) logBreaker(account string, open bool) {
 	a.log.Warn("breaker", "account", account, "open", open)
 }
 
-// rows is the database for a part that needs writes and reads.
-type rows struct {
+// storeAndReader is the database for a part that needs writes and reads.
+type storeAndReader struct {
 	*store.Store
 	*read.Reader
 }
@@ -144,10 +147,11 @@ func (a *app) openAPI(channels *channel.Registry) (err error) {
 	if !a.cfg.api {
 		return nil
 	}
-	rows := rows{a.store, a.reader}
+	rows := storeAndReader{a.store, a.reader}
 	a.api, err = httpapi.New(httpapi.Config{Door: a.door, Refunds: a.reader, Actions: actions{rows, a.runner, a.log}, Payments: rows,
 		Keys: a.store, Cases: rows, Events: bridge.Codec{}, Parking: a.store, Messages: a.reader,
-		Parked: parkingLot{rows, bridge.Redriver{Lot: rows, Door: a.door, NewRID: pg.NewRID, Log: a.log}}, Notices: notices{channels, a.store},
+		Parked:     parkedMessages{rows, bridge.Redriver{ParkedMessages: rows, Door: a.door, NewRID: pg.NewRID, Log: a.log}},
+		Notices:    notices{channels, a.store},
 		NoticeSeen: a.metrics.Notice,
 		Metrics:    a.metrics.Handler(), Build: thisBuild(), Log: a.log,
 		Ready: []httpapi.ReadyCheck{
@@ -161,16 +165,17 @@ func (a *app) openAPI(channels *channel.Registry) (err error) {
 	return err
 }
 
-// list puts the services into groups: the door, the watchers, and those that bring work. The API listens before the workers claim
-// anything, so that a process whose address is taken does no work.
-func (a *app) list() {
-	a.services.group(member{"door", stopTime, standing{a.door.Stop}})
+// groupServices puts the services into groups: the door, the watchers, and those that bring work. The groups start in this order and stop in
+// the reverse order. The API listens before the workers claim anything, so that a process whose address is taken does no work. A watcher is
+// a loop: it runs until its Stop cancels the context of its work, and Stop then waits for it.
+func (a *app) groupServices() {
+	a.services.group(member{"door", stopTime, stopOnly{a.door.Stop}})
 	watchers := []member{{"backlog watcher", watcherStopTime, newLoop(a.watchBacklog)}, {"epoch watcher", watcherStopTime, newLoop(a.watchEpochs)}}
 	if a.guard.anchorer != nil {
 		watchers = append(watchers, member{"anchors", watcherStopTime, newLoop(a.guard.anchorer.Run)})
 	}
-	if a.guard.verifier != nil {
-		watchers = append(watchers, member{"continuous check", watcherStopTime, newLoop(a.watchPromises)})
+	if a.guard.continuousCheck != nil {
+		watchers = append(watchers, member{"continuous check", watcherStopTime, newLoop(a.runContinuousCheck)})
 	}
 	a.services.group(watchers...)
 	var work []member

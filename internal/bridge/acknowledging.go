@@ -11,15 +11,15 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// acknowledging traces and acknowledges stored messages. The first failed acknowledgement ends the run: unacknowledged messages are
-// delivered again and are replays.
+// acknowledging records the deliveries of stored messages and acknowledges the messages. The first failed acknowledgement ends the
+// run: unacknowledged messages are delivered again and are replays.
 func (r *run) acknowledging() {
 	for done := range r.stored {
 		if r.ctx.Err() != nil {
 			continue
 		}
 		fault.Point(fault.BridgeStored)
-		r.trace(done)
+		r.recordDeliveries(done)
 		fault.Point(fault.BridgeTraced)
 		if err := r.acknowledge(done); err != nil {
 			r.b.cfg.Observe.AckFailed(r.b.cfg.Name)
@@ -36,13 +36,13 @@ func (r *run) acknowledging() {
 	}
 }
 
-// traceTime is the timeout of storing the trace of a group.
-const traceTime = 5 * time.Second
+// recordTime is the timeout of storing the deliveries of a group.
+const recordTime = 5 * time.Second
 
-// trace stores the deliveries of a group before they are acknowledged. After a crash between the two, the broker delivers again, and
-// both deliveries are traced.
-func (r *run) trace(done []*item) {
-	ctx, cancel := context.WithTimeout(r.ctx, traceTime)
+// recordDeliveries stores the deliveries of a group before they are acknowledged. After a crash between the two, the broker delivers
+// again, and both deliveries are recorded. A failure is logged: it does not prevent the acknowledgement.
+func (r *run) recordDeliveries(done []*item) {
+	ctx, cancel := context.WithTimeout(r.ctx, recordTime)
 	defer cancel()
 	rows := make([]intake.Delivery, len(done))
 	for i, it := range done {
@@ -53,8 +53,8 @@ func (r *run) trace(done []*item) {
 			r.b.cfg.Observe.Parked(r.b.cfg.Name, it.parked)
 		}
 	}
-	if err := r.b.cfg.DeadLetters.Trace(ctx, rows); err != nil {
-		r.b.log.Warn("deliveries not traced", "messages", len(done), "error", err.Error())
+	if err := r.b.cfg.Deliveries.RecordDeliveries(ctx, rows); err != nil {
+		r.b.log.Warn("deliveries not recorded", "messages", len(done), "error", err.Error())
 	}
 }
 

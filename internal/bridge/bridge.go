@@ -11,41 +11,19 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/refundry/refundry/internal/clock"
-	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
-// Door decides groups of intakes. It returns one result per intake, in order.
-type Door interface {
-	AcceptEach(ctx context.Context, g []intake.Intake) ([]intake.Result, error)
-}
-
-// DeadLetters stores messages that the Door cannot decide, and the trace of deliveries.
-type DeadLetters interface {
-	// ParkUndecodable stores a message in a transaction of its own. Parking a position again increments its count.
-	ParkUndecodable(ctx context.Context, tenant refund.TenantID, ev intake.EventID, reason string, p intake.Park) error
-	// ParkBeforeRetry stores a message before a try that may crash the process. It returns the row, which the try closes, and how
-	// often the position has been parked.
-	ParkBeforeRetry(ctx context.Context, tenant refund.TenantID, ev intake.EventID, reason string, p intake.Park) (id refund.RID, tries int, err error)
-	// Trace stores deliveries. They are for people only.
-	Trace(ctx context.Context, d []intake.Delivery) error
-}
-
-// Tenants finds the tenants of a bridge.
-type Tenants interface {
-	// BridgeTenant returns a tenant by code. Errors: refund.ErrNotFound, refund.ErrUnavailable.
-	BridgeTenant(ctx context.Context, code string) (refund.Tenant, error)
-}
-
 // Config of a Bridge. The fields of the first block are required.
 type Config struct {
-	Name        string // the consumer: part of the identity of every event, must never change
-	Broker      string // name of the broker's kind, for logs and transports: nats, …
-	Open        Opener
-	Door        Door
-	DeadLetters DeadLetters
-	Tenants     Tenants
-	Allowed     []string // codes of the tenants whose events are accepted
+	Name           string // the consumer: part of the identity of every event, must never change
+	Broker         string // name of the broker's kind, for logs and transports: nats, …
+	Open           Opener
+	Door           Door
+	ParkedMessages ParkedMessages
+	Deliveries     Deliveries
+	Tenants        Tenants
+	Allowed        []string // codes of the tenants whose events are accepted
 
 	MaxBatch  int           // messages of a group; default 128. At most three groups are in memory
 	MaxBody   int           // bytes of a body that is decoded; a longer one is parked; default 1 MiB
@@ -54,35 +32,21 @@ type Config struct {
 	Undated   bool          // accept events without a time of their own or of the broker; default: park them
 	Retry     time.Duration // first pause while the database is unavailable, doubling up to 30 times of it; default 200 ms
 	Patience  time.Duration // timeout of one transaction, and of the acknowledgements of a group; default 30 s
-	Alone     int           // tries after which a message is tried in a group of its own; default 6
-	GiveUp    int           // tries after which a message is parked before the next one; default 11
+	Alone     int           // from this try on, a message is tried in a group of its own; default 6
+	GiveUp    int           // before this try, a message is parked as ParkGivenUp; default 11. See the type Bridge
 	Logger    *slog.Logger
 	Clock     func() time.Time
 	// Observe counts for metrics; nil = not counted.
 	Observe Observer
 }
 
-// Observer counts what a bridge does. Its methods may be called from several goroutines.
-type Observer interface {
-	// Delivered counts a delivery whose outcome is stored. cause is that of a replay, else "".
-	Delivered(consumer, outcome, cause string)
-	// Parked counts a parked message.
-	Parked(consumer, reason string)
-	// Opened counts an opened Source.
-	Opened(consumer string)
-	// AckFailed counts an acknowledgement that the broker did not confirm; it will deliver again.
-	AckFailed(consumer string)
-}
-
-type noObserver struct{}
-
-func (noObserver) Delivered(string, string, string) {}
-func (noObserver) Parked(string, string)            {}
-func (noObserver) Opened(string)                    {}
-func (noObserver) AckFailed(string)                 {}
-
 // Bridge processes the messages of one subscription: it fetches a group, decodes it, passes it to the Door and acknowledges it after
 // a known COMMIT. While the database is unavailable it holds its messages and fetches no others. Start and Stop are called once.
+//
+// A message that fails for a reason of its own is tried again with growing pauses; the other messages go on. From the try Alone on it is
+// tried in a group of its own. Before the try GiveUp it is parked with the reason ParkGivenUp. If that try succeeds, its transaction
+// closes the parked row; if it fails, the message stays parked and is acknowledged. The broker's earlier deliveries count as tries, so
+// that a message that crashes the process is parked too. A busy refund and an outage of the database are not counted as tries.
 //
 // Its methods are in bridge.go (life cycle), decode.go (decoding) and work.go (deciding and parking).
 type Bridge struct {
@@ -104,8 +68,9 @@ type Bridge struct {
 
 // New checks the configuration and applies defaults. Nothing runs before Start.
 func New(cfg Config) (*Bridge, error) {
-	if cfg.Name == "" || cfg.Open == nil || cfg.Door == nil || cfg.DeadLetters == nil || cfg.Tenants == nil || len(cfg.Allowed) == 0 {
-		return nil, errors.New("bridge: Name, Open, Door, DeadLetters, Tenants and at least one allowed tenant are required")
+	if cfg.Name == "" || cfg.Open == nil || cfg.Door == nil || cfg.ParkedMessages == nil || cfg.Deliveries == nil || cfg.Tenants == nil ||
+		len(cfg.Allowed) == 0 {
+		return nil, errors.New("bridge: Name, Open, Door, ParkedMessages, Deliveries, Tenants and at least one allowed tenant are required")
 	}
 	if cfg.Name == intake.ConsumerREST || cfg.Name == intake.ConsumerEvents {
 		return nil, fmt.Errorf("bridge: the name %q is reserved", cfg.Name)
@@ -157,8 +122,9 @@ func (b *Bridge) Start(context.Context) error {
 	return nil
 }
 
-// Stop drains the bridge: fetched messages are processed and acknowledged until ctx ends; the rest is returned to the broker. It
-// returns when no goroutine of the bridge runs. Errors: the bridge was not drained in time.
+// Stop drains the bridge: it ends fetching, and fetched messages are decided and acknowledged until ctx ends. Open messages, which are
+// busy or have failed, are not tried again. Every message that is not acknowledged is returned to the broker. Stop returns when no
+// goroutine of the bridge runs. Errors: the bridge was not drained in time.
 func (b *Bridge) Stop(ctx context.Context) error {
 	b.stopAccepting()
 	defer b.stopRunning()
@@ -193,7 +159,7 @@ func (b *Bridge) Name() string { return b.cfg.Name }
 // supervise opens one Source after the other. Between two it pauses; the pauses are jittered and grow until a Source has worked.
 func (b *Bridge) supervise() {
 	for fails := 0; b.accepting.Err() == nil; {
-		worked, err := b.incarnation()
+		worked, err := b.useSource()
 		if b.accepting.Err() != nil {
 			return
 		}
@@ -210,8 +176,9 @@ func (b *Bridge) supervise() {
 // closeTime is the timeout of Source.Close.
 const closeTime = 5 * time.Second
 
-// incarnation opens a source and works until it fails or the bridge stops. worked reports that the source worked for a while.
-func (b *Bridge) incarnation() (worked bool, err error) {
+// useSource opens a Source, processes its messages until it fails or the bridge stops, and closes it: Close returns the messages that
+// are not acknowledged to the broker. worked reports that the Source worked for a while.
+func (b *Bridge) useSource() (worked bool, err error) {
 	source, err := b.cfg.Open(b.accepting)
 	if err != nil {
 		return false, err

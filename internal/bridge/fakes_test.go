@@ -51,25 +51,25 @@ func (d *fakeDoor) AcceptEach(_ context.Context, g []intake.Intake) ([]intake.Re
 	return out, nil
 }
 
-// fakeDeadLetters records parked positions and traces.
-type fakeDeadLetters struct {
-	mu     sync.Mutex
-	parked map[string]string // reasons by position
-	tries  map[string]int
-	traces []intake.Delivery
-	away   error
+// fakeStore records parked positions and deliveries.
+type fakeStore struct {
+	mu         sync.Mutex
+	parked     map[string]string // reasons by position
+	tries      map[string]int
+	deliveries []intake.Delivery
+	away       error
 }
 
-func newFakeDeadLetters() *fakeDeadLetters {
-	return &fakeDeadLetters{parked: map[string]string{}, tries: map[string]int{}}
+func newFakeStore() *fakeStore {
+	return &fakeStore{parked: map[string]string{}, tries: map[string]int{}}
 }
 
-func (l *fakeDeadLetters) ParkUndecodable(ctx context.Context, t refund.TenantID, ev intake.EventID, reason string, p intake.Park) error {
+func (l *fakeStore) Park(ctx context.Context, t refund.TenantID, ev intake.EventID, reason string, p intake.Park) error {
 	_, _, err := l.ParkBeforeRetry(ctx, t, ev, reason, p)
 	return err
 }
 
-func (l *fakeDeadLetters) ParkBeforeRetry(_ context.Context, _ refund.TenantID, _ intake.EventID, reason string, p intake.Park) (refund.RID, int, error) {
+func (l *fakeStore) ParkBeforeRetry(_ context.Context, _ refund.TenantID, _ intake.EventID, reason string, p intake.Park) (refund.RID, int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.away != nil {
@@ -80,14 +80,14 @@ func (l *fakeDeadLetters) ParkBeforeRetry(_ context.Context, _ refund.TenantID, 
 	return refund.RID{9}, l.tries[p.Position], nil
 }
 
-func (l *fakeDeadLetters) Trace(_ context.Context, d []intake.Delivery) error {
+func (l *fakeStore) RecordDeliveries(_ context.Context, d []intake.Delivery) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.traces = append(l.traces, d...)
+	l.deliveries = append(l.deliveries, d...)
 	return nil
 }
 
-func (l *fakeDeadLetters) reasons() map[string]int {
+func (l *fakeStore) reasons() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	out := map[string]int{}

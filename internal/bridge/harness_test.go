@@ -14,16 +14,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type harness struct {
 	*testing.T
 	*fakeBroker
-	door        *fakeDoor
-	deadLetters *fakeDeadLetters
-	b           *Bridge
+	door  *fakeDoor
+	store *fakeStore
+	b     *Bridge
 }
 
 // runBridge starts a bridge with short pauses; tune changes its configuration.
 func runBridge(t *testing.T, broker *fakeBroker, door *fakeDoor, tune func(*Config)) *harness {
 	t.Helper()
-	f := &harness{T: t, fakeBroker: broker, door: door, deadLetters: newFakeDeadLetters()}
-	cfg := Config{Name: "orders", Broker: "fake", Open: broker.open, Door: door, DeadLetters: f.deadLetters, Tenants: fakeTenants{}, Allowed: []string{"demo"},
+	f := &harness{T: t, fakeBroker: broker, door: door, store: newFakeStore()}
+	cfg := Config{Name: "orders", Broker: "fake", Open: broker.open, Door: door,
+		ParkedMessages: f.store, Deliveries: f.store, Tenants: fakeTenants{}, Allowed: []string{"demo"},
 		Retry: time.Millisecond, HoldEvery: 5 * time.Millisecond}
 	if tune != nil {
 		tune(&cfg)
@@ -64,7 +65,7 @@ func (f *harness) waitFor(what string, ok func() bool) {
 		select {
 		case <-tick.C:
 		case <-end.C:
-			f.Fatalf("timeout waiting for: %s (left %d, acked %v, parked %v)", what, len(f.left), f.acked, f.deadLetters.reasons())
+			f.Fatalf("timeout waiting for: %s (left %d, acked %v, parked %v)", what, len(f.left), f.acked, f.store.reasons())
 		}
 	}
 }

@@ -8,18 +8,18 @@ import (
 
 // Kind describes one kind of broker. The folder of each broker exports one.
 type Kind struct {
-	// Name is used in the configuration and in the trace of deliveries. It must never change.
+	// Name is used in the configuration and in recorded deliveries. It must never change.
 	Name string
-	// Settings reads the settings of one subscription. The error lists all faults, see config.Faults.
-	Settings func(yaml.Node) (Settings, error)
+	// DecodeSettings decodes the settings of one subscription. The error lists all faults, see config.Faults.
+	DecodeSettings func(yaml.Node) (Settings, error)
 	// Open reads the secrets and returns the Opener of the subscription. It does not connect.
 	Open func(Settings, Deps) (Opener, error)
 }
 
 // Settings are the valid settings of one subscription. They contain the places of secrets, not the secrets.
 type Settings interface {
-	// Readable reads every secret and every file once. The error lists those that cannot be read, without any content.
-	Readable() error
+	// CheckSecrets reads every secret and every file once. The error lists those that cannot be read, without any content.
+	CheckSecrets() error
 	// Summary describes the settings on one line, without secrets.
 	Summary() string
 }
@@ -32,6 +32,6 @@ type Deps struct {
 
 // Check implements config.Kind.
 func (k Kind) Check(settings yaml.Node) error {
-	_, err := k.Settings(settings)
+	_, err := k.DecodeSettings(settings)
 	return err
 }

@@ -25,7 +25,7 @@ func TestMessagesWithUnusualHeaders(t *testing.T) {
 	if f.door.known["rf-odd"] != 1 || f.door.known["rf-bin"] != 1 || f.door.known["rf-2"] != 1 {
 		t.Errorf("decided %v, want rf-odd, rf-bin and rf-2: headers are never refused, and the content type decides the mode", f.door.known)
 	}
-	if got := f.deadLetters.reasons(); got[ParkUndecodable] != 3 {
+	if got := f.store.reasons(); got[ParkUndecodable] != 3 {
 		t.Errorf("parked %v, want the two empty messages and the one with two ids", got)
 	}
 }
@@ -35,8 +35,8 @@ func TestParkedMessagesDifferByPositionAndBytes(t *testing.T) {
 	f := runBridge(t, newFakeBroker(&fakeMessage{position: "q/1", body: []byte("junk")}, &fakeMessage{position: "q/1", body: []byte("other junk")},
 		&fakeMessage{position: "q/1", body: []byte("junk")}), newFakeDoor(), nil)
 	f.waitDrained()
-	if len(f.deadLetters.parked) != 2 {
-		t.Errorf("%d messages parked, want 2: equal bytes at the same position are one message, other bytes are another", len(f.deadLetters.parked))
+	if len(f.store.parked) != 2 {
+		t.Errorf("%d messages parked, want 2: equal bytes at the same position are one message, other bytes are another", len(f.store.parked))
 	}
 }
 
@@ -60,7 +60,7 @@ func TestFailingMessageDoesNotBlockOthers(t *testing.T) {
 	f := runBridge(t, newFakeBroker(validMessages(0, 20)...), door, func(c *Config) { c.MaxBatch = 5 })
 	f.waitFor("all messages but the busy one are acknowledged", func() bool { return len(f.left) == 1 && f.left[0].position == "q/rf-5" })
 	f.stop()
-	if got := f.deadLetters.reasons(); got[ParkGivenUp] != 1 || got[ParkRefusedByDB] != 1 || len(f.deadLetters.parked) != 2 {
+	if got := f.store.reasons(); got[ParkGivenUp] != 1 || got[ParkRefusedByDB] != 1 || len(f.store.parked) != 2 {
 		t.Errorf("parked %v, want one given-up and one unstorable", got)
 	}
 	if n := door.tries["rf-3"]; n != 11 {
@@ -82,9 +82,10 @@ func TestMessageIsParkedBeforeALateTry(t *testing.T) {
 		}
 		return nil
 	}
-	f := &harness{T: t, fakeBroker: newFakeBroker(healthy, crashing), door: door, deadLetters: newFakeDeadLetters()}
-	f.deadLetters.tries[positionOf(crashing.position, nil, crashing.body)] = maxParkedRetries
-	b, err := New(Config{Name: "orders", Broker: "fake", Open: f.open, Door: door, DeadLetters: f.deadLetters, Tenants: fakeTenants{}, Allowed: []string{"demo"}})
+	f := &harness{T: t, fakeBroker: newFakeBroker(healthy, crashing), door: door, store: newFakeStore()}
+	f.store.tries[positionOf(crashing.position, nil, crashing.body)] = maxParkedRetries
+	b, err := New(Config{Name: "orders", Broker: "fake", Open: f.open, Door: door,
+		ParkedMessages: f.store, Deliveries: f.store, Tenants: fakeTenants{}, Allowed: []string{"demo"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,8 +108,8 @@ func TestTenants(t *testing.T) {
 		`"data":{"refundId":"r","orderId":"o","paymentId":"p","amount":1,"currency":"USD"}}`)
 	f := runBridge(t, newFakeBroker(other, none, validMessage("rf-3")), newFakeDoor(), nil)
 	f.waitDrained()
-	if f.deadLetters.reasons()[ParkOtherTenant] != 2 || len(f.door.known) != 1 {
-		t.Errorf("parked %v and decided %v, want two parked for other tenants and one decided", f.deadLetters.reasons(), f.door.known)
+	if f.store.reasons()[ParkOtherTenant] != 2 || len(f.door.known) != 1 {
+		t.Errorf("parked %v and decided %v, want two parked for other tenants and one decided", f.store.reasons(), f.door.known)
 	}
 }
 
@@ -117,8 +118,8 @@ func TestTooLargeMessageIsParked(t *testing.T) {
 	big.body = append(big.body, make([]byte, 2000)...)
 	f := runBridge(t, newFakeBroker(big, validMessage("rf-1")), newFakeDoor(), func(c *Config) { c.MaxBody = 1000 })
 	f.waitDrained()
-	if f.deadLetters.reasons()[ParkTooLarge] != 1 {
-		t.Errorf("parked %v, want the large message", f.deadLetters.reasons())
+	if f.store.reasons()[ParkTooLarge] != 1 {
+		t.Errorf("parked %v, want the large message", f.store.reasons())
 	}
 }
 
@@ -132,7 +133,7 @@ func TestReplayMark(t *testing.T) {
 	f.waitDrained()
 	f.stop()
 	var marks int
-	for _, d := range f.deadLetters.traces {
+	for _, d := range f.store.deliveries {
 		if d.ReplayBatch.String() == id {
 			marks++
 		}

@@ -13,7 +13,7 @@ var ErrNotRedrivable error = &refund.Problem{Code: refund.CodeNotRedrivable}
 
 // Redriver processes parked messages again at the wish of a person: refused, waiting and undecided ones.
 type Redriver struct {
-	Lot interface {
+	ParkedMessages interface {
 		// ParkedMessage returns a message with its bytes. Errors: refund.ErrNotFound.
 		ParkedMessage(ctx context.Context, tenant refund.TenantID, id refund.RID) (intake.ParkedView, error)
 		// StillParked counts a failed try.
@@ -29,7 +29,7 @@ type Redriver struct {
 // Errors: ErrNotRedrivable, refund.ErrNotFound, refund.ErrBusy, refund.ErrUnavailable, refund.ErrOverloaded.
 func (r Redriver) Redrive(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string) (intake.Redriven, error) {
 	var out intake.Redriven
-	p, err := r.Lot.ParkedMessage(ctx, tenant, id)
+	p, err := r.ParkedMessages.ParkedMessage(ctx, tenant, id)
 	out.Parked = p
 	switch {
 	case err != nil:
@@ -45,7 +45,7 @@ func (r Redriver) Redrive(ctx context.Context, tenant refund.TenantID, id refund
 	}
 	r.Log.InfoContext(ctx, "parked message processed again", "parked", id.String(), "actor", actor,
 		"outcome", string(out.Outcome.Verdict), "readable", out.Fault == nil)
-	out.Parked, err = r.Lot.ParkedMessage(ctx, tenant, id)
+	out.Parked, err = r.ParkedMessages.ParkedMessage(ctx, tenant, id)
 	return out, err
 }
 
@@ -55,7 +55,7 @@ func (r Redriver) try(ctx context.Context, p intake.ParkedView, actor string, ou
 		fault = undecodable("/tenantid", "is not the tenant of the parked message")
 	}
 	if fault != nil {
-		return o, fault, r.Lot.StillParked(ctx, p.Tenant.ID, p.ParkedMessage.ID)
+		return o, fault, r.ParkedMessages.StillParked(ctx, p.Tenant.ID, p.ParkedMessage.ID)
 	}
 	in.Actor, in.Transport, in.Redrive = actor, "redrive:"+p.ParkedMessage.ID.String(), true
 	if in.ReplayBatch.IsZero() {

@@ -68,7 +68,7 @@ func newFixture(t *testing.T) *fixture {
 	l := &fixture{T: t, store: s, reader: read.New(s.Pool(), demoAccount{}), door: intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: pg.NewRID}),
 		tenant: row.Tenant()}
 	t.Cleanup(l.door.Stop)
-	l.redriver = bridge.Redriver{Lot: database{s, l.reader}, Door: l.door, NewRID: pg.NewRID, Log: slog.New(slog.DiscardHandler)}
+	l.redriver = bridge.Redriver{ParkedMessages: database{s, l.reader}, Door: l.door, NewRID: pg.NewRID, Log: slog.New(slog.DiscardHandler)}
 	return l
 }
 
@@ -192,7 +192,7 @@ func TestRedriveOfAnUndecodableMessage(t *testing.T) {
 		t.Fatalf("%+v %v, want it waiting for its payment", waits, err)
 	}
 	l.captured("pay_2", "cap_1", 100)
-	waker := bridge.Waker{Lot: l.store, Door: l.door, Log: slog.New(slog.DiscardHandler)}
+	waker := bridge.Waker{ParkedMessages: l.store, Door: l.door, Log: slog.New(slog.DiscardHandler)}
 	if err := waker.WakePayment(t.Context(), l.tenant.ID, "pay_2"); err != nil {
 		t.Fatal(err)
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/refundry/refundry/internal/fault"
 )
 
-// run processes the messages of one Source in three stages: one group is fetched while another is decided and a third is
-// acknowledged. The Door gets groups one after another, in the broker's order. A fourth goroutine renews the messages of all stages at
-// the broker.
+// run processes the messages of one Source in three stages: one group is fetched (fetching, run.go) while another is decided (storing,
+// storing.go) and a third is acknowledged (acknowledging, acknowledging.go). The Door gets groups one after another, in the broker's
+// order. A fourth goroutine renews the messages of all stages at the broker (renewing).
 type run struct {
 	b      *Bridge
 	source Source
@@ -27,11 +27,11 @@ type run struct {
 
 	fetched chan []*item  // unbuffered: a waiting sender holds one group
 	stored  chan []*item  // unbuffered
-	ending  chan struct{} // closed when fetching has ended
+	ending  chan struct{} // closed when fetching has ended; every group was taken from fetched before
 	stages  sync.WaitGroup
 
 	mu       sync.Mutex
-	held     map[*item]bool // fetched and not acknowledged yet
+	held     map[*item]bool // fetched and not acknowledged yet: renewed at the broker
 	fetchErr error
 }
 
@@ -43,7 +43,9 @@ func newRun(b *Bridge, source Source) *run {
 		held: map[*item]bool{}}
 }
 
-// work runs the stages and returns when all of them have ended. Stop ends fetching, and the other stages drain. nil = drained.
+// work runs the stages and returns when all of them have ended. Stop, or an error of Fetch, ends fetching; then the other stages finish
+// the groups that were fetched. Open messages, which are busy or have failed, are not tried again: they stay unacknowledged, and
+// Source.Close returns them to the broker. The first error is returned; nil = Stop ended the run in order.
 func (r *run) work() error {
 	r.ctx, r.abort = context.WithCancelCause(r.b.running)
 	defer r.abort(nil)
@@ -68,7 +70,8 @@ func (r *run) work() error {
 	return r.fetchErr
 }
 
-// fetching passes group after group to storing, also the messages that came with an error or with the end of the bridge.
+// fetching passes group after group to storing, also the messages that came with an error or with Stop. It ends with Stop, with an
+// error of Fetch or with r.ctx, and closes ending and fetched.
 func (r *run) fetching() {
 	defer close(r.fetched)
 	defer close(r.ending)

@@ -29,8 +29,8 @@ func TestMessagesAreDecidedAndAcknowledgedInOrder(t *testing.T) {
 			t.Fatalf("refund %d at the Door is %s, want %s: groups are decided in the broker's order", i, id, want)
 		}
 	}
-	if len(f.deadLetters.traces) != 300 || f.deadLetters.traces[0].RID.IsZero() || f.deadLetters.traces[0].Transport != "fake:q/rf-0#1" {
-		t.Errorf("%d deliveries traced, first %+v; want 300, each with its refund and its transport", len(f.deadLetters.traces), f.deadLetters.traces[0])
+	if len(f.store.deliveries) != 300 || f.store.deliveries[0].RID.IsZero() || f.store.deliveries[0].Transport != "fake:q/rf-0#1" {
+		t.Errorf("%d deliveries recorded, first %+v; want 300, each with its refund and its transport", len(f.store.deliveries), f.store.deliveries[0])
 	}
 }
 
@@ -72,10 +72,10 @@ func TestMessagesAreHeldWhileTheDatabaseIsUnavailable(t *testing.T) {
 			f.waitFor("no message is lost", func() bool { return len(f.left) == 100 && len(f.acked) == 0 && len(f.given) <= 20 && f.openings == 1 })
 			back.Store(true)
 			f.waitDrained()
-			if len(f.deadLetters.parked) != 0 {
-				t.Errorf("parked %v during an outage, want none", f.deadLetters.parked)
+			if len(f.store.parked) != 0 {
+				t.Errorf("parked %v during an outage, want none", f.store.parked)
 			}
-			for _, m := range f.deadLetters.traces {
+			for _, m := range f.store.deliveries {
 				if m.Outcome != string(intake.Taken) {
 					t.Errorf("delivery %+v, want TAKEN at the first delivery", m)
 				}
@@ -173,13 +173,13 @@ func TestFailedAcknowledgementClosesTheSource(t *testing.T) {
 		t.Errorf("%d sources and %d stale acknowledgements, want 3 and 0", f.openings, f.staleAcks)
 	}
 	var redelivered int
-	for _, d := range f.deadLetters.traces {
+	for _, d := range f.store.deliveries {
 		if d.Outcome == string(intake.Replayed) && d.Cause == CauseRedelivery {
 			redelivered++
 		}
 	}
 	if redelivered == 0 || f.door.known["rf-0"] != 1 {
-		t.Errorf("%d redeliveries traced and rf-0 decided %d times, want some and once: it was acknowledged", redelivered, f.door.known["rf-0"])
+		t.Errorf("%d redeliveries recorded and rf-0 decided %d times, want some and once: it was acknowledged", redelivered, f.door.known["rf-0"])
 	}
 }
 
@@ -199,8 +199,8 @@ func TestRateLimit(t *testing.T) {
 }
 
 func TestIncompleteConfigIsRefused(t *testing.T) {
-	good := Config{Name: "orders", Open: newFakeBroker().open, Door: newFakeDoor(), DeadLetters: newFakeDeadLetters(), Tenants: fakeTenants{},
-		Allowed: []string{"demo"}}
+	good := Config{Name: "orders", Open: newFakeBroker().open, Door: newFakeDoor(), ParkedMessages: newFakeStore(), Deliveries: newFakeStore(),
+		Tenants: fakeTenants{}, Allowed: []string{"demo"}}
 	for name, change := range map[string]func(*Config){
 		"no name":       func(c *Config) { c.Name = "" },
 		"reserved name": func(c *Config) { c.Name = intake.ConsumerEvents },

@@ -4,10 +4,11 @@ import (
 	"time"
 )
 
-// storing decides groups until fetching has ended and none is left. Errors: errGivenBack, if fetching has ended and the database is
-// unavailable.
+// storing decides groups until fetching has ended and every fetched group was tried. It keeps the messages that stay open and tries
+// them again together with later ones; those that are open at the end are not stored and go back to the broker. Errors: errGivenBack,
+// if fetching has ended and the database is unavailable.
 func (r *run) storing() error {
-	var open []*item // busy or failed: retried together with later messages
+	var open []*item // busy or failed
 	for {
 		due, wait := split(open, r.b.cfg.Clock())
 		group, more := r.next(open, due, wait)
@@ -25,7 +26,8 @@ func (r *run) storing() error {
 	}
 }
 
-// waitForDatabase pauses before the next try of a group. false = the group is returned to the broker.
+// waitForDatabase pauses before the next try of a group. false = fetching or the run has ended: the group is not tried again and goes
+// back to the broker.
 func (r *run) waitForDatabase(d time.Duration, held int, err error) bool {
 	r.b.log.Warn("database unavailable, holding messages", "messages", held, "again", d, "error", err.Error())
 	t := time.NewTimer(d)
@@ -39,8 +41,8 @@ func (r *run) waitForDatabase(d time.Duration, held int, err error) bool {
 	return false
 }
 
-// next returns the next group: newly fetched messages and the open ones that are due. With too many open messages it takes no new
-// ones. false = there are no more groups.
+// next waits for the next group: newly fetched messages, the open ones that are due, or both. With MaxBatch or more open messages it
+// takes no new ones. false = fetching or the run has ended, and no fetched group is left; open messages are not waited for.
 func (r *run) next(open, due []*item, wait time.Duration) ([]*item, bool) {
 	fetched := r.fetched
 	if len(open) >= r.b.cfg.MaxBatch {
@@ -57,12 +59,10 @@ func (r *run) next(open, due []*item, wait time.Duration) ([]*item, bool) {
 		return append(due, group...), ok
 	case <-again:
 		return due, true
-	case <-r.ending:
+	case <-r.ending: // the last fetched group was taken before
 	case <-r.ctx.Done():
-		return nil, false
 	}
-	group, ok := <-r.fetched // the last group, or closed
-	return group, ok
+	return nil, false
 }
 
 // deliver passes the stored messages of a group on to be acknowledged and returns the others.

@@ -24,7 +24,7 @@ func TestMessagesAreGroupedFromDeliveries(t *testing.T) {
 		row("", "", "nats:S/3#1", "PARKED", "undecodable", refund.RID{}, refund.RID{}),
 		row("/shop", "e1", "nats:S/9#1", "REPLAYED", "replay", o.Refund.RID, batch),
 	} {
-		if err := l.store.Trace(t.Context(), []intake.Delivery{d}); err != nil {
+		if err := l.store.RecordDeliveries(t.Context(), []intake.Delivery{d}); err != nil {
 			t.Fatal(err)
 		}
 	}

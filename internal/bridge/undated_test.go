@@ -40,7 +40,7 @@ func TestUndatedEvents(t *testing.T) {
 		f.waitDrained()
 		f.stop()
 		if c.parked != "" {
-			if got := f.deadLetters.reasons(); got[c.parked] != 1 || len(at) != 0 {
+			if got := f.store.reasons(); got[c.parked] != 1 || len(at) != 0 {
 				t.Errorf("%s: parked %v, decided %v", name, got, at)
 			}
 			continue

@@ -17,7 +17,7 @@ const wakeBatch = 100
 
 // Waker processes waiting messages once their payment is known.
 type Waker struct {
-	Lot interface {
+	ParkedMessages interface {
 		// Waiting returns messages that wait for a payment, the oldest first.
 		Waiting(ctx context.Context, tenant refund.TenantID, paymentID string, limit int) ([]intake.ParkedMessage, error)
 	}
@@ -31,7 +31,7 @@ type Waker struct {
 // row, so a message never has two results. It may run twice. Errors: a busy refund, which is to be retried; those of the database.
 func (w Waker) WakePayment(ctx context.Context, tenant refund.TenantID, paymentID string) error {
 	for {
-		waiting, err := w.Lot.Waiting(ctx, tenant, paymentID, wakeBatch)
+		waiting, err := w.ParkedMessages.Waiting(ctx, tenant, paymentID, wakeBatch)
 		if err != nil || len(waiting) == 0 {
 			return err
 		}

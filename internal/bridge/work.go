@@ -16,7 +16,7 @@ const (
 	ParkTooLarge    = "too-large"    // the body exceeds the limit
 	ParkOtherTenant = "other-tenant" // the tenant is missing or not allowed for this bridge
 	ParkRefusedByDB = "unstorable"   // the database rejects a value
-	ParkGivenUp     = "given-up"     // every try has failed, in a group of its own too
+	ParkGivenUp     = "given-up"     // it failed until the try Config.GiveUp, the last ones in a group of its own
 
 	ParkUndated = string(refund.CodeEventUndated) // neither the event nor the broker has a time
 )
@@ -42,17 +42,17 @@ type item struct {
 	parkedFirst bool // parked before this try, which may crash the process
 
 	done      bool       // its outcome is stored: it may be acknowledged
-	outcome   string     // for the trace
-	cause     string     // for the trace: of a replay, or the code of a refusal
+	outcome   string     // of the recorded delivery
+	cause     string     // of the recorded delivery: that of a replay, or the code of a refusal
 	duplicate string     // for metrics: the cause of a replay
 	parked    string     // the reason, if this delivery was parked
 	rid       refund.RID // of the refund, if there is one
 }
 
-// attempts is the number of tries: the broker's deliveries and the failed tries of this delivery.
+// attempts is the number of the present try, from 1: the broker's deliveries and the failed tries of this delivery.
 func (it *item) attempts() int { return max(it.msg.Deliveries(), 1) + it.tries }
 
-// store decides or parks every open message. A message that fails for a reason of its own stays open with the time of its next try.
+// store decides or parks every message that is not done. A message that fails for a reason of its own stays open with the time of its next try.
 // Errors: an outage of the database.
 func (b *Bridge) store(ctx context.Context, items []*item) error {
 	ctx, cancel := context.WithTimeout(ctx, b.cfg.Patience)
@@ -91,14 +91,16 @@ func (b *Bridge) store(ctx context.Context, items []*item) error {
 	return nil
 }
 
-// maxParkedRetries is how often a message is tried after it was parked as given up: each try may have crashed a process.
+// maxParkedRetries is how often a message that was parked as given up is tried again when the broker delivers it again, which it does
+// when the try crashed the process.
 const maxParkedRetries = 3
 
-// tryAlone passes one message to the Door. After too many tries the message is parked first, and the transaction of the try closes
-// that row. Errors: an outage of the database.
+// tryAlone passes one message to the Door in a group of its own. From the try Config.GiveUp on, the message is parked first as
+// ParkGivenUp, and the transaction of a try that succeeds closes that row. A message that was parked so maxParkedRetries times is not
+// tried again. Errors: an outage of the database.
 func (b *Bridge) tryAlone(ctx context.Context, it *item) error {
 	if it.attempts() >= b.cfg.GiveUp && !it.parkedFirst {
-		id, tries, err := b.cfg.DeadLetters.ParkBeforeRetry(ctx, it.in.Tenant.ID, it.in.Event, ParkGivenUp, *it.in.Park)
+		id, tries, err := b.cfg.ParkedMessages.ParkBeforeRetry(ctx, it.in.Tenant.ID, it.in.Event, ParkGivenUp, *it.in.Park)
 		switch {
 		case isOutage(err):
 			return err
@@ -197,7 +199,8 @@ func (b *Bridge) causeOf(it *item, o intake.Outcome) string {
 	return o.Cause
 }
 
-// failed counts a try that failed for a reason of the message's own. A message that was parked before the try stays parked.
+// failed counts a try that failed for a reason of the message's own. A message that was parked before the try stays parked and is done;
+// any other stays open.
 func (b *Bridge) failed(it *item, err error) {
 	it.tries++
 	it.retryAt = b.cfg.Clock().Add(b.backoff(it.tries))
@@ -210,7 +213,7 @@ func (b *Bridge) failed(it *item, err error) {
 // park stores a message that the Door cannot decide, in a transaction of its own. A message that cannot be parked stays open.
 // Errors: an outage of the database.
 func (b *Bridge) park(ctx context.Context, it *item) error {
-	err := b.cfg.DeadLetters.ParkUndecodable(ctx, it.in.Tenant.ID, it.in.Event, it.parkReason, *it.in.Park)
+	err := b.cfg.ParkedMessages.Park(ctx, it.in.Tenant.ID, it.in.Event, it.parkReason, *it.in.Park)
 	switch {
 	case isOutage(err):
 		return err

@@ -6,17 +6,18 @@ import (
 	"time"
 )
 
-// The two classes of a failed call. Every error of a call is one of them under errors.Is.
+// The two classes of a failed call. Every error of a call is exactly one of them under errors.Is. A client wraps ErrNotSent when
+// it fails before the call, for example when it cannot build the request.
 var (
-	// ErrNotSent means that no byte of the request was sent, and none will be.
+	// ErrNotSent is the class of a CallError with Sent false: no byte of the request was written, and none will be.
 	ErrNotSent = errors.New("channel: not sent")
-	// ErrAmbiguous means that at least one byte was sent; what the channel did is unknown.
+	// ErrAmbiguous is the class of a CallError with Sent true: at least one byte was written, and what the channel did is unknown.
 	ErrAmbiguous = errors.New("channel: sent, outcome not known")
 )
 
 // CallError is a call without a usable answer.
 type CallError struct {
-	Sent   bool
+	Sent   bool      // a byte of the request was written
 	SentAt time.Time // of the first byte, by the budget's clock; zero when not sent
 	Err    error
 }

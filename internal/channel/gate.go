@@ -21,8 +21,8 @@ type CallLimiterConfig struct {
 	Open time.Duration
 	// Probes are the calls that are admitted after Open; default 3. When all of them get an answer, the breaker closes.
 	Probes int
-	// Turned is called when the breaker of an account opens or closes; default: none.
-	Turned func(account string, open bool)
+	// BreakerChanged is called when the breaker of an account opens or closes; default: none.
+	BreakerChanged func(account string, open bool)
 }
 
 func (c CallLimiterConfig) withDefaults() CallLimiterConfig {
@@ -35,8 +35,8 @@ func (c CallLimiterConfig) withDefaults() CallLimiterConfig {
 	if c.Probes <= 0 {
 		c.Probes = 3
 	}
-	if c.Turned == nil {
-		c.Turned = func(string, bool) {}
+	if c.BreakerChanged == nil {
+		c.BreakerChanged = func(string, bool) {}
 	}
 	return c
 }
@@ -81,7 +81,7 @@ func newAccountLimiter(name string, c refund.Contract, cfg CallLimiterConfig) *a
 		IsExcluded:  func(err error) bool { return errors.Is(err, errNotCalled) },
 		OnStateChange: func(name string, _, to gobreaker.State) {
 			if to != gobreaker.StateHalfOpen {
-				cfg.Turned(name, to == gobreaker.StateOpen)
+				cfg.BreakerChanged(name, to == gobreaker.StateOpen)
 			}
 		},
 	})

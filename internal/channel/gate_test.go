@@ -24,7 +24,8 @@ func limiterOf(t *testing.T, perSecond int, cfg CallLimiterConfig) *CallLimiter 
 func TestBreakerOpensAndTriesAgain(t *testing.T) {
 	t.Parallel()
 	turned := make(chan bool, 8)
-	g := limiterOf(t, 0, CallLimiterConfig{Failures: 3, Open: 50 * time.Millisecond, Probes: 1, Turned: func(_ string, open bool) { turned <- open }})
+	g := limiterOf(t, 0, CallLimiterConfig{Failures: 3, Open: 50 * time.Millisecond, Probes: 1,
+		BreakerChanged: func(_ string, open bool) { turned <- open }})
 	for _, k := range []refund.FactKind{refund.Unknown, refund.NotSent, "", refund.Succeeded, refund.Unknown, "", refund.Unknown, refund.NotSent} {
 		done, _, _ := g.Admit("a")
 		if done == nil {

@@ -15,16 +15,16 @@ type Kind struct {
 	// Contracts returns the ready-made contracts, one for each Profile, from the strongest evidence to none. The slice is the
 	// caller's own. Version is 0; the store numbers the contracts.
 	Contracts func() []refund.Contract
-	// Settings decodes the settings of one account. The error lists every fault, see config.Faults.
-	Settings func(yaml.Node) (Settings, error)
+	// DecodeSettings decodes the settings of one account. The error lists every fault, see config.Faults.
+	DecodeSettings func(yaml.Node) (Settings, error)
 	// Open returns the client of one account. It reads the secrets and sends nothing.
 	Open func(Settings, Deps) (refund.Channel, error)
 }
 
 // Settings are the valid settings of one account. They have no secret, only the places of secrets.
 type Settings interface {
-	// Readable reads every secret once. The error lists those that cannot be read, without their content.
-	Readable() error
+	// CheckSecrets reads every secret once and keeps none. The error lists those that cannot be read, without their content.
+	CheckSecrets() error
 	// Summary describes the settings on one line, without secrets.
 	Summary() string
 }
@@ -38,7 +38,7 @@ type Deps struct {
 
 // Check implements config.Kind.
 func (k Kind) Check(settings yaml.Node) error {
-	_, err := k.Settings(settings)
+	_, err := k.DecodeSettings(settings)
 	return err
 }
 

@@ -1,5 +1,8 @@
-// Package channel has what all clients of payment channels share: the HTTP transport, which sends a request at most once
-// and never after its time, the limiter of calls, and the registry of accounts.
+// Package channel has what all clients of payment channels share: the HTTP transport (Transport, Do), which sends a request
+// at most once and never after its time, the limiter of calls, the registry of accounts, and Kind, which a channel exports.
+//
+// A context from WithBudget permits one request on one connection. When its time to send is over, no further byte of the
+// request is written. Every error of a call is a *CallError, and its field Sent says whether a byte of the request was written.
 package channel
 
 import (
@@ -66,13 +69,17 @@ func (c TransportConfig) withDefaults() TransportConfig {
 
 // Transport is the http.RoundTripper of all channel clients, including SDKs.
 //
-// Plain net/http repeats a request by itself when a reused connection breaks before the answer, even a POST if it has an
-// Idempotency-Key header; an SDK or a redirect can do the same. With this transport a context from WithBudget is good for
-// one call, and the call for one request on one connection. The time to send is checked immediately before the first byte
-// is written to the socket. It uses HTTP/1.1 only.
+// Each context from WithBudget permits one request on one connection: a second request with the same context is refused. Plain
+// net/http repeats a request by itself when a reused connection breaks before the answer, even a POST if it has an
+// Idempotency-Key header; an SDK or a redirect can do the same.
 //
-// Its parts are in transport_budget.go (the attempt), transport_conn.go (the guarded connection), transport_watch.go (the
-// timeouts) and transport_do.go (Do).
+// The time to send is checked immediately before every write to the socket. If it is over before the first byte, no byte of the
+// request is written, then or later; if it ends within the request, the rest is withheld.
+//
+// Every error is a *CallError; its Sent says whether a byte of the request was written. The transport uses HTTP/1.1 only.
+//
+// Its parts are in transport_budget.go (attempt, the state of one call), transport_conn.go (guardedConn, which asks the attempt
+// before every write), transport_watch.go (the timeouts) and transport_do.go (Do).
 type Transport struct {
 	base        *http.Transport
 	readTimeout time.Duration
@@ -116,17 +123,18 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, &CallError{Err: errNoBudget}
 	}
 	w := &watch{attempt: a, readTimeout: t.readTimeout}
-	if err := a.begin(w.sent); err != nil {
+	if err := a.begin(w.sent); err != nil { // the context was used before; Sent is that of its first request
 		closeBody(req)
 		sent, at := a.end(err)
 		return nil, &CallError{Sent: sent, SentAt: at, Err: err}
 	}
 	ctx := w.start(req.Context())
 	out := req.Clone(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: a.arm}))
-	out.GetBody = nil
+	out.GetBody = nil // without it net/http cannot send the body a second time
 	resp, err := t.base.RoundTrip(out)
+	// From here on no first byte is written: a write that net/http may still try gets errSecondSend.
 	sent, _ := a.end(errSecondSend)
-	if err == nil && !sent {
+	if err == nil && !sent { // the server wrote an answer into the connection before it got a request
 		_ = resp.Body.Close()
 		err = errUnsolicited
 	}

@@ -54,12 +54,12 @@ func attemptOf(ctx context.Context) *attempt {
 	return a
 }
 
-// The reasons for which an attempt was not sent, or was sent and has no answer.
+// The causes in a CallError. Only errReadTimeout always comes with Sent: the request was sent and has no complete answer.
 var (
 	errNoBudget    = errors.New("the context carries no send budget")
 	errPastBudget  = errors.New("the time to send is over")
 	errSecondSend  = errors.New("the attempt has already sent a request")
-	errUnguarded   = errors.New("the connection is not guarded")
+	errUnguarded   = errors.New("the connection is not guarded") // it was not opened by guardDial
 	errUnsolicited = errors.New("an answer came before the request was sent")
 	errReadTimeout = errors.New("no complete answer in time")
 )
@@ -79,7 +79,8 @@ type attempt struct {
 	onSent  func()
 }
 
-// begin claims the attempt for one call. It fails when another call has claimed it.
+// begin claims the attempt for one call of RoundTrip and sets the function that is called at its first byte. It fails with
+// errSecondSend when an earlier call has claimed it, whether or not that call sent anything.
 func (a *attempt) begin(onSent func()) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -146,8 +147,9 @@ func (a *attempt) reason() error {
 	return a.refused
 }
 
-// end seals the attempt and reports whether anything was sent. If not, nothing can be sent any more: a goroutine that is
-// about to write is denied.
+// end seals the attempt and reports whether a byte of the request was written, and when. After end no first byte can be
+// written: a goroutine that tries it gets the error why. A request that is partly written may go on. The first reason counts
+// when end is called again.
 func (a *attempt) end(why error) (sent bool, at time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

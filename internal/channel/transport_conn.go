@@ -59,8 +59,9 @@ func guardDial(dial dialFunc, timeout time.Duration) dialFunc {
 	}
 }
 
-// arm assigns the attempt to the connection that carries the request. net/http calls it again when a reused connection
-// breaks and it takes another one.
+// arm is the hook GotConn of net/http: from now on the connection asks this attempt before every write. net/http calls it again
+// when a reused connection breaks and it takes another one; if the first one wrote a byte, the other one may not write. A
+// connection that is not guarded is closed, and the attempt is refused.
 func (a *attempt) arm(info httptrace.GotConnInfo) {
 	conn := info.Conn
 	for {

@@ -10,8 +10,8 @@ import (
 // …"), or with ": " when it is about the whole part.
 type Faults []string
 
-// Note adds a fault if bad is true.
-func (f *Faults) Note(bad bool, format string, args ...any) {
+// AddIf adds a fault if bad is true.
+func (f *Faults) AddIf(bad bool, format string, args ...any) {
 	if bad {
 		*f = append(*f, fmt.Sprintf(format, args...))
 	}

@@ -29,10 +29,10 @@ type File struct {
 
 // Account is one channel account.
 type Account struct {
-	Channel  string   `yaml:"channel"` // a kind of channel
-	Tenants  []string `yaml:"tenants"` // codes of the tenants that can use it
-	Contract Contract `yaml:"contract"`
-	Settings Settings `yaml:",inline"` // of the kind of channel
+	Channel  string      `yaml:"channel"` // a kind of channel
+	Tenants  []string    `yaml:"tenants"` // codes of the tenants that can use it
+	Contract Contract    `yaml:"contract"`
+	Settings RawSettings `yaml:",inline"` // of the kind of channel
 }
 
 // Contract has the profile of the contract and the terms in which the account differs from it. Zero = as in the profile.
@@ -125,20 +125,20 @@ func (f File) check(kinds Kinds) error {
 
 func (a Account) faults(name string, kinds map[string]ChannelKind) Faults {
 	var out Faults
-	out.Note(!accountName.MatchString(name), ": a name is a-z, 0-9 and -, at most 63 characters")
-	out.Note(len(a.Tenants) == 0, ".tenants: at least one tenant is required")
+	out.AddIf(!accountName.MatchString(name), ": a name is a-z, 0-9 and -, at most 63 characters")
+	out.AddIf(len(a.Tenants) == 0, ".tenants: at least one tenant is required")
 	for _, t := range a.Tenants {
-		out.Note(!refund.ValidTenantCode(t), ".tenants: %q is not a tenant code", t)
+		out.AddIf(!refund.ValidTenantCode(t), ".tenants: %q is not a tenant code", t)
 	}
 	kind, known := kinds[a.Channel]
 	if !known { // the other settings cannot be checked
-		out.Note(true, ".channel: %q is not one of: %s", a.Channel, names(kinds))
+		out.AddIf(true, ".channel: %q is not one of: %s", a.Channel, names(kinds))
 		return out
 	}
 	_, profile := kind.Contract(a.Contract.Profile)
 	_, err := a.Contract.Terms(kind)
-	out.Note(!profile, ".contract.profile: %v", err)
-	out.Note(profile && err != nil, ".contract: %v", err)
+	out.AddIf(!profile, ".contract.profile: %v", err)
+	out.AddIf(profile && err != nil, ".contract: %v", err)
 	return append(out, faultsOf(kind.Check(a.Settings.Node()))...)
 }
 
@@ -148,7 +148,7 @@ func (t Times) faults(kinds Kinds) Faults {
 		name string
 		d    time.Duration
 	}{{"lease", t.Lease}, {"sendWindow", t.SendWindow}, {"margin", t.Margin}, {"call", t.Call}, {"sweep", t.Sweep}} {
-		out.Note(x.d < 0 || x.d > 10*time.Minute, ".%s: must be between 0 and 10m", x.name)
+		out.AddIf(x.d < 0 || x.d > 10*time.Minute, ".%s: must be between 0 and 10m", x.name)
 	}
 	if kinds.Times == nil {
 		return out

@@ -15,7 +15,7 @@ type Secret struct {
 
 // Check adds a fault when there is no place, or more than one. at is the path of the secret. A nil secret is valid.
 func (s *Secret) Check(at string, f *Faults) {
-	f.Note(s != nil && (s.Env == "") == (s.File == ""), "%s: name either env or file", at)
+	f.AddIf(s != nil && (s.Env == "") == (s.File == ""), "%s: name either env or file", at)
 }
 
 // Read returns the secret. The error contains its place, never its content.

@@ -11,16 +11,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Settings are the settings of an account or a bridge that only its kind can read, by name.
-type Settings map[string]yaml.Node
+// RawSettings are the settings of an account or a bridge that only its kind can read, by name.
+type RawSettings map[string]yaml.Node
 
-// SettingsOf returns the settings of a kind as a file would have them, for a program without a file.
-func SettingsOf(v any) (Settings, error) {
+// RawSettingsOf returns the settings of a kind as a file would have them, for a program without a file.
+func RawSettingsOf(v any) (RawSettings, error) {
 	var node yaml.Node
 	if err := node.Encode(v); err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	var out Settings
+	var out RawSettings
 	if err := node.Decode(&out); err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
@@ -28,7 +28,7 @@ func SettingsOf(v any) (Settings, error) {
 }
 
 // Node returns the settings as one mapping, for Decode.
-func (s Settings) Node() yaml.Node {
+func (s RawSettings) Node() yaml.Node {
 	out := yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		value := s[name]
@@ -76,7 +76,7 @@ func (f *Faults) unknown(n *yaml.Node, t reflect.Type, at string) {
 				continue
 			}
 			field, known := fields[name.Value]
-			f.Note(!known, "%s.%s: there is no such setting", at, name.Value)
+			f.AddIf(!known, "%s.%s: there is no such setting", at, name.Value)
 			if known {
 				f.unknown(value, field, at+"."+name.Value)
 			}

@@ -44,7 +44,7 @@ accounts:
 // TestSettingsOf encodes settings and decodes them again.
 func TestSettingsOf(t *testing.T) {
 	want := plain.Settings{Endpoint: "http://127.0.0.1:1", NoticeSecrets: []config.Secret{{File: "x"}}}
-	settings, err := config.SettingsOf(want)
+	settings, err := config.RawSettingsOf(want)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,15 +24,18 @@ const (
 	busyPause = 50 * time.Millisecond
 )
 
-// Reasons of parked items that the Door has not seen.
+// Reasons of parked events that were not passed to the Door.
 const (
 	ParkUndecodable = "undecodable"
 	ParkOtherTenant = "other-tenant"
 )
 
-// ReceiveEvents accepts one CloudEvent or a batch. Once the body can be split, every
-// event gets a verdict, and the answer is 200 as soon as everything is stored. A sender
-// that repeats after other statuses must not repeat for ever because of one bad event.
+// ReceiveEvents accepts one CloudEvent or a batch. The middleware prepare has answered a body
+// that is not JSON, and a batch that is not a JSON array, with 400 malformed-json: nothing of
+// it is stored or parked. In every other body each event gets a verdict of its own, and the
+// answer is 200 as soon as all of them are stored. An event that is JSON but no supported
+// event is parked, and its verdict is undecodable. One bad event never fails the whole
+// request, because a sender that repeats failed requests would then repeat it for ever.
 func (s *service) ReceiveEvents(ctx context.Context, req oapi.ReceiveEventsRequestObject) (oapi.ReceiveEventsResponseObject, error) {
 	if principalOf(ctx).Tenant.Closed {
 		return nil, &Problem{Code: refund.CodeTenantClosed}
@@ -45,7 +48,7 @@ func (s *service) ReceiveEvents(ctx context.Context, req oapi.ReceiveEventsReque
 	for i, raw := range items {
 		group[i] = s.decode(ctx, raw)
 	}
-	if err := s.parkUndecodable(ctx, group); err != nil {
+	if err := s.parkFaulty(ctx, group); err != nil {
 		return nil, err
 	}
 	if err := s.acceptEvents(ctx, group); err != nil {
@@ -75,6 +78,9 @@ type eventItem struct {
 	outcome intake.Outcome
 }
 
+// split returns the events of the body in their order, undecoded: one, or the elements of a
+// batch. Errors: *Problem body-too-large for a batch above the limit, invalid-request for a body in
+// binary mode without ce-specversion.
 func (s *service) split(ctx context.Context, req oapi.ReceiveEventsRequestObject) ([]rawEvent, error) {
 	switch {
 	case req.ApplicationCloudeventsPlusJSONBody != nil:
@@ -86,9 +92,9 @@ func (s *service) split(ctx context.Context, req oapi.ReceiveEventsRequestObject
 		}
 		return []rawEvent{{attributes: attributes, body: *req.JSONBody}}, nil
 	case req.ApplicationCloudeventsBatchPlusJSONBody != nil:
-		parts, fault := strictjson.Elements(*req.ApplicationCloudeventsBatchPlusJSONBody)
-		if fault != nil {
-			return nil, fault // impossible: prepare has split the body
+		parts, wrong := strictjson.Elements(*req.ApplicationCloudeventsBatchPlusJSONBody)
+		if wrong != nil {
+			return nil, wrong // impossible: prepare has refused a body that is no JSON array
 		}
 		if len(parts) > s.limits.Batch {
 			return nil, &Problem{Code: codeTooLarge, Detail: fmt.Sprintf("A batch may have at most %d events.", s.limits.Batch)}
@@ -143,12 +149,13 @@ func parkOf(raw rawEvent) *intake.Park {
 	return &intake.Park{Position: "http:" + hex.EncodeToString(h.Sum(nil)), Headers: headers, Body: raw.body}
 }
 
-func (s *service) parkUndecodable(ctx context.Context, group []eventItem) error {
+// parkFaulty parks the events with a fault, each with its reason. Errors: refund.ErrUnavailable.
+func (s *service) parkFaulty(ctx context.Context, group []eventItem) error {
 	for _, it := range group {
 		if it.fault == nil {
 			continue
 		}
-		if err := s.parking.ParkUndecodable(ctx, it.in.Tenant.ID, it.in.Event, it.reason, *it.in.Park); err != nil {
+		if err := s.parking.Park(ctx, it.in.Tenant.ID, it.in.Event, it.reason, *it.in.Park); err != nil {
 			return err
 		}
 	}

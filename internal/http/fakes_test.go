@@ -134,7 +134,7 @@ func (w *fakeBackend) FindPayment(_ context.Context, tenant refund.TenantID, id 
 	return w.payment, nil
 }
 
-func (w *fakeBackend) ParkUndecodable(_ context.Context, _ refund.TenantID, _ intake.EventID, _ string, p intake.Park) error {
+func (w *fakeBackend) Park(_ context.Context, _ refund.TenantID, _ intake.EventID, _ string, p intake.Park) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.parkErr != nil {

@@ -65,10 +65,10 @@ type EventDecoder interface {
 	Decode(attributes map[string]string, body []byte) (in intake.Intake, tenantCode string, err error)
 }
 
-// ParkingLot stores events that cannot be decoded. Parking a position again increments
-// its count. Errors: refund.ErrUnavailable.
-type ParkingLot interface {
-	ParkUndecodable(ctx context.Context, tenant refund.TenantID, ev intake.EventID, reason string, p intake.Park) error
+// EventParker stores events that were not passed to the Door, with the reason. Parking a
+// position again increments its count. Errors: refund.ErrUnavailable.
+type EventParker interface {
+	Park(ctx context.Context, tenant refund.TenantID, ev intake.EventID, reason string, p intake.Park) error
 }
 
 // Messages reads the trace of the messages of bridges. Errors: refund.ErrUnavailable.
@@ -132,7 +132,7 @@ type Config struct {
 	Payments Payments
 	Keys     KeyStore
 	Events   EventDecoder
-	Parking  ParkingLot
+	Parking  EventParker
 	Messages Messages
 	Parked   ParkedMessages
 	Cases    Cases
@@ -157,7 +157,7 @@ type service struct {
 	actions  Actions
 	payments Payments
 	events   EventDecoder
-	parking  ParkingLot
+	parking  EventParker
 	messages Messages
 	parked   ParkedMessages
 	cases    Cases

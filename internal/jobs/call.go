@@ -61,7 +61,7 @@ func (r *Runner) claim(rec refund.Record, kind refund.AttemptKind, no int, c ref
 	sum := sha256.Sum256(text)
 	t := r.cfg.Times
 	return req, refund.Claim{RefundRef: rec.RefundRef, State: rec.State, Generation: rec.Generation, JournalSeq: rec.JournalSeq, Kind: kind, Dispatch: no,
-		Contract: c, Lease: t.Lease, Margin: t.Margin, SendWindow: t.SendWindow, ClockSkew: t.ClockSkew, Request: sum[:]}, nil
+		Contract: c, Lease: t.Lease, Margin: t.Margin, SendWindow: t.SendWindow, ClockMargin: t.ClockMargin, RequestDigest: sum[:]}, nil
 }
 
 // attempt makes the call and enters the answer. The end of the lease does not cut off a call under way.

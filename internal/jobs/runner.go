@@ -49,12 +49,12 @@ type Observer interface {
 
 // Times are the time limits of ownership and calls.
 type Times struct {
-	Lease      time.Duration // ownership of one call; default 10 s
-	Margin     time.Duration // no first byte is sent so shortly before the lease's end; default 2 s
-	SendWindow time.Duration // longest time from the claim to the first byte; default 3 s
-	ClockSkew  time.Duration // a key is not used so shortly before it expires; default refund.ClockMargin
-	Call       time.Duration // longest time to an answer, also past the lease; default 30 s
-	Enter      time.Duration // longest time to store an answer; default 30 s
+	Lease       time.Duration // ownership of one call; default 10 s
+	Margin      time.Duration // no first byte is sent so shortly before the lease's end; default 2 s
+	SendWindow  time.Duration // longest time from the claim to the first byte; default 3 s
+	ClockMargin time.Duration // a key is not used so shortly before it expires; default refund.ClockMargin
+	Call        time.Duration // longest time to an answer, also past the lease; default 30 s
+	Enter       time.Duration // longest time to store an answer; default 30 s
 }
 
 // WithDefaults returns the times with the default for every one that is zero.
@@ -62,7 +62,7 @@ func (t Times) WithDefaults() Times {
 	for _, d := range []struct {
 		v *time.Duration
 		d time.Duration
-	}{{&t.Lease, 10 * time.Second}, {&t.Margin, 2 * time.Second}, {&t.SendWindow, 3 * time.Second}, {&t.ClockSkew, refund.ClockMargin},
+	}{{&t.Lease, 10 * time.Second}, {&t.Margin, 2 * time.Second}, {&t.SendWindow, 3 * time.Second}, {&t.ClockMargin, refund.ClockMargin},
 		{&t.Call, 30 * time.Second}, {&t.Enter, 30 * time.Second}} {
 		if *d.v <= 0 {
 			*d.v = d.d

@@ -10,22 +10,23 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// A step whose row another transaction changes or holds, such as an approval at the same moment, reads it again so often, after 10, 20,
-// 40 … ms ± 20 %; no transaction holds the row for longer than all these pauses together.
+// A step whose row another transaction changes or holds, such as an approval at the same moment, reads the row up to maxLooks times, with
+// pauses of 10, 20, 40 … 320 ms ± 20 %, about 0.6 s in all. If the row is held for longer, the job ends without an error, and the sweeper
+// enqueues the refund again when its timer is due, which is refund.HandoutTTL after the job was inserted.
 const (
-	maxRereads   = 7
+	maxLooks     = 7
 	firstPause   = 10 * time.Millisecond
-	longestPause = firstPause << (maxRereads - 2)
+	longestPause = firstPause << (maxLooks - 2)
 )
 
 // noChannelWait is how long a refund waits when this process does not have its account, which another replica may have.
 const noChannelWait = 30 * time.Second
 
 // step makes the next step of a refund, if the generation of the job is that of the row. The transaction that makes a
-// further step due inserts its job. Errors: ErrNotFound, ErrUnavailable, ErrBusy.
+// further step due inserts its job. A step that never gets the row is no error. Errors: ErrNotFound, ErrUnavailable, ErrBusy.
 func (r *Runner) step(ctx context.Context, k refund.RefundRef, generation int) error {
-	reread := clock.Backoff{First: firstPause, Longest: longestPause, Share: jitter}
-	for look := range maxRereads {
+	pauses := clock.Backoff{First: firstPause, Longest: longestPause, Share: jitter}
+	for look := range maxLooks {
 		rec, err := r.cfg.Store.Load(ctx, k)
 		if err != nil {
 			return err
@@ -37,11 +38,11 @@ func (r *Runner) step(ctx context.Context, k refund.RefundRef, generation int) e
 		if !errors.Is(err, refund.ErrNotOwner) {
 			return err
 		}
-		if look == maxRereads-1 {
+		if look == maxLooks-1 {
 			break // the sweeper enqueues the refund again
 		}
-		// The row has changed, another refund of the payment is first, or a transaction holds the row: read it again.
-		if err := clock.Pause(ctx, reread.Next()); err != nil {
+		// The row has changed, a transaction holds it, or a send of another refund of the payment has begun the contract's spacing meanwhile.
+		if err := clock.Pause(ctx, pauses.Next()); err != nil {
 			return err
 		}
 	}
@@ -99,8 +100,8 @@ func (r *Runner) CheckNow(ctx context.Context, k refund.RefundRef) (asked bool, 
 		return false, refund.ErrNoChannel
 	}
 	kind := map[refund.Recovery]refund.AttemptKind{refund.RecoverByQuery: refund.AttemptQuery, refund.RecoverByList: refund.AttemptList}[contract.Recovery()]
-	no, left := queryTarget(rec)
-	if kind == "" || !left {
+	no, sent := queryTarget(rec)
+	if kind == "" || !sent {
 		return false, nil
 	}
 	return true, r.ask(ctx, rec, kind, no, ch, contract)
@@ -122,9 +123,9 @@ func (r *Runner) beginCheck() (release func(), err error) {
 	return func() { <-r.checks; r.busy.Done() }, nil
 }
 
-// queryTarget returns the dispatch that a check queries: the newest exposed one, otherwise the live one if any of it can
-// have been sent.
-func queryTarget(rec refund.Record) (no int, left bool) {
+// queryTarget returns the dispatch that a check queries: the newest exposed one, otherwise that of the latest send, whose
+// exposure has ended. sent is false when no dispatch is exposed and none was ever sent.
+func queryTarget(rec refund.Record) (no int, sent bool) {
 	for i := len(rec.Dispatches) - 1; i >= 0; i-- {
 		if rec.Dispatches[i].Exposed {
 			return rec.Dispatches[i].Ordinal, true
@@ -132,8 +133,8 @@ func queryTarget(rec refund.Record) (no int, left bool) {
 	}
 	for _, a := range rec.Attempts {
 		if a.Kind == refund.AttemptSend {
-			no, left = a.DispatchNo, true
+			no, sent = a.DispatchNo, true
 		}
 	}
-	return no, left
+	return no, sent
 }

@@ -8,17 +8,17 @@ import (
 // Claim asks for the ownership of a refund's next call. It names the row as it was read; ErrNotOwner if the row has changed.
 type Claim struct {
 	RefundRef
-	State      State
-	Generation int
-	JournalSeq int
-	Kind       AttemptKind
-	Dispatch   int
-	Contract   Contract
-	Lease      time.Duration // of the owner
-	Margin     time.Duration // before the end of the lease, in which no request leaves
-	SendWindow time.Duration // longest time between claim and first byte
-	ClockSkew  time.Duration // subtracted from the key's expiry
-	Request    []byte        // digest of the request to be sent
+	State         State
+	Generation    int
+	JournalSeq    int
+	Kind          AttemptKind
+	Dispatch      int
+	Contract      Contract
+	Lease         time.Duration // of the owner
+	Margin        time.Duration // before the end of the lease, in which no request leaves
+	SendWindow    time.Duration // longest time between claim and first byte
+	ClockMargin   time.Duration // subtracted from the key's expiry, because clocks differ
+	RequestDigest []byte        // digest of the request to be sent
 }
 
 // Claimed is a claim that succeeded: the attempt's row is committed, and the request may leave until Start + Send on the

@@ -13,9 +13,17 @@ import (
 )
 
 // AcceptGroup decides and stores a group of intakes in one transaction: one round trip locks and reads, one writes and commits. An
-// Enqueuer that does not fit into a pipeline has a round trip of its own between them. AcceptGroup never waits for a lock: an intake whose
-// locks are taken gets the outcome Lost. Errors: refund.ErrUnavailable, refund.ErrCommitUnknown; any other error concerns the group as a
-// whole.
+// Enqueuer that is no PipelineEnqueuer has a round trip of its own between them.
+//
+// The locks of an intake are the advisory locks lockEvent, lockRefund, lockPayment and lockReference, as far as it has such a key (see
+// accept_keys.go), the row of its payment, and the parked row that it retries. AcceptGroup tries these locks and never waits for one: an
+// intake that does not get all of them has the outcome Lost, and the rest of the group goes on. Rows that these locks do not cover are
+// waited for no longer than Config.LockTimeout.
+//
+// An error means that no intake has an outcome. After refund.ErrCommitUnknown all of the group is stored, or none of it; the Door submits
+// the same group again, with the same ids, and an intake that was stored gets its outcome from its receipt. After every other error nothing
+// is stored: refund.ErrUnavailable concerns the whole group; refund.ErrBusy and any other error may be caused by one intake, so the Door
+// bisects the group.
 func (s *Store) AcceptGroup(ctx context.Context, g []intake.Intake) ([]intake.Outcome, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
@@ -23,7 +31,7 @@ func (s *Store) AcceptGroup(ctx context.Context, g []intake.Intake) ([]intake.Ou
 	}
 	defer conn.Release()
 	fault.Point(fault.DoorBegin)
-	view, kept, tx, err := s.readGroup(ctx, conn, g)
+	view, noticesWait, tx, err := s.readGroup(ctx, conn, g)
 	if err != nil {
 		if tx != nil {
 			_ = tx.Rollback(context.WithoutCancel(ctx))
@@ -36,17 +44,17 @@ func (s *Store) AcceptGroup(ctx context.Context, g []intake.Intake) ([]intake.Ou
 		return plan.Outcomes, pg.Translate(tx.Rollback(ctx)) // nothing to store; the rollback releases the locks
 	}
 	b := s.queueGroup(view, plan)
-	committed, err := s.queueJobs(ctx, tx, b, plan.Wakes)
+	announceJobs, err := s.queueJobs(ctx, tx, b, plan.Wakes)
 	switch {
 	case err != nil:
 		err = pg.Translate(err)
-	case kept:
+	case noticesWait:
 		err = s.writeGroupNoticed(ctx, tx, b, plan.Refunds)
 	default:
 		err = s.writeGroup(ctx, conn, b)
 	}
 	if err != nil {
-		if conn.Conn().PgConn().TxStatus() != 'I' {
+		if conn.Conn().PgConn().TxStatus() != 'I' { // 'I': the server has ended the transaction already
 			_ = tx.Rollback(context.WithoutCancel(ctx))
 		}
 		return nil, err
@@ -58,14 +66,15 @@ func (s *Store) AcceptGroup(ctx context.Context, g []intake.Intake) ([]intake.Ou
 	if len(plan.Parked) > 0 {
 		fault.Point(fault.DoorParked)
 	}
-	committed()
+	announceJobs()
 	return plan.Outcomes, nil
 }
 
-// queueJobs adds the group's jobs to its pipeline, or inserts them in its transaction at once. The caller runs committed after COMMIT.
-func (s *Store) queueJobs(ctx context.Context, tx pgx.Tx, b *pgx.Batch, w []refund.Wakeup) (committed func(), err error) {
-	e, fits := s.cfg.Enqueuer.(PipelineEnqueuer)
-	if !fits {
+// queueJobs adds the group's jobs to its pipeline, or inserts them in its transaction at once. The caller runs announceJobs after COMMIT,
+// which notifies the workers.
+func (s *Store) queueJobs(ctx context.Context, tx pgx.Tx, b *pgx.Batch, w []refund.Wakeup) (announceJobs func(), err error) {
+	e, pipelined := s.cfg.Enqueuer.(PipelineEnqueuer)
+	if !pipelined {
 		return func() {}, s.enqueue(ctx, tx, w...)
 	}
 	queues, err := e.QueueJobs(b, w)
@@ -73,7 +82,7 @@ func (s *Store) queueJobs(ctx context.Context, tx pgx.Tx, b *pgx.Batch, w []refu
 }
 
 // writeGroup sends every INSERT and UPDATE of a plan and COMMIT in one pipeline. The first statement that fails stops the pipeline before
-// COMMIT. Errors: refund.ErrCommitUnknown for a lost COMMIT.
+// COMMIT. A connection lost anywhere in the pipeline is refund.ErrCommitUnknown, because COMMIT was sent with the rest.
 func (s *Store) writeGroup(ctx context.Context, conn *pgxpool.Conn, b *pgx.Batch) error {
 	b.Queue(sqlCommit)
 	fault.Point(fault.DoorWrite)
@@ -83,7 +92,7 @@ func (s *Store) writeGroup(ctx context.Context, conn *pgxpool.Conn, b *pgx.Batch
 }
 
 // writeGroupNoticed writes a group while notices wait for numbers: notices that name the number of a new refund are entered before COMMIT.
-// It takes more round trips than writeGroup.
+// Such a notice can make its refund final at once, which the unit reports after COMMIT. It takes more round trips than writeGroup.
 func (s *Store) writeGroupNoticed(ctx context.Context, tx pgx.Tx, b *pgx.Batch, rs []intake.NewRefund) error {
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return pg.Translate(err)
@@ -96,7 +105,7 @@ func (s *Store) writeGroupNoticed(ctx context.Context, tx pgx.Tx, b *pgx.Batch, 
 	if err := pg.CommitError(tx.Commit(ctx)); err != nil {
 		return err
 	}
-	u.committed()
+	u.committed() // calls Config.RefundEnded
 	return nil
 }
 
@@ -104,13 +113,13 @@ func (s *Store) writeGroupNoticed(ctx context.Context, tx pgx.Tx, b *pgx.Batch, 
 func (s *Store) queueGroup(v intake.View, p intake.Plan) *pgx.Batch {
 	b := &pgx.Batch{}
 	queueReceipts(b, v, p.Receipts)
-	queueRebound(b, v, p.Rebound)
+	queueReceiptUpdates(b, v, p.Rebound)
 	queuePayments(b, p)
 	queueRefunds(b, v, p.Refunds)
 	queueCaptures(b, v, p.Captures)
 	queueConflicts(b, v, p.Conflicts, s.cfg.NewRID)
 	queueParked(b, v, p, s.cfg.NewRID)
-	queueTouched(b, p.Touched)
+	queueBalances(b, p.Touched)
 	return b
 }
 

@@ -24,7 +24,8 @@ type PipelineEnqueuer interface {
 // announceEvery is the shortest time between two announcements. The next announcement covers the commits in between.
 const announceEvery = 10 * time.Millisecond
 
-// announcer notifies fetchers of committed jobs, off the request path.
+// announcer notifies the workers' fetchers of committed jobs, off the request path. It collects the queues that got jobs and announces them
+// at most once per announceEvery, in one goroutine that ends when nothing is left.
 type announcer struct {
 	mu      sync.Mutex
 	queues  []string // to be announced

@@ -122,6 +122,29 @@ func TestPaymentKnownBetweenUnknownAndParking(t *testing.T) {
 	b.wantNoViolations(t)
 }
 
+// A message that was parked long ago, and whose payment is known, is woken by one of eight passes in a row.
+func TestEightSweepsReadEveryWaitingMessage(t *testing.T) {
+	b, jobs := newWaitingStore(t)
+	early := b.event("m1", "rf_1", "pay_1", 60, nil)
+	wantVerdicts(t, b.accept(t, early), intake.Waiting)
+	wantVerdicts(t, b.accept(t, b.captured("c1", "pay_1", "cap_1", 100)), intake.Taken)
+	if _, err := b.pool.Exec(t.Context(), `UPDATE parked SET at = at - interval '1 hour'`); err != nil {
+		t.Fatal(err)
+	}
+	jobs.take()
+	woken := 0
+	for range 8 {
+		swept, err := b.Sweep(t.Context(), 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		woken += swept.Payments
+	}
+	if got := wakesOf(jobs.take()); woken != 1 || len(got) != 1 || got[0] != "pay_1" {
+		t.Fatalf("eight passes woke %d payments with the jobs %v, want pay_1 once", woken, got)
+	}
+}
+
 // A retried message that is refused now stays parked under its new reason, and is not woken again.
 func TestWaitingEndsInARefusal(t *testing.T) {
 	b, _ := newWaitingStore(t)
@@ -138,7 +161,7 @@ func TestWaitingEndsInARefusal(t *testing.T) {
 func TestMessageParkedForAnotherReasonMayWait(t *testing.T) {
 	b, jobs := newWaitingStore(t)
 	early := b.event("m1", "rf_1", "pay_1", 60, nil)
-	if err := b.ParkUndecodable(t.Context(), b.tenant.ID, early.Event, "malformed-json", *early.Park); err != nil {
+	if err := b.Park(t.Context(), b.tenant.ID, early.Event, "malformed-json", *early.Park); err != nil {
 		t.Fatal(err)
 	}
 	wantVerdicts(t, b.accept(t, early), intake.Waiting)

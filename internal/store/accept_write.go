@@ -109,8 +109,9 @@ func queueReceipts(b *pgx.Batch, v intake.View, rs []intake.NewReceipt) {
 	}
 }
 
-// queueRebound updates receipts of refusals that were decided again, under the event's mutex. A receipt never changes otherwise.
-func queueRebound(b *pgx.Batch, v intake.View, rs []intake.NewReceipt) {
+// queueReceiptUpdates updates the receipts of refused events that this group has decided again, under the event's advisory lock. Other
+// receipts never change.
+func queueReceiptUpdates(b *pgx.Batch, v intake.View, rs []intake.NewReceipt) {
 	if len(rs) > 0 {
 		b.Queue(sqlRebindReceipts.SQL, sqlRebindReceipts.Args(receiptColumns(rs, v.Now))...)
 	}
@@ -157,8 +158,8 @@ func queuePaid(b *pgx.Batch, p refund.Payment) {
 	b.Queue(sqlPaid, int64(p.Tenant), p.PaymentID, pg.Null(p.PaidAt), pg.Null(p.WindowEndsAt))
 }
 
-// queueTouched updates payments whose rows this transaction has locked. Rows of payments are never deleted.
-func queueTouched(b *pgx.Batch, ps []refund.Payment) {
+// queueBalances updates the balances of payments whose rows this transaction has locked. Rows of payments are never deleted.
+func queueBalances(b *pgx.Batch, ps []refund.Payment) {
 	if len(ps) == 0 {
 		return
 	}

@@ -32,7 +32,7 @@ func (s *Store) Ask(ctx context.Context, c refund.Claim) (refund.Claimed, error)
 	fault.Point(fault.AskBefore)
 	out := refund.Claimed{Attempt: refund.Attempt{DispatchNo: c.Dispatch, Kind: c.Kind, ContractVersion: c.Contract.Version}}
 	row := s.pool.QueryRow(ctx, askSQL, int64(c.Tenant), [16]byte(c.RID), c.Dispatch, string(c.Kind), c.SendWindow, c.Contract.Version,
-		requestDigest(c.Request))
+		emptyIfNil(c.RequestDigest))
 	err := row.Scan(&out.No, &out.Epoch, &out.Generation, &out.StartedAt, &out.NotAfter)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return refund.Claimed{}, fmt.Errorf("%w: dispatch %d of %s", refund.ErrNotFound, c.Dispatch, c.RID)

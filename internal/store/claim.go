@@ -14,38 +14,45 @@ import (
 )
 
 // claimSQL makes the caller the owner of a refund's next call and records the call before it happens: one statement, one transaction, one
-// round trip. It returns no row if the refund differs from what the caller saw, its row is locked, its lease or (for sends) its payment's
-// spacing has not ended, sending is held, a case is open, or the key would expire before the first byte could leave. The first send fixes
-// when the key expires; a later contract with another lifetime counts from that send too and can only shorten it.
+// round trip. It returns no row, and changes nothing, if one of these is true.
+//
+// For every kind of call: the refund's state, generation or journal seq differs from what the caller read; its row is locked; its lease
+// has not ended; the dispatch does not exist; or the call's last moment (rule R4 of docs/rules.md) is not in the future.
+//
+// For sends alone: a case is open; an ask is open; the dispatch is not the live one; sending is held; or the spacing since the last send of
+// the payment has not ended. The key's expiry is part of the last moment of sends alone.
+//
+// The first send fixes when the key expires; a later contract with another lifetime counts from that send too and can only shorten it.
+// Only the payment's row is waited for, and only with a spacing; the refund's row is not.
 //
 // The parameters are the fields of claimArgs.
 var claimSQL = pg.Named[claimArgs](claimReadyPart + claimMovePart)
 
-// claimPooledSQL is claimSQL for connections through a pooler, which stay open when the database behind it moves. In the same statement it
-// checks that the server is still the cluster and timeline that the installation has agreed to.
+// claimPooledSQL is claimSQL for connections through a pooler, which stay open when the database behind it moves. For sends it also checks,
+// in the same statement, that the server is still the cluster and timeline that the installation has agreed to.
 var claimPooledSQL = pg.Named[claimArgs](claimReadyPart + `
       AND (@kind::text <> 'SEND' OR EXISTS (SELECT FROM pg_control_system() s, pg_control_checkpoint() c WHERE s.system_identifier::text = i.system_identifier
         AND i.timeline = greatest(c.timeline_id, ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int)))` + claimMovePart)
 
 // claimArgs are the parameters of a claim.
 type claimArgs struct {
-	Tenant     int64    `arg:"tenant"`
-	RID        [16]byte `arg:"rid"`
-	State      string   `arg:"state"` // as the caller saw it, like generation and journal seq
-	Generation int      `arg:"generation"`
-	JournalSeq int      `arg:"journal_seq"`
-	Kind       string   `arg:"kind"`
-	Dispatch   int      `arg:"dispatch"`
-	StateAfter string   `arg:"state_after"`
-	Contract   int      `arg:"contract"` // its version
-	Request    []byte   `arg:"request"`  // digest of what is sent
+	Tenant        int64    `arg:"tenant"`
+	RID           [16]byte `arg:"rid"`
+	State         string   `arg:"state"` // as the caller saw it, like generation and journal seq
+	Generation    int      `arg:"generation"`
+	JournalSeq    int      `arg:"journal_seq"`
+	Kind          string   `arg:"kind"`
+	Dispatch      int      `arg:"dispatch"`
+	StateAfter    string   `arg:"state_after"`
+	Contract      int      `arg:"contract"`       // its version
+	RequestDigest []byte   `arg:"request_digest"` // digest of what is sent
 
 	Lease       time.Duration `arg:"lease"`
-	Margin      time.Duration `arg:"margin"` // before the lease's end
+	Margin      time.Duration `arg:"margin"` // before the lease's end, in which no call starts
 	SendWindow  time.Duration `arg:"send_window"`
 	KeyLifetime time.Duration `arg:"key_lifetime"` // 0 = no end
-	KeyMargin   time.Duration `arg:"key_margin"`   // before the key's end: horizon and clock margin
-	AbsenceLag  time.Duration `arg:"absence_lag"`  // horizon and visibility lag
+	KeyMargin   time.Duration `arg:"key_margin"`   // before the key's end: Contract.Horizon + Claim.ClockMargin
+	AbsenceLag  time.Duration `arg:"absence_lag"`  // Contract.Horizon + visibilityLag
 	Spacing     time.Duration `arg:"spacing"`      // of a payment's sends; 0 = none
 
 	EntryKind   string `arg:"entry_kind"` // of the journal row
@@ -60,7 +67,7 @@ const claimReadyPart = `WITH seen AS MATERIALIZED (
       AND (r.lease_ends_at IS NULL OR r.lease_ends_at <= clock_timestamp())
       AND (@kind::text <> 'SEND' OR (r.case_id IS NULL AND r.ask_no IS NULL AND r.dispatch_no = @dispatch))
     FOR NO KEY UPDATE SKIP LOCKED
-  ), turn AS MATERIALIZED (
+  ), payment_slot AS MATERIALIZED (
     SELECT p.tenant_id, p.payment_id
     FROM seen s JOIN payments p ON (p.tenant_id, p.payment_id) = (s.tenant_id, s.payment_id)
     WHERE @spacing::interval > interval '0' AND (p.next_send_at IS NULL OR p.next_send_at <= clock_timestamp())
@@ -70,50 +77,54 @@ const claimReadyPart = `WITH seen AS MATERIALIZED (
     FROM seen s
       JOIN dispatches d ON (d.tenant_id, d.rid, d.no) = (s.tenant_id, s.rid, @dispatch)
       JOIN installation i ON i.one
-      LEFT JOIN turn t ON t.tenant_id = s.tenant_id
+      LEFT JOIN payment_slot t ON t.tenant_id = s.tenant_id
     WHERE (@kind::text <> 'SEND' OR i.sending_held_since IS NULL) AND (@spacing::interval = interval '0' OR t.tenant_id IS NOT NULL)`
 
 const claimMovePart = `
-  ), keyed AS MATERIALIZED (
+  ), with_key_end AS MATERIALIZED (
     SELECT y.*, y.at + @lease::interval AS lease_ends_at,
       CASE WHEN @kind::text <> 'SEND' THEN NULL WHEN @key_lifetime::interval = interval '0' THEN y.key_expires_at
         ELSE least(y.key_expires_at, coalesce((SELECT min(a.started_at) FROM attempts a
           WHERE (a.tenant_id, a.rid) = (y.tenant_id, y.rid) AND a.dispatch_no = @dispatch AND a.kind = 'SEND'),
           y.at) + @key_lifetime::interval) END AS key_ends_at
     FROM ready y
-  ), fenced AS MATERIALIZED (
+  ), with_deadline AS MATERIALIZED (
     SELECT k.*, least(k.at + @send_window::interval, k.lease_ends_at - @margin::interval, k.key_ends_at - @key_margin::interval) AS not_after
-    FROM keyed k
-  ), moved AS (
+    FROM with_key_end k
+  ), claimed AS (
     UPDATE refunds r SET state = @state_after, exposed = r.exposed OR @kind::text = 'SEND',
       pending_reason = CASE WHEN @state_after = 'PENDING' THEN r.pending_reason END,
       epoch = f.new_epoch, generation = r.generation + 1, lease_ends_at = f.lease_ends_at, next_action_at = f.lease_ends_at,
       attempt_no = r.attempt_no + 1, journal_seq = r.journal_seq + 1,
       journal_head = sha256(r.journal_head || uuid_send(r.rid) || int4send(r.journal_seq + 1) || timestamptz_send(f.at) || @entry_digest::bytea),
       state_since = CASE WHEN r.state = @state_after THEN r.state_since ELSE f.at END, updated_at = f.at
-    FROM fenced f
+    FROM with_deadline f
     WHERE (r.tenant_id, r.rid) = (f.tenant_id, f.rid) AND f.not_after > f.at
     RETURNING r.tenant_id, r.rid, r.epoch, r.generation, r.attempt_no, r.journal_seq, r.journal_head, f.payment_id, f.at, f.not_after, f.key_ends_at
-  ), written AS (
+  ), attempt_row AS (
     INSERT INTO attempts (tenant_id, rid, no, epoch, dispatch_no, kind, generation, contract_version, request_digest, started_at, not_after)
-    SELECT tenant_id, rid, attempt_no, epoch, @dispatch, @kind::text, generation, @contract, @request::bytea, at, not_after FROM moved
-  ), told AS (
+    SELECT tenant_id, rid, attempt_no, epoch, @dispatch, @kind::text, generation, @contract, @request_digest::bytea, at, not_after FROM claimed
+  ), journal_row AS (
     INSERT INTO journal (tenant_id, rid, seq, kind, from_state, to_state, generation, source, actor, at, data, digest, hash)
     SELECT tenant_id, rid, journal_seq, @entry_kind, @state, @state_after, generation, 'worker', 'system:worker', at, @entry_data, @entry_digest::bytea,
-    journal_head FROM moved
-  ), exposed AS (
+    journal_head FROM claimed
+  ), dispatch_row AS (
     UPDATE dispatches d SET exposed = true, key_expires_at = m.key_ends_at, absence_counts_from = greatest(d.absence_counts_from,
     m.not_after + @absence_lag::interval)
-    FROM moved m WHERE @kind::text = 'SEND' AND (d.tenant_id, d.rid, d.no) = (m.tenant_id, m.rid, @dispatch)
-  ), spaced AS (
+    FROM claimed m WHERE @kind::text = 'SEND' AND (d.tenant_id, d.rid, d.no) = (m.tenant_id, m.rid, @dispatch)
+  ), payment_row AS (
     UPDATE payments p SET next_send_at = m.at + @spacing::interval
-    FROM moved m WHERE @spacing::interval > interval '0' AND (p.tenant_id, p.payment_id) = (m.tenant_id, m.payment_id)
+    FROM claimed m WHERE @spacing::interval > interval '0' AND (p.tenant_id, p.payment_id) = (m.tenant_id, m.payment_id)
   )
-  SELECT attempt_no, epoch, generation, at, not_after FROM moved`
+  SELECT attempt_no, epoch, generation, at, not_after FROM claimed`
 
 // Claim takes the next call of a refund as its contract allows: generation + 1, lease, attempt row, exposure, journal row. All times are
-// the database's; Claimed.Send is a duration for the local clock. Errors: ErrNotOwner (for any reason; the caller stops or reads again),
-// ErrBusy, ErrUnavailable. After an error nothing may be sent: the lease of a claim that did commit ends by itself.
+// the database's. Claimed.Send counts on the caller's clock from the instant that it read just before it called Claim, so it ends no later
+// than NotAfter in the database.
+//
+// Errors: ErrNotOwner for each refusal of claimSQL or claimPooledSQL (the caller stops or reads again); ErrBusy if the payment's row, for a send with
+// a spacing, stayed locked for Config.LockTimeout; ErrUnavailable. After an error nothing may be sent: the lease of a claim that did commit
+// ends by itself.
 func (s *Store) Claim(ctx context.Context, c refund.Claim) (refund.Claimed, error) {
 	send := c.Kind == refund.AttemptSend
 	to := c.State
@@ -137,9 +148,9 @@ func (s *Store) Claim(ctx context.Context, c refund.Claim) (refund.Claimed, erro
 	out := refund.Claimed{Attempt: refund.Attempt{DispatchNo: c.Dispatch, Kind: c.Kind, ContractVersion: c.Contract.Version}}
 	args := claimArgs{
 		Tenant: int64(c.Tenant), RID: c.RID, State: string(c.State), Generation: c.Generation, JournalSeq: c.JournalSeq,
-		Kind: string(c.Kind), Dispatch: c.Dispatch, StateAfter: string(to), Contract: c.Contract.Version, Request: requestDigest(c.Request),
+		Kind: string(c.Kind), Dispatch: c.Dispatch, StateAfter: string(to), Contract: c.Contract.Version, RequestDigest: emptyIfNil(c.RequestDigest),
 		Lease: c.Lease, Margin: c.Margin, SendWindow: c.SendWindow,
-		KeyLifetime: c.Contract.Key.Lifetime.D(), KeyMargin: c.Contract.Horizon.D() + c.ClockSkew,
+		KeyLifetime: c.Contract.Key.Lifetime.D(), KeyMargin: c.Contract.Horizon.D() + c.ClockMargin,
 		AbsenceLag: c.Contract.Horizon.D() + visibilityLag(c.Contract), Spacing: spacing,
 		EntryKind: entry.Kind, EntryData: entry.Data, EntryDigest: digest[:],
 	}
@@ -183,8 +194,8 @@ func visibilityLag(c refund.Contract) time.Duration {
 	return c.List.VisibilityLag.D()
 }
 
-// requestDigest returns an empty digest instead of nil: the column is never NULL.
-func requestDigest(b []byte) []byte {
+// emptyIfNil returns an empty digest instead of nil: the column is never NULL.
+func emptyIfNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}
 	}

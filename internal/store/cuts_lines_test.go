@@ -95,7 +95,9 @@ func settledCase() cutKind {
 			l.t.Fatal(err)
 		}
 		return l.sweep, func() {
-			l.wantCount("the case is closed", 1, `SELECT count(*) FROM cases WHERE case_id = $1 AND closed_how = 'fact:captured'`, [16]byte(is))
+			l.swept("the case is closed", func() bool {
+				return l.count(l.t, `SELECT count(*) FROM cases WHERE case_id = $1 AND closed_how = 'fact:captured'`, [16]byte(is)) == 1
+			})
 		}
 	}}
 }

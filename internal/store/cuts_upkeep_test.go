@@ -46,9 +46,9 @@ func upkeepKinds() []cutKind {
 				l.wantCount("counted once or not", 1, `SELECT count(*) FROM parked WHERE parked_id = $1 AND tries IN (1, 2) AND done_at IS NULL`, [16]byte(is))
 			}
 		}},
-		{name: "deliveries", alone: sqlTrace, once: true, prepare: func(l *cutRun, id string) (operation, look) {
+		{name: "deliveries", alone: sqlRecordDeliveries, once: true, prepare: func(l *cutRun, id string) (operation, look) {
 			d := intake.Delivery{Tenant: l.tenant.ID, Event: intake.EventID{Consumer: "orders", Source: "/s", ID: id}, Transport: "nats:" + id, Outcome: "TAKEN"}
-			return func() error { return l.cut.Trace(l.t.Context(), []intake.Delivery{d, d}) }, func() {
+			return func() error { return l.cut.RecordDeliveries(l.t.Context(), []intake.Delivery{d, d}) }, func() {
 				if n := l.count(l.t, `SELECT count(*) FROM deliveries WHERE event_id = $1`, id); n != 0 && n != 2 {
 					l.t.Errorf("%d of two deliveries", n)
 				}

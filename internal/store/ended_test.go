@@ -42,7 +42,7 @@ func TestEveryEndIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	c := newDecisions(t, func(c *refund.Contract) { c.Codes.LateFailure = true })
 	var log endedLog
-	c.cfg.Ended = log.ended
+	c.cfg.RefundEnded = log.ended
 
 	k := c.refund(t, "answer")
 	claimed := c.send(t, k, "", "")
@@ -83,7 +83,7 @@ func TestAnEndAtAcceptanceIsReported(t *testing.T) {
 	t.Parallel()
 	f := newWorkflow(t)
 	var log endedLog
-	f.cfg.Ended = log.ended
+	f.cfg.RefundEnded = log.ended
 	number := refund.DispatchNumber(f.Installation(), f.tenant.Code, "early_0", 1)
 	f.receive(t, notice("early", number, "ch_early", refund.Succeeded), refund.NoticeKept)
 	log.want(t, "a kept notice")
@@ -98,7 +98,7 @@ func TestAnEndIsReportedOnceAfterLostCommits(t *testing.T) {
 	w, url := newWireCutter(t, f.url)
 	s := f.openSecond(t, url)
 	var log endedLog
-	s.cfg.Ended = log.ended
+	s.cfg.RefundEnded = log.ended
 	for name, cuts := range map[string][]cut{"before": {cutBefore}, "after": {cutAfter}, "before-after": {cutBefore, cutAfter},
 		"after-after": {cutAfter, cutAfter}} {
 		canceled, noticed, answered := f.refund(t, "c-"+name), f.refund(t, "n-"+name), f.refund(t, "a-"+name)

@@ -21,15 +21,22 @@ var (
 const enteredSQL = `SELECT EXISTS (SELECT FROM journal WHERE tenant_id = $1 AND rid = $2 AND seq = $3 AND at = $4 AND digest = $5)`
 
 // Enter locks the refund and its payment, reads the record, applies the fact by the state table, and writes the change with its follow-up
-// job. An answer to an attempt that has one, and a fact that the journal has, change nothing. A conclusion from missing evidence must
-// still hold under the lock.
+// job.
+//
+// An attempt has one answer (rule R5 of docs/rules.md): a second one is discarded without a trace, even if it contradicts the first. The
+// workers enter one answer for each attempt, so a second one is a repeat of it. What the channel says later arrives as the answer of
+// another attempt, as a notice or as a line; it is stored as evidence of its own and may open a contradiction case. A fact with an identity
+// that the journal has changes its attempt only, but for the exceptions of rule R11. Change.Known reports both.
+//
+// A conclusion (LeaseEnd, Settled, KeyExpired or Deadline) follows from missing evidence and must still hold under the lock.
 //
 // Errors: ErrNotOwner (a conclusion that no longer holds), ErrNotFound, ErrBusy, ErrUnavailable (also if the outcome of a lost COMMIT
 // stayed unknown). Entering the same fact again is safe.
 func (s *Store) Enter(ctx context.Context, k refund.RefundRef, f refund.Fact, c refund.Contract) (refund.Change, error) {
 	f = sanitize(f)
 	ch, err := s.enter(ctx, k, f, c)
-	if _, name := pg.Constraint(err); name == "effects_channel_uq" {
+	if isIDTaken(err) {
+		// A refund that has the id from a line alone loses it (rule R23). Any other owner keeps it, and this fact is entered without it.
 		freed, e := s.unpair(ctx, k, f.ChannelRefundID)
 		if e != nil {
 			return refund.Change{}, e
@@ -43,6 +50,13 @@ func (s *Store) Enter(ctx context.Context, k refund.RefundRef, f refund.Fact, c 
 	return ch, err
 }
 
+// isIDTaken reports that another effect of the account has the channel refund id that a transaction tried to store: the unique index
+// effects_channel_uq refused it, and the transaction was rolled back.
+func isIDTaken(err error) bool {
+	_, constraint := pg.Constraint(err)
+	return constraint == "effects_channel_uq"
+}
+
 // enter is one transaction, run again after a lost COMMIT. A rerun finds the work of an earlier run under the row lock.
 func (s *Store) enter(ctx context.Context, k refund.RefundRef, f refund.Fact, c refund.Contract) (refund.Change, error) {
 	u := s.newUnit()
@@ -50,7 +64,8 @@ func (s *Store) enter(ctx context.Context, k refund.RefundRef, f refund.Fact, c 
 	var sent *refund.Change // of the last run whose COMMIT was not answered
 	err := u.run(ctx, "fact "+string(f.Kind)+" of "+k.RID.String(), func() (err error) {
 		if ch, err = s.enterOnce(ctx, u, factInput{k, f, c, sent}); errors.Is(err, refund.ErrCommitUnknown) {
-			last := ch // this run held the row lock, so the run before it either failed or is this change
+			// Under the lock this run has looked for the change of the run before it: ch is that change, or replaces it because that run failed.
+			last := ch
 			sent = &last
 		}
 		return err
@@ -61,7 +76,8 @@ func (s *Store) enter(ctx context.Context, k refund.RefundRef, f refund.Fact, c 
 	return ch, nil
 }
 
-// factInput is a fact for a refund. sent is the change of an earlier run with an unknown outcome; it is the result if the journal has it.
+// factInput is a fact for a refund. sent is the change of the run before, whose COMMIT was not answered; it is the result if the journal
+// has it. nil = there was no such run.
 type factInput struct {
 	ref      refund.RefundRef
 	fact     refund.Fact
@@ -69,7 +85,7 @@ type factInput struct {
 	sent     *refund.Change
 }
 
-// enterOnce is one transaction. With ErrCommitUnknown it also returns the change that was sent.
+// enterOnce is one transaction of the unit u. With ErrCommitUnknown it also returns the change that was sent.
 func (s *Store) enterOnce(ctx context.Context, u *unit, e factInput) (refund.Change, error) {
 	var ch refund.Change
 	f := e.fact
@@ -89,7 +105,7 @@ func (s *Store) enterOnce(ctx context.Context, u *unit, e factInput) (refund.Cha
 		if err := s.writeChange(ctx, u, tx, &ch, f); err != nil {
 			return err
 		}
-		if ch.WakeNow && moves(ch, f) {
+		if ch.WakeNow && mayFollowAtOnce(ch, f) {
 			if err := s.enqueue(ctx, tx, refund.Wakeup{RefundRef: e.ref, Generation: ch.After.Generation}); err != nil {
 				return err
 			}
@@ -104,7 +120,8 @@ func (s *Store) enterOnce(ctx context.Context, u *unit, e factInput) (refund.Cha
 }
 
 // withRecord runs fn in a transaction that holds the locks of the refund and its payment, with the whole record as read under them. BEGIN,
-// locks and reads are one round trip. Each read is a statement of its own, so that it sees what the lock waited for.
+// locks and reads are one round trip. Each read is a statement of its own, so that it sees what the lock waited for. Before fn, the unit u
+// compares the record with what its earlier runs may have committed.
 func (s *Store) withRecord(ctx context.Context, u *unit, k refund.RefundRef, fn func(ctx context.Context, tx pgx.Tx, r refund.Record) error) error {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
@@ -130,8 +147,9 @@ func (s *Store) withRecord(ctx context.Context, u *unit, k refund.RefundRef, fn 
 	return pg.CommitError(tx.Commit(ctx))
 }
 
-// moves reports whether a follow-up job may run at once. A conclusion that changed nothing is left to the timer, so that it cannot loop.
-func moves(ch refund.Change, f refund.Fact) bool {
+// mayFollowAtOnce reports whether a follow-up job may run at once. A conclusion that changed nothing is left to the timer, so that it cannot
+// loop.
+func mayFollowAtOnce(ch refund.Change, f refund.Fact) bool {
 	b, a := ch.Before.Refund, ch.After.Refund
 	return !f.Kind.Conclusion() || b.State != a.State || b.DispatchNo != a.DispatchNo || b.Exposed != a.Exposed || (b.Case == nil) != (a.Case == nil)
 }
@@ -147,8 +165,8 @@ func entered(ctx context.Context, tx pgx.Tx, ch refund.Change) (bool, error) {
 	return done, err
 }
 
-// name gives ids to new effects and to the new case. Every step of the change has the same ids.
-func (s *Store) name(ch *refund.Change) {
+// assignIDs gives ids to new effects and to the new case. Every step of the change has the same ids.
+func (s *Store) assignIDs(ch *refund.Change) {
 	for i := range ch.After.Effects {
 		if ch.After.Effects[i].ID.IsZero() {
 			ch.After.Effects[i].ID = s.cfg.NewRID()

@@ -96,7 +96,7 @@ type changeWriter struct {
 // writeChange gives ids to new effects and cases and sends the change in one round trip. It fills After.JournalHead. Then, in the same
 // transaction, it enters notices that waited for a number or an id that the change names.
 func (s *Store) writeChange(ctx context.Context, u *unit, tx pgx.Tx, ch *refund.Change, f refund.Fact) error {
-	s.name(ch)
+	s.assignIDs(ch)
 	w := &changeWriter{b: &pgx.Batch{}, ch: ch, f: f, tenant: int64(ch.Before.Tenant), rid: ch.Before.RID, newCase: s.cfg.NewRID(), at: ch.Before.Now}
 	w.attempt()
 	w.dispatches()

@@ -20,8 +20,9 @@ func (s *Store) unpairFor(ctx context.Context, account string, n refund.KeptNoti
 	return s.unpair(ctx, target.RefundRef, n.ChannelRefundID)
 }
 
-// unpair frees a channel refund id that an effect of another refund than k has from a line alone. The effect may be paired with another
-// line afterwards. It returns false if no effect has the id by a line alone.
+// unpair frees a channel refund id for refund k (rule R23 of docs/rules.md): an effect of another refund that has the id from a line alone,
+// and not from the channel's answers, loses it. That effect may be paired with another line afterwards. freed reports whether an effect lost
+// the id; false = the id belongs to k, to a line without a refund, to a refund that the channel itself gave it to, or to no effect.
 func (s *Store) unpair(ctx context.Context, k refund.RefundRef, id string) (freed bool, err error) {
 	var tenant int64
 	var rid [16]byte

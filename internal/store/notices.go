@@ -23,7 +23,7 @@ type noticeTarget struct {
 func (s *Store) ReceiveNotice(ctx context.Context, account string, n refund.KeptNotice) (refund.NoticeOutcome, error) {
 	n.Number, n.ChannelRefundID = bounded(n.Number, longestCode), bounded(n.ChannelRefundID, longestCode)
 	out, err := s.receive(ctx, account, n, false)
-	if _, name := pg.Constraint(err); name == "effects_channel_uq" {
+	if isIDTaken(err) {
 		freed, e := s.unpairFor(ctx, account, n)
 		if err = e; e == nil {
 			out, err = s.receive(ctx, account, n, !freed)
@@ -157,7 +157,7 @@ func (s *Store) enterNotice(ctx context.Context, u *unit, tx pgx.Tx, r refund.Re
 	if err := s.writeChange(ctx, u, tx, &ch, f); err != nil {
 		return "", err
 	}
-	if ch.WakeNow && moves(ch, f) {
+	if ch.WakeNow && mayFollowAtOnce(ch, f) {
 		if err := s.enqueue(ctx, tx, refund.Wakeup{RefundRef: r.RefundRef, Generation: ch.After.Generation}); err != nil {
 			return "", err
 		}

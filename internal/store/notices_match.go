@@ -140,7 +140,7 @@ func (s *Store) MatchNotices(ctx context.Context) (int, error) {
 // enterMatchable enters one notice. If its channel refund id belongs to another effect, it proceeds as ReceiveNotice does.
 func (s *Store) enterMatchable(ctx context.Context, f matchableNotice) (entered bool, err error) {
 	entered, err = s.enterMatchableOnce(ctx, f, false)
-	if _, name := pg.Constraint(err); name == "effects_channel_uq" {
+	if isIDTaken(err) {
 		freed, e := s.unpair(ctx, f.RefundRef, f.ChannelRefundID)
 		if e != nil {
 			return false, e

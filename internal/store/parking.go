@@ -24,14 +24,14 @@ WHERE k.tenant_id = $1 AND k.wake_payment = $2 AND k.done_at IS NULL ORDER BY k.
 	sqlStillParked = `UPDATE parked SET tries = tries + 1 WHERE tenant_id = $1 AND parked_id = $2 AND done_at IS NULL`
 )
 
-// ParkUndecodable parks a message that cannot be decoded, in a transaction of its own. The same position again counts up. Errors:
+// Park parks a message with a reason, in a transaction of its own. The same position again counts up. Errors:
 // refund.ErrUnavailable, refund.ErrCommitUnknown, refund.ErrBadData; repeating it is harmless.
-func (s *Store) ParkUndecodable(ctx context.Context, tenant refund.TenantID, ev intake.EventID, reason string, p intake.Park) error {
+func (s *Store) Park(ctx context.Context, tenant refund.TenantID, ev intake.EventID, reason string, p intake.Park) error {
 	_, _, err := s.ParkBeforeRetry(ctx, tenant, ev, reason, p)
 	return err
 }
 
-// ParkBeforeRetry is ParkUndecodable for a message that is about to be tried once more. It returns the row and how often the position has
+// ParkBeforeRetry is Park for a message that is about to be tried once more. It returns the row and how often the position has
 // been parked or tried.
 func (s *Store) ParkBeforeRetry(ctx context.Context, tenant refund.TenantID, ev intake.EventID, reason string, p intake.Park) (id refund.RID, tries int,
 	err error) {

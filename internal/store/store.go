@@ -1,11 +1,15 @@
-// Package store has the hot path and every write: it turns rows into domain values and back, and database errors into the classes of
-// package refund. Its sub-packages read, verify, migrate and share code (pg).
+// Package store accepts requests, claims calls, enters answers, lines, notices and decisions, and writes payments, tenants, keys and epochs.
+// It turns rows into domain values and back, and database errors into the classes of package refund.
+//
+// Its sub-packages: read has the API's lists and single views; verify checks the promises, writes anchors and exports evidence; migrate
+// changes the schema and creates partitions; pg has the connections, settings, transactions, errors and rows that all of them share.
 package store
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -23,7 +27,7 @@ type Enqueuer interface {
 // Config configures a Store. URL and Schema are required.
 type Config struct {
 	URL          string
-	Schema       string        // default "refundry"; also the cell's name in advisory keys
+	Schema       string        // default "refundry"; part of every advisory lock key, so that installations in one database do not share locks
 	MaxConns     int32         // default 16
 	Params       pg.Params     // how connections get their settings; default ParamsStartup
 	Enqueuer     Enqueuer      // nil = no jobs (tools, tests of intakes alone)
@@ -32,11 +36,11 @@ type Config struct {
 	LockTimeout  time.Duration // default 2 s: longer = refund.ErrBusy
 	NewRID       func() refund.RID
 	ProbeTimeout time.Duration // default 2 s, of the ping before a pooled connection is reused
-	// Ended is called after COMMIT for every refund that entered a final state for the first time, with its age; nil = nobody. It must return
-	// at once. It is not called if the process ends right after COMMIT, nor for an intake whose COMMIT was not answered.
-	Ended func(state refund.State, took time.Duration)
-	// HoldOnFailover holds all sending as soon as a connection finds that the database was restored or has failed over. Processes that serve
-	// set it.
+	// RefundEnded is called after COMMIT for every refund that entered a final state for the first time, with its age; nil = not called. It
+	// must return at once. It is not called if the process ends right after COMMIT, nor for an intake whose COMMIT was not answered.
+	RefundEnded func(state refund.State, took time.Duration)
+	// HoldOnFailover holds all sending as soon as a connection finds that the database was restored or has failed over. A serving process
+	// sets it, except with --failover-lossless: then WatchEpoch agrees to the new server, and sending goes on. Tools do not set it.
 	HoldOnFailover bool
 }
 
@@ -53,7 +57,8 @@ type Store struct {
 	log      *slog.Logger
 	identity identity
 
-	announcer *announcer
+	announcer    *announcer    // notifies the workers of new jobs after COMMIT
+	parkedPasses atomic.Uint32 // passes of sweepParked; picks the eighth of the payments that a pass reads
 }
 
 // identity is the installation row as Open read it. It is not read again.

@@ -13,8 +13,11 @@ import (
 )
 
 // sweepDueSQL takes due refunds whose rows are not locked, and moves their timers on so that the next pass, here or on another replica,
-// finds other rows: by the grace of a job, or by a moment for sends whose lease has ended. $1 limit, $2 grace, $3 moment, $4 when a timer
-// counts as overdue.
+// finds other rows: by $2 for a refund that gets a job, by $3 for a send whose lease has ended. $1 limit, $2 refund.HandoutTTL, $3
+// takeOverPause, $4 overdueAfter.
+//
+// ended is true in PROCESSING alone: there the end of the lease is a fact, which makes the refund UNKNOWN. In every other state nothing
+// follows from it: the lease is that of a query or a list, or the refund already counts as possibly executed. Its job claims the next call.
 const sweepDueSQL = `WITH due AS MATERIALIZED (
     SELECT r.tenant_id, r.rid, r.state = 'PROCESSING' AND r.lease_ends_at <= clock_timestamp() AS ended, r.next_action_at < now() - $4::interval AS overdue
     FROM refunds r WHERE r.next_action_at <= now()
@@ -24,9 +27,9 @@ const sweepDueSQL = `WITH due AS MATERIALIZED (
   FROM due WHERE (r.tenant_id, r.rid) = (due.tenant_id, due.rid)
   RETURNING r.tenant_id, r.rid, r.generation, r.account, due.ended, due.overdue`
 
-// sweepParkedSQL finds messages that wait for a payment that exists: it became known while the message was being parked. Every pass looks
-// at messages parked within the last minute, one pass of eight at older ones, and one of fifty more at those that were woken ten times in
-// vain. $1 limit, $2 which eighth.
+// sweepParkedSQL finds messages that wait for a payment that exists: it became known while the message was being parked. Every pass reads
+// the messages parked within the last minute, and of the older ones those of one eighth of the payments, by hash: $2 is 0 to 7. A message
+// that was woken more than ten times in vain is read by one of these passes in fifty, by chance. $1 limit.
 const sweepParkedSQL = `WITH ready AS MATERIALIZED (
     SELECT p.tenant_id, p.parked_id FROM parked p
     WHERE p.done_at IS NULL AND p.wake_payment IS NOT NULL
@@ -39,11 +42,12 @@ const sweepParkedSQL = `WITH ready AS MATERIALIZED (
   WHERE (p.tenant_id, p.parked_id) = (ready.tenant_id, ready.parked_id)
   RETURNING p.tenant_id, p.wake_payment`
 
-// overdueAfter is when a timer counts as overdue: no pass has run, or no worker came back. The pass that finds it repairs it.
+// overdueAfter is when Swept.Overdue counts a timer as overdue: no pass has run, or no worker came back. The pass that finds it repairs it.
+// It is shorter than verify.Config.Overdue, after which promise P4 is broken.
 const overdueAfter = 30 * time.Second
 
-// takeoverGrace is how long a failed take-over waits for the next try.
-const takeoverGrace = 2 * time.Second
+// takeOverPause is the time between two tries to take a send over.
+const takeOverPause = 2 * time.Second
 
 // dueRow is a due refund.
 type dueRow struct {
@@ -55,8 +59,12 @@ type dueRow struct {
 }
 
 // Sweep is one bounded pass over everything that time makes due: due refunds get a job, sends with an ended lease are taken over, approved
-// decisions are applied, parked messages whose payment is known are woken. Any number of replicas may sweep at once. Errors:
-// ErrUnavailable; an error of one take-over is logged and the next pass tries it again.
+// decisions are applied, parked messages whose payment is known are woken. Any number of replicas may sweep at once.
+//
+// While the passes run and no more rows are due than they take, a send is taken over at most one sweep interval, and one pass, after its
+// lease has ended. With the defaults, that is 1 s ± 20 % and a pass after the 10 s of the lease.
+//
+// Errors: ErrUnavailable. An error of one take-over is logged, and it is tried again after takeOverPause.
 func (s *Store) Sweep(ctx context.Context, limit int) (refund.Swept, error) {
 	var out refund.Swept
 	ended, err := s.sweepDue(ctx, limit, &out)
@@ -81,7 +89,7 @@ func (s *Store) Sweep(ctx context.Context, limit int) (refund.Swept, error) {
 
 func (s *Store) sweepDue(ctx context.Context, limit int, out *refund.Swept) (ended []dueRow, err error) {
 	err = pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, sweepDueSQL, limit, refund.HandoutTTL, takeoverGrace, overdueAfter)
+		rows, err := tx.Query(ctx, sweepDueSQL, limit, refund.HandoutTTL, takeOverPause, overdueAfter)
 		if err != nil {
 			return err
 		}
@@ -119,7 +127,12 @@ func (s *Store) sweepDue(ctx context.Context, limit int, out *refund.Swept) (end
 	return ended, err
 }
 
-// takeOver ends the lease of an owner that did not report. Its send may have happened; the follow-up job is in the same transaction.
+// takeOver enters the end of the lease of an owner that has not entered an answer. Its send may have happened; the follow-up job is in the
+// same transaction.
+//
+// A process without the refund's account does not know the contract and returns ErrNoChannel, which is logged as an error. The refund is due
+// again after takeOverPause, for whichever replica sweeps first. Such a replica only delays the take-over; this is a limitation, and where
+// all replicas have the same accounts it does not occur.
 func (s *Store) takeOver(ctx context.Context, d dueRow) error {
 	c, ok := s.contractOf(d.account, d.key.Tenant)
 	if !ok {
@@ -138,9 +151,10 @@ func (s *Store) contractOf(account string, tenant refund.TenantID) (refund.Contr
 	return c, known
 }
 
+// sweepParked wakes parked messages whose payment is known. Eight passes of one process read all of them.
 func (s *Store) sweepParked(ctx context.Context, limit int) (n int, err error) {
 	err = pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, sweepParkedSQL, limit, time.Now().Unix()&7)
+		rows, err := tx.Query(ctx, sweepParkedSQL, limit, int(s.parkedPasses.Add(1)&7))
 		if err != nil {
 			return err
 		}

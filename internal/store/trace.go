@@ -8,13 +8,13 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-const sqlTrace = `INSERT INTO deliveries (day, tenant_id, delivery_id, consumer, source, event_id, transport, outcome, cause, rid, replay_batch, at)
+const sqlRecordDeliveries = `INSERT INTO deliveries (day, tenant_id, delivery_id, consumer, source, event_id, transport, outcome, cause, rid, replay_batch, at)
 SELECT (now() AT TIME ZONE 'UTC')::date, t, d, c, nullif(s, ''), nullif(e, ''), tr, o, nullif(ca, ''), r, b, now()
 FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::uuid[], $10::uuid[]) AS u(t, d, c, s, e,
     tr, o, ca, r, b)`
 
-// Trace stores deliveries in one statement. A lost delivery row loses no refund.
-func (s *Store) Trace(ctx context.Context, ds []intake.Delivery) error {
+// RecordDeliveries stores deliveries in one statement. A lost delivery row loses no refund.
+func (s *Store) RecordDeliveries(ctx context.Context, ds []intake.Delivery) error {
 	if len(ds) == 0 {
 		return nil
 	}
@@ -28,7 +28,7 @@ func (s *Store) Trace(ctx context.Context, ds []intake.Delivery) error {
 		consumers, sources, events = append(consumers, d.Event.Consumer), append(sources, storable(d.Event.Source)), append(events, storable(d.Event.ID))
 		transports, outcomes, causes = append(transports, storable(d.Transport)), append(outcomes, d.Outcome), append(causes, d.Cause)
 	}
-	_, err := s.pool.Exec(ctx, sqlTrace, tenants, ids, consumers, sources, events, transports, outcomes, causes, rids, batches)
+	_, err := s.pool.Exec(ctx, sqlRecordDeliveries, tenants, ids, consumers, sources, events, transports, outcomes, causes, rids, batches)
 	return pg.Translate(err)
 }
 

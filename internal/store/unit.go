@@ -9,8 +9,8 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// unit is a unit of work on refunds: one transaction and its reruns. It reports every refund that the unit has made final to
-// Config.Ended, once, after COMMIT.
+// unit is a unit of work on refunds: one transaction and its reruns after lost COMMITs. It collects the refunds that the transaction makes
+// final, and reports each to Config.RefundEnded once, after COMMIT. A caller that does not use run calls committed itself.
 type unit struct {
 	s       *Store
 	written []ending // by the run under way
@@ -52,9 +52,9 @@ func (u *unit) failed(err error) {
 
 // committed reports the refunds that the committed run has made final, or has found final by an earlier run of this unit.
 func (u *unit) committed() {
-	if u.s.cfg.Ended != nil {
+	if u.s.cfg.RefundEnded != nil {
 		for _, e := range u.written {
-			u.s.cfg.Ended(e.state, e.took)
+			u.s.cfg.RefundEnded(e.state, e.took)
 		}
 	}
 	u.written = nil

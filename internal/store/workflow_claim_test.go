@@ -49,7 +49,7 @@ func TestClaimFence(t *testing.T) {
 		"window":      {func(c *refund.Claim) {}, 3 * time.Second},
 		"short lease": {func(c *refund.Claim) { c.Lease, c.Margin = 3*time.Second, time.Second }, 2 * time.Second},
 		"key": {func(c *refund.Claim) {
-			c.Contract.Key.Lifetime, c.ClockSkew = refund.Duration(4*time.Second), 2*time.Second
+			c.Contract.Key.Lifetime, c.ClockMargin = refund.Duration(4*time.Second), 2*time.Second
 		}, time.Second},
 		"dead key":      {func(c *refund.Claim) { c.Contract.Key.Lifetime = refund.Duration(3 * time.Second) }, 0},
 		"other state":   {func(c *refund.Claim) { c.State = refund.StateUnknown }, 0},

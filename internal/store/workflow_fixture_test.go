@@ -98,7 +98,7 @@ func (f *testWorkflow) load(t *testing.T, k refund.RefundRef) refund.Record {
 // claimOf is the claim that a worker would send for the record.
 func (f *testWorkflow) claimOf(r refund.Record, kind refund.AttemptKind, lease time.Duration) refund.Claim {
 	return refund.Claim{RefundRef: r.RefundRef, State: r.State, Generation: r.Generation, JournalSeq: r.JournalSeq, Kind: kind, Dispatch: r.DispatchNo,
-		Contract: f.contract, Lease: lease, Margin: lease / 5, SendWindow: 3 * time.Second, ClockSkew: refund.ClockMargin, Request: []byte("digest")}
+		Contract: f.contract, Lease: lease, Margin: lease / 5, SendWindow: 3 * time.Second, ClockMargin: refund.ClockMargin, RequestDigest: []byte("digest")}
 }
 
 func (f *testWorkflow) claim(t *testing.T, k refund.RefundRef, kind refund.AttemptKind, lease time.Duration) refund.Claimed {

@@ -45,7 +45,7 @@ func (w *suite) wake() {
 		pays = append(pays, p)
 	}
 	w.wakes.mu.Unlock()
-	waker := bridge.Waker{Lot: w.store, Door: w.door, Log: slog.New(slog.DiscardHandler)}
+	waker := bridge.Waker{ParkedMessages: w.store, Door: w.door, Log: slog.New(slog.DiscardHandler)}
 	for _, p := range pays {
 		if err := waker.WakePayment(w.Context(), w.tenant.ID, p); err != nil {
 			w.Errorf("wake %s: %v", p, err)
@@ -83,7 +83,8 @@ func (o *outcomes) AckFailed(string)        { o.add("ack failed") }
 
 // config of a bridge, through addr.
 func (w *suite) config(addr string) bridge.Config {
-	return bridge.Config{Name: consumer, Broker: "test", Open: w.broker.Opener(w, consumer, addr), Door: w.door, DeadLetters: w.store, Tenants: w.store,
+	return bridge.Config{Name: consumer, Broker: "test", Open: w.broker.Opener(w, consumer, addr), Door: w.door,
+		ParkedMessages: w.store, Deliveries: w.store, Tenants: w.store,
 		Allowed: []string{"demo"},
 		MaxBody: mostBody, HoldEvery: w.broker.AckWait() / 6, Retry: 50 * time.Millisecond, Observe: &w.seen}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Kind is NATS JetStream.
-var Kind = bridge.Kind{Name: "nats", Settings: readSettings, Open: openKind}
+var Kind = bridge.Kind{Name: "nats", DecodeSettings: decodeSettings, Open: openKind}
 
 // Settings of a subscription in the configuration.
 type Settings struct {
@@ -42,21 +42,21 @@ type CredentialSettings struct {
 	Password *config.Secret `yaml:"password"`
 }
 
-func readSettings(node yaml.Node) (bridge.Settings, error) {
+func decodeSettings(node yaml.Node) (bridge.Settings, error) {
 	var s Settings
 	faults := config.Decode(node, &s)
 	for one := range strings.SplitSeq(s.URL, ",") {
 		u, err := url.Parse(strings.TrimSpace(one))
 		bad := err != nil || (u.Scheme != "nats" && u.Scheme != "tls") || u.Host == "" || u.User != nil
-		faults.Note(bad, ".url: must be nats:// or tls:// without a user")
+		faults.AddIf(bad, ".url: must be nats:// or tls:// without a user")
 	}
-	faults.Note(s.Stream == "" || strings.ContainsAny(s.Stream, " .*>/\\\t"), ".stream: must be the name of a stream")
-	faults.Note(len(s.Subjects) == 0, ".subjects: at least one subject")
+	faults.AddIf(s.Stream == "" || strings.ContainsAny(s.Stream, " .*>/\\\t"), ".stream: must be the name of a stream")
+	faults.AddIf(len(s.Subjects) == 0, ".subjects: at least one subject")
 	for _, one := range s.Subjects {
-		faults.Note(one == "" || strings.ContainsAny(one, " \t"), ".subjects: %q is not a subject", one)
+		faults.AddIf(one == "" || strings.ContainsAny(one, " \t"), ".subjects: %q is not a subject", one)
 	}
 	if t := s.TLS; t != nil {
-		faults.Note((t.Cert == "") != (t.Key == ""), ".tls: cert and key come together")
+		faults.AddIf((t.Cert == "") != (t.Key == ""), ".tls: cert and key come together")
 	}
 	s.Credentials.check(&faults)
 	return s, faults.Err()
@@ -72,14 +72,14 @@ func (c *CredentialSettings) check(faults *config.Faults) {
 			kinds++
 		}
 	}
-	faults.Note(kinds != 1, ".credentials: one of file, nkey, token, user and password")
-	faults.Note((c.User == "") != (c.Password == nil), ".credentials: user and password come together")
+	faults.AddIf(kinds != 1, ".credentials: one of file, nkey, token, user and password")
+	faults.AddIf((c.User == "") != (c.Password == nil), ".credentials: user and password come together")
 	c.Token.Check(".credentials.token", faults)
 	c.Password.Check(".credentials.password", faults)
 }
 
-// Readable implements bridge.Settings.
-func (s Settings) Readable() error {
+// CheckSecrets implements bridge.Settings.
+func (s Settings) CheckSecrets() error {
 	_, faults := s.secrets()
 	readable := func(at, path string) {
 		if path == "" {
@@ -89,7 +89,7 @@ func (s Settings) Readable() error {
 		if err == nil {
 			err = file.Close()
 		}
-		faults.Note(err != nil, "%s: %v", at, err)
+		faults.AddIf(err != nil, "%s: %v", at, err)
 	}
 	if t := s.TLS; t != nil {
 		readable(".tls.ca", t.CA)
@@ -115,9 +115,9 @@ func (s Settings) secrets() (out Credentials, faults config.Faults) {
 		return out, nil
 	}
 	token, err := c.Token.Read()
-	faults.Note(err != nil, ".credentials.token: %v", err)
+	faults.AddIf(err != nil, ".credentials.token: %v", err)
 	password, err := c.Password.Read()
-	faults.Note(err != nil, ".credentials.password: %v", err)
+	faults.AddIf(err != nil, ".credentials.password: %v", err)
 	return Credentials{File: c.File, NKeyFile: c.NKey, Token: token, User: c.User, Password: password}, faults
 }
 

@@ -1,8 +1,8 @@
 // Package plain is the client of the plain channel protocol, which api/simulator.yaml describes and internal/simulator
 // serves.
 //
-// An answer proves what the documented statuses and the code lists of the contract say. An answer that is not listed,
-// cannot be read or is about another number is Unknown.
+// An answer proves what the documented statuses and the code lists of the contract say. Unknown are: an answer with another
+// status, a code that is in no list of the contract, an answer that cannot be read, and one about another number.
 package plain
 
 import (
@@ -94,7 +94,7 @@ func (c *Client) Refund(ctx context.Context, call refund.Call) refund.Answer {
 	}
 	a := c.ofError(reply)
 	// Only a 4xx is the channel's own answer about the request. A 5xx can come from any server on the way, whatever its body
-	// is.
+	// is. A code that is in no list of the contract stays Unknown.
 	if reply.Status >= 400 && reply.Status <= 499 && a.Code != "" {
 		a.Kind, a.Rule = channel.ByCode(c.cfg.Codes, a.Code)
 	}
@@ -159,7 +159,8 @@ func unsendable(err error) refund.Answer {
 	return channel.Failed(channel.Reply{}, fmt.Errorf("%w: %w", channel.ErrNotSent, err))
 }
 
-// ofError returns an answer without a refund: Unknown, unless a code list says more.
+// ofError returns the answer of a status that has no refund in its body. It is Unknown; Code is that of the body, and the caller
+// decides what the code proves.
 func (c *Client) ofError(reply channel.Reply) refund.Answer {
 	a := unknown(reply, "status.unlisted")
 	a.RetryAfter = channel.RetryAfter(reply.Header, c.cfg.Clock())

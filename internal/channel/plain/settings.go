@@ -13,7 +13,7 @@ import (
 )
 
 // Kind is the kind of the plain channel.
-var Kind = channel.Kind{Name: "plain", Contracts: Contracts, Settings: readSettings, Open: open}
+var Kind = channel.Kind{Name: "plain", Contracts: Contracts, DecodeSettings: decodeSettings, Open: open}
 
 // Settings are the settings of an account at the plain channel.
 type Settings struct {
@@ -24,10 +24,10 @@ type Settings struct {
 	NoticeSecrets []config.Secret `yaml:"noticeSecrets"`
 }
 
-func readSettings(node yaml.Node) (channel.Settings, error) {
+func decodeSettings(node yaml.Node) (channel.Settings, error) {
 	var s Settings
 	faults := config.Decode(node, &s)
-	faults.Note(!validEndpoint(s.Endpoint), ".endpoint: must be an http or https URL without a user and a query")
+	faults.AddIf(!validEndpoint(s.Endpoint), ".endpoint: must be an http or https URL without a user and a query")
 	s.Secret.Check(".secret", &faults)
 	for i, one := range s.NoticeSecrets {
 		one.Check(fmt.Sprintf(".noticeSecrets[%d]", i), &faults)
@@ -40,8 +40,8 @@ func validEndpoint(endpoint string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
-// Readable implements channel.Settings.
-func (s Settings) Readable() error {
+// CheckSecrets implements channel.Settings.
+func (s Settings) CheckSecrets() error {
 	_, _, err := s.secrets()
 	return err
 }
@@ -59,11 +59,11 @@ func (s Settings) Summary() string {
 func (s Settings) secrets() (secret string, notices []string, err error) {
 	var faults config.Faults
 	secret, err = s.Secret.Read()
-	faults.Note(err != nil, ".secret: %v", err)
+	faults.AddIf(err != nil, ".secret: %v", err)
 	for i, one := range s.NoticeSecrets {
 		text, err := one.Read()
-		faults.Note(err != nil, ".noticeSecrets[%d]: %v", i, err)
-		faults.Note(err == nil && len(text) < shortestSecret, ".noticeSecrets[%d]: has at least %d characters", i, shortestSecret)
+		faults.AddIf(err != nil, ".noticeSecrets[%d]: %v", i, err)
+		faults.AddIf(err == nil && len(text) < shortestSecret, ".noticeSecrets[%d]: has at least %d characters", i, shortestSecret)
 		notices = append(notices, text)
 	}
 	return secret, notices, faults.Err()

@@ -1,8 +1,12 @@
 // Package wire decodes the JSON that callers send: bodies of refund requests and payments, and data of events. It is their only
 // decoder, so that a request means the same over REST, from a broker and in a file. The contract is api/openapi.yaml.
 //
-// A document is walked once and read strictly (package strictjson). Names of members are compared exactly, and a member that is not in
-// the contract is a fault.
+// A document is read once, by package strictjson, which accepts less than encoding/json. A document that strictjson refuses is
+// malformed: one that is not JSON or not UTF-8, is empty, is followed by more data, nests deeper than strictjson.MaxDepth, has a
+// member twice, a number with a fraction, an exponent or the value -0, or a string with U+0000 or half of a surrogate pair.
+//
+// In a document that is not malformed, members are found by their exact names. A member that the contract does not name, a
+// required one that is absent and a value of a wrong type or out of its limits are faults; up to MaxFaults of them are reported.
 package wire
 
 import (
@@ -21,13 +25,15 @@ type Fault struct {
 	Detail  string // a clause that follows the place, as "must be of type integer"
 }
 
-// Error is a refused document. It has at least one fault.
-//
-// Faults are in the order of the members in the contract, whatever the order of the document is. Unknown members come last in their
-// object, in the order of their names. At most MaxFaults are kept.
+// Error is a document that is refused.
 type Error struct {
-	Malformed bool // the document is not strict JSON; Faults has the first fault only
-	Faults    []Fault
+	// Malformed says that strictjson refuses the document. Faults then has one entry, the first fault. Its pointer names the repeated
+	// member, or the innermost value at which reading stopped: "" is the outermost value, and also stands for invalid UTF-8, an empty
+	// document and data after the document.
+	Malformed bool
+	// Faults has at least one entry. They are in the order of the contract's members, and the faults inside a member take its
+	// place; unknown members come last within their object, by name. Only the first MaxFaults are kept.
+	Faults []Fault
 }
 
 // Error implements error.

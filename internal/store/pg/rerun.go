@@ -18,12 +18,18 @@ const (
 	firstRerunPause = 20 * time.Millisecond
 )
 
-// Rerun runs a transaction and, if the answer to its COMMIT is lost, runs it again up to three times after growing, jittered pauses that
-// end with ctx. run must recognise its own earlier work: after the row locks are granted, an earlier COMMIT is either visible or has
-// failed. A rerun that meets ErrUnavailable or ErrBusy says nothing about the first run, so it is repeated too. what names the
-// transaction in the log.
+// Rerun runs a transaction and, if the answer to its COMMIT is lost, runs it again up to three times after growing, jittered pauses. what
+// names the transaction in the log.
 //
-// Errors: those of run; instead of ErrCommitUnknown an ErrUnavailable that wraps it.
+// run is one whole transaction. It first takes the same row or advisory locks as its earlier runs; once it has them, an earlier COMMIT is
+// either visible or has failed. Then it looks for the work of the earlier runs and, where it finds it, returns its result and writes nothing
+// more. A rerun that meets ErrUnavailable or ErrBusy says nothing about the earlier runs, so it is repeated too.
+//
+// ctx bounds the pauses alone: its end stops further reruns, and run has the context of its closure. The first run is always made.
+//
+// Errors: those of run. When the outcome stays unknown, the error matches both ErrUnavailable and, with errors.Is, ErrCommitUnknown. Rerun
+// has used up its tries then: a caller does not pass the transaction to Rerun once more, it reports ErrUnavailable. Repeating the whole
+// operation later is safe where the operation says so.
 func Rerun(ctx context.Context, log *slog.Logger, what string, run func() error) error {
 	err := run()
 	if !errors.Is(err, refund.ErrCommitUnknown) {

@@ -1,4 +1,4 @@
-// Package read answers queries: single refunds, payments and cases, lists, timelines, messages and the backlog. It writes nothing.
+// Package read answers the queries of the API and reads the gauges of the backlog. It writes nothing.
 package read
 
 import (
@@ -13,8 +13,16 @@ type Accounts interface {
 	Account(name string, tenant refund.TenantID) (c refund.Contract, known, allowed bool)
 }
 
-// Reader reads for the API and the gauges. An answer that takes several statements comes from one snapshot of the database. Its methods
-// are in refunds.go, timeline.go, payments.go, cases.go, messages.go, parking.go and backlog.go.
+// Reader reads for internal/http, for the redrive of internal/bridge, and for the gauges of internal/telemetry; cmd/server connects them. An
+// answer that takes several statements comes from one snapshot of the database. Its methods are in one file for each view:
+//
+//	refunds.go   a refund, the list of refunds    (API)
+//	timeline.go  the history of one refund        (API)
+//	payments.go  a payment with its effects       (API)
+//	cases.go     a case with its choices, lists   (API)
+//	messages.go  the deliveries of an event       (API)
+//	parking.go   a parked message, lists          (API; redrive)
+//	backlog.go   open refunds, cases and messages (gauges, every 5 s)
 type Reader struct {
 	pool     *pgxpool.Pool
 	accounts Accounts

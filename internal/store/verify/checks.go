@@ -29,10 +29,11 @@ func Checks() []Check {
 	return out
 }
 
-// checks lists them. overdue is how late a timer may be, farthest how far ahead of a refund that waits for no person.
-func checks(overdue, farthest time.Duration) []check {
+// checks lists the checks that are statements. overdue is how late a timer may be, timerLimit how far in the future that of a refund without
+// a case may be.
+func checks(overdue, timerLimit time.Duration) []check {
 	var out []check
-	for _, part := range [][]check{balanceChecks, openChecks(overdue, farthest), intakeChecks, evidenceChecks, ledgerChecks, otherChecks} {
+	for _, part := range [][]check{balanceChecks, openChecks(overdue, timerLimit), intakeChecks, evidenceChecks, ledgerChecks, otherChecks} {
 		out = append(out, part...)
 	}
 	return out
@@ -80,7 +81,7 @@ var balanceChecks = []check{
 }
 
 // openChecks are about what is not done with. All are answered from the indexes of open rows.
-func openChecks(overdue, farthest time.Duration) []check {
+func openChecks(overdue, timerLimit time.Duration) []check {
 	return []check{
 		{"P4", "timer", false, `SELECT tenant_id, rid, NULL::text, state || CASE WHEN next_action_at IS NULL THEN ' without a timer' ELSE ' with nothing left to do and a timer' END
   FROM refunds WHERE (next_action_at IS NULL) <> (state IN ('SUCCESS','FAILED','CANCELED','REVERSED') AND NOT exposed AND case_id IS NULL)`},
@@ -89,7 +90,7 @@ func openChecks(overdue, farthest time.Duration) []check {
   FROM refunds WHERE next_action_at < clock_timestamp() - interval '%d seconds'`, int64(overdue/time.Second))},
 		{"P4", "timer-far", true, fmt.Sprintf(`SELECT tenant_id, rid, NULL::text, format('%%s without a case, looked at next in %%s', state, date_trunc('second',
     next_action_at - clock_timestamp()))
-  FROM refunds WHERE case_id IS NULL AND next_action_at > clock_timestamp() + interval '%d seconds'`, int64(farthest/time.Second))},
+  FROM refunds WHERE case_id IS NULL AND next_action_at > clock_timestamp() + interval '%d seconds'`, int64(timerLimit/time.Second))},
 		{"P4", "lease-long", false, fmt.Sprintf(`SELECT tenant_id, rid, NULL::text, format('owned for another %%s', date_trunc('second',
     lease_ends_at - clock_timestamp()))
   FROM refunds WHERE lease_ends_at > clock_timestamp() + interval '%d seconds'`, int64(refund.LongestLease/time.Second))},

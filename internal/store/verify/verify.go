@@ -14,20 +14,23 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// Config of a Verifier. URL is needed.
+// Config configures a Verifier. URL is required.
 type Config struct {
-	URL      string
-	Schema   string        // default "refundry"
-	Tenant   string        // code; "" = all
-	Samples  int           // kept per promise; default 10, none of them loses its count
-	Page     int           // refunds read at once; default 500
-	Overdue  time.Duration // a timer may be late by so much; default 2 min
-	Logger   *slog.Logger  // default: discards
-	Progress func(Progress)
-	Anchors  AnchorTrust // what anchors are checked against
+	URL     string
+	Schema  string // default "refundry"
+	Tenant  string // code of the only tenant to check; "" = all tenants and the anchors
+	Samples int    // violations that the report shows for each promise; all of them are counted. Default 10
+	Page    int    // refunds read at once; default 500
+	// Overdue is how late a timer may be before promise P4 counts as broken; default 2 min. The sweeper counts timers as overdue after 30 s
+	// (Swept.Overdue) and repairs them: a timer later than Overdue means that the sweeper does not work.
+	Overdue  time.Duration
+	Logger   *slog.Logger   // default: discards
+	Progress func(Progress) // called before every check and after every page; nil = not called
+	Anchors  AnchorTrust    // key and file that anchors are checked against
 }
 
-// Verifier checks the promises from the database's rows alone. It writes nothing.
+// Verifier checks the promises from the database's rows alone. It writes nothing. It has one connection and is not safe for concurrent use.
+// Its methods are also in page.go, page_rows.go, anchors.go, export.go and watch.go.
 type Verifier struct {
 	cfg          Config
 	db           Database
@@ -41,8 +44,9 @@ type Verifier struct {
 	onFinding func(refund.RefundRef, audit.Finding)
 }
 
-// Open connects. Its sessions are read only and have the planner's defaults; cfg.URL must not go through a pooler in transaction
-// mode. The caller closes it.
+// Open connects and reads tenants, contracts and the installation. The session is read only and has the planner's defaults; cfg.URL must not
+// go through a pooler in transaction mode. The caller closes the Verifier. Errors: refund.ErrUnavailable; refund.ErrNotFound for an unknown
+// Tenant; an error that names the schema if it is not migrated.
 func Open(ctx context.Context, cfg Config) (*Verifier, error) {
 	if cfg.Schema == "" {
 		cfg.Schema = "refundry"
@@ -77,14 +81,15 @@ func Open(ctx context.Context, cfg Config) (*Verifier, error) {
 	return v, nil
 }
 
-// Within returns a Verifier that reads through db, for a check inside a transaction. It is not closed on its own.
+// Within returns a copy of v whose checks read through db, such as a transaction of the caller that has not committed. Only v is closed, and
+// not before the copy's last use.
 func (v *Verifier) Within(db Database) *Verifier {
 	within := *v
 	within.db = db
 	return &within
 }
 
-// Close gives the connection back.
+// Close closes the connection of v and of its copies by Within.
 func (v *Verifier) Close() { v.pool.Close() }
 
 // learn reads what all checks need: tenants, contracts and the installation. Every page reads it again in its own snapshot, because
@@ -136,6 +141,9 @@ func (v *Verifier) contract(account string, version int) (refund.Contract, bool)
 }
 
 // Run checks everything. An error means that a check could not run; broken promises are in the report.
+//
+// The service may write meanwhile. Rows that are compared come from one snapshot: each SQL check is one statement, and each page of refunds
+// with their journal is one REPEATABLE READ transaction. Different checks and pages see different states of the database.
 func (v *Verifier) Run(ctx context.Context) (Report, error) {
 	began := time.Now()
 	t := newVerifyTally(v.cfg.Samples)
@@ -143,7 +151,7 @@ func (v *Verifier) Run(ctx context.Context) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	for _, c := range checks(v.cfg.Overdue, v.farthest()) {
+	for _, c := range checks(v.cfg.Overdue, v.timerLimit()) {
 		v.progress(c.name, 0, total)
 		if err := v.check(ctx, c, t); err != nil {
 			return Report{}, fmt.Errorf("check %s: %w", c.name, err)
@@ -166,12 +174,13 @@ func (v *Verifier) Run(ctx context.Context) (Report, error) {
 	return t.report(time.Since(began)), nil
 }
 
-// shortestFarthest is what a timer may be ahead at least: the longest wait that a contract has by default is a week.
-const shortestFarthest = 8 * 24 * time.Hour
+// minTimerLimit is the smallest timerLimit: a day more than the longest wait of the default contracts, which is a week.
+const minTimerLimit = 8 * 24 * time.Hour
 
-// farthest is how far ahead the timer of a refund may be that waits for no person: a day more than the longest wait of any contract.
-func (v *Verifier) farthest() time.Duration {
-	out := shortestFarthest
+// timerLimit returns how far in the future the timer of a refund without a case may be, before promise P4 counts as broken: a day more than
+// the longest wait of any contract, and at least minTimerLimit.
+func (v *Verifier) timerLimit() time.Duration {
+	out := minTimerLimit
 	for _, versions := range v.contracts {
 		for _, c := range versions {
 			w := max(c.Waits.Pending.D(), c.Waits.Unknown.D(), c.Waits.Accepted.D(), c.Horizon.D()+c.Query.VisibilityLag.D(), c.Horizon.D()+c.List.VisibilityLag.D())
