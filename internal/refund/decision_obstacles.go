@@ -34,7 +34,7 @@ var obstacleTexts = map[Obstacle]string{
 	ObstacleAcknowledged:    "The channel has acknowledged this refund: another number could pay a second time.",
 	ObstacleAnotherExposed:  "Another number of this refund may still pay.",
 	ObstacleAskOpen:         "A resend waits for the channel's answer about the previous number.",
-	ObstacleCannotAsk:       "The channel cannot be asked whether the first try did anything. Confirm that it was not done, then ask for a new refund.",
+	ObstacleCannotAsk:       "The channel cannot be queried about the first request. Confirm that it was not done, then ask for a new refund.",
 	ObstacleNotByPerson:     "No success of this refund was confirmed by a person alone.",
 	ObstacleOfPayment:       "The case is about a payment, not about a refund.",
 	ObstacleNoSuchLine:      "No held line of this payment has this id.",
