@@ -98,7 +98,7 @@ func TestGetCase(t *testing.T) {
 	}
 	r := c.do("GET", casePath, "")
 	for _, part := range []string{`"proposal":{"id":"00000000-0000-0000-0000-000000000003"`, `"status":"void"`, `"why":"cannot-ask"`,
-		`"detail":"The channel cannot be asked`,
+		`"detail":"The channel cannot be queried`,
 		`"effectIds":["00000000-0000-0000-0000-000000000005"]`, `"takesEffectAt":"2026-03-01T10:00:00Z"`, `"evidence":{}`} {
 		if r.status != http.StatusOK || !strings.Contains(r.body, part) {
 			t.Errorf("%d, %s is missing in %s", r.status, part, r.body)
