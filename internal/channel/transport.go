@@ -76,7 +76,8 @@ func (c TransportConfig) withDefaults() TransportConfig {
 // The time to send is checked immediately before every write to the socket. If it is over before the first byte, no byte of the
 // request is written, then or later; if it ends within the request, the rest is withheld.
 //
-// Every error is a *CallError; its Sent says whether a byte of the request was written. The transport uses HTTP/1.1 only.
+// Every error is a *CallError (through an http.Client it is wrapped in a *url.Error); its Sent says whether a byte of the first request
+// with that context was written. No error means that the request was sent. The transport uses HTTP/1.1 only.
 //
 // Its parts are in transport_budget.go (attempt, the state of one call), transport_conn.go (guardedConn, which asks the attempt
 // before every write), transport_watch.go (the timeouts) and transport_do.go (Do).

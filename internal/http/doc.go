@@ -7,4 +7,6 @@
 // operation. Every error is written as an RFC 9457 problem by one function.
 package httpapi
 
+// The server comes first: errdoc does not compile against an old one.
+//go:generate go generate ./oapi
 //go:generate go run ./errdoc ../../docs/errors.md

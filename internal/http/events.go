@@ -32,8 +32,9 @@ const (
 
 // ReceiveEvents accepts one CloudEvent or a batch. The middleware prepare has answered a body
 // that is not JSON, and a batch that is not a JSON array, with 400 malformed-json: nothing of
-// it is stored or parked. In every other body each event gets a verdict of its own, and the
-// answer is 200 as soon as all of them are stored. An event that is JSON but no supported
+// it is stored or parked. A closed tenant, a body that is too large and a database that is
+// unavailable fail the whole request, too. Otherwise each event gets a verdict of its own, and
+// the answer is 200 as soon as all of them are stored. An event that is JSON but no supported
 // event is parked, and its verdict is undecodable. One bad event never fails the whole
 // request, because a sender that repeats failed requests would then repeat it for ever.
 func (s *service) ReceiveEvents(ctx context.Context, req oapi.ReceiveEventsRequestObject) (oapi.ReceiveEventsResponseObject, error) {

@@ -93,8 +93,8 @@ func (c *Client) Refund(ctx context.Context, call refund.Call) refund.Answer {
 		return ofRefund(reply, call)
 	}
 	a := c.ofError(reply)
-	// Only a 4xx is the channel's own answer about the request. A 5xx can come from any server on the way, whatever its body
-	// is. A code that is in no list of the contract stays Unknown.
+	// Only a 4xx whose code the contract lists counts as the channel's answer; a 5xx can come from any server on the way. ByCode gives
+	// Unknown for every other code: read as a refusal it could permit a second payment, read as a success it could lose the refund.
 	if reply.Status >= 400 && reply.Status <= 499 && a.Code != "" {
 		a.Kind, a.Rule = channel.ByCode(c.cfg.Codes, a.Code)
 	}
