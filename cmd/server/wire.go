@@ -41,7 +41,7 @@ type appConfig struct {
 func (c appConfig) direct() string { return cmp.Or(c.directURL, c.databaseURL) }
 
 // app is one running process. newApp creates its parts in this order, because each needs some before it: enqueuer, store, reader, epoch check
-// with anchors and continuous check, channels, door, runner, bridges, API. Only this file connects them. Its methods are also in serve.go
+// with anchors and continuous check, channels, door, runner, bridges, API. Only its methods connect them; they are also in serve.go
 // (run), channels.go, bridges.go, observe.go and verify_guard.go.
 type app struct {
 	cfg       appConfig

@@ -93,7 +93,7 @@ func (r *Record) concludeOpen(c Contract, now time.Time) (conclusion, bool) {
 func (r *Record) noStepLeft(d Dispatch, c Contract, now time.Time) bool {
 	switch c.Recovery() {
 	case RecoverByReplay:
-		return r.replayable(d) && (r.numberSpent(d, c, now) || d.MarkedEpoch > 0)
+		return r.needsReplayOrPerson(d) && (r.numberSpent(d, c, now) || d.MarkedEpoch > 0)
 	case RecoverByNobody:
 		return true
 	default:

@@ -111,7 +111,7 @@ func (c Contract) canAsk() bool {
 
 // replay sends the same number again as soon as no earlier send of it can still be executed.
 func (r *Record) replay(d Dispatch, c Contract, now time.Time) Step {
-	if r.Case != nil || r.State.Final() || !r.replayable(d) {
+	if r.Case != nil || r.State.Final() || !r.needsReplayOrPerson(d) {
 		return recheck(now)
 	}
 	if until := r.replayAt(d, c, now); until.After(now) {
@@ -120,10 +120,10 @@ func (r *Record) replay(d Dispatch, c Contract, now time.Time) Step {
 	return Step{Kind: StepSend, Dispatch: d.Ordinal}
 }
 
-// replayable reports whether only a replay, or a person instead of it, can resolve the dispatch: it is live, or an epoch has
-// marked it. A marked number is never sent: noStepLeft makes conclude open a case first. An older number that is not marked
+// needsReplayOrPerson reports whether only a replay, or a person instead of it, can resolve the dispatch: it is live, or an epoch has
+// marked it. It is true for a marked number too, which is never sent: conclude has opened a case for it, so no replay follows. An older number that is not marked
 // waits for a notice, a line or the deadline.
-func (r *Record) replayable(d Dispatch) bool { return d.Ordinal == r.DispatchNo || d.MarkedEpoch > 0 }
+func (r *Record) needsReplayOrPerson(d Dispatch) bool { return d.Ordinal == r.DispatchNo || d.MarkedEpoch > 0 }
 
 // recheck waits for a person and reads the case again after caseRecheck.
 func recheck(now time.Time) Step { return Step{Kind: StepWait, Until: now.Add(caseRecheck)} }

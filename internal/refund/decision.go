@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Action is a decision that a person may make about a case.
+// Action is a decision that an actor may propose about a case.
 type Action string
 
 // The six actions.

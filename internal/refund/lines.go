@@ -48,8 +48,8 @@ func (set *PaymentSet) Owner(number string) (k RefundRef, dispatch int, ok bool)
 //  3. The id is known as ours, or the line does not say "succeeded": nothing.
 //  4. It has the amount of a refund with an exposed number: held, with a case of that refund.
 //  5. It has the amount of a moved effect without channel refund id: paired, the effect gets the id.
-//  6. It has the amount of a refund with a number that only a decision closed: held, with a case of that refund.
-//  7. A number of another amount is exposed on the payment: held, without a case.
+//  6. It has the amount of a refund with an overridden number: held, with a case of that refund.
+//  7. A refund of another amount has an exposed number: held, without a case.
 //  8. Its list is complete: adopted. Its amount counts as refunded (not as refundedElsewhere, which is the caller's number).
 //  9. Its list is incomplete: nothing.
 //

@@ -191,7 +191,7 @@ func negativeRows() []rule {
 		{id: "unknown", fact: Unknown, in: states(StateProcessing), when: when(answersSend), moves: to(StateUnknown),
 			doc: "The answer of the send is unclear: it may have been executed."},
 		{id: "unknown/again", fact: Unknown, in: anyState, when: when(answersSend), moves: stay(),
-			doc: "An unclear answer of a send that PROCESSING does not wait for is stored; the state stays."},
+			doc: "An unclear answer of a replay, or of a send that is given up already, is stored; the state stays."},
 		{id: "unknown/asked", fact: Unknown, in: anyState, moves: stay(), silent: true,
 			doc: "An unclear answer to a question changes nothing."},
 	}...)
@@ -214,7 +214,7 @@ func absenceRows() []rule {
 			moves: to(StatePending, nextNumber),
 			doc:   "The number did nothing and is spent. The next one is opened."},
 		{id: "absent/clear", fact: NotFound, in: notAcknowledged, when: when(nothingExposed, liveDispatch), moves: to(StatePending),
-			doc: "The number provably did nothing. It is sent again."},
+			doc: "The number provably did nothing: PENDING again. If the number is spent, a person is asked."},
 		{id: "absent/other", fact: NotFound, in: exposedStates, moves: stay(),
 			doc: "This number did nothing; another one may have done something. If none is exposed any more, the rows of settled follow."},
 		{id: "absent/closed", fact: NotFound, in: finalStates, moves: stay(closeOtherNumber),

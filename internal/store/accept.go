@@ -17,7 +17,7 @@ import (
 //
 // The locks of an intake are the advisory locks lockEvent, lockRefund, lockPayment and lockReference, as far as it has such a key (see
 // accept_keys.go), the row of its payment, and the parked row that it retries. AcceptGroup tries these locks and never waits for one: an
-// intake that does not get all of them has the outcome Lost, and the rest of the group goes on. Rows that these locks do not cover are
+// intake that does not get all of them has the outcome Lost (not decided; the Door submits it again), and the rest of the group goes on. Rows that these locks do not cover are
 // waited for no longer than Config.LockTimeout.
 //
 // An error means that no intake has an outcome. After refund.ErrCommitUnknown all of the group is stored, or none of it; the Door submits

@@ -17,10 +17,11 @@ import (
 // round trip. It returns no row, and changes nothing, if one of these is true.
 //
 // For every kind of call: the refund's state, generation or journal seq differs from what the caller read; its row is locked; its lease
-// has not ended; the dispatch does not exist; or the call's last moment (rule R4 of docs/rules.md) is not in the future.
+// has not ended; the dispatch does not exist; or not_after, after which no first byte of the call may
+// leave (rule R4 of docs/rules.md), is not in the future.
 //
-// For sends alone: a case is open; an ask is open; the dispatch is not the live one; sending is held; or the spacing since the last send of
-// the payment has not ended. The key's expiry is part of the last moment of sends alone.
+// For sends alone: a case is open; a resend's question about the number before it has no answer yet (ask_no); the dispatch is not the live one; sending is held; or the spacing since the last send of
+// the payment has not ended. The key's expiry is part of not_after for sends alone.
 //
 // The first send fixes when the key expires; a later contract with another lifetime counts from that send too and can only shorten it.
 // Only the payment's row is waited for, and only with a spacing; the refund's row is not.
@@ -49,7 +50,7 @@ type claimArgs struct {
 
 	Lease       time.Duration `arg:"lease"`
 	Margin      time.Duration `arg:"margin"` // before the lease's end, in which no call starts
-	SendWindow  time.Duration `arg:"send_window"`
+	SendWindow  time.Duration `arg:"send_window"` // longest time from the claim to the first byte
 	KeyLifetime time.Duration `arg:"key_lifetime"` // 0 = no end
 	KeyMargin   time.Duration `arg:"key_margin"`   // before the key's end: Contract.Horizon + Claim.ClockMargin
 	AbsenceLag  time.Duration `arg:"absence_lag"`  // Contract.Horizon + visibilityLag

@@ -20,13 +20,13 @@ var (
 // enteredSQL reports whether the journal has a transition that was sent with a lost COMMIT.
 const enteredSQL = `SELECT EXISTS (SELECT FROM journal WHERE tenant_id = $1 AND rid = $2 AND seq = $3 AND at = $4 AND digest = $5)`
 
-// Enter locks the refund and its payment, reads the record, applies the fact by the state table, and writes the change with its follow-up
-// job.
+// Enter locks the refund and its payment, reads the record, applies the fact by the state table, and writes the change, with its
+// follow-up job if there is one.
 //
-// An attempt has one answer (rule R5 of docs/rules.md): a second one is discarded without a trace, even if it contradicts the first. The
-// workers enter one answer for each attempt, so a second one is a repeat of it. What the channel says later arrives as the answer of
-// another attempt, as a notice or as a line; it is stored as evidence of its own and may open a contradiction case. A fact with an identity
-// that the journal has changes its attempt only, but for the exceptions of rule R11. Change.Known reports both.
+// Only the first answer of an attempt counts (rule R5 of docs/rules.md); any later one is discarded. What the channel says later arrives as
+// the answer of another attempt, as a notice or as a line: it is stored as evidence of its own and may open a contradiction case. A fact
+// whose identity the journal has completes its attempt and changes nothing else, but for the exceptions of rule R11. Change.Known reports a
+// discarded answer and a known fact.
 //
 // A conclusion (LeaseEnd, Settled, KeyExpired or Deadline) follows from missing evidence and must still hold under the lock.
 //

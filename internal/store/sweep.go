@@ -151,7 +151,8 @@ func (s *Store) contractOf(account string, tenant refund.TenantID) (refund.Contr
 	return c, known
 }
 
-// sweepParked wakes parked messages whose payment is known. Eight passes of one process read all of them.
+// sweepParked wakes parked messages whose payment is known. Eight passes of one process cover every
+// payment, up to limit messages a pass; messages that were woken more than ten times come by chance.
 func (s *Store) sweepParked(ctx context.Context, limit int) (n int, err error) {
 	err = pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, sweepParkedSQL, limit, int(s.parkedPasses.Add(1)&7))

@@ -29,7 +29,7 @@ type Config struct {
 	Anchors  AnchorTrust    // key and file that anchors are checked against
 }
 
-// Verifier checks the promises from the database's rows alone. It writes nothing. It has one connection and is not safe for concurrent use.
+// Verifier checks the promises from the database's rows, and anchors with the key and the file of Config.Anchors. It writes nothing. It has one connection and is not safe for concurrent use.
 // Its methods are also in page.go, page_rows.go, anchors.go, export.go and watch.go.
 type Verifier struct {
 	cfg          Config
