@@ -123,7 +123,9 @@ func (r *Record) replay(d Dispatch, c Contract, now time.Time) Step {
 // needsReplayOrPerson reports whether only a replay, or a person instead of it, can resolve the dispatch: it is live, or an epoch has
 // marked it. It is true for a marked number too, which is never sent: conclude has opened a case for it, so no replay follows. An older number that is not marked
 // waits for a notice, a line or the deadline.
-func (r *Record) needsReplayOrPerson(d Dispatch) bool { return d.Ordinal == r.DispatchNo || d.MarkedEpoch > 0 }
+func (r *Record) needsReplayOrPerson(d Dispatch) bool {
+	return d.Ordinal == r.DispatchNo || d.MarkedEpoch > 0
+}
 
 // recheck waits for a person and reads the case again after caseRecheck.
 func recheck(now time.Time) Step { return Step{Kind: StepWait, Until: now.Add(caseRecheck)} }

@@ -49,8 +49,8 @@ type claimArgs struct {
 	RequestDigest []byte   `arg:"request_digest"` // digest of what is sent
 
 	Lease       time.Duration `arg:"lease"`
-	Margin      time.Duration `arg:"margin"` // before the lease's end, in which no call starts
-	SendWindow  time.Duration `arg:"send_window"` // longest time from the claim to the first byte
+	Margin      time.Duration `arg:"margin"`       // before the lease's end, in which no call starts
+	SendWindow  time.Duration `arg:"send_window"`  // longest time from the claim to the first byte
 	KeyLifetime time.Duration `arg:"key_lifetime"` // 0 = no end
 	KeyMargin   time.Duration `arg:"key_margin"`   // before the key's end: Contract.Horizon + Claim.ClockMargin
 	AbsenceLag  time.Duration `arg:"absence_lag"`  // Contract.Horizon + visibilityLag
