@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
+	"github.com/refundry/refundry/internal/clock"
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -38,7 +38,7 @@ func Rerun(ctx context.Context, log *slog.Logger, what string, run func() error)
 	pause := firstRerunPause
 	for range reruns {
 		log.WarnContext(ctx, "outcome of COMMIT unknown, running the transaction again", "transaction", what, "error", err.Error())
-		if !wait(ctx, pause/2+rand.N(pause)) { // #nosec G404 -- timing, not secrecy
+		if clock.Pause(ctx, clock.Jitter(pause, 0.5)) != nil {
 			break
 		}
 		pause *= 4
@@ -52,16 +52,4 @@ func Rerun(ctx context.Context, log *slog.Logger, what string, run func() error)
 		}
 	}
 	return fmt.Errorf("%w: %w", refund.ErrUnavailable, err)
-}
-
-// wait pauses for d and reports whether ctx lasted as long.
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
