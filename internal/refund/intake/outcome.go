@@ -17,12 +17,12 @@ type Verdict string
 
 // Verdicts. Only the first four bind the event id.
 const (
-	Taken     Verdict = "TAKEN"    // new event, new refund (or capture)
-	Replayed  Verdict = "REPLAYED" // known, same parameters
-	Conflict  Verdict = "CONFLICT" // known, other parameters
-	Refused   Verdict = "REFUSED"  // a business rule forbids it
-	Waiting   Verdict = "WAITING"  // the payment is not known yet
-	Busy      Verdict = "BUSY"     // a row stayed locked for too long
+	Taken     Verdict = "TAKEN"      // new event, new refund (or capture)
+	Replayed  Verdict = "REPLAYED"   // known, same parameters
+	Conflict  Verdict = "CONFLICT"   // known, other parameters
+	Refused   Verdict = "REFUSED"    // a business rule forbids it
+	Waiting   Verdict = "WAITING"    // the payment is not known yet
+	Busy      Verdict = "BUSY"       // a row stayed locked for too long
 	NotLocked Verdict = "NOT_LOCKED" // a lock was not obtained in this try; never returned by Door
 )
 
