@@ -74,6 +74,10 @@ func TestTheContractListsTheValuesOfTheCode(t *testing.T) {
 			delete(closed, name)
 		}
 	}
+	most := spec.Paths.Value("/v1/refunds").Get.Parameters.GetByInAndName("query", "state").Schema.Value.MaxItems
+	if most == nil || *most != uint64(len(states)) {
+		t.Errorf("the filter of states takes %v states, want all %d of them", most, len(states))
+	}
 	if len(open)+len(closed) > 0 {
 		t.Errorf("the contract has no lists of %v %v", open, closed)
 	}
