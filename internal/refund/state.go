@@ -30,3 +30,31 @@ func States() []State {
 func (s State) Final() bool {
 	return s == StateSuccess || s == StateFailed || s == StateCanceled || s == StateReversed
 }
+
+// MustBeExposed reports whether a refund in this state always has an exposed number (see Exposure).
+func (s State) MustBeExposed() bool {
+	return s == StateProcessing || s == StateAccepted || s == StateUnknown
+}
+
+// MayBeExposed reports whether a refund in this state can have an exposed number: never in PENDING, and in a final state only
+// while a case is open.
+func (s State) MayBeExposed(caseOpen bool) bool {
+	return s.MustBeExposed() || (s.Final() && caseOpen)
+}
+
+// MayBeEnteredExposed reports whether a refund can enter this state while a number is exposed. PENDING would send again, FAILED
+// and CANCELED say that no money moves.
+func (s State) MayBeEnteredExposed() bool {
+	return s.MustBeExposed() || s == StateSuccess || s == StateReversed
+}
+
+// StatesThat returns the states for which is holds, in the order of States.
+func StatesThat(is func(State) bool) []State {
+	var out []State
+	for _, s := range States() {
+		if is(s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}

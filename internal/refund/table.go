@@ -40,12 +40,11 @@ func bookedAndReturnedBeside() []move {
 }
 
 var (
-	anyState = States()
-	// PROCESSING, UNKNOWN and ACCEPTED: something of the refund is exposed (see Exposure). In PENDING nothing is.
-	exposedStates   = states(StateProcessing, StateUnknown, StateAccepted)
-	notFinal        = states(StatePending, StateProcessing, StateUnknown, StateAccepted)
+	anyState        = States()
+	exposedStates   = StatesThat(State.MustBeExposed)
+	notFinal        = StatesThat(func(s State) bool { return !s.Final() })
 	notAcknowledged = states(StateProcessing, StateUnknown) // without ACCEPTED, which is never left for PENDING: an acknowledged refund does not vanish
-	finalStates     = states(StateSuccess, StateFailed, StateCanceled, StateReversed)
+	finalStates     = StatesThat(State.Final)
 	finalUnpaid     = states(StateFailed, StateCanceled)
 )
 
