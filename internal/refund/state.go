@@ -3,7 +3,12 @@ package refund
 // State is the state of a refund.
 type State string
 
-// States. The table in table.go has the transitions; a test derives "final" from it.
+// States. The table in table.go has the transitions.
+//
+// A new state needs: its place in States and, if it is final, in Final (a test checks that no send starts there); the sets and rules of table.go,
+// table_money.go and decision_table.go; the invariants in check (apply.go); a migration for the constraints and the transitions of the
+// guard; docs/glossary.md and, by `make generate`, docs/state-machine.md; the reference in reference_test.go; the contract in
+// api/openapi.yaml; its event in event/types.go.
 const (
 	StatePending    State = "PENDING"
 	StateProcessing State = "PROCESSING"
