@@ -7,9 +7,10 @@ RUN_FLAGS ?=
 SEEDS ?= 400000
 KILLS ?= 600
 CUTS ?= 1000
+MUTANTS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint conformance audit build generate bench model simulation crash fmt
+.PHONY: help run test lint conformance audit build generate bench model simulation mutants crash fmt
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +50,9 @@ model: ## Explore the Spin model of claim, lease, send, query and late answer, a
 
 simulation: ## Simulate random histories of the core, with and without planted bugs, and print what was covered (SEEDS=…)
 	go test -count=1 -v -timeout 60m -run '^Test(Simulation|SameSeed)' ./internal/refund -seeds=$(SEEDS)
+
+mutants: ## Change the domain in 1,000 places, one at a time, and list the changes that no test notices; goes on where it stopped (MUTANTS='-only …')
+	go run ./test/mutants $(MUTANTS)
 
 crash: ## Kill the program 600 times at the fault points, cut 1,000 COMMITs, and check every promise (KILLS=…, CUTS=…)
 	@scripts/deps postgres

@@ -1,14 +1,17 @@
+// Command mutants changes the domain in one place at a time and runs its tests; a change that no test notices survives. A survivor
+// needs a test, or a line in equivalent.txt that says why it makes no difference. CONTRIBUTING.md says how to use the program.
 package main
 
 import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,167 +19,174 @@ import (
 	"time"
 )
 
-// Bounds of a whole run.
 const (
-	leastMutants  = 800
-	mostPerCent   = 5 // listed survivors
-	resultsPath   = "bin/mutants.tsv"
-	reviewedPath  = "test/mutants/equivalent.txt"
-	progressEvery = 50
+	killed, survived, invalid = "killed", "survived", "does not compile"
+	leastMutants, mostPerCent = 800, 5 // of a whole run: mutants that compile, and survivors among them
+	core                      = "internal/refund"
+	stored                    = "bin/mutants.tsv"
+	reviewed                  = "test/mutants/equivalent.txt"
 )
 
-var packages = []string{"internal/refund", "internal/refund/intake", "internal/refund/audit"}
+// users are the packages with mutants beside the core; the tests of all of them run for a survivor of the core.
+var users = []string{core + "/intake", core + "/audit", core + "/wire", core + "/event"}
+
+// stages run the core's tests, the fastest first. Tests of planted bugs test the simulation, not the code.
+var stages = [][]string{
+	{"-test.skip=^Test(Simulation|SameSeed|EverySequence)|Planted"},
+	{"-test.run=^TestSimulation$", "-seeds=400"},
+	{"-test.run=^TestEverySequenceAgainstTheReference$/^classes$/^(keyed-queryable|replaying)$"},
+}
 
 func main() {
-	sample := flag.Int("sample", 0, "run this many mutants, chosen by hash; 0 = all")
-	only := flag.String("only", "", "run the mutants whose package, function or text contains this")
-	jobs := flag.Int("jobs", 2, "mutants at a time")
+	sample := flag.Int("sample", 1000, "run this many mutants, chosen by hash; 0 = all")
+	only := flag.String("only", "", "choose among the mutants whose package, function or change contains this")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, *sample, *only, *jobs); err != nil {
-		fmt.Fprintln(os.Stderr, "mutants:", err)
-		os.Exit(1) //nolint:gocritic // nothing is left to stop
-	}
-}
-
-func run(ctx context.Context, sample int, only string, jobs int) error {
 	var all []mutant
-	for _, dir := range packages {
-		list, err := mutantsOf(dir)
-		if err != nil {
-			return err
-		}
-		all = append(all, list...)
+	for _, dir := range append([]string{core}, users...) {
+		all = append(all, mutantsOf(dir)...)
 	}
-	chosen := slices.DeleteFunc(slices.Clone(all), func(m mutant) bool { return !strings.Contains(m.key, only) })
-	if sample > 0 {
-		slices.SortFunc(chosen, func(a, b mutant) int { return cmp.Compare(drawOf(a), drawOf(b)) })
-		chosen = chosen[:min(sample, len(chosen))]
-	}
-	reviewed, err := readTable(reviewedPath)
-	if err != nil {
-		return err
+	chosen := slices.DeleteFunc(slices.Clone(all), func(m mutant) bool { return !strings.Contains(m.key, *only) })
+	if *sample > 0 {
+		draw := func(m mutant) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(m.key))) }
+		slices.SortFunc(chosen, func(a, b mutant) int { return cmp.Compare(draw(a), draw(b)) })
+		chosen = chosen[:min(*sample, len(chosen))]
 	}
 	began := time.Now()
-	results, ran, err := runAll(ctx, chosen, jobs)
-	if err != nil {
-		return err
-	}
-	minutes := time.Since(began).Minutes()
-	fmt.Printf("%d mutants, %d of them run now in %.1f minutes; in all there are %d\n", len(chosen), ran, minutes, len(all))
-	return judge(chosen, results, reviewed, len(chosen) == len(all))
+	results, ran := runAll(chosen)
+	fmt.Printf("%d mutants of %d, %d of them run now in %.1f minutes\n", len(chosen), len(all), ran, time.Since(began).Minutes())
+	must(0, judge(all, results, *only == "" && (*sample == 0 || *sample >= leastMutants)))
 }
 
-func drawOf(m mutant) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(m.key))) }
-
-// runAll runs the mutants that have no result yet and returns the results of all, by key.
-func runAll(ctx context.Context, chosen []mutant, jobs int) (results map[string]string, ran int, err error) {
-	root, err := os.Getwd()
-	if err != nil {
-		return nil, 0, err
-	}
-	stored, err := readTable(resultsPath)
-	if err != nil {
-		return nil, 0, err
+// runAll returns the results by key, and how many it has computed. It stores each as it comes; one that is stored for the same source of
+// the function is not computed again, unless the mutant survived.
+func runAll(chosen []mutant) (results map[string]string, ran int) {
+	must(0, os.MkdirAll(filepath.Dir(stored), 0o750))
+	file := must(os.OpenFile(stored, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600))
+	root, tmp := must(os.Getwd()), must(os.MkdirTemp("", "mutants-"))
+	defer func() { must(0, errors.Join(file.Close(), os.RemoveAll(tmp))) }()
+	if got := (tester{root, tmp}).run(mutant{dir: core, file: core + "/decide.go"}); got != survived {
+		must(0, fmt.Errorf("%s: the tests must pass without a mutant", got))
 	}
 	results = map[string]string{}
-	var open []mutant
+	before, queue := table(stored), make(chan mutant, len(chosen))
 	for _, m := range chosen {
-		if r, fn, _ := strings.Cut(stored[m.key], "\t"); fn == m.fn && r != survived {
+		if r, fn, _ := strings.Cut(before[m.key], "\t"); fn == m.fn && r != survived {
 			results[m.key] = r
 		} else {
-			open = append(open, m)
+			queue <- m
 		}
 	}
-	file, err := os.OpenFile(resultsPath, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, 0, err
-	}
-	tmp, err := os.MkdirTemp("", "mutants-")
-	if err != nil {
-		return nil, 0, err
-	}
-	defer func() { err = errors.Join(err, file.Close(), os.RemoveAll(tmp)) }()
-	if err := (tester{root, tmp}).baseline(ctx, packages); err != nil {
-		return nil, 0, err
-	}
+	close(queue)
 	var mu sync.Mutex
 	var group sync.WaitGroup
-	queue, failed := make(chan mutant, len(open)), make(chan error, jobs)
-	for _, m := range open {
-		queue <- m
-	}
-	close(queue)
-	for i := range jobs {
-		t := tester{root, filepath.Join(tmp, fmt.Sprint(i))}
+	for _, name := range []string{"a", "b"} { // two at a time
+		t := tester{root, filepath.Join(tmp, name)}
+		must(0, os.Mkdir(t.tmp, 0o700))
 		group.Go(func() {
-			err := os.Mkdir(t.tmp, 0o700)
 			for m := range queue {
-				var r string
-				if err == nil {
-					r, err = t.run(ctx, m)
-				}
-				if err != nil {
-					failed <- err
-					return
-				}
+				r := t.run(m)
 				mu.Lock()
 				results[m.key] = r
-				_, err = fmt.Fprintf(file, "%s\t%s\t%s\n", m.key, r, m.fn)
-				if ran++; ran%progressEvery == 0 {
-					fmt.Printf("%s %d of %d\n", time.Now().Format(time.TimeOnly), ran, len(open))
+				must(fmt.Fprintf(file, "%s\t%s\t%s\n", m.key, r, m.fn))
+				if ran++; ran%50 == 0 {
+					fmt.Println(time.Now().Format(time.TimeOnly), ran, "done,", len(queue), "to do")
 				}
 				mu.Unlock()
 			}
 		})
 	}
 	group.Wait()
-	close(failed)
-	return results, ran, <-failed
+	return results, ran
 }
 
-// judge prints the survivors that nobody has reviewed, and returns an error unless the tests and the list are complete.
-func judge(chosen []mutant, results, reviewed map[string]string, whole bool) error {
-	count, faults := map[string]int{}, 0
-	for _, m := range chosen {
-		r := results[m.key]
-		count[r]++
-		listed := reviewed[m.key] != ""
-		if r == survived && !listed || r != survived && listed {
+// judge prints the survivors that nobody has reviewed and the lines that are wrong. Both are errors; so are, in a whole run, too few
+// mutants and too many survivors.
+func judge(all []mutant, results map[string]string, whole bool) error {
+	list, count, faults := table(reviewed), map[string]int{}, 0
+	for _, m := range all {
+		r, listed := results[m.key], list[m.key] != ""
+		if count[r]++; r == survived && !listed || r != survived && r != "" && listed {
 			faults++
 			fmt.Printf("%s, listed %t: %s: %s\n", r, listed, m.file, m.key)
 		}
-		delete(reviewed, m.key)
+		delete(list, m.key)
 	}
-	valid := count[killed] + count[survived]
-	fmt.Printf("%d killed, %d survived, %d do not compile\n", count[killed], count[survived], count[invalid])
-	if whole {
-		for key := range reviewed {
-			faults++
-			fmt.Printf("listed, and no mutant: %s\n", key)
-		}
-		if valid < leastMutants || count[survived]*100 > valid*mostPerCent {
-			return fmt.Errorf("%d mutants (at least %d are needed), %d survivors (at most %d %%)", valid, leastMutants, count[survived], mostPerCent)
-		}
+	for key := range list {
+		fmt.Println("listed, and no mutant:", key)
 	}
-	if faults > 0 {
-		return fmt.Errorf("%d survivors without a test or a line in %s, or lines that are wrong", faults, reviewedPath)
+	valid, alive := count[killed]+count[survived], count[survived]
+	fmt.Printf("%d killed, %d survived, %d do not compile\n", count[killed], alive, count[invalid])
+	switch {
+	case faults+len(list) > 0:
+		return fmt.Errorf("%d survivors without a test or a line in %s, or wrong lines", faults+len(list), reviewed)
+	case whole && (valid < leastMutants || alive*100 > valid*mostPerCent):
+		return fmt.Errorf("at least %d mutants that compile are needed, and at most %d %% may survive", leastMutants, mostPerCent)
 	}
 	return nil
 }
 
-// readTable reads lines of a function, a change and the rest, separated by tabs. The last line of a key counts; # begins a comment.
-func readTable(path string) (map[string]string, error) {
-	text, err := os.ReadFile(path) // #nosec G304 -- one of two constants
-	if err != nil && !os.IsNotExist(err) {
-		return nil, err
-	}
+// table reads lines of a function, a change and the rest, separated by tabs. The last line of a key counts. A missing file is empty.
+func table(path string) map[string]string {
+	text, _ := os.ReadFile(path)
 	out := map[string]string{}
 	for line := range strings.Lines(string(text)) {
-		if part := strings.SplitN(strings.TrimSpace(line), "\t", 3); len(part) == 3 && line[0] != '#' {
+		if part := strings.SplitN(strings.TrimSpace(line), "\t", 3); len(part) == 3 {
 			out[part[0]+"\t"+part[1]] = part[2]
 		}
 	}
-	return out, nil
+	return out
+}
+
+// tester runs mutants in a folder of its own. root is the repository.
+type tester struct{ root, tmp string }
+
+// run compiles the package's tests with the mutant, without changing the repository, and runs them. A failure of theirs, or a time of
+// more than a minute, kills the mutant.
+func (t tester) run(m mutant) string {
+	original := must(os.ReadFile(m.file))
+	changed, overlay, bin := filepath.Join(t.tmp, "mutated.go"), filepath.Join(t.tmp, "overlay.json"), filepath.Join(t.tmp, "test")
+	replace := must(json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(t.root, m.file): changed}}))
+	must(0, os.WriteFile(changed, slices.Concat(original[:m.start], []byte(m.text), original[m.end:]), 0o600))
+	must(0, os.WriteFile(overlay, replace, 0o600))
+	if !succeeds(t.root, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay="+overlay, "-o", bin, "./"+m.dir) {
+		return invalid
+	}
+	runs, others := [][]string{{}}, []string{"test", "-vet=off", "-short", "-failfast", "-timeout=60s", "-overlay=" + overlay}
+	if m.dir == core {
+		runs = stages
+	}
+	for _, args := range runs {
+		if !succeeds(filepath.Join(t.root, m.dir), bin, append([]string{"-test.short", "-test.failfast", "-test.timeout=60s"}, args...)...) {
+			return killed
+		}
+	}
+	for _, dir := range users {
+		others = append(others, "./"+dir)
+	}
+	if m.dir == core && !succeeds(t.root, "go", others...) {
+		return killed
+	}
+	return survived
+}
+
+// succeeds runs a program for at most three minutes, with a bound on its memory: a mutant may allocate without end. If somebody
+// stops the program, this one ends too, so that nothing counts as killed by it.
+func succeeds(dir, name string, args ...string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, "sh", append([]string{"-c", `ulimit -v 4000000; exec "$0" "$@"`, name}, args...)...) // #nosec G204 -- go, or tests
+	c.Dir, c.WaitDelay = dir, time.Second
+	err := c.Run()
+	if c.ProcessState != nil && c.ProcessState.ExitCode() < 0 && ctx.Err() == nil {
+		must(0, err)
+	}
+	return err == nil
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+	return v
 }
