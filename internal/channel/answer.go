@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refundry/refundry/api/strictjson"
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -92,7 +93,7 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 type evidence struct {
 	Status int             `json:"status,omitempty"`
 	SentAt *time.Time      `json:"sentAt,omitempty"`
-	Body   json.RawMessage `json:"body,omitempty"`  // when it is JSON of at most maxEvidenceBody bytes
+	Body   json.RawMessage `json:"body,omitempty"`  // when it is JSON with one reading, of at most maxEvidenceBody bytes
 	Text   string          `json:"text,omitempty"`  // otherwise its beginning
 	Bytes  int             `json:"bytes,omitempty"` // its length, when it is not kept whole
 	Error  string          `json:"error,omitempty"`
@@ -111,7 +112,7 @@ func Evidence(reply Reply, err error) json.RawMessage {
 	}
 	switch n := len(reply.Body); {
 	case n == 0:
-	case n <= maxEvidenceBody && json.Valid(reply.Body):
+	case n <= maxEvidenceBody && strictjson.Read(reply.Body, func(strictjson.Value) {}) == nil: // a column of JSON would drop the second reading
 		e.Body = reply.Body
 	default:
 		e.Text = strings.ToValidUTF8(string(reply.Body[:min(n, maxEvidenceBody)]), "�")
