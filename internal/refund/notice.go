@@ -62,4 +62,6 @@ const (
 	NoticeKnown    NoticeOutcome = "known"    // received before, or already known
 	NoticeKept     NoticeOutcome = "kept"     // names no refund of ours yet
 	NoticeUnusable NoticeOutcome = "unusable" // signed, but unreadable
+	// NoticeContradicts: it names several refunds, of which each got a case.
+	NoticeContradicts NoticeOutcome = "contradicts"
 )

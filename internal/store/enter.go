@@ -36,16 +36,20 @@ func (s *Store) Enter(ctx context.Context, k refund.RefundRef, f refund.Fact, c 
 	f = sanitize(f)
 	ch, err := s.enter(ctx, k, f, c)
 	if isIDTaken(err) {
-		// A refund that has the id from a line alone loses it (rule R23). Any other owner keeps it, and this fact is entered without it.
+		// A refund that has the id from a line alone loses it (rule R23). A line without a refund keeps it, and this fact is entered
+		// without it. A refund that has it from the channel contradicts this fact.
 		freed, e := s.unpair(ctx, k, f.ChannelRefundID)
 		if e != nil {
 			return refund.Change{}, e
 		}
-		if !freed {
+		if ch, err = s.enter(ctx, k, f, c); !freed && isIDTaken(err) {
 			f = s.withoutTakenID(ctx, k, f)
 			f.Evidence = evidence(f)
+			ch, err = s.enter(ctx, k, f, c)
 		}
-		ch, err = s.enter(ctx, k, f, c)
+	}
+	if named := contradicting(err); named != nil {
+		return s.enterContradiction(ctx, k, f, c, named)
 	}
 	return ch, err
 }
@@ -90,13 +94,17 @@ func (s *Store) enterOnce(ctx context.Context, u *unit, e factInput) (refund.Cha
 	var ch refund.Change
 	f := e.fact
 	written, committed := enterPoints(f.Kind)
-	err := s.withRecord(ctx, u, e.ref, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
+	var told []refund.RefundRef // other refunds to which the channel gave the id
+	err := s.withRecordAnd(ctx, u, e.ref, func(b *pgx.Batch) { queueOthersOfID(b, e.ref, f, &told) }, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
 		fault.Point(fault.EnterLocked)
 		if e.sent != nil {
 			if done, err := entered(ctx, tx, *e.sent); err != nil || done {
 				ch = *e.sent
 				return err
 			}
+		}
+		if err := s.checkNames(ctx, tx, &r.Refund, r.Dispatches, f, told); err != nil {
+			return err
 		}
 		var err error
 		if ch, err = refund.Apply(r, f, e.contract); err != nil {
@@ -123,6 +131,12 @@ func (s *Store) enterOnce(ctx context.Context, u *unit, e factInput) (refund.Cha
 // locks and reads are one round trip. Each read is a statement of its own, so that it sees what the lock waited for. Before fn, the unit u
 // compares the record with what its earlier runs may have committed.
 func (s *Store) withRecord(ctx context.Context, u *unit, k refund.RefundRef, fn func(ctx context.Context, tx pgx.Tx, r refund.Record) error) error {
+	return s.withRecordAnd(ctx, u, k, func(*pgx.Batch) {}, fn)
+}
+
+// withRecordAnd is withRecord with further reads in the same round trip.
+func (s *Store) withRecordAnd(ctx context.Context, u *unit, k refund.RefundRef, also func(b *pgx.Batch),
+	fn func(ctx context.Context, tx pgx.Tx, r refund.Record) error) error {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return pg.Translate(err)
@@ -133,6 +147,7 @@ func (s *Store) withRecord(ctx context.Context, u *unit, k refund.RefundRef, fn 
 	b.BeginTx(pgx.TxOptions{})
 	b.Queue(lockRefundSQL, int64(k.Tenant), [16]byte(k.RID))
 	s.queueRecord(b, k, lockPaymentSQL, &rec)
+	also(b)
 	res := conn.SendBatch(ctx, b)
 	err = res.Close()
 	tx := res.Tx()
