@@ -74,6 +74,7 @@ func Failed(reply Reply, err error) refund.Answer {
 const (
 	maxRetryAfter   = 24 * time.Hour
 	maxEvidenceBody = 16 << 10
+	maxReceived     = 4 << 10 // of an encoded body
 )
 
 // RetryAfter reads the Retry-After header (RFC 9110, section 10.2.3), in seconds or as a date. It returns 0 when the header
@@ -97,6 +98,9 @@ type evidence struct {
 	Text   string          `json:"text,omitempty"`  // otherwise its beginning
 	Bytes  int             `json:"bytes,omitempty"` // its length, when it is not kept whole
 	Error  string          `json:"error,omitempty"`
+
+	Encoding string `json:"encoding,omitempty"` // Content-Encoding that was removed
+	Received []byte `json:"received,omitempty"` // the body with it, in base64, at most maxReceived bytes
 }
 
 // Evidence returns the channel's answer as a JSON object. It contains nothing of the request, whose headers have the
@@ -109,6 +113,9 @@ func Evidence(reply Reply, err error) json.RawMessage {
 	}
 	if err != nil {
 		e.Error = strings.ToValidUTF8(err.Error(), "�")
+	}
+	if n := len(reply.Received); n > 0 {
+		e.Encoding, e.Received = strings.ToValidUTF8(reply.Header.Get("Content-Encoding"), "�"), reply.Received[:min(n, maxReceived)]
 	}
 	switch n := len(reply.Body); {
 	case n == 0:
