@@ -99,7 +99,7 @@ type evidence struct {
 	Bytes  int             `json:"bytes,omitempty"` // its length, when it is not kept whole
 	Error  string          `json:"error,omitempty"`
 
-	Encoding string `json:"encoding,omitempty"` // Content-Encoding that was removed
+	Encoding string `json:"encoding,omitempty"` // Content-Encoding of the body as it came
 	Received []byte `json:"received,omitempty"` // the body with it, in base64, at most maxReceived bytes
 }
 
@@ -117,8 +117,11 @@ func Evidence(reply Reply, err error) json.RawMessage {
 	if n := len(reply.Received); n > 0 {
 		e.Encoding, e.Received = strings.ToValidUTF8(reply.Header.Get("Content-Encoding"), "�"), reply.Received[:min(n, maxReceived)]
 	}
+	encoded := len(reply.Received) == 0 && reply.Header.Get("Content-Encoding") != ""
 	switch n := len(reply.Body); {
 	case n == 0:
+	case encoded && err != nil: // it could not be decoded
+		e.Encoding, e.Received, e.Bytes = strings.ToValidUTF8(reply.Header.Get("Content-Encoding"), "�"), reply.Body[:min(n, maxReceived)], n
 	case n <= maxEvidenceBody && strictjson.Read(reply.Body, func(strictjson.Value) {}) == nil: // a column of JSON would drop the second reading
 		e.Body = reply.Body
 	default:

@@ -27,6 +27,26 @@ var (
 	ErrNoChannel = errors.New("refund: account not configured")
 )
 
+// GuardError is a value that a guard refused: a constraint or a check of the database, or one of our own checks that repeat
+// them. A repeat is refused too. It is ErrBadData under errors.Is.
+type GuardError struct {
+	Guard string // the guard's name, e.g. "attempts_answer_ck"; "sqlstate-22P05" where the database gives none
+	Err   error  // for the log; nil = none
+}
+
+func (e *GuardError) Error() string {
+	if e.Err == nil {
+		return ErrBadData.Error() + ": guard " + e.Guard
+	}
+	return ErrBadData.Error() + ": guard " + e.Guard + ": " + e.Err.Error()
+}
+
+// Is makes every GuardError ErrBadData.
+func (e *GuardError) Is(target error) bool { return target == ErrBadData }
+
+// Unwrap returns the error of the guard.
+func (e *GuardError) Unwrap() error { return e.Err }
+
 // Problem is an error with a code that the caller may see, and the request fields that it is about.
 type Problem struct {
 	Code   Code

@@ -37,6 +37,9 @@ func (s *Store) ReceiveNotice(ctx context.Context, account string, n refund.Kept
 			out, err = s.receive(ctx, account, n, !freed)
 		}
 	}
+	if refusedByGuard(err) {
+		out, err = s.keepRefusedNotice(ctx, account, n, err)
+	}
 	if err == nil {
 		fault.Point(fault.NoticeCommitted)
 	}
