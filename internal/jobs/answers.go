@@ -76,8 +76,8 @@ func listed(at refund.Attempt, number string, lines []refund.ListedEffect, compl
 			continue
 		}
 		a := askAnswer(refund.Answer{Kind: l.Status, ChannelRefundID: l.ChannelRefundID, Amount: l.Amount, Currency: l.Currency,
-			Code: ans.Code, Rule: ans.Rule, Evidence: ans.Evidence})
-		if a.Kind == refund.NotFound { // a line cannot have this status
+			Code: ans.Code, Names: l.Names, Rule: ans.Rule, Evidence: ans.Evidence})
+		if a.Kind == refund.NotFound || l.Names.Conflict != "" { // a line cannot have this status, or contradicts itself
 			a.Kind = refund.Unknown
 		}
 		if l.ChannelRefundID == ans.ChannelRefundID { // the answer describes this line

@@ -74,12 +74,12 @@ func lineChange(r Record, c Contract, fact Fact, do func(*transition), reason Ca
 }
 
 // Unpair takes the channel refund id from an effect that has it from a line only, because the channel gives the id to
-// another refund. false = the channel itself gave it, or no effect here has it.
+// another refund, and opens a contradiction case on the refund that loses it. false = the channel itself gave it, or no effect here has it.
 func Unpair(r Record, id string, c Contract) (Change, bool, error) {
 	for _, e := range r.Effects {
 		if e.Ours && e.ChannelRefundID == id && r.idFromLine(e) {
 			return lineChange(r, c, Fact{Kind: LineUnpaired, Dispatch: e.DispatchNo, ChannelRefundID: id, Source: "list", Actor: "system:lines"},
-				func(s *transition) { s.takeID(0) }, "")
+				func(s *transition) { s.takeID(0) }, CaseContradiction)
 		}
 	}
 	return Change{}, false, nil

@@ -24,6 +24,7 @@ type Notice struct {
 	Amount          int64
 	Currency        Currency
 	Code            string // the channel's code, as evidence
+	Names           Names
 }
 
 // Fact returns the notice as a fact about a dispatch. An unknown status is no fact.
@@ -34,7 +35,7 @@ func (n Notice) Fact(dispatch int) (Fact, bool) {
 		return Fact{}, false
 	}
 	return Fact{Kind: n.Status, Dispatch: dispatch, ChannelRefundID: n.ChannelRefundID, Amount: n.Amount, Currency: n.Currency,
-		Code: n.Code, Rule: "notice", Source: "notice", Actor: "system:channel"}, true
+		Code: n.Code, Names: n.Names, Rule: "notice", Source: "notice", Actor: "system:channel"}, true
 }
 
 // Notifier is implemented by channel clients that read notices.
@@ -61,4 +62,6 @@ const (
 	NoticeKnown    NoticeOutcome = "known"    // received before, or already known
 	NoticeKept     NoticeOutcome = "kept"     // names no refund of ours yet
 	NoticeUnusable NoticeOutcome = "unusable" // signed, but unreadable
+	// NoticeContradicts: it names several refunds, of which each got a case.
+	NoticeContradicts NoticeOutcome = "contradicts"
 )

@@ -43,30 +43,49 @@ var errNewRefund = errors.New("store: the payment has got another refund")
 // EnterLines enters lines of a payment's list, or of a settlement file, that do not carry the number that was asked about. A line with
 // another number of ours is a fact about that dispatch. A line without one is held, paired, adopted or left, in the fixed order of
 // refund.PaymentSet, in one transaction under the locks of all refunds of the payment; SettleLines looks at held lines again later.
-// complete means that the list has every refund of the payment; nothing is adopted from any other list. source is list or settlement. The
+// A line that names several refunds moves nothing, opens a case on each of them and makes
+// the list incomplete. complete means that the list has every refund of the payment; nothing is adopted from any other list. source is list or settlement. The
 // same lines again change nothing.
 //
-// Errors: ErrNotFound, ErrBusy, ErrUnavailable.
+// Lines that can never be entered as they are do not get lost: they are kept, and the sweep tries them again (kept_lines.go).
+//
+// Errors: ErrLinesKept, ErrNotFound, ErrBusy, ErrUnavailable.
 func (s *Store) EnterLines(ctx context.Context, tenant refund.TenantID, paymentID, source string, lines []refund.ListedEffect, complete bool,
 	c refund.Contract) error {
 	if len(lines) == 0 {
 		return nil
 	}
+	err := s.enterLines(ctx, tenant, paymentID, source, lines, complete, c)
+	if refusedByGuard(err) {
+		return s.keepLines(ctx, keptLines{tenant: tenant, paymentID: paymentID, source: source, lines: lines, complete: complete}, err)
+	}
+	return err
+}
+
+func (s *Store) enterLines(ctx context.Context, tenant refund.TenantID, paymentID, source string, lines []refund.ListedEffect, complete bool,
+	c refund.Contract) error {
 	for i := range lines {
 		lines[i].ChannelRefundID = bounded(lines[i].ChannelRefundID, longestCode)
 		lines[i].Currency = refund.Currency(bounded(string(lines[i].Currency), longestCode))
+		lines[i].Number, lines[i].Names = bounded(lines[i].Number, longestCode), boundedNames(lines[i].Names)
 	}
 	facts := map[refund.RefundRef][]refund.Fact{}
+	var conflicts []lineConflict
 	err := s.withPayment(ctx, tenant, paymentID, source, c, func(ctx context.Context, f *lockedPayment) error {
 		clear(facts)
 		taken, err := f.taken(ctx, lines)
 		if err != nil {
 			return err
 		}
-		for _, l := range lines {
+		var clean []refund.ListedEffect
+		if clean, conflicts, err = f.withoutConflicts(lines); err != nil {
+			return err
+		}
+		complete := complete && len(conflicts) == 0
+		for _, l := range clean {
 			if k, no, ok := f.Owner(l.Number); ok {
 				facts[k] = append(facts[k], refund.Fact{Kind: l.Status, Dispatch: no, ChannelRefundID: l.ChannelRefundID, Amount: l.Amount, Currency: l.Currency,
-					Source: source, Actor: actorLines})
+					Names: l.Names, Source: source, Actor: actorLines})
 				continue
 			}
 			if taken[l.ChannelRefundID] {
@@ -79,6 +98,11 @@ func (s *Store) EnterLines(ctx context.Context, tenant refund.TenantID, paymentI
 		}
 		return f.settle()
 	})
+	for _, c := range conflicts {
+		if err == nil {
+			err = s.contradict(ctx, c.named, lineEvidence(c.line, source))
+		}
+	}
 	for k, fs := range facts {
 		for _, fact := range fs {
 			if err == nil && reportable(fact.Kind) {

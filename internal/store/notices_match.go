@@ -44,6 +44,9 @@ func (s *Store) matchOne(ctx context.Context, u *unit, tx pgx.Tx, k refund.Refun
 	if err != nil || target == nil || target.RefundRef != k {
 		return err // the id belongs to another refund
 	}
+	if named, _, err := s.contradiction(ctx, tx, r.Account, n.Notice); err != nil || len(named) > 0 {
+		return err // MatchNotices opens the cases: it may lock other refunds
+	}
 	tied, err := tieNotice(ctx, tx, r.Account, n.Digest, k)
 	if err != nil || !tied {
 		return err // tied by an earlier notice of this transaction
@@ -139,6 +142,12 @@ func (s *Store) MatchNotices(ctx context.Context) (int, error) {
 
 // enterMatchable enters one notice. If its channel refund id belongs to another effect, it proceeds as ReceiveNotice does.
 func (s *Store) enterMatchable(ctx context.Context, f matchableNotice) (entered bool, err error) {
+	if named, _, err := s.contradiction(ctx, s.pool, f.account, f.Notice); err != nil || len(named) > 0 {
+		if err == nil {
+			err = s.tieContradiction(ctx, f, named)
+		}
+		return err == nil, err
+	}
 	entered, err = s.enterMatchableOnce(ctx, f, false)
 	if isIDTaken(err) {
 		freed, e := s.unpair(ctx, f.RefundRef, f.ChannelRefundID)

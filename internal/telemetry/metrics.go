@@ -17,6 +17,7 @@ type Metrics struct {
 	registry *prometheus.Registry
 
 	intake, duplicates, conflicts, notices *prometheus.CounterVec
+	refused                                *prometheus.CounterVec
 	bridge                                 Bridges
 	workers                                Workers
 	commitUnknown                          prometheus.Counter
@@ -56,6 +57,7 @@ func New() *Metrics {
 	}
 	m.intake, m.duplicates, m.conflicts = counter("intake_total"), counter("duplicates_total"), counter("conflicts_total")
 	m.notices = counter("notices_total")
+	m.refused = counter("facts_refused_total")
 	m.commitUnknown = counter("commit_unknown_total").WithLabelValues()
 	m.bridge = Bridges{duplicates: m.duplicates, deliveries: counter("bridge_deliveries_total"), parked: counter("bridge_parked_total"),
 		opened: counter("bridge_opened_total"), ackFailures: counter("bridge_ack_failures_total"), lag: gauge("bridge_lag_messages")}
@@ -99,6 +101,9 @@ func (m *Metrics) Ended(state refund.State, age time.Duration) {
 func (m *Metrics) Notice(account, outcome string) {
 	m.notices.WithLabelValues(account, outcome).Inc()
 }
+
+// FactRefused counts a fact of a channel that a guard of the database refused.
+func (m *Metrics) FactRefused(guard string) { m.refused.WithLabelValues(guard).Inc() }
 
 // CommitUnknown counts a COMMIT without an answer.
 func (m *Metrics) CommitUnknown() { m.commitUnknown.Inc() }

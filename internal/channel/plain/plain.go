@@ -90,7 +90,7 @@ func (c *Client) Refund(ctx context.Context, call refund.Call) refund.Answer {
 		return channel.Failed(reply, err)
 	}
 	if reply.Status == http.StatusOK {
-		return ofRefund(reply, call)
+		return c.ofRefund(reply, call)
 	}
 	a := c.ofError(reply)
 	// Only a 4xx whose code the contract lists counts as the channel's answer; a 5xx can come from any server on the way. ByCode gives
@@ -108,7 +108,7 @@ func (c *Client) Query(ctx context.Context, call refund.Call) refund.Answer {
 		return channel.Failed(reply, err)
 	}
 	if reply.Status == http.StatusOK {
-		return ofRefund(reply, call)
+		return c.ofRefund(reply, call)
 	}
 	a := c.ofError(reply)
 	// The 404 of a proxy or of a mistyped endpoint has another code or none.
@@ -128,7 +128,7 @@ func (c *Client) List(ctx context.Context, call refund.Call) ([]refund.ListedEff
 	if reply.Status != http.StatusOK {
 		return nil, false, c.ofError(reply)
 	}
-	return ofList(reply, call)
+	return c.ofList(reply, call)
 }
 
 func (c *Client) get(ctx context.Context, call refund.Call, path string) (channel.Reply, error) {
@@ -164,11 +164,9 @@ func unsendable(err error) refund.Answer {
 func (c *Client) ofError(reply channel.Reply) refund.Answer {
 	a := unknown(reply, "status.unlisted")
 	a.RetryAfter = channel.RetryAfter(reply.Header, c.cfg.Clock())
-	var body struct {
-		Code string `json:"code"`
-	}
-	if json.Unmarshal(reply.Body, &body) == nil {
-		a.Code = body.Code
+	var code *string
+	if channel.ReadDocument(reply.Body, channel.TextMember("code", &code)) == nil && code != nil {
+		a.Code = *code
 	}
 	return a
 }
