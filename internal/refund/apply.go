@@ -117,14 +117,11 @@ func (s *transition) factKey() [32]byte {
 // check repeats the constraints of the database, so that a change that breaks one is never returned.
 func (s *transition) check() error {
 	r := s.r
-	open := has(exposedStates, r.State)
 	switch {
-	case open && !r.Exposed:
+	case !r.Exposed && r.State.MustBeExposed():
 		return &GuardError{Guard: "open-and-clear", Err: fmt.Errorf("%s with nothing exposed", r.State)}
-	case r.State == StatePending && r.Exposed:
-		return &GuardError{Guard: "pending-and-exposed"}
-	case r.State.Final() && r.Exposed && r.Case == nil:
-		return &GuardError{Guard: "final-and-exposed", Err: fmt.Errorf("%s while exposed, without a case", r.State)}
+	case r.Exposed && !r.State.MayBeExposed(r.Case != nil):
+		return &GuardError{Guard: "exposed-state", Err: fmt.Errorf("%s while exposed, case open: %t", r.State, r.Case != nil)}
 	case r.Payment.Reserved < 0 || r.Payment.Refunded < 0 || r.Payment.Held < 0:
 		return &GuardError{Guard: "balance-below-zero", Err: fmt.Errorf("%+v", r.Payment)}
 	}
