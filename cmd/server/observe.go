@@ -59,6 +59,17 @@ func (a actions) Cancel(ctx context.Context, tenant refund.TenantID, refundID, a
 	return a.db.FindRefund(ctx, tenant, refundID)
 }
 
+// cases are what people can do about cases besides reading them.
+type cases struct{ storeAndReader }
+
+func (c cases) OpenCase(ctx context.Context, tenant refund.TenantID, refundID, evidence, actor string) (refund.RID, bool, error) {
+	r, err := c.FindRefund(ctx, tenant, refundID)
+	if err != nil {
+		return refund.RID{}, false, err
+	}
+	return c.storeAndReader.OpenCase(ctx, r.RefundRef, evidence, actor)
+}
+
 func (a actions) Check(ctx context.Context, tenant refund.TenantID, refundID, actor string) (refund.Refund, error) {
 	r, err := a.db.FindRefund(ctx, tenant, refundID)
 	if err != nil {

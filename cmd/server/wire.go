@@ -149,7 +149,7 @@ func (a *app) openAPI(channels *channel.Registry) (err error) {
 	}
 	rows := storeAndReader{a.store, a.reader}
 	a.api, err = httpapi.New(httpapi.Config{Door: a.door, Refunds: a.reader, Actions: actions{rows, a.runner, a.log}, Payments: rows,
-		Keys: a.store, Cases: rows, Events: bridge.Codec{}, Parking: a.store, Messages: a.reader,
+		Keys: a.store, Cases: cases{rows}, Events: bridge.Codec{}, Parking: a.store, Messages: a.reader,
 		Parked:     parkedMessages{rows, bridge.Redriver{ParkedMessages: rows, Door: a.door, NewRID: pg.NewRID, Log: a.log}},
 		Notices:    notices{channels, a.store},
 		NoticeSeen: a.metrics.Notice,

@@ -51,6 +51,9 @@ func (s *Store) keepLines(ctx context.Context, k keptLines, cause error) error {
 	}
 	s.log.ErrorContext(ctx, "lines of a payment cannot be entered; they are kept for later", "payment", k.paymentID, "lines", len(k.lines),
 		"guard", guardOf(cause), "error", cause.Error())
+	if s.cfg.FactRefused != nil {
+		s.cfg.FactRefused(guardOf(cause))
+	}
 	if _, err := s.pool.Exec(ctx, keepLinesSQL, int64(k.tenant), k.paymentID, k.source, k.complete, []byte(strings.ReplaceAll(string(text), `\u0000`, `\ufffd`)), guardOf(cause)); err != nil {
 		return pg.Translate(err)
 	}

@@ -275,7 +275,8 @@ type CasePage struct {
 // more than one effect. `other-number-open`: another number may still pay. `excess`: more was refunded than captured.
 // `contradiction`: the channel contradicts itself or the record. `unmatched-line`: a line at the channel may be this refund.
 // `deadline`: open for too long. `no-automatic-step`: the channel's contract allows no further automatic step.
-// `acknowledged-after-end`: the channel acknowledged a refund that was reported as not done. Values may be added: accept one that you do not know.
+// `acknowledged-after-end`: the channel acknowledged a refund that was reported as not done. `review-requested`: a person has
+// evidence that the outcome is wrong. Values may be added: accept one that you do not know.
 type CaseReason = refund.CaseReason
 
 // CaseReasonFilter defines model for CaseReasonFilter.
@@ -910,6 +911,12 @@ type RefundState = refund.State
 // RefundStateFilter defines model for RefundStateFilter.
 type RefundStateFilter = refund.State
 
+// ReviewRequest defines model for ReviewRequest.
+type ReviewRequest struct {
+	// Evidence What shows that the outcome is wrong: a text or a reference, at least 8 characters without blanks at its ends.
+	Evidence string `json:"evidence"`
+}
+
 // Timeline defines model for Timeline.
 type Timeline struct {
 	// RefundId Chosen by the caller; case-sensitive.
@@ -1113,6 +1120,9 @@ type PutPaymentJSONRequestBody = PaymentSnapshot
 // CreateRefundJSONRequestBody defines body for CreateRefund for application/json ContentType.
 type CreateRefundJSONRequestBody = RefundRequest
 
+// OpenCaseJSONRequestBody defines body for OpenCase for application/json ContentType.
+type OpenCaseJSONRequestBody = ReviewRequest
+
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
 	// ListCases List cases
@@ -1166,6 +1176,9 @@ type ServerInterface interface {
 	// CancelRefund Cancel a refund
 	// (POST /v1/refunds/{refundId}/cancel)
 	CancelRefund(w http.ResponseWriter, r *http.Request, refundId RefundId)
+	// OpenCase Open a case
+	// (POST /v1/refunds/{refundId}/cases)
+	OpenCase(w http.ResponseWriter, r *http.Request, refundId RefundId)
 	// CheckRefund Query the channel now
 	// (POST /v1/refunds/{refundId}/check)
 	CheckRefund(w http.ResponseWriter, r *http.Request, refundId RefundId)
@@ -1277,6 +1290,12 @@ func (_ Unimplemented) GetRefund(w http.ResponseWriter, r *http.Request, refundI
 // CancelRefund Cancel a refund
 // (POST /v1/refunds/{refundId}/cancel)
 func (_ Unimplemented) CancelRefund(w http.ResponseWriter, r *http.Request, refundId RefundId) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// OpenCase Open a case
+// (POST /v1/refunds/{refundId}/cases)
+func (_ Unimplemented) OpenCase(w http.ResponseWriter, r *http.Request, refundId RefundId) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -2151,6 +2170,32 @@ func (siw *ServerInterfaceWrapper) CancelRefund(w http.ResponseWriter, r *http.R
 	handler.ServeHTTP(w, r)
 }
 
+// OpenCase operation middleware
+func (siw *ServerInterfaceWrapper) OpenCase(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "refundId" -------------
+	var refundId RefundId
+
+	err = runtime.BindStyledParameterWithOptions("simple", "refundId", chi.URLParam(r, "refundId"), &refundId, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "refundId", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.OpenCase(w, r, refundId)
+	}))
+
+	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
+		handler = siw.HandlerMiddlewares[i](handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // CheckRefund operation middleware
 func (siw *ServerInterfaceWrapper) CheckRefund(w http.ResponseWriter, r *http.Request) {
 
@@ -2366,6 +2411,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/v1/refunds/{refundId}/cancel", wrapper.CancelRefund)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/refunds/{refundId}/cases", wrapper.OpenCase)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/v1/refunds/{refundId}/check", wrapper.CheckRefund)
@@ -5650,6 +5698,248 @@ func (response CancelRefund503ApplicationProblemPlusJSONResponse) VisitCancelRef
 	return err
 }
 
+type OpenCaseRequestObject struct {
+	RefundId RefundId `json:"refundId"`
+	Body     *OpenCaseJSONRequestBody
+}
+
+type OpenCaseResponseObject interface {
+	VisitOpenCaseResponse(w http.ResponseWriter) error
+}
+
+type OpenCase200JSONResponse CaseDetail
+
+func (response OpenCase200JSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase201JSONResponse CaseDetail
+
+func (response OpenCase201JSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase400ApplicationProblemPlusJSONResponse struct {
+	BadRequestApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase400ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase401ApplicationProblemPlusJSONResponse struct {
+	UnauthorizedApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase401ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase403ApplicationProblemPlusJSONResponse struct {
+	ForbiddenApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase403ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase404ApplicationProblemPlusJSONResponse struct {
+	NotFoundApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase404ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase409ApplicationProblemPlusJSONResponse struct {
+	ConflictApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase409ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.IdempotencyReplayed != nil {
+		w.Header().Set("Idempotency-Replayed", fmt.Sprint(*response.Headers.IdempotencyReplayed))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(409)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase413ApplicationProblemPlusJSONResponse struct {
+	TooLargeApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase413ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(413)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase415ApplicationProblemPlusJSONResponse struct {
+	UnsupportedMediaTypeApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase415ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(415)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase429ApplicationProblemPlusJSONResponse struct {
+	TooManyRequestsApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase429ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(429)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase500ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase503ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type CheckRefundRequestObject struct {
 	RefundId RefundId `json:"refundId"`
 }
@@ -6066,6 +6356,9 @@ type StrictServerInterface interface {
 	// CancelRefund Cancel a refund
 	// (POST /v1/refunds/{refundId}/cancel)
 	CancelRefund(ctx context.Context, request CancelRefundRequestObject) (CancelRefundResponseObject, error)
+	// OpenCase Open a case
+	// (POST /v1/refunds/{refundId}/cases)
+	OpenCase(ctx context.Context, request OpenCaseRequestObject) (OpenCaseResponseObject, error)
 	// CheckRefund Query the channel now
 	// (POST /v1/refunds/{refundId}/check)
 	CheckRefund(ctx context.Context, request CheckRefundRequestObject) (CheckRefundResponseObject, error)
@@ -6615,6 +6908,39 @@ func (sh *strictHandler) CancelRefund(w http.ResponseWriter, r *http.Request, re
 	}
 }
 
+// OpenCase operation middleware
+func (sh *strictHandler) OpenCase(w http.ResponseWriter, r *http.Request, refundId RefundId) {
+	var request OpenCaseRequestObject
+
+	request.RefundId = refundId
+
+	var body OpenCaseJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.OpenCase(ctx, request.(OpenCaseRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "OpenCase")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(OpenCaseResponseObject); ok {
+		if err := validResponse.VisitOpenCaseResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // CheckRefund operation middleware
 func (sh *strictHandler) CheckRefund(w http.ResponseWriter, r *http.Request, refundId RefundId) {
 	var request CheckRefundRequestObject
@@ -6672,323 +6998,329 @@ func (sh *strictHandler) GetRefundTimeline(w http.ResponseWriter, r *http.Reques
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"7L37ctu4sjf6KijuXTWXTcmSfImt1Ko6juOs8ZrE8Y6dmW+tcb4IJiGLY4rUEFQcTY5Onac5D3ae5Kvu",
-	"BkDwKkqWM8namT8mlgSCQANo9PXXnxwvns7iSESpdIafHPGRT2ehwL9PuBTPRcqDED594OFcwB8el/gv",
-	"n8bzKHWG/cF+z3W8CY8iER57Hn3r+GIad27CIPId1/HCWAr/OHWG0TwM9eef4nvzxTxJROQtnKHz9vK5",
-	"4zqB7wydXv9wfDDeE50nXq/XedLr9TqH8L+e+Y9zx3XimYiod2fQGxx0erudXv+q3xv2esNe/1+O68z4",
-	"Yiqi9Aw6nfHF+ydP4MsknsEwnOGYh1K4TiK4jCPpDH9zorjD52k85WngdWQqZs47+H08j3zsJBm/7/d6",
-	"fcd1ZMpTAcM+//n89a/njut8EIkM4sgZ7i2BLnHgAT1/++RwL8XvHS+OxkEy7ci55wkpHdfhYRjfw1DS",
-	"ZC5cx1dkJ+KI8Vh46ZkPvbxznZTfCXmK39XMeQ/mfD9ZUAdLt+LVUZx2/DgSn/PdiZAi8u03KsLrVzpX",
-	"E8HUTmIej6I4ZTeC/TEXSSB8xm/iecrSiWDjIJEpS8QfcyHTLjuhSbF0wlMWpOyeSwbPwgRdeCBiXN6x",
-	"cZwwziJxz2glu86q+RENcDYOjafD5Z2Tm9U9D9KHUdF6S4lm3PPEDN7aCeQqytGs2ETNXkS+8NlCpOvN",
-	"EyaJjzqFxfsQ34mO2j8cv20Yz3nM1O5m8Zilk0Dq4cHiqF6Ez24WjLOZSGQcMR7GkVh/sKazzs2iQ105",
-	"y3cwFi+Ag6h6ER8CX0Qe8q4x91Jn6Dw/PX7+8uz8FI5xPE/gN+c+Tu5EUnGwl64TBpFQvSmOQgxxls4T",
-	"IEIfWNJKXki/vhFjkdB4HG9CHMlLBE/LnKx3NNw/GvZ6/3IqGCXRSs/xI/KTYc91JiL08Y+7KL6PnsED",
-	"MuIzOYlTx3XixBcJcrI48RU75EHlmw/Vmyt5KK0pvwmFMzx8st/T3wh6t/5wGkpxPxGJUN9KkXwQvr47",
-	"0mQeeTy1tpFhob2l5tNcHabl0nWeq5U9ns3CQPi566mR01H7/CwHMMt+T80SbrezNe4ebyK8uxVdYpPE",
-	"GTo38Y21uw1zMBvTecajOzaLk5SHLhMf4S84PgP2iifeZMiiWJ+ieMz6g+5+z8kWXfX2cRYkQuYHtAsD",
-	"6ukBtbxbfditU+6LismZvqacpsajSJ2ZuXSGmtL529BauQtz966/dEpi2HyhVAd6WfIs+t95VYzEU1yW",
-	"C57cFRcj5MnUolYcyfkUO0XeIR3XwaUx5FK8gT62nMzeABlLclcrvhHriWWgtsab0xdvz5+/+efOk//Y",
-	"Hfe9wXhfHPKjm57X9x0twTlDB7iOFxNjgq/9JPiAH9T1LIM/hTPcy/g+DTtNAiGdYd/FW12+iJMLzec1",
-	"77nIGL8lEre5Ab7x/nV5/9J13mAvJzzyRFjcoXkFBNUSfbRXkV/J8ap5NentHVgivR/cCold94dHfLw7",
-	"Pty76Y3F4GC/v9vzb/Z2D/o3h/zocE8Ir7c7Pjo8eLK37/n++Oam3/Nvdg+Pen7v8NAf8KMDx3XGPAjn",
-	"iZnAVKTc5yl3hp+WrhOJj+kx8sbsPFYuYpWSIyI/iG7fqINBDyeFTw1qzcnx+cnpy1OY8nzm87RZzzJr",
-	"N8jW7oJG8D9w6Zw08O4EvOmqc+SUFrJuwBsurfPHXMxFjgv6fMpv1VcNa3xxev787PzvK5e4l1vifrbE",
-	"l0qP3fISO4l4v+983Yu8xdPadjkv356cnF5ernlid7PlfBvhvbFyOT9t2UpjJlq2vqwyzizba11fMevP",
-	"DbH/YI6x9mWQ2bjW3llXwVSA+pzfVGkqprNUWccieS8SvX9Pn+OdQ182v8gP5Iyn3gTlNlvL13LvoAdq",
-	"5K2IREJ2C2h4B/ti6FyensN7QpygkkCiOD0epyKpfOWuIngQgUbad51kHgqg/B0RKmncTst3+vAQuX0R",
-	"Bh8ESZ1Ag6Z9yOdSVIjjiZCpYwngjpaLO8m4oxYwnqdePIVhXh3/fHpu2zvU42nCIwmajTN0Jmk6w5Fq",
-	"yurR3Ugg7QmcL/kiiaf1BkDuAQsJhX+bmcQeg++Lj6TQ6KW7E4vTKlVrkHsqmk9vkHZv+r+++cc/BoP9",
-	"47//1Pvv892TFxe//K9/HB6fnPw8uDz++dmbV7nFXr6zZe4iU+QNe7R+jmXuYu3mlvxViLo7IRFwDG21",
-	"1yy8Om+Wevjq9S946D7Ec28C9Pnk8CRyhs6Tvf3dJwe9vcGgPxgM+ruDJ/3e/pOBswSC/B7PEyQPWbhj",
-	"1Dvh36GcxDPHbdzU+hKtHHwqIp5tlKXrjHHP0Tzs49wzx1mZhPGSlOIPJGJpq8eWzLN0s1HLhUzFdGgs",
-	"gC0GbgZlCVHVjMYLeTB9rwzgOLRBldWRBvfmNdzgG46vbxO2ZuNZ487eVTd0NOQKPyPqbtU2SmPNuy8v",
-	"kXu0FFIaNMDdJVwdE8HR4DD85JxecVQkfCG9JJjRQJ1fBb9jIkqDdMFSfksGZ20O/04y1R9alsm/BQ/t",
-	"XDv9awfPyB/zIMn4lPQmYkqi3WIGTWWagAIDYznzxXQWp3Bi34hZyBfCL49nBP2M2D34HWAg2hCNpm8w",
-	"3TDBkzAQSW5ENS+/ieNQ8Ajf/jL21OIUX3ns+4mxtcPUaX3yU9750N8hosgdm0W0n/5Foi0Xluk1PxJw",
-	"RMxMM3LJwLyVAS8/IrCy/K3fc5rf+oYO9VnF2858WPdxIKT2MWBTFhDlw/i2y674nYgYbHdFG2zynWTx",
-	"fcRoc+m14il6T/osjVl/cAi+qIR7qUiQssedfzHe+ZP1Okesy96zjsvidCKS+0AKpo5OcYarmXevv3L6",
-	"abJQAklx/pfCiyNfwniBluxGjONE4DxBdGRpssiNp1/xqiBKxa1I8F2//vrr8TydAFE9PKjFF/4U38PL",
-	"uNUoP+FngiciYYng4fRv14oJJAs8afWzXKIZkE9FKhLjfKYFX4eWqGgEEcq86cRxnYij1KOMxU2bfRyD",
-	"V8sZOvN54KMAnaYCb7///Vuvc8Q743efDpcd8/dei7/7g+V/Om7Fkp7MExlXLOcIFo1+HOmzPEvEhyCe",
-	"Szbjt6LLXs/4H3PxlH3gYeCzOAoX7D5IJ9hU8in4RkMgYldTArynC4sU9Gp76lP+8aWIbtOJM9zvD1xn",
-	"GkT6c99tZoI/i0XrQ/mUztVgf599CGRwEwp2fHlydmadsi4D9vHHPE6FD+7aKRDhzYsTdni012c88nGa",
-	"NzwR9CtPRDbxO7HosksR+crJeycUaeijZg26F/2MbpOImeBpfjNXiNJIU+IaGVEtinSAJE0bbW1qj8/j",
-	"SLwimbBI6lNz6yGHUvcKo0tZlm+8vWundg7jDryoQ2+qGXEfzdvlQb4MpkFasRNSMZVsJhLavDVbMsSH",
-	"7Tf6YsznYeoMQa6e8o/BdD7FlyO51Ce3ioGRJ2N9zrE30IPLc46Z7u+L4R0XmWZvT9Eo+ZWT0I80zeI/",
-	"EzF2hs5/7GQhQTv0q9w58637v4Jv4UV+PmLfw2F9Mtjr/TCkC2k+gzN/ziRdVC7jKZvGMmUHvS4bZfJE",
-	"RwkUIyYn8b3UnK9WjGCv4ea1mkDXkc/QtiCpPXCHKE7h/KPC5+I3wW0UJ/WCSOXZUPOuORSD6jORydz2",
-	"OmWCV8VCGZH5Qeu0hKflLI4kBXI9474SoeCTF0epcmAhMUmk3Jkl8U0opv/1u4wja8SSzHwZe7sTi04Q",
-	"4e2T94HFPp7FmqZWaMhxxAr8kgVy9d3gEt+HGB7JuL4kiN64mEkSJ6SXm1dN5xIkug8i6z7r0NGqRQUD",
-	"J/3FiJ1txLg9XLQ0WZBHTOkyWrnewz0SpKFQMnKRBEoQDSh2RxNN7Sq9OnKnjr6w6MXfpoGURc9LzTLp",
-	"prmIIkuejoTwJeNRzbDr6K96wH28XWrvbova2cxX0lo3RVoT3TuekeRKJM63KEa54bfMjwUt+I0I4+gW",
-	"NimKTGEgUyPXyZxQtyah9tcjlBrXym2Yn5xNkSRjNXUk0U0smuxoQxjDMzsFIYT979+OO/9692l3+Z+N",
-	"B7zYGCMGgogsuKbjTXbZYD3iGe2zJfVUeyTflIcgRgi/ozlwkXqFFjbxyBBJpLsRcE6VTIR7CKImxwlF",
-	"1wD/FB/p2mgkavtu8uSmoWxC7P5mxL6J/UWO4uwfl6/Pq8heICBelO2u1Qvqgh4p2zuq1r3LzuN0EkS3",
-	"KLbIVMscljXrf3XUtdw58+tGoJrvZDYQHANEvIaBt+mFDvpwh4Kwq3aa/XORb3EpYJ706/r8aLBqlY8K",
-	"/Cj3vqpVtQdLy0PWts7vc/+2en7FJoU55ux1PEwE9xeMmmK8aoRWH4ZmWRbT4TDffhCJH3jpBpTZX48y",
-	"DaOsIlNxzjlSYWCzDuVtoJfdrj74WA8Go4g3IMRgQ0Ko4zeLJUmQUXzfSAl7NjlyzCpCVoqk0G2qzgcS",
-	"Qe0H1c6McgN67Lanx7F6q02TbKT1pNBtcmT4EAfN2wEbWAS4jKeCeB5QAFwPcGRkQBpcYcvqYMQNCLK3",
-	"+QZRQ66nBDaokqYTMa9hlzUti7J0UQYFIkBD4h9qtxgjKJBlHIgQg+C1p3H7l2qBVHf2uDBfQm2oTGRb",
-	"KSar6QMNMTwfY/fo9WXaFVpUMxWPRxBkCxKySEAyoSc22Tu9gzUIEscs5KkAqZzeWDX9wgz0tO2Y0+pp",
-	"Wy1s7Zh56m7X/Cyl5JdbHmzAPPq9NeY7EWwqpOS3wsq+sV5fN31rJjD9eKaciJ0g6syS+DYpBocpKlQ3",
-	"zJkKcrsPKALeT+AwcZRZcXX0dcKUpevhepIyujTxWGtQQcSs4ZdoVD1PcnrgeDug/t13svjZMq1qWpau",
-	"H4pEZkojuI/noQ+rGAqJVrGI3WOSlE7HEb7LdEwuEHAiwk1O1Roc+WV+JLb0Ys2qRMOa+dtEzJhnx7Pk",
-	"4zpKVjUvkFM1BXJhSFwbVm30ze0bNQpntd3omohZRQIyHwJ52xK0oXWOsekEMDJrmC145jPxMZCpfNSL",
-	"cE2hUo018DegbgM9tq9z6q4V9UjRZD5PeUHbtMUPO3ahSeusCnfQHumOcUk3663Geb10H6LxvoiTm8D3",
-	"RbShystnsyT+IJJOIDsqPaa8k8uNrA38GnytPNJ6H24E5GNwD8WRYPeT2Ei1jGdi55QrxYwFm9xMq7jC",
-	"bn7n6jlkQ7FF76r9Wp417dJ4JppsyPkGRWmXLMZ4RUM7daDk8D4JUrEBFfrrUQEE2ZB7d+AqwAFUTTw/",
-	"A5g0hZw1mEbyDQrXBf3IMF8VBFbL7Sy77I3gqAnKNAhDlGM2secO1qODGlKjBSU/p+2xqDvy7JBR7mae",
-	"ZtZu1Lrp3GjRaHu2sbMoFRSRuJmzy3q8bMBWv1UqvfdwGd8nMUmn8TxhMvAFxTSEMSnFdBbhUclAgkns",
-	"mCQW+A8/GXnJdd82m2rKMLT6Vlum1QS3swuOIzaPxMeZ8FLh01vXJ8d2dsV5nL6I55G/4a4ANWesn6/S",
-	"5ujHPENIBOlwkAo/yQXlbZn57WVrfB6nTI+lUlmjH7cpiNC0stON0pwL2gR5tTA8TRsSiNlsb12v4vgl",
-	"T27FhusK3oNOGsedUHdSXNxCiwLLh1/xgkcvswlu2N/fPWA3i1TI7a92v8DitQMkRXMFjbG08oVZbG/5",
-	"S2/f6tK+4tFCfSs3XOGEp6KDIUbVN3rud3t145hNebQwNzho+RzCU5KUpcFUbJtV7w0Ktqfc2ysVDXvo",
-	"21tSj4ehSJgUFFlaGEhhff8KXeBtBPGncRL8KTbl5/NCF8Vdkfvdvu0pvpBkmuOLMxRyMCDlhgJf0/hO",
-	"RI/A4vuWAarweiVtVwt3uYlsX/0ksBk1IIjAzO+OX3/9tVMMKG5a6GL88YP3yQceGNvzBtsE1KIw5jU2",
-	"OevXRsbBE4HRcCpS6WESf1G+s26D1/Z4ylbI7FcgzjxPnIoDYH4u3HlgLQw8YyOmYFO4+0B2m8YbGmD7",
-	"racJIo49uKo9b37e3pavnnYU33fZsYoeLoRiq8Mp+Vh8EVxzlsSekPIB54FT8t4qh3FVs2pdGUQnoOZc",
-	"CrIJavgv1cUGG+mwmZMOBgV7Cb1Ie1saN1bVvIC0ZJXsiI+eEL7s2MgYFcSpbVwgEZ/qgU0pqUPbzMEf",
-	"RlaEG2GM5iZfYGMXyF57wr0yA6ocSyXtaqdtURAIKz7OEkEu/AbyFVs2o8iplrTFFF3FR+6l4WL7MXXF",
-	"HVY7Fr3EDeQqThNopT0MYLma6ryAIpnKjcoRiNiA+cF4LBKZZUipHfTdI5inSqTRg9C+Tvv1VWQpT2u5",
-	"VMnPHQJZqmRI+QYFSuCPMII49G2bLgj56AS/nwTeRDfz6T6/E7NNztjRevQxQwMxPA4rD1Z+bhk54Hil",
-	"TeTQDWzYPhEou7Z+dwTRoKlkN0l8JxIKbdlU/dlo8krChFfWz15PZblUaAiNZ6PQorAd8Nftnord9SZO",
-	"I2h7JAqzsT2i8wokj4IXVDfJed2jeK5jdlQ7gtxEow7ohSxIWRDJwBc5gx2XbKQeGG1fPR7Uuj+BTnoa",
-	"tc5OPVPLwelZV1KNdaCyYc1lYwz/43miQgQ0LBxePJtfzU/W2ECZ+gEvx7ywODLkanBYFiZp0ek+iPz4",
-	"vsEtUtmuhkpZJA/RyxrnA6l0sN4xM/5oGDSFrNX6SCon+CgRxKhKu+gv4SyZhzROKSR4D1neNy1TvgDD",
-	"+VyWgou36O59kM4h57NZnKTCfyX8gF8tZmrbbGCxMV11ptBXJ1WdlVXXypYlK471YnjhI1hq94vBVX7A",
-	"GQxGMy0z0Go1tnIe29t11nhidedHXoxOSqVM2MH1ZjDbsvCaaWA3ChfmHDPhigmG8C2MiRN08C3GOFWo",
-	"inbm5XHnX7zzZ69z1H0//H/+r7/9V+fdp757sFeVVuk6xwrKpZTBSqKgFju/k0xOeRjCWZ1H5M432Z9B",
-	"lB7sOVbC6lGv96R/dDTY33uy1zs66jdnr7rOMTrieWhl63HfR+hLHgJkqkhShApSG21mffXJhOXSKny+",
-	"nFTXUTHvq3ajnt4vqjldMDrN8TfTjWtP5Z15X3zzu/BSm06/ZO8VEVD1Nx3BgecSm7+rWmzCnSqv9uuI",
-	"rN+Uh2WurK5TpLUGqyrt0zm49idBSHIR9qUEWHoEuooj8XqMKTeN1KJBHtOblq4BTQD8G8yv+dhB0c8Z",
-	"Hi7zSFnW6vs8FZ2c7PybJoRLPdkdPVnaAERV0B4KDEnzB92465T2s9XtYJkH5qre1CTu6UGq1bYHeRsr",
-	"lu8gu37D719RtKpj/dqRd8GsE8+o/47JTKLezZD6/QIk2KeG8e8tNRZOqyX7OYh8+/HdpQYYq6KosiN6",
-	"wOH4OBVZzLUy17EJ91FUihjG9WTYNhbVNUyMPcXe0sYyK23VGB2UGWQMSSCYrSSiVI0FJTKt7jXsqmxT",
-	"mfcfLC3srOLb+6hY52B6CNQfjozC7B+4bNdl////+/81bi5YSMJgq6Iu/ELZ4F7IpQzGgQqIyo7j6mNx",
-	"tMxBu31akxD7RUanqWIdNrXBcnvSfqm1krmzrj84ighqp1nnrZKB5nhLGVBpooz5yL+Qocou+4VS68Fi",
-	"C8mBvi/8IaP6BKhgIJUX8Zz5sVHIupV0ER9TEaE9q6P5tg36d3wCMIMvT5//HT++OD57efr8/Yuz8+OX",
-	"josI0Jenz7O/3p+e/PTa+nh++uv787evnp2+wS+v3vzz+NnLU8d1zl9fvb88Pb9Sf754/facuvnl9A31",
-	"qAEOC+xGnbYX3MvOtvq1E0wJNe8TpfIPndsgncxvul483dHgN9kfOr5GfeMss8X4WTGY/FI8LtEJ/PC/",
-	"356++afjOi/PLq9qpl7kbNub/bN5EOK8CxdsQjdQw6FyHS+eVsKOvIBbmH6E23eieVwWf1PbLVxVt3E1",
-	"L/l7DGa40JvwQIFF3cyDMFVRnbVdAvuPZeNk9pYW6llpC9APGaMOBZcCTTGj2yBl1PpGjNiNSO+FiHQT",
-	"2TisfoX4pSJEFV2REjh2l9ajipWcqIwDCxd9DZmVG7G78V6lVrDi9LYzvw0QRhlycsVrLA1kWQXW/ikn",
-	"RV9ffxz0O9fXH58I0CwG+/vV0nEG8dj8+hPdbmkhuraZpUZvX6ELUqtlDhu2FeqLvUmyZ+3FyAasPTk2",
-	"tGVpHar3kay5wuOZiCivEhVA4h1PWUSiNmHs6Ug7qh+T32NBpT7UcC5srOJ17/q9ZYaou2K5uRQKibdK",
-	"NydpKB6zEXUnR137PYOlBYn8yQlSMZVrvHFppsCThC/y7Kqw5IGFKZ691CJS3XJmxcPyC6LRo1eN9XI+",
-	"nfJkUVwcU1KrSnsDqVJwb8IIpwBo1o422GkzXXIlhap2aiTuhUwZ4FTpv3EZW49Cl0dpGsf+2spUpkut",
-	"0qGszaVqHZXw/0ToM/yt4G92lZdMSSpWfk/r2VOJp6a5HyxzlZea2Z02d+e026yYUNUC6vVVlcSyJGWE",
-	"HSLTgo84U7rIFullBArcXre31rlBrd8rnkQ8ONbqZ2fBmpi9S/UyZlSrO6svEGDGtqTA8Ua1IxKVRhR4",
-	"6oJTzGz+fE+4hPiAChDTwnEyu6I1+9IsoWGP9BVseoaxuFrBG5R4Hg4o15Fr5lVHwzeG7xfVKavIGYKr",
-	"wApBZsBI1UjroLLdEZE/GrJpHIkFm9JWU0q4sKunJYLssMwqc9dlo+k8TINZKDq0G+VoeB1lgSOgLKht",
-	"ykZoX+gQKloHFno0NFYH+hbPMcV1zPiiy0ZUXgaHlwg1DBV4ouJASA7sXkcjsO4nHExzQQxdp3YQhPkN",
-	"HBpShGNmDAFenPhdNppH6MkUfgd2LwwNOY6OMNM9VXCa62jkC+6rx1BwQDNDTC6nLhuVagfkh/edVAP0",
-	"VJJKzp1nnmTwJLzNxjnPLaI9ULuREWAySLvq5dxI8buO2qp+pY3nuE5xAzmuU9ooWWUr18mWktSG/Loh",
-	"I6K1QDZSLulQTbwaDTQnLm1TAc06LvPAL5tK5YX+vFS7TJVRs3BlKO9o3aWheXhZ56/xwZD6l4f1fqqq",
-	"eaJeQIVBeSaKBKlktACVDpp6Y+KTBymNBT0gq3q7sUG+3zf9YLXcSjhmDTtzbzzYQzYacy8djtBIoOWB",
-	"4QhFFyBOxKeiyyxvRUABUDOKXW8xsMEmmm3BZ/FZNTM0h6+j+haElZlVsrCwP5kWvjDKW+LWhH+58lOh",
-	"rYZH6rPwbSAcaJfGKEdaYmSDVX83r/kV8ICns3SRIc+X0bq2qCgeLW2M/0pPWP0ZbbfLBktTMaCEfA5f",
-	"F3lCtPql7QR0VdcqpRyEBhl9fy3LHY2ykBoOZxFjO1qQrIaV/WbxshIRD2oUegM1m7Pp5JmfJr9rWQer",
-	"DDwVVgGL/9kszDpIlXI06eHlu8HTbro2etWxvmxzvMMKWK8/X4NlFidSaY26kSn3QqGywUSUisgT7bYz",
-	"XApWbeOS2RqYdaE2+GiIkCxK5dYFrhEQiU9F7kQ389EVWnWhxnKJryCwuKTENxDESdnPgXrBoCw2Zlvo",
-	"DO/jOkiO2kBPsSLfhjfk/lLVgq5xxStOSPsHeKHaBe15wWu14s2MoGQ2416hRjaN0+yuIs3trVF5MsJ4",
-	"7p9+EJUSEst+Zf1uT9e/ACRMRoTtspHPU/7+hktxsEeSQBb/I208C3xKg2cngvtlm6ouL9NozoHRPIeG",
-	"S6pHo4K+dNhWaX+SONCIh58VnlndcCY8izN7cSRTZ+j0u72qsyHnROiqcVGqSuBX/xhQvFILYcQcwRZ0",
-	"u6JIr/yWsqfkEhtX5FA9E53L26fZ8pfbXM+qYz+OVWYzFACgwGzZXpwwnTsIdPvxjJ7KFRPIuFLzQFXh",
-	"Mx0mZjtkKNrrnfq38+5Tzz2oiVg6sSTXQsDX5Wu2N+g/cdl8NsO4DCkqIss00HCpZ2Pa2/oVBoKfVQZ7",
-	"c50CdRNTX6W1+D1Y6qLZD3z/7tKqvv2prbKRFeiuG3NTFwcFq3mjX1mXUi7dgvh9wfBNl3LuJiQzjbRv",
-	"wCDV3xov1Say3OEyV0t8bR2ov5nWpeuNb6RzGbSl2mZHyyxott3puKTWG7vQMwtcdYGuOGqlTGyyhE8q",
-	"xXFTociIDVJP0TL3mzNgy+PG0qQRq9Rq2TslO3D2Gbb5SZXIUeBFnzc4pSAIO675BnLisPY8lRNHqxwo",
-	"0kg9eHmHy04g8ecP8Z3oqAcpqqomwCVjt9szkmn6bRbP2+6+uFDalJpAgVG2UjDgCBglw7i+Ch68zxlP",
-	"bDPqqlwJ0DXRpMJM+ZenoEqEgsuUHeaKhsC+Q10WotpvQh4BJFhKFsLIRyHGKuWy11M1hvQXh9Xhzg9j",
-	"M4HhMl12lmtrI0er17hWuCI8udc7ao46H/T3nuwd7h7sPVlZLalSX2mMHCww4HIlIG3jgn1la3p4C0ax",
-	"KVFl8Avt/GGPJ4g2G89BX1HMaTQkqCjb08pGgNM8GjJp0Lc03LQqgRek4Pa5Mw88Kq8yJg1XB6D7GXM1",
-	"sejCNzwZOXgc+Fi5+jkVAV5URzSoEsELin7R+Lx0GRXOaIF/bHJhL02h4U8t48WzUsSfmmVHU6H4U0tT",
-	"iala3MwBlXbwWrUuCH2Zvrj6pbvLXCHkT2uE9PLUsUhh6WV61nbP2dQ0tSuPWm0gPmyLwFcVT/PMJu8j",
-	"rdgU5RrOpVuCMl5V3DcDeZZhxTY6IwbmaxxEvv1qihM2Nqp75c60z/TmZp7DZd4TVn01qGkTG7Va4zDJ",
-	"P9dsXd+v9P80hnaWKux+aqmOWOWt1z2mR0ur9HXZGKR5q8EluxEisheCaqUBN1a8Hrxl4dynJMNGCu0t",
-	"i1W2yzUJDRYFbqAgsqyFeoUS4cW3UfCnkPbamJopgUpCIEzAIEUc9uQB+wc4Fb1kJZ9qkbNAwXnUX/4A",
-	"rpm6UJsYoMZaYZDX6144D+WNWFgnt+Ls25uwigWpiKwSJV5hiAqedBWnsortGNfuGs5YOIx8w9Ox0anc",
-	"e6BP86CQPtVCG9zdTCFf4XfTJgcLfzGKFYx1MXVolf/NLiG/uc2nV3EVV8ztsLUlgLZm2Q7wZJkvYF+p",
-	"b1XYcWsvk+9kpmVIqP+TMbMZX4gE70GpsK8isXAJ7VOBmx6/OVd5qzzxNe1Z3jeheeItsGptHWrIg8uM",
-	"OSsce1Z2UZk5VLnxjM3BiC8o11hbICNuPb+o0w1+On35fIgygYqAgX1p4qEWIu2yV69/OX0+zIhJ7KXL",
-	"dI7OsHCJpPMkEj56T5+/eX1xAS14hTKLzJNCrLR6RYqBS9FnPK3s+JHVBiCI4zo46XwikppMjbGitPe3",
-	"Z7LInDbDT2v5yrWNY+k2ty7miyzfrbT545heZ8pAflfRYsCyANw2yDWq2BpLFIbBkDjfUxYp6YJURdk1",
-	"4PnDJoj/p4yKAHcVEANsgOuogMyQNVJAf0M0MVRhlDxVwTYUBOpnfMBqzBUEi99FEciLESlreE3Ic1kq",
-	"Prlispc/ctSgpjXyBCKussupag+KQsogRz1ZE3De6eXUyATl5ADEcGgFa3ACTQsXY+a6b9ZFVdnDlqHH",
-	"LwIR+qfwzKrIfF2pwuq4tR9+b5lDk2iOni6GhhMtjG8566eSTxsXoxW9p5iLUh6EFRnS1cG9lTF92JmV",
-	"il+VfdNO9w4iX3wsn/CLWAbkvY/sVGXXcHXEaOp1V6YJtzQo5PhNYX1n2b5txx1zu31lFn+ytha5jn0j",
-	"F0615UCoJ5Z3u42kXRRdcOktwSOTgW1riSXc6MAkvSK1+1xtTVnem4mQ8zBtzwbs7koHuTgj3XnVuF7w",
-	"IJwnoi5VQElElPhcVqaUlHIS+xU95CVXuNSANbQX99vwXzX8Mv+tZkr2eBuoUT0f9XBnzIMQLjNbTEMD",
-	"r238ImAyatrVzTrm2s6LePglio6Fhh1/TshAAh+5jsrPEOSzAn0F+V4JlRi6ry5246caspmIZ6HQP5RM",
-	"ZJ8l4j9PyGxZOtmdXUsHlVRkTwqvcuterM7G4/MwLSBMdNkpAW/ipOIxUxAdbiZyUYYVleiO+BQFLMlm",
-	"Ifcq0jtb3PhwsVJ3TchCWSnzRnufGWVTXyB+g2ZBdlPzyMrUcwNXUuwaY7Iu6Ff2/ZsXJ+zgqNf/gQVR",
-	"GhukpqdMYPyvNlPdT+KQflkvE1yRtOqs/iR4mE4qxDZwKrfnpNTNCTzUJBENcuaA9hMweqwaVv1MaAil",
-	"6UQqvKg5Fv1uVShpYVgRJQnEd5UDqrLmnExiKSKwOqQGmP8phiN0JBzwNPggHoR79Y94DirgaZRWZmR4",
-	"aZysNNhsYqMbqJjAR8pgBRPgWHk3tizo7K0BHHTQEjhIrUIVcJAUf6xpNu23M7WhwBY7w/ZkafJ/wTCV",
-	"tUgB2YzJwJzGJVAbY1vC3VUXs5htzmpklCtbE+CYkWdwPgip3cW4Y3Kcq1/UDecSkJwXztEfTxivwRSe",
-	"QLsRJWxkNZsf1wxka1xeyIPpexXUQh+4vAOqzT0DPlow/NON/n6sXAfZfa7+ei+8SWx9jMT9e+NfyBRF",
-	"hBiCVyu0ofe6jJA2/6Eur2FWEWHkPY1TijQlmeJOLN7bKMsmsw0sK37C8VExi73J+ylP7lSC8nsw2Om/",
-	"Z1w9jZ/mUf5z9qr14oPaBAYtXednmN2zRX2ilbbR3AgE7EJqDIE/y4jP5CROJdY9Wuh82MfGTdKvzeA4",
-	"ZI3RUE9tu/ZCzXsrQB7mskbBATqGXKZZaMO9LU5/jzYt1zjU1JLDF/oBV9n2fnCz5GEKChorsxsWCYbj",
-	"rNRD1IKYVdB6c5G7tb+6VWRE34KVaH9bKbK3wxHAqE8r+qLBYZSVfdZx/+0sN+gQvRQiyt1VrRFTQr7p",
-	"0/sPiBMp6Cv0vb4pchu0W7w46/1vVxWBXzpoJ5AUt9MedY62Ocbk170MB0rt6I1q0KTbVkTure2t2/J+",
-	"GaisCalXvNi/8aon3BO+nk+Qw7OqFLZK5oemcJxsy1r7zx5ZOUonZ3/KL411iKskmeJ5rVxJHJEVRa5C",
-	"vBQQvgZYuUF3I3A54peSys9ABXYLIQmSUXGEnonp2FJ0mLLSfKYQrlJIVoFs+icWmKATc6vYZhaMtxzH",
-	"LQEf90vGzEoVpioGrGSyVEawbBKN+yOLBPzswXxbW68S01qfA+03L/szLEbhspn2DMRjm9FSeBN8QVUr",
-	"vpOFWB2br6+7vg1RfMWpN650HTZW6/X64kSMjFG3tgMV930Trs/aMaRfrWBSK2psKDQ8WALY4FJvNoqk",
-	"yTzydHWaRrCDL+NOz21ue/grj3iF22k92Ktcbyu9TtRlw6hq4yh+1XhE2kuh850Ms2QXx29+hgibAFMq",
-	"Qp8p2U898ciq7tXxz6fnGCZz8fL4nxgmc/L6/MXLs5OrHCzwr8dnV2fnf3dch8brvCvNvoz0s3nnFUZV",
-	"9bLPio5mxct8Wchor0TKmy29n+wMnP3+wG0VnYe2cOXihP5dFSxMDqN4zPosjdnBnpUNhPHFYBwogAl9",
-	"J004vcoHsoe336uYlQEFqAImuQkFDgPeggX7ZgmlTKNBkoApH/esRDHiUHUUYiAQqxNEnXEY3E5SZJQA",
-	"jh+JWw4ehI426vEQ1LhFR6giflh9Lvsbgqc61fHHnZtFRxlX4ZcoB4llPSLvNEAWqY4dsm7CX8oYR30R",
-	"Wh48AVyowztZ+aIoBpvfRMNnwT+deNzR77R4tl2uMasbUmMfMyu6XQPZhQHnLbLbLOoLw80Cn6r75MJO",
-	"rfpEN+I2iDCoNAKrl5sDbjLBZW45nOye5+LJzlK95zDCHgPrs5p3CXpoX0ce/IzaUwTWXx0y9zTLToPt",
-	"C6/mJoqOjpfKvxpAJh3K4dxAB7BpEM1TIXUgz3iezpO2lQWQlhDlVqEchTyZ1hJZRaIZr6hlwo2ngs4k",
-	"dPDA7JTWeVBomm4thtOcn8MzzRL47iYpVhuEnlOo4eYIXEplawjzyitzOluTVLnuKpk7qQHhPM5ZgtFu",
-	"rDaGa4dYuswUyXcpErRD8B/QSqZxQo1ugw8i6sxn22TjlnhM5pzVYYCoE8ngz6prKPhT5Ks4RVjvY4UR",
-	"rd/fKGcuELLJkpcJz6SZrzbmgR4D6yNfxIkFLd8m0acyvb5RbTB70sK5Lr7cNVxGz9c6CmoRcgunDnqV",
-	"SKTOdI0JAFar2kCI61daVAT0yTEvaLcqjMUq4FUnlbWMYF1WeektfjfNXESrGV1jWMfUOPr16F2iVgOR",
-	"FbPdjjXtZlGV8Qxu7OH1vNfb9UDqw78EQS/KhUzFVP2YxKH+cWWU0SS+b0cwwlRbYbSaYKObJkLVwkty",
-	"FVxu+DFVCEKf3CNLsdXh5n4gIZlGUPI0jf6zqlr0yi9P06Jx1aGy+nVA3hZ7LdoiVdT3evEnh1vFUK0o",
-	"wtFcE2bzrNr+/gPz/3YN+oZcnTOpg/WULKziVNKYXby92iJkfv9JA6DRswWbxPdsCglriYCwGfKzK2Bv",
-	"CsMMfcTSxUwVZSIyYN/roev26eIJ/Wbq6KzlqUHbD2QubWwhVAYzqrGmgKx5mvAk4HHKIlt3mHBr3WWR",
-	"IE0LYEdV5OuetazfUgwAba8uGnipCjXwAbpM/2BznNwsNVXLrvlZvAS5Wqa6Aj96KyFrqwJmpsUy7Zm3",
-	"VaXBX86nRpMoHL11X9SzXnQaSnE/EYlYNyqPaENnrHG0ue2sYRhxp6857qOiob3oO50LshZQ3XvFufCV",
-	"oRinLBepUKl+HObRcNYC2m4oLJQVE6qvIVRxNWSH1rWLWelbzCK/tW+qVlYxKQtay9rU9hVjzmvG91c5",
-	"B9Rte6njth65Xta2C2C1SpMulYYJIvYhQNmOHV+enJ112SsSGPU+Y0j4XIKGwRmJhPBZHJXinL/a+luV",
-	"rKTGGaPbarNarWHvKevRYbaP7kaliXtVpYlrMa/OIjgOUkhKnhUYeUHWQhOOq/b6ow6xjKTxgHpkeQOx",
-	"JSqLCKpjNxd6uTg9f352/vesYksAMTp/zMUcdCMCFLyPEzBmsTC+79zwkEeeoJ/oqoqjQgERKnDN5Ix7",
-	"mFusbZnm8F1HM3BnWiUAq4r/d1kCskAYTIM060R1DyeYp2Qag/BW6C43CglaII0fX9ZlN4kAzMHhdZTv",
-	"B/wNEvOwlJwGmdmJwCicLpNExQ4wWUWQiAGX4ynYtVURXDRFw5bHF0JfUP22WuO8jraXJ0UL5biOtTaO",
-	"6yjSO66TkRB0aqIANLBmVeNiyG+fLfsZssTUguEzYpjtzPzYmyPfiMcMEoiO9vafVCUX6kSeYjpXuKBA",
-	"+R30Ef3ZWkdpmeuDUtYDsr/32mV/7+eyvyuC8CBlTRarIqt4oiBhKqTu+71e74fWJGiXP36Uyx8vp5ZZ",
-	"yLMam0BFfAbjMaSF7fWO8mNqnXp+qNgn1eZflTaSS1KvEyqR84MT1EajUlkMGZxTvXB5UJX7VSFJogE6",
-	"SEOx0vGS6oT3j3w6g/bOjvIJSHWSOhllOxaqQeYfSYJOYsmb7TPSsKUeqGslqNXm7dsLUilIWsdghbfj",
-	"KRuZmY5YGMgUYfDVdppubsUroG8j9Dalm9WgY6tBa+iBOsDThnLUIkHJcKUf6IE4ElPBI+h1VVppS7yG",
-	"tpt50Goz16E/mF2lt5mehQUr3AwMUUCTtayIjwjH26KO1aPA876hoOkKqPaNXRYH+ai/NSAidFxWo5N3",
-	"8LgIFPtrhxvurs5ReMWTO6ljC7K7NZAsTRab5SfsKZ9jFcQxaM3ZBVThs1Ca1ArLRol/4+tqoCiKYYN6",
-	"iTLfV9VZo9TKpjJoLXT8ItdTpXXb7QysudwcVTDYljH/STUoX5M9IQvpXwezjsob/IVeAEIBvFWA3wVn",
-	"od9XVdgIdPsju/zpuDPYP2Cg3DDswc3sJspOCu31iLqOawkwfn94xMe748O9m95YDA72+7s9/2Zv96B/",
-	"c8iPDveE8Hq746PDgyd7+57vj29u+j3/ZvfwqOf3Dg/9AT86WIWkOM6wStrtKg1usjpcZdoiNLBOhC37",
-	"mtEaCc4yuiyqrOhXQZbgBS0LFT0bi4o/pILfRu6A3c3t8HAEZs22ijwEobJVKBeCsmC0L5GUV2ybF76X",
-	"C9JpQcBiEPx67giDd7RBljswv/nM35iTHDQZzi5Buo88UUhNUXXDf6fUdyai4i3ZxgFbgiIqoSZl9jHb",
-	"8N7CVmab1hWXK+61wil0dd1qzUmq0Chtm3pGcisex/CK+qv0swYBvFFy5JcWBJBHY3xk78IGlnWb5zfH",
-	"s6t261vj16kPb/wwazLbxkjDFK4WsGsS7lP7sHMTBF+oQlFV32wNltjAD9rygdYmcpuVlkM86WIZKojO",
-	"DJFzgq4OTqCwFpA0u3jz+uT08hIfuhHQVKId+/jk5PTiqggIW4X7fh1pIAEe+ZYewij6lyxR7O35z+ev",
-	"fz3H3BYwg8RUAR1uw0oE9acI7RQISeZpVdwdIfHBsXEdXb49gYFXYNkSrJv9gx9QKg00wFHeQ/xCFKdd",
-	"dnJ8fnKKzT0eeSLMFbggrQbIYfBxryObHgYg17zr0WHG1BJDgoxZOsd19Ho5rqNI7biOopHjOkQTSLpR",
-	"87XhcKuN6dltvU2LgNm85RShx5lZC+PHY8wUJGFMoKiIjUzFdLYGKuIxPbCqwui2VdOjzTJO26SaHlo4",
-	"7ut0rR5ZhRFrhYhtKcgLRGQlMbbuNYf8tRKV9q8Sv9eIX0ni+3zwCsYX6apQwNrA8r3C7tPbOKJlt4XU",
-	"nYnOerVyG83NDp8dUJJLPVWydFOQCZBdePMkSBeXQGF1rmfBzwJFtRvBE5G80FNLxnfv4QXvP6r/3lPd",
-	"ioLl4nieTuIk+BPNtkP2DDth8DBFN0MX/3cqZIofhfrWLsaV+2Fvt/TLCJAs7sTCLltACXNxoh3ZlIxB",
-	"kYlcXkfSi2dCDtlIObyH90mQipGbfZEI7sNnJd9YLXTxE9MEaCuHlM2afVYVnUbudTSiUOghOauxDfen",
-	"QQR/TEWaBJ56H4h8DMfGgkhVVlGZU112yr2J8ndDugv5Y9Bdhg9o2IpICF/SzYsHBbcsUj3bh5M0nTnL",
-	"JWInj+PqWjBas7ekFyy67ELsJyZ3xeOU4FywmpQCI4NMManJeOaPlKw6DhBQBMVbeBgywtjozBfTWZyC",
-	"qNj5WSxG15HVmmfQn8cKaN1UL8KgEeMqtBybgVQhscLPGpE4mjI8Ty7jhd6uo0oAd3oe6qZdR9fRjz+S",
-	"AiN//BG5hTrKJilNi7zfSSanPAyFTNk8ClL2fX+w32NvL5+zv7H+oLvfY34chjyRLsNf/nHxT/xlv8cW",
-	"IvqhywA6YcpD6V5H4qPieQqgHi57YlYKlC0ThWENYoz5UcOFq1oPFvz2u7u7RzDYt1cnqgV6lu0m4NpX",
-	"9dM83GTa/fdfgJk46rJnCY9gE0ZQDxA3O4h68BFdR5S8QE7JUZeNjNNoxCRfyOvofiJUveiVTl4aIuCX",
-	"/vgjbTBOFPDScDFkClEOXkh4NphpML2h4n0E/hqZrEM4kS4bgTQw0pEjWNYmVQ+5mAtMMSQkC5uwB6B8",
-	"EH3gYeCzt1cvOoc2/WFr1mGs0iigL4KgpRm9hGP744+kHsz4LXAhKSKfjTJdfcS4ZCNP/U2RuiOlvY8Y",
-	"ukDmur9zcU9JlbL744+YCXp8ccZu8VaDDUzJ+BAtq26RoTogkt2KFH8wdIOpcoaxBAACKwWjqxYVpFFJ",
-	"bh9dR7ciler1mgFJ5ExZHB5OFKt0HJO2cBOnExdmOI6hxLnEiXQY3uMZElHks+9H1g0/+mGIcI3QqErX",
-	"0EZIinhlb2C72BjPtzyIaGvRPPXOi2I6+NcR022DyAIOhqH9jNhJnJQ00v+CiE0CUEd1chqx4+/VBe0y",
-	"fSW7OkDWtdLZXO1hkm4hTUbCNKNse0dCFUiD8emzThALSjG7hFD8QEW20yWkgV+NvYDIphVZdaV9J5Wj",
-	"QOIkyQon2fejnFkW7iiQqrNPFu42fNQJ0LBA6UQsmPg4C4HY3HqtiuzLTyBI1ehhUGD8eAqT5FkCczqx",
-	"aZFh9anKuhgix8a2Jh0Gd/DCBa0pzosMijCvfF1aGK/aPzHGwZgk+2pdllHhFHq/QdvKeqWfR6X1gznl",
-	"9iYMykKN4xEBdbHvR7ZHF4dnVnOkGPFIw3lBjzlTPPVxryte0na4WeBOthgxvv3CCvKQw8Km+enq6oJR",
-	"SAD2kX/4OlKGgCDSR0hJz7T/R8gYfhhmi5ClfGscdHWv9jLTCgF+FzG7SYaZT6c8WYDgjnVB1ebI3h35",
-	"SkSRKKIIlJIoQgXlla4JbBgqRT1ZAI+05Goq7790nXgmIj4LnKGz2+1jxX9QlFEO3vFjD/5Yus4OHOM/",
-	"1d9KflOfVAfdBZ+G6iu1crLwcecTUH+pvqXYOPXhQ38HRUh47a2o8Ee9nqFVSQL7ACVGpgQChzGYXhgD",
-	"kdXPyi+AP8NlBV8bQEFz1vDBQqFqQqGAvTaNE5GPKsa8fzubx4iloOw5cMed4Aws3HOJyntBOwB6jdj3",
-	"eOEK3AU/oAxBk8B8xwAaIiC64yqAbaMY0fW00o7MpVAIzUu3OAQMUPSySGRVGxVYTd3bjXOh/euJeyrj",
-	"EI6iuuNM9WvV9Zlf35ltmF2vt6o22TLuKH9Ci5YvMdoVzC+JkLM4Unt60Os5WLInSpXF3RY5f1fWceWt",
-	"lmSuIhcNspKcd0Y5JJTp4rfMGQECdTkGwfHFNO7chIECSo5VhTrgpfozprSqL4ynwnl7+ZzKiwydXv9w",
-	"fDDeE50nXq/XedLr9TqH8L+e+Y9zOhMR9e4MeoODTm+30+tf9XvDXm/Y6/8rZzvH5Xr/5ImKq6UKnWpu",
-	"tN2kwmcxrueOTMXMeWdbWZxk/L7f6/WN6WBo2RYNs9uDBbE9TDBXVAbb72f0meEz5eoNsFhd4KZ7vV5d",
-	"X2Y/7DzjVg0wZ6/XX/3I24growKl0+71dlc/9CJObgLfF1jrfG9wtPqJqzh+xaOFGp2E5/bbzOhM2U3p",
-	"gd1W8/nAgxCu2JwVhvazsr9owxBZCpx3y3f23Qgcl7iY4zopv8XdQp/R+KlunQ7e+A4WzkGNpqPuUcc1",
-	"33jaXTi3yQybI56JzjSQshjPjj9razE9aObjOvEHkYQxp8Rr+3rb+QT/nPnL2nvuCuUaVWo2q3sIVxgd",
-	"LjdXIF0yGbMxVwI+WhoyYYDJ4KOS7yTTeijZLmaxpCQjUCM43IbBGOQ1kLUWhK5jJOlUGcCptjj+Io1/",
-	"To+1fCP+XeCF6DyYExLrqtlSuiEeUY38tta5Ng/VgGfJL/5k9/ZWP3Eepy9i5Yb/t2MFqPkqDYkqG1k7",
-	"3ByVjdnECq4AUb2mAMAmHKIkMa6SRpCHOMt3laxlh6yw5N/YsGMEeqnhTtS9SNh0jrYExDVErymk9zxl",
-	"6X0MpmmTUEVGadCXzKcuO450P36mWKao7ZDtANwRZHqNEzSiRViEmydhIBJjyfB4pFLYb0TOavv9iNQ5",
-	"NB2N9KtGbB6lQQijBavjlTbJfaBCZYZt8qka6HVERpSSiXXQ65Gulud5/5j7Fg6syUt4pnBq1mB6asg5",
-	"CVAT6qydROb7JAJRtUHT4xpiz7HaSYan5R03YJJbPpi94+9iNYM3pgzVvv009JN1PN4UL/l34/O9Fnz+",
-	"RCfvwAP93VYXA4IT0AP7bWZuirC+En7AMaXla72Gco6u4j1E50WQhf535GKMdBsetrx9pjwET6rwO7+T",
-	"wr32daT5cyeQnanKuLSvKL3bOx/iIPf597mqkmN4GgBhzpL4NhFSA0h1DOgbjsSsbGcKS9tRyVvbE5R3",
-	"bDjuLd9ml2mcCGmtEQrQgz02iecAgXqW5q8kvIW0f4WuNQyj0hdZQJ6TFffUdWRdVPiSQLKbGMtgUIG6",
-	"WSKk8d3lA+HAIUA4lGOuSnKTp2MeacgXFNWLsAKw1vI6AvOzufXMrOvvuAzE0jQu3ZG54glgLR0VEqBG",
-	"pciup2xEJAVnaeYzKhcjV5YpKgU/KqZRjQqRYVTzuRQa9jTrWOaHTzkD5EMH4tNU6X0SnXlSRL56TeYe",
-	"xsUhCF2QNMGucB1RbLLJyVZko6qGWX2KOCSABjYCS77qWVn2JQvjGPwiXHk2SkW4R3aW2EiV3BRRIfkD",
-	"9s1CubZgfATNgeuLj4MLb1SRYDYaMl17SmLlbFw9WosYTIbG5TDh/nWkHkXna0kQUtlxWxGFojjV2HRG",
-	"FNIJkFWpdVolBdQmHt0xYFDgngLPMgWWDtgrnniTIRxVRbN4TJ7qvNVofRnjUUWlzE7WUla60A9sT1jK",
-	"sw7xUaXIojUfBahBr/8VTsvMCM43VcX/Jg1+kwZbSYPkTCwKg2qTWp7TzyYC2uIevKlDVn5b2IMmHGIR",
-	"8l+r9JQKMfEvFgrJqSF3PinolOVOFKeBJ2TmQCTgeGQoleLeSRjPffQ3S9bv9iiPEFy/Q7RM4OPg45Vp",
-	"MvfQzcemCIDM2Q3IViht5VreBBFPFtiKfT/yRGekSiPLp3Q3E/IsSTcQbQNGh4Udhdc1QWTo5o4ltdPP",
-	"4PPxmI0uXl9eMZgkPSZHdL3rUL2udkyCvxpNyBS2gmFKGAcY+GgKiWeU4PIUo/fn0hhvqJUWJO7EAkU5",
-	"g6WHAwEp9kYwOQuDlMopE8ldMjrjB5KIbYsKiCAQF6Ad38rPHkg0ojC1IChlEND9dUSFMmJf+K6BTGfK",
-	"iKQ96vC3iiOxwyGe6gAGDDBCjziKt12239tlU8Ej9S4ZT9VKSg0ddx0R5x+ah6260Lobe7zwHD2ib0D8",
-	"yojR6D+GhGdZJSO9EZ4IPgjqsLWE5MEupnH/V9Vlmphc6cxupBNH837CoqPP5A7BX8oxV+Wtq3C+qRLF",
-	"asg6Prp47StfoviQdvoZvPTQ2ZGTeLaDrwc6yJnw8mEKrqM3sXJnZmGdxWO0jnkrYwjI42uo3MHDX0nr",
-	"9D62CP1bBaXBDmeA9ZBkHp+97zs1btoqrL6h402I8BuumAKvhzdX0V09UUt5onOR0aAv/LNsrM33TN0O",
-	"ebfJFnlG+QqFfVLpr8JbAf7KhIFn2U3xlJDE0jQJbrDEA7AMT3RYhtSdqTmPR9j2NMDpP8cEw8dQaqbB",
-	"R5HnVwr9Ak9UbucGkS8+IqadQQ6xka8N3gdFMmSzps8N+54iB6hZ04bP7UU1mr49Ggt8u3Y0dshC3Xam",
-	"AVnJUbWb2R7VIBvVID8qXefagkQh2B+1xTqEWyw7OfhODRJGfh9sCPf2lOAVeUQwxzknjImXylugujk8",
-	"HQrzWFYQZbCaKLlVqjzc6+3sX0hUkVWa4SnkP5lgc6UXMoj40AKOcbmryqMqNB4HXYBG+9IVym/qXlsf",
-	"NObFFPW9SxH5SqC0FD31xWNpeiQXZfrd59HGdOB2fbRmJCDJrHA6VByzKjDiKuMt1mT2RJSGC/wjAFO6",
-	"iu006SwZ8gOoE1adY0oRMoVs8Q1U/4aSBrAuMtlkg1zRPowMTbicYCIG0I/S4tSZxSdRS4KfZGYprA79",
-	"fKUpsiL681zVOoNBBv6tqIu3tKuwtBNU1AOESFwR87miZnfVIDIEp3ZjqKwcWDEWTSxSokKhHB+Zqb82",
-	"CHXDWNGvOrpT1bl1spr+dpWeoWPuR9tTxqtDMHv/0kCK6hrNZARd1tGqJexEPJVDqOh4/vzNP3f6jWJI",
-	"VlHLCEhWRdm6sYS8ocX+vxx7hFbByUphqoCuViX05SqcDgcPjAq1i1d+Cwz9sgJD9RUFDI9YrX0r61+/",
-	"yEhRPbidT/qUL3c+qdO1bLxy1ZPZtUu7n/gsWs2Qywa+ulnzdynIrpncGkyz7KksQgs6orL6JgFHXcGY",
-	"AYfGP1XE0IJoAjOI9aKnbGSSsk1un52fHkeiXFyhFF36ytS4arxyMdvB3g5IA6JMbbKFrnyWMQILc6bf",
-	"G+ytAJ3ZwhVRdHl+fTeCjTnx24oR0JTqhlDJ2hvG9R99vM15Wn+vVBKx5rJZ8+UDlBC+wvswByJBOvq7",
-	"9e9DXc27xtOqj+K3qOqvI6raFBdV4ST58u6bXqifPaa6WQ9D3x7E+6SU0E9qu/HJmesDM7utXFgV72Up",
-	"pDnQUcOJ8ZJBBKIqFS9vUt2Wynelb+jvJBsF4GBUVSwKEBQ6AR2X5imbicQTYBGM0AOXn1Bm+yzNJysS",
-	"Wj+ddS9RJRHNTDXjStEnr0+SE5FskRwkHZF5DS13IgpAynlHRdFVnVtTtwMNl09z2abVyr8Bt1478XOo",
-	"XJWqRORIRbVpm7bLtD0ZBmeqOW4nRdSugYi7J1tlq8rvdvJBbfj42uzNLdg8vu40Tl2bWyViVgl0KBTS",
-	"70a+oI8t0zT3BnY13lo5JKs97RjB5sl/7I773mC8Lw750U3P6/sZ6mhxz9hlmRUTwNrLe5kEouUoFA/7",
-	"FTWMocEDNXSr5Ok3Bf3LUtALGCBfi3JOw975RP/mFfKShmouhgcykd/n0V2OiVDha4dHv8z5/d/+5thF",
-	"qvN1pL8xlQqmsjYHac4RNRKy1D4G7cf4puN8HTpOsW63No5hGfmvSs1ZIddcKLblLN/VMbQdJWeun3Bj",
-	"dd6UQKqpHEh2J2YqZwbR9VJMi1GBdsemoc4G0WVJDM4WJUbodHWkOZogoxhD9srS+nOa2rb4cqaXNIat",
-	"q9ety3RWsJtvvOULDwBXm63EXr5kflLLFOjuFY/CFJ4j+WSuDBEyActNARHEKu7a1F1nAdU810JNl13o",
-	"pH/S4XMMRKM5oRkA5YLrCJpB7yZPDm0AxFxoUQluUvWnjQeAtSft4odpogqxK+gxy/A6KnKy64iCpfJ2",
-	"CkraUjuly16Ux28xQAsAE1lmhiqmauPLCYQyEEoeTOg6MjaGOl5ZGaCMa74tbmkLc7Yw+01abZZWbZt/",
-	"/hXlaL4yx8jF8Ol8BNh42BCRPFcG5+kIxko/SGBCQdtfcKaeXM0VF+ejVbCwy//0bKx/t+vxKlmUJW9k",
-	"+5/pgoS/rUNan+L0sJsUj7Lc+aT+WgX+hOkABprWcqLv93oaV7Xkqa/0j2su8mDGjbieLaRcet06Yq5+",
-	"ojolU4cOf5Nzvw4demHAo+vjwq2zrR74mpVpdaJJtp03QUzoyv7FuHhAQqKgl5HKX8n8dBqbCL4twL+r",
-	"0+tqbAAtEqJ8dx2Vn1Sg4PQYYgFkrjCqhs1eU0lFnWXi6ir1Cjta5SMpVV2p3lWp//Mc59k0618TLJ/2",
-	"X8ireowcquXaDCyrjPUY+TF/LfdFdQiH8FQFjym4YhujZMO8f1XJ7q+bG0jC4r6bM587L2Mact07VNMd",
-	"0265/MIvqC8873/Q5uFZEntCSrqn/h3TR46jKJ4DfzU3afurcvt5JOqFNVX+9a+AnHPfsa72h4MEqHQ0",
-	"uMvFR2AyaM9xsEC6+SUDLniIaK6Wo1YaPy/giFN7QkGNGcItYV2XBRtjqsNTuNslfMND4ovoD1Lt0Tyk",
-	"CuSWQ0jeqLGsjGVFcDFMwKM3uEwKeCQVCH3vxdMpzwch/WYBIpsKbBCf+HEWxr7W99tGlKxR8dMuDrfE",
-	"oo1n9PAhxv2oD/1CPS04PukCBo4lpZwa+HK1eKZiQqzx4dn3FGjzg4JrKLSlkj7QKoJYmx9qE3AIurY9",
-	"jOwqoPOsfORfiXNeOdVi2dqW4JBW9fLlilVSNz3EhlM9e6wunai6N3VLQA+9SOJpblAtSgu3HY8qEGnG",
-	"tGIoz7D5tgeD1t2sdCZlkAYJHXCyPOvSbDjQKdSZkMKLAaSsZsDTILqkFmfRZekQl2q1TfnHYDqfOsPd",
-	"/v7uAQnX0yCi73qlWm5fXawV2V9rEfN5Fnu+WqXI2USt6vm1oe1FjUNXvN9SSXpTdZ5GZFcNTgPvTsCb",
-	"rjpHTqnke92A26IKFMqmwxaci5xB3OdTfqu+agDsz8qFWiXE60ZnUB76xdgwRyz+MTj7Pf44/m9nLVu0",
-	"qYj9LUbsy4oRS4xUpAVh/c0XFRpW59c8VkXHBr2Bwg5FqM4MSNKfJ9AfmXoHvV4G+A+1HZUVyK4rqFTx",
-	"2lqA3evoV/hpdIH2miH6Of92PrJ9g/dYQmo+A6H0XN8jysGJ1ZrUxYNfAGt8WoBtIpveoDcgtE/FG0aM",
-	"Kw1G2gYuDYhgl75zWRDJVHCfoK3eErJVlaV8VGVgOkGeS8fWWddmZ8W+wy5scT0RKdX9tLE1K5jOyO1p",
-	"AcSpMue6NmOm9rXFf2ni9e2xYdowazjFsOkuspLx2UR+1buxYQb7vaoJFAZ56OSK0j/M2nfotHnhsoIs",
-	"h04lMsnad8qjYoEapJlV1jOljBGaq7PuHOpMaBkTW8GRCG8YOYoCtdOlSZUybJneTq/47SqzG7ZZuo6d",
-	"xPJmBS30s9Yz5pGlu4HFz3UujEG8c9wMYK+fzp7IEOzRbDpYc+UN4lG7lVelDR9h5dX1lYEt54swPGBx",
-	"/9IV+WbK/WbKfZApV43SlBpsLb+2sOMGFtu7EwtLdC3+op5d3/Zb7CgRCjyMBr/CJvzZLca6a1V/1Lr1",
-	"YY5optUXv/1FE+5ZrRFaUeA+iPz4PqOY+tqzehR+rc0ao9agYxQHtmLD3vmk5ZX64BJSDM7GnfM4Ep1X",
-	"QIYR1W0lX65vcfZ8IYDd3l6XbaZXDFWh8eJ7qSC1KpZKGr1r7LNB2qSOVKkEfxfphvqAlu5X6wFnY5jA",
-	"K4KBfLixylf4Dn+Z7PaA63lrV+0uBc/UChmkahpI4QyDpLifsIjElzCjb4FKX3yg0pqX8pcfh2SM0iap",
-	"p3wt7Hg88sQGNeGszuvsXCbqHr1tVLsf8fKy4jfo3kgExwo1qASS0k5+1Zmg+PZyjbX2qT0nOD9zCzyQ",
-	"OxO1WutYJ7r59pUsPRKoFCQtENZMYFEJU5syv+W3wOp/M/2DduNn5nTwN+3VR4ymruJrE+HdPQpbuwRm",
-	"NQ8xfJPqOMVjm3dZZZ3UcTU1K3koY7B850RYOMEqetKU8sfaVcTllBgdyFyPUhXsJStbFN8/VfW/4IKT",
-	"mOij2kNCkh4hDncd5glErOOdg7XzfNqFLNL73qrW2+KctFKBZFItn/9Z7VDfuOm/Gzf9b9xQ9rmP4vvP",
-	"w1M/EwvVBb4b81J+j+fwDkJt9ngYSl2uUJNFuwCCxFQFp9YWxKRmmUaAcalEHeW1ZDXrTDiXjS4Z1EBU",
-	"1qBOQsIMQDqvhJuERqvhJontXGlafR4DgHlde/ZoPVLJIPVqf8ur+RrUVayLGcg0TgxO27+59qrjez7V",
-	"kw0JpeZf5FVvdIxBIrhKDydxWJf1LOKJy4oQUxqTxMd1XILOIg/SXMEpt4SSm3E5Me3mI0qr3vWrTk7X",
-	"lUaoRxDspnNvQpj31clU3VJIaNULrgrhFxKkSqsYWreA4VfVxwkPQ4owVi/SXN9+Wn/lNEC+x2MFz6+Y",
-	"/TSH3YdYfSoHPutXt6no9yfBw3TisqlIk8CT6naKozThXmpWZip4BPny8ZiJJImVV3rBIoHJ9FjuLHud",
-	"4fwStuT/GQA=",
+	"7L37ctu4sjf6KijuXTWXTcmSfImt1Ko6juOs8ZrE8Y6dmW+tcb4IFiGLYwrUEFQcTY5Onac5D3ae5Kvu",
+	"BkCQIilKljPJ2pk/JpYEgkADaPT115+8YTyZxlLIVHn9T574yCfTSODfJ1yJ5yLlYQSfPvBoJuCPIVf4",
+	"L5/EM5l6/W5vv+N7wzGXUkTHwyF96wViErduolAGnu8No1iJ4Dj1+nIWRebzT/G9/WKWJEIO517fe3v5",
+	"3PO9MPD6Xqd7ODoY7YnWk2Gn03rS6XRah/C/jv2Pc8/34qmQ1LvX6/QOWp3dVqd71e30O51+p/svz/em",
+	"fD4RMj2DTqd8/v7JE/gyiacwDK8/4pESvpcIrmKpvP5vnoxbfJbGE56Gw5ZKxdR7B7+PZjLATpLR+26n",
+	"0/V8T6U8FTDs85/PX/967vneB5GoMJZef28BdInDIdDzt08eH6b4vTeM5ShMJi01Gw6FUp7v8SiK72Eo",
+	"aTITvhdoshNxxGgkhulZAL28872U3wl1it9VzHkP5nw/nlMHC7/k1TJOW0Esxed8dyKUkIH7Rk1480rv",
+	"aiyY3klsyKWMU3Yj2B8zkYQiYPwmnqUsHQs2ChOVskT8MRMqbbMTmhRLxzxlYcruuWLwLEzQhwck4+qO",
+	"jeKEcSbFPaOVbHur5kc0wNl4NJ4WV3deblb3PEwfRkXnLUs048OhmMJbW6FaRTmaFRvr2QsZiIDNRbre",
+	"PGGS+KhXWLwP8Z1o6f3D8dua8ZzHTO9uFo9YOg6VGR4sju5FBOxmzjibikTFkvEolmL9wdrOWjfzFnXl",
+	"Ld7BWIYhHETdi/gQBkIOkXeN+DD1+t7z0+PnL8/OT+EYx7MEfvPu4+ROJCUHe+F7USiF7k1zFGKI03SW",
+	"ABG6nU5nNS+kX9+IkUhoPN5wTBxpmAieLnOyzlF//6jf6fzLK2GURCszx4/IT/od3xuLKMA/7mR8L5/B",
+	"A0ryqRrHqed7cRKIBDlZnASaHfKw9M2H+s2lPJTWlN9EwusfPtnvmG8Evdt8OI2UuB+LROhvlUg+iMDc",
+	"HWkyk0OeOtvIstDOwvBprg/TYuF7z/XKHk+nUSiC3PVUy+mofX6WPZhlt6NnCbfb2Rp3z3AshncrusQm",
+	"idf3buIbZ3db5mA3pveMyzs2jZOURz4TH+EvOD499oonw3GfydiconjEur32fsfLFl339nEaJkLlB7QL",
+	"A+qYATW8WwPYrRMeiJLJ2b4mnKbGpdRnZqa8vqF0/jZ0Vu7C3r3rL52WGDZfKN2BWZY8i/53XhUr8RSX",
+	"5YInd8XFiHgycagVSzWbYKfIO5Tne7g0llyaN9DHhpPZ6yFjSe4qxTdiPbEK9dZ4c/ri7fnzN//cefIf",
+	"u6PusDfaF4f86KYz7AaekeC8vgdcZxgTY4KvgyT8gB/09azCP4XX38v4Pg07TUKhvH7Xx1tdvYiTC8Pn",
+	"De+5yBi/IxI3uQG+8f51ef/C995gLydcDkVU3KF5BQTVEnO0V5Ffy/G6eTnp3R24RPogvBUKu+72j/ho",
+	"d3S4d9MZid7Bfne3E9zs7R50bw750eGeEMPO7ujo8ODJ3v4wCEY3N91OcLN7eNQJOoeHQY8fHXi+N+Jh",
+	"NEvsBCYi5QFPudf/tPA9KT6mx8gbs/NYuohlSo6QQShv3+iDQQ8nhU81as3J8fnJ6ctTmPJsGvC0Xs+y",
+	"a9fL1u6CRvA/cOm8NBzeCXjTVevIW1rIqgFvuLTeHzMxEzkuGPAJv9Vf1azxxen587Pzv69c4k5uibvZ",
+	"El9qPXbLS+wl4v2+93Uv8hZPa9PlvHx7cnJ6ebnmid3NlvOtxHtj5XJ+2rKVxk502fqyyjizaK51fcWs",
+	"PzfE7oM5xtqXQWbjWntnXYUTAepzflOlqZhMU20dk+peJGb/nj7HO4e+rH9REKopT4djlNtcLd/Ivb0O",
+	"qJG3QoqE7BbQ8A72Rd+7PD2H90Q4QS2ByDg9HqUiKX3lriZ4KEEj7fpeMosEUP6OCJXUbqfFO3N4iNyB",
+	"iMIPgqROoEHdPuQzJUrE8USo1HMEcM/Ixa1k1NILGM/SYTyBYV4d/3x67to79ONpwqUCzcbre+M0neJI",
+	"DWXN6G4UkPYEzpd6kcSTagMgHwILiURwm5nEHoPvi4+k0JiluxPz0zJVq5d7Ss4mN0i7N91f3/zjH73e",
+	"/vHff+r89/nuyYuLX/7XPw6PT05+7l0e//zszavcYi/euTJ3kSnymj1aPcdl7uLs5ob8VYiqOyERcAxd",
+	"tdcuvD5vjnr46vUveOg+xLPhGOjzyeOJ9Prek7393ScHnb1er9vr9bq7vSfdzv6TnrcAgvwezxIkD1m4",
+	"Y9Q74d++GsdTr5IuuBLmEi0dfCokzzbKwvdGuOdoHu5x7tjjrE3CeEkq8QcScWmrx47Ms/CzUau5SsWk",
+	"by2ADQZuB+UIUeWMZhjxcPJeG8BxaL0yqyMN7s1ruME3HF/XJWzFxnPGnb2rauhoyBVBRtTdsm2UxoZ3",
+	"X14i92gopNRogLsLuDrGgqPBof/JO73iqEgEQg2TcEoD9X4V/I4JmYbpnKX8lgzOxhz+nWK6P7Qsk38L",
+	"Htq59rrXHp6RP2ZhkvEpNRyLCYl28yk0VWkCCgyM5SwQk2mcwol9I6YRn4tgeTwD6GfA7sHvAAMxhmg0",
+	"fYPphgmeRKFIciOqePlNHEeCS3z7y3ioF6f4yuMgSKytHaZO65Of8s6H7g4RRe24LKL59C8SY7lwTK/5",
+	"kYAjYmqbkUsG5q0NePkRgZXlb92OV//WN3Soz0redhbAuo9CoYyPAZuykCgfxbdtdsXvhGSw3TVtsMl3",
+	"isX3ktHmMmvFU/SedFkas27vEHxRCR+mIkHKHrf+xXjrT9ZpHbE2e89aPovTsUjuQyWYPjrFGa5m3p3u",
+	"yumnyVwLJMX5X4phLAMF4wVashsxihOB8wTRkaXJPDeebsmrQpmKW5Hgu3799dfjWToGog7xoBZf+FN8",
+	"Dy/jTqP8hJ8JnoiEJYJHk79dayaQzPGkVc9ygWZAPhGpSKzzmRZ8HVqiohFKlHnTsed7kqPUo43FdZt9",
+	"FINXy+t7s1kYoACdpgJvv//9W6d1xFujd58OFy37916Dv7u9xX96fsmSnswSFZcs5wAWjX4cmLM8TcSH",
+	"MJ4pNuW3os1eT/kfM/GUfeBRGLBYRnN2H6ZjbKr4BHyjERCxbSgB3tO5Qwp6tTv1Cf/4UsjbdOz197s9",
+	"35uE0nzu+vVM8Gcxb3won9K56u3vsw+hCm8iwY4vT87OnFPWZsA+/pjFqQjAXTsBIrx5ccIOj/a6jMsA",
+	"p3nDE0G/8kRkE78T8za7FDLQTt47oUlDHw1rML2YZ0ybREwFT/ObuUSURpoS18iI6lCkBSSp22hrU3t0",
+	"HkvximTCIqlP7a2HHErfK4wuZbV84+1de5VzGLXgRS16U8WIu2jeXh7ky3ASpiU7IRUTBe5d2rwVWzLC",
+	"h903BmLEZ1Hq9UGunvCP4WQ2wZcjufQnv4yBkSdjfc6x1zODy3OOqenvi+EdF5lm707RKvmlkzCP1M3i",
+	"PxMx8vref+xkIUE79KvaOQuc+7+Eb+FFfj5g38NhfdLb6/zQpwtpNoUzf84UXVQ+4ymbxCplB502G2Ty",
+	"REsLFAOmxvG9MpyvUoxgr+HmdZpA1zJgaFtQ1B64g4xTOP+o8Pn4TXgr46RaECk9G3reFYeiV34mMpnb",
+	"XadM8CpZKCsyP2idFvC0msZSUSDXMx5oEQo+DWOZagcWEpNEyp1pEt9EYvJfv6tYOiNWZObL2NudmLdC",
+	"ibdP3gcWB3gWK5o6oSHHkhX4JQvV6rvBJ74PMTyKcXNJEL1xMZMkTkgvt6+azBRIdB9E1n3WoWdUixIG",
+	"TvqLFTubiHF7uGhpMiePmNZljHK9h3skTCOhZeQiCbQgGlLsjiGa3lVmddROFX1h0Yu/TUKlip6XimUy",
+	"TXMRRY48LYUIFOOyYthV9Nc94D7eLrV3t0XtbOYraW2aIq2J7q2hleSWSJxvUYxyw29ZEAta8BsRxfIW",
+	"NimKTFGoUivXqZxQtyah9tcjlB7Xym2Yn5xLkSRjNVUkMU0cmuwYQxjDMzsBIYT979+OW/9692l38Z+1",
+	"B7zYGCMGQkkWXNvxJrustx7xrPbZkHq6PZJvwiMQI0TQMhy4SL1CC5d4ZIgk0t0IOKdaJsI9BFGTo4Si",
+	"a4B/io90bdQStXk3eXLTUDYhdnczYt/EwTxHcfaPy9fnZWQvEBAvymbX6gV1QY8s2zvK1r3NzuN0HMpb",
+	"FFtUamQOx5r1v1r6Wm6dBVUj0M13MhsIjgEiXqNwuOmFDvpwi4Kwy3aa+3ORb3ElYJ706/r8qLdqlY8K",
+	"/Cj3vrJVdQdLy0PWttbvs+C2fH7FJoU55ux1PEoED+aMmmK8qkSrD0OzLIvpcNhvP4gkCIfpBpTZX48y",
+	"NaMsI1NxzjlSYWCzCeWtoZfbrjr42AwGo4g3IERvQ0Lo4zeNFUmQMr6vpYQ7mxw5piUhK0VSmDZl5wOJ",
+	"oPeDbmdHuQE9dpvT41i/1aVJNtJqUpg2OTJ8iMP67YANHAJcxhNBPA8oAK4HODIqJA2usGVNMOIGBNnb",
+	"fIPoIVdTAhuUSdOJmFWwy4qWRVm6KIMCEaAh8Q+9W6wRFMgyCkWEQfDG07j9S7VAqjt3XJgvoTdUJrKt",
+	"FJP19IGGGJ6PsXv0+mXaFVqUM5UhlxBkCxKySEAyoSc22TudgzUIEscs4qkAqZzeWDb9wgzMtN2Y0/Jp",
+	"Oy1c7ZgN9d1u+FlKyS+3PNyAeXQ7a8x3LNhEKMVvhZN947y+avrOTGD68VQ7EVuhbE2T+DYpBodpKpQ3",
+	"zJkKcrsPKALeT+AwscysuCb6OmHa0vVwPUkbXep4rDOoUDJn+Es0Kp8nOT1wvC1Q/+5bWfzsMq0qWi5d",
+	"PxSJzLRGcB/PogBWMRIKrWKS3WOSlEnHEYHPTEwuEHAsok1O1Roc+WV+JK704sxqiYYV83eJmDHP1tCR",
+	"j6soWda8QE7dFMiFIXFNWLXVN7dv1Cic1WajqyNmGQnIfAjkbUrQmtY5xmYSwMisYbfgWcDEx1Cl6lEv",
+	"wjWFSj3WMNiAujX02L7OabrW1CNFkwU85QVt0xU/3NiFOq2zLNzBeKRb1iVdr7da5/XCf4jG+yJObsIg",
+	"EHJDlZdPp0n8QSStULV0eszyTl5u5Gzg1+Br5dLofbgRkI/BPRRLwe7HsZVqGc/EzgnXihkLN7mZVnGF",
+	"3fzONXPIhuKK3mX7dXnWtEvjqaizIecbFKVdshjjFQ3t9IFS/fskTMUGVOiuRwUQZCM+vANXAQ6gbOL5",
+	"GcCkKeSsxjSSb1C4LuhHhvmqILA6bmfVZm8ER01QpWEUoRyziT23tx4d9JBqLSj5OW2PRd2RZ4eMcjez",
+	"NLN2o9ZN58aIRtuzjZ3JVFBE4mbOLufxZQO2/q1U6b2Hy/g+iUk6jWcJU2EgKKYhikkpprMIjyoGEkzi",
+	"xiSxMHj4ychLrvuu2dRQhqHVt9wyrSe4nV1wLNlMio9TMUxFQG9dnxzb2RXncfoinslgw10Bas7IPF+m",
+	"zdGPeYaQCNLhIBV+nAvK2zLz28vW+DxOmRlLqbJGP25TEKFpZacbpTkftAnyamF4mjEkELPZ3rpexfFL",
+	"ntyKDdcVvAetNI5bkemkuLiFFgWWD7/iBY9eZhvcsL+/e8Bu5qlQ21/tboHFGwdIiuYKGuPSyhdmsb3l",
+	"X3r7Vpf2FZdz/a3acIUTnooWhhiV3+i5393VjWM24XJub3DQ8jmEpyQpS8OJ2Dar3usVbE+5t5cqGu7Q",
+	"t7ekQx5FImFKUGRpYSCF9f0rdIG3EuJP4yT8U2zKz2eFLoq7Ive7e9tTfCHJNMcXZyjkYEDKDQW+pvGd",
+	"kI/A4ruOAarwei1tlwt3uYlsX/0ksBk9IIjAzO+OX3/9tVUMKK5b6GL88YP3yQceWtvzJlojJSu1LM7M",
+	"7Swp3zAVLYsGpSQeavtXykxyW3ZzgqGBTCMGBUl3+3C1sSgWFrVGeo+xOWczYJi6X6Y1lk8YDcAfRBLF",
+	"vMKS6fxay255IjCGUMd3PUxPqpn+a3c8S9N0RgtTm+W3VAnbsD8Xlh5srOHQWtZp8UFiAIl3Em9otu42",
+	"niYIhu7gyjiF/Xl7jKJ82jK+b7NjHXNdCGDXLE3xkfgi7hp9ZrfERWrc7GXNyi0MIHACNWdKbItdHNbf",
+	"P71eLb+o3Vhl8wLSki23JT4OhQhUy8UTKSFOZeMCifjEDGxCqTDG0wBeRLK93AjrarBZFhs7jvaaE+6V",
+	"HVDpWEppVzlth4JAWPFxmggKfKghX7FlPfaebklbTNNVfOTDNJpvPxKxuMMqx2KWuIZcxWkCrYxfBux9",
+	"E5NNUSTTcqPluE1swIJwNBKJyvLK9A767hGMekukMYMwHmL39WVkWZ7WYqFTxlsETVXKkPINCpTAH2EE",
+	"cRS4lnBQjTB04H4cDsemWUD3+Z2YbnLGjtajjx0aKC9xVHqw8nPLyAHHK60jh2nggh2KUHsDzLslxNCm",
+	"it0k8Z1IKCBoU6Vxo8lruRxeWT17MxWU2ZJAJLVno9CisB3w1+2eit31Jk4jaHokCrNx/cizEvyTgu/Y",
+	"NMnFKsh4ZiKddDsCKkVTGGjTLExZKFUYiJyZkys20A8Mtm9U6FU6jY3GIetcxGamjlt46FxJFTaV0oYV",
+	"l411l4xmiQ6sMGB6ePFsfjU/WWMDZeoHvByz6WJpyVXj5i1M0qHTfSiD+L7GmVTaroJKWfwT0csZ5wOp",
+	"dLDeMbNefBg0BfpVepZKJ/gocddogPDRy8RZMotonEoo8LmyvEdfpXwO7oaZWgrJ3qKT/EE6h5pNp3GS",
+	"iuCVCEJ+NZ/qbbOBnct21ZpAX61Ud7asupa2XLJ9OS+GFz6CfXu/GJIWhJzBYAzTsgMtV2NL57G9XeeM",
+	"J9Z3vhzG6NrVyoSbkmAHsy27uJ0GdqPRdM4xf7CYlgnfwpi4a88pURXdfNXj1r94689O66j9vv///F9/",
+	"+6/Wu09d/2CvLBnV9441AM5S3i+Jgkbs/E4xNeFRBGd1JikIwubMhjI92POcNN+jTudJ9+iot7/3ZK9z",
+	"dNStz/n1vWMMX+CRk+PIgwABQ3kEQLMiSRFgSW+0qfPVJxvMTKvw+TJ5fU9nCqzajWZ6v+jmdMGY5NDf",
+	"bDe+O5V39n3xze9imLp0+iV7r5BA1d9M3AueS2z+rmyxCa1rebVfS/IZUPaavbLaXpHWBuJraZ/OICBi",
+	"HEYkF2FfWoClR6CrWIrXI0xUqqUWDfKY3gToOXoegBqEWUkfWyj6ef3DRR5fzFn9gKeilZOdfzOE8Kkn",
+	"t6MnCxe2qQwQRUNIGf5gGre9pf3sdNtb5OHMyjc1iXtmkHq13UHexprle8iu3/D7VxTj6zm/ttRdOG3F",
+	"U+q/ZfO5qHc7pG63AKT2qWb8ewuDINRoyX4OZeA+vrswsGxlFNV2xCFwOD5KRRapbkzsYx6gqCQZRkNl",
+	"iEAO1Q24jjvFzsJFgFvaqjG6dTOgHZJAMMdLyFSPBSUyo+7V7KpsU9n3HywcxLHi27uoWOfAjagUAhwZ",
+	"Xemg57Ndn/3//+//V7u5YCEJua6MuvAL+SiGEVcqHIU6jCw7jquPxdEiB4j3aU1C7BcZnaGKc9j0Bsvt",
+	"Sfelzkrmzrr54Gki6J3mnLdSBprjLcswVGNtzEf+hQxVtdkvBEgAFltIqQwCEfQZVXVABQOpPI9nLIit",
+	"QtYupYv4mAqJ9qyW4dsuVOLxCYAzvjx9/nf8+OL47OXp8/cvzs6PX3o+4mZfnj7P/np/evLTa+fj+emv",
+	"78/fvnp2+ga/vHrzz+NnL0893zt/ffX+8vT8Sv/54vXbc+rml9M31KOBhSywG33aXvBhdrb1r61wQliD",
+	"nwgAoe/dhul4dtMexpMdAxmU/WGikvQ33iJbjJ81g8kvxeMSnSAj//vt6Zt/er738uzyqmLqRc62vdk/",
+	"m4URzrtwwSZ0A9UcKt8bxpNSsJYXcAvTj3D7jg2Py6KWKruFq+o2Luclf4/BDBcNxzzUEFs3szBKdSxs",
+	"ZZfA/mNVO5m9hYMVt7QF6IeMUUeCK4GmmMFtmDJqfSMG7Eak90JI00TVDqtbIn7puFpNV6QEjt2n9Shj",
+	"JSc6T8NBk19DZuVW7K69V6kVrDi97SxoAh+yDNS54jWOBrIog7j/lJOir68/9rqt6+uPTwRoFr39/XLp",
+	"OAPGrH/9iWm3cHBwm8zSYN6v0AWp1SKHqNsIK8fdJNmz7mJkAzaeHBcQdGkdyveRqrjC46mQlI2KCiDx",
+	"jqdMkqhNyIQmPpGq7uT3WFiqD9WcCxfhed27fm+R4RCvWG6uhMYvLtPNSRqKR2xA3alB231Pb+EASX/y",
+	"wlRM1BpvXNgp8CTh8zy7Kix56CCxZy91iFS1nFnJtfyCGMztVWO9nE0mPJkXF8cWIivT3kCqFHw4ZoTu",
+	"ADRrRhvstJ4uuUJMZTtVinuhUtbtdHzzNy5j41GYojJ149hfW5nKdKlVOpSzuXSFqCXURBEFDH8r+Jt9",
+	"7SXTkoqTFdV49lQYq27uB4tcvap6dmfM3TntNivBVLaAZn11/bUstRvBmsi0ECA6lylNRnoZQSk31+2d",
+	"da5R6/eKJxEPjrP62VlwJubuUrOMGdWqzuoLhOVxLSlwvFHtkKLUiAJPXXCKNM6f7zFXEB9QAv1aOE52",
+	"VzRmX4Yl1OyRrgabz5ApVyt4vSWehwPKdeTbeVXR8I3l+0V1yikNh5A0sEKQTzHQleVaqGy3hAwGfTaJ",
+	"pZizCW01rYQLt+ZcIsgOy5zigG02mMyiNJxGokW7UQ361zILHAFlQW9TNkD7Qouw5Fqw0IO+tTrQt3iO",
+	"Ka5jyudtNqCiPDi8ROhh6MATHQdCcmD7Wg7Aup9wMM2FMXSdukEQ9jdwaCgRjZg1BAzjJGizwUyiJ1ME",
+	"Ldi9MDTkOCbCzPRUwmmu5SAQPNCPoeCAZoaYXE5tNliquJAf3ndKD3CoU3ty7jz7JIMn4W0uOnxuEd2B",
+	"uo2sAJMBAVYsJ4ClivuWxQEf9LNNNObqWho2QD3BCzU4PiaXJzjfjdTHa9lUgVzavp7vFbeh53tL2y2r",
+	"KuZ72YYg5SO/+sjOaEWRGS2X0yhfAkKMzxGwQrXNyWHb1GyzjpeZ61dHuOXt8HkJeZlqA2rhetKe2KoL",
+	"ytwXy/aFCn8PqZp54PWnut4q6iBUupVnYk+YKkZrUuoMqjZcPnmQglrQObK6xBsb/7td2w/WMy4FzDbA",
+	"QPfWW95ngxEfpv0BGiSM7NEfoJgExJF8ItrM8YyEFGw1peyCBgPrbaJFF/wjn1ULRNP7Omp2QTCaOkUl",
+	"C/uTGUEPI8oVbk34l2ufGNqFuNSfReBCFUG7NEaZ1RFZazwIu3kts4DYPJmm86w2wDKe2haV0qOFW4Wh",
+	"1OtWfUab7bLewtZ0WMKmh6+LPEGufmkzZUBXHkspS6RGH9hfy0pIoywk78NZxDiSBiSrYGW/ObxsiYgH",
+	"FcYDCwacsx/lmZ8hv+9YIsuMSSUWCIf/uSzMOUilMjvp/Mt3w9C4BJvocMfm/s3xDic4vvp89RZZTEqp",
+	"5etGpXwYCZ2vJ2Qq5FA0285wKTjVp5dM5MCsC9XbB30EzdHqvSlBjpBVfCJyJ7qej67Q4AtVsJf4CkK/",
+	"K0pNBKGfDAs52DUYlMPGXGug5X3cBORRG+gp1uTb8IbcX+hq3RVuf80Jaf8AL9S7oDkveK1XvJ4RLJno",
+	"+LBQxZzGaXdXkebu1ig9GVE8C04/iFIJiWW/sm67YyqUAFYpI8K22SDgKX9/w5U42CNJIIs1Ui7iCD5l",
+	"4M0TwYNl+60pAFRrOoLRPIeGC6oYpAPMTIjY0v4kcaC2YkFWGmh1w6kYOpx5GEuVen2v2+6UnQ01I0KX",
+	"jYvSYsKg/MeQYqMaCCP2CDag2xVFleW3lDsln9i4Jofumei8vH3qrYy5zfWsPM7kWOeedzudDgWBq+bi",
+	"hO3cQyjij2f0VK7cQ8aV6geqS9OZkDTX+UORZe/0v613nzr+QUV01IkjuRaCyy5fs71e94nPZtMpxoAo",
+	"URLFZqCgl3q2ZsStX2Eg+DmFyjfXKVA3sRVwGovfvYUpa/7A9+8unPron5oqG1kJ9aox13VxULDQ1/qw",
+	"TbHrpVsQvy8Y2TNTj70JyZij3BswTM231iO2iSx3uMhVe19bB+pupnWZivAb6VwWD6uy2dEiC9Btdjou",
+	"qfXG7vrM2ldeQi2WjZSJTZbwSak4bmtIWbFBmSk6rgV7Blx53BqfDKaYXi13p2QHzj3DLj8pEzkKvOjz",
+	"BsIUBGHPt99A/l0QSwoo1TUPQZFG6sHLW1y1QoU/f4jvREs/SBFcFcE0GbvdnpHM0G+z2OFm98WF1qb0",
+	"BAqMspGCAUfAKhnWzVbwFn7O2GWXUZflZYCuiSYVZgv0PAVVIhJcpewwV9aF8AZmEhL92U3EJYC2pWQh",
+	"lAEKMU6xnb2OrgJlvjgsD61+GJsJLZdps7NcWxfbW7/Gd0Ij4cm9zlF9hHuvu/dk73D3YO/JynpWpfpK",
+	"bZRigQEv12oyNi7YV66mh7egjG0RMYsw6eYqD3mCeMDxDPQVzZwGfQLzcr26bABI2oM+UxYfzQCC6yKF",
+	"YQoupjv7wKPyKmvS8E2we5AxVxv3LgLLk5GDx2GAtcWfU5nmeXn0hC7iPKdIG4OgTJdR4YwW+McmF/bC",
+	"loL+1DA2PSsW/aledrQ1pD81NJXYutL1HFBrB69164LQl+mLq1+6u8iVqv60RvgwTz2HFI5eZmbt9pxN",
+	"zVC79KhVBv3DtggDXZM2z2zy/tiSTbFcZXvplqDsWh1jzkCeZVhTj86IhZMZhTJwX00xydZGda9dp+6Z",
+	"3tzMc7jIO8fKrwY9bWKjTmscJrns6q3r+6X+n9ow0qUayJ8aqiNOAfJ1j+nRwilOvmwMMrzVIsfdCCHd",
+	"haBqdsCNjb9afBxGs4ASGmsptLco1kFfrhppcS9wA4XSsRaaFUrEML6V4Z9CuWtjq9qEOuGBUBvDFJHy",
+	"kwfsH+BU9JKVfKpBfgQFAlJ/+QO4ZppEZRKCHmuJQd6se+E8LG/Ewjr5JWff3YRlLEhHfy1R4hWGw+BJ",
+	"1zExq9iOde2u4YyFw8g3PB0bncq9B/o0DwqpWg20wd3NFPIVfjdjcnAQMmWsgcaLaUqr/G9ukf/NbT6d",
+	"kqu4ZG6HjS0BtDWX7QBw0D/Es+FYJNX6Vokdt/Iy+U5lWoaCCk0ZM5vyuUjwHlQaZ0uKuU94rBp+9vjN",
+	"uc6R5UlgaM/yvgnDE2+BVRvrUE3OXWbMWeHYczKZlplDmRvP2hys+IJyjbMFMuJW84sq3eCn05fP+ygT",
+	"6KAY2Jc29mou0jZ79fqX0+f9jJjEXtrM5AP1C5dIOkukCNB7+vzN64sLaMFLlFlknhTOZdQrUgx8inTj",
+	"aWnHj6w2AEE838NJ55Oe9GQqjBVLe397JovMadP/tJav3Ng4Fn5962JuyuLdSps/jul1pgzkdxUtBiwL",
+	"AKKDXKPL4bFE4yX0ifM9ZVJLF6QqqrYtb9CvK8LwlFGZ5rYGfYANcC0LKBBZIw0q2EcTQxkeylMdbEMB",
+	"p0HGB5zGXMO9BG0UgYYxonL1rwnlLkv7J1dM9vJHji00tEaeQMTVdjldj0NTSBvkqCdnAt47s5wGBWE5",
+	"EQHxIhpBKJxA08LFmLnu63VRXZiyYZjzi1BEwSk8syoLwNQScTpu7IffW+SQK+ojtYth6EQL61vO+inl",
+	"09bF6ETvaeaShRjayJC2CSQujenDzpy0/7JMn2a6dygD8XH5hF/EKiTvvXTTon3L1REPqtNemZLc0KCQ",
+	"4zeF9Z1m+7YZd8zt9pWIAcnaWuQ69o1cONWWA6GeON7tJpJ2UXTBpXcEj0wGdq0ljnBjApPMilTuc701",
+	"1fLeTISaRWlzNuB2t3SQizMynZeN6wUPo1kiqtIStERESdbLypSWUk7ioKSHvOQKlxqwhubifhP+q4e/",
+	"zH/LmZI73hpqlM9HP9wa8TCCy8wV09DA6xq/CASNmrZNs5a9tvMiHn6JomOhYSuYEQqRwEeu5fIzBMqt",
+	"AWZBvtdCJaYJ6Ivd+qn6bCriaSTMD0smMsoueOS7O0/IbFla2Z1dSQedwOROCq9y514sz/zjsygtoFm0",
+	"2SmBfOKk4hHTcCB+JnJRNhcVUZd8ggKWYtOID0tSSRvc+HCxUnd1KEZZsflae58dZV1fIH6DZkF2U/vI",
+	"yjR3C41S7Bpjsi7oV/b9mxcn7OCo0/2BhTKNLSrUUyYw/teYqe7HcUS/rJd1rkladlZ/EjxKxyViGziV",
+	"m3NS6uYEHqqTiHo5c0DzCVg9Vg+reiY0hKXpSB1eVB+LfrcqlLQwLElJAvFd6YDKrDkn41gJCVaH1JZO",
+	"eIrhCC0FBzwNP4gHYWz9I56BCngq09KMjGEaJysNNpvY6Ho6JvCRsmXBBDjS3o0tCzp7a4AUHTQEKdKr",
+	"UAZSpMQfa5pNu81MbSiwxV6/OVnq/F8wTG0t0qA5IzIwp/ESgI61LeHuqopZzDZnOQrLlasJcMz+s5gi",
+	"hArvY9wxOc71L/qG8wm0bhjN0B9PeLLhBJ5AuxElbGRVtR/XDORqXMOIh5P3OqiFPnB1B1SbDS3QacHw",
+	"Tzf6+5F2HWT3uf7rvRiOY+ejFPfvrX8hUxQRzgherZGN3ptCT8b8h7q8gXRFNJP3NE4l0pRkijsxf+8i",
+	"OttkN7CsBAnHR8U0Ho7fT3hyp5Oh34PBzvw95fpp/DST+c/Zqygj7n2OeGuFDDWJFVr43s8w4Wfz6twr",
+	"Y7a5EYgXhgTqA8tWkk/VOE4VFquam3Tcx4ZtMq/N0EBUhR3RTG27JkTDjkswJmaqQucBOkZcpVm0w70r",
+	"YX+PZi7f+tj0LoAvzAO+Nvf94Ge5yxQnNNKWOKzsDCdca4yoGDGnCvnmUnhjF3ajYImug2rR/ALTZG8G",
+	"Y4CBoE5ARo0PKavVbVIBmhlz0Ed6KYTMXV+NAVsivunT+w8IHSmoMPS9uTxyG7RdvEurXXJXJbFgJo4n",
+	"VBTK0xz0jrY5hulXvQwHSu3ojXrQpO6WBPOt7cDb8n7p6UQKZVa82L91tCd8KAIznzAHp1Uqfy1ZJOoi",
+	"dLIt6+w/d2TLgTs5k1R+aZxDXCbcFM9r6UriiJzAch31pXH4Db7LDXoggcsRv1RU/QbK5jsATZCfiiMc",
+	"2jCPLQWMacPNZ4rqWorSKpDN/MRCG4dibxXX8oIhmKO4Id7k/pJ9s1SrKQsLW7JiartYNona/ZEFB372",
+	"+L6trdcS01qfA+3XL/szrIXhs6lxFsQjl9FSxBN8QUUzvlOF8B2Xr6+7vjWBfcWp1650FTRX4/X64kSM",
+	"jFE3Ng0V930drNDaYaVfrWBSKWpsKDQ8WALY4FKvt5OkyUwOTXGcWvyDL+NOz21ud/grj3iJJ2o91K1c",
+	"bysdUdRlzagqQyt+NXBIxnFhUqAss2QXx29+hqCbELMsooBp2U8/8ciq7tXxz6fnGDlz8fL4nxg5c/L6",
+	"/MXLs5OrHCrxr8dnV2fnf/d8j8brvVua/TIe0Oadl9hZ9cs+KzibE0LzZQGzvRIprzf+fnKTcva7Pb9R",
+	"wB6ax7XXE/r3dfww+ZDiEeuyNGYHe06CEIYcg3GggC/0nbIR9jpFyB3efqdkVhYnoAyr5CYSOAx4C9YL",
+	"nCaURY02SsLFfNyzImNEq2ppwEIgViuUrVEU3o5TZJSAzS/FLQenQsvY+XgEaty8JXQNQSx+l/0N8VSt",
+	"8pDk1s28pe2t8IvMAWc5j6g7A6NFqmOLDJ628msyob4IZw2eAC7U4q2sepKMweY3NiBb8E8rHrXMOx2e",
+	"XVFXttw+Zld0uwayC4sNXGS3WSAYRqCFARUXykWiOuWRbsRtKDHOVILVy89hOdl4M385wuye50LMzlKz",
+	"5zDoHmPts5J7CTptX8sh/IzakwSDsImie5olrMH2hVdzG1hHx0unZPU6nQ7J4dyiCbBJKGepUCa2ZzRL",
+	"Z0nTwgZISwh8K1GOIp5MKomsg9Oso9Qx4cYTQWcSOnhgwkrj1Cg0TTcWw2nOz+GZegl8d5Osqw2i0Sn6",
+	"cHNQLq2y1UR+5ZU5k8BJqlx7lcydVGCAHucswWg31hvDd6MufZbGcSviCWiRxFAIEQRaqTROqNFt+EHI",
+	"1my6TTbuiMdkzlkdGYg6kQr/LLuGwj9FvoiUxHIjK4xo3e5GaXShUHWWvEx4Js18tTEP9BhYH/UiThxk",
+	"+ya5P6UZ97Vqg92TDsx28eW+5TJmvs5R0IuQWzh90MtEIn2mK0wAsFrlBkJcv6VFRYyfHPOCdqsiW5z6",
+	"YVVSWcOg1kWZ497hd5PMRbSa0dVGekys79+M3idq1RBZM9vtWNNu5mVJ0ODZ7l/POp3dIUh9+JcgNEY1",
+	"V6mY6B+TODI/rgw8Gsf3zQhGMGsrjFZjbHRTR6hKxEmu480tP6YCReiTe2QptjwCPQgV5NcIyqem0X9W",
+	"VYte+eVpWjSuKqDWoApH3GGvRVukDgRfLyTlcKuwqiU1QOpL0myeaNvdf2BK4K4F5FCr0yhN/J6WhXXo",
+	"Shqzi7dXW0Ts7z6pwTh6Nmfj+J5NIIctERBJQ352jStOkZlRgPC6mLyiTUQWa3w9wN0uXTxRUE8dk8g8",
+	"sWD/ocplks2FTmpGNdbWr7VPE8QEPE6JZesOE26tuywSpG4B3KiKfNm1huVjijGhzdVFizhVogY+QJfp",
+	"HmwOnZtlqxrZNT+LlyBXq1RX3SdvJSRylSDPNFimPfu2ssz4y9nEahKFo7fuizrOi04jJe7HIhHrBuoR",
+	"beiM1Y42t50NMiPu9DXHfVQ0tBd9pzNB1gIqu685F74yEqOU5SIVStWPwzxAzlrY2zV1jbJaRtUljEqu",
+	"huzQ+m4tLXOLOeR39k3Zymom5aBtOZvavWLsec34/irngL5tL03c1iOX69p2/a1GmdNLlWlCyT6EKNux",
+	"48uTs7M2e0UCo9lnDAmfy9mw0CNSiIDFcin0+ast/1XKSiqcMaatMatVGvaesg4dZvfoblQZuVNWGbkS",
+	"ButMwnFQQlE+rcDIC7IW2ghdvdcfdYjL4BoPKIeWNxA7orKQUJy7vs7Mxen587Pzv2cFY0KI0fljJmag",
+	"GxHG4H2cgDGLRfF964ZHXA4F/URXVSwL9UuovjZTUz7EdGNjy7SH71pOwZ3pVCC0Nf1jabdMmyUgC0Th",
+	"JEyzTnT3cIJ5SqYxCG+F7nKjUKAF0vjxZW12kwiAIexfy3w/4G9QmJql5TRI1k4ERuG0mSIqtoDJaoJI",
+	"BlyOp2DX1jV40RQNWx5fCH1B8d1yjfNabi91ihbK8z1nbTzf06T3fC8jIejURAFo4MyqwsWQ3z5b9jNk",
+	"uaoFw6dkmADNgng4Q74RjxjkFB3t7T8pyzc0uT3FDK9oTrHzO+gj+rOxjtIw/QelrAckhO81SwjfzyWE",
+	"lwThQRabKhZl1vFEYcJ0SN33e53OD41J0Cyl/CiXUr6cbeaA0Rq4Ah3xGY5GkCm21znKj6lxNvqhZp9C",
+	"5dwHFZkkubz1KqESOT84QV2AKp3YkCE8VQuXB2XpYCWSJBqgwzQSKx0vqcmB/8gnU2jv7WifgNInqZVR",
+	"tuUAHWT+kSRsJY682TxJDVuagfpOzlplKr+7IKWCpHMMVng7nrKBnemARaFKERlfb6fJ5la8AiA3onFT",
+	"BloFYLYetEEjqMJAramGLRKUDFf6gR4ILTERXEKvqzJNG0I4NN3MvUabuQoQwu4qs83MLByk4XqsiALA",
+	"rGNFfESE3galrR4FsfcNBU2XoLdv7LI4yEf9rYEaYeKyap28vccFpdhfO9xwd3WOwiue3CkTW5DdraFi",
+	"aTLfLD9hT/scy1CPQWvOLqASn4XWpFZYNpb4N76uAp2iGDZolijzfZWdNcq2rKuM1kDHL3I9Xdm32c7A",
+	"ks/1UQW9bRnzn5Tj9NXZE7KQ/nVg7KjiwV/oBSBgwFuNAV5wFgZdXZiNcLg/ssufjlu9/QMGyg3DHvzM",
+	"bqLtpNDejKjt+Y4AE3T7R3y0Ozrcu+mMRO9gv7vbCW72dg+6N4f86HBPiGFnd3R0ePBkb38YBKObm24n",
+	"uNk9POoEncPDoMePDlaBK44y+JJmu8rgnawOV5k0CA2sEmGXfc1ojQRnGV0WZVb0qzBL8IKWhYKitTXN",
+	"H1LUbyN3wO7mdng4AtN6W0UelVDbKrQLQVswmldNyiu29QvfyQXpNCBgMQh+PXeEhUDaIPEdmN9sGmzM",
+	"SQ7qDGeXIN3LoSikpuiy5b9TNjwTsnhLNnHALqETLQEpZfYx1/DewFbmmtY1lyvutcIp9E3ZbMNJygAq",
+	"XZt6RnInHsfyiuqr9LMGAbzRcuSXFgSQB2h8ZO/CBpZ1l+fXx7Prdutb49cpT2/9MGsy29pIwxSuFrBr",
+	"EhRU87BzGwRfKExRVvJsDZZYww+a8oHGJnKXlS6HeNLF0teonRlI5xhdHZxwYh1saXbx5vXJ6eUlPnQj",
+	"oKlCO/bxycnpxVURI7YMCv5aGiABLgNHD2EU/UuWKPb2/Ofz17+eY24LmEFiKsAOt2EpqPpTRHsKhSLz",
+	"tC4Ljij54Ni4lpdvT2DgJfC2hPTm/hCElEoDDXCU9xC/IOO0zU6Oz09OsfmQy6GIcjUvSKsBcljI3Gvp",
+	"0sNi5tp3PTrymF5iSJCxS+f5nlkvz/c0qT3f0zTyfI9oAkk3er4uQm65MT27rbdpEbCbdzlF6HFm1sD4",
+	"8TgzBUCVza6J6oo9aKlTY6jaX1kTv884Mch8TR+/vKYPehXBQbyNaj4FNlhb+wZUBcwwKQkeTcVkugaS",
+	"5DE9sKoq67Z196PNUnKb5OIeOtj363StH1mFq+vE0G0pCg50CC1SN+41h5a2Esn3r9JP1gjwSeBcutE9",
+	"GIBlTh3wfnANrDCMdTYO+dltoJZkuoVZrdxG87PD50bc5HJztbJRF4UDZBfDWRKm80ugsD7X0/BngbLs",
+	"jeCJSF6YqSWju/fwgvcf9X/vqdZHwbRzPEvHcRL+iXbtPnuGnTB4mMK/oYv/OxUqxY9Cf+syu9wPe7tL",
+	"vwwA6uNOzN1SD5RRGCfG00/ZKhS6ydW1VMN4KlSfDYjaqn+fhKkY+NkXieABfNYCoNPCMEjbBGir+pTu",
+	"m33WVbAG/rUcUKx4n7z52IYHk1DCHxORJuFQvw9kYoZjY6HU1Wh0almbnfLhWAcEQD4QOazQn4gPGFwP",
+	"KUSgSDTBg4JbFqme7cNxmk69xQLxpkdxef0cY/pwxDssVO1DcCxmv8WjlPBusAKXxiCDVDplyHgWDLQw",
+	"PwoRcQXlf3gYUubY4CwQk2mcgizd+lnMB9fSac0zuNRjDU5vKz5hVI31pTqe31DpmGERZI1IXk8Znief",
+	"8UJv17IU9J6eh1pz1/Ja/vgjaXjqxx+RW+ijbLP2jE7wnWJqwqNIqJTNZJiy77u9/Q57e/mc/Y11e+39",
+	"DgviKOKJ8hn+8o+Lf+Iv+x02F/KHNgNsiQmPlH8txUfN8zSoP1zYxKw0kF2mK8AaxBgUpYcLV7UZLAQ2",
+	"7O7uHsFg316d6BboenebQOyDrjk3xE1m/KP/BTiTgzZ7lnAJm1BCDUXc7CALw0f0rVF2B3ltB202sF61",
+	"AVN8rq7l/VjoGtsrveA0RMB8/fFH2mCcKDBMo3mfaRQ+eCEB/mAqxuSGCh4SYK60aZlwIn02AGlgYEJr",
+	"sBRQqh/yMVmagmxIWbBxIUD5UH7gURiwt1cvWocu/WFrVuHS0iigL4LtpRm9hGP744+kP035LXAhJWTA",
+	"BpkxY8C4YoOh/ptCmQfavDFg6COamf7OxT1lnar2jz9iquzxxRm7xVvNSIkUTqxvkb4+IIrdihR/sHSD",
+	"qXKGwRYAnKsEo6sWNcjBkmIzuJa3IlX69YYBKeRMWaAiThQrmxyTOnUTp2MfZjiKoSy8wom0GN7jGVST",
+	"DNj3A+eGH/zQR4hLaFSmjBkrLYUEszewXVxc7FseStpaNE+z82RMB/9aMtM2lA7YMgztZwSX4jIwYjtu",
+	"rnEI+rrJ3iN2/L2+oH1mrmTfRBD7Tr6fb1xwyi/kESmYpsy2txS6qByMz5x1wqDQmusl5CqEOvSfLiED",
+	"lmsNKkQ2o+nrK+07pT0pCidJZkrFvh/k7NZwR4FUnX1ysMrho8kQhwVKx2LOxMdpBMTmzmt16GN+AmGq",
+	"Rw+DAuXnKUySZxne6dilRQZmqKsRYwwhG7mmhii8gxfOaU1xXmRxhXnla/nCePX+iTFQyKIQlCv7jIrN",
+	"0PstHFnWK/08WFo/mFNub8KgHFg9LgnJjH0/cF3eODy7mgPNiAcG7wx6zPkqqI97UyWUtsPNHHeyw4jx",
+	"7RdOFIzqFzbNT1dXF4xiJrCP/MPXUltKQmmOkJaeaf8PkDH80M8WIcuJN9jx+l7tZLYnAkkv4pyTDDOb",
+	"THgyB8Eda6nqzZG9WwZaRFEoogiUkiiEB+WVto386GtLRjIHHunI1X2v2+6gSXUqJJ+GXt/bbcNXGMsz",
+	"Rjl4J4iH8MfC93bgGP+p/9bym/6kO2jP+STSX+mVU4WPO5+A+gv9LQUP6g8fujsoQsJrb0WJw+71FM1u",
+	"CtgHKDEqJZQ8DFIdRjEQWf+sHSf4M1xW8LVFXLRnDR8sFPcmmA7Ya5M4EfmwawRGcNOdrFgKyp4Hd9wJ",
+	"zsDBileovBe0A6DXgH2PF67AXfADyhA0CUwIDaEhgsh7vgYlt4oRXU8rDe1cCY1qvfCLQ8AIzmEWqq3r",
+	"yQKrqXq79b40fz1xT209w1GUd5ypfo26PguqO3Mt1+v1VtYmW8Yd7XBp0PIlhgOD+SURahpLvad7nY6H",
+	"ZY5kql0Srsj5u3YfaHe+Inse+bCQleTcV9oUp00Xv2XeGhCol4M0vEBM4tZNFGpw6VhX9QNeaj5jzq/+",
+	"wrpyvLeXz6kkS9/rdA9HB6M90Xoy7HRaTzqdTusQ/tex/3FOZ0JS716v0ztodXZbne5Vt9PvdPqd7r9y",
+	"zgVcrvdPnujAY6pqqudG201pABvrm2+pVEy9d66VxUtG77udTteaDvqO8dUyuz1YENcFB3NFZbD5fkan",
+	"Ij6zXPECFqsN3HSv06nqy+6HnWfcqZvm7XW6qx95K7k2KlC+8V5nd/VDL+LkJgwCgfXh93pHq5+4iuNX",
+	"XM716BQ8t99kRmfasEwP7DaazwceRnDF5qwwtJ+1/cUYhshS4L1bvHPvRuC4xMU830v5Le4W+ozGT33r",
+	"tPDG97DYEGo0LX2Per79Zmj8qTOXzLA54qloTUKligH/+LMxp9ODdj6+F38QSRRzykx3r7edT/DPWbCo",
+	"vOeuUK7R5XmzWpFwhdHh8nNF5RVTMRtxLeCjpSETBpgKP2r5TjGjh5LtYhorysICNYLDbRiOQF4DWWtO",
+	"8ENWkk61AZzqseMvyjowzViXb8S/C7wQvQdzQmJdFVvKNMQjaqDx1jrX9qEKdDH1xZ/szt7qJ87j9EWs",
+	"4xT+7VgBar5aQ6JqUM4Ot0dlYzaxgitA2LMtmrAJh1iSGFdJI8hDvMW7UtayQ1ZY8m9s2DEi4VRwJ+pe",
+	"JGwyQ1sCAj+iWxnyn56y9D4G07TNOCOjNOhL9lObHUvTT5AplilqO2Q7AHcEmV7jBI1oEguX8yQKRWIt",
+	"GUMudY7/jchZbb8fkDqHpqOBedWAzWQaRjBasDpeGZPcByruZtkmn+iBXksyoiyZWHudDulqeZ73j1ng",
+	"AOXaxI1nGshnDaanh5yTAA2hzppJZEFAIhBVaLQ9riH2HOudZHla3nEDJrnFg9k7/i5WM3hrytDtm0/D",
+	"PFnF423Bl383Pt9pwOdPTHYTPNDdbXQxIHoDPbDfZOa2cO0rEYQcc36+1mso5+gq3kN0XgRZ6H9HLsZI",
+	"t+FRw9tnwiPwpIqg9Tsp3GtfR4Y/t0LVmuiUVPeKMru99SEOc59/n+nKQpanAVLoNIlvE6EMwlbLouLh",
+	"SOzKtiawtC2d3bY9QXnHxSvf8m12mcaJUM4aoQDd22PjeAYYsWdp/krCW8j4V+hawzgzc5GF5DlZcU9d",
+	"S+eiwpeEit3EWCeEivpNE6Gs7y4fKQgOAQLqHHFdxpw8HTNpMHFQVC/iLsBaq2sJ5md769lZV99xGcqn",
+	"bbx0R+aqS4C1dFDIEBsshb49ZQMiKThLM5/RcgF3bZmi8vmDYp7ZoBA6R3Wyl2LnnmYdq/zwKamCfOhA",
+	"fJoqvU+hM08JGejXZO5hXBzCGAZJE+wK15KCt23SuiYbVYLMCnjEESFYsAFY8nXP2rKvWBTH4Bfh2rOx",
+	"VLh84KbRDXSZUiEL2TGwb+batQXjI+wSXF98HFx4g5IMvEGfmXpdCquN4+rRWsRgMrQuhzEPrqV+FJ2v",
+	"S4KQTh/ciigk49SA91lRyGSIluUeZlFp3jMu7xgwKHBPgWeZIm977BVPhuM+HFVNs3hEnuq81Wh9GeNR",
+	"RaXMTtZQVrowD2xPWMqzDvFR5xCjNR8FqF6n+xVOy84IzjfGJH+TBr9Jg82kQXImFoVBvUkdz+lnEwFd",
+	"cQ/e1CIrvyvsQRMOsQj5r3X+TomY+BcLheTUUDufNLbMYkfGaTgUKnMgErI+MpRSce8kimcB+psV67Y7",
+	"lGgJrt8+WibwcfDxqjSZDdHNxyaIEM3ZDchWKG3lWt6EkidzbMW+HwxFa6DLSaundDcTNC9JNxBtA0aH",
+	"uRuF17ZBZOjmjhW1M8/g8/GIDS5eX14xmCQ9pgZ0vZtQvbZxTIK/Gk3IFLaCYUoYBxgGaAqJpxTa/RTT",
+	"G2bKGm+olREk7sQcRTkLNogDASn2RjA1jcKUSlATyX0yOuMHkohdiwqIIBAXYBzf2s8eKjSiML0gKGVQ",
+	"JYBrSZVE4kAEvsWUZ9qIZDzq8LeOI3HDIZ6aAAYMMEKPOIq3bbbf2WUTwaV+l4oneiWVwda7lsT5+/Zh",
+	"p5a26cYdLzxHj5gbEL+yYjT6jyEjXJXJSG/EUIQfBHXYWEIawi6mcf9X2WWa2GTyzG5kMmvzfsKio88m",
+	"V8Ff2jFX5q0rcb7pss56yCY+unjta1+i+JC2uhn+dt/bUeN4uoOvBzqoqRjmwxR8z2xi7c7MwjqLx2gd",
+	"81bGEJDHV1C5hYe/lNbpfewQ+rcSSncwF0GfTiTZkE/fd70KN20ZmGHfG46J8BuumEb3hzeX0V0/UUl5",
+	"onOR0aAv/LNsrM33TNUOebfJFnlG+QqFfVLqr8JbAf7KhIFn2U3xlKDW0jQJb7AGBrCMoWixDMo8U3Me",
+	"j7DNaYDTf44ZmI+h1EzCjyLPrzQ8CJ6o3M4NZSA+IuifhVZxocEtIApFMmSzps81+54iB6hZ3YbP7UU9",
+	"mq47GgedvHI0bshC1XamATnZY5Wb2R1VLxtVLz8qUxvcwYwhXCS9xVoE7KxaOXxTg6JGfh9sCPf2hPAn",
+	"uSQc6JwTxsZL5S1Q7RzgEIV5LEqI0ltNlNwqlR7u9Xb2LySqqDLN8BTyn2ywudYLGUR8GAHHutx1aVYd",
+	"Go+DLmDHfekK5Td1r6kPGvNiivrepZCBFigdRU9/8ViaHslFmX63fW2sonRWuZpmIrqrwzilgOyzwrHR",
+	"Ac66NIuvrbpYzXooZBrN8Y8QbOw66NPmuWSYGaBnOBWiKXfIlgDGN1DlIMomwIrSZKwNc+UOMWQ04WqM",
+	"GRpAWMqX04cZn0T1CX5SmQmxPCb0laHIirDQc10lDgYZBreiKhDTrV/TTILRDxCWc0kw6Ipq52WDyLCv",
+	"mo2htOZiyVgMsUi7ioT2iGQ+gMro1A2DSL/qsE9dIdhLhFkvt75R37MXp+tC4+WxmZ1/GQhKfb9mwoMp",
+	"iOlUYfYkT1UfamGeP3/zz51urXyS1SKzkpNTi7dqLBGvabH/L88doVOqs1TKKuDSlUmDudqw/d4Dw0Xd",
+	"sp/fIka/rIhRc0UBwyNW617X5tcvMoTUDG7nkznli51P+nQtaq9c/WR27dLuJz6L5jTksmGgb9b8XQpC",
+	"bSbQhpMsrSoL3YKObkKqVqHtavoKxtQ4tArq8o8OuBXYR5wXPWUDm61tk/7cxPVYiuWyFEthp69sdbDa",
+	"KxfTINztgDQgylRmYZiacRkjcJAnup3e3gq4ni1cEUVf6Nd3I7hgFL+tGAFNqWoIpay9Zlz/0cXbnKfV",
+	"90opESsumzVf3kMJ4Su8D3PoEqS8v1v/PjR10CtcsOYofgu3/jrCrW1ZVh1nki+Mv+mF+tmDrev1MHT6",
+	"QSBQSpn+pM9bZ529PjDl20mS1YFgjkKag2u1nBgvGcRuKlPx8rbWbal8V+aG/k6xQQieR13/o4BNYTLT",
+	"cWmesqlIhgJMhRJdc/kJZUbRpflk5VWrp7PuJaoloqmtA10q+uT1SfIukpGSg6QjMnei42dEAUh79aic",
+	"vK4QbCueoEXzaS4NtVz5t7Dga2eE9rUPUxfXHOhwN2Ps9pkxNMPgbB3M7eSOutUjcfdkq+zUR95OoqgL",
+	"vF+Z1rkFm8fXnd9pqprrDM0ygQ6FQvrdyhf0sWH+5l7PrWNcKYdkVbs9K9g8+Y/dUXfYG+2LQ3500xl2",
+	"gwyvtbhn3ILWmglg1eq9TAIxchSKh92S6s/Q4IEaulMs9puC/mUp6AVwkK9FOadh73yif/MK+ZKGai+G",
+	"BzKR32fyLsdEqGS4x+UvM37/t795bnnvfAXub0ylhKmszUHqk0ethKyMj8H4Mb7pOF+HjlOseG6MY1iA",
+	"/6tSc1bINReabXmLd1UMbUfLmetn4jid12WWGiqHit2JqU6mQdi9FPNldATesW1o0kRMQRcLwEUZEyaP",
+	"HWmOJkgZYyzfsrT+nKa2Lb6c6SW18ez6desynRXs5htv+cIjw/VmW2IvXzI/qWQKdPeKR2EKz5F8KlfA",
+	"CZmA46aA0GIdkG0r1rOQqsUboabNLgwaAOnwOQZiYJ7QDIBywbWEZtC7TaBDGwAxF1pUwqHU/RnjAYDw",
+	"KbdsZJroEvYak8wxvA6KnOxaUhRV3k5B2Vx6p7TZi+XxOwzQQcZElpnBjVFMsobkJvg8mNC1tDaGKl5Z",
+	"GrmMa74tbukKc64w+01arZdWXZt//hXLYX7LHCMX3GcSFWDjYUOE+FwZtWdCG0v9IKGNEW1+wdlKfBVX",
+	"XJyPVsGSOP/T07T+3a7Hq2S+LHkj2/9MFyT87RzS6tynR4mhM3HJO5/0X6vgorBvC2breNf3Ox2DxLrk",
+	"wi91nBv28mCOjkigDcRfet068q95ojyJ0wQbfxOAvw7lem7hpqsjyZ1Drx/4mrVsfaJJ6J3VgVIoXZCq",
+	"GEkP2EkUDTPQGS+ZA8+gGcG3BcB4fXp9gyZgZEUU/K7l8pMaRpweQ/SAzEdGBcbZa6pSafJSfFP4X6NN",
+	"6wwmrcNrnbwMLGCW4zyb4gQYguWBAgqZWI+RdbVYm4FlxcYeI6Pmr+W+qCfhEJ7qqDINcOyimmyIFKCL",
+	"A/51cwMRWdy3c3Z172VMQ656h266Y9stFl/4BfWFIwX0mjw8TeKhUIruqX/HhJNjKeMZ8Fd7kza/Kref",
+	"eaJf2Mpuu5a5LpxfAWvnvuVc7Q+HFdAJbHCXi4/AZNDQU5C6M6iDR5HZ9TpViunnBUhyak+AqjFD5CYs",
+	"ETNnI0yOeAqXvoJveEQMEz1Iuj0alHQx4uWgkzd6LCujXxGnDHP56A0+UwIeSQWi6A/jyYTnw5Z+c7CV",
+	"bbU7iGj8OI3iwFgImsagrFFd1S3Et8Bib2f08CFGCukP3UJpLjhX6RwGjtWpvAokdL14tvhCbKDm2fcU",
+	"mvODRn4otKXqQNBKQnTOD5UpO4SC2xyRdhVmelaq86+ETC+darFEcEOcSadS/GLFKmkRgGFRwZDQiWF5",
+	"qIRO1RLQQy+SeJIbVIMyzk3Ho4tx2jGtGMozbL7twaA9OCtTSsmoYUIHnGzVpsobDnQCJSuUGMa6imLZ",
+	"gCehvKQWZ/Jy6RAvlX2b8I/hZDbx+rvd/d2DjqnFSN91lsrCfXXRWWSxrQTf51m0+mpdI2dFzQpfVwfD",
+	"F1URXXd7W+X/bYV/GpFboTkNh3cC3nTVOvKWyutXDbgpQEGhRD1swZnImdADPuG3+qsa7P+sNKtTrr1q",
+	"dBYwoluMJvPE/B+9s9/jj6P/9tayXtvq49+iyr6sqLLESkVGQjbffFHBZFWe0GNdv6zX6WkYUkT9zDAp",
+	"g1kC/ZENuNfpZLUDoEykNg+5JQq1jl5ZVrB9LX+FnwYXaMjpo2f0b+cD15t4j9WoZlMQSs/NPaJdolj4",
+	"SV88+AWwxqcFBCgy9vU6PQIO1bxhwLhWbZRr+TLYCm4VPZ+FUqWCB4SS9ZZAsspM6IMyy9MJ8lw6tt66",
+	"xjwnWh52YYPriUip76eNzVzhZEqOUgdrTpeUN2UeM32wKZRMHa9vDjPThFnDKYZNd5GV588m8qvZjTUz",
+	"2O+UTaAwyMNskA83Ax56TV64KCHLoVcKcrL2nfKosKIWtGaVWU0rYwQM6607hyrbWsbEVnAkgi5GjqLx",
+	"8UyVU60MOza50yt+u8oeh20WvuemvbxZQQvzrPOMfWThb2AK9L0LaylvHddj4ZunsycyMHy0p/bWXHkL",
+	"ntRs5XWVxEdYeX19ZbjN+XoOD1jcv3RFvtl4v9l4H2Tj1aO0VQsby68NDLyhw/buxNwRXYu/6GfXNwoX",
+	"O0qExiGjwa8wFn92U7LpWpcydW59mCOaac3F735RB6FWaZ3WFLgPZRDfZxTTXw+dHkVQMEdnxmyMc4OO",
+	"w+TRjds7n4wgUx2OQhrD2ah1HkvRegX0GVBtWPL+Bg7Lzxcb2O3stdlmCkdfFzMvvpeKXuuCrKTq+9Zw",
+	"G6Z1ekqZrvB3kW6oKBixf7WCcDaCCbwiqMmHW7ECDRXxlwl1D7i3t3YH71K4TaX0QTqohS3O4EyK+wkL",
+	"VXwJM/oW2vTFhzateVt/+ZFL1lpt84OWr4WdIZdDsUHdOafzKgOYDeBHN9z9OMTalbkCO+j3SATHKjio",
+	"HZI2Tw7XqaBQ+eU6bs2zhE5wfvYWeCB3Jmo1Vr5OTPPta19mJFCNSDlAr5kko3OvNmV+i28x2v9mignt",
+	"xs/M6eBv2qtbCsxuJu5mpem3ztZeOKULAFIG+Y+t/4tiSJpPe+DOub1PYnnroyCrmQXjJMqivRwfp4yf",
+	"XIl7fi11Hzb/yRZzYibJCatUWa4bSh2fgr37WmqOpVAsjWNioUAlp0YwVzHY9BPxIRT3razOxVOneDEV",
+	"xgpTJgXw7PuYTUU8RTeGYjy6h8oJ7DxLasIAwpH2Zug50F1g62hhkQsh29fybMR47jtTpMF3VYrQVrgS",
+	"fm1tz9dTIW1B402N91Me5rHOi8WqstVz61RhaSpcKOjA1IkbzlQaT9CJvsaVAMvxqObkv6xe83FWSc1d",
+	"7g1jTf/ystN2K38rRPUNmfwB+VSv8SwwHYb2+StQ/bWVo8qu87EY3j3KdX4JuscswvwNKv0Yj1xVxKkE",
+	"qW8vW+aaRyqGazZnkcLyoJQ+oUmvqNwl3bjuFZb1qHSNf/Kmyfj+qS4ZCtxQoUCg20OqshkhDncdXQiI",
+	"WKUK9dbOAG6Ws0Dve6tbb0sRopUC8UIvX/BZ/U3flKN/N+Xov3FDuedexvefR0X6TBpRGk5EFEpR6QmA",
+	"c/V7PIN3+Fo4jyJlJVdNFuPqDxOr9FBrB3zasExrj/Cpqi0ltmZlbm3Ytos7HVaAV1fgUUPGLBR7WAlE",
+	"ncT3DYCoie1cGVp9Hnu+fV1z9ug8UsogzWp/S6z9GqzPWEo7VGmczF2Dwb+xMdrE8X6qJhsSSs+/yKve",
+	"mFjCRHANHEPWLVMJvFhpRJWkktCYFD5u4g+NfSXDjkVDj7+En59xOTFp5zNHyt71qzXb6OJk1CMIdpPZ",
+	"cEzVcMqzqdtLqR9lL7gqhFkqkCqd+qntArpvWR8nPIook0i/yHB992nzlVdTDCYe6cI9mtlPcqi+iOKr",
+	"0XGyfk2bkn5/EjxKxz6biDQJh0rfTrFMEz5M7cpMBJdgdIpHTCRJrKPP5mSokjFWSM1eZzm/gi35fwYA",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
