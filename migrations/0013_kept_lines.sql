@@ -1,3 +1,4 @@
+-- +goose Up
 CREATE TABLE kept_lines (
   tenant_id bigint NOT NULL,
   payment_id text COLLATE "C" NOT NULL,

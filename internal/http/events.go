@@ -177,8 +177,8 @@ func (s *service) acceptEvents(ctx context.Context, group []eventItem) error {
 	for try := 0; len(open) > 0; try++ {
 		if try == busyTries {
 			for _, i := range open {
-				if code := group[i].outcome.Code; code != refund.CodeInProgress {
-					return &Problem{Code: code}
+				if group[i].outcome.Code == refund.CodeAccountNotConfigured {
+					return &Problem{Code: refund.CodeAccountNotConfigured}
 				}
 			}
 			return &Problem{Code: codeUnavailable, Detail: "Other requests are working on some of the refunds or payments. Send the whole body again."}

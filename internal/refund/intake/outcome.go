@@ -47,8 +47,8 @@ type Outcome struct {
 
 // BusyError is the error of a Busy outcome for callers that repeat the request: refund.ErrBusy for a lock, else *refund.Problem.
 func (o Outcome) BusyError() error {
-	if o.Code == refund.CodeInProgress {
-		return refund.ErrBusy
+	if o.Code == refund.CodeAccountNotConfigured {
+		return &refund.Problem{Code: o.Code}
 	}
-	return &refund.Problem{Code: o.Code}
+	return refund.ErrBusy
 }
