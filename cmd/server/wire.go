@@ -234,5 +234,5 @@ func (b *accountBook) Account(name string, t refund.TenantID) (refund.Contract, 
 		return refund.Contract{}, false, false
 	}
 	a, known := (*m)[name]
-	return a.Contract, known, a.Tenants[t]
+	return a.ContractOf(t), known, a.Tenants[t]
 }

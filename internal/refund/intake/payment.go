@@ -1,13 +1,14 @@
 package intake
 
 import (
+	"strings"
 	"time"
 
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// newPayment returns the row of a new payment. Codes: CodeAccountNotAllowed, CodeNotExpressible, CodePaymentConflict (its
-// channel reference belongs to another payment).
+// newPayment returns the row of a new payment. Codes: CodeAccountNotAllowed, CodeReferenceOutside, CodeNotExpressible,
+// CodePaymentConflict (its channel reference belongs to another payment).
 func (p *planner) newPayment(ref PaymentRef, t refund.Tenant, s PaymentSpec, by refund.KnownBy) (refund.Payment, refund.Code) {
 	pay, code := NewPayment(ref, t, s, by, p.v)
 	if code != "" {
@@ -25,6 +26,10 @@ func NewPayment(ref PaymentRef, t refund.Tenant, s PaymentSpec, by refund.KnownB
 	contract, known, allowed := v.Account(s.Account, t.ID)
 	if !known || !allowed {
 		return refund.Payment{}, refund.CodeAccountNotAllowed
+	}
+	// Before anything is looked up: whether a reference of another tenant is known must not be told.
+	if !strings.HasPrefix(s.ReferenceFor(t, ref.PaymentID), contract.ReferencePrefix) {
+		return refund.Payment{}, refund.CodeReferenceOutside
 	}
 	if s.RefundedElsewhere > s.Amount {
 		return refund.Payment{}, refund.CodeNotExpressible
