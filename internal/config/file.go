@@ -25,6 +25,7 @@ type File struct {
 	Accounts map[string]Account `yaml:"accounts"`
 	Bridges  map[string]Bridge  `yaml:"bridges"`
 	Times    Times              `yaml:"times"`
+	Notices  Notices            `yaml:"notices"`
 }
 
 // Account is one channel account.
@@ -121,7 +122,7 @@ func (f File) check(kinds Kinds) error {
 	for _, name := range slices.Sorted(maps.Keys(f.Bridges)) {
 		faults = append(faults, At("bridges."+name, f.Bridges[name].faults(name, f.Accounts, kinds.Brokers).Err()))
 	}
-	return errors.Join(append(faults, At("times", f.Times.faults(kinds).Err()))...)
+	return errors.Join(append(faults, At("times", f.Times.faults(kinds).Err()), At("notices", f.Notices.faults().Err()))...)
 }
 
 func (a Account) faults(name string, kinds map[string]ChannelKind) Faults {
