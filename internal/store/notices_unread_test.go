@@ -112,7 +112,7 @@ func TestNoticesOfOtherSystemsDoNotSlowDownIntakes(t *testing.T) {
 func TestUnmatchedNoticesEndAfterTheConfiguredTime(t *testing.T) {
 	t.Parallel()
 	f := newWorkflow(t)
-	number := refund.DispatchNumber(f.Installation(), "demo", "rf", 1)
+	number := refund.DispatchNumber(f.Installation(), "demo", "rf_0", 1)
 	f.receive(t, notice("by number", number, "ch_1", refund.Succeeded), refund.NoticeKept)
 	f.receive(t, notice("by id", "", "ch_1", refund.Succeeded), refund.NoticeKept)
 	if n, err := f.EndUnmatched(t.Context(), time.Hour); n != 0 || err != nil {
