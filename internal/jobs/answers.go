@@ -35,6 +35,7 @@ func answers(ctx context.Context, at refund.Attempt, req refund.Call, ch refund.
 		out.facts = []refund.Fact{refund.FactOf(at, askAnswer(ch.Query(ctx, req)))}
 	case refund.AttemptList:
 		lines, complete, ans := ch.List(ctx, req)
+		refund.MarkConflicts(lines)
 		out.facts, out.complete = listed(at, req.Number, lines, complete, ans), complete
 		for _, l := range lines {
 			if l.Number != req.Number {
