@@ -12,6 +12,9 @@ import (
 	"github.com/refundry/refundry/internal/store/migrate"
 )
 
+// endUnmatchedAfter is the default of config.Notices.EndUnmatchedAfter.
+const endUnmatchedAfter = 30 * 24 * time.Hour
+
 // housekeeping creates the partitions of the coming months and days, matches notices that came before their refund, reads again the
 // notices that could not be read, and ends the wait of notices that nobody matched for long.
 type housekeeping struct {

@@ -2,24 +2,13 @@ package config
 
 import "time"
 
-// Notices says how long notices of channels wait.
+// Notices says how long notices of channels wait. Zero = the default of the package that uses it.
 type Notices struct {
-	// EndUnmatchedAfter is how long a notice waits for a refund with its number or id. Zero = 30 days.
-	EndUnmatchedAfter time.Duration `yaml:"endUnmatchedAfter"`
+	EndUnmatchedAfter time.Duration `yaml:"endUnmatchedAfter"` // how long a notice waits for a refund with its number or id
 }
 
-const (
-	endUnmatchedAfter  = 30 * 24 * time.Hour
-	leastUnmatchedTime = time.Hour
-)
-
-// After returns how long an unmatched notice waits.
-func (n Notices) After() time.Duration {
-	if n.EndUnmatchedAfter == 0 {
-		return endUnmatchedAfter
-	}
-	return n.EndUnmatchedAfter
-}
+// leastUnmatchedTime leaves a notice the time to come before its refund is accepted.
+const leastUnmatchedTime = time.Hour
 
 func (n Notices) faults() Faults {
 	var out Faults
