@@ -48,7 +48,7 @@ func TestAListOfFiveThousandLinesIsReadPageByPage(t *testing.T) {
 	c := newClient(t, address, refund.CodeTerms{})
 	for number, want := range map[string]refund.FactKind{"N4999": refund.Succeeded, "N0": refund.Succeeded, "nobody's": refund.NotFound} {
 		requests.Store(0)
-		lines, complete, a := c.List(budget(t), listOf(number))
+		lines, complete, a := c.List(attempt(t), listOf(number))
 		if len(lines) != 5000 || !complete || a.Kind != want || requests.Load() != 10 {
 			t.Errorf("%s: %d lines, complete %v, %s (%s) in %d requests, want 5000 lines of a complete list in 10", number, len(lines), complete, a.Kind, a.Rule, requests.Load())
 		}
@@ -83,11 +83,11 @@ func TestAListWithoutOneOfItsPagesProvesNoAbsence(t *testing.T) {
 	} {
 		address, requests := pages(t, 6, 2, spoil)
 		c := newClient(t, address, refund.CodeTerms{})
-		lines, complete, a := c.List(budget(t), listOf("nobody's"))
+		lines, complete, a := c.List(attempt(t), listOf("nobody's"))
 		if complete || a.Kind != refund.Unknown || a.Rule == "" || len(a.Evidence) == 0 || len(lines) < 2 || requests.Load() > 3 {
 			t.Errorf("%s: %d lines, complete %v, %s (%s), %d requests", name, len(lines), complete, a.Kind, a.Rule, requests.Load())
 		}
-		if _, complete, a = c.List(budget(t), listOf("N0")); complete || a.Kind != refund.Succeeded || a.ChannelRefundID != "re_0" {
+		if _, complete, a = c.List(attempt(t), listOf("N0")); complete || a.Kind != refund.Succeeded || a.ChannelRefundID != "re_0" {
 			t.Errorf("%s: %s of the number on the first page, complete %v", name, a.Kind, complete)
 		}
 	}
@@ -96,7 +96,7 @@ func TestAListWithoutOneOfItsPagesProvesNoAbsence(t *testing.T) {
 func TestAListWithoutAnEndIsGivenUp(t *testing.T) {
 	t.Parallel()
 	address, requests := pages(t, 1<<30, 1, nil)
-	lines, complete, a := newClient(t, address, refund.CodeTerms{}).List(budget(t), listOf("nobody's"))
+	lines, complete, a := newClient(t, address, refund.CodeTerms{}).List(attempt(t), listOf("nobody's"))
 	if complete || a.Kind != refund.Unknown || a.Rule != "list.too-long" || len(lines) != 100 || requests.Load() != 100 {
 		t.Errorf("%d lines, complete %v, %s (%s), %d requests", len(lines), complete, a.Kind, a.Rule, requests.Load())
 	}
@@ -119,11 +119,11 @@ func TestTheSimulatorListsInPages(t *testing.T) {
 	t.Cleanup(server.Close)
 	c := newClient(t, server.URL, refund.CodeTerms{})
 	for i := range 4 {
-		if a := c.Refund(budget(t), listOf(fmt.Sprint("N", i))); a.Kind != refund.Succeeded {
+		if a := c.Refund(attempt(t), listOf(fmt.Sprint("N", i))); a.Kind != refund.Succeeded {
 			t.Fatalf("%s %s", a.Kind, a.Evidence)
 		}
 	}
-	lines, complete, a := c.List(budget(t), listOf("N3"))
+	lines, complete, a := c.List(attempt(t), listOf("N3"))
 	if len(lines) != 4 || !complete || a.Kind != refund.Succeeded || requests.Load() != 2 {
 		t.Errorf("%d lines, complete %v, %s, %d requests, want 4 lines in 2", len(lines), complete, a.Kind, requests.Load())
 	}
