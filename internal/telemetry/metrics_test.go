@@ -15,6 +15,7 @@ func TestEveryDefinedMetricIsServed(t *testing.T) {
 	m.Intake("rest", "TAKEN", "event", "idempotency-key-reused")
 	m.Workers().Called("demo", refund.AttemptSend, refund.Succeeded, time.Second)
 	m.Notice("demo", "forged")
+	m.FactRefused("effects_ck")
 	m.Workers().Swept(refund.Swept{TakenOver: 2, Overdue: 1, Decided: 1, Expired: 1})
 	m.CommitUnknown()
 	m.Bridges().Delivered("orders", "REPLAYED", "redelivery")
