@@ -116,7 +116,7 @@ func (a *app) openRunner(ctx context.Context, channels *channel.Registry) (err e
 	a.opened(a.riverPool.Close)
 	a.runner, err = jobs.New(jobs.Config{Pool: a.riverPool, Schema: a.cfg.schema, Store: a.store, Channels: channels,
 		Waker:    bridge.Waker{ParkedMessages: a.store, Door: a.door, Log: a.log},
-		Maintain: housekeeping{a.store, a.cfg.schema}, Observer: a.metrics.Workers(),
+		Maintain: housekeeping{a.store, a.cfg.schema, channels.Notifier, cmp.Or(a.cfg.file.Notices.EndUnmatchedAfter, endUnmatchedAfter), a.log}, Observer: a.metrics.Workers(),
 		CallLimiter: channel.NewCallLimiter(channels, channel.CallLimiterConfig{BreakerChanged: a.logBreaker}),
 		Budget: func(ctx context.Context, start time.Time, send time.Duration) context.Context {
 			return channel.WithBudget(ctx, channel.Budget{Start: start, Send: send})
@@ -234,5 +234,5 @@ func (b *accountBook) Account(name string, t refund.TenantID) (refund.Contract, 
 		return refund.Contract{}, false, false
 	}
 	a, known := (*m)[name]
-	return a.Contract, known, a.Tenants[t]
+	return a.ContractOf(t), known, a.Tenants[t]
 }

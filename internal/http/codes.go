@@ -138,6 +138,10 @@ func refusals() []CodeInfo {
 			"The channel limits the number of refunds of one payment.", "Return the money another way.", false},
 		{refund.CodeAccountNotAllowed, no, "The account is not available", "The tenant may not use this channel account.",
 			"The channel account is configured, but not for this tenant.", "Check `channelAccount`.", false},
+		{refund.CodeReferenceOutside, no, "The payment reference is not the tenant's", "The payment's channel reference does not have the tenant's prefix.",
+			"Several tenants share the channel account, and each has references with a prefix of its own. It is the same answer whether the reference is " +
+				"known or not.",
+			"Send the payment's own `channelReference`. Without one the reference is the tenant's code, a colon and the paymentId.", false},
 		{refund.CodeEventExpired, no, "The event is too old", "The event is older than the time for which event ids are kept.",
 			"It is no longer known whether the event was received before.", "Look up the refund by its refundId.", false},
 		{refund.CodeEventUndated, no, "The event has no time", "Neither the event nor its broker has a time.",

@@ -35,7 +35,7 @@ type Actions interface {
 }
 
 // Payments stores payments. Errors: *refund.Problem (payment-parameters-conflict
-// with the fields, payment-below-refunded, account-not-allowed,
+// with the fields, payment-below-refunded, account-not-allowed, reference-not-allowed,
 // amount-not-expressible), refund.ErrNotFound (FindPayment), ErrBusy, ErrUnavailable.
 type Payments interface {
 	// PutPayment stores a snapshot. created = the payment was unknown before.

@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/refundry/refundry/internal/refund"
 )
@@ -35,6 +36,8 @@ func answers(ctx context.Context, at refund.Attempt, req refund.Call, ch refund.
 		out.facts = []refund.Fact{refund.FactOf(at, askAnswer(ch.Query(ctx, req)))}
 	case refund.AttemptList:
 		lines, complete, ans := ch.List(ctx, req)
+		refund.MarkConflicts(lines)
+		complete = complete && !slices.ContainsFunc(lines, func(l refund.ListedEffect) bool { return l.Names.Conflict != "" })
 		out.facts, out.complete = listed(at, req.Number, lines, complete, ans), complete
 		for _, l := range lines {
 			if l.Number != req.Number {

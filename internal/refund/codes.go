@@ -19,6 +19,7 @@ const (
 	CodeWindowClosed      Code = "refund-window-closed"
 	CodeCountExceeded     Code = "refund-count-exceeded"
 	CodeAccountNotAllowed Code = "account-not-allowed"
+	CodeReferenceOutside  Code = "reference-not-allowed"
 	CodeEventExpired      Code = "event-expired"
 	CodeEventUndated      Code = "event-undated"
 	CodeTenantClosed      Code = "tenant-closed"

@@ -27,3 +27,29 @@ func (n Names) ContradictsRecord(r *Refund, number string) bool {
 	return n.Conflict != "" || n.RefundID != "" && n.RefundID != r.RefundID ||
 		n.PaymentReference != "" && n.PaymentReference != r.ChannelReference
 }
+
+// MarkConflicts marks the lines of one list that contradict each other, in Names.Conflict: lines that give one channel refund
+// id different numbers, amounts or currencies. Nothing may follow from any of them. Lines that differ in status alone do not
+// contradict each other, since a status may change while a list is read. Marked lines stay marked.
+func MarkConflicts(lines []ListedEffect) {
+	first, torn := map[string]ListedEffect{}, map[string]bool{}
+	for _, l := range lines {
+		x, seen := first[l.ChannelRefundID]
+		if !seen {
+			first[l.ChannelRefundID] = l
+			continue
+		}
+		if x.Number == "" {
+			x.Number = l.Number
+			first[l.ChannelRefundID] = x
+		}
+		if l.Number != "" && l.Number != x.Number || l.Amount != x.Amount || l.Currency != x.Currency {
+			torn[l.ChannelRefundID] = true
+		}
+	}
+	for i := range lines {
+		if id := lines[i].ChannelRefundID; id != "" && torn[id] && lines[i].Names.Conflict == "" {
+			lines[i].Names.Conflict = "lines"
+		}
+	}
+}

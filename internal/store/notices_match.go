@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -68,9 +69,13 @@ func (s *Store) readAgain(ctx context.Context, tx pgx.Tx, k refund.RefundRef) (r
 	return rec, err
 }
 
-// matchGroup enters notices that waited for the numbers of new refunds, before their transaction commits.
-func (s *Store) matchGroup(ctx context.Context, u *unit, tx pgx.Tx, made []intake.NewRefund) error {
+// matchGroup enters notices that waited for the numbers of new refunds, before their transaction commits. noticed are the numbers with such
+// notices.
+func (s *Store) matchGroup(ctx context.Context, u *unit, tx pgx.Tx, made []intake.NewRefund, noticed []string) error {
 	for _, r := range made {
+		if !slices.Contains(noticed, r.Number) {
+			continue
+		}
 		rows, err := tx.Query(ctx, keptNoticesSQL, r.Account, []string{r.Number}, []string{})
 		if err != nil {
 			return err

@@ -23,7 +23,7 @@ type Metrics struct {
 	commitUnknown                          prometheus.Counter
 	accept                                 prometheus.Observer
 	duration                               *prometheus.HistogramVec
-	refunds, oldest, parked                *prometheus.GaugeVec
+	refunds, oldest, parked, unread        *prometheus.GaugeVec
 	promises                               promiseMetrics
 	build                                  *prometheus.GaugeVec
 	cases                                  prometheus.Gauge
@@ -69,6 +69,7 @@ func New() *Metrics {
 	m.promises = promiseMetrics{violations: gauge("invariant_violations"), most: gauge("effects_per_refund_max").WithLabelValues(),
 		excess: gauge("over_refunded_minor_units"), held: gauge("sending_held").WithLabelValues()}
 	m.refunds, m.oldest, m.parked, m.cases = gauge("open_refunds"), gauge("oldest_age_seconds"), gauge("parked"), gauge("cases_open").WithLabelValues()
+	m.unread = gauge("unread_notices")
 	m.build = gauge("build_info")
 	return m
 }
@@ -114,20 +115,25 @@ type Backlog struct {
 	Oldest  map[string]time.Duration // by state
 	Parked  map[string]int           // by reason
 	Cases   int
+	Unread  map[string]int // by account
 }
 
-// SetBacklog replaces the gauges of the backlog. Every state in known has a value, 0 if none; other states and reasons without a value
-// disappear.
+// SetBacklog replaces the gauges of the backlog. Every state in known has a value, 0 if none; other states, reasons
+// and accounts without a value disappear.
 func (m *Metrics) SetBacklog(s Backlog, known []string) {
 	m.refunds.Reset()
 	m.oldest.Reset()
 	m.parked.Reset()
+	m.unread.Reset()
 	for _, state := range known {
 		m.refunds.WithLabelValues(state).Set(float64(s.Refunds[state]))
 		m.oldest.WithLabelValues(state).Set(s.Oldest[state].Seconds())
 	}
 	for reason, n := range s.Parked {
 		m.parked.WithLabelValues(reason).Set(float64(n))
+	}
+	for account, n := range s.Unread {
+		m.unread.WithLabelValues(account).Set(float64(n))
 	}
 	m.cases.Set(float64(s.Cases))
 }

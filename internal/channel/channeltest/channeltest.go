@@ -28,7 +28,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Subject) {
 		"query gives nothing": emptyQuery,
 		"list":                list,
 		"time over":           timeOver,
-		"documents":           documents,
+		"documents":           documentRows,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -19,31 +19,41 @@ type document struct {
 
 var anyMember = regexp.MustCompile(`"([A-Za-z_]+)":`)
 
-// documents gives the client every kind of document of its channel in forms that have two readings or none. The client must
+// documentRows gives the client every kind of document of its channel in forms that have two readings or none. The client must
 // take nothing from them: not a success, which was not reported, and not a refusal or an absence, after which money could
 // move twice.
-func documents(t *testing.T, s Subject) {
+func documentRows(t *testing.T, s Subject) {
 	for _, d := range s.documents(t) {
-		if !d.reads(t, nil) {
-			t.Errorf("%s: nothing was taken from the good document", d.name)
-		}
-		unread := func(body []byte) []byte {
-			return []byte(strings.Replace(string(body), "{", `{"newMember":{"half":"\ud800","n":1.5e300,"nul":"\u0000","status":[]},`, 1))
-		}
-		if !d.reads(t, unread) {
-			t.Errorf("%s: a member that is not read spoilt the document", d.name)
-		}
-		var good string
-		d.reads(t, func(body []byte) []byte {
-			good = string(body)
-			return body
-		})
-		for what, spoilt := range s.twoReadings(good) {
-			if d.reads(t, func([]byte) []byte { return []byte(spoilt) }) {
-				t.Errorf("%s, %s: the client took something from %q", d.name, what, spoilt)
+		t.Run(d.name, func(t *testing.T) {
+			for _, what := range s.misread(t, d) {
+				t.Error(what)
 			}
+		})
+	}
+}
+
+// misread returns what the client does wrong with a kind of document.
+func (s Subject) misread(t *testing.T, d document) (wrong []string) {
+	if !d.reads(t, nil) {
+		wrong = append(wrong, "nothing was taken from the good document")
+	}
+	unread := func(body []byte) []byte {
+		return []byte(strings.Replace(string(body), "{", `{"newMember":{"half":"\ud800","n":1.5e300,"nul":"\u0000","status":[]},`, 1))
+	}
+	if !d.reads(t, unread) {
+		wrong = append(wrong, "a member that is not read spoilt the document")
+	}
+	var good string
+	d.reads(t, func(body []byte) []byte {
+		good = string(body)
+		return body
+	})
+	for what, spoilt := range s.twoReadings(good) {
+		if d.reads(t, func([]byte) []byte { return []byte(spoilt) }) {
+			wrong = append(wrong, what+": the client took something from "+spoilt)
 		}
 	}
+	return wrong
 }
 
 // twoReadings returns forms of a good document that say nothing.

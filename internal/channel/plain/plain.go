@@ -103,7 +103,7 @@ func (c *Client) Refund(ctx context.Context, call refund.Call) refund.Answer {
 
 // Query asks the channel for the refund with the number of the call.
 func (c *Client) Query(ctx context.Context, call refund.Call) refund.Answer {
-	reply, err := c.get(ctx, call, "/v1/refunds/"+url.PathEscape(call.Number))
+	reply, err := c.get(ctx, call, "/v1/refunds/"+url.PathEscape(call.Number), "")
 	if err != nil {
 		return channel.Failed(reply, err)
 	}
@@ -118,21 +118,13 @@ func (c *Client) Query(ctx context.Context, call refund.Call) refund.Answer {
 	return a
 }
 
-// List reads the refunds of the payment. The answer is about the number of the call; it is NotFound only if the list is
-// complete.
-func (c *Client) List(ctx context.Context, call refund.Call) ([]refund.ListedEffect, bool, refund.Answer) {
-	reply, err := c.get(ctx, call, "/v1/payments/"+url.PathEscape(call.PaymentReference)+"/refunds")
-	if err != nil {
-		return nil, false, channel.Failed(reply, err)
+// get asks a question. after is the cursor of a list's page; "" = the first.
+func (c *Client) get(ctx context.Context, call refund.Call, path, after string) (channel.Reply, error) {
+	query := url.Values{"account": {c.account(call)}}
+	if after != "" {
+		query.Set("after", after)
 	}
-	if reply.Status != http.StatusOK {
-		return nil, false, c.ofError(reply)
-	}
-	return c.ofList(reply, call)
-}
-
-func (c *Client) get(ctx context.Context, call refund.Call, path string) (channel.Reply, error) {
-	address := c.base + path + "?" + url.Values{"account": {c.account(call)}}.Encode()
+	address := c.base + path + "?" + query.Encode()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return channel.Reply{}, fmt.Errorf("%w: %w", channel.ErrNotSent, err)

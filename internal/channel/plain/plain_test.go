@@ -67,7 +67,7 @@ func onSimulator(profile string, listed bool) func(*testing.T) channeltest.Subje
 				rewrite.Store(&change)
 			},
 			Reads: []string{"number", "refundId", "channelRefundId", "account", "paymentReference", "status", "amount", "currency", "id", "complete",
-				"refunds", "code"},
+				"refunds", "next", "code"},
 			NoticeBody: []byte(noticeBody),
 			SignNotice: func(body []byte) map[string][]string {
 				stamp := strconv.FormatInt(time.Now().Unix(), 10)

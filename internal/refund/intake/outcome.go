@@ -8,7 +8,7 @@ import "github.com/refundry/refundry/internal/refund"
 //	          refund-parameters-conflict    the refund id is bound to other parameters
 //	          payment-parameters-conflict   the payment is stored with other parameters, or its reference is another payment's
 //	REFUSED   tenant-closed                 binds nothing
-//	          account-not-allowed, order-mismatch, currency-mismatch, event-expired, amount-not-expressible,
+//	          account-not-allowed, reference-not-allowed, order-mismatch, currency-mismatch, event-expired, amount-not-expressible,
 //	          refund-window-closed, refund-count-exceeded, amount-exceeds-refundable
 //	          in this order: the first that applies
 //	WAITING   payment-unknown

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"strings"
 	"time"
 
 	"github.com/refundry/refundry/internal/refund"
@@ -20,7 +21,7 @@ func (p *planner) newPayment(ref PaymentRef, t refund.Tenant, s PaymentSpec, by 
 }
 
 // NewPayment returns the row of a payment that is not known yet. It does not look for another payment with the same
-// reference. Codes: CodeAccountNotConfigured, CodeAccountNotAllowed, CodeNotExpressible.
+// reference. Codes: CodeAccountNotConfigured, CodeAccountNotAllowed, CodeReferenceOutside, CodeNotExpressible.
 func NewPayment(ref PaymentRef, t refund.Tenant, s PaymentSpec, by refund.KnownBy, v View) (refund.Payment, refund.Code) {
 	contract, known, allowed := v.Account(s.Account, t.ID)
 	switch {
@@ -28,6 +29,9 @@ func NewPayment(ref PaymentRef, t refund.Tenant, s PaymentSpec, by refund.KnownB
 		return refund.Payment{}, refund.CodeAccountNotConfigured
 	case !allowed:
 		return refund.Payment{}, refund.CodeAccountNotAllowed
+	// Before anything is looked up: whether a reference of another tenant is known must not be told.
+	case !strings.HasPrefix(s.ReferenceFor(t, ref.PaymentID), contract.ReferencePrefix):
+		return refund.Payment{}, refund.CodeReferenceOutside
 	case s.RefundedElsewhere > s.Amount:
 		return refund.Payment{}, refund.CodeNotExpressible
 	}
