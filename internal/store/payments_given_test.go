@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/refundry/refundry/internal/refund"
@@ -63,7 +64,8 @@ func TestAnInlinePaymentIsComparedInEveryFieldThatItGives(t *testing.T) {
 		"an older version, other order": {func(s *intake.PaymentSpec) { givenVersion(1)(s); s.OrderID = "ord_2" }, []string{"payment.orderId"}},
 	} {
 		spec := with(*inlinePayment(1000), c.give)
-		out := b.accept(t, b.request("e-"+name, "rf-"+name, "pay_1", 1, &spec))[0]
+		id := strings.ReplaceAll(strings.ReplaceAll(name, " ", "-"), ",", "")
+		out := b.accept(t, b.request(id, id, "pay_1", 1, &spec))[0]
 		switch {
 		case c.want == nil && out.Verdict != intake.Taken:
 			t.Errorf("%s: %s %v, want TAKEN", name, out.Verdict, out.Fields)
