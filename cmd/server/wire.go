@@ -77,7 +77,7 @@ func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 	}
 	accounts := &accountBook{}
 	a.store, err = store.Open(ctx, store.Config{URL: cfg.databaseURL, Schema: cfg.schema, Params: cfg.params, Enqueuer: enqueuer,
-		Accounts: accounts, Logger: cfg.log, RefundEnded: a.metrics.Ended, HoldOnFailover: !cfg.guard.lossless})
+		Accounts: accounts, Logger: cfg.log, RefundEnded: a.metrics.Ended, FactRefused: a.metrics.FactRefused, HoldOnFailover: !cfg.guard.lossless})
 	if err != nil {
 		return a, err
 	}
@@ -116,7 +116,7 @@ func (a *app) openRunner(ctx context.Context, channels *channel.Registry) (err e
 	a.opened(a.riverPool.Close)
 	a.runner, err = jobs.New(jobs.Config{Pool: a.riverPool, Schema: a.cfg.schema, Store: a.store, Channels: channels,
 		Waker:    bridge.Waker{ParkedMessages: a.store, Door: a.door, Log: a.log},
-		Maintain: housekeeping{a.store, a.cfg.schema}, Observer: a.metrics.Workers(),
+		Maintain: housekeeping{a.store, a.cfg.schema, channels.Notifier, cmp.Or(a.cfg.file.Notices.EndUnmatchedAfter, endUnmatchedAfter), a.log}, Observer: a.metrics.Workers(),
 		CallLimiter: channel.NewCallLimiter(channels, channel.CallLimiterConfig{BreakerChanged: a.logBreaker}),
 		Budget: func(ctx context.Context, start time.Time, send time.Duration) context.Context {
 			return channel.WithBudget(ctx, channel.Budget{Start: start, Send: send})
@@ -149,7 +149,7 @@ func (a *app) openAPI(channels *channel.Registry) (err error) {
 	}
 	rows := storeAndReader{a.store, a.reader}
 	a.api, err = httpapi.New(httpapi.Config{Door: a.door, Refunds: a.reader, Actions: actions{rows, a.runner, a.log}, Payments: rows,
-		Keys: a.store, Cases: rows, Events: bridge.Codec{}, Parking: a.store, Messages: a.reader,
+		Keys: a.store, Cases: cases{rows}, Events: bridge.Codec{}, Parking: a.store, Messages: a.reader,
 		Parked:     parkedMessages{rows, bridge.Redriver{ParkedMessages: rows, Door: a.door, NewRID: pg.NewRID, Log: a.log}},
 		Notices:    notices{channels, a.store},
 		NoticeSeen: a.metrics.Notice,
@@ -234,5 +234,5 @@ func (b *accountBook) Account(name string, t refund.TenantID) (refund.Contract, 
 		return refund.Contract{}, false, false
 	}
 	a, known := (*m)[name]
-	return a.Contract, known, a.Tenants[t]
+	return a.ContractOf(t), known, a.Tenants[t]
 }

@@ -33,7 +33,7 @@ func TestDecodeStructuredRefund(t *testing.T) {
 	want := intake.Request{
 		Params: refund.Params{RefundID: "rf_1", OrderID: "ord_1", PaymentID: "pay_1", Amount: 1250, Currency: "USD"}, Reason: "broken é",
 		Metadata: map[string]string{"ticket": "T-9"},
-		Payment: &intake.PaymentSpec{OrderID: "ord_1", Amount: 10000, Currency: "USD", Account: "demo", Version: 3, RefundedElsewhere: 5,
+		Payment: &intake.PaymentSpec{OrderID: "ord_1", Amount: 10000, Currency: "USD", Account: "demo", Version: 3, VersionGiven: true, RefundedElsewhere: 5, ElsewhereGiven: true,
 			PaidAt: time.Date(2026, 2, 28, 22, 59, 59, 123456000, time.UTC)},
 	}
 	want.ComputeIdentity()

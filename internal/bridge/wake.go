@@ -15,50 +15,68 @@ import (
 // wakeBatch is the number of waiting messages in one group.
 const wakeBatch = 100
 
-// Waker processes waiting messages once their payment is known.
+// Waker processes waiting messages once their payment is known, or more of it is captured.
 type Waker struct {
 	ParkedMessages interface {
-		// Waiting returns messages that wait for a payment, the oldest first.
-		Waiting(ctx context.Context, tenant refund.TenantID, paymentID string, limit int) ([]intake.ParkedMessage, error)
+		// Waiting returns messages that wait for a payment, those after a message (zero = all), the oldest first.
+		Waiting(ctx context.Context, tenant refund.TenantID, paymentID string, after refund.RID, limit int) ([]intake.ParkedMessage, error)
+		// StillParked counts a failed try.
+		StillParked(ctx context.Context, tenant refund.TenantID, id refund.RID) error
 	}
 	Door interface {
-		Accept(ctx context.Context, g []intake.Intake) ([]intake.Outcome, error)
+		AcceptEach(ctx context.Context, g []intake.Intake) ([]intake.Result, error)
 	}
 	Log *slog.Logger
 }
 
-// WakePayment passes all messages that wait for a payment to the Door. The transaction that decides a message also closes its parked
-// row, so a message never has two results. It may run twice. Errors: a busy refund, which is to be retried; those of the database.
+// WakePayment passes every message that waits for a payment to the Door once. The transaction that decides a message also closes its
+// parked row, so a message never has two results. A message that cannot be decoded any more, or that the database refuses, stays parked
+// and does not stop the others. It may run twice. Errors: a message that is to be tried again, after all others were tried; those of
+// the database.
 func (w Waker) WakePayment(ctx context.Context, tenant refund.TenantID, paymentID string) error {
+	var after refund.RID
+	var again error
 	for {
-		waiting, err := w.ParkedMessages.Waiting(ctx, tenant, paymentID, wakeBatch)
+		waiting, err := w.ParkedMessages.Waiting(ctx, tenant, paymentID, after, wakeBatch)
 		if err != nil || len(waiting) == 0 {
-			return err
+			return errors.Join(err, again)
 		}
+		after = waiting[len(waiting)-1].ID
 		group := make([]intake.Intake, 0, len(waiting))
 		for _, m := range waiting {
-			in, err := Unpark(m)
-			if err != nil { // it could be decoded when it was parked
-				return fmt.Errorf("bridge: parked message %s cannot be decoded any more: %w", m.ID, err)
+			in, fault := Unpark(m)
+			if fault == nil {
+				group = append(group, in)
+			} else if err := w.leave(ctx, tenant, m.ID, fault); err != nil {
+				return err
 			}
-			group = append(group, in)
 		}
 		fault.Point(fault.WakeRead)
-		out, err := w.Door.Accept(ctx, group)
+		results, err := w.Door.AcceptEach(ctx, group)
 		if err != nil {
 			return err
 		}
 		fault.Point(fault.WakeDecided)
-		for _, o := range out {
-			if o.Verdict == intake.Waiting {
-				return nil // the payment is not stored after all; the transaction that stores it will wake them
-			}
-			if o.Verdict == intake.Busy {
-				return errors.New("bridge: the refund of a parked message is busy")
+		for i, r := range results {
+			switch {
+			case errors.Is(r.Err, refund.ErrBadData):
+				if err := w.leave(ctx, tenant, group[i].Parked, r.Err); err != nil {
+					return err
+				}
+			case r.Err != nil:
+				again = r.Err
+			case r.Verdict == intake.Busy:
+				again = fmt.Errorf("bridge: parked message %s: %w", group[i].Parked, r.BusyError())
 			}
 		}
 		w.Log.InfoContext(ctx, "waiting messages processed", "payment", paymentID, "messages", len(group))
 	}
+}
+
+// leave counts a try of a message that stays parked for a reason of its own.
+func (w Waker) leave(ctx context.Context, tenant refund.TenantID, id refund.RID, why error) error {
+	w.Log.ErrorContext(ctx, "waiting message stays parked", "parked", id.String(), "error", why.Error())
+	return w.ParkedMessages.StillParked(ctx, tenant, id)
 }
 
 // Unpark decodes a parked message to the intake that its consumer had made. Errors: *Undecodable.

@@ -18,7 +18,8 @@ const (
 	ParkRefusedByDB = "unstorable"   // the database rejects a value
 	ParkGivenUp     = "given-up"     // it failed until the try Config.GiveUp, the last ones in a group of its own
 
-	ParkUndated = string(refund.CodeEventUndated) // neither the event nor the broker has a time
+	ParkUndated      = string(refund.CodeEventUndated)         // neither the event nor the broker has a time
+	ParkUnconfigured = string(refund.CodeAccountNotConfigured) // no process that got the message knew the account, for accountPatience
 )
 
 // Causes of a replay that a bridge detects. intake.CauseEvent remains for repeats of producers.
@@ -37,7 +38,8 @@ type item struct {
 	code        string // of its tenant, "" = missing or not allowed
 	parkReason  string // "" = to be decided by the Door
 	tries       int    // failed ones, for reasons of its own
-	busy        int    // consecutive tries that met a locked row
+	busy        int    // consecutive tries that met a locked row or an unknown account
+	busySince   time.Time
 	retryAt     time.Time
 	parkedFirst bool // parked before this try, which may crash the process
 
@@ -155,9 +157,7 @@ func (b *Bridge) settle(ctx context.Context, it *item, r intake.Result) error {
 		it.parkReason = ParkRefusedByDB
 		return b.park(ctx, it)
 	case errors.Is(r.Err, refund.ErrBusy), r.Err == nil && r.Verdict == intake.Busy:
-		it.busy++
-		it.retryAt = b.cfg.Clock().Add(b.backoff(it.busy))
-		return nil
+		return b.hold(ctx, it, r.Code)
 	case r.Err != nil:
 		b.failed(it, r.Err)
 		return nil //nolint:nilerr // the error concerns this message only and is counted
@@ -197,6 +197,25 @@ func (b *Bridge) causeOf(it *item, o intake.Outcome) string {
 		return CauseRedelivery
 	}
 	return o.Cause
+}
+
+// accountPatience is how long a message waits in this process for an account that the process does not know: longer than the
+// processes of an installation take to get a new configuration one after another.
+const accountPatience = 10 * time.Minute
+
+// hold keeps a message that is not decided for its next try. One whose account stays unknown for too long is parked, so that it does
+// not hold a place for ever. Errors: an outage of the database.
+func (b *Bridge) hold(ctx context.Context, it *item, code refund.Code) error {
+	now := b.cfg.Clock()
+	if it.busy++; it.busy == 1 {
+		it.busySince = now
+	}
+	if code == refund.CodeAccountNotConfigured && now.Sub(it.busySince) >= accountPatience && it.in.Parked.IsZero() {
+		it.parkReason = ParkUnconfigured
+		return b.park(ctx, it)
+	}
+	it.retryAt = now.Add(b.backoff(it.busy))
+	return nil
 }
 
 // failed counts a try that failed for a reason of the message's own. A message that was parked before the try stays parked and is done;

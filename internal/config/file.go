@@ -25,14 +25,16 @@ type File struct {
 	Accounts map[string]Account `yaml:"accounts"`
 	Bridges  map[string]Bridge  `yaml:"bridges"`
 	Times    Times              `yaml:"times"`
+	Notices  Notices            `yaml:"notices"`
 }
 
 // Account is one channel account.
 type Account struct {
-	Channel  string      `yaml:"channel"` // a kind of channel
-	Tenants  []string    `yaml:"tenants"` // codes of the tenants that can use it
-	Contract Contract    `yaml:"contract"`
-	Settings RawSettings `yaml:",inline"` // of the kind of channel
+	Channel    string      `yaml:"channel"` // a kind of channel
+	Tenants    []string    `yaml:"tenants"` // codes of the tenants that can use it
+	References References  `yaml:"references"`
+	Contract   Contract    `yaml:"contract"`
+	Settings   RawSettings `yaml:",inline"` // of the kind of channel
 }
 
 // Contract has the profile of the contract and the terms in which the account differs from it. Zero = as in the profile.
@@ -120,7 +122,7 @@ func (f File) check(kinds Kinds) error {
 	for _, name := range slices.Sorted(maps.Keys(f.Bridges)) {
 		faults = append(faults, At("bridges."+name, f.Bridges[name].faults(name, f.Accounts, kinds.Brokers).Err()))
 	}
-	return errors.Join(append(faults, At("times", f.Times.faults(kinds).Err()))...)
+	return errors.Join(append(faults, At("times", f.Times.faults(kinds).Err()), At("notices", f.Notices.faults().Err()))...)
 }
 
 func (a Account) faults(name string, kinds map[string]ChannelKind) Faults {
@@ -135,8 +137,9 @@ func (a Account) faults(name string, kinds map[string]ChannelKind) Faults {
 		out.AddIf(true, ".channel: %q is not one of: %s", a.Channel, names(kinds))
 		return out
 	}
-	_, profile := kind.Contract(a.Contract.Profile)
-	_, err := a.Contract.Terms(kind)
+	contract, profile := kind.Contract(a.Contract.Profile)
+	_, err := a.Terms(kind)
+	a.referenceFaults(contract.References, &out)
 	out.AddIf(!profile, ".contract.profile: %v", err)
 	out.AddIf(profile && err != nil, ".contract: %v", err)
 	return append(out, faultsOf(kind.Check(a.Settings.Node()))...)

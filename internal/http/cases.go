@@ -79,6 +79,30 @@ func (s *service) GetCase(ctx context.Context, req oapi.GetCaseRequestObject) (o
 	return oapi.GetCase200JSONResponse(detailOf(v)), nil
 }
 
+// OpenCase opens a case on a refund in any state, because a person has evidence that its outcome is wrong.
+func (s *service) OpenCase(ctx context.Context, req oapi.OpenCaseRequestObject) (oapi.OpenCaseResponseObject, error) {
+	who := principalOf(ctx)
+	if !refund.ValidEvidence(req.Body.Evidence) {
+		return nil, invalid(badEvidence())
+	}
+	id, opened, err := s.cases.OpenCase(ctx, who.Tenant.ID, req.RefundId, req.Body.Evidence, actorName(who))
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.cases.FindCase(ctx, who.Tenant.ID, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case opened:
+		return oapi.OpenCase201JSONResponse(detailOf(v)), nil
+	}
+	return oapi.OpenCase200JSONResponse(detailOf(v)), nil
+}
+
+func badEvidence() fieldError {
+	return atPointer("/evidence", "must have 8 to 4000 characters, not counting blanks at its ends")
+}
+
 // ProposeDecision stores the decision that one person proposes.
 func (s *service) ProposeDecision(ctx context.Context, req oapi.ProposeDecisionRequestObject) (oapi.ProposeDecisionResponseObject, error) {
 	who := principalOf(ctx)
@@ -88,7 +112,7 @@ func (s *service) ProposeDecision(ctx context.Context, req oapi.ProposeDecisionR
 		p.EffectID = refund.RID(*req.Body.EffectId)
 	}
 	if !refund.ValidEvidence(p.Evidence) {
-		return nil, invalid(atPointer("/evidence", "must have 8 to 4000 characters, not counting blanks at its ends"))
+		return nil, invalid(badEvidence())
 	}
 	d, created, err := s.cases.Propose(ctx, p)
 	switch {

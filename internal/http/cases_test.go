@@ -168,6 +168,41 @@ func TestProposeAndJudge(t *testing.T) {
 	}
 }
 
+func TestOpenCase(t *testing.T) {
+	t.Parallel()
+	at, c := serveCases(t)
+	at.created, at.view = true, refund.CaseView{CaseRow: refund.CaseRow{CaseRef: refund.CaseRef{ID: caseID, OpenedAt: epoch}, RefundID: "rf_1", PaymentID: "pay_77",
+		State: refund.StateSuccess, Version: 4, Account: "demo", Amount: 1250, Currency: "USD", Reasons: []refund.CaseReason{refund.CaseReview}},
+		Payment: refund.Payment{PaymentID: "pay_77", OrderID: "ord_77", Currency: "USD", Account: "demo", Reference: "ch_77", KnownBy: refund.BySnapshot,
+			Captured: 10000, CreatedAt: epoch}}
+	open := func(id, body, key string) reply {
+		return c.do("POST", "/v1/refunds/"+id+"/cases", body, "Authorization", "Bearer "+key)
+	}
+	const good = `{"evidence":"statement of 2 March"}`
+	if r := open("rf_1", good, decideKey); r.status != http.StatusCreated || !strings.Contains(r.body, `"reasons":["review-requested"]`) {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+	if at.reviews[0] != "rf_1 statement of 2 March shop" {
+		t.Errorf("%q", at.reviews[0])
+	}
+	at.created = false
+	if r := open("rf_1", good, decideKey); r.status != http.StatusOK {
+		t.Errorf("status %d of a repeat, want 200", r.status)
+	}
+	if r := open("none", good, decideKey); r.status != http.StatusNotFound {
+		t.Errorf("status %d for an unknown refund, want 404", r.status)
+	}
+	if r := open("rf_1", good, approveKey); r.status != http.StatusForbidden {
+		t.Errorf("status %d, want 403: cases:approve does not include cases:decide", r.status)
+	}
+	for name, body := range map[string]string{"no evidence": `{}`, "short": `{"evidence":"because"}`, "blanks": `{"evidence":"  because   "}`,
+		"unknown member": `{"evidence":"ticket 4711","force":true}`, "no JSON": `{`} {
+		if r := open("rf_1", body, decideKey); r.status != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", name, r.status, r.body)
+		}
+	}
+}
+
 // Every error has its code and status. The client checks that the contract lists them.
 func TestCaseProblems(t *testing.T) {
 	t.Parallel()

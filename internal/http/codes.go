@@ -137,7 +137,11 @@ func refusals() []CodeInfo {
 		{refund.CodeCountExceeded, no, "Too many refunds of one payment", "The channel takes no further refund of this payment.",
 			"The channel limits the number of refunds of one payment.", "Return the money another way.", false},
 		{refund.CodeAccountNotAllowed, no, "The account is not available", "The tenant may not use this channel account.",
-			"The channel account is not configured, or not for this tenant.", "Check `channelAccount`.", false},
+			"The channel account is configured, but not for this tenant.", "Check `channelAccount`.", false},
+		{refund.CodeReferenceOutside, no, "The payment reference is not the tenant's", "The payment's channel reference does not have the tenant's prefix.",
+			"Several tenants share the channel account, and each has references with a prefix of its own. It is the same answer whether the reference is " +
+				"known or not.",
+			"Send the payment's own `channelReference`. Without one the reference is the tenant's code, a colon and the paymentId.", false},
 		{refund.CodeEventExpired, no, "The event is too old", "The event is older than the time for which event ids are kept.",
 			"It is no longer known whether the event was received before.", "Look up the refund by its refundId.", false},
 		{refund.CodeEventUndated, no, "The event has no time", "Neither the event nor its broker has a time.",
@@ -155,6 +159,9 @@ func notNow() []CodeInfo {
 		{codeUnavailable, http.StatusServiceUnavailable, "Not available", "The service cannot answer at the moment.",
 			"The database is away, an answer took too long, or the process is shutting down. The request may or may not be stored.",
 			"Send the same request again with the same key after `Retry-After` seconds.", true},
+		{refund.CodeAccountNotConfigured, http.StatusServiceUnavailable, "The account is not configured here", "The process that answered does not know this channel account.",
+			"The channel account is not in the configuration of the process that answered; another process may know it already. Nothing was decided.",
+			"Send the same request again with the same key after `Retry-After` seconds. If it stays so, check `channelAccount`.", true},
 		{codeOverloaded, http.StatusServiceUnavailable, "Overloaded", "Too many requests are waiting.",
 			"The queue in front of the database is full. Nothing was stored.", "Send the same request again after `Retry-After` seconds, and slow down.", true},
 	}

@@ -176,6 +176,11 @@ func (s *service) acceptEvents(ctx context.Context, group []eventItem) error {
 	}
 	for try := 0; len(open) > 0; try++ {
 		if try == busyTries {
+			for _, i := range open {
+				if group[i].outcome.Code == refund.CodeAccountNotConfigured {
+					return &Problem{Code: refund.CodeAccountNotConfigured}
+				}
+			}
 			return &Problem{Code: codeUnavailable, Detail: "Other requests are working on some of the refunds or payments. Send the whole body again."}
 		}
 		if try > 0 {

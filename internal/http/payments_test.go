@@ -28,7 +28,7 @@ func TestPutPayment(t *testing.T) {
 		t.Errorf("%d %v %s", r.status, r.header, r.body)
 	}
 	if want := (intake.PaymentSpec{OrderID: "ord_77", Amount: 10000, Currency: "USD", Account: "demo", Reference: "ch_77", Version: 2,
-		RefundedElsewhere: 5}); spec != want {
+		VersionGiven: true, RefundedElsewhere: 5, ElsewhereGiven: true}); spec != want {
 		t.Errorf("spec = %+v, want %+v", spec, want)
 	}
 	created = false

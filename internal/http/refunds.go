@@ -72,7 +72,7 @@ func problemOf(out intake.Outcome) error {
 	case intake.Waiting:
 		return &Problem{Code: refund.CodePaymentUnknown}
 	case intake.Busy:
-		return refund.ErrBusy
+		return out.BusyError()
 	default:
 		return fmt.Errorf("httpapi: unexpected verdict %q of the Door", out.Verdict)
 	}

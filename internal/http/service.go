@@ -35,7 +35,7 @@ type Actions interface {
 }
 
 // Payments stores payments. Errors: *refund.Problem (payment-parameters-conflict
-// with the fields, payment-below-refunded, account-not-allowed,
+// with the fields, payment-below-refunded, account-not-allowed, reference-not-allowed,
 // amount-not-expressible), refund.ErrNotFound (FindPayment), ErrBusy, ErrUnavailable.
 type Payments interface {
 	// PutPayment stores a snapshot. created = the payment was unknown before.
@@ -51,6 +51,8 @@ type Cases interface {
 	// ListCases returns at most q.Limit cases: open ones oldest first, closed ones newest first.
 	ListCases(ctx context.Context, tenant refund.TenantID, q refund.CaseFilter) ([]refund.CaseRow, error)
 	FindCase(ctx context.Context, tenant refund.TenantID, id refund.RID) (refund.CaseView, error)
+	// OpenCase opens a case on a refund in any state; actor is the actor's name. opened = none was open before.
+	OpenCase(ctx context.Context, tenant refund.TenantID, refundID, evidence, actor string) (id refund.RID, opened bool, err error)
 	// Propose stores a proposal. created = it is new.
 	Propose(ctx context.Context, p refund.Proposal) (d refund.Decision, created bool, err error)
 	Judge(ctx context.Context, a refund.Approval) (refund.Decision, error)

@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/refundry/refundry/internal/refund"
 )
@@ -35,6 +36,8 @@ func answers(ctx context.Context, at refund.Attempt, req refund.Call, ch refund.
 		out.facts = []refund.Fact{refund.FactOf(at, askAnswer(ch.Query(ctx, req)))}
 	case refund.AttemptList:
 		lines, complete, ans := ch.List(ctx, req)
+		refund.MarkConflicts(lines)
+		complete = complete && !slices.ContainsFunc(lines, func(l refund.ListedEffect) bool { return l.Names.Conflict != "" })
 		out.facts, out.complete = listed(at, req.Number, lines, complete, ans), complete
 		for _, l := range lines {
 			if l.Number != req.Number {
@@ -76,8 +79,8 @@ func listed(at refund.Attempt, number string, lines []refund.ListedEffect, compl
 			continue
 		}
 		a := askAnswer(refund.Answer{Kind: l.Status, ChannelRefundID: l.ChannelRefundID, Amount: l.Amount, Currency: l.Currency,
-			Code: ans.Code, Rule: ans.Rule, Evidence: ans.Evidence})
-		if a.Kind == refund.NotFound { // a line cannot have this status
+			Code: ans.Code, Names: l.Names, Rule: ans.Rule, Evidence: ans.Evidence})
+		if a.Kind == refund.NotFound || l.Names.Conflict != "" { // a line cannot have this status, or contradicts itself
 			a.Kind = refund.Unknown
 		}
 		if l.ChannelRefundID == ans.ChannelRefundID { // the answer describes this line

@@ -86,10 +86,15 @@ func (r *Runner) attempt(ctx context.Context, rec refund.Record, at refund.Claim
 }
 
 // enterAll enters the result of a call. When a list does not have the number, it enters the other lines first: one of them
-// may be the refund, and then its absence must not lead to another send.
+// may be the refund, and then its absence must not lead to another send. Where the lines cannot be entered, the absence proves
+// nothing, and the answer is entered all the same.
 func (r *Runner) enterAll(ctx context.Context, rec refund.Record, got callResult, c refund.Contract) error {
 	if !got.found() {
-		if err := r.enterLines(ctx, rec, got, c); err != nil {
+		err := r.enterLines(ctx, rec, got, c)
+		if errors.Is(err, refund.ErrLinesKept) {
+			got.facts[0].Kind, got.facts[0].Rule, err = refund.Unknown, ruleLinesKept, nil
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -98,11 +103,18 @@ func (r *Runner) enterAll(ctx context.Context, rec refund.Record, got callResult
 			return err
 		}
 	}
-	if got.found() {
-		return r.enterLines(ctx, rec, got, c)
+	if !got.found() {
+		return nil
 	}
-	return nil
+	err := r.enterLines(ctx, rec, got, c)
+	if errors.Is(err, refund.ErrLinesKept) {
+		return nil
+	}
+	return err
 }
+
+// ruleLinesKept is the rule of a list whose other lines could not be entered.
+const ruleLinesKept = "lines-kept"
 
 // enterLines enters the lines of a list that have other numbers or none.
 func (r *Runner) enterLines(ctx context.Context, rec refund.Record, got callResult, c refund.Contract) error {

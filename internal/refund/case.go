@@ -19,6 +19,7 @@ const (
 	CaseDeadline             CaseReason = "deadline"               // open for too long
 	CaseNoStep               CaseReason = "no-automatic-step"      // the contract allows no further step
 	CaseAcknowledgedAfterEnd CaseReason = "acknowledged-after-end" // the channel has a refund that counted as not done
+	CaseReview               CaseReason = "review-requested"       // a person has evidence that the outcome is wrong
 )
 
 // Case is the open case of a refund. Transitions add reasons to it and remove them.

@@ -54,6 +54,12 @@ type Contract struct {
 	Horizon Duration         `json:"inFlightHorizon"` // how long a request that has left may still be executed
 
 	LateFailureHorizon Duration `json:"lateFailureHorizon,omitempty"` // how long after a success "failed" may follow; 0 = not documented
+
+	References ReferenceOrigin `json:"references,omitempty"` // who chooses the references of payments; "" = the merchant
+
+	// ReferencePrefix is the beginning of every payment reference that the tenant may use at this account; "" = any. It is no
+	// promise of the channel: the configuration gives it to each tenant of a shared account, and it is not stored.
+	ReferencePrefix string `json:"-"`
 }
 
 // Recovery returns the strongest way that the contract offers.

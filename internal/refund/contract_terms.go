@@ -62,6 +62,15 @@ type WaitTerms struct {
 	Accepted Duration `json:"accepted"`
 }
 
+// ReferenceOrigin is who chooses the references by which the channel knows payments.
+type ReferenceOrigin string
+
+// Origins of references.
+const (
+	ReferencesOfMerchant ReferenceOrigin = "merchant" // the merchant chooses them with the payment
+	ReferencesOfChannel  ReferenceOrigin = "channel"  // they are the channel's own ids, so nothing in them tells tenants apart
+)
+
 // KeyScope is the scope in which a number names one refund at a channel.
 type KeyScope string
 

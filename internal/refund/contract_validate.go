@@ -86,6 +86,8 @@ func (c Contract) validCodes() error {
 	switch {
 	case c.Key.KeepsAnswer && len(c.Codes.PassesLater) > 0:
 		return fmt.Errorf("the channel keeps the first answer, so %q would be repeated for ever: it cannot pass later", c.Codes.PassesLater[0])
+	case !slices.Contains([]ReferenceOrigin{"", ReferencesOfMerchant, ReferencesOfChannel}, c.References):
+		return fmt.Errorf("references %q is not merchant or channel", c.References)
 	case c.LateFailureHorizon < 0 || c.LateFailureHorizon > 0 && !c.Codes.LateFailure:
 		return errors.New("lateFailureHorizon needs codes.lateFailure and must not be negative")
 	}

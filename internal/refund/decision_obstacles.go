@@ -156,7 +156,8 @@ func (r *Record) obstacleToSuccess() Obstacle {
 
 // numberToConfirm returns the number whose success a person can confirm. It is an exposed one: acknowledged by the channel,
 // else sent, else the newest. With nothing exposed it is the number of the open ask, else the live one of an open refund; of
-// an ended refund it is a number that only a decision closed, if a held line may be its own. 0 = none.
+// an ended refund it is a number that only a decision closed, if a held line may be its own, or the newest that was sent, if a
+// person has asked for a review. 0 = none.
 func (r *Record) numberToConfirm() int {
 	for _, likely := range []func(Dispatch) bool{
 		func(d Dispatch) bool { return d.Acknowledged },
@@ -174,12 +175,26 @@ func (r *Record) numberToConfirm() int {
 		return r.AskNo
 	case !r.State.Final():
 		return r.DispatchNo
+	case r.Case.Has(CaseReview):
+		return r.newestSentUnbooked()
 	case len(r.heldLines(r.hasAmount)) == 0:
 		return 0
 	}
 	for i := len(r.Dispatches) - 1; i >= 0; i-- {
 		if d := r.Dispatches[i]; d.Overridden && !r.booked(d.Ordinal) {
 			return d.Ordinal
+		}
+	}
+	return 0
+}
+
+// newestSentUnbooked returns the newest number that was sent and has no effect: the one that a person's evidence is about when
+// the refund has ended without it. 0 = none.
+func (r *Record) newestSentUnbooked() int {
+	for i := len(r.Dispatches) - 1; i >= 0; i-- {
+		no := r.Dispatches[i].Ordinal
+		if _, sent := r.lastSend(no); sent && !r.booked(no) {
+			return no
 		}
 	}
 	return 0

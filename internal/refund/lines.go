@@ -84,14 +84,7 @@ func (set *PaymentSet) DecideLine(l ListedEffect, complete bool) (Change, bool, 
 	if !set.anyExposed() {
 		line.Status = EffectMoved
 	}
-	return set.paymentOnly(func(p *Payment, lines []Effect) []Effect {
-		if line.Status == EffectMoved {
-			p.Refunded += line.Counted
-		} else {
-			p.Held += line.Counted
-		}
-		return append(lines, line)
-	}), true, nil
+	return set.addLine(line), true, nil
 }
 
 // knownLine handles a line that is stored already: only its end is new.
@@ -168,6 +161,13 @@ func (set *PaymentSet) Settle() (Change, bool, error) {
 // Absorb updates the set with a change that was written.
 func (set *PaymentSet) Absorb(ch Change) {
 	set.Payment = ch.After.Payment
+	if ch.After.RID.IsZero() { // of the payment alone
+		set.Lines = ch.After.Effects
+		for i := range set.Records {
+			set.Records[i].Payment = set.Payment
+		}
+		return
+	}
 	var own []Effect
 	set.Lines = nil
 	for _, e := range ch.After.Effects {

@@ -40,13 +40,31 @@ func (set *PaymentSet) release(n int, to EffectStatus) Change {
 	})
 }
 
-// paymentOnly returns a change of the payment that concerns none of its refunds; its record has no RID.
+// addLine stores a line of no refund.
+func (set *PaymentSet) addLine(line Effect) Change {
+	p := set.Payment
+	if line.Status == EffectMoved {
+		p.Refunded += line.Counted
+	} else {
+		p.Held += line.Counted
+	}
+	// The lines before it are not copied, since a list may have thousands: the new one is behind their end.
+	return set.paymentChange(p, append(set.Lines, line))
+}
+
+// paymentOnly returns a change of the payment that concerns none of its refunds. do may change the lines that it gets.
 func (set *PaymentSet) paymentOnly(do func(p *Payment, lines []Effect) []Effect) Change {
-	r := Record{Payment: set.Payment, Effects: slices.Clone(set.Lines), Now: set.Now}
+	p := set.Payment
+	lines := do(&p, slices.Clone(set.Lines))
+	return set.paymentChange(p, lines)
+}
+
+// paymentChange returns the change of the payment and its lines to these. Its record has no RID.
+func (set *PaymentSet) paymentChange(p Payment, lines []Effect) Change {
+	r := Record{Payment: set.Payment, Effects: set.Lines, Now: set.Now}
 	r.Tenant, r.PaymentID, r.Account, r.Currency = set.Payment.Tenant, set.Payment.PaymentID, set.Payment.Account, set.Payment.Currency
-	ch := Change{Before: r, After: clone(r), VoidProposals: true}
-	ch.After.Effects = do(&ch.After.Payment, ch.After.Effects)
-	ch.After.Payment = ch.After.Payment.WithExcess()
+	ch := Change{Before: r, After: r, VoidProposals: true}
+	ch.After.Payment, ch.After.Effects = p.WithExcess(), lines
 	return ch
 }
 
@@ -57,6 +75,19 @@ func (set *PaymentSet) refundOnly(i, no int, kind FactKind, line Effect, do func
 	r.Payment, r.Now = set.Payment, set.Now
 	return lineChange(r, set.Contract, Fact{Kind: kind, Dispatch: no, ChannelRefundID: line.ChannelRefundID, Amount: line.Amount,
 		Currency: line.Currency, Source: set.Source, Actor: "system:lines"}, do, reason)
+}
+
+// ApplyFact applies a fact about a number of one of the set's refunds (see Owner): a line that has the number. The caller writes
+// the change and passes it to Absorb. Errors: those of Apply.
+func (set *PaymentSet) ApplyFact(k RefundRef, f Fact) (Change, error) {
+	for _, r := range set.Records {
+		if r.RefundRef == k {
+			r.Effects = append(slices.Clone(r.Effects), set.Lines...)
+			r.Payment, r.Now = set.Payment, set.Now
+			return Apply(r, f, set.Contract)
+		}
+	}
+	return Change{}, ErrNotFound
 }
 
 func lineChange(r Record, c Contract, fact Fact, do func(*transition), reason CaseReason) (Change, bool, error) {
@@ -74,12 +105,12 @@ func lineChange(r Record, c Contract, fact Fact, do func(*transition), reason Ca
 }
 
 // Unpair takes the channel refund id from an effect that has it from a line only, because the channel gives the id to
-// another refund. false = the channel itself gave it, or no effect here has it.
+// another refund, and opens a contradiction case on the refund that loses it. false = the channel itself gave it, or no effect here has it.
 func Unpair(r Record, id string, c Contract) (Change, bool, error) {
 	for _, e := range r.Effects {
 		if e.Ours && e.ChannelRefundID == id && r.idFromLine(e) {
 			return lineChange(r, c, Fact{Kind: LineUnpaired, Dispatch: e.DispatchNo, ChannelRefundID: id, Source: "list", Actor: "system:lines"},
-				func(s *transition) { s.takeID(0) }, "")
+				func(s *transition) { s.takeID(0) }, CaseContradiction)
 		}
 	}
 	return Change{}, false, nil

@@ -77,6 +77,8 @@ type ListedEffect struct {
 
 	At   time.Time // when it reached Status, by the channel's clock; zero = not given. Evidence only
 	Code string    // the channel's code of a line that failed or needs attention; "" = not given
+
+	Names Names
 }
 
 // Channel is the client of one payment channel. It returns no errors: an outcome that cannot be classified is Unknown. The

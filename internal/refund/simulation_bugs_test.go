@@ -69,7 +69,7 @@ func (sim *simulation) answerOf(call *simCall) Fact {
 func plantedAroundCore() []plantedBug {
 	var out []plantedBug
 	for _, m := range []string{onlyKnownNumbersMarked, reappearedNotMarked, sendingNotHeld, twoOwners, windowWithoutEnd, partialListProves,
-		lostAttemptAnswered, resendWithoutAsking, linesLostWithCase} {
+		lostAttemptAnswered, resendWithoutAsking, linesLostWithCase, contradictionBelieved} {
 		p := plantedBug{bug: m, mistake: m}
 		switch m {
 		case twoOwners:

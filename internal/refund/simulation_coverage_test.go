@@ -13,7 +13,7 @@ var namedStates = []string{
 	"a caller gave up before the channel executed the request", "a decision came before the horizon", "a decision was void",
 	"a held line proved to be ours", "a held line was adopted", "a hidden refund was not found", "a key expired in doubt",
 	"a key was replayed", "a line of an unknown amount was held", "an adopted line proved to be ours", "a line was adopted at once",
-	"a line's id proved to be another refund's", "a new epoch", "a notice before the answer", "a notice came twice",
+	"a line's id proved to be another refund's", "a new epoch", "a notice before the answer", "a notice came twice", "a notice named two refunds",
 	"a number expired before it was sent again", "a payment's own case", "a decision was wrong",
 	"a process was killed with a call in flight", "a refund was accepted again after a restore", "a restore removed a number",
 	"a restore removed a refund", "a restore removed a success", "a restore with a send in flight", "a second number was sent",

@@ -28,6 +28,7 @@ type simulation struct {
 	epochOpen         bool // the epoch has not been ended: nothing is sent
 	secondRequested   bool // the second refund was requested, and is requested again until it is accepted
 	breaksContract    bool // the channel sometimes breaks its contract; its answers are booked all the same
+	crosses           bool // the channel sends notices that name two refunds
 	lostAnswers       int  // percent of the answers that are lost
 	amountMisreported bool // it reported another amount than it moved, at least once
 	faultsOff         bool // no more faults: every answer is delivered and true
@@ -55,6 +56,7 @@ func newSimulation(seed uint64, c Contract, code implementation, seen map[string
 	sim.ch = &simChannel{c: c, now: day0, firstAnswers: map[string]simAnswer{}}
 	sim.amounts = [][2]int64{{1000, 500}, {700, 700}, {1000, 300}}[sim.random(3)]
 	sim.breaksContract, sim.lostAnswers = sim.random(5) == 0, []int{40, 40, 40, 85}[sim.random(4)]
+	sim.crosses = seed%8 == 5
 	sim.acceptRefund(Payment{Tenant: 1, PaymentID: "pay_1", Currency: "USD", Captured: []int64{1500, 1500, 4000}[sim.random(3)]})
 	return sim
 }
@@ -183,6 +185,9 @@ func (sim *simulation) nameRows(ch *Change) {
 // enter enters a fact as the store does: an id that a line has given to another refund is freed first. A conclusion that
 // does not hold changes nothing.
 func (sim *simulation) enter(i int, f Fact) {
+	if sim.contradicts(i, f) {
+		return
+	}
 	r := sim.fullRecord(i)
 	if f.Kind.hasIdentity() && f.ChannelRefundID != "" && !sim.freeID(i, f.ChannelRefundID) {
 		f.ChannelRefundID = "" // a decision gave it to another refund; the fact about the number stands

@@ -48,7 +48,9 @@ func (sim *simulation) randomStep() {
 			sim.count("a process was killed with a call in flight")
 		}
 	case n < 79:
-		if len(sim.ch.notices) > 0 && sim.c.Notices {
+		if sim.crosses && sim.c.Notices && sim.chance(30) {
+			sim.crossedNotice()
+		} else if len(sim.ch.notices) > 0 && sim.c.Notices {
 			sim.deliverNotice(sim.ch.notices[sim.random(len(sim.ch.notices))])
 		}
 	case n < 84:

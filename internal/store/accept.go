@@ -13,7 +13,7 @@ import (
 )
 
 // AcceptGroup decides and stores a group of intakes in one transaction: one round trip locks and reads, one writes and commits. It takes
-// more round trips with an Enqueuer that is no PipelineEnqueuer, and while notices wait for the numbers of new refunds.
+// more round trips with an Enqueuer that is no PipelineEnqueuer, and when notices were kept for numbers of the group.
 //
 // The locks of an intake are the advisory locks lockEvent, lockRefund, lockPayment and lockReference, those of them for which it has a
 // value (see accept_keys.go), the row of its payment, and the parked row that it retries. AcceptGroup tries these locks and never waits for
@@ -31,7 +31,7 @@ func (s *Store) AcceptGroup(ctx context.Context, g []intake.Intake) ([]intake.Ou
 	}
 	defer conn.Release()
 	fault.Point(fault.DoorBegin)
-	view, noticesWait, tx, err := s.readGroup(ctx, conn, g)
+	view, noticed, tx, err := s.readGroup(ctx, conn, g)
 	if err != nil {
 		if tx != nil {
 			_ = tx.Rollback(context.WithoutCancel(ctx))
@@ -51,8 +51,8 @@ func (s *Store) AcceptGroup(ctx context.Context, g []intake.Intake) ([]intake.Ou
 	switch {
 	case err != nil:
 		err = pg.Translate(err)
-	case noticesWait:
-		err = s.writeGroupNoticed(ctx, tx, b, plan.Refunds)
+	case len(noticed) > 0:
+		err = s.writeGroupNoticed(ctx, tx, b, plan.Refunds, noticed)
 	default:
 		err = s.writeGroup(ctx, conn, b)
 	}
@@ -94,15 +94,13 @@ func (s *Store) writeGroup(ctx context.Context, conn *pgxpool.Conn, b *pgx.Batch
 	return pg.CommitError(sent.Close())
 }
 
-// writeGroupNoticed writes a group while notices are stored that name a number of no known refund: those that name the number of a new
-// refund are entered before COMMIT.
-// Such a notice can make its refund final at once, which the unit reports after COMMIT. It takes more round trips than writeGroup.
-func (s *Store) writeGroupNoticed(ctx context.Context, tx pgx.Tx, b *pgx.Batch, rs []intake.NewRefund) error {
+// writeGroupNoticed writes a group with numbers for which notices were kept (noticed), and enters these notices before COMMIT. Such a notice can make its refund final at once, which the unit reports after COMMIT. It takes more round trips than writeGroup.
+func (s *Store) writeGroupNoticed(ctx context.Context, tx pgx.Tx, b *pgx.Batch, rs []intake.NewRefund, noticed []string) error {
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return pg.Translate(err)
 	}
 	u := s.newUnit()
-	if err := s.matchGroup(ctx, u, tx, rs); err != nil {
+	if err := s.matchGroup(ctx, u, tx, rs, noticed); err != nil {
 		return pg.Translate(err)
 	}
 	fault.Point(fault.DoorNoticed)

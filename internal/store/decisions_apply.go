@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
@@ -14,13 +13,17 @@ import (
 
 const (
 	acceptExcessSQL    = `UPDATE payments SET excess_accepted = greatest(excess_accepted, excess) WHERE tenant_id = $1 AND payment_id = $2`
-	expireDecisionsSQL = `UPDATE decisions SET verdict = 'EXPIRED', checked_at = now() WHERE verdict IS NULL AND expires_at <= now()`
+	expireDecisionsSQL = `UPDATE decisions SET verdict = 'EXPIRED', checked_at = now() WHERE (tenant_id, decision_id) IN (
+      SELECT d.tenant_id, d.decision_id FROM decisions d WHERE d.verdict IS NULL AND d.expires_at <= now() FOR NO KEY UPDATE SKIP LOCKED)`
 	// settledPaymentsSQL closes cases of payments whose excess a capture or a snapshot has removed.
 	settledPaymentsSQL = `UPDATE cases c SET reasons = '{}', closed_at = now(), closed_how = 'fact:captured' FROM payments p
-    WHERE c.closed_at IS NULL AND c.rid IS NULL AND (p.tenant_id, p.payment_id) = (c.tenant_id, c.payment_id) AND p.excess <= p.excess_accepted`
+    WHERE (p.tenant_id, p.payment_id) = (c.tenant_id, c.payment_id) AND (c.tenant_id, c.case_id) IN (
+      SELECT c.tenant_id, c.case_id FROM cases c JOIN payments p USING (tenant_id, payment_id)
+      WHERE c.closed_at IS NULL AND c.rid IS NULL AND p.excess <= p.excess_accepted FOR NO KEY UPDATE OF c SKIP LOCKED)`
 	// orphansSQL voids proposals whose case was closed otherwise.
-	orphansSQL = `UPDATE decisions d SET verdict = 'VOID', checked_at = now() FROM cases c
-    WHERE d.verdict IS NULL AND (c.tenant_id, c.case_id) = (d.tenant_id, d.case_id) AND c.closed_at IS NOT NULL`
+	orphansSQL = `UPDATE decisions SET verdict = 'VOID', checked_at = now() WHERE (tenant_id, decision_id) IN (
+      SELECT d.tenant_id, d.decision_id FROM decisions d JOIN cases c USING (tenant_id, case_id)
+      WHERE d.verdict IS NULL AND c.closed_at IS NOT NULL FOR NO KEY UPDATE OF d SKIP LOCKED)`
 	// approvedSQL finds approved decisions whose refund has no send that may still leave. The horizon is checked under the lock.
 	approvedSQL = `SELECT d.tenant_id, d.case_id, d.decision_id FROM decisions d JOIN cases c ON (c.tenant_id, c.case_id) = (d.tenant_id, d.case_id)
     WHERE d.verdict = 'APPROVED' AND d.action <> 'wait' AND d.applied_at IS NULL
@@ -93,18 +96,18 @@ func anyHeld(effects []refund.Effect) bool {
 }
 
 // sweepDecisions applies approved decisions that are due, and ends proposals that have expired or whose case is closed. Approved decisions
-// are few, so every pass reads all of them.
+// are few, so every pass reads all of them. Each statement that ends something is a transaction of its own and skips rows that are locked:
+// a verdict locks the decision, then its case, and a transaction that locked them in the other order could deadlock with it.
 func (s *Store) sweepDecisions(ctx context.Context, limit int, out *refund.Swept) error {
-	b := &pgx.Batch{}
-	b.Queue(settledPaymentsSQL)
-	b.Queue(orphansSQL)
-	b.Queue(expireDecisionsSQL).Exec(func(tag pgconn.CommandTag) error {
-		out.Expired = int(tag.RowsAffected())
-		return nil
-	})
 	fault.Point(fault.SweepCasesBefore)
-	if err := s.pool.SendBatch(ctx, b).Close(); err != nil {
-		return pg.Translate(err)
+	for _, sql := range []string{settledPaymentsSQL, orphansSQL, expireDecisionsSQL} {
+		tag, err := s.pool.Exec(ctx, sql)
+		if err != nil {
+			return pg.Translate(err)
+		}
+		if sql == expireDecisionsSQL {
+			out.Expired = int(tag.RowsAffected())
+		}
 	}
 	fault.Point(fault.SweepCasesCommitted)
 	rows, err := s.pool.Query(ctx, approvedSQL, limit)

@@ -15,7 +15,7 @@ import (
 const (
 	sqlWaiting = `SELECT k.parked_id, k.consumer, k.position, k.headers, k.body, t.tenant_id, t.code, t.closed_at IS NOT NULL FROM parked k
     JOIN tenants t USING (tenant_id)
-WHERE k.tenant_id = $1 AND k.wake_payment = $2 AND k.done_at IS NULL ORDER BY k.at, k.parked_id LIMIT $3`
+WHERE k.tenant_id = $1 AND k.wake_payment = $2 AND k.parked_id > $3 AND k.done_at IS NULL ORDER BY k.parked_id LIMIT $4`
 
 	sqlParkedPlace = `SELECT parked_id, tries FROM parked WHERE tenant_id = $1 AND consumer = $2 AND position = $3`
 
@@ -53,9 +53,10 @@ func (s *Store) ParkBeforeRetry(ctx context.Context, tenant refund.TenantID, ev 
 	return id, tries, err
 }
 
-// Waiting reads at most limit parked messages of a tenant that wait for this payment, the oldest first.
-func (s *Store) Waiting(ctx context.Context, tenant refund.TenantID, paymentID string, limit int) ([]intake.ParkedMessage, error) {
-	rows, err := s.pool.Query(ctx, sqlWaiting, int64(tenant), paymentID, limit)
+// Waiting reads at most limit parked messages of a tenant that wait for this payment, those after a message (zero = all), the oldest
+// first.
+func (s *Store) Waiting(ctx context.Context, tenant refund.TenantID, paymentID string, after refund.RID, limit int) ([]intake.ParkedMessage, error) {
+	rows, err := s.pool.Query(ctx, sqlWaiting, int64(tenant), paymentID, [16]byte(after), limit)
 	if err != nil {
 		return nil, pg.Translate(err)
 	}

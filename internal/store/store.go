@@ -39,6 +39,8 @@ type Config struct {
 	// RefundEnded is called after COMMIT for every refund that entered a final state for the first time, with its age; nil = not called. It
 	// must return at once. It is not called if the process ends right after COMMIT, nor for an intake whose COMMIT was not answered.
 	RefundEnded func(state refund.State, took time.Duration)
+	// FactRefused is called for every fact of a channel that a guard refused, with the guard's name; nil = not called. It must return at once.
+	FactRefused func(guard string)
 	// HoldOnFailover holds all sending as soon as a connection finds that the database was restored or has failed over. A serving process
 	// sets it, except with --failover-lossless: then WatchEpoch records the new server as the valid one, and sending goes on. Tools do not set it.
 	HoldOnFailover bool

@@ -88,6 +88,9 @@ func (s *Store) Sweep(ctx context.Context, limit int) (refund.Swept, error) {
 	if err := s.sweepDecisions(ctx, limit, &out); err != nil {
 		return out, err
 	}
+	if err := s.sweepKeptLines(ctx); err != nil {
+		return out, err
+	}
 	out.Payments, err = s.sweepParked(ctx, limit)
 	return out, err
 }

@@ -37,8 +37,12 @@ func Definitions() []Definition {
 			Help: "Calls to channels, by account, operation (SEND, QUERY, LIST) and class of the answer."},
 		{Name: "notices_total", Kind: Counter, Labels: []string{"account", "outcome"},
 			Help: "Notices from channels, by outcome: entered = recorded as a fact of a refund; known = repeated a notice or stated what was known; kept = " +
-				"stored until a refund with its number exists; unusable = signed correctly, but unreadable or with an unknown status; forged = rejected " +
-				"for its signature or age, nothing was stored. A notice that could not be stored is not counted; the channel sends it again."},
+				"stored until a refund with its number exists; unread = signed correctly, but it cannot be read: stored, and the channel is asked to repeat it; " +
+				"unusable = with an unknown status; contradicts = names several refunds, of which each got a case; forged = rejected for its signature or age, " +
+				"nothing was stored. A notice that could not be stored is not counted; the channel sends it again."},
+		{Name: "facts_refused_total", Kind: Counter, Labels: []string{"guard"},
+			Help: "Answers, lines and notices of channels that a guard of the database or of the state table refused, by guard. Each was kept as evidence " +
+				"with a contradiction case; any is a bug."},
 		{Name: "takeovers_total", Kind: Counter,
 			Help: "Leases that the sweeper ended because their owner did not finish in time."},
 		{Name: "overdue_total", Kind: Counter,
@@ -68,6 +72,9 @@ func Definitions() []Definition {
 				"queried."},
 		{Name: "parked", Kind: Gauge, Labels: []string{"reason"},
 			Help: "Parked messages that are not settled, by reason."},
+		{Name: "unread_notices", Kind: Gauge, Labels: []string{"account"},
+			Help: "Notices with a valid signature that cannot be read and were not dismissed, by account (see refundry notice). The channel goes on repeating " +
+				"them. Must be 0."},
 		{Name: "invariant_violations", Kind: Gauge, Labels: []string{"promise"},
 			Help: "Violations of a promise (P1 to P12, see refundry verify) at the last continuous check. Must be 0."},
 		{Name: "effects_per_refund_max", Kind: Gauge,

@@ -17,12 +17,13 @@ type Metrics struct {
 	registry *prometheus.Registry
 
 	intake, duplicates, conflicts, notices *prometheus.CounterVec
+	refused                                *prometheus.CounterVec
 	bridge                                 Bridges
 	workers                                Workers
 	commitUnknown                          prometheus.Counter
 	accept                                 prometheus.Observer
 	duration                               *prometheus.HistogramVec
-	refunds, oldest, parked                *prometheus.GaugeVec
+	refunds, oldest, parked, unread        *prometheus.GaugeVec
 	promises                               promiseMetrics
 	build                                  *prometheus.GaugeVec
 	cases                                  prometheus.Gauge
@@ -56,6 +57,7 @@ func New() *Metrics {
 	}
 	m.intake, m.duplicates, m.conflicts = counter("intake_total"), counter("duplicates_total"), counter("conflicts_total")
 	m.notices = counter("notices_total")
+	m.refused = counter("facts_refused_total")
 	m.commitUnknown = counter("commit_unknown_total").WithLabelValues()
 	m.bridge = Bridges{duplicates: m.duplicates, deliveries: counter("bridge_deliveries_total"), parked: counter("bridge_parked_total"),
 		opened: counter("bridge_opened_total"), ackFailures: counter("bridge_ack_failures_total"), lag: gauge("bridge_lag_messages")}
@@ -67,6 +69,7 @@ func New() *Metrics {
 	m.promises = promiseMetrics{violations: gauge("invariant_violations"), most: gauge("effects_per_refund_max").WithLabelValues(),
 		excess: gauge("over_refunded_minor_units"), held: gauge("sending_held").WithLabelValues()}
 	m.refunds, m.oldest, m.parked, m.cases = gauge("open_refunds"), gauge("oldest_age_seconds"), gauge("parked"), gauge("cases_open").WithLabelValues()
+	m.unread = gauge("unread_notices")
 	m.build = gauge("build_info")
 	return m
 }
@@ -100,6 +103,9 @@ func (m *Metrics) Notice(account, outcome string) {
 	m.notices.WithLabelValues(account, outcome).Inc()
 }
 
+// FactRefused counts a fact of a channel that a guard of the database refused.
+func (m *Metrics) FactRefused(guard string) { m.refused.WithLabelValues(guard).Inc() }
+
 // CommitUnknown counts a COMMIT without an answer.
 func (m *Metrics) CommitUnknown() { m.commitUnknown.Inc() }
 
@@ -109,20 +115,25 @@ type Backlog struct {
 	Oldest  map[string]time.Duration // by state
 	Parked  map[string]int           // by reason
 	Cases   int
+	Unread  map[string]int // by account
 }
 
-// SetBacklog replaces the gauges of the backlog. Every state in known has a value, 0 if none; other states and reasons without a value
-// disappear.
+// SetBacklog replaces the gauges of the backlog. Every state in known has a value, 0 if none; other states, reasons
+// and accounts without a value disappear.
 func (m *Metrics) SetBacklog(s Backlog, known []string) {
 	m.refunds.Reset()
 	m.oldest.Reset()
 	m.parked.Reset()
+	m.unread.Reset()
 	for _, state := range known {
 		m.refunds.WithLabelValues(state).Set(float64(s.Refunds[state]))
 		m.oldest.WithLabelValues(state).Set(s.Oldest[state].Seconds())
 	}
 	for reason, n := range s.Parked {
 		m.parked.WithLabelValues(reason).Set(float64(n))
+	}
+	for account, n := range s.Unread {
+		m.unread.WithLabelValues(account).Set(float64(n))
 	}
 	m.cases.Set(float64(s.Cases))
 }

@@ -28,10 +28,13 @@ func Run(t *testing.T, fresh func(t *testing.T) Subject) {
 		"query gives nothing": emptyQuery,
 		"list":                list,
 		"time over":           timeOver,
+		"documents":           documentRows,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, fresh(t))
+			s := fresh(t)
+			s.used = new(int)
+			test(t, s)
 		})
 	}
 }

@@ -275,7 +275,8 @@ type CasePage struct {
 // more than one effect. `other-number-open`: another number may still pay. `excess`: more was refunded than captured.
 // `contradiction`: the channel contradicts itself or the record. `unmatched-line`: a line at the channel may be this refund.
 // `deadline`: open for too long. `no-automatic-step`: the channel's contract allows no further automatic step.
-// `acknowledged-after-end`: the channel acknowledged a refund that was reported as not done. Values may be added: accept one that you do not know.
+// `acknowledged-after-end`: the channel acknowledged a refund that was reported as not done. `review-requested`: a person has
+// evidence that the outcome is wrong. Values may be added: accept one that you do not know.
 type CaseReason = refund.CaseReason
 
 // CaseReasonFilter defines model for CaseReasonFilter.
@@ -910,6 +911,12 @@ type RefundState = refund.State
 // RefundStateFilter defines model for RefundStateFilter.
 type RefundStateFilter = refund.State
 
+// ReviewRequest defines model for ReviewRequest.
+type ReviewRequest struct {
+	// Evidence What shows that the outcome is wrong: a text or a reference, at least 8 characters without blanks at its ends.
+	Evidence string `json:"evidence"`
+}
+
 // Timeline defines model for Timeline.
 type Timeline struct {
 	// RefundId Chosen by the caller; case-sensitive.
@@ -1113,6 +1120,9 @@ type PutPaymentJSONRequestBody = PaymentSnapshot
 // CreateRefundJSONRequestBody defines body for CreateRefund for application/json ContentType.
 type CreateRefundJSONRequestBody = RefundRequest
 
+// OpenCaseJSONRequestBody defines body for OpenCase for application/json ContentType.
+type OpenCaseJSONRequestBody = ReviewRequest
+
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
 	// ListCases List cases
@@ -1166,6 +1176,9 @@ type ServerInterface interface {
 	// CancelRefund Cancel a refund
 	// (POST /v1/refunds/{refundId}/cancel)
 	CancelRefund(w http.ResponseWriter, r *http.Request, refundId RefundId)
+	// OpenCase Open a case
+	// (POST /v1/refunds/{refundId}/cases)
+	OpenCase(w http.ResponseWriter, r *http.Request, refundId RefundId)
 	// CheckRefund Query the channel now
 	// (POST /v1/refunds/{refundId}/check)
 	CheckRefund(w http.ResponseWriter, r *http.Request, refundId RefundId)
@@ -1277,6 +1290,12 @@ func (_ Unimplemented) GetRefund(w http.ResponseWriter, r *http.Request, refundI
 // CancelRefund Cancel a refund
 // (POST /v1/refunds/{refundId}/cancel)
 func (_ Unimplemented) CancelRefund(w http.ResponseWriter, r *http.Request, refundId RefundId) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// OpenCase Open a case
+// (POST /v1/refunds/{refundId}/cases)
+func (_ Unimplemented) OpenCase(w http.ResponseWriter, r *http.Request, refundId RefundId) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -2151,6 +2170,32 @@ func (siw *ServerInterfaceWrapper) CancelRefund(w http.ResponseWriter, r *http.R
 	handler.ServeHTTP(w, r)
 }
 
+// OpenCase operation middleware
+func (siw *ServerInterfaceWrapper) OpenCase(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "refundId" -------------
+	var refundId RefundId
+
+	err = runtime.BindStyledParameterWithOptions("simple", "refundId", chi.URLParam(r, "refundId"), &refundId, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "refundId", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.OpenCase(w, r, refundId)
+	}))
+
+	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
+		handler = siw.HandlerMiddlewares[i](handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // CheckRefund operation middleware
 func (siw *ServerInterfaceWrapper) CheckRefund(w http.ResponseWriter, r *http.Request) {
 
@@ -2366,6 +2411,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/v1/refunds/{refundId}/cancel", wrapper.CancelRefund)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/refunds/{refundId}/cases", wrapper.OpenCase)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/v1/refunds/{refundId}/check", wrapper.CheckRefund)
@@ -5650,6 +5698,248 @@ func (response CancelRefund503ApplicationProblemPlusJSONResponse) VisitCancelRef
 	return err
 }
 
+type OpenCaseRequestObject struct {
+	RefundId RefundId `json:"refundId"`
+	Body     *OpenCaseJSONRequestBody
+}
+
+type OpenCaseResponseObject interface {
+	VisitOpenCaseResponse(w http.ResponseWriter) error
+}
+
+type OpenCase200JSONResponse CaseDetail
+
+func (response OpenCase200JSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase201JSONResponse CaseDetail
+
+func (response OpenCase201JSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase400ApplicationProblemPlusJSONResponse struct {
+	BadRequestApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase400ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase401ApplicationProblemPlusJSONResponse struct {
+	UnauthorizedApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase401ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase403ApplicationProblemPlusJSONResponse struct {
+	ForbiddenApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase403ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase404ApplicationProblemPlusJSONResponse struct {
+	NotFoundApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase404ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase409ApplicationProblemPlusJSONResponse struct {
+	ConflictApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase409ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.IdempotencyReplayed != nil {
+		w.Header().Set("Idempotency-Replayed", fmt.Sprint(*response.Headers.IdempotencyReplayed))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(409)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase413ApplicationProblemPlusJSONResponse struct {
+	TooLargeApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase413ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(413)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase415ApplicationProblemPlusJSONResponse struct {
+	UnsupportedMediaTypeApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase415ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(415)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase429ApplicationProblemPlusJSONResponse struct {
+	TooManyRequestsApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase429ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(429)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase500ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase503ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type CheckRefundRequestObject struct {
 	RefundId RefundId `json:"refundId"`
 }
@@ -6066,6 +6356,9 @@ type StrictServerInterface interface {
 	// CancelRefund Cancel a refund
 	// (POST /v1/refunds/{refundId}/cancel)
 	CancelRefund(ctx context.Context, request CancelRefundRequestObject) (CancelRefundResponseObject, error)
+	// OpenCase Open a case
+	// (POST /v1/refunds/{refundId}/cases)
+	OpenCase(ctx context.Context, request OpenCaseRequestObject) (OpenCaseResponseObject, error)
 	// CheckRefund Query the channel now
 	// (POST /v1/refunds/{refundId}/check)
 	CheckRefund(ctx context.Context, request CheckRefundRequestObject) (CheckRefundResponseObject, error)
@@ -6615,6 +6908,39 @@ func (sh *strictHandler) CancelRefund(w http.ResponseWriter, r *http.Request, re
 	}
 }
 
+// OpenCase operation middleware
+func (sh *strictHandler) OpenCase(w http.ResponseWriter, r *http.Request, refundId RefundId) {
+	var request OpenCaseRequestObject
+
+	request.RefundId = refundId
+
+	var body OpenCaseJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.OpenCase(ctx, request.(OpenCaseRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "OpenCase")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(OpenCaseResponseObject); ok {
+		if err := validResponse.VisitOpenCaseResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // CheckRefund operation middleware
 func (sh *strictHandler) CheckRefund(w http.ResponseWriter, r *http.Request, refundId RefundId) {
 	var request CheckRefundRequestObject
@@ -6672,323 +6998,331 @@ func (sh *strictHandler) GetRefundTimeline(w http.ResponseWriter, r *http.Reques
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"7L37ctu4sjf6KijuXTWXTcmSfImt1Ko6juOs8ZrE8Y6dmW+tcb4IJiGLY4rUEFQcTY5Onac5D3ae5Kvu",
-	"BkDwKkqWM8namT8mlgSCQANo9PXXnxwvns7iSESpdIafHPGRT2ehwL9PuBTPRcqDED594OFcwB8el/gv",
-	"n8bzKHWG/cF+z3W8CY8iER57Hn3r+GIad27CIPId1/HCWAr/OHWG0TwM9eef4nvzxTxJROQtnKHz9vK5",
-	"4zqB7wydXv9wfDDeE50nXq/XedLr9TqH8L+e+Y9zx3XimYiod2fQGxx0erudXv+q3xv2esNe/1+O68z4",
-	"Yiqi9Aw6nfHF+ydP4MsknsEwnOGYh1K4TiK4jCPpDH9zorjD52k85WngdWQqZs47+H08j3zsJBm/7/d6",
-	"fcd1ZMpTAcM+//n89a/njut8EIkM4sgZ7i2BLnHgAT1/++RwL8XvHS+OxkEy7ci55wkpHdfhYRjfw1DS",
-	"ZC5cx1dkJ+KI8Vh46ZkPvbxznZTfCXmK39XMeQ/mfD9ZUAdLt+LVUZx2/DgSn/PdiZAi8u03KsLrVzpX",
-	"E8HUTmIej6I4ZTeC/TEXSSB8xm/iecrSiWDjIJEpS8QfcyHTLjuhSbF0wlMWpOyeSwbPwgRdeCBiXN6x",
-	"cZwwziJxz2glu86q+RENcDYOjafD5Z2Tm9U9D9KHUdF6S4lm3PPEDN7aCeQqytGs2ETNXkS+8NlCpOvN",
-	"EyaJjzqFxfsQ34mO2j8cv20Yz3nM1O5m8Zilk0Dq4cHiqF6Ez24WjLOZSGQcMR7GkVh/sKazzs2iQ105",
-	"y3cwFi+Ag6h6ER8CX0Qe8q4x91Jn6Dw/PX7+8uz8FI5xPE/gN+c+Tu5EUnGwl64TBpFQvSmOQgxxls4T",
-	"IEIfWNJKXki/vhFjkdB4HG9CHMlLBE/LnKx3NNw/GvZ6/3IqGCXRSs/xI/KTYc91JiL08Y+7KL6PnsED",
-	"MuIzOYlTx3XixBcJcrI48RU75EHlmw/Vmyt5KK0pvwmFMzx8st/T3wh6t/5wGkpxPxGJUN9KkXwQvr47",
-	"0mQeeTy1tpFhob2l5tNcHabl0nWeq5U9ns3CQPi566mR01H7/CwHMMt+T80SbrezNe4ebyK8uxVdYpPE",
-	"GTo38Y21uw1zMBvTecajOzaLk5SHLhMf4S84PgP2iifeZMiiWJ+ieMz6g+5+z8kWXfX2cRYkQuYHtAsD",
-	"6ukBtbxbfditU+6LismZvqacpsajSJ2ZuXSGmtL529BauQtz966/dEpi2HyhVAd6WfIs+t95VYzEU1yW",
-	"C57cFRcj5MnUolYcyfkUO0XeIR3XwaUx5FK8gT62nMzeABlLclcrvhHriWWgtsab0xdvz5+/+efOk//Y",
-	"Hfe9wXhfHPKjm57X9x0twTlDB7iOFxNjgq/9JPiAH9T1LIM/hTPcy/g+DTtNAiGdYd/FW12+iJMLzec1",
-	"77nIGL8lEre5Ab7x/nV5/9J13mAvJzzyRFjcoXkFBNUSfbRXkV/J8ap5NentHVgivR/cCold94dHfLw7",
-	"Pty76Y3F4GC/v9vzb/Z2D/o3h/zocE8Ir7c7Pjo8eLK37/n++Oam3/Nvdg+Pen7v8NAf8KMDx3XGPAjn",
-	"iZnAVKTc5yl3hp+WrhOJj+kx8sbsPFYuYpWSIyI/iG7fqINBDyeFTw1qzcnx+cnpy1OY8nzm87RZzzJr",
-	"N8jW7oJG8D9w6Zw08O4EvOmqc+SUFrJuwBsurfPHXMxFjgv6fMpv1VcNa3xxev787PzvK5e4l1vifrbE",
-	"l0qP3fISO4l4v+983Yu8xdPadjkv356cnF5ernlid7PlfBvhvbFyOT9t2UpjJlq2vqwyzizba11fMevP",
-	"DbH/YI6x9mWQ2bjW3llXwVSA+pzfVGkqprNUWccieS8SvX9Pn+OdQ182v8gP5Iyn3gTlNlvL13LvoAdq",
-	"5K2IREJ2C2h4B/ti6FyensN7QpygkkCiOD0epyKpfOWuIngQgUbad51kHgqg/B0RKmncTst3+vAQuX0R",
-	"Bh8ESZ1Ag6Z9yOdSVIjjiZCpYwngjpaLO8m4oxYwnqdePIVhXh3/fHpu2zvU42nCIwmajTN0Jmk6w5Fq",
-	"yurR3Ugg7QmcL/kiiaf1BkDuAQsJhX+bmcQeg++Lj6TQ6KW7E4vTKlVrkHsqmk9vkHZv+r+++cc/BoP9",
-	"47//1Pvv892TFxe//K9/HB6fnPw8uDz++dmbV7nFXr6zZe4iU+QNe7R+jmXuYu3mlvxViLo7IRFwDG21",
-	"1yy8Om+Wevjq9S946D7Ec28C9Pnk8CRyhs6Tvf3dJwe9vcGgPxgM+ruDJ/3e/pOBswSC/B7PEyQPWbhj",
-	"1Dvh36GcxDPHbdzU+hKtHHwqIp5tlKXrjHHP0Tzs49wzx1mZhPGSlOIPJGJpq8eWzLN0s1HLhUzFdGgs",
-	"gC0GbgZlCVHVjMYLeTB9rwzgOLRBldWRBvfmNdzgG46vbxO2ZuNZ487eVTd0NOQKPyPqbtU2SmPNuy8v",
-	"kXu0FFIaNMDdJVwdE8HR4DD85JxecVQkfCG9JJjRQJ1fBb9jIkqDdMFSfksGZ20O/04y1R9alsm/BQ/t",
-	"XDv9awfPyB/zIMn4lPQmYkqi3WIGTWWagAIDYznzxXQWp3Bi34hZyBfCL49nBP2M2D34HWAg2hCNpm8w",
-	"3TDBkzAQSW5ENS+/ieNQ8Ajf/jL21OIUX3ns+4mxtcPUaX3yU9750N8hosgdm0W0n/5Foi0Xluk1PxJw",
-	"RMxMM3LJwLyVAS8/IrCy/K3fc5rf+oYO9VnF2858WPdxIKT2MWBTFhDlw/i2y674nYgYbHdFG2zynWTx",
-	"fcRoc+m14il6T/osjVl/cAi+qIR7qUiQssedfzHe+ZP1Okesy96zjsvidCKS+0AKpo5OcYarmXevv3L6",
-	"abJQAklx/pfCiyNfwniBluxGjONE4DxBdGRpssiNp1/xqiBKxa1I8F2//vrr8TydAFE9PKjFF/4U38PL",
-	"uNUoP+FngiciYYng4fRv14oJJAs8afWzXKIZkE9FKhLjfKYFX4eWqGgEEcq86cRxnYij1KOMxU2bfRyD",
-	"V8sZOvN54KMAnaYCb7///Vuvc8Q743efDpcd8/dei7/7g+V/Om7Fkp7MExlXLOcIFo1+HOmzPEvEhyCe",
-	"Szbjt6LLXs/4H3PxlH3gYeCzOAoX7D5IJ9hU8in4RkMgYldTArynC4sU9Gp76lP+8aWIbtOJM9zvD1xn",
-	"GkT6c99tZoI/i0XrQ/mUztVgf599CGRwEwp2fHlydmadsi4D9vHHPE6FD+7aKRDhzYsTdni012c88nGa",
-	"NzwR9CtPRDbxO7HosksR+crJeycUaeijZg26F/2MbpOImeBpfjNXiNJIU+IaGVEtinSAJE0bbW1qj8/j",
-	"SLwimbBI6lNz6yGHUvcKo0tZlm+8vWundg7jDryoQ2+qGXEfzdvlQb4MpkFasRNSMZVsJhLavDVbMsSH",
-	"7Tf6YsznYeoMQa6e8o/BdD7FlyO51Ce3ioGRJ2N9zrE30IPLc46Z7u+L4R0XmWZvT9Eo+ZWT0I80zeI/",
-	"EzF2hs5/7GQhQTv0q9w58637v4Jv4UV+PmLfw2F9Mtjr/TCkC2k+gzN/ziRdVC7jKZvGMmUHvS4bZfJE",
-	"RwkUIyYn8b3UnK9WjGCv4ea1mkDXkc/QtiCpPXCHKE7h/KPC5+I3wW0UJ/WCSOXZUPOuORSD6jORydz2",
-	"OmWCV8VCGZH5Qeu0hKflLI4kBXI9474SoeCTF0epcmAhMUmk3Jkl8U0opv/1u4wja8SSzHwZe7sTi04Q",
-	"4e2T94HFPp7FmqZWaMhxxAr8kgVy9d3gEt+HGB7JuL4kiN64mEkSJ6SXm1dN5xIkug8i6z7r0NGqRQUD",
-	"J/3FiJ1txLg9XLQ0WZBHTOkyWrnewz0SpKFQMnKRBEoQDSh2RxNN7Sq9OnKnjr6w6MXfpoGURc9LzTLp",
-	"prmIIkuejoTwJeNRzbDr6K96wH28XWrvbova2cxX0lo3RVoT3TuekeRKJM63KEa54bfMjwUt+I0I4+gW",
-	"NimKTGEgUyPXyZxQtyah9tcjlBrXym2Yn5xNkSRjNXUk0U0smuxoQxjDMzsFIYT979+OO/9692l3+Z+N",
-	"B7zYGCMGgogsuKbjTXbZYD3iGe2zJfVUeyTflIcgRgi/ozlwkXqFFjbxyBBJpLsRcE6VTIR7CKImxwlF",
-	"1wD/FB/p2mgkavtu8uSmoWxC7P5mxL6J/UWO4uwfl6/Pq8heICBelO2u1Qvqgh4p2zuq1r3LzuN0EkS3",
-	"KLbIVMscljXrf3XUtdw58+tGoJrvZDYQHANEvIaBt+mFDvpwh4Kwq3aa/XORb3EpYJ706/r8aLBqlY8K",
-	"/Cj3vqpVtQdLy0PWts7vc/+2en7FJoU55ux1PEwE9xeMmmK8aoRWH4ZmWRbT4TDffhCJH3jpBpTZX48y",
-	"DaOsIlNxzjlSYWCzDuVtoJfdrj74WA8Go4g3IMRgQ0Ko4zeLJUmQUXzfSAl7NjlyzCpCVoqk0G2qzgcS",
-	"Qe0H1c6McgN67Lanx7F6q02TbKT1pNBtcmT4EAfN2wEbWAS4jKeCeB5QAFwPcGRkQBpcYcvqYMQNCLK3",
-	"+QZRQ66nBDaokqYTMa9hlzUti7J0UQYFIkBD4h9qtxgjKJBlHIgQg+C1p3H7l2qBVHf2uDBfQm2oTGRb",
-	"KSar6QMNMTwfY/fo9WXaFVpUMxWPRxBkCxKySEAyoSc22Tu9gzUIEscs5KkAqZzeWDX9wgz0tO2Y0+pp",
-	"Wy1s7Zh56m7X/Cyl5JdbHmzAPPq9NeY7EWwqpOS3wsq+sV5fN31rJjD9eKaciJ0g6syS+DYpBocpKlQ3",
-	"zJkKcrsPKALeT+AwcZRZcXX0dcKUpevhepIyujTxWGtQQcSs4ZdoVD1PcnrgeDug/t13svjZMq1qWpau",
-	"H4pEZkojuI/noQ+rGAqJVrGI3WOSlE7HEb7LdEwuEHAiwk1O1Roc+WV+JLb0Ys2qRMOa+dtEzJhnx7Pk",
-	"4zpKVjUvkFM1BXJhSFwbVm30ze0bNQpntd3omohZRQIyHwJ52xK0oXWOsekEMDJrmC145jPxMZCpfNSL",
-	"cE2hUo018DegbgM9tq9z6q4V9UjRZD5PeUHbtMUPO3ahSeusCnfQHumOcUk3663Geb10H6LxvoiTm8D3",
-	"RbShystnsyT+IJJOIDsqPaa8k8uNrA38GnytPNJ6H24E5GNwD8WRYPeT2Ei1jGdi55QrxYwFm9xMq7jC",
-	"bn7n6jlkQ7FF76r9Wp417dJ4JppsyPkGRWmXLMZ4RUM7daDk8D4JUrEBFfrrUQEE2ZB7d+AqwAFUTTw/",
-	"A5g0hZw1mEbyDQrXBf3IMF8VBFbL7Sy77I3gqAnKNAhDlGM2secO1qODGlKjBSU/p+2xqDvy7JBR7mae",
-	"ZtZu1Lrp3GjRaHu2sbMoFRSRuJmzy3q8bMBWv1UqvfdwGd8nMUmn8TxhMvAFxTSEMSnFdBbhUclAgkns",
-	"mCQW+A8/GXnJdd82m2rKMLT6Vlum1QS3swuOIzaPxMeZ8FLh01vXJ8d2dsV5nL6I55G/4a4ANWesn6/S",
-	"5ujHPENIBOlwkAo/yQXlbZn57WVrfB6nTI+lUlmjH7cpiNC0stON0pwL2gR5tTA8TRsSiNlsb12v4vgl",
-	"T27FhusK3oNOGsedUHdSXNxCiwLLh1/xgkcvswlu2N/fPWA3i1TI7a92v8DitQMkRXMFjbG08oVZbG/5",
-	"S2/f6tK+4tFCfSs3XOGEp6KDIUbVN3rud3t145hNebQwNzho+RzCU5KUpcFUbJtV7w0Ktqfc2ysVDXvo",
-	"21tSj4ehSJgUFFlaGEhhff8KXeBtBPGncRL8KTbl5/NCF8Vdkfvdvu0pvpBkmuOLMxRyMCDlhgJf0/hO",
-	"RI/A4vuWAarweiVtVwt3uYlsX/0ksBk1IIjAzO+OX3/9tVMMKG5a6GL88YP3yQceGNvzBtsE1KIw5jU2",
-	"OevXRsbBE4HRcCpS6WESf1G+s26D1/Z4ylbI7FcgzjxPnIoDYH4u3HlgLQw8YyOmYFO4+0B2m8YbGmD7",
-	"racJIo49uKo9b37e3pavnnYU33fZsYoeLoRiq8Mp+Vh8EVxzlsSekPIB54FT8t4qh3FVs2pdGUQnoOZc",
-	"CrIJavgv1cUGG+mwmZMOBgV7Cb1Ie1saN1bVvIC0ZJXsiI+eEL7s2MgYFcSpbVwgEZ/qgU0pqUPbzMEf",
-	"RlaEG2GM5iZfYGMXyF57wr0yA6ocSyXtaqdtURAIKz7OEkEu/AbyFVs2o8iplrTFFF3FR+6l4WL7MXXF",
-	"HVY7Fr3EDeQqThNopT0MYLma6ryAIpnKjcoRiNiA+cF4LBKZZUipHfTdI5inSqTRg9C+Tvv1VWQpT2u5",
-	"VMnPHQJZqmRI+QYFSuCPMII49G2bLgj56AS/nwTeRDfz6T6/E7NNztjRevQxQwMxPA4rD1Z+bhk54Hil",
-	"TeTQDWzYPhEou7Z+dwTRoKlkN0l8JxIKbdlU/dlo8krChFfWz15PZblUaAiNZ6PQorAd8Nftnord9SZO",
-	"I2h7JAqzsT2i8wokj4IXVDfJed2jeK5jdlQ7gtxEow7ohSxIWRDJwBc5gx2XbKQeGG1fPR7Uuj+BTnoa",
-	"tc5OPVPLwelZV1KNdaCyYc1lYwz/43miQgQ0LBxePJtfzU/W2ECZ+gEvx7ywODLkanBYFiZp0ek+iPz4",
-	"vsEtUtmuhkpZJA/RyxrnA6l0sN4xM/5oGDSFrNX6SCon+CgRxKhKu+gv4SyZhzROKSR4D1neNy1TvgDD",
-	"+VyWgou36O59kM4h57NZnKTCfyX8gF8tZmrbbGCxMV11ptBXJ1WdlVXXypYlK471YnjhI1hq94vBVX7A",
-	"GQxGMy0z0Go1tnIe29t11nhidedHXoxOSqVM2MH1ZjDbsvCaaWA3ChfmHDPhigmG8C2MiRN08C3GOFWo",
-	"inbm5XHnX7zzZ69z1H0//H/+r7/9V+fdp757sFeVVuk6xwrKpZTBSqKgFju/k0xOeRjCWZ1H5M432Z9B",
-	"lB7sOVbC6lGv96R/dDTY33uy1zs66jdnr7rOMTrieWhl63HfR+hLHgJkqkhShApSG21mffXJhOXSKny+",
-	"nFTXUTHvq3ajnt4vqjldMDrN8TfTjWtP5Z15X3zzu/BSm06/ZO8VEVD1Nx3BgecSm7+rWmzCnSqv9uuI",
-	"rN+Uh2WurK5TpLUGqyrt0zm49idBSHIR9qUEWHoEuooj8XqMKTeN1KJBHtOblq4BTQD8G8yv+dhB0c8Z",
-	"Hi7zSFnW6vs8FZ2c7PybJoRLPdkdPVnaAERV0B4KDEnzB92465T2s9XtYJkH5qre1CTu6UGq1bYHeRsr",
-	"lu8gu37D719RtKpj/dqRd8GsE8+o/47JTKLezZD6/QIk2KeG8e8tNRZOqyX7OYh8+/HdpQYYq6KosiN6",
-	"wOH4OBVZzLUy17EJ91FUihjG9WTYNhbVNUyMPcXe0sYyK23VGB2UGWQMSSCYrSSiVI0FJTKt7jXsqmxT",
-	"mfcfLC3srOLb+6hY52B6CNQfjozC7B+4bNdl////+/81bi5YSMJgq6Iu/ELZ4F7IpQzGgQqIyo7j6mNx",
-	"tMxBu31akxD7RUanqWIdNrXBcnvSfqm1krmzrj84ighqp1nnrZKB5nhLGVBpooz5yL+Qocou+4VS68Fi",
-	"C8mBvi/8IaP6BKhgIJUX8Zz5sVHIupV0ER9TEaE9q6P5tg36d3wCMIMvT5//HT++OD57efr8/Yuz8+OX",
-	"josI0Jenz7O/3p+e/PTa+nh++uv787evnp2+wS+v3vzz+NnLU8d1zl9fvb88Pb9Sf754/facuvnl9A31",
-	"qAEOC+xGnbYX3MvOtvq1E0wJNe8TpfIPndsgncxvul483dHgN9kfOr5GfeMss8X4WTGY/FI8LtEJ/PC/",
-	"356++afjOi/PLq9qpl7kbNub/bN5EOK8CxdsQjdQw6FyHS+eVsKOvIBbmH6E23eieVwWf1PbLVxVt3E1",
-	"L/l7DGa40JvwQIFF3cyDMFVRnbVdAvuPZeNk9pYW6llpC9APGaMOBZcCTTGj2yBl1PpGjNiNSO+FiHQT",
-	"2TisfoX4pSJEFV2REjh2l9ajipWcqIwDCxd9DZmVG7G78V6lVrDi9LYzvw0QRhlycsVrLA1kWQXW/ikn",
-	"RV9ffxz0O9fXH58I0CwG+/vV0nEG8dj8+hPdbmkhuraZpUZvX6ELUqtlDhu2FeqLvUmyZ+3FyAasPTk2",
-	"tGVpHar3kay5wuOZiCivEhVA4h1PWUSiNmHs6Ug7qh+T32NBpT7UcC5srOJ17/q9ZYaou2K5uRQKibdK",
-	"NydpKB6zEXUnR137PYOlBYn8yQlSMZVrvHFppsCThC/y7Kqw5IGFKZ691CJS3XJmxcPyC6LRo1eN9XI+",
-	"nfJkUVwcU1KrSnsDqVJwb8IIpwBo1o422GkzXXIlhap2aiTuhUwZ4FTpv3EZW49Cl0dpGsf+2spUpkut",
-	"0qGszaVqHZXw/0ToM/yt4G92lZdMSSpWfk/r2VOJp6a5HyxzlZea2Z02d+e026yYUNUC6vVVlcSyJGWE",
-	"HSLTgo84U7rIFullBArcXre31rlBrd8rnkQ8ONbqZ2fBmpi9S/UyZlSrO6svEGDGtqTA8Ua1IxKVRhR4",
-	"6oJTzGz+fE+4hPiAChDTwnEyu6I1+9IsoWGP9BVseoaxuFrBG5R4Hg4o15Fr5lVHwzeG7xfVKavIGYKr",
-	"wApBZsBI1UjroLLdEZE/GrJpHIkFm9JWU0q4sKunJYLssMwqc9dlo+k8TINZKDq0G+VoeB1lgSOgLKht",
-	"ykZoX+gQKloHFno0NFYH+hbPMcV1zPiiy0ZUXgaHlwg1DBV4ouJASA7sXkcjsO4nHExzQQxdp3YQhPkN",
-	"HBpShGNmDAFenPhdNppH6MkUfgd2LwwNOY6OMNM9VXCa62jkC+6rx1BwQDNDTC6nLhuVagfkh/edVAP0",
-	"VJJKzp1nnmTwJLzNxjnPLaI9ULuREWAySLvq5dxI8buO2qp+pY3nuE5xAzmuU9ooWWUr18mWktSG/Loh",
-	"I6K1QDZSLulQTbwaDTQnLm1TAc06LvPAL5tK5YX+vFS7TJVRs3BlKO9o3aWheXhZ56/xwZD6l4f1fqqq",
-	"eaJeQIVBeSaKBKlktACVDpp6Y+KTBymNBT0gq3q7sUG+3zf9YLXcSjhmDTtzbzzYQzYacy8djtBIoOWB",
-	"4QhFFyBOxKeiyyxvRUABUDOKXW8xsMEmmm3BZ/FZNTM0h6+j+haElZlVsrCwP5kWvjDKW+LWhH+58lOh",
-	"rYZH6rPwbSAcaJfGKEdaYmSDVX83r/kV8ICns3SRIc+X0bq2qCgeLW2M/0pPWP0ZbbfLBktTMaCEfA5f",
-	"F3lCtPql7QR0VdcqpRyEBhl9fy3LHY2ykBoOZxFjO1qQrIaV/WbxshIRD2oUegM1m7Pp5JmfJr9rWQer",
-	"DDwVVgGL/9kszDpIlXI06eHlu8HTbro2etWxvmxzvMMKWK8/X4NlFidSaY26kSn3QqGywUSUisgT7bYz",
-	"XApWbeOS2RqYdaE2+GiIkCxK5dYFrhEQiU9F7kQ389EVWnWhxnKJryCwuKTENxDESdnPgXrBoCw2Zlvo",
-	"DO/jOkiO2kBPsSLfhjfk/lLVgq5xxStOSPsHeKHaBe15wWu14s2MoGQ2416hRjaN0+yuIs3trVF5MsJ4",
-	"7p9+EJUSEst+Zf1uT9e/ACRMRoTtspHPU/7+hktxsEeSQBb/I208C3xKg2cngvtlm6ouL9NozoHRPIeG",
-	"S6pHo4K+dNhWaX+SONCIh58VnlndcCY8izN7cSRTZ+j0u72qsyHnROiqcVGqSuBX/xhQvFILYcQcwRZ0",
-	"u6JIr/yWsqfkEhtX5FA9E53L26fZ8pfbXM+qYz+OVWYzFACgwGzZXpwwnTsIdPvxjJ7KFRPIuFLzQFXh",
-	"Mx0mZjtkKNrrnfq38+5Tzz2oiVg6sSTXQsDX5Wu2N+g/cdl8NsO4DCkqIss00HCpZ2Pa2/oVBoKfVQZ7",
-	"c50CdRNTX6W1+D1Y6qLZD3z/7tKqvv2prbKRFeiuG3NTFwcFq3mjX1mXUi7dgvh9wfBNl3LuJiQzjbRv",
-	"wCDV3xov1Say3OEyV0t8bR2ov5nWpeuNb6RzGbSl2mZHyyxott3puKTWG7vQMwtcdYGuOGqlTGyyhE8q",
-	"xXFTociIDVJP0TL3mzNgy+PG0qQRq9Rq2TslO3D2Gbb5SZXIUeBFnzc4pSAIO675BnLisPY8lRNHqxwo",
-	"0kg9eHmHy04g8ecP8Z3oqAcpqqomwCVjt9szkmn6bRbP2+6+uFDalJpAgVG2UjDgCBglw7i+Ch68zxlP",
-	"bDPqqlwJ0DXRpMJM+ZenoEqEgsuUHeaKhsC+Q10WotpvQh4BJFhKFsLIRyHGKuWy11M1hvQXh9Xhzg9j",
-	"M4HhMl12lmtrI0er17hWuCI8udc7ao46H/T3nuwd7h7sPVlZLalSX2mMHCww4HIlIG3jgn1la3p4C0ax",
-	"KVFl8Avt/GGPJ4g2G89BX1HMaTQkqCjb08pGgNM8GjJp0Lc03LQqgRek4Pa5Mw88Kq8yJg1XB6D7GXM1",
-	"sejCNzwZOXgc+Fi5+jkVAV5URzSoEsELin7R+Lx0GRXOaIF/bHJhL02h4U8t48WzUsSfmmVHU6H4U0tT",
-	"iala3MwBlXbwWrUuCH2Zvrj6pbvLXCHkT2uE9PLUsUhh6WV61nbP2dQ0tSuPWm0gPmyLwFcVT/PMJu8j",
-	"rdgU5RrOpVuCMl5V3DcDeZZhxTY6IwbmaxxEvv1qihM2Nqp75c60z/TmZp7DZd4TVn01qGkTG7Va4zDJ",
-	"P9dsXd+v9P80hnaWKux+aqmOWOWt1z2mR0ur9HXZGKR5q8EluxEisheCaqUBN1a8Hrxl4dynJMNGCu0t",
-	"i1W2yzUJDRYFbqAgsqyFeoUS4cW3UfCnkPbamJopgUpCIEzAIEUc9uQB+wc4Fb1kJZ9qkbNAwXnUX/4A",
-	"rpm6UJsYoMZaYZDX6144D+WNWFgnt+Ls25uwigWpiKwSJV5hiAqedBWnsortGNfuGs5YOIx8w9Ox0anc",
-	"e6BP86CQPtVCG9zdTCFf4XfTJgcLfzGKFYx1MXVolf/NLiG/uc2nV3EVV8ztsLUlgLZm2Q7wZJkvYF+p",
-	"b1XYcWsvk+9kpmVIqP+TMbMZX4gE70GpsK8isXAJ7VOBmx6/OVd5qzzxNe1Z3jeheeItsGptHWrIg8uM",
-	"OSsce1Z2UZk5VLnxjM3BiC8o11hbICNuPb+o0w1+On35fIgygYqAgX1p4qEWIu2yV69/OX0+zIhJ7KXL",
-	"dI7OsHCJpPMkEj56T5+/eX1xAS14hTKLzJNCrLR6RYqBS9FnPK3s+JHVBiCI4zo46XwikppMjbGitPe3",
-	"Z7LInDbDT2v5yrWNY+k2ty7miyzfrbT545heZ8pAflfRYsCyANw2yDWq2BpLFIbBkDjfUxYp6YJURdk1",
-	"4PnDJoj/p4yKAHcVEANsgOuogMyQNVJAf0M0MVRhlDxVwTYUBOpnfMBqzBUEi99FEciLESlreE3Ic1kq",
-	"Prlispc/ctSgpjXyBCKussupag+KQsogRz1ZE3De6eXUyATl5ADEcGgFa3ACTQsXY+a6b9ZFVdnDlqHH",
-	"LwIR+qfwzKrIfF2pwuq4tR9+b5lDk2iOni6GhhMtjG8566eSTxsXoxW9p5iLUh6EFRnS1cG9lTF92JmV",
-	"il+VfdNO9w4iX3wsn/CLWAbkvY/sVGXXcHXEaOp1V6YJtzQo5PhNYX1n2b5txx1zu31lFn+ytha5jn0j",
-	"F0615UCoJ5Z3u42kXRRdcOktwSOTgW1riSXc6MAkvSK1+1xtTVnem4mQ8zBtzwbs7koHuTgj3XnVuF7w",
-	"IJwnoi5VQElElPhcVqaUlHIS+xU95CVXuNSANbQX99vwXzX8Mv+tZkr2eBuoUT0f9XBnzIMQLjNbTEMD",
-	"r238ImAyatrVzTrm2s6LePglio6Fhh1/TshAAh+5jsrPEOSzAn0F+V4JlRi6ry5246caspmIZ6HQP5RM",
-	"ZJ8l4j9PyGxZOtmdXUsHlVRkTwqvcuterM7G4/MwLSBMdNkpAW/ipOIxUxAdbiZyUYYVleiO+BQFLMlm",
-	"Ifcq0jtb3PhwsVJ3TchCWSnzRnufGWVTXyB+g2ZBdlPzyMrUcwNXUuwaY7Iu6Ff2/ZsXJ+zgqNf/gQVR",
-	"GhukpqdMYPyvNlPdT+KQflkvE1yRtOqs/iR4mE4qxDZwKrfnpNTNCTzUJBENcuaA9hMweqwaVv1MaAil",
-	"6UQqvKg5Fv1uVShpYVgRJQnEd5UDqrLmnExiKSKwOqQGmP8phiN0JBzwNPggHoR79Y94DirgaZRWZmR4",
-	"aZysNNhsYqMbqJjAR8pgBRPgWHk3tizo7K0BHHTQEjhIrUIVcJAUf6xpNu23M7WhwBY7w/ZkafJ/wTCV",
-	"tUgB2YzJwJzGJVAbY1vC3VUXs5htzmpklCtbE+CYkWdwPgip3cW4Y3Kcq1/UDecSkJwXztEfTxivwRSe",
-	"QLsRJWxkNZsf1wxka1xeyIPpexXUQh+4vAOqzT0DPlow/NON/n6sXAfZfa7+ei+8SWx9jMT9e+NfyBRF",
-	"hBiCVyu0ofe6jJA2/6Eur2FWEWHkPY1TijQlmeJOLN7bKMsmsw0sK37C8VExi73J+ylP7lSC8nsw2Om/",
-	"Z1w9jZ/mUf5z9qr14oPaBAYtXednmN2zRX2ilbbR3AgE7EJqDIE/y4jP5CROJdY9Wuh82MfGTdKvzeA4",
-	"ZI3RUE9tu/ZCzXsrQB7mskbBATqGXKZZaMO9LU5/jzYt1zjU1JLDF/oBV9n2fnCz5GEKChorsxsWCYbj",
-	"rNRD1IKYVdB6c5G7tb+6VWRE34KVaH9bKbK3wxHAqE8r+qLBYZSVfdZx/+0sN+gQvRQiyt1VrRFTQr7p",
-	"0/sPiBMp6Cv0vb4pchu0W7w46/1vVxWBXzpoJ5AUt9MedY62Ocbk170MB0rt6I1q0KTbVkTure2t2/J+",
-	"GaisCalXvNi/8aon3BO+nk+Qw7OqFLZK5oemcJxsy1r7zx5ZOUonZ3/KL411iKskmeJ5rVxJHJEVRa5C",
-	"vBQQvgZYuUF3I3A54peSys9ABXYLIQmSUXGEnonp2FJ0mLLSfKYQrlJIVoFs+icWmKATc6vYZhaMtxzH",
-	"LQEf90vGzEoVpioGrGSyVEawbBKN+yOLBPzswXxbW68S01qfA+03L/szLEbhspn2DMRjm9FSeBN8QVUr",
-	"vpOFWB2br6+7vg1RfMWpN650HTZW6/X64kSMjFG3tgMV930Trs/aMaRfrWBSK2psKDQ8WALY4FJvNoqk",
-	"yTzydHWaRrCDL+NOz21ue/grj3iF22k92Ktcbyu9TtRlw6hq4yh+1XhE2kuh850Ms2QXx29+hgibAFMq",
-	"Qp8p2U898ciq7tXxz6fnGCZz8fL4nxgmc/L6/MXLs5OrHCzwr8dnV2fnf3dch8brvCvNvoz0s3nnFUZV",
-	"9bLPio5mxct8Wchor0TKmy29n+wMnP3+wG0VnYe2cOXihP5dFSxMDqN4zPosjdnBnpUNhPHFYBwogAl9",
-	"J004vcoHsoe336uYlQEFqAImuQkFDgPeggX7ZgmlTKNBkoApH/esRDHiUHUUYiAQqxNEnXEY3E5SZJQA",
-	"jh+JWw4ehI426vEQ1LhFR6giflh9Lvsbgqc61fHHnZtFRxlX4ZcoB4llPSLvNEAWqY4dsm7CX8oYR30R",
-	"Wh48AVyowztZ+aIoBpvfRMNnwT+deNzR77R4tl2uMasbUmMfMyu6XQPZhQHnLbLbLOoLw80Cn6r75MJO",
-	"rfpEN+I2iDCoNAKrl5sDbjLBZW45nOye5+LJzlK95zDCHgPrs5p3CXpoX0ce/IzaUwTWXx0y9zTLToPt",
-	"C6/mJoqOjpfKvxpAJh3K4dxAB7BpEM1TIXUgz3iezpO2lQWQlhDlVqEchTyZ1hJZRaIZr6hlwo2ngs4k",
-	"dPDA7JTWeVBomm4thtOcn8MzzRL47iYpVhuEnlOo4eYIXEplawjzyitzOluTVLnuKpk7qQHhPM5ZgtFu",
-	"rDaGa4dYuswUyXcpErRD8B/QSqZxQo1ugw8i6sxn22TjlnhM5pzVYYCoE8ngz6prKPhT5Ks4RVjvY4UR",
-	"rd/fKGcuELLJkpcJz6SZrzbmgR4D6yNfxIkFLd8m0acyvb5RbTB70sK5Lr7cNVxGz9c6CmoRcgunDnqV",
-	"SKTOdI0JAFar2kCI61daVAT0yTEvaLcqjMUq4FUnlbWMYF1WeektfjfNXESrGV1jWMfUOPr16F2iVgOR",
-	"FbPdjjXtZlGV8Qxu7OH1vNfb9UDqw78EQS/KhUzFVP2YxKH+cWWU0SS+b0cwwlRbYbSaYKObJkLVwkty",
-	"FVxu+DFVCEKf3CNLsdXh5n4gIZlGUPI0jf6zqlr0yi9P06Jx1aGy+nVA3hZ7LdoiVdT3evEnh1vFUK0o",
-	"wtFcE2bzrNr+/gPz/3YN+oZcnTOpg/WULKziVNKYXby92iJkfv9JA6DRswWbxPdsCglriYCwGfKzK2Bv",
-	"CsMMfcTSxUwVZSIyYN/roev26eIJ/Wbq6KzlqUHbD2QubWwhVAYzqrGmgKx5mvAk4HHKIlt3mHBr3WWR",
-	"IE0LYEdV5OuetazfUgwAba8uGnipCjXwAbpM/2BznNwsNVXLrvlZvAS5Wqa6Aj96KyFrqwJmpsUy7Zm3",
-	"VaXBX86nRpMoHL11X9SzXnQaSnE/EYlYNyqPaENnrHG0ue2sYRhxp6857qOiob3oO50LshZQ3XvFufCV",
-	"oRinLBepUKl+HObRcNYC2m4oLJQVE6qvIVRxNWSH1rWLWelbzCK/tW+qVlYxKQtay9rU9hVjzmvG91c5",
-	"B9Rte6njth65Xta2C2C1SpMulYYJIvYhQNmOHV+enJ112SsSGPU+Y0j4XIKGwRmJhPBZHJXinL/a+luV",
-	"rKTGGaPbarNarWHvKevRYbaP7kaliXtVpYlrMa/OIjgOUkhKnhUYeUHWQhOOq/b6ow6xjKTxgHpkeQOx",
-	"JSqLCKpjNxd6uTg9f352/vesYksAMTp/zMUcdCMCFLyPEzBmsTC+79zwkEeeoJ/oqoqjQgERKnDN5Ix7",
-	"mFusbZnm8F1HM3BnWiUAq4r/d1kCskAYTIM060R1DyeYp2Qag/BW6C43CglaII0fX9ZlN4kAzMHhdZTv",
-	"B/wNEvOwlJwGmdmJwCicLpNExQ4wWUWQiAGX4ynYtVURXDRFw5bHF0JfUP22WuO8jraXJ0UL5biOtTaO",
-	"6yjSO66TkRB0aqIANLBmVeNiyG+fLfsZssTUguEzYpjtzPzYmyPfiMcMEoiO9vafVCUX6kSeYjpXuKBA",
-	"+R30Ef3ZWkdpmeuDUtYDsr/32mV/7+eyvyuC8CBlTRarIqt4oiBhKqTu+71e74fWJGiXP36Uyx8vp5ZZ",
-	"yLMam0BFfAbjMaSF7fWO8mNqnXp+qNgn1eZflTaSS1KvEyqR84MT1EajUlkMGZxTvXB5UJX7VSFJogE6",
-	"SEOx0vGS6oT3j3w6g/bOjvIJSHWSOhllOxaqQeYfSYJOYsmb7TPSsKUeqGslqNXm7dsLUilIWsdghbfj",
-	"KRuZmY5YGMgUYfDVdppubsUroG8j9Dalm9WgY6tBa+iBOsDThnLUIkHJcKUf6IE4ElPBI+h1VVppS7yG",
-	"tpt50Goz16E/mF2lt5mehQUr3AwMUUCTtayIjwjH26KO1aPA876hoOkKqPaNXRYH+ai/NSAidFxWo5N3",
-	"8LgIFPtrhxvurs5ReMWTO6ljC7K7NZAsTRab5SfsKZ9jFcQxaM3ZBVThs1Ca1ArLRol/4+tqoCiKYYN6",
-	"iTLfV9VZo9TKpjJoLXT8ItdTpXXb7QysudwcVTDYljH/STUoX5M9IQvpXwezjsob/IVeAEIBvFWA3wVn",
-	"od9XVdgIdPsju/zpuDPYP2Cg3DDswc3sJspOCu31iLqOawkwfn94xMe748O9m95YDA72+7s9/2Zv96B/",
-	"c8iPDveE8Hq746PDgyd7+57vj29u+j3/ZvfwqOf3Dg/9AT86WIWkOM6wStrtKg1usjpcZdoiNLBOhC37",
-	"mtEaCc4yuiyqrOhXQZbgBS0LFT0bi4o/pILfRu6A3c3t8HAEZs22ijwEobJVKBeCsmC0L5GUV2ybF76X",
-	"C9JpQcBiEPx67giDd7RBljswv/nM35iTHDQZzi5Buo88UUhNUXXDf6fUdyai4i3ZxgFbgiIqoSZl9jHb",
-	"8N7CVmab1hWXK+61wil0dd1qzUmq0Chtm3pGcisex/CK+qv0swYBvFFy5JcWBJBHY3xk78IGlnWb5zfH",
-	"s6t261vj16kPb/wwazLbxkjDFK4WsGsS7lP7sHMTBF+oQlFV32wNltjAD9rygdYmcpuVlkM86WIZKojO",
-	"DJFzgq4OTqCwFpA0u3jz+uT08hIfuhHQVKId+/jk5PTiqggIW4X7fh1pIAEe+ZYewij6lyxR7O35z+ev",
-	"fz3H3BYwg8RUAR1uw0oE9acI7RQISeZpVdwdIfHBsXEdXb49gYFXYNkSrJv9gx9QKg00wFHeQ/xCFKdd",
-	"dnJ8fnKKzT0eeSLMFbggrQbIYfBxryObHgYg17zr0WHG1BJDgoxZOsd19Ho5rqNI7biOopHjOkQTSLpR",
-	"87XhcKuN6dltvU2LgNm85RShx5lZC+PHY8wUJGFMoKiIjUzFdLYGKuIxPbCqwui2VdOjzTJO26SaHlo4",
-	"7ut0rR5ZhRFrhYhtKcgLRGQlMbbuNYf8tRKV9q8Sv9eIX0ni+3zwCsYX6apQwNrA8r3C7tPbOKJlt4XU",
-	"nYnOerVyG83NDp8dUJJLPVWydFOQCZBdePMkSBeXQGF1rmfBzwJFtRvBE5G80FNLxnfv4QXvP6r/3lPd",
-	"ioLl4nieTuIk+BPNtkP2DDth8DBFN0MX/3cqZIofhfrWLsaV+2Fvt/TLCJAs7sTCLltACXNxoh3ZlIxB",
-	"kYlcXkfSi2dCDtlIObyH90mQipGbfZEI7sNnJd9YLXTxE9MEaCuHlM2afVYVnUbudTSiUOghOauxDfen",
-	"QQR/TEWaBJ56H4h8DMfGgkhVVlGZU112yr2J8ndDugv5Y9Bdhg9o2IpICF/SzYsHBbcsUj3bh5M0nTnL",
-	"JWInj+PqWjBas7ekFyy67ELsJyZ3xeOU4FywmpQCI4NMManJeOaPlKw6DhBQBMVbeBgywtjozBfTWZyC",
-	"qNj5WSxG15HVmmfQn8cKaN1UL8KgEeMqtBybgVQhscLPGpE4mjI8Ty7jhd6uo0oAd3oe6qZdR9fRjz+S",
-	"AiN//BG5hTrKJilNi7zfSSanPAyFTNk8ClL2fX+w32NvL5+zv7H+oLvfY34chjyRLsNf/nHxT/xlv8cW",
-	"IvqhywA6YcpD6V5H4qPieQqgHi57YlYKlC0ThWENYoz5UcOFq1oPFvz2u7u7RzDYt1cnqgV6lu0m4NpX",
-	"9dM83GTa/fdfgJk46rJnCY9gE0ZQDxA3O4h68BFdR5S8QE7JUZeNjNNoxCRfyOvofiJUveiVTl4aIuCX",
-	"/vgjbTBOFPDScDFkClEOXkh4NphpML2h4n0E/hqZrEM4kS4bgTQw0pEjWNYmVQ+5mAtMMSQkC5uwB6B8",
-	"EH3gYeCzt1cvOoc2/WFr1mGs0iigL4KgpRm9hGP744+kHsz4LXAhKSKfjTJdfcS4ZCNP/U2RuiOlvY8Y",
-	"ukDmur9zcU9JlbL744+YCXp8ccZu8VaDDUzJ+BAtq26RoTogkt2KFH8wdIOpcoaxBAACKwWjqxYVpFFJ",
-	"bh9dR7ciler1mgFJ5ExZHB5OFKt0HJO2cBOnExdmOI6hxLnEiXQY3uMZElHks+9H1g0/+mGIcI3QqErX",
-	"0EZIinhlb2C72BjPtzyIaGvRPPXOi2I6+NcR022DyAIOhqH9jNhJnJQ00v+CiE0CUEd1chqx4+/VBe0y",
-	"fSW7OkDWtdLZXO1hkm4hTUbCNKNse0dCFUiD8emzThALSjG7hFD8QEW20yWkgV+NvYDIphVZdaV9J5Wj",
-	"QOIkyQon2fejnFkW7iiQqrNPFu42fNQJ0LBA6UQsmPg4C4HY3HqtiuzLTyBI1ehhUGD8eAqT5FkCczqx",
-	"aZFh9anKuhgix8a2Jh0Gd/DCBa0pzosMijCvfF1aGK/aPzHGwZgk+2pdllHhFHq/QdvKeqWfR6X1gznl",
-	"9iYMykKN4xEBdbHvR7ZHF4dnVnOkGPFIw3lBjzlTPPVxryte0na4WeBOthgxvv3CCvKQw8Km+enq6oJR",
-	"SAD2kX/4OlKGgCDSR0hJz7T/R8gYfhhmi5ClfGscdHWv9jLTCgF+FzG7SYaZT6c8WYDgjnVB1ebI3h35",
-	"SkSRKKIIlJIoQgXlla4JbBgqRT1ZAI+05Goq7790nXgmIj4LnKGz2+1jxX9QlFEO3vFjD/5Yus4OHOM/",
-	"1d9KflOfVAfdBZ+G6iu1crLwcecTUH+pvqXYOPXhQ38HRUh47a2o8Ee9nqFVSQL7ACVGpgQChzGYXhgD",
-	"kdXPyi+AP8NlBV8bQEFz1vDBQqFqQqGAvTaNE5GPKsa8fzubx4iloOw5cMed4Aws3HOJyntBOwB6jdj3",
-	"eOEK3AU/oAxBk8B8xwAaIiC64yqAbaMY0fW00o7MpVAIzUu3OAQMUPSySGRVGxVYTd3bjXOh/euJeyrj",
-	"EI6iuuNM9WvV9Zlf35ltmF2vt6o22TLuKH9Ci5YvMdoVzC+JkLM4Unt60Os5WLInSpXF3RY5f1fWceWt",
-	"lmSuIhcNspKcd0Y5JJTp4rfMGQECdTkGwfHFNO7chIECSo5VhTrgpfozprSqL4ynwnl7+ZzKiwydXv9w",
-	"fDDeE50nXq/XedLr9TqH8L+e+Y9zOhMR9e4MeoODTm+30+tf9XvDXm/Y6/8rZzvH5Xr/5ImKq6UKnWpu",
-	"tN2kwmcxrueOTMXMeWdbWZxk/L7f6/WN6WBo2RYNs9uDBbE9TDBXVAbb72f0meEz5eoNsFhd4KZ7vV5d",
-	"X2Y/7DzjVg0wZ6/XX/3I24growKl0+71dlc/9CJObgLfF1jrfG9wtPqJqzh+xaOFGp2E5/bbzOhM2U3p",
-	"gd1W8/nAgxCu2JwVhvazsr9owxBZCpx3y3f23Qgcl7iY4zopv8XdQp/R+KlunQ7e+A4WzkGNpqPuUcc1",
-	"33jaXTi3yQybI56JzjSQshjPjj9razE9aObjOvEHkYQxp8Rr+3rb+QT/nPnL2nvuCuUaVWo2q3sIVxgd",
-	"LjdXIF0yGbMxVwI+WhoyYYDJ4KOS7yTTeijZLmaxpCQjUCM43IbBGOQ1kLUWhK5jJOlUGcCptjj+Io1/",
-	"To+1fCP+XeCF6DyYExLrqtlSuiEeUY38tta5Ng/VgGfJL/5k9/ZWP3Eepy9i5Yb/t2MFqPkqDYkqG1k7",
-	"3ByVjdnECq4AUb2mAMAmHKIkMa6SRpCHOMt3laxlh6yw5N/YsGMEeqnhTtS9SNh0jrYExDVErymk9zxl",
-	"6X0MpmmTUEVGadCXzKcuO450P36mWKao7ZDtANwRZHqNEzSiRViEmydhIBJjyfB4pFLYb0TOavv9iNQ5",
-	"NB2N9KtGbB6lQQijBavjlTbJfaBCZYZt8qka6HVERpSSiXXQ65Gulud5/5j7Fg6syUt4pnBq1mB6asg5",
-	"CVAT6qydROb7JAJRtUHT4xpiz7HaSYan5R03YJJbPpi94+9iNYM3pgzVvv009JN1PN4UL/l34/O9Fnz+",
-	"RCfvwAP93VYXA4IT0AP7bWZuirC+En7AMaXla72Gco6u4j1E50WQhf535GKMdBsetrx9pjwET6rwO7+T",
-	"wr32daT5cyeQnanKuLSvKL3bOx/iIPf597mqkmN4GgBhzpL4NhFSA0h1DOgbjsSsbGcKS9tRyVvbE5R3",
-	"bDjuLd9ml2mcCGmtEQrQgz02iecAgXqW5q8kvIW0f4WuNQyj0hdZQJ6TFffUdWRdVPiSQLKbGMtgUIG6",
-	"WSKk8d3lA+HAIUA4lGOuSnKTp2MeacgXFNWLsAKw1vI6AvOzufXMrOvvuAzE0jQu3ZG54glgLR0VEqBG",
-	"pciup2xEJAVnaeYzKhcjV5YpKgU/KqZRjQqRYVTzuRQa9jTrWOaHTzkD5EMH4tNU6X0SnXlSRL56TeYe",
-	"xsUhCF2QNMGucB1RbLLJyVZko6qGWX2KOCSABjYCS77qWVn2JQvjGPwiXHk2SkW4R3aW2EiV3BRRIfkD",
-	"9s1CubZgfATNgeuLj4MLb1SRYDYaMl17SmLlbFw9WosYTIbG5TDh/nWkHkXna0kQUtlxWxGFojjV2HRG",
-	"FNIJkFWpdVolBdQmHt0xYFDgngLPMgWWDtgrnniTIRxVRbN4TJ7qvNVofRnjUUWlzE7WUla60A9sT1jK",
-	"sw7xUaXIojUfBahBr/8VTsvMCM43VcX/Jg1+kwZbSYPkTCwKg2qTWp7TzyYC2uIevKlDVn5b2IMmHGIR",
-	"8l+r9JQKMfEvFgrJqSF3PinolOVOFKeBJ2TmQCTgeGQoleLeSRjPffQ3S9bv9iiPEFy/Q7RM4OPg45Vp",
-	"MvfQzcemCIDM2Q3IViht5VreBBFPFtiKfT/yRGekSiPLp3Q3E/IsSTcQbQNGh4Udhdc1QWTo5o4ltdPP",
-	"4PPxmI0uXl9eMZgkPSZHdL3rUL2udkyCvxpNyBS2gmFKGAcY+GgKiWeU4PIUo/fn0hhvqJUWJO7EAkU5",
-	"g6WHAwEp9kYwOQuDlMopE8ldMjrjB5KIbYsKiCAQF6Ad38rPHkg0ojC1IChlEND9dUSFMmJf+K6BTGfK",
-	"iKQ96vC3iiOxwyGe6gAGDDBCjziKt12239tlU8Ej9S4ZT9VKSg0ddx0R5x+ah6260Lobe7zwHD2ib0D8",
-	"yojR6D+GhGdZJSO9EZ4IPgjqsLWE5MEupnH/V9Vlmphc6cxupBNH837CoqPP5A7BX8oxV+Wtq3C+qRLF",
-	"asg6Prp47StfoviQdvoZvPTQ2ZGTeLaDrwc6yJnw8mEKrqM3sXJnZmGdxWO0jnkrYwjI42uo3MHDX0nr",
-	"9D62CP1bBaXBDmeA9ZBkHp+97zs1btoqrL6h402I8BuumAKvhzdX0V09UUt5onOR0aAv/LNsrM33TN0O",
-	"ebfJFnlG+QqFfVLpr8JbAf7KhIFn2U3xlJDE0jQJbrDEA7AMT3RYhtSdqTmPR9j2NMDpP8cEw8dQaqbB",
-	"R5HnVwr9Ak9UbucGkS8+IqadQQ6xka8N3gdFMmSzps8N+54iB6hZ04bP7UU1mr49Ggt8u3Y0dshC3Xam",
-	"AVnJUbWb2R7VIBvVID8qXefagkQh2B+1xTqEWyw7OfhODRJGfh9sCPf2lOAVeUQwxzknjImXylugujk8",
-	"HQrzWFYQZbCaKLlVqjzc6+3sX0hUkVWa4SnkP5lgc6UXMoj40AKOcbmryqMqNB4HXYBG+9IVym/qXlsf",
-	"NObFFPW9SxH5SqC0FD31xWNpeiQXZfrd59HGdOB2fbRmJCDJrHA6VByzKjDiKuMt1mT2RJSGC/wjAFO6",
-	"iu006SwZ8gOoE1adY0oRMoVs8Q1U/4aSBrAuMtlkg1zRPowMTbicYCIG0I/S4tSZxSdRS4KfZGYprA79",
-	"fKUpsiL681zVOoNBBv6tqIu3tKuwtBNU1AOESFwR87miZnfVIDIEp3ZjqKwcWDEWTSxSokKhHB+Zqb82",
-	"CHXDWNGvOrpT1bl1spr+dpWeoWPuR9tTxqtDMHv/0kCK6hrNZARd1tGqJexEPJVDqOh4/vzNP3f6jWJI",
-	"VlHLCEhWRdm6sYS8ocX+vxx7hFbByUphqoCuViX05SqcDgcPjAq1i1d+Cwz9sgJD9RUFDI9YrX0r61+/",
-	"yEhRPbidT/qUL3c+qdO1bLxy1ZPZtUu7n/gsWs2Qywa+ulnzdynIrpncGkyz7KksQgs6orL6JgFHXcGY",
-	"AYfGP1XE0IJoAjOI9aKnbGSSsk1un52fHkeiXFyhFF36ytS4arxyMdvB3g5IA6JMbbKFrnyWMQILc6bf",
-	"G+ytAJ3ZwhVRdHl+fTeCjTnx24oR0JTqhlDJ2hvG9R99vM15Wn+vVBKx5rJZ8+UDlBC+wvswByJBOvq7",
-	"9e9DXc27xtOqj+K3qOqvI6raFBdV4ST58u6bXqifPaa6WQ9D3x7E+6SU0E9qu/HJmesDM7utXFgV72Up",
-	"pDnQUcOJ8ZJBBKIqFS9vUt2Wynelb+jvJBsF4GBUVSwKEBQ6AR2X5imbicQTYBGM0AOXn1Bm+yzNJysS",
-	"Wj+ddS9RJRHNTDXjStEnr0+SE5FskRwkHZF5DS13IgpAynlHRdFVnVtTtwMNl09z2abVyr8Bt1478XOo",
-	"XJWqRORIRbVpm7bLtD0ZBmeqOW4nRdSugYi7J1tlq8rvdvJBbfj42uzNLdg8vu40Tl2bWyViVgl0KBTS",
-	"70a+oI8t0zT3BnY13lo5JKs97RjB5sl/7I773mC8Lw750U3P6/sZ6mhxz9hlmRUTwNrLe5kEouUoFA/7",
-	"FTWMocEDNXSr5Ok3Bf3LUtALGCBfi3JOw975RP/mFfKShmouhgcykd/n0V2OiVDha4dHv8z5/d/+5thF",
-	"qvN1pL8xlQqmsjYHac4RNRKy1D4G7cf4puN8HTpOsW63No5hGfmvSs1ZIddcKLblLN/VMbQdJWeun3Bj",
-	"dd6UQKqpHEh2J2YqZwbR9VJMi1GBdsemoc4G0WVJDM4WJUbodHWkOZogoxhD9srS+nOa2rb4cqaXNIat",
-	"q9ety3RWsJtvvOULDwBXm63EXr5kflLLFOjuFY/CFJ4j+WSuDBEyActNARHEKu7a1F1nAdU810JNl13o",
-	"pH/S4XMMRKM5oRkA5YLrCJpB7yZPDm0AxFxoUQluUvWnjQeAtSft4odpogqxK+gxy/A6KnKy64iCpfJ2",
-	"CkraUjuly16Ux28xQAsAE1lmhiqmauPLCYQyEEoeTOg6MjaGOl5ZGaCMa74tbmkLc7Yw+01abZZWbZt/",
-	"/hXlaL4yx8jF8Ol8BNh42BCRPFcG5+kIxko/SGBCQdtfcKaeXM0VF+ejVbCwy//0bKx/t+vxKlmUJW9k",
-	"+5/pgoS/rUNan+L0sJsUj7Lc+aT+WgX+hOkABprWcqLv93oaV7Xkqa/0j2su8mDGjbieLaRcet06Yq5+",
-	"ojolU4cOf5Nzvw4demHAo+vjwq2zrR74mpVpdaJJtp03QUzoyv7FuHhAQqKgl5HKX8n8dBqbCL4twL+r",
-	"0+tqbAAtEqJ8dx2Vn1Sg4PQYYgFkrjCqhs1eU0lFnWXi6ir1Cjta5SMpVV2p3lWp//Mc59k0618TLJ/2",
-	"X8ireowcquXaDCyrjPUY+TF/LfdFdQiH8FQFjym4YhujZMO8f1XJ7q+bG0jC4r6bM587L2Mact07VNMd",
-	"0265/MIvqC8873/Q5uFZEntCSrqn/h3TR46jKJ4DfzU3afurcvt5JOqFNVX+9a+AnHPfsa72h4MEqHQ0",
-	"uMvFR2AyaM9xsEC6+SUDLniIaK6Wo1YaPy/giFN7QkGNGcItYV2XBRtjqsNTuNslfMND4ovoD1Lt0Tyk",
-	"CuSWQ0jeqLGsjGVFcDFMwKM3uEwKeCQVCH3vxdMpzwch/WYBIpsKbBCf+HEWxr7W99tGlKxR8dMuDrfE",
-	"oo1n9PAhxv2oD/1CPS04PukCBo4lpZwa+HK1eKZiQqzx4dn3FGjzg4JrKLSlkj7QKoJYmx9qE3AIurY9",
-	"jOwqoPOsfORfiXNeOdVi2dqW4JBW9fLlilVSNz3EhlM9e6wunai6N3VLQA+9SOJpblAtSgu3HY8qEGnG",
-	"tGIoz7D5tgeD1t2sdCZlkAYJHXCyPOvSbDjQKdSZkMKLAaSsZsDTILqkFmfRZekQl2q1TfnHYDqfOsPd",
-	"/v7uAQnX0yCi73qlWm5fXawV2V9rEfN5Fnu+WqXI2USt6vm1oe1FjUNXvN9SSXpTdZ5GZFcNTgPvTsCb",
-	"rjpHTqnke92A26IKFMqmwxaci5xB3OdTfqu+agDsz8qFWiXE60ZnUB76xdgwRyz+MTj7Pf44/m9nLVu0",
-	"qYj9LUbsy4oRS4xUpAVh/c0XFRpW59c8VkXHBr2Bwg5FqM4MSNKfJ9AfmXoHvV4G+A+1HZUVyK4rqFTx",
-	"2lqA3evoV/hpdIH2miH6Of92PrJ9g/dYQmo+A6H0XN8jysGJ1ZrUxYNfAGt8WoBtIpveoDcgtE/FG0aM",
-	"Kw1G2gYuDYhgl75zWRDJVHCfoK3eErJVlaV8VGVgOkGeS8fWWddmZ8W+wy5scT0RKdX9tLE1K5jOyO1p",
-	"AcSpMue6NmOm9rXFf2ni9e2xYdowazjFsOkuspLx2UR+1buxYQb7vaoJFAZ56OSK0j/M2nfotHnhsoIs",
-	"h04lMsnad8qjYoEapJlV1jOljBGaq7PuHOpMaBkTW8GRCG8YOYoCtdOlSZUybJneTq/47SqzG7ZZuo6d",
-	"xPJmBS30s9Yz5pGlu4HFz3UujEG8c9wMYK+fzp7IEOzRbDpYc+UN4lG7lVelDR9h5dX1lYEt54swPGBx",
-	"/9IV+WbK/WbKfZApV43SlBpsLb+2sOMGFtu7EwtLdC3+op5d3/Zb7CgRCjyMBr/CJvzZLca6a1V/1Lr1",
-	"YY5optUXv/1FE+5ZrRFaUeA+iPz4PqOY+tqzehR+rc0ao9agYxQHtmLD3vmk5ZX64BJSDM7GnfM4Ep1X",
-	"QIYR1W0lX65vcfZ8IYDd3l6XbaZXDFWh8eJ7qSC1KpZKGr1r7LNB2qSOVKkEfxfphvqAlu5X6wFnY5jA",
-	"K4KBfLixylf4Dn+Z7PaA63lrV+0uBc/UChmkahpI4QyDpLifsIjElzCjb4FKX3yg0pqX8pcfh2SM0iap",
-	"p3wt7Hg88sQGNeGszuvsXCbqHr1tVLsf8fKy4jfo3kgExwo1qASS0k5+1Zmg+PZyjbX2qT0nOD9zCzyQ",
-	"OxO1WutYJ7r59pUsPRKoFCQtENZMYFEJU5syv+W3wOp/M/2DduNn5nTwN+3VR4ymruJrE+HdPQpbuwRm",
-	"NQ8xfJPqOMVjm3dZZZ3UcTU1K3koY7B850RYOMEqetKU8sfaVcTllBgdyFyPUhXsJStbFN8/VfW/4IKT",
-	"mOij2kNCkh4hDncd5glErOOdg7XzfNqFLNL73qrW2+KctFKBZFItn/9Z7VDfuOm/Gzf9b9xQ9rmP4vvP",
-	"w1M/EwvVBb4b81J+j+fwDkJt9ngYSl2uUJNFuwCCxFQFp9YWxKRmmUaAcalEHeW1ZDXrTDiXjS4Z1EBU",
-	"1qBOQsIMQDqvhJuERqvhJontXGlafR4DgHlde/ZoPVLJIPVqf8ur+RrUVayLGcg0TgxO27+59qrjez7V",
-	"kw0JpeZf5FVvdIxBIrhKDydxWJf1LOKJy4oQUxqTxMd1XILOIg/SXMEpt4SSm3E5Me3mI0qr3vWrTk7X",
-	"lUaoRxDspnNvQpj31clU3VJIaNULrgrhFxKkSqsYWreA4VfVxwkPQ4owVi/SXN9+Wn/lNEC+x2MFz6+Y",
-	"/TSH3YdYfSoHPutXt6no9yfBw3TisqlIk8CT6naKozThXmpWZip4BPny8ZiJJImVV3rBIoHJ9FjuLHud",
-	"4fwStuT/GQA=",
+	"7L19c9s4sjf6VVA8p2pejiRL8ktspbbqOo6z653EyYk9O8/uOE8EkZDFMQVqCCqOJle37qe5H+x+kqe6",
+	"GwBBiqQoWc4kezJ/TCwJBIEG0OjXX3/y/Hg6i6WQqfIGnzzxkU9nkcC/z7gSz0XKwwg+feDRXMAfPlf4",
+	"L5/Gc5l6g17/sNvy/AmXUkSnvk/feoGYxu1RFMrAa3l+FCsRnKbeQM6jyHz+W3xvv5gniZD+wht4P189",
+	"91peGHgDr9s7Hh+ND0T7id/ttp90u932Mfyva//j3Gt58UxI6t3rd/tH7e5+u9u77nUH3e6g2/uX1/Jm",
+	"fDEVMr2ATmd88f7JE/gyiWcwDG8w5pESLS8RXMVSeYNfPRm3+TyNpzwN/bZKxcx7B7+P5zLATpLx+163",
+	"2/Nankp5KmDYlz9dvv7l0mt5H0Siwlh6g4Ml0CUOfaDnr5887qf4vefHchwm07aa+75Qymt5PIriexhK",
+	"msxFyws02Yk4YjwWfnoRQC/vWl7K74Q6x+8q5nwAc76fLKiDZavk1TJO20Esxed8dyKUkIH7Rk1480rv",
+	"eiKY3knM51LGKRsJ9vtcJKEIGB/F85SlE8HGYaJSlojf50KlHXZGk2LphKcsTNk9VwyehQm24AHJuLpj",
+	"4zhhnElxz2glO966+RENcDYejafN1Z2Xm9U9D9OHUdF5ywrNuO+LGby1Hap1lKNZsYmevZCBCNhCpJvN",
+	"EyaJj3qFxfsQ34m23j8cv60Zz2XM9O5m8Zilk1CZ4cHi6F5EwEYLxtlMJCqWjEexFJsP1nbWHi3a1JW3",
+	"fAdj8UM4iLoX8SEMhPSRd425n3oD7/n56fOXF5fncIzjeQK/efdxcieSkoO9bHlRKIXuTXMUYoizdJ4A",
+	"EXrdbnc9L6Rf34qxSGg8nj8hjuQngqernKx7Mjg8GXS7//JKGCXRyszxI/KTQbflTUQU4B93Mr6Xz+AB",
+	"JflMTeLUa3lxEogEOVmcBJod8rD0zcf6zaU8lNaUjyLhDY6fHHbNN4LebT6cR0rcT0Qi9LdKJB9EYO6O",
+	"NJlLn6fONrIstLs0fJrrw7RctrznemVPZ7MoFEHueqrldNQ+P8s+zLLX1bOE2+1ig7vHnwj/bk2X2CTx",
+	"Bt4oHjm72zIHuzG9Z1zesVmcpDxqMfER/oLj02eveOJPBkzG5hTFY9brdw67XrbourePszARKj+gfRhQ",
+	"1wyo4d0awG6d8kCUTM72NeU0NS6lPjNz5Q0MpfO3obNyb+zdu/nSaYlh+4XSHZhlybPof+dVsRJPcVne",
+	"8OSuuBgRT6YOtWKp5lPsFHmH8loeLo0ll+YN9LHhZA76yFiSu0rxjVhPrEK9Nd6ev/j58vnbf+49+Y/9",
+	"cc/vjw/FMT8Zdf1e4BkJzht4wHX8mBgTfB0k4Qf8oK9nFf4hvMFBxvdp2GkSCuUNei281dWLOHlj+Lzh",
+	"PW8yxu+IxE1ugG+8f1Pev2x5b7GXMy59ERV3aF4BQbXEHO115NdyvG5eTnp3B66QPghvhcKue4MTPt4f",
+	"Hx+MumPRPzrs7XeD0cH+UW90zE+OD4Twu/vjk+OjJweHfhCMR6NeNxjtH590g+7xcdDnJ0deyxvzMJon",
+	"dgJTkfKAp9wbfFq2PCk+pqfIG7PzWLqIZUqOkEEob9/qg0EPJ4VPNWrN2enl2fnLc5jyfBbwtF7PsmvX",
+	"z9buDY3gf+DSeWno3wl403X7xFtZyKoBb7m03u9zMRc5LhjwKb/VX9Ws8Zvzy+cXl39du8Td3BL3siW+",
+	"0nrsjpfYS8T7Q+/rXuQdntamy3n189nZ+dXVhid2P1vOnyXeG2uX89OOrTR2oqvWl3XGmWVzresrZv25",
+	"IfYezDE2vgwyG9fGO+s6nApQn/ObKk3FdJZq65hU9yIx+/f8Od459GX9i4JQzXjqT1Buc7V8I/f2u6BG",
+	"3gopErJbQMM72BcD7+r8Et4T4QS1BCLj9HSciqT0lfua4KEEjbTX8pJ5JIDyd0SopHY7Ld+Zw0PkDkQU",
+	"fhAkdQIN6vYhnytRIo4nQqWeI4B7Ri5uJ+O2XsB4nvrxFIZ5ffrT+aVr79CPpwmXCjQbb+BN0nSGIzWU",
+	"NaMbKSDtGZwv9SKJp9UGQO4DC4lEcJuZxB6D74uPpNCYpbsTi/MyVaufe0rOpyOk3dveL2///vd+//D0",
+	"r3/r/vfl/tmLN//4X38/Pj07+6l/dfrTs7evcou9fOfK3EWmyGv2aPUcV7mLs5sb8lchqu6ERMAxdNVe",
+	"u/D6vDnq4avX/8BD9yGe+xOgzyePJ9IbeE8ODvefHHUP+v1ev9/v7fef9LqHT/reEgjyWzxPkDxk4Y5R",
+	"74R/B2oSz7xKuuBKmEu0dPCpkDzbKMuWN8Y9R/Nwj3PXHmdtEsZLUonfkYgrWz12ZJ5lKxu1WqhUTAfW",
+	"Athg4HZQjhBVzmj8iIfT99oAjkPrl1kdaXBvX8MNvuX4ei5hKzaeM+7sXVVDR0OuCDKi7pdtozQ2vPvq",
+	"CrlHQyGlRgPcX8LVMREcDQ6DT975NUdFIhDKT8IZDdT7RfA7JmQapguW8lsyOBtz+HeK6f7Qskz+LXho",
+	"78br3Xh4Rn6fh0nGp5Q/EVMS7RYzaKrSBBQYGMtFIKazOIUT+1bMIr4Qwep4htDPkN2D3wEGYgzRaPoG",
+	"0w0TPIlCkeRGVPHyURxHgkt8+8vY14tTfOVpECTW1g5Tp/XJT3nvQ2+PiKL2XBbRfPpvEmO5cEyv+ZGA",
+	"I2Jmm5FLBuatDXj5EYGV5S+9rlf/1rd0qC9K3nYRwLqPQ6GMjwGbspAoH8W3HXbN74RksN01bbDJd4rF",
+	"95LR5jJrxVP0nvRYGrNe/xh8UQn3U5EgZU/b/2K8/Qfrtk9Yh71n7RaL04lI7kMlmD46xRmuZ97d3trp",
+	"p8lCCyTF+V8JP5aBgvECLdlIjONE4DxBdGRpssiNp1fyqlCm4lYk+K5ffvnldJ5OgKg+HtTiC/8W38PL",
+	"uNMoP+FngiciYYng0fQvN5oJJAs8adWzXKIZkE9FKhLrfKYF34SWqGiEEmXedOK1PMlR6tHG4rrNPo7B",
+	"q+UNvPk8DFCATlOBt9///rXbPuHt8btPx8u2/fugwd+9/vI/vVbJkp7NExWXLOcQFo1+HJqzPEvEhzCe",
+	"Kzbjt6LDXs/473PxlH3gURiwWEYLdh+mE2yq+BR8oxEQsWMoAd7ThUMKerU79Sn/+FLI23TiDQ57/ZY3",
+	"DaX53GvVM8GfxKLxoXxK56p/eMg+hCocRYKdXp1dXDinrMOAffw+j1MRgLt2CkR4++KMHZ8c9BiXAU5z",
+	"xBNBv/JEZBO/E4sOuxIy0E7eO6FJQx8NazC9mGdMm0TMBE/zm7lElEaaEtfIiOpQpA0kqdtoG1N7fBlL",
+	"8YpkwiKpz+2thxxK3yuMLmW1euMd3HiVcxi34UVtelPFiHto3l4d5MtwGqYlOyEVUwXuXdq8FVsywofd",
+	"NwZizOdR6g1Arp7yj+F0PsWXI7n0p1YZAyNPxuac46BvBpfnHDPT3xfDO95kmr07Ravkl07CPFI3i/9M",
+	"xNgbeP+xl4UE7dGvau8icO7/Er6FF/nlkH0Ph/VJ/6D7w4AupPkMzvwlU3RRtRhP2TRWKTvqdtgwkyfa",
+	"WqAYMjWJ75XhfJViBHsNN6/TBLqWAUPbgqL2wB1knML5R4Wvhd+EtzJOqgWR0rOh511xKPrlZyKTud11",
+	"ygSvkoWyIvOD1mkJT6tZLBUFcj3jgRah4JMfy1Q7sJCYJFLuzZJ4FInpf/2mYumMWJGZL2Nvd2LRDiXe",
+	"PnkfWBzgWaxo6oSGnEpW4JcsVOvvhhbxfYjhUYybS4LojYuZJHFCerl91XSuQKL7ILLusw49o1qUMHDS",
+	"X6zY2USMO8BFS5MFecS0LmOU6wPcI2EaCS0jF0mgBdGQYncM0fSuMquj9qroC4te/G0aKlX0vFQsk2ma",
+	"iyhy5GkpRKAYlxXDrqK/7gH38W6pvb8ramczX0tr0xRpTXRv+1aSWyFxvkUxyg2/ZUEsaMFHIorlLWxS",
+	"FJmiUKVWrlM5oW5DQh1uRig9rrXbMD85lyJJxmqqSGKaODTZM4Ywhmd2CkII+9+/nrb/9e7T/vI/aw94",
+	"sTFGDISSLLi24212WX8z4lntsyH1dHsk35RHIEaIoG04cJF6hRYu8cgQSaQbCTinWibCPQRRk+OEomuA",
+	"f4qPdG3UErV5N3ly01C2IXZvO2KP4mCRozj7+9XryzKyFwiIF2Wza/UNdUGPrNo7yta9wy7jdBLKWxRb",
+	"VGpkDsea9b/a+lpuXwRVI9DN9zIbCI4BIl6j0N/2Qgd9uE1B2GU7zf25yLe4EjBP+nVzftRft8onBX6U",
+	"e1/ZqrqDpeUha1v7t3lwWz6/YpPCHHP2Oh4lggcLRk0xXlWi1YehWZbFdDjstx9EEoR+ugVlDjejTM0o",
+	"y8hUnHOOVBjYbEJ5a+jltqsOPjaDwSjiLQjR35IQ+vjNYkUSpIzvaynhziZHjllJyEqRFKZN2flAIuj9",
+	"oNvZUW5Bj/3m9DjVb3Vpko20mhSmTY4MH+KwfjtgA4cAV/FUEM8DCoDrAY6MCkmDK2xZE4y4BUEOtt8g",
+	"esjVlMAGZdJ0IuYV7LKiZVGWLsqgQARoSPxD7xZrBAWyjEMRYRC88TTu/lItkOrOHRfmS+gNlYlsa8Vk",
+	"PX2gIYbnY+wevX6VdoUW5UzF5xKCbEFCFglIJvTENnune7QBQeKYRTwVIJXTG8umX5iBmbYbc1o+baeF",
+	"qx0zX9/thp+llPxyy8MtmEevu8F8J4JNhVL8VjjZN87rq6bvzASmH8+0E7EdyvYsiW+TYnCYpkJ5w5yp",
+	"ILf7gCLg/QQOE8vMimuirxOmLV0P15O00aWOxzqDCiVzhr9Co/J5ktMDx9sG9e++ncXPrtKqouXK9UOR",
+	"yExrBPfxPApgFSOh0Com2T0mSZl0HBG0mInJBQJORLTNqdqAI7/Mj8SVXpxZrdCwYv4uETPm2fYd+biK",
+	"kmXNC+TUTYFcGBLXhFVbfXP3Ro3CWW02ujpilpGAzIdA3qYErWmdY2wmAYzMGnYLXgRMfAxVqh71ItxQ",
+	"qNRjDYMtqFtDj93rnKZrTT1SNFnAU17QNl3xw41dqNM6y8IdjEe6bV3S9XqrdV4vWw/ReF/EySgMAiG3",
+	"VHn5bJbEH0TSDlVbp8es7uTVRs4Gfg2+Vi6N3ocbAfkY3EOxFOx+EluplvFM7JxyrZixcJubaR1X2M/v",
+	"XDOHbCiu6F22X1dnTbs0nok6G3K+QVHaJYsxXtHQTh8oNbhPwlRsQYXeZlQAQTbi/h24CnAAZRPPzwAm",
+	"TSFnNaaRfIPCdUE/MsxXBYHVcTurDnsrOGqCKg2jCOWYbey5/c3ooIdUa0HJz2l3LOqOPDtklBvN08za",
+	"jVo3nRsjGu3ONnYhU0ERids5u5zHVw3Y+rdSpfceLuP7JCbpNJ4nTIWBoJiGKCalmM4iPKoYSDCJG5PE",
+	"wuDhJyMvuR66ZlNDGYZW33LLtJ7gbnbBqWRzKT7OhJ+KgN66OTl2sysu4/RFPJfBlrsC1Jyxeb5Mm6Mf",
+	"8wwhEaTDQSr8JBeUt2Pmd5Ct8WWcMjOWUmWNftylIELTyk43SnMt0CbIq4XhacaQQMxmd+t6HccveXIr",
+	"tlxX8B600zhuR6aT4uIWWhRYPvyKFzx6mW1ww+Hh/hEbLVKhdr/avQKLNw6QFM0VNMaVlS/MYnfLv/L2",
+	"nS7tKy4X+lu15QonPBVtDDEqv9Fzv7urG8dsyuXC3uCg5XMIT0lSloZTsWtWfdAv2J5yby9VNNyh725J",
+	"fR5FImFKUGRpYSCF9f0zdIGfJcSfxkn4h9iWn88LXRR3Re5397an+EKSaU7fXKCQgwEpIwp8TeM7IR+B",
+	"xfccA1Th9VraLhfuchPZvfpJYDN6QBCBmd8dv/zyS7sYUFy30MX44wfvkw88tLbnbbRGSlZqW5yZ23lS",
+	"vmEqWhYNSknsa/tXykxyW3ZzgqGBTCMGBUl3+3C1sSgWFrVGeo+xOWczYJi6X6Y1lk8YDcAfRBLFvMKS",
+	"6fxay255IjCGUMd3PUxPqpn+a3c8K9N0RgtTm+e3VAnbsD8Xlh5srKFvLeu0+CAxgMQ7jbc0W/caTxME",
+	"Q3dwZZzC/rw7RlE+bRnfd9ipjrkuBLBrlqb4WHwRd40+szviIjVu9rJm5RYGEDiBmnMldsUujuvvn36/",
+	"ll/UbqyyeQFpyZbbFh99IQLVdvFESohT2bhAIj41A5tSKozxNIAXkWwvI2FdDTbLYmvH0UFzwr2yAyod",
+	"SyntKqftUBAIKz7OEkGBDzXkK7asx97TLWmLabqKj9xPo8XuIxGLO6xyLGaJa8hVnCbQyvhlwN43NdkU",
+	"RTKtNlqN28QGLAjHY5GoLK9M76DvHsGot0IaMwjjIXZfX0aW1WktlzplvE3QVKUMKd+gQAn8EUYQR4Fr",
+	"CQfVCEMH7iehPzHNArrP78RsmzN2shl97NBAeYmj0oOVn1tGDjheaR05TAMX7FCE2htg3i0hhjZVbJTE",
+	"dyKhgKBtlcatJq/lcnhl9ezNVFBmSwKR1J6NQovCdsBfd3sq9jebOI2g6ZEozMb1I89L8E8KvmPTJBer",
+	"IOO5iXTS7QioFE1hoE2zMGWhVGEgcmZOrthQPzDcvVGhX+k0NhqHrHMRm5lqt7DO1lkjyZQ3LHeuf5dJ",
+	"L/axTCNCs1pqJZ/vFKb8hB93HwlTRahsUM7WMqOpcP+WTN5xq/vOlV5Jv5KGFZe1dTeN54kOTDFghHhx",
+	"by/aPNmAYpn6Bi/HbMRYWirWuMkLk3TodB/KIL6vccaVtqugUhY/RvRyxvlAKh1ttq9sFAQMmgIlKz1z",
+	"pRN8lLh1NOC00EvHWTKPaJxKKPBZs3xEhEr5Atw1c7US0r7DIIMH6WxqPpvFSSqCVyII+fViprfNFnZC",
+	"21V7Cn21U93Zqupf2nLFdui8GF74CP6Bw2JIXxByBoMxHMwOtNwMUDqP3e06ZzyxlpmkH6NrXCtjbkqH",
+	"Hcyu/Ap2GtiNRiO6xPzLYlorfAtj4q49rETVdvN9T9v/4u0/uu2TzvvB//N//eW/2u8+9VpHB2XJvC3v",
+	"VAMIreRNkyhtxPbvFFNTHkVwVueSgkhsznEo06MDz0mTPul2n/ROTvqHB08Ouicnvfqc6ZZ3iuEfPHJy",
+	"RHkQIOAqjwCoVyQpAlTpjTZzvvpkg8FpFT5fJnTL05kW63ajmd4/dHO6YExy7a+2m5Y7lXf2ffHoN+Gn",
+	"Lp3+kb1XSKDqryZuCM8lNn9XttiEdra62q8l+Vwo+89eWR2vSGsDkbayT+cQUDIJIxKVsC+tANAj0FUs",
+	"xesxJnrVUosGeUpvAvQhPQ9AXcKsro9tFJ29wfEyj8/mrH7AU9HO6R6/GkK0qCe3oydLF/aqDFBGQ3AZ",
+	"/mAad7yV/ex021/m4eDKNzWJy2aQerXdQd7GmuV7yK7f8vtXFCPtOb+21V04a8cz6r9t8+GodzukXq8A",
+	"RPepZvwHS4PA1GjJfgpl4D6+vzSwdmUU1XZYHzgcH6cii/Q3LooJD1BUkgyjyTJEJYfqBpzInWJ36SLo",
+	"rWzVGN3iGVARSSCYIydkqseCEplRl2t2Vbap7PuPlg5iW/HtPTRM5MChqJQEHBldKaLfYvst9v//v/9f",
+	"7eaChSTkvzLqwi/k4/EjrlQ4DnUYXnYc1x+Lk2UOUPDThoQ4LDI6QxXnsOkNltuT7kudlcyddfPB00TQ",
+	"O805b6UMNMdbVmG8JtoZgvwLGarqsH8QoANYvCElNQhEMGBUFQMVDKTyIp6zILYKbaeULuJjKiTaA9uG",
+	"b7tQk6dnAG758vz5X/Hji9OLl+fP37+4uDx96bUQd/zq/Hn21/vzs7+9dj5env/y/vLnV8/O3+KX12//",
+	"efrs5bnX8i5fX7+/Or+81n++eP3zJXXzj/O31KOB1SywG33aXnA/O9v613Y4JazGTwQgMfBuw3QyH3X8",
+	"eLpnIJeyP0xUl/7GW2aL8ZNmMPmleFyiE+Tmf/98/vafXst7eXF1XTH1Imfb3eyfzcMI5124YBO6gWoO",
+	"Vcvz42kp2M0LuIXpR7h9J4bHZVFfld3CVXUbl/OSv8Zgxoz8CQ81RNloHkapjiWu7BLYf6xqJ3OwdLD2",
+	"VrYA/ZAx6khwJdCUNbwNU0atR2LIRiK9F0KaJqp2WL0S8UvHJWu6IiVw7C1ajzJWcqbzXBw0/g1kVm7F",
+	"7tp7lVrBitPbLoIm8CurQKdrXuNoIMuyEgGfclL0zc3Hfq99c/PxiQDNon94WC4dZ8Ci9a8/M+2WDo5w",
+	"k1mamgFrdEFqtcwhEjfCGnI3SfasuxjZgI0nzAVUXVmH8n2kKq7weCYkZfOiAki84ymTJGoTsqOJ76Sq",
+	"Rfk9FpbqQzXnwkXI3vSuP1hmOM5rlpsrofGfy3RzkobiMRtSd2rYcd/TXzpA3J+8MBVTtcEbl3YKPEn4",
+	"Is+uCkseOkj22UsdIlUtZ1ayLr8gBrN83Viv5tMpTxbFxbGF3Mq0N5AqBfcnjNAxgGbNaIOd1tMlV8iq",
+	"bKdKcS9Uynrdbsv8jcvYeBSmKE/dOA43VqYyXWqdDuVsLl1hawV1UkQBw98K/vqW9jJqScXJKms8eyos",
+	"Vjf3o2Wu3lc9uzPm7px2m5WwKltAs766fl2WGo9gV2RaCBDdzJR2I72MoKib6/bOOteo9QfFk4gHx1n9",
+	"7Cw4E3N3qVnGjGpVZ/UFwhq5lhQ43qh2SFFqRIGn3nCK1M6f7wlXEF9RAp1bOE52VzRmX4Yl1OyRngbr",
+	"z5A91yt4/RWehwPKddSy86qi4VvL94vqlFNaDyF9YIUgH2WoK/O1UdluCxkMB2waS7FgU9pqWgkXbs2+",
+	"RJAdljnFFTtsOJ1HaTiLRJt2oxoObmQWeAPKgt6mbIj2hTZh8bVhoYcDa3Wgb/EcU1zMjC86bEhFjXB4",
+	"idDD0IE7Oo6G5MDOjRyCdT/hYJoLY+g6dYNI7G/g0FAiGjNrCPDjJOiw4VyiJ1gEbdi9MDTkOCZCz/RU",
+	"wmlu5DAQPNCPoeCAZoaYXE4dNlypWJEf3ndKD9DXqVE5d559ksGT8DYXXT+3iO5A3UZWgMmAFCuWE8Bm",
+	"xX3b4qgPB9kmmnB1Iw0boJ7ghbq4ACbnJzjfrdTHG9lUgVzZvl7LK25Dr+WtbLesKlvLyzYEKR/51Ud2",
+	"RiuKzGi1HEn5EhDifo6AFaptTg7bpWabdbzKXL86wq1uh89LyKtUG1AL15P2xFZdUOa+WLUvVPh7SNXM",
+	"A9c/1fVqUQeh0rc8E3vCVDFak1JnULXh8smDFNSCzpHVdd7a+N/r2X6wHnQp4LgBVrq33vIBG465nw6G",
+	"aJAwssdgiGISEEfyqegwxzMSUrDajLIzGgysv40WXfCPfFYtEE3vm6jZBcFo5hTlLOxPZgQ9jMhXuDXh",
+	"X659YmgX4lJ/FoEL9QTt0hhlVkdkrfEg7Oe1zALi9XSWLrLaCqt4dDtUSk+WbhWLUq9b9Rlttsv6S1sT",
+	"YwXbH74u8gS5/qXNlAFduS2lLJsafeBwIyshjbIAfgBnEeNIGpCsgpX96vCyFSIeVRgPLJhyzn6UZ36G",
+	"/C3HEllmTCqxQDj8z2VhzkEqldlJ51+9G3zjEmyiw52a+zfHO5yQvOrz1V9mMSmllq+RSrkfCZ3vKGQq",
+	"pC+abWe4FJzq3SsmcmDWher3wwGCDmn13pRwR8gvPhW5E13PR9do8IUq4it8BaHzFaV2gtBPhoUcbB0M",
+	"ymFjrjXQ8j5uAvKoDfQUa/JteUMeLnW18wq3v+aEtH+AF+pd0JwXvNYrXs8IVkx03C9Ugadx2t1VpLm7",
+	"NUpPRhTPg/MPolRCYtmvrNfpmgovgPXKiLAdNgx4yt+PuBJHByQJZLFGykVswacMPHwieLBqvzUFlGpN",
+	"RzCa59BwSRWXdICZCRFb2Z8kDtRWfMhKK61vOBO+w5n9WKrUG3i9TrfsbKg5EbpsXBTOGgblP4YUG9VA",
+	"GLFHsAHdrimqLL+l3Cm1iI1rcuieic6r26feypjbXM/K40xOde5+r9vtUhC9ai5O2M49hHL+eEFP5cpl",
+	"ZFypfqC6tJ8JSXOdPxRZ9k7/2373qds6qoiOOnMk10Jw2dVrdtDvPWmx+WyGMSBKlESxGSjtlZ6tGXHn",
+	"VxgIfk6h9+11CtRNbAWhxuJ3f2nKwj/w/ftLp778p6bKRlaCvmrMdV0cFSz0tT5sUyx85RbE7wtG9szU",
+	"Y29CMuYo9wYMU/Ot9YhtI8sdL3PV8jfWgXrbaV2mov5WOpfFE6tsdrLMAnSbnY4rar21uz6z9pWXoItl",
+	"I2VimyV8UiqO2xpcVmxQZoqOa8GeAVcet8Yng8mmV8vdKdmBc8+wy0/KRI4CL/q8gTAFQdhr2W8gcSSI",
+	"JQWU6pqRoEgj9eDlba7aocKfP8R3oq0fpAiuimCajN3uzkhm6Ldd7HCz++KN1qb0BAqMspGCAUfAKhnW",
+	"zVbwFn7O2GWXUZflZYCuiSaVLP3oKagSkeAqZce5sjiE1zCXAJTARhGXAHqXkoVQBijEOMWKDrq6ipb5",
+	"4rg8tPphbCa0XKbDLnJtXWx0/ZqWExoJTx50T+oj3Pu9gycHx/tHB0/W1gMr1VdqoxQLDHi11pWxccG+",
+	"cjU9vAVlbIuwWYRON9fb5wniKcdz0Fc0cxoOCAzN9eqyISCRDwdMWXw5A6iuizyGKbiY7uwDj8qrrEmj",
+	"ZYLdg4y52rh3EViejBw8DgOszf6cylwvyqMndBHsBUXaGARquowKZ7TAP7a5sJe2lPanhrHpWbHtT/Wy",
+	"o63B/amhqcTW5a7ngFo7eK1bF4S+TF9c/9L9Za7U96cNwod56jmkcPQyM2u352xqhtqlR60y6B+2RRjo",
+	"mr55ZpP3x5ZsitUq5Su3BGUn6xhzBvIsw5qEdEZs8uk4lIH7aopJtjaqe+06dc/09mae42XeOVZ+Nehp",
+	"Ext1WuMwyWVXb10/LPX/1IaRrtSQ/tRQHXEKuG96TE+WTnH3VWOQ4a0WeW8khHQXgqoBAjc2/mrx0Y/m",
+	"ASU01lLoYFmsI79addPihuAGCqVjLcySmf34VoZ/COWuja0KFOqEB0K9DFOsNJA8YP8Ap6KXrOVTDfIj",
+	"KBCQ+ssfwA3TJCqTEPRYSwzyZt0L52F1IxbWqVVy9t1NWMaCdPTXCiVeYTgMnnQdE7OO7VjX7gbOWDiM",
+	"fMvTsdWpPHigT/OokKrVQBvc304hX+N3MyYHB2FUxhqovZimtM7/lggQRB9q8+mWXMUlcztubAmgrblq",
+	"B4CD/iGe+xORVOtbJXbcysvkO5VpGQoqXGXMbMYXIsF7UGmcMikWLcKz1fC9p28vdY4sTwJDe5b3TRie",
+	"eAus2liHanLuMmPOGseek8m0yhzK3HjW5mDFF5RrnC2QEbeaX1TpBn87f/l8gDKBDoqBfWljrxYi7bBX",
+	"r/9x/nyQEZPYS4eZfKBB4RJJ54kUAXpPn799/eYNtOAlyiwyTwrnMuoVKQYtinTjaWnHj6w2AEG8loeT",
+	"zic96clUGCtW9v7uTBaZ02bwaSNfubFxLFv1rYu5Kct3a23+OKbXmTKQ31W0GLAsACgPco0uJ8gSjZcw",
+	"IM73lEktXZCqqDq2PMSgrojFU0Zlrjsa9AE2wI0soEBkjTQo4wBNDGV4Mk91sA0FnAYZH3Aacw2XE3RQ",
+	"BPJjRDUb3BBKYJb2T66Y7OWPHFtoaI08gYir7XK6nommkDbIUU/OBLx3ZjkNCsJqIgLiRTSCUDiDpoWL",
+	"MXPd1+uiurBnwzDnF6GIgnN4Zl0WgKnF4nTc2A9/sMwhV9RHahfD0IkW1rec9VPKp62L0Yne08wlCzG0",
+	"kSEdE0hcGtOHnTlp/2WZPs1071AG4uPqCX8Tq5C899JNi25Zro54Wt3O2pTkhgaFHL8prO8s27fNuGNu",
+	"t69FDEg21iI3sW/kwql2HAj1xPFuN5G0i6ILLr0jeGQysGstcYQbE5hkVqRyn+utqVb3ZiLUPEqbswG3",
+	"u5WDXJyR6bxsXC94GM0TUZWWoCUiSrJeVaa0lHIWByU95CVXuNSANTQX95vwXz38Vf5bzpTc8dZQo3w+",
+	"+uH2mIcRXGaumIYGXtf4RSBy1LRjmrXttZ0X8fBLFB0LDdvBnFCIBD5yI1efIVBzDdAL8r0WKjFNQF/s",
+	"1k81YDMRzyJhflgxkVF2wSPf3XlCZsvSzu7sSjroBCZ3UniVO/dieeYfn0dpAc2iw84JJBUnFY+ZhgNp",
+	"ZSIXZXNREXrJpyhgKTaLuF+SStrgxoeLlbqrQzHKivXX2vvsKOv6AvEbNAuym9pH1qa5W2iUYtcYk/WG",
+	"fmXfv31xxo5Our0fWCjT2KJCPWUC43+Nmep+Ekf0y2ZZ55qkZWf1b4JH6aREbAOncnNOSt2cwUN1ElE/",
+	"Zw5oPgGrx+phVc+EhrAyHanDi+pj0e/WhZIWhiUpSSC+Kx1QmTXnbBIrIcHqkNrSE08xHKGt4ICn4Qfx",
+	"IIytv8dzUAHPZVqakeGncbLWYLONja6vYwIfKVsWTIBj7d3YsaBzsAFI0VFDkCK9CmUgRUr8vqHZtNfM",
+	"1IYCW+wNmpOlzv8Fw9TWIg2aMyYDcxqvAOhY2xLurqqYxWxzlqOwXLuaAMfsP4spQqj6LYw7Jse5/kXf",
+	"cC0CrfOjOfrjCY83nMITaDeihI2sKvnjmoFcjcuPeDh9r4Na6ANXd0C1uW+BTguGf7rR34+16yC7z/Vf",
+	"74U/iZ2PUty/t/6FTFFEOCN4tUY2em8KZRnzH+ryBhIX0Uze0ziVSFOSKe7E4r2LiG2T3cCyEiQcHxWz",
+	"2J+8n/LkTidDvweDnfl7xvXT+Gku85+zV1FG3Psc8TYKGWoSK7RseT/BhJ8tqnOvjNlmJBAvDAk0AJat",
+	"JJ+pSZwqLPa1MOm4jw3bZF6boYGoCjuimdpuTYiGHZdgTMxVhc4DdIy4SrNoh3tXwv4ezVwt62PTuwC+",
+	"MA+0tLnvh1aWu0xxQmNticPK2HDCtcaIihFzqrhvL4U3dmE3CpboOagWzS8wTfZmMAYYCOoEZNT4kLJa",
+	"5yYVoJkxB32kV0LI3PXVGLAl4ts+ffiA0JGCCkPfm8sjt0E7xbu02iV3XRILZuJ4QkWhPM1B72ibY5h+",
+	"1ctwoNSO3qgHTepuSTDfxg68He+Xvk6kUGbFi/1bR3vCfRGY+YQ5OK1S+WvFIlEXoZNtWWf/uSNbDdzJ",
+	"maTyS+Mc4jLhpnheS1cSR+QEluuoL13HwOC7jNADCVyO+KWi6kFBEn5wAJogPxVH6Nswjx0FjGnDzWeK",
+	"6lqJ0iqQzfzEQhuHYm8V1/KCIZjjuCHe5OGKfbNUqykLC1uxYmq7WDaJ2v2RBQd+9vi+na3XCtPanAMd",
+	"1i/7M6wl0mIz4yyIxy6jpYgn+IKKjnynCuE7Ll/fdH1rAvuKU69d6Sporsbr9cWJGBmjbmwaKu77Olih",
+	"jcNKv1rBpFLU2FJoeLAEsMWlXm8nSZO59E1xoVr8gy/jTs9tbnf4a494iSdqM9StXG9rHVHUZc2oKkMr",
+	"fjFwSMZxYVKgLLNkb07f/gRBNyFmWUQB07KffuKRVd3r05/OLzFy5s3L039i5MzZ68sXLy/OrnOoxL+c",
+	"XlxfXP7Va3k0Xu/dyuxX8YC277zEzqpf9lnB2ZwQmi8LmO2VSHm98feTm5Rz2Ou3GgXsoXlcez2h/5aO",
+	"HyYfUjxmPZbG7OjASRDCkGMwDhTwhb5TNsJepwi5wzvslszK4gSUYZWMIoHDgLdgvcVZQlnUaKMkXMzH",
+	"PSsyRrSqtgYsBGK1Q9keR+HtJEVGCdj8UtxycCq0jZ2PR6DGLdpC12DE4oHZ3xBP1S4PSW6PFm1tb4Vf",
+	"ZA44y3lE3RkYLVId22TwtJVzkyn1RThr8ARwoTZvZ9WTZAw2v4kB2YJ/2vG4bd7p8OyKurzl9jG7ors1",
+	"kL2x2MBFdpsFgmEEWhhQcaFcJKpTHmkkbkOJcaYSrF6tHJaTjTdrrUaY3fNciNlFavYcBt1jrH1WsjBB",
+	"p+1r6cPPqD1JMAibKLqnWcIabF94NbeBdXS8dEpWv9vtkhzOLZoAm4ZyngplYnvG83SeNC1sgLSEwLcS",
+	"5SjiybSSyDo4zTpKHRNuPBV0JqGDByasNE6NQtN0YzGc5vwcnqmXwPe3ybraIhqdog+3B+XSKltN5Fde",
+	"mTMJnKTKddbJ3EkFBuhpzhKMdmO9MVpu1GWLpXHcjngCWiQxFEIEgVYqjRNqdBt+ELI9n+2SjTviMZlz",
+	"1kcGok6kwj/KrqHwD5EvIiWx3MgaI1qvt1UaXShUnSUvE55JM19vzAM9BtZHvYgTB9m+Se5PacZ9rdpg",
+	"96QDs118ectyGTNf5yjoRcgtnD7oZSKRPtMVJgBYrXIDIa7fyqIixk+OeUG7dZEtTv2wKqmsYVDrssxx",
+	"7/C7aeYiWs/oaiM9ptb3b0bfImrVEFkz291Y00aLsiRo8GwPbubd7r4PUh/+JQiNUS1UKqb6xySOzI9r",
+	"A48m8X0zghHM2hqj1QQbjeoIVYk4yXW8ueXHVKAIfXKPLMWWR6AHoYL8GkH51DT6z6pq0Su/PE2LxlUF",
+	"1BpU4Yg77LVoi9SB4JuFpBzvFFa1pAZIfUma7RNte4cPTAnct4Acan0apYnf07KwDl1JY/bm5+sdIvb3",
+	"ntRgHD1bsEl8z6aQw5YIiKQhP7vGFafIzChAeF1MXtEmIos1vhngbo8uniiop45JZJ5asP9Q5TLJFkIn",
+	"NaMaa+vX2qcJYgIep8SyTYcJt9ZdFglStwBuVEW+7FrD8jHFmNDm6qJFnCpRAx+gy/SOtofOzbJVjeya",
+	"n8VLkKtVyrgFeeaYyFWCPNNgmQ7s28oy46/mU6tJFI7epi/qOi86j5S4n4hEbBqoR7ShM1Y72tx2NsiM",
+	"uNM3HPdJ0dBe9J3OBVkL4iiwOZIKXxmJccpykQql6sdxHiBnI+ztmrpGWS2j6hJGJVdDdmhbbi0tc4s5",
+	"5Hf2TdnKaibloG05m9q9Yux5zfj+OueAvm2vTNzWI5fr2nX9rUaZ0yuVaULJPoQo27HTq7OLiw57RQKj",
+	"2WcMCZ/L2bDQI1KIgMVyJfT5qy3/VcpKKpwxpq0xq1Ua9p6yLh1m9+huVRm5W1YZuRIG60LCcVBCUT6t",
+	"wMgLshbaCF291x91iKvgGg8oh5Y3EDuispBQnLu+zsyb88vnF5d/zQrGhBCj8/tczEE3IozB+zgBYxaL",
+	"4vv2iEdc+oJ+oqsqloX6JVRfm6kZ9zHd2Ngy7eG7kTNwZzoVCG1N/1jaLdNhCcgCUTgN06wT3T2cYJ6S",
+	"aQzCW6G73CgUaIE0fnxZh40SATCEgxuZ7wf8DQpTs7ScBsnaicAonA5TRMU2MFlNEMmAy/EU7Nq6Bi+a",
+	"omHL4wuhLyi+W65x3sjdpU7RQnktz1kbr+Vp0nstLyMh6NREAWjgzKrCxZDfPjv2M2S5qgXDp2SYAM2C",
+	"2J8j34jHDHKKTg4On5TlG5rcnmKGV7Sg2Pk99BH90VhHaZj+g1LWAxLCD5olhB/mEsJLgvAgi00VizLr",
+	"eKIwYTqk7vuDbveHxiRollJ+kkspX802c8BoDVyBjvgMx2PIFDvonuTH1Dgb/VizT6Fy7oOKTJJc3nqV",
+	"UImcH5ygLkCVTmzIEJ6qhcujsnSwEkkSDdBhGom1jpfU5MB/5NMZtPf2tE9A6ZPUzijbdoAOMv9IErYT",
+	"R95snqSGLc1AW07OWmUqv7sgpYKkcwzWeDuesqGd6ZBFoUoRGV9vp+n2VrwCIDeicVMGWgVgth60QSOo",
+	"wkCtqYYtEpQM1/qBHggtMRVcQq/rMk0bQjg03cz9Rpu5ChDC7iqzzcwsHKTheqyIAsCsY0V8RITeBqWt",
+	"HgWx9y0FTZegt2/tsjjKR/1tgBph4rJqnbz9xwWlONw43HB/fY7CK57cKRNbkN2toWJpstguP+FA+xzL",
+	"UI9Ba84uoBKfhdak1lg2Vvg3vq4CnaIYNmiWKPN9lZ01yrasq4zWQMcvcj1d2bfZzsCSz/VRBf1dGfOf",
+	"lOP01dkTspD+TWDsqOLBn+gFIGDAW40BXnAWBj1dmI1wuD+yq7+dtvuHRwyUG4Y9tDK7ibaTQnszoo7X",
+	"cgSYoDc44eP98fHBqDsW/aPD3n43GB3sH/VGx/zk+EAIv7s/Pjk+enJw6AfBeDTqdYPR/vFJN+geHwd9",
+	"fnK0DlxxnMGXNNtVBu9kfbjKtEFoYJUIu+prRmskOMvosiizol+HWYIXtCwUFK2taf6Qon5buQP2t7fD",
+	"wxGY1dsq8qiE2lahXQjagtG8alJesa1f+G4uSKcBAYtB8Ju5IywE0haJ78D85rNga05yVGc4uwLpXvqi",
+	"kJqiy5b/RtnwTMjiLdnEAbuCTrQCpJTZx1zDewNbmWta11yuuNcKp7BlymYbTlIGUOna1DOSO/E4lldU",
+	"X6WfNQjgrZYjv7QggDxA4yN7F7awrLs8vz6eXbfb3Bq/SXl664fZkNnWRhqmcLWAXZOgoJqHndsg+EJh",
+	"irKSZxuwxBp+0JQPNDaRu6x0NcSTLpaBRu3MQDon6OrghBPrYEuzN29fn51fXeFDIwFNFdqxT8/Ozt9c",
+	"FzFiy6Dgb6QBEuAycPQQRtG/ZIliP1/+dPn6l0vMbQEzSEwF2OE2LAVVf4poT6FQZJ7WZcERJR8cGzfy",
+	"6uczGHgJvC0hvbk/BCGl0kADHOU9xC/IOO2ws9PLs3Ns7nPpiyhX84K0GiCHhcy9kS49LGaufdejI4/p",
+	"JYYEGbt0Xssz6+W1PE1qr+VpGnktj2gCSTd6vi5CbrkxPbutd2kRsJt3NUXocWbWwPjxODMFQJXtronq",
+	"ij1oqVMTqNpfWRN/wDgxyHxNn1Z5TR/0KoKDeBfVfApssLb2DagKmGFSEjyaiulsAyTJU3pgXVXWXevu",
+	"J9ul5DbJxT12sO836Vo/sg5X14mh21EUHOgQWqRu3GsOLW0tku+fpZ9sEOCTwLl0o3swAMucOuD94BpY",
+	"Yxjrbh3ys99ALcl0C7NauY3Wyg6fG3GTy83VykZdFA6QXfjzJEwXV0Bhfa5n4U8CZdmR4IlIXpipJeO7",
+	"9/CC9x/1f++p1kfBtHM6TydxEv6Bdu0Be4adMHiYwr+hi/87FSrFj0J/6zK73A8H+yu/DAHq404s3FIP",
+	"lFEYJ8bTT9kqFLrJ1Y1UfjwTasCGRG01uE/CVAxb2ReJ4AF81gKg08IwSNsEaKsGlO6bfdZVsIatGzmk",
+	"WPEBefOxDQ+moYQ/piJNQl+/D2RihmNjodTVaHRqWYedc3+iAwIgH4gcVuhPxAcMrocUIlAkmuBBwS2L",
+	"VM/24SRNZ95yiXjT47i8fo4xfTjiHRaqbkFwLGa/xeOU8G6wApfGIINUOmXIeBEMtTA/DhFxBeV/eBhS",
+	"5tjwIhDTWZyCLN3+SSyGN9JpzTO41FMNTm8rPmFUjfWlOp7fUOmYYRFkjUheTxmepxbjhd5uZCnoPT0P",
+	"teZu5I388UfS8NSPPyK30EfZZu0ZneA7xdSUR5FQKZvLMGXf9/qHXfbz1XP2F9brdw67LIijiCeqxfCX",
+	"v7/5J/5y2GULIX/oMMCWmPJItW6k+Kh5ngb1hwubmJUGsst0BViDGIOi9HDhqjaDhcCG/f39Exjsz9dn",
+	"ugW63t0mEPuga875uMmMf/S/AGdy2GHPEi5hE0qooYibHWRh+Ii+NcruIK/tsMOG1qs2ZIov1I28nwhd",
+	"Y3utF5yGCJivP/5IG4wTBfw0WgyYRuGDFxLgD6ZiTEdU8JAAc6VNy4QT2WJDkAaGJrQGSwGl+qEWJktT",
+	"kA0pCzYuBCgfyg88CgP28/WL9rFLf9iaVbi0NAroi2B7aUYv4dj++CPpTzN+C1xICRmwYWbMGDKu2NDX",
+	"f1Mo81CbN4YMfURz09+luKesU9X58UdMlT19c8Fu8VYzUiKFE+tbZKAPiGK3IsUfLN1gqpxhsAUA5yrB",
+	"6KpFDXK4otgMb+StSJV+vWFACjlTFqiIE8XKJqekTo3idNKCGY5jKAuvcCJthvd4BtUkA/b90Lnhhz8M",
+	"EOISGpUpY8ZKSyHB7C1sFxcX+5aHkrYWzdPsPBnTwb+RzLQNpQO2DEP7CcGluAyM2I6baxKCvm6y94gd",
+	"f68v6BYzV3LLRBC3nHy/lnHBqVYhj0jBNGW2vaXQReVgfOasEwaF1lyvIFch1KH/dAkZsFxrUCGyGU1f",
+	"X2nfKe1JUThJMlMq9v0wZ7eGOwqk6uyTg1UOH02GOCxQOhELJj7OIiA2d16rQx/zEwhTPXoYFCg/T2GS",
+	"PMvwTicuLTIwQ12NGGMI2dg1NUThHbxwQWuK8yKLK8wrX8sXxqv3T4yBQhaFoFzZZ1Rsht5v4ciyXunn",
+	"4cr6wZxyexMG5cDqcUlIZuz7oevyxuHZ1RxqRjw0eGfQY85XQX3cmyqhtB1GC9zJDiPGt79xomDUoLBp",
+	"/nZ9/YZRzAT2kX/4RmpLSSjNEdLSM+3/ITKGHwbZImQ58QY7Xt+r3cz2RCDpRZxzkmHm0ylPFiC4Yy1V",
+	"vTmyd8tAiygKRRSBUhKF8KC80rGRHwNtyUgWwCMduXrg9TpdNKnOhOSz0Bt4+x34CmN5JigH7wWxD38s",
+	"W94eHOM/9N9aftOfdAedBZ9G+iu9cqrwce8TUH+pv6XgQf3hQ28PRUh47a0ocdi9nqHZTQH7ACVGpYSS",
+	"h0GqfhQDkfXP2nGCP8NlBV9bxEV71vDBQnFvgumAvTaNE5EPu0ZgBDfdyYqloOx5cMed4QwcrHiFyntB",
+	"OwB6Ddn3eOEK3AU/oAxBk8CE0BAaIoi819Kg5FYxoutpraGdK6FRrZet4hAwgtPPQrV1PVlgNVVvt96X",
+	"5q8n7qmtZziK8o4z1a9R1xdBdWeu5Xqz3sraZMu4px0uDVq+xHBgML8kQs1iqfd0v9v1sMyRTLVLwhU5",
+	"f9PuA+3OV2TPIx8WspKc+0qb4rTp4tfMWwMC9WqQhheIadweRaEGl451VT/gpeYz5vzqL6wrx/v56jmV",
+	"ZBl43d7x+Gh8INpP/G63/aTb7baP4X9d+x/ndCYk9e71u/2jdne/3e1d97qDbnfQ7f0r51zA5Xr/5IkO",
+	"PKaqpnputN2UBrCxvvm2SsXMe+daWbxk/L7X7fas6WDgGF8tszuABXFdcDBXVAab72d0KuIzqxUvYLE6",
+	"wE0Put2qvux+2HvGnbpp3kG3t/6RnyXXRgXKNz7o7q9/6EWcjMIgEFgf/qB/sv6J6zh+xeVCj07Bc4dN",
+	"ZnShDcv0wH6j+XzgYQRXbM4KQ/tZ21+MYYgsBd675Tv3bgSOS1zMa3kpv8XdQp/R+KlvnTbe+B4WG0KN",
+	"pq3vUa9lv/GNP3Xukhk2RzwT7WmoVDHgH3825nR60M6n5cUfRBLFnDLT3ett7xP8cxEsK++5a5RrdHne",
+	"rFYkXGF0uFq5ovKKqZiNuRbw0dKQCQNMhR+1fKeY0UPJdjGLFWVhgRrB4TYMxyCvgay1IPghK0mn2gBO",
+	"9djxF2UdmGasqzfiXwVeiN6DOSGxrootZRriETXQeBuda/tQBbqY+uJPdvdg/ROXcfoi1nEK/3asADVf",
+	"rSFRNShnh9ujsjWbWMMVIOzZFk3YhkOsSIzrpBHkId7yXSlr2SMrLPk3tuwYkXAquBN1LxI2naMtAYEf",
+	"0a0M+U9PWXofg2naZpyRURr0Jfupw06l6SfIFMsUtR2yHYA7gkyvcYJGNImFy3kShSKxlgyfS53jPxI5",
+	"q+33Q1Ln0HQ0NK8asrlMwwhGC1bHa2OS+0DF3Szb5FM90BtJRpQVE2u/2yVdLc/z/j4PHKBcm7jxTAP5",
+	"bMD09JBzEqAh1EUziSwISASiCo22xw3EnlO9kyxPyztuwCS3fDB7x9/FegZvTRm6ffNpmCereLwt+PLv",
+	"xue7Dfj8mcluggd6+40uBkRvoAcOm8zcFq59JYKQY87P13oN5RxdxXuIzosgC/1vyMUY6TY8anj7THkE",
+	"nlQRtH8jhXvj68jw53ao2lOdkupeUWa3tz/EYe7zb3NdWcjyNEAKnSXxbSKUQdhqW1Q8HIld2fYUlrat",
+	"s9t2JyjvuXjlO77NrtI4EcpZIxSg+wdsEs8BI/YizV9JeAsZ/wpdaxhnZi6ykDwna+6pG+lcVPiSULFR",
+	"jHVCqKjfLBHK+u7ykYLgECCgzjHXZczJ0zGXBhMHRfUi7gKstbqRYH62t56ddfUdl6F82sYrd2SuugRY",
+	"S4eFDLHhSujbUzYkkoKzNPMZrRZw15YpKp8/LOaZDQuhc1QneyV27mnWscoPn5IqyIcOxKep0vsUOvOU",
+	"kIF+TeYexsUhjGGQNMGucCMpeNsmrWuyUSXIrIBHHBGCBRuCJV/3rC37ikVxDH4Rrj0bK4XLh24a3VCX",
+	"KRWykB0D+2ahXVswPsIuwfXFx8GFNyzJwBsOmKnXpbDaOK4erUUMJkPrcpjw4EbqR9H5uiII6fTBnYhC",
+	"Mk4NeJ8VhUyGaFnuYRaV5j3j8o4BgwL3FHiWKfK2z17xxJ8M4KhqmsVj8lTnrUabyxiPKipldrKGstIb",
+	"88DuhKU86xAfdQ4xWvNRgOp3e1/htOyM4HxjTPI3afCbNNhMGiRnYlEY1JvU8Zx+NhHQFffgTW2y8rvC",
+	"HjThEIuQ/1rn75SIiX+yUEhODbX3SWPLLPdknIa+UJkDkZD1kaGUintnUTwP0N+sWK/TpURLcP0O0DKB",
+	"j4OPV6XJ3Ec3H5siQjRnI5CtUNrKtRyFkicLbMW+H/qiPdTlpNVTupsJmpekG4i2AaPDwo3C69ggMnRz",
+	"x4ramWfw+XjMhm9eX10zmCQ9poZ0vZtQvY5xTIK/Gk3IFLaCYUoYBxgGaAqJZxTa/RTTG+bKGm+olREk",
+	"7sQCRTkLNogDASl2JJiaRWFKJaiJ5C0yOuMHkohdiwqIIBAXYBzf2s8eKjSiML0gKGVQJYAbSZVE4kAE",
+	"LYspz7QRyXjU4W8dR+KGQzw1AQwYYIQecRRvO+ywu8+mgkv9LhVP9Uoqg613I4nzD+zDTi1t0407XniO",
+	"HjE3IH5lxWj0H0NGuCqTkd4KX4QfBHXYWELyYRfTuP+r7DJNbDJ5ZjcymbV5P2HR0WeTq+Av7Zgr89aV",
+	"ON90WWc9ZBMfXbz2tS9RfEjbvQx/e+DtqUk828PXAx3UTPj5MIWWZzaxdmdmYZ3FY7SJeStjCMjjK6jc",
+	"xsNfSuv0PnYI/WsJpbuYi6BPJ5LM57P3Pa/CTVsGZjjw/AkRfssV0+j+8OYyuusnKilPdC4yGvSFf5aN",
+	"tf2eqdoh77bZIs8oX6GwT0r9VXgrwF+ZMPAsuymeEtRamibhCGtgAMvwRZtlUOaZmvN4hG1OA5z+c8zA",
+	"fAylZhp+FHl+peFB8ETldm4oA/ERQf8stIoLDW4BUSiSIZs1fa7Z9xQ5QM3qNnxuL+rR9NzROOjklaNx",
+	"QxaqtjMNyMkeq9zM7qj62aj6+VGZ2uAOZgzhIukt1iZgZ9XO4ZsaFDXy+2BDuLenhD/JJeFA55wwNl4q",
+	"b4Hq5ACHKMxjWUKU/nqi5Fap9HBvtrP/QaKKKtMMzyH/yQaba72QQcSHEXCsy12XZtWh8TjoAnbcl65Q",
+	"flP3mvqgMS+mqO9dCRlogdJR9PQXj6XpkVyU6Xe718YqSmeVq2kmors6jFMKyD4rHBsd4KxLs7S0VRer",
+	"WftCptEC/wjBxq6DPm2eS4aZAXqGUyGacodsCWB8A1UOomwCrChNxtowV+4QQ0YTriaYoQGEpXw5fZjx",
+	"SVSf4CeVmRDLY0JfGYqsCQu91FXiYJBhcCuqAjHd+jXNJBj9AGE5lwSDrql2XjaIDPuq2RhKay6WjMUQ",
+	"i7SrSGiPSOYDqIxO3TKI9KsO+9QVgr1EmPVy6xsNPHtxui40Xh6b2f2XgaDU92smPJiCmE4VZk/yVA2g",
+	"Fubl87f/3OvVyidZLTIrOTm1eKvGEvGaFof/8twROqU6S6WsAi5dmTSYqw076D8wXNQt+/ktYvTLihg1",
+	"VxQwPGK17nVtfv0iQ0jN4PY+mVO+3PukT9ey9srVT2bXLu1+4rNoTkMuGwb6Zs3fpSDUZgJtOM3SqrLQ",
+	"LehoFFK1Cm1X01cwpsahVVCXf3TArcA+4rzoKRvabG2b9OcmrsdSrJalWAk7fWWrg9VeuZgG4W4HpAFR",
+	"pjILw9SMyxiBgzzR6/YP1sD17OCKKPpCv74bwQWj+HXNCGhKVUMoZe014/qPHt7mPK2+V0qJWHHZbPjy",
+	"PkoIX+F9mEOXIOX93eb3oamDXuGCNUfxW7j11xFubcuy6jiTfGH8bS/Uzx5sXa+HodMPAoFSyvQnfd46",
+	"6+z1gSnfTpKsDgRzFNIcXKvlxHjJIHZTmYqXt7XuSuW7Njf0d4oNQ/A86vofBWwKk5mOS/OUzUTiCzAV",
+	"SnTN5SeUGUVX5pOVV62ezqaXqJaIZrYOdKnok9cnybtIRkoOko7I3ImOnxEFIO3Vo3LyukKwrXiCFs2n",
+	"uTTUcuXfwoJvnBE60D5MXVxzqMPdjLG7xYyhGQZn62DuJnfUrR6JuydbZac+8m4SRV3g/cq0zh3YPL7u",
+	"/E5T1VxnaJYJdCgU0u9WvqCPDfM3D/puHeNKOSSr2u1ZwebJf+yPe35/fCiO+cmo6/eCDK+1uGfcgtaa",
+	"CWDV6oNMAjFyFIqHvZLqz9DggRq6Uyz2m4L+ZSnoBXCQr0U5p2HvfaJ/8wr5ioZqL4YHMpHf5vIux0So",
+	"ZLjH5T/m/P4vf/Hc8t75CtzfmEoJU9mYg9Qnj1oJWRkfg/FjfNNxvg4dp1jx3BjHsAD/V6XmrJFr3mi2",
+	"5S3fVTG0PS1nbp6J43Rel1lqqBwqdidmOpkGYfdSzJfREXintqFJEzEFXSwAF2VMmDx2pDmaIGWMsXyr",
+	"0vpzmtqu+HKml9TGs+vXbcp01rCbb7zlC48M15tthb18yfykkinQ3SsehSk8R/KpXAEnZAKOmwJCi3VA",
+	"tq1Yz0KqFm+Emg57Y9AASIfPMRAD84RmAJQLbiQ0g95tAh3aAIi50KISDqXuzxgPAIRPuWUj00SXsNeY",
+	"ZI7hdVjkZDeSoqjydgrK5tI7pcNerI7fYYAOMiayzAxujGKSNSQ3wefBhG6ktTFU8crSyGVc811xS1eY",
+	"c4XZb9JqvbTq2vzzr1gN81vlGLngPpOoABsPGyLE59qoPRPaWOoHCW2MaPMLzlbiq7ji4ny0CpbE+Z+e",
+	"pvXvdj1eJ4tVyRvZ/me6IOFv55BW5z49SgydiUve+6T/WgcXhX1bMFvHu37Y7Rok1hUXfqnj3LCXB3N0",
+	"RAJtIP7S6zaRf80T5UmcJtj4mwD8dSjXCws3XR1J7hx6/cDXrGXrE01C77wOlELpglTFSHrATqJomKHO",
+	"eMkceAbNCL4tAMbr09syaAJGVkTB70auPqlhxOkxRA/IfGRUYJy9piqVJi+lZQr/a7RpncGkdXitk5eB",
+	"BcxznGdbnABDsDxQQCET6zGyrpYbM7Cs2NhjZNT8udwX9SQcwlMdVaYBjl1Uky2RAnRxwD9vbiAii/tO",
+	"zq7uvYxpyFXv0E33bLvl8gu/oL5wpIB+k4dnSewLpeie+ndMODmVMp4Df7U3afOrcveZJ/qF7ey2a5vr",
+	"wvkVsHbu287V/nBYAZ3ABne5+AhMBg09Bak7gzqw11Lx+8eQ5fX6VYrvlwWocmpPQKsxQ0QnLB2zYGNM",
+	"mngKwoCCb3hEjBQ9S7o9Gpp0keLVYJS3eixro2IRvwxz/OgNLaYEPJIKRNf34+mU58OZfnUwl20VPIh0",
+	"/DiL4sBYDprGpmxQddUt0LfEInAX9PAxRhDpD71CyS44b+kCBo5Vq7wKhHS9eLYoQ2wg6Nn3FLLzg0aE",
+	"KLSlqkHQSkLUzg+VqTyEjtscqXYdlnpWwvPPhFIvnWqxdHBD/EmngvxyzSpp0YBhscGQUItheai0TtUS",
+	"0EMvkniaG1SD8s5Nx6OLdNoxrRnKM2y+68GgnTgrX0pJqmFCB5xs2Kb6Gw50CqUslPBjXV2xbMDTUF5R",
+	"iwt5tXKIV8rBTfnHcDqfeoP93uH+UdfUaKTvuivl4r66qC2y5FaC8vMsin29DpKzrmYFsauD5Isqiq7H",
+	"PfCC3uCEj/fHxwej7lj0jw57+91gdLB/1Bsd85PjAyH87v745PjoycGhHwTj0ajXDUb7xyfdoHt8HPT5",
+	"yZFTr1uPyK3cnIb+nYA3XbdPvJWy+1UDbgpcUChdD1twLnKm9YBP+a3+qqYmQFay1SnjXjU6CyTRK0aZ",
+	"eWLx9/7Fb/HH8X97G1m1bVXyb9FmX1a0WWKlIiM5m2++qCCzKg/pqa5r1u/2NTwpooFmWJXBPIH+yDbc",
+	"73azmgJQPlKbjdzShVp3ryw32LmRv8BPwzcoSQ/QY/qXy6HrZbzHKlXzGQill+Ye0a5SLAilLx78Aljj",
+	"0wIyFBkB+90+AYpq3jBkXKs8yrWIGcwFt7pei4VSpYIHhJ71M4FnlZnWh2UWqTPkuXRsvU2NfE4UPezC",
+	"BtcTkVLfT1ubv8LpjByoDgadLjVvyj9memJTiJk6Xt8cfqYJs4ZTDJvuTVa2P5vIL2Y31szgsFs2gcIg",
+	"j7NBPtw8eOw1eeGyhCzHXin4ycZ3yqPCjVowm3XmNq2MEWCst+kcqmxuGRNbw5EI0hg5isbNM9VPtTLs",
+	"2OrOr/ntOjsdtlm2PDcd5u0aWphnnWfsI8vWFibClvcmM1Wc1mPkm6ezJzKQfLSz9jdceQuq1GzldfXE",
+	"R1h5fX1leM75Og8PWNw/dUW+2X6/2X4fZPvVo7TVDBvLrw0Mv6HD9u7EwhFdi7/oZzc3Fhc7SoTGJ6PB",
+	"rzEif3YTs+lalzh1bn2YI5ppzcXvflEHrVZptdYUuA9lEN9nFNNf+06PIiiYo9cbuTEuDl4YJo9u9N77",
+	"ZASc6vAV0iQuxu3LWIr2K6DbkGrJkrc4cK6CfHGC/e5Bh22niAx08fPie6lIti7gSiaAljXohmmd/lKm",
+	"Q/xVpFsqEEYdWK84XIxhAq8ImvLh1q1AQ0v8acLeA+7znd3N+xSeUymVkG5qYY4z+JPifsLCFl/CjL6F",
+	"Qn3xoVAb3uJffqSTtWLbfKLVa2HP59IXW9SpczqvMozZgH90z91PQqx1mSvIg/6QRHCsmoNaI2n55Iid",
+	"CQqtX6371jyr6AznZ2+BB3JnolZjpezMNN+9VmZGAtWLlAMMm0k4OldrW+a3/BbT/W+msNBu/MycDv6m",
+	"vbqjQO5m4m5Wyn7nbO2FU+oAIGiQ/9h6wSiGpPk0Ce6c2/sklrctFGQ1s2CcRFm0o+PjlCGUK4nPb6Tu",
+	"w+ZL2eJPzCRFYVUry3VDqeNWsPeWlppjKRRL45hYKFDJqSnMVQy2/kR8CMV9O6uL8dQpdkyFtMKUSQE8",
+	"+z5mMxHP0L2hGI/uodICu8ySoDDgcKy9HHoOdBfYultYFEPIzo28GDOe+84UdWi5KkVoK2KJVm0t0Ncz",
+	"IW0B5G2N+jMe5rHRi8WtstVz61phKStcKOjA1JXz5yqNp+hc3+BKgOV4VDPzn1bf+TSrvOYu95axqX96",
+	"mWq7lb8VrvqGZP6A/KvXeBaYDk/7/BWr/txKU2XX+UT4d49ynV+B7jGPMN+DSkXGY1cVcSpH6tvLlsXm",
+	"kYrhms1ZpLCcKKVbaNIrKo9JN657hWU9Ygip9bLJ+P6pLjEK3FChQKDbQ2qzGSEOdxNdCIhYpQr1N84Y",
+	"bpbjQO/7WbfelSJEKwXihV6+4LP6ob4pR/9uytF/44Zyz72M7z+PivSZNKI0nIoolKLSEwDn6rd4Du9o",
+	"aeE8ipSVXDVZTAhAmFilh1o7YNWGZVp7RIuq4FIibFYW14ZzuzjVYQXYdQV+NWTYQnGItcDVSXzfALia",
+	"2M61odXnsefb1zVnj84jpQzSrPa3RNyvwfqMpbdDlcbJwjUY/Bsbo01876dqsiGh9PyLvOqtiTFMBNdA",
+	"M2TdMpXDi5VJVEmKCY1J4eMmLtHYVzKsWTT0tFbw9jMuJ6adfEZJ2bt+sWYbXcyMegTBbjr3J1Q9pzz7",
+	"urOSElL2gutC+KUCqdKpt9opoAGX9XHGo4gyjPSLDNd3nzZfeTXFY+KxLvSjmf00hwKMqL8aTSfr17Qp",
+	"6fdvgkfppMWmIk1CX+nbKZZpwv3UrsxUcAlGp3jMRJLEOiptQYYqGWNF1ex1lvMr2JL/ZwA=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -34,8 +34,12 @@ var paymentMembers = []member[intake.PaymentSpec]{
 	{"currency", false, func(r *reader, v strictjson.Value, into *intake.PaymentSpec) { into.Currency = r.currency(v) }},
 	{"channelAccount", false, func(r *reader, v strictjson.Value, into *intake.PaymentSpec) { into.Account = r.id(v) }},
 	{"channelReference", true, func(r *reader, v strictjson.Value, into *intake.PaymentSpec) { into.Reference = r.reference(v) }},
-	{"version", true, func(r *reader, v strictjson.Value, into *intake.PaymentSpec) { into.Version = r.count(v) }},
-	{"refundedElsewhere", true, func(r *reader, v strictjson.Value, into *intake.PaymentSpec) { into.RefundedElsewhere = r.count(v) }},
+	{"version", true, func(r *reader, v strictjson.Value, into *intake.PaymentSpec) {
+		into.Version, into.VersionGiven = r.count(v), true
+	}},
+	{"refundedElsewhere", true, func(r *reader, v strictjson.Value, into *intake.PaymentSpec) {
+		into.RefundedElsewhere, into.ElsewhereGiven = r.count(v), true
+	}},
 	{"paidAt", true, func(r *reader, v strictjson.Value, into *intake.PaymentSpec) { into.PaidAt = r.paidAt(v) }},
 }
 

@@ -39,7 +39,7 @@ func TestRequestIsReadWithItsPayment(t *testing.T) {
 		t.Fatal(err)
 	}
 	paidAt := time.Date(2026, 2, 28, 22, 59, 59, 123456000, time.UTC)
-	want := intake.PaymentSpec{OrderID: "o", Amount: 9007199254740991, Currency: "KWD", Account: "demo", Reference: "ch/1", Version: 3, RefundedElsewhere: 7,
+	want := intake.PaymentSpec{OrderID: "o", Amount: 9007199254740991, Currency: "KWD", Account: "demo", Reference: "ch/1", Version: 3, VersionGiven: true, RefundedElsewhere: 7, ElsewhereGiven: true,
 		PaidAt: paidAt}
 	if *got.Payment != want {
 		t.Errorf("payment = %+v, want %+v", *got.Payment, want)

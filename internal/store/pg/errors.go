@@ -41,7 +41,11 @@ func translateState(pg *pgconn.PgError, err error) error {
 	case unavailable(pg.Code):
 		return fmt.Errorf("%w: %w", refund.ErrUnavailable, err)
 	case strings.HasPrefix(pg.Code, "22") || strings.HasPrefix(pg.Code, "23"):
-		return fmt.Errorf("%w: %w", refund.ErrBadData, err)
+		name := pg.ConstraintName
+		if name == "" {
+			name = "sqlstate-" + pg.Code
+		}
+		return &refund.GuardError{Guard: name, Err: err}
 	}
 	return err
 }

@@ -81,8 +81,14 @@ func (r *Replica) Client(key string) *Client {
 
 // Account returns a configuration with one account at the simulator, for these tenants.
 func Account(s *Simulator, name, profile string, tenants ...string) string {
-	return fmt.Sprintf("accounts:\n  %s: {channel: plain, endpoint: %s, tenants: [%s], contract: {profile: %s}}\n",
-		name, *s.base.Load(), strings.Join(tenants, ", "), profile)
+	var prefixes []string // the default reference of a payment begins with its tenant's
+	for _, tenant := range tenants {
+		if len(tenants) > 1 {
+			prefixes = append(prefixes, fmt.Sprintf("%s: %q", tenant, tenant+":"))
+		}
+	}
+	return fmt.Sprintf("accounts:\n  %s: {channel: plain, endpoint: %s, tenants: [%s], references: {prefixes: {%s}}, contract: {profile: %s}}\n",
+		name, *s.base.Load(), strings.Join(tenants, ", "), strings.Join(prefixes, ", "), profile)
 }
 
 // Verify checks every promise with `refundry verify`.
