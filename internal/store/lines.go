@@ -140,6 +140,7 @@ type lockedPayment struct {
 	tx      pgx.Tx
 	changed bool           // by a line without a number of ours
 	pending *refund.Change // of the payment alone, not written yet
+	joined  int            // changes in pending
 	did     []fault.Name   // fault points of what was written
 	wakes   map[refund.RefundRef]int
 }
@@ -188,6 +189,9 @@ func (f *lockedPayment) settle() error {
 	}
 }
 
+// mostJoined bounds the changes that are written together, so that the transaction is never idle for long.
+const mostJoined = 500
+
 // write takes the results of DecideLine or Settle and writes the change. Changes of the payment alone that follow each other are written
 // together, so that a list of thousands of lines takes few statements.
 func (f *lockedPayment) write(ch refund.Change, changed bool, err error) error {
@@ -203,7 +207,10 @@ func (f *lockedPayment) write(ch refund.Change, changed bool, err error) error {
 		}
 		f.pending = &ch
 		f.Absorb(ch)
-		return nil
+		if f.joined++; f.joined < mostJoined {
+			return nil
+		}
+		return f.flush()
 	}
 	if err := f.flush(); err != nil {
 		return err
@@ -222,7 +229,7 @@ func (f *lockedPayment) flush() error {
 		return nil
 	}
 	ch := f.pending
-	f.pending = nil
+	f.pending, f.joined = nil, 0
 	return f.s.writeChange(f.ctx, f.u, f.tx, ch, refund.Fact{Kind: refund.LineSettled, Source: f.Source, Actor: actorLines})
 }
 

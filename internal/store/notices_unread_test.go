@@ -130,3 +130,20 @@ func TestUnmatchedNoticesEndAfterTheConfiguredTime(t *testing.T) {
 	}
 	f.wantNotice(t, "by number", 1, false)
 }
+
+func TestWhyANoticeIsUnreadAndHowItEndedNeverChange(t *testing.T) {
+	t.Parallel()
+	f := newWorkflow(t)
+	n := unread("torn")
+	if _, err := f.KeepUnread(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.EndUnread(t.Context(), n.Account, n.Digest, refund.UnreadDismissed); err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range []string{`unread = NULL`, `unread = 'other'`, `ended_as = 'read'`, `ended_at = NULL, ended_as = NULL`, `ended_at = now() + interval '1 s'`} {
+		if _, err := f.pool.Exec(t.Context(), `UPDATE notices SET `+change); err == nil {
+			t.Errorf("%s was not refused", change)
+		}
+	}
+}

@@ -275,8 +275,7 @@ type CasePage struct {
 // more than one effect. `other-number-open`: another number may still pay. `excess`: more was refunded than captured.
 // `contradiction`: the channel contradicts itself or the record. `unmatched-line`: a line at the channel may be this refund.
 // `deadline`: open for too long. `no-automatic-step`: the channel's contract allows no further automatic step.
-// `acknowledged-after-end`: the channel acknowledged a refund that was reported as not done. `review-requested`: a person has
-// evidence that the outcome is wrong. Values may be added: accept one that you do not know.
+// `acknowledged-after-end`: the channel acknowledged a refund that was reported as not done. Values may be added: accept one that you do not know.
 type CaseReason = refund.CaseReason
 
 // CaseReasonFilter defines model for CaseReasonFilter.
@@ -550,7 +549,7 @@ type JournalEntry struct {
 	Seq int64     `json:"seq"`
 	At  time.Time `json:"at"`
 
-	// Kind The request, a step of the service, an answer of the channel, a conclusion from time, a line, or a decision. Values may be added: accept one that you do not know.
+	// Kind The request, a step of the service, an answer of the channel, a conclusion from time, a line, a statement of the channel that contradicts itself, or a decision. Values may be added: accept one that you do not know.
 	Kind JournalKind  `json:"kind"`
 	From *RefundState `json:"from"`
 
@@ -565,7 +564,7 @@ type JournalEntry struct {
 	Data       json.RawMessage `json:"data"`
 }
 
-// JournalKind The request, a step of the service, an answer of the channel, a conclusion from time, a line, or a decision. Values may be added: accept one that you do not know.
+// JournalKind The request, a step of the service, an answer of the channel, a conclusion from time, a line, a statement of the channel that contradicts itself, or a decision. Values may be added: accept one that you do not know.
 type JournalKind = string
 
 // KnownBy How the payment became known: by snapshots or by captures. Values may be added: accept one that you do not know.
@@ -911,12 +910,6 @@ type RefundState = refund.State
 // RefundStateFilter defines model for RefundStateFilter.
 type RefundStateFilter = refund.State
 
-// ReviewRequest defines model for ReviewRequest.
-type ReviewRequest struct {
-	// Evidence What shows that the outcome is wrong: a text or a reference, at least 8 characters without blanks at its ends.
-	Evidence string `json:"evidence"`
-}
-
 // Timeline defines model for Timeline.
 type Timeline struct {
 	// RefundId Chosen by the caller; case-sensitive.
@@ -1120,9 +1113,6 @@ type PutPaymentJSONRequestBody = PaymentSnapshot
 // CreateRefundJSONRequestBody defines body for CreateRefund for application/json ContentType.
 type CreateRefundJSONRequestBody = RefundRequest
 
-// OpenCaseJSONRequestBody defines body for OpenCase for application/json ContentType.
-type OpenCaseJSONRequestBody = ReviewRequest
-
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
 	// ListCases List cases
@@ -1176,9 +1166,6 @@ type ServerInterface interface {
 	// CancelRefund Cancel a refund
 	// (POST /v1/refunds/{refundId}/cancel)
 	CancelRefund(w http.ResponseWriter, r *http.Request, refundId RefundId)
-	// OpenCase Open a case
-	// (POST /v1/refunds/{refundId}/cases)
-	OpenCase(w http.ResponseWriter, r *http.Request, refundId RefundId)
 	// CheckRefund Query the channel now
 	// (POST /v1/refunds/{refundId}/check)
 	CheckRefund(w http.ResponseWriter, r *http.Request, refundId RefundId)
@@ -1290,12 +1277,6 @@ func (_ Unimplemented) GetRefund(w http.ResponseWriter, r *http.Request, refundI
 // CancelRefund Cancel a refund
 // (POST /v1/refunds/{refundId}/cancel)
 func (_ Unimplemented) CancelRefund(w http.ResponseWriter, r *http.Request, refundId RefundId) {
-	w.WriteHeader(http.StatusNotImplemented)
-}
-
-// OpenCase Open a case
-// (POST /v1/refunds/{refundId}/cases)
-func (_ Unimplemented) OpenCase(w http.ResponseWriter, r *http.Request, refundId RefundId) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -2170,32 +2151,6 @@ func (siw *ServerInterfaceWrapper) CancelRefund(w http.ResponseWriter, r *http.R
 	handler.ServeHTTP(w, r)
 }
 
-// OpenCase operation middleware
-func (siw *ServerInterfaceWrapper) OpenCase(w http.ResponseWriter, r *http.Request) {
-
-	var err error
-	_ = err
-
-	// ------------- Path parameter "refundId" -------------
-	var refundId RefundId
-
-	err = runtime.BindStyledParameterWithOptions("simple", "refundId", chi.URLParam(r, "refundId"), &refundId, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
-	if err != nil {
-		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "refundId", Err: err})
-		return
-	}
-
-	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.OpenCase(w, r, refundId)
-	}))
-
-	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
-		handler = siw.HandlerMiddlewares[i](handler)
-	}
-
-	handler.ServeHTTP(w, r)
-}
-
 // CheckRefund operation middleware
 func (siw *ServerInterfaceWrapper) CheckRefund(w http.ResponseWriter, r *http.Request) {
 
@@ -2411,9 +2366,6 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/v1/refunds/{refundId}/cancel", wrapper.CancelRefund)
-	})
-	r.Group(func(r chi.Router) {
-		r.Post(options.BaseURL+"/v1/refunds/{refundId}/cases", wrapper.OpenCase)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/v1/refunds/{refundId}/check", wrapper.CheckRefund)
@@ -5698,248 +5650,6 @@ func (response CancelRefund503ApplicationProblemPlusJSONResponse) VisitCancelRef
 	return err
 }
 
-type OpenCaseRequestObject struct {
-	RefundId RefundId `json:"refundId"`
-	Body     *OpenCaseJSONRequestBody
-}
-
-type OpenCaseResponseObject interface {
-	VisitOpenCaseResponse(w http.ResponseWriter) error
-}
-
-type OpenCase200JSONResponse CaseDetail
-
-func (response OpenCase200JSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
-
-	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(200)
-	_, err := buf.WriteTo(w)
-	return err
-}
-
-type OpenCase201JSONResponse CaseDetail
-
-func (response OpenCase201JSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
-
-	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(201)
-	_, err := buf.WriteTo(w)
-	return err
-}
-
-type OpenCase400ApplicationProblemPlusJSONResponse struct {
-	BadRequestApplicationProblemPlusJSONResponse
-}
-
-func (response OpenCase400ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
-
-	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/problem+json")
-	if response.Headers.XRequestId != nil {
-		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
-	}
-	w.WriteHeader(400)
-	_, err := buf.WriteTo(w)
-	return err
-}
-
-type OpenCase401ApplicationProblemPlusJSONResponse struct {
-	UnauthorizedApplicationProblemPlusJSONResponse
-}
-
-func (response OpenCase401ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
-
-	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/problem+json")
-	if response.Headers.WWWAuthenticate != nil {
-		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
-	}
-	if response.Headers.XRequestId != nil {
-		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
-	}
-	w.WriteHeader(401)
-	_, err := buf.WriteTo(w)
-	return err
-}
-
-type OpenCase403ApplicationProblemPlusJSONResponse struct {
-	ForbiddenApplicationProblemPlusJSONResponse
-}
-
-func (response OpenCase403ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
-
-	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/problem+json")
-	if response.Headers.XRequestId != nil {
-		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
-	}
-	w.WriteHeader(403)
-	_, err := buf.WriteTo(w)
-	return err
-}
-
-type OpenCase404ApplicationProblemPlusJSONResponse struct {
-	NotFoundApplicationProblemPlusJSONResponse
-}
-
-func (response OpenCase404ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
-
-	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/problem+json")
-	if response.Headers.XRequestId != nil {
-		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
-	}
-	w.WriteHeader(404)
-	_, err := buf.WriteTo(w)
-	return err
-}
-
-type OpenCase409ApplicationProblemPlusJSONResponse struct {
-	ConflictApplicationProblemPlusJSONResponse
-}
-
-func (response OpenCase409ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
-
-	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/problem+json")
-	if response.Headers.IdempotencyReplayed != nil {
-		w.Header().Set("Idempotency-Replayed", fmt.Sprint(*response.Headers.IdempotencyReplayed))
-	}
-	if response.Headers.RetryAfter != nil {
-		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
-	}
-	if response.Headers.XRequestId != nil {
-		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
-	}
-	w.WriteHeader(409)
-	_, err := buf.WriteTo(w)
-	return err
-}
-
-type OpenCase413ApplicationProblemPlusJSONResponse struct {
-	TooLargeApplicationProblemPlusJSONResponse
-}
-
-func (response OpenCase413ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
-
-	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/problem+json")
-	if response.Headers.XRequestId != nil {
-		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
-	}
-	w.WriteHeader(413)
-	_, err := buf.WriteTo(w)
-	return err
-}
-
-type OpenCase415ApplicationProblemPlusJSONResponse struct {
-	UnsupportedMediaTypeApplicationProblemPlusJSONResponse
-}
-
-func (response OpenCase415ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
-
-	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/problem+json")
-	if response.Headers.XRequestId != nil {
-		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
-	}
-	w.WriteHeader(415)
-	_, err := buf.WriteTo(w)
-	return err
-}
-
-type OpenCase429ApplicationProblemPlusJSONResponse struct {
-	TooManyRequestsApplicationProblemPlusJSONResponse
-}
-
-func (response OpenCase429ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
-
-	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/problem+json")
-	if response.Headers.RetryAfter != nil {
-		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
-	}
-	if response.Headers.XRequestId != nil {
-		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
-	}
-	w.WriteHeader(429)
-	_, err := buf.WriteTo(w)
-	return err
-}
-
-type OpenCase500ApplicationProblemPlusJSONResponse struct {
-	InternalApplicationProblemPlusJSONResponse
-}
-
-func (response OpenCase500ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
-
-	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/problem+json")
-	if response.Headers.XRequestId != nil {
-		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
-	}
-	w.WriteHeader(500)
-	_, err := buf.WriteTo(w)
-	return err
-}
-
-type OpenCase503ApplicationProblemPlusJSONResponse struct {
-	UnavailableApplicationProblemPlusJSONResponse
-}
-
-func (response OpenCase503ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
-
-	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/problem+json")
-	if response.Headers.RetryAfter != nil {
-		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
-	}
-	if response.Headers.XRequestId != nil {
-		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
-	}
-	w.WriteHeader(503)
-	_, err := buf.WriteTo(w)
-	return err
-}
-
 type CheckRefundRequestObject struct {
 	RefundId RefundId `json:"refundId"`
 }
@@ -6356,9 +6066,6 @@ type StrictServerInterface interface {
 	// CancelRefund Cancel a refund
 	// (POST /v1/refunds/{refundId}/cancel)
 	CancelRefund(ctx context.Context, request CancelRefundRequestObject) (CancelRefundResponseObject, error)
-	// OpenCase Open a case
-	// (POST /v1/refunds/{refundId}/cases)
-	OpenCase(ctx context.Context, request OpenCaseRequestObject) (OpenCaseResponseObject, error)
 	// CheckRefund Query the channel now
 	// (POST /v1/refunds/{refundId}/check)
 	CheckRefund(ctx context.Context, request CheckRefundRequestObject) (CheckRefundResponseObject, error)
@@ -6908,39 +6615,6 @@ func (sh *strictHandler) CancelRefund(w http.ResponseWriter, r *http.Request, re
 	}
 }
 
-// OpenCase operation middleware
-func (sh *strictHandler) OpenCase(w http.ResponseWriter, r *http.Request, refundId RefundId) {
-	var request OpenCaseRequestObject
-
-	request.RefundId = refundId
-
-	var body OpenCaseJSONRequestBody
-	if err := runtime.BindJSONBody(r, &body); err != nil {
-		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
-		return
-	}
-	request.Body = &body
-
-	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
-		return sh.ssi.OpenCase(ctx, request.(OpenCaseRequestObject))
-	}
-	for _, middleware := range sh.middlewares {
-		handler = middleware(handler, "OpenCase")
-	}
-
-	response, err := handler(r.Context(), w, r, request)
-
-	if err != nil {
-		sh.options.ResponseErrorHandlerFunc(w, r, err)
-	} else if validResponse, ok := response.(OpenCaseResponseObject); ok {
-		if err := validResponse.VisitOpenCaseResponse(w); err != nil {
-			sh.options.ResponseErrorHandlerFunc(w, r, err)
-		}
-	} else if response != nil {
-		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
-	}
-}
-
 // CheckRefund operation middleware
 func (sh *strictHandler) CheckRefund(w http.ResponseWriter, r *http.Request, refundId RefundId) {
 	var request CheckRefundRequestObject
@@ -6998,331 +6672,324 @@ func (sh *strictHandler) GetRefundTimeline(w http.ResponseWriter, r *http.Reques
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"7L19c9s4sjf6VVA8p2pejiRL8ktspbbqOo6z653EyYk9O8/uOE8EkZDFMQVqCCqOJle37qe5H+x+kqe6",
-	"GwBBiqQoWc4kezJ/TCwJBIEG0OjXX3/y/Hg6i6WQqfIGnzzxkU9nkcC/z7gSz0XKwwg+feDRXMAfPlf4",
-	"L5/Gc5l6g17/sNvy/AmXUkSnvk/feoGYxu1RFMrAa3l+FCsRnKbeQM6jyHz+W3xvv5gniZD+wht4P189",
-	"91peGHgDr9s7Hh+ND0T7id/ttp90u932Mfyva//j3Gt58UxI6t3rd/tH7e5+u9u77nUH3e6g2/uX1/Jm",
-	"fDEVMr2ATmd88f7JE/gyiWcwDG8w5pESLS8RXMVSeYNfPRm3+TyNpzwN/bZKxcx7B7+P5zLATpLx+163",
-	"2/Nankp5KmDYlz9dvv7l0mt5H0Siwlh6g4Ml0CUOfaDnr5887qf4vefHchwm07aa+75Qymt5PIriexhK",
-	"msxFyws02Yk4YjwWfnoRQC/vWl7K74Q6x+8q5nwAc76fLKiDZavk1TJO20Esxed8dyKUkIH7Rk1480rv",
-	"eiKY3knM51LGKRsJ9vtcJKEIGB/F85SlE8HGYaJSlojf50KlHXZGk2LphKcsTNk9VwyehQm24AHJuLpj",
-	"4zhhnElxz2glO966+RENcDYejafN1Z2Xm9U9D9OHUdF5ywrNuO+LGby1Hap1lKNZsYmevZCBCNhCpJvN",
-	"EyaJj3qFxfsQ34m23j8cv60Zz2XM9O5m8Zilk1CZ4cHi6F5EwEYLxtlMJCqWjEexFJsP1nbWHi3a1JW3",
-	"fAdj8UM4iLoX8SEMhPSRd425n3oD7/n56fOXF5fncIzjeQK/efdxcieSkoO9bHlRKIXuTXMUYoizdJ4A",
-	"EXrdbnc9L6Rf34qxSGg8nj8hjuQngqernKx7Mjg8GXS7//JKGCXRyszxI/KTQbflTUQU4B93Mr6Xz+AB",
-	"JflMTeLUa3lxEogEOVmcBJod8rD0zcf6zaU8lNaUjyLhDY6fHHbNN4LebT6cR0rcT0Qi9LdKJB9EYO6O",
-	"NJlLn6fONrIstLs0fJrrw7RctrznemVPZ7MoFEHueqrldNQ+P8s+zLLX1bOE2+1ig7vHnwj/bk2X2CTx",
-	"Bt4oHjm72zIHuzG9Z1zesVmcpDxqMfER/oLj02eveOJPBkzG5hTFY9brdw67XrbourePszARKj+gfRhQ",
-	"1wyo4d0awG6d8kCUTM72NeU0NS6lPjNz5Q0MpfO3obNyb+zdu/nSaYlh+4XSHZhlybPof+dVsRJPcVne",
-	"8OSuuBgRT6YOtWKp5lPsFHmH8loeLo0ll+YN9LHhZA76yFiSu0rxjVhPrEK9Nd6ev/j58vnbf+49+Y/9",
-	"cc/vjw/FMT8Zdf1e4BkJzht4wHX8mBgTfB0k4Qf8oK9nFf4hvMFBxvdp2GkSCuUNei281dWLOHlj+Lzh",
-	"PW8yxu+IxE1ugG+8f1Pev2x5b7GXMy59ERV3aF4BQbXEHO115NdyvG5eTnp3B66QPghvhcKue4MTPt4f",
-	"Hx+MumPRPzrs7XeD0cH+UW90zE+OD4Twu/vjk+OjJweHfhCMR6NeNxjtH590g+7xcdDnJ0deyxvzMJon",
-	"dgJTkfKAp9wbfFq2PCk+pqfIG7PzWLqIZUqOkEEob9/qg0EPJ4VPNWrN2enl2fnLc5jyfBbwtF7PsmvX",
-	"z9buDY3gf+DSeWno3wl403X7xFtZyKoBb7m03u9zMRc5LhjwKb/VX9Ws8Zvzy+cXl39du8Td3BL3siW+",
-	"0nrsjpfYS8T7Q+/rXuQdntamy3n189nZ+dXVhid2P1vOnyXeG2uX89OOrTR2oqvWl3XGmWVzresrZv25",
-	"IfYezDE2vgwyG9fGO+s6nApQn/ObKk3FdJZq65hU9yIx+/f8Od459GX9i4JQzXjqT1Buc7V8I/f2u6BG",
-	"3gopErJbQMM72BcD7+r8Et4T4QS1BCLj9HSciqT0lfua4KEEjbTX8pJ5JIDyd0SopHY7Ld+Zw0PkDkQU",
-	"fhAkdQIN6vYhnytRIo4nQqWeI4B7Ri5uJ+O2XsB4nvrxFIZ5ffrT+aVr79CPpwmXCjQbb+BN0nSGIzWU",
-	"NaMbKSDtGZwv9SKJp9UGQO4DC4lEcJuZxB6D74uPpNCYpbsTi/MyVaufe0rOpyOk3dveL2///vd+//D0",
-	"r3/r/vfl/tmLN//4X38/Pj07+6l/dfrTs7evcou9fOfK3EWmyGv2aPUcV7mLs5sb8lchqu6ERMAxdNVe",
-	"u/D6vDnq4avX/8BD9yGe+xOgzyePJ9IbeE8ODvefHHUP+v1ev9/v7fef9LqHT/reEgjyWzxPkDxk4Y5R",
-	"74R/B2oSz7xKuuBKmEu0dPCpkDzbKMuWN8Y9R/Nwj3PXHmdtEsZLUonfkYgrWz12ZJ5lKxu1WqhUTAfW",
-	"Athg4HZQjhBVzmj8iIfT99oAjkPrl1kdaXBvX8MNvuX4ei5hKzaeM+7sXVVDR0OuCDKi7pdtozQ2vPvq",
-	"CrlHQyGlRgPcX8LVMREcDQ6DT975NUdFIhDKT8IZDdT7RfA7JmQapguW8lsyOBtz+HeK6f7Qskz+LXho",
-	"78br3Xh4Rn6fh0nGp5Q/EVMS7RYzaKrSBBQYGMtFIKazOIUT+1bMIr4Qwep4htDPkN2D3wEGYgzRaPoG",
-	"0w0TPIlCkeRGVPHyURxHgkt8+8vY14tTfOVpECTW1g5Tp/XJT3nvQ2+PiKL2XBbRfPpvEmO5cEyv+ZGA",
-	"I2Jmm5FLBuatDXj5EYGV5S+9rlf/1rd0qC9K3nYRwLqPQ6GMjwGbspAoH8W3HXbN74RksN01bbDJd4rF",
-	"95LR5jJrxVP0nvRYGrNe/xh8UQn3U5EgZU/b/2K8/Qfrtk9Yh71n7RaL04lI7kMlmD46xRmuZ97d3trp",
-	"p8lCCyTF+V8JP5aBgvECLdlIjONE4DxBdGRpssiNp1fyqlCm4lYk+K5ffvnldJ5OgKg+HtTiC/8W38PL",
-	"uNMoP+FngiciYYng0fQvN5oJJAs8adWzXKIZkE9FKhLrfKYF34SWqGiEEmXedOK1PMlR6tHG4rrNPo7B",
-	"q+UNvPk8DFCATlOBt9///rXbPuHt8btPx8u2/fugwd+9/vI/vVbJkp7NExWXLOcQFo1+HJqzPEvEhzCe",
-	"Kzbjt6LDXs/473PxlH3gURiwWEYLdh+mE2yq+BR8oxEQsWMoAd7ThUMKerU79Sn/+FLI23TiDQ57/ZY3",
-	"DaX53GvVM8GfxKLxoXxK56p/eMg+hCocRYKdXp1dXDinrMOAffw+j1MRgLt2CkR4++KMHZ8c9BiXAU5z",
-	"xBNBv/JEZBO/E4sOuxIy0E7eO6FJQx8NazC9mGdMm0TMBE/zm7lElEaaEtfIiOpQpA0kqdtoG1N7fBlL",
-	"8YpkwiKpz+2thxxK3yuMLmW1euMd3HiVcxi34UVtelPFiHto3l4d5MtwGqYlOyEVUwXuXdq8FVsywofd",
-	"NwZizOdR6g1Arp7yj+F0PsWXI7n0p1YZAyNPxuac46BvBpfnHDPT3xfDO95kmr07Ravkl07CPFI3i/9M",
-	"xNgbeP+xl4UE7dGvau8icO7/Er6FF/nlkH0Ph/VJ/6D7w4AupPkMzvwlU3RRtRhP2TRWKTvqdtgwkyfa",
-	"WqAYMjWJ75XhfJViBHsNN6/TBLqWAUPbgqL2wB1knML5R4Wvhd+EtzJOqgWR0rOh511xKPrlZyKTud11",
-	"ygSvkoWyIvOD1mkJT6tZLBUFcj3jgRah4JMfy1Q7sJCYJFLuzZJ4FInpf/2mYumMWJGZL2Nvd2LRDiXe",
-	"PnkfWBzgWaxo6oSGnEpW4JcsVOvvhhbxfYjhUYybS4LojYuZJHFCerl91XSuQKL7ILLusw49o1qUMHDS",
-	"X6zY2USMO8BFS5MFecS0LmOU6wPcI2EaCS0jF0mgBdGQYncM0fSuMquj9qroC4te/G0aKlX0vFQsk2ma",
-	"iyhy5GkpRKAYlxXDrqK/7gH38W6pvb8ramczX0tr0xRpTXRv+1aSWyFxvkUxyg2/ZUEsaMFHIorlLWxS",
-	"FJmiUKVWrlM5oW5DQh1uRig9rrXbMD85lyJJxmqqSGKaODTZM4Ywhmd2CkII+9+/nrb/9e7T/vI/aw94",
-	"sTFGDISSLLi24212WX8z4lntsyH1dHsk35RHIEaIoG04cJF6hRYu8cgQSaQbCTinWibCPQRRk+OEomuA",
-	"f4qPdG3UErV5N3ly01C2IXZvO2KP4mCRozj7+9XryzKyFwiIF2Wza/UNdUGPrNo7yta9wy7jdBLKWxRb",
-	"VGpkDsea9b/a+lpuXwRVI9DN9zIbCI4BIl6j0N/2Qgd9uE1B2GU7zf25yLe4EjBP+nVzftRft8onBX6U",
-	"e1/ZqrqDpeUha1v7t3lwWz6/YpPCHHP2Oh4lggcLRk0xXlWi1YehWZbFdDjstx9EEoR+ugVlDjejTM0o",
-	"y8hUnHOOVBjYbEJ5a+jltqsOPjaDwSjiLQjR35IQ+vjNYkUSpIzvaynhziZHjllJyEqRFKZN2flAIuj9",
-	"oNvZUW5Bj/3m9DjVb3Vpko20mhSmTY4MH+KwfjtgA4cAV/FUEM8DCoDrAY6MCkmDK2xZE4y4BUEOtt8g",
-	"esjVlMAGZdJ0IuYV7LKiZVGWLsqgQARoSPxD7xZrBAWyjEMRYRC88TTu/lItkOrOHRfmS+gNlYlsa8Vk",
-	"PX2gIYbnY+wevX6VdoUW5UzF5xKCbEFCFglIJvTENnune7QBQeKYRTwVIJXTG8umX5iBmbYbc1o+baeF",
-	"qx0zX9/thp+llPxyy8MtmEevu8F8J4JNhVL8VjjZN87rq6bvzASmH8+0E7EdyvYsiW+TYnCYpkJ5w5yp",
-	"ILf7gCLg/QQOE8vMimuirxOmLV0P15O00aWOxzqDCiVzhr9Co/J5ktMDx9sG9e++ncXPrtKqouXK9UOR",
-	"yExrBPfxPApgFSOh0Com2T0mSZl0HBG0mInJBQJORLTNqdqAI7/Mj8SVXpxZrdCwYv4uETPm2fYd+biK",
-	"kmXNC+TUTYFcGBLXhFVbfXP3Ro3CWW02ujpilpGAzIdA3qYErWmdY2wmAYzMGnYLXgRMfAxVqh71ItxQ",
-	"qNRjDYMtqFtDj93rnKZrTT1SNFnAU17QNl3xw41dqNM6y8IdjEe6bV3S9XqrdV4vWw/ReF/EySgMAiG3",
-	"VHn5bJbEH0TSDlVbp8es7uTVRs4Gfg2+Vi6N3ocbAfkY3EOxFOx+EluplvFM7JxyrZixcJubaR1X2M/v",
-	"XDOHbCiu6F22X1dnTbs0nok6G3K+QVHaJYsxXtHQTh8oNbhPwlRsQYXeZlQAQTbi/h24CnAAZRPPzwAm",
-	"TSFnNaaRfIPCdUE/MsxXBYHVcTurDnsrOGqCKg2jCOWYbey5/c3ooIdUa0HJz2l3LOqOPDtklBvN08za",
-	"jVo3nRsjGu3ONnYhU0ERids5u5zHVw3Y+rdSpfceLuP7JCbpNJ4nTIWBoJiGKCalmM4iPKoYSDCJG5PE",
-	"wuDhJyMvuR66ZlNDGYZW33LLtJ7gbnbBqWRzKT7OhJ+KgN66OTl2sysu4/RFPJfBlrsC1Jyxeb5Mm6Mf",
-	"8wwhEaTDQSr8JBeUt2Pmd5Ct8WWcMjOWUmWNftylIELTyk43SnMt0CbIq4XhacaQQMxmd+t6HccveXIr",
-	"tlxX8B600zhuR6aT4uIWWhRYPvyKFzx6mW1ww+Hh/hEbLVKhdr/avQKLNw6QFM0VNMaVlS/MYnfLv/L2",
-	"nS7tKy4X+lu15QonPBVtDDEqv9Fzv7urG8dsyuXC3uCg5XMIT0lSloZTsWtWfdAv2J5yby9VNNyh725J",
-	"fR5FImFKUGRpYSCF9f0zdIGfJcSfxkn4h9iWn88LXRR3Re5397an+EKSaU7fXKCQgwEpIwp8TeM7IR+B",
-	"xfccA1Th9VraLhfuchPZvfpJYDN6QBCBmd8dv/zyS7sYUFy30MX44wfvkw88tLbnbbRGSlZqW5yZ23lS",
-	"vmEqWhYNSknsa/tXykxyW3ZzgqGBTCMGBUl3+3C1sSgWFrVGeo+xOWczYJi6X6Y1lk8YDcAfRBLFvMKS",
-	"6fxay255IjCGUMd3PUxPqpn+a3c8K9N0RgtTm+e3VAnbsD8Xlh5srKFvLeu0+CAxgMQ7jbc0W/caTxME",
-	"Q3dwZZzC/rw7RlE+bRnfd9ipjrkuBLBrlqb4WHwRd40+szviIjVu9rJm5RYGEDiBmnMldsUujuvvn36/",
-	"ll/UbqyyeQFpyZbbFh99IQLVdvFESohT2bhAIj41A5tSKozxNIAXkWwvI2FdDTbLYmvH0UFzwr2yAyod",
-	"SyntKqftUBAIKz7OEkGBDzXkK7asx97TLWmLabqKj9xPo8XuIxGLO6xyLGaJa8hVnCbQyvhlwN43NdkU",
-	"RTKtNlqN28QGLAjHY5GoLK9M76DvHsGot0IaMwjjIXZfX0aW1WktlzplvE3QVKUMKd+gQAn8EUYQR4Fr",
-	"CQfVCEMH7iehPzHNArrP78RsmzN2shl97NBAeYmj0oOVn1tGDjheaR05TAMX7FCE2htg3i0hhjZVbJTE",
-	"dyKhgKBtlcatJq/lcnhl9ezNVFBmSwKR1J6NQovCdsBfd3sq9jebOI2g6ZEozMb1I89L8E8KvmPTJBer",
-	"IOO5iXTS7QioFE1hoE2zMGWhVGEgcmZOrthQPzDcvVGhX+k0NhqHrHMRm5lqt7DO1lkjyZQ3LHeuf5dJ",
-	"L/axTCNCs1pqJZ/vFKb8hB93HwlTRahsUM7WMqOpcP+WTN5xq/vOlV5Jv5KGFZe1dTeN54kOTDFghHhx",
-	"by/aPNmAYpn6Bi/HbMRYWirWuMkLk3TodB/KIL6vccaVtqugUhY/RvRyxvlAKh1ttq9sFAQMmgIlKz1z",
-	"pRN8lLh1NOC00EvHWTKPaJxKKPBZs3xEhEr5Atw1c7US0r7DIIMH6WxqPpvFSSqCVyII+fViprfNFnZC",
-	"21V7Cn21U93Zqupf2nLFdui8GF74CP6Bw2JIXxByBoMxHMwOtNwMUDqP3e06ZzyxlpmkH6NrXCtjbkqH",
-	"Hcyu/Ap2GtiNRiO6xPzLYlorfAtj4q49rETVdvN9T9v/4u0/uu2TzvvB//N//eW/2u8+9VpHB2XJvC3v",
-	"VAMIreRNkyhtxPbvFFNTHkVwVueSgkhsznEo06MDz0mTPul2n/ROTvqHB08Ouicnvfqc6ZZ3iuEfPHJy",
-	"RHkQIOAqjwCoVyQpAlTpjTZzvvpkg8FpFT5fJnTL05kW63ajmd4/dHO6YExy7a+2m5Y7lXf2ffHoN+Gn",
-	"Lp3+kb1XSKDqryZuCM8lNn9XttiEdra62q8l+Vwo+89eWR2vSGsDkbayT+cQUDIJIxKVsC+tANAj0FUs",
-	"xesxJnrVUosGeUpvAvQhPQ9AXcKsro9tFJ29wfEyj8/mrH7AU9HO6R6/GkK0qCe3oydLF/aqDFBGQ3AZ",
-	"/mAad7yV/ex021/m4eDKNzWJy2aQerXdQd7GmuV7yK7f8vtXFCPtOb+21V04a8cz6r9t8+GodzukXq8A",
-	"RPepZvwHS4PA1GjJfgpl4D6+vzSwdmUU1XZYHzgcH6cii/Q3LooJD1BUkgyjyTJEJYfqBpzInWJ36SLo",
-	"rWzVGN3iGVARSSCYIydkqseCEplRl2t2Vbap7PuPlg5iW/HtPTRM5MChqJQEHBldKaLfYvst9v//v/9f",
-	"7eaChSTkvzLqwi/k4/EjrlQ4DnUYXnYc1x+Lk2UOUPDThoQ4LDI6QxXnsOkNltuT7kudlcyddfPB00TQ",
-	"O805b6UMNMdbVmG8JtoZgvwLGarqsH8QoANYvCElNQhEMGBUFQMVDKTyIp6zILYKbaeULuJjKiTaA9uG",
-	"b7tQk6dnAG758vz5X/Hji9OLl+fP37+4uDx96bUQd/zq/Hn21/vzs7+9dj5env/y/vLnV8/O3+KX12//",
-	"efrs5bnX8i5fX7+/Or+81n++eP3zJXXzj/O31KOB1SywG33aXnA/O9v613Y4JazGTwQgMfBuw3QyH3X8",
-	"eLpnIJeyP0xUl/7GW2aL8ZNmMPmleFyiE+Tmf/98/vafXst7eXF1XTH1Imfb3eyfzcMI5124YBO6gWoO",
-	"Vcvz42kp2M0LuIXpR7h9J4bHZVFfld3CVXUbl/OSv8Zgxoz8CQ81RNloHkapjiWu7BLYf6xqJ3OwdLD2",
-	"VrYA/ZAx6khwJdCUNbwNU0atR2LIRiK9F0KaJqp2WL0S8UvHJWu6IiVw7C1ajzJWcqbzXBw0/g1kVm7F",
-	"7tp7lVrBitPbLoIm8CurQKdrXuNoIMuyEgGfclL0zc3Hfq99c/PxiQDNon94WC4dZ8Ci9a8/M+2WDo5w",
-	"k1mamgFrdEFqtcwhEjfCGnI3SfasuxjZgI0nzAVUXVmH8n2kKq7weCYkZfOiAki84ymTJGoTsqOJ76Sq",
-	"Rfk9FpbqQzXnwkXI3vSuP1hmOM5rlpsrofGfy3RzkobiMRtSd2rYcd/TXzpA3J+8MBVTtcEbl3YKPEn4",
-	"Is+uCkseOkj22UsdIlUtZ1ayLr8gBrN83Viv5tMpTxbFxbGF3Mq0N5AqBfcnjNAxgGbNaIOd1tMlV8iq",
-	"bKdKcS9Uynrdbsv8jcvYeBSmKE/dOA43VqYyXWqdDuVsLl1hawV1UkQBw98K/vqW9jJqScXJKms8eyos",
-	"Vjf3o2Wu3lc9uzPm7px2m5WwKltAs766fl2WGo9gV2RaCBDdzJR2I72MoKib6/bOOteo9QfFk4gHx1n9",
-	"7Cw4E3N3qVnGjGpVZ/UFwhq5lhQ43qh2SFFqRIGn3nCK1M6f7wlXEF9RAp1bOE52VzRmX4Yl1OyRngbr",
-	"z5A91yt4/RWehwPKddSy86qi4VvL94vqlFNaDyF9YIUgH2WoK/O1UdluCxkMB2waS7FgU9pqWgkXbs2+",
-	"RJAdljnFFTtsOJ1HaTiLRJt2oxoObmQWeAPKgt6mbIj2hTZh8bVhoYcDa3Wgb/EcU1zMjC86bEhFjXB4",
-	"idDD0IE7Oo6G5MDOjRyCdT/hYJoLY+g6dYNI7G/g0FAiGjNrCPDjJOiw4VyiJ1gEbdi9MDTkOCZCz/RU",
-	"wmlu5DAQPNCPoeCAZoaYXE4dNlypWJEf3ndKD9DXqVE5d559ksGT8DYXXT+3iO5A3UZWgMmAFCuWE8Bm",
-	"xX3b4qgPB9kmmnB1Iw0boJ7ghbq4ACbnJzjfrdTHG9lUgVzZvl7LK25Dr+WtbLesKlvLyzYEKR/51Ud2",
-	"RiuKzGi1HEn5EhDifo6AFaptTg7bpWabdbzKXL86wq1uh89LyKtUG1AL15P2xFZdUOa+WLUvVPh7SNXM",
-	"A9c/1fVqUQeh0rc8E3vCVDFak1JnULXh8smDFNSCzpHVdd7a+N/r2X6wHnQp4LgBVrq33vIBG465nw6G",
-	"aJAwssdgiGISEEfyqegwxzMSUrDajLIzGgysv40WXfCPfFYtEE3vm6jZBcFo5hTlLOxPZgQ9jMhXuDXh",
-	"X659YmgX4lJ/FoEL9QTt0hhlVkdkrfEg7Oe1zALi9XSWLrLaCqt4dDtUSk+WbhWLUq9b9Rlttsv6S1sT",
-	"YwXbH74u8gS5/qXNlAFduS2lLJsafeBwIyshjbIAfgBnEeNIGpCsgpX96vCyFSIeVRgPLJhyzn6UZ36G",
-	"/C3HEllmTCqxQDj8z2VhzkEqldlJ51+9G3zjEmyiw52a+zfHO5yQvOrz1V9mMSmllq+RSrkfCZ3vKGQq",
-	"pC+abWe4FJzq3SsmcmDWher3wwGCDmn13pRwR8gvPhW5E13PR9do8IUq4it8BaHzFaV2gtBPhoUcbB0M",
-	"ymFjrjXQ8j5uAvKoDfQUa/JteUMeLnW18wq3v+aEtH+AF+pd0JwXvNYrXs8IVkx03C9Ugadx2t1VpLm7",
-	"NUpPRhTPg/MPolRCYtmvrNfpmgovgPXKiLAdNgx4yt+PuBJHByQJZLFGykVswacMPHwieLBqvzUFlGpN",
-	"RzCa59BwSRWXdICZCRFb2Z8kDtRWfMhKK61vOBO+w5n9WKrUG3i9TrfsbKg5EbpsXBTOGgblP4YUG9VA",
-	"GLFHsAHdrimqLL+l3Cm1iI1rcuieic6r26feypjbXM/K40xOde5+r9vtUhC9ai5O2M49hHL+eEFP5cpl",
-	"ZFypfqC6tJ8JSXOdPxRZ9k7/2373qds6qoiOOnMk10Jw2dVrdtDvPWmx+WyGMSBKlESxGSjtlZ6tGXHn",
-	"VxgIfk6h9+11CtRNbAWhxuJ3f2nKwj/w/ftLp778p6bKRlaCvmrMdV0cFSz0tT5sUyx85RbE7wtG9szU",
-	"Y29CMuYo9wYMU/Ot9YhtI8sdL3PV8jfWgXrbaV2mov5WOpfFE6tsdrLMAnSbnY4rar21uz6z9pWXoItl",
-	"I2VimyV8UiqO2xpcVmxQZoqOa8GeAVcet8Yng8mmV8vdKdmBc8+wy0/KRI4CL/q8gTAFQdhr2W8gcSSI",
-	"JQWU6pqRoEgj9eDlba7aocKfP8R3oq0fpAiuimCajN3uzkhm6Ldd7HCz++KN1qb0BAqMspGCAUfAKhnW",
-	"zVbwFn7O2GWXUZflZYCuiSaVLP3oKagSkeAqZce5sjiE1zCXAJTARhGXAHqXkoVQBijEOMWKDrq6ipb5",
-	"4rg8tPphbCa0XKbDLnJtXWx0/ZqWExoJTx50T+oj3Pu9gycHx/tHB0/W1gMr1VdqoxQLDHi11pWxccG+",
-	"cjU9vAVlbIuwWYRON9fb5wniKcdz0Fc0cxoOCAzN9eqyISCRDwdMWXw5A6iuizyGKbiY7uwDj8qrrEmj",
-	"ZYLdg4y52rh3EViejBw8DgOszf6cylwvyqMndBHsBUXaGARquowKZ7TAP7a5sJe2lPanhrHpWbHtT/Wy",
-	"o63B/amhqcTW5a7ngFo7eK1bF4S+TF9c/9L9Za7U96cNwod56jmkcPQyM2u352xqhtqlR60y6B+2RRjo",
-	"mr55ZpP3x5ZsitUq5Su3BGUn6xhzBvIsw5qEdEZs8uk4lIH7aopJtjaqe+06dc/09mae42XeOVZ+Nehp",
-	"Ext1WuMwyWVXb10/LPX/1IaRrtSQ/tRQHXEKuG96TE+WTnH3VWOQ4a0WeW8khHQXgqoBAjc2/mrx0Y/m",
-	"ASU01lLoYFmsI79addPihuAGCqVjLcySmf34VoZ/COWuja0KFOqEB0K9DFOsNJA8YP8Ap6KXrOVTDfIj",
-	"KBCQ+ssfwA3TJCqTEPRYSwzyZt0L52F1IxbWqVVy9t1NWMaCdPTXCiVeYTgMnnQdE7OO7VjX7gbOWDiM",
-	"fMvTsdWpPHigT/OokKrVQBvc304hX+N3MyYHB2FUxhqovZimtM7/lggQRB9q8+mWXMUlcztubAmgrblq",
-	"B4CD/iGe+xORVOtbJXbcysvkO5VpGQoqXGXMbMYXIsF7UGmcMikWLcKz1fC9p28vdY4sTwJDe5b3TRie",
-	"eAus2liHanLuMmPOGseek8m0yhzK3HjW5mDFF5RrnC2QEbeaX1TpBn87f/l8gDKBDoqBfWljrxYi7bBX",
-	"r/9x/nyQEZPYS4eZfKBB4RJJ54kUAXpPn799/eYNtOAlyiwyTwrnMuoVKQYtinTjaWnHj6w2AEG8loeT",
-	"zic96clUGCtW9v7uTBaZ02bwaSNfubFxLFv1rYu5Kct3a23+OKbXmTKQ31W0GLAsACgPco0uJ8gSjZcw",
-	"IM73lEktXZCqqDq2PMSgrojFU0Zlrjsa9AE2wI0soEBkjTQo4wBNDGV4Mk91sA0FnAYZH3Aacw2XE3RQ",
-	"BPJjRDUb3BBKYJb2T66Y7OWPHFtoaI08gYir7XK6nommkDbIUU/OBLx3ZjkNCsJqIgLiRTSCUDiDpoWL",
-	"MXPd1+uiurBnwzDnF6GIgnN4Zl0WgKnF4nTc2A9/sMwhV9RHahfD0IkW1rec9VPKp62L0Yne08wlCzG0",
-	"kSEdE0hcGtOHnTlp/2WZPs1071AG4uPqCX8Tq5C899JNi25Zro54Wt3O2pTkhgaFHL8prO8s27fNuGNu",
-	"t69FDEg21iI3sW/kwql2HAj1xPFuN5G0i6ILLr0jeGQysGstcYQbE5hkVqRyn+utqVb3ZiLUPEqbswG3",
-	"u5WDXJyR6bxsXC94GM0TUZWWoCUiSrJeVaa0lHIWByU95CVXuNSANTQX95vwXz38Vf5bzpTc8dZQo3w+",
-	"+uH2mIcRXGaumIYGXtf4RSBy1LRjmrXttZ0X8fBLFB0LDdvBnFCIBD5yI1efIVBzDdAL8r0WKjFNQF/s",
-	"1k81YDMRzyJhflgxkVF2wSPf3XlCZsvSzu7sSjroBCZ3UniVO/dieeYfn0dpAc2iw84JJBUnFY+ZhgNp",
-	"ZSIXZXNREXrJpyhgKTaLuF+SStrgxoeLlbqrQzHKivXX2vvsKOv6AvEbNAuym9pH1qa5W2iUYtcYk/WG",
-	"fmXfv31xxo5Our0fWCjT2KJCPWUC43+Nmep+Ekf0y2ZZ55qkZWf1b4JH6aREbAOncnNOSt2cwUN1ElE/",
-	"Zw5oPgGrx+phVc+EhrAyHanDi+pj0e/WhZIWhiUpSSC+Kx1QmTXnbBIrIcHqkNrSE08xHKGt4ICn4Qfx",
-	"IIytv8dzUAHPZVqakeGncbLWYLONja6vYwIfKVsWTIBj7d3YsaBzsAFI0VFDkCK9CmUgRUr8vqHZtNfM",
-	"1IYCW+wNmpOlzv8Fw9TWIg2aMyYDcxqvAOhY2xLurqqYxWxzlqOwXLuaAMfsP4spQqj6LYw7Jse5/kXf",
-	"cC0CrfOjOfrjCY83nMITaDeihI2sKvnjmoFcjcuPeDh9r4Na6ANXd0C1uW+BTguGf7rR34+16yC7z/Vf",
-	"74U/iZ2PUty/t/6FTFFEOCN4tUY2em8KZRnzH+ryBhIX0Uze0ziVSFOSKe7E4r2LiG2T3cCyEiQcHxWz",
-	"2J+8n/LkTidDvweDnfl7xvXT+Gku85+zV1FG3Psc8TYKGWoSK7RseT/BhJ8tqnOvjNlmJBAvDAk0AJat",
-	"JJ+pSZwqLPa1MOm4jw3bZF6boYGoCjuimdpuTYiGHZdgTMxVhc4DdIy4SrNoh3tXwv4ezVwt62PTuwC+",
-	"MA+0tLnvh1aWu0xxQmNticPK2HDCtcaIihFzqrhvL4U3dmE3CpboOagWzS8wTfZmMAYYCOoEZNT4kLJa",
-	"5yYVoJkxB32kV0LI3PXVGLAl4ts+ffiA0JGCCkPfm8sjt0E7xbu02iV3XRILZuJ4QkWhPM1B72ibY5h+",
-	"1ctwoNSO3qgHTepuSTDfxg68He+Xvk6kUGbFi/1bR3vCfRGY+YQ5OK1S+WvFIlEXoZNtWWf/uSNbDdzJ",
-	"maTyS+Mc4jLhpnheS1cSR+QEluuoL13HwOC7jNADCVyO+KWi6kFBEn5wAJogPxVH6Nswjx0FjGnDzWeK",
-	"6lqJ0iqQzfzEQhuHYm8V1/KCIZjjuCHe5OGKfbNUqykLC1uxYmq7WDaJ2v2RBQd+9vi+na3XCtPanAMd",
-	"1i/7M6wl0mIz4yyIxy6jpYgn+IKKjnynCuE7Ll/fdH1rAvuKU69d6Sporsbr9cWJGBmjbmwaKu77Olih",
-	"jcNKv1rBpFLU2FJoeLAEsMWlXm8nSZO59E1xoVr8gy/jTs9tbnf4a494iSdqM9StXG9rHVHUZc2oKkMr",
-	"fjFwSMZxYVKgLLNkb07f/gRBNyFmWUQB07KffuKRVd3r05/OLzFy5s3L039i5MzZ68sXLy/OrnOoxL+c",
-	"XlxfXP7Va3k0Xu/dyuxX8YC277zEzqpf9lnB2ZwQmi8LmO2VSHm98feTm5Rz2Ou3GgXsoXlcez2h/5aO",
-	"HyYfUjxmPZbG7OjASRDCkGMwDhTwhb5TNsJepwi5wzvslszK4gSUYZWMIoHDgLdgvcVZQlnUaKMkXMzH",
-	"PSsyRrSqtgYsBGK1Q9keR+HtJEVGCdj8UtxycCq0jZ2PR6DGLdpC12DE4oHZ3xBP1S4PSW6PFm1tb4Vf",
-	"ZA44y3lE3RkYLVId22TwtJVzkyn1RThr8ARwoTZvZ9WTZAw2v4kB2YJ/2vG4bd7p8OyKurzl9jG7ors1",
-	"kL2x2MBFdpsFgmEEWhhQcaFcJKpTHmkkbkOJcaYSrF6tHJaTjTdrrUaY3fNciNlFavYcBt1jrH1WsjBB",
-	"p+1r6cPPqD1JMAibKLqnWcIabF94NbeBdXS8dEpWv9vtkhzOLZoAm4ZyngplYnvG83SeNC1sgLSEwLcS",
-	"5SjiybSSyDo4zTpKHRNuPBV0JqGDByasNE6NQtN0YzGc5vwcnqmXwPe3ybraIhqdog+3B+XSKltN5Fde",
-	"mTMJnKTKddbJ3EkFBuhpzhKMdmO9MVpu1GWLpXHcjngCWiQxFEIEgVYqjRNqdBt+ELI9n+2SjTviMZlz",
-	"1kcGok6kwj/KrqHwD5EvIiWx3MgaI1qvt1UaXShUnSUvE55JM19vzAM9BtZHvYgTB9m+Se5PacZ9rdpg",
-	"96QDs118ectyGTNf5yjoRcgtnD7oZSKRPtMVJgBYrXIDIa7fyqIixk+OeUG7dZEtTv2wKqmsYVDrssxx",
-	"7/C7aeYiWs/oaiM9ptb3b0bfImrVEFkz291Y00aLsiRo8GwPbubd7r4PUh/+JQiNUS1UKqb6xySOzI9r",
-	"A48m8X0zghHM2hqj1QQbjeoIVYk4yXW8ueXHVKAIfXKPLMWWR6AHoYL8GkH51DT6z6pq0Su/PE2LxlUF",
-	"1BpU4Yg77LVoi9SB4JuFpBzvFFa1pAZIfUma7RNte4cPTAnct4Acan0apYnf07KwDl1JY/bm5+sdIvb3",
-	"ntRgHD1bsEl8z6aQw5YIiKQhP7vGFafIzChAeF1MXtEmIos1vhngbo8uniiop45JZJ5asP9Q5TLJFkIn",
-	"NaMaa+vX2qcJYgIep8SyTYcJt9ZdFglStwBuVEW+7FrD8jHFmNDm6qJFnCpRAx+gy/SOtofOzbJVjeya",
-	"n8VLkKtVyrgFeeaYyFWCPNNgmQ7s28oy46/mU6tJFI7epi/qOi86j5S4n4hEbBqoR7ShM1Y72tx2NsiM",
-	"uNM3HPdJ0dBe9J3OBVkL4iiwOZIKXxmJccpykQql6sdxHiBnI+ztmrpGWS2j6hJGJVdDdmhbbi0tc4s5",
-	"5Hf2TdnKaibloG05m9q9Yux5zfj+OueAvm2vTNzWI5fr2nX9rUaZ0yuVaULJPoQo27HTq7OLiw57RQKj",
-	"2WcMCZ/L2bDQI1KIgMVyJfT5qy3/VcpKKpwxpq0xq1Ua9p6yLh1m9+huVRm5W1YZuRIG60LCcVBCUT6t",
-	"wMgLshbaCF291x91iKvgGg8oh5Y3EDuispBQnLu+zsyb88vnF5d/zQrGhBCj8/tczEE3IozB+zgBYxaL",
-	"4vv2iEdc+oJ+oqsqloX6JVRfm6kZ9zHd2Ngy7eG7kTNwZzoVCG1N/1jaLdNhCcgCUTgN06wT3T2cYJ6S",
-	"aQzCW6G73CgUaIE0fnxZh40SATCEgxuZ7wf8DQpTs7ScBsnaicAonA5TRMU2MFlNEMmAy/EU7Nq6Bi+a",
-	"omHL4wuhLyi+W65x3sjdpU7RQnktz1kbr+Vp0nstLyMh6NREAWjgzKrCxZDfPjv2M2S5qgXDp2SYAM2C",
-	"2J8j34jHDHKKTg4On5TlG5rcnmKGV7Sg2Pk99BH90VhHaZj+g1LWAxLCD5olhB/mEsJLgvAgi00VizLr",
-	"eKIwYTqk7vuDbveHxiRollJ+kkspX802c8BoDVyBjvgMx2PIFDvonuTH1Dgb/VizT6Fy7oOKTJJc3nqV",
-	"UImcH5ygLkCVTmzIEJ6qhcujsnSwEkkSDdBhGom1jpfU5MB/5NMZtPf2tE9A6ZPUzijbdoAOMv9IErYT",
-	"R95snqSGLc1AW07OWmUqv7sgpYKkcwzWeDuesqGd6ZBFoUoRGV9vp+n2VrwCIDeicVMGWgVgth60QSOo",
-	"wkCtqYYtEpQM1/qBHggtMRVcQq/rMk0bQjg03cz9Rpu5ChDC7iqzzcwsHKTheqyIAsCsY0V8RITeBqWt",
-	"HgWx9y0FTZegt2/tsjjKR/1tgBph4rJqnbz9xwWlONw43HB/fY7CK57cKRNbkN2toWJpstguP+FA+xzL",
-	"UI9Ba84uoBKfhdak1lg2Vvg3vq4CnaIYNmiWKPN9lZ01yrasq4zWQMcvcj1d2bfZzsCSz/VRBf1dGfOf",
-	"lOP01dkTspD+TWDsqOLBn+gFIGDAW40BXnAWBj1dmI1wuD+yq7+dtvuHRwyUG4Y9tDK7ibaTQnszoo7X",
-	"cgSYoDc44eP98fHBqDsW/aPD3n43GB3sH/VGx/zk+EAIv7s/Pjk+enJw6AfBeDTqdYPR/vFJN+geHwd9",
-	"fnK0DlxxnMGXNNtVBu9kfbjKtEFoYJUIu+prRmskOMvosiizol+HWYIXtCwUFK2taf6Qon5buQP2t7fD",
-	"wxGY1dsq8qiE2lahXQjagtG8alJesa1f+G4uSKcBAYtB8Ju5IywE0haJ78D85rNga05yVGc4uwLpXvqi",
-	"kJqiy5b/RtnwTMjiLdnEAbuCTrQCpJTZx1zDewNbmWta11yuuNcKp7BlymYbTlIGUOna1DOSO/E4lldU",
-	"X6WfNQjgrZYjv7QggDxA4yN7F7awrLs8vz6eXbfb3Bq/SXl664fZkNnWRhqmcLWAXZOgoJqHndsg+EJh",
-	"irKSZxuwxBp+0JQPNDaRu6x0NcSTLpaBRu3MQDon6OrghBPrYEuzN29fn51fXeFDIwFNFdqxT8/Ozt9c",
-	"FzFiy6Dgb6QBEuAycPQQRtG/ZIliP1/+dPn6l0vMbQEzSEwF2OE2LAVVf4poT6FQZJ7WZcERJR8cGzfy",
-	"6uczGHgJvC0hvbk/BCGl0kADHOU9xC/IOO2ws9PLs3Ns7nPpiyhX84K0GiCHhcy9kS49LGaufdejI4/p",
-	"JYYEGbt0Xssz6+W1PE1qr+VpGnktj2gCSTd6vi5CbrkxPbutd2kRsJt3NUXocWbWwPjxODMFQJXtronq",
-	"ij1oqVMTqNpfWRN/wDgxyHxNn1Z5TR/0KoKDeBfVfApssLb2DagKmGFSEjyaiulsAyTJU3pgXVXWXevu",
-	"J9ul5DbJxT12sO836Vo/sg5X14mh21EUHOgQWqRu3GsOLW0tku+fpZ9sEOCTwLl0o3swAMucOuD94BpY",
-	"Yxjrbh3ys99ALcl0C7NauY3Wyg6fG3GTy83VykZdFA6QXfjzJEwXV0Bhfa5n4U8CZdmR4IlIXpipJeO7",
-	"9/CC9x/1f++p1kfBtHM6TydxEv6Bdu0Be4adMHiYwr+hi/87FSrFj0J/6zK73A8H+yu/DAHq404s3FIP",
-	"lFEYJ8bTT9kqFLrJ1Y1UfjwTasCGRG01uE/CVAxb2ReJ4AF81gKg08IwSNsEaKsGlO6bfdZVsIatGzmk",
-	"WPEBefOxDQ+moYQ/piJNQl+/D2RihmNjodTVaHRqWYedc3+iAwIgH4gcVuhPxAcMrocUIlAkmuBBwS2L",
-	"VM/24SRNZ95yiXjT47i8fo4xfTjiHRaqbkFwLGa/xeOU8G6wApfGIINUOmXIeBEMtTA/DhFxBeV/eBhS",
-	"5tjwIhDTWZyCLN3+SSyGN9JpzTO41FMNTm8rPmFUjfWlOp7fUOmYYRFkjUheTxmepxbjhd5uZCnoPT0P",
-	"teZu5I388UfS8NSPPyK30EfZZu0ZneA7xdSUR5FQKZvLMGXf9/qHXfbz1XP2F9brdw67LIijiCeqxfCX",
-	"v7/5J/5y2GULIX/oMMCWmPJItW6k+Kh5ngb1hwubmJUGsst0BViDGIOi9HDhqjaDhcCG/f39Exjsz9dn",
-	"ugW63t0mEPuga875uMmMf/S/AGdy2GHPEi5hE0qooYibHWRh+Ii+NcruIK/tsMOG1qs2ZIov1I28nwhd",
-	"Y3utF5yGCJivP/5IG4wTBfw0WgyYRuGDFxLgD6ZiTEdU8JAAc6VNy4QT2WJDkAaGJrQGSwGl+qEWJktT",
-	"kA0pCzYuBCgfyg88CgP28/WL9rFLf9iaVbi0NAroi2B7aUYv4dj++CPpTzN+C1xICRmwYWbMGDKu2NDX",
-	"f1Mo81CbN4YMfURz09+luKesU9X58UdMlT19c8Fu8VYzUiKFE+tbZKAPiGK3IsUfLN1gqpxhsAUA5yrB",
-	"6KpFDXK4otgMb+StSJV+vWFACjlTFqiIE8XKJqekTo3idNKCGY5jKAuvcCJthvd4BtUkA/b90Lnhhz8M",
-	"EOISGpUpY8ZKSyHB7C1sFxcX+5aHkrYWzdPsPBnTwb+RzLQNpQO2DEP7CcGluAyM2I6baxKCvm6y94gd",
-	"f68v6BYzV3LLRBC3nHy/lnHBqVYhj0jBNGW2vaXQReVgfOasEwaF1lyvIFch1KH/dAkZsFxrUCGyGU1f",
-	"X2nfKe1JUThJMlMq9v0wZ7eGOwqk6uyTg1UOH02GOCxQOhELJj7OIiA2d16rQx/zEwhTPXoYFCg/T2GS",
-	"PMvwTicuLTIwQ12NGGMI2dg1NUThHbxwQWuK8yKLK8wrX8sXxqv3T4yBQhaFoFzZZ1Rsht5v4ciyXunn",
-	"4cr6wZxyexMG5cDqcUlIZuz7oevyxuHZ1RxqRjw0eGfQY85XQX3cmyqhtB1GC9zJDiPGt79xomDUoLBp",
-	"/nZ9/YZRzAT2kX/4RmpLSSjNEdLSM+3/ITKGHwbZImQ58QY7Xt+r3cz2RCDpRZxzkmHm0ylPFiC4Yy1V",
-	"vTmyd8tAiygKRRSBUhKF8KC80rGRHwNtyUgWwCMduXrg9TpdNKnOhOSz0Bt4+x34CmN5JigH7wWxD38s",
-	"W94eHOM/9N9aftOfdAedBZ9G+iu9cqrwce8TUH+pv6XgQf3hQ28PRUh47a0ocdi9nqHZTQH7ACVGpYSS",
-	"h0GqfhQDkfXP2nGCP8NlBV9bxEV71vDBQnFvgumAvTaNE5EPu0ZgBDfdyYqloOx5cMed4QwcrHiFyntB",
-	"OwB6Ddn3eOEK3AU/oAxBk8CE0BAaIoi819Kg5FYxoutpraGdK6FRrZet4hAwgtPPQrV1PVlgNVVvt96X",
-	"5q8n7qmtZziK8o4z1a9R1xdBdWeu5Xqz3sraZMu4px0uDVq+xHBgML8kQs1iqfd0v9v1sMyRTLVLwhU5",
-	"f9PuA+3OV2TPIx8WspKc+0qb4rTp4tfMWwMC9WqQhheIadweRaEGl451VT/gpeYz5vzqL6wrx/v56jmV",
-	"ZBl43d7x+Gh8INpP/G63/aTb7baP4X9d+x/ndCYk9e71u/2jdne/3e1d97qDbnfQ7f0r51zA5Xr/5IkO",
-	"PKaqpnputN2UBrCxvvm2SsXMe+daWbxk/L7X7fas6WDgGF8tszuABXFdcDBXVAab72d0KuIzqxUvYLE6",
-	"wE0Put2qvux+2HvGnbpp3kG3t/6RnyXXRgXKNz7o7q9/6EWcjMIgEFgf/qB/sv6J6zh+xeVCj07Bc4dN",
-	"ZnShDcv0wH6j+XzgYQRXbM4KQ/tZ21+MYYgsBd675Tv3bgSOS1zMa3kpv8XdQp/R+KlvnTbe+B4WG0KN",
-	"pq3vUa9lv/GNP3Xukhk2RzwT7WmoVDHgH3825nR60M6n5cUfRBLFnDLT3ett7xP8cxEsK++5a5RrdHne",
-	"rFYkXGF0uFq5ovKKqZiNuRbw0dKQCQNMhR+1fKeY0UPJdjGLFWVhgRrB4TYMxyCvgay1IPghK0mn2gBO",
-	"9djxF2UdmGasqzfiXwVeiN6DOSGxrootZRriETXQeBuda/tQBbqY+uJPdvdg/ROXcfoi1nEK/3asADVf",
-	"rSFRNShnh9ujsjWbWMMVIOzZFk3YhkOsSIzrpBHkId7yXSlr2SMrLPk3tuwYkXAquBN1LxI2naMtAYEf",
-	"0a0M+U9PWXofg2naZpyRURr0Jfupw06l6SfIFMsUtR2yHYA7gkyvcYJGNImFy3kShSKxlgyfS53jPxI5",
-	"q+33Q1Ln0HQ0NK8asrlMwwhGC1bHa2OS+0DF3Szb5FM90BtJRpQVE2u/2yVdLc/z/j4PHKBcm7jxTAP5",
-	"bMD09JBzEqAh1EUziSwISASiCo22xw3EnlO9kyxPyztuwCS3fDB7x9/FegZvTRm6ffNpmCereLwt+PLv",
-	"xue7Dfj8mcluggd6+40uBkRvoAcOm8zcFq59JYKQY87P13oN5RxdxXuIzosgC/1vyMUY6TY8anj7THkE",
-	"nlQRtH8jhXvj68jw53ao2lOdkupeUWa3tz/EYe7zb3NdWcjyNEAKnSXxbSKUQdhqW1Q8HIld2fYUlrat",
-	"s9t2JyjvuXjlO77NrtI4EcpZIxSg+wdsEs8BI/YizV9JeAsZ/wpdaxhnZi6ykDwna+6pG+lcVPiSULFR",
-	"jHVCqKjfLBHK+u7ykYLgECCgzjHXZczJ0zGXBhMHRfUi7gKstbqRYH62t56ddfUdl6F82sYrd2SuugRY",
-	"S4eFDLHhSujbUzYkkoKzNPMZrRZw15YpKp8/LOaZDQuhc1QneyV27mnWscoPn5IqyIcOxKep0vsUOvOU",
-	"kIF+TeYexsUhjGGQNMGucCMpeNsmrWuyUSXIrIBHHBGCBRuCJV/3rC37ikVxDH4Rrj0bK4XLh24a3VCX",
-	"KRWykB0D+2ahXVswPsIuwfXFx8GFNyzJwBsOmKnXpbDaOK4erUUMJkPrcpjw4EbqR9H5uiII6fTBnYhC",
-	"Mk4NeJ8VhUyGaFnuYRaV5j3j8o4BgwL3FHiWKfK2z17xxJ8M4KhqmsVj8lTnrUabyxiPKipldrKGstIb",
-	"88DuhKU86xAfdQ4xWvNRgOp3e1/htOyM4HxjTPI3afCbNNhMGiRnYlEY1JvU8Zx+NhHQFffgTW2y8rvC",
-	"HjThEIuQ/1rn75SIiX+yUEhODbX3SWPLLPdknIa+UJkDkZD1kaGUintnUTwP0N+sWK/TpURLcP0O0DKB",
-	"j4OPV6XJ3Ec3H5siQjRnI5CtUNrKtRyFkicLbMW+H/qiPdTlpNVTupsJmpekG4i2AaPDwo3C69ggMnRz",
-	"x4ramWfw+XjMhm9eX10zmCQ9poZ0vZtQvY5xTIK/Gk3IFLaCYUoYBxgGaAqJZxTa/RTTG+bKGm+olREk",
-	"7sQCRTkLNogDASl2JJiaRWFKJaiJ5C0yOuMHkohdiwqIIBAXYBzf2s8eKjSiML0gKGVQJYAbSZVE4kAE",
-	"LYspz7QRyXjU4W8dR+KGQzw1AQwYYIQecRRvO+ywu8+mgkv9LhVP9Uoqg613I4nzD+zDTi1t0407XniO",
-	"HjE3IH5lxWj0H0NGuCqTkd4KX4QfBHXYWELyYRfTuP+r7DJNbDJ5ZjcymbV5P2HR0WeTq+Av7Zgr89aV",
-	"ON90WWc9ZBMfXbz2tS9RfEjbvQx/e+DtqUk828PXAx3UTPj5MIWWZzaxdmdmYZ3FY7SJeStjCMjjK6jc",
-	"xsNfSuv0PnYI/WsJpbuYi6BPJ5LM57P3Pa/CTVsGZjjw/AkRfssV0+j+8OYyuusnKilPdC4yGvSFf5aN",
-	"tf2eqdoh77bZIs8oX6GwT0r9VXgrwF+ZMPAsuymeEtRamibhCGtgAMvwRZtlUOaZmvN4hG1OA5z+c8zA",
-	"fAylZhp+FHl+peFB8ETldm4oA/ERQf8stIoLDW4BUSiSIZs1fa7Z9xQ5QM3qNnxuL+rR9NzROOjklaNx",
-	"QxaqtjMNyMkeq9zM7qj62aj6+VGZ2uAOZgzhIukt1iZgZ9XO4ZsaFDXy+2BDuLenhD/JJeFA55wwNl4q",
-	"b4Hq5ACHKMxjWUKU/nqi5Fap9HBvtrP/QaKKKtMMzyH/yQaba72QQcSHEXCsy12XZtWh8TjoAnbcl65Q",
-	"flP3mvqgMS+mqO9dCRlogdJR9PQXj6XpkVyU6Xe718YqSmeVq2kmors6jFMKyD4rHBsd4KxLs7S0VRer",
-	"WftCptEC/wjBxq6DPm2eS4aZAXqGUyGacodsCWB8A1UOomwCrChNxtowV+4QQ0YTriaYoQGEpXw5fZjx",
-	"SVSf4CeVmRDLY0JfGYqsCQu91FXiYJBhcCuqAjHd+jXNJBj9AGE5lwSDrql2XjaIDPuq2RhKay6WjMUQ",
-	"i7SrSGiPSOYDqIxO3TKI9KsO+9QVgr1EmPVy6xsNPHtxui40Xh6b2f2XgaDU92smPJiCmE4VZk/yVA2g",
-	"Fubl87f/3OvVyidZLTIrOTm1eKvGEvGaFof/8twROqU6S6WsAi5dmTSYqw076D8wXNQt+/ktYvTLihg1",
-	"VxQwPGK17nVtfv0iQ0jN4PY+mVO+3PukT9ey9srVT2bXLu1+4rNoTkMuGwb6Zs3fpSDUZgJtOM3SqrLQ",
-	"LehoFFK1Cm1X01cwpsahVVCXf3TArcA+4rzoKRvabG2b9OcmrsdSrJalWAk7fWWrg9VeuZgG4W4HpAFR",
-	"pjILw9SMyxiBgzzR6/YP1sD17OCKKPpCv74bwQWj+HXNCGhKVUMoZe014/qPHt7mPK2+V0qJWHHZbPjy",
-	"PkoIX+F9mEOXIOX93eb3oamDXuGCNUfxW7j11xFubcuy6jiTfGH8bS/Uzx5sXa+HodMPAoFSyvQnfd46",
-	"6+z1gSnfTpKsDgRzFNIcXKvlxHjJIHZTmYqXt7XuSuW7Njf0d4oNQ/A86vofBWwKk5mOS/OUzUTiCzAV",
-	"SnTN5SeUGUVX5pOVV62ezqaXqJaIZrYOdKnok9cnybtIRkoOko7I3ImOnxEFIO3Vo3LyukKwrXiCFs2n",
-	"uTTUcuXfwoJvnBE60D5MXVxzqMPdjLG7xYyhGQZn62DuJnfUrR6JuydbZac+8m4SRV3g/cq0zh3YPL7u",
-	"/E5T1VxnaJYJdCgU0u9WvqCPDfM3D/puHeNKOSSr2u1ZwebJf+yPe35/fCiO+cmo6/eCDK+1uGfcgtaa",
-	"CWDV6oNMAjFyFIqHvZLqz9DggRq6Uyz2m4L+ZSnoBXCQr0U5p2HvfaJ/8wr5ioZqL4YHMpHf5vIux0So",
-	"ZLjH5T/m/P4vf/Hc8t75CtzfmEoJU9mYg9Qnj1oJWRkfg/FjfNNxvg4dp1jx3BjHsAD/V6XmrJFr3mi2",
-	"5S3fVTG0PS1nbp6J43Rel1lqqBwqdidmOpkGYfdSzJfREXintqFJEzEFXSwAF2VMmDx2pDmaIGWMsXyr",
-	"0vpzmtqu+HKml9TGs+vXbcp01rCbb7zlC48M15tthb18yfykkinQ3SsehSk8R/KpXAEnZAKOmwJCi3VA",
-	"tq1Yz0KqFm+Emg57Y9AASIfPMRAD84RmAJQLbiQ0g95tAh3aAIi50KISDqXuzxgPAIRPuWUj00SXsNeY",
-	"ZI7hdVjkZDeSoqjydgrK5tI7pcNerI7fYYAOMiayzAxujGKSNSQ3wefBhG6ktTFU8crSyGVc811xS1eY",
-	"c4XZb9JqvbTq2vzzr1gN81vlGLngPpOoABsPGyLE59qoPRPaWOoHCW2MaPMLzlbiq7ji4ny0CpbE+Z+e",
-	"pvXvdj1eJ4tVyRvZ/me6IOFv55BW5z49SgydiUve+6T/WgcXhX1bMFvHu37Y7Rok1hUXfqnj3LCXB3N0",
-	"RAJtIP7S6zaRf80T5UmcJtj4mwD8dSjXCws3XR1J7hx6/cDXrGXrE01C77wOlELpglTFSHrATqJomKHO",
-	"eMkceAbNCL4tAMbr09syaAJGVkTB70auPqlhxOkxRA/IfGRUYJy9piqVJi+lZQr/a7RpncGkdXitk5eB",
-	"BcxznGdbnABDsDxQQCET6zGyrpYbM7Cs2NhjZNT8udwX9SQcwlMdVaYBjl1Uky2RAnRxwD9vbiAii/tO",
-	"zq7uvYxpyFXv0E33bLvl8gu/oL5wpIB+k4dnSewLpeie+ndMODmVMp4Df7U3afOrcveZJ/qF7ey2a5vr",
-	"wvkVsHbu287V/nBYAZ3ABne5+AhMBg09Bak7gzqw11Lx+8eQ5fX6VYrvlwWocmpPQKsxQ0QnLB2zYGNM",
-	"mngKwoCCb3hEjBQ9S7o9Gpp0keLVYJS3eixro2IRvwxz/OgNLaYEPJIKRNf34+mU58OZfnUwl20VPIh0",
-	"/DiL4sBYDprGpmxQddUt0LfEInAX9PAxRhDpD71CyS44b+kCBo5Vq7wKhHS9eLYoQ2wg6Nn3FLLzg0aE",
-	"KLSlqkHQSkLUzg+VqTyEjtscqXYdlnpWwvPPhFIvnWqxdHBD/EmngvxyzSpp0YBhscGQUItheai0TtUS",
-	"0EMvkniaG1SD8s5Nx6OLdNoxrRnKM2y+68GgnTgrX0pJqmFCB5xs2Kb6Gw50CqUslPBjXV2xbMDTUF5R",
-	"iwt5tXKIV8rBTfnHcDqfeoP93uH+UdfUaKTvuivl4r66qC2y5FaC8vMsin29DpKzrmYFsauD5Isqiq7H",
-	"PfCC3uCEj/fHxwej7lj0jw57+91gdLB/1Bsd85PjAyH87v745PjoycGhHwTj0ajXDUb7xyfdoHt8HPT5",
-	"yZFTr1uPyK3cnIb+nYA3XbdPvJWy+1UDbgpcUChdD1twLnKm9YBP+a3+qqYmQFay1SnjXjU6CyTRK0aZ",
-	"eWLx9/7Fb/HH8X97G1m1bVXyb9FmX1a0WWKlIiM5m2++qCCzKg/pqa5r1u/2NTwpooFmWJXBPIH+yDbc",
-	"73azmgJQPlKbjdzShVp3ryw32LmRv8BPwzcoSQ/QY/qXy6HrZbzHKlXzGQill+Ye0a5SLAilLx78Aljj",
-	"0wIyFBkB+90+AYpq3jBkXKs8yrWIGcwFt7pei4VSpYIHhJ71M4FnlZnWh2UWqTPkuXRsvU2NfE4UPezC",
-	"BtcTkVLfT1ubv8LpjByoDgadLjVvyj9memJTiJk6Xt8cfqYJs4ZTDJvuTVa2P5vIL2Y31szgsFs2gcIg",
-	"j7NBPtw8eOw1eeGyhCzHXin4ycZ3yqPCjVowm3XmNq2MEWCst+kcqmxuGRNbw5EI0hg5isbNM9VPtTLs",
-	"2OrOr/ntOjsdtlm2PDcd5u0aWphnnWfsI8vWFibClvcmM1Wc1mPkm6ezJzKQfLSz9jdceQuq1GzldfXE",
-	"R1h5fX1leM75Og8PWNw/dUW+2X6/2X4fZPvVo7TVDBvLrw0Mv6HD9u7EwhFdi7/oZzc3Fhc7SoTGJ6PB",
-	"rzEif3YTs+lalzh1bn2YI5ppzcXvflEHrVZptdYUuA9lEN9nFNNf+06PIiiYo9cbuTEuDl4YJo9u9N77",
-	"ZASc6vAV0iQuxu3LWIr2K6DbkGrJkrc4cK6CfHGC/e5Bh22niAx08fPie6lIti7gSiaAljXohmmd/lKm",
-	"Q/xVpFsqEEYdWK84XIxhAq8ImvLh1q1AQ0v8acLeA+7znd3N+xSeUymVkG5qYY4z+JPifsLCFl/CjL6F",
-	"Qn3xoVAb3uJffqSTtWLbfKLVa2HP59IXW9SpczqvMozZgH90z91PQqx1mSvIg/6QRHCsmoNaI2n55Iid",
-	"CQqtX6371jyr6AznZ2+BB3JnolZjpezMNN+9VmZGAtWLlAMMm0k4OldrW+a3/BbT/W+msNBu/MycDv6m",
-	"vbqjQO5m4m5Wyn7nbO2FU+oAIGiQ/9h6wSiGpPk0Ce6c2/sklrctFGQ1s2CcRFm0o+PjlCGUK4nPb6Tu",
-	"w+ZL2eJPzCRFYVUry3VDqeNWsPeWlppjKRRL45hYKFDJqSnMVQy2/kR8CMV9O6uL8dQpdkyFtMKUSQE8",
-	"+z5mMxHP0L2hGI/uodICu8ySoDDgcKy9HHoOdBfYultYFEPIzo28GDOe+84UdWi5KkVoK2KJVm0t0Ncz",
-	"IW0B5G2N+jMe5rHRi8WtstVz61phKStcKOjA1JXz5yqNp+hc3+BKgOV4VDPzn1bf+TSrvOYu95axqX96",
-	"mWq7lb8VrvqGZP6A/KvXeBaYDk/7/BWr/txKU2XX+UT4d49ynV+B7jGPMN+DSkXGY1cVcSpH6tvLlsXm",
-	"kYrhms1ZpLCcKKVbaNIrKo9JN657hWU9Ygip9bLJ+P6pLjEK3FChQKDbQ2qzGSEOdxNdCIhYpQr1N84Y",
-	"bpbjQO/7WbfelSJEKwXihV6+4LP6ob4pR/9uytF/44Zyz72M7z+PivSZNKI0nIoolKLSEwDn6rd4Du9o",
-	"aeE8ipSVXDVZTAhAmFilh1o7YNWGZVp7RIuq4FIibFYW14ZzuzjVYQXYdQV+NWTYQnGItcDVSXzfALia",
-	"2M61odXnsefb1zVnj84jpQzSrPa3RNyvwfqMpbdDlcbJwjUY/Bsbo01876dqsiGh9PyLvOqtiTFMBNdA",
-	"M2TdMpXDi5VJVEmKCY1J4eMmLtHYVzKsWTT0tFbw9jMuJ6adfEZJ2bt+sWYbXcyMegTBbjr3J1Q9pzz7",
-	"urOSElL2gutC+KUCqdKpt9opoAGX9XHGo4gyjPSLDNd3nzZfeTXFY+KxLvSjmf00hwKMqL8aTSfr17Qp",
-	"6fdvgkfppMWmIk1CX+nbKZZpwv3UrsxUcAlGp3jMRJLEOiptQYYqGWNF1ex1lvMr2JL/ZwA=",
+	"7L37ctu4sjf6KijuXTWXTcmSfImt1Ko6juOs8ZrE8Y6dmW+tcb4IJiGLY4rUEFQcTY5Onac5D3ae5Kvu",
+	"BkDwKkqWM8namT8mlgSCQANo9PXXnxwvns7iSESpdIafHPGRT2ehwL9PuBTPRcqDED594OFcwB8el/gv",
+	"n8bzKHWG/cF+z3W8CY8iER57Hn3r+GIad27CIPId1/HCWAr/OHWG0TwM9eef4nvzxTxJROQtnKHz9vK5",
+	"4zqB7wydXv9wfDDeE50nXq/XedLr9TqH8L+e+Y9zx3XimYiod2fQGxx0erudXv+q3xv2esNe/1+O68z4",
+	"Yiqi9Aw6nfHF+ydP4MsknsEwnOGYh1K4TiK4jCPpDH9zorjD52k85WngdWQqZs47+H08j3zsJBm/7/d6",
+	"fcd1ZMpTAcM+//n89a/njut8EIkM4sgZ7i2BLnHgAT1/++RwL8XvHS+OxkEy7ci55wkpHdfhYRjfw1DS",
+	"ZC5cx1dkJ+KI8Vh46ZkPvbxznZTfCXmK39XMeQ/mfD9ZUAdLt+LVUZx2/DgSn/PdiZAi8u03KsLrVzpX",
+	"E8HUTmIej6I4ZTeC/TEXSSB8xm/iecrSiWDjIJEpS8QfcyHTLjuhSbF0wlMWpOyeSwbPwgRdeCBiXN6x",
+	"cZwwziJxz2glu86q+RENcDYOjafD5Z2Tm9U9D9KHUdF6S4lm3PPEDN7aCeQqytGs2ETNXkS+8NlCpOvN",
+	"EyaJjzqFxfsQ34mO2j8cv20Yz3nM1O5m8Zilk0Dq4cHiqF6Ez24WjLOZSGQcMR7GkVh/sKazzs2iQ105",
+	"y3cwFi+Ag6h6ER8CX0Qe8q4x91Jn6Dw/PX7+8uz8FI5xPE/gN+c+Tu5EUnGwl64TBpFQvSmOQgxxls4T",
+	"IEIfWNJKXki/vhFjkdB4HG9CHMlLBE/LnKx3NNw/GvZ6/3IqGCXRSs/xI/KTYc91JiL08Y+7KL6PnsED",
+	"MuIzOYlTx3XixBcJcrI48RU75EHlmw/Vmyt5KK0pvwmFMzx8st/T3wh6t/5wGkpxPxGJUN9KkXwQvr47",
+	"0mQeeTy1tpFhob2l5tNcHabl0nWeq5U9ns3CQPi566mR01H7/CwHMMt+T80SbrezNe4ebyK8uxVdYpPE",
+	"GTo38Y21uw1zMBvTecajOzaLk5SHLhMf4S84PgP2iifeZMiiWJ+ieMz6g+5+z8kWXfX2cRYkQuYHtAsD",
+	"6ukBtbxbfditU+6LismZvqacpsajSJ2ZuXSGmtL529BauQtz966/dEpi2HyhVAd6WfIs+t95VYzEU1yW",
+	"C57cFRcj5MnUolYcyfkUO0XeIR3XwaUx5FK8gT62nMzeABlLclcrvhHriWWgtsab0xdvz5+/+efOk//Y",
+	"Hfe9wXhfHPKjm57X9x0twTlDB7iOFxNjgq/9JPiAH9T1LIM/hTPcy/g+DTtNAiGdYd/FW12+iJMLzec1",
+	"77nIGL8lEre5Ab7x/nV5/9J13mAvJzzyRFjcoXkFBNUSfbRXkV/J8ap5NentHVgivR/cCold94dHfLw7",
+	"Pty76Y3F4GC/v9vzb/Z2D/o3h/zocE8Ir7c7Pjo8eLK37/n++Oam3/Nvdg+Pen7v8NAf8KMDx3XGPAjn",
+	"iZnAVKTc5yl3hp+WrhOJj+kx8sbsPFYuYpWSIyI/iG7fqINBDyeFTw1qzcnx+cnpy1OY8nzm87RZzzJr",
+	"N8jW7oJG8D9w6Zw08O4EvOmqc+SUFrJuwBsurfPHXMxFjgv6fMpv1VcNa3xxev787PzvK5e4l1vifrbE",
+	"l0qP3fISO4l4v+983Yu8xdPadjkv356cnF5ernlid7PlfBvhvbFyOT9t2UpjJlq2vqwyzizba11fMevP",
+	"DbH/YI6x9mWQ2bjW3llXwVSA+pzfVGkqprNUWccieS8SvX9Pn+OdQ182v8gP5Iyn3gTlNlvL13LvoAdq",
+	"5K2IREJ2C2h4B/ti6FyensN7QpygkkCiOD0epyKpfOWuIngQgUbad51kHgqg/B0RKmncTst3+vAQuX0R",
+	"Bh8ESZ1Ag6Z9yOdSVIjjiZCpYwngjpaLO8m4oxYwnqdePIVhXh3/fHpu2zvU42nCIwmajTN0Jmk6w5Fq",
+	"yurR3Ugg7QmcL/kiiaf1BkDuAQsJhX+bmcQeg++Lj6TQ6KW7E4vTKlVrkHsqmk9vkHZv+r+++cc/BoP9",
+	"47//1Pvv892TFxe//K9/HB6fnPw8uDz++dmbV7nFXr6zZe4iU+QNe7R+jmXuYu3mlvxViLo7IRFwDG21",
+	"1yy8Om+Wevjq9S946D7Ec28C9Pnk8CRyhs6Tvf3dJwe9vcGgPxgM+ruDJ/3e/pOBswSC/B7PEyQPWbhj",
+	"1Dvh36GcxDPHbdzU+hKtHHwqIp5tlKXrjHHP0Tzs49wzx1mZhPGSlOIPJGJpq8eWzLN0s1HLhUzFdGgs",
+	"gC0GbgZlCVHVjMYLeTB9rwzgOLRBldWRBvfmNdzgG46vbxO2ZuNZ487eVTd0NOQKPyPqbtU2SmPNuy8v",
+	"kXu0FFIaNMDdJVwdE8HR4DD85JxecVQkfCG9JJjRQJ1fBb9jIkqDdMFSfksGZ20O/04y1R9alsm/BQ/t",
+	"XDv9awfPyB/zIMn4lPQmYkqi3WIGTWWagAIDYznzxXQWp3Bi34hZyBfCL49nBP2M2D34HWAg2hCNpm8w",
+	"3TDBkzAQSW5ENS+/ieNQ8Ajf/jL21OIUX3ns+4mxtcPUaX3yU9750N8hosgdm0W0n/5Foi0Xluk1PxJw",
+	"RMxMM3LJwLyVAS8/IrCy/K3fc5rf+oYO9VnF2858WPdxIKT2MWBTFhDlw/i2y674nYgYbHdFG2zynWTx",
+	"fcRoc+m14il6T/osjVl/cAi+qIR7qUiQssedfzHe+ZP1Okesy96zjsvidCKS+0AKpo5OcYarmXevv3L6",
+	"abJQAklx/pfCiyNfwniBluxGjONE4DxBdGRpssiNp1/xqiBKxa1I8F2//vrr8TydAFE9PKjFF/4U38PL",
+	"uNUoP+FngiciYYng4fRv14oJJAs8afWzXKIZkE9FKhLjfKYFX4eWqGgEEcq86cRxnYij1KOMxU2bfRyD",
+	"V8sZOvN54KMAnaYCb7///Vuvc8Q743efDpcd8/dei7/7g+V/Om7Fkp7MExlXLOcIFo1+HOmzPEvEhyCe",
+	"Szbjt6LLXs/4H3PxlH3gYeCzOAoX7D5IJ9hU8in4RkMgYldTArynC4sU9Gp76lP+8aWIbtOJM9zvD1xn",
+	"GkT6c99tZoI/i0XrQ/mUztVgf599CGRwEwp2fHlydmadsi4D9vHHPE6FD+7aKRDhzYsTdni012c88nGa",
+	"NzwR9CtPRDbxO7HosksR+crJeycUaeijZg26F/2MbpOImeBpfjNXiNJIU+IaGVEtinSAJE0bbW1qj8/j",
+	"SLwimbBI6lNz6yGHUvcKo0tZlm+8vWundg7jDryoQ2+qGXEfzdvlQb4MpkFasRNSMZVsJhLavDVbMsSH",
+	"7Tf6YsznYeoMQa6e8o/BdD7FlyO51Ce3ioGRJ2N9zrE30IPLc46Z7u+L4R0XmWZvT9Eo+ZWT0I80zeI/",
+	"EzF2hs5/7GQhQTv0q9w58637v4Jv4UV+PmLfw2F9Mtjr/TCkC2k+gzN/ziRdVC7jKZvGMmUHvS4bZfJE",
+	"RwkUIyYn8b3UnK9WjGCv4ea1mkDXkc/QtiCpPXCHKE7h/KPC5+I3wW0UJ/WCSOXZUPOuORSD6jORydz2",
+	"OmWCV8VCGZH5Qeu0hKflLI4kBXI9474SoeCTF0epcmAhMUmk3Jkl8U0opv/1u4wja8SSzHwZe7sTi04Q",
+	"4e2T94HFPp7FmqZWaMhxxAr8kgVy9d3gEt+HGB7JuL4kiN64mEkSJ6SXm1dN5xIkug8i6z7r0NGqRQUD",
+	"J/3FiJ1txLg9XLQ0WZBHTOkyWrnewz0SpKFQMnKRBEoQDSh2RxNN7Sq9OnKnjr6w6MXfpoGURc9LzTLp",
+	"prmIIkuejoTwJeNRzbDr6K96wH28XWrvbova2cxX0lo3RVoT3TuekeRKJM63KEa54bfMjwUt+I0I4+gW",
+	"NimKTGEgUyPXyZxQtyah9tcjlBrXym2Yn5xNkSRjNXUk0U0smuxoQxjDMzsFIYT979+OO/9692l3+Z+N",
+	"B7zYGCMGgogsuKbjTXbZYD3iGe2zJfVUeyTflIcgRgi/ozlwkXqFFjbxyBBJpLsRcE6VTIR7CKImxwlF",
+	"1wD/FB/p2mgkavtu8uSmoWxC7P5mxL6J/UWO4uwfl6/Pq8heICBelO2u1Qvqgh4p2zuq1r3LzuN0EkS3",
+	"KLbIVMscljXrf3XUtdw58+tGoJrvZDYQHANEvIaBt+mFDvpwh4Kwq3aa/XORb3EpYJ706/r8aLBqlY8K",
+	"/Cj3vqpVtQdLy0PWts7vc/+2en7FJoU55ux1PEwE9xeMmmK8aoRWH4ZmWRbT4TDffhCJH3jpBpTZX48y",
+	"DaOsIlNxzjlSYWCzDuVtoJfdrj74WA8Go4g3IMRgQ0Ko4zeLJUmQUXzfSAl7NjlyzCpCVoqk0G2qzgcS",
+	"Qe0H1c6McgN67Lanx7F6q02TbKT1pNBtcmT4EAfN2wEbWAS4jKeCeB5QAFwPcGRkQBpcYcvqYMQNCLK3",
+	"+QZRQ66nBDaokqYTMa9hlzUti7J0UQYFIkBD4h9qtxgjKJBlHIgQg+C1p3H7l2qBVHf2uDBfQm2oTGRb",
+	"KSar6QMNMTwfY/fo9WXaFVpUMxWPRxBkCxKySEAyoSc22Tu9gzUIEscs5KkAqZzeWDX9wgz0tO2Y0+pp",
+	"Wy1s7Zh56m7X/Cyl5JdbHmzAPPq9NeY7EWwqpOS3wsq+sV5fN31rJjD9eKaciJ0g6syS+DYpBocpKlQ3",
+	"zJkKcrsPKALeT+AwcZRZcXX0dcKUpevhepIyujTxWGtQQcSs4ZdoVD1PcnrgeDug/t13svjZMq1qWpau",
+	"H4pEZkojuI/noQ+rGAqJVrGI3WOSlE7HEb7LdEwuEHAiwk1O1Roc+WV+JLb0Ys2qRMOa+dtEzJhnx7Pk",
+	"4zpKVjUvkFM1BXJhSFwbVm30ze0bNQpntd3omohZRQIyHwJ52xK0oXWOsekEMDJrmC145jPxMZCpfNSL",
+	"cE2hUo018DegbgM9tq9z6q4V9UjRZD5PeUHbtMUPO3ahSeusCnfQHumOcUk3663Geb10H6LxvoiTm8D3",
+	"RbShystnsyT+IJJOIDsqPaa8k8uNrA38GnytPNJ6H24E5GNwD8WRYPeT2Ei1jGdi55QrxYwFm9xMq7jC",
+	"bn7n6jlkQ7FF76r9Wp417dJ4JppsyPkGRWmXLMZ4RUM7daDk8D4JUrEBFfrrUQEE2ZB7d+AqwAFUTTw/",
+	"A5g0hZw1mEbyDQrXBf3IMF8VBFbL7Sy77I3gqAnKNAhDlGM2secO1qODGlKjBSU/p+2xqDvy7JBR7mae",
+	"ZtZu1Lrp3GjRaHu2sbMoFRSRuJmzy3q8bMBWv1UqvfdwGd8nMUmn8TxhMvAFxTSEMSnFdBbhUclAgkns",
+	"mCQW+A8/GXnJdd82m2rKMLT6Vlum1QS3swuOIzaPxMeZ8FLh01vXJ8d2dsV5nL6I55G/4a4ANWesn6/S",
+	"5ujHPENIBOlwkAo/yQXlbZn57WVrfB6nTI+lUlmjH7cpiNC0stON0pwL2gR5tTA8TRsSiNlsb12v4vgl",
+	"T27FhusK3oNOGsedUHdSXNxCiwLLh1/xgkcvswlu2N/fPWA3i1TI7a92v8DitQMkRXMFjbG08oVZbG/5",
+	"S2/f6tK+4tFCfSs3XOGEp6KDIUbVN3rud3t145hNebQwNzho+RzCU5KUpcFUbJtV7w0Ktqfc2ysVDXvo",
+	"21tSj4ehSJgUFFlaGEhhff8KXeBtBPGncRL8KTbl5/NCF8Vdkfvdvu0pvpBkmuOLMxRyMCDlhgJf0/hO",
+	"RI/A4vuWAarweiVtVwt3uYlsX/0ksBk1IIjAzO+OX3/9tVMMKG5a6GL88YP3yQceGNvzBtsE1KIw5jU2",
+	"OevXRsbBE4HRcCpS6WESf1G+s26D1/Z4ylbI7FcgzjxPnIoDYH4u3HlgLQw8YyOmYFO4+0B2m8YbGmD7",
+	"racJIo49uKo9b37e3pavnnYU33fZsYoeLoRiq8Mp+Vh8EVxzlsSekPIB54FT8t4qh3FVs2pdGUQnoOZc",
+	"CrIJavgv1cUGG+mwmZMOBgV7Cb1Ie1saN1bVvIC0ZJXsiI+eEL7s2MgYFcSpbVwgEZ/qgU0pqUPbzMEf",
+	"RlaEG2GM5iZfYGMXyF57wr0yA6ocSyXtaqdtURAIKz7OEkEu/AbyFVs2o8iplrTFFF3FR+6l4WL7MXXF",
+	"HVY7Fr3EDeQqThNopT0MYLma6ryAIpnKjcoRiNiA+cF4LBKZZUipHfTdI5inSqTRg9C+Tvv1VWQpT2u5",
+	"VMnPHQJZqmRI+QYFSuCPMII49G2bLgj56AS/nwTeRDfz6T6/E7NNztjRevQxQwMxPA4rD1Z+bhk54Hil",
+	"TeTQDWzYPhEou7Z+dwTRoKlkN0l8JxIKbdlU/dlo8krChFfWz15PZblUaAiNZ6PQorAd8Nftnord9SZO",
+	"I2h7JAqzsT2i8wokj4IXVDfJed2jeK5jdlQ7gtxEow7ohSxIWRDJwBc5gx2XbKQeGG1fPR7Uuj+BTnoa",
+	"tc5OPVPl4FR5JyskmeqG1W7i7zLpxTyWWcXQQJQayec7ickrwcftx3TUESoblLW19GhqHJkVk7ccxJ51",
+	"pdfSr6JhzWVtHCfjeaJCLDSsHl7cm4s2T9agWKa+wcsxry6ODBUbHL6FSVp0ug8iP75vcCtVtquhUhYJ",
+	"RfSyxvlAKh2st6+MPx8GTSF/tT6mygk+SgQ2miJc9DdxlsxDGqcUEryvLO/blylfgONhLkvB2Vt0lz9I",
+	"Z5Pz2SxOUuG/En7ArxYztW02sHiZrjpT6KuTqs7Kqn9ly5IVzHoxvPARLN37xeA0P+AMBqM5mBlotRmg",
+	"ch7b23XWeGIlM0VejE5epYzZyQlmMNuykJtpYDcKV+ccMwmLCZrwLYyJE/TyLcaIVajadubqcedfvPNn",
+	"r3PUfT/8f/6vv/1X592nvnuwV5WW6jrHCgqnlAFMorQW27+TTE55GMJZnUcUDmGyZ4MoPdhzrITfo17v",
+	"Sf/oaLC/92Svd3TUb87+dZ1jDGTgoZXtyH0foUN5CJCzIkkRaklttJn11ScT1kyr8Plyel1H5Qys2o16",
+	"er+o5nTB6DTR30w3rj2Vd+Z98c3vwkttOv2SvVdEQNXfdAQMnkts/q5qsQm3q7zaryPyHlAem7myuk6R",
+	"1hrsq7RP5xAaMQlCEpWwL6UA0CPQVRyJ12NMWWqkFg3ymN60dA3oBOAHYX7Sxw6Kzs7wcJlHGrNW3+ep",
+	"6OR0j980IVzqye7oydIGcKqCRlFgUpo/6MZdp7SfrW4HyzywWfWmJnFZD1Kttj3I21ixfAfZ9Rt+/4qi",
+	"fR3r1468C2adeEb9d0xmF/VuhtTvFyDVPjWMf2+psYRaLdnPQeTbj+8uNUBbFUWVHdYDDsfHqchi1pW5",
+	"k024j6JSxDAuKsMGsqiuYXbsKfaWNhZcaavG6ODNIHdIAsFsLxGlaiwokWl1uWFXZZvKvP9gaWGPFd/e",
+	"R8NEDuaIiiLAkVE1DwYu23XZ/////n+NmwsWkjDsqqgLv1A2vRdyKYNxoALKsuO4+lgcLXPQeJ/WJMR+",
+	"kdFpqliHTW2w3J60X2qtZO6s6w+OIoLaadZ5q2SgOd5SBqSaKGcI8i9kqLLLfiFoArB4Q3Kl7wt/yKi+",
+	"AyoYSOVFPGd+bBTabiVdxMdURGgP7Gi+bYMmHp8ATOPL0+d/x48vjs9enj5//+Ls/Pil4yKC9uXp8+yv",
+	"96cnP722Pp6f/vr+/O2rZ6dv8MurN/88fvby1HGd89dX7y9Pz6/Uny9evz2nbn45fUM9aoDIArtRp+0F",
+	"97KzrX7tBFNCHfxEUAhD5zZIJ/ObrhdPdzR4UPaHjk9S3zjLbDF+VgwmvxSPS3QCj/zvt6dv/um4zsuz",
+	"y6uaqRc52/Zm/2wehDjvwgWb0A3UcKhcx4unlbAtL+AWph/h9p1oHpfFL9V2C1fVbVzNS/4egxkz9CY8",
+	"UGBbN/MgTFVUbG2XwP5j2TiZvaWFGlfaAvRDxqhDwaVAU9boNkgZtb4RI3Yj0nshIt1ENg6rXyF+qQhb",
+	"RVekBI7dpfWoYiUnKmPDwpVfQ2blRuxuvFepFaw4ve3MbwMkUobsXPEaSwNZVoHdf8pJ0dfXHwf9zvX1",
+	"xycCNIvB/n61dJxBZDa//kS3W1qIuG1mqdHvV+iC1GqZw9ZthZpjb5LsWXsxsgFrT5gNDVpah+p9JGuu",
+	"8HgmIspLRQWQeMdTFpGoTRiFOlKR6u/k91hQqQ81nAsb63ndu35vmSESr1huLoVCMq7SzUkaisdsRN3J",
+	"Udd+z2BpQUp/coJUTOUab1yaKfAk4Ys8uyoseWBhsmcvtYhUt5xZ8bX8gmj07VVjvZxPpzxZFBfHlCSr",
+	"0t5AqhTcmzDCeQCataMNdtpMl1xJpqqdGol7IVMGOF/6b1zG1qPQ5WWaxrG/tjKV6VKrdChrc6laUSX8",
+	"RBH6DH8r+Otd5WVUkoqVH9V69lQiq2nuB8tc5apmdqfN3TntNivGVLWAen1VJbYsyRthm8i04CNOly5S",
+	"RnoZgSq31+2tdW5Q6/eKJxEPjrX62VmwJmbvUr2MGdXqzuoLBOixLSlwvFHtiESlEQWeuuAUc5w/3xMu",
+	"Ib6iAgS2cJzMrmjNvjRLaNgjfQU7n2FUrlbwBiWehwPKdeSaedXR8I3h+0V1yioSh+A0sEKQWTFSNeY6",
+	"qGx3ROSPhmwaR2LBprTVlBIu7OpziSA7LLPKBHbZaDoP02AWig7tRjkaXkdZ4A0oC2qbshHaFzqEKteB",
+	"hR4NjdWBvsVzTHExM77oshGV58HhJUINQwXuqDgakgO719EIrPsJB9NcEEPXqR1EYn4Dh4YU4ZgZQ4AX",
+	"J36XjeYReoKF34HdC0NDjqMj9HRPFZzmOhr5gvvqMRQc0MwQk8upy0al2gv54X0n1QA9leSTc+eZJxk8",
+	"CW+zceJzi2gP1G5kBJgMErB6OTdS/K6jtqpfaeM5rlPcQI7rlDZKVhnMdbKlJLUhv27IiGgtkI2US2JU",
+	"E69GA82JS9tUQLOOyzzwy6ZSeaE/L9UuU2XULFwZyjtad2loHl7W+Wt8MKT+5WHRn6pqqKgXUGFVnoki",
+	"QSoZLUClg6bemPjkQUpjQQ/IqgZvbJDv900/WG24Es5aw/bcGw/2kI3G3EuHIzQSaHlgOELRBYgT8ano",
+	"MstbEVAA2Yxi/1sMbLCJZlvwWXxWzQzN4euovgVhZWaVfCzsT6aFL4ySl7g14V+u/FRoq+GR+ix8G0gI",
+	"2qUxypGWGNlg1d/Na34FPOXpLF1kyP1ltLMtKopHS7tGQqUnrP6Mtttlg6WpuFBCjoevizwhWv3SdgK6",
+	"qguWUg5Hg4y+v5bljkZZSK2Hs4ixHS1IVsPKfrN4WYmIBzUKvYHqzdl08sxPk9+1rINVBp4Kq4DF/2wW",
+	"Zh2kSjma9PDy3eBpN10bvepYX7Y53mGFydWfr8EyixOptEbdyJR7oVDZdCJKReSJdtsZLgWrNnTJbA3M",
+	"ulBbfTRESBulcusC4Qgoxacid6Kb+egKrbpQo7rEVxCYXVLiIAjipOznQNFgUBYbsy10hvdxHSRHbaCn",
+	"WJFvwxtyf6lqade44hUnpP0DvFDtgva84LVa8WZGUDKbca9QY5zGaXZXkeb21qg8GWE8908/iEoJiWW/",
+	"sn63p+uHAJIoI8J22cjnKX9/w6U42CNJIIv/kTYeCD6lwccTwf2yTVWX52k058BonkPDJdXzUUFfOmyr",
+	"tD9JHGisJ5AV7lndcCY8izN7cSRTZ+j0u72qsyHnROiqcVGIaeBX/xhQvFILYcQcwRZ0u6JIr/yWsqfk",
+	"EhtX5FA9E53L26fZ8pfbXM+qYz+OVWY4FFCgwHbZXpwwnTsIFPzxjJ7KFWPIuFLzQFXhOB0mZjtkKNrr",
+	"nfq38+5Tzz2oiVg6sSTXQsDX5Wu2N+g/cdl8NsO4DCkqIss0UHOpZ2Pa2/oVBoKfVUZ8c50CdRNTn6a1",
+	"+D1Y6qLjD3z/7tKqXv6prbKRFTivG3NTFwcFq3mjX1mXoi7dgvh9wfBNl3LuJiQzjbRvwCDV3xov1Say",
+	"3OEyV4t9bR2ov5nWpeu1b6RzGbSq2mZHyyxott3puKTWG7vQMwtcdYGzOGqlTGyyhE8qxXFT4cmIDVJP",
+	"0TL3mzNgy+PG0qQRv9Rq2TslO3D2Gbb5SZXIUeBFnzc4pSAIO675BpI5sHY/lWNHqxwo0kg9eHmHy04g",
+	"8ecP8Z3oqAcpqqomwCVjt9szkmn6bRbP2+6+uFDalJpAgVG2UjDgCBglw7i+Ch68zxlPbDPqqlwJ0DXR",
+	"pJKlBD0FVSIUXKbsMFd0BfYd6rIQ1X4T8ggg1VKyEEY+CjFWKZy9nqrRpL84rA53fhibCQyX6bKzXFsb",
+	"eVu9xrXCFeHJvd5Rc9T5oL/3ZO9w92DvycpqU5X6SmPkYIEBlyspaRsX7Ctb08NbMIpNiS+D/2jnX3s8",
+	"QbTeeA76imJOoyFBbdmeVjYCnOvRkEmDXqbhulUJwSAFt8+deeBReZUxabg6AN3PmKuJRRe+4cnIwePA",
+	"x8rfz6mI8qI6okGVWF5Q9IvGN6bLqHBGC/xjkwt7aQo1f2oZL56Vcv7ULDuaCs+fWppKTNXnZg6otIPX",
+	"qnVB6Mv0xdUv3V3mCkl/WiOkl6eORQpLL9OztnvOpqapXXnUagPxYVsEvqoYm2c2eR9pxaYo18Au3RKU",
+	"MazivhnIswwr3tEZMQmh4yDy7VdTnLCxUd0rd6Z9pjc38xwu856w6qtBTZvYqNUah0n+uWbr+n6l/6cx",
+	"tLNUofhTS3XEKg++7jE9Wlqlw8vGIM1bDa7bjRCRvRBUaw64seL14C0L5z4lGTZSaG9ZrFJerulosDxw",
+	"AwWRZS3MEoy9+DYK/hTSXhtTcyZQSQiEqRikiGOfPGD/AKeil6zkUy1yFig4j/rLH8A1UxdqEwPUWCsM",
+	"8nrdC+ehvBEL6+RWnH17E1axIBWRVaLEKwxRwZOu4lRWsR3j2l3DGQuHkW94OjY6lXsP9GkeFNKnWmiD",
+	"u5sp5Cv8btrkYOFXRrGCAS+mDq3yv9kl+De3+fQqruKKuR22tgTQ1izbAeCgf4jn3kQk9fpWhR239jL5",
+	"TmZahoT6SRkzm/GFSPAelAo7LBILl9BSFTjs8ZtzlbfKE1/TnuV9E5on3gKr1tahhjy4zJizwrFnZReV",
+	"mUOVG8/YHIz4gnKNtQUy4tbzizrd4KfTl8+HKBOoCBjYlyYeaiHSLnv1+pfT58OMmMReukzn6AwLl0g6",
+	"TyLho/f0+ZvXFxfQglcos8g8KcRKq1ekGLgUfcbTyo4fWW0Agjiug5POJyKpydQYK0p7f3smi8xpM/y0",
+	"lq9c2ziWbnPrYr7I8t1Kmz+O6XWmDOR3FS0GLAvAlYNco4rVsURhGAyJ8z1lkZIuSFWUXVN8YNhUIuEp",
+	"oyLKXQXEABvgOiogM2SNFFDiEE0MVRgvT1WwDQWB+hkfsBpzBWHjd1EE8mJEGhteE3JflopPrpjs5Y8c",
+	"NahpjTyBiKvscqpahqKQMshRT9YEnHd6OTUyQTk5ADEcWsEanEDTwsWYue6bdVFVNrJl6PGLQIT+KTyz",
+	"KjJfV/qwOm7th99b5tAkmqOni6HhRAvjW876qeTTxsVoRe8p5qKUB2FFhnR1cG9lTB92ZqXiV2XftNO9",
+	"g8gXH8sn/CKWAXnvIztV2TVcHTGuet2VacItDQo5flNY31m2b9txx9xuX5nFn6ytRa5j38iFU205EOqJ",
+	"5d1uI2kXRRdcekvwyGRg21piCTc6MEmvSO0+V1tTlvdmIuQ8TNuzAbu70kEuzkh3XjWuFzwI54moSxVQ",
+	"EhElPpeVKSWlnMR+RQ95yRUuNWAN7cX9NvxXDb/Mf6uZkj3eBmpUz0c93BnzIITLzBbT0MBrG78I2I2a",
+	"dnWzjrm28yIefomiY6Fhx58TMpDAR66j8jMEma1Ac0G+V0Ilhu6ri934qYZsJuJZKPQPJRPZZ4n4zxMy",
+	"W5ZOdmfX0kElFdmTwqvcuhers/H4PEwLCBNddkrApTipeMwURIebiVyUYUUlziM+RQFLslnIvYr0zhY3",
+	"Plys1F0TslBWCr7R3mdG2dQXiN+gWZDd1DyyMvXcwJUUu8aYrAv6lX3/5sUJOzjq9X9gQZTGBqnpKRMY",
+	"/6vNVPeTOKRf1ssEVyStOqs/CR6mkwqxDZzK7TkpdXMCDzVJRIOcOaD9BIweq4ZVPxMaQmk6kQovao5F",
+	"v1sVSloYVkRJAvFd5YCqrDknk1iKCKwOqSls8BTDEToSDngafBAPwr36RzwHFfA0SiszMrw0TlYabDax",
+	"0Q1UTOAjZbCCCXCsvBtbFnT21gAOOmgJHKRWoQo4SIo/1jSb9tuZ2lBgi51he7I0+b9gmMpapIBsxmRg",
+	"TuMSqI2xLeHuqotZzDZnNTLKla0JcMzIMzgfhHTvYtwxOc7VL+qGcwlIzgvn6I8njNxgCk+g3Yg65KlA",
+	"fTz/rEITKqUxUpJHVif7cU1HtpbmhTyYvleBMPSByzug9NwzgKUFZwFJAe/Hyt2QyQDqr/fCm8TWx0jc",
+	"vzc+iUy5RFgieLVCKHqvSzdpkyHq/xraFlFJ3tM4pUhTkkPuxOK9jWxtsuHAGuMnHB8Vs9ibvJ/y5E4l",
+	"Nb8HI5/+e8bV0/hpHuU/Z68q5uKtF2PUJrho6To/w2yfLeqTtbSd50Yg6BdSZwg8XkZ8JidxKrH21ELn",
+	"1D429pJ+bQbpIWsMj3pq27U5av5dARQxlzVKEtAx5DLNwiPubZH8e7SLucYpp7YAfKEfcJV98Ac3S0Cm",
+	"wKKxMt1hoWZgBUrFRE2KWUXFNxfbW/u8W0VX9C1oivY3niJ7OywCjBy1IjganE5Z6W2dO9DO+oNO1Ush",
+	"otx91xp1JeSbPr3/gFiTgs5D3+sbI7dBu8XLt96Hd1URPKYDfwJJsT/tketom2Ncf93LcKDUjt6oBk36",
+	"cUX039oevy3vl4HKvJB6xYv9G898wj3h6/kEOUysSoGtZMJoCunJtqy1/+yRlSN9cjas/NJYh7hKGiqe",
+	"18qVxBFZkegqTEwVI9AgLTfosgQuR/xSUgkgqIJvoSxBQiuO0DNxIVuKMFOWns8UBlYK6yqQTf/EAhO4",
+	"Ym4V21SDMZvjuCVo5H7JIFqpBlXFkZXMnsqQlk2icX9k0YSfPSBwa+tVYlrrc6D95mV/hgVBXDbT3oV4",
+	"bDNaCpGCL6hyyHeyEO9j8/V117chErA49caVrsPXar1eX5yIkTHq1rak4r5vwgZaOw71qxVMakWNDYWG",
+	"B0sAG1zqzYaVNJlHnq4Q1AiY8GXc6bnNbQ9/5RGvcF2tB52V622l54q6bBhVbSzGrxrTSHs6dM6UYZbs",
+	"4vjNzxClE2BaRugzJfupJx5Z1b06/vn0HENtLl4e/xNDbU5en794eXZylYMW/vX47Ors/O+O69B4nXel",
+	"2ZfRgjbvvMIwq172WRHWrJibLwtd7ZVIebO1+JOdxbPfH7itIvzQnq7cpNC/qwKOyekUj1mfpTE72LMy",
+	"ijBGGYwDBUCi76QJyVc5Rfbw9nsVszLAAlXgJjehwGHAW7Bo4iyhtGs0ahK45eOelShGLKuOQh0EYnWC",
+	"qDMOg9tJiowSAPYjccvBC9HRRj4eghq36AhVSBErAGZ/QwBWpzqGuXOz6CgjK/wS5WC1rEfknQbZItWx",
+	"Q9ZO+EsZ46gvQtyDJ4ALdXgnK4EUxWDzm2gILvinE487+p0Wz7ZLZma1R2rsY2ZFt2sguzAAv0V2m0WO",
+	"Ycha4FOFoFzoqlXj6EbcBhEGpkZg9XJz4E8mQM0th6Td81xM2lmq9xxG6WNwflZ3MEEv7+vIg59Re4rA",
+	"GqzD7p5mGW6wfeHV3ETi0fFSOVwDyMZDOZwb+AE2DaJ5KqQOBhrP03nStjoB0hIi5SqUo5An01oiq2g2",
+	"41m1TLjxVNCZhA4emOHSOpcKTdOtxXCa83N4plkC390kTWuD8HUKV9wcxUupbA2hYnllTmd8kirXXSVz",
+	"JzVAnsc5SzDajdXGcO0wTZelcdwJeQJaJDEUghCBVjKNE2p0G3wQUWc+2yYbt8RjMuesDiVEnUgGf1Zd",
+	"Q8GfIl8JKsKaISuMaP3+Rnl3gZBNlrxMeCbNfLUxD/QYWB/5Ik4sePo2yUKVKfqNaoPZkxZWdvHlruEy",
+	"er7WUVCLkFs4ddCrRCJ1pmtMALBa1QZCXL/SoiIoUI55QbtVoTBWEbA6qaxlFOyyytNv8btp5iJazega",
+	"Q0OmJlhAj94lajUQWTHb7VjTbhZVWdPgCh9ez3u9XQ+kPvxLEHyjXMhUTNWPSRzqH1dGKk3i+3YEI1y2",
+	"FUarCTa6aSJULUQlVwHqhh9TlSH0yT2yFFsdsu4HEhJyBCVg0+g/q6pFr/zyNC0aVx2yq18HBm6x16It",
+	"UkWOrxfDcrhVHNaKQh7NdWU2z8zt7z8wh3DXIHjI1XmXOuBPycIq1iWN2cXbqy3C7vefNIAiPVuwSXzP",
+	"ppD0lggIvSE/uwIHp1DO0Ec8Xsx2USYiAxi+HkJvny6e0G+mjs58nhrE/kDmUs8WQmVBoxpritCapwmT",
+	"Ah6nTLR1hwm31l0WCdK0AHZURb52WssaMMUg0vbqooGoqlADH6DL9A82x9rN0lu17JqfxUuQq2XKuEGF",
+	"5pj5VQFV02KZ9szbqlLpL+dTo0kUjt66L+pZLzoNpbifiESsG9lHtKEz1jja3HbWUI6409cc91HR0F70",
+	"nc4FWQvi0DdJlRJfGYpxynKRCpXqx2EeUWctsO6G4kRZQaL6OkQVV0N2aF27IJa+xSzyW/umamUVk7Lg",
+	"uaxNbV8x5rxmfH+Vc0Ddtpc6buuRa25tu4hWq1TrUnmZIGIfApTt2PHlydlZl70igVHvM4aEz4VqGqyS",
+	"SAifxVEpVvqrreFVyUpqnDG6rTar1Rr2nrIeHWb76G5U3rhXVd64FjfrLILjIIWkBFyBkRdkLTQhvWqv",
+	"P+oQy2gcD6hpljcQW6KyiKDCdnOxmIvT8+dn53/Pqr4EEKPzx1zMQTciUML7OAFjFgvj+84ND3nkCfqJ",
+	"rqo4KhQhoSLZTM64h/nJ2pZpDt91NAN3plVG0BTmjyOzZbosAVkgDKZBmnWiuocTzFMyjUF4K3SXG4UE",
+	"LZDGjy/rsptEAG7h8DrK9wP+Bom5XEpOg+zuRGAUTpdJomIHmKwiSMSAy/EU7NqqkC6aomHL4wuhL6ig",
+	"W61xXkfby7WihXJcx1obx3UU6R3XyUgIOjVRABpYs6pxMeS3z5b9DFlya8HwGTHMmGZ+7M11TDwkIR3t",
+	"7T+pSlDUyUDFlLBwQcH2O+gj+rO1jtIyXwilrAdkkO+1yyDfz2WQVwThQdqbLFZWVvFEQcJUSN33e73e",
+	"D61J0C4H/SiXg15OT7PQazW+gYr4DMZjSC3b6x3lx9Q6ff1QsU+q778q9SSX6F4nVCLnByeojWilshoy",
+	"SKh64fKgKn+sQpJEA3SQhmKl4yXVSfMf+XQG7Z0d5ROQ6iR1Msp2LGSEzD+SBJ3EkjfbZ7VhSz1Q10py",
+	"q839txekUpC0jsEKb8dTNjIzHbEwkClC6avtNN3cildA8Eb4bkpZq0HYVoPW8AV1oKkNJa1FgpLhSj/Q",
+	"A7EopoJH0Ouq1NSWmA9tN/Og1WauQ5Awu0pvMz0LC5q4GVyigEhrWREfEdK3RS2sR4H4fUNB0xVw7xu7",
+	"LA7yUX9rwEzouKxGJ+/gcVEs9tcON9xdnaPwiid3UscWZHdrIFmaLDbLT9hTPscqmGTQmrMLqMJnoTSp",
+	"FZaNEv/G19XAWRTDBvUSZb6vqrNG6ZlNpdRa6PhFrqfK87bbGVi3uTmqYLAtY/6TamC/JntCFtK/Du4d",
+	"lUj4C70AhCR4q0DDC85Cv68quRFw90d2+dNxZ7B/wEC5YdiDm9lNlJ0U2usRdR3XEmD8/vCIj3fHh3s3",
+	"vbEYHOz3d3v+zd7uQf/mkB8d7gnh9XbHR4cHT/b2Pd8f39z0e/7N7uFRz+8dHvoDfnSwCo1xnOGdtNtV",
+	"GiBldbjKtEVoYJ0IW/Y1ozUSnGV0WVRZ0a+CLMELWhaqgjYWJn9IFcCN3AG7m9vh4QjMmm0VeRhDZatQ",
+	"LgRlwWhfZimv2DYvfC8XpNOCgMUg+PXcEQYzaYNMeWB+85m/MSc5aDKcXYJ0H3mikJqiao//TunzTETF",
+	"W7KNA7YEZ1RCXsrsY7bhvYWtzDatKy5X3GuFU+jq2teak1QhWto29YzkVjyO4RX1V+lnDQJ4o+TILy0I",
+	"II/o+MjehQ0s6zbPb45nV+3Wt8avU2Pe+GHWZLaNkYYpXC1g1yTsqPZh5yYIvlDJoqpG2hossYEftOUD",
+	"rU3kNisth3jSxTJUMJ8ZqucEXR2cgGUtMGp28eb1yenlJT50I6CpRDv28cnJ6cVVEVS2Cjv+OtJAAjzy",
+	"LT2EUfQvWaLY2/Ofz1//eo65LWAGiamKOtyGlSjsTxEeKhCSzNOqQDzC6oNj4zq6fHsCA6/AwyVoOPsH",
+	"P6BUGmiAo7yH+IUoTrvs5Pj85BSbezzyRJgrkkFaDZDDYOxeRzY9DMiuedejQ5WpJYYEGbN0juvo9XJc",
+	"R5HacR1FI8d1iCaQdKPma0PqVhvTs9t6mxYBs3nLKUKPM7MWxo/HmClIwphAUREbmYrpbA1kxWN6YFWV",
+	"0m2rpkebZZy2STU9tLDg1+laPbIKZ9YKEdtSkBeIyEpibN1rDj1sJbLtXyV+rxG/ksT3+eAVjC/SlaWA",
+	"tYHle4Xdp7dxRMtuC6k7E531auU2mpsdPjugJJd6qmTppiATILvw5kmQLi6Bwupcz4KfBYpqN4InInmh",
+	"p5aM797DC95/VP+9p9oXBcvF8TydxEnwJ5pth+wZdsLgYYpuhi7+71TIFD8K9a1d0Cv3w95u6ZcRIFnc",
+	"iYVd+oAS5uJEO7IpGYMiE7m8jqQXz4QcspFyeA/vkyAVIzf7IhHch89KvrFa6AIqpgnQVg4pmzX7rKpC",
+	"jdzraESh0ENyVmMb7k+DCP6YijQJPPU+EPkYjo0FkarOojKnuuyUexPl74Z0F/LHoLsMH9CwFZEQvqSb",
+	"Fw8KblmkerYPJ2k6c5ZLxF8ex9X1ZLRmb0kvWLjZhdhPTO6KxynBuWBFKgVOBpliUpPxzB8pWXUcIKAI",
+	"irfwMGSEsdGZL6azOAVRsfOzWIyuI6s1z+BDjxVYu6mAhEEjxlVoOTYDqUJihZ81InE0JXw3l/FCb9dR",
+	"JQg8PQ+1166j6+jHH0mBkT/+iNxCHWWTlKZF3u8kk1MehkKmbB4FKfu+P9jvsbeXz9nfWH/Q3e8xPw5D",
+	"nkiX4S//uPgn/rLfYwsR/dBlAJ0w5aF0ryPxUfE8BXIPlz0xKwXSlonCsAYxxvyo4cJVrQcLfvvd3d0j",
+	"GOzbqxPVAj3LdhNw7asabB5uMu3++y/AXRx12bOER7AJI6gpiJsdRD34iK4jSl4gp+Soy0bGaTRiki/k",
+	"dXQ/Earm9EonLw0RMFB//JE2GCcKeGm4GDKFMAcvJDwbzDSY3lABQAKQjUzWIZxIl41AGhjpyBEsjZOq",
+	"h1zMBaYYEpKFTdgDUD6IPvAw8NnbqxedQ5v+sDXrcFppFNAXwdjSjF7Csf3xR1IPZvwWuJAUkc9Gma4+",
+	"Ylyykaf+pkjdkdLeRwxdIHPd37m4p6RK2f3xR8wEPb44Y7d4q8EGpmR8iJZVt8hQHRDJbkWKPxi6wVQ5",
+	"w1gCAJKVgtFViwrSqCS3j66jW5FK9XrNgCRypiwODyeKlT6OSVu4idOJCzMcx1AmXeJEOgzv8QyJKPLZ",
+	"9yPrhh/9MNQIjZW6hjZCUsQrewPbxcaJvuVBRFuL5ql3XhTTwb+OmG4bRBb4MAztZ8RO4qSkkf4XRGwS",
+	"gDqqk9OIHX+vLmiX6SvZ1QGyrpXO5moPk3QLaTISphll2zsSqsgajE+fdYJYUIrZJYTiByqynS4hDR5r",
+	"7AVENq3IqivtO6kcBRInSVY4yb4f5cyycEeBVJ19srC74aNOgIYFSidiwcTHWQjE5tZrVWRffgJBqkYP",
+	"gwLjx1OYJM8SmNOJTYsMq09V58UQOTa2NekwuIMXLmhNcV5kUIR55WvbwnjV/okxDsYk2VfrsoyKr9D7",
+	"DdpW1iv9PCqtH8wptzdhUBZqHI8IqIt9P7I9ujg8s5ojxYhHGs4LesyZ4qmPe101k7bDzQJ3ssWI8e0X",
+	"VpCHHBY2zU9XVxeMQgKwj/zD15EyBASRPkJKeqb9P0LG8MMwW4Qs5Vtjqat7tZeZVgg0vIj7TTLMfDrl",
+	"yQIEd6wtqjZH9u7IVyKKRBFFoJREESoor3RNYMNQKerJAnikJVcPnX63hxbDmYj4LHCGzm4XvsJQlQnK",
+	"wTt+7MEfS9fZgWP8p/pbyW/qk+qgu+DTUH2lVk4WPu58Auov1bcUG6c+fOjvoAgJr70VFf6o1zO0Kklg",
+	"H6DEyJRA4DAG0wtjILL6WfkF8Ge4rOBrAyhozho+WCh2TSgUsNemcSLyUcWY929n8xixFJQ9B+64E5yB",
+	"hZ0uUXkvaAdArxH7Hi9cgbvgB5QhaBKY7xhAQwRVd1wF0m0UI7qeVtqRuRQK5XnpFoeAAYpeFoms6qsC",
+	"q6l7u3EutH89cU9lHMJRVHecqX6tuj7z6zuzDbPr9VbVJlvGHeVPaNHyJUa7gvklEXIWR2pPD3o9B8v+",
+	"RKmyuNsi5+/KOq681ZLMVeSiQVaS884oh4QyXfyWOSNAoC7HIDi+mMadmzBQwMmxqnIHvFR/xpRW9YXx",
+	"VDhvL59TiZKh0+sfjg/Ge6LzxOv1Ok96vV7nEP7XM/9xTmciot6dQW9w0Ontdnr9q35v2OsNe/1/5Wzn",
+	"uFzvnzxRcbVU5VPNjbabVPgsxvXckamYOe9sK4uTjN/3e72+MR0MLduiYXZ7sCC2hwnmispg+/2MPjN8",
+	"plwBAharC9x0r9er68vsh51n3Koj5uz1+qsfeRtxZVSgdNq93u7qh17EyU3g+wLrpe8NjlY/cRXHr3i0",
+	"UKOT8Nx+mxmdKbspPbDbaj4feBDCFZuzwtB+VvYXbRgiS4HzbvnOvhuB4xIXc1wn5be4W+gzGj/VrdPB",
+	"G9/B4juo0XTUPeq45htPuwvnNplhc8Qz0ZkGUhbj2fFnbS2mB818XCf+IJIw5pR4bV9vO5/gnzN/WXvP",
+	"XaFco8rVZrUT4Qqjw+XmiqxLJmM25krAR0tDJgwwGXxU8p1kWg8l28UslpRkBGoEh9swGIO8BrLWgtB1",
+	"jCSdKgM41SfHX6Txz+mxlm/Evwu8EJ0Hc0JiXTVbSjfEI6qR39Y61+ahGvAs+cWf7N7e6ifO4/RFrNzw",
+	"/3asADVfpSFRdSRrh5ujsjGbWMEVIKrXFATYhEOUJMZV0gjyEGf5rpK17JAVlvwbG3aMQC813Im6Fwmb",
+	"ztGWgLiG6DWF9J6nLL2PwTRtEqrIKA36kvnUZceR7sfPFMsUtR2yHYA7gkyvcYJGtAgLefMkDERiLBke",
+	"j1QK+43IWW2/H5E6h6ajkX7ViM2jNIDaFmh1vNImuQ9U7MywTT5VA72OyIhSMrEOej3S1fI87x9z38KB",
+	"NXkJzxROzRpMTw05JwFqQp21k8h8n0QgqlhoelxD7DlWO8nwtLzjBkxyywezd/xdrGbwxpSh2refhn6y",
+	"jsebYib/bny+14LPn+jkHXigv9vqYkBwAnpgv83MTSHXV8IPOKa0fK3XUM7RVbyH6LwIstD/jlyMkW7D",
+	"w5a3z5SH4EkVfud3UrjXvo40f+4EsjNVGZf2FaV3e+dDHOQ+/z5XVXMMTwMgzFkS3yZCagCpjgF9w5GY",
+	"le1MYWk7Knlre4Lyjg3HveXb7DKNEyGtNUIBerDHJvEcIFDP0vyVhLeQ9q/QtYZhVPoiC8hzsuKeuo6s",
+	"iwpfEkh2E2MZDCpyN0uENL67fCAcOAQIh3LMVVlv8nTMIw35gqJ6EVYA1lpeR2B+NreemXX9HZeBWJrG",
+	"pTsyVzwBrKWjQgLUqBTZ9ZSNiKTgLM18RuWC5soyReXkR8U0qlEhMozqRpdCw55mHcv88ClngHzoQHya",
+	"Kr1PojNPishXr8ncw7g4BKELkibYFa4jik02OdmKbFQZMatPEYcE0MBGYMlXPSvLvmRhHINfhCvPRqmQ",
+	"98jOEhupsp0iKiR/wL5ZKNcWjI+gOXB98XFw4Y0qEsxGQ6ZrUUmsvo2rR2sRg8nQuBwm3L+O1KPofC0J",
+	"Qio7biuiUBSnGpvOiEI6AbIqtU6rpIDaxKM7BgwK3FPgWabA0gF7xRNvMoSjqmgWj8lTnbcarS9jPKqo",
+	"lNnJWspKF/qB7QlLedYhPqoUWbTmowA16PW/wmmZGcH5psr636TBb9JgK2mQnIlFYVBtUstz+tlEQFvc",
+	"gzd1yMpvC3vQhEMsQv5rlZ5SISb+xUIhOTXkzicFnbLcieI08ITMHIgEHI8MpVLcOwnjuY/+Zsn63R7l",
+	"EYLrd4iWCXwcfLwyTeYeuvnYFAGQObsB2QqlrVzLmyDiyQJbse9HnuiMVHll+ZTuZkKeJekGom3A6LCw",
+	"o/C6JogM3dyxpHb6GXw+HrPRxevLKwaTpMfkiK53HarX1Y5J8FejCZnCVjBMCeMAAx9NIfGMElyeYvT+",
+	"XBrjDbXSgsSdWKAoZ7D0cCAgxd4IJmdhkFJJZiK5S0Zn/EASsW1RAREE4gK041v52QOJRhSmFoTKjSLQ",
+	"/XVEhTJiX/iugUxnyoikPerwt4ojscMhnuoABgwwQo84irddtt/bZVPBI/UuGU/VSkoNHXcdEecfmoet",
+	"2tK6G3u88Bw9om9A/MqI0eg/hoRnWSUjvRGeCD4I6rC1hOTBLqZx/1fVZZqYXOnMbqQTR/N+wqKjz+QO",
+	"wV/KMVflratwvqkyx2rIOj66eO0rX6L4kHb6Gbz00NmRk3i2g68HOsiZ8PJhCq6jN7FyZ2ZhncVjtI55",
+	"K2MIyONrqNzBw19J6/Q+tgj9WwWlwQ5ngPWQZB6fve87NW7aKqy+oeNNiPAbrpgCr4c3V9FdPVFLeaJz",
+	"kdGgL/yzbKzN90zdDnm3yRZ5RvkKhX1S6a/CWwH+yoSBZ9lN8ZSQxNI0CW6wxAOwDE90WIbUnak5j0fY",
+	"9jTA6T/HBMPHUGqmwUeR51cK/QJPVG7nBpEvPiKmnUEOsZGvDd4HRTJks6bPDfueIgeoWdOGz+1FNZq+",
+	"PRoLfLt2NHbIQt12pgFZyVG1m9ke1SAb1SA/Kl332oJEIdgftcU6hFssOzn4Tg0SRn4fbAj39pTgFXlE",
+	"MMc5J4yJl8pboLo5PB0K81hWEGWwmii5Vao83Ovt7F9IVJFVmuEp5D+ZYHOlFzKI+NACjnG5q8qjKjQe",
+	"B12ARvvSFcpv6l5bHzTmxRT1vUsR+UqgtBQ99cVjaXokF2X63efRxnTgdn20ZiQgyaxwOlQcsyow4irj",
+	"LdZk9kSUhgv8IwBTuortNOksGfIDqBNWnWNKETKFbPENVP+GkgawLjLZZINc0T6MDE24nGAiBtCP0uLU",
+	"mcUnUUuCn2RmKawO/XylKbIi+vNc1TqDQQb+raiLt7SrsLQTVNQDhEhcEfO5omZ31SAyBKd2Y6isHFgx",
+	"Fk0sUqJCoRwfmam/Ngh1w1jRrzq6U9W5dbKa/naVnqFj7kfbU8arQzB7/9JAiuoazWQEXdbRqiXsRDyV",
+	"Q6joeP78zT93+o1iSFZRywhIVkXZurGEvKHF/r8ce4RWwclKYaqArlYl9OUqnA4HD4wKtYtXfgsM/bIC",
+	"Q/UVBQyPWK19K+tfv8hIUT24nU/6lC93PqnTtWy8ctWT2bVLu5/4LFrNkMsGvrpZ83cpyK6Z3BpMs+yp",
+	"LEILOqKy+iYBR13BmAGHxj9VxNCCaAIziPWip2xkkrJNbp+dnx5HolxcoRRd+srUuGq8cjHbwd4OSAOi",
+	"TG2yha58ljECC3Om3xvsrQCd2cIVUXR5fn03go058duKEdCU6oZQydobxvUffbzNeVp/r1QSseayWfPl",
+	"A5QQvsL7MAciQTr6u/XvQ13Nu8bTqo/it6jqryOq2hQXVeEk+fLum16onz2mulkPQ98exPuklNBParvx",
+	"yZnrAzO7rVxYFe9lKaQ50FHDifGSQQSiKhUvb1Ldlsp3pW/o7yQbBeBgVFUsChAUOgEdl+Ypm4nEE2AR",
+	"jNADl59QZvsszScrElo/nXUvUSURzUw140rRJ69PkhORbJEcJB2ReQ0tdyIKQMp5R0XRVZ1bU7cDDZdP",
+	"c9mm1cq/AbdeO/FzqFyVqkTkSEW1aZu2y7Q9GQZnqjluJ0XUroGIuydbZavK73byQW34+NrszS3YPL7u",
+	"NE5dm1slYlYJdCgU0u9GvqCPLdM09wZ2Nd5aOSSrPe0YwebJf+yO+95gvC8O+dFNz+v7Gepocc/YZZkV",
+	"E8Day3uZBKLlKBQP+xU1jKHBAzV0q+TpNwX9y1LQCxggX4tyTsPe+UT/5hXykoZqLoYHMpHf59FdjolQ",
+	"4WuHR7/M+f3f/ubYRarzdaS/MZUKprI2B2nOETUSstQ+Bu3H+KbjfB06TrFutzaOYRn5r0rNWSHXXCi2",
+	"5Szf1TG0HSVnrp9wY3XelECqqRxIdidmKmcG0fVSTItRgXbHpqHOBtFlSQzOFiVG6HR1pDmaIKMYQ/bK",
+	"0vpzmtq2+HKmlzSGravXrct0VrCbb7zlCw8AV5utxF6+ZH5SyxTo7hWPwhSeI/lkrgwRMgHLTQERxCru",
+	"2tRdZwHVPNdCTZdd6KR/0uFzDESjOaEZAOWC6wiaQe8mTw5tAMRcaFEJblL1p40HgLUn7eKHaaIKsSvo",
+	"McvwOipysuuIgqXydgpK2lI7pctelMdvMUALABNZZoYqpmrjywmEMhBKHkzoOjI2hjpeWRmgjGu+LW5p",
+	"C3O2MPtNWm2WVm2bf/4V5Wi+MsfIxfDpfATYeNgQkTxXBufpCMZKP0hgQkHbX3CmnlzNFRfno1WwsMv/",
+	"9Gysf7fr8SpZlCVvZPuf6YKEv61DWp/i9LCbFI+y3Pmk/loF/oTpAAaa1nKi7/d6Gle15Kmv9I9rLvJg",
+	"xo24ni2kXHrdOmKufqI6JVOHDn+Tc78OHXphwKPr48Kts60e+JqVaXWiSbadN0FM6Mr+xbh4QEKioJeR",
+	"yl/J/HQamwi+LcC/q9PramwALRKifHcdlZ9UoOD0GGIBZK4wqobNXlNJRZ1l4uoq9Qo7WuUjKVVdqd5V",
+	"qf/zHOfZNOtfEyyf9l/Iq3qMHKrl2gwsq4z1GPkxfy33RXUIh/BUBY8puGIbo2TDvH9Vye6vmxtIwuK+",
+	"mzOfOy9jGnLdO1TTHdNuufzCL6gvPO9/0ObhWRJ7Qkq6p/4d00eOoyieA381N2n7q3L7eSTqhTVV/vWv",
+	"gJxz37Gu9oeDBKh0NLjLxUdgMmjPcbBAuvklAy4w11Lx+weI7GqZaqX08wK+OLUndNSYIQwT1ntZsDGm",
+	"QDyFO1/CNzwkfol+ItUezUaqcG45tOSNGsvKGFcEHcPEPHqDy6SAR1KBkPhePJ3yfHDSbxZQsqnMBnGL",
+	"H2dh7Gs7QNtIkzUqgdpF45ZYzPGMHj7EeCD1oV+oswXHKl3AwLHUlFMDa64Wz1RSiDVuPPueAnB+UDAO",
+	"hbZU6gdaRRCD80NtYg5B2raHl10FgJ6Vlfwr8c8rp1osZ9sSNNKqar5csUpKAoCYcapzj1WnE1UPp24J",
+	"6KEXSTzNDapFyeG241GFI82YVgzlGTbf9mDQ6puV1KTM0iChA04WaV2yDQc6hfoTUngxgJfVDHgaRJfU",
+	"4iy6LB3iUg23Kf8YTOdTZ7jb3989IKF7GkT0Xa9U4+2ri8Eiu2wtkj7PYtJXqxo5W6lVVb825L2oiehK",
+	"+FsqVW+q0dOI7GrCaeDdCXjTVefIKZWCrxtwW7SBQjl12IJzkTOU+3zKb9VXDUD+WRlRq7R43egM+kO/",
+	"GDPmiMU/Bme/xx/H/+2sZaM2lbK/xY59WbFjiZGKtICsv/miQsbq/J3HqhjZoDdQmKII4ZkBTPrzBPoj",
+	"E/Cg18sKAUDNR2UdsusNKhW9tkZg9zr6FX4aXaDAPET/59/OR7bP8B5LS81nIJSe63tEOT6xipO6ePAL",
+	"YI1PC3BOZOsb9AaEAqp4w4hxpdlI2/ClgRLsknguCyKZCu4T5NVbQryqsqCPqgxPJ8hz6dg669ryrJh4",
+	"2IUtricipbqfNrZyBdMZuUMt4DhV/lzXbMzUwba4ME28vj1mTBtmDacYNt1FVko+m8ivejc2zGC/VzWB",
+	"wiAPnVyx+odZAQ+dNi9cVpDl0KlELFn7TnlUjFCDQLPKqqaUMUJ5ddadQ51pLWNiKzgS4RAjR1Fgd7pk",
+	"qVKGLZPc6RW/XWWOwzZL17GTW96soIV+1nrGPLJ0N7AEus5FZpE4bga2109nT2TI9mhOHay58gYJqd3K",
+	"q5KHj7Dy6vrKQJjzxRkesLh/6Yp8M/F+M/E+yMSrRmlKELaWX1vYdwOL7d2JhSW6Fn9Rz65vEy52lAgF",
+	"KkaDX2Er/uyWZN21qktq3fowRzTT6ovf/qIJD63WOK0ocB9EfnyfUUx97Vk9Cn9tWzZGucELUUzYim17",
+	"55OWY+qDUUhhOBt3zuNIdF4BeUZU55V8v77F8fOFA3Z7e122mb4xVIXJi++lAtaquCpp+q6x2wZpk5pS",
+	"pSr8XaQb6gla6l+tH5yNYQKvCDby4UYsX+FB/GUy3QOu7a1dwbsUbFMrfJAKaiCIM8yS4n7CohNfwoy+",
+	"BTZ98YFNa17WX37ckjFWmySg8rWw4/HIExvUkLM6r7N/mSh99MJRrX/E18uK5aDbIxEcK9qgckjKPPlb",
+	"Z4Li4cs12dqnAp3g/Mwt8EDuTNRqrXud6ObbV770SKCykLRAWzNBRiVYbcr8lt8Csf/N9BLajZ+Z08Hf",
+	"tFcfMfq6iq9NhHf3KGztEpjVPMRwT6r7FI9t3mWVgVLH1dS45KGMwSKeE2HhBKtoS1P6H2tdEZdTYnQg",
+	"cz1KVeCXrG9RfP9U1QuDC05iYpBqDwlMeoQ43HWYJxCxjncO1s4LahfiSO97q1pvi3PSSgWSSbV8/me1",
+	"T33jpv9u3PS/cUPZ5z6K7z8PT/1MLFQXBG/MY/k9nsM7COXZ42EodXlDTRbtGggSU0WcWluQlJplGgHG",
+	"pZJ2lAeT1bgzYV42GmVQA2lZg1IJCTYAAb0SnhIarYanJLZzpWn1eQwA5nXt2aP1SCWD1Kv9LQ/na1BX",
+	"sY5mINM4Mbhu/+baq477+VRPNiSUmn+RV73RsQeJ4CqdnMRhXQa0iD8uK0JPaUwSH9fxCjrrPEhzBarc",
+	"EqpuxuXEtJuPNK161686mV1XJqEeQbCbzr0JYeRXJ191S6GiVS+4KoRlSJAqreJp3QLmX1UfJzwMKfJY",
+	"vUhzfftp/ZXTABEfjxWcv2L20xzWH2L7qZz5rF/dpqLfnwQP04nLpiJNAk+q2ymO0oR7qVmZqeAR5NfH",
+	"YyaSJFbe6gWLBCbfY3m07HWG80vYkv9nAA==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -189,6 +189,12 @@ func TestSchemaWhoAndWhere(t *testing.T) {
 		orphan("account_tenants_account_fk", "no such account", `INSERT INTO account_tenants VALUES ('x', 1)`),
 		orphan("account_tenants_tenant_fk", "no such tenant", `INSERT INTO account_tenants VALUES ('demo', 9)`),
 		twice("notices_pk", "a notice again", notice, notice),
+		legal("an unread notice ends", `UPDATE notices SET ended_at = now(), ended_as = 'dismissed'`, notice),
+		refused("notices_ended_ck", "an end without its kind", `UPDATE notices SET ended_at = now()`, notice),
+		refused("notices_ended_ck", "an end without its time", `UPDATE notices SET ended_as = 'read'`, notice),
+		refused("notices_ended_as_ck", "an end that is not known", `UPDATE notices SET ended_at = now(), ended_as = 'lost'`, notice),
+		refused("notices_append_only", "another end", `UPDATE notices SET ended_as = 'read'`, notice, `UPDATE notices SET ended_at = now(), ended_as = 'dismissed'`),
+		refused("notices_append_only", "another reason why it is unread", `UPDATE notices SET unread = 'x'`, notice),
 		refused("notices_digest_ck", "a short notice key", `INSERT INTO notices (account, digest, headers, body) VALUES ('demo', '', '{}', '')`),
 		twice("parked_position_uq", "one place parked twice", parked, parked),
 	})
