@@ -20,7 +20,7 @@ import (
 // has not ended; the dispatch does not exist; or not_after, after which no first byte of the call may
 // leave (rule R4 of docs/rules.md), is not in the future.
 //
-// For sends alone: a case is open; a resend's question about the number before it has no answer yet (ask_no); the dispatch is not the live one; sending is held; or the spacing since the last send of
+// For sends alone: the database is a dump that was restored (the table installation has another oid than the agreed one); a case is open; a resend's question about the number before it has no answer yet (ask_no); the dispatch is not the live one; sending is held; or the spacing since the last send of
 // the payment has not ended. The key's expiry is part of not_after for sends alone.
 //
 // The first send fixes when the key expires; a later contract with another lifetime counts from that send too and can only shorten it.
@@ -30,9 +30,12 @@ import (
 var claimSQL = pg.Named[claimArgs](claimReadyPart + claimMovePart)
 
 // claimPooledSQL is claimSQL for connections through a pooler, which stay open when the database behind it moves. For sends it also checks,
-// in the same statement, that the server is still the cluster and timeline that the installation has agreed to.
+// in the same statement, that the server is still the cluster, timeline and database that the installation has agreed to, and not behind
+// the WAL position that this process has seen.
 var claimPooledSQL = pg.Named[claimArgs](claimReadyPart + `
-      AND (@kind::text <> 'SEND' OR EXISTS (SELECT FROM pg_control_system() s, pg_control_checkpoint() c WHERE s.system_identifier::text = i.system_identifier
+      AND (@kind::text <> 'SEND' OR EXISTS (SELECT FROM pg_control_system() s, pg_control_checkpoint() c, pg_database b
+        WHERE s.system_identifier::text = i.system_identifier AND b.datname = current_database() AND coalesce(i.database_oid, b.oid) = b.oid
+        AND (i.agreed_at > @seen_agreed_at OR pg_current_wal_flush_lsn() - '0/0'::pg_lsn >= @seen_wal::bigint)
         AND i.timeline = greatest(c.timeline_id, ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int)))` + claimMovePart)
 
 // claimArgs are the parameters of a claim.
@@ -55,6 +58,9 @@ type claimArgs struct {
 	KeyMargin   time.Duration `arg:"key_margin"`   // before the key's end: Contract.Horizon + Claim.ClockMargin
 	AbsenceLag  time.Duration `arg:"absence_lag"`  // Contract.Horizon + visibilityLag
 	Spacing     time.Duration `arg:"spacing"`      // of a payment's sends; 0 = none
+
+	SeenAgreedAt time.Time `arg:"seen_agreed_at"` // what this process has seen of the database
+	SeenWAL      int64     `arg:"seen_wal"`
 
 	EntryKind   string `arg:"entry_kind"` // of the journal row
 	EntryData   string `arg:"entry_data"`
@@ -79,7 +85,7 @@ const claimReadyPart = `WITH seen AS MATERIALIZED (
       JOIN dispatches d ON (d.tenant_id, d.rid, d.no) = (s.tenant_id, s.rid, @dispatch)
       JOIN installation i ON i.one
       LEFT JOIN payment_slot t ON t.tenant_id = s.tenant_id
-    WHERE (@kind::text <> 'SEND' OR i.sending_held_since IS NULL) AND (@spacing::interval = interval '0' OR t.tenant_id IS NOT NULL)`
+    WHERE (@kind::text <> 'SEND' OR (i.sending_held_since IS NULL AND coalesce(i.table_oid, i.tableoid::bigint) = i.tableoid::bigint)) AND (@spacing::interval = interval '0' OR t.tenant_id IS NOT NULL)`
 
 const claimMovePart = `
   ), with_key_end AS MATERIALIZED (
@@ -147,12 +153,14 @@ func (s *Store) Claim(ctx context.Context, c refund.Claim) (refund.Claimed, erro
 	}
 	fault.Point(before)
 	out := refund.Claimed{Attempt: refund.Attempt{DispatchNo: c.Dispatch, Kind: c.Kind, ContractVersion: c.Contract.Version}}
+	seen := s.epochs.highest()
 	args := claimArgs{
 		Tenant: int64(c.Tenant), RID: c.RID, State: string(c.State), Generation: c.Generation, JournalSeq: c.JournalSeq,
 		Kind: string(c.Kind), Dispatch: c.Dispatch, StateAfter: string(to), Contract: c.Contract.Version, RequestDigest: emptyIfNil(c.RequestDigest),
 		Lease: c.Lease, Margin: c.Margin, SendWindow: c.SendWindow,
 		KeyLifetime: c.Contract.Key.Lifetime.D(), KeyMargin: c.Contract.Horizon.D() + c.ClockMargin,
 		AbsenceLag: c.Contract.Horizon.D() + visibilityLag(c.Contract), Spacing: spacing,
+		SeenAgreedAt: seen.AgreedAt, SeenWAL: seen.WAL,
 		EntryKind: entry.Kind, EntryData: entry.Data, EntryDigest: digest[:],
 	}
 	statement := s.claimStatement()
@@ -169,7 +177,7 @@ func (s *Store) Claim(ctx context.Context, c refund.Claim) (refund.Claimed, erro
 	return out, nil
 }
 
-// claimStatement returns claimPooledSQL where new connections do not reveal a move (see holdIfMoved), else claimSQL.
+// claimStatement returns claimPooledSQL where new connections do not reveal a move (see onConnect), else claimSQL.
 func (s *Store) claimStatement() pg.Statement[claimArgs] {
 	if s.cfg.Params == pg.ParamsRole && s.cfg.HoldOnFailover {
 		return claimPooledSQL

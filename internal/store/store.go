@@ -39,8 +39,10 @@ type Config struct {
 	// RefundEnded is called after COMMIT for every refund that entered a final state for the first time, with its age; nil = not called. It
 	// must return at once. It is not called if the process ends right after COMMIT, nor for an intake whose COMMIT was not answered.
 	RefundEnded func(state refund.State, took time.Duration)
-	// HoldOnFailover holds all sending as soon as a connection finds that the database was restored or has failed over. A serving process
-	// sets it, except with --failover-lossless: then WatchEpoch agrees to the new server, and sending goes on. Tools do not set it.
+	// HoldOnRestore holds all sending as soon as a connection finds that the database was restored. A serving process sets it; tools do not.
+	HoldOnRestore bool
+	// HoldOnFailover does so after a failover too, and includes HoldOnRestore. A serving process sets it, except with --failover-lossless:
+	// then WatchEpoch agrees to the new server, and sending goes on.
 	HoldOnFailover bool
 }
 
@@ -56,6 +58,7 @@ type Store struct {
 	cfg      Config
 	log      *slog.Logger
 	identity identity
+	epochs   *epochWatch
 
 	announcer    *announcer    // notifies the workers of new jobs after COMMIT
 	parkedPasses atomic.Uint32 // passes of sweepParked; picks the eighth of the payments that a pass reads
@@ -88,14 +91,15 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		cfg.NewRID = pg.NewRID
 	}
 	hot := pg.HotConfig{URL: cfg.URL, Schema: cfg.Schema, Params: cfg.Params, MaxConns: cfg.MaxConns, LockTimeout: cfg.LockTimeout, ProbeTimeout: cfg.ProbeTimeout}
-	if cfg.HoldOnFailover {
-		hot.AfterConnect = holdIfMoved
+	epochs := &epochWatch{log: cfg.Logger}
+	if cfg.HoldOnFailover || cfg.HoldOnRestore {
+		hot.AfterConnect = epochs.onConnect(!cfg.HoldOnFailover)
 	}
 	pool, err := pg.OpenHot(ctx, hot)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{pool: pool, cfg: cfg, log: cfg.Logger, announcer: newAnnouncer()}
+	s := &Store{pool: pool, cfg: cfg, log: cfg.Logger, epochs: epochs, announcer: newAnnouncer()}
 	if err := s.readIdentity(ctx); err != nil {
 		pool.Close()
 		return nil, err
