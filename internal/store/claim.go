@@ -80,7 +80,7 @@ const claimReadyPart = `WITH seen AS MATERIALIZED (
     WHERE @spacing::interval > interval '0' AND (p.next_send_at IS NULL OR p.next_send_at <= clock_timestamp())
     FOR NO KEY UPDATE OF p
   ), ready AS MATERIALIZED (
-    SELECT s.*, greatest(s.epoch, i.epoch) AS new_epoch, d.key_expires_at, clock_timestamp() AS at
+    SELECT s.*, greatest(s.epoch, i.epoch) AS new_epoch, i.agreed_at, d.key_expires_at, clock_timestamp() AS at
     FROM seen s
       JOIN dispatches d ON (d.tenant_id, d.rid, d.no) = (s.tenant_id, s.rid, @dispatch)
       JOIN installation i ON i.one
@@ -107,7 +107,7 @@ const claimMovePart = `
       state_since = CASE WHEN r.state = @state_after THEN r.state_since ELSE f.at END, updated_at = f.at
     FROM with_deadline f
     WHERE (r.tenant_id, r.rid) = (f.tenant_id, f.rid) AND f.not_after > f.at
-    RETURNING r.tenant_id, r.rid, r.epoch, r.generation, r.attempt_no, r.journal_seq, r.journal_head, f.payment_id, f.at, f.not_after, f.key_ends_at
+    RETURNING r.tenant_id, r.rid, r.epoch, r.generation, r.attempt_no, r.journal_seq, r.journal_head, f.payment_id, f.at, f.not_after, f.key_ends_at, f.agreed_at
   ), attempt_row AS (
     INSERT INTO attempts (tenant_id, rid, no, epoch, dispatch_no, kind, generation, contract_version, request_digest, started_at, not_after)
     SELECT tenant_id, rid, attempt_no, epoch, @dispatch, @kind::text, generation, @contract, @request_digest::bytea, at, not_after FROM claimed
@@ -115,6 +115,7 @@ const claimMovePart = `
     INSERT INTO journal (tenant_id, rid, seq, kind, from_state, to_state, generation, source, actor, at, data, digest, hash)
     SELECT tenant_id, rid, journal_seq, @entry_kind, @state, @state_after, generation, 'worker', 'system:worker', at, @entry_data, @entry_digest::bytea,
     journal_head FROM claimed
+    RETURNING pos
   ), dispatch_row AS (
     UPDATE dispatches d SET exposed = true, key_expires_at = m.key_ends_at, absence_counts_from = greatest(d.absence_counts_from,
     m.not_after + @absence_lag::interval)
@@ -123,7 +124,7 @@ const claimMovePart = `
     UPDATE payments p SET next_send_at = m.at + @spacing::interval
     FROM claimed m WHERE @spacing::interval > interval '0' AND (p.tenant_id, p.payment_id) = (m.tenant_id, m.payment_id)
   )
-  SELECT attempt_no, epoch, generation, at, not_after FROM claimed`
+  SELECT m.attempt_no, m.epoch, m.generation, m.at, m.not_after, m.agreed_at, j.pos FROM claimed m, journal_row j`
 
 // Claim takes the next call of a refund as its contract allows: generation + 1, lease, attempt row, exposure, journal row. All times are
 // the database's. Claimed.Send counts on the caller's clock from the instant that it read just before it called Claim, so it ends no later
@@ -165,13 +166,16 @@ func (s *Store) Claim(ctx context.Context, c refund.Claim) (refund.Claimed, erro
 	}
 	statement := s.claimStatement()
 	row := s.pool.QueryRow(ctx, statement.SQL, statement.Args(&args)...)
-	err = row.Scan(&out.No, &out.Epoch, &out.Generation, &out.StartedAt, &out.NotAfter)
+	var agreedAt *time.Time
+	var pos int64
+	err = row.Scan(&out.No, &out.Epoch, &out.Generation, &out.StartedAt, &out.NotAfter, &agreedAt, &pos)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return refund.Claimed{}, fmt.Errorf("%w: claim of %s", refund.ErrNotOwner, c.RID)
 	}
 	if err != nil {
 		return refund.Claimed{}, pg.Translate(err)
 	}
+	s.epochs.wrote(agreedAt, pos)
 	fault.Point(after)
 	out.Send = out.NotAfter.Sub(out.StartedAt)
 	return out, nil

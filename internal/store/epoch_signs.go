@@ -42,6 +42,16 @@ func (w *epochWatch) remember(s pg.Sighting) {
 	w.seen = w.seen.And(s)
 }
 
+// wrote remembers a row of the journal that this process has committed under an agreement. So a database that lacks a claim of this process
+// is behind, also when the claim was made after the last reading.
+func (w *epochWatch) wrote(agreedAt *time.Time, pos int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if pg.Deref(agreedAt).Equal(w.seen.AgreedAt) {
+		w.seen.Journal = max(w.seen.Journal, pos)
+	}
+}
+
 // read reads the installation and its signs. It compares with what was seen before the reading began: another connection may see a higher
 // position meanwhile.
 func (w *epochWatch) read(ctx context.Context, q pg.Querier) (e EpochState, err error) {

@@ -316,3 +316,21 @@ func TestTheAnchorFileShowsARestore(t *testing.T) {
 	}
 	f.wantHeld(t, "wal-position")
 }
+
+// The last second before a restore counts too: the process remembers the claims that it has made since it last looked.
+func TestADatabaseWithoutAClaimOfThisProcessHoldsSending(t *testing.T) {
+	t.Parallel()
+	f := newVerifyFixture(t)
+	k := f.refund(t, "rf")
+	f.agreed(t)
+	before := f.epochs.highest().Journal
+	f.claim(t, k, refund.AttemptSend, 10*time.Second)
+	if after := f.epochs.highest().Journal; after <= before {
+		t.Fatalf("seen up to %d before the claim and up to %d after it", before, after)
+	}
+	f.plant(t, `DELETE FROM journal WHERE pos = (SELECT max(pos) FROM journal)`) // what a restore to the time before it would lack
+	if e, err := f.WatchEpoch(t.Context(), false); err != nil || e.HeldSince == nil {
+		t.Fatalf("%v %+v", err, e)
+	}
+	f.wantHeld(t, "journal-end")
+}
