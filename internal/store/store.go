@@ -24,7 +24,7 @@ type Enqueuer interface {
 	EnqueueTx(ctx context.Context, tx pgx.Tx, w []refund.Wakeup) error
 }
 
-// Config configures a Store. URL and Schema are required.
+// Config configures a Store. URL is required.
 type Config struct {
 	URL          string
 	Schema       string        // default "refundry"; part of every advisory lock key, so that installations in one database do not share locks
@@ -42,7 +42,7 @@ type Config struct {
 	// HoldOnRestore holds all sending as soon as a connection finds that the database was restored. A serving process sets it; tools do not.
 	HoldOnRestore bool
 	// HoldOnFailover does so after a failover too, and includes HoldOnRestore. A serving process sets it, except with --failover-lossless:
-	// then WatchEpoch agrees to the new server, and sending goes on.
+	// then WatchEpoch records the new server as the valid one, and sending goes on.
 	HoldOnFailover bool
 }
 
