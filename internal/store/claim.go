@@ -36,14 +36,16 @@ import (
 // The parameters are the fields of claimArgs.
 var claimSQL = pg.Named[claimArgs](claimReadyPart + claimMovePart)
 
-// claimPooledSQL is claimSQL for connections through a pooler, which stay open when the database behind it moves. For sends it also checks,
-// in the same statement, that the server is still the cluster, timeline and database that the installation has agreed to, and not behind
-// the WAL position that this process has seen.
+// claimPooledSQL is claimSQL for connections through a pooler, which stay open when the database behind it is replaced. For sends it also
+// checks, in the same statement, that the database is the recorded one, on the recorded cluster and timeline (unless a failover is lossless),
+// and not behind the WAL position that this process has seen on the timeline.
 var claimPooledSQL = pg.Named[claimArgs](claimReadyPart + `
-      AND (@kind::text <> 'SEND' OR EXISTS (SELECT FROM pg_control_system() s, pg_control_checkpoint() c, pg_database b
-        WHERE s.system_identifier::text = i.system_identifier AND b.datname = current_database() AND coalesce(i.database_oid, b.oid) = b.oid
-        AND (i.agreed_at > @seen_agreed_at OR pg_current_wal_flush_lsn() - '0/0'::pg_lsn >= @seen_wal::bigint)
-        AND i.timeline = greatest(c.timeline_id, ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int)))` + claimMovePart)
+      AND (@kind::text <> 'SEND' OR EXISTS (SELECT FROM pg_database b, pg_control_system() s, pg_control_checkpoint() c,
+          LATERAL (SELECT greatest(c.timeline_id, ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int) AS timeline) t
+        WHERE b.datname = current_database() AND coalesce(i.database_oid, b.oid) = b.oid
+        AND (@lossless::bool OR (s.system_identifier::text = i.system_identifier AND t.timeline = i.timeline))
+        AND (i.agreed_at > @seen_agreed_at OR s.system_identifier::text <> @seen_system OR t.timeline <> @seen_timeline
+          OR pg_current_wal_flush_lsn() - '0/0'::pg_lsn >= @seen_wal::bigint)))` + claimMovePart)
 
 // claimArgs are the parameters of a claim.
 type claimArgs struct {
@@ -66,7 +68,10 @@ type claimArgs struct {
 	AbsenceLag  time.Duration `arg:"absence_lag"`  // Contract.Horizon + visibilityLag
 	Spacing     time.Duration `arg:"spacing"`      // of a payment's sends; 0 = none
 
+	Lossless     bool      `arg:"lossless"`       // a failover is declared lossless
 	SeenAgreedAt time.Time `arg:"seen_agreed_at"` // what this process has seen of the database
+	SeenSystem   string    `arg:"seen_system"`
+	SeenTimeline int       `arg:"seen_timeline"`
 	SeenWAL      int64     `arg:"seen_wal"`
 
 	EntryKind   string `arg:"entry_kind"` // of the journal row
@@ -170,7 +175,7 @@ func (s *Store) Claim(ctx context.Context, c refund.Claim) (refund.Claimed, erro
 		Lease: c.Lease, Margin: c.Margin, SendWindow: c.SendWindow,
 		KeyLifetime: c.Contract.Key.Lifetime.D(), KeyMargin: c.Contract.Horizon.D() + c.ClockMargin,
 		AbsenceLag: c.Contract.Horizon.D() + visibilityLag(c.Contract), Spacing: spacing,
-		SeenAgreedAt: seen.AgreedAt, SeenWAL: seen.WAL,
+		Lossless: !s.cfg.HoldOnFailover, SeenAgreedAt: seen.AgreedAt, SeenSystem: seen.System, SeenTimeline: seen.Timeline, SeenWAL: seen.WAL,
 		EntryKind: entry.Kind, EntryData: entry.Data, EntryDigest: digest[:],
 	}
 	statement := s.claimStatement()
@@ -190,9 +195,9 @@ func (s *Store) Claim(ctx context.Context, c refund.Claim) (refund.Claimed, erro
 	return out, nil
 }
 
-// claimStatement returns claimPooledSQL where new connections do not reveal a move (see onConnect), else claimSQL.
+// claimStatement returns claimPooledSQL where new connections do not reveal a restore or a failover (see onConnect), else claimSQL.
 func (s *Store) claimStatement() pg.Statement[claimArgs] {
-	if s.cfg.Params == pg.ParamsRole && s.cfg.HoldOnFailover {
+	if s.cfg.Params == pg.ParamsRole && (s.cfg.HoldOnFailover || s.cfg.HoldOnRestore) {
 		return claimPooledSQL
 	}
 	return claimSQL

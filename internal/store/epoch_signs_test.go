@@ -135,6 +135,64 @@ func TestARewrittenTableIsNoSign(t *testing.T) {
 	}
 }
 
+// A database that was renamed is the same one.
+func TestARenamedDatabaseIsNoSign(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	if _, err := migrate.Up(t.Context(), migrate.Config{URL: url}); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	maintenance, err := pgx.Connect(t.Context(), dbtest.Sibling(url, "postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = maintenance.Close(context.Background()) }()
+	rename := func(from, to string) {
+		if _, err := maintenance.Exec(t.Context(), `ALTER DATABASE `+pgx.Identifier{from}.Sanitize()+` RENAME TO `+pgx.Identifier{to}.Sanitize()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rename(cfg.Database, cfg.Database+"_renamed")
+	defer rename(cfg.Database+"_renamed", cfg.Database)
+	s, err := Open(t.Context(), Config{URL: dbtest.Sibling(url, cfg.Database+"_renamed"), Accounts: anyAccount{testContract()}, HoldOnRestore: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if e, err := s.EpochState(t.Context()); err != nil || e.Moved || e.HeldSince != nil {
+		t.Errorf("%v %+v", err, e)
+	}
+}
+
+// One process that remembers holds the others, too: those that start after the restore remember nothing.
+func TestOneProcessThatRemembersHoldsAll(t *testing.T) {
+	t.Parallel()
+	f := newVerifyFixture(t)
+	f.agreed(t)
+	k := f.refund(t, "rf")
+	later, err := Open(t.Context(), Config{URL: f.url, Accounts: anyAccount{f.contract}, HoldOnFailover: true, MaxConns: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer later.Close()
+	seen := f.epochs.highest()
+	seen.WAL += 1 << 40
+	f.Remember(seen)
+	if e, err := later.WatchEpoch(t.Context(), false); err != nil || e.HeldSince != nil {
+		t.Fatalf("the later process knows nothing: %v %+v", err, e)
+	}
+	if e, err := f.WatchEpoch(t.Context(), false); err != nil || e.HeldSince == nil {
+		t.Fatalf("%v %+v", err, e)
+	}
+	if _, err := later.Claim(t.Context(), f.claimOf(f.load(t, k), refund.AttemptSend, 10*time.Second)); !errors.Is(err, refund.ErrNotOwner) {
+		t.Errorf("the later process has claimed a send: %v", err)
+	}
+}
+
 // What a process has seen is kept in its memory, where no restore can change it.
 func TestADatabaseBehindWhatWasSeenHoldsSending(t *testing.T) {
 	t.Parallel()
