@@ -254,6 +254,20 @@ func TestASecondRestoreOfOneBackupHoldsAgain(t *testing.T) {
 	f.agreed(t)
 }
 
+// The comparison runs with every new connection and twice a second: it must read the end of an index, never the journal.
+func TestTheSignsAreReadCheaply(t *testing.T) {
+	t.Parallel()
+	f := newVerifyFixture(t)
+	rows, err := f.pool.Query(t.Context(), "EXPLAIN "+epochSQL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if plan := strings.Join(lines, "\n"); err != nil || !strings.Contains(plan, "Index Only Scan Backward using journal_pos_uq") || strings.Contains(plan, "on refunds") {
+		t.Errorf("%v\n%s", err, plan)
+	}
+}
+
 // A standby may lag: nothing is compared with it, and it is never what was seen.
 func TestSightings(t *testing.T) {
 	t.Parallel()

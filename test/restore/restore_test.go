@@ -29,7 +29,7 @@ var scenarios = []scenario{
 	{"a restore declared while nothing is held", false, declaredOnly},
 }
 
-// TestARestoreSendsNothingTwice. C50.
+// TestARestoreSendsNothingTwice: what was paid after the backup is never paid again, whatever kind of restore it is. C50, C51, C52.
 func TestARestoreSendsNothingTwice(t *testing.T) {
 	t.Parallel()
 	harness.Binary(t)
