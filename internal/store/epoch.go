@@ -24,7 +24,8 @@ type EpochState struct {
 	ActualDatabaseOID int64      `json:"actualDatabaseOid"`
 	ActualTableOID    int64      `json:"actualTableOid"`
 	AgreedAt          *time.Time `json:"agreedAt"`
-	Moved             bool       `json:"moved"` // there is a sign
+	Standby           bool       `json:"standby"` // the server takes no writes; it may lag, so only oids are compared
+	Moved             bool       `json:"moved"`   // there is a sign
 	Signs             []pg.Sign  `json:"signs"`
 	HeldSince         *time.Time `json:"sendingHeldSince"`
 	HeldBecause       string     `json:"heldBecause"`

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -20,6 +21,9 @@ const holdTries = 3
 
 // errEpochChanges reports that the installation row changed with every try.
 var errEpochChanges = errors.Join(errors.New("store: the epoch changes all the time"), refund.ErrBusy)
+
+// errStandby refuses a session. It would live through the promotion of the standby, and no new session would show the failover.
+var errStandby = fmt.Errorf("%w: the server is a standby", refund.ErrUnavailable)
 
 // epochWatch compares the database with what the installation has agreed to and with the highest state that this process has seen. What
 // was seen is kept in memory only: in the database it would be restored with it.
@@ -63,7 +67,7 @@ func (w *epochWatch) read(ctx context.Context, q pg.Querier) (e EpochState, err 
 		return e, err
 	}
 	now.AgreedAt = pg.Deref(e.AgreedAt)
-	e.Epoch, e.ActualSystem, e.ActualTimeline = now.Epoch, now.System, now.Timeline
+	e.Epoch, e.ActualSystem, e.ActualTimeline, e.Standby = now.Epoch, now.System, now.Timeline, now.Standby
 	e.Signs = []pg.Sign{}
 	for _, c := range []struct {
 		sign    pg.Sign
@@ -105,15 +109,18 @@ func (w *epochWatch) hold(ctx context.Context, q pg.Querier, e *EpochState, why 
 }
 
 // onConnect runs on every new connection of a serving process before any other statement, and holds sending if the database shows a sign.
-// Sessions break when a cluster is restored or fails over, so no claim can come between that and the hold. A dump can be restored below an
-// open session: a claim of a send compares the table's oid itself. A missing schema holds nothing. With lossless the signs of a failover
-// are left to WatchEpoch.
+// Sessions break when a cluster is restored or fails over, so no claim can come between that and the hold. Two changes happen below an open
+// session: a standby is promoted, so a session never begins on one; and a dump is restored, so a claim of a send compares the table's oid
+// itself. A missing schema holds nothing. With lossless the signs of a failover are left to WatchEpoch.
 func (w *epochWatch) onConnect(lossless bool) func(ctx context.Context, conn *pgx.Conn) error {
 	return func(ctx context.Context, conn *pgx.Conn) error {
 		for range holdTries {
 			e, err := w.read(ctx, conn)
 			if pg.IsMissingRelation(err) || pg.IsMissingColumn(err) || errors.Is(err, pgx.ErrNoRows) {
 				return nil
+			}
+			if err == nil && e.Standby {
+				return errStandby
 			}
 			if err != nil || !e.Moved || e.HeldSince != nil || lossless && e.failoverOnly() {
 				return err

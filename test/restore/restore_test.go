@@ -139,6 +139,9 @@ func pointInTime(t *testing.T) *site {
 	return s
 }
 
+// sessionsBegin is long enough for a process that has lost its connections to connect again.
+const sessionsBegin = 4 * time.Second
+
 // The standby answers on the address of the lost server, so that the process that lives finds it.
 func failover(t *testing.T) *site {
 	s, p := ready(t, nil)
@@ -148,6 +151,10 @@ func failover(t *testing.T) *site {
 	standby := startPostgres(t, dir, p.db.Port(), nil)
 	if !one[bool](t, standby.url(), `SELECT pg_is_in_recovery()`) {
 		t.Fatal("the standby is none")
+	}
+	time.Sleep(sessionsBegin)
+	if n := one[int](t, standby.url(), `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'refundry' AND backend_start < now() - interval '1 s'`); n > 0 {
+		t.Errorf("%d sessions that may claim a send have begun on the standby, and live through its promotion", n)
 	}
 	one[bool](t, standby.url(), `SELECT pg_promote()`)
 	untilPrimary(t, standby)
