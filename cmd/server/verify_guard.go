@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/hex"
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/refundry/refundry/internal/clock"
+	"github.com/refundry/refundry/internal/store/pg"
 	"github.com/refundry/refundry/internal/store/verify"
 )
 
@@ -33,7 +35,7 @@ func (g *guardConfig) bind(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&g.anchorKey, "anchor-key", "",
 		"ed25519 private key that signs the anchors, PEM (PKCS #8) or 64 hex digits, as file:PATH or env:NAME (default: unsigned)")
 	cmd.Flags().StringVar(&g.anchorFile, "anchor-file", "",
-		"append-only copy of the anchors, best on a disk that the database cannot write (default: no copy)")
+		"append-only copy of the anchors, best on a disk that the database cannot write; a database behind it was restored (default: no copy)")
 }
 
 // guard has the checks that run beside the service; nil = off.
@@ -42,26 +44,14 @@ type guard struct {
 	anchorer        *verify.Anchorer
 }
 
-// openGuard checks the epoch before anything can be sent, and opens the anchorer and the continuous check.
+// openGuard opens the anchorer, checks the epoch before anything can be sent, with what the anchor file says, and opens the continuous check.
 func (a *app) openGuard(ctx context.Context) error {
 	g := a.cfg.guard
-	if err := a.watchEpoch(ctx); err != nil {
+	if err := a.openAnchorer(ctx); err != nil {
 		return err
 	}
-	if g.anchorEvery > 0 {
-		key, err := readSigningKey(g.anchorKey)
-		if err != nil {
-			return err
-		}
-		a.guard.anchorer, err = verify.NewAnchorer(ctx, verify.AnchorConfig{Pool: a.store.Pool(), Schema: a.cfg.schema, Key: key, File: g.anchorFile,
-			Every: g.anchorEvery, Logger: a.log})
-		if err != nil {
-			return err
-		}
-		if key != nil {
-			public := key.Public().(ed25519.PublicKey) //nolint:forcetypeassert,errcheck // documented by the package
-			a.log.InfoContext(ctx, "anchors are signed", "publicKey", hex.EncodeToString(public))
-		}
+	if err := a.watchEpoch(ctx); err != nil {
+		return err
 	}
 	if g.verifyEvery > 0 {
 		var err error
@@ -69,6 +59,43 @@ func (a *app) openGuard(ctx context.Context) error {
 			return err
 		}
 		a.opened(a.guard.continuousCheck.Close)
+	}
+	return nil
+}
+
+// openAnchorer opens the anchorer. A database that is behind its file was restored: sending is held.
+func (a *app) openAnchorer(ctx context.Context) error {
+	g := a.cfg.guard
+	if g.anchorEvery <= 0 && g.anchorFile == "" {
+		return nil
+	}
+	key, err := readSigningKey(g.anchorKey)
+	if err != nil {
+		return err
+	}
+	anchorer, err := verify.NewAnchorer(ctx, verify.AnchorConfig{Pool: a.store.Pool(), Schema: a.cfg.schema, Key: key, File: g.anchorFile,
+		Every: g.anchorEvery, Logger: a.log})
+	if err != nil {
+		return err
+	}
+	seen, err := anchorer.Seen(ctx)
+	if err != nil && !errors.Is(err, verify.ErrFileAhead) {
+		return err
+	}
+	a.store.Remember(seen)
+	if err != nil {
+		a.log.ErrorContext(ctx, "the anchor file is ahead of the database", "error", err.Error())
+		if _, err := a.store.HoldSending(ctx, pg.SignAnchor); err != nil {
+			return err
+		}
+	}
+	if g.anchorEvery <= 0 {
+		return nil
+	}
+	a.guard.anchorer = anchorer
+	if key != nil {
+		public := key.Public().(ed25519.PublicKey) //nolint:forcetypeassert,errcheck // documented by the package
+		a.log.InfoContext(ctx, "anchors are signed", "publicKey", hex.EncodeToString(public))
 	}
 	return nil
 }

@@ -77,7 +77,8 @@ func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 	}
 	accounts := &accountBook{}
 	a.store, err = store.Open(ctx, store.Config{URL: cfg.databaseURL, Schema: cfg.schema, Params: cfg.params, Enqueuer: enqueuer,
-		Accounts: accounts, Logger: cfg.log, RefundEnded: a.metrics.Ended, FactRefused: a.metrics.FactRefused, HoldOnFailover: !cfg.guard.lossless})
+		Accounts: accounts, Logger: cfg.log, RefundEnded: a.metrics.Ended, FactRefused: a.metrics.FactRefused, HoldOnRestore: true,
+		HoldOnFailover: !cfg.guard.lossless})
 	if err != nil {
 		return a, err
 	}

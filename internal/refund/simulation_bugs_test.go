@@ -12,6 +12,7 @@ const (
 	onlyKnownNumbersMarked = "an epoch marks only the numbers that it knows"
 	reappearedNotMarked    = "a refund that is seen again is not marked"
 	sendingNotHeld         = "sending is not held while an epoch is open"
+	restoreNotSeen         = "a restore shows no sign: nothing is held or marked"
 	twoOwners              = "a lease excludes nobody"
 	windowWithoutEnd       = "a send may leave after its time"
 	partialListProves      = "an incomplete list proves absence"
@@ -68,8 +69,8 @@ func (sim *simulation) answerOf(call *simCall) Fact {
 // restore to show.
 func plantedAroundCore() []plantedBug {
 	var out []plantedBug
-	for _, m := range []string{onlyKnownNumbersMarked, reappearedNotMarked, sendingNotHeld, twoOwners, windowWithoutEnd, partialListProves,
-		lostAttemptAnswered, resendWithoutAsking, linesLostWithCase, contradictionBelieved} {
+	for _, m := range []string{onlyKnownNumbersMarked, reappearedNotMarked, sendingNotHeld, restoreNotSeen, twoOwners, windowWithoutEnd,
+		partialListProves, lostAttemptAnswered, resendWithoutAsking, linesLostWithCase, contradictionBelieved} {
 		p := plantedBug{bug: m, mistake: m}
 		switch m {
 		case twoOwners:

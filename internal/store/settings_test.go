@@ -111,3 +111,33 @@ func TestClaimThroughAPoolerWhenTheDatabaseMoved(t *testing.T) {
 		t.Errorf("back on the agreed database: %v", err)
 	}
 }
+
+// TestClaimThroughAPoolerAfterARestore: the open connection claims no send on another database and none behind the WAL position that the
+// process has seen, also where a failover is declared lossless; that alone allows another timeline.
+func TestClaimThroughAPoolerAfterARestore(t *testing.T) {
+	t.Parallel()
+	f := newWorkflow(t)
+	f.agreed(t)
+	lossless := *f.byRole(t)
+	lossless.cfg.HoldOnFailover, lossless.cfg.HoldOnRestore = false, true
+	claim := f.claimOf(f.load(t, f.refund(t, "rf")), refund.AttemptSend, 10*time.Second)
+	seen := lossless.epochs.highest()
+	for _, c := range []struct {
+		name, move, back string
+		wal              int64
+		want             error
+	}{
+		{name: "another database", move: `database_oid = database_oid + 1`, back: `database_oid = database_oid - 1`, want: refund.ErrNotOwner},
+		{name: "another table", move: `table_oid = table_oid + 1`, back: `table_oid = table_oid - 1`, want: refund.ErrNotOwner},
+		{name: "behind the WAL position", move: `epoch = epoch`, back: `epoch = epoch`, wal: 1 << 40, want: refund.ErrNotOwner},
+		{name: "another timeline", move: `timeline = timeline + 1`, back: `timeline = timeline - 1`},
+	} {
+		f.plant(t, `UPDATE installation SET `+c.move)
+		lossless.epochs = &epochWatch{log: lossless.log, seen: seen}
+		lossless.epochs.seen.WAL += c.wal
+		if _, err := lossless.Claim(t.Context(), claim); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+		f.plant(t, `UPDATE installation SET `+c.back)
+	}
+}

@@ -41,8 +41,10 @@ type Config struct {
 	RefundEnded func(state refund.State, took time.Duration)
 	// FactRefused is called for every fact of a channel that a guard refused, with the guard's name; nil = not called. It must return at once.
 	FactRefused func(guard string)
-	// HoldOnFailover holds all sending as soon as a connection finds that the database was restored or has failed over. A serving process
-	// sets it, except with --failover-lossless: then WatchEpoch records the new server as the valid one, and sending goes on. Tools do not set it.
+	// HoldOnRestore holds all sending as soon as a connection finds that the database was restored. A serving process sets it; tools do not.
+	HoldOnRestore bool
+	// HoldOnFailover does so after a failover too, and includes HoldOnRestore. A serving process sets it, except with --failover-lossless:
+	// then WatchEpoch records the new server as the valid one, and sending goes on.
 	HoldOnFailover bool
 }
 
@@ -58,6 +60,7 @@ type Store struct {
 	cfg      Config
 	log      *slog.Logger
 	identity identity
+	epochs   *epochWatch
 
 	announcer    *announcer    // notifies the workers of new jobs after COMMIT
 	parkedPasses atomic.Uint32 // passes of sweepParked; picks the eighth of the payments that a pass reads
@@ -90,14 +93,15 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		cfg.NewRID = pg.NewRID
 	}
 	hot := pg.HotConfig{URL: cfg.URL, Schema: cfg.Schema, Params: cfg.Params, MaxConns: cfg.MaxConns, LockTimeout: cfg.LockTimeout, ProbeTimeout: cfg.ProbeTimeout}
-	if cfg.HoldOnFailover {
-		hot.AfterConnect = holdIfMoved
+	epochs := &epochWatch{log: cfg.Logger}
+	if cfg.HoldOnFailover || cfg.HoldOnRestore {
+		hot.AfterConnect = epochs.onConnect(!cfg.HoldOnFailover)
 	}
 	pool, err := pg.OpenHot(ctx, hot)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{pool: pool, cfg: cfg, log: cfg.Logger, announcer: newAnnouncer()}
+	s := &Store{pool: pool, cfg: cfg, log: cfg.Logger, epochs: epochs, announcer: newAnnouncer()}
 	if err := s.readIdentity(ctx); err != nil {
 		pool.Close()
 		return nil, err

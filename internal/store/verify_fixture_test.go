@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"github.com/refundry/refundry/internal/devdb/dbtest"
 	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/refund/intake"
-	"github.com/refundry/refundry/internal/store/migrate"
 	"github.com/refundry/refundry/internal/store/pg"
 	"github.com/refundry/refundry/internal/store/verify"
 )
@@ -31,7 +29,7 @@ func verifyContracts() []refund.Contract {
 func newVerifyFixture(t *testing.T) *testWorkflow {
 	t.Helper()
 	return openWorkflow(t, dbtest.Template(t, "verify-world", func(url string) (err error) {
-		if _, err := migrate.Up(context.Background(), migrate.Config{URL: url}); err != nil {
+		if err := migrateTemplate(url); err != nil {
 			return err
 		}
 		f := openWorkflow(t, url)

@@ -279,7 +279,8 @@ func TestSchemaChecksReadingNullsAreKnown(t *testing.T) {
 		"decisions_verdict_ck",                                                                                          // no verdict yet
 		"retired_dispatches_proof_ck",                                                                                   // counts nulls
 		"dispatches_override_ck", "effects_foreign_id_ck", "effects_held_ck", "effects_owner_ck", "effects_reversed_ck", // IS NULL tests
-		"effects_voucher_ck",                      // none
+		"effects_voucher_ck",                             // none
+		"installation_agreed_ck", "installation_held_ck", // IS NULL tests only
 		"journal_birth_ck", "journal_fact_key_ck", // IS NULL; a reading without identity
 		"notices_ended_as_ck", "notices_ended_ck", // not ended yet; IS NULL tests only
 		"receipts_code_ck", "receipts_rid_ck", // IS NULL tests

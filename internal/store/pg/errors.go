@@ -96,6 +96,12 @@ func IsMissingRelation(err error) bool {
 	return errors.As(err, &pe) && (pe.Code == "42P01" || pe.Code == "3F000")
 }
 
+// IsMissingColumn reports undefined_column: a migration is missing.
+func IsMissingColumn(err error) bool {
+	var pe *pgconn.PgError
+	return errors.As(err, &pe) && pe.Code == "42703"
+}
+
 // brokenConnection reports errors of a lost connection.
 func brokenConnection(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, pgconn.ErrConnClosed) || pgconn.Timeout(err)
