@@ -178,7 +178,7 @@ func TestVerifyFindsWhatIsPlanted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wantBroken(t, r, p.promise, p.check)
+			wantFound(t, r, p.promise, p.check)
 		})
 	}
 }
@@ -195,7 +195,7 @@ func TestVerifyFindsWhatIsMade(t *testing.T) {
 			f := newVerifyFixture(t)
 			f.plant(t, p.sql)
 			p.do(t, f)
-			wantBroken(t, f.verify(t), p.promise, p.check)
+			wantFound(t, f.verify(t), p.promise, p.check)
 		})
 	}
 }

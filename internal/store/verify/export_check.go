@@ -40,7 +40,6 @@ type evidenceCheck struct {
 	postings  []evPosting
 	receipts  []evReceipt
 	contracts map[int]refund.Contract
-	created   time.Time
 	papers    audit.ReviewRecords
 	decisions []refund.Decision // of the payment's own cases
 }
@@ -72,6 +71,7 @@ func CheckEvidence(raw []byte, samples int) (Report, error) {
 	f.Close(c.r.Refund, c.doc.Tenant)
 	contract := func(_ string, version int) (refund.Contract, bool) { k, ok := c.contracts[version]; return k, ok }
 	f.Calls(&c.r, contract)
+	f.CheckDecisionTimes(&c.r, 0) // later contracts, which may have a shorter horizon, are not in the document
 	f.People(&c.r, contract, c.papers)
 	f.Unproven(c.papers.Decisions)
 	for _, d := range c.decisions {
@@ -148,7 +148,8 @@ func (c *evidenceCheck) refund(r evRefund, cases []evCase) {
 	out.Params = refund.Params{RefundID: r.RefundID, OrderID: r.OrderID, PaymentID: r.PaymentID, Amount: r.Amount, Currency: r.Currency}
 	out.Epoch, out.Generation, out.DispatchNo, out.AttemptNo, out.JournalSeq = r.Epoch, r.Generation, r.DispatchNo, r.AttemptNo, r.JournalSeq
 	out.TenantCode, out.Installation, out.Now = c.doc.Tenant, c.doc.Installation, c.doc.ExportedAt
-	c.created = r.CreatedAt
+	out.CreatedAt, out.StateSince, out.FinalAt, out.AskNo = r.CreatedAt, r.StateSince, pg.Deref(r.FinalAt), pg.Deref(r.AskNo)
+	out.Failure = refund.Failure{Code: pg.Deref(r.Failure), ChannelCode: pg.Deref(r.ChannelCode)}
 	copy(out.Digest[:], r.Digest)
 	copy(out.JournalHead[:], r.JournalHead)
 	if r.CaseID == nil {
@@ -157,6 +158,7 @@ func (c *evidenceCheck) refund(r evRefund, cases []evCase) {
 	out.Case = &refund.Case{}
 	for _, k := range cases {
 		if k.ID == *r.CaseID && k.ClosedAt == nil && pg.Deref(k.RID) == r.RID {
+			out.Case.Reasons = k.Reasons
 			return
 		}
 	}
@@ -235,7 +237,7 @@ func (c *evidenceCheck) intake() {
 			c.found("P6", "receipt-digest", "the receipt of event %s has other parameters", x.EventID)
 		}
 	}
-	if old := !c.created.After(c.doc.ExportedAt.Add(-keptReceipts)); accepted > 1 || (accepted == 0 && !old) {
+	if old := !c.r.CreatedAt.After(c.doc.ExportedAt.Add(-keptReceipts)); accepted > 1 || (accepted == 0 && !old) {
 		c.found("P5", "refund-without-receipt", "%d receipts made it", accepted)
 	}
 }

@@ -140,6 +140,16 @@ func (v *Verifier) contract(account string, version int) (refund.Contract, bool)
 	return c, ok
 }
 
+// shortestHorizon returns the shortest horizon of the account's contracts, 0 without one.
+func (v *Verifier) shortestHorizon(account string) (out time.Duration) {
+	for _, c := range v.contracts[account] {
+		if out == 0 || c.Horizon.D() < out {
+			out = c.Horizon.D()
+		}
+	}
+	return out
+}
+
 // Run checks everything. An error means that a check could not run; broken promises are in the report.
 //
 // The service may write meanwhile. Rows that are compared come from one snapshot: each SQL check is one statement, and each page of refunds
