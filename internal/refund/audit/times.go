@@ -30,7 +30,8 @@ func (f *Fold) checkRow(r *refund.Record) {
 			reasons = row.Case
 		}
 	}
-	if !r.CreatedAt.Equal(f.rows[0].At) || !r.StateSince.Equal(since) || !r.FinalAt.Equal(final) {
+	// A state that counts as older than it is only brings its deadline forward; a younger one would put it off.
+	if !r.CreatedAt.Equal(f.rows[0].At) || r.StateSince.After(since) || !r.FinalAt.Equal(final) {
 		f.a.report("P7", "times-fold", "made %s, in its state since %s, final at %q; the journal says %s, %s, %q", stamp(r.CreatedAt), stamp(r.StateSince),
 			stampOrNever(r.FinalAt), stamp(f.rows[0].At), stamp(since), stampOrNever(final))
 	}

@@ -33,7 +33,8 @@ func Checks() []Check {
 // a case may be.
 func checks(overdue, timerLimit time.Duration) []check {
 	var out []check
-	for _, part := range [][]check{balanceChecks, openChecks(overdue, timerLimit), intakeChecks, evidenceChecks, ledgerChecks, otherChecks} {
+	for _, part := range [][]check{balanceChecks, openChecks(overdue, timerLimit), intakeChecks, evidenceChecks, ledgerChecks, otherChecks,
+		reportedChecks, lineChecks, receiptChecks} {
 		out = append(out, part...)
 	}
 	return out
