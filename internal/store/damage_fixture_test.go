@@ -127,6 +127,13 @@ func (f *damageFixture) people(t *testing.T) {
 	f.decide(t, notdone, refund.ActionWait)
 	f.decide(t, notdone, refund.ActionConfirmNotDone)
 	f.decide(t, f.stuck(t, f.refund(t, "confirmed")).RefundRef, refund.ActionConfirmSuccess)
+	judged, err := f.judge(t, f.propose(t, f.stuck(t, f.refund(t, "waited")).RefundRef, refund.ActionWait), true, "cid")
+	if err != nil || judged.AppliedAt.IsZero() {
+		t.Fatalf("%+v %v", judged, err)
+	}
+	if _, err := f.pool.Exec(t.Context(), `UPDATE actors SET disabled_at = now() WHERE name = 'cid'`); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // resent is a refund that was sent again under its next number, by decision, and has succeeded.
@@ -167,12 +174,28 @@ func (f *damageFixture) intakes(t *testing.T) {
 	capture := intake.Intake{Tenant: f.tenant, Event: intake.EventID{Consumer: "events", Source: "s", ID: "cap"}, Type: intake.TypePaymentCaptured,
 		RID: pg.NewRID(), Actor: "actor:test",
 		Capture: &intake.Capture{PaymentID: "pay_cap", CaptureID: "cap_1", OrderID: "ord_1", Amount: 500, Currency: "USD", Account: "demo"}}
-	out := f.accept(t, capture, f.request("ev_refused", "refused", "pay_success_0", 5000, nil), f.request("ev_other", "other_0", "pay_other_0", 100, nil),
-		f.request("ev_conflict", "other_0", "pay_other_0", 99, nil))
-	wantVerdicts(t, out, intake.Taken, intake.Refused, intake.Replayed, intake.Conflict)
+	group := []intake.Intake{capture, f.request("ev_refused", "refused", "pay_success_0", 5000, nil), f.request("ev_other", "other_0", "pay_other_0", 100, nil),
+		f.request("ev_conflict", "other_0", "pay_other_0", 99, nil), f.request("ev_rest", "again", "pay_success_0", 5000, nil)}
+	for i := range group[1:4] { // messages of a bridge, whose deliveries are stored; the last request came over REST
+		group[i+1].Event.Consumer, group[i+1].Event.Source = "orders", "/shop"
+	}
+	out := f.accept(t, group...)
+	wantVerdicts(t, out, intake.Taken, intake.Refused, intake.Replayed, intake.Conflict, intake.Refused)
+	var deliveries []intake.Delivery
+	for i, o := range out[1:4] {
+		d := intake.Delivery{Tenant: f.tenant.ID, Event: group[i+1].Event, Transport: "q#1", Outcome: string(o.Verdict), Cause: o.Cause}
+		if o.Cause == "" {
+			d.Cause = string(o.Code)
+		}
+		deliveries = append(deliveries, d)
+	}
+	parked := intake.Delivery{Tenant: f.tenant.ID, Event: intake.EventID{Consumer: "orders", Source: "/shop", ID: "ev_parked"}, Transport: "q#1", Outcome: "PARKED"}
+	if err := f.RecordDeliveries(t.Context(), append(deliveries, parked)); err != nil {
+		t.Fatal(err)
+	}
 	f.receive(t, notice("early", "", "ch_early", refund.Succeeded), refund.NoticeKept)
-	if _, err := f.pool.Exec(t.Context(), `INSERT INTO parked (tenant_id, parked_id, consumer, position, headers, body, reason, tries)
-		VALUES ($1, gen_random_uuid(), 'orders', 'junk/1', '{}', 'x', 'undecodable', 1)`, int64(f.tenant.ID)); err != nil {
+	if _, err := f.pool.Exec(t.Context(), `INSERT INTO parked (tenant_id, parked_id, consumer, source, event_id, position, headers, body, reason,
+    tries) VALUES ($1, gen_random_uuid(), 'orders', '/shop', 'ev_parked', 'junk/1', '{}', 'x', 'malformed', 1)`, int64(f.tenant.ID)); err != nil {
 		t.Fatal(err)
 	}
 }

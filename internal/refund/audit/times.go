@@ -35,6 +35,9 @@ func (f *Fold) checkRow(r *refund.Record) {
 		f.a.report("P7", "times-fold", "made %s, in its state since %s, final at %q; the journal says %s, %s, %q", stamp(r.CreatedAt), stamp(r.StateSince),
 			stampOrNever(r.FinalAt), stamp(f.rows[0].At), stamp(since), stampOrNever(final))
 	}
+	if want := r.Currency.Exponent(); r.Exponent != want && want >= 0 {
+		f.a.report("P6", "exponent", "amounts have %d decimals, %s has %d", r.Exponent, r.Currency, want)
+	}
 	f.checkFailure(r, entered)
 	var stored []refund.CaseReason
 	if r.Case != nil {

@@ -29,8 +29,8 @@ func Checks() []Check {
 	return out
 }
 
-// checks lists the checks that are statements. overdue is how late a timer may be, timerLimit how far in the future that of a refund without
-// a case may be.
+// checks lists the checks that are statements. overdue is how late a timer may be, timerLimit how far in the future that of a refund
+// may be.
 func checks(overdue, timerLimit time.Duration) []check {
 	var out []check
 	for _, part := range [][]check{balanceChecks, openChecks(overdue, timerLimit), intakeChecks, evidenceChecks, ledgerChecks, otherChecks,
@@ -89,9 +89,9 @@ func openChecks(overdue, timerLimit time.Duration) []check {
 		{"P4", "overdue", true, fmt.Sprintf(`SELECT tenant_id, rid, NULL::text, format('%%s, due %%s ago', state, date_trunc('second',
     clock_timestamp() - next_action_at))
   FROM refunds WHERE next_action_at < clock_timestamp() - interval '%d seconds'`, int64(overdue/time.Second))},
-		{"P4", "timer-far", true, fmt.Sprintf(`SELECT tenant_id, rid, NULL::text, format('%%s without a case, looked at next in %%s', state, date_trunc('second',
+		{"P4", "timer-far", true, fmt.Sprintf(`SELECT tenant_id, rid, NULL::text, format('%%s, looked at next in %%s', state, date_trunc('second',
     next_action_at - clock_timestamp()))
-  FROM refunds WHERE case_id IS NULL AND next_action_at > clock_timestamp() + interval '%d seconds'`, int64(timerLimit/time.Second))},
+  FROM refunds WHERE next_action_at > clock_timestamp() + interval '%d seconds'`, int64(timerLimit/time.Second))},
 		{"P4", "lease-long", false, fmt.Sprintf(`SELECT tenant_id, rid, NULL::text, format('owned for another %%s', date_trunc('second',
     lease_ends_at - clock_timestamp()))
   FROM refunds WHERE lease_ends_at > clock_timestamp() + interval '%d seconds'`, int64(refund.LongestLease/time.Second))},

@@ -41,9 +41,10 @@ var reportedChecks = []check{
     FROM contracts WHERE digest <> sha256(convert_to(contract::text, 'UTF8'))`},
 	{"P7", "journal-replay", false, `SELECT tenant_id, rid, NULL::text, 'seq ' || seq || ' names a replay, which only the first row can' FROM journal
     WHERE replay_batch IS NOT NULL AND seq > 1`},
-	{"P10", "refund-of-earlier-epoch", false, `SELECT r.tenant_id, r.rid, NULL::text, format('open, of epoch %s, and epoch %s has begun without marking it', r.epoch, i.epoch)
-  FROM refunds r JOIN installation i ON r.epoch < i.epoch
-  WHERE r.final_at IS NULL AND i.sending_held_since IS NULL AND (i.mark_new_until IS NULL OR i.mark_new_until < clock_timestamp())`},
+	{"P10", "refund-unmarked", false, `SELECT r.tenant_id, r.rid, NULL::text, format('open and older than epoch %s, which has not marked it', i.epoch)
+  FROM refunds r JOIN installation i ON i.epoch > 1 AND i.sending_held_since IS NULL
+    AND (i.mark_new_until IS NULL OR (r.created_at < i.mark_new_until AND i.mark_new_until < clock_timestamp() - interval '1 hour'))
+  WHERE r.final_at IS NULL AND NOT EXISTS (SELECT FROM dispatches d WHERE (d.tenant_id, d.rid, d.marked_epoch) = (r.tenant_id, r.rid, i.epoch))`},
 }
 
 // lineChecks are about effects that belong to no refund, whose history is in effect_events.
@@ -101,6 +102,12 @@ var receiptChecks = []check{
   FROM receipts x LEFT JOIN captures c ON (x.tenant_id, x.params->>'paymentId', x.params->>'captureId', x.params->>'amount')
     = (c.tenant_id, c.payment_id, c.capture_id, c.amount::text)
   WHERE x.type = 'payment.captured' AND x.outcome = 'TAKEN' AND c.capture_id IS NULL`},
+	{"P5", "delivery-without-receipt", false, `SELECT d.tenant_id, d.rid, d.consumer || '/' || d.event_id, format('was delivered and decided (%s), and has no receipt', d.outcome)
+  FROM deliveries d LEFT JOIN receipts x USING (tenant_id, consumer, source, event_id)
+  WHERE d.tenant_id <> 0 AND d.event_id IS NOT NULL AND x.event_id IS NULL AND (d.outcome IN ('TAKEN','CONFLICT')
+    OR (d.outcome = 'REFUSED' AND d.cause <> 'tenant-closed') OR (d.outcome = 'REPLAYED' AND d.cause IN ('event','refund')))`},
+	{"P5", "delivery-without-parked", false, `SELECT d.tenant_id, d.rid, d.consumer || '/' || d.event_id, 'was delivered and parked, and no such message is parked'
+  FROM deliveries d LEFT JOIN parked p USING (consumer, source, event_id) WHERE d.outcome = 'PARKED' AND d.event_id IS NOT NULL AND p.event_id IS NULL`},
 	{"P6", "conflict-missing", false, `SELECT x.tenant_id, x.rid, x.consumer || '/' || x.event_id, 'a conflict without its evidence'
   FROM receipts x LEFT JOIN conflicts c ON (c.tenant_id, c.consumer, c.source, c.event_id) = (x.tenant_id, x.consumer, x.source, x.event_id)
   WHERE x.outcome = 'CONFLICT' AND c.conflict_id IS NULL`},
@@ -111,8 +118,9 @@ var receiptChecks = []check{
 	{"P3", "payment-snapshot", false, `SELECT p.tenant_id, x.rid, 'payment ' || p.payment_id, 'its amounts or its reference are not those of the request that announced them'
   FROM receipts x JOIN payments p ON (p.tenant_id, p.payment_id) = (x.tenant_id, x.params->>'paymentId') JOIN tenants t ON t.tenant_id = p.tenant_id
   WHERE x.type = 'refund.requested' AND x.outcome = 'TAKEN' AND p.known_by = 'snapshot' AND x.params#>>'{payment,version}' = p.version::text
-    AND (p.captured::text, p.refunded_elsewhere::text, p.currency, p.account) IS DISTINCT FROM (x.params#>>'{payment,amount}',
-      x.params#>>'{payment,refundedElsewhere}', x.params#>>'{payment,currency}', x.params#>>'{payment,channelAccount}')`},
+    AND ((p.captured::text, p.refunded_elsewhere::text, p.currency, p.account) IS DISTINCT FROM (x.params#>>'{payment,amount}',
+      x.params#>>'{payment,refundedElsewhere}', x.params#>>'{payment,currency}', x.params#>>'{payment,channelAccount}')
+    OR (x.at = p.created_at AND p.channel_reference <> coalesce(nullif(x.params#>>'{payment,channelReference}', ''), t.code || ':' || p.payment_id)))`},
 	{"P3", "excess-accepted", false, `SELECT p.tenant_id, NULL::uuid, 'payment ' || p.payment_id, format('excess of %s is accepted, decisions accepted %s', p.excess_accepted,
     coalesce(s.accepted, 0))
   FROM payments p LEFT JOIN (SELECT c.tenant_id, c.payment_id, max(d.excess) AS accepted FROM cases c JOIN decisions d USING (tenant_id, case_id)

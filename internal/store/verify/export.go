@@ -57,11 +57,11 @@ var evidenceTables = []struct{ name, sql string }{
 	{"cases", `SELECT row_to_json(x) FROM cases x WHERE tenant_id = $1 AND (rid = $2 OR (rid IS NULL AND payment_id = $3)) ORDER BY opened_at`},
 	{"decisions", `SELECT row_to_json(x) FROM decisions x JOIN cases c USING (tenant_id, case_id) WHERE x.tenant_id = $1 AND (c.rid = $2 OR (c.rid IS NULL
     AND c.payment_id = $3)) ORDER BY x.made_at`},
-	{"actors", `SELECT row_to_json(x) FROM (SELECT tenant_id, actor_id, name FROM actors) x
+	{"actors", `SELECT row_to_json(x) FROM (SELECT tenant_id, actor_id, name, kind, disabled_at FROM actors) x
     WHERE x.tenant_id = $1 AND x.actor_id IN (SELECT unnest(ARRAY[d.maker, d.checker])
 		FROM decisions d JOIN cases c USING (tenant_id, case_id) WHERE d.tenant_id = $1 AND (c.rid = $2 OR (c.rid IS NULL AND c.payment_id = $3)))
 		ORDER BY x.actor_id`},
-	{"receipts", `SELECT row_to_json(x) FROM receipts x WHERE tenant_id = $1 AND rid = $2 AND $3::text <> '' ORDER BY at`},
+	{"receipts", `SELECT row_to_json(x) FROM receipts x WHERE tenant_id = $1 AND (rid = $2 OR (rid IS NULL AND params->>'paymentId' = $3)) ORDER BY at, event_id`},
 	{"conflicts", `SELECT row_to_json(x) FROM conflicts x WHERE tenant_id = $1 AND (rid = $2 OR refund_id = (SELECT refund_id FROM refunds r
     WHERE r.tenant_id = $1 AND r.rid = $2)) AND $3::text <> '' ORDER BY at`},
 	{"notices", `SELECT row_to_json(x) FROM notices x WHERE tenant_id = $1 AND rid = $2 AND $3::text <> '' ORDER BY at`},

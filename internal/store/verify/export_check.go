@@ -148,6 +148,7 @@ func (c *evidenceCheck) refund(r evRefund, cases []evCase) {
 	out.Params = refund.Params{RefundID: r.RefundID, OrderID: r.OrderID, PaymentID: r.PaymentID, Amount: r.Amount, Currency: r.Currency}
 	out.Epoch, out.Generation, out.DispatchNo, out.AttemptNo, out.JournalSeq = r.Epoch, r.Generation, r.DispatchNo, r.AttemptNo, r.JournalSeq
 	out.TenantCode, out.Installation, out.Now = c.doc.Tenant, c.doc.Installation, c.doc.ExportedAt
+	out.Exponent = r.Exponent
 	out.CreatedAt, out.StateSince, out.FinalAt, out.AskNo = r.CreatedAt, r.StateSince, pg.Deref(r.FinalAt), pg.Deref(r.AskNo)
 	out.Failure = refund.Failure{Code: pg.Deref(r.Failure), ChannelCode: pg.Deref(r.ChannelCode)}
 	copy(out.Digest[:], r.Digest)

@@ -46,6 +46,7 @@ type (
 		CreatedAt   time.Time       `json:"created_at"`
 		StateSince  time.Time       `json:"state_since"`
 		FinalAt     *time.Time      `json:"final_at"`
+		Exponent    int             `json:"exponent"`
 		AskNo       *int            `json:"ask_no"`
 		Failure     *string         `json:"failure_code"`
 		ChannelCode *string         `json:"failure_channel_code"`

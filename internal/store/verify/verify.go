@@ -187,7 +187,7 @@ func (v *Verifier) Run(ctx context.Context) (Report, error) {
 // minTimerLimit is the smallest timerLimit: a day more than the longest wait of the default contracts, which is a week.
 const minTimerLimit = 8 * 24 * time.Hour
 
-// timerLimit returns how far in the future the timer of a refund without a case may be, before promise P4 counts as broken: a day more than
+// timerLimit returns how far in the future the timer of a refund may be, before promise P4 counts as broken: a day more than
 // the longest wait of any contract, and at least minTimerLimit.
 func (v *Verifier) timerLimit() time.Duration {
 	out := minTimerLimit

@@ -1,0 +1,4 @@
+-- Attempts: a send turned into a question. Found by: check.
+-- Runs as a superuser; the first statement disables guards and foreign keys.
+SET LOCAL session_replication_role = replica;
+UPDATE attempts SET kind='LIST' WHERE rid=(SELECT rid FROM refunds WHERE refund_id = 'unknown_0');

@@ -1,0 +1,4 @@
+-- Intake: receipt of a capture changed. Found by: check.
+-- Runs as a superuser; the first statement disables guards and foreign keys.
+SET LOCAL session_replication_role = replica;
+UPDATE receipts SET outcome='REFUSED', code='x' WHERE event_id='cap';

@@ -1,0 +1,4 @@
+-- Epoch: epoch of a refund lowered, of installation raised. Found by: check.
+-- Runs as a superuser; the first statement disables guards and foreign keys.
+SET LOCAL session_replication_role = replica;
+UPDATE installation SET epoch=5;
