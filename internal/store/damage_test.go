@@ -2,9 +2,11 @@ package store
 
 import (
 	"context"
+	"crypto/ed25519"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +18,7 @@ import (
 )
 
 // damageFolder has one script for each kind of damage. Its first comment says what it does and how it must be found: by check, by anchor
-// (the copy outside of the database), or by signature of a refund's document.
+// (the copy outside of the database), by signature of a refund's document, or by nothing. Of a check it names the promise and the check.
 const damageFolder = "../../test/damage"
 
 // leastFoundByChecks of leastDamages kinds are found by verify alone, without an anchor file or an exported document.
@@ -26,7 +28,9 @@ const (
 )
 
 type damageScript struct {
-	name, sql, by, refund string
+	name, sql string
+	by        string // check, anchor, signature or nothing
+	what      string // of a check, such as "P8 effect-missing"; of a signature the refund
 }
 
 func damageScripts(t *testing.T) []damageScript {
@@ -46,8 +50,8 @@ func damageScripts(t *testing.T) []damageScript {
 		if !ok {
 			t.Fatalf("%s: the first line does not say how it must be found", file)
 		}
-		by, refund, _ := strings.Cut(strings.TrimSuffix(how, "."), " of ")
-		out = append(out, damageScript{strings.TrimSuffix(filepath.Base(file), ".sql"), string(raw), by, refund})
+		by, what, _ := strings.Cut(strings.TrimSuffix(how, "."), " ")
+		out = append(out, damageScript{strings.TrimSuffix(filepath.Base(file), ".sql"), string(raw), by, strings.TrimPrefix(what, "of ")})
 	}
 	return out
 }
@@ -81,7 +85,7 @@ func TestEveryKindOfDamageIsFound(t *testing.T) {
 	for _, s := range scripts {
 		t.Run(s.name, func(t *testing.T) {
 			found := d.find(t, s)
-			fmt.Fprintf(&table, "%-80s %-10s %s\n", s.name, s.by, found)
+			fmt.Fprintf(&table, "%-70s %-10s %s\n", s.name, s.by, found)
 			if s.by == "check" {
 				byChecks++
 			}
@@ -122,6 +126,7 @@ func (d *damageRun) find(t *testing.T, s damageScript) (found string) {
 		t.Fatal(err)
 	}
 	defer pg.Undo(context.Background(), tx)
+	before := d.document(t, tx, s)
 	if _, err := tx.Exec(t.Context(), s.sql); err != nil {
 		t.Fatal(err)
 	}
@@ -133,8 +138,8 @@ func (d *damageRun) find(t *testing.T, s damageScript) (found string) {
 		return foundBy(r)
 	}
 	checks := run(d.plain)
-	if (len(checks) > 0) != (s.by == "check") {
-		t.Errorf("checks found %v; it must be found by %s", checks, s.by)
+	if (len(checks) > 0) != (s.by == "check") || s.by == "check" && !slices.Contains(checks, s.what) {
+		t.Errorf("checks found %v; it must be found by %s %s", checks, s.by, s.what)
 	}
 	if s.by == "check" {
 		return strings.Join(checks, ", ")
@@ -143,5 +148,35 @@ func (d *damageRun) find(t *testing.T, s damageScript) (found string) {
 	if (len(copies) > 0) != (s.by == "anchor") {
 		t.Errorf("anchors found %v; it must be found by %s", copies, s.by)
 	}
-	return strings.Join(copies, ", ")
+	if s.by != "signature" {
+		return strings.Join(copies, ", ")
+	}
+	after := d.document(t, tx, s)
+	after.Signature, after.ExportedAt = before.Signature, before.ExportedAt // the damage is done to the document, whose key nobody has
+	for _, c := range []struct {
+		e    verify.Evidence
+		want bool
+	}{{before, false}, {after, true}} {
+		r, err := verify.CheckEvidence(rawOf(t, c.e), 20, anchorKey.Public().(ed25519.PublicKey))
+		if err != nil || slices.Contains(foundBy(r), "P8 document-signature") != c.want {
+			t.Errorf("the document before the damage must be signed, the one after it not: %v %v", err, foundBy(r))
+		}
+	}
+	return "P8 document-signature"
+}
+
+// document is the signed document of the script's refund, as the transaction sees it; without a refund it is empty.
+func (d *damageRun) document(t *testing.T, tx pgx.Tx, s damageScript) verify.Evidence {
+	t.Helper()
+	if s.by != "signature" {
+		return verify.Evidence{}
+	}
+	e, err := d.plain.Within(plantedTx{tx}).Export(t.Context(), "demo", s.what)
+	if err == nil {
+		e, err = e.Sign(anchorKey)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
 }

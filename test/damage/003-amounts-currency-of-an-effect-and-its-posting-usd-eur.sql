@@ -1,4 +1,4 @@
--- Amounts: currency of an effect and its posting USD -> EUR. Found by: check.
+-- Amounts: currency of an effect and its posting USD -> EUR. Found by: check P8 effect-differs.
 -- Runs as a superuser; the first statement disables guards and foreign keys.
 SET LOCAL session_replication_role = replica;
 UPDATE postings SET currency='EUR' WHERE effect_id = (SELECT effect_id FROM effects WHERE channel_refund_id='ch_success');

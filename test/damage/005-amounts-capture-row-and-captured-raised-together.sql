@@ -1,4 +1,4 @@
--- Amounts: capture row and captured raised together. Found by: check.
+-- Amounts: capture row and captured raised together. Found by: check P5 receipt-capture.
 -- Runs as a superuser; the first statement disables guards and foreign keys.
 SET LOCAL session_replication_role = replica;
 UPDATE captures SET amount=50000;

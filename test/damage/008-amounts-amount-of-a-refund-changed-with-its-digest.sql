@@ -1,4 +1,4 @@
--- Amounts: amount of a refund changed with its digest (receipt too), reservation. Found by: check.
+-- Amounts: amount of a refund changed with its digest (receipt too), reservation. Found by: check P7 journal-birth.
 -- Runs as a superuser; the first statement disables guards and foreign keys.
 SET LOCAL session_replication_role = replica;
 UPDATE refunds SET amount=200 WHERE rid=(SELECT rid FROM refunds WHERE refund_id = 'pending_0');

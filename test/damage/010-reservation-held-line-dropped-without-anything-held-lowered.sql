@@ -1,4 +1,4 @@
--- Reservation: held line dropped without anything, held lowered. Found by: check.
+-- Reservation: held line dropped without anything, held lowered. Found by: check P8 line-history.
 -- Runs as a superuser; the first statement disables guards and foreign keys.
 SET LOCAL session_replication_role = replica;
 UPDATE effects SET status='DROPPED' WHERE channel_refund_id='fx_held';

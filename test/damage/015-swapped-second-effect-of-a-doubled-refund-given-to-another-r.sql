@@ -1,4 +1,4 @@
--- Swapped: second effect of a doubled refund given to another refund of the tenant. Found by: check.
+-- Swapped: second effect of a doubled refund given to another refund of the tenant. Found by: check P1 effects-per-refund.
 -- Runs as a superuser; the first statement disables guards and foreign keys.
 SET LOCAL session_replication_role = replica;
 UPDATE effects SET rid=(SELECT rid FROM refunds WHERE refund_id = 'success_0'), payment_id='pay_success_0' WHERE channel_refund_id='ch_doubled_again';

@@ -1,4 +1,4 @@
--- Swapped states: success refund set to REVERSED, effect reversed, mirror posted, refunded lowered. Found by: check.
+-- Swapped states: success refund set to REVERSED, effect reversed, mirror posted, refunded lowered. Found by: check P7 state-fold.
 -- Runs as a superuser; the first statement disables guards and foreign keys.
 SET LOCAL session_replication_role = replica;
 UPDATE effects SET status='REVERSED', reversed_at=now() WHERE channel_refund_id='ch_success';

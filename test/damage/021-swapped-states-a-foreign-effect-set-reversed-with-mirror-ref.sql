@@ -1,4 +1,4 @@
--- Swapped states: a foreign effect set REVERSED with mirror, refunded lowered. Found by: check.
+-- Swapped states: a foreign effect set REVERSED with mirror, refunded lowered. Found by: check P8 line-history.
 -- Runs as a superuser; the first statement disables guards and foreign keys.
 SET LOCAL session_replication_role = replica;
 UPDATE effects SET status='REVERSED', reversed_at=now() WHERE channel_refund_id='fx_foreign';

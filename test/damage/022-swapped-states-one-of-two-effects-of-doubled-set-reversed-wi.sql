@@ -1,4 +1,4 @@
--- Swapped states: one of two effects of doubled set REVERSED with mirror, refunded lowered. Found by: check.
+-- Swapped states: one of two effects of doubled set REVERSED with mirror, refunded lowered. Found by: check P8 effect-differs.
 -- Runs as a superuser; the first statement disables guards and foreign keys.
 SET LOCAL session_replication_role = replica;
 UPDATE effects SET status='REVERSED', reversed_at=now() WHERE channel_refund_id='ch_doubled_again';

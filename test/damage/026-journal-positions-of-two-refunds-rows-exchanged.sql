@@ -1,4 +1,4 @@
--- Journal: positions of two refunds' rows exchanged (order of events). Found by: check.
+-- Journal: positions of two refunds' rows exchanged (order of events). Found by: check P7 anchor-hash.
 -- Runs as a superuser; the first statement disables guards and foreign keys.
 SET LOCAL session_replication_role = replica;
 UPDATE journal SET pos=-1 WHERE rid=(SELECT rid FROM refunds WHERE refund_id = 'success_0') AND seq=1;

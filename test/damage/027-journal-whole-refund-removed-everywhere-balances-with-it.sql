@@ -1,4 +1,4 @@
--- Journal: whole refund removed everywhere, balances with it. Found by: check.
+-- Journal: whole refund removed everywhere, balances with it. Found by: check P7 anchor-hash.
 -- Runs as a superuser; the first statement disables guards and foreign keys.
 SET LOCAL session_replication_role = replica;
 DELETE FROM journal WHERE rid=(SELECT rid FROM refunds WHERE refund_id = 'failed_0');

@@ -1,4 +1,4 @@
--- Tenants: a refund moved to another tenant with all its rows. Found by: check.
+-- Tenants: a refund moved to another tenant with all its rows. Found by: check P7 journal-birth.
 -- Runs as a superuser; the first statement disables guards and foreign keys.
 SET LOCAL session_replication_role = replica;
 INSERT INTO tenants(tenant_id,code) VALUES (77,'thief');

@@ -1,4 +1,4 @@
--- Tenants: a case moved to another tenant (closed one). Found by: check.
+-- Tenants: a case moved to another tenant (closed one). Found by: check P8 case-of-nothing.
 -- Runs as a superuser; the first statement disables guards and foreign keys.
 SET LOCAL session_replication_role = replica;
 INSERT INTO tenants(tenant_id,code) VALUES (77,'thief');

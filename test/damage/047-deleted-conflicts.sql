@@ -1,4 +1,4 @@
--- Deleted: conflicts. Found by: check.
+-- Deleted: conflicts. Found by: check P6 conflict-missing.
 -- Runs as a superuser; the first statement disables guards and foreign keys.
 SET LOCAL session_replication_role = replica;
 DELETE FROM conflicts;

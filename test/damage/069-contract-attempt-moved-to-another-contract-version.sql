@@ -1,4 +1,4 @@
--- Contract: attempt moved to another contract version (hides P2). Found by: check.
+-- Contract: attempt moved to another contract version (hides P2). Found by: check P10 claim-differs.
 -- Runs as a superuser; the first statement disables guards and foreign keys.
 SET LOCAL session_replication_role = replica;
 INSERT INTO contracts(account,version,contract,digest) SELECT account,9,contract,digest FROM contracts LIMIT 1;

@@ -1,4 +1,4 @@
--- Refund: account changed on refund, payment, dispatch and effect. Found by: check.
+-- Refund: account changed on refund, payment, dispatch and effect. Found by: check P3 payment-snapshot.
 -- Runs as a superuser; the first statement disables guards and foreign keys.
 SET LOCAL session_replication_role = replica;
 INSERT INTO accounts(account,adapter) VALUES ('evil','plain');

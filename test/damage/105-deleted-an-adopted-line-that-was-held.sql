@@ -1,4 +1,4 @@
--- Deleted: an adopted line that was held for a refund before, with its history and posting. Found by: check.
+-- Deleted: an adopted line that was held for a refund before, with its history and posting. Found by: check P8 line-missing.
 -- Runs as a superuser; the first statement disables guards and foreign keys.
 SET LOCAL session_replication_role = replica;
 DELETE FROM postings WHERE effect_id IN (SELECT effect_id FROM effects WHERE channel_refund_id = 'fx_adopted');

@@ -29,6 +29,7 @@ type Evidence struct {
 	Tenant       string                       `json:"tenant"`
 	RefundID     string                       `json:"refundId"`
 	Tables       map[string][]json.RawMessage `json:"tables"`
+	Signature    hexBytes                     `json:"signature,omitempty"` // see Sign; absent where no key was given
 }
 
 // EvidenceTables lists the tables of a document, in the order in which they are read.

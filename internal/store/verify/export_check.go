@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,9 +45,10 @@ type evidenceCheck struct {
 	decisions []refund.Decision // of the payment's own cases
 }
 
-// CheckEvidence checks a document that Export wrote, without a database: chain, digests, fold, calls, effects, postings, receipts, people.
+// CheckEvidence checks a document that Export wrote, without a database: chain, digests, fold, calls, effects, postings, receipts, people,
+// and its signature with the public half of the anchor key; nil = the signature is not checked.
 // Errors: ErrEvidence; what is wrong with the refund is in the report.
-func CheckEvidence(raw []byte, samples int) (Report, error) {
+func CheckEvidence(raw []byte, samples int, key ed25519.PublicKey) (Report, error) {
 	began := time.Now()
 	c := &evidenceCheck{t: newVerifyTally(max(samples, 1))}
 	if err := json.Unmarshal(raw, &c.doc); err != nil {
@@ -62,6 +64,7 @@ func CheckEvidence(raw []byte, samples int) (Report, error) {
 	if err := c.read(); err != nil {
 		return Report{}, err
 	}
+	c.checkSignature(raw, key)
 	f := audit.NewAuditor(func(f audit.Finding) { c.found(f.Promise, f.Check, "%s", f.What) }).Fold(c.r.RID)
 	for _, e := range c.journal {
 		f.Add(audit.StoredEntry{Seq: e.Seq, Pos: e.Pos, At: e.At, Digest: hash32(e.Digest), Hash: hash32(e.Hash),
