@@ -207,6 +207,9 @@ func TestVerifyEveryCheckIsPlanted(t *testing.T) {
 	for _, p := range plants {
 		have[p.promise+" "+p.check] = true
 	}
+	for _, s := range damageScripts(t) {
+		have[s.what] = true
+	}
 	for _, c := range verify.Checks() {
 		if !have[c.Promise+" "+c.Name] {
 			t.Errorf("no plant for %s %s", c.Promise, c.Name)
