@@ -25,9 +25,9 @@ func exportRefundCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "refund ID", Short: "Write everything stored about one refund as one JSON document", Args: cobra.ExactArgs(1),
 		Long: `Writes the refund with its payment, journal, numbers, calls and their evidence, effects, postings, cases, decisions, receipts,
-notices, the contracts that applied, and the refusals about the payment. "refundry verify --file" checks the document without the
-database. With --anchor-key the whole document is signed, so that any later change of it shows; its reader checks the signature with
---anchor-public-key.
+notices and the contracts that applied; also refused requests for the payment, the digests of unmatched notices of the account, and the
+positions of the journal's readers. "refundry verify --file" checks the document without the database. --anchor-key signs the whole
+document: with --anchor-public-key the check detects every later change of it.
 
 The document contains the caller's reason and metadata and the channel's answers: treat it as personal data.`,
 		Example: "  refundry export refund rf_1001 --tenant shop-eu --anchor-key file:anchor.pem --out rf_1001.json\n" +
@@ -96,6 +96,9 @@ func (f *verifyFlags) verifyFile(cmd *cobra.Command) error {
 	r, err := verify.CheckEvidence(raw, f.samples, key)
 	if err != nil {
 		return err
+	}
+	if key == nil && !f.json {
+		fmt.Fprintln(cmd.ErrOrStderr(), "The document's signature was not checked: that needs --anchor-public-key.")
 	}
 	return f.report(cmd, r)
 }

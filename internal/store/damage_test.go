@@ -18,7 +18,7 @@ import (
 )
 
 // damageFolder has one script for each kind of damage. Its first comment says what it does and how it must be found: by check, by anchor
-// (the copy outside of the database), by signature of a refund's document, or by nothing. Of a check it names the promise and the check.
+// (the copy outside of the database), or by the signature of a refund's document. Of a check it names the promise and the check.
 const damageFolder = "../../test/damage"
 
 // leastFoundByChecks of leastDamages kinds are found by verify alone, without an anchor file or an exported document.
@@ -29,7 +29,8 @@ const (
 
 type damageScript struct {
 	name, sql string
-	by        string // check, anchor, signature or nothing
+	kind      string // what it does, in a sentence
+	by        string // check, anchor or signature
 	what      string // of a check, such as "P8 effect-missing"; of a signature the refund
 }
 
@@ -46,12 +47,12 @@ func damageScripts(t *testing.T) []damageScript {
 			t.Fatal(err)
 		}
 		first, _, _ := strings.Cut(string(raw), "\n")
-		_, how, ok := strings.Cut(first, " Found by: ")
-		if !ok {
+		kind, how, _ := strings.Cut(strings.TrimPrefix(first, "-- "), ". Found by: ")
+		by, what, _ := strings.Cut(strings.TrimSuffix(how, "."), " ")
+		if !slices.Contains([]string{"check", "anchor", "signature"}, by) {
 			t.Fatalf("%s: the first line does not say how it must be found", file)
 		}
-		by, what, _ := strings.Cut(strings.TrimSuffix(how, "."), " ")
-		out = append(out, damageScript{strings.TrimSuffix(filepath.Base(file), ".sql"), string(raw), by, strings.TrimPrefix(what, "of ")})
+		out = append(out, damageScript{strings.TrimSuffix(filepath.Base(file), ".sql"), string(raw), kind, by, strings.TrimPrefix(what, "of ")})
 	}
 	return out
 }
@@ -81,19 +82,40 @@ func TestEveryKindOfDamageIsFound(t *testing.T) {
 	}
 	d.conn = conn
 	var table strings.Builder
-	scripts, byChecks := damageScripts(t), 0
+	scripts, by := damageScripts(t), map[string]int{}
 	for _, s := range scripts {
 		t.Run(s.name, func(t *testing.T) {
 			found := d.find(t, s)
-			fmt.Fprintf(&table, "%-70s %-10s %s\n", s.name, s.by, found)
-			if s.by == "check" {
-				byChecks++
+			if !t.Failed() {
+				by[s.by]++
 			}
+			fmt.Fprintf(&table, "%-50s %-10s %s\n", s.name, s.by, found)
 		})
 	}
-	t.Logf("\n%s%d of %d kinds of damage are found by checks alone", table.String(), byChecks, len(scripts))
-	if len(scripts) < leastDamages || byChecks < leastFoundByChecks {
-		t.Errorf("%d of %d kinds are found by checks alone, want %d of %d at least", byChecks, len(scripts), leastFoundByChecks, leastDamages)
+	t.Logf("\n%s%d kinds of damage: found by check %d, by anchor %d, by signature %d", table.String(), len(scripts), by["check"], by["anchor"], by["signature"])
+	if len(scripts) < leastDamages || by["check"] < leastFoundByChecks || by["check"]+by["anchor"]+by["signature"] != len(scripts) {
+		t.Errorf("found %v of %d kinds, want all of at least %d, and %d of them by a check", by, len(scripts), leastDamages, leastFoundByChecks)
+	}
+}
+
+// docs/verify.md lists every kind of damage, with what finds it.
+func TestEveryKindOfDamageIsDocumented(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../../docs/verify.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want strings.Builder
+	for _, s := range damageScripts(t) {
+		number, _, _ := strings.Cut(s.name, "-")
+		found := strings.TrimSuffix(s.by+" "+s.what, " ")
+		if s.by == "signature" {
+			found = s.by
+		}
+		fmt.Fprintf(&want, "| [%s](../test/damage/%s.sql) | %s | %s |\n", number, s.name, s.kind, found)
+	}
+	if !strings.Contains(string(raw), want.String()) {
+		t.Errorf("docs/verify.md does not have these lines:\n%s", want.String())
 	}
 }
 

@@ -1,4 +1,4 @@
--- Attempts: renumbered (1 and 2 exchanged) in a refund with two numbers. Found by: check P10 attempt-order.
+-- Two attempts exchange their ordinals. Found by: check P10 attempt-order.
 -- Runs as a superuser; the first statement disables guards and foreign keys.
 SET LOCAL session_replication_role = replica;
 UPDATE attempts SET no=-no WHERE rid=(SELECT rid FROM refunds WHERE refund_id = 'resent_0');

@@ -52,3 +52,42 @@ func TestEveryPartitionRefusesWhatItsTableRefuses(t *testing.T) {
 		t.Error("a table that is no partition cannot be guarded as one")
 	}
 }
+
+// partitionGuardsSQL counts the guards of every partitioned table of a schema that one of its partitions lacks.
+const partitionGuardsSQL = `SELECT count(*), coalesce(string_agg(i.inhrelid::regclass || ' lacks ' || t.tgname, ', ' ORDER BY i.inhrelid, t.tgname), '')
+  FROM pg_inherits i JOIN pg_class p ON p.oid = i.inhparent JOIN pg_trigger t ON t.tgrelid = p.oid AND NOT t.tgisinternal
+  WHERE p.relkind = 'p' AND p.relnamespace = $1::regnamespace AND NOT EXISTS (SELECT FROM pg_trigger x
+    WHERE x.tgrelid = i.inhrelid AND x.tgname = t.tgname AND x.tgtype = t.tgtype AND x.tgenabled = t.tgenabled AND x.tgfoid = t.tgfoid)`
+
+// A migration that adds a guard to a partitioned table calls guard_partition for its partitions, too.
+func TestEveryPartitionHasTheGuardsOfItsTable(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	mustMigrate(t, Config{URL: url, Schema: "cell_a"})
+	pool := migrateTestPool(t, url, "cell_a")
+	wantMissing := func(name string, want int) {
+		t.Helper()
+		var n int
+		var which string
+		if err := pool.QueryRow(t.Context(), partitionGuardsSQL, "cell_a").Scan(&n, &which); err != nil || n != want {
+			t.Errorf("%s: %d guards are missing, want %d: %s %v", name, n, want, which, err)
+		}
+	}
+	run := func(sql string) {
+		t.Helper()
+		if _, err := pool.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantMissing("after all migrations", 0)
+	run(`CREATE TRIGGER receipts_later BEFORE UPDATE OF transport ON receipts FOR EACH STATEMENT EXECUTE FUNCTION append_only('receipts_later')`)
+	var parts int
+	if err := pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_inherits WHERE inhparent = 'receipts'::regclass`).Scan(&parts); err != nil {
+		t.Fatal(err)
+	}
+	wantMissing("after a guard without guard_partition", parts)
+	run(`SELECT guard_partition(inhrelid::regclass) FROM pg_inherits WHERE inhparent = 'receipts'::regclass`)
+	wantMissing("after guard_partition", 0)
+	_, err := pool.Exec(t.Context(), `UPDATE receipts_default SET transport = 'x'`)
+	wantRefusal(t, "the later guard holds in a partition", err, "23514", "receipts_later")
+}

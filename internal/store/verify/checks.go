@@ -16,18 +16,25 @@ type check struct {
 	sql           string
 }
 
-// Check names a statement's check.
+// Check is a check that is a statement. SQL has the parameters $1, the only tenant or null, and $2, the most violations that are shown.
 type Check struct {
-	Promise, Name string
+	Promise, Name, SQL string
 }
 
 // Checks lists the checks that are statements; the fold's come beside them.
 func Checks() []Check {
 	var out []Check
 	for _, c := range checks(time.Minute, time.Hour) {
-		out = append(out, Check{Promise: c.promise, Name: c.name})
+		out = append(out, Check{Promise: c.promise, Name: c.name, SQL: c.statement()})
 	}
 	return out
+}
+
+// statement completes the check's SQL with the refund's id and the number of all violations. $1 tenant or null, $2 limit.
+func (c check) statement() string {
+	return `SELECT x.tenant_id, coalesce(r.refund_id, 'rid:' || x.rid::text, ''), coalesce(x.subject, ''), x.what, count(*) OVER ()
+		FROM (` + c.sql + `) AS x (tenant_id, rid, subject, what) LEFT JOIN refunds r ON r.tenant_id = x.tenant_id AND r.rid = x.rid
+		WHERE $1::bigint IS NULL OR x.tenant_id = $1 LIMIT $2`
 }
 
 // checks lists the checks that are statements. overdue is how late a timer may be, timerLimit how far in the future that of a refund

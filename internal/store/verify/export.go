@@ -66,6 +66,11 @@ var evidenceTables = []struct{ name, sql string }{
 	{"conflicts", `SELECT row_to_json(x) FROM conflicts x WHERE tenant_id = $1 AND (rid = $2 OR refund_id = (SELECT refund_id FROM refunds r
     WHERE r.tenant_id = $1 AND r.rid = $2)) AND $3::text <> '' ORDER BY at`},
 	{"notices", `SELECT row_to_json(x) FROM notices x WHERE tenant_id = $1 AND rid = $2 AND $3::text <> '' ORDER BY at`},
+	// Notices of the account that no refund has matched: without their contents, which may be another tenant's.
+	{"unmatched_notices", `SELECT row_to_json(x) FROM (SELECT n.account, n.digest, n.at FROM notices n JOIN refunds r ON r.account = n.account
+    WHERE r.tenant_id = $1 AND r.rid = $2 AND $3::text <> '' AND n.rid IS NULL ORDER BY n.at DESC, n.digest LIMIT 1000) x`},
+	{"readers", `SELECT row_to_json(x) FROM (SELECT name, generation, cursor, updated_at FROM readers
+    WHERE $1::bigint > 0 AND $2::uuid IS NOT NULL AND $3::text <> '') x ORDER BY x.name, x.generation`},
 	{"contracts", `SELECT row_to_json(x) FROM contracts x WHERE (account, version) IN (SELECT r.account, a.contract_version FROM attempts a
     JOIN refunds r USING (tenant_id, rid)
 		WHERE a.tenant_id = $1 AND a.rid = $2) AND $3::text <> '' ORDER BY version`},

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 
 	"github.com/refundry/refundry/internal/refund"
 )
@@ -51,8 +52,8 @@ func evidenceStatement(raw []byte) ([]byte, error) {
 // deepestDocument bounds the nesting of a document.
 const deepestDocument = 100
 
-// canonicalValue reads the next value and returns it without spaces, the members of objects sorted by their names' bytes, numbers as they
-// are written, and texts as encoding/json writes them without escaping for HTML. The outermost object is read without its signature.
+// canonicalValue reads the next value and returns it in the form of refund.CanonicalJSON, numbers as they are written. The outermost object
+// is returned without its signature.
 func canonicalValue(d *json.Decoder, depth int) ([]byte, error) {
 	if depth > deepestDocument {
 		return nil, errors.New("nested too deeply")
@@ -79,7 +80,15 @@ func canonicalValue(d *json.Decoder, depth int) ([]byte, error) {
 		_, err := d.Token()
 		return append(out, ']'), err
 	}
-	return canonicalScalar(t)
+	switch v := t.(type) {
+	case string:
+		return refund.AppendJSONString(nil, v)
+	case json.Number:
+		return []byte(v.String()), nil
+	case bool:
+		return strconv.AppendBool(nil, v), nil
+	}
+	return []byte("null"), nil
 }
 
 func canonicalObject(d *json.Decoder, depth int) ([]byte, error) {
@@ -109,7 +118,7 @@ func canonicalObject(d *json.Decoder, depth int) ([]byte, error) {
 		if depth == 0 && m.name == "signature" {
 			continue
 		}
-		name, err := canonicalScalar(m.name)
+		name, err := refund.AppendJSONString(nil, m.name)
 		if err != nil {
 			return nil, err
 		}
@@ -120,16 +129,6 @@ func canonicalObject(d *json.Decoder, depth int) ([]byte, error) {
 	}
 	_, err := d.Token()
 	return append(out, '}'), err
-}
-
-func canonicalScalar(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // checkSignature checks the document's signature with the key that its reader trusts; nil = the signature is not checked.

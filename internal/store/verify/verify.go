@@ -214,9 +214,7 @@ func (v *Verifier) journalRows(ctx context.Context) (n int64, err error) {
 
 // check runs one statement that finds violations.
 func (v *Verifier) check(ctx context.Context, c check, t *tally) error {
-	rows, err := v.db.Query(ctx, `SELECT x.tenant_id, coalesce(r.refund_id, 'rid:' || x.rid::text, ''), coalesce(x.subject, ''), x.what, count(*) OVER ()
-		FROM (`+c.sql+`) AS x (tenant_id, rid, subject, what) LEFT JOIN refunds r ON r.tenant_id = x.tenant_id AND r.rid = x.rid
-		WHERE $1::bigint IS NULL OR x.tenant_id = $1 LIMIT $2`, v.tenant, v.cfg.Samples)
+	rows, err := v.db.Query(ctx, c.statement(), v.tenant, v.cfg.Samples)
 	if err != nil {
 		return pg.Translate(err)
 	}

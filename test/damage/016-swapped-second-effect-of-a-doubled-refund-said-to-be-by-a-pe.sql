@@ -1,4 +1,0 @@
--- Swapped: second effect of a doubled refund said to be by a person, id removed (left out of P1). Found by: check P8 effect-differs.
--- Runs as a superuser; the first statement disables guards and foreign keys.
-SET LOCAL session_replication_role = replica;
-UPDATE effects SET source='person', channel_refund_id=NULL WHERE channel_refund_id='ch_doubled_again';

@@ -1,4 +1,0 @@
--- Evidence: a notice's bytes and fact replaced. Found by: check P8 notice-unreported.
--- Runs as a superuser; the first statement disables guards and foreign keys.
-SET LOCAL session_replication_role = replica;
-UPDATE notices SET body='forged', fact='{"status":"FAILED_FINAL"}' WHERE rid=(SELECT rid FROM refunds WHERE refund_id = 'noticed_0');

@@ -1,5 +1,0 @@
--- Evidence: an unanswered question deleted, attempt_no lowered. Found by: check P8 line-history.
--- Runs as a superuser; the first statement disables guards and foreign keys.
-SET LOCAL session_replication_role = replica;
-UPDATE refunds SET attempt_no=attempt_no WHERE rid=(SELECT rid FROM refunds WHERE refund_id = 'unknown_0');
-DELETE FROM effect_events;

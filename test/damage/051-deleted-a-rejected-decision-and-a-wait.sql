@@ -1,4 +1,0 @@
--- Deleted: a rejected decision and a wait. Found by: signature of notdone_0.
--- Runs as a superuser; the first statement disables guards and foreign keys.
-SET LOCAL session_replication_role = replica;
-DELETE FROM decisions WHERE action='wait' OR verdict='REJECTED';

@@ -1,4 +1,0 @@
--- Cases: closed_how of a closed one changed. Found by: check P8 case-closed.
--- Runs as a superuser; the first statement disables guards and foreign keys.
-SET LOCAL session_replication_role = replica;
-UPDATE cases SET closed_how='fact:succeeded' WHERE rid=(SELECT rid FROM refunds WHERE refund_id = 'notdone_0');

@@ -1,4 +1,0 @@
--- Attempts: not_after moved one minute later. Found by: check P8 number-differs.
--- Runs as a superuser; the first statement disables guards and foreign keys.
-SET LOCAL session_replication_role = replica;
-UPDATE attempts SET not_after=not_after+interval '30 s' WHERE rid=(SELECT rid FROM refunds WHERE refund_id = 'success_0');

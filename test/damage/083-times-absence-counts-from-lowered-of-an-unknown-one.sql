@@ -1,4 +1,0 @@
--- Times: absence_counts_from lowered of an unknown one (a NotFound counts too early). Found by: check P8 number-differs.
--- Runs as a superuser; the first statement disables guards and foreign keys.
-SET LOCAL session_replication_role = replica;
-UPDATE dispatches SET absence_counts_from=absence_counts_from-interval '1 day' WHERE rid=(SELECT rid FROM refunds WHERE refund_id = 'unknown_0');

@@ -1,4 +1,0 @@
--- Intake: receipt of a capture changed. Found by: check P5 capture-receipt.
--- Runs as a superuser; the first statement disables guards and foreign keys.
-SET LOCAL session_replication_role = replica;
-UPDATE receipts SET outcome='REFUSED', code='x' WHERE event_id='cap';

@@ -1,4 +1,0 @@
--- Epoch: epoch of a refund lowered, of installation raised. Found by: check P10 refund-unmarked.
--- Runs as a superuser; the first statement disables guards and foreign keys.
-SET LOCAL session_replication_role = replica;
-UPDATE installation SET epoch=5;

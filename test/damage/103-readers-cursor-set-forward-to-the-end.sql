@@ -1,4 +1,0 @@
--- Readers: cursor set forward to the end (events lost). Found by: nothing.
--- Runs as a superuser; the first statement disables guards and foreign keys.
-SET LOCAL session_replication_role = replica;
-INSERT INTO readers(name,cursor) VALUES ('sink',(SELECT last_value FROM journal_pos_seq));

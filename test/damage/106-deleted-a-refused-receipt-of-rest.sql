@@ -1,4 +1,0 @@
--- Deleted: a refused receipt of a REST request. Found by: signature of success_0.
--- Runs as a superuser; the first statement disables guards and foreign keys.
-SET LOCAL session_replication_role = replica;
-DELETE FROM receipts WHERE event_id = 'ev_rest';
