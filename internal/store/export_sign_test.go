@@ -67,7 +67,7 @@ func eachChange(node any, path string, set func(any), try func(name string)) {
 	case string:
 		with("changed", n+"0")
 	case json.Number:
-		with("changed", json.Number(n.String()+"1"))
+		with("changed", json.Number("1"+strings.TrimPrefix(n.String(), "-")))
 	case bool:
 		with("changed", !n)
 	default:

@@ -1,10 +1,13 @@
 package store
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/refundry/refundry/internal/store/verify"
 )
@@ -83,9 +86,17 @@ func TestNoCheckOfVerifyIsQuadratic(t *testing.T) {
 	if _, err := f.pool.Exec(t.Context(), `ANALYZE`); err != nil {
 		t.Fatal(err)
 	}
+	conn, err := pgx.Connect(t.Context(), f.url) // with the planner's defaults, as a Verifier has them
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	if _, err := conn.Exec(t.Context(), `SET search_path = refundry; SET work_mem = '64MB'; SET jit = off`); err != nil {
+		t.Fatal(err)
+	}
 	explain := func(sql string) (planNode, string) {
 		var text string
-		if err := f.pool.QueryRow(t.Context(), `EXPLAIN (FORMAT JSON) `+strings.NewReplacer("$1", "NULL", "$2", "10").Replace(sql)).Scan(&text); err != nil {
+		if err := conn.QueryRow(t.Context(), `EXPLAIN (FORMAT JSON) `+strings.NewReplacer("$1", "NULL", "$2", "10").Replace(sql)).Scan(&text); err != nil {
 			t.Fatal(fmt.Errorf("%s: %w", sql, err))
 		}
 		var plans []struct{ Plan planNode }
