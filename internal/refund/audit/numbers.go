@@ -55,16 +55,16 @@ func (f *Fold) checkEnds(r *refund.Record, d *refund.Dispatch) {
 	}
 }
 
+// overrides are the decisions that close the number that they are about.
+var overrides = []refund.FactKind{refund.DecidedResend, refund.ConfirmedNotDone, refund.AcceptedAsIs}
+
 // checkOverride checks that a number that a decision has closed is stored so, unless the channel acknowledged it later or an
 // effect of it is booked.
 func (f *Fold) checkOverride(r *refund.Record, d *refund.Dispatch) {
 	overridden := false
 	for i := range f.rows {
 		row := &f.rows[i]
-		switch refund.FactKind(row.Kind) {
-		case refund.DecidedResend, refund.ConfirmedNotDone, refund.AcceptedAsIs:
-			overridden = overridden || row.Source == sourceDecision && row.Dispatch == d.Ordinal
-		}
+		overridden = overridden || row.Source == sourceDecision && row.Dispatch == d.Ordinal && slices.Contains(overrides, refund.FactKind(row.Kind))
 	}
 	ofNumber := func(e refund.Effect) bool { return e.Ours && e.DispatchNo == d.Ordinal }
 	if overridden && !d.Overridden && !d.Acknowledged && d.MarkedEpoch == 0 && !slices.ContainsFunc(r.Effects, ofNumber) {
