@@ -260,7 +260,7 @@ func TestAnchorFileAfterARestore(t *testing.T) {
 	if err := restored.Once(t.Context()); err == nil {
 		t.Error("no error from a database that is older than the file")
 	}
-	f.plant(t, `UPDATE installation SET epoch = 2`)
+	f.plant(t, `UPDATE installation SET epoch = 2, sending_held_since = now()`)
 	f.refund(t, "after")
 	restored.once(t)
 	after, err := os.ReadFile(a.file)

@@ -26,7 +26,7 @@ func newDecisions(t *testing.T, change func(*refund.Contract)) *testDecisions {
 		t.Fatal(err)
 	}
 	if _, err := f.pool.Exec(t.Context(), `WITH a AS (INSERT INTO accounts (account, adapter) VALUES ('demo', 'plain') ON CONFLICT DO NOTHING)
-		INSERT INTO contracts (account, version, contract, digest) VALUES ('demo', $1, $2::text::json, sha256('x'))`, f.contract.Version, string(text)); err != nil {
+		INSERT INTO contracts (account, version, contract, digest) VALUES ('demo', $1, $2::text::json, sha256(convert_to($2, 'UTF8')))`, f.contract.Version, string(text)); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"ann", "bob", "cid", "dan", "eve", "fay", "gil", "hal"} {

@@ -214,7 +214,7 @@ func TestLinesAtOnce(t *testing.T) {
 	}
 	for i, k := range []refund.RefundRef{a, b} {
 		until(func() error {
-			_, err := c.Enter(t.Context(), k, refund.Fact{Kind: refund.Succeeded, Dispatch: 1, ChannelRefundID: []string{"re_1", "re_b"}[i], Source: "notice"},
+			_, err := c.Enter(t.Context(), k, refund.Fact{Kind: refund.Succeeded, Dispatch: 1, ChannelRefundID: []string{"re_1", "re_b"}[i], Source: "worker"},
 				c.contract)
 			return err
 		})

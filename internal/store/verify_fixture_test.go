@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -65,7 +66,7 @@ func (f *testWorkflow) fillVerifyFixture(t *testing.T) error {
 		if err != nil {
 			return err
 		}
-		if _, err := f.pool.Exec(t.Context(), `INSERT INTO contracts (account, version, contract, digest) VALUES ('demo', $1, $2::text::json, sha256('x'))`,
+		if _, err := f.pool.Exec(t.Context(), `INSERT INTO contracts (account, version, contract, digest) VALUES ('demo', $1, $2::text::json, sha256(convert_to($2, 'UTF8')))`,
 			c.Version, string(text)); err != nil {
 			return err
 		}
@@ -141,6 +142,27 @@ func (f *testWorkflow) verify(t *testing.T, change ...func(*verify.Config)) veri
 		t.Fatal(err)
 	}
 	return r
+}
+
+// wantFound checks that this check found a violation of the promise. Other promises may be broken by the same damage.
+func wantFound(t *testing.T, r verify.Report, promise, check string) {
+	t.Helper()
+	if !slices.Contains(foundBy(r), promise+" "+check) || r.OK {
+		t.Errorf("%s %s did not find it: %v", promise, check, foundBy(r))
+	}
+}
+
+// foundBy lists the checks that found violations, as "P7 journal-gap".
+func foundBy(r verify.Report) []string {
+	var out []string
+	for _, p := range r.Promises {
+		for _, s := range p.Samples {
+			if name := p.ID + " " + s.Check; !slices.Contains(out, name) {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
 }
 
 // wantBroken checks that this promise alone is broken, and by this check among others; "" = none is broken.

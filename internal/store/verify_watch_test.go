@@ -50,9 +50,10 @@ func TestWatchReportsBrokenAndMendedPromises(t *testing.T) {
 	f.plant(t, `UPDATE journal SET data = data || ' ' WHERE rid = $pending; UPDATE payments SET reserved = reserved + 1 WHERE payment_id = 'pay_pending_0';
 		INSERT INTO readers (name, cursor) VALUES ('sink', 1000000); UPDATE payments SET captured = 60, excess = 40, excess_accepted = 40 WHERE payment_id = 'pay_unknown_0'`)
 	wait("a changed row, a wrong balance, a reader ahead, excess", func(r verify.WatchReport) bool {
-		return r.Violations["P7"] > 0 && r.Violations["P3"] == 1 && r.Violations["P11"] == 1 && r.Excess["USD"] == 40
+		return r.Violations["P7"] > 0 && r.Violations["P3"] > 0 && r.Violations["P11"] == 1 && r.Excess["USD"] == 40
 	})
-	f.plant(t, `UPDATE journal SET data = rtrim(data) WHERE rid = $pending; UPDATE payments SET reserved = reserved - 1 WHERE payment_id = 'pay_pending_0'; DELETE FROM readers`)
+	f.plant(t, `UPDATE journal SET data = rtrim(data) WHERE rid = $pending; UPDATE payments SET reserved = reserved - 1 WHERE payment_id = 'pay_pending_0'; DELETE FROM readers;
+		UPDATE payments SET captured = 1000, excess = 0, excess_accepted = 0 WHERE payment_id = 'pay_unknown_0'`)
 	wait("all is mended", clean)
 	cancel()
 	<-done

@@ -10,10 +10,13 @@ func TestSchemaDispatchesAndAttempts(t *testing.T) {
 	set := func(s string) string { return `UPDATE dispatches SET ` + s }
 	processing := schemaReach("PROCESSING")
 	with := func(more ...string) []string { return append(slices.Clone(processing), more...) }
-	decided := append(schemaDecided(schemaReach("UNKNOWN"), "resend"), schemaApprove)
+	decided, override := append(schemaDecided(schemaReach("UNKNOWN"), "resend"), schemaApprove), set(`overridden_by = `+schemaD1)
 	runSchemaCases(t, []schemaCase{
 		refused("dispatches_append_only", "another number", set(`number = 'R1BBBBBBBBBBBBBBBBBBBB'`)),
 		refused("dispatches_append_only", "delete", `DELETE FROM dispatches`),
+		legal("overridden by an approved decision", override, append(slices.Clone(decided), schemaClear)...),
+		refused("dispatches_override", "overridden by a proposal", override, append(schemaDecided(schemaReach("UNKNOWN"), "resend"), schemaClear)...),
+		refused("dispatches_override", "overridden by a decision that overrides nothing", override, append(schemaDecided(schemaReach("UNKNOWN"), "wait"), schemaApprove, schemaClear)...),
 		refused("dispatches_number_ck", "a number that is easy to guess", `INSERT INTO dispatches (tenant_id, rid, no, account, number) VALUES (1, `+schemaR1+
 			`, 1, 'demo', 'short')`),
 		refused("dispatches_no_ck", "ordinal 0", schemaDispatch(0, "R1BBBBBBBBBBBBBBBBBBBB")),
@@ -41,6 +44,10 @@ func TestSchemaDispatchesAndAttempts(t *testing.T) {
 		twice("attempts_pk", "the same attempt again", schemaAttempt(1, 1), processing...),
 		legal("an answer", schemaAnswer("UNKNOWN"), processing...),
 		refused("attempts_append_only", "another answer", schemaAnswer("NOT_SENT"), with(schemaAnswer("UNKNOWN"))...),
+		legal("an answer with its evidence", `UPDATE attempts SET answer = 'UNKNOWN', answered_at = now(), evidence = '{"a":"1"}'`, processing...),
+		refused("attempts_append_only", "the evidence is erased", `UPDATE attempts SET evidence = NULL`, with(`UPDATE attempts SET evidence = '{"a":"1"}'`, schemaAnswer("UNKNOWN"))...),
+		refused("attempts_append_only", "other evidence", `UPDATE attempts SET evidence = '{}'`, with(`UPDATE attempts SET evidence = '{"a":"1"}'`, schemaAnswer("UNKNOWN"))...),
+		refused("attempts_append_only", "an answer becomes late", `UPDATE attempts SET late = NOT late`, with(schemaAnswer("UNKNOWN"))...),
 		refused("attempts_append_only", "the same answer again", schemaAnswer("UNKNOWN"), with(schemaAnswer("UNKNOWN"))...),
 		refused("attempts_append_only", "the answer is taken back", `UPDATE attempts SET answer = NULL, answered_at = NULL`, with(schemaAnswer("UNKNOWN"))...),
 		refused("attempts_answer_ck", "an answer that is not known", schemaAnswer("MAYBE"), processing...),
@@ -164,6 +171,9 @@ func TestSchemaEffectsAndLedger(t *testing.T) {
 		refused("effects_reversed_ck", "reversed without a time", set(`status = 'REVERSED'`), ours),
 		refused("effects_reversed_ck", "a time without being reversed", set(`reversed_at = now()`), ours),
 		refused("effects_append_only", "another amount", set(`amount = 1`), ours),
+		refused("effects_append_only", "of another refund", set(`rid = `+schemaR2), ours),
+		refused("effects_append_only", "another id of the channel", set(`channel_refund_id = 're_9'`), ours),
+		legal("its id is taken from it", set(`channel_refund_id = NULL`), ours),
 		refused("effects_append_only", "another weight", set(`counted = 1`), ours),
 		refused("effects_append_only", "delete", `DELETE FROM effects`, ours),
 		refused("effects_amount_ck", "nothing moved", `INSERT INTO effects SELECT (jsonb_populate_record(e, '{"effect_id":"00000000-0000-7000-8000-0000000000e2","channel_refund_id":"re_2","amount":0}')).* FROM effects e`, ours),

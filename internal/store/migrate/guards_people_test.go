@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -96,6 +97,8 @@ func TestSchemaDecisions(t *testing.T) {
 		refused("decisions_birth", "born applied", born(`, applied_at`, `, now()`), schemaCase1),
 		orphan("decisions_maker_fk", "made by somebody unknown", `INSERT INTO decisions (tenant_id, decision_id, case_id, action, evidence, maker, expires_at) VALUES (1, `+schemaD1+`, `+schemaC1+`, 'wait', 'ticket 12345', 9, now())`, schemaCase1),
 		orphan("decisions_case_fk", "for no case", born("", "")),
+		refused("decisions_open", "for a closed case", born("", ""), schemaCase1, `UPDATE cases SET reasons = '{}', closed_at = now(), closed_how = 'fact'`),
+		refused("decisions_open", "on a journal that is not there yet", strings.Replace(born("", ""), "'resend', 1,", "'resend', 99,", 1), schemaCase1),
 		refused("decisions_evidence_ck", "evidence of blanks", `INSERT INTO decisions (tenant_id, decision_id, case_id, action, evidence, maker, expires_at) VALUES (1, `+schemaD1+`, `+schemaC1+`, 'wait', '          ', 1, now())`, schemaCase1),
 		refused("decisions_action_ck", "an action that does not exist", schemaPropose(schemaD1, "SHRUG"), schemaCase1),
 		twice("decisions_one_pending_uq", "two proposals", schemaPropose(schemaD2, "wait"), proposed...),
@@ -155,7 +158,7 @@ func TestSchemaWhoAndWhere(t *testing.T) {
 	key := func(prefix, actor, hash, scopes string) string {
 		return `INSERT INTO api_keys (prefix, tenant_id, actor_id, secret_hash, scopes) VALUES ('` + prefix + `', 1, ` + actor + `, ` + hash + `, ` + scopes + `)`
 	}
-	contract := `INSERT INTO contracts (account, version, contract, digest) VALUES ('demo', 1, '{}', ` + schemaHash + `)`
+	contract := `INSERT INTO contracts (account, version, contract, digest) VALUES ('demo', 1, '{}', sha256('{}'))`
 	notice := `INSERT INTO notices (account, digest, headers, body) VALUES ('demo', ` + schemaHash + `, '{}', '')`
 	parked := `INSERT INTO parked (tenant_id, parked_id, consumer, position, headers, body, reason, tries) VALUES (0, gen_random_uuid(), 'orders', 'q/1', '{}', '', 'malformed-json', 1)`
 	runSchemaCases(t, []schemaCase{
@@ -188,9 +191,17 @@ func TestSchemaWhoAndWhere(t *testing.T) {
 		refused("api_keys_prefix_ck", "a short prefix", key("abc", "1", schemaHash, "'{admin}'")),
 		orphan("api_keys_actor_fk", "of no actor", key("abcd1234", "9", schemaHash, "'{admin}'")),
 		refused("contracts_append_only", "a contract is rewritten", `UPDATE contracts SET contract = '[]'`, contract),
-		refused("contracts_version_ck", "version 0", `INSERT INTO contracts (account, version, contract, digest) VALUES ('demo', 0, '{}', '')`),
+		refused("contracts_version_ck", "version 0", `INSERT INTO contracts (account, version, contract, digest) VALUES ('demo', 0, '{}', sha256('{}'))`),
 		twice("contracts_pk", "the same version", contract, contract),
-		orphan("contracts_account_fk", "a contract of no account", `INSERT INTO contracts (account, version, contract, digest) VALUES ('x', 1, '{}', '')`),
+		refused("contracts_digest_ck", "the digest of another contract", `INSERT INTO contracts (account, version, contract, digest) VALUES ('demo', 1, '{}', `+schemaHash+`)`),
+		refused("notices_append_only", "delete a notice", `DELETE FROM notices`, notice),
+		refused("notices_append_only", "other bytes of a notice", `UPDATE notices SET body = 'x'`, notice),
+		refused("notices_append_only", "another content of a notice", `UPDATE notices SET fact = '{"status":"SUCCEEDED"}'`, notice),
+		legal("a notice is matched", `UPDATE notices SET tenant_id = 1, rid = `+schemaR1, notice),
+		refused("notices_append_only", "a notice is matched to another refund", `UPDATE notices SET rid = `+schemaR2, notice, `UPDATE notices SET tenant_id = 1, rid = `+schemaR1),
+		legal("a notice comes again", `UPDATE notices SET times_seen = times_seen + 1`, notice),
+		refused("notices_append_only", "fewer receptions", `UPDATE notices SET times_seen = 0`, notice),
+		orphan("contracts_account_fk", "a contract of no account", `INSERT INTO contracts (account, version, contract, digest) VALUES ('x', 1, '{}', sha256('{}'))`),
 		orphan("account_tenants_account_fk", "no such account", `INSERT INTO account_tenants VALUES ('x', 1)`),
 		orphan("account_tenants_tenant_fk", "no such tenant", `INSERT INTO account_tenants VALUES ('demo', 9)`),
 		twice("notices_pk", "a notice again", notice, notice),

@@ -16,25 +16,33 @@ type check struct {
 	sql           string
 }
 
-// Check names a statement's check.
+// Check is a check that is a statement. SQL has the parameters $1, the only tenant or null, and $2, the most violations that are shown.
 type Check struct {
-	Promise, Name string
+	Promise, Name, SQL string
 }
 
 // Checks lists the checks that are statements; the fold's come beside them.
 func Checks() []Check {
 	var out []Check
 	for _, c := range checks(time.Minute, time.Hour) {
-		out = append(out, Check{Promise: c.promise, Name: c.name})
+		out = append(out, Check{Promise: c.promise, Name: c.name, SQL: c.statement()})
 	}
 	return out
 }
 
-// checks lists the checks that are statements. overdue is how late a timer may be, timerLimit how far in the future that of a refund without
-// a case may be.
+// statement completes the check's SQL with the refund's id and the number of all violations. $1 tenant or null, $2 limit.
+func (c check) statement() string {
+	return `SELECT x.tenant_id, coalesce(r.refund_id, 'rid:' || x.rid::text, ''), coalesce(x.subject, ''), x.what, count(*) OVER ()
+		FROM (` + c.sql + `) AS x (tenant_id, rid, subject, what) LEFT JOIN refunds r ON r.tenant_id = x.tenant_id AND r.rid = x.rid
+		WHERE $1::bigint IS NULL OR x.tenant_id = $1 LIMIT $2`
+}
+
+// checks lists the checks that are statements. overdue is how late a timer may be, timerLimit how far in the future that of a refund
+// may be.
 func checks(overdue, timerLimit time.Duration) []check {
 	var out []check
-	for _, part := range [][]check{balanceChecks, openChecks(overdue, timerLimit), intakeChecks, evidenceChecks, ledgerChecks, otherChecks} {
+	for _, part := range [][]check{balanceChecks, openChecks(overdue, timerLimit), intakeChecks, evidenceChecks, ledgerChecks, otherChecks,
+		reportedChecks, lineChecks, receiptChecks} {
 		out = append(out, part...)
 	}
 	return out
@@ -89,9 +97,9 @@ func openChecks(overdue, timerLimit time.Duration) []check {
 		{"P4", "overdue", true, fmt.Sprintf(`SELECT tenant_id, rid, NULL::text, format('%%s, due %%s ago', state, date_trunc('second',
     clock_timestamp() - next_action_at))
   FROM refunds WHERE next_action_at < clock_timestamp() - interval '%d seconds'`, int64(overdue/time.Second))},
-		{"P4", "timer-far", true, fmt.Sprintf(`SELECT tenant_id, rid, NULL::text, format('%%s without a case, looked at next in %%s', state, date_trunc('second',
+		{"P4", "timer-far", true, fmt.Sprintf(`SELECT tenant_id, rid, NULL::text, format('%%s, looked at next in %%s', state, date_trunc('second',
     next_action_at - clock_timestamp()))
-  FROM refunds WHERE case_id IS NULL AND next_action_at > clock_timestamp() + interval '%d seconds'`, int64(timerLimit/time.Second))},
+  FROM refunds WHERE next_action_at > clock_timestamp() + interval '%d seconds'`, int64(timerLimit/time.Second))},
 		{"P4", "lease-long", false, fmt.Sprintf(`SELECT tenant_id, rid, NULL::text, format('owned for another %%s', date_trunc('second',
     lease_ends_at - clock_timestamp()))
   FROM refunds WHERE lease_ends_at > clock_timestamp() + interval '%d seconds'`, int64(refund.LongestLease/time.Second))},

@@ -29,8 +29,9 @@ const (
 	pageRange = `(x.tenant_id, x.rid) > ($1, $2) AND ($3::bigint IS NULL OR (x.tenant_id, x.rid) <= ($3, $4::uuid)) AND ($5::bigint IS NULL OR x.tenant_id = $5)`
 
 	pageRefundsSQL = `SELECT x.tenant_id, x.rid, x.refund_id, x.payment_id, x.order_id, x.account, x.currency, x.amount, x.digest, x.state, x.exposed,
-    x.case_id IS NOT NULL, x.epoch, x.generation, x.dispatch_no, x.attempt_no, x.journal_seq, x.journal_head, clock_timestamp()
-  FROM refunds x WHERE ` + pageRange + ` ORDER BY x.tenant_id, x.rid`
+    x.case_id IS NOT NULL, x.epoch, x.generation, x.dispatch_no, x.attempt_no, x.journal_seq, x.journal_head, clock_timestamp(),
+    x.created_at, x.state_since, x.final_at, x.ask_no, x.failure_code, x.failure_channel_code, x.exponent, c.reasons
+  FROM refunds x LEFT JOIN cases c ON (c.tenant_id, c.case_id) = (x.tenant_id, x.case_id) WHERE ` + pageRange + ` ORDER BY x.tenant_id, x.rid`
 
 	pageDispatchesSQL = `SELECT x.tenant_id, x.rid, x.no, x.number, x.key_expires_at, x.absence_counts_from, x.exposed, x.overridden_by IS NOT NULL,
     x.final_negative_at,
@@ -168,6 +169,7 @@ func (w *pageWalk) close() {
 	if r, ok := w.page.records[w.key]; ok {
 		w.fold.Close(r.Refund, r.TenantCode)
 		w.fold.Calls(r, w.v.contract)
+		w.fold.CheckDecisionTimes(r, w.v.shortestHorizon(r.Account))
 		if w.fold.NeedsReviewRecords(r) {
 			w.later = append(w.later, w.key)
 			w.folds[w.key] = w.fold

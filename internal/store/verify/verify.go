@@ -140,6 +140,16 @@ func (v *Verifier) contract(account string, version int) (refund.Contract, bool)
 	return c, ok
 }
 
+// shortestHorizon returns the shortest horizon of the account's contracts, 0 without one.
+func (v *Verifier) shortestHorizon(account string) (out time.Duration) {
+	for _, c := range v.contracts[account] {
+		if out == 0 || c.Horizon.D() < out {
+			out = c.Horizon.D()
+		}
+	}
+	return out
+}
+
 // Run checks everything. An error means that a check could not run; broken promises are in the report.
 //
 // The service may write meanwhile. Rows that are compared come from one snapshot: each SQL check is one statement, and each page of refunds
@@ -177,7 +187,7 @@ func (v *Verifier) Run(ctx context.Context) (Report, error) {
 // minTimerLimit is the smallest timerLimit: a day more than the longest wait of the default contracts, which is a week.
 const minTimerLimit = 8 * 24 * time.Hour
 
-// timerLimit returns how far in the future the timer of a refund without a case may be, before promise P4 counts as broken: a day more than
+// timerLimit returns how far in the future the timer of a refund may be, before promise P4 counts as broken: a day more than
 // the longest wait of any contract, and at least minTimerLimit.
 func (v *Verifier) timerLimit() time.Duration {
 	out := minTimerLimit
@@ -204,9 +214,7 @@ func (v *Verifier) journalRows(ctx context.Context) (n int64, err error) {
 
 // check runs one statement that finds violations.
 func (v *Verifier) check(ctx context.Context, c check, t *tally) error {
-	rows, err := v.db.Query(ctx, `SELECT x.tenant_id, coalesce(r.refund_id, 'rid:' || x.rid::text, ''), coalesce(x.subject, ''), x.what, count(*) OVER ()
-		FROM (`+c.sql+`) AS x (tenant_id, rid, subject, what) LEFT JOIN refunds r ON r.tenant_id = x.tenant_id AND r.rid = x.rid
-		WHERE $1::bigint IS NULL OR x.tenant_id = $1 LIMIT $2`, v.tenant, v.cfg.Samples)
+	rows, err := v.db.Query(ctx, c.statement(), v.tenant, v.cfg.Samples)
 	if err != nil {
 		return pg.Translate(err)
 	}
