@@ -156,6 +156,7 @@ func (a *app) openAPI(channels *channel.Registry) (err error) {
 		Metrics:    a.metrics.Handler(), Build: thisBuild(), Log: a.log,
 		Ready: []httpapi.ReadyCheck{
 			{Name: "database", Check: a.store.Ping},
+			{Name: "database-writes", Check: a.store.CheckWritable},
 			{Name: "migrations", Check: func(ctx context.Context) error { return migrate.Check(ctx, a.store.Pool(), a.cfg.schema) }},
 		}})
 	if err != nil {

@@ -57,7 +57,8 @@ type Store struct {
 	log      *slog.Logger
 	identity identity
 
-	announcer    *announcer    // notifies the workers of new jobs after COMMIT
+	announcer    *announcer // notifies the workers of new jobs after COMMIT
+	writeProbe   writeProbe
 	parkedPasses atomic.Uint32 // passes of sweepParked; picks the eighth of the payments that a pass reads
 }
 
