@@ -118,7 +118,7 @@ func (f File) check(kinds Kinds) error {
 		faults = append(faults, At("accounts."+name, f.Accounts[name].faults(name, kinds.Channels).Err()))
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Bridges)) {
-		faults = append(faults, At("bridges."+name, f.Bridges[name].faults(name, f.Accounts, kinds.Brokers).Err()))
+		faults = append(faults, At("bridges."+name, f.Bridges[name].faults(name, kinds.Brokers).Err()))
 	}
 	return errors.Join(append(faults, At("times", f.Times.faults(kinds).Err()))...)
 }
