@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -33,45 +32,6 @@ type Account struct {
 	Tenants  []string    `yaml:"tenants"` // codes of the tenants that can use it
 	Contract Contract    `yaml:"contract"`
 	Settings RawSettings `yaml:",inline"` // of the kind of channel
-}
-
-// Contract has the profile of the contract and the terms in which the account differs from it. Zero = as in the profile.
-type Contract struct {
-	Profile   string        `yaml:"profile"`
-	PerSecond int           `yaml:"perSecond"` // calls per second of each process
-	Spacing   time.Duration `yaml:"spacing"`   // between sends for one payment
-	Waits     Waits         `yaml:"waits"`
-}
-
-// Waits are the times after which a case is opened. Zero = as in the profile.
-type Waits struct {
-	Pending  time.Duration `yaml:"pending"`
-	Unknown  time.Duration `yaml:"unknown"`
-	Accepted time.Duration `yaml:"accepted"`
-}
-
-// Terms returns the ready-made contract of the profile with the terms of the account. Errors: an unknown profile, terms
-// that are not valid.
-func (c Contract) Terms(kind ChannelKind) (refund.Contract, error) {
-	t, ok := kind.Contract(c.Profile)
-	if !ok {
-		return t, fmt.Errorf("%q is not one of: %s", c.Profile, strings.Join(kind.Profiles(), ", "))
-	}
-	if c.PerSecond != 0 {
-		t.Limits.PerSecond = c.PerSecond
-	}
-	for _, x := range []struct {
-		said time.Duration
-		term *refund.Duration
-	}{{c.Spacing, &t.Limits.Spacing}, {c.Waits.Pending, &t.Waits.Pending}, {c.Waits.Unknown, &t.Waits.Unknown}, {c.Waits.Accepted, &t.Waits.Accepted}} {
-		if x.said < 0 {
-			return t, errors.New("a time must not be negative")
-		}
-		if x.said > 0 {
-			*x.term = refund.Duration(x.said)
-		}
-	}
-	return t, t.Validate()
 }
 
 // Times are the time limits of ownership and waiting. Zero = the default of the package that uses it.
@@ -135,10 +95,10 @@ func (a Account) faults(name string, kinds map[string]ChannelKind) Faults {
 		out.AddIf(true, ".channel: %q is not one of: %s", a.Channel, names(kinds))
 		return out
 	}
-	_, profile := kind.Contract(a.Contract.Profile)
 	_, err := a.Contract.Terms(kind)
-	out.AddIf(!profile, ".contract.profile: %v", err)
-	out.AddIf(profile && err != nil, ".contract: %v", err)
+	for _, fault := range faultsOf(err) {
+		out = append(out, ".contract"+fault)
+	}
 	return append(out, faultsOf(kind.Check(a.Settings.Node()))...)
 }
 

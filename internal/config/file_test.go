@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/refundry/refundry/internal/bridge/nats"
 	"github.com/refundry/refundry/internal/channel/plain"
@@ -103,20 +102,5 @@ func TestUnknownVariables(t *testing.T) {
 	got := config.Unknown([]string{"REFUNDRY_DATABASE_ULR=x", "REFUNDRY_PORT=1", "HOME=/"}, map[string]bool{"REFUNDRY_PORT": true})
 	if len(got) != 1 || got[0] != "REFUNDRY_DATABASE_ULR" {
 		t.Errorf("unknown variables %v, want the misspelled one", got)
-	}
-}
-
-// TestContractTerms replaces single terms of a profile.
-func TestContractTerms(t *testing.T) {
-	c := config.Contract{Profile: "notice-only", PerSecond: 7, Spacing: time.Second, Waits: config.Waits{Unknown: time.Minute}}
-	got, err := c.Terms(plain.Kind)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Limits.PerSecond != 7 || got.Limits.Spacing.D() != time.Second || got.Waits.Unknown.D() != time.Minute || got.Waits.Accepted.D() != 7*24*time.Hour {
-		t.Errorf("%+v", got)
-	}
-	if _, err := (config.Contract{Profile: "other"}).Terms(plain.Kind); err == nil {
-		t.Error("an unknown profile was accepted")
 	}
 }
