@@ -34,6 +34,7 @@ type appConfig struct {
 	file                config.File
 	api, worker, bridge bool
 	workers             int
+	drainDelay          time.Duration // of the API, see httpapi.ServerConfig
 	guard               guardConfig
 	log                 *slog.Logger
 }
@@ -162,7 +163,7 @@ func (a *app) openAPI(channels *channel.Registry) (err error) {
 	if err != nil {
 		return err
 	}
-	a.server, err = httpapi.NewServer(httpapi.ServerConfig{Listen: a.cfg.listen, Handler: http.Handler(a.api), API: a.api, Log: a.log})
+	a.server, err = httpapi.NewServer(httpapi.ServerConfig{Listen: a.cfg.listen, Handler: http.Handler(a.api), API: a.api, DrainDelay: a.cfg.drainDelay, Log: a.log})
 	return err
 }
 

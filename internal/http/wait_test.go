@@ -106,7 +106,9 @@ func TestTheEntityTagCoversWhatTheBodyShows(t *testing.T) {
 		"updatedAt":       func(r *refund.Refund) { r.UpdatedAt = r.UpdatedAt.Add(time.Microsecond) },
 		"nextActionAt":    func(r *refund.Refund) { r.NextActionAt = r.NextActionAt.Add(time.Second) },
 		"no nextActionAt": func(r *refund.Refund) { r.NextActionAt = time.Time{} },
-		"case":            func(r *refund.Refund) { r.Case = &refund.Case{ID: refund.RID{1}, Reasons: []refund.CaseReason{refund.CaseDeadline}} },
+		"case": func(r *refund.Refund) {
+			r.Case = &refund.Case{ID: refund.RID{1}, Reasons: []refund.CaseReason{refund.CaseDeadline}}
+		},
 		"channelRefundId": func(r *refund.Refund) { r.ChannelRefundID = "re_1" },
 		"version":         func(r *refund.Refund) { r.JournalSeq++ },
 	} {
