@@ -33,10 +33,17 @@ func (a *app) observe(in intake.Intake, o intake.Outcome, took time.Duration) {
 type housekeeping struct {
 	store  *store.Store
 	schema string
+	log    *slog.Logger
 }
 
 func (h housekeeping) Maintain(ctx context.Context) error {
-	_, err := migrate.EnsurePartitions(ctx, h.store.Pool(), migrate.PartitionsConfig{Schema: h.schema})
+	made, err := migrate.EnsurePartitions(ctx, h.store.Pool(), migrate.PartitionsConfig{Schema: h.schema})
+	if len(made.Blocked) > 0 {
+		h.log.ErrorContext(ctx, "partitions could not be made: the default partition holds rows of their time", "partitions", made.Blocked)
+	}
+	if len(made.Postponed) > 0 {
+		h.log.WarnContext(ctx, "partitions were not made yet: a lock was not obtained in time", "partitions", made.Postponed)
+	}
 	_, unmatched := h.store.MatchNotices(ctx)
 	return errors.Join(err, unmatched)
 }
@@ -85,9 +92,15 @@ func (a *app) watchBacklog(ctx context.Context) {
 	for _, s := range refund.States() {
 		open = append(open, string(s))
 	}
+	alarms := 0
 	for {
 		if s, err := a.reader.Backlog(ctx); err == nil {
-			a.metrics.SetBacklog(telemetry.Backlog{Refunds: s.Refunds, Oldest: s.Oldest, Parked: s.Parked, Cases: s.Cases}, open)
+			a.metrics.SetBacklog(telemetry.Backlog{Refunds: s.Refunds, Oldest: s.Oldest, Parked: s.Parked, Cases: s.Cases, Alarms: s.Alarms,
+				Blocked: s.Blocked}, open)
+			if s.Alarms > alarms {
+				a.log.WarnContext(ctx, "parked messages have waited too long for their payment", "messages", s.Alarms)
+			}
+			alarms = s.Alarms
 		} else if ctx.Err() == nil {
 			a.log.WarnContext(ctx, "the gauges could not be read", "error", err.Error())
 		}

@@ -54,7 +54,7 @@ func (a *app) openGuard(ctx context.Context) error {
 			return err
 		}
 		a.guard.anchorer, err = verify.NewAnchorer(ctx, verify.AnchorConfig{Pool: a.store.Pool(), Schema: a.cfg.schema, Key: key, File: g.anchorFile,
-			Every: g.anchorEvery, Logger: a.log})
+			Every: g.anchorEvery, Logger: a.log, CommitUnknown: a.metrics.CommitUnknown})
 		if err != nil {
 			return err
 		}

@@ -78,7 +78,7 @@ func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 	}
 	accounts := &accountBook{}
 	a.store, err = store.Open(ctx, store.Config{URL: cfg.databaseURL, Schema: cfg.schema, Params: cfg.params, Enqueuer: enqueuer,
-		Accounts: accounts, Logger: cfg.log, RefundEnded: a.metrics.Ended, HoldOnFailover: !cfg.guard.lossless})
+		Accounts: accounts, Logger: cfg.log, RefundEnded: a.metrics.Ended, CommitUnknown: a.metrics.CommitUnknown, HoldOnFailover: !cfg.guard.lossless})
 	if err != nil {
 		return a, err
 	}
@@ -94,7 +94,7 @@ func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 	if err != nil {
 		return a, err
 	}
-	door := intake.DoorConfig{Accepter: a.store, NewRID: pg.NewRID, Logger: cfg.log, Observe: a.observe, CommitUnknown: a.metrics.CommitUnknown}
+	door := intake.DoorConfig{Accepter: a.store, NewRID: pg.NewRID, Logger: cfg.log, Observe: a.observe}
 	a.door = intake.NewDoor(door) //nolint:contextcheck // it runs until Stop
 	a.opened(a.door.Stop)         // the services stop it too; a second Stop does nothing
 	if err := a.openRunner(ctx, registry); err != nil {
@@ -117,7 +117,7 @@ func (a *app) openRunner(ctx context.Context, channels *channel.Registry) (err e
 	a.opened(a.riverPool.Close)
 	a.runner, err = jobs.New(jobs.Config{Pool: a.riverPool, Schema: a.cfg.schema, Store: a.store, Channels: channels,
 		Waker:    bridge.Waker{ParkedMessages: a.store, Door: a.door, Log: a.log},
-		Maintain: housekeeping{a.store, a.cfg.schema}, Observer: a.metrics.Workers(),
+		Maintain: housekeeping{a.store, a.cfg.schema, a.log}, Observer: a.metrics.Workers(),
 		CallLimiter: channel.NewCallLimiter(channels, channel.CallLimiterConfig{BreakerChanged: a.logBreaker}),
 		Budget: func(ctx context.Context, start time.Time, send time.Duration) context.Context {
 			return channel.WithBudget(ctx, channel.Budget{Start: start, Send: send})

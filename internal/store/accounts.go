@@ -46,7 +46,7 @@ const (
 // tenant that does not exist.
 func (s *Store) SyncAccounts(ctx context.Context, accounts []AccountConfig) (map[string]SyncedAccount, error) {
 	out := map[string]SyncedAccount{}
-	err := pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
+	err := s.inTx(ctx, "accounts of the configuration", func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, sqlMutex, s.advisory(lockAccounts, 0, "")); err != nil {
 			return err
 		}

@@ -37,8 +37,10 @@ type Config struct {
 	NewRID       func() refund.RID
 	ProbeTimeout time.Duration // default 2 s, of the ping before a pooled connection is reused
 	// RefundEnded is called after COMMIT for every refund that entered a final state for the first time, with its age; nil = not called. It
-	// must return at once. It is not called if the process ends right after COMMIT, nor for an intake whose COMMIT was not answered.
+	// must return at once. It is not called if the process ends right after COMMIT.
 	RefundEnded func(state refund.State, took time.Duration)
+	// CommitUnknown is called for every COMMIT whose answer was lost; nil = not called.
+	CommitUnknown func()
 	// HoldOnFailover holds all sending as soon as a connection finds that the database was restored or has failed over. A serving process
 	// sets it, except with --failover-lossless: then WatchEpoch records the new server as the valid one, and sending goes on. Tools do not set it.
 	HoldOnFailover bool

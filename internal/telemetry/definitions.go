@@ -68,6 +68,11 @@ func Definitions() []Definition {
 				"queried."},
 		{Name: "parked", Kind: Gauge, Labels: []string{"reason"},
 			Help: "Parked messages that are not settled, by reason."},
+		{Name: "parked_alarms", Kind: Gauge,
+			Help: "Parked messages that have waited for their payment for more than 15 minutes. Somebody must find out where the payment is."},
+		{Name: "partitions_blocked", Kind: Gauge,
+			Help: "Tables (receipts, deliveries) whose default partition holds rows, so that the partition of their month or day cannot be made. " +
+				"Nothing is lost; an operator moves the rows."},
 		{Name: "invariant_violations", Kind: Gauge, Labels: []string{"promise"},
 			Help: "Violations of a promise (P1 to P12, see refundry verify) at the last continuous check. Must be 0."},
 		{Name: "effects_per_refund_max", Kind: Gauge,

@@ -25,7 +25,7 @@ type Metrics struct {
 	refunds, oldest, parked                *prometheus.GaugeVec
 	promises                               promiseMetrics
 	build                                  *prometheus.GaugeVec
-	cases                                  prometheus.Gauge
+	cases, alarms, blocked                 prometheus.Gauge
 }
 
 // New registers every defined metric, and those of the Go runtime and of the process, in a registry of its own.
@@ -67,6 +67,7 @@ func New() *Metrics {
 	m.promises = promiseMetrics{violations: gauge("invariant_violations"), most: gauge("effects_per_refund_max").WithLabelValues(),
 		excess: gauge("over_refunded_minor_units"), held: gauge("sending_held").WithLabelValues()}
 	m.refunds, m.oldest, m.parked, m.cases = gauge("open_refunds"), gauge("oldest_age_seconds"), gauge("parked"), gauge("cases_open").WithLabelValues()
+	m.alarms, m.blocked = gauge("parked_alarms").WithLabelValues(), gauge("partitions_blocked").WithLabelValues()
 	m.build = gauge("build_info")
 	return m
 }
@@ -109,6 +110,8 @@ type Backlog struct {
 	Oldest  map[string]time.Duration // by state
 	Parked  map[string]int           // by reason
 	Cases   int
+	Alarms  int // parked messages that have waited too long
+	Blocked int // tables with rows in their default partition
 }
 
 // SetBacklog replaces the gauges of the backlog. Every state in known has a value, 0 if none; other states and reasons without a value
@@ -125,4 +128,6 @@ func (m *Metrics) SetBacklog(s Backlog, known []string) {
 		m.parked.WithLabelValues(reason).Set(float64(n))
 	}
 	m.cases.Set(float64(s.Cases))
+	m.alarms.Set(float64(s.Alarms))
+	m.blocked.Set(float64(s.Blocked))
 }

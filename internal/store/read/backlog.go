@@ -15,14 +15,18 @@ type Backlog struct {
 	Oldest  map[string]time.Duration // by state: age of the oldest in that state
 	Parked  map[string]int           // by reason
 	Cases   int
+	Alarms  int // parked messages that have waited too long for their payment
+	Blocked int // tables whose default partition holds rows, which block the partition of their month or day
 }
 
-// All three are answered from indexes of open rows, whose size does not grow with the history.
+// All are answered from indexes of open rows, whose size does not grow with the history.
 const (
 	sqlBacklogRefunds = `SELECT state, count(*), extract(epoch FROM clock_timestamp() - min(state_since))::float8 FROM refunds
     WHERE next_action_at IS NOT NULL GROUP BY state`
-	sqlBacklogParked = `SELECT reason, count(*) FROM parked WHERE done_at IS NULL GROUP BY reason`
-	sqlBacklogCases  = `SELECT count(*) FROM cases WHERE closed_at IS NULL`
+	sqlBacklogParked  = `SELECT reason, count(*) FROM parked WHERE done_at IS NULL GROUP BY reason`
+	sqlBacklogAlarms  = `SELECT count(*) FROM parked WHERE done_at IS NULL AND alarm_at <= now()`
+	sqlBacklogBlocked = `SELECT (EXISTS (SELECT FROM receipts_default))::int + (EXISTS (SELECT FROM deliveries_default))::int`
+	sqlBacklogCases   = `SELECT count(*) FROM cases WHERE closed_at IS NULL`
 )
 
 // Backlog counts what is open. Errors: refund.ErrUnavailable.
@@ -49,5 +53,7 @@ func queueBacklog(b *pgx.Batch, out *Backlog) {
 		_, err := pgx.ForEachRow(rows, []any{&reason, &n}, func() error { out.Parked[reason] = n; return nil })
 		return err
 	})
+	b.Queue(sqlBacklogAlarms).QueryRow(func(row pgx.Row) error { return row.Scan(&out.Alarms) })
+	b.Queue(sqlBacklogBlocked).QueryRow(func(row pgx.Row) error { return row.Scan(&out.Blocked) })
 	b.Queue(sqlBacklogCases).QueryRow(func(row pgx.Row) error { return row.Scan(&out.Cases) })
 }
