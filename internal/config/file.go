@@ -40,6 +40,7 @@ type Times struct {
 	SendWindow time.Duration `yaml:"sendWindow"` // from the claim to the first byte
 	Margin     time.Duration `yaml:"margin"`     // no first byte is sent so shortly before the lease's end
 	Call       time.Duration `yaml:"call"`       // longest time to an answer
+	Enter      time.Duration `yaml:"enter"`      // longest time to store an answer before the process keeps it and goes on
 	Sweep      time.Duration `yaml:"sweep"`      // between two passes of the sweeper
 }
 
@@ -107,7 +108,7 @@ func (t Times) faults(kinds Kinds) Faults {
 	for _, x := range []struct {
 		name string
 		d    time.Duration
-	}{{"lease", t.Lease}, {"sendWindow", t.SendWindow}, {"margin", t.Margin}, {"call", t.Call}, {"sweep", t.Sweep}} {
+	}{{"lease", t.Lease}, {"sendWindow", t.SendWindow}, {"margin", t.Margin}, {"call", t.Call}, {"enter", t.Enter}, {"sweep", t.Sweep}} {
 		out.AddIf(x.d < 0 || x.d > 10*time.Minute, ".%s: must be between 0 and 10m", x.name)
 	}
 	if kinds.Times == nil {

@@ -35,6 +35,11 @@ func Definitions() []Definition {
 			Help: "Time from a refund's acceptance to its first final state, by that state, whatever caused it: an answer, a notice, a line, a cancellation or a person's decision."},
 		{Name: "channel_calls_total", Kind: Counter, Labels: []string{"account", "op", "answer"},
 			Help: "Calls to channels, by account, operation (SEND, QUERY, LIST) and class of the answer."},
+		{Name: "answers_kept", Kind: Gauge,
+			Help: "Answers of channels that this process has received and could not store yet, because the database was unavailable. It tries until it ends."},
+		{Name: "answers_lost_total", Kind: Counter,
+			Help: "Answers of channels that were not stored: the process ended or had no room for more while the database was unavailable, or the " +
+				"database refused them. The log has what they said."},
 		{Name: "notices_total", Kind: Counter, Labels: []string{"account", "outcome"},
 			Help: "Notices from channels, by outcome: entered = recorded as a fact of a refund; known = repeated a notice or stated what was known; kept = " +
 				"stored until a refund with its number exists; unusable = signed correctly, but unreadable or with an unknown status; forged = rejected " +

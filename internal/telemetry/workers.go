@@ -12,6 +12,8 @@ import (
 type Workers struct {
 	calls                                *prometheus.CounterVec
 	takeovers, overdue, applied, expired prometheus.Counter
+	lost                                 prometheus.Counter
+	kept                                 prometheus.Gauge
 }
 
 // Workers returns the counters of the workers.
@@ -29,3 +31,9 @@ func (w *Workers) Swept(s refund.Swept) {
 	w.applied.Add(float64(s.Decided))
 	w.expired.Add(float64(s.Expired))
 }
+
+// Kept sets the number of answers that the process keeps because the database does not take them.
+func (w *Workers) Kept(answers int) { w.kept.Set(float64(answers)) }
+
+// Lost counts an answer that will not be stored.
+func (w *Workers) Lost() { w.lost.Inc() }
