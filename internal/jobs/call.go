@@ -80,6 +80,7 @@ func (r *Runner) attempt(ctx context.Context, rec refund.Record, at refund.Claim
 	if r.cfg.Observer != nil {
 		r.cfg.Observer.Called(rec.Account, at.Kind, got.facts[0].Kind, r.cfg.Clock().Sub(began))
 	}
+	r.watchCredentials(ctx, rec.Account, got, c)
 	return r.store(ctx, answered{ref: rec.RefundRef, refundID: rec.RefundID, paymentID: rec.PaymentID, account: rec.Account, number: req.Number,
 		callResult: got, contract: c})
 }

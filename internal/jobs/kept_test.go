@@ -44,6 +44,8 @@ func (l *keptLog) Kept(n int) {
 	l.most.Store(max(l.most.Load(), int64(n)))
 }
 
+func (*keptLog) CredentialsDenied(string, bool) {}
+
 func (l *keptLog) Lost() { l.lost.Add(1) }
 
 // lockedBuffer is a bytes.Buffer for several goroutines.

@@ -52,6 +52,8 @@ type Observer interface {
 	Kept(answers int)
 	// Lost reports an answer that will not be stored.
 	Lost()
+	// CredentialsDenied reports that the channel begins or ceases to refuse an account's credentials.
+	CredentialsDenied(account string, denied bool)
 }
 
 // Times are the time limits of ownership and calls.
@@ -120,13 +122,14 @@ type Config struct {
 }
 
 // Runner works the jobs and sweeps. It is started once and stopped once. Its methods are also in step.go, call.go, store.go,
-// kept.go, gate.go, sweep.go and workers.go.
+// kept.go, alarms.go, gate.go, sweep.go and workers.go.
 type Runner struct {
 	cfg    Config
 	log    *slog.Logger
 	client *river.Client[pgx.Tx]
 	checks chan struct{} // limits the checks of people
 	kept   *keptAnswers
+	alarms accountAlarms
 
 	mu      sync.Mutex
 	stopped bool

@@ -1,5 +1,7 @@
 package refund
 
+import "slices"
+
 // refoldExposure brings the exposure flags in step with the answers. Exposure ends by evidence. It begins only with a send's
 // claim, an acknowledgement or an epoch mark, so that new terms of a contract cannot expose what was disproved under the old
 // ones.
@@ -64,24 +66,53 @@ func (s *transition) heldSoFar() int64 {
 	return underFinal(s.change.Before.Refund)
 }
 
+// Our codes of a failure (Failure.Code).
+const (
+	failureDecided = "decided-not-done"
+	failureEnded   = "channel-failed"
+	failureEcho    = "channel-refused-duplicate"
+	failureRefused = "channel-refused"
+)
+
 // failureCode returns our own code of a failure.
 func failureCode(r *Record, k FactKind) string {
 	a, ok := r.lastSend(r.DispatchNo)
 	switch {
 	case k == ConfirmedNotDone:
-		return "decided-not-done"
+		return failureDecided
 	case k == FailedFinal || r.endedNegatively():
-		return "channel-failed"
+		return failureEnded
 	case ok && a.Answer == RefusedEcho:
-		return "channel-refused-duplicate"
+		return failureEcho
 	}
-	return "channel-refused"
+	return failureRefused
 }
 
-func (s *transition) channelCode() string {
-	if s.f.Code != "" || s.decided != nil {
-		return s.f.Code
+// failure returns why the refund is FAILED. The channel's code is that of the answer that says so: an absence has a code too, which
+// says only that the channel does not know the number.
+func (s *transition) failure() Failure {
+	out := Failure{Code: failureCode(s.r, s.f.Kind)}
+	var says []FactKind
+	switch out.Code {
+	case failureDecided:
+		out.ChannelCode = s.f.Code
+		return out
+	case failureEnded:
+		says = []FactKind{FailedFinal}
+	case failureEcho:
+		says = []FactKind{RefusedEcho}
+	default:
+		says = []FactKind{RefusedClean, RefusedNewNumber}
 	}
-	a, _ := s.r.lastSend(s.r.DispatchNo)
-	return a.Code
+	if slices.Contains(says, s.f.Kind) {
+		out.ChannelCode = s.f.Code
+		return out
+	}
+	for _, a := range slices.Backward(s.r.Attempts) {
+		if a.DispatchNo == s.r.DispatchNo && slices.Contains(says, a.Answer) {
+			out.ChannelCode = a.Code
+			return out
+		}
+	}
+	return out
 }

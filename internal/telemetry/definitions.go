@@ -35,6 +35,9 @@ func Definitions() []Definition {
 			Help: "Time from a refund's acceptance to its first final state, by that state, whatever caused it: an answer, a notice, a line, a cancellation or a person's decision."},
 		{Name: "channel_calls_total", Kind: Counter, Labels: []string{"account", "op", "answer"},
 			Help: "Calls to channels, by account, operation (SEND, QUERY, LIST) and class of the answer."},
+		{Name: "account_alarm", Kind: Gauge, Labels: []string{"account", "reason"},
+			Help: "1 while an account needs an operator, by reason: credentials = the channel refused the account's credentials, signature or name in the " +
+				"last answer that told. Absent before the first such answer to this process."},
 		{Name: "answers_kept", Kind: Gauge,
 			Help: "Answers of channels that this process has received and could not store yet, because the database was unavailable. It tries until it ends."},
 		{Name: "answers_lost_total", Kind: Counter,

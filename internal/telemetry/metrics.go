@@ -62,7 +62,7 @@ func New() *Metrics {
 	m.workers = Workers{calls: counter("channel_calls_total"),
 		takeovers: counter("takeovers_total").WithLabelValues(), overdue: counter("overdue_total").WithLabelValues(),
 		applied: counter("decisions_applied_total").WithLabelValues(), expired: counter("decisions_expired_total").WithLabelValues(),
-		lost: counter("answers_lost_total").WithLabelValues(), kept: gauge("answers_kept").WithLabelValues()}
+		lost: counter("answers_lost_total").WithLabelValues(), kept: gauge("answers_kept").WithLabelValues(), accountAlarms: gauge("account_alarm")}
 	m.accept = histogram("accept_seconds", prometheus.ExponentialBuckets(0.001, 2, 14)).WithLabelValues()
 	m.duration = histogram("refund_duration_seconds", prometheus.ExponentialBuckets(0.01, 3, 14))
 	m.promises = promiseMetrics{violations: gauge("invariant_violations"), most: gauge("effects_per_refund_max").WithLabelValues(),

@@ -16,6 +16,9 @@ func TestEveryDefinedMetricIsServed(t *testing.T) {
 	m.Workers().Called("demo", refund.AttemptSend, refund.Succeeded, time.Second)
 	m.Notice("demo", "forged")
 	m.Workers().Swept(refund.Swept{TakenOver: 2, Overdue: 1, Decided: 1, Expired: 1})
+	m.Workers().Kept(3)
+	m.Workers().Lost()
+	m.Workers().CredentialsDenied("demo", true)
 	m.CommitUnknown()
 	m.Bridges().Delivered("orders", "REPLAYED", "redelivery")
 	m.Bridges().Parked("orders", "undecodable")
@@ -34,7 +37,8 @@ func TestEveryDefinedMetricIsServed(t *testing.T) {
 			t.Errorf("%s is defined but not served", d.Name)
 		}
 	}
-	for _, line := range []string{`refundry_open_refunds{state="PENDING"} 3`, `refundry_open_refunds{state="UNKNOWN"} 0`, `refundry_takeovers_total 2`, `refundry_parked_alarms 2`, `refundry_partitions_blocked 1`, `refundry_refund_duration_seconds_count{state="CANCELED"} 1`,
+	for _, line := range []string{`refundry_open_refunds{state="PENDING"} 3`, `refundry_open_refunds{state="UNKNOWN"} 0`, `refundry_takeovers_total 2`, `refundry_answers_kept 3`, `refundry_answers_lost_total 1`,
+		`refundry_account_alarm{account="demo",reason="credentials"} 1`, `refundry_parked_alarms 2`, `refundry_partitions_blocked 1`, `refundry_refund_duration_seconds_count{state="CANCELED"} 1`,
 		`refundry_build_info{commit="0123abcd",go="go1.27.3",version="v0.1.0"} 1`, `refundry_channel_calls_total{account="demo",answer="SUCCEEDED",op="SEND"} 1`} {
 		if !strings.Contains(w.Body.String(), line) {
 			t.Errorf("missing line %q", line)

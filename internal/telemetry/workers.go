@@ -14,6 +14,7 @@ type Workers struct {
 	takeovers, overdue, applied, expired prometheus.Counter
 	lost                                 prometheus.Counter
 	kept                                 prometheus.Gauge
+	accountAlarms                        *prometheus.GaugeVec
 }
 
 // Workers returns the counters of the workers.
@@ -37,3 +38,12 @@ func (w *Workers) Kept(answers int) { w.kept.Set(float64(answers)) }
 
 // Lost counts an answer that will not be stored.
 func (w *Workers) Lost() { w.lost.Inc() }
+
+// CredentialsDenied sets the alarm of an account.
+func (w *Workers) CredentialsDenied(account string, denied bool) {
+	v := 0.0
+	if denied {
+		v = 1
+	}
+	w.accountAlarms.WithLabelValues(account, "credentials").Set(v)
+}

@@ -164,6 +164,7 @@ func unsendable(err error) refund.Answer {
 func (c *Client) ofError(reply channel.Reply) refund.Answer {
 	a := unknown(reply, "status.unlisted")
 	a.RetryAfter = channel.RetryAfter(reply.Header, c.cfg.Clock())
+	a.Denied = reply.Status == http.StatusUnauthorized
 	var body struct {
 		Code string `json:"code"`
 	}
