@@ -68,7 +68,7 @@ func (s *restoreSite) start(url string, worker bool) func() {
 		s.change(&file)
 	}
 	a, err := newApp(s.t.Context(), appConfig{databaseURL: url, schema: "refundry", listen: "127.0.0.1:0", file: file, api: true, worker: worker, workers: 8,
-		guard: guardConfig{verifyEvery: s.verifyEvery}, log: slog.New(slog.DiscardHandler)})
+		guard: guardConfig{verifyEvery: s.verifyEvery, tables: 60 * s.verifyEvery}, log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		s.t.Fatal(err)
 	}

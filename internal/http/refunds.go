@@ -41,14 +41,14 @@ func (s *service) CreateRefund(ctx context.Context, req oapi.CreateRefundRequest
 	}
 	wait, asked := preferredWait(req.Params.Prefer)
 	r, waited := s.await(ctx, who.Tenant.ID, *out.Refund, wait, settledOrCase)
-	body, location := refundOf(r), refundLocation(r.RefundID)
+	answer, location := refundOf(r), refundLocation(r.RefundID)
 	if out.Verdict == intake.Taken {
-		return oapi.CreateRefund202JSONResponse{Body: body, Headers: oapi.CreateRefund202ResponseHeaders{
-			Location: location, ETag: etag(body), PreferenceApplied: applied(wait, asked && waited)}}, nil
+		return oapi.CreateRefund202JSONResponse{Body: answer, Headers: oapi.CreateRefund202ResponseHeaders{
+			Location: location, ETag: etag(answer), PreferenceApplied: applied(wait, asked && waited)}}, nil
 	}
 	replayed := true
-	return oapi.CreateRefund200JSONResponse{Body: body, Headers: oapi.CreateRefund200ResponseHeaders{
-		Location: location, ETag: etag(body), IdempotencyReplayed: &replayed, PreferenceApplied: applied(wait, asked && waited)}}, nil
+	return oapi.CreateRefund200JSONResponse{Body: answer, Headers: oapi.CreateRefund200ResponseHeaders{
+		Location: location, ETag: etag(answer), IdempotencyReplayed: &replayed, PreferenceApplied: applied(wait, asked && waited)}}, nil
 }
 
 // acceptOne passes one intake to the Door.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
-	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // AccountConfig is one channel account as the configuration names it.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
-	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // sweepDueSQL takes due refunds whose rows are not locked, and moves their timers on so that the next pass, here or on another replica,

@@ -87,6 +87,8 @@ func Definitions() []Definition {
 			Help: "Largest number of standing effects of one refund at the last continuous check. Above 1, a refund was paid more than once."},
 		{Name: "over_refunded_minor_units", Kind: Gauge, Labels: []string{"currency"},
 			Help: "Amount refunded above what was captured, summed over all payments, in minor units of the currency."},
+		{Name: "continuous_check_leader", Kind: Gauge,
+			Help: "1 in the process that does the continuous check, else 0. The sum over all processes must be 1; the results are those of this process."},
 		{Name: "sending_held", Kind: Gauge,
 			Help: "1 while sending is held after a restore or failover of the database (see refundry epoch), else 0."},
 		{Name: "build_info", Kind: Gauge, Labels: []string{"version", "commit", "go"},

@@ -66,7 +66,8 @@ func New() *Metrics {
 	m.accept = histogram("accept_seconds", prometheus.ExponentialBuckets(0.001, 2, 14)).WithLabelValues()
 	m.duration = histogram("refund_duration_seconds", prometheus.ExponentialBuckets(0.01, 3, 14))
 	m.promises = promiseMetrics{violations: gauge("invariant_violations"), most: gauge("effects_per_refund_max").WithLabelValues(),
-		excess: gauge("over_refunded_minor_units"), held: gauge("sending_held").WithLabelValues()}
+		excess: gauge("over_refunded_minor_units"), held: gauge("sending_held").WithLabelValues(),
+		leader: gauge("continuous_check_leader").WithLabelValues()}
 	m.refunds, m.oldest, m.parked, m.cases = gauge("open_refunds"), gauge("oldest_age_seconds"), gauge("parked"), gauge("cases_open").WithLabelValues()
 	m.alarms, m.blocked = gauge("parked_alarms").WithLabelValues(), gauge("partitions_blocked").WithLabelValues()
 	m.build = gauge("build_info")

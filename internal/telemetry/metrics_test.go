@@ -28,7 +28,7 @@ func TestEveryDefinedMetricIsServed(t *testing.T) {
 	m.Accepted(time.Millisecond)
 	m.Ended(refund.StateCanceled, time.Second)
 	m.SetBacklog(Backlog{Refunds: map[string]int{"PENDING": 3}, Parked: map[string]int{"waiting": 1}, Cases: 1, Alarms: 2, Blocked: 1}, []string{"PENDING", "UNKNOWN"})
-	m.SetPromises(map[string]int64{"P1": 0}, 1, map[string]int64{"USD": 0})
+	m.SetPromises(true, map[string]int64{"P1": 0}, 1, map[string]int64{"USD": 0})
 	m.SetBuild("v0.1.0", "0123abcd", "go1.27.3")
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))

@@ -41,9 +41,5 @@ func (w *Workers) Lost() { w.lost.Inc() }
 
 // CredentialsDenied sets the alarm of an account.
 func (w *Workers) CredentialsDenied(account string, denied bool) {
-	v := 0.0
-	if denied {
-		v = 1
-	}
-	w.accountAlarms.WithLabelValues(account, "credentials").Set(v)
+	w.accountAlarms.WithLabelValues(account, "credentials").Set(number(denied))
 }
