@@ -66,53 +66,31 @@ func (s *transition) heldSoFar() int64 {
 	return underFinal(s.change.Before.Refund)
 }
 
-// Our codes of a failure (Failure.Code).
-const (
-	failureDecided = "decided-not-done"
-	failureEnded   = "channel-failed"
-	failureEcho    = "channel-refused-duplicate"
-	failureRefused = "channel-refused"
-)
-
-// failureCode returns our own code of a failure.
-func failureCode(r *Record, k FactKind) string {
+// failureCode returns our own code of a failure, and the kinds of answers that say so; none = the fact itself does.
+func failureCode(r *Record, k FactKind) (code string, told []FactKind) {
 	a, ok := r.lastSend(r.DispatchNo)
 	switch {
 	case k == ConfirmedNotDone:
-		return failureDecided
+		return "decided-not-done", nil
 	case k == FailedFinal || r.endedNegatively():
-		return failureEnded
+		return "channel-failed", []FactKind{FailedFinal}
 	case ok && a.Answer == RefusedEcho:
-		return failureEcho
+		return "channel-refused-duplicate", []FactKind{RefusedEcho}
 	}
-	return failureRefused
+	return "channel-refused", []FactKind{RefusedClean, RefusedNewNumber}
 }
 
 // failure returns why the refund is FAILED. The channel's code is that of the answer that says so: an absence has a code too, which
 // says only that the channel does not know the number.
 func (s *transition) failure() Failure {
-	out := Failure{Code: failureCode(s.r, s.f.Kind)}
-	var says []FactKind
-	switch out.Code {
-	case failureDecided:
-		out.ChannelCode = s.f.Code
-		return out
-	case failureEnded:
-		says = []FactKind{FailedFinal}
-	case failureEcho:
-		says = []FactKind{RefusedEcho}
-	default:
-		says = []FactKind{RefusedClean, RefusedNewNumber}
-	}
-	if slices.Contains(says, s.f.Kind) {
-		out.ChannelCode = s.f.Code
-		return out
+	code, told := failureCode(s.r, s.f.Kind)
+	if len(told) == 0 || slices.Contains(told, s.f.Kind) {
+		return Failure{Code: code, ChannelCode: s.f.Code}
 	}
 	for _, a := range slices.Backward(s.r.Attempts) {
-		if a.DispatchNo == s.r.DispatchNo && slices.Contains(says, a.Answer) {
-			out.ChannelCode = a.Code
-			return out
+		if a.DispatchNo == s.r.DispatchNo && slices.Contains(told, a.Answer) {
+			return Failure{Code: code, ChannelCode: a.Code}
 		}
 	}
-	return out
+	return Failure{Code: code}
 }

@@ -14,6 +14,7 @@ func TestTheChannelCodeOfAFailureIsThatOfTheAnswerThatSaysSo(t *testing.T) {
 	}{
 		"a notice tells the end": {func(s *scenario) {
 			s.answerWith(s.send(), Unknown)
+			s.wait(time.Hour)
 			s.enter(Fact{Kind: FailedFinal, Dispatch: 1, Code: "closed_account", Source: "notice"})
 		}, Failure{Code: "channel-failed", ChannelCode: "closed_account"}},
 		"a query tells the end": {func(s *scenario) {
