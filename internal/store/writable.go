@@ -29,8 +29,8 @@ type writeProbe struct {
 
 // CheckWritable checks that the database takes writes: it is no standby, and its disk is not full. It asks the database at most once in 10
 // seconds, or once in a second after a failure; between two questions it returns the last result. A role that may not create temporary
-// tables passes, unless the server only reads. When the server only reads, the pool replaces its connections, because the URL may lead to
-// another server meanwhile. Errors: refund.ErrUnavailable.
+// tables passes, unless the server only reads. When the server only reads, the pool replaces its connections and it asks once more, because
+// the URL may lead to another server meanwhile. Errors: refund.ErrUnavailable.
 func (s *Store) CheckWritable(ctx context.Context) error {
 	p := &s.writeProbe
 	p.mu.Lock()
@@ -41,11 +41,12 @@ func (s *Store) CheckWritable(ctx context.Context) error {
 	probe, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeProbeTime) // the result is also that of other callers
 	defer cancel()
 	_, err := s.pool.Exec(probe, sqlWriteProbe, pgx.QueryExecModeSimpleProtocol)
+	if pg.IsReadOnly(err) { // new connections may reach another server
+		s.pool.Reset()
+		_, err = s.pool.Exec(probe, sqlWriteProbe, pgx.QueryExecModeSimpleProtocol)
+	}
 	if pg.IsDenied(err) {
 		err = nil
-	}
-	if pg.IsReadOnly(err) {
-		s.pool.Reset()
 	}
 	p.err, p.until = pg.Translate(err), time.Now().Add(writableFor)
 	if err != nil {
