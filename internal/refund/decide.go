@@ -40,16 +40,10 @@ func Decide(r Record, c Contract, now time.Time) Step {
 
 // send returns the next send of the live number, or the wait before it.
 func (r *Record) send(c Contract, now time.Time) Step {
-	last, ok := r.lastSend(r.DispatchNo)
-	didNothing := ok && (last.Answer == Retryable || last.Answer == NotSent)
 	if r.Case != nil {
-		step := recheck(now)
-		if didNothing {
-			step.Why = c.pendingReason(last)
-		}
-		return step
+		return recheck(now)
 	}
-	if didNothing {
+	if last, ok := r.lastSend(r.DispatchNo); ok && (last.Answer == Retryable || last.Answer == NotSent) {
 		if until := r.retryAt(last, c); until.After(now) {
 			return Step{Kind: StepWait, Until: until, Why: c.pendingReason(last)}
 		}

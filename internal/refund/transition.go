@@ -189,12 +189,18 @@ func (s *transition) setTimer() {
 	}
 }
 
-// whyPending returns the reason of a PENDING refund whose next step is known. A case that opens because of a reason keeps it.
+// whyPending returns the reason of a PENDING refund whose next step is known. Under a case it waits for a person, and the reason is
+// what it would wait for without one.
 func (s *transition) whyPending(step Step) PendingReason {
+	last, sent := s.r.lastSend(s.r.DispatchNo)
 	switch {
 	case step.Kind == StepWait && step.Why != "":
 		return step.Why
-	case s.r.Case != nil && s.r.PendingReason != "" && s.r.PendingReason != PendingHeld:
+	case s.r.Case == nil:
+		return PendingQueued
+	case sent && (last.Answer == Retryable || last.Answer == NotSent):
+		return s.c.pendingReason(last)
+	case s.r.PendingReason != "" && s.r.PendingReason != PendingHeld:
 		return s.r.PendingReason
 	}
 	return PendingQueued

@@ -59,8 +59,8 @@ func TestACaseKeepsThePendingReasonThatOpenedIt(t *testing.T) {
 		if s.r.PendingReason != want {
 			t.Errorf("%s: under its case it waits for %q, want %q", code, s.r.PendingReason, want)
 		}
-		if step := s.expectStep("read again", StepWait); step.Why != want {
-			t.Errorf("%s: the next look stores %q, want %q", code, step.Why, want)
+		if step := s.expectStep("read again", StepWait); step.Why != "" && step.Why != want {
+			t.Errorf("%s: the next look stores %q, want none or %q", code, step.Why, want)
 		}
 	}
 	s := newScenario(t, ProfileKeyedQueryable) // never sent: the limiter stores the reason
