@@ -61,7 +61,7 @@ func answers(ctx context.Context, address string) bool {
 	if err != nil {
 		return false
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
 	if err != nil {
 		return false
 	}
@@ -130,7 +130,7 @@ func (l *load) run(ctx context.Context, caller int) {
 func (l *load) ask(client *http.Client, id string) error {
 	body := fmt.Sprintf(`{"refundId":%q,"orderId":"ord","paymentId":"pay_%s","amount":100,"currency":"USD",`+
 		`"payment":{"orderId":"ord","amount":1000,"currency":"USD","channelAccount":"demo"}}`, id, id)
-	req, err := http.NewRequest(http.MethodPost, l.base+"/v1/refunds", bytes.NewReader([]byte(body))) //nolint:noctx // see above
+	req, err := http.NewRequest(http.MethodPost, l.base+"/v1/refunds", bytes.NewReader([]byte(body)))
 	if err != nil {
 		return err
 	}
