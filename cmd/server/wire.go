@@ -185,7 +185,7 @@ func (a *app) groupServices() {
 		work = append(work, member{"API", stopTime, a.server})
 	}
 	if a.cfg.worker {
-		work = append(work, member{"workers", stopTime, a.runner})
+		work = append(work, member{"workers", jobTimes(a.cfg.file.Times).WithDefaults().Call + answerTime, a.runner})
 	}
 	for _, b := range a.bridges {
 		work = append(work, member{"bridge " + b.Name(), stopTime, b})
@@ -199,6 +199,8 @@ func (a *app) start(ctx context.Context) error { return a.services.start(ctx) }
 const (
 	// stopTime bounds the stop of one service with work under way. Work that is cut off is taken over after its lease has ended.
 	stopTime = 40 * time.Second
+	// answerTime is what the stop of the workers has beyond the longest call, to store its answer.
+	answerTime = 10 * time.Second
 	// watcherStopTime bounds the stop of one watcher.
 	watcherStopTime = 10 * time.Second
 )
