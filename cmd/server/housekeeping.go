@@ -27,7 +27,13 @@ type housekeeping struct {
 
 // Maintain implements jobs.Maintainer. One part that fails does not stop the others.
 func (h housekeeping) Maintain(ctx context.Context) error {
-	_, err := migrate.EnsurePartitions(ctx, h.store.Pool(), migrate.PartitionsConfig{Schema: h.schema})
+	made, err := migrate.EnsurePartitions(ctx, h.store.Pool(), migrate.PartitionsConfig{Schema: h.schema})
+	if len(made.Blocked) > 0 {
+		h.log.ErrorContext(ctx, "partitions could not be made: the default partition holds rows of their time", "partitions", made.Blocked)
+	}
+	if len(made.Postponed) > 0 {
+		h.log.WarnContext(ctx, "partitions were not made yet: a lock was not obtained in time", "partitions", made.Postponed)
+	}
 	_, unmatched := h.store.MatchNotices(ctx)
 	unread := h.readAgain(ctx)
 	ended, expired := h.store.EndUnmatched(ctx, h.endAfter)

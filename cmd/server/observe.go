@@ -81,9 +81,15 @@ func (a *app) watchBacklog(ctx context.Context) {
 	for _, s := range refund.States() {
 		open = append(open, string(s))
 	}
+	alarms := 0
 	for {
 		if s, err := a.reader.Backlog(ctx); err == nil {
-			a.metrics.SetBacklog(telemetry.Backlog{Refunds: s.Refunds, Oldest: s.Oldest, Parked: s.Parked, Cases: s.Cases, Unread: s.Unread}, open)
+			a.metrics.SetBacklog(telemetry.Backlog{Refunds: s.Refunds, Oldest: s.Oldest, Parked: s.Parked, Cases: s.Cases, Alarms: s.Alarms,
+				Blocked: s.Blocked, Unread: s.Unread}, open)
+			if s.Alarms > alarms {
+				a.log.WarnContext(ctx, "parked messages have waited too long for their payment", "messages", s.Alarms)
+			}
+			alarms = s.Alarms
 		} else if ctx.Err() == nil {
 			a.log.WarnContext(ctx, "the gauges could not be read", "error", err.Error())
 		}

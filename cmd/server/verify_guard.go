@@ -18,6 +18,8 @@ import (
 type guardConfig struct {
 	lossless    bool          // a failover of the database loses no commit
 	verifyEvery time.Duration // between two pieces of the continuous check; 0 = off
+	tables      time.Duration // between two rounds of its whole-table checks; 0 = off
+	tablesAt    time.Duration // of the day, UTC
 	anchorEvery time.Duration // 0 = no anchors
 	anchorKey   string        // file:PATH or env:NAME of the signing key; "" = unsigned
 	anchorFile  string
@@ -30,7 +32,10 @@ func (g *guardConfig) bind(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&g.lossless, "failover-lossless", false,
 		"a failover of the database loses no commit (synchronous standby): keep sending after one")
 	cmd.Flags().DurationVar(&g.verifyEvery, "verify-every", time.Second,
-		"time between two pieces of the continuous check of all promises, of which every 60th reads a whole table; 0 = no check")
+		"time between two pieces of the continuous check of all promises, which one process does for all; 0 = no check")
+	cmd.Flags().DurationVar(&g.tables, "verify-tables", 24*time.Hour,
+		"time between two rounds of the continuous check's statements that read whole tables; 0 = they are left to refundry verify")
+	cmd.Flags().DurationVar(&g.tablesAt, "verify-tables-at", 2*time.Hour, "time of the day, UTC, at which such a round begins")
 	cmd.Flags().DurationVar(&g.anchorEvery, "anchor-every", 5*time.Minute, "time between two anchors of the journal; 0 = no anchors")
 	cmd.Flags().StringVar(&g.anchorKey, "anchor-key", "",
 		"ed25519 private key that signs the anchors, PEM (PKCS #8) or 64 hex digits, as file:PATH or env:NAME (default: unsigned)")
@@ -74,7 +79,7 @@ func (a *app) openAnchorer(ctx context.Context) error {
 		return err
 	}
 	anchorer, err := verify.NewAnchorer(ctx, verify.AnchorConfig{Pool: a.store.Pool(), Schema: a.cfg.schema, Key: key, File: g.anchorFile,
-		Every: g.anchorEvery, Logger: a.log})
+		Every: g.anchorEvery, Logger: a.log, CommitUnknown: a.metrics.CommitUnknown})
 	if err != nil {
 		return err
 	}
@@ -100,12 +105,12 @@ func (a *app) openAnchorer(ctx context.Context) error {
 	return nil
 }
 
-// runContinuousCheck checks all promises, one piece at a time, and sets their gauges, until ctx ends.
+// runContinuousCheck checks all promises, one piece at a time, and sets their gauges, until ctx ends. It does nothing while another process
+// checks.
 func (a *app) runContinuousCheck(ctx context.Context) {
-	every := a.cfg.guard.verifyEvery
-	a.guard.continuousCheck.Watch(ctx, verify.WatchConfig{Every: every, Cheap: 15 * every, Whole: 60 * every, Report: func(r verify.WatchReport) {
-		a.metrics.SetPromises(r.Violations, r.MostMoved, r.Excess)
-	}})
+	g := a.cfg.guard
+	a.guard.continuousCheck.Watch(ctx, verify.WatchConfig{Every: g.verifyEvery, Cheap: 15 * g.verifyEvery, Tables: g.tables, TablesAt: g.tablesAt,
+		Report: func(r verify.WatchReport) { a.metrics.SetPromises(r.Leads, r.Violations, r.MostMoved, r.Excess) }})
 }
 
 // watchEpochs checks the epoch every second and marks the refunds that repeat requests which a restore may have lost.

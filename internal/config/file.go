@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -37,51 +36,13 @@ type Account struct {
 	Settings   RawSettings `yaml:",inline"` // of the kind of channel
 }
 
-// Contract has the profile of the contract and the terms in which the account differs from it. Zero = as in the profile.
-type Contract struct {
-	Profile   string        `yaml:"profile"`
-	PerSecond int           `yaml:"perSecond"` // calls per second of each process
-	Spacing   time.Duration `yaml:"spacing"`   // between sends for one payment
-	Waits     Waits         `yaml:"waits"`
-}
-
-// Waits are the times after which a case is opened. Zero = as in the profile.
-type Waits struct {
-	Pending  time.Duration `yaml:"pending"`
-	Unknown  time.Duration `yaml:"unknown"`
-	Accepted time.Duration `yaml:"accepted"`
-}
-
-// Terms returns the ready-made contract of the profile with the terms of the account. Errors: an unknown profile, terms
-// that are not valid.
-func (c Contract) Terms(kind ChannelKind) (refund.Contract, error) {
-	t, ok := kind.Contract(c.Profile)
-	if !ok {
-		return t, fmt.Errorf("%q is not one of: %s", c.Profile, strings.Join(kind.Profiles(), ", "))
-	}
-	if c.PerSecond != 0 {
-		t.Limits.PerSecond = c.PerSecond
-	}
-	for _, x := range []struct {
-		said time.Duration
-		term *refund.Duration
-	}{{c.Spacing, &t.Limits.Spacing}, {c.Waits.Pending, &t.Waits.Pending}, {c.Waits.Unknown, &t.Waits.Unknown}, {c.Waits.Accepted, &t.Waits.Accepted}} {
-		if x.said < 0 {
-			return t, errors.New("a time must not be negative")
-		}
-		if x.said > 0 {
-			*x.term = refund.Duration(x.said)
-		}
-	}
-	return t, t.Validate()
-}
-
 // Times are the time limits of ownership and waiting. Zero = the default of the package that uses it.
 type Times struct {
 	Lease      time.Duration `yaml:"lease"`      // ownership of one call
 	SendWindow time.Duration `yaml:"sendWindow"` // from the claim to the first byte
 	Margin     time.Duration `yaml:"margin"`     // no first byte is sent so shortly before the lease's end
 	Call       time.Duration `yaml:"call"`       // longest time to an answer
+	Enter      time.Duration `yaml:"enter"`      // longest time to store an answer before the process keeps it and goes on
 	Sweep      time.Duration `yaml:"sweep"`      // between two passes of the sweeper
 }
 
@@ -120,7 +81,7 @@ func (f File) check(kinds Kinds) error {
 		faults = append(faults, At("accounts."+name, f.Accounts[name].faults(name, kinds.Channels).Err()))
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Bridges)) {
-		faults = append(faults, At("bridges."+name, f.Bridges[name].faults(name, f.Accounts, kinds.Brokers).Err()))
+		faults = append(faults, At("bridges."+name, f.Bridges[name].faults(name, kinds.Brokers).Err()))
 	}
 	return errors.Join(append(faults, At("times", f.Times.faults(kinds).Err()), At("notices", f.Notices.faults().Err()))...)
 }
@@ -138,10 +99,13 @@ func (a Account) faults(name string, kinds map[string]ChannelKind) Faults {
 		return out
 	}
 	contract, profile := kind.Contract(a.Contract.Profile)
+	if profile {
+		a.referenceFaults(contract.References, &out)
+	}
 	_, err := a.Terms(kind)
-	a.referenceFaults(contract.References, &out)
-	out.AddIf(!profile, ".contract.profile: %v", err)
-	out.AddIf(profile && err != nil, ".contract: %v", err)
+	for _, fault := range faultsOf(err) {
+		out = append(out, ".contract"+fault)
+	}
 	return append(out, faultsOf(kind.Check(a.Settings.Node()))...)
 }
 
@@ -150,7 +114,7 @@ func (t Times) faults(kinds Kinds) Faults {
 	for _, x := range []struct {
 		name string
 		d    time.Duration
-	}{{"lease", t.Lease}, {"sendWindow", t.SendWindow}, {"margin", t.Margin}, {"call", t.Call}, {"sweep", t.Sweep}} {
+	}{{"lease", t.Lease}, {"sendWindow", t.SendWindow}, {"margin", t.Margin}, {"call", t.Call}, {"enter", t.Enter}, {"sweep", t.Sweep}} {
 		out.AddIf(x.d < 0 || x.d > 10*time.Minute, ".%s: must be between 0 and 10m", x.name)
 	}
 	if kinds.Times == nil {

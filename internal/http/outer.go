@@ -57,6 +57,7 @@ type outer struct {
 	log      *slog.Logger
 	clock    func() time.Time
 	bodyTime time.Duration
+	retiring <-chan struct{} // closed when each answer shall close its connection
 }
 
 func (o *outer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -68,6 +69,11 @@ func (o *outer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec := &recorder{ResponseWriter: w}
 	secureHeaders(rec.Header())
 	rec.Header().Set("X-Request-Id", id)
+	select {
+	case <-o.retiring:
+		rec.Header().Set("Connection", "close")
+	default:
+	}
 	r = r.WithContext(context.WithValue(r.Context(), keyRequestID, id))
 	if r.ContentLength != 0 {
 		// Also for bodies that no handler reads: the server drains them.

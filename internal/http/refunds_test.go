@@ -20,7 +20,7 @@ func TestCreateRefundPassesAnIntakeToTheDoor(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
 	r := c.do("POST", "/v1/refunds", refundBody, "Idempotency-Key", "k-1", "X-Request-Id", "req.1")
-	if r.status != 202 || r.header.Get("Location") != "/v1/refunds/rf_1001" || r.header.Get("ETag") != `W/"1"` || r.header.Get("Idempotency-Replayed") != "" {
+	if r.status != 202 || r.header.Get("Location") != "/v1/refunds/rf_1001" || !strings.HasPrefix(r.header.Get("ETag"), `W/"1-`) || r.header.Get("Idempotency-Replayed") != "" {
 		t.Fatalf("answer %d %v %s", r.status, r.header, r.body)
 	}
 	if len(w.accepted) != 1 {

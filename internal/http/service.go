@@ -172,6 +172,7 @@ type service struct {
 	clock    func() time.Time
 	limits   Limits
 	waiters  chan struct{} // one token per waiting request
+	retiring chan struct{} // closed by Retire
 	stopping chan struct{} // closed by Drain
 
 	problems   *problems
@@ -199,7 +200,7 @@ func newService(c Config) (*service, error) {
 		door: c.Door, refunds: c.Refunds, actions: c.Actions, payments: c.Payments, events: c.Events, parking: c.Parking,
 		messages: c.Messages, parked: c.Parked, cases: c.Cases, notices: c.Notices, noticeSeen: c.NoticeSeen,
 		ready: c.Ready, build: c.Build, clock: c.Clock, limits: limits,
-		waiters: make(chan struct{}, limits.Waiters), stopping: make(chan struct{}),
+		waiters: make(chan struct{}, limits.Waiters), retiring: make(chan struct{}), stopping: make(chan struct{}),
 		problems: newProblems(c.Log), auth: &authenticator{keys: newKeyCache(c.Keys, limits.KeyTTL, c.Clock), clock: c.Clock},
 	}
 	spec, err := oapi.GetSpec()

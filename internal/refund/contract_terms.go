@@ -34,6 +34,7 @@ type CodeTerms struct {
 	LowBalance  []string `json:"lowBalance"`  // part of Retryable: the balance is too low, and pendingReason says so
 	LateFailure bool     `json:"lateFailure"` // "failed" after "succeeded" means that the money came back
 
+	Credentials []string            `json:"credentials,omitempty"` // part of Retryable: the channel refuses the account's credentials, signature or name
 	Attention   []string            `json:"attention,omitempty"`   // acknowledged, and only a person can move it on
 	PassesLater []string            `json:"passesLater,omitempty"` // refused because an equal refund was just made: proves nothing, the same number may pass later
 	Resubmit    map[string]Resubmit `json:"resubmit,omitempty"`    // how a refund that met the code may be requested again

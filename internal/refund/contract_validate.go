@@ -83,6 +83,11 @@ func (c Contract) validCodes() error {
 			seen[code] = name
 		}
 	}
+	for _, code := range c.Codes.Credentials {
+		if !slices.Contains(c.Codes.Retryable, code) {
+			return fmt.Errorf("code %q of codes.credentials is not in codes.retryable", code)
+		}
+	}
 	switch {
 	case c.Key.KeepsAnswer && len(c.Codes.PassesLater) > 0:
 		return fmt.Errorf("the channel keeps the first answer, so %q would be repeated for ever: it cannot pass later", c.Codes.PassesLater[0])

@@ -1,5 +1,7 @@
 package refund
 
+import "slices"
+
 // refoldExposure brings the exposure flags in step with the answers. Exposure ends by evidence. It begins only with a send's
 // claim, an acknowledgement or an epoch mark, so that new terms of a contract cannot expose what was disproved under the old
 // ones.
@@ -64,24 +66,31 @@ func (s *transition) heldSoFar() int64 {
 	return underFinal(s.change.Before.Refund)
 }
 
-// failureCode returns our own code of a failure.
-func failureCode(r *Record, k FactKind) string {
+// failureCode returns our own code of a failure, and the kinds of answers that say so; none = the fact itself does.
+func failureCode(r *Record, k FactKind) (code string, told []FactKind) {
 	a, ok := r.lastSend(r.DispatchNo)
 	switch {
 	case k == ConfirmedNotDone:
-		return "decided-not-done"
+		return "decided-not-done", nil
 	case k == FailedFinal || r.endedNegatively():
-		return "channel-failed"
+		return "channel-failed", []FactKind{FailedFinal}
 	case ok && a.Answer == RefusedEcho:
-		return "channel-refused-duplicate"
+		return "channel-refused-duplicate", []FactKind{RefusedEcho}
 	}
-	return "channel-refused"
+	return "channel-refused", []FactKind{RefusedClean, RefusedNewNumber}
 }
 
-func (s *transition) channelCode() string {
-	if s.f.Code != "" || s.decided != nil {
-		return s.f.Code
+// failure returns why the refund is FAILED. The channel's code is that of the answer that says so: an absence has a code too, which
+// says only that the channel does not know the number.
+func (s *transition) failure() Failure {
+	code, told := failureCode(s.r, s.f.Kind)
+	if len(told) == 0 || slices.Contains(told, s.f.Kind) {
+		return Failure{Code: code, ChannelCode: s.f.Code}
 	}
-	a, _ := s.r.lastSend(s.r.DispatchNo)
-	return a.Code
+	for _, a := range slices.Backward(s.r.Attempts) {
+		if a.DispatchNo == s.r.DispatchNo && slices.Contains(told, a.Answer) {
+			return Failure{Code: code, ChannelCode: a.Code}
+		}
+	}
+	return Failure{Code: code}
 }

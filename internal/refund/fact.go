@@ -56,6 +56,7 @@ type Answer struct {
 	Names           Names
 	Rule            string // the contract rule that classified it
 	RetryAfter      time.Duration
+	Denied          bool              // the channel refused the account's credentials or signature, whatever the code
 	Voucher         map[string]string // by which the payer finds the money, e.g. "arn": bounded by VoucherText; nil = none
 	Evidence        json.RawMessage   // JSON object; no card data, no secrets; nil allowed
 }

@@ -112,7 +112,7 @@ func (s *transition) enterState(to State) {
 		s.r.LeaseEndsAt = time.Time{}
 	}
 	if to == StateFailed {
-		s.r.Failure = Failure{Code: failureCode(s.r, s.f.Kind), ChannelCode: s.channelCode()}
+		s.r.Failure = s.failure()
 	}
 	if to.Final() && !from.Final() {
 		s.r.Payment.Reserved -= s.r.Amount
@@ -174,10 +174,7 @@ func (s *transition) journal(from State, kind FactKind) {
 func (s *transition) setTimer() {
 	step := Decide(s.change.After, s.c, s.now)
 	if s.r.State == StatePending {
-		s.r.PendingReason = PendingQueued
-		if step.Kind == StepWait && step.Why != "" {
-			s.r.PendingReason = step.Why
-		}
+		s.r.PendingReason = s.whyPending(step)
 	}
 	switch {
 	case idle(s.r.Refund):
@@ -190,6 +187,23 @@ func (s *transition) setTimer() {
 	if n := len(s.change.Steps); n > 0 {
 		s.change.Steps[n-1].Row = s.r.Refund
 	}
+}
+
+// whyPending returns the reason of a PENDING refund whose next step is known. Under a case it waits for a person, and the reason is
+// what it would wait for without one.
+func (s *transition) whyPending(step Step) PendingReason {
+	last, sent := s.r.lastSend(s.r.DispatchNo)
+	switch {
+	case step.Kind == StepWait && step.Why != "":
+		return step.Why
+	case s.r.Case == nil:
+		return PendingQueued
+	case sent && (last.Answer == Retryable || last.Answer == NotSent):
+		return s.c.pendingReason(last)
+	case s.r.PendingReason != "" && s.r.PendingReason != PendingHeld:
+		return s.r.PendingReason
+	}
+	return PendingQueued
 }
 
 // idle reports that the refund needs no timer.

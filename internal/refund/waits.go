@@ -2,6 +2,7 @@ package refund
 
 import (
 	"encoding/binary"
+	"slices"
 	"time"
 )
 
@@ -80,14 +81,15 @@ func (r *Record) retryAt(last Attempt, c Contract) time.Time {
 	return last.AnsweredAt.Add(wait)
 }
 
+// pendingReason says why a send that did nothing is not repeated yet.
 func (c Contract) pendingReason(a Attempt) PendingReason {
-	for _, code := range c.Codes.LowBalance {
-		if code == a.Code {
-			return PendingLowBalance
-		}
-	}
-	if a.Answer == NotSent {
+	switch {
+	case a.Answer == NotSent:
 		return PendingQueued
+	case slices.Contains(c.Codes.LowBalance, a.Code):
+		return PendingLowBalance
+	case slices.Contains(c.Codes.Credentials, a.Code):
+		return PendingCredentials
 	}
 	return PendingRateLimit
 }

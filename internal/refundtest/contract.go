@@ -23,6 +23,8 @@ func Contract() refund.Contract {
 			Echo:       []string{"already_refunded", "amount_too_large", "number_reused", "duplicate_refund"},
 			Retryable:  []string{"rate_limited", "too_soon", "insufficient_balance", "unauthorized", "account_unknown"},
 			LowBalance: []string{"insufficient_balance"},
+
+			Credentials: []string{"unauthorized", "account_unknown"},
 		},
 		Horizon: refund.Duration(time.Second),
 		Waits:   refund.WaitTerms{Pending: refund.Duration(24 * time.Hour), Unknown: refund.Duration(time.Hour), Accepted: refund.Duration(7 * 24 * time.Hour)},

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -20,11 +21,30 @@ import (
 // one: an intake that does not get all of them has the outcome NotLocked (not decided; the Door submits it again), and the rest of the group
 // goes on. A row that these locks do not cover is waited for no longer than Config.LockTimeout; then the error is refund.ErrBusy.
 //
-// An error means that no intake has an outcome. After refund.ErrCommitUnknown all of the group is stored, or none of it; the Door submits
-// the same group again, with the same ids, and an intake that was stored gets its outcome from its receipt. After every other error this
-// call has stored nothing; it says nothing about an earlier call that ended with refund.ErrCommitUnknown. refund.ErrUnavailable concerns the
-// whole group; refund.ErrBusy and any other error may be caused by one intake, so the Door bisects the group.
-func (s *Store) AcceptGroup(ctx context.Context, g []intake.Intake) ([]intake.Outcome, error) {
+// After a lost COMMIT the same group runs again, with the same ids: all of it is stored, or none, and an intake that was stored gets its
+// outcome from its receipt.
+//
+// An error means that no intake has an outcome. refund.ErrUnavailable concerns the whole group; if it matches refund.ErrCommitUnknown too, the
+// group may be stored. refund.ErrBusy and any other error may be caused by one intake, so the Door bisects the group.
+func (s *Store) AcceptGroup(ctx context.Context, g []intake.Intake) (out []intake.Outcome, err error) {
+	u := s.newUnit()
+	err = u.run(ctx, fmt.Sprintf("group of %d intakes", len(g)), func() (err error) {
+		out, err = s.acceptOnce(ctx, u, g)
+		for _, o := range out {
+			if o.Refund != nil {
+				u.found(o.Refund)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// acceptOnce is one run of the group's transaction. After refund.ErrCommitUnknown all of the group is stored, or none of it.
+func (s *Store) acceptOnce(ctx context.Context, u *unit, g []intake.Intake) ([]intake.Outcome, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return nil, pg.Translate(err)
@@ -52,7 +72,7 @@ func (s *Store) AcceptGroup(ctx context.Context, g []intake.Intake) ([]intake.Ou
 	case err != nil:
 		err = pg.Translate(err)
 	case len(noticed) > 0:
-		err = s.writeGroupNoticed(ctx, tx, b, plan.Refunds, noticed)
+		err = s.writeGroupNoticed(ctx, u, tx, b, plan.Refunds, noticed)
 	default:
 		err = s.writeGroup(ctx, conn, b)
 	}
@@ -94,21 +114,17 @@ func (s *Store) writeGroup(ctx context.Context, conn *pgxpool.Conn, b *pgx.Batch
 	return pg.CommitError(sent.Close())
 }
 
-// writeGroupNoticed writes a group with numbers for which notices were kept (noticed), and enters these notices before COMMIT. Such a notice can make its refund final at once, which the unit reports after COMMIT. It takes more round trips than writeGroup.
-func (s *Store) writeGroupNoticed(ctx context.Context, tx pgx.Tx, b *pgx.Batch, rs []intake.NewRefund, noticed []string) error {
+// writeGroupNoticed writes a group with numbers for which notices were kept (noticed), and enters these notices before COMMIT. Such a
+// notice can make its refund final at once, which the unit reports after COMMIT. It takes more round trips than writeGroup.
+func (s *Store) writeGroupNoticed(ctx context.Context, u *unit, tx pgx.Tx, b *pgx.Batch, rs []intake.NewRefund, noticed []string) error {
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return pg.Translate(err)
 	}
-	u := s.newUnit()
 	if err := s.matchGroup(ctx, u, tx, rs, noticed); err != nil {
 		return pg.Translate(err)
 	}
 	fault.Point(fault.DoorNoticed)
-	if err := pg.CommitError(tx.Commit(ctx)); err != nil {
-		return err
-	}
-	u.committed() // calls Config.RefundEnded
-	return nil
+	return pg.CommitError(tx.Commit(ctx))
 }
 
 // queueGroup queues everything that a plan writes.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
-	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // AccountConfig is one channel account as the configuration names it.
@@ -55,7 +54,7 @@ const (
 // tenant that does not exist.
 func (s *Store) SyncAccounts(ctx context.Context, accounts []AccountConfig) (map[string]SyncedAccount, error) {
 	out := map[string]SyncedAccount{}
-	err := pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
+	err := s.inTx(ctx, "accounts of the configuration", func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, sqlMutex, s.advisory(lockAccounts, 0, "")); err != nil {
 			return err
 		}

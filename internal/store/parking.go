@@ -25,7 +25,7 @@ WHERE k.tenant_id = $1 AND k.wake_payment = $2 AND k.parked_id > $3 AND k.done_a
 )
 
 // Park parks a message with a reason, in a transaction of its own. The same position again counts up. Errors:
-// refund.ErrUnavailable, refund.ErrCommitUnknown, refund.ErrBadData; repeating it is harmless.
+// refund.ErrUnavailable, refund.ErrBadData; repeating it is harmless, and so is a rerun, which counts up once more.
 func (s *Store) Park(ctx context.Context, tenant refund.TenantID, ev intake.EventID, reason string, p intake.Park) error {
 	_, _, err := s.ParkBeforeRetry(ctx, tenant, ev, reason, p)
 	return err
@@ -35,7 +35,7 @@ func (s *Store) Park(ctx context.Context, tenant refund.TenantID, ev intake.Even
 // been parked or tried.
 func (s *Store) ParkBeforeRetry(ctx context.Context, tenant refund.TenantID, ev intake.EventID, reason string, p intake.Park) (id refund.RID, tries int,
 	err error) {
-	err = pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
+	err = s.inTx(ctx, "parking of "+ev.Consumer+" "+p.Position, func(ctx context.Context, tx pgx.Tx) error {
 		now, err := txNow(ctx, tx)
 		if err != nil {
 			return err

@@ -25,13 +25,11 @@ var (
 // reference-not-allowed or amount-not-expressible; refund.ErrBusy, refund.ErrUnavailable.
 func (s *Store) PutPayment(ctx context.Context, tenant refund.Tenant, paymentID string, spec intake.PaymentSpec, actor string) (p refund.Payment,
 	created bool, err error) {
-	err = pg.Rerun(ctx, s.log, "snapshot of payment "+paymentID, func() error {
-		return pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
-			stored, isNew, err := s.putPayment(ctx, tx, tenant, paymentID, spec)
-			p, created = stored, created || isNew // a rerun changes nothing if an earlier run went through
-			fault.Point(fault.PaymentWritten)
-			return err
-		})
+	err = s.inTx(ctx, "snapshot of payment "+paymentID, func(ctx context.Context, tx pgx.Tx) error {
+		stored, isNew, err := s.putPayment(ctx, tx, tenant, paymentID, spec)
+		p, created = stored, created || isNew // a rerun changes nothing if an earlier run went through
+		fault.Point(fault.PaymentWritten)
+		return err
 	})
 	fault.Point(fault.PaymentCommitted)
 	if code, name := pg.Constraint(err); code == "23505" && name == "payments_reference_uq" {

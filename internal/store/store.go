@@ -37,8 +37,10 @@ type Config struct {
 	NewRID       func() refund.RID
 	ProbeTimeout time.Duration // default 2 s, of the ping before a pooled connection is reused
 	// RefundEnded is called after COMMIT for every refund that entered a final state for the first time, with its age; nil = not called. It
-	// must return at once. It is not called if the process ends right after COMMIT, nor for an intake whose COMMIT was not answered.
+	// must return at once. It is not called if the process ends right after COMMIT.
 	RefundEnded func(state refund.State, took time.Duration)
+	// CommitUnknown is called for every COMMIT whose answer was lost; nil = not called.
+	CommitUnknown func()
 	// FactRefused is called for every fact of a channel that a guard refused, with the guard's name; nil = not called. It must return at once.
 	FactRefused func(guard string)
 	// HoldOnRestore holds all sending as soon as a connection finds that the database was restored. A serving process sets it; tools do not.
@@ -62,7 +64,8 @@ type Store struct {
 	identity identity
 	epochs   *epochWatch
 
-	announcer    *announcer    // notifies the workers of new jobs after COMMIT
+	announcer    *announcer // notifies the workers of new jobs after COMMIT
+	writeProbe   writeProbe
 	parkedPasses atomic.Uint32 // passes of sweepParked; picks the eighth of the payments that a pass reads
 }
 

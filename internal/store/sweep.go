@@ -9,7 +9,6 @@ import (
 
 	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
-	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // sweepDueSQL takes due refunds whose rows are not locked, and moves their timers on so that the next pass, here or on another replica,
@@ -96,7 +95,8 @@ func (s *Store) Sweep(ctx context.Context, limit int) (refund.Swept, error) {
 }
 
 func (s *Store) sweepDue(ctx context.Context, limit int, out *refund.Swept) (ended []dueRow, err error) {
-	err = pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
+	err = s.inTx(ctx, "sweep of due refunds", func(ctx context.Context, tx pgx.Tx) error {
+		ended, *out = nil, refund.Swept{} // a rerun finds what the run before has not handed out
 		rows, err := tx.Query(ctx, sweepDueSQL, limit, refund.HandoutTTL, takeOverPause, overdueAfter)
 		if err != nil {
 			return err
@@ -162,7 +162,7 @@ func (s *Store) contractOf(account string, tenant refund.TenantID) (refund.Contr
 // sweepParked wakes parked messages whose payment is known. Eight passes of one process cover every
 // payment, up to limit messages a pass; messages that were woken more than ten times come by chance.
 func (s *Store) sweepParked(ctx context.Context, limit int) (n int, err error) {
-	err = pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
+	err = s.inTx(ctx, "sweep of parked messages", func(ctx context.Context, tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, sweepParkedSQL, limit, int(s.parkedPasses.Add(1)&7))
 		if err != nil {
 			return err

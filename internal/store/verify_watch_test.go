@@ -22,7 +22,7 @@ func TestWatchReportsBrokenAndMendedPromises(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		v.Watch(ctx, verify.WatchConfig{Every: time.Millisecond, Page: 3, Cheap: time.Millisecond, Whole: time.Millisecond, Report: func(r verify.WatchReport) {
+		v.Watch(ctx, verify.WatchConfig{Every: time.Millisecond, Page: 3, Cheap: time.Millisecond, Tables: time.Millisecond, Report: func(r verify.WatchReport) {
 			select {
 			case told <- r:
 			case <-ctx.Done():
@@ -57,4 +57,59 @@ func TestWatchReportsBrokenAndMendedPromises(t *testing.T) {
 	wait("all is mended", clean)
 	cancel()
 	<-done
+}
+
+// TestOneProcessLeadsTheContinuousCheck: the others do nothing, and one of them takes over when the session of the leader has ended.
+func TestOneProcessLeadsTheContinuousCheck(t *testing.T) {
+	t.Parallel()
+	f := newVerifyFixture(t)
+	type watcher struct {
+		reports chan verify.WatchReport
+		stop    func()
+	}
+	start := func() watcher {
+		v, err := verify.Open(t.Context(), verify.Config{URL: f.url, Overdue: 100 * time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		w, done := watcher{reports: make(chan verify.WatchReport, 1000)}, make(chan struct{})
+		go func() {
+			defer close(done)
+			v.Watch(ctx, verify.WatchConfig{Every: 5 * time.Millisecond, Report: func(r verify.WatchReport) {
+				select {
+				case w.reports <- r:
+				default:
+				}
+			}})
+		}()
+		w.stop = func() { cancel(); <-done; v.Close() }
+		return w
+	}
+	one, two := start(), start()
+	defer func() { two.stop() }()
+	first, second := <-one.reports, <-two.reports
+	if first.Leads == second.Leads {
+		t.Fatalf("leads: %v and %v, want one of them", first.Leads, second.Leads)
+	}
+	if second.Leads {
+		one, two = two, one
+	}
+	for range 20 {
+		if r := <-two.reports; r.Leads || len(r.Violations) > 0 {
+			t.Fatalf("%+v, want that one process checks", r)
+		}
+		if r := <-one.reports; !r.Leads || len(r.Violations) != 12 {
+			t.Fatalf("%+v, want that the leader goes on", r)
+		}
+	}
+	one.stop()
+	for end := time.Now().Add(time.Minute); ; {
+		if r := <-two.reports; r.Leads {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal("nobody took over")
+		}
+	}
 }

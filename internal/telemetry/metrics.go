@@ -26,7 +26,7 @@ type Metrics struct {
 	refunds, oldest, parked, unread        *prometheus.GaugeVec
 	promises                               promiseMetrics
 	build                                  *prometheus.GaugeVec
-	cases                                  prometheus.Gauge
+	cases, alarms, blocked                 prometheus.Gauge
 }
 
 // New registers every defined metric, and those of the Go runtime and of the process, in a registry of its own.
@@ -63,13 +63,16 @@ func New() *Metrics {
 		opened: counter("bridge_opened_total"), ackFailures: counter("bridge_ack_failures_total"), lag: gauge("bridge_lag_messages")}
 	m.workers = Workers{calls: counter("channel_calls_total"),
 		takeovers: counter("takeovers_total").WithLabelValues(), overdue: counter("overdue_total").WithLabelValues(),
-		applied: counter("decisions_applied_total").WithLabelValues(), expired: counter("decisions_expired_total").WithLabelValues()}
+		applied: counter("decisions_applied_total").WithLabelValues(), expired: counter("decisions_expired_total").WithLabelValues(),
+		lost: counter("answers_lost_total").WithLabelValues(), kept: gauge("answers_kept").WithLabelValues(), accountAlarms: gauge("account_alarm")}
 	m.accept = histogram("accept_seconds", prometheus.ExponentialBuckets(0.001, 2, 14)).WithLabelValues()
 	m.duration = histogram("refund_duration_seconds", prometheus.ExponentialBuckets(0.01, 3, 14))
 	m.promises = promiseMetrics{violations: gauge("invariant_violations"), most: gauge("effects_per_refund_max").WithLabelValues(),
-		excess: gauge("over_refunded_minor_units"), held: gauge("sending_held").WithLabelValues()}
+		excess: gauge("over_refunded_minor_units"), held: gauge("sending_held").WithLabelValues(),
+		leader: gauge("continuous_check_leader").WithLabelValues()}
 	m.refunds, m.oldest, m.parked, m.cases = gauge("open_refunds"), gauge("oldest_age_seconds"), gauge("parked"), gauge("cases_open").WithLabelValues()
 	m.unread = gauge("unread_notices")
+	m.alarms, m.blocked = gauge("parked_alarms").WithLabelValues(), gauge("partitions_blocked").WithLabelValues()
 	m.build = gauge("build_info")
 	return m
 }
@@ -116,6 +119,8 @@ type Backlog struct {
 	Parked  map[string]int           // by reason
 	Cases   int
 	Unread  map[string]int // by account
+	Alarms  int            // parked messages that have waited too long
+	Blocked int            // tables with rows in their default partition
 }
 
 // SetBacklog replaces the gauges of the backlog. Every state in known has a value, 0 if none; other states, reasons
@@ -136,4 +141,6 @@ func (m *Metrics) SetBacklog(s Backlog, known []string) {
 		m.unread.WithLabelValues(account).Set(float64(n))
 	}
 	m.cases.Set(float64(s.Cases))
+	m.alarms.Set(float64(s.Alarms))
+	m.blocked.Set(float64(s.Blocked))
 }

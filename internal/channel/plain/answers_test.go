@@ -186,3 +186,19 @@ func TestAnswersToAList(t *testing.T) {
 		})
 	}
 }
+
+// TestA401RefusesTheCredentialsWhateverItsBody: of each call, so that the account's alarm does not depend on a code.
+func TestA401RefusesTheCredentialsWhateverItsBody(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]bool{401: true, 403: false, 422: false, 500: false} {
+		for _, body := range []string{`{"code":"unauthorized"}`, `{"code":"brand_new"}`, `<html>`, ``} {
+			c := fixed(t, status, body)
+			_, _, list := c.List(attempt(t), ours)
+			for name, a := range map[string]refund.Answer{"send": c.Refund(attempt(t), ours), "query": c.Query(attempt(t), ours), "list": list} {
+				if a.Denied != want {
+					t.Errorf("%s, %d %s: denied %v, want %v", name, status, body, a.Denied, want)
+				}
+			}
+		}
+	}
+}

@@ -62,7 +62,7 @@ func listAndMatch(c *refund.Contract) {
 	c.List = asked()
 	c.Notices = true
 	c.Codes.Retryable = []string{"rate_limited", "too_soon", "in_flight", "unauthorized"}
-	c.Codes.LowBalance = nil
+	c.Codes.LowBalance, c.Codes.Credentials = nil, []string{"unauthorized"}
 	c.Codes.NewNumber = []string{"insufficient_balance"}
 	c.Codes.LateFailure = true
 }
@@ -105,6 +105,8 @@ func base(profile string) refund.Contract {
 			Echo:       []string{"already_refunded", "amount_too_large", "number_reused", "duplicate_refund"},
 			Retryable:  []string{"rate_limited", "too_soon", "insufficient_balance", "unauthorized", "account_unknown"},
 			LowBalance: []string{"insufficient_balance"},
+
+			Credentials: []string{"unauthorized", "account_unknown"},
 		},
 		Waits: refund.WaitTerms{Pending: refund.Duration(day), Unknown: refund.Duration(time.Hour), Accepted: refund.Duration(7 * day)},
 	}

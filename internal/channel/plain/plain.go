@@ -156,6 +156,7 @@ func unsendable(err error) refund.Answer {
 func (c *Client) ofError(reply channel.Reply) refund.Answer {
 	a := unknown(reply, "status.unlisted")
 	a.RetryAfter = channel.RetryAfter(reply.Header, c.cfg.Clock())
+	a.Denied = reply.Status == http.StatusUnauthorized
 	var code *string
 	if channel.ReadDocument(reply.Body, channel.TextMember("code", &code)) == nil && code != nil {
 		a.Code = *code

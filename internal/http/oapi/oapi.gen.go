@@ -275,7 +275,8 @@ type CasePage struct {
 // more than one effect. `other-number-open`: another number may still pay. `excess`: more was refunded than captured.
 // `contradiction`: the channel contradicts itself or the record. `unmatched-line`: a line at the channel may be this refund.
 // `deadline`: open for too long. `no-automatic-step`: the channel's contract allows no further automatic step.
-// `acknowledged-after-end`: the channel acknowledged a refund that was reported as not done. Values may be added: accept one that you do not know.
+// `acknowledged-after-end`: the channel acknowledged a refund that was reported as not done. `review-requested`: a person has
+// evidence that the outcome is wrong. Values may be added: accept one that you do not know.
 type CaseReason = refund.CaseReason
 
 // CaseReasonFilter defines model for CaseReasonFilter.
@@ -549,7 +550,7 @@ type JournalEntry struct {
 	Seq int64     `json:"seq"`
 	At  time.Time `json:"at"`
 
-	// Kind The request, a step of the service, an answer of the channel, a conclusion from time, a line, a statement of the channel that contradicts itself, or a decision. Values may be added: accept one that you do not know.
+	// Kind The request, a step of the service, an answer of the channel, a conclusion from time, a line, a statement of the channel that contradicts itself, a person's doubt, or a decision. Values may be added: accept one that you do not know.
 	Kind JournalKind  `json:"kind"`
 	From *RefundState `json:"from"`
 
@@ -564,7 +565,7 @@ type JournalEntry struct {
 	Data       json.RawMessage `json:"data"`
 }
 
-// JournalKind The request, a step of the service, an answer of the channel, a conclusion from time, a line, a statement of the channel that contradicts itself, or a decision. Values may be added: accept one that you do not know.
+// JournalKind The request, a step of the service, an answer of the channel, a conclusion from time, a line, a statement of the channel that contradicts itself, a person's doubt, or a decision. Values may be added: accept one that you do not know.
 type JournalKind = string
 
 // KnownBy How the payment became known: by snapshots or by captures. Values may be added: accept one that you do not know.
@@ -783,8 +784,9 @@ type PaymentSnapshot = string
 
 // PendingReason Why a PENDING refund waits. queued: for a worker. low-balance: for money on the channel account. spacing: for the channel's
 // pause between refunds of one payment. rate-limit: for the account's rate, or because the channel asked for a pause. breaker:
-// the account's calls fail, and few are made. sending-held: for an operator, after a restore or a failover. Values may be added:
-// accept one that you do not know.
+// the account's calls fail, and few are made. sending-held: for an operator, after a restore or a failover. credentials: for an operator,
+// because the channel refuses the account's credentials or does not know the account. Values may be added: accept one that you
+// do not know.
 type PendingReason = refund.PendingReason
 
 // Problem An error document of RFC 9457.
@@ -909,6 +911,12 @@ type RefundState = refund.State
 
 // RefundStateFilter defines model for RefundStateFilter.
 type RefundStateFilter = refund.State
+
+// ReviewRequest defines model for ReviewRequest.
+type ReviewRequest struct {
+	// Evidence What shows that the outcome is wrong: a text or a reference, at least 8 characters without blanks at its ends.
+	Evidence string `json:"evidence"`
+}
 
 // Timeline defines model for Timeline.
 type Timeline struct {
@@ -1113,6 +1121,9 @@ type PutPaymentJSONRequestBody = PaymentSnapshot
 // CreateRefundJSONRequestBody defines body for CreateRefund for application/json ContentType.
 type CreateRefundJSONRequestBody = RefundRequest
 
+// OpenCaseJSONRequestBody defines body for OpenCase for application/json ContentType.
+type OpenCaseJSONRequestBody = ReviewRequest
+
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
 	// ListCases List cases
@@ -1166,6 +1177,9 @@ type ServerInterface interface {
 	// CancelRefund Cancel a refund
 	// (POST /v1/refunds/{refundId}/cancel)
 	CancelRefund(w http.ResponseWriter, r *http.Request, refundId RefundId)
+	// OpenCase Open a case
+	// (POST /v1/refunds/{refundId}/cases)
+	OpenCase(w http.ResponseWriter, r *http.Request, refundId RefundId)
 	// CheckRefund Query the channel now
 	// (POST /v1/refunds/{refundId}/check)
 	CheckRefund(w http.ResponseWriter, r *http.Request, refundId RefundId)
@@ -1277,6 +1291,12 @@ func (_ Unimplemented) GetRefund(w http.ResponseWriter, r *http.Request, refundI
 // CancelRefund Cancel a refund
 // (POST /v1/refunds/{refundId}/cancel)
 func (_ Unimplemented) CancelRefund(w http.ResponseWriter, r *http.Request, refundId RefundId) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// OpenCase Open a case
+// (POST /v1/refunds/{refundId}/cases)
+func (_ Unimplemented) OpenCase(w http.ResponseWriter, r *http.Request, refundId RefundId) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -2151,6 +2171,32 @@ func (siw *ServerInterfaceWrapper) CancelRefund(w http.ResponseWriter, r *http.R
 	handler.ServeHTTP(w, r)
 }
 
+// OpenCase operation middleware
+func (siw *ServerInterfaceWrapper) OpenCase(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "refundId" -------------
+	var refundId RefundId
+
+	err = runtime.BindStyledParameterWithOptions("simple", "refundId", chi.URLParam(r, "refundId"), &refundId, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "refundId", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.OpenCase(w, r, refundId)
+	}))
+
+	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
+		handler = siw.HandlerMiddlewares[i](handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // CheckRefund operation middleware
 func (siw *ServerInterfaceWrapper) CheckRefund(w http.ResponseWriter, r *http.Request) {
 
@@ -2366,6 +2412,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/v1/refunds/{refundId}/cancel", wrapper.CancelRefund)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/refunds/{refundId}/cases", wrapper.OpenCase)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/v1/refunds/{refundId}/check", wrapper.CheckRefund)
@@ -5650,6 +5699,248 @@ func (response CancelRefund503ApplicationProblemPlusJSONResponse) VisitCancelRef
 	return err
 }
 
+type OpenCaseRequestObject struct {
+	RefundId RefundId `json:"refundId"`
+	Body     *OpenCaseJSONRequestBody
+}
+
+type OpenCaseResponseObject interface {
+	VisitOpenCaseResponse(w http.ResponseWriter) error
+}
+
+type OpenCase200JSONResponse CaseDetail
+
+func (response OpenCase200JSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase201JSONResponse CaseDetail
+
+func (response OpenCase201JSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase400ApplicationProblemPlusJSONResponse struct {
+	BadRequestApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase400ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase401ApplicationProblemPlusJSONResponse struct {
+	UnauthorizedApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase401ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase403ApplicationProblemPlusJSONResponse struct {
+	ForbiddenApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase403ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase404ApplicationProblemPlusJSONResponse struct {
+	NotFoundApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase404ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase409ApplicationProblemPlusJSONResponse struct {
+	ConflictApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase409ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.IdempotencyReplayed != nil {
+		w.Header().Set("Idempotency-Replayed", fmt.Sprint(*response.Headers.IdempotencyReplayed))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(409)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase413ApplicationProblemPlusJSONResponse struct {
+	TooLargeApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase413ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(413)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase415ApplicationProblemPlusJSONResponse struct {
+	UnsupportedMediaTypeApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase415ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(415)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase429ApplicationProblemPlusJSONResponse struct {
+	TooManyRequestsApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase429ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(429)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase500ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase503ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type CheckRefundRequestObject struct {
 	RefundId RefundId `json:"refundId"`
 }
@@ -6066,6 +6357,9 @@ type StrictServerInterface interface {
 	// CancelRefund Cancel a refund
 	// (POST /v1/refunds/{refundId}/cancel)
 	CancelRefund(ctx context.Context, request CancelRefundRequestObject) (CancelRefundResponseObject, error)
+	// OpenCase Open a case
+	// (POST /v1/refunds/{refundId}/cases)
+	OpenCase(ctx context.Context, request OpenCaseRequestObject) (OpenCaseResponseObject, error)
 	// CheckRefund Query the channel now
 	// (POST /v1/refunds/{refundId}/check)
 	CheckRefund(ctx context.Context, request CheckRefundRequestObject) (CheckRefundResponseObject, error)
@@ -6615,6 +6909,39 @@ func (sh *strictHandler) CancelRefund(w http.ResponseWriter, r *http.Request, re
 	}
 }
 
+// OpenCase operation middleware
+func (sh *strictHandler) OpenCase(w http.ResponseWriter, r *http.Request, refundId RefundId) {
+	var request OpenCaseRequestObject
+
+	request.RefundId = refundId
+
+	var body OpenCaseJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.OpenCase(ctx, request.(OpenCaseRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "OpenCase")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(OpenCaseResponseObject); ok {
+		if err := validResponse.VisitOpenCaseResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // CheckRefund operation middleware
 func (sh *strictHandler) CheckRefund(w http.ResponseWriter, r *http.Request, refundId RefundId) {
 	var request CheckRefundRequestObject
@@ -6672,324 +6999,333 @@ func (sh *strictHandler) GetRefundTimeline(w http.ResponseWriter, r *http.Reques
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"7L37ctu4sjf6KijuXTWXTcmSfImt1Ko6juOs8ZrE8Y6dmW+tcb4IJiGLY4rUEFQcTY5Onac5D3ae5Kvu",
-	"BkDwKkqWM8namT8mlgSCQANo9PXXnxwvns7iSESpdIafHPGRT2ehwL9PuBTPRcqDED594OFcwB8el/gv",
-	"n8bzKHWG/cF+z3W8CY8iER57Hn3r+GIad27CIPId1/HCWAr/OHWG0TwM9eef4nvzxTxJROQtnKHz9vK5",
-	"4zqB7wydXv9wfDDeE50nXq/XedLr9TqH8L+e+Y9zx3XimYiod2fQGxx0erudXv+q3xv2esNe/1+O68z4",
-	"Yiqi9Aw6nfHF+ydP4MsknsEwnOGYh1K4TiK4jCPpDH9zorjD52k85WngdWQqZs47+H08j3zsJBm/7/d6",
-	"fcd1ZMpTAcM+//n89a/njut8EIkM4sgZ7i2BLnHgAT1/++RwL8XvHS+OxkEy7ci55wkpHdfhYRjfw1DS",
-	"ZC5cx1dkJ+KI8Vh46ZkPvbxznZTfCXmK39XMeQ/mfD9ZUAdLt+LVUZx2/DgSn/PdiZAi8u03KsLrVzpX",
-	"E8HUTmIej6I4ZTeC/TEXSSB8xm/iecrSiWDjIJEpS8QfcyHTLjuhSbF0wlMWpOyeSwbPwgRdeCBiXN6x",
-	"cZwwziJxz2glu86q+RENcDYOjafD5Z2Tm9U9D9KHUdF6S4lm3PPEDN7aCeQqytGs2ETNXkS+8NlCpOvN",
-	"EyaJjzqFxfsQ34mO2j8cv20Yz3nM1O5m8Zilk0Dq4cHiqF6Ez24WjLOZSGQcMR7GkVh/sKazzs2iQ105",
-	"y3cwFi+Ag6h6ER8CX0Qe8q4x91Jn6Dw/PX7+8uz8FI5xPE/gN+c+Tu5EUnGwl64TBpFQvSmOQgxxls4T",
-	"IEIfWNJKXki/vhFjkdB4HG9CHMlLBE/LnKx3NNw/GvZ6/3IqGCXRSs/xI/KTYc91JiL08Y+7KL6PnsED",
-	"MuIzOYlTx3XixBcJcrI48RU75EHlmw/Vmyt5KK0pvwmFMzx8st/T3wh6t/5wGkpxPxGJUN9KkXwQvr47",
-	"0mQeeTy1tpFhob2l5tNcHabl0nWeq5U9ns3CQPi566mR01H7/CwHMMt+T80SbrezNe4ebyK8uxVdYpPE",
-	"GTo38Y21uw1zMBvTecajOzaLk5SHLhMf4S84PgP2iifeZMiiWJ+ieMz6g+5+z8kWXfX2cRYkQuYHtAsD",
-	"6ukBtbxbfditU+6LismZvqacpsajSJ2ZuXSGmtL529BauQtz966/dEpi2HyhVAd6WfIs+t95VYzEU1yW",
-	"C57cFRcj5MnUolYcyfkUO0XeIR3XwaUx5FK8gT62nMzeABlLclcrvhHriWWgtsab0xdvz5+/+efOk//Y",
-	"Hfe9wXhfHPKjm57X9x0twTlDB7iOFxNjgq/9JPiAH9T1LIM/hTPcy/g+DTtNAiGdYd/FW12+iJMLzec1",
-	"77nIGL8lEre5Ab7x/nV5/9J13mAvJzzyRFjcoXkFBNUSfbRXkV/J8ap5NentHVgivR/cCold94dHfLw7",
-	"Pty76Y3F4GC/v9vzb/Z2D/o3h/zocE8Ir7c7Pjo8eLK37/n++Oam3/Nvdg+Pen7v8NAf8KMDx3XGPAjn",
-	"iZnAVKTc5yl3hp+WrhOJj+kx8sbsPFYuYpWSIyI/iG7fqINBDyeFTw1qzcnx+cnpy1OY8nzm87RZzzJr",
-	"N8jW7oJG8D9w6Zw08O4EvOmqc+SUFrJuwBsurfPHXMxFjgv6fMpv1VcNa3xxev787PzvK5e4l1vifrbE",
-	"l0qP3fISO4l4v+983Yu8xdPadjkv356cnF5ernlid7PlfBvhvbFyOT9t2UpjJlq2vqwyzizba11fMevP",
-	"DbH/YI6x9mWQ2bjW3llXwVSA+pzfVGkqprNUWccieS8SvX9Pn+OdQ182v8gP5Iyn3gTlNlvL13LvoAdq",
-	"5K2IREJ2C2h4B/ti6FyensN7QpygkkCiOD0epyKpfOWuIngQgUbad51kHgqg/B0RKmncTst3+vAQuX0R",
-	"Bh8ESZ1Ag6Z9yOdSVIjjiZCpYwngjpaLO8m4oxYwnqdePIVhXh3/fHpu2zvU42nCIwmajTN0Jmk6w5Fq",
-	"yurR3Ugg7QmcL/kiiaf1BkDuAQsJhX+bmcQeg++Lj6TQ6KW7E4vTKlVrkHsqmk9vkHZv+r+++cc/BoP9",
-	"47//1Pvv892TFxe//K9/HB6fnPw8uDz++dmbV7nFXr6zZe4iU+QNe7R+jmXuYu3mlvxViLo7IRFwDG21",
-	"1yy8Om+Wevjq9S946D7Ec28C9Pnk8CRyhs6Tvf3dJwe9vcGgPxgM+ruDJ/3e/pOBswSC/B7PEyQPWbhj",
-	"1Dvh36GcxDPHbdzU+hKtHHwqIp5tlKXrjHHP0Tzs49wzx1mZhPGSlOIPJGJpq8eWzLN0s1HLhUzFdGgs",
-	"gC0GbgZlCVHVjMYLeTB9rwzgOLRBldWRBvfmNdzgG46vbxO2ZuNZ487eVTd0NOQKPyPqbtU2SmPNuy8v",
-	"kXu0FFIaNMDdJVwdE8HR4DD85JxecVQkfCG9JJjRQJ1fBb9jIkqDdMFSfksGZ20O/04y1R9alsm/BQ/t",
-	"XDv9awfPyB/zIMn4lPQmYkqi3WIGTWWagAIDYznzxXQWp3Bi34hZyBfCL49nBP2M2D34HWAg2hCNpm8w",
-	"3TDBkzAQSW5ENS+/ieNQ8Ajf/jL21OIUX3ns+4mxtcPUaX3yU9750N8hosgdm0W0n/5Foi0Xluk1PxJw",
-	"RMxMM3LJwLyVAS8/IrCy/K3fc5rf+oYO9VnF2858WPdxIKT2MWBTFhDlw/i2y674nYgYbHdFG2zynWTx",
-	"fcRoc+m14il6T/osjVl/cAi+qIR7qUiQssedfzHe+ZP1Okesy96zjsvidCKS+0AKpo5OcYarmXevv3L6",
-	"abJQAklx/pfCiyNfwniBluxGjONE4DxBdGRpssiNp1/xqiBKxa1I8F2//vrr8TydAFE9PKjFF/4U38PL",
-	"uNUoP+FngiciYYng4fRv14oJJAs8afWzXKIZkE9FKhLjfKYFX4eWqGgEEcq86cRxnYij1KOMxU2bfRyD",
-	"V8sZOvN54KMAnaYCb7///Vuvc8Q743efDpcd8/dei7/7g+V/Om7Fkp7MExlXLOcIFo1+HOmzPEvEhyCe",
-	"Szbjt6LLXs/4H3PxlH3gYeCzOAoX7D5IJ9hU8in4RkMgYldTArynC4sU9Gp76lP+8aWIbtOJM9zvD1xn",
-	"GkT6c99tZoI/i0XrQ/mUztVgf599CGRwEwp2fHlydmadsi4D9vHHPE6FD+7aKRDhzYsTdni012c88nGa",
-	"NzwR9CtPRDbxO7HosksR+crJeycUaeijZg26F/2MbpOImeBpfjNXiNJIU+IaGVEtinSAJE0bbW1qj8/j",
-	"SLwimbBI6lNz6yGHUvcKo0tZlm+8vWundg7jDryoQ2+qGXEfzdvlQb4MpkFasRNSMZVsJhLavDVbMsSH",
-	"7Tf6YsznYeoMQa6e8o/BdD7FlyO51Ce3ioGRJ2N9zrE30IPLc46Z7u+L4R0XmWZvT9Eo+ZWT0I80zeI/",
-	"EzF2hs5/7GQhQTv0q9w58637v4Jv4UV+PmLfw2F9Mtjr/TCkC2k+gzN/ziRdVC7jKZvGMmUHvS4bZfJE",
-	"RwkUIyYn8b3UnK9WjGCv4ea1mkDXkc/QtiCpPXCHKE7h/KPC5+I3wW0UJ/WCSOXZUPOuORSD6jORydz2",
-	"OmWCV8VCGZH5Qeu0hKflLI4kBXI9474SoeCTF0epcmAhMUmk3Jkl8U0opv/1u4wja8SSzHwZe7sTi04Q",
-	"4e2T94HFPp7FmqZWaMhxxAr8kgVy9d3gEt+HGB7JuL4kiN64mEkSJ6SXm1dN5xIkug8i6z7r0NGqRQUD",
-	"J/3FiJ1txLg9XLQ0WZBHTOkyWrnewz0SpKFQMnKRBEoQDSh2RxNN7Sq9OnKnjr6w6MXfpoGURc9LzTLp",
-	"prmIIkuejoTwJeNRzbDr6K96wH28XWrvbova2cxX0lo3RVoT3TuekeRKJM63KEa54bfMjwUt+I0I4+gW",
-	"NimKTGEgUyPXyZxQtyah9tcjlBrXym2Yn5xNkSRjNXUk0U0smuxoQxjDMzsFIYT979+OO/9692l3+Z+N",
-	"B7zYGCMGgogsuKbjTXbZYD3iGe2zJfVUeyTflIcgRgi/ozlwkXqFFjbxyBBJpLsRcE6VTIR7CKImxwlF",
-	"1wD/FB/p2mgkavtu8uSmoWxC7P5mxL6J/UWO4uwfl6/Pq8heICBelO2u1Qvqgh4p2zuq1r3LzuN0EkS3",
-	"KLbIVMscljXrf3XUtdw58+tGoJrvZDYQHANEvIaBt+mFDvpwh4Kwq3aa/XORb3EpYJ706/r8aLBqlY8K",
-	"/Cj3vqpVtQdLy0PWts7vc/+2en7FJoU55ux1PEwE9xeMmmK8aoRWH4ZmWRbT4TDffhCJH3jpBpTZX48y",
-	"DaOsIlNxzjlSYWCzDuVtoJfdrj74WA8Go4g3IMRgQ0Ko4zeLJUmQUXzfSAl7NjlyzCpCVoqk0G2qzgcS",
-	"Qe0H1c6McgN67Lanx7F6q02TbKT1pNBtcmT4EAfN2wEbWAS4jKeCeB5QAFwPcGRkQBpcYcvqYMQNCLK3",
-	"+QZRQ66nBDaokqYTMa9hlzUti7J0UQYFIkBD4h9qtxgjKJBlHIgQg+C1p3H7l2qBVHf2uDBfQm2oTGRb",
-	"KSar6QMNMTwfY/fo9WXaFVpUMxWPRxBkCxKySEAyoSc22Tu9gzUIEscs5KkAqZzeWDX9wgz0tO2Y0+pp",
-	"Wy1s7Zh56m7X/Cyl5JdbHmzAPPq9NeY7EWwqpOS3wsq+sV5fN31rJjD9eKaciJ0g6syS+DYpBocpKlQ3",
-	"zJkKcrsPKALeT+AwcZRZcXX0dcKUpevhepIyujTxWGtQQcSs4ZdoVD1PcnrgeDug/t13svjZMq1qWpau",
-	"H4pEZkojuI/noQ+rGAqJVrGI3WOSlE7HEb7LdEwuEHAiwk1O1Roc+WV+JLb0Ys2qRMOa+dtEzJhnx7Pk",
-	"4zpKVjUvkFM1BXJhSFwbVm30ze0bNQpntd3omohZRQIyHwJ52xK0oXWOsekEMDJrmC145jPxMZCpfNSL",
-	"cE2hUo018DegbgM9tq9z6q4V9UjRZD5PeUHbtMUPO3ahSeusCnfQHumOcUk3663Geb10H6LxvoiTm8D3",
-	"RbShystnsyT+IJJOIDsqPaa8k8uNrA38GnytPNJ6H24E5GNwD8WRYPeT2Ei1jGdi55QrxYwFm9xMq7jC",
-	"bn7n6jlkQ7FF76r9Wp417dJ4JppsyPkGRWmXLMZ4RUM7daDk8D4JUrEBFfrrUQEE2ZB7d+AqwAFUTTw/",
-	"A5g0hZw1mEbyDQrXBf3IMF8VBFbL7Sy77I3gqAnKNAhDlGM2secO1qODGlKjBSU/p+2xqDvy7JBR7mae",
-	"ZtZu1Lrp3GjRaHu2sbMoFRSRuJmzy3q8bMBWv1UqvfdwGd8nMUmn8TxhMvAFxTSEMSnFdBbhUclAgkns",
-	"mCQW+A8/GXnJdd82m2rKMLT6Vlum1QS3swuOIzaPxMeZ8FLh01vXJ8d2dsV5nL6I55G/4a4ANWesn6/S",
-	"5ujHPENIBOlwkAo/yQXlbZn57WVrfB6nTI+lUlmjH7cpiNC0stON0pwL2gR5tTA8TRsSiNlsb12v4vgl",
-	"T27FhusK3oNOGsedUHdSXNxCiwLLh1/xgkcvswlu2N/fPWA3i1TI7a92v8DitQMkRXMFjbG08oVZbG/5",
-	"S2/f6tK+4tFCfSs3XOGEp6KDIUbVN3rud3t145hNebQwNzho+RzCU5KUpcFUbJtV7w0Ktqfc2ysVDXvo",
-	"21tSj4ehSJgUFFlaGEhhff8KXeBtBPGncRL8KTbl5/NCF8Vdkfvdvu0pvpBkmuOLMxRyMCDlhgJf0/hO",
-	"RI/A4vuWAarweiVtVwt3uYlsX/0ksBk1IIjAzO+OX3/9tVMMKG5a6GL88YP3yQceGNvzBtsE1KIw5jU2",
-	"OevXRsbBE4HRcCpS6WESf1G+s26D1/Z4ylbI7FcgzjxPnIoDYH4u3HlgLQw8YyOmYFO4+0B2m8YbGmD7",
-	"racJIo49uKo9b37e3pavnnYU33fZsYoeLoRiq8Mp+Vh8EVxzlsSekPIB54FT8t4qh3FVs2pdGUQnoOZc",
-	"CrIJavgv1cUGG+mwmZMOBgV7Cb1Ie1saN1bVvIC0ZJXsiI+eEL7s2MgYFcSpbVwgEZ/qgU0pqUPbzMEf",
-	"RlaEG2GM5iZfYGMXyF57wr0yA6ocSyXtaqdtURAIKz7OEkEu/AbyFVs2o8iplrTFFF3FR+6l4WL7MXXF",
-	"HVY7Fr3EDeQqThNopT0MYLma6ryAIpnKjcoRiNiA+cF4LBKZZUipHfTdI5inSqTRg9C+Tvv1VWQpT2u5",
-	"VMnPHQJZqmRI+QYFSuCPMII49G2bLgj56AS/nwTeRDfz6T6/E7NNztjRevQxQwMxPA4rD1Z+bhk54Hil",
-	"TeTQDWzYPhEou7Z+dwTRoKlkN0l8JxIKbdlU/dlo8krChFfWz15PZblUaAiNZ6PQorAd8Nftnord9SZO",
-	"I2h7JAqzsT2i8wokj4IXVDfJed2jeK5jdlQ7gtxEow7ohSxIWRDJwBc5gx2XbKQeGG1fPR7Uuj+BTnoa",
-	"tc5OPVPl4FR5JyskmeqG1W7i7zLpxTyWWcXQQJQayec7ickrwcftx3TUESoblLW19GhqHJkVk7ccxJ51",
-	"pdfSr6JhzWVtHCfjeaJCLDSsHl7cm4s2T9agWKa+wcsxry6ODBUbHL6FSVp0ug8iP75vcCtVtquhUhYJ",
-	"RfSyxvlAKh2st6+MPx8GTSF/tT6mygk+SgQ2miJc9DdxlsxDGqcUEryvLO/blylfgONhLkvB2Vt0lz9I",
-	"Z5Pz2SxOUuG/En7ArxYztW02sHiZrjpT6KuTqs7Kqn9ly5IVzHoxvPARLN37xeA0P+AMBqM5mBlotRmg",
-	"ch7b23XWeGIlM0VejE5epYzZyQlmMNuykJtpYDcKV+ccMwmLCZrwLYyJE/TyLcaIVajadubqcedfvPNn",
-	"r3PUfT/8f/6vv/1X592nvnuwV5WW6jrHCgqnlAFMorQW27+TTE55GMJZnUcUDmGyZ4MoPdhzrITfo17v",
-	"Sf/oaLC/92Svd3TUb87+dZ1jDGTgoZXtyH0foUN5CJCzIkkRaklttJn11ScT1kyr8Plyel1H5Qys2o16",
-	"er+o5nTB6DTR30w3rj2Vd+Z98c3vwkttOv2SvVdEQNXfdAQMnkts/q5qsQm3q7zaryPyHlAem7myuk6R",
-	"1hrsq7RP5xAaMQlCEpWwL6UA0CPQVRyJ12NMWWqkFg3ymN60dA3oBOAHYX7Sxw6Kzs7wcJlHGrNW3+ep",
-	"6OR0j980IVzqye7oydIGcKqCRlFgUpo/6MZdp7SfrW4HyzywWfWmJnFZD1Kttj3I21ixfAfZ9Rt+/4qi",
-	"fR3r1468C2adeEb9d0xmF/VuhtTvFyDVPjWMf2+psYRaLdnPQeTbj+8uNUBbFUWVHdYDDsfHqchi1pW5",
-	"k024j6JSxDAuKsMGsqiuYXbsKfaWNhZcaavG6ODNIHdIAsFsLxGlaiwokWl1uWFXZZvKvP9gaWGPFd/e",
-	"R8NEDuaIiiLAkVE1DwYu23XZ/////n+NmwsWkjDsqqgLv1A2vRdyKYNxoALKsuO4+lgcLXPQeJ/WJMR+",
-	"kdFpqliHTW2w3J60X2qtZO6s6w+OIoLaadZ5q2SgOd5SBqSaKGcI8i9kqLLLfiFoArB4Q3Kl7wt/yKi+",
-	"AyoYSOVFPGd+bBTabiVdxMdURGgP7Gi+bYMmHp8ATOPL0+d/x48vjs9enj5//+Ls/Pil4yKC9uXp8+yv",
-	"96cnP722Pp6f/vr+/O2rZ6dv8MurN/88fvby1HGd89dX7y9Pz6/Uny9evz2nbn45fUM9aoDIArtRp+0F",
-	"97KzrX7tBFNCHfxEUAhD5zZIJ/ObrhdPdzR4UPaHjk9S3zjLbDF+VgwmvxSPS3QCj/zvt6dv/um4zsuz",
-	"y6uaqRc52/Zm/2wehDjvwgWb0A3UcKhcx4unlbAtL+AWph/h9p1oHpfFL9V2C1fVbVzNS/4egxkz9CY8",
-	"UGBbN/MgTFVUbG2XwP5j2TiZvaWFGlfaAvRDxqhDwaVAU9boNkgZtb4RI3Yj0nshIt1ENg6rXyF+qQhb",
-	"RVekBI7dpfWoYiUnKmPDwpVfQ2blRuxuvFepFaw4ve3MbwMkUobsXPEaSwNZVoHdf8pJ0dfXHwf9zvX1",
-	"xycCNIvB/n61dJxBZDa//kS3W1qIuG1mqdHvV+iC1GqZw9ZthZpjb5LsWXsxsgFrT5gNDVpah+p9JGuu",
-	"8HgmIspLRQWQeMdTFpGoTRiFOlKR6u/k91hQqQ81nAsb63ndu35vmSESr1huLoVCMq7SzUkaisdsRN3J",
-	"Udd+z2BpQUp/coJUTOUab1yaKfAk4Ys8uyoseWBhsmcvtYhUt5xZ8bX8gmj07VVjvZxPpzxZFBfHlCSr",
-	"0t5AqhTcmzDCeQCataMNdtpMl1xJpqqdGol7IVMGOF/6b1zG1qPQ5WWaxrG/tjKV6VKrdChrc6laUSX8",
-	"RBH6DH8r+Otd5WVUkoqVH9V69lQiq2nuB8tc5apmdqfN3TntNivGVLWAen1VJbYsyRthm8i04CNOly5S",
-	"RnoZgSq31+2tdW5Q6/eKJxEPjrX62VmwJmbvUr2MGdXqzuoLBOixLSlwvFHtiESlEQWeuuAUc5w/3xMu",
-	"Ib6iAgS2cJzMrmjNvjRLaNgjfQU7n2FUrlbwBiWehwPKdeSaedXR8I3h+0V1yioSh+A0sEKQWTFSNeY6",
-	"qGx3ROSPhmwaR2LBprTVlBIu7OpziSA7LLPKBHbZaDoP02AWig7tRjkaXkdZ4A0oC2qbshHaFzqEKteB",
-	"hR4NjdWBvsVzTHExM77oshGV58HhJUINQwXuqDgakgO719EIrPsJB9NcEEPXqR1EYn4Dh4YU4ZgZQ4AX",
-	"J36XjeYReoKF34HdC0NDjqMj9HRPFZzmOhr5gvvqMRQc0MwQk8upy0al2gv54X0n1QA9leSTc+eZJxk8",
-	"CW+zceJzi2gP1G5kBJgMErB6OTdS/K6jtqpfaeM5rlPcQI7rlDZKVhnMdbKlJLUhv27IiGgtkI2US2JU",
-	"E69GA82JS9tUQLOOyzzwy6ZSeaE/L9UuU2XULFwZyjtad2loHl7W+Wt8MKT+5WHRn6pqqKgXUGFVnoki",
-	"QSoZLUClg6bemPjkQUpjQQ/IqgZvbJDv900/WG24Es5aw/bcGw/2kI3G3EuHIzQSaHlgOELRBYgT8ano",
-	"MstbEVAA2Yxi/1sMbLCJZlvwWXxWzQzN4euovgVhZWaVfCzsT6aFL4ySl7g14V+u/FRoq+GR+ix8G0gI",
-	"2qUxypGWGNlg1d/Na34FPOXpLF1kyP1ltLMtKopHS7tGQqUnrP6Mtttlg6WpuFBCjoevizwhWv3SdgK6",
-	"qguWUg5Hg4y+v5bljkZZSK2Hs4ixHS1IVsPKfrN4WYmIBzUKvYHqzdl08sxPk9+1rINVBp4Kq4DF/2wW",
-	"Zh2kSjma9PDy3eBpN10bvepYX7Y53mGFydWfr8EyixOptEbdyJR7oVDZdCJKReSJdtsZLgWrNnTJbA3M",
-	"ulBbfTRESBulcusC4Qgoxacid6Kb+egKrbpQo7rEVxCYXVLiIAjipOznQNFgUBYbsy10hvdxHSRHbaCn",
-	"WJFvwxtyf6lqade44hUnpP0DvFDtgva84LVa8WZGUDKbca9QY5zGaXZXkeb21qg8GWE8908/iEoJiWW/",
-	"sn63p+uHAJIoI8J22cjnKX9/w6U42CNJIIv/kTYeCD6lwccTwf2yTVWX52k058BonkPDJdXzUUFfOmyr",
-	"tD9JHGisJ5AV7lndcCY8izN7cSRTZ+j0u72qsyHnROiqcVGIaeBX/xhQvFILYcQcwRZ0u6JIr/yWsqfk",
-	"EhtX5FA9E53L26fZ8pfbXM+qYz+OVWY4FFCgwHbZXpwwnTsIFPzxjJ7KFWPIuFLzQFXhOB0mZjtkKNrr",
-	"nfq38+5Tzz2oiVg6sSTXQsDX5Wu2N+g/cdl8NsO4DCkqIss0UHOpZ2Pa2/oVBoKfVUZ8c50CdRNTn6a1",
-	"+D1Y6qLjD3z/7tKqXv6prbKRFTivG3NTFwcFq3mjX1mXoi7dgvh9wfBNl3LuJiQzjbRvwCDV3xov1Say",
-	"3OEyV4t9bR2ov5nWpeu1b6RzGbSq2mZHyyxott3puKTWG7vQMwtcdYGzOGqlTGyyhE8qxXFT4cmIDVJP",
-	"0TL3mzNgy+PG0qQRv9Rq2TslO3D2Gbb5SZXIUeBFnzc4pSAIO675BpI5sHY/lWNHqxwo0kg9eHmHy04g",
-	"8ecP8Z3oqAcpqqomwCVjt9szkmn6bRbP2+6+uFDalJpAgVG2UjDgCBglw7i+Ch68zxlPbDPqqlwJ0DXR",
-	"pJKlBD0FVSIUXKbsMFd0BfYd6rIQ1X4T8ggg1VKyEEY+CjFWKZy9nqrRpL84rA53fhibCQyX6bKzXFsb",
-	"eVu9xrXCFeHJvd5Rc9T5oL/3ZO9w92DvycpqU5X6SmPkYIEBlyspaRsX7Ctb08NbMIpNiS+D/2jnX3s8",
-	"QbTeeA76imJOoyFBbdmeVjYCnOvRkEmDXqbhulUJwSAFt8+deeBReZUxabg6AN3PmKuJRRe+4cnIwePA",
-	"x8rfz6mI8qI6okGVWF5Q9IvGN6bLqHBGC/xjkwt7aQo1f2oZL56Vcv7ULDuaCs+fWppKTNXnZg6otIPX",
-	"qnVB6Mv0xdUv3V3mCkl/WiOkl6eORQpLL9OztnvOpqapXXnUagPxYVsEvqoYm2c2eR9pxaYo18Au3RKU",
-	"MazivhnIswwr3tEZMQmh4yDy7VdTnLCxUd0rd6Z9pjc38xwu856w6qtBTZvYqNUah0n+uWbr+n6l/6cx",
-	"tLNUofhTS3XEKg++7jE9Wlqlw8vGIM1bDa7bjRCRvRBUaw64seL14C0L5z4lGTZSaG9ZrFJerulosDxw",
-	"AwWRZS3MEoy9+DYK/hTSXhtTcyZQSQiEqRikiGOfPGD/AKeil6zkUy1yFig4j/rLH8A1UxdqEwPUWCsM",
-	"8nrdC+ehvBEL6+RWnH17E1axIBWRVaLEKwxRwZOu4lRWsR3j2l3DGQuHkW94OjY6lXsP9GkeFNKnWmiD",
-	"u5sp5Cv8btrkYOFXRrGCAS+mDq3yv9kl+De3+fQqruKKuR22tgTQ1izbAeCgf4jn3kQk9fpWhR239jL5",
-	"TmZahoT6SRkzm/GFSPAelAo7LBILl9BSFTjs8ZtzlbfKE1/TnuV9E5on3gKr1tahhjy4zJizwrFnZReV",
-	"mUOVG8/YHIz4gnKNtQUy4tbzizrd4KfTl8+HKBOoCBjYlyYeaiHSLnv1+pfT58OMmMReukzn6AwLl0g6",
-	"TyLho/f0+ZvXFxfQglcos8g8KcRKq1ekGLgUfcbTyo4fWW0Agjiug5POJyKpydQYK0p7f3smi8xpM/y0",
-	"lq9c2ziWbnPrYr7I8t1Kmz+O6XWmDOR3FS0GLAvAlYNco4rVsURhGAyJ8z1lkZIuSFWUXVN8YNhUIuEp",
-	"oyLKXQXEABvgOiogM2SNFFDiEE0MVRgvT1WwDQWB+hkfsBpzBWHjd1EE8mJEGhteE3JflopPrpjs5Y8c",
-	"NahpjTyBiKvscqpahqKQMshRT9YEnHd6OTUyQTk5ADEcWsEanEDTwsWYue6bdVFVNrJl6PGLQIT+KTyz",
-	"KjJfV/qwOm7th99b5tAkmqOni6HhRAvjW876qeTTxsVoRe8p5qKUB2FFhnR1cG9lTB92ZqXiV2XftNO9",
-	"g8gXH8sn/CKWAXnvIztV2TVcHTGuet2VacItDQo5flNY31m2b9txx9xuX5nFn6ytRa5j38iFU205EOqJ",
-	"5d1uI2kXRRdcekvwyGRg21piCTc6MEmvSO0+V1tTlvdmIuQ8TNuzAbu70kEuzkh3XjWuFzwI54moSxVQ",
-	"EhElPpeVKSWlnMR+RQ95yRUuNWAN7cX9NvxXDb/Mf6uZkj3eBmpUz0c93BnzIITLzBbT0MBrG78I2I2a",
-	"dnWzjrm28yIefomiY6Fhx58TMpDAR66j8jMEma1Ac0G+V0Ilhu6ri934qYZsJuJZKPQPJRPZZ4n4zxMy",
-	"W5ZOdmfX0kElFdmTwqvcuhers/H4PEwLCBNddkrApTipeMwURIebiVyUYUUlziM+RQFLslnIvYr0zhY3",
-	"Plys1F0TslBWCr7R3mdG2dQXiN+gWZDd1DyyMvXcwJUUu8aYrAv6lX3/5sUJOzjq9X9gQZTGBqnpKRMY",
-	"/6vNVPeTOKRf1ssEVyStOqs/CR6mkwqxDZzK7TkpdXMCDzVJRIOcOaD9BIweq4ZVPxMaQmk6kQovao5F",
-	"v1sVSloYVkRJAvFd5YCqrDknk1iKCKwOqSls8BTDEToSDngafBAPwr36RzwHFfA0SiszMrw0TlYabDax",
-	"0Q1UTOAjZbCCCXCsvBtbFnT21gAOOmgJHKRWoQo4SIo/1jSb9tuZ2lBgi51he7I0+b9gmMpapIBsxmRg",
-	"TuMSqI2xLeHuqotZzDZnNTLKla0JcMzIMzgfhHTvYtwxOc7VL+qGcwlIzgvn6I8njNxgCk+g3Yg65KlA",
-	"fTz/rEITKqUxUpJHVif7cU1HtpbmhTyYvleBMPSByzug9NwzgKUFZwFJAe/Hyt2QyQDqr/fCm8TWx0jc",
-	"vzc+iUy5RFgieLVCKHqvSzdpkyHq/xraFlFJ3tM4pUhTkkPuxOK9jWxtsuHAGuMnHB8Vs9ibvJ/y5E4l",
-	"Nb8HI5/+e8bV0/hpHuU/Z68q5uKtF2PUJrho6To/w2yfLeqTtbSd50Yg6BdSZwg8XkZ8JidxKrH21ELn",
-	"1D429pJ+bQbpIWsMj3pq27U5av5dARQxlzVKEtAx5DLNwiPubZH8e7SLucYpp7YAfKEfcJV98Ac3S0Cm",
-	"wKKxMt1hoWZgBUrFRE2KWUXFNxfbW/u8W0VX9C1oivY3niJ7OywCjBy1IjganE5Z6W2dO9DO+oNO1Ush",
-	"otx91xp1JeSbPr3/gFiTgs5D3+sbI7dBu8XLt96Hd1URPKYDfwJJsT/tketom2Ncf93LcKDUjt6oBk36",
-	"cUX039oevy3vl4HKvJB6xYv9G898wj3h6/kEOUysSoGtZMJoCunJtqy1/+yRlSN9cjas/NJYh7hKGiqe",
-	"18qVxBFZkegqTEwVI9AgLTfosgQuR/xSUgkgqIJvoSxBQiuO0DNxIVuKMFOWns8UBlYK6yqQTf/EAhO4",
-	"Ym4V21SDMZvjuCVo5H7JIFqpBlXFkZXMnsqQlk2icX9k0YSfPSBwa+tVYlrrc6D95mV/hgVBXDbT3oV4",
-	"bDNaCpGCL6hyyHeyEO9j8/V117chErA49caVrsPXar1eX5yIkTHq1rak4r5vwgZaOw71qxVMakWNDYWG",
-	"B0sAG1zqzYaVNJlHnq4Q1AiY8GXc6bnNbQ9/5RGvcF2tB52V622l54q6bBhVbSzGrxrTSHs6dM6UYZbs",
-	"4vjNzxClE2BaRugzJfupJx5Z1b06/vn0HENtLl4e/xNDbU5en794eXZylYMW/vX47Ors/O+O69B4nXel",
-	"2ZfRgjbvvMIwq172WRHWrJibLwtd7ZVIebO1+JOdxbPfH7itIvzQnq7cpNC/qwKOyekUj1mfpTE72LMy",
-	"ijBGGYwDBUCi76QJyVc5Rfbw9nsVszLAAlXgJjehwGHAW7Bo4iyhtGs0ahK45eOelShGLKuOQh0EYnWC",
-	"qDMOg9tJiowSAPYjccvBC9HRRj4eghq36AhVSBErAGZ/QwBWpzqGuXOz6CgjK/wS5WC1rEfknQbZItWx",
-	"Q9ZO+EsZ46gvQtyDJ4ALdXgnK4EUxWDzm2gILvinE487+p0Wz7ZLZma1R2rsY2ZFt2sguzAAv0V2m0WO",
-	"Ycha4FOFoFzoqlXj6EbcBhEGpkZg9XJz4E8mQM0th6Td81xM2lmq9xxG6WNwflZ3MEEv7+vIg59Re4rA",
-	"GqzD7p5mGW6wfeHV3ETi0fFSOVwDyMZDOZwb+AE2DaJ5KqQOBhrP03nStjoB0hIi5SqUo5An01oiq2g2",
-	"41m1TLjxVNCZhA4emOHSOpcKTdOtxXCa83N4plkC390kTWuD8HUKV9wcxUupbA2hYnllTmd8kirXXSVz",
-	"JzVAnsc5SzDajdXGcO0wTZelcdwJeQJaJDEUghCBVjKNE2p0G3wQUWc+2yYbt8RjMuesDiVEnUgGf1Zd",
-	"Q8GfIl8JKsKaISuMaP3+Rnl3gZBNlrxMeCbNfLUxD/QYWB/5Ik4sePo2yUKVKfqNaoPZkxZWdvHlruEy",
-	"er7WUVCLkFs4ddCrRCJ1pmtMALBa1QZCXL/SoiIoUI55QbtVoTBWEbA6qaxlFOyyytNv8btp5iJazega",
-	"Q0OmJlhAj94lajUQWTHb7VjTbhZVWdPgCh9ez3u9XQ+kPvxLEHyjXMhUTNWPSRzqH1dGKk3i+3YEI1y2",
-	"FUarCTa6aSJULUQlVwHqhh9TlSH0yT2yFFsdsu4HEhJyBCVg0+g/q6pFr/zyNC0aVx2yq18HBm6x16It",
-	"UkWOrxfDcrhVHNaKQh7NdWU2z8zt7z8wh3DXIHjI1XmXOuBPycIq1iWN2cXbqy3C7vefNIAiPVuwSXzP",
-	"ppD0lggIvSE/uwIHp1DO0Ec8Xsx2USYiAxi+HkJvny6e0G+mjs58nhrE/kDmUs8WQmVBoxpritCapwmT",
-	"Ah6nTLR1hwm31l0WCdK0AHZURb52WssaMMUg0vbqooGoqlADH6DL9A82x9rN0lu17JqfxUuQq2XKuEGF",
-	"5pj5VQFV02KZ9szbqlLpL+dTo0kUjt66L+pZLzoNpbifiESsG9lHtKEz1jja3HbWUI6409cc91HR0F70",
-	"nc4FWQvi0DdJlRJfGYpxynKRCpXqx2EeUWctsO6G4kRZQaL6OkQVV0N2aF27IJa+xSzyW/umamUVk7Lg",
-	"uaxNbV8x5rxmfH+Vc0Ddtpc6buuRa25tu4hWq1TrUnmZIGIfApTt2PHlydlZl70igVHvM4aEz4VqGqyS",
-	"SAifxVEpVvqrreFVyUpqnDG6rTar1Rr2nrIeHWb76G5U3rhXVd64FjfrLILjIIWkBFyBkRdkLTQhvWqv",
-	"P+oQy2gcD6hpljcQW6KyiKDCdnOxmIvT8+dn53/Pqr4EEKPzx1zMQTciUML7OAFjFgvj+84ND3nkCfqJ",
-	"rqo4KhQhoSLZTM64h/nJ2pZpDt91NAN3plVG0BTmjyOzZbosAVkgDKZBmnWiuocTzFMyjUF4K3SXG4UE",
-	"LZDGjy/rsptEAG7h8DrK9wP+Bom5XEpOg+zuRGAUTpdJomIHmKwiSMSAy/EU7NqqkC6aomHL4wuhL6ig",
-	"W61xXkfby7WihXJcx1obx3UU6R3XyUgIOjVRABpYs6pxMeS3z5b9DFlya8HwGTHMmGZ+7M11TDwkIR3t",
-	"7T+pSlDUyUDFlLBwQcH2O+gj+rO1jtIyXwilrAdkkO+1yyDfz2WQVwThQdqbLFZWVvFEQcJUSN33e73e",
-	"D61J0C4H/SiXg15OT7PQazW+gYr4DMZjSC3b6x3lx9Q6ff1QsU+q778q9SSX6F4nVCLnByeojWilshoy",
-	"SKh64fKgKn+sQpJEA3SQhmKl4yXVSfMf+XQG7Z0d5ROQ6iR1Msp2LGSEzD+SBJ3EkjfbZ7VhSz1Q10py",
-	"q839txekUpC0jsEKb8dTNjIzHbEwkClC6avtNN3cildA8Eb4bkpZq0HYVoPW8AV1oKkNJa1FgpLhSj/Q",
-	"A7EopoJH0Ouq1NSWmA9tN/Og1WauQ5Awu0pvMz0LC5q4GVyigEhrWREfEdK3RS2sR4H4fUNB0xVw7xu7",
-	"LA7yUX9rwEzouKxGJ+/gcVEs9tcON9xdnaPwiid3UscWZHdrIFmaLDbLT9hTPscqmGTQmrMLqMJnoTSp",
-	"FZaNEv/G19XAWRTDBvUSZb6vqrNG6ZlNpdRa6PhFrqfK87bbGVi3uTmqYLAtY/6TamC/JntCFtK/Du4d",
-	"lUj4C70AhCR4q0DDC85Cv68quRFw90d2+dNxZ7B/wEC5YdiDm9lNlJ0U2usRdR3XEmD8/vCIj3fHh3s3",
-	"vbEYHOz3d3v+zd7uQf/mkB8d7gnh9XbHR4cHT/b2Pd8f39z0e/7N7uFRz+8dHvoDfnSwCo1xnOGdtNtV",
-	"GiBldbjKtEVoYJ0IW/Y1ozUSnGV0WVRZ0a+CLMELWhaqgjYWJn9IFcCN3AG7m9vh4QjMmm0VeRhDZatQ",
-	"LgRlwWhfZimv2DYvfC8XpNOCgMUg+PXcEQYzaYNMeWB+85m/MSc5aDKcXYJ0H3mikJqiao//TunzTETF",
-	"W7KNA7YEZ1RCXsrsY7bhvYWtzDatKy5X3GuFU+jq2teak1QhWto29YzkVjyO4RX1V+lnDQJ4o+TILy0I",
-	"II/o+MjehQ0s6zbPb45nV+3Wt8avU2Pe+GHWZLaNkYYpXC1g1yTsqPZh5yYIvlDJoqpG2hossYEftOUD",
-	"rU3kNisth3jSxTJUMJ8ZqucEXR2cgGUtMGp28eb1yenlJT50I6CpRDv28cnJ6cVVEVS2Cjv+OtJAAjzy",
-	"LT2EUfQvWaLY2/Ofz1//eo65LWAGiamKOtyGlSjsTxEeKhCSzNOqQDzC6oNj4zq6fHsCA6/AwyVoOPsH",
-	"P6BUGmiAo7yH+IUoTrvs5Pj85BSbezzyRJgrkkFaDZDDYOxeRzY9DMiuedejQ5WpJYYEGbN0juvo9XJc",
-	"R5HacR1FI8d1iCaQdKPma0PqVhvTs9t6mxYBs3nLKUKPM7MWxo/HmClIwphAUREbmYrpbA1kxWN6YFWV",
-	"0m2rpkebZZy2STU9tLDg1+laPbIKZ9YKEdtSkBeIyEpibN1rDj1sJbLtXyV+rxG/ksT3+eAVjC/SlaWA",
-	"tYHle4Xdp7dxRMtuC6k7E531auU2mpsdPjugJJd6qmTppiATILvw5kmQLi6Bwupcz4KfBYpqN4InInmh",
-	"p5aM797DC95/VP+9p9oXBcvF8TydxEnwJ5pth+wZdsLgYYpuhi7+71TIFD8K9a1d0Cv3w95u6ZcRIFnc",
-	"iYVd+oAS5uJEO7IpGYMiE7m8jqQXz4QcspFyeA/vkyAVIzf7IhHch89KvrFa6AIqpgnQVg4pmzX7rKpC",
-	"jdzraESh0ENyVmMb7k+DCP6YijQJPPU+EPkYjo0FkarOojKnuuyUexPl74Z0F/LHoLsMH9CwFZEQvqSb",
-	"Fw8KblmkerYPJ2k6c5ZLxF8ex9X1ZLRmb0kvWLjZhdhPTO6KxynBuWBFKgVOBpliUpPxzB8pWXUcIKAI",
-	"irfwMGSEsdGZL6azOAVRsfOzWIyuI6s1z+BDjxVYu6mAhEEjxlVoOTYDqUJihZ81InE0JXw3l/FCb9dR",
-	"JQg8PQ+1166j6+jHH0mBkT/+iNxCHWWTlKZF3u8kk1MehkKmbB4FKfu+P9jvsbeXz9nfWH/Q3e8xPw5D",
-	"nkiX4S//uPgn/rLfYwsR/dBlAJ0w5aF0ryPxUfE8BXIPlz0xKwXSlonCsAYxxvyo4cJVrQcLfvvd3d0j",
-	"GOzbqxPVAj3LdhNw7asabB5uMu3++y/AXRx12bOER7AJI6gpiJsdRD34iK4jSl4gp+Soy0bGaTRiki/k",
-	"dXQ/Earm9EonLw0RMFB//JE2GCcKeGm4GDKFMAcvJDwbzDSY3lABQAKQjUzWIZxIl41AGhjpyBEsjZOq",
-	"h1zMBaYYEpKFTdgDUD6IPvAw8NnbqxedQ5v+sDXrcFppFNAXwdjSjF7Csf3xR1IPZvwWuJAUkc9Gma4+",
-	"Ylyykaf+pkjdkdLeRwxdIHPd37m4p6RK2f3xR8wEPb44Y7d4q8EGpmR8iJZVt8hQHRDJbkWKPxi6wVQ5",
-	"w1gCAJKVgtFViwrSqCS3j66jW5FK9XrNgCRypiwODyeKlT6OSVu4idOJCzMcx1AmXeJEOgzv8QyJKPLZ",
-	"9yPrhh/9MNQIjZW6hjZCUsQrewPbxcaJvuVBRFuL5ql3XhTTwb+OmG4bRBb4MAztZ8RO4qSkkf4XRGwS",
-	"gDqqk9OIHX+vLmiX6SvZ1QGyrpXO5moPk3QLaTISphll2zsSqsgajE+fdYJYUIrZJYTiByqynS4hDR5r",
-	"7AVENq3IqivtO6kcBRInSVY4yb4f5cyycEeBVJ19srC74aNOgIYFSidiwcTHWQjE5tZrVWRffgJBqkYP",
-	"gwLjx1OYJM8SmNOJTYsMq09V58UQOTa2NekwuIMXLmhNcV5kUIR55WvbwnjV/okxDsYk2VfrsoyKr9D7",
-	"DdpW1iv9PCqtH8wptzdhUBZqHI8IqIt9P7I9ujg8s5ojxYhHGs4LesyZ4qmPe101k7bDzQJ3ssWI8e0X",
-	"VpCHHBY2zU9XVxeMQgKwj/zD15EyBASRPkJKeqb9P0LG8MMwW4Qs5Vtjqat7tZeZVgg0vIj7TTLMfDrl",
-	"yQIEd6wtqjZH9u7IVyKKRBFFoJREESoor3RNYMNQKerJAnikJVcPnX63hxbDmYj4LHCGzm4XvsJQlQnK",
-	"wTt+7MEfS9fZgWP8p/pbyW/qk+qgu+DTUH2lVk4WPu58Auov1bcUG6c+fOjvoAgJr70VFf6o1zO0Kklg",
-	"H6DEyJRA4DAG0wtjILL6WfkF8Ge4rOBrAyhozho+WCh2TSgUsNemcSLyUcWY929n8xixFJQ9B+64E5yB",
-	"hZ0uUXkvaAdArxH7Hi9cgbvgB5QhaBKY7xhAQwRVd1wF0m0UI7qeVtqRuRQK5XnpFoeAAYpeFoms6qsC",
-	"q6l7u3EutH89cU9lHMJRVHecqX6tuj7z6zuzDbPr9VbVJlvGHeVPaNHyJUa7gvklEXIWR2pPD3o9B8v+",
-	"RKmyuNsi5+/KOq681ZLMVeSiQVaS884oh4QyXfyWOSNAoC7HIDi+mMadmzBQwMmxqnIHvFR/xpRW9YXx",
-	"VDhvL59TiZKh0+sfjg/Ge6LzxOv1Ok96vV7nEP7XM/9xTmciot6dQW9w0Ontdnr9q35v2OsNe/1/5Wzn",
-	"uFzvnzxRcbVU5VPNjbabVPgsxvXckamYOe9sK4uTjN/3e72+MR0MLduiYXZ7sCC2hwnmispg+/2MPjN8",
-	"plwBAharC9x0r9er68vsh51n3Koj5uz1+qsfeRtxZVSgdNq93u7qh17EyU3g+wLrpe8NjlY/cRXHr3i0",
-	"UKOT8Nx+mxmdKbspPbDbaj4feBDCFZuzwtB+VvYXbRgiS4HzbvnOvhuB4xIXc1wn5be4W+gzGj/VrdPB",
-	"G9/B4juo0XTUPeq45htPuwvnNplhc8Qz0ZkGUhbj2fFnbS2mB818XCf+IJIw5pR4bV9vO5/gnzN/WXvP",
-	"XaFco8rVZrUT4Qqjw+XmiqxLJmM25krAR0tDJgwwGXxU8p1kWg8l28UslpRkBGoEh9swGIO8BrLWgtB1",
-	"jCSdKgM41SfHX6Txz+mxlm/Evwu8EJ0Hc0JiXTVbSjfEI6qR39Y61+ahGvAs+cWf7N7e6ifO4/RFrNzw",
-	"/3asADVfpSFRdSRrh5ujsjGbWMEVIKrXFATYhEOUJMZV0gjyEGf5rpK17JAVlvwbG3aMQC813Im6Fwmb",
-	"ztGWgLiG6DWF9J6nLL2PwTRtEqrIKA36kvnUZceR7sfPFMsUtR2yHYA7gkyvcYJGtAgLefMkDERiLBke",
-	"j1QK+43IWW2/H5E6h6ajkX7ViM2jNIDaFmh1vNImuQ9U7MywTT5VA72OyIhSMrEOej3S1fI87x9z38KB",
-	"NXkJzxROzRpMTw05JwFqQp21k8h8n0QgqlhoelxD7DlWO8nwtLzjBkxyywezd/xdrGbwxpSh2refhn6y",
-	"jsebYib/bny+14LPn+jkHXigv9vqYkBwAnpgv83MTSHXV8IPOKa0fK3XUM7RVbyH6LwIstD/jlyMkW7D",
-	"w5a3z5SH4EkVfud3UrjXvo40f+4EsjNVGZf2FaV3e+dDHOQ+/z5XVXMMTwMgzFkS3yZCagCpjgF9w5GY",
-	"le1MYWk7Knlre4Lyjg3HveXb7DKNEyGtNUIBerDHJvEcIFDP0vyVhLeQ9q/QtYZhVPoiC8hzsuKeuo6s",
-	"iwpfEkh2E2MZDCpyN0uENL67fCAcOAQIh3LMVVlv8nTMIw35gqJ6EVYA1lpeR2B+NreemXX9HZeBWJrG",
-	"pTsyVzwBrKWjQgLUqBTZ9ZSNiKTgLM18RuWC5soyReXkR8U0qlEhMozqRpdCw55mHcv88ClngHzoQHya",
-	"Kr1PojNPishXr8ncw7g4BKELkibYFa4jik02OdmKbFQZMatPEYcE0MBGYMlXPSvLvmRhHINfhCvPRqmQ",
-	"98jOEhupsp0iKiR/wL5ZKNcWjI+gOXB98XFw4Y0qEsxGQ6ZrUUmsvo2rR2sRg8nQuBwm3L+O1KPofC0J",
-	"Qio7biuiUBSnGpvOiEI6AbIqtU6rpIDaxKM7BgwK3FPgWabA0gF7xRNvMoSjqmgWj8lTnbcarS9jPKqo",
-	"lNnJWspKF/qB7QlLedYhPqoUWbTmowA16PW/wmmZGcH5psr636TBb9JgK2mQnIlFYVBtUstz+tlEQFvc",
-	"gzd1yMpvC3vQhEMsQv5rlZ5SISb+xUIhOTXkzicFnbLcieI08ITMHIgEHI8MpVLcOwnjuY/+Zsn63R7l",
-	"EYLrd4iWCXwcfLwyTeYeuvnYFAGQObsB2QqlrVzLmyDiyQJbse9HnuiMVHll+ZTuZkKeJekGom3A6LCw",
-	"o/C6JogM3dyxpHb6GXw+HrPRxevLKwaTpMfkiK53HarX1Y5J8FejCZnCVjBMCeMAAx9NIfGMElyeYvT+",
-	"XBrjDbXSgsSdWKAoZ7D0cCAgxd4IJmdhkFJJZiK5S0Zn/EASsW1RAREE4gK041v52QOJRhSmFoTKjSLQ",
-	"/XVEhTJiX/iugUxnyoikPerwt4ojscMhnuoABgwwQo84irddtt/bZVPBI/UuGU/VSkoNHXcdEecfmoet",
-	"2tK6G3u88Bw9om9A/MqI0eg/hoRnWSUjvRGeCD4I6rC1hOTBLqZx/1fVZZqYXOnMbqQTR/N+wqKjz+QO",
-	"wV/KMVflratwvqkyx2rIOj66eO0rX6L4kHb6Gbz00NmRk3i2g68HOsiZ8PJhCq6jN7FyZ2ZhncVjtI55",
-	"K2MIyONrqNzBw19J6/Q+tgj9WwWlwQ5ngPWQZB6fve87NW7aKqy+oeNNiPAbrpgCr4c3V9FdPVFLeaJz",
-	"kdGgL/yzbKzN90zdDnm3yRZ5RvkKhX1S6a/CWwH+yoSBZ9lN8ZSQxNI0CW6wxAOwDE90WIbUnak5j0fY",
-	"9jTA6T/HBMPHUGqmwUeR51cK/QJPVG7nBpEvPiKmnUEOsZGvDd4HRTJks6bPDfueIgeoWdOGz+1FNZq+",
-	"PRoLfLt2NHbIQt12pgFZyVG1m9ke1SAb1SA/Kl332oJEIdgftcU6hFssOzn4Tg0SRn4fbAj39pTgFXlE",
-	"MMc5J4yJl8pboLo5PB0K81hWEGWwmii5Vao83Ovt7F9IVJFVmuEp5D+ZYHOlFzKI+NACjnG5q8qjKjQe",
-	"B12ARvvSFcpv6l5bHzTmxRT1vUsR+UqgtBQ99cVjaXokF2X63efRxnTgdn20ZiQgyaxwOlQcsyow4irj",
-	"LdZk9kSUhgv8IwBTuortNOksGfIDqBNWnWNKETKFbPENVP+GkgawLjLZZINc0T6MDE24nGAiBtCP0uLU",
-	"mcUnUUuCn2RmKawO/XylKbIi+vNc1TqDQQb+raiLt7SrsLQTVNQDhEhcEfO5omZ31SAyBKd2Y6isHFgx",
-	"Fk0sUqJCoRwfmam/Ngh1w1jRrzq6U9W5dbKa/naVnqFj7kfbU8arQzB7/9JAiuoazWQEXdbRqiXsRDyV",
-	"Q6joeP78zT93+o1iSFZRywhIVkXZurGEvKHF/r8ce4RWwclKYaqArlYl9OUqnA4HD4wKtYtXfgsM/bIC",
-	"Q/UVBQyPWK19K+tfv8hIUT24nU/6lC93PqnTtWy8ctWT2bVLu5/4LFrNkMsGvrpZ83cpyK6Z3BpMs+yp",
-	"LEILOqKy+iYBR13BmAGHxj9VxNCCaAIziPWip2xkkrJNbp+dnx5HolxcoRRd+srUuGq8cjHbwd4OSAOi",
-	"TG2yha58ljECC3Om3xvsrQCd2cIVUXR5fn03go058duKEdCU6oZQydobxvUffbzNeVp/r1QSseayWfPl",
-	"A5QQvsL7MAciQTr6u/XvQ13Nu8bTqo/it6jqryOq2hQXVeEk+fLum16onz2mulkPQ98exPuklNBParvx",
-	"yZnrAzO7rVxYFe9lKaQ50FHDifGSQQSiKhUvb1Ldlsp3pW/o7yQbBeBgVFUsChAUOgEdl+Ypm4nEE2AR",
-	"jNADl59QZvsszScrElo/nXUvUSURzUw140rRJ69PkhORbJEcJB2ReQ0tdyIKQMp5R0XRVZ1bU7cDDZdP",
-	"c9mm1cq/AbdeO/FzqFyVqkTkSEW1aZu2y7Q9GQZnqjluJ0XUroGIuydbZavK73byQW34+NrszS3YPL7u",
-	"NE5dm1slYlYJdCgU0u9GvqCPLdM09wZ2Nd5aOSSrPe0YwebJf+yO+95gvC8O+dFNz+v7Gepocc/YZZkV",
-	"E8Day3uZBKLlKBQP+xU1jKHBAzV0q+TpNwX9y1LQCxggX4tyTsPe+UT/5hXykoZqLoYHMpHf59FdjolQ",
-	"4WuHR7/M+f3f/ubYRarzdaS/MZUKprI2B2nOETUSstQ+Bu3H+KbjfB06TrFutzaOYRn5r0rNWSHXXCi2",
-	"5Szf1TG0HSVnrp9wY3XelECqqRxIdidmKmcG0fVSTItRgXbHpqHOBtFlSQzOFiVG6HR1pDmaIKMYQ/bK",
-	"0vpzmtq2+HKmlzSGravXrct0VrCbb7zlCw8AV5utxF6+ZH5SyxTo7hWPwhSeI/lkrgwRMgHLTQERxCru",
-	"2tRdZwHVPNdCTZdd6KR/0uFzDESjOaEZAOWC6wiaQe8mTw5tAMRcaFEJblL1p40HgLUn7eKHaaIKsSvo",
-	"McvwOipysuuIgqXydgpK2lI7pctelMdvMUALABNZZoYqpmrjywmEMhBKHkzoOjI2hjpeWRmgjGu+LW5p",
-	"C3O2MPtNWm2WVm2bf/4V5Wi+MsfIxfDpfATYeNgQkTxXBufpCMZKP0hgQkHbX3CmnlzNFRfno1WwsMv/",
-	"9Gysf7fr8SpZlCVvZPuf6YKEv61DWp/i9LCbFI+y3Pmk/loF/oTpAAaa1nKi7/d6Gle15Kmv9I9rLvJg",
-	"xo24ni2kXHrdOmKufqI6JVOHDn+Tc78OHXphwKPr48Kts60e+JqVaXWiSbadN0FM6Mr+xbh4QEKioJeR",
-	"yl/J/HQamwi+LcC/q9PramwALRKifHcdlZ9UoOD0GGIBZK4wqobNXlNJRZ1l4uoq9Qo7WuUjKVVdqd5V",
-	"qf/zHOfZNOtfEyyf9l/Iq3qMHKrl2gwsq4z1GPkxfy33RXUIh/BUBY8puGIbo2TDvH9Vye6vmxtIwuK+",
-	"mzOfOy9jGnLdO1TTHdNuufzCL6gvPO9/0ObhWRJ7Qkq6p/4d00eOoyieA381N2n7q3L7eSTqhTVV/vWv",
-	"gJxz37Gu9oeDBKh0NLjLxUdgMmjPcbBAuvklAy4w11Lx+weI7GqZaqX08wK+OLUndNSYIQwT1ntZsDGm",
-	"QDyFO1/CNzwkfol+ItUezUaqcG45tOSNGsvKGFcEHcPEPHqDy6SAR1KBkPhePJ3yfHDSbxZQsqnMBnGL",
-	"H2dh7Gs7QNtIkzUqgdpF45ZYzPGMHj7EeCD1oV+oswXHKl3AwLHUlFMDa64Wz1RSiDVuPPueAnB+UDAO",
-	"hbZU6gdaRRCD80NtYg5B2raHl10FgJ6Vlfwr8c8rp1osZ9sSNNKqar5csUpKAoCYcapzj1WnE1UPp24J",
-	"6KEXSTzNDapFyeG241GFI82YVgzlGTbf9mDQ6puV1KTM0iChA04WaV2yDQc6hfoTUngxgJfVDHgaRJfU",
-	"4iy6LB3iUg23Kf8YTOdTZ7jb3989IKF7GkT0Xa9U4+2ri8Eiu2wtkj7PYtJXqxo5W6lVVb825L2oiehK",
-	"+FsqVW+q0dOI7GrCaeDdCXjTVefIKZWCrxtwW7SBQjl12IJzkTOU+3zKb9VXDUD+WRlRq7R43egM+kO/",
-	"GDPmiMU/Bme/xx/H/+2sZaM2lbK/xY59WbFjiZGKtICsv/miQsbq/J3HqhjZoDdQmKII4ZkBTPrzBPoj",
-	"E/Cg18sKAUDNR2UdsusNKhW9tkZg9zr6FX4aXaDAPET/59/OR7bP8B5LS81nIJSe63tEOT6xipO6ePAL",
-	"YI1PC3BOZOsb9AaEAqp4w4hxpdlI2/ClgRLsknguCyKZCu4T5NVbQryqsqCPqgxPJ8hz6dg669ryrJh4",
-	"2IUtricipbqfNrZyBdMZuUMt4DhV/lzXbMzUwba4ME28vj1mTBtmDacYNt1FVko+m8ivejc2zGC/VzWB",
-	"wiAPnVyx+odZAQ+dNi9cVpDl0KlELFn7TnlUjFCDQLPKqqaUMUJ5ddadQ51pLWNiKzgS4RAjR1Fgd7pk",
-	"qVKGLZPc6RW/XWWOwzZL17GTW96soIV+1nrGPLJ0N7AEus5FZpE4bga2109nT2TI9mhOHay58gYJqd3K",
-	"q5KHj7Dy6vrKQJjzxRkesLh/6Yp8M/F+M/E+yMSrRmlKELaWX1vYdwOL7d2JhSW6Fn9Rz65vEy52lAgF",
-	"KkaDX2Er/uyWZN21qktq3fowRzTT6ovf/qIJD63WOK0ocB9EfnyfUUx97Vk9Cn9tWzZGucELUUzYim17",
-	"55OWY+qDUUhhOBt3zuNIdF4BeUZU55V8v77F8fOFA3Z7e122mb4xVIXJi++lAtaquCpp+q6x2wZpk5pS",
-	"pSr8XaQb6gla6l+tH5yNYQKvCDby4UYsX+FB/GUy3QOu7a1dwbsUbFMrfJAKaiCIM8yS4n7CohNfwoy+",
-	"BTZ98YFNa17WX37ckjFWmySg8rWw4/HIExvUkLM6r7N/mSh99MJRrX/E18uK5aDbIxEcK9qgckjKPPlb",
-	"Z4Li4cs12dqnAp3g/Mwt8EDuTNRqrXud6ObbV770SKCykLRAWzNBRiVYbcr8lt8Csf/N9BLajZ+Z08Hf",
-	"tFcfMfq6iq9NhHf3KGztEpjVPMRwT6r7FI9t3mWVgVLH1dS45KGMwSKeE2HhBKtoS1P6H2tdEZdTYnQg",
-	"cz1KVeCXrG9RfP9U1QuDC05iYpBqDwlMeoQ43HWYJxCxjncO1s4LahfiSO97q1pvi3PSSgWSSbV8/me1",
-	"T33jpv9u3PS/cUPZ5z6K7z8PT/1MLFQXBG/MY/k9nsM7COXZ42EodXlDTRbtGggSU0WcWluQlJplGgHG",
-	"pZJ2lAeT1bgzYV42GmVQA2lZg1IJCTYAAb0SnhIarYanJLZzpWn1eQwA5nXt2aP1SCWD1Kv9LQ/na1BX",
-	"sY5mINM4Mbhu/+baq477+VRPNiSUmn+RV73RsQeJ4CqdnMRhXQa0iD8uK0JPaUwSH9fxCjrrPEhzBarc",
-	"EqpuxuXEtJuPNK161686mV1XJqEeQbCbzr0JYeRXJ191S6GiVS+4KoRlSJAqreJp3QLmX1UfJzwMKfJY",
-	"vUhzfftp/ZXTABEfjxWcv2L20xzWH2L7qZz5rF/dpqLfnwQP04nLpiJNAk+q2ymO0oR7qVmZqeAR5NfH",
-	"YyaSJFbe6gWLBCbfY3m07HWG80vYkv9nAA==",
+	"7L19c9s4sjf6VVA8p2pejiRL8ktspbbqOo6z653EyYk9O8/uOE8EkZDFMQVqCCqOJle37qe5H+x+kqe6",
+	"GwBBiqQoWc4kezJ/TCwJBIEG0OjXX3/y/Hg6i6WQqfIGnzzxkU9nkcC/z7gSz0XKwwg+feDRXMAfPlf4",
+	"L5/Gc5l6g17/sNvy/AmXUkSnvk/feoGYxu1RFMrAa3l+FCsRnKbeQM6jyHz+W3xvv5gniZD+wht4P189",
+	"91peGHgDr9s7Hh+ND0T7id/ttp90u932Mfyva//j3Gt58UxI6t3rd/tH7e5+u9u77nUH3e6g2/uX1/Jm",
+	"fDEVMr2ATmd88f7JE/gyiWcwDG8w5pESLS8RXMVSeYNfPRm3+TyNpzwN/bZKxcx7B7+P5zLATpLx+163",
+	"2/Nankp5KmDYlz9dvv7l0mt5H0Siwlh6g4Ml0CUOfaDnr5887qf4vefHchwm07aa+75Qymt5PIriexhK",
+	"msxFyws02Yk4YjwWfnoRQC/vWl7K74Q6x+8q5nwAc76fLKiDZavk1TJO20Esxed8dyKUkIH7Rk1480rv",
+	"eiKY3knM51LGKRsJ9vtcJKEIGB/F85SlE8HGYaJSlojf50KlHXZGk2LphKcsTNk9VwyehQm24AHJuLpj",
+	"4zhhnElxz2glO966+RENcDYejafN1Z2Xm9U9D9OHUdF5ywrNuO+LGby1Hap1lKNZsYmevZCBCNhCpJvN",
+	"EyaJj3qFxfsQ34m23j8cv60Zz2XM9O5m8Zilk1CZ4cHi6F5EwEYLxtlMJCqWjEexFJsP1nbWHi3a1JW3",
+	"fAdj8UM4iLoX8SEMhPSRd425n3oD7/n56fOXF5fncIzjeQK/efdxcieSkoO9bHlRKIXuTXMUYoizdJ4A",
+	"EXrdbnc9L6Rf34qxSGg8nj8hjuQngqernKx7Mjg8GXS7//JKGCXRyszxI/KTQbflTUQU4B93Mr6Xz+AB",
+	"JflMTeLUa3lxEogEOVmcBJod8rD0zcf6zaU8lNaUjyLhDY6fHHbNN4LebT6cR0rcT0Qi9LdKJB9EYO6O",
+	"NJlLn6fONrIstLs0fJrrw7RctrznemVPZ7MoFEHueqrldNQ+P8s+zLLX1bOE2+1ig7vHnwj/bk2X2CTx",
+	"Bt4oHjm72zIHuzG9Z1zesVmcpDxqMfER/oLj02eveOJPBkzG5hTFY9brdw67XrbourePszARKj+gfRhQ",
+	"1wyo4d0awG6d8kCUTM72NeU0NS6lPjNz5Q0MpfO3obNyb+zdu/nSaYlh+4XSHZhlybPof+dVsRJPcVne",
+	"8OSuuBgRT6YOtWKp5lPsFHmH8loeLo0ll+YN9LHhZA76yFiSu0rxjVhPrEK9Nd6ev/j58vnbf+49+Y/9",
+	"cc/vjw/FMT8Zdf1e4BkJzht4wHX8mBgTfB0k4Qf8oK9nFf4hvMFBxvdp2GkSCuUNei281dWLOHlj+Lzh",
+	"PW8yxu+IxE1ugG+8f1Pev2x5b7GXMy59ERV3aF4BQbXEHO115NdyvG5eTnp3B66QPghvhcKue4MTPt4f",
+	"Hx+MumPRPzrs7XeD0cH+UW90zE+OD4Twu/vjk+OjJweHfhCMR6NeNxjtH590g+7xcdDnJ0deyxvzMJon",
+	"dgJTkfKAp9wbfFq2PCk+pqfIG7PzWLqIZUqOkEEob9/qg0EPJ4VPNWrN2enl2fnLc5jyfBbwtF7PsmvX",
+	"z9buDY3gf+DSeWno3wl403X7xFtZyKoBb7m03u9zMRc5LhjwKb/VX9Ws8Zvzy+cXl39du8Td3BL3siW+",
+	"0nrsjpfYS8T7Q+/rXuQdntamy3n189nZ+dXVhid2P1vOnyXeG2uX89OOrTR2oqvWl3XGmWVzresrZv25",
+	"IfYezDE2vgwyG9fGO+s6nApQn/ObKk3FdJZq65hU9yIx+/f8Od459GX9i4JQzXjqT1Buc7V8I/f2u6BG",
+	"3gopErJbQMM72BcD7+r8Et4T4QS1BCLj9HSciqT0lfua4KEEjbTX8pJ5JIDyd0SopHY7Ld+Zw0PkDkQU",
+	"fhAkdQIN6vYhnytRIo4nQqWeI4B7Ri5uJ+O2XsB4nvrxFIZ5ffrT+aVr79CPpwmXCjQbb+BN0nSGIzWU",
+	"NaMbKSDtGZwv9SKJp9UGQO4DC4lEcJuZxB6D74uPpNCYpbsTi/MyVaufe0rOpyOk3dveL2///vd+//D0",
+	"r3/r/vfl/tmLN//4X38/Pj07+6l/dfrTs7evcou9fOfK3EWmyGv2aPUcV7mLs5sb8lchqu6ERMAxdNVe",
+	"u/D6vDnq4avX/8BD9yGe+xOgzyePJ9IbeE8ODvefHHUP+v1ev9/v7fef9LqHT/reEgjyWzxPkDxk4Y5R",
+	"74R/B2oSz7xKuuBKmEu0dPCpkDzbKMuWN8Y9R/Nwj3PXHmdtEsZLUonfkYgrWz12ZJ5lKxu1WqhUTAfW",
+	"Athg4HZQjhBVzmj8iIfT99oAjkPrl1kdaXBvX8MNvuX4ei5hKzaeM+7sXVVDR0OuCDKi7pdtozQ2vPvq",
+	"CrlHQyGlRgPcX8LVMREcDQ6DT975NUdFIhDKT8IZDdT7RfA7JmQapguW8lsyOFtzOFf4aRQHC6Ym8b1i",
+	"YdphFyk6Gm6FYvdhOmFwThZsKoAxtBiPVEzfp5NYCXIsUHv8GvwQ5EkY6sEO0W5N3jMY0t6N12vv3x+K",
+	"Xq9/dKBu1fjGw/P4+zxMMp6o/ImYkhi5mMGDKk1AWYJ5XwRiOotT4A5vxSziCxGszn0I/QzZPfg4YJrG",
+	"6I1mdjATMcGTKBRJbnwVLx/FcSS4xLe/jH29EYqvPA2CxNr1gcy0F/IE2PvQ26MFUHsuO2o+/TeJsZI4",
+	"Zt78SMDpMbPNaJVg3tpYmB8RWHT+0ut69W99SwzkouRtFwHssXEolPFnYFMWEuWj+LbDrvmdkAyOlqYN",
+	"NvlOsfheMtrIZq14ip6aHktj1usfw/ZKuJ+KBCl72v4X4+0/WLd9wjrsPWu3WJxORHIfKsH0MS3OcP1F",
+	"0e2tnX6aLLTwU5z/lfBjGSgYL9CSjcQ4TgTOE8RUliaL3Hh6Ja8KZSpuRYLv+uWXX07n6QSI6iNTKL7w",
+	"b/E9vIw7jfITfiZ4IhKWCB5N/3KjGU6ywJNWPcslmhz5VKQisY5uWvBNaIlKTShRvk4nXsuTHCUsbZiu",
+	"2+zjGDxo3sCbz8MAhfU0FXjT/u9fu+0T3h6/+3S8bNu/Dxr83esv/9NrlSzp2TxRcclyDmHR6MehOcuz",
+	"RHwI47liM34rOuz1jP8+F0/ZBx6FAYtltDBMUTDFp+CHjYCIHUMJ8NQuHFLQq92pT/nHl0LephNvcNjr",
+	"t7xpKM3nXqueCf4kFo0P5VM6V/3DQ/YhVOEoEuz06uziwjllHQbs4/d5nIoAXMNTIMLbF2fs+OSgx7gM",
+	"6NrgiaBfeSKyid+JRYddCRnoa+BOaNLQR8MaTC/mGdMmETPB0/xmLhHbkabENTKiOhRpA0nqNtrG1B5f",
+	"xlK8IvmzSOpze8Mih9L3CiMBQK3efwc3XuUcxm14UZveVDHiHprSVwf5MpyGaclOSMVUgSuZNm/Flozw",
+	"YfeNgRjzeZR6A5Dhp/xjOJ1P8eVILv2pVcbAyGuyOec46JvB5TnHzPT3xfCON5kVwZ2iNSiUTsI8UjeL",
+	"/0zE2Bt4/7GXhR/t0a9q7yJw7v8SvoUX+eWQfQ+H9Un/oPvDgC6k+QzO/CVTdFG1GE/ZNFYpO+p22DCT",
+	"J9paoBhqeTBdI0aw13DzOk2gaxkwtGMoag/cQcYoFc61DJkIFt7KOKkWRErPhp53xaHol5+JTL531ykT",
+	"vEoWyornD1qnJTytZrFUFDT2jAdahIJPfixT7SxDYpJIuTdL4lEkpv/1m4qlM2JFJsWMvd2JRTuUePvk",
+	"/W1xgGexoqkThnIqWYFfslCtvxtaxPchXkgxbi4JojcuZpLECdkA7KumcwUS3QeRdZ916Bk1poSBk65k",
+	"xc4mYtwBLlqaLMj7pvUmo8gf4B4J00hoGblIAi2IhhQnZIimd5VZHbVXRV9Y9OJv01CpopenYplM01z0",
+	"kiNPSyECxbisGHYV/XUPuI93S+39XVE7m/laWpumSGuie9u3ktwKifMtihF1+C0LYkELPhJRLG9hk6LI",
+	"FIUqtXKdygl1GxLqcDNC6XGt3Yb5ybkUSTJWU0US08ShyZ4xujE8s1MQQtj//vW0/a93n/aX/1l7wIuN",
+	"MTohlGQtth1vs8v6mxHPap8NqafbI/mmPAIxQgRtw4GL1Cu0cIlHRk8i3UjAOdUykbWMjBOK5AH+KT7S",
+	"tVFL1Obd5MlNQ9mG2L3tiI1GJJfi7O9Xry/LyF4gIF6Uza7VN9QFPbJq7yhb9w67jNNJKG9RbFGpkTkc",
+	"y9n/autruX0RVI1AN9/LbCA4BoiujUJ/2wsd9OE2BXyX7TT35yLf4krAPOnXzflRf90qnxT4Ue59Zavq",
+	"DpaWh6xt7d/mwW35/IpNCnPM2et4lAgeLBg1xdhYiVYfhiZgFtPhsN9+EEkQ+ukWlDncjDI1oywjU3HO",
+	"OVJhELUJG66hl9uuOtDZDAYjlrcgRH9LQujjN4sVSZAyvq+lhDubHDlmJeExRVKYNmXnA4mg94NuZ0e5",
+	"BT32m9PjVL/VpUk20mpSmDY5MnyIw/rtgA0cAlzFU0E8DyhAtvmAqZA0uMKWNYGPWxDkYPsNoodcTQls",
+	"UCZNJ2JewS4rWhZl6aIMCkSAhsQ/9G6xRlAgyzgUEQbcG6/m7i/VAqnu3HFhbobeUJnItlZM1tMHGmIq",
+	"AMYJ0utXaVdoUc5UfC4hoBckZJGAZEJPbLN3ukcbECSOWcRTAVI5vbFs+oUZmGm78a3l03ZauNox8/Xd",
+	"bvhZSok2tzzcgnn0uhvMdyLYVCjFb4WT6eO8vmr6zkxg+vFMOyzboWzPkvg2KQaiaSqUN8yZCnK7DygC",
+	"nlbgMLHMrLgm0jth2tL1cD1JG13qeKwzqFAyZ/grNCqfJzk9cLxtUP/u21ms7iqtKlquXD8U9cy0RnAf",
+	"z6MAVjESCq1ikt1jQpZJ/RFBi5n4XyDgRETbnKoNOPLL/Ehc6cWZ1QoNK+bvEjFjnm3fkY+rKFnWvEBO",
+	"3RTIheF3TVi11Td3b9QonNVmo6sjZhkJyHwI5G1K0JrWOcZmks3IrGG34EXAxMdQpepRL8INhUo91jDY",
+	"gro19Ni9zmm61tQjRZMFPOUFbdMVP9zYhTqtsyzcwXik29YlXa+3Wuf1svUQjfdFnIzCIBByS5WXz2ZJ",
+	"/EEk7VC1dSrO6k5ebeRs4Nfga+XS6H24EZCPwT0US8HuJ7GVahnPxM4p14oZRLl4O+cK+/mda+aQDcUV",
+	"vcv26+qsaZfGM1FnQ843KEq7ZDHGKxra6QOlBvdJmIotqNDbjAogyEbcvwNXAQ6gbOL5GcCkKbytxjSS",
+	"b1C4LuhHhrmxILA6bmfVYW8FR01QpWEUoRyzjT23vxkd9JBqLSj5Oe2ORd2RZ4eMcqN5mlm7Ueumc2NE",
+	"o93Zxi5kKij6cTtnl/P4qgFb/1aq9N7DZXyfxCSdxvOEqTAQFNMQxaQU01mERxUDCSZxY5JYGDz8ZOQl",
+	"10PXbGoow9DqW26Z1hPczS44lWwuxceZ8FMR0Fs3J8dudsVlnL6I5zLYcleAmjM2z5dpc/RjniEkgnQ4",
+	"SLuf5ILydsz8DrI1voxTZsZSqqzRj7sURGha2elGaa4F2gR5tTA8zRgSiNnsbl2v4/glT27FlusK3oN2",
+	"GsftyHRSXNxCiwLLh1/xgkcvsw1uODzcP2KjRSrU7le7V2DxxgGSormCxriy8oVZ7G75V96+06V9xeVC",
+	"f6u2XOGEp6KNIUblN3rud3d145hNuVzYGxy0fA7hKUnK0nAqds2qD/oF21Pu7aWKhjv03S2pz6NIJEwJ",
+	"iiwtDKSwvn+GLvCzhPjTOAn/ENvy83mhi+KuyP3u3vYUX0gyzembCxRyMCBlRIGvaXwn5COw+J5jgCq8",
+	"Xkvb5cJdbiK7Vz8J2EYPCCIw87vjl19+aRcDiusWuhh//OB98oGH1va8jdZIiVFti2lzO0/KN0xFy6JB",
+	"KYl9bf9KmUmky25OMDSQacQgLuluH642FsXCotZI7zE252wGbCKS0hulYsJoAP4gkijmFZZM59dadssT",
+	"gTGEOr7rYXpSzfRfu+NZmaYzWpjaPL+lStiG/bmw9GBjDX1rWafFB4kBJN5pvKXZutd4miAYuoMr4xT2",
+	"590xivJpy/i+w051zHUhgF2zNMXH4ou4a/SZ3REXqXGzlzUrtzCAwAnUnCuxK3ZxXH//9Pu1/KJ2Y5XN",
+	"C0hLtty2+OgLEai2i11SQpzKxgUS8akZ2JRSYYynAbyIZHsZCetqsFkWWzuODpoT7pUdUOlYSmlXOW2H",
+	"gkBY8XGWCAp8qCFfsWU9zp9uSVtM01V85H4aLXYfiVjcYZVjMUtcQ67iNIFWxi8D9r6pyaYokmm10Wrc",
+	"JjZgQTgei0RleWV6B333CEa9FdKYQRgPsfv6MrKsTmu51OnpbYLBKmVI+QYFSuCPMII4ClxLOKhGGDpw",
+	"Pwn9iWkW0H1+J2bbnLGTzehjhwbKSxyVHqz83DJywPFK68hhGrjAiiLU3gDzbgkxtKlioyS+EwkFBG2r",
+	"NG41eS2XwyurZ2+mgjJbEoik9mwUWhS2A/6621Oxv9nEaQRNj0RhNq4feV6CtVLwHZsmuVgFGc9NpJNu",
+	"R6CoaAoDbZqFKQulCgORM3NyxYb6geHujQr9Sqex0ThknYvYzFS7hXW2zhpJprxhuXP9u0x6sY9lGhGa",
+	"1VIr+XynMOUn/Lj7SJgqQmWDcraWGU2F+7dk8o5b3Xeu9Er6lTSsuKytu2k8T3RgigE+xIt7e9HmyQYU",
+	"y9Q3eDlmI8bSUrHGTV6YpEOn+1AG8X2NM660XQWVsvgxopczzgdS6WizfWWjIGDQFChZ6ZkrneCjxK2j",
+	"AaeFXjrOknlE41SCkBnyEREq5Qtw18zVSkj7DoMMHqSzqflsFiepCF6JIOTXi5neNlvYCW1X7Sn01U51",
+	"Z6uqf2nLFduh82J44SP4Bw6LIX1ByBkMxnAwO9ByM0DpPHa365zxxFpmkn6MrnGtjLkpHXYwu/Ir2Glg",
+	"Nxr56BLzL4tprfAtjIm79rASVdvN9z1t/4u3/+i2TzrvB//P//WX/2q/+9RrHR2UJfO2vFMNVrSSN02i",
+	"tBHbv1NMTXkUwVmdSwoisTnHoUyPDjwnTfqk233SOznpHx48OeienPTqc6Zb3imGf/DIyRHlQYDgrjwC",
+	"UGCRpAiGpTfazPnqkw0Gp1X4fJnQLU9nWqzbjWZ6/9DN6YIxybW/2m5a7lTe2ffFo9+En7p0+kf2XiGB",
+	"qr+auCE8l9j8XdliE7La6mq/luRzoew/e2V1vCKtDRzbyj6dQ0DJJIxIVMK+tAJAj0BXsRSvx5joVUst",
+	"GuQpvQmQjvQ8AOEJs7o+tlF09gbHyzwWnLP6AU9FO6d7/GoI0aKe3I6eLF2IrTJAGQ33ZfiDadzxVvaz",
+	"021/mYeeK9/UJC6bQerVdgd5G2uW7yG7fsvvX1GMtOf82lZ34awdz6j/ts2Ho97tkHq9Aujdp5rxHywN",
+	"2lOjJfsplIH7+P7SQOiVUVTbYX3gcHyciizS37goJjxAUUkyjCbL0JscqhtwIneK3aWL1reyVWN0i2dA",
+	"RSSBYI6ckKkeC0pkRl2u2VXZprLvP1o66HDFt/fQMJFN5Tuly1bAkdFVKfottt9i////+//Vbi5YSEIZ",
+	"LKMu/KIBqiKuVDgOdRhedhzXH4uTZQ688NOGhDgsMjpDFeew6Q2W25PuS52VzJ1188HTRNA7zTlvpQw0",
+	"x1tWIcMm2hmC/AsZquqwfxCgA1i8ISU1CEQwYFSBAxUMpPIinrMgtgptp5Qu4mMqJNoD24Zvu7CWp2cA",
+	"pPny/Plf8eOL04uX58/fv7i4PH3ptRDj/Or8efbX+/Ozv712Pl6e//L+8udXz87f4pfXb/95+uzludfy",
+	"Ll9fv786v7zWf754/fMldfOP87fUo4HwLLAbfdpecD872/rXdjglXMhPBCAx8G7DdDIfdfx4umcgl7I/",
+	"TFSX/sZbZovxk2Yw+aV4XKITvOd//3z+9p9ey3t5cXVdMfUiZ9vd7J/NwwjnXbhgE7qBag5Vy/PjaSnY",
+	"zQu4helHuH0nhsdlUV+V3cJVdRuX85K/xmDGjPwJDzVE2WgeRqmOJa7sEth/rGonc7B0cP1WtgD9kDHq",
+	"SHAl0JQ1vA1TRq1HYshGIr0XQpomqnZYvRLxS8cla7oiJXDsLVqPMlZypvNcHOT/DWRWbsXu2nuVWsGK",
+	"09sugibwK6ugqmte42ggy7JyBJ9yUvTNzcd+r31z8/GJAM2if3hYLh1nIKb1rz8z7ZYOZnGTWZr6BGt0",
+	"QWq1zKEfN8IacjdJ9qy7GNmAjSfMBW9dWYfyfaQqrvB4JiRl86ICSLzjKZMkahOyo4nvpApJ+T0WlupD",
+	"NefCRePe9K4/WGaY0WuWmyuhsabLdHOShuIxG1J3athx39NfOqDfn7wwFVO1wRuXdgo8Sfgiz64KSx46",
+	"qPnZSx0iVS1nVh4vvyAGH33dWK/m0ylPFsXFsUXjyrQ3kCoF9yeM0DGAZs1og53W0yVXNKtsp0pxL1TK",
+	"et1uy/yNy9h4FKYAUN04DjdWpjJdap0O5WwuXc1rBXVSRAHD3wr++pb2MmpJxckqazx7KmJWN/ejZa62",
+	"WD27M+bunHablcsqW0CzvrpWXpYaj2BXZFoIEN3MlJEjvYxgr5vr9s4616j1B8WTiAfHWf3sLDgTc3ep",
+	"WcaMalVn9QXCGrmWFDjeqHZIUWpEgafecIrUzp/vCVcQX1ECnVs4TnZXNGZfhiXU7JGeLgyQIXuuV/D6",
+	"KzwPB5TrqGXnVUXDt5bvF9Upp4wfQvrACkE+ylBXAWyjst0WMhgO2DSWYsGmtNW0Ei7c+oCJIDsscwo5",
+	"dthwOo/ScBaJNu1GNRzcyCzwBpQFvU3ZEO0LbcLia8NCDwfW6kDf4jmmuJgZX3TYkAoo4fASoYehA3d0",
+	"HA3JgZ0bOQTrfsLBNAfYzwPXlMay38ChoUQ0ZtYQ4MdJ0GHDuURPsAjasHthaMhxTISe6amE09zIYSB4",
+	"oB9DwQHNDDG5nDpsuFIdIz+875QeoK9To3LuPPskgyfhbS6Sf24R3YG6jawAkwEpViwngM2K+7bFbB8O",
+	"sk004epGGjZAPcELdSEDTM5PcL5bqY83sqkCubJ9vZZX3IZey1vZblkFuJaXbQhSPvKrj+yMVhSZ0Wrp",
+	"k/IlIHT/HAErVNucHLZLzTbreJW5fnWEW90On5eQV6k2oBauJ+2JrbqgzH2xal+o8PeQqpkHyX+qa+Oi",
+	"DkJldnkm9oSpYrQmpc6gasPlkwcpqAWdI6shvbXxv9ez/WDt6VLAcQOsdG+95QM2HHM/HQzRIGFkj8EQ",
+	"xSQgjuRT0WGOZySkYLUZZWc0GFh/Gy264B/5rFogmt43UbMLgtHMKQBa2J/MCHoYka9wa8K/XPvE0C7E",
+	"pf4sAhfqCdqlMcqsjsha40HYz2uZBcTr6SxdZLUVVvHodqiUnizdihmlXrfqM9psl/WXtv7GCrY/fF3k",
+	"CXL9S5spA7pKXEpZNjX6wOFGVkIaZQH8AM4ixpE0IFkFK/vV4WUrRDyqMB5YMOWc/SjP/Az5W44lssyY",
+	"VGKBcPify8Kcg1Qqs5POv3o3+MYl2ESHOzX3b453OCF51eerv8xiUkotXyOVcj8SOt9RyFRIXzTbznAp",
+	"OJXCV0zkwKwLlfaHAwQd0uq9KRePkF98KnInup6PrtHgCxXLV/gKQucrSu0EoZ8MCznYOhiUw8Zca6Dl",
+	"fdwE5FEb6CnW5Nvyhjxc6srqFW5/zQlp/wAv1LugOS94rVe8nhGsmOi4X6g4T+O0u6tIc3drlJ6MKJ4H",
+	"5x9EqYTEsl9Zr9M1FV4A65URYTtsGPCUvx9xJY4OSBLIYo2Ui9iCTxl4+ETwYNV+a4o11ZqOYDTPoeGS",
+	"qjvpADMTIrayP0kcqK34kJVxWt9wJnyHM/uxVKk38HqdbtnZUHMidNm4KJw1DMp/DCk2qoEwYo9gA7pd",
+	"U1RZfku5U2oRG9fk0D0TnVe3T72VMbe5npXHmZzq3P1et9ulIHrVXJywnXsI5fzxgp7KlcvIuFL9QHUZ",
+	"QROS5jp/KLLsnf63/e5Tt3VUER115kiuheCyq9fsoN970mLz2QxjQJQoiWIzUNorPVsz4s6vMBD8nKLy",
+	"2+sUqJvYCkKNxe/+0pSgf+D795dOLftPTZWNrNx91ZjrujgqWOhrfdimMPnKLYjfF4zsmanH3oRkzFHu",
+	"DRim5lvrEdtGljte5irzb6wD9bbTukz1/q10LosnVtnsZJkF6DY7HVfUemt3fWbtKy9BF8tGysQ2S/ik",
+	"VBy3Nbis2KDMFB3Xgj0DrjxujU8Gk02vlrtTsgPnnmGXn5SJHAVe9HkDYQqCsNey30DiSBBLCijV9SlB",
+	"kUbqwcvbXLVDhT9/iO9EWz9IEVwVwTQZu92dkczQb7vY4Wb3xRutTekJFBhlIwUDjoBVMqybreAt/Jyx",
+	"yy6jLsvLAF0TTSpZ+tFTUCUiwVXKjnNlcQivYS4BKIGNIi4B9C4lC6EMUIhxihUddHUVLfPFcXlo9cPY",
+	"TGi5TIdd5Nq62Oj6NS0nNBKePOie1Ee493sHTw6O948OnqytB1aqr9RGKRYY8GqtK2Pjgn3lanp4C8rY",
+	"FmGzCJ1urrfPE8RTjuegr2jmNBwQGJrr1WVDQCIfDpiy+HIGUF0XeQxTcDHd2QcelVdZk0bLBLsHGXO1",
+	"ce8isDwZOXgcBlgH/jmV1F6UR0/ogtsLirQxCNR0GRXOaIF/bHNhL23Z7k8NY9Ozwt6f6mVHW+/7U0NT",
+	"ia0BXs8BtXbwWrcuCH2Zvrj+pfvLXFnxTxuED/PUc0jh6GVm1m7P2dQMtUuPWmXQP2yLMND1gwu1g9M1",
+	"SRKrFdFXbgnKTtYx5gzkWYY1CemM2OTTcSgD99UUk2xtVPfadeqe6e3NPMfLvHOs/GrQ0yY26rTGYZLL",
+	"rt66fljq/6kNI12pV/2poTriFIvf9JieLJ1C8qvGIMNbLfLeSAjpLgRVAwRubPzV4qMfzQNKaKyl0MGy",
+	"WLN+teqmxQ3BDRRKx1qYJTP78a0M/xDKXRtbFSjUCQ+EehmmWGkgecD+AU5FL1nLpxrkR1AgIPWXP4Ab",
+	"pklUJiHosZYY5M26F87D6kYsrFOr5Oy7m7CMBenorxVKvMJwGDzpOiZmHduxrt0NnLFwGPmWp2OrU3nw",
+	"QJ/mUSFVq4E2uL+dQr7G72ZMDg7CqIw1UHsxTWmd/y0RIIg+1ObTLbmKS+Z23NgSQFtz1Q4AB/1DPPcn",
+	"IqnWt0rsuJWXyXcq0zIUVLjKmNmML0SC96DSOGVSLFqEZ6vhe0/fXuocWZ4EhvYs75swPPEWWLWxDtXk",
+	"3GXGnDWOPSeTaZU5lLnxrM3Bii8o1zhbICNuNb+o0g3+dv7y+QBlAh0UA/vSxl4tRNphr17/4/z5ICMm",
+	"sZcOM/lAg8Ilks4TKQL0nj5/+/rNG2jBS5RZZJ4UzmXUK1IMWhTpxtPSjh9ZbQCCeC0PJ51PetKTqTBW",
+	"rOz93ZksMqfN4NNGvnJj41i26lsXc1OW79ba/HFMrzNlIL+raDFgWQBQHuQaXU6QJRovYUCc7ymTWrog",
+	"VVF1bHmIQV0Ri6eMylx3NOgDbIAbWUCByBppUMYBmhjK8GSe6mAbCjgNMj7gNOYaLifooAjkx4hqNrgh",
+	"lMAs7Z9cMdnLHzm20NAaeQIRV9vldD0TTSFtkKOenAl478xyGhSE1UQExItoBKFwBk0LF2Pmuq/XRXVh",
+	"z4Zhzi9CEQXn8My6LABTi8XpuLEf/mCZQ66oj9QuhqETLaxvOeunlE9bF6MTvaeZSxZiaCNDOiaQuDSm",
+	"Dztz0v7LMn2a6d6hDMTH1RP+JlYhee+lmxbdslwd8bS6nbUpyQ0NCjl+U1jfWbZvm3HH3G5fixiQbKxF",
+	"bmLfyIVT7TgQ6onj3W4iaRdFF1x6R/DIZGDXWuIINyYwyaxI5T7XW1Ot7s1EqHmUNmcDbncrB7k4I9N5",
+	"2bhe8DCaJ6IqLUFLRJRkvapMaSnlLA5KeshLrnCpAWtoLu434b96+Kv8t5wpueOtoUb5fPTD7TEPI7jM",
+	"XDENDbyu8YtA5KhpxzRr22s7L+Lhlyg6Fhq2gzmhEAl85EauPkOg5hqgF+R7LVRimoC+2K2fasBmIp5F",
+	"wvywYiKj7IJHvrvzhMyWpZ3d2ZV00AlM7qTwKnfuxfLMPz6P0gKaRYedE0gqTioeMw0H0spELsrmoiL0",
+	"kk9RwFJsFnG/JJW0wY0PFyt1V4dilBXrr7X32VHW9QXiN2gWZDe1j6xNc7fQKMWuMSbrDf3Kvn/74owd",
+	"nXR7P7BQprFFhXrKBMb/GjPV/SSO6JfNss41ScvO6t8Ej9JJidgGTuXmnJS6OYOH6iSifs4c0HwCVo/V",
+	"w6qeCQ1hZTpShxfVx6LfrQslLQxLUpJAfFc6oDJrztkkVkKC1SG1pSeeYjhCW8EBT8MP4kEYW3+P56AC",
+	"nsu0NCPDT+NkrcFmGxtdX8cEPlK2LJgAx9q7sWNB52ADkKKjhiBFehXKQIqU+H1Ds2mvmakNBbbYGzQn",
+	"S53/C4aprUUaNGdMBuY0XgHQsbYl3F1VMYvZ5ixHYbl2NQGO2X8WU4RQ9VsYd0yOc/2LvuFaBFrnR3P0",
+	"xxMebziFJ9BuRB3yVKA+nn9WIxetpEy2bCrgd4oF8XxEtqUs2P+RjUmu3uZHPJy+16Ex9IGrO6D93Ldw",
+	"qQX3AckF78faAZFJBfqv98KfxM5HKe7fWy9Fpm4iKBK8WuMjvTfltowRES0CBlgXMVHe0ziVSFOSTO7E",
+	"4r2Lq21T5sA+EyQcHxWz2J+8n/LkTqdUvwezn/l7xvXT+Gku85+zVxUT9ijP7n2OmBsFIjWJQFq2vJ+A",
+	"AM8W1Rldxhg0EohChgQbwEWgJJ+pSZwqLCG2MEm+jw0GZV6bYYyoCuukmdpuDZOGyZcgV8xVhSYFdIy4",
+	"SrMYintXbv8ejWct67nTuwK+MA+0tBHxh1aWEU3RR2Nt38N623j2SQ9FdYs5teG3l+0bO8YbhWD0HKyM",
+	"5teiJnszcAQML3XCPGo8U1kFdZNg0MxEhJ7XKyFk7lJsDAMT8W2fPnxAQEpBMaLvzbWS26Cd4g1d7ei7",
+	"LokwM9FBoaIAoeZQerTNMfi/6mU4UGpHb9SDJiW6JERwY7fgjvdLX6dnKLPixf6t+z7hvgjMfMIcSFep",
+	"VLdi56iL+8m2rLP/3JGthgPlDF35pXEOcZnIVDyvpSuJI3LC1XUsma6OYFBjRujXBC5H/FJRTaIgCT84",
+	"sE+Q9Yoj9G3wyI7C0LQ56DPFiq3EfhXIZn5ioY1usbeKa8/BwM5x3BDF8nDFalqqK5UFm63YRrW1LZtE",
+	"7f7IQg4/e9TgztZrhWltzoEO65f9GVYoabGZcUHEY5fRUhwVfEGlTL5ThaAgl69vur414YLFqdeudBXg",
+	"V+P1+uJEjIxRNzY4Ffd9HVjRxsGqX61gUilqbCk0PFgC2OJSr7e+pMlc+qZkUS2qwpdxp+c2tzv8tUe8",
+	"xL+1GZZXrre17i3qsmZUlQEbvxiQJeMOMYlVllmyN6dvf4JQnhBzN6KAadlPP/HIqu716U/nlxiP8+bl",
+	"6T8xHufs9eWLlxdn1zms419OL64vLv/qtTwar/duZfarKEPbd15ivdUv+6yQb05gzpcF9/ZKpLzepPzJ",
+	"TfU57PVbjcIA0eiufanQf0tHJZNnKh6zHktjdnTgpB1hIDMYBwqoRd8pG7evE4/c4R12S2Zl0QfKEFBG",
+	"kcBhwFuwiuMsodxstHwS2ubjnhUZIwZWW8MgArHaoWyPo/B2kiKjBMR/KW45uCraxu7HI1DjFm2hKzti",
+	"ScLsb4jSapcHOrdHi7a2xMIvMgfH5Tyi7gw4F6mObTKA2nq8yZT6IpMtPAFcqM3bWU0mGYPNb2Kgu+Cf",
+	"djxum3c6PLui2m+5fcyu6G4NZG8s4nCR3WbhZRjXFgZUsigX3+oUXRqJ21Bi9KoEq1crhxBlo9haq3Fr",
+	"9zwXuHaRmj2HofwYwZ8VQkzQFfxa+vAzak8SDMQmNu9plgYH2xdezW24Hh0vnejV73a7JIdzi1HApqGc",
+	"p0KZiKHxPJ0nTcslIC0hnK5EOYp4Mq0ksg55s+5Xx4QbTwWdSejggWkwjROu0DTdWAynOT+HZ+ol8P1t",
+	"crm2iHGnmMbtob60ylYTT5ZX5kxaKKlynXUyd1KBLHqaswSj3VhvjJYby9liaRy3I56AFkkMhXBGoJVK",
+	"44Qa3YYfhGzPZ7tk4454TOac9fGGqBOp8I+yayj8Q+RLU0ksYrLGiNbrbZWcFwpVZ8nLhGfSzNcb80CP",
+	"gfVRL+LEwctvklFUmsdfqzbYPemAdxdf3rJcxszXOQp6EXILpw96mUikz3SFCQBWq9xAiOu3sqiIHJRj",
+	"XtBuXbyMU5WsSiprGCq7LAsHcPjdNHMRrWd0tfEjUxtRYEbfImrVEFkz291Y00aLstRq8JcPbubd7r4P",
+	"Uh/+JQjjUS1UKqb6xySOzI9rw5km8X0zghF42xqj1QQbjeoIVYljyXUUu+XHVPYIfXKPLMWWx7UHoYKs",
+	"HUFZ2jT6z6pq0Su/PE2LxlUF/xpUoZM77LVoi9Th5ZsFuhzvFKy1pLJIfaGb7dN3e4cPTDTctzAfan1y",
+	"pokK1LKwDohJY/bm5+sd1gHoPalBTnq2YJP4nk0hMy4REJ9DfnaNVk7xnlGAoL2YEqNNRBbBfDMY3x5d",
+	"PFFQTx2THj21JQRClctPWwidKo1qrK2Ka58m4Ap4nNLVNh0m3Fp3WSRI3QK4URX5Ym4Ni9IUI02bq4sW",
+	"x6pEDXyALtM72h6QN8uBNbJrfhYvQa5WKeMWOppjelgJnk2DZTqwbyvLt7+aT60mUTh6m76o67zoPFLi",
+	"fiISsWn4H9GGzljtaHPb2eA94k7fcNwnRUN70Xc6F2QtiKPAZl4qfGUkxinLRSqUqh/HedidjRC9a6ol",
+	"ZRWSqgsjlVwN2aFtuRW6zC3mkN/ZN2Urq5mUg+HlbGr3irHnNeP765wD+ra9MnFbj1wEbNdVvRrlY6/U",
+	"uwkl+xCibMdOr84uLjrsFQmMZp8xJHwuntMCmkghAhbLlYDqr7aoWCkrqXDGmLbGrFZp2HvKunSY3aO7",
+	"Vb3lblm95UpwrQsJx0EJRVm6AiMvyFpo4371Xn/UIa5CdjygyFreQOyIykJCye/66jVvzi+fX1z+NStD",
+	"E0KMzu9zMQfdiJAL7+MEjFksiu/bIx5x6Qv6ia6qWBaqolDVbqZm3MckZmPLtIfvRs7AnenUNaRLJB6j",
+	"GmYyRlkCskAUTsM060R3DyeYp2Qag/BW6C43CgVaII0fX9Zho0QAuOHgRub7AX+DwoQvLadBCngiMAqn",
+	"wxRRsQ1MVhNEMuByPAW7tq7si6Zo2PL4QugLSvp2mJ8I9NXwSK0+fCPLRm7ywQuDzDqCd1h+A5eI27S5",
+	"knsjt8sBo73htTxnO3gtT6+21/KyVQM1nogODRxC0r1kJlTh48jv3x07OrIU3ILlVTLM62ZB7M9N5D6k",
+	"Sp0cHD4pS6M0KUvFxLVoQSkBe+ik+qOxktQwqwnFvAfkuR80y3M/zOW5l0QBQnKeKtaa1gFNYcJ0TN/3",
+	"B93uD41J0CxT/iSXKb+aROdg7BoUBh1yGo7HkAB30D3Jj6lxkv2x5t9C5fwXFQkyuXT8KqkWrx7wwrq4",
+	"WzrTIgOuqpZuj8qy3EpEWbSAh2kk1np+UpPa/5FPZ9De29NOCaVPUjujbNvBb8gcNEnYThyBt3nuHbY0",
+	"A205qXiVCAXugpRKss4xWONuecqGdqZDFoUqRcB/vZ2m25sRCzjjCDJOiXUVOOB60AZkoQratabIt6Cr",
+	"Yq0j6oGIGVPBJfS6LoG2ITJF083cb7SZq3Au7K4y28zMwgFQrofAKODmOmbMRwQeblCx61GAiN9S1HYJ",
+	"KP3WPpOjfNjhBmAYJjCs1svcf1ysjcON4x331ydJvOLJnTLBDdndGiqWJovtEiQOtNOzDMwZ1PbsAipx",
+	"mmhVbo1pZYV/4+sqQDeKcYtmiTLnW9lZoyTSuoJvDYwMRa6nCxY32xlYybo+rKG/K2/Ck3L4wTqDRpZT",
+	"sAk6HxVy+BPdEIR3eKuhzQveyqCn680RvPhHdvW303b/8IiBdsWwh1ZmuNGGWmhvRtTxWo4AE/QGJ3y8",
+	"Pz4+GHXHon902NvvBqOD/aPe6JifHB8I4Xf3xyfHR08ODv0gGI9GvW4w2j8+6Qbd4+Ogz0+O1mFGjjNU",
+	"lma7ysC4rI+XmTaITawSYVed3WgOBW8dXRZlZvzrMMswg5aFOqm1pdofUqtwK3/E/vaOADgCs3pjSR5s",
+	"URtLtA9Dm1CaF4PKK7b1C9/NRQk1IGAxCn8zf4hFdtoinx+Y33wWbM1Jjuosd1cg3UtfFHJjdDX23yjJ",
+	"nwlZvCWbeIBXQJdW8KEyA51r+W9grHNt+5rLFfda4RS2TDVww0nKcDddo35GcicgyPKK6qv0s0YhvNVy",
+	"5JcWhZDHnXxk98YWpn2X59cH1Ot2m7sDNqm6bx1BGzLb2lDHFK4WsI0SwlXzuHcbhV+ot1FWyW0DlljD",
+	"D5rygcY2epeVrsaY0sUy0GCkGfboBH0tnOBvHchs9ubt67Pzqyt8aCSgqUJD+unZ2fmb6yL0bRnC/Y00",
+	"SAZcBo4ewij8mCxR7OfLny5f/3KJyTVgBomprjzchqVY8U8RxCoUiuzjuto5gv+DZ+VGXv18BgMvQe0l",
+	"ADv3hyCkXB5ogKO8hwAKGacddnZ6eXaOzX0ufRHlSnmQVgPksEjAN9Klh4UCtu96dEA1vcSQoWOXzmt5",
+	"Zr28lqdJ7bU8TSOv5RFNIOtHz9cF/i03pme39S4tAnbzruYoPc7MGhg/HmemgOiy3TVRXYgILXVqEt+r",
+	"6lL/A8aJQeZLFbXKSxWhWxM81LsoUlRgg7UlfUBVwBSXkujVVExnGwBkntID64rN7lp3P9kuJ7hJMvCx",
+	"A+m/Sdf6kXVwwU4Q347C8ECH0CJ1415zIHBrAYr/LP1kgwijBM6lG16EEWDm1AHvB9fAGsNYd+uYo/0G",
+	"akmmW5jVym20Vnb43JCfXHKwVjbqwoCA7MKfJ2G6uAIK63M9C38SKMuOBE9E8sJMLRnfvYcXvP+o/3tP",
+	"JUwKpp3TeTqJk/APtGsP2DPshMHDFH8OXfzfqVApfhT6W5fZ5X442F/5ZQhYI3di4VawoJTGODGhBpQu",
+	"Q7GjXN1I5cczoQZsSNRWg/skTMWwlX2RCB7AZy0AOi0Mg7RNgLZqQPnG2Wdd3GvYupFDClYfUEQAtuHB",
+	"NJTwx1SkSejr94FMzHBsLJS6yI7Obeuwc+5PdFABJCSRwwr9ifiAARaRQgSKRBM8KLhlkerZPpyk6cxb",
+	"LhFGexyXlwUypg9HvMP62y2IzsX0u3icEuAOFhbTIGiQy6cMGS+CoRbmxyFCvqD8Dw9Dzh4bXgRiOotT",
+	"kKXbP4nF8EY6rXmGAnuqMfdtISsM67G+VMfzGyodtCyCrBHJ6ynB9LUYL/R2I0ux/Ol5KKF3I2/kjz+S",
+	"hqd+/BG5hT7KNm3Q6ATfKaamPIqEStlchin7vtc/7LKfr56zv7Bev3PYZUEcRTxRLYa//P3NP/GXwy5b",
+	"CPlDhwG4xZRHqnUjxUfN83StAriwiVlpZL1MV4A1iDEqSw8XrmozWAhs2N/fP4HB/nx9plug691tArEP",
+	"upSej5vM+Ef/C+Azhx32LOESNqGE0pC42UEWho/oW6P0EvLaDjtsaL1qQ6b4Qt3I+4nQpcPXesFpiABl",
+	"++OPtME4UQDggAdMwwLCCwlxCHNBpiOq40g4wNLmhcKJbLEhSANDE56DFY5S/VALs7UpyoeUBRsXApQP",
+	"5QcehQH7+fpF+9ilP2zNKrhdGgX0RWjENKOXcGx//JH0pxm/BS6khAzYMDNmDBlXbOjrvymWeqjNG0OG",
+	"PqK56e9S3FPaq+r8+CPm6p6+uWC3eKsZKZHimfUtMtAHRLFbkeIPlm4wVc4w2ALwgJVgdNWiBjlcUWyG",
+	"N/JWpEq/3jAghZwpi1zCiWLBllNSp0ZxOmnBDMcxVLtXOJE2w3s8w4qSAft+6Nzwwx8GBmizVBkzVlqK",
+	"SWZvYbu4cN+3PJS0tWieZufJmA7+jWSmbSgdDGkY2k+IbsVlYMR23FyTEPR1kz5I7Ph7fUG3mLmSWyaE",
+	"ueUkHLaMC061ColMCqYps+0tha6VB+MzZ51AMLTmegXJEqHOPaBLyGAAW4MKkc1o+vpK+05pT4rCSZKZ",
+	"UrHvhzm7NdxRIFVnnxwIdvhoUtRhgdKJWDDxcRYBsbnzWh17mZ9AmOrRw6BA+XkKk+RZink6cWmRoSnq",
+	"IssYxMjGrqkhCu/ghQtaU5wXWVxhXvkSxTBevX9iDBSyMAjlyj6jGjr0fouHlvVKPw9X1g/mlNubMCgH",
+	"149LglJj3w9dlzcOz67mUDPioQFcgx5zvgrq494UP6XtMFrgTnYYMb79jRMFowaFTfO36+s3jGImsI/8",
+	"wzdSW0pCaY6Qlp5p/w+RMfwwyBYhS8o3kPj6Xu1mtifCfi/Ct5MMM59OebIAwR1LxOrNkb1bBlpEUSii",
+	"CJSSKIQH5ZWOjfwYaEtGsgAe6cjVA6/X6aJJdSYkn4XewNvvwFcYyzNBOXgviH34Y9ny9uAY/6H/1vKb",
+	"/qQ76Cz4NNJf6ZVThY97n4D6S/0tBQ/qDx96eyhCwmtvRYnD7vUMzW4K2AcoMSolmD6MkvWjGIisf9aO",
+	"E/wZLiv42kI+2rOGDxZqlhNOCOy1aZyIfNw3IjO4+VZWLAVlz4M77gxn4EDgK1TeC9oB0GvIvscLV+Au",
+	"+AFlCJoEZqSG0BCx8b2Wxlq3ihFdT2sN7VwJDda9bBWHgBGcfhYrrsvkAquperv1vjR/PXFPbT3DUZR3",
+	"nKl+jbq+CKo7cy3Xm/VW1iZbxj3tcGnQ8iUGB4P5JRFqFku9p/vdrofVm2SqXRKuyPmbdh9od74iex75",
+	"sJCV5NxX2hSnTRe/Zt4aEKhXgzS8QEzj9igKNdp1rIsVAi81nzHpWH9hXTnez1fPqdLMwOv2jsdH4wPR",
+	"fuJ3u+0n3W63fQz/69r/OKczIal3r9/tH7W7++1u77rXHXS7g27vXznnAi7X+ydPdOAxFWvVc6PtpjSC",
+	"jvXNt1UqZt4718riJeP3vW63Z00HA8f4apndASyI64KDuaIy2Hw/o1MRn1kt5AGL1QFuetDtVvVl98Pe",
+	"M+6Ug/MOur31j/wsuTYqUMLzQXd//UMv4mQUBoHAsvcH/ZP1T1zH8SsuF3p0Cp47bDKjC21Ypgf2G83n",
+	"Aw8juGJzVhjaz9r+YgxDZCnw3i3fuXcjcFziYl7LS/kt7hb6jMZPfeu08cb3sIYSajRtfY96LfuNb/yp",
+	"c5fMsDnimWhPQ6WK4f/4szGn04N2Pi0v/iCSKOaUGu9eb3uf4J+LYFl5z12jXKOrDmclMOEKo8PVytXK",
+	"V0zFbMy1gI+WhkwYYCr8qOU7xYweSraLWawoDQzUCA63YTgGeQ1krQXhH1lJOtUGcCozj78o68A0Y129",
+	"Ef8q8EL0HswJiXVVbCnTEI+owebb6FzbhyrgzdQXf7K7B+ufuIzTF7GOU/i3YwWo+WoNiYpcOTvcHpWt",
+	"2cQargBhz7aKwzYcYkViXCeNIA/xlu9KWcseWWHJv7FlxwjFU8GdqHuRsOkcbQmIPIluZciGesrS+xhM",
+	"0zbljYzSoC/ZTx12Kk0/QaZYpqjtkO0A3BFkeo0TNKJJrMfOkygUibVk+FxqkIGRyFltvx+SOoemo6F5",
+	"1ZDNZRpCiRK0Ol4bk9wHqlln2Saf6oHeSDKirJhY+90u6Wp5nvf3eeAg9drEjWcaSWgDpqeHnJMADaEu",
+	"mklkQUAiEBWetD1uIPac6p1keVrecQMmueWD2Tv+LtYzeGvK0O2bT8M8WcXjbQWafzc+323A589MdhM8",
+	"0NtvdDEgfAQ9cNhk5rYe7ysRhBxzfr7Wayjn6CreQ3ReBFnof0Muxki34VHD22fKI/CkiqD9GyncG19H",
+	"hj+3Q9We6gRV94oyu739IQ5zn3+b61JHlqcBVOksiW8ToQzEV9vC8uFI7Mq2p7C0bZ3dtjtBec8FTN/x",
+	"bXaVxolQzhqhAN0/YJN4DiC1F2n+SsJbyPhX6FrDODNzkYXkOVlzT91I56LCl4SKjWIsVEK1CmeJUNZ3",
+	"l48UBIcAIYWOuW8qaIFDYy4NKA+K6kXgB1hrdSPB/GxvPTvr6jsugxm1jVfuyFx5C7CWDgsZYsOV0Len",
+	"bEgkBWdp5jNarUuvLVMY/MSGxTyzYSF0jsp/r8TOPc06VvnhU1IF+dCB+DRVep9CZ54SMtCvydzDuDgE",
+	"cgySJtgVbiQFb9useU02KnCZVRCJI4LQYEOw5OuetWVfsSiOwS/CtWdjpR770E2jG+rqq0IWsmNg3yy0",
+	"awvGR+ApuL74OLjwhiUZeMMBMwXEFBZRx9WjtYjBZGhdDhMe3Ej9KDpfVwQhnT64E1FIxqlBD7SikMkQ",
+	"Lcs9zKLSvGdc3jFgUOCeAs8yRd722Sue+JMBHFVNs3hMnuq81WhzGeNRRaXMTtZQVnpjHtidsJRnHeKj",
+	"ziFGaz4KUP1u7yuclp0RnG+MSf4mDX6TBptJg+RMLAqDepM6ntPPJgK64h68qU1WflfYgyYcYhHyX+v8",
+	"nRIx8U8WCsmpofY+aTCY5Z6M09AXKnMgErQ/MpRSce8siucB+psV63W6lGgJrt8BWibwcfDxqjSZ++jm",
+	"Y1OEqOZsBLIVSlu5lqNQ8mSBrdj3Q1+0h7pKtnpKdzNhA5N0A9E2YHRYuFF4HRtEhm7uWFE78ww+H4/Z",
+	"8M3rq2sGk6TH1JCudxOq1zGOSfBXowmZwlYwTAnjAMMATSHxjEK7n2J6w1xZ4w21MoLEnVigKGfRDnEg",
+	"IMWOBFOzKEypsjaRvEVGZ/xAErFrUQERBOICjONb+9lDhUYUpheEqsZiKQLADmIIBC6ClgW1Z9qIZDzq",
+	"8LeOI3HDIZ6aAAYMMEKPOIq3HXbY3WdTwaV+l4qneiWVAfe7kcT5B/Zhp0S46cYdLzxHj5gbEL+yYjT6",
+	"jyEjXJXJSG+FL8IPgjpsLCH5sItp3P9VdpkmNpk8sxuZzNq8n7Do6LPJVfCXdsyVeetKnG+6WrUesomP",
+	"Ll772pcoPqTtXgYAPvD21CSe7eHrgQ5qJvx8mELLM5tYuzOzsM7iMdrEvJUxBOTxFVRu4+EvpXV6HzuE",
+	"/rWE0l3MRdCnE0nm89n7nlfhpi1DUxx4/oQIv+WK6fIC8OYyuusnKilPdC4yGvSFf5aNtf2eqdoh77bZ",
+	"Is8oX6GwT0r9VXgrwF+ZMPAsuymeEqZZmibhCItwAMvwRZtlWOqZmvN4hG1OA5z+c8zAfAylZhp+FHl+",
+	"peFB8ETldm4oA/ERUQcttIqLTW4BUSiSIZs1fa7Z9xQ5QM3qNnxuL+rR9NzROPDolaNxQxaqtjMNyMke",
+	"q9zM7qj62aj6+VGZYuUOZgzhIukt1iZkadXOAawaFDXy+2BDuLenBIDJJQFR55wwNl4qb4Hq5ACHKMxj",
+	"WUKU/nqi5Fap9HBvtrP/QaKKKtMMzyH/yQaba72QQcSHEXCsy13XhtWh8TjoAnbcl65QflP3mvqgMS+m",
+	"qO9dCRlogdJR9PQXj6XpkVyU6Xe718YqaneVq2kmors6jFMKyD4rHBsd4Kxrw7S0VRfLaftCptEC/wjB",
+	"xq6DPm2eS4aZAXqGU6KacodsDWJ8A5UuomwCLGlNxtowV28RQ0YTriaYoQGEpXw5fZjxSVSf4CeVmRDL",
+	"Y0JfGYqsCQu91GXqYJBhcCuqAjHdAjrNJBj9AIFJlwSDrim3XjaIDPuq2RhKiz6WjMUQi7SrSGiPSOYD",
+	"qIxO3TKI9KsO+9Qlir1EmPVyCywNPHtxui40Xh6b2f2XgaDU92smPJiKnE4ZaE/yVA2gGOfl87f/3OvV",
+	"yidZMTQrOTnFgKvGEvGaFof/8twROrVCS6WsAi5dmTSYK0476D8wXNStO/otYvTLihg1VxQwPGK17nVt",
+	"fv0iQ0jN4PY+mVO+3PukT9ey9srVT2bXLu1+4rNoTkMuGwb6Zs3fpSDUZgJtOM3SqrLQLehoFFK5DG1X",
+	"01cwpsahVVDXn3TArcA+4rzoKRvabG2b9OcmrsdSrNbFWAk7fWXLk9VeuZgG4W4HpAFRpjILwxStyxiB",
+	"gzzR6/YP1sD17OCKKPpCv74bwQWj+HXNCGhKVUMoZe014/qPHt7mPK2+V0qJWHHZbPjyPkoIX+F9mEOX",
+	"IOX93eb3oSnEXuGCNUfxW7j11xFubevC6jiTfGX+bS/Uzx5sXa+HodMPAoFSyvQnfd466+z1gSnfTpKs",
+	"DgRzFNIcXKvlxHjJIHZTmYqXt7XuSuW7Njf0d4oNQ/A86gIkBWwKk5mOS/OUzUTiCzAVSnTN5SeUGUVX",
+	"5pPVd62ezqaXqJaIZrYQdanok9cnybtIRkoOko7I3ImOnxEFIO3Vo3r2ukSxLbmCFs2nuTTUcuXfwoJv",
+	"nBE60D5MXd1zqMPdjLG7xYyhGQZnC3HuJnfULV+JuydbZadA824SRV3g/cq0zh3YPL7u/E5TVl1naJYJ",
+	"dCgU0u9WvqCPDfM3D/puIeVKOSQrG+5ZwebJf+yPe35/fCiO+cmo6/eCDK+1uGfcitqaCWDZ7INMAjFy",
+	"FIqHvZLy09DggRq6U632m4L+ZSnoBXCQr0U5p2HvfaJ/8wr5ioZqL4YHMpHf5vIux0SoZrnH5T/m/P4v",
+	"f/Hc+uL5EuDfmEoJU9mYg9Qnj1oJWRkfg/FjfNNxvg4dp1hy3RjHoLL/16XmrJFr3mi25S3fVTG0PS1n",
+	"bp6J43Rel1lqqBwqdidmOpkGYfdSzJfREXintqFJEzEFXSwAF2VMmDx2pDmaIGWMsXyr0vpzmtqu+HKm",
+	"l9TGs+vXbcp01rCbb7zlC48M15tthb18yfykkinQ3SsehSk8R/KpXAEnZAKOmwJCi3VAti2Zz0IqV2+E",
+	"mg57Y9AASIfPMRAD84RmAJQLbiQ0g95tAh3aAIi50KISDqXuzxgPAIRPuWUj00TX0NeYZI7hdVjkZDeS",
+	"oqjydgrK5tI7pcNerI7fYYAOMiayzAxujGKSNSQ3wefBhG6ktTFU8crSyGVc811xS1eYc4XZb9JqvbTq",
+	"2vzzr1gN81vlGLngPpOoABsPGyLE59qoPRPaWOoHCW2MaPMLzlbiq7ji4ny0CpbE+Z+epvXvdj1eJ4tV",
+	"yRvZ/me6IOFv55BW5z49SgydiUve+6T/WgcXhX1bMNuid11Dsa748Es954a/PJilIxRoA/mXXreJAGye",
+	"KM/iNNHG3yTgr0O7Xli86epQcufU6we+ZjVbH2mSeud1qBRKV6QqhtIDeBKFwwx1ykvmwTNwRvBtATFe",
+	"n96WgRMwwiJKfjdy9UmNI06PIXxA5iSjCuPsNZWpNIkpLVOqX8NN6xQmrcRrpbwMLWCe4zzbAgUYguWR",
+	"AgqpWI+RdrXcmIFl1cYeI6Xmz+W+qCjhEJ7qsDKNcOzCmmwJFaCrA/55cwMZWdx3coZ172VMQ656h266",
+	"Z9stl1/4BfWFQwX0mzw8S2JfKEX31L9jxsmplPEc+Ku9SZtflbtPPdEvbGe3XdtcF86vALZz33au9ofj",
+	"CugMNrjLxUdgMmjpKYjdGdaBvZaK3z+GMK/Xr1J+vyxglVN7QlqNGUI6Ye2YBRtj1sRTEAYUfMMjYqTo",
+	"WtLt0dKkqxSvRqO81WNZGxaLAGaY5EdvaDEl4JFUILy+H0+nPB/P9KsDumzL4EGo48dZFAfGdNA0OGWD",
+	"sqtuhb4lVoG7oIePMYRIf+gVanbBeUsXMHAsW+VVQKTrxbNVGWKDQc++p5idHzQkRKEtlQ2CVjKWYvhD",
+	"ZS4PweM2h6pdB6ae1fD8M7HUS6darB3cEIDSKSG/XLNKWjRgWG0wJNhiWB6qrVO1BPTQiySe5gbVoL5z",
+	"0/HoKp12TGuG8gyb73owaCjO6pdSlmqY0AEnI7Yp/4YDnUItCyX8WJdXLBvwNJRX1OJCXq0c4pV6cFP+",
+	"MZzOp95gv3e4f9Q1RRrpu+5KvbivLmyLTLmVqPw8C2Nfr4PkzKtZRezqKPmiiqILcg+8oDc44eP98fHB",
+	"qDsW/aPD3n43GB3sH/VGx/zk+EAIv7s/Pjk+enJw6AfBeDTqdYPR/vFJN+geHwd9fnLkFOzWI3JLN6eh",
+	"fyfgTdftE2+l7n7VgJsiFxRq18MWnIucbT3gU36rv6opCpDVbHXquFeNziJJ9IphZp5Y/L1/8Vv8cfzf",
+	"3kZmbVuW/Fu42ZcVbpZYqchIzuabLyrKrMpFeqoLm/W7fY1PinCgGVhlME+gPzIO97vdrKgA1I/UZiO3",
+	"dqHW3SvrDXZu5C/w0/ANStIDdJn+5XLouhnvsUzVfAZC6aW5R7SvFCtC6YsHvwDW+LQADUVGwH63T4ii",
+	"mjcMGdcqj3ItYgZ0wS2v12KhVKngAcFn/UzoWWW29WGZReoMeS4dW29TI58TRg+7sMH1RKTU99PW5q9w",
+	"OiMPqgNCp2vNm/qPmZ7YFGOmjtc3x59pwqzhFMOme5PV7c8m8ovZjTUzOOyWTaAwyONskA83Dx57TV64",
+	"LCHLsVeKfrLxnfKoeKMWzWaduU0rY4QY6206hyqbW8bE1nAkwjRGjqKB80z5U60MO7a682t+u85Oh22W",
+	"Lc/Nh3m7hhbmWecZ+8iytYWJsOW9yUwVp/Ug+ebp7IkMJR/trP0NV96iKjVbeV0+8RFWXl9fGaBzvtDD",
+	"Axb3T12Rb7bfb7bfB9l+9ShtOcPG8msDw2/osL07sXBE1+Iv+tnNjcXFjhKhAcpo8GuMyJ/dxGy61jVO",
+	"nVsf5ohmWnPxu1/UYatVWq01Be5DGcT3GcX0177TowgK5uj1Rm4MjIMXhsmjG733PhkBpzp+hTSJi3H7",
+	"Mpai/QroNqRisuQtDpyrIF+dYL970GHbKSIDXf28+F6qkq0ruJIJoGUNumFap7+U6RB/FemWCoRRB9Yr",
+	"DhdjmMArwqZ8uHUr0NgSf5qw94D7fGd38z6F51RKJaSbWpzjDP+kuJ+wssWXMKNvoVBffCjUhrf4lx/p",
+	"ZK3YNqFo9VrY87n0xRaF6pzOqwxjNuIf3XP3kxCLXeYq8qA/JBEcy+ag1khaPjliZ4Ji61cLvzVPKzrD",
+	"+dlb4IHcmajVWCk7M813r5WZkUD5IuUgw2YSjk7W2pb5Lb8Fdf+bKSy0Gz8zp4O/aa/uKJK7mbib1bLf",
+	"OVt74dQ6AAwa5D+2YDCKIWk+T4I75/Y+ieVtCwVZzSwYJ1EW7ej4OKUI5Wri8xup+7AJU7b6EzNZUVjW",
+	"ynLdUOq4Fey9paXmWArF0jgmFgpUcooKcxWDrT8RH0Jx384KYzx1qh1TJa0wZVIAz76P2UzEM3RvKMaj",
+	"eyi1wC6zLCgMOBxrL4eeA90FtvAWVsUQsnMjL8aM574zVR1arkoR2pJYolVbDPT1TEhbAXlbo/6Mh3lw",
+	"9GJ1q2z13MJWWMsKFwo6MIXl/LlK4yk61ze4EmA5HtXM/KcVeD7NSq+5y71lbOqfXqfabuVvlau+QZk/",
+	"IAHrNZ4FpsPTPn/Jqj+31FTZdT4R/t2jXOdXoHvMI8z3oFqR8dhVRZzSkfr2snWxeaRiuGZzFimsJ0rp",
+	"Fpr0iupj0o3rXmFZjxhCar1sMr5/qmuMAjdUKBDo9pDbbEaIw91EFwIiVqlC/Y1ThpvlOND7ftatd6UI",
+	"0UqBeKGXL/isfqhvytG/m3L037ih3HMv4/vPoyJ9Jo0oDaciCqWo9ATAufotnsM7Wlo4jyJlJVdNFhMC",
+	"ECZW6aHWDlq1YZnWHtGiMriUCJvVxbXh3C5QdViBdl0HYA3lIdZCVyfxfQPoauI714ZYn8egb1/XnD86",
+	"j5RySLPc3zJxvwbzMxbfDlUaJwvXYvBvbI02Ab6fqsmGhNLzLzKrtybIMBFcQ82QecvUDi/WJlElOSY0",
+	"JoWPm8BEY2DJ0GbR0tNaQdzP2JyYdvIpJWXv+sXabXQ5M+oRJLvp3J9Q/Zzy9OvOSk5I2QuuC/GXCsRK",
+	"p+Jqp4AHXNbHGY8iSjHSLzJs333afOXVlI+Jx7rUj+b20xwOMOL+ajydrF/TpqTfvwkepZMWm4o0CX2l",
+	"r6dYpgn3U7syU8ElWJ3iMRNJEuuwtAVZqmSMNVWz11nOr2BL/p8BAA==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -16,15 +16,19 @@ type Backlog struct {
 	Parked  map[string]int           // by reason
 	Cases   int
 	Unread  map[string]int // by account: notices with a valid signature that cannot be read
+	Alarms  int            // parked messages that have waited too long for their payment
+	Blocked int            // tables whose default partition holds rows, which block the partition of their month or day
 }
 
 // All are answered from indexes of open rows, whose size does not grow with the history.
 const (
 	sqlBacklogRefunds = `SELECT state, count(*), extract(epoch FROM clock_timestamp() - min(state_since))::float8 FROM refunds
     WHERE next_action_at IS NOT NULL GROUP BY state`
-	sqlBacklogParked = `SELECT reason, count(*) FROM parked WHERE done_at IS NULL GROUP BY reason`
-	sqlBacklogCases  = `SELECT count(*) FROM cases WHERE closed_at IS NULL`
-	sqlBacklogUnread = `SELECT account, count(*) FROM notices WHERE unread IS NOT NULL AND ended_at IS NULL GROUP BY account`
+	sqlBacklogParked  = `SELECT reason, count(*) FROM parked WHERE done_at IS NULL GROUP BY reason`
+	sqlBacklogAlarms  = `SELECT count(*) FROM parked WHERE done_at IS NULL AND alarm_at <= now()`
+	sqlBacklogBlocked = `SELECT (EXISTS (SELECT FROM receipts_default))::int + (EXISTS (SELECT FROM deliveries_default))::int`
+	sqlBacklogCases   = `SELECT count(*) FROM cases WHERE closed_at IS NULL`
+	sqlBacklogUnread  = `SELECT account, count(*) FROM notices WHERE unread IS NOT NULL AND ended_at IS NULL GROUP BY account`
 )
 
 // Backlog counts what is open. Errors: refund.ErrUnavailable.
@@ -47,6 +51,8 @@ func queueBacklog(b *pgx.Batch, out *Backlog) {
 	})
 	b.Queue(sqlBacklogParked).Query(func(rows pgx.Rows) error { return countsInto(rows, out.Parked) })
 	b.Queue(sqlBacklogUnread).Query(func(rows pgx.Rows) error { return countsInto(rows, out.Unread) })
+	b.Queue(sqlBacklogAlarms).QueryRow(func(row pgx.Row) error { return row.Scan(&out.Alarms) })
+	b.Queue(sqlBacklogBlocked).QueryRow(func(row pgx.Row) error { return row.Scan(&out.Blocked) })
 	b.Queue(sqlBacklogCases).QueryRow(func(row pgx.Row) error { return row.Scan(&out.Cases) })
 }
 

@@ -26,6 +26,8 @@ type AnchorConfig struct {
 	MaxRows int                // rows that one anchor covers at most; default 100,000
 	Fence   time.Duration      // how long older writers are waited for; default 10 s, then the next turn tries again
 	Logger  *slog.Logger       // default: discards
+
+	CommitUnknown func() // called for every COMMIT whose answer was lost; nil = not called
 }
 
 // Anchorer sums up the journal range by range, so that a later change of history shows. Every replica may run one: an advisory
@@ -94,7 +96,13 @@ func (a *Anchorer) Run(ctx context.Context) {
 // Once anchors what has been written since the last anchor, and brings the file up to date. Somebody else's turn is no error.
 func (a *Anchorer) Once(ctx context.Context) error {
 	for {
-		more, err := a.next(ctx)
+		more := false
+		err := pg.Rerun(ctx, a.log, "anchor of the journal", func() (err error) { // a rerun goes on behind an anchor that was stored
+			if more, err = a.next(ctx); errors.Is(err, refund.ErrCommitUnknown) && a.cfg.CommitUnknown != nil {
+				a.cfg.CommitUnknown()
+			}
+			return err
+		})
 		if err != nil {
 			return err
 		}

@@ -67,6 +67,11 @@ func (v *Verifier) page(ctx context.Context, at pageCursor, t *tally) (next page
 	if err := v.learn(ctx, tx); err != nil {
 		return at, false, err
 	}
+	return v.pageIn(ctx, tx, at, t)
+}
+
+// pageIn is page in the snapshot tx, in which the Verifier has learned what all checks need.
+func (v *Verifier) pageIn(ctx context.Context, tx pgx.Tx, at pageCursor, t *tally) (next pageCursor, done bool, err error) {
 	next, done, err = v.pageBound(ctx, tx, at)
 	if err != nil {
 		return at, false, pg.Translate(err)
@@ -157,7 +162,7 @@ func before(a, b refund.RefundRef) bool {
 func (w *pageWalk) begin(k refund.RefundRef) {
 	w.key, w.fold = k, w.auditor.Fold(k.RID)
 	if w.v.onRefund != nil {
-		w.v.onRefund(k)
+		w.v.onRefund(k, w.page.records[k])
 	}
 }
 

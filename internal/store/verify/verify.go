@@ -40,8 +40,8 @@ type Verifier struct {
 	installation string
 	tenant       *int64 // the only one that is checked; nil = all
 
-	onRefund  func(refund.RefundRef) // called for each refund of a page and for each finding; nil = not called
-	onFinding func(refund.RefundRef, audit.Finding)
+	onRefund  func(refund.RefundRef, *refund.Record) // called for each refund of a page; nil record = only its journal is there; nil = not called
+	onFinding func(refund.RefundRef, audit.Finding)  // called for each finding of a page; nil = not called
 }
 
 // Open connects and reads tenants, contracts and the installation. The session is read only and has the planner's defaults; cfg.URL must not
@@ -92,8 +92,8 @@ func (v *Verifier) Within(db Database) *Verifier {
 // Close closes the connection of v and of its copies by Within.
 func (v *Verifier) Close() { v.pool.Close() }
 
-// learn reads what all checks need: tenants, contracts and the installation. Every page reads it again in its own snapshot, because
-// tenants and contracts may be added during a run.
+// learn reads what all checks need: tenants, contracts and the installation. Every snapshot of pages reads it again, because tenants and
+// contracts may be added during a run.
 func (v *Verifier) learn(ctx context.Context, q pg.Querier) error {
 	if err := q.QueryRow(ctx, `SELECT installation_id::text FROM installation`).Scan(&v.installation); err != nil {
 		return fmt.Errorf("store: the schema %q cannot be verified (is it migrated?): %w", v.cfg.Schema, pg.Translate(err))
