@@ -14,7 +14,7 @@ import (
 const (
 	ParkUndecodable = "undecodable"  // no event of a known type
 	ParkTooLarge    = "too-large"    // the body exceeds the limit
-	ParkOtherTenant = "other-tenant" // the tenant is missing or not allowed for this bridge
+	ParkOtherTenant = "other-tenant" // the tenant is missing, not allowed for this bridge, or not the one that the broker has checked
 	ParkRefusedByDB = "unstorable"   // the database rejects a value
 	ParkGivenUp     = "given-up"     // it failed until the try Config.GiveUp, the last ones in a group of its own
 
