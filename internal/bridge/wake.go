@@ -82,14 +82,17 @@ func unpark(m intake.ParkedMessage) (in intake.Intake, tenantCode string, err er
 	return in, tenantCode, err
 }
 
-// attributesOf returns the attributes of binary mode as they came, see Codec.Decode; nil = the body is the whole event. The mode is structured if the content type
-// is that of CloudEvents or no header begins with "ce-".
+// attributesOf returns the attributes of binary mode as they came, see Codec.Decode; nil = the body is the whole event. The mode is structured if
+// the content type is that of CloudEvents or no header begins with "ce-".
 func attributesOf(h map[string][]string) map[string]string {
 	var out map[string]string
+	media := ""
 	for name, values := range h {
 		name = strings.ToLower(name)
-		if name == "content-type" && len(values) == 1 && strings.HasPrefix(strings.ToLower(values[0]), "application/cloudevents") {
-			return nil
+		if name == "content-type" && len(values) == 1 {
+			if media = values[0]; strings.HasPrefix(strings.ToLower(media), "application/cloudevents") {
+				return nil
+			}
 		}
 		attribute, found := strings.CutPrefix(name, "ce-")
 		if !found || len(values) != 1 {
@@ -99,6 +102,9 @@ func attributesOf(h map[string][]string) map[string]string {
 			out = map[string]string{}
 		}
 		out[attribute] = values[0]
+	}
+	if out != nil && media != "" {
+		out[contentType] = media
 	}
 	return out
 }
