@@ -2,6 +2,7 @@ package bridge_test
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
@@ -36,6 +37,22 @@ func TestDataInBase64AreTheData(t *testing.T) {
 		body := strings.Replace(plain, `"data":`+requestData, wrong, 1)
 		if _, _, err := (bridge.Codec{}).Decode(nil, []byte(body)); err == nil || !strings.Contains(err.Error(), "/data_base64") {
 			t.Errorf("%s: %v, want a fault of /data_base64", wrong, err)
+		}
+	}
+}
+
+// The SDK of Go writes data of a media type that ends in +json as a text that contains the document.
+func TestDataInATextAreTheData(t *testing.T) {
+	t.Parallel()
+	text, err := json.Marshal(requestData)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoded(t, nil, strings.Replace(envelope("refund.requested", requestData), requestData, string(text), 1))
+	for _, wrong := range []string{`"no document"`, `""`, `"\"{}\""`} {
+		body := strings.Replace(envelope("refund.requested", requestData), requestData, wrong, 1)
+		if _, _, err := (bridge.Codec{}).Decode(nil, []byte(body)); err == nil || !strings.Contains(err.Error(), "/data") {
+			t.Errorf("data %s: %v, want a fault of /data", wrong, err)
 		}
 	}
 }

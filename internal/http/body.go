@@ -133,15 +133,20 @@ func jsonBody(h http.Header) error {
 	if err := uncompressed(h); err != nil {
 		return err
 	}
-	lines := h.Values("Content-Type")
-	media, charset, ok := wire.MediaType(strings.Join(lines, ","))
+	media, charset, ok := wire.MediaType(h.Get("Content-Type"))
 	switch {
-	case !ok, !wire.IsJSON(media), strings.HasPrefix(media, mediaEvents), strings.HasSuffix(media, "patch+json"): // these mean something else
+	case !ok, len(h.Values("Content-Type")) > 1, !isRequest(media):
 		return &Problem{Code: codeUnsupportedMedia, Detail: "Send " + mediaJSON + "."}
 	case !wire.IsUTF8(charset):
 		return &Problem{Code: codeUnsupportedMedia, Detail: "Send the body in UTF-8."}
 	}
 	return nil
+}
+
+// isRequest reports whether a body of a media type is a request in JSON. Of the types that end in +json, the registered ones
+// (patches, problems, events) mean something else.
+func isRequest(media string) bool {
+	return wire.IsJSON(media) && (!strings.HasSuffix(media, "+json") || strings.HasPrefix(media, "application/vnd."))
 }
 
 // uncompressed refuses content codings. Errors: *Problem unsupported-media-type.

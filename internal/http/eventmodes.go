@@ -60,6 +60,9 @@ func (s *service) preparedEvents(w http.ResponseWriter, r *http.Request) error {
 func (s *service) split(h http.Header, body []byte) ([]rawEvent, error) {
 	contentType := strings.Join(h.Values("Content-Type"), ", ")
 	media, _, _ := wire.MediaType(contentType)
+	if len(h.Values("Content-Type")) > 1 {
+		media = ""
+	}
 	switch {
 	case media == mediaEvent:
 		return []rawEvent{{headers: map[string][]string{}, body: body}}, nil

@@ -14,13 +14,13 @@ import (
 // operation is what the middleware needs to know of an operation. It is read from the
 // contract.
 type operation struct {
-	id         string
-	scopes     []string // all are needed
-	needsKey   bool     // Idempotency-Key is required
-	hasBody    bool
-	events     bool // the body contains events, which are checked one by one
-	query      map[string]bool
-	route      *routers.Route // what the validator checks
+	id       string
+	scopes   []string // all are needed
+	needsKey bool     // Idempotency-Key is required
+	hasBody  bool
+	events   bool // the body contains events, which are checked one by one
+	query    map[string]bool
+	route    *routers.Route // what the validator checks
 
 	// bodyFaults returns the faults of the body if package wire reads it. nil = the body is checked against its schema.
 	bodyFaults func(body []byte, now time.Time) error

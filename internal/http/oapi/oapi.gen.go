@@ -228,8 +228,8 @@ type CapturedPayment struct {
 	// PaidAt When the payer paid. The channel's refund window begins then, or, while it is not known, when the payment was announced. It may be sent later than the rest. Once set it never changes; another value is a conflict. Not before 2000, and at most 10 minutes in the future.
 	PaidAt *PaidAt `json:"paidAt,omitempty"`
 
-	// PaymentId Chosen by the caller; case-sensitive.
-	PaymentId Id `json:"paymentId"`
+	// PaymentId Chosen by the caller; case-sensitive. It becomes a segment of a path, so it is neither `.` nor `..`, which clients remove.
+	PaymentId PathId `json:"paymentId"`
 }
 
 // Case The open case of a refund; null when there is none.
@@ -340,7 +340,7 @@ type Choice struct {
 	EffectIds []openapi_types.UUID `json:"effectIds"`
 }
 
-// CloudEvent A CloudEvent 1.0 in the JSON format. `data_base64` and media types other than JSON are not read.
+// CloudEvent A CloudEvent 1.0 in the JSON format. The data is JSON, in `data` or in `data_base64`. An attribute that is `null` is absent.
 type CloudEvent = json.RawMessage
 
 // CloudEventBatch At most 1000 events.
@@ -731,6 +731,9 @@ type ParkedPage struct {
 // ParkedState defines model for ParkedState.
 type ParkedState string
 
+// PathId Chosen by the caller; case-sensitive. It becomes a segment of a path, so it is neither `.` nor `..`, which clients remove.
+type PathId = string
+
 // Payment defines model for Payment.
 type Payment struct {
 	// PaymentId Chosen by the caller; case-sensitive.
@@ -950,17 +953,20 @@ type Limit = int
 // ParkedId defines model for ParkedId.
 type ParkedId = openapi_types.UUID
 
-// PaymentId Chosen by the caller; case-sensitive.
-type PaymentId = Id
+// PaymentId Chosen by the caller; case-sensitive. It becomes a segment of a path, so it is neither `.` nor `..`, which clients remove.
+type PaymentId = PathId
 
 // Prefer defines model for Prefer.
 type Prefer = string
 
-// RefundId Chosen by the caller; case-sensitive.
-type RefundId = Id
+// RefundId Chosen by the caller; case-sensitive. It becomes a segment of a path, so it is neither `.` nor `..`, which clients remove.
+type RefundId = PathId
 
 // BadRequest An error document of RFC 9457.
 type BadRequest = Problem
+
+// BodyIncomplete An error document of RFC 9457.
+type BodyIncomplete = Problem
 
 // Conflict An error document of RFC 9457.
 type Conflict = Problem
@@ -1007,6 +1013,12 @@ type ListCasesParams struct {
 
 	// Limit Items per page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ReceiveEventsParams defines parameters for ReceiveEvents.
+type ReceiveEventsParams struct {
+	// Prefer `return=minimal` (RFC 7240): the answer has no body. `return=representation`: the answer has the verdicts. Other preferences are ignored.
+	Prefer *string `json:"Prefer,omitempty"`
 }
 
 // ListMessagesParams defines parameters for ListMessages.
@@ -1129,7 +1141,7 @@ type ServerInterface interface {
 	ProposeDecision(w http.ResponseWriter, r *http.Request, caseId CaseId)
 	// ReceiveEvents Send events
 	// (POST /v1/events)
-	ReceiveEvents(w http.ResponseWriter, r *http.Request)
+	ReceiveEvents(w http.ResponseWriter, r *http.Request, params ReceiveEventsParams)
 	// ListMessages List messages of bridges
 	// (GET /v1/messages)
 	ListMessages(w http.ResponseWriter, r *http.Request, params ListMessagesParams)
@@ -1204,7 +1216,7 @@ func (_ Unimplemented) ProposeDecision(w http.ResponseWriter, r *http.Request, c
 
 // ReceiveEvents Send events
 // (POST /v1/events)
-func (_ Unimplemented) ReceiveEvents(w http.ResponseWriter, r *http.Request) {
+func (_ Unimplemented) ReceiveEvents(w http.ResponseWriter, r *http.Request, params ReceiveEventsParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1480,8 +1492,35 @@ func (siw *ServerInterfaceWrapper) ProposeDecision(w http.ResponseWriter, r *htt
 // ReceiveEvents operation middleware
 func (siw *ServerInterfaceWrapper) ReceiveEvents(w http.ResponseWriter, r *http.Request) {
 
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ReceiveEventsParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Prefer" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Prefer")]; found {
+		var Prefer string
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Prefer", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Prefer", valueList[0], &Prefer, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Prefer", Err: err})
+			return
+		}
+
+		params.Prefer = &Prefer
+
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.ReceiveEvents(w, r)
+		siw.Handler.ReceiveEvents(w, r, params)
 	}))
 
 	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
@@ -2386,6 +2425,16 @@ type BadRequestApplicationProblemPlusJSONResponse struct {
 	Headers BadRequestResponseHeaders
 }
 
+type BodyIncompleteResponseHeaders struct {
+	RetryAfter *int
+	XRequestId *string
+}
+type BodyIncompleteApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers BodyIncompleteResponseHeaders
+}
+
 type ConflictResponseHeaders struct {
 	IdempotencyReplayed *bool
 	RetryAfter          *int
@@ -2564,6 +2613,28 @@ func (response ListCases403ApplicationProblemPlusJSONResponse) VisitListCasesRes
 	return err
 }
 
+type ListCases408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response ListCases408ApplicationProblemPlusJSONResponse) VisitListCasesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListCases429ApplicationProblemPlusJSONResponse struct {
 	TooManyRequestsApplicationProblemPlusJSONResponse
 }
@@ -2724,6 +2795,28 @@ func (response GetCase404ApplicationProblemPlusJSONResponse) VisitGetCaseRespons
 		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
 	}
 	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetCase408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response GetCase408ApplicationProblemPlusJSONResponse) VisitGetCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -2889,6 +2982,28 @@ func (response JudgeDecision404ApplicationProblemPlusJSONResponse) VisitJudgeDec
 		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
 	}
 	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type JudgeDecision408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response JudgeDecision408ApplicationProblemPlusJSONResponse) VisitJudgeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -3135,6 +3250,28 @@ func (response ProposeDecision404ApplicationProblemPlusJSONResponse) VisitPropos
 	return err
 }
 
+type ProposeDecision408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response ProposeDecision408ApplicationProblemPlusJSONResponse) VisitProposeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ProposeDecision409ApplicationProblemPlusJSONResponse struct {
 	ConflictApplicationProblemPlusJSONResponse
 }
@@ -3262,6 +3399,7 @@ func (response ProposeDecision503ApplicationProblemPlusJSONResponse) VisitPropos
 }
 
 type ReceiveEventsRequestObject struct {
+	Params                                  ReceiveEventsParams
 	ApplicationCloudeventsPlusJSONBody      *ReceiveEventsApplicationCloudeventsPlusJSONRequestBody
 	ApplicationCloudeventsBatchPlusJSONBody *ReceiveEventsApplicationCloudeventsBatchPlusJSONRequestBody
 	JSONBody                                *ReceiveEventsJSONRequestBody
@@ -3271,18 +3409,44 @@ type ReceiveEventsResponseObject interface {
 	VisitReceiveEventsResponse(w http.ResponseWriter) error
 }
 
-type ReceiveEvents200JSONResponse EventVerdicts
+type ReceiveEvents200ResponseHeaders struct {
+	PreferenceApplied *string
+}
+
+type ReceiveEvents200JSONResponse struct {
+	Body    EventVerdicts
+	Headers ReceiveEvents200ResponseHeaders
+}
 
 func (response ReceiveEvents200JSONResponse) VisitReceiveEventsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.PreferenceApplied != nil {
+		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
+}
+
+type ReceiveEvents204ResponseHeaders struct {
+	PreferenceApplied *string
+}
+
+type ReceiveEvents204Response struct {
+	Headers ReceiveEvents204ResponseHeaders
+}
+
+func (response ReceiveEvents204Response) VisitReceiveEventsResponse(w http.ResponseWriter) error {
+	if response.Headers.PreferenceApplied != nil {
+		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
+	}
+	w.WriteHeader(204)
+	return nil
 }
 
 type ReceiveEvents400ApplicationProblemPlusJSONResponse struct {
@@ -3341,6 +3505,28 @@ func (response ReceiveEvents403ApplicationProblemPlusJSONResponse) VisitReceiveE
 		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
 	}
 	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReceiveEvents408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response ReceiveEvents408ApplicationProblemPlusJSONResponse) VisitReceiveEventsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -3528,6 +3714,28 @@ func (response ListMessages403ApplicationProblemPlusJSONResponse) VisitListMessa
 	return err
 }
 
+type ListMessages408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response ListMessages408ApplicationProblemPlusJSONResponse) VisitListMessagesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListMessages429ApplicationProblemPlusJSONResponse struct {
 	TooManyRequestsApplicationProblemPlusJSONResponse
 }
@@ -3694,6 +3902,28 @@ func (response GetMessage404ApplicationProblemPlusJSONResponse) VisitGetMessageR
 	return err
 }
 
+type GetMessage408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response GetMessage408ApplicationProblemPlusJSONResponse) VisitGetMessageResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetMessage429ApplicationProblemPlusJSONResponse struct {
 	TooManyRequestsApplicationProblemPlusJSONResponse
 }
@@ -3835,6 +4065,28 @@ func (response ListParked403ApplicationProblemPlusJSONResponse) VisitListParkedR
 		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
 	}
 	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListParked408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response ListParked408ApplicationProblemPlusJSONResponse) VisitListParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -4003,6 +4255,28 @@ func (response GetParked404ApplicationProblemPlusJSONResponse) VisitGetParkedRes
 	return err
 }
 
+type GetParked408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response GetParked408ApplicationProblemPlusJSONResponse) VisitGetParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetParked429ApplicationProblemPlusJSONResponse struct {
 	TooManyRequestsApplicationProblemPlusJSONResponse
 }
@@ -4167,6 +4441,28 @@ func (response DiscardParked404ApplicationProblemPlusJSONResponse) VisitDiscardP
 	return err
 }
 
+type DiscardParked408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response DiscardParked408ApplicationProblemPlusJSONResponse) VisitDiscardParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type DiscardParked429ApplicationProblemPlusJSONResponse struct {
 	TooManyRequestsApplicationProblemPlusJSONResponse
 }
@@ -4327,6 +4623,28 @@ func (response RedriveParked404ApplicationProblemPlusJSONResponse) VisitRedriveP
 		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
 	}
 	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RedriveParked408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response RedriveParked408ApplicationProblemPlusJSONResponse) VisitRedriveParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -4520,6 +4838,28 @@ func (response GetPayment404ApplicationProblemPlusJSONResponse) VisitGetPaymentR
 	return err
 }
 
+type GetPayment408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response GetPayment408ApplicationProblemPlusJSONResponse) VisitGetPaymentResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetPayment429ApplicationProblemPlusJSONResponse struct {
 	TooManyRequestsApplicationProblemPlusJSONResponse
 }
@@ -4684,6 +5024,28 @@ func (response PutPayment403ApplicationProblemPlusJSONResponse) VisitPutPaymentR
 		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
 	}
 	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutPayment408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response PutPayment408ApplicationProblemPlusJSONResponse) VisitPutPaymentResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -4918,6 +5280,28 @@ func (response ListRefunds403ApplicationProblemPlusJSONResponse) VisitListRefund
 	return err
 }
 
+type ListRefunds408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response ListRefunds408ApplicationProblemPlusJSONResponse) VisitListRefundsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListRefunds429ApplicationProblemPlusJSONResponse struct {
 	TooManyRequestsApplicationProblemPlusJSONResponse
 }
@@ -5106,6 +5490,28 @@ func (response CreateRefund403ApplicationProblemPlusJSONResponse) VisitCreateRef
 		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
 	}
 	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateRefund408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response CreateRefund408ApplicationProblemPlusJSONResponse) VisitCreateRefundResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -5390,6 +5796,28 @@ func (response GetRefund404ApplicationProblemPlusJSONResponse) VisitGetRefundRes
 	return err
 }
 
+type GetRefund408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response GetRefund408ApplicationProblemPlusJSONResponse) VisitGetRefundResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetRefund429ApplicationProblemPlusJSONResponse struct {
 	TooManyRequestsApplicationProblemPlusJSONResponse
 }
@@ -5558,6 +5986,28 @@ func (response CancelRefund404ApplicationProblemPlusJSONResponse) VisitCancelRef
 		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
 	}
 	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CancelRefund408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response CancelRefund408ApplicationProblemPlusJSONResponse) VisitCancelRefundResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -5761,6 +6211,28 @@ func (response CheckRefund404ApplicationProblemPlusJSONResponse) VisitCheckRefun
 	return err
 }
 
+type CheckRefund408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response CheckRefund408ApplicationProblemPlusJSONResponse) VisitCheckRefundResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type CheckRefund409ApplicationProblemPlusJSONResponse struct {
 	ConflictApplicationProblemPlusJSONResponse
 }
@@ -5946,6 +6418,28 @@ func (response GetRefundTimeline404ApplicationProblemPlusJSONResponse) VisitGetR
 		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
 	}
 	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetRefundTimeline408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response GetRefundTimeline408ApplicationProblemPlusJSONResponse) VisitGetRefundTimelineResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -6232,9 +6726,10 @@ func (sh *strictHandler) ProposeDecision(w http.ResponseWriter, r *http.Request,
 }
 
 // ReceiveEvents operation middleware
-func (sh *strictHandler) ReceiveEvents(w http.ResponseWriter, r *http.Request) {
+func (sh *strictHandler) ReceiveEvents(w http.ResponseWriter, r *http.Request, params ReceiveEventsParams) {
 	var request ReceiveEventsRequestObject
 
+	request.Params = params
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/cloudevents+json") {
 
 		var body ReceiveEventsApplicationCloudeventsPlusJSONRequestBody
@@ -6672,323 +7167,338 @@ func (sh *strictHandler) GetRefundTimeline(w http.ResponseWriter, r *http.Reques
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"7L37ctu4sjf6KijuXTWXTcmSfImt1Ko6juOs8ZrE8Y6dmW+tcb4IJiGLY4rUEFQcTY5Onac5D3ae5Kvu",
-	"BkDwKkqWM8namT8mlgSCQANo9PXXnxwvns7iSESpdIafHPGRT2ehwL9PuBTPRcqDED594OFcwB8el/gv",
-	"n8bzKHWG/cF+z3W8CY8iER57Hn3r+GIad27CIPId1/HCWAr/OHWG0TwM9eef4nvzxTxJROQtnKHz9vK5",
-	"4zqB7wydXv9wfDDeE50nXq/XedLr9TqH8L+e+Y9zx3XimYiod2fQGxx0erudXv+q3xv2esNe/1+O68z4",
-	"Yiqi9Aw6nfHF+ydP4MsknsEwnOGYh1K4TiK4jCPpDH9zorjD52k85WngdWQqZs47+H08j3zsJBm/7/d6",
-	"fcd1ZMpTAcM+//n89a/njut8EIkM4sgZ7i2BLnHgAT1/++RwL8XvHS+OxkEy7ci55wkpHdfhYRjfw1DS",
-	"ZC5cx1dkJ+KI8Vh46ZkPvbxznZTfCXmK39XMeQ/mfD9ZUAdLt+LVUZx2/DgSn/PdiZAi8u03KsLrVzpX",
-	"E8HUTmIej6I4ZTeC/TEXSSB8xm/iecrSiWDjIJEpS8QfcyHTLjuhSbF0wlMWpOyeSwbPwgRdeCBiXN6x",
-	"cZwwziJxz2glu86q+RENcDYOjafD5Z2Tm9U9D9KHUdF6S4lm3PPEDN7aCeQqytGs2ETNXkS+8NlCpOvN",
-	"EyaJjzqFxfsQ34mO2j8cv20Yz3nM1O5m8Zilk0Dq4cHiqF6Ez24WjLOZSGQcMR7GkVh/sKazzs2iQ105",
-	"y3cwFi+Ag6h6ER8CX0Qe8q4x91Jn6Dw/PX7+8uz8FI5xPE/gN+c+Tu5EUnGwl64TBpFQvSmOQgxxls4T",
-	"IEIfWNJKXki/vhFjkdB4HG9CHMlLBE/LnKx3NNw/GvZ6/3IqGCXRSs/xI/KTYc91JiL08Y+7KL6PnsED",
-	"MuIzOYlTx3XixBcJcrI48RU75EHlmw/Vmyt5KK0pvwmFMzx8st/T3wh6t/5wGkpxPxGJUN9KkXwQvr47",
-	"0mQeeTy1tpFhob2l5tNcHabl0nWeq5U9ns3CQPi566mR01H7/CwHMMt+T80SbrezNe4ebyK8uxVdYpPE",
-	"GTo38Y21uw1zMBvTecajOzaLk5SHLhMf4S84PgP2iifeZMiiWJ+ieMz6g+5+z8kWXfX2cRYkQuYHtAsD",
-	"6ukBtbxbfditU+6LismZvqacpsajSJ2ZuXSGmtL529BauQtz966/dEpi2HyhVAd6WfIs+t95VYzEU1yW",
-	"C57cFRcj5MnUolYcyfkUO0XeIR3XwaUx5FK8gT62nMzeABlLclcrvhHriWWgtsab0xdvz5+/+efOk//Y",
-	"Hfe9wXhfHPKjm57X9x0twTlDB7iOFxNjgq/9JPiAH9T1LIM/hTPcy/g+DTtNAiGdYd/FW12+iJMLzec1",
-	"77nIGL8lEre5Ab7x/nV5/9J13mAvJzzyRFjcoXkFBNUSfbRXkV/J8ap5NentHVgivR/cCold94dHfLw7",
-	"Pty76Y3F4GC/v9vzb/Z2D/o3h/zocE8Ir7c7Pjo8eLK37/n++Oam3/Nvdg+Pen7v8NAf8KMDx3XGPAjn",
-	"iZnAVKTc5yl3hp+WrhOJj+kx8sbsPFYuYpWSIyI/iG7fqINBDyeFTw1qzcnx+cnpy1OY8nzm87RZzzJr",
-	"N8jW7oJG8D9w6Zw08O4EvOmqc+SUFrJuwBsurfPHXMxFjgv6fMpv1VcNa3xxev787PzvK5e4l1vifrbE",
-	"l0qP3fISO4l4v+983Yu8xdPadjkv356cnF5ernlid7PlfBvhvbFyOT9t2UpjJlq2vqwyzizba11fMevP",
-	"DbH/YI6x9mWQ2bjW3llXwVSA+pzfVGkqprNUWccieS8SvX9Pn+OdQ182v8gP5Iyn3gTlNlvL13LvoAdq",
-	"5K2IREJ2C2h4B/ti6FyensN7QpygkkCiOD0epyKpfOWuIngQgUbad51kHgqg/B0RKmncTst3+vAQuX0R",
-	"Bh8ESZ1Ag6Z9yOdSVIjjiZCpYwngjpaLO8m4oxYwnqdePIVhXh3/fHpu2zvU42nCIwmajTN0Jmk6w5Fq",
-	"yurR3Ugg7QmcL/kiiaf1BkDuAQsJhX+bmcQeg++Lj6TQ6KW7E4vTKlVrkHsqmk9vkHZv+r+++cc/BoP9",
-	"47//1Pvv892TFxe//K9/HB6fnPw8uDz++dmbV7nFXr6zZe4iU+QNe7R+jmXuYu3mlvxViLo7IRFwDG21",
-	"1yy8Om+Wevjq9S946D7Ec28C9Pnk8CRyhs6Tvf3dJwe9vcGgPxgM+ruDJ/3e/pOBswSC/B7PEyQPWbhj",
-	"1Dvh36GcxDPHbdzU+hKtHHwqIp5tlKXrjHHP0Tzs49wzx1mZhPGSlOIPJGJpq8eWzLN0s1HLhUzFdGgs",
-	"gC0GbgZlCVHVjMYLeTB9rwzgOLRBldWRBvfmNdzgG46vbxO2ZuNZ487eVTd0NOQKPyPqbtU2SmPNuy8v",
-	"kXu0FFIaNMDdJVwdE8HR4DD85JxecVQkfCG9JJjRQJ1fBb9jIkqDdMFSfksGZ20O/04y1R9alsm/BQ/t",
-	"XDv9awfPyB/zIMn4lPQmYkqi3WIGTWWagAIDYznzxXQWp3Bi34hZyBfCL49nBP2M2D34HWAg2hCNpm8w",
-	"3TDBkzAQSW5ENS+/ieNQ8Ajf/jL21OIUX3ns+4mxtcPUaX3yU9750N8hosgdm0W0n/5Foi0Xluk1PxJw",
-	"RMxMM3LJwLyVAS8/IrCy/K3fc5rf+oYO9VnF2858WPdxIKT2MWBTFhDlw/i2y674nYgYbHdFG2zynWTx",
-	"fcRoc+m14il6T/osjVl/cAi+qIR7qUiQssedfzHe+ZP1Okesy96zjsvidCKS+0AKpo5OcYarmXevv3L6",
-	"abJQAklx/pfCiyNfwniBluxGjONE4DxBdGRpssiNp1/xqiBKxa1I8F2//vrr8TydAFE9PKjFF/4U38PL",
-	"uNUoP+FngiciYYng4fRv14oJJAs8afWzXKIZkE9FKhLjfKYFX4eWqGgEEcq86cRxnYij1KOMxU2bfRyD",
-	"V8sZOvN54KMAnaYCb7///Vuvc8Q743efDpcd8/dei7/7g+V/Om7Fkp7MExlXLOcIFo1+HOmzPEvEhyCe",
-	"Szbjt6LLXs/4H3PxlH3gYeCzOAoX7D5IJ9hU8in4RkMgYldTArynC4sU9Gp76lP+8aWIbtOJM9zvD1xn",
-	"GkT6c99tZoI/i0XrQ/mUztVgf599CGRwEwp2fHlydmadsi4D9vHHPE6FD+7aKRDhzYsTdni012c88nGa",
-	"NzwR9CtPRDbxO7HosksR+crJeycUaeijZg26F/2MbpOImeBpfjNXiNJIU+IaGVEtinSAJE0bbW1qj8/j",
-	"SLwimbBI6lNz6yGHUvcKo0tZlm+8vWundg7jDryoQ2+qGXEfzdvlQb4MpkFasRNSMZVsJhLavDVbMsSH",
-	"7Tf6YsznYeoMQa6e8o/BdD7FlyO51Ce3ioGRJ2N9zrE30IPLc46Z7u+L4R0XmWZvT9Eo+ZWT0I80zeI/",
-	"EzF2hs5/7GQhQTv0q9w58637v4Jv4UV+PmLfw2F9Mtjr/TCkC2k+gzN/ziRdVC7jKZvGMmUHvS4bZfJE",
-	"RwkUIyYn8b3UnK9WjGCv4ea1mkDXkc/QtiCpPXCHKE7h/KPC5+I3wW0UJ/WCSOXZUPOuORSD6jORydz2",
-	"OmWCV8VCGZH5Qeu0hKflLI4kBXI9474SoeCTF0epcmAhMUmk3Jkl8U0opv/1u4wja8SSzHwZe7sTi04Q",
-	"4e2T94HFPp7FmqZWaMhxxAr8kgVy9d3gEt+HGB7JuL4kiN64mEkSJ6SXm1dN5xIkug8i6z7r0NGqRQUD",
-	"J/3FiJ1txLg9XLQ0WZBHTOkyWrnewz0SpKFQMnKRBEoQDSh2RxNN7Sq9OnKnjr6w6MXfpoGURc9LzTLp",
-	"prmIIkuejoTwJeNRzbDr6K96wH28XWrvbova2cxX0lo3RVoT3TuekeRKJM63KEa54bfMjwUt+I0I4+gW",
-	"NimKTGEgUyPXyZxQtyah9tcjlBrXym2Yn5xNkSRjNXUk0U0smuxoQxjDMzsFIYT979+OO/9692l3+Z+N",
-	"B7zYGCMGgogsuKbjTXbZYD3iGe2zJfVUeyTflIcgRgi/ozlwkXqFFjbxyBBJpLsRcE6VTIR7CKImxwlF",
-	"1wD/FB/p2mgkavtu8uSmoWxC7P5mxL6J/UWO4uwfl6/Pq8heICBelO2u1Qvqgh4p2zuq1r3LzuN0EkS3",
-	"KLbIVMscljXrf3XUtdw58+tGoJrvZDYQHANEvIaBt+mFDvpwh4Kwq3aa/XORb3EpYJ706/r8aLBqlY8K",
-	"/Cj3vqpVtQdLy0PWts7vc/+2en7FJoU55ux1PEwE9xeMmmK8aoRWH4ZmWRbT4TDffhCJH3jpBpTZX48y",
-	"DaOsIlNxzjlSYWCzDuVtoJfdrj74WA8Go4g3IMRgQ0Ko4zeLJUmQUXzfSAl7NjlyzCpCVoqk0G2qzgcS",
-	"Qe0H1c6McgN67Lanx7F6q02TbKT1pNBtcmT4EAfN2wEbWAS4jKeCeB5QAFwPcGRkQBpcYcvqYMQNCLK3",
-	"+QZRQ66nBDaokqYTMa9hlzUti7J0UQYFIkBD4h9qtxgjKJBlHIgQg+C1p3H7l2qBVHf2uDBfQm2oTGRb",
-	"KSar6QMNMTwfY/fo9WXaFVpUMxWPRxBkCxKySEAyoSc22Tu9gzUIEscs5KkAqZzeWDX9wgz0tO2Y0+pp",
-	"Wy1s7Zh56m7X/Cyl5JdbHmzAPPq9NeY7EWwqpOS3wsq+sV5fN31rJjD9eKaciJ0g6syS+DYpBocpKlQ3",
-	"zJkKcrsPKALeT+AwcZRZcXX0dcKUpevhepIyujTxWGtQQcSs4ZdoVD1PcnrgeDug/t13svjZMq1qWpau",
-	"H4pEZkojuI/noQ+rGAqJVrGI3WOSlE7HEb7LdEwuEHAiwk1O1Roc+WV+JLb0Ys2qRMOa+dtEzJhnx7Pk",
-	"4zpKVjUvkFM1BXJhSFwbVm30ze0bNQpntd3omohZRQIyHwJ52xK0oXWOsekEMDJrmC145jPxMZCpfNSL",
-	"cE2hUo018DegbgM9tq9z6q4V9UjRZD5PeUHbtMUPO3ahSeusCnfQHumOcUk3663Geb10H6LxvoiTm8D3",
-	"RbShystnsyT+IJJOIDsqPaa8k8uNrA38GnytPNJ6H24E5GNwD8WRYPeT2Ei1jGdi55QrxYwFm9xMq7jC",
-	"bn7n6jlkQ7FF76r9Wp417dJ4JppsyPkGRWmXLMZ4RUM7daDk8D4JUrEBFfrrUQEE2ZB7d+AqwAFUTTw/",
-	"A5g0hZw1mEbyDQrXBf3IMF8VBFbL7Sy77I3gqAnKNAhDlGM2secO1qODGlKjBSU/p+2xqDvy7JBR7mae",
-	"ZtZu1Lrp3GjRaHu2sbMoFRSRuJmzy3q8bMBWv1UqvfdwGd8nMUmn8TxhMvAFxTSEMSnFdBbhUclAgkns",
-	"mCQW+A8/GXnJdd82m2rKMLT6Vlum1QS3swuOIzaPxMeZ8FLh01vXJ8d2dsV5nL6I55G/4a4ANWesn6/S",
-	"5ujHPENIBOlwkAo/yQXlbZn57WVrfB6nTI+lUlmjH7cpiNC0stON0pwL2gR5tTA8TRsSiNlsb12v4vgl",
-	"T27FhusK3oNOGsedUHdSXNxCiwLLh1/xgkcvswlu2N/fPWA3i1TI7a92v8DitQMkRXMFjbG08oVZbG/5",
-	"S2/f6tK+4tFCfSs3XOGEp6KDIUbVN3rud3t145hNebQwNzho+RzCU5KUpcFUbJtV7w0Ktqfc2ysVDXvo",
-	"21tSj4ehSJgUFFlaGEhhff8KXeBtBPGncRL8KTbl5/NCF8Vdkfvdvu0pvpBkmuOLMxRyMCDlhgJf0/hO",
-	"RI/A4vuWAarweiVtVwt3uYlsX/0ksBk1IIjAzO+OX3/9tVMMKG5a6GL88YP3yQceGNvzBtsE1KIw5jU2",
-	"OevXRsbBE4HRcCpS6WESf1G+s26D1/Z4ylbI7FcgzjxPnIoDYH4u3HlgLQw8YyOmYFO4+0B2m8YbGmD7",
-	"racJIo49uKo9b37e3pavnnYU33fZsYoeLoRiq8Mp+Vh8EVxzlsSekPIB54FT8t4qh3FVs2pdGUQnoOZc",
-	"CrIJavgv1cUGG+mwmZMOBgV7Cb1Ie1saN1bVvIC0ZJXsiI+eEL7s2MgYFcSpbVwgEZ/qgU0pqUPbzMEf",
-	"RlaEG2GM5iZfYGMXyF57wr0yA6ocSyXtaqdtURAIKz7OEkEu/AbyFVs2o8iplrTFFF3FR+6l4WL7MXXF",
-	"HVY7Fr3EDeQqThNopT0MYLma6ryAIpnKjcoRiNiA+cF4LBKZZUipHfTdI5inSqTRg9C+Tvv1VWQpT2u5",
-	"VMnPHQJZqmRI+QYFSuCPMII49G2bLgj56AS/nwTeRDfz6T6/E7NNztjRevQxQwMxPA4rD1Z+bhk54Hil",
-	"TeTQDWzYPhEou7Z+dwTRoKlkN0l8JxIKbdlU/dlo8krChFfWz15PZblUaAiNZ6PQorAd8Nftnord9SZO",
-	"I2h7JAqzsT2i8wokj4IXVDfJed2jeK5jdlQ7gtxEow7ohSxIWRDJwBc5gx2XbKQeGG1fPR7Uuj+BTnoa",
-	"tc5OPVPLwelZV1KNdaCyYc1lYwz/43miQgQ0LBxePJtfzU/W2ECZ+gEvx7ywODLkanBYFiZp0ek+iPz4",
-	"vsEtUtmuhkpZJA/RyxrnA6l0sN4xM/5oGDSFrNX6SCon+CgRxKhKu+gv4SyZhzROKSR4D1neNy1TvgDD",
-	"+VyWgou36O59kM4h57NZnKTCfyX8gF8tZmrbbGCxMV11ptBXJ1WdlVXXypYlK471YnjhI1hq94vBVX7A",
-	"GQxGMy0z0Go1tnIe29t11nhidedHXoxOSqVM2MH1ZjDbsvCaaWA3ChfmHDPhigmG8C2MiRN08C3GOFWo",
-	"inbm5XHnX7zzZ69z1H0//H/+r7/9V+fdp757sFeVVuk6xwrKpZTBSqKgFju/k0xOeRjCWZ1H5M432Z9B",
-	"lB7sOVbC6lGv96R/dDTY33uy1zs66jdnr7rOMTrieWhl63HfR+hLHgJkqkhShApSG21mffXJhOXSKny+",
-	"nFTXUTHvq3ajnt4vqjldMDrN8TfTjWtP5Z15X3zzu/BSm06/ZO8VEVD1Nx3BgecSm7+rWmzCnSqv9uuI",
-	"rN+Uh2WurK5TpLUGqyrt0zm49idBSHIR9qUEWHoEuooj8XqMKTeN1KJBHtOblq4BTQD8G8yv+dhB0c8Z",
-	"Hi7zSFnW6vs8FZ2c7PybJoRLPdkdPVnaAERV0B4KDEnzB92465T2s9XtYJkH5qre1CTu6UGq1bYHeRsr",
-	"lu8gu37D719RtKpj/dqRd8GsE8+o/47JTKLezZD6/QIk2KeG8e8tNRZOqyX7OYh8+/HdpQYYq6KosiN6",
-	"wOH4OBVZzLUy17EJ91FUihjG9WTYNhbVNUyMPcXe0sYyK23VGB2UGWQMSSCYrSSiVI0FJTKt7jXsqmxT",
-	"mfcfLC3srOLb+6hY52B6CNQfjozC7B+4bNdl////+/81bi5YSMJgq6Iu/ELZ4F7IpQzGgQqIyo7j6mNx",
-	"tMxBu31akxD7RUanqWIdNrXBcnvSfqm1krmzrj84ighqp1nnrZKB5nhLGVBpooz5yL+Qocou+4VS68Fi",
-	"C8mBvi/8IaP6BKhgIJUX8Zz5sVHIupV0ER9TEaE9q6P5tg36d3wCMIMvT5//HT++OD57efr8/Yuz8+OX",
-	"josI0Jenz7O/3p+e/PTa+nh++uv787evnp2+wS+v3vzz+NnLU8d1zl9fvb88Pb9Sf754/facuvnl9A31",
-	"qAEOC+xGnbYX3MvOtvq1E0wJNe8TpfIPndsgncxvul483dHgN9kfOr5GfeMss8X4WTGY/FI8LtEJ/PC/",
-	"356++afjOi/PLq9qpl7kbNub/bN5EOK8CxdsQjdQw6FyHS+eVsKOvIBbmH6E23eieVwWf1PbLVxVt3E1",
-	"L/l7DGa40JvwQIFF3cyDMFVRnbVdAvuPZeNk9pYW6llpC9APGaMOBZcCTTGj2yBl1PpGjNiNSO+FiHQT",
-	"2TisfoX4pSJEFV2REjh2l9ajipWcqIwDCxd9DZmVG7G78V6lVrDi9LYzvw0QRhlycsVrLA1kWQXW/ikn",
-	"RV9ffxz0O9fXH58I0CwG+/vV0nEG8dj8+hPdbmkhuraZpUZvX6ELUqtlDhu2FeqLvUmyZ+3FyAasPTk2",
-	"tGVpHar3kay5wuOZiCivEhVA4h1PWUSiNmHs6Ug7qh+T32NBpT7UcC5srOJ17/q9ZYaou2K5uRQKibdK",
-	"NydpKB6zEXUnR137PYOlBYn8yQlSMZVrvHFppsCThC/y7Kqw5IGFKZ691CJS3XJmxcPyC6LRo1eN9XI+",
-	"nfJkUVwcU1KrSnsDqVJwb8IIpwBo1o422GkzXXIlhap2aiTuhUwZ4FTpv3EZW49Cl0dpGsf+2spUpkut",
-	"0qGszaVqHZXw/0ToM/yt4G92lZdMSSpWfk/r2VOJp6a5HyxzlZea2Z02d+e026yYUNUC6vVVlcSyJGWE",
-	"HSLTgo84U7rIFullBArcXre31rlBrd8rnkQ8ONbqZ2fBmpi9S/UyZlSrO6svEGDGtqTA8Ua1IxKVRhR4",
-	"6oJTzGz+fE+4hPiAChDTwnEyu6I1+9IsoWGP9BVseoaxuFrBG5R4Hg4o15Fr5lVHwzeG7xfVKavIGYKr",
-	"wApBZsBI1UjroLLdEZE/GrJpHIkFm9JWU0q4sKunJYLssMwqc9dlo+k8TINZKDq0G+VoeB1lgSOgLKht",
-	"ykZoX+gQKloHFno0NFYH+hbPMcV1zPiiy0ZUXgaHlwg1DBV4ouJASA7sXkcjsO4nHExzQQxdp3YQhPkN",
-	"HBpShGNmDAFenPhdNppH6MkUfgd2LwwNOY6OMNM9VXCa62jkC+6rx1BwQDNDTC6nLhuVagfkh/edVAP0",
-	"VJJKzp1nnmTwJLzNxjnPLaI9ULuREWAySLvq5dxI8buO2qp+pY3nuE5xAzmuU9ooWWUr18mWktSG/Loh",
-	"I6K1QDZSLulQTbwaDTQnLm1TAc06LvPAL5tK5YX+vFS7TJVRs3BlKO9o3aWheXhZ56/xwZD6l4f1fqqq",
-	"eaJeQIVBeSaKBKlktACVDpp6Y+KTBymNBT0gq3q7sUG+3zf9YLXcSjhmDTtzbzzYQzYacy8djtBIoOWB",
-	"4QhFFyBOxKeiyyxvRUABUDOKXW8xsMEmmm3BZ/FZNTM0h6+j+haElZlVsrCwP5kWvjDKW+LWhH+58lOh",
-	"rYZH6rPwbSAcaJfGKEdaYmSDVX83r/kV8ICns3SRIc+X0bq2qCgeLW2M/0pPWP0ZbbfLBktTMaCEfA5f",
-	"F3lCtPql7QR0VdcqpRyEBhl9fy3LHY2ykBoOZxFjO1qQrIaV/WbxshIRD2oUegM1m7Pp5JmfJr9rWQer",
-	"DDwVVgGL/9kszDpIlXI06eHlu8HTbro2etWxvmxzvMMKWK8/X4NlFidSaY26kSn3QqGywUSUisgT7bYz",
-	"XApWbeOS2RqYdaE2+GiIkCxK5dYFrhEQiU9F7kQ389EVWnWhxnKJryCwuKTENxDESdnPgXrBoCw2Zlvo",
-	"DO/jOkiO2kBPsSLfhjfk/lLVgq5xxStOSPsHeKHaBe15wWu14s2MoGQ2416hRjaN0+yuIs3trVF5MsJ4",
-	"7p9+EJUSEst+Zf1uT9e/ACRMRoTtspHPU/7+hktxsEeSQBb/I208C3xKg2cngvtlm6ouL9NozoHRPIeG",
-	"S6pHo4K+dNhWaX+SONCIh58VnlndcCY8izN7cSRTZ+j0u72qsyHnROiqcVGqSuBX/xhQvFILYcQcwRZ0",
-	"u6JIr/yWsqfkEhtX5FA9E53L26fZ8pfbXM+qYz+OVWYzFACgwGzZXpwwnTsIdPvxjJ7KFRPIuFLzQFXh",
-	"Mx0mZjtkKNrrnfq38+5Tzz2oiVg6sSTXQsDX5Wu2N+g/cdl8NsO4DCkqIss00HCpZ2Pa2/oVBoKfVQZ7",
-	"c50CdRNTX6W1+D1Y6qLZD3z/7tKqvv2prbKRFeiuG3NTFwcFq3mjX1mXUi7dgvh9wfBNl3LuJiQzjbRv",
-	"wCDV3xov1Say3OEyV0t8bR2ov5nWpeuNb6RzGbSl2mZHyyxott3puKTWG7vQMwtcdYGuOGqlTGyyhE8q",
-	"xXFTociIDVJP0TL3mzNgy+PG0qQRq9Rq2TslO3D2Gbb5SZXIUeBFnzc4pSAIO675BnLisPY8lRNHqxwo",
-	"0kg9eHmHy04g8ecP8Z3oqAcpqqomwCVjt9szkmn6bRbP2+6+uFDalJpAgVG2UjDgCBglw7i+Ch68zxlP",
-	"bDPqqlwJ0DXRpMJM+ZenoEqEgsuUHeaKhsC+Q10WotpvQh4BJFhKFsLIRyHGKuWy11M1hvQXh9Xhzg9j",
-	"M4HhMl12lmtrI0er17hWuCI8udc7ao46H/T3nuwd7h7sPVlZLalSX2mMHCww4HIlIG3jgn1la3p4C0ax",
-	"KVFl8Avt/GGPJ4g2G89BX1HMaTQkqCjb08pGgNM8GjJp0Lc03LQqgRek4Pa5Mw88Kq8yJg1XB6D7GXM1",
-	"sejCNzwZOXgc+Fi5+jkVAV5URzSoEsELin7R+Lx0GRXOaIF/bHJhL02h4U8t48WzUsSfmmVHU6H4U0tT",
-	"iala3MwBlXbwWrUuCH2Zvrj6pbvLXCHkT2uE9PLUsUhh6WV61nbP2dQ0tSuPWm0gPmyLwFcVT/PMJu8j",
-	"rdgU5RrOpVuCMl5V3DcDeZZhxTY6IwbmaxxEvv1qihM2Nqp75c60z/TmZp7DZd4TVn01qGkTG7Va4zDJ",
-	"P9dsXd+v9P80hnaWKux+aqmOWOWt1z2mR0ur9HXZGKR5q8EluxEisheCaqUBN1a8Hrxl4dynJMNGCu0t",
-	"i1W2yzUJDRYFbqAgsqyFeoUS4cW3UfCnkPbamJopgUpCIEzAIEUc9uQB+wc4Fb1kJZ9qkbNAwXnUX/4A",
-	"rpm6UJsYoMZaYZDX6144D+WNWFgnt+Ls25uwigWpiKwSJV5hiAqedBWnsortGNfuGs5YOIx8w9Ox0anc",
-	"e6BP86CQPtVCG9zdTCFf4XfTJgcLfzGKFYx1MXVolf/NLiG/uc2nV3EVV8ztsLUlgLZm2Q7wZJkvYF+p",
-	"b1XYcWsvk+9kpmVIqP+TMbMZX4gE70GpsK8isXAJ7VOBmx6/OVd5qzzxNe1Z3jeheeItsGptHWrIg8uM",
-	"OSsce1Z2UZk5VLnxjM3BiC8o11hbICNuPb+o0w1+On35fIgygYqAgX1p4qEWIu2yV69/OX0+zIhJ7KXL",
-	"dI7OsHCJpPMkEj56T5+/eX1xAS14hTKLzJNCrLR6RYqBS9FnPK3s+JHVBiCI4zo46XwikppMjbGitPe3",
-	"Z7LInDbDT2v5yrWNY+k2ty7miyzfrbT545heZ8pAflfRYsCyANw2yDWq2BpLFIbBkDjfUxYp6YJURdk1",
-	"4PnDJoj/p4yKAHcVEANsgOuogMyQNVJAf0M0MVRhlDxVwTYUBOpnfMBqzBUEi99FEciLESlreE3Ic1kq",
-	"Prlispc/ctSgpjXyBCKussupag+KQsogRz1ZE3De6eXUyATl5ADEcGgFa3ACTQsXY+a6b9ZFVdnDlqHH",
-	"LwIR+qfwzKrIfF2pwuq4tR9+b5lDk2iOni6GhhMtjG8566eSTxsXoxW9p5iLUh6EFRnS1cG9lTF92JmV",
-	"il+VfdNO9w4iX3wsn/CLWAbkvY/sVGXXcHXEaOp1V6YJtzQo5PhNYX1n2b5txx1zu31lFn+ytha5jn0j",
-	"F0615UCoJ5Z3u42kXRRdcOktwSOTgW1riSXc6MAkvSK1+1xtTVnem4mQ8zBtzwbs7koHuTgj3XnVuF7w",
-	"IJwnoi5VQElElPhcVqaUlHIS+xU95CVXuNSANbQX99vwXzX8Mv+tZkr2eBuoUT0f9XBnzIMQLjNbTEMD",
-	"r238ImAyatrVzTrm2s6LePglio6Fhh1/TshAAh+5jsrPEOSzAn0F+V4JlRi6ry5246caspmIZ6HQP5RM",
-	"ZJ8l4j9PyGxZOtmdXUsHlVRkTwqvcuterM7G4/MwLSBMdNkpAW/ipOIxUxAdbiZyUYYVleiO+BQFLMlm",
-	"Ifcq0jtb3PhwsVJ3TchCWSnzRnufGWVTXyB+g2ZBdlPzyMrUcwNXUuwaY7Iu6Ff2/ZsXJ+zgqNf/gQVR",
-	"GhukpqdMYPyvNlPdT+KQflkvE1yRtOqs/iR4mE4qxDZwKrfnpNTNCTzUJBENcuaA9hMweqwaVv1MaAil",
-	"6UQqvKg5Fv1uVShpYVgRJQnEd5UDqrLmnExiKSKwOqQGmP8phiN0JBzwNPggHoR79Y94DirgaZRWZmR4",
-	"aZysNNhsYqMbqJjAR8pgBRPgWHk3tizo7K0BHHTQEjhIrUIVcJAUf6xpNu23M7WhwBY7w/ZkafJ/wTCV",
-	"tUgB2YzJwJzGJVAbY1vC3VUXs5htzmpklCtbE+CYkWdwPgip3cW4Y3Kcq1/UDecSkJwXztEfTxivwRSe",
-	"QLsRJWxkNZsf1wxka1xeyIPpexXUQh+4vAOqzT0DPlow/NON/n6sXAfZfa7+ei+8SWx9jMT9e+NfyBRF",
-	"hBiCVyu0ofe6jJA2/6Eur2FWEWHkPY1TijQlmeJOLN7bKMsmsw0sK37C8VExi73J+ylP7lSC8nsw2Om/",
-	"Z1w9jZ/mUf5z9qr14oPaBAYtXednmN2zRX2ilbbR3AgE7EJqDIE/y4jP5CROJdY9Wuh82MfGTdKvzeA4",
-	"ZI3RUE9tu/ZCzXsrQB7mskbBATqGXKZZaMO9LU5/jzYt1zjU1JLDF/oBV9n2fnCz5GEKChorsxsWCYbj",
-	"rNRD1IKYVdB6c5G7tb+6VWRE34KVaH9bKbK3wxHAqE8r+qLBYZSVfdZx/+0sN+gQvRQiyt1VrRFTQr7p",
-	"0/sPiBMp6Cv0vb4pchu0W7w46/1vVxWBXzpoJ5AUt9MedY62Ocbk170MB0rt6I1q0KTbVkTure2t2/J+",
-	"GaisCalXvNi/8aon3BO+nk+Qw7OqFLZK5oemcJxsy1r7zx5ZOUonZ3/KL411iKskmeJ5rVxJHJEVRa5C",
-	"vBQQvgZYuUF3I3A54peSys9ABXYLIQmSUXGEnonp2FJ0mLLSfKYQrlJIVoFs+icWmKATc6vYZhaMtxzH",
-	"LQEf90vGzEoVpioGrGSyVEawbBKN+yOLBPzswXxbW68S01qfA+03L/szLEbhspn2DMRjm9FSeBN8QVUr",
-	"vpOFWB2br6+7vg1RfMWpN650HTZW6/X64kSMjFG3tgMV930Trs/aMaRfrWBSK2psKDQ8WALY4FJvNoqk",
-	"yTzydHWaRrCDL+NOz21ue/grj3iF22k92Ktcbyu9TtRlw6hq4yh+1XhE2kuh850Ms2QXx29+hgibAFMq",
-	"Qp8p2U898ciq7tXxz6fnGCZz8fL4nxgmc/L6/MXLs5OrHCzwr8dnV2fnf3dch8brvCvNvoz0s3nnFUZV",
-	"9bLPio5mxct8Wchor0TKmy29n+wMnP3+wG0VnYe2cOXihP5dFSxMDqN4zPosjdnBnpUNhPHFYBwogAl9",
-	"J004vcoHsoe336uYlQEFqAImuQkFDgPeggX7ZgmlTKNBkoApH/esRDHiUHUUYiAQqxNEnXEY3E5SZJQA",
-	"jh+JWw4ehI426vEQ1LhFR6giflh9Lvsbgqc61fHHnZtFRxlX4ZcoB4llPSLvNEAWqY4dsm7CX8oYR30R",
-	"Wh48AVyowztZ+aIoBpvfRMNnwT+deNzR77R4tl2uMasbUmMfMyu6XQPZhQHnLbLbLOoLw80Cn6r75MJO",
-	"rfpEN+I2iDCoNAKrl5sDbjLBZW45nOye5+LJzlK95zDCHgPrs5p3CXpoX0ce/IzaUwTWXx0y9zTLToPt",
-	"C6/mJoqOjpfKvxpAJh3K4dxAB7BpEM1TIXUgz3iezpO2lQWQlhDlVqEchTyZ1hJZRaIZr6hlwo2ngs4k",
-	"dPDA7JTWeVBomm4thtOcn8MzzRL47iYpVhuEnlOo4eYIXEplawjzyitzOluTVLnuKpk7qQHhPM5ZgtFu",
-	"rDaGa4dYuswUyXcpErRD8B/QSqZxQo1ugw8i6sxn22TjlnhM5pzVYYCoE8ngz6prKPhT5Ks4RVjvY4UR",
-	"rd/fKGcuELLJkpcJz6SZrzbmgR4D6yNfxIkFLd8m0acyvb5RbTB70sK5Lr7cNVxGz9c6CmoRcgunDnqV",
-	"SKTOdI0JAFar2kCI61daVAT0yTEvaLcqjMUq4FUnlbWMYF1WeektfjfNXESrGV1jWMfUOPr16F2iVgOR",
-	"FbPdjjXtZlGV8Qxu7OH1vNfb9UDqw78EQS/KhUzFVP2YxKH+cWWU0SS+b0cwwlRbYbSaYKObJkLVwkty",
-	"FVxu+DFVCEKf3CNLsdXh5n4gIZlGUPI0jf6zqlr0yi9P06Jx1aGy+nVA3hZ7LdoiVdT3evEnh1vFUK0o",
-	"wtFcE2bzrNr+/gPz/3YN+oZcnTOpg/WULKziVNKYXby92iJkfv9JA6DRswWbxPdsCglriYCwGfKzK2Bv",
-	"CsMMfcTSxUwVZSIyYN/roev26eIJ/Wbq6KzlqUHbD2QubWwhVAYzqrGmgKx5mvAk4HHKIlt3mHBr3WWR",
-	"IE0LYEdV5OuetazfUgwAba8uGnipCjXwAbpM/2BznNwsNVXLrvlZvAS5Wqa6Aj96KyFrqwJmpsUy7Zm3",
-	"VaXBX86nRpMoHL11X9SzXnQaSnE/EYlYNyqPaENnrHG0ue2sYRhxp6857qOiob3oO50LshZQ3XvFufCV",
-	"oRinLBepUKl+HObRcNYC2m4oLJQVE6qvIVRxNWSH1rWLWelbzCK/tW+qVlYxKQtay9rU9hVjzmvG91c5",
-	"B9Rte6njth65Xta2C2C1SpMulYYJIvYhQNmOHV+enJ112SsSGPU+Y0j4XIKGwRmJhPBZHJXinL/a+luV",
-	"rKTGGaPbarNarWHvKevRYbaP7kaliXtVpYlrMa/OIjgOUkhKnhUYeUHWQhOOq/b6ow6xjKTxgHpkeQOx",
-	"JSqLCKpjNxd6uTg9f352/vesYksAMTp/zMUcdCMCFLyPEzBmsTC+79zwkEeeoJ/oqoqjQgERKnDN5Ix7",
-	"mFusbZnm8F1HM3BnWiUAq4r/d1kCskAYTIM060R1DyeYp2Qag/BW6C43CglaII0fX9ZlN4kAzMHhdZTv",
-	"B/wNEvOwlJwGmdmJwCicLpNExQ4wWUWQiAGX4ynYtVURXDRFw5bHF0JfUP22WuO8jraXJ0UL5biOtTaO",
-	"6yjSO66TkRB0aqIANLBmVeNiyG+fLfsZssTUguEzYpjtzPzYmyPfiMcMEoiO9vafVCUX6kSeYjpXuKBA",
-	"+R30Ef3ZWkdpmeuDUtYDsr/32mV/7+eyvyuC8CBlTRarIqt4oiBhKqTu+71e74fWJGiXP36Uyx8vp5ZZ",
-	"yLMam0BFfAbjMaSF7fWO8mNqnXp+qNgn1eZflTaSS1KvEyqR84MT1EajUlkMGZxTvXB5UJX7VSFJogE6",
-	"SEOx0vGS6oT3j3w6g/bOjvIJSHWSOhllOxaqQeYfSYJOYsmb7TPSsKUeqGslqNXm7dsLUilIWsdghbfj",
-	"KRuZmY5YGMgUYfDVdppubsUroG8j9Dalm9WgY6tBa+iBOsDThnLUIkHJcKUf6IE4ElPBI+h1VVppS7yG",
-	"tpt50Goz16E/mF2lt5mehQUr3AwMUUCTtayIjwjH26KO1aPA876hoOkKqPaNXRYH+ai/NSAidFxWo5N3",
-	"8LgIFPtrhxvurs5ReMWTO6ljC7K7NZAsTRab5SfsKZ9jFcQxaM3ZBVThs1Ca1ArLRol/4+tqoCiKYYN6",
-	"iTLfV9VZo9TKpjJoLXT8ItdTpXXb7QysudwcVTDYljH/STUoX5M9IQvpXwezjsob/IVeAEIBvFWA3wVn",
-	"od9XVdgIdPsju/zpuDPYP2Cg3DDswc3sJspOCu31iLqOawkwfn94xMe748O9m95YDA72+7s9/2Zv96B/",
-	"c8iPDveE8Hq746PDgyd7+57vj29u+j3/ZvfwqOf3Dg/9AT86WIWkOM6wStrtKg1usjpcZdoiNLBOhC37",
-	"mtEaCc4yuiyqrOhXQZbgBS0LFT0bi4o/pILfRu6A3c3t8HAEZs22ijwEobJVKBeCsmC0L5GUV2ybF76X",
-	"C9JpQcBiEPx67giDd7RBljswv/nM35iTHDQZzi5Buo88UUhNUXXDf6fUdyai4i3ZxgFbgiIqoSZl9jHb",
-	"8N7CVmab1hWXK+61wil0dd1qzUmq0Chtm3pGcisex/CK+qv0swYBvFFy5JcWBJBHY3xk78IGlnWb5zfH",
-	"s6t261vj16kPb/wwazLbxkjDFK4WsGsS7lP7sHMTBF+oQlFV32wNltjAD9rygdYmcpuVlkM86WIZKojO",
-	"DJFzgq4OTqCwFpA0u3jz+uT08hIfuhHQVKId+/jk5PTiqggIW4X7fh1pIAEe+ZYewij6lyxR7O35z+ev",
-	"fz3H3BYwg8RUAR1uw0oE9acI7RQISeZpVdwdIfHBsXEdXb49gYFXYNkSrJv9gx9QKg00wFHeQ/xCFKdd",
-	"dnJ8fnKKzT0eeSLMFbggrQbIYfBxryObHgYg17zr0WHG1BJDgoxZOsd19Ho5rqNI7biOopHjOkQTSLpR",
-	"87XhcKuN6dltvU2LgNm85RShx5lZC+PHY8wUJGFMoKiIjUzFdLYGKuIxPbCqwui2VdOjzTJO26SaHlo4",
-	"7ut0rR5ZhRFrhYhtKcgLRGQlMbbuNYf8tRKV9q8Sv9eIX0ni+3zwCsYX6apQwNrA8r3C7tPbOKJlt4XU",
-	"nYnOerVyG83NDp8dUJJLPVWydFOQCZBdePMkSBeXQGF1rmfBzwJFtRvBE5G80FNLxnfv4QXvP6r/3lPd",
-	"ioLl4nieTuIk+BPNtkP2DDth8DBFN0MX/3cqZIofhfrWLsaV+2Fvt/TLCJAs7sTCLltACXNxoh3ZlIxB",
-	"kYlcXkfSi2dCDtlIObyH90mQipGbfZEI7sNnJd9YLXTxE9MEaCuHlM2afVYVnUbudTSiUOghOauxDfen",
-	"QQR/TEWaBJ56H4h8DMfGgkhVVlGZU112yr2J8ndDugv5Y9Bdhg9o2IpICF/SzYsHBbcsUj3bh5M0nTnL",
-	"JWInj+PqWjBas7ekFyy67ELsJyZ3xeOU4FywmpQCI4NMManJeOaPlKw6DhBQBMVbeBgywtjozBfTWZyC",
-	"qNj5WSxG15HVmmfQn8cKaN1UL8KgEeMqtBybgVQhscLPGpE4mjI8Ty7jhd6uo0oAd3oe6qZdR9fRjz+S",
-	"AiN//BG5hTrKJilNi7zfSSanPAyFTNk8ClL2fX+w32NvL5+zv7H+oLvfY34chjyRLsNf/nHxT/xlv8cW",
-	"IvqhywA6YcpD6V5H4qPieQqgHi57YlYKlC0ThWENYoz5UcOFq1oPFvz2u7u7RzDYt1cnqgV6lu0m4NpX",
-	"9dM83GTa/fdfgJk46rJnCY9gE0ZQDxA3O4h68BFdR5S8QE7JUZeNjNNoxCRfyOvofiJUveiVTl4aIuCX",
-	"/vgjbTBOFPDScDFkClEOXkh4NphpML2h4n0E/hqZrEM4kS4bgTQw0pEjWNYmVQ+5mAtMMSQkC5uwB6B8",
-	"EH3gYeCzt1cvOoc2/WFr1mGs0iigL4KgpRm9hGP744+kHsz4LXAhKSKfjTJdfcS4ZCNP/U2RuiOlvY8Y",
-	"ukDmur9zcU9JlbL744+YCXp8ccZu8VaDDUzJ+BAtq26RoTogkt2KFH8wdIOpcoaxBAACKwWjqxYVpFFJ",
-	"bh9dR7ciler1mgFJ5ExZHB5OFKt0HJO2cBOnExdmOI6hxLnEiXQY3uMZElHks+9H1g0/+mGIcI3QqErX",
-	"0EZIinhlb2C72BjPtzyIaGvRPPXOi2I6+NcR022DyAIOhqH9jNhJnJQ00v+CiE0CUEd1chqx4+/VBe0y",
-	"fSW7OkDWtdLZXO1hkm4hTUbCNKNse0dCFUiD8emzThALSjG7hFD8QEW20yWkgV+NvYDIphVZdaV9J5Wj",
-	"QOIkyQon2fejnFkW7iiQqrNPFu42fNQJ0LBA6UQsmPg4C4HY3HqtiuzLTyBI1ehhUGD8eAqT5FkCczqx",
-	"aZFh9anKuhgix8a2Jh0Gd/DCBa0pzosMijCvfF1aGK/aPzHGwZgk+2pdllHhFHq/QdvKeqWfR6X1gznl",
-	"9iYMykKN4xEBdbHvR7ZHF4dnVnOkGPFIw3lBjzlTPPVxryte0na4WeBOthgxvv3CCvKQw8Km+enq6oJR",
-	"SAD2kX/4OlKGgCDSR0hJz7T/R8gYfhhmi5ClfGscdHWv9jLTCgF+FzG7SYaZT6c8WYDgjnVB1ebI3h35",
-	"SkSRKKIIlJIoQgXlla4JbBgqRT1ZAI+05Goq7790nXgmIj4LnKGz2+1jxX9QlFEO3vFjD/5Yus4OHOM/",
-	"1d9KflOfVAfdBZ+G6iu1crLwcecTUH+pvqXYOPXhQ38HRUh47a2o8Ee9nqFVSQL7ACVGpgQChzGYXhgD",
-	"kdXPyi+AP8NlBV8bQEFz1vDBQqFqQqGAvTaNE5GPKsa8fzubx4iloOw5cMed4Aws3HOJyntBOwB6jdj3",
-	"eOEK3AU/oAxBk8B8xwAaIiC64yqAbaMY0fW00o7MpVAIzUu3OAQMUPSySGRVGxVYTd3bjXOh/euJeyrj",
-	"EI6iuuNM9WvV9Zlf35ltmF2vt6o22TLuKH9Ci5YvMdoVzC+JkLM4Unt60Os5WLInSpXF3RY5f1fWceWt",
-	"lmSuIhcNspKcd0Y5JJTp4rfMGQECdTkGwfHFNO7chIECSo5VhTrgpfozprSqL4ynwnl7+ZzKiwydXv9w",
-	"fDDeE50nXq/XedLr9TqH8L+e+Y9zOhMR9e4MeoODTm+30+tf9XvDXm/Y6/8rZzvH5Xr/5ImKq6UKnWpu",
-	"tN2kwmcxrueOTMXMeWdbWZxk/L7f6/WN6WBo2RYNs9uDBbE9TDBXVAbb72f0meEz5eoNsFhd4KZ7vV5d",
-	"X2Y/7DzjVg0wZ6/XX/3I24growKl0+71dlc/9CJObgLfF1jrfG9wtPqJqzh+xaOFGp2E5/bbzOhM2U3p",
-	"gd1W8/nAgxCu2JwVhvazsr9owxBZCpx3y3f23Qgcl7iY4zopv8XdQp/R+KlunQ7e+A4WzkGNpqPuUcc1",
-	"33jaXTi3yQybI56JzjSQshjPjj9razE9aObjOvEHkYQxp8Rr+3rb+QT/nPnL2nvuCuUaVWo2q3sIVxgd",
-	"LjdXIF0yGbMxVwI+WhoyYYDJ4KOS7yTTeijZLmaxpCQjUCM43IbBGOQ1kLUWhK5jJOlUGcCptjj+Io1/",
-	"To+1fCP+XeCF6DyYExLrqtlSuiEeUY38tta5Ng/VgGfJL/5k9/ZWP3Eepy9i5Yb/t2MFqPkqDYkqG1k7",
-	"3ByVjdnECq4AUb2mAMAmHKIkMa6SRpCHOMt3laxlh6yw5N/YsGMEeqnhTtS9SNh0jrYExDVErymk9zxl",
-	"6X0MpmmTUEVGadCXzKcuO450P36mWKao7ZDtANwRZHqNEzSiRViEmydhIBJjyfB4pFLYb0TOavv9iNQ5",
-	"NB2N9KtGbB6lQQijBavjlTbJfaBCZYZt8qka6HVERpSSiXXQ65Gulud5/5j7Fg6syUt4pnBq1mB6asg5",
-	"CVAT6qydROb7JAJRtUHT4xpiz7HaSYan5R03YJJbPpi94+9iNYM3pgzVvv009JN1PN4UL/l34/O9Fnz+",
-	"RCfvwAP93VYXA4IT0AP7bWZuirC+En7AMaXla72Gco6u4j1E50WQhf535GKMdBsetrx9pjwET6rwO7+T",
-	"wr32daT5cyeQnanKuLSvKL3bOx/iIPf597mqkmN4GgBhzpL4NhFSA0h1DOgbjsSsbGcKS9tRyVvbE5R3",
-	"bDjuLd9ml2mcCGmtEQrQgz02iecAgXqW5q8kvIW0f4WuNQyj0hdZQJ6TFffUdWRdVPiSQLKbGMtgUIG6",
-	"WSKk8d3lA+HAIUA4lGOuSnKTp2MeacgXFNWLsAKw1vI6AvOzufXMrOvvuAzE0jQu3ZG54glgLR0VEqBG",
-	"pciup2xEJAVnaeYzKhcjV5YpKgU/KqZRjQqRYVTzuRQa9jTrWOaHTzkD5EMH4tNU6X0SnXlSRL56TeYe",
-	"xsUhCF2QNMGucB1RbLLJyVZko6qGWX2KOCSABjYCS77qWVn2JQvjGPwiXHk2SkW4R3aW2EiV3BRRIfkD",
-	"9s1CubZgfATNgeuLj4MLb1SRYDYaMl17SmLlbFw9WosYTIbG5TDh/nWkHkXna0kQUtlxWxGFojjV2HRG",
-	"FNIJkFWpdVolBdQmHt0xYFDgngLPMgWWDtgrnniTIRxVRbN4TJ7qvNVofRnjUUWlzE7WUla60A9sT1jK",
-	"sw7xUaXIojUfBahBr/8VTsvMCM43VcX/Jg1+kwZbSYPkTCwKg2qTWp7TzyYC2uIevKlDVn5b2IMmHGIR",
-	"8l+r9JQKMfEvFgrJqSF3PinolOVOFKeBJ2TmQCTgeGQoleLeSRjPffQ3S9bv9iiPEFy/Q7RM4OPg45Vp",
-	"MvfQzcemCIDM2Q3IViht5VreBBFPFtiKfT/yRGekSiPLp3Q3E/IsSTcQbQNGh4Udhdc1QWTo5o4ltdPP",
-	"4PPxmI0uXl9eMZgkPSZHdL3rUL2udkyCvxpNyBS2gmFKGAcY+GgKiWeU4PIUo/fn0hhvqJUWJO7EAkU5",
-	"g6WHAwEp9kYwOQuDlMopE8ldMjrjB5KIbYsKiCAQF6Ad38rPHkg0ojC1IChlEND9dUSFMmJf+K6BTGfK",
-	"iKQ96vC3iiOxwyGe6gAGDDBCjziKt12239tlU8Ej9S4ZT9VKSg0ddx0R5x+ah6260Lobe7zwHD2ib0D8",
-	"yojR6D+GhGdZJSO9EZ4IPgjqsLWE5MEupnH/V9Vlmphc6cxupBNH837CoqPP5A7BX8oxV+Wtq3C+qRLF",
-	"asg6Prp47StfoviQdvoZvPTQ2ZGTeLaDrwc6yJnw8mEKrqM3sXJnZmGdxWO0jnkrYwjI42uo3MHDX0nr",
-	"9D62CP1bBaXBDmeA9ZBkHp+97zs1btoqrL6h402I8BuumAKvhzdX0V09UUt5onOR0aAv/LNsrM33TN0O",
-	"ebfJFnlG+QqFfVLpr8JbAf7KhIFn2U3xlJDE0jQJbrDEA7AMT3RYhtSdqTmPR9j2NMDpP8cEw8dQaqbB",
-	"R5HnVwr9Ak9UbucGkS8+IqadQQ6xka8N3gdFMmSzps8N+54iB6hZ04bP7UU1mr49Ggt8u3Y0dshC3Xam",
-	"AVnJUbWb2R7VIBvVID8qXefagkQh2B+1xTqEWyw7OfhODRJGfh9sCPf2lOAVeUQwxzknjImXylugujk8",
-	"HQrzWFYQZbCaKLlVqjzc6+3sX0hUkVWa4SnkP5lgc6UXMoj40AKOcbmryqMqNB4HXYBG+9IVym/qXlsf",
-	"NObFFPW9SxH5SqC0FD31xWNpeiQXZfrd59HGdOB2fbRmJCDJrHA6VByzKjDiKuMt1mT2RJSGC/wjAFO6",
-	"iu006SwZ8gOoE1adY0oRMoVs8Q1U/4aSBrAuMtlkg1zRPowMTbicYCIG0I/S4tSZxSdRS4KfZGYprA79",
-	"fKUpsiL681zVOoNBBv6tqIu3tKuwtBNU1AOESFwR87miZnfVIDIEp3ZjqKwcWDEWTSxSokKhHB+Zqb82",
-	"CHXDWNGvOrpT1bl1spr+dpWeoWPuR9tTxqtDMHv/0kCK6hrNZARd1tGqJexEPJVDqOh4/vzNP3f6jWJI",
-	"VlHLCEhWRdm6sYS8ocX+vxx7hFbByUphqoCuViX05SqcDgcPjAq1i1d+Cwz9sgJD9RUFDI9YrX0r61+/",
-	"yEhRPbidT/qUL3c+qdO1bLxy1ZPZtUu7n/gsWs2Qywa+ulnzdynIrpncGkyz7KksQgs6orL6JgFHXcGY",
-	"AYfGP1XE0IJoAjOI9aKnbGSSsk1un52fHkeiXFyhFF36ytS4arxyMdvB3g5IA6JMbbKFrnyWMQILc6bf",
-	"G+ytAJ3ZwhVRdHl+fTeCjTnx24oR0JTqhlDJ2hvG9R99vM15Wn+vVBKx5rJZ8+UDlBC+wvswByJBOvq7",
-	"9e9DXc27xtOqj+K3qOqvI6raFBdV4ST58u6bXqifPaa6WQ9D3x7E+6SU0E9qu/HJmesDM7utXFgV72Up",
-	"pDnQUcOJ8ZJBBKIqFS9vUt2Wynelb+jvJBsF4GBUVSwKEBQ6AR2X5imbicQTYBGM0AOXn1Bm+yzNJysS",
-	"Wj+ddS9RJRHNTDXjStEnr0+SE5FskRwkHZF5DS13IgpAynlHRdFVnVtTtwMNl09z2abVyr8Bt1478XOo",
-	"XJWqRORIRbVpm7bLtD0ZBmeqOW4nRdSugYi7J1tlq8rvdvJBbfj42uzNLdg8vu40Tl2bWyViVgl0KBTS",
-	"70a+oI8t0zT3BnY13lo5JKs97RjB5sl/7I773mC8Lw750U3P6/sZ6mhxz9hlmRUTwNrLe5kEouUoFA/7",
-	"FTWMocEDNXSr5Ok3Bf3LUtALGCBfi3JOw975RP/mFfKShmouhgcykd/n0V2OiVDha4dHv8z5/d/+5thF",
-	"qvN1pL8xlQqmsjYHac4RNRKy1D4G7cf4puN8HTpOsW63No5hGfmvSs1ZIddcKLblLN/VMbQdJWeun3Bj",
-	"dd6UQKqpHEh2J2YqZwbR9VJMi1GBdsemoc4G0WVJDM4WJUbodHWkOZogoxhD9srS+nOa2rb4cqaXNIat",
-	"q9ety3RWsJtvvOULDwBXm63EXr5kflLLFOjuFY/CFJ4j+WSuDBEyActNARHEKu7a1F1nAdU810JNl13o",
-	"pH/S4XMMRKM5oRkA5YLrCJpB7yZPDm0AxFxoUQluUvWnjQeAtSft4odpogqxK+gxy/A6KnKy64iCpfJ2",
-	"CkraUjuly16Ux28xQAsAE1lmhiqmauPLCYQyEEoeTOg6MjaGOl5ZGaCMa74tbmkLc7Yw+01abZZWbZt/",
-	"/hXlaL4yx8jF8Ol8BNh42BCRPFcG5+kIxko/SGBCQdtfcKaeXM0VF+ejVbCwy//0bKx/t+vxKlmUJW9k",
-	"+5/pgoS/rUNan+L0sJsUj7Lc+aT+WgX+hOkABprWcqLv93oaV7Xkqa/0j2su8mDGjbieLaRcet06Yq5+",
-	"ojolU4cOf5Nzvw4demHAo+vjwq2zrR74mpVpdaJJtp03QUzoyv7FuHhAQqKgl5HKX8n8dBqbCL4twL+r",
-	"0+tqbAAtEqJ8dx2Vn1Sg4PQYYgFkrjCqhs1eU0lFnWXi6ir1Cjta5SMpVV2p3lWp//Mc59k0618TLJ/2",
-	"X8ireowcquXaDCyrjPUY+TF/LfdFdQiH8FQFjym4YhujZMO8f1XJ7q+bG0jC4r6bM587L2Mact07VNMd",
-	"0265/MIvqC8873/Q5uFZEntCSrqn/h3TR46jKJ4DfzU3afurcvt5JOqFNVX+9a+AnHPfsa72h4MEqHQ0",
-	"uMvFR2AyaM9xsEC6+SUDLniIaK6Wo1YaPy/giFN7QkGNGcItYV2XBRtjqsNTuNslfMND4ovoD1Lt0Tyk",
-	"CuSWQ0jeqLGsjGVFcDFMwKM3uEwKeCQVCH3vxdMpzwch/WYBIpsKbBCf+HEWxr7W99tGlKxR8dMuDrfE",
-	"oo1n9PAhxv2oD/1CPS04PukCBo4lpZwa+HK1eKZiQqzx4dn3FGjzg4JrKLSlkj7QKoJYmx9qE3AIurY9",
-	"jOwqoPOsfORfiXNeOdVi2dqW4JBW9fLlilVSNz3EhlM9e6wunai6N3VLQA+9SOJpblAtSgu3HY8qEGnG",
-	"tGIoz7D5tgeD1t2sdCZlkAYJHXCyPOvSbDjQKdSZkMKLAaSsZsDTILqkFmfRZekQl2q1TfnHYDqfOsPd",
-	"/v7uAQnX0yCi73qlWm5fXawV2V9rEfN5Fnu+WqXI2USt6vm1oe1FjUNXvN9SSXpTdZ5GZFcNTgPvTsCb",
-	"rjpHTqnke92A26IKFMqmwxaci5xB3OdTfqu+agDsz8qFWiXE60ZnUB76xdgwRyz+MTj7Pf44/m9nLVu0",
-	"qYj9LUbsy4oRS4xUpAVh/c0XFRpW59c8VkXHBr2Bwg5FqM4MSNKfJ9AfmXoHvV4G+A+1HZUVyK4rqFTx",
-	"2lqA3evoV/hpdIH2miH6Of92PrJ9g/dYQmo+A6H0XN8jysGJ1ZrUxYNfAGt8WoBtIpveoDcgtE/FG0aM",
-	"Kw1G2gYuDYhgl75zWRDJVHCfoK3eErJVlaV8VGVgOkGeS8fWWddmZ8W+wy5scT0RKdX9tLE1K5jOyO1p",
-	"AcSpMue6NmOm9rXFf2ni9e2xYdowazjFsOkuspLx2UR+1buxYQb7vaoJFAZ56OSK0j/M2nfotHnhsoIs",
-	"h04lMsnad8qjYoEapJlV1jOljBGaq7PuHOpMaBkTW8GRCG8YOYoCtdOlSZUybJneTq/47SqzG7ZZuo6d",
-	"xPJmBS30s9Yz5pGlu4HFz3UujEG8c9wMYK+fzp7IEOzRbDpYc+UN4lG7lVelDR9h5dX1lYEt54swPGBx",
-	"/9IV+WbK/WbKfZApV43SlBpsLb+2sOMGFtu7EwtLdC3+op5d3/Zb7CgRCjyMBr/CJvzZLca6a1V/1Lr1",
-	"YY5optUXv/1FE+5ZrRFaUeA+iPz4PqOY+tqzehR+rc0ao9agYxQHtmLD3vmk5ZX64BJSDM7GnfM4Ep1X",
-	"QIYR1W0lX65vcfZ8IYDd3l6XbaZXDFWh8eJ7qSC1KpZKGr1r7LNB2qSOVKkEfxfphvqAlu5X6wFnY5jA",
-	"K4KBfLixylf4Dn+Z7PaA63lrV+0uBc/UChmkahpI4QyDpLifsIjElzCjb4FKX3yg0pqX8pcfh2SM0iap",
-	"p3wt7Hg88sQGNeGszuvsXCbqHr1tVLsf8fKy4jfo3kgExwo1qASS0k5+1Zmg+PZyjbX2qT0nOD9zCzyQ",
-	"OxO1WutYJ7r59pUsPRKoFCQtENZMYFEJU5syv+W3wOp/M/2DduNn5nTwN+3VR4ymruJrE+HdPQpbuwRm",
-	"NQ8xfJPqOMVjm3dZZZ3UcTU1K3koY7B850RYOMEqetKU8sfaVcTllBgdyFyPUhXsJStbFN8/VfW/4IKT",
-	"mOij2kNCkh4hDncd5glErOOdg7XzfNqFLNL73qrW2+KctFKBZFItn/9Z7VDfuOm/Gzf9b9xQ9rmP4vvP",
-	"w1M/EwvVBb4b81J+j+fwDkJt9ngYSl2uUJNFuwCCxFQFp9YWxKRmmUaAcalEHeW1ZDXrTDiXjS4Z1EBU",
-	"1qBOQsIMQDqvhJuERqvhJontXGlafR4DgHlde/ZoPVLJIPVqf8ur+RrUVayLGcg0TgxO27+59qrjez7V",
-	"kw0JpeZf5FVvdIxBIrhKDydxWJf1LOKJy4oQUxqTxMd1XILOIg/SXMEpt4SSm3E5Me3mI0qr3vWrTk7X",
-	"lUaoRxDspnNvQpj31clU3VJIaNULrgrhFxKkSqsYWreA4VfVxwkPQ4owVi/SXN9+Wn/lNEC+x2MFz6+Y",
-	"/TSH3YdYfSoHPutXt6no9yfBw3TisqlIk8CT6naKozThXmpWZip4BPny8ZiJJImVV3rBIoHJ9FjuLHud",
-	"4fwStuT/GQA=",
+	"7L37ctu4sjf6KijuXTWXTSmSLDu2UqvqOI6zxmsmTnbsWfOtNc4XQSRkcUyBGoKKo8mnU+dpzoOdJznV",
+	"3QAIUqREyXLmsjN/TCwJBIEG0Ojrrz95QTKdJVLITHmDT574yKezWODfZ1yJFyLjUQyfPvB4LuCPgCv8",
+	"l0+Tucy8Qbd32PG9YMKlFPFpENC3XiimSWsURzL0fC+IEyXC08wbyHkcm8/fJff2i3maChksvIH349UL",
+	"z/ei0Bt4ne7x+GjcF62nQafTetrpdFrH8L+O/Y9zz/eSmZDUu9fr9I5anYNWp3vd7Qw6nUGn+2/P92Z8",
+	"MRUyu4BOZ3zx/ulT+DJNZjAMbzDmsRK+lwquEqm8wc+eTFp8niVTnkVBS2Vi5r2D38dzGWIn6fh9t9Pp",
+	"er6nMp4JGPbl95evf7r0fO+DSFWUSG/QXwJdkigAev78yeNBht97QSLHUTptqXkQCKU83+NxnNzDULJ0",
+	"Lnwv1GQn4ojxWATZRQi9vPO9jN8JdY7f1cy5D3O+nyyog6Vf8WqZZK0wkeJzvjsVSsjQfaMmvHmldz0R",
+	"TO8kFnApk4yNBPt1LtJIhIyPknnGsolg4yhVGUvFr3OhsjY7o0mxbMIzFmXsnisGz8IEfXhAMq7u2DhJ",
+	"GWdS3DNayba3aX5EA5yNR+NpcXXnFWZ1z6PsYVR03rJCMx4EYgZvbUVqE+VoVmyiZy9kKEK2ENl284RJ",
+	"4qNeafE+JHeipfcPx2/XjOcyYXp3s2TMskmkzPBgcXQvImSjBeNsJlKVSMbjRIrtB2s7a40WLerKW76D",
+	"sQQRHETdi/gQhUIGyLvGPMi8gffi/PTFDxeX53CMk3kKv3n3SXon0oqDvfS9OJJC96Y5CjHEWTZPgQhd",
+	"YEkbeSH9+laMRUrj8YIJcaQgFTxb5WSdk8HhyaDT+bdXwSiJVmaOH5GfDDq+NxFxiH/cyeRePocHlOQz",
+	"NUkyz/eSNBQpcrIkDTU75FHlm4/1myt5KK0pH8XCGxw/PeyYbwS923w4j5W4n4hU6G+VSD+I0NwdWTqX",
+	"Ac+cbWRZaGdp+DTXh2m59L0XemVPZ7M4EmHhelrL6ah9cZY9mGW3o2cJt9vFFndPMBHB3YYusUnqDbxR",
+	"MnJ2t2UOdmN6z7m8Y7MkzXjsM/ER/oLj02OveBpMBkwm5hQlY9bttQ87Xr7ourePsygVqjigAxhQxwyo",
+	"4d0awm6d8lBUTM72NeU0NS6lPjNz5Q0MpYu3obNyb+zdu/3SaYlh94XSHZhlKbLov/KqWImnvCxveHpX",
+	"XoyYp1OHWolU8yl2irxDeb6HS2PJpXkDfWw4mX4PGUt6Vyu+EetJVKS3xtvzlz9evnj7rydP/+Ng3A16",
+	"40NxzE9GnaAbekaC8wYecJ0gIcYEX4dp9AE/6OtZRb8Jb9DP+T4NO0sjobxB18dbXb1M0jeGzxve8yZn",
+	"/I5I3OQG+ML7t+X9S997i72ccRmIuLxDiwoIqiXmaG8iv5bjdfNq0rs7cIX0YXQrFHbdHZzw8cH4uD/q",
+	"jEXv6LB70AlH/YOj7uiYnxz3hQg6B+OT46On/cMgDMejUbcTjg6OTzph5/g47PGTI8/3xjyK56mdwFRk",
+	"POQZ9waflr4nxcfsFHljfh4rF7FKyREyjOTtW30w6OG09GmNWnN2enl2/sM5THk+C3m2Xs+ya9fL1+4N",
+	"jeB/4NJ5WRTcCXjTdevEW1nIugHvuLTer3MxFwUuGPIpv9VfrVnjN+eXLy4u/75xiTuFJe7mS3yl9dg9",
+	"L7GXiveH3p97kfd4Wpsu59WPZ2fnV1dbntiDfDl/lHhvbFzOT3u20tiJrlpfNhlnls21rj8x6y8Msftg",
+	"jrH1ZZDbuLbeWdfRVID6XNxUWSams0xbx6S6F6nZv+cv8M6hL9e/KIzUjGfBBOU2V8s3cm+vA2rkrZAi",
+	"JbsFNLyDfTHwrs4v4T0xTlBLIDLJTseZSCtfeaAJHknQSLu+l85jAZS/I0Kla7fT8p05PETuUMTRB0FS",
+	"J9Bg3T7kcyUqxPFUqMxzBHDPyMWtdNzSC5jMsyCZwjCvT78/v3TtHfrxLOVSgWbjDbxJls1wpIayZnQj",
+	"BaQ9g/OlXqbJtN4AyANgIbEIb3OT2GPwffGRFBqzdHdicV6lavUKT8n5dIS0e9v96e0//tHrHZ7+/bvO",
+	"f18enL1888//9Y/j07Oz73tXp98/f/uqsNjLd67MXWaKfM0erZ/jKndxdnND/ipE3Z2QCjiGrtprF16f",
+	"N0c9fPX6n3joPiTzYAL0+eTxVHoD72n/8ODpUaff63V7vV73oPe02zl82vOWQJBfknmK5CELd4J6J/w7",
+	"UJNk5vlrN7W5RCsHnwnJ842y9L0x7jmah3ucO/Y4a5MwXpJK/IpEXNnqiSPzLP181GqhMjEdWAtgg4Hb",
+	"QTlCVDWjCWIeTd9rAzgOrVdldaTBvX0NN/iO4+u6hK3ZeM6483fVDR0NuSLMiXpQtY2yxPDuqyvkHg2F",
+	"lDUa4MESro6J4GhwGHzyzq85KhKhUEEazWig3k+C3zEhsyhbsIzfksHZmMO/Ukz3h5Zl8m/BQ09uvO6N",
+	"h2fk13mU5nxKBRMxJdFuMYOmKktBgYGxXIRiOksyOLFvxSzmCxGujmcI/QzZPfgdYCDGEI2mbzDdMMHT",
+	"OBJpYUQ1Lx8lSSy4xLf/kAR6ccqvPA3D1NraYeq0PsUpP/nQfUJEUU9cFtF8+m9SY7lwTK/FkYAjYmab",
+	"kUsG5q0NeMURgZXlb92Ot/6tb+lQX1S87SKEdR9HQhkfAzZlEVE+Tm7b7JrfCclgu2vaYJOvFEvuJaPN",
+	"ZdaKZ+g96bIsYd3eMfiiUh5kIkXKnrb+zXjrN9ZpnbA2e89aPkuyiUjvIyWYPjrlGW5m3p3uxuln6UIL",
+	"JOX5X4kgkaGC8QIt2UiMk1TgPEF0ZFm6KIynW/GqSGbiVqT4rp9++ul0nk2AqAEe1PILv0vu4WXcaVSc",
+	"8HPBU5GyVPB4+rcbzQTSBZ60+lku0QzIpyITqXU+04JvQ0tUNCKJMm828XxPcpR6tLF43WYfJ+DV8gbe",
+	"fB6FKEBnmcDb73//3Gmd8Nb43afjZcv+3W/wd7e3/E/Pr1jSs3mqkorlHMKi0Y9Dc5ZnqfgQJXPFZvxW",
+	"tNnrGf91Lp6xDzyOQpbIeMHuo2yCTRWfgm80BiK2DSXAe7pwSEGvdqc+5R9/EPI2m3iDw27P96aRNJ+7",
+	"/nom+L1YND6Uz+hc9Q4P2YdIRaNYsNOrs4sL55S1GbCPX+dJJkJw106BCG9fnrHjk36XcRniNEc8FfQr",
+	"T0U+8TuxaLMrIUPt5L0TmjT00bAG04t5xrRJxUzwrLiZK0RppClxjZyoDkVaQJJ1G21rao8vEylekUxY",
+	"JvW5vfWQQ+l7hdGlrFZvvP6NVzuHcQte1KI31Yy4i+bt1UH+EE2jrGInZGKq2EyktHlrtmSMD7tvDMWY",
+	"z+PMG4BcPeUfo+l8ii9HculPfhUDI0/G9pyj3zODK3KOmenvD8M73uSavTtFq+RXTsI8sm4W/5mKsTfw",
+	"/uNJHhL0hH5VT97wbHIROjJABe/Cy/xyyL6GA/u01+98M6BLaT6Dc3/JFF1WPuMZmyYqY0edNhvmMkVL",
+	"CxVDpibJvTLcr1aUYK/h9nWaQNcyZGhfUNQeOIRMMuABqPT5+E10K5O0XhipPB963jUHo1d9LnK5212r",
+	"XPiqWCwrNj94rZbQg5olUlFA13MealEKPgWJzLQjCwlKouWTWZqMYjH9r19UIp1RKzL35WzuTixakcRb",
+	"qOgLS0I8kzVNnRCRU8lKfJNFavMd4RP/h1gexbi5LIjmuKBpmqSkn9tXTecKJLsPIu8+79AzKkYFIyc9",
+	"xoqfTcS5Pi5cli7IM6Z1GqNk93GfRFkstKxcJoEWSCOK4TFE0zvLrI56UkdfWPTyb9NIqbIHpmaZTNNC",
+	"ZJEjV0shQsW4rBl2Hf11D7iX90vtg31RO5/5RlqbpkhronsrsBLdComLLcrRbvgtCxNBCz4ScSJvYZOi",
+	"6BRHKrPynSoId1sS6nA7QulxbdyGxcm5FElzVlNHEtPEockTYxBjeGanIIyw//3zaevf7z4dLP9z7QEv",
+	"N8bIgUiSJdd2vMsu621HPKuFNqSebo/km/IYxAkRtgwHLlOv1MIlHhkkiXQjAedUy0a4hyB6cpxSlA3w",
+	"T/GRro61RG3eTZHcNJRdiN3djdijJFwUKM7+cfX6sorsJQLiRdnwaqUu6JFVu0fVurfZZZJNInmLoovK",
+	"jNzhWLX+V0tfy62LsG4EuvmT3BaCY3iehIsLCe1ikYkdr3WgXCsq9FLec+UmJS6GtA+jkEStNI0+CGba",
+	"xgu0xkRT0fYeuhe0GGS3wnFxK1QMo2r9y5PZ3wZoSIeKLfGMKaEVU6uo3vJIskRq/TVIpBR46ErbB+1D",
+	"LWsgWr97rClp6T9k30HEdRwFuwqSAVeiRUkAVbvN/bl8X3Il4HzRr9vvqN4m7nJSugcL76vaTe5gaVeQ",
+	"tbf1yzy8rZ5fuUlpjgV7MY9TwcMFo6YYLy3R6sjQLcASYsr22w8iDaMg24Eyh9tRZs0oq8hUnnOBVBhY",
+	"b0LJ19DLbVcf/G4Gg1HsOxCityMhNNufJYo0F5ncr6WEO5sCOWYVIVNlUpg2VecDiaD3g25nR7kDPQ6a",
+	"0+NUv9WlST7SelKYNgUyfEii9dsBGzgEuEqmghgrUABcX3BkVETWg9KWNcGwOxCkv/sG0UOupwQ2qNLi",
+	"UjGvYZc1Lcs6XFn3ASJAQ+IferdYIzyQZRyJGJMwjKd7/8JciVR37rgwX0dvqFxV2Kie6ekDDTE9BGNH",
+	"6fWrtCu1qGYqAZcQ5A2amUhBIqYndtk7naMtCJIkLOaZAG2Q3lg1/dIMzLTdmOfqaTstXKsMC/TdbvhZ",
+	"RslXII1sP99uZ4v5TgSbCqX4rXCyv5zX103fmQlMP5lpJ3Yrkq1Zmtym5eBETYXqhgUTVWH3AUXA+w4c",
+	"JpG5F8FE/6dMW1ofrp+XJd0KHusMKpLMGf4KjarnSU43HG8LzA73rTx+e5VWNS1Xrh+KhGdaE71P5nEI",
+	"qxgLhRZZye4xSc+kg4nQZyYmHAg4EfEup2oLjvxDcSSu9OLMaoWGNfN3iZgzz1bgyMd1lKxqXiKnbgrk",
+	"wpDMJqza2jn2b0wrndVmo1tHzCoSkNkayNuUoGtaFxibSUAkc5rdghchEx8jlalHvQi3FCr1WKNwB+qu",
+	"ocf+bR2ma0090mZZyDNeUlNd8cONnVmndVaF2yz930XjfZmkoygMhdxR5eWzWZp8EGkrUi2dnrW6k1cb",
+	"ORv4Nfj6uTR6H24E5GNwDyVSsPtJYqVaxnOxc8q1YsaiXW6mTVzhoLhzzRzyobiid9V+XZ017dJkJtb5",
+	"LooNytIueSrwioZ2+kCpwX0aZXuwRG2iAgiyMQ/uwEWFA6iaeHEGMGkKeVxjGik2KF0X9CPDfGkQWJ2w",
+	"B9VmbwVHTVBlURyjHLOLH6G3HR30kNZaUIpz2h+LuiOPIhmDR/Ms97Kg1k3nxohG+7PJXshMUETsbk5W",
+	"5/FVx4n+rVLpvYfL+D5NSDpN5ilTUSgopiZOSCmmswiPKgYSTFowOUbhvm20h6653lCGobeh2iOiJ7if",
+	"XXAq2VyKjzMRZCKkt25Pjv3sisske5nMZbjjrgA1Z2yer9Lm6MciQ0gF6XAAxTApBIXumfn18zW+TDJm",
+	"xlKprNGP+xREaFr56UZpzgdtgrypGB5pDAnEbPa3rtdJ8gNPbx/ke8mSpBWbTipdL3mLKs8LXPAY3WAD",
+	"aw4PD47YaJEJtf/V7h5UeF0iIHLCzBirfS75LPbscnHfvtelfcXlQn+rdlzhlGeihSFu1Td64Xd3dZOE",
+	"Tblc2BsctHwOoVFp9jjutF7J9lR4e6Wi4Q59f0sa8DgWKTrEaF0LA/kDeL9+lBD/nKTRb2JXfj4vdVHe",
+	"FYXf3due4ltJpjl9c4FCDgZCjSjwOkvuhHwEFt91DFCl12tpu1q4K0xk/+ongR3pAUEEcHF3/PTTT61y",
+	"QPu6hS7Hvz94n3zgkbU977BNQC2KE15jk3N+Xcs4eCowElNHyD1M4i/Ld85t8Nodz6oVMv8ViDMvEqfi",
+	"ANifS3ceWAujwNqIKdgZ7j6Q3abJjgbYbuNpgojjDq5qz9uf97flq6ctk/s2O9XR66VUAH04FR+LPwTX",
+	"nKVJIJR6wHnglDy6yWFc1axaVwbRCag5V4JsggZ+Tnexw0Y6Xs9Je72SvYReZLwtazdW1byAtGSVbImP",
+	"gRCharnILBXEqW1cIhGfmoFNKanI2MzBH0ZWhJGwRnObr7KzC6TfnHCv7IAqx1JJu9ppOxQEwoqPs1SQ",
+	"C38N+cot16MY6pa0xTRdxUceZPFi/7Gc5R1WOxazxGvIVZ4m0Mp4GMByNTV5KWUyrTZajXzFBiyMxmOR",
+	"qjxDT++grx7BPLVCGjMI4+t0X19FltVpLZc6+b5FIF+VDKnYoEQJ/BFGkMSha9MFIR+d4PeTKJiYZiHd",
+	"53ditssZO9mOPnZoIIYnceXBKs4tJwccr2wdOUwDFzZSRNqubd4tIQo5U2yUJncipdCWXdWfnSavJUx4",
+	"Zf3szVSWS43GsfZslFqUtgP+ut9TcbDdxGkETY9EaTauR3RegSRT8oKaJgWvu0zmJmZHtyPIVzTqYKBk",
+	"lLFIqigUxZBJxYb6geH+1eNerfsT6GSmUevsNDN1HJyBcyXVWAcqG9ZcNtbwP56nOkTAwBLixbP71fx0",
+	"iw2Uqx/wcsxLTKQl1xqHZWmSDp3uIxkm92vcIpXtaqiUR/IQvZxxPpBKR9sdM+uPhkFTyFqtj6Rygo8S",
+	"uY6qtI/+Es7SeUzjVEKB95AVfdMq4wswnM/VSlD7Ht29D9I51Hw2S9JMhK9EGPHrxUxvmx0sNrar1hT6",
+	"amW6s1XVtbLlihXHeTG88BEstYfl4Kow4gwGY5iWHWi1Gls5j/3tOmc8ib7zZZCgk1IrE25Shx3Mviy8",
+	"dhrYjcYlusQszHJyK3wLY+IEXX2LMU4VqqKb+Xva+jdv/dZpnbTfD/7v/+tv/9V696nrH/Wr0np971RD",
+	"Ca1kUJMoaMTOrxRTUx7HcFbnktz5Nvs4ktlR33MSpk86nafdk5PeYf9pv3Ny0l2fPe17p+iI57GTJcrD",
+	"EKFXeQyQvSLNEKpKb7SZ89UnG5ZLq/D5cqJ9T8e8b9qNZnr/1M3pgjEptj/bbnx3Ku/s+5LRLyLIXDr9",
+	"M3+vkEDVn00EB55LbP6uarEJ92x1tV9Lsn5T/p+9stpemdYGLG1ln87BtT+JYpKLsC8twNIj0FUixesx",
+	"pnqtpRYN8pTetPQtaAfgL2Fe18cWin7e4HhZRGpzVj/kmWgVZOefDSF86snt6OnSBcCqgpbRYFyGP5jG",
+	"bW9lPzvd9pZFYLjqTU3inhmkXm13kLeJZvkesuu3/P4VRat6zq8tdRfNWsmM+m/ZjDjq3Q6p2y1B0n1a",
+	"M/7+0mAxNVqy7yMZuo8fLA3AXRVFtR0xAA7Hx5nIY661uY5NeIiikmQY15NjKzlUNzBF7hQ7SxdLb2Wr",
+	"JuigzCGLSALBlCghMz0WlMiMurdmV+Wbyr7/aOlgt5Xf3kXFugATRUUl4MjomhE9nx347P/7f/7ftZsL",
+	"FpIwAKuoC78QEkEQc6WicaQDovLjuPlYnCwL0IKftiTEYZnRGao4h01vsMKedF/qrGThrJsPniaC3mnO",
+	"eatkoAXesgroNdHGfORfyFBVm/2TYB3AYgtJqWEowgGj+hioYCCVF8mchYlVyNqVdBEfMyHRntUyfNsF",
+	"nTw9A5jLH85f/B0/vjy9+OH8xfuXF5enP3g+IpBfnb/I/3p/fvbda+fj5flP7y9/fPX8/C1+ef32X6fP",
+	"fzj3fO/y9fX7q/PLa/3ny9c/XlI3/zx/Sz0agM0Su9Gn7SUP8rOtf21FU0Jt/EQwEgPvNsom81E7SKZP",
+	"DPhS/oeJr9HfeMt8Mb7XDKa4FI9LdALf/O8fz9/+y/O9Hy6urmumXuZs+5v983kU47xLF2xKN9CaQ+V7",
+	"QTKthL15Cbcw/Qi378TwuDz+prZbuKpuk2pe8vcEzHBxMOGRBisbzaM401GdtV0C+0/U2sn0lw7q3soW",
+	"oB9yRh0LrgSaYoa3Ucao9UgM2Uhk90JI00StHVa3QvzSEaKarkgJHLtP61HFSs50xoGDy7+FzMqt2L32",
+	"XqVWsOL0touNV/EFaq5lyNMNr3E0kGVVsYBPBSn65uZjr9u6ufn4VIBm0Ts8rJaOc4jR9a8/M+2WDqJw",
+	"k1ma6gGbYGmw1bKATdwYdcjdKPnz7oLkgzbeHBdedWUtqveSqrnGk5mQlFuJSiDxj2dMkrhNOI8m2o5q",
+	"GBX3WVSpE605Gy5e9rb3fX+ZozpvWHKuhEaDrtLPSSJKxmxI3alh231Pb+nAcn/yokxM1RZvXNop8DTl",
+	"iyLLKi155ODa5y91iFS3nHkBu+KCGATzTWO9mk+nPF2UF8eWdavS4ECyFDyYMG7T9ZvRBjtdT5dCWauq",
+	"nSrFvVAZA6w08zcuY+NRmBI968ZxuLVCletTm/QoZ3PpelsrGJQiDhn+VvI5+9pTpqUVJ8en8eypzNi6",
+	"uR8tC9W/1vMvY/IuaLh5QauqBTTrq6vZ5YnKCHlF5oUQcc5MoTfSzQiYurl+76zzGtW+Xz6JeHCc1c/P",
+	"gjMxd5eaZcypVndWXyK4kWtNgeONqocUlYYUeOoNp7jZ4vmecAUxAhVAuqXjZHdFY/ZlWMKaPdLV0P05",
+	"zudmJa+3wvNwQIWOfDuvOhq+tXy/rFI5hfYQ2AdWCLIDhrpOXwsV7paQ4XDApokUCzalraYVceFW8EsF",
+	"2WKZU2qxzYbTeZxFs1i0aDeq4eBG5sEjoDDobcqGaGNoESpfCxZ6OLCWB/oWzzHFdsz4os2GVOIIh5cK",
+	"PQwdfKJjQUgWbN/IIVj4Uw7muSiBrjM3EML+Bk4NJeIxs8aAIEnDNhvOJXozRdiC3QtDQ45josxMTxWc",
+	"5kYOQ8FD/RgKDmhqSMjt1GbDlfoVxeF9pfQAA52oUnDp2ScZPAlvc7H2C4voDtRtZAWYHFKxejl3Uv5u",
+	"ZFP1b2Xjeb5X3kCe761slLy6mu/lS0mqQ3HdkBHRWiAbWS0rUk28Gi20IC7tUwnNO17lgX9sKq0u9Oel",
+	"2lWmDZulK0N7SOsuDcPDV/X+Gj8MqYBFaPlnuqIs6gVUnJbnokiUKUYLUOmkqTcoPn2Q4ljSA/LKyzsb",
+	"5btd2w9WbK6EBDfQM/fWiz1gwzEPssEQDQVGHhgMUXQB4kiOUFi5xyKiIKgZxa83GFhvF+225Lf4rJoZ",
+	"msQbq78XK1b8mVM2s7Q/mRG+MNJb4daEf7n2VaG9hkv9WYQuGA60yxKUIx0xco1l/6Co+ZUwqaezbJFX",
+	"P1hF7NqjoniydOtMVHrD6s9os13WW9qqFSvo+/B1mSfIzS9tJqDr2moZ5SGskdEPt7Le0ShL6eFwFjG+",
+	"owHJaljZzw4vWyHiUY1Cb6GOCzadIvMz5PcdC2GVgafCKuDwP5eFOQepUo4mPXz1bgiMq66JXnVqLtsC",
+	"73CC1uvPV2+Zx4pUWqNGKuNBLHRGmJCZkIFotp3hUnDqa6+YroFZl+rTDwcIy6JVblNkHUGR+FQUTvR6",
+	"PrpBqy7V+V7hKwhuryj5DQRxUvYLwF4wKIeNuRY6y/u4CZSjNtBTosm34w15uNT1yGvc8ZoT0v4BXqh3",
+	"QXNe8Fqv+HpGsGI240GpTjuN0+6uMs3drVF5MuJkHp5/EJUSEst/Zd12x9RgARRWRoSl8LGQZxyIAD/4",
+	"0GoI36CYYD68H3EljvrDNjuVjGdZGo3mmbAWkSFMfQh/YUmybNXeasofrTX1wEhfQMOl7zlvdeLDznU4",
+	"EhxT+q3KTEoTkuw5NiH8+/5R//ibZ2SeSW4Fqm6YnEOTXXNW9WD0CEyMWZnWbujUGEk5YMNyRNnQZ8NM",
+	"fMzMhyTN1TZMrgR6Y7DbhgGRkLS2UkVeEmpzw5kInPsqSKTKvIHXbXeqOIaa0/arN6JY3Iwo3NAqotiu",
+	"bY655VkNNtM1hccVz6A7W5/uPU0p3fO77WykhWP4vDpS5lTngUO5DgpjV80FL9u5h3DUHy/oqULpj5x/",
+	"rx+oLlNogupc9xXFxr3T/7befer4RzXxXWeOjF8Kj7t6zfq97lOfzWczjGJRoiIOz8CBr/RsjaB7v+xB",
+	"RHaK1u+ufaEWZ6shNVZUektT4v6B7z9YOrXyPzVVy/Jy+nVjXtfFUcm/sNYLbwqfr8gL+H3JRUDMryAz",
+	"kEFLubJClJlvrT9vF6n3eFmo/L+1ttjdTT+d8lDsrJ1abKraZifLPMS42em4otY7BxzktsrqcnqJbKR2",
+	"7bKETysVF1tPzApYykzRcYzYM+BqLtYmZ/C99Gq5OyU/cO4ZdvlJlXBW4kWfN5SnpDJ4vv0GMgjDRFJI",
+	"rK5/CSYHpB68vMVVK1L484fkTrT0gxSDVhMOlLPb/ZkTDf12i35udl+80XqnnkCJUTZSxeAIWHXMisQl",
+	"X+fnjL52GXVVZglo5Wh8YrZQ0zNQumLBVcaOC6V9YN+h1g85AKOYSwBQy8iWKkMUYpyiS/2Orghmvjiu",
+	"Dg5/GJuJLJdps4tCWxdnW7/Gd4I74cl+52R9jH6v23/aPz446j/dWNusUrNbG2dZYsCrNbuMNRD2lasT",
+	"4y0oE1tQzqI9utnWAU8RmzeZgz9PM6fhgIC1XJ80GwKq9XDAlMUqM+DcumBlBGpScmcfeFReZY0/vgnX",
+	"D3PmaiP3RWh5MnLwJApRG3hBJbsX1bEfuqD3guKEDJoxXUalM1riH7tc2EtbFvxTw+j6vHD4p/Wyo60n",
+	"/qmhUcnWGF/PAbV28Fq3Lgl9uQ65+aUHy0LZ8k9bBEDzzHNI4ShkZtZuz/nUDLUrj1pt2gJsiyjU9YmL",
+	"zKboTa7YFKsV11duCcoP1lHyVC4E6yvSGbGgaONIhu6rKaraWvPutePXPdO7G8SOl0WfYfXVoKdNbNRp",
+	"jcMkT+Z6P8RhpadsbSDsSj3sTw3VEacY/bbH9GTpFKpfNeUY3mpR3EZCSHchqKohcGPN68GvGM9DSslc",
+	"S6H+slwTf7WCqEXuwA0USceualYoFUFyK6PfhHLXxpaxiXTKBiEoRhmi1qcP2D/AqeglG/lUgwwPCmOk",
+	"/ooHcMtEj9o0Cj3WCteFWffSeVjdiKV18ivOvrsJq1iQjl1bocQrDObBk64jejaxHesE38JtDYeR73g6",
+	"djqV/Qd6f49KyWYNtMGD3RTyDR5KY3Jw0CplokG/y4lWmzyVqQBB9KE2n07FVVwxt+PGlgDamqt2ADjo",
+	"H5J5MBFpvb71aVWor71MvlK5lqGgWlLOzGZ8IVK8B5VGCpNi4RM2qoaCPX17qbN8eRoa2rOiF8fwxFtg",
+	"1cY6tCZrMDfmbHCBOrlYq8yhyuFpbQ5WfEG5xtkCOXHr+UWdbvDd+Q8vBigT6Fgh2Jc2cmwhsjZ79fqf",
+	"5y8GOTGJvbSZyWgalC6RbJ5KEaKf+cXb12/eQAteocwi86RgNKNekWLgU5wezyo7fmS1AQji+R5Oupi2",
+	"pSdTY6xY2fv7M1nkLqzBp62iCoyNY+mvb13Orlm+22jzxzG9zpWB4q6ixYBlAXBykGt0SUSWasSHAXE+",
+	"9J05qqJq21IDg3UFEZ4xKtnd1rAVsAFuZAnHIm+kYREHaGKoQnR5psOSKFw2zPmA05hrwJqwjSJQkCCu",
+	"2OCGcPpy4AJyxeQvf+T4SkNr5AlEXG2X07UxNIW0QY56cibgvTPLaXAcVtMoEPGiEQjEGTQtXYx5kMN6",
+	"XVQXJ20YpP0yEnF4Ds9symEwdT2cjhtHLPSXBeyN9XHm5SB6ooX1wuf9VPJp61t04hw1c9HKg3BiaNom",
+	"DLoy+hE7c4ALqvKUmunekQzFx9UT/iZReIcb/78eoW+5OiJaddobk6obGhQK/Ka0vrN83zbjjoXdvhHz",
+	"IN1ai9zGvlEIPNtzyNhTx63dRNIuiy649I7gkcvArrXEEW5MCJdZkdp9rremWt2bqVDzOGvOBtzuVg5y",
+	"eUam86pxveRRPE9FXVKFlogoTXxVmdJSylkSVvRQlFzhUgPW0Fzcb8J/9fBX+W81U3LHu4Ya1fPRD7fG",
+	"PIrhMnPFNDTwusYvgnGjpm3TrGWv7aKIh1+i6Fhq2ArnFPUi8JEbufoMAWRriFyQ77VQiUkO+mK3fqoB",
+	"m4lkFgvzw4qJ7LPkRhQJmS9LK7+za+mg06/cSeFV7tyL1XmLfB5nJTyONjsnmFKcVDJmGtDEz0UuykWj",
+	"QvqST1HAUmwW86AiEbbBjQ8XK3W3DoeJWmxMfLejXNcXiN+gWZDd1D6yMVHfgruUu8aYtzf0K8WDHZ10",
+	"ut+wSGaJxbV6xgRGShsz1f0kiemX7fLmNUmrzup3gsfZpEJsA6dyc05K3ZzBQ+skol7BHNB8AlaP1cOq",
+	"nwkNYWU6UocXrY/av9sUdFsalqR0iuSuckBV1pyzSaKEBKtDZssYPMNwhJaCA55FH8SDUML+kcxBBTyX",
+	"WWXuSpAl6UaDzS42up4OSnykXF8wAY61d2PPgk5/C5ilo4YwS3oVqmCWlPh1S7Npt5mpDQW2xBs0J8s6",
+	"/xcMU1uLNOzPmAzMWbICAWRtS7i79D6oOhEuWWpCAbQmwDF30aKiEK69jxHa5DjXv+gbzifYvSCeoz+e",
+	"EHGjKTyBdiNKbckrXD+uGcjVuIKYR9P3OqiFPnB1B1SbBxaqtWT4pxv9/Vi7DvL7XP/1XgSTxPkoxf17",
+	"61/IFUUEZIJXa2ym96bokjH/oS5vQGkRj+U9jVOJLCOZ4k4s3ruY1DYHECwrYcrxUTFLgsn7KU/vdCr3",
+	"ezDYmb9nXD+Nn+ay+Dl/1XbxQU0Cg5a+9z3M7vmiPiXN2GhGAuHNkBoD4M9K8pmaJJnCKlELkzn82ChT",
+	"5rU5cImqMRqaqe3XXmh4bwUcxlzVKDhAx5irLA9tuHfF6a/RpuVbh5pecvjCPOBr2943fp5mTUFBY212",
+	"w5LKcJy1eohaEHPKf+8ucjf2VzeKjOg6ABzNbytN9maICxj16URfrHEY5UWyU8EbOokO0OyVquxKCFm4",
+	"qxpjy8R816cPHxAnUtJX6HtzUxQ2aLt8cdb7364rAr9M0A6ml+g4iGYYfbTNMSa/7mU4UGpHb9SDJt22",
+	"InJva2/dnvdLT+dNKLPi5f6tVz3lgQjNfKIC+lelsLViflgXjpNvWWf/uSNbjdIp2J+KS+Mc4ipJpnxe",
+	"K1cSR+REkesQL102wEDRjNDdCFyO+KWiYj1Qr97BkoK0XRxhYGM69hQdpq00nymEayUkq0Q28xOLbNCJ",
+	"vVVcMwvGW46ThvCYhyvGzEoVpioGbMVkqY1g+STW7o88EvCzB/Ptbb1WmNb2HOhw/bI/x9IdPpsZz0Ay",
+	"dhkthTfBF1Tj4ytVitVx+fq267smiq889bUrXYci1ni9/nAiRs6oG9uByvt+HQLS1jGkf1rBpFbU2FFo",
+	"eLAEsMOlvt4okqVzGZhaPmthIf4Yd3phc7vD33jEK9xO2wGEFXrb6HWiLteMqjaO4ieD3GS8FCbfyTJL",
+	"9ub07fcQYRNhSkUcMi376SceWdW9Pv3+/BLDZN78cPovDJM5e3358oeLs+sCiPJPpxfXF5d/93yPxuu9",
+	"W5n9KibS7p1XGFX1yz4rjpwTL/PHwpB7JTK+3tL7yc3AOez2/EbReWgL1y5O6N/XwcLkMErGrMuyhB31",
+	"nWwgjC8G40AJdukrZcPpdT6QO7zDTsWsLHxCFYTLKBY4DHgLljecpZQyjQZJgvB83LMiE0TsamlsRSBW",
+	"K5KtcRzdTjJklFBKQIpbDh6EljHq8RjUuEVL6JKHWKsv/xuCp1rV8cet0aKljavwiyyAhzmPqDsDJUaq",
+	"Y4usm/CXNsZRX4QrCE8AF2rxVl7sSSZg85sYoDH4p5WMW+adDs92i1vmVVZq7GN2RfdrIHtjoYzL7DaP",
+	"+sJwsygkMItC2KlTzWkkbiOJQaUSrF5+AeLKBpf5q+Fk97wQT3aRmT2HEfYYWJ9XCEzRQ/taBvAzak8S",
+	"rL8mZO5Znp0G2xdezW0UHR0vnX/Vg0w6lMO5hQ5g00jOM6FMIM94ns3TpnUYkJYQ5VahHMU8ndYSWUei",
+	"Wa+oY8JNpoLOJHTwwOyUxnlQaJpuLIbTnF/AM+sl8INdUqx2CD2nUMPdscq0yrYmzKuozJlsTVLl2ptk",
+	"7rQGrvS0YAlGu7HeGL4bYumzLElaWPbfp0jQFiGBQCuVJSk1uo0+CNmaz/bJxh3xmMw5m8MAUSdS0W9V",
+	"11D0myjWvJJYHWWDEa3b3SlnLhJqnSUvF55JM99szAM9BtZHvUxSB4i/SaJPZXr9WrXB7kkHEbz8ct9y",
+	"GTNf5yjoRSgsnD7oVSKRPtM1JgBYrWoDIa7fyqIiRlCBeUG7TWEsTrmzOqmsYQTrsspL7/C7ae4i2szo",
+	"1oZ1TK2j34zeJ2qtIbJmtvuxpo0WVRnP4MYe3Mw7nYMApD78SxBIpVqoTEz1j2kSmx83RhlNkvtmBCP0",
+	"uQ1Gqwk2Gq0jVC0QJ9fB5ZYfUz0l9Mk9shRbHW4eRgqSaQQlT9PoP6uqRa/842laNK46/NqwDvJc18TY",
+	"LfaIXTiCFFPiFkUrGwPnM5UYEVUXYh62h1iCedhuD41PI4gjVI9SAfk+JUyGo34hvunrPMDJxDf9n5/b",
+	"72q+bb+riIf6puK7b/+zWuK0V0/ZTqsj4reLzTneKxJvRTmX9dWFds847h4+MDfywCKTqM35pCaQUesJ",
+	"OoYnS9ibH6/3WHih+3QN2NPzBZsk92wKyXypgJAiikHQ8PAUohqHiMiMWTzafGYh47fDaO7SpRyH66lj",
+	"MrqntmZDpAopdQuhs7tRxbeliO3ThLUBj1OG3bbDhBv9Lo+SWbcAbsRJsYJew0pA5eDY5qq0hd6qUJEf",
+	"oOd1j3ZHW87Tdo1cX5zFD6BzqIxxiwvOMaOtAoKnwTL17duqIAKu5lOrZZWO3rYv6jgvOo+VuJ+IVGwb",
+	"sUi0oTO2drSF7cxTYYAoeLzluE/KToiyX3kuyJKSxKFNFlX4yliMM1aI4qhUzY6LSEFbwbWvKU+Vl6Sq",
+	"r0RVcTXkh9Z3y6KZW8whv7NvqlZWMykHdszZ1O4VY89rzvc3OU70bXtlYtoeufLavkupNUohXykwFEn2",
+	"IUK5l51enV1ctNkrEqbNPmNI+ELyisVgkUKEzNQH+ytUcqtkJTWOKtPWmBxrjZ7PWIcOs3t0dypy3akq",
+	"cl2LB3Yh4TgooSixWGBUCllSbaiy3uuPOsRVlJEHVLUrGs8dUVlIADZeXy7ozfnli4vLv+d1fyKIX/p1",
+	"LuagNxLY4n2SgqGPxcl9a8RjLgNBP9FVlchSGRoqlc7UjAeYd23svPbw3cgZuHqdYpJ0iSRjVFFNkitL",
+	"QRaIo2mU5Z3o7uEE84zMhhD6C90VRqFAQ6bx48vabJQKwGMc3MhiP6BIKcxR03IaZK2nAiOU2kwRFVvA",
+	"ZDVBJAMuxzOw+etyymimhy2PL4S+oI5ytTZ+I/eXQ0YL5fmeszae72nSe76Xk9DzPU0BaODMqsb9Utw+",
+	"e/bB5Em7JaOwZJgJzsIkmBvNFZKrTvqHT6sSL02SUznVLV5QEsET9J/91lhHaZgHhVLWAzLj+80y4w8L",
+	"mfEVAYqQzqfK9bV1rFWUMh1u+HW/0/mmMQma5dafFHLrV9PuHFReg9ugo2Gj8RhS5vqdk+KYGqflH2v2",
+	"KVTBtVKTUlNI4K8TKpHzg4PYRerSGR451FW9cHlUlRdXIUmicT7KYrHRKZUZMICPfDqD9t4T7S9R+iS1",
+	"csq2HMSH3HeURq3UkTebZ+thSzNQ30neq8U0cBekUpB0jsEGT9AzNrQzHbI4UhkWU9Dbabq7hbOETI6w",
+	"5JSKV4McrgdtYBnqwGDXFDYXKUqGG31kD8TYmAouoddNKbcNsSyabuZeo81ch4xhd5XZZmYWDuTyetCM",
+	"EtKuY2F9RKjiBtXQHgW6+C0FlFfA2O/szjkqRkRuAZ9hYtbWOsB7j4vOcbh1KObB5vyNVzy9UybuIr9b",
+	"I8WydLFb7kZf+2Or4J9Ba84voAp/jtakNlg2Vvg3vq4GpqMcUmmWKPcLVp01SjtdV0yvgY5f5nq6QHOz",
+	"nYGVu9dHXPT2Zcx/Wg1YuM6ekKc7bIPnR6UffkcvACEk3mow9JIjNezqWn4ESP6RXX132uodHjFQbhj2",
+	"4Od2E20nhfZmRG3PdwSYsDs44eOD8XF/1BmL3tFh96ATjvoHR93RMT857gsRdA7GJ8dHT/uHQRiOR6Nu",
+	"JxwdHJ90ws7xcdjjJ0ebUCbHOY5Ls11lgF82h/JMG4RN1omwq354tEaCI5Euiyor+nWUJ79By1Jd2LWl",
+	"6R9SB3Ind8DB7nZ4OAKz9baKIjyjtlVoF4K2YDQvtFVUbNcvfKcQwNSAgOUEge3cERYLagcEAGB+81m4",
+	"Myc5Wmc4uwLpXgailLajq8//QrAATMjyLdnEAbsC07SCKJXbx1zDewNbmWta11yuvNdKp9A31c8NJ6lC",
+	"6nRt6jnJnVglyyvqr9LPGiDxVsuRf7QAiSJS5SN7F3awrLs8f32sv263vTXehjOsl92LfphtmK2OJlkb",
+	"iZnB9QK2TcLFah6Wb5MESlU6qmrCNWWLZsD1fKEpP2hsKndZ6moYLF0wAw1jmqOWTtDlwQk41wHbZm/e",
+	"vj47v7rCh0YCmmIJQ3Z6dnb+5roMmluFjX8jDdgCl6GjjzAK7CGLFPvx8vvL1z9dYv4PmEMSqqcPt2Il",
+	"yvwzhL+KhCIzNYX0U9kAcHDcyKsfz2DgFXi/BH3n/hBGlG4EDXCU9xDHIJOszc5OL8/OsXnAZSDiQhEQ",
+	"0m6AHBZD+Ea69LAgwvZdjw7FppcYkojs0nm+Z9bL8z1Nas/3NI083yOaQGKSnq8LGVxtVM9v7X1aBuzm",
+	"XU2jepyZNTCCPMZMQSLGJJOK+NFMTGdbIEee0gOb6tXuW0U92S0rt0k67rGDdb9N1/qRTTi6TqjYnoK9",
+	"QFTWkmPjXgvoaBuRe38vMXyLOJY0uS8GsWCckamcBawNLOAb7D+dnSNbDhpI37kIbVarsNH8/PC5gSWF",
+	"9FwtU68LNgGyi2CeRtniCiisz/Us+l6gyDYSPBXpSzO1dHz3Hl7w/qP+7z3V9ihZME7n2SRJo9/QfDtg",
+	"z7ETBg9TBDh08X8yoTL8KPS3bsGywg/9g5VfoIAxuxMLt7QDJRUmqXFoU8IKRShydSNVkMyEGrChdnwP",
+	"7tMoE0M//yIVPITPWr5xWpgCMbYJ0FYNKOM3/6yrXg39GzmkcPEBOa2xDQ+nEZYOnoosjQL9PhD7GI6N",
+	"RVJXn9HZZW12zoOJ9ntDShD5ZdBthg8YaA8pRKjo5sWDglsWqZ7vw0mWzbzlEvGlx0l1vRyj4TvSC5bw",
+	"9iEGFBPgknFGkDdYcUsDtkH4szJkvAiHWl4dRwi6giIuPAxZc2x4EYrpLMlAVGx9LxbDG+m05jk86qkG",
+	"o7cVnjB4xLoMHQdnpHRorAjzRiSOZgzPk894qbcbWQlyT89DbbkbeSO//ZYUGfXtt8gt9FG2iXtG5P1K",
+	"MTXlcSxUxuYyytjX3d5hh/149YL9jXV77cMOC5M45qnyGf7yjzf/wl8OO2wh5DdtBvASUx4r/0aKj5rn",
+	"aRB/uOyJWWngulwUhjVIMPZHDxeuajNY8N8fHBycwGB/vD7TLUDMV+1vvzWyXSQxQN0KeTORBkJmLSGD",
+	"JIR3ZROxwP4wNwzDrALRZucYxPP382vGY5Vo+iv23fnpC/2m50kY2cH8eP2ydexjdLDJo0yVMLBQtuI2",
+	"Ji0/Y9z+TuuDaZnYBYjQGB7GdMU3BbsvL/WEB2KCeMKUGTTlixtpkjxxcbnUUdXBZC7vdNwY+ylJ76jG",
+	"10pXcBYgyvg2EQqa5AVLEikFlZ7HGoo0b/Thu4sAQRTFEuLa+K8LhLPnKZdwzCVUpUR2AsI0fEQnHaXQ",
+	"kPt32GZD654bMsUX6kbeT4Qm00Z3Og0RUHS//ZZIyGmPARLxgGlcQ3ghoSphvst0RCUkCYJY2txX4Hm+",
+	"qRmvY3Sobrx+yKcK7hitQ9qGDTDBkG35gcdRqFfW2eGwonVIvzQK6IuAkGlGPwBj/PZbUsBm/Bb4vBIy",
+	"ZMPcKjJkXLFhoP+mmOihtpNgzfssnZv+LsU9pfbiWQGfw+mbC3aLcgPsIoKEgLhkfU8P7BG4FRn+YOkG",
+	"U+UMozYAilgJRsIMbq7himY0vJG3IlP69YbFK+T9ecQjThRrxZySPjZKIM2EKzZO4ji5p93YYigp5XhY",
+	"MmRfDx0ZavjNAEFDoVGVNmfMvRRbzN7CdnGRxm95JGlr0TzNzpMJHd0byUzbSDrw1TC07xHBi5MaTBp2",
+	"JNkkAoXfpEjShfe1FoF8ZoQe34Qi+05SpW98ecovJWspmKbMt7cUukwfjM9wUwL60KrvFSQ9RDqHgK55",
+	"kwJkrTJENmMq0ELDV0q7ZBROkuydin09LBjAQQoAvSX/5KC/w0eThg8LhCxYfJzFQGzuvFbHUBYnEGV6",
+	"9DAoMDE9g0nyPI0+m7i0yBEjdX1nDEZkY9dWEUd38MIFrSnOi0y3MK9idWQYr94/CUYcWaiHamsBo/I9",
+	"9H6L+Zb3Sj8PV9YP5lTYmzAoB7sQuDw4tdnXQ9d3jsOzqznUjNgmYEGPBacH9XFv6q7SdhgtcCc7jBjf",
+	"/sYJp1GD0qb57vr6DaPgC+yj+PCNzK9jfYS0fkL7f4iM4ZtBvgg58IBB49eSSyc3XhHsfBk5nqTE+XTK",
+	"0wWoRlidVm+O/N2wu1AIVCgECpRDKRaIJAAbQjLQppB0ATzS0VwGXrfdQdvsTEg+i7yBd9CGrzAoaIKa",
+	"xpMwCeCPpe89gWP8m/5bS8j6k+6gveDTWH+lV06VPj75BNRf6m8pClF/+NB9gkI6vPZWVHj+Xs/QbqeA",
+	"fYCaqDKCIsRo1yBOgMj6Z+2BwZ/hsoKvLaylPWv4YKlcOmGhwF6bJqkoxm+jmOPmTVnBH9RpD+64M5yB",
+	"g76v0DxS0r+AXkP2NV64AnfBNyhD0CQw6zaChgjL7/ka5t2qnnQ9bbTYcyU0TvjSLw8BQ0GDPOZbV+gF",
+	"VlP3duvGaf564p7a/IajqO44V64bdX0R1nfmmr63662qTb6MT7TnpkHLHzCuGAxcqVCzROo93et0PCwc",
+	"JTPt23BFzl+0D0LHBSgyCJIzDFlJwQ+mXT/aOPRz7vYBlWU12sMLxTRpjeJIw3Unuk4i8FLzGROr9RfW",
+	"J+T9ePWCitwMvE73eHw07ovW06DTaT3tdDqtY/hfx/7HOZ0JSb17vU7vqNU5aHW6193OoNMZdLr/Lngn",
+	"cLneP32qI5ipTqyeG203pVGCrJO/pTIx8965diwvHb/vdjpda5wZONZby+z6sCCuLw/miup28/2M3kl8",
+	"ZrWGCCxWG7hpv9Op68vuhyfPuVOJzut3upsf+VFybbahpO5+52DzQy+TdBSFoZD0xHGDkSXh4kLCT7HA",
+	"GgNev3ey+bHrJHnF5UJPSsFzh00IcaEN2vTAQSMyfOBRDDdzwTxGx0AbxozFjkw43rvlO/dKBUZNzM/z",
+	"vYzf4iajz2iV1pdVCwUFD6s+oSLU0tevhnNoRTmZfNsmMB7eubtesMuSmWhNI6XKKQj4szHs04N2hr6X",
+	"fBBpnHDCEXDvySef4J+LcFl7YV6jgKQrJ+daMdyFdEr9Qr1/xVTCxlxrCmgUyqUKpqKPWlBUzCi0ZGaa",
+	"JYrywkAf4XCtRmMQ/EBoWxBYlBXJM+2roFL5+Iuy7lQz1tWr9e8Cb1bvwSyVeGDNJjMN8awbIMOtGIR9",
+	"qAYLTv3xWUR/8xOXSfYy0ZETX3gK8RTUvLWGRvW9nINhT9ge+c0G9gIR3bYwxi6sZkWG3SQfITPylu8q",
+	"edQTsryTT2vHjhEAqYbNUfciZdM5WjcQ7xONl5Da9Yxl9wm4I2wyHTkiQIOzn9rsVJp+wlzVzVD/ImsG",
+	"uKDI3J6kaNaTWJyep3EkUmtbCbjU8AUjUbDUfz0kBRONWUPzqiGbyyyKYbRgab42RsIPVMDP8l8+1QO9",
+	"kWTWWTGr9zod0h6LzPMf89DBR7Y5Kc81ftMW3FMPuSCTGkJdNJMRw5CEMqrCaXvcQhA71TvJMseisw6M",
+	"hMsH3xP4u9h8U1jjim7ffBrmybrLwhb1+XJh0GMNLowzk+8FD3QPGt0wiGdBDxw2IZitafxKhBHHLKg/",
+	"631W8ImWLzQ6ZoJcDb8g82OkpPG44TU25TE43UXY+oUsB3u41wyjb0WqNdVpu+5dZ45N60MSFT7/Mtdl",
+	"qCxzBKTZWZrcppQLhUOxqIo4ErvWLfSBtXQG4P5E9ycu3v2er8WrLEmFclYNRfpen02SOWAMX2TFuw2v",
+	"M+M6ovsRvWvmRozIKbThwruRzo2HL4kUGyVYZ4YqQM5SoazjtxhJCb4OAnodc13znpw4c2lwg1B5KGNT",
+	"wFqrGwmWdXt92lnXX5Y5SqxtvHLZFqqTgCF4WMqiG66EBT5jQyIpeNpzd9hqtX9tdMPAMDYs5+INS2GF",
+	"VFR9Ja7wWd6xKg6fEk8oAAOIT1Ol9yn0UyohQ/2aPLYAF4cwqkGIBZPJjaQAd5vYr8lGZUPzAjBJrL21",
+	"Q3BS6J6100KxOEnA5cO102alyv3QTTUc6pq2QpYyiGDfLLTXDsZH+C64vvg4eCeHFVmKwwEzxd0UlqbH",
+	"1aO1SMAaar0pEx7eSP0oeu5XJCqdYrkXmUommQF/tDKVyaKtys80SjJAf3F5x4BBgecNwhIoMrnHXvE0",
+	"mAzgqGqaJWMKcygaxLYXVh5V5spNgA2Frjfmgf1JXUXWIT7qPGt0VKAk1ut0/4TTsjOC843x2l/Eyi9i",
+	"5aOKleReLUuVem87vuTfUZZ05UZ4d4s8Ia7UCE04xGsUv9bJUhXy5u8sXZLjRz35pIF8lk9kkkWBULmT",
+	"lUo8IGeqlBvP4mQeok9esW67Q1mt4B4foK0EHwc/uMrSeYCuUDZFqHLORiCkodhWaDmKJE8X2Ip9PQxE",
+	"a6iLmKtndMkTRjSJSRCRBGaQhRsL2rahjBgKkChqZ57B55MxG755fXXNYJL0mBqSnGACRtvGeQs+fbSO",
+	"U2gPhnJhNGoUonEmmVG61TPMIZkra06iVkYiuRMLlAmvJ/l4IC5qwIbwUV8SsK5Dv0wIEgmBCuyM2rVg",
+	"zr6xDRXuFIg4gVAR80GH44HwgiISBiYM/0v/il5tSia5IJs/DIpRALQlsokohCfh83tC6NYk4xJiedJo",
+	"NM9ygVWHkkXK9E9T15FQsADu4haiErW5H8MsoDQgpv/whQKRP0zmEFz16zzJhImoNK79DLSSQtBjJG+R",
+	"6Bh6S3sM9RTXYAaCIVaZMKEWOrIjUqz38aNWdXL0FBypvheZ3vo457xupJ6Hb6tI3EhtQDTxHfC3jmpy",
+	"g3OemXAaDHejt4FG0mZXCYsUhoTZ04KHCDYzvl1NsHoRhpLZwixhPihIh+Jhmx12DthUcKkHrZJp3l5j",
+	"T9LkBnYQTs19Mxx33jk9jPADX91Iq0JhWAQgJih7AOi3QnDn171O/xs3Q5n0Rd1EB8bRbvFtrc5IlY8K",
+	"TFo3zhEFAcFcVh0UVI50XxjB9wbhfgY6g+pviEDH4+GACAUUgc0KurChvo6VtAwMpgonvdxVKrQySxoG",
+	"4/E9Xyj9K214vSlVlRrxVgQi+iCI8BuDRkrDp5jLp71+hyLQKujfZuah0kBXHiiMlL3WOrFBSaJtFN3K",
+	"RMe95OAFxUGZyBFa0jwog8hWiMhwsiR7nc5KXiRFTzTRqQK4rmi3/1eV+J1aiI7cZG3wCopBE+WoB5uy",
+	"Cn/pKIWq0IWKSIQlVYt3LgBvUBi1EWLgIfEha3Xzig8D74maJLMn+HoF389EUIzZ8j1zW+nYjjyLoHxf",
+	"bmNZz29+FO9qqNzCW76S1tl94hD65wpKgwvA4rkiyQI+e9/1amJWqiBiB14wIcLvuGK6ngy8uYru+ola",
+	"yhOdyxIFBgZ9lo21+56p2yHvdtkizyk9rrRPKn3uyMrhr1wPeJ6z92fEjIywQcwmEC2WF8/IDSOPR9jm",
+	"NMDpv8C89scwg0yjj6LIrzToEp6ows6NZCg+IpSqBaxyi1FYmCkK68pnTZ/X7HsKo6Jm6zZ8YS/q0XTd",
+	"0Tj1MGpH48Zv1W1nGpCTi1u7md1R9fJR9YqjQpHNKyBxEdqc3mItgstXrQJqtMGmJJczNgRxZUqovlwS",
+	"un7B/2uDR4s263YBxo1i3pYVROltJkphlSoP93Y7+59aDqiyJWFWkc1tMhLza2mlhzxsSMuzOhMLB11C",
+	"5Gx7hfI+b6y80Tpd733VDz3Jn8jdr2ii669qtdUjv54YAZDdc5B+ZZLLQY80vL9efOAXk1jTyCHMVy3b",
+	"xK6EDLW+5hjD9BePFiBEEmRu8vo8BiqT71Mf5C8FZH+X+IhOf9HV0XztGFMZS0UgZBYv8A/MAtR2A5tn",
+	"mkMzgVEgT0bSubu2Cj++gYr3Ua4ZD0So/V1RoeIwJhSkXE3QggL0o3x1zd3wSTQcwU8q98JUZwy8MhTZ",
+	"oP9d6kKtMMgovBV1YfpuCblmIp1+gEoGVKQK5Ek7ML2Yq6xQmL5qEDnEYrMxVJY9rhiLIRZZKWKhncq5",
+	"G7U2d2HHFIM/dVKALtLvpcKsl1ticOBZScKNQuDVkfudfxukYy1w5NKUqUmdpVwqAjPxJM/UAMpRX754",
+	"+68n3bUCW14O1IqSTjn8urHEfE2Lw3977gidatmVYmcJ/rRKPC6UZx/0HphM4Fbe/pJP8JfIJzA3G/BJ",
+	"4tDubW5+/ZMkGJjhPvlk2MXyySd9TJdr7279ZH5/0zEiho12cmTXUaiv6OKlDOpCripE0zx7N4/HhY5G",
+	"EVVX0nZufZdjBjb6AnQpZweMESxPzouesaGFXbG55S4CTSLFahmllaSEV7bS59q7G7Pt3A2CNCDK1Cb7",
+	"mfqvlTbTbqfX3wAtt4e7phyX8ue7WlxUqZ83jICmVDeEyjtizbj+o4tiAc/qL6hKItbcWlu+vIeixp/w",
+	"Yi3ARJFZ5N32Fyvl4ai6cBhzFL8Ewfylk3FsZXYdKlgA39rjzfzZU3HWa4YYAADRnRkh05AlwQZO2HsI",
+	"/coOqIOO7nVU5IKrz7J0vK0QrLBK6Syaw/elhF6bq/4rxYZRSEEOcL2X0KoMkgou1rMyWlJxQrndemU+",
+	"ec31+ulsextr0YpCBGplqKKGm8cfwDb3GTjfTcBBHopAkpT214MPCqkDIbi21BcanZ8VYBOqzRG2HsbW",
+	"CAYDHeWgK24PdQyz8Uf4zPgCYHC2OPZ+sA7cktK4e/JVnksM3dDnag/ABm7FmVoYgj1YYf7ceAQxT6cO",
+	"xECVZIjSJf1uBRX62BBvoN+jfXpXizeAAs0sUZHet1ZCevofB+Nu0BsfimN+MuoE3TAHKi/vmRRrzOAH",
+	"wwSi34Q36OeijBHIUM7sUu0c9TJJbV1uaPBAm4FTQf6LyeAvYTIoYWD9ec0FNJEnn+jfoolgRWe2N8wD",
+	"udEvc3lX4EYjDBTyuPznnN//7W8F993SdwtCfeFOFdxpa1a0HuzACt/KuE+Mi+aL1vWX1rqKXC238o0W",
+	"2Z9e8dogab3R/M9bvqvjjE+05Lt9wqfT+TokBEP3SLE7MdM5m4jpivXPTLTvqW1ogrtNbTUbYkuJeQbA",
+	"pRC6i9GlK/rDC5ravhh8rimtTZvSr9uWe23gW1+Y1F8zAUnv0RU+9ediTLXchaQB8Sjc5QUSVBWKMiI3",
+	"cVw5gP6pw+ZR46ek4pDyFrSY1WZvDDAOmScKnMggLqKFAyWVGwnNoHeb8I3mDeJStMwEuq37M3YRwMNV",
+	"binoLF2Q1UvDgzrG6WGZJd5IiuErmmAo+1jvnTZ7uTp+h5M6MODIe/N0FB16ryYQN0JItjChG2nNJ3VM",
+	"tzKNANd8X2zXFS9d8fqL/Lxefnb9IsVXrAaZrvKQQmipyYeDjYcNMYFrY8yoCayt9BVFNkK5+U1pq+vW",
+	"3JVJMTQIy9x9uTZ3Siv+q92z1+liVRfA2+J3u2nhb+e01+fqPuxKpij6J5/0X5sAGjHdxeLQOxELh52O",
+	"AVFfCYuoDEYw7OjBNwCCeDeQu+l12wje5olqkAITGv+FhfylzQMLW2CiPl3CYRL6gb+WnUCzBpK25+vQ",
+	"m5SubllOIAG0QgpVGupEr9wpavAD4dtSWR7NBnwDu2OEVJQ4b+Tqk7qUCD2Gqd+53/HrfufkmzZ7TSWv",
+	"TTqWzzT4gK44oZMgtBVCWxWqUHXmBRa2K6COIVgRUaeUgPgYyYbLrTlhXrn0MRLJfl82jgoaDuGZDvnT",
+	"RQ5c+K8dIXV0peHfb24gm4v7UobQDwkNeVNekG33F00H+qND6vSaPDxLk0AoRRfeXzHr6FTKZA5s2V7J",
+	"ze/cxwDjKecj6SG08muzZe4d51dAt7tvOVLDw/F3dAIoCAXiI3ArNFXBD0Fgf8kxgR6iLOgFqtUPLktl",
+	"TKg9ITYkDCERsXDfgo0xZeYZCAkKvuExMVhlUDCyhCxfiRTVgT9v9Vg2hjIjJCimvNIbfKYEPJIJrLwT",
+	"JNMpL4aO/ezUY7AldiE89eMsTkJjymgaB7RFaXe3+u8SK3Nf0MPHGK2lP3RLBVPhQGULGDjWDPVqqqfo",
+	"xbMFmxJTnoZ9TeFR32gkpFJbqtkIrWQixfCb2kQuArxvDj6/qc5KXh/89yyzUjnVojjWGAma2tcmrrmU",
+	"1yIDQwCkiAoRwPJQ2b26JaCHXqbJtDAoW0o2hMMPXXmrAX/NxqMrgNsxbRjKc2y+78HoUoqmNjrlbEcp",
+	"HXAyqpvauzjQKZS5UiJIAEi0ZsDTSF5Riwt5tXKIV4rxTvnHaDqfeoOD7uHBEUnpiCoD33VWivX+6SLk",
+	"yLRcW7CH56kHm3WTgrlXb4x1JvIV1SWMboXCrruDEz4+GB/3R52x6B0ddg864ah/cNQdHfOT474QQedg",
+	"fHJ89LR/GITheDTqdsLRwfFJJ+wcH4c9fnLk+d6YSuOZEU1Fxg0SShYFdwLedN068ZYU/0aF6NYNuCmO",
+	"x8wt2UdbcC4Ktv6QT/mt/mpNvaC8Hvx8Fm4ip8VV6ZYj+jyx+Efv4pfk4/i/va3M7DC0L5F9f53IvtQK",
+	"U0aiNt/8wQP66ny/p7p4aq/T0+h5iMudo0aH8xT6Iyt2r9PJUd+gCri2S7kVqLVxoLZqdPtG/gQ/Wcw1",
+	"8Lr97XLo+k/vsRTmfAbS7aW5kLQTGKtO6hsMvwAe+6wEBkh2x16nR9DemskMGdfKkXJNbgbLxC3h67NI",
+	"qkzwkOAnfyT0ySonwLDK5HWGzJvOv7etFdFJfYB92eCeI1J6zcHVKu1r0XRGrmEH1pWnGqOBFjXXKJtC",
+	"N627NJrDOjXh+nCuYdNZ7607kZ/Mblwzg8NOA+yp43yQD7c/HntNXrisIMuxVwkqtPXl9KjA3xYkapM9",
+	"T2t1BN3ubTuHOqNezsQ2cCSCC0KOooFnTRF7rVU7xsDza367yRCIbZa+5+Ywvd1AC/Os84x9ZOnvYIP0",
+	"9wm81Nty5S1YWbOV1yWaH2Hl9fWVV1Yolm56wOL+rivyxbj8xbj8exiX9ShtpeXGgvBOluXI4Z93YuHI",
+	"wOVfdG/bW6PLHaVCAwjSdDZYqT+7Ddt0rQuyO+IDzBENx0aCcL9Yh31YaxbXFLiPZJjc5xTTXwdOjyKs",
+	"taJjiCB0jHLFXqzqTz4Zwac+AIc0jItx6zKRovUKyDCkQvbkpg6dK6JYPuig02+z3RSUwY28r3ovoU7r",
+	"6vFkY/CtxTjK1uk1VbrF30W2o2Jh1ITNCsXFGCbwiqBgH24+CzXgyO8mBD7gnt/bnX1QBV957dY/AvnE",
+	"Qt7noDjl/YSlp/4IM/oSzPVXDeba8nb/M8ZqWXu7zelavV+eBFwGYofatk7ndZY3myuBjsT7SYSFtgu1",
+	"99BzkwqOBfJQLSUzArmMZ4KyElZrxTbP7DrD+dnr5IFsnqjVWOs7M833r/aZkUChQuUgOueSj86X25WL",
+	"fmF//3PC4ddqRLSJf3eWCX/Tpn/EGPgqBjkRwd2j8Mcr4HrzGGNlqR5lMnaZoFOeUp97W8SbxyoBo35B",
+	"qMaapRSqqmmuqAYnsUst2Eeq0KPShWvIgCiT+2e6jincnQrzvHR7yEczI8ThbsOFgYh1TLi3dZpXs/hQ",
+	"et+PuvW+WDCtVKSY0ssXflYT2xe2/IUtI1v+b9yHLruQyf3vxZw/Ey/OoqmIIylqrSJwQH9J5vAOgloP",
+	"eBwrU7/ZEMq4SaKUmZq01NqBczW814pUPtXspbSmvIivjZ1zkVyjGjjYGoRXyJcCHPaN0K7QaDO0K/Gv",
+	"a0Orz2PbsK9rzmedRyo5rVntL2lVf2FNHItJRipLUouA+D9OMTdRWZ/qCYmk0xQpM723JqAjFVzjFZDI",
+	"bgqml6sJqIrAYBoTlWk0QSAG1iDKCnUh/RVo65xdimm7GAdc9a6fDFqCqchEPYKoOZ0HE6p4UZ1d114J",
+	"5K16wXUp1kWBnOtUh22X8DKr+jjjcUxx4fpF5vpwnzZfeWsKPiRjXZxD3xrTAk4m4mJqUIa8X9Omot/v",
+	"BI+zic+mIkujQOlrLpFZyoPMrsxUcAkADsmYiTRNdAjAgkmB6A5Y/zV/nb1CFGzJ/38A",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
