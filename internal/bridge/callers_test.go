@@ -48,9 +48,13 @@ func TestDataInATextAreTheData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	decoded(t, nil, strings.Replace(envelope("refund.requested", requestData), requestData, string(text), 1))
+	typed := strings.Replace(envelope("refund.requested", requestData), `"specversion"`, `"datacontenttype":"application/vnd.shop+json","specversion"`, 1)
+	decoded(t, nil, strings.Replace(typed, requestData, string(text), 1))
+	if _, _, err := (bridge.Codec{}).Decode(nil, []byte(strings.Replace(envelope("refund.requested", requestData), requestData, string(text), 1))); err == nil {
+		t.Error("a text as data of application/json is taken")
+	}
 	for _, wrong := range []string{`"no document"`, `""`, `"\"{}\""`} {
-		body := strings.Replace(envelope("refund.requested", requestData), requestData, wrong, 1)
+		body := strings.Replace(typed, requestData, wrong, 1)
 		if _, _, err := (bridge.Codec{}).Decode(nil, []byte(body)); err == nil || !strings.Contains(err.Error(), "/data") {
 			t.Errorf("data %s: %v, want a fault of /data", wrong, err)
 		}

@@ -122,9 +122,11 @@ func structured(body []byte) (attributes map[string]string, data []byte, err err
 	case data == nil:
 		return attributes, nil, undecodable("/data", "is required")
 	}
-	if text, isText := strictjson.Text(data); isText {
-		// The SDK of Go writes the document as a text if its media type ends in +json. No type of event has a text as data.
-		data = []byte(text)
+	if media, _, _ := wire.MediaType(attributes[contentType]); strings.HasSuffix(media, "+json") {
+		// The SDK of Go writes such a document as a text. No type of event has a text as data.
+		if text, isText := strictjson.Text(data); isText {
+			data = []byte(text)
+		}
 	}
 	return attributes, data, nil
 }

@@ -265,22 +265,6 @@ func TestStalledBodiesMayBeSentAgain(t *testing.T) {
 	}
 }
 
-// Events that the SDKs of CloudEvents make are decoded, in both modes.
-func TestEventsOfSDKsAreDecoded(t *testing.T) {
-	t.Parallel()
-	w, s := callersServer(t, 20*time.Second)
-	sdks := map[string]bool{}
-	for _, r := range recordings(t, "sdks") {
-		sdks[r.client] = true
-		res, body := exchange(t, s, r.bytes, false)
-		isEvent("accepted")(t, r, res, body)
-		sameRefund(t, r.client+": "+r.name, w)
-	}
-	if len(sdks) < 4 {
-		t.Errorf("recordings of %d SDKs, want those of Go, Java, JavaScript and Python", len(sdks))
-	}
-}
-
 // sameRefund fails the test unless the backend got the one refund that every SDK sends.
 func sameRefund(t *testing.T, name string, w *fakeBackend) {
 	t.Helper()

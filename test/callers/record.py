@@ -4,7 +4,7 @@
 Usage: test/callers/record.py [NAME ...]      NAME: a key of CLIENTS or SDKS; without one, all of them
 
 Each program in clients/ and sdks/ makes one call and ends. It gets BASE (the address of the recording socket), CALL (an entry of
-calls.json, or of EVENTS below) and, with several libraries in one program, LIBRARY. The requests go to internal/http/testdata/callers and
+calls.json or events.json) and, with several libraries in one program, LIBRARY. The requests go to internal/http/testdata/callers and
 .../sdks, a file for each client: "=== name, number of bytes", then the bytes. test/callers/install installs what the programs need.
 """
 import datetime, json, os, pathlib, socket, subprocess, sys, threading
@@ -42,7 +42,7 @@ CLIENTS = {
     "node-undici": (["node", "clients/node.mjs"], "undici", npm("undici")),
     "node-axios": (["node", "clients/node.mjs"], "axios", npm("axios")),
     "java-httpclient": (JAVA + ["clients/Caller.java"], "httpclient", JAVA_VERSION),
-    "java-okhttp": (JAVA + ["clients/Caller.java"], "okhttp", jar("okhttp")),
+    "java-okhttp": (JAVA + ["clients/Caller.java"], "okhttp", jar("okhttp-jvm")),
     "perl-http-tiny": (["perl", "clients/tiny.pl"], "", "perl -MHTTP::Tiny -e 'print \"HTTP::Tiny $HTTP::Tiny::VERSION, Perl $^V\\n\"'"),
 }
 SDKS = {
@@ -51,18 +51,7 @@ SDKS = {
     "javascript": (["node", "sdks/javascript.mjs"], "", npm("cloudevents")),
     "java": (JAVA + ["sdks/Sdk.java"], "", jar("cloudevents-core")),
 }
-# The events that each SDK makes. data is text, or bytes if "bytes" is set.
 KEY = "rfk_test_Writer01_" + "0123456789012345678901234567890123456789012"  # of the tests of internal/http
-DATA = '{"refundId":"rf_1001","orderId":"ord_77","paymentId":"pay_77","amount":1250,"currency":"USD"}'
-EVENTS = [
-    {"name": "structured mode", "mode": "structured", "id": "evt-1", "data": DATA},
-    {"name": "structured mode with bytes", "mode": "structured", "id": "evt-2", "data": DATA, "bytes": True},
-    {"name": "structured mode with another media type of JSON", "mode": "structured", "id": "evt-3", "data": DATA, "type": "application/vnd.shop+json"},
-    {"name": "binary mode", "mode": "binary", "id": "evt-4", "data": DATA},
-    {"name": "binary mode with bytes", "mode": "binary", "id": "evt-5", "data": DATA, "bytes": True},
-    {"name": "binary mode with another media type of JSON", "mode": "binary", "id": "evt-6", "data": DATA, "type": "application/vnd.shop+json"},
-    {"name": "binary mode with an attribute that is encoded", "mode": "binary", "id": "evt 7 \u20ac \"100%\"", "data": DATA},
-]
 
 
 class Recorder:
@@ -142,9 +131,9 @@ def record(recorder, kind, name, entry, calls):
 
 
 def main():
-    calls = json.loads((HERE / "calls.json").read_text())
+    calls, events = (json.loads((HERE / name).read_text()) for name in ("calls.json", "events.json"))
     recorder, wanted = Recorder(), sys.argv[1:]
-    for kind, programs, list_of_calls in (("callers", CLIENTS, calls), ("sdks", SDKS, EVENTS)):
+    for kind, programs, list_of_calls in (("callers", CLIENTS, calls), ("sdks", SDKS, events)):
         for name, entry in programs.items():
             if not wanted or name in wanted or kind + "/" + name in wanted:
                 record(recorder, kind, name, entry, list_of_calls)
