@@ -11,7 +11,7 @@ import datetime, json, os, pathlib, socket, subprocess, sys, threading
 
 HERE = pathlib.Path(__file__).resolve().parent
 OUT = HERE.parent.parent / "internal/http/testdata"
-TOOLS = pathlib.Path(os.environ.get("CALLERS_TOOLS", HERE / "tools"))
+TOOLS = pathlib.Path(os.environ.get("CALLERS_TOOLS", pathlib.Path.home() / ".cache/refundry/callers"))
 PYTHON = str(TOOLS / "venv/bin/python")
 JAVA = ["java", "-cp", str(TOOLS / "java/*")]
 JAVA_VERSION = "java --version | head -1"
