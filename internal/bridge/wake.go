@@ -94,17 +94,23 @@ func unpark(m intake.ParkedMessage) (in intake.Intake, tenantCode string, err er
 		in.OccurredAt = brokerTimeOf(m.Headers)
 	}
 	in.Tenant, in.Event.Consumer, in.Actor, in.Transport, in.Parked = m.Tenant, m.Consumer, "system:wake", "parked:"+m.ID.String(), m.ID
+	if err == nil && boundOf(m.Headers).forbids(tenantCode, in.Type) {
+		err = undecodable("", "claims a tenant or a type for which its sender may not publish")
+	}
 	return in, tenantCode, err
 }
 
-// attributesOf returns the attributes of binary mode; nil = the body is the whole event. The mode is structured if the content type
-// is that of CloudEvents or no header begins with "ce-".
+// attributesOf returns the attributes of binary mode as they came, see Codec.Decode; nil = the body is the whole event. The mode is structured if
+// the content type is that of CloudEvents or no header begins with "ce-".
 func attributesOf(h map[string][]string) map[string]string {
 	var out map[string]string
+	media := ""
 	for name, values := range h {
 		name = strings.ToLower(name)
-		if name == "content-type" && len(values) == 1 && strings.HasPrefix(strings.ToLower(values[0]), "application/cloudevents") {
-			return nil
+		if name == "content-type" && len(values) == 1 {
+			if media = values[0]; strings.HasPrefix(strings.ToLower(media), "application/cloudevents") {
+				return nil
+			}
 		}
 		attribute, found := strings.CutPrefix(name, "ce-")
 		if !found || len(values) != 1 {
@@ -114,6 +120,9 @@ func attributesOf(h map[string][]string) map[string]string {
 			out = map[string]string{}
 		}
 		out[attribute] = values[0]
+	}
+	if out != nil && media != "" {
+		out[contentType] = media
 	}
 	return out
 }

@@ -14,7 +14,7 @@ import (
 const (
 	ParkUndecodable = "undecodable"  // no event of a known type
 	ParkTooLarge    = "too-large"    // the body exceeds the limit
-	ParkOtherTenant = "other-tenant" // the tenant is missing or not allowed for this bridge
+	ParkOtherTenant = "other-tenant" // the tenant is missing, not allowed for this bridge, or not the one that the broker has checked
 	ParkRefusedByDB = "unstorable"   // the database rejects a value
 	ParkGivenUp     = "given-up"     // it failed until the try Config.GiveUp, the last ones in a group of its own
 
@@ -59,7 +59,7 @@ func (it *item) attempts() int { return max(it.msg.Deliveries(), 1) + it.tries }
 func (b *Bridge) store(ctx context.Context, items []*item) error {
 	ctx, cancel := context.WithTimeout(ctx, b.cfg.Patience)
 	defer cancel()
-	var group, alone []*item
+	var group, faulty, alone []*item
 	for _, it := range items {
 		if it.done {
 			continue
@@ -69,7 +69,7 @@ func (b *Bridge) store(ctx context.Context, items []*item) error {
 		}
 		switch {
 		case it.parkReason != "":
-			alone = append(alone, it)
+			faulty = append(faulty, it)
 		case it.attempts() >= b.cfg.Alone:
 			alone = append(alone, it)
 		default:
@@ -79,14 +79,11 @@ func (b *Bridge) store(ctx context.Context, items []*item) error {
 	if err := b.accept(ctx, group); err != nil {
 		return err
 	}
+	if err := b.park(ctx, faulty...); err != nil {
+		return err
+	}
 	for _, it := range alone {
-		var err error
-		if it.parkReason != "" {
-			err = b.park(ctx, it)
-		} else {
-			err = b.tryAlone(ctx, it)
-		}
-		if err != nil {
+		if err := b.tryAlone(ctx, it); err != nil {
 			return err
 		}
 	}
@@ -229,18 +226,34 @@ func (b *Bridge) failed(it *item, err error) {
 	}
 }
 
-// park stores a message that the Door cannot decide, in a transaction of its own. A message that cannot be parked stays open.
-// Errors: an outage of the database.
-func (b *Bridge) park(ctx context.Context, it *item) error {
-	err := b.cfg.ParkedMessages.Park(ctx, it.in.Tenant.ID, it.in.Event, it.parkReason, *it.in.Park)
+// park stores messages that the Door cannot decide, in one transaction, or each in its own if that one fails. A message that cannot be
+// parked stays open. Errors: an outage of the database.
+func (b *Bridge) park(ctx context.Context, group ...*item) error {
+	if len(group) == 0 {
+		return nil
+	}
+	rows := make([]intake.ParkedRow, len(group))
+	for i, it := range group {
+		rows[i] = intake.ParkedRow{EventRef: intake.EventRef{Tenant: it.in.Tenant.ID, EventID: it.in.Event}, Park: *it.in.Park, Reason: it.parkReason}
+	}
+	err := b.cfg.ParkedMessages.ParkAll(ctx, rows)
 	switch {
 	case isOutage(err):
 		return err
+	case err != nil && len(group) == 1:
+		b.failed(group[0], err)
+		return nil
 	case err != nil:
-		b.failed(it, err)
+		for _, it := range group {
+			if err := b.park(ctx, it); err != nil {
+				return err
+			}
+		}
 		return nil
 	}
-	it.done, it.outcome, it.cause, it.parked = true, outcomeParked, it.parkReason, it.parkReason
+	for _, it := range group {
+		it.done, it.outcome, it.cause, it.parked = true, outcomeParked, it.parkReason, it.parkReason
+	}
 	return nil
 }
 

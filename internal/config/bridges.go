@@ -39,5 +39,9 @@ func (b Bridge) faults(name string, kinds map[string]Kind) Faults {
 		out.AddIf(true, ".broker: %q is not one of: %s", b.Broker, names(kinds))
 		return out
 	}
-	return append(out, faultsOf(kind.Check(b.Settings.Node()))...)
+	faults := faultsOf(kind.Check(b.Settings.Node()))
+	bound, can := kind.(BoundKind)
+	out.AddIf(len(faults) == 0 && len(b.Tenants) > 1 && !(can && bound.BoundsTenants(b.Settings.Node())),
+		".tenants: with several tenants the settings must say where the broker shows the tenant and the type of a message (nats: subjectForm)")
+	return append(out, faults...)
 }

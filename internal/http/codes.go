@@ -17,6 +17,7 @@ const (
 	codeUnauthorized     refund.Code = "unauthorized"
 	codeScopeMissing     refund.Code = "scope-missing"
 	codeMethodNotAllowed refund.Code = "method-not-allowed"
+	codeIncomplete       refund.Code = "body-incomplete"
 	codeTooLarge         refund.Code = "body-too-large"
 	codeUnsupportedMedia refund.Code = "unsupported-media-type"
 	codeRateLimited      refund.Code = "rate-limited"
@@ -52,7 +53,7 @@ func badRequests() []CodeInfo {
 			"The body is not JSON, or it is ambiguous: repeated members, fractions or exponents, data after the document, invalid UTF-8.",
 			"Correct the body. `errors` names the place.", false},
 		{codeInvalidRequest, http.StatusBadRequest, "The request is not valid", "The request does not follow the contract.",
-			"A member, parameter or header is missing, unknown or not allowed by the contract, or the body did not arrive in time.",
+			"A member, parameter or header is missing, unknown or not allowed by the contract.",
 			"Correct the request. `errors` names every place.", false},
 		{codeKeyMissing, http.StatusBadRequest, "The Idempotency-Key header is missing", "This request needs an Idempotency-Key header.",
 			"Without a key, a repeated request looks like a second refund.", "Send a new key with every new request and the same key with every repeat.", false},
@@ -74,6 +75,9 @@ func badRequests() []CodeInfo {
 			"The path does not exist, or this tenant has no such refund, payment, case or message.", "Check the address.", false},
 		{codeMethodNotAllowed, http.StatusMethodNotAllowed, "The method is not allowed", "The method is not allowed here; see the Allow header.",
 			"The path exists, but not with this method.", "Use one of the methods in the `Allow` header.", false},
+		{codeIncomplete, http.StatusRequestTimeout, "The body did not arrive", "The body did not arrive completely in time.",
+			"The bytes of the body stopped before its end, or came too slowly. Nothing was stored.",
+			"Send the same request again with the same key after `Retry-After` seconds, on a new connection.", true},
 		{codeTooLarge, http.StatusRequestEntityTooLarge, "The body is too large", "The body is too large.",
 			"The body is larger than the limit named in `detail`.", "Send less, or send events in smaller batches.", false},
 		{codeUnsupportedMedia, http.StatusUnsupportedMediaType, "The media type is not supported", "The media type or the encoding of the body is not supported.",

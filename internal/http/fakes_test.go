@@ -134,13 +134,15 @@ func (w *fakeBackend) FindPayment(_ context.Context, tenant refund.TenantID, id 
 	return w.payment, nil
 }
 
-func (w *fakeBackend) Park(_ context.Context, _ refund.TenantID, _ intake.EventID, _ string, p intake.Park) error {
+func (w *fakeBackend) ParkAll(_ context.Context, rows []intake.ParkedRow) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.parkErr != nil {
 		return w.parkErr
 	}
-	w.poison = append(w.poison, p)
+	for _, r := range rows {
+		w.poison = append(w.poison, r.Park)
+	}
 	w.touched = append(w.touched, "park")
 	return nil
 }

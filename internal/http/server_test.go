@@ -63,7 +63,7 @@ func TestSlowBodyIsRefused(t *testing.T) {
 	t.Parallel()
 	w, s := startServer(t, 200*time.Millisecond)
 	got := sendRaw(t, s, requestHead(writerKey, 500)+`{"refundId":`)
-	if !strings.HasPrefix(got, "HTTP/1.1 400 ") || !strings.Contains(got, "invalid-request") || !strings.Contains(got, "did not arrive in time") {
+	if !strings.HasPrefix(got, "HTTP/1.1 408 ") || !strings.Contains(got, "body-incomplete") || !strings.Contains(got, "did not arrive in time") || !strings.Contains(got, "Retry-After: 1") {
 		t.Errorf("got %s", got)
 	}
 	if len(w.touched) > 0 {
@@ -89,7 +89,7 @@ func TestIncompleteBodyIsRefused(t *testing.T) {
 	}
 	got, _ := io.ReadAll(conn)
 	_ = conn.Close()
-	if !strings.Contains(string(got), "did not arrive completely") || len(w.touched) > 0 {
+	if !strings.HasPrefix(string(got), "HTTP/1.1 408 ") || !strings.Contains(string(got), "did not arrive completely") || len(w.touched) > 0 {
 		t.Errorf("got %s", got)
 	}
 }

@@ -59,7 +59,7 @@ type Cases interface {
 }
 
 // EventDecoder decodes one CloudEvent to an intake without tenant, consumer, actor and
-// parking position. attributes are those of binary mode, in lower case and without
+// parking position. attributes are those of binary mode, encoded as they came, by their names in lower case and without
 // "ce-"; nil = body is the whole event as JSON. With an error, the intake has the parts
 // of the event's identity that could be read. An error with the methods Pointer and
 // Detail describes the fault.
@@ -67,10 +67,10 @@ type EventDecoder interface {
 	Decode(attributes map[string]string, body []byte) (in intake.Intake, tenantCode string, err error)
 }
 
-// EventParker stores events that were not passed to the Door, with the reason. Parking a
+// EventParker stores events that were not passed to the Door, with the reason, in one transaction. Parking a
 // position again increments its count. Errors: refund.ErrUnavailable.
 type EventParker interface {
-	Park(ctx context.Context, tenant refund.TenantID, ev intake.EventID, reason string, p intake.Park) error
+	ParkAll(ctx context.Context, rows []intake.ParkedRow) error
 }
 
 // Messages reads the trace of the messages of bridges. Errors: refund.ErrUnavailable.
@@ -178,7 +178,6 @@ type service struct {
 	problems   *problems
 	auth       *authenticator
 	operations map[route]*operation
-	validators validators
 }
 
 var _ oapi.StrictServerInterface = (*service)(nil)
@@ -207,9 +206,7 @@ func newService(c Config) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.operations, err = operationsOf(spec); err != nil {
-		return nil, err
-	}
-	s.validators = newValidators(spec, s.problems, s.clock)
-	return s, nil
+	asRequestSchemas(spec)
+	s.operations, err = operationsOf(spec)
+	return s, err
 }

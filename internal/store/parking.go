@@ -1,8 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -28,6 +31,31 @@ WHERE k.tenant_id = $1 AND k.wake_payment = $2 AND k.parked_id > $3 AND k.done_a
 // refund.ErrUnavailable, refund.ErrBadData; repeating it is harmless, and so is a rerun, which counts up once more.
 func (s *Store) Park(ctx context.Context, tenant refund.TenantID, ev intake.EventID, reason string, p intake.Park) error {
 	_, _, err := s.ParkBeforeRetry(ctx, tenant, ev, reason, p)
+	return err
+}
+
+// ParkAll is Park for several messages in one transaction: all are stored, or none.
+func (s *Store) ParkAll(ctx context.Context, rows []intake.ParkedRow) error {
+	rows = slices.Clone(rows)
+	for i := range rows {
+		rows[i].Source, rows[i].ID = storable(rows[i].Source), storable(rows[i].ID)
+	}
+	// The same order in every transaction: two that park the same messages do not wait for each other.
+	slices.SortStableFunc(rows, func(a, b intake.ParkedRow) int {
+		return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), strings.Compare(a.Consumer, b.Consumer), strings.Compare(a.Position, b.Position))
+	})
+	err := pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
+		now, err := txNow(ctx, tx)
+		if err != nil {
+			return err
+		}
+		b := &pgx.Batch{}
+		queueParked(b, intake.View{Now: now}, intake.Plan{Parked: rows}, s.cfg.NewRID)
+		err = tx.SendBatch(ctx, b).Close()
+		fault.Point(fault.PoisonWritten)
+		return err
+	})
+	fault.Point(fault.PoisonCommitted)
 	return err
 }
 

@@ -228,8 +228,8 @@ type CapturedPayment struct {
 	// PaidAt When the payer paid. The channel's refund window begins then, or, while it is not known, when the payment was announced. It may be sent later than the rest. Once set it never changes; another value is a conflict. Not before 2000, and at most 10 minutes in the future.
 	PaidAt *PaidAt `json:"paidAt,omitempty"`
 
-	// PaymentId Chosen by the caller; case-sensitive.
-	PaymentId Id `json:"paymentId"`
+	// PaymentId Chosen by the caller; case-sensitive. It becomes a segment of a path, so it is neither `.` nor `..`, which clients remove.
+	PaymentId PathId `json:"paymentId"`
 }
 
 // Case The open case of a refund; null when there is none.
@@ -341,7 +341,7 @@ type Choice struct {
 	EffectIds []openapi_types.UUID `json:"effectIds"`
 }
 
-// CloudEvent A CloudEvent 1.0 in the JSON format. `data_base64` and media types other than JSON are not read.
+// CloudEvent A CloudEvent 1.0 in the JSON format. The data is JSON, in `data` or in `data_base64`. An attribute that is `null` is absent.
 type CloudEvent = json.RawMessage
 
 // CloudEventBatch At most 1000 events.
@@ -732,6 +732,9 @@ type ParkedPage struct {
 // ParkedState defines model for ParkedState.
 type ParkedState string
 
+// PathId Chosen by the caller; case-sensitive. It becomes a segment of a path, so it is neither `.` nor `..`, which clients remove.
+type PathId = string
+
 // Payment defines model for Payment.
 type Payment struct {
 	// PaymentId Chosen by the caller; case-sensitive.
@@ -958,17 +961,20 @@ type Limit = int
 // ParkedId defines model for ParkedId.
 type ParkedId = openapi_types.UUID
 
-// PaymentId Chosen by the caller; case-sensitive.
-type PaymentId = Id
+// PaymentId Chosen by the caller; case-sensitive. It becomes a segment of a path, so it is neither `.` nor `..`, which clients remove.
+type PaymentId = PathId
 
 // Prefer defines model for Prefer.
 type Prefer = string
 
-// RefundId Chosen by the caller; case-sensitive.
-type RefundId = Id
+// RefundId Chosen by the caller; case-sensitive. It becomes a segment of a path, so it is neither `.` nor `..`, which clients remove.
+type RefundId = PathId
 
 // BadRequest An error document of RFC 9457.
 type BadRequest = Problem
+
+// BodyIncomplete An error document of RFC 9457.
+type BodyIncomplete = Problem
 
 // Conflict An error document of RFC 9457.
 type Conflict = Problem
@@ -1015,6 +1021,12 @@ type ListCasesParams struct {
 
 	// Limit Items per page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ReceiveEventsParams defines parameters for ReceiveEvents.
+type ReceiveEventsParams struct {
+	// Prefer `return=minimal` (RFC 7240): the answer has no body. `return=representation`: the answer has the verdicts. Other preferences are ignored.
+	Prefer *string `json:"Prefer,omitempty"`
 }
 
 // ListMessagesParams defines parameters for ListMessages.
@@ -1140,7 +1152,7 @@ type ServerInterface interface {
 	ProposeDecision(w http.ResponseWriter, r *http.Request, caseId CaseId)
 	// ReceiveEvents Send events
 	// (POST /v1/events)
-	ReceiveEvents(w http.ResponseWriter, r *http.Request)
+	ReceiveEvents(w http.ResponseWriter, r *http.Request, params ReceiveEventsParams)
 	// ListMessages List messages of bridges
 	// (GET /v1/messages)
 	ListMessages(w http.ResponseWriter, r *http.Request, params ListMessagesParams)
@@ -1218,7 +1230,7 @@ func (_ Unimplemented) ProposeDecision(w http.ResponseWriter, r *http.Request, c
 
 // ReceiveEvents Send events
 // (POST /v1/events)
-func (_ Unimplemented) ReceiveEvents(w http.ResponseWriter, r *http.Request) {
+func (_ Unimplemented) ReceiveEvents(w http.ResponseWriter, r *http.Request, params ReceiveEventsParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1500,8 +1512,35 @@ func (siw *ServerInterfaceWrapper) ProposeDecision(w http.ResponseWriter, r *htt
 // ReceiveEvents operation middleware
 func (siw *ServerInterfaceWrapper) ReceiveEvents(w http.ResponseWriter, r *http.Request) {
 
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ReceiveEventsParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Prefer" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Prefer")]; found {
+		var Prefer string
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Prefer", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Prefer", valueList[0], &Prefer, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Prefer", Err: err})
+			return
+		}
+
+		params.Prefer = &Prefer
+
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.ReceiveEvents(w, r)
+		siw.Handler.ReceiveEvents(w, r, params)
 	}))
 
 	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
@@ -2435,6 +2474,16 @@ type BadRequestApplicationProblemPlusJSONResponse struct {
 	Headers BadRequestResponseHeaders
 }
 
+type BodyIncompleteResponseHeaders struct {
+	RetryAfter *int
+	XRequestId *string
+}
+type BodyIncompleteApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers BodyIncompleteResponseHeaders
+}
+
 type ConflictResponseHeaders struct {
 	IdempotencyReplayed *bool
 	RetryAfter          *int
@@ -2613,6 +2662,28 @@ func (response ListCases403ApplicationProblemPlusJSONResponse) VisitListCasesRes
 	return err
 }
 
+type ListCases408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response ListCases408ApplicationProblemPlusJSONResponse) VisitListCasesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListCases429ApplicationProblemPlusJSONResponse struct {
 	TooManyRequestsApplicationProblemPlusJSONResponse
 }
@@ -2773,6 +2844,28 @@ func (response GetCase404ApplicationProblemPlusJSONResponse) VisitGetCaseRespons
 		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
 	}
 	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetCase408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response GetCase408ApplicationProblemPlusJSONResponse) VisitGetCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -2938,6 +3031,28 @@ func (response JudgeDecision404ApplicationProblemPlusJSONResponse) VisitJudgeDec
 		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
 	}
 	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type JudgeDecision408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response JudgeDecision408ApplicationProblemPlusJSONResponse) VisitJudgeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -3184,6 +3299,28 @@ func (response ProposeDecision404ApplicationProblemPlusJSONResponse) VisitPropos
 	return err
 }
 
+type ProposeDecision408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response ProposeDecision408ApplicationProblemPlusJSONResponse) VisitProposeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ProposeDecision409ApplicationProblemPlusJSONResponse struct {
 	ConflictApplicationProblemPlusJSONResponse
 }
@@ -3311,6 +3448,7 @@ func (response ProposeDecision503ApplicationProblemPlusJSONResponse) VisitPropos
 }
 
 type ReceiveEventsRequestObject struct {
+	Params                                  ReceiveEventsParams
 	ApplicationCloudeventsPlusJSONBody      *ReceiveEventsApplicationCloudeventsPlusJSONRequestBody
 	ApplicationCloudeventsBatchPlusJSONBody *ReceiveEventsApplicationCloudeventsBatchPlusJSONRequestBody
 	JSONBody                                *ReceiveEventsJSONRequestBody
@@ -3320,18 +3458,44 @@ type ReceiveEventsResponseObject interface {
 	VisitReceiveEventsResponse(w http.ResponseWriter) error
 }
 
-type ReceiveEvents200JSONResponse EventVerdicts
+type ReceiveEvents200ResponseHeaders struct {
+	PreferenceApplied *string
+}
+
+type ReceiveEvents200JSONResponse struct {
+	Body    EventVerdicts
+	Headers ReceiveEvents200ResponseHeaders
+}
 
 func (response ReceiveEvents200JSONResponse) VisitReceiveEventsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.PreferenceApplied != nil {
+		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
+}
+
+type ReceiveEvents204ResponseHeaders struct {
+	PreferenceApplied *string
+}
+
+type ReceiveEvents204Response struct {
+	Headers ReceiveEvents204ResponseHeaders
+}
+
+func (response ReceiveEvents204Response) VisitReceiveEventsResponse(w http.ResponseWriter) error {
+	if response.Headers.PreferenceApplied != nil {
+		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
+	}
+	w.WriteHeader(204)
+	return nil
 }
 
 type ReceiveEvents400ApplicationProblemPlusJSONResponse struct {
@@ -3390,6 +3554,28 @@ func (response ReceiveEvents403ApplicationProblemPlusJSONResponse) VisitReceiveE
 		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
 	}
 	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReceiveEvents408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response ReceiveEvents408ApplicationProblemPlusJSONResponse) VisitReceiveEventsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -3577,6 +3763,28 @@ func (response ListMessages403ApplicationProblemPlusJSONResponse) VisitListMessa
 	return err
 }
 
+type ListMessages408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response ListMessages408ApplicationProblemPlusJSONResponse) VisitListMessagesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListMessages429ApplicationProblemPlusJSONResponse struct {
 	TooManyRequestsApplicationProblemPlusJSONResponse
 }
@@ -3743,6 +3951,28 @@ func (response GetMessage404ApplicationProblemPlusJSONResponse) VisitGetMessageR
 	return err
 }
 
+type GetMessage408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response GetMessage408ApplicationProblemPlusJSONResponse) VisitGetMessageResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetMessage429ApplicationProblemPlusJSONResponse struct {
 	TooManyRequestsApplicationProblemPlusJSONResponse
 }
@@ -3884,6 +4114,28 @@ func (response ListParked403ApplicationProblemPlusJSONResponse) VisitListParkedR
 		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
 	}
 	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListParked408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response ListParked408ApplicationProblemPlusJSONResponse) VisitListParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -4052,6 +4304,28 @@ func (response GetParked404ApplicationProblemPlusJSONResponse) VisitGetParkedRes
 	return err
 }
 
+type GetParked408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response GetParked408ApplicationProblemPlusJSONResponse) VisitGetParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetParked429ApplicationProblemPlusJSONResponse struct {
 	TooManyRequestsApplicationProblemPlusJSONResponse
 }
@@ -4216,6 +4490,28 @@ func (response DiscardParked404ApplicationProblemPlusJSONResponse) VisitDiscardP
 	return err
 }
 
+type DiscardParked408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response DiscardParked408ApplicationProblemPlusJSONResponse) VisitDiscardParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type DiscardParked429ApplicationProblemPlusJSONResponse struct {
 	TooManyRequestsApplicationProblemPlusJSONResponse
 }
@@ -4376,6 +4672,28 @@ func (response RedriveParked404ApplicationProblemPlusJSONResponse) VisitRedriveP
 		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
 	}
 	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RedriveParked408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response RedriveParked408ApplicationProblemPlusJSONResponse) VisitRedriveParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -4569,6 +4887,28 @@ func (response GetPayment404ApplicationProblemPlusJSONResponse) VisitGetPaymentR
 	return err
 }
 
+type GetPayment408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response GetPayment408ApplicationProblemPlusJSONResponse) VisitGetPaymentResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetPayment429ApplicationProblemPlusJSONResponse struct {
 	TooManyRequestsApplicationProblemPlusJSONResponse
 }
@@ -4733,6 +5073,28 @@ func (response PutPayment403ApplicationProblemPlusJSONResponse) VisitPutPaymentR
 		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
 	}
 	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutPayment408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response PutPayment408ApplicationProblemPlusJSONResponse) VisitPutPaymentResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -4967,6 +5329,28 @@ func (response ListRefunds403ApplicationProblemPlusJSONResponse) VisitListRefund
 	return err
 }
 
+type ListRefunds408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response ListRefunds408ApplicationProblemPlusJSONResponse) VisitListRefundsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListRefunds429ApplicationProblemPlusJSONResponse struct {
 	TooManyRequestsApplicationProblemPlusJSONResponse
 }
@@ -5155,6 +5539,28 @@ func (response CreateRefund403ApplicationProblemPlusJSONResponse) VisitCreateRef
 		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
 	}
 	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateRefund408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response CreateRefund408ApplicationProblemPlusJSONResponse) VisitCreateRefundResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -5439,6 +5845,28 @@ func (response GetRefund404ApplicationProblemPlusJSONResponse) VisitGetRefundRes
 	return err
 }
 
+type GetRefund408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response GetRefund408ApplicationProblemPlusJSONResponse) VisitGetRefundResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetRefund429ApplicationProblemPlusJSONResponse struct {
 	TooManyRequestsApplicationProblemPlusJSONResponse
 }
@@ -5607,6 +6035,28 @@ func (response CancelRefund404ApplicationProblemPlusJSONResponse) VisitCancelRef
 		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
 	}
 	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CancelRefund408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response CancelRefund408ApplicationProblemPlusJSONResponse) VisitCancelRefundResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -6052,6 +6502,28 @@ func (response CheckRefund404ApplicationProblemPlusJSONResponse) VisitCheckRefun
 	return err
 }
 
+type CheckRefund408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response CheckRefund408ApplicationProblemPlusJSONResponse) VisitCheckRefundResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type CheckRefund409ApplicationProblemPlusJSONResponse struct {
 	ConflictApplicationProblemPlusJSONResponse
 }
@@ -6237,6 +6709,28 @@ func (response GetRefundTimeline404ApplicationProblemPlusJSONResponse) VisitGetR
 		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
 	}
 	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetRefundTimeline408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response GetRefundTimeline408ApplicationProblemPlusJSONResponse) VisitGetRefundTimelineResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -6526,9 +7020,10 @@ func (sh *strictHandler) ProposeDecision(w http.ResponseWriter, r *http.Request,
 }
 
 // ReceiveEvents operation middleware
-func (sh *strictHandler) ReceiveEvents(w http.ResponseWriter, r *http.Request) {
+func (sh *strictHandler) ReceiveEvents(w http.ResponseWriter, r *http.Request, params ReceiveEventsParams) {
 	var request ReceiveEventsRequestObject
 
+	request.Params = params
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/cloudevents+json") {
 
 		var body ReceiveEventsApplicationCloudeventsPlusJSONRequestBody
@@ -6999,333 +7494,348 @@ func (sh *strictHandler) GetRefundTimeline(w http.ResponseWriter, r *http.Reques
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"7L19c9s4sjf6VVA8p2pejiRL8ktspbbqOo6z653EyYk9O8/uOE8EkZDFMQVqCCqOJle37qe5H+x+kqe6",
-	"GwBBiqQoWc4kezJ/TCwJBIEG0OjXX3/y/Hg6i6WQqfIGnzzxkU9nkcC/z7gSz0XKwwg+feDRXMAfPlf4",
-	"L5/Gc5l6g17/sNvy/AmXUkSnvk/feoGYxu1RFMrAa3l+FCsRnKbeQM6jyHz+W3xvv5gniZD+wht4P189",
-	"91peGHgDr9s7Hh+ND0T7id/ttp90u932Mfyva//j3Gt58UxI6t3rd/tH7e5+u9u77nUH3e6g2/uX1/Jm",
-	"fDEVMr2ATmd88f7JE/gyiWcwDG8w5pESLS8RXMVSeYNfPRm3+TyNpzwN/bZKxcx7B7+P5zLATpLx+163",
-	"2/Nankp5KmDYlz9dvv7l0mt5H0Siwlh6g4Ml0CUOfaDnr5887qf4vefHchwm07aa+75Qymt5PIriexhK",
-	"msxFyws02Yk4YjwWfnoRQC/vWl7K74Q6x+8q5nwAc76fLKiDZavk1TJO20Esxed8dyKUkIH7Rk1480rv",
-	"eiKY3knM51LGKRsJ9vtcJKEIGB/F85SlE8HGYaJSlojf50KlHXZGk2LphKcsTNk9VwyehQm24AHJuLpj",
-	"4zhhnElxz2glO966+RENcDYejafN1Z2Xm9U9D9OHUdF5ywrNuO+LGby1Hap1lKNZsYmevZCBCNhCpJvN",
-	"EyaJj3qFxfsQ34m23j8cv60Zz2XM9O5m8Zilk1CZ4cHi6F5EwEYLxtlMJCqWjEexFJsP1nbWHi3a1JW3",
-	"fAdj8UM4iLoX8SEMhPSRd425n3oD7/n56fOXF5fncIzjeQK/efdxcieSkoO9bHlRKIXuTXMUYoizdJ4A",
-	"EXrdbnc9L6Rf34qxSGg8nj8hjuQngqernKx7Mjg8GXS7//JKGCXRyszxI/KTQbflTUQU4B93Mr6Xz+AB",
-	"JflMTeLUa3lxEogEOVmcBJod8rD0zcf6zaU8lNaUjyLhDY6fHHbNN4LebT6cR0rcT0Qi9LdKJB9EYO6O",
-	"NJlLn6fONrIstLs0fJrrw7RctrznemVPZ7MoFEHueqrldNQ+P8s+zLLX1bOE2+1ig7vHnwj/bk2X2CTx",
-	"Bt4oHjm72zIHuzG9Z1zesVmcpDxqMfER/oLj02eveOJPBkzG5hTFY9brdw67XrbourePszARKj+gfRhQ",
-	"1wyo4d0awG6d8kCUTM72NeU0NS6lPjNz5Q0MpfO3obNyb+zdu/nSaYlh+4XSHZhlybPof+dVsRJPcVne",
-	"8OSuuBgRT6YOtWKp5lPsFHmH8loeLo0ll+YN9LHhZA76yFiSu0rxjVhPrEK9Nd6ev/j58vnbf+49+Y/9",
-	"cc/vjw/FMT8Zdf1e4BkJzht4wHX8mBgTfB0k4Qf8oK9nFf4hvMFBxvdp2GkSCuUNei281dWLOHlj+Lzh",
-	"PW8yxu+IxE1ugG+8f1Pev2x5b7GXMy59ERV3aF4BQbXEHO115NdyvG5eTnp3B66QPghvhcKue4MTPt4f",
-	"Hx+MumPRPzrs7XeD0cH+UW90zE+OD4Twu/vjk+OjJweHfhCMR6NeNxjtH590g+7xcdDnJ0deyxvzMJon",
-	"dgJTkfKAp9wbfFq2PCk+pqfIG7PzWLqIZUqOkEEob9/qg0EPJ4VPNWrN2enl2fnLc5jyfBbwtF7PsmvX",
-	"z9buDY3gf+DSeWno3wl403X7xFtZyKoBb7m03u9zMRc5LhjwKb/VX9Ws8Zvzy+cXl39du8Td3BL3siW+",
-	"0nrsjpfYS8T7Q+/rXuQdntamy3n189nZ+dXVhid2P1vOnyXeG2uX89OOrTR2oqvWl3XGmWVzresrZv25",
-	"IfYezDE2vgwyG9fGO+s6nApQn/ObKk3FdJZq65hU9yIx+/f8Od459GX9i4JQzXjqT1Buc7V8I/f2u6BG",
-	"3gopErJbQMM72BcD7+r8Et4T4QS1BCLj9HSciqT0lfua4KEEjbTX8pJ5JIDyd0SopHY7Ld+Zw0PkDkQU",
-	"fhAkdQIN6vYhnytRIo4nQqWeI4B7Ri5uJ+O2XsB4nvrxFIZ5ffrT+aVr79CPpwmXCjQbb+BN0nSGIzWU",
-	"NaMbKSDtGZwv9SKJp9UGQO4DC4lEcJuZxB6D74uPpNCYpbsTi/MyVaufe0rOpyOk3dveL2///vd+//D0",
-	"r3/r/vfl/tmLN//4X38/Pj07+6l/dfrTs7evcou9fOfK3EWmyGv2aPUcV7mLs5sb8lchqu6ERMAxdNVe",
-	"u/D6vDnq4avX/8BD9yGe+xOgzyePJ9IbeE8ODvefHHUP+v1ev9/v7fef9LqHT/reEgjyWzxPkDxk4Y5R",
-	"74R/B2oSz7xKuuBKmEu0dPCpkDzbKMuWN8Y9R/Nwj3PXHmdtEsZLUonfkYgrWz12ZJ5lKxu1WqhUTAfW",
-	"Athg4HZQjhBVzmj8iIfT99oAjkPrl1kdaXBvX8MNvuX4ei5hKzaeM+7sXVVDR0OuCDKi7pdtozQ2vPvq",
-	"CrlHQyGlRgPcX8LVMREcDQ6DT975NUdFIhDKT8IZDdT7RfA7JmQapguW8lsyOFtzOFf4aRQHC6Ym8b1i",
-	"YdphFyk6Gm6FYvdhOmFwThZsKoAxtBiPVEzfp5NYCXIsUHv8GvwQ5EkY6sEO0W5N3jMY0t6N12vv3x+K",
-	"Xq9/dKBu1fjGw/P4+zxMMp6o/ImYkhi5mMGDKk1AWYJ5XwRiOotT4A5vxSziCxGszn0I/QzZPfg4YJrG",
-	"6I1mdjATMcGTKBRJbnwVLx/FcSS4xLe/jH29EYqvPA2CxNr1gcy0F/IE2PvQ26MFUHsuO2o+/TeJsZI4",
-	"Zt78SMDpMbPNaJVg3tpYmB8RWHT+0ut69W99SwzkouRtFwHssXEolPFnYFMWEuWj+LbDrvmdkAyOlqYN",
-	"NvlOsfheMtrIZq14ip6aHktj1usfw/ZKuJ+KBCl72v4X4+0/WLd9wjrsPWu3WJxORHIfKsH0MS3OcP1F",
-	"0e2tnX6aLLTwU5z/lfBjGSgYL9CSjcQ4TgTOE8RUliaL3Hh6Ja8KZSpuRYLv+uWXX07n6QSI6iNTKL7w",
-	"b/E9vIw7jfITfiZ4IhKWCB5N/3KjGU6ywJNWPcslmhz5VKQisY5uWvBNaIlKTShRvk4nXsuTHCUsbZiu",
-	"2+zjGDxo3sCbz8MAhfU0FXjT/u9fu+0T3h6/+3S8bNu/Dxr83esv/9NrlSzp2TxRcclyDmHR6MehOcuz",
-	"RHwI47liM34rOuz1jP8+F0/ZBx6FAYtltDBMUTDFp+CHjYCIHUMJ8NQuHFLQq92pT/nHl0LephNvcNjr",
-	"t7xpKM3nXqueCf4kFo0P5VM6V/3DQ/YhVOEoEuz06uziwjllHQbs4/d5nIoAXMNTIMLbF2fs+OSgx7gM",
-	"6NrgiaBfeSKyid+JRYddCRnoa+BOaNLQR8MaTC/mGdMmETPB0/xmLhHbkabENTKiOhRpA0nqNtrG1B5f",
-	"xlK8IvmzSOpze8Mih9L3CiMBQK3efwc3XuUcxm14UZveVDHiHprSVwf5MpyGaclOSMVUgSuZNm/Flozw",
-	"YfeNgRjzeZR6A5Dhp/xjOJ1P8eVILv2pVcbAyGuyOec46JvB5TnHzPT3xfCON5kVwZ2iNSiUTsI8UjeL",
-	"/0zE2Bt4/7GXhR/t0a9q7yJw7v8SvoUX+eWQfQ+H9Un/oPvDgC6k+QzO/CVTdFG1GE/ZNFYpO+p22DCT",
-	"J9paoBhqeTBdI0aw13DzOk2gaxkwtGMoag/cQcYoFc61DJkIFt7KOKkWRErPhp53xaHol5+JTL531ykT",
-	"vEoWyornD1qnJTytZrFUFDT2jAdahIJPfixT7SxDYpJIuTdL4lEkpv/1m4qlM2JFJsWMvd2JRTuUePvk",
-	"/W1xgGexoqkThnIqWYFfslCtvxtaxPchXkgxbi4JojcuZpLECdkA7KumcwUS3QeRdZ916Bk1poSBk65k",
-	"xc4mYtwBLlqaLMj7pvUmo8gf4B4J00hoGblIAi2IhhQnZIimd5VZHbVXRV9Y9OJv01CpopenYplM01z0",
-	"kiNPSyECxbisGHYV/XUPuI93S+39XVE7m/laWpumSGuie9u3ktwKifMtihF1+C0LYkELPhJRLG9hk6LI",
-	"FIUqtXKdygl1GxLqcDNC6XGt3Yb5ybkUSTJWU0US08ShyZ4xujE8s1MQQtj//vW0/a93n/aX/1l7wIuN",
-	"MTohlGQtth1vs8v6mxHPap8NqafbI/mmPAIxQgRtw4GL1Cu0cIlHRk8i3UjAOdUykbWMjBOK5AH+KT7S",
-	"tVFL1Obd5MlNQ9mG2L3tiI1GJJfi7O9Xry/LyF4gIF6Uza7VN9QFPbJq7yhb9w67jNNJKG9RbFGpkTkc",
-	"y9n/autruX0RVI1AN9/LbCA4BoiujUJ/2wsd9OE2BXyX7TT35yLf4krAPOnXzflRf90qnxT4Ue59Zavq",
-	"DpaWh6xt7d/mwW35/IpNCnPM2et4lAgeLBg1xdhYiVYfhiZgFtPhsN9+EEkQ+ukWlDncjDI1oywjU3HO",
-	"OVJhELUJG66hl9uuOtDZDAYjlrcgRH9LQujjN4sVSZAyvq+lhDubHDlmJeExRVKYNmXnA4mg94NuZ0e5",
-	"BT32m9PjVL/VpUk20mpSmDY5MnyIw/rtgA0cAlzFU0E8DyhAtvmAqZA0uMKWNYGPWxDkYPsNoodcTQls",
-	"UCZNJ2JewS4rWhZl6aIMCkSAhsQ/9G6xRlAgyzgUEQbcG6/m7i/VAqnu3HFhbobeUJnItlZM1tMHGmIq",
-	"AMYJ0utXaVdoUc5UfC4hoBckZJGAZEJPbLN3ukcbECSOWcRTAVI5vbFs+oUZmGm78a3l03ZauNox8/Xd",
-	"bvhZSok2tzzcgnn0uhvMdyLYVCjFb4WT6eO8vmr6zkxg+vFMOyzboWzPkvg2KQaiaSqUN8yZCnK7DygC",
-	"nlbgMLHMrLgm0jth2tL1cD1JG13qeKwzqFAyZ/grNCqfJzk9cLxtUP/u21ms7iqtKlquXD8U9cy0RnAf",
-	"z6MAVjESCq1ikt1jQpZJ/RFBi5n4XyDgRETbnKoNOPLL/Ehc6cWZ1QoNK+bvEjFjnm3fkY+rKFnWvEBO",
-	"3RTIheF3TVi11Td3b9QonNVmo6sjZhkJyHwI5G1K0JrWOcZmks3IrGG34EXAxMdQpepRL8INhUo91jDY",
-	"gro19Ni9zmm61tQjRZMFPOUFbdMVP9zYhTqtsyzcwXik29YlXa+3Wuf1svUQjfdFnIzCIBByS5WXz2ZJ",
-	"/EEk7VC1dSrO6k5ebeRs4Nfga+XS6H24EZCPwT0US8HuJ7GVahnPxM4p14oZRLl4O+cK+/mda+aQDcUV",
-	"vcv26+qsaZfGM1FnQ843KEq7ZDHGKxra6QOlBvdJmIotqNDbjAogyEbcvwNXAQ6gbOL5GcCkKbytxjSS",
-	"b1C4LuhHhrmxILA6bmfVYW8FR01QpWEUoRyzjT23vxkd9JBqLSj5Oe2ORd2RZ4eMcqN5mlm7Ueumc2NE",
-	"o93Zxi5kKij6cTtnl/P4qgFb/1aq9N7DZXyfxCSdxvOEqTAQFNMQxaQU01mERxUDCSZxY5JYGDz8ZOQl",
-	"10PXbGoow9DqW26Z1hPczS44lWwuxceZ8FMR0Fs3J8dudsVlnL6I5zLYcleAmjM2z5dpc/RjniEkgnQ4",
-	"SLuf5ILydsz8DrI1voxTZsZSqqzRj7sURGha2elGaa4F2gR5tTA8zRgSiNnsbl2v4/glT27FlusK3oN2",
-	"GsftyHRSXNxCiwLLh1/xgkcvsw1uODzcP2KjRSrU7le7V2DxxgGSormCxriy8oVZ7G75V96+06V9xeVC",
-	"f6u2XOGEp6KNIUblN3rud3d145hNuVzYGxy0fA7hKUnK0nAqds2qD/oF21Pu7aWKhjv03S2pz6NIJEwJ",
-	"iiwtDKSwvn+GLvCzhPjTOAn/ENvy83mhi+KuyP3u3vYUX0gyzembCxRyMCBlRIGvaXwn5COw+J5jgCq8",
-	"Xkvb5cJdbiK7Vz8J2EYPCCIw87vjl19+aRcDiusWuhh//OB98oGH1va8jdZIiVFti2lzO0/KN0xFy6JB",
-	"KYl9bf9KmUmky25OMDSQacQgLuluH642FsXCotZI7zE252wGbCKS0hulYsJoAP4gkijmFZZM59dadssT",
-	"gTGEOr7rYXpSzfRfu+NZmaYzWpjaPL+lStiG/bmw9GBjDX1rWafFB4kBJN5pvKXZutd4miAYuoMr4xT2",
-	"590xivJpy/i+w051zHUhgF2zNMXH4ou4a/SZ3REXqXGzlzUrtzCAwAnUnCuxK3ZxXH//9Pu1/KJ2Y5XN",
-	"C0hLtty2+OgLEai2i11SQpzKxgUS8akZ2JRSYYynAbyIZHsZCetqsFkWWzuODpoT7pUdUOlYSmlXOW2H",
-	"gkBY8XGWCAp8qCFfsWU9zp9uSVtM01V85H4aLXYfiVjcYZVjMUtcQ67iNIFWxi8D9r6pyaYokmm10Wrc",
-	"JjZgQTgei0RleWV6B333CEa9FdKYQRgPsfv6MrKsTmu51OnpbYLBKmVI+QYFSuCPMII4ClxLOKhGGDpw",
-	"Pwn9iWkW0H1+J2bbnLGTzehjhwbKSxyVHqz83DJywPFK68hhGrjAiiLU3gDzbgkxtKlioyS+EwkFBG2r",
-	"NG41eS2XwyurZ2+mgjJbEoik9mwUWhS2A/6621Oxv9nEaQRNj0RhNq4feV6CtVLwHZsmuVgFGc9NpJNu",
-	"R6CoaAoDbZqFKQulCgORM3NyxYb6geHujQr9Sqex0ThknYvYzFS7hXW2zhpJprxhuXP9u0x6sY9lGhGa",
-	"1VIr+XynMOUn/Lj7SJgqQmWDcraWGU2F+7dk8o5b3Xeu9Er6lTSsuKytu2k8T3RgigE+xIt7e9HmyQYU",
-	"y9Q3eDlmI8bSUrHGTV6YpEOn+1AG8X2NM660XQWVsvgxopczzgdS6WizfWWjIGDQFChZ6ZkrneCjxK2j",
-	"AaeFXjrOknlE41SCkBnyEREq5Qtw18zVSkj7DoMMHqSzqflsFiepCF6JIOTXi5neNlvYCW1X7Sn01U51",
-	"Z6uqf2nLFduh82J44SP4Bw6LIX1ByBkMxnAwO9ByM0DpPHa365zxxFpmkn6MrnGtjLkpHXYwu/Ir2Glg",
-	"Nxr56BLzL4tprfAtjIm79rASVdvN9z1t/4u3/+i2TzrvB//P//WX/2q/+9RrHR2UJfO2vFMNVrSSN02i",
-	"tBHbv1NMTXkUwVmdSwoisTnHoUyPDjwnTfqk233SOznpHx48OeienPTqc6Zb3imGf/DIyRHlQYDgrjwC",
-	"UGCRpAiGpTfazPnqkw0Gp1X4fJnQLU9nWqzbjWZ6/9DN6YIxybW/2m5a7lTe2ffFo9+En7p0+kf2XiGB",
-	"qr+auCE8l9j8XdliE7La6mq/luRzoew/e2V1vCKtDRzbyj6dQ0DJJIxIVMK+tAJAj0BXsRSvx5joVUst",
-	"GuQpvQmQjvQ8AOEJs7o+tlF09gbHyzwWnLP6AU9FO6d7/GoI0aKe3I6eLF2IrTJAGQ33ZfiDadzxVvaz",
-	"021/mYeeK9/UJC6bQerVdgd5G2uW7yG7fsvvX1GMtOf82lZ34awdz6j/ts2Ho97tkHq9Aujdp5rxHywN",
-	"2lOjJfsplIH7+P7SQOiVUVTbYX3gcHyciizS37goJjxAUUkyjCbL0JscqhtwIneK3aWL1reyVWN0i2dA",
-	"RSSBYI6ckKkeC0pkRl2u2VXZprLvP1o66HDFt/fQMJFN5Tuly1bAkdFVKfottt9i////+//Vbi5YSEIZ",
-	"LKMu/KIBqiKuVDgOdRhedhzXH4uTZQ688NOGhDgsMjpDFeew6Q2W25PuS52VzJ1188HTRNA7zTlvpQw0",
-	"x1tWIcMm2hmC/AsZquqwfxCgA1i8ISU1CEQwYFSBAxUMpPIinrMgtgptp5Qu4mMqJNoD24Zvu7CWp2cA",
-	"pPny/Plf8eOL04uX58/fv7i4PH3ptRDj/Or8efbX+/Ozv712Pl6e//L+8udXz87f4pfXb/95+uzludfy",
-	"Ll9fv786v7zWf754/fMldfOP87fUo4HwLLAbfdpecD872/rXdjglXMhPBCAx8G7DdDIfdfx4umcgl7I/",
-	"TFSX/sZbZovxk2Yw+aV4XKITvOd//3z+9p9ey3t5cXVdMfUiZ9vd7J/NwwjnXbhgE7qBag5Vy/PjaSnY",
-	"zQu4helHuH0nhsdlUV+V3cJVdRuX85K/xmDGjPwJDzVE2WgeRqmOJa7sEth/rGonc7B0cP1WtgD9kDHq",
-	"SHAl0JQ1vA1TRq1HYshGIr0XQpomqnZYvRLxS8cla7oiJXDsLVqPMlZypvNcHOT/DWRWbsXu2nuVWsGK",
-	"09sugibwK6ugqmte42ggy7JyBJ9yUvTNzcd+r31z8/GJAM2if3hYLh1nIKb1rz8z7ZYOZnGTWZr6BGt0",
-	"QWq1zKEfN8IacjdJ9qy7GNmAjSfMBW9dWYfyfaQqrvB4JiRl86ICSLzjKZMkahOyo4nvpApJ+T0WlupD",
-	"NefCRePe9K4/WGaY0WuWmyuhsabLdHOShuIxG1J3athx39NfOqDfn7wwFVO1wRuXdgo8Sfgiz64KSx46",
-	"qPnZSx0iVS1nVh4vvyAGH33dWK/m0ylPFsXFsUXjyrQ3kCoF9yeM0DGAZs1og53W0yVXNKtsp0pxL1TK",
-	"et1uy/yNy9h4FKYAUN04DjdWpjJdap0O5WwuXc1rBXVSRAHD3wr++pb2MmpJxckqazx7KmJWN/ejZa62",
-	"WD27M+bunHablcsqW0CzvrpWXpYaj2BXZFoIEN3MlJEjvYxgr5vr9s4616j1B8WTiAfHWf3sLDgTc3ep",
-	"WcaMalVn9QXCGrmWFDjeqHZIUWpEgafecIrUzp/vCVcQX1ECnVs4TnZXNGZfhiXU7JGeLgyQIXuuV/D6",
-	"KzwPB5TrqGXnVUXDt5bvF9Upp4wfQvrACkE+ylBXAWyjst0WMhgO2DSWYsGmtNW0Ei7c+oCJIDsscwo5",
-	"dthwOo/ScBaJNu1GNRzcyCzwBpQFvU3ZEO0LbcLia8NCDwfW6kDf4jmmuJgZX3TYkAoo4fASoYehA3d0",
-	"HA3JgZ0bOQTrfsLBNAfYzwPXlMay38ChoUQ0ZtYQ4MdJ0GHDuURPsAjasHthaMhxTISe6amE09zIYSB4",
-	"oB9DwQHNDDG5nDpsuFIdIz+875QeoK9To3LuPPskgyfhbS6Sf24R3YG6jawAkwEpViwngM2K+7bFbB8O",
-	"sk004epGGjZAPcELdSEDTM5PcL5bqY83sqkCubJ9vZZX3IZey1vZblkFuJaXbQhSPvKrj+yMVhSZ0Wrp",
-	"k/IlIHT/HAErVNucHLZLzTbreJW5fnWEW90On5eQV6k2oBauJ+2JrbqgzH2xal+o8PeQqpkHyX+qa+Oi",
-	"DkJldnkm9oSpYrQmpc6gasPlkwcpqAWdI6shvbXxv9ez/WDt6VLAcQOsdG+95QM2HHM/HQzRIGFkj8EQ",
-	"xSQgjuRT0WGOZySkYLUZZWc0GFh/Gy264B/5rFogmt43UbMLgtHMKQBa2J/MCHoYka9wa8K/XPvE0C7E",
-	"pf4sAhfqCdqlMcqsjsha40HYz2uZBcTr6SxdZLUVVvHodqiUnizdihmlXrfqM9psl/WXtv7GCrY/fF3k",
-	"CXL9S5spA7pKXEpZNjX6wOFGVkIaZQH8AM4ixpE0IFkFK/vV4WUrRDyqMB5YMOWc/SjP/Az5W44lssyY",
-	"VGKBcPify8Kcg1Qqs5POv3o3+MYl2ESHOzX3b453OCF51eerv8xiUkotXyOVcj8SOt9RyFRIXzTbznAp",
-	"OJXCV0zkwKwLlfaHAwQd0uq9KRePkF98KnInup6PrtHgCxXLV/gKQucrSu0EoZ8MCznYOhiUw8Zca6Dl",
-	"fdwE5FEb6CnW5Nvyhjxc6srqFW5/zQlp/wAv1LugOS94rVe8nhGsmOi4X6g4T+O0u6tIc3drlJ6MKJ4H",
-	"5x9EqYTEsl9Zr9M1FV4A65URYTtsGPCUvx9xJY4OSBLIYo2Ui9iCTxl4+ETwYNV+a4o11ZqOYDTPoeGS",
-	"qjvpADMTIrayP0kcqK34kJVxWt9wJnyHM/uxVKk38HqdbtnZUHMidNm4KJw1DMp/DCk2qoEwYo9gA7pd",
-	"U1RZfku5U2oRG9fk0D0TnVe3T72VMbe5npXHmZzq3P1et9ulIHrVXJywnXsI5fzxgp7KlcvIuFL9QHUZ",
-	"QROS5jp/KLLsnf63/e5Tt3VUER115kiuheCyq9fsoN970mLz2QxjQJQoiWIzUNorPVsz4s6vMBD8nKLy",
-	"2+sUqJvYCkKNxe/+0pSgf+D795dOLftPTZWNrNx91ZjrujgqWOhrfdimMPnKLYjfF4zsmanH3oRkzFHu",
-	"DRim5lvrEdtGljte5irzb6wD9bbTukz1/q10LosnVtnsZJkF6DY7HVfUemt3fWbtKy9BF8tGysQ2S/ik",
-	"VBy3Nbis2KDMFB3Xgj0DrjxujU8Gk02vlrtTsgPnnmGXn5SJHAVe9HkDYQqCsNey30DiSBBLCijV9SlB",
-	"kUbqwcvbXLVDhT9/iO9EWz9IEVwVwTQZu92dkczQb7vY4Wb3xRutTekJFBhlIwUDjoBVMqybreAt/Jyx",
-	"yy6jLsvLAF0TTSpZ+tFTUCUiwVXKjnNlcQivYS4BKIGNIi4B9C4lC6EMUIhxihUddHUVLfPFcXlo9cPY",
-	"TGi5TIdd5Nq62Oj6NS0nNBKePOie1Ee493sHTw6O948OnqytB1aqr9RGKRYY8GqtK2Pjgn3lanp4C8rY",
-	"FmGzCJ1urrfPE8RTjuegr2jmNBwQGJrr1WVDQCIfDpiy+HIGUF0XeQxTcDHd2QcelVdZk0bLBLsHGXO1",
-	"ce8isDwZOXgcBlgH/jmV1F6UR0/ogtsLirQxCNR0GRXOaIF/bHNhL23Z7k8NY9Ozwt6f6mVHW+/7U0NT",
-	"ia0BXs8BtXbwWrcuCH2Zvrj+pfvLXFnxTxuED/PUc0jh6GVm1m7P2dQMtUuPWmXQP2yLMND1gwu1g9M1",
-	"SRKrFdFXbgnKTtYx5gzkWYY1CemM2OTTcSgD99UUk2xtVPfadeqe6e3NPMfLvHOs/GrQ0yY26rTGYZLL",
-	"rt66fljq/6kNI12pV/2poTriFIvf9JieLJ1C8qvGIMNbLfLeSAjpLgRVAwRubPzV4qMfzQNKaKyl0MGy",
-	"WLN+teqmxQ3BDRRKx1qYJTP78a0M/xDKXRtbFSjUCQ+EehmmWGkgecD+AU5FL1nLpxrkR1AgIPWXP4Ab",
-	"pklUJiHosZYY5M26F87D6kYsrFOr5Oy7m7CMBenorxVKvMJwGDzpOiZmHduxrt0NnLFwGPmWp2OrU3nw",
-	"QJ/mUSFVq4E2uL+dQr7G72ZMDg7CqIw1UHsxTWmd/y0RIIg+1ObTLbmKS+Z23NgSQFtz1Q4AB/1DPPcn",
-	"IqnWt0rsuJWXyXcq0zIUVLjKmNmML0SC96DSOGVSLFqEZ6vhe0/fXuocWZ4EhvYs75swPPEWWLWxDtXk",
-	"3GXGnDWOPSeTaZU5lLnxrM3Bii8o1zhbICNuNb+o0g3+dv7y+QBlAh0UA/vSxl4tRNphr17/4/z5ICMm",
-	"sZcOM/lAg8Ilks4TKQL0nj5/+/rNG2jBS5RZZJ4UzmXUK1IMWhTpxtPSjh9ZbQCCeC0PJ51PetKTqTBW",
-	"rOz93ZksMqfN4NNGvnJj41i26lsXc1OW79ba/HFMrzNlIL+raDFgWQBQHuQaXU6QJRovYUCc7ymTWrog",
-	"VVF1bHmIQV0Ri6eMylx3NOgDbIAbWUCByBppUMYBmhjK8GSe6mAbCjgNMj7gNOYaLifooAjkx4hqNrgh",
-	"lMAs7Z9cMdnLHzm20NAaeQIRV9vldD0TTSFtkKOenAl478xyGhSE1UQExItoBKFwBk0LF2Pmuq/XRXVh",
-	"z4Zhzi9CEQXn8My6LABTi8XpuLEf/mCZQ66oj9QuhqETLaxvOeunlE9bF6MTvaeZSxZiaCNDOiaQuDSm",
-	"Dztz0v7LMn2a6d6hDMTH1RP+JlYhee+lmxbdslwd8bS6nbUpyQ0NCjl+U1jfWbZvm3HH3G5fixiQbKxF",
-	"bmLfyIVT7TgQ6onj3W4iaRdFF1x6R/DIZGDXWuIINyYwyaxI5T7XW1Ot7s1EqHmUNmcDbncrB7k4I9N5",
-	"2bhe8DCaJ6IqLUFLRJRkvapMaSnlLA5KeshLrnCpAWtoLu434b96+Kv8t5wpueOtoUb5fPTD7TEPI7jM",
-	"XDENDbyu8YtA5KhpxzRr22s7L+Lhlyg6Fhq2gzmhEAl85EauPkOg5hqgF+R7LVRimoC+2K2fasBmIp5F",
-	"wvywYiKj7IJHvrvzhMyWpZ3d2ZV00AlM7qTwKnfuxfLMPz6P0gKaRYedE0gqTioeMw0H0spELsrmoiL0",
-	"kk9RwFJsFnG/JJW0wY0PFyt1V4dilBXrr7X32VHW9QXiN2gWZDe1j6xNc7fQKMWuMSbrDf3Kvn/74owd",
-	"nXR7P7BQprFFhXrKBMb/GjPV/SSO6JfNss41ScvO6t8Ej9JJidgGTuXmnJS6OYOH6iSifs4c0HwCVo/V",
-	"w6qeCQ1hZTpShxfVx6LfrQslLQxLUpJAfFc6oDJrztkkVkKC1SG1pSeeYjhCW8EBT8MP4kEYW3+P56AC",
-	"nsu0NCPDT+NkrcFmGxtdX8cEPlK2LJgAx9q7sWNB52ADkKKjhiBFehXKQIqU+H1Ds2mvmakNBbbYGzQn",
-	"S53/C4aprUUaNGdMBuY0XgHQsbYl3F1VMYvZ5ixHYbl2NQGO2X8WU4RQ9VsYd0yOc/2LvuFaBFrnR3P0",
-	"xxMebziFJ9BuRB3yVKA+nn9WIxetpEy2bCrgd4oF8XxEtqUs2P+RjUmu3uZHPJy+16Ex9IGrO6D93Ldw",
-	"qQX3AckF78faAZFJBfqv98KfxM5HKe7fWy9Fpm4iKBK8WuMjvTfltowRES0CBlgXMVHe0ziVSFOSTO7E",
-	"4r2Lq21T5sA+EyQcHxWz2J+8n/LkTqdUvwezn/l7xvXT+Gku85+zVxUT9ijP7n2OmBsFIjWJQFq2vJ+A",
-	"AM8W1Rldxhg0EohChgQbwEWgJJ+pSZwqLCG2MEm+jw0GZV6bYYyoCuukmdpuDZOGyZcgV8xVhSYFdIy4",
-	"SrMYintXbv8ejWct67nTuwK+MA+0tBHxh1aWEU3RR2Nt38N623j2SQ9FdYs5teG3l+0bO8YbhWD0HKyM",
-	"5teiJnszcAQML3XCPGo8U1kFdZNg0MxEhJ7XKyFk7lJsDAMT8W2fPnxAQEpBMaLvzbWS26Cd4g1d7ei7",
-	"LokwM9FBoaIAoeZQerTNMfi/6mU4UGpHb9SDJiW6JERwY7fgjvdLX6dnKLPixf6t+z7hvgjMfMIcSFep",
-	"VLdi56iL+8m2rLP/3JGthgPlDF35pXEOcZnIVDyvpSuJI3LC1XUsma6OYFBjRujXBC5H/FJRTaIgCT84",
-	"sE+Q9Yoj9G3wyI7C0LQ56DPFiq3EfhXIZn5ioY1usbeKa8/BwM5x3BDF8nDFalqqK5UFm63YRrW1LZtE",
-	"7f7IQg4/e9TgztZrhWltzoEO65f9GVYoabGZcUHEY5fRUhwVfEGlTL5ThaAgl69vur414YLFqdeudBXg",
-	"V+P1+uJEjIxRNzY4Ffd9HVjRxsGqX61gUilqbCk0PFgC2OJSr7e+pMlc+qZkUS2qwpdxp+c2tzv8tUe8",
-	"xL+1GZZXrre17i3qsmZUlQEbvxiQJeMOMYlVllmyN6dvf4JQnhBzN6KAadlPP/HIqu716U/nlxiP8+bl",
-	"6T8xHufs9eWLlxdn1zms419OL64vLv/qtTwar/duZfarKEPbd15ivdUv+6yQb05gzpcF9/ZKpLzepPzJ",
-	"TfU57PVbjcIA0eiufanQf0tHJZNnKh6zHktjdnTgpB1hIDMYBwqoRd8pG7evE4/c4R12S2Zl0QfKEFBG",
-	"kcBhwFuwiuMsodxstHwS2ubjnhUZIwZWW8MgArHaoWyPo/B2kiKjBMR/KW45uCraxu7HI1DjFm2hKzti",
-	"ScLsb4jSapcHOrdHi7a2xMIvMgfH5Tyi7gw4F6mObTKA2nq8yZT6IpMtPAFcqM3bWU0mGYPNb2Kgu+Cf",
-	"djxum3c6PLui2m+5fcyu6G4NZG8s4nCR3WbhZRjXFgZUsigX3+oUXRqJ21Bi9KoEq1crhxBlo9haq3Fr",
-	"9zwXuHaRmj2HofwYwZ8VQkzQFfxa+vAzak8SDMQmNu9plgYH2xdezW24Hh0vnejV73a7JIdzi1HApqGc",
-	"p0KZiKHxPJ0nTcslIC0hnK5EOYp4Mq0ksg55s+5Xx4QbTwWdSejggWkwjROu0DTdWAynOT+HZ+ol8P1t",
-	"crm2iHGnmMbtob60ylYTT5ZX5kxaKKlynXUyd1KBLHqaswSj3VhvjJYby9liaRy3I56AFkkMhXBGoJVK",
-	"44Qa3YYfhGzPZ7tk4454TOac9fGGqBOp8I+yayj8Q+RLU0ksYrLGiNbrbZWcFwpVZ8nLhGfSzNcb80CP",
-	"gfVRL+LEwctvklFUmsdfqzbYPemAdxdf3rJcxszXOQp6EXILpw96mUikz3SFCQBWq9xAiOu3sqiIHJRj",
-	"XtBuXbyMU5WsSiprGCq7LAsHcPjdNHMRrWd0tfEjUxtRYEbfImrVEFkz291Y00aLstRq8JcPbubd7r4P",
-	"Uh/+JQjjUS1UKqb6xySOzI9rw5km8X0zghF42xqj1QQbjeoIVYljyXUUu+XHVPYIfXKPLMWWx7UHoYKs",
-	"HUFZ2jT6z6pq0Su/PE2LxlUF/xpUoZM77LVoi9Th5ZsFuhzvFKy1pLJIfaGb7dN3e4cPTDTctzAfan1y",
-	"pokK1LKwDohJY/bm5+sd1gHoPalBTnq2YJP4nk0hMy4REJ9DfnaNVk7xnlGAoL2YEqNNRBbBfDMY3x5d",
-	"PFFQTx2THj21JQRClctPWwidKo1qrK2Ka58m4Ap4nNLVNh0m3Fp3WSRI3QK4URX5Ym4Ni9IUI02bq4sW",
-	"x6pEDXyALtM72h6QN8uBNbJrfhYvQa5WKeMWOppjelgJnk2DZTqwbyvLt7+aT60mUTh6m76o67zoPFLi",
-	"fiISsWn4H9GGzljtaHPb2eA94k7fcNwnRUN70Xc6F2QtiKPAZl4qfGUkxinLRSqUqh/HedidjRC9a6ol",
-	"ZRWSqgsjlVwN2aFtuRW6zC3mkN/ZN2Urq5mUg+HlbGr3irHnNeP765wD+ra9MnFbj1wEbNdVvRrlY6/U",
-	"uwkl+xCibMdOr84uLjrsFQmMZp8xJHwuntMCmkghAhbLlYDqr7aoWCkrqXDGmLbGrFZp2HvKunSY3aO7",
-	"Vb3lblm95UpwrQsJx0EJRVm6AiMvyFpo4371Xn/UIa5CdjygyFreQOyIykJCye/66jVvzi+fX1z+NStD",
-	"E0KMzu9zMQfdiJAL7+MEjFksiu/bIx5x6Qv6ia6qWBaqolDVbqZm3MckZmPLtIfvRs7AnenUNaRLJB6j",
-	"GmYyRlkCskAUTsM060R3DyeYp2Qag/BW6C43CgVaII0fX9Zho0QAuOHgRub7AX+DwoQvLadBCngiMAqn",
-	"wxRRsQ1MVhNEMuByPAW7tq7si6Zo2PL4QugLSvp2mJ8I9NXwSK0+fCPLRm7ywQuDzDqCd1h+A5eI27S5",
-	"knsjt8sBo73htTxnO3gtT6+21/KyVQM1nogODRxC0r1kJlTh48jv3x07OrIU3ILlVTLM62ZB7M9N5D6k",
-	"Sp0cHD4pS6M0KUvFxLVoQSkBe+ik+qOxktQwqwnFvAfkuR80y3M/zOW5l0QBQnKeKtaa1gFNYcJ0TN/3",
-	"B93uD41J0CxT/iSXKb+aROdg7BoUBh1yGo7HkAB30D3Jj6lxkv2x5t9C5fwXFQkyuXT8KqkWrx7wwrq4",
-	"WzrTIgOuqpZuj8qy3EpEWbSAh2kk1np+UpPa/5FPZ9De29NOCaVPUjujbNvBb8gcNEnYThyBt3nuHbY0",
-	"A205qXiVCAXugpRKss4xWONuecqGdqZDFoUqRcB/vZ2m25sRCzjjCDJOiXUVOOB60AZkoQratabIt6Cr",
-	"Yq0j6oGIGVPBJfS6LoG2ITJF083cb7SZq3Au7K4y28zMwgFQrofAKODmOmbMRwQeblCx61GAiN9S1HYJ",
-	"KP3WPpOjfNjhBmAYJjCs1svcf1ysjcON4x331ydJvOLJnTLBDdndGiqWJovtEiQOtNOzDMwZ1PbsAipx",
-	"mmhVbo1pZYV/4+sqQDeKcYtmiTLnW9lZoyTSuoJvDYwMRa6nCxY32xlYybo+rKG/K2/Ck3L4wTqDRpZT",
-	"sAk6HxVy+BPdEIR3eKuhzQveyqCn680RvPhHdvW303b/8IiBdsWwh1ZmuNGGWmhvRtTxWo4AE/QGJ3y8",
-	"Pz4+GHXHon902NvvBqOD/aPe6JifHB8I4Xf3xyfHR08ODv0gGI9GvW4w2j8+6Qbd4+Ogz0+O1mFGjjNU",
-	"lma7ysC4rI+XmTaITawSYVed3WgOBW8dXRZlZvzrMMswg5aFOqm1pdofUqtwK3/E/vaOADgCs3pjSR5s",
-	"URtLtA9Dm1CaF4PKK7b1C9/NRQk1IGAxCn8zf4hFdtoinx+Y33wWbM1Jjuosd1cg3UtfFHJjdDX23yjJ",
-	"nwlZvCWbeIBXQJdW8KEyA51r+W9grHNt+5rLFfda4RS2TDVww0nKcDddo35GcicgyPKK6qv0s0YhvNVy",
-	"5JcWhZDHnXxk98YWpn2X59cH1Ot2m7sDNqm6bx1BGzLb2lDHFK4WsI0SwlXzuHcbhV+ot1FWyW0DlljD",
-	"D5rygcY2epeVrsaY0sUy0GCkGfboBH0tnOBvHchs9ubt67Pzqyt8aCSgqUJD+unZ2fmb6yL0bRnC/Y00",
-	"SAZcBo4ewij8mCxR7OfLny5f/3KJyTVgBomprjzchqVY8U8RxCoUiuzjuto5gv+DZ+VGXv18BgMvQe0l",
-	"ADv3hyCkXB5ogKO8hwAKGacddnZ6eXaOzX0ufRHlSnmQVgPksEjAN9Klh4UCtu96dEA1vcSQoWOXzmt5",
-	"Zr28lqdJ7bU8TSOv5RFNIOtHz9cF/i03pme39S4tAnbzruYoPc7MGhg/HmemgOiy3TVRXYgILXVqEt+r",
-	"6lL/A8aJQeZLFbXKSxWhWxM81LsoUlRgg7UlfUBVwBSXkujVVExnGwBkntID64rN7lp3P9kuJ7hJMvCx",
-	"A+m/Sdf6kXVwwU4Q347C8ECH0CJ1415zIHBrAYr/LP1kgwijBM6lG16EEWDm1AHvB9fAGsNYd+uYo/0G",
-	"akmmW5jVym20Vnb43JCfXHKwVjbqwoCA7MKfJ2G6uAIK63M9C38SKMuOBE9E8sJMLRnfvYcXvP+o/3tP",
-	"JUwKpp3TeTqJk/APtGsP2DPshMHDFH8OXfzfqVApfhT6W5fZ5X442F/5ZQhYI3di4VawoJTGODGhBpQu",
-	"Q7GjXN1I5cczoQZsSNRWg/skTMWwlX2RCB7AZy0AOi0Mg7RNgLZqQPnG2Wdd3GvYupFDClYfUEQAtuHB",
-	"NJTwx1SkSejr94FMzHBsLJS6yI7Obeuwc+5PdFABJCSRwwr9ifiAARaRQgSKRBM8KLhlkerZPpyk6cxb",
-	"LhFGexyXlwUypg9HvMP62y2IzsX0u3icEuAOFhbTIGiQy6cMGS+CoRbmxyFCvqD8Dw9Dzh4bXgRiOotT",
-	"kKXbP4nF8EY6rXmGAnuqMfdtISsM67G+VMfzGyodtCyCrBHJ6ynB9LUYL/R2I0ux/Ol5KKF3I2/kjz+S",
-	"hqd+/BG5hT7KNm3Q6ATfKaamPIqEStlchin7vtc/7LKfr56zv7Bev3PYZUEcRTxRLYa//P3NP/GXwy5b",
-	"CPlDhwG4xZRHqnUjxUfN83StAriwiVlpZL1MV4A1iDEqSw8XrmozWAhs2N/fP4HB/nx9plug691tArEP",
-	"upSej5vM+Ef/C+Azhx32LOESNqGE0pC42UEWho/oW6P0EvLaDjtsaL1qQ6b4Qt3I+4nQpcPXesFpiABl",
-	"++OPtME4UQDggAdMwwLCCwlxCHNBpiOq40g4wNLmhcKJbLEhSANDE56DFY5S/VALs7UpyoeUBRsXApQP",
-	"5QcehQH7+fpF+9ilP2zNKrhdGgX0RWjENKOXcGx//JH0pxm/BS6khAzYMDNmDBlXbOjrvymWeqjNG0OG",
-	"PqK56e9S3FPaq+r8+CPm6p6+uWC3eKsZKZHimfUtMtAHRLFbkeIPlm4wVc4w2ALwgJVgdNWiBjlcUWyG",
-	"N/JWpEq/3jAghZwpi1zCiWLBllNSp0ZxOmnBDMcxVLtXOJE2w3s8w4qSAft+6Nzwwx8GBmizVBkzVlqK",
-	"SWZvYbu4cN+3PJS0tWieZufJmA7+jWSmbSgdDGkY2k+IbsVlYMR23FyTEPR1kz5I7Ph7fUG3mLmSWyaE",
-	"ueUkHLaMC061ColMCqYps+0tha6VB+MzZ51AMLTmegXJEqHOPaBLyGAAW4MKkc1o+vpK+05pT4rCSZKZ",
-	"UrHvhzm7NdxRIFVnnxwIdvhoUtRhgdKJWDDxcRYBsbnzWh17mZ9AmOrRw6BA+XkKk+RZink6cWmRoSnq",
-	"IssYxMjGrqkhCu/ghQtaU5wXWVxhXvkSxTBevX9iDBSyMAjlyj6jGjr0fouHlvVKPw9X1g/mlNubMCgH",
-	"149LglJj3w9dlzcOz67mUDPioQFcgx5zvgrq494UP6XtMFrgTnYYMb79jRMFowaFTfO36+s3jGImsI/8",
-	"wzdSW0pCaY6Qlp5p/w+RMfwwyBYhS8o3kPj6Xu1mtifCfi/Ct5MMM59OebIAwR1LxOrNkb1bBlpEUSii",
-	"CJSSKIQH5ZWOjfwYaEtGsgAe6cjVA6/X6aJJdSYkn4XewNvvwFcYyzNBOXgviH34Y9ny9uAY/6H/1vKb",
-	"/qQ76Cz4NNJf6ZVThY97n4D6S/0tBQ/qDx96eyhCwmtvRYnD7vUMzW4K2AcoMSolmD6MkvWjGIisf9aO",
-	"E/wZLiv42kI+2rOGDxZqlhNOCOy1aZyIfNw3IjO4+VZWLAVlz4M77gxn4EDgK1TeC9oB0GvIvscLV+Au",
-	"+AFlCJoEZqSG0BCx8b2Wxlq3ihFdT2sN7VwJDda9bBWHgBGcfhYrrsvkAquperv1vjR/PXFPbT3DUZR3",
-	"nKl+jbq+CKo7cy3Xm/VW1iZbxj3tcGnQ8iUGB4P5JRFqFku9p/vdrofVm2SqXRKuyPmbdh9od74iex75",
-	"sJCV5NxX2hSnTRe/Zt4aEKhXgzS8QEzj9igKNdp1rIsVAi81nzHpWH9hXTnez1fPqdLMwOv2jsdH4wPR",
-	"fuJ3u+0n3W63fQz/69r/OKczIal3r9/tH7W7++1u77rXHXS7g27vXznnAi7X+ydPdOAxFWvVc6PtpjSC",
-	"jvXNt1UqZt4718riJeP3vW63Z00HA8f4apndASyI64KDuaIy2Hw/o1MRn1kt5AGL1QFuetDtVvVl98Pe",
-	"M+6Ug/MOur31j/wsuTYqUMLzQXd//UMv4mQUBoHAsvcH/ZP1T1zH8SsuF3p0Cp47bDKjC21Ypgf2G83n",
-	"Aw8juGJzVhjaz9r+YgxDZCnw3i3fuXcjcFziYl7LS/kt7hb6jMZPfeu08cb3sIYSajRtfY96LfuNb/yp",
-	"c5fMsDnimWhPQ6WK4f/4szGn04N2Pi0v/iCSKOaUGu9eb3uf4J+LYFl5z12jXKOrDmclMOEKo8PVytXK",
-	"V0zFbMy1gI+WhkwYYCr8qOU7xYweSraLWawoDQzUCA63YTgGeQ1krQXhH1lJOtUGcCozj78o68A0Y129",
-	"Ef8q8EL0HswJiXVVbCnTEI+owebb6FzbhyrgzdQXf7K7B+ufuIzTF7GOU/i3YwWo+WoNiYpcOTvcHpWt",
-	"2cQargBhz7aKwzYcYkViXCeNIA/xlu9KWcseWWHJv7FlxwjFU8GdqHuRsOkcbQmIPIluZciGesrS+xhM",
-	"0zbljYzSoC/ZTx12Kk0/QaZYpqjtkO0A3BFkeo0TNKJJrMfOkygUibVk+FxqkIGRyFltvx+SOoemo6F5",
-	"1ZDNZRpCiRK0Ol4bk9wHqlln2Saf6oHeSDKirJhY+90u6Wp5nvf3eeAg9drEjWcaSWgDpqeHnJMADaEu",
-	"mklkQUAiEBWetD1uIPac6p1keVrecQMmueWD2Tv+LtYzeGvK0O2bT8M8WcXjbQWafzc+323A589MdhM8",
-	"0NtvdDEgfAQ9cNhk5rYe7ysRhBxzfr7Wayjn6CreQ3ReBFnof0Muxki34VHD22fKI/CkiqD9GyncG19H",
-	"hj+3Q9We6gRV94oyu739IQ5zn3+b61JHlqcBVOksiW8ToQzEV9vC8uFI7Mq2p7C0bZ3dtjtBec8FTN/x",
-	"bXaVxolQzhqhAN0/YJN4DiC1F2n+SsJbyPhX6FrDODNzkYXkOVlzT91I56LCl4SKjWIsVEK1CmeJUNZ3",
-	"l48UBIcAIYWOuW8qaIFDYy4NKA+K6kXgB1hrdSPB/GxvPTvr6jsugxm1jVfuyFx5C7CWDgsZYsOV0Len",
-	"bEgkBWdp5jNarUuvLVMY/MSGxTyzYSF0jsp/r8TOPc06VvnhU1IF+dCB+DRVep9CZ54SMtCvydzDuDgE",
-	"cgySJtgVbiQFb9useU02KnCZVRCJI4LQYEOw5OuetWVfsSiOwS/CtWdjpR770E2jG+rqq0IWsmNg3yy0",
-	"awvGR+ApuL74OLjwhiUZeMMBMwXEFBZRx9WjtYjBZGhdDhMe3Ej9KDpfVwQhnT64E1FIxqlBD7SikMkQ",
-	"Lcs9zKLSvGdc3jFgUOCeAs8yRd722Sue+JMBHFVNs3hMnuq81WhzGeNRRaXMTtZQVnpjHtidsJRnHeKj",
-	"ziFGaz4KUP1u7yuclp0RnG+MSf4mDX6TBptJg+RMLAqDepM6ntPPJgK64h68qU1WflfYgyYcYhHyX+v8",
-	"nRIx8U8WCsmpofY+aTCY5Z6M09AXKnMgErQ/MpRSce8siucB+psV63W6lGgJrt8BWibwcfDxqjSZ++jm",
-	"Y1OEqOZsBLIVSlu5lqNQ8mSBrdj3Q1+0h7pKtnpKdzNhA5N0A9E2YHRYuFF4HRtEhm7uWFE78ww+H4/Z",
-	"8M3rq2sGk6TH1JCudxOq1zGOSfBXowmZwlYwTAnjAMMATSHxjEK7n2J6w1xZ4w21MoLEnVigKGfRDnEg",
-	"IMWOBFOzKEypsjaRvEVGZ/xAErFrUQERBOICjONb+9lDhUYUpheEqsZiKQLADmIIBC6ClgW1Z9qIZDzq",
-	"8LeOI3HDIZ6aAAYMMEKPOIq3HXbY3WdTwaV+l4qneiWVAfe7kcT5B/Zhp0S46cYdLzxHj5gbEL+yYjT6",
-	"jyEjXJXJSG+FL8IPgjpsLCH5sItp3P9VdpkmNpk8sxuZzNq8n7Do6LPJVfCXdsyVeetKnG+6WrUesomP",
-	"Ll772pcoPqTtXgYAPvD21CSe7eHrgQ5qJvx8mELLM5tYuzOzsM7iMdrEvJUxBOTxFVRu4+EvpXV6HzuE",
-	"/rWE0l3MRdCnE0nm89n7nlfhpi1DUxx4/oQIv+WK6fIC8OYyuusnKilPdC4yGvSFf5aNtf2eqdoh77bZ",
-	"Is8oX6GwT0r9VXgrwF+ZMPAsuymeEqZZmibhCItwAMvwRZtlWOqZmvN4hG1OA5z+c8zAfAylZhp+FHl+",
-	"peFB8ETldm4oA/ERUQcttIqLTW4BUSiSIZs1fa7Z9xQ5QM3qNnxuL+rR9NzROPDolaNxQxaqtjMNyMke",
-	"q9zM7qj62aj6+VGZYuUOZgzhIukt1iZkadXOAawaFDXy+2BDuLenBIDJJQFR55wwNl4qb4Hq5ACHKMxj",
-	"WUKU/nqi5Fap9HBvtrP/QaKKKtMMzyH/yQaba72QQcSHEXCsy13XhtWh8TjoAnbcl65QflP3mvqgMS+m",
-	"qO9dCRlogdJR9PQXj6XpkVyU6Xe718YqaneVq2kmors6jFMKyD4rHBsd4Kxrw7S0VRfLaftCptEC/wjB",
-	"xq6DPm2eS4aZAXqGU6KacodsDWJ8A5UuomwCLGlNxtowV28RQ0YTriaYoQGEpXw5fZjxSVSf4CeVmRDL",
-	"Y0JfGYqsCQu91GXqYJBhcCuqAjHdAjrNJBj9AIFJlwSDrim3XjaIDPuq2RhKiz6WjMUQi7SrSGiPSOYD",
-	"qIxO3TKI9KsO+9Qlir1EmPVyCywNPHtxui40Xh6b2f2XgaDU92smPJiKnE4ZaE/yVA2gGOfl87f/3OvV",
-	"yidZMTQrOTnFgKvGEvGaFof/8twROrVCS6WsAi5dmTSYK0476D8wXNStO/otYvTLihg1VxQwPGK17nVt",
-	"fv0iQ0jN4PY+mVO+3PukT9ey9srVT2bXLu1+4rNoTkMuGwb6Zs3fpSDUZgJtOM3SqrLQLehoFFK5DG1X",
-	"01cwpsahVVDXn3TArcA+4rzoKRvabG2b9OcmrsdSrNbFWAk7fWXLk9VeuZgG4W4HpAFRpjILwxStyxiB",
-	"gzzR6/YP1sD17OCKKPpCv74bwQWj+HXNCGhKVUMoZe014/qPHt7mPK2+V0qJWHHZbPjyPkoIX+F9mEOX",
-	"IOX93eb3oSnEXuGCNUfxW7j11xFubevC6jiTfGX+bS/Uzx5sXa+HodMPAoFSyvQnfd466+z1gSnfTpKs",
-	"DgRzFNIcXKvlxHjJIHZTmYqXt7XuSuW7Njf0d4oNQ/A86gIkBWwKk5mOS/OUzUTiCzAVSnTN5SeUGUVX",
-	"5pPVd62ezqaXqJaIZrYQdanok9cnybtIRkoOko7I3ImOnxEFIO3Vo3r2ukSxLbmCFs2nuTTUcuXfwoJv",
-	"nBE60D5MXd1zqMPdjLG7xYyhGQZnC3HuJnfULV+JuydbZadA824SRV3g/cq0zh3YPL7u/E5TVl1naJYJ",
-	"dCgU0u9WvqCPDfM3D/puIeVKOSQrG+5ZwebJf+yPe35/fCiO+cmo6/eCDK+1uGfcitqaCWDZ7INMAjFy",
-	"FIqHvZLy09DggRq6U632m4L+ZSnoBXCQr0U5p2HvfaJ/8wr5ioZqL4YHMpHf5vIux0SoZrnH5T/m/P4v",
-	"f/Hc+uL5EuDfmEoJU9mYg9Qnj1oJWRkfg/FjfNNxvg4dp1hy3RjHoLL/16XmrJFr3mi25S3fVTG0PS1n",
-	"bp6J43Rel1lqqBwqdidmOpkGYfdSzJfREXintqFJEzEFXSwAF2VMmDx2pDmaIGWMsXyr0vpzmtqu+HKm",
-	"l9TGs+vXbcp01rCbb7zlC48M15tthb18yfykkinQ3SsehSk8R/KpXAEnZAKOmwJCi3VAti2Zz0IqV2+E",
-	"mg57Y9AASIfPMRAD84RmAJQLbiQ0g95tAh3aAIi50KISDqXuzxgPAIRPuWUj00TX0NeYZI7hdVjkZDeS",
-	"oqjydgrK5tI7pcNerI7fYYAOMiayzAxujGKSNSQ3wefBhG6ktTFU8crSyGVc811xS1eYc4XZb9JqvbTq",
-	"2vzzr1gN81vlGLngPpOoABsPGyLE59qoPRPaWOoHCW2MaPMLzlbiq7ji4ny0CpbE+Z+epvXvdj1eJ4tV",
-	"yRvZ/me6IOFv55BW5z49SgydiUve+6T/WgcXhX1bMNuid11Dsa748Es954a/PJilIxRoA/mXXreJAGye",
-	"KM/iNNHG3yTgr0O7Xli86epQcufU6we+ZjVbH2mSeud1qBRKV6QqhtIDeBKFwwx1ykvmwTNwRvBtATFe",
-	"n96WgRMwwiJKfjdy9UmNI06PIXxA5iSjCuPsNZWpNIkpLVOqX8NN6xQmrcRrpbwMLWCe4zzbAgUYguWR",
-	"AgqpWI+RdrXcmIFl1cYeI6Xmz+W+qCjhEJ7qsDKNcOzCmmwJFaCrA/55cwMZWdx3coZ172VMQ656h266",
-	"Z9stl1/4BfWFQwX0mzw8S2JfKEX31L9jxsmplPEc+Ku9SZtflbtPPdEvbGe3XdtcF86vALZz33au9ofj",
-	"CugMNrjLxUdgMmjpKYjdGdaBvZaK3z+GMK/Xr1J+vyxglVN7QlqNGUI6Ye2YBRtj1sRTEAYUfMMjYqTo",
-	"WtLt0dKkqxSvRqO81WNZGxaLAGaY5EdvaDEl4JFUILy+H0+nPB/P9KsDumzL4EGo48dZFAfGdNA0OGWD",
-	"sqtuhb4lVoG7oIePMYRIf+gVanbBeUsXMHAsW+VVQKTrxbNVGWKDQc++p5idHzQkRKEtlQ2CVjKWYvhD",
-	"ZS4PweM2h6pdB6ae1fD8M7HUS6darB3cEIDSKSG/XLNKWjRgWG0wJNhiWB6qrVO1BPTQiySe5gbVoL5z",
-	"0/HoKp12TGuG8gyb73owaCjO6pdSlmqY0AEnI7Yp/4YDnUItCyX8WJdXLBvwNJRX1OJCXq0c4pV6cFP+",
-	"MZzOp95gv3e4f9Q1RRrpu+5KvbivLmyLTLmVqPw8C2Nfr4PkzKtZRezqKPmiiqILcg+8oDc44eP98fHB",
-	"qDsW/aPD3n43GB3sH/VGx/zk+EAIv7s/Pjk+enJw6AfBeDTqdYPR/vFJN+geHwd9fnLkFOzWI3JLN6eh",
-	"fyfgTdftE2+l7n7VgJsiFxRq18MWnIucbT3gU36rv6opCpDVbHXquFeNziJJ9IphZp5Y/L1/8Vv8cfzf",
-	"3kZmbVuW/Fu42ZcVbpZYqchIzuabLyrKrMpFeqoLm/W7fY1PinCgGVhlME+gPzIO97vdrKgA1I/UZiO3",
-	"dqHW3SvrDXZu5C/w0/ANStIDdJn+5XLouhnvsUzVfAZC6aW5R7SvFCtC6YsHvwDW+LQADUVGwH63T4ii",
-	"mjcMGdcqj3ItYgZ0wS2v12KhVKngAcFn/UzoWWW29WGZReoMeS4dW29TI58TRg+7sMH1RKTU99PW5q9w",
-	"OiMPqgNCp2vNm/qPmZ7YFGOmjtc3x59pwqzhFMOme5PV7c8m8ovZjTUzOOyWTaAwyONskA83Dx57TV64",
-	"LCHLsVeKfrLxnfKoeKMWzWaduU0rY4QY6206hyqbW8bE1nAkwjRGjqKB80z5U60MO7a682t+u85Oh22W",
-	"Lc/Nh3m7hhbmWecZ+8iytYWJsOW9yUwVp/Ug+ebp7IkMJR/trP0NV96iKjVbeV0+8RFWXl9fGaBzvtDD",
-	"Axb3T12Rb7bfb7bfB9l+9ShtOcPG8msDw2/osL07sXBE1+Iv+tnNjcXFjhKhAcpo8GuMyJ/dxGy61jVO",
-	"nVsf5ohmWnPxu1/UYatVWq01Be5DGcT3GcX0177TowgK5uj1Rm4MjIMXhsmjG733PhkBpzp+hTSJi3H7",
-	"Mpai/QroNqRisuQtDpyrIF+dYL970GHbKSIDXf28+F6qkq0ruJIJoGUNumFap7+U6RB/FemWCoRRB9Yr",
-	"DhdjmMArwqZ8uHUr0NgSf5qw94D7fGd38z6F51RKJaSbWpzjDP+kuJ+wssWXMKNvoVBffCjUhrf4lx/p",
-	"ZK3YNqFo9VrY87n0xRaF6pzOqwxjNuIf3XP3kxCLXeYq8qA/JBEcy+ag1khaPjliZ4Ji61cLvzVPKzrD",
-	"+dlb4IHcmajVWCk7M813r5WZkUD5IuUgw2YSjk7W2pb5Lb8Fdf+bKSy0Gz8zp4O/aa/uKJK7mbib1bLf",
-	"OVt74dQ6AAwa5D+2YDCKIWk+T4I75/Y+ieVtCwVZzSwYJ1EW7ej4OKUI5Wri8xup+7AJU7b6EzNZUVjW",
-	"ynLdUOq4Fey9paXmWArF0jgmFgpUcooKcxWDrT8RH0Jx384KYzx1qh1TJa0wZVIAz76P2UzEM3RvKMaj",
-	"eyi1wC6zLCgMOBxrL4eeA90FtvAWVsUQsnMjL8aM574zVR1arkoR2pJYolVbDPT1TEhbAXlbo/6Mh3lw",
-	"9GJ1q2z13MJWWMsKFwo6MIXl/LlK4yk61ze4EmA5HtXM/KcVeD7NSq+5y71lbOqfXqfabuVvlau+QZk/",
-	"IAHrNZ4FpsPTPn/Jqj+31FTZdT4R/t2jXOdXoHvMI8z3oFqR8dhVRZzSkfr2snWxeaRiuGZzFimsJ0rp",
-	"Fpr0iupj0o3rXmFZjxhCar1sMr5/qmuMAjdUKBDo9pDbbEaIw91EFwIiVqlC/Y1ThpvlOND7ftatd6UI",
-	"0UqBeKGXL/isfqhvytG/m3L037ih3HMv4/vPoyJ9Jo0oDaciCqWo9ATAufotnsM7Wlo4jyJlJVdNFhMC",
-	"ECZW6aHWDlq1YZnWHtGiMriUCJvVxbXh3C5QdViBdl0HYA3lIdZCVyfxfQPoauI714ZYn8egb1/XnD86",
-	"j5RySLPc3zJxvwbzMxbfDlUaJwvXYvBvbI02Ab6fqsmGhNLzLzKrtybIMBFcQ82QecvUDi/WJlElOSY0",
-	"JoWPm8BEY2DJ0GbR0tNaQdzP2JyYdvIpJWXv+sXabXQ5M+oRJLvp3J9Q/Zzy9OvOSk5I2QuuC/GXCsRK",
-	"p+Jqp4AHXNbHGY8iSjHSLzJs333afOXVlI+Jx7rUj+b20xwOMOL+ajydrF/TpqTfvwkepZMWm4o0CX2l",
-	"r6dYpgn3U7syU8ElWJ3iMRNJEuuwtAVZqmSMNVWz11nOr2BL/p8BAA==",
+	"7L37ctu4sjf6KijuXTWXTSmSfImt1Ko6juOs8ZrEyY49a761xvkiSIQsjilAQ1BxNPl86jzNebDzJKe6",
+	"GwBBipQoWZ7bzvwxsSQQBBpAo6+//hyM1HSmpJCZDvqfA/GJT2eJwL9PuRYvRMbjBD595MlcwB8jrvFf",
+	"PlVzmQX9bu+gEwajCZdSJCejEX0bRGKqWsMkllEQBqNEaRGdZEFfzpPEfv5O3bkv5mkq5GgR9IMfLl8E",
+	"YRBHQT/odI/Gh+N90Xo66nRaTzudTusI/tdx/3EehIGaCUm9B71O77DV2Wt1ulfdTr/T6Xe6/w7CYMYX",
+	"UyGzc+h0xhcfnj6FL1M1g2EE/TFPtAiDVHCtpA76PwVStfg8U1OexaOWzsQseA+/j+cywk7S8Ydup9MN",
+	"wkBnPBMw7IvvL978eBGEwUeR6ljJoL9/D3RR8Qjo+dPngI8y/D4YKTmO02lLz0cjoXUQBjxJ1B0MJUvn",
+	"IgwiQ3YijhiPxSg7j6CX92GQ8Vuhz/C7mjnvw5zvJgvq4D6seLVUWStSUvyW706FFjLy32gIb18ZXE0E",
+	"MzuJjbiUKmNDwX6ZizQWEeNDNc9YNhFsHKc6Y6n4ZS501manNCmWTXjG4ozdcc3gWZhgCA9IxvUtG6uU",
+	"cSbFHaOVbAfr5kc0wNkENJ4W17dBYVZ3PM4eRkXvLUs046ORmMFbW7FeRzmaFZuY2QsZiYgtRLbZPGGS",
+	"+GhQWryP6la0zP7h+O2K8VwoZnY3U2OWTWJthweLY3oRERsuGGczkWolGU+UFJsP1nXWGi5a1FVw/x7G",
+	"MorhIJpexMc4EnKEvGvMR1nQD16cnbx4dX5xBsdYzVP4LbhT6a1IKw72fRgksRSmN8NRiCHOsnkKROh2",
+	"Op31vJB+fSfGIqXxBKMJcaRRKni2zMk6x/2D436n8++gglESrewcPyE/6XfCYCKSCP+4lepOPocHtOQz",
+	"PVFZEAYqjUSKnEylkWGHPK5885F5cyUPpTXlw0QE/aOnBx37jaB32w9niRZ3E5EK860W6UcR2bsjS+dy",
+	"xDNvGzkW2rm3fJqbw3R/HwYvzMqezGZJLKLC9bSS01H74ix7MMtux8wSbrfzDe6e0USMbtd0iU3SoB8M",
+	"1dDb3Y45uI0ZPOfyls1UmvEkZOIT/AXHp8de83Q06TOp7ClSY9bttQ86Qb7oprdPszgVujigPRhQxw6o",
+	"4d0awW6d8khUTM71NeU0NS6lOTNzHfQtpYu3obdyb93du/nSGYlh+4UyHdhlKbLov/KqOImnvCxveXpb",
+	"XoyEp1OPWkrq+RQ7Rd6hgzDApXHkMryBPjaczH4PGUt6Wyu+EetROjZb493Zyx8uXrz715On/7E37o56",
+	"4wNxxI+HnVE3CqwEF/QD4DojRYwJvo7S+CN+MNezjn8VQX8/5/s07CyNhQ763RBvdf1SpW8tn7e8523O",
+	"+D2RuMkN8IX3b8r778PgHfZyyuVIJOUdWlRAUC2xR3sd+Y0cb5pXk97fgUukj+IbobHrbv+Yj/fGR/vD",
+	"zlj0Dg+6e51ouL932B0e8eOjfSFGnb3x8dHh0/2DURSNh8NuJxruHR13os7RUdTjx4dBGIx5nMxTN4Gp",
+	"yHjEMx70P9+HgRSfshPkjfl5rFzEKiVHyCiWN+/MwaCH09KnFWrN6cnF6dmrM5jyfBbxbLWe5daul6/d",
+	"WxrB/8ClC7J4dCvgTVet42BpIesGvOXSBr/MxVwUuGDEp/zGfLVijd+eXbw4v/j72iXuFJa4my/xpdFj",
+	"d7zEQSo+HAR/7kXe4WltupyXP5yenl1ebnhi9/Ll/EHivbF2OT/v2ErjJrpsfVlnnLlvrnX9iVl/YYjd",
+	"B3OMjS+D3Ma18c66iqcC1OfipsoyMZ1lxjom9Z1I7f49e4F3Dn25+kVRrGc8G01QbvO1fCv39jqgRt4I",
+	"KVKyW0DDW9gX/eDy7ALek+AEjQQiVXYyzkRa+co9Q/BYgkbaDYN0ngig/C0RKl25ne7f28ND5I5EEn8U",
+	"JHUCDVbtQz7XokIcT4XOAk8AD6xc3ErHLbOAap6N1BSGeXXy/dmFb+8wj2cplxo0m6AfTLJshiO1lLWj",
+	"G2og7SmcL/0yVdN6AyAfAQtJRHSTm8Qeg++LT6TQ2KW7FYuzKlWrV3hKzqdDpN277o/v/vGPXu/g5O/f",
+	"df77Yu/05dt//q9/HJ2cnn7fuzz5/vm714XFvn/vy9xlpshX7NH6OS5zF283N+SvQtTdCamAY+irvW7h",
+	"zXnz1MPXb/6Jh+6jmo8mQJ/PAU9l0A+e7h/sPT3s7Pd63V6v193rPe12Dp72gnsgyM9qniJ5yMKtUO+E",
+	"f/t6omZBLV1wJewlWjn4TEieb5T7MBjjnqN5+Me5446zMQnjJanFL0jEpa2uPJnnPsxHrRc6E9O+swA2",
+	"GLgblCdEVTOaUcLj6QdjAMeh9aqsjjS4d2/gBt9yfF2fsDUbzxt3/q66oaMhV0Q5UfeqtlGmLO++vETu",
+	"0VBIWaEB7t3D1TERHA0O/c/B2RVHRSISepTGMxpo8KPgt0zILM4WLOM3ZHB25nCu8dNQRQumJ+pOszhr",
+	"s/MMHQ03QrO7OJswOCcLNhXAGELGE63o+2yitCDHArXHr8EPQZ6EgRnsAO3W5D2DIT25DrqtvbsD0e32",
+	"Dvf1jR5fB3gef5nHac4T9WgipiRGLmbwoM5SUJZg3ueRmM5UBtzhnZglfCGi5bkPoJ8BuwMfB0zTGr3R",
+	"zA5mIiZ4msQiLYyv5uVDpRLBJb79lRqZjVB+5UkUpc6uD2SmvVAkwJOP3Se0APqJz46aT/9taq0knpm3",
+	"OBJwesxcM1olmLcxFhZHBBadv3U7weq3viMGcl7xtvMI9tg4Ftr6M7Api4nyibppsyt+KySDo2Vog02+",
+	"0kzdSUYb2a4Vz9BT02WZYt3eEWyvlI8ykSJlT1r/Zrz1K+u0jlmbfWCtkKlsItK7WAtmjml5husvik53",
+	"7fSzdGGEn/L8L8VIyUjDeIGWbCjGKhU4TxBTWZYuCuPpVrwqlpm4ESm+68cffzyZZxMg6giZQvmF36k7",
+	"eBn3GhUn/FzwVKQsFTyZ/u3aMJx0gSetfpb3aHLkU5GJ1Dm6acE3oSUqNbFE+TqbBGEgOUpYxjC9arOP",
+	"FXjQgn4wn8cRCutZJvCm/d8/dVrHvDV+//novuX+3m/wd7d3/59BWLGkp/NUq4rlHMCi0Y8De5ZnqfgY",
+	"q7lmM34j2uzNjP8yF8/YR57EEVMyWVimKJjmU/DDJkDEtqUEeGoXHino1f7Up/zTKyFvsknQP+j2wmAa",
+	"S/u5G65mgt+LReND+YzOVe/ggH2MdTxMBDu5PD0/905ZmwH7+GWuMhGBa3gKRHj38pQdHe93GZcRXRs8",
+	"FfQrT0U+8VuxaLNLISNzDdwKQxr6aFmD7cU+Y9ukYiZ4VtzMFWI70pS4Rk5UjyItIMmqjbYxtccXSorX",
+	"JH+WSX3mbljkUOZeYSQA6OX7b/86qJ3DuAUvatGbakbcRVP68iBfxdM4q9gJmZhqcCXT5q3Zkgk+7L8x",
+	"EmM+T7KgDzL8lH+Kp/MpvhzJZT6FVQyMvCabc479nh1ckXPMbH9/GN7xNrci+FN0BoXKSdhHVs3iP1Mx",
+	"DvrBfzzJw4+e0K/6yVueTc4jTwao4F14mV8M2NdwYJ/29jvf9OlSms/g3F8wTZdVyHjGpkpn7LDTZoNc",
+	"pmgZoWJgZMJsjSjB3sDt6zWBrmXE0JahqT1wCKlQMpwbOTIVLL6RKq0XRirPh5l3zcHoVZ+LXMb31yoX",
+	"vioWy4noD16re+hBz5TUFDz2nEdGlIJPIyUz4zRDgpJo+WSWqmEipv/1s1bSG7Um02LO5m7FohVLvIWK",
+	"fjcV4ZmsaeqFo5xIVuKbLNbr74iQ+D/EDWnG7WVBNMcFTVOVki3AvWo61yDZfRR593mHgVVnKhg56UxO",
+	"/Gwizu3jwmXpgrxwRn+yCv0+7pM4S4SRlcskMAJpTPFClmhmZ9nV0U/q6AuLXv5tGmtd9vbULJNtWohi",
+	"8uRqKUSkGZc1w66jv+kB9/Juqb23K2rnM19La9sUaU10b42cRLdE4mKLcmQdfssiJWjBhyJR8gY2KYpO",
+	"SawzJ9/pgnC3IaEONiOUGdfabVicnE+RNGc1dSSxTTyaPLHGN4ZndgrCCPvfP520/v3+8979f6484OXG",
+	"GKUQS7Iau4632WW9zYjntNCG1DPtkXxTnoA4IaKW5cBl6pVa+MQj4yeRbijgnBrZyFlIxilF9AD/FJ/o",
+	"6lhJ1ObdFMlNQ9mG2N3tiI3GJJ/i7B+Xby6qyF4iIF6UDa9W6oIeWbZ7VK17m12obBLLGxRddGblDs+C",
+	"9r9a5lpunUd1IzDNn+S2EBzDcxUtziW0S0QmtrzWgXKtuNBLec+Vm5S4GNI+iiMStdI0/iiYbZss0BoT",
+	"T0U7eOheMGKQ2wpHxa1QMYyq9S9PZncboCEdKrbEM6aFUUydonrDY8mUNPrrSEkp8NCVtg/ah1rOQLR6",
+	"9zhT0n34kH0H0d1JPNpWkBxxLVqUcFC12/yfy/cl1wLOF/26+Y7qreMux6V7sPC+qt3kD5Z2BVl7Wz/P",
+	"o5vq+ZWblOZYsBfzJBU8WjBqirHZEq2ODF0QTBFTdt9+FGkUj7ItKHOwGWVWjLKKTOU5F0iFQfw2bH0F",
+	"vfx29YH2djAYMb8FIXpbEsKw/ZnSpLlIdbeSEv5sCuSYVYRnlUlh21SdDySC2Q+mnRvlFvTYa06PE/NW",
+	"nyb5SOtJYdsUyPBRxau3AzbwCHCppoIYK1CAfEMR0zFZD0pb1gbebkGQ/e03iBlyPSWwQZUWl4p5Dbus",
+	"aVnW4cq6DxABGhL/MLvFGeGBLONYJJjwYb3quxfmSqS69ceFuUFmQ+Wqwlr1zEwfaIipKBinSq9fpl2p",
+	"RTVTGXEJAeWgmYkUJGJ6Ypu90zncgCBKsYRnArRBemPV9EszsNP246urp+218K0ybGTudsvPMkr0Amlk",
+	"8/l2OxvMdyLYVGjNb4SXaea9vm763kxg+mpmHOatWLZmqbpJy4GQhgrVDQsmqsLuA4qApx84jJK5F8Fm",
+	"GqTMWFofrp+XJd0KHusNKpbMG/4SjarnSU43HG8LzA53rTxWfJlWNS2Xrh+KumdGE71T8ySCVUyERous",
+	"ZHeYEGhTz0QUMht/DgSciGSbU7UBR35VHIkvvXizWqJhzfx9IubMszXy5OM6SlY1L5HTNAVyYfhnE1bt",
+	"7By7N6aVzmqz0a0iZhUJyGwN5G1K0BWtC4zNJjuSOc1twfOIiU+xzvSjXoQbCpVmrHG0BXVX0GP3tg7b",
+	"taEeabMs4hkvqam++OHHzqzSOqvCbe7D30XjfanSYRxFQm6p8vLZLFUfRdqKdcukgi3v5OVG3gZ+A75+",
+	"Lq3ehxsB+RjcQ0oKdjdRTqplPBc7p9woZhBlFeycK+wVd66dQz4UX/Su2q/Ls6ZdqmZile+i2KAs7ZKn",
+	"Aq9oaGcOlO7fpXG2A0vUOiqAIJvw0S24qHAAVRMvzgAmTeGVK0wjxQal64J+ZJibDQKrF/ag2+yd4KgJ",
+	"6ixOEpRjtvEj9DajgxnSSgtKcU67Y1G35FEkY/BwnuVeFtS66dxY0Wh3NtlzmQmKvt3Oyeo9vuw4Mb9V",
+	"Kr13cBnfpYqkUzVPmY4jQTE1iSKlmM4iPKoZSDBpweQYR7u20R745npLGYbehmqPiJngbnbBiWRzKT7N",
+	"xCgTEb11c3LsZldcqOylmstoy10Bas7YPl+lzdGPRYaQCtLhAPZhUggK3THz28/X+EJlzI6lUlmjH3cp",
+	"iNC08tON0lwI2gR5UzE80hoSiNnsbl2vlHrF05sH+V4ypVqJ7aTS9ZK3qPK8wAWP0Q0usObgYO+QDReZ",
+	"0Ltf7e5ehdclBiIrZsdY7XPJZ7Fjl4v/9p0u7WsuF+ZbveUKpzwTLQxxq77RC7/7q6sUm3K5cDc4aPkc",
+	"QqPS7HHcab2S7anw9kpFwx/67pZ0xJNEpOgQo3UtDOQP4P36QUL8s0rjX8W2/Hxe6qK8Kwq/+7c9xbeS",
+	"THPy9hyFHAyEGlLgdaZuhXwEFt/1DFCl1xtpu1q4K0xk9+onASuZAUEEcHF3/Pjjj61yQPuqhS7Hvz94",
+	"n3zksbM9b6M1UmJey2Eq3czT6g1T07JsUErVyNi/MmYTOfObEwwNZBqxiF+m24erjWWxsKw10nuszTmf",
+	"AZuItPJGqZkwGoA/ijRRvMaS6f26kt3yVGD8qokrfJietGL6b/zxLE3TGy1MbV7cUhVsw/1cWnqwscYj",
+	"Z1mnxQeJASTeqdrSbN1tPE0QDP3BVXEK9/PuGEX1tKW6a7MTE/NfSqAwLE3zsfhD3DXmzO6Ii6xws1c1",
+	"q7YwgMAJ1JxrsSt2cbT6/un1VvKLlRural5AWrLltsSnkRCRbvnYORXEqW1cIhGf2oFNKRXLehrAi0i2",
+	"l6FwrgaX5bO142i/OeFeuwFVjqWSdrXT9igIhBWfZqmgwIcV5Cu3XI0zaVrSFjN0FZ/4KEsWu4+ALe+w",
+	"2rHYJV5BrvI0gVbWLwP2vqnN5imTabnRcrwwNmBRPB6LVOd5jWYHffUIRr0l0thBWA+x//oqsixP6/7e",
+	"wCO0CIatkiEVG5QogT/CCFQS+ZZwUI0wdOBuEo8mtllE9/mtmG1zxo43o48bGigvKqk8WMW55eSA45Wt",
+	"Iodt4AN7ith4A+y7JcRuZ5oNU3UrUgoI2lZp3GryRi6HV9bP3k4FZbY0EunKs1FqUdoO+OtuT8XeZhOn",
+	"ETQ9EqXZ+H7keQXWT8l3bJsUYhWkmttIJ9OOQHnRFIbhpXHGYqnjSBQDTTUbmAcGuzcq9GqdxlbjkKtc",
+	"xHamxi1sMsXWSDLVDaud61/l0ot7LNeI0KyWOcnnK43pZvGn3UfC1BEqH5S3texoaty/FZP33Ooj70qv",
+	"pV9Fw5rL2rmbxvPUBKZY4E28uLcXbZ5uQLFcfYOXYzasko6KK9zkpUl6dLqLZaTuVjjjKtvVUCmPHyN6",
+	"eeN8IJUON9tXLgoCBk2BkrWeucoJPkq+BBpwQvTScZbOExqnFoQMUoyI0BlfgLtmrpdSKXYYZPAgnU3P",
+	"ZzOVZiJ6LaKYXy1mZttsYSd0XbWm0FcrM50tq/6VLZdsh96L4YWP4B84KIf0RTFnMBjLwdxAq80AlfPY",
+	"3a7zxqOMzCRHCl3jRhnzU4ncYHblV3DTwG4M8tYF5v6WU6rhWxgT9+1hFaq2n29+0vo3b/3aaR23P/T/",
+	"7//rb//Vev+5Gx7uVyWTh8GJActaytsnUdqK7V9ppqc8SeCsziUFkbic91hmh/uBl6Z/3Ok87R4f9w72",
+	"n+53jo+7q3P2w+AEwz944uUm8yhCcGGeACi1SDMEYzMbbeZ99dkFg9Mq/HaZ+GFgMi3W7UY7vX+a5nTB",
+	"2MTun1w3oT+V9+59avizGGU+nf6Zv1dIoOpPNm4IzyU2f1+12ITst7zabyT5XCjr1F1Z7aBMawsHuLRP",
+	"5xBQMokTEpWwL6MA0CPQlZLizRgTDFdSiwZ5Qm8CpC0zD0AYw2zCTy0UnYP+0X0Ri9Bb/YhnolXQPX6y",
+	"hAipJ7+jp/c+xFsVoJGBm7P8wTZuB0v72eu2d1+EPqze1CQu20Ga1fYHeaMMyw+QXb/jd68pRjrwfm3p",
+	"23jWUjPqv+XyMKl3N6RutwS6+HnF+PfvLdpYoyX7PpaR//jevYVwrKKoscOOgMPxcSbySH/ropjwCEUl",
+	"yTCaLEcP86huwbH8KXbufbTIpa2q0C2eA2WRBIKJeEJmZiwokVl1ecWuyjeVe//hvYdOWH57Fw0T+VS+",
+	"0qZsChwZUxWlF7K9kP1//8//u3JzwUISymUVdeEXA5CWcK3jcWzC8PLjuP5YHN8XwDM/b0iIgzKjs1Tx",
+	"DpvZYIU96b/UW8nCWbcfAkMEs9O881bJQAu8ZRmybmKcIci/kKHqNvsngYmAxRtSoaNIRH1GFWBQwUAq",
+	"L9ScRcoptO1KuohPmZBoD2xZvu3Dqp6cApDrq7MXf8ePL0/OX529+PDy/OLkVRAixv7l2Yv8rw9np9+9",
+	"8T5enP344eKH18/P3uGXV+/+dfL81VkQBhdvrj5cnl1cmT9fvvnhgrr559k76tFCyJbYjTltL/koP9vm",
+	"11Y8JVzSzwRe0g9u4mwyH7ZHavrEQn7lf9ioLvNNcJ8vxveGwRSX4nGJTvCy//3D2bt/BWHw6vzyqmbq",
+	"Zc62u9k/n8cJzrt0waZ0A604VGEwUtNKsKWXcAvTj3D7TiyPy6O+aruFq+pGVfOSvyswYyajCY8NRN5w",
+	"HieZiSWu7RLYv9IrJ7N/7+FKLm0B+iFn1IngWqApa3ATZ4xaD8WADUV2J4S0TfTKYXUrxC8Tl2zoipTA",
+	"sYe0HlWs5NTkuXiVJzaQWbkTu1feq9QKVpzedr72Kj5HzbUM6rvmNZ4Gcl9VDuNzQYq+vv7U67aurz89",
+	"FaBZ9A4OqqXjHER39etPbbt7DzO7ySxtfYx1YEjY6r6Avt0Y68rfKPnz/oLkg7beMB9AeGktqveSrrnG",
+	"1UxIyuhFJZD4xzMmSdwmdFEb40lVuor7LK7UiVacDR8RftP7fv8+xy1fs+RcC4N3XqWfk0SkxmxA3elB",
+	"239P794Dnv8cxJmY6g3eeO+mwNOUL4osq7TksVe5IX+pR6S65cxLNBYXxGL0rxvr5Xw65emivDiucGGV",
+	"BgeSpeCjCeMOJKIZbbDT1XQpFG6r2qlS3AmdsW6nE9q/cRkbj8IWoVo1joONFapcn1qnR3mby1SUW0I+",
+	"FUnE8LeSzz40nkYjrXiZZY1nT4X0Vs398L5Q3241/7Im74KGm5dsq1pAu76mXmOeHo9Aa2ReiBBdz5Yy",
+	"JN2MoNeb6/feOq9Q7ffLJxEPjrf6+VnwJubvUruMOdXqzupLhNTyrSlwvFH1kKLSkAJPveUUrV083xOu",
+	"IcaiAr65dJzcrmjMvixLWLFHuqY4RY4uu17J6y3xPBxQoaPQzauOhu8c3y+rVF4pSYSTghWCnJSBqUTZ",
+	"QoW7JWQ06LOpkmLBprTVjCIu/BqVqSBbLPOKibbZYDpPsniWiBbtRj3oX8s8+AYUBrNN2QBtDC3CgmzB",
+	"Qg/6zvJA3+I5ptiYGV+02YCKeOHwUmGGYYJ3TCwNyYLtazkAC3/KwTwH+ON935zG8t/AqaFFMmbOGDBS",
+	"adRmg7lEb7CIWrB7YWjIcWyUnu2pgtNcy0EkeGQeQ8EBTQ2K3E5tNliq0FIc3lfaDHBk0qMKLj33JIMn",
+	"4W1+NYnCIvoD9Rs5ASYH8qxZTgA8FnctVzdg0M830YTra2nZAPUELzTFNDBBP8X5bqVCXsumSuTS9g3C",
+	"oLwNgzBY2m55FcIwyDcEKSDF1Ud2RiuKzGi5/E71ElCFiQIBa9Tbghy2S+0273iZuf7pCLe8HX5bQl5m",
+	"xohaup6MN7bugrL3xbKNocbnQ+pmsVDDM1OfGXUQKvXMc7EnzjSjNal0CNUbL58+SEkt6Rx5HfOtHQDd",
+	"rusH659Xgt5bcKU75zHvs8GYj7L+AI0SVvboD1BMAuJIjmBvuXckpoC1GWVoNBhYbxtNuuQj+U21QDS/",
+	"N1a1z5c8BjOvCG1pfzIr6GFUvsatCf9y4xdD2xCX5rOIfLgnaJcplFk9kXWFF2GvqGWWUNens2yR1/dY",
+	"xqTboVJ6fO9Xban0vNWf0Wa7rHfvasAs1ZeAr8s8Qa5/aTNlwFQqzCjTZoU+cLCRpZBGWQJAgLOIsSQN",
+	"SFbDyn7yeNkSEQ9rjAcOzLtgPyoyP0v+0LNGVhmTKiwQHv/zWZh3kCpldtL5l++GkXULNtHhTuz9W+Ad",
+	"Xlhe/fnq3edxKZWWr6HO+CgRJudRyEzIkWi2neFS8KrVL5nJgVnbatZGGhn0EXjIqPekAlPAPrJw/0Sv",
+	"5qNrNPhS1fwlvoLlGzSld4LQT4aFAnQdDMpjY7410PE+boPyqA30pAz5trwhD+5Ndf8a17/hhLR/gBea",
+	"XdCcF7wxK76aESyZ6Ljdg3mQJ4zT7a4yzf2tUXkyEjWPzj6KSgmJ5b+ybrtjqwwBzjAjwlKoWsQzDkSA",
+	"H0JoNYBvUEywHz4MuRaH+4M2O5GMZ1kaD+eZcNaXAUx9AH9hgb9s2bZri4mtNCvBSF9Aw/sw8N7qxaKd",
+	"mdAnOKb0W5VJliYk2XNsQhUe9g/3j755RqYgdSNQTcREKprsirNqBmNGYOPZyrT2w7TGSMo+G5Sj1wYh",
+	"G2TiU2Y/qDRX7jB9GOiNgXVrBkRC0spaLHmBtfUNZ2Lk3VcjJXUW9INuu1PFMfSctl+9wcYhw8TRmlYx",
+	"xZFtcswdz2qwma4oFK94Bv3ZhnTvGUqZnt9vZo8tHMPn1VE5JwbpoNvpdCjlQDcXvFznAQKufzqnpwrF",
+	"bXL+vXqgpuinDeDzXWUUh/fe/Nt6/7kTHtbEkp16Mn4pFO/yDdvvdZ+GbD6bYcSMFhUxfxbwfqlnZ3Dd",
+	"+WUPIrIpxfIw7Qu1OFfvq7GigrrRRIxuH/r+PddRQ6MpqmX2Hqkf86ouDku+jJUef2P4WJYX8PuSOyI3",
+	"ijmZgcxe2pcV4sx+63yH20i9Rzg6V9x1Y22xu51+OuWR2Fo7dehrtc2O7/Nw5man45Jabx3ckNtFqwtG",
+	"KtlI7dpmCZ9WKi6uYp4TsLSdoueEcWfA11ycmc4i2JnV8ndKfuD8M+zzkyrhrMSLftuwoZLKEITuG0iz",
+	"iZSk8FtTTRZMDkg9eHmL61as8eeP6la0zIMU71YTepSz292ZEy39tou0bnZfvDV6p5lAiVE2UsXgCDh1",
+	"zInEJb/qbxnp7TPqqiwW0MrR+JQnaz0DpSsRXGfsqFC8itAt5hJgJdgw4RIgAjOypcoIhRivrNh+x9S8",
+	"s18cVQeiP4zNxI7LtNl5oa2PJG9eE3qBpPDkfud4dT5Ar7v/dP9o73D/6drqfZWa3cqYzhIDXq5KZ62B",
+	"sK98nRhvQalcyUSHZ+pnxo94iujTag6+Q8OcBn2CjvP932wAuO2DPtMOjc/Cz5uSrDGoSerWPfCovMoZ",
+	"f0KbGhDlzNVlCYjI8WTk4CqOUBt4QQXwF9VxJqY8/oJikixeN11GpTNa4h/bXNj3rsj+54aR/HkZ/s+r",
+	"ZUdXnf9zQ6OSq9i/mgMa7eCNaV0S+nIdcv1LQTDNUi61ZfzNg615Fnik8BQyO2u/53xqltqVR602RQK2",
+	"RRyZat+lSt/ZmpQSMG+MxClwRP0Sy58v3RKUy20i8qkgDlYQpTPiUnXHsYz8V1MEt7Pm3Rkns3+mtzeI",
+	"Hd0X3YjVV4OZNrFRrzUOk5ybq/0QB5WespVBt0vV5T83VEdGqeBbxvofkxpQ57ixvNXhFA6FkP5CUN1O",
+	"4MbWsy8+jZJ5ROmfKymEWSpiceYrIeUauQ5lBTdQLD27ap76PVI3Mv5VaH9tXKGm2KSHEEZonGFdhvQB",
+	"+wc4Fb1kLZ9qkE1CIZPUX/EAbphUUpuyYcZa4bqw6146D8sbsbROYcXZ9zdhFQsycXJLlHiNgUN40k30",
+	"0Dq245zgG7it4TDyLU/HVqdy/4He38NSYlsDbXBvO4V8jYfSmhw8PFapDKx9OalrnacyFSCIPtTm06m4",
+	"iivmdtTYEkBbc9kOAAf9o5qPJiKt17c+Lwv1tZfJVzrXMjTUA8uZ2YwvRIr3oDaoblIsQkL/NWDHJ+8u",
+	"TEYxTyNLe1b04lieeAOs2lqHVmQo5sacNS5QL+9rmTlUOTydzcGJLyjXeFsgJ249v6jTDb47e/WijzKB",
+	"CR+Cfemi1BYia7PXb/559qKfE5PYS5vZ7Kl+6RLJ5qkUEfqZX7x78/YttOAVyiwyTwp8s+oVKQYhxQTy",
+	"rLLjR1YbgCBBGOCkiyliZjI1xoqlvb87k0Xuwup/3iiqwNo47sPVrcuZPPfv19r8cUxvcmWguKtoMWBZ",
+	"AH4f5BpT9JOlBl2iT5wPfWeeqqjbrphGf1XJj2eMitK3DUQGbIBrWcLMyBsZCMs+mhiq0HeembAkCs2N",
+	"cj7gNeYGXChqowg0UogB178mTMUcJIFcMfnLHzkK09IaeQIR19jlTPUXQyFjkKOevAkE7+1yWsyI5ZQN",
+	"RNdoBDhxCk1LF2Me5LBaFzXldxsGhL+MRRKdwTPr8iVs5Rqv48YRC/v3BZyP1THt5YB9ooXzwuf9VPJp",
+	"51v04hwNc8mDMV0MTduGXFdGP2JnHkhCVU5UM907lpH4tHzC3yqNd7j1/5sRho6rI/pYp702gbuhQaHA",
+	"b0rrO8v3bTPuWNjta/EV0o21yE3sG4XAsx2HjD313NpNJO2y6IJL7wkeuQzsW0s84caGcNkVqd3nZmvq",
+	"5b2ZCj1PsuZswO9u6SCXZ2Q7rxrXSx4n81TUJXAYiYhS0peVKSOlnKqoooei5AqXGrCG5uJ+E/5rhr/M",
+	"f6uZkj/eFdSono95uDXmcQKXmS+moYHXN34R5B41bdtmLXdtF0U8/BJFx1LDVjSnqBeBj1zL5WcIAt7A",
+	"GYN8b4RKTKgwF7vzU/XZTKhZIuwPSyYyysN45Lu7SMh8WVr5nV1LB5Pq5U8Kr3LvXqzOkeTzJCthf7TZ",
+	"GUHK4qTUmBnwlDAXuSjvDcGcMCBQkyyV8FFF0m2DGx8uVupuFeYTtVibZO9GuaovEL9BsyC7qXtkLSiA",
+	"A5Ipd40xb2/pV4oHOzzudL9hscyUw9B6xgRGSlsz1d1EJfTLZjn6hqRVZ/U7wZNsUiG2gVO5OSelbk7h",
+	"oVUSUa9gDmg+AafHmmHVz4SGsDQdacKLVkft364Lui0NS1I6hbqtHFCVNed0orSQYHXIXKGOZxiO0NJw",
+	"wLP4o3gQItk/1BxUwDOZVeaujDKVrjXYbGOj65mgxEfKKwYT4Nh4N3Ys6OxvAOl02BDSyaxCFaSTFr9s",
+	"aDbtNjO1ocCmgn5zsqzyf8EwjbXIQAyNycCcqSW4IWdbwt1l9kHVifDJUhMKYDQBjnmSDoGFahCEGKFN",
+	"jnPzi7nhQoL4GyVz9McTenE8hSfQbkQd8kygPl581uA8LSWXhi5p8ivNIjUfkm0pT4t4ZGOSr7eNEh5P",
+	"P5jQGPrA9S3Qfj5y4LIl9wHJBR/GxgGRSwXmrw9iNFHeRynuPjgvRa5uIoQUvNqgSX2wxcmsEREtAhaG",
+	"GBFkPtA4tcgykkxuxeKDj0LukgvBPhOlHB8VMzWafJjy9NYkn38As5/9e8bN0/hpLouf81eVUxspI/FD",
+	"gZgbBSI1iUC6D4PvgQDPF/W5b9YYNBSI2YYE68NFoCWf6YnKNBZcW9h06MeGzrKvzdFYdI110k5tt4ZJ",
+	"y+QrMD7mukaTAjomXGd5DMWdL7d/jcaz0HnuzK6AL+wDoTEifhPmueMUfTQ29j2sTo5nn/RQVLeYV0l/",
+	"e9m+sWO8UQhG10MVaX4tGrI3g5HA8FIvzGOFZyqvN58K3tAbtYf2tVRnl0LIwqXYGDAn4ds+ffCAgJSS",
+	"YkTf22ulsEHb5Ru63tF3VRFhZqODMI/FBFw0Ax6kbY7B/3Uvw4FSO3qjGTQp0RUhghu7BXe8X3omQUPb",
+	"FS/379z3KR+JyM4nLkCaVUp1S3aOVXE/+Zb19p8/suVwoIKhq7g03iGuEpnK57VyJXFEXri6iSUztSQs",
+	"vs4Q/ZrA5YhfaqrgFKXxRw8gC/KDcYQjFzyyozA0Yw76jWLFlmK/SmSzP7HYRbe4W8W352Bg51g1xPw8",
+	"WLKaVupKVcFmS7ZRY23LJ7Fyf+Qhh7951ODO1muJaW3OgQ5WL/tzrOcSspl1Qaixz2gpjgq+oMIvX+lS",
+	"UJDP1zdd3xXhguWpr1zpOmi0xuv1hxMxckbd2OBU3verYJ02Dlb90womtaLGlkLDgyWALS711daXLJ3L",
+	"kS3wtBJ/4o9xpxc2tz/8tUe8wr+1GepZobe17i3qcsWoagM2frRwVNYdYhOrHLNkb0/efQ+hPDHmbiQR",
+	"M7KfeeKRVd2rk+/PLjAe5+2rk39hPM7pm4uXr85PrwrI0D+enF+dX/w9CAMab/B+afbLeEzbd15hvTUv",
+	"+03B8bzAnD8WMN5rkfHVJuXPfqrPQbcXNgoDRKO78aVC/6GJSibPlBqzLssUO9z30o4wkBmMAyV8p6+0",
+	"i9s3iUf+8A46FbNyOA1VWDHDROAw4C1Y83KWUm42Wj4Jl/Rxz4pUiBbWMoCRQKxWLFvjJL6ZZMgooT6C",
+	"FDccXBUta/fjCahxi5YwdTCxgGP+N0RptaoDnVvDRctYYuEXWQAu8x7RtxbGjFTHFhlAXfXidEp9kckW",
+	"ngAu1OKtvIKVVGDzm1iQM/inpcYt+06PZ9fURq62j7kV3a2B7K3DZy6z2zy8DOPa4ohQMwrxrV6JqqG4",
+	"iSVGr0qweoUFLC0XxRYux63d8ULg2nlm9xyG8mMEf142MkVX8Bs5gp9Re5JgILaxec/yNDjYvvBq7sL1",
+	"6HiZRK9ep9MhOZw7jAI2jeU8E9pGDI3n2TxtWlwCaQnhdBXKUcLTaS2RTcibc796Jlw1FXQmoYMHpsE0",
+	"TrhC03RjMZzm/AKeWS2B722Ty7VFjDvFNG4PimZUthXxZEVlzqaFkirXXidzpzUYrCcFSzDajc3GCP1Y",
+	"zpBlSrUSnoIWSQyFIEeglc5USo1u4o9CtuazXbJxTzwmc876eEPUiXT8a9U1FP8qioW8JJZ8WWNE63a3",
+	"Ss6LhV5lycuFZ9LM1xvzQI+B9dEvVepVF2iSUVSZx79SbXB70oM5L788dFzGztc7CmYRCgtnDnqVSGTO",
+	"dI0JAFar2kCI67e0qAhGVGBe0G5dvIxXw61OKmsYKntfFQ7g8btp7iJaz+hWxo9MXUSBHX1I1FpBZMNs",
+	"d2NNGy6qUqvBX96/nnc6eyOQ+vAvQWiYeqEzMTU/piqxP64NZ5qou2YEI5i7NUarCTYariJULeInN1Hs",
+	"jh9TkSj0yT2yFFsd1x7FGrJ2BGVp0+h/U1WLXvnH07RoXHVAuVEdjrsp9LFdkBM79wQppsWNDc2gYLuQ",
+	"aWVFVFOde9AeYF3uQbs9sD6NURKjepQKSCwqgT8c7hcCqb7OI6lsINX/+an9vubb9vuKwKtvKr779j+r",
+	"JU539ZTttCb0frMgoKOdQv5W1KhZXTJp+9Tm7sEDkzD3HASKXp+4aiMmjZ5ggoUyxd7+cLXDahLdpytQ",
+	"pZ4v2ETdsSlkDaYCYpcoBsFg3lMsbBIh9DOmCxnzmcPB3wwMukuXchKtpo5NHZ+6QhSxLuTuLYRJI0cV",
+	"39VXdk8TqAc8Tql8mw4TbvTbPEpm1QL4ESfFsoANyxuVo3Cbq9IO46tCRX6Antc93B7WOc8PtnJ9cRav",
+	"QOfQGeMOgJxj6lwF1k+DZdp3b6vCIricT52WVTp6m76o473oLNHibiJSsWloJNGGztjK0Ra2M0+FRbzg",
+	"yYbjPi47Icp+5bkgS4pKIpeVqvGViRhnrBDFUamaHRUhiTbChV9Rcyuvs1VfXqviasgPbejXerO3mEd+",
+	"b99UraxhUh6+mbep/SvGndec769znJjb9tLGtD1yObld14drlKu+VDUpluxjjHIvO7k8PT9vs9ckTNt9",
+	"xpDwhVhXB/YihYiYLXr2VyhPV8lKahxVtq01OdYaPZ+xDh1m/+huVbm7U1W5uxZ47FzCcdBCUwazwKgU",
+	"sqS6mGiz1x91iMtwJg8o1Vc0nnuispCAoLy6BtLbs4sX5xd/z4sZxRC/9MtczEFvJFTHO5WCoY8l6q41",
+	"5AmXI0E/0VWlZKm2DtV/Z3rGR5jgbe287vBdyxm4er0KmXSJqDGqqDablqUgCyTxNM7yTkz3cIJ5RmZD",
+	"CP2F7gqj0KAh0/jxZW02TAUAP/avZbEfUKQ0JsMZOQ3S41OBEUptpomKLWCyhiCSAZfjGdj8TY1oNNPD",
+	"lscXQl9QHLrNRqlAPxZP9PLD17Jq5DZXvjTIvCN4h+M3cIn4TZsbAK7ldvlxtDeCMPC2QxAGZrWDMMhX",
+	"LQgDQ3Ro4BGS7iU7oRr/T3H/7tgJlKcnl6zSkmHOO4vUaG5VZ0gjO94/eFqVYmrTucpJfcmC0iWeoAPv",
+	"18ZKUsOMLxTzHoABsN8MA+CggAFQESEJiYu6XLXcBHvFKTPxjl/vdzrfNCZBMxSB4wKKwHKCoYc/bBEq",
+	"TDhuPB5DcuB+57g4psYABEeGfwtd8O3UJA8VoArqpFq8esBD7WOSmSyUHNSrXro9rMoArBBl0TsQZ4lY",
+	"6xXLLOzBJz6dQfvgiXHYaHOSWjllWx62Re68SuNW6gm8zfMSsaUdaOilKdaiN/gLUinJesdgjSvqGRu4",
+	"mQ5YEusMy0aY7TTd3sRawmBHAHZKOqzBSDeDtgAUdbC3K8rFC7oq1jrpHogmMhVcQq/rkosbonY03cy9",
+	"Rpu5DgPE7Sq7zewsPHDp1fAgJUxhz8T7iKDMDeq+PQpI8zuKaK8A7N/an3RYDMncACjEBs2t9MD3HheH",
+	"5GDjWNC99Qkkr3l6q23gR363xppl6WK75JF94xCuAroGtT2/gCocSkaVW2NaWeLf+LoaQJJyTKddotwx",
+	"WXXWKMF2VdnABkaGMtczZa+b7Qysh7465KO3K2/C02poxlUGjTzfYhPkQipy8Tu6IQgL8sbAvpc8uVHX",
+	"VC0k6PVP7PK7k1bv4JCBdsWwhzA33BhDLbS3I2oHoSfARN3+MR/vjY/2h52x6B0edPc60XB/77A7POLH",
+	"R/tCjDp74+Ojw6f7B6MoGg+H3U403Ds67kSdo6Oox48P1+FpjnPEmma7ykLcrI8lmjaI26wTYZcDAdAc",
+	"Cp5MuiyqzPhXcZ59By1L1XZXFvx/SMXLrfwRe9s7AuAIzFYbS4pAlMZYYnwYxoTSvKRYUbFdvfCdQgRV",
+	"AwKWMxQ284c41KstsA6A+c1n0dac5HCV5e4SpHs5EqW8IVPT/2cCQGBClm/JJh7gJUCqJeys3EDnW/4b",
+	"GOt8277hcuW9VjqFoa0pbzlJFSapb9TPSe4FSzleUX+V/qYRGu+MHPlHi9AoYnI+sntjC9O+z/NXJxuY",
+	"dpu7A1w8xWrZvegI2oTZmnCWlaGgGVwvYB8lBLDmeQEuS6FUj6Sq+l1TtmgHXM8XmvKDxrZ6n6Uux+HS",
+	"BdM3gK05PusEfS6cIII9WHH29t2b07PLS3xoKKApFmtkJ6enZ2+vyvDAVVUArqVFe+Ay8vQRRpFFZJFi",
+	"P1x8f/HmxwtMQAJziEqppq3KqvH0nyHQVyw02clN7XwskAAelmt5+cMpDLwC2ZhA/vwfopjynaABjvIO",
+	"Aimkytrs9OTi9Aybj7gciaRQ7oS0GyCHQ0u+lj49HFyye9ejg86ZJYYsJrd0QRjY9QrCwJA6CANDoyAM",
+	"iCaQGWXm64MjVxvV81t7l5YBt3mX87geZ2YNjCCPM1NAvdnuuqgv1oQWOz1RdzpHqDCaM8iYd6kCLxon",
+	"Jlks5xRWl3NC9yZ4qndRyKnEBleWPQKVAdOAKiJ8MzGdbQAiekIPrCtdvGsd/ni7vOkmCdNHXtmDTbo2",
+	"j6yDVPaC+XYUjge6hBGtG/daAMpbC+L8e+kpG0QapXAu/TAjjASzp05JgS6CNQayztaxR3sN1JNcx7Cr",
+	"VdhoYX74/NCfQgK1UTpWhQMB2cVonsbZ4hIobM71LP5eoEw7FDwV6Us7tXR8+wFe8OGT+e8DlXkpmXhO",
+	"5tlEpfGvaN/us+fYCYOHKUYfuvg/mdAZfhTmW5/ZFX7Y31v6BWpZs1ux8Kt8UNqnSm3IAaUUUQwp19dS",
+	"j9RM6D4bELV1/y6NMzEI8y9SwSP4bARAr4VlkK4J0Fb3KSc7/2wKoA3CazmggP4+RQZgGx5NY6wiPRVZ",
+	"Go/M+0AuZjg2FktTiMjk/7XZGR9NTHBBrKRxXKFfER+w4CtSiEiTaIIHBbcsUj3fh5MsmwX39wg1PlbV",
+	"pZOsCcQT77CaewhRupiiqMYZgRJh8TUDFAcB6tqS8TwaGIF+HCMsDuoA8DDkNbLBeSSmM5WBLN36XiwG",
+	"19JrzXOk3BNTl8AV+8LwHudT9TzAsTbByyLKG5G8nhGUYch4qbdrWVnvgJ6HMoPX8lp++y1pevrbb5Fb",
+	"mKPsUiutTvCVZnoKnjmdsbmMM/Z1t3fQYT9cvmB/Y91e+6DDIpUkPNUhw1/+8fZf+MtBhy2E/KbNAABk",
+	"yhMdXkvxyfA8U88BLmxiVgZ9MNcVYA0URmeZ4cJVbQcLAQ57e3vHMNgfrk5NC9CDdPvbb63wG0tMIXBS",
+	"8EykIyGzlpAjFcG7solYYH+YvSciqu7PzjDM6u9nV4wnWhn6a/bd2ckL86bnKordYH64etk6CjF+22a6",
+	"plpY4C5XfB3Typ8x7n6n9cHEWewCRCUM4GOm+J+G3ZdX/cIDMUFoacrdmvIFhORQGi4uLpcm7n00mctb",
+	"E9nHflTpLZV7W+oKzgLEgd8ooaFJXrtGSSnQxkNSGM0bgxz8RYAok2I1eeMdMbXi2fOUSzjmEgqUIjsB",
+	"bQM+oheTkpzIPz5os4HzXw6Y5gt9Le8mwpBpbbwBDREAlb/9lkjIaY8BKHWfGXBKeCHhXmFG0nRI1UQJ",
+	"jVq67GTgeSEbgLw1sIFQWGcrMw+FVMwf46lIHXMROBhULz/yJI7Myno7HFa0DvSZRgF9ESY2zegVMMZv",
+	"vyUNdcZvgM9rISM2yM1GA8Y1G4zM3xS1PjCGpAFDb9zc9nch7ij5Gs8KOGVO3p6zG5QbrBxOkePmnu67",
+	"I3AjMvzB0Q2myhmGtQAqtRaMhBncXIMl1XFwLW9Eps3rLYvXyPvzGDGcKJYNOiGFdaggEYhrNlZJou5o",
+	"N7YYSko5YpmM2NcDT4YafNO3cK+V6q61h1P0N3sH28UHnb/hsaStRfO0O08qOrrXktm2sfSQzGFo3yPG",
+	"GpeRVYxwc01inSmXxEoX3tdGBAqZFXpCGyweemmvoXV26rCUTqdhmjLf3lKYio0wPstNCYrF2AYuIS0l",
+	"NlkedM3bJC1ntiKyWVuKERq+0sZnpXGSZBDW7OtBwUMAUgDoLfknrxAAfLRACbBAyILFp1kCxObea02U",
+	"a3ECcWZGD4MC9fIZTJLnQAfZxKdFjulpSn1juCgb+8acJL6FFy5oTXFeZNuGeRULZcN4zf5RGJLlwDiq",
+	"zSmMKjnR+x0qX94r/TxYWj+YU2FvwqA8dEng8uD1Z18P/OACHJ5bzYFhxC5FDnoseIWojztbgpe2w3CB",
+	"O9ljxPj2t168ke6XNs13V1dvGUWnYB/Fh69lfh2bI2T0E9r/A2QM3/TzRcihIWxhBiO5dHLrHlUgKBcR",
+	"IClxPp3ydAGqERYqNpsjfzfsLhQCNQqBAuVQCpYiCcDF2PSNrShdAI/0NJd+0G130Hg9E5LP4qAf7LXh",
+	"K4yamqCm8SRSI/jjPgyewDH+1fxtJGTzyXTQXvBpYr4yK6dLH598Burfm28pTNN8+Nh9gkI6vPZGVLhG",
+	"38zQsKmBfYCaqDMCi8R45FGigMjmZ+Oiwp/hsoKvHfCoO2v4YKlyPqHVwF6bqlQUI+xRzPEz25zgD+p0",
+	"AHfcKc7AK8Sg0TxS0r+AXgP2NV64AnfBNyhD0CQwLzqGhlihIQgN4r9TPel6WuvS4FoYyPj7sDwEjJUd",
+	"5VH5plgzsJq6tzs/V/PXE/c09kkcRXXHuXLdqOvzqL4z3zewWW9VbfJlfGJcWw1avsIwbDBwpULPlDR7",
+	"utfpBFhDTGbG+eOLnD8bJ40JnNBkMSVvIbKSgqPQGDuNcein3C8GKstyOEwQialqDZPYYK4rUzITeKn9",
+	"jKnv5gvnNAt+uHxB9Y76Qad7ND4c74vW01Gn03ra6XRaR/C/jvuPczoTknoPep3eYauz1+p0r7qdfqfT",
+	"73T/XXDf4HJ9ePrUhHhTyWAzN9pu2uA4uSiIls7ELHjv27GCdPyh2+l0nXGm75m3HbPbhwXxnZ0wV1S3",
+	"m+9ndN/iM8vlZGCx2sBN9zudur7cfnjynHtFCYP9Tnf9Iz9Ibsw2lHa/39lb/9BLlQ7jKBKSnjhqMDIV",
+	"Lc4l/JQILDcR7PeO1z92pdRrLhdmUhqeO2hCiHNj8acH9hqR4SOPE7iZC+YxOgbGMGYtdmTCCd7fv/ev",
+	"VGDUxPyCMMj4DW4y+oxWaXNZtVBQCLAAGCpCLXP9GsCNVpyTKXRtRtYFPvfXC3aZmonWNNa6nLGBP1vP",
+	"Bz3oZhgG6qNIE8UJ6cG/J598hn/Oo/vaC/MKBSRTRDvXiuEupFOKBaGdVKeZVmzMjaaARqFcqmA6/mQE",
+	"Rc2sQktmppnSlLkH+giHazUeg+AHQtuC4LycSJ4ZXwXqVhZqy77CjnX5av27wJs1eDBLJR5Ys8lsQzzr",
+	"FmpyIwbhHqpB69N/fBaxv/6JC5W9VCa05AtPIZ6CmrfR0KjUm3cw3AnbIb9Zw14g5N1VN9mG1SzJsOvk",
+	"I2RGwf37Sh71hCzv5NPasmOEqKphc9S9SNl0jtYNRGRF4yVkwj1j2Z0Cd4RLdyRHBGhw7lObnUjbT5Sr",
+	"uhnqX2TNABcUmdtVimY9yaRigqdJLFJnWxlxaQAmhqJgqf96QAomGrMG9lUDNpdZDKV70NJ8ZY2EH6mW",
+	"o+O/fGoGei3JrLNkVu91OqQ9FpnnP+aRh2DtknaeG4StDbinGXJBJrWEOm8mI0YRCWVUkNX1uIEgdmJ2",
+	"kmOORWcdGAnvH3xP4O9i/U3hjCumffNp2CfrLgtXmenLhUGPNbgwTm1CHDzQ3Wt0wyDiCD1w0IRgrrz1",
+	"axHFHNPE/qz3WcEnWr7Q6JgJcjX8jMyPkZLGk4bX2JQn4HQXUetnshzs4F6zjL4V69bUZDn7d509Nq2P",
+	"Ki58/nluaok55ghYwLNU3aSULIZDcbiXOBK31i30gbVMiuTuRPcnfkWCHV+Ll5lKhfZWDUX63j6bqDmg",
+	"QJ9nxbsNrzPrOqL7Eb1r9kaMySm05sK7lt6Nhy+JNRsqrARExUBnqdDO8VsMNQVfB0HxjvnIlqgDX81c",
+	"WmQnVB7K6CGw1vpagmXdXZ9u1vWXZY7j6xovXbaF+jFgCB6U0gwHS3GTz9iASAqe9twdhjhZOHxyGWlr",
+	"dMPIOTYoJysOSnGXVF9/KfDyWd6xLg6fMnMoAAOIT1Ol92n0U2ohI/OaPLYAF4dQxEGIBZPJtaQMAAe9",
+	"YMhGFWTzEj0qMd7aATgpTM/GaaFZohS4fLhx2liviAFVbrOBn4s5MOWNhSylWMG+WRivHYyPEHhwffFx",
+	"8E4OKtI4B31mK/TBoTCrR2uhwBrqvCkTHl1L8yh67pckKpODuhOZSqrMwnM6mcqmGVclsOYhjcFzLm8Z",
+	"MCjwvEFYAoVu99hrno4mfTiqhmZqTGEORYPY5sLKo8pcuQmwodD11j6wO6mryDrEJ5OIjo4KlMR6ne6f",
+	"cFpuRnC+MaD9i1j5Rax8VLGS3KtlqdLsbc+X/DvKkr7cCO9ukSfElxqhCYd4jeLXJpusQt78naVLcvzo",
+	"J58NNNH9E6myeCR07mSlIhzImSrlxtNEzSP0yWvWbXco7Rfc4320leDj4AfXWTofoSuUTRFMnrMhCGko",
+	"thVaDmPJ0wW2Yl8PRqI1MPXs9TO65AnFm8QkiEgCM8jCjwVtu1BGDAVQmtrZZ/B5NWaDt28urxhMkh7T",
+	"A5ITbMBo2zpvwaeP1nEK7cFQLoxGjSM0zqgZJRg8wySbuXbmJGplJZJbsUCZ8GqSjwfiovpsAB/NJQHr",
+	"OgjLhCCREKjATqldC+YcWttQ4U6BiBMIFbEfTDgeCC8oImFgwuC/zK/o1aZsm3Oy+cOgGAVAOyLbiEJ4",
+	"Ej5/IAx1QzIuIZYnjYfzLBdYTShZrG3/NHUTCQUL4C9uISrRmPsxzAKKN2J+FF9oEPmhIHUiWr/MVSZs",
+	"RKV17WeglRSCHmN5g0TH0FvaY6in+AYzEAyxDogNtTCRHbFmvU+fjKqTw8vgSM29yMzWxznnlT3NPEJX",
+	"5+NaGgOije+Av01Ukx+c88yG02C4G70NNJI2u1Qs1hgS5k4LHiLYzJlJT4H6UhhK5krnRPmgIF+MR212",
+	"0NljU8GlGbRW07y9QQelyfXdIOAQJebgmOH4887pYYUf+OpaOhUKwyIAUkK7A0C/FYI7v+519r/xU7hJ",
+	"XzRNTGAc7ZbQVVONdfmowKRN4xzzETDmZdVBQeXI9IURfG8xc6dvUsz+hhiBPBn0iVBAEdisoAtb6ptY",
+	"ScfAYKpw0stdpcIos6RhMJ7c8YU2v9KGN5tSV6kR78RIxB8FEX5t0Ehp+BRz+bS336EItAr6t5l9qDTQ",
+	"pQcKI2VvjE5sE55oG8U3Upm4lxzdoTgoGzlCS5oHZRDZChEZXjpUr9NZzn9631SnGsF1Rbv9v6rE79Rh",
+	"mOQmawvoUAyaKEc9uJxe+MtEKVSFLlREIoAQXrwAgn5h1FaIgYfEx6zVzWty9IMneqJmT/D1Gr6fiVEx",
+	"ZisM7G1lYjvyLILyfbmJZT2/+VG8q6FyC2/5Slpnd8oj9E8VlO5g6pu5hpFkIz770A1qYlaqQHz7wWhC",
+	"hN9yxUzFH3hzFd3NE7WUJzqXJQoMDPpNNtb2e6Zuh7zfZos8p/S40j6p9LkjK4e/cj3gec7enxEzssIG",
+	"MZuRaLG8vEluGHk8wjanAU7/BSb+P4YZZBp/EkV+ZVCp8EQVdm4sI/EJwW4dopdfLsThcFFYVz5r+rxi",
+	"31MYFTVbteELe9GMpuuPxqtYUjsaP36rbjvTgLxk5drN7I+ql4+qVxwVimxBAaqM4PjMFmtRQQPdKuB6",
+	"W/BOcjljQxBXpoS7zCXVPyj4f13waNFm3S7g3FHM230FUXrriVJYpcrDvdnO/qeRA6psSZhV5HKbrMT8",
+	"RjrpIQ8bMvKsycTCQZcgS9tBoQDTWydvtE5We1/NQ0/yJ3L3K5ro9pe12uqRX02sAMjuOEi/UuVy0CMN",
+	"768XH/jFJNY0cgjzVcs2sUshI6OvecYw88WjBQiRBJmbvHZvoKopPFptubKJQPXR/1JAWniJwZi8GFPY",
+	"LjQeM52xVIyEzJIF/oHpgcag4BJQc1ArsBbkWUomqdd8saA3UN1FSkLjIxEZR1hcKBaNmQYp1xM0rQBh",
+	"KZHdsD18Ei1K8JPO3TPVqQSvLUXWKIYXpsYuDDKObkRd/L5f/a+ZrGceoGoPFTkEeTYPTC/hOsvLZNcM",
+	"IgenbDaGyorVFWOxxCLzRSKMtzn3r9YmNWyZe/Cnzhagou8we7tefnXIfuBEDD88gVeH9Hf+bTGijSSS",
+	"i1m2nHiWcqkJBiaQPNN9qCR+8eLdv550V0pyeSVXJ2Pmte1rx5LwFS0O/h34I/QKnVfKoyXg2Cq5uVBZ",
+	"v997YJaBXzT9S6LBXyLRwN5swCeJQ/vXvP31T5J5YIf75LNlF/dPPptjer/y7jZP5vc3HSNi2GhAR3Yd",
+	"R+aKLl7KoEfkOkQ8zdN680Bd6GgYU2EsYwA3dzmmZqOTwFTh9mAswSTlvegZGzg8Fpd07kPTKCmWK2At",
+	"ZSu8dkVaV97dmIbnbxCkAVGmNgvQlu6tNKZ2O739NaB8O7hrygErf76rxYeb+mnNCGhKdUOovCNWjOs/",
+	"uigW8Kz+gqokYs2tteHLeyhq/Akv1gJ+FNlL3m9+sVKCjq6Lk7FH8Ut0zF86S8cV1TcxhAVUrh3ezL95",
+	"js5qzRAjAyDsMyPIGjIxuIgKdw+hw9lDezBhv56KXPABOpaOtxXCPFYpnUU7+a6U0Ct71X+l2SCOKPoB",
+	"rvcSjJWFWMHFelaGUSpOKDdoL80nL5dfP51Nb2MjWlHsQK0MVdRw88AE2OYhA6+8jUTIYxRIkjKOfHBO",
+	"IXUgNtdVaUNr9LMCnkK1OcJVEtkY2qBvwh9MsfSBCW62joqQWScBDM7VNd8NCIJfDRx3T77Kc4kxHeZc",
+	"7QDxwK/VU4tPsAMrzJ8bqCDh6dTDHqiSDFG6pN+doEIfGwIR7Pdon97WAhGgQDNTOjb71klIT/9jb9wd",
+	"9cYH4ogfDzujbpRDvJf3TIrVefCDZQLxryLo7+eijBXIUM7sUtUh/VKlrqQ6NHigzcAr/v/FZPCXMBmU",
+	"wLH+vOYCmsiTz/Rv0USwpDO7G+aB3OjnubwtcKMhRhAFXP5zzu/+9reCX+8+9EtpfeFOFdxpY1a0GgXB",
+	"Cd/auk+si+aL1vWX1rqKXC238g0X2Z9e8Vojab01/C+4f1/HGZ8YyXfzTFCv81UQCZbusWa3YmaSORHs",
+	"FSvH2TDgE9fQRn3bqnQu9pYy9iyySyGmF8NOl/SHFzS1XTH4XFNamU9lXrcp91rDt74wqb9mZpLZo0t8",
+	"6s/FmGq5C0kD4lG4ywskqC6Us0Ru4rlyABbUxNOjxk/ZxhElNBgxq83eWsQcMk8UOJGFYkQLB0oq1xKa",
+	"Qe8uExzNG8SlaJkJjdv0Z+0iAJSr/SLaWbogq5fBDfWM04MyS7yWFNxXNMFQWrLZO232cnn8Hif18MGR",
+	"9+Z5KiYmnwqTEMQtTOhaOvNJHdOtzC/ANd8V2/XFS1+8/iI/r5affb9I8RXL0afLPKQQc2oT5WDjYUPM",
+	"7FobTGojbit9RbELXW5+U7q6xDV3pSqGBmGBwC/X5lb5xn+1e/YqXSzrAnhb/G43Lfztnfb6JN5HiXy0",
+	"cfdPPpu/1kE6Yt8Oub4cymBw15cCJirDFCyjevDdgLjfDSRyet0mIrl9ohrXwEbTf2Euf2nDwcLVpKjP",
+	"sPDYh3ngr2VBMLyB5PD5KsAnbSqGlnNOAOCQgpgGJjcsd5dayEH4tlTJx7CB0CL1WPEVZdFrufykqT5C",
+	"j2G2eO6R/Hq/c/xNm72hMuI2gytkhmWaIhUmb8LYJ4y9oQqIZ15gYdti8FiCFUF4SjmLj5GfeL8xJ8yr",
+	"wT5G7tnvy8ZRdcMhPDPBgKYugo8YtiUKj6ne/PvNDaR2cVdKKnqlaMjrUolcu79oBtEfHYWn1+ThWapG",
+	"Qmu68P6KiUonUqo5sGV3JTe/cx8Dv6ecwmSG0MqvzZa9d7xfARDvruVJDQ+H7DE5oyAUiE/ArdCIVVIE",
+	"chihPJOw9P1jqBdmRWs1iotSqRRqT6gQiiHsIhYHXLAxZt88A6lCwzc8IY6sLdJGpsiIpqSojiF6Z8ay",
+	"NioaYUcxrZbeEDIt4JFMYHWfkZpOeTEK7Sev5oOrcwyRrp9miYqsVaRpSNEG9fX9Esz3WOb3nB4+wsAv",
+	"86FbKsoKJzBbwMCxLmlQU6HFLJ4rCqVsCRz2NUVafWPQlkptqS4ktJJKisE3tTlhBKrfHOB+XS2XvEj7",
+	"71nKpXKqRfmtMdo0ta/NgfMpb2QMhiBLMRU7gOWh0n51S0APvUzVtDAoV642Aq4AXQUVVaIbjceUYXdj",
+	"WjOU59h814Mx5RptgXrKC49TOuBkn7f1fXGgUyilpcVImfrZVQOexvKSWpzLy6VDvFTwd8o/xdP5NOjv",
+	"dQ/2Dju2Cjd911kqCPynC7YjK3VtUSCeZzGsV2YKlmOzMVZZ25d0nSi+ERq77vaP+XhvfLQ/7IxF7/Cg",
+	"u9eJhvt7h93hET8+2hdi1NkbHx8dPt0/GEXReDjsdqLh3tFxJ+ocHUU9fnwYhMGYyu/ZEU1Fxi3aShaP",
+	"bgW86ap1HNxTKB0Vu1s14KZYITO/LCBtwbkouA0iPuU35qsVNYnyovzzWbSOnA67pVsODgzE4h+985/V",
+	"p/F/BxtZ7GFoX4IE/zpBgqkTpqwIbr/5g8cG1rmRT0yB1l6nZxD6EPs7R6aO5in0R3bvXqeTI8tBpXFj",
+	"yPKrXBtrQm1l6va1/BF+crhu4MD728XAd8XeYbnN+Qyk2wt7IRl/Mla2NDcYfgE89lkJcJAMlb1Oj+DD",
+	"DZMZMG60Ke3b6Cxeil8mOGSx1JngEUFc/kAIl1Vug0GVjewUmTed/2BTs6OXRQH7ssE9R6QMmgO4VRrk",
+	"4umMvMwedCxPDdwDLWqugjaFh1p1aTSHjmrC9eFcw6ZzjmB/Ij/a3bhiBgedBvhWR/kgH26wPAqavPC+",
+	"gixHQSVw0caX06OCizsgqnUGQKPVETx8sOkc6qyAORNbw5EIkgg5igG3tYXyjVbtWQ/PrvjNOsshtrkP",
+	"Az8d6t0aWthnvWfcI/fhFkbLcJfgTr0NV94BojVbeVMG+hFW3lxfefWGYnmoByzu77oiX6zRX6zRv4c1",
+	"2ozSVXNuLAhvZYqOPf55KxaeDFz+xfS2ufm63FEqDEghTWeNWfs3N3rbrk3Rd098gDmi4dhKEP4Xq/AV",
+	"a+3ohgJ3sYzUXU4x8/XI61FEJQP5erM7RiHCC+P00c3wTz5bSak+xodUkvNx60JJ0XoNdBtQdX1yhEfe",
+	"nVKsabTX2W+z7TSa/rW8q3ovQWGbkvZklAidiTnOVilCVcrI30W2pSZi9Yr1Gsj5GCbwmvBpH25viwzY",
+	"ye8mNT5AMNjZJb9Xhal55RdlAoHG4fDngDzl/YT1sP4IM/oSLvZXDRfbUBz4M0aDOQO9yydbvl+ejLgc",
+	"iS0K7nqd15nqXJ4Geh7vJjFW/y4UBERXTyo4Vu1DPZbsDuRjngnKiFguYNs8q+wU5+eukweyeaJWYzXx",
+	"1DbfvZ5oRwLVE7UHM52LSiZXb1su+oX9/c8JxV+pQtEm/t1ZJvxNm35H8ffNBHCqxfoo/PGlVwAI0JWQ",
+	"kdnKjSQYZcU0Ge4xgLtUyZsQRWvDdRgn4RpdBLY2ENaxtH4D6OJamj5cvpyrYslsUhyW53TsO5Ymtgd7",
+	"D40cr6TQLFOKeDFQyRWJIfP3tYQKm7G4a+V1uZ7lVe5NRdA4Y1IA879TbCbUDD032hTJabOLPAkOozvH",
+	"xoFj5kCXiisgikW5hGxfy/Mx44XvbImi0FdyYlfaU4Qrq6O/mQl5SmEw2/srZjwulmwoV+nMV88v0Ik1",
+	"OXGhoANbIHc015maYgDCBncLLMejWtCHSSzX345ASof/sElkUT1oxEleQtZf7i0DgX+3aVyVt/JfLmnl",
+	"SynN3zKR7g2eBWZC+HZUQ3ODW/v3rXRZdZ1PxOj2Ua7zS1Bi5gkm11DNazX2dRqvBLa5vfDmGcGFl2gF",
+	"12zBRoZ10Sm3xZBeU51vunH9KyzvUZvieORAlOrumamVDtxQo0Bg2kNqux0hDncTpQqIWKdT9TbOGG+W",
+	"UELv+8G03pVGRSsF4oVZvug3dbF90bK+aFnIqP8b96HPLqS6+710rd9ItcriqUhiKWqdHHBAf1ZzeEdo",
+	"pPwk0U4ENoSyYRJx6rQnau0hw1ve6ywkISaNmTzo0IH8uth5HxQ+rkGWXwUWDzVd1sLEp+quAUw8MbAr",
+	"S6zfxlfhXtec0XqPVLJau9xfErH/wpZ1rFgd60ylC99i8T/K0G7Dsj/XExJJZyhS5nrvbERnKrjBPiIT",
+	"nKFcu1yZSFdkBtGYqBa0jQK1Jp8c2RltT+FSmYycX4ppu5gIVPWuH50lyZR9pB5B1pzORxOqnlWdj99e",
+	"yuSpesFVKdhVg6DrlaBvl7C3q/o45UlCiWHmRfb+8J+2XwUrikepsSn0Za6NaQFzGzG2DcBT3q9tU9Hv",
+	"d4In2SRkU5Gl8Uibe07JLOWjzK3MVHAJdjA1ZiJNlYkBXJDtTCosMp+/zl0hGrbk/z8A",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
