@@ -25,13 +25,14 @@ type simulation struct {
 	amounts           [2]int64
 	backup            *simBackup
 	epoch             int
-	epochOpen         bool // the epoch has not been ended: nothing is sent
-	secondRequested   bool // the second refund was requested, and is requested again until it is accepted
-	breaksContract    bool // the channel sometimes breaks its contract; its answers are booked all the same
-	crosses           bool // the channel sends notices that name two refunds
-	lostAnswers       int  // percent of the answers that are lost
-	amountMisreported bool // it reported another amount than it moved, at least once
-	faultsOff         bool // no more faults: every answer is delivered and true
+	epochOpen         bool    // the epoch has not been ended: nothing is sent
+	secondRequested   bool    // the second refund was requested, and is requested again until it is accepted
+	breaksContract    bool    // the channel sometimes breaks its contract; its answers are booked all the same
+	crosses           bool    // the channel sends notices that name two refunds
+	oddReturn         [2]bool // a return of another amount than requested was told before its success
+	lostAnswers       int     // percent of the answers that are lost
+	amountMisreported bool    // it reported another amount than it moved, at least once
+	faultsOff         bool    // no more faults: every answer is delivered and true
 	ids               byte
 	traceHash         uint64
 	seen              map[string]int
@@ -203,6 +204,9 @@ func (sim *simulation) enter(i int, f Fact) {
 	sim.trace("rf_%d %s: %s(%d#%d %s %d) → %s exposed=%v case=%v %v", i+1, r.State, f.Kind, f.Dispatch, f.Attempt, f.ChannelRefundID, f.Amount,
 		ch.After.State, ch.After.Exposed, reasonsOf(ch.After.Case), ch.Rows)
 	sim.countFact(r, f, ch)
+	if slices.Contains(ch.Rows, "reversed/partial") && len(sim.recs[i].Effects) == 0 {
+		sim.oddReturn[i] = true
+	}
 	sim.write(i, r, ch)
 }
 
