@@ -115,7 +115,7 @@ func (l LimitTerms) whole(amount int64, cur Currency) bool {
 func (q QueryTerms) Automatic() bool { return q.Exists && q.Effects == "" }
 
 // codeLists returns the lists that give a code its meaning. A code is in one of them at most; LowBalance is a part of
-// Retryable.
+// Retryable, or of NewNumber where the channel keeps the first answer.
 func (t CodeTerms) codeLists() map[string][]string {
 	return map[string][]string{"refused": t.Refused, "newNumber": t.NewNumber, "echo": t.Echo, "retryable": t.Retryable,
 		"attention": t.Attention, "passesLater": t.PassesLater}

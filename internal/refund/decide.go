@@ -48,6 +48,9 @@ func (r *Record) send(c Contract, now time.Time) Step {
 			return Step{Kind: StepWait, Until: until, Why: c.pendingReason(last)}
 		}
 	}
+	if until := r.balanceWaitUntil(c); until.After(now) {
+		return Step{Kind: StepWait, Until: until, Why: PendingLowBalance}
+	}
 	if r.Payment.NextSendAt.After(now) && c.Limits.Spacing > 0 {
 		return Step{Kind: StepWait, Until: r.Payment.NextSendAt, Why: PendingSpacing}
 	}

@@ -29,7 +29,7 @@ func stepBreaks(r Record, c Contract, now time.Time, s Step) []string {
 			say("settles what is exposed")
 		}
 	case StepRetireKey:
-		if !clear || r.State != StatePending || !o.keyExpired(o.live()) {
+		if !clear || r.State != StatePending || !o.spent() {
 			say("opens a next number in %s, clear=%v", r.State, clear)
 		}
 	case StepOpenCase:
@@ -64,8 +64,11 @@ func sendBreaks(o *reference, s Step, clear bool) []string {
 		say("sends %d with case %v, ask %d, live %d, held %v, key expired %v", s.Dispatch, reasonsOf(r.Case), r.AskNo, r.DispatchNo, r.SendingHeld,
 			o.keyExpired(o.live()))
 	}
-	if !o.live().FinalNegativeAt.IsZero() {
-		say("sends a number that has ended")
+	if o.hopeless() && clear {
+		say("sends what was refused for good")
+	}
+	if all, _ := o.answersOf(r.DispatchNo); r.State == StatePending && (all[RefusedNewNumber] || all[lowBalance]) {
+		say("sends a number that the channel does not take")
 	}
 	for _, e := range r.Effects {
 		if e.Ours && e.Status == EffectMoved {

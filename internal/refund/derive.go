@@ -66,7 +66,7 @@ func (s *transition) heldSoFar() int64 {
 
 // failureCode returns our own code of a failure.
 func failureCode(r *Record, k FactKind) string {
-	a, ok := r.lastSend(r.DispatchNo)
+	a, ok := r.decidingRefusal()
 	switch {
 	case k == ConfirmedNotDone:
 		return "decided-not-done"
@@ -78,8 +78,15 @@ func failureCode(r *Record, k FactKind) string {
 	return "channel-refused"
 }
 
+// channelCode returns the channel's code of a failure: that of the answer that decided it.
 func (s *transition) channelCode() string {
-	if s.f.Code != "" || s.decided != nil {
+	if s.decided != nil || s.f.Kind == FailedFinal {
+		return s.f.Code
+	}
+	if a, ok := s.r.decidingRefusal(); ok && !s.r.endedNegatively() {
+		return a.Code
+	}
+	if s.f.Code != "" {
 		return s.f.Code
 	}
 	a, _ := s.r.lastSend(s.r.DispatchNo)

@@ -74,6 +74,7 @@ type plantedBug struct {
 	apply  applyFunc
 	decide decideFunc
 
+	disorder        bool   // shows in runs of disorder
 	mistake         string // a bug of the simulation itself
 	notInSimulation string // why the simulation does not find it; "" = it must
 }

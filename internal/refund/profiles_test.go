@@ -70,8 +70,7 @@ func listAndMatch(c *Contract) {
 	c.List = asked()
 	c.Notices = true
 	c.Codes.Retryable = []string{"rate_limited", "too_soon", "in_flight", "unauthorized"}
-	c.Codes.LowBalance = nil
-	c.Codes.NewNumber = []string{"insufficient_balance"}
+	c.Codes.NewNumber = []string{"insufficient_balance"} // and in LowBalance: the next number is sent when there may be funds again
 	c.Codes.LateFailure = true
 }
 
@@ -97,8 +96,7 @@ func noticeOnly(c *Contract) {
 	c.Key.Dedupes, c.Key.KeepsAnswer, c.Key.Lifetime = true, true, Duration(7*day)
 	c.Notices = true
 	c.Codes.Retryable = []string{"rate_limited", "too_soon", "unauthorized", "account_unknown"}
-	c.Codes.LowBalance = nil
-	c.Codes.NewNumber = []string{"insufficient_balance"}
+	c.Codes.NewNumber = []string{"insufficient_balance"} // and in LowBalance: the next number is sent when there may be funds again
 }
 
 // plain returns the common terms of the plain protocol. Codes that api/simulator.yaml documents as "nothing happened" are

@@ -28,7 +28,7 @@ func (ch *simChannel) send(call *simCall) Answer {
 		if call.plan.outcome == "" {
 			return ch.answer(made, call.plan)
 		}
-		return Answer{Kind: call.plan.outcome}
+		return ch.refusal(call.plan)
 	}
 	switch does := call.plan.outcome; does {
 	case NotSent, Unknown, Retryable: // before anything is stored
@@ -49,7 +49,7 @@ func (ch *simChannel) send(call *simCall) Answer {
 	if ok && ch.now.Before(first.ends) {
 		return first.answer
 	}
-	a := Answer{Kind: call.plan.outcome}
+	a := ch.refusal(call.plan)
 	switch {
 	case a.Kind == "":
 		a = ch.answer(ch.create(call), call.plan)
@@ -58,6 +58,15 @@ func (ch *simChannel) send(call *simCall) Answer {
 	}
 	if ch.c.Key.KeepsAnswer {
 		ch.firstAnswers[call.number] = simAnswer{a, call.executesAt.Add(ch.c.Key.Lifetime.D())}
+	}
+	return a
+}
+
+// refusal returns the answer of a send that is not executed.
+func (ch *simChannel) refusal(p simPlan) Answer {
+	a := Answer{Kind: p.outcome}
+	if a.Kind == RefusedNewNumber && p.lowBalance && ch.c.Key.KeepsAnswer && len(ch.c.Codes.LowBalance) > 0 {
+		a.Code = ch.c.Codes.LowBalance[0]
 	}
 	return a
 }

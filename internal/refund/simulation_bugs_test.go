@@ -142,13 +142,13 @@ const enough = 10_000
 func TestSimulationFindsPlantedBugs(t *testing.T) {
 	t.Parallel()
 	cs := contracts(t)
-	for _, p := range slices.Concat(plantedAroundCore(), plantedInEvidence(), plantedInTable(), plantedInDecide()) {
+	for _, p := range slices.Concat(plantedAroundCore(), plantedInOrder(), plantedInEvidence(), plantedInTable(), plantedInDecide()) {
 		if p.notInSimulation != "" {
 			continue
 		}
 		t.Run(p.bug, func(t *testing.T) {
 			t.Parallel()
-			code := implementation{apply: Apply, decide: Decide, mistake: p.mistake}
+			code := implementation{apply: Apply, decide: Decide, mistake: p.mistake, disorder: p.disorder}
 			if p.apply != nil {
 				code.apply = p.apply
 			}

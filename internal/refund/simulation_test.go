@@ -39,7 +39,7 @@ func (sim *simulation) randomStep() {
 	case n < 55:
 		sim.takeOver(sim.randomRefund())
 	case n < 70:
-		if len(sim.ch.calls) > 0 {
+		if len(sim.ch.calls) > 0 && !(sim.disorder && sim.order.IntN(5) > 1) {
 			sim.deliverAnswer(sim.ch.calls[sim.random(len(sim.ch.calls))])
 		}
 	case n < 73:

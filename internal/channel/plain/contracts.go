@@ -62,8 +62,7 @@ func listAndMatch(c *refund.Contract) {
 	c.List = asked()
 	c.Notices = true
 	c.Codes.Retryable = []string{"rate_limited", "too_soon", "in_flight", "unauthorized"}
-	c.Codes.LowBalance = nil
-	c.Codes.NewNumber = []string{"insufficient_balance"}
+	c.Codes.NewNumber = []string{"insufficient_balance"} // and in LowBalance: the next number is sent when there may be funds again
 	c.Codes.LateFailure = true
 }
 
@@ -89,8 +88,7 @@ func noticeOnly(c *refund.Contract) {
 	c.Key.Dedupes, c.Key.KeepsAnswer, c.Key.Lifetime = true, true, refund.Duration(7*day)
 	c.Notices = true
 	c.Codes.Retryable = []string{"rate_limited", "too_soon", "unauthorized", "account_unknown"}
-	c.Codes.LowBalance = nil
-	c.Codes.NewNumber = []string{"insufficient_balance"}
+	c.Codes.NewNumber = []string{"insufficient_balance"} // and in LowBalance: the next number is sent when there may be funds again
 }
 
 // base returns what all accounts of the plain protocol have in common. Codes that api/simulator.yaml documents as "nothing

@@ -1,0 +1,211 @@
+package refund
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Sets of answers in every order (rule R37 of docs/rules.md): up to four answers to up to three sends that are open together, of
+// one number or of two. The end, the reservation, the live number and the reasons of the case must depend on the set alone.
+// Sets with a success or an acknowledgement are left out: there the rules of money come first.
+
+// setAnswer is one answer: to a send, or an end of a number that a notice reports, or a proof of its absence.
+type setAnswer struct {
+	dispatch int
+	kind     FactKind
+	code     string
+}
+
+func (a setAnswer) ofSend() bool { return a.kind != FailedFinal && a.kind != NotFound }
+
+func (a setAnswer) String() string { return fmt.Sprintf("%d:%s%s", a.dispatch, a.kind, a.code) }
+
+// openSends returns a refund that has sends without an answer, so long ago that an absence counts: first of number 1, and second of
+// number 2, which follows a proven absence of number 1.
+func openSends(t *testing.T, c Contract, first, second int) (Record, bool) {
+	t.Helper()
+	s := &scenario{t: t, r: newRecord(), c: c}
+	s.addSends(1, first)
+	if second == 0 {
+		return s.r, true
+	}
+	if !c.canAsk() {
+		return s.r, false // number 2 follows only a disproved number 1
+	}
+	s.proveAbsence(1)
+	s.r.Dispatches[0].KeyExpiresAt = s.now()
+	s.conclude(KeyExpired, "")
+	s.addSends(2, second)
+	return s.r, true
+}
+
+// addSends adds sends of the live number a second apart, without their answers, and waits until an absence counts.
+func (s *scenario) addSends(no, n int) {
+	s.t.Helper()
+	d, _ := s.r.Dispatch(no)
+	for range n {
+		s.r.AttemptNo++
+		s.r.Generation++
+		a := Attempt{No: s.r.AttemptNo, DispatchNo: no, Kind: AttemptSend, Epoch: 1, Generation: s.r.Generation, StartedAt: s.now(), NotAfter: s.now().Add(sendWindow)}
+		d.AbsenceCountsFrom = a.NotAfter.Add(s.c.Horizon.D() + s.c.questionTerms().VisibilityLag.D())
+		s.r.Attempts = append(s.r.Attempts, a)
+		s.wait(time.Second)
+	}
+	d.Exposed, s.r.Exposed, s.r.State, s.r.PendingReason, s.r.StateSince = true, true, StateUnknown, "", s.now()
+	s.r.Now = d.AbsenceCountsFrom.Add(time.Second)
+}
+
+// proveAbsence reads as many absences of a number as the contract wants.
+func (s *scenario) proveAbsence(no int) {
+	s.t.Helper()
+	for range s.c.questionTerms().Readings {
+		var attempt int
+		s.r, attempt = ask(s.r, no, s.c, s.now())
+		s.answerWith(attempt, NotFound)
+		s.wait(time.Second)
+	}
+}
+
+// conclusions enters what follows from the answers without another call.
+func (s *scenario) conclusions() {
+	s.t.Helper()
+	for range 8 {
+		step := Decide(s.r, s.c, s.now())
+		if step.Kind != StepSettle && step.Kind != StepRetireKey && step.Kind != StepOpenCase {
+			return
+		}
+		s.enter(conclusionOf(step, s.r.Generation))
+	}
+	s.t.Fatal("conclusions follow each other without end")
+}
+
+// endOf enters the answers in an order and returns the end. eager enters conclusions after each answer, else after the last one.
+func endOf(t *testing.T, c Contract, r Record, order []setAnswer, eager bool) string {
+	t.Helper()
+	s := &scenario{t: t, r: r, c: c}
+	for _, a := range order {
+		switch {
+		case a.kind == NotFound:
+			s.proveAbsence(a.dispatch)
+		case a.kind == FailedFinal:
+			s.notice(FailedFinal, a.dispatch, "")
+		default:
+			i := slices.IndexFunc(s.r.Attempts, func(x Attempt) bool { return x.DispatchNo == a.dispatch && x.Kind == AttemptSend && x.Answer == "" })
+			s.answer(s.r.Attempts[i].No, Answer{Kind: a.kind, Code: a.code})
+		}
+		if eager {
+			s.conclusions()
+		}
+	}
+	s.conclusions()
+	next := s.r.DispatchNo
+	if s.r.State.Final() {
+		next = 0 // nothing is sent any more: a number that was opened and never sent has no meaning
+	}
+	end := fmt.Sprintf("%s reserved=%d next=%d exposed=%v case=%v", s.r.State, s.r.Payment.Reserved, next, s.r.Exposed, reasonsOf(s.r.Case))
+	if s.r.State == StatePending && s.r.answered(s.r.DispatchNo, RefusedNewNumber) && s.r.Case == nil {
+		end += " and sends a number that the channel does not take"
+	}
+	return end
+}
+
+// setsOfAnswers returns the sets of one to four answers.
+func setsOfAnswers(c Contract, first, second int) [][]setAnswer {
+	kinds := []setAnswer{{kind: RefusedClean}, {kind: RefusedNewNumber, code: "spent"}, {kind: RefusedEcho}, {kind: Retryable}, {kind: NotSent}, {kind: Unknown}}
+	if c.Key.KeepsAnswer {
+		kinds = append(kinds, setAnswer{kind: RefusedNewNumber, code: "insufficient_balance"})
+	}
+	var possible []setAnswer
+	for no := 1; no <= 2 && (no == 1 || second > 0); no++ {
+		for _, k := range kinds {
+			possible = append(possible, setAnswer{no, k.kind, k.code})
+		}
+		possible = append(possible, setAnswer{no, FailedFinal, ""})
+		if c.canAsk() {
+			possible = append(possible, setAnswer{no, NotFound, ""})
+		}
+	}
+	var out [][]setAnswer
+	var add func(set []setAnswer, from int)
+	add = func(set []setAnswer, from int) {
+		if len(set) > 0 {
+			out = append(out, slices.Clone(set))
+		}
+		for i := from; i < len(possible) && len(set) < 4; i++ {
+			if next := append(slices.Clone(set), possible[i]); fits(next, first, second) {
+				add(next, i)
+			}
+		}
+	}
+	add(nil, 0)
+	return out
+}
+
+// fits reports whether a set has at most one answer for each send, and each end of a number at most once.
+func fits(set []setAnswer, first, second int) bool {
+	sends := map[int]int{}
+	for i, a := range set {
+		if a.ofSend() {
+			sends[a.dispatch]++
+		} else if slices.Contains(set[:i], a) {
+			return false
+		}
+	}
+	return sends[1] <= first && sends[2] <= second
+}
+
+// ordersOf passes every distinct order of a set to yield.
+func ordersOf(set []setAnswer, yield func([]setAnswer)) {
+	var build func(done, left []setAnswer)
+	build = func(done, left []setAnswer) {
+		if len(left) == 0 {
+			yield(done)
+			return
+		}
+		for i, a := range left {
+			if slices.Contains(left[:i], a) {
+				continue
+			}
+			build(append(slices.Clone(done), a), append(slices.Clone(left[:i]), left[i+1:]...))
+		}
+	}
+	build(nil, set)
+}
+
+func TestTheEndDependsOnTheSetOfAnswersAndNotOnTheirOrder(t *testing.T) {
+	t.Parallel()
+	for _, profile := range Profiles() {
+		t.Run(profile, func(t *testing.T) {
+			t.Parallel()
+			c, _ := Profile(profile)
+			sets, orders, ends := 0, 0, map[string]int{}
+			for _, sends := range [][2]int{{1, 0}, {2, 0}, {3, 0}, {1, 1}, {2, 1}, {1, 2}} {
+				start, possible := openSends(t, c, sends[0], sends[1])
+				if !possible {
+					continue
+				}
+				for _, set := range setsOfAnswers(c, sends[0], sends[1]) {
+					sets++
+					want, by := "", ""
+					ordersOf(set, func(order []setAnswer) {
+						for _, eager := range []bool{false, true} {
+							orders++
+							got := endOf(t, c, start, order, eager)
+							if want == "" {
+								want, by = got, fmt.Sprint(order, eager)
+								ends[strings.Fields(got)[0]]++
+							}
+							if got != want || strings.Contains(got, "does not take") {
+								t.Fatalf("%v sends: %v, conclusions in between: %v: %s\nbut %s: %s", sends, order, eager, got, by, want)
+							}
+						}
+					})
+				}
+			}
+			t.Logf("%d sets of answers in %d orders: %v", sets, orders, ends)
+		})
+	}
+}
