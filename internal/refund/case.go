@@ -48,6 +48,9 @@ func (c *Case) callsForMore() bool {
 	return c != nil && slices.ContainsFunc(c.Reasons, func(r CaseReason) bool { return r != CaseDeadline && r != CaseNoStep })
 }
 
+// stopped reports whether a case or a proposal stops the sends of the refund. Neither stops questions.
+func (r *Record) stopped() bool { return r.ProposalOpen || r.Case.callsForMore() }
+
 func (s *transition) addReason(r CaseReason) {
 	if s.r.Case.Has(r) {
 		return

@@ -27,7 +27,7 @@ func (r *Record) concludes(f Fact, c Contract) bool {
 // while an epoch is open: sends that a restore has removed could contradict it.
 func (r *Record) conclude(c Contract, now time.Time) (conclusion, bool) {
 	switch {
-	case idle(r.Refund) || r.LeaseEndsAt.After(now):
+	case idle(r.Refund) || r.leased(now):
 		return conclusion{}, false
 	case r.State == StateProcessing:
 		return conclusion{kind: LeaseEnd}, true
@@ -69,10 +69,12 @@ func (r *Record) concludePending(c Contract, now time.Time) (conclusion, bool) {
 	switch {
 	case r.refusedForGood(c):
 		return conclusion{kind: Settled}, true
-	case r.Case.callsForMore(), r.Case != nil && !(r.needsNextNumber(*d, c, now) && r.nextAllowed(d.Ordinal, c)):
+	case r.stopped():
 		return conclusion{}, false
 	case r.Case == nil && r.pendingTooLong(c, now):
 		return conclusion{kind: Deadline, reason: CaseDeadline}, true
+	case r.Case != nil && !r.nextAllowed(d.Ordinal, c):
+		return conclusion{}, false // a person is called already
 	}
 	return conclusion{kind: KeyExpired, dispatch: d.Ordinal}, r.needsNextNumber(*d, c, now)
 }

@@ -8,7 +8,7 @@ type guard struct {
 
 // Conditions about ownership and exposure. The fact is already part of the exposure.
 var (
-	noCase         = guard{"no case is open", func(s *transition) bool { return s.r.Case == nil }}
+	notStopped     = guard{"no case but one of waiting is open, and no proposal that stops sends", func(s *transition) bool { return !s.r.stopped() }}
 	noOpenAsk      = guard{"no ask is open", func(s *transition) bool { return s.r.AskNo == 0 }}
 	noEpochOpen    = guard{"no epoch is open", func(s *transition) bool { return !s.r.SendingHeld }}
 	answersOpenAsk = guard{"it answers the open ask", func(s *transition) bool { return s.r.AskNo != 0 && s.r.AskNo == s.f.Dispatch }}
@@ -24,7 +24,7 @@ var (
 	answersSend     = guard{"it answers a send", func(s *transition) bool { return s.attempt == nil || s.attempt.Kind == AttemptSend }}
 	answersQuestion = guard{"it answers a question", func(s *transition) bool { return s.attempt != nil && s.attempt.Kind != AttemptSend }}
 
-	newerSendOpen  = guard{"a newer send is in flight", func(s *transition) bool { return s.attempt != nil && s.newerSendOpen() }}
+	newerSendOpen = guard{"a newer send is in flight", func(s *transition) bool { return s.attempt != nil && s.newerSendOpen() }}
 
 	refusedForGood   = guard{"its stored answers refuse it for good", func(s *transition) bool { return s.r.refusedForGood(s.c) }}
 	somethingExposed = guard{"something is exposed", func(s *transition) bool { return s.r.anyExposed() }}

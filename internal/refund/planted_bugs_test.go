@@ -134,6 +134,10 @@ func plantedInDecide() []plantedBug {
 			r.Case = nil
 			return Decide(r, c, now)
 		}},
+		{bug: "an open proposal does not stop the send", decide: func(r Record, c Contract, now time.Time) Step {
+			r.ProposalOpen = false
+			return Decide(r, c, now)
+		}},
 		{bug: "an open ask does not stop the send", decide: func(r Record, c Contract, now time.Time) Step {
 			r.AskNo = 0
 			return Decide(r, c, now)

@@ -112,7 +112,7 @@ var lowBalanceWaits = []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Mi
 
 // balanceWaitUntil returns when a live number that was never sent may be sent after numbers that were refused because the balance
 // was low; zero = at once.
-func (r *Record) balanceWaitUntil(c Contract) time.Time {
+func (r *Record) balanceWaitUntil(c Contract, now time.Time) time.Time {
 	n := r.lowBalanceNumbers(c)
 	if n == 0 || !r.firstTry(r.DispatchNo).IsZero() {
 		return time.Time{}
@@ -122,6 +122,9 @@ func (r *Record) balanceWaitUntil(c Contract) time.Time {
 		if a.DispatchNo == r.DispatchNo-1 && a.Kind == AttemptSend && a.Answer == RefusedNewNumber {
 			last = later(last, a.AnsweredAt)
 		}
+	}
+	if last.After(now) {
+		return time.Time{} // by a clock that ran ahead
 	}
 	return last.Add(lowBalanceWaits[min(n, len(lowBalanceWaits))-1])
 }

@@ -42,7 +42,7 @@ func (ch *simChannel) send(call *simCall) Answer {
 		}
 	default:
 		if known := ch.known(call.number); known != nil && !ch.c.Key.KeepsAnswer {
-			return Answer{Kind: RefusedEcho} // a refund of the number exists: another try can only be answered with an echo
+			return ch.echo(call.plan) // a refund of the number exists: another try can only be answered with an echo
 		}
 	}
 	first, ok := ch.firstAnswers[call.number]
@@ -53,7 +53,7 @@ func (ch *simChannel) send(call *simCall) Answer {
 	switch {
 	case a.Kind == "":
 		a = ch.answer(ch.create(call), call.plan)
-	case a.Kind == RefusedEcho && call.plan.echoes:
+	case call.plan.outcome == RefusedEcho && call.plan.echoes:
 		ch.create(call)
 	}
 	if ch.c.Key.KeepsAnswer {
@@ -65,10 +65,21 @@ func (ch *simChannel) send(call *simCall) Answer {
 // refusal returns the answer of a send that is not executed.
 func (ch *simChannel) refusal(p simPlan) Answer {
 	a := Answer{Kind: p.outcome}
+	if a.Kind == RefusedEcho {
+		return ch.echo(p)
+	}
 	if a.Kind == RefusedNewNumber && p.lowBalance && ch.c.Key.KeepsAnswer && len(ch.c.Codes.LowBalance) > 0 {
 		a.Code = ch.c.Codes.LowBalance[0]
 	}
 	return a
+}
+
+// echo returns the answer to a send that an earlier one may have caused.
+func (ch *simChannel) echo(p simPlan) Answer {
+	if p.passesLater && len(ch.c.Codes.PassesLater) > 0 {
+		return Answer{Kind: Unknown, Code: ch.c.Codes.PassesLater[0]}
+	}
+	return Answer{Kind: RefusedEcho}
 }
 
 // known returns the refund of a number whose key is alive.

@@ -18,6 +18,8 @@ const (
 	lostAttemptAnswered    = "the answer of a lost attempt completes the one that has its ordinal"
 	resendWithoutAsking    = "a resend does not ask first"
 	linesLostWithCase      = "a held line is forgotten with its case"
+	passesLaterIsEcho      = "a refusal that passes later counts as an echo"
+	passesLaterIsRetryable = "a refusal that passes later counts as retryable"
 )
 
 // claim makes the record's owner of the next call.
@@ -60,6 +62,10 @@ func (sim *simulation) answerOf(call *simCall) Fact {
 		if _, ok := sim.recs[call.refund].Attempt(f.Attempt); ok {
 			f.AttemptAt = time.Time{}
 		}
+	case passesLaterIsEcho, passesLaterIsRetryable:
+		if slices.Contains(sim.c.Codes.PassesLater, f.Code) {
+			f.Kind = map[string]FactKind{passesLaterIsEcho: RefusedEcho, passesLaterIsRetryable: Retryable}[sim.subject.mistake]
+		}
 	}
 	return f
 }
@@ -69,7 +75,7 @@ func (sim *simulation) answerOf(call *simCall) Fact {
 func plantedAroundCore() []plantedBug {
 	var out []plantedBug
 	for _, m := range []string{onlyKnownNumbersMarked, reappearedNotMarked, sendingNotHeld, twoOwners, windowWithoutEnd, partialListProves,
-		lostAttemptAnswered, resendWithoutAsking, linesLostWithCase} {
+		lostAttemptAnswered, resendWithoutAsking, linesLostWithCase, passesLaterIsEcho, passesLaterIsRetryable} {
 		p := plantedBug{bug: m, mistake: m}
 		switch m {
 		case twoOwners:
@@ -142,7 +148,8 @@ const enough = 10_000
 func TestSimulationFindsPlantedBugs(t *testing.T) {
 	t.Parallel()
 	cs := contracts(t)
-	for _, p := range slices.Concat(plantedAroundCore(), plantedInOrder(), plantedInEvidence(), plantedInTable(), plantedInDecide()) {
+	all := slices.Concat(plantedAroundCore(), plantedInOrder(), plantedInWaiting(), plantedInEvidence(), plantedInTable(), plantedInDecide())
+	for _, p := range all {
 		if p.notInSimulation != "" {
 			continue
 		}

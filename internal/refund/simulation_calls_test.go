@@ -40,7 +40,7 @@ func (sim *simulation) startCall(i int, kind AttemptKind, no int) {
 	}
 	a, _ := r.Attempt(attempt)
 	if kind == AttemptSend {
-		sim.checkSend(sim.recs[i], no)
+		sim.checkSend(i, no)
 		r.Payment.NextSendAt = sim.now().Add(sim.c.Limits.Spacing.D())
 		sim.countIf(resent, "a key was replayed")
 		sim.countIf(again, "a second number was sent")
@@ -75,6 +75,7 @@ func (sim *simulation) plan(kind AttemptKind) simPlan {
 		return p
 	}
 	p.outcome = []FactKind{"", "", "", "", Unknown, Unknown, Retryable, NotSent, RefusedEcho, RefusedClean, RefusedNewNumber}[sim.random(11)]
+	p.passesLater = sim.order.IntN(2) == 0
 	if p.lowBalance = sim.order.IntN(2) == 0; sim.disorder && sim.order.IntN(5) > 0 {
 		p.outcome = []FactKind{Retryable, NotSent, RefusedClean, RefusedClean, RefusedNewNumber}[sim.order.IntN(5)]
 	}

@@ -101,7 +101,7 @@ func (sim *simulation) runToRest() {
 	if sim.secondRequested {
 		sim.acceptSecond()
 	}
-	if !sim.runUntil(3000, func() bool { return !slices.ContainsFunc(sim.recs, func(r Record) bool { return !endedOrWithCase(r) }) }) {
+	if !sim.runUntil(3000, func() bool { return !slices.ContainsFunc(sim.recs, func(r Record) bool { return !sim.atRest(r) }) }) {
 		sim.fail("not everything came to an end or to a case")
 	}
 }

@@ -9,7 +9,9 @@ import (
 
 // checkSend: a number that the channel has refused is not sent again from PENDING, a clean refusal is never followed by another
 // number, and after a low balance the next number waits.
-func (sim *simulation) checkSend(r Record, no int) {
+func (sim *simulation) checkSend(i, no int) {
+	r := sim.recs[i]
+	sim.checkPace(i, no)
 	if r.State != StatePending {
 		return // a replay: an earlier send of the number is still open
 	}
@@ -52,6 +54,7 @@ func (sim *simulation) checkFailure(before Record, ch Change) {
 	for _, a := range ch.After.Attempts {
 		switch {
 		case a.Kind != AttemptSend:
+		case slices.Contains(sim.c.Codes.PassesLater, a.Code) && a.Code != "":
 		case a.Answer == RefusedClean || a.Answer == RefusedEcho:
 			return
 		case a.Answer == RefusedNewNumber && !slices.Contains(sim.c.Codes.LowBalance, a.Code):

@@ -141,8 +141,14 @@ func (sim *simulation) mixText(s string) {
 func (sim *simulation) fullRecord(i int) Record {
 	r := sim.recs[i]
 	r.Effects = append(slices.Clone(r.Effects), sim.lines...)
-	r.Now = sim.now()
+	r.Now, r.ProposalOpen = sim.now(), sim.proposalOpen(i)
 	return r
+}
+
+// proposalOpen reports whether a proposal that stops sends is open. One that was made before the last journal row is void.
+func (sim *simulation) proposalOpen(i int) bool {
+	d := sim.decisions[i].proposal
+	return d != nil && d.Action != ActionWait && d.JournalSeq == sim.recs[i].JournalSeq
 }
 
 // storeRecord stores a record and its lines.
@@ -221,6 +227,7 @@ func (sim *simulation) write(i int, before Record, ch Change) {
 	sim.storeRecord(i, ch.After)
 	sim.checkCaseOpened(before, ch)
 	sim.checkFailure(before, ch)
+	sim.checkWaiting(before, ch)
 	if wrong := slices.Concat(brokenRow(before, ch), sim.brokenBalance()); len(wrong) > 0 {
 		sim.fail("rf_%d from %s to %s by %v: %v", i+1, before.State, ch.After.State, ch.Rows, wrong)
 	}

@@ -70,9 +70,9 @@ func table() []rule {
 // ownRows are facts of our own: claims, cancels, conclusions, epoch marks.
 func ownRows() []rule {
 	return []rule{
-		{id: "claim-send/pending", fact: ClaimSend, in: states(StatePending), when: when(noCase, noOpenAsk), moves: to(StateProcessing),
+		{id: "claim-send/pending", fact: ClaimSend, in: states(StatePending), when: when(notStopped, noOpenAsk), moves: to(StateProcessing),
 			doc: "A worker owns the next send."},
-		{id: "claim-send/again", fact: ClaimSend, in: states(StateUnknown, StateAccepted), when: when(noCase), moves: stay(),
+		{id: "claim-send/again", fact: ClaimSend, in: states(StateUnknown, StateAccepted), when: when(notStopped), moves: stay(),
 			doc: "The same number is sent again (key replay). The state stays."},
 		{id: "claim-ask", fact: ClaimAsk, in: states(StatePending, StateUnknown, StateAccepted), moves: stay(),
 			doc: "A worker owns the next question to the channel."},
@@ -184,7 +184,7 @@ func negativeRows() []rule {
 			doc: "A newer send is in flight, so the state stays."},
 		{id: "unknown", fact: Unknown, in: states(StateProcessing), when: when(answersSend), moves: to(StateUnknown),
 			doc: "The answer of the send is unclear: it may have been executed."},
-		{id: "unknown/again", fact: Unknown, in: anyState, when: when(answersSend), moves: stay(),
+		{id: "unknown/again", fact: Unknown, in: anyState, when: when(answersSend), moves: stay(), silent: true,
 			doc: "An unclear answer of a replay, or of a send that is given up already, is stored; the state stays."},
 		{id: "unknown/asked", fact: Unknown, in: anyState, moves: stay(), silent: true,
 			doc: "An unclear answer to a question changes nothing."},
@@ -194,7 +194,7 @@ func negativeRows() []rule {
 // absenceRows are answers of a channel that does not know the number.
 func absenceRows() []rule {
 	return []rule{
-		{id: "absent/contradiction", fact: NotFound, in: exposedStates, when: when(contradictsAck), moves: stay(openContradiction),
+		{id: "absent/contradiction", fact: NotFound, in: exposedStates, when: when(contradictsAck), moves: stay(openContradiction), silent: true,
 			doc: "The number was acknowledged, and the channel does not know it any more."},
 		{id: "absent/not-proven", fact: NotFound, in: anyState, when: when(notProven), moves: stay(), silent: true,
 			doc: "The absence does not count, or more of them are needed."},
