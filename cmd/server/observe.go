@@ -59,17 +59,18 @@ func (a actions) Cancel(ctx context.Context, tenant refund.TenantID, refundID, a
 	return a.db.FindRefund(ctx, tenant, refundID)
 }
 
-func (a actions) Check(ctx context.Context, tenant refund.TenantID, refundID, actor string) (refund.Refund, error) {
-	r, err := a.db.FindRefund(ctx, tenant, refundID)
+func (a actions) Check(ctx context.Context, tenant refund.TenantID, refundID, actor string) (r refund.Refund, learned bool, err error) {
+	before, err := a.db.FindRefund(ctx, tenant, refundID)
 	if err != nil {
-		return r, err
+		return before, false, err
 	}
-	asked, err := a.runner.CheckNow(ctx, r.RefundRef)
-	if err != nil {
-		return r, err
+	if err := a.runner.CheckNow(ctx, before.RefundRef); err != nil {
+		return before, false, err
 	}
-	a.log.InfoContext(ctx, "check", "refund", refundID, "actor", actor, "asked", asked)
-	return a.db.FindRefund(ctx, tenant, refundID)
+	r, err = a.db.FindRefund(ctx, tenant, refundID)
+	learned = r.JournalSeq != before.JournalSeq
+	a.log.InfoContext(ctx, "check", "refund", refundID, "actor", actor, "learned", learned)
+	return r, learned, err
 }
 
 const (

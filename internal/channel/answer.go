@@ -25,6 +25,7 @@ func codeLists(c refund.CodeTerms) []struct {
 		codes []string
 	}{
 		{"codes.echo", refund.RefusedEcho, c.Echo},
+		{"codes.passesLater", refund.Unknown, c.PassesLater},
 		{"codes.retryable", refund.Retryable, c.Retryable},
 		{"codes.newNumber", refund.RefusedNewNumber, c.NewNumber},
 		{"codes.refused", refund.RefusedClean, c.Refused},

@@ -58,6 +58,7 @@ type Store struct {
 	identity identity
 
 	announcer    *announcer    // notifies the workers of new jobs after COMMIT
+	farPasses    atomic.Uint32 // passes of sweepFar
 	parkedPasses atomic.Uint32 // passes of sweepParked; picks the eighth of the payments that a pass reads
 }
 

@@ -64,7 +64,7 @@ type watch struct {
 // Watch checks without end at a low rate, on the one connection of this Verifier: changed refunds soon, all of them in time, and the
 // tables check by check. It returns when ctx ends. A database that is away is tried again.
 func (v *Verifier) Watch(ctx context.Context, cfg WatchConfig) {
-	w := &watch{v: v, cfg: cfg.withDefaults(), checks: checks(v.cfg.Overdue, v.timerLimit()), counts: map[string]int64{}, broken: map[refund.RefundRef][]string{},
+	w := &watch{v: v, cfg: cfg.withDefaults(), checks: checks(v.cfg.Overdue), counts: map[string]int64{}, broken: map[refund.RefundRef][]string{},
 		due: map[string]time.Time{}, report: WatchReport{Excess: map[string]int64{}}}
 	tick := time.NewTicker(w.cfg.Every)
 	defer tick.Stop()
