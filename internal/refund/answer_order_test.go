@@ -21,7 +21,9 @@ type setAnswer struct {
 
 const anotherSend = FactKind("send")
 
-func (a setAnswer) ofSend() bool { return a.kind != FailedFinal && a.kind != NotFound && a.kind != anotherSend }
+func (a setAnswer) ofSend() bool {
+	return a.kind != FailedFinal && a.kind != NotFound && a.kind != anotherSend
+}
 
 // How a set of answers is entered.
 const (

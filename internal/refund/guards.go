@@ -15,7 +15,11 @@ var (
 	nothingExposed = guard{"nothing is exposed", func(s *transition) bool { return !s.r.anyExposed() }}
 	notExposed     = guard{"its number is not exposed", func(s *transition) bool { return !s.d.Exposed }}
 	exposed        = guard{"its number is exposed", func(s *transition) bool { return s.d.Exposed }}
-	liveDispatch   = guard{"it is about the live number", func(s *transition) bool { return s.f.Dispatch == s.r.DispatchNo }}
+	wasNotExposed  = guard{"its number was not exposed before", func(s *transition) bool {
+		d, ok := s.change.Before.Dispatch(s.f.Dispatch)
+		return ok && !d.Exposed
+	}}
+	liveDispatch = guard{"it is about the live number", func(s *transition) bool { return s.f.Dispatch == s.r.DispatchNo }}
 
 	nextAllowed = guard{"the next number may follow: the first time, low balances aside", func(s *transition) bool { return s.r.nextAllowed(s.r.DispatchNo, s.c) }}
 	notFirstAck = guard{"the number was acknowledged before", func(s *transition) bool { return s.ackBefore }}

@@ -161,7 +161,7 @@ func (sim *simulation) storeRecord(i int, r Record) {
 			lines = append(lines, e)
 		}
 	}
-	r.Effects, sim.lines = own, lines
+	r.Effects, sim.lines, r.ProposalOpen = own, lines, false
 	sim.recs[i] = r
 	sim.setPayment(r.Payment)
 }

@@ -182,7 +182,7 @@ func (s *transition) journal(from State, kind FactKind) {
 		s.r.NextActionAt = time.Time{}
 	}
 	s.change.Steps = append(s.change.Steps, JournalStep{Row: s.r.Refund, Entry: e})
-	s.change.VoidProposals = true
+	s.change.VoidProposals, s.r.ProposalOpen = true, false
 }
 
 // setTimer sets the one timer to the time of the next step.
