@@ -85,11 +85,11 @@ func (r *Record) lowBalanceNumbers(c Contract) int {
 }
 
 // refusedForBalance reports whether every refusal of the number that asks for the next one was about a low balance. It is false
-// for a number without one, and for one that an epoch has marked or a decision has overridden. Answers that came after the next
-// number was sent are evidence only.
+// for a number without one, and for one that a decision has overridden. Answers that came after the next number was sent are
+// evidence only.
 func (r *Record) refusedForBalance(no int, c Contract) bool {
 	d, ok := r.Dispatch(no)
-	if !ok || d.MarkedEpoch > 0 || d.Overridden {
+	if !ok || d.Overridden {
 		return false
 	}
 	low, next := false, r.firstTry(no+1)

@@ -180,7 +180,7 @@ func (o *reference) lowOnly(no int) bool {
 			low = true
 		}
 	}
-	return low && !d.Overridden && d.MarkedEpoch == 0
+	return low && !d.Overridden
 }
 
 // first reports whether another number may follow: this one, or every one before it, met a low balance only.
