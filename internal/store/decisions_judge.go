@@ -100,7 +100,7 @@ func (c *decidedCase) resume(ctx context.Context, d refund.Decision) error {
 	if c.ofPayment() || !d.Action.StopsSends() {
 		return nil
 	}
-	_, err := c.tx.Exec(ctx, resumeSQL, int64(c.tenant), [16]byte(c.record.RID))
+	_, err := c.tx.Exec(ctx, resumeSendsSQL, int64(c.tenant), [16]byte(c.record.RID))
 	return err
 }
 
