@@ -20,7 +20,7 @@ import (
 // has not ended (one longer than refund.LongestLease was given by a clock that ran ahead, and counts as ended); the dispatch does not exist; or not_after has passed. No first byte of the call may leave after not_after (rule R4 of
 // docs/rules.md).
 //
-// For sends alone: a case or a proposal stops them (pg.SendsStoppedSQL); the channel has not yet answered whether it executed the dispatch that a resend replaced (ask_no); the
+// For sends alone: a case or a proposal stops them (pg.SendsStopped); the channel has not yet answered whether it executed the dispatch that a resend replaced (ask_no); the
 // dispatch is not the refund's newest one (dispatch_no); sending is held; or the spacing since the last send of the payment has not ended.
 // The key's expiry is part of not_after for sends alone.
 //
@@ -73,7 +73,7 @@ var claimReadyPart = `WITH seen AS MATERIALIZED (
     FROM refunds r
     WHERE r.tenant_id = @tenant AND r.rid = @rid AND r.state = @state AND r.generation = @generation AND r.journal_seq = @journal_seq
       AND (r.lease_ends_at IS NULL OR r.lease_ends_at <= clock_timestamp() OR r.lease_ends_at > clock_timestamp() + @longest_lease::interval)
-      AND (@kind::text <> 'SEND' OR (r.ask_no IS NULL AND r.dispatch_no = @dispatch AND (r.case_id IS NULL OR NOT (` + pg.SendsStoppedSQL + `))))
+      AND (@kind::text <> 'SEND' OR (r.ask_no IS NULL AND r.dispatch_no = @dispatch AND (r.case_id IS NULL OR NOT (` + pg.SendsStopped + `))))
     FOR NO KEY UPDATE SKIP LOCKED
   ), payment_slot AS MATERIALIZED (
     SELECT p.tenant_id, p.payment_id

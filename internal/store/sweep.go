@@ -33,7 +33,7 @@ const sweepDueSQL = `WITH due AS MATERIALIZED (
 // $2 only timers that are further away than this are read.
 var sweepFarSQL = `WITH far AS MATERIALIZED (
     SELECT r.tenant_id, r.rid FROM refunds r
-    WHERE r.next_action_at > clock_timestamp() + $2::interval AND r.next_action_at > clock_timestamp() + ` + pg.TimerLimitSQL + `
+    WHERE r.next_action_at > clock_timestamp() + $2::interval AND r.next_action_at > clock_timestamp() + ` + pg.TimerLimit + `
     LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
   )
   UPDATE refunds r SET next_action_at = clock_timestamp() FROM far WHERE (r.tenant_id, r.rid) = (far.tenant_id, far.rid)`

@@ -10,8 +10,8 @@ import (
 // timerSlack is how much further away than refund.LongestWait a timer may be: the time between the reading of a clock and the write.
 const timerSlack = time.Minute
 
-// TimerLimitSQL is how far away the timer of refunds r can be: refund.LongestWait and timerSlack.
-var TimerLimitSQL = fmt.Sprintf(`CASE WHEN r.state = 'PROCESSING' THEN interval '%d seconds' WHEN r.pending_reason = 'low-balance' THEN interval '%d seconds'
+// TimerLimit is how far away the timer of refunds r can be: refund.LongestWait and timerSlack.
+var TimerLimit = fmt.Sprintf(`CASE WHEN r.state = 'PROCESSING' THEN interval '%d seconds' WHEN r.pending_reason = 'low-balance' THEN interval '%d seconds'
       ELSE interval '%d seconds' END`, timerSeconds(refund.StateProcessing, ""), timerSeconds(refund.StatePending, refund.PendingLowBalance),
 	timerSeconds(refund.StateUnknown, ""))
 

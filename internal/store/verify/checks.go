@@ -91,7 +91,7 @@ func openChecks(overdue time.Duration) []check {
   FROM refunds WHERE next_action_at < clock_timestamp() - interval '%d seconds'`, int64(overdue/time.Second))},
 		{"P4", "timer-far", true, `SELECT r.tenant_id, r.rid, NULL::text, format('%s, looked at next in %s, later than any step of the state', r.state,
     date_trunc('second', r.next_action_at - clock_timestamp()))
-  FROM refunds r WHERE r.next_action_at > clock_timestamp() + ` + pg.TimerLimitSQL},
+  FROM refunds r WHERE r.next_action_at > clock_timestamp() + ` + pg.TimerLimit},
 		{"P4", "lease-long", false, fmt.Sprintf(`SELECT tenant_id, rid, NULL::text, format('owned for another %%s', date_trunc('second',
     lease_ends_at - clock_timestamp()))
   FROM refunds WHERE lease_ends_at > clock_timestamp() + interval '%d seconds'`, int64(refund.LongestLease/time.Second))},
