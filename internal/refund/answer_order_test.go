@@ -93,29 +93,55 @@ func (s *scenario) conclusions() {
 	s.t.Fatal("conclusions follow each other without end")
 }
 
-// endOf enters the answers in an order and returns the end.
-func endOf(t *testing.T, c Contract, r Record, order []setAnswer, mode int) string {
-	t.Helper()
-	s := &scenario{t: t, r: r, c: c}
-	if mode == lastInFlight {
-		s.r.State, s.r.LeaseEndsAt = StateProcessing, s.now().Add(leaseTime)
+// orderWalk enters one set of answers in every order and compares the ends. Orders with the same beginning share its record.
+type orderWalk struct {
+	t         *testing.T
+	c         Contract
+	mode      int
+	oneNumber bool
+	orders    int
+	want, by  string
+}
+
+// walk enters what is left after done, in every order.
+func (w *orderWalk) walk(r Record, done, left []setAnswer) {
+	if len(left) == 0 {
+		w.finish(r, done)
+		return
 	}
-	for _, a := range order {
-		switch {
-		case a.kind == anotherSend:
-			s.addSends(a.dispatch, 1)
-		case a.kind == NotFound:
-			s.proveAbsence(a.dispatch)
-		case a.kind == FailedFinal:
-			s.notice(FailedFinal, a.dispatch, "")
-		default:
-			i := slices.IndexFunc(s.r.Attempts, func(x Attempt) bool { return x.DispatchNo == a.dispatch && x.Kind == AttemptSend && x.Answer == "" })
-			s.answer(s.r.Attempts[i].No, Answer{Kind: a.kind, Code: a.code})
+	for i, a := range left {
+		next := append(slices.Clone(done), a)
+		if slices.Contains(left[:i], a) || (w.oneNumber && !sendsBetween(next)) {
+			continue
 		}
-		if mode == concludeEager {
-			s.conclusions()
-		}
+		w.walk(w.enter(r, a), next, append(slices.Clone(left[:i]), left[i+1:]...))
 	}
+}
+
+func (w *orderWalk) enter(r Record, a setAnswer) Record {
+	w.t.Helper()
+	s := &scenario{t: w.t, r: clone(r), c: w.c}
+	switch a.kind {
+	case anotherSend:
+		s.addSends(a.dispatch, 1)
+	case NotFound:
+		s.proveAbsence(a.dispatch)
+	case FailedFinal:
+		s.notice(FailedFinal, a.dispatch, "")
+	default:
+		i := slices.IndexFunc(s.r.Attempts, func(x Attempt) bool { return x.DispatchNo == a.dispatch && x.Kind == AttemptSend && x.Answer == "" })
+		s.answer(s.r.Attempts[i].No, Answer{Kind: a.kind, Code: a.code})
+	}
+	if w.mode == concludeEager {
+		s.conclusions()
+	}
+	return s.r
+}
+
+// finish enters what follows from the answers, and compares the end.
+func (w *orderWalk) finish(r Record, done []setAnswer) {
+	w.t.Helper()
+	s := &scenario{t: w.t, r: clone(r), c: w.c}
 	if s.r.State == StateProcessing {
 		s.wait(leaseTime)
 		s.conclude(LeaseEnd, "")
@@ -125,11 +151,17 @@ func endOf(t *testing.T, c Contract, r Record, order []setAnswer, mode int) stri
 	if s.r.State.Final() {
 		next = 0 // nothing is sent any more: a number that was opened and never sent has no meaning
 	}
-	end := fmt.Sprintf("%s reserved=%d next=%d exposed=%v case=%v", s.r.State, s.r.Payment.Reserved, next, s.r.Exposed, reasonsOf(s.r.Case))
+	got := fmt.Sprintf("%s reserved=%d next=%d exposed=%v case=%v", s.r.State, s.r.Payment.Reserved, next, s.r.Exposed, reasonsOf(s.r.Case))
 	if s.r.State == StatePending && s.r.answered(s.r.DispatchNo, RefusedNewNumber) && s.r.Case == nil {
-		end += " and sends a number that the channel does not take"
+		got += " and sends a number that the channel does not take"
 	}
-	return end
+	w.orders++
+	if w.want == "" {
+		w.want, w.by = got, fmt.Sprint(done, w.mode)
+	}
+	if got != w.want || strings.Contains(got, "does not take") {
+		w.t.Fatalf("%v, mode %d: %s\nbut %s: %s", done, w.mode, got, w.by, w.want)
+	}
 }
 
 // setsOfAnswers returns the sets of one to four answers.
@@ -177,24 +209,6 @@ func fits(set []setAnswer, first, second int) bool {
 	return sends[1] <= first && sends[2] <= second
 }
 
-// ordersOf passes every distinct order of a set to yield.
-func ordersOf(set []setAnswer, yield func([]setAnswer)) {
-	var build func(done, left []setAnswer)
-	build = func(done, left []setAnswer) {
-		if len(left) == 0 {
-			yield(done)
-			return
-		}
-		for i, a := range left {
-			if slices.Contains(left[:i], a) {
-				continue
-			}
-			build(append(slices.Clone(done), a), append(slices.Clone(left[:i]), left[i+1:]...))
-		}
-	}
-	build(nil, set)
-}
-
 // sendsBetween reports whether the sends of an order are open together: each goes out while an earlier one is open, and before
 // any end of the number.
 func sendsBetween(order []setAnswer) bool {
@@ -225,28 +239,21 @@ func endOfSets(t *testing.T, c Contract, first, second int, ends map[string]int)
 	if !possible {
 		return 0, 0
 	}
+	flying := start // the owner of the last send is at work
+	flying.State, flying.LeaseEndsAt = StateProcessing, start.Now.Add(leaseTime)
 	for _, set := range setsOfAnswers(c, first, second) {
 		sets++
-		want, by := "", ""
-		ordersOf(slices.Concat(later, set), func(order []setAnswer) {
-			if !sendsBetween(order) && second == 0 {
-				return
+		w := &orderWalk{t: t, c: c, oneNumber: second == 0}
+		for w.mode = range lastInFlight + 1 {
+			switch {
+			case w.mode != lastInFlight:
+				w.walk(start, nil, slices.Concat(later, set))
+			case len(later) == 0: // a key is replayed in UNKNOWN
+				w.walk(flying, nil, set)
 			}
-			for _, mode := range []int{concludeLast, concludeEager, lastInFlight} {
-				if mode == lastInFlight && len(later) > 0 {
-					continue // a key is replayed in UNKNOWN
-				}
-				orders++
-				got := endOf(t, c, start, order, mode)
-				if want == "" {
-					want, by = got, fmt.Sprint(order, mode)
-					ends[strings.Fields(got)[0]]++
-				}
-				if got != want || strings.Contains(got, "does not take") {
-					t.Fatalf("%d and %d sends: %v, mode %d: %s\nbut %s: %s", first, second, order, mode, got, by, want)
-				}
-			}
-		})
+		}
+		orders += w.orders
+		ends[strings.Fields(w.want)[0]]++
 	}
 	return sets, orders
 }
