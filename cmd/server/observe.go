@@ -55,17 +55,18 @@ func (c cases) OpenCase(ctx context.Context, tenant refund.TenantID, refundID, e
 	return c.storeAndReader.OpenCase(ctx, r.RefundRef, evidence, actor)
 }
 
-func (a actions) Check(ctx context.Context, tenant refund.TenantID, refundID, actor string) (refund.Refund, error) {
-	r, err := a.db.FindRefund(ctx, tenant, refundID)
+func (a actions) Check(ctx context.Context, tenant refund.TenantID, refundID, actor string) (r refund.Refund, learned bool, err error) {
+	before, err := a.db.FindRefund(ctx, tenant, refundID)
 	if err != nil {
-		return r, err
+		return before, false, err
 	}
-	asked, err := a.runner.CheckNow(ctx, r.RefundRef)
-	if err != nil {
-		return r, err
+	if err := a.runner.CheckNow(ctx, before.RefundRef); err != nil {
+		return before, false, err
 	}
-	a.log.InfoContext(ctx, "check", "refund", refundID, "actor", actor, "asked", asked)
-	return a.db.FindRefund(ctx, tenant, refundID)
+	r, err = a.db.FindRefund(ctx, tenant, refundID)
+	learned = r.JournalSeq != before.JournalSeq
+	a.log.InfoContext(ctx, "check", "refund", refundID, "actor", actor, "learned", learned)
+	return r, learned, err
 }
 
 const (

@@ -26,6 +26,7 @@ func codeLists(c refund.CodeTerms) []struct {
 		codes []string
 	}{
 		{"codes.echo", refund.RefusedEcho, c.Echo},
+		{"codes.passesLater", refund.Unknown, c.PassesLater},
 		{"codes.retryable", refund.Retryable, c.Retryable},
 		{"codes.newNumber", refund.RefusedNewNumber, c.NewNumber},
 		{"codes.refused", refund.RefusedClean, c.Refused},
@@ -43,7 +44,8 @@ func ByCode(terms refund.CodeTerms, code string) (kind refund.FactKind, rule str
 	return refund.Unknown, "codes.unlisted"
 }
 
-// checkCodes returns an error when a code is empty or in two lists, or when a code of codes.lowBalance is not retryable.
+// checkCodes returns an error when a code is empty or in two lists, or when a code of codes.lowBalance is neither retryable
+// nor takes a new number.
 func checkCodes(terms refund.CodeTerms) error {
 	seen := map[string]string{}
 	for _, list := range codeLists(terms) {
@@ -55,8 +57,8 @@ func checkCodes(terms refund.CodeTerms) error {
 		}
 	}
 	for _, code := range terms.LowBalance {
-		if seen[code] != "codes.retryable" {
-			return fmt.Errorf("code %q of codes.lowBalance is not in codes.retryable", code)
+		if seen[code] != "codes.retryable" && seen[code] != "codes.newNumber" {
+			return fmt.Errorf("code %q of codes.lowBalance is neither in codes.retryable nor in codes.newNumber", code)
 		}
 	}
 	return nil

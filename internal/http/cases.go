@@ -162,7 +162,7 @@ func detailOf(v refund.CaseView) oapi.CaseDetail {
 		proposal := caseDecisionOf(d)
 		out.Proposal = &proposal
 	}
-	out.Lines = effectsOf(v.Lines)
+	out.Lines, out.KeyExpiresAt = effectsOf(v.Lines), timeOrNull(v.KeyExpiresAt)
 	return out
 }
 

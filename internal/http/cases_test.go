@@ -95,11 +95,13 @@ func TestGetCase(t *testing.T) {
 			ID: refund.RID{15: 5}, ChannelRefundID: "re_1", Amount: 1250, Currency: "USD", Status: refund.EffectHeld, At: epoch}}},
 		Payment: refund.Payment{PaymentID: "pay_77", OrderID: "ord_77", Currency: "USD", Account: "demo", Reference: "ch_77",
 			KnownBy: refund.BySnapshot, Captured: 10000, CreatedAt: epoch},
+		KeyExpiresAt: epoch.Add(time.Hour),
 	}
 	r := c.do("GET", casePath, "")
 	for _, part := range []string{`"proposal":{"id":"00000000-0000-0000-0000-000000000003"`, `"status":"void"`, `"why":"cannot-ask"`,
 		`"detail":"The channel cannot be queried`,
-		`"effectIds":["00000000-0000-0000-0000-000000000005"]`, `"takesEffectAt":"2026-03-01T10:00:00Z"`, `"evidence":{}`} {
+		`"effectIds":["00000000-0000-0000-0000-000000000005"]`, `"takesEffectAt":"2026-03-01T10:00:00Z"`, `"evidence":{}`,
+		`"keyExpiresAt":"2026-03-01T11:00:00Z"`} {
 		if r.status != http.StatusOK || !strings.Contains(r.body, part) {
 			t.Errorf("%d, %s is missing in %s", r.status, part, r.body)
 		}

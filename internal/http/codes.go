@@ -115,6 +115,8 @@ func conflicts() []CodeInfo {
 			"A proposal is approved or rejected once.", "Read the case.", false},
 		{refund.CodeNotCancelable, conflict, "Too late to cancel", "The refund can no longer be canceled.",
 			"A request may already have reached the channel, or the refund has ended.", "Read the refund.", false},
+		{refund.CodeCannotAsk, conflict, "The channel cannot be asked", "The channel cannot be asked about this refund.",
+			"`detail` says why: the channel offers no query, or nothing has been sent to it yet.", "Read the refund; a notice or a person moves it on.", false},
 		{refund.CodeNotRedrivable, conflict, "The message cannot be tried again", "A conflict is not tried again.",
 			"The parked message has other parameters than those stored for its event id or refund id. Another try cannot change that.",
 			"Discard it, and find out who sent it.", false},

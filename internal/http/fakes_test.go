@@ -112,8 +112,9 @@ func (w *fakeBackend) Cancel(_ context.Context, _ refund.TenantID, id, _ string)
 	return w.doAct("cancel", id)
 }
 
-func (w *fakeBackend) Check(_ context.Context, _ refund.TenantID, id, _ string) (refund.Refund, error) {
-	return w.doAct("check", id)
+func (w *fakeBackend) Check(_ context.Context, _ refund.TenantID, id, _ string) (r refund.Refund, learned bool, err error) {
+	r, err = w.doAct("check", id)
+	return r, r.State == refund.StateSuccess, err
 }
 
 func (w *fakeBackend) PutPayment(_ context.Context, _ refund.Tenant, id string, spec intake.PaymentSpec, _ string) (refund.Payment, bool, error) {

@@ -108,6 +108,7 @@ func (ps *problems) of(ctx context.Context, err error) *Problem {
 	var domain *refund.Problem
 	var tooLarge *http.MaxBytesError
 	var notAllowed *refund.NotAllowed
+	var cannotAsk refund.CannotAsk
 	var refused *wire.Error
 	var guard *refund.GuardError
 	switch {
@@ -118,6 +119,8 @@ func (ps *problems) of(ctx context.Context, err error) *Problem {
 		return problemOfBody(refused)
 	case errors.As(err, &notAllowed):
 		return &Problem{Code: refund.CodeDecisionNotAllowed, Detail: notAllowed.Why.Text()}
+	case errors.As(err, &cannotAsk):
+		return &Problem{Code: refund.CodeCannotAsk, Detail: string(cannotAsk)}
 	case errors.As(err, &own):
 		return own
 	case errors.As(err, &domain):

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/http/oapi"
@@ -121,14 +122,17 @@ func (s *service) CancelRefund(ctx context.Context, req oapi.CancelRefundRequest
 	return oapi.CancelRefund200JSONResponse{Body: body, Headers: oapi.CancelRefund200ResponseHeaders{ETag: etag(body)}}, nil
 }
 
-// CheckRefund schedules a query of the channel now.
+// CheckRefund queries the channel now.
 func (s *service) CheckRefund(ctx context.Context, req oapi.CheckRefundRequestObject) (oapi.CheckRefundResponseObject, error) {
 	who := principalOf(ctx)
-	r, err := s.actions.Check(ctx, who.Tenant.ID, req.RefundId, who.Actor)
+	r, learned, err := s.actions.Check(ctx, who.Tenant.ID, req.RefundId, who.Actor)
 	if err != nil {
 		return nil, err
 	}
 	body := refundOf(r)
-	headers := oapi.CheckRefund202ResponseHeaders{Location: refundLocation(r.RefundID), ETag: etag(body)}
+	headers := oapi.CheckRefund202ResponseHeaders{Location: refundLocation(r.RefundID), ETag: etag(body), RefundryLearned: "nothing-new"}
+	if learned {
+		headers.RefundryLearned = "version=" + strconv.Itoa(r.JournalSeq)
+	}
 	return oapi.CheckRefund202JSONResponse{Body: body, Headers: headers}, nil
 }

@@ -30,8 +30,9 @@ type Refunds interface {
 // refund.ErrNotFound, ErrNotCancelable (Cancel), ErrBusy, ErrUnavailable.
 type Actions interface {
 	Cancel(ctx context.Context, tenant refund.TenantID, refundID, actor string) (refund.Refund, error)
-	// Check schedules a query of the channel now and returns the refund as it is.
-	Check(ctx context.Context, tenant refund.TenantID, refundID, actor string) (refund.Refund, error)
+	// Check queries the channel now and returns the refund as it is afterwards. learned = it has a newer version. The error
+	// refund.CannotAsk says why nothing can be asked.
+	Check(ctx context.Context, tenant refund.TenantID, refundID, actor string) (r refund.Refund, learned bool, err error)
 }
 
 // Payments stores payments. Errors: *refund.Problem (payment-parameters-conflict

@@ -1,6 +1,7 @@
 package refund
 
 import (
+	"slices"
 	"sort"
 	"time"
 )
@@ -41,6 +42,15 @@ func (c *Case) Has(r CaseReason) bool {
 	}
 	return false
 }
+
+// callsForMore reports whether the case has a reason other than waiting. Cases of waiting, deadline and no-automatic-step, call a
+// person and stop nothing that the evidence allows (rule R25 of docs/rules.md). A nil case has none.
+func (c *Case) callsForMore() bool {
+	return c != nil && slices.ContainsFunc(c.Reasons, func(r CaseReason) bool { return r != CaseDeadline && r != CaseNoStep })
+}
+
+// stopped reports whether a case or a proposal stops the sends of the refund. Neither stops questions.
+func (r *Record) stopped() bool { return r.ProposalOpen || r.Case.callsForMore() }
 
 func (s *transition) addReason(r CaseReason) {
 	if s.r.Case.Has(r) {

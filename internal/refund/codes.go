@@ -32,6 +32,7 @@ const (
 const (
 	CodeBelowRefunded Code = "payment-below-refunded"
 	CodeNotCancelable Code = "not-cancelable"
+	CodeCannotAsk     Code = "cannot-ask"
 	CodeNotFound      Code = "not-found"
 	CodeNotRedrivable Code = "not-redrivable"
 

@@ -120,8 +120,8 @@ func (l LimitTerms) whole(amount int64, cur Currency) bool {
 // Automatic reports whether the channel may be queried without a person: the query exists and changes nothing.
 func (q QueryTerms) Automatic() bool { return q.Exists && q.Effects == "" }
 
-// codeLists returns the lists that give a code its meaning. A code is in one of them at most; LowBalance and
-// Credentials are parts of Retryable.
+// codeLists returns the lists that give a code its meaning. A code is in one of them at most; Credentials is a part of
+// Retryable, and LowBalance too, or of NewNumber where the channel keeps the first answer.
 func (t CodeTerms) codeLists() map[string][]string {
 	return map[string][]string{"refused": t.Refused, "newNumber": t.NewNumber, "echo": t.Echo, "retryable": t.Retryable,
 		"attention": t.Attention, "passesLater": t.PassesLater}

@@ -31,7 +31,7 @@ type CodeTerms struct {
 	NewNumber   []string `json:"newNumber"`   // not done; another number may pass
 	Echo        []string `json:"echo"`        // our own effect could have caused it: proves nothing
 	Retryable   []string `json:"retryable"`   // not done; the same number may be sent again
-	LowBalance  []string `json:"lowBalance"`  // part of Retryable: the balance is too low, and pendingReason says so
+	LowBalance  []string `json:"lowBalance"`  // the balance is too low, and pendingReason says so: part of Retryable, or of NewNumber where KeepsAnswer
 	LateFailure bool     `json:"lateFailure"` // "failed" after "succeeded" means that the money came back
 
 	Credentials []string            `json:"credentials,omitempty"` // part of Retryable: the channel refuses the account's credentials, signature or name

@@ -24,6 +24,9 @@ func Actions() []Action {
 	return []Action{ActionConfirmSuccess, ActionConfirmNotDone, ActionResend, ActionWait, ActionAcceptAsIs, ActionRevokeConfirmation}
 }
 
+// StopsSends reports whether nothing is sent while a proposal of the action is open: an answer that comes in would void it.
+func (a Action) StopsSends() bool { return a != ActionWait }
+
 // ApprovalTime is how long a proposal can be approved.
 const ApprovalTime = 24 * time.Hour
 

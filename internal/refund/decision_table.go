@@ -119,10 +119,11 @@ func (s *transition) nameEffect(line Effect) bool {
 }
 
 // openAsk makes the next send wait until the channel was asked about the old number once more. Where the channel cannot be
-// asked, the old number provably did nothing.
+// asked, or the number was never used, the old number provably did nothing.
 func (s *transition) openAsk() {
 	s.r.StateSince = s.now
-	if s.c.questionTerms().Exists {
+	d, _ := s.r.Dispatch(s.r.DispatchNo)
+	if used := d.MarkedEpoch > 0 || !s.r.firstTry(d.Ordinal).IsZero(); used && s.c.questionTerms().Exists {
 		s.r.AskNo = s.r.DispatchNo
 	}
 }

@@ -66,31 +66,35 @@ func (s *transition) heldSoFar() int64 {
 	return underFinal(s.change.Before.Refund)
 }
 
-// failureCode returns our own code of a failure, and the kinds of answers that say so; none = the fact itself does.
-func failureCode(r *Record, k FactKind) (code string, told []FactKind) {
-	a, ok := r.lastSend(r.DispatchNo)
+// failureCode returns our own code of a failure.
+func failureCode(r *Record, k FactKind) string {
+	a, ok := r.decidingRefusal()
 	switch {
 	case k == ConfirmedNotDone:
-		return "decided-not-done", nil
+		return "decided-not-done"
 	case k == FailedFinal || r.endedNegatively():
-		return "channel-failed", []FactKind{FailedFinal}
+		return "channel-failed"
 	case ok && a.Answer == RefusedEcho:
-		return "channel-refused-duplicate", []FactKind{RefusedEcho}
+		return "channel-refused-duplicate"
 	}
-	return "channel-refused", []FactKind{RefusedClean, RefusedNewNumber}
+	return "channel-refused"
 }
 
-// failure returns why the refund is FAILED. The channel's code is that of the answer that says so: an absence has a code too, which
-// says only that the channel does not know the number.
+// failure returns why the refund is FAILED. The channel's code is that of the answer that decided it: an absence has a code too,
+// which says only that the channel does not know the number.
 func (s *transition) failure() Failure {
-	code, told := failureCode(s.r, s.f.Kind)
-	if len(told) == 0 || slices.Contains(told, s.f.Kind) {
+	code := failureCode(s.r, s.f.Kind)
+	if s.decided != nil || s.f.Kind == FailedFinal {
 		return Failure{Code: code, ChannelCode: s.f.Code}
 	}
-	for _, a := range slices.Backward(s.r.Attempts) {
-		if a.DispatchNo == s.r.DispatchNo && slices.Contains(told, a.Answer) {
-			return Failure{Code: code, ChannelCode: a.Code}
+	if s.r.endedNegatively() {
+		for _, a := range slices.Backward(s.r.Attempts) {
+			if a.DispatchNo == s.r.DispatchNo && a.Answer == FailedFinal {
+				return Failure{Code: code, ChannelCode: a.Code}
+			}
 		}
+		return Failure{Code: code}
 	}
-	return Failure{Code: code}
+	a, _ := s.r.decidingRefusal()
+	return Failure{Code: code, ChannelCode: a.Code}
 }

@@ -50,6 +50,17 @@ func (e *GuardError) Is(target error) bool { return target == ErrBadData }
 // Unwrap returns the error of the guard.
 func (e *GuardError) Unwrap() error { return e.Err }
 
+// CannotAsk is the error of a question to the channel that is not possible. It says why, as a sentence.
+type CannotAsk string
+
+// Reasons why the channel cannot be asked about a refund.
+const (
+	CannotAskChannel CannotAsk = "The channel has neither a query nor a list that could be asked about this refund."
+	CannotAskUnsent  CannotAsk = "Nothing of this refund has been sent to the channel yet."
+)
+
+func (e CannotAsk) Error() string { return "refund: cannot ask: " + string(e) }
+
 // Problem is an error with a code that the caller may see, and the request fields that it is about.
 type Problem struct {
 	Code   Code

@@ -12,8 +12,8 @@ import (
 //
 //   - what it proves: hasIdentity, provesRefund, Disproves (here), Conclusion (conclusion.go);
 //   - the rules of the table, and storeEvidence (apply.go) if it says something lasting about its number;
-//   - as an answer of a send: stillExecutable (exposure.go) and numberSpent (dispatch.go) if it is unclear, lastSendRefused
-//     (guards.go) and failureCode (derive.go) if it is a refusal, proof (mutations.go) if it proves that the number did nothing;
+//   - as an answer of a send: stillExecutable (exposure.go) and numberSpent (dispatch.go) if it is unclear, refusedForGood and
+//     decidingRefusal (ranking.go) and failureCode (derive.go) if it is a refusal, proof (mutations.go) if it proves that the number did nothing;
 //   - where it may come from: the codes of the contract (internal/channel), Notice.Fact (notice.go), lists (reportable in
 //     internal/store), the breaker (outcome in internal/channel);
 //   - the constraint attempts_answer_ck of the migrations, if it is an answer;

@@ -8,35 +8,31 @@ type guard struct {
 
 // Conditions about ownership and exposure. The fact is already part of the exposure.
 var (
-	noCase         = guard{"no case is open", func(s *transition) bool { return s.r.Case == nil }}
+	notStopped     = guard{"no case but one of waiting is open, and no proposal that stops sends", func(s *transition) bool { return !s.r.stopped() }}
 	noOpenAsk      = guard{"no ask is open", func(s *transition) bool { return s.r.AskNo == 0 }}
 	noEpochOpen    = guard{"no epoch is open", func(s *transition) bool { return !s.r.SendingHeld }}
 	answersOpenAsk = guard{"it answers the open ask", func(s *transition) bool { return s.r.AskNo != 0 && s.r.AskNo == s.f.Dispatch }}
 	nothingExposed = guard{"nothing is exposed", func(s *transition) bool { return !s.r.anyExposed() }}
 	notExposed     = guard{"its number is not exposed", func(s *transition) bool { return !s.d.Exposed }}
 	exposed        = guard{"its number is exposed", func(s *transition) bool { return s.d.Exposed }}
-	liveDispatch   = guard{"it is about the live number", func(s *transition) bool { return s.f.Dispatch == s.r.DispatchNo }}
+	wasNotExposed  = guard{"its number was not exposed before", func(s *transition) bool {
+		d, ok := s.change.Before.Dispatch(s.f.Dispatch)
+		return ok && !d.Exposed
+	}}
+	liveDispatch = guard{"it is about the live number", func(s *transition) bool { return s.f.Dispatch == s.r.DispatchNo }}
 
-	firstNumber = guard{"the live number is the first", func(s *transition) bool { return s.r.DispatchNo == 1 }}
-	numberSpent = guard{"the number is spent", func(s *transition) bool { return s.r.numberSpent(*s.d, s.c, s.now) }}
+	nextAllowed = guard{"the next number may follow: the first time, low balances aside", func(s *transition) bool { return s.r.nextAllowed(s.r.DispatchNo, s.c) }}
 	notFirstAck = guard{"the number was acknowledged before", func(s *transition) bool { return s.ackBefore }}
 	notProven   = guard{"absence is not proven", func(s *transition) bool { return !s.r.Exposure(*s.d, s.c, s.now).Proven }}
 
 	answersSend     = guard{"it answers a send", func(s *transition) bool { return s.attempt == nil || s.attempt.Kind == AttemptSend }}
 	answersQuestion = guard{"it answers a question", func(s *transition) bool { return s.attempt != nil && s.attempt.Kind != AttemptSend }}
 
-	newerSendOpen  = guard{"a newer send is in flight", func(s *transition) bool { return s.attempt != nil && s.newerSendOpen() }}
-	lastSendEchoed = guard{"the last send was answered with an echo", func(s *transition) bool {
-		a, ok := s.r.lastSend(s.r.DispatchNo)
-		return ok && a.Answer == RefusedEcho
-	}}
+	newerSendOpen = guard{"a newer send is in flight", func(s *transition) bool { return s.attempt != nil && s.newerSendOpen() }}
 
-	lastSendRefused = guard{"the last send was refused", func(s *transition) bool {
-		a, ok := s.r.lastSend(s.r.DispatchNo)
-		return ok && (a.Answer == RefusedClean || a.Answer == RefusedNewNumber || a.Answer == RefusedEcho)
-	}}
-	liveFinalNegative = guard{"the live number has ended negatively", func(s *transition) bool { return s.r.endedNegatively() }}
-	failureMayFollow  = guard{"contract: \"failed\" may follow \"succeeded\"", func(s *transition) bool { return s.c.Codes.LateFailure }}
+	refusedForGood   = guard{"its stored answers refuse it for good", func(s *transition) bool { return s.r.refusedForGood(s.c) }}
+	somethingExposed = guard{"something is exposed", func(s *transition) bool { return s.r.anyExposed() }}
+	failureMayFollow = guard{"contract: \"failed\" may follow \"succeeded\"", func(s *transition) bool { return s.c.Codes.LateFailure }}
 )
 
 // Conditions about booked money.

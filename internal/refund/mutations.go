@@ -36,6 +36,7 @@ var (
 	openNoStep               = openReason(CaseNoStep)
 	openAcknowledgedAfterEnd = openReason(CaseAcknowledgedAfterEnd)
 	openGivenReason          = mutation{"open case: the given reason", func(s *transition) { s.addReason(s.f.Reason) }}
+	closeNoStep              = mutation{"close reason: " + string(CaseNoStep), func(s *transition) { s.dropReason(CaseNoStep) }}
 	closeOtherNumber         = closeReason(CaseOtherNumberOpen)
 	closeAcknowledged        = closeReason(CaseAcknowledgedAfterEnd)
 )

@@ -33,6 +33,7 @@ type Swept struct {
 	Enqueued  int // due refunds that got a job
 	TakenOver int // ended leases
 	Overdue   int // refunds found later than their bound: no sweeper was running
+	TooFar    int // timers that were further away than LongestWait: the clock had run ahead
 	Decided   int // approved decisions that took effect
 	Expired   int // proposals that expired without approval
 	Payments  int // parked messages whose payment became known

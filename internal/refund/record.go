@@ -72,6 +72,7 @@ type Record struct {
 	Payment      Payment
 	Facts        map[[32]byte]bool // keys of the facts in the journal
 	SendingHeld  bool              // an epoch is open: nothing is sent, and nothing is asked about refunds that are not final
+	ProposalOpen bool              // a proposal that stops sends waits for its approval or for its horizon (see Action.StopsSends)
 	OthersMayPay bool              // another refund of the payment is exposed, or has an effect without the channel's id; set only where lines are decided
 	Now          time.Time         // database time of the reading
 }

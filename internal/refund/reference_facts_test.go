@@ -24,9 +24,10 @@ func (o *reference) column() {
 	case LeaseEnd:
 		o.r.State = StateUnknown
 	case KeyExpired:
-		if o.in(StatePending) && o.isLive() && o.keyExpired(o.live()) {
-			if o.r.DispatchNo == 1 {
+		if o.in(StatePending) && o.isLive() && o.spent() {
+			if o.first(o.r.DispatchNo) {
 				o.newNumber()
+				o.answered(CaseNoStep)
 			} else {
 				o.open(CaseNoStep)
 			}
@@ -40,7 +41,7 @@ func (o *reference) column() {
 	case EpochMark:
 		o.epoch()
 	case Settled:
-		if o.in(StatePending) && !o.live().FinalNegativeAt.IsZero() {
+		if o.in(StatePending) && o.hopeless() {
 			o.r.State = StateFailed
 		}
 		if o.ended() && o.clear() {
@@ -108,12 +109,10 @@ func (o *reference) negative() {
 		return
 	}
 	switch {
-	case !o.live().FinalNegativeAt.IsZero(), o.f.Kind == RefusedClean:
+	case o.hopeless():
 		o.r.State = StateFailed
-	case o.f.Kind == RefusedNewNumber && o.isLive() && o.r.DispatchNo == 1:
+	case o.f.Kind == RefusedNewNumber && o.isLive() && o.first(o.r.DispatchNo):
 		o.newNumber()
-	case o.f.Kind == RefusedNewNumber:
-		o.r.State = StateFailed
 	default:
 		o.r.State = StatePending
 	}
@@ -139,17 +138,13 @@ func (o *reference) notFound() {
 	if !o.absent(o.f.Dispatch) {
 		return
 	}
-	switch last, _ := o.lastSend(); {
+	switch {
 	case o.in(StatePending) && o.r.AskNo == o.f.Dispatch:
 		o.r.AskNo = 0
 	case !o.inFlight() || !o.clear():
-	case !o.live().FinalNegativeAt.IsZero():
+	case o.hopeless():
 		o.r.State = StateFailed
 	case !o.isLive(): // leaveIfClear decides
-	case last == RefusedEcho:
-		o.r.State = StateFailed
-	case o.keyExpired(o.live()) && o.r.DispatchNo == 1:
-		o.newNumber()
 	default:
 		o.r.State = StatePending
 	}

@@ -19,6 +19,8 @@ const (
 	lostAttemptAnswered    = "the answer of a lost attempt completes the one that has its ordinal"
 	resendWithoutAsking    = "a resend does not ask first"
 	linesLostWithCase      = "a held line is forgotten with its case"
+	passesLaterIsEcho      = "a refusal that passes later counts as an echo"
+	passesLaterIsRetryable = "a refusal that passes later counts as retryable"
 )
 
 // claim makes the record's owner of the next call.
@@ -61,6 +63,10 @@ func (sim *simulation) answerOf(call *simCall) Fact {
 		if _, ok := sim.recs[call.refund].Attempt(f.Attempt); ok {
 			f.AttemptAt = time.Time{}
 		}
+	case passesLaterIsEcho, passesLaterIsRetryable:
+		if slices.Contains(sim.c.Codes.PassesLater, f.Code) {
+			f.Kind = map[string]FactKind{passesLaterIsEcho: RefusedEcho, passesLaterIsRetryable: Retryable}[sim.subject.mistake]
+		}
 	}
 	return f
 }
@@ -70,7 +76,7 @@ func (sim *simulation) answerOf(call *simCall) Fact {
 func plantedAroundCore() []plantedBug {
 	var out []plantedBug
 	for _, m := range []string{onlyKnownNumbersMarked, reappearedNotMarked, sendingNotHeld, restoreNotSeen, twoOwners, windowWithoutEnd,
-		partialListProves, lostAttemptAnswered, resendWithoutAsking, linesLostWithCase, contradictionBelieved} {
+		partialListProves, lostAttemptAnswered, resendWithoutAsking, linesLostWithCase, contradictionBelieved, passesLaterIsEcho, passesLaterIsRetryable} {
 		p := plantedBug{bug: m, mistake: m}
 		switch m {
 		case twoOwners:
@@ -143,13 +149,14 @@ const enough = 10_000
 func TestSimulationFindsPlantedBugs(t *testing.T) {
 	t.Parallel()
 	cs := contracts(t)
-	for _, p := range slices.Concat(plantedAroundCore(), plantedInEvidence(), plantedInTable(), plantedInDecide()) {
+	all := slices.Concat(plantedAroundCore(), plantedInOrder(), plantedInWaiting(), plantedInEvidence(), plantedInTable(), plantedInDecide())
+	for _, p := range all {
 		if p.notInSimulation != "" {
 			continue
 		}
 		t.Run(p.bug, func(t *testing.T) {
 			t.Parallel()
-			code := implementation{apply: Apply, decide: Decide, mistake: p.mistake}
+			code := implementation{apply: Apply, decide: Decide, mistake: p.mistake, disorder: p.disorder}
 			if p.apply != nil {
 				code.apply = p.apply
 			}

@@ -40,6 +40,7 @@ func (sim *simulation) startCall(i int, kind AttemptKind, no int) {
 	}
 	a, _ := r.Attempt(attempt)
 	if kind == AttemptSend {
+		sim.checkSend(i, no)
 		r.Payment.NextSendAt = sim.now().Add(sim.c.Limits.Spacing.D())
 		sim.countIf(resent, "a key was replayed")
 		sim.countIf(again, "a second number was sent")
@@ -74,6 +75,10 @@ func (sim *simulation) plan(kind AttemptKind) simPlan {
 		return p
 	}
 	p.outcome = []FactKind{"", "", "", "", Unknown, Unknown, Retryable, NotSent, RefusedEcho, RefusedClean, RefusedNewNumber}[sim.random(11)]
+	p.passesLater = sim.order.IntN(2) == 0
+	if p.lowBalance = sim.order.IntN(2) == 0; sim.disorder && sim.order.IntN(5) > 0 {
+		p.outcome = []FactKind{Retryable, NotSent, RefusedClean, RefusedClean, RefusedNewNumber}[sim.order.IntN(5)]
+	}
 	if p.breaksContract && sim.chance(50) { // it refuses the request and executes it all the same
 		p.outcome = []FactKind{RefusedClean, RefusedNewNumber}[sim.random(2)]
 		p.acknowledges, p.fails = sim.chance(70), sim.chance(60)

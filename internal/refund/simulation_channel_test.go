@@ -37,6 +37,8 @@ type simRefund struct {
 // simPlan is the fate of a send: drawn when it is claimed, carried out when its request arrives.
 type simPlan struct {
 	outcome        FactKind // "" = executed, or answered; Unknown = nothing happens; else the refusal
+	lowBalance     bool     // a refusal that takes the number is about a low balance
+	passesLater    bool     // an echo is told as "an equal refund was just made"
 	misreports     bool     // … and reports another amount than it moved
 	breaksContract bool     // the channel breaks its contract
 	answers        bool     // false: the answer is lost

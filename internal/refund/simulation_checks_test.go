@@ -101,7 +101,11 @@ func (sim *simulation) runToRest() {
 	if sim.secondRequested {
 		sim.acceptSecond()
 	}
-	if !sim.runUntil(3000, func() bool { return !slices.ContainsFunc(sim.recs, func(r Record) bool { return !endedOrWithCase(r) }) }) {
+	if !sim.runUntil(3000, func() bool { return !slices.ContainsFunc(sim.recs, func(r Record) bool { return !sim.atRest(r) }) }) {
+		for i := range sim.recs {
+			r := sim.fullRecord(i)
+			sim.trace("rf_%d %s exposed=%v case=%v next %+v", i+1, r.State, r.Exposed, reasonsOf(r.Case), sim.subject.decide(r, sim.c, r.Now))
+		}
 		sim.fail("not everything came to an end or to a case")
 	}
 }

@@ -16,6 +16,7 @@ import (
 // simulation_*_test.go.
 type simulation struct {
 	rng               *rand.Rand
+	order             *rand.Rand // of disorder and low balances alone
 	c                 Contract
 	ch                *simChannel
 	recs              []Record // accepted ones, each with its own effects only
@@ -33,6 +34,7 @@ type simulation struct {
 	lostAnswers       int     // percent of the answers that are lost
 	amountMisreported bool    // it reported another amount than it moved, at least once
 	faultsOff         bool    // no more faults: every answer is delivered and true
+	disorder          bool    // most sends are refused, and answers come late and out of order
 	ids               byte
 	traceHash         uint64
 	seen              map[string]int
@@ -46,6 +48,8 @@ type implementation struct {
 	apply   applyFunc
 	decide  decideFunc
 	mistake string // one of the simulation itself, see simulation_bugs_test.go
+
+	disorder bool // every run is one of disorder, else one in sixteen
 }
 
 // violation ends a run: a promise is broken.
@@ -58,6 +62,10 @@ func newSimulation(seed uint64, c Contract, code implementation, seen map[string
 	sim.amounts = [][2]int64{{1000, 500}, {700, 700}, {1000, 300}}[sim.random(3)]
 	sim.breaksContract, sim.lostAnswers = sim.random(5) == 0, []int{40, 40, 40, 85}[sim.random(4)]
 	sim.crosses = seed%8 == 5
+	sim.order = rand.New(rand.NewPCG(seed, 0xd150)) // #nosec G404 -- a story, from its seed
+	if sim.order.IntN(16) == 0 || code.disorder {
+		sim.disorder, sim.lostAnswers = true, 5
+	}
 	sim.acceptRefund(Payment{Tenant: 1, PaymentID: "pay_1", Currency: "USD", Captured: []int64{1500, 1500, 4000}[sim.random(3)]})
 	return sim
 }
@@ -76,7 +84,7 @@ func (sim *simulation) acceptRefund(p Payment) {
 }
 
 // numbers are all possible numbers of the two refunds, and owners their refunds.
-var numbers, owners = func() (all [2][16]string, of map[string]int) {
+var numbers, owners = func() (all [2][64]string, of map[string]int) {
 	of = map[string]int{}
 	r := newRecord()
 	for i := range all {
@@ -136,8 +144,14 @@ func (sim *simulation) mixText(s string) {
 func (sim *simulation) fullRecord(i int) Record {
 	r := sim.recs[i]
 	r.Effects = append(slices.Clone(r.Effects), sim.lines...)
-	r.Now = sim.now()
+	r.Now, r.ProposalOpen = sim.now(), sim.proposalOpen(i)
 	return r
+}
+
+// proposalOpen reports whether a proposal that stops sends is open. One that was made before the last journal row is void.
+func (sim *simulation) proposalOpen(i int) bool {
+	d := sim.decisions[i].proposal
+	return d != nil && d.Action != ActionWait && d.JournalSeq == sim.recs[i].JournalSeq
 }
 
 // storeRecord stores a record and its lines.
@@ -150,7 +164,7 @@ func (sim *simulation) storeRecord(i int, r Record) {
 			lines = append(lines, e)
 		}
 	}
-	r.Effects, sim.lines = own, lines
+	r.Effects, sim.lines, r.ProposalOpen = own, lines, false
 	sim.recs[i] = r
 	sim.setPayment(r.Payment)
 }
@@ -221,6 +235,8 @@ func (sim *simulation) write(i int, before Record, ch Change) {
 	sim.mixText(string(ch.After.State))
 	sim.storeRecord(i, ch.After)
 	sim.checkCaseOpened(before, ch)
+	sim.checkFailure(before, ch)
+	sim.checkWaiting(before, ch)
 	if wrong := slices.Concat(brokenRow(before, ch), sim.brokenBalance()); len(wrong) > 0 {
 		sim.fail("rf_%d from %s to %s by %v: %v", i+1, before.State, ch.After.State, ch.Rows, wrong)
 	}

@@ -108,6 +108,7 @@ func (s *transition) enterState(to State) {
 	if to != StatePending {
 		s.r.AskNo = 0
 	}
+	s.answerWaiting(from)
 	if from == StateProcessing || to.Final() || to == StatePending {
 		s.r.LeaseEndsAt = time.Time{}
 	}
@@ -120,6 +121,20 @@ func (s *transition) enterState(to State) {
 	if to.Final() {
 		s.r.FinalAt = s.now
 	}
+}
+
+// answerWaiting removes the reasons of waiting that a new open state answers. Proven absence or a refusal makes another step
+// possible, an acknowledgement begins another wait; the deadline of PENDING counts from the first send and may have passed.
+func (s *transition) answerWaiting(from State) {
+	switch {
+	case s.r.State == StateAccepted:
+		s.dropReason(CaseDeadline)
+	case s.r.State != StatePending || from == StatePending:
+		return
+	case !s.r.pendingTooLong(s.c, s.now):
+		s.dropReason(CaseDeadline)
+	}
+	s.dropReason(CaseNoStep)
 }
 
 // journal adds a step: one journal row, and the refund's row as it stands now.
@@ -167,7 +182,7 @@ func (s *transition) journal(from State, kind FactKind) {
 		s.r.NextActionAt = time.Time{}
 	}
 	s.change.Steps = append(s.change.Steps, JournalStep{Row: s.r.Refund, Entry: e})
-	s.change.VoidProposals = true
+	s.change.VoidProposals, s.r.ProposalOpen = true, false
 }
 
 // setTimer sets the one timer to the time of the next step.

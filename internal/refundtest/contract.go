@@ -19,11 +19,11 @@ func Contract() refund.Contract {
 		Query:   refund.QueryTerms{Exists: true, VisibilityLag: refund.Duration(4 * time.Second), Readings: 2, ReadingGap: refund.Duration(500 * time.Millisecond)},
 		Notices: true,
 		Codes: refund.CodeTerms{
-			Refused:    []string{"not_refundable_window", "refund_count_exceeded", "invalid_request"},
-			Echo:       []string{"already_refunded", "amount_too_large", "number_reused", "duplicate_refund"},
-			Retryable:  []string{"rate_limited", "too_soon", "insufficient_balance", "unauthorized", "account_unknown"},
-			LowBalance: []string{"insufficient_balance"},
-
+			Refused:     []string{"not_refundable_window", "refund_count_exceeded", "invalid_request"},
+			Echo:        []string{"already_refunded", "amount_too_large", "number_reused"},
+			Retryable:   []string{"rate_limited", "too_soon", "insufficient_balance", "unauthorized", "account_unknown"},
+			LowBalance:  []string{"insufficient_balance"},
+			PassesLater: []string{"duplicate_refund"},
 			Credentials: []string{"unauthorized", "account_unknown"},
 		},
 		Horizon: refund.Duration(time.Second),

@@ -17,13 +17,13 @@ import (
 // round trip. It returns no row, and changes nothing, if one of these is true.
 //
 // For every kind of call: the refund's state, generation or journal seq differs from what the caller read; its row is locked; its lease
-// has not ended; the dispatch does not exist; or not_after has passed. No first byte of the call may leave after not_after (rule R4 of
+// has not ended (one longer than refund.LongestLease was given by a clock that ran ahead, and counts as ended); the dispatch does not exist; or not_after has passed. No first byte of the call may leave after not_after (rule R4 of
 // docs/rules.md).
 //
-// For sends alone: a case is open; the channel has not yet answered whether it executed the dispatch that a resend replaced (ask_no); the
-// dispatch is not the refund's newest one (dispatch_no); sending is held; the table installation has another oid than the recorded one,
-// because a dump was restored; or the spacing since the last send of the payment has not ended. The key's expiry is part of not_after for
-// sends alone.
+// For sends alone: a case or a proposal stops them (pg.SendsStopped); the channel has not yet answered whether it executed the dispatch that
+// a resend replaced (ask_no); the dispatch is not the refund's newest one (dispatch_no); sending is held; the table installation has another
+// oid than the recorded one, because a dump was restored; or the spacing since the last send of the payment has not ended. The key's expiry
+// is part of not_after for sends alone.
 //
 // The first send fixes when the key expires; a later contract with another lifetime counts from that send too and can only shorten it.
 //
@@ -61,6 +61,7 @@ type claimArgs struct {
 	RequestDigest []byte   `arg:"request_digest"` // digest of what is sent
 
 	Lease       time.Duration `arg:"lease"`
+	LongestOne  time.Duration `arg:"longest_lease"`
 	Margin      time.Duration `arg:"margin"`       // before the lease's end, in which no call starts
 	SendWindow  time.Duration `arg:"send_window"`  // longest time from the claim to the first byte
 	KeyLifetime time.Duration `arg:"key_lifetime"` // 0 = no end
@@ -79,17 +80,18 @@ type claimArgs struct {
 	EntryDigest []byte `arg:"entry_digest"`
 }
 
-const claimReadyPart = `WITH seen AS MATERIALIZED (
+var claimReadyPart = `WITH seen AS MATERIALIZED (
     SELECT r.tenant_id, r.rid, r.payment_id, r.attempt_no, r.epoch
     FROM refunds r
     WHERE r.tenant_id = @tenant AND r.rid = @rid AND r.state = @state AND r.generation = @generation AND r.journal_seq = @journal_seq
-      AND (r.lease_ends_at IS NULL OR r.lease_ends_at <= clock_timestamp())
-      AND (@kind::text <> 'SEND' OR (r.case_id IS NULL AND r.ask_no IS NULL AND r.dispatch_no = @dispatch))
+      AND (r.lease_ends_at IS NULL OR r.lease_ends_at <= clock_timestamp() OR r.lease_ends_at > clock_timestamp() + @longest_lease::interval)
+      AND (@kind::text <> 'SEND' OR (r.ask_no IS NULL AND r.dispatch_no = @dispatch AND (r.case_id IS NULL OR NOT (` + pg.SendsStopped + `))))
     FOR NO KEY UPDATE SKIP LOCKED
   ), payment_slot AS MATERIALIZED (
     SELECT p.tenant_id, p.payment_id
     FROM seen s JOIN payments p ON (p.tenant_id, p.payment_id) = (s.tenant_id, s.payment_id)
-    WHERE @spacing::interval > interval '0' AND (p.next_send_at IS NULL OR p.next_send_at <= clock_timestamp())
+    WHERE @spacing::interval > interval '0' AND (p.next_send_at IS NULL OR p.next_send_at <= clock_timestamp()
+        OR p.next_send_at > clock_timestamp() + @spacing::interval)
     FOR NO KEY UPDATE OF p
   ), ready AS MATERIALIZED (
     SELECT s.*, greatest(s.epoch, i.epoch) AS new_epoch, i.agreed_at, d.key_expires_at, clock_timestamp() AS at
@@ -172,7 +174,7 @@ func (s *Store) Claim(ctx context.Context, c refund.Claim) (refund.Claimed, erro
 	args := claimArgs{
 		Tenant: int64(c.Tenant), RID: c.RID, State: string(c.State), Generation: c.Generation, JournalSeq: c.JournalSeq,
 		Kind: string(c.Kind), Dispatch: c.Dispatch, StateAfter: string(to), Contract: c.Contract.Version, RequestDigest: emptyIfNil(c.RequestDigest),
-		Lease: c.Lease, Margin: c.Margin, SendWindow: c.SendWindow,
+		Lease: c.Lease, LongestOne: refund.LongestLease, Margin: c.Margin, SendWindow: c.SendWindow,
 		KeyLifetime: c.Contract.Key.Lifetime.D(), KeyMargin: c.Contract.Horizon.D() + c.ClockMargin,
 		AbsenceLag: c.Contract.Horizon.D() + visibilityLag(c.Contract), Spacing: spacing,
 		Lossless: !s.cfg.HoldOnFailover, SeenAgreedAt: seen.AgreedAt, SeenSystem: seen.System, SeenTimeline: seen.Timeline, SeenWAL: seen.WAL,

@@ -16,6 +16,7 @@ const (
 	judgeDecisionSQL = `UPDATE decisions SET verdict = $3, checker = $4, checked_at = $5 WHERE tenant_id = $1 AND decision_id = $2 AND verdict IS NULL`
 	endDecisionSQL   = `UPDATE decisions SET verdict = $3, checked_at = $4 WHERE tenant_id = $1 AND decision_id = $2
     AND (verdict IS NULL OR (verdict = 'APPROVED' AND applied_at IS NULL))`
+	resumeSendsSQL   = `UPDATE refunds SET next_action_at = clock_timestamp() WHERE tenant_id = $1 AND rid = $2 AND next_action_at > clock_timestamp()`
 	applyDecisionSQL = `UPDATE decisions SET applied_at = $3 WHERE tenant_id = $1 AND decision_id = $2 AND verdict = 'APPROVED' AND applied_at IS NULL`
 	othersExposedSQL = `WITH RECURSIVE chain (rid) AS (
       SELECT p.last_rid FROM payments p WHERE p.tenant_id = $1 AND p.payment_id = $2 AND p.last_rid IS NOT NULL

@@ -28,7 +28,10 @@ func (c *decidedCase) judge(ctx context.Context, a refund.Approval) (d refund.De
 		return d, void, c.end(ctx, d, refund.DecisionExpired)
 	case !a.Approve:
 		d.Verdict, d.Checker, d.CheckedAt = refund.DecisionRejected, a.Actor, c.record.Now
-		return d, nil, c.verdict(ctx, d)
+		if err := c.verdict(ctx, d); err != nil {
+			return d, nil, err
+		}
+		return d, nil, c.resume(ctx, d)
 	case c.closed || c.stale(d) || c.obstructed(d.Action, d.EffectID) != nil:
 		if !c.known {
 			return d, nil, refund.ErrNoChannel
@@ -86,7 +89,18 @@ func (c *decidedCase) verdict(ctx context.Context, d refund.Decision) error {
 
 // end closes an open decision with a verdict that no person gave.
 func (c *decidedCase) end(ctx context.Context, d refund.Decision, v refund.DecisionVerdict) error {
-	_, err := c.tx.Exec(ctx, endDecisionSQL, int64(c.tenant), [16]byte(d.ID), string(v), c.record.Now)
+	if _, err := c.tx.Exec(ctx, endDecisionSQL, int64(c.tenant), [16]byte(d.ID), string(v), c.record.Now); err != nil {
+		return err
+	}
+	return c.resume(ctx, d)
+}
+
+// resume makes the refund due at once when a proposal that stopped its sends has ended without effect.
+func (c *decidedCase) resume(ctx context.Context, d refund.Decision) error {
+	if c.ofPayment() || !d.Action.StopsSends() {
+		return nil
+	}
+	_, err := c.tx.Exec(ctx, resumeSendsSQL, int64(c.tenant), [16]byte(c.record.RID))
 	return err
 }
 

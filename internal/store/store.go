@@ -66,6 +66,7 @@ type Store struct {
 
 	announcer    *announcer // notifies the workers of new jobs after COMMIT
 	writeProbe   writeProbe
+	farPasses    atomic.Uint32 // passes of sweepFar
 	parkedPasses atomic.Uint32 // passes of sweepParked; picks the eighth of the payments that a pass reads
 }
 

@@ -112,7 +112,13 @@ bit  again;
 #endif
 #define ACTING (STILL(0) || STILL(1) || STILL(2))
 
-#define LAST_REFUSED (sends > 0 && (ans[sends-1] == REFUSED || ans[sends-1] == ECHO))
+/* rule R37: the set of answers ends the refund, once nothing is exposed */
+#define NO(i)        (sends > i && (ans[i] == REFUSED || ans[i] == ECHO))
+#ifdef LAST_REFUSAL_ONLY
+#define REFUSED_EVER (sends > 0 && NO(sends-1))
+#else
+#define REFUSED_EVER (NO(0) || NO(1) || NO(2))
+#endif
 #define NEWER_OPEN(i) ((i < 1 && sends > 1 && ans[1] == NONE) || (i < 2 && sends > 2 && ans[2] == NONE))
 
 /* What is true, whatever the record says: no request of ours was executed, is in flight or can still leave. */
@@ -141,7 +147,7 @@ inline settle() {
   if
   :: ANSWERABLE && !exposed ->
     if
-    :: ended_negative || LAST_REFUSED -> enter(FAILED)
+    :: ended_negative || REFUSED_EVER -> enter(FAILED)
     :: else -> enter(PENDING)
     fi
   :: else
@@ -185,7 +191,7 @@ inline answered(i, what) {
     :: DISPROVES(what) && !exposed && what == REFUSED && ANSWERABLE -> enter(FAILED)
     :: DISPROVES(what) && !exposed && what != REFUSED && (state == PROCESSING || state == UNKNOWN) ->
       if
-      :: ended_negative -> enter(FAILED)
+      :: ended_negative || REFUSED_EVER -> enter(FAILED)
       :: else -> enter(PENDING)
       fi
     :: (what == ECHO || what == AMBIGUOUS) && state == PROCESSING && !NEWER_OPEN(i) -> enter(UNKNOWN)

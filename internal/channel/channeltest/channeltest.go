@@ -73,7 +73,7 @@ func definite(t *testing.T, s Subject) {
 		if a.Code == "" {
 			t.Errorf("%s: the answer has no code", c.fault)
 		}
-		if low := c.fault == "low-balance=1" && !kept; low != contains(s.Contract.Codes.LowBalance, a.Code) {
+		if low := c.fault == "low-balance=1"; low != contains(s.Contract.Codes.LowBalance, a.Code) {
 			t.Errorf("%s: code %q, low balance being %v", c.fault, a.Code, s.Contract.Codes.LowBalance)
 		}
 		s.wantEffects(t, c.fault, 0)

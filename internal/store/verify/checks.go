@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // check is a statement that finds violations of one promise. It gives (tenant_id, rid or null, subject or null, what). Each
@@ -24,7 +25,7 @@ type Check struct {
 // Checks lists the checks that are statements; the fold's come beside them.
 func Checks() []Check {
 	var out []Check
-	for _, c := range checks(time.Minute, time.Hour) {
+	for _, c := range checks(time.Minute) {
 		out = append(out, Check{Promise: c.promise, Name: c.name, SQL: c.statement()})
 	}
 	return out
@@ -37,11 +38,10 @@ func (c check) statement() string {
 		WHERE $1::bigint IS NULL OR x.tenant_id = $1 LIMIT $2`
 }
 
-// checks lists the checks that are statements. overdue is how late a timer may be, timerLimit how far in the future that of a refund
-// may be.
-func checks(overdue, timerLimit time.Duration) []check {
+// checks lists the checks that are statements. overdue is how late a timer may be.
+func checks(overdue time.Duration) []check {
 	var out []check
-	for _, part := range [][]check{balanceChecks, openChecks(overdue, timerLimit), intakeChecks, evidenceChecks, ledgerChecks, otherChecks,
+	for _, part := range [][]check{balanceChecks, openChecks(overdue), intakeChecks, evidenceChecks, ledgerChecks, otherChecks,
 		reportedChecks, lineChecks, receiptChecks} {
 		out = append(out, part...)
 	}
@@ -90,16 +90,16 @@ var balanceChecks = []check{
 }
 
 // openChecks are about what is not done with. All are answered from the indexes of open rows.
-func openChecks(overdue, timerLimit time.Duration) []check {
+func openChecks(overdue time.Duration) []check {
 	return []check{
 		{"P4", "timer", false, `SELECT tenant_id, rid, NULL::text, state || CASE WHEN next_action_at IS NULL THEN ' without a timer' ELSE ' with nothing left to do and a timer' END
   FROM refunds WHERE (next_action_at IS NULL) <> (state IN (` + finalStates() + `) AND NOT exposed AND case_id IS NULL)`},
 		{"P4", "overdue", true, fmt.Sprintf(`SELECT tenant_id, rid, NULL::text, format('%%s, due %%s ago', state, date_trunc('second',
     clock_timestamp() - next_action_at))
   FROM refunds WHERE next_action_at < clock_timestamp() - interval '%d seconds'`, int64(overdue/time.Second))},
-		{"P4", "timer-far", true, fmt.Sprintf(`SELECT tenant_id, rid, NULL::text, format('%%s, looked at next in %%s', state, date_trunc('second',
-    next_action_at - clock_timestamp()))
-  FROM refunds WHERE next_action_at > clock_timestamp() + interval '%d seconds'`, int64(timerLimit/time.Second))},
+		{"P4", "timer-far", true, `SELECT r.tenant_id, r.rid, NULL::text, format('%s, looked at next in %s, later than any step of the state', r.state,
+    date_trunc('second', r.next_action_at - clock_timestamp()))
+  FROM refunds r WHERE r.next_action_at > clock_timestamp() + ` + pg.TimerLimit},
 		{"P4", "lease-long", false, fmt.Sprintf(`SELECT tenant_id, rid, NULL::text, format('owned for another %%s', date_trunc('second',
     lease_ends_at - clock_timestamp()))
   FROM refunds WHERE lease_ends_at > clock_timestamp() + interval '%d seconds'`, int64(refund.LongestLease/time.Second))},

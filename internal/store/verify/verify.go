@@ -161,7 +161,7 @@ func (v *Verifier) Run(ctx context.Context) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	for _, c := range checks(v.cfg.Overdue, v.timerLimit()) {
+	for _, c := range checks(v.cfg.Overdue) {
 		v.progress(c.name, 0, total)
 		if err := v.check(ctx, c, t); err != nil {
 			return Report{}, fmt.Errorf("check %s: %w", c.name, err)
@@ -182,22 +182,6 @@ func (v *Verifier) Run(ctx context.Context) (Report, error) {
 		}
 	}
 	return t.report(time.Since(began)), nil
-}
-
-// minTimerLimit is the smallest timerLimit: a day more than the longest wait of the default contracts, which is a week.
-const minTimerLimit = 8 * 24 * time.Hour
-
-// timerLimit returns how far in the future the timer of a refund may be, before promise P4 counts as broken: a day more than
-// the longest wait of any contract, and at least minTimerLimit.
-func (v *Verifier) timerLimit() time.Duration {
-	out := minTimerLimit
-	for _, versions := range v.contracts {
-		for _, c := range versions {
-			w := max(c.Waits.Pending.D(), c.Waits.Unknown.D(), c.Waits.Accepted.D(), c.Horizon.D()+c.Query.VisibilityLag.D(), c.Horizon.D()+c.List.VisibilityLag.D())
-			out = max(out, w+24*time.Hour)
-		}
-	}
-	return out
 }
 
 func (v *Verifier) progress(phase string, done, total int64) {

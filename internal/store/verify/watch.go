@@ -129,7 +129,7 @@ func (w *watch) leads(ctx context.Context) (bool, error) {
 
 // forget drops what earlier pieces have found.
 func (w *watch) forget() {
-	w.checks = checks(w.v.cfg.Overdue, w.v.timerLimit())
+	w.checks = checks(w.v.cfg.Overdue)
 	w.counts, w.broken, w.report = map[string]int64{}, map[refund.RefundRef][]string{}, WatchReport{Excess: map[string]int64{}}
 	w.at, w.most, w.pos, w.tables, w.cheap = pageCursor{}, [2]int64{}, 0, nil, time.Time{}
 	if w.cfg.Tables > 0 {
