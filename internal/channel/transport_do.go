@@ -30,8 +30,9 @@ type Reply struct {
 }
 
 // Do makes one call: it sends req at most once, within the budget of ctx (WithBudget), and reads the whole answer, up to
-// maxBody bytes (0: DefaultMaxBody). It asks for
-// an answer without content encoding, and decodes gzip, which some servers send all the same; the limit holds before and after. client is one from Transport.Client, or an SDK's that uses a Transport.
+// maxBody bytes (0: DefaultMaxBody). It asks
+// for an answer without content encoding, and decodes gzip, which some servers send all the same; the limit holds before and
+// after. client is one from Transport.Client, or an SDK's that uses a Transport.
 //
 // ctx should outlive the lease, since its cancellation discards an answer that may still come. Errors are *CallError, and
 // ErrNotSent or ErrAmbiguous under errors.Is; the reply then has what is known.

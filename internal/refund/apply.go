@@ -11,8 +11,8 @@ const HandoutTTL = 10 * time.Second
 
 // Apply enters one fact into a record that is held under its lock. It is pure: the same record, fact and contract give the
 // same change. r.Now is the time of the reading. Errors: ErrNotOwner when a conclusion does not hold on the record as it
-// stands; a GuardError when the fact names a
-// dispatch or an attempt that does not exist, or when the change breaks a check of the database.
+// stands; a GuardError when the fact names a dispatch or an attempt that does not exist, or when the
+// change breaks a check of the database.
 func Apply(r Record, f Fact, c Contract) (Change, error) { return applyBy(stateTable, r, f, c) }
 
 func applyBy(rules []rule, r Record, f Fact, c Contract) (Change, error) {

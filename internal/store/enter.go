@@ -31,8 +31,8 @@ const enteredSQL = `SELECT EXISTS (SELECT FROM journal WHERE tenant_id = $1 AND 
 // A conclusion (LeaseEnd, Settled, KeyExpired or Deadline) follows from missing evidence and must still hold under the lock.
 //
 // Errors: ErrNotOwner (a conclusion that no longer holds), ErrNotFound, ErrBusy, ErrUnavailable (also if the outcome of a lost COMMIT
-// stayed unknown). A fact of the channel that a guard refuses is no error: it is
-// kept as the evidence of its attempt, with a contradiction case (keepRefused). Entering the same fact again is safe.
+// stayed unknown). A fact of the channel that a guard refuses is no error: it is kept as the evidence of its attempt, with a contradiction
+// case (keepRefused). Entering the same fact again is safe.
 func (s *Store) Enter(ctx context.Context, k refund.RefundRef, f refund.Fact, c refund.Contract) (refund.Change, error) {
 	f = sanitize(f)
 	ch, err := s.enter(ctx, k, f, c)
