@@ -77,7 +77,7 @@ func (sim *simulation) plan(kind AttemptKind) simPlan {
 	p.outcome = []FactKind{"", "", "", "", Unknown, Unknown, Retryable, NotSent, RefusedEcho, RefusedClean, RefusedNewNumber}[sim.random(11)]
 	p.passesLater = sim.order.IntN(2) == 0
 	if p.lowBalance = sim.order.IntN(2) == 0; sim.disorder && sim.order.IntN(5) > 0 {
-		p.outcome = []FactKind{Retryable, NotSent, RefusedClean, RefusedClean, RefusedNewNumber}[sim.order.IntN(5)]
+		p.outcome = []FactKind{Retryable, NotSent, RefusedClean, RefusedNewNumber, sim.refusal, sim.refusal}[sim.order.IntN(6)]
 	}
 	if p.breaksContract && sim.chance(50) { // it refuses the request and executes it all the same
 		p.outcome = []FactKind{RefusedClean, RefusedNewNumber}[sim.random(2)]
@@ -118,6 +118,7 @@ func (sim *simulation) deliverAnswer(call *simCall) {
 	if !found {
 		sim.enterLines(call.lines, "list", !call.plan.incompleteList)
 	}
+	sim.noteSpent(i, f)
 	sim.enter(i, f)
 	if found {
 		sim.enterLines(call.lines, "list", !call.plan.incompleteList)

@@ -30,7 +30,7 @@ func (sim *simulation) checkSend(i, no int) {
 			switch {
 			case a.Answer == RefusedClean:
 				sim.fail("number %d is sent although number %d was refused", no, at)
-			case a.Answer == RefusedNewNumber && at == no:
+			case at == no && sim.spent[d.Number] && d.MarkedEpoch == 0:
 				sim.fail("number %d is sent again although the channel does not take it", no)
 			case a.Answer == RefusedNewNumber && low && d.MarkedEpoch == 0 && sim.now().Sub(a.AnsweredAt) < time.Minute:
 				sim.fail("number %d is sent %v after a low balance", no, sim.now().Sub(a.AnsweredAt))
@@ -41,6 +41,17 @@ func (sim *simulation) checkSend(i, no int) {
 		if sent {
 			return
 		}
+	}
+}
+
+// noteSpent notes a number that the first answer of a send says the channel does not take. The record may be wrong about it.
+func (sim *simulation) noteSpent(i int, f Fact) {
+	a, ok := sim.recs[i].Attempt(f.Attempt)
+	if f.Kind != RefusedNewNumber || !ok || a.Kind != AttemptSend || a.Answer != "" || f.answersLostAttempt(a) {
+		return
+	}
+	if d, ok := sim.recs[i].Dispatch(f.Dispatch); ok {
+		sim.spent[d.Number] = true
 	}
 }
 

@@ -37,6 +37,8 @@ type simulation struct {
 	disorder          bool    // most sends are refused, and answers come late and out of order
 	ids               byte
 	traceHash         uint64
+	refusal           FactKind        // of a run of disorder: how most sends are refused
+	spent             map[string]bool // numbers that the channel has said it does not take
 	seen              map[string]int
 	keepHistory       bool
 	history           []string
@@ -58,6 +60,7 @@ type violation struct{ what string }
 func newSimulation(seed uint64, c Contract, code implementation, seen map[string]int) *simulation {
 	sim := &simulation{rng: rand.New(rand.NewPCG(seed, 0x5eed)), c: c, epoch: 1, backup: &simBackup{}, seen: seen, subject: code,
 		traceHash: 14695981039346656037} // #nosec G404 -- a story, from its seed
+	sim.spent = map[string]bool{}
 	sim.ch = &simChannel{c: c, now: day0, firstAnswers: map[string]simAnswer{}}
 	sim.amounts = [][2]int64{{1000, 500}, {700, 700}, {1000, 300}}[sim.random(3)]
 	sim.breaksContract, sim.lostAnswers = sim.random(5) == 0, []int{40, 40, 40, 85}[sim.random(4)]
@@ -65,6 +68,7 @@ func newSimulation(seed uint64, c Contract, code implementation, seen map[string
 	sim.order = rand.New(rand.NewPCG(seed, 0xd150)) // #nosec G404 -- a story, from its seed
 	if sim.order.IntN(16) == 0 || code.disorder {
 		sim.disorder, sim.lostAnswers = true, 5
+		sim.refusal = []FactKind{RefusedClean, RefusedNewNumber}[sim.order.IntN(2)]
 	}
 	sim.acceptRefund(Payment{Tenant: 1, PaymentID: "pay_1", Currency: "USD", Captured: []int64{1500, 1500, 4000}[sim.random(3)]})
 	return sim
