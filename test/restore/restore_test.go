@@ -152,7 +152,8 @@ func failover(t *testing.T) *site {
 	if !one[bool](t, standby.url(), `SELECT pg_is_in_recovery()`) {
 		t.Fatal("the standby is none")
 	}
-	time.Sleep(sessionsBegin)
+	began := time.Now()
+	harness.Eventually(t, time.Minute, "the process has had time to connect again", func() (bool, string) { return time.Since(began) > sessionsBegin, "too early" })
 	if n := one[int](t, standby.url(), `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'refundry' AND backend_start < now() - interval '1 s'`); n > 0 {
 		t.Errorf("%d sessions that may claim a send have begun on the standby, and live through its promotion", n)
 	}
