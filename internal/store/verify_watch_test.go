@@ -2,8 +2,13 @@ package store
 
 import (
 	"context"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/refundry/refundry/internal/store/verify"
 )
@@ -111,5 +116,59 @@ func TestOneProcessLeadsTheContinuousCheck(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatal("nobody took over")
 		}
+	}
+}
+
+// countingDatabase counts the snapshots of a Verifier, and how often it reads what all checks need.
+type countingDatabase struct {
+	*pgxpool.Pool
+	snapshots, learned atomic.Int64
+}
+
+func (d *countingDatabase) Snapshot(ctx context.Context) (pgx.Tx, error) {
+	d.snapshots.Add(1)
+	tx, err := d.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	return countingTx{tx, d}, err
+}
+
+type countingTx struct {
+	pgx.Tx
+	counts *countingDatabase
+}
+
+func (t countingTx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	if strings.Contains(sql, "FROM tenants") {
+		t.counts.learned.Add(1)
+	}
+	return t.Tx.Query(ctx, sql, args...)
+}
+
+// TestAPieceOfTheContinuousCheckLearnsOnce: however many refunds have changed, it reads tenants and contracts once, in one snapshot.
+func TestAPieceOfTheContinuousCheckLearnsOnce(t *testing.T) {
+	t.Parallel()
+	f := newVerifyFixture(t)
+	v, err := verify.Open(t.Context(), verify.Config{URL: f.url, Overdue: 100 * time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	counts := &countingDatabase{Pool: f.pool}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	const most = 5
+	var pieces, snapshots, learned int64
+	v.Within(counts).Watch(ctx, verify.WatchConfig{Every: time.Millisecond, Report: func(r verify.WatchReport) {
+		if pieces++; pieces == 2 { // the first piece learns where the journal ends
+			for _, id := range []string{"a", "b", "c"} {
+				f.refund(t, "learn_"+id)
+			}
+		}
+		if pieces == most {
+			snapshots, learned = counts.snapshots.Load(), counts.learned.Load()
+			cancel()
+		}
+	}})
+	if snapshots != most || learned != most {
+		t.Errorf("%d snapshots and %d times learned in %d pieces, want one of each a piece", snapshots, learned, most)
 	}
 }
