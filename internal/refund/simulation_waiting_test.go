@@ -30,7 +30,7 @@ func (sim *simulation) checkPace(i, no int) {
 	}
 	least := 15 * time.Minute
 	if sends < 8 {
-		least = []time.Duration{1, 3, 9, 27, 81, 243, 729}[sends-1] * time.Second
+		least = time.Duration([]int{1, 3, 9, 27, 81, 243, 729}[sends-1]) * time.Second
 	}
 	since := last.StartedAt
 	if r.State == StatePending {

@@ -137,7 +137,7 @@ func TestWhatPassesLaterIsSentAgainAndNeverFails(t *testing.T) {
 	s.expect("the window is over", StateSuccess, false)
 }
 
-// A send that never succeeds is repeated at most 11 times in the first hour, whatever it is answered.
+// A refund that never succeeds is sent at most 12 times in the first hour, whatever the sends are answered.
 func TestAtMostTwelveSendsInTheFirstHour(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []FactKind{Unknown, Retryable, NotSent} {

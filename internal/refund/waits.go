@@ -133,10 +133,10 @@ func (r *Record) sendBackoff(n int) time.Duration { return r.growing(n, 3, longe
 
 // growing returns the n-th of waits that grow by a factor from 1 s, ± 20 % derived from the refund's id, so that it is the same
 // each time.
-func (r *Record) growing(n int, factor, longest time.Duration) time.Duration {
+func (r *Record) growing(n int, factor int64, longest time.Duration) time.Duration {
 	d := firstBackoff
 	for range n - 1 {
-		if d = min(d*factor, longest); d == longest {
+		if d = min(time.Duration(int64(d)*factor), longest); d == longest {
 			break
 		}
 	}

@@ -150,6 +150,7 @@ inline settle() {
     :: ended_negative || REFUSED_EVER -> enter(FAILED)
     :: else -> enter(PENDING)
     fi
+  :: state == PENDING && !exposed && REFUSED_EVER -> enter(FAILED) /* a late answer */
   :: else
   fi
 }
@@ -327,6 +328,7 @@ send: /* claim: attempt and exposure are committed before anything leaves */
 #if !KEY && !QUERY
     assert(sends == 0 || (DISPROVES(ans[0]) && (sends < 2 || DISPROVES(ans[1])))); /* never an automatic repeat */
 #endif
+    assert(state != PENDING || !(NO(0) || NO(1) || NO(2))); /* what was refused is not sent again */
     touched();
     mine = sends; sends++;
     ans[mine] = NONE; t[mine] = W+H+V; waiting[mine] = 1;
