@@ -86,7 +86,7 @@ func (s *service) splitBatch(body []byte) ([]rawEvent, error) {
 	switch {
 	case wrong != nil:
 		e := atPointer(wrong.Pointer, wrong.Detail)
-		return []rawEvent{{headers: map[string][]string{"content-type": {mediaEventBatch}}, body: body, fault: &e}}, nil
+		return []rawEvent{{headers: map[string][]string{"content-type": {mediaEventBatch}}, body: body, fault: &e}}, nil //nolint:nilerr // the fault is the event's
 	case len(parts) > s.limits.Batch:
 		return nil, &Problem{Code: codeTooLarge, Detail: fmt.Sprintf("A batch may have at most %d events.", s.limits.Batch)}
 	}

@@ -59,7 +59,7 @@ func sendWithSDK(t *testing.T, name, command string, w *fakeBackend, s *httpapi.
 		if err := json.Unmarshal(e, &about); err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.CommandContext(t.Context(), "sh", "-c", command) //nolint:gosec // of the script that runs the test
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
 		cmd.Env = append(os.Environ(), "BASE=http://"+s.Addr().String(), "KEY="+writerKey, "CALL="+string(e))
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: %s: %v\n%s", name, about.Name, err, out)

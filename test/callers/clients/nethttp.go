@@ -5,11 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"log"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
+	"time"
 )
 
 func main() {
@@ -20,7 +20,7 @@ func main() {
 		Chunks                       bool
 	}
 	if err := json.Unmarshal([]byte(os.Getenv("CALL")), &call); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	target := os.Getenv("BASE") + call.Path
 	if call.ID != "" {
@@ -37,7 +37,7 @@ func main() {
 	}
 	req, err := http.NewRequestWithContext(context.Background(), call.Method, target, body)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	for name, value := range call.Headers {
 		req.Header.Set(name, value)
@@ -48,9 +48,10 @@ func main() {
 	if call.Chunks {
 		req.TransferEncoding = []string{"chunked"}
 	}
-	res, err := http.DefaultClient.Do(req)
+	client := http.Client{Timeout: time.Minute}
+	res, err := client.Do(req)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	_, _ = io.Copy(io.Discard, res.Body)
 	_ = res.Body.Close()
