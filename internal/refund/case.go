@@ -23,6 +23,9 @@ const (
 	CaseReview               CaseReason = "review-requested"       // a person has evidence that the outcome is wrong
 )
 
+// StopsSends reports whether nothing is sent for a refund while its case has the reason. The reasons of waiting only call a person.
+func (r CaseReason) StopsSends() bool { return r != CaseDeadline && r != CaseNoStep }
+
 // Case is the open case of a refund. Transitions add reasons to it and remove them.
 type Case struct {
 	ID       RID
@@ -46,7 +49,7 @@ func (c *Case) Has(r CaseReason) bool {
 // callsForMore reports whether the case has a reason other than waiting. Cases of waiting, deadline and no-automatic-step, call a
 // person and stop nothing that the evidence allows (rule R25 of docs/rules.md). A nil case has none.
 func (c *Case) callsForMore() bool {
-	return c != nil && slices.ContainsFunc(c.Reasons, func(r CaseReason) bool { return r != CaseDeadline && r != CaseNoStep })
+	return c != nil && slices.ContainsFunc(c.Reasons, CaseReason.StopsSends)
 }
 
 // stopped reports whether a case or a proposal stops the sends of the refund. Neither stops questions.

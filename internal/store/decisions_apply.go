@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
@@ -101,12 +102,15 @@ func anyHeld(effects []refund.Effect) bool {
 func (s *Store) sweepDecisions(ctx context.Context, limit int, out *refund.Swept) error {
 	fault.Point(fault.SweepCasesBefore)
 	for _, sql := range []string{settledPaymentsSQL, orphansSQL, expireDecisionsSQL} {
-		tag, err := s.pool.Exec(ctx, sql)
-		if err != nil {
+		b := &pgx.Batch{}
+		b.Queue(sql).Exec(func(tag pgconn.CommandTag) error {
+			if sql == expireDecisionsSQL {
+				out.Expired = int(tag.RowsAffected())
+			}
+			return nil
+		})
+		if err := s.pool.SendBatch(ctx, b).Close(); err != nil {
 			return pg.Translate(err)
-		}
-		if sql == expireDecisionsSQL {
-			out.Expired = int(tag.RowsAffected())
 		}
 	}
 	fault.Point(fault.SweepCasesCommitted)

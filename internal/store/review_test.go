@@ -61,7 +61,8 @@ func TestAReviewEndsByADecisionAndHoldsTheRefundMeanwhile(t *testing.T) {
 	t.Parallel()
 	c := newDecisions(t, nil)
 	done, open := c.refund(t, "done"), c.refund(t, "open")
-	c.send(t, done, refund.Succeeded, "re_1")
+	sent := c.send(t, done, refund.Succeeded, "re_1")
+	c.waitUntil(t, sent.NotAfter.Add(c.contract.Horizon.D()))
 	c.review(t, done)
 	if r := c.decide(t, done, refund.ActionAcceptAsIs); r.State != refund.StateSuccess || r.Case != nil || !r.NextActionAt.IsZero() {
 		t.Errorf("%s, case %v, timer %s", r.State, r.Case, r.NextActionAt)

@@ -130,7 +130,7 @@ func (s *Store) sweepFar(ctx context.Context, limit int, out *refund.Swept) erro
 
 func (s *Store) sweepDue(ctx context.Context, limit int, out *refund.Swept) (ended []dueRow, err error) {
 	err = s.inTx(ctx, "sweep of due refunds", func(ctx context.Context, tx pgx.Tx) error {
-		ended, *out = nil, refund.Swept{} // a rerun finds what the run before has not handed out
+		ended, out.Enqueued, out.Overdue, out.More = nil, 0, 0, false // a rerun finds what the run before has not handed out
 		rows, err := tx.Query(ctx, sweepDueSQL, limit, refund.HandoutTTL, takeOverPause, overdueAfter, refund.LongestLease)
 		if err != nil {
 			return err

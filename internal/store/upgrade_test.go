@@ -40,12 +40,12 @@ func openSchema0007(t *testing.T) *testWorkflow {
 		t.Fatal(err)
 	}
 	jobs := &jobLog{}
-	s, err := Open(t.Context(), Config{URL: url, Accounts: anyAccount{testContract()}, Enqueuer: jobs, MaxConns: 4})
+	s, err := Open(t.Context(), Config{URL: url, Accounts: anyAccount{damageContract()}, Enqueuer: jobs, MaxConns: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	w := &testWorkflow{testStore: &testStore{Store: s, url: url}, jobs: jobs, contract: testContract()}
+	w := &testWorkflow{testStore: &testStore{Store: s, url: url}, jobs: jobs, contract: damageContract()}
 	if err := s.pool.QueryRow(t.Context(), `SELECT tenant_id, code FROM tenants WHERE code = 'demo'`).Scan((*int64)(&w.tenant.ID), &w.tenant.Code); err != nil {
 		t.Fatal(err)
 	}

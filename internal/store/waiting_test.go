@@ -58,13 +58,13 @@ func TestACaseOfWaitingStopsNoSendAndAProposalDoes(t *testing.T) {
 	if !c.maySend(t, k) {
 		t.Error("a rejected proposal stops a replay")
 	}
-	if _, err := c.pool.Exec(t.Context(), `UPDATE cases SET reasons = '{contradiction,deadline}'`); err != nil {
+	c.wantConsistent(t)
+	if _, err := c.pool.Exec(t.Context(), `UPDATE cases SET reasons = '{contradiction,deadline}'`); err != nil { // no journal row reports it
 		t.Fatal(err)
 	}
 	if c.maySend(t, k) {
 		t.Error("a case with another reason does not stop a replay")
 	}
-	c.wantConsistent(t)
 }
 
 // The same from PENDING, where the database's guard repeats the check.

@@ -16,7 +16,7 @@ func (f *Fold) checkClaims(r *refund.Record, contracts func(string, int) (refund
 		row := &f.rows[i]
 		if !row.claim() {
 			if row.Seq > 1 {
-				inCase = len(row.Case) > 0
+				inCase = slices.ContainsFunc(row.Case, refund.CaseReason.StopsSends)
 				ask = f.askAfter(r, row, ask, contracts)
 			}
 			if row.From != row.To {
@@ -26,7 +26,7 @@ func (f *Fold) checkClaims(r *refund.Record, contracts func(string, int) (refund
 		}
 		f.checkClaim(r, row)
 		if row.Call == refund.AttemptSend && inCase {
-			f.a.report("P10", "send-under-case", "seq %d claims a send while a case is open", row.Seq)
+			f.a.report("P10", "send-under-case", "seq %d claims a send while a case that stops sends is open", row.Seq)
 		}
 		if row.Call == refund.AttemptSend && ask != 0 {
 			f.a.report("P10", "send-before-answer", "seq %d claims a send, dispatch %d was not asked about since its resend was decided", row.Seq, ask)
