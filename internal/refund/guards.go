@@ -1,5 +1,7 @@
 package refund
 
+import "time"
+
 // guard is a named condition of a rule.
 type guard struct {
 	name string
@@ -95,14 +97,20 @@ func (s *transition) newerSendOpen() bool {
 	return false
 }
 
-// askedAfterAck reports whether the question left after the acknowledged refund had to be visible.
+// askedAfterAck reports whether the question left after the acknowledged refund had to be visible. Where no answer brought the
+// acknowledgement, a notice did: for the live number that is the begin of the state, or earlier.
 func (s *transition) askedAfterAck() bool {
+	var since time.Time
+	if s.d.Ordinal == s.r.DispatchNo {
+		since = s.r.StateSince
+	}
 	for _, a := range s.r.Attempts {
 		if a.DispatchNo == s.d.Ordinal && a.Answer == Acknowledged {
-			return s.attempt.StartedAt.After(a.AnsweredAt.Add(s.c.questionTerms().VisibilityLag.D()))
+			since = a.AnsweredAt
+			break
 		}
 	}
-	return false
+	return !since.IsZero() && s.attempt.StartedAt.After(since.Add(s.c.questionTerms().VisibilityLag.D()))
 }
 
 // endedNegatively reports whether the live number is known to have ended negatively, or a number behind it: only an epoch

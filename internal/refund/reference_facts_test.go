@@ -121,17 +121,19 @@ func (o *reference) negative() {
 func (o *reference) notFound() {
 	d := o.d()
 	if d.Acknowledged {
-		for _, a := range o.r.Attempts {
-			if a.DispatchNo == d.Ordinal && a.Answer == Acknowledged && o.inFlight() && o.asked != nil {
-				lag := o.c.Query.VisibilityLag.D()
-				if !o.c.Query.Exists {
-					lag = o.c.List.VisibilityLag.D()
-				}
-				if o.asked.StartedAt.After(a.AnsweredAt.Add(lag)) {
-					o.open(CaseContradiction)
-				}
-				return
+		lag := o.c.Query.VisibilityLag.D()
+		if !o.c.Query.Exists {
+			lag = o.c.List.VisibilityLag.D()
+		}
+		known := o.before.StateSince // a notice makes the refund ACCEPTED
+		told := o.isLive()
+		for i := len(o.r.Attempts) - 1; i >= 0; i-- {
+			if a := o.r.Attempts[i]; a.DispatchNo == d.Ordinal && a.Answer == Acknowledged {
+				known, told = a.AnsweredAt, true
 			}
+		}
+		if told && o.inFlight() && o.asked != nil && o.asked.StartedAt.After(known.Add(lag)) {
+			o.open(CaseContradiction)
 		}
 		return
 	}

@@ -202,3 +202,18 @@ func TestTimesOfAClockThatRanAheadDelayNothing(t *testing.T) {
 		s.expectStep("it is due", StepSend)
 	})
 }
+
+// A notice acknowledges the refund; long after it had to be visible the channel does not know it.
+func TestAnAcknowledgementByNoticeIsContradictedToo(t *testing.T) {
+	t.Parallel()
+	s := newScenario(t, ProfileKeyedQueryable)
+	s.loseAnswer()
+	s.notice(Acknowledged, 1, "A")
+	s.r, _ = ask(s.r, 1, s.c, s.now().Add(s.c.Query.VisibilityLag.D()))
+	s.answerWith(s.r.AttemptNo, NotFound)
+	s.expect("it may still be hidden", StateAccepted, true)
+	s.wait(time.Hour)
+	s.r, _ = ask(s.r, 1, s.c, s.now())
+	s.answerWith(s.r.AttemptNo, NotFound)
+	s.expect("an hour later", StateAccepted, true, CaseContradiction)
+}
