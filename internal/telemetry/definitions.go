@@ -20,6 +20,10 @@ type Definition struct {
 
 // Definitions returns all metrics, in the order of the documentation. The slice is the caller's own.
 func Definitions() []Definition {
+	return append(ofRefunds(), ofBridges()...)
+}
+
+func ofRefunds() []Definition {
 	return []Definition{
 		{Name: "intake_total", Kind: Counter, Labels: []string{"consumer", "outcome"},
 			Help: "Requests and events that were decided, by consumer (REST, events or a bridge) and outcome."},
@@ -67,17 +71,6 @@ func Definitions() []Definition {
 			Help: "Time that the oldest open refund of each state has been in this state."},
 		{Name: "cases_open", Kind: Gauge,
 			Help: "Refunds and payments with an open case, which wait for a person."},
-		{Name: "bridge_deliveries_total", Kind: Counter, Labels: []string{"consumer", "outcome"},
-			Help: "Messages delivered by a broker whose outcome was committed, by outcome; PARKED = the message was parked without a decision."},
-		{Name: "bridge_parked_total", Kind: Counter, Labels: []string{"consumer", "reason"},
-			Help: "Messages that a bridge parked, by reason."},
-		{Name: "bridge_opened_total", Kind: Counter, Labels: []string{"consumer"},
-			Help: "Subscriptions that a bridge opened. More than one means that a connection broke."},
-		{Name: "bridge_ack_failures_total", Kind: Counter, Labels: []string{"consumer"},
-			Help: "Groups of messages whose acknowledgement the broker did not confirm. The broker delivers them again."},
-		{Name: "bridge_lag_messages", Kind: Gauge, Labels: []string{"consumer"},
-			Help: "Messages that the broker has for the bridge and that are not acknowledged, by the broker's count. Absent while the broker cannot be " +
-				"queried."},
 		{Name: "parked", Kind: Gauge, Labels: []string{"reason"},
 			Help: "Parked messages that are not settled, by reason."},
 		{Name: "unread_notices", Kind: Gauge, Labels: []string{"account"},
@@ -100,5 +93,21 @@ func Definitions() []Definition {
 			Help: "1 while sending is held after a restore or failover of the database (see refundry epoch), else 0."},
 		{Name: "build_info", Kind: Gauge, Labels: []string{"version", "commit", "go"},
 			Help: "Always 1. The labels have the version and commit of the running build and the Go version that built it."},
+	}
+}
+
+func ofBridges() []Definition {
+	return []Definition{
+		{Name: "bridge_deliveries_total", Kind: Counter, Labels: []string{"consumer", "outcome"},
+			Help: "Messages delivered by a broker whose outcome was committed, by outcome; PARKED = the message was parked without a decision."},
+		{Name: "bridge_parked_total", Kind: Counter, Labels: []string{"consumer", "reason"},
+			Help: "Messages that a bridge parked, by reason."},
+		{Name: "bridge_opened_total", Kind: Counter, Labels: []string{"consumer"},
+			Help: "Subscriptions that a bridge opened. More than one means that a connection broke."},
+		{Name: "bridge_ack_failures_total", Kind: Counter, Labels: []string{"consumer"},
+			Help: "Groups of messages whose acknowledgement the broker did not confirm. The broker delivers them again."},
+		{Name: "bridge_lag_messages", Kind: Gauge, Labels: []string{"consumer"},
+			Help: "Messages that the broker has for the bridge and that are not acknowledged, by the broker's count. Absent while the broker cannot be " +
+				"queried."},
 	}
 }

@@ -6268,6 +6268,28 @@ func (response OpenCase404ApplicationProblemPlusJSONResponse) VisitOpenCaseRespo
 	return err
 }
 
+type OpenCase408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase408ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type OpenCase409ApplicationProblemPlusJSONResponse struct {
 	ConflictApplicationProblemPlusJSONResponse
 }
@@ -7836,15 +7858,15 @@ var swaggerSpec = []string{
 	"b0JkrQ3VYZyYazQR2NpAWMfS2g2gi2tp+nDxcq6KJbNBcVie05HvWBrfHuw9NHy8kkKzTCmixQAlVySG",
 	"1N/XEipsxuKuldflepZXuTcVQeOMSQHE/06xmVAztNxoUySnzS7yIDj07hwbA45ZA10qroAoFuUSsn0t",
 	"z8eMF57ZEkWhL+TErrSnCFdWR38zE/KU3GC2t1fMeFws2VCu0pnvnl+gE2ty4kZBB7ZA7miuMzVFB4QN",
-	"7hbYjkfVoA+TWK6/HQGULv/DJp5F9UkjTvISsv52b+kI/Lst46qMyn+5oJUvpTR/y0C6N3gWmHHh+yPU",
-	"0Px9a19WXfATMbp9lAv+v+eUltgTbLw62OYKw+tnBLdeohXctQVFGRZHpwAXA39Nxb7p2vXvsbxHbSrk",
-	"kRWRihDAe3SMe8YGNPV00XoleCohhbGGsPS7icgmflO80K060dZNbyZ1AUzrhK7exiHlzSJOaLwfTOtd",
-	"iVx24+Bm+QU3NPqNjXDl7Vr3rW1vm38R5b6IcnQb/Deeap8cSXX3ewl0lBqjxfXtbyfMZfFUJLEUtWYV",
-	"OPE/qzmMERq5Ikm0Y7otLTCOGXHq5DVq7eWit4Te6WRCDFMzkdehSyvsvPX9NPRxTS77VenpoYrM2sT0",
-	"qbprkJieKMiVBdZvYx1xwzWn3N4nlbTbbveX0O+/sC4fa2THOlPpwteR/I9S7VtH8M/1gETQGYiUqd47",
-	"60OaCm6yLZHSz0CuXa6FpCtikWhOVH3a+p1aJVOeSxq1XeFSYY6cXoppuxh6VDXWj053ZQpNUo+QC2k6",
-	"H02oXld1BoD2UuxQ1QBXJfdaDVy1V/S+Xcr2XdXHKU8SCkUzA9n7w//aPgpWlKtSY1NazFwb00KWb8zq",
-	"bVJK5f3aNhX9fid4kk1CNhVZGo+0ueeUzFI+ytzOTAWXoHlTYybSVBmvwwVp66TCsvb5cO4K0YCS//8A",
+	"7hbYjkfVoA+TWK6/HQGULv/DJp5F9UkjTvISsv52b+kI/Lst46qMyl+CVr5U4Pzt4+/e4BFixvPvj1B6",
+	"8/ctmVnFF0zE6PZR+IL/nlM2Y08e8spnm5sPb60RXJaJVnBFF/RrWFOd4mIM/DXVCKfb2r/+8h61KaxH",
+	"xkeqXQDv0Z/uGRvQ1NNF65XgqYTMxxqi2e8mIpv4TZEPsFpIW269mbAGMK2T1XobR6I3C1Sh8X4wrXcl",
+	"qdmNgwvpF9zQ6De23ZW3a923tr1t/kUC/CIB0m3w33iqfXIk1d3vJQdSRo0W17e/nQyYxVORxFLUWmPg",
+	"xP+s5jBGaMSRJNGOV7e0wPhzxKkT86i1l8LeEnqnygkxus0EbIcuG7Fz8vez18c1KfBXZbWH4jNr89mn",
+	"6q5BPnuiIFcWWL+NUcUN15xye59U0m673V+Y77+wCQBLa8c6U+nCV638j7IIWP/xz/WARNAZiJSp3jvr",
+	"epoKbpI0ka7QQK5dLqGkK0KYaE5UtNq6q1rdVJ6CGpVk4VI9j5xeimm7GLFUNdaPTuVl6lNSj5BCaTof",
+	"TajMV3XigPZSyFHVAFclr1wNXLVXK79dShJe1ccpTxKKYDMD2fvD/9o+ClZUuVJjU5HMXBvTQnJwTAZu",
+	"MlHl/do2Ff1+J3iSTUI2FVkaj7S555TMUj7K3M5MBZegsFNjJtJUGWfFBSn5pMJq+Plw7grRgJL//wA=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
