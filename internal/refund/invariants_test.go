@@ -114,7 +114,9 @@ func brokenMoney(rs ...Record) []string {
 		case EffectMoved:
 			refunded += e.Counted
 		case EffectHeld:
-			held += e.Counted
+			if e.CoveredBy.IsZero() {
+				held += e.Counted
+			}
 		}
 		if (e.Status == EffectReversed) == e.ReversedAt.IsZero() {
 			out = append(out, "effects_reversed_ck")

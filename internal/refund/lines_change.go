@@ -6,7 +6,6 @@ import "slices"
 func (set *PaymentSet) hold(i, no int, line Effect) (Change, bool, error) {
 	return set.refundOnly(i, no, LineHeld, line, func(s *transition) {
 		s.r.Effects = append(s.r.Effects, line)
-		s.r.Payment.Held += line.Counted
 	}, CaseUnmatchedLine)
 }
 
@@ -19,7 +18,6 @@ func (set *PaymentSet) pair(i, no int, line Effect) (Change, bool, error) {
 			switch {
 			case !e.Ours && e.ChannelRefundID == line.ChannelRefundID && e.Status == EffectHeld:
 				e.Status = EffectDropped
-				s.r.Payment.Held -= e.Counted
 			case !given && e.Ours && e.DispatchNo == no && e.Status == EffectMoved && e.ChannelRefundID == "" && e.Amount == line.Amount:
 				e.ChannelRefundID, given = line.ChannelRefundID, true
 			}
@@ -32,7 +30,6 @@ func (set *PaymentSet) release(n int, to EffectStatus) Change {
 	return set.paymentOnly(func(p *Payment, lines []Effect) []Effect {
 		e := &lines[n]
 		e.Status = to
-		p.Held -= e.Counted
 		if to == EffectMoved {
 			p.Refunded += e.Counted
 		}
@@ -46,16 +43,19 @@ func (set *PaymentSet) paymentOnly(do func(p *Payment, lines []Effect) []Effect)
 	r.Tenant, r.PaymentID, r.Account, r.Currency = set.Payment.Tenant, set.Payment.PaymentID, set.Payment.Account, set.Payment.Currency
 	ch := Change{Before: r, After: clone(r), VoidProposals: true}
 	ch.After.Effects = do(&ch.After.Payment, ch.After.Effects)
+	refunds := make([]*Record, len(set.Records))
+	for i := range set.Records {
+		refunds[i] = &set.Records[i]
+	}
+	coverLines(ch.After.Effects, refunds)
+	ch.After.Payment.Held += heldByLines(ch.After.Effects) - heldByLines(ch.Before.Effects)
 	ch.After.Payment = ch.After.Payment.WithExcess()
 	return ch
 }
 
 // refundOnly returns a change of one refund, with the steps of a fact and a journal row.
 func (set *PaymentSet) refundOnly(i, no int, kind FactKind, line Effect, do func(*transition), reason CaseReason) (Change, bool, error) {
-	r := set.Records[i]
-	r.Effects = append(slices.Clone(r.Effects), set.Lines...)
-	r.Payment, r.Now = set.Payment, set.Now
-	return lineChange(r, set.Contract, Fact{Kind: kind, Dispatch: no, ChannelRefundID: line.ChannelRefundID, Amount: line.Amount,
+	return lineChange(set.full(i), set.Contract, Fact{Kind: kind, Dispatch: no, ChannelRefundID: line.ChannelRefundID, Amount: line.Amount,
 		Currency: line.Currency, Source: set.Source, Actor: "system:lines"}, do, reason)
 }
 

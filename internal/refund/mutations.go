@@ -103,16 +103,12 @@ func (s *transition) releaseLine() {
 
 // dropHeldLine drops a held line that was this refund: it has the same id, and the effect is counted now.
 func (s *transition) dropHeldLine() {
-	held := false
 	for i := range s.r.Effects {
-		e := &s.r.Effects[i]
-		if e.Status == EffectHeld && e.ChannelRefundID == s.f.ChannelRefundID {
+		if e := &s.r.Effects[i]; e.Status == EffectHeld && e.ChannelRefundID == s.f.ChannelRefundID {
 			e.Status = EffectDropped
-			s.r.Payment.Held -= e.Counted
 		}
-		held = held || e.Status == EffectHeld
 	}
-	if !held {
+	if len(s.r.linesHeldFor()) == 0 {
 		s.dropReason(CaseUnmatchedLine)
 	}
 }

@@ -79,7 +79,8 @@ func (sim *simulation) plan(kind AttemptKind) simPlan {
 		p.acknowledges, p.fails = sim.chance(70), sim.chance(60)
 	}
 	p.acknowledges, p.fails, p.remembersKey, p.echoes = sim.chance(30), sim.chance(30), sim.chance(50), sim.chance(50)
-	if sim.chance(5) {
+	p.losesNumber, p.silent = sim.c.Recovery() == RecoverByList && sim.chance(10), sim.chance(50)
+	if sim.chance(5) && !p.losesNumber { // a line with neither our number nor our amount is nobody's
 		p.amountError = 1
 	}
 	p.hiddenFor, p.settlesAfter = sim.randomDuration(sim.c.questionTerms().VisibilityLag.D()), sim.randomDuration(3*time.Minute)

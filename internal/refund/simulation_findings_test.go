@@ -65,8 +65,8 @@ func (s *scenario) noticeOf1000(kind FactKind, id string) {
 	s.enter(Fact{Kind: kind, Dispatch: 1, ChannelRefundID: id, Amount: 1000, Currency: "USD", Source: "notice", Actor: "system:notices"})
 }
 
-// A line that explains an effect is not adopted beside it when the case is closed.
-func TestAcceptedLineNamesTheEffect(t *testing.T) {
+// A line that a person names gives its id to the booked effect without one; nothing is booked beside it.
+func TestNamedLineIsNotBookedBesideTheEffect(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, "listing")
 	attempt := s.send()
@@ -74,8 +74,15 @@ func TestAcceptedLineNamesTheEffect(t *testing.T) {
 	s.r.Payment.Held, s.r.Payment.Excess = 1000, 500
 	s.r.Case = &Case{Reasons: []CaseReason{CaseExcess, CaseUnmatchedLine}}
 	s.answerWith(attempt, Succeeded)
-	s.applyDecision(ActionAcceptAsIs)
-	s.expect("accepted", StateSuccess, false)
+	d := s.decision(ActionConfirmSuccess)
+	d.EffectID = s.r.Effects[0].ID
+	s.r.Now = later(s.now(), s.r.TakesEffectFrom(s.c))
+	ch, err := ApplyDecision(s.r, d, s.c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.r = ch.After
+	s.expect("named", StateSuccess, false)
 	s.expectBalances("once", 0, 1000, 0)
 	if e := s.r.Effects; e[0].Status != EffectDropped || e[1].ChannelRefundID != "ch_1" {
 		t.Errorf("effects %+v", e)

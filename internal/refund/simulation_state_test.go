@@ -22,6 +22,7 @@ type simulation struct {
 	lines             []Effect // of the payment, of no refund
 	payCase           bool     // the payment's own case: excess without a refund that caused it
 	decisions         [2]decisionState
+	lineErrors        [2]bool // a person said of a line that is the refund's own that it is not, or the other way round
 	amounts           [2]int64
 	backup            *simBackup
 	epoch             int
@@ -134,6 +135,12 @@ func (sim *simulation) fullRecord(i int) Record {
 	r := sim.recs[i]
 	r.Effects = append(slices.Clone(r.Effects), sim.lines...)
 	r.Now = sim.now()
+	r.Siblings = nil
+	for n := range sim.recs {
+		if n != i {
+			r.Siblings = append(r.Siblings, sim.recs[n])
+		}
+	}
 	return r
 }
 
@@ -147,7 +154,7 @@ func (sim *simulation) storeRecord(i int, r Record) {
 			lines = append(lines, e)
 		}
 	}
-	r.Effects, sim.lines = own, lines
+	r.Effects, r.Siblings, sim.lines = own, nil, lines
 	sim.recs[i] = r
 	sim.setPayment(r.Payment)
 }

@@ -102,7 +102,7 @@ func (sim *simulation) settlementFile() {
 	for _, r := range sim.ch.made {
 		if r.status == simMoved && !r.visibleFrom.After(sim.now()) && sim.chance(50) {
 			number := r.number
-			if sim.chance(50) {
+			if sim.chance(50) || r.unnumbered {
 				number = ""
 			}
 			lines = append(lines, sim.ch.line(r, number))

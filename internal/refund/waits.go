@@ -43,7 +43,7 @@ func (r *Record) questionDue(no int, c Contract, now time.Time) time.Time {
 	if last.Before(e.AbsenceFrom) && e.AbsenceFrom.Before(due) {
 		return e.AbsenceFrom
 	}
-	if again := e.LastReading.Add(c.questionTerms().ReadingGap.D()); e.Readings > 0 && again.Before(due) {
+	if again := e.LastReading.Add(c.questionTerms().ReadingGap.D()); e.Readings > 0 && e.Readings < c.questionTerms().Readings && again.Before(due) {
 		return again
 	}
 	return due

@@ -17,12 +17,6 @@ const (
 	endDecisionSQL   = `UPDATE decisions SET verdict = $3, checked_at = $4 WHERE tenant_id = $1 AND decision_id = $2
     AND (verdict IS NULL OR (verdict = 'APPROVED' AND applied_at IS NULL))`
 	applyDecisionSQL = `UPDATE decisions SET applied_at = $3 WHERE tenant_id = $1 AND decision_id = $2 AND verdict = 'APPROVED' AND applied_at IS NULL`
-	othersExposedSQL = `WITH RECURSIVE chain (rid) AS (
-      SELECT p.last_rid FROM payments p WHERE p.tenant_id = $1 AND p.payment_id = $2 AND p.last_rid IS NOT NULL
-      UNION ALL
-      SELECT x.prev_rid FROM chain JOIN refunds x ON x.tenant_id = $1 AND x.rid = chain.rid WHERE x.prev_rid IS NOT NULL)
-    SELECT coalesce(bool_or(r.exposed OR EXISTS (SELECT FROM effects e WHERE (e.tenant_id, e.rid) = (r.tenant_id, r.rid) AND e.status = 'MOVED'
-      AND e.channel_refund_id IS NULL)), false) FROM chain JOIN refunds r ON r.tenant_id = $1 AND r.rid = chain.rid WHERE r.rid <> $3`
 )
 
 var insertDecisionSQL = pg.Named[decisionArgs](`INSERT INTO decisions

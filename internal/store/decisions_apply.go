@@ -53,11 +53,6 @@ func (c *decidedCase) apply(ctx context.Context, d refund.Decision) (out refund.
 
 func (c *decidedCase) applyToRefund(ctx context.Context, d refund.Decision) error {
 	r := c.record
-	if anyHeld(r.Effects) {
-		if err := c.tx.QueryRow(ctx, othersExposedSQL, int64(c.tenant), r.PaymentID, [16]byte(r.RID)).Scan(&r.OthersMayPay); err != nil {
-			return err
-		}
-	}
 	ch, err := refund.ApplyDecision(r, d, c.contract)
 	if err != nil || len(ch.Steps) == 0 {
 		return err
@@ -65,6 +60,11 @@ func (c *decidedCase) applyToRefund(ctx context.Context, d refund.Decision) erro
 	f := refund.Fact{Kind: refund.FactKind(d.Action), Source: sourceDecision, Actor: "actor:" + d.Checker}
 	if err := c.s.writeChange(ctx, c.u, c.tx, &ch, f); err != nil {
 		return err
+	}
+	if ch.LineDecided {
+		if _, err := c.tx.Exec(ctx, voidPaymentDecisionsSQL, int64(c.tenant), r.PaymentID, r.Now, [16]byte(d.ID)); err != nil {
+			return err
+		}
 	}
 	if !ch.WakeNow {
 		return nil

@@ -138,6 +138,9 @@ func (s *Store) withRecord(ctx context.Context, u *unit, k refund.RefundRef, fn 
 	tx := res.Tx()
 	if err == nil {
 		u.found(&rec.Refund)
+		err = s.readSiblings(ctx, tx, &rec)
+	}
+	if err == nil {
 		err = fn(ctx, tx, rec)
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package pg
 
 import (
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -76,6 +77,10 @@ type effectRow struct {
 	Source          string     `sql:"e.source"`
 	At              time.Time  `sql:"e.at"`
 	ReversedAt      *time.Time `sql:"e.reversed_at"`
+	ToldAt          *time.Time `sql:"e.told_at"`
+	Pending         bool       `sql:"e.pending"`
+	CoveredBy       *[16]byte  `sql:"e.covered_by"`
+	NotOf           [][16]byte `sql:"e.not_of"`
 }
 
 // EffectColumns are read by ScanEffect from effects e.
@@ -84,10 +89,27 @@ var EffectColumns = Columns[effectRow]()
 // ScanEffect reads EffectColumns.
 func ScanEffect(row pgx.CollectableRow) (refund.Effect, error) {
 	e, err := Scan[effectRow](row)
+	return e.effect(), err
+}
+
+// scanEffectOf reads EffectColumns, and notes in notOurs that a person has said of this line that it is not the refund's.
+func scanEffectOf(row pgx.CollectableRow, rid refund.RID, notOurs *map[refund.RID]bool) (refund.Effect, error) {
+	e, err := Scan[effectRow](row)
+	if slices.Contains(e.NotOf, [16]byte(rid)) {
+		if *notOurs == nil {
+			*notOurs = map[refund.RID]bool{}
+		}
+		(*notOurs)[e.ID] = true
+	}
+	return e.effect(), err
+}
+
+func (e *effectRow) effect() refund.Effect {
 	return refund.Effect{
 		ID: e.ID, Ours: e.Ours, DispatchNo: Deref(e.DispatchNo), ChannelRefundID: Deref(e.ChannelRefundID), Amount: e.Amount, Currency: refund.Currency(e.Currency),
 		Counted: e.Counted, Status: refund.EffectStatus(e.Status), ByPerson: e.Source == SourcePerson, At: e.At, ReversedAt: Deref(e.ReversedAt),
-	}, err
+		ToldAt: Deref(e.ToldAt), Pending: e.Pending, CoveredBy: Deref(e.CoveredBy),
+	}
 }
 
 // decisionRow is a row of decisions d with the names of its maker m and its checker k.

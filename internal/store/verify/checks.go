@@ -53,10 +53,15 @@ var balanceChecks = []check{
 	{"P3", "held", false, `SELECT p.tenant_id, NULL::uuid, 'payment ' || p.payment_id, format('held %s, lines and exposed ends add up to %s', p.held,
     coalesce(l.held, 0) + coalesce(s.held, 0))
   FROM payments p
-    LEFT JOIN (SELECT tenant_id, payment_id, sum(counted) AS held FROM effects WHERE status = 'HELD' GROUP BY 1, 2) l USING (tenant_id, payment_id)
+    LEFT JOIN (SELECT tenant_id, payment_id, sum(counted) AS held FROM effects WHERE status = 'HELD' AND covered_by IS NULL
+      GROUP BY 1, 2) l USING (tenant_id, payment_id)
     LEFT JOIN (SELECT tenant_id, payment_id, sum(amount) AS held FROM refunds WHERE final_at IS NOT NULL AND exposed GROUP BY 1, 2) s USING (tenant_id,
     payment_id)
   WHERE p.held <> coalesce(l.held, 0) + coalesce(s.held, 0)`},
+	{"P3", "covered-line", false, `SELECT e.tenant_id, e.covered_by, 'line ' || e.effect_id, 'it is covered by a refund that has ended, has another payment, amount or currency, or covers another line too'
+  FROM effects e LEFT JOIN refunds r ON (r.tenant_id, r.rid) = (e.tenant_id, e.covered_by)
+  WHERE e.covered_by IS NOT NULL AND (r.rid IS NULL OR r.final_at IS NOT NULL OR (r.payment_id, r.amount, r.currency) <> (e.payment_id, e.amount, e.currency)
+    OR EXISTS (SELECT FROM effects o WHERE o.tenant_id = e.tenant_id AND o.covered_by = e.covered_by AND o.effect_id <> e.effect_id))`},
 	{"P3", "excess", false, `SELECT tenant_id, NULL::uuid, 'payment ' || payment_id, format('excess %s of %s captured', excess, captured)
   FROM payments WHERE excess <> greatest(0, reserved + refunded + refunded_elsewhere + held - captured)`},
 	{"P3", "excess-case", false, `SELECT p.tenant_id, NULL::uuid, 'payment ' || p.payment_id, format('excess %s, acknowledged %s, no open case', p.excess,
