@@ -18,7 +18,7 @@ import (
 // ListCases returns one page of open cases, or of closed ones.
 func (s *service) ListCases(ctx context.Context, req oapi.ListCasesRequestObject) (oapi.ListCasesResponseObject, error) {
 	p := req.Params
-	q := refund.CaseFilter{Closed: p.State != nil && *p.State == oapi.CaseStateClosed, Reason: refund.CaseReason(valueOf(p.Reason)),
+	q := refund.CaseFilter{Closed: p.State != nil && *p.State == oapi.CaseStateClosed, Reason: valueOf(p.Reason),
 		RefundID: valueOf(p.RefundId), PaymentID: valueOf(p.PaymentId)}
 	filter := queryDigest(q)
 	if p.Cursor != nil {
@@ -82,7 +82,7 @@ func (s *service) GetCase(ctx context.Context, req oapi.GetCaseRequestObject) (o
 // ProposeDecision stores the decision that one person proposes.
 func (s *service) ProposeDecision(ctx context.Context, req oapi.ProposeDecisionRequestObject) (oapi.ProposeDecisionResponseObject, error) {
 	who := principalOf(ctx)
-	p := refund.Proposal{Tenant: who.Tenant.ID, CaseID: refund.RID(req.CaseId), Action: refund.Action(req.Body.Action), Evidence: req.Body.Evidence,
+	p := refund.Proposal{Tenant: who.Tenant.ID, CaseID: refund.RID(req.CaseId), Action: req.Body.Action, Evidence: req.Body.Evidence,
 		Version: int(valueOf(req.Body.Version)), Actor: actorName(who)}
 	if req.Body.EffectId != nil {
 		p.EffectID = refund.RID(*req.Body.EffectId)
@@ -116,13 +116,10 @@ func actorName(p access.Principal) string { return strings.TrimPrefix(p.Actor, "
 
 func summaryOf(c refund.CaseRow) oapi.CaseSummary {
 	out := oapi.CaseSummary{Id: uuid.UUID(c.ID), RefundId: textOrNull(c.RefundID), PaymentId: c.PaymentID, ChannelAccount: c.Account, Amount: c.Amount,
-		Currency: string(c.Currency), Reasons: make([]string, len(c.Reasons)), OpenedAt: c.OpenedAt.UTC(), ClosedAt: timeOrNull(c.ClosedAt),
+		Currency: string(c.Currency), Reasons: append([]refund.CaseReason{}, c.Reasons...), OpenedAt: c.OpenedAt.UTC(), ClosedAt: timeOrNull(c.ClosedAt),
 		ClosedHow: textOrNull(c.ClosedHow), Proposed: c.Proposed}
-	for i, r := range c.Reasons {
-		out.Reasons[i] = string(r)
-	}
 	if c.State != "" {
-		state, version := oapi.RefundState(c.State), int64(c.Version)
+		state, version := c.State, int64(c.Version)
 		out.State, out.Version = &state, &version
 	}
 	return out
@@ -146,7 +143,7 @@ func detailOf(v refund.CaseView) oapi.CaseDetail {
 }
 
 func choiceOf(c refund.Choice) oapi.Choice {
-	out := oapi.Choice{Action: oapi.DecisionAction(c.Action), Allowed: c.Allowed, Why: textOrNull(string(c.Why)), Detail: textOrNull(c.Why.Text()),
+	out := oapi.Choice{Action: c.Action, Allowed: c.Allowed, Why: textOrNull(c.Why), Detail: textOrNull(c.Why.Text()),
 		TakesEffectAt: timeOrNull(c.From), EffectIds: make([]uuid.UUID, len(c.Lines))}
 	for i, id := range c.Lines {
 		out.EffectIds[i] = uuid.UUID(id)
@@ -155,7 +152,7 @@ func choiceOf(c refund.Choice) oapi.Choice {
 }
 
 func caseDecisionOf(d refund.Decision) oapi.Decision {
-	out := oapi.Decision{Id: uuid.UUID(d.ID), CaseId: uuid.UUID(d.CaseID), Action: oapi.DecisionAction(d.Action), Status: statusOf(d), Evidence: d.Evidence,
+	out := oapi.Decision{Id: uuid.UUID(d.ID), CaseId: uuid.UUID(d.CaseID), Action: d.Action, Status: statusOf(d), Evidence: d.Evidence,
 		Maker: d.Maker, MadeAt: d.MadeAt.UTC(), ExpiresAt: d.ExpiresAt.UTC(), Checker: textOrNull(d.Checker), CheckedAt: timeOrNull(d.CheckedAt),
 		AppliedAt: timeOrNull(d.AppliedAt)}
 	if !d.EffectID.IsZero() {
@@ -173,12 +170,18 @@ func caseDecisionOf(d refund.Decision) oapi.Decision {
 	return out
 }
 
+// Statuses of decisions that are no verdict of the domain; the others are its verdicts in small letters.
+const (
+	statusProposed oapi.DecisionStatus = "proposed"
+	statusApplied  oapi.DecisionStatus = "applied"
+)
+
 func statusOf(d refund.Decision) oapi.DecisionStatus {
 	switch {
 	case d.Verdict == "":
-		return oapi.Proposed
+		return statusProposed
 	case d.Verdict == refund.DecisionApproved && !d.AppliedAt.IsZero():
-		return oapi.Applied
+		return statusApplied
 	}
-	return oapi.DecisionStatus(strings.ToLower(string(d.Verdict)))
+	return strings.ToLower(string(d.Verdict))
 }

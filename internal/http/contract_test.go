@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -40,6 +41,7 @@ type loaded struct {
 // loadContract reads the contract once for all tests, which must not change it.
 var loadContract = sync.OnceValue(func() (l loaded) {
 	if l.spec, l.err = openapi3.NewLoader().LoadFromData(api.OpenAPI); l.err == nil {
+		closeValues(l.spec)
 		l.router, l.err = gorillamux.NewRouter(l.spec)
 	}
 	return l
@@ -98,8 +100,8 @@ func TestContractIsValidWithItsExamples(t *testing.T) {
 	}
 }
 
-// Every code of an operation is in the catalog, the operation has a response for its
-// status, and every problem of the catalog has an equal example.
+// Every code of an operation is in the catalog and the other way round, the operation has a response for its status, and every
+// problem of the catalog has an equal example.
 func TestContractAndCatalogAgree(t *testing.T) {
 	t.Parallel()
 	spec, _ := contract(t)
@@ -107,9 +109,15 @@ func TestContractAndCatalogAgree(t *testing.T) {
 	for _, c := range httpapi.Catalog() {
 		catalog[string(c.Code)] = c
 	}
+	listed := map[string]bool{
+		"method-not-allowed": true, // belongs to no operation
+		"event-undated":      true, // of an event with no time, which only a broker can deliver: in the problem of a redrive
+	}
 	for path, item := range spec.Paths.Map() {
 		for method, op := range item.Operations() {
-			for _, code := range codesOf(t, op) {
+			codes := codesOf(t, op)
+			for _, code := range codes {
+				listed[code] = true
 				info, ok := catalog[code]
 				if !ok {
 					t.Errorf("%s %s lists %s, which is not in the catalog", method, path, code)
@@ -119,26 +127,68 @@ func TestContractAndCatalogAgree(t *testing.T) {
 					t.Errorf("%s %s lists %s and has no response %d", method, path, code, info.Status)
 				}
 			}
+			for _, code := range without(codesByForm(item, op), codes...) {
+				t.Errorf("%s %s can answer %s and does not list it", method, path, code)
+			}
+			for status := range op.Responses.Map() {
+				if status >= "400" && !slices.ContainsFunc(codes, func(c string) bool { return strconv.Itoa(catalog[c].Status) == status }) {
+					t.Errorf("%s %s has a response %s and lists no code with it", method, path, status)
+				}
+			}
 		}
 	}
 	shown := map[string]bool{"method-not-allowed": true} // belongs to no operation
 	for name, response := range spec.Components.Responses {
 		for code, example := range response.Value.Content["application/problem+json"].Examples {
 			shown[code] = true
-			v, _ := example.Value.Value.(map[string]any)
-			info := catalog[code]
-			if v["code"] != code || v["title"] != info.Title || v["type"] != "/problems/"+code || v["retryable"] != info.Retryable {
-				t.Errorf("%s: the example %s differs from the catalog: %v", name, code, v)
-			}
-			if status, _ := v["status"].(float64); int(status) != info.Status {
-				t.Errorf("%s: the example %s has status %v, want %d", name, code, v["status"], info.Status)
-			}
+			sameAsCatalog(t, name, code, example.Value.Value, catalog[code])
 		}
 	}
 	for code := range catalog {
 		if !shown[code] {
 			t.Errorf("the contract has no example of %s", code)
 		}
+		if !listed[code] {
+			t.Errorf("no operation of the contract lists %s", code)
+		}
+	}
+}
+
+// codesByForm are the codes that an operation can answer because of its key, its parameters and its body, whatever it does.
+func codesByForm(item *openapi3.PathItem, op *openapi3.Operation) (codes []string) {
+	if op.Security != nil && len(*op.Security) > 0 {
+		codes = append(codes, "unauthorized", "scope-missing", "rate-limited", "internal", "unavailable", "overloaded", "invalid-request")
+	}
+	for _, p := range append(slices.Clone(item.Parameters), op.Parameters...) {
+		switch {
+		case p.Value.Name == "Idempotency-Key":
+			codes = append(codes, "idempotency-key-missing", "idempotency-key-invalid", "idempotency-key-reused")
+		case p.Value.Name == "cursor":
+			codes = append(codes, "invalid-cursor")
+		case p.Value.In == openapi3.ParameterInPath && strings.HasSuffix(p.Value.Name, "Id") && op.RequestBody == nil:
+			codes = append(codes, "not-found")
+		}
+	}
+	if op.RequestBody != nil && op.Security != nil && len(*op.Security) > 0 {
+		codes = append(codes, "malformed-json", "invalid-request", "body-too-large", "unsupported-media-type")
+	}
+	return codes
+}
+
+// ownDetails are the codes whose details name what is wrong in the request, so that an example cannot have the catalog's.
+var ownDetails = []string{"malformed-json", "invalid-request", "scope-missing", "body-too-large", "unsupported-media-type", "decision-not-allowed"}
+
+func sameAsCatalog(t *testing.T, response, code string, example any, info httpapi.CodeInfo) {
+	t.Helper()
+	v, _ := example.(map[string]any)
+	if v["code"] != code || v["title"] != info.Title || v["type"] != "/problems/"+code || v["retryable"] != info.Retryable {
+		t.Errorf("%s: the example %s differs from the catalog: %v", response, code, v)
+	}
+	if v["detail"] != info.Detail && !slices.Contains(ownDetails, code) {
+		t.Errorf("%s: the example %s has the detail %q, the catalog has %q", response, code, v["detail"], info.Detail)
+	}
+	if status, _ := v["status"].(float64); int(status) != info.Status {
+		t.Errorf("%s: the example %s has status %v, want %d", response, code, v["status"], info.Status)
 	}
 }
 

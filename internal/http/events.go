@@ -30,13 +30,15 @@ const (
 	ParkOtherTenant = "other-tenant"
 )
 
-// ReceiveEvents accepts one CloudEvent or a batch. The middleware prepare has answered a body
-// that is not JSON, and a batch that is not a JSON array, with 400 malformed-json: nothing of
-// it is stored or parked. A closed tenant, a body that is too large and a database that is
-// unavailable fail the whole request, too. Otherwise each event gets a verdict of its own, and
-// the answer is 200 as soon as all of them are stored. An event that is JSON but no supported
-// event is parked, and its verdict is undecodable. One bad event never fails the whole
+// ReceiveEvents accepts one CloudEvent or a batch. Each event gets a verdict of its own, and
+// the answer is 200 when all of them are stored. An event that cannot be read, or that names
+// another tenant, is parked, and its verdict says so: one bad event never fails the whole
 // request, because a sender that repeats failed requests would then repeat it for ever.
+//
+// The whole request fails when the body is not JSON (400 malformed-json, by the middleware
+// prepare) or too large, when its media type is not supported, when the tenant is closed, and
+// when the database is unavailable or an event's locks stay taken. What was parked before
+// such a failure stays parked; a repeat of the request parks it once.
 func (s *service) ReceiveEvents(ctx context.Context, req oapi.ReceiveEventsRequestObject) (oapi.ReceiveEventsResponseObject, error) {
 	if principalOf(ctx).Tenant.Closed {
 		return nil, &Problem{Code: refund.CodeTenantClosed}

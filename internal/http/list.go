@@ -49,9 +49,7 @@ func (s *service) ListRefunds(ctx context.Context, req oapi.ListRefundsRequestOb
 func queryOf(p oapi.ListRefundsParams) (RefundQuery, error) {
 	var q RefundQuery
 	if p.State != nil {
-		for _, st := range *p.State {
-			q.States = append(q.States, refund.State(st))
-		}
+		q.States = *p.State
 	}
 	if p.Case != nil {
 		open := *p.Case == oapi.CaseFilterOpen

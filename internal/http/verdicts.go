@@ -8,6 +8,16 @@ import (
 	"github.com/refundry/refundry/internal/refund/intake"
 )
 
+// Outcomes of events, as callers see them.
+const (
+	outcomeAccepted    oapi.EventOutcome = "accepted"
+	outcomeReplayed    oapi.EventOutcome = "replayed"
+	outcomeConflict    oapi.EventOutcome = "conflict"
+	outcomeRefused     oapi.EventOutcome = "refused"
+	outcomeWaiting     oapi.EventOutcome = "waiting"
+	outcomeUndecodable oapi.EventOutcome = "undecodable"
+)
+
 // verdict is the answer for one event. Errors: the Door returned a verdict that is not for callers.
 func (s *service) verdict(index int, it eventItem) (oapi.EventVerdict, error) {
 	v := oapi.EventVerdict{Index: index, Source: textOrNull(it.in.Event.Source), Id: textOrNull(it.in.Event.ID), Type: textOrNull(string(it.in.Type))}
@@ -15,26 +25,26 @@ func (s *service) verdict(index int, it eventItem) (oapi.EventVerdict, error) {
 		v.RefundId = textOrNull(it.in.Refund.RefundID)
 	}
 	if it.fault != nil {
-		v.Outcome = oapi.EventOutcomeUndecodable
+		v.Outcome = outcomeUndecodable
 		v.Problem = s.eventProblem(codeInvalidRequest, nil)
 		v.Problem.Detail, v.Problem.Errors = sentence(*it.fault), &[]fieldError{*it.fault}
 		return v, nil
 	}
 	if r := it.outcome.Refund; r != nil {
-		state := oapi.RefundState(r.State)
+		state := r.State
 		v.RefundId, v.State = &r.RefundID, &state
 	}
 	switch it.outcome.Verdict {
 	case intake.Taken:
-		v.Outcome = oapi.EventOutcomeAccepted
+		v.Outcome = outcomeAccepted
 	case intake.Replayed:
-		v.Outcome = oapi.EventOutcomeReplayed
+		v.Outcome = outcomeReplayed
 	case intake.Conflict:
-		v.Outcome, v.Problem = oapi.EventOutcomeConflict, s.eventProblem(it.outcome.Code, it.outcome.Fields)
+		v.Outcome, v.Problem = outcomeConflict, s.eventProblem(it.outcome.Code, it.outcome.Fields)
 	case intake.Refused:
-		v.Outcome, v.Problem = oapi.EventOutcomeRefused, s.eventProblem(it.outcome.Code, it.outcome.Fields)
+		v.Outcome, v.Problem = outcomeRefused, s.eventProblem(it.outcome.Code, it.outcome.Fields)
 	case intake.Waiting:
-		v.Outcome, v.Problem = oapi.EventOutcomeWaiting, s.eventProblem(refund.CodePaymentUnknown, nil)
+		v.Outcome, v.Problem = outcomeWaiting, s.eventProblem(refund.CodePaymentUnknown, nil)
 	default:
 		return v, fmt.Errorf("httpapi: unexpected verdict %q of the Door", it.outcome.Verdict)
 	}

@@ -116,14 +116,11 @@ func (s *transition) factKey() [32]byte {
 // check repeats the constraints of the database, so that a change that breaks one is never returned.
 func (s *transition) check() error {
 	r := s.r
-	open := has(exposedStates, r.State)
 	switch {
-	case open && !r.Exposed:
+	case !r.Exposed && r.State.MustBeExposed():
 		return fmt.Errorf("refund: %s with nothing exposed", r.State)
-	case r.State == StatePending && r.Exposed:
-		return fmt.Errorf("refund: PENDING while exposed")
-	case r.State.Final() && r.Exposed && r.Case == nil:
-		return fmt.Errorf("refund: %s while exposed, without a case", r.State)
+	case r.Exposed && !r.State.MayBeExposed(r.Case != nil):
+		return fmt.Errorf("refund: %s while exposed, case open: %t", r.State, r.Case != nil)
 	case r.Payment.Reserved < 0 || r.Payment.Refunded < 0 || r.Payment.Held < 0:
 		return fmt.Errorf("refund: a balance fell below zero: %+v", r.Payment)
 	}

@@ -24,7 +24,8 @@ type Exposure struct {
 //  4. An effect of the number is booked.
 //  5. An approved decision overrides the number.
 //
-// The result is what the answers prove. It ends the stored flag Dispatch.Exposed and never sets it (see refoldExposure).
+// The stored flag Dispatch.Exposed is set by the claim of a send, by an acknowledgement and by an epoch mark. refoldExposure clears it when
+// this function returns Exposed = false.
 func (r *Record) Exposure(d Dispatch, c Contract, now time.Time) Exposure {
 	e := Exposure{Exposed: d.MarkedEpoch > 0, ExecutableUntil: d.LostSendUntil}
 	if !d.LostSendUntil.IsZero() {
@@ -39,7 +40,7 @@ func (r *Record) Exposure(d Dispatch, c Contract, now time.Time) Exposure {
 		}
 		if a.Kind == AttemptSend {
 			e.send(a, c)
-			if a.No == last.No { // the terms of the claim stay valid when the contract changes
+			if a.No == last.No { // a later contract cannot make it earlier than the claim did
 				e.AbsenceFrom = later(e.AbsenceFrom, d.AbsenceCountsFrom)
 			}
 		} else if a.Answer == NotFound && !d.Acknowledged {
@@ -58,9 +59,9 @@ func (r *Record) Exposure(d Dispatch, c Contract, now time.Time) Exposure {
 
 // send adds a send. It starts the count of absences again.
 func (e *Exposure) send(a Attempt, c Contract) {
-	acts := a.NotAfter.Add(c.Horizon.D())
-	e.ExecutableUntil = later(e.ExecutableUntil, acts)
-	e.AbsenceFrom = later(e.AbsenceFrom, acts.Add(c.questionTerms().VisibilityLag.D()))
+	until := a.NotAfter.Add(c.Horizon.D())
+	e.ExecutableUntil = later(e.ExecutableUntil, until)
+	e.AbsenceFrom = later(e.AbsenceFrom, until.Add(c.questionTerms().VisibilityLag.D()))
 	e.Readings, e.LastReading, e.Proven = 0, time.Time{}, false
 	if !Disproves(a.Answer) {
 		e.Exposed = true

@@ -42,9 +42,9 @@ func brokenRow(before Record, ch Change) []string {
 		say("refunds_lease_ck: PROCESSING without a lease")
 	}
 	switch {
-	case r.Exposed && (r.State == StatePending || (r.State.Final() && r.Case == nil)):
+	case r.Exposed && !r.State.MayBeExposed(r.Case != nil):
 		say("refunds_exposed_ck: %s exposed with case %v", r.State, reasonsOf(r.Case))
-	case !r.Exposed && has(exposedStates, r.State):
+	case !r.Exposed && r.State.MustBeExposed():
 		say("refunds_exposed_ck: %s with nothing exposed", r.State)
 	}
 	if r.State != StatePending && (r.PendingReason != "" || r.AskNo != 0) {
@@ -78,10 +78,10 @@ func brokenSteps(before Record, ch Change) []string {
 		if s.Row.JournalSeq != seq+1 || s.Row.Generation != before.Generation {
 			out = append(out, fmt.Sprintf("refunds_fence: step %d has seq %d after %d", i, s.Row.JournalSeq, seq))
 		}
-		if e.From != e.To && (e.To == StatePending || e.To == StateFailed || e.To == StateCanceled) && s.Row.Exposed {
+		if e.From != e.To && s.Row.Exposed && !e.To.MayBeEnteredExposed() {
 			out = append(out, fmt.Sprintf("refunds_entered_exposed: %s", e.To))
 		}
-		if has(exposedStates, s.Row.State) != (s.Row.Exposed && !s.Row.State.Final()) || (s.Row.State.Final() && s.Row.Exposed && s.Row.Case == nil) {
+		if s.Row.Exposed && !s.Row.State.MayBeExposed(s.Row.Case != nil) || !s.Row.Exposed && s.Row.State.MustBeExposed() {
 			out = append(out, fmt.Sprintf("refunds_exposed_ck: step %d writes %s with exposed=%v", i, s.Row.State, s.Row.Exposed))
 		}
 		state, seq = e.To, s.Row.JournalSeq

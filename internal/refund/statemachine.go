@@ -6,13 +6,11 @@ import (
 	"strings"
 )
 
-// Transitions returns every change of state that the table can make, as "FROM>TO". The database allows exactly these
+// Transitions returns every change of state that facts and decisions can make, as "FROM>TO". The database allows exactly these
 // (refunds_transitions in the migrations).
 func Transitions() []string {
 	seen := map[string]bool{}
-	for _, row := range stateTable {
-		row.transitions(func(from, to State) { seen[string(from)+">"+string(to)] = true })
-	}
+	eachTransition(func(_ rule, t string) { seen[t] = true })
 	var out []string
 	for _, from := range States() {
 		for _, to := range States() {
@@ -22,6 +20,15 @@ func Transitions() []string {
 		}
 	}
 	return out
+}
+
+// eachTransition passes every change of state of both tables to yield, with the rule that makes it.
+func eachTransition(yield func(row rule, transition string)) {
+	for _, rows := range [][]rule{stateTable, decisionTable} {
+		for _, row := range rows {
+			row.transitions(func(from, to State) { yield(row, string(from)+">"+string(to)) })
+		}
+	}
 }
 
 // transitions passes every change of state that the rule can make to yield.
@@ -64,17 +71,14 @@ func StateMachineMarkdown() string {
 	return b.String()
 }
 
-// writeDiagram writes one arrow per transition, labelled with the facts that cause it.
+// writeDiagram writes one arrow per transition, labelled with the facts and decisions that cause it.
 func writeDiagram(b *strings.Builder) {
 	causes := map[string][]string{}
-	for _, row := range stateTable {
-		row.transitions(func(from, to State) {
-			k := string(from) + ">" + string(to)
-			if f := JournalKind(row.fact); !slices.Contains(causes[k], f) {
-				causes[k] = append(causes[k], f)
-			}
-		})
-	}
+	eachTransition(func(row rule, t string) {
+		if f := JournalKind(row.fact); !slices.Contains(causes[t], f) {
+			causes[t] = append(causes[t], f)
+		}
+	})
 	b.WriteString("```mermaid\nstateDiagram-v2\n    [*] --> PENDING\n")
 	for _, t := range Transitions() {
 		from, to, _ := strings.Cut(t, ">")

@@ -2,8 +2,8 @@ package refund
 
 // The state table: the fact, the states and the conditions of each rule, its moves and their mutations. The rules of one
 // fact are tried from the top, and the first that fits applies; a fact without a rule is stored as evidence. Everything that
-// must agree with the table is derived from it: the diagram of the docs, the transitions that the database allows, and
-// "final". The rules about money are in table_money.go, those of decisions in decision_table.go; lines have no rules (see
+// must agree with the table is derived from it: the diagram of the docs and the transitions that the database allows. A test
+// checks that no rule sends from a state of finalStates. The rules about money are in table_money.go, those of decisions in decision_table.go; lines have no rules (see
 // lines_change.go). FactKind lists the places that a new kind of fact concerns.
 //
 // The ids of rules are stored in the journal, so an id stays when its text gets better words.
@@ -40,20 +40,19 @@ func bookedAndReturnedBeside() []move {
 }
 
 var (
-	anyState = States()
-	// PROCESSING, UNKNOWN and ACCEPTED: something of the refund is exposed (see Exposure). In PENDING nothing is.
-	exposedStates   = states(StateProcessing, StateUnknown, StateAccepted)
-	notFinal        = states(StatePending, StateProcessing, StateUnknown, StateAccepted)
+	anyState        = States()
+	exposedStates   = StatesThat(State.MustBeExposed)
+	notFinal        = StatesThat(func(s State) bool { return !s.Final() })
 	notAcknowledged = states(StateProcessing, StateUnknown) // without ACCEPTED, which is never left for PENDING: an acknowledged refund does not vanish
-	finalStates     = states(StateSuccess, StateFailed, StateCanceled, StateReversed)
+	finalStates     = StatesThat(State.Final)
 	finalUnpaid     = states(StateFailed, StateCanceled)
 )
 
 // stateTable is the table of Apply. It is never written to.
 var stateTable = table()
 
-// Facts of claims: a worker takes the next call. The store's statement writes them, Apply never gets one. They define
-// "final": a state is final when no send starts in it. A final refund that is exposed is still asked about.
+// Facts of claims: a worker takes the next call. The store's statement writes them, Apply never gets one. No
+// send starts in a final state. A final refund that is exposed is still asked about.
 const (
 	ClaimSend FactKind = "CLAIM_SEND"
 	ClaimAsk  FactKind = "CLAIM_ASK"

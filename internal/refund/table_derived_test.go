@@ -49,7 +49,7 @@ func TestDatabaseAllowsTheTablesTransitions(t *testing.T) {
 			body = m[1]
 		}
 	}
-	allowed := regexp.MustCompile(`[A-Z]+>[A-Z]+`).FindAllString(body, -1)
+	allowed := transitionsIn(body)
 	if len(allowed) == 0 {
 		t.Fatal("the migrations have no refunds_transitions()")
 	}
@@ -64,6 +64,42 @@ func TestDatabaseAllowsTheTablesTransitions(t *testing.T) {
 			t.Errorf("the database allows %s, no rule of the table makes it", a)
 		}
 	}
+}
+
+// transitionsIn returns the quoted FROM>TO of a function's body, whatever the names of the states contain.
+func transitionsIn(body string) []string {
+	var out []string
+	for _, m := range regexp.MustCompile(`'([^'>]+>[^'>]+)'`).FindAllStringSubmatch(body, -1) {
+		out = append(out, m[1])
+	}
+	return out
+}
+
+func TestATransitionIsReadWithTheWholeNamesOfItsStates(t *testing.T) {
+	t.Parallel()
+	got, want := transitionsIn(`SELECT ARRAY['ON_HOLD>SUCCESS', 'PENDING>ON_HOLD_2']`), []string{"ON_HOLD>SUCCESS", "PENDING>ON_HOLD_2"}
+	if !slices.Equal(got, want) {
+		t.Errorf("read %v, want %v", got, want)
+	}
+}
+
+// A state belongs to exactly one group; a new state that nobody put into one fails here.
+func TestEveryStateWaitsOrIsExposedOrIsFinal(t *testing.T) {
+	t.Parallel()
+	for _, s := range States() {
+		if n := count(s == StatePending, s.MustBeExposed(), s.Final()); n != 1 {
+			t.Errorf("%s is in %d of the groups PENDING, exposed and final, want one", s, n)
+		}
+	}
+}
+
+func count(in ...bool) (n int) {
+	for _, b := range in {
+		if b {
+			n++
+		}
+	}
+	return n
 }
 
 // A state is final when no send starts in it and no send leads to it (PROCESSING is a send in progress).

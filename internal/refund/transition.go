@@ -83,7 +83,7 @@ func (s *transition) moveKind(row rule, i int) FactKind {
 
 // openButClear reports whether a move would stay among the open states although nothing is exposed any more.
 func (s *transition) openButClear(to State) bool {
-	return has(exposedStates, s.r.State) && !s.r.anyExposed() && (to == "" || has(exposedStates, to))
+	return s.r.State.MustBeExposed() && !s.r.anyExposed() && (to == "" || to.MustBeExposed())
 }
 
 // leaveIfClear leaves the open states when nothing is exposed any more. The journal row has the kind of the fact that came.

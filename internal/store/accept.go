@@ -12,18 +12,18 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// AcceptGroup decides and stores a group of intakes in one transaction: one round trip locks and reads, one writes and commits. An
-// Enqueuer that is no PipelineEnqueuer has a round trip of its own between them.
+// AcceptGroup decides and stores a group of intakes in one transaction: one round trip locks and reads, one writes and commits. It takes
+// more round trips with an Enqueuer that is no PipelineEnqueuer, and while notices wait for the numbers of new refunds.
 //
-// The locks of an intake are the advisory locks lockEvent, lockRefund, lockPayment and lockReference, as far as it has such a key (see
-// accept_keys.go), the row of its payment, and the parked row that it retries. AcceptGroup tries these locks and never waits for one: an
-// intake that does not get all of them has the outcome Lost (not decided; the Door submits it again), and the rest of the group goes on. Rows that these locks do not cover are
-// waited for no longer than Config.LockTimeout.
+// The locks of an intake are the advisory locks lockEvent, lockRefund, lockPayment and lockReference, those of them for which it has a
+// value (see accept_keys.go), the row of its payment, and the parked row that it retries. AcceptGroup tries these locks and never waits for
+// one: an intake that does not get all of them has the outcome NotLocked (not decided; the Door submits it again), and the rest of the group
+// goes on. A row that these locks do not cover is waited for no longer than Config.LockTimeout; then the error is refund.ErrBusy.
 //
 // An error means that no intake has an outcome. After refund.ErrCommitUnknown all of the group is stored, or none of it; the Door submits
-// the same group again, with the same ids, and an intake that was stored gets its outcome from its receipt. After every other error nothing
-// is stored: refund.ErrUnavailable concerns the whole group; refund.ErrBusy and any other error may be caused by one intake, so the Door
-// bisects the group.
+// the same group again, with the same ids, and an intake that was stored gets its outcome from its receipt. After every other error this
+// call has stored nothing; it says nothing about an earlier call that ended with refund.ErrCommitUnknown. refund.ErrUnavailable concerns the
+// whole group; refund.ErrBusy and any other error may be caused by one intake, so the Door bisects the group.
 func (s *Store) AcceptGroup(ctx context.Context, g []intake.Intake) ([]intake.Outcome, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
@@ -41,7 +41,10 @@ func (s *Store) AcceptGroup(ctx context.Context, g []intake.Intake) ([]intake.Ou
 	fault.Point(fault.DoorRead)
 	plan := intake.DecideGroup(view, g)
 	if !plan.Writes() {
-		return plan.Outcomes, pg.Translate(tx.Rollback(ctx)) // nothing to store; the rollback releases the locks
+		if err := tx.Rollback(ctx); err != nil { // nothing to store; the rollback releases the locks
+			return nil, pg.Translate(err)
+		}
+		return plan.Outcomes, nil
 	}
 	b := s.queueGroup(view, plan)
 	announceJobs, err := s.queueJobs(ctx, tx, b, plan.Wakes)
@@ -91,7 +94,8 @@ func (s *Store) writeGroup(ctx context.Context, conn *pgxpool.Conn, b *pgx.Batch
 	return pg.CommitError(sent.Close())
 }
 
-// writeGroupNoticed writes a group while notices wait for numbers: notices that name the number of a new refund are entered before COMMIT.
+// writeGroupNoticed writes a group while notices are stored that name a number of no known refund: those that name the number of a new
+// refund are entered before COMMIT.
 // Such a notice can make its refund final at once, which the unit reports after COMMIT. It takes more round trips than writeGroup.
 func (s *Store) writeGroupNoticed(ctx context.Context, tx pgx.Tx, b *pgx.Batch, rs []intake.NewRefund) error {
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {

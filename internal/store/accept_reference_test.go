@@ -77,7 +77,7 @@ func TestReferenceIsTakenUnderAMutex(t *testing.T) {
 	mine := b.request("e2", "rf_2", "pay_2", 60, spec())
 	foreign := b.request("e3", "rf_3", "pay_3", 60, spec())
 	foreign.Tenant = two
-	wantVerdicts(t, b.accept(t, mine, foreign), intake.Lost, intake.Lost)
+	wantVerdicts(t, b.accept(t, mine, foreign), intake.NotLocked, intake.NotLocked)
 	wantVerdicts(t, goOn(), intake.Taken)
 	out := b.accept(t, mine, foreign)
 	wantVerdicts(t, out, intake.Conflict, intake.Conflict)

@@ -177,7 +177,7 @@ func TestInlinePaymentUnderWayIsLostNotUnknown(t *testing.T) {
 	b, _ := newWaitingStore(t)
 	goOn := b.halted(t, b.request("e1", "rf_1", "pay_1", 60, inlinePayment(100)))
 	second := b.request("e2", "rf_2", "pay_1", 60, inlinePayment(100))
-	wantVerdicts(t, b.accept(t, second), intake.Lost)
+	wantVerdicts(t, b.accept(t, second), intake.NotLocked)
 	wantVerdicts(t, goOn(), intake.Taken)
 	wantVerdicts(t, b.accept(t, second), intake.Refused)
 }

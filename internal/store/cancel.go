@@ -30,15 +30,12 @@ func (s *Store) cancelOnce(ctx context.Context, u *unit, k refund.RefundRef, f r
 		if r.State == refund.StateCanceled {
 			return nil
 		}
-		if r.State != refund.StatePending || r.Exposed || r.AskNo != 0 {
-			return refund.ErrNotCancelable
-		}
-		c, _ := s.contractOf(r.Account, r.Tenant) // without an exposed dispatch no term of the contract applies
+		c, _ := s.contractOf(r.Account, r.Tenant) // only a refund without an exposed dispatch is canceled, and no term applies to it
 		ch, err := refund.Apply(r, f, c)
 		if err != nil {
 			return err
 		}
-		if ch.After.State != refund.StateCanceled {
+		if ch.After.State != refund.StateCanceled { // no rule of the table cancels it
 			return refund.ErrNotCancelable
 		}
 		if err := s.writeChange(ctx, u, tx, &ch, f); err != nil {

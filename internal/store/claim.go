@@ -17,14 +17,20 @@ import (
 // round trip. It returns no row, and changes nothing, if one of these is true.
 //
 // For every kind of call: the refund's state, generation or journal seq differs from what the caller read; its row is locked; its lease
-// has not ended; the dispatch does not exist; or not_after, after which no first byte of the call may
-// leave (rule R4 of docs/rules.md), is not in the future.
+// has not ended; the dispatch does not exist; or not_after has passed. No first byte of the call may leave after not_after (rule R4 of
+// docs/rules.md).
 //
-// For sends alone: a case is open; a resend's question about the number before it has no answer yet (ask_no); the dispatch is not the live one; sending is held; or the spacing since the last send of
-// the payment has not ended. The key's expiry is part of not_after for sends alone.
+// For sends alone: a case is open; the channel has not yet answered whether it executed the dispatch that a resend replaced (ask_no); the
+// dispatch is not the refund's newest one (dispatch_no); sending is held; or the spacing since the last send of the payment has not ended.
+// The key's expiry is part of not_after for sends alone.
 //
 // The first send fixes when the key expires; a later contract with another lifetime counts from that send too and can only shorten it.
+//
 // Only the payment's row is waited for, and only with a spacing; the refund's row is not.
+//
+// The claim is the protection against a second payment by a worker that takes over. From the claim of a send on, the refund is exposed:
+// the channel may have executed the send. not_after is before the end of the lease, so the former owner starts no call once another worker
+// may claim. The number is sent again only when the contract and the stored answers allow it (refund.Decide).
 //
 // The parameters are the fields of claimArgs.
 var claimSQL = pg.Named[claimArgs](claimReadyPart + claimMovePart)
@@ -120,10 +126,11 @@ const claimMovePart = `
   SELECT attempt_no, epoch, generation, at, not_after FROM claimed`
 
 // Claim takes the next call of a refund as its contract allows: generation + 1, lease, attempt row, exposure, journal row. All times are
-// the database's. Claimed.Send counts on the caller's clock from the instant that it read just before it called Claim, so it ends no later
-// than NotAfter in the database.
+// the database's, except Claimed.Send: the caller reads its clock, calls Claim, and lets the first byte leave within Claimed.Send of that
+// reading. That is never later than NotAfter.
 //
-// Errors: ErrNotOwner for each refusal of claimSQL or claimPooledSQL (the caller stops or reads again); ErrBusy if the payment's row, for a send with
+// Errors: ErrNotOwner where claimSQL or claimPooledSQL returns no row, because the refund has changed, is locked or leased, or may not be
+// sent now (the caller stops or reads again); ErrBusy if the payment's row, for a send with
 // a spacing, stayed locked for Config.LockTimeout; ErrUnavailable. After an error nothing may be sent: the lease of a claim that did commit
 // ends by itself.
 func (s *Store) Claim(ctx context.Context, c refund.Claim) (refund.Claimed, error) {

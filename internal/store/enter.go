@@ -24,9 +24,9 @@ const enteredSQL = `SELECT EXISTS (SELECT FROM journal WHERE tenant_id = $1 AND 
 // follow-up job if there is one.
 //
 // Only the first answer of an attempt counts (rule R5 of docs/rules.md); any later one is discarded. What the channel says later arrives as
-// the answer of another attempt, as a notice or as a line: it is stored as evidence of its own and may open a contradiction case. A fact
-// whose identity the journal has completes its attempt and changes nothing else, but for the exceptions of rule R11. Change.Known reports a
-// discarded answer and a known fact.
+// the answer of another attempt, as a notice or as a line: it is stored as evidence of its own and may open a contradiction case. If the
+// journal has the fact already, Enter marks the attempt as answered and changes nothing else, with the exceptions of rule R11. Change.Known
+// reports a discarded answer and a known fact.
 //
 // A conclusion (LeaseEnd, Settled, KeyExpired or Deadline) follows from missing evidence and must still hold under the lock.
 //
@@ -61,12 +61,13 @@ func isIDTaken(err error) bool {
 func (s *Store) enter(ctx context.Context, k refund.RefundRef, f refund.Fact, c refund.Contract) (refund.Change, error) {
 	u := s.newUnit()
 	var ch refund.Change
-	var sent *refund.Change // of the last run whose COMMIT was not answered
+	var unconfirmed *refund.Change // of the last run whose COMMIT was not answered
 	err := u.run(ctx, "fact "+string(f.Kind)+" of "+k.RID.String(), func() (err error) {
-		if ch, err = s.enterOnce(ctx, u, factInput{k, f, c, sent}); errors.Is(err, refund.ErrCommitUnknown) {
-			// Under the lock this run has looked for the change of the run before it: ch is that change, or replaces it because that run failed.
+		if ch, err = s.enterOnce(ctx, u, factInput{k, f, c, unconfirmed}); errors.Is(err, refund.ErrCommitUnknown) {
+			// This run held the lock and looked for the change of the earlier run. Either it found it, and ch is that change, or the earlier
+			// COMMIT had failed, and ch takes its place.
 			last := ch
-			sent = &last
+			unconfirmed = &last
 		}
 		return err
 	})
@@ -76,25 +77,25 @@ func (s *Store) enter(ctx context.Context, k refund.RefundRef, f refund.Fact, c 
 	return ch, nil
 }
 
-// factInput is a fact for a refund. sent is the change of the run before, whose COMMIT was not answered; it is the result if the journal
-// has it. nil = there was no such run.
+// factInput is a fact for a refund. unconfirmed is the change of the run before, whose COMMIT was not answered; it is the result if the
+// journal has it. nil = there was no such run.
 type factInput struct {
-	ref      refund.RefundRef
-	fact     refund.Fact
-	contract refund.Contract
-	sent     *refund.Change
+	ref         refund.RefundRef
+	fact        refund.Fact
+	contract    refund.Contract
+	unconfirmed *refund.Change
 }
 
-// enterOnce is one transaction of the unit u. With ErrCommitUnknown it also returns the change that was sent.
+// enterOnce is one run of the transaction that the unit u repeats. With ErrCommitUnknown it also returns the unconfirmed change.
 func (s *Store) enterOnce(ctx context.Context, u *unit, e factInput) (refund.Change, error) {
 	var ch refund.Change
 	f := e.fact
 	written, committed := enterPoints(f.Kind)
 	err := s.withRecord(ctx, u, e.ref, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
 		fault.Point(fault.EnterLocked)
-		if e.sent != nil {
-			if done, err := entered(ctx, tx, *e.sent); err != nil || done {
-				ch = *e.sent
+		if e.unconfirmed != nil {
+			if done, err := entered(ctx, tx, *e.unconfirmed); err != nil || done {
+				ch = *e.unconfirmed
 				return err
 			}
 		}
@@ -119,9 +120,9 @@ func (s *Store) enterOnce(ctx context.Context, u *unit, e factInput) (refund.Cha
 	return ch, err
 }
 
-// withRecord runs fn in a transaction that holds the locks of the refund and its payment, with the whole record as read under them. BEGIN,
-// locks and reads are one round trip. Each read is a statement of its own, so that it sees what the lock waited for. Before fn, the unit u
-// compares the record with what its earlier runs may have committed.
+// withRecord runs fn in a transaction that holds the locks of the refund and its payment, with the whole record read under these locks.
+// BEGIN, locks and reads are one round trip. Each read is a statement of its own, so that it sees what the lock waited for. Before fn, the
+// unit u compares the record with what its earlier runs may have committed.
 func (s *Store) withRecord(ctx context.Context, u *unit, k refund.RefundRef, fn func(ctx context.Context, tx pgx.Tx, r refund.Record) error) error {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {

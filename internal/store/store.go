@@ -24,7 +24,7 @@ type Enqueuer interface {
 	EnqueueTx(ctx context.Context, tx pgx.Tx, w []refund.Wakeup) error
 }
 
-// Config configures a Store. URL and Schema are required.
+// Config configures a Store. URL is required.
 type Config struct {
 	URL          string
 	Schema       string        // default "refundry"; part of every advisory lock key, so that installations in one database do not share locks
@@ -40,7 +40,7 @@ type Config struct {
 	// must return at once. It is not called if the process ends right after COMMIT, nor for an intake whose COMMIT was not answered.
 	RefundEnded func(state refund.State, took time.Duration)
 	// HoldOnFailover holds all sending as soon as a connection finds that the database was restored or has failed over. A serving process
-	// sets it, except with --failover-lossless: then WatchEpoch agrees to the new server, and sending goes on. Tools do not set it.
+	// sets it, except with --failover-lossless: then WatchEpoch records the new server as the valid one, and sending goes on. Tools do not set it.
 	HoldOnFailover bool
 }
 

@@ -16,8 +16,9 @@ import (
 // finds other rows: by $2 for a refund that gets a job, by $3 for a send whose lease has ended. $1 limit, $2 refund.HandoutTTL, $3
 // takeOverPause, $4 overdueAfter.
 //
-// ended is true in PROCESSING alone: there the end of the lease is a fact, which makes the refund UNKNOWN. In every other state nothing
-// follows from it: the lease is that of a query or a list, or the refund already counts as possibly executed. Its job claims the next call.
+// ended is true only in PROCESSING: there the end of the lease is a fact that makes the refund UNKNOWN. In the other states nothing follows
+// from it, because the lease was taken for a query or a list, or the refund counts as possibly executed already. Such a refund gets a job,
+// which claims the next call.
 const sweepDueSQL = `WITH due AS MATERIALIZED (
     SELECT r.tenant_id, r.rid, r.state = 'PROCESSING' AND r.lease_ends_at <= clock_timestamp() AS ended, r.next_action_at < now() - $4::interval AS overdue
     FROM refunds r WHERE r.next_action_at <= now()
@@ -27,7 +28,7 @@ const sweepDueSQL = `WITH due AS MATERIALIZED (
   FROM due WHERE (r.tenant_id, r.rid) = (due.tenant_id, due.rid)
   RETURNING r.tenant_id, r.rid, r.generation, r.account, due.ended, due.overdue`
 
-// sweepParkedSQL finds messages that wait for a payment that exists: it became known while the message was being parked. Every pass reads
+// sweepParkedSQL finds messages that wait for a payment that exists, because it became known while the message was being parked. Every pass reads
 // the messages parked within the last minute, and of the older ones those of one eighth of the payments, by hash: $2 is 0 to 7. A message
 // that was woken more than ten times in vain is read by one of these passes in fifty, by chance. $1 limit.
 const sweepParkedSQL = `WITH ready AS MATERIALIZED (
@@ -42,7 +43,8 @@ const sweepParkedSQL = `WITH ready AS MATERIALIZED (
   WHERE (p.tenant_id, p.parked_id) = (ready.tenant_id, ready.parked_id)
   RETURNING p.tenant_id, p.wake_payment`
 
-// overdueAfter is when Swept.Overdue counts a timer as overdue: no pass has run, or no worker came back. The pass that finds it repairs it.
+// overdueAfter is when Swept.Overdue counts a timer as overdue: for this time no pass has taken it, because none ran or more rows than its
+// limit were due. The pass that finds it repairs it.
 // It is shorter than verify.Config.Overdue, after which promise P4 is broken.
 const overdueAfter = 30 * time.Second
 
@@ -61,8 +63,11 @@ type dueRow struct {
 // Sweep is one bounded pass over everything that time makes due: due refunds get a job, sends with an ended lease are taken over, approved
 // decisions are applied, parked messages whose payment is known are woken. Any number of replicas may sweep at once.
 //
-// While the passes run and no more rows are due than they take, a send is taken over at most one sweep interval, and one pass, after its
-// lease has ended. With the defaults, that is 1 s ± 20 % and a pass after the 10 s of the lease.
+// Without passes no wait ends and no owner that was lost is replaced. No second payment follows from that: the sweep serves progress, the
+// claim protects the money.
+//
+// A send is taken over within one sweep interval plus one pass after its lease has ended, unless no sweeper runs or more than limit rows
+// are due. With the defaults, that is 1 s ± 20 % and a pass after the 10 s of the lease.
 //
 // Errors: ErrUnavailable. An error of one take-over is logged, and it is tried again after takeOverPause.
 func (s *Store) Sweep(ctx context.Context, limit int) (refund.Swept, error) {
@@ -127,7 +132,7 @@ func (s *Store) sweepDue(ctx context.Context, limit int, out *refund.Swept) (end
 	return ended, err
 }
 
-// takeOver enters the end of the lease of an owner that has not entered an answer. Its send may have happened; the follow-up job is in the
+// takeOver enters that the lease of a send has ended without an answer. The channel may have executed the send. The follow-up job is in the
 // same transaction.
 //
 // A process without the refund's account does not know the contract and returns ErrNoChannel, which is logged as an error. The refund is due

@@ -10,17 +10,22 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/refundry/refundry/internal/devnats"
+	"github.com/refundry/refundry/internal/devnats/natstest"
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
 // natsBroker is a nats-server in a process of its own.
 type natsBroker struct {
 	dir, addr string
-	proc      *natsProcess
+	proc      *natstest.Process
 	conn      *nats.Conn
 	js        jetstream.JetStream
 	repeats   atomic.Int64
 }
+
+// TestNATSServerProcess is the server in its process; in an ordinary run it does nothing.
+func TestNATSServerProcess(t *testing.T) { natstest.Serve(t) }
 
 func startNATS(t *testing.T) *natsBroker {
 	t.Helper()
@@ -42,11 +47,11 @@ func (b *natsBroker) url() string { return "nats://" + b.addr }
 
 func (b *natsBroker) start(t *testing.T) {
 	t.Helper()
-	b.proc = startNATSProcess(t, b.dir, b.addr)
-	b.addr = b.proc.addr
+	b.proc = natstest.Start(t, devnats.Config{Dir: b.dir, Listen: b.addr})
+	b.addr = b.proc.Addr()
 }
 
-func (b *natsBroker) kill() { b.proc.kill() }
+func (b *natsBroker) kill() { b.proc.Kill() }
 
 func (b *natsBroker) send(ctx context.Context, msgs []*nats.Msg) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)

@@ -19,17 +19,20 @@ type Message struct {
 	Body        []byte
 }
 
-// Broker is a running broker for one row. Addresses are host:port; "" = the broker's own.
+// Broker is a running broker for one row. A route is how its clients reach it, in a form of the broker's own: an address, a list of them,
+// the settings of its Kind. nil = directly.
 type Broker interface {
-	Addr() string
+	// Via returns a route on which every connection goes through a proxy. front starts a proxy of the TCP address target (host:port) and
+	// returns the proxy's; the broker calls it for each of its addresses.
+	Via(t testing.TB, front func(target string) (addr string)) (route any)
 	// Prepare creates an empty topic and everything that the consumers need to get all messages published from now on: stream, topic,
 	// queues. The suite calls it before it publishes or opens anything, and again for later consumers.
 	Prepare(t testing.TB, consumers ...string)
-	// Opener returns the Opener of a consumer that connects to addr.
-	Opener(t testing.TB, consumer, addr string) bridge.Opener
-	// Publish sends messages in order to addr and returns when the broker has stored all of them. stored is the number of messages that
+	// Opener returns the Opener of a consumer that connects by route.
+	Opener(t testing.TB, consumer string, route any) bridge.Opener
+	// Publish sends messages in order by route and returns when the broker has stored all of them. stored is the number of messages that
 	// the broker did not drop as duplicates.
-	Publish(ctx context.Context, addr string, msgs ...Message) (stored int, err error)
+	Publish(ctx context.Context, route any, msgs ...Message) (stored int, err error)
 	// Kill ends the broker as abruptly as this kind allows. Start restarts it with its data on the same address.
 	Kill(t testing.TB)
 	Start(t testing.TB)

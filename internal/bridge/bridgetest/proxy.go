@@ -16,10 +16,9 @@ const (
 	cut             // connections are closed and new ones refused
 )
 
-// proxy is a TCP proxy in front of a broker. Its mode simulates failures of the network.
+// proxy stands before all addresses of a broker. Its mode simulates failures of the network.
 type proxy struct {
-	target string
-	listen net.Listener
+	route any // of the broker, through the proxy
 
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -29,15 +28,21 @@ type proxy struct {
 	dials   int
 }
 
-func newProxy(t testing.TB, target string) *proxy {
+func newProxy(t testing.TB, b Broker) *proxy {
+	p := &proxy{conns: map[net.Conn]bool{}}
+	p.changed = sync.NewCond(&p.mu)
+	p.route = b.Via(t, func(target string) string { return p.front(t, target) })
+	return p
+}
+
+// front starts to listen for target and returns the address.
+func (p *proxy) front(t testing.TB, target string) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{target: target, listen: l, conns: map[net.Conn]bool{}}
-	p.changed = sync.NewCond(&p.mu)
 	var done sync.WaitGroup
-	done.Go(func() { p.accept(&done) })
+	done.Go(func() { p.accept(l, target, &done) })
 	t.Cleanup(func() {
 		p.mu.Lock()
 		p.closed = true
@@ -46,10 +51,8 @@ func newProxy(t testing.TB, target string) *proxy {
 		p.set(cut)
 		done.Wait()
 	})
-	return p
+	return l.Addr().String()
 }
-
-func (p *proxy) addr() string { return p.listen.Addr().String() }
 
 // dialed is the number of connections of clients.
 func (p *proxy) dialed() int {
@@ -71,16 +74,16 @@ func (p *proxy) set(m mode) {
 	p.changed.Broadcast()
 }
 
-func (p *proxy) accept(done *sync.WaitGroup) {
+func (p *proxy) accept(l net.Listener, target string, done *sync.WaitGroup) {
 	for {
-		client, err := p.listen.Accept()
+		client, err := l.Accept()
 		if err != nil {
 			return
 		}
 		p.mu.Lock()
 		p.dials++
 		p.mu.Unlock()
-		broker, err := net.Dial("tcp", p.target)
+		broker, err := net.Dial("tcp", target)
 		if err != nil || !p.keep(client, broker) {
 			_ = client.Close()
 			if broker != nil {

@@ -21,9 +21,9 @@ func crashAfterCommit(w *suite) {
 }
 
 func crashed(w *suite, after bool) {
-	via := newProxy(w, w.broker.Addr())
+	via := newProxy(w, w.broker)
 	w.publish(messages(0, 20)...)
-	cfg := w.config(via.addr())
+	cfg := w.config(via.route)
 	g := newPausingDoor(w.door, after)
 	cfg.Door = g
 	first := w.start(cfg)
@@ -32,19 +32,19 @@ func crashed(w *suite, after bool) {
 	if lag := w.broker.Lag(w, consumer); lag != 20 {
 		w.Errorf("%d messages wait at the broker, want 20: no message is acknowledged before its COMMIT is known", lag)
 	}
-	w.start(w.config(""))
+	w.start(w.config(nil))
 	w.waitSettled()
 	w.want(20, 20, 0, 0)
 }
 
 func secondProcess(w *suite) {
 	w.publish(messages(0, 50)...)
-	cfg := w.config("")
+	cfg := w.config(nil)
 	g := newPausingDoor(w.door, false)
 	cfg.Door, cfg.MaxBatch = g, w.batch(20) // it holds at most three groups: deciding, acknowledging, fetching
 	w.start(cfg)
 	w.waitClosed(g.reached, "a group reaches the Door of the first process")
-	w.start(w.config(""))
+	w.start(w.config(nil))
 	w.publish(messages(50, 100)...)
 	w.waitFor("the second process works while the first one holds its groups", func() bool { return w.refunds() >= 50 })
 	close(g.goOn)
@@ -54,7 +54,7 @@ func secondProcess(w *suite) {
 
 func consumerDeleted(w *suite) {
 	w.publish(messages(0, 20)...)
-	w.start(w.config(""))
+	w.start(w.config(nil))
 	w.waitSettled()
 	w.broker.DeleteConsumer(w, consumer)
 	w.publish(messages(20, 40)...)
@@ -65,7 +65,7 @@ func consumerDeleted(w *suite) {
 
 func brokerKilled(w *suite) {
 	w.publish(messages(0, 300)...)
-	w.start(w.config(""))
+	w.start(w.config(nil))
 	w.waitFor("the bridge has decided some messages", func() bool { return w.refunds() > 0 })
 	w.broker.Kill(w)
 	w.broker.Start(w)
@@ -75,8 +75,8 @@ func brokerKilled(w *suite) {
 }
 
 func blackHole(w *suite) {
-	via := newProxy(w, w.broker.Addr())
-	w.start(w.config(via.addr()))
+	via := newProxy(w, w.broker)
+	w.start(w.config(via.route))
 	w.publish(messages(0, 10)...)
 	w.waitSettled()
 	via.set(blackholed)
@@ -92,8 +92,8 @@ func blackHole(w *suite) {
 // publishHang is a peer that stops reading. Publishing ends with an error, repeated events are replays, and the acknowledgements of
 // the bridge do not hang.
 func publishHang(w *suite) {
-	via := newProxy(w, w.broker.Addr())
-	w.start(w.config(via.addr()))
+	via := newProxy(w, w.broker)
+	w.start(w.config(via.route))
 	w.publish(messages(0, 10)...)
 	w.waitSettled()
 	via.set(stalled)
@@ -106,7 +106,7 @@ func publishHang(w *suite) {
 	}
 	ctx, cancel := context.WithTimeout(w.Context(), 5*time.Second)
 	defer cancel()
-	if _, err := w.broker.Publish(ctx, via.addr(), fat...); err == nil {
+	if _, err := w.broker.Publish(ctx, via.route, fat...); err == nil {
 		w.Error("publishing to a peer that does not read succeeded, want an error")
 	}
 	w.publish(messages(50, 60)...)
@@ -124,7 +124,7 @@ func postgresDown(w *suite) {
 		w.Fatal(err)
 	}
 	w.installation = newInstallation(w, db.URL())
-	b := w.start(w.config(""))
+	b := w.start(w.config(nil))
 	w.publish(messages(0, 100)...)
 	w.waitSettled()
 	if err := db.Stop(w.Context()); err != nil {
@@ -166,7 +166,7 @@ func heap() int64 {
 
 func gracefulStop(w *suite) {
 	w.publish(messages(0, 100)...)
-	cfg := w.config("")
+	cfg := w.config(nil)
 	g := newPausingDoor(w.door, false)
 	cfg.Door = g
 	cfg.MaxBatch = w.batch(30)
@@ -180,7 +180,7 @@ func gracefulStop(w *suite) {
 	if lag := w.broker.Lag(w, consumer); done == 0 || lag != 100-done {
 		w.Errorf("%d refunds and %d messages at the broker after the stop, want the rest of 100 and at least one group done", done, lag)
 	}
-	w.start(w.config(""))
+	w.start(w.config(nil))
 	w.waitSettled()
 	w.want(100, 100, 0, 0)
 	if n := w.seen.count("REPLAYED"); n != 0 {

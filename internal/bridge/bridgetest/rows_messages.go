@@ -10,7 +10,7 @@ func duplicateNewTransport(w *suite) {
 	again := e
 	e.TransportID, again.TransportID = "t-1", "t-2"
 	w.publish(e, again, again)
-	w.start(w.config(""))
+	w.start(w.config(nil))
 	w.waitSettled()
 	w.want(1, 1, 0, 0)
 	if w.seen.count("REPLAYED") == 0 {
@@ -23,7 +23,7 @@ func duplicateWindow(w *suite) {
 	e.TransportID = "t-1"
 	first := w.publish(e, e)
 	w.waitFor("the window has ended and the broker stores the repeat", func() bool { return w.broker.DuplicateWindow() == 0 || w.publish(e) == 1 })
-	w.start(w.config(""))
+	w.start(w.config(nil))
 	w.waitSettled()
 	w.want(1, 1, 0, 0)
 	if replays := w.seen.count("cause event"); replays == 0 && first == 1 {
@@ -37,7 +37,7 @@ func sameEventOtherAmount(w *suite) {
 	a, b := good.message(), other.message()
 	a.TransportID, b.TransportID = "t-1", "t-2"
 	w.publish(a, b, a, eventNo(2).message())
-	w.start(w.config(""))
+	w.start(w.config(nil))
 	w.waitSettled()
 	w.want(2, 2, 1, 1)
 	if w.parked("idempotency-key-reused") != 1 {
@@ -50,7 +50,7 @@ func newEventKnownRefund(w *suite) {
 	same.id, other.id = "evt-same", "evt-other"
 	other.amount++
 	w.publish(first.message(), same.message(), other.message())
-	w.start(w.config(""))
+	w.start(w.config(nil))
 	w.waitSettled()
 	w.want(1, 3, 1, 1)
 	if w.parked("refund-parameters-conflict") != 1 || w.seen.count("cause refund") != 1 {
@@ -61,7 +61,7 @@ func newEventKnownRefund(w *suite) {
 func poisonMidBatch(w *suite) {
 	msgs := append(messages(0, 5), Message{Body: []byte(`{"specversion":"1.0","id":`)})
 	w.publish(append(msgs, messages(5, 10)...)...)
-	w.start(w.config(""))
+	w.start(w.config(nil))
 	w.waitSettled()
 	w.want(10, 10, 0, 1)
 	if w.parked("undecodable") != 1 {
@@ -79,7 +79,7 @@ func largeBody(w *suite) {
 	}
 	big := Message{Body: bytes.Repeat([]byte("x"), largest)}
 	w.publish(eventNo(0).message(), big, eventNo(1).message())
-	w.start(w.config(""))
+	w.start(w.config(nil))
 	w.waitSettled()
 	w.want(2, 2, 0, 1)
 	if w.count(`SELECT count(*) FROM parked WHERE reason = 'too-large' AND octet_length(body) = $1`, largest) != 1 {
@@ -91,7 +91,7 @@ func unknownVersion(w *suite) {
 	e := eventNo(1)
 	e.version = "9.9"
 	w.publish(eventNo(0).message(), e.message())
-	w.start(w.config(""))
+	w.start(w.config(nil))
 	w.waitSettled()
 	w.want(1, 1, 0, 1)
 	if w.count(`SELECT count(*) FROM parked WHERE reason = 'undecodable' AND event_id = 'evt-1' AND tenant_id = $1`, int64(w.tenant.ID)) != 1 {
@@ -110,7 +110,7 @@ func manyRedeliveries(w *suite) {
 		again[i].TransportID = fmt.Sprintf("t-%d", i)
 	}
 	w.publish(again...)
-	w.start(w.config(""))
+	w.start(w.config(nil))
 	w.waitSettled()
 	w.want(2, 2, 0, 0)
 	if n := w.seen.count("REPLAYED"); n != times-1 {
@@ -122,7 +122,7 @@ func manyRedeliveries(w *suite) {
 func backlog(w *suite) {
 	n := max(sized(2000, 20000), 2*w.broker.Window())
 	w.publish(messages(0, n)...)
-	w.start(w.config(""))
+	w.start(w.config(nil))
 	w.waitSettled()
 	w.want(n, n, 0, 0)
 	if got := w.count(`SELECT count(*) FROM deliveries WHERE outcome = 'TAKEN' AND rid IS NOT NULL`); got != n {
@@ -133,9 +133,9 @@ func backlog(w *suite) {
 func twoConsumers(w *suite) {
 	w.broker.Prepare(w, "audit")
 	w.publish(messages(0, 20)...)
-	w.start(w.config(""))
-	second := w.config("")
-	second.Name, second.Open = "audit", w.broker.Opener(w, "audit", "")
+	w.start(w.config(nil))
+	second := w.config(nil)
+	second.Name, second.Open = "audit", w.broker.Opener(w, "audit", nil)
 	w.start(second)
 	w.waitSettled()
 	w.waitFor("the second consumer has acknowledged all messages", func() bool { return w.broker.Lag(w, "audit") == 0 })
@@ -150,7 +150,7 @@ func refundBeforePayment(w *suite) {
 	early := eventNo(1)
 	early.bare = true
 	w.publish(early.message(), eventNo(200).message())
-	w.start(w.config(""))
+	w.start(w.config(nil))
 	w.waitSettled()
 	if w.refunds() != 1 || w.parked("waiting") != 1 {
 		w.Fatalf("%d refunds and %d waiting, want 1 and 1: an early request waits for its payment and does not block others", w.refunds(), w.parked("waiting"))
@@ -168,7 +168,7 @@ func otherTenant(w *suite) {
 	foreign, nobody := eventNo(1), eventNo(2)
 	foreign.tenant, nobody.tenant = "rival", ""
 	w.publish(foreign.message(), nobody.message(), eventNo(3).message())
-	w.start(w.config(""))
+	w.start(w.config(nil))
 	w.waitSettled()
 	w.want(1, 1, 0, 2)
 	if w.parked("other-tenant") != 2 || w.count(`SELECT count(*) FROM parked WHERE tenant_id <> 0`) != 0 {

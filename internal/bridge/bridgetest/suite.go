@@ -81,9 +81,9 @@ func (o *outcomes) Parked(_, reason string) { o.add("parked " + reason) }
 func (o *outcomes) Opened(string)           { o.add("opened") }
 func (o *outcomes) AckFailed(string)        { o.add("ack failed") }
 
-// config of a bridge, through addr.
-func (w *suite) config(addr string) bridge.Config {
-	return bridge.Config{Name: consumer, Broker: "test", Open: w.broker.Opener(w, consumer, addr), Door: w.door,
+// config of a bridge that connects by a route.
+func (w *suite) config(route any) bridge.Config {
+	return bridge.Config{Name: consumer, Broker: "test", Open: w.broker.Opener(w, consumer, route), Door: w.door,
 		ParkedMessages: w.store, Deliveries: w.store, Tenants: w.store,
 		Allowed: []string{"demo"},
 		MaxBody: mostBody, HoldEvery: w.broker.AckWait() / 6, Retry: 50 * time.Millisecond, Observe: &w.seen}
@@ -133,7 +133,7 @@ func (w *suite) publish(msgs ...Message) int {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), patience)
 	defer cancel()
-	stored, err := w.broker.Publish(ctx, "", msgs...)
+	stored, err := w.broker.Publish(ctx, nil, msgs...)
 	if err != nil {
 		w.Fatalf("publish: %v", err)
 	}

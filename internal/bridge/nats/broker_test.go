@@ -64,17 +64,18 @@ func (b *broker) AckWait() time.Duration         { return ackWait }
 func (b *broker) DuplicateWindow() time.Duration { return duplicateWindow }
 func (b *broker) LargestBody() int               { return largestBody }
 
-func (b *broker) Addr() string { return b.addr }
+// Via returns the proxy's address: the route to a server of NATS is its host:port.
+func (b *broker) Via(_ testing.TB, front func(string) string) any { return front(b.addr) }
 
-func (b *broker) via(addr string) string {
-	if addr == "" {
-		return b.addr
+func (b *broker) at(route any) string {
+	if addr, ok := route.(string); ok {
+		return addr
 	}
-	return addr
+	return b.addr
 }
 
-func (b *broker) Opener(t testing.TB, consumer, addr string) bridge.Opener {
-	open, err := natsbridge.Opener(natsbridge.Config{URL: "nats://" + b.via(addr), Stream: stream, Durable: "refundry-" + consumer, Subjects: []string{subjects},
+func (b *broker) Opener(t testing.TB, consumer string, route any) bridge.Opener {
+	open, err := natsbridge.Opener(natsbridge.Config{URL: "nats://" + b.at(route), Stream: stream, Durable: "refundry-" + consumer, Subjects: []string{subjects},
 		AckWait: ackWait, Wait: 4 * time.Second, Dial: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -82,11 +83,11 @@ func (b *broker) Opener(t testing.TB, consumer, addr string) bridge.Opener {
 	return open
 }
 
-// Publish uses a new connection if addr is not the broker's own.
-func (b *broker) Publish(ctx context.Context, addr string, msgs ...bridgetest.Message) (stored int, err error) {
+// Publish uses a new connection if there is a route.
+func (b *broker) Publish(ctx context.Context, route any, msgs ...bridgetest.Message) (stored int, err error) {
 	js := b.js
-	if addr != "" {
-		conn, err := nats.Connect(addr, nats.FlusherTimeout(time.Second), nats.Timeout(2*time.Second))
+	if route != nil {
+		conn, err := nats.Connect(b.at(route), nats.FlusherTimeout(time.Second), nats.Timeout(2*time.Second))
 		if err != nil {
 			return 0, err
 		}
@@ -166,7 +167,7 @@ func (b *broker) DeleteConsumer(t testing.TB, consumer string) {
 
 // Redeliver creates a missing consumer and naks its oldest message so many times.
 func (b *broker) Redeliver(t testing.TB, consumer string, times int) {
-	source, err := b.Opener(t, consumer, "")(t.Context())
+	source, err := b.Opener(t, consumer, nil)(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/oapi-codegen/runtime"
 	openapi_types "github.com/oapi-codegen/runtime/types"
+	"github.com/refundry/refundry/internal/refund"
 )
 
 // Defines values for ApprovalVerdict.
@@ -35,27 +36,6 @@ func (e ApprovalVerdict) Valid() bool {
 	case Approve:
 		return true
 	case Reject:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for AttemptKind.
-const (
-	LIST  AttemptKind = "LIST"
-	QUERY AttemptKind = "QUERY"
-	SEND  AttemptKind = "SEND"
-)
-
-// Valid indicates whether the value is a known member of the AttemptKind enum.
-func (e AttemptKind) Valid() bool {
-	switch e {
-	case LIST:
-		return true
-	case QUERY:
-		return true
-	case SEND:
 		return true
 	default:
 		return false
@@ -98,120 +78,6 @@ func (e CaseState) Valid() bool {
 	}
 }
 
-// Defines values for DecisionAction.
-const (
-	AcceptAsIs         DecisionAction = "accept-as-is"
-	ConfirmNotDone     DecisionAction = "confirm-not-done"
-	ConfirmSuccess     DecisionAction = "confirm-success"
-	Resend             DecisionAction = "resend"
-	RevokeConfirmation DecisionAction = "revoke-confirmation"
-	Wait               DecisionAction = "wait"
-)
-
-// Valid indicates whether the value is a known member of the DecisionAction enum.
-func (e DecisionAction) Valid() bool {
-	switch e {
-	case AcceptAsIs:
-		return true
-	case ConfirmNotDone:
-		return true
-	case ConfirmSuccess:
-		return true
-	case Resend:
-		return true
-	case RevokeConfirmation:
-		return true
-	case Wait:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for DecisionStatus.
-const (
-	Applied  DecisionStatus = "applied"
-	Approved DecisionStatus = "approved"
-	Expired  DecisionStatus = "expired"
-	Proposed DecisionStatus = "proposed"
-	Rejected DecisionStatus = "rejected"
-	Void     DecisionStatus = "void"
-)
-
-// Valid indicates whether the value is a known member of the DecisionStatus enum.
-func (e DecisionStatus) Valid() bool {
-	switch e {
-	case Applied:
-		return true
-	case Approved:
-		return true
-	case Expired:
-		return true
-	case Proposed:
-		return true
-	case Rejected:
-		return true
-	case Void:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for EffectStatus.
-const (
-	EffectStatusDROPPED  EffectStatus = "DROPPED"
-	EffectStatusHELD     EffectStatus = "HELD"
-	EffectStatusMOVED    EffectStatus = "MOVED"
-	EffectStatusREVERSED EffectStatus = "REVERSED"
-)
-
-// Valid indicates whether the value is a known member of the EffectStatus enum.
-func (e EffectStatus) Valid() bool {
-	switch e {
-	case EffectStatusDROPPED:
-		return true
-	case EffectStatusHELD:
-		return true
-	case EffectStatusMOVED:
-		return true
-	case EffectStatusREVERSED:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for EventOutcome.
-const (
-	EventOutcomeAccepted    EventOutcome = "accepted"
-	EventOutcomeConflict    EventOutcome = "conflict"
-	EventOutcomeRefused     EventOutcome = "refused"
-	EventOutcomeReplayed    EventOutcome = "replayed"
-	EventOutcomeUndecodable EventOutcome = "undecodable"
-	EventOutcomeWaiting     EventOutcome = "waiting"
-)
-
-// Valid indicates whether the value is a known member of the EventOutcome enum.
-func (e EventOutcome) Valid() bool {
-	switch e {
-	case EventOutcomeAccepted:
-		return true
-	case EventOutcomeConflict:
-		return true
-	case EventOutcomeRefused:
-		return true
-	case EventOutcomeReplayed:
-		return true
-	case EventOutcomeUndecodable:
-		return true
-	case EventOutcomeWaiting:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for EventType.
 const (
 	PaymentCaptured EventType = "payment.captured"
@@ -230,36 +96,18 @@ func (e EventType) Valid() bool {
 	}
 }
 
-// Defines values for KnownBy.
+// Defines values for MessageOutcomeFilter.
 const (
-	Captures KnownBy = "captures"
-	Snapshot KnownBy = "snapshot"
+	CONFLICT MessageOutcomeFilter = "CONFLICT"
+	PARKED   MessageOutcomeFilter = "PARKED"
+	REFUSED  MessageOutcomeFilter = "REFUSED"
+	REPLAYED MessageOutcomeFilter = "REPLAYED"
+	TAKEN    MessageOutcomeFilter = "TAKEN"
+	WAITING  MessageOutcomeFilter = "WAITING"
 )
 
-// Valid indicates whether the value is a known member of the KnownBy enum.
-func (e KnownBy) Valid() bool {
-	switch e {
-	case Captures:
-		return true
-	case Snapshot:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for MessageOutcome.
-const (
-	CONFLICT MessageOutcome = "CONFLICT"
-	PARKED   MessageOutcome = "PARKED"
-	REFUSED  MessageOutcome = "REFUSED"
-	REPLAYED MessageOutcome = "REPLAYED"
-	TAKEN    MessageOutcome = "TAKEN"
-	WAITING  MessageOutcome = "WAITING"
-)
-
-// Valid indicates whether the value is a known member of the MessageOutcome enum.
-func (e MessageOutcome) Valid() bool {
+// Valid indicates whether the value is a known member of the MessageOutcomeFilter enum.
+func (e MessageOutcomeFilter) Valid() bool {
 	switch e {
 	case CONFLICT:
 		return true
@@ -296,42 +144,6 @@ func (e ParkedState) Valid() bool {
 	}
 }
 
-// Defines values for RefundState.
-const (
-	RefundStateACCEPTED   RefundState = "ACCEPTED"
-	RefundStateCANCELED   RefundState = "CANCELED"
-	RefundStateFAILED     RefundState = "FAILED"
-	RefundStatePENDING    RefundState = "PENDING"
-	RefundStatePROCESSING RefundState = "PROCESSING"
-	RefundStateREVERSED   RefundState = "REVERSED"
-	RefundStateSUCCESS    RefundState = "SUCCESS"
-	RefundStateUNKNOWN    RefundState = "UNKNOWN"
-)
-
-// Valid indicates whether the value is a known member of the RefundState enum.
-func (e RefundState) Valid() bool {
-	switch e {
-	case RefundStateACCEPTED:
-		return true
-	case RefundStateCANCELED:
-		return true
-	case RefundStateFAILED:
-		return true
-	case RefundStatePENDING:
-		return true
-	case RefundStatePROCESSING:
-		return true
-	case RefundStateREVERSED:
-		return true
-	case RefundStateSUCCESS:
-		return true
-	case RefundStateUNKNOWN:
-		return true
-	default:
-		return false
-	}
-}
-
 // AccountName Name of a configured channel account.
 type AccountName = string
 
@@ -353,7 +165,9 @@ type Attempt struct {
 	Ordinal int `json:"ordinal"`
 
 	// Dispatch The ordinal of the dispatch.
-	Dispatch   int         `json:"dispatch"`
+	Dispatch int `json:"dispatch"`
+
+	// Kind Values may be added: accept one that you do not know.
 	Kind       AttemptKind `json:"kind"`
 	Generation int         `json:"generation"`
 	StartedAt  time.Time   `json:"startedAt"`
@@ -362,8 +176,8 @@ type Attempt struct {
 	NotAfter   time.Time  `json:"notAfter"`
 	AnsweredAt *time.Time `json:"answeredAt"`
 
-	// Answer What the call proves. Null while it has no answer.
-	Answer *string `json:"answer"`
+	// Answer Null while the call has no answer.
+	Answer *AttemptAnswer `json:"answer"`
 
 	// Rule The rule that classified the answer.
 	Rule *string `json:"rule"`
@@ -373,8 +187,11 @@ type Attempt struct {
 	Evidence json.RawMessage `json:"evidence"`
 }
 
-// AttemptKind defines model for AttemptKind.
-type AttemptKind string
+// AttemptAnswer What the call proves. Values may be added: accept one that you do not know.
+type AttemptAnswer = refund.FactKind
+
+// AttemptKind Values may be added: accept one that you do not know.
+type AttemptKind = refund.AttemptKind
 
 // Build defines model for Build.
 type Build struct {
@@ -420,9 +237,9 @@ type Case struct {
 	Id openapi_types.UUID `json:"id"`
 
 	// Reason The first of `reasons`.
-	Reason   string    `json:"reason"`
-	Reasons  []string  `json:"reasons"`
-	OpenedAt time.Time `json:"openedAt"`
+	Reason   CaseReason   `json:"reason"`
+	Reasons  []CaseReason `json:"reasons"`
+	OpenedAt time.Time    `json:"openedAt"`
 }
 
 // CaseDetail defines model for CaseDetail.
@@ -458,8 +275,11 @@ type CasePage struct {
 // more than one effect. `other-number-open`: another number may still pay. `excess`: more was refunded than captured.
 // `contradiction`: the channel contradicts itself or the record. `unmatched-line`: a line at the channel may be this refund.
 // `deadline`: open for too long. `no-automatic-step`: the channel's contract allows no further automatic step.
-// `acknowledged-after-end`: the channel acknowledged a refund that was reported as not done. More values may be added.
-type CaseReason = string
+// `acknowledged-after-end`: the channel acknowledged a refund that was reported as not done. Values may be added: accept one that you do not know.
+type CaseReason = refund.CaseReason
+
+// CaseReasonFilter defines model for CaseReasonFilter.
+type CaseReasonFilter = refund.CaseReason
 
 // CaseState defines model for CaseState.
 type CaseState string
@@ -503,11 +323,12 @@ type CaseSummary struct {
 
 // Choice defines model for Choice.
 type Choice struct {
+	// Action Values may be added: accept one that you do not know.
 	Action  DecisionAction `json:"action"`
 	Allowed bool           `json:"allowed"`
 
-	// Why Stable name of the obstacle; null when the action is allowed.
-	Why *string `json:"why"`
+	// Why Null when the action is allowed.
+	Why *Obstacle `json:"why"`
 
 	// Detail The obstacle in a sentence.
 	Detail *string `json:"detail"`
@@ -535,9 +356,11 @@ type Currency = string
 type Decision struct {
 	Id     openapi_types.UUID `json:"id"`
 	CaseId openapi_types.UUID `json:"caseId"`
-	Action DecisionAction     `json:"action"`
 
-	// Status `approved`: takes effect when no earlier request can still be carried out. `applied`: has taken effect. `void`: something changed before it took effect.
+	// Action Values may be added: accept one that you do not know.
+	Action DecisionAction `json:"action"`
+
+	// Status `approved`: takes effect when no earlier request can still be carried out. `applied`: has taken effect. `void`: something changed before it took effect. Values may be added: accept one that you do not know.
 	Status   DecisionStatus      `json:"status"`
 	Evidence string              `json:"evidence"`
 	EffectId *openapi_types.UUID `json:"effectId"`
@@ -555,12 +378,12 @@ type Decision struct {
 	AppliedAt *time.Time `json:"appliedAt"`
 }
 
-// DecisionAction defines model for DecisionAction.
-type DecisionAction string
+// DecisionAction Values may be added: accept one that you do not know.
+type DecisionAction = refund.Action
 
 // DecisionRequest defines model for DecisionRequest.
 type DecisionRequest struct {
-	Action DecisionAction `json:"action"`
+	Action ProposedAction `json:"action"`
 
 	// EffectId For `confirm-success`: the held line that is this refund.
 	EffectId *openapi_types.UUID `json:"effectId,omitempty"`
@@ -572,8 +395,8 @@ type DecisionRequest struct {
 	Version *int64 `json:"version,omitempty"`
 }
 
-// DecisionStatus `approved`: takes effect when no earlier request can still be carried out. `applied`: has taken effect. `void`: something changed before it took effect.
-type DecisionStatus string
+// DecisionStatus `approved`: takes effect when no earlier request can still be carried out. `applied`: has taken effect. `void`: something changed before it took effect. Values may be added: accept one that you do not know.
+type DecisionStatus = string
 
 // Delivery One delivery of a message about this refund.
 type Delivery struct {
@@ -582,8 +405,10 @@ type Delivery struct {
 	Source    *string   `json:"source"`
 	EventId   *string   `json:"eventId"`
 	Transport string    `json:"transport"`
-	Outcome   string    `json:"outcome"`
-	Cause     *string   `json:"cause"`
+
+	// Outcome What was decided about a delivery. PARKED: it could not be decided. Values may be added: accept one that you do not know.
+	Outcome MessageOutcome `json:"outcome"`
+	Cause   *string        `json:"cause"`
 }
 
 // Dispatch One identity of the refund at the channel.
@@ -621,7 +446,7 @@ type Effect struct {
 	// Currency ISO 4217, upper case.
 	Currency Currency `json:"currency"`
 
-	// Status HELD: not matched to a refund yet. MOVED: the money moved. REVERSED: the channel returned it. DROPPED: a held line that is counted as another effect, or that the channel returned.
+	// Status HELD: not matched to a refund yet. MOVED: the money moved. REVERSED: the channel returned it. DROPPED: a held line that is counted as another effect, or that the channel returned. Values may be added: accept one that you do not know.
 	Status     EffectStatus `json:"status"`
 	Source     string       `json:"source"`
 	At         time.Time    `json:"at"`
@@ -631,20 +456,20 @@ type Effect struct {
 	Voucher *map[string]string `json:"voucher"`
 }
 
-// EffectStatus HELD: not matched to a refund yet. MOVED: the money moved. REVERSED: the channel returned it. DROPPED: a held line that is counted as another effect, or that the channel returned.
-type EffectStatus string
+// EffectStatus HELD: not matched to a refund yet. MOVED: the money moved. REVERSED: the channel returned it. DROPPED: a held line that is counted as another effect, or that the channel returned. Values may be added: accept one that you do not know.
+type EffectStatus = refund.EffectStatus
 
 // EventData defines model for EventData.
 type EventData = json.RawMessage
 
 // EventOutcome accepted: new and stored. replayed: known; nothing changes. conflict: known with other parameters; parked. refused: a
 // rule refuses it; parked. waiting: its payment is not known; it is decided when the payment is announced. undecodable:
-// not a supported event; parked.
-type EventOutcome string
+// not a supported event; parked. Values may be added: accept one that you do not know.
+type EventOutcome = string
 
 // EventProblem defines model for EventProblem.
 type EventProblem struct {
-	// Code A problem code; `/problems` lists all of them.
+	// Code A problem code; `/problems` lists all of them. Values may be added: accept one that you do not know.
 	Code      ProblemCode   `json:"code"`
 	Detail    string        `json:"detail"`
 	Retryable bool          `json:"retryable"`
@@ -665,7 +490,7 @@ type EventVerdict struct {
 
 	// Outcome accepted: new and stored. replayed: known; nothing changes. conflict: known with other parameters; parked. refused: a
 	// rule refuses it; parked. waiting: its payment is not known; it is decided when the payment is announced. undecodable:
-	// not a supported event; parked.
+	// not a supported event; parked. Values may be added: accept one that you do not know.
 	Outcome  EventOutcome  `json:"outcome"`
 	RefundId *string       `json:"refundId"`
 	State    *RefundState  `json:"state"`
@@ -679,12 +504,17 @@ type EventVerdicts struct {
 
 // Failure Why a refund FAILED.
 type Failure struct {
-	// Code channel-failed, channel-refused, channel-refused-duplicate or decided-not-done.
-	Code string `json:"code"`
+	// Code channel-failed: the channel took the refund and it failed. channel-refused: the channel refused it. channel-refused-duplicate: the
+	// channel refused it as a repeat of another one. decided-not-done: people decided that it was not done. Values may be added: accept one that you do not know.
+	Code FailureCode `json:"code"`
 
 	// ChannelCode The channel's own code.
 	ChannelCode *string `json:"channelCode"`
 }
+
+// FailureCode channel-failed: the channel took the refund and it failed. channel-refused: the channel refused it. channel-refused-duplicate: the
+// channel refused it as a repeat of another one. decided-not-done: people decided that it was not done. Values may be added: accept one that you do not know.
+type FailureCode = string
 
 // FieldError One fault of the request. Exactly one of pointer, parameter and header names its place.
 type FieldError struct {
@@ -716,15 +546,17 @@ type Id = string
 
 // JournalEntry defines model for JournalEntry.
 type JournalEntry struct {
-	Seq  int64        `json:"seq"`
-	At   time.Time    `json:"at"`
-	Kind string       `json:"kind"`
+	Seq int64     `json:"seq"`
+	At  time.Time `json:"at"`
+
+	// Kind The request, a step of the service, an answer of the channel, a conclusion from time, a line, or a decision. Values may be added: accept one that you do not know.
+	Kind JournalKind  `json:"kind"`
 	From *RefundState `json:"from"`
 
 	// To PENDING: stored; nothing has reached the channel. PROCESSING: being sent. ACCEPTED: the channel has acknowledged the
 	// refund, and the result comes later. UNKNOWN: it may or may not have been carried out; queries or a person find out.
 	// SUCCESS: the money moved. FAILED: the money did not move and will not. CANCELED: canceled before it was sent. REVERSED:
-	// the channel returned the money.
+	// the channel returned the money. Values may be added: accept one that you do not know.
 	To         RefundState     `json:"to"`
 	Generation int             `json:"generation"`
 	Source     string          `json:"source"`
@@ -732,8 +564,11 @@ type JournalEntry struct {
 	Data       json.RawMessage `json:"data"`
 }
 
-// KnownBy defines model for KnownBy.
-type KnownBy string
+// JournalKind The request, a step of the service, an answer of the channel, a conclusion from time, a line, or a decision. Values may be added: accept one that you do not know.
+type JournalKind = string
+
+// KnownBy How the payment became known: by snapshots or by captures. Values may be added: accept one that you do not know.
+type KnownBy = refund.KnownBy
 
 // Message defines model for Message.
 type Message struct {
@@ -751,9 +586,9 @@ type Message struct {
 	TimesSeen int `json:"timesSeen"`
 
 	// Outcome Outcome of the last delivery.
-	Outcome string `json:"outcome"`
+	Outcome MessageOutcome `json:"outcome"`
 
-	// Cause Why the last delivery was a repeat (event, refund, redelivery, replay), or the code of its refusal.
+	// Cause Why the last delivery was a repeat (event, refund, settled, redelivery, replay), or the reason of its parking, a problem code or another one. Values may be added: accept one that you do not know.
 	Cause *string `json:"cause"`
 
 	// RefundId The refund that the message is about.
@@ -766,10 +601,12 @@ type Message struct {
 
 // MessageDecision The first decision about the event, which binds its repeats. A redrive of a refusal replaces it.
 type MessageDecision struct {
-	At      time.Time `json:"at"`
-	Type    string    `json:"type"`
-	Outcome string    `json:"outcome"`
-	Code    *string   `json:"code"`
+	At   time.Time `json:"at"`
+	Type string    `json:"type"`
+
+	// Outcome What was decided about a delivery. PARKED: it could not be decided. Values may be added: accept one that you do not know.
+	Outcome MessageOutcome `json:"outcome"`
+	Code    *string        `json:"code"`
 
 	// Transport Transport id of the delivery that it was made for.
 	Transport *string `json:"transport"`
@@ -780,21 +617,25 @@ type MessageDelivery struct {
 	At time.Time `json:"at"`
 
 	// Transport Broker, position of the message, and the broker's number of the delivery.
-	Transport     string              `json:"transport"`
-	Outcome       string              `json:"outcome"`
+	Transport string `json:"transport"`
+
+	// Outcome What was decided about a delivery. PARKED: it could not be decided. Values may be added: accept one that you do not know.
+	Outcome       MessageOutcome      `json:"outcome"`
 	Cause         *string             `json:"cause"`
 	ReplayBatchId *openapi_types.UUID `json:"replayBatchId"`
 }
 
 // MessageDetail defines model for MessageDetail.
 type MessageDetail struct {
-	Consumer      string              `json:"consumer"`
-	Source        *string             `json:"source"`
-	EventId       *string             `json:"eventId"`
-	FirstSeen     time.Time           `json:"firstSeen"`
-	LastSeen      time.Time           `json:"lastSeen"`
-	TimesSeen     int                 `json:"timesSeen"`
-	Outcome       string              `json:"outcome"`
+	Consumer  string    `json:"consumer"`
+	Source    *string   `json:"source"`
+	EventId   *string   `json:"eventId"`
+	FirstSeen time.Time `json:"firstSeen"`
+	LastSeen  time.Time `json:"lastSeen"`
+	TimesSeen int       `json:"timesSeen"`
+
+	// Outcome What was decided about a delivery. PARKED: it could not be decided. Values may be added: accept one that you do not know.
+	Outcome       MessageOutcome      `json:"outcome"`
 	Cause         *string             `json:"cause"`
 	RefundId      *string             `json:"refundId"`
 	ReplayBatchId *openapi_types.UUID `json:"replayBatchId"`
@@ -808,8 +649,11 @@ type MessageDetails struct {
 	Items []MessageDetail `json:"items"`
 }
 
-// MessageOutcome What was decided about a delivery. PARKED: it could not be decided.
-type MessageOutcome string
+// MessageOutcome What was decided about a delivery. PARKED: it could not be decided. Values may be added: accept one that you do not know.
+type MessageOutcome = string
+
+// MessageOutcomeFilter defines model for MessageOutcomeFilter.
+type MessageOutcomeFilter string
 
 // MessagePage defines model for MessagePage.
 type MessagePage struct {
@@ -820,6 +664,9 @@ type MessagePage struct {
 
 // Metadata The caller's own data, under names of 1 to 64 characters. Not part of the refund's identity.
 type Metadata map[string]string
+
+// Obstacle Stable name of what prevents an action. Values may be added: accept one that you do not know.
+type Obstacle = refund.Obstacle
 
 // PaidAt When the payer paid. The channel's refund window begins then, or, while it is not known, when the payment was announced. It may be sent later than the rest. Once set it never changes; another value is a conflict. Not before 2000, and at most 10 minutes in the future.
 type PaidAt = time.Time
@@ -834,7 +681,7 @@ type Parked struct {
 	// Position Position of the message at its broker.
 	Position string `json:"position"`
 
-	// Reason A problem code, or waiting, undecodable, too-large, other-tenant, unstorable, given-up.
+	// Reason A problem code, or waiting, undecodable, too-large, other-tenant, unstorable, given-up. Values may be added: accept one that you do not know.
 	Reason          string  `json:"reason"`
 	WaitsForPayment *string `json:"waitsForPayment"`
 
@@ -864,12 +711,15 @@ type ParkedDetail struct {
 type ParkedDone struct {
 	At time.Time `json:"at"`
 
-	// How `accepted`, `replayed` or `discarded`.
-	How string `json:"how"`
+	// How How a parked message was settled. Values may be added: accept one that you do not know.
+	How ParkedHow `json:"how"`
 
 	// By `actor:<name>` or `system:<role>`.
 	By string `json:"by"`
 }
+
+// ParkedHow How a parked message was settled. Values may be added: accept one that you do not know.
+type ParkedHow = string
 
 // ParkedPage defines model for ParkedPage.
 type ParkedPage struct {
@@ -895,9 +745,11 @@ type Payment struct {
 	// ChannelAccount Name of a configured channel account.
 	ChannelAccount   AccountName `json:"channelAccount"`
 	ChannelReference string      `json:"channelReference"`
-	KnownBy          KnownBy     `json:"knownBy"`
-	Version          int64       `json:"version"`
-	Captured         int64       `json:"captured"`
+
+	// KnownBy How the payment became known: by snapshots or by captures. Values may be added: accept one that you do not know.
+	KnownBy  KnownBy `json:"knownBy"`
+	Version  int64   `json:"version"`
+	Captured int64   `json:"captured"`
 
 	// Reserved Sum of the refunds that are not final.
 	Reserved int64 `json:"reserved"`
@@ -929,13 +781,19 @@ type Payment struct {
 // PaymentSnapshot defines model for PaymentSnapshot.
 type PaymentSnapshot = string
 
+// PendingReason Why a PENDING refund waits. queued: for a worker. low-balance: for money on the channel account. spacing: for the channel's
+// pause between refunds of one payment. rate-limit: for the account's rate, or because the channel asked for a pause. breaker:
+// the account's calls fail, and few are made. sending-held: for an operator, after a restore or a failover. Values may be added:
+// accept one that you do not know.
+type PendingReason = refund.PendingReason
+
 // Problem An error document of RFC 9457.
 type Problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 
-	// Code A problem code; `/problems` lists all of them.
+	// Code A problem code; `/problems` lists all of them. Values may be added: accept one that you do not know.
 	Code   ProblemCode `json:"code"`
 	Detail string      `json:"detail"`
 
@@ -953,12 +811,12 @@ type Problem struct {
 	Checks *[]HealthCheck `json:"checks,omitempty"`
 }
 
-// ProblemCode A problem code; `/problems` lists all of them.
+// ProblemCode A problem code; `/problems` lists all of them. Values may be added: accept one that you do not know.
 type ProblemCode = string
 
 // ProblemType defines model for ProblemType.
 type ProblemType struct {
-	// Code A problem code; `/problems` lists all of them.
+	// Code A problem code; `/problems` lists all of them. Values may be added: accept one that you do not know.
 	Code    ProblemCode `json:"code"`
 	Status  int         `json:"status"`
 	Title   string      `json:"title"`
@@ -968,6 +826,9 @@ type ProblemType struct {
 	Action    string `json:"action"`
 	Retryable bool   `json:"retryable"`
 }
+
+// ProposedAction defines model for ProposedAction.
+type ProposedAction = refund.Action
 
 // Redriven defines model for Redriven.
 type Redriven struct {
@@ -990,7 +851,7 @@ type Refund struct {
 	// State PENDING: stored; nothing has reached the channel. PROCESSING: being sent. ACCEPTED: the channel has acknowledged the
 	// refund, and the result comes later. UNKNOWN: it may or may not have been carried out; queries or a person find out.
 	// SUCCESS: the money moved. FAILED: the money did not move and will not. CANCELED: canceled before it was sent. REVERSED:
-	// the channel returned the money.
+	// the channel returned the money. Values may be added: accept one that you do not know.
 	State RefundState `json:"state"`
 
 	// OrderId Chosen by the caller; case-sensitive.
@@ -1014,8 +875,8 @@ type Refund struct {
 	// Digest `d1:` and the hex SHA-256 over order, payment, amount and currency.
 	Digest string `json:"digest"`
 
-	// PendingReason Why a PENDING refund waits: queued, low-balance, spacing, rate-limit or breaker. More values may be added.
-	PendingReason *string `json:"pendingReason"`
+	// PendingReason Null when the refund is not PENDING.
+	PendingReason *PendingReason `json:"pendingReason"`
 
 	// NextActionAt Time of the next automatic step; null when there is none.
 	NextActionAt *time.Time `json:"nextActionAt"`
@@ -1043,8 +904,11 @@ type RefundRequest = string
 // RefundState PENDING: stored; nothing has reached the channel. PROCESSING: being sent. ACCEPTED: the channel has acknowledged the
 // refund, and the result comes later. UNKNOWN: it may or may not have been carried out; queries or a person find out.
 // SUCCESS: the money moved. FAILED: the money did not move and will not. CANCELED: canceled before it was sent. REVERSED:
-// the channel returned the money.
-type RefundState string
+// the channel returned the money. Values may be added: accept one that you do not know.
+type RefundState = refund.State
+
+// RefundStateFilter defines model for RefundStateFilter.
+type RefundStateFilter = refund.State
 
 // Timeline defines model for Timeline.
 type Timeline struct {
@@ -1054,7 +918,7 @@ type Timeline struct {
 	// State PENDING: stored; nothing has reached the channel. PROCESSING: being sent. ACCEPTED: the channel has acknowledged the
 	// refund, and the result comes later. UNKNOWN: it may or may not have been carried out; queries or a person find out.
 	// SUCCESS: the money moved. FAILED: the money did not move and will not. CANCELED: canceled before it was sent. REVERSED:
-	// the channel returned the money.
+	// the channel returned the money. Values may be added: accept one that you do not know.
 	State      RefundState    `json:"state"`
 	Version    int64          `json:"version"`
 	Journal    []JournalEntry `json:"journal"`
@@ -1134,9 +998,9 @@ type ListCasesParams struct {
 	State *CaseState `form:"state,omitempty" json:"state,omitempty"`
 
 	// Reason Only cases with this reason.
-	Reason    *CaseReason `form:"reason,omitempty" json:"reason,omitempty"`
-	RefundId  *Id         `form:"refundId,omitempty" json:"refundId,omitempty"`
-	PaymentId *Id         `form:"paymentId,omitempty" json:"paymentId,omitempty"`
+	Reason    *CaseReasonFilter `form:"reason,omitempty" json:"reason,omitempty"`
+	RefundId  *Id               `form:"refundId,omitempty" json:"refundId,omitempty"`
+	PaymentId *Id               `form:"paymentId,omitempty" json:"paymentId,omitempty"`
 
 	// Cursor `nextCursor` of the previous page. Opaque; valid only with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -1151,7 +1015,7 @@ type ListMessagesParams struct {
 	Consumer *ConsumerName `form:"consumer,omitempty" json:"consumer,omitempty"`
 
 	// Outcome Outcome of the last delivery.
-	Outcome *MessageOutcome `form:"outcome,omitempty" json:"outcome,omitempty"`
+	Outcome *MessageOutcomeFilter `form:"outcome,omitempty" json:"outcome,omitempty"`
 
 	// RefundId Messages that led to this refund.
 	RefundId *Id `form:"refundId,omitempty" json:"refundId,omitempty"`
@@ -1186,7 +1050,7 @@ type ListParkedParams struct {
 // ListRefundsParams defines parameters for ListRefunds.
 type ListRefundsParams struct {
 	// State One or more states, separated by commas.
-	State *[]RefundState `form:"state,omitempty" json:"state,omitempty"`
+	State *[]RefundStateFilter `form:"state,omitempty" json:"state,omitempty"`
 
 	// Case Only refunds with an open case (`open`), or only refunds without one (`none`).
 	Case           *CaseFilter  `form:"case,omitempty" json:"case,omitempty"`
@@ -6808,298 +6672,323 @@ func (sh *strictHandler) GetRefundTimeline(w http.ResponseWriter, r *http.Reques
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"7L3rcts4tjD6KijuXdUzsylbku9KTdVxHGfG3R3HO3Ym33Q7XwsiIZttilQTVBy1j06dpzkPdp7kq7UW",
-	"AIIUSFGyk056Z35MxyIIAgsL63558IJ0Mk0TkeTSGzx44iOfTGOB/z7hUrwQOY9i+OsDj2cC/hFwif/l",
-	"k3SW5N6g19/r+l5wy5NExMdBQL96oZiknVEcJaHne0GcShEe594gmcWx/vuf6b35YZZlIgnm3sB7e/nC",
-	"870o9AZet3c43h/vis5B0O12DrrdbucQ/q9r/se553vpVCQ0u9fv9vc73Z1Ot3fV6w663UG395Pne1M+",
-	"n4gkP4NJp3z+y8EB/JilU1iGNxjzWArfywSXaSK9wc9eknb4LE8nPI+CjszF1HsPz8ezJMRJsvEvvW63",
-	"5/mezHkuYNnnP5y/fnfu+d4HkckoTbzB7gLgkkYBwPPnB48HOf7uBWkyjrJJR86CQEjp+R6P4/QelpJn",
-	"M+F7oQI7AUeMxyLIz0KY5b3v5fxOyFP8rWbPu7Dn+9s5TbDwHZ9O0rwTpon4nN/OhBRJaH9RAV5/0ru6",
-	"FUxhEgt4kqQ5Gwn220xkkQgZH6WznOW3go2jTOYsE7/NhMy32AltiuW3PGdRzu65ZPAubNCHFxLG5R0b",
-	"pxnjLBH3jE5yy1u1P4IB7saj9XS4vPNKu7rnUf44KFpfWYIZDwIxha92IrkKcrQrdqt2L5JQhGwu8vX2",
-	"CZvEV73K4X1I70RH4Q/HXxvWc54yhd0sHbP8NpJ6eXA4ahYRstGccTYVmUwTxuM0Eesv1kzWGc07NJW3",
-	"eA9rCSK4iGoW8SEKRRIg7RrzIPcG3ovT4xc/np2fwjVOZxk88+7T7E5kjou98L04SoSaTVEUIojTfJYB",
-	"EHpAklbSQnr6RoxFRuvxgluiSEEmeL5MybpHg72jQbf7k+cglAQrvcePSE8GXd+7FXGI/7hL0vvkObwg",
-	"Ez6Vt2nu+V6ahSJDSpZmoSKHPHJ++VB92UlD6Uz5KBbe4PBgr6t/EfRt/cdpLMX9rciE+lWK7IMINe/I",
-	"s1kS8NxCI0NCuwtNp7m6TIuF771QJ3s8ncaRCEvsqZHS0fjyLvuwy15X7RK429kavCe4FcHdiilxSOYN",
-	"vFE6srDbEAeDmN5zntyxaZrlPPaZ+Aj/guvTZ694FtwOWJLqW5SOWa+/tdf1ikNXs32cRpmQ5QXtwIK6",
-	"ekEteWsI2DrhoXBszsw14bQ1niTqzsykN9CQLnND6+QuDO9d/+iUxLD5QakJ9LGUSfSf+VSMxFM9lgue",
-	"3VUPI+bZxIJWmsjZBCdF2iE938OjMeBStIH+bLmZ3T4SluyuVnwj0pPKSKHGm9OXb89fvPn39sF/7Ix7",
-	"QX+8Jw750agb9EJPS3DewAOqE6REmODnMIs+4B+KPcvod+ENdgu6T8vOs0hIb9DzkavLl2l2oem8pj0X",
-	"BeG3ROI2HOAb7V+X9i987w3OcsKTQMRVDC0rIKiW6Ku9CvxKjlfD3aC3MXAJ9GF0IyRO3Rsc8fHO+HB3",
-	"1B2L/v5eb6cbjnZ39nujQ350uCtE0N0ZHx3uH+zuBWE4Ho163XC0c3jUDbuHh2GfH+17vjfmUTzLzAYm",
-	"Iuchz7k3eFj4XiI+5sdIG4v76DxEl5IjkjBKbt6oi0EvZ5W/GtSak+Pzk9MfT2HLs2nI82Y9y5xdvzi7",
-	"C1rB/8Cj8/IouBPwpavOkbd0kHUL3vBovd9mYiZKVDDkE36jfmo444vT8xdn5/9YecTd0hH3iiO+VHrs",
-	"Ex+xl4lf9ryv+5Cf8La2Pc7Ltycnp5eXa97YneI43ybIN1Ye58MTW2nMRpetL6uMM4v2WtdXTPpLS+w9",
-	"mmKszQwKG9famHUVTQSoz2WkynMxmebKOpbIe5Fp/D19gTyHfmz+UBjJKc+DW5TbbC1fy739LqiRNyIR",
-	"GdktYOAd4MXAuzw9h+/EuEElgSRpfjzOReb85I4CeJSARtrzvWwWC4D8HQEqa0SnxXt9eQjcoYijD4Kk",
-	"ToBBEx7ymRQOcTwTMvcsAdzTcnEnG3fUAaazPEgnsMyr4x9Oz217h3o9z3giQbPxBt5tnk9xpRqyenUj",
-	"CaA9gfslX2bppN4AyAMgIbEIbwqT2Keg++IjKTT66O7E/NSlavVLbyWzyQhh96b37s333/f7e8f/+Gf3",
-	"v893Tl5e/Ot/fX94fHLyQ//y+Ifnb16VDnvx3pa5q0SRN+Bo/R6XqYuFzS3pqxB1PCETcA1ttdccvLpv",
-	"lnr46vW/8NJ9SGfBLcDnweNZ4g28g929nYP97m6/3+v3+72d/kGvu3fQ9xYAkF/TWYbgIQt3inon/Hcg",
-	"b9Op5zcitWaizsXnIuEFoix8b4w4R/uwr3PXXGdlEkYmKcVvCMQlVE8tmWfhF6uWc5mLycBYAFss3CzK",
-	"EqLchCaIeTT5RRnAcWl9l9WRFvfmNXDwDdfXswFbg3jWuotv1S0dDbkiLIC640KjPNW0+/ISqUdLIaVB",
-	"A9xZAOu4FRwNDoMH7/SKoyIRChlk0ZQW6r0T/I6JJI/yOcv5DRmctTn8O8nUfGhZJv8WvLR97fWuPbwj",
-	"v82irKBTMrgVExLt5lMYKvMMFBhYy1koJtM0hxv7RkxjPhfh8nqGMM+Q3YPfARaiDdFo+gbTDRM8iyOR",
-	"lVZU8/FRmsaCJ/j1H9NAHU71k8dhmBlbO2ydzqe85e0PvW0City2SUT77V9k2nJhmV7LKwFHxNQMI5cM",
-	"7FsZ8MorAivL33tdr/mrb+hSnzm+dhbCuY8jIbWPAYeyiCAfpzdb7IrfiYQBuivY4JDvJEvvE0bIpc+K",
-	"5+g96bE8Zb3+IfiiMh7kIkPIHnd+YrzzO+t2jtgW+4V1fJbmtyK7j6Rg6upUd7iaeHd7K7efZ3MlkFT3",
-	"fymCNAklrBdgyUZinGYC9wmiI8uzeWk9PcenoiQXNyLDb7179+54lt8CUAO8qNUP/jO9h49xa1B5w88F",
-	"z0TGMsHjyd+vFRHI5njT6ne5QDMgn4hcZMb5TAe+DixR0YgSlHnzW8/3Eo5SjzIWNyH7OAWvljfwZrMo",
-	"RAE6zwVyv//9c7dzxDvj9w+Hi475926Lf/f6i//0fMeRnswymTqOcwiHRg+H+i5PM/EhSmeSTfmN2GKv",
-	"p/y3mXjGPvA4ClmaxHN2H+W3OFTyCfhGYwDiloYEeE/nFijo0/bWJ/zjjyK5yW+9wV6v73uTKNF/9/xm",
-	"IviDmLe+lM/oXvX39tiHSEajWLDjy5OzM+uWbTEgH7/N0lyE4K6dABDevDxhh0e7PcaTELc54pmgpzwT",
-	"xcbvxHyLXYokVE7eO6FAQ39q0qBn0e/oMZmYCp6XkdkhSiNMiWoUQLUg0gGQNCHa2tAen6eJeEUyYRXU",
-	"p4brIYVSfIURU5bLHG/32qvdw7gDH+rQl2pW3EPz9vIif4wmUe7AhFxMJJuKjJC3BiVjfNn+YijGfBbn",
-	"3gDk6gn/GE1mE/w4gkv95bsIGHky1qccu329uDLlmOr5vhjacVFo9vYWjZLv3IR+pWkX/5mJsTfw/mO7",
-	"CAnapqdy+yy0+L+DbiEjPx+yv8BlPejvdv86IIY0m8KdP2eSGJXPeM4mqczZfneLDQt5oqMEiiGTt+m9",
-	"1JSvVoxgr4HzWkNg6iRkaFuQNB6oQ5LmcP9R4fPxl+gmSbN6QcR5N9S+ay5F330nCpnbPqdC8HIclBGZ",
-	"H3VOC3hbTtNEUiDXcx4qEQr+CtIkVw4sBCaJlNvTLB3FYvJfv8o0sVYsycxXkLc7Me9ECXKfsg8sDfEu",
-	"1gy1QkOOE1ahlyySq3mDT3QfYngk45pJELzxMLMszUgvN5+azCRIdB9EMX0xoadVCwcBJ/3FiJ1txLhd",
-	"PLQ8m5NHTOkyWrneRRyJ8lgoGbkKAiWIRhS7o4GmsEqfjtyugy8cevXZJJKy6nmpOSY9tBRRZMnTiRCh",
-	"ZDypWXYd/NUMiMdPC+2dp4J2sfOVsNZDEdYE905gJLklEJdHVKPc8FcWpoIOfCTiNLkBJEWRKY5kbuQ6",
-	"WRLq1gTU3nqAUutaiYblzdkQyQpSUwcSPcSCybY2hDG8sxMQQtj//vm489P7h53FfzZe8OpgjBiIErLg",
-	"mok3wbL+esAz2mdL6KnxCL4Jj0GMEGFHU+Aq9CojbOCRIZJANxJwT5VMhDgEUZPjjKJrgH6Kj8Q2GoHa",
-	"fpoyuGkpmwC7txmwR2k4L0GcfX/5+twF9goAkVG2Y6sXNAW9smzvcJ37FjtP89souUGxReZa5rCsWf+r",
-	"o9hy5yysW4Eavl3YQHANEPEaR8GmDB304Q4FYbswzX5cpVtcCtgnPV2fHvVXnfJRhR6Vvuc6VXuxdDxk",
-	"bev8Ogtv3PurDqnssWSv43EmeDhnNBTjVRO0+jA0y7KULof59YPIwijIN4DM3nqQaVilC0zVPZdAhYHN",
-	"OpS3AV72uPrgY70YjCLeABD9DQGhrt80lSRBJul9IyTs3ZTAMXWErFRBoce47gcCQeGDGmdWuQE8dtrD",
-	"41h91YZJsdJ6UOgxJTB8SKNmdMABFgAu04kgmgcQANcDXBkZkQZXQVkdjLgBQHY3RxC15HpI4ACXNJ2J",
-	"WQ25rBlZlaWrMigAAQYS/VDYYoygAJZxJGIMgteexqdnqhVQ3dnrwnwJhVCFyLZSTFbbBxhieD7G7tHn",
-	"l2FXGeEmKgFPIMgWJGSRgWRCb2yCO939NQCSpizmuQCpnL7o2n5lB3rbdsype9vWCFs7ZoHi7Zqe5ZT8",
-	"csOjDYhHr7vGfm8Fmwgp+Y2wsm+sz9dt39oJbD+dKidiJ0o60yy9yarBYQoK7oElU0EJ+wAi4P0ECpMm",
-	"hRVXR19nTFm6Hq8nKaNLE421FhUlzFr+Eozc+ySnB663A+rffaeIn12GVc3IJfZDkchMaQT36SwO4RRj",
-	"IdEqlrB7TJLS6Tgi9JmOyQUA3op4k1u1BkX+sbwSW3qxdrUEw5r920AsiGcnsOTjOki6hlfAqYYCuDAk",
-	"rg2pNvrm0xs1Kne13eqagOkCAZkPAbxtAdowukTYdAIYmTUMCp6FTHyMZC4/KSNcU6hUa43CDaDbAI+n",
-	"1zn11Ap6pGiykOe8om3a4ocdu9CkdbrCHbRHumNc0s16q3FeL/zHaLwv02wUhaFINlR5+XSapR9E1olk",
-	"R6XHLGPy8iALgV+Dr5UnWu9DREA6BnwoTQS7v02NVMt4IXZOuFLMWLQJZ1pFFXbKmKv3UCzFFr1d+Lq8",
-	"a8LSdCqabMjlAVVplyzGyKJhnLpQcnCfRbnYAAq99aAAgmzMgztwFeACXBsv7wA2TSFnDaaR8oAKu6CH",
-	"DPNVQWC13M5yi70RHDVBmUdxjHLMJvbc/npwUEtqtKCU9/R0JOqOPDtklBvN8sLajVo33RstGj2dbews",
-	"yQVFJG7m7LJeXzZgq2dOpfcemPF9lpJ0ms4yJqNQUExDnJJSTHcRXpUMJJjMjkliUfj4m1GWXPdss6mG",
-	"DEOrr9syrTb4NFhwnLBZIj5ORZCLkL66PjieBivO0/xlOkvCDbEC1Jyxft+lzdHDMkHIBOlwkAp/WwrK",
-	"e2Lit1uc8XmaM70Wp7JGD59SEKFtFbcbpTkftAnyamF4mjYkELF5unO9StMfeXYjNjxX8B508jTtxHqS",
-	"6uFWRlRIPjxFBo9eZhPcsLe3s89G81zIpz/tXoXEawdIjuYKWuPSyVd28XTHv/T1Jz3aVzyZq1/lhiec",
-	"8Vx0MMTIzdFLz+3TTVM24cnccHDQ8jmEp2Q5y6OJeGpSvduv2J5KX3cqGvbSn+5IAx7HImNSUGRpZSGV",
-	"8/0jdIG3CcSfpln0u9iUns8qU1SxovTc5vYUX0gyzfHFGQo5GJAyosDXPL0TyScg8T3LAFX5vJK23cJd",
-	"aSNPr35SsRm1IIjALGPHu3fvOtWA4qaDrsYfPxpPPvDI2J43QBNQi+KU19jkrKeNhINnAqPhVKTS4yT+",
-	"qnxncYPX9nqWrZDFUwDOrAwcxwUwjys8D6yFUWBsxBRsCrwPZLdJuqEBttd6myDi2Itz4bx5/HQo7952",
-	"kt5vsWMVPVwJxVaXU/Kx+CKo5jRLAyHlI+4Dp+S9VQ5j1zC3rgyiE0BzJgXZBHX5LzXFBoh02ExJ+/2K",
-	"vYQ+pL0tjYjl2heAlqySHfExECKUHbsyhgM4tYMrIOITvbAJJXVomzn4w8iKMBLGaG7yBTZ2gey2B9wr",
-	"syDnWpywq922BUEArPg4zQS58BvAVx3ZXEVOjSQUU3AVH3mQx/Onj6mrYljtWvQRN4Cruk2AlfYwgOVq",
-	"ovMCqmBaHrQcgYgDWBiNxyKTRYaUwqDvPoF5agk0ehHa12l/3gWW5W0tFir5uUNFlpwEqTygAgl8CCtI",
-	"49C26YKQj07w+9souNXDQuLnd2K6yR07Wg8+Zmkghqex82KV91aAA65X3gQOPcAu2yciZdfW304gGjSX",
-	"bJSldyKj0JZN1Z+NNq8kTPhk/e71VhYLVQ2h8W5URlTQAZ8+7a3YWW/jtIK2V6KyG9sjOnNU8qh4QfWQ",
-	"ktc9SWc6ZkeNo5KbaNQBvZBFOYsSGYWiZLDjkg3VC8OnV4/7te5PgJPeRq2zU+/UcnAGFkuqsQ44B9Yw",
-	"G2P4H88yFSKgy8Ih49mcNR+sgUCF+gEfx7ywNDHganBYVjZpwek+SsL0vsEt4hxXA6UikofgZa3zkVDa",
-	"X++aGX80LJpC1mp9JM4NfpIIYlSlffSXcJbNYlqnFBK8h6zsm5Y5n4PhfCaXgouf0N37KJ1DzqbTNMtF",
-	"+EqEEb+aTxXabGCxMVN1JjBXJ1eTLauuzpFLVhzrw/DBT2Cp3asGV4URZ7AYTbTMQt1qrHMfT4d11npS",
-	"xfOTIEUnpVIm7OB6s5insvCabeA0qi7MOWbCVRMM4VdYE6fSwTcY4+RQFe3My+POT7zze7dztPXL4P/5",
-	"v/7+X533Dz1/f9eVVul7x6qUy1IGK4mCWuz8TjI54XEMd3WWkDvfZH9GSb6/61kJq0fd7kHv6Ki/t3uw",
-	"2z066jVnr/reMTrieWxl6/EwxNKXPIaSqSLLsVSQQrSp9dODCculU/h8Oam+p2LeV2Gj3t6/1HBiMDrN",
-	"8WczjW9v5b35Xjr6VQS5Dad/Fd8VCUD1Zx3BgfcSh793HTbVnVo+7dcJWb8pD8uwrC2vCmtdrGqpFMmt",
-	"MoPhLLgUucXOZ+Dwv41iAXKTEmhpii0Dz5/1An0PKtzAwj92ULbzBoeLciks63hDnotOSThumuhgYVcY",
-	"ctXuUNWONAHQg7e8JYS1pu0vypW33FhL8pxepDpOe5E3qaLpHtLjN/z+FYWjetbTjryLpp10SvN3TOoR",
-	"zW6W1OtVan49NKx/d6GL3azAYEKcH6IktF/fWegKYi6IKkNhACSMj3NRBFUrexy75SHKQgnDwJ2ieI0F",
-	"dV0Hxt5id2EXK1uimSl6IIuaMCRiYDqSSHK1FhS5tD7XgFUFUpnv7y+s4ljVr/dQcy7V4aGq/XAzVFH+",
-	"vs92fPb//7//XyNywUFSkTUXdOEJpXsHMZcyGkcq4mmd+3W0KNVue1gTEHtVSqahYl02hWAlnLQ/ap1k",
-	"6a7rPzwFBIVp1n1zUkgLUS3qqKrd/ffb0zf/9nzvx7PLKyeBfD6LYnyxQvUyohoNgPC9IJ04a0G8BCJI",
-	"D4EE3mq8LIIiaqcF8nKTus//HynYRuLglkeqgs9oFsW5CrWrnRKubCobN7O7sEpRVT/9L3pQXK5YcClQ",
-	"Px7eRDmj0SMxZCOR3wuR6CGycVk9B09UYXsKrggJXLtP5+E6/hMVBm4Vq15DkOBGFmqkhTQKTpy+dha2",
-	"qU6wXAdwxWcssXDhqqD9UBJtrq8/9nud6+uPBwLEvf7enltkKeruNX/+RI9bWGU22+xSl9ReIaDTqEWp",
-	"YGerUhw2khTv2odRLFib1+16g0vn4MYjWUN206lIKNkNpXKi8c9YQpIOFT7T4U/U1KOMY5FTSG24F3YB",
-	"2XXp8+6iKHPq2gwxpnTMhjRKDleSIzUQt5KLiYOSLMwMPMv4vEx8KgcYWWWbi7mtLdcdTtGfqQxeXaC3",
-	"EbW5FJezyYRn8yqoTdcil4AMfF3w4JZRKjiAyoCg8Xs4aTNcSl1bXEeViHshcwalgPS/8fRar0J3oGha",
-	"x97a4mwhza6SYi0cUu1klkqsiThk+Kzi0vOVIwJ8piNhp1C03j110Wna+/6i1NymmXhpi2JJvyj6tbgO",
-	"UJ+vatZU5IFiZRfS3kIs5aP7GJFkTHVXYaNpIl6PsWJBy3M2NxPlvsX7EmWo3ES8ONbpF3fB2piNpfoY",
-	"C6jV3dWXWMPDFsfgeqPglwinGAZvXXAKSyzf71suwQXrqBNZuU4GK9pdUYskNOBIT1WmLsrYrRax+0s0",
-	"DxdUmsg3+6qD4ZsaKv7u1uojhfUr4IQg+Hqo2lB1UN3piCQcDtgkTcScTQjVlBok7AZVmSBTF7M6iW2x",
-	"4WQW59E0Fh3CRjkcXCeFbz5NhEZTNkQNr0OFpzpw0MOB0fvoV7zH5Dqf8vkWG1IHD1xeJtQylG9fudpJ",
-	"qtu6ToZgQM04WD+iFKbObT+zeQY2YyniMTOqWJBm4RYbzhJ0FomwA9gLS0OKo4N49EwOSnOdDEPBQ/Ua",
-	"igGo6KVk1d9iw6Xy7OXlfSfVAgOVB1DymJg3GbwJX7NLSZcO0V6oPciII0XVMPdxYhCDKhimdsrDEOFb",
-	"MZjxzu/v4f/QhLjbdYuUeHlyZQaoXHHlMKi75PrOLWtcNWZJEr7LlW6fqQZ3KJVRrzxesA7w4RKCOW2W",
-	"9er3waNE9ooUVjSC3NiE1euZebCBpLNCqa7EcG+cOgM2HPMgHwxRRdP0ezBEVgPASfhEVE11EBMwpXDO",
-	"Fgvrb6JXVKx8n1UuRgPSOopHhblMrS5eFfxkmlli4KNE1IT/cmW6RU2ZJ+pvEdq1IWBcniLft9h+gx1s",
-	"pyyQV0pkTqb5vCjGvFzApjVnVMyngTEeLeyy10sGOcCt+jvaDsv6C1NEe6kYMPxcpQnJ6o+2E6hUq5ec",
-	"wnIbZKq9tewmtMpKtiTcRXR3tgBZDSn72aJlS0Dcr1HATPXFkkZdJn4a/L5lm3Gp1w4tzqJ/NgmzLpJT",
-	"7iG9aZk3BNqw3UYOpi4iVdphxXDW36/+onCdOm0BI5nzIBYqQUIkuUgC0Q6dgSlY7T6XjIZArCvtcocD",
-	"rFKgVCTd8xVrhPCJKN3oZjq6QguqtB1doitYa1dSLggITqSclercwKIsMmbbRwzt4zpuhMbATKkC34Yc",
-	"cm+h2qM6CATWRVLO1Nw6u4rpRun2QCgVirQ7ziXLBg8qnWJpaQahqmC2scF5GeJ0Fp5+EE6hiBVPWW+r",
-	"q6vAQz04RrDcYsOQ5/yXEZdif5eYf+EFl3ZWN76lS8hmgofLRizdZKFR44bVvICBC+rKoEIfdPDCEkqS",
-	"BNBYFbpov7B64FQEFjEO0kTm3sDrbXVd10HOCNCudVHAdhS6H0bktW8hf5hb1wJuVxTvUEYpe0s+UW4F",
-	"DjUzwXkZfZqNMyXkeu52kB6r/D4og03hibK9BGEm97Dc48czeqtUUrsgRM0LVe1/dLBERVfpdo7eq/92",
-	"3j90/f0av/2JJaxWwh4uX7Pdfu/AZ7PpFJ2XUjjiK3S5zaWZjfXlybkWyHpWM9jN1QhUR0yXgdYSd3+h",
-	"W8c+8vs7C6sH7UNb/aJoU1u35qYp9iuGzUZHnm4ousT4PgZWqxEdhZnryAfD/Kh1ubQ5S5TrX41bYBPx",
-	"7XBR6qi7ttrT20zR0l13N1KzTM2R2mFHiyJ0rN3tuKTRG/ssCyOJu01NmrTSHzY5wgOnBG76dBixQeot",
-	"WhZZcwdsEVxhqwa0OS0bU4oLZ99hm564RI4KLbKMOxXB1PNdnaszoZo+gWKLWyt19Hf11X/fQFE3iw3b",
-	"iOpWyE0ryRwQyUjnxsZfcVV8ztg0m9y54m5BSUNbBDOtBJ6BDB4LLnN2WCpAD5IgKoEQITmKeQLlZXIy",
-	"rSUhigJWW4DdrupXoX84dIfOPe6yRuaubrGz0li7Cqn6jG9FxsCbu92j5gjGfm/3YPdwZ3/3YGXnDafU",
-	"3xikUiFjy10ltHEI8MpWkZCXJKlpd2JqYdm5aAHPsHJhOgOpX13x4YDKjtguJTaEmp/DAZOmkosuXara",
-	"KUU52LfvLGOUpgBWR3W92IKemCBEERoyhEQrjcKaO47dIOduv6vqFTknj7su1Ej0uHLBKpd/E561MB0n",
-	"H1rGFRY9KR+axSfTqvKhpYHAtK98aA5GK7SiNppqqenlwxrRXTz3rN1a2ofemD1zsXoNUOdVqI3JhJOP",
-	"QtXdrkwMys4ax7kv9+tcouKU3aRCABlIbQy78xClMSVdxlES2p+myFZjfLlXfhX7zm1uv8Bo11IDURfp",
-	"VtsmMmeNxmWSh63ZbLzndGw0RowtdVN8aCl0W61M172JRwurzemyyUPTPlODZiREYh8E9cUBaqloMbiB",
-	"4llICSWNENpdVDuqLvefMnnHiEBRYpnB9AllIkhvkuh3Ie2zMfXxIxWPSvWfohxr7maPwB8gRvSRlaSo",
-	"RfgqBQfRfOULuGYUa22MqFqrw9Ksz71yH5YRsXJOvuPu20joIkEqNGQJEq/QV443XTnMV5Ed47Ncw8sI",
-	"l5FveDs2upW7j3TW7Vci6VvoPDubqZ0rHEpasbZqbSWpKllajSJf5Viy2wVvbtnoOlixY2+HrfVdQs1l",
-	"bfdgUW5W7NSHHNbKWmbynSy0AAm9HgpiNuVzkSEflKrOSSLmPlV2U4Xsjt+cqxwlnoUa9uy8ZFfXNPEG",
-	"SLW2gTSkRBQmixUeKyvQfJk4uPxTRrM24gvKNRYKFMCtpxd1svs/T398MUCZQAWaAF6awIy5yLcYtpse",
-	"FMAk8rLF3pz+6/TNpX5UMJF8liUiRLfgizevLy5gBHcom0g8KdZDqz8kuPsUBsNz58S2WA+r93zTEFuv",
-	"yPM99WWn+F6Y+gcPazlVtU6/8JtHV8O6F+9XWopxTa8L+bl8SmSLEOEAS5WCnKAa1bBM5X8OiJI8Y4ni",
-	"1qQayS1TeHjQVB75GaMGilsqiTUcMH6dVLJai0GqSNIAVWpXfvczFZVB0V1hca+swVylr4dbKFIEKVYZ",
-	"GVxT1Z4ijZEM+Obj14mFABoweCEIEsq6o8paq+0osw5RNutr9fihUzKXQ3YxebVVPucJDK1wicJB26x7",
-	"qX5PLQMCX0YiDk/hnVXxsrpE9ybx0LuLUhptc0xjNWCTYGHcicU8TqJlvEqWGU9Rart3vLZu6pC7+vO0",
-	"chBdEe7tFNEoCcXH5et5kcqI3LCJncLlGxKHxSm6WyvTpywFeqXP7bVRV0vnOy3wth1pK2F7Y8DIYUXI",
-	"aadSraPsl4Jmnjjc5cByaLYRO6t8HI/e4sKFQGibDixOr8NP9InU4rlCTbmMm5mQszhvTwbs6ZYucnVH",
-	"enLXul7yKJ5loi6AV4kHL4/Pfjx9saxZKJZ9koaOGcpiHHAkIA3tZd/AOauasTPmUSxCX3+ho+j/0g+d",
-	"cEZVBTClXrEp4w5YL/dLkTZ7106YFjTana/BZ3FeyQLdYqdU/QqDltMxU2m0fsG7KQaf+mQmfIKcWrJp",
-	"zANHOk8L7gNEnqZrSu8v+ok2GmLMKpvmmnKQSDJl0DKvrMztMSnF1akxJOSCnlKr4/2jbu+vLEry1JRL",
-	"eMYERhxq+8H9bRrTk/VOX4HUdeL/FDzObx0iBPi02t9qmuYEXmrizv2SntZ+A0bBUMuq3wktYWk7CV9h",
-	"80XWdrcqeK2yrITCktM754JcavbJbSpFAupgbqrjPkNvaEeKBFj0B/Go4hPfp7Ms4fFpkjtjwIM8zVZq",
-	"0psYT/oqJOkT5TiBbWaszM5PzHR310ju37eS+xuJihS/rWm16rWzdKCIkHqD9ptvcj/AMpWyrlLKx2Tf",
-	"y9Ol9HKj2iMO1QVGLXzvB9Cuns9tsVgmfCpv07xIKpVOMVifvCMJcSZrWD1cpJjLvHBqYR8oXUb1L6ia",
-	"+cbOmgk9zlea6V99ndMCXBLoPXAnGC953L6oRiufVc9KS2yPywos7fLQMCTF8os12PmKzmw6KLGdjoF2",
-	"7EshkhKOt86fjfmmb++VFZCKgEIPtHhSwolGfnnQaBm9crjMtcc0kuQ0bV8aglAOYwLrPoYLp3H0RbUJ",
-	"Mlg5Yh7WtqM+MUr0VdSm1Idand/4OzIeiFDvJyoVMHBS2yUptslRWmClhWL2ypb9pyVlqHw01j11Ebnq",
-	"lWxIBi+i2JR/XZWj1Dm4IzQEE80BkiWpCDT0QbRS4iH/BVcYGG/bE7nmlbLydP7zJX94BTL6EYuMx8/Q",
-	"btsNjMEo47Rl4ZW9JeXZKaa4HPBLKrJSl4pNNKJAEWnx2YMl1jmSJdKzPh3Zaz7Z51jY1WdTbWxKxza5",
-	"JPcx/EAVYL+TFV9oK2pdc4QNURLVrTceZl0RhNZH8sXJAgW5ba3OVVG7KYF77TCcL0mCaC0TbMjdH82q",
-	"N+C+zepLns2SQBdzbkyE/DKYbwl/7eWvvMUOY+V6JQxKs620VdKUDauqdZ2907nl2hWlA6MNPWQXx29+",
-	"ACdlhFGjcciUkKbesB2OV8c/nJ6jp/Hix+N/o6fx5PX5yx/PTq7w15dvyf347vjs6uz8H57v0eRNCtln",
-	"rRxhuRy/rKoRr0TOm20cD3bQ7l6v77cKGEArkDI0w/y+il8iU2k6Zj3weO/vWgHEGPIEdshK4v530kT4",
-	"qRBie3l7XceuLkx1qSpWFv5QdMRGIdUMLgU4WFWPR+ImSjB8IQGN2i/lvhu3q7/saL3nJU/rWa5LKGAs",
-	"F4ZwFZX0MzQ5v04CeIyiYiKg0qFyJj8r4pR5PCMNzfiXCWoqErcPMdUokXCTisUmUTLLhdResvEsn2Vt",
-	"yxkiLMH/65AEY55NaoGs3L7GzKvhMhJALyTmd8IEj4yDbB1Ui9kGrQUS2vMLeKdZFtnZJF53gyAncsJv",
-	"XsRACa8NPtSyWKvj9kmo3VolfdRVDztmyguHZii0SSnE8O3gA5+Z1ns+xUh0KJ0SRsk8zWjQTfRBJJ3Z",
-	"dGtV1U2r4X6zQIC2++h3V7GA6HdRrvKcFA0LGyyevY3irCMhm2wMhbRA2sZqMwMIbgBp+TLNrCqHbYJD",
-	"nYlHjXKSwS6rSFv1476hF3q/FlKrQygdnLqy753UHW9njVoDp+U2XeD5LR0qpjqXyBCMW+Vhswp817HN",
-	"loEeC5cDwaJck8J+vJpkNXqcJsYHoVfvE7QagKzI5tMYAUZzVxYL2N4H17NudycA6QD/JagOjZzLXEzU",
-	"wyyN9cOVDtBbV+mboQ5bGvpsSMK5COlDYSQhKlGEww309FssUjFqguNnFTbpk1+erEnrqqsBFdaVebPo",
-	"V9WAoaKP1vNKHT5pxSZHwdXm+r+bpzr09h4ZlL1jUhbl6kB27aiPEjsrLk/ZxdurJyyo2DtoyKV+Pme3",
-	"6T2bqP7QIvsgQr8o+0YhGHGIlbsw3FEpnaYU3Hq1vHpE2eOwGTo6lWRiajFGshTLOxcqrWSMteJ1Bxfz",
-	"NiXhwesU2rvuMoEt3BUeyaYD0I7L5brkLWv1VoM/2mtWJrPdoTE9Quzv7W9elavIF9DCYXkX2Cpb5roF",
-	"HjoqIPTXkZvb4ph2zddcuUmXs4kRuitXb90Pda0PncZS3N+KTKzrqyfY0B1rXG0JnXUFGMT0Ndd9VDXd",
-	"VX0qM0GKNTWeU5QLPxmLcc5KTkqnfH9YTiFeq6xfQxHponB0fb1oB2soLq2dmW+4mAV+C29cJ6uIlJXV",
-	"X+qSWbAYc18Lur/K3Ki47aWObvjEtdGfuth5q9yVpcLBUcI+RNhBkh1fnpydbbFXZK3ReMYQ8KXECJP8",
-	"mQgRsjRZinH6amutO0lJjXlXj9UWqFob2DPWpctsX92NegN1Xb2BagsFnCVwHaSQlIEh0CNLhjWNBjqS",
-	"55MucTm98RG158sxZpaoXEShVwwxCcPUBhamwQwPJx0ziNA82t07cEUS60jJarxsPKeo+u1M8HD+e2tB",
-	"sGUwJbKyR6R67LZL9dgrpXo4ghwgJlhWW8MoT2+UMRWy8JfdbvevrUHQLlnkqJQsshy7a1UW0llEKqIG",
-	"O3LCmo7Ka2qdZ3K4KHV4W+lJtDJS6ji36fVt52FjORQRFonM9Rx83xVc62DXOwvTSm6FITjX2S3UO8/V",
-	"xbCAbMdKaSrstVnUySym3j7kF0fqhVophvVJOvaBOLm1dQ1WWF+fsaHZ6ZDFEXbej3Unq8lWU03n/Zo6",
-	"ZurzOmOorqhOQxMwkSEjXWlhfmT610TwBGZdFYHfMs2qLVr2W6FlXdKWwQ+NMHoXVgGo5nyuNxRx5agz",
-	"t7FVcb8cbLBGspP2FTd6VPqfNpdqb+0QiJ3VAY6veHYntSOvYByRZHk23yy4cVe5BVyVpUDuLqirdthQ",
-	"37I8j40stkI3WiJO+LmapKpqKIM+osI87UY/mKCpbHsLLaFKCFTrlnaYgR16ml14/acyBx64ay00aSRF",
-	"sOA6pQioNuMfaEek4g43qs5axcge9lTVeKp19pFd/vO409/bp+Z9OINfaF7K0gLj9Yq2PN/izmFvcMTH",
-	"O+PD3VF3LPr7e72dbjja3dnvjQ750eGuEEF3Z3x0uH+wuxeE4Xg06nXD0c7hUTfsHh6GfX60v6pAxrjI",
-	"umuHVTpNb7VveNIivKJOPlt2B6E9A8ztVIHOZYe7iopocRhZ6RjR2ILqMR0HNjIo7mxuyYMrMBUJNONt",
-	"bnpycXr+4uz8H0X3kiiXA8h5m4nQZ3F63xnxmCeB8Jmc8gBd0xnsP44mUQ7OoVEmoGZiQ0OM9kFwhaO8",
-	"xQvVeL317JwmoXeDpBqgibNpuDGB2W/SyC9Bok0CUQmUVe2qfqVkLyaSKvNs49lZyrVdSgsuFG/botdC",
-	"Cbdtdor4VVGwcjl93S5JExhX7RHbWFeA3PKkGxJSz2E/q3eRPvnleRfLtUI+sdlyA5OdzQqaQwXVuPXN",
-	"fOu0JTMG3nWbKzZF++TAcSDkayrSaSzaR/SZ+MJKTVBXzfY1SGIDPWhLB1rb3mxSuhxmRVxooArIFPVi",
-	"btGGyqkEkFU2jF28eX1yenmJL40EDJUiybfY8cnJ6cVVtfyPq8rfdaLzA3kSWuoJowg8sr6wt+c/nL9+",
-	"d45huMDUUmq8BYZtZ728Z5gvHglJVWFVTzEsgAgW0+vk8u0JLNxRuYjqFtgPwoiifmEArvIeHKNJmm+x",
-	"k+Pzk1McHgB3jkvlRnWTZqsa0nXiLIdkvlUuYKPOAwKFDZw939PA9XxPwcXzPbUhz/doAxB8rBZnFz9y",
-	"hS6ANBZH7hAa7EDcnuzqpuwrunI8tXp0tFmyRZssi0OrRNw6U6tXVnaoLAIdnihUAeQxJZ60nrWUu76y",
-	"xs8fJeut4YXN0vuyCxa95LogdJoINC226My+mV92p4WIV8hp+rRKiOYXl892i5ZSMpTg1uQqBbCLYJZF",
-	"+fwSIKzu9TT6QaBcMBI8E9lLvbVsfPcLfOCXj+p/v1BJzIr2fDzLb9Ms+h1T1AfsOU7C4GUKgoMp/u9c",
-	"yBz/FOpXuw536cHuztKTIaRi3om5XRERorGDPEVZHI6Qom91m9HrRAbpVMgBGxK05eA+i3Ix9IsfMsEx",
-	"rE4xU2uErqtqhgBs5YCyPIq/VX3ooX+dDCkwdAD0ktMkPJxECfxjIvIsCtT3QL5guDYWJapoqwqV32Kn",
-	"0IOXpoD4ZjJ4oz8CX9BJmYkQoSTmgBcFURahXuDhbZ5PvcUCK1GNU3eZWdQuI2mzSmxU5EMEE0bzp+Oc",
-	"8pGxFrUqpgWpAVKD8SwcKsFoHGFGLMpS8DKkALDhWSgm0zQHuaTzg5gPrxNrNC+K1xyrmnOmMDK6Po0v",
-	"xvIcRVIFdomwGESyT87wPvmMV2a7Tpy17Oh9KJl+nVwnf/sbScvyb39DaqGusslC0PLVd5LJCY9jIXM2",
-	"S6Kc/aXX3+uyt5cv2N9Zr7+112VhGsc8kz7DJ99f/Buf7HXZXCR/3WKQNTjhsfSvE/FR0TxVqw/YMBEr",
-	"VX6okLvgDFL0XKvlAqvWiwXH6M7OzhEs9u3ViRqBrjt7CPhOVen0AJFM+1f+C6p+DLfY84wngIQJtAJA",
-	"ZAdhB/5Ei77utQhen+EWGxpb/pBJPpfXyf2tUA2XVnrRaIlQgedvfyME4wSBII/nAzZL6AzTTCVki5BN",
-	"xGREdfupfFFi0kwC7NU/BGlgiCgI9GGEmSv0ko85PdQblgQv41cGyEfJBx5HIXt79bJzaMMfULOuShCt",
-	"AuaiIkq0ox/h2v7tbySLTvkNUCEpkpANC8VwyLhkw0D9m+LNhkpVHDI0w8+EuuK6k6h3hRXz1b1VcCW8",
-	"oRss8QZjI2/lITN9x5RHR0n82ZwdX5xZbIfaR6nOk3waeQNvZ6uHHaWmPL9FNrEdpgH8Y+F720DSf1f/",
-	"VuRN/aUm2JrzSax+0h68yp/bD4BgC/Ur+ebVHx9620hh4bM3wmEyfK171UsfebzuGY7pGtSGTz8utRRn",
-	"x6ZbpE7u0wpHmpmfdDBIOtbtuVd076WOgES1QRbyAAVOcAdWYSuJsm2FeWIfYfYXxEeBPvy/4hWjTWBo",
-	"dwQDseKV56sKSkZuIEGpVRNofGOx8KtLwACJoAg3UY0HQF+u+7ox9LT/vO60Cd93T1nIRK0mPQvrJ7PV",
-	"4/Vmc40pDnCbLq/XYuSPYIpFvSQTcpomCpv73a5q2pYru4dNi39VNgrlSsA3pspQhkbcko1MmYWUTP9z",
-	"YRICTrPsIPJCMUk7o5gKDBVte4Fkltrvqh+Mvch7e/mCqhgOvG7vcLw/3hWdg6Db7Rx0u93OIfxf1/yP",
-	"c7s/5sDrd/v7ne5Op9u76nUH3e6g2/upZMHA4/rl4MBumqn3ZlrA/uwt9aD23tvqh5eNf+l1uz0jUw8s",
-	"ddiQuV04ENvOB3tFKak9JqPlEt9ZLswHh7UFdHS3262by+DD9nNu1Qn2dru91a+8TbiStilbYre7s/ql",
-	"l2k2isJQYP+f3f7R6jeu0vQVT+ZqdRLe22uzozPgkKC94As7rfbzgUcxRgPY6gnhs1JMtMZEIrT3fvHe",
-	"5opAa4l+eb6X8xupm/5LstYqftMBboPPFKvvKA7q+eaXQBttZzaYATnSqehMIinJFFw4W/BxpHeNL5r9",
-	"+B64D+OUh6CMLWzGtv1AfbEWtRzuCsvTqPYO5VbHdLn8UtMgyWTKxjxTMfxpZosBTEYfVftPybSARkL9",
-	"NJUUQ5qkWC3aZ9EYJD5ID55TnrGxf+bKMkT9dvCJNFZSvdZlXvgPgazQezQlJNJVg1J6IF5RXSpgrXtt",
-	"XqrJDpdf/M3u7q5+4zzNX6bKGfKnIwVvQIPQXe1UE3iD4eaqbEwmVlCFJM07Y4TthhRiSVZcJY0gDfEW",
-	"752kZVs3IyYpYqOJMVG2hjrR9CJjk5nMdSEMtF2D6/kZy+9TsNlIbaAhaw1oVuavLXbs6hfvap4MAvp1",
-	"sm6bMPaXIUWkoU5VdB9jsySPYlgtqONXWlf9QPWQDdnkE7XQ64Tf8ChZtj30u13S0so07/tZaNUGMhGR",
-	"z1We7xpETy25JAFqQJ21k8hC1VaRipqbGdcQe44VJhmaVrZogq66eDR51y3WVhF409JQjW+/Df1mHY3X",
-	"cP3T0fluCzp/osOG4YXeTivGgLln9MJem52bRg2vRBhxagX9lbKhkgW4yofovggyXf2KVIyRbsPjltxn",
-	"wmNwMYiw8yup2muzI02fO5Hs6A6qNovS2N7B5oXW37/OVEsqQ9M6UQIrvMmE1An4HVP+AldiTraDvdc7",
-	"Kmz86QTlbbtE2xNzs8s8zYS0zggF6P4uu01nUOPnLHc0q9SGR2Jr6MzWjCzKTYO2Bj51nZT6WZ6hPD5K",
-	"scAp1R6fYqNZZdQuhyMMGFcVecZctcGhtM9ZojN6UVSvZo3BWcvrBDruGK5ndl3P44pyPmbwEo8slcUE",
-	"S2hNL1nLv/6MDXU72qFlTG3uNlv0qNU1+IcV/zz1hVly0D8rJpbl5VNAJzmXAPi0VfqeRCu3FEmoPlP4",
-	"TUo97iTGLl4nFCHmk6HZgI0K1heVR9OY8u/YEKL71Mwot4KZMU7TO2zLpjv9VRr1DO2Ow/TydSKSSmQu",
-	"4M1c+kYSpsxLPF98HWzbQ0ez4uEAzz3MOLhNmTo9OosUjIUmhOKWh9eJelX32ykLQheILk8jCiVprmt7",
-	"GFFIJ2y42jQXfYK95zy5Y0CgeOwzcLlQeE+fveJZcDuAq6pglo7JhVO2Gq0vY3xSUamwk7WUlS70C08n",
-	"LJVJh/ioknPQjo8CVL/b+wq3ZXYE95s6Z32TBr9Jg62kQYoPqAqDCkmxjqShgp9HBLTFPfhSh6z8trAH",
-	"Q3gcp/fln1WQsENM/IOFQnJqyO0HTn6NxXaS5lEgZOE6xCpfRFCc4t5JnM5CzL+SrLfVpSSPf15dXQzQ",
-	"MoGvg2tZ5tksQAcfm2ApOM5GIFuhtFUaOYoSns1xFPvLMBCdoep6I58Rb6bKXSTdgBsajA5zOzylaFU2",
-	"BNNrKmmcfgffT8dsePH68orBJuk1OST2Pqx2NxtuXSdoQv6YiwSNKkMKkIlCNIWkUwozxu57aMBRxhsa",
-	"pQWJOwxCvE5MqRRcCEixI8HkNI5y6pRDIPfJ6Ix/kERsW1RABAF/vo7sJMMMLAaMKEwdCEoZVP3+OqHK",
-	"qmmIXZkURWLKiKTc8/hvCr4ht7+STZ6xMEWjFHre0ReO4u0W2+vusIngifqWTCfqJKWuDHKdEOUfmJet",
-	"lj96Gnu98B69ojkg/mTEaPQcQzaadMlIb0Qgog+CJmwtIQWAxbTu/3Ix08wkshV2I53VU/YTVh19JoIb",
-	"/qUccy5vncP5prrPqCXrwMEq21e+RPEh7/SK8nwDb1veptNt/DzAQU5FUA5Q8D2NxMqdWcQ7Va/ROuat",
-	"giAgja+BcgcvvxPW+X1qAfpnB6TBDmfqpiDIAj79pefVuGldpVgGXnBLgN/wxFQZT/iyC+7qjVrIE5yr",
-	"hAZ94Z8FsTbHmToMeb8JijynQN4Knjj9VcgV4F+FMPC84BTPqEZZnmfRCIvdAskIRIcVlQ4LNefTAbY9",
-	"DIpmuJ9EqZlEH0WZXpmehj8/lDFXNdfsWmnddn9Xk4xNkQzFrunvBrynyAEa1oTwJVxUq+nZq7FazNau",
-	"xg5ZqENnWpAVz1+LzPaq+sWq+uVV6Ra3Vr46lSlQKNahsnSyU6rOpMuTkN8HBwLfnlD1HJ5QFbuSE8ZE",
-	"SpUtUFul/H8K81g4gNJfDZTSKTkv93qYbXprOjTDU0gMMFGYuqMyRHxoAce43FVPGRUziouudmr8whXK",
-	"b+peWx80BoxX9b1LkahG1LanWf3wqTQ9kosK/e7zaGOqkEJDnGYiIPuicjtUS31VoNlXxlvsthWIBFqY",
-	"ZiQShzqq08R5F/m3oE5YHawodt70L8IvUCVwiqbFjldkk41KXR4wJjTj8hYjlAF+lC+i7iy+iVoSPJKF",
-	"pdAd9PlKQ2RF3GfR0nSUReGNqIu0tKtYtxNU1AtUcM4R7bmiO5trEUV5jXZrqDTacKxCg4nUp1gol0dh",
-	"5K8NPN0wSvSrjutUXY+8omeiXd984BnOaPvIuDv4svuTLt6kGGghHeiOJVZnKS/huRxAs5LzF2/+vd1r",
-	"FECKrgJGNLL6C9WtJeYNI/Z+8uwVWr1UnGJUpeiNS9wrNcMZ9B8ZD2r3ZfkWEvplhYRq5gSkjoiszY/1",
-	"0y8yRlQvbvtB3/LF9oO6XYtGZqveLBguYT/RWbSXIZWNQsVTy1wUpNZCYo0mwhjritgsmIhaJZoOior5",
-	"Qroamf1UIxerRAYYQKwPPWNDk6do0l3slM00EctVc5fiSosOxY3MFjMcbHRAGBBkahMsdM+IghBYOf+9",
-	"bn93RdL/E7CIqrPz6+MIdhr2zytWQFuqW4KTtDes6z96yM15Xs9XnECsYTZrfryPEsJXyA9LedWknb9f",
-	"nx/qxm81PlZ9Fb/FU38d8dSmwZIKJCl3AtyUoX72aOpmDQy9ehDpk1OOKynsxhtn2AdmdRa+XB3pVW6m",
-	"XNSCM5QYmQwkUzqVu7Ix9amUvSvNob+TbBiBa1G1NqtkZev2xng0z9hUZIEAW2CCvrfyhgqr59J+ivZK",
-	"9dtZl4kqiWhqOro5RZ+yPllunu0zcMJpf6HlSEQBSLntqN+f6vWlHYlksnxWyjB1q/2m5ujayZ4D5aTE",
-	"KphbbKji2bQ1WzfHFyEszrT8eZq0ULu5DWJPccpWp7OnyQG1C93W5m0+gbXj607g1P0JVQqmS6BDoZCe",
-	"G/mC/myZoLnbt/uY1cohRf89zwg2B/+xM+4F/fGeOORHo27QC4uqb1WcsRvaKSKAXet2CwlEy1EoHvYc",
-	"3d9gwCM1dKuX1TcF/ctS0FXUxqQwmX4Vyjkte/uB/ltWyJc0VMMYHklEfp0ldyUiQi0DPZ78a8bv//53",
-	"z27vV+7A942oOIjK2hSkOTvUSMhSexe0B+ObjvN16DhlYlQYx7AB51el5qyQay4U2fIW7+sI2raSM9dP",
-	"tbEmb0od1VCOJLsTU5UtgwWnckyIUSF2x2agzgPR1eJNIyNKidCJ6ghzNEEmKQbrLUvrL2hrT0WXC72k",
-	"MWBdfW5dorOC3HyjLV946LdCtiXy8iXTk1qiQLxXfBKi8ALBJ8vtvIEIWG4KiB1WEdemoSaLqJmlFmq2",
-	"2IVO9ycdvkRAdAUnNAOgXHCdwDCY3WTIoQ2AiAsdKlVgU/MVLezf2H0zBLTNINNQRLXxLMPrsErJrhMK",
-	"kyrbKShdS2HKFnu5vH6LAFo14ZBkFgVzVdNTeQtBDNCJlASS68TYGOpopTM0Gc/8qailLczZwuw3abVZ",
-	"WrVt/uVPLMfxLVOMUvSezkQAxMOBWNxuZViejl10+kEiEwTansGZNj81LC4tx6lgYf3/6XlYfzb2eJXN",
-	"lyVvJPufiUHCv0v9++uSmx7HSfEqy+0H9a9VZZ8wEQCrXGqarpzoe92u6Shb9dQ7/eOaijyacGMlzhZS",
-	"Ln1uHTFXv+FOxtRBw9/k3K9Dh56beqr1EeHW3VYvfM3KtLrRJNvOmopL6Jat1Yh4qIFEQS9DlblS+Ol0",
-	"VSL4tVIRWd1eX1cF0CIhynfXyfKbqk4uvYZVAApXGHXgZK+p05XOL/GZSrLEEy1aEZOqrlRvV9L/rER5",
-	"Ns33l1Y/5+VMGJVR9SmypxZrE7CiM8mnyIz5Y6kvqkO4hGcqeEySxmRXJ9kw4191Evrj9gaSsLjfKpnP",
-	"vR9TWnLdN9TQbTNusfjCGdQXnvHfb/PyNEsDISXxqT9j4six6jtecNL2rPLpM0jUB2s6C+unUDPnvmOx",
-	"9seXB1CJaMDLxUcgMmjPgQdBYJ4UJQseI5qr46iVxs8rtcNpPNU/TRkWWlLd2cdRnEPRw3TMJPzCY6KL",
-	"6A9S49E8pPoWLoeQvFFrWRnLimXFMPWOvuAzKeCVHNoNzVmQTia8HIT0s1UK2bQLeg8DpnEaan2/bUTJ",
-	"Gh3XVGgJtss6o9cOMeJH/dGrNJeBi5PPYcnYX8WrKVaujo3EGp5gQVwqnvQXCrH5qyrRUBlL/S1gVAJR",
-	"Nn+tTbqhcrXtS8e+xNOvj2spGnf9kbXNnVutNgxsWRDSaie7WHFKiscz7KAdURlhOB7TSt25LnrpZZZO",
-	"Sotq0dSx7XpUay6zphVLeY7Dn3oxaNctmpZR1miU0dUmm7PuU4QLnfBkzqQIUihMVrPgSZRc0oiz5HLp",
-	"+i41Lprwj9FkNvEGO729nX0SqydRQr91lxobfXVRVmR5ra2Sz4uo89XKRMkaarUzrg1qr+oaugXxE/UI",
-	"Nm2AaUV2v8Y8Cu4EfOmqc+Qt9eCtW3DbSgKVPrYeNae1TeEhn/Ab9VNDkf6iq53VvLVudaayQ68aFeaJ",
-	"+ff9s1/Tj+P/9tayQptepN+iw76s6LDMyENaBNa/fFFBYXUezWN0w0Fto76qF4rlOYvikeEsg/nIyNvv",
-	"dosi/9DoTNl/7CZbSgmvbYy1dZ28g0fDC7TUDNDD+ffzoe0VhJ8km01BHD3XfES5NsdRoqVWKicKpPFZ",
-	"pVQTWfP63T5V+FS0AZqnk+4ibdOWLoJg94HyWZTIXPCQylm9pWpWLhv50GVaOkGaS9fWW9daZ0W9Axa2",
-	"YE8ESsWfNrZjRZMpOTytonCqwaxuVFYofG1rvjTR+vb1YNoQa7jFgHQXRbPeYiPvNDY27GCv69pAZZGH",
-	"Xqkd8OPsfIdemw8uHGA59JzVSNbmKZ+0/qepLrPKbqbUMKrg6q27hzrjWUHEVlAkqjGMFEUVstN9+pQa",
-	"bBndTq/4zSqDG45Z+J6dvvJmBSz0u9Y75pWFv4Gtz/cujCm8c9xctF6/XbxRVK1Hg2l/zZM3VY7anfwF",
-	"iWmf4OQV+yoKLJcbLzzicP/QE/lmxP1mxH2UEVet0jQWbC2/trDgRhbZuxNzS3StPlHvrm/1rU6UCVUw",
-	"jBa/whr82W3FemrVK9Ti+rBHNNBqxm//0FTrrNb8rCBwHyVhel9ATP0cWDOKsNZajfFqMDGKA09ivd5+",
-	"0PJKfVgJKQZn4855mojOKwADyOxslpAXN7Qoe7n4/053d4ttplcMVNfd6nepOyu5o5VG7xv7bJQ3qSMu",
-	"leAfIt9QH9DS/Wo94GwMG3hFpR8fb6wKVWWHP0x2ewR7fjJWu0NhM7VCBqmapoxwUX2kik/YOOJL2NG3",
-	"EKUvPkRpTab85UcgGaO0SedZZgvbAU8CsUEfOGvyOjuXibdHbxs1ssYaeUXDG3RvZIJjVxpUAklpJ4/q",
-	"VFBk+3JftfZJPSe4P8MFHkmdCVqtdawTPfzplSy9Euq4XxReLQQWlSq1KfFbfAup/pPpH4SNn5nSwb8J",
-	"Vz9hHLWLrt2K4O6TkLVLIFazGAM3qXdTOrZpl9XKSV1X06eSxzIFy3dJhIUbrOImTeN+7FdFVE6J0ZEs",
-	"zShVk16ysiXp/TPV8wsYnMQUHzUeUpH0CnG56xBPAGId7eyvneHTLliRvvdWjX4qykknFUkm1fGFn9UO",
-	"9Y2a/tmo6X8jQtn3PknvPw9N/UwkVDf1bsxI+TWdwTeoUnPA41jqFoUaLNoFEGWmEziNtopLapJpBBif",
-	"2tJRRkvRp86Ec9l1JaOa4pQ19SYhVQbKOK8sNAmDVheaJLJzpWH1eQwA5nPtyaP1ipNA6tP+llHzNair",
-	"2AszknmamQptf3LtVcf3PNSDDQGl9l+lVW90jEEmuEoMJ3FYt/KsVhKXjhBTWpPE13Vcgs4fj/JSkyl/",
-	"qT5uQeXEZKscUer61judlq67i9CMINhNZsEt1bl3p1FtLYWEuj5wVQm/kCBVWg3QtirV+1xznPA4pthi",
-	"9SFN9e239U9eQ7H3dKxK8itiPylV7cMqfSr7vZhXj3HM+0/B4/zWZxORZ1EgFXdKkzzjQW5OZiJ4Apny",
-	"6ZiJLEuVV3rOEoFp9NjirPicofwSUPL/DAA=",
+	"7L37ctu4sjf6KijuXTWXTcmSfImt1Ko6juOs8ZrE8Y6dmW+tcb4IJiGLY4rUEFQcTY5Onac5D3ae5Kvu",
+	"BkDwKkqWM8namT8mlgSCQANo9PXXnxwvns7iSESpdIafHPGRT2ehwL9PuBTPRcqDED594OFcwB8el/gv",
+	"n8bzKHWG/cF+z3W8CY8iER57Hn3r+GIad27CIPId1/HCWAr/OHWG0TwM9eef4nvzxTxJROQtnKHz9vK5",
+	"4zqB7wydXv9wfDDeE50nXq/XedLr9TqH8L+e+Y9zx3XimYiod2fQGxx0erudXv+q3xv2esNe/1+O68z4",
+	"Yiqi9Aw6nfHF+ydP4MsknsEwnOGYh1K4TiK4jCPpDH9zorjD52k85WngdWQqZs47+H08j3zsJBm/7/d6",
+	"fcd1ZMpTAcM+//n89a/njut8EIkM4sgZ7i2BLnHgAT1/++RwL8XvHS+OxkEy7ci55wkpHdfhYRjfw1DS",
+	"ZC5cx1dkJ+KI8Vh46ZkPvbxznZTfCXmK39XMeQ/mfD9ZUAdLt+LVUZx2/DgSn/PdiZAi8u03KsLrVzpX",
+	"E8HUTmIej6I4ZTeC/TEXSSB8xm/iecrSiWDjIJEpS8QfcyHTLjuhSbF0wlMWpOyeSwbPwgRdeCBiXN6x",
+	"cZwwziJxz2glu86q+RENcDYOjafD5Z2Tm9U9D9KHUdF6S4lm3PPEDN7aCeQqytGs2ETNXkS+8NlCpOvN",
+	"EyaJjzqFxfsQ34mO2j8cv20Yz3nM1O5m8Zilk0Dq4cHiqF6Ez24WjLOZSGQcMR7GkVh/sKazzs2iQ105",
+	"y3cwFi+Ag6h6ER8CX0Qe8q4x91Jn6Dw/PX7+8uz8FI5xPE/gN+c+Tu5EUnGwl64TBpFQvSmOQgxxls4T",
+	"IEIfWNJKXki/vhFjkdB4HG9CHMlLBE/LnKx3NNw/GvZ6/3IqGCXRSs/xI/KTYc91JiL08Y+7KL6PnsED",
+	"MuIzOYlTx3XixBcJcrI48RU75EHlmw/Vmyt5KK0pvwmFMzx8st/T3wh6t/5wGkpxPxGJUN9KkXwQvr47",
+	"0mQeeTy1tpFhob2l5tNcHabl0nWeq5U9ns3CQPi566mR01H7/CwHMMt+T80SbrezNe4ebyK8uxVdYpPE",
+	"GTo38Y21uw1zMBvTecajOzaLk5SHLhMf4S84PgP2iifeZMiiWJ+ieMz6g+5+z8kWXfX2cRYkQuYHtAsD",
+	"6ukBtbxbfditU+6LismZvqacpsajSJ2ZuXSGmtL529BauQtz966/dEpi2HyhVAd6WfIs+t95VYzEU1yW",
+	"C57cFRcj5MnUolYcyfkUO0XeIR3XwaUx5FK8gT62nMzeABlLclcrvhHriWWgtsab0xdvz5+/+efOk//Y",
+	"Hfe9wXhfHPKjm57X9x0twTlDB7iOFxNjgq/9JPiAH9T1LIM/hTPcy/g+DTtNAiGdYd/FW12+iJMLzec1",
+	"77nIGL8lEre5Ab7x/nV5/9J13mAvJzzyRFjcoXkFBNUSfbRXkV/J8ap5NentHVgivR/cCold94dHfLw7",
+	"Pty76Y3F4GC/v9vzb/Z2D/o3h/zocE8Ir7c7Pjo8eLK37/n++Oam3/Nvdg+Pen7v8NAf8KMDx3XGPAjn",
+	"iZnAVKTc5yl3hp+WrhOJj+kx8sbsPFYuYpWSIyI/iG7fqINBDyeFTw1qzcnx+cnpy1OY8nzm87RZzzJr",
+	"N8jW7oJG8D9w6Zw08O4EvOmqc+SUFrJuwBsurfPHXMxFjgv6fMpv1VcNa3xxev787PzvK5e4l1vifrbE",
+	"l0qP3fISO4l4v+983Yu8xdPadjkv356cnF5ernlid7PlfBvhvbFyOT9t2UpjJlq2vqwyzizba11fMevP",
+	"DbH/YI6x9mWQ2bjW3llXwVSA+pzfVGkqprNUWccieS8SvX9Pn+OdQ182v8gP5Iyn3gTlNlvL13LvoAdq",
+	"5K2IREJ2C2h4B/ti6FyensN7QpygkkCiOD0epyKpfOWuIngQgUbad51kHgqg/B0RKmncTst3+vAQuX0R",
+	"Bh8ESZ1Ag6Z9yOdSVIjjiZCpYwngjpaLO8m4oxYwnqdePIVhXh3/fHpu2zvU42nCIwmajTN0Jmk6w5Fq",
+	"yurR3Ugg7QmcL/kiiaf1BkDuAQsJhX+bmcQeg++Lj6TQ6KW7E4vTKlVrkHsqmk9vkHZv+r+++cc/BoP9",
+	"47//1Pvv892TFxe//K9/HB6fnPw8uDz++dmbV7nFXr6zZe4iU+QNe7R+jmXuYu3mlvxViLo7IRFwDG21",
+	"1yy8Om+Wevjq9S946D7Ec28C9Pnk8CRyhs6Tvf3dJwe9vcGgPxgM+ruDJ/3e/pOBswSC/B7PEyQPWbhj",
+	"1Dvh36GcxDPHbdzU+hKtHHwqIp5tlKXrjHHP0Tzs49wzx1mZhPGSlOIPJGJpq8eWzLN0s1HLhUzFdGgs",
+	"gC0GbgZlCVHVjMYLeTB9rwzgOLRBldWRBvfmNdzgG46vbxO2ZuNZ487eVTd0NOQKPyPqbtU2SmPNuy8v",
+	"kXu0FFIaNMDdJVwdE8HR4DD85JxecVQkfCG9JJjRQJ1fBb9jIkqDdMFSfksGZ20O/04y1R9alsm/BQ/t",
+	"XDv9awfPyB/zIMn4lPQmYkqi3WIGTWWagAIDYznzxXQWp3Bi34hZyBfCL49nBP2M2D34HWAg2hCNpm8w",
+	"3TDBkzAQSW5ENS+/ieNQ8Ajf/jL21OIUX3ns+4mxtcPUaX3yU9750N8hosgdm0W0n/5Foi0Xluk1PxJw",
+	"RMxMM3LJwLyVAS8/IrCy/K3fc5rf+oYO9VnF2858WPdxIKT2MWBTFhDlw/i2y674nYgYbHdFG2zynWTx",
+	"fcRoc+m14il6T/osjVl/cAi+qIR7qUiQssedfzHe+ZP1Okesy96zjsvidCKS+0AKpo5OcYarmXevv3L6",
+	"abJQAklx/pfCiyNfwniBluxGjONE4DxBdGRpssiNp1/xqiBKxa1I8F2//vrr8TydAFE9PKjFF/4U38PL",
+	"uNUoP+FngiciYYng4fRv14oJJAs8afWzXKIZkE9FKhLjfKYFX4eWqGgEEcq86cRxnYij1KOMxU2bfRyD",
+	"V8sZOvN54KMAnaYCb7///Vuvc8Q743efDpcd8/dei7/7g+V/Om7Fkp7MExlXLOcIFo1+HOmzPEvEhyCe",
+	"Szbjt6LLXs/4H3PxlH3gYeCzOAoX7D5IJ9hU8in4RkMgYldTArynC4sU9Gp76lP+8aWIbtOJM9zvD1xn",
+	"GkT6c99tZoI/i0XrQ/mUztVgf599CGRwEwp2fHlydmadsi4D9vHHPE6FD+7aKRDhzYsTdni012c88nGa",
+	"NzwR9CtPRDbxO7HosksR+crJeycUaeijZg26F/2MbpOImeBpfjNXiNJIU+IaGVEtinSAJE0bbW1qj8/j",
+	"SLwimbBI6lNz6yGHUvcKo0tZlm+8vWundg7jDryoQ2+qGXEfzdvlQb4MpkFasRNSMZVsJhLavDVbMsSH",
+	"7Tf6YsznYeoMQa6e8o/BdD7FlyO51Ce3ioGRJ2N9zrE30IPLc46Z7u+L4R0XmWZvT9Eo+ZWT0I80zeI/",
+	"EzF2hs5/7GQhQTv0q9w58637v4Jv4UV+PmLfw2F9Mtjr/TCkC2k+gzN/ziRdVC7jKZvGMmUHvS4bZfJE",
+	"RwkUIyYn8b3UnK9WjGCv4ea1mkDXkc/QtiCpPXCHKE7h/KPC5+I3wW0UJ/WCSOXZUPOuORSD6jORydz2",
+	"OmWCV8VCGZH5Qeu0hKflLI4kBXI9474SoeCTF0epcmAhMUmk3Jkl8U0opv/1u4wja8SSzHwZe7sTi04Q",
+	"4e2T94HFPp7FmqZWaMhxxAr8kgVy9d3gEt+HGB7JuL4kiN64mEkSJ6SXm1dN5xIkug8i6z7r0NGqRQUD",
+	"J/3FiJ1txLg9XLQ0WZBHTOkyWrnewz0SpKFQMnKRBEoQDSh2RxNN7Sq9OnKnjr6w6MXfpoGURc9LzTLp",
+	"prmIIkuejoTwJeNRzbDr6K96wH28XWrvbova2cxX0lo3RVoT3TuekeRKJM63KEa54bfMjwUt+I0I4+gW",
+	"NimKTGEgUyPXyZxQtyah9tcjlBrXym2Yn5xNkSRjNXUk0U0smuxoQxjDMzsFIYT979+OO/9692l3+Z+N",
+	"B7zYGCMGgogsuKbjTXbZYD3iGe2zJfVUeyTflIcgRgi/ozlwkXqFFjbxyBBJpLsRcE6VTIR7CKImxwlF",
+	"1wD/FB/p2mgkavtu8uSmoWxC7P5mxL6J/UWO4uwfl6/Pq8heICBelO2u1Qvqgh4p2zuq1r3LzuN0EkS3",
+	"KLbIVMscljXrf3XUtdw58+tGoJrvZDYQHANEvIaBt+mFDvpwh4Kwq3aa/XORb3EpYJ706/r8aLBqlY8K",
+	"/Cj3vqpVtQdLy0PWts7vc/+2en7FJoU55ux1PEwE9xeMmmK8aoRWH4ZmWRbT4TDffhCJH3jpBpTZX48y",
+	"DaOsIlNxzjlSYWCzDuVtoJfdrj74WA8Go4g3IMRgQ0Ko4zeLJUmQUXzfSAl7NjlyzCpCVoqk0G2qzgcS",
+	"Qe0H1c6McgN67Lanx7F6q02TbKT1pNBtcmT4EAfN2wEbWAS4jKeCeB5QAFwPcGRkQBpcYcvqYMQNCLK3",
+	"+QZRQ66nBDaokqYTMa9hlzUti7J0UQYFIkBD4h9qtxgjKJBlHIgQg+C1p3H7l2qBVHf2uDBfQm2oTGRb",
+	"KSar6QMNMTwfY/fo9WXaFVpUMxWPRxBkCxKySEAyoSc22Tu9gzUIEscs5KkAqZzeWDX9wgz0tO2Y0+pp",
+	"Wy1s7Zh56m7X/Cyl5JdbHmzAPPq9NeY7EWwqpOS3wsq+sV5fN31rJjD9eKaciJ0g6syS+DYpBocpKlQ3",
+	"zJkKcrsPKALeT+AwcZRZcXX0dcKUpevhepIyujTxWGtQQcSs4ZdoVD1PcnrgeDug/t13svjZMq1qWpau",
+	"H4pEZkojuI/noQ+rGAqJVrGI3WOSlE7HEb7LdEwuEHAiwk1O1Roc+WV+JLb0Ys2qRMOa+dtEzJhnx7Pk",
+	"4zpKVjUvkFM1BXJhSFwbVm30ze0bNQpntd3omohZRQIyHwJ52xK0oXWOsekEMDJrmC145jPxMZCpfNSL",
+	"cE2hUo018DegbgM9tq9z6q4V9UjRZD5PeUHbtMUPO3ahSeusCnfQHumOcUk3663Geb10H6LxvoiTm8D3",
+	"RbShystnsyT+IJJOIDsqPaa8k8uNrA38GnytPNJ6H24E5GNwD8WRYPeT2Ei1jGdi55QrxYwFm9xMq7jC",
+	"bn7n6jlkQ7FF76r9Wp417dJ4JppsyPkGRWmXLMZ4RUM7daDk8D4JUrEBFfrrUQEE2ZB7d+AqwAFUTTw/",
+	"A5g0hZw1mEbyDQrXBf3IMF8VBFbL7Sy77I3gqAnKNAhDlGM2secO1qODGlKjBSU/p+2xqDvy7JBR7mae",
+	"ZtZu1Lrp3GjRaHu2sbMoFRSRuJmzy3q8bMBWv1UqvfdwGd8nMUmn8TxhMvAFxTSEMSnFdBbhUclAgkns",
+	"mCQW+A8/GXnJdd82m2rKMLT6Vlum1QS3swuOIzaPxMeZ8FLh01vXJ8d2dsV5nL6I55G/4a4ANWesn6/S",
+	"5ujHPENIBOlwkAo/yQXlbZn57WVrfB6nTI+lUlmjH7cpiNC0stON0pwL2gR5tTA8TRsSiNlsb12v4vgl",
+	"T27FhusK3oNOGsedUHdSXNxCiwLLh1/xgkcvswlu2N/fPWA3i1TI7a92v8DitQMkRXMFjbG08oVZbG/5",
+	"S2/f6tK+4tFCfSs3XOGEp6KDIUbVN3rud3t145hNebQwNzho+RzCU5KUpcFUbJtV7w0Ktqfc2ysVDXvo",
+	"21tSj4ehSJgUFFlaGEhhff8KXeBtBPGncRL8KTbl5/NCF8Vdkfvdvu0pvpBkmuOLMxRyMCDlhgJf0/hO",
+	"RI/A4vuWAarweiVtVwt3uYlsX/0ksBk1IIjAzO+OX3/9tVMMKG5a6GL88YP3yQceGNvzBtsE1KIw5jU2",
+	"OevXRsbBE4HRcCpS6WESf1G+s26D1/Z4ylbI7FcgzjxPnIoDYH4u3HlgLQw8YyOmYFO4+0B2m8YbGmD7",
+	"racJIo49uKo9b37e3pavnnYU33fZsYoeLoRiq8Mp+Vh8EVxzlsSekPIB54FT8t4qh3FVs2pdGUQnoOZc",
+	"CrIJavgv1cUGG+mwmZMOBgV7Cb1Ie1saN1bVvIC0ZJXsiI+eEL7s2MgYFcSpbVwgEZ/qgU0pqUPbzMEf",
+	"RlaEG2GM5iZfYGMXyF57wr0yA6ocSyXtaqdtURAIKz7OEkEu/AbyFVs2o8iplrTFFF3FR+6l4WL7MXXF",
+	"HVY7Fr3EDeQqThNopT0MYLma6ryAIpnKjcoRiNiA+cF4LBKZZUipHfTdI5inSqTRg9C+Tvv1VWQpT2u5",
+	"VMnPHQJZqmRI+QYFSuCPMII49G2bLgj56AS/nwTeRDfz6T6/E7NNztjRevQxQwMxPA4rD1Z+bhk54Hil",
+	"TeTQDWzYPhEou7Z+dwTRoKlkN0l8JxIKbdlU/dlo8krChFfWz15PZblUaAiNZ6PQorAd8Nftnord9SZO",
+	"I2h7JAqzsT2i8wokj4IXVDfJed2jeK5jdlQ7gtxEow7ohSxIWRDJwBc5gx2XbKQeGG1fPR7Uuj+BTnoa",
+	"tc5OPVPLwelZV1KNdaCyYc1lYwz/43miQgQ0LBxePJtfzU/W2ECZ+gEvx7ywODLkanBYFiZp0ek+iPz4",
+	"vsEtUtmuhkpZJA/RyxrnA6l0sN4xM/5oGDSFrNX6SCon+CgRxKhKu+gv4SyZhzROKSR4D1neNy1TvgDD",
+	"+VyWgou36O59kM4h57NZnKTCfyX8gF8tZmrbbGCxMV11ptBXJ1WdlVXXypYlK471YnjhI1hq94vBVX7A",
+	"GQxGMy0z0Go1tnIe29t11nhidedHXoxOSqVM2MH1ZjDbsvCaaWA3ChfmHDPhigmG8C2MiRN08C3GOFWo",
+	"inbm5XHnX7zzZ69z1H0//H/+r7/9V+fdp757sFeVVuk6xwrKpZTBSqKgFju/k0xOeRjCWZ1H5M432Z9B",
+	"lB7sOVbC6lGv96R/dDTY33uy1zs66jdnr7rOMTrieWhl63HfR+hLHgJkqkhShApSG21mffXJhOXSKny+",
+	"nFTXUTHvq3ajnt4vqjldMDrN8TfTjWtP5Z15X3zzu/BSm06/ZO8VEVD1Nx3BgecSm7+rWmzCnSqv9uuI",
+	"rN+Uh2WurK5TpLUGqyrt0zm49idBSHIR9qUEWHoEuooj8XqMKTeN1KJBHtOblq4BTQD8G8yv+dhB0c8Z",
+	"Hi7zSFnW6vs8FZ2c7PybJoRLPdkdPVnaAERV0B4KDEnzB92465T2s9XtYJkH5qre1CTu6UGq1bYHeRsr",
+	"lu8gu37D719RtKpj/dqRd8GsE8+o/47JTKLezZD6/QIk2KeG8e8tNRZOqyX7OYh8+/HdpQYYq6KosiN6",
+	"wOH4OBVZzLUy17EJ91FUihjG9WTYNhbVNUyMPcXe0sYyK23VGB2UGWQMSSCYrSSiVI0FJTKt7jXsqmxT",
+	"mfcfLC3srOLb+6hY52B6CNQfjozC7B+4bNdl////+/81bi5YSMJgq6Iu/ELZ4F7IpQzGgQqIyo7j6mNx",
+	"tMxBu31akxD7RUanqWIdNrXBcnvSfqm1krmzrj84ighqp1nnrZKB5nhLGVBpooz5yL+Qocou+4VS68Fi",
+	"C8mBvi/8IaP6BKhgIJUX8Zz5sVHIupV0ER9TEaE9q6P5tg36d3wCMIMvT5//HT++OD57efr8/Yuz8+OX",
+	"josI0Jenz7O/3p+e/PTa+nh++uv787evnp2+wS+v3vzz+NnLU8d1zl9fvb88Pb9Sf754/facuvnl9A31",
+	"qAEOC+xGnbYX3MvOtvq1E0wJNe8TpfIPndsgncxvul483dHgN9kfOr5GfeMss8X4WTGY/FI8LtEJ/PC/",
+	"356++afjOi/PLq9qpl7kbNub/bN5EOK8CxdsQjdQw6FyHS+eVsKOvIBbmH6E23eieVwWf1PbLVxVt3E1",
+	"L/l7DGa40JvwQIFF3cyDMFVRnbVdAvuPZeNk9pYW6llpC9APGaMOBZcCTTGj2yBl1PpGjNiNSO+FiHQT",
+	"2TisfoX4pSJEFV2REjh2l9ajipWcqIwDCxd9DZmVG7G78V6lVrDi9LYzvw0QRhlycsVrLA1kWQXW/ikn",
+	"RV9ffxz0O9fXH58I0CwG+/vV0nEG8dj8+hPdbmkhuraZpUZvX6ELUqtlDhu2FeqLvUmyZ+3FyAasPTk2",
+	"tGVpHar3kay5wuOZiCivEhVA4h1PWUSiNmHs6Ug7qh+T32NBpT7UcC5srOJ17/q9ZYaou2K5uRQKibdK",
+	"NydpKB6zEXUnR137PYOlBYn8yQlSMZVrvHFppsCThC/y7Kqw5IGFKZ691CJS3XJmxcPyC6LRo1eN9XI+",
+	"nfJkUVwcU1KrSnsDqVJwb8IIpwBo1o422GkzXXIlhap2aiTuhUwZ4FTpv3EZW49Cl0dpGsf+2spUpkut",
+	"0qGszaVqHZXw/0ToM/yt4G92lZdMSSpWfk/r2VOJp6a5HyxzlZea2Z02d+e026yYUNUC6vVVlcSyJGWE",
+	"HSLTgo84U7rIFullBArcXre31rlBrd8rnkQ8ONbqZ2fBmpi9S/UyZlSrO6svEGDGtqTA8Ua1IxKVRhR4",
+	"6oJTzGz+fE+4hPiAChDTwnEyu6I1+9IsoWGP9BVseoaxuFrBG5R4Hg4o15Fr5lVHwzeG7xfVKavIGYKr",
+	"wApBZsBI1UjroLLdEZE/GrJpHIkFm9JWU0q4sKunJYLssMwqc9dlo+k8TINZKDq0G+VoeB1lgSOgLKht",
+	"ykZoX+gQKloHFno0NFYH+hbPMcV1zPiiy0ZUXgaHlwg1DBV4ouJASA7sXkcjsO4nHExzQQxdp3YQhPkN",
+	"HBpShGNmDAFenPhdNppH6MkUfgd2LwwNOY6OMNM9VXCa62jkC+6rx1BwQDNDTC6nLhuVagfkh/edVAP0",
+	"VJJKzp1nnmTwJLzNxjnPLaI9ULuREWAySLvq5dxI8buO2qp+pY3nuE5xAzmuU9ooWWUr18mWktSG/Loh",
+	"I6K1QDZSLulQTbwaDTQnLm1TAc06LvPAL5tK5YX+vFS7TJVRs3BlKO9o3aWheXhZ56/xwZD6l4f1fqqq",
+	"eaJeQIVBeSaKBKlktACVDpp6Y+KTBymNBT0gq3q7sUG+3zf9YLXcSjhmDTtzbzzYQzYacy8djtBIoOWB",
+	"4QhFFyBOxKeiyyxvRUABUDOKXW8xsMEmmm3BZ/FZNTM0h6+j+haElZlVsrCwP5kWvjDKW+LWhH+58lOh",
+	"rYZH6rPwbSAcaJfGKEdaYmSDVX83r/kV8ICns3SRIc+X0bq2qCgeLW2M/0pPWP0ZbbfLBktTMaCEfA5f",
+	"F3lCtPql7QR0VdcqpRyEBhl9fy3LHY2ykBoOZxFjO1qQrIaV/WbxshIRD2oUegM1m7Pp5JmfJr9rWQer",
+	"DDwVVgGL/9kszDpIlXI06eHlu8HTbro2etWxvmxzvMMKWK8/X4NlFidSaY26kSn3QqGywUSUisgT7bYz",
+	"XApWbeOS2RqYdaE2+GiIkCxK5dYFrhEQiU9F7kQ389EVWnWhxnKJryCwuKTENxDESdnPgXrBoCw2Zlvo",
+	"DO/jOkiO2kBPsSLfhjfk/lLVgq5xxStOSPsHeKHaBe15wWu14s2MoGQ2416hRjaN0+yuIs3trVF5MsJ4",
+	"7p9+EJUSEst+Zf1uT9e/ACRMRoTtspHPU/7+hktxsEeSQBb/I208C3xKg2cngvtlm6ouL9NozoHRPIeG",
+	"S6pHo4K+dNhWaX+SONCIh58VnlndcCY8izN7cSRTZ+j0u72qsyHnROiqcVGqSuBX/xhQvFILYcQcwRZ0",
+	"u6JIr/yWsqfkEhtX5FA9E53L26fZ8pfbXM+qYz+OVWYzFACgwGzZXpwwnTsIdPvxjJ7KFRPIuFLzQFXh",
+	"Mx0mZjtkKNrrnfq38+5Tzz2oiVg6sSTXQsDX5Wu2N+g/cdl8NsO4DCkqIss00HCpZ2Pa2/oVBoKfVQZ7",
+	"c50CdRNTX6W1+D1Y6qLZD3z/7tKqvv2prbKRFeiuG3NTFwcFq3mjX1mXUi7dgvh9wfBNl3LuJiQzjbRv",
+	"wCDV3xov1Say3OEyV0t8bR2ov5nWpeuNb6RzGbSl2mZHyyxott3puKTWG7vQMwtcdYGuOGqlTGyyhE8q",
+	"xXFTociIDVJP0TL3mzNgy+PG0qQRq9Rq2TslO3D2Gbb5SZXIUeBFnzc4pSAIO675BnLisPY8lRNHqxwo",
+	"0kg9eHmHy04g8ecP8Z3oqAcpqqomwCVjt9szkmn6bRbP2+6+uFDalJpAgVG2UjDgCBglw7i+Ch68zxlP",
+	"bDPqqlwJ0DXRpMJM+ZenoEqEgsuUHeaKhsC+Q10WotpvQh4BJFhKFsLIRyHGKuWy11M1hvQXh9Xhzg9j",
+	"M4HhMl12lmtrI0er17hWuCI8udc7ao46H/T3nuwd7h7sPVlZLalSX2mMHCww4HIlIG3jgn1la3p4C0ax",
+	"KVFl8Avt/GGPJ4g2G89BX1HMaTQkqCjb08pGgNM8GjJp0Lc03LQqgRek4Pa5Mw88Kq8yJg1XB6D7GXM1",
+	"sejCNzwZOXgc+Fi5+jkVAV5URzSoEsELin7R+Lx0GRXOaIF/bHJhL02h4U8t48WzUsSfmmVHU6H4U0tT",
+	"iala3MwBlXbwWrUuCH2Zvrj6pbvLXCHkT2uE9PLUsUhh6WV61nbP2dQ0tSuPWm0gPmyLwFcVT/PMJu8j",
+	"rdgU5RrOpVuCMl5V3DcDeZZhxTY6IwbmaxxEvv1qihM2Nqp75c60z/TmZp7DZd4TVn01qGkTG7Va4zDJ",
+	"P9dsXd+v9P80hnaWKux+aqmOWOWt1z2mR0ur9HXZGKR5q8EluxEisheCaqUBN1a8Hrxl4dynJMNGCu0t",
+	"i1W2yzUJDRYFbqAgsqyFeoUS4cW3UfCnkPbamJopgUpCIEzAIEUc9uQB+wc4Fb1kJZ9qkbNAwXnUX/4A",
+	"rpm6UJsYoMZaYZDX6144D+WNWFgnt+Ls25uwigWpiKwSJV5hiAqedBWnsortGNfuGs5YOIx8w9Ox0anc",
+	"e6BP86CQPtVCG9zdTCFf4XfTJgcLfzGKFYx1MXVolf/NLiG/uc2nV3EVV8ztsLUlgLZm2Q7wZJkvYF+p",
+	"b1XYcWsvk+9kpmVIqP+TMbMZX4gE70GpsK8isXAJ7VOBmx6/OVd5qzzxNe1Z3jeheeItsGptHWrIg8uM",
+	"OSsce1Z2UZk5VLnxjM3BiC8o11hbICNuPb+o0w1+On35fIgygYqAgX1p4qEWIu2yV69/OX0+zIhJ7KXL",
+	"dI7OsHCJpPMkEj56T5+/eX1xAS14hTKLzJNCrLR6RYqBS9FnPK3s+JHVBiCI4zo46XwikppMjbGitPe3",
+	"Z7LInDbDT2v5yrWNY+k2ty7miyzfrbT545heZ8pAflfRYsCyANw2yDWq2BpLFIbBkDjfUxYp6YJURdk1",
+	"4PnDJoj/p4yKAHcVEANsgOuogMyQNVJAf0M0MVRhlDxVwTYUBOpnfMBqzBUEi99FEciLESlreE3Ic1kq",
+	"Prlispc/ctSgpjXyBCKussupag+KQsogRz1ZE3De6eXUyATl5ADEcGgFa3ACTQsXY+a6b9ZFVdnDlqHH",
+	"LwIR+qfwzKrIfF2pwuq4tR9+b5lDk2iOni6GhhMtjG8566eSTxsXoxW9p5iLUh6EFRnS1cG9lTF92JmV",
+	"il+VfdNO9w4iX3wsn/CLWAbkvY/sVGXXcHXEaOp1V6YJtzQo5PhNYX1n2b5txx1zu31lFn+ytha5jn0j",
+	"F0615UCoJ5Z3u42kXRRdcOktwSOTgW1riSXc6MAkvSK1+1xtTVnem4mQ8zBtzwbs7koHuTgj3XnVuF7w",
+	"IJwnoi5VQElElPhcVqaUlHIS+xU95CVXuNSANbQX99vwXzX8Mv+tZkr2eBuoUT0f9XBnzIMQLjNbTEMD",
+	"r238ImAyatrVzTrm2s6LePglio6Fhh1/TshAAh+5jsrPEOSzAn0F+V4JlRi6ry5246caspmIZ6HQP5RM",
+	"ZJ8l4j9PyGxZOtmdXUsHlVRkTwqvcuterM7G4/MwLSBMdNkpAW/ipOIxUxAdbiZyUYYVleiO+BQFLMlm",
+	"Ifcq0jtb3PhwsVJ3TchCWSnzRnufGWVTXyB+g2ZBdlPzyMrUcwNXUuwaY7Iu6Ff2/ZsXJ+zgqNf/gQVR",
+	"GhukpqdMYPyvNlPdT+KQflkvE1yRtOqs/iR4mE4qxDZwKrfnpNTNCTzUJBENcuaA9hMweqwaVv1MaAil",
+	"6UQqvKg5Fv1uVShpYVgRJQnEd5UDqrLmnExiKSKwOqQGmP8phiN0JBzwNPggHoR79Y94DirgaZRWZmR4",
+	"aZysNNhsYqMbqJjAR8pgBRPgWHk3tizo7K0BHHTQEjhIrUIVcJAUf6xpNu23M7WhwBY7w/ZkafJ/wTCV",
+	"tUgB2YzJwJzGJVAbY1vC3VUXs5htzmpklCtbE+CYkWdwPgip3cW4Y3Kcq1/UDecSkJwXztEfTxivwRSe",
+	"QLsRJWxkNZsf1wxka1xeyIPpexXUQh+4vAOqzT0DPlow/NON/n6sXAfZfa7+ei+8SWx9jMT9e+NfyBRF",
+	"hBiCVyu0ofe6jJA2/6Eur2FWEWHkPY1TijQlmeJOLN7bKMsmsw0sK37C8VExi73J+ylP7lSC8nsw2Om/",
+	"Z1w9jZ/mUf5z9qr14oPaBAYtXednmN2zRX2ilbbR3AgE7EJqDIE/y4jP5CROJdY9Wuh82MfGTdKvzeA4",
+	"ZI3RUE9tu/ZCzXsrQB7mskbBATqGXKZZaMO9LU5/jzYt1zjU1JLDF/oBV9n2fnCz5GEKChorsxsWCYbj",
+	"rNRD1IKYVdB6c5G7tb+6VWRE34KVaH9bKbK3wxHAqE8r+qLBYZSVfdZx/+0sN+gQvRQiyt1VrRFTQr7p",
+	"0/sPiBMp6Cv0vb4pchu0W7w46/1vVxWBXzpoJ5AUt9MedY62Ocbk170MB0rt6I1q0KTbVkTure2t2/J+",
+	"GaisCalXvNi/8aon3BO+nk+Qw7OqFLZK5oemcJxsy1r7zx5ZOUonZ3/KL411iKskmeJ5rVxJHJEVRa5C",
+	"vBQQvgZYuUF3I3A54peSys9ABXYLIQmSUXGEnonp2FJ0mLLSfKYQrlJIVoFs+icWmKATc6vYZhaMtxzH",
+	"LQEf90vGzEoVpioGrGSyVEawbBKN+yOLBPzswXxbW68S01qfA+03L/szLEbhspn2DMRjm9FSeBN8QVUr",
+	"vpOFWB2br6+7vg1RfMWpN650HTZW6/X64kSMjFG3tgMV930Trs/aMaRfrWBSK2psKDQ8WALY4FJvNoqk",
+	"yTzydHWaRrCDL+NOz21ue/grj3iF22k92Ktcbyu9TtRlw6hq4yh+1XhE2kuh850Ms2QXx29+hgibAFMq",
+	"Qp8p2U898ciq7tXxz6fnGCZz8fL4nxgmc/L6/MXLs5OrHCzwr8dnV2fnf3dch8brvCvNvoz0s3nnFUZV",
+	"9bLPio5mxct8Wchor0TKmy29n+wMnP3+wG0VnYe2cOXihP5dFSxMDqN4zPosjdnBnpUNhPHFYBwogAl9",
+	"J004vcoHsoe336uYlQEFqAImuQkFDgPeggX7ZgmlTKNBkoApH/esRDHiUHUUYiAQqxNEnXEY3E5SZJQA",
+	"jh+JWw4ehI426vEQ1LhFR6giflh9Lvsbgqc61fHHnZtFRxlX4ZcoB4llPSLvNEAWqY4dsm7CX8oYR30R",
+	"Wh48AVyowztZ+aIoBpvfRMNnwT+deNzR77R4tl2uMasbUmMfMyu6XQPZhQHnLbLbLOoLw80Cn6r75MJO",
+	"rfpEN+I2iDCoNAKrl5sDbjLBZW45nOye5+LJzlK95zDCHgPrs5p3CXpoX0ce/IzaUwTWXx0y9zTLToPt",
+	"C6/mJoqOjpfKvxpAJh3K4dxAB7BpEM1TIXUgz3iezpO2lQWQlhDlVqEchTyZ1hJZRaIZr6hlwo2ngs4k",
+	"dPDA7JTWeVBomm4thtOcn8MzzRL47iYpVhuEnlOo4eYIXEplawjzyitzOluTVLnuKpk7qQHhPM5ZgtFu",
+	"rDaGa4dYuswUyXcpErRD8B/QSqZxQo1ugw8i6sxn22TjlnhM5pzVYYCoE8ngz6prKPhT5Ks4RVjvY4UR",
+	"rd/fKGcuELLJkpcJz6SZrzbmgR4D6yNfxIkFLd8m0acyvb5RbTB70sK5Lr7cNVxGz9c6CmoRcgunDnqV",
+	"SKTOdI0JAFar2kCI61daVAT0yTEvaLcqjMUq4FUnlbWMYF1WeektfjfNXESrGV1jWMfUOPr16F2iVgOR",
+	"FbPdjjXtZlGV8Qxu7OH1vNfb9UDqw78EQS/KhUzFVP2YxKH+cWWU0SS+b0cwwlRbYbSaYKObJkLVwkty",
+	"FVxu+DFVCEKf3CNLsdXh5n4gIZlGUPI0jf6zqlr0yi9P06Jx1aGy+nVA3hZ7LdoiVdT3evEnh1vFUK0o",
+	"wtFcE2bzrNr+/gPz/3YN+oZcnTOpg/WULKziVNKYXby92iJkfv9JA6DRswWbxPdsCglriYCwGfKzK2Bv",
+	"CsMMfcTSxUwVZSIyYN/roev26eIJ/Wbq6KzlqUHbD2QubWwhVAYzqrGmgKx5mvAk4HHKIlt3mHBr3WWR",
+	"IE0LYEdV5OuetazfUgwAba8uGnipCjXwAbpM/2BznNwsNVXLrvlZvAS5Wqa6Aj96KyFrqwJmpsUy7Zm3",
+	"VaXBX86nRpMoHL11X9SzXnQaSnE/EYlYNyqPaENnrHG0ue2sYRhxp6857qOiob3oO50LshZQ3XvFufCV",
+	"oRinLBepUKl+HObRcNYC2m4oLJQVE6qvIVRxNWSH1rWLWelbzCK/tW+qVlYxKQtay9rU9hVjzmvG91c5",
+	"B9Rte6njth65Xta2C2C1SpMulYYJIvYhQNmOHV+enJ112SsSGPU+Y0j4XIKGwRmJhPBZHJXinL/a+luV",
+	"rKTGGaPbarNarWHvKevRYbaP7kaliXtVpYlrMa/OIjgOUkhKnhUYeUHWQhOOq/b6ow6xjKTxgHpkeQOx",
+	"JSqLCKpjNxd6uTg9f352/vesYksAMTp/zMUcdCMCFLyPEzBmsTC+79zwkEeeoJ/oqoqjQgERKnDN5Ix7",
+	"mFusbZnm8F1HM3BnWiUAq4r/d1kCskAYTIM060R1DyeYp2Qag/BW6C43CglaII0fX9ZlN4kAzMHhdZTv",
+	"B/wNEvOwlJwGmdmJwCicLpNExQ4wWUWQiAGX4ynYtVURXDRFw5bHF0JfUP22WuO8jraXJ0UL5biOtTaO",
+	"6yjSO66TkRB0aqIANLBmVeNiyG+fLfsZssTUguEzYpjtzPzYmyPfiMcMEoiO9vafVCUX6kSeYjpXuKBA",
+	"+R30Ef3ZWkdpmeuDUtYDsr/32mV/7+eyvyuC8CBlTRarIqt4oiBhKqTu+71e74fWJGiXP36Uyx8vp5ZZ",
+	"yLMam0BFfAbjMaSF7fWO8mNqnXp+qNgn1eZflTaSS1KvEyqR84MT1EajUlkMGZxTvXB5UJX7VSFJogE6",
+	"SEOx0vGS6oT3j3w6g/bOjvIJSHWSOhllOxaqQeYfSYJOYsmb7TPSsKUeqGslqNXm7dsLUilIWsdghbfj",
+	"KRuZmY5YGMgUYfDVdppubsUroG8j9Dalm9WgY6tBa+iBOsDThnLUIkHJcKUf6IE4ElPBI+h1VVppS7yG",
+	"tpt50Goz16E/mF2lt5mehQUr3AwMUUCTtayIjwjH26KO1aPA876hoOkKqPaNXRYH+ai/NSAidFxWo5N3",
+	"8LgIFPtrhxvurs5ReMWTO6ljC7K7NZAsTRab5SfsKZ9jFcQxaM3ZBVThs1Ca1ArLRol/4+tqoCiKYYN6",
+	"iTLfV9VZo9TKpjJoLXT8ItdTpXXb7QysudwcVTDYljH/STUoX5M9IQvpXwezjsob/IVeAEIBvFWA3wVn",
+	"od9XVdgIdPsju/zpuDPYP2Cg3DDswc3sJspOCu31iLqOawkwfn94xMe748O9m95YDA72+7s9/2Zv96B/",
+	"c8iPDveE8Hq746PDgyd7+57vj29u+j3/ZvfwqOf3Dg/9AT86WIWkOM6wStrtKg1usjpcZdoiNLBOhC37",
+	"mtEaCc4yuiyqrOhXQZbgBS0LFT0bi4o/pILfRu6A3c3t8HAEZs22ijwEobJVKBeCsmC0L5GUV2ybF76X",
+	"C9JpQcBiEPx67giDd7RBljswv/nM35iTHDQZzi5Buo88UUhNUXXDf6fUdyai4i3ZxgFbgiIqoSZl9jHb",
+	"8N7CVmab1hWXK+61wil0dd1qzUmq0Chtm3pGcisex/CK+qv0swYBvFFy5JcWBJBHY3xk78IGlnWb5zfH",
+	"s6t261vj16kPb/wwazLbxkjDFK4WsGsS7lP7sHMTBF+oQlFV32wNltjAD9rygdYmcpuVlkM86WIZKojO",
+	"DJFzgq4OTqCwFpA0u3jz+uT08hIfuhHQVKId+/jk5PTiqggIW4X7fh1pIAEe+ZYewij6lyxR7O35z+ev",
+	"fz3H3BYwg8RUAR1uw0oE9acI7RQISeZpVdwdIfHBsXEdXb49gYFXYNkSrJv9gx9QKg00wFHeQ/xCFKdd",
+	"dnJ8fnKKzT0eeSLMFbggrQbIYfBxryObHgYg17zr0WHG1BJDgoxZOsd19Ho5rqNI7biOopHjOkQTSLpR",
+	"87XhcKuN6dltvU2LgNm85RShx5lZC+PHY8wUJGFMoKiIjUzFdLYGKuIxPbCqwui2VdOjzTJO26SaHlo4",
+	"7ut0rR5ZhRFrhYhtKcgLRGQlMbbuNYf8tRKV9q8Sv9eIX0ni+3zwCsYX6apQwNrA8r3C7tPbOKJlt4XU",
+	"nYnOerVyG83NDp8dUJJLPVWydFOQCZBdePMkSBeXQGF1rmfBzwJFtRvBE5G80FNLxnfv4QXvP6r/3lPd",
+	"ioLl4nieTuIk+BPNtkP2DDth8DBFN0MX/3cqZIofhfrWLsaV+2Fvt/TLCJAs7sTCLltACXNxoh3ZlIxB",
+	"kYlcXkfSi2dCDtlIObyH90mQipGbfZEI7sNnJd9YLXTxE9MEaCuHlM2afVYVnUbudTSiUOghOauxDfen",
+	"QQR/TEWaBJ56H4h8DMfGgkhVVlGZU112yr2J8ndDugv5Y9Bdhg9o2IpICF/SzYsHBbcsUj3bh5M0nTnL",
+	"JWInj+PqWjBas7ekFyy67ELsJyZ3xeOU4FywmpQCI4NMManJeOaPlKw6DhBQBMVbeBgywtjozBfTWZyC",
+	"qNj5WSxG15HVmmfQn8cKaN1UL8KgEeMqtBybgVQhscLPGpE4mjI8Ty7jhd6uo0oAd3oe6qZdR9fRjz+S",
+	"AiN//BG5hTrKJilNi7zfSSanPAyFTNk8ClL2fX+w32NvL5+zv7H+oLvfY34chjyRLsNf/nHxT/xlv8cW",
+	"IvqhywA6YcpD6V5H4qPieQqgHi57YlYKlC0ThWENYoz5UcOFq1oPFvz2u7u7RzDYt1cnqgV6lu0m4NpX",
+	"9dM83GTa/fdfgJk46rJnCY9gE0ZQDxA3O4h68BFdR5S8QE7JUZeNjNNoxCRfyOvofiJUveiVTl4aIuCX",
+	"/vgjbTBOFPDScDFkClEOXkh4NphpML2h4n0E/hqZrEM4kS4bgTQw0pEjWNYmVQ+5mAtMMSQkC5uwB6B8",
+	"EH3gYeCzt1cvOoc2/WFr1mGs0iigL4KgpRm9hGP744+kHsz4LXAhKSKfjTJdfcS4ZCNP/U2RuiOlvY8Y",
+	"ukDmur9zcU9JlbL744+YCXp8ccZu8VaDDUzJ+BAtq26RoTogkt2KFH8wdIOpcoaxBAACKwWjqxYVpFFJ",
+	"bh9dR7ciler1mgFJ5ExZHB5OFKt0HJO2cBOnExdmOI6hxLnEiXQY3uMZElHks+9H1g0/+mGIcI3QqErX",
+	"0EZIinhlb2C72BjPtzyIaGvRPPXOi2I6+NcR022DyAIOhqH9jNhJnJQ00v+CiE0CUEd1chqx4+/VBe0y",
+	"fSW7OkDWtdLZXO1hkm4hTUbCNKNse0dCFUiD8emzThALSjG7hFD8QEW20yWkgV+NvYDIphVZdaV9J5Wj",
+	"QOIkyQon2fejnFkW7iiQqrNPFu42fNQJ0LBA6UQsmPg4C4HY3HqtiuzLTyBI1ehhUGD8eAqT5FkCczqx",
+	"aZFh9anKuhgix8a2Jh0Gd/DCBa0pzosMijCvfF1aGK/aPzHGwZgk+2pdllHhFHq/QdvKeqWfR6X1gznl",
+	"9iYMykKN4xEBdbHvR7ZHF4dnVnOkGPFIw3lBjzlTPPVxryte0na4WeBOthgxvv3CCvKQw8Km+enq6oJR",
+	"SAD2kX/4OlKGgCDSR0hJz7T/R8gYfhhmi5ClfGscdHWv9jLTCgF+FzG7SYaZT6c8WYDgjnVB1ebI3h35",
+	"SkSRKKIIlJIoQgXlla4JbBgqRT1ZAI+05Goq7790nXgmIj4LnKGz2+1jxX9QlFEO3vFjD/5Yus4OHOM/",
+	"1d9KflOfVAfdBZ+G6iu1crLwcecTUH+pvqXYOPXhQ38HRUh47a2o8Ee9nqFVSQL7ACVGpgQChzGYXhgD",
+	"kdXPyi+AP8NlBV8bQEFz1vDBQqFqQqGAvTaNE5GPKsa8fzubx4iloOw5cMed4Aws3HOJyntBOwB6jdj3",
+	"eOEK3AU/oAxBk8B8xwAaIiC64yqAbaMY0fW00o7MpVAIzUu3OAQMUPSySGRVGxVYTd3bjXOh/euJeyrj",
+	"EI6iuuNM9WvV9Zlf35ltmF2vt6o22TLuKH9Ci5YvMdoVzC+JkLM4Unt60Os5WLInSpXF3RY5f1fWceWt",
+	"lmSuIhcNspKcd0Y5JJTp4rfMGQECdTkGwfHFNO7chIECSo5VhTrgpfozprSqL4ynwnl7+ZzKiwydXv9w",
+	"fDDeE50nXq/XedLr9TqH8L+e+Y9zOhMR9e4MeoODTm+30+tf9XvDXm/Y6/8rZzvH5Xr/5ImKq6UKnWpu",
+	"tN2kwmcxrueOTMXMeWdbWZxk/L7f6/WN6WBo2RYNs9uDBbE9TDBXVAbb72f0meEz5eoNsFhd4KZ7vV5d",
+	"X2Y/7DzjVg0wZ6/XX/3I24growKl0+71dlc/9CJObgLfF1jrfG9wtPqJqzh+xaOFGp2E5/bbzOhM2U3p",
+	"gd1W8/nAgxCu2JwVhvazsr9owxBZCpx3y3f23Qgcl7iY4zopv8XdQp/R+KlunQ7e+A4WzkGNpqPuUcc1",
+	"33jaXTi3yQybI56JzjSQshjPjj9razE9aObjOvEHkYQxp8Rr+3rb+QT/nPnL2nvuCuUaVWo2q3sIVxgd",
+	"LjdXIF0yGbMxVwI+WhoyYYDJ4KOS7yTTeijZLmaxpCQjUCM43IbBGOQ1kLUWhK5jJOlUGcCptjj+Io1/",
+	"To+1fCP+XeCF6DyYExLrqtlSuiEeUY38tta5Ng/VgGfJL/5k9/ZWP3Eepy9i5Yb/t2MFqPkqDYkqG1k7",
+	"3ByVjdnECq4AUb2mAMAmHKIkMa6SRpCHOMt3laxlh6yw5N/YsGMEeqnhTtS9SNh0jrYExDVErymk9zxl",
+	"6X0MpmmTUEVGadCXzKcuO450P36mWKao7ZDtANwRZHqNEzSiRViEmydhIBJjyfB4pFLYb0TOavv9iNQ5",
+	"NB2N9KtGbB6lQQijBavjlTbJfaBCZYZt8qka6HVERpSSiXXQ65Gulud5/5j7Fg6syUt4pnBq1mB6asg5",
+	"CVAT6qydROb7JAJRtUHT4xpiz7HaSYan5R03YJJbPpi94+9iNYM3pgzVvv009JN1PN4UL/l34/O9Fnz+",
+	"RCfvwAP93VYXA4IT0AP7bWZuirC+En7AMaXla72Gco6u4j1E50WQhf535GKMdBsetrx9pjwET6rwO7+T",
+	"wr32daT5cyeQnanKuLSvKL3bOx/iIPf597mqkmN4GgBhzpL4NhFSA0h1DOgbjsSsbGcKS9tRyVvbE5R3",
+	"bDjuLd9ml2mcCGmtEQrQgz02iecAgXqW5q8kvIW0f4WuNQyj0hdZQJ6TFffUdWRdVPiSQLKbGMtgUIG6",
+	"WSKk8d3lA+HAIUA4lGOuSnKTp2MeacgXFNWLsAKw1vI6AvOzufXMrOvvuAzE0jQu3ZG54glgLR0VEqBG",
+	"pciup2xEJAVnaeYzKhcjV5YpKgU/KqZRjQqRYVTzuRQa9jTrWOaHTzkD5EMH4tNU6X0SnXlSRL56TeYe",
+	"xsUhCF2QNMGucB1RbLLJyVZko6qGWX2KOCSABjYCS77qWVn2JQvjGPwiXHk2SkW4R3aW2EiV3BRRIfkD",
+	"9s1CubZgfATNgeuLj4MLb1SRYDYaMl17SmLlbFw9WosYTIbG5TDh/nWkHkXna0kQUtlxWxGFojjV2HRG",
+	"FNIJkFWpdVolBdQmHt0xYFDgngLPMgWWDtgrnniTIRxVRbN4TJ7qvNVofRnjUUWlzE7WUla60A9sT1jK",
+	"sw7xUaXIojUfBahBr/8VTsvMCM43VcX/Jg1+kwZbSYPkTCwKg2qTWp7TzyYC2uIevKlDVn5b2IMmHGIR",
+	"8l+r9JQKMfEvFgrJqSF3PinolOVOFKeBJ2TmQCTgeGQoleLeSRjPffQ3S9bv9iiPEFy/Q7RM4OPg45Vp",
+	"MvfQzcemCIDM2Q3IViht5VreBBFPFtiKfT/yRGekSiPLp3Q3E/IsSTcQbQNGh4Udhdc1QWTo5o4ltdPP",
+	"4PPxmI0uXl9eMZgkPSZHdL3rUL2udkyCvxpNyBS2gmFKGAcY+GgKiWeU4PIUo/fn0hhvqJUWJO7EAkU5",
+	"g6WHAwEp9kYwOQuDlMopE8ldMjrjB5KIbYsKiCAQF6Ad38rPHkg0ojC1IChlEND9dUSFMmJf+K6BTGfK",
+	"iKQ96vC3iiOxwyGe6gAGDDBCjziKt12239tlU8Ej9S4ZT9VKSg0ddx0R5x+ah6260Lobe7zwHD2ib0D8",
+	"yojR6D+GhGdZJSO9EZ4IPgjqsLWE5MEupnH/V9Vlmphc6cxupBNH837CoqPP5A7BX8oxV+Wtq3C+qRLF",
+	"asg6Prp47StfoviQdvoZvPTQ2ZGTeLaDrwc6yJnw8mEKrqM3sXJnZmGdxWO0jnkrYwjI42uo3MHDX0nr",
+	"9D62CP1bBaXBDmeA9ZBkHp+97zs1btoqrL6h402I8BuumAKvhzdX0V09UUt5onOR0aAv/LNsrM33TN0O",
+	"ebfJFnlG+QqFfVLpr8JbAf7KhIFn2U3xlJDE0jQJbrDEA7AMT3RYhtSdqTmPR9j2NMDpP8cEw8dQaqbB",
+	"R5HnVwr9Ak9UbucGkS8+IqadQQ6xka8N3gdFMmSzps8N+54iB6hZ04bP7UU1mr49Ggt8u3Y0dshC3Xam",
+	"AVnJUbWb2R7VIBvVID8qXefagkQh2B+1xTqEWyw7OfhODRJGfh9sCPf2lOAVeUQwxzknjImXylugujk8",
+	"HQrzWFYQZbCaKLlVqjzc6+3sX0hUkVWa4SnkP5lgc6UXMoj40AKOcbmryqMqNB4HXYBG+9IVym/qXlsf",
+	"NObFFPW9SxH5SqC0FD31xWNpeiQXZfrd59HGdOB2fbRmJCDJrHA6VByzKjDiKuMt1mT2RJSGC/wjAFO6",
+	"iu006SwZ8gOoE1adY0oRMoVs8Q1U/4aSBrAuMtlkg1zRPowMTbicYCIG0I/S4tSZxSdRS4KfZGYprA79",
+	"fKUpsiL681zVOoNBBv6tqIu3tKuwtBNU1AOESFwR87miZnfVIDIEp3ZjqKwcWDEWTSxSokKhHB+Zqb82",
+	"CHXDWNGvOrpT1bl1spr+dpWeoWPuR9tTxqtDMHv/0kCK6hrNZARd1tGqJexEPJVDqOh4/vzNP3f6jWJI",
+	"VlHLCEhWRdm6sYS8ocX+vxx7hFbByUphqoCuViX05SqcDgcPjAq1i1d+Cwz9sgJD9RUFDI9YrX0r61+/",
+	"yEhRPbidT/qUL3c+qdO1bLxy1ZPZtUu7n/gsWs2Qywa+ulnzdynIrpncGkyz7KksQgs6orL6JgFHXcGY",
+	"AYfGP1XE0IJoAjOI9aKnbGSSsk1un52fHkeiXFyhFF36ytS4arxyMdvB3g5IA6JMbbKFrnyWMQILc6bf",
+	"G+ytAJ3ZwhVRdHl+fTeCjTnx24oR0JTqhlDJ2hvG9R99vM15Wn+vVBKx5rJZ8+UDlBC+wvswByJBOvq7",
+	"9e9DXc27xtOqj+K3qOqvI6raFBdV4ST58u6bXqifPaa6WQ9D3x7E+6SU0E9qu/HJmesDM7utXFgV72Up",
+	"pDnQUcOJ8ZJBBKIqFS9vUt2Wynelb+jvJBsF4GBUVSwKEBQ6AR2X5imbicQTYBGM0AOXn1Bm+yzNJysS",
+	"Wj+ddS9RJRHNTDXjStEnr0+SE5FskRwkHZF5DS13IgpAynlHRdFVnVtTtwMNl09z2abVyr8Bt1478XOo",
+	"XJWqRORIRbVpm7bLtD0ZBmeqOW4nRdSugYi7J1tlq8rvdvJBbfj42uzNLdg8vu40Tl2bWyViVgl0KBTS",
+	"70a+oI8t0zT3BnY13lo5JKs97RjB5sl/7I773mC8Lw750U3P6/sZ6mhxz9hlmRUTwNrLe5kEouUoFA/7",
+	"FTWMocEDNXSr5Ok3Bf3LUtALGCBfi3JOw975RP/mFfKShmouhgcykd/n0V2OiVDha4dHv8z5/d/+5thF",
+	"qvN1pL8xlQqmsjYHac4RNRKy1D4G7cf4puN8HTpOsW63No5hGfmvSs1ZIddcKLblLN/VMbQdJWeun3Bj",
+	"dd6UQKqpHEh2J2YqZwbR9VJMi1GBdsemoc4G0WVJDM4WJUbodHWkOZogoxhD9srS+nOa2rb4cqaXNIat",
+	"q9ety3RWsJtvvOULDwBXm63EXr5kflLLFOjuFY/CFJ4j+WSuDBEyActNARHEKu7a1F1nAdU810JNl13o",
+	"pH/S4XMMRKM5oRkA5YLrCJpB7yZPDm0AxFxoUQluUvWnjQeAtSft4odpogqxK+gxy/A6KnKy64iCpfJ2",
+	"CkraUjuly16Ux28xQAsAE1lmhiqmauPLCYQyEEoeTOg6MjaGOl5ZGaCMa74tbmkLc7Yw+01abZZWbZt/",
+	"/hXlaL4yx8jF8Ol8BNh42BCRPFcG5+kIxko/SGBCQdtfcKaeXM0VF+ejVbCwy//0bKx/t+vxKlmUJW9k",
+	"+5/pgoS/rUNan+L0sJsUj7Lc+aT+WgX+hOkABprWcqLv93oaV7Xkqa/0j2su8mDGjbieLaRcet06Yq5+",
+	"ojolU4cOf5Nzvw4demHAo+vjwq2zrR74mpVpdaJJtp03QUzoyv7FuHhAQqKgl5HKX8n8dBqbCL4twL+r",
+	"0+tqbAAtEqJ8dx2Vn1Sg4PQYYgFkrjCqhs1eU0lFnWXi6ir1Cjta5SMpVV2p3lWp//Mc59k0618TLJ/2",
+	"X8ireowcquXaDCyrjPUY+TF/LfdFdQiH8FQFjym4YhujZMO8f1XJ7q+bG0jC4r6bM587L2Mact07VNMd",
+	"0265/MIvqC8873/Q5uFZEntCSrqn/h3TR46jKJ4DfzU3afurcvt5JOqFNVX+9a+AnHPfsa72h4MEqHQ0",
+	"uMvFR2AyaM9xsEC6+SUDLniIaK6Wo1YaPy/giFN7QkGNGcItYV2XBRtjqsNTuNslfMND4ovoD1Lt0Tyk",
+	"CuSWQ0jeqLGsjGVFcDFMwKM3uEwKeCQVCH3vxdMpzwch/WYBIpsKbBCf+HEWxr7W99tGlKxR8dMuDrfE",
+	"oo1n9PAhxv2oD/1CPS04PukCBo4lpZwa+HK1eKZiQqzx4dn3FGjzg4JrKLSlkj7QKoJYmx9qE3AIurY9",
+	"jOwqoPOsfORfiXNeOdVi2dqW4JBW9fLlilVSNz3EhlM9e6wunai6N3VLQA+9SOJpblAtSgu3HY8qEGnG",
+	"tGIoz7D5tgeD1t2sdCZlkAYJHXCyPOvSbDjQKdSZkMKLAaSsZsDTILqkFmfRZekQl2q1TfnHYDqfOsPd",
+	"/v7uAQnX0yCi73qlWm5fXawV2V9rEfN5Fnu+WqXI2USt6vm1oe1FjUNXvN9SSXpTdZ5GZFcNTgPvTsCb",
+	"rjpHTqnke92A26IKFMqmwxaci5xB3OdTfqu+agDsz8qFWiXE60ZnUB76xdgwRyz+MTj7Pf44/m9nLVu0",
+	"qYj9LUbsy4oRS4xUpAVh/c0XFRpW59c8VkXHBr2Bwg5FqM4MSNKfJ9AfmXoHvV4G+A+1HZUVyK4rqFTx",
+	"2lqA3evoV/hpdIH2miH6Of92PrJ9g/dYQmo+A6H0XN8jysGJ1ZrUxYNfAGt8WoBtIpveoDcgtE/FG0aM",
+	"Kw1G2gYuDYhgl75zWRDJVHCfoK3eErJVlaV8VGVgOkGeS8fWWddmZ8W+wy5scT0RKdX9tLE1K5jOyO1p",
+	"AcSpMue6NmOm9rXFf2ni9e2xYdowazjFsOkuspLx2UR+1buxYQb7vaoJFAZ56OSK0j/M2nfotHnhsoIs",
+	"h04lMsnad8qjYoEapJlV1jOljBGaq7PuHOpMaBkTW8GRCG8YOYoCtdOlSZUybJneTq/47SqzG7ZZuo6d",
+	"xPJmBS30s9Yz5pGlu4HFz3UujEG8c9wMYK+fzp7IEOzRbDpYc+UN4lG7lVelDR9h5dX1lYEt54swPGBx",
+	"/9IV+WbK/WbKfZApV43SlBpsLb+2sOMGFtu7EwtLdC3+op5d3/Zb7CgRCjyMBr/CJvzZLca6a1V/1Lr1",
+	"YY5optUXv/1FE+5ZrRFaUeA+iPz4PqOY+tqzehR+rc0ao9agYxQHtmLD3vmk5ZX64BJSDM7GnfM4Ep1X",
+	"QIYR1W0lX65vcfZ8IYDd3l6XbaZXDFWh8eJ7qSC1KpZKGr1r7LNB2qSOVKkEfxfphvqAlu5X6wFnY5jA",
+	"K4KBfLixylf4Dn+Z7PaA63lrV+0uBc/UChmkahpI4QyDpLifsIjElzCjb4FKX3yg0pqX8pcfh2SM0iap",
+	"p3wt7Hg88sQGNeGszuvsXCbqHr1tVLsf8fKy4jfo3kgExwo1qASS0k5+1Zmg+PZyjbX2qT0nOD9zCzyQ",
+	"OxO1WutYJ7r59pUsPRKoFCQtENZMYFEJU5syv+W3wOp/M/2DduNn5nTwN+3VR4ymruJrE+HdPQpbuwRm",
+	"NQ8xfJPqOMVjm3dZZZ3UcTU1K3koY7B850RYOMEqetKU8sfaVcTllBgdyFyPUhXsJStbFN8/VfW/4IKT",
+	"mOij2kNCkh4hDncd5glErOOdg7XzfNqFLNL73qrW2+KctFKBZFItn/9Z7VDfuOm/Gzf9b9xQ9rmP4vvP",
+	"w1M/EwvVBb4b81J+j+fwDkJt9ngYSl2uUJNFuwCCxFQFp9YWxKRmmUaAcalEHeW1ZDXrTDiXjS4Z1EBU",
+	"1qBOQsIMQDqvhJuERqvhJontXGlafR4DgHlde/ZoPVLJIPVqf8ur+RrUVayLGcg0TgxO27+59qrjez7V",
+	"kw0JpeZf5FVvdIxBIrhKDydxWJf1LOKJy4oQUxqTxMd1XILOIg/SXMEpt4SSm3E5Me3mI0qr3vWrTk7X",
+	"lUaoRxDspnNvQpj31clU3VJIaNULrgrhFxKkSqsYWreA4VfVxwkPQ4owVi/SXN9+Wn/lNEC+x2MFz6+Y",
+	"/TSH3YdYfSoHPutXt6no9yfBw3TisqlIk8CT6naKozThXmpWZip4BPny8ZiJJImVV3rBIoHJ9FjuLHud",
+	"4fwStuT/GQA=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

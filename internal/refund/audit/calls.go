@@ -51,7 +51,7 @@ func (f *Fold) checkNumbers(r *refund.Record) {
 	if exposed != r.Exposed {
 		f.a.report("P8", "exposed-flag", "the refund says exposed %t, its dispatches say %t", r.Exposed, exposed)
 	}
-	if exposed && (r.State == refund.StatePending || (r.State.Final() && r.Case == nil)) {
+	if exposed && !r.State.MayBeExposed(r.Case != nil) {
 		f.a.report("P8", "closed-while-exposed", "%s while something is exposed", r.State)
 	}
 }

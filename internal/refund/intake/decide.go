@@ -11,18 +11,18 @@ const ReceiptWindow = 395 * 24 * time.Hour
 
 // DecideGroup decides the intakes of a group in order; each sees the results of the ones before it, so that the outcome of a
 // group is that of its intakes one after another. It is pure; v must not be used again. An intake whose locks were not
-// obtained is Lost: it is not decided, nothing is stored for it, and the Door tries it again. So is every later intake with
+// obtained is NotLocked: it is not decided, nothing is stored for it, and the Door tries it again. So is every later intake with
 // the same event or refund id, which keeps their order.
 func DecideGroup(v View, g []Intake) Plan {
 	p := planner{v: v, touched: map[PaymentRef]bool{}, created: map[PaymentRef]bool{}, woken: map[PaymentRef]bool{}}
 	for i, in := range g {
-		o := Outcome{Verdict: Lost}
-		if v.Got[i] && !p.followsLost(in) {
+		o := Outcome{Verdict: NotLocked}
+		if v.Got[i] && !p.followsNotLocked(in) {
 			o = p.decide(in)
 			p.park(in, o)
 		}
-		if o.Verdict == Lost {
-			p.noteLost(in)
+		if o.Verdict == NotLocked {
+			p.noteNotLocked(in)
 		}
 		p.plan.Outcomes = append(p.plan.Outcomes, o)
 	}
@@ -50,7 +50,7 @@ func identities(in Intake) []any {
 	return []any{event(in), RefundKey{in.Tenant.ID, in.Refund.RefundID}}
 }
 
-func (p *planner) noteLost(in Intake) {
+func (p *planner) noteNotLocked(in Intake) {
 	if p.lost == nil {
 		p.lost = map[any]bool{}
 	}
@@ -59,7 +59,7 @@ func (p *planner) noteLost(in Intake) {
 	}
 }
 
-func (p *planner) followsLost(in Intake) bool {
+func (p *planner) followsNotLocked(in Intake) bool {
 	if p.lost == nil {
 		return false
 	}
@@ -73,7 +73,7 @@ func (p *planner) followsLost(in Intake) bool {
 
 func (p *planner) decide(in Intake) Outcome {
 	if p.v.Parked[in.Parked] == ParkedTaken { // another transaction tries the same parked message: its result comes first
-		return Outcome{Verdict: Lost}
+		return Outcome{Verdict: NotLocked}
 	}
 	if r, known := p.v.Receipts[event(in)]; known && !decidedAnew(in, r) {
 		return p.repeated(in, r)
@@ -103,7 +103,7 @@ func (p *planner) request(in Intake) Outcome {
 	case !known:
 		return p.withNewPayment(in, ref)
 	case !pay.Locked:
-		return Outcome{Verdict: Lost}
+		return Outcome{Verdict: NotLocked}
 	}
 	if diff := p.paymentDiff(in); len(diff) > 0 {
 		return p.storeReceipt(in, p.conflict(in, refund.CodePaymentConflict, ConflictPaymentParams, diff, refund.RID{}), refund.RID{})
@@ -121,7 +121,7 @@ func (p *planner) request(in Intake) Outcome {
 
 // existingRefund decides another event for a refund that exists.
 func (p *planner) existingRefund(in Intake, r refund.Refund) Outcome {
-	if r.RID == in.RID { // created by an earlier run of this intake: the answer of its COMMIT was lost
+	if r.RID == in.RID { // created by an earlier run of this intake, whose COMMIT was not answered, and whose receipt has expired since
 		return Outcome{Verdict: Taken, Refund: &r}
 	}
 	if diff := paramsDiff(r.Params, in.Refund.Params); len(diff) > 0 {

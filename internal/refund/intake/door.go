@@ -9,7 +9,7 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// GroupAccepter accepts one group in one transaction. Intakes with the outcome Lost must be tried again unchanged.
+// GroupAccepter accepts one group in one transaction. Intakes with the outcome NotLocked must be tried again unchanged.
 // Errors: ErrCommitUnknown, ErrUnavailable; any other error is unexpected and concerns the whole group.
 type GroupAccepter interface {
 	AcceptGroup(ctx context.Context, g []Intake) ([]Outcome, error)
@@ -97,7 +97,7 @@ func (d *Door) Stop() {
 	}
 }
 
-// Accept decides intakes and returns one outcome for each, in order. No outcome is Lost. Errors: ErrUnavailable,
+// Accept decides intakes and returns one outcome for each, in order. No outcome is NotLocked. Errors: ErrUnavailable,
 // ErrOverloaded, ErrBadData, that of the context, or an unexpected one of the accepter. After an error each intake may or may
 // not have been accepted. Except after ErrBadData the caller may repeat the same intakes: their event ids make repeats safe.
 //
@@ -217,7 +217,7 @@ func (d *Door) runQueue() {
 	for {
 		select {
 		case t := <-d.queue:
-			d.retryLost(d.process(d.gather(t)))
+			d.retryNotLocked(d.process(d.gather(t)))
 		case <-d.stop:
 			d.drain()
 			return

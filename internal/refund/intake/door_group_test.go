@@ -67,7 +67,7 @@ func TestDoorKeepsTheOrderWhenItBisects(t *testing.T) {
 	}
 }
 
-// Lost items are tried again with their ids and in their order, and nothing else is tried twice.
+// Intakes that are NotLocked are tried again with their ids and in their order, and nothing else is tried twice.
 func TestDoorTriesLostItemsAgainInOrder(t *testing.T) {
 	rids := map[string]refund.RID{}
 	accepter := &scriptedAccepter{answer: func(call int, g []Intake) ([]Outcome, error) {

@@ -41,7 +41,7 @@ func (d *Door) process(ts []*request) []*request {
 	case err == nil:
 		return d.reply(ts, outcomes)
 	case errors.Is(err, refund.ErrBusy) && len(ts) == 1:
-		return d.reply(ts, []Outcome{{Verdict: Lost}})
+		return d.reply(ts, []Outcome{{Verdict: NotLocked}})
 	case errors.Is(err, refund.ErrUnavailable) || len(ts) == 1:
 		for _, t := range ts {
 			t.fail(err)
@@ -82,7 +82,7 @@ func (d *Door) reply(ts []*request, out []Outcome) []*request {
 	now := d.cfg.Clock()
 	for i, o := range out {
 		t := ts[i]
-		if o.Verdict == Lost {
+		if o.Verdict == NotLocked {
 			if now.Sub(t.since) < d.cfg.BusyAfter {
 				lost = append(lost, t)
 				continue
@@ -96,8 +96,8 @@ func (d *Door) reply(ts []*request, out []Outcome) []*request {
 	return lost
 }
 
-// retryLost queues lost intakes again after a pause.
-func (d *Door) retryLost(lost []*request) {
+// retryNotLocked queues lost intakes again after a pause.
+func (d *Door) retryNotLocked(lost []*request) {
 	if len(lost) == 0 {
 		return
 	}

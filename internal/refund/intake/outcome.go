@@ -17,13 +17,13 @@ type Verdict string
 
 // Verdicts. Only the first four bind the event id.
 const (
-	Taken    Verdict = "TAKEN"    // new event, new refund (or capture)
-	Replayed Verdict = "REPLAYED" // known, same parameters
-	Conflict Verdict = "CONFLICT" // known, other parameters
-	Refused  Verdict = "REFUSED"  // a business rule forbids it
-	Waiting  Verdict = "WAITING"  // the payment is not known yet
-	Busy     Verdict = "BUSY"     // a row stayed locked for too long
-	Lost     Verdict = "LOST"     // a lock was not obtained in this try; never returned by Door
+	Taken     Verdict = "TAKEN"      // new event, new refund (or capture)
+	Replayed  Verdict = "REPLAYED"   // known, same parameters
+	Conflict  Verdict = "CONFLICT"   // known, other parameters
+	Refused   Verdict = "REFUSED"    // a business rule forbids it
+	Waiting   Verdict = "WAITING"    // the payment is not known yet
+	Busy      Verdict = "BUSY"       // a row stayed locked for too long
+	NotLocked Verdict = "NOT_LOCKED" // a lock was not obtained in this try; never returned by Door
 )
 
 // Causes of a replay, for the metric of duplicates.

@@ -86,7 +86,7 @@ func (p *planner) capture(in Intake) Outcome {
 	pay, known := p.v.Payments[ref]
 	switch {
 	case known && !pay.Locked:
-		return Outcome{Verdict: Lost}
+		return Outcome{Verdict: NotLocked}
 	case known:
 		return p.moreCaptured(in, ref, pay.Payment)
 	}

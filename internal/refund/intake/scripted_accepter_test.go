@@ -49,7 +49,7 @@ func allAccepted(g []Intake, lost func(Intake) bool) ([]Outcome, error) {
 	for i, in := range g {
 		out[i] = Outcome{Verdict: Taken, Refund: &refund.Refund{RefundRef: refund.RefundRef{Tenant: in.Tenant.ID, RID: in.RID}}}
 		if lost != nil && lost(in) {
-			out[i] = Outcome{Verdict: Lost}
+			out[i] = Outcome{Verdict: NotLocked}
 		}
 	}
 	return out, nil

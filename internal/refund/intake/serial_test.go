@@ -114,7 +114,7 @@ func (w *memoryStore) withLosses(t *rapid.T, g []Intake) []Outcome {
 		w.write(plan, now)
 		var lost []int
 		for n, i := range left {
-			if plan.Outcomes[n].Verdict == Lost {
+			if plan.Outcomes[n].Verdict == NotLocked {
 				lost = append(lost, i)
 			}
 			out[i] = plan.Outcomes[n]
@@ -209,7 +209,7 @@ func TestLossesBreakNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newMemoryStore()
 		for i, o := range w.withLosses(t, acceptIntakes(t, "group", 1, 14)) {
-			if o.Verdict == Lost || o.Verdict == "" {
+			if o.Verdict == NotLocked || o.Verdict == "" {
 				t.Errorf("item %d has no answer", i)
 			}
 		}

@@ -3,41 +3,7 @@ package migrate
 import (
 	"slices"
 	"testing"
-
-	"github.com/refundry/refundry/internal/refund"
 )
-
-// schemaAllowed says, beside the list in the database, which change of state may happen at all.
-var schemaAllowed = map[refund.State][]refund.State{
-	refund.StatePending:    {refund.StateProcessing, refund.StateCanceled, refund.StateFailed, refund.StateUnknown, refund.StateSuccess},
-	refund.StateProcessing: {refund.StatePending, refund.StateAccepted, refund.StateUnknown, refund.StateSuccess, refund.StateFailed},
-	refund.StateAccepted:   {refund.StateSuccess, refund.StateFailed, refund.StateUnknown},
-	refund.StateUnknown:    {refund.StatePending, refund.StateAccepted, refund.StateSuccess, refund.StateFailed},
-	refund.StateSuccess:    {refund.StateReversed},
-	refund.StateFailed:     {refund.StateSuccess},
-	refund.StateCanceled:   {refund.StateSuccess},
-	refund.StateReversed:   {refund.StateSuccess},
-}
-
-// Every pair of states, with all other columns as they should be: only the pair decides.
-func TestSchemaTransitions(t *testing.T) {
-	t.Parallel()
-	var cases []schemaCase
-	for _, from := range refund.States() {
-		for _, to := range refund.States() {
-			if from == to {
-				continue
-			}
-			setup := append(schemaReach(string(from)), schemaClear)
-			c := refused("refunds_transition", string(from+" to "+to), schemaMove(schemaEnter(string(to))), setup...)
-			if slices.Contains(schemaAllowed[from], to) {
-				c.code, c.constraint = "", ""
-			}
-			cases = append(cases, c)
-		}
-	}
-	runSchemaCases(t, cases)
-}
 
 func TestSchemaPayments(t *testing.T) {
 	t.Parallel()

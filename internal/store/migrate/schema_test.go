@@ -108,8 +108,10 @@ func schemaEnter(state string) string {
 		return `state = 'PROCESSING', exposed = true, generation = generation + 1, attempt_no = attempt_no + 1, lease_ends_at = now() + interval '10 s', next_action_at = now(), final_at = NULL, pending_reason = NULL, ask_no = NULL`
 	case "ACCEPTED", "UNKNOWN":
 		return `state = '` + state + `', exposed = true, lease_ends_at = NULL, next_action_at = now(), final_at = NULL, pending_reason = NULL, ask_no = NULL`
+	case "SUCCESS", "FAILED", "CANCELED", "REVERSED":
+		return `state = '` + state + `', exposed = false, lease_ends_at = NULL, next_action_at = NULL, final_at = now(), pending_reason = NULL, ask_no = NULL`
 	}
-	return `state = '` + state + `', exposed = false, lease_ends_at = NULL, next_action_at = NULL, final_at = now(), pending_reason = NULL, ask_no = NULL`
+	panic("schemaEnter does not say what a row is in " + state)
 }
 
 // schemaReach lists the setup that brings r1 to a state by legal steps.
@@ -126,8 +128,10 @@ func schemaReach(state string) []string {
 		return append(claim, schemaClear, schemaMove(schemaEnter("SUCCESS")), schemaMove(schemaEnter("REVERSED")))
 	case "CANCELED":
 		return []string{schemaMove(schemaEnter("CANCELED"))}
+	case "SUCCESS", "FAILED":
+		return append(claim, schemaClear, schemaMove(schemaEnter(state)))
 	}
-	return append(claim, schemaClear, schemaMove(schemaEnter(state)))
+	panic("schemaReach knows no way to " + state)
 }
 
 const (

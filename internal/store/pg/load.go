@@ -16,12 +16,11 @@ var LoadRefundSQL = `SELECT ` + RefundColumns + `,
   FROM refunds r` + RefundSides + ` WHERE r.tenant_id = $1 AND r.rid = $2`
 
 // LoadDispatchesSQL reads a refund's dispatches for ScanDispatch.
-var LoadDispatchesSQL = `SELECT ` + Columns[dispatchRow]() + `
-  FROM dispatches d LEFT JOIN retired_dispatches x ON (x.tenant_id, x.rid, x.no) = (d.tenant_id, d.rid, d.no)
+var LoadDispatchesSQL = `SELECT ` + DispatchColumns + ` FROM ` + DispatchTables + `
   WHERE d.tenant_id = $1 AND d.rid = $2 ORDER BY d.no`
 
 // LoadAttemptsSQL reads a refund's attempts for ScanAttempt.
-var LoadAttemptsSQL = `SELECT ` + Columns[attemptRow]() + `
+var LoadAttemptsSQL = `SELECT ` + AttemptColumns + `
   FROM attempts a WHERE a.tenant_id = $1 AND a.rid = $2 ORDER BY a.no`
 
 // LoadEffectsSQL reads the refund's own effects, and the payment's lines that belong to no refund. Only standing effects have an index

@@ -25,9 +25,18 @@ type dispatchRow struct {
 	Retired           bool       `sql:"x.no IS NOT NULL"`
 }
 
-// ScanDispatch reads a row of LoadDispatchesSQL.
-func ScanDispatch(row pgx.CollectableRow) (refund.Dispatch, error) {
-	d, err := Scan[dispatchRow](row)
+// DispatchColumns are read by ScanDispatch from DispatchTables.
+var DispatchColumns = Columns[dispatchRow]()
+
+// DispatchTables are the dispatches d of refunds, with the retirement x of each if there is one.
+const DispatchTables = `dispatches d LEFT JOIN retired_dispatches x ON (x.tenant_id, x.rid, x.no) = (d.tenant_id, d.rid, d.no)`
+
+// ScanDispatch reads DispatchColumns.
+func ScanDispatch(row pgx.CollectableRow) (refund.Dispatch, error) { return ScanDispatchAnd(row) }
+
+// ScanDispatchAnd reads DispatchColumns, then the further columns of the query into more.
+func ScanDispatchAnd(row pgx.Row, more ...any) (refund.Dispatch, error) {
+	d, err := Scan[dispatchRow](row, more...)
 	return refund.Dispatch{
 		Ordinal: d.Ordinal, Number: d.Number, KeyExpiresAt: Deref(d.KeyExpiresAt), AbsenceCountsFrom: Deref(d.AbsenceCountsFrom),
 		Exposed: d.Exposed, Overridden: d.Overridden, FinalNegativeAt: Deref(d.FinalNegativeAt), LostSendUntil: Deref(d.MayActUntil),
@@ -51,9 +60,15 @@ type attemptRow struct {
 	RetryAfterMs    *int64     `sql:"(a.evidence->>'retryAfterMs')::bigint"`
 }
 
-// ScanAttempt reads a row of LoadAttemptsSQL.
-func ScanAttempt(row pgx.CollectableRow) (refund.Attempt, error) {
-	a, err := Scan[attemptRow](row)
+// AttemptColumns are read by ScanAttempt from attempts a.
+var AttemptColumns = Columns[attemptRow]()
+
+// ScanAttempt reads AttemptColumns.
+func ScanAttempt(row pgx.CollectableRow) (refund.Attempt, error) { return ScanAttemptAnd(row) }
+
+// ScanAttemptAnd reads AttemptColumns, then the further columns of the query into more.
+func ScanAttemptAnd(row pgx.Row, more ...any) (refund.Attempt, error) {
+	a, err := Scan[attemptRow](row, more...)
 	return refund.Attempt{
 		No: a.No, DispatchNo: a.DispatchNo, Kind: refund.AttemptKind(a.Kind), Epoch: a.Epoch, Generation: a.Generation, ContractVersion: a.ContractVersion,
 		StartedAt: a.StartedAt, NotAfter: a.NotAfter, AnsweredAt: Deref(a.AnsweredAt), Answer: refund.FactKind(Deref(a.Answer)),
@@ -87,8 +102,11 @@ type effectRow struct {
 var EffectColumns = Columns[effectRow]()
 
 // ScanEffect reads EffectColumns.
-func ScanEffect(row pgx.CollectableRow) (refund.Effect, error) {
-	e, err := Scan[effectRow](row)
+func ScanEffect(row pgx.CollectableRow) (refund.Effect, error) { return ScanEffectAnd(row) }
+
+// ScanEffectAnd reads EffectColumns, then the further columns of the query into more.
+func ScanEffectAnd(row pgx.Row, more ...any) (refund.Effect, error) {
+	e, err := Scan[effectRow](row, more...)
 	return e.effect(), err
 }
 

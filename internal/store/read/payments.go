@@ -38,6 +38,7 @@ func (r *Reader) FindPayment(ctx context.Context, tenant refund.TenantID, paymen
 
 func scanPaymentEffect(row pgx.CollectableRow) (refund.EffectRow, error) {
 	var refundID string
-	e, err := pg.Scan[effectRow](row, &refundID)
-	return e.effect(refundID), err
+	e, err := scanEffect(row, &refundID)
+	e.RefundID = refundID
+	return e, err
 }

@@ -18,9 +18,9 @@ const timelineRows = 1000
 var (
 	sqlTimelineJournal = `SELECT seq, at, kind, coalesce(from_state, ''), to_state, generation, source, actor, data FROM journal
 WHERE tenant_id = $1 AND rid = $2 ORDER BY seq DESC LIMIT $3`
-	sqlTimelineDispatches = `SELECT ` + pg.Columns[dispatchRow]() + `
-FROM dispatches d WHERE d.tenant_id = $1 AND d.rid = $2 ORDER BY d.no`
-	sqlTimelineAttempts = `SELECT ` + pg.Columns[attemptRow]() + `
+	sqlTimelineDispatches = `SELECT ` + dispatchColumns + `
+FROM ` + pg.DispatchTables + ` WHERE d.tenant_id = $1 AND d.rid = $2 ORDER BY d.no`
+	sqlTimelineAttempts = `SELECT ` + attemptColumns + `
 FROM attempts a WHERE a.tenant_id = $1 AND a.rid = $2 ORDER BY a.no DESC LIMIT $3`
 	sqlTimelineEffects = `SELECT ` + effectColumns + `
 FROM effects e WHERE e.tenant_id = $1 AND e.payment_id = $2 AND e.rid = $3 ORDER BY e.at`

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/refundry/refundry/internal/refund"
@@ -89,7 +90,7 @@ var balanceChecks = []check{
 func openChecks(overdue, timerLimit time.Duration) []check {
 	return []check{
 		{"P4", "timer", false, `SELECT tenant_id, rid, NULL::text, state || CASE WHEN next_action_at IS NULL THEN ' without a timer' ELSE ' with nothing left to do and a timer' END
-  FROM refunds WHERE (next_action_at IS NULL) <> (state IN ('SUCCESS','FAILED','CANCELED','REVERSED') AND NOT exposed AND case_id IS NULL)`},
+  FROM refunds WHERE (next_action_at IS NULL) <> (state IN (` + finalStates() + `) AND NOT exposed AND case_id IS NULL)`},
 		{"P4", "overdue", true, fmt.Sprintf(`SELECT tenant_id, rid, NULL::text, format('%%s, due %%s ago', state, date_trunc('second',
     clock_timestamp() - next_action_at))
   FROM refunds WHERE next_action_at < clock_timestamp() - interval '%d seconds'`, int64(overdue/time.Second))},
@@ -111,6 +112,15 @@ func openChecks(overdue, timerLimit time.Duration) []check {
 		{"P4", "case-without-reason", true, `SELECT tenant_id, rid, 'case ' || case_id, 'open without a reason' FROM cases
     WHERE closed_at IS NULL AND cardinality(reasons) = 0`},
 	}
+}
+
+// finalStates is the list of the final states in SQL.
+func finalStates() string {
+	var names []string
+	for _, s := range refund.StatesThat(refund.State.Final) {
+		names = append(names, "'"+string(s)+"'")
+	}
+	return strings.Join(names, ",")
 }
 
 // receiptWindow is how long receipts are kept: what is older is protected by the refund id alone.
