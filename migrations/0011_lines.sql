@@ -12,8 +12,15 @@ COMMENT ON COLUMN effects.pending IS 'The channel has not said yet that the mone
 COMMENT ON COLUMN effects.covered_by IS 'Open refund that may own this held line and reserves its amount, so that the line is not part of payments.held. Written by enter and people.';
 COMMENT ON COLUMN effects.not_of IS 'Refunds of which an approved decision says that this line is not theirs. It only grows. Written by people.';
 COMMENT ON COLUMN payments.held IS 'Sum of the held lines that no open refund covers, and of the amounts of final refunds that are still exposed. Written by enter and people.';
+ALTER TABLE decisions ADD COLUMN both_happened boolean NOT NULL DEFAULT false;
+COMMENT ON COLUMN decisions.both_happened IS 'confirm-success: the refund moved money beside the adopted line of its amount. Written once by people.';
+COMMENT ON COLUMN effects.source IS 'How it became known: answer, query, list, notice, settlement; person where a decision booked it or made the line the refund''s own. Written with the row, then only to person.';
 COMMENT ON COLUMN decisions.effect_id IS 'The line that becomes the refund''s own, if any. Written once by people.';
 
 CREATE TRIGGER effects_told_once BEFORE UPDATE OF told_at ON effects FOR EACH STATEMENT EXECUTE FUNCTION append_only();
 CREATE TRIGGER effects_answers_stay BEFORE UPDATE OF not_of ON effects FOR EACH ROW WHEN (NOT NEW.not_of @> OLD.not_of) EXECUTE FUNCTION append_only();
 CREATE TRIGGER effects_moves_once BEFORE UPDATE OF pending ON effects FOR EACH ROW WHEN (NEW.pending AND NOT OLD.pending) EXECUTE FUNCTION append_only();
+CREATE TRIGGER decisions_both_once BEFORE UPDATE OF both_happened ON decisions FOR EACH STATEMENT EXECUTE FUNCTION append_only();
+DROP TRIGGER effects_immutable ON effects;
+CREATE TRIGGER effects_immutable BEFORE UPDATE OF tenant_id, effect_id, account, payment_id, amount, currency, counted, at ON effects FOR EACH STATEMENT EXECUTE FUNCTION append_only();
+CREATE TRIGGER effects_source_by_person BEFORE UPDATE OF source ON effects FOR EACH ROW WHEN (NEW.source <> OLD.source AND NOT (NEW.source = 'person' AND OLD.rid IS NULL AND NEW.rid IS NOT NULL)) EXECUTE FUNCTION append_only();

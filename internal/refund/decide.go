@@ -6,7 +6,7 @@ import (
 
 // Decide returns the next step of a refund. It is pure. It never returns StepSend
 //   - for a final refund, or while a send is in flight (PROCESSING) or a lease runs;
-//   - while an epoch is open, a case is open, or an ask is open;
+//   - while an epoch is open, a case is open, an ask is open, or the payment has excess that nobody accepted;
 //   - while a conclusion holds: the live number is spent or has ended negatively, or a deadline has passed;
 //   - for an older number, or for one that an epoch has marked;
 //   - for a PENDING refund, before the wait after a send that did nothing and the payment's spacing are over;
@@ -42,6 +42,9 @@ func Decide(r Record, c Contract, now time.Time) Step {
 func (r *Record) send(c Contract, now time.Time) Step {
 	if r.Case != nil {
 		return recheck(now)
+	}
+	if r.Payment.excessUnaccepted() {
+		return Step{Kind: StepWait, Until: now.Add(excessRecheck), Why: PendingExcess}
 	}
 	if last, ok := r.lastSend(r.DispatchNo); ok && (last.Answer == Retryable || last.Answer == NotSent) {
 		if until := r.retryAt(last, c); until.After(now) {
@@ -116,6 +119,9 @@ func (r *Record) replay(d Dispatch, c Contract, now time.Time) Step {
 	}
 	if until := r.replayAt(d, c, now); until.After(now) {
 		return Step{Kind: StepWait, Until: until}
+	}
+	if r.Payment.excessUnaccepted() {
+		return Step{Kind: StepWait, Until: now.Add(excessRecheck)}
 	}
 	return Step{Kind: StepSend, Dispatch: d.Ordinal}
 }

@@ -10,7 +10,7 @@ func ApplyDecision(r Record, d Decision, c Contract) (Change, error) {
 	case d.Action != ActionWait && (r.SendingHeld || r.Now.Before(r.TakesEffectFrom(c))):
 		return Change{}, ErrTooEarly
 	}
-	if err := Obstructed(r, d.Action, d.EffectID, c); err != nil {
+	if err := Obstructed(r, d, c); err != nil {
 		return Change{}, err
 	}
 	ch := Change{Before: r, After: clone(r), Decision: d.ID}

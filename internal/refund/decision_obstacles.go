@@ -24,6 +24,7 @@ const (
 	ObstacleOfPayment       Obstacle = "about-a-payment"
 	ObstacleNoSuchLine      Obstacle = "no-such-line"
 	ObstacleLineElsewhere   Obstacle = "line-of-another-decision"
+	ObstacleEqualLine       Obstacle = "equal-line-adopted"
 	ObstacleAccountNotKnown Obstacle = "account-not-configured"
 )
 
@@ -40,8 +41,9 @@ var obstacleTexts = map[Obstacle]string{
 	ObstacleCannotAsk:       "The channel cannot be queried about the first request. Confirm that it was not done, then ask for a new refund.",
 	ObstacleNotByPerson:     "No success of this refund was confirmed by a person alone.",
 	ObstacleOfPayment:       "The case is about a payment, not about a refund.",
-	ObstacleNoSuchLine:      "No held line of this payment has this id.",
-	ObstacleLineElsewhere:   "Only confirm-success attaches a line.",
+	ObstacleNoSuchLine:      "No line of this payment that may be this refund has this id.",
+	ObstacleLineElsewhere:   "Only confirm-success names a line.",
+	ObstacleEqualLine:       "A line of this amount was adopted as somebody else's refund. Name it, or say that both happened.",
 	ObstacleAccountNotKnown: "This process does not know the account's contract.",
 }
 
@@ -64,7 +66,7 @@ type Choice struct {
 	Allowed bool
 	Why     Obstacle // "" when allowed
 	From    time.Time
-	Lines   []RID // confirm-success: held lines that can be attached
+	Lines   []RID // confirm-success: lines that it can name
 }
 
 // Allowed returns for each action whether it is possible for the refund as it stands. Choice.From is the earliest time at
@@ -102,17 +104,20 @@ func AllowedForPayment() []Choice {
 	return out
 }
 
-// Obstructed returns the obstacle to a decision as *NotAllowed, or nil.
-func Obstructed(r Record, a Action, line RID, c Contract) error {
-	why := r.obstacle(a, c)
+// Obstructed returns the obstacle to a decision as *NotAllowed, or nil. It reads the decision's action, line and BothHappened.
+func Obstructed(r Record, d Decision, c Contract) error {
+	why := r.obstacle(d.Action, c)
 	switch {
-	case line.IsZero() && a == ActionConfirmSuccess && why == "":
-		why = r.obstacleToSuccess()
-	case !line.IsZero() && why == "":
-		why = r.lineObstacle(a, line)
+	case why != "":
+	case !d.EffectID.IsZero():
+		why = r.lineObstacle(d.Action, d.EffectID)
+	case d.Action == ActionConfirmSuccess:
+		if why = r.obstacleToSuccess(); why == "" && !d.BothHappened && r.equalLineAdopted() {
+			why = ObstacleEqualLine
+		}
 	}
 	if why != "" {
-		return &NotAllowed{Action: a, Why: why}
+		return &NotAllowed{Action: d.Action, Why: why}
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func (s *transition) bookDecided() {
 		if e.Status == EffectHeld { // an adopted line is counted already
 			s.r.Payment.Refunded += e.Counted
 		}
-		e.Ours, e.DispatchNo, e.Status, e.Pending, e.CoveredBy = true, s.d.Ordinal, EffectMoved, false, RID{}
+		e.Ours, e.DispatchNo, e.Status, e.Pending, e.CoveredBy, e.ByPerson = true, s.d.Ordinal, EffectMoved, false, RID{}, true
 	}
 	s.refoldExposure()
 }

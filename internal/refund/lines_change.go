@@ -73,13 +73,13 @@ func lineChange(r Record, c Contract, fact Fact, do func(*transition), reason Ca
 	return ch, true, s.check()
 }
 
-// Unpair takes the channel refund id from an effect that has it from a line only, because the channel gives the id to
-// another refund. false = the channel itself gave it, or no effect here has it.
+// Unpair takes the channel refund id from an effect that has it from a line only, because the channel gives the id to another
+// refund. The refund that loses it gets a contradiction case. false = the channel itself gave the id, or no effect here has it.
 func Unpair(r Record, id string, c Contract) (Change, bool, error) {
 	for _, e := range r.Effects {
 		if e.Ours && e.ChannelRefundID == id && r.idFromLine(e) {
 			return lineChange(r, c, Fact{Kind: LineUnpaired, Dispatch: e.DispatchNo, ChannelRefundID: id, Source: "list", Actor: "system:lines"},
-				func(s *transition) { s.takeID(0) }, "")
+				func(s *transition) { s.takeID(0) }, CaseContradiction)
 		}
 	}
 	return Change{}, false, nil
@@ -87,16 +87,41 @@ func Unpair(r Record, id string, c Contract) (Change, bool, error) {
 
 // idFromLine reports whether the effect has an id that the channel never gave to a number of this refund.
 func (r *Record) idFromLine(e Effect) bool {
-	d, ok := r.Dispatch(e.DispatchNo)
-	if !ok || e.ChannelRefundID == "" || d.ChannelRefundID != "" {
+	if e.ChannelRefundID == "" {
 		return false
 	}
 	for _, d := range r.Dispatches {
-		if d.ChannelRefundID == e.ChannelRefundID {
+		if d.ChannelRefundID == e.ChannelRefundID || (d.Ordinal == e.DispatchNo && r.reportedEffect(d, e)) {
 			return false
 		}
 	}
 	return true
+}
+
+// reportedEffect reports whether the journal has a fact of the channel that gives the effect's id to the number.
+func (r *Record) reportedEffect(d Dispatch, e Effect) bool {
+	for _, kind := range []FactKind{Succeeded, Reversed, FailedFinal, Acknowledged} {
+		for _, amount := range []int64{0, e.Amount, r.Amount} {
+			for _, cur := range []Currency{"", e.Currency, r.Currency} {
+				if r.Facts[FactKey(d.Number, string(kind), e.ChannelRefundID, amount, cur)] {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// byPersonOnly reports whether only a decision says that the effect is the refund's: it has no channel refund id, or that of a
+// line that a person named.
+func (r *Record) byPersonOnly(e Effect) bool {
+	return e.ByPersonOnly() || (e.ByPerson && r.idFromLine(e))
+}
+
+// NeedsSiblings reports whether a change of the refund can concern lines of its payment, so that Siblings must be read: a line
+// is held, or the refund has an id from a line, which may become a line again.
+func (r *Record) NeedsSiblings() bool {
+	return slices.ContainsFunc(r.Effects, func(e Effect) bool { return e.heldLine() || (e.Ours && r.idFromLine(e)) })
 }
 
 // takeID removes the fact's id from effects of other numbers than except that have it from a line only.
@@ -110,4 +135,35 @@ func (s *transition) takeID(except int) {
 			e.ChannelRefundID = ""
 		}
 	}
+}
+
+// replaceLine books the effect of a number whose booked effect has its id from a line only, because the channel gives the number
+// another id. The booked effect gets that id. The id that it had is a held line again, so that the payment's other refunds may
+// own it: two refunds that had each other's line swap. Where the amounts differ, or the new id is that of an adopted line, the
+// booked effect becomes an adopted line instead and the channel's effect is booked beside it.
+func (s *transition) replaceLine() {
+	var line Effect
+	for i := range s.r.Effects {
+		e := &s.r.Effects[i]
+		if !s.onlyByLine(e) {
+			continue
+		}
+		if e.ByPerson {
+			s.addReason(CaseMultipleEffects)
+		}
+		same := s.foreignEffect() == nil && (s.f.Amount == 0 || s.f.Amount == e.Amount) && (s.f.Currency == "" || s.f.Currency == e.Currency)
+		if !same || line.ChannelRefundID != "" {
+			e.Ours, e.DispatchNo = false, 0
+			continue
+		}
+		line = Effect{ChannelRefundID: e.ChannelRefundID, Amount: e.Amount, Currency: e.Currency, Counted: e.Amount, Status: EffectHeld, At: s.now,
+			ToldAt: e.ToldAt}
+		e.ChannelRefundID, e.Voucher = s.f.ChannelRefundID, VoucherText(s.f.Voucher)
+	}
+	if line.ChannelRefundID == "" {
+		s.book()
+		return
+	}
+	s.r.Effects = append(s.r.Effects, line)
+	s.dropHeldLine()
 }

@@ -129,6 +129,14 @@ func (r *Record) unexplainedLine() bool {
 	})
 }
 
+// equalLineAdopted reports whether a line of the refund's amount was adopted that is not known to be another refund: money that is
+// booked beside it may be counted twice.
+func (r *Record) equalLineAdopted() bool {
+	return slices.ContainsFunc(r.Effects, func(e Effect) bool {
+		return e.adoptedLine() && r.hasAmount(e) && !r.disowned(e) && !r.sentAfter(e)
+	})
+}
+
 // adoptedMeanwhile reports whether the line was adopted before the refund was accepted again after a restore: the refund may
 // have been sent before, and nobody knew then that the line could be its own.
 func (r *Record) adoptedMeanwhile(e Effect) bool {

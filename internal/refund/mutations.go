@@ -22,7 +22,7 @@ func closeReason(r CaseReason) mutation {
 var (
 	book        = mutation{"book the effect", (*transition).book}
 	bookReturn  = mutation{"book its return", (*transition).bookReturn}
-	releaseLine = mutation{"release the line", (*transition).releaseLine}
+	replaceLine = mutation{"book the effect in the place of the line", (*transition).replaceLine}
 	giveID      = mutation{"store the channel refund id", (*transition).giveID}
 
 	nextNumber = mutation{"open the next number", (*transition).nextNumber}
@@ -89,16 +89,6 @@ func (s *transition) bookReturn() {
 	e.Status, e.ReversedAt = EffectReversed, s.now
 	s.r.Payment.Refunded -= e.Counted
 	s.dropHeldLine()
-}
-
-// releaseLine makes effects foreign that come from a line only, because the channel gives the dispatch another id. Their
-// money did move on the payment, so the balance stays.
-func (s *transition) releaseLine() {
-	for i := range s.r.Effects {
-		if e := &s.r.Effects[i]; s.onlyByLine(e) {
-			e.Ours, e.DispatchNo = false, 0
-		}
-	}
 }
 
 // dropHeldLine drops a held line that was this refund: it has the same id, and the effect is counted now.

@@ -50,7 +50,18 @@ func (k *paymentScenario) change(i int, do func(s *scenario)) {
 	after.Payment.Refunded += is.Refunded - was.Refunded
 	after.Payment.Held += is.Held - was.Held
 	after.Payment = after.Payment.WithExcess()
-	k.f.Absorb(Change{Before: r, After: after})
+	k.f.Absorb(Change{Before: r, After: k.nameRows(after)})
+}
+
+// nameRows gives ids to new effects, as the store does.
+func (k *paymentScenario) nameRows(r Record) Record {
+	for i := range r.Effects {
+		if r.Effects[i].ID.IsZero() {
+			k.ids++
+			r.Effects[i].ID = RID{0: 1, 15: k.ids}
+		}
+	}
+	return r
 }
 
 func (k *paymentScenario) loseAnswer(i int) {
@@ -101,12 +112,7 @@ func (k *paymentScenario) settle() {
 
 func (k *paymentScenario) absorb(ch Change) {
 	k.t.Helper()
-	for i := range ch.After.Effects { // as the store does
-		if ch.After.Effects[i].ID.IsZero() {
-			k.ids++
-			ch.After.Effects[i].ID = RID{0: 1, 15: k.ids}
-		}
-	}
+	ch.After = k.nameRows(ch.After)
 	k.f.Absorb(ch)
 	var refunded, held int64
 	all := slices.Clone(k.f.Lines)

@@ -55,6 +55,7 @@ const (
 	PendingRateLimit  PendingReason = "rate-limit"
 	PendingBreaker    PendingReason = "breaker"
 	PendingHeld       PendingReason = "sending-held"
+	PendingExcess     PendingReason = "excess"
 )
 
 // Record is everything that is stored about one refund and may matter to a decision, read under its lock or as a snapshot.

@@ -40,6 +40,7 @@ func (sim *simulation) startCall(i int, kind AttemptKind, no int) {
 	}
 	a, _ := r.Attempt(attempt)
 	if kind == AttemptSend {
+		sim.checkSend(r)
 		r.Payment.NextSendAt = sim.now().Add(sim.c.Limits.Spacing.D())
 		sim.countIf(resent, "a key was replayed")
 		sim.countIf(again, "a second number was sent")

@@ -19,6 +19,37 @@ func (sim *simulation) checkPayments() {
 	sim.countIf(len(sim.recs) > 1 && sim.recs[0].Exposed && sim.recs[len(sim.recs)-1].Exposed, "two refunds of a payment exposed at once")
 }
 
+// checkSend: while the payment has excess that nobody accepted, nothing of it is sent.
+func (sim *simulation) checkSend(r Record) {
+	if p := r.Payment; p.Excess > p.ExcessAccepted {
+		sim.fail("rf_%d was sent while %d more was refunded than captured, and nobody had accepted it", r.RID[15]-6, p.Excess-p.ExcessAccepted)
+	}
+}
+
+// checkIDs: a channel refund id that was known for money of the payment stays known, for whomever.
+func (sim *simulation) checkIDs(before Record, ch Change) {
+	for _, e := range before.Effects {
+		known := func(other Effect) bool { return other.ChannelRefundID == e.ChannelRefundID }
+		if e.Status == EffectMoved && e.ChannelRefundID != "" && !slices.ContainsFunc(ch.After.Effects, known) && !slices.Contains(ch.Rows, "line/line_unpaired") {
+			sim.fail("the books have forgotten %s", e.ChannelRefundID)
+		}
+	}
+}
+
+// checkKnownIDs: a line that says "moved" of a channel refund which the channel had given to a number of ours is booked for it.
+func (sim *simulation) checkKnownIDs(lines []ListedEffect) {
+	for _, l := range lines {
+		for i, r := range sim.recs {
+			for _, d := range r.Dispatches {
+				booked := slices.ContainsFunc(r.Effects, func(e Effect) bool { return e.ChannelRefundID == l.ChannelRefundID })
+				if l.Status == Succeeded && l.ChannelRefundID != "" && d.ChannelRefundID == l.ChannelRefundID && !booked {
+					sim.fail("rf_%d has %s, a line says that it moved, and it is not booked", i+1, l.ChannelRefundID)
+				}
+			}
+		}
+	}
+}
+
 // checkCaseOpened: money that moved twice, or after the refund was reported as not done, opens a case, except by a person's
 // own decision.
 func (sim *simulation) checkCaseOpened(before Record, ch Change) {
@@ -101,7 +132,7 @@ func (sim *simulation) runToRest() {
 	if sim.secondRequested {
 		sim.acceptSecond()
 	}
-	if !sim.runUntil(3000, func() bool { return !slices.ContainsFunc(sim.recs, func(r Record) bool { return !endedOrWithCase(r) }) }) {
+	if !sim.runUntil(3000, func() bool { return !slices.ContainsFunc(sim.recs, sim.mustContinue) }) {
 		sim.fail("not everything came to an end or to a case")
 	}
 }
@@ -114,7 +145,7 @@ func (sim *simulation) closeCases() {
 		for i := range sim.recs {
 			sim.propose(i, false)
 			sim.applyProposal(i)
-			open = open || sim.recs[i].Case != nil || !endedOrWithCase(sim.recs[i])
+			open = open || sim.recs[i].Case != nil || sim.mustContinue(sim.recs[i])
 		}
 		return !open
 	})
@@ -162,12 +193,18 @@ func (sim *simulation) runUntil(rounds int, done func() bool) bool {
 
 func (sim *simulation) sweepLines() {
 	if slices.ContainsFunc(sim.lines, func(e Effect) bool { return e.Status == EffectHeld || e.Status == EffectMoved }) ||
-		slices.ContainsFunc(sim.recs, func(r Record) bool { return r.Case.Has(CaseUnmatchedLine) }) {
+		slices.ContainsFunc(sim.recs, func(r Record) bool {
+			return r.Case.Has(CaseUnmatchedLine) || (r.Case.Has(CaseExcess) && !r.Payment.excessUnaccepted())
+		}) {
 		sim.settleLines(sim.paymentSet("list"))
 	}
 }
 
-func endedOrWithCase(r Record) bool { return (r.State.Final() && !r.Exposed) || r.Case != nil }
+// mustContinue reports whether a refund must reach its end or a case without a person. One that waits because its payment has excess
+// has no case of its own.
+func (sim *simulation) mustContinue(r Record) bool {
+	return r.Case == nil && (!r.State.Final() || r.Exposed) && (r.State != StatePending || !r.Payment.excessUnaccepted())
+}
 
 func (sim *simulation) busy() bool {
 	pending := slices.ContainsFunc(sim.ch.made, func(r *simRefund) bool { return r.status == simPending })

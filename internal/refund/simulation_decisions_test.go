@@ -48,7 +48,7 @@ func (sim *simulation) truth(i int) (t channelTruth) {
 func (sim *simulation) booked(i int) (sum int64, effects int, byPerson bool) {
 	for _, e := range sim.recs[i].Effects {
 		if e.Status == EffectMoved {
-			sum, effects, byPerson = sum+e.Amount, effects+1, byPerson || e.ByPerson
+			sum, effects, byPerson = sum+e.Amount, effects+1, byPerson || (e.ByPerson && !sim.named[e.ID])
 		}
 	}
 	return sum, effects, byPerson
@@ -82,6 +82,7 @@ func (sim *simulation) propose(i int, guess bool) {
 	if len(chosen.Lines) > 0 {
 		d.EffectID = sim.lineToAttach(i, chosen.Lines, guess)
 	}
+	d.BothHappened = d.EffectID.IsZero() && (!guess || sim.chance(50))
 	sim.decisions[i].proposal = d
 }
 

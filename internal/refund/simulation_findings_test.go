@@ -25,8 +25,8 @@ func TestBookedLineOfAnotherRefund(t *testing.T) {
 		s := newLineScenario(t, "noticing")
 		s.noticeOf1000(Succeeded, "ch_1")
 		s.expect("more than was captured, but no second effect of ours", StateSuccess, false, CaseExcess)
-		s.expectBalances("both moved", 0, 2000, 0)
-		if e := s.r.Effects[0]; e.Ours || e.ChannelRefundID != "of a line" || !s.r.Effects[1].Ours {
+		s.expectBalances("both moved", 0, 1000, 1000)
+		if e := s.r.Effects; len(e) != 2 || e[0].ChannelRefundID != "ch_1" || !e[1].heldLine() || e[1].ChannelRefundID != "of a line" {
 			t.Errorf("effects %+v", s.r.Effects)
 		}
 	})
@@ -35,7 +35,7 @@ func TestBookedLineOfAnotherRefund(t *testing.T) {
 		s := newLineScenario(t, ProfileKeyedQueryable)
 		s.noticeOf1000(Reversed, "ch_1")
 		s.expect("ours moved and came back, the line stands", StateReversed, false)
-		s.expectBalances("the line's money is gone", 0, 1000, 0)
+		s.expectBalances("the line's money is gone", 0, 0, 1000)
 	})
 	t.Run("final negative", func(t *testing.T) {
 		t.Parallel()
@@ -48,7 +48,7 @@ func TestBookedLineOfAnotherRefund(t *testing.T) {
 		s := newLineScenario(t, "noticing")
 		s.noticeOf1000(FailedFinal, "ch_1")
 		s.expect("ours moved and came back", StateReversed, false)
-		s.expectBalances("the line's money is gone", 0, 1000, 0)
+		s.expectBalances("the line's money is gone", 0, 0, 1000)
 	})
 	t.Run("the line's own id", func(t *testing.T) {
 		t.Parallel()

@@ -9,17 +9,18 @@ func (sim *simulation) enterLines(lines []ListedEffect, source string, complete 
 	}
 	f := sim.paymentSet(source)
 	for _, l := range lines {
-		if _, _, ok := f.About(l); !ok {
+		if _, _, ok := sim.about(f, l); !ok {
 			sim.writeLineChange(f, func() (Change, bool, error) { return f.DecideLine(l, complete) })
 		}
 	}
 	sim.settleLines(f)
 	for _, l := range lines {
-		if k, no, ok := f.About(l); ok {
+		if k, no, ok := sim.about(f, l); ok {
 			sim.enter(int(k.RID[15]-7), Fact{Kind: l.Status, Dispatch: no, ChannelRefundID: l.ChannelRefundID, Amount: l.Amount, Currency: l.Currency,
 				Source: source, Actor: "system:lines"})
 		}
 	}
+	sim.checkKnownIDs(lines)
 }
 
 func (sim *simulation) paymentSet(source string) *PaymentSet {
@@ -54,6 +55,9 @@ func (sim *simulation) writeLineChange(f *PaymentSet, do func() (Change, bool, e
 	}
 	sim.trace("lines: %v refunded %d held %d excess %d", ch.Rows, f.Payment.Refunded, f.Payment.Held, f.Payment.Excess)
 	sim.countLineStates(ch)
+	if slices.Contains(ch.Rows, "line/line_paired") {
+		sim.countIf(sim.unpaired[ch.After.RID[15]-7], "a refund that had another one's line got its own")
+	}
 	if p := f.Payment; p.Excess > before.Excess && p.Excess > p.ExcessAccepted && ch.After.RID.IsZero() {
 		sim.payCase = true
 		sim.count("a payment's own case")
@@ -88,6 +92,7 @@ func (sim *simulation) freeID(i int, id string) bool {
 				return false
 			}
 			sim.count("a line's id proved to be another refund's")
+			sim.unpaired[n] = true
 			sim.write(n, r, ch)
 		}
 	}
@@ -118,7 +123,7 @@ func (sim *simulation) madeBy(id string) int {
 // noteLineAnswers voids the other proposals after a decision about a line, and notes a person who errs about one: what
 // follows from it is no failure of the code.
 func (sim *simulation) noteLineAnswers(i int, r Record, ch Change, d Decision) {
-	if !ch.LineDecided {
+	if !ch.LineDecided && !d.BothHappened {
 		return
 	}
 	for n := range sim.decisions {
@@ -127,9 +132,12 @@ func (sim *simulation) noteLineAnswers(i int, r Record, ch Change, d Decision) {
 	sim.count("a person answered about a line")
 	for _, e := range r.Effects {
 		own := sim.madeBy(e.ChannelRefundID) == i
+		if e.ID == d.EffectID {
+			sim.named[e.ID] = true
+		}
 		switch {
 		case e.Ours || e.Status == EffectDropped:
-		case e.ID == d.EffectID && !own, ch.After.NotOurs[e.ID] && !r.NotOurs[e.ID] && own:
+		case e.ID == d.EffectID && !own, d.BothHappened && own && e.Status == EffectMoved, ch.After.NotOurs[e.ID] && !r.NotOurs[e.ID] && own:
 			sim.lineErrors[i] = true
 			sim.count("a person answered wrongly about a line")
 		}

@@ -22,7 +22,9 @@ type simulation struct {
 	lines             []Effect // of the payment, of no refund
 	payCase           bool     // the payment's own case: excess without a refund that caused it
 	decisions         [2]decisionState
-	lineErrors        [2]bool // a person said of a line that is the refund's own that it is not, or the other way round
+	lineErrors        [2]bool      // a person said of a line that is the refund's own that it is not, or the other way round
+	named             map[RID]bool // effects that were a line until a person named it
+	unpaired          [2]bool      // the refund has lost an id from a line
 	amounts           [2]int64
 	backup            *simBackup
 	epoch             int
@@ -51,7 +53,7 @@ type implementation struct {
 type violation struct{ what string }
 
 func newSimulation(seed uint64, c Contract, code implementation, seen map[string]int) *simulation {
-	sim := &simulation{rng: rand.New(rand.NewPCG(seed, 0x5eed)), c: c, epoch: 1, backup: &simBackup{}, seen: seen, subject: code,
+	sim := &simulation{rng: rand.New(rand.NewPCG(seed, 0x5eed)), c: c, epoch: 1, backup: &simBackup{}, seen: seen, subject: code, named: map[RID]bool{},
 		traceHash: 14695981039346656037} // #nosec G404 -- a story, from its seed
 	sim.ch = &simChannel{c: c, now: day0, firstAnswers: map[string]simAnswer{}}
 	sim.amounts = [][2]int64{{1000, 500}, {700, 700}, {1000, 300}}[sim.random(3)]
@@ -155,6 +157,7 @@ func (sim *simulation) storeRecord(i int, r Record) {
 		}
 	}
 	r.Effects, r.Siblings, sim.lines = own, nil, lines
+	sim.disownByMachine(&r)
 	sim.recs[i] = r
 	sim.setPayment(r.Payment)
 }
@@ -196,6 +199,7 @@ func (sim *simulation) enter(i int, f Fact) {
 		sim.count("the channel's id was another refund's by decision")
 	}
 	ch, err := sim.subject.apply(r, f, sim.c)
+	sim.forgetLine(&ch)
 	if errors.Is(err, ErrNotOwner) {
 		return
 	}
@@ -219,6 +223,7 @@ func (sim *simulation) write(i int, before Record, ch Change) {
 	sim.mixText(string(ch.After.State))
 	sim.storeRecord(i, ch.After)
 	sim.checkCaseOpened(before, ch)
+	sim.checkIDs(before, ch)
 	if wrong := slices.Concat(brokenRow(before, ch), sim.brokenBalance()); len(wrong) > 0 {
 		sim.fail("rf_%d from %s to %s by %v: %v", i+1, before.State, ch.After.State, ch.Rows, wrong)
 	}

@@ -9,8 +9,9 @@ import (
 const (
 	firstBackoff   = time.Second
 	longestBackoff = 300 * time.Second
-	heldRecheck    = HandoutTTL // interval between two readings of a refund while an epoch is open
-	caseRecheck    = time.Hour  // interval between two readings of an open case when the channel cannot be asked
+	heldRecheck    = HandoutTTL  // interval between two readings of a refund while an epoch is open
+	excessRecheck  = time.Minute // interval between two readings of a refund whose payment has excess that nobody accepted
+	caseRecheck    = time.Hour   // interval between two readings of an open case when the channel cannot be asked
 )
 
 func (r *Record) openWait(c Contract) time.Duration {

@@ -20,22 +20,23 @@ const (
 )
 
 var insertDecisionSQL = pg.Named[decisionArgs](`INSERT INTO decisions
-    (tenant_id, decision_id, case_id, action, journal_seq, excess, effect_id, evidence, maker, made_at, expires_at)
-  VALUES (@tenant, @id, @case_id, @action, @journal_seq, @excess, @effect_id, @evidence, @maker, @made_at, @expires_at)`)
+    (tenant_id, decision_id, case_id, action, journal_seq, excess, effect_id, both_happened, evidence, maker, made_at, expires_at)
+  VALUES (@tenant, @id, @case_id, @action, @journal_seq, @excess, @effect_id, @both_happened, @evidence, @maker, @made_at, @expires_at)`)
 
 // decisionArgs are a new row of decisions.
 type decisionArgs struct {
-	Tenant     int64     `arg:"tenant"`
-	ID         [16]byte  `arg:"id"`
-	CaseID     [16]byte  `arg:"case_id"`
-	Action     string    `arg:"action"`
-	JournalSeq *int      `arg:"journal_seq"`
-	Excess     int64     `arg:"excess"`
-	EffectID   *[16]byte `arg:"effect_id"`
-	Evidence   string    `arg:"evidence"`
-	Maker      int64     `arg:"maker"`
-	MadeAt     time.Time `arg:"made_at"`
-	ExpiresAt  time.Time `arg:"expires_at"`
+	Tenant       int64     `arg:"tenant"`
+	ID           [16]byte  `arg:"id"`
+	CaseID       [16]byte  `arg:"case_id"`
+	Action       string    `arg:"action"`
+	JournalSeq   *int      `arg:"journal_seq"`
+	Excess       int64     `arg:"excess"`
+	EffectID     *[16]byte `arg:"effect_id"`
+	BothHappened bool      `arg:"both_happened"`
+	Evidence     string    `arg:"evidence"`
+	Maker        int64     `arg:"maker"`
+	MadeAt       time.Time `arg:"made_at"`
+	ExpiresAt    time.Time `arg:"expires_at"`
 }
 
 // Propose stores a person's proposal for a case, bound to the refund as it stands. The same proposal again returns the stored one with

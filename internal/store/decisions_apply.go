@@ -66,10 +66,14 @@ func (c *decidedCase) applyToRefund(ctx context.Context, d refund.Decision) erro
 			return err
 		}
 	}
-	if !ch.WakeNow {
-		return nil
+	var due []refund.Wakeup
+	if ch.After.Payment.ExcessAccepted > r.Payment.ExcessAccepted { // other refunds may have a case about the same excess
+		due = append(due, refund.Wakeup{RefundRef: refund.RefundRef{Tenant: r.Tenant}, PaymentID: r.PaymentID})
 	}
-	return c.s.enqueue(ctx, c.tx, refund.Wakeup{RefundRef: r.RefundRef, Generation: r.Generation})
+	if ch.WakeNow {
+		due = append(due, refund.Wakeup{RefundRef: r.RefundRef, Generation: r.Generation})
+	}
+	return c.s.enqueue(ctx, c.tx, due...)
 }
 
 // applyToPayment accepts the payment's excess as it is.
@@ -80,7 +84,10 @@ func (c *decidedCase) applyToPayment(ctx context.Context, d refund.Decision) err
 	b := &pgx.Batch{}
 	b.Queue(acceptExcessSQL, int64(c.tenant), c.record.Payment.PaymentID)
 	b.Queue(closeCaseSQL, int64(c.tenant), [16]byte(c.id), c.record.Now, sourceDecision+":"+string(d.Action))
-	return c.tx.SendBatch(ctx, b).Close()
+	if err := c.tx.SendBatch(ctx, b).Close(); err != nil {
+		return err
+	}
+	return c.s.enqueue(ctx, c.tx, refund.Wakeup{RefundRef: refund.RefundRef{Tenant: c.tenant}, PaymentID: c.record.Payment.PaymentID})
 }
 
 func anyHeld(effects []refund.Effect) bool {

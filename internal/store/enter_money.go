@@ -13,7 +13,8 @@ var insertEffectSQL = pg.Named[effectArgs](`INSERT INTO effects (tenant_id, effe
     @voucher::text::jsonb, @told_at, @pending, @covered_by)`)
 
 var updateEffectSQL = pg.Named[effectArgs](`UPDATE effects SET rid = @rid, dispatch_no = @dispatch_no, channel_refund_id = @channel_refund_id, status = @status,
-    reversed_at = @reversed_at, pending = @pending, covered_by = @covered_by, voucher = coalesce(@voucher::text::jsonb, voucher)
+    reversed_at = @reversed_at, pending = @pending, covered_by = @covered_by,
+    source = CASE WHEN @source::text = 'person' THEN 'person' ELSE source END, voucher = coalesce(@voucher::text::jsonb, voucher)
   WHERE tenant_id = @tenant AND effect_id = @effect`)
 
 // effectArgs are a row of effects.
@@ -83,7 +84,8 @@ func (w *changeWriter) effect(e refund.Effect) *effectArgs {
 	return &effectArgs{
 		Tenant: w.tenant, Effect: e.ID, Account: w.ch.After.Account, Payment: w.ch.After.PaymentID, RID: w.owner(e), DispatchNo: pg.Null(e.DispatchNo),
 		ChannelRefundID: pg.Null(e.ChannelRefundID), Amount: e.Amount, Currency: string(e.Currency), Counted: e.Counted, Status: string(e.Status),
-		Source: w.source(e), At: w.at, ReversedAt: pg.NullTime(e.ReversedAt), Voucher: pg.Null(e.Voucher), ToldAt: pg.NullTime(e.ToldAt), Pending: e.Pending, CoveredBy: pg.NullRID(e.CoveredBy),
+		Source: w.source(e), At: w.at, ReversedAt: pg.NullTime(e.ReversedAt), Voucher: pg.Null(e.Voucher), ToldAt: pg.NullTime(e.ToldAt),
+		Pending: e.Pending, CoveredBy: pg.NullRID(e.CoveredBy),
 	}
 }
 

@@ -25,7 +25,9 @@ var (
 	ownerOfIDSQL = `SELECT e.tenant_id, e.rid, e.payment_id FROM effects e JOIN refunds r ON r.account = e.account AND (r.tenant_id, r.rid) = ($1, $2)
     WHERE e.channel_refund_id = $3 AND e.status <> 'DROPPED' AND e.rid IS NOT NULL`
 	linesToSettleSQL = `SELECT EXISTS (SELECT FROM effects e WHERE e.tenant_id = $1 AND e.payment_id = $2 AND e.rid IS NULL AND e.status IN ('HELD','MOVED'))
-    OR EXISTS (SELECT FROM cases c WHERE c.tenant_id = $1 AND c.payment_id = $2 AND c.closed_at IS NULL AND 'unmatched-line' = ANY(c.reasons))`
+    OR EXISTS (SELECT FROM cases c WHERE c.tenant_id = $1 AND c.payment_id = $2 AND c.closed_at IS NULL AND ('unmatched-line' = ANY(c.reasons)
+      OR ('excess' = ANY(c.reasons) AND c.rid IS NOT NULL AND EXISTS (SELECT FROM payments p
+      WHERE p.tenant_id = $1 AND p.payment_id = $2 AND p.excess <= p.excess_accepted))))`
 	voidPaymentDecisionsSQL = `UPDATE decisions d SET verdict = 'VOID', checked_at = $3 FROM cases c
     WHERE c.tenant_id = $1 AND c.payment_id = $2 AND c.closed_at IS NULL AND (d.tenant_id, d.case_id) = (c.tenant_id, c.case_id)
       AND (d.verdict IS NULL OR (d.verdict = 'APPROVED' AND d.applied_at IS NULL)) AND d.decision_id IS DISTINCT FROM $4`
@@ -94,7 +96,8 @@ func reportable(k refund.FactKind) bool {
 	return k == refund.Succeeded || k == refund.Acknowledged || k == refund.FailedFinal || k == refund.Reversed
 }
 
-// SettleLines settles held lines of a payment whose obstacle is gone. Errors: ErrBusy, ErrUnavailable.
+// SettleLines settles held lines of a payment whose obstacle is gone, and ends reasons of cases about lines and excess that are gone.
+// Errors: ErrBusy, ErrUnavailable.
 func (s *Store) SettleLines(ctx context.Context, tenant refund.TenantID, paymentID string) error {
 	var restless bool
 	if err := s.pool.QueryRow(ctx, linesToSettleSQL, int64(tenant), paymentID).Scan(&restless); err != nil || !restless {

@@ -15,11 +15,11 @@ import (
 // newestContractSQL reads the newest stored contract of an account, for lines of an account that this process does not know.
 const newestContractSQL = `SELECT version, contract::text FROM contracts WHERE account = $1 ORDER BY version DESC LIMIT 1`
 
-// readSiblings reads the other refunds of the record's payment if a line of it is held, because it depends on them whose the line is and
-// how much of the payment it keeps. The caller holds the lock of the payment, which every change of one of them needs; a claim alone
-// does not, and never makes a refund own a line that was recorded before.
+// readSiblings reads the other refunds of the record's payment where lines matter (refund.Record.NeedsSiblings), because it depends on
+// them whose a line is and how much of the payment it keeps. The caller holds the lock of the payment, which every change of one of them
+// needs; a claim alone does not, and its send cannot have made a line that was recorded before.
 func (s *Store) readSiblings(ctx context.Context, tx pgx.Tx, rec *refund.Record) error {
-	if !anyHeld(rec.Effects) {
+	if !rec.NeedsSiblings() {
 		return nil
 	}
 	rows, err := tx.Query(ctx, refundsOfPaymentSQL, int64(rec.Tenant), rec.PaymentID)

@@ -29,7 +29,7 @@ func workflowStatements() map[string]string {
 		"acceptExcessSQL": acceptExcessSQL, "expireDecisionsSQL": expireDecisionsSQL, "approvedSQL": approvedSQL, "settledPaymentsSQL": settledPaymentsSQL,
 		"orphansSQL":   orphansSQL,
 		"heldLinesSQL": heldLinesSQL, "refundsOfPaymentSQL": refundsOfPaymentSQL, "lockRefundsSQL": lockRefundsSQL, "takenIDsSQL": takenIDsSQL,
-		"ownerOfIDSQL":     ownerOfIDSQL,
+		"ownerOfIDSQL":  ownerOfIDSQL,
 		"disownLineSQL": disownLineSQL, "newestContractSQL": newestContractSQL,
 		"linesToSettleSQL": linesToSettleSQL, "voidPaymentDecisionsSQL": voidPaymentDecisionsSQL,
 	}

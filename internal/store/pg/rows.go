@@ -132,20 +132,21 @@ func (e *effectRow) effect() refund.Effect {
 
 // decisionRow is a row of decisions d with the names of its maker m and its checker k.
 type decisionRow struct {
-	ID         [16]byte   `sql:"d.decision_id"`
-	CaseID     [16]byte   `sql:"d.case_id"`
-	Action     string     `sql:"d.action"`
-	JournalSeq *int       `sql:"d.journal_seq"`
-	Excess     *int64     `sql:"d.excess"`
-	EffectID   *[16]byte  `sql:"d.effect_id"`
-	Evidence   string     `sql:"d.evidence"`
-	Maker      string     `sql:"m.name"`
-	Checker    *string    `sql:"k.name"`
-	MadeAt     time.Time  `sql:"d.made_at"`
-	ExpiresAt  time.Time  `sql:"d.expires_at"`
-	CheckedAt  *time.Time `sql:"d.checked_at"`
-	AppliedAt  *time.Time `sql:"d.applied_at"`
-	Verdict    *string    `sql:"d.verdict"`
+	ID           [16]byte   `sql:"d.decision_id"`
+	CaseID       [16]byte   `sql:"d.case_id"`
+	Action       string     `sql:"d.action"`
+	JournalSeq   *int       `sql:"d.journal_seq"`
+	Excess       *int64     `sql:"d.excess"`
+	EffectID     *[16]byte  `sql:"d.effect_id"`
+	BothHappened bool       `sql:"d.both_happened"`
+	Evidence     string     `sql:"d.evidence"`
+	Maker        string     `sql:"m.name"`
+	Checker      *string    `sql:"k.name"`
+	MadeAt       time.Time  `sql:"d.made_at"`
+	ExpiresAt    time.Time  `sql:"d.expires_at"`
+	CheckedAt    *time.Time `sql:"d.checked_at"`
+	AppliedAt    *time.Time `sql:"d.applied_at"`
+	Verdict      *string    `sql:"d.verdict"`
 }
 
 // DecisionsSQL reads a case's decisions for ScanDecision, the newest first. $1 tenant, $2 case, $3 limit.
@@ -161,7 +162,8 @@ func ScanDecision(row pgx.CollectableRow) (refund.Decision, error) {
 	d, err := Scan[decisionRow](row)
 	return refund.Decision{
 		ID: d.ID, CaseID: d.CaseID, Action: refund.Action(d.Action), JournalSeq: Deref(d.JournalSeq), Excess: Deref(d.Excess), EffectID: Deref(d.EffectID),
-		Evidence: d.Evidence, Maker: d.Maker, Checker: Deref(d.Checker), MadeAt: d.MadeAt, ExpiresAt: d.ExpiresAt,
+		BothHappened: d.BothHappened,
+		Evidence:     d.Evidence, Maker: d.Maker, Checker: Deref(d.Checker), MadeAt: d.MadeAt, ExpiresAt: d.ExpiresAt,
 		CheckedAt: Deref(d.CheckedAt), AppliedAt: Deref(d.AppliedAt), Verdict: refund.DecisionVerdict(Deref(d.Verdict)),
 	}, err
 }
