@@ -3,6 +3,7 @@ package refund
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 var madeTransitions = Transitions()
@@ -186,11 +187,16 @@ func brokenNumbers(before Record, ch Change) []string {
 			out = append(out, fmt.Sprintf("dispatches_acknowledged: %d", d.Ordinal))
 		}
 	}
+	lineAgain := slices.ContainsFunc(ch.Rows, func(id string) bool { return strings.HasSuffix(id, "attached") })
 	for _, e := range before.Effects {
 		found := false
 		for _, x := range r.Effects {
 			found = found || (x.At.Equal(e.At) && x.Amount == e.Amount && x.Counted == e.Counted &&
-				(e.ChannelRefundID == "" || x.ChannelRefundID == e.ChannelRefundID || slices.Contains(ch.Rows, "line/line_unpaired")))
+				(e.ChannelRefundID == "" || x.ChannelRefundID == e.ChannelRefundID || slices.Contains(ch.Rows, "line/line_unpaired") || lineAgain))
+		}
+		kept := func(x Effect) bool { return x.ChannelRefundID == e.ChannelRefundID }
+		if lineAgain && e.ChannelRefundID != "" && !slices.ContainsFunc(r.Effects, kept) {
+			out = append(out, "an id of a line is lost: "+e.ChannelRefundID)
 		}
 		if !found {
 			out = append(out, fmt.Sprintf("effects_immutable: effect %+v vanished", e))
