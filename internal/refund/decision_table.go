@@ -120,10 +120,10 @@ func (s *transition) adoptLines() {
 }
 
 // openAsk makes the next send wait until the channel was asked about the old number once more. Where the channel cannot be
-// asked, the old number provably did nothing.
+// asked, the old number provably did nothing, and a number that was never sent has nothing to ask about.
 func (s *transition) openAsk() {
 	s.r.StateSince = s.now
-	if s.c.questionTerms().Exists {
+	if d, ok := s.r.Dispatch(s.r.DispatchNo); ok && s.c.questionTerms().Exists && s.r.wasSent(*d) {
 		s.r.AskNo = s.r.DispatchNo
 	}
 }

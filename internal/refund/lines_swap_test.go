@@ -50,9 +50,11 @@ func (k *paymentScenario) proves(i int, id string) {
 			k.absorb(ch)
 		}
 	}
-	k.change(i, func(s *scenario) {
-		s.enter(Fact{Kind: Succeeded, Dispatch: 1, ChannelRefundID: id, Amount: 400, Currency: "USD", Source: "notice"})
-	})
+	ch, err := Apply(k.f.full(i), Fact{Kind: Succeeded, Dispatch: 1, ChannelRefundID: id, Amount: 400, Currency: "USD", Source: "notice"}, k.f.Contract)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	k.absorb(ch)
 	k.settle()
 }
 

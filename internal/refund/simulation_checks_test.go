@@ -203,7 +203,8 @@ func (sim *simulation) sweepLines() {
 // mustContinue reports whether a refund must reach its end or a case without a person. One that waits because its payment has excess
 // has no case of its own.
 func (sim *simulation) mustContinue(r Record) bool {
-	return r.Case == nil && (!r.State.Final() || r.Exposed) && (r.State != StatePending || !r.Payment.excessUnaccepted())
+	waits := r.State == StatePending && r.AskNo == 0 && r.Payment.excessUnaccepted()
+	return r.Case == nil && (!r.State.Final() || r.Exposed) && !waits
 }
 
 func (sim *simulation) busy() bool {
@@ -246,7 +247,7 @@ func (sim *simulation) compareWithChannel(closed bool) {
 		case sim.decisions[i].wrong: // and the channel has sent no notice since
 		case sim.amountMisreported: // a return of another amount than reported before is not booked
 		case sim.breaksContract && (!sim.c.Notices || sim.backup.taken || sim.ch.anySilent()): // nothing reports what it did against its contract
-		case booked > t.moved && !sim.c.Notices: // the money came back, and this channel has no notices
+		case booked > t.moved && (!sim.c.Notices || t.silent): // the money came back, and no notice tells it
 		default:
 			sim.fail("rf_%d: the channel moved %d, the books say %d in %s with case %v", i+1, t.moved, booked, r.State, reasonsOf(r.Case))
 		}

@@ -22,6 +22,7 @@ type channelTruth struct {
 	ever     int  // refunds that ever moved money
 	open     bool // its state may still change
 	id       string
+	silent   bool // the channel sends no notices about one of them
 }
 
 func (sim *simulation) truth(i int) (t channelTruth) {
@@ -35,7 +36,7 @@ func (sim *simulation) truth(i int) (t channelTruth) {
 		if r.everMoved && (!r.unnumbered || r.status != simReturned) { // what came back without our number held nothing back
 			t.ever++
 		}
-		t.open = t.open || r.status == simPending
+		t.open, t.silent = t.open || r.status == simPending, t.silent || r.silent
 	}
 	for _, c := range sim.ch.calls {
 		t.open = t.open || (c.refund == i && !c.executed && c.attempt.Kind == AttemptSend)
