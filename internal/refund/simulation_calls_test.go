@@ -75,11 +75,11 @@ func (sim *simulation) plan(kind AttemptKind) simPlan {
 		return p
 	}
 	p.outcome = []FactKind{"", "", "", "", Unknown, Unknown, Retryable, NotSent, RefusedEcho, RefusedClean, RefusedNewNumber}[sim.random(11)]
+	p.acknowledges, p.fails, p.remembersKey, p.echoes = sim.chance(30), sim.chance(30), sim.chance(50), sim.chance(50)
 	if p.breaksContract && sim.chance(50) { // it refuses the request and executes it all the same
 		p.outcome = []FactKind{RefusedClean, RefusedNewNumber}[sim.random(2)]
 		p.acknowledges, p.fails = sim.chance(70), sim.chance(60)
 	}
-	p.acknowledges, p.fails, p.remembersKey, p.echoes = sim.chance(30), sim.chance(30), sim.chance(50), sim.chance(50)
 	p.losesNumber, p.silent = sim.c.Recovery() == RecoverByList && sim.chance(10), sim.chance(50)
 	if sim.chance(5) && !p.losesNumber { // a line with neither our number nor our amount is nobody's
 		p.amountError = 1
@@ -99,7 +99,7 @@ func (sim *simulation) deliverAnswer(call *simCall) {
 		call.answer = Answer{Kind: Unknown}
 		sim.count("a caller gave up before the channel executed the request")
 	}
-	call.abandoned = !sim.chance(8)
+	call.abandoned = !sim.chance(15)
 	sim.countIf(!call.abandoned, "an answer was entered twice")
 	if call.refund >= len(sim.recs) {
 		sim.count("an answer for a refund that a restore has removed")

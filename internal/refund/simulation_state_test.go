@@ -58,7 +58,7 @@ func newSimulation(seed uint64, c Contract, code implementation, seen map[string
 	sim.ch = &simChannel{c: c, now: day0, firstAnswers: map[string]simAnswer{}}
 	sim.amounts = [][2]int64{{1000, 500}, {700, 700}, {1000, 300}}[sim.random(3)]
 	sim.breaksContract, sim.lostAnswers = sim.random(5) == 0, []int{40, 40, 40, 85}[sim.random(4)]
-	sim.acceptRefund(Payment{Tenant: 1, PaymentID: "pay_1", Currency: "USD", Captured: []int64{1500, 1500, 4000}[sim.random(3)]})
+	sim.acceptRefund(Payment{Tenant: 1, PaymentID: "pay_1", Currency: "USD", Captured: []int64{1500, 4000, 4000}[sim.random(3)]})
 	return sim
 }
 
