@@ -140,7 +140,7 @@ func (r *Record) equalLineAdopted() bool {
 // adoptedMeanwhile reports whether the line was adopted before the refund was accepted again after a restore: the refund may
 // have been sent before, and nobody knew then that the line could be its own.
 func (r *Record) adoptedMeanwhile(e Effect) bool {
-	return e.adoptedLine() && e.At.Before(r.CreatedAt) && r.firstSend().IsZero()
+	return e.adoptedLine() && !e.At.After(r.CreatedAt) && r.firstSend().IsZero()
 }
 
 // coverLines marks each held line with the open refund that covers it: one that may own it. A refund covers one line, because

@@ -99,7 +99,7 @@ func (sim *simulation) deliverAnswer(call *simCall) {
 		call.answer = Answer{Kind: Unknown}
 		sim.count("a caller gave up before the channel executed the request")
 	}
-	call.abandoned = !sim.chance(15)
+	call.abandoned = !sim.chance(40)
 	sim.countIf(!call.abandoned, "an answer was entered twice")
 	if call.refund >= len(sim.recs) {
 		sim.count("an answer for a refund that a restore has removed")
