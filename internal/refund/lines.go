@@ -64,8 +64,8 @@ func (set *PaymentSet) About(l ListedEffect) (k RefundRef, dispatch int, ok bool
 	return RefundRef{}, 0, false
 }
 
-// DecideLine decides about one line that is about no number of ours (see About). The first that fits applies (rules R19 to
-// R21 of docs/rules.md):
+// DecideLine decides about one line that is about no number of ours (see About). The first that fits applies (rules R19 and
+// R22 of docs/rules.md):
 //
 //  1. It has no id, or no amount above zero: nothing, because it cannot be told from another line.
 //  2. A line with this id is stored: only its end, and that its money moved, are news (knownLine).
