@@ -87,6 +87,10 @@ func plantedAroundCore() []plantedBug {
 		excessStopsNothing} {
 		p := plantedBug{bug: m, mistake: m}
 		switch m {
+		case resendWithoutAsking, lineOfSwapForgotten:
+			p.class = "listing"
+		case onlyKnownNumbersMarked:
+			p.notInSimulation = "a list shows the lost number as a line that stops the repeat; TestEpochQueriesThenSendsUnderANewNumber has the case"
 		case twoOwners:
 			p.decide = sendsBesideAnOwner
 		case excessStopsNothing:
@@ -202,7 +206,7 @@ const enough = 10_000
 // TestSimulationFindsPlantedBugs: each rule that is switched off breaks a promise in some run, within enough of them.
 func TestSimulationFindsPlantedBugs(t *testing.T) {
 	t.Parallel()
-	cs := contracts(t)
+	cs, named := contracts(t), classes(t)
 	for _, p := range slices.Concat(plantedAroundCore(), plantedInEvidence(), plantedInTable(), plantedInDecide()) {
 		if p.notInSimulation != "" {
 			continue
@@ -218,6 +222,9 @@ func TestSimulationFindsPlantedBugs(t *testing.T) {
 			}
 			for seed := range uint64(enough) {
 				c := cs[seed%uint64(len(cs))]
+				if own, ok := named[p.class]; ok && seed%2 == 0 { // half of the runs are of the class in which the bug matters
+					c = own
+				}
 				if s := runSimulation(seed, c, code, map[string]int{}, -1, false); s.violation != "" {
 					t.Logf("run %d, %s: %s", seed, c.Profile, s.violation)
 					return

@@ -132,7 +132,7 @@ func (sim *simulation) runToRest() {
 	if sim.secondRequested {
 		sim.acceptSecond()
 	}
-	if !sim.runUntil(3000, func() bool { return !slices.ContainsFunc(sim.recs, sim.mustContinue) }) {
+	if !sim.runUntil(6000, func() bool { return !slices.ContainsFunc(sim.recs, sim.mustContinue) }) {
 		sim.fail("not everything came to an end or to a case")
 	}
 }

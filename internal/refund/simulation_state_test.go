@@ -209,6 +209,9 @@ func (sim *simulation) enter(i int, f Fact) {
 	sim.trace("rf_%d %s: %s(%d#%d %s %d) → %s exposed=%v case=%v %v", i+1, r.State, f.Kind, f.Dispatch, f.Attempt, f.ChannelRefundID, f.Amount,
 		ch.After.State, ch.After.Exposed, reasonsOf(ch.After.Case), ch.Rows)
 	sim.countFact(r, f, ch)
+	if len(ch.After.Dispatches) > len(r.Dispatches) && !sim.backup.taken && sim.chance(50) {
+		sim.backUp() // a restore may remove the new number
+	}
 	sim.write(i, r, ch)
 }
 
