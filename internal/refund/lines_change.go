@@ -77,7 +77,7 @@ func lineChange(r Record, c Contract, fact Fact, do func(*transition), reason Ca
 // refund. The refund that loses it gets a contradiction case. false = the channel itself gave the id, or no effect here has it.
 func Unpair(r Record, id string, c Contract) (Change, bool, error) {
 	for _, e := range r.Effects {
-		if e.Ours && e.ChannelRefundID == id && r.idFromLine(e) {
+		if e.Ours && e.ChannelRefundID == id && r.idFromLine(e) && !slices.ContainsFunc(r.Dispatches, func(d Dispatch) bool { return d.ChannelRefundID == id }) {
 			return lineChange(r, c, Fact{Kind: LineUnpaired, Dispatch: e.DispatchNo, ChannelRefundID: id, Source: "list", Actor: "system:lines"},
 				func(s *transition) { s.takeID(0) }, CaseContradiction)
 		}
@@ -85,17 +85,10 @@ func Unpair(r Record, id string, c Contract) (Change, bool, error) {
 	return Change{}, false, nil
 }
 
-// idFromLine reports whether the effect has an id that the channel never gave to a number of this refund.
+// idFromLine reports whether the effect has an id that the channel never gave to its number.
 func (r *Record) idFromLine(e Effect) bool {
-	if e.ChannelRefundID == "" {
-		return false
-	}
-	for _, d := range r.Dispatches {
-		if d.ChannelRefundID == e.ChannelRefundID || (d.Ordinal == e.DispatchNo && r.reportedEffect(d, e)) {
-			return false
-		}
-	}
-	return true
+	d, ok := r.Dispatch(e.DispatchNo)
+	return ok && e.ChannelRefundID != "" && d.ChannelRefundID != e.ChannelRefundID && !r.reportedEffect(*d, e)
 }
 
 // reportedEffect reports whether the journal has a fact of the channel that gives the effect's id to the number.

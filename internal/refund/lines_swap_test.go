@@ -92,6 +92,62 @@ func TestCrossedPairsSwap(t *testing.T) {
 	}
 }
 
+// Whatever the order of proofs and lists, and whoever has paired the lines, straight or crossed: in the end each refund has its own id, and
+// each movement of money is counted once.
+func TestPairsEndWithTheirOwnRefunds(t *testing.T) {
+	t.Parallel()
+	steps := []func(k *paymentScenario){
+		func(k *paymentScenario) { k.proves(0, "re_a") },
+		func(k *paymentScenario) { k.proves(1, "re_b") },
+		func(k *paymentScenario) { k.line("re_a", 400, true) },
+		func(k *paymentScenario) { k.line("re_b", 400, false) },
+		func(k *paymentScenario) { k.settle() },
+	}
+	var orders [][]int
+	var permute func(order []int)
+	permute = func(order []int) {
+		if len(order) == len(steps) {
+			orders = append(orders, slices.Clone(order))
+		}
+		for n := range steps {
+			if !slices.Contains(order, n) {
+				permute(append(slices.Clone(order), n))
+			}
+		}
+	}
+	permute(nil)
+	for _, byPeople := range []bool{false, true} {
+		for _, order := range orders {
+			k := crossed(t, byPeople)
+			for _, n := range order {
+				steps[n](k)
+			}
+			k.settle()
+			stands := slices.ContainsFunc(k.f.Lines, func(e Effect) bool { return e.Status != EffectDropped })
+			a, b := k.f.Records[0].Effects, k.f.Records[1].Effects
+			if len(a) != 1 || len(b) != 1 || a[0].ChannelRefundID != "re_a" || b[0].ChannelRefundID != "re_b" || stands || k.f.Payment.Refunded != 800 {
+				t.Errorf("order %v, by people %v: effects %+v and %+v, lines %+v, payment %+v", order, byPeople, a, b, k.f.Lines, k.f.Payment)
+			}
+		}
+	}
+}
+
+// Two numbers of one refund: a line has given the second number's effect the id of the first one. When the channel says so, the first one's
+// effect is booked beside it, and the second one's gets its own id later.
+func TestALineOfTheOtherNumberMoves(t *testing.T) {
+	t.Parallel()
+	s := newScenario(t, "noticing")
+	s.answerWith(s.send(), RefusedNewNumber)
+	s.answerWith(s.send(), Succeeded)
+	s.r.Effects[0].ChannelRefundID = "re_1"
+	s.noticeOf1000(Succeeded, "re_1")
+	s.enter(Fact{Kind: Succeeded, Dispatch: 2, ChannelRefundID: "re_2", Amount: 1000, Currency: "USD", Source: "notice", Actor: "system:notices"})
+	if e := s.r.Effects; len(e) != 2 || e[0].ChannelRefundID != "re_2" || e[0].DispatchNo != 2 || e[1].ChannelRefundID != "re_1" || e[1].DispatchNo != 1 {
+		t.Errorf("effects %+v", e)
+	}
+	s.expect("two movements", StateSuccess, false, CaseExcess, CaseMultipleEffects)
+}
+
 // People name a line, and the channel then gives the number another id: the channel's is booked, the line is decided again, and a person
 // must review the refund.
 func TestAnotherIDThanPeopleNamedOpensACase(t *testing.T) {
