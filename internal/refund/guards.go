@@ -52,9 +52,10 @@ var (
 		e := s.movedEffect()
 		return e != nil && s.r.byPersonOnly(*e)
 	}}
-	effectByLine  = guard{"its effect comes from a line with another id", (*transition).hasEffectByLine}
-	noOtherEffect = guard{"no other effect stands", (*transition).noOtherEffect}
-	anotherStands = guard{"another effect stands", func(s *transition) bool {
+	namedForAnother = guard{"a person named its line for another number", func(s *transition) bool { return s.namedForAnother() != nil }}
+	effectByLine    = guard{"its effect comes from a line with another id", (*transition).hasEffectByLine}
+	noOtherEffect   = guard{"no other effect stands", (*transition).noOtherEffect}
+	anotherStands   = guard{"another effect stands", func(s *transition) bool {
 		this := s.movedEffect()
 		for i := range s.r.Effects {
 			if e := &s.r.Effects[i]; e.Ours && e.Status == EffectMoved && e != this {

@@ -117,14 +117,26 @@ func (r *Record) NeedsSiblings() bool {
 	return slices.ContainsFunc(r.Effects, func(e Effect) bool { return e.heldLine() || (e.Ours && r.idFromLine(e)) })
 }
 
-// takeID removes the fact's id from effects of other numbers than except that have it from a line only.
+// namedForAnother returns the effect of another number that has the fact's id because a person named the line for it; nil = none.
+func (s *transition) namedForAnother() *Effect {
+	for i := range s.r.Effects {
+		e := &s.r.Effects[i]
+		if e.Ours && e.ByPerson && e.DispatchNo != s.f.Dispatch && e.Status == EffectMoved && e.ChannelRefundID == s.f.ChannelRefundID && s.r.idFromLine(*e) {
+			return e
+		}
+	}
+	return nil
+}
+
+// takeID removes the fact's id from effects of other numbers than except that have it from a line only. An effect that only a
+// person booked keeps it: the effect itself is that of the fact's number.
 func (s *transition) takeID(except int) {
 	if s.f.ChannelRefundID == "" {
 		return
 	}
 	for i := range s.r.Effects {
 		e := &s.r.Effects[i]
-		if e.Ours && e.DispatchNo != except && e.ChannelRefundID == s.f.ChannelRefundID && s.r.idFromLine(*e) {
+		if e.Ours && e.DispatchNo != except && e.ChannelRefundID == s.f.ChannelRefundID && s.r.idFromLine(*e) && (except == 0 || !e.ByPerson) {
 			e.ChannelRefundID = ""
 		}
 	}

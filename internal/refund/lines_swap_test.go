@@ -148,6 +148,24 @@ func TestALineOfTheOtherNumberMoves(t *testing.T) {
 	s.expect("two movements", StateSuccess, false, CaseExcess, CaseMultipleEffects)
 }
 
+// A person confirms the second number and names a line. The channel says that the first number made it: the one effect belongs to that.
+func TestANamedLineOfTheOtherNumberIsNotBookedTwice(t *testing.T) {
+	t.Parallel()
+	s := newScenario(t, "noticing")
+	s.answerWith(s.send(), RefusedNewNumber)
+	s.loseAnswer()
+	s.r.Case = &Case{Reasons: []CaseReason{CaseDeadline}}
+	s.applyDecision(ActionConfirmSuccess)
+	s.r.Effects[0].ChannelRefundID = "re_1"
+	s.noticeOf1000(Succeeded, "re_1")
+	if e := s.r.Effects; len(e) != 1 || e[0].ChannelRefundID != "re_1" || e[0].DispatchNo != 1 {
+		t.Errorf("effects %+v", e)
+	}
+	s.expect("reviewed", StateSuccess, false, CaseContradiction)
+	s.noticeOf1000(Succeeded, "re_1")
+	s.expect("known from now on", StateSuccess, false, CaseContradiction)
+}
+
 // People name a line, and the channel then gives the number another id: the channel's is booked, the line is decided again, and a person
 // must review the refund.
 func TestAnotherIDThanPeopleNamedOpensACase(t *testing.T) {

@@ -20,10 +20,11 @@ func closeReason(r CaseReason) mutation {
 
 // Mutations of the state table.
 var (
-	book        = mutation{"book the effect", (*transition).book}
-	bookReturn  = mutation{"book its return", (*transition).bookReturn}
-	replaceLine = mutation{"book the effect in the place of the line", (*transition).replaceLine}
-	giveID      = mutation{"store the channel refund id", (*transition).giveID}
+	book           = mutation{"book the effect", (*transition).book}
+	bookReturn     = mutation{"book its return", (*transition).bookReturn}
+	replaceLine    = mutation{"book the effect in the place of the line", (*transition).replaceLine}
+	renumberEffect = mutation{"give the effect to its number", func(s *transition) { s.namedForAnother().DispatchNo = s.f.Dispatch }}
+	giveID         = mutation{"store the channel refund id", (*transition).giveID}
 
 	nextNumber = mutation{"open the next number", (*transition).nextNumber}
 	closeAsk   = mutation{"close the ask", func(s *transition) { s.r.AskNo = 0 }}

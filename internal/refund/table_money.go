@@ -5,6 +5,8 @@ func moneyRows() []rule {
 	return []rule{
 		{id: "succeeded/known-other", fact: Succeeded, in: anyState, when: when(effectBooked, otherAmountOrCurrency), moves: stay(openContradiction),
 			doc: "The effect is booked with another amount. A person must review it."},
+		{id: "succeeded/other-attached", fact: Succeeded, in: states(StateSuccess), when: when(namedForAnother), moves: stay(renumberEffect, openContradiction),
+			doc: "The line that a person named was made by another number of the refund. Its effect belongs to that number."},
 		{id: "succeeded/known", fact: Succeeded, in: anyState, when: when(effectBooked), moves: stay(), silent: true,
 			doc: "The effect is booked already."},
 		{id: "succeeded/pair-other", fact: Succeeded, in: anyState, when: when(effectLacksID, otherAmountOrCurrency), moves: stay(giveID, openContradiction),
