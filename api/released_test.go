@@ -24,7 +24,7 @@ var changes = []struct {
 	{name: "a new state, in answers and in the filter",
 		edits: []edit{{"CANCELED, REVERSED]", "CANCELED, REVERSED, SETTLED]"}, {"minItems: 1, maxItems: 8,", "minItems: 1, maxItems: 9,"}}},
 	{name: "a new reason of a case", edits: []edit{{"acknowledged-after-end, review-requested]", "acknowledged-after-end, review-requested, disputed]"}}},
-	{name: "a new reason of PENDING", edits: []edit{{"sending-held, credentials]", "sending-held, credentials, calendar]"}}},
+	{name: "a new reason of PENDING", edits: []edit{{"credentials, excess]", "credentials, excess, calendar]"}}},
 	{name: "a new action, also in requests", edits: []edit{{"accept-as-is, revoke-confirmation]\n", "accept-as-is, revoke-confirmation, write-off]\n"}}},
 	{name: "a new kind of journal rows", edits: []edit{{"[requested, claim_send,", "[requested, disputed, claim_send,"}}},
 	{name: "a new outcome of events", edits: []edit{{"waiting, undecodable]", "waiting, undecodable, deferred]"}}},

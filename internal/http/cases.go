@@ -107,7 +107,7 @@ func badEvidence() fieldError {
 func (s *service) ProposeDecision(ctx context.Context, req oapi.ProposeDecisionRequestObject) (oapi.ProposeDecisionResponseObject, error) {
 	who := principalOf(ctx)
 	p := refund.Proposal{Tenant: who.Tenant.ID, CaseID: refund.RID(req.CaseId), Action: req.Body.Action, Evidence: req.Body.Evidence,
-		Version: int(valueOf(req.Body.Version)), Actor: actorName(who)}
+		BothHappened: valueOf(req.Body.BothHappened), Version: int(valueOf(req.Body.Version)), Actor: actorName(who)}
 	if req.Body.EffectId != nil {
 		p.EffectID = refund.RID(*req.Body.EffectId)
 	}
@@ -176,7 +176,7 @@ func choiceOf(c refund.Choice) oapi.Choice {
 }
 
 func caseDecisionOf(d refund.Decision) oapi.Decision {
-	out := oapi.Decision{Id: uuid.UUID(d.ID), CaseId: uuid.UUID(d.CaseID), Action: d.Action, Status: statusOf(d), Evidence: d.Evidence,
+	out := oapi.Decision{Id: uuid.UUID(d.ID), CaseId: uuid.UUID(d.CaseID), Action: d.Action, Status: statusOf(d), Evidence: d.Evidence, BothHappened: d.BothHappened,
 		Maker: d.Maker, MadeAt: d.MadeAt.UTC(), ExpiresAt: d.ExpiresAt.UTC(), Checker: textOrNull(d.Checker), CheckedAt: timeOrNull(d.CheckedAt),
 		AppliedAt: timeOrNull(d.AppliedAt)}
 	if !d.EffectID.IsZero() {

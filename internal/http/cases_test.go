@@ -124,11 +124,11 @@ func TestProposeAndJudge(t *testing.T) {
 	decide := func(body string) reply {
 		return c.do("POST", casePath+"/decision", body, "Authorization", "Bearer "+decideKey)
 	}
-	good := `{"action":"confirm-success","evidence":"ticket 4711","effectId":"018f6f4e-7c00-7000-8000-0000000000ee","version":4}`
+	good := `{"action":"confirm-success","evidence":"ticket 4711","effectId":"018f6f4e-7c00-7000-8000-0000000000ee","bothHappened":true,"version":4}`
 	if r := decide(good); r.status != http.StatusCreated || !strings.Contains(r.body, `"status":"proposed"`) || !strings.Contains(r.body, `"maker":"shop"`) {
 		t.Errorf("%d %s", r.status, r.body)
 	}
-	if p := at.proposals[0]; p.CaseID != caseID || p.Actor != "shop" || p.Version != 4 || p.EffectID.IsZero() || p.Tenant != 1 {
+	if p := at.proposals[0]; p.CaseID != caseID || p.Actor != "shop" || p.Version != 4 || p.EffectID.IsZero() || !p.BothHappened || p.Tenant != 1 {
 		t.Errorf("%+v", p)
 	}
 	at.created = false

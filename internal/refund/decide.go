@@ -6,7 +6,8 @@ import (
 
 // Decide returns the next step of a refund. It is pure. It never returns StepSend
 //   - for a final refund, or while a send is in flight (PROCESSING) or a lease runs;
-//   - while an epoch is open, an ask is open, a case with another reason than waiting is open, or a proposal that stops sends;
+//   - while an epoch is open, an ask is open, a case with another reason than waiting is open, a proposal that stops sends, or the
+//     payment has excess that nobody accepted;
 //   - while a conclusion holds: the live number is spent or has ended negatively, or a deadline has passed;
 //   - for an older number, or for one that an epoch has marked;
 //   - for a PENDING refund, before the wait after a send that did nothing and the payment's spacing are over;
@@ -50,6 +51,9 @@ func (r *Record) decide(c Contract, now time.Time) Step {
 func (r *Record) send(c Contract, now time.Time) Step {
 	if d, _ := r.Dispatch(r.DispatchNo); r.stopped() || r.needsNextNumber(*d, c, now) {
 		return recheck(now) // a person is called
+	}
+	if r.Payment.excessUnaccepted() {
+		return Step{Kind: StepWait, Until: now.Add(excessRecheck), Why: PendingExcess}
 	}
 	if last, ok := r.lastSend(r.DispatchNo); ok {
 		if until := r.retryAt(last, now); until.After(now) {
@@ -127,6 +131,9 @@ func (r *Record) replay(d Dispatch, c Contract, now time.Time) Step {
 	}
 	if until := r.replayAt(d, c, now); until.After(now) {
 		return Step{Kind: StepWait, Until: until}
+	}
+	if r.Payment.excessUnaccepted() {
+		return Step{Kind: StepWait, Until: now.Add(excessRecheck)}
 	}
 	return Step{Kind: StepSend, Dispatch: d.Ordinal}
 }

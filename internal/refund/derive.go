@@ -35,7 +35,10 @@ func (s *transition) deriveFlags() {
 		s.addReason(CaseOtherNumberOpen)
 	}
 	p := &s.r.Payment
-	p.Held += underFinal(s.r.Refund) - s.heldSoFar()
+	s.coverLines()
+	lines := heldByLines(s.r.Effects)
+	p.Held += underFinal(s.r.Refund) - s.heldSoFar() + lines - s.linesSoFar()
+	s.linesHeld = &lines
 	*p = p.WithExcess()
 }
 
@@ -64,6 +67,14 @@ func (s *transition) heldSoFar() int64 {
 		return underFinal(s.change.Steps[n-1].Row)
 	}
 	return underFinal(s.change.Before.Refund)
+}
+
+// linesSoFar returns the amount that held lines keep of the payment, as it was last computed.
+func (s *transition) linesSoFar() int64 {
+	if s.linesHeld != nil {
+		return *s.linesHeld
+	}
+	return heldByLines(s.change.Before.Effects)
 }
 
 // failureCode returns our own code of a failure.

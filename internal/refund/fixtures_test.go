@@ -68,7 +68,7 @@ func claim(r Record, kind AttemptKind, no int, c Contract, now time.Time) (Recor
 	lease := now.Add(leaseTime)
 	notAfter := earlier(now.Add(sendWindow), lease.Add(-leaseMargin))
 	if kind == AttemptSend {
-		if !onlyWaiting(r.Case) || r.ProposalOpen || r.AskNo != 0 || no != r.DispatchNo || r.SendingHeld {
+		if !onlyWaiting(r.Case) || r.ProposalOpen || r.AskNo != 0 || no != r.DispatchNo || r.SendingHeld || r.Payment.excessUnaccepted() {
 			return r, 0, false
 		}
 		if d.KeyExpiresAt.IsZero() && c.Key.Lifetime > 0 {

@@ -45,14 +45,15 @@ var (
 	}}
 	returnBooked    = guard{"this return is booked", (*transition).returnKnown}
 	effectStands    = guard{"its effect stands", func(s *transition) bool { return s.movedEffect() != nil }}
-	standsByChannel = guard{"its effect stands, confirmed by the channel", func(s *transition) bool { e := s.movedEffect(); return e != nil && !e.ByPersonOnly() }}
+	standsByChannel = guard{"its effect stands, confirmed by the channel", func(s *transition) bool { e := s.movedEffect(); return e != nil && !s.r.byPersonOnly(*e) }}
 	standsByPerson  = guard{"its effect stands, confirmed only by a person", func(s *transition) bool {
 		e := s.movedEffect()
-		return e != nil && e.ByPersonOnly()
+		return e != nil && s.r.byPersonOnly(*e)
 	}}
-	effectByLine  = guard{"its effect comes from a line with another id", (*transition).hasEffectByLine}
-	noOtherEffect = guard{"no other effect stands", (*transition).noOtherEffect}
-	anotherStands = guard{"another effect stands", func(s *transition) bool {
+	namedForAnother = guard{"a person named its line for another number", func(s *transition) bool { return s.namedForAnother() != nil }}
+	effectByLine    = guard{"its effect comes from a line with another id", (*transition).hasEffectByLine}
+	noOtherEffect   = guard{"no other effect stands", (*transition).noOtherEffect}
+	anotherStands   = guard{"another effect stands", func(s *transition) bool {
 		this := s.movedEffect()
 		for i := range s.r.Effects {
 			if e := &s.r.Effects[i]; e.Ours && e.Status == EffectMoved && e != this {

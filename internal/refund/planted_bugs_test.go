@@ -99,7 +99,7 @@ func plantedInEvidence() []plantedBug {
 				r.Dispatches[i].Acknowledged = r.Dispatches[i].Acknowledged && f.Kind != NotFound
 			}
 		})},
-		{bug: "an answer is written twice", apply: altered(func(r *Record, f *Fact, _ *Contract) {
+		{bug: "an answer is written twice", class: "notice-only", apply: altered(func(r *Record, f *Fact, _ *Contract) {
 			if a, ok := r.Attempt(f.Attempt); ok {
 				a.Answer = ""
 			}

@@ -6,7 +6,8 @@ type MoveEffects struct {
 	Returns             bool // an effect comes back
 	Revokes             bool // effects that only a person confirmed come back
 	GivesID             bool // an effect without channel refund id gets the fact's
-	ReleasesLine        bool // effects whose id comes from a line become foreign
+	ReplacesLine        bool // an effect whose id comes from a line gets the fact's, or becomes foreign and the fact's is added
+	Renumbers           bool // the effect with the fact's id becomes that of the fact's number
 	OpensNumber         bool // the live number is retired and the next one opened
 	OpensAsk, ClosesAsk bool
 }
@@ -31,7 +32,8 @@ func RuleEffects() map[string][]MoveEffects {
 }
 
 func effectsOf(m move) (e MoveEffects) {
-	flags := map[string]*bool{book.name: &e.Books, bookReturn.name: &e.Returns, releaseLine.name: &e.ReleasesLine, giveID.name: &e.GivesID,
+	flags := map[string]*bool{book.name: &e.Books, bookReturn.name: &e.Returns, replaceLine.name: &e.ReplacesLine, renumberEffect.name: &e.Renumbers,
+		giveID.name: &e.GivesID,
 		nextNumber.name: &e.OpensNumber, closeAsk.name: &e.ClosesAsk, askLive.name: &e.OpensAsk, unbook.name: &e.Revokes}
 	for _, x := range m.do {
 		if flag := flags[x.name]; flag != nil {

@@ -96,7 +96,8 @@ func (ch *simChannel) create(call *simCall) *simRefund {
 	p := call.plan
 	r := &simRefund{number: call.number, id: ch.newID(), asked: call.amount, at: call.executesAt, amount: call.amount + p.amountError,
 		visibleFrom: call.executesAt.Add(p.hiddenFor),
-		keyed:       ch.c.Key.Dedupes && (!ch.c.Key.After2xx || p.remembersKey)}
+		keyed:       ch.c.Key.Dedupes && (!ch.c.Key.After2xx || p.remembersKey),
+		unnumbered:  p.losesNumber, silent: p.losesNumber && p.silent}
 	if ch.c.Key.Lifetime > 0 {
 		r.keyEnds = call.executesAt.Add(ch.c.Key.Lifetime.D())
 	}
@@ -135,6 +136,8 @@ func (ch *simChannel) list(call *simCall) (Answer, []ListedEffect) {
 	for i, r := range ch.made {
 		switch {
 		case r.visibleFrom.After(call.executesAt) || (call.plan.incompleteList && (i+call.attempt.No)%2 == 1):
+		case r.unnumbered:
+			lines = append(lines, ch.line(r, ""))
 		case r.number == call.number && (call.plan.breaksContract || ch.missesOnce(r, call.plan)):
 		case r.number == call.number:
 			a = ch.answer(r, call.plan)

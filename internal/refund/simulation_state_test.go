@@ -23,6 +23,9 @@ type simulation struct {
 	lines             []Effect // of the payment, of no refund
 	payCase           bool     // the payment's own case: excess without a refund that caused it
 	decisions         [2]decisionState
+	lineErrors        [2]bool      // a person said of a line that is the refund's own that it is not, or the other way round
+	named             map[RID]bool // effects that were a line until a person named it
+	unpaired          [2]bool      // the refund has lost an id from a line
 	amounts           [2]int64
 	backup            *simBackup
 	epoch             int
@@ -58,7 +61,7 @@ type implementation struct {
 type violation struct{ what string }
 
 func newSimulation(seed uint64, c Contract, code implementation, seen map[string]int) *simulation {
-	sim := &simulation{rng: rand.New(rand.NewPCG(seed, 0x5eed)), c: c, epoch: 1, backup: &simBackup{}, seen: seen, subject: code,
+	sim := &simulation{rng: rand.New(rand.NewPCG(seed, 0x5eed)), c: c, epoch: 1, backup: &simBackup{}, seen: seen, subject: code, named: map[RID]bool{},
 		traceHash: 14695981039346656037} // #nosec G404 -- a story, from its seed
 	sim.spent = map[string]bool{}
 	sim.ch = &simChannel{c: c, now: day0, firstAnswers: map[string]simAnswer{}}
@@ -70,7 +73,7 @@ func newSimulation(seed uint64, c Contract, code implementation, seen map[string
 		sim.disorder, sim.lostAnswers = true, 5
 		sim.refusal = []FactKind{RefusedClean, RefusedNewNumber}[sim.order.IntN(2)]
 	}
-	sim.acceptRefund(Payment{Tenant: 1, PaymentID: "pay_1", Currency: "USD", Captured: []int64{1500, 1500, 4000}[sim.random(3)]})
+	sim.acceptRefund(Payment{Tenant: 1, PaymentID: "pay_1", Currency: "USD", Captured: []int64{1500, 4000, 4000}[sim.random(3)]})
 	return sim
 }
 
@@ -149,6 +152,12 @@ func (sim *simulation) fullRecord(i int) Record {
 	r := sim.recs[i]
 	r.Effects = append(slices.Clone(r.Effects), sim.lines...)
 	r.Now, r.ProposalOpen = sim.now(), sim.proposalOpen(i)
+	r.Siblings = nil
+	for n := range sim.recs {
+		if n != i {
+			r.Siblings = append(r.Siblings, sim.recs[n])
+		}
+	}
 	return r
 }
 
@@ -168,7 +177,8 @@ func (sim *simulation) storeRecord(i int, r Record) {
 			lines = append(lines, e)
 		}
 	}
-	r.Effects, sim.lines, r.ProposalOpen = own, lines, false
+	r.Effects, r.Siblings, sim.lines, r.ProposalOpen = own, nil, lines, false
+	sim.disownByMachine(&r)
 	sim.recs[i] = r
 	sim.setPayment(r.Payment)
 }
@@ -213,6 +223,7 @@ func (sim *simulation) enter(i int, f Fact) {
 		sim.count("the channel's id was another refund's by decision")
 	}
 	ch, err := sim.subject.apply(r, f, sim.c)
+	sim.forgetLine(&ch)
 	if errors.Is(err, ErrNotOwner) {
 		return
 	}
@@ -224,6 +235,9 @@ func (sim *simulation) enter(i int, f Fact) {
 	sim.countFact(r, f, ch)
 	if slices.Contains(ch.Rows, "reversed/partial") && len(sim.recs[i].Effects) == 0 {
 		sim.oddReturn[i] = true
+	}
+	if len(ch.After.Dispatches) > len(r.Dispatches) && !sim.backup.taken && sim.chance(50) {
+		sim.backUp() // a restore may remove the new number
 	}
 	sim.write(i, r, ch)
 }
@@ -241,6 +255,7 @@ func (sim *simulation) write(i int, before Record, ch Change) {
 	sim.checkCaseOpened(before, ch)
 	sim.checkFailure(before, ch)
 	sim.checkWaiting(before, ch)
+	sim.checkIDs(before, ch)
 	if wrong := slices.Concat(brokenRow(before, ch), sim.brokenBalance()); len(wrong) > 0 {
 		sim.fail("rf_%d from %s to %s by %v: %v", i+1, before.State, ch.After.State, ch.Rows, wrong)
 	}

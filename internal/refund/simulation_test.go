@@ -79,7 +79,7 @@ func (sim *simulation) rareStep() {
 	switch sim.random(9) {
 	case 0, 1:
 		for _, r := range sim.ch.made {
-			if r.status == simMoved && sim.chance(15) {
+			if r.status == simMoved && sim.chance(30) {
 				sim.count("money came back")
 				sim.ch.returnMoney(r)
 			}
@@ -104,7 +104,7 @@ func (sim *simulation) settlementFile() {
 	for _, r := range sim.ch.made {
 		if r.status == simMoved && !r.visibleFrom.After(sim.now()) && sim.chance(50) {
 			number := r.number
-			if sim.chance(50) {
+			if sim.chance(50) || r.unnumbered {
 				number = ""
 			}
 			lines = append(lines, sim.ch.line(r, number))
@@ -138,7 +138,7 @@ func runSimulation(seed uint64, c Contract, code implementation, seen map[string
 	if n := 30 + sim.random(90); steps < 0 || n < steps {
 		steps = n
 	}
-	saved, restored := sim.random(80), 1+sim.random(80) // a restore needs an earlier backup, and happens in some runs only
+	saved, restored := sim.random(80), 1+sim.random(40) // a restore needs an earlier backup, and happens in some runs only
 	for out.events = range steps {
 		if out.events == saved {
 			sim.backUp()

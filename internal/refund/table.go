@@ -33,7 +33,7 @@ func bookedAndReturned(then ...mutation) []move {
 	return []move{{to: StateSuccess, do: []mutation{book}}, {to: StateReversed, do: append([]mutation{bookReturn}, then...)}}
 }
 func lineReplacedAndReturned() []move {
-	return []move{{do: []mutation{releaseLine, book}}, {to: StateReversed, do: []mutation{bookReturn}}}
+	return []move{{do: []mutation{replaceLine}}, {to: StateReversed, do: []mutation{bookReturn}}}
 }
 func bookedAndReturnedBeside() []move {
 	return []move{{do: []mutation{book, openMultipleEffects}}, {do: []mutation{bookReturn}}}

@@ -19,6 +19,7 @@ type transition struct {
 	ackBefore bool      // the dispatch was acknowledged before this fact
 	change    *Change
 	decided   *Decision // the decision that takes effect, or nil
+	linesHeld *int64    // the part of the held amount that lines have, as last computed; nil = as before the fact
 }
 
 // findRule returns the first rule that fits. A known fact needs no rule, unless it answers an open ask, or is a return whose

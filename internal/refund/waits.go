@@ -11,8 +11,9 @@ const (
 	firstBackoff       = time.Second
 	longestBackoff     = 300 * time.Second
 	longestSendBackoff = 15 * time.Minute
-	heldRecheck        = HandoutTTL // interval between two readings of a refund while an epoch is open
-	caseRecheck        = time.Hour  // interval between two readings of an open case when the channel cannot be asked
+	excessRecheck      = time.Minute // interval between two readings of a refund whose payment has excess that nobody accepted
+	heldRecheck        = HandoutTTL  // interval between two readings of a refund while an epoch is open
+	caseRecheck        = time.Hour   // interval between two readings of an open case when the channel cannot be asked
 )
 
 // LongestWait returns how far ahead the timer of a refund can be, by its state and, in PENDING, its reason. A timer that is
@@ -68,7 +69,7 @@ func (r *Record) questionDue(no int, c Contract, now time.Time) time.Time {
 	if last.Before(e.AbsenceFrom) && e.AbsenceFrom.Before(due) {
 		return e.AbsenceFrom
 	}
-	if again := e.LastReading.Add(c.questionTerms().ReadingGap.D()); e.Readings > 0 && again.Before(due) {
+	if again := e.LastReading.Add(c.questionTerms().ReadingGap.D()); e.Readings > 0 && e.Readings < c.questionTerms().Readings && again.Before(due) {
 		return again
 	}
 	return due

@@ -22,7 +22,8 @@ import (
 //
 // For sends alone: a case or a proposal stops them (pg.SendsStopped); the channel has not yet answered whether it executed the dispatch that
 // a resend replaced (ask_no); the dispatch is not the refund's newest one (dispatch_no); sending is held; the table installation has another
-// oid than the recorded one, because a dump was restored; or the spacing since the last send of the payment has not ended. The key's expiry
+// oid than the recorded one, because a dump was restored; the payment has
+// excess that nobody accepted; or the spacing since the last send of the payment has not ended. The key's expiry
 // is part of not_after for sends alone.
 //
 // The first send fixes when the key expires; a later contract with another lifetime counts from that send too and can only shorten it.
@@ -98,8 +99,10 @@ var claimReadyPart = `WITH seen AS MATERIALIZED (
     FROM seen s
       JOIN dispatches d ON (d.tenant_id, d.rid, d.no) = (s.tenant_id, s.rid, @dispatch)
       JOIN installation i ON i.one
+      JOIN payments b ON (b.tenant_id, b.payment_id) = (s.tenant_id, s.payment_id)
       LEFT JOIN payment_slot t ON t.tenant_id = s.tenant_id
-    WHERE (@kind::text <> 'SEND' OR (i.sending_held_since IS NULL AND coalesce(i.table_oid, i.tableoid::bigint) = i.tableoid::bigint))
+    WHERE (@kind::text <> 'SEND' OR (i.sending_held_since IS NULL AND b.excess <= b.excess_accepted
+        AND coalesce(i.table_oid, i.tableoid::bigint) = i.tableoid::bigint))
       AND (@spacing::interval = interval '0' OR t.tenant_id IS NOT NULL)`
 
 const claimMovePart = `

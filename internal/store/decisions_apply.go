@@ -57,11 +57,6 @@ func (c *decidedCase) apply(ctx context.Context, d refund.Decision) (out refund.
 
 func (c *decidedCase) applyToRefund(ctx context.Context, d refund.Decision) error {
 	r := c.record
-	if anyHeld(r.Effects) {
-		if err := c.tx.QueryRow(ctx, othersExposedSQL, int64(c.tenant), r.PaymentID, [16]byte(r.RID)).Scan(&r.OthersMayPay); err != nil {
-			return err
-		}
-	}
 	ch, err := refund.ApplyDecision(r, d, c.contract)
 	if err != nil || len(ch.Steps) == 0 {
 		return err
@@ -70,10 +65,19 @@ func (c *decidedCase) applyToRefund(ctx context.Context, d refund.Decision) erro
 	if err := c.s.writeChange(ctx, c.u, c.tx, &ch, f); err != nil {
 		return err
 	}
-	if !ch.WakeNow {
-		return nil
+	if ch.LineDecided {
+		if _, err := c.tx.Exec(ctx, voidPaymentDecisionsSQL, int64(c.tenant), r.PaymentID, r.Now, [16]byte(d.ID)); err != nil {
+			return err
+		}
 	}
-	return c.s.enqueue(ctx, c.tx, refund.Wakeup{RefundRef: r.RefundRef, Generation: r.Generation})
+	var due []refund.Wakeup
+	if ch.After.Payment.ExcessAccepted > r.Payment.ExcessAccepted { // other refunds may have a case about the same excess
+		due = append(due, refund.Wakeup{RefundRef: refund.RefundRef{Tenant: r.Tenant}, PaymentID: r.PaymentID})
+	}
+	if ch.WakeNow {
+		due = append(due, refund.Wakeup{RefundRef: r.RefundRef, Generation: r.Generation})
+	}
+	return c.s.enqueue(ctx, c.tx, due...)
 }
 
 // applyToPayment accepts the payment's excess as it is.
@@ -84,7 +88,10 @@ func (c *decidedCase) applyToPayment(ctx context.Context, d refund.Decision) err
 	b := &pgx.Batch{}
 	b.Queue(acceptExcessSQL, int64(c.tenant), c.record.Payment.PaymentID)
 	b.Queue(closeCaseSQL, int64(c.tenant), [16]byte(c.id), c.record.Now, sourceDecision+":"+string(d.Action))
-	return c.tx.SendBatch(ctx, b).Close()
+	if err := c.tx.SendBatch(ctx, b).Close(); err != nil {
+		return err
+	}
+	return c.s.enqueue(ctx, c.tx, refund.Wakeup{RefundRef: refund.RefundRef{Tenant: c.tenant}, PaymentID: c.record.Payment.PaymentID})
 }
 
 func anyHeld(effects []refund.Effect) bool {

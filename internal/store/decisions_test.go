@@ -202,7 +202,7 @@ func TestProposalsReplaceExpireAndRefuse(t *testing.T) {
 	}
 	old := pg.NewRID() // its time is over
 	if _, err := c.pool.Exec(t.Context(), insertDecisionSQL.SQL, int64(k.Tenant), [16]byte(old), [16]byte(r.Case.ID), "confirm-not-done", r.JournalSeq, nil,
-		nil, "ticket 4717", 1,
+		nil, false, "ticket 4717", 1,
 		r.Now, r.Now.Add(time.Microsecond)); err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +213,7 @@ func TestProposalsReplaceExpireAndRefuse(t *testing.T) {
 	}
 	older := pg.NewRID()
 	if _, err := c.pool.Exec(t.Context(), insertDecisionSQL.SQL, int64(k.Tenant), [16]byte(older), [16]byte(r.Case.ID), "wait", r.JournalSeq, nil, nil,
-		"ticket 4718", 1,
+		false, "ticket 4718", 1,
 		r.Now, r.Now.Add(time.Microsecond)); err != nil {
 		t.Fatal(err)
 	}

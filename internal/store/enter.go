@@ -158,6 +158,9 @@ func (s *Store) withRecordAnd(ctx context.Context, u *unit, k refund.RefundRef, 
 	tx := res.Tx()
 	if err == nil {
 		u.found(&rec.Refund)
+		err = s.readSiblings(ctx, tx, &rec)
+	}
+	if err == nil {
 		err = fn(ctx, tx, rec)
 	}
 	if err != nil {

@@ -24,11 +24,13 @@ var (
     AND (e.tenant_id, e.payment_id) <> ($3, $4)`
 	ownerOfIDSQL = `SELECT e.tenant_id, e.rid, e.payment_id FROM effects e JOIN refunds r ON r.account = e.account AND (r.tenant_id, r.rid) = ($1, $2)
     WHERE e.channel_refund_id = $3 AND e.status <> 'DROPPED' AND e.rid IS NOT NULL`
-	linesToSettleSQL = `SELECT EXISTS (SELECT FROM effects e WHERE e.tenant_id = $1 AND e.payment_id = $2 AND e.rid IS NULL AND e.status = 'HELD')
-    OR EXISTS (SELECT FROM cases c WHERE c.tenant_id = $1 AND c.payment_id = $2 AND c.closed_at IS NULL AND 'unmatched-line' = ANY(c.reasons))`
+	linesToSettleSQL = `SELECT EXISTS (SELECT FROM effects e WHERE e.tenant_id = $1 AND e.payment_id = $2 AND e.rid IS NULL AND e.status IN ('HELD','MOVED'))
+    OR EXISTS (SELECT FROM cases c WHERE c.tenant_id = $1 AND c.payment_id = $2 AND c.closed_at IS NULL AND ('unmatched-line' = ANY(c.reasons)
+      OR ('excess' = ANY(c.reasons) AND c.rid IS NOT NULL AND EXISTS (SELECT FROM payments p
+      WHERE p.tenant_id = $1 AND p.payment_id = $2 AND p.excess <= p.excess_accepted))))`
 	voidPaymentDecisionsSQL = `UPDATE decisions d SET verdict = 'VOID', checked_at = $3 FROM cases c
     WHERE c.tenant_id = $1 AND c.payment_id = $2 AND c.closed_at IS NULL AND (d.tenant_id, d.case_id) = (c.tenant_id, c.case_id)
-      AND (d.verdict IS NULL OR (d.verdict = 'APPROVED' AND d.applied_at IS NULL))`
+      AND (d.verdict IS NULL OR (d.verdict = 'APPROVED' AND d.applied_at IS NULL)) AND d.decision_id IS DISTINCT FROM $4`
 )
 
 // actorLines is the journal's actor for lines.
@@ -84,7 +86,7 @@ func (s *Store) enterLines(ctx context.Context, tenant refund.TenantID, paymentI
 		complete := complete && len(conflicts) == 0
 		var facts []lineFact
 		for _, l := range clean {
-			if k, no, ok := f.Owner(l.Number); ok {
+			if k, no, ok := f.About(l); ok {
 				facts = append(facts, lineFact{k, sanitize(refund.Fact{Kind: l.Status, Dispatch: no, ChannelRefundID: l.ChannelRefundID, Amount: l.Amount,
 					Currency: l.Currency, Names: l.Names, Source: source, Actor: actorLines})})
 				continue
@@ -121,7 +123,8 @@ func reportable(k refund.FactKind) bool {
 	return k == refund.Succeeded || k == refund.Acknowledged || k == refund.FailedFinal || k == refund.Reversed
 }
 
-// SettleLines settles held lines of a payment whose obstacle is gone. Errors: ErrBusy, ErrUnavailable.
+// SettleLines settles held lines of a payment whose obstacle is gone, and ends reasons of cases about lines and excess that are gone.
+// Errors: ErrBusy, ErrUnavailable.
 func (s *Store) SettleLines(ctx context.Context, tenant refund.TenantID, paymentID string) error {
 	var restless bool
 	if err := s.pool.QueryRow(ctx, linesToSettleSQL, int64(tenant), paymentID).Scan(&restless); err != nil || !restless {
@@ -146,7 +149,8 @@ type lockedPayment struct {
 }
 
 // withPayment runs fn under the locks of all refunds of a payment and of the payment itself. Refunds are locked in the order of their ids
-// and before the payment, as everywhere. The zero contract stands for the account's own.
+// and before the payment, as everywhere. The zero contract stands for the account's own, or the newest stored one where this process does not
+// know the account. Errors: ErrNoChannel if neither exists.
 func (s *Store) withPayment(ctx context.Context, tenant refund.TenantID, paymentID, source string, c refund.Contract,
 	fn func(context.Context, *lockedPayment) error) error {
 	err := errNewRefund
@@ -246,7 +250,7 @@ func (f *lockedPayment) close() error {
 		return err
 	}
 	if f.changed {
-		if _, err := f.tx.Exec(f.ctx, voidPaymentDecisionsSQL, int64(f.Payment.Tenant), f.Payment.PaymentID, f.Now); err != nil {
+		if _, err := f.tx.Exec(f.ctx, voidPaymentDecisionsSQL, int64(f.Payment.Tenant), f.Payment.PaymentID, f.Now, nil); err != nil {
 			return err
 		}
 	}

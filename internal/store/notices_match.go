@@ -65,8 +65,10 @@ func (s *Store) readAgain(ctx context.Context, tx pgx.Tx, k refund.RefundRef) (r
 	var rec refund.Record
 	b := &pgx.Batch{}
 	s.queueRecord(b, k, lockPaymentSQL, &rec)
-	err := tx.SendBatch(ctx, b).Close()
-	return rec, err
+	if err := tx.SendBatch(ctx, b).Close(); err != nil {
+		return rec, err
+	}
+	return rec, s.readSiblings(ctx, tx, &rec)
 }
 
 // matchGroup enters notices that waited for the numbers of new refunds, before their transaction commits. noticed are the numbers with such

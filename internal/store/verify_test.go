@@ -47,6 +47,9 @@ var plants = []planted{
 	{"P3", "reserved", `UPDATE payments SET reserved = reserved + 1 WHERE payment_id = 'pay_pending_0'`, nil},
 	{"P3", "refunded", `UPDATE payments SET refunded = refunded + 1 WHERE payment_id = 'pay_success_0'`, nil},
 	{"P3", "held", `UPDATE payments SET held = held + 1 WHERE payment_id = 'pay_success_0'`, nil},
+	{"P3", "covered-line", lineOf("$success", "rid, '{}'"), nil},
+	{"P8", "line-answer", lineOf("$pending", "NULL, ARRAY[rid]") + `; UPDATE payments SET held = 100, excess = greatest(0, reserved + refunded
+		+ refunded_elsewhere + 100 - captured) WHERE payment_id = 'pay_pending_0'`, nil},
 	{"P3", "excess", `ALTER TABLE payments DROP CONSTRAINT payments_excess_exact_ck; UPDATE payments SET excess = 5 WHERE payment_id = 'pay_success_0'`, nil},
 	{"P3", "excess-case", `UPDATE payments SET captured = 60, excess = 40 WHERE payment_id = 'pay_pending_0'`, nil},
 	{"P3", "captured", `DELETE FROM captures`, nil},

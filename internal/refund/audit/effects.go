@@ -37,18 +37,76 @@ func (f *Fold) bookings(r *refund.Record) []booking {
 			}
 		}
 		m := f.moveOf(row)
-		if m.ReleasesLine {
-			out = slices.DeleteFunc(out, func(b booking) bool {
-				return b.dispatch == row.Dispatch && b.line && b.returnedAt.IsZero() && b.id != row.ChannelRefundID
-			})
+		if m.Renumbers {
+			renumbered(r, out, row)
 		}
-		if m.Books || m.BooksDecided {
+		books := m.Books || m.BooksDecided
+		if m.ReplacesLine {
+			out, books = replaced(r, out, row)
+		}
+		if m.BooksDecided && explained(r, out, row) {
+			books = false
+		}
+		if books {
 			out = append(out, booked(r, row, m.BooksDecided))
 		}
 		f.named(out, row, m)
 		f.returned(out, row, m)
 	}
 	return out
+}
+
+// renumbered gives the effect whose line a person had named for another number to the row's number.
+func renumbered(r *refund.Record, all []booking, row *journalRow) {
+	for n := range all {
+		b := &all[n]
+		e := b.find(r)
+		if b.dispatch != row.Dispatch && (b.id == row.ChannelRefundID || (e != nil && e.ChannelRefundID == row.ChannelRefundID)) {
+			b.dispatch = row.Dispatch
+			return
+		}
+	}
+}
+
+// replaced gives the row's channel refund id to the first effect of its number whose id came from a line. The effects of which the
+// refund no longer has one with that id became foreign; books = the channel's effect was added beside them.
+func replaced(r *refund.Record, all []booking, row *journalRow) (rest []booking, books bool) {
+	books = true
+	rest = slices.DeleteFunc(all, func(b booking) bool {
+		return b.dispatch == row.Dispatch && b.line && b.returnedAt.IsZero() && b.id != row.ChannelRefundID && b.find(r) == nil
+	})
+	for n := range rest {
+		b := &rest[n]
+		if b.dispatch == row.Dispatch && b.line && b.returnedAt.IsZero() && b.id != row.ChannelRefundID {
+			b.id, b.anyID, books = row.ChannelRefundID, false, false
+			break
+		}
+	}
+	return rest, books
+}
+
+// explained reports that the line which a decision named explained an effect of the number without id, and marks that effect.
+func explained(r *refund.Record, all []booking, row *journalRow) bool {
+	if row.Effect.IsZero() || slices.ContainsFunc(r.Effects, func(e refund.Effect) bool { return e.Ours && e.ID == row.Effect }) {
+		return false
+	}
+	for n := range all {
+		if b := &all[n]; b.dispatch == row.Dispatch && b.id == "" && b.returnedAt.IsZero() {
+			b.line, b.anyID = true, true
+			return true
+		}
+	}
+	return false
+}
+
+// find returns the refund's own effect that was a line before, or that was booked at the booking's time; nil = it has none.
+func (b booking) find(r *refund.Record) *refund.Effect {
+	for i := range r.Effects {
+		if e := &r.Effects[i]; e.Ours && (e.ID == b.effect || (b.effect.IsZero() && e.At.Equal(b.at))) {
+			return e
+		}
+	}
+	return nil
 }
 
 func booked(r *refund.Record, row *journalRow, decided bool) booking {

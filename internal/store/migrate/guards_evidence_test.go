@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -134,6 +135,7 @@ func TestSchemaEffectsAndLedger(t *testing.T) {
 	ours := effect(schemaE1, schemaR1, "1", "'re_1'", "MOVED")
 	held := effect(schemaE1, "NULL", "NULL", "'re_1'", "HELD")
 	foreign := effect(schemaE1, "NULL", "NULL", "'re_1'", "MOVED")
+	pending := strings.Replace(strings.Replace(held, "reversed_at)", "reversed_at, pending)", 1), "'answer', NULL)", "'answer', NULL, true)", 1)
 	set := func(s string) string { return `UPDATE effects SET ` + s }
 	posting := func(kind, debit, amount string) string {
 		return `INSERT INTO postings (tenant_id, effect_id, kind, debit, credit, amount, currency) VALUES (1, ` + schemaE1 + `, '` + kind + `', '` + debit +
@@ -176,6 +178,17 @@ func TestSchemaEffectsAndLedger(t *testing.T) {
 		legal("its id is taken from it", set(`channel_refund_id = NULL`), ours),
 		refused("effects_append_only", "another weight", set(`counted = 1`), ours),
 		refused("effects_append_only", "delete", `DELETE FROM effects`, ours),
+		legal("held, and covered by an open refund", set(`covered_by = `+schemaR1), held),
+		refused("effects_covered_ck", "adopted, and covered", set(`covered_by = `+schemaR1), foreign),
+		orphan("effects_covered_fk", "covered by no refund", set(`covered_by = `+schemaE1), held),
+		refused("effects_pending_ck", "adopted before its money moved", set(`status = 'MOVED'`), pending),
+		refused("effects_append_only", "its money has not moved any more", set(`pending = true`), held),
+		refused("effects_append_only", "another time of the channel", set(`told_at = now()`), held),
+		legal("an answer about a line", set(`not_of = not_of || `+schemaR1+`::uuid`), held),
+		refused("effects_append_only", "an answer is taken back", set(`not_of = '{}'`), held, set(`not_of = ARRAY[`+schemaR1+`::uuid]`)),
+		legal("a person names a line", set(`source = 'person', rid = `+schemaR1+`, dispatch_no = 1, status = 'MOVED'`), held),
+		refused("effects_append_only", "another source", set(`source = 'notice'`), held),
+		refused("effects_append_only", "a person has booked what the channel told", set(`source = 'person'`), ours),
 		refused("effects_amount_ck", "nothing moved", `INSERT INTO effects SELECT (jsonb_populate_record(e, '{"effect_id":"00000000-0000-7000-8000-0000000000e2","channel_refund_id":"re_2","amount":0}')).* FROM effects e`, ours),
 		refused("effects_counted_ck", "weighs nothing", `INSERT INTO effects SELECT (jsonb_populate_record(e, '{"effect_id":"00000000-0000-7000-8000-0000000000e2","channel_refund_id":"re_2","counted":0}')).* FROM effects e`, ours),
 		legal("history", history, held),

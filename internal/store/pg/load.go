@@ -75,7 +75,9 @@ func QueueRecord(b *pgx.Batch, k refund.RefundRef, paymentSQL string, rec *refun
 		return err
 	})
 	b.Queue(LoadEffectsSQL, tenant, rid).Query(func(rows pgx.Rows) (err error) {
-		rec.Effects, err = pgx.CollectRows(rows, ScanEffect)
+		rec.Effects, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (refund.Effect, error) {
+			return scanEffectOf(row, k.RID, &rec.NotOurs)
+		})
 		return err
 	})
 	b.Queue(LoadFactsSQL, tenant, rid).Query(func(rows pgx.Rows) error {

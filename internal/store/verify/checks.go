@@ -62,10 +62,17 @@ var balanceChecks = []check{
 	{"P3", "held", false, `SELECT p.tenant_id, NULL::uuid, 'payment ' || p.payment_id, format('held %s, lines and exposed ends add up to %s', p.held,
     coalesce(l.held, 0) + coalesce(s.held, 0))
   FROM payments p
-    LEFT JOIN (SELECT tenant_id, payment_id, sum(counted) AS held FROM effects WHERE status = 'HELD' GROUP BY 1, 2) l USING (tenant_id, payment_id)
+    LEFT JOIN (SELECT tenant_id, payment_id, sum(counted) AS held FROM effects WHERE status = 'HELD' AND covered_by IS NULL
+      GROUP BY 1, 2) l USING (tenant_id, payment_id)
     LEFT JOIN (SELECT tenant_id, payment_id, sum(amount) AS held FROM refunds WHERE final_at IS NOT NULL AND exposed GROUP BY 1, 2) s USING (tenant_id,
     payment_id)
   WHERE p.held <> coalesce(l.held, 0) + coalesce(s.held, 0)`},
+	{"P3", "covered-line", false, `SELECT e.tenant_id, e.covered_by, 'line ' || e.effect_id,
+    'its cover has ended, has another payment, amount or currency, covers another line too, or is said not to own it'
+  FROM effects e LEFT JOIN refunds r ON (r.tenant_id, r.rid) = (e.tenant_id, e.covered_by)
+  WHERE e.covered_by IS NOT NULL AND (r.rid IS NULL OR r.final_at IS NOT NULL OR (r.payment_id, r.amount, r.currency) <> (e.payment_id, e.amount, e.currency)
+    OR EXISTS (SELECT FROM effects o WHERE o.tenant_id = e.tenant_id AND o.covered_by = e.covered_by AND o.effect_id <> e.effect_id)
+    OR e.covered_by = ANY(e.not_of))`},
 	{"P3", "excess", false, `SELECT tenant_id, NULL::uuid, 'payment ' || payment_id, format('excess %s of %s captured', excess, captured)
   FROM payments WHERE excess <> greatest(0, reserved + refunded + refunded_elsewhere + held - captured)`},
 	{"P3", "excess-case", false, `SELECT p.tenant_id, NULL::uuid, 'payment ' || p.payment_id, format('excess %s, acknowledged %s, no open case', p.excess,
@@ -173,6 +180,10 @@ var evidenceChecks = []check{
 	{"P8", "decision-unproven", false, `SELECT d.tenant_id, c.rid, 'decision ' || d.decision_id, 'took effect without the approval of another actor'
   FROM decisions d JOIN cases c USING (tenant_id, case_id)
   WHERE d.applied_at IS NOT NULL AND (d.verdict IS DISTINCT FROM 'APPROVED' OR d.checker IS NULL OR d.checker = d.maker)`},
+	{"P8", "line-answer", false, `SELECT e.tenant_id, n.rid, 'line ' || e.effect_id, 'it is said not to be this refund, and no decision says so'
+  FROM effects e CROSS JOIN LATERAL unnest(e.not_of) AS n (rid)
+  WHERE e.not_of <> '{}' AND NOT EXISTS (SELECT FROM cases c JOIN decisions d USING (tenant_id, case_id)
+    WHERE (c.tenant_id, c.rid) = (e.tenant_id, n.rid) AND d.applied_at IS NOT NULL AND d.action IN ('accept-as-is','confirm-not-done','resend'))`},
 	{"P8", "decision-untold", false, `SELECT d.tenant_id, c.rid, 'decision ' || d.decision_id, 'took effect and the journal does not tell it'
   FROM decisions d JOIN cases c USING (tenant_id, case_id)
   WHERE d.applied_at IS NOT NULL AND d.action <> 'wait' AND c.rid IS NOT NULL AND NOT EXISTS (SELECT FROM journal j

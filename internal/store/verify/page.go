@@ -48,7 +48,7 @@ const (
   ORDER BY 1, 2, 3`
 
 	pageEffectColumns = `SELECT x.tenant_id, x.rid, x.effect_id, true, x.dispatch_no, x.channel_refund_id, x.amount, x.currency, x.counted, x.status,
-    x.source, x.at, x.reversed_at
+    x.source, x.at, x.reversed_at, x.told_at, x.pending, x.covered_by, x.not_of
   FROM effects x WHERE ` + pageRange + ` AND x.rid IS NOT NULL`
 
 	pageJournalSQL = `SELECT ` + EntryColumns + ` FROM journal x WHERE ` + pageRange + ` ORDER BY x.tenant_id, x.rid, x.seq`
