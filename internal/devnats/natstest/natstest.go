@@ -42,7 +42,7 @@ func Serve(t *testing.T) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	fmt.Println(ready + s.Addr())
+	_, _ = fmt.Fprintln(os.Stdout, ready+s.Addr())
 	<-ctx.Done()
 	s.Stop()
 }
