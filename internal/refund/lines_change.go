@@ -42,11 +42,12 @@ func (set *PaymentSet) addLine(line Effect) Change {
 	p := set.Payment
 	if line.Status == EffectMoved {
 		p.Refunded += line.Counted
-	} else {
-		p.Held += line.Counted
 	}
-	// The lines before it are not copied, since a list may have thousands: the new one is behind their end.
-	return set.paymentChange(p, append(set.Lines, line))
+	lines := append(set.Lines, line)
+	if slices.ContainsFunc(lines, func(e Effect) bool { return e.heldLine() }) { // who covers it may change; else the lines before it, which may be thousands, are not copied
+		lines = slices.Clone(lines)
+	}
+	return set.paymentChange(p, lines)
 }
 
 // paymentOnly returns a change of the payment that concerns none of its refunds. do may change the lines that it gets.

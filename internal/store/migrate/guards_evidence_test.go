@@ -122,19 +122,21 @@ func TestSchemaRetirements(t *testing.T) {
 	runSchemaCases(t, cases)
 }
 
+// schemaEffect inserts an effect.
+func schemaEffect(id, rid, no, channelID, status string) string {
+	reversed := "NULL"
+	if status == "REVERSED" {
+		reversed = "now()"
+	}
+	return `INSERT INTO effects (tenant_id, effect_id, account, payment_id, rid, dispatch_no, channel_refund_id, amount, currency, counted, status, source, reversed_at)
+		VALUES (1, ` + id + `, 'demo', 'p1', ` + rid + `, ` + no + `, ` + channelID + `, 1250, 'USD', 1250, '` + status + `', 'answer', ` + reversed + `)`
+}
+
 func TestSchemaEffectsAndLedger(t *testing.T) {
 	t.Parallel()
-	effect := func(id, rid, no, channelID, status string) string {
-		reversed := "NULL"
-		if status == "REVERSED" {
-			reversed = "now()"
-		}
-		return `INSERT INTO effects (tenant_id, effect_id, account, payment_id, rid, dispatch_no, channel_refund_id, amount, currency, counted, status, source, reversed_at)
-			VALUES (1, ` + id + `, 'demo', 'p1', ` + rid + `, ` + no + `, ` + channelID + `, 1250, 'USD', 1250, '` + status + `', 'answer', ` + reversed + `)`
-	}
-	ours := effect(schemaE1, schemaR1, "1", "'re_1'", "MOVED")
-	held := effect(schemaE1, "NULL", "NULL", "'re_1'", "HELD")
-	foreign := effect(schemaE1, "NULL", "NULL", "'re_1'", "MOVED")
+	ours := schemaEffect(schemaE1, schemaR1, "1", "'re_1'", "MOVED")
+	held := schemaEffect(schemaE1, "NULL", "NULL", "'re_1'", "HELD")
+	foreign := schemaEffect(schemaE1, "NULL", "NULL", "'re_1'", "MOVED")
 	pending := strings.Replace(strings.Replace(held, "reversed_at)", "reversed_at, pending)", 1), "'answer', NULL)", "'answer', NULL, true)", 1)
 	set := func(s string) string { return `UPDATE effects SET ` + s }
 	posting := func(kind, debit, amount string) string {
@@ -147,25 +149,25 @@ func TestSchemaEffectsAndLedger(t *testing.T) {
 	runSchemaCases(t, []schemaCase{
 		legal("ours", ours),
 		legal("foreign", foreign),
-		legal("a second effect of a dispatch under its own id", effect(schemaE2, schemaR1, "1", "'re_2'", "MOVED"), ours),
-		twice("effects_channel_uq", "one channel refund booked twice", effect(schemaE2, "NULL", "NULL", "'re_1'", "MOVED"), ours),
-		twice("effects_dispatch_uq", "one dispatch booked twice without ids", effect(schemaE2, schemaR1, "1", "NULL", "MOVED"),
-			effect(schemaE1, schemaR1, "1", "NULL", "MOVED")),
-		legal("a dropped line leaves its id free", effect(schemaE2, schemaR1, "1", "'re_1'", "MOVED"), held, set(`status = 'DROPPED'`)),
-		twice("effects_pk", "the same effect again", effect(schemaE1, "NULL", "NULL", "'re_2'", "MOVED"), ours),
+		legal("a second effect of a dispatch under its own id", schemaEffect(schemaE2, schemaR1, "1", "'re_2'", "MOVED"), ours),
+		twice("effects_channel_uq", "one channel refund booked twice", schemaEffect(schemaE2, "NULL", "NULL", "'re_1'", "MOVED"), ours),
+		twice("effects_dispatch_uq", "one dispatch booked twice without ids", schemaEffect(schemaE2, schemaR1, "1", "NULL", "MOVED"),
+			schemaEffect(schemaE1, schemaR1, "1", "NULL", "MOVED")),
+		legal("a dropped line leaves its id free", schemaEffect(schemaE2, schemaR1, "1", "'re_1'", "MOVED"), held, set(`status = 'DROPPED'`)),
+		twice("effects_pk", "the same effect again", schemaEffect(schemaE1, "NULL", "NULL", "'re_2'", "MOVED"), ours),
 		legal("a voucher, also later", set(`voucher = '{"arn":"7"}'`), ours),
 		refused("effects_voucher_ck", "a voucher that is no object", set(`voucher = '["arn"]'`), ours),
 		refused("effects_voucher_ck", "a voucher that is JSON's null", set(`voucher = 'null'`), ours),
 		refused("effects_voucher_ck", "a long voucher", set(`voucher = jsonb_build_object('arn', repeat('7', 4096))`), ours),
-		refused("effects_owner_ck", "a refund without its dispatch", effect(schemaE1, schemaR1, "NULL", "'re_1'", "MOVED")),
-		refused("effects_owner_ck", "a dispatch without its refund", effect(schemaE1, "NULL", "1", "'re_1'", "MOVED")),
-		refused("effects_foreign_id_ck", "foreign without an id", effect(schemaE1, "NULL", "NULL", "NULL", "MOVED")),
-		refused("effects_held_ck", "held and ours", effect(schemaE1, schemaR1, "1", "'re_1'", "HELD")),
-		refused("effects_status_ck", "a status that does not exist", effect(schemaE1, schemaR1, "1", "'re_1'", "LOST")),
+		refused("effects_owner_ck", "a refund without its dispatch", schemaEffect(schemaE1, schemaR1, "NULL", "'re_1'", "MOVED")),
+		refused("effects_owner_ck", "a dispatch without its refund", schemaEffect(schemaE1, "NULL", "1", "'re_1'", "MOVED")),
+		refused("effects_foreign_id_ck", "foreign without an id", schemaEffect(schemaE1, "NULL", "NULL", "NULL", "MOVED")),
+		refused("effects_held_ck", "held and ours", schemaEffect(schemaE1, schemaR1, "1", "'re_1'", "HELD")),
+		refused("effects_status_ck", "a status that does not exist", schemaEffect(schemaE1, schemaR1, "1", "'re_1'", "LOST")),
 		orphan("effects_payment_fk", "of no payment", `INSERT INTO effects SELECT (jsonb_populate_record(e, '{"effect_id":"00000000-0000-7000-8000-0000000000e2","channel_refund_id":"re_2","payment_id":"p9"}')).* FROM effects e`, ours),
 		legal("held, then attributed", set(`status = 'MOVED', rid = `+schemaR1+`, dispatch_no = 1`), held),
 		legal("reversed", set(`status = 'REVERSED', reversed_at = now()`), ours),
-		refused("effects_append_only", "reversed, then moved", set(`status = 'MOVED', reversed_at = NULL`), effect(schemaE1, schemaR1, "1", "'re_1'", "REVERSED")),
+		refused("effects_append_only", "reversed, then moved", set(`status = 'MOVED', reversed_at = NULL`), schemaEffect(schemaE1, schemaR1, "1", "'re_1'", "REVERSED")),
 		refused("effects_append_only", "moved, then held", set(`status = 'HELD'`), foreign),
 		refused("effects_append_only", "moved, then dropped", set(`status = 'DROPPED'`), foreign),
 		refused("effects_append_only", "held, then reversed", set(`status = 'REVERSED', reversed_at = now()`), held),
