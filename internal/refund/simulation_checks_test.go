@@ -132,7 +132,7 @@ func (sim *simulation) runToRest() {
 	if sim.secondRequested {
 		sim.acceptSecond()
 	}
-	if !sim.runUntil(6000, func() bool { return !slices.ContainsFunc(sim.recs, sim.mustContinue) }) {
+	if !sim.runUntil(6000, func() bool { return !slices.ContainsFunc(sim.recs, func(r Record) bool { return !sim.atRest(r) }) }) {
 		for i := range sim.recs {
 			r := sim.fullRecord(i)
 			sim.trace("rf_%d %s exposed=%v case=%v next %+v", i+1, r.State, r.Exposed, reasonsOf(r.Case), sim.subject.decide(r, sim.c, r.Now))
@@ -149,7 +149,7 @@ func (sim *simulation) closeCases() {
 		for i := range sim.recs {
 			sim.propose(i, false)
 			sim.applyProposal(i)
-			open = open || sim.recs[i].Case != nil || sim.mustContinue(sim.recs[i])
+			open = open || sim.recs[i].Case != nil || !sim.atRest(sim.recs[i])
 		}
 		return !open
 	})
@@ -202,13 +202,6 @@ func (sim *simulation) sweepLines() {
 		}) {
 		sim.settleLines(sim.paymentSet("list"))
 	}
-}
-
-// mustContinue reports whether a refund must reach its end or a case without a person. One that waits because its payment has excess
-// has no case of its own.
-func (sim *simulation) mustContinue(r Record) bool {
-	waits := r.State == StatePending && r.AskNo == 0 && r.Payment.excessUnaccepted()
-	return r.Case == nil && (!r.State.Final() || r.Exposed) && !waits
 }
 
 func (sim *simulation) busy() bool {

@@ -67,6 +67,8 @@ func (sim *simulation) atRest(r Record) bool {
 	switch {
 	case r.State.Final() && !r.Exposed:
 		return true
+	case sim.waitsForExcess(r):
+		return true
 	case r.Case == nil:
 		return false
 	}
@@ -77,6 +79,12 @@ func (sim *simulation) atRest(r Record) bool {
 		sim.fail("%s with a case of %v waits for %v, although the contract allows a step", r.State, reasonsOf(r.Case), step.Until.Sub(r.Now))
 	}
 	return false
+}
+
+// waitsForExcess reports whether only a send is left, and the payment has excess that nobody accepted. The payment's case says so.
+func (sim *simulation) waitsForExcess(r Record) bool {
+	asks := r.AskNo != 0 || (r.State != StatePending && (r.Case == nil || sim.c.Query.Exists || sim.c.List.Exists))
+	return r.Payment.excessUnaccepted() && !asks
 }
 
 // stepLeft reports whether the contract allows another step without a person.
