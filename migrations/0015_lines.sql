@@ -24,3 +24,21 @@ CREATE TRIGGER decisions_both_once BEFORE UPDATE OF both_happened ON decisions F
 DROP TRIGGER effects_immutable ON effects;
 CREATE TRIGGER effects_immutable BEFORE UPDATE OF tenant_id, effect_id, account, payment_id, amount, currency, counted, at ON effects FOR EACH STATEMENT EXECUTE FUNCTION append_only();
 CREATE TRIGGER effects_source_by_person BEFORE UPDATE OF source ON effects FOR EACH ROW WHEN (NEW.source <> OLD.source AND NOT (NEW.source = 'person' AND OLD.rid IS NULL AND NEW.rid IS NOT NULL)) EXECUTE FUNCTION append_only();
+
+-- An id that an effect has from a line gives way to the channel's word in one statement: two refunds that had each other's line swap.
+DROP TRIGGER effects_one_owner ON effects;
+-- +goose StatementBegin
+CREATE FUNCTION effects_one_owner() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_RELID <> 'effects'::regclass THEN
+    RAISE EXCEPTION USING ERRCODE = '55000', MESSAGE = 'search_path leads to another cell';
+  END IF;
+  IF NEW.rid <> OLD.rid OR EXISTS (SELECT FROM dispatches d WHERE d.tenant_id = OLD.tenant_id AND d.rid = OLD.rid
+      AND d.channel_refund_id = OLD.channel_refund_id) THEN
+    RAISE EXCEPTION USING ERRCODE = '23514', CONSTRAINT = 'effects_append_only', MESSAGE = 'effects does not allow this change (effects_one_owner)';
+  END IF;
+  RETURN NEW;
+END $$;
+-- +goose StatementEnd
+COMMENT ON FUNCTION effects_one_owner() IS 'An effect keeps its refund, and the channel refund id that the channel itself has given.';
+CREATE TRIGGER effects_one_owner BEFORE UPDATE OF rid, channel_refund_id ON effects FOR EACH ROW WHEN (NEW.rid <> OLD.rid OR NEW.channel_refund_id <> OLD.channel_refund_id) EXECUTE FUNCTION effects_one_owner();

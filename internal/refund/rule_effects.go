@@ -33,7 +33,7 @@ func RuleEffects() map[string][]MoveEffects {
 
 func effectsOf(m move) (e MoveEffects) {
 	flags := map[string]*bool{book.name: &e.Books, bookReturn.name: &e.Returns, replaceLine.name: &e.ReplacesLine, renumberEffect.name: &e.Renumbers,
-		giveID.name: &e.GivesID,
+		giveID.name:     &e.GivesID,
 		nextNumber.name: &e.OpensNumber, closeAsk.name: &e.ClosesAsk, askLive.name: &e.OpensAsk, unbook.name: &e.Revokes}
 	for _, x := range m.do {
 		if flag := flags[x.name]; flag != nil {

@@ -38,9 +38,9 @@ var bypasses = []struct {
 }{
 	{"a resend without its question", "send-before-answer", `UPDATE refunds SET ask_no = NULL` + ofRefund("asking_0"), ``,
 		func(t *testing.T, f *damageFixture) { f.claimed(t, "asking_0", refund.AttemptSend) }},
-	{"a send under a case", "send-under-case", `UPDATE refunds SET case_id = NULL` + ofRefund("waited_0"),
-		`UPDATE refunds r SET case_id = (SELECT case_id FROM cases c WHERE c.rid = r.rid AND c.closed_at IS NULL)` + ofRefund("waited_0"),
-		func(t *testing.T, f *damageFixture) { f.claimed(t, "waited_0", refund.AttemptSend) }},
+	{"a send under a case that stops sends", "send-under-case", `UPDATE refunds SET case_id = NULL` + ofRefund("held_0"),
+		`UPDATE refunds r SET case_id = (SELECT case_id FROM cases c WHERE c.rid = r.rid AND c.closed_at IS NULL)` + ofRefund("held_0"),
+		func(t *testing.T, f *damageFixture) { f.claimed(t, "held_0", refund.AttemptSend) }},
 	{"a retired number sent", "send-of-retired-number", `UPDATE refunds SET dispatch_no = 1` + ofRefund("renumbered_0"),
 		`UPDATE refunds SET dispatch_no = 2` + ofRefund("renumbered_0"),
 		func(t *testing.T, f *damageFixture) { f.claimed(t, "renumbered_0", refund.AttemptSend) }},

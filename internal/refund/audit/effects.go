@@ -51,7 +51,7 @@ func (f *Fold) bookings(r *refund.Record) []booking {
 			out = append(out, booked(r, row, m.BooksDecided))
 		}
 		f.named(out, row, m)
-		f.returned(out, row, m)
+		f.returned(r, out, row, m)
 	}
 	return out
 }
@@ -151,9 +151,15 @@ var (
 const sourceDecision = "decision"
 
 // returned marks the effect that the row returns: the one with its id, else one of its dispatch without id.
-func (f *Fold) returned(all []booking, row *journalRow, m refund.MoveEffects) {
+func (f *Fold) returned(r *refund.Record, all []booking, row *journalRow, m refund.MoveEffects) {
 	for n := range all {
-		if b := &all[n]; m.Revokes && b.person && b.returnedAt.IsZero() && b.id == "" {
+		b := &all[n]
+		if !m.Revokes || !b.returnedAt.IsZero() || b.id != "" {
+			continue
+		}
+		e := b.find(r)
+		lostLine := !b.effect.IsZero() && e != nil && e.ReversedAt.Equal(row.At) // the channel has taken its line's id
+		if b.person || lostLine {
 			b.returnedAt = row.At
 		}
 	}

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/refundry/refundry/internal/refund"
@@ -55,8 +56,10 @@ func (f *Fold) checkEnds(r *refund.Record, d *refund.Dispatch) {
 	}
 }
 
-// overrides are the decisions that close the number that they are about.
+// overrides are the decisions that close the number that they are about. Accepting an open refund as it is (ruleNotOurs) closes none.
 var overrides = []refund.FactKind{refund.DecidedResend, refund.ConfirmedNotDone, refund.AcceptedAsIs}
+
+const ruleNotOurs = "decided/not-ours"
 
 // checkOverride checks that a number that a decision has closed is stored so, unless the channel acknowledged it later or an
 // effect of it is booked.
@@ -64,7 +67,8 @@ func (f *Fold) checkOverride(r *refund.Record, d *refund.Dispatch) {
 	overridden := false
 	for i := range f.rows {
 		row := &f.rows[i]
-		overridden = overridden || row.Source == sourceDecision && row.Dispatch == d.Ordinal && slices.Contains(overrides, refund.FactKind(row.Kind))
+		overridden = overridden || row.Source == sourceDecision && row.Dispatch == d.Ordinal && strings.HasPrefix(row.Rule, "decided/") &&
+			row.Rule != ruleNotOurs && slices.Contains(overrides, refund.FactKind(row.Kind))
 	}
 	ofNumber := func(e refund.Effect) bool { return e.Ours && e.DispatchNo == d.Ordinal }
 	if overridden && !d.Overridden && !d.Acknowledged && d.MarkedEpoch == 0 && !slices.ContainsFunc(r.Effects, ofNumber) {

@@ -125,5 +125,6 @@ var receiptChecks = []check{
     coalesce(s.accepted, 0))
   FROM payments p LEFT JOIN (SELECT c.tenant_id, c.payment_id, max(d.excess) AS accepted FROM cases c JOIN decisions d USING (tenant_id, case_id)
     WHERE d.action = 'accept-as-is' AND d.applied_at IS NOT NULL GROUP BY 1, 2) s USING (tenant_id, payment_id)
-  WHERE p.excess_accepted > coalesce(s.accepted, 0)`},
+  WHERE p.excess_accepted > coalesce(s.accepted, 0) AND p.excess_accepted > coalesce(s.accepted, 0) + (SELECT coalesce(sum(e.counted), 0) FROM effects e
+    WHERE (e.tenant_id, e.payment_id) = (p.tenant_id, p.payment_id) AND e.rid IS NULL AND e.not_of <> '{}')`},
 }
