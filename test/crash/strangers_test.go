@@ -6,7 +6,9 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strings"
+	"time"
 
+	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
@@ -55,6 +57,20 @@ func (l *load) stranger(ctx context.Context, id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.shared = append(l.shared, one.RefundID, two.RefundID)
+}
+
+// early requests a refund whose number another party has used at the channel before, so that its notice comes before the request.
+func (l *load) early(ctx context.Context, s *site, id string) {
+	one := request(id+"-y", "p-"+id+"-y", "demo-key-after-2xx", 400, 2000)
+	number := refund.DispatchNumber(l.installation, "demo", one.RefundID, 1)
+	l.mu.Lock()
+	s.byOthers[number]++
+	l.mu.Unlock()
+	if (strangeSend{number, one.RefundID, "demo-key-after-2xx", reference(one.PaymentID), one.Amount, one.Currency}).make(ctx, l.channel) == "" {
+		return
+	}
+	time.Sleep(500 * time.Millisecond) // for the notice
+	l.post(ctx, one)
 }
 
 // look queries a payment with a foreign line again.

@@ -60,7 +60,10 @@ func (f *Fold) checkFailure(r *refund.Record, entered *journalRow) {
 	if decided {
 		known = code == "decided-not-done"
 	}
-	if !known || entered.code != "" && r.Failure.ChannelCode != entered.code {
+	told := r.Failure.ChannelCode == "" || r.Failure.ChannelCode == entered.code || // else that of the answer that decided it
+		slices.ContainsFunc(f.rows, func(row journalRow) bool { return row.code == r.Failure.ChannelCode }) ||
+		slices.ContainsFunc(r.Attempts, func(a refund.Attempt) bool { return a.Code == r.Failure.ChannelCode })
+	if !known || !told {
 		f.a.report("P8", "failure-differs", "FAILED with %q and %q, the journal reports %s with %q", code, r.Failure.ChannelCode, entered.Kind, entered.code)
 	}
 }
