@@ -63,7 +63,7 @@ func startLoad(s *site, before *load, strangers bool) *load {
 	if strangers {
 		l.installation = s.dev.DB().Text(s.t.Context(), `SELECT installation_id FROM installation`)
 		all = append(all, work{400 * time.Millisecond, l.stranger}, work{200 * time.Millisecond, l.look},
-			work{time.Second, func(ctx context.Context, id string) { l.early(ctx, s, id) }})
+			work{time.Second, l.early})
 	}
 	for _, one := range all {
 		l.wg.Go(func() { l.repeat(one.every, one.do) })
