@@ -10,7 +10,7 @@ CUTS ?= 1000
 MUTANTS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint conformance audit build generate bench model simulation mutants crash fmt
+.PHONY: help run test lint conformance audit build generate bench model simulation mutants crash restore fmt
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,10 @@ crash: ## Kill the program 600 times at the fault points, cut 1,000 COMMITs, and
 	@scripts/deps postgres
 	go test -count=1 -v -timeout 120m -run TestEveryPlaceIsSurvived ./test/crash -kills=$(KILLS)
 	go test -count=1 -v -timeout 60m -run TestEveryCommitMayBeCut ./internal/store -cuts=$(CUTS)
+
+restore: ## Restore and fail over the database in eight ways under the running program; nothing may be paid twice (about 3 minutes)
+	@scripts/deps postgres
+	go test -count=1 -v -timeout 20m -run '^TestARestoreSendsNothingTwice$$' ./test/restore -full | grep --line-buffered -vE '^=== |^ +--- PASS'; exit "$${PIPESTATUS[0]}"
 
 fmt: ## Format the Go code
 	go tool -modfile=tools/go.mod golangci-lint fmt

@@ -1,17 +1,22 @@
 package strictjson
 
-func (s *scanner) array() *Fault {
-	if len(s.path) >= MaxDepth {
+// array reads an array. element, when set, reads the elements.
+func (s *scanner) array(element func(Value)) *Fault {
+	if len(s.path) >= s.maxDepth() {
 		return s.fault("is nested too deeply")
 	}
 	s.at++
+	var member func(string, Value)
+	if element != nil {
+		member = func(_ string, v Value) { element(v) }
+	}
 	for i := 0; ; i++ {
 		s.space()
 		if i == 0 && s.peek() == ']' {
 			s.at++
 			return nil
 		}
-		if f := s.child(step{index: i}, nil); f != nil {
+		if f := s.child(step{index: i}, member); f != nil {
 			return f
 		}
 		s.space()
@@ -29,7 +34,7 @@ func (s *scanner) array() *Fault {
 
 // object reads an object. member, when set, reads the values of its members.
 func (s *scanner) object(member func(name string, v Value)) *Fault {
-	if len(s.path) >= MaxDepth {
+	if len(s.path) >= s.maxDepth() {
 		return s.fault("is nested too deeply")
 	}
 	s.at++
@@ -47,7 +52,7 @@ func (s *scanner) object(member func(name string, v Value)) *Fault {
 		if f != nil {
 			return f
 		}
-		if s.strict && !seen.add(name) {
+		if (s.strict || s.foreign) && !seen.add(name) {
 			s.path = append(s.path, step{name, -1})
 			return s.fault("is there twice")
 		}

@@ -63,16 +63,25 @@ type scanner struct {
 	in     []byte
 	at     int
 	strict bool
-	path   []step
-	visit  func(name string, raw []byte)
-	read   func(Value)
-	failed *Fault // of the value that was read last
+	// foreign: the document is another system's (Read). strict is then set only while a value is read.
+	foreign bool
+	path    []step
+	visit   func(name string, raw []byte)
+	read    func(Value)
+	failed  *Fault // of the value that was read last
 }
 
 // step is one reference token of a pointer: the name of a member or the index of an element.
 type step struct {
 	name  string
 	index int // of an element; -1 = name is set
+}
+
+func (s *scanner) maxDepth() int {
+	if s.foreign {
+		return MaxForeignDepth
+	}
+	return MaxDepth
 }
 
 func (s *scanner) root() *Fault {
@@ -132,7 +141,7 @@ func (s *scanner) value() *Fault {
 	case c == '{':
 		return s.object(nil)
 	case c == '[':
-		return s.array()
+		return s.array(nil)
 	case c == '"':
 		_, f := s.text()
 		return f

@@ -21,6 +21,7 @@ func (v Value) Text() (text string, ok bool) {
 	if v.s.failed != nil || v.s.peek() != '"' {
 		return "", false
 	}
+	defer v.strictly()()
 	text, f := v.s.text()
 	v.s.failed = f
 	return text, f == nil
@@ -32,6 +33,7 @@ func (v Value) Integer() (digits []byte, ok bool) {
 	if c := v.s.peek(); v.s.failed != nil || c != '-' && (c < '0' || c > '9') {
 		return nil, false
 	}
+	defer v.strictly()()
 	from := v.s.at
 	f := v.s.number()
 	v.s.failed = f

@@ -19,11 +19,12 @@ func (a *app) openChannels(ctx context.Context, book *accountBook) (*channel.Reg
 		if !known {
 			return nil, fmt.Errorf("account %s: there is no channel %q", name, c.Channel)
 		}
-		contract, err := c.Contract.Terms(kind)
+		contract, err := c.Terms(kind)
 		if err != nil {
 			return nil, fmt.Errorf("account %s: %w", name, err)
 		}
-		wanted = append(wanted, store.AccountConfig{Name: name, Adapter: c.Channel, Tenants: c.Tenants, Contract: contract})
+		wanted = append(wanted, store.AccountConfig{Name: name, Adapter: c.Channel, Tenants: c.Tenants, Contract: contract,
+			Prefixes: c.References.Prefixes})
 	}
 	synced, err := a.store.SyncAccounts(ctx, wanted)
 	if err != nil {

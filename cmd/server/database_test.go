@@ -25,8 +25,8 @@ func TestRoleStatementsArePrinted(t *testing.T) {
 			t.Errorf("%q is not one statement about the role", l)
 		}
 	}
-	if len(lines) != 11 {
-		t.Errorf("%d statements, want one for each of the 11 settings", len(lines))
+	if len(lines) != 19 {
+		t.Errorf("%d statements, want one for each of the 19 settings", len(lines))
 	}
 }
 

@@ -56,5 +56,5 @@ func configKinds() config.Kinds {
 
 // jobTimes returns the configured times of the workers; a zero stands for the default.
 func jobTimes(t config.Times) jobs.Times {
-	return jobs.Times{Lease: t.Lease, Margin: t.Margin, SendWindow: t.SendWindow, Call: t.Call}
+	return jobs.Times{Lease: t.Lease, Margin: t.Margin, SendWindow: t.SendWindow, Call: t.Call, Enter: t.Enter}
 }

@@ -26,7 +26,7 @@ mode need (see --database-params), or prints the statements that do so.`,
 		Example: `  refundry migrate --database-url postgres://refundry@localhost:5432/refundry
   refundry migrate --role refundry --print       # ALTER ROLE statements for an administrator
 
-  # after the loss of the whole database: keeps the refund numbers at the channels
+  # after the loss of the whole database: keeps the refund numbers at the channels; sending is held until epoch expose
   refundry migrate --installation-id 0b5c3f6e-2f43-4c07-9c6c-3d1f0a7e9b21`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

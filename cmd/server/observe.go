@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -10,8 +9,6 @@ import (
 	"github.com/refundry/refundry/internal/jobs"
 	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/refund/intake"
-	"github.com/refundry/refundry/internal/store"
-	"github.com/refundry/refundry/internal/store/migrate"
 	"github.com/refundry/refundry/internal/telemetry"
 )
 
@@ -27,18 +24,6 @@ func (a *app) observe(in intake.Intake, o intake.Outcome, took time.Duration) {
 	}
 	a.metrics.Intake(in.Event.Consumer, string(o.Verdict), cause, conflict)
 	a.metrics.Accepted(took)
-}
-
-// housekeeping creates the partitions of the coming months and days, and matches notices that came before their refund.
-type housekeeping struct {
-	store  *store.Store
-	schema string
-}
-
-func (h housekeeping) Maintain(ctx context.Context) error {
-	_, err := migrate.EnsurePartitions(ctx, h.store.Pool(), migrate.PartitionsConfig{Schema: h.schema})
-	_, unmatched := h.store.MatchNotices(ctx)
-	return errors.Join(err, unmatched)
 }
 
 // actions are what a caller can do to a refund besides reading it.
@@ -59,17 +44,29 @@ func (a actions) Cancel(ctx context.Context, tenant refund.TenantID, refundID, a
 	return a.db.FindRefund(ctx, tenant, refundID)
 }
 
-func (a actions) Check(ctx context.Context, tenant refund.TenantID, refundID, actor string) (refund.Refund, error) {
-	r, err := a.db.FindRefund(ctx, tenant, refundID)
+// cases are what people can do about cases besides reading them.
+type cases struct{ storeAndReader }
+
+func (c cases) OpenCase(ctx context.Context, tenant refund.TenantID, refundID, evidence, actor string) (refund.RID, bool, error) {
+	r, err := c.FindRefund(ctx, tenant, refundID)
 	if err != nil {
-		return r, err
+		return refund.RID{}, false, err
 	}
-	asked, err := a.runner.CheckNow(ctx, r.RefundRef)
+	return c.storeAndReader.OpenCase(ctx, r.RefundRef, evidence, actor)
+}
+
+func (a actions) Check(ctx context.Context, tenant refund.TenantID, refundID, actor string) (r refund.Refund, learned bool, err error) {
+	before, err := a.db.FindRefund(ctx, tenant, refundID)
 	if err != nil {
-		return r, err
+		return before, false, err
 	}
-	a.log.InfoContext(ctx, "check", "refund", refundID, "actor", actor, "asked", asked)
-	return a.db.FindRefund(ctx, tenant, refundID)
+	if err := a.runner.CheckNow(ctx, before.RefundRef); err != nil {
+		return before, false, err
+	}
+	r, err = a.db.FindRefund(ctx, tenant, refundID)
+	learned = r.JournalSeq != before.JournalSeq
+	a.log.InfoContext(ctx, "check", "refund", refundID, "actor", actor, "learned", learned)
+	return r, learned, err
 }
 
 const (
@@ -85,9 +82,15 @@ func (a *app) watchBacklog(ctx context.Context) {
 	for _, s := range refund.States() {
 		open = append(open, string(s))
 	}
+	alarms := 0
 	for {
 		if s, err := a.reader.Backlog(ctx); err == nil {
-			a.metrics.SetBacklog(telemetry.Backlog{Refunds: s.Refunds, Oldest: s.Oldest, Parked: s.Parked, Cases: s.Cases}, open)
+			a.metrics.SetBacklog(telemetry.Backlog{Refunds: s.Refunds, Oldest: s.Oldest, Parked: s.Parked, Cases: s.Cases, Alarms: s.Alarms,
+				Blocked: s.Blocked, Unread: s.Unread}, open)
+			if s.Alarms > alarms {
+				a.log.WarnContext(ctx, "parked messages have waited too long for their payment", "messages", s.Alarms)
+			}
+			alarms = s.Alarms
 		} else if ctx.Err() == nil {
 			a.log.WarnContext(ctx, "the gauges could not be read", "error", err.Error())
 		}

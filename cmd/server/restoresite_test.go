@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refundry/refundry/internal/config"
 	"github.com/refundry/refundry/internal/refund/audit"
 	"github.com/refundry/refundry/internal/simulator"
 	"github.com/refundry/refundry/internal/store/migrate"
@@ -27,6 +28,7 @@ type restoreSite struct {
 	app  *app
 
 	verifyEvery time.Duration
+	change      func(*config.File) // of the configuration; nil = none
 }
 
 func newRestoreSite(t *testing.T, url string) *restoreSite {
@@ -62,8 +64,11 @@ func (s *restoreSite) start(url string, worker bool) func() {
 		s.t.Fatal(err)
 	}
 	file.Bridges = nil
+	if s.change != nil {
+		s.change(&file)
+	}
 	a, err := newApp(s.t.Context(), appConfig{databaseURL: url, schema: "refundry", listen: "127.0.0.1:0", file: file, api: true, worker: worker, workers: 8,
-		guard: guardConfig{verifyEvery: s.verifyEvery}, log: slog.New(slog.DiscardHandler)})
+		guard: guardConfig{verifyEvery: s.verifyEvery, tables: 60 * s.verifyEvery}, log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ a unit, such as 500ms, 30s, 5m or 24h.`,
 		},
 	}
 	root.AddCommand(devCommand(), serveCommand(), migrateCommand(), simulateCommand(), benchCommand(), tenantCommand(), keyCommand(), configCommand(),
-		verifyCommand(), epochCommand(), exportCommand(), versionCommand())
+		noticeCommand(), verifyCommand(), epochCommand(), exportCommand(), versionCommand())
 	return root
 }
 

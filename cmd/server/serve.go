@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,17 +13,22 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
+// longestDrainDelay bounds --drain-delay.
+const longestDrainDelay = 5 * time.Minute
+
 func serveCommand() *cobra.Command {
 	var c common
 	var file, listen string
 	var roles []string
 	var workers int
+	var drainDelay time.Duration
 	var guards guardConfig
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the service on a migrated database",
-		Long: `Runs the chosen roles until SIGTERM or Ctrl-C. It then drains: it answers the requests that it has accepted, waits for
-the calls to channels that are under way, and stores their answers. Any number of processes can serve one database.`,
+		Long: `Runs the chosen roles until SIGTERM or Ctrl-C. A process with the API then serves on for --drain-delay while /readyz answers 503, so that a
+load balancer can turn to other processes. Then it drains: it answers the requests that it has accepted, waits for the calls to channels
+that are under way, and stores their answers; API, workers and bridges at the same time. Any number of processes can serve one database.`,
 		Example: `  refundry serve --database-url postgres://refundry@localhost:5432/refundry --config refundry.yaml
   refundry serve --config refundry.yaml --roles api              # another process runs the workers
   refundry serve --config refundry.yaml --roles worker,bridge`,
@@ -38,6 +44,9 @@ the calls to channels that are under way, and stores their answers. Any number o
 			if workers < 1 || workers > 1000 {
 				return errors.New("--workers: must be between 1 and 1000")
 			}
+			if drainDelay < 0 || drainDelay > longestDrainDelay {
+				return fmt.Errorf("--drain-delay: must be between 0 and %s", longestDrainDelay)
+			}
 			log, err := c.logger(os.Stderr)
 			if err != nil {
 				return err
@@ -47,7 +56,7 @@ the calls to channels that are under way, and stores their answers. Any number o
 				return err
 			}
 			app.databaseURL, app.schema, app.listen, app.file, app.workers, app.guard, app.log = c.databaseURL, c.schema, listen, f, workers, guards, log
-			app.directURL, app.params = c.directURL, pg.Params(c.params)
+			app.directURL, app.params, app.drainDelay = c.directURL, pg.Params(c.params), drainDelay
 			a, err := newApp(cmd.Context(), app)
 			if err != nil {
 				return err
@@ -66,6 +75,8 @@ the calls to channels that are under way, and stores their answers. Any number o
 	cmd.Flags().StringVar(&file, "config", "", "YAML file with accounts, bridges and times (default: no accounts)")
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "host:port on which the API listens; port 0 = any free port")
 	cmd.Flags().StringSliceVar(&roles, "roles", []string{"api", "worker", "bridge"}, "roles of this process: api, worker, bridge")
+	cmd.Flags().DurationVar(&drainDelay, "drain-delay", 5*time.Second,
+		"how long the API serves on after SIGTERM while /readyz answers 503; longer than the load balancer takes to notice")
 	cmd.Flags().IntVar(&workers, "workers", 32, "refund steps that run at the same time, 1 to 1000")
 	return withFault(cmd)
 }
@@ -97,7 +108,7 @@ func loadFile(path string) (config.File, error) {
 	return config.Load(path, configKinds())
 }
 
-// run starts the services, calls ready, and drains when ctx ends or the listener fails.
+// run starts the services and calls ready. When ctx ends it retires the API and drains; when the listener fails it drains at once.
 func (a *app) run(ctx context.Context, ready func()) error {
 	if err := a.start(ctx); err != nil {
 		return errors.Join(err, a.stop()) //nolint:contextcheck // the drain has its own time after ctx has ended
@@ -113,5 +124,8 @@ func (a *app) run(ctx context.Context, ready func()) error {
 		<-ctx.Done()
 	}
 	a.log.Info("stopping")
+	if a.server != nil {
+		a.server.Retire()
+	}
 	return errors.Join(err, a.stop()) //nolint:contextcheck // the drain has its own time after ctx has ended
 }

@@ -70,7 +70,7 @@ Exit code 0: no violation. 1: at least one violation. 2: the check could not be 
 	cmd.Flags().DurationVar(&f.overdue, "overdue", 2*time.Minute,
 		"how late a timer may be before it is a violation; raise it while the service is stopped")
 	cmd.Flags().StringVar(&f.file, "file", "", "check a document of refundry export instead of a database; - = standard input")
-	cmd.Flags().StringVar(&f.key, "anchor-public-key", "", "ed25519 public key with which the anchors must be signed: 64 hex digits, or file:PATH")
+	cmd.Flags().StringVar(&f.key, "anchor-public-key", "", "ed25519 public key with which the anchors, or the document of --file, must be signed: 64 hex digits, or file:PATH")
 	cmd.Flags().StringVar(&f.anchors, "anchor-file", "", "copy of the anchors with which those in the database are compared")
 	return cmd
 }

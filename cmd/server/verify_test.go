@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/x509"
@@ -71,6 +72,7 @@ func TestVerifyAndExportOnARunningService(t *testing.T) {
 	if out, err := run("verify", "--file", file); code(err) != 1 || !strings.Contains(out, "journal-digest") {
 		t.Errorf("%v\n%s", err, out)
 	}
+	signedDocumentIsProtected(t, url)
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
@@ -86,6 +88,38 @@ func TestVerifyAndExportOnARunningService(t *testing.T) {
 	until(t, 2*time.Minute, "the continuous check reports it", func() bool {
 		return strings.Contains(s.metrics(), `refundry_invariant_violations{promise="P3"} 1`)
 	})
+}
+
+// signedDocumentIsProtected exports rf_1 with a signature and changes a value that no check looks at.
+func signedDocumentIsProtected(t *testing.T, url string) {
+	t.Helper()
+	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
+	public := hex.EncodeToString(key.Public().(ed25519.PublicKey))
+	secret, file := filepath.Join(t.TempDir(), "seed"), filepath.Join(t.TempDir(), "rf_1.json")
+	if err := os.WriteFile(secret, []byte(hex.EncodeToString(key.Seed())), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := run("export", "refund", "rf_1", "--tenant", "demo", "--database-url", url, "--anchor-key", "file:"+secret, "--out", file)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if out, err := run("verify", "--file", file, "--anchor-public-key", public); code(err) != 0 || strings.Contains(out, "not checked") {
+		t.Errorf("a signed document: %v\n%s", err, out)
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(string(raw), `"late":false`, `"late":true`, 1)
+	if err := os.WriteFile(file, []byte(changed), 0o600); err != nil || changed == string(raw) {
+		t.Fatalf("nothing to change: %v\n%s", err, raw)
+	}
+	if out, err := run("verify", "--file", file); code(err) != 0 || !strings.Contains(out, "not checked") {
+		t.Errorf("without the key the change does not show, and the answer says that nothing was checked: %v\n%s", err, out)
+	}
+	if out, err := run("verify", "--file", file, "--anchor-public-key", public); code(err) != 1 || !strings.Contains(out, "document-signature") {
+		t.Errorf("a changed signed document: %v\n%s", err, out)
+	}
 }
 
 func (s *restoreSite) metrics() string {

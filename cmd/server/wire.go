@@ -34,6 +34,7 @@ type appConfig struct {
 	file                config.File
 	api, worker, bridge bool
 	workers             int
+	drainDelay          time.Duration // of the API, see httpapi.ServerConfig
 	guard               guardConfig
 	log                 *slog.Logger
 }
@@ -77,7 +78,8 @@ func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 	}
 	accounts := &accountBook{}
 	a.store, err = store.Open(ctx, store.Config{URL: cfg.databaseURL, Schema: cfg.schema, Params: cfg.params, Enqueuer: enqueuer,
-		Accounts: accounts, Logger: cfg.log, RefundEnded: a.metrics.Ended, HoldOnFailover: !cfg.guard.lossless})
+		Accounts: accounts, Logger: cfg.log, RefundEnded: a.metrics.Ended, CommitUnknown: a.metrics.CommitUnknown,
+		FactRefused: a.metrics.FactRefused, HoldOnRestore: true, HoldOnFailover: !cfg.guard.lossless})
 	if err != nil {
 		return a, err
 	}
@@ -93,7 +95,7 @@ func newApp(ctx context.Context, cfg appConfig) (a *app, err error) {
 	if err != nil {
 		return a, err
 	}
-	door := intake.DoorConfig{Accepter: a.store, NewRID: pg.NewRID, Logger: cfg.log, Observe: a.observe, CommitUnknown: a.metrics.CommitUnknown}
+	door := intake.DoorConfig{Accepter: a.store, NewRID: pg.NewRID, Logger: cfg.log, Observe: a.observe}
 	a.door = intake.NewDoor(door) //nolint:contextcheck // it runs until Stop
 	a.opened(a.door.Stop)         // the services stop it too; a second Stop does nothing
 	if err := a.openRunner(ctx, registry); err != nil {
@@ -116,7 +118,7 @@ func (a *app) openRunner(ctx context.Context, channels *channel.Registry) (err e
 	a.opened(a.riverPool.Close)
 	a.runner, err = jobs.New(jobs.Config{Pool: a.riverPool, Schema: a.cfg.schema, Store: a.store, Channels: channels,
 		Waker:    bridge.Waker{ParkedMessages: a.store, Door: a.door, Log: a.log},
-		Maintain: housekeeping{a.store, a.cfg.schema}, Observer: a.metrics.Workers(),
+		Maintain: housekeeping{a.store, a.cfg.schema, channels.Notifier, cmp.Or(a.cfg.file.Notices.EndUnmatchedAfter, endUnmatchedAfter), a.log}, Observer: a.metrics.Workers(),
 		CallLimiter: channel.NewCallLimiter(channels, channel.CallLimiterConfig{BreakerChanged: a.logBreaker}),
 		Budget: func(ctx context.Context, start time.Time, send time.Duration) context.Context {
 			return channel.WithBudget(ctx, channel.Budget{Start: start, Send: send})
@@ -149,19 +151,20 @@ func (a *app) openAPI(channels *channel.Registry) (err error) {
 	}
 	rows := storeAndReader{a.store, a.reader}
 	a.api, err = httpapi.New(httpapi.Config{Door: a.door, Refunds: a.reader, Actions: actions{rows, a.runner, a.log}, Payments: rows,
-		Keys: a.store, Cases: rows, Events: bridge.Codec{}, Parking: a.store, Messages: a.reader,
+		Keys: a.store, Cases: cases{rows}, Events: bridge.Codec{}, Parking: a.store, Messages: a.reader,
 		Parked:     parkedMessages{rows, bridge.Redriver{ParkedMessages: rows, Door: a.door, NewRID: pg.NewRID, Log: a.log}},
 		Notices:    notices{channels, a.store},
 		NoticeSeen: a.metrics.Notice,
 		Metrics:    a.metrics.Handler(), Build: thisBuild(), Log: a.log,
 		Ready: []httpapi.ReadyCheck{
 			{Name: "database", Check: a.store.Ping},
+			{Name: "database-writes", Check: a.store.CheckWritable},
 			{Name: "migrations", Check: func(ctx context.Context) error { return migrate.Check(ctx, a.store.Pool(), a.cfg.schema) }},
 		}})
 	if err != nil {
 		return err
 	}
-	a.server, err = httpapi.NewServer(httpapi.ServerConfig{Listen: a.cfg.listen, Handler: http.Handler(a.api), API: a.api, Log: a.log})
+	a.server, err = httpapi.NewServer(httpapi.ServerConfig{Listen: a.cfg.listen, Handler: http.Handler(a.api), API: a.api, DrainDelay: a.cfg.drainDelay, Log: a.log})
 	return err
 }
 
@@ -183,7 +186,7 @@ func (a *app) groupServices() {
 		work = append(work, member{"API", stopTime, a.server})
 	}
 	if a.cfg.worker {
-		work = append(work, member{"workers", stopTime, a.runner})
+		work = append(work, member{"workers", jobTimes(a.cfg.file.Times).WithDefaults().Call + answerTime, a.runner})
 	}
 	for _, b := range a.bridges {
 		work = append(work, member{"bridge " + b.Name(), stopTime, b})
@@ -197,6 +200,8 @@ func (a *app) start(ctx context.Context) error { return a.services.start(ctx) }
 const (
 	// stopTime bounds the stop of one service with work under way. Work that is cut off is taken over after its lease has ended.
 	stopTime = 40 * time.Second
+	// answerTime is what the stop of the workers has beyond the longest call, to store its answer.
+	answerTime = 10 * time.Second
 	// watcherStopTime bounds the stop of one watcher.
 	watcherStopTime = 10 * time.Second
 )
@@ -234,5 +239,5 @@ func (b *accountBook) Account(name string, t refund.TenantID) (refund.Contract, 
 		return refund.Contract{}, false, false
 	}
 	a, known := (*m)[name]
-	return a.Contract, known, a.Tenants[t]
+	return a.ContractOf(t), known, a.Tenants[t]
 }

@@ -46,7 +46,8 @@ type Config struct {
 // A message that fails for a reason of its own is tried again with growing pauses; the other messages go on. From the try Alone on it is
 // tried in a group of its own. Before the try GiveUp it is parked with the reason ParkGivenUp. If that try succeeds, its transaction
 // closes the parked row; if it fails, the message stays parked and is acknowledged. The broker's earlier deliveries count as tries, so
-// that a message that crashes the process is parked too. A busy refund and an outage of the database are not counted as tries.
+// that a message that crashes the process is parked too. A busy refund, an account that this process does not know, and an
+// outage of the database are not counted as tries.
 //
 // Its methods are in bridge.go (life cycle), decode.go (decoding) and work.go (deciding and parking).
 type Bridge struct {

@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"encoding/base64"
+	"strconv"
 	"strings"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/refundry/refundry/api/strictjson"
 	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/refund/intake"
+	"github.com/refundry/refundry/internal/refund/wire"
 )
 
 // Codec decodes CloudEvents 1.0 with JSON data. Types: refund.requested, whose data is
@@ -38,21 +41,23 @@ func (u *Undecodable) Detail() string { return u.detail }
 func undecodable(pointer, detail string) error { return &Undecodable{pointer, detail} }
 
 // Decode decodes one event. attributes nil = body is the whole event in the JSON format.
-// Otherwise the event is in binary mode: attributes are in lower case and without the
-// prefix of their transport, and body is the data.
+// Otherwise the event is in binary mode: attributes are the values of the headers as they
+// came, by their names in lower case and without the prefix of their transport, and body
+// is the data. The attribute datacontenttype is the header Content-Type.
 //
 // The intake has source, id, type, time, replay batch (extension "replaybatchid") and
 // content. The caller sets tenant, consumer, actor, transport, parking position and RID,
 // and compares tenantCode, the extension "tenantid" ("" = absent). Errors: *Undecodable;
 // the intake then has the parts of the identity that could be read, and no content.
 func (c Codec) Decode(attributes map[string]string, body []byte) (in intake.Intake, tenantCode string, err error) {
-	var e event.Event
-	var data []byte
+	data := body
 	if attributes == nil {
-		e, attributes, data, err = structured(body)
+		attributes, data, err = structured(body)
 	} else {
-		e, err = binary(attributes)
-		data = body
+		attributes = decodeAttributes(attributes)
+	}
+	if err == nil {
+		in.OccurredAt, err = checkAttributes(attributes)
 	}
 	in.Event.Source, in.Event.ID, in.Type = attributes["source"], attributes["id"], intake.EventType(attributes["type"])
 	if idErr := refund.ValidEventID(in.Event.Source, in.Event.ID); idErr != nil {
@@ -65,9 +70,10 @@ func (c Codec) Decode(attributes map[string]string, body []byte) (in intake.Inta
 		in.Type = ""
 	}
 	if err != nil {
+		in.OccurredAt = time.Time{}
 		return in, attributes["tenantid"], err
 	}
-	in.OccurredAt, in.ReplayBatch = e.Time(), replayBatch(attributes[replayAttribute])
+	in.ReplayBatch = replayBatch(attributes[replayAttribute])
 	now := time.Now
 	if c.Clock != nil {
 		now = c.Clock
@@ -79,38 +85,77 @@ func (c Codec) Decode(attributes map[string]string, body []byte) (in intake.Inta
 // maxTypeBytes bounds the type of an event that is stored.
 const maxTypeBytes = 128
 
-// structured decodes the JSON format. The SDK validates the attributes. Source, id and
-// data are used exactly as they were written, because they are identity and content.
-func structured(body []byte) (event.Event, map[string]string, []byte, error) {
+// structured reads the JSON format: the attributes as text, and the data. Source, id and data are used exactly as they were written,
+// because they are identity and content. A member with the value null is absent.
+func structured(body []byte) (attributes map[string]string, data []byte, err error) {
 	members, fault := strictjson.Members(body)
 	if fault != nil {
-		return event.Event{}, looseIdentity(body), nil, undecodable(fault.Pointer, fault.Detail)
+		return looseIdentity(body), nil, undecodable(fault.Pointer, fault.Detail)
 	}
-	attributes := map[string]string{}
-	var data []byte
+	attributes = map[string]string{}
+	var encoded []byte
+	readable := true
 	for _, m := range members {
-		switch m.Name {
-		case "data":
+		switch text, isText := strictjson.Text(m.Raw); {
+		case m.Name == "data":
 			data = m.Raw
-		case "data_base64":
-			return event.Event{}, attributes, nil, undecodable("/data_base64", "is not read, send data as JSON")
+		case string(m.Raw) == "null":
+		case m.Name == "data_base64":
+			encoded = m.Raw
+		case isText:
+			attributes[m.Name] = text
 		default:
-			if text, ok := strictjson.Text(m.Raw); ok {
-				attributes[m.Name] = text
-			}
+			readable = readable && mayBeScalar(m)
 		}
 	}
 	if err := checkRequired(attributes); err != nil {
-		return event.Event{}, attributes, nil, err
+		return attributes, nil, err
 	}
-	var e event.Event
-	if err := e.UnmarshalJSON(body); err != nil {
-		return event.Event{}, attributes, nil, undecodable("", "is not a CloudEvent 1.0 in the JSON format")
+	switch {
+	case !readable:
+		return attributes, nil, undecodable("", "is not a CloudEvent 1.0 in the JSON format")
+	case encoded != nil && data != nil:
+		return attributes, nil, undecodable("/data_base64", "must not come together with data")
+	case encoded != nil:
+		data, err = decodeBase64(encoded)
+		return attributes, data, err
+	case data == nil:
+		return attributes, nil, undecodable("/data", "is required")
 	}
-	if data == nil {
-		return event.Event{}, attributes, nil, undecodable("/data", "is required")
+	if media, _, _ := wire.MediaType(attributes[contentType]); strings.HasSuffix(media, "+json") {
+		// The SDK of Go writes such a document as a text. No type of event has a text as data.
+		if text, isText := strictjson.Text(data); isText {
+			data = []byte(text)
+		}
 	}
-	return e, attributes, data, validate(e)
+	return attributes, data, nil
+}
+
+// mayBeScalar reports whether a member that is no text may be an attribute: an extension may be a boolean or an integer of 32 bits
+// (CloudEvents 1.0.2, section 3.1), the other attributes are texts.
+func mayBeScalar(m strictjson.Member) bool {
+	switch m.Name {
+	case "specversion", "id", "source", "type", "subject", "time", "dataschema", "datacontenttype":
+		return false
+	}
+	if !event.IsExtensionNameValid(m.Name) {
+		return false
+	}
+	if raw := string(m.Raw); raw == "true" || raw == "false" {
+		return true
+	}
+	_, err := strconv.ParseInt(string(m.Raw), 10, 32)
+	return err == nil
+}
+
+// decodeBase64 reads the data of a producer that has bytes instead of JSON (CloudEvents 1.0.2, JSON format, section 3.1.1).
+func decodeBase64(raw []byte) ([]byte, error) {
+	text, ok := strictjson.Text(raw)
+	data, err := base64.StdEncoding.DecodeString(text)
+	if !ok || err != nil {
+		return nil, undecodable("/data_base64", "must be Base64 of RFC 4648")
+	}
+	return data, nil
 }
 
 // looseIdentity reads the identity of a document that is refused, as far as possible.
@@ -124,15 +169,16 @@ func looseIdentity(body []byte) map[string]string {
 	return out
 }
 
-// binary decodes the attributes of binary mode.
-func binary(attributes map[string]string) (event.Event, error) {
+// checkAttributes checks the attributes of an event in either mode and returns its time, zero = it has none.
+func checkAttributes(attributes map[string]string) (occurredAt time.Time, err error) {
 	if err := checkRequired(attributes); err != nil {
-		return event.Event{}, err
+		return occurredAt, err
 	}
 	e := event.New(event.CloudEventsVersionV1)
 	for name, value := range attributes {
 		switch name {
-		case "specversion":
+		case "specversion", contentType: // checked by checkRequired
+		case "dataschema": // not used; a schema of any form is taken
 		case "id":
 			e.SetID(value)
 		case "source":
@@ -141,21 +187,21 @@ func binary(attributes map[string]string) (event.Event, error) {
 			e.SetType(value)
 		case "subject":
 			e.SetSubject(value)
-		case "dataschema":
-			e.SetDataSchema(value)
-		case "datacontenttype":
-			e.SetDataContentType(value)
 		case "time":
-			if err := e.Context.SetTime(parseTime(value)); err != nil || parseTime(value).IsZero() {
-				return e, undecodable("/time", "must be a time of RFC 3339")
+			var ok bool
+			if occurredAt, ok = parseTime(value); !ok {
+				return occurredAt, undecodable("/time", "must be a time of RFC 3339")
 			}
 		default:
 			if err := e.Context.SetExtension(name, value); err != nil {
-				return e, undecodable("", "has an extension attribute that CloudEvents does not allow")
+				return occurredAt, undecodable("", "has an extension attribute that CloudEvents does not allow")
 			}
 		}
 	}
-	return e, validate(e)
+	if err := e.Validate(); err != nil {
+		return occurredAt, undecodable("", "has an attribute that CloudEvents 1.0 does not allow")
+	}
+	return occurredAt, nil
 }
 
 // checkRequired checks the required attributes, the version, and that the data is JSON.
@@ -168,26 +214,22 @@ func checkRequired(attributes map[string]string) error {
 	if attributes["specversion"] != event.CloudEventsVersionV1 {
 		return undecodable("/specversion", "must be 1.0")
 	}
-	media, _, _ := strings.Cut(attributes["datacontenttype"], ";")
-	if media = strings.ToLower(strings.TrimSpace(media)); media != "" && media != "application/json" {
-		return undecodable("/datacontenttype", "must be application/json")
+	value := attributes[contentType]
+	if media, _, ok := wire.MediaType(value); value != "" && (!ok || !wire.IsJSON(media)) {
+		return undecodable("/datacontenttype", "must be a media type of JSON")
 	}
 	return nil
 }
 
-// validate validates the attributes with the SDK.
-func validate(e event.Event) error {
-	if err := e.Validate(); err != nil {
-		return undecodable("", "has an attribute that CloudEvents 1.0 does not allow")
+// parseTime reads a time of RFC 3339, zero for an empty text. What time.Parse takes beyond RFC 3339 is taken, too: stored messages may
+// have it.
+func parseTime(s string) (t time.Time, ok bool) {
+	if s == "" {
+		return t, true
 	}
-	return nil
-}
-
-// parseTime reads RFC 3339; zero = the text is no time.
-func parseTime(s string) time.Time {
+	if t, ok = wire.Time(s); ok {
+		return t, true
+	}
 	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil {
-		return time.Time{}
-	}
-	return t
+	return t, err == nil
 }

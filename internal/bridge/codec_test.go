@@ -33,7 +33,7 @@ func TestDecodeStructuredRefund(t *testing.T) {
 	want := intake.Request{
 		Params: refund.Params{RefundID: "rf_1", OrderID: "ord_1", PaymentID: "pay_1", Amount: 1250, Currency: "USD"}, Reason: "broken é",
 		Metadata: map[string]string{"ticket": "T-9"},
-		Payment: &intake.PaymentSpec{OrderID: "ord_1", Amount: 10000, Currency: "USD", Account: "demo", Version: 3, RefundedElsewhere: 5,
+		Payment: &intake.PaymentSpec{OrderID: "ord_1", Amount: 10000, Currency: "USD", Account: "demo", Version: 3, VersionGiven: true, RefundedElsewhere: 5, ElsewhereGiven: true,
 			PaidAt: time.Date(2026, 2, 28, 22, 59, 59, 123456000, time.UTC)},
 	}
 	want.ComputeIdentity()
@@ -92,10 +92,10 @@ func TestDecodeRefuses(t *testing.T) {
 		"id twice":        {strings.Replace(envelope("refund.requested", requestData), `"id":"e-1"`, `"id":"e-1","id":"e-2"`, 1), "/id"},
 		"id too long":     {strings.Replace(envelope("refund.requested", requestData), `"e-1"`, `"`+strings.Repeat("x", 1025)+`"`, 1), "/id"},
 		"no data":         {`{"specversion":"1.0","id":"e-1","source":"/shop","type":"refund.requested"}`, "/data"},
-		"base64":          {`{"specversion":"1.0","id":"e-1","source":"/shop","type":"refund.requested","data_base64":"e30="}`, "/data_base64"},
+		"base64":          {`{"specversion":"1.0","id":"e-1","source":"/shop","type":"refund.requested","data_base64":"e30="}`, "/data/refundId"},
 		"xml": {strings.Replace(envelope("refund.requested", requestData), `"tenantid"`, `"datacontenttype":"text/xml","tenantid"`,
 			1), "/datacontenttype"},
-		"bad time":                  {strings.Replace(envelope("refund.requested", requestData), "2026-03-01T10:00:00Z", "yesterday", 1), ""},
+		"bad time":                  {strings.Replace(envelope("refund.requested", requestData), "2026-03-01T10:00:00Z", "yesterday", 1), "/time"},
 		"another type":              {envelope("refund.deleted", requestData), "/type"},
 		"data is null":              {envelope("refund.requested", "null"), "/data"},
 		"data is text":              {envelope("refund.requested", `"{}"`), "/data"},

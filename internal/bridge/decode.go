@@ -17,7 +17,8 @@ import (
 // decode makes an intake of a message, or sets the reason for parking it. Its tenant is found later, by findTenant. A panic of the
 // decoder affects this message only.
 func (b *Bridge) decode(m Message) (it *item) {
-	header, body := withoutEmpty(m.Header()), m.Body()
+	header, body, bound := withoutEmpty(m.Header()), m.Body(), m.Bound()
+	bound.keep(header)
 	park := &intake.Park{Position: positionOf(m.Position(), header, body), Headers: header, Body: body}
 	it = &item{msg: m, in: intake.Intake{Park: park}}
 	defer func() {
@@ -29,7 +30,7 @@ func (b *Bridge) decode(m Message) (it *item) {
 		it.in.Actor, it.in.Transport = "system:bridge", b.cfg.Broker+":"+m.Position()
 	}()
 	if len(body) > b.cfg.MaxBody {
-		it.parkReason, it.code = ParkTooLarge, b.soleTenant()
+		it.parkReason, it.code = ParkTooLarge, b.owner(bound, "")
 		return it
 	}
 	in, code, err := Codec{Clock: b.cfg.Clock}.Decode(attributesOf(header), body)
@@ -42,13 +43,11 @@ func (b *Bridge) decode(m Message) (it *item) {
 	}
 	it.in = in
 	switch {
-	case err != nil && code == "":
-		it.parkReason, it.code = ParkUndecodable, b.soleTenant()
-	case err != nil && b.allowed[code]:
-		it.parkReason, it.code = ParkUndecodable, code
+	case bound.forbids(code, in.Type):
+		it.parkReason = ParkOtherTenant
 	case err != nil:
-		it.parkReason = ParkUndecodable
-	case !b.allowed[code]:
+		it.parkReason, it.code = ParkUndecodable, b.owner(bound, code)
+	case !b.allowed[code], !bound.Checked && len(b.cfg.Allowed) > 1:
 		it.parkReason = ParkOtherTenant
 	case in.OccurredAt.IsZero() && !b.cfg.Undated:
 		it.parkReason, it.code = ParkUndated, code
@@ -63,18 +62,12 @@ const brokerTimeHeader = "refundry-broker-time"
 
 // brokerTimeOf reads brokerTimeHeader; zero = it is missing or invalid.
 func brokerTimeOf(h map[string][]string) time.Time {
-	if values := h[brokerTimeHeader]; len(values) == 1 {
-		return parseTime(values[0])
+	values := h[brokerTimeHeader]
+	if len(values) != 1 {
+		return time.Time{}
 	}
-	return time.Time{}
-}
-
-// soleTenant is the tenant of a bridge with one allowed tenant, else "". Undecodable messages are parked for it.
-func (b *Bridge) soleTenant() string {
-	if len(b.cfg.Allowed) == 1 {
-		return b.cfg.Allowed[0]
-	}
-	return ""
+	t, _ := parseTime(values[0])
+	return t
 }
 
 // positionOf identifies a parked message by the broker's position and a digest of its content: after a broker was emptied, the same

@@ -109,6 +109,7 @@ type fakeMessage struct {
 	delivered int // delivered
 
 	undated bool // the broker has no time
+	bound   Bound
 }
 
 type fakeDelivery struct {
@@ -120,6 +121,7 @@ type fakeDelivery struct {
 func (m *fakeDelivery) Body() []byte                { return m.body }
 func (m *fakeDelivery) Header() map[string][]string { return m.header }
 func (m *fakeDelivery) Position() string            { return m.position }
+func (m *fakeDelivery) Bound() Bound                { return m.bound }
 func (m *fakeDelivery) Deliveries() int             { return m.times }
 
 func (m *fakeDelivery) Time() time.Time {

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"github.com/refundry/refundry/internal/refund"
@@ -58,15 +59,31 @@ type fakeStore struct {
 	tries      map[string]int
 	deliveries []intake.Delivery
 	away       error
+	refused    string // a transaction with a body that contains it fails; "" = none does
+	groups     []int  // the messages of each transaction of ParkAll
 }
 
 func newFakeStore() *fakeStore {
 	return &fakeStore{parked: map[string]string{}, tries: map[string]int{}}
 }
 
-func (l *fakeStore) Park(ctx context.Context, t refund.TenantID, ev intake.EventID, reason string, p intake.Park) error {
-	_, _, err := l.ParkBeforeRetry(ctx, t, ev, reason, p)
-	return err
+func (l *fakeStore) ParkAll(_ context.Context, rows []intake.ParkedRow) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.away != nil {
+		return l.away
+	}
+	for _, r := range rows {
+		if l.refused != "" && strings.Contains(string(r.Body), l.refused) {
+			return refund.ErrBadData
+		}
+	}
+	l.groups = append(l.groups, len(rows))
+	for _, r := range rows {
+		l.parked[r.Position] = r.Reason
+		l.tries[r.Position]++
+	}
+	return nil
 }
 
 func (l *fakeStore) ParkBeforeRetry(_ context.Context, _ refund.TenantID, _ intake.EventID, reason string, p intake.Park) (refund.RID, int, error) {

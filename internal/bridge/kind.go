@@ -20,6 +20,8 @@ type Kind struct {
 type Settings interface {
 	// CheckSecrets reads every secret and every file once. The error lists those that cannot be read, without any content.
 	CheckSecrets() error
+	// Bounds reports whether every message has a checked Bound. A bridge for several tenants needs it.
+	Bounds() bool
 	// Summary describes the settings on one line, without secrets.
 	Summary() string
 }
@@ -34,4 +36,10 @@ type Deps struct {
 func (k Kind) Check(settings yaml.Node) error {
 	_, err := k.DecodeSettings(settings)
 	return err
+}
+
+// BoundsTenants implements config.BoundKind.
+func (k Kind) BoundsTenants(settings yaml.Node) bool {
+	s, err := k.DecodeSettings(settings)
+	return err == nil && s.Bounds()
 }

@@ -17,6 +17,8 @@ type Message interface {
 	Time() time.Time
 	// Position identifies the message at the broker. It is the same for every delivery.
 	Position() string
+	// Bound is what the broker checked when it took the message. It is the same for every delivery.
+	Bound() Bound
 	// Deliveries is the broker's count of deliveries, from 1; 0 = the broker does not count. It is a hint that decides no outcome.
 	Deliveries() int
 	// Ack acknowledges the message. It is called after a known COMMIT only, and returns nil only if the broker has confirmed.

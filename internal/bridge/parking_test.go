@@ -142,3 +142,29 @@ func TestReplayMark(t *testing.T) {
 		t.Errorf("%d deliveries have the replay batch, want 2: one from an extension of the event, one from a header", marks)
 	}
 }
+
+// The messages of a group that cannot be decided are parked in one transaction. If that fails because of one of them, the others are parked each by itself.
+func TestBadMessagesOfAGroupAreParkedTogether(t *testing.T) {
+	t.Parallel()
+	for refused, want := range map[string]string{"": "[3]", "two": "[1 1]"} {
+		store := newFakeStore()
+		store.refused = refused
+		b, err := New(Config{Name: "orders", Open: newFakeBroker().open, Door: &fakeDoor{}, ParkedMessages: store, Deliveries: store,
+			Tenants: fakeTenants{}, Allowed: []string{"demo"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var group []*item
+		for _, body := range []string{"one", "two", "three"} {
+			m := validMessage("rf-1")
+			m.body, m.position = []byte(body), body
+			group = append(group, b.decode(&fakeDelivery{fakeMessage: m}))
+		}
+		if err := b.store(t.Context(), group); err != nil || fmt.Sprint(store.groups) != want {
+			t.Errorf("refused %q: transactions of %v messages, %v, want %s", refused, store.groups, err, want)
+		}
+		if open := !group[1].done; open != (refused != "") || !group[0].done || !group[2].done {
+			t.Errorf("refused %q: done %t %t %t", refused, group[0].done, group[1].done, group[2].done)
+		}
+	}
+}

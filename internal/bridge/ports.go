@@ -14,9 +14,9 @@ type Door interface {
 
 // ParkedMessages stores the messages that the Door has not decided.
 type ParkedMessages interface {
-	// Park stores a message with the reason for which it is parked, in a transaction of its own. Parking a position again increments
-	// its count.
-	Park(ctx context.Context, tenant refund.TenantID, ev intake.EventID, reason string, p intake.Park) error
+	// ParkAll stores messages with the reasons for which they are parked, in one transaction: all or none. Parking a position again
+	// increments its count.
+	ParkAll(ctx context.Context, rows []intake.ParkedRow) error
 	// ParkBeforeRetry stores a message before a try that may crash the process. It returns the row, which the try closes, and how
 	// often the position has been parked.
 	ParkBeforeRetry(ctx context.Context, tenant refund.TenantID, ev intake.EventID, reason string, p intake.Park) (id refund.RID, tries int, err error)

@@ -26,7 +26,8 @@ type Redriver struct {
 
 // Redrive processes one parked message with its original event id, refund id and consumer; actor is "actor:<name>". The transaction
 // that decides it also closes its row, and replaces the receipt of a refusal. A closed message is returned as it is.
-// Errors: ErrNotRedrivable, refund.ErrNotFound, refund.ErrBusy, refund.ErrUnavailable, refund.ErrOverloaded.
+// Errors: ErrNotRedrivable, *refund.Problem with account-not-configured, refund.ErrNotFound, refund.ErrBusy, refund.ErrUnavailable,
+// refund.ErrOverloaded.
 func (r Redriver) Redrive(ctx context.Context, tenant refund.TenantID, id refund.RID, actor string) (intake.Redriven, error) {
 	var out intake.Redriven
 	p, err := r.ParkedMessages.ParkedMessage(ctx, tenant, id)
@@ -69,7 +70,7 @@ func (r Redriver) try(ctx context.Context, p intake.ParkedView, actor string, ou
 	case results[0].Err != nil:
 		return o, nil, results[0].Err
 	case results[0].Verdict == intake.Busy:
-		return o, nil, refund.ErrBusy
+		return o, nil, results[0].BusyError()
 	}
 	return results[0].Outcome, nil, nil
 }

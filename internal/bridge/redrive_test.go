@@ -104,6 +104,15 @@ func (l *fixture) captured(id, capture string, amount int) {
 	}
 }
 
+// snapshot announces a payment, or a new captured sum of it.
+func (l *fixture) snapshot(id string, version int64, amount int64) {
+	l.Helper()
+	spec := intake.PaymentSpec{OrderID: "ord_1", Amount: amount, Currency: "USD", Account: "demo", Version: version, VersionGiven: true}
+	if _, _, err := l.store.PutPayment(l.Context(), l.tenant, id, spec, "actor:test"); err != nil {
+		l.Fatal(err)
+	}
+}
+
 func (l *fixture) onlyParked() intake.ParkedView {
 	l.Helper()
 	open, err := l.reader.ListParked(l.Context(), l.tenant.ID, intake.ParkedFilter{Limit: 10})
@@ -115,7 +124,7 @@ func (l *fixture) onlyParked() intake.ParkedView {
 
 func TestRedriveOfARefusal(t *testing.T) {
 	l := newFixture(t)
-	l.captured("pay_1", "cap_1", 50)
+	l.snapshot("pay_1", 1, 50)
 	body := event("e1", "rf_1", "pay_1", 60)
 	if o := l.accept(body); o.Code != refund.CodeAmountExceeds {
 		t.Fatalf("%+v, want a refusal", o)
@@ -125,7 +134,7 @@ func TestRedriveOfARefusal(t *testing.T) {
 	if err != nil || again.Outcome.Verdict != intake.Refused || again.Outcome.Replayed || !again.Parked.DoneAt.IsZero() {
 		t.Fatalf("%+v %v, want a new refusal: nothing has changed", again, err)
 	}
-	l.captured("pay_1", "cap_2", 50)
+	l.snapshot("pay_1", 2, 100)
 	if o := l.accept(body); o.Verdict != intake.Refused || !o.Replayed {
 		t.Fatalf("%+v, want the stored refusal: a redelivery is never evaluated again", o)
 	}
@@ -206,10 +215,10 @@ func TestRedriveAndDiscardRace(t *testing.T) {
 	l := newFixture(t)
 	for i := range 10 {
 		id, payment := fmt.Sprintf("rf_%d", i), fmt.Sprintf("pay_%d", i)
-		l.captured(payment, "cap_1", 10)
+		l.snapshot(payment, 1, 10)
 		l.accept(event("e"+id, id, payment, 20))
 		p := l.onlyParked()
-		l.captured(payment, "cap_2", 10)
+		l.snapshot(payment, 2, 20)
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {
@@ -232,5 +241,78 @@ func TestRedriveAndDiscardRace(t *testing.T) {
 		if found := err == nil; found != (end.DoneHow == "accepted") {
 			t.Errorf("round %d: closed as %q, refund found: %v", i, end.DoneHow, found)
 		}
+	}
+}
+
+// waker returns the Waker of the fixture.
+func (l *fixture) waker() bridge.Waker {
+	return bridge.Waker{ParkedMessages: l.store, Door: l.door, Log: slog.New(slog.DiscardHandler)}
+}
+
+// A message that a newer version cannot decode any more stays parked alone: every other message that waits for the payment is decided.
+func TestOneUndecodableWaitingMessageDoesNotStopTheOthers(t *testing.T) {
+	l := newFixture(t)
+	for i := range 102 {
+		id := fmt.Sprint(i)
+		if o := l.accept(event("e"+id, "rf_"+id, "pay_1", 1)); o.Verdict != intake.Waiting {
+			t.Fatalf("%+v", o)
+		}
+	}
+	if _, err := l.store.Pool().Exec(t.Context(), `UPDATE parked SET body = 'no event' WHERE event_id IN ('e0', 'e50')`); err != nil {
+		t.Fatal(err)
+	}
+	l.captured("pay_1", "cap_1", 200)
+	if err := l.waker().WakePayment(t.Context(), l.tenant.ID, "pay_1"); err != nil {
+		t.Fatal(err)
+	}
+	var decided, counted int
+	if err := l.store.Pool().QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE done_how = 'accepted'), count(*) FILTER (WHERE done_at IS NULL AND tries = 2)
+		FROM parked`).Scan(&decided, &counted); err != nil {
+		t.Fatal(err)
+	}
+	if decided != 100 || counted != 2 {
+		t.Errorf("%d messages accepted and %d parked with another try counted, want 100 and 2", decided, counted)
+	}
+}
+
+// A refund that waits for its payment goes on waiting while captures follow: the first capture alone is too small.
+func TestAWaitingRefundWaitsForEnoughCaptures(t *testing.T) {
+	l := newFixture(t)
+	body := event("e1", "rf_1", "pay_1", 300)
+	if o := l.accept(body); o.Verdict != intake.Waiting {
+		t.Fatalf("%+v", o)
+	}
+	l.captured("pay_1", "cap_1", 200)
+	if err := l.waker().WakePayment(t.Context(), l.tenant.ID, "pay_1"); err != nil {
+		t.Fatal(err)
+	}
+	if p := l.onlyParked(); p.WakePayment != "pay_1" || p.Reason != intake.ParkedWaiting {
+		t.Fatalf("%+v, want it waiting for more captures", p)
+	}
+	if o := l.accept(event("e2", "rf_1", "pay_1", 300)); o.Verdict != intake.Waiting || o.Code != refund.CodeAmountExceeds {
+		t.Fatalf("%+v, want the same request in another event to wait, too", o)
+	}
+	l.captured("pay_1", "cap_2", 500)
+	if err := l.waker().WakePayment(t.Context(), l.tenant.ID, "pay_1"); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := l.reader.FindRefund(t.Context(), l.tenant.ID, "rf_1"); err != nil || r.Amount != 300 {
+		t.Errorf("%+v %v, want the refund", r, err)
+	}
+	if open, err := l.reader.ListParked(t.Context(), l.tenant.ID, intake.ParkedFilter{Limit: 10}); err != nil || len(open) != 0 {
+		t.Errorf("%d messages still wait (%v)", len(open), err)
+	}
+}
+
+// A person who tries a waiting message again gets the refusal, since nobody knows whether another capture will follow.
+func TestARedriveOfAMessageThatWaitsForCapturesIsRefused(t *testing.T) {
+	l := newFixture(t)
+	l.captured("pay_1", "cap_1", 200)
+	if o := l.accept(event("e1", "rf_1", "pay_1", 300)); o.Verdict != intake.Waiting {
+		t.Fatalf("%+v", o)
+	}
+	again, err := l.redriver.Redrive(t.Context(), l.tenant.ID, l.onlyParked().ParkedMessage.ID, "actor:maria")
+	if err != nil || again.Outcome.Verdict != intake.Refused || again.Outcome.Code != refund.CodeAmountExceeds {
+		t.Errorf("%+v %v, want the refusal", again, err)
 	}
 }

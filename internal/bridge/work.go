@@ -14,11 +14,12 @@ import (
 const (
 	ParkUndecodable = "undecodable"  // no event of a known type
 	ParkTooLarge    = "too-large"    // the body exceeds the limit
-	ParkOtherTenant = "other-tenant" // the tenant is missing or not allowed for this bridge
+	ParkOtherTenant = "other-tenant" // the tenant is missing, not allowed for this bridge, or not the one that the broker has checked
 	ParkRefusedByDB = "unstorable"   // the database rejects a value
 	ParkGivenUp     = "given-up"     // it failed until the try Config.GiveUp, the last ones in a group of its own
 
-	ParkUndated = string(refund.CodeEventUndated) // neither the event nor the broker has a time
+	ParkUndated      = string(refund.CodeEventUndated)         // neither the event nor the broker has a time
+	ParkUnconfigured = string(refund.CodeAccountNotConfigured) // no process that got the message knew the account, for accountPatience
 )
 
 // Causes of a replay that a bridge detects. intake.CauseEvent remains for repeats of producers.
@@ -37,7 +38,8 @@ type item struct {
 	code        string // of its tenant, "" = missing or not allowed
 	parkReason  string // "" = to be decided by the Door
 	tries       int    // failed ones, for reasons of its own
-	busy        int    // consecutive tries that met a locked row
+	busy        int    // consecutive tries that met a locked row or an unknown account
+	busySince   time.Time
 	retryAt     time.Time
 	parkedFirst bool // parked before this try, which may crash the process
 
@@ -57,7 +59,7 @@ func (it *item) attempts() int { return max(it.msg.Deliveries(), 1) + it.tries }
 func (b *Bridge) store(ctx context.Context, items []*item) error {
 	ctx, cancel := context.WithTimeout(ctx, b.cfg.Patience)
 	defer cancel()
-	var group, alone []*item
+	var group, faulty, alone []*item
 	for _, it := range items {
 		if it.done {
 			continue
@@ -67,7 +69,7 @@ func (b *Bridge) store(ctx context.Context, items []*item) error {
 		}
 		switch {
 		case it.parkReason != "":
-			alone = append(alone, it)
+			faulty = append(faulty, it)
 		case it.attempts() >= b.cfg.Alone:
 			alone = append(alone, it)
 		default:
@@ -77,14 +79,11 @@ func (b *Bridge) store(ctx context.Context, items []*item) error {
 	if err := b.accept(ctx, group); err != nil {
 		return err
 	}
+	if err := b.park(ctx, faulty...); err != nil {
+		return err
+	}
 	for _, it := range alone {
-		var err error
-		if it.parkReason != "" {
-			err = b.park(ctx, it)
-		} else {
-			err = b.tryAlone(ctx, it)
-		}
-		if err != nil {
+		if err := b.tryAlone(ctx, it); err != nil {
 			return err
 		}
 	}
@@ -155,9 +154,7 @@ func (b *Bridge) settle(ctx context.Context, it *item, r intake.Result) error {
 		it.parkReason = ParkRefusedByDB
 		return b.park(ctx, it)
 	case errors.Is(r.Err, refund.ErrBusy), r.Err == nil && r.Verdict == intake.Busy:
-		it.busy++
-		it.retryAt = b.cfg.Clock().Add(b.backoff(it.busy))
-		return nil
+		return b.hold(ctx, it, r.Code)
 	case r.Err != nil:
 		b.failed(it, r.Err)
 		return nil //nolint:nilerr // the error concerns this message only and is counted
@@ -199,6 +196,25 @@ func (b *Bridge) causeOf(it *item, o intake.Outcome) string {
 	return o.Cause
 }
 
+// accountPatience is how long a message waits in this process for an account that the process does not know: longer than the
+// processes of an installation take to get a new configuration one after another.
+const accountPatience = 10 * time.Minute
+
+// hold keeps a message that is not decided for its next try. One whose account stays unknown for too long is parked, so that it does
+// not hold a place for ever. Errors: an outage of the database.
+func (b *Bridge) hold(ctx context.Context, it *item, code refund.Code) error {
+	now := b.cfg.Clock()
+	if it.busy++; it.busy == 1 {
+		it.busySince = now
+	}
+	if code == refund.CodeAccountNotConfigured && now.Sub(it.busySince) >= accountPatience && it.in.Parked.IsZero() {
+		it.parkReason = ParkUnconfigured
+		return b.park(ctx, it)
+	}
+	it.retryAt = now.Add(b.backoff(it.busy))
+	return nil
+}
+
 // failed counts a try that failed for a reason of the message's own. A message that was parked before the try stays parked and is done;
 // any other stays open.
 func (b *Bridge) failed(it *item, err error) {
@@ -210,18 +226,34 @@ func (b *Bridge) failed(it *item, err error) {
 	}
 }
 
-// park stores a message that the Door cannot decide, in a transaction of its own. A message that cannot be parked stays open.
-// Errors: an outage of the database.
-func (b *Bridge) park(ctx context.Context, it *item) error {
-	err := b.cfg.ParkedMessages.Park(ctx, it.in.Tenant.ID, it.in.Event, it.parkReason, *it.in.Park)
+// park stores messages that the Door cannot decide, in one transaction, or each in its own if that one fails. A message that cannot be
+// parked stays open. Errors: an outage of the database.
+func (b *Bridge) park(ctx context.Context, group ...*item) error {
+	if len(group) == 0 {
+		return nil
+	}
+	rows := make([]intake.ParkedRow, len(group))
+	for i, it := range group {
+		rows[i] = intake.ParkedRow{EventRef: intake.EventRef{Tenant: it.in.Tenant.ID, EventID: it.in.Event}, Park: *it.in.Park, Reason: it.parkReason}
+	}
+	err := b.cfg.ParkedMessages.ParkAll(ctx, rows)
 	switch {
 	case isOutage(err):
 		return err
+	case err != nil && len(group) == 1:
+		b.failed(group[0], err)
+		return nil
 	case err != nil:
-		b.failed(it, err)
+		for _, it := range group {
+			if err := b.park(ctx, it); err != nil {
+				return err
+			}
+		}
 		return nil
 	}
-	it.done, it.outcome, it.cause, it.parked = true, outcomeParked, it.parkReason, it.parkReason
+	for _, it := range group {
+		it.done, it.outcome, it.cause, it.parked = true, outcomeParked, it.parkReason, it.parkReason
+	}
 	return nil
 }
 

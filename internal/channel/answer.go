@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refundry/refundry/api/strictjson"
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -25,6 +26,7 @@ func codeLists(c refund.CodeTerms) []struct {
 		codes []string
 	}{
 		{"codes.echo", refund.RefusedEcho, c.Echo},
+		{"codes.passesLater", refund.Unknown, c.PassesLater},
 		{"codes.retryable", refund.Retryable, c.Retryable},
 		{"codes.newNumber", refund.RefusedNewNumber, c.NewNumber},
 		{"codes.refused", refund.RefusedClean, c.Refused},
@@ -42,7 +44,8 @@ func ByCode(terms refund.CodeTerms, code string) (kind refund.FactKind, rule str
 	return refund.Unknown, "codes.unlisted"
 }
 
-// checkCodes returns an error when a code is empty or in two lists, or when a code of codes.lowBalance is not retryable.
+// checkCodes returns an error when a code is empty or in two lists, or when a code of codes.lowBalance is neither retryable
+// nor takes a new number.
 func checkCodes(terms refund.CodeTerms) error {
 	seen := map[string]string{}
 	for _, list := range codeLists(terms) {
@@ -54,8 +57,8 @@ func checkCodes(terms refund.CodeTerms) error {
 		}
 	}
 	for _, code := range terms.LowBalance {
-		if seen[code] != "codes.retryable" {
-			return fmt.Errorf("code %q of codes.lowBalance is not in codes.retryable", code)
+		if seen[code] != "codes.retryable" && seen[code] != "codes.newNumber" {
+			return fmt.Errorf("code %q of codes.lowBalance is neither in codes.retryable nor in codes.newNumber", code)
 		}
 	}
 	return nil
@@ -73,6 +76,7 @@ func Failed(reply Reply, err error) refund.Answer {
 const (
 	maxRetryAfter   = 24 * time.Hour
 	maxEvidenceBody = 16 << 10
+	maxReceived     = 4 << 10 // of an encoded body
 )
 
 // RetryAfter reads the Retry-After header (RFC 9110, section 10.2.3), in seconds or as a date. It returns 0 when the header
@@ -92,10 +96,13 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 type evidence struct {
 	Status int             `json:"status,omitempty"`
 	SentAt *time.Time      `json:"sentAt,omitempty"`
-	Body   json.RawMessage `json:"body,omitempty"`  // when it is JSON of at most maxEvidenceBody bytes
+	Body   json.RawMessage `json:"body,omitempty"`  // when it is JSON with one reading, of at most maxEvidenceBody bytes
 	Text   string          `json:"text,omitempty"`  // otherwise its beginning
 	Bytes  int             `json:"bytes,omitempty"` // its length, when it is not kept whole
 	Error  string          `json:"error,omitempty"`
+
+	Encoding string `json:"encoding,omitempty"` // Content-Encoding of the body as it came
+	Received []byte `json:"received,omitempty"` // the body with it, in base64, at most maxReceived bytes
 }
 
 // Evidence returns the channel's answer as a JSON object. It contains nothing of the request, whose headers have the
@@ -109,9 +116,15 @@ func Evidence(reply Reply, err error) json.RawMessage {
 	if err != nil {
 		e.Error = strings.ToValidUTF8(err.Error(), "�")
 	}
+	if n := len(reply.Received); n > 0 {
+		e.Encoding, e.Received = strings.ToValidUTF8(reply.Header.Get("Content-Encoding"), "�"), reply.Received[:min(n, maxReceived)]
+	}
+	encoded := len(reply.Received) == 0 && reply.Header.Get("Content-Encoding") != ""
 	switch n := len(reply.Body); {
 	case n == 0:
-	case n <= maxEvidenceBody && json.Valid(reply.Body):
+	case encoded && err != nil: // it could not be decoded
+		e.Encoding, e.Received, e.Bytes = strings.ToValidUTF8(reply.Header.Get("Content-Encoding"), "�"), reply.Body[:min(n, maxReceived)], n
+	case n <= maxEvidenceBody && strictjson.Read(reply.Body, func(strictjson.Value) {}) == nil: // a column of JSON would drop the second reading
 		e.Body = reply.Body
 	default:
 		e.Text = strings.ToValidUTF8(string(reply.Body[:min(n, maxEvidenceBody)]), "�")

@@ -131,6 +131,9 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	ctx := w.start(req.Context())
 	out := req.Clone(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: a.arm}))
+	if out.Header.Get("Accept-Encoding") == "" {
+		out.Header.Set("Accept-Encoding", "identity")
+	}
 	out.GetBody = nil // without it net/http cannot send the body a second time
 	resp, err := t.base.RoundTrip(out)
 	// From here on no first byte is written: a write that net/http may still try gets errSecondSend.

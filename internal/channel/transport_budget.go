@@ -32,8 +32,8 @@ func (b Budget) left() time.Duration {
 
 type budgetKey struct{}
 
-// WithBudget returns the context for one attempt: one call through the Transport and at most one request on the wire. Each
-// further call, such as the next page of a list, needs a context of its own.
+// WithBudget returns the context for one attempt: one call through the Transport and at most one request on the wire. The next
+// page of a list needs a context of its own, see NextPage.
 func WithBudget(ctx context.Context, b Budget) context.Context {
 	if b.Clock == nil {
 		b.Clock = time.Now
@@ -47,6 +47,18 @@ func BudgetOf(ctx context.Context) (Budget, bool) {
 		return a.budget, true
 	}
 	return Budget{}, false
+}
+
+// NextPage returns the context for the next page of a list: another request, with the whole time to send again. It is for
+// questions only, which change nothing however late they leave. The deadline of ctx still ends all pages together. A context
+// without a budget is returned as it is.
+func NextPage(ctx context.Context) context.Context {
+	b, ok := BudgetOf(ctx)
+	if !ok {
+		return ctx
+	}
+	b.Start = b.Clock()
+	return WithBudget(ctx, b)
 }
 
 func attemptOf(ctx context.Context) *attempt {

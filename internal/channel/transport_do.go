@@ -22,13 +22,17 @@ var errForeignClient = errors.New("the client does not use the channel transport
 type Reply struct {
 	Status int // 0 = no answer
 	Header http.Header
-	Body   []byte
-	Sent   bool
-	SentAt time.Time // of the first byte, by the budget's clock
+	Body   []byte // without its Content-Encoding
+	// Received is the body as it came, when a Content-Encoding was removed; nil = it is Body.
+	Received []byte
+	Sent     bool
+	SentAt   time.Time // of the first byte, by the budget's clock
 }
 
 // Do makes one call: it sends req at most once, within the budget of ctx (WithBudget), and reads the whole answer, up to
-// maxBody bytes (0: DefaultMaxBody). client is one from Transport.Client, or an SDK's that uses a Transport.
+// maxBody bytes (0: DefaultMaxBody). It asks
+// for an answer without content encoding, and decodes gzip, which some servers send all the same; the limit holds before and
+// after. client is one from Transport.Client, or an SDK's that uses a Transport.
 //
 // ctx should outlive the lease, since its cancellation discards an answer that may still come. Errors are *CallError, and
 // ErrNotSent or ErrAmbiguous under errors.Is; the reply then has what is known.
@@ -57,6 +61,9 @@ func Do(ctx context.Context, client *http.Client, req *http.Request, maxBody int
 	if int64(len(body)) > maxBody {
 		reply.Body = body[:maxBody]
 		return reply, &CallError{Sent: sent, SentAt: at, Err: fmt.Errorf("%w: more than %d bytes", ErrTooLarge, maxBody)}
+	}
+	if err := reply.decode(maxBody); err != nil {
+		return reply, &CallError{Sent: sent, SentAt: at, Err: err}
 	}
 	return reply, nil
 }

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -25,53 +24,16 @@ type File struct {
 	Accounts map[string]Account `yaml:"accounts"`
 	Bridges  map[string]Bridge  `yaml:"bridges"`
 	Times    Times              `yaml:"times"`
+	Notices  Notices            `yaml:"notices"`
 }
 
 // Account is one channel account.
 type Account struct {
-	Channel  string      `yaml:"channel"` // a kind of channel
-	Tenants  []string    `yaml:"tenants"` // codes of the tenants that can use it
-	Contract Contract    `yaml:"contract"`
-	Settings RawSettings `yaml:",inline"` // of the kind of channel
-}
-
-// Contract has the profile of the contract and the terms in which the account differs from it. Zero = as in the profile.
-type Contract struct {
-	Profile   string        `yaml:"profile"`
-	PerSecond int           `yaml:"perSecond"` // calls per second of each process
-	Spacing   time.Duration `yaml:"spacing"`   // between sends for one payment
-	Waits     Waits         `yaml:"waits"`
-}
-
-// Waits are the times after which a case is opened. Zero = as in the profile.
-type Waits struct {
-	Pending  time.Duration `yaml:"pending"`
-	Unknown  time.Duration `yaml:"unknown"`
-	Accepted time.Duration `yaml:"accepted"`
-}
-
-// Terms returns the ready-made contract of the profile with the terms of the account. Errors: an unknown profile, terms
-// that are not valid.
-func (c Contract) Terms(kind ChannelKind) (refund.Contract, error) {
-	t, ok := kind.Contract(c.Profile)
-	if !ok {
-		return t, fmt.Errorf("%q is not one of: %s", c.Profile, strings.Join(kind.Profiles(), ", "))
-	}
-	if c.PerSecond != 0 {
-		t.Limits.PerSecond = c.PerSecond
-	}
-	for _, x := range []struct {
-		said time.Duration
-		term *refund.Duration
-	}{{c.Spacing, &t.Limits.Spacing}, {c.Waits.Pending, &t.Waits.Pending}, {c.Waits.Unknown, &t.Waits.Unknown}, {c.Waits.Accepted, &t.Waits.Accepted}} {
-		if x.said < 0 {
-			return t, errors.New("a time must not be negative")
-		}
-		if x.said > 0 {
-			*x.term = refund.Duration(x.said)
-		}
-	}
-	return t, t.Validate()
+	Channel    string      `yaml:"channel"` // a kind of channel
+	Tenants    []string    `yaml:"tenants"` // codes of the tenants that can use it
+	References References  `yaml:"references"`
+	Contract   Contract    `yaml:"contract"`
+	Settings   RawSettings `yaml:",inline"` // of the kind of channel
 }
 
 // Times are the time limits of ownership and waiting. Zero = the default of the package that uses it.
@@ -80,6 +42,7 @@ type Times struct {
 	SendWindow time.Duration `yaml:"sendWindow"` // from the claim to the first byte
 	Margin     time.Duration `yaml:"margin"`     // no first byte is sent so shortly before the lease's end
 	Call       time.Duration `yaml:"call"`       // longest time to an answer
+	Enter      time.Duration `yaml:"enter"`      // longest time to store an answer before the process keeps it and goes on
 	Sweep      time.Duration `yaml:"sweep"`      // between two passes of the sweeper
 }
 
@@ -118,9 +81,9 @@ func (f File) check(kinds Kinds) error {
 		faults = append(faults, At("accounts."+name, f.Accounts[name].faults(name, kinds.Channels).Err()))
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Bridges)) {
-		faults = append(faults, At("bridges."+name, f.Bridges[name].faults(name, f.Accounts, kinds.Brokers).Err()))
+		faults = append(faults, At("bridges."+name, f.Bridges[name].faults(name, kinds.Brokers).Err()))
 	}
-	return errors.Join(append(faults, At("times", f.Times.faults(kinds).Err()))...)
+	return errors.Join(append(faults, At("times", f.Times.faults(kinds).Err()), At("notices", f.Notices.faults().Err()))...)
 }
 
 func (a Account) faults(name string, kinds map[string]ChannelKind) Faults {
@@ -135,10 +98,14 @@ func (a Account) faults(name string, kinds map[string]ChannelKind) Faults {
 		out.AddIf(true, ".channel: %q is not one of: %s", a.Channel, names(kinds))
 		return out
 	}
-	_, profile := kind.Contract(a.Contract.Profile)
-	_, err := a.Contract.Terms(kind)
-	out.AddIf(!profile, ".contract.profile: %v", err)
-	out.AddIf(profile && err != nil, ".contract: %v", err)
+	contract, profile := kind.Contract(a.Contract.Profile)
+	if profile {
+		a.referenceFaults(contract.References, &out)
+	}
+	_, err := a.Terms(kind)
+	for _, fault := range faultsOf(err) {
+		out = append(out, ".contract"+fault)
+	}
 	return append(out, faultsOf(kind.Check(a.Settings.Node()))...)
 }
 
@@ -147,7 +114,7 @@ func (t Times) faults(kinds Kinds) Faults {
 	for _, x := range []struct {
 		name string
 		d    time.Duration
-	}{{"lease", t.Lease}, {"sendWindow", t.SendWindow}, {"margin", t.Margin}, {"call", t.Call}, {"sweep", t.Sweep}} {
+	}{{"lease", t.Lease}, {"sendWindow", t.SendWindow}, {"margin", t.Margin}, {"call", t.Call}, {"enter", t.Enter}, {"sweep", t.Sweep}} {
 		out.AddIf(x.d < 0 || x.d > 10*time.Minute, ".%s: must be between 0 and 10m", x.name)
 	}
 	if kinds.Times == nil {

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/refundry/refundry/internal/bridge/nats"
 	"github.com/refundry/refundry/internal/channel/plain"
@@ -21,7 +20,7 @@ var kinds = config.Kinds{
 }
 
 func timesOf(t config.Times) jobs.Times {
-	return jobs.Times{Lease: t.Lease, Margin: t.Margin, SendWindow: t.SendWindow, Call: t.Call}
+	return jobs.Times{Lease: t.Lease, Margin: t.Margin, SendWindow: t.SendWindow, Call: t.Call, Enter: t.Enter}
 }
 
 const good = `
@@ -44,23 +43,25 @@ func TestParse(t *testing.T) {
 		t.Errorf("times: %+v, want the configured lease and other times by default", got)
 	}
 	for name, c := range map[string]struct{ from, to, want string }{
-		"unknown key":       {"tenants:", "tenant:", "accounts.demo.tenant:"},
-		"unknown channel":   {"plain", "stripe9", "accounts.demo.channel"},
-		"no scheme":         {"http://127.0.0.1:8089", "127.0.0.1:8089", "accounts.demo.endpoint"},
-		"user in the URL":   {"http://127", "http://u:p@127", "accounts.demo.endpoint"},
-		"unknown profile":   {"keyed-queryable", "keyed", "keyed-queryable"},
-		"negative wait":     {"{profile: keyed-queryable}", "{profile: blind, waits: {unknown: -1s}}", "accounts.demo.contract"},
-		"negative rate":     {"{profile: keyed-queryable}", "{profile: blind, perSecond: -1}", "accounts.demo.contract"},
-		"no notice secret":  {"secret: {env: DEMO_SECRET}", "noticeSecrets: [{}]", "noticeSecrets[0]"},
-		"bad tenant":        {"[demo]", "[Demo]", "Demo"},
-		"no tenant":         {"[demo]", "[]", "at least one"},
-		"two secrets":       {"{env: DEMO_SECRET}", "{env: A, file: b}", "either env or file"},
-		"lease too short":   {"lease: 8s", "lease: 1s", "times.lease"},
-		"lease not a time":  {"lease: 8s", "lease: soon", "soon"},
-		"lease too long":    {"lease: 8s", "lease: 5m", "times.lease"},
-		"second document":   {"times:", "---\ntimes:", "one YAML document"},
-		"bad account name":  {"  demo:", "  Demo!:", "a name is"},
-		"duplicate account": {"times: {lease: 8s}", "  demo: {channel: plain}", "demo"},
+		"unknown key":              {"tenants:", "tenant:", "accounts.demo.tenant:"},
+		"unknown channel":          {"plain", "stripe9", "accounts.demo.channel"},
+		"no scheme":                {"http://127.0.0.1:8089", "127.0.0.1:8089", "accounts.demo.endpoint"},
+		"user in the URL":          {"http://127", "http://u:p@127", "accounts.demo.endpoint"},
+		"unknown profile":          {"keyed-queryable", "keyed", "keyed-queryable"},
+		"negative wait":            {"{profile: keyed-queryable}", "{profile: blind, waits: {unknown: -1s}}", "accounts.demo.contract"},
+		"negative rate":            {"{profile: keyed-queryable}", "{profile: blind, perSecond: -1}", "accounts.demo.contract"},
+		"no notice secret":         {"secret: {env: DEMO_SECRET}", "noticeSecrets: [{}]", "noticeSecrets[0]"},
+		"bad tenant":               {"[demo]", "[Demo]", "Demo"},
+		"no tenant":                {"[demo]", "[]", "at least one"},
+		"two secrets":              {"{env: DEMO_SECRET}", "{env: A, file: b}", "either env or file"},
+		"lease too short":          {"lease: 8s", "lease: 1s", "times.lease"},
+		"lease not a time":         {"lease: 8s", "lease: soon", "soon"},
+		"call and enter too short": {"lease: 8s", "call: 1s, enter: 1s", "times.sendWindow"},
+		"enter negative":           {"lease: 8s", "enter: -1s", "times.enter"},
+		"lease too long":           {"lease: 8s", "lease: 5m", "times.lease"},
+		"second document":          {"times:", "---\ntimes:", "one YAML document"},
+		"bad account name":         {"  demo:", "  Demo!:", "a name is"},
+		"duplicate account":        {"times: {lease: 8s}", "  demo: {channel: plain}", "demo"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := config.Parse([]byte(strings.Replace(good, c.from, c.to, 1)), kinds)
@@ -103,20 +104,5 @@ func TestUnknownVariables(t *testing.T) {
 	got := config.Unknown([]string{"REFUNDRY_DATABASE_ULR=x", "REFUNDRY_PORT=1", "HOME=/"}, map[string]bool{"REFUNDRY_PORT": true})
 	if len(got) != 1 || got[0] != "REFUNDRY_DATABASE_ULR" {
 		t.Errorf("unknown variables %v, want the misspelled one", got)
-	}
-}
-
-// TestContractTerms replaces single terms of a profile.
-func TestContractTerms(t *testing.T) {
-	c := config.Contract{Profile: "notice-only", PerSecond: 7, Spacing: time.Second, Waits: config.Waits{Unknown: time.Minute}}
-	got, err := c.Terms(plain.Kind)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Limits.PerSecond != 7 || got.Limits.Spacing.D() != time.Second || got.Waits.Unknown.D() != time.Minute || got.Waits.Accepted.D() != 7*24*time.Hour {
-		t.Errorf("%+v", got)
-	}
-	if _, err := (config.Contract{Profile: "other"}).Terms(plain.Kind); err == nil {
-		t.Error("an unknown profile was accepted")
 	}
 }

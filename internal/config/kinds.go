@@ -24,6 +24,13 @@ type Kind interface {
 	Check(settings yaml.Node) error
 }
 
+// BoundKind is a Kind of broker that may check which tenant a message belongs to.
+type BoundKind interface {
+	Kind
+	// BoundsTenants reports whether valid settings say where the broker shows the tenant and the type of a message.
+	BoundsTenants(settings yaml.Node) bool
+}
+
 // ChannelKind is a Kind with ready-made contracts.
 type ChannelKind interface {
 	Kind

@@ -2,23 +2,21 @@ package httpapi
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/refundry/refundry/api/strictjson"
+	"github.com/refundry/refundry/internal/refund/wire"
 )
 
-// mediaEventBatch is the media type of several events in one body.
-const mediaEventBatch = "application/cloudevents-batch+json"
+// mediaJSON is the media type of the bodies of requests.
+const mediaJSON = "application/json"
 
 // prepare is the middleware that checks a request before the generated code binds
 // it: syntax of headers, names in the query, media type, size, and the JSON itself.
@@ -45,18 +43,16 @@ func (s *service) prepared(w http.ResponseWriter, r *http.Request, op *operation
 		}
 	}
 	if !op.hasBody {
-		return noBody(r)
+		return noBody(w, r)
 	}
-	mediaType, err := mediaTypeOf(r.Header, op)
-	if err != nil {
+	if op.events {
+		return s.preparedEvents(w, r)
+	}
+	if err := jsonBody(r.Header); err != nil {
 		return err
 	}
-	r.Header.Set("Content-Type", mediaType) // the generated code compares it byte by byte
-	limit := s.limits.Body
-	if op.events {
-		limit = s.limits.Events
-	}
-	body, err := readBody(w, r, limit)
+	r.Header.Set("Content-Type", mediaJSON) // the generated code compares it byte by byte
+	body, err := readBody(w, r, s.limits.Body)
 	if err != nil {
 		return err
 	}
@@ -65,15 +61,9 @@ func (s *service) prepared(w http.ResponseWriter, r *http.Request, op *operation
 		r.Body = rawBody{r.Body, string(body)}
 		return nil
 	}
-	if err := checkJSON(body, mediaType, op); err != nil {
-		return err
-	}
-	if op.events {
-		attributes, err := binaryAttributes(r.Header)
-		if err != nil {
-			return err
-		}
-		*r = *r.WithContext(context.WithValue(r.Context(), keyAttributes, attributes))
+	if f := strictjson.Check(body); f != nil {
+		e := atPointer(f.Pointer, f.Detail)
+		return &Problem{Code: codeMalformedJSON, Detail: sentence(e), Errors: []fieldError{e}}
 	}
 	return nil
 }
@@ -120,39 +110,57 @@ func joinLists(h http.Header, names ...string) {
 	}
 }
 
-func noBody(r *http.Request) error {
-	if r.ContentLength != 0 {
-		return invalid(atPointer("", "must be empty: this request has no body"))
+// noBody refuses a body. A chunked body without a byte is none: many clients send it with requests that have no body.
+func noBody(w http.ResponseWriter, r *http.Request) error {
+	if r.ContentLength == 0 {
+		return nil
+	}
+	if r.ContentLength < 0 {
+		switch _, err := io.ReadFull(r.Body, make([]byte, 1)); {
+		case errors.Is(err, io.EOF):
+			_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+			return nil
+		case err != nil:
+			return notArrived(w, err)
+		}
+	}
+	return invalid(atPointer("", "must be empty: this request has no body"))
+}
+
+// jsonBody checks the media type of a request whose body is JSON. Errors: *Problem
+// unsupported-media-type.
+func jsonBody(h http.Header) error {
+	if err := uncompressed(h); err != nil {
+		return err
+	}
+	media, charset, ok := wire.MediaType(h.Get("Content-Type"))
+	switch {
+	case !ok, len(h.Values("Content-Type")) > 1, !isRequest(media):
+		return &Problem{Code: codeUnsupportedMedia, Detail: "Send " + mediaJSON + "."}
+	case !wire.IsUTF8(charset):
+		return &Problem{Code: codeUnsupportedMedia, Detail: "Send the body in UTF-8."}
 	}
 	return nil
 }
 
-// mediaTypeOf returns the media type without parameters. Errors: *Problem
-// unsupported-media-type.
-func mediaTypeOf(h http.Header, op *operation) (string, error) {
-	wanted := slices.Sorted(slices.Values(op.mediaTypes))
-	refused := &Problem{Code: codeUnsupportedMedia, Detail: "Send " + strings.Join(wanted, " or ") + "."}
+// isRequest reports whether a body of a media type is a request in JSON. Of the types that end in +json, the registered ones
+// (patches, problems, events) mean something else.
+func isRequest(media string) bool {
+	return wire.IsJSON(media) && (!strings.HasSuffix(media, "+json") || strings.HasPrefix(media, "application/vnd."))
+}
+
+// uncompressed refuses content codings. Errors: *Problem unsupported-media-type.
+func uncompressed(h http.Header) error {
 	if len(h.Values("Content-Encoding")) > 0 && !strings.EqualFold(h.Get("Content-Encoding"), "identity") {
-		return "", &Problem{Code: codeUnsupportedMedia, Detail: "Send the body without Content-Encoding."}
+		return &Problem{Code: codeUnsupportedMedia, Detail: "Send the body without Content-Encoding."}
 	}
-	lines := h.Values("Content-Type")
-	if len(lines) != 1 {
-		return "", refused
-	}
-	mediaType, params, err := mime.ParseMediaType(lines[0])
-	if err != nil || !slices.Contains(op.mediaTypes, mediaType) {
-		return "", refused
-	}
-	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") {
-		return "", &Problem{Code: codeUnsupportedMedia, Detail: "Send the body in UTF-8."}
-	}
-	return mediaType, nil
+	return nil
 }
 
 // readBody reads a whole body of at most limit bytes, before the read deadline that
 // was set when the request came. It removes the deadline afterwards: the server reads
 // on to notice a closed connection, and the deadline would end a long wait.
-// Errors: *Problem body-too-large, invalid-request.
+// Errors: *Problem body-too-large, body-incomplete, invalid-request.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if r.ContentLength > limit {
 		return nil, bodyTooLarge(limit)
@@ -162,12 +170,8 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	switch {
 	case errors.As(err, &tooLarge):
 		return nil, bodyTooLarge(limit)
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		w.Header().Set("Connection", "close")
-		return nil, invalid(atPointer("", "did not arrive in time"))
 	case err != nil:
-		w.Header().Set("Connection", "close")
-		return nil, invalid(atPointer("", "did not arrive completely"))
+		return nil, notArrived(w, err)
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	return body, nil
@@ -177,23 +181,17 @@ func bodyTooLarge(limit int64) *Problem {
 	return &Problem{Code: codeTooLarge, Detail: fmt.Sprintf("The body may have at most %d bytes.", limit)}
 }
 
-// checkJSON checks that the body is strict JSON. Bodies of events only have to be
-// JSON that can be split: each event is checked by itself, so that one bad event does
-// not block the others of its batch.
-func checkJSON(body []byte, mediaType string, op *operation) error {
-	fault := strictjson.Check
-	if op.events {
-		fault = strictjson.CheckSyntax
+// notArrived is the problem of a body that could not be read to its end: body-incomplete if the bytes stopped to come, invalid-request if
+// its chunks are not well-formed. The connection cannot be used again.
+func notArrived(w http.ResponseWriter, err error) *Problem {
+	w.Header().Set("Connection", "close")
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &Problem{Code: codeIncomplete, Detail: "The body did not arrive in time."}
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return &Problem{Code: codeIncomplete, Detail: "The body did not arrive completely."}
 	}
-	f := fault(body)
-	if f == nil && mediaType == mediaEventBatch {
-		_, f = strictjson.Elements(body)
-	}
-	if f == nil {
-		return nil
-	}
-	e := atPointer(f.Pointer, f.Detail)
-	return &Problem{Code: codeMalformedJSON, Detail: sentence(e), Errors: []fieldError{e}}
+	return invalid(atPointer("", "has no well-formed chunks"))
 }
 
 // clip bounds a name from outside to 64 bytes before it is repeated in a problem.

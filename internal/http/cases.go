@@ -79,16 +79,40 @@ func (s *service) GetCase(ctx context.Context, req oapi.GetCaseRequestObject) (o
 	return oapi.GetCase200JSONResponse(detailOf(v)), nil
 }
 
+// OpenCase opens a case on a refund in any state, because a person has evidence that its outcome is wrong.
+func (s *service) OpenCase(ctx context.Context, req oapi.OpenCaseRequestObject) (oapi.OpenCaseResponseObject, error) {
+	who := principalOf(ctx)
+	if !refund.ValidEvidence(req.Body.Evidence) {
+		return nil, invalid(badEvidence())
+	}
+	id, opened, err := s.cases.OpenCase(ctx, who.Tenant.ID, req.RefundId, req.Body.Evidence, actorName(who))
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.cases.FindCase(ctx, who.Tenant.ID, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case opened:
+		return oapi.OpenCase201JSONResponse(detailOf(v)), nil
+	}
+	return oapi.OpenCase200JSONResponse(detailOf(v)), nil
+}
+
+func badEvidence() fieldError {
+	return atPointer("/evidence", "must have 8 to 4000 characters, not counting blanks at its ends")
+}
+
 // ProposeDecision stores the decision that one person proposes.
 func (s *service) ProposeDecision(ctx context.Context, req oapi.ProposeDecisionRequestObject) (oapi.ProposeDecisionResponseObject, error) {
 	who := principalOf(ctx)
 	p := refund.Proposal{Tenant: who.Tenant.ID, CaseID: refund.RID(req.CaseId), Action: req.Body.Action, Evidence: req.Body.Evidence,
-		Version: int(valueOf(req.Body.Version)), Actor: actorName(who)}
+		BothHappened: valueOf(req.Body.BothHappened), Version: int(valueOf(req.Body.Version)), Actor: actorName(who)}
 	if req.Body.EffectId != nil {
 		p.EffectID = refund.RID(*req.Body.EffectId)
 	}
 	if !refund.ValidEvidence(p.Evidence) {
-		return nil, invalid(atPointer("/evidence", "must have 8 to 4000 characters, not counting blanks at its ends"))
+		return nil, invalid(badEvidence())
 	}
 	d, created, err := s.cases.Propose(ctx, p)
 	switch {
@@ -138,7 +162,7 @@ func detailOf(v refund.CaseView) oapi.CaseDetail {
 		proposal := caseDecisionOf(d)
 		out.Proposal = &proposal
 	}
-	out.Lines = effectsOf(v.Lines)
+	out.Lines, out.KeyExpiresAt = effectsOf(v.Lines), timeOrNull(v.KeyExpiresAt)
 	return out
 }
 
@@ -152,7 +176,7 @@ func choiceOf(c refund.Choice) oapi.Choice {
 }
 
 func caseDecisionOf(d refund.Decision) oapi.Decision {
-	out := oapi.Decision{Id: uuid.UUID(d.ID), CaseId: uuid.UUID(d.CaseID), Action: d.Action, Status: statusOf(d), Evidence: d.Evidence,
+	out := oapi.Decision{Id: uuid.UUID(d.ID), CaseId: uuid.UUID(d.CaseID), Action: d.Action, Status: statusOf(d), Evidence: d.Evidence, BothHappened: d.BothHappened,
 		Maker: d.Maker, MadeAt: d.MadeAt.UTC(), ExpiresAt: d.ExpiresAt.UTC(), Checker: textOrNull(d.Checker), CheckedAt: timeOrNull(d.CheckedAt),
 		AppliedAt: timeOrNull(d.AppliedAt)}
 	if !d.EffectID.IsZero() {

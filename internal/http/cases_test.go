@@ -95,11 +95,13 @@ func TestGetCase(t *testing.T) {
 			ID: refund.RID{15: 5}, ChannelRefundID: "re_1", Amount: 1250, Currency: "USD", Status: refund.EffectHeld, At: epoch}}},
 		Payment: refund.Payment{PaymentID: "pay_77", OrderID: "ord_77", Currency: "USD", Account: "demo", Reference: "ch_77",
 			KnownBy: refund.BySnapshot, Captured: 10000, CreatedAt: epoch},
+		KeyExpiresAt: epoch.Add(time.Hour),
 	}
 	r := c.do("GET", casePath, "")
 	for _, part := range []string{`"proposal":{"id":"00000000-0000-0000-0000-000000000003"`, `"status":"void"`, `"why":"cannot-ask"`,
 		`"detail":"The channel cannot be queried`,
-		`"effectIds":["00000000-0000-0000-0000-000000000005"]`, `"takesEffectAt":"2026-03-01T10:00:00Z"`, `"evidence":{}`} {
+		`"effectIds":["00000000-0000-0000-0000-000000000005"]`, `"takesEffectAt":"2026-03-01T10:00:00Z"`, `"evidence":{}`,
+		`"keyExpiresAt":"2026-03-01T11:00:00Z"`} {
 		if r.status != http.StatusOK || !strings.Contains(r.body, part) {
 			t.Errorf("%d, %s is missing in %s", r.status, part, r.body)
 		}
@@ -122,11 +124,11 @@ func TestProposeAndJudge(t *testing.T) {
 	decide := func(body string) reply {
 		return c.do("POST", casePath+"/decision", body, "Authorization", "Bearer "+decideKey)
 	}
-	good := `{"action":"confirm-success","evidence":"ticket 4711","effectId":"018f6f4e-7c00-7000-8000-0000000000ee","version":4}`
+	good := `{"action":"confirm-success","evidence":"ticket 4711","effectId":"018f6f4e-7c00-7000-8000-0000000000ee","bothHappened":true,"version":4}`
 	if r := decide(good); r.status != http.StatusCreated || !strings.Contains(r.body, `"status":"proposed"`) || !strings.Contains(r.body, `"maker":"shop"`) {
 		t.Errorf("%d %s", r.status, r.body)
 	}
-	if p := at.proposals[0]; p.CaseID != caseID || p.Actor != "shop" || p.Version != 4 || p.EffectID.IsZero() || p.Tenant != 1 {
+	if p := at.proposals[0]; p.CaseID != caseID || p.Actor != "shop" || p.Version != 4 || p.EffectID.IsZero() || !p.BothHappened || p.Tenant != 1 {
 		t.Errorf("%+v", p)
 	}
 	at.created = false
@@ -165,6 +167,41 @@ func TestProposeAndJudge(t *testing.T) {
 	}
 	if r := c.do("POST", casePath+"/decision", good, "Authorization", "Bearer "+approveKey); r.status != http.StatusForbidden {
 		t.Errorf("status %d, want 403: cases:approve does not include cases:decide", r.status)
+	}
+}
+
+func TestOpenCase(t *testing.T) {
+	t.Parallel()
+	at, c := serveCases(t)
+	at.created, at.view = true, refund.CaseView{CaseRow: refund.CaseRow{CaseRef: refund.CaseRef{ID: caseID, OpenedAt: epoch}, RefundID: "rf_1", PaymentID: "pay_77",
+		State: refund.StateSuccess, Version: 4, Account: "demo", Amount: 1250, Currency: "USD", Reasons: []refund.CaseReason{refund.CaseReview}},
+		Payment: refund.Payment{PaymentID: "pay_77", OrderID: "ord_77", Currency: "USD", Account: "demo", Reference: "ch_77", KnownBy: refund.BySnapshot,
+			Captured: 10000, CreatedAt: epoch}}
+	open := func(id, body, key string) reply {
+		return c.do("POST", "/v1/refunds/"+id+"/cases", body, "Authorization", "Bearer "+key)
+	}
+	const good = `{"evidence":"statement of 2 March"}`
+	if r := open("rf_1", good, decideKey); r.status != http.StatusCreated || !strings.Contains(r.body, `"reasons":["review-requested"]`) {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+	if at.reviews[0] != "rf_1 statement of 2 March shop" {
+		t.Errorf("%q", at.reviews[0])
+	}
+	at.created = false
+	if r := open("rf_1", good, decideKey); r.status != http.StatusOK {
+		t.Errorf("status %d of a repeat, want 200", r.status)
+	}
+	if r := open("none", good, decideKey); r.status != http.StatusNotFound {
+		t.Errorf("status %d for an unknown refund, want 404", r.status)
+	}
+	if r := open("rf_1", good, approveKey); r.status != http.StatusForbidden {
+		t.Errorf("status %d, want 403: cases:approve does not include cases:decide", r.status)
+	}
+	for name, body := range map[string]string{"no evidence": `{}`, "short": `{"evidence":"because"}`, "blanks": `{"evidence":"  because   "}`,
+		"unknown member": `{"evidence":"ticket 4711","force":true}`, "no JSON": `{`} {
+		if r := open("rf_1", body, decideKey); r.status != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", name, r.status, r.body)
+		}
 	}
 }
 

@@ -75,6 +75,7 @@ func (c *client) do(method, path, body string, header ...string) reply {
 		c.t.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+writerKey)
+	req.Header.Set("Accept", "application/json, */*;q=0.5")
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}

@@ -17,6 +17,7 @@ const (
 	codeUnauthorized     refund.Code = "unauthorized"
 	codeScopeMissing     refund.Code = "scope-missing"
 	codeMethodNotAllowed refund.Code = "method-not-allowed"
+	codeIncomplete       refund.Code = "body-incomplete"
 	codeTooLarge         refund.Code = "body-too-large"
 	codeUnsupportedMedia refund.Code = "unsupported-media-type"
 	codeRateLimited      refund.Code = "rate-limited"
@@ -52,7 +53,7 @@ func badRequests() []CodeInfo {
 			"The body is not JSON, or it is ambiguous: repeated members, fractions or exponents, data after the document, invalid UTF-8.",
 			"Correct the body. `errors` names the place.", false},
 		{codeInvalidRequest, http.StatusBadRequest, "The request is not valid", "The request does not follow the contract.",
-			"A member, parameter or header is missing, unknown or not allowed by the contract, or the body did not arrive in time.",
+			"A member, parameter or header is missing, unknown or not allowed by the contract.",
 			"Correct the request. `errors` names every place.", false},
 		{codeKeyMissing, http.StatusBadRequest, "The Idempotency-Key header is missing", "This request needs an Idempotency-Key header.",
 			"Without a key, a repeated request looks like a second refund.", "Send a new key with every new request and the same key with every repeat.", false},
@@ -74,6 +75,9 @@ func badRequests() []CodeInfo {
 			"The path does not exist, or this tenant has no such refund, payment, case or message.", "Check the address.", false},
 		{codeMethodNotAllowed, http.StatusMethodNotAllowed, "The method is not allowed", "The method is not allowed here; see the Allow header.",
 			"The path exists, but not with this method.", "Use one of the methods in the `Allow` header.", false},
+		{codeIncomplete, http.StatusRequestTimeout, "The body did not arrive", "The body did not arrive completely in time.",
+			"The bytes of the body stopped before its end, or came too slowly. Nothing was stored.",
+			"Send the same request again with the same key after `Retry-After` seconds, on a new connection.", true},
 		{codeTooLarge, http.StatusRequestEntityTooLarge, "The body is too large", "The body is too large.",
 			"The body is larger than the limit named in `detail`.", "Send less, or send events in smaller batches.", false},
 		{codeUnsupportedMedia, http.StatusUnsupportedMediaType, "The media type is not supported", "The media type or the encoding of the body is not supported.",
@@ -111,6 +115,8 @@ func conflicts() []CodeInfo {
 			"A proposal is approved or rejected once.", "Read the case.", false},
 		{refund.CodeNotCancelable, conflict, "Too late to cancel", "The refund can no longer be canceled.",
 			"A request may already have reached the channel, or the refund has ended.", "Read the refund.", false},
+		{refund.CodeCannotAsk, conflict, "The channel cannot be asked", "The channel cannot be asked about this refund.",
+			"`detail` says why: the channel offers no query, or nothing has been sent to it yet.", "Read the refund; a notice or a person moves it on.", false},
 		{refund.CodeNotRedrivable, conflict, "The message cannot be tried again", "A conflict is not tried again.",
 			"The parked message has other parameters than those stored for its event id or refund id. Another try cannot change that.",
 			"Discard it, and find out who sent it.", false},
@@ -137,7 +143,11 @@ func refusals() []CodeInfo {
 		{refund.CodeCountExceeded, no, "Too many refunds of one payment", "The channel takes no further refund of this payment.",
 			"The channel limits the number of refunds of one payment.", "Return the money another way.", false},
 		{refund.CodeAccountNotAllowed, no, "The account is not available", "The tenant may not use this channel account.",
-			"The channel account is not configured, or not for this tenant.", "Check `channelAccount`.", false},
+			"The channel account is configured, but not for this tenant.", "Check `channelAccount`.", false},
+		{refund.CodeReferenceOutside, no, "The payment reference is not the tenant's", "The payment's channel reference does not have the tenant's prefix.",
+			"Several tenants share the channel account, and each has references with a prefix of its own. It is the same answer whether the reference is " +
+				"known or not.",
+			"Send the payment's own `channelReference`. Without one the reference is the tenant's code, a colon and the paymentId.", false},
 		{refund.CodeEventExpired, no, "The event is too old", "The event is older than the time for which event ids are kept.",
 			"It is no longer known whether the event was received before.", "Look up the refund by its refundId.", false},
 		{refund.CodeEventUndated, no, "The event has no time", "Neither the event nor its broker has a time.",
@@ -155,6 +165,9 @@ func notNow() []CodeInfo {
 		{codeUnavailable, http.StatusServiceUnavailable, "Not available", "The service cannot answer at the moment.",
 			"The database is away, an answer took too long, or the process is shutting down. The request may or may not be stored.",
 			"Send the same request again with the same key after `Retry-After` seconds.", true},
+		{refund.CodeAccountNotConfigured, http.StatusServiceUnavailable, "The account is not configured here", "The process that answered does not know this channel account.",
+			"The channel account is not in the configuration of the process that answered; another process may know it already. Nothing was decided.",
+			"Send the same request again with the same key after `Retry-After` seconds. If it stays so, check `channelAccount`.", true},
 		{codeOverloaded, http.StatusServiceUnavailable, "Overloaded", "Too many requests are waiting.",
 			"The queue in front of the database is full. Nothing was stored.", "Send the same request again after `Retry-After` seconds, and slow down.", true},
 	}

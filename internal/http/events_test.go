@@ -3,6 +3,9 @@ package httpapi_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -190,5 +193,110 @@ func TestUndecodableEventsAreParkedByTheirBytes(t *testing.T) {
 	}
 	if w.poison[0].Position != w.poison[1].Position || w.poison[0].Position == w.poison[2].Position || string(w.poison[2].Body) != `{"hello":"moon"}` {
 		t.Errorf("positions %q, want the first two equal and the third different", []string{w.poison[0].Position, w.poison[1].Position, w.poison[2].Position})
+	}
+}
+
+// A sender that pushes events repeats a refused body for ever: what should be events and cannot be read is parked and answered 2xx.
+func TestBodiesThatCannotBeReadAreParked(t *testing.T) {
+	t.Parallel()
+	ce := []string{"ce-specversion", "1.0", "ce-id", "e-1", "ce-source", "/shop", "ce-type", "refund.requested"}
+	good := eventBody("e-1", refundBody)
+	for name, c := range map[string]struct {
+		body, pointer string
+		header        []string
+	}{
+		"structured, empty":                      {"", "", []string{"Content-Type", typeEvent}},
+		"structured, cut off":                    {good[:50], "", []string{"Content-Type", typeEvent}},
+		"structured, two documents":              {good + good, "", []string{"Content-Type", typeEvent}},
+		"structured, in a format not read":       {"\x01\x02", "", []string{"Content-Type", "application/cloudevents+avro"}},
+		"batch of one event without a list":      {good, "", []string{"Content-Type", typeBatch}},
+		"batch, cut off":                         {"[" + good, "", []string{"Content-Type", typeBatch}},
+		"batch with broken syntax":               {"[" + good + `,{"id":]`, "", []string{"Content-Type", typeBatch}},
+		"batch in invalid UTF-8":                 {"[\"\xff\"]", "", []string{"Content-Type", typeBatch}},
+		"binary, no JSON":                        {"hello", "/data", append(ce, "Content-Type", "application/json")},
+		"binary, not of a JSON type":             {refundBody, "/datacontenttype", append(ce, "Content-Type", "text/plain")},
+		"binary without a type, no JSON":         {"hello", "/data", append(ce, "Content-Type", "")},
+		"binary without specversion":             {refundBody, "/specversion", append(ce[2:len(ce):len(ce)], "Content-Type", "application/json")},
+		"binary, in a charset that is not UTF-8": {`{"a":"` + "\xe9" + `"}`, "/data", append(ce, "Content-Type", "application/json; charset=latin1")},
+	} {
+		w, cl := serve(t, nil)
+		v := verdicts(t, cl.do("POST", "/v1/events", c.body, c.header...))
+		if len(v) != 1 || v[0].Outcome != "undecodable" || c.pointer != "" && v[0].Problem.Errors[0].Pointer != c.pointer {
+			t.Errorf("%s: %+v", name, v)
+		}
+		if len(w.poison) != 1 || string(w.poison[0].Body) != c.body || len(w.accepted) != 0 {
+			t.Errorf("%s: parked %d, accepted %d, want the body parked as it came", name, len(w.poison), len(w.accepted))
+		}
+	}
+	w, cl := serve(t, nil)
+	req := func(h http.Header) reply { // an attribute twice
+		r, err := http.NewRequestWithContext(t.Context(), "POST", cl.base+"/v1/events", strings.NewReader(refundBody))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = h
+		res, err := cl.http.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = res.Body.Close() }()
+		body, _ := io.ReadAll(res.Body)
+		return reply{res.StatusCode, res.Header, string(body)}
+	}
+	v := verdicts(t, req(http.Header{"Authorization": {"Bearer " + writerKey}, "Content-Type": {"application/json"}, "Accept": {"application/json"},
+		"Ce-Specversion": {"1.0"}, "Ce-Id": {"a", "b"}, "Ce-Source": {"/shop"}, "Ce-Type": {"refund.requested"}}))
+	if len(v) != 1 || v[0].Outcome != "undecodable" || len(w.poison) != 1 || len(w.poison[0].Headers["ce-id"]) != 2 {
+		t.Errorf("an attribute twice: %+v, parked %+v", v, w.poison)
+	}
+}
+
+// The bad events of a body are parked together: one transaction, however many they are.
+func TestBadEventsOfABodyAreParkedTogether(t *testing.T) {
+	t.Parallel()
+	w, c := serve(t, nil)
+	batch := "[" + strings.Repeat("{},", 999) + "{}]"
+	if v := verdicts(t, c.do("POST", "/v1/events", batch, "Content-Type", typeBatch)); len(v) != 1000 || fmt.Sprint(w.touched) != "[park]" || len(w.poison) != 1000 {
+		t.Errorf("%d verdicts, %d parked by %v, want 1000 by one call", len(v), len(w.poison), w.touched)
+	}
+}
+
+// Senders that take the body of an answer for an event in reply get none.
+func TestWhoGetsVerdicts(t *testing.T) {
+	t.Parallel()
+	_, c := serve(t, nil)
+	binary := []string{"Content-Type", "application/json", "ce-specversion", "1.0", "ce-id", "e-1", "ce-source", "/s", "ce-type", "refund.requested"}
+	structured := []string{"Content-Type", typeEvent}
+	batch := []string{"Content-Type", typeBatch}
+	for _, x := range []struct {
+		mode           []string
+		accept, prefer string
+		status         int
+	}{
+		{structured, "", "", 204}, {binary, "", "", 204}, {batch, "", "", 204},
+		{structured, "*/*", "", 200}, {binary, "*/*", "", 204}, {batch, "*/*", "", 200},
+		{structured, "application/*", "", 200}, {structured, "text/plain", "", 204}, {structured, "*/*, application/json;q=0", "", 204},
+		{binary, "application/json", "", 200}, {binary, "text/html, Application/JSON;q=0.1", "", 200}, {binary, "application/json;q=0.0", "", 204},
+		{structured, "application/json", "return=minimal", 204}, {batch, "*/*", "wait=1, return=minimal", 204},
+		{binary, "", "return=representation", 200}, {structured, "", "handling=lenient", 204},
+	} {
+		body := eventBody("e-1", refundBody)
+		switch {
+		case len(x.mode) > 2:
+			body = refundBody
+		case x.mode[1] == typeBatch:
+			body = "[" + body + "]"
+		}
+		header := append(slices.Clone(x.mode), "Accept", x.accept)
+		if x.prefer != "" {
+			header = append(header, "Prefer", x.prefer)
+		}
+		r := c.do("POST", "/v1/events", body, header...)
+		want := ""
+		if value, asked := strings.CutPrefix(x.prefer[strings.LastIndex(x.prefer, " ")+1:], "return="); asked {
+			want = "return=" + value
+		}
+		if r.status != x.status || (r.body == "") != (x.status == 204) || r.header.Get("Preference-Applied") != want {
+			t.Errorf("%.20s, Accept: %s, Prefer: %s: %d %q, want %d", x.mode[1], x.accept, x.prefer, r.status, r.header.Get("Preference-Applied"), x.status)
+		}
 	}
 }

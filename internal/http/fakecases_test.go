@@ -22,6 +22,7 @@ type fakeCases struct {
 	query     refund.CaseFilter
 	proposals []refund.Proposal
 	approvals []refund.Approval
+	reviews   []string
 }
 
 func (c *fakeCases) ListCases(_ context.Context, _ refund.TenantID, q refund.CaseFilter) ([]refund.CaseRow, error) {
@@ -42,6 +43,16 @@ func (c *fakeCases) FindCase(_ context.Context, tenant refund.TenantID, id refun
 		return refund.CaseView{}, refund.ErrNotFound
 	}
 	return c.view, c.err
+}
+
+func (c *fakeCases) OpenCase(_ context.Context, tenant refund.TenantID, refundID, evidence, actor string) (refund.RID, bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reviews = append(c.reviews, refundID+" "+evidence+" "+actor)
+	if tenant != 1 || refundID == "none" {
+		return refund.RID{}, false, refund.ErrNotFound
+	}
+	return c.view.ID, c.created, c.err
 }
 
 func (c *fakeCases) Propose(_ context.Context, p refund.Proposal) (refund.Decision, bool, error) {

@@ -18,6 +18,8 @@ type fakeNotices struct {
 	mu   sync.Mutex
 	err  error
 	kept []refund.KeptNotice
+	torn []refund.UnreadNotice
+	shut bool           // the unread notice was dismissed
 	seen map[string]int // by outcome
 }
 
@@ -46,6 +48,19 @@ func (d *fakeNotices) ParseNotice(_ map[string][]string, body []byte) ([]refund.
 		return nil, fmt.Errorf("%w: no JSON", refund.ErrNoticeUnreadable)
 	}
 	return nil, fmt.Errorf("%w: by a mile", refund.ErrNoticeForged)
+}
+
+func (d *fakeNotices) ReadNotice(_ map[string][]string, body []byte) ([]refund.Notice, error) {
+	return d.ParseNotice(nil, body)
+}
+
+func (d *fakeNotices) KeepUnread(_ context.Context, n refund.UnreadNotice) (bool, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.err == nil {
+		d.torn = append(d.torn, n)
+	}
+	return !d.shut, d.err
 }
 
 func (d *fakeNotices) AckNotice(ok bool) (int, string, []byte) {

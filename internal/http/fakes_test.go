@@ -112,8 +112,9 @@ func (w *fakeBackend) Cancel(_ context.Context, _ refund.TenantID, id, _ string)
 	return w.doAct("cancel", id)
 }
 
-func (w *fakeBackend) Check(_ context.Context, _ refund.TenantID, id, _ string) (refund.Refund, error) {
-	return w.doAct("check", id)
+func (w *fakeBackend) Check(_ context.Context, _ refund.TenantID, id, _ string) (r refund.Refund, learned bool, err error) {
+	r, err = w.doAct("check", id)
+	return r, r.State == refund.StateSuccess, err
 }
 
 func (w *fakeBackend) PutPayment(_ context.Context, _ refund.Tenant, id string, spec intake.PaymentSpec, _ string) (refund.Payment, bool, error) {
@@ -134,13 +135,15 @@ func (w *fakeBackend) FindPayment(_ context.Context, tenant refund.TenantID, id 
 	return w.payment, nil
 }
 
-func (w *fakeBackend) Park(_ context.Context, _ refund.TenantID, _ intake.EventID, _ string, p intake.Park) error {
+func (w *fakeBackend) ParkAll(_ context.Context, rows []intake.ParkedRow) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.parkErr != nil {
 		return w.parkErr
 	}
-	w.poison = append(w.poison, p)
+	for _, r := range rows {
+		w.poison = append(w.poison, r.Park)
+	}
 	w.touched = append(w.touched, "park")
 	return nil
 }

@@ -19,15 +19,15 @@ func (s *service) livez(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, oapi.Health{Status: "ok", Checks: []oapi.HealthCheck{}})
 }
 
-// readyz runs the checks. A process that stops is not ready, so that load balancers
-// send it no new requests.
+// readyz runs the checks. A process that is about to stop is not ready, so that load
+// balancers send it no new requests.
 func (s *service) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTime)
 	defer cancel()
 	checks := []oapi.HealthCheck{}
 	ready := true
 	select {
-	case <-s.stopping:
+	case <-s.retiring:
 		ready = false
 		checks = append(checks, oapi.HealthCheck{Name: "not-stopping"})
 	default:

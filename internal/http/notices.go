@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"net/http"
 	"strings"
@@ -14,12 +15,14 @@ import (
 )
 
 // Notices parses and stores the notices of channels. Errors of ReceiveNotice:
-// refund.ErrBusy, ErrUnavailable.
+// refund.ErrBusy, ErrUnavailable; of KeepUnread too.
 type Notices interface {
 	// Notifier parses the notices of an account; false = no such account, or its channel sends none.
 	Notifier(account string) (refund.Notifier, bool)
 	// ReceiveNotice returns once the notice is committed.
 	ReceiveNotice(ctx context.Context, account string, n refund.KeptNotice) (refund.NoticeOutcome, error)
+	// KeepUnread returns once a notice that cannot be read is committed; open = the channel has to repeat it.
+	KeepUnread(ctx context.Context, n refund.UnreadNotice) (open bool, err error)
 }
 
 const (
@@ -51,12 +54,11 @@ func (s *service) receiveNotice(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	notices, err := reader.ParseNotice(r.Header, body)
-	unreadable := errors.Is(err, refund.ErrNoticeUnreadable)
 	switch {
-	case unreadable:
-		s.problems.log.ErrorContext(r.Context(), "a signed notice cannot be parsed and is stored as it is", "account", account,
-			"requestId", requestID(r.Context()), "error", err.Error())
-		notices = []refund.Notice{{Digest: unreadableDigest(body), Status: refund.Unknown}}
+	case errors.Is(err, refund.ErrNoticeUnreadable):
+		s.keepUnread(w, r, reader, refund.UnreadNotice{Account: account, Digest: unreadableDigest(body), Headers: keptHeaders(r.Header), Body: body,
+			Reason: err.Error()})
+		return
 	case err != nil:
 		s.noticeSeen(account, noticeForged)
 		s.problems.log.WarnContext(r.Context(), "notice refused", "account", account, "requestId", requestID(r.Context()), "error", err.Error())
@@ -66,14 +68,8 @@ func (s *service) receiveNotice(w http.ResponseWriter, r *http.Request) {
 	for _, n := range notices {
 		outcome, err := s.notices.ReceiveNotice(r.Context(), account, refund.KeptNotice{Notice: n, Headers: keptHeaders(r.Header), Body: body})
 		if err != nil {
-			s.problems.log.WarnContext(r.Context(), "notice not stored; the channel has to repeat it", "account", account,
-				"requestId", requestID(r.Context()), "error", err.Error())
-			w.Header().Set("Retry-After", "1")
-			s.acknowledge(w, reader, false)
+			s.notStored(w, r, reader, account, err)
 			return
-		}
-		if unreadable && outcome == refund.NoticeKept {
-			outcome = refund.NoticeUnusable
 		}
 		s.noticeSeen(account, string(outcome))
 		s.problems.log.DebugContext(r.Context(), "notice", "account", account, "number", n.Number, "status", string(n.Status), "outcome", string(outcome))
@@ -81,11 +77,34 @@ func (s *service) receiveNotice(w http.ResponseWriter, r *http.Request) {
 	s.acknowledge(w, reader, true)
 }
 
-// acknowledge answers in the channel's own form. The status of a notice that is not
-// stored is never 2xx, whatever the client of the channel returns.
-func (s *service) acknowledge(w http.ResponseWriter, reader refund.Notifier, stored bool) {
-	status, contentType, body := reader.AckNotice(stored)
-	if !stored && status < 500 {
+// keepUnread stores a notice that has a valid signature and cannot be read. It is not acknowledged, so that the channel
+// repeats it until a later version reads it, or an operator dismisses it.
+func (s *service) keepUnread(w http.ResponseWriter, r *http.Request, reader refund.Notifier, n refund.UnreadNotice) {
+	open, err := s.notices.KeepUnread(r.Context(), n)
+	if err != nil {
+		s.notStored(w, r, reader, n.Account, err)
+		return
+	}
+	if open {
+		s.problems.log.ErrorContext(r.Context(), "a signed notice cannot be read; it is stored and the channel is asked to repeat it",
+			"account", n.Account, "digest", hex.EncodeToString(n.Digest[:]), "requestId", requestID(r.Context()), "error", n.Reason)
+	}
+	s.noticeSeen(n.Account, string(refund.NoticeUnread))
+	s.acknowledge(w, reader, !open)
+}
+
+func (s *service) notStored(w http.ResponseWriter, r *http.Request, reader refund.Notifier, account string, err error) {
+	s.problems.log.WarnContext(r.Context(), "notice not stored; the channel has to repeat it", "account", account,
+		"requestId", requestID(r.Context()), "error", err.Error())
+	w.Header().Set("Retry-After", "1")
+	s.acknowledge(w, reader, false)
+}
+
+// acknowledge answers in the channel's own form. The status of a notice that the channel
+// has to repeat is never 2xx, whatever the client of the channel returns.
+func (s *service) acknowledge(w http.ResponseWriter, reader refund.Notifier, done bool) {
+	status, contentType, body := reader.AckNotice(done)
+	if !done && status < 500 {
 		status = http.StatusServiceUnavailable
 	}
 	w.Header().Set("Content-Type", contentType)

@@ -75,17 +75,30 @@ func TestForgedNoticeStoresNothing(t *testing.T) {
 	d.wantSeen(t, map[string]int{"demo forged": 2})
 }
 
-// A signed notice that cannot be parsed is stored for people and acknowledged: a repeat would fail in the same way.
-func TestNoticeThatCannotBeParsedIsStored(t *testing.T) {
+// A signed notice that cannot be read is stored and not acknowledged: the channel repeats it, and a later version may read it.
+func TestASignedNoticeThatCannotBeReadIsKeptAndNotAcknowledged(t *testing.T) {
 	t.Parallel()
 	d, c := serveNotices(t)
 	for range 2 {
-		if got := c.do("POST", noticesOfDemo, "torn"); got.status != 200 {
-			t.Errorf("%d %s", got.status, got.body)
+		if got := c.do("POST", noticesOfDemo, "torn", "X-Api-Key", "secret"); got.status != 503 || got.body != "fail" {
+			t.Errorf("%d %s, want a 5xx in the channel's own form", got.status, got.body)
 		}
 	}
-	if len(d.kept) != 2 || d.kept[0].Digest != d.kept[1].Digest || d.kept[0].Digest == [32]byte{} || d.kept[0].Number != "" || string(d.kept[0].Body) != "torn" {
-		t.Errorf("stored %+v, want the same digest for the same bytes", d.kept)
+	if len(d.kept) != 0 || len(d.torn) != 2 || d.torn[0].Digest != d.torn[1].Digest || d.torn[0].Digest == [32]byte{} || string(d.torn[0].Body) != "torn" ||
+		d.torn[0].Account != "demo" || d.torn[0].Reason == "" || d.torn[0].Headers["X-Api-Key"] != nil {
+		t.Errorf("stored %+v and %+v, want the same digest for the same bytes", d.kept, d.torn)
 	}
-	d.wantSeen(t, map[string]int{"demo unusable": 2})
+	d.mu.Lock()
+	d.err = refund.ErrUnavailable
+	d.mu.Unlock()
+	if got := c.do("POST", noticesOfDemo, "torn"); got.status != 503 || got.header.Get("Retry-After") == "" {
+		t.Errorf("not stored: %d", got.status)
+	}
+	d.mu.Lock()
+	d.err, d.shut = nil, true
+	d.mu.Unlock()
+	if got := c.do("POST", noticesOfDemo, "torn"); got.status != 200 || got.body != "success" {
+		t.Errorf("dismissed: %d %s, want it acknowledged", got.status, got.body)
+	}
+	d.wantSeen(t, map[string]int{"demo unread": 3})
 }

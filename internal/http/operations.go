@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/routers"
 
 	"github.com/refundry/refundry/internal/refund/wire"
 )
@@ -13,13 +14,13 @@ import (
 // operation is what the middleware needs to know of an operation. It is read from the
 // contract.
 type operation struct {
-	id         string
-	scopes     []string // all are needed
-	needsKey   bool     // Idempotency-Key is required
-	hasBody    bool
-	events     bool     // the body contains events, which are checked one by one
-	mediaTypes []string // of the request body, canonical
-	query      map[string]bool
+	id       string
+	scopes   []string // all are needed
+	needsKey bool     // Idempotency-Key is required
+	hasBody  bool
+	events   bool // the body contains events, which are checked one by one
+	query    map[string]bool
+	route    *routers.Route // what the validator checks
 
 	// bodyFaults returns the faults of the body if package wire reads it. nil = the body is checked against its schema.
 	bodyFaults func(body []byte, now time.Time) error
@@ -46,10 +47,14 @@ func operationsOf(spec *openapi3.T) (map[route]*operation, error) {
 	out, read := map[route]*operation{}, 0
 	for pattern, item := range spec.Paths.Map() {
 		for method, op := range item.Operations() {
-			o, err := operationOf(op, item.Parameters)
+			// Keys are checked by admit; the validator would copy the body.
+			scopes := op.Security
+			op.Security = openapi3.NewSecurityRequirements()
+			o, err := operationOf(op, item.Parameters, scopes)
 			if err != nil {
 				return nil, fmt.Errorf("httpapi: %s %s: %w", method, pattern, err)
 			}
+			o.route = &routers.Route{Spec: spec, Path: pattern, PathItem: item, Method: method, Operation: op}
 			out[route{method, pattern}] = o
 			if o.bodyFaults != nil {
 				read++
@@ -62,12 +67,12 @@ func operationsOf(spec *openapi3.T) (map[route]*operation, error) {
 	return out, nil
 }
 
-func operationOf(op *openapi3.Operation, shared openapi3.Parameters) (*operation, error) {
+func operationOf(op *openapi3.Operation, shared openapi3.Parameters, security *openapi3.SecurityRequirements) (*operation, error) {
 	o := &operation{id: op.OperationID, query: map[string]bool{}, bodyFaults: wireBodies[op.OperationID]}
-	if op.Security == nil || len(*op.Security) != 1 || len((*op.Security)[0]["apiKey"]) == 0 {
+	if security == nil || len(*security) != 1 || len((*security)[0]["apiKey"]) == 0 {
 		return nil, fmt.Errorf("operation %s has no scope", o.id)
 	}
-	o.scopes = (*op.Security)[0]["apiKey"]
+	o.scopes = (*security)[0]["apiKey"]
 	for _, list := range []openapi3.Parameters{shared, op.Parameters} {
 		for _, p := range list {
 			switch {
@@ -80,10 +85,7 @@ func operationOf(op *openapi3.Operation, shared openapi3.Parameters) (*operation
 	}
 	if op.RequestBody != nil {
 		o.hasBody = true
-		for mediaType := range op.RequestBody.Value.Content {
-			o.mediaTypes = append(o.mediaTypes, mediaType)
-			o.events = o.events || mediaType == mediaEventBatch
-		}
+		o.events = op.RequestBody.Value.Content[mediaEventBatch] != nil
 	}
 	return o, nil
 }

@@ -17,7 +17,8 @@ const (
 	keyRequestID contextKey = iota
 	keyPrincipal
 	keyOperation
-	keyAttributes
+	keyEvents
+	keyConnection
 )
 
 // requestID is the id of the request of ctx, "" outside of a request.
@@ -57,6 +58,7 @@ type outer struct {
 	log      *slog.Logger
 	clock    func() time.Time
 	bodyTime time.Duration
+	retiring <-chan struct{} // closed when each answer shall close its connection
 }
 
 func (o *outer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -68,7 +70,12 @@ func (o *outer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec := &recorder{ResponseWriter: w}
 	secureHeaders(rec.Header())
 	rec.Header().Set("X-Request-Id", id)
-	r = r.WithContext(context.WithValue(r.Context(), keyRequestID, id))
+	select {
+	case <-o.retiring:
+		rec.Header().Set("Connection", "close")
+	default:
+	}
+	r = r.WithContext(context.WithValue(detached(r.Context()), keyRequestID, id))
 	if r.ContentLength != 0 {
 		// Also for bodies that no handler reads: the server drains them.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(o.bodyTime))
@@ -87,6 +94,18 @@ func (o *outer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		o.line(r, rec, id, o.clock().Sub(started))
 	}()
 	o.next.ServeHTTP(rec, r)
+}
+
+// detached is the context of a request without its end by the connection: net/http ends it when the client closes its half of the
+// connection, which says nothing about whether the client reads the answer. Every request has a time limit instead.
+func detached(ctx context.Context) context.Context {
+	return context.WithValue(context.WithoutCancel(ctx), keyConnection, ctx.Done())
+}
+
+// hungUp is closed when the client sends no more, because it closed the connection or its half of it.
+func hungUp(ctx context.Context) <-chan struct{} {
+	done, _ := ctx.Value(keyConnection).(<-chan struct{})
+	return done
 }
 
 // line logs a request: status 5xx as warning, 4xx as info, the rest for debugging. The

@@ -51,7 +51,7 @@ func (s *service) mountPages(root chi.Router) error {
 		})
 	}
 	root.Get("/problems", s.problemIndex(pages.Lookup("problems.html")))
-	root.Get("/problems/{code}", s.problemPage(pages.Lookup("problem.html")))
+	root.With(decodePath).Get("/problems/{code}", s.problemPage(pages.Lookup("problem.html")))
 	return nil
 }
 

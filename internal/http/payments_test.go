@@ -2,6 +2,8 @@ package httpapi_test
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +30,7 @@ func TestPutPayment(t *testing.T) {
 		t.Errorf("%d %v %s", r.status, r.header, r.body)
 	}
 	if want := (intake.PaymentSpec{OrderID: "ord_77", Amount: 10000, Currency: "USD", Account: "demo", Reference: "ch_77", Version: 2,
-		RefundedElsewhere: 5}); spec != want {
+		VersionGiven: true, RefundedElsewhere: 5, ElsewhereGiven: true}); spec != want {
 		t.Errorf("spec = %+v, want %+v", spec, want)
 	}
 	created = false
@@ -36,7 +38,7 @@ func TestPutPayment(t *testing.T) {
 		t.Errorf("again: %d", r.status)
 	}
 	for code, status := range map[refund.Code]int{refund.CodePaymentConflict: 409, refund.CodeBelowRefunded: 409, refund.CodeAccountNotAllowed: 422,
-		refund.CodeNotExpressible: 422} {
+		refund.CodeReferenceOutside: 422, refund.CodeNotExpressible: 422} {
 		w.put = func(intake.PaymentSpec) (refund.Payment, bool, error) {
 			return refund.Payment{}, false, &refund.Problem{Code: code, Fields: []string{"currency"}}
 		}
@@ -44,6 +46,19 @@ func TestPutPayment(t *testing.T) {
 			!strings.Contains(r.body, `"fields":["currency"]`) {
 			t.Errorf("%s: %d %s, want %d", code, r.status, r.body, status)
 		}
+	}
+}
+
+// What a constraint of the database refuses is the request's fault or a bug, and a repeat changes nothing: it is no 500, and the guard is named.
+func TestAGuardThatRefusesARequestIsNamed(t *testing.T) {
+	t.Parallel()
+	w, c := serve(t, func(*fakeBackend, *httpapi.Config) {})
+	w.put = func(intake.PaymentSpec) (refund.Payment, bool, error) {
+		return refund.Payment{}, false, fmt.Errorf("store: %w", &refund.GuardError{Guard: "payments_captured_ck", Err: errors.New("secret detail")})
+	}
+	r := c.do("PUT", "/v1/payments/pay_1", paymentBody)
+	if r.status != 400 || !strings.Contains(r.body, "payments_captured_ck") || !strings.Contains(r.body, `"retryable":false`) || strings.Contains(r.body, "secret") {
+		t.Errorf("%d %s", r.status, r.body)
 	}
 }
 

@@ -32,6 +32,19 @@ func preferredWait(prefer *string) (time.Duration, bool) {
 	return 0, false
 }
 
+// preferredReturn reads return=minimal or return=representation from a Prefer header. Of several the first counts.
+func preferredReturn(prefer string) (value string, asked bool) {
+	for part := range strings.SplitSeq(prefer, ",") {
+		token, _, _ := strings.Cut(part, ";")
+		name, value, _ := strings.Cut(token, "=")
+		value = strings.ToLower(strings.Trim(strings.TrimSpace(value), `"`))
+		if strings.EqualFold(strings.TrimSpace(name), "return") && (value == "minimal" || value == "representation") {
+			return value, true
+		}
+	}
+	return "", false
+}
+
 // applied is the value of Preference-Applied; nil = no wait was asked for.
 func applied(wait time.Duration, asked bool) *string {
 	if !asked {

@@ -108,12 +108,19 @@ func (ps *problems) of(ctx context.Context, err error) *Problem {
 	var domain *refund.Problem
 	var tooLarge *http.MaxBytesError
 	var notAllowed *refund.NotAllowed
+	var cannotAsk refund.CannotAsk
 	var refused *wire.Error
+	var guard *refund.GuardError
 	switch {
+	case errors.As(err, &guard):
+		ps.log.ErrorContext(ctx, "a guard refused a change", "guard", guard.Guard, "error", err.Error(), "requestId", requestID(ctx))
+		return &Problem{Code: codeInvalidRequest, Detail: "The change was refused by the guard " + guard.Guard + ". Nothing was stored."}
 	case errors.As(err, &refused):
 		return problemOfBody(refused)
 	case errors.As(err, &notAllowed):
 		return &Problem{Code: refund.CodeDecisionNotAllowed, Detail: notAllowed.Why.Text()}
+	case errors.As(err, &cannotAsk):
+		return &Problem{Code: refund.CodeCannotAsk, Detail: string(cannotAsk)}
 	case errors.As(err, &own):
 		return own
 	case errors.As(err, &domain):

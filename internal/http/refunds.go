@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/http/oapi"
@@ -41,14 +42,14 @@ func (s *service) CreateRefund(ctx context.Context, req oapi.CreateRefundRequest
 	}
 	wait, asked := preferredWait(req.Params.Prefer)
 	r, waited := s.await(ctx, who.Tenant.ID, *out.Refund, wait, settledOrCase)
-	location := refundLocation(r.RefundID)
+	answer, location := refundOf(r), refundLocation(r.RefundID)
 	if out.Verdict == intake.Taken {
-		return oapi.CreateRefund202JSONResponse{Body: refundOf(r), Headers: oapi.CreateRefund202ResponseHeaders{
-			Location: location, ETag: etag(r.JournalSeq), PreferenceApplied: applied(wait, asked && waited)}}, nil
+		return oapi.CreateRefund202JSONResponse{Body: answer, Headers: oapi.CreateRefund202ResponseHeaders{
+			Location: location, ETag: etag(answer), PreferenceApplied: applied(wait, asked && waited)}}, nil
 	}
 	replayed := true
-	return oapi.CreateRefund200JSONResponse{Body: refundOf(r), Headers: oapi.CreateRefund200ResponseHeaders{
-		Location: location, ETag: etag(r.JournalSeq), IdempotencyReplayed: &replayed, PreferenceApplied: applied(wait, asked && waited)}}, nil
+	return oapi.CreateRefund200JSONResponse{Body: answer, Headers: oapi.CreateRefund200ResponseHeaders{
+		Location: location, ETag: etag(answer), IdempotencyReplayed: &replayed, PreferenceApplied: applied(wait, asked && waited)}}, nil
 }
 
 // acceptOne passes one intake to the Door.
@@ -72,7 +73,7 @@ func problemOf(out intake.Outcome) error {
 	case intake.Waiting:
 		return &Problem{Code: refund.CodePaymentUnknown}
 	case intake.Busy:
-		return refund.ErrBusy
+		return out.BusyError()
 	default:
 		return fmt.Errorf("httpapi: unexpected verdict %q of the Door", out.Verdict)
 	}
@@ -89,15 +90,16 @@ func (s *service) GetRefund(ctx context.Context, req oapi.GetRefundRequestObject
 	}
 	done := settledOrCase
 	if req.Params.IfNoneMatch != nil {
-		done = func(r refund.Refund) bool { return !matches(req.Params.IfNoneMatch, etag(r.JournalSeq)) }
+		done = func(r refund.Refund) bool { return !matches(req.Params.IfNoneMatch, etag(refundOf(r))) }
 	}
 	wait, asked := preferredWait(req.Params.Prefer)
 	r, waited := s.await(ctx, tenant, r, wait, done)
-	tag, preference := etag(r.JournalSeq), applied(wait, asked && waited)
+	body := refundOf(r)
+	tag, preference := etag(body), applied(wait, asked && waited)
 	if matches(req.Params.IfNoneMatch, tag) {
 		return oapi.GetRefund304Response{Headers: oapi.GetRefund304ResponseHeaders{ETag: tag, PreferenceApplied: preference}}, nil
 	}
-	return oapi.GetRefund200JSONResponse{Body: refundOf(r), Headers: oapi.GetRefund200ResponseHeaders{ETag: tag, PreferenceApplied: preference}}, nil
+	return oapi.GetRefund200JSONResponse{Body: body, Headers: oapi.GetRefund200ResponseHeaders{ETag: tag, PreferenceApplied: preference}}, nil
 }
 
 // GetRefundTimeline returns everything that is stored about a refund.
@@ -116,16 +118,21 @@ func (s *service) CancelRefund(ctx context.Context, req oapi.CancelRefundRequest
 	if err != nil {
 		return nil, err
 	}
-	return oapi.CancelRefund200JSONResponse{Body: refundOf(r), Headers: oapi.CancelRefund200ResponseHeaders{ETag: etag(r.JournalSeq)}}, nil
+	body := refundOf(r)
+	return oapi.CancelRefund200JSONResponse{Body: body, Headers: oapi.CancelRefund200ResponseHeaders{ETag: etag(body)}}, nil
 }
 
-// CheckRefund schedules a query of the channel now.
+// CheckRefund queries the channel now.
 func (s *service) CheckRefund(ctx context.Context, req oapi.CheckRefundRequestObject) (oapi.CheckRefundResponseObject, error) {
 	who := principalOf(ctx)
-	r, err := s.actions.Check(ctx, who.Tenant.ID, req.RefundId, who.Actor)
+	r, learned, err := s.actions.Check(ctx, who.Tenant.ID, req.RefundId, who.Actor)
 	if err != nil {
 		return nil, err
 	}
-	headers := oapi.CheckRefund202ResponseHeaders{Location: refundLocation(r.RefundID), ETag: etag(r.JournalSeq)}
-	return oapi.CheckRefund202JSONResponse{Body: refundOf(r), Headers: headers}, nil
+	body := refundOf(r)
+	headers := oapi.CheckRefund202ResponseHeaders{Location: refundLocation(r.RefundID), ETag: etag(body), RefundryLearned: "nothing-new"}
+	if learned {
+		headers.RefundryLearned = "version=" + strconv.Itoa(r.JournalSeq)
+	}
+	return oapi.CheckRefund202JSONResponse{Body: body, Headers: headers}, nil
 }

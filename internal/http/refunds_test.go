@@ -20,7 +20,7 @@ func TestCreateRefundPassesAnIntakeToTheDoor(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
 	r := c.do("POST", "/v1/refunds", refundBody, "Idempotency-Key", "k-1", "X-Request-Id", "req.1")
-	if r.status != 202 || r.header.Get("Location") != "/v1/refunds/rf_1001" || r.header.Get("ETag") != `W/"1"` || r.header.Get("Idempotency-Replayed") != "" {
+	if r.status != 202 || r.header.Get("Location") != "/v1/refunds/rf_1001" || !strings.HasPrefix(r.header.Get("ETag"), `W/"1-`) || r.header.Get("Idempotency-Replayed") != "" {
 		t.Fatalf("answer %d %v %s", r.status, r.header, r.body)
 	}
 	if len(w.accepted) != 1 {
@@ -202,5 +202,25 @@ func TestCancelAndCheck(t *testing.T) {
 	w.act = func(string) (refund.Refund, error) { return refund.Refund{}, refund.ErrNotCancelable }
 	if r := c.do("POST", "/v1/refunds/rf_1001/cancel", ""); r.status != 409 || !strings.Contains(r.body, "not-cancelable") {
 		t.Errorf("%d %s, want 409 not-cancelable", r.status, r.body)
+	}
+}
+
+// A check says why the channel cannot be asked, and otherwise what was learned.
+func TestCheckSaysWhatWasLearned(t *testing.T) {
+	t.Parallel()
+	w, c := serve(t, nil)
+	for _, why := range []refund.CannotAsk{refund.CannotAskChannel, refund.CannotAskUnsent} {
+		w.act = func(string) (refund.Refund, error) { return refund.Refund{}, why }
+		if r := c.do("POST", "/v1/refunds/rf_1001/check", ""); r.status != 409 || !strings.Contains(r.body, `"cannot-ask"`) || !strings.Contains(r.body, string(why)) {
+			t.Errorf("%d %s, want 409 cannot-ask: %s", r.status, r.body, why)
+		}
+	}
+	for state, want := range map[refund.State]string{refund.StateUnknown: "nothing-new", refund.StateSuccess: "version=7"} {
+		known := sampleRefund("rf_1001")
+		known.State, known.JournalSeq, known.PendingReason = state, 7, ""
+		w.act = func(string) (refund.Refund, error) { return known, nil }
+		if r := c.do("POST", "/v1/refunds/rf_1001/check", ""); r.status != 202 || r.header.Get("Refundry-Learned") != want {
+			t.Errorf("%d, learned %q, want %q", r.status, r.header.Get("Refundry-Learned"), want)
+		}
 	}
 }

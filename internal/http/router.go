@@ -13,11 +13,12 @@ import (
 // mount builds the handler of all paths.
 func (s *service) mount(c Config) (http.Handler, error) {
 	root := chi.NewRouter()
+	root.Use(headAsGet, routePath)
 	root.NotFound(func(w http.ResponseWriter, r *http.Request) {
 		s.problems.write(w, r, &Problem{Code: "not-found"})
 	})
 	root.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
-		s.problems.write(w, r, &Problem{Code: codeMethodNotAllowed, Allow: allowed(root, r.URL.Path)})
+		s.problems.write(w, r, &Problem{Code: codeMethodNotAllowed, Allow: allowed(root, or(r.URL.RawPath, r.URL.Path))})
 	})
 	root.Get("/livez", s.livez)
 	root.Get("/readyz", s.readyz)
@@ -26,13 +27,13 @@ func (s *service) mount(c Config) (http.Handler, error) {
 		root.Method(http.MethodGet, "/metrics", c.Metrics)
 	}
 	if c.Notices != nil {
-		root.With(s.timed).Post(noticePath, s.receiveNotice)
+		root.With(s.timed, decodePath).Post(noticePath, s.receiveNotice)
 	}
 	if err := s.mountPages(root); err != nil {
 		return nil, err
 	}
 	root.Group(func(v1 chi.Router) {
-		v1.Use(s.timed, s.admit, s.prepare, s.validate)
+		v1.Use(s.timed, decodePath, s.admit, s.prepare, s.validate)
 		strict := oapi.NewStrictHandlerWithOptions(s, nil, oapi.StrictHTTPServerOptions{
 			RequestErrorHandlerFunc: s.badRequest, ResponseErrorHandlerFunc: s.problems.write,
 		})
@@ -70,7 +71,11 @@ func (s *service) timed(next http.Handler) http.Handler {
 func allowed(routes chi.Routes, path string) []string {
 	var out []string
 	for _, m := range []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPatch, http.MethodPost, http.MethodPut} {
-		if routes.Match(chi.NewRouteContext(), m, path) {
+		served := m
+		if m == http.MethodHead {
+			served = http.MethodGet
+		}
+		if routes.Match(chi.NewRouteContext(), served, path) {
 			out = append(out, m)
 		}
 	}

@@ -21,6 +21,7 @@ const (
 // API is the service as one http.Handler.
 type API struct {
 	handler  http.Handler
+	retiring func()
 	stopping func()
 }
 
@@ -36,7 +37,9 @@ func New(c Config) (*API, error) {
 		return nil, err
 	}
 	return &API{
-		handler:  &outer{next: mounted, problems: s.problems, log: s.problems.log, clock: s.clock, bodyTime: s.limits.BodyTime},
+		handler: &outer{next: mounted, problems: s.problems, log: s.problems.log, clock: s.clock, bodyTime: s.limits.BodyTime,
+			retiring: s.retiring},
+		retiring: sync.OnceFunc(func() { close(s.retiring) }),
 		stopping: sync.OnceFunc(func() { close(s.stopping) }),
 	}, nil
 }
@@ -44,16 +47,26 @@ func New(c Config) (*API, error) {
 // ServeHTTP answers one request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.ServeHTTP(w, r) }
 
-// Drain makes /readyz fail and ends the waits of callers. Running requests are still
-// answered. It may be called more than once.
-func (a *API) Drain() { a.stopping() }
+// Retire makes /readyz fail, and each answer closes its connection, so that load balancers
+// and clients turn to other processes. Requests are served as before. It may be called
+// more than once.
+func (a *API) Retire() { a.retiring() }
+
+// Drain is Retire, and ends the waits of callers. Running requests are still answered. It
+// may be called more than once.
+func (a *API) Drain() {
+	a.retiring()
+	a.stopping()
+}
 
 // ServerConfig is what a Server needs.
 type ServerConfig struct {
 	Listen  string       // host:port; port 0 = any free one
 	Handler http.Handler // required
 	API     *API         // drained when the server stops; nil = nothing to drain
-	Log     *slog.Logger // default: discards
+	// DrainDelay is how long Retire leaves load balancers to notice that /readyz fails.
+	DrainDelay time.Duration
+	Log        *slog.Logger // default: discards
 }
 
 // Server serves HTTP until it is stopped.
@@ -62,6 +75,8 @@ type Server struct {
 	http *http.Server
 	addr net.Addr
 	done chan error
+
+	ended chan struct{} // closed when the server has ended
 }
 
 // NewServer prepares a server, which listens after Start. Errors: no address, no handler.
@@ -70,7 +85,7 @@ func NewServer(c ServerConfig) (*Server, error) {
 		return nil, errors.New("httpapi: a server needs an address and a handler")
 	}
 	c.Log = or(c.Log, slog.New(slog.DiscardHandler))
-	return &Server{cfg: c, done: make(chan error, 1), http: &http.Server{
+	return &Server{cfg: c, done: make(chan error, 1), ended: make(chan struct{}), http: &http.Server{
 		Handler: c.Handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, WriteTimeout: writeTime, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug), // broken handshakes and other errors of clients
 	}}, nil
@@ -92,6 +107,7 @@ func (s *Server) Start(ctx context.Context) error {
 		}
 		s.done <- err
 		close(s.done)
+		close(s.ended)
 	}()
 	return nil
 }
@@ -102,7 +118,21 @@ func (s *Server) Addr() net.Addr { return s.addr }
 // Done yields the error that ended the server, nil after Stop.
 func (s *Server) Done() <-chan error { return s.done }
 
-// Stop waits for running requests until ctx ends, then closes their connections.
+// Retire retires the API and returns after DrainDelay, or when the server has ended.
+func (s *Server) Retire() {
+	if s.cfg.API != nil {
+		s.cfg.API.Retire()
+	}
+	delay := time.NewTimer(s.cfg.DrainDelay)
+	defer delay.Stop()
+	select {
+	case <-delay.C:
+	case <-s.ended:
+	}
+}
+
+// Stop closes the listener, waits for running requests until ctx ends, then closes their
+// connections.
 func (s *Server) Stop(ctx context.Context) error {
 	if s.cfg.API != nil {
 		s.cfg.API.Drain()

@@ -63,7 +63,7 @@ func TestSlowBodyIsRefused(t *testing.T) {
 	t.Parallel()
 	w, s := startServer(t, 200*time.Millisecond)
 	got := sendRaw(t, s, requestHead(writerKey, 500)+`{"refundId":`)
-	if !strings.HasPrefix(got, "HTTP/1.1 400 ") || !strings.Contains(got, "invalid-request") || !strings.Contains(got, "did not arrive in time") {
+	if !strings.HasPrefix(got, "HTTP/1.1 408 ") || !strings.Contains(got, "body-incomplete") || !strings.Contains(got, "did not arrive in time") || !strings.Contains(got, "Retry-After: 1") {
 		t.Errorf("got %s", got)
 	}
 	if len(w.touched) > 0 {
@@ -89,7 +89,7 @@ func TestIncompleteBodyIsRefused(t *testing.T) {
 	}
 	got, _ := io.ReadAll(conn)
 	_ = conn.Close()
-	if !strings.Contains(string(got), "did not arrive completely") || len(w.touched) > 0 {
+	if !strings.HasPrefix(string(got), "HTTP/1.1 408 ") || !strings.Contains(string(got), "did not arrive completely") || len(w.touched) > 0 {
 		t.Errorf("got %s", got)
 	}
 }
@@ -128,6 +128,56 @@ func TestWaitMayExceedTheBodyDeadline(t *testing.T) {
 			t.Errorf("after %s: %s", took, got)
 		}
 	}
+}
+
+// TestARetiredServerServesOnAndIsNotReady: a load balancer needs time to notice, and a client must not reuse a connection that
+// is about to be closed.
+func TestARetiredServerServesOnAndIsNotReady(t *testing.T) {
+	t.Parallel()
+	w, c := serve(t, nil)
+	w.set(sampleRefund("rf_1001"))
+	s, err := httpapi.NewServer(httpapi.ServerConfig{Listen: "127.0.0.1:0", Handler: c.api, API: c.api, DrainDelay: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	get := func(path string) string {
+		return sendRaw(t, s, "GET "+path+" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+writerKey+"\r\n\r\n")
+	}
+	retired := make(chan struct{})
+	go func() {
+		defer close(retired)
+		s.Retire()
+	}()
+	var d net.Dialer
+	waitFor(t, "/readyz fails", func() bool {
+		conn, err := d.DialContext(t.Context(), "tcp", s.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+		_, _ = io.WriteString(conn, "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n")
+		line, _ := bufio.NewReader(conn).ReadString('\n')
+		return strings.HasPrefix(line, "HTTP/1.1 503 ")
+	})
+	// sendRaw returns when the server has closed the connection
+	if got := get("/v1/refunds/rf_1001"); !strings.HasPrefix(got, "HTTP/1.1 200 ") || !strings.Contains(got, "\r\nConnection: close\r\n") {
+		t.Errorf("a request to a retired server: %.200s, want an answer that closes its connection", got)
+	}
+	if got := get("/livez"); !strings.HasPrefix(got, "HTTP/1.1 200 ") {
+		t.Errorf("/livez of a retired server: %.60s, want 200", got)
+	}
+	select {
+	case <-retired:
+		t.Error("Retire returned before the delay was over")
+	default:
+	}
+	if err := s.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-retired // the server has ended, so nothing is left to wait for
 }
 
 func TestStopWaitsForRequests(t *testing.T) {

@@ -30,12 +30,13 @@ type Refunds interface {
 // refund.ErrNotFound, ErrNotCancelable (Cancel), ErrBusy, ErrUnavailable.
 type Actions interface {
 	Cancel(ctx context.Context, tenant refund.TenantID, refundID, actor string) (refund.Refund, error)
-	// Check schedules a query of the channel now and returns the refund as it is.
-	Check(ctx context.Context, tenant refund.TenantID, refundID, actor string) (refund.Refund, error)
+	// Check queries the channel now and returns the refund as it is afterwards. learned = it has a newer version. The error
+	// refund.CannotAsk says why nothing can be asked.
+	Check(ctx context.Context, tenant refund.TenantID, refundID, actor string) (r refund.Refund, learned bool, err error)
 }
 
 // Payments stores payments. Errors: *refund.Problem (payment-parameters-conflict
-// with the fields, payment-below-refunded, account-not-allowed,
+// with the fields, payment-below-refunded, account-not-allowed, reference-not-allowed,
 // amount-not-expressible), refund.ErrNotFound (FindPayment), ErrBusy, ErrUnavailable.
 type Payments interface {
 	// PutPayment stores a snapshot. created = the payment was unknown before.
@@ -51,13 +52,15 @@ type Cases interface {
 	// ListCases returns at most q.Limit cases: open ones oldest first, closed ones newest first.
 	ListCases(ctx context.Context, tenant refund.TenantID, q refund.CaseFilter) ([]refund.CaseRow, error)
 	FindCase(ctx context.Context, tenant refund.TenantID, id refund.RID) (refund.CaseView, error)
+	// OpenCase opens a case on a refund in any state; actor is the actor's name. opened = none was open before.
+	OpenCase(ctx context.Context, tenant refund.TenantID, refundID, evidence, actor string) (id refund.RID, opened bool, err error)
 	// Propose stores a proposal. created = it is new.
 	Propose(ctx context.Context, p refund.Proposal) (d refund.Decision, created bool, err error)
 	Judge(ctx context.Context, a refund.Approval) (refund.Decision, error)
 }
 
 // EventDecoder decodes one CloudEvent to an intake without tenant, consumer, actor and
-// parking position. attributes are those of binary mode, in lower case and without
+// parking position. attributes are those of binary mode, encoded as they came, by their names in lower case and without
 // "ce-"; nil = body is the whole event as JSON. With an error, the intake has the parts
 // of the event's identity that could be read. An error with the methods Pointer and
 // Detail describes the fault.
@@ -65,10 +68,10 @@ type EventDecoder interface {
 	Decode(attributes map[string]string, body []byte) (in intake.Intake, tenantCode string, err error)
 }
 
-// EventParker stores events that were not passed to the Door, with the reason. Parking a
+// EventParker stores events that were not passed to the Door, with the reason, in one transaction. Parking a
 // position again increments its count. Errors: refund.ErrUnavailable.
 type EventParker interface {
-	Park(ctx context.Context, tenant refund.TenantID, ev intake.EventID, reason string, p intake.Park) error
+	ParkAll(ctx context.Context, rows []intake.ParkedRow) error
 }
 
 // Messages reads the trace of the messages of bridges. Errors: refund.ErrUnavailable.
@@ -170,12 +173,12 @@ type service struct {
 	clock    func() time.Time
 	limits   Limits
 	waiters  chan struct{} // one token per waiting request
+	retiring chan struct{} // closed by Retire
 	stopping chan struct{} // closed by Drain
 
 	problems   *problems
 	auth       *authenticator
 	operations map[route]*operation
-	validators validators
 }
 
 var _ oapi.StrictServerInterface = (*service)(nil)
@@ -197,16 +200,14 @@ func newService(c Config) (*service, error) {
 		door: c.Door, refunds: c.Refunds, actions: c.Actions, payments: c.Payments, events: c.Events, parking: c.Parking,
 		messages: c.Messages, parked: c.Parked, cases: c.Cases, notices: c.Notices, noticeSeen: c.NoticeSeen,
 		ready: c.Ready, build: c.Build, clock: c.Clock, limits: limits,
-		waiters: make(chan struct{}, limits.Waiters), stopping: make(chan struct{}),
+		waiters: make(chan struct{}, limits.Waiters), retiring: make(chan struct{}), stopping: make(chan struct{}),
 		problems: newProblems(c.Log), auth: &authenticator{keys: newKeyCache(c.Keys, limits.KeyTTL, c.Clock), clock: c.Clock},
 	}
 	spec, err := oapi.GetSpec()
 	if err != nil {
 		return nil, err
 	}
-	if s.operations, err = operationsOf(spec); err != nil {
-		return nil, err
-	}
-	s.validators = newValidators(spec, s.problems, s.clock)
-	return s, nil
+	asRequestSchemas(spec)
+	s.operations, err = operationsOf(spec)
+	return s, err
 }

@@ -1,65 +1,43 @@
 package httpapi
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
-	nethttpmiddleware "github.com/oapi-codegen/nethttp-middleware"
 
 	"github.com/refundry/refundry/api/strictjson"
 )
 
-// validators check requests against the contract: whole checks everything, withoutBody everything but the body. Events are
-// checked one by one, and some bodies are read by package wire.
-type validators struct {
-	whole, withoutBody func(http.Handler) http.Handler
-}
-
-// newValidators builds the validators. It changes spec, which the caller must not share.
+// asRequestSchemas changes the contract, which the caller must not share, for the validator of requests.
 //
 // The contract is OpenAPI 3.1, and the validator reads it as 3.0. For 3.1 it would
 // compile a schema for every value of every request, and its messages would quote the
 // values. The schemas of requests mean the same in both versions.
-func newValidators(spec *openapi3.T, ps *problems, clock func() time.Time) validators {
+func asRequestSchemas(spec *openapi3.T) {
 	spec.OpenAPI = "3.0.3"
-	spec.Servers = nil // the Host header is not compared
-	for _, item := range spec.Paths.Map() {
-		for _, op := range item.Operations() {
-			op.Security = openapi3.NewSecurityRequirements() // keys are checked by admit; the validator would copy the body
-		}
-	}
-	build := func(withoutBody bool) func(http.Handler) http.Handler {
-		return nethttpmiddleware.OapiRequestValidatorWithOptions(spec, &nethttpmiddleware.Options{
-			Options: openapi3filter.Options{
-				MultiError: true, AuthenticationFunc: openapi3filter.NoopAuthenticationFunc,
-				SkipSettingDefaults: true, ExcludeRequestBody: withoutBody,
-			},
-			DiscardValidatedValue: true,
-			ErrorHandlerWithOpts: func(_ context.Context, err error, w http.ResponseWriter, r *http.Request, _ nethttpmiddleware.ErrorHandlerOpts) {
-				ps.write(w, r, problemOfParameters(r, err, clock()))
-			},
-		})
-	}
-	return validators{whole: build(false), withoutBody: build(true)}
 }
 
-// validate is the middleware that runs the validator of the operation.
+// validate is the middleware that checks a request against the contract. Events are checked one by one, and some bodies are read by package
+// wire. Keys are checked by admit.
 func (s *service) validate(next http.Handler) http.Handler {
-	whole, withoutBody := s.validators.whole(next), s.validators.withoutBody(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if op, _ := r.Context().Value(keyOperation).(*operation); op != nil && (op.events || op.bodyFaults != nil) {
-			withoutBody.ServeHTTP(w, r)
+		op, _ := r.Context().Value(keyOperation).(*operation)
+		err := openapi3filter.ValidateRequest(r.Context(), &openapi3filter.RequestValidationInput{
+			Request: r, PathParams: pathValues(r), Route: op.route,
+			Options: &openapi3filter.Options{MultiError: true, AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, SkipSettingDefaults: true,
+				ExcludeRequestBody: op.events || op.bodyFaults != nil},
+		})
+		if err != nil {
+			s.problems.write(w, r, problemOfParameters(r, err, s.clock()))
 			return
 		}
-		whole.ServeHTTP(w, r)
+		next.ServeHTTP(w, r)
 	})
 }
 

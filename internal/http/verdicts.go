@@ -44,7 +44,7 @@ func (s *service) verdict(index int, it eventItem) (oapi.EventVerdict, error) {
 	case intake.Refused:
 		v.Outcome, v.Problem = outcomeRefused, s.eventProblem(it.outcome.Code, it.outcome.Fields)
 	case intake.Waiting:
-		v.Outcome, v.Problem = outcomeWaiting, s.eventProblem(refund.CodePaymentUnknown, nil)
+		v.Outcome, v.Problem = outcomeWaiting, s.eventProblem(it.outcome.Code, nil)
 	default:
 		return v, fmt.Errorf("httpapi: unexpected verdict %q of the Door", it.outcome.Verdict)
 	}

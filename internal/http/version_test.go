@@ -16,7 +16,7 @@ func TestVersionNeedsNoKey(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.body), &got); err != nil || r.status != 200 || got != want {
 		t.Errorf("%d %s (%v), want %+v", r.status, r.body, err, want)
 	}
-	if r := c.do("POST", "/version", ""); r.status != 405 || r.header.Get("Allow") != "GET" {
-		t.Errorf("POST: %d, Allow %q, want 405 and GET", r.status, r.header.Get("Allow"))
+	if r := c.do("POST", "/version", ""); r.status != 405 || r.header.Get("Allow") != "GET, HEAD" {
+		t.Errorf("POST: %d, Allow %q, want 405 and GET, HEAD", r.status, r.header.Get("Allow"))
 	}
 }

@@ -18,10 +18,10 @@ const (
 // settledOrCase is the condition of a wait without If-None-Match.
 func settledOrCase(r refund.Refund) bool { return r.State.Final() || r.Case != nil }
 
-// await reads a refund repeatedly until done reports true, the wait is over, the caller
-// has gone or the process stops, and returns it as last read. waited is false if the
-// caller asked for no wait or too many requests wait already. A read that fails ends
-// the wait.
+// await reads a refund repeatedly until done reports true, the wait is over or the process
+// stops, and returns it as last read. waited is false if the caller asked for no wait,
+// too many requests wait already, or the caller closed its half of the connection, after
+// which it cannot be told from one that has gone. A read that fails ends the wait.
 func (s *service) await(
 	ctx context.Context, tenant refund.TenantID, r refund.Refund, wait time.Duration, done func(refund.Refund) bool,
 ) (last refund.Refund, waited bool) {
@@ -49,6 +49,9 @@ func (s *service) await(
 		case <-ctx.Done():
 			pause.Stop()
 			return r, true
+		case <-hungUp(ctx):
+			pause.Stop()
+			return r, false
 		case <-s.stopping:
 			pause.Stop()
 			return r, true

@@ -28,12 +28,13 @@ func TestPreferWait(t *testing.T) {
 	done := sampleRefund("rf_1001")
 	done.State, done.JournalSeq, done.PendingReason, done.NextActionAt = refund.StateSuccess, 3, "", time.Time{}
 
+	tag := c.do("GET", "/v1/refunds/rf_1001", "").header.Get("ETag")
 	got := make(chan reply, 3)
 	go func() {
 		got <- c.do("POST", "/v1/refunds", refundBody, "Idempotency-Key", "k-1", "Prefer", "respond-async, wait=60")
 	}()
 	go func() { got <- c.do("GET", "/v1/refunds/rf_1001", "", "Prefer", "wait=60") }()
-	go func() { got <- c.do("GET", "/v1/refunds/rf_1001", "", "Prefer", "wait=60", "If-None-Match", `W/"1"`) }()
+	go func() { got <- c.do("GET", "/v1/refunds/rf_1001", "", "Prefer", "wait=60", "If-None-Match", tag) }()
 	waitFor(t, "the Door got the refund", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return len(w.accepted) == 1 })
 	w.set(done)
 	for range 3 {
@@ -52,8 +53,9 @@ func TestWaitEnds(t *testing.T) {
 	if r := c.do("GET", "/v1/refunds/rf_1001", "", "Prefer", "wait=1"); r.status != 200 || r.header.Get("Preference-Applied") != "wait=1" {
 		t.Errorf("%d %v after the wait, want 200 and Preference-Applied", r.status, r.header)
 	}
-	if r := c.do("GET", "/v1/refunds/rf_1001", "", "Prefer", "wait=1", "If-None-Match", `"1"`); r.status != 304 || r.body != "" ||
-		r.header.Get("ETag") != `W/"1"` {
+	tag := c.do("GET", "/v1/refunds/rf_1001", "").header.Get("ETag")
+	if r := c.do("GET", "/v1/refunds/rf_1001", "", "Prefer", "wait=1", "If-None-Match", strings.TrimPrefix(tag, "W/")); r.status != 304 || r.body != "" ||
+		r.header.Get("ETag") != tag {
 		t.Errorf("%d %q of an unchanged refund, want 304", r.status, r.body)
 	}
 	for _, prefer := range []string{"wait=soon", "wait=-1", "wait", "handling=strict", "wait=99999999999"} {
@@ -84,9 +86,42 @@ func TestGetRefundMatches(t *testing.T) {
 	t.Parallel()
 	w, c := serve(t, nil)
 	w.set(sampleRefund("rf_1001"))
-	for tag, want := range map[string]int{`W/"1"`: 304, `"1"`: 304, `"0", W/"1"`: 304, `*`: 304, `W/"2"`: 200, `1`: 200} {
+	tag := c.do("GET", "/v1/refunds/rf_1001", "").header.Get("ETag")
+	strong := strings.TrimPrefix(tag, "W/")
+	for tag, want := range map[string]int{tag: 304, strong: 304, `"0", ` + tag: 304, `*`: 304, `W/"2"`: 200, strings.Trim(strong, `"`): 200} {
 		if r := c.do("GET", "/v1/refunds/rf_1001", "", "If-None-Match", tag); r.status != want {
 			t.Errorf("If-None-Match: %s: %d, want %d", tag, r.status, want)
 		}
+	}
+}
+
+// TestTheEntityTagCoversWhatTheBodyShows: also the members that change without a new version.
+func TestTheEntityTagCoversWhatTheBodyShows(t *testing.T) {
+	t.Parallel()
+	w, c := serve(t, nil)
+	w.set(sampleRefund("rf_1001"))
+	seen := c.do("GET", "/v1/refunds/rf_1001", "")
+	for what, change := range map[string]func(*refund.Refund){
+		"pendingReason":   func(r *refund.Refund) { r.PendingReason = refund.PendingBreaker },
+		"updatedAt":       func(r *refund.Refund) { r.UpdatedAt = r.UpdatedAt.Add(time.Microsecond) },
+		"nextActionAt":    func(r *refund.Refund) { r.NextActionAt = r.NextActionAt.Add(time.Second) },
+		"no nextActionAt": func(r *refund.Refund) { r.NextActionAt = time.Time{} },
+		"case": func(r *refund.Refund) {
+			r.Case = &refund.Case{ID: refund.RID{1}, Reasons: []refund.CaseReason{refund.CaseDeadline}}
+		},
+		"channelRefundId": func(r *refund.Refund) { r.ChannelRefundID = "re_1" },
+		"version":         func(r *refund.Refund) { r.JournalSeq++ },
+	} {
+		changed := sampleRefund("rf_1001")
+		change(&changed)
+		w.set(changed)
+		r := c.do("GET", "/v1/refunds/rf_1001", "", "If-None-Match", seen.header.Get("ETag"))
+		if r.status != 200 || r.body == seen.body || r.header.Get("ETag") == seen.header.Get("ETag") {
+			t.Errorf("another %s: %d %s, want 200 with another tag", what, r.status, r.header.Get("ETag"))
+		}
+	}
+	w.set(sampleRefund("rf_1001"))
+	if r := c.do("GET", "/v1/refunds/rf_1001", "", "If-None-Match", seen.header.Get("ETag")); r.status != 304 {
+		t.Errorf("the same body: %d, want 304", r.status)
 	}
 }

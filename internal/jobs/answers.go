@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/refundry/refundry/internal/refund"
 )
@@ -12,6 +13,7 @@ type callResult struct {
 	facts    []refund.Fact         // the first completes the attempt; a list with several lines of our number has more
 	others   []refund.ListedEffect // lines of a list with other numbers or none
 	complete bool                  // the list is complete
+	denied   bool                  // the channel refused the account's credentials
 }
 
 // found reports whether a list has the number that it was asked for.
@@ -30,12 +32,16 @@ func answers(ctx context.Context, at refund.Attempt, req refund.Call, ch refund.
 	out.facts = []refund.Fact{refund.FactOf(at, refund.Answer{Kind: refund.Unknown})}
 	switch at.Kind {
 	case refund.AttemptSend:
-		out.facts = []refund.Fact{refund.FactOf(at, sendAnswer(ch.Refund(ctx, req)))}
+		a := ch.Refund(ctx, req)
+		out.facts, out.denied = []refund.Fact{refund.FactOf(at, sendAnswer(a))}, a.Denied
 	case refund.AttemptQuery:
-		out.facts = []refund.Fact{refund.FactOf(at, askAnswer(ch.Query(ctx, req)))}
+		a := ch.Query(ctx, req)
+		out.facts, out.denied = []refund.Fact{refund.FactOf(at, askAnswer(a))}, a.Denied
 	case refund.AttemptList:
 		lines, complete, ans := ch.List(ctx, req)
-		out.facts, out.complete = listed(at, req.Number, lines, complete, ans), complete
+		refund.MarkConflicts(lines)
+		complete = complete && !slices.ContainsFunc(lines, func(l refund.ListedEffect) bool { return l.Names.Conflict != "" })
+		out.facts, out.complete, out.denied = listed(at, req.Number, lines, complete, ans), complete, ans.Denied
 		for _, l := range lines {
 			if l.Number != req.Number {
 				out.others = append(out.others, l)
@@ -76,8 +82,8 @@ func listed(at refund.Attempt, number string, lines []refund.ListedEffect, compl
 			continue
 		}
 		a := askAnswer(refund.Answer{Kind: l.Status, ChannelRefundID: l.ChannelRefundID, Amount: l.Amount, Currency: l.Currency,
-			Code: ans.Code, Rule: ans.Rule, Evidence: ans.Evidence})
-		if a.Kind == refund.NotFound { // a line cannot have this status
+			Code: ans.Code, Names: l.Names, Rule: ans.Rule, Evidence: ans.Evidence})
+		if a.Kind == refund.NotFound || l.Names.Conflict != "" { // a line cannot have this status, or contradicts itself
 			a.Kind = refund.Unknown
 		}
 		if l.ChannelRefundID == ans.ChannelRefundID { // the answer describes this line

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/store"
 )
 
 func TestListIsMatchedByNumberOnly(t *testing.T) {
@@ -90,5 +92,49 @@ func TestRetriesAreCapped(t *testing.T) {
 		if d := time.Until(retryPolicy{}.NextRetry(&rivertype.JobRow{Attempt: attempt})); d < 700*time.Millisecond || d > 72*time.Second {
 			t.Fatalf("attempt %d is repeated after %s, want between one second and one minute, ± 20 %%", attempt, d)
 		}
+	}
+}
+
+// keptStore cannot enter the lines of the first two lists.
+type keptStore struct {
+	*store.Store
+	lists atomic.Int64
+}
+
+func (s *keptStore) EnterLines(ctx context.Context, tenant refund.TenantID, paymentID, source string, lines []refund.ListedEffect, complete bool,
+	c refund.Contract) error {
+	if s.lists.Add(1) <= 2 {
+		return fmt.Errorf("%w: a guard", refund.ErrLinesKept)
+	}
+	return s.Store.EnterLines(ctx, tenant, paymentID, source, lines, complete, c)
+}
+
+// The answer of a list whose other lines cannot be entered is entered all the same, but an absence in it proves nothing: one of those lines may
+// be the refund.
+func TestAListWhoseLinesAreKeptProvesNoAbsence(t *testing.T) {
+	t.Parallel()
+	c := testContract()
+	c.Query, c.List = refund.QueryTerms{}, refund.QueryTerms{Exists: true, Readings: 1, FirstDelay: refund.Duration(10 * time.Millisecond)}
+	b := newBench(t, c)
+	kept := &keptStore{Store: b.store}
+	b.cfg.Store = kept
+	b.channel.onSend = func(n int, c refund.Call, effect func() string) refund.Answer {
+		if n == 1 {
+			return refund.Answer{Kind: refund.Unknown}
+		}
+		return paid(c, effect())
+	}
+	b.channel.onListed = func(refund.Call) ([]refund.ListedEffect, bool) {
+		return []refund.ListedEffect{{Number: "of-another-system", ChannelRefundID: "ch_9", Status: refund.Succeeded, Amount: 7, Currency: "USD"}}, true
+	}
+	b.start(t)
+	k := b.accept(t, 1)[0]
+	b.wantAll(t, []refund.RefundRef{k}, refund.StateSuccess)
+	var answers []string
+	for _, a := range b.load(t, k).Attempts {
+		answers = append(answers, string(a.Kind)+" "+string(a.Answer))
+	}
+	if got := strings.Join(answers, ", "); got != "SEND UNKNOWN, LIST UNKNOWN, LIST UNKNOWN, LIST NOT_FOUND, SEND SUCCEEDED" {
+		t.Errorf("attempts: %s", got)
 	}
 }

@@ -4,11 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/refundry/refundry/internal/clock"
 	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
 )
@@ -82,36 +80,9 @@ func (r *Runner) attempt(ctx context.Context, rec refund.Record, at refund.Claim
 	if r.cfg.Observer != nil {
 		r.cfg.Observer.Called(rec.Account, at.Kind, got.facts[0].Kind, r.cfg.Clock().Sub(began))
 	}
-	return r.enterAll(ctx, rec, got, c)
-}
-
-// enterAll enters the result of a call. When a list does not have the number, it enters the other lines first: one of them
-// may be the refund, and then its absence must not lead to another send.
-func (r *Runner) enterAll(ctx context.Context, rec refund.Record, got callResult, c refund.Contract) error {
-	if !got.found() {
-		if err := r.enterLines(ctx, rec, got, c); err != nil {
-			return err
-		}
-	}
-	for _, f := range got.facts {
-		if err := r.enter(ctx, rec.RefundRef, f, c); err != nil {
-			return err
-		}
-	}
-	if got.found() {
-		return r.enterLines(ctx, rec, got, c)
-	}
-	return nil
-}
-
-// enterLines enters the lines of a list that have other numbers or none.
-func (r *Runner) enterLines(ctx context.Context, rec refund.Record, got callResult, c refund.Contract) error {
-	if len(got.others) == 0 {
-		return nil
-	}
-	return r.storeWithRetry(ctx, rec.RefundRef, "lines of a list", func(ctx context.Context) error {
-		return r.cfg.Store.EnterLines(ctx, rec.Tenant, rec.PaymentID, "list", got.others, got.complete, c)
-	})
+	r.watchCredentials(ctx, rec.Account, got, c)
+	return r.store(ctx, answered{ref: rec.RefundRef, refundID: rec.RefundID, paymentID: rec.PaymentID, account: rec.Account, number: req.Number,
+		callResult: got, contract: c})
 }
 
 // callPoints returns the fault points before a call and after its answer.
@@ -130,31 +101,4 @@ func callPoints(k refund.AttemptKind) (before, after fault.Name) {
 // the wall clock can be set back.
 func inTime(start, now time.Time, send time.Duration) bool {
 	return now.Sub(start) < send && now.Round(0).Sub(start.Round(0)) < send
-}
-
-// enter stores an answer. The channel does not repeat it, so neither the end of the job nor a short outage of the database
-// may lose it.
-func (r *Runner) enter(ctx context.Context, k refund.RefundRef, f refund.Fact, c refund.Contract) error {
-	return r.storeWithRetry(ctx, k, fmt.Sprintf("answer %s of attempt %d", f.Kind, f.Attempt), func(ctx context.Context) error {
-		_, err := r.cfg.Store.Enter(ctx, k, f, c)
-		return err
-	})
-}
-
-// storeWithRetry repeats store until it succeeds, or until Times.Enter is over. Errors other than ErrUnavailable, ErrBusy
-// and ErrCommitUnknown are returned at once.
-func (r *Runner) storeWithRetry(ctx context.Context, k refund.RefundRef, what string, store func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Times.Enter)
-	defer cancel()
-	retry := clock.Backoff{First: 50 * time.Millisecond, Longest: 2 * time.Second, Share: jitter}
-	for {
-		err := store(ctx)
-		if err == nil || !(errors.Is(err, refund.ErrUnavailable) || errors.Is(err, refund.ErrBusy) || errors.Is(err, refund.ErrCommitUnknown)) {
-			return err
-		}
-		if clock.Pause(ctx, retry.Next()) != nil {
-			r.log.ErrorContext(ctx, "the result of a call could not be stored", "rid", k.RID.String(), "what", what, "error", err)
-			return err
-		}
-	}
 }

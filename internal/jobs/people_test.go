@@ -8,8 +8,8 @@ import (
 )
 
 // TestRunnerAdoptsForeignRefund runs the whole workflow for a payment that somebody has refunded at the channel. The list
-// has this refund without our number. It is held while it could be ours; then our refund fails by proof, nothing more is
-// sent, and the balance contains the foreign refund. C19.
+// has this refund without our number, and by the channel's time it is older than ours. It is held while ours may pay; then our
+// refund fails by proof, nothing more is sent, and the balance contains the foreign refund. C19.
 func TestRunnerAdoptsForeignRefund(t *testing.T) {
 	t.Parallel()
 	c := testContract()
@@ -19,7 +19,8 @@ func TestRunnerAdoptsForeignRefund(t *testing.T) {
 		return refund.Answer{Kind: refund.RefusedEcho, Code: "already_refunded"}
 	}
 	b.channel.onListed = func(refund.Call) ([]refund.ListedEffect, bool) {
-		return []refund.ListedEffect{{ChannelRefundID: "re_outside", Status: refund.Succeeded, Amount: 100, Currency: "USD"}}, true
+		return []refund.ListedEffect{{ChannelRefundID: "re_outside", Status: refund.Succeeded, Amount: 100, Currency: "USD",
+			At: time.Now().Add(-time.Hour)}}, true
 	}
 	b.start(t)
 	k := b.accept(t, 1)[0]

@@ -18,6 +18,9 @@ import (
 
 const defaultSchema = "refundry"
 
+// rescueAfter is how long after its time limit River considers a job lost.
+const rescueAfter = 45 * time.Second
+
 // Store is the database of the workflow.
 type Store interface {
 	refund.Store
@@ -45,6 +48,12 @@ type Observer interface {
 	Called(account string, kind refund.AttemptKind, answer refund.FactKind, took time.Duration)
 	// Swept reports what one pass of the sweeper did.
 	Swept(s refund.Swept)
+	// Kept reports how many answers are kept because the database does not take them.
+	Kept(answers int)
+	// Lost reports an answer that will not be stored.
+	Lost()
+	// CredentialsDenied reports that the channel begins or ceases to refuse an account's credentials.
+	CredentialsDenied(account string, denied bool)
 }
 
 // Times are the time limits of ownership and calls.
@@ -54,7 +63,7 @@ type Times struct {
 	SendWindow  time.Duration // longest time from the claim to the first byte; default 3 s
 	ClockMargin time.Duration // a key is not used so shortly before it expires; default refund.ClockMargin
 	Call        time.Duration // longest time to an answer, also past the lease; default 30 s
-	Enter       time.Duration // longest time to store an answer; default 30 s
+	Enter       time.Duration // longest time of a job to store an answer, which is kept after it; default 30 s
 }
 
 // WithDefaults returns the times with the default for every one that is zero.
@@ -71,12 +80,18 @@ func (t Times) WithDefaults() Times {
 	return t
 }
 
+// JobLimit is the time limit of a job: a call, the storing of its answer, and the margin for what comes before the call.
+func (t Times) JobLimit() time.Duration { return t.Call + t.Enter + t.Margin }
+
 // Faults returns what makes the times unusable, each with the path of its setting. Zero stands for the default.
 func (t Times) Faults() []string {
 	var out []string
 	d := t.WithDefaults()
 	if d.Margin >= d.Lease {
 		out = append(out, ".lease: must be longer than times.margin, otherwise nothing can be sent")
+	}
+	if d.SendWindow >= d.Call+d.Enter {
+		out = append(out, ".sendWindow: must be shorter than times.call and times.enter together, otherwise the time limit of a job cuts the call off")
 	}
 	if d.Lease > refund.LongestLease {
 		out = append(out, fmt.Sprintf(".lease: at most %s", refund.LongestLease))
@@ -106,18 +121,20 @@ type Config struct {
 	Logger *slog.Logger     // default: no log
 }
 
-// Runner works the jobs and sweeps. It is started once and stopped once. Its methods are also in step.go, call.go, gate.go,
-// sweep.go and workers.go.
+// Runner works the jobs and sweeps. It is started once and stopped once. Its methods are also in step.go, call.go, store.go,
+// kept.go, alarms.go, gate.go, sweep.go and workers.go.
 type Runner struct {
 	cfg    Config
 	log    *slog.Logger
 	client *river.Client[pgx.Tx]
 	checks chan struct{} // limits the checks of people
+	kept   *keptAnswers
+	alarms accountAlarms
 
 	mu      sync.Mutex
 	stopped bool
-	cancel  context.CancelFunc // ends the sweeper
-	busy    sync.WaitGroup     // sweeper and checks
+	cancel  context.CancelFunc // ends the sweeper and the storing of kept answers
+	busy    sync.WaitGroup     // sweeper, kept answers and checks
 }
 
 // New checks the configuration and returns a Runner. Nothing runs before Start.
@@ -150,7 +167,7 @@ func New(cfg Config) (*Runner, error) {
 	if faults := cfg.Times.Faults(); len(faults) > 0 {
 		return nil, fmt.Errorf("jobs: times%s", faults[0])
 	}
-	r := &Runner{cfg: cfg, log: cfg.Logger, checks: make(chan struct{}, cfg.Workers)}
+	r := &Runner{cfg: cfg, log: cfg.Logger, checks: make(chan struct{}, cfg.Workers), kept: newKeptAnswers()}
 	client, err := river.NewClient(riverpgxv5.New(cfg.Pool), r.riverConfig())
 	if err != nil {
 		return nil, fmt.Errorf("jobs: %w", err)
@@ -171,8 +188,8 @@ func (r *Runner) riverConfig() *river.Config {
 		Queues:                      map[string]river.QueueConfig{queueRefunds: {MaxWorkers: r.cfg.Workers}, river.QueueDefault: {MaxWorkers: 4}},
 		FetchCooldown:               cooldown,
 		FetchPollInterval:           500 * time.Millisecond,
-		JobTimeout:                  45 * time.Second,
-		RescueStuckJobsAfter:        90 * time.Second,
+		JobTimeout:                  r.cfg.Times.JobLimit(),
+		RescueStuckJobsAfter:        r.cfg.Times.JobLimit() + rescueAfter,
 		MaxAttempts:                 maxAttempts,
 		CompletedJobRetentionPeriod: time.Hour,
 		RetryPolicy:                 retryPolicy{},
@@ -196,11 +213,12 @@ func (r *Runner) Start(ctx context.Context) error {
 	defer r.mu.Unlock()
 	r.cancel = cancel
 	r.busy.Go(func() { r.sweepLoop(run) })
+	r.busy.Go(func() { r.storeKept(run) })
 	return nil
 }
 
-// Stop starts no new job, waits for the calls under way, and enters their answers. When ctx ends first, the calls are cut
-// off, and another process takes over after their leases. A second Stop does nothing.
+// Stop starts no new job, waits for the calls under way, and enters their answers and the kept ones. When ctx ends first, the
+// calls are cut off, and another process takes over after their leases; kept answers are in the log. A second Stop does nothing.
 func (r *Runner) Stop(ctx context.Context) error {
 	r.mu.Lock()
 	again := r.stopped || r.cancel == nil
@@ -219,5 +237,7 @@ func (r *Runner) Stop(ctx context.Context) error {
 		err = errors.Join(err, r.client.StopAndCancel(hard))
 	}
 	r.busy.Wait()
+	r.emptyKept(ctx)
+	r.giveUpKept(ctx)
 	return err
 }

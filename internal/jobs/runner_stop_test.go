@@ -41,7 +41,7 @@ func TestRunnerStopDrains(t *testing.T) {
 	if r := b.load(t, k); r.State != refund.StateSuccess {
 		t.Errorf("state %s: the answer of the call must be stored", r.State)
 	}
-	if _, err := r.CheckNow(t.Context(), k); !errors.Is(err, refund.ErrUnavailable) {
+	if err := r.CheckNow(t.Context(), k); !errors.Is(err, refund.ErrUnavailable) {
 		t.Errorf("check after stop: %v", err)
 	}
 }

@@ -82,29 +82,31 @@ func (r *Runner) takeStep(ctx context.Context, rec refund.Record) error {
 	return err
 }
 
-// CheckNow queries the channel about a refund at once, whatever its state, and enters the answer. asked is false when the
-// contract has no queries or nothing can have been sent. Errors: ErrNotFound, ErrNoChannel, ErrOverloaded, ErrBusy,
-// ErrUnavailable.
-func (r *Runner) CheckNow(ctx context.Context, k refund.RefundRef) (asked bool, err error) {
+// CheckNow queries the channel about a refund at once, whatever its state, and enters the answer. Errors: refund.CannotAsk when
+// the contract has no queries or nothing can have been sent; ErrNotFound, ErrNoChannel, ErrOverloaded, ErrBusy, ErrUnavailable.
+func (r *Runner) CheckNow(ctx context.Context, k refund.RefundRef) error {
 	release, err := r.beginCheck()
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer release()
 	rec, err := r.cfg.Store.Load(ctx, k)
 	if err != nil {
-		return false, err
+		return err
 	}
 	ch, contract, ok := r.cfg.Channels.For(rec.Account)
 	if !ok {
-		return false, refund.ErrNoChannel
+		return refund.ErrNoChannel
 	}
 	kind := map[refund.Recovery]refund.AttemptKind{refund.RecoverByQuery: refund.AttemptQuery, refund.RecoverByList: refund.AttemptList}[contract.Recovery()]
 	no, sent := queryTarget(rec)
-	if kind == "" || !sent {
-		return false, nil
+	switch {
+	case kind == "":
+		return refund.CannotAskChannel
+	case !sent:
+		return refund.CannotAskUnsent
 	}
-	return true, r.ask(ctx, rec, kind, no, ch, contract)
+	return r.ask(ctx, rec, kind, no, ch, contract)
 }
 
 // beginCheck admits one more check, at most Workers at the same time. Stop waits until release is called.

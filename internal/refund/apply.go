@@ -11,7 +11,8 @@ const HandoutTTL = 10 * time.Second
 
 // Apply enters one fact into a record that is held under its lock. It is pure: the same record, fact and contract give the
 // same change. r.Now is the time of the reading. Errors: ErrNotOwner when a conclusion does not hold on the record as it
-// stands; an error of no class when the fact names a dispatch or an attempt that does not exist.
+// stands; a GuardError when the fact names a dispatch or an attempt that does not exist, or when the
+// change breaks a check of the database.
 func Apply(r Record, f Fact, c Contract) (Change, error) { return applyBy(stateTable, r, f, c) }
 
 func applyBy(rules []rule, r Record, f Fact, c Contract) (Change, error) {
@@ -25,7 +26,7 @@ func applyBy(rules []rule, r Record, f Fact, c Contract) (Change, error) {
 	}
 	d, ok := ch.After.Dispatch(s.f.Dispatch)
 	if !ok {
-		return Change{}, fmt.Errorf("refund: fact names dispatch %d of %d", s.f.Dispatch, r.DispatchNo)
+		return Change{}, &GuardError{Guard: "fact-dispatch", Err: fmt.Errorf("fact names dispatch %d of %d", s.f.Dispatch, r.DispatchNo)}
 	}
 	s.d, s.ackBefore = d, d.Acknowledged
 	if f.Attempt != 0 {
@@ -53,7 +54,7 @@ func (s *transition) completeAttempt() (done bool, err error) {
 		return !s.f.Kind.provesRefund(), nil
 	}
 	if !ok {
-		return false, fmt.Errorf("refund: fact names attempt %d of %d", s.f.Attempt, s.r.AttemptNo)
+		return false, &GuardError{Guard: "fact-attempt", Err: fmt.Errorf("fact names attempt %d of %d", s.f.Attempt, s.r.AttemptNo)}
 	}
 	if a.Answer != "" {
 		return true, nil
@@ -118,11 +119,11 @@ func (s *transition) check() error {
 	r := s.r
 	switch {
 	case !r.Exposed && r.State.MustBeExposed():
-		return fmt.Errorf("refund: %s with nothing exposed", r.State)
+		return &GuardError{Guard: "open-and-clear", Err: fmt.Errorf("%s with nothing exposed", r.State)}
 	case r.Exposed && !r.State.MayBeExposed(r.Case != nil):
-		return fmt.Errorf("refund: %s while exposed, case open: %t", r.State, r.Case != nil)
+		return &GuardError{Guard: "exposed-state", Err: fmt.Errorf("%s while exposed, case open: %t", r.State, r.Case != nil)}
 	case r.Payment.Reserved < 0 || r.Payment.Refunded < 0 || r.Payment.Held < 0:
-		return fmt.Errorf("refund: a balance fell below zero: %+v", r.Payment)
+		return &GuardError{Guard: "balance-below-zero", Err: fmt.Errorf("%+v", r.Payment)}
 	}
 	return nil
 }

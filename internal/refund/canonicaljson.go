@@ -63,7 +63,7 @@ func appendJSON(b []byte, v reflect.Value, depth int) ([]byte, error) {
 		if v.Type() == jsonNumber {
 			break // 1.0 and 1e3 are possible: a value could have two spellings
 		}
-		return appendJSONString(b, v.String())
+		return AppendJSONString(b, v.String())
 	case reflect.Slice:
 		return appendJSONSlice(b, v, depth)
 	case reflect.Map:
@@ -107,7 +107,7 @@ func appendJSONMap(b []byte, v reflect.Value, depth int) ([]byte, error) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		if b, err = appendJSONString(b, k.String()); err != nil {
+		if b, err = AppendJSONString(b, k.String()); err != nil {
 			return nil, err
 		}
 		b = append(b, ':')
@@ -118,7 +118,8 @@ func appendJSONMap(b []byte, v reflect.Value, depth int) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-func appendJSONString(b []byte, s string) ([]byte, error) {
+// AppendJSONString appends a text as CanonicalJSON writes it. Text that is not valid UTF-8 is an error.
+func AppendJSONString(b []byte, s string) ([]byte, error) {
 	if !utf8.ValidString(s) {
 		return nil, errors.New("text is not valid UTF-8")
 	}

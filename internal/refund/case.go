@@ -1,6 +1,7 @@
 package refund
 
 import (
+	"slices"
 	"sort"
 	"time"
 )
@@ -19,7 +20,11 @@ const (
 	CaseDeadline             CaseReason = "deadline"               // open for too long
 	CaseNoStep               CaseReason = "no-automatic-step"      // the contract allows no further step
 	CaseAcknowledgedAfterEnd CaseReason = "acknowledged-after-end" // the channel has a refund that counted as not done
+	CaseReview               CaseReason = "review-requested"       // a person has evidence that the outcome is wrong
 )
+
+// StopsSends reports whether nothing is sent for a refund while its case has the reason. The reasons of waiting only call a person.
+func (r CaseReason) StopsSends() bool { return r != CaseDeadline && r != CaseNoStep }
 
 // Case is the open case of a refund. Transitions add reasons to it and remove them.
 type Case struct {
@@ -40,6 +45,15 @@ func (c *Case) Has(r CaseReason) bool {
 	}
 	return false
 }
+
+// callsForMore reports whether the case has a reason other than waiting. Cases of waiting, deadline and no-automatic-step, call a
+// person and stop nothing that the evidence allows (rule R25 of docs/rules.md). A nil case has none.
+func (c *Case) callsForMore() bool {
+	return c != nil && slices.ContainsFunc(c.Reasons, CaseReason.StopsSends)
+}
+
+// stopped reports whether a case or a proposal stops the sends of the refund. Neither stops questions.
+func (r *Record) stopped() bool { return r.ProposalOpen || r.Case.callsForMore() }
 
 func (s *transition) addReason(r CaseReason) {
 	if s.r.Case.Has(r) {

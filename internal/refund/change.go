@@ -18,6 +18,7 @@ type Change struct {
 	Rows          []string // ids of the table rules that applied
 	WakeNow       bool     // the next step is due at once: its job is enqueued in the same transaction
 	Decision      RID      // the decision that takes effect; zero = none
+	LineDecided   bool     // the decision answers or attaches a held line: it voids the other proposals of the payment
 }
 
 // AttemptAnswer is the answer that completes an attempt. It is written once.

@@ -5,7 +5,7 @@ package refund
 type Code string
 
 // Codes of acceptance. The first group are conflicts (the key is bound to other parameters), the second refusals (a business
-// rule forbids the refund); the last one asks the caller to try again.
+// rule forbids the refund); the last two ask the caller to try again.
 const (
 	CodeKeyReused       Code = "idempotency-key-reused"
 	CodeRefundConflict  Code = "refund-parameters-conflict"
@@ -19,17 +19,20 @@ const (
 	CodeWindowClosed      Code = "refund-window-closed"
 	CodeCountExceeded     Code = "refund-count-exceeded"
 	CodeAccountNotAllowed Code = "account-not-allowed"
+	CodeReferenceOutside  Code = "reference-not-allowed"
 	CodeEventExpired      Code = "event-expired"
 	CodeEventUndated      Code = "event-undated"
 	CodeTenantClosed      Code = "tenant-closed"
 
-	CodeInProgress Code = "operation-in-progress"
+	CodeInProgress           Code = "operation-in-progress"
+	CodeAccountNotConfigured Code = "account-not-configured"
 )
 
 // Codes of the other operations.
 const (
 	CodeBelowRefunded Code = "payment-below-refunded"
 	CodeNotCancelable Code = "not-cancelable"
+	CodeCannotAsk     Code = "cannot-ask"
 	CodeNotFound      Code = "not-found"
 	CodeNotRedrivable Code = "not-redrivable"
 

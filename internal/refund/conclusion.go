@@ -27,7 +27,7 @@ func (r *Record) concludes(f Fact, c Contract) bool {
 // while an epoch is open: sends that a restore has removed could contradict it.
 func (r *Record) conclude(c Contract, now time.Time) (conclusion, bool) {
 	switch {
-	case idle(r.Refund) || r.LeaseEndsAt.After(now):
+	case idle(r.Refund) || r.leased(now):
 		return conclusion{}, false
 	case r.State == StateProcessing:
 		return conclusion{kind: LeaseEnd}, true
@@ -52,22 +52,31 @@ func (r *Record) concludeAsk(c Contract, now time.Time) (conclusion, bool) {
 	return conclusion{kind: Deadline, reason: CaseNoStep}, !c.canAsk()
 }
 
+// pendingTooLong reports whether the deadline of PENDING has passed. It counts from the first send of the live number, or of the
+// numbers before it that met a low balance; and from the begin of the state if something prevents even the first send. A refund
+// that is only queued has no deadline.
+func (r *Record) pendingTooLong(c Contract, now time.Time) bool {
+	since := r.firstTry(r.DispatchNo - r.lowBalanceNumbers(c)) // each low balance takes a number of its own
+	if since.IsZero() && r.PendingReason != "" && r.PendingReason != PendingQueued && r.PendingReason != PendingHeld {
+		since = r.StateSince
+	}
+	return !since.IsZero() && now.Sub(since) >= c.Waits.Pending.D()
+}
+
 // concludePending is for a refund that waits for its next send.
 func (r *Record) concludePending(c Contract, now time.Time) (conclusion, bool) {
 	d, _ := r.Dispatch(r.DispatchNo)
-	since := r.firstTry(r.DispatchNo)
-	if since.IsZero() && r.PendingReason != "" && r.PendingReason != PendingQueued && r.PendingReason != PendingHeld {
-		since = r.StateSince // something prevents even the first send; a refund that is only queued has no deadline
-	}
 	switch {
-	case r.Case != nil:
-		return conclusion{}, false
-	case r.endedNegatively():
+	case r.refusedForGood(c):
 		return conclusion{kind: Settled}, true
-	case !since.IsZero() && now.Sub(since) >= c.Waits.Pending.D():
+	case r.stopped():
+		return conclusion{}, false
+	case r.Case == nil && r.pendingTooLong(c, now):
 		return conclusion{kind: Deadline, reason: CaseDeadline}, true
+	case r.Case != nil && !r.nextAllowed(d.Ordinal, c):
+		return conclusion{}, false // a person is called already
 	}
-	return conclusion{kind: KeyExpired, dispatch: d.Ordinal}, r.numberSpent(*d, c, now)
+	return conclusion{kind: KeyExpired, dispatch: d.Ordinal}, r.needsNextNumber(*d, c, now)
 }
 
 // concludeOpen is for a refund whose last row has an exposed dispatch, and for a final state with an open case.

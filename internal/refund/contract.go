@@ -54,6 +54,12 @@ type Contract struct {
 	Horizon Duration         `json:"inFlightHorizon"` // how long a request that has left may still be executed
 
 	LateFailureHorizon Duration `json:"lateFailureHorizon,omitempty"` // how long after a success "failed" may follow; 0 = not documented
+
+	References ReferenceOrigin `json:"references,omitempty"` // who chooses the references of payments; "" = the merchant
+
+	// ReferencePrefix is the beginning of every payment reference that the tenant may use at this account; "" = any. It is no
+	// promise of the channel: the configuration gives it to each tenant of a shared account, and it is not stored.
+	ReferencePrefix string `json:"-"`
 }
 
 // Recovery returns the strongest way that the contract offers.
@@ -114,8 +120,8 @@ func (l LimitTerms) whole(amount int64, cur Currency) bool {
 // Automatic reports whether the channel may be queried without a person: the query exists and changes nothing.
 func (q QueryTerms) Automatic() bool { return q.Exists && q.Effects == "" }
 
-// codeLists returns the lists that give a code its meaning. A code is in one of them at most; LowBalance is a part of
-// Retryable.
+// codeLists returns the lists that give a code its meaning. A code is in one of them at most; Credentials is a part of
+// Retryable, and LowBalance too, or of NewNumber where the channel keeps the first answer.
 func (t CodeTerms) codeLists() map[string][]string {
 	return map[string][]string{"refused": t.Refused, "newNumber": t.NewNumber, "echo": t.Echo, "retryable": t.Retryable,
 		"attention": t.Attention, "passesLater": t.PassesLater}

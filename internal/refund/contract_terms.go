@@ -31,9 +31,10 @@ type CodeTerms struct {
 	NewNumber   []string `json:"newNumber"`   // not done; another number may pass
 	Echo        []string `json:"echo"`        // our own effect could have caused it: proves nothing
 	Retryable   []string `json:"retryable"`   // not done; the same number may be sent again
-	LowBalance  []string `json:"lowBalance"`  // part of Retryable: the balance is too low, and pendingReason says so
+	LowBalance  []string `json:"lowBalance"`  // the balance is too low, and pendingReason says so: part of Retryable, or of NewNumber where KeepsAnswer
 	LateFailure bool     `json:"lateFailure"` // "failed" after "succeeded" means that the money came back
 
+	Credentials []string            `json:"credentials,omitempty"` // part of Retryable: the channel refuses the account's credentials, signature or name
 	Attention   []string            `json:"attention,omitempty"`   // acknowledged, and only a person can move it on
 	PassesLater []string            `json:"passesLater,omitempty"` // refused because an equal refund was just made: proves nothing, the same number may pass later
 	Resubmit    map[string]Resubmit `json:"resubmit,omitempty"`    // how a refund that met the code may be requested again
@@ -61,6 +62,15 @@ type WaitTerms struct {
 	Unknown  Duration `json:"unknown"`
 	Accepted Duration `json:"accepted"`
 }
+
+// ReferenceOrigin is who chooses the references by which the channel knows payments.
+type ReferenceOrigin string
+
+// Origins of references.
+const (
+	ReferencesOfMerchant ReferenceOrigin = "merchant" // the merchant chooses them with the payment
+	ReferencesOfChannel  ReferenceOrigin = "channel"  // they are the channel's own ids, so nothing in them tells tenants apart
+)
 
 // KeyScope is the scope in which a number names one refund at a channel.
 type KeyScope string

@@ -15,12 +15,12 @@ import (
 func TestGoldenProfiles(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
-		refund.ProfileKeyedQueryable: "a5676af34af9f91e1860202ac4e15bcbe3427471a439075ae8229659475ed3dc",
-		refund.ProfileListAndMatch:   "add13e60b26bf9b6792f3d508fcb6cfe319eefae581ce15d4f2e8bd218927f3e",
-		refund.ProfileKeyReplayOnly:  "0ce50d3959a86c34f9ab0c0c0d5dcb5e3740df5359dc494b8f99b655a185009d",
-		refund.ProfileKeyAfter2xx:    "9d9fa7acc8340a2222e6bce5c281125c68cc8dfc3e54f04e2da716c588ce816e",
-		refund.ProfileNoticeOnly:     "4f4378bf0796ea372a8221781cccf67c1890ed52c89025d6cdbb5cf8d71aed9b",
-		refund.ProfileBlind:          "8fc3726dcfe495d713d6c80cb946d6b3539af944e929b3cd3f283b54949da56e",
+		refund.ProfileKeyedQueryable: "afeafa82c7cc10c78a7843318486af2e6dae36b711f2114b1ed997a446df9e74",
+		refund.ProfileListAndMatch:   "7ea076d22b164804e2060fedc3da4ff5ab235de03a28a196a5ae5c54015ba464",
+		refund.ProfileKeyReplayOnly:  "f03d668894f244d5edf7324070c787fce09a1e38de2504e0af6d73fc5fa373d7",
+		refund.ProfileKeyAfter2xx:    "4b825aee69f824f7247a13ebd8c33785223cb3dd487004231b23fcbfb267947d",
+		refund.ProfileNoticeOnly:     "ea3fb6ea8b42700a0918778ec28efaf2f2c8ac2756b029de8226173374b6d319",
+		refund.ProfileBlind:          "eef6bef663aa7dee1cd51a234e59fb3c9c890a55a2884419bbfbcb83f63fb889",
 	}
 	for _, name := range refund.Profiles() {
 		c, _ := refund.Profile(name)

@@ -14,6 +14,7 @@ func TestInvalidContractsAreRefused(t *testing.T) {
 		"numbers too short":          func(c *refund.Contract) { c.Key.NumberLength = 33 },
 		"replay without a key":       func(c *refund.Contract) { c.Key = refund.IdempotencyTerms{ReplaysState: true, NumberLength: 64} },
 		"kept low balance":           func(c *refund.Contract) { c.Key.KeepsAnswer, c.Codes.LowBalance = true, []string{"low"} },
+		"low balance takes a number": func(c *refund.Contract) { c.Codes.Retryable, c.Codes.NewNumber = nil, c.Codes.LowBalance },
 		"replay of the first answer": func(c *refund.Contract) { c.Key.ReplaysState, c.Key.KeepsAnswer = true, true },
 		"replay that may act again":  func(c *refund.Contract) { c.Key.ReplaysState, c.Key.After2xx = true, true },
 		"keys that expire at once":   func(c *refund.Contract) { c.Key.Lifetime = refund.Duration(3 * time.Second) },

@@ -27,9 +27,6 @@ func (c Contract) Validate() error {
 		return fmt.Errorf("refund: contract %s: a key that does not deduplicate cannot be replayed", c.Profile)
 	case c.Key.ReplaysState && (c.Key.KeepsAnswer || c.Key.After2xx):
 		return fmt.Errorf("refund: contract %s: replaysState, keepsAnswer and after2xx exclude each other", c.Profile)
-	case c.Key.KeepsAnswer && len(c.Codes.LowBalance) > 0:
-		return fmt.Errorf("refund: contract %s: the channel keeps the first answer, so %q would be repeated for ever: list it under newNumber",
-			c.Profile, c.Codes.LowBalance[0])
 	case c.Key.Lifetime > 0 && c.Key.Lifetime.D() <= c.Horizon.D()+ClockMargin:
 		return fmt.Errorf("refund: contract %s: keys that live for %s expire before a first request could leave", c.Profile, c.Key.Lifetime.D())
 	case c.Limits.PerSecond < 0 || c.Limits.MaxRefunds < 0:
@@ -83,9 +80,24 @@ func (c Contract) validCodes() error {
 			seen[code] = name
 		}
 	}
+	for _, code := range c.Codes.Credentials {
+		if !slices.Contains(c.Codes.Retryable, code) {
+			return fmt.Errorf("code %q of codes.credentials is not in codes.retryable", code)
+		}
+	}
+	for _, code := range c.Codes.LowBalance {
+		switch spends := slices.Contains(c.Codes.NewNumber, code); {
+		case c.Key.KeepsAnswer && !spends:
+			return fmt.Errorf("the channel keeps the first answer, so %q would be repeated for ever: list it under newNumber, too", code)
+		case !c.Key.KeepsAnswer && spends:
+			return fmt.Errorf("code %q of codes.lowBalance takes a new number, although the channel does not keep the first answer: list it under retryable", code)
+		}
+	}
 	switch {
 	case c.Key.KeepsAnswer && len(c.Codes.PassesLater) > 0:
 		return fmt.Errorf("the channel keeps the first answer, so %q would be repeated for ever: it cannot pass later", c.Codes.PassesLater[0])
+	case !slices.Contains([]ReferenceOrigin{"", ReferencesOfMerchant, ReferencesOfChannel}, c.References):
+		return fmt.Errorf("references %q is not merchant or channel", c.References)
 	case c.LateFailureHorizon < 0 || c.LateFailureHorizon > 0 && !c.Codes.LateFailure:
 		return errors.New("lateFailureHorizon needs codes.lateFailure and must not be negative")
 	}

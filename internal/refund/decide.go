@@ -6,7 +6,8 @@ import (
 
 // Decide returns the next step of a refund. It is pure. It never returns StepSend
 //   - for a final refund, or while a send is in flight (PROCESSING) or a lease runs;
-//   - while an epoch is open, a case is open, or an ask is open;
+//   - while an epoch is open, an ask is open, a case with another reason than waiting is open, a proposal that stops sends, or the
+//     payment has excess that nobody accepted;
 //   - while a conclusion holds: the live number is spent or has ended negatively, or a deadline has passed;
 //   - for an older number, or for one that an epoch has marked;
 //   - for a PENDING refund, before the wait after a send that did nothing and the payment's spacing are over;
@@ -14,13 +15,21 @@ import (
 //     docs/rules.md).
 //
 // While an epoch is open (SendingHeld), a refund that is not final is not asked about either. Questions about a final refund
-// that is exposed continue.
+// that is exposed continue. No wait is longer than LongestWait.
 func Decide(r Record, c Contract, now time.Time) Step {
+	step := r.decide(c, now)
+	if step.Kind == StepWait {
+		step.Until = earlier(step.Until, now.Add(LongestWait(r.State, step.Why)))
+	}
+	return step
+}
+
+func (r *Record) decide(c Contract, now time.Time) Step {
 	concluded, hasConclusion := r.conclude(c, now)
 	switch {
 	case idle(r.Refund):
 		return Step{Kind: StepDone}
-	case r.LeaseEndsAt.After(now):
+	case r.leased(now):
 		return Step{Kind: StepWait, Until: r.LeaseEndsAt}
 	case r.State == StateProcessing:
 		return Step{Kind: StepWait, Until: now.Add(time.Second)} // the sweeper enters the end of the lease
@@ -40,16 +49,22 @@ func Decide(r Record, c Contract, now time.Time) Step {
 
 // send returns the next send of the live number, or the wait before it.
 func (r *Record) send(c Contract, now time.Time) Step {
-	if r.Case != nil {
-		return recheck(now)
+	if d, _ := r.Dispatch(r.DispatchNo); r.stopped() || r.needsNextNumber(*d, c, now) {
+		return recheck(now) // a person is called
 	}
-	if last, ok := r.lastSend(r.DispatchNo); ok && (last.Answer == Retryable || last.Answer == NotSent) {
-		if until := r.retryAt(last, c); until.After(now) {
+	if r.Payment.excessUnaccepted() {
+		return Step{Kind: StepWait, Until: now.Add(excessRecheck), Why: PendingExcess}
+	}
+	if last, ok := r.lastSend(r.DispatchNo); ok {
+		if until := r.retryAt(last, now); until.After(now) {
 			return Step{Kind: StepWait, Until: until, Why: c.pendingReason(last)}
 		}
 	}
-	if r.Payment.NextSendAt.After(now) && c.Limits.Spacing > 0 {
-		return Step{Kind: StepWait, Until: r.Payment.NextSendAt, Why: PendingSpacing}
+	if until := r.balanceWaitUntil(c, now); until.After(now) {
+		return Step{Kind: StepWait, Until: until, Why: PendingLowBalance}
+	}
+	if until := r.Payment.NextSendAt; until.After(now) && !until.After(now.Add(c.Limits.Spacing.D())) {
+		return Step{Kind: StepWait, Until: until, Why: PendingSpacing}
 	}
 	return Step{Kind: StepSend, Dispatch: r.DispatchNo}
 }
@@ -111,18 +126,20 @@ func (c Contract) canAsk() bool {
 
 // replay sends the same number again as soon as no earlier send of it can still be executed.
 func (r *Record) replay(d Dispatch, c Contract, now time.Time) Step {
-	if r.Case != nil || r.State.Final() || !r.needsReplayOrPerson(d) {
+	if r.stopped() || r.State.Final() || !r.needsReplayOrPerson(d) || r.noStepLeft(d, c, now) {
 		return recheck(now)
 	}
 	if until := r.replayAt(d, c, now); until.After(now) {
 		return Step{Kind: StepWait, Until: until}
 	}
+	if r.Payment.excessUnaccepted() {
+		return Step{Kind: StepWait, Until: now.Add(excessRecheck)}
+	}
 	return Step{Kind: StepSend, Dispatch: d.Ordinal}
 }
 
-// needsReplayOrPerson reports whether only a replay, or a person instead of it, can resolve the dispatch: it is live, or an epoch has
-// marked it. It is true for a marked number too, which is never sent: conclude has opened a case for it, so no replay follows. An older number that is not marked
-// waits for a notice, a line or the deadline.
+// needsReplayOrPerson reports whether only a replay, or a person instead of it, can resolve the dispatch: it is live, or an epoch
+// has marked it (see noStepLeft). An older number that is not marked waits for a notice, a line or the deadline.
 func (r *Record) needsReplayOrPerson(d Dispatch) bool {
 	return d.Ordinal == r.DispatchNo || d.MarkedEpoch > 0
 }

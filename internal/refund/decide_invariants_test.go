@@ -29,7 +29,7 @@ func stepBreaks(r Record, c Contract, now time.Time, s Step) []string {
 			say("settles what is exposed")
 		}
 	case StepRetireKey:
-		if !clear || r.State != StatePending || !o.keyExpired(o.live()) {
+		if !clear || r.State != StatePending || !o.spent() {
 			say("opens a next number in %s, clear=%v", r.State, clear)
 		}
 	case StepOpenCase:
@@ -44,7 +44,7 @@ func stepBreaks(r Record, c Contract, now time.Time, s Step) []string {
 		if s.Until.IsZero() {
 			say("waits for ever")
 		}
-		if s.Until.Sub(now) > 8*24*time.Hour {
+		if s.Until.Sub(now) > 6*time.Hour || (s.Why != PendingLowBalance && s.Until.Sub(now) > time.Hour) {
 			say("waits for %v", s.Until.Sub(now))
 		}
 	default:
@@ -54,18 +54,21 @@ func stepBreaks(r Record, c Contract, now time.Time, s Step) []string {
 }
 
 // sendBreaks checks a send. It needs PENDING with nothing exposed, or a key replay that rule R6 of docs/rules.md allows. It
-// is wrong with a case, an open ask, an expired key or another number than the live one, and after an ambiguous send at a
+// is wrong with a case that is not only of waiting, an open proposal, an open ask, an expired key or another number than the live one, and after an ambiguous send at a
 // channel with neither key nor question (P2).
 func sendBreaks(o *reference, s Step, clear bool) []string {
 	var out []string
 	r, c := o.r, o.c
 	say := func(format string, a ...any) { out = append(out, fmt.Sprintf(format, a...)) }
-	if r.Case != nil || r.AskNo != 0 || s.Dispatch != r.DispatchNo || r.SendingHeld || o.keyExpired(o.live()) {
-		say("sends %d with case %v, ask %d, live %d, held %v, key expired %v", s.Dispatch, reasonsOf(r.Case), r.AskNo, r.DispatchNo, r.SendingHeld,
-			o.keyExpired(o.live()))
+	if !onlyWaiting(r.Case) || r.ProposalOpen || r.AskNo != 0 || s.Dispatch != r.DispatchNo || r.SendingHeld || o.keyExpired(o.live()) {
+		say("sends %d with case %v, proposal %v, ask %d, live %d, held %v, key expired %v", s.Dispatch, reasonsOf(r.Case), r.ProposalOpen, r.AskNo,
+			r.DispatchNo, r.SendingHeld, o.keyExpired(o.live()))
 	}
-	if !o.live().FinalNegativeAt.IsZero() {
-		say("sends a number that has ended")
+	if o.hopeless() && clear {
+		say("sends what was refused for good")
+	}
+	if all, _ := o.answersOf(r.DispatchNo); r.State == StatePending && (all[RefusedNewNumber] || all[lowBalance]) {
+		say("sends a number that the channel does not take")
 	}
 	for _, e := range r.Effects {
 		if e.Ours && e.Status == EffectMoved {
@@ -97,8 +100,14 @@ func sendBreaks(o *reference, s Step, clear bool) []string {
 func (x *explorer) checkStep(n node) {
 	for _, d := range []time.Duration{0, time.Second, 15 * time.Second, 5 * time.Minute, 2 * time.Hour, 30 * time.Hour, 200 * time.Hour} {
 		now := n.r.Now.Add(d)
-		for _, msg := range stepBreaks(n.r, x.c, now, x.decide(n.r, x.c, now)) {
-			x.fail(n.path, fmt.Sprintf("Decide in %s after %v: %s", n.r.State, d, msg))
+		for _, proposal := range []bool{false, true} {
+			r := n.r
+			if r.ProposalOpen = proposal; proposal && r.Case == nil {
+				continue
+			}
+			for _, msg := range stepBreaks(r, x.c, now, x.decide(r, x.c, now)) {
+				x.fail(n.path, fmt.Sprintf("Decide in %s after %v: %s", r.State, d, msg))
+			}
 		}
 	}
 }

@@ -11,11 +11,11 @@ type Action string
 
 // The six actions.
 const (
-	ActionConfirmSuccess     Action = "confirm-success"     // the money moved: books it, or attaches a held line
+	ActionConfirmSuccess     Action = "confirm-success"     // the money moved: books it, or makes a line of the payment the refund's own
 	ActionConfirmNotDone     Action = "confirm-not-done"    // the refund was not executed and will not be: FAILED
 	ActionResend             Action = "resend"              // the old number did nothing: the next one, once the channel was asked again
 	ActionWait               Action = "wait"                // somebody has reviewed the case; nothing changes, and it stays open
-	ActionAcceptAsIs         Action = "accept-as-is"        // an ended refund stays as it is, and its excess is accepted
+	ActionAcceptAsIs         Action = "accept-as-is"        // held lines are not this refund, and the excess is accepted; an ended refund stays as it is
 	ActionRevokeConfirmation Action = "revoke-confirmation" // undoes a success that only a person had confirmed
 )
 
@@ -23,6 +23,9 @@ const (
 func Actions() []Action {
 	return []Action{ActionConfirmSuccess, ActionConfirmNotDone, ActionResend, ActionWait, ActionAcceptAsIs, ActionRevokeConfirmation}
 }
+
+// StopsSends reports whether nothing is sent while a proposal of the action is open: an answer that comes in would void it.
+func (a Action) StopsSends() bool { return a != ActionWait }
 
 // ApprovalTime is how long a proposal can be approved.
 const ApprovalTime = 24 * time.Hour
@@ -59,7 +62,8 @@ type Decision struct {
 	Action               Action
 	JournalSeq           int   // the refund's version that the maker saw (Refund.JournalSeq); 0 for a payment's case
 	Excess               int64 // of the payment, where the decision accepts it
-	EffectID             RID   // the held line that confirm-success attaches; zero = none
+	EffectID             RID   // the line that confirm-success makes the refund's own; zero = none
+	BothHappened         bool  // confirm-success: the refund moved money beside the adopted line of its amount
 	Evidence             string
 	Maker, Checker       string // names of actors; Checker "" = nobody
 	MadeAt, ExpiresAt    time.Time
@@ -75,18 +79,20 @@ func (d Decision) Stale(r Record) bool {
 
 // Same reports whether a proposal repeats d. Repeats are idempotent.
 func (d Decision) Same(p Proposal) bool {
-	return d.Action == p.Action && d.Evidence == p.Evidence && d.EffectID == p.EffectID && d.Maker == p.Actor
+	return d.Action == p.Action && d.Evidence == p.Evidence && d.EffectID == p.EffectID && d.BothHappened == p.BothHappened &&
+		d.Maker == p.Actor
 }
 
 // Proposal is a decision as its maker requests it.
 type Proposal struct {
-	Tenant   TenantID
-	CaseID   RID
-	Action   Action
-	Evidence string
-	EffectID RID    // confirm-success: the held line to attach; zero = none
-	Version  int    // the refund's version that the maker saw (Refund.JournalSeq); 0 = the present one
-	Actor    string // name
+	Tenant       TenantID
+	CaseID       RID
+	Action       Action
+	Evidence     string
+	EffectID     RID    // confirm-success: the line that is this refund; zero = none
+	BothHappened bool   // confirm-success: the refund moved money beside the adopted line of its amount
+	Version      int    // the refund's version that the maker saw (Refund.JournalSeq); 0 = the present one
+	Actor        string // name
 }
 
 // Approval is another actor's verdict on a proposal.

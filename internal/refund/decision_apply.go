@@ -10,7 +10,7 @@ func ApplyDecision(r Record, d Decision, c Contract) (Change, error) {
 	case d.Action != ActionWait && (r.SendingHeld || r.Now.Before(r.TakesEffectFrom(c))):
 		return Change{}, ErrTooEarly
 	}
-	if err := Obstructed(r, d.Action, d.EffectID, c); err != nil {
+	if err := Obstructed(r, d, c); err != nil {
 		return Change{}, err
 	}
 	ch := Change{Before: r, After: clone(r), Decision: d.ID}
@@ -21,9 +21,14 @@ func ApplyDecision(r Record, d Decision, c Contract) (Change, error) {
 	s.f = Fact{Kind: FactKind(d.Action), Dispatch: s.r.DispatchNo, Source: "decision", Actor: "actor:" + d.Checker}
 	if d.Action == ActionConfirmSuccess {
 		s.f.Dispatch = s.r.numberToConfirm()
+		if !d.EffectID.IsZero() {
+			s.f.Dispatch = s.r.numberForLine(d.EffectID)
+		}
 	}
 	s.d, _ = s.r.Dispatch(s.f.Dispatch)
 	s.applyRule(s.findRule())
+	s.rules = stateTable // an answer about a line can be what was missing to end the exposure
+	s.leaveIfClear()
 	s.setTimer()
 	return ch, s.check()
 }
@@ -42,7 +47,8 @@ func (d *Decision) journalFields() map[string]any {
 }
 
 // closeCase ends the case by the decision. Reasons that no decision can end stay: excess above the accepted amount, and a
-// number that may still pay.
+// number that may still pay, and a held line that may be the refund. Accepting an open refund as it is ends only what was asked
+// about lines and excess.
 func (s *transition) closeCase() {
 	if s.decided == nil || s.r.Case == nil {
 		return
@@ -51,9 +57,11 @@ func (s *transition) closeCase() {
 	if s.decided.Action == ActionAcceptAsIs {
 		p.ExcessAccepted = max(p.ExcessAccepted, p.Excess)
 	}
-	stays := map[CaseReason]bool{CaseExcess: p.Excess > p.ExcessAccepted, CaseOtherNumberOpen: s.r.State.Final() && s.r.Exposed}
+	stays := map[CaseReason]bool{CaseExcess: p.Excess > p.ExcessAccepted, CaseOtherNumberOpen: s.r.State.Final() && s.r.Exposed,
+		CaseUnmatchedLine: len(s.r.linesHeldFor()) > 0}
+	continues := s.decided.Action == ActionAcceptAsIs && !s.r.State.Final() // the refund goes on: only lines and excess are answered
 	for _, reason := range s.r.Case.Reasons {
-		if !stays[reason] {
+		if !stays[reason] && (!continues || reason == CaseExcess || reason == CaseUnmatchedLine) {
 			s.dropReason(reason)
 		}
 	}

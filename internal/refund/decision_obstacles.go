@@ -1,6 +1,9 @@
 package refund
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Obstacle is why a decision is not possible now. It is a stable name; Text is for people.
 type Obstacle string
@@ -21,6 +24,7 @@ const (
 	ObstacleOfPayment       Obstacle = "about-a-payment"
 	ObstacleNoSuchLine      Obstacle = "no-such-line"
 	ObstacleLineElsewhere   Obstacle = "line-of-another-decision"
+	ObstacleEqualLine       Obstacle = "equal-line-adopted"
 	ObstacleAccountNotKnown Obstacle = "account-not-configured"
 )
 
@@ -30,15 +34,16 @@ var obstacleTexts = map[Obstacle]string{
 	ObstacleFinalNegative:   "The channel has said that this number ended without money moving.",
 	ObstacleEnded:           "The refund has ended already.",
 	ObstacleNotEnded:        "The refund has not ended yet.",
-	ObstacleNothingExposed:  "The refund has ended, and none of its numbers can have moved money.",
+	ObstacleNothingExposed:  "None of the refund's numbers can have moved this money.",
 	ObstacleAcknowledged:    "The channel has acknowledged this refund: another number could pay a second time.",
 	ObstacleAnotherExposed:  "Another number of this refund may still pay.",
 	ObstacleAskOpen:         "A resend waits for the channel's answer about the previous number.",
 	ObstacleCannotAsk:       "The channel cannot be queried about the first request. Confirm that it was not done, then ask for a new refund.",
 	ObstacleNotByPerson:     "No success of this refund was confirmed by a person alone.",
 	ObstacleOfPayment:       "The case is about a payment, not about a refund.",
-	ObstacleNoSuchLine:      "No held line of this payment has this id.",
-	ObstacleLineElsewhere:   "Only confirm-success attaches a line.",
+	ObstacleNoSuchLine:      "No line of this payment that may be this refund has this id.",
+	ObstacleLineElsewhere:   "Only confirm-success names a line.",
+	ObstacleEqualLine:       "A line of this amount was adopted as somebody else's refund. Name it, or say that both happened.",
 	ObstacleAccountNotKnown: "This process does not know the account's contract.",
 }
 
@@ -61,7 +66,7 @@ type Choice struct {
 	Allowed bool
 	Why     Obstacle // "" when allowed
 	From    time.Time
-	Lines   []RID // confirm-success: held lines that can be attached
+	Lines   []RID // confirm-success: lines that it can name
 }
 
 // Allowed returns for each action whether it is possible for the refund as it stands. Choice.From is the earliest time at
@@ -79,7 +84,7 @@ func Allowed(r Record, c Contract, now time.Time) []Choice {
 			choice.From = from
 		}
 		if choice.Allowed && a == ActionConfirmSuccess {
-			choice.Lines = r.heldLines(func(Effect) bool { return true })
+			choice.Lines = r.attachable()
 		}
 		out = append(out, choice)
 	}
@@ -99,14 +104,20 @@ func AllowedForPayment() []Choice {
 	return out
 }
 
-// Obstructed returns the obstacle to a decision as *NotAllowed, or nil.
-func Obstructed(r Record, a Action, line RID, c Contract) error {
-	why := r.obstacle(a, c)
-	if why == "" && !line.IsZero() {
-		why = r.lineObstacle(a, line)
+// Obstructed returns the obstacle to a decision as *NotAllowed, or nil. It reads the decision's action, line and BothHappened.
+func Obstructed(r Record, d Decision, c Contract) error {
+	why := r.obstacle(d.Action, c)
+	switch {
+	case why != "":
+	case !d.EffectID.IsZero():
+		why = r.lineObstacle(d.Action, d.EffectID)
+	case d.Action == ActionConfirmSuccess:
+		if why = r.obstacleToSuccess(); why == "" && !d.BothHappened && r.equalLineAdopted() {
+			why = ObstacleEqualLine
+		}
 	}
 	if why != "" {
-		return &NotAllowed{Action: a, Why: why}
+		return &NotAllowed{Action: d.Action, Why: why}
 	}
 	return nil
 }
@@ -121,8 +132,10 @@ func (r *Record) obstacle(a Action, c Contract) Obstacle {
 		return ObstacleInFlight
 	}
 	switch a {
-	case ActionConfirmSuccess:
-		return r.obstacleToSuccess()
+	case ActionConfirmSuccess: // a line may be named where the refund alone cannot be confirmed
+		if len(r.attachable()) == 0 {
+			return r.obstacleToSuccess()
+		}
 	case ActionConfirmNotDone:
 		if r.State.Final() {
 			return ObstacleEnded
@@ -130,7 +143,7 @@ func (r *Record) obstacle(a Action, c Contract) Obstacle {
 	case ActionResend:
 		return r.obstacleToResend(c)
 	case ActionAcceptAsIs:
-		if !r.State.Final() {
+		if !r.State.Final() && len(r.linesHeldFor()) == 0 && !r.Payment.excessUnaccepted() {
 			return ObstacleNotEnded
 		}
 	case ActionRevokeConfirmation:
@@ -156,7 +169,8 @@ func (r *Record) obstacleToSuccess() Obstacle {
 
 // numberToConfirm returns the number whose success a person can confirm. It is an exposed one: acknowledged by the channel,
 // else sent, else the newest. With nothing exposed it is the number of the open ask, else the live one of an open refund; of
-// an ended refund it is a number that only a decision closed, if a held line may be its own. 0 = none.
+// an ended refund it is a number that only a decision closed, if a held line may be its own, or the newest that was sent, if a
+// person has asked for a review. 0 = none.
 func (r *Record) numberToConfirm() int {
 	for _, likely := range []func(Dispatch) bool{
 		func(d Dispatch) bool { return d.Acknowledged },
@@ -174,15 +188,60 @@ func (r *Record) numberToConfirm() int {
 		return r.AskNo
 	case !r.State.Final():
 		return r.DispatchNo
-	case len(r.heldLines(r.hasAmount)) == 0:
-		return 0
+	case r.Case.Has(CaseReview):
+		return r.newestSentUnbooked()
 	}
-	for i := len(r.Dispatches) - 1; i >= 0; i-- {
-		if d := r.Dispatches[i]; d.Overridden && !r.booked(d.Ordinal) {
+	for _, line := range r.linesHeldFor() {
+		if no, how := r.ownership(line); how == ownsUnproven {
+			return no
+		}
+	}
+	return 0
+}
+
+// numberForLine returns the number that made a held line if the line is this refund: one that may have made it, else the one
+// that a person can confirm. It was sent, or may have been. 0 = none.
+func (r *Record) numberForLine(line RID) int {
+	for _, e := range r.Effects {
+		if e.Ours || e.ID != line {
+			continue
+		}
+		for _, d := range r.Dispatches { // a line that explains booked money is not booked beside it
+			if r.unnamedEffect(d.Ordinal, e) != nil {
+				return d.Ordinal
+			}
+		}
+		if no, how := r.ownership(e); how != ownsNot {
+			return no
+		}
+		if d, ok := r.Dispatch(r.numberToConfirm()); ok && r.wasSent(*d) {
 			return d.Ordinal
 		}
 	}
 	return 0
+}
+
+// newestSentUnbooked returns the newest number that was sent and has no effect: the one that a person's evidence is about when
+// the refund has ended without it. 0 = none.
+func (r *Record) newestSentUnbooked() int {
+	for i := len(r.Dispatches) - 1; i >= 0; i-- {
+		no := r.Dispatches[i].Ordinal
+		if _, sent := r.lastSend(no); sent && !r.booked(no) {
+			return no
+		}
+	}
+	return 0
+}
+
+// attachable returns the lines that confirm-success can name: held ones, and adopted ones that may be this refund.
+func (r *Record) attachable() []RID {
+	var out []RID
+	for _, e := range r.Effects {
+		if r.lineObstacle(ActionConfirmSuccess, e.ID) == "" {
+			out = append(out, e.ID)
+		}
+	}
+	return out
 }
 
 // obstacleToResend allows a second number only if the channel can be asked about the first one and nothing shows that it has
@@ -213,23 +272,24 @@ func (r *Record) confirmedByPerson() bool {
 	return false
 }
 
-// heldLines returns the payment's held lines that fit.
-func (r *Record) heldLines(fits func(Effect) bool) []RID {
-	var out []RID
-	for _, e := range r.Effects {
-		if e.Status == EffectHeld && fits(e) {
-			out = append(out, e.ID)
-		}
-	}
-	return out
-}
-
 func (r *Record) lineObstacle(a Action, line RID) Obstacle {
 	if a != ActionConfirmSuccess {
 		return ObstacleLineElsewhere
 	}
-	if len(r.heldLines(func(e Effect) bool { return e.ID == line })) == 0 {
+	i := slices.IndexFunc(r.Effects, func(e Effect) bool { return !e.Ours && e.ID == line })
+	if i < 0 {
 		return ObstacleNoSuchLine
+	}
+	_, how := r.ownership(r.Effects[i])
+	if e := r.Effects[i]; !e.heldLine() && (!e.adoptedLine() || how != ownsUnproven) {
+		return ObstacleNoSuchLine
+	}
+	d, ok := r.Dispatch(r.numberForLine(line))
+	switch {
+	case !ok:
+		return ObstacleNothingExposed
+	case !d.FinalNegativeAt.IsZero():
+		return ObstacleFinalNegative
 	}
 	return ""
 }

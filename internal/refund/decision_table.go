@@ -15,7 +15,7 @@ const (
 var decisionTable = decisionRows()
 
 func decisionRows() []rule {
-	resend := []mutation{overrideLive, askLive, nextNumber}
+	resend := []mutation{disownLines, overrideLive, askLive, nextNumber}
 	return []rule{
 		{id: "decided/success", fact: ConfirmedSuccess, in: states(StatePending, StateUnknown, StateAccepted), moves: to(StateSuccess, bookDecided),
 			doc: "A person confirms that the money moved."},
@@ -23,13 +23,15 @@ func decisionRows() []rule {
 			doc: "A person confirms that the money moved after the refund was reported as not done."},
 		{id: "decided/success-again", fact: ConfirmedSuccess, in: states(StateSuccess), moves: stay(bookDecided),
 			doc: "A person confirms a second movement of money."},
-		{id: "decided/not-done", fact: ConfirmedNotDone, in: states(StatePending, StateUnknown, StateAccepted), moves: to(StateFailed, overrideAll, adoptLines),
+		{id: "decided/not-done", fact: ConfirmedNotDone, in: states(StatePending, StateUnknown, StateAccepted), moves: to(StateFailed, overrideAll, disownLines, adoptLines),
 			doc: "A person confirms that no money moved. Every number without an effect is closed."},
 		{id: "decided/resend", fact: DecidedResend, in: states(StateUnknown), moves: to(StatePending, resend...),
 			doc: "The next number is opened. The channel is asked about the old one before anything is sent."},
 		{id: "decided/resend-pending", fact: DecidedResend, in: states(StatePending), moves: stay(resend...),
 			doc: "The next number is opened. The channel is asked about the old one before anything is sent."},
-		{id: "decided/accepted-as-is", fact: AcceptedAsIs, in: finalStates, moves: stay(overrideAll, adoptLines),
+		{id: "decided/not-ours", fact: AcceptedAsIs, in: states(StatePending, StateUnknown, StateAccepted), moves: stay(disownLines, closeUnmatched, adoptLines),
+			doc: "A person says of an open refund that the held lines are not its own, and accepts the excess. The refund continues."},
+		{id: "decided/accepted-as-is", fact: AcceptedAsIs, in: finalStates, moves: stay(overrideAll, disownLines, adoptLines),
 			doc: "A person accepts the end as it is, with the excess that it caused."},
 		{id: "decided/confirmation-revoked-one", fact: ConfirmationRevoked, in: states(StateSuccess), when: when(anotherByChannel), moves: stay(unbook),
 			doc: "A person's confirmation is taken back; another movement of money stands."},
@@ -48,27 +50,41 @@ var anotherByChannel = guard{"another effect confirmed by the channel stands", f
 }}
 
 var (
+	closeUnmatched = mutation{"close reason: " + string(CaseUnmatchedLine), func(s *transition) {
+		if len(s.r.linesHeldFor()) == 0 {
+			s.dropReason(CaseUnmatchedLine)
+		}
+	}}
 	bookDecided  = mutation{"book the effect", (*transition).bookDecided}
 	overrideAll  = mutation{"close every number without an effect by decision", (*transition).overrideAll}
 	overrideLive = mutation{"close the live number by decision", func(s *transition) { s.overrideDispatch(s.r.DispatchNo) }}
 	adoptLines   = mutation{"adopt held lines", (*transition).adoptLines}
+	disownLines  = mutation{"say that held lines are not this refund", (*transition).disownLines}
 	askLive      = mutation{"ask about the old number first", (*transition).openAsk}
 	unbook       = mutation{"take back what a person had confirmed", (*transition).unbookConfirmed}
 )
 
-// bookDecided books an effect without the channel's id, or makes the held line that the person names the refund's own.
+// bookDecided books an effect without the channel's id, or makes the line that the person names the refund's own. A line that
+// explains an effect without id gives it its id.
 func (s *transition) bookDecided() {
 	if s.decided.EffectID.IsZero() {
 		s.book()
 		return
 	}
+	s.change.LineDecided = true
 	for i := range s.r.Effects {
 		e := &s.r.Effects[i]
-		if e.ID == s.decided.EffectID {
-			e.Ours, e.DispatchNo, e.Status = true, s.d.Ordinal, EffectMoved
-			s.r.Payment.Held -= e.Counted
+		if e.ID != s.decided.EffectID || e.Ours {
+			continue
+		}
+		if unnamed := s.r.unnamedEffect(s.d.Ordinal, *e); unnamed != nil {
+			unnamed.ChannelRefundID, e.Status = e.ChannelRefundID, EffectDropped
+			break
+		}
+		if e.Status == EffectHeld { // an adopted line is counted already
 			s.r.Payment.Refunded += e.Counted
 		}
+		e.Ours, e.DispatchNo, e.Status, e.Pending, e.CoveredBy, e.ByPerson = true, s.d.Ordinal, EffectMoved, false, RID{}, true
 	}
 	s.refoldExposure()
 }
@@ -87,42 +103,27 @@ func (s *transition) overrideAll() {
 	}
 }
 
-// adoptLines ends the wait of held lines that could have been this refund: a line that explains an effect without id is
-// dropped, the others are adopted. They stay held while another refund of the payment may still pay or has an effect without
-// id, because they could be its own.
+// adoptLines adopts held lines that a person has said are not this refund, unless another refund of the payment may own them or
+// is exposed. A line whose money has not moved yet is dropped.
 func (s *transition) adoptLines() {
 	for i := range s.r.Effects {
 		e := &s.r.Effects[i]
 		switch {
-		case e.Status != EffectHeld || !s.r.hasAmount(*e):
-		case s.nameEffect(*e):
+		case e.Ours || e.Status != EffectHeld || !s.r.disowned(*e) || s.r.mayYetPay() || s.r.othersMayOwn(*e):
+		case e.Pending:
 			e.Status = EffectDropped
-			s.r.Payment.Held -= e.Counted
-		case !s.r.OthersMayPay:
+		default:
 			e.Status = EffectMoved
-			s.r.Payment.Held -= e.Counted
 			s.r.Payment.Refunded += e.Counted
 		}
 	}
 }
 
-// nameEffect gives a line's id to a standing effect of the refund without one. It reports whether there was one.
-func (s *transition) nameEffect(line Effect) bool {
-	for i := range s.r.Effects {
-		e := &s.r.Effects[i]
-		if e.Ours && e.Status == EffectMoved && e.ChannelRefundID == "" && e.Amount == line.Amount && e.Currency == line.Currency {
-			e.ChannelRefundID = line.ChannelRefundID
-			return true
-		}
-	}
-	return false
-}
-
 // openAsk makes the next send wait until the channel was asked about the old number once more. Where the channel cannot be
-// asked, the old number provably did nothing.
+// asked, the old number provably did nothing, and a number that was never used has nothing to ask about.
 func (s *transition) openAsk() {
 	s.r.StateSince = s.now
-	if s.c.questionTerms().Exists {
+	if d, ok := s.r.Dispatch(s.r.DispatchNo); ok && s.c.questionTerms().Exists && s.r.wasSent(*d) {
 		s.r.AskNo = s.r.DispatchNo
 	}
 }

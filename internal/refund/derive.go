@@ -1,5 +1,7 @@
 package refund
 
+import "slices"
+
 // refoldExposure brings the exposure flags in step with the answers. Exposure ends by evidence. It begins only with a send's
 // claim, an acknowledgement or an epoch mark, so that new terms of a contract cannot expose what was disproved under the old
 // ones.
@@ -33,7 +35,10 @@ func (s *transition) deriveFlags() {
 		s.addReason(CaseOtherNumberOpen)
 	}
 	p := &s.r.Payment
-	p.Held += underFinal(s.r.Refund) - s.heldSoFar()
+	s.coverLines()
+	lines := heldByLines(s.r.Effects)
+	p.Held += underFinal(s.r.Refund) - s.heldSoFar() + lines - s.linesSoFar()
+	s.linesHeld = &lines
 	*p = p.WithExcess()
 }
 
@@ -64,9 +69,17 @@ func (s *transition) heldSoFar() int64 {
 	return underFinal(s.change.Before.Refund)
 }
 
+// linesSoFar returns the amount that held lines keep of the payment, as it was last computed.
+func (s *transition) linesSoFar() int64 {
+	if s.linesHeld != nil {
+		return *s.linesHeld
+	}
+	return heldByLines(s.change.Before.Effects)
+}
+
 // failureCode returns our own code of a failure.
 func failureCode(r *Record, k FactKind) string {
-	a, ok := r.lastSend(r.DispatchNo)
+	a, ok := r.decidingRefusal()
 	switch {
 	case k == ConfirmedNotDone:
 		return "decided-not-done"
@@ -78,10 +91,21 @@ func failureCode(r *Record, k FactKind) string {
 	return "channel-refused"
 }
 
-func (s *transition) channelCode() string {
-	if s.f.Code != "" || s.decided != nil {
-		return s.f.Code
+// failure returns why the refund is FAILED. The channel's code is that of the answer that decided it: an absence has a code too,
+// which says only that the channel does not know the number.
+func (s *transition) failure() Failure {
+	code := failureCode(s.r, s.f.Kind)
+	if s.decided != nil || s.f.Kind == FailedFinal {
+		return Failure{Code: code, ChannelCode: s.f.Code}
 	}
-	a, _ := s.r.lastSend(s.r.DispatchNo)
-	return a.Code
+	if s.r.endedNegatively() {
+		for _, a := range slices.Backward(s.r.Attempts) {
+			if a.DispatchNo == s.r.DispatchNo && a.Answer == FailedFinal {
+				return Failure{Code: code, ChannelCode: a.Code}
+			}
+		}
+		return Failure{Code: code}
+	}
+	a, _ := s.r.decidingRefusal()
+	return Failure{Code: code, ChannelCode: a.Code}
 }

@@ -91,12 +91,12 @@ func (d Dispatch) keyExpired(c Contract, now time.Time) bool {
 }
 
 // numberSpent reports whether the number may not be sent any more: its key expires, or the channel keeps the first answer of a
-// key and that answer is unclear. The next number may follow only if nothing is exposed, which the caller checks.
+// key and that answer is unclear or had to be replaced by a proof of absence. The next number may follow only if nothing is
+// exposed, which the caller checks.
 func (r *Record) numberSpent(d Dispatch, c Contract, now time.Time) bool {
-	if c.Key.KeepsAnswer {
-		if a, ok := r.lastSend(d.Ordinal); ok && (a.Answer == "" || a.Answer == Unknown || a.Answer == RefusedEcho) {
-			return true
-		}
+	if c.Key.KeepsAnswer && (r.answered(d.Ordinal, "") || r.answered(d.Ordinal, Unknown) || r.answered(d.Ordinal, RefusedEcho) ||
+		r.Exposure(d, c, now).Proven) {
+		return true
 	}
 	return r.tightened(d, c).keyExpired(c, now)
 }

@@ -9,7 +9,7 @@ import (
 func answersFor(a Attempt) []Answer {
 	out := []Answer{{Kind: Succeeded, ChannelRefundID: "A", Amount: 1000, Currency: "USD"}, {Kind: Succeeded}, {Kind: Acknowledged},
 		{Kind: Acknowledged, ChannelRefundID: "A"}, {Kind: FailedFinal}, {Kind: Reversed, ChannelRefundID: "A", Amount: 1000, Currency: "USD"},
-		{Kind: RefusedClean}, {Kind: RefusedNewNumber}, {Kind: RefusedEcho}, {Kind: Retryable}, {Kind: NotSent}, {Kind: Unknown}}
+		{Kind: RefusedClean}, {Kind: RefusedNewNumber}, {Kind: RefusedNewNumber, Code: "insufficient_balance"}, {Kind: RefusedEcho}, {Kind: Retryable}, {Kind: NotSent}, {Kind: Unknown}}
 	if a.Kind != AttemptSend {
 		out = append(out, Answer{Kind: NotFound})
 	}

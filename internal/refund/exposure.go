@@ -18,7 +18,8 @@ type Exposure struct {
 //
 //  1. Each of its sends was answered with a kind that disproves it (see Disproves), the channel never acknowledged the number,
 //     and no epoch marked it.
-//  2. Enough absences were read late enough after the last send (rule R8), and the channel never acknowledged the number.
+//  2. Enough absences were read late enough after the last send (rule R8), the channel never acknowledged the number, and no
+//     held line of the payment can be this refund.
 //  3. The channel has given the number a final negative status, and no send of it is still executable.
 //  4. An effect of the number is booked.
 //  5. An approved decision overrides the number.
@@ -32,6 +33,7 @@ func (r *Record) Exposure(d Dispatch, c Contract, now time.Time) Exposure {
 		e.AbsenceFrom = e.ExecutableUntil.Add(c.questionTerms().VisibilityLag.D())
 	}
 	last, _ := r.lastSend(d.Ordinal)
+	blocked := r.unexplainedLine()
 	for _, a := range r.Attempts {
 		if a.DispatchNo != d.Ordinal {
 			continue
@@ -42,7 +44,7 @@ func (r *Record) Exposure(d Dispatch, c Contract, now time.Time) Exposure {
 				e.AbsenceFrom = later(e.AbsenceFrom, d.AbsenceCountsFrom)
 			}
 		} else if a.Answer == NotFound && !d.Acknowledged {
-			e.reading(a, c)
+			e.reading(a, c, blocked)
 		}
 	}
 	e.Exposed = e.Exposed || d.Acknowledged
@@ -66,8 +68,8 @@ func (e *Exposure) send(a Attempt, c Contract) {
 	}
 }
 
-// reading adds an absence, if it counts.
-func (e *Exposure) reading(a Attempt, c Contract) {
+// reading adds an absence, if it counts. blocked says that a line may be this refund, so that no absence is proven.
+func (e *Exposure) reading(a Attempt, c Contract, blocked bool) {
 	if !c.questionTerms().Exists || e.AbsenceFrom.IsZero() || a.StartedAt.Before(e.AbsenceFrom) {
 		return // the channel cannot be asked, nothing was sent or marked, or the question left too early
 	}
@@ -76,7 +78,7 @@ func (e *Exposure) reading(a Attempt, c Contract) {
 	}
 	e.Readings++
 	e.LastReading = a.StartedAt
-	if e.Readings >= c.questionTerms().Readings {
+	if e.Readings >= c.questionTerms().Readings && !blocked {
 		e.Exposed, e.Proven = false, true
 	}
 }

@@ -12,8 +12,8 @@ import (
 //
 //   - what it proves: hasIdentity, provesRefund, Disproves (here), Conclusion (conclusion.go);
 //   - the rules of the table, and storeEvidence (apply.go) if it says something lasting about its number;
-//   - as an answer of a send: stillExecutable (exposure.go) and numberSpent (dispatch.go) if it is unclear, lastSendRefused
-//     (guards.go) and failureCode (derive.go) if it is a refusal, proof (mutations.go) if it proves that the number did nothing;
+//   - as an answer of a send: stillExecutable (exposure.go) and numberSpent (dispatch.go) if it is unclear, refusedForGood and
+//     decidingRefusal (ranking.go) and failureCode (derive.go) if it is a refusal, proof (mutations.go) if it proves that the number did nothing;
 //   - where it may come from: the codes of the contract (internal/channel), Notice.Fact (notice.go), lists (reportable in
 //     internal/store), the breaker (outcome in internal/channel);
 //   - the constraint attempts_answer_ck of the migrations, if it is an answer;
@@ -53,8 +53,10 @@ type Answer struct {
 	Amount          int64    // 0 = not given
 	Currency        Currency // "" = not given
 	Code            string   // the channel's code, as evidence
-	Rule            string   // the contract rule that classified it
+	Names           Names
+	Rule            string // the contract rule that classified it
 	RetryAfter      time.Duration
+	Denied          bool              // the channel refused the account's credentials or signature, whatever the code
 	Voucher         map[string]string // by which the payer finds the money, e.g. "arn": bounded by VoucherText; nil = none
 	Evidence        json.RawMessage   // JSON object; no card data, no secrets; nil allowed
 }
@@ -71,6 +73,7 @@ type Fact struct {
 	Generation      int        // of a conclusion; compared with the row
 	Reason          CaseReason // of Deadline
 	Code, Rule      string
+	Names           Names // what the channel's statement names
 	RetryAfter      time.Duration
 	Voucher         map[string]string // of a success, see Answer
 	Source          string            // answer, query, list, notice, settlement, decision, sweeper, cancel
@@ -82,7 +85,7 @@ type Fact struct {
 func FactOf(a Attempt, ans Answer) Fact {
 	source := map[AttemptKind]string{AttemptSend: "answer", AttemptQuery: "query", AttemptList: "list"}[a.Kind]
 	return Fact{Kind: ans.Kind, Dispatch: a.DispatchNo, Attempt: a.No, AttemptAt: a.StartedAt, ChannelRefundID: ans.ChannelRefundID,
-		Amount: ans.Amount, Currency: ans.Currency, Code: ans.Code, Rule: ans.Rule, RetryAfter: ans.RetryAfter, Voucher: ans.Voucher,
+		Amount: ans.Amount, Currency: ans.Currency, Code: ans.Code, Rule: ans.Rule, Names: ans.Names, RetryAfter: ans.RetryAfter, Voucher: ans.Voucher,
 		Source: source, Actor: "system:worker", Evidence: ans.Evidence}
 }
 

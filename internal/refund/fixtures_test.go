@@ -1,6 +1,7 @@
 package refund
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -59,7 +60,7 @@ func newRecord() Record {
 
 // claim makes the caller the owner of the next call, as the store's statement does. false = no row was updated.
 func claim(r Record, kind AttemptKind, no int, c Contract, now time.Time) (Record, int, bool) {
-	if r.LeaseEndsAt.After(now) {
+	if r.LeaseEndsAt.After(now) && !r.LeaseEndsAt.After(now.Add(LongestLease)) {
 		return r, 0, false
 	}
 	r = clone(r)
@@ -67,7 +68,7 @@ func claim(r Record, kind AttemptKind, no int, c Contract, now time.Time) (Recor
 	lease := now.Add(leaseTime)
 	notAfter := earlier(now.Add(sendWindow), lease.Add(-leaseMargin))
 	if kind == AttemptSend {
-		if r.Case != nil || r.AskNo != 0 || no != r.DispatchNo || r.SendingHeld {
+		if !onlyWaiting(r.Case) || r.ProposalOpen || r.AskNo != 0 || no != r.DispatchNo || r.SendingHeld || r.Payment.excessUnaccepted() {
 			return r, 0, false
 		}
 		if d.KeyExpiresAt.IsZero() && c.Key.Lifetime > 0 {
@@ -94,6 +95,11 @@ func claim(r Record, kind AttemptKind, no int, c Contract, now time.Time) (Recor
 	return r, r.AttemptNo, true
 }
 
+// onlyWaiting reports whether a case has no other reason than that the refund takes too long; nil = no case.
+func onlyWaiting(c *Case) bool {
+	return !slices.ContainsFunc(reasonsOf(c), func(r CaseReason) bool { return r != CaseDeadline && r != CaseNoStep })
+}
+
 // ask adds the attempt of a question without ownership, as "check" does in any state.
 func ask(r Record, no int, c Contract, now time.Time) (Record, int) {
 	r = clone(r)
@@ -106,13 +112,6 @@ func ask(r Record, no int, c Contract, now time.Time) (Record, int) {
 	r.Attempts = append(r.Attempts, Attempt{No: r.AttemptNo, DispatchNo: no, Kind: kind, Epoch: r.Epoch, Generation: r.Generation,
 		ContractVersion: c.Version, StartedAt: now, NotAfter: now.Add(sendWindow)})
 	return r, r.AttemptNo
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
 
 var day0 = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

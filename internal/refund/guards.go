@@ -1,5 +1,7 @@
 package refund
 
+import "time"
+
 // guard is a named condition of a rule.
 type guard struct {
 	name string
@@ -8,35 +10,31 @@ type guard struct {
 
 // Conditions about ownership and exposure. The fact is already part of the exposure.
 var (
-	noCase         = guard{"no case is open", func(s *transition) bool { return s.r.Case == nil }}
+	notStopped     = guard{"no case but one of waiting is open, and no proposal that stops sends", func(s *transition) bool { return !s.r.stopped() }}
 	noOpenAsk      = guard{"no ask is open", func(s *transition) bool { return s.r.AskNo == 0 }}
 	noEpochOpen    = guard{"no epoch is open", func(s *transition) bool { return !s.r.SendingHeld }}
 	answersOpenAsk = guard{"it answers the open ask", func(s *transition) bool { return s.r.AskNo != 0 && s.r.AskNo == s.f.Dispatch }}
 	nothingExposed = guard{"nothing is exposed", func(s *transition) bool { return !s.r.anyExposed() }}
 	notExposed     = guard{"its number is not exposed", func(s *transition) bool { return !s.d.Exposed }}
 	exposed        = guard{"its number is exposed", func(s *transition) bool { return s.d.Exposed }}
-	liveDispatch   = guard{"it is about the live number", func(s *transition) bool { return s.f.Dispatch == s.r.DispatchNo }}
+	wasNotExposed  = guard{"its number was not exposed before", func(s *transition) bool {
+		d, ok := s.change.Before.Dispatch(s.f.Dispatch)
+		return ok && !d.Exposed
+	}}
+	liveDispatch = guard{"it is about the live number", func(s *transition) bool { return s.f.Dispatch == s.r.DispatchNo }}
 
-	firstNumber = guard{"the live number is the first", func(s *transition) bool { return s.r.DispatchNo == 1 }}
-	numberSpent = guard{"the number is spent", func(s *transition) bool { return s.r.numberSpent(*s.d, s.c, s.now) }}
+	nextAllowed = guard{"the next number may follow: the first time, low balances aside", func(s *transition) bool { return s.r.nextAllowed(s.r.DispatchNo, s.c) }}
 	notFirstAck = guard{"the number was acknowledged before", func(s *transition) bool { return s.ackBefore }}
 	notProven   = guard{"absence is not proven", func(s *transition) bool { return !s.r.Exposure(*s.d, s.c, s.now).Proven }}
 
 	answersSend     = guard{"it answers a send", func(s *transition) bool { return s.attempt == nil || s.attempt.Kind == AttemptSend }}
 	answersQuestion = guard{"it answers a question", func(s *transition) bool { return s.attempt != nil && s.attempt.Kind != AttemptSend }}
 
-	newerSendOpen  = guard{"a newer send is in flight", func(s *transition) bool { return s.attempt != nil && s.newerSendOpen() }}
-	lastSendEchoed = guard{"the last send was answered with an echo", func(s *transition) bool {
-		a, ok := s.r.lastSend(s.r.DispatchNo)
-		return ok && a.Answer == RefusedEcho
-	}}
+	newerSendOpen = guard{"a newer send is in flight", func(s *transition) bool { return s.attempt != nil && s.newerSendOpen() }}
 
-	lastSendRefused = guard{"the last send was refused", func(s *transition) bool {
-		a, ok := s.r.lastSend(s.r.DispatchNo)
-		return ok && (a.Answer == RefusedClean || a.Answer == RefusedNewNumber || a.Answer == RefusedEcho)
-	}}
-	liveFinalNegative = guard{"the live number has ended negatively", func(s *transition) bool { return s.r.endedNegatively() }}
-	failureMayFollow  = guard{"contract: \"failed\" may follow \"succeeded\"", func(s *transition) bool { return s.c.Codes.LateFailure }}
+	refusedForGood   = guard{"its stored answers refuse it for good", func(s *transition) bool { return s.r.refusedForGood(s.c) }}
+	somethingExposed = guard{"something is exposed", func(s *transition) bool { return s.r.anyExposed() }}
+	failureMayFollow = guard{"contract: \"failed\" may follow \"succeeded\"", func(s *transition) bool { return s.c.Codes.LateFailure }}
 )
 
 // Conditions about booked money.
@@ -47,14 +45,15 @@ var (
 	}}
 	returnBooked    = guard{"this return is booked", (*transition).returnKnown}
 	effectStands    = guard{"its effect stands", func(s *transition) bool { return s.movedEffect() != nil }}
-	standsByChannel = guard{"its effect stands, confirmed by the channel", func(s *transition) bool { e := s.movedEffect(); return e != nil && !e.ByPersonOnly() }}
+	standsByChannel = guard{"its effect stands, confirmed by the channel", func(s *transition) bool { e := s.movedEffect(); return e != nil && !s.r.byPersonOnly(*e) }}
 	standsByPerson  = guard{"its effect stands, confirmed only by a person", func(s *transition) bool {
 		e := s.movedEffect()
-		return e != nil && e.ByPersonOnly()
+		return e != nil && s.r.byPersonOnly(*e)
 	}}
-	effectByLine  = guard{"its effect comes from a line with another id", (*transition).hasEffectByLine}
-	noOtherEffect = guard{"no other effect stands", (*transition).noOtherEffect}
-	anotherStands = guard{"another effect stands", func(s *transition) bool {
+	namedForAnother = guard{"a person named its line for another number", func(s *transition) bool { return s.namedForAnother() != nil }}
+	effectByLine    = guard{"its effect comes from a line with another id", (*transition).hasEffectByLine}
+	noOtherEffect   = guard{"no other effect stands", (*transition).noOtherEffect}
+	anotherStands   = guard{"another effect stands", func(s *transition) bool {
 		this := s.movedEffect()
 		for i := range s.r.Effects {
 			if e := &s.r.Effects[i]; e.Ours && e.Status == EffectMoved && e != this {
@@ -99,14 +98,20 @@ func (s *transition) newerSendOpen() bool {
 	return false
 }
 
-// askedAfterAck reports whether the question left after the acknowledged refund had to be visible.
+// askedAfterAck reports whether the question left after the acknowledged refund had to be visible. Where no answer brought the
+// acknowledgement, a notice did: for the live number that is the begin of the state, or earlier.
 func (s *transition) askedAfterAck() bool {
+	var since time.Time
+	if s.d.Ordinal == s.r.DispatchNo {
+		since = s.r.StateSince
+	}
 	for _, a := range s.r.Attempts {
 		if a.DispatchNo == s.d.Ordinal && a.Answer == Acknowledged {
-			return s.attempt.StartedAt.After(a.AnsweredAt.Add(s.c.questionTerms().VisibilityLag.D()))
+			since = a.AnsweredAt
+			break
 		}
 	}
-	return false
+	return !since.IsZero() && s.attempt.StartedAt.After(since.Add(s.c.questionTerms().VisibilityLag.D()))
 }
 
 // endedNegatively reports whether the live number is known to have ended negatively, or a number behind it: only an epoch

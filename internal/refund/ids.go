@@ -112,6 +112,9 @@ func ValidID(s string) bool {
 	return true
 }
 
+// IsDotSegment reports whether an id is . or .., which clients remove from paths. New refunds and payments must not have such an id.
+func IsDotSegment(s string) bool { return s == "." || s == ".." }
+
 func idByte(c byte) bool {
 	switch {
 	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':

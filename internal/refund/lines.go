@@ -19,7 +19,7 @@ const (
 )
 
 // PaymentSet is a payment with everything that may explain a line of it, read under the locks of all its refunds. Its
-// methods are in lines.go, lines_match.go and lines_change.go.
+// methods are in lines.go, lines_match.go and lines_change.go; who may own a line is in lines_owner.go.
 type PaymentSet struct {
 	Payment  Payment
 	Records  []Record // each with its own effects only
@@ -41,15 +41,46 @@ func (set *PaymentSet) Owner(number string) (k RefundRef, dispatch int, ok bool)
 	return RefundRef{}, 0, false
 }
 
-// DecideLine decides about one line without our number. The first that fits applies (rules R19 to R21 of docs/rules.md):
+// About returns the refund and the number that a line is about: by the number that it carries, else by a channel refund id
+// that the channel has given to a number of ours. Such a line is a fact about that number, and DecideLine is not for it. A
+// line with an id that we know only from another line is about our effect when it tells the end of it; its beginning is
+// known.
+func (set *PaymentSet) About(l ListedEffect) (k RefundRef, dispatch int, ok bool) {
+	if k, dispatch, ok = set.Owner(l.Number); ok || l.ChannelRefundID == "" {
+		return k, dispatch, ok
+	}
+	for _, r := range set.Records {
+		for _, d := range r.Dispatches {
+			if d.ChannelRefundID == l.ChannelRefundID {
+				return r.RefundRef, d.Ordinal, true
+			}
+		}
+	}
+	if l.Status != Reversed && (l.Status != FailedFinal || !set.Contract.Codes.LateFailure) {
+		return RefundRef{}, 0, false
+	}
+	for _, r := range set.Records {
+		for _, e := range r.Effects {
+			if e.ChannelRefundID == l.ChannelRefundID && e.Status == EffectMoved {
+				return r.RefundRef, e.DispatchNo, true
+			}
+		}
+	}
+	return RefundRef{}, 0, false
+}
+
+// DecideLine decides about one line that is about no number of ours (see About). The first that fits applies (rules R19 and
+// R22 of docs/rules.md):
 //
 //  1. It has no id, or no amount above zero: nothing, because it cannot be told from another line.
-//  2. A line with this id is stored: only its end is news (knownLine).
-//  3. The id is known as ours, or the line does not say "succeeded": nothing.
-//  4. It has the amount of a refund with an exposed number: held, with a case of that refund.
-//  5. It has the amount of a moved effect without channel refund id: paired, the effect gets the id.
-//  6. It has the amount of a refund with an overridden number: held, with a case of that refund.
-//  7. A refund of another amount has an exposed number: held, without a case.
+//  2. A line with this id is stored: only its end, and that its money moved, are news (knownLine).
+//  3. The id is known as ours, or the line says neither "succeeded" nor "acknowledged": nothing.
+//  4. A refund may own it that no effect proves to be another one (ownsUnproven): held, with a case of every refund that may
+//     own it.
+//  5. The line says "acknowledged" only: nothing. It is stored when the money has moved.
+//  6. It has the amount of a moved effect without channel refund id: paired, the effect gets the id.
+//  7. A refund of another amount has an exposed number, or an epoch has not marked every refund of the payment yet: held,
+//     without a case.
 //  8. Its list is complete: adopted. Its amount counts as refunded (not as refundedElsewhere, which is the caller's number).
 //  9. Its list is incomplete: nothing.
 //
@@ -65,50 +96,47 @@ func (set *PaymentSet) DecideLine(l ListedEffect, complete bool) (Change, bool, 
 	if i := slices.IndexFunc(set.Lines, func(e Effect) bool { return e.ChannelRefundID == l.ChannelRefundID && e.Status != EffectDropped }); i >= 0 {
 		return set.knownLine(i, l)
 	}
-	if set.knowsID(l.ChannelRefundID) || l.Status != Succeeded {
+	if set.knowsID(l.ChannelRefundID) || (l.Status != Succeeded && l.Status != Acknowledged) {
 		return Change{}, false, nil
 	}
-	line := Effect{ChannelRefundID: l.ChannelRefundID, Amount: l.Amount, Currency: l.Currency, Counted: l.Amount, Status: EffectHeld, At: set.Now}
-	if i, no, ok := set.exposedMatch(line); ok {
+	line := Effect{ChannelRefundID: l.ChannelRefundID, Amount: l.Amount, Currency: l.Currency, Counted: l.Amount, Status: EffectHeld, At: set.Now,
+		ToldAt: l.At, Pending: l.Status == Acknowledged}
+	owners := set.owners(line)
+	switch unnamed, named := owners.first(ownsUnnamed); {
+	case owners.any(ownsUnproven):
+		i, no := owners.firstUnproven()
 		return set.hold(i, no, line)
-	}
-	if i, no, ok := set.effectWithoutID(line); ok {
-		return set.pair(i, no, line)
-	}
-	if i, no, ok := set.overriddenMatch(line); ok {
-		return set.hold(i, no, line)
-	}
-	if !set.anyExposed() && !complete {
+	case line.Pending:
 		return Change{}, false, nil
-	}
-	if !set.anyExposed() {
+	case named:
+		return set.pair(unnamed.record, unnamed.dispatch, line)
+	case !set.mayYetPay() && !complete:
+		return Change{}, false, nil
+	case !set.mayYetPay():
 		line.Status = EffectMoved
 	}
-	return set.paymentOnly(func(p *Payment, lines []Effect) []Effect {
-		if line.Status == EffectMoved {
-			p.Refunded += line.Counted
-		} else {
-			p.Held += line.Counted
-		}
-		return append(lines, line)
-	}), true, nil
+	return set.addLine(line), true, nil
 }
 
-// knownLine handles a line that is stored already: only its end is new.
+// knownLine handles a line that is stored already: only its end is new, and that a held line's money has moved.
 func (set *PaymentSet) knownLine(i int, l ListedEffect) (Change, bool, error) {
+	if l.Status == Succeeded && set.Lines[i].Pending {
+		return set.paymentOnly(func(_ *Payment, lines []Effect) []Effect {
+			lines[i].Pending = false
+			return lines
+		}), true, nil
+	}
 	ended := l.Status == Reversed || (l.Status == FailedFinal && (set.Contract.Codes.LateFailure || set.Lines[i].Status == EffectHeld))
 	if !ended || set.Lines[i].Status == EffectReversed {
 		return Change{}, false, nil
 	}
+	if set.Lines[i].Status == EffectHeld {
+		return set.release(i, EffectDropped), true, nil
+	}
 	return set.paymentOnly(func(p *Payment, lines []Effect) []Effect {
 		e := &lines[i]
-		if e.Status == EffectHeld {
-			e.Status = EffectDropped
-			p.Held -= e.Counted
-		} else {
-			e.Status, e.ReversedAt = EffectReversed, set.Now
-			p.Refunded -= e.Counted
-		}
+		e.Status, e.ReversedAt = EffectReversed, set.Now
+		p.Refunded -= e.Counted
 		return lines
 	}), true, nil
 }
@@ -116,38 +144,70 @@ func (set *PaymentSet) knownLine(i int, l ListedEffect) (Change, bool, error) {
 // Settle returns the next change about held lines, because the reason to hold one may have ended; false = none. The caller
 // writes the change, passes it to Absorb and calls Settle again. For each held line the first that fits applies (rule R22):
 //
-//  1. Its id has become known as ours: dropped.
-//  2. It has the amount of a refund with an exposed number: it stays, and that refund has a case.
-//  3. It has the amount of a moved effect without channel refund id: paired.
-//  4. It has the amount of a refund with a number that only a decision closed: it stays, and that refund has a case.
-//  5. Nothing of the payment is exposed: adopted.
+//  1. Its id has become known as ours: dropped. If the number's success is not known yet, the line is that success.
+//  2. A refund may own it that no effect proves to be another one: it stays, and every refund that may own it has a case.
+//  3. Its money has not moved yet: dropped. It is a new line once its money has moved.
+//  4. It has the amount of a moved effect without channel refund id: paired.
+//  5. Nothing of the payment is exposed, and no epoch is open: adopted.
 //
 // When no line changes, reasons of cases that no held line supports any more are removed.
 func (set *PaymentSet) Settle() (Change, bool, error) {
 	wanted := map[RID]bool{}
 	for n, line := range set.Lines {
+		if line.adoptedLine() {
+			for i := range set.Records {
+				no, how := set.Records[i].ownership(line)
+				if r := set.Records[i]; how != ownsUnproven || !r.adoptedMeanwhile(line) {
+					continue
+				} else if wanted[r.RID] = true; !r.Case.Has(CaseUnmatchedLine) {
+					return set.refundOnly(i, no, LineHeld, line, func(*transition) {}, CaseUnmatchedLine)
+				}
+			}
+		}
 		if line.Status != EffectHeld {
 			continue
 		}
 		if set.knowsID(line.ChannelRefundID) {
-			return set.release(n, EffectDropped), true, nil
+			return set.settleKnown(n)
 		}
-		host, no, ok := set.exposedMatch(line)
-		if !ok {
-			if i, at, unnamed := set.effectWithoutID(line); unnamed {
-				return set.pair(i, at, line)
+		owners := set.owners(line)
+		switch unnamed, named := owners.first(ownsUnnamed); {
+		case owners.any(ownsUnproven):
+			for _, o := range owners {
+				wanted[set.Records[o.record].RID] = true
+				if !set.Records[o.record].Case.Has(CaseUnmatchedLine) {
+					return set.refundOnly(o.record, o.dispatch, LineHeld, line, func(*transition) {}, CaseUnmatchedLine)
+				}
 			}
-			host, no, ok = set.overriddenMatch(line)
-		}
-		switch {
-		case ok && !set.Records[host].Case.Has(CaseUnmatchedLine):
-			return set.refundOnly(host, no, LineHeld, line, func(*transition) {}, CaseUnmatchedLine)
-		case ok:
-			wanted[set.Records[host].RID] = true
-		case !set.anyExposed():
+		case line.Pending:
+			return set.release(n, EffectDropped), true, nil
+		case named:
+			return set.pair(unnamed.record, unnamed.dispatch, line)
+		case !set.mayYetPay():
 			return set.release(n, EffectMoved), true, nil
 		}
 	}
+	return set.endReasons(wanted)
+}
+
+// settleKnown ends the wait of a held line whose id has become known as ours.
+func (set *PaymentSet) settleKnown(n int) (Change, bool, error) {
+	line := set.Lines[n]
+	for i, r := range set.Records {
+		for _, d := range r.Dispatches {
+			if d.ChannelRefundID == line.ChannelRefundID && !line.Pending && !r.booked(d.Ordinal) {
+				ch, err := Apply(set.full(i), Fact{Kind: Succeeded, Dispatch: d.Ordinal, ChannelRefundID: line.ChannelRefundID, Amount: line.Amount,
+					Currency: line.Currency, Source: set.Source, Actor: "system:lines"}, set.Contract)
+				return ch, true, err
+			}
+		}
+	}
+	return set.release(n, EffectDropped), true, nil
+}
+
+// endReasons returns the next change that removes reasons which no held line, or no excess, supports any more. wanted are the
+// refunds that may own a held line.
+func (set *PaymentSet) endReasons(wanted map[RID]bool) (Change, bool, error) {
 	for i, r := range set.Records {
 		held, excess := r.Case.Has(CaseUnmatchedLine) && !wanted[r.RID], r.Case.Has(CaseExcess) && set.Payment.Excess <= set.Payment.ExcessAccepted
 		if !held && !excess {
@@ -168,6 +228,13 @@ func (set *PaymentSet) Settle() (Change, bool, error) {
 // Absorb updates the set with a change that was written.
 func (set *PaymentSet) Absorb(ch Change) {
 	set.Payment = ch.After.Payment
+	if ch.After.RID.IsZero() { // of the payment alone
+		set.Lines = ch.After.Effects
+		for i := range set.Records {
+			set.Records[i].Payment = set.Payment
+		}
+		return
+	}
 	var own []Effect
 	set.Lines = nil
 	for _, e := range ch.After.Effects {
@@ -181,7 +248,7 @@ func (set *PaymentSet) Absorb(ch Change) {
 		set.Records[i].Payment = set.Payment
 		if set.Records[i].RID == ch.After.RID {
 			set.Records[i] = ch.After
-			set.Records[i].Effects = own
+			set.Records[i].Effects, set.Records[i].Siblings = own, nil
 		}
 	}
 }

@@ -19,38 +19,59 @@ func (set *PaymentSet) knowsID(id string) bool {
 	return false
 }
 
-// anyExposed reports whether a refund of the payment may still pay.
-func (set *PaymentSet) anyExposed() bool {
-	return slices.ContainsFunc(set.Records, func(r Record) bool { return r.anyExposed() })
+// mayYetPay reports whether a refund of the payment may still pay, or may have been sent in a part of the history that a restore
+// has removed.
+func (set *PaymentSet) mayYetPay() bool {
+	return slices.ContainsFunc(set.Records, func(r Record) bool { return r.mayYetPay() })
 }
 
-func (set *PaymentSet) exposedMatch(line Effect) (record, dispatch int, ok bool) {
-	return set.findDispatch(line, func(_ Record, d Dispatch) bool { return d.Exposed })
+// lineOwner is a refund that may own a line, by its position in the set.
+type lineOwner struct {
+	record, dispatch int
+	how              ownership
 }
 
-// overriddenMatch finds a number that only a decision closed: it may have paid after all.
-func (set *PaymentSet) overriddenMatch(line Effect) (record, dispatch int, ok bool) {
-	return set.findDispatch(line, func(r Record, d Dispatch) bool { return d.Overridden && !r.booked(d.Ordinal) })
-}
+type lineOwners []lineOwner
 
-func (set *PaymentSet) findDispatch(line Effect, fits func(Record, Dispatch) bool) (record, dispatch int, ok bool) {
-	for i, r := range set.Records {
-		for n := len(r.Dispatches) - 1; n >= 0; n-- {
-			if d := r.Dispatches[n]; r.hasAmount(line) && fits(r, d) {
-				return i, d.Ordinal, true
-			}
+// owners returns the refunds that may own a line.
+func (set *PaymentSet) owners(line Effect) lineOwners {
+	var out lineOwners
+	for i := range set.Records {
+		if no, how := set.Records[i].ownership(line); how != ownsNot {
+			out = append(out, lineOwner{i, no, how})
 		}
 	}
-	return 0, 0, false
+	return out
 }
 
-func (set *PaymentSet) effectWithoutID(line Effect) (record, dispatch int, ok bool) {
-	for i, r := range set.Records {
-		for _, e := range r.Effects {
-			if e.Status == EffectMoved && e.ChannelRefundID == "" && e.Amount == line.Amount && e.Currency == line.Currency {
-				return i, e.DispatchNo, true
-			}
+func (owners lineOwners) first(how ownership) (lineOwner, bool) {
+	for _, o := range owners {
+		if o.how == how {
+			return o, true
 		}
 	}
-	return 0, 0, false
+	return lineOwner{}, false
+}
+
+func (owners lineOwners) any(how ownership) bool {
+	_, ok := owners.first(how)
+	return ok
+}
+
+func (owners lineOwners) firstUnproven() (record, dispatch int) {
+	o, _ := owners.first(ownsUnproven)
+	return o.record, o.dispatch
+}
+
+// full returns a record as the store reads it under its lock: with the payment's lines and its other refunds.
+func (set *PaymentSet) full(i int) Record {
+	r := set.Records[i]
+	r.Effects = append(slices.Clone(r.Effects), set.Lines...)
+	r.Payment, r.Now = set.Payment, set.Now
+	r.Siblings = set.siblings(i)
+	return r
+}
+
+func (set *PaymentSet) siblings(i int) []Record {
+	return append(slices.Clone(set.Records[:i]), set.Records[i+1:]...)
 }

@@ -20,10 +20,11 @@ func closeReason(r CaseReason) mutation {
 
 // Mutations of the state table.
 var (
-	book        = mutation{"book the effect", (*transition).book}
-	bookReturn  = mutation{"book its return", (*transition).bookReturn}
-	releaseLine = mutation{"release the line", (*transition).releaseLine}
-	giveID      = mutation{"store the channel refund id", (*transition).giveID}
+	book           = mutation{"book the effect", (*transition).book}
+	bookReturn     = mutation{"book its return", (*transition).bookReturn}
+	replaceLine    = mutation{"book the effect in the place of the line", (*transition).replaceLine}
+	renumberEffect = mutation{"give the effect to its number", func(s *transition) { s.namedForAnother().DispatchNo = s.f.Dispatch }}
+	giveID         = mutation{"store the channel refund id", (*transition).giveID}
 
 	nextNumber = mutation{"open the next number", (*transition).nextNumber}
 	closeAsk   = mutation{"close the ask", func(s *transition) { s.r.AskNo = 0 }}
@@ -36,6 +37,7 @@ var (
 	openNoStep               = openReason(CaseNoStep)
 	openAcknowledgedAfterEnd = openReason(CaseAcknowledgedAfterEnd)
 	openGivenReason          = mutation{"open case: the given reason", func(s *transition) { s.addReason(s.f.Reason) }}
+	closeNoStep              = mutation{"close reason: " + string(CaseNoStep), func(s *transition) { s.dropReason(CaseNoStep) }}
 	closeOtherNumber         = closeReason(CaseOtherNumberOpen)
 	closeAcknowledged        = closeReason(CaseAcknowledgedAfterEnd)
 )
@@ -91,28 +93,14 @@ func (s *transition) bookReturn() {
 	s.dropHeldLine()
 }
 
-// releaseLine makes effects foreign that come from a line only, because the channel gives the dispatch another id. Their
-// money did move on the payment, so the balance stays.
-func (s *transition) releaseLine() {
-	for i := range s.r.Effects {
-		if e := &s.r.Effects[i]; s.onlyByLine(e) {
-			e.Ours, e.DispatchNo = false, 0
-		}
-	}
-}
-
 // dropHeldLine drops a held line that was this refund: it has the same id, and the effect is counted now.
 func (s *transition) dropHeldLine() {
-	held := false
 	for i := range s.r.Effects {
-		e := &s.r.Effects[i]
-		if e.Status == EffectHeld && e.ChannelRefundID == s.f.ChannelRefundID {
+		if e := &s.r.Effects[i]; e.Status == EffectHeld && e.ChannelRefundID == s.f.ChannelRefundID {
 			e.Status = EffectDropped
-			s.r.Payment.Held -= e.Counted
 		}
-		held = held || e.Status == EffectHeld
 	}
-	if !held {
+	if len(s.r.linesHeldFor()) == 0 {
 		s.dropReason(CaseUnmatchedLine)
 	}
 }

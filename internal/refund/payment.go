@@ -39,6 +39,9 @@ func (p Payment) WithExcess() Payment {
 	return p
 }
 
+// excessUnaccepted reports whether more is refunded than was captured, and than anybody has accepted.
+func (p Payment) excessUnaccepted() bool { return p.Excess > p.ExcessAccepted }
+
 // WithPaidAt returns the payment with the time at which the payer paid. The first value stays. The refund window starts at
 // that time and keeps its length.
 func (p Payment) WithPaidAt(at time.Time) Payment {

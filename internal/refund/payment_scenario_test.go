@@ -7,8 +7,9 @@ import (
 
 // paymentScenario drives a payment of 1,000 captured with refunds of 400 and 300, and lines of its list.
 type paymentScenario struct {
-	t *testing.T
-	f PaymentSet
+	t   *testing.T
+	f   PaymentSet
+	ids byte
 }
 
 func newPaymentScenario(t *testing.T) *paymentScenario {
@@ -25,9 +26,7 @@ func newPaymentScenario(t *testing.T) *paymentScenario {
 // change applies facts to one refund as if its payment had no other one, and adds the difference to the shared balances.
 func (k *paymentScenario) change(i int, do func(s *scenario)) {
 	k.t.Helper()
-	r := k.f.Records[i]
-	r.Effects = append(slices.Clone(r.Effects), k.f.Lines...)
-	r.Now = k.f.Now
+	r := k.f.full(i)
 	r.Payment = Payment{Tenant: 1, PaymentID: "pay_1", Currency: "USD", Captured: k.f.Payment.Captured, Held: underFinal(r.Refund)}
 	if !r.State.Final() {
 		r.Payment.Reserved = r.Amount
@@ -37,7 +36,9 @@ func (k *paymentScenario) change(i int, do func(s *scenario)) {
 		case EffectMoved:
 			r.Payment.Refunded += e.Counted
 		case EffectHeld:
-			r.Payment.Held += e.Counted
+			if e.CoveredBy.IsZero() {
+				r.Payment.Held += e.Counted
+			}
 		}
 	}
 	s := &scenario{t: k.t, r: r, c: k.f.Contract}
@@ -49,7 +50,18 @@ func (k *paymentScenario) change(i int, do func(s *scenario)) {
 	after.Payment.Refunded += is.Refunded - was.Refunded
 	after.Payment.Held += is.Held - was.Held
 	after.Payment = after.Payment.WithExcess()
-	k.f.Absorb(Change{Before: r, After: after})
+	k.f.Absorb(Change{Before: r, After: k.nameRows(after)})
+}
+
+// nameRows gives ids to new effects, as the store does.
+func (k *paymentScenario) nameRows(r Record) Record {
+	for i := range r.Effects {
+		if r.Effects[i].ID.IsZero() {
+			k.ids++
+			r.Effects[i].ID = RID{0: 1, 15: k.ids}
+		}
+	}
+	return r
 }
 
 func (k *paymentScenario) loseAnswer(i int) {
@@ -100,6 +112,7 @@ func (k *paymentScenario) settle() {
 
 func (k *paymentScenario) absorb(ch Change) {
 	k.t.Helper()
+	ch.After = k.nameRows(ch.After)
 	k.f.Absorb(ch)
 	var refunded, held int64
 	all := slices.Clone(k.f.Lines)
@@ -112,7 +125,9 @@ func (k *paymentScenario) absorb(ch Change) {
 		case EffectMoved:
 			refunded += e.Counted
 		case EffectHeld:
-			held += e.Counted
+			if e.CoveredBy.IsZero() {
+				held += e.Counted
+			}
 		}
 		if e.ChannelRefundID != "" && e.Status != EffectDropped {
 			if ids[e.ChannelRefundID] {

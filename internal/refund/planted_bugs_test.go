@@ -74,6 +74,7 @@ type plantedBug struct {
 	apply  applyFunc
 	decide decideFunc
 
+	disorder        bool   // shows in runs of disorder
 	mistake         string // a bug of the simulation itself
 	notInSimulation string // why the simulation does not find it; "" = it must
 }
@@ -98,7 +99,7 @@ func plantedInEvidence() []plantedBug {
 				r.Dispatches[i].Acknowledged = r.Dispatches[i].Acknowledged && f.Kind != NotFound
 			}
 		})},
-		{bug: "an answer is written twice", apply: altered(func(r *Record, f *Fact, _ *Contract) {
+		{bug: "an answer is written twice", class: "notice-only", apply: altered(func(r *Record, f *Fact, _ *Contract) {
 			if a, ok := r.Attempt(f.Attempt); ok {
 				a.Answer = ""
 			}
@@ -131,6 +132,10 @@ func plantedInDecide() []plantedBug {
 		}},
 		{bug: "a case does not stop the send", decide: func(r Record, c Contract, now time.Time) Step {
 			r.Case = nil
+			return Decide(r, c, now)
+		}},
+		{bug: "an open proposal does not stop the send", decide: func(r Record, c Contract, now time.Time) Step {
+			r.ProposalOpen = false
 			return Decide(r, c, now)
 		}},
 		{bug: "an open ask does not stop the send", decide: func(r Record, c Contract, now time.Time) Step {

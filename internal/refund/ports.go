@@ -33,6 +33,7 @@ type Swept struct {
 	Enqueued  int // due refunds that got a job
 	TakenOver int // ended leases
 	Overdue   int // refunds found later than their bound: no sweeper was running
+	TooFar    int // timers that were further away than LongestWait: the clock had run ahead
 	Decided   int // approved decisions that took effect
 	Expired   int // proposals that expired without approval
 	Payments  int // parked messages whose payment became known
@@ -77,6 +78,8 @@ type ListedEffect struct {
 
 	At   time.Time // when it reached Status, by the channel's clock; zero = not given. Evidence only
 	Code string    // the channel's code of a line that failed or needs attention; "" = not given
+
+	Names Names
 }
 
 // Channel is the client of one payment channel. It returns no errors: an outcome that cannot be classified is Unknown. The

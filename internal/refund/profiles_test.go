@@ -70,8 +70,8 @@ func listAndMatch(c *Contract) {
 	c.List = asked()
 	c.Notices = true
 	c.Codes.Retryable = []string{"rate_limited", "too_soon", "in_flight", "unauthorized"}
-	c.Codes.LowBalance = nil
-	c.Codes.NewNumber = []string{"insufficient_balance"}
+	c.Codes.NewNumber = []string{"insufficient_balance"}                                  // and in LowBalance: the next number is sent when there may be funds again
+	c.Codes.Echo, c.Codes.PassesLater = append(c.Codes.Echo, c.Codes.PassesLater...), nil // it would be kept as the number's answer
 	c.Codes.LateFailure = true
 }
 
@@ -97,8 +97,8 @@ func noticeOnly(c *Contract) {
 	c.Key.Dedupes, c.Key.KeepsAnswer, c.Key.Lifetime = true, true, Duration(7*day)
 	c.Notices = true
 	c.Codes.Retryable = []string{"rate_limited", "too_soon", "unauthorized", "account_unknown"}
-	c.Codes.LowBalance = nil
-	c.Codes.NewNumber = []string{"insufficient_balance"}
+	c.Codes.NewNumber = []string{"insufficient_balance"}                                  // and in LowBalance: the next number is sent when there may be funds again
+	c.Codes.Echo, c.Codes.PassesLater = append(c.Codes.Echo, c.Codes.PassesLater...), nil // it would be kept as the number's answer
 }
 
 // plain returns the common terms of the plain protocol. Codes that api/simulator.yaml documents as "nothing happened" are
@@ -109,10 +109,11 @@ func plain(name string) Contract {
 		Key:     IdempotencyTerms{NumberLength: 64},
 		Horizon: Duration(time.Second),
 		Codes: CodeTerms{
-			Refused:    []string{"not_refundable_window", "refund_count_exceeded", "invalid_request"},
-			Echo:       []string{"already_refunded", "amount_too_large", "number_reused", "duplicate_refund"},
-			Retryable:  []string{"rate_limited", "too_soon", "insufficient_balance", "unauthorized", "account_unknown"},
-			LowBalance: []string{"insufficient_balance"},
+			Refused:     []string{"not_refundable_window", "refund_count_exceeded", "invalid_request"},
+			Echo:        []string{"already_refunded", "amount_too_large", "number_reused"},
+			Retryable:   []string{"rate_limited", "too_soon", "insufficient_balance", "unauthorized", "account_unknown"},
+			LowBalance:  []string{"insufficient_balance"},
+			PassesLater: []string{"duplicate_refund"},
 		},
 		Waits: WaitTerms{Pending: Duration(day), Unknown: Duration(time.Hour), Accepted: Duration(7 * day)},
 	}

@@ -46,6 +46,8 @@ type CaseView struct {
 	Decisions []Decision  // newest first
 	Lines     []EffectRow // held lines of the payment
 	Payment   Payment
+
+	KeyExpiresAt time.Time // of the live number of an open refund; zero = no end, or never sent
 }
 
 // Proposal returns the decision that waits for its approval or for its time.

@@ -49,17 +49,19 @@ type PendingReason string
 
 // Reasons of PENDING.
 const (
-	PendingQueued     PendingReason = "queued"
-	PendingLowBalance PendingReason = "low-balance"
-	PendingSpacing    PendingReason = "spacing"
-	PendingRateLimit  PendingReason = "rate-limit"
-	PendingBreaker    PendingReason = "breaker"
-	PendingHeld       PendingReason = "sending-held"
+	PendingQueued      PendingReason = "queued"
+	PendingLowBalance  PendingReason = "low-balance"
+	PendingSpacing     PendingReason = "spacing"
+	PendingRateLimit   PendingReason = "rate-limit"
+	PendingBreaker     PendingReason = "breaker"
+	PendingHeld        PendingReason = "sending-held"
+	PendingExcess      PendingReason = "excess"
+	PendingCredentials PendingReason = "credentials"
 )
 
 // Record is everything that is stored about one refund and may matter to a decision, read under its lock or as a snapshot.
 // Its methods are in the files of what they are about: dispatch.go, effect.go, exposure.go, conclusion.go, decide.go,
-// waits.go, guards.go, decision_obstacles.go and lines_change.go.
+// waits.go, guards.go, decision_obstacles.go, lines_owner.go and lines_change.go.
 type Record struct {
 	Refund
 	TenantCode   string
@@ -70,6 +72,8 @@ type Record struct {
 	Payment      Payment
 	Facts        map[[32]byte]bool // keys of the facts in the journal
 	SendingHeld  bool              // an epoch is open: nothing is sent, and nothing is asked about refunds that are not final
-	OthersMayPay bool              // another refund of the payment is exposed, or has an effect without the channel's id; set only where lines are decided
+	ProposalOpen bool              // a proposal that stops sends waits for its approval or for its horizon (see Action.StopsSends)
+	NotOurs      map[RID]bool      // lines of which a person has said that they are not this refund; never changed in place
+	Siblings     []Record          // the other refunds of the payment, each with its own effects; read only while the payment has a held line
 	Now          time.Time         // database time of the reading
 }

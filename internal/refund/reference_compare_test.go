@@ -9,6 +9,12 @@ import (
 // close derives reasons, ask and balances from state, exposure and effects.
 func (o *reference) close(before Record) {
 	clear := o.clear()
+	if o.r.State != before.State && o.in(StatePending, StateAccepted) { // another step or another wait begins
+		o.answered(CaseNoStep)
+		if o.in(StateAccepted) || !o.overdue() {
+			o.answered(CaseDeadline)
+		}
+	}
 	if o.r.State != StatePending {
 		o.r.AskNo = 0
 	}

@@ -119,22 +119,104 @@ func (o *reference) absent(no int) bool {
 	return terms.Exists && n >= terms.Readings
 }
 
-func (o *reference) lastSend() (FactKind, bool) {
-	var k FactKind
-	found := false
+// answersOf returns the answers of a number's sends, as a set, and whether there was a send. An answer about a low balance that
+// takes a new number is the kind "low balance".
+func (o *reference) answersOf(no int) (map[FactKind]bool, bool) {
+	all, sent := map[FactKind]bool{}, false
 	for _, a := range o.r.Attempts {
-		if a.DispatchNo == o.r.DispatchNo && a.Kind == AttemptSend {
-			k, found = a.Answer, true
+		if a.DispatchNo == no && a.Kind == AttemptSend {
+			kind := a.Answer
+			if kind == RefusedNewNumber && slices.Contains(o.c.Codes.LowBalance, a.Code) {
+				kind = lowBalance
+			}
+			all[kind], sent = true, true
 		}
 	}
-	return k, found
+	return all, sent
+}
+
+const lowBalance = FactKind("low balance")
+
+// hopeless is rule R37 of docs/rules.md: with nothing exposed, the set of answers ends the refund.
+func (o *reference) hopeless() bool {
+	for _, d := range o.r.Dispatches {
+		if d.Ordinal > o.r.DispatchNo && !d.FinalNegativeAt.IsZero() {
+			return true
+		}
+	}
+	if !o.live().FinalNegativeAt.IsZero() {
+		return true
+	}
+	for no := o.r.DispatchNo; no > 0; no-- {
+		d, _ := o.r.Dispatch(no)
+		all, sent := o.answersOf(no)
+		switch {
+		case d.Overridden:
+			return false
+		case all[RefusedClean], all[RefusedEcho], !d.FinalNegativeAt.IsZero(), all[RefusedNewNumber] && !o.first(no):
+			return true
+		case sent:
+			return false
+		}
+	}
+	return false
+}
+
+// lowOnly: the number was given up because of a low balance alone. What is said after the next one was sent does not count.
+func (o *reference) lowOnly(no int) bool {
+	d, _ := o.r.Dispatch(no)
+	var next time.Time
+	for i := len(o.r.Attempts) - 1; i >= 0; i-- {
+		if a := o.r.Attempts[i]; a.DispatchNo == no+1 && a.Kind == AttemptSend {
+			next = a.StartedAt
+		}
+	}
+	low := false
+	for _, a := range o.r.Attempts {
+		if a.DispatchNo == no && a.Answer == RefusedNewNumber && a.Kind == AttemptSend && (next.IsZero() || !next.Before(a.AnsweredAt)) {
+			if !slices.Contains(o.c.Codes.LowBalance, a.Code) {
+				return false
+			}
+			low = true
+		}
+	}
+	return low && !d.Overridden
+}
+
+// first reports whether another number may follow: this one, or every one before it, met a low balance only.
+func (o *reference) first(no int) bool {
+	for before := 1; before < no && !o.lowOnly(no); before++ {
+		if !o.lowOnly(before) {
+			return false
+		}
+	}
+	return true
+}
+
+// overdue: the wait of PENDING is over, counted from the first send of the live number and of those before it that met a low balance.
+func (o *reference) overdue() bool {
+	first := o.r.DispatchNo
+	for first > 1 && o.lowOnly(first-1) {
+		first--
+	}
+	for _, a := range o.r.Attempts {
+		if a.DispatchNo == first && a.Kind == AttemptSend {
+			return o.r.Now.Sub(a.StartedAt) >= o.c.Waits.Pending.D()
+		}
+	}
+	return false
+}
+
+// spent: the live number may not be sent again, and another one may follow.
+func (o *reference) spent() bool {
+	all, _ := o.answersOf(o.r.DispatchNo)
+	return o.keyExpired(o.live()) || all[RefusedNewNumber] || all[lowBalance]
 }
 
 func (o *reference) keyExpired(d *Dispatch) bool {
-	if o.c.Key.KeepsAnswer { // the channel would only repeat an unclear answer
-		if last, sent := o.lastSend(); sent && slices.Contains([]FactKind{"", Unknown, RefusedEcho}, last) {
-			return true
-		}
+	all, _ := o.answersOf(o.r.DispatchNo)
+	if o.c.Key.KeepsAnswer && (all[""] || all[Unknown] || all[RefusedEcho] || o.absent(o.r.DispatchNo)) { // the channel would only repeat an unclear answer
+		return true
 	}
 	return !d.KeyExpiresAt.IsZero() && !o.r.Now.Before(d.KeyExpiresAt.Add(-o.c.Horizon.D()-ClockMargin))
 }

@@ -24,9 +24,10 @@ func (o *reference) column() {
 	case LeaseEnd:
 		o.r.State = StateUnknown
 	case KeyExpired:
-		if o.in(StatePending) && o.isLive() && o.keyExpired(o.live()) {
-			if o.r.DispatchNo == 1 {
+		if o.in(StatePending) && o.isLive() && o.spent() {
+			if o.first(o.r.DispatchNo) {
 				o.newNumber()
+				o.answered(CaseNoStep)
 			} else {
 				o.open(CaseNoStep)
 			}
@@ -40,7 +41,7 @@ func (o *reference) column() {
 	case EpochMark:
 		o.epoch()
 	case Settled:
-		if o.in(StatePending) && !o.live().FinalNegativeAt.IsZero() {
+		if o.in(StatePending) && o.hopeless() {
 			o.r.State = StateFailed
 		}
 		if o.ended() && o.clear() {
@@ -108,12 +109,10 @@ func (o *reference) negative() {
 		return
 	}
 	switch {
-	case !o.live().FinalNegativeAt.IsZero(), o.f.Kind == RefusedClean:
+	case o.hopeless():
 		o.r.State = StateFailed
-	case o.f.Kind == RefusedNewNumber && o.isLive() && o.r.DispatchNo == 1:
+	case o.f.Kind == RefusedNewNumber && o.isLive() && o.first(o.r.DispatchNo):
 		o.newNumber()
-	case o.f.Kind == RefusedNewNumber:
-		o.r.State = StateFailed
 	default:
 		o.r.State = StatePending
 	}
@@ -122,34 +121,32 @@ func (o *reference) negative() {
 func (o *reference) notFound() {
 	d := o.d()
 	if d.Acknowledged {
-		for _, a := range o.r.Attempts {
-			if a.DispatchNo == d.Ordinal && a.Answer == Acknowledged && o.inFlight() && o.asked != nil {
-				lag := o.c.Query.VisibilityLag.D()
-				if !o.c.Query.Exists {
-					lag = o.c.List.VisibilityLag.D()
-				}
-				if o.asked.StartedAt.After(a.AnsweredAt.Add(lag)) {
-					o.open(CaseContradiction)
-				}
-				return
+		lag := o.c.Query.VisibilityLag.D()
+		if !o.c.Query.Exists {
+			lag = o.c.List.VisibilityLag.D()
+		}
+		known := o.before.StateSince // a notice makes the refund ACCEPTED
+		told := o.isLive()
+		for i := len(o.r.Attempts) - 1; i >= 0; i-- {
+			if a := o.r.Attempts[i]; a.DispatchNo == d.Ordinal && a.Answer == Acknowledged {
+				known, told = a.AnsweredAt, true
 			}
+		}
+		if told && o.inFlight() && o.asked != nil && o.asked.StartedAt.After(known.Add(lag)) {
+			o.open(CaseContradiction)
 		}
 		return
 	}
 	if !o.absent(o.f.Dispatch) {
 		return
 	}
-	switch last, _ := o.lastSend(); {
+	switch {
 	case o.in(StatePending) && o.r.AskNo == o.f.Dispatch:
 		o.r.AskNo = 0
 	case !o.inFlight() || !o.clear():
-	case !o.live().FinalNegativeAt.IsZero():
+	case o.hopeless():
 		o.r.State = StateFailed
 	case !o.isLive(): // leaveIfClear decides
-	case last == RefusedEcho:
-		o.r.State = StateFailed
-	case o.keyExpired(o.live()) && o.r.DispatchNo == 1:
-		o.newNumber()
 	default:
 		o.r.State = StatePending
 	}

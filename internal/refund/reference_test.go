@@ -18,7 +18,7 @@ import (
 //     return without an id is known if any return of its number is.
 //  6. A return of an unbooked effect while REVERSED is booked with its effect, and a case opens.
 //  7. other-number-open is a reason exactly while something is exposed under SUCCESS or REVERSED. An end without exposure
-//     answers deadline and no-automatic-step; going back to PENDING does not.
+//     answers deadline and no-automatic-step. So do ACCEPTED and PENDING, unless the wait of PENDING is over too.
 //  8. FailedFinal answers the case of an acknowledgement in every state, once nothing is exposed.
 //  9. An absence counts from absence_counts_from on, that instant included; the later of the stored time and of the present
 //     contract's.
@@ -62,7 +62,7 @@ func expectedChange(before Record, f Fact, c Contract) (*reference, error) {
 					o.nothing = true // an answer is written once
 					return o, nil
 				}
-				a.Answer, a.AnsweredAt = f.Kind, o.r.Now
+				a.Answer, a.AnsweredAt, a.Code = f.Kind, o.r.Now, f.Code
 				o.asked = a
 			}
 		}
@@ -132,9 +132,7 @@ func (o *reference) leaveIfClear() {
 	if !o.inFlight() || !o.clear() {
 		return
 	}
-	last, sent := o.lastSend()
-	refused := sent && slices.Contains([]FactKind{RefusedClean, RefusedNewNumber, RefusedEcho}, last)
-	if !o.live().FinalNegativeAt.IsZero() || refused {
+	if o.hopeless() {
 		o.r.State = StateFailed
 		return
 	}

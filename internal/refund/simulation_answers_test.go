@@ -28,7 +28,7 @@ func (ch *simChannel) send(call *simCall) Answer {
 		if call.plan.outcome == "" {
 			return ch.answer(made, call.plan)
 		}
-		return Answer{Kind: call.plan.outcome}
+		return ch.refusal(call.plan)
 	}
 	switch does := call.plan.outcome; does {
 	case NotSent, Unknown, Retryable: // before anything is stored
@@ -42,24 +42,44 @@ func (ch *simChannel) send(call *simCall) Answer {
 		}
 	default:
 		if known := ch.known(call.number); known != nil && !ch.c.Key.KeepsAnswer {
-			return Answer{Kind: RefusedEcho} // a refund of the number exists: another try can only be answered with an echo
+			return ch.echo(call.plan) // a refund of the number exists: another try can only be answered with an echo
 		}
 	}
 	first, ok := ch.firstAnswers[call.number]
 	if ok && ch.now.Before(first.ends) {
 		return first.answer
 	}
-	a := Answer{Kind: call.plan.outcome}
+	a := ch.refusal(call.plan)
 	switch {
 	case a.Kind == "":
 		a = ch.answer(ch.create(call), call.plan)
-	case a.Kind == RefusedEcho && call.plan.echoes:
+	case call.plan.outcome == RefusedEcho && call.plan.echoes:
 		ch.create(call)
 	}
 	if ch.c.Key.KeepsAnswer {
 		ch.firstAnswers[call.number] = simAnswer{a, call.executesAt.Add(ch.c.Key.Lifetime.D())}
 	}
 	return a
+}
+
+// refusal returns the answer of a send that is not executed.
+func (ch *simChannel) refusal(p simPlan) Answer {
+	a := Answer{Kind: p.outcome}
+	if a.Kind == RefusedEcho {
+		return ch.echo(p)
+	}
+	if a.Kind == RefusedNewNumber && p.lowBalance && ch.c.Key.KeepsAnswer && len(ch.c.Codes.LowBalance) > 0 {
+		a.Code = ch.c.Codes.LowBalance[0]
+	}
+	return a
+}
+
+// echo returns the answer to a send that an earlier one may have caused.
+func (ch *simChannel) echo(p simPlan) Answer {
+	if p.passesLater && len(ch.c.Codes.PassesLater) > 0 {
+		return Answer{Kind: Unknown, Code: ch.c.Codes.PassesLater[0]}
+	}
+	return Answer{Kind: RefusedEcho}
 }
 
 // known returns the refund of a number whose key is alive.
@@ -76,7 +96,8 @@ func (ch *simChannel) create(call *simCall) *simRefund {
 	p := call.plan
 	r := &simRefund{number: call.number, id: ch.newID(), asked: call.amount, at: call.executesAt, amount: call.amount + p.amountError,
 		visibleFrom: call.executesAt.Add(p.hiddenFor),
-		keyed:       ch.c.Key.Dedupes && (!ch.c.Key.After2xx || p.remembersKey)}
+		keyed:       ch.c.Key.Dedupes && (!ch.c.Key.After2xx || p.remembersKey),
+		unnumbered:  p.losesNumber, silent: p.losesNumber && p.silent}
 	if ch.c.Key.Lifetime > 0 {
 		r.keyEnds = call.executesAt.Add(ch.c.Key.Lifetime.D())
 	}
@@ -115,6 +136,8 @@ func (ch *simChannel) list(call *simCall) (Answer, []ListedEffect) {
 	for i, r := range ch.made {
 		switch {
 		case r.visibleFrom.After(call.executesAt) || (call.plan.incompleteList && (i+call.attempt.No)%2 == 1):
+		case r.unnumbered:
+			lines = append(lines, ch.line(r, ""))
 		case r.number == call.number && (call.plan.breaksContract || ch.missesOnce(r, call.plan)):
 		case r.number == call.number:
 			a = ch.answer(r, call.plan)

@@ -40,6 +40,8 @@ func (sim *simulation) startCall(i int, kind AttemptKind, no int) {
 	}
 	a, _ := r.Attempt(attempt)
 	if kind == AttemptSend {
+		sim.checkSend(i, no)
+		sim.checkSendOfLines(r)
 		r.Payment.NextSendAt = sim.now().Add(sim.c.Limits.Spacing.D())
 		sim.countIf(resent, "a key was replayed")
 		sim.countIf(again, "a second number was sent")
@@ -74,12 +76,17 @@ func (sim *simulation) plan(kind AttemptKind) simPlan {
 		return p
 	}
 	p.outcome = []FactKind{"", "", "", "", Unknown, Unknown, Retryable, NotSent, RefusedEcho, RefusedClean, RefusedNewNumber}[sim.random(11)]
+	p.passesLater = sim.order.IntN(2) == 0
+	if p.lowBalance = sim.order.IntN(2) == 0; sim.disorder && sim.order.IntN(5) > 0 {
+		p.outcome = []FactKind{Retryable, NotSent, RefusedClean, RefusedNewNumber, sim.refusal, sim.refusal}[sim.order.IntN(6)]
+	}
+	p.acknowledges, p.fails, p.remembersKey, p.echoes = sim.chance(30), sim.chance(30), sim.chance(50), sim.chance(50)
 	if p.breaksContract && sim.chance(50) { // it refuses the request and executes it all the same
 		p.outcome = []FactKind{RefusedClean, RefusedNewNumber}[sim.random(2)]
 		p.acknowledges, p.fails = sim.chance(70), sim.chance(60)
 	}
-	p.acknowledges, p.fails, p.remembersKey, p.echoes = sim.chance(30), sim.chance(30), sim.chance(50), sim.chance(50)
-	if sim.chance(5) {
+	p.losesNumber, p.silent = sim.c.Recovery() == RecoverByList && sim.chance(10), sim.chance(50)
+	if sim.chance(5) && !p.losesNumber { // a line with neither our number nor our amount is nobody's
 		p.amountError = 1
 	}
 	p.hiddenFor, p.settlesAfter = sim.randomDuration(sim.c.questionTerms().VisibilityLag.D()), sim.randomDuration(3*time.Minute)
@@ -97,7 +104,7 @@ func (sim *simulation) deliverAnswer(call *simCall) {
 		call.answer = Answer{Kind: Unknown}
 		sim.count("a caller gave up before the channel executed the request")
 	}
-	call.abandoned = !sim.chance(8)
+	call.abandoned = !sim.chance(40)
 	sim.countIf(!call.abandoned, "an answer was entered twice")
 	if call.refund >= len(sim.recs) {
 		sim.count("an answer for a refund that a restore has removed")
@@ -113,6 +120,7 @@ func (sim *simulation) deliverAnswer(call *simCall) {
 	if !found {
 		sim.enterLines(call.lines, "list", !call.plan.incompleteList)
 	}
+	sim.noteSpent(i, f)
 	sim.enter(i, f)
 	if found {
 		sim.enterLines(call.lines, "list", !call.plan.incompleteList)

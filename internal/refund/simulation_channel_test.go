@@ -32,11 +32,15 @@ type simRefund struct {
 	keyed       bool      // its key is stored
 	keyEnds     time.Time // zero = for ever
 	everMoved   bool
+	unnumbered  bool // the channel has lost its number: lists show the refund as a line without one
+	silent      bool // … and no notice names it
 }
 
 // simPlan is the fate of a send: drawn when it is claimed, carried out when its request arrives.
 type simPlan struct {
 	outcome        FactKind // "" = executed, or answered; Unknown = nothing happens; else the refusal
+	lowBalance     bool     // a refusal that takes the number is about a low balance
+	passesLater    bool     // an echo is told as "an equal refund was just made"
 	misreports     bool     // … and reports another amount than it moved
 	breaksContract bool     // the channel breaks its contract
 	answers        bool     // false: the answer is lost
@@ -49,6 +53,8 @@ type simPlan struct {
 	sayMoney       bool
 	remembersKey   bool // a key that is kept only after a 2xx is kept
 	incompleteList bool // a list is incomplete
+	losesNumber    bool // the channel forgets the number of what it executes; only where it is asked for lists
+	silent         bool // … and sends no notice about it
 	hiddenFor      time.Duration
 	settlesAfter   time.Duration
 }
@@ -125,7 +131,7 @@ func (ch *simChannel) setStatus(r *simRefund, s simStatus) {
 }
 
 func (ch *simChannel) queueNotice(r *simRefund) {
-	if r.number != "" {
+	if r.number != "" && !r.silent {
 		ch.notices = append(ch.notices, &simNotice{number: r.number, fact: ch.fact(r), of: r})
 	}
 }
@@ -160,3 +166,8 @@ func (ch *simChannel) foreign(amount int64) {
 
 // returnMoney returns the money of a refund that moved, as a bank may do days later.
 func (ch *simChannel) returnMoney(r *simRefund) { ch.setStatus(r, simReturned) }
+
+// anySilent reports whether a refund was made of which no notice tells.
+func (ch *simChannel) anySilent() bool {
+	return slices.ContainsFunc(ch.made, func(r *simRefund) bool { return r.silent })
+}

@@ -11,9 +11,12 @@ import (
 // rare.
 var namedStates = []string{
 	"a caller gave up before the channel executed the request", "a decision came before the horizon", "a decision was void",
+	"a number was sent after a low balance", "a number was sent again after it had to pass later", "a send under a case of waiting",
+	"a person answered about a line", "a person answered wrongly about a line", "a held line was covered by an open refund",
+	"a line whose money has not moved was held", "two refunds may own a line",
 	"a held line proved to be ours", "a held line was adopted", "a hidden refund was not found", "a key expired in doubt",
 	"a key was replayed", "a line of an unknown amount was held", "an adopted line proved to be ours", "a line was adopted at once",
-	"a line's id proved to be another refund's", "a new epoch", "a notice before the answer", "a notice came twice",
+	"a line's id proved to be another refund's", "a new epoch", "a notice before the answer", "a notice came twice", "a notice named two refunds",
 	"a number expired before it was sent again", "a payment's own case", "a decision was wrong",
 	"a process was killed with a call in flight", "a refund was accepted again after a restore", "a restore removed a number",
 	"a restore removed a refund", "a restore removed a success", "a restore with a send in flight", "a second number was sent",

@@ -22,6 +22,7 @@ type channelTruth struct {
 	ever     int  // refunds that ever moved money
 	open     bool // its state may still change
 	id       string
+	silent   bool // the channel sends no notices about one of them
 }
 
 func (sim *simulation) truth(i int) (t channelTruth) {
@@ -32,10 +33,10 @@ func (sim *simulation) truth(i int) (t channelTruth) {
 		if r.status == simMoved {
 			t.moved, t.standing, t.id = t.moved+r.amount, t.standing+1, r.id
 		}
-		if r.everMoved {
+		if r.everMoved && (!r.unnumbered || r.status != simReturned) { // what came back without our number held nothing back
 			t.ever++
 		}
-		t.open = t.open || r.status == simPending
+		t.open, t.silent = t.open || r.status == simPending, t.silent || r.silent
 	}
 	for _, c := range sim.ch.calls {
 		t.open = t.open || (c.refund == i && !c.executed && c.attempt.Kind == AttemptSend)
@@ -48,7 +49,7 @@ func (sim *simulation) truth(i int) (t channelTruth) {
 func (sim *simulation) booked(i int) (sum int64, effects int, byPerson bool) {
 	for _, e := range sim.recs[i].Effects {
 		if e.Status == EffectMoved {
-			sum, effects, byPerson = sum+e.Amount, effects+1, byPerson || e.ByPerson
+			sum, effects, byPerson = sum+e.Amount, effects+1, byPerson || (e.ByPerson && !sim.named[e.ID])
 		}
 	}
 	return sum, effects, byPerson
@@ -82,6 +83,7 @@ func (sim *simulation) propose(i int, guess bool) {
 	if len(chosen.Lines) > 0 {
 		d.EffectID = sim.lineToAttach(i, chosen.Lines, guess)
 	}
+	d.BothHappened = d.EffectID.IsZero() && (!guess || sim.chance(50))
 	sim.decisions[i].proposal = d
 }
 
@@ -107,8 +109,10 @@ func (sim *simulation) correctChoice(i int, possible []Choice) Choice {
 	switch final := sim.recs[i].State.Final(); {
 	case t.open:
 		wants = ActionWait
-	case booked < t.standing:
+	case booked < t.standing || sim.ownLineHeld(i):
 		wants = ActionConfirmSuccess
+	case !final && sim.recs[i].Case.Has(CaseUnmatchedLine) && len(sim.fullRecordOf(i).linesHeldFor()) > 0:
+		wants = ActionAcceptAsIs
 	case final && booked > t.standing:
 		wants = ActionRevokeConfirmation
 	case final:
@@ -138,10 +142,6 @@ func (sim *simulation) applyProposal(i int) {
 		return
 	}
 	r := sim.fullRecord(i)
-	for n, other := range sim.recs {
-		unnamed := slices.ContainsFunc(other.Effects, func(e Effect) bool { return e.Status == EffectMoved && e.ChannelRefundID == "" })
-		r.OthersMayPay = r.OthersMayPay || (n != i && (other.Exposed || unnamed))
-	}
 	ch, err := sim.applyDecision(r, *d)
 	var void *Problem
 	var no *NotAllowed
@@ -160,6 +160,7 @@ func (sim *simulation) applyProposal(i int) {
 		sim.fail("%s in %s: %v", d.Action, r.State, err)
 	}
 	sim.decisions[i].proposal = nil
+	sim.noteLineAnswers(i, r, ch, *d)
 	sim.trace("rf_%d %s: %s → %s exposed=%v case=%v", i+1, r.State, d.Action, ch.After.State, ch.After.Exposed, reasonsOf(ch.After.Case))
 	sim.count("decided: " + string(d.Action))
 	sim.decisions[i].resent = sim.decisions[i].resent || d.Action == ActionResend

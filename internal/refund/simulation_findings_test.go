@@ -25,8 +25,8 @@ func TestBookedLineOfAnotherRefund(t *testing.T) {
 		s := newLineScenario(t, "noticing")
 		s.noticeOf1000(Succeeded, "ch_1")
 		s.expect("more than was captured, but no second effect of ours", StateSuccess, false, CaseExcess)
-		s.expectBalances("both moved", 0, 2000, 0)
-		if e := s.r.Effects[0]; e.Ours || e.ChannelRefundID != "of a line" || !s.r.Effects[1].Ours {
+		s.expectBalances("both moved", 0, 1000, 1000)
+		if e := s.r.Effects; len(e) != 2 || e[0].ChannelRefundID != "ch_1" || !e[1].heldLine() || e[1].ChannelRefundID != "of a line" {
 			t.Errorf("effects %+v", s.r.Effects)
 		}
 	})
@@ -35,7 +35,7 @@ func TestBookedLineOfAnotherRefund(t *testing.T) {
 		s := newLineScenario(t, ProfileKeyedQueryable)
 		s.noticeOf1000(Reversed, "ch_1")
 		s.expect("ours moved and came back, the line stands", StateReversed, false)
-		s.expectBalances("the line's money is gone", 0, 1000, 0)
+		s.expectBalances("the line's money is gone", 0, 0, 1000)
 	})
 	t.Run("final negative", func(t *testing.T) {
 		t.Parallel()
@@ -48,7 +48,7 @@ func TestBookedLineOfAnotherRefund(t *testing.T) {
 		s := newLineScenario(t, "noticing")
 		s.noticeOf1000(FailedFinal, "ch_1")
 		s.expect("ours moved and came back", StateReversed, false)
-		s.expectBalances("the line's money is gone", 0, 1000, 0)
+		s.expectBalances("the line's money is gone", 0, 0, 1000)
 	})
 	t.Run("the line's own id", func(t *testing.T) {
 		t.Parallel()
@@ -65,8 +65,8 @@ func (s *scenario) noticeOf1000(kind FactKind, id string) {
 	s.enter(Fact{Kind: kind, Dispatch: 1, ChannelRefundID: id, Amount: 1000, Currency: "USD", Source: "notice", Actor: "system:notices"})
 }
 
-// A line that explains an effect is not adopted beside it when the case is closed.
-func TestAcceptedLineNamesTheEffect(t *testing.T) {
+// A line that a person names gives its id to the booked effect without one; nothing is booked beside it.
+func TestNamedLineIsNotBookedBesideTheEffect(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t, "listing")
 	attempt := s.send()
@@ -74,8 +74,15 @@ func TestAcceptedLineNamesTheEffect(t *testing.T) {
 	s.r.Payment.Held, s.r.Payment.Excess = 1000, 500
 	s.r.Case = &Case{Reasons: []CaseReason{CaseExcess, CaseUnmatchedLine}}
 	s.answerWith(attempt, Succeeded)
-	s.applyDecision(ActionAcceptAsIs)
-	s.expect("accepted", StateSuccess, false)
+	d := s.decision(ActionConfirmSuccess)
+	d.EffectID = s.r.Effects[0].ID
+	s.r.Now = later(s.now(), s.r.TakesEffectFrom(s.c))
+	ch, err := ApplyDecision(s.r, d, s.c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.r = ch.After
+	s.expect("named", StateSuccess, false)
 	s.expectBalances("once", 0, 1000, 0)
 	if e := s.r.Effects; e[0].Status != EffectDropped || e[1].ChannelRefundID != "ch_1" {
 		t.Errorf("effects %+v", e)

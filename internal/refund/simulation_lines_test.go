@@ -9,17 +9,18 @@ func (sim *simulation) enterLines(lines []ListedEffect, source string, complete 
 	}
 	f := sim.paymentSet(source)
 	for _, l := range lines {
-		if _, _, ok := f.Owner(l.Number); !ok {
+		if _, _, ok := sim.about(f, l); !ok {
 			sim.writeLineChange(f, func() (Change, bool, error) { return f.DecideLine(l, complete) })
 		}
 	}
 	sim.settleLines(f)
 	for _, l := range lines {
-		if k, no, ok := f.Owner(l.Number); ok {
+		if k, no, ok := sim.about(f, l); ok {
 			sim.enter(int(k.RID[15]-7), Fact{Kind: l.Status, Dispatch: no, ChannelRefundID: l.ChannelRefundID, Amount: l.Amount, Currency: l.Currency,
 				Source: source, Actor: "system:lines"})
 		}
 	}
+	sim.checkKnownIDs(lines)
 }
 
 func (sim *simulation) paymentSet(source string) *PaymentSet {
@@ -53,6 +54,10 @@ func (sim *simulation) writeLineChange(f *PaymentSet, do func() (Change, bool, e
 		sim.decisions[i].proposal = nil // the proposals were made before these lines were known
 	}
 	sim.trace("lines: %v refunded %d held %d excess %d", ch.Rows, f.Payment.Refunded, f.Payment.Held, f.Payment.Excess)
+	sim.countLineStates(ch)
+	if slices.Contains(ch.Rows, "line/line_paired") {
+		sim.countIf(sim.unpaired[ch.After.RID[15]-7], "a refund that had another one's line got its own")
+	}
 	if p := f.Payment; p.Excess > before.Excess && p.Excess > p.ExcessAccepted && ch.After.RID.IsZero() {
 		sim.payCase = true
 		sim.count("a payment's own case")
@@ -87,8 +92,69 @@ func (sim *simulation) freeID(i int, id string) bool {
 				return false
 			}
 			sim.count("a line's id proved to be another refund's")
+			sim.unpaired[n] = true
 			sim.write(n, r, ch)
 		}
 	}
 	return true
+}
+
+// fullRecordOf returns the record with the payment's lines.
+func (sim *simulation) fullRecordOf(i int) *Record {
+	r := sim.fullRecord(i)
+	return &r
+}
+
+// ownLineHeld reports whether a held line is the refund's own.
+func (sim *simulation) ownLineHeld(i int) bool {
+	return slices.ContainsFunc(sim.fullRecordOf(i).linesHeldFor(), func(e Effect) bool { return sim.madeBy(e.ChannelRefundID) == i })
+}
+
+// madeBy returns the refund that made a channel refund; -1 = somebody else's.
+func (sim *simulation) madeBy(id string) int {
+	for _, m := range sim.ch.made {
+		if i, ok := sim.owner(m.number); ok && m.id == id {
+			return i
+		}
+	}
+	return -1
+}
+
+// noteLineAnswers voids the other proposals after a decision about a line, and notes a person who errs about one: what
+// follows from it is no failure of the code.
+func (sim *simulation) noteLineAnswers(i int, r Record, ch Change, d Decision) {
+	if !ch.LineDecided && !d.BothHappened {
+		return
+	}
+	for n := range sim.decisions {
+		sim.decisions[n].proposal = nil
+	}
+	sim.count("a person answered about a line")
+	for _, e := range r.Effects {
+		own := sim.madeBy(e.ChannelRefundID) == i
+		if e.ID == d.EffectID {
+			sim.named[e.ID] = true
+		}
+		switch {
+		case e.Ours || e.Status == EffectDropped:
+		case e.ID == d.EffectID && !own, d.BothHappened && own && e.Status == EffectMoved, ch.After.NotOurs[e.ID] && !r.NotOurs[e.ID] && own:
+			sim.lineErrors[i] = true
+			sim.count("a person answered wrongly about a line")
+		}
+	}
+}
+
+// countLineStates counts the states of lines that a change shows.
+func (sim *simulation) countLineStates(ch Change) {
+	for _, e := range ch.After.Effects {
+		sim.countIf(e.Status == EffectHeld && !e.CoveredBy.IsZero(), "a held line was covered by an open refund")
+		sim.countIf(e.Status == EffectHeld && e.Pending, "a line whose money has not moved was held")
+	}
+	n := 0
+	for i := range sim.recs {
+		if len(sim.fullRecordOf(i).linesHeldFor()) > 0 {
+			n++
+		}
+	}
+	sim.countIf(n > 1, "two refunds may own a line")
 }

@@ -29,7 +29,7 @@ func (sim *simulation) restore() {
 	if len(b.recs) == 0 || b.taken {
 		return
 	}
-	b.taken, sim.epochOpen = true, true
+	b.taken, sim.epochOpen = true, sim.subject.mistake != restoreNotSeen
 	sim.countIf(slices.ContainsFunc(sim.ch.calls, func(c *simCall) bool { return !c.executed && c.attempt.Kind == AttemptSend }),
 		"a restore with a send in flight")
 	sim.countIf(len(sim.recs) > len(b.recs), "a restore removed a refund")
@@ -44,8 +44,13 @@ func (sim *simulation) restore() {
 		sim.decisions[i].proposal = nil
 	}
 	for i := range sim.recs {
-		sim.recs[i].Now, sim.recs[i].SendingHeld = sim.now(), sim.subject.mistake != sendingNotHeld
+		sim.recs[i].Now, sim.recs[i].SendingHeld = sim.now(), sim.holdsSending()
 	}
+}
+
+// holdsSending reports whether a restored record shows that sending is held.
+func (sim *simulation) holdsSending() bool {
+	return sim.subject.mistake != sendingNotHeld && sim.subject.mistake != restoreNotSeen
 }
 
 // markNext exposes the next refund that is not marked yet; without one, sending continues in the new epoch.
@@ -106,8 +111,8 @@ func (sim *simulation) acceptSecond() {
 	if sim.secondRequested {
 		sim.count("a refund was accepted again after a restore")
 	}
-	sim.recs[1].SendingHeld = sim.subject.mistake != sendingNotHeld
-	if !sim.epochOpen && sim.subject.mistake != reappearedNotMarked {
+	sim.recs[1].SendingHeld = sim.holdsSending()
+	if !sim.epochOpen && sim.subject.mistake != reappearedNotMarked && sim.subject.mistake != restoreNotSeen {
 		sim.mark(1, sim.epoch)
 	}
 	sim.recs[1].SendingHeld = sim.epochOpen

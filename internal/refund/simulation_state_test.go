@@ -16,23 +16,32 @@ import (
 // simulation_*_test.go.
 type simulation struct {
 	rng               *rand.Rand
+	order             *rand.Rand // of disorder and low balances alone
 	c                 Contract
 	ch                *simChannel
 	recs              []Record // accepted ones, each with its own effects only
 	lines             []Effect // of the payment, of no refund
 	payCase           bool     // the payment's own case: excess without a refund that caused it
 	decisions         [2]decisionState
+	lineErrors        [2]bool      // a person said of a line that is the refund's own that it is not, or the other way round
+	named             map[RID]bool // effects that were a line until a person named it
+	unpaired          [2]bool      // the refund has lost an id from a line
 	amounts           [2]int64
 	backup            *simBackup
 	epoch             int
-	epochOpen         bool // the epoch has not been ended: nothing is sent
-	secondRequested   bool // the second refund was requested, and is requested again until it is accepted
-	breaksContract    bool // the channel sometimes breaks its contract; its answers are booked all the same
-	lostAnswers       int  // percent of the answers that are lost
-	amountMisreported bool // it reported another amount than it moved, at least once
-	faultsOff         bool // no more faults: every answer is delivered and true
+	epochOpen         bool    // the epoch has not been ended: nothing is sent
+	secondRequested   bool    // the second refund was requested, and is requested again until it is accepted
+	breaksContract    bool    // the channel sometimes breaks its contract; its answers are booked all the same
+	crosses           bool    // the channel sends notices that name two refunds
+	oddReturn         [2]bool // a return of another amount than requested was told before its success
+	lostAnswers       int     // percent of the answers that are lost
+	amountMisreported bool    // it reported another amount than it moved, at least once
+	faultsOff         bool    // no more faults: every answer is delivered and true
+	disorder          bool    // most sends are refused, and answers come late and out of order
 	ids               byte
 	traceHash         uint64
+	refusal           FactKind        // of a run of disorder: how most sends are refused
+	spent             map[string]bool // numbers that the channel has said it does not take
 	seen              map[string]int
 	keepHistory       bool
 	history           []string
@@ -44,18 +53,27 @@ type implementation struct {
 	apply   applyFunc
 	decide  decideFunc
 	mistake string // one of the simulation itself, see simulation_bugs_test.go
+
+	disorder bool // every run is one of disorder, else one in sixteen
 }
 
 // violation ends a run: a promise is broken.
 type violation struct{ what string }
 
 func newSimulation(seed uint64, c Contract, code implementation, seen map[string]int) *simulation {
-	sim := &simulation{rng: rand.New(rand.NewPCG(seed, 0x5eed)), c: c, epoch: 1, backup: &simBackup{}, seen: seen, subject: code,
+	sim := &simulation{rng: rand.New(rand.NewPCG(seed, 0x5eed)), c: c, epoch: 1, backup: &simBackup{}, seen: seen, subject: code, named: map[RID]bool{},
 		traceHash: 14695981039346656037} // #nosec G404 -- a story, from its seed
+	sim.spent = map[string]bool{}
 	sim.ch = &simChannel{c: c, now: day0, firstAnswers: map[string]simAnswer{}}
 	sim.amounts = [][2]int64{{1000, 500}, {700, 700}, {1000, 300}}[sim.random(3)]
 	sim.breaksContract, sim.lostAnswers = sim.random(5) == 0, []int{40, 40, 40, 85}[sim.random(4)]
-	sim.acceptRefund(Payment{Tenant: 1, PaymentID: "pay_1", Currency: "USD", Captured: []int64{1500, 1500, 4000}[sim.random(3)]})
+	sim.crosses = seed%8 == 5
+	sim.order = rand.New(rand.NewPCG(seed, 0xd150)) // #nosec G404 -- a story, from its seed
+	if sim.order.IntN(16) == 0 || code.disorder {
+		sim.disorder, sim.lostAnswers = true, 5
+		sim.refusal = []FactKind{RefusedClean, RefusedNewNumber}[sim.order.IntN(2)]
+	}
+	sim.acceptRefund(Payment{Tenant: 1, PaymentID: "pay_1", Currency: "USD", Captured: []int64{1500, 4000, 4000}[sim.random(3)]})
 	return sim
 }
 
@@ -73,7 +91,7 @@ func (sim *simulation) acceptRefund(p Payment) {
 }
 
 // numbers are all possible numbers of the two refunds, and owners their refunds.
-var numbers, owners = func() (all [2][16]string, of map[string]int) {
+var numbers, owners = func() (all [2][64]string, of map[string]int) {
 	of = map[string]int{}
 	r := newRecord()
 	for i := range all {
@@ -133,8 +151,20 @@ func (sim *simulation) mixText(s string) {
 func (sim *simulation) fullRecord(i int) Record {
 	r := sim.recs[i]
 	r.Effects = append(slices.Clone(r.Effects), sim.lines...)
-	r.Now = sim.now()
+	r.Now, r.ProposalOpen = sim.now(), sim.proposalOpen(i)
+	r.Siblings = nil
+	for n := range sim.recs {
+		if n != i {
+			r.Siblings = append(r.Siblings, sim.recs[n])
+		}
+	}
 	return r
+}
+
+// proposalOpen reports whether a proposal that stops sends is open. One that was made before the last journal row is void.
+func (sim *simulation) proposalOpen(i int) bool {
+	d := sim.decisions[i].proposal
+	return d != nil && d.Action != ActionWait && d.JournalSeq == sim.recs[i].JournalSeq
 }
 
 // storeRecord stores a record and its lines.
@@ -147,7 +177,8 @@ func (sim *simulation) storeRecord(i int, r Record) {
 			lines = append(lines, e)
 		}
 	}
-	r.Effects, sim.lines = own, lines
+	r.Effects, r.Siblings, sim.lines, r.ProposalOpen = own, nil, lines, false
+	sim.disownByMachine(&r)
 	sim.recs[i] = r
 	sim.setPayment(r.Payment)
 }
@@ -183,12 +214,16 @@ func (sim *simulation) nameRows(ch *Change) {
 // enter enters a fact as the store does: an id that a line has given to another refund is freed first. A conclusion that
 // does not hold changes nothing.
 func (sim *simulation) enter(i int, f Fact) {
+	if sim.contradicts(i, f) {
+		return
+	}
 	r := sim.fullRecord(i)
 	if f.Kind.hasIdentity() && f.ChannelRefundID != "" && !sim.freeID(i, f.ChannelRefundID) {
 		f.ChannelRefundID = "" // a decision gave it to another refund; the fact about the number stands
 		sim.count("the channel's id was another refund's by decision")
 	}
 	ch, err := sim.subject.apply(r, f, sim.c)
+	sim.forgetLine(&ch)
 	if errors.Is(err, ErrNotOwner) {
 		return
 	}
@@ -198,6 +233,12 @@ func (sim *simulation) enter(i int, f Fact) {
 	sim.trace("rf_%d %s: %s(%d#%d %s %d) → %s exposed=%v case=%v %v", i+1, r.State, f.Kind, f.Dispatch, f.Attempt, f.ChannelRefundID, f.Amount,
 		ch.After.State, ch.After.Exposed, reasonsOf(ch.After.Case), ch.Rows)
 	sim.countFact(r, f, ch)
+	if slices.Contains(ch.Rows, "reversed/partial") && len(sim.recs[i].Effects) == 0 {
+		sim.oddReturn[i] = true
+	}
+	if len(ch.After.Dispatches) > len(r.Dispatches) && !sim.backup.taken && sim.chance(50) {
+		sim.backUp() // a restore may remove the new number
+	}
 	sim.write(i, r, ch)
 }
 
@@ -212,6 +253,9 @@ func (sim *simulation) write(i int, before Record, ch Change) {
 	sim.mixText(string(ch.After.State))
 	sim.storeRecord(i, ch.After)
 	sim.checkCaseOpened(before, ch)
+	sim.checkFailure(before, ch)
+	sim.checkWaiting(before, ch)
+	sim.checkIDs(before, ch)
 	if wrong := slices.Concat(brokenRow(before, ch), sim.brokenBalance()); len(wrong) > 0 {
 		sim.fail("rf_%d from %s to %s by %v: %v", i+1, before.State, ch.After.State, ch.Rows, wrong)
 	}

@@ -33,7 +33,7 @@ func bookedAndReturned(then ...mutation) []move {
 	return []move{{to: StateSuccess, do: []mutation{book}}, {to: StateReversed, do: append([]mutation{bookReturn}, then...)}}
 }
 func lineReplacedAndReturned() []move {
-	return []move{{do: []mutation{releaseLine, book}}, {to: StateReversed, do: []mutation{bookReturn}}}
+	return []move{{do: []mutation{replaceLine}}, {to: StateReversed, do: []mutation{bookReturn}}}
 }
 func bookedAndReturnedBeside() []move {
 	return []move{{do: []mutation{book, openMultipleEffects}}, {do: []mutation{bookReturn}}}
@@ -69,9 +69,9 @@ func table() []rule {
 // ownRows are facts of our own: claims, cancels, conclusions, epoch marks.
 func ownRows() []rule {
 	return []rule{
-		{id: "claim-send/pending", fact: ClaimSend, in: states(StatePending), when: when(noCase, noOpenAsk), moves: to(StateProcessing),
+		{id: "claim-send/pending", fact: ClaimSend, in: states(StatePending), when: when(notStopped, noOpenAsk), moves: to(StateProcessing),
 			doc: "A worker owns the next send."},
-		{id: "claim-send/again", fact: ClaimSend, in: states(StateUnknown, StateAccepted), when: when(noCase), moves: stay(),
+		{id: "claim-send/again", fact: ClaimSend, in: states(StateUnknown, StateAccepted), when: when(notStopped), moves: stay(),
 			doc: "The same number is sent again (key replay). The state stays."},
 		{id: "claim-ask", fact: ClaimAsk, in: states(StatePending, StateUnknown, StateAccepted), moves: stay(),
 			doc: "A worker owns the next question to the channel."},
@@ -81,15 +81,13 @@ func ownRows() []rule {
 			doc: "Canceled while nothing was exposed: nothing was sent, or all that was sent provably did nothing."},
 		{id: "lease-end", fact: LeaseEnd, in: states(StateProcessing), moves: to(StateUnknown),
 			doc: "The owner has not answered in time. Its request may have been executed."},
-		{id: "settled/negative", fact: Settled, in: notFinal, when: when(nothingExposed, liveFinalNegative), moves: to(StateFailed),
-			doc: "The number has ended negatively, and no request can be executed any more."},
-		{id: "settled/refused", fact: Settled, in: exposedStates, when: when(nothingExposed, lastSendRefused), moves: to(StateFailed),
-			doc: "The last send was refused, and nothing else is exposed any more."},
+		{id: "settled/negative", fact: Settled, in: notFinal, when: when(nothingExposed, refusedForGood), moves: to(StateFailed),
+			doc: "The stored answers refuse the refund for good, and no request can be executed any more."},
 		{id: "settled/pending", fact: Settled, in: notAcknowledged, when: when(nothingExposed), moves: to(StatePending),
 			doc: "Nothing is exposed any more, so the refund waits for its next send."},
 		{id: "settled/final", fact: Settled, in: finalStates, when: when(nothingExposed), moves: stay(closeOtherNumber, closeAcknowledged), silent: true,
 			doc: "A final refund is not exposed any more. A row is written where this closes a reason of the case."},
-		{id: "key-expired/first", fact: KeyExpired, in: states(StatePending), when: when(firstNumber), moves: stay(nextNumber),
+		{id: "key-expired/first", fact: KeyExpired, in: states(StatePending), when: when(nextAllowed), moves: stay(nextNumber, closeNoStep),
 			doc: "The live number is spent, so the next one is opened."},
 		{id: "key-expired/second", fact: KeyExpired, in: states(StatePending), moves: stay(openNoStep),
 			doc: "The second number is spent too. A person must decide."},
@@ -156,20 +154,16 @@ func negativeRows() []rule {
 			doc: "The channel contradicts a person's confirmation."})
 		rows = append(rows, rule{id: JournalKind(k) + "/older", fact: k, in: states(StateProcessing), when: when(newerSendOpen), moves: stay(),
 			doc: "A newer send is in flight, so the state stays."})
-		rows = append(rows, rule{id: JournalKind(k) + "/ended", fact: k, in: exposedStates, when: when(nothingExposed, liveFinalNegative), moves: to(StateFailed),
-			doc: "The number has ended negatively, and this send did nothing either."})
+		rows = append(rows, rule{id: JournalKind(k) + "/ended", fact: k, in: exposedStates, when: when(nothingExposed, refusedForGood), moves: to(StateFailed),
+			doc: "The stored answers refuse the refund for good."})
 	}
 	return append(rows, []rule{
-		{id: "refused/clear", fact: RefusedClean, in: exposedStates, when: when(nothingExposed), moves: to(StateFailed),
-			doc: "The send did nothing and never will."},
-		{id: "refused/exposed", fact: RefusedClean, in: exposedStates, moves: to(StateUnknown),
+		{id: "refused/exposed", fact: RefusedClean, in: exposedStates, when: when(somethingExposed), moves: to(StateUnknown),
 			doc: "An earlier send is still exposed."},
-		{id: "refused_new_number/first", fact: RefusedNewNumber, in: notAcknowledged, when: when(nothingExposed, liveDispatch, firstNumber),
+		{id: "refused_new_number/first", fact: RefusedNewNumber, in: notAcknowledged, when: when(nothingExposed, liveDispatch, nextAllowed),
 			moves: to(StatePending, nextNumber),
-			doc:   "The number is spent. The next one is opened, once per refund."},
-		{id: "refused_new_number/second", fact: RefusedNewNumber, in: exposedStates, when: when(nothingExposed), moves: to(StateFailed),
-			doc: "The second number is refused too."},
-		{id: "refused_new_number/exposed", fact: RefusedNewNumber, in: exposedStates, moves: to(StateUnknown),
+			doc:   "The number is spent. The next one is opened: once per refund, and after each low balance of a channel that keeps its first answer."},
+		{id: "refused_new_number/exposed", fact: RefusedNewNumber, in: exposedStates, when: when(somethingExposed), moves: to(StateUnknown),
 			doc: "An earlier send is still exposed."},
 		{id: "retryable/clear", fact: Retryable, in: notAcknowledged, when: when(nothingExposed), moves: to(StatePending),
 			doc: "The send did nothing. The same number may be sent again."},
@@ -185,11 +179,11 @@ func negativeRows() []rule {
 			doc: "A newer send is in flight, so the state stays."},
 		{id: "echo", fact: RefusedEcho, in: states(StateProcessing), moves: to(StateUnknown),
 			doc: "Our own effect could have caused the refusal, so the channel is asked."},
-		{id: "unknown/older", fact: Unknown, in: states(StateProcessing), when: when(newerSendOpen), moves: stay(),
+		{id: "unknown/older", fact: Unknown, in: states(StateProcessing), when: when(newerSendOpen), moves: stay(), silent: true,
 			doc: "A newer send is in flight, so the state stays."},
 		{id: "unknown", fact: Unknown, in: states(StateProcessing), when: when(answersSend), moves: to(StateUnknown),
 			doc: "The answer of the send is unclear: it may have been executed."},
-		{id: "unknown/again", fact: Unknown, in: anyState, when: when(answersSend), moves: stay(),
+		{id: "unknown/again", fact: Unknown, in: anyState, when: when(answersSend), moves: stay(), silent: true,
 			doc: "An unclear answer of a replay, or of a send that is given up already, is stored; the state stays."},
 		{id: "unknown/asked", fact: Unknown, in: anyState, moves: stay(), silent: true,
 			doc: "An unclear answer to a question changes nothing."},
@@ -199,27 +193,22 @@ func negativeRows() []rule {
 // absenceRows are answers of a channel that does not know the number.
 func absenceRows() []rule {
 	return []rule{
-		{id: "absent/contradiction", fact: NotFound, in: exposedStates, when: when(contradictsAck), moves: stay(openContradiction),
+		{id: "absent/contradiction", fact: NotFound, in: exposedStates, when: when(contradictsAck), moves: stay(openContradiction), silent: true,
 			doc: "The number was acknowledged, and the channel does not know it any more."},
 		{id: "absent/not-proven", fact: NotFound, in: anyState, when: when(notProven), moves: stay(), silent: true,
 			doc: "The absence does not count, or more of them are needed."},
 		{id: "absent/ask", fact: NotFound, in: states(StatePending), when: when(answersOpenAsk), moves: stay(closeAsk),
 			doc: "The ask is answered: the old number did nothing."},
-		{id: "absent/ended", fact: NotFound, in: exposedStates, when: when(nothingExposed, liveFinalNegative), moves: to(StateFailed),
-			doc: "The live number has ended negatively, and this number did nothing either."},
-		{id: "absent/echo", fact: NotFound, in: exposedStates, when: when(nothingExposed, liveDispatch, lastSendEchoed), moves: to(StateFailed),
-			doc: "The refusal is final: the absence proves that it was not caused by our own effect."},
-		{id: "absent/key-dead", fact: NotFound, in: notAcknowledged, when: when(nothingExposed, liveDispatch, numberSpent, firstNumber),
-			moves: to(StatePending, nextNumber),
-			doc:   "The number did nothing and is spent. The next one is opened."},
+		{id: "absent/known", fact: NotFound, in: anyState, when: when(wasNotExposed), moves: stay(), silent: true,
+			doc: "It is known that the number did nothing."},
+		{id: "absent/ended", fact: NotFound, in: exposedStates, when: when(nothingExposed, refusedForGood), moves: to(StateFailed),
+			doc: "The stored answers refuse the refund for good; an echo too, because the absence proves that it was not caused by our own effect."},
 		{id: "absent/clear", fact: NotFound, in: notAcknowledged, when: when(nothingExposed, liveDispatch), moves: to(StatePending),
-			doc: "The number provably did nothing: PENDING again. If the number is spent, a person is asked."},
-		{id: "absent/other", fact: NotFound, in: exposedStates, moves: stay(),
+			doc: "The number provably did nothing: PENDING again. If the number is spent, the next one follows from PENDING."},
+		{id: "absent/other", fact: NotFound, in: exposedStates, moves: stay(), silent: true,
 			doc: "This number did nothing; another one may have done something. If none is exposed any more, the rows of settled follow."},
-		{id: "absent/closed", fact: NotFound, in: finalStates, moves: stay(closeOtherNumber),
+		{id: "absent/closed", fact: NotFound, in: finalStates, moves: stay(closeOtherNumber), silent: true,
 			doc: "The other number did nothing."},
-		{id: "absent/idle", fact: NotFound, in: states(StatePending), moves: stay(), silent: true,
-			doc: "Nothing new was learned."},
 	}
 }
 

@@ -116,15 +116,15 @@ func caseEcho(t *testing.T) {
 	})
 	t.Run("it was somebody else's", func(t *testing.T) {
 		s := newScenario(t, ProfileKeyedQueryable)
-		s.answerWith(s.send(), RefusedEcho)
+		s.answer(s.send(), Answer{Kind: RefusedEcho, Code: "already_refunded"})
 		s.expect("an echo proves nothing", StateUnknown, true)
 		s.r.Now = s.r.Dispatches[0].AbsenceCountsFrom
-		s.answerWith(s.query(1), NotFound)
+		s.answer(s.query(1), Answer{Kind: NotFound, Code: "not_found"})
 		s.expect("one reading of two", StateUnknown, true)
 		s.wait(time.Second)
-		s.answerWith(s.query(1), NotFound)
+		s.answer(s.query(1), Answer{Kind: NotFound, Code: "not_found"})
 		s.expect("proven not ours: refused", StateFailed, false)
-		if s.r.Failure.Code != "channel-refused-duplicate" {
+		if s.r.Failure != (Failure{Code: "channel-refused-duplicate", ChannelCode: "already_refunded"}) {
 			t.Errorf("failure %+v", s.r.Failure)
 		}
 	})

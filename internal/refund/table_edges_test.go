@@ -160,7 +160,7 @@ func TestNoRowIsOpenWithNothingExposed(t *testing.T) {
 		s.notice(Acknowledged, 1, "")
 		s.expect("an older number is acknowledged", StateUnknown, true, CaseAcknowledgedAfterEnd)
 		ch := s.notice(FailedFinal, 1, "")
-		s.expect("and has ended", StatePending, false)
+		s.expect("and has ended; number 2 was never sent", StateFailed, false)
 		if len(ch.Steps) != 1 || ch.Steps[0].Entry.FactKey == nil {
 			t.Errorf("one row must have the fact with its key, got %+v", ch.Steps)
 		}

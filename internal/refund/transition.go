@@ -19,6 +19,7 @@ type transition struct {
 	ackBefore bool      // the dispatch was acknowledged before this fact
 	change    *Change
 	decided   *Decision // the decision that takes effect, or nil
+	linesHeld *int64    // the part of the held amount that lines have, as last computed; nil = as before the fact
 }
 
 // findRule returns the first rule that fits. A known fact needs no rule, unless it answers an open ask, or is a return whose
@@ -108,11 +109,12 @@ func (s *transition) enterState(to State) {
 	if to != StatePending {
 		s.r.AskNo = 0
 	}
+	s.answerWaiting(from)
 	if from == StateProcessing || to.Final() || to == StatePending {
 		s.r.LeaseEndsAt = time.Time{}
 	}
 	if to == StateFailed {
-		s.r.Failure = Failure{Code: failureCode(s.r, s.f.Kind), ChannelCode: s.channelCode()}
+		s.r.Failure = s.failure()
 	}
 	if to.Final() && !from.Final() {
 		s.r.Payment.Reserved -= s.r.Amount
@@ -120,6 +122,20 @@ func (s *transition) enterState(to State) {
 	if to.Final() {
 		s.r.FinalAt = s.now
 	}
+}
+
+// answerWaiting removes the reasons of waiting that a new open state answers. Proven absence or a refusal makes another step
+// possible, an acknowledgement begins another wait; the deadline of PENDING counts from the first send and may have passed.
+func (s *transition) answerWaiting(from State) {
+	switch {
+	case s.r.State == StateAccepted:
+		s.dropReason(CaseDeadline)
+	case s.r.State != StatePending || from == StatePending:
+		return
+	case !s.r.pendingTooLong(s.c, s.now):
+		s.dropReason(CaseDeadline)
+	}
+	s.dropReason(CaseNoStep)
 }
 
 // journal adds a step: one journal row, and the refund's row as it stands now.
@@ -167,17 +183,14 @@ func (s *transition) journal(from State, kind FactKind) {
 		s.r.NextActionAt = time.Time{}
 	}
 	s.change.Steps = append(s.change.Steps, JournalStep{Row: s.r.Refund, Entry: e})
-	s.change.VoidProposals = true
+	s.change.VoidProposals, s.r.ProposalOpen = true, false
 }
 
 // setTimer sets the one timer to the time of the next step.
 func (s *transition) setTimer() {
 	step := Decide(s.change.After, s.c, s.now)
 	if s.r.State == StatePending {
-		s.r.PendingReason = PendingQueued
-		if step.Kind == StepWait && step.Why != "" {
-			s.r.PendingReason = step.Why
-		}
+		s.r.PendingReason = s.whyPending(step)
 	}
 	switch {
 	case idle(s.r.Refund):
@@ -190,6 +203,23 @@ func (s *transition) setTimer() {
 	if n := len(s.change.Steps); n > 0 {
 		s.change.Steps[n-1].Row = s.r.Refund
 	}
+}
+
+// whyPending returns the reason of a PENDING refund whose next step is known. Under a case it waits for a person, and the reason is
+// what it would wait for without one.
+func (s *transition) whyPending(step Step) PendingReason {
+	last, sent := s.r.lastSend(s.r.DispatchNo)
+	switch {
+	case step.Kind == StepWait && step.Why != "":
+		return step.Why
+	case s.r.Case == nil:
+		return PendingQueued
+	case sent && (last.Answer == Retryable || last.Answer == NotSent):
+		return s.c.pendingReason(last)
+	case s.r.PendingReason != "" && s.r.PendingReason != PendingHeld:
+		return s.r.PendingReason
+	}
+	return PendingQueued
 }
 
 // idle reports that the refund needs no timer.

@@ -4,6 +4,7 @@ import (
 	"crypto/subtle"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -123,6 +124,10 @@ func (s *Simulator) list(w http.ResponseWriter, r *http.Request) {
 	if err == nil && !referencePattern.MatchString(reference) {
 		err = invalid("this is not a payment reference")
 	}
+	after, bad := cursor(r.URL.Query()["after"])
+	if err == nil && bad {
+		err = invalid("after is not the `next` of a page")
+	}
 	if err == nil && !p.listable {
 		err = &refusal{http.StatusMethodNotAllowed, "list_not_supported", "refunds of this account cannot be listed"}
 	}
@@ -130,8 +135,17 @@ func (s *Simulator) list(w http.ResponseWriter, r *http.Request) {
 		writeRefusal(w, err)
 		return
 	}
-	listed, rule := s.listed(name, reference)
+	listed, rule := s.listed(name, reference, after)
 	s.answer(w, r, rule, func() {}, func() { writeJSON(w, http.StatusOK, listed) })
+}
+
+// cursor reads the parameter after; 0 = the first page.
+func cursor(values []string) (after int64, bad bool) {
+	if len(values) == 0 {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(values[0], 10, 64)
+	return n, err != nil || n < 0 || len(values) > 1
 }
 
 // admit returns the profile of the account and checks its secret.

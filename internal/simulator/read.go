@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"slices"
+	"strconv"
 )
 
 // find returns the refund with a number; nil when there is none or it is not visible yet.
@@ -19,8 +20,8 @@ func (s *Simulator) find(account, number string) (*refundView, *Rule) {
 	return &v, rule
 }
 
-// listed returns the refunds of a payment, oldest first.
-func (s *Simulator) listed(account, reference string) (listView, *Rule) {
+// listed returns one page of the refunds of a payment, oldest first. after is the line of the last refund of the page before.
+func (s *Simulator) listed(account, reference string, after int64) (listView, *Rule) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	req := s.books.read(OpList, account, reference)
@@ -28,10 +29,16 @@ func (s *Simulator) listed(account, reference string) (listView, *Rule) {
 	now := s.now()
 	v := listView{Refunds: []refundView{}, Complete: true}
 	if s.faults.pick("hidden", req) == nil {
+		last := after
 		for _, r := range s.onDisk(s.books.byPayment[at{account, reference}]) {
-			if r.visible(now) {
-				v.Refunds = append(v.Refunds, r.view(now, s.profile(account)))
+			if r.seq <= after || !r.visible(now) {
+				continue
 			}
+			if len(v.Refunds) == s.cfg.ListPage {
+				v.Next = strconv.FormatInt(last, 10)
+				break
+			}
+			v.Refunds, last = append(v.Refunds, r.view(now, s.profile(account))), r.seq
 		}
 	}
 	if s.faults.pick("complete", req) != nil {

@@ -47,6 +47,8 @@ type Config struct {
 	NoticeDelay time.Duration
 	// KeyLifetime replaces the lifetime of the keys in every profile whose keys expire.
 	KeyLifetime time.Duration
+	// ListPage is the most refunds on one page of a list; default 500.
+	ListPage int
 }
 
 func (c Config) withDefaults() Config {
@@ -55,6 +57,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Clock == nil {
 		c.Clock = time.Now
+	}
+	if c.ListPage <= 0 {
+		c.ListPage = 500
 	}
 	for _, d := range []struct {
 		field *time.Duration

@@ -79,6 +79,7 @@ func (r *refund) voucher() map[string]string {
 type listView struct {
 	Refunds  []refundView `json:"refunds"`
 	Complete bool         `json:"complete"`
+	Next     string       `json:"next,omitempty"`
 }
 
 // effectView is one movement of money in GET /effects.

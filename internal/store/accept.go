@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -13,25 +14,44 @@ import (
 )
 
 // AcceptGroup decides and stores a group of intakes in one transaction: one round trip locks and reads, one writes and commits. It takes
-// more round trips with an Enqueuer that is no PipelineEnqueuer, and while notices wait for the numbers of new refunds.
+// more round trips with an Enqueuer that is no PipelineEnqueuer, and when notices were kept for numbers of the group.
 //
 // The locks of an intake are the advisory locks lockEvent, lockRefund, lockPayment and lockReference, those of them for which it has a
 // value (see accept_keys.go), the row of its payment, and the parked row that it retries. AcceptGroup tries these locks and never waits for
 // one: an intake that does not get all of them has the outcome NotLocked (not decided; the Door submits it again), and the rest of the group
 // goes on. A row that these locks do not cover is waited for no longer than Config.LockTimeout; then the error is refund.ErrBusy.
 //
-// An error means that no intake has an outcome. After refund.ErrCommitUnknown all of the group is stored, or none of it; the Door submits
-// the same group again, with the same ids, and an intake that was stored gets its outcome from its receipt. After every other error this
-// call has stored nothing; it says nothing about an earlier call that ended with refund.ErrCommitUnknown. refund.ErrUnavailable concerns the
-// whole group; refund.ErrBusy and any other error may be caused by one intake, so the Door bisects the group.
-func (s *Store) AcceptGroup(ctx context.Context, g []intake.Intake) ([]intake.Outcome, error) {
+// After a lost COMMIT the same group runs again, with the same ids: all of it is stored, or none, and an intake that was stored gets its
+// outcome from its receipt.
+//
+// An error means that no intake has an outcome. refund.ErrUnavailable concerns the whole group; if it matches refund.ErrCommitUnknown too, the
+// group may be stored. refund.ErrBusy and any other error may be caused by one intake, so the Door bisects the group.
+func (s *Store) AcceptGroup(ctx context.Context, g []intake.Intake) (out []intake.Outcome, err error) {
+	u := s.newUnit()
+	err = u.run(ctx, fmt.Sprintf("group of %d intakes", len(g)), func() (err error) {
+		out, err = s.acceptOnce(ctx, u, g)
+		for _, o := range out {
+			if o.Refund != nil {
+				u.found(o.Refund)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// acceptOnce is one run of the group's transaction. After refund.ErrCommitUnknown all of the group is stored, or none of it.
+func (s *Store) acceptOnce(ctx context.Context, u *unit, g []intake.Intake) ([]intake.Outcome, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return nil, pg.Translate(err)
 	}
 	defer conn.Release()
 	fault.Point(fault.DoorBegin)
-	view, noticesWait, tx, err := s.readGroup(ctx, conn, g)
+	view, noticed, tx, err := s.readGroup(ctx, conn, g)
 	if err != nil {
 		if tx != nil {
 			_ = tx.Rollback(context.WithoutCancel(ctx))
@@ -51,8 +71,8 @@ func (s *Store) AcceptGroup(ctx context.Context, g []intake.Intake) ([]intake.Ou
 	switch {
 	case err != nil:
 		err = pg.Translate(err)
-	case noticesWait:
-		err = s.writeGroupNoticed(ctx, tx, b, plan.Refunds)
+	case len(noticed) > 0:
+		err = s.writeGroupNoticed(ctx, u, tx, b, plan.Refunds, noticed)
 	default:
 		err = s.writeGroup(ctx, conn, b)
 	}
@@ -94,23 +114,17 @@ func (s *Store) writeGroup(ctx context.Context, conn *pgxpool.Conn, b *pgx.Batch
 	return pg.CommitError(sent.Close())
 }
 
-// writeGroupNoticed writes a group while notices are stored that name a number of no known refund: those that name the number of a new
-// refund are entered before COMMIT.
-// Such a notice can make its refund final at once, which the unit reports after COMMIT. It takes more round trips than writeGroup.
-func (s *Store) writeGroupNoticed(ctx context.Context, tx pgx.Tx, b *pgx.Batch, rs []intake.NewRefund) error {
+// writeGroupNoticed writes a group with numbers for which notices were kept (noticed), and enters these notices before COMMIT. Such a
+// notice can make its refund final at once, which the unit reports after COMMIT. It takes more round trips than writeGroup.
+func (s *Store) writeGroupNoticed(ctx context.Context, u *unit, tx pgx.Tx, b *pgx.Batch, rs []intake.NewRefund, noticed []string) error {
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return pg.Translate(err)
 	}
-	u := s.newUnit()
-	if err := s.matchGroup(ctx, u, tx, rs); err != nil {
+	if err := s.matchGroup(ctx, u, tx, rs, noticed); err != nil {
 		return pg.Translate(err)
 	}
 	fault.Point(fault.DoorNoticed)
-	if err := pg.CommitError(tx.Commit(ctx)); err != nil {
-		return err
-	}
-	u.committed() // calls Config.RefundEnded
-	return nil
+	return pg.CommitError(tx.Commit(ctx))
 }
 
 // queueGroup queues everything that a plan writes.

@@ -100,7 +100,7 @@ func TestAcceptCasesOfRefusals(t *testing.T) {
 	t.Run("nothing is written for an amount that cannot be sent", func(t *testing.T) { // C22
 		b := newTestStore(t)
 		in := b.request("e1", "rf_1", "pay_1", 60, inlinePayment(100))
-		in.Refund.Payment.Account = "unknown"
+		in.Refund.Payment.RefundedElsewhere = 101 // more than was captured
 		wantVerdicts(t, b.accept(t, in), intake.Refused)
 		if n := b.count(t, `SELECT (SELECT count(*) FROM refunds) + (SELECT count(*) FROM payments) + (SELECT count(*) FROM refund_keys)`); n != 0 {
 			t.Errorf("%d rows of a refused refund", n)

@@ -32,7 +32,7 @@ func TestAcceptCommitUnknown(t *testing.T) {
 			b := newTestStore(t)
 			s, w := b.behindACutter(t)
 			w.arm(c.at)
-			_, err := s.AcceptGroup(t.Context(), []intake.Intake{b.request("e1", "rf_1", "pay_1", 60, inlinePayment(100))})
+			_, err := s.acceptOnce(t.Context(), s.newUnit(), []intake.Intake{b.request("e1", "rf_1", "pay_1", 60, inlinePayment(100))})
 			if !errors.Is(err, refund.ErrCommitUnknown) || w.cuts() != 1 {
 				t.Errorf("%v after %d cuts, want ErrCommitUnknown after one", err, w.cuts())
 			}
@@ -58,7 +58,8 @@ func TestAcceptAnswersAfterLostCommits(t *testing.T) {
 				b := newTestStore(t)
 				s, w := b.behindACutter(t)
 				unknown := 0
-				d := intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: pg.NewRID, CommitUnknown: func() { unknown++ }})
+				s.cfg.CommitUnknown = func() { unknown++ }
+				d := intake.NewDoor(intake.DoorConfig{Accepter: s, NewRID: pg.NewRID})
 				defer d.Stop()
 				b.accept(t, b.request("known", "rf_known", "pay_1", 10, inlinePayment(100)))
 				own := b.request("e1", "rf_1", "pay_1", 60, nil)

@@ -17,6 +17,7 @@ type groupKeys struct {
 
 	refundTenants []int64
 	refundIDs     []string
+	numbers       []string // under which the channel will know the refunds, if they are new
 
 	payTenants         []int64
 	payIDs, payRefunds []string // payRefunds: the refund of the payment; "" for a capture
@@ -66,6 +67,7 @@ func (s *Store) keysOf(g []intake.Intake) *groupKeys {
 		if first(intake.RefundKey{Tenant: in.Tenant.ID, RefundID: in.Refund.RefundID}) {
 			k.refundTenants = append(k.refundTenants, int64(in.Tenant.ID))
 			k.refundIDs = append(k.refundIDs, in.Refund.RefundID)
+			k.numbers = append(k.numbers, refund.DispatchNumber(s.identity.installation, in.Tenant.Code, in.Refund.RefundID, 1))
 		}
 		k.payment(in, in.Refund.RefundID, first)
 		if in.Refund.Payment != nil {

@@ -51,9 +51,9 @@ JOIN parked k ON k.tenant_id = w.tenant_id AND k.wake_payment = w.payment_id AND
 )
 
 // readGroup begins the transaction, tries the group's mutexes and reads everything that the decision needs. Each read is a statement of
-// its own after the mutexes, so it sees the commits of their former holders. noticesWait reports whether any notice waits for a number
-// that does not exist yet. After an error tx may still be open; it is nil if it was not begun.
-func (s *Store) readGroup(ctx context.Context, conn *pgxpool.Conn, g []intake.Intake) (v intake.View, noticesWait bool, tx pgx.Tx, err error) {
+// its own after the mutexes, so it sees the commits of their former holders. noticed are the numbers of the group for which notices were
+// kept. After an error tx may still be open; it is nil if it was not begun.
+func (s *Store) readGroup(ctx context.Context, conn *pgxpool.Conn, g []intake.Intake) (v intake.View, noticed []string, tx pgx.Tx, err error) {
 	k := s.keysOf(g)
 	v = intake.View{Installation: s.identity.installation, Epoch: s.identity.epoch, Account: s.account,
 		Receipts: map[intake.EventRef]intake.Receipt{}, Refunds: map[intake.RefundKey]refund.Refund{},
@@ -68,7 +68,12 @@ func (s *Store) readGroup(ctx context.Context, conn *pgxpool.Conn, g []intake.In
 		_, err := pgx.ForEachRow(rows, []any{&key, &ok, &v.Now}, func() error { got[key] = ok; return nil })
 		return err
 	})
-	b.Queue(anyKeptNoticeSQL).QueryRow(func(row pgx.Row) error { return row.Scan(&noticesWait) })
+	if len(k.numbers) > 0 {
+		b.Queue(noticedNumbersSQL, k.numbers).Query(func(rows pgx.Rows) (err error) {
+			noticed, err = pgx.CollectRows(rows, pgx.RowTo[string])
+			return err
+		})
+	}
 	b.Queue(sqlReceipts, k.eventTenants, k.consumers, k.sources, k.eventIDs).Query(func(rows pgx.Rows) error { return readReceipts(rows, v) })
 	b.Queue(sqlKnownRefunds, k.refundTenants, k.refundIDs).Query(func(rows pgx.Rows) error { return readRefunds(rows, v) })
 	b.Queue(sqlLockPayments, k.payTenants, k.payIDs, k.payRefunds).Query(func(rows pgx.Rows) error { return readPayments(rows, v, true) })
@@ -86,10 +91,10 @@ func (s *Store) readGroup(ctx context.Context, conn *pgxpool.Conn, g []intake.In
 	br := conn.SendBatch(ctx, b)
 	tx = br.Tx()
 	if err := br.Close(); err != nil {
-		return v, noticesWait, tx, err
+		return v, noticed, tx, err
 	}
 	v.Got = k.got(got)
-	return v, noticesWait, tx, nil
+	return v, noticed, tx, nil
 }
 
 func (s *Store) account(name string, t refund.TenantID) (refund.Contract, bool, bool) {

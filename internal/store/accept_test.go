@@ -36,12 +36,24 @@ func testContract() refund.Contract {
 		Waits: refund.WaitTerms{Pending: refund.Duration(24 * time.Hour), Unknown: refund.Duration(time.Hour), Accepted: refund.Duration(168 * time.Hour)}}
 }
 
+// migrateTemplate migrates a database that is copied later. A copy shows that it is one (TestACopiedDatabaseHoldsSending), so the
+// installation agrees to no database yet.
+func migrateTemplate(url string) error {
+	ctx := context.Background()
+	if _, err := migrate.Up(ctx, migrate.Config{URL: url}); err != nil {
+		return err
+	}
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, `UPDATE refundry.installation SET (database_oid, table_oid, agreed_at) = (NULL, NULL, NULL)`)
+	return errors.Join(err, conn.Close(ctx))
+}
+
 func newTestStore(t *testing.T) *testStore {
 	t.Helper()
-	url := dbtest.Template(t, "store", func(url string) error {
-		_, err := migrate.Up(context.Background(), migrate.Config{URL: url})
-		return err
-	})
+	url := dbtest.Template(t, "store", migrateTemplate)
 	s, err := Open(t.Context(), Config{URL: url, Accounts: anyAccount{testContract()}})
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ func wakesOf(jobs []refund.Wakeup) (payments []string) {
 // retry submits what is parked for a payment again, as the wake job does.
 func (b *testStore) retry(t *testing.T, payment string, same func(intake.ParkedMessage) intake.Intake) []intake.Outcome {
 	t.Helper()
-	list, err := b.Waiting(t.Context(), b.tenant.ID, payment, 100)
+	list, err := b.Waiting(t.Context(), b.tenant.ID, payment, refund.RID{}, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,9 @@ func TestWaitingEndsInARefusal(t *testing.T) {
 	b, _ := newWaitingStore(t)
 	early := b.event("m1", "rf_1", "pay_1", 600, nil)
 	b.accept(t, early)
-	b.accept(t, b.captured("c1", "pay_1", "cap_1", 100))
+	if _, _, err := b.PutPayment(t.Context(), b.tenant, "pay_1", *inlinePayment(100), "actor:test"); err != nil {
+		t.Fatal(err)
+	}
 	wantVerdicts(t, b.retry(t, "pay_1", func(intake.ParkedMessage) intake.Intake { return early }), intake.Refused)
 	if got := b.text(t, `SELECT concat_ws(' ', reason, coalesce(wake_payment, 'none'), done_at IS NULL, tries) FROM parked`); got != "amount-exceeds-refundable none t 2" {
 		t.Errorf("parked %q", got)

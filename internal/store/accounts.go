@@ -12,7 +12,6 @@ import (
 
 	"github.com/refundry/refundry/internal/fault"
 	"github.com/refundry/refundry/internal/refund"
-	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // AccountConfig is one channel account as the configuration names it.
@@ -21,12 +20,21 @@ type AccountConfig struct {
 	Adapter  string
 	Tenants  []string // codes
 	Contract refund.Contract
+	Prefixes map[string]string // by tenant code: the beginning of the tenant's payment references; absent = any reference
 }
 
 // SyncedAccount is what the database knows of a configured account.
 type SyncedAccount struct {
 	Contract refund.Contract // with its version
 	Tenants  map[refund.TenantID]bool
+	Prefixes map[refund.TenantID]string // of payment references
+}
+
+// ContractOf returns the contract for a tenant, with the prefix of the tenant's payment references.
+func (a SyncedAccount) ContractOf(t refund.TenantID) refund.Contract {
+	c := a.Contract
+	c.ReferencePrefix = a.Prefixes[t]
+	return c
 }
 
 const (
@@ -46,7 +54,7 @@ const (
 // tenant that does not exist.
 func (s *Store) SyncAccounts(ctx context.Context, accounts []AccountConfig) (map[string]SyncedAccount, error) {
 	out := map[string]SyncedAccount{}
-	err := pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
+	err := s.inTx(ctx, "accounts of the configuration", func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, sqlMutex, s.advisory(lockAccounts, 0, "")); err != nil {
 			return err
 		}
@@ -67,7 +75,7 @@ func (s *Store) SyncAccounts(ctx context.Context, accounts []AccountConfig) (map
 }
 
 func syncAccount(ctx context.Context, tx pgx.Tx, a AccountConfig) (SyncedAccount, error) {
-	out := SyncedAccount{Contract: a.Contract, Tenants: map[refund.TenantID]bool{}}
+	out := SyncedAccount{Contract: a.Contract, Tenants: map[refund.TenantID]bool{}, Prefixes: map[refund.TenantID]string{}}
 	if err := a.Contract.Validate(); err != nil {
 		return out, err
 	}
@@ -82,12 +90,15 @@ func syncAccount(ctx context.Context, tx pgx.Tx, a AccountConfig) (SyncedAccount
 			return out, err
 		}
 	}
-	found, err := allowedTenants(ctx, tx, a.Name, out.Tenants)
+	found, err := allowedTenants(ctx, tx, a.Name)
 	if err != nil {
 		return out, err
 	}
+	for code, id := range found {
+		out.Tenants[id], out.Prefixes[id] = true, a.Prefixes[code]
+	}
 	for _, code := range a.Tenants {
-		if !found[code] {
+		if found[code] == 0 {
 			return out, fmt.Errorf("tenant %q does not exist (make it with `refundry tenant add %s`)", code, code)
 		}
 	}
@@ -95,19 +106,20 @@ func syncAccount(ctx context.Context, tx pgx.Tx, a AccountConfig) (SyncedAccount
 	return out, err
 }
 
-func allowedTenants(ctx context.Context, tx pgx.Tx, account string, into map[refund.TenantID]bool) (codes map[string]bool, err error) {
+// allowedTenants returns the tenants of an account by their codes.
+func allowedTenants(ctx context.Context, tx pgx.Tx, account string) (map[string]refund.TenantID, error) {
 	rows, err := tx.Query(ctx, sqlAllowed, account)
 	if err != nil {
 		return nil, err
 	}
 	var id int64
 	var code string
-	codes = map[string]bool{}
+	out := map[string]refund.TenantID{}
 	_, err = pgx.ForEachRow(rows, []any{&id, &code}, func() error {
-		into[refund.TenantID(id)], codes[code] = true, true
+		out[code] = refund.TenantID(id)
 		return nil
 	})
-	return codes, err
+	return out, err
 }
 
 func contractVersion(ctx context.Context, tx pgx.Tx, a AccountConfig) (int, error) {

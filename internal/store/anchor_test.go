@@ -41,6 +41,12 @@ func (f *testWorkflow) anchorer(t *testing.T, change ...func(*verify.AnchorConfi
 	return testAnchorer{a, cfg.File}
 }
 
+// anchorerOn is an anchorer with a file that may exist.
+func (f *testWorkflow) anchorerOn(t *testing.T, file string) testAnchorer {
+	t.Helper()
+	return f.anchorer(t, func(c *verify.AnchorConfig) { c.File = file })
+}
+
 func (a testAnchorer) once(t *testing.T) {
 	t.Helper()
 	if err := a.Once(t.Context()); err != nil {
@@ -254,7 +260,7 @@ func TestAnchorFileAfterARestore(t *testing.T) {
 	if err := restored.Once(t.Context()); err == nil {
 		t.Error("no error from a database that is older than the file")
 	}
-	f.plant(t, `UPDATE installation SET epoch = 2`)
+	f.plant(t, `UPDATE installation SET epoch = 2, sending_held_since = now()`)
 	f.refund(t, "after")
 	restored.once(t)
 	after, err := os.ReadFile(a.file)

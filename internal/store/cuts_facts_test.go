@@ -11,6 +11,7 @@ func entering(name string, want refund.State, way func(l *cutRun, k refund.Refun
 	return cutKind{name: name, prepare: func(l *cutRun, id string) (operation, look) {
 		k := l.refund(l.t, id)
 		f := way(l, k)
+		l.storeNotice(l.t, k, f)
 		before := l.load(l.t, k)
 		return func() error {
 				_, err := l.cut.Enter(l.t.Context(), k, f, l.contract)

@@ -3,6 +3,7 @@ package store
 import (
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/refundry/refundry/internal/refund"
@@ -37,9 +38,7 @@ func peopleKinds() []cutKind {
 			l.keep(id, "")
 			k := l.refund(l.t, id)
 			l.unclear(k)
-			if _, err := l.pool.Exec(l.t.Context(), `UPDATE notices SET number = $2 WHERE body = $1`, []byte(id), l.number(l.t, k)); err != nil {
-				l.t.Fatal(err)
-			}
+			l.plant(l.t, fmt.Sprintf(`UPDATE notices SET number = '%s' WHERE body = '%s'`, l.number(l.t, k), id))
 			return func() error { _, err := l.cut.MatchNotices(l.t.Context()); return err }, func() { l.wantState(l.t, k, refund.StateSuccess) }
 		}},
 		{name: "a line of a list", prepare: func(l *cutRun, id string) (operation, look) {

@@ -47,7 +47,7 @@ func upkeepKinds() []cutKind {
 			}
 		}},
 		{name: "deliveries", alone: sqlRecordDeliveries, once: true, prepare: func(l *cutRun, id string) (operation, look) {
-			d := intake.Delivery{Tenant: l.tenant.ID, Event: intake.EventID{Consumer: "orders", Source: "/s", ID: id}, Transport: "nats:" + id, Outcome: "TAKEN"}
+			d := intake.Delivery{Tenant: l.tenant.ID, Event: intake.EventID{Consumer: "orders", Source: "/s", ID: id}, Transport: "nats:" + id, Outcome: "REPLAYED", Cause: intake.CauseSettled}
 			return func() error { return l.cut.RecordDeliveries(l.t.Context(), []intake.Delivery{d, d}) }, func() {
 				if n := l.count(l.t, `SELECT count(*) FROM deliveries WHERE event_id = $1`, id); n != 0 && n != 2 {
 					l.t.Errorf("%d of two deliveries", n)

@@ -16,32 +16,28 @@ const (
 	judgeDecisionSQL = `UPDATE decisions SET verdict = $3, checker = $4, checked_at = $5 WHERE tenant_id = $1 AND decision_id = $2 AND verdict IS NULL`
 	endDecisionSQL   = `UPDATE decisions SET verdict = $3, checked_at = $4 WHERE tenant_id = $1 AND decision_id = $2
     AND (verdict IS NULL OR (verdict = 'APPROVED' AND applied_at IS NULL))`
+	resumeSendsSQL   = `UPDATE refunds SET next_action_at = clock_timestamp() WHERE tenant_id = $1 AND rid = $2 AND next_action_at > clock_timestamp()`
 	applyDecisionSQL = `UPDATE decisions SET applied_at = $3 WHERE tenant_id = $1 AND decision_id = $2 AND verdict = 'APPROVED' AND applied_at IS NULL`
-	othersExposedSQL = `WITH RECURSIVE chain (rid) AS (
-      SELECT p.last_rid FROM payments p WHERE p.tenant_id = $1 AND p.payment_id = $2 AND p.last_rid IS NOT NULL
-      UNION ALL
-      SELECT x.prev_rid FROM chain JOIN refunds x ON x.tenant_id = $1 AND x.rid = chain.rid WHERE x.prev_rid IS NOT NULL)
-    SELECT coalesce(bool_or(r.exposed OR EXISTS (SELECT FROM effects e WHERE (e.tenant_id, e.rid) = (r.tenant_id, r.rid) AND e.status = 'MOVED'
-      AND e.channel_refund_id IS NULL)), false) FROM chain JOIN refunds r ON r.tenant_id = $1 AND r.rid = chain.rid WHERE r.rid <> $3`
 )
 
 var insertDecisionSQL = pg.Named[decisionArgs](`INSERT INTO decisions
-    (tenant_id, decision_id, case_id, action, journal_seq, excess, effect_id, evidence, maker, made_at, expires_at)
-  VALUES (@tenant, @id, @case_id, @action, @journal_seq, @excess, @effect_id, @evidence, @maker, @made_at, @expires_at)`)
+    (tenant_id, decision_id, case_id, action, journal_seq, excess, effect_id, both_happened, evidence, maker, made_at, expires_at)
+  VALUES (@tenant, @id, @case_id, @action, @journal_seq, @excess, @effect_id, @both_happened, @evidence, @maker, @made_at, @expires_at)`)
 
 // decisionArgs are a new row of decisions.
 type decisionArgs struct {
-	Tenant     int64     `arg:"tenant"`
-	ID         [16]byte  `arg:"id"`
-	CaseID     [16]byte  `arg:"case_id"`
-	Action     string    `arg:"action"`
-	JournalSeq *int      `arg:"journal_seq"`
-	Excess     int64     `arg:"excess"`
-	EffectID   *[16]byte `arg:"effect_id"`
-	Evidence   string    `arg:"evidence"`
-	Maker      int64     `arg:"maker"`
-	MadeAt     time.Time `arg:"made_at"`
-	ExpiresAt  time.Time `arg:"expires_at"`
+	Tenant       int64     `arg:"tenant"`
+	ID           [16]byte  `arg:"id"`
+	CaseID       [16]byte  `arg:"case_id"`
+	Action       string    `arg:"action"`
+	JournalSeq   *int      `arg:"journal_seq"`
+	Excess       int64     `arg:"excess"`
+	EffectID     *[16]byte `arg:"effect_id"`
+	BothHappened bool      `arg:"both_happened"`
+	Evidence     string    `arg:"evidence"`
+	Maker        int64     `arg:"maker"`
+	MadeAt       time.Time `arg:"made_at"`
+	ExpiresAt    time.Time `arg:"expires_at"`
 }
 
 // Propose stores a person's proposal for a case, bound to the refund as it stands. The same proposal again returns the stored one with

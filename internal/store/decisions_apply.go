@@ -14,13 +14,17 @@ import (
 
 const (
 	acceptExcessSQL    = `UPDATE payments SET excess_accepted = greatest(excess_accepted, excess) WHERE tenant_id = $1 AND payment_id = $2`
-	expireDecisionsSQL = `UPDATE decisions SET verdict = 'EXPIRED', checked_at = now() WHERE verdict IS NULL AND expires_at <= now()`
+	expireDecisionsSQL = `UPDATE decisions SET verdict = 'EXPIRED', checked_at = now() WHERE (tenant_id, decision_id) IN (
+      SELECT d.tenant_id, d.decision_id FROM decisions d WHERE d.verdict IS NULL AND d.expires_at <= now() FOR NO KEY UPDATE SKIP LOCKED)`
 	// settledPaymentsSQL closes cases of payments whose excess a capture or a snapshot has removed.
 	settledPaymentsSQL = `UPDATE cases c SET reasons = '{}', closed_at = now(), closed_how = 'fact:captured' FROM payments p
-    WHERE c.closed_at IS NULL AND c.rid IS NULL AND (p.tenant_id, p.payment_id) = (c.tenant_id, c.payment_id) AND p.excess <= p.excess_accepted`
+    WHERE (p.tenant_id, p.payment_id) = (c.tenant_id, c.payment_id) AND (c.tenant_id, c.case_id) IN (
+      SELECT c.tenant_id, c.case_id FROM cases c JOIN payments p USING (tenant_id, payment_id)
+      WHERE c.closed_at IS NULL AND c.rid IS NULL AND p.excess <= p.excess_accepted FOR NO KEY UPDATE OF c SKIP LOCKED)`
 	// orphansSQL voids proposals whose case was closed otherwise.
-	orphansSQL = `UPDATE decisions d SET verdict = 'VOID', checked_at = now() FROM cases c
-    WHERE d.verdict IS NULL AND (c.tenant_id, c.case_id) = (d.tenant_id, d.case_id) AND c.closed_at IS NOT NULL`
+	orphansSQL = `UPDATE decisions SET verdict = 'VOID', checked_at = now() WHERE (tenant_id, decision_id) IN (
+      SELECT d.tenant_id, d.decision_id FROM decisions d JOIN cases c USING (tenant_id, case_id)
+      WHERE d.verdict IS NULL AND c.closed_at IS NOT NULL FOR NO KEY UPDATE OF d SKIP LOCKED)`
 	// approvedSQL finds approved decisions whose refund has no send that may still leave. The horizon is checked under the lock.
 	approvedSQL = `SELECT d.tenant_id, d.case_id, d.decision_id FROM decisions d JOIN cases c ON (c.tenant_id, c.case_id) = (d.tenant_id, d.case_id)
     WHERE d.verdict = 'APPROVED' AND d.action <> 'wait' AND d.applied_at IS NULL
@@ -53,11 +57,6 @@ func (c *decidedCase) apply(ctx context.Context, d refund.Decision) (out refund.
 
 func (c *decidedCase) applyToRefund(ctx context.Context, d refund.Decision) error {
 	r := c.record
-	if anyHeld(r.Effects) {
-		if err := c.tx.QueryRow(ctx, othersExposedSQL, int64(c.tenant), r.PaymentID, [16]byte(r.RID)).Scan(&r.OthersMayPay); err != nil {
-			return err
-		}
-	}
 	ch, err := refund.ApplyDecision(r, d, c.contract)
 	if err != nil || len(ch.Steps) == 0 {
 		return err
@@ -66,10 +65,19 @@ func (c *decidedCase) applyToRefund(ctx context.Context, d refund.Decision) erro
 	if err := c.s.writeChange(ctx, c.u, c.tx, &ch, f); err != nil {
 		return err
 	}
-	if !ch.WakeNow {
-		return nil
+	if ch.LineDecided {
+		if _, err := c.tx.Exec(ctx, voidPaymentDecisionsSQL, int64(c.tenant), r.PaymentID, r.Now, [16]byte(d.ID)); err != nil {
+			return err
+		}
 	}
-	return c.s.enqueue(ctx, c.tx, refund.Wakeup{RefundRef: r.RefundRef, Generation: r.Generation})
+	var due []refund.Wakeup
+	if ch.After.Payment.ExcessAccepted > r.Payment.ExcessAccepted { // other refunds may have a case about the same excess
+		due = append(due, refund.Wakeup{RefundRef: refund.RefundRef{Tenant: r.Tenant}, PaymentID: r.PaymentID})
+	}
+	if ch.WakeNow {
+		due = append(due, refund.Wakeup{RefundRef: r.RefundRef, Generation: r.Generation})
+	}
+	return c.s.enqueue(ctx, c.tx, due...)
 }
 
 // applyToPayment accepts the payment's excess as it is.
@@ -80,7 +88,10 @@ func (c *decidedCase) applyToPayment(ctx context.Context, d refund.Decision) err
 	b := &pgx.Batch{}
 	b.Queue(acceptExcessSQL, int64(c.tenant), c.record.Payment.PaymentID)
 	b.Queue(closeCaseSQL, int64(c.tenant), [16]byte(c.id), c.record.Now, sourceDecision+":"+string(d.Action))
-	return c.tx.SendBatch(ctx, b).Close()
+	if err := c.tx.SendBatch(ctx, b).Close(); err != nil {
+		return err
+	}
+	return c.s.enqueue(ctx, c.tx, refund.Wakeup{RefundRef: refund.RefundRef{Tenant: c.tenant}, PaymentID: c.record.Payment.PaymentID})
 }
 
 func anyHeld(effects []refund.Effect) bool {
@@ -93,18 +104,21 @@ func anyHeld(effects []refund.Effect) bool {
 }
 
 // sweepDecisions applies approved decisions that are due, and ends proposals that have expired or whose case is closed. Approved decisions
-// are few, so every pass reads all of them.
+// are few, so every pass reads all of them. Each statement that ends something is a transaction of its own and skips rows that are locked:
+// a verdict locks the decision, then its case, and a transaction that locked them in the other order could deadlock with it.
 func (s *Store) sweepDecisions(ctx context.Context, limit int, out *refund.Swept) error {
-	b := &pgx.Batch{}
-	b.Queue(settledPaymentsSQL)
-	b.Queue(orphansSQL)
-	b.Queue(expireDecisionsSQL).Exec(func(tag pgconn.CommandTag) error {
-		out.Expired = int(tag.RowsAffected())
-		return nil
-	})
 	fault.Point(fault.SweepCasesBefore)
-	if err := s.pool.SendBatch(ctx, b).Close(); err != nil {
-		return pg.Translate(err)
+	for _, sql := range []string{settledPaymentsSQL, orphansSQL, expireDecisionsSQL} {
+		b := &pgx.Batch{}
+		b.Queue(sql).Exec(func(tag pgconn.CommandTag) error {
+			if sql == expireDecisionsSQL {
+				out.Expired = int(tag.RowsAffected())
+			}
+			return nil
+		})
+		if err := s.pool.SendBatch(ctx, b).Close(); err != nil {
+			return pg.Translate(err)
+		}
 	}
 	fault.Point(fault.SweepCasesCommitted)
 	rows, err := s.pool.Query(ctx, approvedSQL, limit)

@@ -28,8 +28,11 @@ func (c *decidedCase) judge(ctx context.Context, a refund.Approval) (d refund.De
 		return d, void, c.end(ctx, d, refund.DecisionExpired)
 	case !a.Approve:
 		d.Verdict, d.Checker, d.CheckedAt = refund.DecisionRejected, a.Actor, c.record.Now
-		return d, nil, c.verdict(ctx, d)
-	case c.closed || c.stale(d) || c.obstructed(d.Action, d.EffectID) != nil:
+		if err := c.verdict(ctx, d); err != nil {
+			return d, nil, err
+		}
+		return d, nil, c.resume(ctx, d)
+	case c.closed || c.stale(d) || c.obstructed(d) != nil:
 		if !c.known {
 			return d, nil, refund.ErrNoChannel
 		}
@@ -61,19 +64,19 @@ func (c *decidedCase) stale(d refund.Decision) bool {
 	return d.Stale(c.record)
 }
 
-func (c *decidedCase) obstructed(a refund.Action, line refund.RID) error {
+func (c *decidedCase) obstructed(d refund.Decision) error {
 	switch {
 	case c.ofPayment():
 		for _, choice := range refund.AllowedForPayment() {
-			if choice.Action == a && !choice.Allowed {
-				return &refund.NotAllowed{Action: a, Why: choice.Why}
+			if choice.Action == d.Action && !choice.Allowed {
+				return &refund.NotAllowed{Action: d.Action, Why: choice.Why}
 			}
 		}
 		return nil
 	case !c.known:
 		return refund.ErrNoChannel
 	}
-	return refund.Obstructed(c.record, a, line, c.contract)
+	return refund.Obstructed(c.record, d, c.contract)
 }
 
 func (c *decidedCase) verdict(ctx context.Context, d refund.Decision) error {
@@ -86,7 +89,18 @@ func (c *decidedCase) verdict(ctx context.Context, d refund.Decision) error {
 
 // end closes an open decision with a verdict that no person gave.
 func (c *decidedCase) end(ctx context.Context, d refund.Decision, v refund.DecisionVerdict) error {
-	_, err := c.tx.Exec(ctx, endDecisionSQL, int64(c.tenant), [16]byte(d.ID), string(v), c.record.Now)
+	if _, err := c.tx.Exec(ctx, endDecisionSQL, int64(c.tenant), [16]byte(d.ID), string(v), c.record.Now); err != nil {
+		return err
+	}
+	return c.resume(ctx, d)
+}
+
+// resume makes the refund due at once when a proposal that stopped its sends has ended without effect.
+func (c *decidedCase) resume(ctx context.Context, d refund.Decision) error {
+	if c.ofPayment() || !d.Action.StopsSends() {
+		return nil
+	}
+	_, err := c.tx.Exec(ctx, resumeSendsSQL, int64(c.tenant), [16]byte(c.record.RID))
 	return err
 }
 
@@ -119,17 +133,17 @@ func (c *decidedCase) propose(ctx context.Context, p refund.Proposal, made refun
 	if p.Version != 0 && p.Version != c.record.JournalSeq {
 		return refund.Decision{}, false, &refund.Problem{Code: refund.CodeDecisionVoid}
 	}
-	if err := c.obstructed(p.Action, p.EffectID); err != nil {
+	d := refund.Decision{ID: made, CaseID: c.id, Action: p.Action, JournalSeq: c.record.JournalSeq, EffectID: p.EffectID, BothHappened: p.BothHappened,
+		Evidence: p.Evidence, Maker: p.Actor, MadeAt: c.record.Now, ExpiresAt: c.record.Now.Add(refund.ApprovalTime)}
+	if err := c.obstructed(d); err != nil {
 		return refund.Decision{}, false, err
 	}
-	d := refund.Decision{ID: made, CaseID: c.id, Action: p.Action, JournalSeq: c.record.JournalSeq, EffectID: p.EffectID, Evidence: p.Evidence,
-		Maker: p.Actor, MadeAt: c.record.Now, ExpiresAt: c.record.Now.Add(refund.ApprovalTime)}
 	if c.ofPayment() || p.Action == refund.ActionAcceptAsIs {
 		d.Excess = c.record.Payment.Excess
 	}
 	_, err := c.tx.Exec(ctx, insertDecisionSQL.SQL, insertDecisionSQL.Args(&decisionArgs{
 		Tenant: int64(c.tenant), ID: d.ID, CaseID: c.id, Action: string(d.Action), JournalSeq: pg.Null(d.JournalSeq), Excess: d.Excess,
-		EffectID: pg.NullRID(d.EffectID), Evidence: d.Evidence, Maker: c.actor, MadeAt: d.MadeAt, ExpiresAt: d.ExpiresAt,
+		EffectID: pg.NullRID(d.EffectID), BothHappened: d.BothHappened, Evidence: d.Evidence, Maker: c.actor, MadeAt: d.MadeAt, ExpiresAt: d.ExpiresAt,
 	})...)
 	return d, true, err
 }

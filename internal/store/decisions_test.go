@@ -200,21 +200,21 @@ func TestProposalsReplaceExpireAndRefuse(t *testing.T) {
 		Actor: "ann"}); !errors.Is(err, refund.ErrNotFound) {
 		t.Errorf("another tenant: %v", err)
 	}
-	old := pg.NewRID() // a day ago
+	old := pg.NewRID() // its time is over
 	if _, err := c.pool.Exec(t.Context(), insertDecisionSQL.SQL, int64(k.Tenant), [16]byte(old), [16]byte(r.Case.ID), "confirm-not-done", r.JournalSeq, nil,
-		nil, "ticket 4717", 1,
-		r.Now.Add(-25*time.Hour), r.Now.Add(-time.Hour)); err != nil {
+		nil, false, "ticket 4717", 1,
+		r.Now, r.Now.Add(time.Microsecond)); err != nil {
 		t.Fatal(err)
 	}
 	_, err = c.judge(t, refund.Decision{ID: old, CaseID: r.Case.ID}, true, "bob")
-	wantProblem(t, "after a day", err, refund.CodeDecisionVoid)
+	wantProblem(t, "after its time", err, refund.CodeDecisionVoid)
 	if v := c.text(t, `SELECT verdict FROM decisions WHERE decision_id = $1`, [16]byte(old)); v != "EXPIRED" {
 		t.Errorf("verdict %s", v)
 	}
 	older := pg.NewRID()
 	if _, err := c.pool.Exec(t.Context(), insertDecisionSQL.SQL, int64(k.Tenant), [16]byte(older), [16]byte(r.Case.ID), "wait", r.JournalSeq, nil, nil,
-		"ticket 4718", 1,
-		r.Now.Add(-25*time.Hour), r.Now.Add(-time.Hour)); err != nil {
+		false, "ticket 4718", 1,
+		r.Now, r.Now.Add(time.Microsecond)); err != nil {
 		t.Fatal(err)
 	}
 	if s, err := c.Sweep(t.Context(), 10); err != nil || s.Expired != 1 {

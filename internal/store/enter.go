@@ -31,21 +31,29 @@ const enteredSQL = `SELECT EXISTS (SELECT FROM journal WHERE tenant_id = $1 AND 
 // A conclusion (LeaseEnd, Settled, KeyExpired or Deadline) follows from missing evidence and must still hold under the lock.
 //
 // Errors: ErrNotOwner (a conclusion that no longer holds), ErrNotFound, ErrBusy, ErrUnavailable (also if the outcome of a lost COMMIT
-// stayed unknown). Entering the same fact again is safe.
+// stayed unknown). A fact of the channel that a guard refuses is no error: it is kept as the evidence of its attempt, with a contradiction
+// case (keepRefused). Entering the same fact again is safe.
 func (s *Store) Enter(ctx context.Context, k refund.RefundRef, f refund.Fact, c refund.Contract) (refund.Change, error) {
 	f = sanitize(f)
 	ch, err := s.enter(ctx, k, f, c)
 	if isIDTaken(err) {
-		// A refund that has the id from a line alone loses it (rule R23). Any other owner keeps it, and this fact is entered without it.
+		// A refund that has the id from a line alone loses it (rule R23). A line without a refund keeps it, and this fact is entered
+		// without it. A refund that has it from the channel contradicts this fact.
 		freed, e := s.unpair(ctx, k, f.ChannelRefundID)
 		if e != nil {
 			return refund.Change{}, e
 		}
-		if !freed {
+		if ch, err = s.enter(ctx, k, f, c); !freed && isIDTaken(err) {
 			f = s.withoutTakenID(ctx, k, f)
 			f.Evidence = evidence(f)
+			ch, err = s.enter(ctx, k, f, c)
 		}
-		ch, err = s.enter(ctx, k, f, c)
+	}
+	if named := contradicting(err); named != nil {
+		ch, err = s.enterContradiction(ctx, k, f, c, named)
+	}
+	if refusedByGuard(err) && f.Source != sourceDecision && !f.Kind.Conclusion() {
+		return s.keepRefused(ctx, k, f, c, err)
 	}
 	return ch, err
 }
@@ -91,13 +99,17 @@ func (s *Store) enterOnce(ctx context.Context, u *unit, e factInput) (refund.Cha
 	var ch refund.Change
 	f := e.fact
 	written, committed := enterPoints(f.Kind)
-	err := s.withRecord(ctx, u, e.ref, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
+	var told []refund.RefundRef // other refunds to which the channel gave the id
+	err := s.withRecordAnd(ctx, u, e.ref, func(b *pgx.Batch) { queueOthersOfID(b, e.ref, f, &told) }, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
 		fault.Point(fault.EnterLocked)
 		if e.unconfirmed != nil {
 			if done, err := entered(ctx, tx, *e.unconfirmed); err != nil || done {
 				ch = *e.unconfirmed
 				return err
 			}
+		}
+		if err := s.checkNames(ctx, tx, &r.Refund, r.Dispatches, f, told); err != nil {
+			return err
 		}
 		var err error
 		if ch, err = refund.Apply(r, f, e.contract); err != nil {
@@ -124,6 +136,12 @@ func (s *Store) enterOnce(ctx context.Context, u *unit, e factInput) (refund.Cha
 // BEGIN, locks and reads are one round trip. Each read is a statement of its own, so that it sees what the lock waited for. Before fn, the
 // unit u compares the record with what its earlier runs may have committed.
 func (s *Store) withRecord(ctx context.Context, u *unit, k refund.RefundRef, fn func(ctx context.Context, tx pgx.Tx, r refund.Record) error) error {
+	return s.withRecordAnd(ctx, u, k, func(*pgx.Batch) {}, fn)
+}
+
+// withRecordAnd is withRecord with further reads in the same round trip.
+func (s *Store) withRecordAnd(ctx context.Context, u *unit, k refund.RefundRef, also func(b *pgx.Batch),
+	fn func(ctx context.Context, tx pgx.Tx, r refund.Record) error) error {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return pg.Translate(err)
@@ -134,11 +152,15 @@ func (s *Store) withRecord(ctx context.Context, u *unit, k refund.RefundRef, fn 
 	b.BeginTx(pgx.TxOptions{})
 	b.Queue(lockRefundSQL, int64(k.Tenant), [16]byte(k.RID))
 	s.queueRecord(b, k, lockPaymentSQL, &rec)
+	also(b)
 	res := conn.SendBatch(ctx, b)
 	err = res.Close()
 	tx := res.Tx()
 	if err == nil {
 		u.found(&rec.Refund)
+		err = s.readSiblings(ctx, tx, &rec)
+	}
+	if err == nil {
 		err = fn(ctx, tx, rec)
 	}
 	if err != nil {

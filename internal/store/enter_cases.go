@@ -92,6 +92,9 @@ func (w *changeWriter) caseEvidence() map[string]any {
 	if w.f.Amount != 0 || w.f.ChannelRefundID != "" {
 		out["said"] = strings.TrimSpace(fmt.Sprint(w.f.Amount, " ", w.f.Currency, " ", w.f.ChannelRefundID))
 	}
+	if w.f.Kind == refund.ReviewRequested { // a person's own words, which no journal row has
+		out["review"] = w.f.Evidence
+	}
 	return out
 }
 

@@ -8,12 +8,13 @@ import (
 )
 
 var insertEffectSQL = pg.Named[effectArgs](`INSERT INTO effects (tenant_id, effect_id, account, payment_id, rid, dispatch_no, channel_refund_id,
-    amount, currency, counted, status, source, at, reversed_at, voucher)
+    amount, currency, counted, status, source, at, reversed_at, voucher, told_at, pending, covered_by)
   VALUES (@tenant, @effect, @account, @payment, @rid, @dispatch_no, @channel_refund_id, @amount, @currency, @counted, @status, @source, @at, @reversed_at,
-    @voucher::text::jsonb)`)
+    @voucher::text::jsonb, @told_at, @pending, @covered_by)`)
 
 var updateEffectSQL = pg.Named[effectArgs](`UPDATE effects SET rid = @rid, dispatch_no = @dispatch_no, channel_refund_id = @channel_refund_id, status = @status,
-    reversed_at = @reversed_at, voucher = coalesce(@voucher::text::jsonb, voucher)
+    reversed_at = @reversed_at, pending = @pending, covered_by = @covered_by,
+    source = CASE WHEN @source::text = 'person' THEN 'person' ELSE source END, voucher = coalesce(@voucher::text::jsonb, voucher)
   WHERE tenant_id = @tenant AND effect_id = @effect`)
 
 // effectArgs are a row of effects.
@@ -33,7 +34,13 @@ type effectArgs struct {
 	At              time.Time  `arg:"at"`
 	ReversedAt      *time.Time `arg:"reversed_at"`
 	Voucher         *string    `arg:"voucher"`
+	ToldAt          *time.Time `arg:"told_at"`
+	Pending         bool       `arg:"pending"`
+	CoveredBy       *[16]byte  `arg:"covered_by"`
 }
+
+// disownLineSQL stores a person's answer that a line is not a refund's.
+const disownLineSQL = `UPDATE effects SET not_of = not_of || $3::uuid WHERE tenant_id = $1 AND effect_id = $2 AND rid IS NULL AND NOT not_of @> ARRAY[$3::uuid]`
 
 const insertEffectEventSQL = `INSERT INTO effect_events (tenant_id, effect_id, n, from_status, to_status, source, actor, data, at)
   SELECT $1, $2, coalesce(max(n), 0) + 1, $3, $4, $5, $6, $7, $8 FROM effect_events WHERE tenant_id = $1 AND effect_id = $2`
@@ -49,6 +56,11 @@ func (w *changeWriter) effects() {
 	before := map[refund.RID]refund.Effect{}
 	for _, e := range w.ch.Before.Effects {
 		before[e.ID] = e
+	}
+	for id := range w.ch.After.NotOurs {
+		if !w.ch.Before.NotOurs[id] {
+			w.one("answer about a line", disownLineSQL, w.tenant, [16]byte(id), w.rid)
+		}
 	}
 	for _, frees := range []bool{true, false} { // an effect that loses its id comes before the effect that takes it
 		for _, e := range w.ch.After.Effects {
@@ -72,13 +84,16 @@ func (w *changeWriter) effect(e refund.Effect) *effectArgs {
 	return &effectArgs{
 		Tenant: w.tenant, Effect: e.ID, Account: w.ch.After.Account, Payment: w.ch.After.PaymentID, RID: w.owner(e), DispatchNo: pg.Null(e.DispatchNo),
 		ChannelRefundID: pg.Null(e.ChannelRefundID), Amount: e.Amount, Currency: string(e.Currency), Counted: e.Counted, Status: string(e.Status),
-		Source: w.source(e), At: w.at, ReversedAt: pg.NullTime(e.ReversedAt), Voucher: pg.Null(e.Voucher),
+		Source: w.source(e), At: w.at, ReversedAt: pg.NullTime(e.ReversedAt), Voucher: pg.Null(e.Voucher), ToldAt: pg.NullTime(e.ToldAt),
+		Pending: e.Pending, CoveredBy: pg.NullRID(e.CoveredBy),
 	}
 }
 
 // effectEvent keeps the history of effects that belong, or belonged, to no refund: no journal has it.
 func (w *changeWriter) effectEvent(e, old refund.Effect) {
-	if old == e || (e.Ours && (old.ID.IsZero() || old.Ours)) {
+	same := old // who covers a line, and that its money moved, is no event of its own
+	same.CoveredBy, same.Pending = e.CoveredBy, e.Pending
+	if same == e || (e.Ours && (old.ID.IsZero() || old.Ours)) {
 		return
 	}
 	data := map[string]any{"payment": w.ch.After.PaymentID, "amount": e.Amount, "currency": string(e.Currency), "channelRefundId": e.ChannelRefundID}

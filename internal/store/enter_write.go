@@ -113,7 +113,7 @@ func (s *Store) writeChange(ctx context.Context, u *unit, tx pgx.Tx, ch *refund.
 		return err
 	}
 	u.changed(ch)
-	if len(ch.Steps) > 0 && f.Kind != refund.LineSettled && anyHeld(ch.Before.Effects) { // a held line may be free now
+	if len(ch.Steps) > 0 && f.Kind != refund.LineSettled && (anyHeld(ch.Before.Effects) || anyHeld(ch.After.Effects) || f.Kind == refund.EpochMark) { // a held line may be free now
 		if err := s.enqueue(ctx, tx, refund.Wakeup{RefundRef: refund.RefundRef{Tenant: ch.Before.Tenant}, PaymentID: ch.Before.PaymentID}); err != nil {
 			return err
 		}

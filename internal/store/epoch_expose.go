@@ -41,10 +41,8 @@ func (s *Store) ExposeEpoch(ctx context.Context, cfg ExposeConfig) (EpochState, 
 	if err != nil {
 		return e, err
 	}
-	if e.HeldSince == nil {
-		if err := hold(ctx, s.pool, &e); err != nil {
-			return e, pg.Translate(err)
-		}
+	if e, err = s.holdToExpose(ctx, e); err != nil || e.HeldSince == nil {
+		return e, err
 	}
 	target, marked := e.Epoch+1, int64(0)
 	for {
@@ -52,7 +50,8 @@ func (s *Store) ExposeEpoch(ctx context.Context, cfg ExposeConfig) (EpochState, 
 			return e, err
 		}
 		fault.Point(fault.EpochResumeBefore)
-		tag, err := s.pool.Exec(ctx, resumeSQL, target, e.ActualSystem, e.ActualTimeline, max(cfg.MarkNew, shortestMarkNew))
+		tag, err := s.pool.Exec(ctx, resumeSQL, target, e.ActualSystem, e.ActualTimeline, max(cfg.MarkNew, shortestMarkNew), e.ActualDatabaseOID,
+			e.ActualTableOID)
 		if err != nil {
 			return e, pg.Translate(err)
 		}
@@ -66,6 +65,24 @@ func (s *Store) ExposeEpoch(ctx context.Context, cfg ExposeConfig) (EpochState, 
 			return now, err
 		}
 	}
+}
+
+// holdToExpose holds sending, with or without a sign. A state that is not held means that another process has begun the next epoch.
+func (s *Store) holdToExpose(ctx context.Context, e EpochState) (EpochState, error) {
+	for begun := e.Epoch; e.HeldSince == nil; {
+		why := string(pg.SignOperator)
+		if e.Moved {
+			why = because(e.Signs)
+		}
+		held, err := s.epochs.hold(ctx, s.pool, &e, why)
+		if err != nil || held {
+			return e, pg.Translate(err)
+		}
+		if e, err = s.EpochState(ctx); err != nil || e.Epoch > begun { // the row has changed since it was read
+			return e, err
+		}
+	}
+	return e, nil
 }
 
 // SetMarkNew changes how long from now a new refund counts as one that may have been lost; 0 ends it.
@@ -149,7 +166,7 @@ func (s *Store) markBatch(ctx context.Context, todo []unmarked, epoch, workers i
 // MarkReappeared marks new refunds that a restore may have lost, at most limit of them. The epoch watcher runs it. n counts the marked
 // refunds.
 func (s *Store) MarkReappeared(ctx context.Context, limit int) (n int, err error) {
-	e, err := readEpoch(ctx, s.pool)
+	e, err := s.epochs.read(ctx, s.pool)
 	if err != nil || e.MarkNewUntil == nil || e.HeldSince != nil {
 		return 0, pg.Translate(err)
 	}

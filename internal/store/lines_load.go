@@ -50,9 +50,9 @@ func (f *lockedPayment) load(tenant refund.TenantID, paymentID string) error {
 		}
 	}
 	if f.Contract.Profile == "" {
-		f.Contract, _ = f.s.contractOf(f.Payment.Account, tenant)
+		f.Contract, err = f.s.lineContract(f.ctx, f.tx, f.Payment.Account, tenant)
 	}
-	return nil
+	return err
 }
 
 func contains(rids [][16]byte, rid [16]byte) bool {

@@ -40,7 +40,10 @@ func (s *Store) unpair(ctx context.Context, k refund.RefundRef, id string) (free
 	u := s.newUnit()
 	err = u.run(ctx, "channel refund id of "+owner.RID.String(), func() error {
 		return s.withRecord(ctx, u, owner, func(ctx context.Context, tx pgx.Tx, r refund.Record) error {
-			c, _ := s.contractOf(r.Account, r.Tenant)
+			c, err := s.lineContract(ctx, tx, r.Account, r.Tenant)
+			if err != nil {
+				return err
+			}
 			ch, ok, err := refund.Unpair(r, id, c)
 			if err != nil || !ok {
 				return err

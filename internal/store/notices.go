@@ -19,15 +19,27 @@ type noticeTarget struct {
 
 // ReceiveNotice stores a notice whose signature was checked and enters its fact into the refund that it names, in one transaction under
 // the refund's lock. A notice that names no refund of ours is kept and matched when a dispatch with its number is created or its channel
-// refund id becomes known. The channel may repeat the notice after any error. Errors: ErrBusy, ErrUnavailable.
+// refund id becomes known. A notice that names several refunds moves nothing and opens a case on each of them (rule R23 of docs/rules.md).
+// The channel may repeat the notice after any error. Errors: ErrBusy, ErrUnavailable.
 func (s *Store) ReceiveNotice(ctx context.Context, account string, n refund.KeptNotice) (refund.NoticeOutcome, error) {
-	n.Number, n.ChannelRefundID = bounded(n.Number, longestCode), bounded(n.ChannelRefundID, longestCode)
+	n.Number, n.ChannelRefundID, n.Names = bounded(n.Number, longestCode), bounded(n.ChannelRefundID, longestCode), boundedNames(n.Names)
+	if out, err := s.receiveContradiction(ctx, account, n); out != "" || err != nil {
+		return out, err
+	}
 	out, err := s.receive(ctx, account, n, false)
 	if isIDTaken(err) {
 		freed, e := s.unpairFor(ctx, account, n)
-		if err = e; e == nil {
+		if err = e; e == nil && !freed { // the other refund may have got the id from the channel meanwhile
+			if out, err := s.receiveContradiction(ctx, account, n); out != "" || err != nil {
+				return out, err
+			}
+		}
+		if e == nil {
 			out, err = s.receive(ctx, account, n, !freed)
 		}
+	}
+	if refusedByGuard(err) {
+		out, err = s.keepRefusedNotice(ctx, account, n, err)
 	}
 	if err == nil {
 		fault.Point(fault.NoticeCommitted)

@@ -173,20 +173,20 @@ func TestNoticeIDsKeepToTheirAccount(t *testing.T) {
 	f.wantSound(t)
 }
 
-// An id that the channel gave to two refunds identifies neither until an effect has it.
-func TestNoticeWithAnIDOfTwoRefunds(t *testing.T) {
+// An id that the channel gives to a second refund stays with the first: the second answer names both.
+func TestAnIDThatTheChannelGivesTwiceStaysWithTheFirst(t *testing.T) {
 	t.Parallel()
 	f := newWorkflow(t)
 	keys := f.refunds(t, "rf", 2)
-	for _, k := range keys {
-		f.acked(t, k, "ch_same")
-	}
-	f.receive(t, notice("returned", "", "ch_same", refund.Reversed), refund.NoticeKept)
-	f.enter(t, keys[1], refund.Fact{Kind: refund.Succeeded, ChannelRefundID: "ch_same", Amount: 100, Currency: "USD", Source: "settlement",
-		Actor: "system:settlement"})
-	f.wantState(t, keys[0], refund.StateAccepted)
-	f.wantState(t, keys[1], refund.StateReversed)
-	f.wantNotice(t, "returned", 1, true)
+	f.acked(t, keys[0], "ch_same")
+	a := answered(f.claim(t, keys[1], refund.AttemptSend, 10*time.Second), refund.Acknowledged)
+	a.ChannelRefundID = "ch_same"
+	f.enter(t, keys[1], a)
+	f.wantContradiction(t, keys[0], refund.StateAccepted)
+	f.wantContradiction(t, keys[1], refund.StateUnknown)
+	f.receive(t, notice("done", "", "ch_same", refund.Succeeded), refund.NoticeEntered)
+	f.wantState(t, keys[0], refund.StateSuccess)
+	f.wantState(t, keys[1], refund.StateUnknown)
 	f.wantSound(t)
 }
 
@@ -213,7 +213,7 @@ func TestNoticeThatCannotBeEnteredDelaysNoOther(t *testing.T) {
 	f := newWorkflow(t)
 	first := f.refund(t, "first")
 	f.enter(t, first, succeeded(f.claim(t, first, refund.AttemptSend, 10*time.Second), "ch_same"))
-	f.receive(t, notice("taken", refund.DispatchNumber(f.Installation(), "demo", "early_0", 1), "ch_same", refund.Succeeded), refund.NoticeKept)
+	f.receive(t, notice("taken", refund.DispatchNumber(f.Installation(), "demo", "early_0", 1), "ch_same", refund.Succeeded), refund.NoticeContradicts)
 	k := f.refund(t, "early")
 	f.wantState(t, k, refund.StatePending)
 	f.wantNotice(t, "taken", 1, false)
@@ -221,10 +221,7 @@ func TestNoticeThatCannotBeEnteredDelaysNoOther(t *testing.T) {
 	if n, err := f.MatchNotices(t.Context()); n != 1 || err != nil {
 		t.Errorf("matched %d, %v", n, err)
 	}
-	r := f.wantState(t, k, refund.StateSuccess)
-	if len(r.Effects) != 1 || r.Effects[0].ChannelRefundID != "" {
-		t.Errorf("effects %+v: the money, without the id that is another's", r.Effects)
-	}
+	f.wantContradiction(t, k, refund.StatePending)
 	f.wantNotice(t, "taken", 1, true)
 	f.wantSound(t)
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -44,6 +45,9 @@ func (s *Store) matchOne(ctx context.Context, u *unit, tx pgx.Tx, k refund.Refun
 	if err != nil || target == nil || target.RefundRef != k {
 		return err // the id belongs to another refund
 	}
+	if named, _, err := s.contradiction(ctx, tx, r.Account, n.Notice); err != nil || len(named) > 0 {
+		return err // MatchNotices opens the cases: it may lock other refunds
+	}
 	tied, err := tieNotice(ctx, tx, r.Account, n.Digest, k)
 	if err != nil || !tied {
 		return err // tied by an earlier notice of this transaction
@@ -61,13 +65,19 @@ func (s *Store) readAgain(ctx context.Context, tx pgx.Tx, k refund.RefundRef) (r
 	var rec refund.Record
 	b := &pgx.Batch{}
 	s.queueRecord(b, k, lockPaymentSQL, &rec)
-	err := tx.SendBatch(ctx, b).Close()
-	return rec, err
+	if err := tx.SendBatch(ctx, b).Close(); err != nil {
+		return rec, err
+	}
+	return rec, s.readSiblings(ctx, tx, &rec)
 }
 
-// matchGroup enters notices that waited for the numbers of new refunds, before their transaction commits.
-func (s *Store) matchGroup(ctx context.Context, u *unit, tx pgx.Tx, made []intake.NewRefund) error {
+// matchGroup enters notices that waited for the numbers of new refunds, before their transaction commits. noticed are the numbers with such
+// notices.
+func (s *Store) matchGroup(ctx context.Context, u *unit, tx pgx.Tx, made []intake.NewRefund, noticed []string) error {
 	for _, r := range made {
+		if !slices.Contains(noticed, r.Number) {
+			continue
+		}
 		rows, err := tx.Query(ctx, keptNoticesSQL, r.Account, []string{r.Number}, []string{})
 		if err != nil {
 			return err
@@ -139,6 +149,12 @@ func (s *Store) MatchNotices(ctx context.Context) (int, error) {
 
 // enterMatchable enters one notice. If its channel refund id belongs to another effect, it proceeds as ReceiveNotice does.
 func (s *Store) enterMatchable(ctx context.Context, f matchableNotice) (entered bool, err error) {
+	if named, _, err := s.contradiction(ctx, s.pool, f.account, f.Notice); err != nil || len(named) > 0 {
+		if err == nil {
+			err = s.tieContradiction(ctx, f, named)
+		}
+		return err == nil, err
+	}
 	entered, err = s.enterMatchableOnce(ctx, f, false)
 	if isIDTaken(err) {
 		freed, e := s.unpair(ctx, f.RefundRef, f.ChannelRefundID)

@@ -18,13 +18,9 @@ func TestMatchNoticesEntersLeftNotices(t *testing.T) {
 	f.receive(t, notice("left", number, "ch_1", refund.Succeeded), refund.NoticeKept)
 	key := sha256.Sum256([]byte("left"))
 	// The notice does not show while the refund is accepted, as if it were not committed yet.
-	if _, err := f.pool.Exec(t.Context(), `UPDATE notices SET number = NULL WHERE digest = $1`, key[:]); err != nil {
-		t.Fatal(err)
-	}
+	f.plant(t, fmt.Sprintf(`UPDATE notices SET number = NULL WHERE digest = '\x%x'`, key))
 	k := f.refund(t, "rf")
-	if _, err := f.pool.Exec(t.Context(), `UPDATE notices SET number = $2 WHERE digest = $1`, key[:], number); err != nil {
-		t.Fatal(err)
-	}
+	f.plant(t, fmt.Sprintf(`UPDATE notices SET number = '%s' WHERE digest = '\x%x'`, number, key))
 	f.wantState(t, k, refund.StatePending)
 	for _, want := range []int{1, 0} {
 		if n, err := f.MatchNotices(t.Context()); err != nil || n != want {

@@ -32,18 +32,19 @@ const noticeTargetSQL = `SELECT o.tenant_id, o.rid, o.no FROM (SELECT $1::text A
 
 // keptNoticesSQL finds kept notices with these numbers, or with these ids and no number. Every final state runs it and it nearly always
 // returns nothing, so the owner is looked up only for the rows that it finds. $1 account, $2 numbers, $3 the channel's ids.
-var keptNoticesSQL = `SELECT ` + noticeColumns + ` FROM notices n WHERE n.account = $1 AND n.rid IS NULL AND n.number = ANY($2::text[])
+var keptNoticesSQL = `SELECT ` + noticeColumns + ` FROM notices n WHERE n.account = $1 AND n.rid IS NULL AND n.ended_at IS NULL AND n.number = ANY($2::text[])
   UNION ALL
   SELECT ` + noticeColumns + ` FROM notices n
-    WHERE n.account = $1 AND n.rid IS NULL AND n.number IS NULL AND n.channel_refund_id = ANY($3::text[])
+    WHERE n.account = $1 AND n.rid IS NULL AND n.ended_at IS NULL AND n.number IS NULL AND n.channel_refund_id = ANY($3::text[])
   LIMIT 32`
 
-// anyKeptNoticeSQL runs for every group of intakes; it is nearly always false.
-const anyKeptNoticeSQL = `SELECT EXISTS (SELECT FROM notices n WHERE n.rid IS NULL AND n.number IS NOT NULL)`
+// noticedNumbersSQL runs for every group of intakes: it returns those of the group's numbers ($1) for which notices were kept, nearly always
+// none. Kept notices of other numbers, such as those of another system's refunds, do not slow a group down.
+const noticedNumbersSQL = `SELECT DISTINCT n.number FROM notices n WHERE n.rid IS NULL AND n.ended_at IS NULL AND n.number = ANY($1::text[])`
 
 // matchableSQL finds kept notices whose refund exists. $1 limit, $2 digests to leave out.
 var matchableSQL = `SELECT ` + noticeColumns + `, o.tenant_id, o.rid, o.no
-  FROM notices n, ` + noticeOwnerSQL + ` WHERE n.rid IS NULL AND n.digest <> ALL($2::bytea[]) LIMIT $1`
+  FROM notices n, ` + noticeOwnerSQL + ` WHERE n.rid IS NULL AND n.ended_at IS NULL AND n.unread IS NULL AND n.digest <> ALL($2::bytea[]) LIMIT $1`
 
 // A notice with the channel's id alone, and the transaction that stores this id, may miss each other: each reads before the other commits,
 // and the notice would wait for the housekeeping. Channels that send the notice together with the answer make this common. So both take an

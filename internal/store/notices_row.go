@@ -46,6 +46,10 @@ type noticeFact struct {
 	Amount          int64           `json:"amount,omitempty"`
 	Currency        refund.Currency `json:"currency,omitempty"`
 	Code            string          `json:"code,omitempty"`
+
+	RefundID         string `json:"refundId,omitempty"`
+	PaymentReference string `json:"paymentReference,omitempty"`
+	Conflict         string `json:"conflict,omitempty"`
 }
 
 // noticeColumns are read by scanNotice.
@@ -62,7 +66,7 @@ func scanNotice(row pgx.Row, more ...any) (storedNotice, error) {
 	r, err := pg.Scan[noticeRow](row, more...)
 	n := storedNotice{account: r.Account, Notice: refund.Notice{
 		Number: pg.Deref(r.Number), ChannelRefundID: pg.Deref(r.ChannelRefundID), Status: r.Fact.Status, Amount: r.Fact.Amount, Currency: r.Fact.Currency,
-		Code: r.Fact.Code,
+		Code: r.Fact.Code, Names: refund.Names{RefundID: r.Fact.RefundID, PaymentReference: r.Fact.PaymentReference, Conflict: r.Fact.Conflict},
 	}}
 	copy(n.Digest[:], r.Digest) // 32 bytes by constraint
 	return n, err
@@ -77,7 +81,8 @@ func keepNotice(ctx context.Context, tx pgx.Tx, account string, n refund.KeptNot
 		Account: account, Digest: n.Digest[:], Number: pg.Null(n.Number), ChannelRefundID: pg.Null(n.ChannelRefundID), Headers: storableHeaders(n.Headers),
 		Body: n.Body,
 		Fact: noticeFact{Status: n.Status, ChannelRefundID: n.ChannelRefundID, Amount: n.Amount,
-			Currency: refund.Currency(bounded(string(n.Currency), longestCode)), Code: bounded(n.Code, longestCode)},
+			Currency: refund.Currency(bounded(string(n.Currency), longestCode)), Code: bounded(n.Code, longestCode),
+			RefundID: n.Names.RefundID, PaymentReference: n.Names.PaymentReference, Conflict: n.Names.Conflict},
 	}
 	if k != nil {
 		tenant, rid := int64(k.Tenant), [16]byte(k.RID)

@@ -190,7 +190,7 @@ func TestNoticeWithoutAFactIsKept(t *testing.T) {
 	}
 }
 
-// A notice with a number of another account matches nothing. If one id belongs to two refunds, the money is booked without the id.
+// A notice with a number of another account matches nothing. An id that the channel has given to one refund moves no other.
 func TestNoticesKeepToTheirAccount(t *testing.T) {
 	t.Parallel()
 	f := newWorkflow(t)
@@ -202,6 +202,11 @@ func TestNoticesKeepToTheirAccount(t *testing.T) {
 			t.Errorf("through another account: %s, %v", got, err)
 		}
 		f.wantState(t, k, refund.StateProcessing)
+		if i == 1 { // the channel gave the id to the first
+			f.receive(t, n, refund.NoticeContradicts)
+			f.wantContradiction(t, k, refund.StateProcessing)
+			continue
+		}
 		f.receive(t, n, refund.NoticeEntered)
 		f.wantState(t, k, refund.StateSuccess)
 	}

@@ -1,8 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -15,7 +18,7 @@ import (
 const (
 	sqlWaiting = `SELECT k.parked_id, k.consumer, k.position, k.headers, k.body, t.tenant_id, t.code, t.closed_at IS NOT NULL FROM parked k
     JOIN tenants t USING (tenant_id)
-WHERE k.tenant_id = $1 AND k.wake_payment = $2 AND k.done_at IS NULL ORDER BY k.at, k.parked_id LIMIT $3`
+WHERE k.tenant_id = $1 AND k.wake_payment = $2 AND k.parked_id > $3 AND k.done_at IS NULL ORDER BY k.parked_id LIMIT $4`
 
 	sqlParkedPlace = `SELECT parked_id, tries FROM parked WHERE tenant_id = $1 AND consumer = $2 AND position = $3`
 
@@ -25,9 +28,34 @@ WHERE k.tenant_id = $1 AND k.wake_payment = $2 AND k.done_at IS NULL ORDER BY k.
 )
 
 // Park parks a message with a reason, in a transaction of its own. The same position again counts up. Errors:
-// refund.ErrUnavailable, refund.ErrCommitUnknown, refund.ErrBadData; repeating it is harmless.
+// refund.ErrUnavailable, refund.ErrBadData; repeating it is harmless, and so is a rerun, which counts up once more.
 func (s *Store) Park(ctx context.Context, tenant refund.TenantID, ev intake.EventID, reason string, p intake.Park) error {
 	_, _, err := s.ParkBeforeRetry(ctx, tenant, ev, reason, p)
+	return err
+}
+
+// ParkAll is Park for several messages in one transaction: all are stored, or none.
+func (s *Store) ParkAll(ctx context.Context, rows []intake.ParkedRow) error {
+	rows = slices.Clone(rows)
+	for i := range rows {
+		rows[i].Source, rows[i].ID = storable(rows[i].Source), storable(rows[i].ID)
+	}
+	// The same order in every transaction: two that park the same messages do not wait for each other.
+	slices.SortStableFunc(rows, func(a, b intake.ParkedRow) int {
+		return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), strings.Compare(a.Consumer, b.Consumer), strings.Compare(a.Position, b.Position))
+	})
+	err := pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
+		now, err := txNow(ctx, tx)
+		if err != nil {
+			return err
+		}
+		b := &pgx.Batch{}
+		queueParked(b, intake.View{Now: now}, intake.Plan{Parked: rows}, s.cfg.NewRID)
+		err = tx.SendBatch(ctx, b).Close()
+		fault.Point(fault.PoisonWritten)
+		return err
+	})
+	fault.Point(fault.PoisonCommitted)
 	return err
 }
 
@@ -35,7 +63,7 @@ func (s *Store) Park(ctx context.Context, tenant refund.TenantID, ev intake.Even
 // been parked or tried.
 func (s *Store) ParkBeforeRetry(ctx context.Context, tenant refund.TenantID, ev intake.EventID, reason string, p intake.Park) (id refund.RID, tries int,
 	err error) {
-	err = pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
+	err = s.inTx(ctx, "parking of "+ev.Consumer+" "+p.Position, func(ctx context.Context, tx pgx.Tx) error {
 		now, err := txNow(ctx, tx)
 		if err != nil {
 			return err
@@ -53,9 +81,10 @@ func (s *Store) ParkBeforeRetry(ctx context.Context, tenant refund.TenantID, ev 
 	return id, tries, err
 }
 
-// Waiting reads at most limit parked messages of a tenant that wait for this payment, the oldest first.
-func (s *Store) Waiting(ctx context.Context, tenant refund.TenantID, paymentID string, limit int) ([]intake.ParkedMessage, error) {
-	rows, err := s.pool.Query(ctx, sqlWaiting, int64(tenant), paymentID, limit)
+// Waiting reads at most limit parked messages of a tenant that wait for this payment, those after a message (zero = all), the oldest
+// first.
+func (s *Store) Waiting(ctx context.Context, tenant refund.TenantID, paymentID string, after refund.RID, limit int) ([]intake.ParkedMessage, error) {
+	rows, err := s.pool.Query(ctx, sqlWaiting, int64(tenant), paymentID, [16]byte(after), limit)
 	if err != nil {
 		return nil, pg.Translate(err)
 	}

@@ -21,17 +21,15 @@ var (
 
 // PutPayment stores a payment's snapshot: unknown = created; an older version, or the same with the same content = no-op;
 // the same version with other content, or other immutable fields = payment-parameters-conflict; below what is already
-// reserved or refunded = payment-below-refunded. Errors: *refund.Problem with one of these codes, account-not-allowed or
-// amount-not-expressible; refund.ErrBusy, refund.ErrUnavailable.
+// reserved or refunded = payment-below-refunded. Errors: *refund.Problem with one of these codes, account-not-allowed,
+// reference-not-allowed or amount-not-expressible; refund.ErrBusy, refund.ErrUnavailable.
 func (s *Store) PutPayment(ctx context.Context, tenant refund.Tenant, paymentID string, spec intake.PaymentSpec, actor string) (p refund.Payment,
 	created bool, err error) {
-	err = pg.Rerun(ctx, s.log, "snapshot of payment "+paymentID, func() error {
-		return pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
-			stored, isNew, err := s.putPayment(ctx, tx, tenant, paymentID, spec)
-			p, created = stored, created || isNew // a rerun changes nothing if an earlier run went through
-			fault.Point(fault.PaymentWritten)
-			return err
-		})
+	err = s.inTx(ctx, "snapshot of payment "+paymentID, func(ctx context.Context, tx pgx.Tx) error {
+		stored, isNew, err := s.putPayment(ctx, tx, tenant, paymentID, spec)
+		p, created = stored, created || isNew // a rerun changes nothing if an earlier run went through
+		fault.Point(fault.PaymentWritten)
+		return err
 	})
 	fault.Point(fault.PaymentCommitted)
 	if code, name := pg.Constraint(err); code == "23505" && name == "payments_reference_uq" {

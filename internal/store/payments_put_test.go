@@ -66,8 +66,8 @@ func TestPutPayment(t *testing.T) {
 			{spec: snapshot(2, 100, 41), code: refund.CodeBelowRefunded, fields: []string{"refundedElsewhere"}},
 			{spec: snapshot(2, 60, 0), captured: 60, version: 2}}},
 		"more elsewhere than captured": {puts: []put{{spec: snapshot(1, 100, 101), code: refund.CodeNotExpressible}}},
-		"an account that is not ours": {puts: []put{{spec: with(snapshot(1, 100, 0), func(s *intake.PaymentSpec) { s.Account = "x" }),
-			code: refund.CodeAccountNotAllowed}}},
+		"an account that is not configured": {puts: []put{{spec: with(snapshot(1, 100, 0), func(s *intake.PaymentSpec) { s.Account = "x" }),
+			code: refund.CodeAccountNotConfigured}}},
 		"told by captures, equal sum": {before: capture, puts: []put{{spec: snapshot(1, 100, 0), captured: 100}}},
 		"told by captures, other sum": {before: capture, puts: []put{{spec: snapshot(1, 101, 0), code: refund.CodePaymentConflict, fields: []string{"amount"}}}},
 	} {

@@ -13,8 +13,9 @@ import (
 // The answer of a channel must be storable however wrong it is. These bounds keep a hostile or broken answer from failing its own
 // transaction: PostgreSQL's text and jsonb refuse NUL and lone surrogates, jsonb refuses some numbers, and indexes refuse long values.
 const (
-	longestCode     = 200
-	longestEvidence = 32 << 10
+	longestCode      = 200
+	longestReference = 255
+	longestEvidence  = 32 << 10
 )
 
 // sanitize returns the fact in a form that the tables always accept. An amount that no refund can have makes the answer Unknown: it proves
@@ -26,8 +27,14 @@ func sanitize(f refund.Fact) refund.Fact {
 	f.ChannelRefundID = bounded(f.ChannelRefundID, longestCode)
 	f.Code, f.Rule = bounded(f.Code, longestCode), bounded(f.Rule, longestCode)
 	f.Currency = refund.Currency(bounded(string(f.Currency), longestCode))
+	f.Names = boundedNames(f.Names)
 	f.Evidence = evidence(f)
 	return f
+}
+
+func boundedNames(n refund.Names) refund.Names {
+	return refund.Names{Number: bounded(n.Number, longestCode), RefundID: bounded(n.RefundID, longestCode),
+		PaymentReference: bounded(n.PaymentReference, longestReference), Conflict: bounded(n.Conflict, longestCode)}
 }
 
 // bounded removes what text columns refuse. A longer text keeps its beginning and ends with its hash, so that it stays unique.

@@ -37,10 +37,16 @@ type Config struct {
 	NewRID       func() refund.RID
 	ProbeTimeout time.Duration // default 2 s, of the ping before a pooled connection is reused
 	// RefundEnded is called after COMMIT for every refund that entered a final state for the first time, with its age; nil = not called. It
-	// must return at once. It is not called if the process ends right after COMMIT, nor for an intake whose COMMIT was not answered.
+	// must return at once. It is not called if the process ends right after COMMIT.
 	RefundEnded func(state refund.State, took time.Duration)
-	// HoldOnFailover holds all sending as soon as a connection finds that the database was restored or has failed over. A serving process
-	// sets it, except with --failover-lossless: then WatchEpoch records the new server as the valid one, and sending goes on. Tools do not set it.
+	// CommitUnknown is called for every COMMIT whose answer was lost; nil = not called.
+	CommitUnknown func()
+	// FactRefused is called for every fact of a channel that a guard refused, with the guard's name; nil = not called. It must return at once.
+	FactRefused func(guard string)
+	// HoldOnRestore holds all sending as soon as a connection finds that the database was restored. A serving process sets it; tools do not.
+	HoldOnRestore bool
+	// HoldOnFailover does so after a failover too, and includes HoldOnRestore. A serving process sets it, except with --failover-lossless:
+	// then WatchEpoch records the new server as the valid one, and sending goes on.
 	HoldOnFailover bool
 }
 
@@ -56,8 +62,11 @@ type Store struct {
 	cfg      Config
 	log      *slog.Logger
 	identity identity
+	epochs   *epochWatch
 
-	announcer    *announcer    // notifies the workers of new jobs after COMMIT
+	announcer    *announcer // notifies the workers of new jobs after COMMIT
+	writeProbe   writeProbe
+	farPasses    atomic.Uint32 // passes of sweepFar
 	parkedPasses atomic.Uint32 // passes of sweepParked; picks the eighth of the payments that a pass reads
 }
 
@@ -88,14 +97,15 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		cfg.NewRID = pg.NewRID
 	}
 	hot := pg.HotConfig{URL: cfg.URL, Schema: cfg.Schema, Params: cfg.Params, MaxConns: cfg.MaxConns, LockTimeout: cfg.LockTimeout, ProbeTimeout: cfg.ProbeTimeout}
-	if cfg.HoldOnFailover {
-		hot.AfterConnect = holdIfMoved
+	epochs := &epochWatch{log: cfg.Logger}
+	if cfg.HoldOnFailover || cfg.HoldOnRestore {
+		hot.AfterConnect = epochs.onConnect(!cfg.HoldOnFailover)
 	}
 	pool, err := pg.OpenHot(ctx, hot)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{pool: pool, cfg: cfg, log: cfg.Logger, announcer: newAnnouncer()}
+	s := &Store{pool: pool, cfg: cfg, log: cfg.Logger, epochs: epochs, announcer: newAnnouncer()}
 	if err := s.readIdentity(ctx); err != nil {
 		pool.Close()
 		return nil, err

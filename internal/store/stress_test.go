@@ -217,7 +217,7 @@ func (w *stressStore) step(ctx context.Context, k refund.RefundRef, luck int) er
 	c, err := w.Claim(ctx, refund.Claim{RefundRef: k, State: r.State, Generation: r.Generation, JournalSeq: r.JournalSeq, Kind: refund.AttemptSend,
 		Dispatch: r.DispatchNo,
 		Contract: contract, Lease: 10 * time.Second, Margin: 2 * time.Second, SendWindow: 3 * time.Second, ClockMargin: refund.ClockMargin,
-		RequestDigest: []byte("digest")})
+		RequestDigest: requestDigest})
 	if errors.Is(err, refund.ErrNotOwner) {
 		return nil
 	}

@@ -14,19 +14,33 @@ import (
 
 // sweepDueSQL takes due refunds whose rows are not locked, and moves their timers on so that the next pass, here or on another replica,
 // finds other rows: by $2 for a refund that gets a job, by $3 for a send whose lease has ended. $1 limit, $2 refund.HandoutTTL, $3
-// takeOverPause, $4 overdueAfter.
+// takeOverPause, $4 overdueAfter, $5 refund.LongestLease: a lease that ends later was given by a clock that ran ahead, and counts as ended.
 //
 // ended is true only in PROCESSING: there the end of the lease is a fact that makes the refund UNKNOWN. In the other states nothing follows
 // from it, because the lease was taken for a query or a list, or the refund counts as possibly executed already. Such a refund gets a job,
 // which claims the next call.
 const sweepDueSQL = `WITH due AS MATERIALIZED (
-    SELECT r.tenant_id, r.rid, r.state = 'PROCESSING' AND r.lease_ends_at <= clock_timestamp() AS ended, r.next_action_at < now() - $4::interval AS overdue
+    SELECT r.tenant_id, r.rid, r.state = 'PROCESSING' AND (r.lease_ends_at <= clock_timestamp() OR r.lease_ends_at > clock_timestamp() + $5::interval)
+      AS ended, r.next_action_at < now() - $4::interval AS overdue
     FROM refunds r WHERE r.next_action_at <= now()
     ORDER BY r.next_action_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
   )
   UPDATE refunds r SET next_action_at = clock_timestamp() + CASE WHEN due.ended THEN $3::interval ELSE $2::interval END
   FROM due WHERE (r.tenant_id, r.rid) = (due.tenant_id, due.rid)
   RETURNING r.tenant_id, r.rid, r.generation, r.account, due.ended, due.overdue`
+
+// sweepFarSQL makes timers due that are further away than any step of their state sets them: a clock that ran ahead has set them. $1 limit,
+// $2 only timers that are further away than this are read.
+var sweepFarSQL = `WITH far AS MATERIALIZED (
+    SELECT r.tenant_id, r.rid FROM refunds r
+    WHERE r.next_action_at > clock_timestamp() + $2::interval AND r.next_action_at > clock_timestamp() + ` + pg.TimerLimit + `
+    LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
+  )
+  UPDATE refunds r SET next_action_at = clock_timestamp() FROM far WHERE (r.tenant_id, r.rid) = (far.tenant_id, far.rid)`
+
+// One pass in farEvery reads all timers that are further away than a lease; the others only those beyond the longest wait but that for a
+// balance, which are few.
+const farEvery = 512
 
 // sweepParkedSQL finds messages that wait for a payment that exists, because it became known while the message was being parked. Every pass reads
 // the messages parked within the last minute, and of the older ones those of one eighth of the payments, by hash: $2 is 0 to 7. A message
@@ -72,6 +86,9 @@ type dueRow struct {
 // Errors: ErrUnavailable. An error of one take-over is logged, and it is tried again after takeOverPause.
 func (s *Store) Sweep(ctx context.Context, limit int) (refund.Swept, error) {
 	var out refund.Swept
+	if err := s.sweepFar(ctx, limit, &out); err != nil {
+		return out, err
+	}
 	ended, err := s.sweepDue(ctx, limit, &out)
 	if err != nil {
 		return out, err
@@ -88,13 +105,33 @@ func (s *Store) Sweep(ctx context.Context, limit int) (refund.Swept, error) {
 	if err := s.sweepDecisions(ctx, limit, &out); err != nil {
 		return out, err
 	}
+	if err := s.sweepKeptLines(ctx); err != nil {
+		return out, err
+	}
 	out.Payments, err = s.sweepParked(ctx, limit)
 	return out, err
 }
 
+// sweepFar makes timers due that no step sets so far ahead.
+func (s *Store) sweepFar(ctx context.Context, limit int, out *refund.Swept) error {
+	beyond := refund.LongestWait(refund.StateUnknown, "")
+	if s.farPasses.Add(1)%farEvery == 1 {
+		beyond = refund.LongestWait(refund.StateProcessing, "")
+	}
+	tag, err := s.pool.Exec(ctx, sweepFarSQL, limit, beyond)
+	if err != nil {
+		return pg.Translate(err)
+	}
+	if out.TooFar = int(tag.RowsAffected()); out.TooFar > 0 {
+		s.log.WarnContext(ctx, "timers were further away than any step sets them, so the database's clock has run ahead; they are due now", "refunds", out.TooFar)
+	}
+	return nil
+}
+
 func (s *Store) sweepDue(ctx context.Context, limit int, out *refund.Swept) (ended []dueRow, err error) {
-	err = pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, sweepDueSQL, limit, refund.HandoutTTL, takeOverPause, overdueAfter)
+	err = s.inTx(ctx, "sweep of due refunds", func(ctx context.Context, tx pgx.Tx) error {
+		ended, out.Enqueued, out.Overdue, out.More = nil, 0, 0, false // a rerun finds what the run before has not handed out
+		rows, err := tx.Query(ctx, sweepDueSQL, limit, refund.HandoutTTL, takeOverPause, overdueAfter, refund.LongestLease)
 		if err != nil {
 			return err
 		}
@@ -159,7 +196,7 @@ func (s *Store) contractOf(account string, tenant refund.TenantID) (refund.Contr
 // sweepParked wakes parked messages whose payment is known. Eight passes of one process cover every
 // payment, up to limit messages a pass; messages that were woken more than ten times come by chance.
 func (s *Store) sweepParked(ctx context.Context, limit int) (n int, err error) {
-	err = pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
+	err = s.inTx(ctx, "sweep of parked messages", func(ctx context.Context, tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, sweepParkedSQL, limit, int(s.parkedPasses.Add(1)&7))
 		if err != nil {
 			return err

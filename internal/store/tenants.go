@@ -35,6 +35,7 @@ const (
 	sqlCloseTenant = `UPDATE tenants SET closed_at = coalesce(closed_at, now()) WHERE code = $1`
 	sqlAddActor    = `INSERT INTO actors (tenant_id, name, kind) VALUES ($1, $2, $3) ON CONFLICT ON CONSTRAINT actors_name_uq DO NOTHING`
 	sqlActor       = `SELECT actor_id FROM actors WHERE tenant_id = $1 AND name = $2 AND disabled_at IS NULL`
+	sqlKeyStored   = `SELECT EXISTS (SELECT FROM api_keys WHERE prefix = $1 AND secret_hash = $2)`
 	sqlAddKey      = `INSERT INTO api_keys (prefix, tenant_id, actor_id, secret_hash, scopes, expires_at) VALUES ($1, $2, $3, $4, $5, $6)`
 	sqlRevokeKey   = `UPDATE api_keys SET revoked_at = coalesce(revoked_at, now()) WHERE prefix = $1`
 	sqlKeys        = `SELECT k.prefix, a.name, k.scopes, k.created_at, k.expires_at, k.revoked_at FROM api_keys k
@@ -122,7 +123,7 @@ type NewKey struct {
 // AddKey stores the hash of an actor's key and creates the actor if it is new. The caller shows the key once.
 func (s *Store) AddKey(ctx context.Context, n NewKey, key access.APIKey) error {
 	fault.Point(fault.KeyBefore)
-	err := pg.InTx(ctx, s.pool, func(ctx context.Context, tx pgx.Tx) error {
+	err := s.inTx(ctx, "key "+key.Prefix, func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, sqlAddActor, int64(n.Tenant.ID), n.Actor, n.Kind); err != nil {
 			return err
 		}
@@ -131,6 +132,10 @@ func (s *Store) AddKey(ctx context.Context, n NewKey, key access.APIKey) error {
 			return fmt.Errorf("actor %q: %w", n.Actor, err)
 		}
 		hash := key.SecretHash()
+		var stored bool // by a run before, whose COMMIT was not answered
+		if err := tx.QueryRow(ctx, sqlKeyStored, key.Prefix, hash[:]).Scan(&stored); err != nil || stored {
+			return err
+		}
 		_, err := tx.Exec(ctx, sqlAddKey, key.Prefix, int64(n.Tenant.ID), actor, hash[:], n.Scopes, pg.Null(n.ExpiresAt))
 		return err
 	})

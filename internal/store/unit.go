@@ -6,11 +6,10 @@ import (
 	"time"
 
 	"github.com/refundry/refundry/internal/refund"
-	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // unit is a unit of work on refunds: one transaction and its reruns after lost COMMITs. It collects the refunds that the transaction makes
-// final, and reports each to Config.RefundEnded once, after COMMIT. A caller that does not use run calls committed itself.
+// final, and reports each to Config.RefundEnded once, after COMMIT.
 type unit struct {
 	s       *Store
 	written []ending // by the run under way
@@ -29,7 +28,7 @@ func (s *Store) newUnit() *unit { return &unit{s: s} }
 
 // run runs once, again after a lost COMMIT (see pg.Rerun), and reports what it has made final. what names the transaction in the log.
 func (u *unit) run(ctx context.Context, what string, once func() error) error {
-	err := pg.Rerun(ctx, u.s.log, what, func() error {
+	err := u.s.rerun(ctx, what, func() error {
 		err := once()
 		if err != nil {
 			u.failed(err)

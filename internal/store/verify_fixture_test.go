@@ -1,15 +1,14 @@
 package store
 
 import (
-	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/refundry/refundry/internal/devdb/dbtest"
 	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/refund/intake"
-	"github.com/refundry/refundry/internal/store/migrate"
 	"github.com/refundry/refundry/internal/store/pg"
 	"github.com/refundry/refundry/internal/store/verify"
 )
@@ -31,7 +30,7 @@ func verifyContracts() []refund.Contract {
 func newVerifyFixture(t *testing.T) *testWorkflow {
 	t.Helper()
 	return openWorkflow(t, dbtest.Template(t, "verify-world", func(url string) (err error) {
-		if _, err := migrate.Up(context.Background(), migrate.Config{URL: url}); err != nil {
+		if err := migrateTemplate(url); err != nil {
 			return err
 		}
 		f := openWorkflow(t, url)
@@ -67,7 +66,7 @@ func (f *testWorkflow) fillVerifyFixture(t *testing.T) error {
 		if err != nil {
 			return err
 		}
-		if _, err := f.pool.Exec(t.Context(), `INSERT INTO contracts (account, version, contract, digest) VALUES ('demo', $1, $2::text::json, sha256('x'))`,
+		if _, err := f.pool.Exec(t.Context(), `INSERT INTO contracts (account, version, contract, digest) VALUES ('demo', $1, $2::text::json, sha256(convert_to($2, 'UTF8')))`,
 			c.Version, string(text)); err != nil {
 			return err
 		}
@@ -143,6 +142,27 @@ func (f *testWorkflow) verify(t *testing.T, change ...func(*verify.Config)) veri
 		t.Fatal(err)
 	}
 	return r
+}
+
+// wantFound checks that this check found a violation of the promise. Other promises may be broken by the same damage.
+func wantFound(t *testing.T, r verify.Report, promise, check string) {
+	t.Helper()
+	if !slices.Contains(foundBy(r), promise+" "+check) || r.OK {
+		t.Errorf("%s %s did not find it: %v", promise, check, foundBy(r))
+	}
+}
+
+// foundBy lists the checks that found violations, as "P7 journal-gap".
+func foundBy(r verify.Report) []string {
+	var out []string
+	for _, p := range r.Promises {
+		for _, s := range p.Samples {
+			if name := p.ID + " " + s.Check; !slices.Contains(out, name) {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
 }
 
 // wantBroken checks that this promise alone is broken, and by this check among others; "" = none is broken.

@@ -40,6 +40,13 @@ func planting(sql string) string {
 	return `SET search_path = refundry; SET session_replication_role = replica; ` + strings.NewReplacer(names...).Replace(sql)
 }
 
+// lineOf stores a held line of a refund's amount. rest are the columns covered_by and not_of.
+func lineOf(name, rest string) string {
+	return `INSERT INTO effects (tenant_id, effect_id, account, payment_id, channel_refund_id, amount, currency, counted, status, source, at, covered_by, not_of)
+		SELECT tenant_id, gen_random_uuid(), account, payment_id, 're_held', amount, currency, amount, 'HELD', 'list', now(), ` + rest + `
+		FROM refunds WHERE rid = ` + name
+}
+
 // tailAdded writes a valid journal row without a change of the refund.
 func tailAdded(t *testing.T, f *testWorkflow) {
 	r, err := f.reader().FindRefund(t.Context(), f.tenant.ID, "pending_0")

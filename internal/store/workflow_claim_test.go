@@ -89,7 +89,7 @@ func TestClaimRefusedWhileHeldOrUnderCase(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := f.pool.Exec(t.Context(), `WITH c AS (INSERT INTO cases (tenant_id, case_id, rid, reasons, evidence)
-		SELECT tenant_id, rid, rid, '{deadline}', '{}' FROM refunds RETURNING case_id) UPDATE refunds SET case_id = (SELECT case_id FROM c)`); err != nil {
+		SELECT tenant_id, rid, rid, '{excess}', '{}' FROM refunds RETURNING case_id) UPDATE refunds SET case_id = (SELECT case_id FROM c)`); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.Claim(t.Context(), f.claimOf(f.load(t, k), refund.AttemptSend, 10*time.Second)); !errors.Is(err, refund.ErrNotOwner) {

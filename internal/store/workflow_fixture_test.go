@@ -1,7 +1,9 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"sync"
 	"testing"
@@ -34,6 +36,9 @@ func (l *jobLog) take() []refund.Wakeup {
 	l.jobs = nil
 	return out
 }
+
+// requestDigest stands for the digest of a request.
+var requestDigest = bytes.Repeat([]byte{7}, 32)
 
 // testWorkflow is a testStore with the side of the store that workers use: jobs are logged, times are the defaults.
 type testWorkflow struct {
@@ -98,7 +103,7 @@ func (f *testWorkflow) load(t *testing.T, k refund.RefundRef) refund.Record {
 // claimOf is the claim that a worker would send for the record.
 func (f *testWorkflow) claimOf(r refund.Record, kind refund.AttemptKind, lease time.Duration) refund.Claim {
 	return refund.Claim{RefundRef: r.RefundRef, State: r.State, Generation: r.Generation, JournalSeq: r.JournalSeq, Kind: kind, Dispatch: r.DispatchNo,
-		Contract: f.contract, Lease: lease, Margin: lease / 5, SendWindow: 3 * time.Second, ClockMargin: refund.ClockMargin, RequestDigest: []byte("digest")}
+		Contract: f.contract, Lease: lease, Margin: lease / 5, SendWindow: 3 * time.Second, ClockMargin: refund.ClockMargin, RequestDigest: requestDigest}
 }
 
 func (f *testWorkflow) claim(t *testing.T, k refund.RefundRef, kind refund.AttemptKind, lease time.Duration) refund.Claimed {
@@ -110,13 +115,32 @@ func (f *testWorkflow) claim(t *testing.T, k refund.RefundRef, kind refund.Attem
 	return c
 }
 
+// enter enters a fact. A fact of a notice comes with its notice, as in production.
 func (f *testWorkflow) enter(t *testing.T, k refund.RefundRef, fact refund.Fact) refund.Change {
 	t.Helper()
+	f.storeNotice(t, k, fact)
 	ch, err := f.Enter(t.Context(), k, fact, f.contract)
 	if err != nil {
 		t.Fatalf("enter %s: %v", fact.Kind, err)
 	}
 	return ch
+}
+
+// storeNotice stores the notice of a fact whose source is one.
+func (f *testWorkflow) storeNotice(t *testing.T, k refund.RefundRef, fact refund.Fact) {
+	t.Helper()
+	if fact.Source != "notice" {
+		return
+	}
+	n := refund.KeptNotice{Notice: refund.Notice{ChannelRefundID: fact.ChannelRefundID, Status: fact.Kind, Amount: fact.Amount, Currency: fact.Currency},
+		Headers: map[string][]string{}, Body: []byte{}}
+	_, _ = rand.Read(n.Digest[:]) // never fails
+	if err := pgx.BeginFunc(t.Context(), f.pool, func(tx pgx.Tx) error {
+		_, _, err := keepNotice(t.Context(), tx, "demo", n, &k)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func succeeded(c refund.Claimed, id string) refund.Fact {

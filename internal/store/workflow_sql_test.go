@@ -22,14 +22,15 @@ func workflowStatements() map[string]string {
 		"updateBalancesSQL": updateBalancesSQL, "insertEffectSQL": insertEffectSQL.SQL, "updateEffectSQL": updateEffectSQL.SQL,
 		"insertLedgerAccountsSQL": insertLedgerAccountsSQL, "insertPostingSQL": insertPostingSQL, "closeCaseSQL": closeCaseSQL,
 		"openCaseSQL": openCaseSQL, "insertRetirementSQL": insertRetirementSQL, "updateCaseSQL": updateCaseSQL, "voidDecisionsSQL": voidDecisionsSQL,
-		"sweepDueSQL":    sweepDueSQL,
+		"sweepDueSQL": sweepDueSQL, "sweepFarSQL": sweepFarSQL, "resumeSendsSQL": resumeSendsSQL,
 		"sweepParkedSQL": sweepParkedSQL, "insertEffectEventSQL": insertEffectEventSQL, "openPaymentCaseSQL": openPaymentCaseSQL,
 		"closePaymentCaseSQL": closePaymentCaseSQL, "DecisionsSQL": pg.DecisionsSQL, "caseSubjectSQL": caseSubjectSQL, "insertDecisionSQL": insertDecisionSQL.SQL,
-		"judgeDecisionSQL": judgeDecisionSQL, "endDecisionSQL": endDecisionSQL, "applyDecisionSQL": applyDecisionSQL, "othersExposedSQL": othersExposedSQL,
+		"judgeDecisionSQL": judgeDecisionSQL, "endDecisionSQL": endDecisionSQL, "applyDecisionSQL": applyDecisionSQL,
 		"acceptExcessSQL": acceptExcessSQL, "expireDecisionsSQL": expireDecisionsSQL, "approvedSQL": approvedSQL, "settledPaymentsSQL": settledPaymentsSQL,
 		"orphansSQL":   orphansSQL,
 		"heldLinesSQL": heldLinesSQL, "refundsOfPaymentSQL": refundsOfPaymentSQL, "lockRefundsSQL": lockRefundsSQL, "takenIDsSQL": takenIDsSQL,
-		"ownerOfIDSQL":     ownerOfIDSQL,
+		"ownerOfIDSQL":  ownerOfIDSQL,
+		"disownLineSQL": disownLineSQL, "newestContractSQL": newestContractSQL,
 		"linesToSettleSQL": linesToSettleSQL, "voidPaymentDecisionsSQL": voidPaymentDecisionsSQL,
 	}
 }

@@ -17,15 +17,16 @@ type Metrics struct {
 	registry *prometheus.Registry
 
 	intake, duplicates, conflicts, notices *prometheus.CounterVec
+	refused                                *prometheus.CounterVec
 	bridge                                 Bridges
 	workers                                Workers
 	commitUnknown                          prometheus.Counter
 	accept                                 prometheus.Observer
 	duration                               *prometheus.HistogramVec
-	refunds, oldest, parked                *prometheus.GaugeVec
+	refunds, oldest, parked, unread        *prometheus.GaugeVec
 	promises                               promiseMetrics
 	build                                  *prometheus.GaugeVec
-	cases                                  prometheus.Gauge
+	cases, alarms, blocked                 prometheus.Gauge
 }
 
 // New registers every defined metric, and those of the Go runtime and of the process, in a registry of its own.
@@ -56,17 +57,22 @@ func New() *Metrics {
 	}
 	m.intake, m.duplicates, m.conflicts = counter("intake_total"), counter("duplicates_total"), counter("conflicts_total")
 	m.notices = counter("notices_total")
+	m.refused = counter("facts_refused_total")
 	m.commitUnknown = counter("commit_unknown_total").WithLabelValues()
 	m.bridge = Bridges{duplicates: m.duplicates, deliveries: counter("bridge_deliveries_total"), parked: counter("bridge_parked_total"),
 		opened: counter("bridge_opened_total"), ackFailures: counter("bridge_ack_failures_total"), lag: gauge("bridge_lag_messages")}
 	m.workers = Workers{calls: counter("channel_calls_total"),
 		takeovers: counter("takeovers_total").WithLabelValues(), overdue: counter("overdue_total").WithLabelValues(),
-		applied: counter("decisions_applied_total").WithLabelValues(), expired: counter("decisions_expired_total").WithLabelValues()}
+		applied: counter("decisions_applied_total").WithLabelValues(), expired: counter("decisions_expired_total").WithLabelValues(),
+		lost: counter("answers_lost_total").WithLabelValues(), kept: gauge("answers_kept").WithLabelValues(), accountAlarms: gauge("account_alarm")}
 	m.accept = histogram("accept_seconds", prometheus.ExponentialBuckets(0.001, 2, 14)).WithLabelValues()
 	m.duration = histogram("refund_duration_seconds", prometheus.ExponentialBuckets(0.01, 3, 14))
 	m.promises = promiseMetrics{violations: gauge("invariant_violations"), most: gauge("effects_per_refund_max").WithLabelValues(),
-		excess: gauge("over_refunded_minor_units"), held: gauge("sending_held").WithLabelValues()}
+		excess: gauge("over_refunded_minor_units"), held: gauge("sending_held").WithLabelValues(),
+		leader: gauge("continuous_check_leader").WithLabelValues()}
 	m.refunds, m.oldest, m.parked, m.cases = gauge("open_refunds"), gauge("oldest_age_seconds"), gauge("parked"), gauge("cases_open").WithLabelValues()
+	m.unread = gauge("unread_notices")
+	m.alarms, m.blocked = gauge("parked_alarms").WithLabelValues(), gauge("partitions_blocked").WithLabelValues()
 	m.build = gauge("build_info")
 	return m
 }
@@ -100,6 +106,9 @@ func (m *Metrics) Notice(account, outcome string) {
 	m.notices.WithLabelValues(account, outcome).Inc()
 }
 
+// FactRefused counts a fact of a channel that a guard of the database refused.
+func (m *Metrics) FactRefused(guard string) { m.refused.WithLabelValues(guard).Inc() }
+
 // CommitUnknown counts a COMMIT without an answer.
 func (m *Metrics) CommitUnknown() { m.commitUnknown.Inc() }
 
@@ -109,14 +118,18 @@ type Backlog struct {
 	Oldest  map[string]time.Duration // by state
 	Parked  map[string]int           // by reason
 	Cases   int
+	Unread  map[string]int // by account
+	Alarms  int            // parked messages that have waited too long
+	Blocked int            // tables with rows in their default partition
 }
 
-// SetBacklog replaces the gauges of the backlog. Every state in known has a value, 0 if none; other states and reasons without a value
-// disappear.
+// SetBacklog replaces the gauges of the backlog. Every state in known has a value, 0 if none; other states, reasons
+// and accounts without a value disappear.
 func (m *Metrics) SetBacklog(s Backlog, known []string) {
 	m.refunds.Reset()
 	m.oldest.Reset()
 	m.parked.Reset()
+	m.unread.Reset()
 	for _, state := range known {
 		m.refunds.WithLabelValues(state).Set(float64(s.Refunds[state]))
 		m.oldest.WithLabelValues(state).Set(s.Oldest[state].Seconds())
@@ -124,5 +137,10 @@ func (m *Metrics) SetBacklog(s Backlog, known []string) {
 	for reason, n := range s.Parked {
 		m.parked.WithLabelValues(reason).Set(float64(n))
 	}
+	for account, n := range s.Unread {
+		m.unread.WithLabelValues(account).Set(float64(n))
+	}
 	m.cases.Set(float64(s.Cases))
+	m.alarms.Set(float64(s.Alarms))
+	m.blocked.Set(float64(s.Blocked))
 }

@@ -5,12 +5,14 @@ import "github.com/prometheus/client_golang/prometheus"
 // promiseMetrics has the results of the continuous check, and whether sending is held.
 type promiseMetrics struct {
 	violations, excess *prometheus.GaugeVec
-	most, held         prometheus.Gauge
+	most, held, leader prometheus.Gauge
 }
 
 // SetPromises sets the results of the continuous check: violations by promise, the largest number of standing effects of one refund,
-// and the amounts refunded above what was captured, in minor units by currency.
-func (m *Metrics) SetPromises(violations map[string]int64, mostEffects int64, excess map[string]int64) {
+// and the amounts refunded above what was captured, in minor units by currency. A process that does not lead the check has no results.
+func (m *Metrics) SetPromises(leads bool, violations map[string]int64, mostEffects int64, excess map[string]int64) {
+	m.promises.leader.Set(number(leads))
+	m.promises.violations.Reset()
 	for promise, n := range violations {
 		m.promises.violations.WithLabelValues(promise).Set(float64(n))
 	}
@@ -23,9 +25,13 @@ func (m *Metrics) SetPromises(violations map[string]int64, mostEffects int64, ex
 
 // SendingHeld sets whether sending is held.
 func (m *Metrics) SendingHeld(held bool) {
-	v := 0.0
-	if held {
-		v = 1
+	m.promises.held.Set(number(held))
+}
+
+// number is 1 for true, else 0.
+func number(b bool) float64 {
+	if b {
+		return 1
 	}
-	m.promises.held.Set(v)
+	return 0
 }

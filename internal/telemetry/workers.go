@@ -12,6 +12,9 @@ import (
 type Workers struct {
 	calls                                *prometheus.CounterVec
 	takeovers, overdue, applied, expired prometheus.Counter
+	lost                                 prometheus.Counter
+	kept                                 prometheus.Gauge
+	accountAlarms                        *prometheus.GaugeVec
 }
 
 // Workers returns the counters of the workers.
@@ -28,4 +31,15 @@ func (w *Workers) Swept(s refund.Swept) {
 	w.overdue.Add(float64(s.Overdue))
 	w.applied.Add(float64(s.Decided))
 	w.expired.Add(float64(s.Expired))
+}
+
+// Kept sets the number of answers that the process keeps because the database does not take them.
+func (w *Workers) Kept(answers int) { w.kept.Set(float64(answers)) }
+
+// Lost counts an answer that will not be stored.
+func (w *Workers) Lost() { w.lost.Inc() }
+
+// CredentialsDenied sets the alarm of an account.
+func (w *Workers) CredentialsDenied(account string, denied bool) {
+	w.accountAlarms.WithLabelValues(account, "credentials").Set(number(denied))
 }

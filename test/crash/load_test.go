@@ -35,6 +35,8 @@ type load struct {
 	people  people
 	channel *harness.Client
 
+	installation string // for the numbers of refunds that are not requested yet; read only with strangers
+
 	next     atomic.Int64
 	mu       sync.Mutex
 	shared   []string        // refunds whose payments have foreign lines
@@ -59,7 +61,9 @@ func startLoad(s *site, before *load, strangers bool) *load {
 		{300 * time.Millisecond, l.events}, {200 * time.Millisecond, l.check}, {200 * time.Millisecond, l.decide}, {500 * time.Millisecond, l.tidy},
 	}
 	if strangers {
-		all = append(all, work{400 * time.Millisecond, l.stranger}, work{200 * time.Millisecond, l.look})
+		l.installation = s.dev.DB().Text(s.t.Context(), `SELECT installation_id FROM installation`)
+		all = append(all, work{400 * time.Millisecond, l.stranger}, work{200 * time.Millisecond, l.look},
+			work{time.Second, l.early})
 	}
 	for _, one := range all {
 		l.wg.Go(func() { l.repeat(one.every, one.do) })

@@ -94,7 +94,7 @@ func (s *site) fallen(y *tally, at fault.Name) {
 func (p *pair) confirm(ctx context.Context) bool {
 	p.s.t.Helper()
 	cut := harness.Rule{Fault: "lost-after", RefundID: p.mistaken}
-	late := harness.Rule{Fault: "hidden", RefundID: p.mistaken, DelayMS: 3500}
+	late := harness.Rule{Fault: "hidden", RefundID: p.mistaken, DelayMS: 20_000}
 	p.rules(ctx, cut, late)
 	installation := p.s.dev.DB().Text(ctx, `SELECT installation_id FROM installation`)
 	number := refund.DispatchNumber(installation, "demo", p.owner, 1)

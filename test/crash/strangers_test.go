@@ -6,11 +6,14 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strings"
+	"time"
 
+	"github.com/refundry/refundry/internal/clock"
+	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/test/e2e/harness"
 )
 
-// strange begins the ids of refunds that another party makes at the channel.
+// strange begins the ids of refunds that another party makes at the channel, also of those that are requested under its number then.
 const strange = "strange-"
 
 // strangeSend is the request of another party to the channel.
@@ -55,6 +58,18 @@ func (l *load) stranger(ctx context.Context, id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.shared = append(l.shared, one.RefundID, two.RefundID)
+}
+
+// early requests a refund whose number another party has used at the channel before, so that its notice comes before the request.
+func (l *load) early(ctx context.Context, id string) {
+	one := request(strange+id+"-y", "p-"+id+"-y", "demo-key-after-2xx", 400, 2000)
+	number := refund.DispatchNumber(l.installation, "demo", one.RefundID, 1)
+	if (strangeSend{number, one.RefundID, "demo-key-after-2xx", reference(one.PaymentID), one.Amount, one.Currency}).make(ctx, l.channel) == "" {
+		return
+	}
+	if clock.Pause(ctx, 500*time.Millisecond) == nil { // the notice comes meanwhile
+		l.post(ctx, one)
+	}
 }
 
 // look queries a payment with a foreign line again.

@@ -104,9 +104,11 @@ func openAmountIsNotFree(ctx context.Context, t *testing.T, s site) {
 
 // Refused by our own rules before anything is sent, and canceled by the caller while the channel answers "not now".
 func nothingWasSent(ctx context.Context, t *testing.T, s site) {
-	res, _ := s.api.Post(ctx, "c22-a", on("nobody", request("c22-a", 100, 100)))
-	if res.Status != http.StatusUnprocessableEntity || res.Problem(t).Code != "account-not-allowed" {
-		t.Errorf("an unknown account: status %d: %s", res.Status, res.Body)
+	inEuros := request("c22-a", 100, 100)
+	inEuros.Currency = "EUR"
+	res, _ := s.api.Post(ctx, "c22-a", inEuros)
+	if res.Status != http.StatusUnprocessableEntity || res.Problem(t).Code != "currency-mismatch" {
+		t.Errorf("another currency than the payment's: status %d: %s", res.Status, res.Body)
 	}
 	db := s.dev.DB()
 	if n := db.Int(ctx, `SELECT (SELECT count(*) FROM refunds WHERE refund_id = 'c22-a') + (SELECT count(*) FROM payments WHERE payment_id = 'pay-c22-a')`); n != 0 {

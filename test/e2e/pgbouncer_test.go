@@ -137,15 +137,16 @@ func TestPgBouncerRefused(t *testing.T) {
 // settings.
 func TestPgBouncerThatDropsSettings(t *testing.T) {
 	t.Parallel()
-	p := newPooled(t, "ignore_startup_parameters = search_path, plan_cache_mode, enable_seqscan, enable_hashjoin, enable_mergejoin, jit, join_collapse_limit, "+
-		"lock_timeout, statement_timeout, idle_in_transaction_session_timeout, default_transaction_read_only, work_mem")
+	const drops = "ignore_startup_parameters = search_path, plan_cache_mode, enable_seqscan, enable_hashjoin, enable_mergejoin, join_collapse_limit, " +
+		"lock_timeout, statement_timeout, idle_in_transaction_session_timeout, default_transaction_isolation, default_transaction_deferrable, " +
+		"transform_null_equals, bytea_output, intervalstyle"
+	p := newPooled(t, drops+", jit, default_transaction_read_only, work_mem")
 	hot := []string{"pooler dropped", "enable_seqscan is on, wanted off", "--database-params=role"}
 	own := []string{"pooler dropped", "search_path is ", "--database-url-direct"}
 	refused(t, hot, "serve", "--database-url", p.through)
 	refused(t, own, "migrate", "--database-url", p.through)
 	harness.MustVerb(t, "migrate", "--role", p.role, "--database-url", p.direct)
-	fresh := harness.StartBouncer(t, p.direct, "ignore_startup_parameters = search_path, plan_cache_mode, enable_seqscan, enable_hashjoin, enable_mergejoin, "+
-		"join_collapse_limit, lock_timeout, statement_timeout, idle_in_transaction_session_timeout").URL()
+	fresh := harness.StartBouncer(t, p.direct, drops).URL()
 	refused(t, []string{"enable_seqscan is off, wanted on", "--database-url-direct"}, "migrate", "--database-url", fresh)
 }
 

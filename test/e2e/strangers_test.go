@@ -73,8 +73,8 @@ type slowSender struct {
 func slowSenders(key string) []slowSender {
 	typed := func(t *testing.T, answer string) {
 		t.Helper()
-		if !strings.HasPrefix(answer, "HTTP/1.1 400 ") || !strings.Contains(answer, "application/problem+json") || !strings.Contains(answer, `"invalid-request"`) {
-			t.Errorf("answer %q, want a problem of 400", answer)
+		if !strings.HasPrefix(answer, "HTTP/1.1 408 ") || !strings.Contains(answer, "application/problem+json") || !strings.Contains(answer, `"body-incomplete"`) {
+			t.Errorf("answer %q, want a problem of 408", answer)
 		}
 	}
 	body := func(line, media string) string {

@@ -112,7 +112,13 @@ bit  again;
 #endif
 #define ACTING (STILL(0) || STILL(1) || STILL(2))
 
-#define LAST_REFUSED (sends > 0 && (ans[sends-1] == REFUSED || ans[sends-1] == ECHO))
+/* rule R37: the set of answers ends the refund, once nothing is exposed */
+#define NO(i)        (sends > i && (ans[i] == REFUSED || ans[i] == ECHO))
+#ifdef LAST_REFUSAL_ONLY
+#define REFUSED_EVER (sends > 0 && NO(sends-1))
+#else
+#define REFUSED_EVER (NO(0) || NO(1) || NO(2))
+#endif
 #define NEWER_OPEN(i) ((i < 1 && sends > 1 && ans[1] == NONE) || (i < 2 && sends > 2 && ans[2] == NONE))
 
 /* What is true, whatever the record says: no request of ours was executed, is in flight or can still leave. */
@@ -141,9 +147,10 @@ inline settle() {
   if
   :: ANSWERABLE && !exposed ->
     if
-    :: ended_negative || LAST_REFUSED -> enter(FAILED)
+    :: ended_negative || REFUSED_EVER -> enter(FAILED)
     :: else -> enter(PENDING)
     fi
+  :: state == PENDING && !exposed && REFUSED_EVER -> enter(FAILED) /* a late answer */
   :: else
   fi
 }
@@ -185,7 +192,7 @@ inline answered(i, what) {
     :: DISPROVES(what) && !exposed && what == REFUSED && ANSWERABLE -> enter(FAILED)
     :: DISPROVES(what) && !exposed && what != REFUSED && (state == PROCESSING || state == UNKNOWN) ->
       if
-      :: ended_negative -> enter(FAILED)
+      :: ended_negative || REFUSED_EVER -> enter(FAILED)
       :: else -> enter(PENDING)
       fi
     :: (what == ECHO || what == AMBIGUOUS) && state == PROCESSING && !NEWER_OPEN(i) -> enter(UNKNOWN)
@@ -321,6 +328,7 @@ send: /* claim: attempt and exposure are committed before anything leaves */
 #if !KEY && !QUERY
     assert(sends == 0 || (DISPROVES(ans[0]) && (sends < 2 || DISPROVES(ans[1])))); /* never an automatic repeat */
 #endif
+    assert(state != PENDING || !(NO(0) || NO(1) || NO(2))); /* what was refused is not sent again */
     touched();
     mine = sends; sends++;
     ans[mine] = NONE; t[mine] = W+H+V; waiting[mine] = 1;

@@ -69,8 +69,8 @@ func (s *source) visit(root ast.Node, t *ast.FuncType) {
 			s.negate(n.Cond)
 		case *ast.SwitchStmt:
 			for _, c := range n.Body.List {
-				if list := c.(*ast.CaseClause).List; n.Tag == nil && len(list) == 1 {
-					s.negate(list[0])
+				if c, ok := c.(*ast.CaseClause); ok && n.Tag == nil && len(c.List) == 1 {
+					s.negate(c.List[0])
 				}
 			}
 		case *ast.BinaryExpr:

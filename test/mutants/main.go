@@ -53,7 +53,7 @@ func main() {
 	}
 	began := time.Now()
 	results, ran := runAll(chosen)
-	fmt.Printf("%d mutants of %d, %d of them run now in %.1f minutes\n", len(chosen), len(all), ran, time.Since(began).Minutes())
+	fmt.Fprintf(os.Stdout, "%d mutants of %d, %d of them run now in %.1f minutes\n", len(chosen), len(all), ran, time.Since(began).Minutes())
 	must(0, judge(all, results, *only == "" && (*sample == 0 || *sample >= leastMutants)))
 }
 
@@ -89,7 +89,7 @@ func runAll(chosen []mutant) (results map[string]string, ran int) {
 				results[m.key] = r
 				must(fmt.Fprintf(file, "%s\t%s\t%s\n", m.key, r, m.fn))
 				if ran++; ran%50 == 0 {
-					fmt.Println(time.Now().Format(time.TimeOnly), ran, "done,", len(queue), "to do")
+					fmt.Fprintln(os.Stdout, time.Now().Format(time.TimeOnly), ran, "done,", len(queue), "to do")
 				}
 				mu.Unlock()
 			}
@@ -107,15 +107,15 @@ func judge(all []mutant, results map[string]string, whole bool) error {
 		r, listed := results[m.key], list[m.key] != ""
 		if count[r]++; r == survived && !listed || r != survived && r != "" && listed {
 			faults++
-			fmt.Printf("%s, listed %t: %s: %s\n", r, listed, m.file, m.key)
+			fmt.Fprintf(os.Stdout, "%s, listed %t: %s: %s\n", r, listed, m.file, m.key)
 		}
 		delete(list, m.key)
 	}
 	for key := range list {
-		fmt.Println("listed, and no mutant:", key)
+		fmt.Fprintln(os.Stdout, "listed, and no mutant:", key)
 	}
 	valid, alive := count[killed]+count[survived], count[survived]
-	fmt.Printf("%d killed, %d survived, %d do not compile\n", count[killed], alive, count[invalid])
+	fmt.Fprintf(os.Stdout, "%d killed, %d survived, %d do not compile\n", count[killed], alive, count[invalid])
 	switch {
 	case faults+len(list) > 0:
 		return fmt.Errorf("%d survivors without a test or a line in %s, or wrong lines", faults+len(list), reviewed)

@@ -29,7 +29,8 @@ type Config struct {
 	Durable  string   // consumer at the server, "refundry-<bridge>"
 	Subjects []string // of the stream that are consumed
 
-	CreateStream bool // create a missing stream with file storage and these subjects. A missing consumer is always created
+	SubjectForm  string // where subjects show tenant and type, see Settings.SubjectForm; "" = nowhere
+	CreateStream bool   // create a missing stream with file storage and these subjects. A missing consumer is always created
 	TLS          TLS
 	Credentials  Credentials
 

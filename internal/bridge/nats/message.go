@@ -35,6 +35,9 @@ func (m *message) Header() map[string][]string {
 	return bridge.Canonical(out)
 }
 
+// Bound implements bridge.Message: the server checks the permission to publish to a subject.
+func (m *message) Bound() bridge.Bound { return boundOf(m.source.cfg.SubjectForm, m.msg.Subject()) }
+
 // Time implements bridge.Message: the time when the server stored the message.
 func (m *message) Time() time.Time { return m.stored }
 

@@ -21,6 +21,7 @@ type Settings struct {
 	URL          string              `yaml:"url"`          // nats:// or tls://, several separated by commas
 	Stream       string              `yaml:"stream"`       // JetStream stream
 	Subjects     []string            `yaml:"subjects"`     // of it
+	SubjectForm  string              `yaml:"subjectForm"`  // as refundry.in.{tenant}.{type}; absent = a subject tells nothing about an event
 	CreateStream bool                `yaml:"createStream"` // create a missing stream
 	TLS          *TLSSettings        `yaml:"tls"`
 	Credentials  *CredentialSettings `yaml:"credentials"`
@@ -55,6 +56,8 @@ func decodeSettings(node yaml.Node) (bridge.Settings, error) {
 	for _, one := range s.Subjects {
 		faults.AddIf(one == "" || strings.ContainsAny(one, " \t"), ".subjects: %q is not a subject", one)
 	}
+	faults.AddIf(s.SubjectForm != "" && !validForm(s.SubjectForm),
+		".subjectForm: must have {tenant} as one token and end with {type}, as refundry.in.{tenant}.{type}")
 	if t := s.TLS; t != nil {
 		faults.AddIf((t.Cert == "") != (t.Key == ""), ".tls: cert and key come together")
 	}
@@ -103,6 +106,9 @@ func (s Settings) CheckSecrets() error {
 	return faults.Err()
 }
 
+// Bounds implements bridge.Settings.
+func (s Settings) Bounds() bool { return s.SubjectForm != "" }
+
 // Summary implements bridge.Settings.
 func (s Settings) Summary() string {
 	return fmt.Sprintf("%s, stream %s, %s", s.URL, s.Stream, strings.Join(s.Subjects, " "))
@@ -130,8 +136,8 @@ func openKind(settings bridge.Settings, d bridge.Deps) (bridge.Opener, error) {
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
-	cfg := Config{URL: s.URL, Stream: s.Stream, Durable: "refundry-" + d.Consumer, Subjects: s.Subjects, CreateStream: s.CreateStream,
-		Credentials: login, Logger: d.Logger}
+	cfg := Config{URL: s.URL, Stream: s.Stream, Durable: "refundry-" + d.Consumer, Subjects: s.Subjects, SubjectForm: s.SubjectForm,
+		CreateStream: s.CreateStream, Credentials: login, Logger: d.Logger}
 	if t := s.TLS; t != nil {
 		cfg.TLS = TLS{CAFile: t.CA, CertFile: t.Cert, KeyFile: t.Key}
 	}

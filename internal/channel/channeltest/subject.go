@@ -30,6 +30,16 @@ type Subject struct {
 	Effects func(t *testing.T, number string) []Effect
 	// Later moves the channel's clock by an hour, past every delay of a fault.
 	Later func()
+	// Rewrite changes the body of every later answer before the client gets it; nil = as it is.
+	Rewrite func(change func(body []byte) []byte)
+	// Reads are the names of the JSON members that the client reads, in any kind of document.
+	Reads []string
+	// NoticeBody is a notice that the client can read, and SignNotice returns the headers with which the channel sends a body.
+	// Needed when the contract has notices.
+	NoticeBody []byte
+	SignNotice func(body []byte) map[string][]string
+
+	used *int // numbers made by fresh
 }
 
 func (s Subject) call(number string) refund.Call {

@@ -53,7 +53,11 @@ func TestAnswersToASend(t *testing.T) {
 		"returned":           {200, change(`succeeded`, `returned`), refund.Reversed, nil},
 		"other number":       {200, change(`n1`, `n2`), refund.Unknown, nil},
 		"number not said":    {200, change(`"number":"n1",`, ``), refund.Unknown, nil},
-		"other payment":      {200, change(`ch_77`, `ch_78`), refund.Unknown, nil},
+		"other payment":      {200, change(`ch_77`, `ch_78`), refund.Unknown, func(a refund.Answer) bool { return a.Names.PaymentReference == "ch_78" }},
+		"other refund id":    {200, change(`{`, `{"refundId":"rf_2",`), refund.Unknown, func(a refund.Answer) bool { return a.Names.RefundID == "rf_2" }},
+		"other account":      {200, change(`{`, `{"account":"shop",`), refund.Unknown, func(a refund.Answer) bool { return a.Names.Conflict == "account" }},
+		"all that is ours":   {200, change(`{`, `{"account":"demo","refundId":"rf_1",`), refund.Succeeded, nil},
+		"status twice":       {200, change(`}`, `,"STATUS":"failed"}`), refund.Unknown, nil},
 		"new status":         {200, change(`succeeded`, `settled`), refund.Unknown, nil},
 		"status not said":    {200, change(`"status":"succeeded",`, ``), refund.Unknown, nil},
 		"status in capitals": {200, change(`succeeded`, `SUCCEEDED`), refund.Unknown, nil},
@@ -169,7 +173,7 @@ func TestAnswersToAList(t *testing.T) {
 		"without a number":   {200, `{"refunds":[` + strings.Replace(paid, `"number":"n1",`, ``, 1) + `],"complete":true}`, 1, true, refund.NotFound},
 		"unusable line":      {200, `{"refunds":[` + strings.Replace(other, "succeeded", "odd", 1) + `],"complete":true}`, 0, false, refund.Unknown},
 		"line without id":    {200, `{"refunds":[` + strings.Replace(other, `"channelRefundId":"c2",`, ``, 1) + `],"complete":true}`, 0, false, refund.Unknown},
-		"of another payment": {200, `{"refunds":[` + strings.Replace(paid, "ch_77", "ch_78", 1) + `],"complete":true}`, 0, false, refund.Unknown},
+		"of another payment": {200, `{"refunds":[` + strings.Replace(paid, "ch_77", "ch_78", 1) + `],"complete":true}`, 1, false, refund.Unknown},
 		"not found":          {404, `{"code":"not_found"}`, 0, false, refund.Unknown},
 		"broken":             {500, `{"refunds":[],"complete":true}`, 0, false, refund.Unknown},
 	} {
@@ -180,5 +184,21 @@ func TestAnswersToAList(t *testing.T) {
 				t.Errorf("%d lines, complete %v, %+v, want %d, %v, %s", len(lines), complete, a, c.lines, c.complete, c.kind)
 			}
 		})
+	}
+}
+
+// TestA401RefusesTheCredentialsWhateverItsBody: of each call, so that the account's alarm does not depend on a code.
+func TestA401RefusesTheCredentialsWhateverItsBody(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]bool{401: true, 403: false, 422: false, 500: false} {
+		for _, body := range []string{`{"code":"unauthorized"}`, `{"code":"brand_new"}`, `<html>`, ``} {
+			c := fixed(t, status, body)
+			_, _, list := c.List(attempt(t), ours)
+			for name, a := range map[string]refund.Answer{"send": c.Refund(attempt(t), ours), "query": c.Query(attempt(t), ours), "list": list} {
+				if a.Denied != want {
+					t.Errorf("%s, %d %s: denied %v, want %v", name, status, body, a.Denied, want)
+				}
+			}
+		}
 	}
 }

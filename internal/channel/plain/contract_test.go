@@ -72,7 +72,7 @@ func TestExamplesOfTheContract(t *testing.T) {
 		"invalid_request": refund.RefusedClean, "not_refundable_window": refund.RefusedClean,
 		"unauthorized": refund.Retryable, "insufficient_balance": refund.Retryable, "rate_limited": refund.Retryable,
 		"refund_count_exceeded": refund.RefusedClean, "too_soon": refund.Retryable, "in_flight": refund.Unknown,
-		"already_refunded": refund.RefusedEcho, "number_reused": refund.RefusedEcho, "duplicate_refund": refund.RefusedEcho,
+		"already_refunded": refund.RefusedEcho, "number_reused": refund.RefusedEcho, "duplicate_refund": refund.Unknown,
 		"body_too_large": refund.Unknown, "internal_error": refund.Unknown, "unavailable": refund.Unknown,
 	}
 	queries := map[string]refund.FactKind{

@@ -62,8 +62,9 @@ func listAndMatch(c *refund.Contract) {
 	c.List = asked()
 	c.Notices = true
 	c.Codes.Retryable = []string{"rate_limited", "too_soon", "in_flight", "unauthorized"}
-	c.Codes.LowBalance = nil
-	c.Codes.NewNumber = []string{"insufficient_balance"}
+	c.Codes.Credentials = []string{"unauthorized"}
+	c.Codes.NewNumber = []string{"insufficient_balance"}                                  // and in LowBalance: the next number is sent when there may be funds again
+	c.Codes.Echo, c.Codes.PassesLater = append(c.Codes.Echo, c.Codes.PassesLater...), nil // it would be kept as the number's answer
 	c.Codes.LateFailure = true
 }
 
@@ -89,8 +90,8 @@ func noticeOnly(c *refund.Contract) {
 	c.Key.Dedupes, c.Key.KeepsAnswer, c.Key.Lifetime = true, true, refund.Duration(7*day)
 	c.Notices = true
 	c.Codes.Retryable = []string{"rate_limited", "too_soon", "unauthorized", "account_unknown"}
-	c.Codes.LowBalance = nil
-	c.Codes.NewNumber = []string{"insufficient_balance"}
+	c.Codes.NewNumber = []string{"insufficient_balance"}                                  // and in LowBalance: the next number is sent when there may be funds again
+	c.Codes.Echo, c.Codes.PassesLater = append(c.Codes.Echo, c.Codes.PassesLater...), nil // it would be kept as the number's answer
 }
 
 // base returns what all accounts of the plain protocol have in common. Codes that api/simulator.yaml documents as "nothing
@@ -101,10 +102,12 @@ func base(profile string) refund.Contract {
 		Key:     refund.IdempotencyTerms{NumberLength: 64},
 		Horizon: refund.Duration(time.Second),
 		Codes: refund.CodeTerms{
-			Refused:    []string{"not_refundable_window", "refund_count_exceeded", "invalid_request"},
-			Echo:       []string{"already_refunded", "amount_too_large", "number_reused", "duplicate_refund"},
-			Retryable:  []string{"rate_limited", "too_soon", "insufficient_balance", "unauthorized", "account_unknown"},
-			LowBalance: []string{"insufficient_balance"},
+			Refused:     []string{"not_refundable_window", "refund_count_exceeded", "invalid_request"},
+			Echo:        []string{"already_refunded", "amount_too_large", "number_reused"},
+			Retryable:   []string{"rate_limited", "too_soon", "insufficient_balance", "unauthorized", "account_unknown"},
+			LowBalance:  []string{"insufficient_balance"},
+			PassesLater: []string{"duplicate_refund"},
+			Credentials: []string{"unauthorized", "account_unknown"},
 		},
 		Waits: refund.WaitTerms{Pending: refund.Duration(day), Unknown: refund.Duration(time.Hour), Accepted: refund.Duration(7 * day)},
 	}

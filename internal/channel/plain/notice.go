@@ -5,13 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/refundry/refundry/internal/channel"
 	"github.com/refundry/refundry/internal/refund"
 )
 
@@ -29,12 +29,6 @@ const (
 	mostSignatures  = 8
 )
 
-// wireNotice is a notice: the current refund and the name of the change.
-type wireNotice struct {
-	ID string `json:"id"`
-	wireRefund
-}
-
 // ParseNotice verifies the signature and the time stamp over the received bytes before it decodes them. Errors:
 // refund.ErrNoticeForged, refund.ErrNoticeUnreadable.
 func (c *Client) ParseNotice(header map[string][]string, body []byte) ([]refund.Notice, error) {
@@ -47,20 +41,26 @@ func (c *Client) ParseNotice(header map[string][]string, body []byte) ([]refund.
 	if age := c.cfg.Clock().Sub(time.Unix(seconds, 0)); err != nil || age > noticeTolerance || age < -noticeTolerance {
 		return nil, fmt.Errorf("%w: its time stamp is %s off", refund.ErrNoticeForged, age.Round(time.Second))
 	}
-	var w wireNotice
-	if err := json.Unmarshal(body, &w); err != nil {
-		return nil, fmt.Errorf("%w: it is not a JSON object", refund.ErrNoticeUnreadable)
+	return c.ReadNotice(header, body)
+}
+
+// ReadNotice decodes a notice whose signature was checked. Errors: refund.ErrNoticeUnreadable.
+func (c *Client) ReadNotice(_ map[string][]string, body []byte) ([]refund.Notice, error) {
+	var w wireRefund // the refund as it stands now
+	var id *string   // of the change
+	if err := channel.ReadDocument(body, append(w.members(), channel.TextMember("id", &id))...); err != nil {
+		return nil, fmt.Errorf("%w: %w", refund.ErrNoticeUnreadable, err)
 	}
 	line, rule := w.effect()
-	if w.ID == "" || line.Number == "" && line.ChannelRefundID == "" {
+	if id == nil || *id == "" || line.Number == "" && line.ChannelRefundID == "" {
 		return nil, fmt.Errorf("%w: it names no refund (%s)", refund.ErrNoticeUnreadable, rule)
 	}
 	code := ""
-	if w.Status != nil {
-		code = *w.Status
+	if w.status != nil {
+		code = *w.status
 	}
 	return []refund.Notice{{Digest: noticeDigest(body), Number: line.Number, ChannelRefundID: line.ChannelRefundID,
-		Status: line.Status, Amount: line.Amount, Currency: line.Currency, Code: code}}, nil
+		Status: line.Status, Amount: line.Amount, Currency: line.Currency, Code: code, Names: w.names(c.cfg.Account)}}, nil
 }
 
 // AckNotice returns the response to a notice. The plain protocol requires a 2xx with any body.

@@ -55,7 +55,8 @@ func TestNoticeIsRead(t *testing.T) {
 	now := time.Unix(1772366400, 0)
 	c := noticeClient(t, now)
 	stamp, later := strconv.FormatInt(now.Unix(), 10), strconv.FormatInt(now.Add(time.Minute).Unix(), 10)
-	want := refund.Notice{Number: "n1", ChannelRefundID: "pr_1", Status: refund.Reversed, Amount: 1250, Currency: "USD", Code: "returned"}
+	want := refund.Notice{Number: "n1", ChannelRefundID: "pr_1", Status: refund.Reversed, Amount: 1250, Currency: "USD", Code: "returned",
+		Names: refund.Names{RefundID: "rf", PaymentReference: "ch"}}
 	var keys [][32]byte
 	for _, h := range []http.Header{
 		noticeHeader(stamp, signature(noticeNow, stamp, noticeBody)),

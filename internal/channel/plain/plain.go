@@ -90,7 +90,7 @@ func (c *Client) Refund(ctx context.Context, call refund.Call) refund.Answer {
 		return channel.Failed(reply, err)
 	}
 	if reply.Status == http.StatusOK {
-		return ofRefund(reply, call)
+		return c.ofRefund(reply, call)
 	}
 	a := c.ofError(reply)
 	// Only a 4xx whose code the contract lists counts as the channel's answer; a 5xx can come from any server on the way. ByCode gives
@@ -103,12 +103,12 @@ func (c *Client) Refund(ctx context.Context, call refund.Call) refund.Answer {
 
 // Query asks the channel for the refund with the number of the call.
 func (c *Client) Query(ctx context.Context, call refund.Call) refund.Answer {
-	reply, err := c.get(ctx, call, "/v1/refunds/"+url.PathEscape(call.Number))
+	reply, err := c.get(ctx, call, "/v1/refunds/"+url.PathEscape(call.Number), "")
 	if err != nil {
 		return channel.Failed(reply, err)
 	}
 	if reply.Status == http.StatusOK {
-		return ofRefund(reply, call)
+		return c.ofRefund(reply, call)
 	}
 	a := c.ofError(reply)
 	// The 404 of a proxy or of a mistyped endpoint has another code or none.
@@ -118,21 +118,13 @@ func (c *Client) Query(ctx context.Context, call refund.Call) refund.Answer {
 	return a
 }
 
-// List reads the refunds of the payment. The answer is about the number of the call; it is NotFound only if the list is
-// complete.
-func (c *Client) List(ctx context.Context, call refund.Call) ([]refund.ListedEffect, bool, refund.Answer) {
-	reply, err := c.get(ctx, call, "/v1/payments/"+url.PathEscape(call.PaymentReference)+"/refunds")
-	if err != nil {
-		return nil, false, channel.Failed(reply, err)
+// get asks a question. after is the cursor of a list's page; "" = the first.
+func (c *Client) get(ctx context.Context, call refund.Call, path, after string) (channel.Reply, error) {
+	query := url.Values{"account": {c.account(call)}}
+	if after != "" {
+		query.Set("after", after)
 	}
-	if reply.Status != http.StatusOK {
-		return nil, false, c.ofError(reply)
-	}
-	return ofList(reply, call)
-}
-
-func (c *Client) get(ctx context.Context, call refund.Call, path string) (channel.Reply, error) {
-	address := c.base + path + "?" + url.Values{"account": {c.account(call)}}.Encode()
+	address := c.base + path + "?" + query.Encode()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return channel.Reply{}, fmt.Errorf("%w: %w", channel.ErrNotSent, err)
@@ -164,11 +156,10 @@ func unsendable(err error) refund.Answer {
 func (c *Client) ofError(reply channel.Reply) refund.Answer {
 	a := unknown(reply, "status.unlisted")
 	a.RetryAfter = channel.RetryAfter(reply.Header, c.cfg.Clock())
-	var body struct {
-		Code string `json:"code"`
-	}
-	if json.Unmarshal(reply.Body, &body) == nil {
-		a.Code = body.Code
+	a.Denied = reply.Status == http.StatusUnauthorized
+	var code *string
+	if channel.ReadDocument(reply.Body, channel.TextMember("code", &code)) == nil && code != nil {
+		a.Code = *code
 	}
 	return a
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -45,7 +46,8 @@ func onSimulator(profile string, listed bool) func(*testing.T) channeltest.Subje
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = sim.Close() })
-		server := httptest.NewServer(held(t, sim.Handler()))
+		var rewrite atomic.Pointer[func([]byte) []byte]
+		server := httptest.NewServer(held(t, rewritten(sim.Handler(), &rewrite)))
 		t.Cleanup(server.Close)
 		return channeltest.Subject{
 			Client: newClient(t, server.URL, contract.Codes), Contract: contract, Account: "shop", Secret: secret,
@@ -61,8 +63,33 @@ func onSimulator(profile string, listed bool) func(*testing.T) channeltest.Subje
 				return effects(t, sim, number)
 			},
 			Later: func() { later.Add(int64(time.Hour)) },
+			Rewrite: func(change func([]byte) []byte) {
+				rewrite.Store(&change)
+			},
+			Reads: []string{"number", "refundId", "channelRefundId", "account", "paymentReference", "status", "amount", "currency", "id", "complete",
+				"refunds", "next", "code"},
+			NoticeBody: []byte(noticeBody),
+			SignNotice: func(body []byte) map[string][]string {
+				stamp := strconv.FormatInt(time.Now().Unix(), 10)
+				return noticeHeader(stamp, signature(noticeNow, stamp, string(body)))
+			},
 		}
 	}
+}
+
+// rewritten changes the bodies of answers while a change is set.
+func rewritten(next http.Handler, change *atomic.Pointer[func([]byte) []byte]) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		do := change.Load()
+		if do == nil || *do == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		rec := httptest.NewRecorder()
+		next.ServeHTTP(rec, r)
+		w.WriteHeader(rec.Code)
+		_, _ = w.Write((*do)(rec.Body.Bytes()))
+	})
 }
 
 func effects(t *testing.T, sim *simulator.Simulator, number string) []channeltest.Effect {
@@ -80,7 +107,7 @@ func newClient(t *testing.T, endpoint string, codes refund.CodeTerms) *plain.Cli
 	t.Helper()
 	tr := channel.NewTransport(channel.TransportConfig{ReadTimeout: 10 * time.Second})
 	t.Cleanup(tr.CloseIdleConnections)
-	c, err := plain.New(plain.Config{Endpoint: endpoint, Secret: secret, Codes: codes, HTTP: tr.Client()})
+	c, err := plain.New(plain.Config{Endpoint: endpoint, Secret: secret, NoticeSecrets: []string{noticeNow}, Codes: codes, HTTP: tr.Client()})
 	if err != nil {
 		t.Fatal(err)
 	}

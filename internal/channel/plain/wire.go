@@ -1,7 +1,6 @@
 package plain
 
 import (
-	"encoding/json"
 	"regexp"
 
 	"github.com/refundry/refundry/internal/channel"
@@ -20,21 +19,43 @@ type sendBody struct {
 	Currency         string `json:"currency"`
 }
 
-// wireRefund is a refund in an answer of the channel. An absent member is nil.
+// wireRefund is a refund in an answer of the channel, in a list or in a notice. An absent member is nil.
 type wireRefund struct {
-	Number           *string `json:"number"`
-	ChannelRefundID  *string `json:"channelRefundId"`
-	PaymentReference *string `json:"paymentReference"`
-	Status           *string `json:"status"`
-	Amount           *int64  `json:"amount"`
-	Currency         *string `json:"currency"`
+	number, refundID, channelRefundID, account, paymentReference, status, currency *string
 
-	Voucher json.RawMessage `json:"voucher"` // decoded separately: a malformed voucher does not invalidate a success
+	amount  *int64
+	voucher map[string]string // its members that are texts: a malformed voucher does not invalidate a success
 }
 
-type wireList struct {
-	Refunds  *[]wireRefund `json:"refunds"`
-	Complete *bool         `json:"complete"`
+// members are the members of a refund that the client reads.
+func (w *wireRefund) members() []channel.Member {
+	return []channel.Member{
+		channel.TextMember("number", &w.number),
+		channel.TextMember("refundId", &w.refundID),
+		channel.TextMember("channelRefundId", &w.channelRefundID),
+		channel.TextMember("account", &w.account),
+		channel.TextMember("paymentReference", &w.paymentReference),
+		channel.TextMember("status", &w.status),
+		channel.IntegerMember("amount", &w.amount),
+		channel.TextMember("currency", &w.currency),
+		channel.TextsMember("voucher", &w.voucher),
+	}
+}
+
+// names returns what the refund says about whose it is. account is the account's name at the channel, "" = not known.
+func (w *wireRefund) names(account string) refund.Names {
+	n := refund.Names{RefundID: text(w.refundID), PaymentReference: text(w.paymentReference)}
+	if w.account != nil && account != "" && *w.account != account {
+		n.Conflict = "account"
+	}
+	return n
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }
 
 // statuses are the statuses of api/simulator.yaml and what they prove.
@@ -52,112 +73,80 @@ func unknown(reply channel.Reply, rule string) refund.Answer {
 }
 
 // ofRefund reads a 200 with one refund. The answer has the amount and currency of the refund even when they differ from the
-// call, since that is what moved. Another number or payment makes it Unknown.
-func ofRefund(reply channel.Reply, call refund.Call) refund.Answer {
+// call, since that is what moved. Another number, refund id, payment or account makes it Unknown.
+func (c *Client) ofRefund(reply channel.Reply, call refund.Call) refund.Answer {
 	var w wireRefund
-	if err := json.Unmarshal(reply.Body, &w); err != nil {
+	if channel.ReadDocument(reply.Body, w.members()...) != nil {
 		return unknown(reply, "body.unreadable")
 	}
-	switch {
-	case w.Number == nil || *w.Number != call.Number:
-		return unknown(reply, "number.not-ours")
-	case w.PaymentReference != nil && *w.PaymentReference != call.PaymentReference:
-		return unknown(reply, "payment.not-ours")
+	names := w.names(c.account(call))
+	if rule := strange(w.number, names, call); rule != "" {
+		a := unknown(reply, rule)
+		a.Names, a.Names.Number = names, text(w.number)
+		return a
 	}
 	line, rule := w.effect()
 	if line.Status == refund.Unknown {
 		return unknown(reply, rule)
 	}
-	return w.answer(line, reply, rule)
+	return w.answer(line, names, reply, rule)
 }
 
-func (w wireRefund) answer(line refund.ListedEffect, reply channel.Reply, rule string) refund.Answer {
+// strange returns the rule by which an answer is not about the refund of the call; "" = it is.
+func strange(number *string, names refund.Names, call refund.Call) string {
+	switch {
+	case number == nil || *number != call.Number:
+		return "number.not-ours"
+	case names.PaymentReference != "" && names.PaymentReference != call.PaymentReference:
+		return "payment.not-ours"
+	case names.RefundID != "" && names.RefundID != call.RefundID:
+		return "refund-id.not-ours"
+	case names.Conflict != "":
+		return names.Conflict + ".not-ours"
+	}
+	return ""
+}
+
+func (w *wireRefund) answer(line refund.ListedEffect, names refund.Names, reply channel.Reply, rule string) refund.Answer {
 	return refund.Answer{
-		Voucher: w.voucher(),
-		Kind:    line.Status, ChannelRefundID: line.ChannelRefundID, Amount: line.Amount, Currency: line.Currency,
+		Voucher: w.voucher, Names: names,
+		Kind: line.Status, ChannelRefundID: line.ChannelRefundID, Amount: line.Amount, Currency: line.Currency,
 		Rule: rule, Evidence: channel.Evidence(reply, nil),
 	}
 }
 
-// voucher returns the members that are texts.
-func (w wireRefund) voucher() map[string]string {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(w.Voucher, &members) != nil {
-		return nil
-	}
-	var out map[string]string
-	for name, raw := range members {
-		var text string
-		if json.Unmarshal(raw, &text) != nil || text == "" {
-			continue
-		}
-		if out == nil {
-			out = map[string]string{}
-		}
-		out[name] = text
-	}
-	return out
-}
-
 // effect returns the refund as an effect. It is Unknown, with the rule that says why, when a member cannot be used.
-func (w wireRefund) effect() (refund.ListedEffect, string) {
+func (w *wireRefund) effect() (refund.ListedEffect, string) {
 	nothing := refund.ListedEffect{Status: refund.Unknown}
-	if w.Status == nil {
+	if w.status == nil {
 		return nothing, "status.absent"
 	}
-	kind, listed := statuses[*w.Status]
+	kind, listed := statuses[*w.status]
 	if !listed {
 		return nothing, "status.unlisted"
 	}
 	line := refund.ListedEffect{Status: kind}
-	if w.Number != nil {
-		line.Number = *w.Number
+	if w.number != nil {
+		line.Number = *w.number
 	}
-	if w.ChannelRefundID != nil {
-		if !channelIDPattern.MatchString(*w.ChannelRefundID) {
+	if w.channelRefundID != nil {
+		if !channelIDPattern.MatchString(*w.channelRefundID) {
 			return nothing, "id.malformed"
 		}
-		line.ChannelRefundID = *w.ChannelRefundID
+		line.ChannelRefundID = *w.channelRefundID
 	}
-	if w.Amount != nil {
-		if !refund.ValidAmount(*w.Amount) {
+	if w.amount != nil {
+		if !refund.ValidAmount(*w.amount) {
 			return nothing, "amount.impossible"
 		}
-		line.Amount = *w.Amount
+		line.Amount = *w.amount
 	}
-	if w.Currency != nil {
-		currency, err := refund.ParseCurrency(*w.Currency)
+	if w.currency != nil {
+		currency, err := refund.ParseCurrency(*w.currency)
 		if err != nil {
 			return nothing, "currency.unlisted"
 		}
 		line.Currency = currency
 	}
-	return line, "status." + *w.Status
-}
-
-// ofList reads a list. A line that cannot be used makes the list incomplete, since it could be the refund.
-func ofList(reply channel.Reply, call refund.Call) ([]refund.ListedEffect, bool, refund.Answer) {
-	var w wireList
-	if err := json.Unmarshal(reply.Body, &w); err != nil || w.Refunds == nil {
-		return nil, false, unknown(reply, "body.unreadable")
-	}
-	complete := w.Complete != nil && *w.Complete
-	lines := make([]refund.ListedEffect, 0, len(*w.Refunds))
-	answer := unknown(reply, "list.incomplete")
-	for _, one := range *w.Refunds {
-		line, rule := one.effect()
-		if line.Status == refund.Unknown || line.ChannelRefundID == "" || line.Amount == 0 || line.Currency == "" ||
-			one.PaymentReference != nil && *one.PaymentReference != call.PaymentReference {
-			complete = false
-			continue
-		}
-		lines = append(lines, line)
-		if line.Number == call.Number && answer.Kind == refund.Unknown {
-			answer = one.answer(line, reply, rule)
-		}
-	}
-	if answer.Kind == refund.Unknown && complete {
-		answer.Kind, answer.Rule = refund.NotFound, "list.absent"
-	}
-	return lines, complete, answer
+	return line, "status." + *w.status
 }

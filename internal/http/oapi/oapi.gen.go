@@ -228,8 +228,8 @@ type CapturedPayment struct {
 	// PaidAt When the payer paid. The channel's refund window begins then, or, while it is not known, when the payment was announced. It may be sent later than the rest. Once set it never changes; another value is a conflict. Not before 2000, and at most 10 minutes in the future.
 	PaidAt *PaidAt `json:"paidAt,omitempty"`
 
-	// PaymentId Chosen by the caller; case-sensitive.
-	PaymentId Id `json:"paymentId"`
+	// PaymentId Chosen by the caller; case-sensitive. It becomes a segment of a path, so it is neither `.` nor `..`, which clients remove.
+	PaymentId PathId `json:"paymentId"`
 }
 
 // Case The open case of a refund; null when there is none.
@@ -250,8 +250,11 @@ type CaseDetail struct {
 	// Choices One for each action.
 	Choices []Choice `json:"choices"`
 
-	// Proposal The decision that is proposed or approved and has not taken effect.
+	// Proposal The decision that is proposed or approved and has not taken effect. Unless it is `wait`, nothing is sent meanwhile.
 	Proposal *Decision `json:"proposal"`
+
+	// KeyExpiresAt When the number in use can no longer be sent again; an open proposal does not extend it. Null when it has no end, was never sent, or the case is closed or about a payment.
+	KeyExpiresAt *time.Time `json:"keyExpiresAt"`
 
 	// Decisions The newest 100, newest first.
 	Decisions []Decision `json:"decisions"`
@@ -275,7 +278,8 @@ type CasePage struct {
 // more than one effect. `other-number-open`: another number may still pay. `excess`: more was refunded than captured.
 // `contradiction`: the channel contradicts itself or the record. `unmatched-line`: a line at the channel may be this refund.
 // `deadline`: open for too long. `no-automatic-step`: the channel's contract allows no further automatic step.
-// `acknowledged-after-end`: the channel acknowledged a refund that was reported as not done. Values may be added: accept one that you do not know.
+// `acknowledged-after-end`: the channel acknowledged a refund that was reported as not done. `review-requested`: a person has
+// evidence that the outcome is wrong. Values may be added: accept one that you do not know.
 type CaseReason = refund.CaseReason
 
 // CaseReasonFilter defines model for CaseReasonFilter.
@@ -336,11 +340,11 @@ type Choice struct {
 	// TakesEffectAt Earliest time at which the decision can take effect; null when an approval takes effect at once.
 	TakesEffectAt *time.Time `json:"takesEffectAt"`
 
-	// EffectIds For `confirm-success`: held lines that it can name.
+	// EffectIds For `confirm-success`: lines that it can name.
 	EffectIds []openapi_types.UUID `json:"effectIds"`
 }
 
-// CloudEvent A CloudEvent 1.0 in the JSON format. `data_base64` and media types other than JSON are not read.
+// CloudEvent A CloudEvent 1.0 in the JSON format. The data is JSON, in `data` or in `data_base64`. An attribute that is `null` is absent.
 type CloudEvent = json.RawMessage
 
 // CloudEventBatch At most 1000 events.
@@ -365,6 +369,9 @@ type Decision struct {
 	Evidence string              `json:"evidence"`
 	EffectId *openapi_types.UUID `json:"effectId"`
 
+	// BothHappened `confirm-success`: the refund moved money beside an adopted line of its amount.
+	BothHappened bool `json:"bothHappened"`
+
 	// Version Version of the refund that the decision was made on; null for a case about a payment.
 	Version *int64 `json:"version"`
 
@@ -385,7 +392,10 @@ type DecisionAction = refund.Action
 type DecisionRequest struct {
 	Action ProposedAction `json:"action"`
 
-	// EffectId For `confirm-success`: the held line that is this refund.
+	// BothHappened For `confirm-success` without `effectId`: the refund moved money, and the adopted line of its amount is another refund.
+	BothHappened *bool `json:"bothHappened,omitempty"`
+
+	// EffectId For `confirm-success`: the line that is this refund.
 	EffectId *openapi_types.UUID `json:"effectId,omitempty"`
 
 	// Evidence The reason or a reference; at least 8 characters, not counting blanks at its ends.
@@ -549,7 +559,7 @@ type JournalEntry struct {
 	Seq int64     `json:"seq"`
 	At  time.Time `json:"at"`
 
-	// Kind The request, a step of the service, an answer of the channel, a conclusion from time, a line, or a decision. Values may be added: accept one that you do not know.
+	// Kind The request, a step of the service, an answer of the channel, a conclusion from time, a line, a statement of the channel that contradicts itself, a person's doubt, or a decision. Values may be added: accept one that you do not know.
 	Kind JournalKind  `json:"kind"`
 	From *RefundState `json:"from"`
 
@@ -564,7 +574,7 @@ type JournalEntry struct {
 	Data       json.RawMessage `json:"data"`
 }
 
-// JournalKind The request, a step of the service, an answer of the channel, a conclusion from time, a line, or a decision. Values may be added: accept one that you do not know.
+// JournalKind The request, a step of the service, an answer of the channel, a conclusion from time, a line, a statement of the channel that contradicts itself, a person's doubt, or a decision. Values may be added: accept one that you do not know.
 type JournalKind = string
 
 // KnownBy How the payment became known: by snapshots or by captures. Values may be added: accept one that you do not know.
@@ -731,6 +741,9 @@ type ParkedPage struct {
 // ParkedState defines model for ParkedState.
 type ParkedState string
 
+// PathId Chosen by the caller; case-sensitive. It becomes a segment of a path, so it is neither `.` nor `..`, which clients remove.
+type PathId = string
+
 // Payment defines model for Payment.
 type Payment struct {
 	// PaymentId Chosen by the caller; case-sensitive.
@@ -783,8 +796,9 @@ type PaymentSnapshot = string
 
 // PendingReason Why a PENDING refund waits. queued: for a worker. low-balance: for money on the channel account. spacing: for the channel's
 // pause between refunds of one payment. rate-limit: for the account's rate, or because the channel asked for a pause. breaker:
-// the account's calls fail, and few are made. sending-held: for an operator, after a restore or a failover. Values may be added:
-// accept one that you do not know.
+// the account's calls fail, and few are made. sending-held: for an operator, after a restore or a failover. credentials: for an operator,
+// because the channel refuses the account's credentials or does not know the account. excess: for a person, because more of the
+// payment is refunded than was captured. Values may be added: accept one that you do not know.
 type PendingReason = refund.PendingReason
 
 // Problem An error document of RFC 9457.
@@ -910,6 +924,12 @@ type RefundState = refund.State
 // RefundStateFilter defines model for RefundStateFilter.
 type RefundStateFilter = refund.State
 
+// ReviewRequest defines model for ReviewRequest.
+type ReviewRequest struct {
+	// Evidence What shows that the outcome is wrong: a text or a reference, at least 8 characters without blanks at its ends.
+	Evidence string `json:"evidence"`
+}
+
 // Timeline defines model for Timeline.
 type Timeline struct {
 	// RefundId Chosen by the caller; case-sensitive.
@@ -950,17 +970,20 @@ type Limit = int
 // ParkedId defines model for ParkedId.
 type ParkedId = openapi_types.UUID
 
-// PaymentId Chosen by the caller; case-sensitive.
-type PaymentId = Id
+// PaymentId Chosen by the caller; case-sensitive. It becomes a segment of a path, so it is neither `.` nor `..`, which clients remove.
+type PaymentId = PathId
 
 // Prefer defines model for Prefer.
 type Prefer = string
 
-// RefundId Chosen by the caller; case-sensitive.
-type RefundId = Id
+// RefundId Chosen by the caller; case-sensitive. It becomes a segment of a path, so it is neither `.` nor `..`, which clients remove.
+type RefundId = PathId
 
 // BadRequest An error document of RFC 9457.
 type BadRequest = Problem
+
+// BodyIncomplete An error document of RFC 9457.
+type BodyIncomplete = Problem
 
 // Conflict An error document of RFC 9457.
 type Conflict = Problem
@@ -1007,6 +1030,12 @@ type ListCasesParams struct {
 
 	// Limit Items per page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ReceiveEventsParams defines parameters for ReceiveEvents.
+type ReceiveEventsParams struct {
+	// Prefer `return=minimal` (RFC 7240): the answer has no body. `return=representation`: the answer has the verdicts. Other preferences are ignored.
+	Prefer *string `json:"Prefer,omitempty"`
 }
 
 // ListMessagesParams defines parameters for ListMessages.
@@ -1113,6 +1142,9 @@ type PutPaymentJSONRequestBody = PaymentSnapshot
 // CreateRefundJSONRequestBody defines body for CreateRefund for application/json ContentType.
 type CreateRefundJSONRequestBody = RefundRequest
 
+// OpenCaseJSONRequestBody defines body for OpenCase for application/json ContentType.
+type OpenCaseJSONRequestBody = ReviewRequest
+
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
 	// ListCases List cases
@@ -1129,7 +1161,7 @@ type ServerInterface interface {
 	ProposeDecision(w http.ResponseWriter, r *http.Request, caseId CaseId)
 	// ReceiveEvents Send events
 	// (POST /v1/events)
-	ReceiveEvents(w http.ResponseWriter, r *http.Request)
+	ReceiveEvents(w http.ResponseWriter, r *http.Request, params ReceiveEventsParams)
 	// ListMessages List messages of bridges
 	// (GET /v1/messages)
 	ListMessages(w http.ResponseWriter, r *http.Request, params ListMessagesParams)
@@ -1166,6 +1198,9 @@ type ServerInterface interface {
 	// CancelRefund Cancel a refund
 	// (POST /v1/refunds/{refundId}/cancel)
 	CancelRefund(w http.ResponseWriter, r *http.Request, refundId RefundId)
+	// OpenCase Open a case
+	// (POST /v1/refunds/{refundId}/cases)
+	OpenCase(w http.ResponseWriter, r *http.Request, refundId RefundId)
 	// CheckRefund Query the channel now
 	// (POST /v1/refunds/{refundId}/check)
 	CheckRefund(w http.ResponseWriter, r *http.Request, refundId RefundId)
@@ -1204,7 +1239,7 @@ func (_ Unimplemented) ProposeDecision(w http.ResponseWriter, r *http.Request, c
 
 // ReceiveEvents Send events
 // (POST /v1/events)
-func (_ Unimplemented) ReceiveEvents(w http.ResponseWriter, r *http.Request) {
+func (_ Unimplemented) ReceiveEvents(w http.ResponseWriter, r *http.Request, params ReceiveEventsParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1277,6 +1312,12 @@ func (_ Unimplemented) GetRefund(w http.ResponseWriter, r *http.Request, refundI
 // CancelRefund Cancel a refund
 // (POST /v1/refunds/{refundId}/cancel)
 func (_ Unimplemented) CancelRefund(w http.ResponseWriter, r *http.Request, refundId RefundId) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// OpenCase Open a case
+// (POST /v1/refunds/{refundId}/cases)
+func (_ Unimplemented) OpenCase(w http.ResponseWriter, r *http.Request, refundId RefundId) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1480,8 +1521,35 @@ func (siw *ServerInterfaceWrapper) ProposeDecision(w http.ResponseWriter, r *htt
 // ReceiveEvents operation middleware
 func (siw *ServerInterfaceWrapper) ReceiveEvents(w http.ResponseWriter, r *http.Request) {
 
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ReceiveEventsParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Prefer" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Prefer")]; found {
+		var Prefer string
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Prefer", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Prefer", valueList[0], &Prefer, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Prefer", Err: err})
+			return
+		}
+
+		params.Prefer = &Prefer
+
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.ReceiveEvents(w, r)
+		siw.Handler.ReceiveEvents(w, r, params)
 	}))
 
 	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
@@ -2151,6 +2219,32 @@ func (siw *ServerInterfaceWrapper) CancelRefund(w http.ResponseWriter, r *http.R
 	handler.ServeHTTP(w, r)
 }
 
+// OpenCase operation middleware
+func (siw *ServerInterfaceWrapper) OpenCase(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "refundId" -------------
+	var refundId RefundId
+
+	err = runtime.BindStyledParameterWithOptions("simple", "refundId", chi.URLParam(r, "refundId"), &refundId, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "refundId", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.OpenCase(w, r, refundId)
+	}))
+
+	for i := len(siw.HandlerMiddlewares) - 1; i >= 0; i-- {
+		handler = siw.HandlerMiddlewares[i](handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // CheckRefund operation middleware
 func (siw *ServerInterfaceWrapper) CheckRefund(w http.ResponseWriter, r *http.Request) {
 
@@ -2368,6 +2462,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Post(options.BaseURL+"/v1/refunds/{refundId}/cancel", wrapper.CancelRefund)
 	})
 	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/refunds/{refundId}/cases", wrapper.OpenCase)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/v1/refunds/{refundId}/check", wrapper.CheckRefund)
 	})
 	r.Group(func(r chi.Router) {
@@ -2384,6 +2481,16 @@ type BadRequestApplicationProblemPlusJSONResponse struct {
 	Body Problem
 
 	Headers BadRequestResponseHeaders
+}
+
+type BodyIncompleteResponseHeaders struct {
+	RetryAfter *int
+	XRequestId *string
+}
+type BodyIncompleteApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers BodyIncompleteResponseHeaders
 }
 
 type ConflictResponseHeaders struct {
@@ -2564,6 +2671,28 @@ func (response ListCases403ApplicationProblemPlusJSONResponse) VisitListCasesRes
 	return err
 }
 
+type ListCases408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response ListCases408ApplicationProblemPlusJSONResponse) VisitListCasesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListCases429ApplicationProblemPlusJSONResponse struct {
 	TooManyRequestsApplicationProblemPlusJSONResponse
 }
@@ -2724,6 +2853,28 @@ func (response GetCase404ApplicationProblemPlusJSONResponse) VisitGetCaseRespons
 		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
 	}
 	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetCase408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response GetCase408ApplicationProblemPlusJSONResponse) VisitGetCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -2889,6 +3040,28 @@ func (response JudgeDecision404ApplicationProblemPlusJSONResponse) VisitJudgeDec
 		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
 	}
 	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type JudgeDecision408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response JudgeDecision408ApplicationProblemPlusJSONResponse) VisitJudgeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -3135,6 +3308,28 @@ func (response ProposeDecision404ApplicationProblemPlusJSONResponse) VisitPropos
 	return err
 }
 
+type ProposeDecision408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response ProposeDecision408ApplicationProblemPlusJSONResponse) VisitProposeDecisionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ProposeDecision409ApplicationProblemPlusJSONResponse struct {
 	ConflictApplicationProblemPlusJSONResponse
 }
@@ -3262,6 +3457,7 @@ func (response ProposeDecision503ApplicationProblemPlusJSONResponse) VisitPropos
 }
 
 type ReceiveEventsRequestObject struct {
+	Params                                  ReceiveEventsParams
 	ApplicationCloudeventsPlusJSONBody      *ReceiveEventsApplicationCloudeventsPlusJSONRequestBody
 	ApplicationCloudeventsBatchPlusJSONBody *ReceiveEventsApplicationCloudeventsBatchPlusJSONRequestBody
 	JSONBody                                *ReceiveEventsJSONRequestBody
@@ -3271,18 +3467,44 @@ type ReceiveEventsResponseObject interface {
 	VisitReceiveEventsResponse(w http.ResponseWriter) error
 }
 
-type ReceiveEvents200JSONResponse EventVerdicts
+type ReceiveEvents200ResponseHeaders struct {
+	PreferenceApplied *string
+}
+
+type ReceiveEvents200JSONResponse struct {
+	Body    EventVerdicts
+	Headers ReceiveEvents200ResponseHeaders
+}
 
 func (response ReceiveEvents200JSONResponse) VisitReceiveEventsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.PreferenceApplied != nil {
+		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
+}
+
+type ReceiveEvents204ResponseHeaders struct {
+	PreferenceApplied *string
+}
+
+type ReceiveEvents204Response struct {
+	Headers ReceiveEvents204ResponseHeaders
+}
+
+func (response ReceiveEvents204Response) VisitReceiveEventsResponse(w http.ResponseWriter) error {
+	if response.Headers.PreferenceApplied != nil {
+		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
+	}
+	w.WriteHeader(204)
+	return nil
 }
 
 type ReceiveEvents400ApplicationProblemPlusJSONResponse struct {
@@ -3341,6 +3563,28 @@ func (response ReceiveEvents403ApplicationProblemPlusJSONResponse) VisitReceiveE
 		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
 	}
 	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReceiveEvents408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response ReceiveEvents408ApplicationProblemPlusJSONResponse) VisitReceiveEventsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -3528,6 +3772,28 @@ func (response ListMessages403ApplicationProblemPlusJSONResponse) VisitListMessa
 	return err
 }
 
+type ListMessages408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response ListMessages408ApplicationProblemPlusJSONResponse) VisitListMessagesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListMessages429ApplicationProblemPlusJSONResponse struct {
 	TooManyRequestsApplicationProblemPlusJSONResponse
 }
@@ -3694,6 +3960,28 @@ func (response GetMessage404ApplicationProblemPlusJSONResponse) VisitGetMessageR
 	return err
 }
 
+type GetMessage408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response GetMessage408ApplicationProblemPlusJSONResponse) VisitGetMessageResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetMessage429ApplicationProblemPlusJSONResponse struct {
 	TooManyRequestsApplicationProblemPlusJSONResponse
 }
@@ -3835,6 +4123,28 @@ func (response ListParked403ApplicationProblemPlusJSONResponse) VisitListParkedR
 		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
 	}
 	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListParked408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response ListParked408ApplicationProblemPlusJSONResponse) VisitListParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -4003,6 +4313,28 @@ func (response GetParked404ApplicationProblemPlusJSONResponse) VisitGetParkedRes
 	return err
 }
 
+type GetParked408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response GetParked408ApplicationProblemPlusJSONResponse) VisitGetParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetParked429ApplicationProblemPlusJSONResponse struct {
 	TooManyRequestsApplicationProblemPlusJSONResponse
 }
@@ -4167,6 +4499,28 @@ func (response DiscardParked404ApplicationProblemPlusJSONResponse) VisitDiscardP
 	return err
 }
 
+type DiscardParked408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response DiscardParked408ApplicationProblemPlusJSONResponse) VisitDiscardParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type DiscardParked429ApplicationProblemPlusJSONResponse struct {
 	TooManyRequestsApplicationProblemPlusJSONResponse
 }
@@ -4327,6 +4681,28 @@ func (response RedriveParked404ApplicationProblemPlusJSONResponse) VisitRedriveP
 		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
 	}
 	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RedriveParked408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response RedriveParked408ApplicationProblemPlusJSONResponse) VisitRedriveParkedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -4520,6 +4896,28 @@ func (response GetPayment404ApplicationProblemPlusJSONResponse) VisitGetPaymentR
 	return err
 }
 
+type GetPayment408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response GetPayment408ApplicationProblemPlusJSONResponse) VisitGetPaymentResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetPayment429ApplicationProblemPlusJSONResponse struct {
 	TooManyRequestsApplicationProblemPlusJSONResponse
 }
@@ -4684,6 +5082,28 @@ func (response PutPayment403ApplicationProblemPlusJSONResponse) VisitPutPaymentR
 		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
 	}
 	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutPayment408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response PutPayment408ApplicationProblemPlusJSONResponse) VisitPutPaymentResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -4918,6 +5338,28 @@ func (response ListRefunds403ApplicationProblemPlusJSONResponse) VisitListRefund
 	return err
 }
 
+type ListRefunds408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response ListRefunds408ApplicationProblemPlusJSONResponse) VisitListRefundsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListRefunds429ApplicationProblemPlusJSONResponse struct {
 	TooManyRequestsApplicationProblemPlusJSONResponse
 }
@@ -5106,6 +5548,28 @@ func (response CreateRefund403ApplicationProblemPlusJSONResponse) VisitCreateRef
 		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
 	}
 	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateRefund408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response CreateRefund408ApplicationProblemPlusJSONResponse) VisitCreateRefundResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -5390,6 +5854,28 @@ func (response GetRefund404ApplicationProblemPlusJSONResponse) VisitGetRefundRes
 	return err
 }
 
+type GetRefund408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response GetRefund408ApplicationProblemPlusJSONResponse) VisitGetRefundResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetRefund429ApplicationProblemPlusJSONResponse struct {
 	TooManyRequestsApplicationProblemPlusJSONResponse
 }
@@ -5562,6 +6048,28 @@ func (response CancelRefund404ApplicationProblemPlusJSONResponse) VisitCancelRef
 	return err
 }
 
+type CancelRefund408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response CancelRefund408ApplicationProblemPlusJSONResponse) VisitCancelRefundResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type CancelRefund409ApplicationProblemPlusJSONResponse struct {
 	ConflictApplicationProblemPlusJSONResponse
 }
@@ -5650,6 +6158,270 @@ func (response CancelRefund503ApplicationProblemPlusJSONResponse) VisitCancelRef
 	return err
 }
 
+type OpenCaseRequestObject struct {
+	RefundId RefundId `json:"refundId"`
+	Body     *OpenCaseJSONRequestBody
+}
+
+type OpenCaseResponseObject interface {
+	VisitOpenCaseResponse(w http.ResponseWriter) error
+}
+
+type OpenCase200JSONResponse CaseDetail
+
+func (response OpenCase200JSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase201JSONResponse CaseDetail
+
+func (response OpenCase201JSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase400ApplicationProblemPlusJSONResponse struct {
+	BadRequestApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase400ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase401ApplicationProblemPlusJSONResponse struct {
+	UnauthorizedApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase401ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase403ApplicationProblemPlusJSONResponse struct {
+	ForbiddenApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase403ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase404ApplicationProblemPlusJSONResponse struct {
+	NotFoundApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase404ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase408ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase409ApplicationProblemPlusJSONResponse struct {
+	ConflictApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase409ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.IdempotencyReplayed != nil {
+		w.Header().Set("Idempotency-Replayed", fmt.Sprint(*response.Headers.IdempotencyReplayed))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(409)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase413ApplicationProblemPlusJSONResponse struct {
+	TooLargeApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase413ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(413)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase415ApplicationProblemPlusJSONResponse struct {
+	UnsupportedMediaTypeApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase415ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(415)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase429ApplicationProblemPlusJSONResponse struct {
+	TooManyRequestsApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase429ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(429)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase500ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenCase503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response OpenCase503ApplicationProblemPlusJSONResponse) VisitOpenCaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type CheckRefundRequestObject struct {
 	RefundId RefundId `json:"refundId"`
 }
@@ -5659,8 +6431,9 @@ type CheckRefundResponseObject interface {
 }
 
 type CheckRefund202ResponseHeaders struct {
-	ETag     string
-	Location string
+	ETag            string
+	Location        string
+	RefundryLearned string
 }
 
 type CheckRefund202JSONResponse struct {
@@ -5677,6 +6450,7 @@ func (response CheckRefund202JSONResponse) VisitCheckRefundResponse(w http.Respo
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
 	w.Header().Set("Location", fmt.Sprint(response.Headers.Location))
+	w.Header().Set("Refundry-Learned", fmt.Sprint(response.Headers.RefundryLearned))
 	w.WriteHeader(202)
 	_, err := buf.WriteTo(w)
 	return err
@@ -5757,6 +6531,28 @@ func (response CheckRefund404ApplicationProblemPlusJSONResponse) VisitCheckRefun
 		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
 	}
 	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CheckRefund408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response CheckRefund408ApplicationProblemPlusJSONResponse) VisitCheckRefundResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -5950,6 +6746,28 @@ func (response GetRefundTimeline404ApplicationProblemPlusJSONResponse) VisitGetR
 	return err
 }
 
+type GetRefundTimeline408ApplicationProblemPlusJSONResponse struct {
+	BodyIncompleteApplicationProblemPlusJSONResponse
+}
+
+func (response GetRefundTimeline408ApplicationProblemPlusJSONResponse) VisitGetRefundTimelineResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.XRequestId != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestId))
+	}
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetRefundTimeline429ApplicationProblemPlusJSONResponse struct {
 	TooManyRequestsApplicationProblemPlusJSONResponse
 }
@@ -6066,6 +6884,9 @@ type StrictServerInterface interface {
 	// CancelRefund Cancel a refund
 	// (POST /v1/refunds/{refundId}/cancel)
 	CancelRefund(ctx context.Context, request CancelRefundRequestObject) (CancelRefundResponseObject, error)
+	// OpenCase Open a case
+	// (POST /v1/refunds/{refundId}/cases)
+	OpenCase(ctx context.Context, request OpenCaseRequestObject) (OpenCaseResponseObject, error)
 	// CheckRefund Query the channel now
 	// (POST /v1/refunds/{refundId}/check)
 	CheckRefund(ctx context.Context, request CheckRefundRequestObject) (CheckRefundResponseObject, error)
@@ -6232,9 +7053,10 @@ func (sh *strictHandler) ProposeDecision(w http.ResponseWriter, r *http.Request,
 }
 
 // ReceiveEvents operation middleware
-func (sh *strictHandler) ReceiveEvents(w http.ResponseWriter, r *http.Request) {
+func (sh *strictHandler) ReceiveEvents(w http.ResponseWriter, r *http.Request, params ReceiveEventsParams) {
 	var request ReceiveEventsRequestObject
 
+	request.Params = params
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/cloudevents+json") {
 
 		var body ReceiveEventsApplicationCloudeventsPlusJSONRequestBody
@@ -6615,6 +7437,39 @@ func (sh *strictHandler) CancelRefund(w http.ResponseWriter, r *http.Request, re
 	}
 }
 
+// OpenCase operation middleware
+func (sh *strictHandler) OpenCase(w http.ResponseWriter, r *http.Request, refundId RefundId) {
+	var request OpenCaseRequestObject
+
+	request.RefundId = refundId
+
+	var body OpenCaseJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.OpenCase(ctx, request.(OpenCaseRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "OpenCase")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(OpenCaseResponseObject); ok {
+		if err := validResponse.VisitOpenCaseResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // CheckRefund operation middleware
 func (sh *strictHandler) CheckRefund(w http.ResponseWriter, r *http.Request, refundId RefundId) {
 	var request CheckRefundRequestObject
@@ -6672,323 +7527,356 @@ func (sh *strictHandler) GetRefundTimeline(w http.ResponseWriter, r *http.Reques
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"7L37ctu4sjf6KijuXTWXTcmSfImt1Ko6juOs8ZrE8Y6dmW+tcb4IJiGLY4rUEFQcTY5Onac5D3ae5Kvu",
-	"BkDwKkqWM8namT8mlgSCQANo9PXXnxwvns7iSESpdIafHPGRT2ehwL9PuBTPRcqDED594OFcwB8el/gv",
-	"n8bzKHWG/cF+z3W8CY8iER57Hn3r+GIad27CIPId1/HCWAr/OHWG0TwM9eef4nvzxTxJROQtnKHz9vK5",
-	"4zqB7wydXv9wfDDeE50nXq/XedLr9TqH8L+e+Y9zx3XimYiod2fQGxx0erudXv+q3xv2esNe/1+O68z4",
-	"Yiqi9Aw6nfHF+ydP4MsknsEwnOGYh1K4TiK4jCPpDH9zorjD52k85WngdWQqZs47+H08j3zsJBm/7/d6",
-	"fcd1ZMpTAcM+//n89a/njut8EIkM4sgZ7i2BLnHgAT1/++RwL8XvHS+OxkEy7ci55wkpHdfhYRjfw1DS",
-	"ZC5cx1dkJ+KI8Vh46ZkPvbxznZTfCXmK39XMeQ/mfD9ZUAdLt+LVUZx2/DgSn/PdiZAi8u03KsLrVzpX",
-	"E8HUTmIej6I4ZTeC/TEXSSB8xm/iecrSiWDjIJEpS8QfcyHTLjuhSbF0wlMWpOyeSwbPwgRdeCBiXN6x",
-	"cZwwziJxz2glu86q+RENcDYOjafD5Z2Tm9U9D9KHUdF6S4lm3PPEDN7aCeQqytGs2ETNXkS+8NlCpOvN",
-	"EyaJjzqFxfsQ34mO2j8cv20Yz3nM1O5m8Zilk0Dq4cHiqF6Ez24WjLOZSGQcMR7GkVh/sKazzs2iQ105",
-	"y3cwFi+Ag6h6ER8CX0Qe8q4x91Jn6Dw/PX7+8uz8FI5xPE/gN+c+Tu5EUnGwl64TBpFQvSmOQgxxls4T",
-	"IEIfWNJKXki/vhFjkdB4HG9CHMlLBE/LnKx3NNw/GvZ6/3IqGCXRSs/xI/KTYc91JiL08Y+7KL6PnsED",
-	"MuIzOYlTx3XixBcJcrI48RU75EHlmw/Vmyt5KK0pvwmFMzx8st/T3wh6t/5wGkpxPxGJUN9KkXwQvr47",
-	"0mQeeTy1tpFhob2l5tNcHabl0nWeq5U9ns3CQPi566mR01H7/CwHMMt+T80SbrezNe4ebyK8uxVdYpPE",
-	"GTo38Y21uw1zMBvTecajOzaLk5SHLhMf4S84PgP2iifeZMiiWJ+ieMz6g+5+z8kWXfX2cRYkQuYHtAsD",
-	"6ukBtbxbfditU+6LismZvqacpsajSJ2ZuXSGmtL529BauQtz966/dEpi2HyhVAd6WfIs+t95VYzEU1yW",
-	"C57cFRcj5MnUolYcyfkUO0XeIR3XwaUx5FK8gT62nMzeABlLclcrvhHriWWgtsab0xdvz5+/+efOk//Y",
-	"Hfe9wXhfHPKjm57X9x0twTlDB7iOFxNjgq/9JPiAH9T1LIM/hTPcy/g+DTtNAiGdYd/FW12+iJMLzec1",
-	"77nIGL8lEre5Ab7x/nV5/9J13mAvJzzyRFjcoXkFBNUSfbRXkV/J8ap5NentHVgivR/cCold94dHfLw7",
-	"Pty76Y3F4GC/v9vzb/Z2D/o3h/zocE8Ir7c7Pjo8eLK37/n++Oam3/Nvdg+Pen7v8NAf8KMDx3XGPAjn",
-	"iZnAVKTc5yl3hp+WrhOJj+kx8sbsPFYuYpWSIyI/iG7fqINBDyeFTw1qzcnx+cnpy1OY8nzm87RZzzJr",
-	"N8jW7oJG8D9w6Zw08O4EvOmqc+SUFrJuwBsurfPHXMxFjgv6fMpv1VcNa3xxev787PzvK5e4l1vifrbE",
-	"l0qP3fISO4l4v+983Yu8xdPadjkv356cnF5ernlid7PlfBvhvbFyOT9t2UpjJlq2vqwyzizba11fMevP",
-	"DbH/YI6x9mWQ2bjW3llXwVSA+pzfVGkqprNUWccieS8SvX9Pn+OdQ182v8gP5Iyn3gTlNlvL13LvoAdq",
-	"5K2IREJ2C2h4B/ti6FyensN7QpygkkCiOD0epyKpfOWuIngQgUbad51kHgqg/B0RKmncTst3+vAQuX0R",
-	"Bh8ESZ1Ag6Z9yOdSVIjjiZCpYwngjpaLO8m4oxYwnqdePIVhXh3/fHpu2zvU42nCIwmajTN0Jmk6w5Fq",
-	"yurR3Ugg7QmcL/kiiaf1BkDuAQsJhX+bmcQeg++Lj6TQ6KW7E4vTKlVrkHsqmk9vkHZv+r+++cc/BoP9",
-	"47//1Pvv892TFxe//K9/HB6fnPw8uDz++dmbV7nFXr6zZe4iU+QNe7R+jmXuYu3mlvxViLo7IRFwDG21",
-	"1yy8Om+Wevjq9S946D7Ec28C9Pnk8CRyhs6Tvf3dJwe9vcGgPxgM+ruDJ/3e/pOBswSC/B7PEyQPWbhj",
-	"1Dvh36GcxDPHbdzU+hKtHHwqIp5tlKXrjHHP0Tzs49wzx1mZhPGSlOIPJGJpq8eWzLN0s1HLhUzFdGgs",
-	"gC0GbgZlCVHVjMYLeTB9rwzgOLRBldWRBvfmNdzgG46vbxO2ZuNZ487eVTd0NOQKPyPqbtU2SmPNuy8v",
-	"kXu0FFIaNMDdJVwdE8HR4DD85JxecVQkfCG9JJjRQJ1fBb9jIkqDdMFSfksGZ20O/04y1R9alsm/BQ/t",
-	"XDv9awfPyB/zIMn4lPQmYkqi3WIGTWWagAIDYznzxXQWp3Bi34hZyBfCL49nBP2M2D34HWAg2hCNpm8w",
-	"3TDBkzAQSW5ENS+/ieNQ8Ajf/jL21OIUX3ns+4mxtcPUaX3yU9750N8hosgdm0W0n/5Foi0Xluk1PxJw",
-	"RMxMM3LJwLyVAS8/IrCy/K3fc5rf+oYO9VnF2858WPdxIKT2MWBTFhDlw/i2y674nYgYbHdFG2zynWTx",
-	"fcRoc+m14il6T/osjVl/cAi+qIR7qUiQssedfzHe+ZP1Okesy96zjsvidCKS+0AKpo5OcYarmXevv3L6",
-	"abJQAklx/pfCiyNfwniBluxGjONE4DxBdGRpssiNp1/xqiBKxa1I8F2//vrr8TydAFE9PKjFF/4U38PL",
-	"uNUoP+FngiciYYng4fRv14oJJAs8afWzXKIZkE9FKhLjfKYFX4eWqGgEEcq86cRxnYij1KOMxU2bfRyD",
-	"V8sZOvN54KMAnaYCb7///Vuvc8Q743efDpcd8/dei7/7g+V/Om7Fkp7MExlXLOcIFo1+HOmzPEvEhyCe",
-	"Szbjt6LLXs/4H3PxlH3gYeCzOAoX7D5IJ9hU8in4RkMgYldTArynC4sU9Gp76lP+8aWIbtOJM9zvD1xn",
-	"GkT6c99tZoI/i0XrQ/mUztVgf599CGRwEwp2fHlydmadsi4D9vHHPE6FD+7aKRDhzYsTdni012c88nGa",
-	"NzwR9CtPRDbxO7HosksR+crJeycUaeijZg26F/2MbpOImeBpfjNXiNJIU+IaGVEtinSAJE0bbW1qj8/j",
-	"SLwimbBI6lNz6yGHUvcKo0tZlm+8vWundg7jDryoQ2+qGXEfzdvlQb4MpkFasRNSMZVsJhLavDVbMsSH",
-	"7Tf6YsznYeoMQa6e8o/BdD7FlyO51Ce3ioGRJ2N9zrE30IPLc46Z7u+L4R0XmWZvT9Eo+ZWT0I80zeI/",
-	"EzF2hs5/7GQhQTv0q9w58637v4Jv4UV+PmLfw2F9Mtjr/TCkC2k+gzN/ziRdVC7jKZvGMmUHvS4bZfJE",
-	"RwkUIyYn8b3UnK9WjGCv4ea1mkDXkc/QtiCpPXCHKE7h/KPC5+I3wW0UJ/WCSOXZUPOuORSD6jORydz2",
-	"OmWCV8VCGZH5Qeu0hKflLI4kBXI9474SoeCTF0epcmAhMUmk3Jkl8U0opv/1u4wja8SSzHwZe7sTi04Q",
-	"4e2T94HFPp7FmqZWaMhxxAr8kgVy9d3gEt+HGB7JuL4kiN64mEkSJ6SXm1dN5xIkug8i6z7r0NGqRQUD",
-	"J/3FiJ1txLg9XLQ0WZBHTOkyWrnewz0SpKFQMnKRBEoQDSh2RxNN7Sq9OnKnjr6w6MXfpoGURc9LzTLp",
-	"prmIIkuejoTwJeNRzbDr6K96wH28XWrvbova2cxX0lo3RVoT3TuekeRKJM63KEa54bfMjwUt+I0I4+gW",
-	"NimKTGEgUyPXyZxQtyah9tcjlBrXym2Yn5xNkSRjNXUk0U0smuxoQxjDMzsFIYT979+OO/9692l3+Z+N",
-	"B7zYGCMGgogsuKbjTXbZYD3iGe2zJfVUeyTflIcgRgi/ozlwkXqFFjbxyBBJpLsRcE6VTIR7CKImxwlF",
-	"1wD/FB/p2mgkavtu8uSmoWxC7P5mxL6J/UWO4uwfl6/Pq8heICBelO2u1Qvqgh4p2zuq1r3LzuN0EkS3",
-	"KLbIVMscljXrf3XUtdw58+tGoJrvZDYQHANEvIaBt+mFDvpwh4Kwq3aa/XORb3EpYJ706/r8aLBqlY8K",
-	"/Cj3vqpVtQdLy0PWts7vc/+2en7FJoU55ux1PEwE9xeMmmK8aoRWH4ZmWRbT4TDffhCJH3jpBpTZX48y",
-	"DaOsIlNxzjlSYWCzDuVtoJfdrj74WA8Go4g3IMRgQ0Ko4zeLJUmQUXzfSAl7NjlyzCpCVoqk0G2qzgcS",
-	"Qe0H1c6McgN67Lanx7F6q02TbKT1pNBtcmT4EAfN2wEbWAS4jKeCeB5QAFwPcGRkQBpcYcvqYMQNCLK3",
-	"+QZRQ66nBDaokqYTMa9hlzUti7J0UQYFIkBD4h9qtxgjKJBlHIgQg+C1p3H7l2qBVHf2uDBfQm2oTGRb",
-	"KSar6QMNMTwfY/fo9WXaFVpUMxWPRxBkCxKySEAyoSc22Tu9gzUIEscs5KkAqZzeWDX9wgz0tO2Y0+pp",
-	"Wy1s7Zh56m7X/Cyl5JdbHmzAPPq9NeY7EWwqpOS3wsq+sV5fN31rJjD9eKaciJ0g6syS+DYpBocpKlQ3",
-	"zJkKcrsPKALeT+AwcZRZcXX0dcKUpevhepIyujTxWGtQQcSs4ZdoVD1PcnrgeDug/t13svjZMq1qWpau",
-	"H4pEZkojuI/noQ+rGAqJVrGI3WOSlE7HEb7LdEwuEHAiwk1O1Roc+WV+JLb0Ys2qRMOa+dtEzJhnx7Pk",
-	"4zpKVjUvkFM1BXJhSFwbVm30ze0bNQpntd3omohZRQIyHwJ52xK0oXWOsekEMDJrmC145jPxMZCpfNSL",
-	"cE2hUo018DegbgM9tq9z6q4V9UjRZD5PeUHbtMUPO3ahSeusCnfQHumOcUk3663Geb10H6LxvoiTm8D3",
-	"RbShystnsyT+IJJOIDsqPaa8k8uNrA38GnytPNJ6H24E5GNwD8WRYPeT2Ei1jGdi55QrxYwFm9xMq7jC",
-	"bn7n6jlkQ7FF76r9Wp417dJ4JppsyPkGRWmXLMZ4RUM7daDk8D4JUrEBFfrrUQEE2ZB7d+AqwAFUTTw/",
-	"A5g0hZw1mEbyDQrXBf3IMF8VBFbL7Sy77I3gqAnKNAhDlGM2secO1qODGlKjBSU/p+2xqDvy7JBR7mae",
-	"ZtZu1Lrp3GjRaHu2sbMoFRSRuJmzy3q8bMBWv1UqvfdwGd8nMUmn8TxhMvAFxTSEMSnFdBbhUclAgkns",
-	"mCQW+A8/GXnJdd82m2rKMLT6Vlum1QS3swuOIzaPxMeZ8FLh01vXJ8d2dsV5nL6I55G/4a4ANWesn6/S",
-	"5ujHPENIBOlwkAo/yQXlbZn57WVrfB6nTI+lUlmjH7cpiNC0stON0pwL2gR5tTA8TRsSiNlsb12v4vgl",
-	"T27FhusK3oNOGsedUHdSXNxCiwLLh1/xgkcvswlu2N/fPWA3i1TI7a92v8DitQMkRXMFjbG08oVZbG/5",
-	"S2/f6tK+4tFCfSs3XOGEp6KDIUbVN3rud3t145hNebQwNzho+RzCU5KUpcFUbJtV7w0Ktqfc2ysVDXvo",
-	"21tSj4ehSJgUFFlaGEhhff8KXeBtBPGncRL8KTbl5/NCF8Vdkfvdvu0pvpBkmuOLMxRyMCDlhgJf0/hO",
-	"RI/A4vuWAarweiVtVwt3uYlsX/0ksBk1IIjAzO+OX3/9tVMMKG5a6GL88YP3yQceGNvzBtsE1KIw5jU2",
-	"OevXRsbBE4HRcCpS6WESf1G+s26D1/Z4ylbI7FcgzjxPnIoDYH4u3HlgLQw8YyOmYFO4+0B2m8YbGmD7",
-	"racJIo49uKo9b37e3pavnnYU33fZsYoeLoRiq8Mp+Vh8EVxzlsSekPIB54FT8t4qh3FVs2pdGUQnoOZc",
-	"CrIJavgv1cUGG+mwmZMOBgV7Cb1Ie1saN1bVvIC0ZJXsiI+eEL7s2MgYFcSpbVwgEZ/qgU0pqUPbzMEf",
-	"RlaEG2GM5iZfYGMXyF57wr0yA6ocSyXtaqdtURAIKz7OEkEu/AbyFVs2o8iplrTFFF3FR+6l4WL7MXXF",
-	"HVY7Fr3EDeQqThNopT0MYLma6ryAIpnKjcoRiNiA+cF4LBKZZUipHfTdI5inSqTRg9C+Tvv1VWQpT2u5",
-	"VMnPHQJZqmRI+QYFSuCPMII49G2bLgj56AS/nwTeRDfz6T6/E7NNztjRevQxQwMxPA4rD1Z+bhk54Hil",
-	"TeTQDWzYPhEou7Z+dwTRoKlkN0l8JxIKbdlU/dlo8krChFfWz15PZblUaAiNZ6PQorAd8Nftnord9SZO",
-	"I2h7JAqzsT2i8wokj4IXVDfJed2jeK5jdlQ7gtxEow7ohSxIWRDJwBc5gx2XbKQeGG1fPR7Uuj+BTnoa",
-	"tc5OPVPLwelZV1KNdaCyYc1lYwz/43miQgQ0LBxePJtfzU/W2ECZ+gEvx7ywODLkanBYFiZp0ek+iPz4",
-	"vsEtUtmuhkpZJA/RyxrnA6l0sN4xM/5oGDSFrNX6SCon+CgRxKhKu+gv4SyZhzROKSR4D1neNy1TvgDD",
-	"+VyWgou36O59kM4h57NZnKTCfyX8gF8tZmrbbGCxMV11ptBXJ1WdlVXXypYlK471YnjhI1hq94vBVX7A",
-	"GQxGMy0z0Go1tnIe29t11nhidedHXoxOSqVM2MH1ZjDbsvCaaWA3ChfmHDPhigmG8C2MiRN08C3GOFWo",
-	"inbm5XHnX7zzZ69z1H0//H/+r7/9V+fdp757sFeVVuk6xwrKpZTBSqKgFju/k0xOeRjCWZ1H5M432Z9B",
-	"lB7sOVbC6lGv96R/dDTY33uy1zs66jdnr7rOMTrieWhl63HfR+hLHgJkqkhShApSG21mffXJhOXSKny+",
-	"nFTXUTHvq3ajnt4vqjldMDrN8TfTjWtP5Z15X3zzu/BSm06/ZO8VEVD1Nx3BgecSm7+rWmzCnSqv9uuI",
-	"rN+Uh2WurK5TpLUGqyrt0zm49idBSHIR9qUEWHoEuooj8XqMKTeN1KJBHtOblq4BTQD8G8yv+dhB0c8Z",
-	"Hi7zSFnW6vs8FZ2c7PybJoRLPdkdPVnaAERV0B4KDEnzB92465T2s9XtYJkH5qre1CTu6UGq1bYHeRsr",
-	"lu8gu37D719RtKpj/dqRd8GsE8+o/47JTKLezZD6/QIk2KeG8e8tNRZOqyX7OYh8+/HdpQYYq6KosiN6",
-	"wOH4OBVZzLUy17EJ91FUihjG9WTYNhbVNUyMPcXe0sYyK23VGB2UGWQMSSCYrSSiVI0FJTKt7jXsqmxT",
-	"mfcfLC3srOLb+6hY52B6CNQfjozC7B+4bNdl////+/81bi5YSMJgq6Iu/ELZ4F7IpQzGgQqIyo7j6mNx",
-	"tMxBu31akxD7RUanqWIdNrXBcnvSfqm1krmzrj84ighqp1nnrZKB5nhLGVBpooz5yL+Qocou+4VS68Fi",
-	"C8mBvi/8IaP6BKhgIJUX8Zz5sVHIupV0ER9TEaE9q6P5tg36d3wCMIMvT5//HT++OD57efr8/Yuz8+OX",
-	"josI0Jenz7O/3p+e/PTa+nh++uv787evnp2+wS+v3vzz+NnLU8d1zl9fvb88Pb9Sf754/facuvnl9A31",
-	"qAEOC+xGnbYX3MvOtvq1E0wJNe8TpfIPndsgncxvul483dHgN9kfOr5GfeMss8X4WTGY/FI8LtEJ/PC/",
-	"356++afjOi/PLq9qpl7kbNub/bN5EOK8CxdsQjdQw6FyHS+eVsKOvIBbmH6E23eieVwWf1PbLVxVt3E1",
-	"L/l7DGa40JvwQIFF3cyDMFVRnbVdAvuPZeNk9pYW6llpC9APGaMOBZcCTTGj2yBl1PpGjNiNSO+FiHQT",
-	"2TisfoX4pSJEFV2REjh2l9ajipWcqIwDCxd9DZmVG7G78V6lVrDi9LYzvw0QRhlycsVrLA1kWQXW/ikn",
-	"RV9ffxz0O9fXH58I0CwG+/vV0nEG8dj8+hPdbmkhuraZpUZvX6ELUqtlDhu2FeqLvUmyZ+3FyAasPTk2",
-	"tGVpHar3kay5wuOZiCivEhVA4h1PWUSiNmHs6Ug7qh+T32NBpT7UcC5srOJ17/q9ZYaou2K5uRQKibdK",
-	"NydpKB6zEXUnR137PYOlBYn8yQlSMZVrvHFppsCThC/y7Kqw5IGFKZ691CJS3XJmxcPyC6LRo1eN9XI+",
-	"nfJkUVwcU1KrSnsDqVJwb8IIpwBo1o422GkzXXIlhap2aiTuhUwZ4FTpv3EZW49Cl0dpGsf+2spUpkut",
-	"0qGszaVqHZXw/0ToM/yt4G92lZdMSSpWfk/r2VOJp6a5HyxzlZea2Z02d+e026yYUNUC6vVVlcSyJGWE",
-	"HSLTgo84U7rIFullBArcXre31rlBrd8rnkQ8ONbqZ2fBmpi9S/UyZlSrO6svEGDGtqTA8Ua1IxKVRhR4",
-	"6oJTzGz+fE+4hPiAChDTwnEyu6I1+9IsoWGP9BVseoaxuFrBG5R4Hg4o15Fr5lVHwzeG7xfVKavIGYKr",
-	"wApBZsBI1UjroLLdEZE/GrJpHIkFm9JWU0q4sKunJYLssMwqc9dlo+k8TINZKDq0G+VoeB1lgSOgLKht",
-	"ykZoX+gQKloHFno0NFYH+hbPMcV1zPiiy0ZUXgaHlwg1DBV4ouJASA7sXkcjsO4nHExzQQxdp3YQhPkN",
-	"HBpShGNmDAFenPhdNppH6MkUfgd2LwwNOY6OMNM9VXCa62jkC+6rx1BwQDNDTC6nLhuVagfkh/edVAP0",
-	"VJJKzp1nnmTwJLzNxjnPLaI9ULuREWAySLvq5dxI8buO2qp+pY3nuE5xAzmuU9ooWWUr18mWktSG/Loh",
-	"I6K1QDZSLulQTbwaDTQnLm1TAc06LvPAL5tK5YX+vFS7TJVRs3BlKO9o3aWheXhZ56/xwZD6l4f1fqqq",
-	"eaJeQIVBeSaKBKlktACVDpp6Y+KTBymNBT0gq3q7sUG+3zf9YLXcSjhmDTtzbzzYQzYacy8djtBIoOWB",
-	"4QhFFyBOxKeiyyxvRUABUDOKXW8xsMEmmm3BZ/FZNTM0h6+j+haElZlVsrCwP5kWvjDKW+LWhH+58lOh",
-	"rYZH6rPwbSAcaJfGKEdaYmSDVX83r/kV8ICns3SRIc+X0bq2qCgeLW2M/0pPWP0ZbbfLBktTMaCEfA5f",
-	"F3lCtPql7QR0VdcqpRyEBhl9fy3LHY2ykBoOZxFjO1qQrIaV/WbxshIRD2oUegM1m7Pp5JmfJr9rWQer",
-	"DDwVVgGL/9kszDpIlXI06eHlu8HTbro2etWxvmxzvMMKWK8/X4NlFidSaY26kSn3QqGywUSUisgT7bYz",
-	"XApWbeOS2RqYdaE2+GiIkCxK5dYFrhEQiU9F7kQ389EVWnWhxnKJryCwuKTENxDESdnPgXrBoCw2Zlvo",
-	"DO/jOkiO2kBPsSLfhjfk/lLVgq5xxStOSPsHeKHaBe15wWu14s2MoGQ2416hRjaN0+yuIs3trVF5MsJ4",
-	"7p9+EJUSEst+Zf1uT9e/ACRMRoTtspHPU/7+hktxsEeSQBb/I208C3xKg2cngvtlm6ouL9NozoHRPIeG",
-	"S6pHo4K+dNhWaX+SONCIh58VnlndcCY8izN7cSRTZ+j0u72qsyHnROiqcVGqSuBX/xhQvFILYcQcwRZ0",
-	"u6JIr/yWsqfkEhtX5FA9E53L26fZ8pfbXM+qYz+OVWYzFACgwGzZXpwwnTsIdPvxjJ7KFRPIuFLzQFXh",
-	"Mx0mZjtkKNrrnfq38+5Tzz2oiVg6sSTXQsDX5Wu2N+g/cdl8NsO4DCkqIss00HCpZ2Pa2/oVBoKfVQZ7",
-	"c50CdRNTX6W1+D1Y6qLZD3z/7tKqvv2prbKRFeiuG3NTFwcFq3mjX1mXUi7dgvh9wfBNl3LuJiQzjbRv",
-	"wCDV3xov1Say3OEyV0t8bR2ov5nWpeuNb6RzGbSl2mZHyyxott3puKTWG7vQMwtcdYGuOGqlTGyyhE8q",
-	"xXFTociIDVJP0TL3mzNgy+PG0qQRq9Rq2TslO3D2Gbb5SZXIUeBFnzc4pSAIO675BnLisPY8lRNHqxwo",
-	"0kg9eHmHy04g8ecP8Z3oqAcpqqomwCVjt9szkmn6bRbP2+6+uFDalJpAgVG2UjDgCBglw7i+Ch68zxlP",
-	"bDPqqlwJ0DXRpMJM+ZenoEqEgsuUHeaKhsC+Q10WotpvQh4BJFhKFsLIRyHGKuWy11M1hvQXh9Xhzg9j",
-	"M4HhMl12lmtrI0er17hWuCI8udc7ao46H/T3nuwd7h7sPVlZLalSX2mMHCww4HIlIG3jgn1la3p4C0ax",
-	"KVFl8Avt/GGPJ4g2G89BX1HMaTQkqCjb08pGgNM8GjJp0Lc03LQqgRek4Pa5Mw88Kq8yJg1XB6D7GXM1",
-	"sejCNzwZOXgc+Fi5+jkVAV5URzSoEsELin7R+Lx0GRXOaIF/bHJhL02h4U8t48WzUsSfmmVHU6H4U0tT",
-	"iala3MwBlXbwWrUuCH2Zvrj6pbvLXCHkT2uE9PLUsUhh6WV61nbP2dQ0tSuPWm0gPmyLwFcVT/PMJu8j",
-	"rdgU5RrOpVuCMl5V3DcDeZZhxTY6IwbmaxxEvv1qihM2Nqp75c60z/TmZp7DZd4TVn01qGkTG7Va4zDJ",
-	"P9dsXd+v9P80hnaWKux+aqmOWOWt1z2mR0ur9HXZGKR5q8EluxEisheCaqUBN1a8Hrxl4dynJMNGCu0t",
-	"i1W2yzUJDRYFbqAgsqyFeoUS4cW3UfCnkPbamJopgUpCIEzAIEUc9uQB+wc4Fb1kJZ9qkbNAwXnUX/4A",
-	"rpm6UJsYoMZaYZDX6144D+WNWFgnt+Ls25uwigWpiKwSJV5hiAqedBWnsortGNfuGs5YOIx8w9Ox0anc",
-	"e6BP86CQPtVCG9zdTCFf4XfTJgcLfzGKFYx1MXVolf/NLiG/uc2nV3EVV8ztsLUlgLZm2Q7wZJkvYF+p",
-	"b1XYcWsvk+9kpmVIqP+TMbMZX4gE70GpsK8isXAJ7VOBmx6/OVd5qzzxNe1Z3jeheeItsGptHWrIg8uM",
-	"OSsce1Z2UZk5VLnxjM3BiC8o11hbICNuPb+o0w1+On35fIgygYqAgX1p4qEWIu2yV69/OX0+zIhJ7KXL",
-	"dI7OsHCJpPMkEj56T5+/eX1xAS14hTKLzJNCrLR6RYqBS9FnPK3s+JHVBiCI4zo46XwikppMjbGitPe3",
-	"Z7LInDbDT2v5yrWNY+k2ty7miyzfrbT545heZ8pAflfRYsCyANw2yDWq2BpLFIbBkDjfUxYp6YJURdk1",
-	"4PnDJoj/p4yKAHcVEANsgOuogMyQNVJAf0M0MVRhlDxVwTYUBOpnfMBqzBUEi99FEciLESlreE3Ic1kq",
-	"Prlispc/ctSgpjXyBCKussupag+KQsogRz1ZE3De6eXUyATl5ADEcGgFa3ACTQsXY+a6b9ZFVdnDlqHH",
-	"LwIR+qfwzKrIfF2pwuq4tR9+b5lDk2iOni6GhhMtjG8566eSTxsXoxW9p5iLUh6EFRnS1cG9lTF92JmV",
-	"il+VfdNO9w4iX3wsn/CLWAbkvY/sVGXXcHXEaOp1V6YJtzQo5PhNYX1n2b5txx1zu31lFn+ytha5jn0j",
-	"F0615UCoJ5Z3u42kXRRdcOktwSOTgW1riSXc6MAkvSK1+1xtTVnem4mQ8zBtzwbs7koHuTgj3XnVuF7w",
-	"IJwnoi5VQElElPhcVqaUlHIS+xU95CVXuNSANbQX99vwXzX8Mv+tZkr2eBuoUT0f9XBnzIMQLjNbTEMD",
-	"r238ImAyatrVzTrm2s6LePglio6Fhh1/TshAAh+5jsrPEOSzAn0F+V4JlRi6ry5246caspmIZ6HQP5RM",
-	"ZJ8l4j9PyGxZOtmdXUsHlVRkTwqvcuterM7G4/MwLSBMdNkpAW/ipOIxUxAdbiZyUYYVleiO+BQFLMlm",
-	"Ifcq0jtb3PhwsVJ3TchCWSnzRnufGWVTXyB+g2ZBdlPzyMrUcwNXUuwaY7Iu6Ff2/ZsXJ+zgqNf/gQVR",
-	"GhukpqdMYPyvNlPdT+KQflkvE1yRtOqs/iR4mE4qxDZwKrfnpNTNCTzUJBENcuaA9hMweqwaVv1MaAil",
-	"6UQqvKg5Fv1uVShpYVgRJQnEd5UDqrLmnExiKSKwOqQGmP8phiN0JBzwNPggHoR79Y94DirgaZRWZmR4",
-	"aZysNNhsYqMbqJjAR8pgBRPgWHk3tizo7K0BHHTQEjhIrUIVcJAUf6xpNu23M7WhwBY7w/ZkafJ/wTCV",
-	"tUgB2YzJwJzGJVAbY1vC3VUXs5htzmpklCtbE+CYkWdwPgip3cW4Y3Kcq1/UDecSkJwXztEfTxivwRSe",
-	"QLsRJWxkNZsf1wxka1xeyIPpexXUQh+4vAOqzT0DPlow/NON/n6sXAfZfa7+ei+8SWx9jMT9e+NfyBRF",
-	"hBiCVyu0ofe6jJA2/6Eur2FWEWHkPY1TijQlmeJOLN7bKMsmsw0sK37C8VExi73J+ylP7lSC8nsw2Om/",
-	"Z1w9jZ/mUf5z9qr14oPaBAYtXednmN2zRX2ilbbR3AgE7EJqDIE/y4jP5CROJdY9Wuh82MfGTdKvzeA4",
-	"ZI3RUE9tu/ZCzXsrQB7mskbBATqGXKZZaMO9LU5/jzYt1zjU1JLDF/oBV9n2fnCz5GEKChorsxsWCYbj",
-	"rNRD1IKYVdB6c5G7tb+6VWRE34KVaH9bKbK3wxHAqE8r+qLBYZSVfdZx/+0sN+gQvRQiyt1VrRFTQr7p",
-	"0/sPiBMp6Cv0vb4pchu0W7w46/1vVxWBXzpoJ5AUt9MedY62Ocbk170MB0rt6I1q0KTbVkTure2t2/J+",
-	"GaisCalXvNi/8aon3BO+nk+Qw7OqFLZK5oemcJxsy1r7zx5ZOUonZ3/KL411iKskmeJ5rVxJHJEVRa5C",
-	"vBQQvgZYuUF3I3A54peSys9ABXYLIQmSUXGEnonp2FJ0mLLSfKYQrlJIVoFs+icWmKATc6vYZhaMtxzH",
-	"LQEf90vGzEoVpioGrGSyVEawbBKN+yOLBPzswXxbW68S01qfA+03L/szLEbhspn2DMRjm9FSeBN8QVUr",
-	"vpOFWB2br6+7vg1RfMWpN650HTZW6/X64kSMjFG3tgMV930Trs/aMaRfrWBSK2psKDQ8WALY4FJvNoqk",
-	"yTzydHWaRrCDL+NOz21ue/grj3iF22k92Ktcbyu9TtRlw6hq4yh+1XhE2kuh850Ms2QXx29+hgibAFMq",
-	"Qp8p2U898ciq7tXxz6fnGCZz8fL4nxgmc/L6/MXLs5OrHCzwr8dnV2fnf3dch8brvCvNvoz0s3nnFUZV",
-	"9bLPio5mxct8Wchor0TKmy29n+wMnP3+wG0VnYe2cOXihP5dFSxMDqN4zPosjdnBnpUNhPHFYBwogAl9",
-	"J004vcoHsoe336uYlQEFqAImuQkFDgPeggX7ZgmlTKNBkoApH/esRDHiUHUUYiAQqxNEnXEY3E5SZJQA",
-	"jh+JWw4ehI426vEQ1LhFR6giflh9Lvsbgqc61fHHnZtFRxlX4ZcoB4llPSLvNEAWqY4dsm7CX8oYR30R",
-	"Wh48AVyowztZ+aIoBpvfRMNnwT+deNzR77R4tl2uMasbUmMfMyu6XQPZhQHnLbLbLOoLw80Cn6r75MJO",
-	"rfpEN+I2iDCoNAKrl5sDbjLBZW45nOye5+LJzlK95zDCHgPrs5p3CXpoX0ce/IzaUwTWXx0y9zTLToPt",
-	"C6/mJoqOjpfKvxpAJh3K4dxAB7BpEM1TIXUgz3iezpO2lQWQlhDlVqEchTyZ1hJZRaIZr6hlwo2ngs4k",
-	"dPDA7JTWeVBomm4thtOcn8MzzRL47iYpVhuEnlOo4eYIXEplawjzyitzOluTVLnuKpk7qQHhPM5ZgtFu",
-	"rDaGa4dYuswUyXcpErRD8B/QSqZxQo1ugw8i6sxn22TjlnhM5pzVYYCoE8ngz6prKPhT5Ks4RVjvY4UR",
-	"rd/fKGcuELLJkpcJz6SZrzbmgR4D6yNfxIkFLd8m0acyvb5RbTB70sK5Lr7cNVxGz9c6CmoRcgunDnqV",
-	"SKTOdI0JAFar2kCI61daVAT0yTEvaLcqjMUq4FUnlbWMYF1WeektfjfNXESrGV1jWMfUOPr16F2iVgOR",
-	"FbPdjjXtZlGV8Qxu7OH1vNfb9UDqw78EQS/KhUzFVP2YxKH+cWWU0SS+b0cwwlRbYbSaYKObJkLVwkty",
-	"FVxu+DFVCEKf3CNLsdXh5n4gIZlGUPI0jf6zqlr0yi9P06Jx1aGy+nVA3hZ7LdoiVdT3evEnh1vFUK0o",
-	"wtFcE2bzrNr+/gPz/3YN+oZcnTOpg/WULKziVNKYXby92iJkfv9JA6DRswWbxPdsCglriYCwGfKzK2Bv",
-	"CsMMfcTSxUwVZSIyYN/roev26eIJ/Wbq6KzlqUHbD2QubWwhVAYzqrGmgKx5mvAk4HHKIlt3mHBr3WWR",
-	"IE0LYEdV5OuetazfUgwAba8uGnipCjXwAbpM/2BznNwsNVXLrvlZvAS5Wqa6Aj96KyFrqwJmpsUy7Zm3",
-	"VaXBX86nRpMoHL11X9SzXnQaSnE/EYlYNyqPaENnrHG0ue2sYRhxp6857qOiob3oO50LshZQ3XvFufCV",
-	"oRinLBepUKl+HObRcNYC2m4oLJQVE6qvIVRxNWSH1rWLWelbzCK/tW+qVlYxKQtay9rU9hVjzmvG91c5",
-	"B9Rte6njth65Xta2C2C1SpMulYYJIvYhQNmOHV+enJ112SsSGPU+Y0j4XIKGwRmJhPBZHJXinL/a+luV",
-	"rKTGGaPbarNarWHvKevRYbaP7kaliXtVpYlrMa/OIjgOUkhKnhUYeUHWQhOOq/b6ow6xjKTxgHpkeQOx",
-	"JSqLCKpjNxd6uTg9f352/vesYksAMTp/zMUcdCMCFLyPEzBmsTC+79zwkEeeoJ/oqoqjQgERKnDN5Ix7",
-	"mFusbZnm8F1HM3BnWiUAq4r/d1kCskAYTIM060R1DyeYp2Qag/BW6C43CglaII0fX9ZlN4kAzMHhdZTv",
-	"B/wNEvOwlJwGmdmJwCicLpNExQ4wWUWQiAGX4ynYtVURXDRFw5bHF0JfUP22WuO8jraXJ0UL5biOtTaO",
-	"6yjSO66TkRB0aqIANLBmVeNiyG+fLfsZssTUguEzYpjtzPzYmyPfiMcMEoiO9vafVCUX6kSeYjpXuKBA",
-	"+R30Ef3ZWkdpmeuDUtYDsr/32mV/7+eyvyuC8CBlTRarIqt4oiBhKqTu+71e74fWJGiXP36Uyx8vp5ZZ",
-	"yLMam0BFfAbjMaSF7fWO8mNqnXp+qNgn1eZflTaSS1KvEyqR84MT1EajUlkMGZxTvXB5UJX7VSFJogE6",
-	"SEOx0vGS6oT3j3w6g/bOjvIJSHWSOhllOxaqQeYfSYJOYsmb7TPSsKUeqGslqNXm7dsLUilIWsdghbfj",
-	"KRuZmY5YGMgUYfDVdppubsUroG8j9Dalm9WgY6tBa+iBOsDThnLUIkHJcKUf6IE4ElPBI+h1VVppS7yG",
-	"tpt50Goz16E/mF2lt5mehQUr3AwMUUCTtayIjwjH26KO1aPA876hoOkKqPaNXRYH+ai/NSAidFxWo5N3",
-	"8LgIFPtrhxvurs5ReMWTO6ljC7K7NZAsTRab5SfsKZ9jFcQxaM3ZBVThs1Ca1ArLRol/4+tqoCiKYYN6",
-	"iTLfV9VZo9TKpjJoLXT8ItdTpXXb7QysudwcVTDYljH/STUoX5M9IQvpXwezjsob/IVeAEIBvFWA3wVn",
-	"od9XVdgIdPsju/zpuDPYP2Cg3DDswc3sJspOCu31iLqOawkwfn94xMe748O9m95YDA72+7s9/2Zv96B/",
-	"c8iPDveE8Hq746PDgyd7+57vj29u+j3/ZvfwqOf3Dg/9AT86WIWkOM6wStrtKg1usjpcZdoiNLBOhC37",
-	"mtEaCc4yuiyqrOhXQZbgBS0LFT0bi4o/pILfRu6A3c3t8HAEZs22ijwEobJVKBeCsmC0L5GUV2ybF76X",
-	"C9JpQcBiEPx67giDd7RBljswv/nM35iTHDQZzi5Buo88UUhNUXXDf6fUdyai4i3ZxgFbgiIqoSZl9jHb",
-	"8N7CVmab1hWXK+61wil0dd1qzUmq0Chtm3pGcisex/CK+qv0swYBvFFy5JcWBJBHY3xk78IGlnWb5zfH",
-	"s6t261vj16kPb/wwazLbxkjDFK4WsGsS7lP7sHMTBF+oQlFV32wNltjAD9rygdYmcpuVlkM86WIZKojO",
-	"DJFzgq4OTqCwFpA0u3jz+uT08hIfuhHQVKId+/jk5PTiqggIW4X7fh1pIAEe+ZYewij6lyxR7O35z+ev",
-	"fz3H3BYwg8RUAR1uw0oE9acI7RQISeZpVdwdIfHBsXEdXb49gYFXYNkSrJv9gx9QKg00wFHeQ/xCFKdd",
-	"dnJ8fnKKzT0eeSLMFbggrQbIYfBxryObHgYg17zr0WHG1BJDgoxZOsd19Ho5rqNI7biOopHjOkQTSLpR",
-	"87XhcKuN6dltvU2LgNm85RShx5lZC+PHY8wUJGFMoKiIjUzFdLYGKuIxPbCqwui2VdOjzTJO26SaHlo4",
-	"7ut0rR5ZhRFrhYhtKcgLRGQlMbbuNYf8tRKV9q8Sv9eIX0ni+3zwCsYX6apQwNrA8r3C7tPbOKJlt4XU",
-	"nYnOerVyG83NDp8dUJJLPVWydFOQCZBdePMkSBeXQGF1rmfBzwJFtRvBE5G80FNLxnfv4QXvP6r/3lPd",
-	"ioLl4nieTuIk+BPNtkP2DDth8DBFN0MX/3cqZIofhfrWLsaV+2Fvt/TLCJAs7sTCLltACXNxoh3ZlIxB",
-	"kYlcXkfSi2dCDtlIObyH90mQipGbfZEI7sNnJd9YLXTxE9MEaCuHlM2afVYVnUbudTSiUOghOauxDfen",
-	"QQR/TEWaBJ56H4h8DMfGgkhVVlGZU112yr2J8ndDugv5Y9Bdhg9o2IpICF/SzYsHBbcsUj3bh5M0nTnL",
-	"JWInj+PqWjBas7ekFyy67ELsJyZ3xeOU4FywmpQCI4NMManJeOaPlKw6DhBQBMVbeBgywtjozBfTWZyC",
-	"qNj5WSxG15HVmmfQn8cKaN1UL8KgEeMqtBybgVQhscLPGpE4mjI8Ty7jhd6uo0oAd3oe6qZdR9fRjz+S",
-	"AiN//BG5hTrKJilNi7zfSSanPAyFTNk8ClL2fX+w32NvL5+zv7H+oLvfY34chjyRLsNf/nHxT/xlv8cW",
-	"IvqhywA6YcpD6V5H4qPieQqgHi57YlYKlC0ThWENYoz5UcOFq1oPFvz2u7u7RzDYt1cnqgV6lu0m4NpX",
-	"9dM83GTa/fdfgJk46rJnCY9gE0ZQDxA3O4h68BFdR5S8QE7JUZeNjNNoxCRfyOvofiJUveiVTl4aIuCX",
-	"/vgjbTBOFPDScDFkClEOXkh4NphpML2h4n0E/hqZrEM4kS4bgTQw0pEjWNYmVQ+5mAtMMSQkC5uwB6B8",
-	"EH3gYeCzt1cvOoc2/WFr1mGs0iigL4KgpRm9hGP744+kHsz4LXAhKSKfjTJdfcS4ZCNP/U2RuiOlvY8Y",
-	"ukDmur9zcU9JlbL744+YCXp8ccZu8VaDDUzJ+BAtq26RoTogkt2KFH8wdIOpcoaxBAACKwWjqxYVpFFJ",
-	"bh9dR7ciler1mgFJ5ExZHB5OFKt0HJO2cBOnExdmOI6hxLnEiXQY3uMZElHks+9H1g0/+mGIcI3QqErX",
-	"0EZIinhlb2C72BjPtzyIaGvRPPXOi2I6+NcR022DyAIOhqH9jNhJnJQ00v+CiE0CUEd1chqx4+/VBe0y",
-	"fSW7OkDWtdLZXO1hkm4hTUbCNKNse0dCFUiD8emzThALSjG7hFD8QEW20yWkgV+NvYDIphVZdaV9J5Wj",
-	"QOIkyQon2fejnFkW7iiQqrNPFu42fNQJ0LBA6UQsmPg4C4HY3HqtiuzLTyBI1ehhUGD8eAqT5FkCczqx",
-	"aZFh9anKuhgix8a2Jh0Gd/DCBa0pzosMijCvfF1aGK/aPzHGwZgk+2pdllHhFHq/QdvKeqWfR6X1gznl",
-	"9iYMykKN4xEBdbHvR7ZHF4dnVnOkGPFIw3lBjzlTPPVxryte0na4WeBOthgxvv3CCvKQw8Km+enq6oJR",
-	"SAD2kX/4OlKGgCDSR0hJz7T/R8gYfhhmi5ClfGscdHWv9jLTCgF+FzG7SYaZT6c8WYDgjnVB1ebI3h35",
-	"SkSRKKIIlJIoQgXlla4JbBgqRT1ZAI+05Goq7790nXgmIj4LnKGz2+1jxX9QlFEO3vFjD/5Yus4OHOM/",
-	"1d9KflOfVAfdBZ+G6iu1crLwcecTUH+pvqXYOPXhQ38HRUh47a2o8Ee9nqFVSQL7ACVGpgQChzGYXhgD",
-	"kdXPyi+AP8NlBV8bQEFz1vDBQqFqQqGAvTaNE5GPKsa8fzubx4iloOw5cMed4Aws3HOJyntBOwB6jdj3",
-	"eOEK3AU/oAxBk8B8xwAaIiC64yqAbaMY0fW00o7MpVAIzUu3OAQMUPSySGRVGxVYTd3bjXOh/euJeyrj",
-	"EI6iuuNM9WvV9Zlf35ltmF2vt6o22TLuKH9Ci5YvMdoVzC+JkLM4Unt60Os5WLInSpXF3RY5f1fWceWt",
-	"lmSuIhcNspKcd0Y5JJTp4rfMGQECdTkGwfHFNO7chIECSo5VhTrgpfozprSqL4ynwnl7+ZzKiwydXv9w",
-	"fDDeE50nXq/XedLr9TqH8L+e+Y9zOhMR9e4MeoODTm+30+tf9XvDXm/Y6/8rZzvH5Xr/5ImKq6UKnWpu",
-	"tN2kwmcxrueOTMXMeWdbWZxk/L7f6/WN6WBo2RYNs9uDBbE9TDBXVAbb72f0meEz5eoNsFhd4KZ7vV5d",
-	"X2Y/7DzjVg0wZ6/XX/3I24growKl0+71dlc/9CJObgLfF1jrfG9wtPqJqzh+xaOFGp2E5/bbzOhM2U3p",
-	"gd1W8/nAgxCu2JwVhvazsr9owxBZCpx3y3f23Qgcl7iY4zopv8XdQp/R+KlunQ7e+A4WzkGNpqPuUcc1",
-	"33jaXTi3yQybI56JzjSQshjPjj9razE9aObjOvEHkYQxp8Rr+3rb+QT/nPnL2nvuCuUaVWo2q3sIVxgd",
-	"LjdXIF0yGbMxVwI+WhoyYYDJ4KOS7yTTeijZLmaxpCQjUCM43IbBGOQ1kLUWhK5jJOlUGcCptjj+Io1/",
-	"To+1fCP+XeCF6DyYExLrqtlSuiEeUY38tta5Ng/VgGfJL/5k9/ZWP3Eepy9i5Yb/t2MFqPkqDYkqG1k7",
-	"3ByVjdnECq4AUb2mAMAmHKIkMa6SRpCHOMt3laxlh6yw5N/YsGMEeqnhTtS9SNh0jrYExDVErymk9zxl",
-	"6X0MpmmTUEVGadCXzKcuO450P36mWKao7ZDtANwRZHqNEzSiRViEmydhIBJjyfB4pFLYb0TOavv9iNQ5",
-	"NB2N9KtGbB6lQQijBavjlTbJfaBCZYZt8qka6HVERpSSiXXQ65Gulud5/5j7Fg6syUt4pnBq1mB6asg5",
-	"CVAT6qydROb7JAJRtUHT4xpiz7HaSYan5R03YJJbPpi94+9iNYM3pgzVvv009JN1PN4UL/l34/O9Fnz+",
-	"RCfvwAP93VYXA4IT0AP7bWZuirC+En7AMaXla72Gco6u4j1E50WQhf535GKMdBsetrx9pjwET6rwO7+T",
-	"wr32daT5cyeQnanKuLSvKL3bOx/iIPf597mqkmN4GgBhzpL4NhFSA0h1DOgbjsSsbGcKS9tRyVvbE5R3",
-	"bDjuLd9ml2mcCGmtEQrQgz02iecAgXqW5q8kvIW0f4WuNQyj0hdZQJ6TFffUdWRdVPiSQLKbGMtgUIG6",
-	"WSKk8d3lA+HAIUA4lGOuSnKTp2MeacgXFNWLsAKw1vI6AvOzufXMrOvvuAzE0jQu3ZG54glgLR0VEqBG",
-	"pciup2xEJAVnaeYzKhcjV5YpKgU/KqZRjQqRYVTzuRQa9jTrWOaHTzkD5EMH4tNU6X0SnXlSRL56TeYe",
-	"xsUhCF2QNMGucB1RbLLJyVZko6qGWX2KOCSABjYCS77qWVn2JQvjGPwiXHk2SkW4R3aW2EiV3BRRIfkD",
-	"9s1CubZgfATNgeuLj4MLb1SRYDYaMl17SmLlbFw9WosYTIbG5TDh/nWkHkXna0kQUtlxWxGFojjV2HRG",
-	"FNIJkFWpdVolBdQmHt0xYFDgngLPMgWWDtgrnniTIRxVRbN4TJ7qvNVofRnjUUWlzE7WUla60A9sT1jK",
-	"sw7xUaXIojUfBahBr/8VTsvMCM43VcX/Jg1+kwZbSYPkTCwKg2qTWp7TzyYC2uIevKlDVn5b2IMmHGIR",
-	"8l+r9JQKMfEvFgrJqSF3PinolOVOFKeBJ2TmQCTgeGQoleLeSRjPffQ3S9bv9iiPEFy/Q7RM4OPg45Vp",
-	"MvfQzcemCIDM2Q3IViht5VreBBFPFtiKfT/yRGekSiPLp3Q3E/IsSTcQbQNGh4Udhdc1QWTo5o4ltdPP",
-	"4PPxmI0uXl9eMZgkPSZHdL3rUL2udkyCvxpNyBS2gmFKGAcY+GgKiWeU4PIUo/fn0hhvqJUWJO7EAkU5",
-	"g6WHAwEp9kYwOQuDlMopE8ldMjrjB5KIbYsKiCAQF6Ad38rPHkg0ojC1IChlEND9dUSFMmJf+K6BTGfK",
-	"iKQ96vC3iiOxwyGe6gAGDDBCjziKt12239tlU8Ej9S4ZT9VKSg0ddx0R5x+ah6260Lobe7zwHD2ib0D8",
-	"yojR6D+GhGdZJSO9EZ4IPgjqsLWE5MEupnH/V9Vlmphc6cxupBNH837CoqPP5A7BX8oxV+Wtq3C+qRLF",
-	"asg6Prp47StfoviQdvoZvPTQ2ZGTeLaDrwc6yJnw8mEKrqM3sXJnZmGdxWO0jnkrYwjI42uo3MHDX0nr",
-	"9D62CP1bBaXBDmeA9ZBkHp+97zs1btoqrL6h402I8BuumAKvhzdX0V09UUt5onOR0aAv/LNsrM33TN0O",
-	"ebfJFnlG+QqFfVLpr8JbAf7KhIFn2U3xlJDE0jQJbrDEA7AMT3RYhtSdqTmPR9j2NMDpP8cEw8dQaqbB",
-	"R5HnVwr9Ak9UbucGkS8+IqadQQ6xka8N3gdFMmSzps8N+54iB6hZ04bP7UU1mr49Ggt8u3Y0dshC3Xam",
-	"AVnJUbWb2R7VIBvVID8qXefagkQh2B+1xTqEWyw7OfhODRJGfh9sCPf2lOAVeUQwxzknjImXylugujk8",
-	"HQrzWFYQZbCaKLlVqjzc6+3sX0hUkVWa4SnkP5lgc6UXMoj40AKOcbmryqMqNB4HXYBG+9IVym/qXlsf",
-	"NObFFPW9SxH5SqC0FD31xWNpeiQXZfrd59HGdOB2fbRmJCDJrHA6VByzKjDiKuMt1mT2RJSGC/wjAFO6",
-	"iu006SwZ8gOoE1adY0oRMoVs8Q1U/4aSBrAuMtlkg1zRPowMTbicYCIG0I/S4tSZxSdRS4KfZGYprA79",
-	"fKUpsiL681zVOoNBBv6tqIu3tKuwtBNU1AOESFwR87miZnfVIDIEp3ZjqKwcWDEWTSxSokKhHB+Zqb82",
-	"CHXDWNGvOrpT1bl1spr+dpWeoWPuR9tTxqtDMHv/0kCK6hrNZARd1tGqJexEPJVDqOh4/vzNP3f6jWJI",
-	"VlHLCEhWRdm6sYS8ocX+vxx7hFbByUphqoCuViX05SqcDgcPjAq1i1d+Cwz9sgJD9RUFDI9YrX0r61+/",
-	"yEhRPbidT/qUL3c+qdO1bLxy1ZPZtUu7n/gsWs2Qywa+ulnzdynIrpncGkyz7KksQgs6orL6JgFHXcGY",
-	"AYfGP1XE0IJoAjOI9aKnbGSSsk1un52fHkeiXFyhFF36ytS4arxyMdvB3g5IA6JMbbKFrnyWMQILc6bf",
-	"G+ytAJ3ZwhVRdHl+fTeCjTnx24oR0JTqhlDJ2hvG9R99vM15Wn+vVBKx5rJZ8+UDlBC+wvswByJBOvq7",
-	"9e9DXc27xtOqj+K3qOqvI6raFBdV4ST58u6bXqifPaa6WQ9D3x7E+6SU0E9qu/HJmesDM7utXFgV72Up",
-	"pDnQUcOJ8ZJBBKIqFS9vUt2Wynelb+jvJBsF4GBUVSwKEBQ6AR2X5imbicQTYBGM0AOXn1Bm+yzNJysS",
-	"Wj+ddS9RJRHNTDXjStEnr0+SE5FskRwkHZF5DS13IgpAynlHRdFVnVtTtwMNl09z2abVyr8Bt1478XOo",
-	"XJWqRORIRbVpm7bLtD0ZBmeqOW4nRdSugYi7J1tlq8rvdvJBbfj42uzNLdg8vu40Tl2bWyViVgl0KBTS",
-	"70a+oI8t0zT3BnY13lo5JKs97RjB5sl/7I773mC8Lw750U3P6/sZ6mhxz9hlmRUTwNrLe5kEouUoFA/7",
-	"FTWMocEDNXSr5Ok3Bf3LUtALGCBfi3JOw975RP/mFfKShmouhgcykd/n0V2OiVDha4dHv8z5/d/+5thF",
-	"qvN1pL8xlQqmsjYHac4RNRKy1D4G7cf4puN8HTpOsW63No5hGfmvSs1ZIddcKLblLN/VMbQdJWeun3Bj",
-	"dd6UQKqpHEh2J2YqZwbR9VJMi1GBdsemoc4G0WVJDM4WJUbodHWkOZogoxhD9srS+nOa2rb4cqaXNIat",
-	"q9ety3RWsJtvvOULDwBXm63EXr5kflLLFOjuFY/CFJ4j+WSuDBEyActNARHEKu7a1F1nAdU810JNl13o",
-	"pH/S4XMMRKM5oRkA5YLrCJpB7yZPDm0AxFxoUQluUvWnjQeAtSft4odpogqxK+gxy/A6KnKy64iCpfJ2",
-	"CkraUjuly16Ux28xQAsAE1lmhiqmauPLCYQyEEoeTOg6MjaGOl5ZGaCMa74tbmkLc7Yw+01abZZWbZt/",
-	"/hXlaL4yx8jF8Ol8BNh42BCRPFcG5+kIxko/SGBCQdtfcKaeXM0VF+ejVbCwy//0bKx/t+vxKlmUJW9k",
-	"+5/pgoS/rUNan+L0sJsUj7Lc+aT+WgX+hOkABprWcqLv93oaV7Xkqa/0j2su8mDGjbieLaRcet06Yq5+",
-	"ojolU4cOf5Nzvw4demHAo+vjwq2zrR74mpVpdaJJtp03QUzoyv7FuHhAQqKgl5HKX8n8dBqbCL4twL+r",
-	"0+tqbAAtEqJ8dx2Vn1Sg4PQYYgFkrjCqhs1eU0lFnWXi6ir1Cjta5SMpVV2p3lWp//Mc59k0618TLJ/2",
-	"X8ireowcquXaDCyrjPUY+TF/LfdFdQiH8FQFjym4YhujZMO8f1XJ7q+bG0jC4r6bM587L2Mact07VNMd",
-	"0265/MIvqC8873/Q5uFZEntCSrqn/h3TR46jKJ4DfzU3afurcvt5JOqFNVX+9a+AnHPfsa72h4MEqHQ0",
-	"uMvFR2AyaM9xsEC6+SUDLniIaK6Wo1YaPy/giFN7QkGNGcItYV2XBRtjqsNTuNslfMND4ovoD1Lt0Tyk",
-	"CuSWQ0jeqLGsjGVFcDFMwKM3uEwKeCQVCH3vxdMpzwch/WYBIpsKbBCf+HEWxr7W99tGlKxR8dMuDrfE",
-	"oo1n9PAhxv2oD/1CPS04PukCBo4lpZwa+HK1eKZiQqzx4dn3FGjzg4JrKLSlkj7QKoJYmx9qE3AIurY9",
-	"jOwqoPOsfORfiXNeOdVi2dqW4JBW9fLlilVSNz3EhlM9e6wunai6N3VLQA+9SOJpblAtSgu3HY8qEGnG",
-	"tGIoz7D5tgeD1t2sdCZlkAYJHXCyPOvSbDjQKdSZkMKLAaSsZsDTILqkFmfRZekQl2q1TfnHYDqfOsPd",
-	"/v7uAQnX0yCi73qlWm5fXawV2V9rEfN5Fnu+WqXI2USt6vm1oe1FjUNXvN9SSXpTdZ5GZFcNTgPvTsCb",
-	"rjpHTqnke92A26IKFMqmwxaci5xB3OdTfqu+agDsz8qFWiXE60ZnUB76xdgwRyz+MTj7Pf44/m9nLVu0",
-	"qYj9LUbsy4oRS4xUpAVh/c0XFRpW59c8VkXHBr2Bwg5FqM4MSNKfJ9AfmXoHvV4G+A+1HZUVyK4rqFTx",
-	"2lqA3evoV/hpdIH2miH6Of92PrJ9g/dYQmo+A6H0XN8jysGJ1ZrUxYNfAGt8WoBtIpveoDcgtE/FG0aM",
-	"Kw1G2gYuDYhgl75zWRDJVHCfoK3eErJVlaV8VGVgOkGeS8fWWddmZ8W+wy5scT0RKdX9tLE1K5jOyO1p",
-	"AcSpMue6NmOm9rXFf2ni9e2xYdowazjFsOkuspLx2UR+1buxYQb7vaoJFAZ56OSK0j/M2nfotHnhsoIs",
-	"h04lMsnad8qjYoEapJlV1jOljBGaq7PuHOpMaBkTW8GRCG8YOYoCtdOlSZUybJneTq/47SqzG7ZZuo6d",
-	"xPJmBS30s9Yz5pGlu4HFz3UujEG8c9wMYK+fzp7IEOzRbDpYc+UN4lG7lVelDR9h5dX1lYEt54swPGBx",
-	"/9IV+WbK/WbKfZApV43SlBpsLb+2sOMGFtu7EwtLdC3+op5d3/Zb7CgRCjyMBr/CJvzZLca6a1V/1Lr1",
-	"YY5optUXv/1FE+5ZrRFaUeA+iPz4PqOY+tqzehR+rc0ao9agYxQHtmLD3vmk5ZX64BJSDM7GnfM4Ep1X",
-	"QIYR1W0lX65vcfZ8IYDd3l6XbaZXDFWh8eJ7qSC1KpZKGr1r7LNB2qSOVKkEfxfphvqAlu5X6wFnY5jA",
-	"K4KBfLixylf4Dn+Z7PaA63lrV+0uBc/UChmkahpI4QyDpLifsIjElzCjb4FKX3yg0pqX8pcfh2SM0iap",
-	"p3wt7Hg88sQGNeGszuvsXCbqHr1tVLsf8fKy4jfo3kgExwo1qASS0k5+1Zmg+PZyjbX2qT0nOD9zCzyQ",
-	"OxO1WutYJ7r59pUsPRKoFCQtENZMYFEJU5syv+W3wOp/M/2DduNn5nTwN+3VR4ymruJrE+HdPQpbuwRm",
-	"NQ8xfJPqOMVjm3dZZZ3UcTU1K3koY7B850RYOMEqetKU8sfaVcTllBgdyFyPUhXsJStbFN8/VfW/4IKT",
-	"mOij2kNCkh4hDncd5glErOOdg7XzfNqFLNL73qrW2+KctFKBZFItn/9Z7VDfuOm/Gzf9b9xQ9rmP4vvP",
-	"w1M/EwvVBb4b81J+j+fwDkJt9ngYSl2uUJNFuwCCxFQFp9YWxKRmmUaAcalEHeW1ZDXrTDiXjS4Z1EBU",
-	"1qBOQsIMQDqvhJuERqvhJontXGlafR4DgHlde/ZoPVLJIPVqf8ur+RrUVayLGcg0TgxO27+59qrjez7V",
-	"kw0JpeZf5FVvdIxBIrhKDydxWJf1LOKJy4oQUxqTxMd1XILOIg/SXMEpt4SSm3E5Me3mI0qr3vWrTk7X",
-	"lUaoRxDspnNvQpj31clU3VJIaNULrgrhFxKkSqsYWreA4VfVxwkPQ4owVi/SXN9+Wn/lNEC+x2MFz6+Y",
-	"/TSH3YdYfSoHPutXt6no9yfBw3TisqlIk8CT6naKozThXmpWZip4BPny8ZiJJImVV3rBIoHJ9FjuLHud",
-	"4fwStuT/GQA=",
+	"7L3rctu4tjD4KiieU9WXQymSfImt1K4ax3F2e3fi5MTu3d/e7XwRJEIW2xSgJqg46nyemqeZB5snmVpr",
+	"ASBIkRIly3076R8dSwJBYGFh3S+fg5GazpQUMtNB/3MgPvHpLBH49ynX4oXIeJzAp488mQv4Y8Q1/sun",
+	"ai6zoN/tHXTCYDThUorkZDSib4NITFVrmMQyCsJglCgtopMs6Mt5ktjP36k798U8TYUcLYJ+8MPliyAM",
+	"4ijoB53u0fhwvC9aT0edTutpp9NpHcH/Ou4/zoMwUDMhafag1+kdtjp7rU73qtvpdzr9TvffQRjM+GIq",
+	"ZHYOk8744sPTp/BlqmawjKA/5okWYZAKrpXUQf+nQKoWn2dqyrN41NKZmAXv4ffxXEY4STr+0O10ukEY",
+	"6IxnApZ98f3Fmx8vgjD4KFIdKxn09+8BLioeATx/+hzwUYbfByMlx3E6ben5aCS0DsKAJ4m6g6Vk6VyE",
+	"QWTATsAR47EYZecRzPI+DDJ+K/QZflez533Y891kQRPchxWvliprRUqK3/LdqdBCRv4bDeDtK4OriWAG",
+	"k9iIS6kyNhTsl7lIYxExPlTzjGUTwcZxqjOWil/mQmdtdkqbYtmEZyzO2B3XDJ6FDYbwgGRc37KxShln",
+	"UtwxOsl2sG5/BAPcTUDraXF9GxR2dcfj7GFQ9N6yBDM+GokZvLUV63WQo12xidm9kJGI2EJkm+0TNomP",
+	"BqXD+6huRcvgD8dvV6znQjGD3UyNWTaJtV0eHI6ZRURsuGCczUSqlWQ8UVJsvlg3WWu4aNFUwf17WMso",
+	"hotoZhEf40jIEdKuMR9lQT94cXby4tX5xRlcYzVP4bfgTqW3Iq242PdhcCsWZ59mcSp0vo4klsK8wVAZ",
+	"IpKzbJ4CYLqdTmc9faRf34mxSGmNwWhCVGqUCp4tU7fOcf/guN/p/DuoIJ4EP7vvT0hj+p0wmIgkwj9u",
+	"pbqTz+EBLflMT1QWhIFKI5EidVNpZEgkjyvffGTeXElX6Zz5MBFB/+jpQcd+I+jd9sNZosXdRKTCfKtF",
+	"+lFElp9k6VyOeOahliOrnXtLu7m5YPf3YfDCnPbJbJbEIiqwrJXUj8YXd9mDXXY7ZpdDlU2+4zPkMm45",
+	"wAbPN2BSo4kY3a5+Dw1Jg34wVEPvGjgq4jA4eM7lLZupNONJyMQn+AvuWY+95ulo0mdS2eumxqzbax90",
+	"ghwTzGw5JucL2oMFdeyCGjLhCFB4yiNRsTk315TT1riU5nLNddC34C+yTe843zomvfl50j53fXo0qzur",
+	"IoH/Kx+Vk5fKZ/WWp7flE0p4OvWgpaSeT3FSpDI6CAM8LwcuQ0XoY8PN7PeQBKW3tcIfESmlY4Mv785e",
+	"/nDx4t2/njz9j71xd9QbH4gjfjzsjLpRYOW/oB8AfRopImHwdZTGH/GDYe46/lUE/f2ca9CyszQWOuh3",
+	"Q5QJ9EuVvrUcwVKptzmL8ATqJrziC5fYlEvch8E7nOWUy5FIyhhaVF9QqbFXex34jRZghleD3sfAJdBH",
+	"8Y3QOHW3f8zHe+Oj/WFnLHqHB929TjTc3zvsDo/48dG+EKPO3vj46PDp/sEoisbDYbcTDfeOjjtR5+go",
+	"6vHjwyAMxjxO5qnbwFRkPOIZD/qf78NAik/ZCRLM/D5WHmKViiRkFMubd+Zi0MNp6dMKpej05OL07NUZ",
+	"bHk+i3i2WktzZ9fLz+4treB/4NEFWTy6FfCmq9ZxsHSQdQve8miDX+ZiLgpUMOJTfmO+WnHGb88uXpxf",
+	"/H3tEXcKR9zNj/jSaME7PuIgFR8Ogj/3Ie/wtjY9zssfTk/PLi83vLF7+XH+IJFvrD3Ozzu28biNLttu",
+	"1pl27pvrZ39i0l9YYvfBFGNjZpBbyDbGrKt4KkDRLiJVlonpLDO2NanvRGrx9+wF8hz6cvWLoljPeDaa",
+	"oNzm2wis3NvrgMJ5I6RIyeoBA28BL/rB5dkFvCfBDRoJRKrsZJyJtPKVewbgsQTdtRsG6TwRAPlbAlS6",
+	"Ep3u39vLQ+CORBJ/FCR1AgxW4SGfa1EhjqdCZ4EngAdWLm6l45Y5QDXPRmoKy7w6+f7swreWmMezlEsN",
+	"mk3QDyZZNsOVWsja1Q01gPYU7pd+mappvfmQj4CEJCK6yQ1qj0H3xSdSaOzRFe07vnrkPyXn0yHC7l33",
+	"x3f/+Eevd3Dy9+86/32xd/ry7T//1z+OTk5Pv+9dnnz//N3rwmHfv/dl7jJR5CtwtH6Py9TFw+aG9FWI",
+	"Op6QCriGvtrrDt7cN089fP3mn3jpPqr5aALw+RzwVAb94On+wd7Tw85+r9ft9Xrdvd7TbufgaS+4B4D8",
+	"rOYpgofs4wr1Tvi3rydqFtTCBU/CMtHKxWdC8hxR7sNgjDhH+/Cvc8ddZ2NQRiapxS8IxCVUV57Mcx/m",
+	"q9YLnYlp39kPGyzcLcoToqoJzSjh8fSDMZ/j0npVNkta3Ls3wMG3XF/XB2wN4nnrzt9Vt3Q0A4soB+pe",
+	"FRplytLuy0ukHg2FlBUa4N49sI6J4Ghw6H8Ozq44KhKR0KM0ntFCgx8Fv2VCZnG2YBm/IXO1M6ZzjZ+G",
+	"KlowPVF3msVZm51n6Ka4EZrdxdmEwT1ZsKkAwhAynmhF32cTpQW5JWg8fg1eDPJDDMxiB2j1Jt8bLOnJ",
+	"ddBt7d0diG63d7ivb/T4OsD7+Ms8TnOaqEcTMSUxcjGDB3WWgrIE+z6PxHSmMqAO78Qs4QsRLe99APMM",
+	"2B14SGCb1mSORnowEzHB0yQWaWF9NS8fKpUILvHtr9TIIEL5lSdRlDqvAICZcKEIgCcfu0/oAPQTnxw1",
+	"3/7b1FpJPINwcSXgMpm5YXRKsG9jQSyuCCw6f+t2gtVvpYuSLl4Jnsqqd/4IL+Ho0VpYEFiHF/htCEui",
+	"NhtIlU1iedOS4m4QMpU6XPnbgHEZ4ZOAQubbItoW124fPFgJwxnPMoEE+39/7b38/9inf+q2jt//1Gkd",
+	"v//2m/8MwsrdI/k8r9j3eQQ3bBwLbX1BOJTFhHeJummzK34rJAPCYnaCQ77STN1JRtfYYirPEFpdlinW",
+	"7R0B2FI+ykSKeHXS+jfjrV9Zp3XM2uwDa4VMZROR3sVaMEOkyue7nk0SAVp5+Fm6MKJfef+XYqRkpGG9",
+	"gElsKMYqFeYQP2UsSxeF9XQrXhXLTNyIFN/1448/nsyzCQB1hCSx/MLv1B28jHuDiht+LngqUpYKnkz/",
+	"dm3IbbpAOlO/y3s0uPKpyETqggTowDeBJap0sUTtIpsEYSA5ypfGLL8KTccKvI9BP5jP4ygIfbQF5OSt",
+	"8fvPR/ct9/d+g7+7vftqjD6dp1pVHOcADo1+HNibN0vFx1jNNZvxG9Fmb2b8l7l4xj7yJI6YksnCsgTB",
+	"NJ+CDzsBILYtJJAmeKCgV/tbn/JPr4S8ySZB/6DbC4NpLO3nbriaBXwvFo0v5TO6V72DA/Yx1vEwEezk",
+	"8vT83LtlbQbE85e5ykQEbvUpAOHdy1N2dLzfdeRpyFNBv/JU5Bu/FYs2uxTAXJGC3QoDGvpoSYOdxT5j",
+	"x6RiJnhWROYKpQVhSlQjB6oHkRaAZBWibQzt8YWS4jVJ32VQnzn5AimU4aqMxB+9zP33r4PaPYxb8KIW",
+	"valmxV10JCwv8lU8jbMKTMjEVIMbnpC3BiUTfNh/YyTGfJ5kQR80mCn/FE/nU3w5gst8CqsIGPmMNqcc",
+	"+z27uCLlmNn5/jC0421uQ/G36MwplZuwj6zaxX+mYhz0g/94koduPaFf9ZO3PJucR54EVEG7UJS5GLCv",
+	"4cI+7e13vukTU5rP4N5fME3MKmQ8Y1OlM3bYabNBLlG1jEg1MBJxtkaQYm+A+3pDYGoZMbTkaBoPFEIq",
+	"lIvnRopOBYtvpErrRbHK+2H2XXMxetX3Itdw/LPKRc+Kw3IKyoPP6h5m0DMlNQXePeeREaXg00jJzLgM",
+	"EaAkWD+ZpWqYiOl//ayV9FatybCak7lbsWjFErlQ0euoIryTNUO9UJ4TyUp0k8V6PY8Iif5DzJVm3DIL",
+	"gjkeaJqqlCwh7lXTuQbJ7qPIp88nDKwyV0HISWN04mcTcW4fDy5LF+SDNNqjNWfsI57EWSKMplAGgRFI",
+	"Y4q1skAzmGVPRz+pgy8cevm3aax12ddVc0x2aCECzJOrpRCRZlzWLLsO/mYGxOXdQntvV9DOd74W1nYo",
+	"wprg3ho5iW4JxMUR5ahE/JZFStCBD0Wi5A0gKYpOSawzJ9/pgnC3IaAONgOUWddaNCxuzodImpOaOpDY",
+	"IR5MnljTI8M7OwVhhP3vn05a/37/ee/+P1de8PJgjNGIJdnM3cTbYFlvM+A5LbQh9Mx4BN+UJyBOiKhl",
+	"KXAZeqURPvDI9EugGwq4p0Y2cvahcUpBTkA/xSdiHSuB2nyaIrhpKdsAu7sdsNGU5kOc/ePyzUUV2EsA",
+	"REbZkLXSFPTIstWn6tzb7IKMHii66MzKHZ798H+1DFtunUd1KzDDn+S2EFzDcxUtziWMS0QmtmTrALlW",
+	"XJiljHPlISUqhrCP4ohErTSNPwpmxyYLtMbEU9EOHooLRgxyqHBURIWKZVSdf3kzu0OAhnCoQIlnTAuj",
+	"mDpF9YbHkilp9NeRklLgpSuhD9qHWs5AtBp7nCnpPnwI3kFkfBKPthUkvZj3CmTzfi1EfhPMSmHfYK8b",
+	"CiEBfhnxzdz0aYLUN0O63joJ7rjEKpcSC7i+FZUE34/1vyefa4tyVqrhkP9cFhu4FkBm6Nct9tjdcI+F",
+	"91VvLV8sXQ4y+bd+nkc31fsrDyntseA04EkqeLRgNBTD+yUaXxn6oZgi3uS+/SjSKB5tc/oHm0FmxSqr",
+	"wFTecwFUiBs282EFvPxx9bkadjGYdLEFIHpbAsJwv5nSpMBJdbcSEv5uCuCYVcTolUFhx1TdDwSCwQcz",
+	"zq1yC3jsNYfHiXmrD5N8pfWgsGMKYPio4tXogAM8AFyqqSBa6bl+mI7JiFJCWRt9/fh00geGWXI9JHBA",
+	"lTKbinkNuawZWVZlyyogAAEGEv0w2OJ8EQCWcSwSzBmyoRW7l2lLoLr114XpZQahco1prZZqtg8wxGwm",
+	"DFam1y/DrjSimqiMuISsAlBQRQp8jp7YBnc6hxsARCmW8EwAc6c3Vm2/tAO7bT/Ivnrb3gjfOMVGRsSx",
+	"9CyjXEEQyjbfb7ezwX4ngk2F1vxGeDKF9/q67Xs7ge2rmYmaaMWyNUvVTVqOhjVQqB5YsNQVsA8gAuEe",
+	"KI3J3Jli001SZgzODzdTlAX+ChrrLSqWzFv+Eoyq90m+R1xvC6wvd608YWAZVjUjl9gPpV4wo5DfqXkS",
+	"wSkmQqNhWrI7zCm1YqyIQmaTEACAE5Fsc6s2oMiviivxpRdvV0swrNm/D8SceLZGnppQB8mq4SVwmqEA",
+	"LowBbkKqnbln9zbF0l1ttrpVwKwCAVnvAbxNAbpidIGw2XxZsio6FDyPmPgU60w/KiPcUKg0a42jLaC7",
+	"Ah67N/nYqQ30SKlnEc94SVv3xQ8/gGqV8l0Vc3Uf/i6K/0uVDuMoEnJLzZ/PZqn6KNJWrFsmH3AZk5cH",
+	"eQj8BkIeuLR6HyIC0jHgQ0oKdjdRTqplPBc7p9woZhBqF+ycKuwVMdfuIV+KL3pX4evyrglL1UyscuEU",
+	"B5SlXXLYIIuGceZC6f5dGmc7MMitgwIIsgkf3YKnDhdQtfHiDmDTFGO7wjRSHFBiF/Qjw/R+EFi96A/d",
+	"Zu8ER01QZ3GSoByzjTultxkczJJWWlCKe9odibolxyrZxIfzLHc2odZN98aKRrszTZ/LTFAI9na+Zu/x",
+	"Zf+R+a1S6b0DZnyXKpJO1TxlOo4EhRYlipRiuovwqGYgwaQFy2sc7dpUfeB7LSxkGDpdqh1DZoO7wYIT",
+	"yeZSfJqJUSYieuvm4NgNVlyo7KWay2hLrAA1Z2yfr9Lm6MciQUgF6XBQOWRSiAzeMfHbz8/4QmXMrqVS",
+	"WaMfdymI0Lby243SHIb4klMZo0StIYGIze7O9UqpVzy9eZALKlOqldhJKj1Q+YgqBxQweAzycPFFBwd7",
+	"h2y4yITe/Wl39yqcTzEAWTG7xmrXU76LHXue/Lfv9Ghfc7kw3+otTzjlmWhhpF81Ry/87p+uUmzK5cJx",
+	"cNDyOUSIpdnjeBV7JdtT4e2Vioa/9N0d6YgniUjRL0jnWljIH8AJ+IOEMHCVxr+Kben5vDRFGSsKv/vc",
+	"nsJ8SaY5eXuOQg7Ggw0p/jxTt0I+Aonvegao0uuNtF0t3BU2snv1k2pzmQVBIHQRO3788cdWOa5/1UGX",
+	"0wAejCcfeexsz9tojZSd2XJluW7maTXC1IwsG5RSNTL2r4zZbN6cc4KhgUwj1rdrpn242lgWC8taI73H",
+	"2pzzHbCJSCs5Ss2G0QD8UaSJ4jWWTO/XleSWpwLDeE145cP0pBXbf+OvZ2mb3mpha/MiSlWQDfdz6ejB",
+	"xhqPnGWdDh8kBpB4p2pLs3W38TZBMPQXV0Up3M+7IxTV25bqrs1OTOpDKY/EkDTNx+IPwWvMnd0RFVnh",
+	"Zq8aVm1hAIEToDnXYlfk4mg1/+n1VtKLlYhVtS8ALdlyW+LTSIhIt/wCShXAqR1cAhGf2oVNKSPNehrA",
+	"i0i2l6FwrgaX7LS142i/OeBeuwVVrqUSdrXb9iAIgBWfZqmgwIcV4CuPXF2q1IwkFDNwFZ/4KEsWuw8E",
+	"LmNY7VrsEa8AV3mbACvrlwF739QmNZXBtDxoOWwaB7AoHo9FqvP0ToNBXz2CUW8JNHYR1kPsv74KLMvb",
+	"ur83NTJaVIuvkiAVB5QggT/CClQS+ZZwUI0wdOBuEo8mdlhE/PxWzLa5Y8ebwcctDZQXlVRerOLecnDA",
+	"9cpWgcMO8CMERWy8AfbdEkLYM82GqboVKQUEbas0brV5I5fDK+t3b7eCMlsaiXTl3SiNKKED/rrbW7G3",
+	"2cZpBU2vRGk3vh95XlHwqeQ7tkMKsQpSzW2kkxlHdZ3RFIZRtnHGYqnjSBTjbTUbmAcGuzcq9Gqdxlbj",
+	"kKtcxHanxi1sEubWSDLVA6ud61/l0ot7LNeI0KyWOcnnK41Zd/Gn3UfC1AEqX5SHWnY1Ne7fis17bvWR",
+	"x9Jr4VcxsIZZO3fTeJ6awBRbfRUZ9/aizdMNIJarb/ByTApW0kFxhZu8tEkPTnexjNTdCmdc5bgaKOXx",
+	"YwQvb50PhNLhZnjloiBg0RQoWeuZq9zgo6SNoAEnRC8dZ+k8oXVqQeVhihEROuMLcNfM9VJGyQ6DDB6k",
+	"s+n5bKbSTESvRRTzq8XMoM0WdkI3VWsKc7UyM9my6l85csl26L0YXvgI/oGDckhfFHMGi7EUzC202gxQ",
+	"uY/dYZ23HmVkJjlSkUuxEIWMKreYXfkV3DZwGlN+7QJToMuZ5fAtrIn79rAKVdtPuz9p/Zu3fu20jtsf",
+	"+v/3//W3/2q9/9wND/ercurD4MRUTCu/+JxEaSu2f6WZnvIkgbs6lxRE4lL/Y5kd7gdetYLjTudp9/i4",
+	"d7D/dL9zfNxdXbogDE4w/IMnXoo2jyKsMM0TKFcu0gwr8hlEm3lffXbB4HQKv11BgjAwmRbrsNFu759m",
+	"ODEYm9/+k5sm9Lfy3r1PDX8Wo8yH0z/z9woJUP3Jxg3hvcTh76sOm8o7Lp/2G0k+l1ISUTsow9rWhFzC",
+	"0zkElEzihEQlnMsoAPQITKWkeDPGPMuV0KJFntCboNya2QeUmcOkyk8tFJ2D/tF9sSCld/oRz0SroHv8",
+	"ZAER0kz+RE/v/Tp/VVWtTM1BSx/s4HawhM/etL37Yv3LaqQmcdku0py2v8gbZUh+gOT6Hb97TTHSgfdr",
+	"S9/Gs5aa0fwtl45Ks7sldbulypufV6x//96WnGt0ZN/HMvIf37u3dTyrIGrssCOgcHyciTzS37ooJjxC",
+	"UUkyjCYr1uIqVUjzt9i590uGLqGqQrd4Xt2LJBDMRxQyM2tBicyqyyuwKkcq9/7De69EZfntXTRM5Fv5",
+	"SpvOO3BlTGOdXsj2Qvb//T//70rkgoOkUqdV0IVfTJW8hGsdj2MThpdfx/XX4vi+UEH184aAOCgTOgsV",
+	"77IZBCvgpP9S7yQLd91+CAwQDKZ5962SgBZoS3UpOUe/kKDqNvsn1VQBizckOEaRiPqMmgihgoFQXqg5",
+	"i5RTaNuVcBGfMiHRHtiydNuvrXtyCtV8X529+Dt+fHly/ursxYeX5xcnr4IQGy1cnr3I//pwdvrdG+/j",
+	"xdmPHy5+eP387B1+efXuXyfPX50FYXDx5urD5dnFlfnz5ZsfLmiaf569oxltHeESuTG37SUf5Xfb/NqK",
+	"p1Sc9jPVcOkHN3E2mQ/bIzV9Yiuf5X/YqC7zTXCfH8b3hsAUj+JxgU41hv/7h7N3/wrC4NX55VXN1suU",
+	"bXe7fz6PE9x3icGmxIFWXKowGKlpZc2pl8CF6UfgvhNL4/Kor9ppgVXdqGpa8ncFZsxkNOGxqRQ4nMdJ",
+	"ZmKJa6cE8q/0ys3s33vFRZdQoFyGMRFcCyrceBNnjEYPxYANRXYnhLRD9MpldSvELxOXbOCKkMC1h3Qe",
+	"VaTk1OS5eO1HNpBZuRO7V/JVGgUnTm87X8uKz1FzLVd2XvMaTwO5r+qJUqhk+dP19adet3V9/empAM2i",
+	"d3BQLR3nlZRXv/7Ujrv3Cqc32aVtkrKuJhSOui+UYG9c8stHlPx5/0DyRVtvmF9FeuksqnFJ17BxNROS",
+	"MnpRCST68YxJErepxKyN8aRGb0U8iyt1ohV3w28LsCm/37/Pi9evOXKuhSl6X6Wfk0SkxmxA0+lB239P",
+	"797rPvA5iDMx1Ru88d5tgacpXxRJVunIY699R/5SD0h1x5l3+SweiG3UsG6tl/PplKeL8uG43pdVGhxI",
+	"loKPJoy7WhnNYIOTroZLofdfFaZKcSd0xrqdTmj/xmNsvArbnmzVOg43VqhyfWqdHuUhV7Fo/bKUSPfO",
+	"lNWDoMy5FsspwqRNQNbqM0jawatsm+z5ocoZ+WXa7MLd6ti5z4SMQmq+KT5SRCQ5c7KlyhTwLbXz5L4p",
+	"eUuNGMQM04dxqQ6uSCKGv5VCF0LjcDVCm5dg1xgJqCXlKhR4el/oCrmajFvLf8FikDc6rMJjlzOVmSxV",
+	"l8QE8CUrS4S1Fm1TUFJRqQ1Bm/0gMdE1xmexMOQgZKb4M3yFWDEVXKK1pLlZxLseKywi+2UChvTGuzQ5",
+	"CfEAUcJ4/65bLMiBXkfxXmJ9Nt8mBRiPCpwUleYoeOotp5j3IpWccA2RKhWV0EtEySFVYyZgCesKFOua",
+	"Pi95qeL196W3xDlwQYWJQrevOhi+c9yzTHK8nq5YmwxOCDJ7BqYlbAvNFi0ho0GfTZUUCzYlTDXmDOE3",
+	"i00FWbSZ19W3zQbTeZLFs0S0CJn1oH8t8xAmULsslg/QUtMiCtiCgx70nf2GvkUyQBFGM75oswH1w8Pl",
+	"pcIsw4RAmYgkkqjb13IAfpKUg5ETSvn3C5WN8t/gmmmRjJkzqYxUCpXe5xJ96iJqAfbC0pBg2VhHO1MF",
+	"obqWg0jwyDyGNBsNNoooO1aRLzU7Ki7vK20WODJJZgXHqHuSwZPwNr8xS+EQ/YX6g5wYmFeFrTlOqJ4t",
+	"7lquBcegnyPRhOtraakCzQQvNH1psMxBivvdShG/lk1V8SX0DcKgjIZBGCyhW97QMwxyhCA1rnj6SM7o",
+	"RJEYLXeyqj4CatZSAGCNkaAgze7SRpBPvExc/3SAW0aH3xaQl5kxRZfYk/Fp1zEoyy+WLTU1njNS2ovN",
+	"I56ZRukosZWEtBDDtOhMKt1q9Sbgpw9S9UuaG8HhQW6UbtfN8526q+mgYAXXOxd30GeDMR9l/QGadqzs",
+	"0aemHAAcyafCicdxIox0BQfYzJDd7W1jjyjJjb+pLo1OjMYGi/Mlv8vMa/Jcws9cCcGeuoia8C833kXU",
+	"L7jMhV2vaBaMyxSKvFYWWO2L2Svq6qUS/tNZtshb5SxX9tuhan987zdAqvRf1t/RZljWu3ftlJaalcDX",
+	"ZZog17+0mW5gmn5mlK+0Qj042MjeSqsslZGAu5hrq6tXX0PKfvJo2RIQD2tMMK4yfMEKVyR+FvyhZ9Ot",
+	"MslV2HE8+ueTMO8iVcrsZDlZ5g0j61xtotKdWP5boB1ecGP9/erd59E9lfbDoc74KBEmc1TITMiRaIbO",
+	"wBRsE/aKy/sSiLXtFm+kkUHfGAZIeaaMB6Te/mVeTULXmH8wdo7MBFXGmTNsA6IpPxbkfTJJFGr/waI8",
+	"CuabUx3Z4zaqkcbATMpA7gEWlbvJojZ2whBBQh0ggwYBmpOBN+awV9OAJRsnt+iXR8nCOh1ilWHuY0Xl",
+	"pUjUPDr7KCqFI5b/yrrtju1WBfWqGQGWYv0innEAAvwQwqgBfIMSgv3wYci1ONwftNmJZDzL0ng4z4Sz",
+	"2wxg6wP4C9tkZsvGcduSb6VBClb6Agbeh4H3Vi+Y78zEjsENpd+qbNq0Icme4xDqFLJ/uH/0zTMyIqkb",
+	"gRoiZqLRZldcU7MYswIbEFiGtR/nNkZQ9tmgHP43CNkgE58y+0GluV6H+dcAb4xMXLMgko9W9vTJ2xSu",
+	"HzgTI49VjZTUWdAPuu1OFcXQc0K/eluNK60TR2tGxRSIt8k1dzSrATJdUSxj8Q76uw2J5RlImZnfb2bQ",
+	"LlzD59VhTSemVES30+lQzoZuLnO5yQMs3P/pnJ4qNEnK6ffqhZrWuTYC0vc1UiDje/Nv6/3nTnhYE4x3",
+	"6on3pVjGyzdsv9d9GrL5bIYhR1pUBE3axglLMzvT6875PEjHpqXPwxQvYC5DlU2+4zOUaCp6FC2zas8o",
+	"SLZCshsOBeaHACuM1CwTZOwHCoJawtTGnNZLJU9Nge/zzTQmVNImYnT7UGjsu4kaWm9RTbFcrX7Nq6Yo",
+	"u6ZWBnAYC8yy9ILfl9wquXXOSTBkf9O+5BJn9lvnCt5G/D7G1Xm+rw3V1t52ivKUR2Kr99HDhYOu06Zt",
+	"eHqzy3pJo7cOVskttNVdYJVspABuc4ZHlSqUawTp5D1tt+h5h9wlKNETX6Vy9kNboNCcno85+QX077RP",
+	"7apExxKl/G2jwkoEMgjdN5BFFSlJ0dWmYzTYQhCY8PIW161Y488f1a1omQcpnLEmsixnBruzc1r4bRdI",
+	"34ybvTUKsdnAWsZTqSe6bjoDi3C1/Ch0bSvr2RFK+a4ock2IcInEN9Jm4bVJbDEr1mWn9m+ZbeBzl6pM",
+	"KrBpoOkuTxh8BnprIrjO2FGhjxxVWJlLKG3ChgmXUKYyQ4iCzN+mbA4rn+93TPtJ+8VRdTLEw0hj7Chj",
+	"m50XxvrdDMxrQi+YGZ7c7xyvzknpdfef7h/tHe4/XdtIs1I5XhlXXGIay8KXtaUCSvlmBWTdUrnupa6m",
+	"rl+dYcRTrICu5uB5NRR00EewFIMPBtA7YNBn2lWEtC0QTHfkGDRNdeseeFSC6kxnoU1PiXIO4DJVROQY",
+	"B7IZFUeoUL0QSQw94KtjnSLzK8XF2ZrxxEBLd7RE5LaRMlCenWvRTJpE8dcoNSvFkp7N+T+Pms0MIohx",
+	"0a4j00bBemNGlyTVXA1f/1KQjbOUS225U/OAf54FHig8ndbu2p8535qFduVVq03TAbSIsf9ytigRm6Lf",
+	"vwIpwEI0EqdAEfXLVE0rGATVEzBZIdSbinrO4x1x8VzjWEb+qymLwBlE74yL3r/T29sUj+6LTthq1uB3",
+	"w/dHe0Fsq/W5g0o/48rA7zyI2HlcmulQo1TwLfNNjO5S5/aytNXVysTeWd5BkKQB1NjGRYhPo2QeUQry",
+	"Sgjtr40aPJOu0g8iUCw903RefmCkbmT8q9D+2bCLUvgY1amNM+wNkj4Af4BS0UvW0qkGGU0UtkvzFS/g",
+	"holNtWlDZq0Vjh977qX7sIyIS7Fuy3ffR8IqEmSCFJcg8RrNJ3jTTezVOrLjQgg2cPrDZeRb3o6tbuX+",
+	"A33nh6XkygYa7N52VoQ1/l1rJ/FqAktlWiuUtYZ1ft5UgCD6UENVp4IVV+ztqLH1glBz2XYBF/2jmo8m",
+	"Iq1XCj8vC/W1zOQrnWsZGnrS5cRsxhciRT6oTWVB1OKwArUpuH3y7sJktfM0srBnRUeYpYk3QKqtSWtF",
+	"lmxuEVrjQPZyD5eJQ5W72NlJnPiCco2HAjlw6+lFnW7w3dmrF32UCUzwFeCli/GDNo7s9Zt/nr3o58Ak",
+	"8tJmNoOvX2Ii2TyVgmLKX7x78/YtjODYWKeozCLxpLBBq16RYmBCzHlWOfEjqw0AkCAMcNPFNEWzmRqL",
+	"yhLu786uknsB+583ismwhpj7cPXocjbZ/fu1bhNc05tcGShiFR0GHAu0gAC5xvTfZampcNInyvfMBaeT",
+	"qqjbrqFLf1XbmWfw9y1NOJ5jFBe/lqW6LfkgU0a1jyaGqgpQz0xQFwU2Rzkd8AZzU+AqaqMINFJYh7B/",
+	"TXU980Id5M3KX/7IMawW1kgTCLjGeGg6EBkIGashzeRtIHhvj9PWLVlOG8IKL42KnpzC0BJjzENEVuui",
+	"phN2w3D6l7FIojN4ZlXQxsF93j3Jm7hx0Mf+faHWzOqMgHL2A8HCBTLk81TSaeee9aJEDXHJQ1ldBFLb",
+	"BqxXxo7iZF6hjqq8vGa6dywj8Wn5hr9VGnm4DaEwKwwdVccKeJ322iICDQ0KBXpTOt9ZjrfNqGMB29fW",
+	"+Eg31iI3sW8UwvZ2HHD31IsMaCJpl0UXPHpP8MhlYN9a4gk3NgDOnkgtnhvU1Mu4mQo9T7LmZMCfbuki",
+	"l3dkJ69a10seJ/NU1KW/GImIyiIsK1NGSjlVUcUMRckVmBqQhubifhP6a5a/TH+riZK/3hXQqN6Pebg1",
+	"5nECzMwX09DA6xu/qOwjDW3bYS3HtosiHn6JomNpYCuaU+CQwEeu5fIz1IbAlNQG+d4IlZiOYhi7c6b1",
+	"2UyoWSLsD0smMspieWTeXQRkfiytnGfXwsEkyvmbQlbu8cXqPF0+T7JS/Zk2O6OyxrgpNWamgE+Yi1yU",
+	"dIgFxTCmUpMslfBRReJ3A44PjJWmW1V3jEasLfTgVrlqLhC/QbMgu6l7ZG1hClfMqDw1hg2+pV8ppO7w",
+	"uNP9hsUyU66O2zMmMM7cmqnuJiqhXzarE2FAWnVXvxM8ySYVYht4vptTUprmFB5aJRH1CuaA5htweqxZ",
+	"Vv1OaAlL25EmQmt1zsPtupDl0rIkJaOo28oFVVlzTidKCwlWh8w1i3mGIRQtDRc8iz+KB1XF+4eagwp4",
+	"JrPKzJ9RptK1BpttbHQ9E9f5SLntYAIcG+/GjgWd/Q3Kih02LCtmTqGqrJgWv2xoNu02M7WhwKaCfnOw",
+	"rPJ/wTKNtciUuRqTgTlTSyWvnG0JscvgQdWN8MFSEwpgNAGOWaauChD1wQgxso8c5+YXw+FCKjM5Subo",
+	"j6cK2vEUnkC7EU3IM4H6ePFZU2tsKTU3dCmnX2kWqfmQbEt5UskjG5N8vW2U8Hj6wcTv0AeubwH285Er",
+	"cFxyH5Bc8GFsHBC5VGD++iBGE+V9lOLug/NS5OomljGDV5uKZh9sgzxrRESLgC2FjVWMPtA6tcgykkxu",
+	"xeKDXwnfpWaCfSZKOT4qZmo0+TDl6a1J3f8AZj/794ybp/HTXBY/568qJ4ZSPueHAjA3ipZqEiZ1Hwbf",
+	"AwCeL+ozB60xaCiwbiACrA+MQEs+0xOVaWz6t7DJ5I9dvs2+Nq8IpGusk3ZruzVMWiJfUWdmrms0KYBj",
+	"wnWWx1Dc+XL712g8C53nzmAFfGEfCI0R8Zswz7yn6KOxse9hh3y8+6SHorpFeYWeSvCwo1nnGG8UgtH1",
+	"Kts0Z4sG7M1qcmCMqhfmscIzZTqNYEcW3tAbtYf2tVRnl0LIAlNsXLQp4ds+ffCAgJSSYkTfW7ZSQNB2",
+	"mUPXO/quKiLMbHQQpgKZgItmxS8JzTF/ou5luFAaR280iyYluiJEcGO34I7xpWdyXLQ98fL8zn2f8pGI",
+	"7H7iQlm9Sqluyc6xKu4nR1kP//yVLYcDFQxdxaPxLnGVyFS+r5UniSvyYuxNLJnpZ2KLGw3RrwlUjuil",
+	"pi5iURp/9Iq0QXY1rnDkgkd2FIZmzEG/UazYUuxXCWz2Jxa76BbHVXx7DgZ2jlXDurMHS1bTSl2pKths",
+	"yTZqrG35JlbiRx5y+JtHDe7svJaI1uYU6GD1sT/HnkIhm1kXhBr7hDaP2KbmQ1/pUlCQT9c3Pd8V4YLl",
+	"ra886bryfI3P6w8nYuSEurHBqYz3q4pibRys+qcVTGpFjS2FhgdLAFsw9dXWlyydy5FtMrayescfg6cX",
+	"kNtf/torXuHf2qxmXGG2te4tmnLFqmoDNn60xbysO8Qmgzliyd6evPseQnlizN1IImZkP/PEI6u6Vyff",
+	"n11gPM7bVyf/wnic0zcXL1+dn14VqpP/eHJ+dX7x9yAMaL3B+6XdL1ez2n7yCuutedlvWlrQC8z5Y5UV",
+	"fC0yvtqk/NlP9Tno9sJGYYBodDe+VJg/NFHJ5JlSY9ZlmWKH+17aEQYyg3GgVB3rK+3i9k3ikb+8g07F",
+	"rlypi6pKO8NE4DLgLdh3dZZSejtaPqk27uPeFamw1lrLVN8EYLVi2Ron8c0kQ0IJPTqkuOHgqmhZux9P",
+	"QI1btITpxYpNRPO/IUqrVR3o3BouWsYSC7/IQtk37xF9a4vAkerYIgOo66CdTmkuMtnCE0CFWryVd1GT",
+	"Cmx+E1siDv5pqXHLvtOj2eKXOU9wXMuk7uGqK5t2VxvN3DHv1mr21hUOr6nsSyGsUF+cqpEUgl693mlD",
+	"cRNLDGmVYAoLC+XJXGhbuBzMdscL0WznmUVEjO/HsP68n2mK/uE3cgQ/o0pFxYBNwN6zPDcOcBpezV0M",
+	"H905k/3V63Q6JJxzV/uBTWM5z4S2YUTjeTZPm3Y9QVhCjF2FxpTwdFoLZBMH53yynl1XTQVdVJjggbkx",
+	"jbOw0F7dWDanPb+AZ1aL5XvbJHhtEfhOgY7b15kzetyKILOihmdzRUm/a68TxNOasrYnBfMwGpMNYoR+",
+	"gGfIMqVaCU9BtSQqQ6VcYJTOVEqDbuKPQrbms13Sdk9mJhvP+iBEVJR0/GsVb4p/FcUOcxJ7Ea2xrHW7",
+	"W2XsxUKvMu/lEjWp6+stfKDcwPnolyr12l40STOqLEiwUpdwOOnV3y+/PHRUxu7XuwrmEAoHZy56lZxk",
+	"7nSNXQBOq9pqiOe3dKhY5KlAvGDcuiAar7lgnajWMH72vipGwKN309xvtJ7QrQwqmbowA7v6kKC1AsiG",
+	"2O7GxDZcVOVbgxO9fz3vdPZGIAriX4IKjOqFzsTU/JiqxP64NsZpou6aAYwqB66xZE1w0HAVoGqLqHIT",
+	"2u7oMXUvQ0fdI4u21cHuUawhlUdQ6jat/jfVv+iVfzz1i9ZVV3s4qiuNbzrQbBf5xM49QYppcWPjNSgC",
+	"L2RaWRHVtI0ftAfYMH7Qbg+so2OUxKgzpQKyjUrhVF/n8VQ2nKoqwqoTHu7d/5+f2u8bD+/R8Pb7moCt",
+	"3v03/1kthjp+VLbomiD9zcKFjnZaWrmio9LqBl/bJ0FjKbCHpGvmpbD0+hRXG1tplAcTVpQp9vaHqx02",
+	"/eg+XVE06/mCTdQdm0J+YSogyomiFUxvAYqaTSIssY2JRcbQ5voNbFZ0u0ucOolWQ8cmmU9dv5BYF7L8",
+	"FsIknKMxwHUDd09T+Q94nJL+Nl0mNrLJ42lWHYAfm1JsYtmwGVc5Xre5fu1KmFXozQ9Q/rqH25fPzjOJ",
+	"rbBf3MUrUER0ZksPIV2FJLuKqkANjmnfva2qasHlfOpUr9LV2/RFHe9FZ4kWdxORik2DKAk2dMdWrraA",
+	"zjwVtjYGTzZc93HZXVH2QM8FmVdUErn8VY2vTMQ4Y4V4j0p97ahYvGij+vsrOsTlXeHqm8FVsIb80oZ+",
+	"Z0LLxTzwe3hTdbKGSHnl2jyk9lmMu6853V/nYjHc9tJGvz1y88NddzNslNW+1NwqluxjjMIwO7k8PT9v",
+	"s9ckYVs8Ywj4QlSsKwsjhYiYkmU56s/bTLGSlNS4tOxYa4estYQ+Yx26zP7V3arPfKeqz3xtibJzCddB",
+	"C025zgLjV8i86qKnDa4/6hKXC588oLFk0aLuicpCQrnq1b2m3p5dvDi/+HveNCqGSKdf5mIOyiTVrLxT",
+	"KVj/WKLuWkOecDkS9BOxKiVLPYxwnW2mZ3yEqeDW+Osu37WcgVPY6+dKTESNUW+1ebcsBVkgiadxlk9i",
+	"pocbzDOyJUKQMExXWIUGtZnWjy9rs2EqoI5l/1oW5wHtSmPanJHTIJE+FRjL1GaaoNgCImsAgj3+Up6B",
+	"I8B0NEfbPaA8vhDmglbmbTZKBXq8eKKXH76WVSu3WfWlReYTwTscvQEm4g9tmw4z9uzIwRM6GGFPLkL1",
+	"a2kAzeJyi66C2PzYqXmEbEEYePgVhIFBnyAMcjQIwsCcIgzwToYYnYVQzgyr3U3Fm7Fjn1OeIl0ygkuG",
+	"efcsUqO51dQhle14/+BpVZqrTSkrJxYmC0rZeIJOxF8bq18Ns85QgHxAHYL9ZnUIDgp1CCqiNCF5Upe7",
+	"95uAszhlJuby6/1O55vGIGhWyeC4UMlgOcnRK9xsq2SYkOB4PIYExf3OcXFNjYsgHBnOIHTBlVSTwFQo",
+	"l1AnLyNTAy+5XxfNZMLkhcXq5ebDqizECiEZnRFxloi1Tjgb8ik+8ekMxgdPjH9Im5vUyiHb8upr5L6y",
+	"NG6lnijdPDcSR9qFhl6qZG0FCf9AKmVk7xqs8Xw9YwO30wFLYp1h9w+DTtPtLbqlUvpYR5/saDWl7s2i",
+	"bRGMuvrAFXJebo9EJrTWJ/jAiiZTwSXMui7BuWHlkKbI3GuEzHV1SBxWWTSzu/CKcq8uUVIqvuxZlB+x",
+	"enWDzn2PUs36HUXVV/Rd2Np9dVgMC92gWIkN3Fvp8O89bi2Ug43jUffWJ7G85umttnEmOW+NNcvSxXYJ",
+	"LPvG/1xVZ5sn2mNAFf4roySuMdos0W98XU1RlHJcqT2i3A9addcoyXdV48cG5osy1TPt35thBnS2WxNh",
+	"0tuVn+JpdXnIVaaSPOdjk+qJ1J3jd3RwUD3KG1Mfv+Q4jrqm7yRsayI+scvvTlq9g0MGehvDGcLcJGRM",
+	"wDDerqgdhJ4AE3X7x3y8Nz7aH3bGond40N3rRMP9vcPu8IgfH+0LMersjY+PDp/uH4yiaDwcdjvRcO/o",
+	"uBN1jo6iHj8+XFfTc5xXzWmGVbbMzvrQpWmD2NE6EXY57gANreA4JWZR5SC4ivMMQBhZ6pfs9zvJ0NYW",
+	"V3Q72aJn6Vaejr3tXQxwBWarzTDFYpjGDGO8I8Y407wzXFGxXX3wnULAVgMAlrMkNvO0uMpbW9RbAOI3",
+	"n0VbU5LDVTbBS5Du5UiUcpekuBM6Yz9TEQYmZJlLNvEtLxXFWqrflZv+fJ9CAzOg7zUwVK6Ma6VbaLhS",
+	"Tkmq6qL67oIc5F5slqMV9az0Nw0IeWfkyD9aQEixLugjO062cBr4NH91woMZt7mjwUVqrJbdiy6mTYit",
+	"iZ5ZGXmaAXsBWyhVIWuem+AyJUo9UaqaGDYli3bB9XShKT1o7AXwSepy2C8xmL4pGpvXiJ2gN4dTmWKv",
+	"tDl7++7N6dnlJT40FDAUe26yk9PTs7dX5RLFVZ0IrqWtOMFl5OkjjAKZyCLFfrj4/uLNjxeYBAXmEJVS",
+	"V2KVVdf0f4bFxmKhmWf2piYN4Lu5lpc/nMLCK6orU6FB/4coppwrGICrvIMQDamyNjs9uTg9w+EjLkci",
+	"KbRcIe0GwOEqNl9LHx6uZLN716Nb180RQyaVO7ogDOx5BWFgQB2EgYFREAYEE8jOMvv1CzRXG9Vzrr1L",
+	"y4BD3uVcssfZWQMjyOPsFCrvbMcu6htGocVOT9SdzqtkGM0ZZMy7VIF/jhORLLaUCqtbSrmGXrtoJlUi",
+	"gytbL4HKgKlIFQHFmZjONihkekIPrOtAvWsd/ni73O0mSdtHXuuFTaY2j6wr6+yFCe4o0A90CSNaN561",
+	"UKxvbSHp30tP2SCGKYV76QcwYYyZvXVKCnQRrDGQdbaOatproJ7kOoY9rQKihfnl84OKCkncRulYFWgE",
+	"YBejeRpni0uAsLnXs/h7gTLtUPBUpC/t1tLx7Qd4wYdP5r8P1GqmZOI5mWcTlca/on27z57jJAweppQA",
+	"mOL/ZEJn+FGYb31iV/hhf2/pF2hJzm7Fwu80QqmnKrXBDJTBRNGpXF9LPVIzoftsQNDW/bs0zsQgzL9I",
+	"BY/gsxEAvRGWQLohAFvdp7zw/LNpwjYIr+WA8gf6FHOAY3g0jbEZ+FRkaTwy7wO5mOHaWCxNMySTbthm",
+	"Z3w0MWELsZLGcYV+RXzAFoCRQkSaRBO8KIiyCPUcDydZNgvu77Hc+VhVt2+yJhBPvMOm/CHE/2JGpBpn",
+	"VBgJIxdMsTqIh9cWjOfRwAj04xhL86AOAA9DGiUbnEdiOlMZyNKt78VicC290Tyv1ntieiO4hmMYOOR8",
+	"qp4HONYmLFpE+SCS1zMqpxgyXprtWlb2XKDnodXhtbyW335Lmp7+9lukFuYqu0xOqxN8pZmegmdOZ2wu",
+	"44x93e0ddNgPly/Y31i31z7osEglCU91yPCXf7z9F/5y0GELIb9pMyhCMuWJDq+l+GRonukpAQybiJWp",
+	"gJjrCnAGCoNHzHKBVdvFQoDD3t7eMSz2h6tTMwL0IN3+9lsr/MYSMxacFDwT6UjIrCXkSEXwrmwiFjgf",
+	"JgsCTsiRaLMzDOD6+9kV44lWBv6afXd28sK86bmKYreYH65eto5CjAy3ibWpFrZ4mOuhj6ntzxh3v9P5",
+	"YGQMTgGiEoYG2sgZDdiXdx7DCzHB8taUKjblCwj2oaxfPFwuTUT9aDKXtyZmkP2o0ltqObc0FdwFiDC/",
+	"UULDkLx/jpJSoI2HpDDaNwY5+IcAUSamqeQIr7H1RJuW/+x5yiVccwn9UZGcgLYBH9GLSTlV5B8ftNnA",
+	"+S8HTPOFvpZ3E2HAtDbegJYIRZ2//ZZAyAnHoDB2n5kCmfBCqr2FCVDTIXU0pYrY0iVDA80L2QDkrYEN",
+	"scJeX5l5KMS6BRSpReqYi8DBcH35kSdxZE7Ww3A40brC07QKmIvqctOOXgFh/PZb0lBn/AbovBYyYoPc",
+	"bDRgXLPByPxN8fADY0gaMPTGze18F+KOcr3xroBT5uTtObtBucHK4RSTbvh0312BG5HhDw5usFXOMKwF",
+	"KmNrwUiYQeQaLKmOg2t5IzJtXm9JvEban0ef4UaxddEJKazQIjiEHY5Vkqg7wsYWQ0kpr5omI/b1wJOh",
+	"Bt/0bcnZSnXX2sMprpy9A3TxC9/f8FgSatE+LeZJRVf3WjI7NpZeNXVY2vdY543LyCpGiFyTWGfK5cwS",
+	"w/vaiEAhs0JPaMPQQy/LNrTOTh2Wsvc0bFPm6C2F6RoJ67PUlMrBGNvAJSS8xCZ/hNi8zQlzZisCm7Wl",
+	"GKHhK9sxWeMmySCs2deDgocApADQW/JPXjMC+GjrMsABIQkWn2YJAJt7rzXxs8UNxJlZPSwK1MtnsEme",
+	"11XIJj4s8rqipkU6BqIWYhhZEt/CCxd0prgvsm3DvoodxWG9Bn8UhmS5giDV5hRG3aTo/a4yYD4r/TxY",
+	"Oj/YUwE3YVFehUug8uD1Z18P/OACXJ47zYEhxC4jD2YseIVojjvbBpjQYbhATPYIMb79rRdvpPslpPnu",
+	"6uoto+gUnKP48LXM2bG5QkY/IfwfIGH4pp8fQl6JwjaHMJJLJ7fuUReEciMDkhLn0ylPF6AaYbNkgxz5",
+	"uwG7UAjUKAQKlEMpWIokABdj0ze2onQBNNLTXPpBt91B4/VMSD6Lg36w14avMGpqgprGk0iN4I/7MHgC",
+	"1/hX87eRkM0nM0F7waeJ+cqcnC59fPIZoH9vvqUwTfPhY/cJCunw2htR4Rp9M0PDpgbyAWqizqhgJUY6",
+	"jxIFQDY/GxcV/gzMCr52xU/dXcMH7Vc24leNDa5hPHAhdh/FHD9nzgn+oE4HwONOcQdeMwiN5pGS/gXw",
+	"GrCvkeEKxIJvUIagTWAadgwDsUtEEJquA071JPa01qXBtTBl6+/D8hIwVnaUx/ubhtFAaure7vxczV9P",
+	"1NPYJ3EV1RPnynWjqc+j+sl838Bms1WNyY/xiXFtNRj5CuOxwcCVCj1T0uB0r9MJsI+ZzIzzxxc5fzZO",
+	"GhM4ocliSt5CJCUFR6Exdhrj0E+5XwxUluVwmCASU9UaJrGp+65M206gpfYzZtqbL5zTLPjh8gX1XOoH",
+	"ne7R+HC8L1pPR51O62mn02kdwf867j/O6U5Imj3odXqHrc5eq9O96nb6nU6/0/13wX2Dx/Xh6VMT4k1t",
+	"i83eCN20qSXloiBaOhOz4L1vxwrS8Ydup9N1xpm+Z952xG4fDsR3dsJeUd1ujs/ovsVnllvawGG1gZru",
+	"dzp1czl8ePKce40Rg/1Od/0jP0huzDaU5b/f2Vv/0EuVDuMoEpKeOGqwMhUtziX8lAhseRHs947XP3al",
+	"1GsuF2ZTGp47aAKIc2Pxpwf2GoHhI48T4MwF8xhdA2MYsxY7MuEE7+/f+ywVCDURvyAMMn6DSEaf0Spt",
+	"mFULBYUAm5ChItQy7NfU92jFOZhCN2ZkXeBz/7wAy9RMtKax1uXUDfzZej7oQbfDMFAfRZooToUlfD75",
+	"5DP8cx7d1zLMKxSQTCPvXCsGXki3FJtSO6lOM63YmBtNAY1CuVTBdPzJCIqaWYWWzEwzpSknEPQRDmw1",
+	"HoPgB0LbgqqHOZE8M74K1K1sZS/7CrvWZdb6d4GcNXgwSSUaWINkdiDedVvuciMC4R6qqRio//gkYn/9",
+	"Excqe6lMaMkXmkI0BTVvo6FRuznvYrgbtkN6s4a8QMi767CyDalZkmHXyUdIjIL795U06glZ3smnteXE",
+	"WBGrhszR9CJl0zlaN7AqLBovISXuGcvuFLgjXCIlOSJAg3Of2uxE2nmiXNXNUP8iawa4oMjcrlI060km",
+	"FRM8TWKROtvKiEtTumIoCpb6rwekYKIxa2BfNWBzmcXQPggtzVfWSPiR+kk6+sunZqHXksw6S2b1XqdD",
+	"2mOReP5jHnlVtF3SznNT0GsD6mmWXJBJLaDOm8mIUURCGTWFdTNuIIidGExyxLHorAMj4f2D+QT+LtZz",
+	"CmdcMeObb8M+WccsXHeoLwyDHmvAME5tQhw80N1rxGGwlgk9cNAEYK7F9msRxRzTxP6s/KzgEy0zNLpm",
+	"glwNPyPxY6Sk8aQhG5vyBJzuImr9TJaDHfA1S+hbsW5NTbqzz+vstWl9VHHh889z08/MEUeoRzxL1U1K",
+	"yWK4FFdmE1fizrqFPrCWSZHcnej+xO+KsGO2eJmpVGjv1FCk7+2ziZpDJerzrMjbkJ1Z1xHxR/SuWY4Y",
+	"k1NoDcO7lh7Hw5fEmg0VdiOihqSzVGjn+C2GmoKvgyr/jvnItskDX81c2ppRqDyU65LAWetrCZZ1xz7d",
+	"ruuZZV422A1eYraFHjZgCB6U0gwHS3GTz9iAQAqe9twdhisnb5G29jYMmmPnY9NesPh6yqzB6iBUO/pa",
+	"cs20mgr0nIpEC1eOuajJOZsyQBB8kGwA7qfv+AzVPnBSllMjB2ujPK+lhNofWEgMFqurVmvrHBX2N8AT",
+	"j8wr8igGRAOqmQ7iMqa7UKqBqx4hjZeK+uXmDYlUgn7hwnKq3w3uEvNm4z7RLFEKnE/cuI+sf8ZUk26z",
+	"gZ8VOuhfy9VvCSt8TFRlAdEO5wK04OiHFpEFgc7gaLgmPTo0FTDI/QWySizBv3ktBxVZqYM+s00P4Y4b",
+	"ZCT8UmDcdc6hCY+YeZI8t6X+TjyHIV0kAjDB3V4MXbpzVXKmyczdiaQpVWZrpDpJ0yZfV6X15oGewXMu",
+	"bxmQbfBHQrAGBbT32GuejiZ9IGAG/mpMwR9FM+HmItyjSqK5YbShKPrWPrA7WbRIUMUnk56P7huUT3ud",
+	"7p9wW25HQIswzP+LsP1F2H5UYZuczmVZ2+C252H/HSVsX5qGd7fIP+TL0jCEQxRL8WuTY1chhf/OMje5",
+	"w/STz6YU1P0TqbJ4JHTueqb2KEiZKqXp00TNI4xU0Kzb7lAyNAQN9JFd4+MsBjk4nY/QQcymWNGfsyGI",
+	"rijMFkYOY8nTBY5iXw9GojVgpn74M0oGolLqxI4hTguMQws/QrbtAjwxQEJpGmefwefVmA3evrm8YrBJ",
+	"ekwPSGCxYbRt69KGSAf0GVDAEwa4YYxuHKHJSs0o7eIZph7NtTOy0SgrItyKBUrKV5N8PRAt1mcD+GiY",
+	"BJzrICwDgnLOAQrslMa1YM+htZgVeArE4UAAjf1gghRBBrqWAptUSjb4L/Mr+vopB+mcPCGwKEZh4Q7I",
+	"Ns4SnoTPH6iQvQEZlxDhlMbDeZbL8ibALtZ2ftq6iQ+DA/APtxCraZwgGHwCbTUxa4wvNChC0Co8Ea1f",
+	"5ioTNs7UBjxkoKsVQkFjeYNAx4BkwjHU3nwzIgjZ2IzFiqsm3iXWrPfpk1EA86I7uFLDF5lBfdxz3nPV",
+	"7CN0zVaupTGr2qgX+NvEevkhS89skBEGAdLbQE9rs0tFsrDObwteIkDmzCTtQOcvDLBzTY2ifFGQRcej",
+	"Njvo7LGp4NIsWqtpPt7I8LS5vlsEXKLEXByzHH/fOTys8ANfXUunWGKwCBTa0O4C0G+FkNeve539b/zE",
+	"dtKizRATLkjYEro+t7EuXxXYtBmc19iEQv+y6qKgFmfmwrjGt5jP1DeJd3/Dmow8GfQJUAARQFawEFjo",
+	"mwhSR8Bgq3DTy1Olwqj4pKgwntyBnkO/EsIbpNRVasQ7MRLxR0GAXxtKU1o+RaI+7e13KC6vAv5tZh8q",
+	"LXTpgcJK2RtjKbBpYIRG8Y1UJhoor3lRXJSNp6EjzUNVCGyFOBUvSazX6Sxnhb1vqlONgF0Rtv9Xlfid",
+	"usouuSHflrkohpKUY0FcpjP8ZWI3qgI6KuIzQAgvMoCgX1i1FWLgIfExa3Xzxij94ImeqNkTfL2G72di",
+	"VIxkCwPLrUzES55bUeaXm/gbcs6P4l0NlFvI5Sthnd0pD9A/VUC6gwmBhg0jyEZ89qEb1ETyVBVN7gej",
+	"CQF+yxMzbZfgzVVwN0/UQp7gXJYoMFzqN0Gs7XGmDkPeb4MizylpsIQnlZEISMrhr1wPeJ6T92dEjKyw",
+	"QcRmJFos7zGTG0YeD7DNYYDbfwFH/ShmkGn8SRTplanVhTeqgLmxjMQnLC7s6pz5PVtcdTIKdst3TZ9X",
+	"4D0Fl9GwVQhfwEWzmq6/Gq9tTO1q/Ki2OnSmBXkp3LXI7K+ql6+qV1wVimxBoYAbFSk0KNaiBhK6Vaij",
+	"bkuakiMeB4K4MqU611Azd8KLToI8pLZkVSxU/6NIwPsKoPTWA6VwSpWXezPM/qeRA6psSZhr5TK+rMT8",
+	"RjrpIQ+mMvKsyU/DRZcKubaDQhest07eaJ2s9kmbh57kT+ROaTTR7S9rtdUrv5pYAZDdcZB+pcrloEda",
+	"3l8vavKLSaxpPBVm8ZZtYpdCRkZf84xh5otHC5siCTI3ee3eQFXT/bXacmXTo+pzIqSAZPkSgTHZQqa7",
+	"YGg8ezpjqRgJmSUL/AOTJo1BwaXl5qW+wFqQ526ZVGfzxYLeQM0vKTWPj0RkvHZxoY035l+kXE/QtAKA",
+	"pfR+Q/bwSbQowU86d89UJ1i8thBZoxhemO7HsMg4uhF1WQ1+C8Zmsp55gLprVGRW5DlO6PXlOssbmNcs",
+	"Ii/Z2WwNlb3EK9ZigUXmi0QYH3zuHq1N9dgyI+NPnUNB7fhh9/a8/Bad/cCJGH7QBq9OdOj821bONpJI",
+	"LmbZRu9ZyqWm4jiB5JnuQ4/3ixfv/vWku1KSy9vpOhkTL/GlELJ+LQlfMeLg34G/Qq8FfaU8WiqnWyU3",
+	"ww7iqdD0yt4Dcy/8dvZf0i/+EukXlrMBnSQK7bN5++ufJB/DLvfJZ0su7p98Ntf0fiXvNk/m/JuuERFs",
+	"NKAjuY4jw6KLTBn0iFyHiKd5snMevgwTDWNpwjpwUYaXY8I6OglMK3SvuCeYpLwXPWMDV6XGpeL7BXuU",
+	"FMWCPZU5HK9dp9yVvBuTE30EQRgQZGpzI23/5EpjarfT219TqnAHvKYcsPLnYy1+Ea6f1qyAtlS3hEoe",
+	"sWJd/9FFsYBn9QyqEog1XGvDl/dQ1PgTMtZCVS2yl7zfnLFS2pKui5OxV/FLdMxfOnfJ8iKbvlSoVbZD",
+	"zvybZy6t1gwxMgBCVDMq5EMmBhdR4fgQOpy9GhgmGNpTkQs+QEfSkVth8csqpbNoJ9+VEnplWf1Xmg3i",
+	"iKIfgL2XinvZwjN4WM/KxaWKG8oN2kv7sYRz1XY25cZGtKLYgVoZqqjh5oEJgOYhA6+8jUTIYxRIkjKO",
+	"fHBOIXQgTth1xUNr9LNClYlqc4Trr7JxwYe+CX8wHesHJgjbOipCZp0EsDjXXH43pSH8luyIPfkpzyXG",
+	"dJh7tYM6EH4Ho9qqDTuwwvy5yzckPJ16FRmqJEOULul3J6jQx4blGfZ7hKe3teUZUKCZKR0bvHUS0tP/",
+	"2Bt3R73xgTjix8POqBvlhe/LOJNizyL8YIlA/KsI+vu5KGMFMpQzu9SLSb9UqWthDwMeaDMgHP9iMvjr",
+	"mAxKJcP+vOYC2siTz/Rv0USwpDM7DvNAavTzXN4WqNEQI4gCLv8553d/+1vBr3cf+g3GvlCnCuq0MSla",
+	"XRvCCd/auk+si+aL1vWX1rqKVC238g0X2Z9e8Vojab019C+4f19HGZ8YyXfz/Fhv8lWFIyzcY81uxcyk",
+	"uGIJXOynZ8OAT9xAG/Vte/W52FvKHrT1bgoxvRh2uqQ/vKCt7YrA55rSynwq87pNqdcauvWFSP01M5MM",
+	"ji7RqT8XYaqlLiQNiEehLi8QoLrQ5BOpiefKgWKpJp4eNX7KjI4oocGIWW321tYRIvNEgRLZApVo4UBJ",
+	"5VrCMJjd5cejeYOoFB0z1Sg381m7CJQP1n5r8SxdkNXLVFP1jNODMkm8lhTcVzTBmBRnAnibvVxev0dJ",
+	"varpSHvzPBUTk0/tWqjwL2zoWjrzSR3RrcwvwDPfFdn1xUtfvP4iP6+Wn32/SPEVy9GnyzSkEHNqE+UA",
+	"8XAgZnatDSa1EbeVvqLYhS4355SuW3MNr1TF0CBsm/iFbW6Vb/xX47NX6WJZF0Bu8btxWvjbu+31SbyP",
+	"Evlo4+6ffDZ/rSt0iXO7ev7lUAZTjX4pYKIyTMESqgfzBqyG3kAip9dtIpLbJ6rrGtho+i/E5S9tOFi4",
+	"Th31GRYe+TAP/LUsCIY2kBw+X1UGS5s+quWcEyj7SEFMA5MblrtLbSFG+LbU38iQgdBWDbLiK8qi13L5",
+	"SdOThR7DbPHcI/n1fuf4mzZ7Q83VbQZXyAzJNK07TN6EsU8Ye0NVIZ55gYRtW4PHAqxYhKeUs/gY+Yn3",
+	"G1PCvEfuY+Se/b5kHFU3XMIzEwxoukX4ddS2rMJjelr/fnsDqV3clZKKXila8rpUIjfuL5pB9EevwtNr",
+	"8vAsVSOhNTG8v2Ki0omUag5k2bHk5jz3Mer3lFOYzBJaOdtsWb7j/Qp9Gu9antTw8JI9JmcUhALxCagV",
+	"GrFKikBeRijPJCx9/xjqhTnRWo3iotRAhsZTVQjFsBgltkxcsDFm3zwDqULDNzwhiqxtpY1MkRFNSVEd",
+	"Q/TOrGVtVDQWY8W0WnpDyLSARzKBPY9GajrlxSi0n7xOGK77M0S6fpolKrJWkaYhRY160S43pr7H5sfn",
+	"9PARBn6ZD91Sq1q4gdkCFo7dWoOavjXm8FyrLGUbA7GvKdLqG1NtqTSWumXCKKmkGHxTmxNGrQaal/1f",
+	"1+Emb13/eza4qdxqUX5rXIObxtfmwPmQNzIG46ZmJuYpqNQ0PKw7AnroZaqmhUW5Jr4RUAWYKqjond1o",
+	"PaY5vVvTmqU8x+G7XoxpYmnb9lNeeJzSBSf7vO16jAudQoMxLUbKdBWvWvA0lpc04lxeLl3ipTbIU/4p",
+	"ns6nQX+ve7B32LG9yem7zlKb5D9dsB1ZqWtbJfE8i2G9MlOwHBvEWGVtX9J1ovhGaJy62z/m473x0f6w",
+	"Mxa9w4PuXica7u8ddodH/PhoX4hRZ298fHT4dP9gFEXj4bDbiYZ7R8edqHN0FPX48WEQBmNqSmhXNBUZ",
+	"t9VWsnh0K+BNV63j4J5C6agF4KoFN60VMvObJRIKzkXBbRDxKb8xX63o1PT27OLF+cXfgZvPonXgdLVb",
+	"uuXgwEAs/tE7/1l9Gv93sJHFHpb2JUjwrxMkmDphyorg9ps/eGxgnRv5xLSt7XV6pkIfVkTPq2hH8xTm",
+	"I7t3r9PJK8tB/3VjyPJ7fxtrQm2/7va1/BF+cnXdwIH3t4uB74q9wyak8xlItxeWIRl/Mvb7NBwMvwAa",
+	"+6xUcJAMlb1Oj4qqGyIzYNxoU9q30dl6KX7z5JDFUmeCR1Ti8geqcFnlNhhU2chOkXjT/Q82NTt6WRSA",
+	"lw34HIEyaF7ArdIgF09n5GX2Ssfy1JR7oEPNVdCm5aFWMY3mpaOaUH2414B0zhHsb+RHi40rdnDQaVDf",
+	"6ihf5MMNlkdBkxfeV4DlKKgsXLQxc3rU4uKuENU6A6DR6qjKfLDpHuqsgDkRW0ORqCQRUhRT3JYOJbNa",
+	"tWc9PLviN+sshzjmPgz8dKh3a2Bhn/WecY/ch1sYLcNdFnfqbXjyriBas5M3zbEf4eQN+3JtJkpNsx5w",
+	"uL/riXyxRn+xRv8e1mizStfjurEgvJUpOvbo561YeDJw+Rcz2+bm6/JEqTBFCmk7a8zav7nR205tWuF7",
+	"4gPsEQ3HVoLwv1hVX7HWjm4gcBfLSN3lEDNfj7wZRVQykK83u2MUIrwwTh/dDP/ks5WU6mN8SCU5H7cu",
+	"lBSt1wA30BbYXJIjPPJ4SrHT015nv82202j61/Ku6r1UCts0+iejROhMzHG2ShGqUkb+LrItNRGrV6zX",
+	"QM7HsIHXVJ/24fa2yBQ7+d2kxgcIBjtj8ntVNTXzJRol19XhzwvylPEJ+3X9EXb0JVzsrxoutqE48GeM",
+	"BnMGepdPtsxfnoy4HIkt2hB7k9eZ6lyeBnoe7yYx9kQvtElEV08qOPYyRD2W7A7kY54JyohYbuvbPKvs",
+	"FPfn2MkDyTxBq7GaeGqH715PtCuBnpLaKzOdi0omV29bKvqF/P3PCcVfqUIREv/uJBP+JqTfUfx9MwGc",
+	"OtQ+Cn186TUAgupKSMhs50YSjLJimgz3CMBdquRNiKK1oTqMk3CNLgLbGwjbYVq/AUxxLc0cLl/OdcNk",
+	"NikOrIh5ml0sTWwPzh4aOV5JoVmmFNFigJJrEkPmb2rUGYu7Vt6X61ne+9+024wzJgUQ/zvFZkLN0HOj",
+	"TZOcNrvIk+AwunNsHDhmD8RUXDNTbMolZPtaYg9Z/zvboij0lZzYdQgV4cqe8W9mQp5SGMz2/ooZj4st",
+	"G8pdOvPT8xt0Yk9OPCiYwLYNHs11pqYYgLABb4HjeFQL+jCJ5XruCKB09R82iSyqLxpxkrez9Y97y0Dg",
+	"320bV2VU/pK08qUD52+ff/cGrxAzkX9/hNabv2/LzCq5YCJGt48iF/z3nKoZe/qQ1+rbcD7kWiNglolW",
+	"wKIL9jXsNE95MQb+mnqZE7f22V8+o2m8bZyP1LsAfsd4umdsQEtPF61XgqfQN516qd9NRDbxh6IcYK2Q",
+	"tgl9M2UNYFqnq/U2zkRvlqhC7/vBjN6VpmYPDhjSL3ig0W/suysf17pn7Xg7/IsG+EUDJG7w33irfXIk",
+	"1d3vpQdSRY0W17e/nQ6YxVORxFLUemPgxv+s5vCO0KgjSaKdrG5pgYnniFOn5tFor4S9JfTOlBNidptJ",
+	"2A5dNWIX5O9Xr49rSuCvqmoPzWfW1rNP1V2DevZEQa4ssH4bp4p7XXPK7T1SSbvtcX8Rvv/CLgBsrR3r",
+	"TKUL37TyP8ojYOPHP9cDEkFnIFKmeu9s6GkquCnSRLZCA7l2uYWSrkhhojVR02obrmptU3kJajSShUv9",
+	"PHJ6KabtYsZS1bt+dCYv05+SZoQSStP5aEJtvqoLB7SXUo6qXnBVisrVIFV7vfLbpSLhVXOc8iShDDbz",
+	"Iss//KftV8GKLldqbDqSGbYxLRQHx2LgphJVPq8dUzHvd4In2SRkU5Gl8UgbPqdklvJR5k5mKrgEg50a",
+	"M5GmygQrLsjIJxV2w89f51iIBpT8/wcA",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -13,12 +13,16 @@ func (f *Fold) Calls(r *refund.Record, contracts func(account string, version in
 	f.checkNumbers(r)
 	f.checkAttempts(r)
 	f.checkAnswers(r)
+	f.checkRow(r)
+	f.checkBookings(r)
 	for _, a := range r.Attempts {
 		if _, ok := contracts(r.Account, a.ContractVersion); !ok {
 			f.a.report("P10", "contract-unknown", "attempt %d relied on contract version %d, which is not stored", a.No, a.ContractVersion)
 			return // without its terms no call can be checked
 		}
 	}
+	f.checkClaims(r, contracts)
+	f.checkReported(r, contracts)
 	f.checkRepeats(r, contracts)
 	f.checkExposure(r, contracts)
 }
@@ -64,6 +68,9 @@ func (f *Fold) checkAttempts(r *refund.Record) {
 		has[a.Generation] = true
 		if a.No != i+1 {
 			f.a.report("P10", "attempt-gap", "attempt %d follows %d", a.No, i)
+		}
+		if i > 0 && a.StartedAt.Before(r.Attempts[i-1].StartedAt) {
+			f.a.report("P10", "attempt-order", "attempt %d started before attempt %d", a.No, r.Attempts[i-1].No)
 		}
 		if a.Kind != refund.AttemptSend {
 			continue

@@ -29,12 +29,13 @@ type StoredEntry struct {
 type Auditor struct {
 	transitions map[string]bool
 	twoRows     map[string]string // rules that write two journal rows for one answer, with the answer's kind
+	effects     map[string][]refund.MoveEffects
 	found       func(Finding)
 }
 
 // NewAuditor returns an Auditor that passes its findings to found.
 func NewAuditor(found func(Finding)) *Auditor {
-	a := &Auditor{transitions: map[string]bool{}, twoRows: refund.TwoStepRules(), found: found}
+	a := &Auditor{transitions: map[string]bool{}, twoRows: refund.TwoStepRules(), effects: refund.RuleEffects(), found: found}
 	for _, t := range refund.Transitions() {
 		a.transitions[t] = true
 	}
@@ -45,7 +46,8 @@ func (a *Auditor) report(promise, check, format string, args ...any) {
 	a.found(Finding{Promise: promise, Check: check, What: fmt.Sprintf(format, args...)})
 }
 
-// Fold reads the journal of one refund, row by row, ordered by seq. Its methods are in fold.go, calls.go and reviews.go.
+// Fold reads the journal of one refund, row by row, ordered by seq. Its methods are in fold.go, calls.go, claims.go,
+// effects.go, numbers.go, times.go and reviews.go.
 type Fold struct {
 	a    *Auditor
 	rid  refund.RID
@@ -57,6 +59,7 @@ type Fold struct {
 	decided    bool // a row is a person's decision
 	broken     bool // the chain broke: one finding is enough
 
+	rows         []journalRow
 	answers      []journalAnswer
 	answerBuffer [2]journalAnswer // avoids an allocation for most refunds
 	cases        []journalCase
@@ -96,6 +99,7 @@ func (f *Fold) Add(e StoredEntry) {
 	}
 	f.decided = f.decided || e.Source == "decision"
 	f.readMembers(&e)
+	f.rows = append(f.rows, decode(&e))
 	f.last = e
 }
 

@@ -38,6 +38,7 @@ type StoredRetirement struct {
 type (
 	journalAnswer struct {
 		seq, attempt int
+		at           time.Time
 		kind         string
 	}
 	journalCase struct {
@@ -61,7 +62,7 @@ func (f *Fold) readMembers(e *StoredEntry) {
 		return // first rows and claims have none
 	}
 	if text, ok := member(e.Data, `"attempt":`); ok {
-		t := journalAnswer{seq: e.Seq, kind: e.Kind}
+		t := journalAnswer{seq: e.Seq, at: e.At, kind: e.Kind}
 		t.attempt, _ = strconv.Atoi(text[:digits(text)])
 		if row, two := member(e.Data, `"rule":"`); two {
 			if kind := f.a.twoRows[row[:max(0, strings.IndexByte(row, '"'))]]; kind != "" {
@@ -108,6 +109,8 @@ func (f *Fold) checkAnswers(r *refund.Record) {
 			f.a.report("P10", "attempt-missing", "seq %d has the answer of attempt %d, which does not exist", t.seq, t.attempt)
 		case refund.JournalKind(a.Answer) != t.kind:
 			f.a.report("P8", "answer-differs", "seq %d has the answer %q of attempt %d, the attempt has %q", t.seq, t.kind, t.attempt, refund.JournalKind(a.Answer))
+		case !a.AnsweredAt.Equal(t.at):
+			f.a.report("P8", "answer-differs", "seq %d has the answer of attempt %d at %s, the attempt at %s", t.seq, t.attempt, stamp(t.at), stamp(a.AnsweredAt))
 		}
 	}
 }
@@ -150,6 +153,8 @@ func (f *Fold) checkDecision(t journalDecision, p ReviewRecords) {
 		f.a.report("P8", "decision-differs", "seq %d has maker %q and checker %q, decision %s has %q and %q", t.seq, t.Maker, t.Checker, d.ID, d.Maker, d.Checker)
 	case d.Verdict != refund.DecisionApproved || !d.AppliedAt.Equal(t.at):
 		f.a.report("P8", "decision-differs", "seq %d applies decision %s, which is %q and has another time", t.seq, d.ID, d.Verdict)
+	case d.JournalSeq != t.seq-1:
+		f.a.report("P8", "decision-differs", "seq %d applies decision %s, which was made on seq %d", t.seq, d.ID, d.JournalSeq)
 	case effect != t.Effect || !slices.ContainsFunc(p.Cases, inCase):
 		f.a.report("P8", "decision-differs", "seq %d and decision %s are about another effect or case", t.seq, d.ID)
 	}

@@ -36,6 +36,7 @@ func TestFoldComparesAnswers(t *testing.T) {
 		refund.Entry{Kind: "claim_send", From: refund.StatePending, To: refund.StatePending, Source: "worker", Data: `{}`},
 		step("succeeded", `{"attempt":1,"code":"\"attempt\":5","rule":"failed/late-attached"}`), step("reversed", `{"attempt":1,"rule":"failed/late-attached"}`),
 		step("refused", `{"attempt":2,"rule":"refused/open"}`), step("known", `{"dispatch":1}`))
+	rows[3].At = rows[2].At // both rows of one answer
 	for _, c := range []struct {
 		first, second refund.FactKind
 		want          string
@@ -45,7 +46,7 @@ func TestFoldComparesAnswers(t *testing.T) {
 		{refund.FailedFinal, "", "answer-differs"},
 		{refund.FailedFinal, refund.NotSent, "answer-differs"},
 	} {
-		r := &refund.Record{Attempts: []refund.Attempt{{No: 1, Answer: c.first}, {No: 2, Answer: c.second}}}
+		r := &refund.Record{Attempts: []refund.Attempt{{No: 1, Answer: c.first, AnsweredAt: rows[2].At}, {No: 2, Answer: c.second, AnsweredAt: rows[4].At}}}
 		if got := peopleFindings(rid, r, rows, ReviewRecords{}); got[c.want] != (c.want != "") || (c.want == "" && len(got) > 0) {
 			t.Errorf("%s, %s: %v, want %q", c.first, c.second, got, c.want)
 		}
@@ -73,7 +74,7 @@ func TestFoldIgnoresAcceptedEffects(t *testing.T) {
 		return &refund.Record{Effects: []refund.Effect{effect, other}, Attempts: []refund.Attempt{{No: 1, Kind: refund.AttemptSend}}}, ReviewRecords{
 			Cases: []StoredCase{{ID: caseID, OpenedAt: opened, ClosedAt: applied}},
 			Decisions: []refund.Decision{{ID: id, CaseID: caseID, Action: refund.ActionAcceptAsIs, Maker: "ann", Checker: "bob", Verdict: refund.DecisionApproved,
-				MadeAt: opened.Add(time.Millisecond), AppliedAt: applied}}}
+				JournalSeq: 2, MadeAt: opened.Add(time.Millisecond), AppliedAt: applied}}}
 	}
 	r, p := sound()
 	if got := peopleFindings(rid, r, rows, p); len(got) > 0 {
@@ -91,6 +92,7 @@ func TestFoldIgnoresAcceptedEffects(t *testing.T) {
 		"another maker":                {func(_ *refund.Record, p *ReviewRecords) { p.Decisions[0].Maker = "cid" }, "decision-differs"},
 		"another action":               {func(_ *refund.Record, p *ReviewRecords) { p.Decisions[0].Action = refund.ActionResend }, "decision-differs"},
 		"another time":                 {func(_ *refund.Record, p *ReviewRecords) { p.Decisions[0].AppliedAt = opened }, "decision-differs"},
+		"made on another row":          {func(_ *refund.Record, p *ReviewRecords) { p.Decisions[0].JournalSeq = 1 }, "decision-differs"},
 		"another case":                 {func(_ *refund.Record, p *ReviewRecords) { p.Decisions[0].CaseID = id }, "decision-differs"},
 		"a decision without a journal row": {func(_ *refund.Record, p *ReviewRecords) {
 			d := p.Decisions[0]

@@ -113,7 +113,7 @@ func (p *planner) request(in Intake) Outcome {
 		paidAt = in.Refund.Payment.PaidAt
 	}
 	if code := p.rules(in, pay.Payment.WithPaidAt(paidAt)); code != "" {
-		return p.storeReceipt(in, Outcome{Verdict: Refused, Code: code}, refund.RID{})
+		return p.refuse(in, code, pay.KnownBy)
 	}
 	p.touched[ref] = true
 	return p.accept(in, p.setPaidAt(pay.Payment, paidAt))
@@ -144,10 +144,24 @@ func (p *planner) withNewPayment(in Intake, ref PaymentRef) Outcome {
 		code = p.rules(in, pay)
 	}
 	if code != "" {
-		return p.storeReceipt(in, Outcome{Verdict: Refused, Code: code}, refund.RID{})
+		return p.refuse(in, code, refund.BySnapshot)
 	}
 	p.create(ref, pay)
 	return p.accept(in, pay)
+}
+
+// refuse is the outcome of an intake that a rule forbids. An account that this process does not know is no refusal: a process
+// with another configuration may know it, so nothing is bound. Nor is an amount beyond what is captured so far, if further
+// captures may follow and the sender can wait; only a person's redrive gets the refusal.
+func (p *planner) refuse(in Intake, code refund.Code, by refund.KnownBy) Outcome {
+	waits := (in.Park != nil || !in.Parked.IsZero()) && !in.Redrive
+	switch {
+	case code == refund.CodeAccountNotConfigured:
+		return Outcome{Verdict: Busy, Code: code}
+	case code == refund.CodeAmountExceeds && by == refund.ByCaptures && waits:
+		return Outcome{Verdict: Waiting, Code: code}
+	}
+	return p.storeReceipt(in, Outcome{Verdict: Refused, Code: code}, refund.RID{})
 }
 
 // rules returns the code of the business rule that forbids a new refund, or "".
@@ -155,7 +169,9 @@ func (p *planner) rules(in Intake, pay refund.Payment) refund.Code {
 	contract, known, allowed := p.v.Account(pay.Account, in.Tenant.ID)
 	r := in.Refund
 	switch {
-	case !known || !allowed:
+	case !known:
+		return refund.CodeAccountNotConfigured
+	case !allowed:
 		return refund.CodeAccountNotAllowed
 	case r.OrderID != pay.OrderID:
 		return refund.CodeOrderMismatch

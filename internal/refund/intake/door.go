@@ -10,7 +10,7 @@ import (
 )
 
 // GroupAccepter accepts one group in one transaction. Intakes with the outcome NotLocked must be tried again unchanged.
-// Errors: ErrCommitUnknown, ErrUnavailable; any other error is unexpected and concerns the whole group.
+// Errors: ErrUnavailable; any other error is unexpected and concerns the whole group.
 type GroupAccepter interface {
 	AcceptGroup(ctx context.Context, g []Intake) ([]Outcome, error)
 }
@@ -29,8 +29,6 @@ type DoorConfig struct {
 	Logger             *slog.Logger
 	// Observe is called with every outcome and its duration; nil = not called.
 	Observe func(in Intake, o Outcome, took time.Duration)
-	// CommitUnknown is called when the answer of a COMMIT was lost; nil = not called.
-	CommitUnknown func()
 }
 
 // Door accepts all intakes, from every transport. Single intakes form groups: those that arrived while the previous group was
@@ -72,9 +70,6 @@ func NewDoor(cfg DoorConfig) *Door {
 	if cfg.Observe == nil {
 		cfg.Observe = func(Intake, Outcome, time.Duration) {}
 	}
-	if cfg.CommitUnknown == nil {
-		cfg.CommitUnknown = func() {}
-	}
 	d := &Door{cfg: cfg, queue: make(chan *request, cfg.Queue), groups: make(chan struct{}, cfg.CallerGroups), stop: make(chan struct{})}
 	for range cfg.QueueWorkers {
 		d.done.Add(1)
@@ -101,7 +96,7 @@ func (d *Door) Stop() {
 // ErrOverloaded, ErrBadData, that of the context, or an unexpected one of the accepter. After an error each intake may or may
 // not have been accepted. Except after ErrBadData the caller may repeat the same intakes: their event ids make repeats safe.
 //
-// A COMMIT whose outcome is unknown is repeated inside. Only when the repeats fail too, the error is ErrUnavailable joined
+// The accepter repeats a COMMIT whose outcome is unknown. Only when the repeats fail too, the error is ErrUnavailable joined
 // with ErrCommitUnknown.
 func (d *Door) Accept(ctx context.Context, g []Intake) ([]Outcome, error) {
 	results, err := d.AcceptEach(ctx, g)

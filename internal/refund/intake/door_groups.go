@@ -58,23 +58,11 @@ func (d *Door) process(ts []*request) []*request {
 	return d.process(ts[half:])
 }
 
-// acceptGroup runs the transaction until the outcome of its COMMIT is known, with the same intakes and ids on a new
-// connection.
+// acceptGroup runs the transaction, although its callers may have left.
 func (d *Door) acceptGroup(g []Intake) ([]Outcome, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.TransactionTimeout)
 	defer cancel()
-	for try := 0; ; try++ {
-		out, err := d.cfg.Accepter.AcceptGroup(ctx, g)
-		if !errors.Is(err, refund.ErrCommitUnknown) {
-			return out, err
-		}
-		d.cfg.CommitUnknown()
-		d.cfg.Logger.Warn("commit outcome unknown, running the group again", "items", len(g), "try", try+1)
-		if try == 4 || ctx.Err() != nil {
-			return nil, errors.Join(refund.ErrUnavailable, err)
-		}
-		pause(d.stop)
-	}
+	return d.cfg.Accepter.AcceptGroup(ctx, g)
 }
 
 func (d *Door) reply(ts []*request, out []Outcome) []*request {

@@ -36,7 +36,9 @@ type PaymentSpec struct {
 	Account           string    // channel account
 	Reference         string    // the channel's name for the payment; "" = "<tenant code>:<payment id>"
 	Version           int64     // of a snapshot; absent = 0
-	RefundedElsewhere int64     // refunded outside of Refundry
+	VersionGiven      bool      // false = absent
+	RefundedElsewhere int64     // refunded outside of Refundry; absent = 0
+	ElsewhereGiven    bool      // false = RefundedElsewhere is absent
 	PaidAt            time.Time // when the payer paid, in whole microseconds of UTC; zero = not given. Set once, never changed
 }
 

@@ -8,11 +8,13 @@ import "github.com/refundry/refundry/internal/refund"
 //	          refund-parameters-conflict    the refund id is bound to other parameters
 //	          payment-parameters-conflict   the payment is stored with other parameters, or its reference is another payment's
 //	REFUSED   tenant-closed                 binds nothing
-//	          account-not-allowed, order-mismatch, currency-mismatch, event-expired, amount-not-expressible,
+//	          account-not-allowed, reference-not-allowed, order-mismatch, currency-mismatch, event-expired, amount-not-expressible,
 //	          refund-window-closed, refund-count-exceeded, amount-exceeds-refundable
 //	          in this order: the first that applies
 //	WAITING   payment-unknown
+//	          amount-exceeds-refundable     an event of a payment that is announced by captures; a later capture may suffice
 //	BUSY      operation-in-progress
+//	          account-not-configured        by this process; another one may know the account
 type Verdict string
 
 // Verdicts. Only the first four bind the event id.
@@ -21,8 +23,8 @@ const (
 	Replayed  Verdict = "REPLAYED"   // known, same parameters
 	Conflict  Verdict = "CONFLICT"   // known, other parameters
 	Refused   Verdict = "REFUSED"    // a business rule forbids it
-	Waiting   Verdict = "WAITING"    // the payment is not known yet
-	Busy      Verdict = "BUSY"       // a row stayed locked for too long
+	Waiting   Verdict = "WAITING"    // the payment, or enough of it, is not known yet
+	Busy      Verdict = "BUSY"       // nothing was decided: a row stayed locked for too long, or this process does not know the account
 	NotLocked Verdict = "NOT_LOCKED" // a lock was not obtained in this try; never returned by Door
 )
 
@@ -41,4 +43,12 @@ type Outcome struct {
 	Replayed bool           // a stored Conflict or Refused, returned again
 	Cause    string         // Replayed: CauseEvent or CauseRefund
 	Refund   *refund.Refund // Taken, or Replayed of a refund: its current state
+}
+
+// BusyError is the error of a Busy outcome for callers that repeat the request: refund.ErrBusy for a lock, else *refund.Problem.
+func (o Outcome) BusyError() error {
+	if o.Code == refund.CodeAccountNotConfigured {
+		return &refund.Problem{Code: o.Code}
+	}
+	return refund.ErrBusy
 }

@@ -13,7 +13,7 @@ func (p *planner) park(in Intake, o Outcome) {
 		reason = ParkedWaiting
 	}
 	switch {
-	case o.Verdict == NotLocked:
+	case o.Verdict == NotLocked || o.Verdict == Busy:
 	case !in.Parked.IsZero() && stays:
 		row := UnparkedRow{Tenant: in.Tenant.ID, ID: in.Parked, Reason: reason}
 		if o.Verdict == Waiting {

@@ -1,13 +1,14 @@
 package intake
 
 import (
+	"strings"
 	"time"
 
 	"github.com/refundry/refundry/internal/refund"
 )
 
-// newPayment returns the row of a new payment. Codes: CodeAccountNotAllowed, CodeNotExpressible, CodePaymentConflict (its
-// channel reference belongs to another payment).
+// newPayment returns the row of a new payment. Codes: those of NewPayment, and CodePaymentConflict (its channel reference
+// belongs to another payment).
 func (p *planner) newPayment(ref PaymentRef, t refund.Tenant, s PaymentSpec, by refund.KnownBy) (refund.Payment, refund.Code) {
 	pay, code := NewPayment(ref, t, s, by, p.v)
 	if code != "" {
@@ -20,13 +21,18 @@ func (p *planner) newPayment(ref PaymentRef, t refund.Tenant, s PaymentSpec, by 
 }
 
 // NewPayment returns the row of a payment that is not known yet. It does not look for another payment with the same
-// reference.
+// reference. Codes: CodeAccountNotConfigured, CodeAccountNotAllowed, CodeReferenceOutside, CodeNotExpressible.
 func NewPayment(ref PaymentRef, t refund.Tenant, s PaymentSpec, by refund.KnownBy, v View) (refund.Payment, refund.Code) {
 	contract, known, allowed := v.Account(s.Account, t.ID)
-	if !known || !allowed {
+	switch {
+	case !known:
+		return refund.Payment{}, refund.CodeAccountNotConfigured
+	case !allowed:
 		return refund.Payment{}, refund.CodeAccountNotAllowed
-	}
-	if s.RefundedElsewhere > s.Amount {
+	// Before anything is looked up: whether a reference of another tenant is known must not be told.
+	case !strings.HasPrefix(s.ReferenceFor(t, ref.PaymentID), contract.ReferencePrefix):
+		return refund.Payment{}, refund.CodeReferenceOutside
+	case s.RefundedElsewhere > s.Amount:
 		return refund.Payment{}, refund.CodeNotExpressible
 	}
 	pay := refund.Payment{Tenant: ref.Tenant, PaymentID: ref.PaymentID, OrderID: s.OrderID, Account: s.Account, Reference: s.ReferenceFor(t, ref.PaymentID),
@@ -72,9 +78,28 @@ func (p *planner) paymentDiff(in Intake) []string {
 	if !known {
 		return nil
 	}
+	s := *in.Refund.Payment
+	diff := s.Differs(in.Tenant, pay.Payment)
+	if s.VersionGiven && s.Version < pay.Version { // an older snapshot says nothing about the present amounts
+		diff = without(diff, "amount")
+	} else {
+		diff = append(diff, s.differsInSnapshot(pay.Payment)...)
+	}
 	var out []string
-	for _, f := range in.Refund.Payment.Differs(in.Tenant, pay.Payment) {
+	for _, f := range diff {
 		out = append(out, "payment."+f)
+	}
+	return out
+}
+
+// differsInSnapshot returns which of version and refundedElsewhere were given and differ from the stored payment.
+func (s PaymentSpec) differsInSnapshot(pay refund.Payment) []string {
+	var out []string
+	if s.VersionGiven && s.Version != pay.Version {
+		out = append(out, "version")
+	}
+	if s.ElsewhereGiven && s.RefundedElsewhere != pay.RefundedElsewhere {
+		out = append(out, "refundedElsewhere")
 	}
 	return out
 }
@@ -98,7 +123,7 @@ func (p *planner) capture(in Intake) Outcome {
 	case refund.CodePaymentConflict:
 		return p.storeReceipt(in, p.conflict(in, code, ConflictPaymentParams, []string{"channelReference"}, refund.RID{}), refund.RID{})
 	default:
-		return p.storeReceipt(in, Outcome{Verdict: Refused, Code: code}, refund.RID{})
+		return p.refuse(in, code, refund.ByCaptures)
 	}
 	return p.takeCapture(in, ref)
 }
@@ -127,6 +152,7 @@ func (p *planner) moreCaptured(in Intake, ref PaymentRef, pay refund.Payment) Ou
 	pay.Captured += c.Amount
 	p.touched[ref] = true
 	p.setPayment(pay.WithExcess())
+	p.wake(ref)
 	return p.takeCapture(in, ref)
 }
 
@@ -142,6 +168,11 @@ func (p *planner) create(ref PaymentRef, pay refund.Payment) {
 	p.created[ref] = true
 	p.v.References[ReferenceRef{pay.Account, pay.Reference}] = ref
 	p.setPayment(pay)
+	p.wake(ref)
+}
+
+// wake wakes the messages that wait for the payment, once.
+func (p *planner) wake(ref PaymentRef) {
 	if p.v.Waiters[ref] && !p.woken[ref] {
 		p.woken[ref] = true
 		p.plan.Wakes = append(p.plan.Wakes, refund.Wakeup{RefundRef: refund.RefundRef{Tenant: ref.Tenant}, PaymentID: ref.PaymentID})

@@ -8,11 +8,14 @@ func ApplySnapshot(p refund.Payment, t refund.Tenant, s PaymentSpec) (refund.Pay
 	diff := s.Differs(t, p)
 	if p.KnownBy == refund.BySnapshot {
 		diff = without(diff, "amount")
-	} else if len(diff) == 0 {
-		return p.WithPaidAt(s.PaidAt), nil // known by captures, and the sum agrees
+	} else {
+		diff = append(diff, s.differsInSnapshot(p)...) // captures carry neither, so nothing could store them
 	}
-	if len(diff) > 0 {
+	switch {
+	case len(diff) > 0:
 		return p, &refund.Problem{Code: refund.CodePaymentConflict, Fields: diff}
+	case p.KnownBy != refund.BySnapshot:
+		return p.WithPaidAt(s.PaidAt), nil // the sum agrees
 	}
 	next := p
 	next.Captured, next.RefundedElsewhere, next.Version = s.Amount, s.RefundedElsewhere, s.Version

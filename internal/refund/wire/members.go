@@ -14,9 +14,9 @@ type member[T any] struct {
 
 // requestMembers are the members of RefundRequest in the contract.
 var requestMembers = []member[intake.Request]{
-	{"refundId", false, func(r *reader, v strictjson.Value, into *intake.Request) { into.RefundID = r.id(v) }},
+	{"refundId", false, func(r *reader, v strictjson.Value, into *intake.Request) { into.RefundID = r.segment(v) }},
 	{"orderId", false, func(r *reader, v strictjson.Value, into *intake.Request) { into.OrderID = r.id(v) }},
-	{"paymentId", false, func(r *reader, v strictjson.Value, into *intake.Request) { into.PaymentID = r.id(v) }},
+	{"paymentId", false, func(r *reader, v strictjson.Value, into *intake.Request) { into.PaymentID = r.segment(v) }},
 	{"amount", false, func(r *reader, v strictjson.Value, into *intake.Request) { into.Amount = r.amount(v) }},
 	{"currency", false, func(r *reader, v strictjson.Value, into *intake.Request) { into.Currency = r.currency(v) }},
 	{"reason", true, func(r *reader, v strictjson.Value, into *intake.Request) { into.Reason = r.reason(v) }},
@@ -34,14 +34,18 @@ var paymentMembers = []member[intake.PaymentSpec]{
 	{"currency", false, func(r *reader, v strictjson.Value, into *intake.PaymentSpec) { into.Currency = r.currency(v) }},
 	{"channelAccount", false, func(r *reader, v strictjson.Value, into *intake.PaymentSpec) { into.Account = r.id(v) }},
 	{"channelReference", true, func(r *reader, v strictjson.Value, into *intake.PaymentSpec) { into.Reference = r.reference(v) }},
-	{"version", true, func(r *reader, v strictjson.Value, into *intake.PaymentSpec) { into.Version = r.count(v) }},
-	{"refundedElsewhere", true, func(r *reader, v strictjson.Value, into *intake.PaymentSpec) { into.RefundedElsewhere = r.count(v) }},
+	{"version", true, func(r *reader, v strictjson.Value, into *intake.PaymentSpec) {
+		into.Version, into.VersionGiven = r.count(v), true
+	}},
+	{"refundedElsewhere", true, func(r *reader, v strictjson.Value, into *intake.PaymentSpec) {
+		into.RefundedElsewhere, into.ElsewhereGiven = r.count(v), true
+	}},
 	{"paidAt", true, func(r *reader, v strictjson.Value, into *intake.PaymentSpec) { into.PaidAt = r.paidAt(v) }},
 }
 
 // captureMembers are the members of CapturedPayment in the contract.
 var captureMembers = []member[intake.Capture]{
-	{"paymentId", false, func(r *reader, v strictjson.Value, into *intake.Capture) { into.PaymentID = r.id(v) }},
+	{"paymentId", false, func(r *reader, v strictjson.Value, into *intake.Capture) { into.PaymentID = r.segment(v) }},
 	{"captureId", false, func(r *reader, v strictjson.Value, into *intake.Capture) { into.CaptureID = r.id(v) }},
 	{"orderId", false, func(r *reader, v strictjson.Value, into *intake.Capture) { into.OrderID = r.id(v) }},
 	{"amount", false, func(r *reader, v strictjson.Value, into *intake.Capture) { into.Amount = r.amount(v) }},

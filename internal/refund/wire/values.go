@@ -3,7 +3,6 @@ package wire
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -32,6 +31,16 @@ func (r *reader) id(v strictjson.Value) string {
 	text, ok := r.text(v)
 	if ok && !refund.ValidID(text) {
 		r.wrong("must match ^[A-Za-z0-9._:~@=+-]{1,64}$")
+	}
+	return text
+}
+
+// segment reads an id that becomes a segment of paths. Clients and proxies remove the segments . and .. (RFC 3986 section 5.2.4), so
+// nobody could read what has such an id.
+func (r *reader) segment(v strictjson.Value) string {
+	text := r.id(v)
+	if refund.IsDotSegment(text) {
+		r.wrong("must not be . or ..")
 	}
 	return text
 }
@@ -97,7 +106,7 @@ func (r *reader) paidAt(v strictjson.Value) time.Time {
 	if !ok {
 		return time.Time{}
 	}
-	t, ok := parseTime(text)
+	t, ok := Time(text)
 	if !ok {
 		r.wrong("must be a time of RFC 3339")
 		return time.Time{}
@@ -107,19 +116,6 @@ func (r *reader) paidAt(v strictjson.Value) time.Time {
 		r.wrong("must not be before 2000 or in the future")
 	}
 	return t
-}
-
-// parseTime reads a date-time of RFC 3339. time.Parse alone also takes an hour of one digit, a comma before the fraction, and
-// offsets up to 24:60.
-func parseTime(text string) (time.Time, bool) {
-	t, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil || text[len("2006-01-02T15")] != ':' || strings.Contains(text, ",") {
-		return time.Time{}, false
-	}
-	if zone, isUTC := text[len(text)-len("07:00"):], strings.HasSuffix(text, "Z"); !isUTC && (zone[:2] > "23" || zone[3:] > "59") {
-		return time.Time{}, false
-	}
-	return t, true
 }
 
 // metadata reads texts by name. Faults of the object come first, then those of its texts in the order of the document.

@@ -39,7 +39,7 @@ func TestRequestIsReadWithItsPayment(t *testing.T) {
 		t.Fatal(err)
 	}
 	paidAt := time.Date(2026, 2, 28, 22, 59, 59, 123456000, time.UTC)
-	want := intake.PaymentSpec{OrderID: "o", Amount: 9007199254740991, Currency: "KWD", Account: "demo", Reference: "ch/1", Version: 3, RefundedElsewhere: 7,
+	want := intake.PaymentSpec{OrderID: "o", Amount: 9007199254740991, Currency: "KWD", Account: "demo", Reference: "ch/1", Version: 3, VersionGiven: true, RefundedElsewhere: 7, ElsewhereGiven: true,
 		PaidAt: paidAt}
 	if *got.Payment != want {
 		t.Errorf("payment = %+v, want %+v", *got.Payment, want)
@@ -114,7 +114,13 @@ func TestTimesOfPaying(t *testing.T) {
 		"2026-03-01T10:00:00-00:60":    "/paidAt must be a time of RFC 3339",
 		"2026-03-01T23:59:59-00:00":    "/paidAt must not be before 2000 or in the future",
 		"2026-02-28T23:59:59+23:59":    "",
-		"2026-03-01t10:00:00z":         "/paidAt must be a time of RFC 3339",
+		"2026-03-01t10:00:00z":         "",
+		"2016-12-31T23:59:60Z":         "", // a leap second
+		"2017-01-01T01:59:60.5+02:00":  "",
+		"2026-02-28T23:59:60Z":         "", // a month may end with one
+		"2026-02-27T23:59:60Z":         "/paidAt must be a time of RFC 3339",
+		"2016-12-31T22:59:60Z":         "/paidAt must be a time of RFC 3339",
+		"2016-12-31T23:59:61Z":         "/paidAt must be a time of RFC 3339",
 		"2026-02-29T10:00:00Z":         "/paidAt must be a time of RFC 3339",
 		"":                             "/paidAt must be a time of RFC 3339",
 	} {

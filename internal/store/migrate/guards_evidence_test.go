@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -10,10 +11,13 @@ func TestSchemaDispatchesAndAttempts(t *testing.T) {
 	set := func(s string) string { return `UPDATE dispatches SET ` + s }
 	processing := schemaReach("PROCESSING")
 	with := func(more ...string) []string { return append(slices.Clone(processing), more...) }
-	decided := append(schemaDecided(schemaReach("UNKNOWN"), "resend"), schemaApprove)
+	decided, override := append(schemaDecided(schemaReach("UNKNOWN"), "resend"), schemaApprove), set(`overridden_by = `+schemaD1)
 	runSchemaCases(t, []schemaCase{
 		refused("dispatches_append_only", "another number", set(`number = 'R1BBBBBBBBBBBBBBBBBBBB'`)),
 		refused("dispatches_append_only", "delete", `DELETE FROM dispatches`),
+		legal("overridden by an approved decision", override, append(slices.Clone(decided), schemaClear)...),
+		refused("dispatches_override", "overridden by a proposal", override, append(schemaDecided(schemaReach("UNKNOWN"), "resend"), schemaClear)...),
+		refused("dispatches_override", "overridden by a decision that overrides nothing", override, append(schemaDecided(schemaReach("UNKNOWN"), "wait"), schemaApprove, schemaClear)...),
 		refused("dispatches_number_ck", "a number that is easy to guess", `INSERT INTO dispatches (tenant_id, rid, no, account, number) VALUES (1, `+schemaR1+
 			`, 1, 'demo', 'short')`),
 		refused("dispatches_no_ck", "ordinal 0", schemaDispatch(0, "R1BBBBBBBBBBBBBBBBBBBB")),
@@ -41,6 +45,10 @@ func TestSchemaDispatchesAndAttempts(t *testing.T) {
 		twice("attempts_pk", "the same attempt again", schemaAttempt(1, 1), processing...),
 		legal("an answer", schemaAnswer("UNKNOWN"), processing...),
 		refused("attempts_append_only", "another answer", schemaAnswer("NOT_SENT"), with(schemaAnswer("UNKNOWN"))...),
+		legal("an answer with its evidence", `UPDATE attempts SET answer = 'UNKNOWN', answered_at = now(), evidence = '{"a":"1"}'`, processing...),
+		refused("attempts_append_only", "the evidence is erased", `UPDATE attempts SET evidence = NULL`, with(`UPDATE attempts SET evidence = '{"a":"1"}'`, schemaAnswer("UNKNOWN"))...),
+		refused("attempts_append_only", "other evidence", `UPDATE attempts SET evidence = '{}'`, with(`UPDATE attempts SET evidence = '{"a":"1"}'`, schemaAnswer("UNKNOWN"))...),
+		refused("attempts_append_only", "an answer becomes late", `UPDATE attempts SET late = NOT late`, with(schemaAnswer("UNKNOWN"))...),
 		refused("attempts_append_only", "the same answer again", schemaAnswer("UNKNOWN"), with(schemaAnswer("UNKNOWN"))...),
 		refused("attempts_append_only", "the answer is taken back", `UPDATE attempts SET answer = NULL, answered_at = NULL`, with(schemaAnswer("UNKNOWN"))...),
 		refused("attempts_answer_ck", "an answer that is not known", schemaAnswer("MAYBE"), processing...),
@@ -114,19 +122,22 @@ func TestSchemaRetirements(t *testing.T) {
 	runSchemaCases(t, cases)
 }
 
+// schemaEffect inserts an effect.
+func schemaEffect(id, rid, no, channelID, status string) string {
+	reversed := "NULL"
+	if status == "REVERSED" {
+		reversed = "now()"
+	}
+	return `INSERT INTO effects (tenant_id, effect_id, account, payment_id, rid, dispatch_no, channel_refund_id, amount, currency, counted, status, source, reversed_at)
+		VALUES (1, ` + id + `, 'demo', 'p1', ` + rid + `, ` + no + `, ` + channelID + `, 1250, 'USD', 1250, '` + status + `', 'answer', ` + reversed + `)`
+}
+
 func TestSchemaEffectsAndLedger(t *testing.T) {
 	t.Parallel()
-	effect := func(id, rid, no, channelID, status string) string {
-		reversed := "NULL"
-		if status == "REVERSED" {
-			reversed = "now()"
-		}
-		return `INSERT INTO effects (tenant_id, effect_id, account, payment_id, rid, dispatch_no, channel_refund_id, amount, currency, counted, status, source, reversed_at)
-			VALUES (1, ` + id + `, 'demo', 'p1', ` + rid + `, ` + no + `, ` + channelID + `, 1250, 'USD', 1250, '` + status + `', 'answer', ` + reversed + `)`
-	}
-	ours := effect(schemaE1, schemaR1, "1", "'re_1'", "MOVED")
-	held := effect(schemaE1, "NULL", "NULL", "'re_1'", "HELD")
-	foreign := effect(schemaE1, "NULL", "NULL", "'re_1'", "MOVED")
+	ours := schemaEffect(schemaE1, schemaR1, "1", "'re_1'", "MOVED")
+	held := schemaEffect(schemaE1, "NULL", "NULL", "'re_1'", "HELD")
+	foreign := schemaEffect(schemaE1, "NULL", "NULL", "'re_1'", "MOVED")
+	pending := strings.Replace(strings.Replace(held, "reversed_at)", "reversed_at, pending)", 1), "'answer', NULL)", "'answer', NULL, true)", 1)
 	set := func(s string) string { return `UPDATE effects SET ` + s }
 	posting := func(kind, debit, amount string) string {
 		return `INSERT INTO postings (tenant_id, effect_id, kind, debit, credit, amount, currency) VALUES (1, ` + schemaE1 + `, '` + kind + `', '` + debit +
@@ -138,25 +149,25 @@ func TestSchemaEffectsAndLedger(t *testing.T) {
 	runSchemaCases(t, []schemaCase{
 		legal("ours", ours),
 		legal("foreign", foreign),
-		legal("a second effect of a dispatch under its own id", effect(schemaE2, schemaR1, "1", "'re_2'", "MOVED"), ours),
-		twice("effects_channel_uq", "one channel refund booked twice", effect(schemaE2, "NULL", "NULL", "'re_1'", "MOVED"), ours),
-		twice("effects_dispatch_uq", "one dispatch booked twice without ids", effect(schemaE2, schemaR1, "1", "NULL", "MOVED"),
-			effect(schemaE1, schemaR1, "1", "NULL", "MOVED")),
-		legal("a dropped line leaves its id free", effect(schemaE2, schemaR1, "1", "'re_1'", "MOVED"), held, set(`status = 'DROPPED'`)),
-		twice("effects_pk", "the same effect again", effect(schemaE1, "NULL", "NULL", "'re_2'", "MOVED"), ours),
+		legal("a second effect of a dispatch under its own id", schemaEffect(schemaE2, schemaR1, "1", "'re_2'", "MOVED"), ours),
+		twice("effects_channel_uq", "one channel refund booked twice", schemaEffect(schemaE2, "NULL", "NULL", "'re_1'", "MOVED"), ours),
+		twice("effects_dispatch_uq", "one dispatch booked twice without ids", schemaEffect(schemaE2, schemaR1, "1", "NULL", "MOVED"),
+			schemaEffect(schemaE1, schemaR1, "1", "NULL", "MOVED")),
+		legal("a dropped line leaves its id free", schemaEffect(schemaE2, schemaR1, "1", "'re_1'", "MOVED"), held, set(`status = 'DROPPED'`)),
+		twice("effects_pk", "the same effect again", schemaEffect(schemaE1, "NULL", "NULL", "'re_2'", "MOVED"), ours),
 		legal("a voucher, also later", set(`voucher = '{"arn":"7"}'`), ours),
 		refused("effects_voucher_ck", "a voucher that is no object", set(`voucher = '["arn"]'`), ours),
 		refused("effects_voucher_ck", "a voucher that is JSON's null", set(`voucher = 'null'`), ours),
 		refused("effects_voucher_ck", "a long voucher", set(`voucher = jsonb_build_object('arn', repeat('7', 4096))`), ours),
-		refused("effects_owner_ck", "a refund without its dispatch", effect(schemaE1, schemaR1, "NULL", "'re_1'", "MOVED")),
-		refused("effects_owner_ck", "a dispatch without its refund", effect(schemaE1, "NULL", "1", "'re_1'", "MOVED")),
-		refused("effects_foreign_id_ck", "foreign without an id", effect(schemaE1, "NULL", "NULL", "NULL", "MOVED")),
-		refused("effects_held_ck", "held and ours", effect(schemaE1, schemaR1, "1", "'re_1'", "HELD")),
-		refused("effects_status_ck", "a status that does not exist", effect(schemaE1, schemaR1, "1", "'re_1'", "LOST")),
+		refused("effects_owner_ck", "a refund without its dispatch", schemaEffect(schemaE1, schemaR1, "NULL", "'re_1'", "MOVED")),
+		refused("effects_owner_ck", "a dispatch without its refund", schemaEffect(schemaE1, "NULL", "1", "'re_1'", "MOVED")),
+		refused("effects_foreign_id_ck", "foreign without an id", schemaEffect(schemaE1, "NULL", "NULL", "NULL", "MOVED")),
+		refused("effects_held_ck", "held and ours", schemaEffect(schemaE1, schemaR1, "1", "'re_1'", "HELD")),
+		refused("effects_status_ck", "a status that does not exist", schemaEffect(schemaE1, schemaR1, "1", "'re_1'", "LOST")),
 		orphan("effects_payment_fk", "of no payment", `INSERT INTO effects SELECT (jsonb_populate_record(e, '{"effect_id":"00000000-0000-7000-8000-0000000000e2","channel_refund_id":"re_2","payment_id":"p9"}')).* FROM effects e`, ours),
 		legal("held, then attributed", set(`status = 'MOVED', rid = `+schemaR1+`, dispatch_no = 1`), held),
 		legal("reversed", set(`status = 'REVERSED', reversed_at = now()`), ours),
-		refused("effects_append_only", "reversed, then moved", set(`status = 'MOVED', reversed_at = NULL`), effect(schemaE1, schemaR1, "1", "'re_1'", "REVERSED")),
+		refused("effects_append_only", "reversed, then moved", set(`status = 'MOVED', reversed_at = NULL`), schemaEffect(schemaE1, schemaR1, "1", "'re_1'", "REVERSED")),
 		refused("effects_append_only", "moved, then held", set(`status = 'HELD'`), foreign),
 		refused("effects_append_only", "moved, then dropped", set(`status = 'DROPPED'`), foreign),
 		refused("effects_append_only", "held, then reversed", set(`status = 'REVERSED', reversed_at = now()`), held),
@@ -164,8 +175,24 @@ func TestSchemaEffectsAndLedger(t *testing.T) {
 		refused("effects_reversed_ck", "reversed without a time", set(`status = 'REVERSED'`), ours),
 		refused("effects_reversed_ck", "a time without being reversed", set(`reversed_at = now()`), ours),
 		refused("effects_append_only", "another amount", set(`amount = 1`), ours),
+		refused("effects_append_only", "of another refund", set(`rid = `+schemaR2), ours),
+		refused("effects_append_only", "another id than the channel gave", set(`channel_refund_id = 're_9'`), ours,
+			`UPDATE dispatches SET channel_refund_id = 're_1', acknowledged = true`),
+		legal("the channel's id instead of a line's", set(`channel_refund_id = 're_9'`), ours),
+		legal("its id is taken from it", set(`channel_refund_id = NULL`), ours),
 		refused("effects_append_only", "another weight", set(`counted = 1`), ours),
 		refused("effects_append_only", "delete", `DELETE FROM effects`, ours),
+		legal("held, and covered by an open refund", set(`covered_by = `+schemaR1), held),
+		refused("effects_covered_ck", "adopted, and covered", set(`covered_by = `+schemaR1), foreign),
+		orphan("effects_covered_fk", "covered by no refund", set(`covered_by = `+schemaE1), held),
+		refused("effects_pending_ck", "adopted before its money moved", set(`status = 'MOVED'`), pending),
+		refused("effects_append_only", "its money has not moved any more", set(`pending = true`), held),
+		refused("effects_append_only", "another time of the channel", set(`told_at = now()`), held),
+		legal("an answer about a line", set(`not_of = not_of || `+schemaR1+`::uuid`), held),
+		refused("effects_append_only", "an answer is taken back", set(`not_of = '{}'`), held, set(`not_of = ARRAY[`+schemaR1+`::uuid]`)),
+		legal("a person names a line", set(`source = 'person', rid = `+schemaR1+`, dispatch_no = 1, status = 'MOVED'`), held),
+		refused("effects_append_only", "another source", set(`source = 'notice'`), held),
+		refused("effects_append_only", "a person has booked what the channel told", set(`source = 'person'`), ours),
 		refused("effects_amount_ck", "nothing moved", `INSERT INTO effects SELECT (jsonb_populate_record(e, '{"effect_id":"00000000-0000-7000-8000-0000000000e2","channel_refund_id":"re_2","amount":0}')).* FROM effects e`, ours),
 		refused("effects_counted_ck", "weighs nothing", `INSERT INTO effects SELECT (jsonb_populate_record(e, '{"effect_id":"00000000-0000-7000-8000-0000000000e2","channel_refund_id":"re_2","counted":0}')).* FROM effects e`, ours),
 		legal("history", history, held),

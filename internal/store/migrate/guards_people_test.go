@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -96,6 +97,8 @@ func TestSchemaDecisions(t *testing.T) {
 		refused("decisions_birth", "born applied", born(`, applied_at`, `, now()`), schemaCase1),
 		orphan("decisions_maker_fk", "made by somebody unknown", `INSERT INTO decisions (tenant_id, decision_id, case_id, action, evidence, maker, expires_at) VALUES (1, `+schemaD1+`, `+schemaC1+`, 'wait', 'ticket 12345', 9, now())`, schemaCase1),
 		orphan("decisions_case_fk", "for no case", born("", "")),
+		refused("decisions_open", "for a closed case", born("", ""), schemaCase1, `UPDATE cases SET reasons = '{}', closed_at = now(), closed_how = 'fact'`),
+		refused("decisions_open", "on a journal that is not there yet", strings.Replace(born("", ""), "'resend', 1,", "'resend', 99,", 1), schemaCase1),
 		refused("decisions_evidence_ck", "evidence of blanks", `INSERT INTO decisions (tenant_id, decision_id, case_id, action, evidence, maker, expires_at) VALUES (1, `+schemaD1+`, `+schemaC1+`, 'wait', '          ', 1, now())`, schemaCase1),
 		refused("decisions_action_ck", "an action that does not exist", schemaPropose(schemaD1, "SHRUG"), schemaCase1),
 		twice("decisions_one_pending_uq", "two proposals", schemaPropose(schemaD2, "wait"), proposed...),
@@ -155,7 +158,7 @@ func TestSchemaWhoAndWhere(t *testing.T) {
 	key := func(prefix, actor, hash, scopes string) string {
 		return `INSERT INTO api_keys (prefix, tenant_id, actor_id, secret_hash, scopes) VALUES ('` + prefix + `', 1, ` + actor + `, ` + hash + `, ` + scopes + `)`
 	}
-	contract := `INSERT INTO contracts (account, version, contract, digest) VALUES ('demo', 1, '{}', ` + schemaHash + `)`
+	contract := `INSERT INTO contracts (account, version, contract, digest) VALUES ('demo', 1, '{}', sha256('{}'))`
 	notice := `INSERT INTO notices (account, digest, headers, body) VALUES ('demo', ` + schemaHash + `, '{}', '')`
 	parked := `INSERT INTO parked (tenant_id, parked_id, consumer, position, headers, body, reason, tries) VALUES (0, gen_random_uuid(), 'orders', 'q/1', '{}', '', 'malformed-json', 1)`
 	runSchemaCases(t, []schemaCase{
@@ -166,6 +169,11 @@ func TestSchemaWhoAndWhere(t *testing.T) {
 		refused("installation_append_only", "an earlier epoch", `UPDATE installation SET epoch = 0`),
 		refused("installation_append_only", "delete", `DELETE FROM installation`),
 		legal("the next epoch", `UPDATE installation SET epoch = 2, timeline = timeline + 1`),
+		legal("no agreement yet", `UPDATE installation SET (database_oid, table_oid, agreed_at) = (NULL, NULL, NULL)`),
+		refused("installation_agreed_ck", "an agreement to no database", `UPDATE installation SET database_oid = NULL, agreed_at = now()`),
+		refused("installation_agreed_ck", "an agreement without its time", `UPDATE installation SET agreed_at = NULL`),
+		refused("installation_held_ck", "a reason while sending is not held", `UPDATE installation SET held_because = 'operator'`),
+		legal("sending is held", `UPDATE installation SET sending_held_since = now(), held_because = 'operator'`),
 		refused("tenants_append_only", "delete a tenant", `DELETE FROM tenants`),
 		refused("tenants_code_ck", "a code in upper case", `INSERT INTO tenants (code) VALUES ('Demo')`),
 		refused("tenants_mode_ck", "a third mode", `INSERT INTO tenants (code, mode) VALUES ('x', 'maybe')`),
@@ -183,12 +191,26 @@ func TestSchemaWhoAndWhere(t *testing.T) {
 		refused("api_keys_prefix_ck", "a short prefix", key("abc", "1", schemaHash, "'{admin}'")),
 		orphan("api_keys_actor_fk", "of no actor", key("abcd1234", "9", schemaHash, "'{admin}'")),
 		refused("contracts_append_only", "a contract is rewritten", `UPDATE contracts SET contract = '[]'`, contract),
-		refused("contracts_version_ck", "version 0", `INSERT INTO contracts (account, version, contract, digest) VALUES ('demo', 0, '{}', '')`),
+		refused("contracts_version_ck", "version 0", `INSERT INTO contracts (account, version, contract, digest) VALUES ('demo', 0, '{}', sha256('{}'))`),
 		twice("contracts_pk", "the same version", contract, contract),
-		orphan("contracts_account_fk", "a contract of no account", `INSERT INTO contracts (account, version, contract, digest) VALUES ('x', 1, '{}', '')`),
+		refused("contracts_digest_ck", "the digest of another contract", `INSERT INTO contracts (account, version, contract, digest) VALUES ('demo', 1, '{}', `+schemaHash+`)`),
+		refused("notices_append_only", "delete a notice", `DELETE FROM notices`, notice),
+		refused("notices_append_only", "other bytes of a notice", `UPDATE notices SET body = 'x'`, notice),
+		refused("notices_append_only", "another content of a notice", `UPDATE notices SET fact = '{"status":"SUCCEEDED"}'`, notice),
+		legal("a notice is matched", `UPDATE notices SET tenant_id = 1, rid = `+schemaR1, notice),
+		refused("notices_append_only", "a notice is matched to another refund", `UPDATE notices SET rid = `+schemaR2, notice, `UPDATE notices SET tenant_id = 1, rid = `+schemaR1),
+		legal("a notice comes again", `UPDATE notices SET times_seen = times_seen + 1`, notice),
+		refused("notices_append_only", "fewer receptions", `UPDATE notices SET times_seen = 0`, notice),
+		orphan("contracts_account_fk", "a contract of no account", `INSERT INTO contracts (account, version, contract, digest) VALUES ('x', 1, '{}', sha256('{}'))`),
 		orphan("account_tenants_account_fk", "no such account", `INSERT INTO account_tenants VALUES ('x', 1)`),
 		orphan("account_tenants_tenant_fk", "no such tenant", `INSERT INTO account_tenants VALUES ('demo', 9)`),
 		twice("notices_pk", "a notice again", notice, notice),
+		legal("an unread notice ends", `UPDATE notices SET ended_at = now(), ended_as = 'dismissed'`, notice),
+		refused("notices_ended_ck", "an end without its kind", `UPDATE notices SET ended_at = now()`, notice),
+		refused("notices_ended_ck", "an end without its time", `UPDATE notices SET ended_as = 'read'`, notice),
+		refused("notices_ended_as_ck", "an end that is not known", `UPDATE notices SET ended_at = now(), ended_as = 'lost'`, notice),
+		refused("notices_append_only", "another end", `UPDATE notices SET ended_as = 'read'`, notice, `UPDATE notices SET ended_at = now(), ended_as = 'dismissed'`),
+		refused("notices_append_only", "another reason why it is unread", `UPDATE notices SET unread = 'x'`, notice),
 		refused("notices_digest_ck", "a short notice key", `INSERT INTO notices (account, digest, headers, body) VALUES ('demo', '', '{}', '')`),
 		twice("parked_position_uq", "one place parked twice", parked, parked),
 	})

@@ -151,7 +151,7 @@ func TestSchemaRefundTimerExposureAndCase(t *testing.T) {
 	openCase := `INSERT INTO cases (tenant_id, case_id, rid, reasons, evidence) VALUES (1, ` + schemaC1 + `, ` + schemaR1 + `, '{late}', '{}')`
 	closeCase := `UPDATE cases SET closed_at = now(), closed_how = 'fact'`
 	flag := schemaMove(`case_id = ` + schemaC1 + `, next_action_at = now()`)
-	ask := schemaMove(`ask_no = 1`)
+	ask, ended := schemaMove(`ask_no = 1`), `UPDATE dispatches SET final_negative_at = now()`
 	runSchemaCases(t, []schemaCase{
 		refused("refunds_timer_ck", "open without a timer", raw(`next_action_at = NULL`)),
 		refused("refunds_timer_ck", "final with a timer", raw(`next_action_at = now()`), success...),
@@ -179,7 +179,11 @@ func TestSchemaRefundTimerExposureAndCase(t *testing.T) {
 		refused("refunds_transition", "claimed under a case", schemaMove(schemaEnter("PROCESSING")), openCase, schemaMove(`case_id = `+schemaC1)),
 		refused("refunds_transition", "claimed with an open ask", schemaMove(schemaEnter("PROCESSING")), ask),
 		refused("refunds_transition", "canceled with an open ask", schemaMove(schemaEnter("CANCELED")), ask),
-		legal("claimed once the ask is answered", schemaMove(schemaEnter("PROCESSING")), ask, schemaMove(`ask_no = NULL`)),
+		legal("claimed once the ask is answered", schemaMove(schemaEnter("PROCESSING")), ask, ended, schemaMove(`ask_no = NULL`)),
+		legal("the ask is answered", schemaMove(`ask_no = NULL`), ask, ended),
+		refused("refunds_ask", "the ask is forgotten", schemaMove(`ask_no = NULL`), ask),
+		refused("refunds_ask", "the ask is forgotten without a journal row", raw(`ask_no = NULL`), ask, ended),
+		refused("refunds_ask", "the ask is about another number", schemaMove(`ask_no = 2`), ask),
 	})
 }
 

@@ -52,8 +52,8 @@ type Result struct {
 	Applied []string
 	// InstallationID is the uuid of the installation, in its canonical text form.
 	InstallationID string
-	// ClusterChanged is true when the database is not the cluster and timeline that the installation last agreed to be on: after a
-	// restore or a failover. Migrate changes nothing about it; nothing may be sent until the epoch procedure has run.
+	// ClusterChanged is true when the cluster, the timeline, the database or the table is not the one that the installation last agreed
+	// to: after a restore or a failover. Migrate changes nothing about it; nothing may be sent until the epoch procedure has run.
 	ClusterChanged bool
 	// Partitions says which partitions were made.
 	Partitions PartitionsResult

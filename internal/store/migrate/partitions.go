@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -120,7 +121,8 @@ func wantedPartitions(now time.Time, months, days int) []wantedPartition {
 }
 
 // makePartition makes one partition in a transaction of its own, so that its locks are short. The table is made beside its parent and
-// then attached: unlike PARTITION OF this does not lock the parent against its writers, and the primary key gets a name.
+// then attached: unlike PARTITION OF this does not lock the parent against its writers, and the primary key gets a name. guard_partition gives
+// it the guards of its parent.
 func makePartition(ctx context.Context, pool *pgxpool.Pool, cfg PartitionsConfig, w wantedPartition) (created bool, err error) {
 	parent, part := pgx.Identifier{cfg.Schema, w.parent}.Sanitize(), pgx.Identifier{cfg.Schema, w.name}.Sanitize()
 	exists := func(q interface {
@@ -149,6 +151,7 @@ func makePartition(ctx context.Context, pool *pgxpool.Pool, cfg PartitionsConfig
 			fmt.Sprintf(`ALTER TABLE %s ADD CONSTRAINT %s PRIMARY KEY (%s)`, part, pgx.Identifier{w.name + "_pk"}.Sanitize(), w.key),
 			fmt.Sprintf(`COMMENT ON TABLE %s IS 'The part of %s from %s. Made by migrate or maintenance.'`, part, w.parent, w.from.Format(time.DateOnly)),
 			fmt.Sprintf(`ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM ('%s') TO ('%s')`, parent, part, w.from.Format(time.DateOnly), w.upto.Format(time.DateOnly)),
+			fmt.Sprintf(`SELECT %s(%s::regclass)`, pgx.Identifier{cfg.Schema, "guard_partition"}.Sanitize(), quoteLiteral(part)),
 		} {
 			if _, err := tx.Exec(ctx, ddl); err != nil {
 				return err
@@ -160,3 +163,6 @@ func makePartition(ctx context.Context, pool *pgxpool.Pool, cfg PartitionsConfig
 	fault.Point(fault.MigratePartitioned)
 	return created && err == nil, err
 }
+
+// quoteLiteral returns the text of a table name as an SQL literal.
+func quoteLiteral(name string) string { return "'" + strings.ReplaceAll(name, "'", "''") + "'" }

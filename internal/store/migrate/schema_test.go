@@ -276,11 +276,13 @@ func TestSchemaChecksReadingNullsAreKnown(t *testing.T) {
 		"attempts_answer_both_ck", "attempts_answer_ck", // no answer yet
 		"cases_closed_ck", "cases_reasons_ck", "cases_subject_ck", // IS NULL tests only
 		"decisions_applied_ck", "decisions_four_eyes_ck", "decisions_verdict_both_ck", // IS NULL, IS DISTINCT, or guarded by IS NULL
-		"decisions_verdict_ck",                                                                                          // no verdict yet
-		"retired_dispatches_proof_ck",                                                                                   // counts nulls
-		"dispatches_override_ck", "effects_foreign_id_ck", "effects_held_ck", "effects_owner_ck", "effects_reversed_ck", // IS NULL tests
-		"effects_voucher_ck",                      // none
+		"decisions_verdict_ck",                                                                                                                // no verdict yet
+		"retired_dispatches_proof_ck",                                                                                                         // counts nulls
+		"dispatches_override_ck", "effects_foreign_id_ck", "effects_covered_ck", "effects_held_ck", "effects_owner_ck", "effects_reversed_ck", // IS NULL tests
+		"effects_voucher_ck",                             // none
+		"installation_agreed_ck", "installation_held_ck", // IS NULL tests only
 		"journal_birth_ck", "journal_fact_key_ck", // IS NULL; a reading without identity
+		"notices_ended_as_ck", "notices_ended_ck", // not ended yet; IS NULL tests only
 		"receipts_code_ck", "receipts_rid_ck", // IS NULL tests
 		"refunds_exposed_ck", "refunds_final_ck", "refunds_final_lease_ck", "refunds_lease_ck", "refunds_pending_ck", "refunds_timer_ck", // IS NULL tests
 	}

@@ -33,18 +33,14 @@ const (
 	stateTooManyConnections = "53300"
 )
 
-// firstConnection opens the pool's first connection and compares its settings with those that were sent. Errors: refund.ErrUnavailable
-// with an explanation, *SettingsError.
-func firstConnection(ctx context.Context, pool *pgxpool.Pool, use connectionUse, sent map[string]string) error {
+// firstConnection opens the pool's first connection. Errors: refund.ErrUnavailable with an explanation, *SettingsError.
+func firstConnection(ctx context.Context, pool *pgxpool.Pool, use connectionUse) error {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
 		return explainConnect(ctx, pool.Config().ConnConfig, use, err)
 	}
-	defer conn.Release()
-	if len(sent) == 0 {
-		return nil
-	}
-	return compareSettings(ctx, conn.Conn(), use, sent)
+	conn.Release()
+	return nil
 }
 
 // explainConnect translates the error of a connection attempt and adds a remedy where one is known.

@@ -41,16 +41,43 @@ func translateState(pg *pgconn.PgError, err error) error {
 	case unavailable(pg.Code):
 		return fmt.Errorf("%w: %w", refund.ErrUnavailable, err)
 	case strings.HasPrefix(pg.Code, "22") || strings.HasPrefix(pg.Code, "23"):
-		return fmt.Errorf("%w: %w", refund.ErrBadData, err)
+		name := pg.ConstraintName
+		if name == "" {
+			name = "sqlstate-" + pg.Code
+		}
+		return &refund.GuardError{Guard: name, Err: err}
 	}
 	return err
 }
 
-// unavailable reports errors that pass by themselves: connection exceptions (08), shutdown and start-up (57P0x), a full server (53),
-// serialization failures and deadlocks (40), a canceled statement (57014).
+// unavailable reports errors of the server's condition and not of the statement: connection exceptions (08), shutdown and start-up
+// (57P0x), a full server or disk (53), errors of its files (58), serialization failures and deadlocks (40), a canceled statement (57014), a
+// server that only reads, as after a failover (25006), and a transaction that the server has ended for its length (25P03, 25P04).
 func unavailable(code string) bool {
-	return strings.HasPrefix(code, "08") || strings.HasPrefix(code, "57P0") || strings.HasPrefix(code, "53") ||
-		strings.HasPrefix(code, "40") || code == "57014"
+	switch code {
+	case "57014", stateReadOnly, "25P03", "25P04":
+		return true
+	}
+	for _, class := range []string{"08", "57P0", "53", "58", "40"} {
+		if strings.HasPrefix(code, class) {
+			return true
+		}
+	}
+	return false
+}
+
+const stateReadOnly = "25006" // read_only_sql_transaction
+
+// IsReadOnly reports that the server refused a write because it only reads: a standby, or a primary that was made one.
+func IsReadOnly(err error) bool {
+	var pe *pgconn.PgError
+	return errors.As(err, &pe) && pe.Code == stateReadOnly
+}
+
+// IsDenied reports that the role lacks a privilege.
+func IsDenied(err error) bool {
+	var pe *pgconn.PgError
+	return errors.As(err, &pe) && pe.Code == "42501"
 }
 
 func classified(err error) bool {
@@ -90,6 +117,12 @@ func Constraint(err error) (code, name string) {
 func IsMissingRelation(err error) bool {
 	var pe *pgconn.PgError
 	return errors.As(err, &pe) && (pe.Code == "42P01" || pe.Code == "3F000")
+}
+
+// IsMissingColumn reports undefined_column: a migration is missing.
+func IsMissingColumn(err error) bool {
+	var pe *pgconn.PgError
+	return errors.As(err, &pe) && pe.Code == "42703"
 }
 
 // brokenConnection reports errors of a lost connection.

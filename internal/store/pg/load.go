@@ -6,12 +6,23 @@ import (
 	"github.com/refundry/refundry/internal/refund"
 )
 
+// proposalOpen is true while a proposal that stops sends (refund.Action.StopsSends) is open: it is made for the present version of
+// refunds r, and neither judged nor expired, or approved and not applied yet.
+const proposalOpen = `EXISTS (SELECT FROM decisions x WHERE x.tenant_id = r.tenant_id AND x.case_id = r.case_id AND x.action <> 'wait'
+        AND x.journal_seq = r.journal_seq AND ((x.verdict IS NULL AND x.expires_at > clock_timestamp()) OR (x.verdict = 'APPROVED' AND x.applied_at IS NULL)))`
+
+// SendsStopped is true for refunds r with a case that stops sends: one with another reason than waiting, or with a proposal that
+// stops sends. It is refund.Decide's condition, checked again where a send is claimed.
+const SendsStopped = proposalOpen + ` OR EXISTS (SELECT FROM cases y WHERE y.tenant_id = r.tenant_id AND y.case_id = r.case_id
+        AND NOT y.reasons <@ ARRAY['deadline','no-automatic-step'])`
+
 // LoadRefundSQL reads a refund's row with the tenant's code, whether sending is held (for all refunds, or for this one because a
-// restore may have lost it and no epoch has marked it), and the database's clock. $1 tenant, $2 rid, as in all statements of this file.
+// restore may have lost it and no epoch has marked it), whether a proposal stops sends, and the database's clock. $1 tenant, $2 rid, as in all statements of this file.
 var LoadRefundSQL = `SELECT ` + RefundColumns + `,
     (SELECT t.code FROM tenants t WHERE t.tenant_id = r.tenant_id),
     (SELECT i.sending_held_since IS NOT NULL OR coalesce(r.created_at < i.mark_new_until AND r.final_at IS NULL AND NOT EXISTS (
         SELECT FROM dispatches m WHERE m.tenant_id = r.tenant_id AND m.rid = r.rid AND m.marked_epoch = i.epoch), false) FROM installation i),
+    ` + proposalOpen + `,
     clock_timestamp()
   FROM refunds r` + RefundSides + ` WHERE r.tenant_id = $1 AND r.rid = $2`
 
@@ -52,7 +63,7 @@ func QueueRecord(b *pgx.Batch, k refund.RefundRef, paymentSQL string, rec *refun
 		return err
 	})
 	b.Queue(LoadRefundSQL, tenant, rid).QueryRow(func(row pgx.Row) (err error) {
-		rec.Refund, err = ScanRefund(row, &rec.TenantCode, &rec.SendingHeld, &rec.Now)
+		rec.Refund, err = ScanRefund(row, &rec.TenantCode, &rec.SendingHeld, &rec.ProposalOpen, &rec.Now)
 		return err
 	})
 	b.Queue(LoadDispatchesSQL, tenant, rid).Query(func(rows pgx.Rows) (err error) {
@@ -64,7 +75,9 @@ func QueueRecord(b *pgx.Batch, k refund.RefundRef, paymentSQL string, rec *refun
 		return err
 	})
 	b.Queue(LoadEffectsSQL, tenant, rid).Query(func(rows pgx.Rows) (err error) {
-		rec.Effects, err = pgx.CollectRows(rows, ScanEffect)
+		rec.Effects, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (refund.Effect, error) {
+			return scanEffectOf(row, k.RID, &rec.NotOurs)
+		})
 		return err
 	})
 	b.Queue(LoadFactsSQL, tenant, rid).Query(func(rows pgx.Rows) error {

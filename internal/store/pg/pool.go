@@ -20,7 +20,8 @@ type HotConfig struct {
 	AfterConnect func(ctx context.Context, conn *pgx.Conn) error // on every new connection, after its settings; nil = nothing
 }
 
-// OpenHot opens the pool of the hot path, and sees that its first connection has the settings that the hot path relies on.
+// OpenHot opens the pool of the hot path, and its first connection. A connection without the settings that the hot path relies on is
+// refused.
 // Errors: refund.ErrUnavailable with an explanation of what is in the way, *SettingsError.
 func OpenHot(ctx context.Context, cfg HotConfig) (*pgxpool.Pool, error) {
 	pc, err := hotPool(cfg)
@@ -31,19 +32,22 @@ func OpenHot(ctx context.Context, cfg HotConfig) (*pgxpool.Pool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
-	use, sent := useHot, HotSettings(cfg.Schema, cfg.LockTimeout)
-	if cfg.Params == ParamsRole {
-		use, sent = useRole, nil // every new connection is compared, see hotPool
-	}
-	if err := firstConnection(ctx, pool, use, sent); err != nil {
+	if err := firstConnection(ctx, pool, cfg.use()); err != nil {
 		pool.Close()
 		return nil, err
 	}
 	return pool, nil
 }
 
-// hotPool gives every connection of the hot path its settings, or has them compared with what the role gives. A pooler in transaction
-// mode hands every transaction to any of its server connections, so nothing of ours may stay on one: statements are described and
+func (cfg HotConfig) use() connectionUse {
+	if cfg.Params == ParamsRole {
+		return useRole
+	}
+	return useHot
+}
+
+// hotPool gives every connection of the hot path its settings, or relies on those of the role, and compares what each new one has. A
+// pooler in transaction mode hands every transaction to any of its server connections, so nothing of ours may stay on one: statements are described and
 // not prepared there.
 func hotPool(cfg HotConfig) (*pgxpool.Config, error) {
 	pc, err := pgxpool.ParseConfig(cfg.URL)
@@ -61,10 +65,8 @@ func hotPool(cfg HotConfig) (*pgxpool.Config, error) {
 		maps.Copy(pc.ConnConfig.RuntimeParams, settings)
 	}
 	pc.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		if cfg.Params == ParamsRole {
-			if err := compareSettings(ctx, conn, useRole, settings); err != nil {
-				return err
-			}
+		if err := compareSettings(ctx, conn, cfg.use(), settings); err != nil {
+			return err
 		}
 		if cfg.AfterConnect != nil {
 			return cfg.AfterConnect(ctx, conn)
@@ -89,15 +91,16 @@ func OpenPool(ctx context.Context, url, schema string, maxConns int32) (*pgxpool
 	return OpenOwn(ctx, pc, "refundry-jobs", OwnSettings(schema, map[string]string{"statement_timeout": "60000", "idle_in_transaction_session_timeout": "30000"}))
 }
 
-// OpenOwn opens a pool of sessions with settings of their own, and sees that they have them.
+// OpenOwn opens a pool of sessions with settings of their own, and its first connection. A session without them is refused.
 func OpenOwn(ctx context.Context, pc *pgxpool.Config, name string, settings map[string]string) (*pgxpool.Pool, error) {
 	pc.ConnConfig.RuntimeParams["application_name"] = name
 	maps.Copy(pc.ConnConfig.RuntimeParams, settings)
+	pc.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error { return compareSettings(ctx, conn, useOwn, settings) }
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
-	if err := firstConnection(ctx, pool, useOwn, settings); err != nil {
+	if err := firstConnection(ctx, pool, useOwn); err != nil {
 		pool.Close()
 		return nil, err
 	}

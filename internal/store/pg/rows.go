@@ -1,6 +1,7 @@
 package pg
 
 import (
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -91,6 +92,10 @@ type effectRow struct {
 	Source          string     `sql:"e.source"`
 	At              time.Time  `sql:"e.at"`
 	ReversedAt      *time.Time `sql:"e.reversed_at"`
+	ToldAt          *time.Time `sql:"e.told_at"`
+	Pending         bool       `sql:"e.pending"`
+	CoveredBy       *[16]byte  `sql:"e.covered_by"`
+	NotOf           [][16]byte `sql:"e.not_of"`
 }
 
 // EffectColumns are read by ScanEffect from effects e.
@@ -102,28 +107,46 @@ func ScanEffect(row pgx.CollectableRow) (refund.Effect, error) { return ScanEffe
 // ScanEffectAnd reads EffectColumns, then the further columns of the query into more.
 func ScanEffectAnd(row pgx.Row, more ...any) (refund.Effect, error) {
 	e, err := Scan[effectRow](row, more...)
+	return e.effect(), err
+}
+
+// scanEffectOf reads EffectColumns, and notes in notOurs that a person has said of this line that it is not the refund's.
+func scanEffectOf(row pgx.CollectableRow, rid refund.RID, notOurs *map[refund.RID]bool) (refund.Effect, error) {
+	e, err := Scan[effectRow](row)
+	if slices.Contains(e.NotOf, [16]byte(rid)) {
+		if *notOurs == nil {
+			*notOurs = map[refund.RID]bool{}
+		}
+		(*notOurs)[e.ID] = true
+	}
+	return e.effect(), err
+}
+
+func (e *effectRow) effect() refund.Effect {
 	return refund.Effect{
 		ID: e.ID, Ours: e.Ours, DispatchNo: Deref(e.DispatchNo), ChannelRefundID: Deref(e.ChannelRefundID), Amount: e.Amount, Currency: refund.Currency(e.Currency),
 		Counted: e.Counted, Status: refund.EffectStatus(e.Status), ByPerson: e.Source == SourcePerson, At: e.At, ReversedAt: Deref(e.ReversedAt),
-	}, err
+		ToldAt: Deref(e.ToldAt), Pending: e.Pending, CoveredBy: Deref(e.CoveredBy),
+	}
 }
 
 // decisionRow is a row of decisions d with the names of its maker m and its checker k.
 type decisionRow struct {
-	ID         [16]byte   `sql:"d.decision_id"`
-	CaseID     [16]byte   `sql:"d.case_id"`
-	Action     string     `sql:"d.action"`
-	JournalSeq *int       `sql:"d.journal_seq"`
-	Excess     *int64     `sql:"d.excess"`
-	EffectID   *[16]byte  `sql:"d.effect_id"`
-	Evidence   string     `sql:"d.evidence"`
-	Maker      string     `sql:"m.name"`
-	Checker    *string    `sql:"k.name"`
-	MadeAt     time.Time  `sql:"d.made_at"`
-	ExpiresAt  time.Time  `sql:"d.expires_at"`
-	CheckedAt  *time.Time `sql:"d.checked_at"`
-	AppliedAt  *time.Time `sql:"d.applied_at"`
-	Verdict    *string    `sql:"d.verdict"`
+	ID           [16]byte   `sql:"d.decision_id"`
+	CaseID       [16]byte   `sql:"d.case_id"`
+	Action       string     `sql:"d.action"`
+	JournalSeq   *int       `sql:"d.journal_seq"`
+	Excess       *int64     `sql:"d.excess"`
+	EffectID     *[16]byte  `sql:"d.effect_id"`
+	BothHappened bool       `sql:"d.both_happened"`
+	Evidence     string     `sql:"d.evidence"`
+	Maker        string     `sql:"m.name"`
+	Checker      *string    `sql:"k.name"`
+	MadeAt       time.Time  `sql:"d.made_at"`
+	ExpiresAt    time.Time  `sql:"d.expires_at"`
+	CheckedAt    *time.Time `sql:"d.checked_at"`
+	AppliedAt    *time.Time `sql:"d.applied_at"`
+	Verdict      *string    `sql:"d.verdict"`
 }
 
 // DecisionsSQL reads a case's decisions for ScanDecision, the newest first. $1 tenant, $2 case, $3 limit.
@@ -139,7 +162,8 @@ func ScanDecision(row pgx.CollectableRow) (refund.Decision, error) {
 	d, err := Scan[decisionRow](row)
 	return refund.Decision{
 		ID: d.ID, CaseID: d.CaseID, Action: refund.Action(d.Action), JournalSeq: Deref(d.JournalSeq), Excess: Deref(d.Excess), EffectID: Deref(d.EffectID),
-		Evidence: d.Evidence, Maker: d.Maker, Checker: Deref(d.Checker), MadeAt: d.MadeAt, ExpiresAt: d.ExpiresAt,
+		BothHappened: d.BothHappened,
+		Evidence:     d.Evidence, Maker: d.Maker, Checker: Deref(d.Checker), MadeAt: d.MadeAt, ExpiresAt: d.ExpiresAt,
 		CheckedAt: Deref(d.CheckedAt), AppliedAt: Deref(d.AppliedAt), Verdict: refund.DecisionVerdict(Deref(d.Verdict)),
 	}, err
 }

@@ -41,7 +41,7 @@ const DefaultLockTimeout = 2 * time.Second
 // HotSettings are what the hot path relies on: set-based look-ups must use their indexes (generic plans, no hash or sequential scans
 // over young tables), and nothing may wait for ever. Values are written as pg_settings shows them, in the unit of the setting.
 func HotSettings(schema string, lockTimeout time.Duration) map[string]string {
-	return map[string]string{
+	return withMeaning(map[string]string{
 		"search_path":                         pgx.Identifier{schema}.Sanitize(),
 		"plan_cache_mode":                     "force_generic_plan",
 		"enable_seqscan":                      "off",
@@ -52,14 +52,36 @@ func HotSettings(schema string, lockTimeout time.Duration) map[string]string {
 		"lock_timeout":                        fmt.Sprint(lockTimeout.Milliseconds()),
 		"statement_timeout":                   "30000",
 		"idle_in_transaction_session_timeout": "30000",
-		"timezone":                            "UTC",
-	}
+	})
+}
+
+// withMeaning adds the settings that decide what a statement of ours means: its isolation, its comparisons, and the texts that it gives.
+func withMeaning(to map[string]string) map[string]string {
+	maps.Copy(to, map[string]string{
+		"default_transaction_isolation":  "read committed", // after a wait for a row lock the statement sees the row as it is now
+		"default_transaction_deferrable": "off",
+		"transform_null_equals":          "off",
+		"standard_conforming_strings":    "on",
+		"client_encoding":                "UTF8",
+		"bytea_output":                   "hex",
+		"datestyle":                      "ISO, MDY",
+		"intervalstyle":                  "postgres",
+		"timezone":                       "UTC",
+	})
+	return to
+}
+
+// reliedOn are settings that a connection may not have, because what this program has checked or committed would not hold. They are
+// compared and never sent: their other values are the operator's choice, or only a superuser can set them.
+var reliedOn = map[string]struct{ not, wants string }{
+	"synchronous_commit":       {"off", "on, or any other value than off: a crash of the server must lose no COMMIT"},
+	"session_replication_role": {"replica", "origin: the guards of the tables are triggers"},
 }
 
 // OwnSettings are those of a session that is used outside of the hot path: the planner's defaults, also where the role has the
 // settings of the hot path, and what more says.
 func OwnSettings(schema string, more map[string]string) map[string]string {
-	out := map[string]string{
+	out := withMeaning(map[string]string{
 		"search_path":         pgx.Identifier{schema}.Sanitize(),
 		"plan_cache_mode":     "auto",
 		"enable_seqscan":      "on",
@@ -67,8 +89,7 @@ func OwnSettings(schema string, more map[string]string) map[string]string {
 		"enable_mergejoin":    "on",
 		"join_collapse_limit": "8",
 		"lock_timeout":        "0",
-		"timezone":            "UTC",
-	}
+	})
 	maps.Copy(out, more)
 	return out
 }
@@ -82,11 +103,20 @@ type SettingsError struct {
 	Role, Database string
 	Differences    []SettingDifference
 	sent           connectionUse
+	defaults       bool // the differences are defaults of the role, the database or the server, which no connection may override
 }
 
 // Error names every setting, its value and the wanted one, and the remedy.
 func (e *SettingsError) Error() string {
 	var b strings.Builder
+	if e.defaults {
+		fmt.Fprintf(&b, "store: role %q has defaults in database %q that this program must not work with:", e.Role, e.Database)
+		for _, d := range e.Differences {
+			fmt.Fprintf(&b, "\n  %s is %s, wanted %s", d.Name, d.Has, d.Wants)
+		}
+		b.WriteString("\nReset them: ALTER ROLE … RESET, ALTER DATABASE … RESET, or postgresql.conf.")
+		return b.String()
+	}
 	switch e.sent {
 	case useRole:
 		fmt.Fprintf(&b, "store: role %q lacks settings in database %q that this program relies on:", e.Role, e.Database)
@@ -113,9 +143,9 @@ func (e *SettingsError) Is(target error) bool { return target == refund.ErrUnava
 
 const settingsSQL = `SELECT session_user::text, current_database()::text, lower(s.name), s.setting FROM pg_settings s WHERE lower(s.name) = ANY($1)`
 
-// compareSettings gives a *SettingsError unless the connection has all the wanted settings.
+// compareSettings gives a *SettingsError unless the connection has all the wanted settings, and those of reliedOn.
 func compareSettings(ctx context.Context, conn *pgx.Conn, use connectionUse, wanted map[string]string) error {
-	names := slices.Sorted(maps.Keys(wanted))
+	names := slices.Concat(slices.Sorted(maps.Keys(wanted)), slices.Sorted(maps.Keys(reliedOn)))
 	rows, err := conn.Query(ctx, settingsSQL, pgx.QueryExecModeExec, names) // leaves no prepared statement on a pooler's connection
 	if err != nil {
 		return Translate(err)
@@ -127,7 +157,11 @@ func compareSettings(ctx context.Context, conn *pgx.Conn, use connectionUse, wan
 		return Translate(err)
 	}
 	for _, n := range names {
-		if unquoted(has[n]) != unquoted(wanted[n]) {
+		relied, unsent := reliedOn[n]
+		if unsent && has[n] == relied.not {
+			return &SettingsError{Role: e.Role, Database: e.Database, defaults: true, Differences: []SettingDifference{{n, has[n], relied.wants}}}
+		}
+		if !unsent && unquoted(has[n]) != unquoted(wanted[n]) {
 			e.Differences = append(e.Differences, SettingDifference{n, has[n], wanted[n]})
 		}
 	}

@@ -130,6 +130,9 @@ func (r *Reader) FindCase(ctx context.Context, tenant refund.TenantID, id refund
 		return refund.CaseView{}, err
 	}
 	v.Choices = r.choices(tenant, v, record)
+	if d, ok := record.Dispatch(record.DispatchNo); ok {
+		v.KeyExpiresAt = d.KeyExpiresAt
+	}
 	return v, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -27,6 +26,8 @@ type AnchorConfig struct {
 	MaxRows int                // rows that one anchor covers at most; default 100,000
 	Fence   time.Duration      // how long older writers are waited for; default 10 s, then the next turn tries again
 	Logger  *slog.Logger       // default: discards
+
+	CommitUnknown func() // called for every COMMIT whose answer was lost; nil = not called
 }
 
 // Anchorer sums up the journal range by range, so that a later change of history shows. Every replica may run one: an advisory
@@ -66,8 +67,18 @@ func NewAnchorer(ctx context.Context, cfg AnchorConfig) (*Anchorer, error) {
 	return a, nil
 }
 
-// Run anchors until ctx ends.
+// lastAnchorTime bounds the anchoring at the end of Run.
+const lastAnchorTime = 3 * time.Second
+
+// Run anchors until ctx ends, and a last time then, so that the file of a process that was stopped lacks nothing.
 func (a *Anchorer) Run(ctx context.Context) {
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastAnchorTime)
+		defer cancel()
+		if err := a.Once(ctx); err != nil {
+			a.log.WarnContext(ctx, "journal not anchored at the end", "error", err)
+		}
+	}()
 	tick := time.NewTicker(a.cfg.Every)
 	defer tick.Stop()
 	for {
@@ -85,7 +96,13 @@ func (a *Anchorer) Run(ctx context.Context) {
 // Once anchors what has been written since the last anchor, and brings the file up to date. Somebody else's turn is no error.
 func (a *Anchorer) Once(ctx context.Context) error {
 	for {
-		more, err := a.next(ctx)
+		more := false
+		err := pg.Rerun(ctx, a.log, "anchor of the journal", func() (err error) { // a rerun goes on behind an anchor that was stored
+			if more, err = a.next(ctx); errors.Is(err, refund.ErrCommitUnknown) && a.cfg.CommitUnknown != nil {
+				a.cfg.CommitUnknown()
+			}
+			return err
+		})
 		if err != nil {
 			return err
 		}
@@ -178,67 +195,4 @@ func (a *Anchorer) PublicKey() ed25519.PublicKey {
 		return nil
 	}
 	return a.cfg.Key.Public().(ed25519.PublicKey) //nolint:forcetypeassert,errcheck // documented by the package
-}
-
-const newAnchorsSQL = `SELECT upto_pos, rows, hash, signature, at FROM journal_anchors WHERE upto_pos > $1 ORDER BY upto_pos`
-
-// common is the last position at which file and database have the same anchor.
-func (a *Anchorer) common(ctx context.Context, have *anchorFile) (pos int64, err error) {
-	for i := len(have.anchors) - 1; i >= 0; i-- {
-		l := have.anchors[i]
-		var same bool
-		if err := a.cfg.Pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM journal_anchors WHERE upto_pos = $1 AND hash = $2)`, l.UptoPos,
-			[]byte(l.Hash)).Scan(&same); err != nil {
-			return 0, pg.Translate(err)
-		}
-		if same {
-			return l.UptoPos, nil
-		}
-	}
-	return 0, nil
-}
-
-// copyToFile appends the anchors that the file lacks. A file with anchors that the database lacks shows a restore: nothing is appended
-// until a new epoch states which anchors still hold.
-func (a *Anchorer) copyToFile(ctx context.Context) error {
-	if a.cfg.File == "" {
-		return nil
-	}
-	have, err := readAnchorFile(a.cfg.File)
-	if err != nil {
-		return err
-	}
-	var epoch int
-	if err := a.cfg.Pool.QueryRow(ctx, `SELECT epoch FROM installation`).Scan(&epoch); err != nil {
-		return pg.Translate(err)
-	}
-	kept, err := a.common(ctx, have)
-	if err != nil {
-		return err
-	}
-	var lines []anchorLine
-	switch {
-	case kept == have.upto():
-	case epoch > have.epoch:
-		lines = append(lines, anchorLine{Installation: a.installation, Epoch: epoch, KeptUpTo: &kept,
-			Signature: a.sign(audit.AnchorEpochStatement(a.installation, epoch, kept)), At: time.Now().UTC()})
-		have.keep(epoch, kept)
-	default:
-		return fmt.Errorf("store: %s has anchors behind position %d that the database does not have: it was restored or changed", a.cfg.File, kept)
-	}
-	rows, err := a.cfg.Pool.Query(ctx, newAnchorsSQL, have.upto())
-	if err != nil {
-		return pg.Translate(err)
-	}
-	l := anchorLine{Installation: a.installation, Epoch: epoch}
-	var hash []byte
-	if _, err := pgx.ForEachRow(rows, []any{&l.UptoPos, &l.Rows, &hash, &l.Signature, &l.At}, func() error {
-		one := l
-		one.Hash, one.Signature = append([]byte(nil), hash...), append([]byte(nil), l.Signature...)
-		lines = append(lines, one)
-		return nil
-	}); err != nil {
-		return pg.Translate(err)
-	}
-	return appendAnchorFile(a.cfg.File, lines)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/refundry/refundry/internal/fault"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // hexBytes are bytes that JSON shows as lower-case hex.
@@ -25,16 +26,18 @@ func (h *hexBytes) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// anchorLine is one line of the anchors file: an anchor, or the beginning of an epoch after a restore (keptUpTo is set).
+// anchorLine is one line of the anchors file: an anchor, or the beginning of an epoch after a restore (keptUpTo is set). The last line of
+// every writing says how far the database was (seen); older files have no such member.
 type anchorLine struct {
-	Installation string    `json:"installation"`
-	Epoch        int       `json:"epoch"`
-	UptoPos      int64     `json:"uptoPos,omitempty"`
-	Rows         int64     `json:"rows,omitempty"`
-	Hash         hexBytes  `json:"hash,omitempty"`
-	KeptUpTo     *int64    `json:"keptUpTo,omitempty"`
-	Signature    hexBytes  `json:"signature,omitempty"`
-	At           time.Time `json:"at"`
+	Installation string       `json:"installation"`
+	Epoch        int          `json:"epoch"`
+	UptoPos      int64        `json:"uptoPos,omitempty"`
+	Rows         int64        `json:"rows,omitempty"`
+	Hash         hexBytes     `json:"hash,omitempty"`
+	KeptUpTo     *int64       `json:"keptUpTo,omitempty"`
+	Signature    hexBytes     `json:"signature,omitempty"`
+	Seen         *pg.Sighting `json:"seen,omitempty"`
+	At           time.Time    `json:"at"`
 }
 
 // anchorFile is a file as read: the anchors that still hold, and the signed beginnings of epochs.
@@ -42,6 +45,29 @@ type anchorFile struct {
 	epoch   int
 	anchors []anchorLine
 	epochs  []anchorLine
+	seen    pg.Sighting // the highest; without agreement in a file that has no member seen
+}
+
+// see adds what a line says about how far the database was.
+func (f *anchorFile) see(l anchorLine) {
+	s := pg.Sighting{Epoch: l.Epoch, Journal: l.UptoPos}
+	switch {
+	case l.Seen != nil:
+		s = *l.Seen
+		s.Epoch = l.Epoch
+	case l.KeptUpTo != nil:
+		s.Journal = *l.KeptUpTo
+	}
+	if l.Seen == nil && s.Epoch == f.seen.Epoch { // says nothing about the agreement
+		s.AgreedAt = f.seen.AgreedAt
+	}
+	f.seen = f.seen.And(s)
+}
+
+// of reports whether the file is one of this installation.
+func (f *anchorFile) of(installation string) bool {
+	return len(f.anchors) > 0 && f.anchors[len(f.anchors)-1].Installation == installation ||
+		len(f.epochs) > 0 && f.epochs[len(f.epochs)-1].Installation == installation
 }
 
 func (f *anchorFile) upto() int64 {
@@ -81,6 +107,7 @@ func readAnchorFile(path string) (*anchorFile, error) {
 		if err := json.Unmarshal(raw, &l); err != nil {
 			return nil, fmt.Errorf("anchors: %s line %d cannot be read: %w", path, n, err)
 		}
+		out.see(l)
 		switch {
 		case l.KeptUpTo != nil:
 			out.keep(l.Epoch, *l.KeptUpTo)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/refundry/refundry/internal/refund"
+	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // check is a statement that finds violations of one promise. It gives (tenant_id, rid or null, subject or null, what). Each
@@ -16,25 +17,32 @@ type check struct {
 	sql           string
 }
 
-// Check names a statement's check.
+// Check is a check that is a statement. SQL has the parameters $1, the only tenant or null, and $2, the most violations that are shown.
 type Check struct {
-	Promise, Name string
+	Promise, Name, SQL string
 }
 
 // Checks lists the checks that are statements; the fold's come beside them.
 func Checks() []Check {
 	var out []Check
-	for _, c := range checks(time.Minute, time.Hour) {
-		out = append(out, Check{Promise: c.promise, Name: c.name})
+	for _, c := range checks(time.Minute) {
+		out = append(out, Check{Promise: c.promise, Name: c.name, SQL: c.statement()})
 	}
 	return out
 }
 
-// checks lists the checks that are statements. overdue is how late a timer may be, timerLimit how far in the future that of a refund without
-// a case may be.
-func checks(overdue, timerLimit time.Duration) []check {
+// statement completes the check's SQL with the refund's id and the number of all violations. $1 tenant or null, $2 limit.
+func (c check) statement() string {
+	return `SELECT x.tenant_id, coalesce(r.refund_id, 'rid:' || x.rid::text, ''), coalesce(x.subject, ''), x.what, count(*) OVER ()
+		FROM (` + c.sql + `) AS x (tenant_id, rid, subject, what) LEFT JOIN refunds r ON r.tenant_id = x.tenant_id AND r.rid = x.rid
+		WHERE $1::bigint IS NULL OR x.tenant_id = $1 LIMIT $2`
+}
+
+// checks lists the checks that are statements. overdue is how late a timer may be.
+func checks(overdue time.Duration) []check {
 	var out []check
-	for _, part := range [][]check{balanceChecks, openChecks(overdue, timerLimit), intakeChecks, evidenceChecks, ledgerChecks, otherChecks} {
+	for _, part := range [][]check{balanceChecks, openChecks(overdue), intakeChecks, evidenceChecks, ledgerChecks, otherChecks,
+		reportedChecks, lineChecks, receiptChecks} {
 		out = append(out, part...)
 	}
 	return out
@@ -54,10 +62,17 @@ var balanceChecks = []check{
 	{"P3", "held", false, `SELECT p.tenant_id, NULL::uuid, 'payment ' || p.payment_id, format('held %s, lines and exposed ends add up to %s', p.held,
     coalesce(l.held, 0) + coalesce(s.held, 0))
   FROM payments p
-    LEFT JOIN (SELECT tenant_id, payment_id, sum(counted) AS held FROM effects WHERE status = 'HELD' GROUP BY 1, 2) l USING (tenant_id, payment_id)
+    LEFT JOIN (SELECT tenant_id, payment_id, sum(counted) AS held FROM effects WHERE status = 'HELD' AND covered_by IS NULL
+      GROUP BY 1, 2) l USING (tenant_id, payment_id)
     LEFT JOIN (SELECT tenant_id, payment_id, sum(amount) AS held FROM refunds WHERE final_at IS NOT NULL AND exposed GROUP BY 1, 2) s USING (tenant_id,
     payment_id)
   WHERE p.held <> coalesce(l.held, 0) + coalesce(s.held, 0)`},
+	{"P3", "covered-line", false, `SELECT e.tenant_id, e.covered_by, 'line ' || e.effect_id,
+    'its cover has ended, has another payment, amount or currency, covers another line too, or is said not to own it'
+  FROM effects e LEFT JOIN refunds r ON (r.tenant_id, r.rid) = (e.tenant_id, e.covered_by)
+  WHERE e.covered_by IS NOT NULL AND (r.rid IS NULL OR r.final_at IS NOT NULL OR (r.payment_id, r.amount, r.currency) <> (e.payment_id, e.amount, e.currency)
+    OR EXISTS (SELECT FROM effects o WHERE o.tenant_id = e.tenant_id AND o.covered_by = e.covered_by AND o.effect_id <> e.effect_id)
+    OR e.covered_by = ANY(e.not_of))`},
 	{"P3", "excess", false, `SELECT tenant_id, NULL::uuid, 'payment ' || payment_id, format('excess %s of %s captured', excess, captured)
   FROM payments WHERE excess <> greatest(0, reserved + refunded + refunded_elsewhere + held - captured)`},
 	{"P3", "excess-case", false, `SELECT p.tenant_id, NULL::uuid, 'payment ' || p.payment_id, format('excess %s, acknowledged %s, no open case', p.excess,
@@ -82,16 +97,16 @@ var balanceChecks = []check{
 }
 
 // openChecks are about what is not done with. All are answered from the indexes of open rows.
-func openChecks(overdue, timerLimit time.Duration) []check {
+func openChecks(overdue time.Duration) []check {
 	return []check{
 		{"P4", "timer", false, `SELECT tenant_id, rid, NULL::text, state || CASE WHEN next_action_at IS NULL THEN ' without a timer' ELSE ' with nothing left to do and a timer' END
   FROM refunds WHERE (next_action_at IS NULL) <> (state IN (` + finalStates() + `) AND NOT exposed AND case_id IS NULL)`},
 		{"P4", "overdue", true, fmt.Sprintf(`SELECT tenant_id, rid, NULL::text, format('%%s, due %%s ago', state, date_trunc('second',
     clock_timestamp() - next_action_at))
   FROM refunds WHERE next_action_at < clock_timestamp() - interval '%d seconds'`, int64(overdue/time.Second))},
-		{"P4", "timer-far", true, fmt.Sprintf(`SELECT tenant_id, rid, NULL::text, format('%%s without a case, looked at next in %%s', state, date_trunc('second',
-    next_action_at - clock_timestamp()))
-  FROM refunds WHERE case_id IS NULL AND next_action_at > clock_timestamp() + interval '%d seconds'`, int64(timerLimit/time.Second))},
+		{"P4", "timer-far", true, `SELECT r.tenant_id, r.rid, NULL::text, format('%s, looked at next in %s, later than any step of the state', r.state,
+    date_trunc('second', r.next_action_at - clock_timestamp()))
+  FROM refunds r WHERE r.next_action_at > clock_timestamp() + ` + pg.TimerLimit},
 		{"P4", "lease-long", false, fmt.Sprintf(`SELECT tenant_id, rid, NULL::text, format('owned for another %%s', date_trunc('second',
     lease_ends_at - clock_timestamp()))
   FROM refunds WHERE lease_ends_at > clock_timestamp() + interval '%d seconds'`, int64(refund.LongestLease/time.Second))},
@@ -165,6 +180,10 @@ var evidenceChecks = []check{
 	{"P8", "decision-unproven", false, `SELECT d.tenant_id, c.rid, 'decision ' || d.decision_id, 'took effect without the approval of another actor'
   FROM decisions d JOIN cases c USING (tenant_id, case_id)
   WHERE d.applied_at IS NOT NULL AND (d.verdict IS DISTINCT FROM 'APPROVED' OR d.checker IS NULL OR d.checker = d.maker)`},
+	{"P8", "line-answer", false, `SELECT e.tenant_id, n.rid, 'line ' || e.effect_id, 'it is said not to be this refund, and no decision says so'
+  FROM effects e CROSS JOIN LATERAL unnest(e.not_of) AS n (rid)
+  WHERE e.not_of <> '{}' AND NOT EXISTS (SELECT FROM cases c JOIN decisions d USING (tenant_id, case_id)
+    WHERE (c.tenant_id, c.rid) = (e.tenant_id, n.rid) AND d.applied_at IS NOT NULL AND d.action IN ('accept-as-is','confirm-not-done','resend'))`},
 	{"P8", "decision-untold", false, `SELECT d.tenant_id, c.rid, 'decision ' || d.decision_id, 'took effect and the journal does not tell it'
   FROM decisions d JOIN cases c USING (tenant_id, case_id)
   WHERE d.applied_at IS NOT NULL AND d.action <> 'wait' AND c.rid IS NOT NULL AND NOT EXISTS (SELECT FROM journal j

@@ -29,6 +29,7 @@ type Evidence struct {
 	Tenant       string                       `json:"tenant"`
 	RefundID     string                       `json:"refundId"`
 	Tables       map[string][]json.RawMessage `json:"tables"`
+	Signature    hexBytes                     `json:"signature,omitempty"` // see Sign; absent where no key was given
 }
 
 // EvidenceTables lists the tables of a document, in the order in which they are read.
@@ -57,14 +58,19 @@ var evidenceTables = []struct{ name, sql string }{
 	{"cases", `SELECT row_to_json(x) FROM cases x WHERE tenant_id = $1 AND (rid = $2 OR (rid IS NULL AND payment_id = $3)) ORDER BY opened_at`},
 	{"decisions", `SELECT row_to_json(x) FROM decisions x JOIN cases c USING (tenant_id, case_id) WHERE x.tenant_id = $1 AND (c.rid = $2 OR (c.rid IS NULL
     AND c.payment_id = $3)) ORDER BY x.made_at`},
-	{"actors", `SELECT row_to_json(x) FROM (SELECT tenant_id, actor_id, name FROM actors) x
+	{"actors", `SELECT row_to_json(x) FROM (SELECT tenant_id, actor_id, name, kind, disabled_at FROM actors) x
     WHERE x.tenant_id = $1 AND x.actor_id IN (SELECT unnest(ARRAY[d.maker, d.checker])
 		FROM decisions d JOIN cases c USING (tenant_id, case_id) WHERE d.tenant_id = $1 AND (c.rid = $2 OR (c.rid IS NULL AND c.payment_id = $3)))
 		ORDER BY x.actor_id`},
-	{"receipts", `SELECT row_to_json(x) FROM receipts x WHERE tenant_id = $1 AND rid = $2 AND $3::text <> '' ORDER BY at`},
+	{"receipts", `SELECT row_to_json(x) FROM receipts x WHERE tenant_id = $1 AND (rid = $2 OR (rid IS NULL AND params->>'paymentId' = $3)) ORDER BY at, event_id`},
 	{"conflicts", `SELECT row_to_json(x) FROM conflicts x WHERE tenant_id = $1 AND (rid = $2 OR refund_id = (SELECT refund_id FROM refunds r
     WHERE r.tenant_id = $1 AND r.rid = $2)) AND $3::text <> '' ORDER BY at`},
 	{"notices", `SELECT row_to_json(x) FROM notices x WHERE tenant_id = $1 AND rid = $2 AND $3::text <> '' ORDER BY at`},
+	// Notices of the account that no refund has matched: without their contents, which may be another tenant's.
+	{"unmatched_notices", `SELECT row_to_json(x) FROM (SELECT n.account, n.digest, n.at FROM notices n JOIN refunds r ON r.account = n.account
+    WHERE r.tenant_id = $1 AND r.rid = $2 AND $3::text <> '' AND n.rid IS NULL ORDER BY n.at DESC, n.digest LIMIT 1000) x`},
+	{"readers", `SELECT row_to_json(x) FROM (SELECT name, generation, cursor, updated_at FROM readers
+    WHERE $1::bigint > 0 AND $2::uuid IS NOT NULL AND $3::text <> '') x ORDER BY x.name, x.generation`},
 	{"contracts", `SELECT row_to_json(x) FROM contracts x WHERE (account, version) IN (SELECT r.account, a.contract_version FROM attempts a
     JOIN refunds r USING (tenant_id, rid)
 		WHERE a.tenant_id = $1 AND a.rid = $2) AND $3::text <> '' ORDER BY version`},

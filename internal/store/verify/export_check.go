@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,14 +41,14 @@ type evidenceCheck struct {
 	postings  []evPosting
 	receipts  []evReceipt
 	contracts map[int]refund.Contract
-	created   time.Time
 	papers    audit.ReviewRecords
 	decisions []refund.Decision // of the payment's own cases
 }
 
-// CheckEvidence checks a document that Export wrote, without a database: chain, digests, fold, calls, effects, postings, receipts, people.
+// CheckEvidence checks a document that Export wrote, without a database: chain, digests, fold, calls, effects, postings, receipts, people,
+// and its signature with the public half of the anchor key; nil = the signature is not checked.
 // Errors: ErrEvidence; what is wrong with the refund is in the report.
-func CheckEvidence(raw []byte, samples int) (Report, error) {
+func CheckEvidence(raw []byte, samples int, key ed25519.PublicKey) (Report, error) {
 	began := time.Now()
 	c := &evidenceCheck{t: newVerifyTally(max(samples, 1))}
 	if err := json.Unmarshal(raw, &c.doc); err != nil {
@@ -63,6 +64,7 @@ func CheckEvidence(raw []byte, samples int) (Report, error) {
 	if err := c.read(); err != nil {
 		return Report{}, err
 	}
+	c.checkSignature(raw, key)
 	f := audit.NewAuditor(func(f audit.Finding) { c.found(f.Promise, f.Check, "%s", f.What) }).Fold(c.r.RID)
 	for _, e := range c.journal {
 		f.Add(audit.StoredEntry{Seq: e.Seq, Pos: e.Pos, At: e.At, Digest: hash32(e.Digest), Hash: hash32(e.Hash),
@@ -72,6 +74,7 @@ func CheckEvidence(raw []byte, samples int) (Report, error) {
 	f.Close(c.r.Refund, c.doc.Tenant)
 	contract := func(_ string, version int) (refund.Contract, bool) { k, ok := c.contracts[version]; return k, ok }
 	f.Calls(&c.r, contract)
+	f.CheckDecisionTimes(&c.r, 0) // later contracts, which may have a shorter horizon, are not in the document
 	f.People(&c.r, contract, c.papers)
 	f.Unproven(c.papers.Decisions)
 	for _, d := range c.decisions {
@@ -148,7 +151,9 @@ func (c *evidenceCheck) refund(r evRefund, cases []evCase) {
 	out.Params = refund.Params{RefundID: r.RefundID, OrderID: r.OrderID, PaymentID: r.PaymentID, Amount: r.Amount, Currency: r.Currency}
 	out.Epoch, out.Generation, out.DispatchNo, out.AttemptNo, out.JournalSeq = r.Epoch, r.Generation, r.DispatchNo, r.AttemptNo, r.JournalSeq
 	out.TenantCode, out.Installation, out.Now = c.doc.Tenant, c.doc.Installation, c.doc.ExportedAt
-	c.created = r.CreatedAt
+	out.Exponent = r.Exponent
+	out.CreatedAt, out.StateSince, out.FinalAt, out.AskNo = r.CreatedAt, r.StateSince, pg.Deref(r.FinalAt), pg.Deref(r.AskNo)
+	out.Failure = refund.Failure{Code: pg.Deref(r.Failure), ChannelCode: pg.Deref(r.ChannelCode)}
 	copy(out.Digest[:], r.Digest)
 	copy(out.JournalHead[:], r.JournalHead)
 	if r.CaseID == nil {
@@ -157,6 +162,7 @@ func (c *evidenceCheck) refund(r evRefund, cases []evCase) {
 	out.Case = &refund.Case{}
 	for _, k := range cases {
 		if k.ID == *r.CaseID && k.ClosedAt == nil && pg.Deref(k.RID) == r.RID {
+			out.Case.Reasons = k.Reasons
 			return
 		}
 	}
@@ -235,7 +241,7 @@ func (c *evidenceCheck) intake() {
 			c.found("P6", "receipt-digest", "the receipt of event %s has other parameters", x.EventID)
 		}
 	}
-	if old := !c.created.After(c.doc.ExportedAt.Add(-keptReceipts)); accepted > 1 || (accepted == 0 && !old) {
+	if old := !c.r.CreatedAt.After(c.doc.ExportedAt.Add(-keptReceipts)); accepted > 1 || (accepted == 0 && !old) {
 		c.found("P5", "refund-without-receipt", "%d receipts made it", accepted)
 	}
 }

@@ -23,8 +23,8 @@ func (c *evidenceCheck) people(cases []evCase, decisions []evDecision, actors []
 	}
 	for _, x := range decisions {
 		d := refund.Decision{ID: x.ID, CaseID: x.CaseID, Action: refund.Action(x.Action), EffectID: pg.Deref(x.EffectID), Maker: names[x.Maker], MadeAt: x.MadeAt,
-			AppliedAt: pg.Deref(x.AppliedAt),
-			Verdict:   refund.DecisionVerdict(pg.Deref(x.Verdict))}
+			AppliedAt: pg.Deref(x.AppliedAt), JournalSeq: pg.Deref(x.Seq),
+			Verdict: refund.DecisionVerdict(pg.Deref(x.Verdict))}
 		if x.Checker != nil {
 			d.Checker = names[*x.Checker]
 		}

@@ -44,6 +44,12 @@ type (
 		JournalSeq  int             `json:"journal_seq"`
 		JournalHead pgBytes         `json:"journal_head"`
 		CreatedAt   time.Time       `json:"created_at"`
+		StateSince  time.Time       `json:"state_since"`
+		FinalAt     *time.Time      `json:"final_at"`
+		Exponent    int             `json:"exponent"`
+		AskNo       *int            `json:"ask_no"`
+		Failure     *string         `json:"failure_code"`
+		ChannelCode *string         `json:"failure_channel_code"`
 	}
 	evEntry struct {
 		Seq        int       `json:"seq"`
@@ -116,6 +122,8 @@ type (
 		RID      *refund.RID `json:"rid"`
 		OpenedAt time.Time   `json:"opened_at"`
 		ClosedAt *time.Time  `json:"closed_at"`
+
+		Reasons []refund.CaseReason `json:"reasons"`
 	}
 	evDecision struct {
 		ID        refund.RID  `json:"decision_id"`
@@ -127,6 +135,7 @@ type (
 		MadeAt    time.Time   `json:"made_at"`
 		AppliedAt *time.Time  `json:"applied_at"`
 		Verdict   *string     `json:"verdict"`
+		Seq       *int        `json:"journal_seq"`
 	}
 	evActor struct {
 		ID   int64  `json:"actor_id"`

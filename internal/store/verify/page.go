@@ -29,8 +29,9 @@ const (
 	pageRange = `(x.tenant_id, x.rid) > ($1, $2) AND ($3::bigint IS NULL OR (x.tenant_id, x.rid) <= ($3, $4::uuid)) AND ($5::bigint IS NULL OR x.tenant_id = $5)`
 
 	pageRefundsSQL = `SELECT x.tenant_id, x.rid, x.refund_id, x.payment_id, x.order_id, x.account, x.currency, x.amount, x.digest, x.state, x.exposed,
-    x.case_id IS NOT NULL, x.epoch, x.generation, x.dispatch_no, x.attempt_no, x.journal_seq, x.journal_head, clock_timestamp()
-  FROM refunds x WHERE ` + pageRange + ` ORDER BY x.tenant_id, x.rid`
+    x.case_id IS NOT NULL, x.epoch, x.generation, x.dispatch_no, x.attempt_no, x.journal_seq, x.journal_head, clock_timestamp(),
+    x.created_at, x.state_since, x.final_at, x.ask_no, x.failure_code, x.failure_channel_code, x.exponent, c.reasons
+  FROM refunds x LEFT JOIN cases c ON (c.tenant_id, c.case_id) = (x.tenant_id, x.case_id) WHERE ` + pageRange + ` ORDER BY x.tenant_id, x.rid`
 
 	pageDispatchesSQL = `SELECT x.tenant_id, x.rid, x.no, x.number, x.key_expires_at, x.absence_counts_from, x.exposed, x.overridden_by IS NOT NULL,
     x.final_negative_at,
@@ -47,7 +48,7 @@ const (
   ORDER BY 1, 2, 3`
 
 	pageEffectColumns = `SELECT x.tenant_id, x.rid, x.effect_id, true, x.dispatch_no, x.channel_refund_id, x.amount, x.currency, x.counted, x.status,
-    x.source, x.at, x.reversed_at
+    x.source, x.at, x.reversed_at, x.told_at, x.pending, x.covered_by, x.not_of
   FROM effects x WHERE ` + pageRange + ` AND x.rid IS NOT NULL`
 
 	pageJournalSQL = `SELECT ` + EntryColumns + ` FROM journal x WHERE ` + pageRange + ` ORDER BY x.tenant_id, x.rid, x.seq`
@@ -66,6 +67,11 @@ func (v *Verifier) page(ctx context.Context, at pageCursor, t *tally) (next page
 	if err := v.learn(ctx, tx); err != nil {
 		return at, false, err
 	}
+	return v.pageIn(ctx, tx, at, t)
+}
+
+// pageIn is page in the snapshot tx, in which the Verifier has learned what all checks need.
+func (v *Verifier) pageIn(ctx context.Context, tx pgx.Tx, at pageCursor, t *tally) (next pageCursor, done bool, err error) {
 	next, done, err = v.pageBound(ctx, tx, at)
 	if err != nil {
 		return at, false, pg.Translate(err)
@@ -156,7 +162,7 @@ func before(a, b refund.RefundRef) bool {
 func (w *pageWalk) begin(k refund.RefundRef) {
 	w.key, w.fold = k, w.auditor.Fold(k.RID)
 	if w.v.onRefund != nil {
-		w.v.onRefund(k)
+		w.v.onRefund(k, w.page.records[k])
 	}
 }
 
@@ -168,6 +174,7 @@ func (w *pageWalk) close() {
 	if r, ok := w.page.records[w.key]; ok {
 		w.fold.Close(r.Refund, r.TenantCode)
 		w.fold.Calls(r, w.v.contract)
+		w.fold.CheckDecisionTimes(r, w.v.shortestHorizon(r.Account))
 		if w.fold.NeedsReviewRecords(r) {
 			w.later = append(w.later, w.key)
 			w.folds[w.key] = w.fold

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -35,16 +36,25 @@ func (v *Verifier) scanPage(rows pgx.Rows, p *pageOf) error {
 		var currency, state string
 		var digest, head []byte
 		var hasCase bool
+		var reasons []string
+		var final *time.Time
+		var ask *int
+		var failure, channelCode *string
 		if err := rows.Scan(&tenant, &rid, &r.RefundID, &r.PaymentID, &r.OrderID, &r.Account, &currency, &r.Amount, &digest, &state, &r.Exposed,
-			&hasCase, &r.Epoch, &r.Generation, &r.DispatchNo, &r.AttemptNo, &r.JournalSeq, &head, &r.Now); err != nil {
+			&hasCase, &r.Epoch, &r.Generation, &r.DispatchNo, &r.AttemptNo, &r.JournalSeq, &head, &r.Now, &r.CreatedAt, &r.StateSince, &final, &ask,
+			&failure, &channelCode, &r.Exponent, &reasons); err != nil {
 			return err
 		}
 		r.RefundRef = refund.RefundRef{Tenant: refund.TenantID(tenant), RID: rid}
 		r.Currency, r.State, r.TenantCode = refund.Currency(currency), refund.State(state), v.tenants[tenant]
 		copy(r.Digest[:], digest) // another length or version differs from the computed digest and is reported
 		copy(r.JournalHead[:], head)
+		r.FinalAt, r.AskNo, r.Failure = pg.Deref(final), pg.Deref(ask), refund.Failure{Code: pg.Deref(failure), ChannelCode: pg.Deref(channelCode)}
 		if hasCase {
 			r.Case = &refund.Case{}
+			for _, reason := range reasons {
+				r.Case.Reasons = append(r.Case.Reasons, refund.CaseReason(reason))
+			}
 		}
 		p.order = append(p.order, r.RefundRef)
 		p.records[r.RefundRef] = r

@@ -18,9 +18,8 @@ const (
 	reviewCasesSQL = `SELECT k.tenant_id, k.rid, c.case_id, c.opened_at, c.closed_at FROM ` + reviewKeys + ` JOIN cases c USING (tenant_id, rid)`
 
 	// An actor that is missing has no name, which no decision may have.
-	reviewDecisionsSQL = `SELECT k.tenant_id, k.rid, d.decision_id, d.case_id, d.action, d.journal_seq, d.excess, d.effect_id, d.evidence, coalesce(m.name,
-    ''), x.name,
-    d.made_at, d.expires_at, d.checked_at, d.applied_at, d.verdict
+	reviewDecisionsSQL = `SELECT k.tenant_id, k.rid, d.decision_id, d.case_id, d.action, d.journal_seq, d.excess, d.effect_id, d.both_happened, d.evidence,
+    coalesce(m.name, ''), x.name, d.made_at, d.expires_at, d.checked_at, d.applied_at, d.verdict
   FROM ` + reviewKeys + ` JOIN cases c USING (tenant_id, rid) JOIN decisions d USING (tenant_id, case_id)
     LEFT JOIN actors m ON (m.tenant_id, m.actor_id) = (d.tenant_id, d.maker) LEFT JOIN actors x ON (x.tenant_id, x.actor_id) = (d.tenant_id, d.checker)
   ORDER BY d.decision_id`

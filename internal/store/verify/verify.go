@@ -40,8 +40,8 @@ type Verifier struct {
 	installation string
 	tenant       *int64 // the only one that is checked; nil = all
 
-	onRefund  func(refund.RefundRef) // called for each refund of a page and for each finding; nil = not called
-	onFinding func(refund.RefundRef, audit.Finding)
+	onRefund  func(refund.RefundRef, *refund.Record) // called for each refund of a page; nil record = only its journal is there; nil = not called
+	onFinding func(refund.RefundRef, audit.Finding)  // called for each finding of a page; nil = not called
 }
 
 // Open connects and reads tenants, contracts and the installation. The session is read only and has the planner's defaults; cfg.URL must not
@@ -92,8 +92,8 @@ func (v *Verifier) Within(db Database) *Verifier {
 // Close closes the connection of v and of its copies by Within.
 func (v *Verifier) Close() { v.pool.Close() }
 
-// learn reads what all checks need: tenants, contracts and the installation. Every page reads it again in its own snapshot, because
-// tenants and contracts may be added during a run.
+// learn reads what all checks need: tenants, contracts and the installation. Every snapshot of pages reads it again, because tenants and
+// contracts may be added during a run.
 func (v *Verifier) learn(ctx context.Context, q pg.Querier) error {
 	if err := q.QueryRow(ctx, `SELECT installation_id::text FROM installation`).Scan(&v.installation); err != nil {
 		return fmt.Errorf("store: the schema %q cannot be verified (is it migrated?): %w", v.cfg.Schema, pg.Translate(err))
@@ -140,6 +140,16 @@ func (v *Verifier) contract(account string, version int) (refund.Contract, bool)
 	return c, ok
 }
 
+// shortestHorizon returns the shortest horizon of the account's contracts, 0 without one.
+func (v *Verifier) shortestHorizon(account string) (out time.Duration) {
+	for _, c := range v.contracts[account] {
+		if out == 0 || c.Horizon.D() < out {
+			out = c.Horizon.D()
+		}
+	}
+	return out
+}
+
 // Run checks everything. An error means that a check could not run; broken promises are in the report.
 //
 // The service may write meanwhile. Rows that are compared come from one snapshot: each SQL check is one statement, and each page of refunds
@@ -151,7 +161,7 @@ func (v *Verifier) Run(ctx context.Context) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	for _, c := range checks(v.cfg.Overdue, v.timerLimit()) {
+	for _, c := range checks(v.cfg.Overdue) {
 		v.progress(c.name, 0, total)
 		if err := v.check(ctx, c, t); err != nil {
 			return Report{}, fmt.Errorf("check %s: %w", c.name, err)
@@ -174,22 +184,6 @@ func (v *Verifier) Run(ctx context.Context) (Report, error) {
 	return t.report(time.Since(began)), nil
 }
 
-// minTimerLimit is the smallest timerLimit: a day more than the longest wait of the default contracts, which is a week.
-const minTimerLimit = 8 * 24 * time.Hour
-
-// timerLimit returns how far in the future the timer of a refund without a case may be, before promise P4 counts as broken: a day more than
-// the longest wait of any contract, and at least minTimerLimit.
-func (v *Verifier) timerLimit() time.Duration {
-	out := minTimerLimit
-	for _, versions := range v.contracts {
-		for _, c := range versions {
-			w := max(c.Waits.Pending.D(), c.Waits.Unknown.D(), c.Waits.Accepted.D(), c.Horizon.D()+c.Query.VisibilityLag.D(), c.Horizon.D()+c.List.VisibilityLag.D())
-			out = max(out, w+24*time.Hour)
-		}
-	}
-	return out
-}
-
 func (v *Verifier) progress(phase string, done, total int64) {
 	if v.cfg.Progress != nil {
 		v.cfg.Progress(Progress{Phase: phase, Done: done, Total: total})
@@ -204,9 +198,7 @@ func (v *Verifier) journalRows(ctx context.Context) (n int64, err error) {
 
 // check runs one statement that finds violations.
 func (v *Verifier) check(ctx context.Context, c check, t *tally) error {
-	rows, err := v.db.Query(ctx, `SELECT x.tenant_id, coalesce(r.refund_id, 'rid:' || x.rid::text, ''), coalesce(x.subject, ''), x.what, count(*) OVER ()
-		FROM (`+c.sql+`) AS x (tenant_id, rid, subject, what) LEFT JOIN refunds r ON r.tenant_id = x.tenant_id AND r.rid = x.rid
-		WHERE $1::bigint IS NULL OR x.tenant_id = $1 LIMIT $2`, v.tenant, v.cfg.Samples)
+	rows, err := v.db.Query(ctx, c.statement(), v.tenant, v.cfg.Samples)
 	if err != nil {
 		return pg.Translate(err)
 	}

@@ -12,21 +12,23 @@ import (
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
-// WatchConfig of Watch. Everything has a default.
+// WatchConfig of Watch. Everything has a default, except Tables.
 type WatchConfig struct {
 	Every  time.Duration // between two small pieces of work; default 1 s
 	Page   int           // refunds checked in one piece, walking through all of them; default 100
 	Fresh  int           // refunds changed lately that are checked in one piece; default 20
 	Cheap  time.Duration // between two rounds of the checks that look at open rows only; default 15 s
-	Whole  time.Duration // between two checks of a whole table, each in its turn; default 60 s
-	Report func(WatchReport)
+	Tables time.Duration // between two rounds of the checks that read whole tables; 0 = they are left to `refundry verify`
+	// TablesAt shifts the rounds of Tables: they begin at midnight UTC plus TablesAt, and Tables later, and so on.
+	TablesAt time.Duration
+	Report   func(WatchReport)
 }
 
 func (c WatchConfig) withDefaults() WatchConfig {
 	for _, d := range []struct {
 		v *time.Duration
 		d time.Duration
-	}{{&c.Every, time.Second}, {&c.Cheap, 15 * time.Second}, {&c.Whole, time.Minute}} {
+	}{{&c.Every, time.Second}, {&c.Cheap, 15 * time.Second}} {
 		if *d.v <= 0 {
 			*d.v = d.d
 		}
@@ -40,40 +42,60 @@ func (c WatchConfig) withDefaults() WatchConfig {
 	return c
 }
 
-// longestWatched bounds one statement of the watch, in ms. A check that takes longer is left to `refundry verify`.
-const longestWatched = "60000"
+// nextRound is when the next round of the whole-table checks begins.
+func (c WatchConfig) nextRound(now time.Time) time.Time {
+	return now.UTC().Add(-c.TablesAt).Truncate(c.Tables).Add(c.Tables + c.TablesAt)
+}
+
+// longestPiece and longestTable bound one statement of the watch, in ms: of a small piece, and of a whole-table check. What takes longer is
+// left to `refundry verify`.
+const (
+	longestPiece = "60000"
+	longestTable = "900000"
+)
 
 // maxBroken bounds how many broken refunds the watch remembers.
 const maxBroken = 100_000
+
+// lockWatch is the advisory lock of the process that watches.
+const lockWatch = "watch"
 
 // watch is the state between two pieces of work. Its methods are in watch.go and watch_report.go.
 type watch struct {
 	v      *Verifier
 	cfg    WatchConfig
+	leader uint32 // process id of the session that has the lock; 0 = none has
 	checks []check
 	counts map[string]int64              // latest count by check
 	broken map[refund.RefundRef][]string // promises that a refund breaks, once per finding
 	at     pageCursor                    // of the pass over all refunds
+	most   [2]int64                      // standing effects of one refund, at most: in the pass over all refunds, and in the one before
 	pos    int64                         // of the journal's fresh rows
-	next   int                           // whole check whose turn comes
-	turns  int                           // whole checks so far
-	due    map[string]time.Time          // of cheap, whole
+	round  time.Time                     // when the next round of whole-table checks begins
+	tables []check                       // left of this round
+	cheap  time.Time                     // when the next round of the cheap checks begins
 	report WatchReport
 }
 
 // Watch checks without end at a low rate, on the one connection of this Verifier: changed refunds soon, all of them in time, and the
-// tables check by check. It returns when ctx ends. A database that is away is tried again.
+// tables check by check. Of all processes that watch, one checks at a time: the one whose session has an advisory lock. The others report
+// that they do not lead, and take over within Every when the lock is free. Watch returns when ctx ends. A database that is away is tried
+// again.
 func (v *Verifier) Watch(ctx context.Context, cfg WatchConfig) {
-	w := &watch{v: v, cfg: cfg.withDefaults(), checks: checks(v.cfg.Overdue, v.timerLimit()), counts: map[string]int64{}, broken: map[refund.RefundRef][]string{},
-		due: map[string]time.Time{}, report: WatchReport{Excess: map[string]int64{}}}
+	w := &watch{v: v, cfg: cfg.withDefaults()}
+	w.forget()
 	tick := time.NewTicker(w.cfg.Every)
 	defer tick.Stop()
 	for {
-		if err := w.piece(ctx); err != nil && ctx.Err() == nil {
+		leads, err := w.leads(ctx)
+		if leads {
+			err = w.piece(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
 			v.cfg.Logger.WarnContext(ctx, "promises not checked", "error", err.Error())
 		}
 		if w.cfg.Report != nil {
-			w.cfg.Report(w.summary())
+			w.cfg.Report(w.summary(leads))
 		}
 		select {
 		case <-tick.C:
@@ -83,59 +105,108 @@ func (v *Verifier) Watch(ctx context.Context, cfg WatchConfig) {
 	}
 }
 
-// piece is a small amount of work.
+// leads reports whether this session has the lock, and takes it if it is free. A session that was replaced has lost it.
+func (w *watch) leads(ctx context.Context) (bool, error) {
+	conn, err := w.v.pool.Acquire(ctx)
+	if err != nil {
+		return false, pg.Translate(err)
+	}
+	defer conn.Release()
+	pid := conn.Conn().PgConn().PID()
+	if w.leader == pid {
+		return true, nil
+	}
+	w.leader = 0
+	var mine bool
+	err = conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, refund.AdvisoryKey(w.v.cfg.Schema, lockWatch, 0, "")).Scan(&mine)
+	if err != nil || !mine {
+		return false, pg.Translate(err)
+	}
+	w.leader = pid
+	w.forget() // another process may have watched meanwhile
+	return true, nil
+}
+
+// forget drops what earlier pieces have found.
+func (w *watch) forget() {
+	w.checks = checks(w.v.cfg.Overdue)
+	w.counts, w.broken, w.report = map[string]int64{}, map[refund.RefundRef][]string{}, WatchReport{Excess: map[string]int64{}}
+	w.at, w.most, w.pos, w.tables, w.cheap = pageCursor{}, [2]int64{}, 0, nil, time.Time{}
+	if w.cfg.Tables > 0 {
+		w.round = w.cfg.nextRound(time.Now())
+	}
+}
+
+// piece is a small amount of work, or one check of a whole table.
 func (w *watch) piece(ctx context.Context) error {
-	if _, err := w.v.pool.Exec(ctx, `SELECT set_config('statement_timeout', $1, false)`, longestWatched); err != nil {
-		return pg.Translate(err)
-	}
-	if err := w.fresh(ctx); err != nil {
+	if err := w.limit(ctx, longestPiece); err != nil {
 		return err
 	}
-	if err := w.walk(ctx); err != nil {
+	if err := w.refunds(ctx); err != nil {
 		return err
 	}
-	if w.turn("cheap", w.cfg.Cheap) {
-		for _, c := range w.checks {
-			if c.cheap {
-				if err := w.run(ctx, c); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	if w.turn("whole", w.cfg.Whole) {
-		return w.whole(ctx)
-	}
-	return nil
-}
-
-func (w *watch) turn(name string, every time.Duration) bool {
-	if time.Now().Before(w.due[name]) {
-		return false
-	}
-	w.due[name] = time.Now().Add(every)
-	return true
-}
-
-// moneyEvery is how many whole checks go by between two sums of the money.
-const moneyEvery = 8
-
-// whole runs the check of a whole table whose turn it is; now and then the money is summed up, too.
-func (w *watch) whole(ctx context.Context) error {
-	if w.turns%moneyEvery == 0 {
-		if err := w.money(ctx); err != nil {
+	if now := time.Now(); !now.Before(w.cheap) {
+		w.cheap = now.Add(w.cfg.Cheap)
+		if err := w.cheapChecks(ctx); err != nil {
 			return err
 		}
 	}
-	w.turns++
-	for range w.checks {
-		c := w.checks[w.next%len(w.checks)]
-		w.next++
-		if !c.cheap {
-			return w.run(ctx, c)
+	return w.table(ctx)
+}
+
+func (w *watch) limit(ctx context.Context, ms string) error {
+	_, err := w.v.pool.Exec(ctx, `SELECT set_config('statement_timeout', $1, false)`, ms)
+	return pg.Translate(err)
+}
+
+// refunds checks what has changed and the next page of all refunds, in one snapshot.
+func (w *watch) refunds(ctx context.Context) error {
+	tx, err := w.v.db.Snapshot(ctx)
+	if err != nil {
+		return pg.Translate(err)
+	}
+	defer pg.Undo(ctx, tx)
+	if err := w.v.learn(ctx, tx); err != nil {
+		return err
+	}
+	if err := w.fresh(ctx, tx); err != nil {
+		return err
+	}
+	return w.walk(ctx, tx)
+}
+
+// cheapChecks are answered from indexes whose size does not grow with the history.
+func (w *watch) cheapChecks(ctx context.Context) error {
+	for _, c := range w.checks {
+		if c.cheap {
+			if err := w.run(ctx, c); err != nil {
+				return err
+			}
 		}
 	}
-	return nil
+	return w.excess(ctx)
+}
+
+// table runs the next check of the round of whole-table checks. A round begins when it is due and the one before has ended.
+func (w *watch) table(ctx context.Context) error {
+	if len(w.tables) == 0 {
+		if now := time.Now(); w.cfg.Tables <= 0 || now.Before(w.round) {
+			return nil
+		} else {
+			w.round = w.cfg.nextRound(now)
+		}
+		for _, c := range w.checks {
+			if !c.cheap {
+				w.tables = append(w.tables, c)
+			}
+		}
+	}
+	c := w.tables[0]
+	w.tables = w.tables[1:]
+	if err := w.limit(ctx, longestTable); err != nil {
+		return err
+	}
+	return w.run(ctx, c)
 }
 
 func (w *watch) run(ctx context.Context, c check) error {
@@ -149,27 +220,30 @@ func (w *watch) run(ctx context.Context, c check) error {
 }
 
 // walk checks the next page of the pass over all refunds.
-func (w *watch) walk(ctx context.Context) error {
+func (w *watch) walk(ctx context.Context, tx pgx.Tx) error {
 	w.v.cfg.Page = w.cfg.Page
-	next, last, err := w.pages(ctx, w.at)
+	next, last, err := w.pages(ctx, tx, w.at)
 	if err != nil {
 		return err
 	}
 	w.at = next
 	if last {
-		w.at = pageCursor{}
+		w.at, w.most = pageCursor{}, [2]int64{0, w.most[0]}
 	}
 	return nil
 }
 
 // pages checks one page and remembers which of its refunds are broken.
-func (w *watch) pages(ctx context.Context, at pageCursor) (pageCursor, bool, error) {
+func (w *watch) pages(ctx context.Context, tx pgx.Tx, at pageCursor) (pageCursor, bool, error) {
 	found := map[refund.RefundRef][]string{}
 	w.v.onFinding = func(k refund.RefundRef, f audit.Finding) { found[k] = append(found[k], f.Promise) }
-	w.v.onRefund = func(k refund.RefundRef) { delete(w.broken, k) }
+	w.v.onRefund = func(k refund.RefundRef, r *refund.Record) {
+		delete(w.broken, k)
+		w.most[0] = max(w.most[0], standing(r))
+	}
 	defer func() { w.v.onFinding, w.v.onRefund = nil, nil }()
 	t := newVerifyTally(1)
-	next, last, err := w.v.page(ctx, at, t)
+	next, last, err := w.v.pageIn(ctx, tx, at, t)
 	if err != nil {
 		return at, false, err
 	}
@@ -189,11 +263,11 @@ const (
 )
 
 // fresh checks a few refunds that changed since the last piece; the pass over all refunds covers the rest.
-func (w *watch) fresh(ctx context.Context) error {
+func (w *watch) fresh(ctx context.Context, tx pgx.Tx) error {
 	if w.pos == 0 {
-		return pg.Translate(w.v.pool.QueryRow(ctx, freshTopSQL).Scan(&w.pos))
+		return pg.Translate(tx.QueryRow(ctx, freshTopSQL).Scan(&w.pos))
 	}
-	rows, err := w.v.pool.Query(ctx, freshSQL, w.pos, w.cfg.Fresh)
+	rows, err := tx.Query(ctx, freshSQL, w.pos, w.cfg.Fresh)
 	if err != nil {
 		return pg.Translate(err)
 	}
@@ -208,7 +282,7 @@ func (w *watch) fresh(ctx context.Context) error {
 	}
 	w.v.cfg.Page = 1
 	for _, c := range changed {
-		if _, _, err := w.pages(ctx, c.before()); err != nil {
+		if _, _, err := w.pages(ctx, tx, c.before()); err != nil {
 			return err
 		}
 	}

@@ -5,12 +5,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/refundry/refundry/internal/refund"
 	"github.com/refundry/refundry/internal/refund/audit"
 	"github.com/refundry/refundry/internal/store/pg"
 )
 
 // WatchReport is the state of the checks after a piece of work.
 type WatchReport struct {
+	Leads      bool             // this process checks; the rest is empty otherwise
 	Violations map[string]int64 // by promise, every promise of Promises
 	MostMoved  int64            // effects that stand for one refund, at most
 	Excess     map[string]int64 // minor units by currency
@@ -27,8 +29,12 @@ func (w *watch) log(ctx context.Context, t *tally) {
 }
 
 // summary gives the report of the latest passes.
-func (w *watch) summary() WatchReport {
+func (w *watch) summary(leads bool) WatchReport {
+	if !leads {
+		return WatchReport{}
+	}
 	out := w.report
+	out.Leads, out.MostMoved = true, max(w.most[0], w.most[1])
 	out.Violations = map[string]int64{}
 	for _, p := range audit.Promises() {
 		out.Violations[p.ID] = 0
@@ -44,12 +50,22 @@ func (w *watch) summary() WatchReport {
 	return out
 }
 
-func (w *watch) money(ctx context.Context) error {
-	if err := w.v.pool.QueryRow(ctx, `SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM effects
-    WHERE rid IS NOT NULL AND status = 'MOVED' GROUP BY tenant_id, rid) x`).Scan(&w.report.MostMoved); err != nil {
-		return pg.Translate(err)
+// standing counts the effects that stand for a refund.
+func standing(r *refund.Record) (n int64) {
+	if r == nil {
+		return 0
 	}
-	rows, err := w.v.pool.Query(ctx, `SELECT currency, sum(excess)::bigint FROM payments GROUP BY currency HAVING sum(excess) > 0`)
+	for _, e := range r.Effects {
+		if e.Status == refund.EffectMoved {
+			n++
+		}
+	}
+	return n
+}
+
+// excess sums what was refunded above what was captured, from an index of such payments.
+func (w *watch) excess(ctx context.Context) error {
+	rows, err := w.v.pool.Query(ctx, `SELECT currency, sum(excess)::bigint FROM payments WHERE excess > 0 GROUP BY currency`)
 	if err != nil {
 		return pg.Translate(err)
 	}

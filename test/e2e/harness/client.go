@@ -168,7 +168,7 @@ func (c *Client) Accept(ctx context.Context, r Request) Refund {
 func (c *Client) Events(ctx context.Context, events ...any) []Verdict {
 	c.t.Helper()
 	var out struct{ Results []Verdict }
-	res, ok := c.Send(ctx, http.MethodPost, "/v1/events", Headers{"Content-Type": "application/cloudevents-batch+json"}, events)
+	res, ok := c.Send(ctx, http.MethodPost, "/v1/events", Headers{"Content-Type": "application/cloudevents-batch+json", "Accept": "application/json"}, events)
 	if !ok || res.Status != http.StatusOK || json.Unmarshal(res.Body, &out) != nil || len(out.Results) != len(events) {
 		c.t.Errorf("%d events: status %d, want 200 and as many verdicts: %s", len(events), res.Status, res.Body)
 		return make([]Verdict, len(events))

@@ -56,7 +56,7 @@ type Replica struct {
 }
 
 // Serve starts a replica on a migrated database. config is the text of the YAML file, roles those of --roles, more are
-// further flags.
+// further flags. It drains without delay unless they say otherwise.
 func Serve(t testing.TB, databaseURL, config, roles string, more ...string) *Replica {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "refundry.yaml")
@@ -65,7 +65,8 @@ func Serve(t testing.TB, databaseURL, config, roles string, more ...string) *Rep
 	}
 	r := &Replica{t: t}
 	r.Process = start(t, "refundry serve "+roles, func(line string) bool { return strings.Contains(line, `"msg":"ready"`) },
-		slices.Concat([]string{"serve", "--database-url", databaseURL, "--config", file, "--listen", "127.0.0.1:0", "--roles", roles, "--workers", "8"}, more)...)
+		slices.Concat([]string{"serve", "--database-url", databaseURL, "--config", file, "--listen", "127.0.0.1:0", "--roles", roles,
+			"--workers", "8", "--drain-delay", "0s"}, more)...)
 	var said struct{ API string }
 	if err := json.Unmarshal([]byte(r.waitReady()), &said); err != nil {
 		t.Fatal(err)
@@ -74,6 +75,9 @@ func Serve(t testing.TB, databaseURL, config, roles string, more ...string) *Rep
 	return r
 }
 
+// URL returns the address of the replica's API.
+func (r *Replica) URL() string { return r.api }
+
 // Client returns a client of this replica.
 func (r *Replica) Client(key string) *Client {
 	return NewClient(r.t, func() string { return r.api }, key)
@@ -81,8 +85,14 @@ func (r *Replica) Client(key string) *Client {
 
 // Account returns a configuration with one account at the simulator, for these tenants.
 func Account(s *Simulator, name, profile string, tenants ...string) string {
-	return fmt.Sprintf("accounts:\n  %s: {channel: plain, endpoint: %s, tenants: [%s], contract: {profile: %s}}\n",
-		name, *s.base.Load(), strings.Join(tenants, ", "), profile)
+	var prefixes []string // the default reference of a payment begins with its tenant's
+	for _, tenant := range tenants {
+		if len(tenants) > 1 {
+			prefixes = append(prefixes, fmt.Sprintf("%s: %q", tenant, tenant+":"))
+		}
+	}
+	return fmt.Sprintf("accounts:\n  %s: {channel: plain, endpoint: %s, tenants: [%s], references: {prefixes: {%s}}, contract: {profile: %s}}\n",
+		name, *s.base.Load(), strings.Join(tenants, ", "), strings.Join(prefixes, ", "), profile)
 }
 
 // Verify checks every promise with `refundry verify`.

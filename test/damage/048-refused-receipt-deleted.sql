@@ -1,0 +1,4 @@
+-- The receipt of a message that was refused is deleted. Found by: check P5 delivery-without-receipt.
+-- Runs as a superuser; the first statement disables guards and foreign keys.
+SET LOCAL session_replication_role = replica;
+DELETE FROM receipts WHERE event_id='ev_refused';

@@ -1,0 +1,4 @@
+-- A decision was made on an earlier state of the refund than it was. Found by: check P8 decision-differs.
+-- Runs as a superuser; the first statement disables guards and foreign keys.
+SET LOCAL session_replication_role = replica;
+UPDATE decisions SET journal_seq=1 WHERE case_id IN (SELECT case_id FROM cases WHERE rid=(SELECT rid FROM refunds WHERE refund_id = 'notdone_0'));
