@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"github.com/refundry/refundry/internal/refund"
@@ -263,7 +264,11 @@ func (w *memoryStore) rows() []string {
 		out = append(out, fmt.Sprintf("parked %v %+v", k, *p))
 	}
 	for _, k := range slices.Sorted(maps.Keys(w.wakes)) {
-		out = append(out, fmt.Sprintf("wake %s %d", k, w.wakes[k]))
+		if strings.HasSuffix(k, "/") {
+			out = append(out, fmt.Sprintf("wake %s %d", k, w.wakes[k]))
+		} else { // a group wakes a payment once, however many of its captures are in it
+			out = append(out, "wake "+k)
+		}
 	}
 	sort.Strings(out)
 	return out
