@@ -207,7 +207,11 @@ func (b *Bridge) hold(ctx context.Context, it *item, code refund.Code) error {
 	if it.busy++; it.busy == 1 {
 		it.busySince = now
 	}
-	if code == refund.CodeAccountNotConfigured && now.Sub(it.busySince) >= accountPatience && it.in.Parked.IsZero() {
+	if code == refund.CodeAccountNotConfigured && now.Sub(it.busySince) >= accountPatience {
+		if it.parkedFirst { // its row is there already
+			it.done, it.outcome, it.parked = true, outcomeParked, ParkGivenUp
+			return nil
+		}
 		it.parkReason = ParkUnconfigured
 		return b.park(ctx, it)
 	}

@@ -22,9 +22,8 @@ import (
 //
 // For sends alone: a case or a proposal stops them (pg.SendsStopped); the channel has not yet answered whether it executed the dispatch that
 // a resend replaced (ask_no); the dispatch is not the refund's newest one (dispatch_no); sending is held; the table installation has another
-// oid than the recorded one, because a dump was restored; the payment has
-// excess that nobody accepted; or the spacing since the last send of the payment has not ended. The key's expiry
-// is part of not_after for sends alone.
+// oid than the recorded one, because a dump was restored; the payment has excess that nobody accepted; or the spacing since the last send
+// of the payment has not ended. The key's expiry is part of not_after for sends alone.
 //
 // The first send fixes when the key expires; a later contract with another lifetime counts from that send too and can only shorten it.
 //

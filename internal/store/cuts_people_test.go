@@ -49,6 +49,7 @@ func peopleKinds() []cutKind {
 					l.wantCount("the line", 1, `SELECT count(*) FROM effects WHERE channel_refund_id = $1 AND status = 'MOVED'`, "re_"+id)
 				}
 		}},
+		openedCase(),
 		{name: "a proposal", prepare: func(l *cutRun, id string) (operation, look) {
 			r := l.inDoubt(id)
 			return func() error {
@@ -128,4 +129,15 @@ func (l *cutRun) late(k refund.RefundRef) refund.Record {
 	r := l.load(l.t, k)
 	l.enter(l.t, k, refund.Fact{Kind: refund.Deadline, Reason: refund.CaseDeadline, Generation: r.Generation, Source: "worker", Actor: "system:worker"})
 	return l.load(l.t, k)
+}
+
+// openedCase is the case of a final refund that a person opens.
+func openedCase() cutKind {
+	return cutKind{name: "a case that a person opens", prepare: func(l *cutRun, id string) (operation, look) {
+		k := l.refund(l.t, id)
+		l.enter(l.t, k, succeeded(l.claim(l.t, k, refund.AttemptSend, 10*time.Second), "re_"+id))
+		return func() error { _, _, err := l.cut.OpenCase(l.t.Context(), k, "statement of 2 March", "ann"); return err }, func() {
+			l.wantCount("one case", 1, `SELECT count(*) FROM cases WHERE rid = $1`, [16]byte(k.RID))
+		}
+	}}
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -108,5 +109,44 @@ func TestDecisionsSurviveLostCommits(t *testing.T) {
 			}
 			c.wantConsistent(t)
 		})
+	}
+}
+
+// A verdict locks its decision, then its case. While one is under way, the sweep skips both rows: it neither waits for the verdict nor keeps a
+// row that the verdict needs.
+func TestTheSweepDoesNotWaitForAVerdict(t *testing.T) {
+	t.Parallel()
+	c := newDecisions(t, nil)
+	k := c.refund(t, "rf")
+	c.stuck(t, k)
+	d := c.propose(t, k, refund.ActionConfirmNotDone)
+	if _, err := c.pool.Exec(t.Context(), `INSERT INTO cases (tenant_id, case_id, payment_id, reasons, evidence) VALUES ($1, gen_random_uuid(), 'pay_rf_0',
+		'{excess}', '{}')`, int64(c.tenant.ID)); err != nil { // the sweep ends it: there is no excess
+		t.Fatal(err)
+	}
+	c.plant(t, `UPDATE decisions SET made_at = made_at - interval '2 d', expires_at = expires_at - interval '2 d'`) // the sweep ends it, too
+	verdict, err := c.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = verdict.Rollback(context.WithoutCancel(t.Context())) }()
+	if _, err := verdict.Exec(t.Context(), `SELECT FROM decisions WHERE decision_id = $1 FOR UPDATE`, [16]byte(d.ID)); err != nil {
+		t.Fatal(err)
+	}
+	swept, err := c.Sweep(t.Context(), 10)
+	if err != nil || swept.Expired != 0 {
+		t.Errorf("%+v %v, want a pass that leaves the locked decision alone", swept, err)
+	}
+	if n := c.count(t, `SELECT count(*) FROM cases WHERE rid IS NULL AND closed_at IS NULL`); n != 0 {
+		t.Error("the pass has not ended what nobody holds")
+	}
+	if _, err := verdict.Exec(t.Context(), `SELECT FROM cases FOR UPDATE NOWAIT`); err != nil {
+		t.Errorf("the verdict cannot lock the cases: %v", err)
+	}
+	if err := verdict.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if swept, err := c.Sweep(t.Context(), 10); err != nil || swept.Expired != 1 {
+		t.Errorf("%+v %v, want the next pass to end the proposal", swept, err)
 	}
 }

@@ -88,8 +88,11 @@ func (s *Store) sweepKeptLines(ctx context.Context) error {
 			_, err = s.pool.Exec(ctx, enteredLinesSQL, int64(k.tenant), k.paymentID, k.keptAt)
 			err = pg.Translate(err)
 		}
-		if err != nil && !errors.Is(err, refund.ErrLinesKept) && !errors.Is(err, refund.ErrBusy) {
+		switch {
+		case errors.Is(err, refund.ErrUnavailable):
 			return err
+		case err != nil && !errors.Is(err, refund.ErrLinesKept) && !errors.Is(err, refund.ErrBusy): // the others go on
+			s.log.ErrorContext(ctx, "kept lines were not entered", "payment", k.paymentID, "error", err)
 		}
 	}
 	return nil
