@@ -15,11 +15,28 @@ import (
 // they belong to several refunds, nothing moves and each of these refunds gets a contradiction case (rule R23 of docs/rules.md). Only what
 // the channel itself has told about a number counts: an id that we or a person have paired gives way (unpair).
 
-// toldOwnersSQL finds the refunds to whose numbers the channel gave a channel refund id. $1 account, $2 the id.
-const toldOwnersSQL = `SELECT d.tenant_id, d.rid FROM dispatches d WHERE d.account = $1 AND d.channel_refund_id = $2
+// toldIDsSQL finds the refunds to whose numbers the channel gave one of these channel refund ids. $1 account, $2 ids.
+const toldIDsSQL = `SELECT d.channel_refund_id, d.tenant_id, d.rid FROM dispatches d WHERE d.account = $1 AND d.channel_refund_id = ANY($2)
   UNION
-  SELECT e.tenant_id, e.rid FROM effects e JOIN dispatches d ON (d.tenant_id, d.rid, d.no) = (e.tenant_id, e.rid, e.dispatch_no)
-  WHERE e.account = $1 AND e.channel_refund_id = $2 AND e.status <> 'DROPPED' AND d.channel_refund_id IS NOT NULL`
+  SELECT e.channel_refund_id, e.tenant_id, e.rid FROM effects e JOIN dispatches d ON (d.tenant_id, d.rid, d.no) = (e.tenant_id, e.rid, e.dispatch_no)
+  WHERE e.account = $1 AND e.channel_refund_id = ANY($2) AND e.status <> 'DROPPED' AND d.channel_refund_id IS NOT NULL`
+
+// toldRefunds returns, by channel refund id, the refunds to whose numbers the channel gave the ids.
+func toldRefunds(ctx context.Context, in pg.Querier, account string, ids []string) (map[string][]refund.RefundRef, error) {
+	rows, err := in.Query(ctx, toldIDsSQL, account, ids)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]refund.RefundRef{}
+	var id string
+	var tenant int64
+	var rid [16]byte
+	_, err = pgx.ForEachRow(rows, []any{&id, &tenant, &rid}, func() error {
+		out[id] = append(out[id], refund.RefundRef{Tenant: refund.TenantID(tenant), RID: rid})
+		return nil
+	})
+	return out, err
+}
 
 // othersOfIDSQL finds refunds of the account other than $1, $2 to whose numbers the channel gave the channel refund id $3.
 const othersOfIDSQL = `SELECT o.tenant_id, o.rid FROM refunds r, LATERAL (
@@ -126,14 +143,11 @@ func (s *Store) contradiction(ctx context.Context, in pg.Querier, account string
 	unknown = n.Number != "" && len(named) == 0
 	conflict := false
 	if n.ChannelRefundID != "" {
-		rows, err := in.Query(ctx, toldOwnersSQL, account, n.ChannelRefundID)
+		byID, err := toldRefunds(ctx, in, account, []string{n.ChannelRefundID})
 		if err != nil {
 			return nil, false, pg.Translate(err)
 		}
-		told, err := pgx.CollectRows(rows, scanRef)
-		if err != nil {
-			return nil, false, pg.Translate(err)
-		}
+		told := byID[n.ChannelRefundID]
 		// An id that several refunds have got, in a notice without number, identifies none: it is kept.
 		if n.Number == "" && len(told) > 1 {
 			return nil, false, nil

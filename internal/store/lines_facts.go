@@ -16,12 +16,6 @@ type lineFact struct {
 	fact refund.Fact
 }
 
-// toldIDsSQL finds the refunds to whose numbers the channel gave one of these channel refund ids. $1 account, $2 ids.
-const toldIDsSQL = `SELECT d.channel_refund_id, d.tenant_id, d.rid FROM dispatches d WHERE d.account = $1 AND d.channel_refund_id = ANY($2)
-  UNION
-  SELECT e.channel_refund_id, e.tenant_id, e.rid FROM effects e JOIN dispatches d ON (d.tenant_id, d.rid, d.no) = (e.tenant_id, e.rid, e.dispatch_no)
-  WHERE e.account = $1 AND e.channel_refund_id = ANY($2) AND e.status <> 'DROPPED' AND d.channel_refund_id IS NOT NULL`
-
 // enterFacts enters the facts of lines with our numbers. It returns those that it left, because they contradict what is known, or a
 // constraint refused them: each needs Enter, which has the answers to that. What is known already takes no statement.
 func (f *lockedPayment) enterFacts(facts []lineFact) (left []lineFact, err error) {
@@ -95,17 +89,5 @@ func (f *lockedPayment) told(facts []lineFact) (map[string][]refund.RefundRef, e
 			wanted = append(wanted, id)
 		}
 	}
-	rows, err := f.tx.Query(f.ctx, toldIDsSQL, f.Payment.Account, wanted)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string][]refund.RefundRef{}
-	var id string
-	var tenant int64
-	var rid [16]byte
-	_, err = pgx.ForEachRow(rows, []any{&id, &tenant, &rid}, func() error {
-		out[id] = append(out[id], refund.RefundRef{Tenant: refund.TenantID(tenant), RID: rid})
-		return nil
-	})
-	return out, err
+	return toldRefunds(f.ctx, f.tx, f.Payment.Account, wanted)
 }
